@@ -11,7 +11,7 @@
 /* Keeps what follows it aligned as malloc(3) promises. */
 union block_header {
     size_t size;
-    max_align_t align;
+    long double align;
 };
 
 static size_t bytes_in_use[HS_MEM_USES];
