@@ -16,6 +16,8 @@ run_logged() {
     mkdir -p -- "$(dirname "$log")"
     "$@" >"$log" 2>&1 </dev/null &
     pid=$!
+    # The shell starts background work deaf to ^C: pass it on.
+    trap 'kill "$pid" 2>/dev/null; exit 130' INT TERM
     [ -t 2 ] || printf '%s ' "$label" >&2
     while kill -0 "$pid" 2>/dev/null; do
         sleep 0.2
@@ -28,6 +30,7 @@ run_logged() {
         fi
     done
     wait "$pid" || status=$?
+    trap - INT TERM
     [ ! -t 2 ] || printf '\r\033[K%s ' "$label" >&2
     if [ "$status" -ne 0 ]; then
         printf ' failed after %s (status %d); the end of %s:\n' "$(elapsed $((SECONDS - start)))" "$status" "$log" >&2
