@@ -1,0 +1,59 @@
+# Every way to use this checkout; `make` alone lists them. The work is done by tool/.
+
+SERIES = 3.4
+RUBY = build/$(SERIES)/prefix/bin/ruby
+
+.PHONY: help demo build stock deps test bench refresh clean distclean
+
+help:
+	@sed -n 's/^#: //p' $(firstword $(MAKEFILE_LIST))
+
+#: make demo          build the patched Ruby and let it profile the example program
+demo: build
+	@if [ -x examples/demo/run ]; then examples/demo/run $(RUBY); else $(RUBY) -v; fi
+
+#: make build         fetch, patch, build and install it in build/3.4/prefix (PREFIX=… elsewhere)
+build: deps
+	@tool/build default $(SERIES)
+
+#: make stock         the same Ruby without our changes, in build/3.4-stock/prefix
+stock: deps
+	@tool/build stock $(SERIES)
+
+#: make build-NAME    another variant: see tool/variants
+build-%: deps
+	@tool/build $* $(SERIES)
+
+#: make deps          install the Debian packages it needs (root), or name the missing ones
+deps:
+	@tool/deps build
+
+#: make test          the fast test suites
+#  (a suite whose folder holds a file `slow` waits to be asked for by name)
+FAST_SUITES = $(filter-out $(patsubst %/slow,%/run,$(wildcard test/*/slow)),$(wildcard test/*/run))
+test: build
+	@tool/deps test
+	@tool/run-tests $(FAST_SUITES)
+
+#: make test-NAME     the suite test/NAME alone: test-mri, test-statistics, test-queue, …
+test-%: build
+	@tool/deps test
+	@tool/run-tests test/$*/run
+
+#: make bench         the benchmarks, each with its control
+bench: build stock
+	@tool/deps bench
+	@if [ -x benchmark/run ]; then benchmark/run; else echo 'no benchmark/run yet'; fi
+
+#: make refresh       rewrite patches/3.4 so that every patch applies without offsets
+refresh:
+	@tool/deps build test
+	@tool/refresh $(SERIES)
+
+#: make clean         remove what was built; the downloaded source stays
+clean:
+	@[ ! -d build ] || find build -mindepth 1 -maxdepth 1 ! -name distfiles -exec rm -rf {} +
+
+#: make distclean     remove everything generated
+distclean:
+	rm -rf build

@@ -1,0 +1,36 @@
+# shellcheck shell=bash
+# TAP from shell. Usage: . "$TOP/test/tap.sh"; check NAME COMMAND…; skip NAME WHY; finish at the end.
+# shellcheck disable=SC2034 # read by whoever includes this file
+
+tap_count=0
+tap_failed=0
+SCRATCH=$(mktemp -d)
+trap 'rm -rf -- "$SCRATCH"' EXIT
+
+# check NAME COMMAND [ARGUMENT…]: ok if it succeeds; its output is the diagnostics if it does not.
+check() {
+    local name=$1 out status=0
+    shift
+    tap_count=$((tap_count + 1))
+    out=$("$@" 2>&1) || status=$?
+    if [ "$status" -eq 0 ]; then
+        echo "ok $tap_count - $name"
+    else
+        echo "not ok $tap_count - $name"
+        tap_failed=$((tap_failed + 1))
+        printf '# exit status %d\n' "$status"
+        [ -z "$out" ] || printf '%s\n' "$out" | sed 's/^/# /'
+    fi
+}
+
+# skip NAME WHY
+skip() {
+    tap_count=$((tap_count + 1))
+    echo "ok $tap_count - $1 # SKIP $2"
+}
+
+# The plan, and the exit status of the suite: put it last.
+finish() {
+    echo "1..$tap_count"
+    [ "$tap_failed" -eq 0 ]
+}

@@ -1,0 +1,41 @@
+# shellcheck shell=bash
+# Shows that long work goes on without showing all its output.
+# Usage: . "$(dirname "$0")/progress.sh"; run_logged LABEL LOG COMMAND [ARGUMENT…]
+
+# The last lines of the log to show when the command fails, and seconds between two dots.
+TAIL_LINES=40
+DOT_SECONDS=15
+
+elapsed() { printf '%d:%02d' $(($1 / 60)) $(($1 % 60)); }
+
+# Runs COMMAND with its output in LOG. On a terminal: one line that shows the time and the log's
+# last line. Elsewhere: a dot now and then. On failure: the end of the log, and its status.
+run_logged() {
+    local label=$1 log=$2 start=$SECONDS ticks=0 pid status=0 line
+    shift 2
+    mkdir -p -- "$(dirname "$log")"
+    "$@" >"$log" 2>&1 </dev/null &
+    pid=$!
+    # The shell starts background work deaf to ^C: pass it on.
+    trap 'kill "$pid" 2>/dev/null; exit 130' INT TERM
+    [ -t 2 ] || printf '%s ' "$label" >&2
+    while kill -0 "$pid" 2>/dev/null; do
+        sleep 0.2
+        ticks=$((ticks + 1))
+        if [ -t 2 ]; then
+            line=$(tail -n 1 -- "$log" | tr -cd '[:print:]')
+            printf '\r\033[K%s %s  %.60s' "$label" "$(elapsed $((SECONDS - start)))" "$line" >&2
+        elif [ $((ticks % (DOT_SECONDS * 5))) -eq 0 ]; then
+            printf '.' >&2
+        fi
+    done
+    wait "$pid" || status=$?
+    trap - INT TERM
+    [ ! -t 2 ] || printf '\r\033[K%s ' "$label" >&2
+    if [ "$status" -ne 0 ]; then
+        printf ' failed after %s (status %d); the end of %s:\n' "$(elapsed $((SECONDS - start)))" "$status" "$log" >&2
+        tail -n "$TAIL_LINES" -- "$log" >&2
+        return "$status"
+    fi
+    printf ' done in %s\n' "$(elapsed $((SECONDS - start)))" >&2
+}
