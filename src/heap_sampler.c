@@ -601,6 +601,8 @@ this_process_chosen_p(void)
 
 static bool options_ready, booted;
 
+static void start_main_session(void);
+
 static void
 read_option(const char *text, const char *from)
 {
@@ -629,6 +631,8 @@ rb_heap_sampler_option(const char *settings, const char *from)
     prepare_options();
     hs_sampler.options.on = true;
     if (settings && *settings) read_option(settings, from);
+    /* A script's #! line is read when all else has begun. */
+    if (booted && hs_sampler.options.on && !hs_sampler.session[HS_MAIN].on) start_main_session();
 }
 
 static void
@@ -671,11 +675,19 @@ rb_heap_sampler_before_fork(void)
 void
 rb_heap_sampler_after_fork(int pid)
 {
-    hs_sampler.forks++;
+    if (pid == 0 || pid > 0) hs_sampler.forks++;
+    if (pid == 0) {
+        hs_sampler.child = true;
+        seed_process();
+    }
     hs_unlock();
-    if (pid != 0 || !booted) return;
+}
 
-    seed_process();
+/* only=1/N is decided anew for each process. */
+void
+rb_heap_sampler_in_child(void)
+{
+    if (!booted) return;
     hs_periodic_after_fork();
     if (!hs_sampler.options.on || hs_sampler.options.only_n <= 1) return;
     bool chosen = this_process_chosen_p();

@@ -67,7 +67,7 @@ save(char *path, size_t size, size_t *bytes, uint64_t *samples)
     if (!hs_options_expand_output(&hs_sampler.options, (uint64_t)getpid(), (int64_t)time(NULL), path, size)) {
         return ENAMETOOLONG;
     }
-    if (hs_sampler.forks && fixed_path_p(hs_sampler.options.output)) add_pid(path, size);
+    if (hs_sampler.child && fixed_path_p(hs_sampler.options.output)) add_pid(path, size);
     struct hs_profile *profile = hs_snapshot(HS_MAIN, NULL);
     if (!profile) return ENOMEM;
     *samples = profile->meta.live_samples;

@@ -69,7 +69,8 @@ struct hs_sampler {
     uint64_t next_id;
     uint64_t next_session;
     uint64_t process_start;     /* random: tells processes apart, forks too */
-    uint64_t forks;
+    uint64_t forks;             /* by this process and those that it comes from */
+    bool child;                 /* it comes from another */
     uint64_t dropped_samples, dropped_moves;
     uint64_t taken;             /* samples taken, ever */
 };

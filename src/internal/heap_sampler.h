@@ -83,9 +83,13 @@ void rb_heap_sampler_option(const char *settings, const char *from);
 void rb_heap_sampler_boot(void);
 /* Ruby code has ended, objects are still there: write the last profile. GVL. */
 void rb_heap_sampler_at_exit(void);
-/* fork(2) is about to happen / has happened; pid as it returned. GVL. */
+/* fork(2) is about to happen; between these two nothing is sampled and no GC
+ * may run. GVL. */
 void rb_heap_sampler_before_fork(void);
+/* It has happened; `pid` is what it returned. GVL. */
 void rb_heap_sampler_after_fork(int pid);
+/* In the child, once its threads are in order. GVL. */
+void rb_heap_sampler_in_child(void);
 
 void Init_heap_sampler(void);
 
@@ -95,6 +99,7 @@ static inline void rb_heap_sampler_boot(void) {}
 static inline void rb_heap_sampler_at_exit(void) {}
 static inline void rb_heap_sampler_before_fork(void) {}
 static inline void rb_heap_sampler_after_fork(int pid) { (void)pid; }
+static inline void rb_heap_sampler_in_child(void) {}
 
 #endif /* USE_HEAP_SAMPLER */
 
