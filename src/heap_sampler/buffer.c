@@ -57,17 +57,21 @@ void
 hs_buffer_printf(struct hs_buffer *buffer, const char *format, ...)
 {
     va_list args;
+    size_t room = buffer->failed ? 0 : buffer->capacity - buffer->len;
 
+    /* Most texts fit: format once, and again only where the room ran out.
+     * vsnprintf(3) ends what it writes with a NUL, which `len` leaves out. */
     va_start(args, format);
-    int len = vsnprintf(NULL, 0, format, args);
+    int len = vsnprintf(room ? buffer->ptr + buffer->len : NULL, room, format, args);
     va_end(args);
     if (len < 0) buffer->failed = true;
-    /* vsnprintf(3) ends what it writes with a NUL: room for it, then forget it */
-    if (len <= 0 || !reserve(buffer, (size_t)len + 1)) return;
-
-    va_start(args, format);
-    vsnprintf(buffer->ptr + buffer->len, (size_t)len + 1, format, args);
-    va_end(args);
+    if (len <= 0) return;
+    if ((size_t)len >= room) {
+        if (!reserve(buffer, (size_t)len + 1)) return;
+        va_start(args, format);
+        vsnprintf(buffer->ptr + buffer->len, (size_t)len + 1, format, args);
+        va_end(args);
+    }
     buffer->len += (size_t)len;
 }
 
