@@ -8,10 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Keeps what follows it aligned as malloc(3) promises. */
+/* Keeps what follows it aligned as malloc(3) promises (C99 has no max_align_t). */
 union block_header {
     size_t size;
-    long double align;
+    long double align_float;
+    long long align_integer;
+    void *align_pointer;
 };
 
 static size_t bytes_in_use[HS_MEM_USES];
