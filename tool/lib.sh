@@ -45,10 +45,10 @@ series_patches() {
     sed 's/#.*//' "$1/series" | awk 'NF { print $1 }'
 }
 
-# patched_files PATCH...: the files that the patches touch, relative to the source tree.
+# patched_files PATCH...: the files that the patches touch, relative to the source tree (-p1).
 patched_files() {
     [ $# -gt 0 ] || return 0
-    sed -n 's,^\(---\|+++\) [ab]/\([^[:blank:]]*\).*,\2,p' "$@" | sort -u
+    sed -nE 's,^(---|\+\+\+) [^/[:blank:]]+/([^[:blank:]]+).*,\2,p' "$@" | sort -u
 }
 
 # overlay_files: the files of src/, relative to it.
