@@ -1,0 +1,707 @@
+/*
+ * The sampling heap profiler: what the allocator's and GC's hooks do, and the
+ * sessions on whose behalf they do it.
+ *
+ *   on_install   how far is it to the next sampled slot of a free list
+ *   on_take      that slot is taken: record stack, class and page
+ *   on_mark_end  the mark tells who died: their records go, their sites learn
+ *   on_move      GC.compact: the record follows its object
+ *
+ * A sample is taken at the smallest interval that a session asks for, and a
+ * session with a longer one keeps it with probability p(its T)/p(smallest T):
+ * for each of them the samples are as if it were alone.  Each record refers to
+ * the epoch of intervals it was made in, from which its weights follow.
+ *
+ * Marks, not sweeps, decide about life: right after marking, every mark bit of
+ * every page is true, and no slot has been given to a newer object.  So the
+ * dead are dropped there at once, and between two marks the tables hold just
+ * what the last mark found alive and what was born since.
+ */
+#include "ruby/internal/config.h"
+#include "internal.h"
+#include "internal/gc.h"
+#include "internal/heap_sampler.h"
+#include "ruby/ruby.h"
+#include "vm_core.h"
+#include "vm_sync.h"
+#include "heap_sampler/class_table.h"
+#include "heap_sampler/names.h"
+#include "heap_sampler/page_table.h"
+#include "heap_sampler/sampler.h"
+#include "heap_sampler/stack_table.h"
+#include "heap_sampler/table.h"
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <time.h>
+#include <unistd.h>
+#ifdef HAVE_SYS_RANDOM_H
+# include <sys/random.h>
+#endif
+
+struct hs_sampler hs_sampler;
+bool rb_heap_sampler_drawing;
+
+/* -- the lock -------------------------------------------------------------- */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static _Thread_local bool lock_held;
+
+void
+hs_lock(void)
+{
+    RUBY_ASSERT(!lock_held);
+    pthread_mutex_lock(&lock);
+    lock_held = true;
+}
+
+void
+hs_unlock(void)
+{
+    lock_held = false;
+    pthread_mutex_unlock(&lock);
+}
+
+bool
+hs_locked_p(void)
+{
+    return lock_held;
+}
+
+uint64_t
+hs_now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+void
+hs_warn_once(unsigned kind, const char *format, ...)
+{
+    static unsigned said;
+    if (__atomic_fetch_or(&said, 1u << kind, __ATOMIC_RELAXED) & (1u << kind)) return;
+    char line[512];
+    int len = snprintf(line, sizeof(line), "heap-sample: ");
+    va_list args;
+    va_start(args, format);
+    int more = vsnprintf(line + len, sizeof(line) - (size_t)len - 1, format, args);
+    va_end(args);
+    if (more < 0) return;
+    len += more;
+    if (len > (int)sizeof(line) - 2) len = (int)sizeof(line) - 2;
+    line[len++] = '\n';
+    ssize_t written = write(STDERR_FILENO, line, (size_t)len);
+    (void)written;
+}
+
+enum { WARN_MEMORY = 0 };
+
+/* -- estimates ------------------------------------------------------------- */
+
+void
+hs_estimate_add(struct hs_estimate *sum, const struct hs_estimate *more)
+{
+    sum->samples += more->samples;
+    sum->objects += more->objects;
+    sum->space += more->space;
+    sum->variance += more->variance;
+}
+
+static struct hs_estimate
+estimate(double slot_size, double interval)
+{
+    double weight = hs_weight(slot_size, interval);
+    return (struct hs_estimate){
+        .samples = 1, .objects = weight, .space = weight * slot_size,
+        .variance = weight * (weight - 1) * slot_size * slot_size,
+    };
+}
+
+struct hs_estimate
+hs_estimate_of(const struct hs_record *record, int session)
+{
+    return estimate(hs_sampler.sites[record->site].slot_size,
+                    (double)hs_sampler.epochs[record->epoch].interval[session]);
+}
+
+/* -- sites and totals ------------------------------------------------------- */
+
+static struct hs_map sites_by_key = { .use = HS_MEM_TOTALS };
+
+enum { SITES_MAX = 1 << 20, CLASS_BITS = 18, HEAP_BITS = 8 };
+
+/* Node, class and slot size (a multiple of 8 below 2048) in one key. */
+static uint64_t
+site_key(uint32_t node, uint32_t class_id, uint32_t slot_size)
+{
+    return ((uint64_t)node << (CLASS_BITS + HEAP_BITS)) |
+        ((uint64_t)(class_id & ((1u << CLASS_BITS) - 1)) << HEAP_BITS) | ((slot_size / 8) & ((1u << HEAP_BITS) - 1));
+}
+
+static uint32_t
+site_of(uint32_t node, uint32_t class_id, uint32_t slot_size)
+{
+    uint64_t key = site_key(node, class_id, slot_size);
+    const uint32_t *found = hs_map_find(&sites_by_key, key);
+    if (found) return *found;
+    if (hs_sampler.site_count >= SITES_MAX ||
+        !hs_grow(HS_MEM_TOTALS, (void **)&hs_sampler.sites, &hs_sampler.site_capacity,
+                 (uint64_t)hs_sampler.site_count + 1, sizeof(*hs_sampler.sites)) ||
+        !hs_map_put(&sites_by_key, key, hs_sampler.site_count)) {
+        return UINT32_MAX;
+    }
+    hs_sampler.sites[hs_sampler.site_count] = (struct hs_site){ node, class_id, slot_size };
+    return hs_sampler.site_count++;
+}
+
+static struct hs_totals *
+totals_of(struct hs_session *session, uint32_t site)
+{
+    if (site >= session->totals_count) {
+        if (!hs_grow(HS_MEM_TOTALS, (void **)&session->totals, &session->totals_capacity,
+                     (uint64_t)site + 1, sizeof(*session->totals))) {
+            return NULL;
+        }
+        memset(session->totals + session->totals_count, 0,
+               (session->totals_capacity - session->totals_count) * sizeof(*session->totals));
+        session->totals_count = session->totals_capacity;
+    }
+    return &session->totals[site];
+}
+
+/* -- epochs ------------------------------------------------------------------ */
+
+/* The current intervals as an epoch of their own; UINT32_MAX: no memory. */
+static uint32_t
+new_epoch(void)
+{
+    uint32_t number = 0;
+    while (number < hs_sampler.epoch_count &&
+           (number == hs_sampler.epoch || hs_sampler.epochs[number].records)) {
+        number++;
+    }
+    if (number == hs_sampler.epoch_count) {
+        if (!hs_grow(HS_MEM_RECORDS, (void **)&hs_sampler.epochs, &hs_sampler.epoch_capacity,
+                     (uint64_t)number + 1, sizeof(*hs_sampler.epochs))) {
+            return UINT32_MAX;
+        }
+        hs_sampler.epoch_count++;
+    }
+    struct hs_epoch *epoch = &hs_sampler.epochs[number];
+    *epoch = (struct hs_epoch){ .records = 0 };
+    for (int s = 0; s < HS_SESSIONS; s++) {
+        if (hs_sampler.session[s].on) epoch->interval[s] = hs_sampler.session[s].interval;
+    }
+    return number;
+}
+
+/* Settle on what the sessions ask for now. Lock; the free lists are not cut
+ * again here: a cut remembers the interval it was drawn at. */
+static bool
+enter_epoch(void)
+{
+    uint32_t number = new_epoch();
+    if (number == UINT32_MAX) return false;
+    hs_sampler.epoch = number;
+    uint64_t smallest = 0;
+    for (int s = 0; s < HS_SESSIONS; s++) {
+        const struct hs_session *session = &hs_sampler.session[s];
+        if (session->on && (!smallest || session->interval < smallest)) smallest = session->interval;
+    }
+    hs_sampler.interval = smallest;
+    rb_heap_sampler_drawing = smallest != 0;
+    return true;
+}
+
+/* -- records ------------------------------------------------------------------ */
+
+static void
+drop_record(struct rb_heap_sampler_page *page, uint32_t position)
+{
+    const struct hs_record *record = &page->records[position];
+    hs_sampler.epochs[record->epoch].records--;
+    for (int s = 0; s < HS_SESSIONS; s++) {
+        if (record->sessions & (1u << s)) hs_sampler.session[s].samples--;
+    }
+    hs_page_drop(page, position);
+}
+
+/* Visit all records; `visit` says whether to keep one. Tables left empty go. */
+static void
+filter_records(bool (*visit)(struct hs_record *record, const struct rb_heap_sampler_page *page, void *data),
+               void *data)
+{
+    for (uint32_t p = hs_pages.count; p-- > 0; ) {
+        struct rb_heap_sampler_page *page = hs_pages.list[p];
+        for (uint32_t i = page->count; i-- > 0; ) {
+            if (!visit(&page->records[i], page, data)) drop_record(page, i);
+        }
+        hs_page_release(page);
+    }
+}
+
+/* -- the cap -------------------------------------------------------------------- */
+
+/* Every record of a session is kept with p(2T)/p(T), which leaves it a sample
+ * at 2T: thinned Poisson sampling is Poisson sampling. */
+static bool
+thin_record(struct hs_record *record, const struct rb_heap_sampler_page *page, void *data)
+{
+    uint32_t epoch = *(uint32_t *)data;
+    const struct hs_epoch *was = &hs_sampler.epochs[record->epoch], *is = &hs_sampler.epochs[epoch];
+    double slot_size = hs_sampler.sites[record->site].slot_size;
+    for (int s = 0; s < HS_SESSIONS; s++) {
+        if (!(record->sessions & (1u << s)) || is->interval[s] <= was->interval[s]) continue;
+        double keep = hs_probability(slot_size, (double)is->interval[s]) /
+            hs_probability(slot_size, (double)was->interval[s]);
+        if (hs_random_chance(&hs_sampler.random, keep)) continue;
+        record->sessions &= (uint8_t)~(1u << s);
+        hs_sampler.session[s].samples--;
+    }
+    hs_sampler.epochs[record->epoch].records--;
+    hs_sampler.epochs[epoch].records++;
+    record->epoch = epoch;
+    return record->sessions != 0;
+}
+
+/* Lock. */
+static void
+widen_intervals(void)
+{
+    uint64_t max = hs_sampler.options.max_samples;
+    while (max && hs_pages.records >= max) {
+        for (int s = 0; s < HS_SESSIONS; s++) {
+            struct hs_session *session = &hs_sampler.session[s];
+            if (!session->on) continue;
+            session->interval *= 2;
+            session->interval_changes++;
+        }
+        if (!enter_epoch()) return;
+        uint32_t epoch = hs_sampler.epoch;
+        filter_records(thin_record, &epoch);
+        if (hs_pages.records <= max / 2) return;
+        max = max / 2 + 1;
+    }
+}
+
+/* -- hooks of the allocator ------------------------------------------------------ */
+
+unsigned int
+rb_heap_sampler_on_install(size_t slot_size, unsigned int slots, uint64_t *drawn_at)
+{
+    *drawn_at = hs_sampler.interval;
+    return hs_draw(&hs_sampler.random, (double)slot_size, (double)hs_sampler.interval, slots);
+}
+
+/* Which sessions keep a sample that was drawn at this interval. */
+static uint8_t
+keepers(double slot_size, uint64_t drawn_at, uint32_t thread)
+{
+    uint8_t mask = 0;
+    double p_drawn = hs_probability(slot_size, (double)drawn_at);
+    /* One uniform number for all sessions: each one's own sample is as it
+     * would be, and a sample of a long interval is one of the shorter too. */
+    double unit = hs_random_unit(&hs_sampler.random);
+    for (int s = 0; s < HS_SESSIONS; s++) {
+        const struct hs_session *session = &hs_sampler.session[s];
+        if (!session->on || (session->thread && session->thread != thread)) continue;
+        if (session->interval <= drawn_at ||
+            unit <= hs_probability(slot_size, (double)session->interval) / p_drawn) {
+            mask |= (uint8_t)(1u << s);
+        }
+    }
+    return mask;
+}
+
+static bool
+add_record(struct rb_heap_sampler_page **table, uintptr_t body, const uintptr_t *mark_bits, unsigned int slot,
+           uint32_t site, uint8_t sessions, uint32_t thread)
+{
+    struct hs_record *record = hs_page_add(table, body, mark_bits, slot);
+    if (!record) return false;
+    *record = (struct hs_record){
+        .slot = (uint16_t)slot, .sessions = sessions, .site = site, .epoch = hs_sampler.epoch,
+        .birth_gc = (uint32_t)rb_gc_count(), .birth_mark = hs_sampler.marks, .thread = thread,
+        .id = ++hs_sampler.next_id,
+    };
+    hs_sampler.epochs[hs_sampler.epoch].records++;
+    for (int s = 0; s < HS_SESSIONS; s++) {
+        if (!(sessions & (1u << s))) continue;
+        struct hs_session *session = &hs_sampler.session[s];
+        session->samples++;
+        struct hs_totals *totals = totals_of(session, site);
+        if (!totals) {
+            hs_sampler.dropped_samples++;
+            continue;
+        }
+        struct hs_estimate one = hs_estimate_of(record, s);
+        hs_estimate_add(&totals->alloc, &one);
+    }
+    return true;
+}
+
+void
+rb_heap_sampler_on_take(struct rb_heap_sampler_page **table, uintptr_t body, const uintptr_t *mark_bits,
+                        unsigned int slot, size_t slot_size, VALUE klass, VALUE flags, uint64_t drawn_at)
+{
+    uint32_t thread = hs_capture_thread();
+    uint8_t sessions = keepers((double)slot_size, drawn_at, thread);
+    if (!sessions) return;
+
+    uint32_t node = hs_capture_stack();
+    uint32_t class_id = hs_class_of_allocation(klass, flags);
+
+    hs_lock();
+    hs_sampler.taken++;
+    uint32_t site = site_of(node, class_id, (uint32_t)slot_size);
+    bool added = site != UINT32_MAX && add_record(table, body, mark_bits, slot, site, sessions, thread);
+    if (!added) hs_sampler.dropped_samples++;
+    if (hs_sampler.options.max_samples && hs_pages.records >= hs_sampler.options.max_samples) widen_intervals();
+    hs_unlock();
+    if (!added) hs_warn_once(WARN_MEMORY, "no memory for a sample: from here on some are missing (see stat)");
+}
+
+/* -- hooks of the GC --------------------------------------------------------------- */
+
+static bool
+bury_record(struct hs_record *record, const struct rb_heap_sampler_page *page, void *data)
+{
+    if (hs_page_marked_p(page, record->slot)) return true;
+
+    double age = (double)((uint32_t)*(size_t *)data - record->birth_gc);
+    for (int s = 0; s < HS_SESSIONS; s++) {
+        if (!(record->sessions & (1u << s))) continue;
+        struct hs_totals *totals = totals_of(&hs_sampler.session[s], record->site);
+        if (!totals) continue;
+        struct hs_estimate one = hs_estimate_of(record, s);
+        hs_estimate_add(&totals->dead, &one);
+        totals->dead_gcs += one.objects * age;
+    }
+    return false;
+}
+
+static int
+code_liveness(uintptr_t address)
+{
+    return rb_heap_sampler_gc_liveness((VALUE)address);
+}
+
+/* Records, codes and classes outlive the sessions that brought them, so this
+ * runs when sampling is off as well. */
+void
+rb_heap_sampler_on_mark_end(bool full_mark)
+{
+    size_t gc_count = rb_gc_count();
+    hs_lock();
+    hs_sampler.marks++;
+    *(full_mark ? &hs_sampler.major_ns : &hs_sampler.minor_ns) = hs_now_ns();
+    filter_records(bury_record, &gc_count);
+    hs_codes_sweep(full_mark, code_liveness);
+    hs_unlock();
+    hs_classes_after_mark(full_mark);
+}
+
+static uintptr_t
+code_location(uintptr_t address)
+{
+    return (uintptr_t)rb_gc_location((VALUE)address);
+}
+
+void
+rb_heap_sampler_on_update_references(void)
+{
+    /* The new addresses stand in heap slots; every page is readable again by
+     * now, so the lock does not stand in the way of a read barrier. */
+    hs_lock();
+    hs_codes_move(code_location);
+    hs_unlock();
+    hs_classes_after_move();
+}
+
+void
+rb_heap_sampler_on_move(struct rb_heap_sampler_page *from, unsigned int from_slot,
+                        struct rb_heap_sampler_page **to, uintptr_t to_body, const uintptr_t *to_mark_bits,
+                        unsigned int to_slot)
+{
+    hs_lock();
+    struct hs_record *record = hs_page_find(from, from_slot);
+    if (record) {
+        struct hs_record moved = *record;
+        uint32_t position = (uint32_t)(record - from->records);
+        /* Leave before arriving: it may be the same page. */
+        hs_page_drop(from, position);
+        struct hs_record *place = hs_page_add(to, to_body, to_mark_bits, to_slot);
+        if (place) {
+            moved.slot = (uint16_t)to_slot;
+            *place = moved;
+        }
+        else {
+            hs_sampler.dropped_moves++;
+            hs_sampler.epochs[moved.epoch].records--;
+            for (int s = 0; s < HS_SESSIONS; s++) {
+                if (moved.sessions & (1u << s)) hs_sampler.session[s].samples--;
+            }
+        }
+        if (from != *to) hs_page_release(from);
+    }
+    hs_unlock();
+}
+
+void
+rb_heap_sampler_on_page_free(struct rb_heap_sampler_page *table)
+{
+    hs_lock();
+    for (uint32_t i = table->count; i-- > 0; ) drop_record(table, i);
+    hs_page_release(table);
+    hs_unlock();
+}
+
+/* -- sessions ------------------------------------------------------------------------ */
+
+struct session_change {
+    int session;
+    bool main, ok;
+    const struct hs_session_settings *settings;
+    uint64_t interval;
+};
+
+/* Run `change` while no other Ractor allocates, and cut every free list again
+ * for the interval that comes out of it. */
+static void
+change_sessions(void (*change)(struct session_change *), struct session_change *data)
+{
+    RB_VM_LOCK_ENTER();
+    {
+        rb_vm_barrier();
+        hs_lock();
+        change(data);
+        hs_unlock();
+        rb_heap_sampler_gc_recut();
+    }
+    RB_VM_LOCK_LEAVE();
+}
+
+static void
+start_session_i(struct session_change *change)
+{
+    change->session = -1;
+    for (int s = change->main ? HS_MAIN : HS_MAIN + 1; s < (change->main ? HS_MAIN + 1 : HS_SESSIONS); s++) {
+        if (hs_sampler.session[s].on) continue;
+        change->session = s;
+        break;
+    }
+    if (change->session < 0) return;
+
+    struct hs_session *session = &hs_sampler.session[change->session];
+    *session = (struct hs_session){
+        .on = true, .serial = ++hs_sampler.next_session, .interval = change->settings->interval,
+        .first_interval = change->settings->interval, .thread = change->settings->thread, .started_ns = hs_now_ns(),
+    };
+    struct rb_heap_sampler_gc_counts counts;
+    rb_heap_sampler_gc_counts(&counts);
+    for (uint32_t i = 0; i < counts.heaps && i < HS_HEAPS_MAX; i++) {
+        session->live_at_start[i] = counts.heap[i].live_slots;
+    }
+    if (!enter_epoch()) {
+        session->on = false;
+        change->session = -2;
+    }
+}
+
+int
+hs_session_start(const struct hs_session_settings *settings, bool main)
+{
+    struct session_change change = { .settings = settings, .main = main };
+    change_sessions(start_session_i, &change);
+    return change.session;
+}
+
+static bool
+leave_session(struct hs_record *record, const struct rb_heap_sampler_page *page, void *data)
+{
+    unsigned bit = 1u << *(int *)data;
+    if (record->sessions & bit) {
+        record->sessions &= (uint8_t)~bit;
+        hs_sampler.session[*(int *)data].samples--;
+    }
+    return record->sessions != 0;
+}
+
+static void
+stop_session_i(struct session_change *change)
+{
+    struct hs_session *session = &hs_sampler.session[change->session];
+    filter_records(leave_session, &change->session);
+    session->on = false;
+    hs_free(HS_MEM_TOTALS, session->totals);
+    session->totals = NULL;
+    session->totals_count = session->totals_capacity = 0;
+    if (!enter_epoch()) {
+        /* Without room for an epoch the others go on in the old one. */
+        bool any = false;
+        for (int s = 0; s < HS_SESSIONS; s++) any |= hs_sampler.session[s].on;
+        rb_heap_sampler_drawing = any;
+    }
+}
+
+void
+hs_session_stop(int session)
+{
+    struct session_change change = { .session = session };
+    change_sessions(stop_session_i, &change);
+}
+
+static void
+retune_session_i(struct session_change *change)
+{
+    struct hs_session *session = &hs_sampler.session[change->session];
+    if (session->interval == change->interval) return;
+    session->interval = change->interval;
+    session->interval_changes++;
+    enter_epoch();
+}
+
+void
+hs_session_retune(int session, uint64_t interval)
+{
+    struct session_change change = { .session = session, .interval = interval };
+    change_sessions(retune_session_i, &change);
+}
+
+/* -- the life of the process ------------------------------------------------------------ */
+
+static uint64_t
+entropy(void)
+{
+    uint64_t number = 0;
+#ifdef HAVE_GETRANDOM
+    if (getrandom(&number, sizeof(number), GRND_NONBLOCK) == sizeof(number)) return number;
+#endif
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return hs_mix((uint64_t)now.tv_nsec ^ ((uint64_t)getpid() << 32) ^ hs_now_ns());
+}
+
+/* A seeded process's children have sequences of their own, the same in each run. */
+static void
+seed_process(void)
+{
+    hs_sampler.process_start = entropy() >> 1;
+    hs_random_seed(&hs_sampler.random, hs_sampler.options.seeded
+                   ? hs_mix(hs_sampler.options.seed + 1) + hs_sampler.forks : entropy());
+}
+
+static bool
+this_process_chosen_p(void)
+{
+    uint32_t n = hs_sampler.options.only_n;
+    return n <= 1 || hs_random_next(&hs_sampler.random) % n == 0;
+}
+
+static bool options_ready, booted;
+
+static void start_main_session(void);
+
+static void
+read_option(const char *text, const char *from)
+{
+    char error[512];
+    if (!hs_options_parse(&hs_sampler.options, text, error, sizeof(error))) {
+        rb_raise(rb_eArgError, "%s: %s", from, error);
+    }
+}
+
+static void
+prepare_options(void)
+{
+    if (options_ready) return;
+    options_ready = true;
+    hs_options_default(&hs_sampler.options);
+    const char *text = getenv("RUBY_HEAP_SAMPLE");
+    if (text && *text) {
+        hs_sampler.options.on = true;
+        read_option(text, "RUBY_HEAP_SAMPLE");
+    }
+}
+
+void
+rb_heap_sampler_option(const char *settings, const char *from)
+{
+    prepare_options();
+    hs_sampler.options.on = true;
+    if (settings && *settings) read_option(settings, from);
+    /* A script's #! line is read when all else has begun. */
+    if (booted && hs_sampler.options.on && !hs_sampler.session[HS_MAIN].on) start_main_session();
+}
+
+static void
+start_main_session(void)
+{
+    struct hs_session_settings settings = { .interval = hs_sampler.options.interval };
+    if (hs_session_start(&settings, true) < 0) {
+        hs_warn_once(WARN_MEMORY, "no memory: sampling is off");
+        return;
+    }
+    hs_periodic_start();
+}
+
+void
+rb_heap_sampler_boot(void)
+{
+    prepare_options();
+    booted = true;
+    seed_process();
+    if (hs_sampler.options.on && this_process_chosen_p()) start_main_session();
+}
+
+void
+rb_heap_sampler_at_exit(void)
+{
+    if (!booted) return;
+    hs_periodic_stop();
+    if (hs_sampler.options.on && hs_sampler.session[HS_MAIN].on && !hs_sampler.options.output_none) {
+        hs_classes_rename();
+        hs_save_now(true);
+    }
+}
+
+void
+rb_heap_sampler_before_fork(void)
+{
+    hs_lock();
+}
+
+void
+rb_heap_sampler_after_fork(int pid)
+{
+    if (pid == 0 || pid > 0) hs_sampler.forks++;
+    if (pid == 0) {
+        hs_sampler.child = true;
+        seed_process();
+    }
+    hs_unlock();
+}
+
+/* only=1/N is decided anew for each process. */
+void
+rb_heap_sampler_in_child(void)
+{
+    if (!booted) return;
+    hs_periodic_after_fork();
+    if (!hs_sampler.options.on || hs_sampler.options.only_n <= 1) return;
+    bool chosen = this_process_chosen_p();
+    if (chosen && !hs_sampler.session[HS_MAIN].on) {
+        start_main_session();
+    }
+    else if (!chosen && hs_sampler.session[HS_MAIN].on) {
+        hs_periodic_stop();
+        hs_session_stop(HS_MAIN);
+    }
+}
+
+void
+Init_heap_sampler(void)
+{
+    hs_init_ruby_api();
+}

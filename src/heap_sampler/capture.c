@@ -1,0 +1,294 @@
+/*
+ * From control frames to a stack's number: with class_table.c the only reader
+ * of the VM's layout.
+ *
+ * The walk copies two words a frame and hashes them; a stack that has been
+ * met before costs nothing more.  Only a new one has its frames named, which
+ * reads iseqs and method entries and allocates no Ruby object.
+ *
+ * Frames are those of Thread.each_caller_location and Exception#backtrace: C
+ * methods, methods written in Ruby with `Primitive.attr! :c_trace` and those
+ * of <internal: files carry their caller's file and line; a rescue or ensure
+ * frame stands for its method.
+ */
+#include "ruby/internal/config.h"
+#include "internal.h"
+#include "internal/class.h"
+#include "internal/heap_sampler.h"
+#include "iseq.h"
+#include "vm_core.h"
+#include "class_table.h"
+#include "names.h"
+#include "sampler.h"
+#include "stack_table.h"
+
+enum { DEPTH_MAX = 4096, LABEL_MAX_BYTES = 512 };
+
+/* One stack is captured at a time: VM lock. */
+static struct hs_raw_frame raw[DEPTH_MAX];
+
+uint32_t
+hs_capture_thread(void)
+{
+    const rb_execution_context_t *ec = rb_current_execution_context(false);
+    return ec ? rb_th_serial(rb_ec_thread_ptr(ec)) : 0;
+}
+
+static uint32_t
+walk(const rb_execution_context_t *ec, uint32_t max_depth, bool *truncated)
+{
+    *truncated = false;
+    const rb_control_frame_t *cfp = ec->cfp;
+    if (!ec->vm_stack || !cfp) return 0;
+    const rb_control_frame_t *end = RUBY_VM_NEXT_CONTROL_FRAME(RUBY_VM_END_CONTROL_FRAME(ec));
+    uint32_t depth = 0;
+
+    for (; cfp < end; cfp = RUBY_VM_PREVIOUS_CONTROL_FRAME(cfp)) {
+        uintptr_t code, pc;
+        if (cfp->pc) {
+            if (!cfp->iseq) continue;
+            code = (uintptr_t)cfp->iseq;
+            pc = (uintptr_t)cfp->pc;
+        }
+        else {
+            if (cfp->iseq) continue;    /* an iseq that has not begun, or an ifunc */
+            code = (uintptr_t)rb_vm_frame_method_entry(cfp);
+            pc = 0;
+            if (!code) continue;
+        }
+        if (depth == max_depth) {
+            *truncated = true;
+            break;
+        }
+        raw[depth++] = (struct hs_raw_frame){ code, pc };
+    }
+    return depth;
+}
+
+/* Labels, after the rules of vm_backtrace.c on the version at hand: named
+ * classes only, `Foo#bar`, `Foo.bar`, blocks with their levels. */
+
+static size_t
+append(char *buffer, size_t len, const char *text, size_t text_len)
+{
+    size_t room = LABEL_MAX_BYTES - len;
+    if (text_len > room) text_len = room;
+    memcpy(buffer + len, text, text_len);
+    return len + text_len;
+}
+
+static size_t
+append_method(char *buffer, size_t len, VALUE owner, VALUE name)
+{
+    char class_name[256];
+    const char *between = NULL;
+    if (owner && !NIL_P(owner) && (RB_TYPE_P(owner, T_CLASS) || RB_TYPE_P(owner, T_MODULE))) {
+        if (RB_TYPE_P(owner, T_CLASS) && RCLASS_SINGLETON_P(owner)) {
+            VALUE attached = RCLASS_ATTACHED_OBJECT(owner);
+            if (!RB_SPECIAL_CONST_P(attached) &&
+                (RB_TYPE_P(attached, T_CLASS) || RB_TYPE_P(attached, T_MODULE)) &&
+                hs_class_name(attached, class_name, sizeof(class_name))) {
+                between = ".";
+            }
+        }
+        else if (hs_class_name(owner, class_name, sizeof(class_name))) {
+            between = "#";
+        }
+    }
+    if (between) {
+        len = append(buffer, len, class_name, strlen(class_name));
+        len = append(buffer, len, between, 1);
+    }
+    if (RB_TYPE_P(name, T_STRING)) len = append(buffer, len, RSTRING_PTR(name), (size_t)RSTRING_LEN(name));
+    return len;
+}
+
+static size_t
+iseq_label(char *buffer, VALUE owner, const rb_iseq_t *iseq)
+{
+    size_t len = 0;
+    for (;;) {
+        const struct rb_iseq_constant_body *body = ISEQ_BODY(iseq);
+        switch (body->type) {
+          case ISEQ_TYPE_METHOD:
+            return append_method(buffer, len, owner, body->location.label);
+          case ISEQ_TYPE_BLOCK:
+          case ISEQ_TYPE_PLAIN: {
+            if (!body->parent_iseq) {
+                return append(buffer, len, "block in ", 9);
+            }
+            int level = 0;
+            const rb_iseq_t *local = body->local_iseq;
+            while (iseq != local && ISEQ_BODY(iseq)->parent_iseq) {
+                if (ISEQ_BODY(iseq)->type == ISEQ_TYPE_BLOCK) level++;
+                iseq = ISEQ_BODY(iseq)->parent_iseq;
+            }
+            char levels[48];
+            int n = level <= 1 ? snprintf(levels, sizeof(levels), "block in ")
+                               : snprintf(levels, sizeof(levels), "block (%d levels) in ", level);
+            len = append(buffer, len, levels, (size_t)n);
+            if (ISEQ_BODY(iseq)->type == ISEQ_TYPE_PLAIN || ISEQ_BODY(iseq)->type == ISEQ_TYPE_BLOCK) {
+                VALUE label = ISEQ_BODY(iseq)->location.label;
+                return append(buffer, len, RSTRING_PTR(label), (size_t)RSTRING_LEN(label));
+            }
+            break;
+          }
+          case ISEQ_TYPE_RESCUE:
+          case ISEQ_TYPE_ENSURE:
+          case ISEQ_TYPE_EVAL:
+            if (body->parent_iseq) {
+                iseq = body->parent_iseq;
+                break;
+            }
+            /* fall through */
+          default:
+            return append(buffer, len, RSTRING_PTR(body->location.label),
+                          (size_t)RSTRING_LEN(body->location.label));
+        }
+    }
+}
+
+static uint32_t
+text_of(VALUE string)
+{
+    return RB_TYPE_P(string, T_STRING) ? hs_text(RSTRING_PTR(string), (size_t)RSTRING_LEN(string)) : 0;
+}
+
+/* Not under the lock: reads heap slots. The lock is taken around each write. */
+static struct hs_code *
+name_code(uintptr_t address, const rb_control_frame_t *cfp)
+{
+    char label[LABEL_MAX_BYTES];
+    size_t len = 0;
+    VALUE path = Qnil, absolute_path = Qnil;
+    bool shown_at_caller = true, merges_caller = false;
+    const rb_callable_method_entry_t *me = rb_vm_frame_method_entry(cfp);
+
+    if (cfp->pc) {
+        const rb_iseq_t *iseq = (const rb_iseq_t *)address;
+        path = rb_iseq_path(iseq);
+        absolute_path = rb_iseq_realpath(iseq);
+        shown_at_caller = rb_iseq_attr_p(iseq, BUILTIN_ATTR_C_TRACE) ||
+            strncmp(RSTRING_PTR(path), "<internal:", 10) == 0;
+        merges_caller = ISEQ_BODY(iseq)->type == ISEQ_TYPE_RESCUE || ISEQ_BODY(iseq)->type == ISEQ_TYPE_ENSURE;
+        if (shown_at_caller && me && ISEQ_BODY(iseq)->type == ISEQ_TYPE_METHOD) {
+            len = append_method(label, 0, me->owner, rb_id2str(me->def->original_id));
+        }
+        else {
+            len = iseq_label(label, me ? me->owner : Qnil, iseq);
+        }
+    }
+    else if (me) {
+        len = append_method(label, 0, me->owner, rb_id2str(me->def->original_id));
+    }
+
+    hs_lock();
+    struct hs_code *code = hs_code_add(address, hs_text(label, len), text_of(path), text_of(absolute_path),
+                                       shown_at_caller, merges_caller);
+    hs_unlock();
+    return code;
+}
+
+static int
+line_of(uintptr_t address, uintptr_t pc)
+{
+    const rb_iseq_t *iseq = (const rb_iseq_t *)address;
+    const VALUE *encoded = ISEQ_BODY(iseq)->iseq_encoded;
+    if (!encoded) return ISEQ_BODY(iseq)->location.first_lineno;
+    /* pc stands behind the instruction that runs. */
+    ptrdiff_t place = (const VALUE *)pc - encoded;
+    if (place > 0) place--;
+    return (int)rb_iseq_line_no(iseq, (size_t)place);
+}
+
+/* The control frame that raw[i] was read from, walking from the leaf again:
+ * only new codes need it. */
+static const rb_control_frame_t *
+control_frame(const rb_execution_context_t *ec, uintptr_t code)
+{
+    const rb_control_frame_t *end = RUBY_VM_NEXT_CONTROL_FRAME(RUBY_VM_END_CONTROL_FRAME(ec));
+    for (const rb_control_frame_t *cfp = ec->cfp; cfp < end; cfp = RUBY_VM_PREVIOUS_CONTROL_FRAME(cfp)) {
+        uintptr_t address = cfp->pc ? (uintptr_t)cfp->iseq
+                                    : cfp->iseq ? 0 : (uintptr_t)rb_vm_frame_method_entry(cfp);
+        if (address == code) return cfp;
+    }
+    return NULL;
+}
+
+static uint32_t
+resolve(const rb_execution_context_t *ec, uint32_t depth, bool truncated)
+{
+    uint32_t node = HS_NODE_EMPTY;
+    uint32_t caller = UINT32_MAX;       /* the nearest frame below that has a line of its own */
+
+    /* Name what is new first, since naming takes and leaves the lock; an entry
+     * may move when another is added, so only addresses are kept. */
+    for (uint32_t i = depth; i-- > 0; ) {
+        if (hs_code_find(raw[i].code)) continue;
+        const rb_control_frame_t *cfp = control_frame(ec, raw[i].code);
+        if (!cfp || !name_code(raw[i].code, cfp)) return UINT32_MAX;
+    }
+
+    if (truncated) {
+        hs_lock();
+        node = hs_node_child(node, hs_frame_synthetic("(truncated)"));
+        hs_unlock();
+    }
+    for (uint32_t i = depth; i-- > 0; ) {
+        struct hs_code *code = hs_code_find(raw[i].code);
+        /* A rescue or ensure frame hides the method's frame below it. */
+        if (i > 0 && hs_code_merges_caller(hs_code_find(raw[i - 1].code))) continue;
+
+        bool at_caller = hs_code_shown_at_caller(code);
+        uint64_t place = at_caller ? caller : raw[i].pc;
+        uint32_t frame = hs_code_frame_at(code, place);
+        if (frame == UINT32_MAX) {
+            uint32_t line = at_caller ? 0 : (uint32_t)line_of(raw[i].code, raw[i].pc);
+            hs_lock();
+            frame = at_caller ? hs_code_add_frame_like(code, place, caller)
+                              : hs_code_add_frame(code, place, line);
+            hs_unlock();
+        }
+        if (!at_caller) caller = frame;
+        hs_lock();
+        node = hs_node_child(node, frame);
+        hs_unlock();
+        if (node == UINT32_MAX) return node;
+    }
+    return node;
+}
+
+static uint32_t
+synthetic_stack(const char *label)
+{
+    hs_lock();
+    uint32_t node = hs_node_child(HS_NODE_EMPTY, hs_frame_synthetic(label));
+    hs_unlock();
+    return node == UINT32_MAX ? HS_NODE_EMPTY : node;
+}
+
+uint32_t
+hs_capture_stack(void)
+{
+    const rb_execution_context_t *ec = rb_current_execution_context(false);
+    if (!ec || !ec->cfp) return synthetic_stack("(boot)");
+
+    uint32_t limit = hs_sampler.options.max_depth;
+    bool truncated;
+    uint32_t depth = walk(ec, limit < DEPTH_MAX ? limit : DEPTH_MAX, &truncated);
+    if (!depth) return synthetic_stack("(no Ruby frame)");
+
+    uint32_t node;
+    if (hs_stack_find(raw, depth, truncated, &node)) return node;
+    node = resolve(ec, depth, truncated);
+    if (node == UINT32_MAX) {
+        hs_lock();
+        hs_stack_limits.dropped_stacks++;
+        hs_unlock();
+        return synthetic_stack("(evicted)");
+    }
+    hs_lock();
+    hs_stack_remember(node);
+    hs_unlock();
+    return node;
+}

@@ -1,0 +1,266 @@
+/* See class_table.h. */
+#include "ruby/internal/config.h"
+#include "internal.h"
+#include "internal/class.h"
+#include "internal/heap_sampler.h"
+#include "internal/imemo.h"
+#include "class_table.h"
+#include "names.h"
+#include "sampler.h"
+#include "table.h"
+
+#include <string.h>
+
+enum { CLASSES_MAX = 1 << 16, NAME_MAX_BYTES = 256 };
+
+struct class_entry {
+    VALUE klass;                /* weak; 0: dead, or never had one */
+    uint32_t text, type_text;
+    bool named;                 /* for good */
+    bool old;                   /* only a major GC can free it */
+};
+
+static struct class_entry *entries;
+static uint32_t entry_count, entry_capacity;
+static uint32_t unnamed_count;
+static struct hs_map entries_by_key = { .use = HS_MEM_NAMES };
+uint64_t hs_classes_dropped;
+
+static const char *
+type_name(VALUE flags)
+{
+    switch (flags & RUBY_T_MASK) {
+#define TYPE(t) case t: return #t
+      TYPE(T_OBJECT); TYPE(T_CLASS); TYPE(T_MODULE); TYPE(T_FLOAT); TYPE(T_STRING);
+      TYPE(T_REGEXP); TYPE(T_ARRAY); TYPE(T_HASH); TYPE(T_STRUCT); TYPE(T_BIGNUM);
+      TYPE(T_FILE); TYPE(T_DATA); TYPE(T_MATCH); TYPE(T_COMPLEX); TYPE(T_RATIONAL);
+      TYPE(T_SYMBOL); TYPE(T_IMEMO); TYPE(T_NODE); TYPE(T_ICLASS);
+#undef TYPE
+      default: return "T_NONE";
+    }
+}
+
+static const char *
+imemo_name(VALUE flags)
+{
+    switch ((enum imemo_type)((flags >> FL_USHIFT) & IMEMO_MASK)) {
+#define NAME(t) case imemo_##t: return "(imemo:" #t ")"
+      NAME(env); NAME(cref); NAME(svar); NAME(throw_data); NAME(ifunc); NAME(memo); NAME(ment);
+      NAME(iseq); NAME(tmpbuf); NAME(ast); NAME(parser_strterm); NAME(callinfo); NAME(callcache);
+      NAME(constcache);
+#undef NAME
+      default: return "(imemo)";
+    }
+}
+
+/* A temporary name holds the address of an anonymous class, which says
+ * nothing in a file and differs for each: leave the digits out. */
+static size_t
+copy_without_addresses(char *to, size_t size, const char *from, size_t len)
+{
+    size_t out = 0;
+    for (size_t i = 0; i < len && out + 1 < size; i++) {
+        if (from[i] == '0' && i + 2 < len && from[i + 1] == 'x' && i && from[i - 1] == ':') {
+            while (i + 1 < len && from[i + 1] != '>' && from[i + 1] != ':') i++;
+            if (out) out--;
+            continue;
+        }
+        to[out++] = from[i];
+    }
+    to[out] = '\0';
+    return out;
+}
+
+bool
+hs_class_name(VALUE klass, char *buffer, size_t size)
+{
+    VALUE path = RCLASS_EXT(klass)->classpath;
+    buffer[0] = '\0';
+    if (!path) return false;
+    copy_without_addresses(buffer, size, RSTRING_PTR(path), (size_t)RSTRING_LEN(path));
+    return RCLASS_EXT(klass)->permanent_classpath;
+}
+
+/* `(anonymous Class < Foo)`: of what it is a subclass is what is known of it. */
+static bool
+name_of(VALUE klass, char *buffer, size_t size)
+{
+    if (hs_class_name(klass, buffer, size)) return true;
+    if (buffer[0]) return false;
+    bool module = BUILTIN_TYPE(klass) == T_MODULE;
+    VALUE super = module ? 0 : RCLASS_SUPER(klass);
+    char name[NAME_MAX_BYTES - 32] = "";
+    while (super && (BUILTIN_TYPE(super) == T_ICLASS || !RCLASS_EXT(super)->classpath)) super = RCLASS_SUPER(super);
+    if (super) hs_class_name(super, name, sizeof(name));
+    if (name[0]) {
+        snprintf(buffer, size, "(anonymous Class < %s)", name);
+    }
+    else {
+        snprintf(buffer, size, "(anonymous %s)", module ? "Module" : "Class");
+    }
+    return false;
+}
+
+static uint32_t
+add_entry(uint64_t key, VALUE klass, const char *type, const char *name, bool named)
+{
+    uint32_t id = UINT32_MAX;
+    hs_lock();
+    if (entry_count < CLASSES_MAX &&
+        hs_grow(HS_MEM_NAMES, (void **)&entries, &entry_capacity, (uint64_t)entry_count + 1, sizeof(*entries)) &&
+        hs_map_put(&entries_by_key, key, entry_count)) {
+        id = entry_count++;
+        entries[id] = (struct class_entry){
+            .klass = klass, .text = hs_text_cstr(name), .type_text = hs_text_cstr(type), .named = named,
+        };
+        if (!named) unnamed_count++;
+    }
+    else {
+        hs_classes_dropped++;
+    }
+    hs_unlock();
+    return id;
+}
+
+/* Types are below 32, and classes at addresses of multiples of 8. */
+static uint64_t
+key_of(VALUE klass, VALUE flags)
+{
+    return (uint64_t)klass * 32 + (flags & RUBY_T_MASK) + 1;
+}
+
+static uint32_t
+class_without_name(VALUE flags)
+{
+    char name[64];
+    uint64_t key = (UINT64_C(1) << 62) + (flags & RUBY_T_MASK);
+    if ((flags & RUBY_T_MASK) == T_IMEMO) {
+        snprintf(name, sizeof(name), "%s", imemo_name(flags));
+        key += ((flags >> FL_USHIFT) & IMEMO_MASK) * 32;
+    }
+    else {
+        snprintf(name, sizeof(name), "(hidden %s)", type_name(flags));
+    }
+    const uint32_t *found = hs_map_find(&entries_by_key, key);
+    return found ? *found : add_entry(key, 0, type_name(flags), name, true);
+}
+
+uint32_t
+hs_class_of_allocation(VALUE klass, VALUE flags)
+{
+    if (klass) klass = rb_class_real(klass);
+    if (!klass) return class_without_name(flags);
+
+    const uint32_t *found = hs_map_find(&entries_by_key, key_of(klass, flags));
+    if (found) return *found;
+
+    char name[NAME_MAX_BYTES];
+    bool named = name_of(klass, name, sizeof(name));
+    return add_entry(key_of(klass, flags), klass, type_name(flags), name, named);
+}
+
+uint32_t
+hs_class_text(uint32_t class_id)
+{
+    return class_id < entry_count ? entries[class_id].text : hs_text_cstr("(other classes)");
+}
+
+uint32_t
+hs_class_type_text(uint32_t class_id)
+{
+    return class_id < entry_count ? entries[class_id].type_text : 0;
+}
+
+/* The type is the low part of the old key: it is read back from the text. */
+static VALUE
+type_of_entry(const struct class_entry *entry)
+{
+    const struct hs_text *type = &hs_texts[entry->type_text];
+    for (VALUE t = 0; t <= RUBY_T_MASK; t++) {
+        const char *name = type_name(t);
+        if (strlen(name) == type->len && memcmp(name, type->ptr, type->len) == 0) return t;
+    }
+    return 0;
+}
+
+static void
+index_entries(void)
+{
+    /* Keys without a class do not change; drop and put back all the same. */
+    struct hs_map kept = { .use = HS_MEM_NAMES };
+    bool complete = true;
+    for (uint32_t i = 0; i < entries_by_key.capacity; i++) {
+        uint64_t key = entries_by_key.keys[i];
+        if (key >> 62) complete &= hs_map_put(&kept, key, entries_by_key.values[i]);
+    }
+    for (uint32_t i = 0; i < entry_count; i++) {
+        if (entries[i].klass) complete &= hs_map_put(&kept, key_of(entries[i].klass, type_of_entry(&entries[i])), i);
+    }
+    if (!complete) hs_classes_dropped++;        /* such a class gets a second number */
+    hs_map_free(&entries_by_key);
+    entries_by_key = kept;
+}
+
+/* Heap slots are read before the lock is taken. */
+static void
+rename_entry(struct class_entry *entry)
+{
+    char name[NAME_MAX_BYTES];
+    bool named = name_of(entry->klass, name, sizeof(name));
+    hs_lock();
+    entry->text = hs_text_cstr(name);
+    entry->named = named;
+    if (named) unnamed_count--;
+    hs_unlock();
+}
+
+void
+hs_classes_rename(void)
+{
+    if (!unnamed_count) return;
+    for (uint32_t i = 0; i < entry_count; i++) {
+        if (entries[i].klass && !entries[i].named) rename_entry(&entries[i]);
+    }
+}
+
+void
+hs_classes_after_mark(bool full_mark)
+{
+    bool died = false;
+    for (uint32_t i = 0; i < entry_count; i++) {
+        struct class_entry *entry = &entries[i];
+        if (!entry->klass || (entry->old && !full_mark)) continue;
+        int life = rb_heap_sampler_gc_liveness(entry->klass);
+        entry->old = life == 2;
+        if (life) continue;
+        hs_lock();
+        entry->klass = 0;
+        if (!entry->named) unnamed_count--;
+        entry->named = true;
+        hs_unlock();
+        died = true;
+    }
+    if (died) {
+        hs_lock();
+        index_entries();
+        hs_unlock();
+    }
+    hs_classes_rename();
+}
+
+void
+hs_classes_after_move(void)
+{
+    bool moved = false;
+    for (uint32_t i = 0; i < entry_count; i++) {
+        if (!entries[i].klass) continue;
+        VALUE now = rb_gc_location(entries[i].klass);
+        moved |= now != entries[i].klass;
+        entries[i].klass = now;
+    }
+    if (moved) {
+        hs_lock();
+        index_entries();
+        hs_unlock();
+    }
+}

@@ -1,0 +1,34 @@
+#ifndef HEAP_SAMPLER_CLASS_TABLE_H
+#define HEAP_SAMPLER_CLASS_TABLE_H
+/*
+ * Classes of sampled objects, by number.  A number stands for a class and a
+ * type (T_STRING, …); the class itself is a weak key, its name a text.
+ *
+ * A class without a permanent name is looked at again after each mark, so
+ * that `Foo = Class.new` names the samples that came before it.  Naming reads
+ * the class's own name: it allocates nothing and calls no Ruby method.
+ *
+ * Threads: as stack_table.h; the functions that take a VALUE read heap slots,
+ * and so are called without the sampler's lock and take it themselves.
+ */
+#include "ruby/ruby.h"
+#include "profile.h"
+
+/* `klass` as the allocator got it: 0, a singleton or an internal class too. */
+uint32_t hs_class_of_allocation(VALUE klass, VALUE flags);
+
+uint32_t hs_class_text(uint32_t class_id);
+uint32_t hs_class_type_text(uint32_t class_id);
+
+/* In GC. */
+void hs_classes_after_mark(bool full_mark);
+void hs_classes_after_move(void);
+/* VM lock: give names to the classes that got theirs since. */
+void hs_classes_rename(void);
+
+extern uint64_t hs_classes_dropped;
+
+/* "Foo", or "" if it has no name yet; cut to the buffer; shared with capture.c. */
+bool hs_class_name(VALUE klass, char *buffer, size_t size);
+
+#endif

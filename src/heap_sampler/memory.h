@@ -1,0 +1,41 @@
+#ifndef HEAP_SAMPLER_MEMORY_H
+#define HEAP_SAMPLER_MEMORY_H
+/*
+ * The sampler's own memory.
+ *
+ * Everything that the sampler keeps comes from here, so that it can be
+ * counted, capped and made to fail in a test.  It never comes from xmalloc,
+ * which may start a GC, and never raises: NULL means that there was none.
+ *
+ * Threads: every function may be called on any thread, with or without the
+ * GVL or the sampler's lock.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* `what` it is for: the accounts that `stat` prints. */
+enum hs_memory_use {
+    HS_MEM_RECORDS,             /* samples, by heap page */
+    HS_MEM_STACKS,              /* frames, prefix tree, whole-stack map */
+    HS_MEM_TOTALS,              /* sites and their totals */
+    HS_MEM_NAMES,               /* texts, classes, code entries */
+    HS_MEM_SNAPSHOTS,           /* profiles and what encodes them */
+    HS_MEM_USES
+};
+
+void *hs_malloc(enum hs_memory_use use, size_t size);
+void *hs_calloc(enum hs_memory_use use, size_t count, size_t size);
+/* Like realloc(3): on failure the old block stays as it was. */
+void *hs_realloc(enum hs_memory_use use, void *ptr, size_t size);
+void hs_free(enum hs_memory_use use, void *ptr);
+
+/* Bytes held now for one use, or for all of them. */
+size_t hs_memory_bytes(enum hs_memory_use use);
+size_t hs_memory_total(void);
+
+/* Tests: let `countdown` more allocations succeed, then fail all of them;
+ * a negative number never fails. */
+void hs_memory_fail_after(long countdown);
+
+#endif

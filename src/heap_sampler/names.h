@@ -1,0 +1,18 @@
+#ifndef HEAP_SAMPLER_NAMES_H
+#define HEAP_SAMPLER_NAMES_H
+/*
+ * Texts, each stored once and for as long as the process lives, so that a
+ * profile may point to them without the lock.
+ *
+ * Threads: as stack_table.h.
+ */
+#include "profile.h"
+
+/* The text's number; 0 for the empty text, and when there is no memory. */
+uint32_t hs_text(const char *ptr, size_t len);
+uint32_t hs_text_cstr(const char *text);
+
+extern struct hs_text *hs_texts;
+extern uint32_t hs_text_count;
+
+#endif

@@ -1,0 +1,48 @@
+#ifndef HEAP_SAMPLER_OPTIONS_H
+#define HEAP_SAMPLER_OPTIONS_H
+/*
+ * The settings of --heap-sample and RUBY_HEAP_SAMPLE: names, ranges, errors.
+ * No MRI header; tested alone.
+ *
+ *   interval=512k     mean bytes between samples, 1 .. 1t (suffixes k m g t, powers of 1024)
+ *   output=PATH       %p process id, %t time (YYYYmmddTHHMMSS), %% a percent sign;
+ *                     `none` writes no profile and says nothing at exit
+ *   every=SECONDS     a profile every so often, 1 .. 86400*365
+ *   keep=N            keep the newest N periodic profiles of this process, 1 .. 1e6
+ *   at-rss=80%|SIZE   one profile when memory crosses this share of the limit, or this size
+ *   max-samples=N|none, max-depth=1..4096, seed=N (64 bits), only=1/N (N 1 .. 1e6)
+ *   on | 1            defaults; off | 0 | empty: no sampling
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct hs_options {
+    bool on;
+    uint64_t interval;
+    char output[4096];
+    bool output_none;
+    bool output_given;
+    uint32_t every;             /* seconds, 0: never */
+    uint32_t keep;              /* 0: all */
+    uint32_t at_rss_percent;    /* 0: none */
+    uint64_t at_rss_bytes;      /* 0: none */
+    uint64_t max_samples;       /* 0: none */
+    uint32_t max_depth;
+    bool seeded;
+    uint64_t seed;
+    uint32_t only_n;            /* 1: every process */
+};
+
+void hs_options_default(struct hs_options *options);
+
+/* Read `text` (comma separated) over what `options` already says. On an error
+ * returns false, leaves `options` as it was and writes one line without a
+ * newline, which names the setting and its value and says what is allowed. */
+bool hs_options_parse(struct hs_options *options, const char *text, char *error, size_t error_size);
+
+/* Is a profile path's pattern usable?  Same contract. `text`: PATH only. */
+bool hs_options_expand_output(const struct hs_options *options, uint64_t pid, int64_t unix_time,
+                              char *path, size_t size);
+
+#endif

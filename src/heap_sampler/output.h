@@ -1,0 +1,41 @@
+#ifndef HEAP_SAMPLER_OUTPUT_H
+#define HEAP_SAMPLER_OUTPUT_H
+/*
+ * From a profile to bytes, and from bytes to a file.  No MRI header, no GVL.
+ * Every function returns 0, or an errno value; none prints or raises.
+ */
+#include "profile.h"
+
+struct hs_buffer {
+    char *ptr;
+    size_t len, capacity;
+    bool failed;                /* an allocation failed; appends do nothing */
+};
+
+void hs_buffer_append(struct hs_buffer *buffer, const void *ptr, size_t len);
+void hs_buffer_puts(struct hs_buffer *buffer, const char *text);
+void hs_buffer_printf(struct hs_buffer *buffer, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+void hs_buffer_free(struct hs_buffer *buffer);
+
+/* Which estimate of a row a one-valued format shows. */
+enum hs_value {
+    HS_INUSE_SPACE, HS_INUSE_OBJECTS, HS_ALLOC_SPACE, HS_ALLOC_OBJECTS
+};
+
+int hs_encode_pprof(const struct hs_profile *profile, struct hs_buffer *out);       /* not compressed */
+int hs_encode_folded(const struct hs_profile *profile, enum hs_value value, struct hs_buffer *out);
+int hs_encode_speedscope(const struct hs_profile *profile, struct hs_buffer *out);
+/* The settings, GC counts, drops and heap account as one JSON object. */
+int hs_encode_meta_json(const struct hs_profile_meta *meta, struct hs_buffer *out);
+
+int hs_gzip(const struct hs_buffer *in, struct hs_buffer *out);
+
+/* Write all of it or nothing: temporary file beside it (O_EXCL, mode 0600),
+ * fsync, rename.  A FIFO or a device is opened and written straight. */
+int hs_write_file(const char *path, const char *ptr, size_t len);
+
+/* Encode by the path's ending: .pb.gz, .pb, .folded, .json; else EINVAL. */
+int hs_save_profile(const struct hs_profile *profile, const char *path, size_t *written);
+
+#endif

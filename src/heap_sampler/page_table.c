@@ -1,0 +1,105 @@
+/* See page_table.h. */
+#include "page_table.h"
+#include "table.h"
+
+#include <string.h>
+
+/* 64 KiB pages of slots of at least 40 bytes. */
+enum { SLOTS_PER_PAGE = 65536 / 40 + 1, INDEX_FROM = 32 };
+
+struct hs_pages hs_pages;
+
+struct hs_record *
+hs_page_find(const struct rb_heap_sampler_page *page, unsigned slot)
+{
+    if (!page) return NULL;
+    if (page->by_slot) {
+        uint16_t position = page->by_slot[slot];
+        return position ? &page->records[position - 1] : NULL;
+    }
+    for (uint32_t i = 0; i < page->count; i++) {
+        if (page->records[i].slot == slot) return &page->records[i];
+    }
+    return NULL;
+}
+
+static struct rb_heap_sampler_page *
+page_new(struct rb_heap_sampler_page **owner, uintptr_t body, const uintptr_t *mark_bits)
+{
+    if (!hs_grow(HS_MEM_RECORDS, (void **)&hs_pages.list, &hs_pages.capacity,
+                 (uint64_t)hs_pages.count + 1, sizeof(*hs_pages.list))) {
+        return NULL;
+    }
+    struct rb_heap_sampler_page *page = hs_calloc(HS_MEM_RECORDS, 1, sizeof(*page));
+    if (!page) return NULL;
+    page->owner = owner;
+    page->body = body;
+    page->mark_bits = mark_bits;
+    page->list_index = hs_pages.count;
+    hs_pages.list[hs_pages.count++] = page;
+    *owner = page;
+    return page;
+}
+
+/* The index is a convenience: without memory for it, finding is linear. */
+static void
+page_index(struct rb_heap_sampler_page *page)
+{
+    page->by_slot = hs_calloc(HS_MEM_RECORDS, SLOTS_PER_PAGE, sizeof(*page->by_slot));
+    if (!page->by_slot) return;
+    for (uint32_t i = 0; i < page->count; i++) {
+        page->by_slot[page->records[i].slot] = (uint16_t)(i + 1);
+    }
+}
+
+struct hs_record *
+hs_page_add(struct rb_heap_sampler_page **owner, uintptr_t body, const uintptr_t *mark_bits, unsigned slot)
+{
+    struct rb_heap_sampler_page *page = *owner;
+    struct hs_record *record = hs_page_find(page, slot);
+    if (record) return record;
+
+    if (!page && !(page = page_new(owner, body, mark_bits))) return NULL;
+    if (page->count == page->capacity) {
+        uint32_t capacity = page->capacity ? page->capacity * 2 : 2;
+        if (capacity > SLOTS_PER_PAGE) capacity = SLOTS_PER_PAGE;
+        struct hs_record *records = hs_realloc(HS_MEM_RECORDS, page->records, capacity * sizeof(*records));
+        if (!records) {
+            hs_page_release(page);
+            return NULL;
+        }
+        page->records = records;
+        page->capacity = capacity;
+        if (capacity > INDEX_FROM && !page->by_slot) page_index(page);
+    }
+    record = &page->records[page->count++];
+    record->slot = (uint16_t)slot;
+    if (page->by_slot) page->by_slot[slot] = (uint16_t)page->count;
+    hs_pages.records++;
+    return record;
+}
+
+void
+hs_page_drop(struct rb_heap_sampler_page *page, uint32_t position)
+{
+    if (page->by_slot) page->by_slot[page->records[position].slot] = 0;
+    uint32_t last = --page->count;
+    hs_pages.records--;
+    if (position != last) {
+        page->records[position] = page->records[last];
+        if (page->by_slot) page->by_slot[page->records[position].slot] = (uint16_t)(position + 1);
+    }
+}
+
+void
+hs_page_release(struct rb_heap_sampler_page *page)
+{
+    if (page->count) return;
+    struct rb_heap_sampler_page *last = hs_pages.list[--hs_pages.count];
+    last->list_index = page->list_index;
+    hs_pages.list[page->list_index] = last;
+    *page->owner = NULL;
+    hs_free(HS_MEM_RECORDS, page->records);
+    hs_free(HS_MEM_RECORDS, page->by_slot);
+    hs_free(HS_MEM_RECORDS, page);
+}

@@ -1,0 +1,107 @@
+#ifndef HEAP_SAMPLER_PROFILE_H
+#define HEAP_SAMPLER_PROFILE_H
+/*
+ * A profile: what one snapshot of one session found, as plain data.
+ *
+ * No VALUE and no MRI header from here down: a profile is built, encoded,
+ * compressed and written by any thread without the GVL.  It owns its arrays;
+ * texts point into the sampler's names, which live as long as the process.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define HS_FORMAT_VERSION 1
+#define HS_HEAPS_MAX 16
+
+/* An estimate of one quantity over the samples behind it.  Every sample of
+ * weight w and size S adds 1, w, w*S and w*(w-1)*S*S: the last sums to the
+ * variance of `space` under Poisson (Bernoulli) sampling; see doc/estimates.md. */
+struct hs_estimate {
+    uint64_t samples;
+    double objects;
+    double space;               /* bytes */
+    double variance;            /* of space, bytes squared */
+};
+
+struct hs_text {
+    const char *ptr;            /* not NUL-terminated; any bytes */
+    uint32_t len;
+};
+
+struct hs_frame {
+    uint32_t label;             /* text: class-qualified, as MRI prints it */
+    uint32_t path;              /* text: as in Location#path */
+    uint32_t absolute_path;     /* text: as in Location#absolute_path, or "" */
+    uint32_t line;              /* 0: none */
+};
+
+/* A stack is a node: the node's frame is the leaf, its parents lead to the
+ * root.  Node 0 is the empty stack and has no frame. */
+struct hs_node {
+    uint32_t parent;
+    uint32_t frame;
+};
+
+/* One row: samples that agree on everything before the estimates. */
+struct hs_row {
+    uint32_t node;
+    uint32_t class_name;        /* text */
+    uint32_t type;              /* text: "T_STRING", … */
+    uint32_t slot_size;         /* bytes */
+    uint32_t thread;            /* serial of the allocating thread, 0: several */
+    bool has_birth;             /* false: a row of totals only (alloc, dead) */
+    uint64_t birth_gc;          /* GC count at birth, if has_birth */
+    struct hs_estimate inuse;   /* found alive by the last completed mark */
+    struct hs_estimate young;   /* born since that mark */
+    struct hs_estimate alloc;   /* all births since the session's start */
+    struct hs_estimate dead;    /* of these, found dead */
+    double dead_gcs;            /* sum of weight * GCs survived, over the dead */
+};
+
+struct hs_heap_stat {
+    uint32_t slot_size;
+    uint64_t total_slots;
+    uint64_t live_slots;        /* allocated and not yet swept */
+    uint64_t live_at_start;     /* the same when the session started */
+};
+
+struct hs_profile_meta {
+    uint64_t interval;          /* bytes, now */
+    uint64_t first_interval;    /* bytes, at the session's start */
+    uint64_t interval_changes;
+    uint64_t max_samples;       /* 0: none */
+    uint32_t max_depth;
+    uint32_t only_n;            /* only=1/N */
+    bool seeded;
+    uint64_t seed;
+    uint64_t process_id;
+    uint64_t process_start;     /* random, one per process and fork */
+    uint64_t session;           /* serial of the session in its process */
+    uint64_t started_ns;        /* Unix time */
+    uint64_t taken_ns;
+    uint64_t gc_count, gc_minor, gc_major;
+    uint64_t last_minor_ns, last_major_ns;      /* Unix time, 0: none yet */
+    uint64_t live_samples;
+    uint64_t drop_samples, drop_stacks, drop_frames, drop_classes, drop_moves;
+    uint64_t own_bytes;
+    uint32_t heaps;
+    struct hs_heap_stat heap[HS_HEAPS_MAX];
+    char ruby[128];             /* RUBY_DESCRIPTION, cut */
+};
+
+struct hs_profile {
+    struct hs_profile_meta meta;
+    struct hs_row *rows;
+    size_t row_count;
+    struct hs_node *nodes;
+    uint32_t node_count;
+    struct hs_frame *frames;
+    uint32_t frame_count;
+    struct hs_text *texts;      /* text 0 is empty */
+    uint32_t text_count;
+};
+
+void hs_profile_free(struct hs_profile *profile);
+
+#endif

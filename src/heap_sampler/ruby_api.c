@@ -1,0 +1,642 @@
+/*
+ * GC.sample_profile and GC::SampleProfile.
+ *
+ * C takes the snapshot and hands out plain arrays; what people read is made
+ * in Ruby, by lib/heap_sample, which is loaded when it is first asked for.
+ */
+#include "ruby/internal/config.h"
+#include "internal.h"
+#include "internal/gc.h"
+#include "internal/heap_sampler.h"
+#include "internal/object.h"
+#include "ruby/encoding.h"
+#include "ruby/ractor.h"
+#include "ruby/ruby.h"
+#include "ruby/thread.h"
+#include "vm_core.h"
+#include "class_table.h"
+#include "names.h"
+#include "output.h"
+#include "page_table.h"
+#include "sampler.h"
+#include "stack_table.h"
+
+static VALUE rb_cSampleProfile;
+
+#define INTERVAL_MAX (UINT64_C(1) << 40)
+enum { BLOCK_INTERVAL = 64 * 1024 };
+
+/* -- the object ------------------------------------------------------------- */
+
+struct sample_profile {
+    struct hs_profile *profile;
+    struct hs_live_samples samples;
+    size_t *memsizes;           /* by sample, SIZE_MAX: not known; NULL: not asked for */
+};
+
+static void
+sample_profile_free(void *ptr)
+{
+    struct sample_profile *self = ptr;
+    if (self->profile) hs_profile_free(self->profile);
+    hs_free(HS_MEM_SNAPSHOTS, self->samples.list);
+    hs_free(HS_MEM_SNAPSHOTS, self->memsizes);
+    ruby_xfree(self);
+}
+
+static size_t
+sample_profile_memsize(const void *ptr)
+{
+    const struct sample_profile *self = ptr;
+    size_t size = sizeof(*self) + self->samples.count * sizeof(*self->samples.list);
+    if (self->memsizes) size += self->samples.count * sizeof(*self->memsizes);
+    if (self->profile) {
+        const struct hs_profile *profile = self->profile;
+        size += sizeof(*profile) + profile->row_count * sizeof(*profile->rows) +
+            profile->node_count * sizeof(*profile->nodes) + profile->frame_count * sizeof(*profile->frames) +
+            profile->text_count * sizeof(*profile->texts);
+    }
+    return size;
+}
+
+static const rb_data_type_t sample_profile_type = {
+    "GC::SampleProfile",
+    { NULL, sample_profile_free, sample_profile_memsize },
+    NULL, NULL, RUBY_TYPED_FREE_IMMEDIATELY | RUBY_TYPED_WB_PROTECTED | RUBY_TYPED_FROZEN_SHAREABLE,
+};
+
+static struct sample_profile *
+get_profile(VALUE self)
+{
+    struct sample_profile *data;
+    TypedData_Get_Struct(self, struct sample_profile, &sample_profile_type, data);
+    if (!data->profile) rb_raise(rb_eArgError, "uninitialized GC::SampleProfile");
+    return data;
+}
+
+/* -- the object behind a sample ------------------------------------------------ */
+
+static const struct hs_record *
+find_record(uint64_t id, VALUE *object)
+{
+    for (uint32_t p = 0; p < hs_pages.count; p++) {
+        const struct rb_heap_sampler_page *page = hs_pages.list[p];
+        for (uint32_t i = 0; i < page->count; i++) {
+            if (page->records[i].id != id) continue;
+            *object = rb_heap_sampler_gc_slot_address(page->body, page->records[i].slot);
+            return &page->records[i];
+        }
+    }
+    return NULL;
+}
+
+/* The living object of a sample, 0 if there is none. First where it was seen;
+ * anywhere if it has moved since. GVL. */
+static VALUE
+object_of_sample(const struct hs_live_sample *sample)
+{
+    unsigned int slot;
+    VALUE object = rb_heap_sampler_gc_slot_address(sample->body, sample->slot);
+    const struct rb_heap_sampler_page *page = rb_heap_sampler_gc_table_of(object, &slot);
+    const struct hs_record *record = hs_page_find(page, slot);
+    if (record && record->id == sample->id) return object;
+    return find_record(sample->id, &object) ? object : 0;
+}
+
+/* What Ruby code may hold: no internal nor hidden object, nothing that
+ * another Ractor may be writing to. */
+static bool
+presentable_p(VALUE object)
+{
+    switch (BUILTIN_TYPE(object)) {
+      case T_NONE: case T_MOVED: case T_ZOMBIE: case T_IMEMO: case T_NODE: case T_ICLASS:
+        return false;
+      case T_CLASS:
+        if (!RBASIC(object)->klass || RCLASS_SINGLETON_P(object)) return false;
+        break;
+      default:
+        if (!RBASIC(object)->klass) return false;
+        break;
+    }
+    return !rb_multi_ractor_p() || rb_ractor_shareable_p(object);
+}
+
+/*
+ * call-seq:
+ *   GC::SampleProfile.object_of(id) -> object or nil
+ *
+ * The object behind the sample with this +id+ (GC::SampleProfile::Sample#id), if it still
+ * lives and Ruby code may hold it; else +nil+.
+ */
+static VALUE
+s_object_of(VALUE klass, VALUE id)
+{
+    VALUE object;
+    if (!find_record(NUM2ULL(id), &object)) return Qnil;
+    return presentable_p(object) ? object : Qnil;
+}
+
+static VALUE
+text_value(const struct hs_text *text)
+{
+    VALUE string = rb_utf8_str_new(text->ptr, text->len);
+    if (rb_enc_str_coderange(string) == ENC_CODERANGE_BROKEN) string = rb_str_scrub(string, Qnil);
+    return rb_fstring(string);
+}
+
+/*
+ * call-seq:
+ *   GC::SampleProfile.raw_stack_of(object) -> array or nil
+ *
+ * The stack that allocated +object+, leaf first, as arrays of label, path, absolute path
+ * and line; +nil+ if it was not sampled. GC::SampleProfile.stack_of makes locations of it.
+ */
+static VALUE
+s_raw_stack_of(VALUE klass, VALUE object)
+{
+    unsigned int slot;
+    if (RB_SPECIAL_CONST_P(object)) return Qnil;
+    const struct hs_record *record = hs_page_find(rb_heap_sampler_gc_table_of(object, &slot), slot);
+    if (!record) return Qnil;
+
+    uint32_t node = hs_sampler.sites[record->site].node;
+    VALUE stack = rb_ary_new();
+    while (node != HS_NODE_EMPTY) {
+        const struct hs_frame frame = hs_frames[hs_nodes[node].frame];
+        rb_ary_push(stack, rb_ary_new_from_args(4, text_value(&hs_texts[frame.label]), text_value(&hs_texts[frame.path]),
+                                                text_value(&hs_texts[frame.absolute_path]), UINT2NUM(frame.line)));
+        node = hs_nodes[node].parent;
+    }
+    return stack;
+}
+
+/* -- snapshots ------------------------------------------------------------------ */
+
+struct snapshot_args {
+    int session;
+    struct sample_profile *into;
+};
+
+static void *
+snapshot_without_gvl(void *ptr)
+{
+    struct snapshot_args *args = ptr;
+    args->into->profile = hs_snapshot(args->session, &args->into->samples);
+    return NULL;
+}
+
+/* Sizes of so many objects are asked for between two chances for other threads to run. */
+enum { MEMSIZE_BATCH = 256 };
+
+static void
+measure_samples(struct sample_profile *data)
+{
+    size_t count = data->samples.count;
+    data->memsizes = hs_malloc(HS_MEM_SNAPSHOTS, count * sizeof(*data->memsizes) + 1);
+    if (!data->memsizes) rb_memerror();
+    for (size_t i = 0; i < count; i++) data->memsizes[i] = SIZE_MAX;
+    for (size_t i = 0; i < count; i++) {
+        VALUE object = object_of_sample(&data->samples.list[i]);
+        if (object && BUILTIN_TYPE(object) != T_MOVED) data->memsizes[i] = rb_obj_memsize_of(object);
+        if ((i + 1) % MEMSIZE_BATCH == 0) rb_thread_schedule();
+    }
+}
+
+static VALUE
+take_snapshot(int session, bool full_gc, bool memsize)
+{
+    if (full_gc) rb_gc_start();
+    hs_classes_rename();
+
+    struct sample_profile *data;
+    VALUE self = TypedData_Make_Struct(rb_cSampleProfile, struct sample_profile, &sample_profile_type, data);
+    struct snapshot_args args = { session, data };
+    rb_thread_call_without_gvl(snapshot_without_gvl, &args, NULL, NULL);
+    if (!data->profile) rb_raise(rb_eNoMemError, "no memory for a heap profile");
+    if (memsize) measure_samples(data);
+    return rb_obj_freeze(self);
+}
+
+/* -- settings ----------------------------------------------------------------------- */
+
+static uint64_t
+interval_value(VALUE value)
+{
+    VALUE integer = rb_check_to_integer(value, "to_int");
+    if (NIL_P(integer)) {
+        rb_raise(rb_eArgError, "interval must be an Integer of bytes, not %"PRIsVALUE, rb_inspect(value));
+    }
+    if (!FIXNUM_P(integer) || FIX2LONG(integer) < 1 || (uint64_t)FIX2LONG(integer) > INTERVAL_MAX) {
+        rb_raise(rb_eArgError, "interval must be 1 to 1099511627776 bytes, not %"PRIsVALUE, integer);
+    }
+    return (uint64_t)FIX2LONG(integer);
+}
+
+static uint64_t
+count_value(VALUE value, const char *name, uint64_t min, uint64_t max)
+{
+    VALUE integer = rb_check_to_integer(value, "to_int");
+    if (NIL_P(integer) || !FIXNUM_P(integer) || FIX2LONG(integer) < (long)min || (uint64_t)FIX2LONG(integer) > max) {
+        rb_raise(rb_eArgError, "%s must be an Integer of %"PRIu64" to %"PRIu64", not %"PRIsVALUE, name, min, max,
+                 rb_inspect(value));
+    }
+    return (uint64_t)FIX2LONG(integer);
+}
+
+struct block_profile {
+    int session;
+    bool full_gc, memsize;
+};
+
+static VALUE
+profile_block(VALUE ptr)
+{
+    struct block_profile *block = (struct block_profile *)ptr;
+    rb_yield(Qundef);
+    return take_snapshot(block->session, block->full_gc, block->memsize);
+}
+
+static VALUE
+end_block(VALUE ptr)
+{
+    hs_session_stop(((struct block_profile *)ptr)->session);
+    return Qnil;
+}
+
+/*
+ * call-seq:
+ *   GC.sample_profile(full_gc: false, memsize: false) -> GC::SampleProfile
+ *   GC.sample_profile(interval: 65536, threads: nil, full_gc: false, memsize: false) { ... } -> GC::SampleProfile
+ *
+ * Without a block: what the running sampler knows now (see GC::SampleProfile.start and
+ * <tt>ruby --heap-sample</tt>). Ruby code goes on meanwhile.
+ *
+ * With a block: what the block allocates on the current thread, sampled once in +interval+
+ * bytes on average, whatever else is being sampled; <tt>threads: :all</tt> covers every
+ * thread. What the block raises is raised, without a profile.
+ *
+ * +full_gc+ runs GC.start before the snapshot, so that all that is dead is seen to be dead;
+ * otherwise the last completed mark decides. +memsize+ asks each live sampled object for
+ * its size, in steps that let other threads run.
+ *
+ *   GC.sample_profile.report                            # => "..."
+ *   GC.sample_profile(interval: 4096) { work }.save("work.pb.gz")
+ *
+ * Raises RuntimeError if nothing is being sampled and there is no block, or if seven blocks
+ * are being profiled already; ArgumentError for a setting out of its range.
+ */
+static VALUE
+gc_sample_profile(int argc, VALUE *argv, VALUE mod)
+{
+    static ID keywords[4];
+    VALUE options, values[4];
+    if (!keywords[0]) {
+        keywords[0] = rb_intern("interval");
+        keywords[1] = rb_intern("threads");
+        keywords[2] = rb_intern("full_gc");
+        keywords[3] = rb_intern("memsize");
+    }
+    rb_scan_args(argc, argv, "0:", &options);
+    rb_get_kwargs(options, keywords, 0, 4, values);
+    bool full_gc = !UNDEF_P(values[2]) && RTEST(values[2]), memsize = !UNDEF_P(values[3]) && RTEST(values[3]);
+
+    if (!rb_block_given_p()) {
+        if (!UNDEF_P(values[0]) || !UNDEF_P(values[1])) {
+            rb_raise(rb_eArgError, "interval and threads are for the form with a block");
+        }
+        if (!hs_sampler.session[HS_MAIN].on) {
+            rb_raise(rb_eRuntimeError, "nothing is being sampled: start Ruby with --heap-sample, "
+                     "call GC::SampleProfile.start, or give a block");
+        }
+        return take_snapshot(HS_MAIN, full_gc, memsize);
+    }
+
+    struct hs_session_settings settings = { .interval = BLOCK_INTERVAL };
+    if (!UNDEF_P(values[0])) settings.interval = interval_value(values[0]);
+    if (UNDEF_P(values[1]) || NIL_P(values[1])) {
+        settings.thread = hs_capture_thread();
+    }
+    else if (values[1] != ID2SYM(rb_intern("all"))) {
+        rb_raise(rb_eArgError, "threads must be nil or :all, not %"PRIsVALUE, rb_inspect(values[1]));
+    }
+    struct block_profile block = { hs_session_start(&settings, false), full_gc, memsize };
+    if (block.session == -1) rb_raise(rb_eRuntimeError, "seven blocks are being profiled already");
+    if (block.session < 0) rb_raise(rb_eNoMemError, "no memory for a heap profile");
+    return rb_ensure(profile_block, (VALUE)&block, end_block, (VALUE)&block);
+}
+
+/*
+ * call-seq:
+ *   GC::SampleProfile.start(interval: 524288, max_samples: 200_000, max_depth: 512, seed: nil) -> true or false
+ *
+ * Start to sample this process: every thread and Ractor, and every child that it forks.
+ * Returns +false+ if that was done already; a given +interval+ then takes its place from
+ * here on.
+ *
+ * [interval]    mean bytes of heap slots between two samples, 1 to 2**40
+ * [max_samples] live samples to hold; at that number the interval doubles. +nil+: no cap
+ * [max_depth]   frames of a stack to keep, from the leaf; 1 to 4096
+ * [seed]        an Integer: take the same samples in each run of a deterministic program
+ */
+static VALUE
+s_start(int argc, VALUE *argv, VALUE klass)
+{
+    static ID keywords[4];
+    VALUE options, values[4];
+    if (!keywords[0]) {
+        keywords[0] = rb_intern("interval");
+        keywords[1] = rb_intern("max_samples");
+        keywords[2] = rb_intern("max_depth");
+        keywords[3] = rb_intern("seed");
+    }
+    rb_scan_args(argc, argv, "0:", &options);
+    rb_get_kwargs(options, keywords, 0, 4, values);
+
+    struct hs_options *settings = &hs_sampler.options;
+    uint64_t interval = UNDEF_P(values[0]) ? settings->interval : interval_value(values[0]);
+    uint64_t max_samples = settings->max_samples;
+    if (!UNDEF_P(values[1])) {
+        max_samples = NIL_P(values[1]) ? 0 : count_value(values[1], "max_samples", 1, UINT32_MAX);
+    }
+    uint64_t max_depth = UNDEF_P(values[2]) ? settings->max_depth : count_value(values[2], "max_depth", 1, 4096);
+    bool seeded = !UNDEF_P(values[3]) && !NIL_P(values[3]);
+    uint64_t seed = seeded ? count_value(values[3], "seed", 0, FIXNUM_MAX) : 0;
+
+    if (hs_sampler.session[HS_MAIN].on) {
+        if (!UNDEF_P(values[0])) hs_session_retune(HS_MAIN, interval);
+        return Qfalse;
+    }
+    settings->max_samples = max_samples;
+    settings->max_depth = (uint32_t)max_depth;
+    if (seeded) {
+        settings->seeded = true;
+        settings->seed = seed;
+        hs_random_seed(&hs_sampler.random, seed);
+    }
+    struct hs_session_settings session = { .interval = interval };
+    if (hs_session_start(&session, true) < 0) rb_raise(rb_eNoMemError, "no memory to sample the heap");
+    return Qtrue;
+}
+
+/*
+ * call-seq:
+ *   GC::SampleProfile.stop -> true or false
+ *
+ * Stop to sample this process, and forget the samples; blocks that are being profiled go
+ * on. Returns +false+ if nothing was being sampled.
+ */
+static VALUE
+s_stop(VALUE klass)
+{
+    if (!hs_sampler.session[HS_MAIN].on) return Qfalse;
+    hs_periodic_stop();
+    hs_session_stop(HS_MAIN);
+    return Qtrue;
+}
+
+/*
+ * call-seq:
+ *   GC::SampleProfile.running? -> true or false
+ *
+ * Is this process being sampled (profiles of blocks do not count)?
+ */
+static VALUE
+s_running_p(VALUE klass)
+{
+    return RBOOL(hs_sampler.session[HS_MAIN].on);
+}
+
+/*
+ * call-seq:
+ *   GC::SampleProfile.stat -> hash
+ *
+ * The state of the sampler: settings, what it holds, what it had to drop, and how many
+ * bytes of memory each part of it uses. It can be asked for at any time.
+ */
+static VALUE
+s_stat(VALUE klass)
+{
+    VALUE hash = rb_hash_new();
+    const struct hs_session *main = &hs_sampler.session[HS_MAIN];
+    int sessions = 0;
+    for (int s = 0; s < HS_SESSIONS; s++) sessions += hs_sampler.session[s].on;
+#define SET(name, value) rb_hash_aset(hash, ID2SYM(rb_intern(name)), value)
+    SET("running", RBOOL(main->on));
+    SET("sessions", INT2FIX(sessions));
+    SET("interval", main->on ? ULL2NUM(main->interval) : Qnil);
+    SET("first_interval", main->on ? ULL2NUM(main->first_interval) : Qnil);
+    SET("max_samples", hs_sampler.options.max_samples ? ULL2NUM(hs_sampler.options.max_samples) : Qnil);
+    SET("max_depth", UINT2NUM(hs_sampler.options.max_depth));
+    SET("live_samples", ULL2NUM(hs_pages.records));
+    SET("samples_taken", ULL2NUM(hs_sampler.taken));
+    SET("pages", UINT2NUM(hs_pages.count));
+    SET("stacks", UINT2NUM(hs_node_count));
+    SET("frames", UINT2NUM(hs_frame_count));
+    SET("sites", UINT2NUM(hs_sampler.site_count));
+    SET("texts", UINT2NUM(hs_text_count));
+    SET("marks", UINT2NUM(hs_sampler.marks));
+    SET("dropped_samples", ULL2NUM(hs_sampler.dropped_samples));
+    SET("dropped_stacks", ULL2NUM(hs_stack_limits.dropped_stacks));
+    SET("dropped_frames", ULL2NUM(hs_stack_limits.dropped_frames));
+    SET("dropped_classes", ULL2NUM(hs_classes_dropped));
+    SET("dropped_moves", ULL2NUM(hs_sampler.dropped_moves));
+    SET("bytes_records", SIZET2NUM(hs_memory_bytes(HS_MEM_RECORDS)));
+    SET("bytes_stacks", SIZET2NUM(hs_memory_bytes(HS_MEM_STACKS)));
+    SET("bytes_totals", SIZET2NUM(hs_memory_bytes(HS_MEM_TOTALS)));
+    SET("bytes_names", SIZET2NUM(hs_memory_bytes(HS_MEM_NAMES)));
+    SET("bytes_snapshots", SIZET2NUM(hs_memory_bytes(HS_MEM_SNAPSHOTS)));
+    SET("bytes", SIZET2NUM(hs_memory_total()));
+#undef SET
+    return hash;
+}
+
+/* -- reading a profile ------------------------------------------------------------------ */
+
+struct save_args {
+    const struct hs_profile *profile;
+    const char *path;
+    size_t written;
+    int error;
+};
+
+static void *
+save_without_gvl(void *ptr)
+{
+    struct save_args *args = ptr;
+    args->error = hs_save_profile(args->profile, args->path, &args->written);
+    return NULL;
+}
+
+/*
+ * call-seq:
+ *   profile.save(path) -> integer
+ *
+ * Write the profile to a file, in the format that its ending names: <tt>.pb.gz</tt> (pprof),
+ * <tt>.pb</tt> (the same, not compressed), <tt>.folded</tt> (folded stacks of live bytes) or
+ * <tt>.json</tt> (speedscope). All of it or nothing is written, mode 0600. Returns the number
+ * of bytes. Raises ArgumentError for another ending, SystemCallError if it cannot be written.
+ */
+static VALUE
+profile_save(VALUE self, VALUE path)
+{
+    struct sample_profile *data = get_profile(self);
+    path = rb_str_encode_ospath(rb_get_path(path));
+    struct save_args args = { data->profile, StringValueCStr(path) };
+    rb_thread_call_without_gvl(save_without_gvl, &args, NULL, NULL);
+    if (args.error == EINVAL) {
+        rb_raise(rb_eArgError, "a profile's path must end with .pb.gz, .pb, .folded or .json: %"PRIsVALUE, path);
+    }
+    if (args.error) rb_syserr_fail_str(args.error, path);
+    RB_GC_GUARD(self);
+    RB_GC_GUARD(path);
+    return SIZET2NUM(args.written);
+}
+
+static void
+push_estimate(VALUE row, const struct hs_estimate *estimate)
+{
+    rb_ary_push(row, ULL2NUM(estimate->samples));
+    rb_ary_push(row, DBL2NUM(estimate->objects));
+    rb_ary_push(row, DBL2NUM(estimate->space));
+    rb_ary_push(row, DBL2NUM(estimate->variance));
+}
+
+static VALUE
+raw_rows(const struct hs_profile *profile)
+{
+    VALUE rows = rb_ary_new_capa((long)profile->row_count);
+    for (size_t i = 0; i < profile->row_count; i++) {
+        const struct hs_row *row = &profile->rows[i];
+        VALUE array = rb_ary_new_capa(23);
+        rb_ary_push(array, UINT2NUM(row->node));
+        rb_ary_push(array, UINT2NUM(row->class_name));
+        rb_ary_push(array, UINT2NUM(row->type));
+        rb_ary_push(array, UINT2NUM(row->slot_size));
+        rb_ary_push(array, UINT2NUM(row->thread));
+        rb_ary_push(array, row->has_birth ? ULL2NUM(row->birth_gc) : Qnil);
+        push_estimate(array, &row->inuse);
+        push_estimate(array, &row->young);
+        push_estimate(array, &row->alloc);
+        push_estimate(array, &row->dead);
+        rb_ary_push(array, DBL2NUM(row->dead_gcs));
+        rb_ary_push(rows, array);
+    }
+    return rows;
+}
+
+static VALUE
+raw_texts(const struct hs_profile *profile)
+{
+    VALUE texts = rb_ary_new_capa(profile->text_count);
+    for (uint32_t i = 0; i < profile->text_count; i++) rb_ary_push(texts, text_value(&profile->texts[i]));
+    return texts;
+}
+
+/*
+ * call-seq:
+ *   profile.raw -> hash
+ *
+ * The profile as arrays of numbers, for HeapSample::Profile.from_raw: +meta_json+ (the
+ * comment of a saved profile), +texts+, +frames+ (four numbers each: texts of label, path and
+ * absolute path, line), +nodes+ (two each: parent and frame) and +rows+.
+ */
+static VALUE
+profile_raw(VALUE self)
+{
+    const struct hs_profile *profile = get_profile(self)->profile;
+    VALUE hash = rb_hash_new();
+
+    struct hs_buffer json = { 0 };
+    int error = hs_encode_meta_json(&profile->meta, &json);
+    VALUE meta = error ? Qnil : rb_utf8_str_new(json.ptr, (long)json.len);
+    hs_buffer_free(&json);
+    if (error) rb_memerror();
+    rb_hash_aset(hash, ID2SYM(rb_intern("meta_json")), meta);
+
+    VALUE frames = rb_ary_new_capa((long)profile->frame_count * 4);
+    for (uint32_t i = 0; i < profile->frame_count; i++) {
+        const struct hs_frame *frame = &profile->frames[i];
+        rb_ary_push(frames, UINT2NUM(frame->label));
+        rb_ary_push(frames, UINT2NUM(frame->path));
+        rb_ary_push(frames, UINT2NUM(frame->absolute_path));
+        rb_ary_push(frames, UINT2NUM(frame->line));
+    }
+    VALUE nodes = rb_ary_new_capa((long)profile->node_count * 2);
+    for (uint32_t i = 0; i < profile->node_count; i++) {
+        rb_ary_push(nodes, UINT2NUM(profile->nodes[i].parent));
+        rb_ary_push(nodes, UINT2NUM(profile->nodes[i].frame));
+    }
+    rb_hash_aset(hash, ID2SYM(rb_intern("texts")), raw_texts(profile));
+    rb_hash_aset(hash, ID2SYM(rb_intern("frames")), frames);
+    rb_hash_aset(hash, ID2SYM(rb_intern("nodes")), nodes);
+    rb_hash_aset(hash, ID2SYM(rb_intern("rows")), raw_rows(profile));
+    RB_GC_GUARD(self);
+    return hash;
+}
+
+/*
+ * call-seq:
+ *   profile.raw_samples -> array
+ *
+ * The live samples as arrays: id, node, texts of class and type, slot size, weight, GC count
+ * at birth, age in GCs, memsize or +nil+, young or not, thread.
+ */
+static VALUE
+profile_raw_samples(VALUE self)
+{
+    const struct sample_profile *data = get_profile(self);
+    VALUE list = rb_ary_new_capa((long)data->samples.count);
+    for (size_t i = 0; i < data->samples.count; i++) {
+        const struct hs_live_sample *sample = &data->samples.list[i];
+        size_t memsize = data->memsizes ? data->memsizes[i] : SIZE_MAX;
+        rb_ary_push(list, rb_ary_new_from_args(11, ULL2NUM(sample->id), UINT2NUM(sample->node),
+            UINT2NUM(sample->class_text), UINT2NUM(sample->type_text), UINT2NUM(sample->slot_size),
+            DBL2NUM(sample->weight), ULL2NUM(sample->birth_gc), ULL2NUM(sample->age),
+            memsize == SIZE_MAX ? Qnil : SIZET2NUM(memsize), RBOOL(sample->young), UINT2NUM(sample->thread)));
+    }
+    RB_GC_GUARD(self);
+    return list;
+}
+
+/* -- what Ruby code adds ------------------------------------------------------------------- */
+
+/* Stands in for a method until the library that defines it is loaded. */
+static VALUE
+load_and_call_again(int argc, VALUE *argv, VALUE self)
+{
+    static bool loaded;
+    ID name = rb_frame_this_func();
+    if (loaded) rb_raise(rb_eNotImpError, "heap_sample does not define %"PRIsVALUE, rb_id2str(name));
+    rb_require("heap_sample/sample_profile");
+    loaded = true;
+    return rb_funcall_passing_block_kw(self, name, argc, argv, rb_keyword_given_p());
+}
+
+void
+hs_init_ruby_api(void)
+{
+    rb_define_singleton_method(rb_mGC, "sample_profile", gc_sample_profile, -1);
+
+    rb_cSampleProfile = rb_define_class_under(rb_mGC, "SampleProfile", rb_cObject);
+    rb_gc_register_mark_object(rb_cSampleProfile);
+    rb_undef_alloc_func(rb_cSampleProfile);
+    rb_undef_method(CLASS_OF(rb_cSampleProfile), "new");
+    rb_define_singleton_method(rb_cSampleProfile, "start", s_start, -1);
+    rb_define_singleton_method(rb_cSampleProfile, "stop", s_stop, 0);
+    rb_define_singleton_method(rb_cSampleProfile, "running?", s_running_p, 0);
+    rb_define_singleton_method(rb_cSampleProfile, "stat", s_stat, 0);
+    rb_define_singleton_method(rb_cSampleProfile, "object_of", s_object_of, 1);
+    rb_define_singleton_method(rb_cSampleProfile, "raw_stack_of", s_raw_stack_of, 1);
+    rb_define_method(rb_cSampleProfile, "save", profile_save, 1);
+    rb_define_method(rb_cSampleProfile, "raw", profile_raw, 0);
+    rb_define_method(rb_cSampleProfile, "raw_samples", profile_raw_samples, 0);
+
+    static const char *const ruby_methods[] = {
+        "report", "top", "rows", "samples", "-", "inspect", "pretty_print", "to_profile",
+    };
+    for (size_t i = 0; i < sizeof(ruby_methods) / sizeof(*ruby_methods); i++) {
+        rb_define_method(rb_cSampleProfile, ruby_methods[i], load_and_call_again, -1);
+    }
+    rb_define_singleton_method(rb_cSampleProfile, "load", load_and_call_again, -1);
+    rb_define_singleton_method(rb_cSampleProfile, "stack_of", load_and_call_again, -1);
+}

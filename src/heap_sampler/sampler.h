@@ -1,0 +1,138 @@
+#ifndef HEAP_SAMPLER_SAMPLER_H
+#define HEAP_SAMPLER_SAMPLER_H
+/*
+ * The state that all parts of the sampler share, its lock, and its sessions.
+ *
+ * One lock guards everything that is declared here and in page_table.h,
+ * stack_table.h, names.h and class_table.h.  It is a leaf: whoever holds it
+ * takes no other lock, reads no Ruby heap slot, raises nothing, allocates no
+ * Ruby object and calls no xmalloc (which may start a GC).  Order: VM lock,
+ * then this one.
+ *
+ * Writers hold the VM lock as well (the GVL, while there is one Ractor), so
+ * that code which holds the VM lock may read without the leaf; a thread that
+ * has no GVL reads, and sets the few fields marked "any", under the leaf.
+ */
+#include "draw.h"
+#include "options.h"
+#include "profile.h"
+
+enum {
+    HS_SESSIONS = 8,            /* bits of hs_record.sessions; session 0 is the process's own */
+    HS_MAIN = 0,
+};
+
+/* A site: where an object was born, and as what. */
+struct hs_site {
+    uint32_t node;
+    uint32_t class_id;
+    uint32_t slot_size;
+};
+
+/* What a session has seen of a site since it began. */
+struct hs_totals {
+    struct hs_estimate alloc, dead;
+    double dead_gcs;
+};
+
+struct hs_session {
+    bool on;
+    uint64_t serial;
+    uint64_t interval, first_interval;          /* bytes */
+    uint64_t interval_changes;
+    uint32_t thread;            /* only this thread's samples; 0: all threads' */
+    uint64_t started_ns;        /* Unix time */
+    uint64_t samples;           /* live records with its bit */
+    struct hs_totals *totals;   /* by site; shorter than the sites when the newest have none */
+    uint32_t totals_count, totals_capacity;
+    uint64_t live_at_start[HS_HEAPS_MAX];
+};
+
+/* The intervals in force when a record was made; shared by many records. */
+struct hs_epoch {
+    uint64_t interval[HS_SESSIONS];
+    uint64_t records;           /* that refer to it: free when 0 and not current */
+};
+
+struct hs_sampler {
+    struct hs_options options;
+    struct hs_random random;    /* VM lock */
+    struct hs_session session[HS_SESSIONS];
+    uint64_t interval;          /* bytes, the smallest of all sessions'; 0: off */
+    uint32_t epoch;             /* current */
+    struct hs_epoch *epochs;
+    uint32_t epoch_count, epoch_capacity;
+    struct hs_site *sites;
+    uint32_t site_count, site_capacity;
+    uint32_t marks;             /* completed marks */
+    uint64_t minor_ns, major_ns;                /* Unix time of the last, 0: none */
+    uint64_t next_id;
+    uint64_t next_session;
+    uint64_t process_start;     /* random: tells processes apart, forks too */
+    uint64_t forks;             /* by this process and those that it comes from */
+    bool child;                 /* it comes from another */
+    uint64_t dropped_samples, dropped_moves;
+    uint64_t taken;             /* samples taken, ever */
+};
+
+extern struct hs_sampler hs_sampler;
+
+void hs_lock(void);
+void hs_unlock(void);
+bool hs_locked_p(void);         /* by this thread; for assertions */
+
+uint64_t hs_now_ns(void);       /* Unix time */
+
+/* The estimate of one record, as session s weighs it; slot_size is that of
+ * its birth. Lock. */
+struct hs_record;
+struct hs_estimate hs_estimate_of(const struct hs_record *record, int session);
+void hs_estimate_add(struct hs_estimate *sum, const struct hs_estimate *more);
+
+/* Sessions. GVL, no lock held. */
+struct hs_session_settings {
+    uint64_t interval;
+    uint32_t thread;
+};
+/* Returns the session's number, -1: all are taken, -2: no memory. Number
+ * HS_MAIN is for the process's own, chosen by `main`. */
+int hs_session_start(const struct hs_session_settings *settings, bool main);
+void hs_session_stop(int session);
+void hs_session_retune(int session, uint64_t interval);
+
+/* Snapshot: everything that one session knows, copied out in a short hold of
+ * the lock, then worked on without it. Any thread. NULL: no memory, or the
+ * session is over. */
+struct hs_live_sample {
+    uint64_t id;
+    uintptr_t body;
+    uint16_t slot;
+    bool young;
+    uint32_t node, class_text, type_text, slot_size, thread;
+    uint64_t birth_gc, age;
+    double weight;
+};
+struct hs_live_samples {
+    struct hs_live_sample *list;
+    size_t count;
+};
+/* `samples` may be NULL; free its list with hs_free(HS_MEM_SNAPSHOTS). */
+struct hs_profile *hs_snapshot(int session, struct hs_live_samples *samples);
+
+/* periodic.c: the thread behind every= and at-rss=, and the file at exit. */
+void hs_periodic_start(void);
+void hs_periodic_stop(void);
+void hs_periodic_after_fork(void);
+/* Takes, names, writes; says so in one line on stderr if `announce`. Any thread. */
+int hs_save_now(bool announce);
+/* One line by write(2), once per process for each `kind` of trouble. */
+void hs_warn_once(unsigned kind, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* capture.c; VM lock, not in GC, lock not held. */
+uint32_t hs_capture_stack(void);        /* a node */
+uint32_t hs_capture_thread(void);       /* the serial of the current thread */
+
+/* ruby_api.c */
+void hs_init_ruby_api(void);
+
+#endif

@@ -1,0 +1,232 @@
+/*
+ * A snapshot: copy what one session knows while holding the lock, then add it
+ * up without.  The copying is plain memory traffic, some 32 bytes a sample; a
+ * thread that allocates waits for it only if it draws a sample just then.
+ *
+ * Nothing here needs the GVL or reads a heap slot.
+ */
+#include "ruby/internal/config.h"
+#include "internal/heap_sampler.h"
+#include "ruby/version.h"
+#include "class_table.h"
+#include "names.h"
+#include "page_table.h"
+#include "sampler.h"
+#include "stack_table.h"
+#include "version.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct copied_record {
+    struct hs_record record;
+    uintptr_t body;
+    uint64_t interval;          /* of the session, at birth */
+};
+
+struct copied {
+    struct copied_record *records;
+    size_t record_count;
+    struct hs_site *sites;
+    struct { uint32_t class_text, type_text; } *names;  /* by site */
+    uint32_t site_count;
+    struct hs_totals *totals;
+    uint32_t totals_count;
+    uint32_t marks;
+};
+
+static void
+free_copied(struct copied *copied)
+{
+    hs_free(HS_MEM_SNAPSHOTS, copied->records);
+    hs_free(HS_MEM_SNAPSHOTS, copied->sites);
+    hs_free(HS_MEM_SNAPSHOTS, copied->names);
+    hs_free(HS_MEM_SNAPSHOTS, copied->totals);
+}
+
+static void *
+copy_array(const void *from, size_t count, size_t size)
+{
+    void *to = hs_malloc(HS_MEM_SNAPSHOTS, count * size + 1);
+    if (to && count) memcpy(to, from, count * size);
+    return to;
+}
+
+static bool
+copy_records(struct copied *copied, int session)
+{
+    copied->records = hs_malloc(HS_MEM_SNAPSHOTS, hs_pages.records * sizeof(*copied->records) + 1);
+    if (!copied->records) return false;
+    for (uint32_t p = 0; p < hs_pages.count; p++) {
+        const struct rb_heap_sampler_page *page = hs_pages.list[p];
+        for (uint32_t i = 0; i < page->count; i++) {
+            const struct hs_record *record = &page->records[i];
+            if (!(record->sessions & (1u << session))) continue;
+            copied->records[copied->record_count++] = (struct copied_record){
+                *record, page->body, hs_sampler.epochs[record->epoch].interval[session],
+            };
+        }
+    }
+    return true;
+}
+
+static bool
+copy_sites(struct copied *copied, const struct hs_session *session)
+{
+    copied->site_count = hs_sampler.site_count;
+    copied->sites = copy_array(hs_sampler.sites, hs_sampler.site_count, sizeof(*copied->sites));
+    copied->names = hs_malloc(HS_MEM_SNAPSHOTS, hs_sampler.site_count * sizeof(*copied->names) + 1);
+    uint32_t totals = session->totals_count < hs_sampler.site_count ? session->totals_count : hs_sampler.site_count;
+    copied->totals_count = totals;
+    copied->totals = copy_array(session->totals, totals, sizeof(*copied->totals));
+    if (!copied->sites || !copied->names || !copied->totals) return false;
+    for (uint32_t i = 0; i < hs_sampler.site_count; i++) {
+        uint32_t class_id = hs_sampler.sites[i].class_id;
+        copied->names[i].class_text = hs_class_text(class_id);
+        copied->names[i].type_text = hs_class_type_text(class_id);
+    }
+    return true;
+}
+
+static void
+describe(struct hs_profile_meta *meta, const struct hs_session *session)
+{
+    const struct hs_options *options = &hs_sampler.options;
+    struct rb_heap_sampler_gc_counts counts;
+
+    rb_heap_sampler_gc_counts(&counts);
+    *meta = (struct hs_profile_meta){
+        .interval = session->interval, .first_interval = session->first_interval,
+        .interval_changes = session->interval_changes, .max_samples = options->max_samples,
+        .max_depth = options->max_depth, .only_n = options->only_n,
+        .seeded = options->seeded, .seed = options->seed,
+        .process_id = (uint64_t)getpid(), .process_start = hs_sampler.process_start,
+        .session = session->serial, .started_ns = session->started_ns, .taken_ns = hs_now_ns(),
+        .gc_count = counts.gc, .gc_minor = counts.minor, .gc_major = counts.major,
+        .last_minor_ns = hs_sampler.minor_ns, .last_major_ns = hs_sampler.major_ns,
+        .live_samples = session->samples,
+        .drop_samples = hs_sampler.dropped_samples, .drop_stacks = hs_stack_limits.dropped_stacks,
+        .drop_frames = hs_stack_limits.dropped_frames, .drop_classes = hs_classes_dropped,
+        .drop_moves = hs_sampler.dropped_moves, .own_bytes = hs_memory_total(),
+    };
+    meta->heaps = counts.heaps < HS_HEAPS_MAX ? counts.heaps : HS_HEAPS_MAX;
+    for (uint32_t i = 0; i < meta->heaps; i++) {
+        meta->heap[i] = (struct hs_heap_stat){
+            counts.heap[i].slot_size, counts.heap[i].total_slots, counts.heap[i].live_slots,
+            session->live_at_start[i],
+        };
+    }
+    snprintf(meta->ruby, sizeof(meta->ruby), "%s", ruby_description);
+}
+
+/* Samples of one site, birth and thread become one row. */
+static int
+compare_records(const void *left, const void *right)
+{
+    const struct hs_record *a = &((const struct copied_record *)left)->record;
+    const struct hs_record *b = &((const struct copied_record *)right)->record;
+    if (a->site != b->site) return a->site < b->site ? -1 : 1;
+    if (a->birth_gc != b->birth_gc) return a->birth_gc < b->birth_gc ? -1 : 1;
+    if (a->thread != b->thread) return a->thread < b->thread ? -1 : 1;
+    return 0;
+}
+
+static struct hs_row *
+add_row(struct hs_profile *profile, const struct copied *copied, uint32_t site)
+{
+    struct hs_row *row = &profile->rows[profile->row_count++];
+    *row = (struct hs_row){
+        .node = copied->sites[site].node, .slot_size = copied->sites[site].slot_size,
+        .class_name = copied->names[site].class_text, .type = copied->names[site].type_text,
+    };
+    return row;
+}
+
+static bool
+add_rows(struct hs_profile *profile, struct copied *copied)
+{
+    size_t most = copied->record_count + copied->totals_count;
+    profile->rows = hs_malloc(HS_MEM_SNAPSHOTS, most * sizeof(*profile->rows) + 1);
+    if (!profile->rows) return false;
+
+    qsort(copied->records, copied->record_count, sizeof(*copied->records), compare_records);
+    struct hs_row *row = NULL;
+    for (size_t i = 0; i < copied->record_count; i++) {
+        const struct copied_record *copy = &copied->records[i];
+        const struct hs_record *record = &copy->record;
+        if (!i || compare_records(copy - 1, copy) != 0) {
+            row = add_row(profile, copied, record->site);
+            row->has_birth = true;
+            row->birth_gc = record->birth_gc;
+            row->thread = record->thread;
+        }
+        double slot_size = row->slot_size, weight = hs_weight(slot_size, (double)copy->interval);
+        struct hs_estimate one = {
+            1, weight, weight * slot_size, weight * (weight - 1) * slot_size * slot_size,
+        };
+        hs_estimate_add(record->birth_mark == copied->marks ? &row->young : &row->inuse, &one);
+    }
+    for (uint32_t site = 0; site < copied->totals_count; site++) {
+        const struct hs_totals *totals = &copied->totals[site];
+        if (!totals->alloc.samples && !totals->dead.samples) continue;
+        row = add_row(profile, copied, site);
+        row->alloc = totals->alloc;
+        row->dead = totals->dead;
+        row->dead_gcs = totals->dead_gcs;
+    }
+    return true;
+}
+
+static bool
+list_samples(struct hs_live_samples *samples, const struct copied *copied, uint64_t gc_count)
+{
+    samples->count = 0;
+    samples->list = hs_malloc(HS_MEM_SNAPSHOTS, copied->record_count * sizeof(*samples->list) + 1);
+    if (!samples->list) return false;
+    for (size_t i = 0; i < copied->record_count; i++) {
+        const struct copied_record *copy = &copied->records[i];
+        const struct hs_record *record = &copy->record;
+        const struct hs_site *site = &copied->sites[record->site];
+        samples->list[samples->count++] = (struct hs_live_sample){
+            .id = record->id, .body = copy->body, .slot = record->slot,
+            .young = record->birth_mark == copied->marks, .node = site->node,
+            .class_text = copied->names[record->site].class_text,
+            .type_text = copied->names[record->site].type_text,
+            .slot_size = site->slot_size, .thread = record->thread, .birth_gc = record->birth_gc,
+            .age = gc_count - record->birth_gc,
+            .weight = hs_weight(site->slot_size, (double)copy->interval),
+        };
+    }
+    return true;
+}
+
+struct hs_profile *
+hs_snapshot(int number, struct hs_live_samples *samples)
+{
+    struct copied copied = { 0 };
+    bool ok = false;
+    struct hs_profile *profile = hs_calloc(HS_MEM_SNAPSHOTS, 1, sizeof(*profile));
+    if (!profile) return NULL;
+
+    hs_lock();
+    const struct hs_session *session = &hs_sampler.session[number];
+    if (session->on) {
+        copied.marks = hs_sampler.marks;
+        ok = copy_records(&copied, number) && copy_sites(&copied, session);
+        profile->nodes = copy_array(hs_nodes, profile->node_count = hs_node_count, sizeof(*hs_nodes));
+        profile->frames = copy_array(hs_frames, profile->frame_count = hs_frame_count, sizeof(*hs_frames));
+        profile->texts = copy_array(hs_texts, profile->text_count = hs_text_count, sizeof(*hs_texts));
+        describe(&profile->meta, session);
+    }
+    hs_unlock();
+
+    ok = ok && profile->nodes && profile->frames && profile->texts && add_rows(profile, &copied);
+    if (ok && samples) ok = list_samples(samples, &copied, profile->meta.gc_count);
+    free_copied(&copied);
+    if (!ok) {
+        hs_profile_free(profile);
+        return NULL;
+    }
+    return profile;
+}

@@ -1,0 +1,332 @@
+/* See stack_table.h. */
+#include "stack_table.h"
+#include "names.h"
+#include "table.h"
+
+#include <string.h>
+
+struct hs_frame *hs_frames;
+uint32_t hs_frame_count;
+static uint32_t frame_capacity;
+struct hs_node *hs_nodes;
+uint32_t hs_node_count;
+static uint32_t node_capacity;
+struct hs_stack_limits hs_stack_limits = { .max_nodes = 1u << 20, .max_frames = 1u << 19 };
+
+/* Texts to numbers, a pair at a time: (path, absolute path) is a source,
+ * (label, source) a method in it, (method, line) a frame. */
+static struct hs_map sources = { .use = HS_MEM_STACKS };
+static struct hs_map methods = { .use = HS_MEM_STACKS };
+static struct hs_map frames = { .use = HS_MEM_STACKS };
+static struct hs_map nodes = { .use = HS_MEM_STACKS };
+
+static uint64_t
+pair(uint32_t a, uint32_t b)
+{
+    return (((uint64_t)a << 32) | b) + 1;       /* 0 is no key */
+}
+
+static uint32_t
+number_of(struct hs_map *map, uint32_t a, uint32_t b)
+{
+    const uint32_t *found = hs_map_find(map, pair(a, b));
+    if (found) return *found;
+    uint32_t number = map->count;
+    return hs_map_put(map, pair(a, b), number) ? number : UINT32_MAX;
+}
+
+static uint32_t
+frame_number(uint32_t label, uint32_t path, uint32_t absolute_path, uint32_t line)
+{
+    uint32_t source = number_of(&sources, path, absolute_path);
+    uint32_t method = number_of(&methods, label, source);
+    if (source == UINT32_MAX || method == UINT32_MAX) return UINT32_MAX;
+
+    const uint32_t *found = hs_map_find(&frames, pair(method, line));
+    if (found) return *found;
+    if (hs_frame_count >= hs_stack_limits.max_frames ||
+        !hs_grow(HS_MEM_STACKS, (void **)&hs_frames, &frame_capacity,
+                 (uint64_t)hs_frame_count + 1, sizeof(*hs_frames)) ||
+        !hs_map_put(&frames, pair(method, line), hs_frame_count)) {
+        hs_stack_limits.dropped_frames++;
+        return UINT32_MAX;
+    }
+    hs_frames[hs_frame_count] = (struct hs_frame){ label, path, absolute_path, line };
+    return hs_frame_count++;
+}
+
+uint32_t
+hs_frame_synthetic(const char *label)
+{
+    return frame_number(hs_text_cstr(label), 0, 0, 0);
+}
+
+/* The prefix tree. */
+
+uint32_t
+hs_node_child(uint32_t parent, uint32_t frame)
+{
+    if (frame == UINT32_MAX || parent == UINT32_MAX) return UINT32_MAX;
+    const uint32_t *found = hs_map_find(&nodes, pair(parent, frame));
+    if (found) return *found;
+    if (!hs_grow(HS_MEM_STACKS, (void **)&hs_nodes, &node_capacity,
+                 (uint64_t)hs_node_count + 2, sizeof(*hs_nodes))) {
+        return UINT32_MAX;
+    }
+    if (!hs_node_count) hs_nodes[hs_node_count++] = (struct hs_node){ HS_NODE_EMPTY, 0 };
+    if (hs_node_count >= hs_stack_limits.max_nodes ||
+        !hs_map_put(&nodes, pair(parent, frame), hs_node_count)) {
+        return UINT32_MAX;
+    }
+    hs_nodes[hs_node_count] = (struct hs_node){ parent, frame };
+    return hs_node_count++;
+}
+
+/* Whole stacks, by 128 bits of hash: that two stacks of a million share them
+ * has a probability of 1e-27. */
+
+struct whole_stack {
+    uint64_t hash[2];           /* both 0: empty place */
+    uint32_t node;
+};
+
+static struct {
+    struct whole_stack *places;
+    uint32_t capacity, count;
+    uint64_t last[2];           /* of the stack that was looked for last */
+} wholes;
+
+static void
+hash_stack(const struct hs_raw_frame *raw, uint32_t depth, bool truncated)
+{
+    uint64_t a = depth * 2 + truncated + 1, b = ~a;
+    for (uint32_t i = 0; i < depth; i++) {
+        uint64_t code = raw[i].code, pc = raw[i].pc;
+        a = (a ^ code) * UINT64_C(0x9e3779b97f4a7c15) + pc;
+        a ^= a >> 29;
+        b = (b ^ pc) * UINT64_C(0xc2b2ae3d27d4eb4f) + code;
+        b ^= b >> 31;
+    }
+    wholes.last[0] = hs_mix(a);
+    wholes.last[1] = hs_mix(b) | 1;
+}
+
+static struct whole_stack *
+whole_place(struct whole_stack *places, uint32_t capacity, const uint64_t *hash)
+{
+    uint32_t place = (uint32_t)hash[0] & (capacity - 1);
+    while (places[place].hash[1] &&
+           (places[place].hash[0] != hash[0] || places[place].hash[1] != hash[1])) {
+        place = (place + 1) & (capacity - 1);
+    }
+    return &places[place];
+}
+
+bool
+hs_stack_find(const struct hs_raw_frame *raw, uint32_t depth, bool truncated, uint32_t *node)
+{
+    hash_stack(raw, depth, truncated);
+    if (!wholes.count) return false;
+    struct whole_stack *place = whole_place(wholes.places, wholes.capacity, wholes.last);
+    if (!place->hash[1]) return false;
+    *node = place->node;
+    return true;
+}
+
+/* The map is a cache: at its limit it starts afresh. */
+enum { WHOLE_STACKS_MAX = 1 << 17 };
+
+void
+hs_stack_remember(uint32_t node)
+{
+    if ((uint64_t)wholes.count * 2 >= wholes.capacity) {
+        uint32_t capacity = wholes.capacity ? wholes.capacity * 2 : 256;
+        if (capacity > WHOLE_STACKS_MAX) {
+            memset(wholes.places, 0, wholes.capacity * sizeof(*wholes.places));
+            wholes.count = 0;
+        }
+        else {
+            struct whole_stack *places = hs_calloc(HS_MEM_STACKS, capacity, sizeof(*places));
+            if (!places) return;
+            for (uint32_t i = 0; i < wholes.capacity; i++) {
+                if (!wholes.places[i].hash[1]) continue;
+                *whole_place(places, capacity, wholes.places[i].hash) = wholes.places[i];
+            }
+            hs_free(HS_MEM_STACKS, wholes.places);
+            wholes.places = places;
+            wholes.capacity = capacity;
+        }
+    }
+    struct whole_stack *place = whole_place(wholes.places, wholes.capacity, wholes.last);
+    if (!place->hash[1]) wholes.count++;
+    *place = (struct whole_stack){ { wholes.last[0], wholes.last[1] }, node };
+}
+
+static void
+forget_whole_stacks(void)
+{
+    if (wholes.count) memset(wholes.places, 0, wholes.capacity * sizeof(*wholes.places));
+    wholes.count = 0;
+}
+
+/* Codes. */
+
+struct place {
+    uint64_t place;
+    uint32_t frame;
+};
+
+struct hs_code {
+    uintptr_t address;          /* 0: the entry is free, next_free says which is next */
+    uint32_t label, path, absolute_path;
+    bool shown_at_caller, merges_caller;
+    bool old;                   /* only a major GC can free it */
+    uint32_t place_count, place_capacity;
+    struct place *places;
+    uint32_t next_free;
+};
+
+/* Entries are reached by number, since the array moves when it grows. */
+static struct hs_code *codes;
+static uint32_t code_count, code_capacity, free_codes = UINT32_MAX;
+static struct hs_map codes_by_address = { .use = HS_MEM_NAMES };
+
+struct hs_code *
+hs_code_find(uintptr_t address)
+{
+    const uint32_t *found = hs_map_find(&codes_by_address, address);
+    return found ? &codes[*found] : NULL;
+}
+
+struct hs_code *
+hs_code_add(uintptr_t address, uint32_t label, uint32_t path, uint32_t absolute_path,
+            bool shown_at_caller, bool merges_caller)
+{
+    uint32_t number = free_codes;
+    if (number == UINT32_MAX) {
+        if (!hs_grow(HS_MEM_NAMES, (void **)&codes, &code_capacity, (uint64_t)code_count + 1, sizeof(*codes))) {
+            return NULL;
+        }
+        number = code_count;
+    }
+    if (!hs_map_put(&codes_by_address, address, number)) return NULL;
+    if (number == code_count) {
+        code_count++;
+    }
+    else {
+        free_codes = codes[number].next_free;
+    }
+    codes[number] = (struct hs_code){
+        .address = address, .label = label, .path = path, .absolute_path = absolute_path,
+        .shown_at_caller = shown_at_caller, .merges_caller = merges_caller,
+    };
+    return &codes[number];
+}
+
+bool
+hs_code_shown_at_caller(const struct hs_code *code)
+{
+    return code->shown_at_caller;
+}
+
+bool
+hs_code_merges_caller(const struct hs_code *code)
+{
+    return code->merges_caller;
+}
+
+uint32_t
+hs_code_frame_at(const struct hs_code *code, uint64_t place)
+{
+    for (uint32_t i = 0; i < code->place_count; i++) {
+        if (code->places[i].place == place) return code->places[i].frame;
+    }
+    return UINT32_MAX;
+}
+
+/* A code called from very many places is not remembered by all of them:
+ * finding is linear, and frames are found again by their texts. */
+enum { PLACES_MAX = 64 };
+
+static uint32_t
+remember_place(struct hs_code *code, uint64_t place, uint32_t frame)
+{
+    if (frame == UINT32_MAX) return frame;
+    if (code->place_count == PLACES_MAX) code->place_count = 0;
+    if (hs_grow(HS_MEM_NAMES, (void **)&code->places, &code->place_capacity,
+                (uint64_t)code->place_count + 1, sizeof(*code->places))) {
+        code->places[code->place_count++] = (struct place){ place, frame };
+    }
+    return frame;
+}
+
+uint32_t
+hs_code_add_frame(struct hs_code *code, uint64_t place, uint32_t line)
+{
+    return remember_place(code, place, frame_number(code->label, code->path, code->absolute_path, line));
+}
+
+uint32_t
+hs_code_add_frame_like(struct hs_code *code, uint64_t place, uint32_t caller_frame)
+{
+    struct hs_frame at = { 0 };
+    if (caller_frame != UINT32_MAX) at = hs_frames[caller_frame];
+    return remember_place(code, place, frame_number(code->label, at.path, at.absolute_path, at.line));
+}
+
+static void
+free_code(struct hs_code *code)
+{
+    hs_free(HS_MEM_NAMES, code->places);
+    code->places = NULL;
+    code->place_count = code->place_capacity = 0;
+    code->address = 0;
+    code->next_free = free_codes;
+    free_codes = (uint32_t)(code - codes);
+}
+
+/* The map never shrinks here, so putting back what was in it cannot fail. */
+static void
+index_codes(void)
+{
+    hs_map_clear(&codes_by_address);
+    for (uint32_t i = 0; i < code_count; i++) {
+        if (codes[i].address) hs_map_put(&codes_by_address, codes[i].address, i);
+    }
+}
+
+uint32_t
+hs_codes_sweep(bool full_mark, int (*liveness)(uintptr_t address))
+{
+    uint32_t forgotten = 0;
+    for (uint32_t i = 0; i < code_count; i++) {
+        struct hs_code *code = &codes[i];
+        if (!code->address || (code->old && !full_mark)) continue;
+        int life = liveness(code->address);
+        code->old = life == 2;
+        if (life) continue;
+        free_code(code);
+        forgotten++;
+    }
+    if (forgotten) {
+        index_codes();
+        forget_whole_stacks();
+    }
+    return forgotten;
+}
+
+void
+hs_codes_move(uintptr_t (*location)(uintptr_t address))
+{
+    bool moved = false;
+    for (uint32_t i = 0; i < code_count; i++) {
+        if (!codes[i].address) continue;
+        uintptr_t now = location(codes[i].address);
+        moved |= now != codes[i].address;
+        codes[i].address = now;
+    }
+    if (moved) {
+        index_codes();
+        forget_whole_stacks();
+    }
+}

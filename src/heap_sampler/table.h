@@ -1,0 +1,44 @@
+#ifndef HEAP_SAMPLER_TABLE_H
+#define HEAP_SAMPLER_TABLE_H
+/*
+ * The two containers of the sampler: a map from 64-bit keys to 32-bit values
+ * (open addressing, linear probing, at most half full) and a growing array.
+ * Neither forgets single keys: what dies is left out when its owner builds the
+ * map again, which happens after a GC at the most.
+ *
+ * Threads: the owner's rules.  Functions that can run out of memory say so.
+ */
+#include "memory.h"
+
+struct hs_map {
+    uint64_t *keys;             /* 0: empty place */
+    uint32_t *values;
+    uint32_t capacity;          /* a power of two, or 0 */
+    uint32_t count;
+    enum hs_memory_use use;
+};
+
+/* Spread the bits of a key; no key is lost (it is a bijection). */
+static inline uint64_t
+hs_mix(uint64_t x)
+{
+    x ^= x >> 32;
+    x *= UINT64_C(0xd6e8feb86659fd93);
+    x ^= x >> 32;
+    x *= UINT64_C(0xd6e8feb86659fd93);
+    x ^= x >> 32;
+    return x;
+}
+
+/* Keys must not be 0.  Returns NULL if the key is not there. */
+uint32_t *hs_map_find(const struct hs_map *map, uint64_t key);
+/* Adds or replaces; false: no memory, the map is as it was. */
+bool hs_map_put(struct hs_map *map, uint64_t key, uint32_t value);
+void hs_map_clear(struct hs_map *map);
+void hs_map_free(struct hs_map *map);
+
+/* Make room for `count` elements of `size` bytes in `*array`, which holds
+ * `*capacity` now.  New room is not initialised.  false: no memory. */
+bool hs_grow(enum hs_memory_use use, void **array, uint32_t *capacity, uint64_t count, size_t size);
+
+#endif

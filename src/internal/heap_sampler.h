@@ -1,0 +1,106 @@
+#ifndef INTERNAL_HEAP_SAMPLER_H                          /*-*-C-*-vi:se ft=c:*/
+#define INTERNAL_HEAP_SAMPLER_H
+/*
+ * The hooks of the sampling heap profiler: the only header of it that patched
+ * files include.  doc/design.md of the project says how it works.
+ *
+ * Without --enable-heap-sampler every hook is an empty inline function.
+ *
+ * Words used below: "VM lock" means the VM lock, or the GVL while there is
+ * only one Ractor; "in GC" means on the thread that runs a GC, under the VM
+ * lock, where no object may be allocated.
+ */
+#include "ruby/internal/config.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "ruby/internal/value.h"
+
+struct rb_heap_sampler_page;            /* the samples of one heap page */
+
+#if USE_HEAP_SAMPLER
+
+/* True while slots are sampled: the one thing that allocation reads when off. */
+extern bool rb_heap_sampler_drawing;
+
+/* -- gc/default/default.c calls these ------------------------------------ */
+
+/* How many slots, of the `slots` of this size that are about to be installed,
+ * there are up to and including the next sampled one; 0: none of them is.
+ * *drawn_at becomes the interval of the draw. VM lock. */
+unsigned int rb_heap_sampler_on_install(size_t slot_size, unsigned int slots, uint64_t *drawn_at);
+
+/* A sampled slot has been taken; the object in it is not initialised yet.
+ * VM lock, not in GC.  `slot` is the index of its mark bit, `slot_size` its
+ * heap's, `drawn_at` as on_install gave it. */
+void rb_heap_sampler_on_take(struct rb_heap_sampler_page **table, uintptr_t body, const uintptr_t *mark_bits,
+                             unsigned int slot, size_t slot_size, VALUE klass, VALUE flags, uint64_t drawn_at);
+
+/* An object has been moved from a page with samples. In GC; may run inside
+ * the read barrier's signal handler. */
+void rb_heap_sampler_on_move(struct rb_heap_sampler_page *from, unsigned int from_slot,
+                             struct rb_heap_sampler_page **to, uintptr_t to_body, const uintptr_t *to_mark_bits,
+                             unsigned int to_slot);
+
+/* Marking is complete: mark bits tell the living, nothing is swept yet. In GC. */
+void rb_heap_sampler_on_mark_end(bool full_mark);
+
+/* Moving is complete: T_MOVED slots tell the new addresses. In GC. */
+void rb_heap_sampler_on_update_references(void);
+
+/* A heap page that has a table goes. In GC, or at the end of the process. */
+void rb_heap_sampler_on_page_free(struct rb_heap_sampler_page *table);
+
+/* -- and offers these ----------------------------------------------------- */
+
+/* Rejoin every installed free list and, if sampling, cut it afresh. VM lock
+ * and barrier. */
+void rb_heap_sampler_gc_recut(void);
+/* In GC, after marking: 0 is dead, 1 alive, 2 alive until a major GC. */
+int rb_heap_sampler_gc_liveness(VALUE obj);
+/* The table of the object's page, or NULL, and its slot there. VM lock. */
+struct rb_heap_sampler_page *rb_heap_sampler_gc_table_of(VALUE obj, unsigned int *slot);
+/* The slot's address on a page. */
+VALUE rb_heap_sampler_gc_slot_address(uintptr_t body, unsigned int slot);
+struct rb_heap_sampler_gc_counts {
+    uint64_t gc, minor, major;
+    uint32_t heaps;
+    struct {
+        uint32_t slot_size;
+        uint64_t total_slots, live_slots;
+    } heap[16];
+};
+/* Plain loads of counters; any thread. */
+void rb_heap_sampler_gc_counts(struct rb_heap_sampler_gc_counts *counts);
+
+/* -- ruby.c, eval.c, process.c -------------------------------------------- */
+
+/* Settings of --heap-sample (NULL: no value was given). `from` is the option
+ * or variable to name in an error. Later calls win setting by setting.
+ * Raises ArgumentError. */
+void rb_heap_sampler_option(const char *settings, const char *from);
+/* All options are read: start if they, or RUBY_HEAP_SAMPLE, ask for it. GVL. */
+void rb_heap_sampler_boot(void);
+/* Ruby code has ended, objects are still there: write the last profile. GVL. */
+void rb_heap_sampler_at_exit(void);
+/* fork(2) is about to happen; between these two nothing is sampled and no GC
+ * may run. GVL. */
+void rb_heap_sampler_before_fork(void);
+/* It has happened; `pid` is what it returned. GVL. */
+void rb_heap_sampler_after_fork(int pid);
+/* In the child, once its threads are in order. GVL. */
+void rb_heap_sampler_in_child(void);
+
+void Init_heap_sampler(void);
+
+#else
+
+static inline void rb_heap_sampler_boot(void) {}
+static inline void rb_heap_sampler_at_exit(void) {}
+static inline void rb_heap_sampler_before_fork(void) {}
+static inline void rb_heap_sampler_after_fork(int pid) { (void)pid; }
+static inline void rb_heap_sampler_in_child(void) {}
+
+#endif /* USE_HEAP_SAMPLER */
+
+#endif /* INTERNAL_HEAP_SAMPLER_H */
