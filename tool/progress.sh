@@ -1,6 +1,8 @@
 # shellcheck shell=bash
 # Shows that long work goes on without showing all its output.
-# Usage: . "$(dirname "$0")/progress.sh"; run_logged LABEL LOG COMMAND [ARGUMENT…]
+# Usage: . "$(dirname "$0")/progress.sh"
+#   run_logged LABEL LOG COMMAND [ARGUMENT…]   runs it; what it prints goes to LOG
+#   watch PID LABEL LOG                        waits for a job whose output is in LOG
 
 # The last lines of the log to show when the command fails, and seconds between two dots.
 TAIL_LINES=40
@@ -8,14 +10,10 @@ DOT_SECONDS=15
 
 elapsed() { printf '%d:%02d' $(($1 / 60)) $(($1 % 60)); }
 
-# Runs COMMAND with its output in LOG. On a terminal: one line that shows the time and the log's
-# last line. Elsewhere: a dot now and then. On failure: the end of the log, and its status.
-run_logged() {
-    local label=$1 log=$2 start=$SECONDS ticks=0 pid status=0 line
-    shift 2
-    mkdir -p -- "$(dirname "$log")"
-    "$@" >"$log" 2>&1 </dev/null &
-    pid=$!
+# Waits for a job. On a terminal: one line that shows the time and the log's last line. Elsewhere:
+# a dot now and then. Returns the job's status, the cursor behind LABEL.
+watch() {
+    local pid=$1 label=$2 log=$3 start=$SECONDS ticks=0 status=0 line
     # The shell starts background work deaf to ^C: pass it on.
     trap 'kill "$pid" 2>/dev/null; exit 130' INT TERM
     [ -t 2 ] || printf '%s ' "$label" >&2
@@ -32,6 +30,16 @@ run_logged() {
     wait "$pid" || status=$?
     trap - INT TERM
     [ ! -t 2 ] || printf '\r\033[K%s ' "$label" >&2
+    return "$status"
+}
+
+# Runs COMMAND with its output in LOG. On failure: the end of the log, and its status.
+run_logged() {
+    local label=$1 log=$2 start=$SECONDS status=0
+    shift 2
+    mkdir -p -- "$(dirname "$log")"
+    "$@" >"$log" 2>&1 </dev/null &
+    watch $! "$label" "$log" || status=$?
     if [ "$status" -ne 0 ]; then
         printf ' failed after %s (status %d); the end of %s:\n' "$(elapsed $((SECONDS - start)))" "$status" "$log" >&2
         tail -n "$TAIL_LINES" -- "$log" >&2

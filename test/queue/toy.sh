@@ -14,19 +14,24 @@ make_toy() {
     seq 1 40 >"$root/gc.c"
     seq 1 20 >"$root/sub/other.c"
     echo '#!/bin/sh' >"$root/configure"
+    pack_toy "$dir"
+    toy_patch "$dir" gc-hook gc.c '/^20$/a hook'
+    echo gc-hook.patch >"$dir/patches/3.4/series"
+    echo 'int x;' >"$dir/src/sub/ours.c"
+}
+
+# pack_toy DIRECTORY: makes both forms from DIRECTORY/toy-1, and pins them.
+pack_toy() {
+    local dir=$1
     # As unpacked from a release: older than anything made here.
-    find "$root" -exec touch -d '2020-01-01' {} +
+    find "$dir/toy-1" -exec touch -d '2020-01-01' {} +
     tar -C "$dir" -czf "$dir/distfiles/toy-1.tar.gz" toy-1
     tar -C "$dir" -cJf "$dir/distfiles/toy_1.orig.tar.xz" toy-1
-
     cat >"$dir/upstream/3.4" <<EOT
 version 1
 tarball toy-1.tar.gz $(toy_sha "$dir/distfiles/toy-1.tar.gz") file://$dir/served.tar.gz
 tarball toy_1.orig.tar.xz $(toy_sha "$dir/distfiles/toy_1.orig.tar.xz") debian:pool/toy_1.orig.tar.xz
 EOT
-    toy_patch "$dir" gc-hook gc.c '/^20$/a hook'
-    echo gc-hook.patch >"$dir/patches/3.4/series"
-    echo 'int x;' >"$dir/src/sub/ours.c"
 }
 
 toy_sha() { sha256sum "$1" | cut -d' ' -f1; }
