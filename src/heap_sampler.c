@@ -500,7 +500,7 @@ start_session_i(struct session_change *change)
     };
     struct rb_heap_sampler_gc_counts counts;
     rb_heap_sampler_gc_counts(&counts);
-    for (uint32_t i = 0; i < counts.heaps && i < HS_HEAPS_MAX; i++) {
+    for (uint32_t i = 0; i < counts.heap_count && i < HS_HEAPS_MAX; i++) {
         session->live_at_start[i] = counts.heap[i].live_slots;
     }
     if (!enter_epoch()) {

@@ -30,12 +30,12 @@ static const char *
 type_name(VALUE flags)
 {
     switch (flags & RUBY_T_MASK) {
-#define TYPE(t) case t: return #t
-      TYPE(T_OBJECT); TYPE(T_CLASS); TYPE(T_MODULE); TYPE(T_FLOAT); TYPE(T_STRING);
-      TYPE(T_REGEXP); TYPE(T_ARRAY); TYPE(T_HASH); TYPE(T_STRUCT); TYPE(T_BIGNUM);
-      TYPE(T_FILE); TYPE(T_DATA); TYPE(T_MATCH); TYPE(T_COMPLEX); TYPE(T_RATIONAL);
-      TYPE(T_SYMBOL); TYPE(T_IMEMO); TYPE(T_NODE); TYPE(T_ICLASS);
-#undef TYPE
+#define NAMED(t) case t: return #t
+      NAMED(T_OBJECT); NAMED(T_CLASS); NAMED(T_MODULE); NAMED(T_FLOAT); NAMED(T_STRING);
+      NAMED(T_REGEXP); NAMED(T_ARRAY); NAMED(T_HASH); NAMED(T_STRUCT); NAMED(T_BIGNUM);
+      NAMED(T_FILE); NAMED(T_DATA); NAMED(T_MATCH); NAMED(T_COMPLEX); NAMED(T_RATIONAL);
+      NAMED(T_SYMBOL); NAMED(T_IMEMO); NAMED(T_NODE); NAMED(T_ICLASS);
+#undef NAMED
       default: return "T_NONE";
     }
 }
@@ -148,8 +148,10 @@ class_without_name(VALUE flags)
 uint32_t
 hs_class_of_allocation(VALUE klass, VALUE flags)
 {
-    if (klass) klass = rb_class_real(klass);
-    if (!klass) return class_without_name(flags);
+    /* In an imemo the class's place holds something else. */
+    bool internal = (flags & RUBY_T_MASK) == T_IMEMO || (flags & RUBY_T_MASK) == T_NODE;
+    if (!internal && klass) klass = rb_class_real(klass);
+    if (internal || !klass) return class_without_name(flags);
 
     const uint32_t *found = hs_map_find(&entries_by_key, key_of(klass, flags));
     if (found) return *found;

@@ -5,13 +5,17 @@
  * No MRI header; tested alone.
  *
  *   interval=512k     mean bytes between samples, 1 .. 1t (suffixes k m g t, powers of 1024)
- *   output=PATH       %p process id, %t time (YYYYmmddTHHMMSS), %% a percent sign;
+ *   output=PATH       %p process id, %t UTC time (YYYYmmddTHHMMSS), %% a percent sign;
+ *                     ends in .pb.gz, .pb, .folded or .json;
  *                     `none` writes no profile and says nothing at exit
  *   every=SECONDS     a profile every so often, 1 .. 86400*365
  *   keep=N            keep the newest N periodic profiles of this process, 1 .. 1e6
  *   at-rss=80%|SIZE   one profile when memory crosses this share of the limit, or this size
  *   max-samples=N|none, max-depth=1..4096, seed=N (64 bits), only=1/N (N 1 .. 1e6)
- *   on | 1            defaults; off | 0 | empty: no sampling
+ *   on | 1            with what was set before, or the defaults; off | 0 | empty text: no sampling
+ *
+ * In one text the last of two equal settings wins, and `off` wins over all but
+ * a later `on`.  Sizes and counts are decimal digits; a comma ends a value.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -38,10 +42,12 @@ void hs_options_default(struct hs_options *options);
 
 /* Read `text` (comma separated) over what `options` already says. On an error
  * returns false, leaves `options` as it was and writes one line without a
- * newline, which names the setting and its value and says what is allowed. */
+ * newline, which names the setting and its value and says what is allowed.
+ * NULL (a variable that is not set) reads nothing and is no error. */
 bool hs_options_parse(struct hs_options *options, const char *text, char *error, size_t error_size);
 
-/* Is a profile path's pattern usable?  Same contract. `text`: PATH only. */
+/* The output's path with its patterns filled in.  False if there is none
+ * (output=none) or `size` is too small.  Allocates nothing and takes no lock. */
 bool hs_options_expand_output(const struct hs_options *options, uint64_t pid, int64_t unix_time,
                               char *path, size_t size);
 

@@ -23,6 +23,8 @@ enum hs_value {
     HS_INUSE_SPACE, HS_INUSE_OBJECTS, HS_ALLOC_SPACE, HS_ALLOC_OBJECTS
 };
 
+/* They append to `out`.  ENOMEM; EINVAL: an index of the profile leads nowhere.
+ * After an error what `out` holds is good for hs_buffer_free() only. */
 int hs_encode_pprof(const struct hs_profile *profile, struct hs_buffer *out);       /* not compressed */
 int hs_encode_folded(const struct hs_profile *profile, enum hs_value value, struct hs_buffer *out);
 int hs_encode_speedscope(const struct hs_profile *profile, struct hs_buffer *out);
@@ -32,10 +34,13 @@ int hs_encode_meta_json(const struct hs_profile_meta *meta, struct hs_buffer *ou
 int hs_gzip(const struct hs_buffer *in, struct hs_buffer *out);
 
 /* Write all of it or nothing: temporary file beside it (O_EXCL, mode 0600),
- * fsync, rename.  A FIFO or a device is opened and written straight. */
+ * fsync, rename.  A FIFO or a character device is opened and written straight:
+ * ENXIO if no one reads the FIFO; may wait for its reader.  A symlink at `path`
+ * is replaced, not followed.  No signal results (SIGPIPE, SIGXFSZ). */
 int hs_write_file(const char *path, const char *ptr, size_t len);
 
-/* Encode by the path's ending: .pb.gz, .pb, .folded, .json; else EINVAL. */
+/* Encode by the path's ending: .pb.gz, .pb, .folded (inuse_space), .json; else
+ * EINVAL.  `written`, if not NULL: the bytes of the file. */
 int hs_save_profile(const struct hs_profile *profile, const char *path, size_t *written);
 
 #endif

@@ -8,6 +8,7 @@
  */
 #include "ruby/internal/config.h"
 #include "internal/heap_sampler.h"
+#include "memory.h"
 #include "output.h"
 #include "sampler.h"
 
@@ -168,7 +169,7 @@ memory_limit(void)
         char *group = controllers ? strchr(controllers + 1, ':') : NULL;
         if (!group) continue;
         *group++ = '\0';
-        if (strcmp(group, "/") == 0) group = "";
+        if (strcmp(group, "/") == 0) *group = '\0';
         uint64_t found = UINT64_MAX;
         if (!controllers[1]) {
             found = smallest_limit("/sys/fs/cgroup", group, "memory.max");

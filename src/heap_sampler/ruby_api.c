@@ -6,13 +6,16 @@
  */
 #include "ruby/internal/config.h"
 #include "internal.h"
+#include "internal/class.h"
 #include "internal/gc.h"
 #include "internal/heap_sampler.h"
 #include "internal/object.h"
+#include "internal/string.h"
 #include "ruby/encoding.h"
 #include "ruby/ractor.h"
 #include "ruby/ruby.h"
 #include "ruby/thread.h"
+#include "ractor_core.h"
 #include "vm_core.h"
 #include "class_table.h"
 #include "names.h"
@@ -156,7 +159,8 @@ s_raw_stack_of(VALUE klass, VALUE object)
 {
     unsigned int slot;
     if (RB_SPECIAL_CONST_P(object)) return Qnil;
-    const struct hs_record *record = hs_page_find(rb_heap_sampler_gc_table_of(object, &slot), slot);
+    const struct rb_heap_sampler_page *page = rb_heap_sampler_gc_table_of(object, &slot);
+    const struct hs_record *record = hs_page_find(page, slot);
     if (!record) return Qnil;
 
     uint32_t node = hs_sampler.sites[record->site].node;

@@ -7,17 +7,18 @@
  */
 #include "ruby/internal/config.h"
 #include "internal/heap_sampler.h"
-#include "ruby/version.h"
+#include "ruby/ruby.h"
 #include "class_table.h"
 #include "names.h"
 #include "page_table.h"
 #include "sampler.h"
 #include "stack_table.h"
-#include "version.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+extern const char *rb_dynamic_description;       /* RUBY_DESCRIPTION; version.c */
 
 struct copied_record {
     struct hs_record record;
@@ -110,14 +111,14 @@ describe(struct hs_profile_meta *meta, const struct hs_session *session)
         .drop_frames = hs_stack_limits.dropped_frames, .drop_classes = hs_classes_dropped,
         .drop_moves = hs_sampler.dropped_moves, .own_bytes = hs_memory_total(),
     };
-    meta->heaps = counts.heaps < HS_HEAPS_MAX ? counts.heaps : HS_HEAPS_MAX;
+    meta->heaps = counts.heap_count < HS_HEAPS_MAX ? counts.heap_count : HS_HEAPS_MAX;
     for (uint32_t i = 0; i < meta->heaps; i++) {
         meta->heap[i] = (struct hs_heap_stat){
             counts.heap[i].slot_size, counts.heap[i].total_slots, counts.heap[i].live_slots,
             session->live_at_start[i],
         };
     }
-    snprintf(meta->ruby, sizeof(meta->ruby), "%s", ruby_description);
+    snprintf(meta->ruby, sizeof(meta->ruby), "%s", rb_dynamic_description);
 }
 
 /* Samples of one site, birth and thread become one row. */

@@ -64,7 +64,7 @@ struct rb_heap_sampler_page *rb_heap_sampler_gc_table_of(VALUE obj, unsigned int
 VALUE rb_heap_sampler_gc_slot_address(uintptr_t body, unsigned int slot);
 struct rb_heap_sampler_gc_counts {
     uint64_t gc, minor, major;
-    uint32_t heaps;
+    uint32_t heap_count;
     struct {
         uint32_t slot_size;
         uint64_t total_slots, live_slots;
