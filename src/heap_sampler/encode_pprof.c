@@ -21,20 +21,24 @@
 
 /* Field numbers of profile.proto. */
 enum {
-    PROFILE_SAMPLE_TYPE = 1, PROFILE_SAMPLE = 2, PROFILE_LOCATION = 4, PROFILE_FUNCTION = 5,
-    PROFILE_STRING_TABLE = 6, PROFILE_TIME_NANOS = 9, PROFILE_DURATION_NANOS = 10,
-    PROFILE_PERIOD_TYPE = 11, PROFILE_PERIOD = 12, PROFILE_COMMENT = 13,
+    PROFILE_SAMPLE_TYPE = 1, PROFILE_SAMPLE = 2, PROFILE_MAPPING = 3, PROFILE_LOCATION = 4,
+    PROFILE_FUNCTION = 5, PROFILE_STRING_TABLE = 6, PROFILE_TIME_NANOS = 9,
+    PROFILE_DURATION_NANOS = 10, PROFILE_PERIOD_TYPE = 11, PROFILE_PERIOD = 12, PROFILE_COMMENT = 13,
     PROFILE_DEFAULT_SAMPLE_TYPE = 14,
     VALUE_TYPE_TYPE = 1, VALUE_TYPE_UNIT = 2,
     SAMPLE_LOCATION_ID = 1, SAMPLE_VALUE = 2, SAMPLE_LABEL = 3,
     LABEL_KEY = 1, LABEL_STR = 2, LABEL_NUM = 3, LABEL_NUM_UNIT = 4,
-    LOCATION_ID = 1, LOCATION_LINE = 4,
+    MAPPING_ID = 1, MAPPING_HAS_FUNCTIONS = 7, MAPPING_HAS_FILENAMES = 8, MAPPING_HAS_LINE_NUMBERS = 9,
+    LOCATION_ID = 1, LOCATION_MAPPING_ID = 2, LOCATION_LINE = 4,
     LINE_FUNCTION_ID = 1, LINE_LINE = 2,
-    FUNCTION_ID = 1, FUNCTION_NAME = 2, FUNCTION_SYSTEM_NAME = 3, FUNCTION_FILENAME = 4
+    FUNCTION_ID = 1, FUNCTION_NAME = 2, FUNCTION_FILENAME = 4
 };
 
 enum { WIRE_VARINT = 0, WIRE_BYTES = 2 };
 enum { VARINT_MAX = 10 };
+
+/* All locations are in the one mapping. */
+enum { THE_MAPPING = 1 };
 
 /* Strings that every file has, in the order of the string table. */
 enum fixed_string {
@@ -160,12 +164,13 @@ string_of(struct pprof *p, uint32_t text)
     return p->string_of_text[text];
 }
 
+/* No system_name: were it equal to the name, `go tool pprof` would take the
+ * name for C++ and cut what is in <>, () and []: `<main>` became `<unknown>`. */
 static void
 put_function(struct pprof *p, uint64_t id, uint32_t name, uint32_t filename)
 {
     put_number(&p->message, FUNCTION_ID, id);
     put_number(&p->message, FUNCTION_NAME, name);
-    put_number(&p->message, FUNCTION_SYSTEM_NAME, name);
     put_number(&p->message, FUNCTION_FILENAME, filename);
     put_message(p, &p->functions, PROFILE_FUNCTION);
 }
@@ -177,6 +182,7 @@ put_location(struct pprof *p, uint64_t id, uint64_t function, uint32_t line)
     put_number(&p->packed, LINE_FUNCTION_ID, function);
     put_number(&p->packed, LINE_LINE, line);
     put_number(&p->message, LOCATION_ID, id);
+    put_number(&p->message, LOCATION_MAPPING_ID, THE_MAPPING);
     put_bytes(&p->message, LOCATION_LINE, &p->packed);
     p->packed.len = 0;
     put_message(p, &p->locations, PROFILE_LOCATION);
@@ -293,6 +299,18 @@ put_sample(struct pprof *p, const struct hs_row *row)
     return 0;
 }
 
+/* Says that every location has its names: without it `go tool pprof` looks for
+ * a binary to take them from, and complains. */
+static void
+put_mapping(struct pprof *p)
+{
+    put_number(&p->message, MAPPING_ID, THE_MAPPING);
+    put_number(&p->message, MAPPING_HAS_FUNCTIONS, true);
+    put_number(&p->message, MAPPING_HAS_FILENAMES, true);
+    put_number(&p->message, MAPPING_HAS_LINE_NUMBERS, true);
+    put_message(p, p->out, PROFILE_MAPPING);
+}
+
 static int
 put_head(struct pprof *p)
 {
@@ -303,6 +321,7 @@ put_head(struct pprof *p)
     for (int i = 0; i < SAMPLE_TYPES; i++) {
         put_value_type(p, PROFILE_SAMPLE_TYPE, sample_types[i].type, sample_types[i].unit);
     }
+    put_mapping(p);
     uint64_t duration = meta->taken_ns > meta->started_ns ? meta->taken_ns - meta->started_ns : 0;
     put_number(p->out, PROFILE_TIME_NANOS, (uint64_t)hs_saturate(meta->started_ns));
     put_number(p->out, PROFILE_DURATION_NANOS, (uint64_t)hs_saturate(duration));

@@ -1,0 +1,293 @@
+# frozen_string_literal: false
+require 'test/unit'
+require 'tempfile'
+
+# GC.sample_profile and GC::SampleProfile.
+class TestHeapSampler < Test::Unit::TestCase
+  def assert_sampler(script, args: [], **options)
+    assert_separately(["-W1", "--disable=gems", *args], script, timeout: 120, **options)
+  end
+
+  def test_start_and_stop
+    assert_sampler(<<~'RUBY')
+      assert_equal false, GC::SampleProfile.running?
+      assert_equal false, GC::SampleProfile.stop
+      assert_raise_with_message(RuntimeError, /--heap-sample/) { GC.sample_profile }
+      assert_equal true, GC::SampleProfile.start
+      assert_equal true, GC::SampleProfile.running?
+      assert_equal 524288, GC::SampleProfile.stat[:interval]
+      assert_equal false, GC::SampleProfile.start
+      assert_equal false, GC::SampleProfile.start(interval: 4096)
+      assert_equal 4096, GC::SampleProfile.stat[:interval]
+      assert_kind_of GC::SampleProfile, GC.sample_profile
+      assert_equal true, GC::SampleProfile.stop
+      assert_equal false, GC::SampleProfile.running?
+      assert_equal 0, GC::SampleProfile.stat[:live_samples]
+    RUBY
+  end
+
+  def test_bad_arguments
+    assert_sampler(<<~'RUBY')
+      [0, -1, "banana", 2**41, 2**80, nil, Object.new].each do |bad|
+        assert_raise_with_message(ArgumentError, /interval/) { GC::SampleProfile.start(interval: bad) }
+        assert_raise_with_message(ArgumentError, /interval/) { GC.sample_profile(interval: bad) {} }
+      end
+      assert_raise_with_message(ArgumentError, /max_depth/) { GC::SampleProfile.start(max_depth: 0) }
+      assert_raise_with_message(ArgumentError, /max_depth/) { GC::SampleProfile.start(max_depth: 4097) }
+      assert_raise_with_message(ArgumentError, /max_samples/) { GC::SampleProfile.start(max_samples: 0) }
+      assert_raise_with_message(ArgumentError, /seed/) { GC::SampleProfile.start(seed: "x") }
+      assert_raise_with_message(ArgumentError, /threads/) { GC.sample_profile(threads: :some) {} }
+      assert_raise_with_message(ArgumentError, /block/) { GC.sample_profile(interval: 1) }
+      assert_raise(ArgumentError) { GC.sample_profile(colour: 1) {} }
+      assert_equal false, GC::SampleProfile.running?
+      assert_raise(NoMethodError) { GC::SampleProfile.new }
+      assert_raise(TypeError) { GC::SampleProfile.allocate }
+    RUBY
+  end
+
+  def test_block
+    assert_sampler(<<~'RUBY')
+      class Kept; end
+      kept = nil
+      profile = GC.sample_profile(interval: 1) { kept = Array.new(100) { Kept.new } }
+      raw = profile.raw
+      name = raw[:texts].index("Kept")
+      assert_equal 100, raw[:rows].select { |row| row[1] == name }.sum { |row| row[14] }
+      assert_equal 0, GC::SampleProfile.stat[:sessions]
+      assert_equal 0, GC::SampleProfile.stat[:live_samples]
+    RUBY
+  end
+
+  def test_block_that_raises_or_breaks
+    assert_sampler(<<~'RUBY')
+      assert_raise(ZeroDivisionError) { GC.sample_profile(interval: 1) { 1 / 0 } }
+      assert_nil(GC.sample_profile(interval: 1) { break })
+      assert_equal :thrown, catch(:out) { GC.sample_profile { throw :out, :thrown } }
+      assert_equal 0, GC::SampleProfile.stat[:sessions]
+    RUBY
+  end
+
+  def test_nested_sessions
+    assert_sampler(<<~'RUBY')
+      class Thing; end
+      def count(profile)
+        raw = profile.raw
+        name = raw[:texts].index("Thing") or return 0
+        raw[:rows].select { |row| row[1] == name }.sum { |row| row[15] }
+      end
+      GC::SampleProfile.start(interval: 1, max_samples: nil)
+      outer_keep = []
+      inner = nil
+      outer = GC.sample_profile(interval: 1) do
+        outer_keep.concat(Array.new(50) { Thing.new })
+        inner = GC.sample_profile(interval: 1) { outer_keep.concat(Array.new(70) { Thing.new }) }
+        outer_keep.concat(Array.new(30) { Thing.new })
+      end
+      assert_equal 70, count(inner)
+      assert_equal 150, count(outer)
+      assert_equal 150, count(GC.sample_profile)
+
+      nest = ->(depth) { depth == 0 ? 0 : GC.sample_profile { nest[depth - 1] } }
+      nest[7]
+      assert_raise(RuntimeError) { nest[8] }
+      assert_equal 1, GC::SampleProfile.stat[:sessions]
+    RUBY
+  end
+
+  def test_block_covers_its_thread
+    assert_sampler(<<~'RUBY')
+      class Mine; end
+      class Theirs; end
+      keep = []
+      run = lambda do |**options|
+        raw = GC.sample_profile(interval: 1, **options) do
+          keep << Mine.new
+          Thread.new { keep << Theirs.new }.join
+        end.raw
+        raw[:rows].select { |row| row[14] > 0 }.map { |row| raw[:texts][row[1]] }
+      end
+      assert_include run.call, "Mine"
+      assert_not_include run.call, "Theirs"
+      assert_include run.call(threads: :all), "Theirs"
+    RUBY
+  end
+
+  def test_seven_intervals_see_the_same_truth
+    assert_sampler(<<~'RUBY')
+      # Each session's estimate is within 6 standard errors of the truth, and the process's
+      # own samples are not disturbed by a dense block.
+      class Item; end
+      estimate = lambda do |profile|
+        raw = profile.raw
+        name = raw[:texts].index("Item")
+        rows = raw[:rows].select { |row| row[1] == name }
+        [rows.sum { |row| row[15] }, Math.sqrt(rows.sum { |row| row[17] }) / 40]
+      end
+      GC::SampleProfile.start(interval: 4000, seed: 42)
+      keep = nil
+      block = GC.sample_profile(interval: 400) { keep = Array.new(100_000) { Item.new } }
+      [block, GC.sample_profile].each do |profile|
+        objects, error = estimate[profile]
+        assert_in_delta 100_000, objects, error * 6
+        assert_operator error, :>, 0
+      end
+    RUBY
+  end
+
+  def test_max_samples_widens_the_interval_without_bias
+    assert_sampler(<<~'RUBY')
+      class Item; end
+      GC::SampleProfile.start(interval: 64, max_samples: 2000, seed: 7)
+      keep = Array.new(200_000) { Item.new }
+      GC.start
+      stat = GC::SampleProfile.stat
+      assert_operator stat[:live_samples], :<=, 2000
+      assert_operator stat[:interval], :>, 64
+      raw = GC.sample_profile.raw
+      name = raw[:texts].index("Item")
+      rows = raw[:rows].select { |row| row[1] == name }
+      objects = rows.sum { |row| row[7] }
+      error = Math.sqrt(rows.sum { |row| row[9] }) / 40
+      assert_in_delta 200_000, objects, error * 6
+    RUBY
+  end
+
+  def test_seed_repeats
+    script = <<~'RUBY'
+      GC::SampleProfile.start(interval: 4096, seed: 99)
+      keep = Array.new(50_000) { |i| [i] }
+      p GC::SampleProfile.stat[:samples_taken]
+    RUBY
+    counts = Array.new(2) { EnvUtil.invoke_ruby(["--disable=gems", "-e", script], "", true)[0] }
+    assert_equal(*counts)
+  end
+
+  def test_young_is_apart
+    assert_sampler(<<~'RUBY')
+      class Young; end
+      GC::SampleProfile.start(interval: 1, max_samples: nil)
+      GC.start
+      GC.disable
+      keep = Array.new(10) { Young.new }
+      sums = lambda do
+        raw = GC.sample_profile.raw
+        name = raw[:texts].index("Young")
+        rows = raw[:rows].select { |row| row[1] == name }
+        [rows.sum { |row| row[6] }, rows.sum { |row| row[10] }]
+      end
+      assert_equal [0, 10], sums.call
+      GC.enable
+      GC.start
+      assert_equal [10, 0], sums.call
+    RUBY
+  end
+
+  def test_stack_of_and_object_of
+    assert_sampler(<<~'RUBY')
+      GC::SampleProfile.start(interval: 1, max_samples: nil)
+      object = Object.new; line = __LINE__
+      assert_equal line, GC::SampleProfile.raw_stack_of(object)[1][3]
+      [nil, 1, :sym, 1.5].each { |special| assert_nil GC::SampleProfile.raw_stack_of(special) }
+      assert_nil GC::SampleProfile.raw_stack_of(String)
+      profile = GC.sample_profile(memsize: true)
+      found = profile.raw_samples.find { |sample| GC::SampleProfile.object_of(sample[0]).equal?(object) }
+      assert_equal 40, found[8]
+      id = found[0]
+      GC.compact if GC.respond_to?(:compact)
+      assert_same object, GC::SampleProfile.object_of(id)
+      object = found = nil
+      assert_nil GC::SampleProfile.object_of(1 << 60)
+      profile.raw_samples.each do |sample|
+        object = GC::SampleProfile.object_of(sample[0])
+        object.class if BasicObject === object
+      end
+    RUBY
+  end
+
+  def test_depth
+    assert_sampler(<<~'RUBY')
+      def down(n) = n == 0 ? Object.new : down(n - 1)
+      GC::SampleProfile.start(interval: 1, max_samples: nil, max_depth: 20)
+      object = down(100)
+      stack = GC::SampleProfile.raw_stack_of(object)
+      assert_equal 21, stack.size
+      assert_equal "(truncated)", stack.last[0]
+      assert_equal "Object#down", stack[1][0]
+      # To the end of the stack and back
+      endless = ->(n) { [n]; endless[n + 1] }
+      assert_raise(SystemStackError) { endless[0] }
+      assert_kind_of GC::SampleProfile, GC.sample_profile
+    RUBY
+  end
+
+  def test_save
+    Dir.mktmpdir do |dir|
+      assert_sampler(<<~RUBY)
+        dir = #{dir.dump}
+        GC::SampleProfile.start(interval: 256)
+        keep = Array.new(10_000) { |i| [i.to_s] }
+        profile = GC.sample_profile
+        %w[a.pb.gz a.pb a.folded a.json].each do |name|
+          path = File.join(dir, name)
+          assert_equal profile.save(path), File.size(path)
+          assert_equal 0100600, File.stat(path).mode
+        end
+        assert_raise_with_message(ArgumentError, /x\\.txt/) { profile.save(File.join(dir, "x.txt")) }
+        assert_raise(Errno::ENOENT) { profile.save(File.join(dir, "none", "x.pb.gz")) }
+        assert_raise(TypeError) { profile.save(1) }
+        assert_raise(ArgumentError) { profile.save("a\\0b.pb.gz") }
+        assert_equal %w[a.folded a.json a.pb a.pb.gz], Dir.children(dir).sort
+      RUBY
+    end
+  end
+
+  def test_ractors
+    assert_sampler(<<~'RUBY', ignore_stderr: true)
+      Warning[:experimental] = false
+      class Piece; end
+      GC::SampleProfile.start(interval: 1, max_samples: nil)
+      ractors = Array.new(3) { Ractor.new { keep = Array.new(500) { Piece.new }; GC.start; Ractor.receive; keep.size } }
+      sleep 0.2
+      raw = GC.sample_profile(full_gc: true).raw
+      name = raw[:texts].index("Piece")
+      assert_equal 1500, raw[:rows].select { |row| row[1] == name }.sum { |row| row[6] + row[10] }
+      GC::SampleProfile.start(interval: 64)
+      GC::SampleProfile.stop
+      GC::SampleProfile.start(interval: 1, max_samples: nil)
+      ractors.each { |r| r.send(nil) }
+      assert_equal [500] * 3, ractors.map(&:take)
+    RUBY
+  end
+
+  def test_threads_that_start_stop_and_read
+    assert_sampler(<<~'RUBY')
+      stop = false
+      workers = Array.new(4) { Thread.new { until stop; Array.new(50) { |i| "#{i}" * 3 }; end } }
+      200.times do |i|
+        GC::SampleProfile.start(interval: [1, 64, 4096][i % 3])
+        GC.sample_profile.raw if i % 5 == 0
+        GC.sample_profile(interval: 128, threads: :all) { "x" * 100 } if i % 7 == 0
+        GC.start if i % 11 == 0
+        GC.compact if i % 37 == 0 && GC.respond_to?(:compact)
+        GC::SampleProfile.stop if i % 2 == 0
+      end
+      stop = true
+      workers.each(&:join)
+      GC::SampleProfile.stop
+      assert_equal 0, GC::SampleProfile.stat[:live_samples]
+    RUBY
+  end
+
+  def test_fork_under_load
+    omit "no fork" unless Process.respond_to?(:fork)
+    assert_sampler(<<~'RUBY')
+      GC::SampleProfile.start(interval: 64)
+      stop = false
+      worker = Thread.new { until stop; Array.new(100) { |i| [i.to_s] }; GC.sample_profile; end }
+      pids = Array.new(20) { fork { Array.new(1000) { |i| [i] }; GC.start; exit!(GC.sample_profile.raw[:rows].empty? ? 1 : 0) } }
+      assert_equal [true] * 20, pids.map { |pid| Process.wait2(pid)[1].success? }
+      stop = true
+      worker.join
+    RUBY
+  end
+end

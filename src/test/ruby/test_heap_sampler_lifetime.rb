@@ -1,0 +1,81 @@
+# frozen_string_literal: false
+require 'test/unit'
+
+# The sampler keeps nothing alive, and its own memory does not grow with what dies.
+class TestHeapSamplerLifetime < Test::Unit::TestCase
+  COUNT_LIVE = <<~'RUBY'
+    def live_after
+      yield
+      4.times { GC.start }
+      counts = ObjectSpace.count_objects
+      [:T_CLASS, :T_OBJECT, :T_STRING, :T_IMEMO].to_h { |type| [type, counts[type]] }
+    end
+  RUBY
+
+  # What a churn leaves behind with sampling is what it leaves without.
+  def assert_leaves_the_same(churn, margin: 300)
+    script = "#{COUNT_LIVE}\n" \
+             "before = live_after { }\nafter = live_after { #{churn} }\n" \
+             "puts after.map { |type, n| [type, n - before[type]].join('=') }.join(' ')"
+    run = lambda do |*args|
+      out, err, status = EnvUtil.invoke_ruby(["--disable=gems", *args, "-e", script], "", true, true, timeout: 120)
+      assert_predicate status, :success?, err
+      out.split.to_h { |pair| k, v = pair.split("="); [k, v.to_i] }
+    end
+    off = run.call
+    on = run.call("--heap-sample=interval=64,output=none")
+    off.each { |type, left| assert_in_delta left, on[type], margin, "#{type}: off #{off}, on #{on}" }
+  end
+
+  def test_singleton_classes
+    assert_leaves_the_same("100_000.times { o = Object.new; def o.m = 'x' + 'y'; o.m }")
+  end
+
+  def test_eval
+    assert_leaves_the_same("30_000.times { |i| eval('[1, 2].map { |x| x.to_s }') }")
+  end
+
+  def test_classes
+    assert_leaves_the_same("30_000.times { Class.new { def m = Object.new }.new.m }")
+  end
+
+  def test_procs_and_methods
+    assert_leaves_the_same("50_000.times { |i| o = Object.new; o.define_singleton_method(:m) { [i] }; o.m }")
+  end
+
+  def test_own_memory_stays
+    assert_separately(["-W1", "--disable=gems", "--heap-sample=interval=256,output=none"], <<~'RUBY', timeout: 120)
+      churn = -> { 3_000.times { |i| eval("def m(x) = [x, x.to_s]; m(1)"); Class.new { def k = Object.new }.new.k } }
+      2.times { churn.call; GC.start }
+      before = GC::SampleProfile.stat
+      6.times { churn.call; GC.start }
+      after = GC::SampleProfile.stat
+      assert_operator after[:frames], :<=, before[:frames] + 200
+      assert_operator after[:bytes_names], :<, before[:bytes_names] * 2
+    RUBY
+  end
+
+  def test_a_class_named_later_gets_its_name
+    assert_separately(["-W1", "--disable=gems"], <<~'RUBY')
+      GC::SampleProfile.start(interval: 1, max_samples: nil)
+      anonymous = Class.new
+      $keep = Array.new(10) { anonymous.new }
+      names = -> { raw = GC.sample_profile.raw; raw[:rows].map { |row| raw[:texts][row[1]] } }
+      assert_not_include names.call, "NamedLater"
+      NamedLater = anonymous
+      assert_include names.call, "NamedLater"
+    RUBY
+  end
+
+  def test_finalizers_run_and_see_nothing
+    assert_separately(["-W1", "--disable=gems"], <<~'RUBY')
+      GC::SampleProfile.start(interval: 1, max_samples: nil)
+      $run = 0
+      100.times { ObjectSpace.define_finalizer(Object.new, proc { $run += 1 }) }
+      2.times { GC.start }
+      assert_operator $run, :>=, 98
+      profile = GC.sample_profile
+      profile.raw_samples.each { |sample| GC::SampleProfile.object_of(sample[0]) }
+    RUBY
+  end
+end

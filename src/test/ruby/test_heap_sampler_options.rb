@@ -1,0 +1,182 @@
+# frozen_string_literal: false
+require 'test/unit'
+require 'tmpdir'
+
+# --heap-sample, RUBYOPT and RUBY_HEAP_SAMPLE: what is written, when, where, and what is refused.
+class TestHeapSamplerOptions < Test::Unit::TestCase
+  def setup
+    @dir = Dir.mktmpdir
+  end
+
+  def teardown
+    FileUtils.rm_rf(@dir)
+  end
+
+  def ruby(*args, env: {}, chdir: @dir)
+    env = { "RUBYOPT" => nil, "RUBY_HEAP_SAMPLE" => nil }.merge(env)
+    EnvUtil.invoke_ruby([env, "--disable=gems", *args], "", true, true, timeout: 60, chdir: chdir)
+  end
+
+  def files = Dir.children(@dir).sort
+
+  KEEP = "$keep = Array.new(20_000) { |i| [i.to_s] }"
+
+  def test_writes_a_profile_at_exit_and_says_where
+    out, err, status = ruby("--heap-sample", "-e", "#{KEEP}; puts 1")
+    assert_predicate status, :success?
+    assert_equal "1\n", out
+    assert_equal 1, files.size
+    assert_match(/\Aheap-\d+-\d{8}T\d{6}\.pb\.gz\z/, files[0])
+    assert_match(/\Aheap-sample: wrote #{files[0]} \(\d+ bytes, \d+ live samples\)\n\z/, err)
+    assert_equal 0100600, File.stat(File.join(@dir, files[0])).mode
+  end
+
+  def test_exit_status_and_exceptions_stay
+    out, err, status = ruby("--heap-sample=output=x.pb.gz", "-e", "at_exit { $keep = 'late' }; exit 3")
+    assert_equal 3, status.exitstatus
+    assert_equal ["x.pb.gz"], files
+    _, err, status = ruby("--heap-sample=output=x.pb.gz", "-e", "raise 'boom'")
+    assert_equal 1, status.exitstatus
+    assert_match(/boom \(RuntimeError\)/, err)
+    assert_match(/wrote x.pb.gz/, err)
+  end
+
+  def test_settings
+    _, _, status = ruby("--heap-sample=interval=4k,output=%p-%%.pb,max-depth=3,max-samples=none,seed=1", "-e", <<~'RUBY')
+      stat = GC::SampleProfile.stat
+      exit! 2 unless stat[:interval] == 4096 && stat[:max_depth] == 3 && stat[:max_samples].nil?
+      def down(n) = n == 0 ? Array.new(10_000) { [1] } : down(n - 1)
+      $keep = down(10)
+    RUBY
+    assert_predicate status, :success?
+    assert_match(/\A\d+-%\.pb\z/, files[0])
+  end
+
+  def test_environment_and_precedence
+    show = "p GC::SampleProfile.stat.values_at(:interval, :max_depth)"
+    none = "output=none"
+    out, = ruby("-e", show, env: { "RUBY_HEAP_SAMPLE" => "interval=8k,max-depth=7,#{none}" })
+    assert_equal "[8192, 7]\n", out
+    out, = ruby("-e", show, env: { "RUBY_HEAP_SAMPLE" => "interval=8k,max-depth=7,#{none}", "RUBYOPT" => "--heap-sample=interval=4k" })
+    assert_equal "[4096, 7]\n", out
+    out, = ruby("--heap-sample=interval=2k,#{none}", "-e", show, env: { "RUBYOPT" => "--heap-sample=interval=4k,max-depth=9" })
+    assert_equal "[2048, 9]\n", out
+    ["off", "0", ""].each do |off|
+      out, err, = ruby("-e", "p GC::SampleProfile.running?", env: { "RUBY_HEAP_SAMPLE" => off })
+      assert_equal ["false\n", ""], [out, err]
+    end
+    out, = ruby("--heap-sample=off", "-e", "p GC::SampleProfile.running?", env: { "RUBY_HEAP_SAMPLE" => "on" })
+    assert_equal "false\n", out
+    out, = ruby("-e", "p GC::SampleProfile.running?", env: { "RUBY_HEAP_SAMPLE" => "1,#{none}" })
+    assert_equal "true\n", out
+    assert_empty files
+  end
+
+  def test_bad_settings_name_themselves
+    {
+      "interval=banana" => /interval.*banana/, "interval=0" => /interval/, "interval=-1" => /interval/,
+      "interval=99999999999999999999" => /interval/, "interval=" => /interval/,
+      "colour=red" => /colour/, "every=0" => /every/, "every=x" => /every/, "keep=0" => /keep/,
+      "at-rss=0%" => /at-rss/, "at-rss=101%" => /at-rss/, "max-depth=0" => /max-depth/,
+      "max-depth=4097" => /max-depth/, "max-samples=0" => /max-samples/, "only=2/3" => /only/,
+      "only=1/0" => /only/, "seed=x" => /seed/, "output=x.txt" => /x\.txt/, "output=%q.pb" => /%q/,
+    }.each do |settings, message|
+      [["--heap-sample=#{settings}", {}], [nil, { "RUBY_HEAP_SAMPLE" => settings }],
+       [nil, { "RUBYOPT" => "--heap-sample=#{settings}" }]].each do |arg, env|
+        out, err, status = ruby(*arg, "-e", "puts 1", env: env)
+        assert_equal 1, status.exitstatus, settings
+        assert_match(message, err, settings)
+        assert_equal 1, err.lines.size, err
+        assert_empty out
+      end
+    end
+    assert_empty files
+  end
+
+  def test_a_path_that_cannot_be_written_loses_nothing
+    out, err, status = ruby("--heap-sample=output=#{@dir}/none/x.pb.gz", "-e", "puts 1; exit 4")
+    assert_equal 4, status.exitstatus
+    assert_equal "1\n", out
+    assert_match(%r{cannot write .*/none/x\.pb\.gz: No such file}, err)
+    assert_equal 1, err.lines.size
+    assert_empty files
+  end
+
+  def test_every_and_keep
+    _, err, status = ruby("--heap-sample=every=1,keep=2,output=p-%t.pb.gz", "-e", "#{KEEP}; sleep 4.6")
+    assert_predicate status, :success?, err
+    # Two kept, and the one at exit
+    assert_include 2..3, files.size
+  end
+
+  def test_periodic_profile_of_an_idle_process
+    _, err, status = ruby("--heap-sample=every=1,output=%t.pb.gz", "-e", "#{KEEP}; $stdin.read; sleep 2.5; exit!(true)")
+    assert_predicate status, :success?, err
+    assert_operator files.size, :>=, 2
+  end
+
+  def test_at_rss
+    _, err, = ruby("--heap-sample=at-rss=80m,output=%p-%t.pb.gz", "-e", <<~'RUBY')
+      $keep = "x" * 120_000_000
+      sleep 2
+      exit!
+    RUBY
+    assert_equal 1, files.size
+    assert_match(/wrote/, err)
+    _, _, = ruby("--heap-sample=at-rss=90%,output=%p-%t-never.pb.gz", "-e", "sleep 1; exit!")
+    assert_equal 1, files.size
+  end
+
+  def test_children_write_their_own
+    omit "no fork" unless Process.respond_to?(:fork)
+    _, err, status = ruby("--heap-sample=output=fixed.pb.gz", "-e", <<~'RUBY')
+      pids = Array.new(2) { fork { $mine = Array.new(1000) { [1] } } }
+      pids.each { |pid| Process.wait(pid) }
+      puts pids
+    RUBY
+    assert_predicate status, :success?, err
+    assert_equal 3, files.size
+    assert_include files, "fixed.pb.gz"
+    assert_equal 2, files.grep(/\Afixed\.\d+\.pb\.gz\z/).size
+    assert_equal 3, err.lines.size
+  end
+
+  def test_only
+    # 40 draws of probability 1/4: fewer than 2 or more than 22 come up once in 10,000 runs,
+    # and with these seeds never.
+    chosen = 40.times.count do |seed|
+      out, = ruby("-e", "p GC::SampleProfile.running?", env: { "RUBY_HEAP_SAMPLE" => "only=1/4,output=none,seed=#{seed}" })
+      out == "true\n"
+    end
+    assert_include 2..22, chosen
+  end
+
+  def test_a_fifo_gets_the_profile
+    omit "no mkfifo" unless File.respond_to?(:mkfifo)
+    fifo = File.join(@dir, "f.pb.gz")
+    File.mkfifo(fifo)
+    reader = Thread.new { File.binread(fifo) }
+    _, err, status = ruby("--heap-sample=output=#{fifo}", "-e", "#{KEEP}; sleep 0.5")
+    assert_predicate status, :success?
+    assert_equal "\x1f\x8b".b, reader.value[0, 2], err
+  end
+
+  def test_help_and_version_stay
+    out, = ruby("--help")
+    assert_include out, "--heap-sample[=settings]"
+    out, = ruby("-h")
+    assert_operator out.lines.size, :<=, 25
+    out, err, = ruby("--heap-sample", "-v")
+    assert_equal [RUBY_DESCRIPTION.sub(/ \+(?:YJIT|RJIT)\b/, "") + "\n", ""], [out.sub(/ \+(?:YJIT|RJIT)\b/, ""), err]
+    out, err, = ruby("--heap-sample", "--version")
+    assert_empty err
+    assert_empty files
+  end
+
+  def test_a_script_line_asks_for_it
+    script = File.join(@dir, "s.rb")
+    File.write(script, "#!/usr/bin/env ruby --heap-sample=interval=1k,output=none\np GC::SampleProfile.stat[:interval]\n")
+    out, err, = ruby(script)
+    assert_equal "1024\n", out, err
+  end
+end

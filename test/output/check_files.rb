@@ -1,0 +1,182 @@
+# What a reader that shares no code with ours finds in the files that
+# test-output left: ruby check_files.rb FOLDER PROFILE.  Exits 1 at a fault.
+# Runs on Ruby 2.7 and later.
+require "json"
+require "zlib"
+
+folder, name = ARGV
+@faults = []
+
+def check(passed, what)
+  @faults << what unless passed
+end
+
+# --- protobuf: [[field, value], ...] of a message ---
+
+def varint(bytes, at)
+  value = shift = 0
+  loop do
+    byte = bytes.getbyte(at) or raise "cut varint"
+    value |= (byte & 0x7f) << shift
+    at += 1
+    return value, at if byte < 0x80
+    shift += 7
+    raise "long varint" if shift > 63
+  end
+end
+
+def message(bytes)
+  fields, at = [], 0
+  while at < bytes.bytesize
+    tag, at = varint(bytes, at)
+    case tag & 7
+    when 0
+      value, at = varint(bytes, at)
+    when 2
+      len, at = varint(bytes, at)
+      raise "cut field" if at + len > bytes.bytesize
+      value = bytes.byteslice(at, len)
+      at += len
+    else
+      raise "wire type #{tag & 7}"
+    end
+    fields << [tag >> 3, value]
+  end
+  fields
+end
+
+def all(fields, number)
+  fields.select { |field, _| field == number }.map(&:last)
+end
+
+def one(fields, number)
+  all(fields, number).first || 0
+end
+
+def packed(bytes)
+  values, at = [], 0
+  while at < bytes.bytesize
+    value, at = varint(bytes, at)
+    values << (value >= 1 << 63 ? value - (1 << 64) : value)
+  end
+  values
+end
+
+TYPES = %w[
+  alloc_objects/count alloc_space/bytes inuse_objects/count inuse_space/bytes inuse_samples/count
+  alloc_samples/count inuse_var/bytes2 alloc_var/bytes2 young_objects/count young_space/bytes
+  dead_objects/count dead_space/bytes dead_gcs/count
+]
+
+def check_meta(json, what)
+  meta = JSON.parse(json)
+  check(meta["format"] == 1 && meta["generator"] == "heap_sampler", "#{what}: format and generator")
+  check(meta["settings"].is_a?(Hash) && meta["drops"].is_a?(Hash) && meta["heaps"].is_a?(Array), "#{what}: shape")
+  check(meta["process_start"] =~ /\A\h{16}\z/, "#{what}: process_start")
+  meta
+end
+
+def check_pprof(bytes, name)
+  profile = message(bytes)
+  strings = all(profile, 6).map { |s| s.dup.force_encoding("UTF-8") }
+  check(strings[0] == "", "pprof: string 0 is not empty")
+  check(strings.all?(&:valid_encoding?), "pprof: a string is not UTF-8")
+  types = all(profile, 1).map { |t| f = message(t); "#{strings[one(f, 1)]}/#{strings[one(f, 2)]}" }
+  check(types == TYPES, "pprof: sample types are #{types}")
+  check(strings[one(profile, 14)] == "inuse_space", "pprof: default sample type")
+  comments = all(profile, 13).map { |i| strings[i] }
+  check(comments.size == 1, "pprof: #{comments.size} comments")
+  meta = check_meta(comments[0], "pprof comment")
+
+  locations = all(profile, 4).map { |l| message(l) }
+  functions = all(profile, 5).map { |f| message(f) }
+  location_ids = locations.map { |l| one(l, 1) }
+  function_ids = functions.map { |f| one(f, 1) }
+  check(location_ids.uniq == location_ids && !location_ids.include?(0), "pprof: location ids")
+  check(function_ids.uniq == function_ids && !function_ids.include?(0), "pprof: function ids")
+  lines = locations.map { |l| all(l, 4).map { |line| message(line) } }
+  check(lines.all? { |l| l.size == 1 }, "pprof: a location has not one line")
+  used_functions = lines.flatten(1).map { |l| one(l, 1) }.uniq
+  check(used_functions.sort == function_ids.sort, "pprof: functions written are not those used")
+  functions.each do |f|
+    check(strings[one(f, 2)].to_s != "" && one(f, 3) == 0, "pprof: a function's names")
+    check(one(f, 4) < strings.size, "pprof: a filename outside the table")
+  end
+
+  samples = all(profile, 2).map { |s| message(s) }
+  used_locations = []
+  samples.each do |s|
+    ids = packed(one(s, 1))
+    used_locations |= ids
+    check(!ids.empty?, "pprof: a sample without a location")
+    check(packed(one(s, 2)).size == TYPES.size, "pprof: a sample's values")
+    all(s, 3).each { |l| check(one(message(l), 1).between?(1, strings.size - 1), "pprof: a label's key") }
+  end
+  check(used_locations.sort == location_ids.sort, "pprof: locations written are not those used")
+  case name
+  when "sample"
+    check(samples.size == 6, "pprof: rows were merged or lost")
+    check(packed(one(samples[0], 2)) == [0, 0, 150, 6000, 2, 0, 1000001, 0, 0, 0, 0, 0, 0], "pprof: values of row 0")
+    check(packed(one(samples[2], 2)) == [401, 16020, 0, 0, 0, 5, 0, 2500000, 0, 0, 150, 6000, 302],
+          "pprof: values of row 2")
+    check(one(profile, 9) == 1700000000000000001 && one(profile, 10) == 90500000000, "pprof: times")
+    check(one(profile, 12) == 524288, "pprof: period")
+    check(!strings.include?("never used"), "pprof: a frame that no row uses")
+    check(meta["settings"]["seed"] == "18446744073709551615", "pprof: seed")
+  when "huge"
+    space = samples.map { |s| packed(one(s, 2))[3] }
+    check(space == [2**63 - 1, 2**63 - 1, 0, 2**63 - 1, 2**63 - 1024, -2**63, 0, 1], "pprof: saturation, #{space}")
+    check(samples.all? { |s| packed(one(s, 2))[4] == 2**63 - 1 }, "pprof: counts do not saturate")
+  end
+end
+
+def check_speedscope(text, name)
+  check(text.valid_encoding?, "speedscope: not UTF-8")
+  file = JSON.parse(text)
+  check(file["$schema"] == "https://www.speedscope.app/file-format-schema.json", "speedscope: schema")
+  check_meta(JSON.generate(file["heap_sampler"]), "speedscope meta")
+  frames = file["shared"]["frames"]
+  frames.each do |frame|
+    check((frame.keys - %w[name file line]).empty? && frame["name"].is_a?(String) && frame["name"] != "",
+          "speedscope: frame #{frame}")
+  end
+  profiles = file["profiles"]
+  check(profiles.map { |p| p["name"] } == %w[inuse_space inuse_objects alloc_space alloc_objects], "speedscope: names")
+  profiles.each do |p|
+    check(p["type"] == "sampled" && p["unit"] == (p["name"] =~ /space/ ? "bytes" : "none"), "speedscope: type")
+    check(p["samples"].size == p["weights"].size, "speedscope: samples and weights differ in number")
+    check(p["samples"].all? { |s| !s.empty? && s.all? { |i| i.between?(0, frames.size - 1) } }, "speedscope: samples")
+    check(p["weights"].all? { |w| w.is_a?(Integer) && w > 0 }, "speedscope: weights")
+    check(p["startValue"] == 0 && p["endValue"] == [p["weights"].sum, 2**63 - 1].min, "speedscope: total")
+  end
+  if name == "sample"
+    named = profiles[0]["samples"].zip(profiles[0]["weights"]).map do |stack, weight|
+      [stack.map { |i| frames[i].values_at("name", "file", "line").compact.join(" ") }.join(" > "), weight]
+    end
+    main = "<main> /srv/app.rb 10 > Integer#times <internal:numeric> 237 > Ticket#store /srv/lib/ticket.rb"
+    check(named == [["(no stack)", 64], ["#{main} 5", 9001], ["#{main} 7", 1000],
+                    ["(truncated) > Ticket#store /srv/lib/ticket.rb 5", 500]], "speedscope: #{named}")
+  elsif name == "hostile"
+    names = frames.map { |f| f["name"] }
+    check(names.include?("a;b\nc\rd\te\"f\\g"), "speedscope: separators")
+    check(names.include?("nul\0inside"), "speedscope: NUL")
+    check(names.include?("名前 💎 é"), "speedscope: characters")
+    check(names.include?("\ufffd\ufffd"), "speedscope: bytes that are no character")
+    check(names.include?("cut \ufffd\ufffd\ufffd"), "speedscope: a cut character")
+    check(names.any? { |n| n.start_with?((0..127).map(&:chr).join) && n.count("\ufffd") == 128 }, "speedscope: bytes")
+  end
+end
+
+begin
+  path = File.join(folder, name)
+  pb = File.binread("#{path}.pb")
+  check(Zlib::GzipReader.open("#{path}.pb.gz") { |gz| gz.read.b } == pb, "the .pb.gz unpacked is not the .pb")
+  check_pprof(pb, name)
+  check_speedscope(File.read("#{path}.json", encoding: "UTF-8"), name)
+  folded = File.read("#{path}.folded", encoding: "UTF-8")
+  check(folded.valid_encoding? && folded.lines.all? { |l| l =~ /\A[^\n]+ \d+\n\z/ }, "folded: a line's shape")
+rescue => error
+  @faults << "#{error.class}: #{error.message} (#{error.backtrace.first})"
+end
+@faults.uniq.each { |fault| puts "#   #{fault}" }
+exit @faults.empty?

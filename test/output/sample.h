@@ -1,0 +1,15 @@
+#ifndef TEST_OUTPUT_SAMPLE_H
+#define TEST_OUTPUT_SAMPLE_H
+/* Profiles made by hand.  Free them with hs_profile_free(). */
+#include "../../src/heap_sampler/profile.h"
+
+/* Two methods, two classes, every label and value; see sample.c. */
+void sample_profile(struct hs_profile *profile);
+/* Names that break formats: quotes, separators, controls, bytes that are no UTF-8. */
+void hostile_profile(struct hs_profile *profile);
+/* Values past what the formats hold, and not-a-numbers. */
+void huge_profile(struct hs_profile *profile);
+/* Many stacks, deep ones. */
+void large_profile(struct hs_profile *profile);
+
+#endif
