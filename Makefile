@@ -1,7 +1,7 @@
 # Every way to use this checkout; `make` alone lists them. The work is done by tool/.
 
 SERIES = 3.4
-RUBY = build/$(SERIES)/prefix/bin/ruby
+RUBY = $(or $(PREFIX),build/$(SERIES)/prefix)/bin/ruby
 
 .PHONY: help demo build stock deps test bench refresh clean distclean
 
@@ -33,12 +33,12 @@ deps:
 FAST_SUITES = $(filter-out $(patsubst %/slow,%/run,$(wildcard test/*/slow)),$(wildcard test/*/run))
 test: build
 	@tool/deps test
-	@tool/run-tests $(FAST_SUITES)
+	@RUBY=$(abspath $(RUBY)) tool/run-tests $(FAST_SUITES)
 
 #: make test-NAME     the suite test/NAME alone: test-mri, test-statistics, test-queue, …
 test-%: build
 	@tool/deps test
-	@tool/run-tests test/$*/run
+	@RUBY=$(abspath $(RUBY)) tool/run-tests test/$*/run
 
 #: make bench         the benchmarks, each with its control
 bench: build stock

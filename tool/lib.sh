@@ -10,7 +10,8 @@ export LC_ALL=C.UTF-8
 TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 # Everything generated goes below here; `make distclean` removes it.
 BUILD=$TOP/build
-DEFAULT_SERIES=3.4
+# The series that a tool works on unless told; make SERIES=… sets it.
+DEFAULT_SERIES=${SERIES:-3.4}
 
 # lines WORD...: one a line; nothing for none.
 lines() { [ $# -eq 0 ] || printf '%s\n' "$@"; }
