@@ -39,7 +39,7 @@
 # include <sys/random.h>
 #endif
 
-struct hs_sampler hs_sampler;
+struct hs_sampler rb_hs_sampler;
 bool rb_heap_sampler_drawing;
 
 /* -- the lock -------------------------------------------------------------- */
@@ -48,7 +48,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Thread_local bool lock_held;
 
 void
-hs_lock(void)
+rb_hs_lock(void)
 {
     RUBY_ASSERT(!lock_held);
     pthread_mutex_lock(&lock);
@@ -56,20 +56,20 @@ hs_lock(void)
 }
 
 void
-hs_unlock(void)
+rb_hs_unlock(void)
 {
     lock_held = false;
     pthread_mutex_unlock(&lock);
 }
 
 bool
-hs_locked_p(void)
+rb_hs_locked_p(void)
 {
     return lock_held;
 }
 
 uint64_t
-hs_now_ns(void)
+rb_hs_now_ns(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
@@ -77,7 +77,7 @@ hs_now_ns(void)
 }
 
 void
-hs_warn_once(unsigned kind, const char *format, ...)
+rb_hs_warn_once(unsigned kind, const char *format, ...)
 {
     static unsigned said;
     if (__atomic_fetch_or(&said, 1u << kind, __ATOMIC_RELAXED) & (1u << kind)) return;
@@ -100,7 +100,7 @@ enum { WARN_MEMORY = 0 };
 /* -- estimates ------------------------------------------------------------- */
 
 void
-hs_estimate_add(struct hs_estimate *sum, const struct hs_estimate *more)
+rb_hs_estimate_add(struct hs_estimate *sum, const struct hs_estimate *more)
 {
     sum->samples += more->samples;
     sum->objects += more->objects;
@@ -111,7 +111,7 @@ hs_estimate_add(struct hs_estimate *sum, const struct hs_estimate *more)
 static struct hs_estimate
 estimate(double slot_size, double interval)
 {
-    double weight = hs_weight(slot_size, interval);
+    double weight = rb_hs_weight(slot_size, interval);
     return (struct hs_estimate){
         .samples = 1, .objects = weight, .space = weight * slot_size,
         .variance = weight * (weight - 1) * slot_size * slot_size,
@@ -119,10 +119,10 @@ estimate(double slot_size, double interval)
 }
 
 struct hs_estimate
-hs_estimate_of(const struct hs_record *record, int session)
+rb_hs_estimate_of(const struct hs_record *record, int session)
 {
-    return estimate(hs_sampler.sites[record->site].slot_size,
-                    (double)hs_sampler.epochs[record->epoch].interval[session]);
+    return estimate(rb_hs_sampler.sites[record->site].slot_size,
+                    (double)rb_hs_sampler.epochs[record->epoch].interval[session]);
 }
 
 /* -- sites and totals ------------------------------------------------------- */
@@ -143,23 +143,23 @@ static uint32_t
 site_of(uint32_t node, uint32_t class_id, uint32_t slot_size)
 {
     uint64_t key = site_key(node, class_id, slot_size);
-    const uint32_t *found = hs_map_find(&sites_by_key, key);
+    const uint32_t *found = rb_hs_map_find(&sites_by_key, key);
     if (found) return *found;
-    if (hs_sampler.site_count >= SITES_MAX ||
-        !hs_grow(HS_MEM_TOTALS, (void **)&hs_sampler.sites, &hs_sampler.site_capacity,
-                 (uint64_t)hs_sampler.site_count + 1, sizeof(*hs_sampler.sites)) ||
-        !hs_map_put(&sites_by_key, key, hs_sampler.site_count)) {
+    if (rb_hs_sampler.site_count >= SITES_MAX ||
+        !rb_hs_grow(HS_MEM_TOTALS, (void **)&rb_hs_sampler.sites, &rb_hs_sampler.site_capacity,
+                 (uint64_t)rb_hs_sampler.site_count + 1, sizeof(*rb_hs_sampler.sites)) ||
+        !rb_hs_map_put(&sites_by_key, key, rb_hs_sampler.site_count)) {
         return UINT32_MAX;
     }
-    hs_sampler.sites[hs_sampler.site_count] = (struct hs_site){ node, class_id, slot_size };
-    return hs_sampler.site_count++;
+    rb_hs_sampler.sites[rb_hs_sampler.site_count] = (struct hs_site){ node, class_id, slot_size };
+    return rb_hs_sampler.site_count++;
 }
 
 static struct hs_totals *
 totals_of(struct hs_session *session, uint32_t site)
 {
     if (site >= session->totals_count) {
-        if (!hs_grow(HS_MEM_TOTALS, (void **)&session->totals, &session->totals_capacity,
+        if (!rb_hs_grow(HS_MEM_TOTALS, (void **)&session->totals, &session->totals_capacity,
                      (uint64_t)site + 1, sizeof(*session->totals))) {
             return NULL;
         }
@@ -177,21 +177,21 @@ static uint32_t
 new_epoch(void)
 {
     uint32_t number = 0;
-    while (number < hs_sampler.epoch_count &&
-           (number == hs_sampler.epoch || hs_sampler.epochs[number].records)) {
+    while (number < rb_hs_sampler.epoch_count &&
+           (number == rb_hs_sampler.epoch || rb_hs_sampler.epochs[number].records)) {
         number++;
     }
-    if (number == hs_sampler.epoch_count) {
-        if (!hs_grow(HS_MEM_RECORDS, (void **)&hs_sampler.epochs, &hs_sampler.epoch_capacity,
-                     (uint64_t)number + 1, sizeof(*hs_sampler.epochs))) {
+    if (number == rb_hs_sampler.epoch_count) {
+        if (!rb_hs_grow(HS_MEM_RECORDS, (void **)&rb_hs_sampler.epochs, &rb_hs_sampler.epoch_capacity,
+                     (uint64_t)number + 1, sizeof(*rb_hs_sampler.epochs))) {
             return UINT32_MAX;
         }
-        hs_sampler.epoch_count++;
+        rb_hs_sampler.epoch_count++;
     }
-    struct hs_epoch *epoch = &hs_sampler.epochs[number];
+    struct hs_epoch *epoch = &rb_hs_sampler.epochs[number];
     *epoch = (struct hs_epoch){ .records = 0 };
     for (int s = 0; s < HS_SESSIONS; s++) {
-        if (hs_sampler.session[s].on) epoch->interval[s] = hs_sampler.session[s].interval;
+        if (rb_hs_sampler.session[s].on) epoch->interval[s] = rb_hs_sampler.session[s].interval;
     }
     return number;
 }
@@ -203,13 +203,13 @@ enter_epoch(void)
 {
     uint32_t number = new_epoch();
     if (number == UINT32_MAX) return false;
-    hs_sampler.epoch = number;
+    rb_hs_sampler.epoch = number;
     uint64_t smallest = 0;
     for (int s = 0; s < HS_SESSIONS; s++) {
-        const struct hs_session *session = &hs_sampler.session[s];
+        const struct hs_session *session = &rb_hs_sampler.session[s];
         if (session->on && (!smallest || session->interval < smallest)) smallest = session->interval;
     }
-    hs_sampler.interval = smallest;
+    rb_hs_sampler.interval = smallest;
     rb_heap_sampler_drawing = smallest != 0;
     return true;
 }
@@ -220,11 +220,11 @@ static void
 drop_record(struct rb_heap_sampler_page *page, uint32_t position)
 {
     const struct hs_record *record = &page->records[position];
-    hs_sampler.epochs[record->epoch].records--;
+    rb_hs_sampler.epochs[record->epoch].records--;
     for (int s = 0; s < HS_SESSIONS; s++) {
-        if (record->sessions & (1u << s)) hs_sampler.session[s].samples--;
+        if (record->sessions & (1u << s)) rb_hs_sampler.session[s].samples--;
     }
-    hs_page_drop(page, position);
+    rb_hs_page_drop(page, position);
 }
 
 /* Visit all records; `visit` says whether to keep one. Tables left empty go. */
@@ -232,12 +232,12 @@ static void
 filter_records(bool (*visit)(struct hs_record *record, const struct rb_heap_sampler_page *page, void *data),
                void *data)
 {
-    for (uint32_t p = hs_pages.count; p-- > 0; ) {
-        struct rb_heap_sampler_page *page = hs_pages.list[p];
+    for (uint32_t p = rb_hs_pages.count; p-- > 0; ) {
+        struct rb_heap_sampler_page *page = rb_hs_pages.list[p];
         for (uint32_t i = page->count; i-- > 0; ) {
             if (!visit(&page->records[i], page, data)) drop_record(page, i);
         }
-        hs_page_release(page);
+        rb_hs_page_release(page);
     }
 }
 
@@ -249,18 +249,18 @@ static bool
 thin_record(struct hs_record *record, const struct rb_heap_sampler_page *page, void *data)
 {
     uint32_t epoch = *(uint32_t *)data;
-    const struct hs_epoch *was = &hs_sampler.epochs[record->epoch], *is = &hs_sampler.epochs[epoch];
-    double slot_size = hs_sampler.sites[record->site].slot_size;
+    const struct hs_epoch *was = &rb_hs_sampler.epochs[record->epoch], *is = &rb_hs_sampler.epochs[epoch];
+    double slot_size = rb_hs_sampler.sites[record->site].slot_size;
     for (int s = 0; s < HS_SESSIONS; s++) {
         if (!(record->sessions & (1u << s)) || is->interval[s] <= was->interval[s]) continue;
-        double keep = hs_probability(slot_size, (double)is->interval[s]) /
-            hs_probability(slot_size, (double)was->interval[s]);
-        if (hs_random_chance(&hs_sampler.random, keep)) continue;
+        double keep = rb_hs_probability(slot_size, (double)is->interval[s]) /
+            rb_hs_probability(slot_size, (double)was->interval[s]);
+        if (rb_hs_random_chance(&rb_hs_sampler.random, keep)) continue;
         record->sessions &= (uint8_t)~(1u << s);
-        hs_sampler.session[s].samples--;
+        rb_hs_sampler.session[s].samples--;
     }
-    hs_sampler.epochs[record->epoch].records--;
-    hs_sampler.epochs[epoch].records++;
+    rb_hs_sampler.epochs[record->epoch].records--;
+    rb_hs_sampler.epochs[epoch].records++;
     record->epoch = epoch;
     return record->sessions != 0;
 }
@@ -269,18 +269,18 @@ thin_record(struct hs_record *record, const struct rb_heap_sampler_page *page, v
 static void
 widen_intervals(void)
 {
-    uint64_t max = hs_sampler.options.max_samples;
-    while (max && hs_pages.records >= max) {
+    uint64_t max = rb_hs_sampler.options.max_samples;
+    while (max && rb_hs_pages.records >= max) {
         for (int s = 0; s < HS_SESSIONS; s++) {
-            struct hs_session *session = &hs_sampler.session[s];
+            struct hs_session *session = &rb_hs_sampler.session[s];
             if (!session->on) continue;
             session->interval *= 2;
             session->interval_changes++;
         }
         if (!enter_epoch()) return;
-        uint32_t epoch = hs_sampler.epoch;
+        uint32_t epoch = rb_hs_sampler.epoch;
         filter_records(thin_record, &epoch);
-        if (hs_pages.records <= max / 2) return;
+        if (rb_hs_pages.records <= max / 2) return;
         max = max / 2 + 1;
     }
 }
@@ -290,8 +290,8 @@ widen_intervals(void)
 unsigned int
 rb_heap_sampler_on_install(size_t slot_size, unsigned int slots, uint64_t *drawn_at)
 {
-    *drawn_at = hs_sampler.interval;
-    return hs_draw(&hs_sampler.random, (double)slot_size, (double)hs_sampler.interval, slots);
+    *drawn_at = rb_hs_sampler.interval;
+    return rb_hs_draw(&rb_hs_sampler.random, (double)slot_size, (double)rb_hs_sampler.interval, slots);
 }
 
 /* Which sessions keep a sample that was drawn at this interval. */
@@ -299,15 +299,15 @@ static uint8_t
 keepers(double slot_size, uint64_t drawn_at, uint32_t thread)
 {
     uint8_t mask = 0;
-    double p_drawn = hs_probability(slot_size, (double)drawn_at);
+    double p_drawn = rb_hs_probability(slot_size, (double)drawn_at);
     /* One uniform number for all sessions: each one's own sample is as it
      * would be, and a sample of a long interval is one of the shorter too. */
-    double unit = hs_random_unit(&hs_sampler.random);
+    double unit = rb_hs_random_unit(&rb_hs_sampler.random);
     for (int s = 0; s < HS_SESSIONS; s++) {
-        const struct hs_session *session = &hs_sampler.session[s];
+        const struct hs_session *session = &rb_hs_sampler.session[s];
         if (!session->on || (session->thread && session->thread != thread)) continue;
         if (session->interval <= drawn_at ||
-            unit <= hs_probability(slot_size, (double)session->interval) / p_drawn) {
+            unit <= rb_hs_probability(slot_size, (double)session->interval) / p_drawn) {
             mask |= (uint8_t)(1u << s);
         }
     }
@@ -318,25 +318,25 @@ static bool
 add_record(struct rb_heap_sampler_page **table, uintptr_t body, const uintptr_t *mark_bits, unsigned int slot,
            uint32_t site, uint8_t sessions, uint32_t thread)
 {
-    struct hs_record *record = hs_page_add(table, body, mark_bits, slot);
+    struct hs_record *record = rb_hs_page_add(table, body, mark_bits, slot);
     if (!record) return false;
     *record = (struct hs_record){
-        .slot = (uint16_t)slot, .sessions = sessions, .site = site, .epoch = hs_sampler.epoch,
-        .birth_gc = (uint32_t)rb_gc_count(), .birth_mark = hs_sampler.marks, .thread = thread,
-        .id = ++hs_sampler.next_id,
+        .slot = (uint16_t)slot, .sessions = sessions, .site = site, .epoch = rb_hs_sampler.epoch,
+        .birth_gc = (uint32_t)rb_gc_count(), .birth_mark = rb_hs_sampler.marks, .thread = thread,
+        .id = ++rb_hs_sampler.next_id,
     };
-    hs_sampler.epochs[hs_sampler.epoch].records++;
+    rb_hs_sampler.epochs[rb_hs_sampler.epoch].records++;
     for (int s = 0; s < HS_SESSIONS; s++) {
         if (!(sessions & (1u << s))) continue;
-        struct hs_session *session = &hs_sampler.session[s];
+        struct hs_session *session = &rb_hs_sampler.session[s];
         session->samples++;
         struct hs_totals *totals = totals_of(session, site);
         if (!totals) {
-            hs_sampler.dropped_samples++;
+            rb_hs_sampler.dropped_samples++;
             continue;
         }
-        struct hs_estimate one = hs_estimate_of(record, s);
-        hs_estimate_add(&totals->alloc, &one);
+        struct hs_estimate one = rb_hs_estimate_of(record, s);
+        rb_hs_estimate_add(&totals->alloc, &one);
     }
     return true;
 }
@@ -345,21 +345,21 @@ void
 rb_heap_sampler_on_take(struct rb_heap_sampler_page **table, uintptr_t body, const uintptr_t *mark_bits,
                         unsigned int slot, size_t slot_size, VALUE klass, VALUE flags, uint64_t drawn_at)
 {
-    uint32_t thread = hs_capture_thread();
+    uint32_t thread = rb_hs_capture_thread();
     uint8_t sessions = keepers((double)slot_size, drawn_at, thread);
     if (!sessions) return;
 
-    uint32_t node = hs_capture_stack();
-    uint32_t class_id = hs_class_of_allocation(klass, flags);
+    uint32_t node = rb_hs_capture_stack();
+    uint32_t class_id = rb_hs_class_of_allocation(klass, flags);
 
-    hs_lock();
-    hs_sampler.taken++;
+    rb_hs_lock();
+    rb_hs_sampler.taken++;
     uint32_t site = site_of(node, class_id, (uint32_t)slot_size);
     bool added = site != UINT32_MAX && add_record(table, body, mark_bits, slot, site, sessions, thread);
-    if (!added) hs_sampler.dropped_samples++;
-    if (hs_sampler.options.max_samples && hs_pages.records >= hs_sampler.options.max_samples) widen_intervals();
-    hs_unlock();
-    if (!added) hs_warn_once(WARN_MEMORY, "no memory for a sample: from here on some are missing (see stat)");
+    if (!added) rb_hs_sampler.dropped_samples++;
+    if (rb_hs_sampler.options.max_samples && rb_hs_pages.records >= rb_hs_sampler.options.max_samples) widen_intervals();
+    rb_hs_unlock();
+    if (!added) rb_hs_warn_once(WARN_MEMORY, "no memory for a sample: from here on some are missing (see stat)");
 }
 
 /* -- hooks of the GC --------------------------------------------------------------- */
@@ -372,10 +372,10 @@ bury_record(struct hs_record *record, const struct rb_heap_sampler_page *page, v
     double age = (double)((uint32_t)*(size_t *)data - record->birth_gc);
     for (int s = 0; s < HS_SESSIONS; s++) {
         if (!(record->sessions & (1u << s))) continue;
-        struct hs_totals *totals = totals_of(&hs_sampler.session[s], record->site);
+        struct hs_totals *totals = totals_of(&rb_hs_sampler.session[s], record->site);
         if (!totals) continue;
-        struct hs_estimate one = hs_estimate_of(record, s);
-        hs_estimate_add(&totals->dead, &one);
+        struct hs_estimate one = rb_hs_estimate_of(record, s);
+        rb_hs_estimate_add(&totals->dead, &one);
         totals->dead_gcs += one.objects * age;
     }
     return false;
@@ -393,13 +393,13 @@ void
 rb_heap_sampler_on_mark_end(bool full_mark)
 {
     size_t gc_count = rb_gc_count();
-    hs_lock();
-    hs_sampler.marks++;
-    *(full_mark ? &hs_sampler.major_ns : &hs_sampler.minor_ns) = hs_now_ns();
+    rb_hs_lock();
+    rb_hs_sampler.marks++;
+    *(full_mark ? &rb_hs_sampler.major_ns : &rb_hs_sampler.minor_ns) = rb_hs_now_ns();
     filter_records(bury_record, &gc_count);
-    hs_codes_sweep(full_mark, code_liveness);
-    hs_unlock();
-    hs_classes_after_mark(full_mark);
+    rb_hs_codes_sweep(full_mark, code_liveness);
+    rb_hs_unlock();
+    rb_hs_classes_after_mark(full_mark);
 }
 
 static uintptr_t
@@ -413,10 +413,10 @@ rb_heap_sampler_on_update_references(void)
 {
     /* The new addresses stand in heap slots; every page is readable again by
      * now, so the lock does not stand in the way of a read barrier. */
-    hs_lock();
-    hs_codes_move(code_location);
-    hs_unlock();
-    hs_classes_after_move();
+    rb_hs_lock();
+    rb_hs_codes_move(code_location);
+    rb_hs_unlock();
+    rb_hs_classes_after_move();
 }
 
 void
@@ -424,37 +424,37 @@ rb_heap_sampler_on_move(struct rb_heap_sampler_page *from, unsigned int from_slo
                         struct rb_heap_sampler_page **to, uintptr_t to_body, const uintptr_t *to_mark_bits,
                         unsigned int to_slot)
 {
-    hs_lock();
-    struct hs_record *record = hs_page_find(from, from_slot);
+    rb_hs_lock();
+    struct hs_record *record = rb_hs_page_find(from, from_slot);
     if (record) {
         struct hs_record moved = *record;
         uint32_t position = (uint32_t)(record - from->records);
         /* Leave before arriving: it may be the same page. */
-        hs_page_drop(from, position);
-        struct hs_record *place = hs_page_add(to, to_body, to_mark_bits, to_slot);
+        rb_hs_page_drop(from, position);
+        struct hs_record *place = rb_hs_page_add(to, to_body, to_mark_bits, to_slot);
         if (place) {
             moved.slot = (uint16_t)to_slot;
             *place = moved;
         }
         else {
-            hs_sampler.dropped_moves++;
-            hs_sampler.epochs[moved.epoch].records--;
+            rb_hs_sampler.dropped_moves++;
+            rb_hs_sampler.epochs[moved.epoch].records--;
             for (int s = 0; s < HS_SESSIONS; s++) {
-                if (moved.sessions & (1u << s)) hs_sampler.session[s].samples--;
+                if (moved.sessions & (1u << s)) rb_hs_sampler.session[s].samples--;
             }
         }
-        if (from != *to) hs_page_release(from);
+        if (from != *to) rb_hs_page_release(from);
     }
-    hs_unlock();
+    rb_hs_unlock();
 }
 
 void
 rb_heap_sampler_on_page_free(struct rb_heap_sampler_page *table)
 {
-    hs_lock();
+    rb_hs_lock();
     for (uint32_t i = table->count; i-- > 0; ) drop_record(table, i);
-    hs_page_release(table);
-    hs_unlock();
+    rb_hs_page_release(table);
+    rb_hs_unlock();
 }
 
 /* -- sessions ------------------------------------------------------------------------ */
@@ -474,9 +474,9 @@ change_sessions(void (*change)(struct session_change *), struct session_change *
     RB_VM_LOCK_ENTER();
     {
         rb_vm_barrier();
-        hs_lock();
+        rb_hs_lock();
         change(data);
-        hs_unlock();
+        rb_hs_unlock();
         rb_heap_sampler_gc_recut();
     }
     RB_VM_LOCK_LEAVE();
@@ -487,16 +487,16 @@ start_session_i(struct session_change *change)
 {
     change->session = -1;
     for (int s = change->main ? HS_MAIN : HS_MAIN + 1; s < (change->main ? HS_MAIN + 1 : HS_SESSIONS); s++) {
-        if (hs_sampler.session[s].on) continue;
+        if (rb_hs_sampler.session[s].on) continue;
         change->session = s;
         break;
     }
     if (change->session < 0) return;
 
-    struct hs_session *session = &hs_sampler.session[change->session];
+    struct hs_session *session = &rb_hs_sampler.session[change->session];
     *session = (struct hs_session){
-        .on = true, .serial = ++hs_sampler.next_session, .interval = change->settings->interval,
-        .first_interval = change->settings->interval, .thread = change->settings->thread, .started_ns = hs_now_ns(),
+        .on = true, .serial = ++rb_hs_sampler.next_session, .interval = change->settings->interval,
+        .first_interval = change->settings->interval, .thread = change->settings->thread, .started_ns = rb_hs_now_ns(),
     };
     struct rb_heap_sampler_gc_counts counts;
     rb_heap_sampler_gc_counts(&counts);
@@ -510,7 +510,7 @@ start_session_i(struct session_change *change)
 }
 
 int
-hs_session_start(const struct hs_session_settings *settings, bool main)
+rb_hs_session_start(const struct hs_session_settings *settings, bool main)
 {
     struct session_change change = { .settings = settings, .main = main };
     change_sessions(start_session_i, &change);
@@ -523,7 +523,7 @@ leave_session(struct hs_record *record, const struct rb_heap_sampler_page *page,
     unsigned bit = 1u << *(int *)data;
     if (record->sessions & bit) {
         record->sessions &= (uint8_t)~bit;
-        hs_sampler.session[*(int *)data].samples--;
+        rb_hs_sampler.session[*(int *)data].samples--;
     }
     return record->sessions != 0;
 }
@@ -531,22 +531,22 @@ leave_session(struct hs_record *record, const struct rb_heap_sampler_page *page,
 static void
 stop_session_i(struct session_change *change)
 {
-    struct hs_session *session = &hs_sampler.session[change->session];
+    struct hs_session *session = &rb_hs_sampler.session[change->session];
     filter_records(leave_session, &change->session);
     session->on = false;
-    hs_free(HS_MEM_TOTALS, session->totals);
+    rb_hs_free(HS_MEM_TOTALS, session->totals);
     session->totals = NULL;
     session->totals_count = session->totals_capacity = 0;
     if (!enter_epoch()) {
         /* Without room for an epoch the others go on in the old one. */
         bool any = false;
-        for (int s = 0; s < HS_SESSIONS; s++) any |= hs_sampler.session[s].on;
+        for (int s = 0; s < HS_SESSIONS; s++) any |= rb_hs_sampler.session[s].on;
         rb_heap_sampler_drawing = any;
     }
 }
 
 void
-hs_session_stop(int session)
+rb_hs_session_stop(int session)
 {
     struct session_change change = { .session = session };
     change_sessions(stop_session_i, &change);
@@ -555,7 +555,7 @@ hs_session_stop(int session)
 static void
 retune_session_i(struct session_change *change)
 {
-    struct hs_session *session = &hs_sampler.session[change->session];
+    struct hs_session *session = &rb_hs_sampler.session[change->session];
     if (session->interval == change->interval) return;
     session->interval = change->interval;
     session->interval_changes++;
@@ -563,7 +563,7 @@ retune_session_i(struct session_change *change)
 }
 
 void
-hs_session_retune(int session, uint64_t interval)
+rb_hs_session_retune(int session, uint64_t interval)
 {
     struct session_change change = { .session = session, .interval = interval };
     change_sessions(retune_session_i, &change);
@@ -580,23 +580,23 @@ entropy(void)
 #endif
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    return hs_mix((uint64_t)now.tv_nsec ^ ((uint64_t)getpid() << 32) ^ hs_now_ns());
+    return hs_mix((uint64_t)now.tv_nsec ^ ((uint64_t)getpid() << 32) ^ rb_hs_now_ns());
 }
 
 /* A seeded process's children have sequences of their own, the same in each run. */
 static void
 seed_process(void)
 {
-    hs_sampler.process_start = entropy() >> 1;
-    hs_random_seed(&hs_sampler.random, hs_sampler.options.seeded
-                   ? hs_mix(hs_sampler.options.seed + 1) + hs_sampler.forks : entropy());
+    rb_hs_sampler.process_start = entropy() >> 1;
+    rb_hs_random_seed(&rb_hs_sampler.random, rb_hs_sampler.options.seeded
+                   ? hs_mix(rb_hs_sampler.options.seed + 1) + rb_hs_sampler.forks : entropy());
 }
 
 static bool
 this_process_chosen_p(void)
 {
-    uint32_t n = hs_sampler.options.only_n;
-    return n <= 1 || hs_random_next(&hs_sampler.random) % n == 0;
+    uint32_t n = rb_hs_sampler.options.only_n;
+    return n <= 1 || rb_hs_random_next(&rb_hs_sampler.random) % n == 0;
 }
 
 static bool options_ready, booted;
@@ -607,7 +607,7 @@ static void
 read_option(const char *text, const char *from)
 {
     char error[512];
-    if (!hs_options_parse(&hs_sampler.options, text, error, sizeof(error))) {
+    if (!rb_hs_options_parse(&rb_hs_sampler.options, text, error, sizeof(error))) {
         rb_raise(rb_eArgError, "%s: %s", from, error);
     }
 }
@@ -617,10 +617,10 @@ prepare_options(void)
 {
     if (options_ready) return;
     options_ready = true;
-    hs_options_default(&hs_sampler.options);
+    rb_hs_options_default(&rb_hs_sampler.options);
     const char *text = getenv("RUBY_HEAP_SAMPLE");
     if (text && *text) {
-        hs_sampler.options.on = true;
+        rb_hs_sampler.options.on = true;
         read_option(text, "RUBY_HEAP_SAMPLE");
     }
 }
@@ -629,21 +629,21 @@ void
 rb_heap_sampler_option(const char *settings, const char *from)
 {
     prepare_options();
-    hs_sampler.options.on = true;
+    rb_hs_sampler.options.on = true;
     if (settings && *settings) read_option(settings, from);
     /* A script's #! line is read when all else has begun. */
-    if (booted && hs_sampler.options.on && !hs_sampler.session[HS_MAIN].on) start_main_session();
+    if (booted && rb_hs_sampler.options.on && !rb_hs_sampler.session[HS_MAIN].on) start_main_session();
 }
 
 static void
 start_main_session(void)
 {
-    struct hs_session_settings settings = { .interval = hs_sampler.options.interval };
-    if (hs_session_start(&settings, true) < 0) {
-        hs_warn_once(WARN_MEMORY, "no memory: sampling is off");
+    struct hs_session_settings settings = { .interval = rb_hs_sampler.options.interval };
+    if (rb_hs_session_start(&settings, true) < 0) {
+        rb_hs_warn_once(WARN_MEMORY, "no memory: sampling is off");
         return;
     }
-    hs_periodic_start();
+    rb_hs_periodic_start();
 }
 
 void
@@ -652,35 +652,35 @@ rb_heap_sampler_boot(void)
     prepare_options();
     booted = true;
     seed_process();
-    if (hs_sampler.options.on && this_process_chosen_p()) start_main_session();
+    if (rb_hs_sampler.options.on && this_process_chosen_p()) start_main_session();
 }
 
 void
 rb_heap_sampler_at_exit(void)
 {
     if (!booted) return;
-    hs_periodic_stop();
-    if (hs_sampler.options.on && hs_sampler.session[HS_MAIN].on && !hs_sampler.options.output_none) {
-        hs_classes_rename();
-        hs_save_now(true);
+    rb_hs_periodic_stop();
+    if (rb_hs_sampler.options.on && rb_hs_sampler.session[HS_MAIN].on && !rb_hs_sampler.options.output_none) {
+        rb_hs_classes_rename();
+        rb_hs_save_now(true);
     }
 }
 
 void
 rb_heap_sampler_before_fork(void)
 {
-    hs_lock();
+    rb_hs_lock();
 }
 
 void
 rb_heap_sampler_after_fork(int pid)
 {
-    if (pid == 0 || pid > 0) hs_sampler.forks++;
+    if (pid == 0 || pid > 0) rb_hs_sampler.forks++;
     if (pid == 0) {
-        hs_sampler.child = true;
+        rb_hs_sampler.child = true;
         seed_process();
     }
-    hs_unlock();
+    rb_hs_unlock();
 }
 
 /* only=1/N is decided anew for each process. */
@@ -688,20 +688,20 @@ void
 rb_heap_sampler_in_child(void)
 {
     if (!booted) return;
-    hs_periodic_after_fork();
-    if (!hs_sampler.options.on || hs_sampler.options.only_n <= 1) return;
+    rb_hs_periodic_after_fork();
+    if (!rb_hs_sampler.options.on || rb_hs_sampler.options.only_n <= 1) return;
     bool chosen = this_process_chosen_p();
-    if (chosen && !hs_sampler.session[HS_MAIN].on) {
+    if (chosen && !rb_hs_sampler.session[HS_MAIN].on) {
         start_main_session();
     }
-    else if (!chosen && hs_sampler.session[HS_MAIN].on) {
-        hs_periodic_stop();
-        hs_session_stop(HS_MAIN);
+    else if (!chosen && rb_hs_sampler.session[HS_MAIN].on) {
+        rb_hs_periodic_stop();
+        rb_hs_session_stop(HS_MAIN);
     }
 }
 
 void
 Init_heap_sampler(void)
 {
-    hs_init_ruby_api();
+    rb_hs_init_ruby_api();
 }

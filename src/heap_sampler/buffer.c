@@ -4,7 +4,7 @@
  * An append never reports failure.  The first one that finds no memory marks
  * the buffer as failed and the rest do nothing, so that an encoder asks once,
  * at its end, instead of after every byte.  What a failed buffer holds is cut
- * somewhere and good for hs_buffer_free() only.
+ * somewhere and good for rb_hs_buffer_free() only.
  */
 #include "memory.h"
 #include "output.h"
@@ -29,7 +29,7 @@ reserve(struct hs_buffer *buffer, size_t more)
         }
         capacity *= 2;
     }
-    char *ptr = hs_realloc(HS_MEM_SNAPSHOTS, buffer->ptr, capacity);
+    char *ptr = rb_hs_realloc(HS_MEM_SNAPSHOTS, buffer->ptr, capacity);
     if (!ptr) {
         buffer->failed = true;
         return false;
@@ -40,7 +40,7 @@ reserve(struct hs_buffer *buffer, size_t more)
 }
 
 void
-hs_buffer_append(struct hs_buffer *buffer, const void *ptr, size_t len)
+rb_hs_buffer_append(struct hs_buffer *buffer, const void *ptr, size_t len)
 {
     if (!len || !reserve(buffer, len)) return;
     memcpy(buffer->ptr + buffer->len, ptr, len);
@@ -48,13 +48,13 @@ hs_buffer_append(struct hs_buffer *buffer, const void *ptr, size_t len)
 }
 
 void
-hs_buffer_puts(struct hs_buffer *buffer, const char *text)
+rb_hs_buffer_puts(struct hs_buffer *buffer, const char *text)
 {
-    hs_buffer_append(buffer, text, strlen(text));
+    rb_hs_buffer_append(buffer, text, strlen(text));
 }
 
 void
-hs_buffer_printf(struct hs_buffer *buffer, const char *format, ...)
+rb_hs_buffer_printf(struct hs_buffer *buffer, const char *format, ...)
 {
     va_list args;
     size_t room = buffer->failed ? 0 : buffer->capacity - buffer->len;
@@ -76,8 +76,8 @@ hs_buffer_printf(struct hs_buffer *buffer, const char *format, ...)
 }
 
 void
-hs_buffer_free(struct hs_buffer *buffer)
+rb_hs_buffer_free(struct hs_buffer *buffer)
 {
-    hs_free(HS_MEM_SNAPSHOTS, buffer->ptr);
+    rb_hs_free(HS_MEM_SNAPSHOTS, buffer->ptr);
     memset(buffer, 0, sizeof(*buffer));
 }

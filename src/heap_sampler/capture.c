@@ -28,7 +28,7 @@ enum { DEPTH_MAX = 4096, LABEL_MAX_BYTES = 512 };
 static struct hs_raw_frame raw[DEPTH_MAX];
 
 uint32_t
-hs_capture_thread(void)
+rb_hs_capture_thread(void)
 {
     const rb_execution_context_t *ec = rb_current_execution_context(false);
     return ec ? rb_th_serial(rb_ec_thread_ptr(ec)) : 0;
@@ -87,11 +87,11 @@ append_method(char *buffer, size_t len, VALUE owner, VALUE name)
             VALUE attached = RCLASS_ATTACHED_OBJECT(owner);
             if (!RB_SPECIAL_CONST_P(attached) &&
                 (RB_TYPE_P(attached, T_CLASS) || RB_TYPE_P(attached, T_MODULE)) &&
-                hs_class_name(attached, class_name, sizeof(class_name))) {
+                rb_hs_class_name(attached, class_name, sizeof(class_name))) {
                 between = ".";
             }
         }
-        else if (hs_class_name(owner, class_name, sizeof(class_name))) {
+        else if (rb_hs_class_name(owner, class_name, sizeof(class_name))) {
             between = "#";
         }
     }
@@ -151,7 +151,7 @@ iseq_label(char *buffer, VALUE owner, const rb_iseq_t *iseq)
 static uint32_t
 text_of(VALUE string)
 {
-    return RB_TYPE_P(string, T_STRING) ? hs_text(RSTRING_PTR(string), (size_t)RSTRING_LEN(string)) : 0;
+    return RB_TYPE_P(string, T_STRING) ? rb_hs_text(RSTRING_PTR(string), (size_t)RSTRING_LEN(string)) : 0;
 }
 
 /* Not under the lock: reads heap slots. The lock is taken around each write. */
@@ -182,10 +182,10 @@ name_code(uintptr_t address, const rb_control_frame_t *cfp)
         len = append_method(label, 0, me->owner, rb_id2str(me->def->original_id));
     }
 
-    hs_lock();
-    struct hs_code *code = hs_code_add(address, hs_text(label, len), text_of(path), text_of(absolute_path),
+    rb_hs_lock();
+    struct hs_code *code = rb_hs_code_add(address, rb_hs_text(label, len), text_of(path), text_of(absolute_path),
                                        shown_at_caller, merges_caller);
-    hs_unlock();
+    rb_hs_unlock();
     return code;
 }
 
@@ -224,35 +224,35 @@ resolve(const rb_execution_context_t *ec, uint32_t depth, bool truncated)
     /* Name what is new first, since naming takes and leaves the lock; an entry
      * may move when another is added, so only addresses are kept. */
     for (uint32_t i = depth; i-- > 0; ) {
-        if (hs_code_find(raw[i].code)) continue;
+        if (rb_hs_code_find(raw[i].code)) continue;
         const rb_control_frame_t *cfp = control_frame(ec, raw[i].code);
         if (!cfp || !name_code(raw[i].code, cfp)) return UINT32_MAX;
     }
 
     if (truncated) {
-        hs_lock();
-        node = hs_node_child(node, hs_frame_synthetic("(truncated)"));
-        hs_unlock();
+        rb_hs_lock();
+        node = rb_hs_node_child(node, rb_hs_frame_synthetic("(truncated)"));
+        rb_hs_unlock();
     }
     for (uint32_t i = depth; i-- > 0; ) {
-        struct hs_code *code = hs_code_find(raw[i].code);
+        struct hs_code *code = rb_hs_code_find(raw[i].code);
         /* A rescue or ensure frame hides the method's frame below it. */
-        if (i > 0 && hs_code_merges_caller(hs_code_find(raw[i - 1].code))) continue;
+        if (i > 0 && rb_hs_code_merges_caller(rb_hs_code_find(raw[i - 1].code))) continue;
 
-        bool at_caller = hs_code_shown_at_caller(code);
+        bool at_caller = rb_hs_code_shown_at_caller(code);
         uint64_t place = at_caller ? caller : raw[i].pc;
-        uint32_t frame = hs_code_frame_at(code, place);
+        uint32_t frame = rb_hs_code_frame_at(code, place);
         if (frame == UINT32_MAX) {
             uint32_t line = at_caller ? 0 : (uint32_t)line_of(raw[i].code, raw[i].pc);
-            hs_lock();
-            frame = at_caller ? hs_code_add_frame_like(code, place, caller)
-                              : hs_code_add_frame(code, place, line);
-            hs_unlock();
+            rb_hs_lock();
+            frame = at_caller ? rb_hs_code_add_frame_like(code, place, caller)
+                              : rb_hs_code_add_frame(code, place, line);
+            rb_hs_unlock();
         }
         if (!at_caller) caller = frame;
-        hs_lock();
-        node = hs_node_child(node, frame);
-        hs_unlock();
+        rb_hs_lock();
+        node = rb_hs_node_child(node, frame);
+        rb_hs_unlock();
         if (node == UINT32_MAX) return node;
     }
     return node;
@@ -261,34 +261,34 @@ resolve(const rb_execution_context_t *ec, uint32_t depth, bool truncated)
 static uint32_t
 synthetic_stack(const char *label)
 {
-    hs_lock();
-    uint32_t node = hs_node_child(HS_NODE_EMPTY, hs_frame_synthetic(label));
-    hs_unlock();
+    rb_hs_lock();
+    uint32_t node = rb_hs_node_child(HS_NODE_EMPTY, rb_hs_frame_synthetic(label));
+    rb_hs_unlock();
     return node == UINT32_MAX ? HS_NODE_EMPTY : node;
 }
 
 uint32_t
-hs_capture_stack(void)
+rb_hs_capture_stack(void)
 {
     const rb_execution_context_t *ec = rb_current_execution_context(false);
     if (!ec || !ec->cfp) return synthetic_stack("(boot)");
 
-    uint32_t limit = hs_sampler.options.max_depth;
+    uint32_t limit = rb_hs_sampler.options.max_depth;
     bool truncated;
     uint32_t depth = walk(ec, limit < DEPTH_MAX ? limit : DEPTH_MAX, &truncated);
     if (!depth) return synthetic_stack("(no Ruby frame)");
 
     uint32_t node;
-    if (hs_stack_find(raw, depth, truncated, &node)) return node;
+    if (rb_hs_stack_find(raw, depth, truncated, &node)) return node;
     node = resolve(ec, depth, truncated);
     if (node == UINT32_MAX) {
-        hs_lock();
-        hs_stack_limits.dropped_stacks++;
-        hs_unlock();
+        rb_hs_lock();
+        rb_hs_stack_limits.dropped_stacks++;
+        rb_hs_unlock();
         return synthetic_stack("(evicted)");
     }
-    hs_lock();
-    hs_stack_remember(node);
-    hs_unlock();
+    rb_hs_lock();
+    rb_hs_stack_remember(node);
+    rb_hs_unlock();
     return node;
 }

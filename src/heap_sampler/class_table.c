@@ -24,7 +24,7 @@ static struct class_entry *entries;
 static uint32_t entry_count, entry_capacity;
 static uint32_t unnamed_count;
 static struct hs_map entries_by_key = { .use = HS_MEM_NAMES };
-uint64_t hs_classes_dropped;
+uint64_t rb_hs_classes_dropped;
 
 static const char *
 type_name(VALUE flags)
@@ -72,7 +72,7 @@ copy_without_addresses(char *to, size_t size, const char *from, size_t len)
 }
 
 bool
-hs_class_name(VALUE klass, char *buffer, size_t size)
+rb_hs_class_name(VALUE klass, char *buffer, size_t size)
 {
     VALUE path = RCLASS_EXT(klass)->classpath;
     buffer[0] = '\0';
@@ -85,13 +85,13 @@ hs_class_name(VALUE klass, char *buffer, size_t size)
 static bool
 name_of(VALUE klass, char *buffer, size_t size)
 {
-    if (hs_class_name(klass, buffer, size)) return true;
+    if (rb_hs_class_name(klass, buffer, size)) return true;
     if (buffer[0]) return false;
     bool module = BUILTIN_TYPE(klass) == T_MODULE;
     VALUE super = module ? 0 : RCLASS_SUPER(klass);
     char name[NAME_MAX_BYTES - 32] = "";
     while (super && (BUILTIN_TYPE(super) == T_ICLASS || !RCLASS_EXT(super)->classpath)) super = RCLASS_SUPER(super);
-    if (super) hs_class_name(super, name, sizeof(name));
+    if (super) rb_hs_class_name(super, name, sizeof(name));
     if (name[0]) {
         snprintf(buffer, size, "(anonymous Class < %s)", name);
     }
@@ -105,20 +105,20 @@ static uint32_t
 add_entry(uint64_t key, VALUE klass, const char *type, const char *name, bool named)
 {
     uint32_t id = UINT32_MAX;
-    hs_lock();
+    rb_hs_lock();
     if (entry_count < CLASSES_MAX &&
-        hs_grow(HS_MEM_NAMES, (void **)&entries, &entry_capacity, (uint64_t)entry_count + 1, sizeof(*entries)) &&
-        hs_map_put(&entries_by_key, key, entry_count)) {
+        rb_hs_grow(HS_MEM_NAMES, (void **)&entries, &entry_capacity, (uint64_t)entry_count + 1, sizeof(*entries)) &&
+        rb_hs_map_put(&entries_by_key, key, entry_count)) {
         id = entry_count++;
         entries[id] = (struct class_entry){
-            .klass = klass, .text = hs_text_cstr(name), .type_text = hs_text_cstr(type), .named = named,
+            .klass = klass, .text = rb_hs_text_cstr(name), .type_text = rb_hs_text_cstr(type), .named = named,
         };
         if (!named) unnamed_count++;
     }
     else {
-        hs_classes_dropped++;
+        rb_hs_classes_dropped++;
     }
-    hs_unlock();
+    rb_hs_unlock();
     return id;
 }
 
@@ -141,19 +141,19 @@ class_without_name(VALUE flags)
     else {
         snprintf(name, sizeof(name), "(hidden %s)", type_name(flags));
     }
-    const uint32_t *found = hs_map_find(&entries_by_key, key);
+    const uint32_t *found = rb_hs_map_find(&entries_by_key, key);
     return found ? *found : add_entry(key, 0, type_name(flags), name, true);
 }
 
 uint32_t
-hs_class_of_allocation(VALUE klass, VALUE flags)
+rb_hs_class_of_allocation(VALUE klass, VALUE flags)
 {
     /* In an imemo the class's place holds something else. */
     bool internal = (flags & RUBY_T_MASK) == T_IMEMO || (flags & RUBY_T_MASK) == T_NODE;
     if (!internal && klass) klass = rb_class_real(klass);
     if (internal || !klass) return class_without_name(flags);
 
-    const uint32_t *found = hs_map_find(&entries_by_key, key_of(klass, flags));
+    const uint32_t *found = rb_hs_map_find(&entries_by_key, key_of(klass, flags));
     if (found) return *found;
 
     char name[NAME_MAX_BYTES];
@@ -162,13 +162,13 @@ hs_class_of_allocation(VALUE klass, VALUE flags)
 }
 
 uint32_t
-hs_class_text(uint32_t class_id)
+rb_hs_class_text(uint32_t class_id)
 {
-    return class_id < entry_count ? entries[class_id].text : hs_text_cstr("(other classes)");
+    return class_id < entry_count ? entries[class_id].text : rb_hs_text_cstr("(other classes)");
 }
 
 uint32_t
-hs_class_type_text(uint32_t class_id)
+rb_hs_class_type_text(uint32_t class_id)
 {
     return class_id < entry_count ? entries[class_id].type_text : 0;
 }
@@ -177,7 +177,7 @@ hs_class_type_text(uint32_t class_id)
 static VALUE
 type_of_entry(const struct class_entry *entry)
 {
-    const struct hs_text *type = &hs_texts[entry->type_text];
+    const struct hs_text *type = &rb_hs_texts[entry->type_text];
     for (VALUE t = 0; t <= RUBY_T_MASK; t++) {
         const char *name = type_name(t);
         if (strlen(name) == type->len && memcmp(name, type->ptr, type->len) == 0) return t;
@@ -193,13 +193,13 @@ index_entries(void)
     bool complete = true;
     for (uint32_t i = 0; i < entries_by_key.capacity; i++) {
         uint64_t key = entries_by_key.keys[i];
-        if (key >> 62) complete &= hs_map_put(&kept, key, entries_by_key.values[i]);
+        if (key >> 62) complete &= rb_hs_map_put(&kept, key, entries_by_key.values[i]);
     }
     for (uint32_t i = 0; i < entry_count; i++) {
-        if (entries[i].klass) complete &= hs_map_put(&kept, key_of(entries[i].klass, type_of_entry(&entries[i])), i);
+        if (entries[i].klass) complete &= rb_hs_map_put(&kept, key_of(entries[i].klass, type_of_entry(&entries[i])), i);
     }
-    if (!complete) hs_classes_dropped++;        /* such a class gets a second number */
-    hs_map_free(&entries_by_key);
+    if (!complete) rb_hs_classes_dropped++;        /* such a class gets a second number */
+    rb_hs_map_free(&entries_by_key);
     entries_by_key = kept;
 }
 
@@ -209,15 +209,15 @@ rename_entry(struct class_entry *entry)
 {
     char name[NAME_MAX_BYTES];
     bool named = name_of(entry->klass, name, sizeof(name));
-    hs_lock();
-    entry->text = hs_text_cstr(name);
+    rb_hs_lock();
+    entry->text = rb_hs_text_cstr(name);
     entry->named = named;
     if (named) unnamed_count--;
-    hs_unlock();
+    rb_hs_unlock();
 }
 
 void
-hs_classes_rename(void)
+rb_hs_classes_rename(void)
 {
     if (!unnamed_count) return;
     for (uint32_t i = 0; i < entry_count; i++) {
@@ -226,7 +226,7 @@ hs_classes_rename(void)
 }
 
 void
-hs_classes_after_mark(bool full_mark)
+rb_hs_classes_after_mark(bool full_mark)
 {
     bool died = false;
     for (uint32_t i = 0; i < entry_count; i++) {
@@ -235,23 +235,23 @@ hs_classes_after_mark(bool full_mark)
         int life = rb_heap_sampler_gc_liveness(entry->klass);
         entry->old = life == 2;
         if (life) continue;
-        hs_lock();
+        rb_hs_lock();
         entry->klass = 0;
         if (!entry->named) unnamed_count--;
         entry->named = true;
-        hs_unlock();
+        rb_hs_unlock();
         died = true;
     }
     if (died) {
-        hs_lock();
+        rb_hs_lock();
         index_entries();
-        hs_unlock();
+        rb_hs_unlock();
     }
-    hs_classes_rename();
+    rb_hs_classes_rename();
 }
 
 void
-hs_classes_after_move(void)
+rb_hs_classes_after_move(void)
 {
     bool moved = false;
     for (uint32_t i = 0; i < entry_count; i++) {
@@ -261,8 +261,8 @@ hs_classes_after_move(void)
         entries[i].klass = now;
     }
     if (moved) {
-        hs_lock();
+        rb_hs_lock();
         index_entries();
-        hs_unlock();
+        rb_hs_unlock();
     }
 }

@@ -15,20 +15,20 @@
 #include "profile.h"
 
 /* `klass` as the allocator got it: 0, a singleton or an internal class too. */
-uint32_t hs_class_of_allocation(VALUE klass, VALUE flags);
+uint32_t rb_hs_class_of_allocation(VALUE klass, VALUE flags);
 
-uint32_t hs_class_text(uint32_t class_id);
-uint32_t hs_class_type_text(uint32_t class_id);
+uint32_t rb_hs_class_text(uint32_t class_id);
+uint32_t rb_hs_class_type_text(uint32_t class_id);
 
 /* In GC. */
-void hs_classes_after_mark(bool full_mark);
-void hs_classes_after_move(void);
+void rb_hs_classes_after_mark(bool full_mark);
+void rb_hs_classes_after_move(void);
 /* VM lock: give names to the classes that got theirs since. */
-void hs_classes_rename(void);
+void rb_hs_classes_rename(void);
 
-extern uint64_t hs_classes_dropped;
+extern uint64_t rb_hs_classes_dropped;
 
 /* "Foo", or "" if it has no name yet; cut to the buffer; shared with capture.c. */
-bool hs_class_name(VALUE klass, char *buffer, size_t size);
+bool rb_hs_class_name(VALUE klass, char *buffer, size_t size);
 
 #endif

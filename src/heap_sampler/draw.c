@@ -12,7 +12,7 @@ rotl(uint64_t x, int k)
 /* SplitMix64 (Steele, Lea and Flood, OOPSLA 2014) spreads a seed over the
  * state of xoshiro256++ (Blackman and Vigna, ACM TOMS 47, 2021). */
 void
-hs_random_seed(struct hs_random *random, uint64_t seed)
+rb_hs_random_seed(struct hs_random *random, uint64_t seed)
 {
     for (int i = 0; i < 4; i++) {
         uint64_t z = seed += UINT64_C(0x9e3779b97f4a7c15);
@@ -23,7 +23,7 @@ hs_random_seed(struct hs_random *random, uint64_t seed)
 }
 
 uint64_t
-hs_random_next(struct hs_random *random)
+rb_hs_random_next(struct hs_random *random)
 {
     uint64_t *s = random->state;
     uint64_t result = rotl(s[0] + s[3], 23) + s[0];
@@ -39,34 +39,34 @@ hs_random_next(struct hs_random *random)
 }
 
 double
-hs_random_unit(struct hs_random *random)
+rb_hs_random_unit(struct hs_random *random)
 {
-    return (double)((hs_random_next(random) >> 11) + 1) * 0x1p-53;
+    return (double)((rb_hs_random_next(random) >> 11) + 1) * 0x1p-53;
 }
 
 bool
-hs_random_chance(struct hs_random *random, double probability)
+rb_hs_random_chance(struct hs_random *random, double probability)
 {
-    return probability >= 1.0 || hs_random_unit(random) <= probability;
+    return probability >= 1.0 || rb_hs_random_unit(random) <= probability;
 }
 
 double
-hs_probability(double slot_size, double interval)
+rb_hs_probability(double slot_size, double interval)
 {
     return -expm1(-slot_size / interval);
 }
 
 double
-hs_weight(double slot_size, double interval)
+rb_hs_weight(double slot_size, double interval)
 {
-    return 1.0 / hs_probability(slot_size, interval);
+    return 1.0 / rb_hs_probability(slot_size, interval);
 }
 
 uint32_t
-hs_draw(struct hs_random *random, double slot_size, double interval, uint32_t slots)
+rb_hs_draw(struct hs_random *random, double slot_size, double interval, uint32_t slots)
 {
     double rate = slot_size / interval;
-    double unit = hs_random_unit(random);
+    double unit = rb_hs_random_unit(random);
 
     /* The next sample lies beyond the list when -ln(unit) >= slots * rate.
      * exp(-x) >= 1 - x: most lists are decided without a logarithm. */

@@ -35,20 +35,20 @@ struct hs_random {
 };
 
 /* The same seed gives the same sequence, on every machine. */
-void hs_random_seed(struct hs_random *random, uint64_t seed);
-uint64_t hs_random_next(struct hs_random *random);
+void rb_hs_random_seed(struct hs_random *random, uint64_t seed);
+uint64_t rb_hs_random_next(struct hs_random *random);
 /* Uniform in (0, 1]; 53 bits. */
-double hs_random_unit(struct hs_random *random);
+double rb_hs_random_unit(struct hs_random *random);
 /* True with the given probability. */
-bool hs_random_chance(struct hs_random *random, double probability);
+bool rb_hs_random_chance(struct hs_random *random, double probability);
 
 /* p(S, T); both in bytes. */
-double hs_probability(double slot_size, double interval);
+double rb_hs_probability(double slot_size, double interval);
 /* 1/p(S, T). */
-double hs_weight(double slot_size, double interval);
+double rb_hs_weight(double slot_size, double interval);
 
 /* How many slots up to and including the next sampled one, if that is among
  * the next `slots` slots of this size; else 0. */
-uint32_t hs_draw(struct hs_random *random, double slot_size, double interval, uint32_t slots);
+uint32_t rb_hs_draw(struct hs_random *random, double slot_size, double interval, uint32_t slots);
 
 #endif

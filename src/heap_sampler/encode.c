@@ -11,7 +11,7 @@
 #include <string.h>
 
 int
-hs_profile_check(const struct hs_profile *profile)
+rb_hs_profile_check(const struct hs_profile *profile)
 {
     for (uint32_t i = 0; i < profile->frame_count; i++) {
         const struct hs_frame *frame = &profile->frames[i];
@@ -34,7 +34,7 @@ hs_profile_check(const struct hs_profile *profile)
 }
 
 int64_t
-hs_round(double value)
+rb_hs_round(double value)
 {
     /* 2^63, which a double holds exactly; llround(3) is undefined from there on */
     const double limit = 9223372036854775808.0;
@@ -46,13 +46,13 @@ hs_round(double value)
 }
 
 int64_t
-hs_saturate(uint64_t value)
+rb_hs_saturate(uint64_t value)
 {
     return value > INT64_MAX ? INT64_MAX : (int64_t)value;
 }
 
 double
-hs_row_value(const struct hs_row *row, enum hs_value value)
+rb_hs_row_value(const struct hs_row *row, enum hs_value value)
 {
     switch (value) {
       case HS_INUSE_SPACE: return row->inuse.space;
@@ -64,22 +64,22 @@ hs_row_value(const struct hs_row *row, enum hs_value value)
 }
 
 int
-hs_sum_by_node(const struct hs_profile *profile, enum hs_value value, double **sums)
+rb_hs_sum_by_node(const struct hs_profile *profile, enum hs_value value, double **sums)
 {
     /* node 0 has a sum even where a profile holds no node at all */
     size_t count = profile->node_count ? profile->node_count : 1;
 
-    *sums = hs_calloc(HS_MEM_SNAPSHOTS, count, sizeof(**sums));
+    *sums = rb_hs_calloc(HS_MEM_SNAPSHOTS, count, sizeof(**sums));
     if (!*sums) return ENOMEM;
     for (size_t i = 0; i < profile->row_count; i++) {
         const struct hs_row *row = &profile->rows[i];
-        (*sums)[row->node] += hs_row_value(row, value);
+        (*sums)[row->node] += rb_hs_row_value(row, value);
     }
     return 0;
 }
 
 int
-hs_stack_read(struct hs_stack *stack, const struct hs_profile *profile, uint32_t node)
+rb_hs_stack_read(struct hs_stack *stack, const struct hs_profile *profile, uint32_t node)
 {
     stack->depth = 0;
     for (; node; node = profile->nodes[node].parent) {
@@ -88,7 +88,7 @@ hs_stack_read(struct hs_stack *stack, const struct hs_profile *profile, uint32_t
         if (stack->depth == stack->capacity) {
             uint32_t capacity = stack->capacity ? stack->capacity * 2 : 64;
             if (capacity < stack->capacity) return ENOMEM;
-            uint32_t *frames = hs_realloc(HS_MEM_SNAPSHOTS, stack->frames,
+            uint32_t *frames = rb_hs_realloc(HS_MEM_SNAPSHOTS, stack->frames,
                                           (size_t)capacity * sizeof(*frames));
             if (!frames) return ENOMEM;
             stack->frames = frames;
@@ -100,15 +100,15 @@ hs_stack_read(struct hs_stack *stack, const struct hs_profile *profile, uint32_t
 }
 
 void
-hs_stack_free(struct hs_stack *stack)
+rb_hs_stack_free(struct hs_stack *stack)
 {
-    hs_free(HS_MEM_SNAPSHOTS, stack->frames);
+    rb_hs_free(HS_MEM_SNAPSHOTS, stack->frames);
     memset(stack, 0, sizeof(*stack));
 }
 
 /* The ranges of RFC 3629: no overlong form, no surrogate, nothing past U+10FFFF. */
 size_t
-hs_utf8_length(const char *ptr, size_t len)
+rb_hs_utf8_length(const char *ptr, size_t len)
 {
     const unsigned char *byte = (const unsigned char *)ptr;
     unsigned char low = 0x80, high = 0xbf;
@@ -142,51 +142,51 @@ hs_utf8_length(const char *ptr, size_t len)
 static const char replacement[] = "\xef\xbf\xbd";       /* U+FFFD */
 
 void
-hs_append_utf8(struct hs_buffer *out, struct hs_text text)
+rb_hs_append_utf8(struct hs_buffer *out, struct hs_text text)
 {
     size_t done = 0, i = 0;
 
     while (i < text.len) {
-        size_t len = hs_utf8_length(text.ptr + i, text.len - i);
+        size_t len = rb_hs_utf8_length(text.ptr + i, text.len - i);
         if (len) {
             i += len;
             continue;
         }
-        hs_buffer_append(out, text.ptr + done, i - done);
-        hs_buffer_puts(out, replacement);
+        rb_hs_buffer_append(out, text.ptr + done, i - done);
+        rb_hs_buffer_puts(out, replacement);
         done = ++i;
     }
-    if (i > done) hs_buffer_append(out, text.ptr + done, i - done);
+    if (i > done) rb_hs_buffer_append(out, text.ptr + done, i - done);
 }
 
 void
-hs_append_json(struct hs_buffer *out, struct hs_text text)
+rb_hs_append_json(struct hs_buffer *out, struct hs_text text)
 {
-    hs_buffer_puts(out, "\"");
+    rb_hs_buffer_puts(out, "\"");
     for (size_t i = 0; i < text.len;) {
-        size_t len = hs_utf8_length(text.ptr + i, text.len - i);
+        size_t len = rb_hs_utf8_length(text.ptr + i, text.len - i);
         unsigned char byte = (unsigned char)text.ptr[i];
 
         if (!len) {
-            hs_buffer_puts(out, replacement);
+            rb_hs_buffer_puts(out, replacement);
             len = 1;
         }
         else if (byte == '"' || byte == '\\') {
-            hs_buffer_printf(out, "\\%c", byte);
+            rb_hs_buffer_printf(out, "\\%c", byte);
         }
         else if (byte < 0x20 || byte == 0x7f) {
-            hs_buffer_printf(out, "\\u%04x", byte);
+            rb_hs_buffer_printf(out, "\\u%04x", byte);
         }
         else {
-            hs_buffer_append(out, text.ptr + i, len);
+            rb_hs_buffer_append(out, text.ptr + i, len);
         }
         i += len;
     }
-    hs_buffer_puts(out, "\"");
+    rb_hs_buffer_puts(out, "\"");
 }
 
 struct hs_text
-hs_text_of(const char *text)
+rb_hs_text_of(const char *text)
 {
     return (struct hs_text){text, (uint32_t)strlen(text)};
 }

@@ -13,16 +13,16 @@
 #define HS_NO_LABEL "(unknown)"
 
 /* 0, or EINVAL if an index of the profile points outside its arrays. */
-int hs_profile_check(const struct hs_profile *profile);
+int rb_hs_profile_check(const struct hs_profile *profile);
 
 /* To the nearest integer, halves away from zero; what does not fit saturates. */
-int64_t hs_round(double value);
-int64_t hs_saturate(uint64_t value);
+int64_t rb_hs_round(double value);
+int64_t rb_hs_saturate(uint64_t value);
 
-double hs_row_value(const struct hs_row *row, enum hs_value value);
+double rb_hs_row_value(const struct hs_row *row, enum hs_value value);
 
 /* Values of rows summed by stack. */
-int hs_sum_by_node(const struct hs_profile *profile, enum hs_value value, double **sums);
+int rb_hs_sum_by_node(const struct hs_profile *profile, enum hs_value value, double **sums);
 
 /* A stack's frames, leaf first.  Starts zeroed, is reused, freed at the end. */
 struct hs_stack {
@@ -31,17 +31,17 @@ struct hs_stack {
 };
 
 /* EINVAL: the node's parents do not lead to the root.  ENOMEM.  The profile
- * must have passed hs_profile_check(). */
-int hs_stack_read(struct hs_stack *stack, const struct hs_profile *profile, uint32_t node);
-void hs_stack_free(struct hs_stack *stack);
+ * must have passed rb_hs_profile_check(). */
+int rb_hs_stack_read(struct hs_stack *stack, const struct hs_profile *profile, uint32_t node);
+void rb_hs_stack_free(struct hs_stack *stack);
 
 /* How many bytes the valid UTF-8 character at `ptr` has; 0: it is not one. */
-size_t hs_utf8_length(const char *ptr, size_t len);
+size_t rb_hs_utf8_length(const char *ptr, size_t len);
 /* Append as UTF-8: every byte that is no part of a character as U+FFFD. */
-void hs_append_utf8(struct hs_buffer *out, struct hs_text text);
+void rb_hs_append_utf8(struct hs_buffer *out, struct hs_text text);
 /* Append as a JSON string with its quotes. */
-void hs_append_json(struct hs_buffer *out, struct hs_text text);
+void rb_hs_append_json(struct hs_buffer *out, struct hs_text text);
 
-struct hs_text hs_text_of(const char *text);
+struct hs_text rb_hs_text_of(const char *text);
 
 #endif

@@ -35,16 +35,16 @@ append_name(struct hs_buffer *out, struct hs_text text)
     while (i < text.len) {
         size_t bad = line_break_length(text.ptr + i, text.len - i);
         if (bad) {
-            hs_buffer_puts(out, " ");
+            rb_hs_buffer_puts(out, " ");
             i += bad;
         }
         else if (text.ptr[i] == ';') {
-            hs_buffer_puts(out, ",");
+            rb_hs_buffer_puts(out, ",");
             i++;
         }
         else {
-            size_t len = hs_utf8_length(text.ptr + i, text.len - i);
-            hs_append_utf8(out, (struct hs_text){text.ptr + i, len ? len : 1});
+            size_t len = rb_hs_utf8_length(text.ptr + i, text.len - i);
+            rb_hs_append_utf8(out, (struct hs_text){text.ptr + i, len ? len : 1});
             i += len ? len : 1;
         }
     }
@@ -57,37 +57,37 @@ append_frame(struct hs_buffer *out, const struct hs_profile *profile, uint32_t i
     struct hs_text label = profile->texts[frame->label];
     struct hs_text path = profile->texts[frame->path];
 
-    append_name(out, label.len ? label : hs_text_of(HS_NO_LABEL));
+    append_name(out, label.len ? label : rb_hs_text_of(HS_NO_LABEL));
     if (!path.len) return;
-    hs_buffer_puts(out, " (");
+    rb_hs_buffer_puts(out, " (");
     append_name(out, path);
-    if (frame->line) hs_buffer_printf(out, ":%" PRIu32, frame->line);
-    hs_buffer_puts(out, ")");
+    if (frame->line) rb_hs_buffer_printf(out, ":%" PRIu32, frame->line);
+    rb_hs_buffer_puts(out, ")");
 }
 
 int
-hs_encode_folded(const struct hs_profile *profile, enum hs_value value, struct hs_buffer *out)
+rb_hs_encode_folded(const struct hs_profile *profile, enum hs_value value, struct hs_buffer *out)
 {
     struct hs_stack stack = {0};
     double *sums = NULL;
-    int error = hs_profile_check(profile);
+    int error = rb_hs_profile_check(profile);
 
-    if (!error) error = hs_sum_by_node(profile, value, &sums);
+    if (!error) error = rb_hs_sum_by_node(profile, value, &sums);
     for (uint32_t node = 0; !error && (node == 0 || node < profile->node_count); node++) {
-        int64_t sum = hs_round(sums[node]);
+        int64_t sum = rb_hs_round(sums[node]);
         if (sum <= 0) continue;
-        error = hs_stack_read(&stack, profile, node);
+        error = rb_hs_stack_read(&stack, profile, node);
         if (error) break;
 
-        if (!stack.depth) hs_buffer_puts(out, HS_NO_STACK);
+        if (!stack.depth) rb_hs_buffer_puts(out, HS_NO_STACK);
         for (uint32_t i = stack.depth; i-- > 0;) {
             append_frame(out, profile, stack.frames[i]);
-            if (i) hs_buffer_puts(out, ";");
+            if (i) rb_hs_buffer_puts(out, ";");
         }
-        hs_buffer_printf(out, " %" PRId64 "\n", sum);
+        rb_hs_buffer_printf(out, " %" PRId64 "\n", sum);
     }
-    hs_stack_free(&stack);
-    hs_free(HS_MEM_SNAPSHOTS, sums);
+    rb_hs_stack_free(&stack);
+    rb_hs_free(HS_MEM_SNAPSHOTS, sums);
     if (!error && out->failed) error = ENOMEM;
     return error;
 }

@@ -17,14 +17,14 @@
 static void
 append_name(struct hs_buffer *out, const char *name)
 {
-    hs_buffer_printf(out, "\"%s\":", name);
+    rb_hs_buffer_printf(out, "\"%s\":", name);
 }
 
 /* A field, and the comma after it. */
 static void
 append_number(struct hs_buffer *out, const char *name, uint64_t value)
 {
-    hs_buffer_printf(out, "\"%s\":%" PRIu64 ",", name, value);
+    rb_hs_buffer_printf(out, "\"%s\":%" PRIu64 ",", name, value);
 }
 
 /* The same where 0 says that there is none. */
@@ -35,7 +35,7 @@ append_number_or_null(struct hs_buffer *out, const char *name, uint64_t value)
         append_number(out, name, value);
         return;
     }
-    hs_buffer_printf(out, "\"%s\":null,", name);
+    rb_hs_buffer_printf(out, "\"%s\":null,", name);
 }
 
 /* In place of the last comma. */
@@ -43,14 +43,14 @@ static void
 end_with(struct hs_buffer *out, const char *text)
 {
     if (!out->failed && out->len && out->ptr[out->len - 1] == ',') out->len--;
-    hs_buffer_puts(out, text);
+    rb_hs_buffer_puts(out, text);
 }
 
 static void
 append_gc(struct hs_buffer *out, const struct hs_profile_meta *meta)
 {
     append_name(out, "gc");
-    hs_buffer_puts(out, "{");
+    rb_hs_buffer_puts(out, "{");
     append_number(out, "count", meta->gc_count);
     append_number(out, "minor", meta->gc_minor);
     append_number(out, "major", meta->gc_major);
@@ -63,7 +63,7 @@ static void
 append_settings(struct hs_buffer *out, const struct hs_profile_meta *meta)
 {
     append_name(out, "settings");
-    hs_buffer_puts(out, "{");
+    rb_hs_buffer_puts(out, "{");
     append_number(out, "interval", meta->interval);
     append_number(out, "first_interval", meta->first_interval);
     append_number(out, "interval_changes", meta->interval_changes);
@@ -71,10 +71,10 @@ append_settings(struct hs_buffer *out, const struct hs_profile_meta *meta)
     append_number(out, "max_depth", meta->max_depth);
     append_number(out, "only_n", meta->only_n);
     if (meta->seeded) {
-        hs_buffer_printf(out, "\"seed\":\"%" PRIu64 "\",", meta->seed);
+        rb_hs_buffer_printf(out, "\"seed\":\"%" PRIu64 "\",", meta->seed);
     }
     else {
-        hs_buffer_puts(out, "\"seed\":null,");
+        rb_hs_buffer_puts(out, "\"seed\":null,");
     }
     end_with(out, "},");
 }
@@ -83,7 +83,7 @@ static void
 append_drops(struct hs_buffer *out, const struct hs_profile_meta *meta)
 {
     append_name(out, "drops");
-    hs_buffer_puts(out, "{");
+    rb_hs_buffer_puts(out, "{");
     append_number(out, "samples", meta->drop_samples);
     append_number(out, "stacks", meta->drop_stacks);
     append_number(out, "frames", meta->drop_frames);
@@ -96,9 +96,9 @@ static void
 append_heaps(struct hs_buffer *out, const struct hs_profile_meta *meta)
 {
     append_name(out, "heaps");
-    hs_buffer_puts(out, "[");
+    rb_hs_buffer_puts(out, "[");
     for (uint32_t i = 0; i < meta->heaps && i < HS_HEAPS_MAX; i++) {
-        hs_buffer_puts(out, "{");
+        rb_hs_buffer_puts(out, "{");
         append_number(out, "slot_size", meta->heap[i].slot_size);
         append_number(out, "total_slots", meta->heap[i].total_slots);
         append_number(out, "live_slots", meta->heap[i].live_slots);
@@ -109,15 +109,15 @@ append_heaps(struct hs_buffer *out, const struct hs_profile_meta *meta)
 }
 
 int
-hs_encode_meta_json(const struct hs_profile_meta *meta, struct hs_buffer *out)
+rb_hs_encode_meta_json(const struct hs_profile_meta *meta, struct hs_buffer *out)
 {
-    hs_buffer_puts(out, "{");
+    rb_hs_buffer_puts(out, "{");
     append_number(out, "format", HS_FORMAT_VERSION);
-    hs_buffer_puts(out, "\"generator\":\"heap_sampler\",\"ruby\":");
-    hs_append_json(out, (struct hs_text){meta->ruby, strnlen(meta->ruby, sizeof(meta->ruby))});
-    hs_buffer_puts(out, ",");
+    rb_hs_buffer_puts(out, "\"generator\":\"heap_sampler\",\"ruby\":");
+    rb_hs_append_json(out, (struct hs_text){meta->ruby, strnlen(meta->ruby, sizeof(meta->ruby))});
+    rb_hs_buffer_puts(out, ",");
     append_number(out, "process_id", meta->process_id);
-    hs_buffer_printf(out, "\"process_start\":\"%016" PRIx64 "\",", meta->process_start);
+    rb_hs_buffer_printf(out, "\"process_start\":\"%016" PRIx64 "\",", meta->process_start);
     append_number(out, "session", meta->session);
     append_number(out, "started_ns", meta->started_ns);
     append_number(out, "taken_ns", meta->taken_ns);
@@ -134,24 +134,24 @@ hs_encode_meta_json(const struct hs_profile_meta *meta, struct hs_buffer *out)
 static void
 append_frames(struct hs_buffer *out, const struct hs_profile *profile)
 {
-    hs_buffer_puts(out, "[");
+    rb_hs_buffer_puts(out, "[");
     for (uint32_t i = 0; i < profile->frame_count; i++) {
         const struct hs_frame *frame = &profile->frames[i];
         struct hs_text label = profile->texts[frame->label];
         struct hs_text path = profile->texts[frame->absolute_path];
         if (!path.len) path = profile->texts[frame->path];
 
-        hs_buffer_puts(out, "\n{\"name\":");
-        hs_append_json(out, label.len ? label : hs_text_of(HS_NO_LABEL));
+        rb_hs_buffer_puts(out, "\n{\"name\":");
+        rb_hs_append_json(out, label.len ? label : rb_hs_text_of(HS_NO_LABEL));
         if (path.len) {
-            hs_buffer_puts(out, ",\"file\":");
-            hs_append_json(out, path);
+            rb_hs_buffer_puts(out, ",\"file\":");
+            rb_hs_append_json(out, path);
         }
-        if (frame->line) hs_buffer_printf(out, ",\"line\":%" PRIu32, frame->line);
-        hs_buffer_puts(out, "},");
+        if (frame->line) rb_hs_buffer_printf(out, ",\"line\":%" PRIu32, frame->line);
+        rb_hs_buffer_puts(out, "},");
     }
     /* for stacks without frames: the index after the last frame */
-    hs_buffer_puts(out, "\n{\"name\":\"" HS_NO_STACK "\"}]");
+    rb_hs_buffer_puts(out, "\n{\"name\":\"" HS_NO_STACK "\"}]");
 }
 
 /* One `sampled` profile: a stack (root first) and its value for every node
@@ -164,38 +164,38 @@ append_sampled(struct hs_buffer *out, const struct hs_profile *profile, enum hs_
     struct hs_buffer weights = {0};
     double *sums = NULL;
     int64_t total = 0;
-    int error = hs_sum_by_node(profile, value, &sums);
+    int error = rb_hs_sum_by_node(profile, value, &sums);
 
-    hs_buffer_printf(out, "{\"type\":\"sampled\",\"name\":\"%s\",\"unit\":\"%s\",\"samples\":[", name, unit);
+    rb_hs_buffer_printf(out, "{\"type\":\"sampled\",\"name\":\"%s\",\"unit\":\"%s\",\"samples\":[", name, unit);
     for (uint32_t node = 0; !error && (node == 0 || node < profile->node_count); node++) {
-        int64_t sum = hs_round(sums[node]);
+        int64_t sum = rb_hs_round(sums[node]);
         if (sum <= 0) continue;
-        error = hs_stack_read(&stack, profile, node);
+        error = rb_hs_stack_read(&stack, profile, node);
         if (error) break;
 
-        hs_buffer_puts(out, "\n[");
-        if (!stack.depth) hs_buffer_printf(out, "%" PRIu32, profile->frame_count);
+        rb_hs_buffer_puts(out, "\n[");
+        if (!stack.depth) rb_hs_buffer_printf(out, "%" PRIu32, profile->frame_count);
         for (uint32_t i = stack.depth; i-- > 0;) {
-            hs_buffer_printf(out, "%" PRIu32 "%s", stack.frames[i], i ? "," : "");
+            rb_hs_buffer_printf(out, "%" PRIu32 "%s", stack.frames[i], i ? "," : "");
         }
-        hs_buffer_puts(out, "],");
-        hs_buffer_printf(&weights, "%" PRId64 ",", sum);
+        rb_hs_buffer_puts(out, "],");
+        rb_hs_buffer_printf(&weights, "%" PRId64 ",", sum);
         total = sum > INT64_MAX - total ? INT64_MAX : total + sum;
     }
     end_with(out, "],\"weights\":[");
     end_with(&weights, "]");
-    hs_buffer_append(out, weights.ptr, weights.len);
-    hs_buffer_printf(out, ",\"startValue\":0,\"endValue\":%" PRId64 "}", total);
+    rb_hs_buffer_append(out, weights.ptr, weights.len);
+    rb_hs_buffer_printf(out, ",\"startValue\":0,\"endValue\":%" PRId64 "}", total);
     if (!error && weights.failed) error = ENOMEM;
 
-    hs_buffer_free(&weights);
-    hs_stack_free(&stack);
-    hs_free(HS_MEM_SNAPSHOTS, sums);
+    rb_hs_buffer_free(&weights);
+    rb_hs_stack_free(&stack);
+    rb_hs_free(HS_MEM_SNAPSHOTS, sums);
     return error;
 }
 
 int
-hs_encode_speedscope(const struct hs_profile *profile, struct hs_buffer *out)
+rb_hs_encode_speedscope(const struct hs_profile *profile, struct hs_buffer *out)
 {
     static const struct {
         enum hs_value value;
@@ -206,22 +206,22 @@ hs_encode_speedscope(const struct hs_profile *profile, struct hs_buffer *out)
         {HS_ALLOC_SPACE, "alloc_space", "bytes"},
         {HS_ALLOC_OBJECTS, "alloc_objects", "none"},
     };
-    int error = hs_profile_check(profile);
+    int error = rb_hs_profile_check(profile);
     if (error) return error;
 
-    hs_buffer_puts(out, "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\n"
+    rb_hs_buffer_puts(out, "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\n"
                         "\"exporter\":\"heap_sampler\",");
-    hs_buffer_printf(out, "\"name\":\"Ruby heap of process %" PRIu64 "\",\"activeProfileIndex\":0,\n"
+    rb_hs_buffer_printf(out, "\"name\":\"Ruby heap of process %" PRIu64 "\",\"activeProfileIndex\":0,\n"
                           "\"heap_sampler\":", profile->meta.process_id);
-    hs_encode_meta_json(&profile->meta, out);
-    hs_buffer_puts(out, ",\n\"shared\":{\"frames\":");
+    rb_hs_encode_meta_json(&profile->meta, out);
+    rb_hs_buffer_puts(out, ",\n\"shared\":{\"frames\":");
     append_frames(out, profile);
-    hs_buffer_puts(out, "},\n\"profiles\":[");
+    rb_hs_buffer_puts(out, "},\n\"profiles\":[");
     for (size_t i = 0; !error && i < sizeof(values) / sizeof(values[0]); i++) {
-        if (i) hs_buffer_puts(out, ",\n");
+        if (i) rb_hs_buffer_puts(out, ",\n");
         error = append_sampled(out, profile, values[i].value, values[i].name, values[i].unit);
     }
-    hs_buffer_puts(out, "]}\n");
+    rb_hs_buffer_puts(out, "]}\n");
     if (!error && out->failed) error = ENOMEM;
     return error;
 }

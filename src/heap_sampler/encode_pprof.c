@@ -73,19 +73,19 @@ values(const struct hs_row *row, int64_t value[SAMPLE_TYPES])
 {
     int i = 0;
 
-    value[i++] = hs_round(row->alloc.objects);
-    value[i++] = hs_round(row->alloc.space);
-    value[i++] = hs_round(row->inuse.objects);
-    value[i++] = hs_round(row->inuse.space);
-    value[i++] = hs_saturate(row->inuse.samples);
-    value[i++] = hs_saturate(row->alloc.samples);
-    value[i++] = hs_round(row->inuse.variance);
-    value[i++] = hs_round(row->alloc.variance);
-    value[i++] = hs_round(row->young.objects);
-    value[i++] = hs_round(row->young.space);
-    value[i++] = hs_round(row->dead.objects);
-    value[i++] = hs_round(row->dead.space);
-    value[i++] = hs_round(row->dead_gcs);
+    value[i++] = rb_hs_round(row->alloc.objects);
+    value[i++] = rb_hs_round(row->alloc.space);
+    value[i++] = rb_hs_round(row->inuse.objects);
+    value[i++] = rb_hs_round(row->inuse.space);
+    value[i++] = rb_hs_saturate(row->inuse.samples);
+    value[i++] = rb_hs_saturate(row->alloc.samples);
+    value[i++] = rb_hs_round(row->inuse.variance);
+    value[i++] = rb_hs_round(row->alloc.variance);
+    value[i++] = rb_hs_round(row->young.objects);
+    value[i++] = rb_hs_round(row->young.space);
+    value[i++] = rb_hs_round(row->dead.objects);
+    value[i++] = rb_hs_round(row->dead.space);
+    value[i++] = rb_hs_round(row->dead_gcs);
 }
 
 struct function {
@@ -118,7 +118,7 @@ put_varint(struct hs_buffer *out, uint64_t value)
         value >>= 7;
     }
     bytes[len++] = (unsigned char)value;
-    hs_buffer_append(out, bytes, len);
+    rb_hs_buffer_append(out, bytes, len);
 }
 
 static void
@@ -134,7 +134,7 @@ put_bytes(struct hs_buffer *out, uint32_t field, const struct hs_buffer *bytes)
 {
     put_varint(out, field << 3 | WIRE_BYTES);
     put_varint(out, bytes->len);
-    hs_buffer_append(out, bytes->ptr, bytes->len);
+    rb_hs_buffer_append(out, bytes->ptr, bytes->len);
     if (bytes->failed) out->failed = true;
 }
 
@@ -150,7 +150,7 @@ static uint32_t
 add_string(struct pprof *p, struct hs_text text)
 {
     p->packed.len = 0;
-    hs_append_utf8(&p->packed, text);
+    rb_hs_append_utf8(&p->packed, text);
     put_bytes(&p->strings, PROFILE_STRING_TABLE, &p->packed);
     p->packed.len = 0;
     return p->string_count++;
@@ -203,7 +203,7 @@ function_of(struct pprof *p, uint32_t label, uint32_t path)
     p->function[p->function_count++] = (struct function){label, path};
     p->function_slots[slot] = p->function_count;
     uint32_t name = string_of(p, label);
-    if (!name) name = add_string(p, hs_text_of(HS_NO_LABEL));
+    if (!name) name = add_string(p, rb_hs_text_of(HS_NO_LABEL));
     put_function(p, p->function_count, name, string_of(p, path));
     return p->function_count;
 }
@@ -229,7 +229,7 @@ location_of_no_stack(struct pprof *p)
 {
     if (!p->no_stack_location) {
         uint64_t function = (uint64_t)p->profile->frame_count + 1;
-        put_function(p, function, add_string(p, hs_text_of(HS_NO_STACK)), S_EMPTY);
+        put_function(p, function, add_string(p, rb_hs_text_of(HS_NO_STACK)), S_EMPTY);
         p->no_stack_location = function;
         put_location(p, p->no_stack_location, function, 0);
     }
@@ -265,7 +265,7 @@ put_labels(struct pprof *p, const struct hs_row *row)
     put_label(p, S_SLOT_SIZE, 0, row->slot_size, S_BYTES);
     /* The unit is what makes a label numeric for pprof where the number is 0
      * (a field left out); without it, it drops the label. */
-    if (row->has_birth) put_label(p, S_GC_BIRTH, 0, (uint64_t)hs_saturate(row->birth_gc), S_COUNT);
+    if (row->has_birth) put_label(p, S_GC_BIRTH, 0, (uint64_t)rb_hs_saturate(row->birth_gc), S_COUNT);
     if (row->thread) put_label(p, S_THREAD, 0, row->thread, S_COUNT);
 }
 
@@ -273,7 +273,7 @@ static int
 put_sample(struct pprof *p, const struct hs_row *row)
 {
     int64_t value[SAMPLE_TYPES];
-    int error = hs_stack_read(&p->stack, p->profile, row->node);
+    int error = rb_hs_stack_read(&p->stack, p->profile, row->node);
     if (error) return error;
 
     /* Numbers the locations, which needs `message` and `packed`, before the
@@ -317,24 +317,24 @@ put_head(struct pprof *p)
     const struct hs_profile_meta *meta = &p->profile->meta;
     struct hs_buffer comment = {0};
 
-    for (int i = 0; i < FIXED_STRINGS; i++) add_string(p, hs_text_of(fixed_strings[i]));
+    for (int i = 0; i < FIXED_STRINGS; i++) add_string(p, rb_hs_text_of(fixed_strings[i]));
     for (int i = 0; i < SAMPLE_TYPES; i++) {
         put_value_type(p, PROFILE_SAMPLE_TYPE, sample_types[i].type, sample_types[i].unit);
     }
     put_mapping(p);
     uint64_t duration = meta->taken_ns > meta->started_ns ? meta->taken_ns - meta->started_ns : 0;
-    put_number(p->out, PROFILE_TIME_NANOS, (uint64_t)hs_saturate(meta->started_ns));
-    put_number(p->out, PROFILE_DURATION_NANOS, (uint64_t)hs_saturate(duration));
+    put_number(p->out, PROFILE_TIME_NANOS, (uint64_t)rb_hs_saturate(meta->started_ns));
+    put_number(p->out, PROFILE_DURATION_NANOS, (uint64_t)rb_hs_saturate(duration));
     put_value_type(p, PROFILE_PERIOD_TYPE, S_SPACE, S_BYTES);
-    put_number(p->out, PROFILE_PERIOD, (uint64_t)hs_saturate(meta->interval));
+    put_number(p->out, PROFILE_PERIOD, (uint64_t)rb_hs_saturate(meta->interval));
     put_number(p->out, PROFILE_DEFAULT_SAMPLE_TYPE, S_INUSE_SPACE);
 
-    int error = hs_encode_meta_json(meta, &comment);
+    int error = rb_hs_encode_meta_json(meta, &comment);
     if (!error) {
         struct hs_text text = {comment.ptr, (uint32_t)comment.len};
         put_number(p->out, PROFILE_COMMENT, add_string(p, text));
     }
-    hs_buffer_free(&comment);
+    rb_hs_buffer_free(&comment);
     return error;
 }
 
@@ -345,42 +345,42 @@ prepare(struct pprof *p)
 
     p->function_slot_count = 2;
     while (p->function_slot_count < frames * 2) p->function_slot_count *= 2;
-    p->location_of_frame = hs_calloc(HS_MEM_SNAPSHOTS, frames, sizeof(*p->location_of_frame));
-    p->string_of_text = hs_calloc(HS_MEM_SNAPSHOTS, texts, sizeof(*p->string_of_text));
-    p->function_slots = hs_calloc(HS_MEM_SNAPSHOTS, p->function_slot_count, sizeof(*p->function_slots));
-    p->function = hs_calloc(HS_MEM_SNAPSHOTS, frames, sizeof(*p->function));
+    p->location_of_frame = rb_hs_calloc(HS_MEM_SNAPSHOTS, frames, sizeof(*p->location_of_frame));
+    p->string_of_text = rb_hs_calloc(HS_MEM_SNAPSHOTS, texts, sizeof(*p->string_of_text));
+    p->function_slots = rb_hs_calloc(HS_MEM_SNAPSHOTS, p->function_slot_count, sizeof(*p->function_slots));
+    p->function = rb_hs_calloc(HS_MEM_SNAPSHOTS, frames, sizeof(*p->function));
     return p->location_of_frame && p->string_of_text && p->function_slots && p->function ? 0 : ENOMEM;
 }
 
 static void
 dispose(struct pprof *p)
 {
-    hs_free(HS_MEM_SNAPSHOTS, p->location_of_frame);
-    hs_free(HS_MEM_SNAPSHOTS, p->string_of_text);
-    hs_free(HS_MEM_SNAPSHOTS, p->function_slots);
-    hs_free(HS_MEM_SNAPSHOTS, p->function);
-    hs_buffer_free(&p->locations);
-    hs_buffer_free(&p->functions);
-    hs_buffer_free(&p->strings);
-    hs_buffer_free(&p->message);
-    hs_buffer_free(&p->packed);
-    hs_stack_free(&p->stack);
+    rb_hs_free(HS_MEM_SNAPSHOTS, p->location_of_frame);
+    rb_hs_free(HS_MEM_SNAPSHOTS, p->string_of_text);
+    rb_hs_free(HS_MEM_SNAPSHOTS, p->function_slots);
+    rb_hs_free(HS_MEM_SNAPSHOTS, p->function);
+    rb_hs_buffer_free(&p->locations);
+    rb_hs_buffer_free(&p->functions);
+    rb_hs_buffer_free(&p->strings);
+    rb_hs_buffer_free(&p->message);
+    rb_hs_buffer_free(&p->packed);
+    rb_hs_stack_free(&p->stack);
 }
 
 int
-hs_encode_pprof(const struct hs_profile *profile, struct hs_buffer *out)
+rb_hs_encode_pprof(const struct hs_profile *profile, struct hs_buffer *out)
 {
     struct pprof p = {.profile = profile, .out = out};
-    int error = hs_profile_check(profile);
+    int error = rb_hs_profile_check(profile);
     if (error) return error;
 
     error = prepare(&p);
     if (!error) error = put_head(&p);
     for (size_t i = 0; !error && i < profile->row_count; i++) error = put_sample(&p, &profile->rows[i]);
     if (!error) {
-        hs_buffer_append(out, p.locations.ptr, p.locations.len);
-        hs_buffer_append(out, p.functions.ptr, p.functions.len);
-        hs_buffer_append(out, p.strings.ptr, p.strings.len);
+        rb_hs_buffer_append(out, p.locations.ptr, p.locations.len);
+        rb_hs_buffer_append(out, p.functions.ptr, p.functions.len);
+        rb_hs_buffer_append(out, p.strings.ptr, p.strings.len);
     }
     if (!error && (p.locations.failed || p.functions.failed || p.strings.failed)) error = ENOMEM;
     if (!error && (p.message.failed || p.packed.failed || out->failed)) error = ENOMEM;

@@ -30,29 +30,29 @@ static voidpf
 zlib_allocate(voidpf opaque, uInt count, uInt size)
 {
     (void)opaque;
-    return hs_calloc(HS_MEM_SNAPSHOTS, count, size);
+    return rb_hs_calloc(HS_MEM_SNAPSHOTS, count, size);
 }
 
 static void
 zlib_free(voidpf opaque, voidpf ptr)
 {
     (void)opaque;
-    hs_free(HS_MEM_SNAPSHOTS, ptr);
+    rb_hs_free(HS_MEM_SNAPSHOTS, ptr);
 }
 
 int
-hs_gzip(const struct hs_buffer *in, struct hs_buffer *out)
+rb_hs_gzip(const struct hs_buffer *in, struct hs_buffer *out)
 {
     z_stream stream = {.zalloc = zlib_allocate, .zfree = zlib_free};
     size_t left = in->len;
     int status;
 
     if (in->failed || out->failed) return ENOMEM;
-    unsigned char *chunk = hs_malloc(HS_MEM_SNAPSHOTS, OUTPUT_STEP);
+    unsigned char *chunk = rb_hs_malloc(HS_MEM_SNAPSHOTS, OUTPUT_STEP);
     if (!chunk) return ENOMEM;
     if (deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, GZIP_WINDOW_BITS, MEMORY_LEVEL,
                      Z_DEFAULT_STRATEGY) != Z_OK) {
-        hs_free(HS_MEM_SNAPSHOTS, chunk);
+        rb_hs_free(HS_MEM_SNAPSHOTS, chunk);
         return ENOMEM;
     }
 
@@ -65,11 +65,11 @@ hs_gzip(const struct hs_buffer *in, struct hs_buffer *out)
         stream.next_out = chunk;
         stream.avail_out = OUTPUT_STEP;
         status = deflate(&stream, left ? Z_NO_FLUSH : Z_FINISH);
-        hs_buffer_append(out, chunk, OUTPUT_STEP - stream.avail_out);
+        rb_hs_buffer_append(out, chunk, OUTPUT_STEP - stream.avail_out);
     } while (status == Z_OK && !out->failed);
 
     deflateEnd(&stream);
-    hs_free(HS_MEM_SNAPSHOTS, chunk);
+    rb_hs_free(HS_MEM_SNAPSHOTS, chunk);
     if (out->failed) return ENOMEM;
     return status == Z_STREAM_END ? 0 : EIO;
 }
@@ -98,27 +98,27 @@ put_little_endian(struct hs_buffer *out, uint32_t value, int bytes)
 {
     for (int i = 0; i < bytes; i++) {
         unsigned char byte = (unsigned char)(value >> 8 * i);
-        hs_buffer_append(out, &byte, 1);
+        rb_hs_buffer_append(out, &byte, 1);
     }
 }
 
 int
-hs_gzip(const struct hs_buffer *in, struct hs_buffer *out)
+rb_hs_gzip(const struct hs_buffer *in, struct hs_buffer *out)
 {
     /* magic, deflate, no flags, no time, nothing about the effort, OS unknown */
     static const unsigned char header[10] = {0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff};
     size_t done = 0;
 
     if (in->failed || out->failed) return ENOMEM;
-    hs_buffer_append(out, header, sizeof(header));
+    rb_hs_buffer_append(out, header, sizeof(header));
     do {        /* once for empty input too: a stream needs its last block */
         size_t len = in->len - done < STORED_MAX ? in->len - done : STORED_MAX;
         unsigned char last = done + len == in->len;
 
-        hs_buffer_append(out, &last, 1);        /* type 0 in the two bits above */
+        rb_hs_buffer_append(out, &last, 1);        /* type 0 in the two bits above */
         put_little_endian(out, (uint32_t)len, 2);
         put_little_endian(out, ~(uint32_t)len, 2);
-        hs_buffer_append(out, in->ptr ? in->ptr + done : NULL, len);
+        rb_hs_buffer_append(out, in->ptr ? in->ptr + done : NULL, len);
         done += len;
     } while (done < in->len);
     put_little_endian(out, crc32_of((const unsigned char *)in->ptr, in->len), 4);

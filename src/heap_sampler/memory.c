@@ -36,7 +36,7 @@ account(enum hs_memory_use use, size_t plus, size_t minus)
 }
 
 void *
-hs_realloc(enum hs_memory_use use, void *ptr, size_t size)
+rb_hs_realloc(enum hs_memory_use use, void *ptr, size_t size)
 {
     union block_header *old = ptr ? (union block_header *)ptr - 1 : NULL;
     size_t old_size = old ? old->size : 0;
@@ -50,22 +50,22 @@ hs_realloc(enum hs_memory_use use, void *ptr, size_t size)
 }
 
 void *
-hs_malloc(enum hs_memory_use use, size_t size)
+rb_hs_malloc(enum hs_memory_use use, size_t size)
 {
-    return hs_realloc(use, NULL, size);
+    return rb_hs_realloc(use, NULL, size);
 }
 
 void *
-hs_calloc(enum hs_memory_use use, size_t count, size_t size)
+rb_hs_calloc(enum hs_memory_use use, size_t count, size_t size)
 {
     if (size && count > SIZE_MAX / size) return NULL;
-    void *ptr = hs_malloc(use, count * size);
+    void *ptr = rb_hs_malloc(use, count * size);
     if (ptr) memset(ptr, 0, count * size);
     return ptr;
 }
 
 void
-hs_free(enum hs_memory_use use, void *ptr)
+rb_hs_free(enum hs_memory_use use, void *ptr)
 {
     if (!ptr) return;
     union block_header *block = (union block_header *)ptr - 1;
@@ -74,21 +74,21 @@ hs_free(enum hs_memory_use use, void *ptr)
 }
 
 size_t
-hs_memory_bytes(enum hs_memory_use use)
+rb_hs_memory_bytes(enum hs_memory_use use)
 {
     return __atomic_load_n(&bytes_in_use[use], __ATOMIC_RELAXED);
 }
 
 size_t
-hs_memory_total(void)
+rb_hs_memory_total(void)
 {
     size_t total = 0;
-    for (int use = 0; use < HS_MEM_USES; use++) total += hs_memory_bytes(use);
+    for (int use = 0; use < HS_MEM_USES; use++) total += rb_hs_memory_bytes(use);
     return total;
 }
 
 void
-hs_memory_fail_after(long countdown)
+rb_hs_memory_fail_after(long countdown)
 {
     __atomic_store_n(&fail_countdown, countdown, __ATOMIC_RELAXED);
 }

@@ -24,18 +24,18 @@ enum hs_memory_use {
     HS_MEM_USES
 };
 
-void *hs_malloc(enum hs_memory_use use, size_t size);
-void *hs_calloc(enum hs_memory_use use, size_t count, size_t size);
+void *rb_hs_malloc(enum hs_memory_use use, size_t size);
+void *rb_hs_calloc(enum hs_memory_use use, size_t count, size_t size);
 /* Like realloc(3): on failure the old block stays as it was. */
-void *hs_realloc(enum hs_memory_use use, void *ptr, size_t size);
-void hs_free(enum hs_memory_use use, void *ptr);
+void *rb_hs_realloc(enum hs_memory_use use, void *ptr, size_t size);
+void rb_hs_free(enum hs_memory_use use, void *ptr);
 
 /* Bytes held now for one use, or for all of them. */
-size_t hs_memory_bytes(enum hs_memory_use use);
-size_t hs_memory_total(void);
+size_t rb_hs_memory_bytes(enum hs_memory_use use);
+size_t rb_hs_memory_total(void);
 
 /* Tests: let `countdown` more allocations succeed, then fail all of them;
  * a negative number never fails. */
-void hs_memory_fail_after(long countdown);
+void rb_hs_memory_fail_after(long countdown);
 
 #endif

@@ -10,8 +10,8 @@
 
 enum { BLOCK_SIZE = 64 * 1024 };
 
-struct hs_text *hs_texts;
-uint32_t hs_text_count;
+struct hs_text *rb_hs_texts;
+uint32_t rb_hs_text_count;
 static uint32_t text_capacity;
 static struct hs_map texts_by_hash = { .use = HS_MEM_NAMES };
 static char *block;
@@ -39,11 +39,11 @@ store_bytes(const char *ptr, size_t len)
 {
     char *place;
     if (len > BLOCK_SIZE / 4) {
-        if (!(place = hs_malloc(HS_MEM_NAMES, len))) return NULL;
+        if (!(place = rb_hs_malloc(HS_MEM_NAMES, len))) return NULL;
     }
     else {
         if (len > block_left) {
-            char *fresh = hs_malloc(HS_MEM_NAMES, BLOCK_SIZE);
+            char *fresh = rb_hs_malloc(HS_MEM_NAMES, BLOCK_SIZE);
             if (!fresh) return NULL;
             block = fresh;
             block_left = BLOCK_SIZE;
@@ -59,36 +59,36 @@ store_bytes(const char *ptr, size_t len)
 static bool
 ensure_empty_text(void)
 {
-    if (hs_text_count) return true;
-    if (!hs_grow(HS_MEM_NAMES, (void **)&hs_texts, &text_capacity, 1, sizeof(*hs_texts))) return false;
-    hs_texts[hs_text_count++] = (struct hs_text){ "", 0 };
+    if (rb_hs_text_count) return true;
+    if (!rb_hs_grow(HS_MEM_NAMES, (void **)&rb_hs_texts, &text_capacity, 1, sizeof(*rb_hs_texts))) return false;
+    rb_hs_texts[rb_hs_text_count++] = (struct hs_text){ "", 0 };
     return true;
 }
 
 uint32_t
-hs_text(const char *ptr, size_t len)
+rb_hs_text(const char *ptr, size_t len)
 {
     if (!ensure_empty_text() || !len || len > UINT32_MAX) return 0;
 
     uint64_t hash = hash_bytes(ptr, len);
     for (;; hash = hash == UINT64_MAX ? 1 : hash + 1) {
-        const uint32_t *found = hs_map_find(&texts_by_hash, hash);
+        const uint32_t *found = rb_hs_map_find(&texts_by_hash, hash);
         if (!found) break;
-        if (hs_texts[*found].len == len && memcmp(hs_texts[*found].ptr, ptr, len) == 0) return *found;
+        if (rb_hs_texts[*found].len == len && memcmp(rb_hs_texts[*found].ptr, ptr, len) == 0) return *found;
     }
 
-    if (!hs_grow(HS_MEM_NAMES, (void **)&hs_texts, &text_capacity,
-                 (uint64_t)hs_text_count + 1, sizeof(*hs_texts))) {
+    if (!rb_hs_grow(HS_MEM_NAMES, (void **)&rb_hs_texts, &text_capacity,
+                 (uint64_t)rb_hs_text_count + 1, sizeof(*rb_hs_texts))) {
         return 0;
     }
     const char *stored = store_bytes(ptr, len);
-    if (!stored || !hs_map_put(&texts_by_hash, hash, hs_text_count)) return 0;
-    hs_texts[hs_text_count] = (struct hs_text){ stored, (uint32_t)len };
-    return hs_text_count++;
+    if (!stored || !rb_hs_map_put(&texts_by_hash, hash, rb_hs_text_count)) return 0;
+    rb_hs_texts[rb_hs_text_count] = (struct hs_text){ stored, (uint32_t)len };
+    return rb_hs_text_count++;
 }
 
 uint32_t
-hs_text_cstr(const char *text)
+rb_hs_text_cstr(const char *text)
 {
-    return hs_text(text, strlen(text));
+    return rb_hs_text(text, strlen(text));
 }

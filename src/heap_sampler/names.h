@@ -9,10 +9,10 @@
 #include "profile.h"
 
 /* The text's number; 0 for the empty text, and when there is no memory. */
-uint32_t hs_text(const char *ptr, size_t len);
-uint32_t hs_text_cstr(const char *text);
+uint32_t rb_hs_text(const char *ptr, size_t len);
+uint32_t rb_hs_text_cstr(const char *text);
 
-extern struct hs_text *hs_texts;
-extern uint32_t hs_text_count;
+extern struct hs_text *rb_hs_texts;
+extern uint32_t rb_hs_text_count;
 
 #endif

@@ -50,7 +50,7 @@ static const char setting_names[] =
     "interval, output, every, keep, at-rss, max-samples, max-depth, seed, only, on, off";
 
 void
-hs_options_default(struct hs_options *options)
+rb_hs_options_default(struct hs_options *options)
 {
     memset(options, 0, sizeof(*options));
     options->interval = 512 * KIB;
@@ -341,7 +341,7 @@ read_item(struct reader *reader, struct span item)
 }
 
 bool
-hs_options_parse(struct hs_options *options, const char *text, char *error, size_t error_size)
+rb_hs_options_parse(struct hs_options *options, const char *text, char *error, size_t error_size)
 {
     struct hs_options copy = *options;
     struct reader reader = {.options = &copy, .error = error, .error_size = error_size};
@@ -387,7 +387,7 @@ format_time(int64_t unix_time, char text[TIME_LEN + 1])
 }
 
 bool
-hs_options_expand_output(const struct hs_options *options, uint64_t pid, int64_t unix_time,
+rb_hs_options_expand_output(const struct hs_options *options, uint64_t pid, int64_t unix_time,
                          char *path, size_t size)
 {
     size_t len = 0;

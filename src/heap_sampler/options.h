@@ -38,17 +38,17 @@ struct hs_options {
     uint32_t only_n;            /* 1: every process */
 };
 
-void hs_options_default(struct hs_options *options);
+void rb_hs_options_default(struct hs_options *options);
 
 /* Read `text` (comma separated) over what `options` already says. On an error
  * returns false, leaves `options` as it was and writes one line without a
  * newline, which names the setting and its value and says what is allowed.
  * NULL (a variable that is not set) reads nothing and is no error. */
-bool hs_options_parse(struct hs_options *options, const char *text, char *error, size_t error_size);
+bool rb_hs_options_parse(struct hs_options *options, const char *text, char *error, size_t error_size);
 
 /* The output's path with its patterns filled in.  False if there is none
  * (output=none) or `size` is too small.  Allocates nothing and takes no lock. */
-bool hs_options_expand_output(const struct hs_options *options, uint64_t pid, int64_t unix_time,
+bool rb_hs_options_expand_output(const struct hs_options *options, uint64_t pid, int64_t unix_time,
                               char *path, size_t size);
 
 #endif

@@ -12,11 +12,11 @@ struct hs_buffer {
     bool failed;                /* an allocation failed; appends do nothing */
 };
 
-void hs_buffer_append(struct hs_buffer *buffer, const void *ptr, size_t len);
-void hs_buffer_puts(struct hs_buffer *buffer, const char *text);
-void hs_buffer_printf(struct hs_buffer *buffer, const char *format, ...)
+void rb_hs_buffer_append(struct hs_buffer *buffer, const void *ptr, size_t len);
+void rb_hs_buffer_puts(struct hs_buffer *buffer, const char *text);
+void rb_hs_buffer_printf(struct hs_buffer *buffer, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-void hs_buffer_free(struct hs_buffer *buffer);
+void rb_hs_buffer_free(struct hs_buffer *buffer);
 
 /* Which estimate of a row a one-valued format shows. */
 enum hs_value {
@@ -24,23 +24,23 @@ enum hs_value {
 };
 
 /* They append to `out`.  ENOMEM; EINVAL: an index of the profile leads nowhere.
- * After an error what `out` holds is good for hs_buffer_free() only. */
-int hs_encode_pprof(const struct hs_profile *profile, struct hs_buffer *out);       /* not compressed */
-int hs_encode_folded(const struct hs_profile *profile, enum hs_value value, struct hs_buffer *out);
-int hs_encode_speedscope(const struct hs_profile *profile, struct hs_buffer *out);
+ * After an error what `out` holds is good for rb_hs_buffer_free() only. */
+int rb_hs_encode_pprof(const struct hs_profile *profile, struct hs_buffer *out);       /* not compressed */
+int rb_hs_encode_folded(const struct hs_profile *profile, enum hs_value value, struct hs_buffer *out);
+int rb_hs_encode_speedscope(const struct hs_profile *profile, struct hs_buffer *out);
 /* The settings, GC counts, drops and heap account as one JSON object. */
-int hs_encode_meta_json(const struct hs_profile_meta *meta, struct hs_buffer *out);
+int rb_hs_encode_meta_json(const struct hs_profile_meta *meta, struct hs_buffer *out);
 
-int hs_gzip(const struct hs_buffer *in, struct hs_buffer *out);
+int rb_hs_gzip(const struct hs_buffer *in, struct hs_buffer *out);
 
 /* Write all of it or nothing: temporary file beside it (O_EXCL, mode 0600),
  * fsync, rename.  A FIFO or a character device is opened and written straight:
  * ENXIO if no one reads the FIFO; may wait for its reader.  A symlink at `path`
  * is replaced, not followed.  No signal results (SIGPIPE, SIGXFSZ). */
-int hs_write_file(const char *path, const char *ptr, size_t len);
+int rb_hs_write_file(const char *path, const char *ptr, size_t len);
 
 /* Encode by the path's ending: .pb.gz, .pb, .folded (inuse_space), .json; else
  * EINVAL.  `written`, if not NULL: the bytes of the file. */
-int hs_save_profile(const struct hs_profile *profile, const char *path, size_t *written);
+int rb_hs_save_profile(const struct hs_profile *profile, const char *path, size_t *written);
 
 #endif

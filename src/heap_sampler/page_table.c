@@ -7,10 +7,10 @@
 /* 64 KiB pages of slots of at least 40 bytes. */
 enum { SLOTS_PER_PAGE = 65536 / 40 + 1, INDEX_FROM = 32 };
 
-struct hs_pages hs_pages;
+struct hs_pages rb_hs_pages;
 
 struct hs_record *
-hs_page_find(const struct rb_heap_sampler_page *page, unsigned slot)
+rb_hs_page_find(const struct rb_heap_sampler_page *page, unsigned slot)
 {
     if (!page) return NULL;
     if (page->by_slot) {
@@ -26,17 +26,17 @@ hs_page_find(const struct rb_heap_sampler_page *page, unsigned slot)
 static struct rb_heap_sampler_page *
 page_new(struct rb_heap_sampler_page **owner, uintptr_t body, const uintptr_t *mark_bits)
 {
-    if (!hs_grow(HS_MEM_RECORDS, (void **)&hs_pages.list, &hs_pages.capacity,
-                 (uint64_t)hs_pages.count + 1, sizeof(*hs_pages.list))) {
+    if (!rb_hs_grow(HS_MEM_RECORDS, (void **)&rb_hs_pages.list, &rb_hs_pages.capacity,
+                 (uint64_t)rb_hs_pages.count + 1, sizeof(*rb_hs_pages.list))) {
         return NULL;
     }
-    struct rb_heap_sampler_page *page = hs_calloc(HS_MEM_RECORDS, 1, sizeof(*page));
+    struct rb_heap_sampler_page *page = rb_hs_calloc(HS_MEM_RECORDS, 1, sizeof(*page));
     if (!page) return NULL;
     page->owner = owner;
     page->body = body;
     page->mark_bits = mark_bits;
-    page->list_index = hs_pages.count;
-    hs_pages.list[hs_pages.count++] = page;
+    page->list_index = rb_hs_pages.count;
+    rb_hs_pages.list[rb_hs_pages.count++] = page;
     *owner = page;
     return page;
 }
@@ -45,7 +45,7 @@ page_new(struct rb_heap_sampler_page **owner, uintptr_t body, const uintptr_t *m
 static void
 page_index(struct rb_heap_sampler_page *page)
 {
-    page->by_slot = hs_calloc(HS_MEM_RECORDS, SLOTS_PER_PAGE, sizeof(*page->by_slot));
+    page->by_slot = rb_hs_calloc(HS_MEM_RECORDS, SLOTS_PER_PAGE, sizeof(*page->by_slot));
     if (!page->by_slot) return;
     for (uint32_t i = 0; i < page->count; i++) {
         page->by_slot[page->records[i].slot] = (uint16_t)(i + 1);
@@ -53,19 +53,19 @@ page_index(struct rb_heap_sampler_page *page)
 }
 
 struct hs_record *
-hs_page_add(struct rb_heap_sampler_page **owner, uintptr_t body, const uintptr_t *mark_bits, unsigned slot)
+rb_hs_page_add(struct rb_heap_sampler_page **owner, uintptr_t body, const uintptr_t *mark_bits, unsigned slot)
 {
     struct rb_heap_sampler_page *page = *owner;
-    struct hs_record *record = hs_page_find(page, slot);
+    struct hs_record *record = rb_hs_page_find(page, slot);
     if (record) return record;
 
     if (!page && !(page = page_new(owner, body, mark_bits))) return NULL;
     if (page->count == page->capacity) {
         uint32_t capacity = page->capacity ? page->capacity * 2 : 2;
         if (capacity > SLOTS_PER_PAGE) capacity = SLOTS_PER_PAGE;
-        struct hs_record *records = hs_realloc(HS_MEM_RECORDS, page->records, capacity * sizeof(*records));
+        struct hs_record *records = rb_hs_realloc(HS_MEM_RECORDS, page->records, capacity * sizeof(*records));
         if (!records) {
-            hs_page_release(page);
+            rb_hs_page_release(page);
             return NULL;
         }
         page->records = records;
@@ -75,16 +75,16 @@ hs_page_add(struct rb_heap_sampler_page **owner, uintptr_t body, const uintptr_t
     record = &page->records[page->count++];
     record->slot = (uint16_t)slot;
     if (page->by_slot) page->by_slot[slot] = (uint16_t)page->count;
-    hs_pages.records++;
+    rb_hs_pages.records++;
     return record;
 }
 
 void
-hs_page_drop(struct rb_heap_sampler_page *page, uint32_t position)
+rb_hs_page_drop(struct rb_heap_sampler_page *page, uint32_t position)
 {
     if (page->by_slot) page->by_slot[page->records[position].slot] = 0;
     uint32_t last = --page->count;
-    hs_pages.records--;
+    rb_hs_pages.records--;
     if (position != last) {
         page->records[position] = page->records[last];
         if (page->by_slot) page->by_slot[page->records[position].slot] = (uint16_t)(position + 1);
@@ -92,14 +92,14 @@ hs_page_drop(struct rb_heap_sampler_page *page, uint32_t position)
 }
 
 void
-hs_page_release(struct rb_heap_sampler_page *page)
+rb_hs_page_release(struct rb_heap_sampler_page *page)
 {
     if (page->count) return;
-    struct rb_heap_sampler_page *last = hs_pages.list[--hs_pages.count];
+    struct rb_heap_sampler_page *last = rb_hs_pages.list[--rb_hs_pages.count];
     last->list_index = page->list_index;
-    hs_pages.list[page->list_index] = last;
+    rb_hs_pages.list[page->list_index] = last;
     *page->owner = NULL;
-    hs_free(HS_MEM_RECORDS, page->records);
-    hs_free(HS_MEM_RECORDS, page->by_slot);
-    hs_free(HS_MEM_RECORDS, page);
+    rb_hs_free(HS_MEM_RECORDS, page->records);
+    rb_hs_free(HS_MEM_RECORDS, page->by_slot);
+    rb_hs_free(HS_MEM_RECORDS, page);
 }

@@ -40,22 +40,22 @@ struct hs_pages {
     uint64_t records;
 };
 
-extern struct hs_pages hs_pages;
+extern struct hs_pages rb_hs_pages;
 
 /* The record of a slot, or NULL. `page` may be NULL. */
-struct hs_record *hs_page_find(const struct rb_heap_sampler_page *page, unsigned slot);
+struct hs_record *rb_hs_page_find(const struct rb_heap_sampler_page *page, unsigned slot);
 
 /* Room for one more record on a page, whose table is made if it has none.
  * Returns NULL when there is no memory.  The record's slot is set, no other
  * field; a record that the slot already has is overwritten. */
-struct hs_record *hs_page_add(struct rb_heap_sampler_page **owner, uintptr_t body,
+struct hs_record *rb_hs_page_add(struct rb_heap_sampler_page **owner, uintptr_t body,
                               const uintptr_t *mark_bits, unsigned slot);
 
 /* Forget the record at this position; the last one takes its place. */
-void hs_page_drop(struct rb_heap_sampler_page *page, uint32_t position);
+void rb_hs_page_drop(struct rb_heap_sampler_page *page, uint32_t position);
 
 /* Free the page's table if it holds nothing any more. */
-void hs_page_release(struct rb_heap_sampler_page *page);
+void rb_hs_page_release(struct rb_heap_sampler_page *page);
 
 static inline bool
 hs_page_marked_p(const struct rb_heap_sampler_page *page, unsigned slot)

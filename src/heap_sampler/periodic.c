@@ -65,27 +65,27 @@ add_pid(char *path, size_t size)
 static int
 save(char *path, size_t size, size_t *bytes, uint64_t *samples)
 {
-    if (!hs_options_expand_output(&hs_sampler.options, (uint64_t)getpid(), (int64_t)time(NULL), path, size)) {
+    if (!rb_hs_options_expand_output(&rb_hs_sampler.options, (uint64_t)getpid(), (int64_t)time(NULL), path, size)) {
         return ENAMETOOLONG;
     }
-    if (hs_sampler.child && fixed_path_p(hs_sampler.options.output)) add_pid(path, size);
-    struct hs_profile *profile = hs_snapshot(HS_MAIN, NULL);
+    if (rb_hs_sampler.child && fixed_path_p(rb_hs_sampler.options.output)) add_pid(path, size);
+    struct hs_profile *profile = rb_hs_snapshot(HS_MAIN, NULL);
     if (!profile) return ENOMEM;
     *samples = profile->meta.live_samples;
-    int error = hs_save_profile(profile, path, bytes);
-    hs_profile_free(profile);
+    int error = rb_hs_save_profile(profile, path, bytes);
+    rb_hs_snapshot_free(profile);
     return error;
 }
 
 int
-hs_save_now(bool announce)
+rb_hs_save_now(bool announce)
 {
     char path[PATH_SIZE];
     size_t bytes = 0;
     uint64_t samples = 0;
     int error = save(path, sizeof(path), &bytes, &samples);
     if (error) {
-        hs_warn_once(WARN_SAVE, "cannot write %s: %s", path, strerror(error));
+        rb_hs_warn_once(WARN_SAVE, "cannot write %s: %s", path, strerror(error));
     }
     else if (announce) {
         char line[PATH_SIZE + 128];
@@ -106,12 +106,12 @@ save_periodic(void)
     uint64_t samples;
     int error = save(path, sizeof(path), &bytes, &samples);
     if (error) {
-        hs_warn_once(WARN_SAVE, "cannot write %s: %s", path, strerror(error));
+        rb_hs_warn_once(WARN_SAVE, "cannot write %s: %s", path, strerror(error));
         return;
     }
-    uint32_t keep = hs_sampler.options.keep;
+    uint32_t keep = rb_hs_sampler.options.keep;
     if (!keep) return;
-    if (!periodic.written && !(periodic.written = hs_calloc(HS_MEM_SNAPSHOTS, keep, sizeof(*periodic.written)))) return;
+    if (!periodic.written && !(periodic.written = rb_hs_calloc(HS_MEM_SNAPSHOTS, keep, sizeof(*periodic.written)))) return;
     char *oldest = periodic.written[periodic.written_count % keep];
     uint32_t newest = (periodic.written_count + keep - 1) % keep;
     if (periodic.written_count && strcmp(periodic.written[newest], path) == 0) return;
@@ -203,7 +203,7 @@ watch_memory(uint64_t threshold)
 {
     if (periodic.rss_crossed || resident_bytes() < threshold) return;
     periodic.rss_crossed = true;
-    hs_save_now(true);
+    rb_hs_save_now(true);
 }
 
 /* -- the thread --------------------------------------------------------------- */
@@ -225,7 +225,7 @@ before_p(const struct timespec *a, const struct timespec *b)
 static void *
 run(void *unused)
 {
-    const struct hs_options *options = &hs_sampler.options;
+    const struct hs_options *options = &rb_hs_sampler.options;
     bool watch = options->at_rss_percent || options->at_rss_bytes;
     uint64_t threshold = options->at_rss_bytes ? options->at_rss_bytes
                                                : memory_limit() / 100 * options->at_rss_percent;
@@ -254,9 +254,9 @@ run(void *unused)
 }
 
 void
-hs_periodic_start(void)
+rb_hs_periodic_start(void)
 {
-    const struct hs_options *options = &hs_sampler.options;
+    const struct hs_options *options = &rb_hs_sampler.options;
     if (periodic.running || options->output_none ||
         (!options->every && !options->at_rss_percent && !options->at_rss_bytes)) {
         return;
@@ -274,14 +274,14 @@ hs_periodic_start(void)
     int error = pthread_create(&periodic.thread, NULL, run, NULL);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (error) {
-        hs_warn_once(WARN_THREAD, "no thread for periodic profiles: %s", strerror(error));
+        rb_hs_warn_once(WARN_THREAD, "no thread for periodic profiles: %s", strerror(error));
         return;
     }
     periodic.running = true;
 }
 
 void
-hs_periodic_stop(void)
+rb_hs_periodic_stop(void)
 {
     if (!periodic.running) return;
     pthread_mutex_lock(&periodic.mutex);
@@ -294,7 +294,7 @@ hs_periodic_stop(void)
 
 /* In the child: the thread is not there, its lock may be held for ever. */
 void
-hs_periodic_after_fork(void)
+rb_hs_periodic_after_fork(void)
 {
     pthread_mutex_init(&periodic.mutex, NULL);
     bool was_running = periodic.running;
@@ -302,7 +302,7 @@ hs_periodic_after_fork(void)
     periodic.rss_crossed = false;
     periodic.written_count = 0;
     if (periodic.written) {
-        memset(periodic.written, 0, (size_t)hs_sampler.options.keep * sizeof(*periodic.written));
+        memset(periodic.written, 0, (size_t)rb_hs_sampler.options.keep * sizeof(*periodic.written));
     }
-    if (was_running) hs_periodic_start();
+    if (was_running) rb_hs_periodic_start();
 }

@@ -9,12 +9,12 @@
 /* The arrays go, the struct stays (it may be part of another, or on a C
  * stack) and is empty: a second call does no harm. */
 void
-hs_profile_free(struct hs_profile *profile)
+rb_hs_profile_free(struct hs_profile *profile)
 {
     if (!profile) return;
-    hs_free(HS_MEM_SNAPSHOTS, profile->rows);
-    hs_free(HS_MEM_SNAPSHOTS, profile->nodes);
-    hs_free(HS_MEM_SNAPSHOTS, profile->frames);
-    hs_free(HS_MEM_SNAPSHOTS, profile->texts);
+    rb_hs_free(HS_MEM_SNAPSHOTS, profile->rows);
+    rb_hs_free(HS_MEM_SNAPSHOTS, profile->nodes);
+    rb_hs_free(HS_MEM_SNAPSHOTS, profile->frames);
+    rb_hs_free(HS_MEM_SNAPSHOTS, profile->texts);
     memset(profile, 0, sizeof(*profile));
 }

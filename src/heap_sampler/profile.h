@@ -102,6 +102,6 @@ struct hs_profile {
     uint32_t text_count;
 };
 
-void hs_profile_free(struct hs_profile *profile);
+void rb_hs_profile_free(struct hs_profile *profile);
 
 #endif

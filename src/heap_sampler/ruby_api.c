@@ -41,9 +41,9 @@ static void
 sample_profile_free(void *ptr)
 {
     struct sample_profile *self = ptr;
-    if (self->profile) hs_profile_free(self->profile);
-    hs_free(HS_MEM_SNAPSHOTS, self->samples.list);
-    hs_free(HS_MEM_SNAPSHOTS, self->memsizes);
+    rb_hs_snapshot_free(self->profile);
+    rb_hs_free(HS_MEM_SNAPSHOTS, self->samples.list);
+    rb_hs_free(HS_MEM_SNAPSHOTS, self->memsizes);
     ruby_xfree(self);
 }
 
@@ -82,8 +82,8 @@ get_profile(VALUE self)
 static const struct hs_record *
 find_record(uint64_t id, VALUE *object)
 {
-    for (uint32_t p = 0; p < hs_pages.count; p++) {
-        const struct rb_heap_sampler_page *page = hs_pages.list[p];
+    for (uint32_t p = 0; p < rb_hs_pages.count; p++) {
+        const struct rb_heap_sampler_page *page = rb_hs_pages.list[p];
         for (uint32_t i = 0; i < page->count; i++) {
             if (page->records[i].id != id) continue;
             *object = rb_heap_sampler_gc_slot_address(page->body, page->records[i].slot);
@@ -101,7 +101,7 @@ object_of_sample(const struct hs_live_sample *sample)
     unsigned int slot;
     VALUE object = rb_heap_sampler_gc_slot_address(sample->body, sample->slot);
     const struct rb_heap_sampler_page *page = rb_heap_sampler_gc_table_of(object, &slot);
-    const struct hs_record *record = hs_page_find(page, slot);
+    const struct hs_record *record = rb_hs_page_find(page, slot);
     if (record && record->id == sample->id) return object;
     return find_record(sample->id, &object) ? object : 0;
 }
@@ -160,16 +160,16 @@ s_raw_stack_of(VALUE klass, VALUE object)
     unsigned int slot;
     if (RB_SPECIAL_CONST_P(object)) return Qnil;
     const struct rb_heap_sampler_page *page = rb_heap_sampler_gc_table_of(object, &slot);
-    const struct hs_record *record = hs_page_find(page, slot);
+    const struct hs_record *record = rb_hs_page_find(page, slot);
     if (!record) return Qnil;
 
-    uint32_t node = hs_sampler.sites[record->site].node;
+    uint32_t node = rb_hs_sampler.sites[record->site].node;
     VALUE stack = rb_ary_new();
     while (node != HS_NODE_EMPTY) {
-        const struct hs_frame frame = hs_frames[hs_nodes[node].frame];
-        rb_ary_push(stack, rb_ary_new_from_args(4, text_value(&hs_texts[frame.label]), text_value(&hs_texts[frame.path]),
-                                                text_value(&hs_texts[frame.absolute_path]), UINT2NUM(frame.line)));
-        node = hs_nodes[node].parent;
+        const struct hs_frame frame = rb_hs_frames[rb_hs_nodes[node].frame];
+        rb_ary_push(stack, rb_ary_new_from_args(4, text_value(&rb_hs_texts[frame.label]), text_value(&rb_hs_texts[frame.path]),
+                                                text_value(&rb_hs_texts[frame.absolute_path]), UINT2NUM(frame.line)));
+        node = rb_hs_nodes[node].parent;
     }
     return stack;
 }
@@ -185,7 +185,7 @@ static void *
 snapshot_without_gvl(void *ptr)
 {
     struct snapshot_args *args = ptr;
-    args->into->profile = hs_snapshot(args->session, &args->into->samples);
+    args->into->profile = rb_hs_snapshot(args->session, &args->into->samples);
     return NULL;
 }
 
@@ -196,7 +196,7 @@ static void
 measure_samples(struct sample_profile *data)
 {
     size_t count = data->samples.count;
-    data->memsizes = hs_malloc(HS_MEM_SNAPSHOTS, count * sizeof(*data->memsizes) + 1);
+    data->memsizes = rb_hs_malloc(HS_MEM_SNAPSHOTS, count * sizeof(*data->memsizes) + 1);
     if (!data->memsizes) rb_memerror();
     for (size_t i = 0; i < count; i++) data->memsizes[i] = SIZE_MAX;
     for (size_t i = 0; i < count; i++) {
@@ -210,7 +210,7 @@ static VALUE
 take_snapshot(int session, bool full_gc, bool memsize)
 {
     if (full_gc) rb_gc_start();
-    hs_classes_rename();
+    rb_hs_classes_rename();
 
     struct sample_profile *data;
     VALUE self = TypedData_Make_Struct(rb_cSampleProfile, struct sample_profile, &sample_profile_type, data);
@@ -263,7 +263,7 @@ profile_block(VALUE ptr)
 static VALUE
 end_block(VALUE ptr)
 {
-    hs_session_stop(((struct block_profile *)ptr)->session);
+    rb_hs_session_stop(((struct block_profile *)ptr)->session);
     return Qnil;
 }
 
@@ -308,7 +308,7 @@ gc_sample_profile(int argc, VALUE *argv, VALUE mod)
         if (!UNDEF_P(values[0]) || !UNDEF_P(values[1])) {
             rb_raise(rb_eArgError, "interval and threads are for the form with a block");
         }
-        if (!hs_sampler.session[HS_MAIN].on) {
+        if (!rb_hs_sampler.session[HS_MAIN].on) {
             rb_raise(rb_eRuntimeError, "nothing is being sampled: start Ruby with --heap-sample, "
                      "call GC::SampleProfile.start, or give a block");
         }
@@ -318,12 +318,12 @@ gc_sample_profile(int argc, VALUE *argv, VALUE mod)
     struct hs_session_settings settings = { .interval = BLOCK_INTERVAL };
     if (!UNDEF_P(values[0])) settings.interval = interval_value(values[0]);
     if (UNDEF_P(values[1]) || NIL_P(values[1])) {
-        settings.thread = hs_capture_thread();
+        settings.thread = rb_hs_capture_thread();
     }
     else if (values[1] != ID2SYM(rb_intern("all"))) {
         rb_raise(rb_eArgError, "threads must be nil or :all, not %"PRIsVALUE, rb_inspect(values[1]));
     }
-    struct block_profile block = { hs_session_start(&settings, false), full_gc, memsize };
+    struct block_profile block = { rb_hs_session_start(&settings, false), full_gc, memsize };
     if (block.session == -1) rb_raise(rb_eRuntimeError, "seven blocks are being profiled already");
     if (block.session < 0) rb_raise(rb_eNoMemError, "no memory for a heap profile");
     return rb_ensure(profile_block, (VALUE)&block, end_block, (VALUE)&block);
@@ -356,7 +356,7 @@ s_start(int argc, VALUE *argv, VALUE klass)
     rb_scan_args(argc, argv, "0:", &options);
     rb_get_kwargs(options, keywords, 0, 4, values);
 
-    struct hs_options *settings = &hs_sampler.options;
+    struct hs_options *settings = &rb_hs_sampler.options;
     uint64_t interval = UNDEF_P(values[0]) ? settings->interval : interval_value(values[0]);
     uint64_t max_samples = settings->max_samples;
     if (!UNDEF_P(values[1])) {
@@ -366,8 +366,8 @@ s_start(int argc, VALUE *argv, VALUE klass)
     bool seeded = !UNDEF_P(values[3]) && !NIL_P(values[3]);
     uint64_t seed = seeded ? count_value(values[3], "seed", 0, FIXNUM_MAX) : 0;
 
-    if (hs_sampler.session[HS_MAIN].on) {
-        if (!UNDEF_P(values[0])) hs_session_retune(HS_MAIN, interval);
+    if (rb_hs_sampler.session[HS_MAIN].on) {
+        if (!UNDEF_P(values[0])) rb_hs_session_retune(HS_MAIN, interval);
         return Qfalse;
     }
     settings->max_samples = max_samples;
@@ -375,10 +375,10 @@ s_start(int argc, VALUE *argv, VALUE klass)
     if (seeded) {
         settings->seeded = true;
         settings->seed = seed;
-        hs_random_seed(&hs_sampler.random, seed);
+        rb_hs_random_seed(&rb_hs_sampler.random, seed);
     }
     struct hs_session_settings session = { .interval = interval };
-    if (hs_session_start(&session, true) < 0) rb_raise(rb_eNoMemError, "no memory to sample the heap");
+    if (rb_hs_session_start(&session, true) < 0) rb_raise(rb_eNoMemError, "no memory to sample the heap");
     return Qtrue;
 }
 
@@ -392,9 +392,9 @@ s_start(int argc, VALUE *argv, VALUE klass)
 static VALUE
 s_stop(VALUE klass)
 {
-    if (!hs_sampler.session[HS_MAIN].on) return Qfalse;
-    hs_periodic_stop();
-    hs_session_stop(HS_MAIN);
+    if (!rb_hs_sampler.session[HS_MAIN].on) return Qfalse;
+    rb_hs_periodic_stop();
+    rb_hs_session_stop(HS_MAIN);
     return Qtrue;
 }
 
@@ -407,7 +407,7 @@ s_stop(VALUE klass)
 static VALUE
 s_running_p(VALUE klass)
 {
-    return RBOOL(hs_sampler.session[HS_MAIN].on);
+    return RBOOL(rb_hs_sampler.session[HS_MAIN].on);
 }
 
 /*
@@ -421,35 +421,35 @@ static VALUE
 s_stat(VALUE klass)
 {
     VALUE hash = rb_hash_new();
-    const struct hs_session *main = &hs_sampler.session[HS_MAIN];
+    const struct hs_session *main = &rb_hs_sampler.session[HS_MAIN];
     int sessions = 0;
-    for (int s = 0; s < HS_SESSIONS; s++) sessions += hs_sampler.session[s].on;
+    for (int s = 0; s < HS_SESSIONS; s++) sessions += rb_hs_sampler.session[s].on;
 #define SET(name, value) rb_hash_aset(hash, ID2SYM(rb_intern(name)), value)
     SET("running", RBOOL(main->on));
     SET("sessions", INT2FIX(sessions));
     SET("interval", main->on ? ULL2NUM(main->interval) : Qnil);
     SET("first_interval", main->on ? ULL2NUM(main->first_interval) : Qnil);
-    SET("max_samples", hs_sampler.options.max_samples ? ULL2NUM(hs_sampler.options.max_samples) : Qnil);
-    SET("max_depth", UINT2NUM(hs_sampler.options.max_depth));
-    SET("live_samples", ULL2NUM(hs_pages.records));
-    SET("samples_taken", ULL2NUM(hs_sampler.taken));
-    SET("pages", UINT2NUM(hs_pages.count));
-    SET("stacks", UINT2NUM(hs_node_count));
-    SET("frames", UINT2NUM(hs_frame_count));
-    SET("sites", UINT2NUM(hs_sampler.site_count));
-    SET("texts", UINT2NUM(hs_text_count));
-    SET("marks", UINT2NUM(hs_sampler.marks));
-    SET("dropped_samples", ULL2NUM(hs_sampler.dropped_samples));
-    SET("dropped_stacks", ULL2NUM(hs_stack_limits.dropped_stacks));
-    SET("dropped_frames", ULL2NUM(hs_stack_limits.dropped_frames));
-    SET("dropped_classes", ULL2NUM(hs_classes_dropped));
-    SET("dropped_moves", ULL2NUM(hs_sampler.dropped_moves));
-    SET("bytes_records", SIZET2NUM(hs_memory_bytes(HS_MEM_RECORDS)));
-    SET("bytes_stacks", SIZET2NUM(hs_memory_bytes(HS_MEM_STACKS)));
-    SET("bytes_totals", SIZET2NUM(hs_memory_bytes(HS_MEM_TOTALS)));
-    SET("bytes_names", SIZET2NUM(hs_memory_bytes(HS_MEM_NAMES)));
-    SET("bytes_snapshots", SIZET2NUM(hs_memory_bytes(HS_MEM_SNAPSHOTS)));
-    SET("bytes", SIZET2NUM(hs_memory_total()));
+    SET("max_samples", rb_hs_sampler.options.max_samples ? ULL2NUM(rb_hs_sampler.options.max_samples) : Qnil);
+    SET("max_depth", UINT2NUM(rb_hs_sampler.options.max_depth));
+    SET("live_samples", ULL2NUM(rb_hs_pages.records));
+    SET("samples_taken", ULL2NUM(rb_hs_sampler.taken));
+    SET("pages", UINT2NUM(rb_hs_pages.count));
+    SET("stacks", UINT2NUM(rb_hs_node_count));
+    SET("frames", UINT2NUM(rb_hs_frame_count));
+    SET("sites", UINT2NUM(rb_hs_sampler.site_count));
+    SET("texts", UINT2NUM(rb_hs_text_count));
+    SET("marks", UINT2NUM(rb_hs_sampler.marks));
+    SET("dropped_samples", ULL2NUM(rb_hs_sampler.dropped_samples));
+    SET("dropped_stacks", ULL2NUM(rb_hs_stack_limits.dropped_stacks));
+    SET("dropped_frames", ULL2NUM(rb_hs_stack_limits.dropped_frames));
+    SET("dropped_classes", ULL2NUM(rb_hs_classes_dropped));
+    SET("dropped_moves", ULL2NUM(rb_hs_sampler.dropped_moves));
+    SET("bytes_records", SIZET2NUM(rb_hs_memory_bytes(HS_MEM_RECORDS)));
+    SET("bytes_stacks", SIZET2NUM(rb_hs_memory_bytes(HS_MEM_STACKS)));
+    SET("bytes_totals", SIZET2NUM(rb_hs_memory_bytes(HS_MEM_TOTALS)));
+    SET("bytes_names", SIZET2NUM(rb_hs_memory_bytes(HS_MEM_NAMES)));
+    SET("bytes_snapshots", SIZET2NUM(rb_hs_memory_bytes(HS_MEM_SNAPSHOTS)));
+    SET("bytes", SIZET2NUM(rb_hs_memory_total()));
 #undef SET
     return hash;
 }
@@ -467,7 +467,7 @@ static void *
 save_without_gvl(void *ptr)
 {
     struct save_args *args = ptr;
-    args->error = hs_save_profile(args->profile, args->path, &args->written);
+    args->error = rb_hs_save_profile(args->profile, args->path, &args->written);
     return NULL;
 }
 
@@ -551,9 +551,9 @@ profile_raw(VALUE self)
     VALUE hash = rb_hash_new();
 
     struct hs_buffer json = { 0 };
-    int error = hs_encode_meta_json(&profile->meta, &json);
+    int error = rb_hs_encode_meta_json(&profile->meta, &json);
     VALUE meta = error ? Qnil : rb_utf8_str_new(json.ptr, (long)json.len);
-    hs_buffer_free(&json);
+    rb_hs_buffer_free(&json);
     if (error) rb_memerror();
     rb_hash_aset(hash, ID2SYM(rb_intern("meta_json")), meta);
 
@@ -617,7 +617,7 @@ load_and_call_again(int argc, VALUE *argv, VALUE self)
 }
 
 void
-hs_init_ruby_api(void)
+rb_hs_init_ruby_api(void)
 {
     rb_define_singleton_method(rb_mGC, "sample_profile", gc_sample_profile, -1);
 

@@ -75,19 +75,19 @@ struct hs_sampler {
     uint64_t taken;             /* samples taken, ever */
 };
 
-extern struct hs_sampler hs_sampler;
+extern struct hs_sampler rb_hs_sampler;
 
-void hs_lock(void);
-void hs_unlock(void);
-bool hs_locked_p(void);         /* by this thread; for assertions */
+void rb_hs_lock(void);
+void rb_hs_unlock(void);
+bool rb_hs_locked_p(void);         /* by this thread; for assertions */
 
-uint64_t hs_now_ns(void);       /* Unix time */
+uint64_t rb_hs_now_ns(void);       /* Unix time */
 
 /* The estimate of one record, as session s weighs it; slot_size is that of
  * its birth. Lock. */
 struct hs_record;
-struct hs_estimate hs_estimate_of(const struct hs_record *record, int session);
-void hs_estimate_add(struct hs_estimate *sum, const struct hs_estimate *more);
+struct hs_estimate rb_hs_estimate_of(const struct hs_record *record, int session);
+void rb_hs_estimate_add(struct hs_estimate *sum, const struct hs_estimate *more);
 
 /* Sessions. GVL, no lock held. */
 struct hs_session_settings {
@@ -96,9 +96,9 @@ struct hs_session_settings {
 };
 /* Returns the session's number, -1: all are taken, -2: no memory. Number
  * HS_MAIN is for the process's own, chosen by `main`. */
-int hs_session_start(const struct hs_session_settings *settings, bool main);
-void hs_session_stop(int session);
-void hs_session_retune(int session, uint64_t interval);
+int rb_hs_session_start(const struct hs_session_settings *settings, bool main);
+void rb_hs_session_stop(int session);
+void rb_hs_session_retune(int session, uint64_t interval);
 
 /* Snapshot: everything that one session knows, copied out in a short hold of
  * the lock, then worked on without it. Any thread. NULL: no memory, or the
@@ -116,23 +116,25 @@ struct hs_live_samples {
     struct hs_live_sample *list;
     size_t count;
 };
-/* `samples` may be NULL; free its list with hs_free(HS_MEM_SNAPSHOTS). */
-struct hs_profile *hs_snapshot(int session, struct hs_live_samples *samples);
+/* `samples` may be NULL; free its list with rb_hs_free(HS_MEM_SNAPSHOTS). */
+struct hs_profile *rb_hs_snapshot(int session, struct hs_live_samples *samples);
+/* `profile` may be NULL. */
+void rb_hs_snapshot_free(struct hs_profile *profile);
 
 /* periodic.c: the thread behind every= and at-rss=, and the file at exit. */
-void hs_periodic_start(void);
-void hs_periodic_stop(void);
-void hs_periodic_after_fork(void);
+void rb_hs_periodic_start(void);
+void rb_hs_periodic_stop(void);
+void rb_hs_periodic_after_fork(void);
 /* Takes, names, writes; says so in one line on stderr if `announce`. Any thread. */
-int hs_save_now(bool announce);
+int rb_hs_save_now(bool announce);
 /* One line by write(2), once per process for each `kind` of trouble. */
-void hs_warn_once(unsigned kind, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void rb_hs_warn_once(unsigned kind, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* capture.c; VM lock, not in GC, lock not held. */
-uint32_t hs_capture_stack(void);        /* a node */
-uint32_t hs_capture_thread(void);       /* the serial of the current thread */
+uint32_t rb_hs_capture_stack(void);        /* a node */
+uint32_t rb_hs_capture_thread(void);       /* the serial of the current thread */
 
 /* ruby_api.c */
-void hs_init_ruby_api(void);
+void rb_hs_init_ruby_api(void);
 
 #endif

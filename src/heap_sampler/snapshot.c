@@ -40,16 +40,16 @@ struct copied {
 static void
 free_copied(struct copied *copied)
 {
-    hs_free(HS_MEM_SNAPSHOTS, copied->records);
-    hs_free(HS_MEM_SNAPSHOTS, copied->sites);
-    hs_free(HS_MEM_SNAPSHOTS, copied->names);
-    hs_free(HS_MEM_SNAPSHOTS, copied->totals);
+    rb_hs_free(HS_MEM_SNAPSHOTS, copied->records);
+    rb_hs_free(HS_MEM_SNAPSHOTS, copied->sites);
+    rb_hs_free(HS_MEM_SNAPSHOTS, copied->names);
+    rb_hs_free(HS_MEM_SNAPSHOTS, copied->totals);
 }
 
 static void *
 copy_array(const void *from, size_t count, size_t size)
 {
-    void *to = hs_malloc(HS_MEM_SNAPSHOTS, count * size + 1);
+    void *to = rb_hs_malloc(HS_MEM_SNAPSHOTS, count * size + 1);
     if (to && count) memcpy(to, from, count * size);
     return to;
 }
@@ -57,15 +57,15 @@ copy_array(const void *from, size_t count, size_t size)
 static bool
 copy_records(struct copied *copied, int session)
 {
-    copied->records = hs_malloc(HS_MEM_SNAPSHOTS, hs_pages.records * sizeof(*copied->records) + 1);
+    copied->records = rb_hs_malloc(HS_MEM_SNAPSHOTS, rb_hs_pages.records * sizeof(*copied->records) + 1);
     if (!copied->records) return false;
-    for (uint32_t p = 0; p < hs_pages.count; p++) {
-        const struct rb_heap_sampler_page *page = hs_pages.list[p];
+    for (uint32_t p = 0; p < rb_hs_pages.count; p++) {
+        const struct rb_heap_sampler_page *page = rb_hs_pages.list[p];
         for (uint32_t i = 0; i < page->count; i++) {
             const struct hs_record *record = &page->records[i];
             if (!(record->sessions & (1u << session))) continue;
             copied->records[copied->record_count++] = (struct copied_record){
-                *record, page->body, hs_sampler.epochs[record->epoch].interval[session],
+                *record, page->body, rb_hs_sampler.epochs[record->epoch].interval[session],
             };
         }
     }
@@ -75,17 +75,17 @@ copy_records(struct copied *copied, int session)
 static bool
 copy_sites(struct copied *copied, const struct hs_session *session)
 {
-    copied->site_count = hs_sampler.site_count;
-    copied->sites = copy_array(hs_sampler.sites, hs_sampler.site_count, sizeof(*copied->sites));
-    copied->names = hs_malloc(HS_MEM_SNAPSHOTS, hs_sampler.site_count * sizeof(*copied->names) + 1);
-    uint32_t totals = session->totals_count < hs_sampler.site_count ? session->totals_count : hs_sampler.site_count;
+    copied->site_count = rb_hs_sampler.site_count;
+    copied->sites = copy_array(rb_hs_sampler.sites, rb_hs_sampler.site_count, sizeof(*copied->sites));
+    copied->names = rb_hs_malloc(HS_MEM_SNAPSHOTS, rb_hs_sampler.site_count * sizeof(*copied->names) + 1);
+    uint32_t totals = session->totals_count < rb_hs_sampler.site_count ? session->totals_count : rb_hs_sampler.site_count;
     copied->totals_count = totals;
     copied->totals = copy_array(session->totals, totals, sizeof(*copied->totals));
     if (!copied->sites || !copied->names || !copied->totals) return false;
-    for (uint32_t i = 0; i < hs_sampler.site_count; i++) {
-        uint32_t class_id = hs_sampler.sites[i].class_id;
-        copied->names[i].class_text = hs_class_text(class_id);
-        copied->names[i].type_text = hs_class_type_text(class_id);
+    for (uint32_t i = 0; i < rb_hs_sampler.site_count; i++) {
+        uint32_t class_id = rb_hs_sampler.sites[i].class_id;
+        copied->names[i].class_text = rb_hs_class_text(class_id);
+        copied->names[i].type_text = rb_hs_class_type_text(class_id);
     }
     return true;
 }
@@ -93,7 +93,7 @@ copy_sites(struct copied *copied, const struct hs_session *session)
 static void
 describe(struct hs_profile_meta *meta, const struct hs_session *session)
 {
-    const struct hs_options *options = &hs_sampler.options;
+    const struct hs_options *options = &rb_hs_sampler.options;
     struct rb_heap_sampler_gc_counts counts;
 
     rb_heap_sampler_gc_counts(&counts);
@@ -102,14 +102,14 @@ describe(struct hs_profile_meta *meta, const struct hs_session *session)
         .interval_changes = session->interval_changes, .max_samples = options->max_samples,
         .max_depth = options->max_depth, .only_n = options->only_n,
         .seeded = options->seeded, .seed = options->seed,
-        .process_id = (uint64_t)getpid(), .process_start = hs_sampler.process_start,
-        .session = session->serial, .started_ns = session->started_ns, .taken_ns = hs_now_ns(),
+        .process_id = (uint64_t)getpid(), .process_start = rb_hs_sampler.process_start,
+        .session = session->serial, .started_ns = session->started_ns, .taken_ns = rb_hs_now_ns(),
         .gc_count = counts.gc, .gc_minor = counts.minor, .gc_major = counts.major,
-        .last_minor_ns = hs_sampler.minor_ns, .last_major_ns = hs_sampler.major_ns,
+        .last_minor_ns = rb_hs_sampler.minor_ns, .last_major_ns = rb_hs_sampler.major_ns,
         .live_samples = session->samples,
-        .drop_samples = hs_sampler.dropped_samples, .drop_stacks = hs_stack_limits.dropped_stacks,
-        .drop_frames = hs_stack_limits.dropped_frames, .drop_classes = hs_classes_dropped,
-        .drop_moves = hs_sampler.dropped_moves, .own_bytes = hs_memory_total(),
+        .drop_samples = rb_hs_sampler.dropped_samples, .drop_stacks = rb_hs_stack_limits.dropped_stacks,
+        .drop_frames = rb_hs_stack_limits.dropped_frames, .drop_classes = rb_hs_classes_dropped,
+        .drop_moves = rb_hs_sampler.dropped_moves, .own_bytes = rb_hs_memory_total(),
     };
     meta->heaps = counts.heap_count < HS_HEAPS_MAX ? counts.heap_count : HS_HEAPS_MAX;
     for (uint32_t i = 0; i < meta->heaps; i++) {
@@ -148,7 +148,7 @@ static bool
 add_rows(struct hs_profile *profile, struct copied *copied)
 {
     size_t most = copied->record_count + copied->totals_count;
-    profile->rows = hs_malloc(HS_MEM_SNAPSHOTS, most * sizeof(*profile->rows) + 1);
+    profile->rows = rb_hs_malloc(HS_MEM_SNAPSHOTS, most * sizeof(*profile->rows) + 1);
     if (!profile->rows) return false;
 
     qsort(copied->records, copied->record_count, sizeof(*copied->records), compare_records);
@@ -162,11 +162,11 @@ add_rows(struct hs_profile *profile, struct copied *copied)
             row->birth_gc = record->birth_gc;
             row->thread = record->thread;
         }
-        double slot_size = row->slot_size, weight = hs_weight(slot_size, (double)copy->interval);
+        double slot_size = row->slot_size, weight = rb_hs_weight(slot_size, (double)copy->interval);
         struct hs_estimate one = {
             1, weight, weight * slot_size, weight * (weight - 1) * slot_size * slot_size,
         };
-        hs_estimate_add(record->birth_mark == copied->marks ? &row->young : &row->inuse, &one);
+        rb_hs_estimate_add(record->birth_mark == copied->marks ? &row->young : &row->inuse, &one);
     }
     for (uint32_t site = 0; site < copied->totals_count; site++) {
         const struct hs_totals *totals = &copied->totals[site];
@@ -183,7 +183,7 @@ static bool
 list_samples(struct hs_live_samples *samples, const struct copied *copied, uint64_t gc_count)
 {
     samples->count = 0;
-    samples->list = hs_malloc(HS_MEM_SNAPSHOTS, copied->record_count * sizeof(*samples->list) + 1);
+    samples->list = rb_hs_malloc(HS_MEM_SNAPSHOTS, copied->record_count * sizeof(*samples->list) + 1);
     if (!samples->list) return false;
     for (size_t i = 0; i < copied->record_count; i++) {
         const struct copied_record *copy = &copied->records[i];
@@ -196,37 +196,45 @@ list_samples(struct hs_live_samples *samples, const struct copied *copied, uint6
             .type_text = copied->names[record->site].type_text,
             .slot_size = site->slot_size, .thread = record->thread, .birth_gc = record->birth_gc,
             .age = gc_count - record->birth_gc,
-            .weight = hs_weight(site->slot_size, (double)copy->interval),
+            .weight = rb_hs_weight(site->slot_size, (double)copy->interval),
         };
     }
     return true;
 }
 
+void
+rb_hs_snapshot_free(struct hs_profile *profile)
+{
+    if (!profile) return;
+    rb_hs_profile_free(profile);
+    rb_hs_free(HS_MEM_SNAPSHOTS, profile);
+}
+
 struct hs_profile *
-hs_snapshot(int number, struct hs_live_samples *samples)
+rb_hs_snapshot(int number, struct hs_live_samples *samples)
 {
     struct copied copied = { 0 };
     bool ok = false;
-    struct hs_profile *profile = hs_calloc(HS_MEM_SNAPSHOTS, 1, sizeof(*profile));
+    struct hs_profile *profile = rb_hs_calloc(HS_MEM_SNAPSHOTS, 1, sizeof(*profile));
     if (!profile) return NULL;
 
-    hs_lock();
-    const struct hs_session *session = &hs_sampler.session[number];
+    rb_hs_lock();
+    const struct hs_session *session = &rb_hs_sampler.session[number];
     if (session->on) {
-        copied.marks = hs_sampler.marks;
+        copied.marks = rb_hs_sampler.marks;
         ok = copy_records(&copied, number) && copy_sites(&copied, session);
-        profile->nodes = copy_array(hs_nodes, profile->node_count = hs_node_count, sizeof(*hs_nodes));
-        profile->frames = copy_array(hs_frames, profile->frame_count = hs_frame_count, sizeof(*hs_frames));
-        profile->texts = copy_array(hs_texts, profile->text_count = hs_text_count, sizeof(*hs_texts));
+        profile->nodes = copy_array(rb_hs_nodes, profile->node_count = rb_hs_node_count, sizeof(*rb_hs_nodes));
+        profile->frames = copy_array(rb_hs_frames, profile->frame_count = rb_hs_frame_count, sizeof(*rb_hs_frames));
+        profile->texts = copy_array(rb_hs_texts, profile->text_count = rb_hs_text_count, sizeof(*rb_hs_texts));
         describe(&profile->meta, session);
     }
-    hs_unlock();
+    rb_hs_unlock();
 
     ok = ok && profile->nodes && profile->frames && profile->texts && add_rows(profile, &copied);
     if (ok && samples) ok = list_samples(samples, &copied, profile->meta.gc_count);
     free_copied(&copied);
     if (!ok) {
-        hs_profile_free(profile);
+        rb_hs_snapshot_free(profile);
         return NULL;
     }
     return profile;

@@ -5,13 +5,13 @@
 
 #include <string.h>
 
-struct hs_frame *hs_frames;
-uint32_t hs_frame_count;
+struct hs_frame *rb_hs_frames;
+uint32_t rb_hs_frame_count;
 static uint32_t frame_capacity;
-struct hs_node *hs_nodes;
-uint32_t hs_node_count;
+struct hs_node *rb_hs_nodes;
+uint32_t rb_hs_node_count;
 static uint32_t node_capacity;
-struct hs_stack_limits hs_stack_limits = { .max_nodes = 1u << 20, .max_frames = 1u << 19 };
+struct hs_stack_limits rb_hs_stack_limits = { .max_nodes = 1u << 20, .max_frames = 1u << 19 };
 
 /* Texts to numbers, a pair at a time: (path, absolute path) is a source,
  * (label, source) a method in it, (method, line) a frame. */
@@ -29,10 +29,10 @@ pair(uint32_t a, uint32_t b)
 static uint32_t
 number_of(struct hs_map *map, uint32_t a, uint32_t b)
 {
-    const uint32_t *found = hs_map_find(map, pair(a, b));
+    const uint32_t *found = rb_hs_map_find(map, pair(a, b));
     if (found) return *found;
     uint32_t number = map->count;
-    return hs_map_put(map, pair(a, b), number) ? number : UINT32_MAX;
+    return rb_hs_map_put(map, pair(a, b), number) ? number : UINT32_MAX;
 }
 
 static uint32_t
@@ -42,44 +42,44 @@ frame_number(uint32_t label, uint32_t path, uint32_t absolute_path, uint32_t lin
     uint32_t method = number_of(&methods, label, source);
     if (source == UINT32_MAX || method == UINT32_MAX) return UINT32_MAX;
 
-    const uint32_t *found = hs_map_find(&frames, pair(method, line));
+    const uint32_t *found = rb_hs_map_find(&frames, pair(method, line));
     if (found) return *found;
-    if (hs_frame_count >= hs_stack_limits.max_frames ||
-        !hs_grow(HS_MEM_STACKS, (void **)&hs_frames, &frame_capacity,
-                 (uint64_t)hs_frame_count + 1, sizeof(*hs_frames)) ||
-        !hs_map_put(&frames, pair(method, line), hs_frame_count)) {
-        hs_stack_limits.dropped_frames++;
+    if (rb_hs_frame_count >= rb_hs_stack_limits.max_frames ||
+        !rb_hs_grow(HS_MEM_STACKS, (void **)&rb_hs_frames, &frame_capacity,
+                 (uint64_t)rb_hs_frame_count + 1, sizeof(*rb_hs_frames)) ||
+        !rb_hs_map_put(&frames, pair(method, line), rb_hs_frame_count)) {
+        rb_hs_stack_limits.dropped_frames++;
         return UINT32_MAX;
     }
-    hs_frames[hs_frame_count] = (struct hs_frame){ label, path, absolute_path, line };
-    return hs_frame_count++;
+    rb_hs_frames[rb_hs_frame_count] = (struct hs_frame){ label, path, absolute_path, line };
+    return rb_hs_frame_count++;
 }
 
 uint32_t
-hs_frame_synthetic(const char *label)
+rb_hs_frame_synthetic(const char *label)
 {
-    return frame_number(hs_text_cstr(label), 0, 0, 0);
+    return frame_number(rb_hs_text_cstr(label), 0, 0, 0);
 }
 
 /* The prefix tree. */
 
 uint32_t
-hs_node_child(uint32_t parent, uint32_t frame)
+rb_hs_node_child(uint32_t parent, uint32_t frame)
 {
     if (frame == UINT32_MAX || parent == UINT32_MAX) return UINT32_MAX;
-    const uint32_t *found = hs_map_find(&nodes, pair(parent, frame));
+    const uint32_t *found = rb_hs_map_find(&nodes, pair(parent, frame));
     if (found) return *found;
-    if (!hs_grow(HS_MEM_STACKS, (void **)&hs_nodes, &node_capacity,
-                 (uint64_t)hs_node_count + 2, sizeof(*hs_nodes))) {
+    if (!rb_hs_grow(HS_MEM_STACKS, (void **)&rb_hs_nodes, &node_capacity,
+                 (uint64_t)rb_hs_node_count + 2, sizeof(*rb_hs_nodes))) {
         return UINT32_MAX;
     }
-    if (!hs_node_count) hs_nodes[hs_node_count++] = (struct hs_node){ HS_NODE_EMPTY, 0 };
-    if (hs_node_count >= hs_stack_limits.max_nodes ||
-        !hs_map_put(&nodes, pair(parent, frame), hs_node_count)) {
+    if (!rb_hs_node_count) rb_hs_nodes[rb_hs_node_count++] = (struct hs_node){ HS_NODE_EMPTY, 0 };
+    if (rb_hs_node_count >= rb_hs_stack_limits.max_nodes ||
+        !rb_hs_map_put(&nodes, pair(parent, frame), rb_hs_node_count)) {
         return UINT32_MAX;
     }
-    hs_nodes[hs_node_count] = (struct hs_node){ parent, frame };
-    return hs_node_count++;
+    rb_hs_nodes[rb_hs_node_count] = (struct hs_node){ parent, frame };
+    return rb_hs_node_count++;
 }
 
 /* Whole stacks, by 128 bits of hash: that two stacks of a million share them
@@ -123,7 +123,7 @@ whole_place(struct whole_stack *places, uint32_t capacity, const uint64_t *hash)
 }
 
 bool
-hs_stack_find(const struct hs_raw_frame *raw, uint32_t depth, bool truncated, uint32_t *node)
+rb_hs_stack_find(const struct hs_raw_frame *raw, uint32_t depth, bool truncated, uint32_t *node)
 {
     hash_stack(raw, depth, truncated);
     if (!wholes.count) return false;
@@ -137,7 +137,7 @@ hs_stack_find(const struct hs_raw_frame *raw, uint32_t depth, bool truncated, ui
 enum { WHOLE_STACKS_MAX = 1 << 17 };
 
 void
-hs_stack_remember(uint32_t node)
+rb_hs_stack_remember(uint32_t node)
 {
     if ((uint64_t)wholes.count * 2 >= wholes.capacity) {
         uint32_t capacity = wholes.capacity ? wholes.capacity * 2 : 256;
@@ -146,13 +146,13 @@ hs_stack_remember(uint32_t node)
             wholes.count = 0;
         }
         else {
-            struct whole_stack *places = hs_calloc(HS_MEM_STACKS, capacity, sizeof(*places));
+            struct whole_stack *places = rb_hs_calloc(HS_MEM_STACKS, capacity, sizeof(*places));
             if (!places) return;
             for (uint32_t i = 0; i < wholes.capacity; i++) {
                 if (!wholes.places[i].hash[1]) continue;
                 *whole_place(places, capacity, wholes.places[i].hash) = wholes.places[i];
             }
-            hs_free(HS_MEM_STACKS, wholes.places);
+            rb_hs_free(HS_MEM_STACKS, wholes.places);
             wholes.places = places;
             wholes.capacity = capacity;
         }
@@ -192,24 +192,24 @@ static uint32_t code_count, code_capacity, free_codes = UINT32_MAX;
 static struct hs_map codes_by_address = { .use = HS_MEM_NAMES };
 
 struct hs_code *
-hs_code_find(uintptr_t address)
+rb_hs_code_find(uintptr_t address)
 {
-    const uint32_t *found = hs_map_find(&codes_by_address, address);
+    const uint32_t *found = rb_hs_map_find(&codes_by_address, address);
     return found ? &codes[*found] : NULL;
 }
 
 struct hs_code *
-hs_code_add(uintptr_t address, uint32_t label, uint32_t path, uint32_t absolute_path,
+rb_hs_code_add(uintptr_t address, uint32_t label, uint32_t path, uint32_t absolute_path,
             bool shown_at_caller, bool merges_caller)
 {
     uint32_t number = free_codes;
     if (number == UINT32_MAX) {
-        if (!hs_grow(HS_MEM_NAMES, (void **)&codes, &code_capacity, (uint64_t)code_count + 1, sizeof(*codes))) {
+        if (!rb_hs_grow(HS_MEM_NAMES, (void **)&codes, &code_capacity, (uint64_t)code_count + 1, sizeof(*codes))) {
             return NULL;
         }
         number = code_count;
     }
-    if (!hs_map_put(&codes_by_address, address, number)) return NULL;
+    if (!rb_hs_map_put(&codes_by_address, address, number)) return NULL;
     if (number == code_count) {
         code_count++;
     }
@@ -224,19 +224,19 @@ hs_code_add(uintptr_t address, uint32_t label, uint32_t path, uint32_t absolute_
 }
 
 bool
-hs_code_shown_at_caller(const struct hs_code *code)
+rb_hs_code_shown_at_caller(const struct hs_code *code)
 {
     return code->shown_at_caller;
 }
 
 bool
-hs_code_merges_caller(const struct hs_code *code)
+rb_hs_code_merges_caller(const struct hs_code *code)
 {
     return code->merges_caller;
 }
 
 uint32_t
-hs_code_frame_at(const struct hs_code *code, uint64_t place)
+rb_hs_code_frame_at(const struct hs_code *code, uint64_t place)
 {
     for (uint32_t i = 0; i < code->place_count; i++) {
         if (code->places[i].place == place) return code->places[i].frame;
@@ -253,7 +253,7 @@ remember_place(struct hs_code *code, uint64_t place, uint32_t frame)
 {
     if (frame == UINT32_MAX) return frame;
     if (code->place_count == PLACES_MAX) code->place_count = 0;
-    if (hs_grow(HS_MEM_NAMES, (void **)&code->places, &code->place_capacity,
+    if (rb_hs_grow(HS_MEM_NAMES, (void **)&code->places, &code->place_capacity,
                 (uint64_t)code->place_count + 1, sizeof(*code->places))) {
         code->places[code->place_count++] = (struct place){ place, frame };
     }
@@ -261,23 +261,23 @@ remember_place(struct hs_code *code, uint64_t place, uint32_t frame)
 }
 
 uint32_t
-hs_code_add_frame(struct hs_code *code, uint64_t place, uint32_t line)
+rb_hs_code_add_frame(struct hs_code *code, uint64_t place, uint32_t line)
 {
     return remember_place(code, place, frame_number(code->label, code->path, code->absolute_path, line));
 }
 
 uint32_t
-hs_code_add_frame_like(struct hs_code *code, uint64_t place, uint32_t caller_frame)
+rb_hs_code_add_frame_like(struct hs_code *code, uint64_t place, uint32_t caller_frame)
 {
     struct hs_frame at = { 0 };
-    if (caller_frame != UINT32_MAX) at = hs_frames[caller_frame];
+    if (caller_frame != UINT32_MAX) at = rb_hs_frames[caller_frame];
     return remember_place(code, place, frame_number(code->label, at.path, at.absolute_path, at.line));
 }
 
 static void
 free_code(struct hs_code *code)
 {
-    hs_free(HS_MEM_NAMES, code->places);
+    rb_hs_free(HS_MEM_NAMES, code->places);
     code->places = NULL;
     code->place_count = code->place_capacity = 0;
     code->address = 0;
@@ -289,14 +289,14 @@ free_code(struct hs_code *code)
 static void
 index_codes(void)
 {
-    hs_map_clear(&codes_by_address);
+    rb_hs_map_clear(&codes_by_address);
     for (uint32_t i = 0; i < code_count; i++) {
-        if (codes[i].address) hs_map_put(&codes_by_address, codes[i].address, i);
+        if (codes[i].address) rb_hs_map_put(&codes_by_address, codes[i].address, i);
     }
 }
 
 uint32_t
-hs_codes_sweep(bool full_mark, int (*liveness)(uintptr_t address))
+rb_hs_codes_sweep(bool full_mark, int (*liveness)(uintptr_t address))
 {
     uint32_t forgotten = 0;
     for (uint32_t i = 0; i < code_count; i++) {
@@ -316,7 +316,7 @@ hs_codes_sweep(bool full_mark, int (*liveness)(uintptr_t address))
 }
 
 void
-hs_codes_move(uintptr_t (*location)(uintptr_t address))
+rb_hs_codes_move(uintptr_t (*location)(uintptr_t address))
 {
     bool moved = false;
     for (uint32_t i = 0; i < code_count; i++) {

@@ -9,7 +9,7 @@
  *
  * A raw frame names a piece of code by its address (iseq, or method entry of a
  * C method) and a place in it by its pc.  Addresses are weak: what GC frees or
- * moves is forgotten or renamed in hs_codes_sweep and hs_codes_move, and
+ * moves is forgotten or renamed in rb_hs_codes_sweep and rb_hs_codes_move, and
  * either empties the whole-stack map.  Frames and nodes are plain data and
  * stay: two pieces of code with the same texts are one code.
  *
@@ -27,43 +27,43 @@ struct hs_raw_frame {
     uintptr_t pc;
 };
 
-extern struct hs_frame *hs_frames;
-extern uint32_t hs_frame_count;
-extern struct hs_node *hs_nodes;
-extern uint32_t hs_node_count;
+extern struct hs_frame *rb_hs_frames;
+extern uint32_t rb_hs_frame_count;
+extern struct hs_node *rb_hs_nodes;
+extern uint32_t rb_hs_node_count;
 
 struct hs_stack_limits {
     uint32_t max_nodes, max_frames;
     uint64_t dropped_stacks, dropped_frames;    /* how often each limit was hit */
 };
-extern struct hs_stack_limits hs_stack_limits;
+extern struct hs_stack_limits rb_hs_stack_limits;
 
 /* Whole stacks: leaf first, `truncated` if frames above were left out. */
-bool hs_stack_find(const struct hs_raw_frame *raw, uint32_t depth, bool truncated, uint32_t *node);
-void hs_stack_remember(uint32_t node);          /* the one that was looked for last */
+bool rb_hs_stack_find(const struct hs_raw_frame *raw, uint32_t depth, bool truncated, uint32_t *node);
+void rb_hs_stack_remember(uint32_t node);          /* the one that was looked for last */
 
 /* Code entries. A place in a code is a pc, or the frame of its caller. */
 struct hs_code;
-struct hs_code *hs_code_find(uintptr_t address);
-struct hs_code *hs_code_add(uintptr_t address, uint32_t label, uint32_t path, uint32_t absolute_path,
+struct hs_code *rb_hs_code_find(uintptr_t address);
+struct hs_code *rb_hs_code_add(uintptr_t address, uint32_t label, uint32_t path, uint32_t absolute_path,
                             bool shown_at_caller, bool merges_caller);
-bool hs_code_shown_at_caller(const struct hs_code *code);
-bool hs_code_merges_caller(const struct hs_code *code);
+bool rb_hs_code_shown_at_caller(const struct hs_code *code);
+bool rb_hs_code_merges_caller(const struct hs_code *code);
 /* UINT32_MAX: not known yet. */
-uint32_t hs_code_frame_at(const struct hs_code *code, uint64_t place);
-uint32_t hs_code_add_frame(struct hs_code *code, uint64_t place, uint32_t line);
+uint32_t rb_hs_code_frame_at(const struct hs_code *code, uint64_t place);
+uint32_t rb_hs_code_add_frame(struct hs_code *code, uint64_t place, uint32_t line);
 /* The frame of a code shown at its caller: label from the code, place from the caller. */
-uint32_t hs_code_add_frame_like(struct hs_code *code, uint64_t place, uint32_t caller_frame);
+uint32_t rb_hs_code_add_frame_like(struct hs_code *code, uint64_t place, uint32_t caller_frame);
 
 /* A frame of its own, such as (GC): no file, no line. */
-uint32_t hs_frame_synthetic(const char *label);
+uint32_t rb_hs_frame_synthetic(const char *label);
 /* UINT32_MAX: at the limit, or no memory. */
-uint32_t hs_node_child(uint32_t parent, uint32_t frame);
+uint32_t rb_hs_node_child(uint32_t parent, uint32_t frame);
 
 /* After marking: forget each code for which liveness says 0; 2 means that
  * only a major GC can free it.  Returns how many were forgotten. */
-uint32_t hs_codes_sweep(bool full_mark, int (*liveness)(uintptr_t address));
+uint32_t rb_hs_codes_sweep(bool full_mark, int (*liveness)(uintptr_t address));
 /* After moving. */
-void hs_codes_move(uintptr_t (*location)(uintptr_t address));
+void rb_hs_codes_move(uintptr_t (*location)(uintptr_t address));
 
 #endif

@@ -13,7 +13,7 @@ place_of(const struct hs_map *map, uint64_t key)
 }
 
 uint32_t *
-hs_map_find(const struct hs_map *map, uint64_t key)
+rb_hs_map_find(const struct hs_map *map, uint64_t key)
 {
     if (!map->count) return NULL;
     uint32_t place = place_of(map, key);
@@ -25,10 +25,10 @@ grow_map(struct hs_map *map)
 {
     struct hs_map bigger = { .capacity = map->capacity ? map->capacity * 2 : 64, .use = map->use };
 
-    bigger.keys = hs_calloc(map->use, bigger.capacity, sizeof(*bigger.keys));
-    bigger.values = hs_malloc(map->use, bigger.capacity * sizeof(*bigger.values));
+    bigger.keys = rb_hs_calloc(map->use, bigger.capacity, sizeof(*bigger.keys));
+    bigger.values = rb_hs_malloc(map->use, bigger.capacity * sizeof(*bigger.values));
     if (!bigger.keys || !bigger.values) {
-        hs_map_free(&bigger);
+        rb_hs_map_free(&bigger);
         return false;
     }
     for (uint32_t i = 0; i < map->capacity; i++) {
@@ -38,13 +38,13 @@ grow_map(struct hs_map *map)
         bigger.values[place] = map->values[i];
     }
     bigger.count = map->count;
-    hs_map_free(map);
+    rb_hs_map_free(map);
     *map = bigger;
     return true;
 }
 
 bool
-hs_map_put(struct hs_map *map, uint64_t key, uint32_t value)
+rb_hs_map_put(struct hs_map *map, uint64_t key, uint32_t value)
 {
     if ((uint64_t)map->count * 2 >= map->capacity && !grow_map(map)) return false;
     uint32_t place = place_of(map, key);
@@ -55,30 +55,30 @@ hs_map_put(struct hs_map *map, uint64_t key, uint32_t value)
 }
 
 void
-hs_map_clear(struct hs_map *map)
+rb_hs_map_clear(struct hs_map *map)
 {
     if (map->count) memset(map->keys, 0, map->capacity * sizeof(*map->keys));
     map->count = 0;
 }
 
 void
-hs_map_free(struct hs_map *map)
+rb_hs_map_free(struct hs_map *map)
 {
-    hs_free(map->use, map->keys);
-    hs_free(map->use, map->values);
+    rb_hs_free(map->use, map->keys);
+    rb_hs_free(map->use, map->values);
     map->keys = NULL;
     map->values = NULL;
     map->capacity = map->count = 0;
 }
 
 bool
-hs_grow(enum hs_memory_use use, void **array, uint32_t *capacity, uint64_t count, size_t size)
+rb_hs_grow(enum hs_memory_use use, void **array, uint32_t *capacity, uint64_t count, size_t size)
 {
     if (count <= *capacity) return true;
     uint64_t wanted = *capacity ? *capacity : 16;
     while (wanted < count) wanted *= 2;
     if (wanted > UINT32_MAX) return false;
-    void *grown = hs_realloc(use, *array, wanted * size);
+    void *grown = rb_hs_realloc(use, *array, wanted * size);
     if (!grown) return false;
     *array = grown;
     *capacity = (uint32_t)wanted;

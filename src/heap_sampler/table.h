@@ -31,14 +31,14 @@ hs_mix(uint64_t x)
 }
 
 /* Keys must not be 0.  Returns NULL if the key is not there. */
-uint32_t *hs_map_find(const struct hs_map *map, uint64_t key);
+uint32_t *rb_hs_map_find(const struct hs_map *map, uint64_t key);
 /* Adds or replaces; false: no memory, the map is as it was. */
-bool hs_map_put(struct hs_map *map, uint64_t key, uint32_t value);
-void hs_map_clear(struct hs_map *map);
-void hs_map_free(struct hs_map *map);
+bool rb_hs_map_put(struct hs_map *map, uint64_t key, uint32_t value);
+void rb_hs_map_clear(struct hs_map *map);
+void rb_hs_map_free(struct hs_map *map);
 
 /* Make room for `count` elements of `size` bytes in `*array`, which holds
  * `*capacity` now.  New room is not initialised.  false: no memory. */
-bool hs_grow(enum hs_memory_use use, void **array, uint32_t *capacity, uint64_t count, size_t size);
+bool rb_hs_grow(enum hs_memory_use use, void **array, uint32_t *capacity, uint64_t count, size_t size);
 
 #endif

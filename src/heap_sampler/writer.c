@@ -194,7 +194,7 @@ static int
 write_renaming(const char *path, const char *folder, const char *ptr, size_t len)
 {
     size_t size = strlen(folder) + TEMPORARY_NAME_MAX;
-    char *temporary = hs_malloc(HS_MEM_SNAPSHOTS, size);
+    char *temporary = rb_hs_malloc(HS_MEM_SNAPSHOTS, size);
     int fd = -1, error = 0;
 
     if (!temporary) return ENOMEM;
@@ -216,7 +216,7 @@ write_renaming(const char *path, const char *folder, const char *ptr, size_t len
             sync_folder(folder);
         }
     }
-    hs_free(HS_MEM_SNAPSHOTS, temporary);
+    rb_hs_free(HS_MEM_SNAPSHOTS, temporary);
     return error;
 }
 
@@ -226,7 +226,7 @@ folder_of(const char *path)
 {
     const char *slash = strrchr(path, '/');
     size_t len = !slash ? 1 : slash == path ? 1 : (size_t)(slash - path);
-    char *folder = hs_malloc(HS_MEM_SNAPSHOTS, len + 1);
+    char *folder = rb_hs_malloc(HS_MEM_SNAPSHOTS, len + 1);
 
     if (!folder) return NULL;
     memcpy(folder, slash ? path : ".", len);
@@ -235,7 +235,7 @@ folder_of(const char *path)
 }
 
 int
-hs_write_file(const char *path, const char *ptr, size_t len)
+rb_hs_write_file(const char *path, const char *ptr, size_t len)
 {
     struct stat existing;
     struct signal_guard guard;
@@ -257,7 +257,7 @@ hs_write_file(const char *path, const char *ptr, size_t len)
     else {
         char *folder = folder_of(path);
         error = folder ? write_renaming(path, folder, ptr, len) : ENOMEM;
-        hs_free(HS_MEM_SNAPSHOTS, folder);
+        rb_hs_free(HS_MEM_SNAPSHOTS, folder);
     }
     unguard_signals(&guard);
     return error;
@@ -271,7 +271,7 @@ ends_with(const char *path, const char *end)
 }
 
 int
-hs_save_profile(const struct hs_profile *profile, const char *path, size_t *written)
+rb_hs_save_profile(const struct hs_profile *profile, const char *path, size_t *written)
 {
     struct hs_buffer plain = {0}, packed = {0};
     struct hs_buffer *file = &plain;
@@ -279,24 +279,24 @@ hs_save_profile(const struct hs_profile *profile, const char *path, size_t *writ
 
     if (ends_with(path, ".pb.gz")) {
         file = &packed;
-        error = hs_encode_pprof(profile, &plain);
-        if (!error) error = hs_gzip(&plain, &packed);
+        error = rb_hs_encode_pprof(profile, &plain);
+        if (!error) error = rb_hs_gzip(&plain, &packed);
     }
     else if (ends_with(path, ".pb")) {
-        error = hs_encode_pprof(profile, &plain);
+        error = rb_hs_encode_pprof(profile, &plain);
     }
     else if (ends_with(path, ".folded")) {
-        error = hs_encode_folded(profile, HS_INUSE_SPACE, &plain);
+        error = rb_hs_encode_folded(profile, HS_INUSE_SPACE, &plain);
     }
     else if (ends_with(path, ".json")) {
-        error = hs_encode_speedscope(profile, &plain);
+        error = rb_hs_encode_speedscope(profile, &plain);
     }
     else {
         error = EINVAL;
     }
-    if (!error) error = hs_write_file(path, file->ptr, file->len);
+    if (!error) error = rb_hs_write_file(path, file->ptr, file->len);
     if (!error && written) *written = file->len;
-    hs_buffer_free(&plain);
-    hs_buffer_free(&packed);
+    rb_hs_buffer_free(&plain);
+    rb_hs_buffer_free(&packed);
     return error;
 }

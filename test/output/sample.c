@@ -11,7 +11,7 @@
 static void *
 copy(const void *from, size_t size)
 {
-    void *to = hs_malloc(HS_MEM_SNAPSHOTS, size);
+    void *to = rb_hs_malloc(HS_MEM_SNAPSHOTS, size);
     if (!to) abort();
     memcpy(to, from, size);
     return to;

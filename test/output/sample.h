@@ -1,6 +1,6 @@
 #ifndef TEST_OUTPUT_SAMPLE_H
 #define TEST_OUTPUT_SAMPLE_H
-/* Profiles made by hand.  Free them with hs_profile_free(). */
+/* Profiles made by hand.  Free them with rb_hs_profile_free(). */
 #include "../../src/heap_sampler/profile.h"
 
 /* Two methods, two classes, every label and value; see sample.c. */

@@ -20,22 +20,22 @@ typedef int (*encoder)(const struct hs_profile *profile, struct hs_buffer *out);
 static int
 folded_inuse_space(const struct hs_profile *profile, struct hs_buffer *out)
 {
-    return hs_encode_folded(profile, HS_INUSE_SPACE, out);
+    return rb_hs_encode_folded(profile, HS_INUSE_SPACE, out);
 }
 
 static int
 meta_json(const struct hs_profile *profile, struct hs_buffer *out)
 {
-    return hs_encode_meta_json(&profile->meta, out);
+    return rb_hs_encode_meta_json(&profile->meta, out);
 }
 
 static int
 gzipped_pprof(const struct hs_profile *profile, struct hs_buffer *out)
 {
     struct hs_buffer plain = {0};
-    int error = hs_encode_pprof(profile, &plain);
-    if (!error) error = hs_gzip(&plain, out);
-    hs_buffer_free(&plain);
+    int error = rb_hs_encode_pprof(profile, &plain);
+    if (!error) error = rb_hs_gzip(&plain, out);
+    rb_hs_buffer_free(&plain);
     return error;
 }
 
@@ -43,9 +43,9 @@ static const struct {
     const char *name;
     encoder encode;
 } encoders[] = {
-    {"pprof", hs_encode_pprof},
+    {"pprof", rb_hs_encode_pprof},
     {"folded", folded_inuse_space},
-    {"speedscope", hs_encode_speedscope},
+    {"speedscope", rb_hs_encode_speedscope},
     {"meta JSON", meta_json},
     {"gzipped pprof", gzipped_pprof},
 };
@@ -71,8 +71,8 @@ test_folded(void)
     struct hs_buffer out = {0};
 
     sample_profile(&profile);
-    hs_encode_folded(&profile, HS_INUSE_SPACE, &out);
-    hs_buffer_append(&out, "", 1);
+    rb_hs_encode_folded(&profile, HS_INUSE_SPACE, &out);
+    rb_hs_buffer_append(&out, "", 1);
     is_text(out.ptr,
             "(no stack) 64\n"
             "<main> (app.rb:10);Integer#times (<internal:numeric>:237);Ticket#store (lib/ticket.rb:5) 9001\n"
@@ -80,15 +80,15 @@ test_folded(void)
             "(truncated);Ticket#store (lib/ticket.rb:5) 500\n",
             "folded: root first, rows of a stack summed and then rounded");
     out.len = 0;
-    hs_encode_folded(&profile, HS_ALLOC_OBJECTS, &out);
-    hs_buffer_append(&out, "", 1);
+    rb_hs_encode_folded(&profile, HS_ALLOC_OBJECTS, &out);
+    rb_hs_buffer_append(&out, "", 1);
     is_text(out.ptr,
             "<main> (app.rb:10);Integer#times (<internal:numeric>:237);Ticket#store (lib/ticket.rb:5) 401\n"
             "<main> (app.rb:10);Integer#times (<internal:numeric>:237);Ticket#store (lib/ticket.rb:7) 6\n"
             "(truncated);Ticket#store (lib/ticket.rb:5) 3\n",
             "folded: stacks without a value are left out");
-    hs_buffer_free(&out);
-    hs_profile_free(&profile);
+    rb_hs_buffer_free(&out);
+    rb_hs_profile_free(&profile);
 }
 
 /* Every line of a folded file has one value, and as many frames as its stack. */
@@ -101,8 +101,8 @@ test_folded_hostile(void)
     bool shape = true;
 
     hostile_profile(&profile);
-    hs_encode_folded(&profile, HS_INUSE_SPACE, &out);
-    hs_buffer_append(&out, "", 1);
+    rb_hs_encode_folded(&profile, HS_INUSE_SPACE, &out);
+    rb_hs_buffer_append(&out, "", 1);
     for (char *line = strtok(out.ptr, "\n"); line; line = strtok(NULL, "\n")) {
         uint32_t separators = 0;
         const char *value = strrchr(line, ' ');
@@ -111,7 +111,7 @@ test_folded_hostile(void)
             unsigned char byte = (unsigned char)*c;
             bool starts = byte < 0x80 || byte > 0xbf;
             if (byte < 0x20 || byte == 0x7f) shape = false;
-            if (starts != (hs_utf8_length(c, strlen(c)) > 0)) shape = false;
+            if (starts != (rb_hs_utf8_length(c, strlen(c)) > 0)) shape = false;
             if (byte == ';') separators++;
         }
         lines++;
@@ -119,8 +119,8 @@ test_folded_hostile(void)
         if (strstr(line, "\xe2\x80\xa8") || strstr(line, "\xc2\x85")) shape = false;
     }
     ok(shape && lines == profile.row_count, "folded: names cannot break a line or a frame");
-    hs_buffer_free(&out);
-    hs_profile_free(&profile);
+    rb_hs_buffer_free(&out);
+    rb_hs_profile_free(&profile);
 }
 
 static void
@@ -130,8 +130,8 @@ test_meta(void)
     struct hs_buffer out = {0};
 
     sample_profile(&profile);
-    hs_encode_meta_json(&profile.meta, &out);
-    hs_buffer_append(&out, "", 1);
+    rb_hs_encode_meta_json(&profile.meta, &out);
+    rb_hs_buffer_append(&out, "", 1);
     is_text(out.ptr,
             "{\"format\":1,\"generator\":\"heap_sampler\",\"ruby\":\"ruby 3.4.5 \\\"test\\\"\","
             "\"process_id\":4242,\"process_start\":\"0000000000abcdef\",\"session\":1,"
@@ -144,20 +144,20 @@ test_meta(void)
             "{\"slot_size\":40,\"total_slots\":1000,\"live_slots\":900,\"live_at_start\":10},"
             "{\"slot_size\":80,\"total_slots\":500,\"live_slots\":400,\"live_at_start\":20}]}",
             "meta JSON: every field of version 1");
-    hs_buffer_free(&out);
-    hs_profile_free(&profile);
+    rb_hs_buffer_free(&out);
+    rb_hs_profile_free(&profile);
 }
 
 static void
 test_rounding(void)
 {
-    ok(hs_round(0.5) == 1 && hs_round(0.49) == 0 && hs_round(-0.5) == -1, "rounds to the nearest integer");
-    ok(hs_round(1e300) == INT64_MAX && hs_round(INFINITY) == INT64_MAX &&
-       hs_round(9223372036854775808.0) == INT64_MAX, "what is too large saturates");
-    ok(hs_round(9223372036854774784.0) == INT64_C(9223372036854774784), "the largest that fits does not");
-    ok(hs_round(-1e300) == INT64_MIN && hs_round(-INFINITY) == INT64_MIN, "so does what is too small");
-    ok(hs_round(NAN) == 0, "not-a-number is 0");
-    ok(hs_saturate(UINT64_MAX) == INT64_MAX && hs_saturate(7) == 7, "64-bit counts saturate");
+    ok(rb_hs_round(0.5) == 1 && rb_hs_round(0.49) == 0 && rb_hs_round(-0.5) == -1, "rounds to the nearest integer");
+    ok(rb_hs_round(1e300) == INT64_MAX && rb_hs_round(INFINITY) == INT64_MAX &&
+       rb_hs_round(9223372036854775808.0) == INT64_MAX, "what is too large saturates");
+    ok(rb_hs_round(9223372036854774784.0) == INT64_C(9223372036854774784), "the largest that fits does not");
+    ok(rb_hs_round(-1e300) == INT64_MIN && rb_hs_round(-INFINITY) == INT64_MIN, "so does what is too small");
+    ok(rb_hs_round(NAN) == 0, "not-a-number is 0");
+    ok(rb_hs_saturate(UINT64_MAX) == INT64_MAX && rb_hs_saturate(7) == 7, "64-bit counts saturate");
 }
 
 static void
@@ -186,8 +186,8 @@ test_broken(void)
               case 7: profile.frames[0].absolute_path = UINT32_MAX; break;
             }
             if (encoders[e].encode(&profile, &out) != EINVAL) refused = false;
-            hs_buffer_free(&out);
-            hs_profile_free(&profile);
+            rb_hs_buffer_free(&out);
+            rb_hs_profile_free(&profile);
         }
         ok(refused, "every encoder refuses %s", broken[i]);
     }
@@ -202,7 +202,7 @@ test_empty(void)
     for (int e = 0; e < ENCODERS; e++) {
         struct hs_buffer out = {0};
         if (encoders[e].encode(&profile, &out) != 0) passed = false;
-        hs_buffer_free(&out);
+        rb_hs_buffer_free(&out);
     }
     ok(passed, "every encoder takes a profile that holds nothing");
 }
@@ -216,12 +216,12 @@ test_deterministic(void)
             struct hs_profile profile;
             sample_profile(&profile);
             encoders[e].encode(&profile, &out[i]);
-            hs_profile_free(&profile);
+            rb_hs_profile_free(&profile);
         }
         ok(out[0].len && out[0].len == out[1].len && memcmp(out[0].ptr, out[1].ptr, out[0].len) == 0,
            "%s: equal profiles give equal bytes", encoders[e].name);
-        hs_buffer_free(&out[0]);
-        hs_buffer_free(&out[1]);
+        rb_hs_buffer_free(&out[0]);
+        rb_hs_buffer_free(&out[1]);
     }
 }
 
@@ -247,17 +247,17 @@ fail_each_allocation(int p, int e)
     bool passed = true;
 
     profiles[p].make(&profile);
-    size_t held = hs_memory_total();
+    size_t held = rb_hs_memory_total();
     do {
         struct hs_buffer out = {0};
-        hs_memory_fail_after(countdown++);
+        rb_hs_memory_fail_after(countdown++);
         error = encoders[e].encode(&profile, &out);
-        hs_memory_fail_after(-1);
+        rb_hs_memory_fail_after(-1);
         if (error && error != ENOMEM) passed = false;
-        hs_buffer_free(&out);
-        if (hs_memory_total() != held) passed = false;
+        rb_hs_buffer_free(&out);
+        if (rb_hs_memory_total() != held) passed = false;
     } while (error && passed);
-    hs_profile_free(&profile);
+    rb_hs_profile_free(&profile);
     if (!ok(passed && countdown > 1, "%s of the %s profile: ENOMEM at each of %ld allocations, nothing kept",
             encoders[e].name, profiles[p].name, countdown - 1)) {
         note("error %d at allocation %ld", error, countdown);
@@ -269,16 +269,16 @@ test_buffer(void)
 {
     struct hs_buffer buffer = {0};
 
-    hs_buffer_puts(&buffer, "");
+    rb_hs_buffer_puts(&buffer, "");
     ok(!buffer.ptr && !buffer.failed, "buffer: an empty text needs no memory");
-    for (int i = 0; i < 1000; i++) hs_buffer_printf(&buffer, "%03d,", i);
+    for (int i = 0; i < 1000; i++) rb_hs_buffer_printf(&buffer, "%03d,", i);
     ok(buffer.len == 4000 && memcmp(buffer.ptr + 3996, "999,", 4) == 0, "buffer: grows under printf");
-    hs_memory_fail_after(0);
-    hs_buffer_append(&buffer, buffer.ptr, 4000);
-    hs_memory_fail_after(-1);
-    hs_buffer_puts(&buffer, "more");
+    rb_hs_memory_fail_after(0);
+    rb_hs_buffer_append(&buffer, buffer.ptr, 4000);
+    rb_hs_memory_fail_after(-1);
+    rb_hs_buffer_puts(&buffer, "more");
     ok(buffer.failed && buffer.len == 4000, "buffer: once failed, it stays so");
-    hs_buffer_free(&buffer);
+    rb_hs_buffer_free(&buffer);
     ok(!buffer.ptr && !buffer.failed, "buffer: freed, it can be used again");
 }
 
@@ -289,5 +289,5 @@ test_encode_memory(void)
     for (int p = 0; p < PROFILES; p++) {
         for (int e = 0; e < ENCODERS; e++) fail_each_allocation(p, e);
     }
-    is_number((long long)hs_memory_total(), 0, "nothing of the sampler's memory is left");
+    is_number((long long)rb_hs_memory_total(), 0, "nothing of the sampler's memory is left");
 }

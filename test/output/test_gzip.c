@@ -33,9 +33,9 @@ test_size(const char *folder, size_t size, bool random)
     for (size_t i = 0; i < size; i++) {
         state = state * 1664525 + 1013904223;
         char byte = random ? (char)(state >> 24) : "heap"[i % 4];
-        hs_buffer_append(&plain, &byte, 1);
+        rb_hs_buffer_append(&plain, &byte, 1);
     }
-    int error = hs_gzip(&plain, &packed);
+    int error = rb_hs_gzip(&plain, &packed);
     snprintf(plain_path, sizeof(plain_path), "%s/plain", folder);
     snprintf(packed_path, sizeof(packed_path), "%s/plain.gz", folder);
     put_file(plain_path, &plain);
@@ -46,8 +46,8 @@ test_size(const char *folder, size_t size, bool random)
     ok(!error && same, "gzip " WITH ": %zu %s bytes come back", size, random ? "random" : "repeating");
     remove(plain_path);
     remove(packed_path);
-    hs_buffer_free(&plain);
-    hs_buffer_free(&packed);
+    rb_hs_buffer_free(&plain);
+    rb_hs_buffer_free(&packed);
 }
 
 void
@@ -60,6 +60,6 @@ test_gzip(const char *folder)
         test_size(folder, sizes[i], true);
         test_size(folder, sizes[i], false);
     }
-    ok(hs_gzip(&failed, &out) != 0 && !out.len, "gzip " WITH ": takes no failed buffer");
-    is_number((long long)hs_memory_total(), 0, "gzip " WITH ": keeps no memory");
+    ok(rb_hs_gzip(&failed, &out) != 0 && !out.len, "gzip " WITH ": takes no failed buffer");
+    is_number((long long)rb_hs_memory_total(), 0, "gzip " WITH ": keeps no memory");
 }

@@ -10,9 +10,9 @@
 static bool
 parse(struct hs_options *options, const char *text, char error[512])
 {
-    hs_options_default(options);
+    rb_hs_options_default(options);
     error[0] = '\0';
-    return hs_options_parse(options, text, error, 512);
+    return rb_hs_options_parse(options, text, error, 512);
 }
 
 /* Everything about the options that a text may change, in one line. */
@@ -175,7 +175,7 @@ test_tables(void)
         snprintf(printed, sizeof(printed), "%s", bad[i].text);
         for (char *c = printed; *c; c++) if (*c == '\n') *c = '?';
 
-        hs_options_default(&before);
+        rb_hs_options_default(&before);
         bool parsed = parse(&options, bad[i].text, error);
         bool unchanged = memcmp(&before, &options, sizeof(options)) == 0;
         bool told = strstr(error, bad[i].names) == error && strstr(error, bad[i].says);
@@ -220,17 +220,17 @@ test_parse(void)
     struct hs_options options;
     char error[512] = "", tiny[8];
 
-    hs_options_default(&options);
-    ok(hs_options_parse(&options, "interval=64k,seed=3", error, sizeof(error)) &&
-       hs_options_parse(&options, "every=5", error, sizeof(error)) &&
+    rb_hs_options_default(&options);
+    ok(rb_hs_options_parse(&options, "interval=64k,seed=3", error, sizeof(error)) &&
+       rb_hs_options_parse(&options, "every=5", error, sizeof(error)) &&
        options.interval == 65536 && options.seed == 3 && options.every == 5,
        "a second text adds to the first");
-    ok(hs_options_parse(&options, "on", error, sizeof(error)) && options.interval == 65536,
+    ok(rb_hs_options_parse(&options, "on", error, sizeof(error)) && options.interval == 65536,
        "`on` keeps what was set");
-    ok(hs_options_parse(&options, "off", error, sizeof(error)) && !options.on, "`off` ends it");
-    ok(hs_options_parse(&options, NULL, error, sizeof(error)) && !options.on, "NULL changes nothing");
-    ok(!hs_options_parse(&options, "interval=x", NULL, 0), "an error needs no room");
-    ok(!hs_options_parse(&options, "interval=x", tiny, sizeof(tiny)) && strlen(tiny) == 7,
+    ok(rb_hs_options_parse(&options, "off", error, sizeof(error)) && !options.on, "`off` ends it");
+    ok(rb_hs_options_parse(&options, NULL, error, sizeof(error)) && !options.on, "NULL changes nothing");
+    ok(!rb_hs_options_parse(&options, "interval=x", NULL, 0), "an error needs no room");
+    ok(!rb_hs_options_parse(&options, "interval=x", tiny, sizeof(tiny)) && strlen(tiny) == 7,
        "an error is cut to the room there is");
 }
 
@@ -260,17 +260,17 @@ test_expand(void)
     for (size_t i = 0; i < sizeof(expansions) / sizeof(expansions[0]); i++) {
         snprintf(text, sizeof(text), "output=%s", expansions[i].output);
         parse(&options, text, error);
-        bool expanded = hs_options_expand_output(&options, expansions[i].pid, expansions[i].time,
+        bool expanded = rb_hs_options_expand_output(&options, expansions[i].pid, expansions[i].time,
                                                  path, sizeof(path));
         ok(expanded && strcmp(path, expansions[i].path) == 0, "expands %s to %s",
            expansions[i].output, expansions[i].path);
     }
     parse(&options, "output=%p.pb", error);
-    ok(!hs_options_expand_output(&options, 12345, 0, path, 8), "a path that lacks room for its NUL fails");
-    ok(hs_options_expand_output(&options, 12345, 0, path, 9), "a path that just fits does not");
-    ok(!hs_options_expand_output(&options, 12345, 0, path, 0), "no room at all fails");
+    ok(!rb_hs_options_expand_output(&options, 12345, 0, path, 8), "a path that lacks room for its NUL fails");
+    ok(rb_hs_options_expand_output(&options, 12345, 0, path, 9), "a path that just fits does not");
+    ok(!rb_hs_options_expand_output(&options, 12345, 0, path, 0), "no room at all fails");
     parse(&options, "output=none", error);
-    ok(!hs_options_expand_output(&options, 1, 0, path, sizeof(path)), "output=none has no path");
+    ok(!rb_hs_options_expand_output(&options, 1, 0, path, sizeof(path)), "output=none has no path");
 }
 
 void

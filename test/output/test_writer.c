@@ -100,28 +100,28 @@ test_regular(void)
     const char *path = in_folder("new.pb");
     mode_t umask_before = umask(0);
 
-    is_number(hs_write_file(path, "one", 3), 0, "writes a new file");
+    is_number(rb_hs_write_file(path, "one", 3), 0, "writes a new file");
     is_number(mode_of(path), S_IFREG | 0600, "of mode 0600 under a umask of 0");
     umask(0777);
-    is_number(hs_write_file(path, "three", 5), 0, "writes over an old file");
+    is_number(rb_hs_write_file(path, "three", 5), 0, "writes over an old file");
     is_number(mode_of(path), S_IFREG | 0600, "of mode 0600 under a umask of 0777");
     umask(umask_before);
     ok(holds(path, "three"), "with the new content");
     chmod(path, 0644);
-    hs_write_file(path, "", 0);
+    rb_hs_write_file(path, "", 0);
     ok(holds(path, "") && mode_of(path) == (S_IFREG | 0600), "an old file's wider mode does not stay");
     is_number(entries(), 1, "and no temporary file");
 
     char long_name[256];
     memset(long_name, 'n', 255);
     memcpy(long_name + 252, ".pb", 4);
-    is_number(hs_write_file(in_folder(long_name), "x", 1), 0, "writes a file with the longest name there is");
+    is_number(rb_hs_write_file(in_folder(long_name), "x", 1), 0, "writes a file with the longest name there is");
     unlink(in_folder(long_name));
     unlink(path);
 
     char before[2048];
     if (!getcwd(before, sizeof(before)) || chdir(folder)) abort();
-    is_number(hs_write_file("here.pb", "x", 1), 0, "writes to the current folder");
+    is_number(rb_hs_write_file("here.pb", "x", 1), 0, "writes to the current folder");
     if (chdir(before)) abort();
     unlink(in_folder("here.pb"));
 }
@@ -130,12 +130,12 @@ static void
 test_no_place(void)
 {
     put(in_folder("file"), "");
-    is_number(hs_write_file(in_folder("gone/x.pb"), "x", 1), ENOENT, "ENOENT where the folder is gone");
-    is_number(hs_write_file(in_folder("file/x.pb"), "x", 1), ENOTDIR, "ENOTDIR where it is a file");
-    is_number(hs_write_file("", "x", 1), ENOENT, "ENOENT for an empty path");
-    is_number(hs_write_file(folder, "x", 1), EISDIR, "EISDIR where the path is a folder");
-    is_number(hs_write_file(in_folder("new/"), "x", 1), EISDIR, "EISDIR where it ends in a slash");
-    is_number(hs_write_file("/proc/x.pb", "x", 1) != 0, 1, "an error in a folder that takes no files");
+    is_number(rb_hs_write_file(in_folder("gone/x.pb"), "x", 1), ENOENT, "ENOENT where the folder is gone");
+    is_number(rb_hs_write_file(in_folder("file/x.pb"), "x", 1), ENOTDIR, "ENOTDIR where it is a file");
+    is_number(rb_hs_write_file("", "x", 1), ENOENT, "ENOENT for an empty path");
+    is_number(rb_hs_write_file(folder, "x", 1), EISDIR, "EISDIR where the path is a folder");
+    is_number(rb_hs_write_file(in_folder("new/"), "x", 1), EISDIR, "EISDIR where it ends in a slash");
+    is_number(rb_hs_write_file("/proc/x.pb", "x", 1) != 0, 1, "an error in a folder that takes no files");
 
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     int fd = socket(AF_UNIX, SOCK_STREAM, 0);
@@ -144,7 +144,7 @@ test_no_place(void)
     if (!getcwd(before, sizeof(before)) || chdir(folder)) abort();
     int bound = bind(fd, (struct sockaddr *)&address, sizeof(address));
     if (chdir(before)) abort();
-    ok(bound == 0 && hs_write_file(in_folder("socket"), "x", 1) == EINVAL && entries() == 2,
+    ok(bound == 0 && rb_hs_write_file(in_folder("socket"), "x", 1) == EINVAL && entries() == 2,
        "EINVAL where it is a socket, which stays");
     close(fd);
     unlink(in_folder("socket"));
@@ -156,7 +156,7 @@ write_unprivileged(void)
 {
     if (geteuid() == 0 && (setegid(65534) || seteuid(65534))) return SKIPPED;
     if (!opendir(folder)) return SKIPPED;
-    return hs_write_file(in_folder("x.pb"), "x", 1);
+    return rb_hs_write_file(in_folder("x.pb"), "x", 1);
 }
 
 static void
@@ -182,7 +182,7 @@ write_over_limit(void)
     const struct rlimit limit = {4096, 4096};
     signal(SIGXFSZ, SIG_DFL);
     if (setrlimit(RLIMIT_FSIZE, &limit)) return SKIPPED;
-    return hs_write_file(in_folder("old.pb"), big, sizeof(big));
+    return rb_hs_write_file(in_folder("old.pb"), big, sizeof(big));
 }
 
 static int
@@ -192,14 +192,14 @@ write_to_full_disk(void)
     if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL)) return SKIPPED;
     if (mount("tmpfs", folder, "tmpfs", 0, "size=64k")) return SKIPPED;
     put(in_folder("old.pb"), "old");
-    int error = hs_write_file(in_folder("old.pb"), big, sizeof(big));
+    int error = rb_hs_write_file(in_folder("old.pb"), big, sizeof(big));
     return entries() == 1 && holds(in_folder("old.pb"), "old") ? error : 100;
 }
 
 static int
 write_to_dev_full(void)
 {
-    return hs_write_file("/dev/full", "x", 1);
+    return rb_hs_write_file("/dev/full", "x", 1);
 }
 
 static void
@@ -219,7 +219,7 @@ test_full(void)
         is_number(status, ENOSPC, name);
     }
     is_number(in_child(write_to_dev_full), ENOSPC, "ENOSPC from a full device");
-    is_number(hs_write_file("/dev/null", "x", 1), 0, "writes to a character device");
+    is_number(rb_hs_write_file("/dev/null", "x", 1), 0, "writes to a character device");
     is_number(mode_of("/dev/null") & S_IFMT, S_IFCHR, "which stays one");
 }
 
@@ -228,22 +228,22 @@ test_links(void)
 {
     put(in_folder("victim"), "mine");
     if (symlink(in_folder("victim"), in_folder("planted.pb"))) abort();
-    is_number(hs_write_file(in_folder("planted.pb"), "new", 3), 0, "writes where a symlink was planted");
+    is_number(rb_hs_write_file(in_folder("planted.pb"), "new", 3), 0, "writes where a symlink was planted");
     ok(holds(in_folder("victim"), "mine"), "but not through it");
     is_number(mode_of(in_folder("planted.pb")), S_IFREG | 0600, "it is replaced");
     unlink(in_folder("planted.pb"));
 
     if (symlink(in_folder("nowhere"), in_folder("planted.pb"))) abort();
-    hs_write_file(in_folder("planted.pb"), "new", 3);
+    rb_hs_write_file(in_folder("planted.pb"), "new", 3);
     ok(mode_of(in_folder("nowhere")) < 0 && holds(in_folder("planted.pb"), "new"), "so is a dangling one");
     unlink(in_folder("planted.pb"));
 
     if (symlink("/dev/full", in_folder("planted.pb"))) abort();
-    is_number(hs_write_file(in_folder("planted.pb"), "new", 3), 0, "so is one to a device");
+    is_number(rb_hs_write_file(in_folder("planted.pb"), "new", 3), 0, "so is one to a device");
     unlink(in_folder("planted.pb"));
 
     if (link(in_folder("victim"), in_folder("hard.pb"))) abort();
-    hs_write_file(in_folder("hard.pb"), "new", 3);
+    rb_hs_write_file(in_folder("hard.pb"), "new", 3);
     ok(holds(in_folder("victim"), "mine"), "a hard link's other name keeps its content");
     unlink(in_folder("hard.pb"));
     unlink(in_folder("victim"));
@@ -253,7 +253,7 @@ test_links(void)
 static int
 write_without_reader(void)
 {
-    return hs_write_file(in_folder("fifo"), "x", 1);
+    return rb_hs_write_file(in_folder("fifo"), "x", 1);
 }
 
 static void
@@ -297,7 +297,7 @@ write_to_slow_reader(void)
     if (pthread_create(&thread, NULL, read_fifo, &total)) return SKIPPED;
     /* until the reader has it open */
     for (int i = 0; i < 1000 && error == ENXIO; i++) {
-        error = hs_write_file(in_folder("fifo"), big, sizeof(big));
+        error = rb_hs_write_file(in_folder("fifo"), big, sizeof(big));
         usleep(1000);
     }
     pthread_join(thread, NULL);
@@ -316,7 +316,7 @@ write_while_reader_leaves(void)
         _exit(0);
     }
     close(fd);
-    int error = hs_write_file(in_folder("fifo"), big, sizeof(big));
+    int error = rb_hs_write_file(in_folder("fifo"), big, sizeof(big));
     waitpid(reader, NULL, 0);
     return error;
 }
@@ -370,7 +370,7 @@ write_often(void *arg)
 
     snprintf(text, sizeof(text), "%06d", (int)(intptr_t)arg);
     for (int i = 0; i < 20; i++) {
-        int error = hs_write_file(raced_path, text, 6);
+        int error = rb_hs_write_file(raced_path, text, 6);
         if (error) return (void *)(intptr_t)error;
     }
     return NULL;
@@ -402,11 +402,11 @@ static void
 test_memory(void)
 {
     put(in_folder("old.pb"), "old");
-    hs_memory_fail_after(0);
-    int error = hs_write_file(in_folder("old.pb"), "new", 3);
-    hs_memory_fail_after(1);
-    int second = hs_write_file(in_folder("old.pb"), "new", 3);
-    hs_memory_fail_after(-1);
+    rb_hs_memory_fail_after(0);
+    int error = rb_hs_write_file(in_folder("old.pb"), "new", 3);
+    rb_hs_memory_fail_after(1);
+    int second = rb_hs_write_file(in_folder("old.pb"), "new", 3);
+    rb_hs_memory_fail_after(-1);
     ok(error == ENOMEM && second == ENOMEM && holds(in_folder("old.pb"), "old") && entries() == 1,
        "ENOMEM without memory for a path");
     unlink(in_folder("old.pb"));
@@ -427,7 +427,7 @@ test_writer(const char *top)
     test_threads();
     test_memory();
     is_number(rmdir(folder), 0, "the tests left nothing else");
-    is_number((long long)hs_memory_total(), 0, "writing keeps no memory");
+    is_number((long long)rb_hs_memory_total(), 0, "writing keeps no memory");
 }
 
 /* Leaves its files for test/output/run. */
@@ -451,17 +451,17 @@ test_save(const char *top)
         for (size_t e = 0; e < sizeof(endings) / sizeof(endings[0]); e++) {
             size_t written = 0;
             snprintf(path, sizeof(path), "%s/%s%s", top, profiles[p].name, endings[e]);
-            if (hs_save_profile(&profile, path, &written)) passed = false;
+            if (rb_hs_save_profile(&profile, path, &written)) passed = false;
             if (stat(path, &status) || (size_t)status.st_size != written) passed = false;
         }
-        hs_profile_free(&profile);
+        rb_hs_profile_free(&profile);
         ok(passed, "saves the %s profile in every format", profiles[p].name);
     }
     sample_profile(&profile);
     snprintf(path, sizeof(path), "%s/sample.html", top);
-    ok(hs_save_profile(&profile, path, NULL) == EINVAL && stat(path, &status) < 0,
+    ok(rb_hs_save_profile(&profile, path, NULL) == EINVAL && stat(path, &status) < 0,
        "EINVAL for an ending that is no format, and no file");
     snprintf(path, sizeof(path), "%s/gone/sample.pb", top);
-    is_number(hs_save_profile(&profile, path, NULL), ENOENT, "an error of the writer comes through");
-    hs_profile_free(&profile);
+    is_number(rb_hs_save_profile(&profile, path, NULL), ENOENT, "an error of the writer comes through");
+    rb_hs_profile_free(&profile);
 }
