@@ -1,8 +1,11 @@
+# shellcheck shell=bash disable=SC2154 # number, build and the functions are run's
 # Sourced by run: what `go tool pprof` prints of the profile that sample.c
 # makes.  Its rows' values are there; a sum below is of values already rounded.
 
 top_of() {      # top_of SAMPLE_TYPE [OPTION]
-    pprof sample.pb.gz -top -sample_index="$@"
+    local type=$1
+    shift
+    pprof sample.pb.gz -top -sample_index="$type" "$@"
 }
 
 text=$(pprof sample.pb.gz -top -unit=B)
