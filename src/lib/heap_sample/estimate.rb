@@ -55,6 +55,8 @@ module HeapSample
 
     # What is left when +part+, some of the same samples, is taken away.
     def without(part)
+      return Estimate.new if part.samples >= samples
+
       Estimate.new([samples - part.samples, 0].max, [objects - part.objects, 0].max,
                    [space - part.space, 0].max, [variance - part.variance, 0].max,
                    [objects_variance - part.objects_variance, 0].max)

@@ -17,8 +17,8 @@ module HeapSample
     end
 
     def to_s
-      sections = [head, table("Grown", @groups.select { |group| group.space > 0 }, @top),
-                  table("Shrunk", @groups.select { |group| group.space < 0 }, [SHRUNK, @top].min), [conclusion]]
+      sections = [head, table("Grown", @groups.select { |group| group.space >= 1 }, @top),
+                  table("Shrunk", @groups.select { |group| group.space <= -1 }, [SHRUNK, @top].min), [conclusion]]
       "#{sections.reject(&:empty?).map { |lines| lines.join("\n") }.join("\n\n")}\n"
     end
 

@@ -96,7 +96,7 @@ module HeapSample
       label = key.label ? " #{key.label}" : ""
       return "#{path}#{line}#{label}" if room.nil? || (path + line + label).length <= room
 
-      path = shorten_path(path, [room - line.length - label.length, room / 2 - line.length].max)
+      path = shorten_path(path, [room - line.length - label.length, room * 2 / 3 - line.length].max)
       path + line + cut(label, room - path.length - line.length)
     end
 
@@ -164,8 +164,7 @@ module HeapSample
 
       tail = path[-[room - 1, 1].max..]
       slash = tail.index("/")
-      tail = tail[slash + 1..] if slash && slash < tail.length - 1
-      "#{ELLIPSIS}#{"/" if slash && slash < tail.length}#{tail}"
+      ELLIPSIS + (slash && slash < tail.length - 1 ? tail[slash..] : tail)
     end
 
     def cut(text, room)

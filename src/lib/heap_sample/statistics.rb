@@ -110,13 +110,14 @@ module HeapSample
     end
 
     # P(X > count) + share * P(X = count), X binomial(objects, p); +objects+
-    # and +count+ need not be whole (the binomial tail is an incomplete beta
-    # function, Abramowitz & Stegun 26.5.24).
+    # and +count+ need not be whole.  P(X >= count) is an incomplete beta
+    # function (Abramowitz & Stegun 26.5.24).
     def beyond(objects, count, p, share)
       rest = objects - count
       return 0.0 if rest <= 0
 
-      share * incomplete_beta(p, count, rest + 1) + (1 - share) * incomplete_beta(p, count + 1, rest)
+      equal = Math.exp(log_beta_front(p, count, rest + 1)) / (1 - p) / count
+      incomplete_beta(p, count, rest + 1) - (1 - share) * equal
     end
 
     # No sample: OBSERVED * (1-p)**N >= 2.5%.
@@ -129,16 +130,37 @@ module HeapSample
       p < 1e-9 ? -Math.log(TAIL / OBSERVED) * unit : Math.log(TAIL / OBSERVED) / Math.log(1 - p) * size
     end
 
-    # Bisection of a growing function.
+    # Where a growing function reaches +target+, between +low+ and +high+: false
+    # position, with the value of an end that stays put halved (the Illinois
+    # method, Dowell & Jarratt 1971, BIT 11:168-174).
     def solve(target, low, high)
-      60.times do
-        middle = (low + high) / 2.0
-        return middle if middle <= low || middle >= high
+      at_low = yield(low) - target
+      at_high = yield(high) - target
+      return low.to_f if at_low >= 0
+      return high.to_f if at_high <= 0
 
-        yield(middle) < target ? low = middle : high = middle
+      moved = nil
+      SOLVE_STEPS.times do
+        middle = (low * at_high - high * at_low) / (at_high - at_low)
+        value = yield(middle) - target
+        return middle if value.abs < SOLVE_PRECISION
+
+        if value < 0
+          low, at_low = middle, value
+          at_high /= 2 if moved == :low
+          moved = :low
+        else
+          high, at_high = middle, value
+          at_low /= 2 if moved == :high
+          moved = :high
+        end
       end
       (low + high) / 2.0
     end
+
+    SOLVE_STEPS = 100                   # ten do
+    SOLVE_PRECISION = 1e-9              # of a probability of 2.5%
+    private_constant :SOLVE_STEPS, :SOLVE_PRECISION
 
     # The regularized incomplete beta function I_x(a, b), by its continued
     # fraction (Abramowitz & Stegun 26.5.8) with Lentz's method.
@@ -147,9 +169,12 @@ module HeapSample
       return 1.0 if x >= 1
       return 1 - incomplete_beta(1 - x, b, a) if x > (a + 1.0) / (a + b + 2)
 
-      front = Math.exp(Math.lgamma(a + b)[0] - Math.lgamma(a)[0] - Math.lgamma(b)[0] +
-                       a * Math.log(x) + b * Math.log(1 - x))
-      front * beta_fraction(x, a, b) / a
+      Math.exp(log_beta_front(x, a, b)) * beta_fraction(x, a, b) / a
+    end
+
+    # log of x**a * (1-x)**b / B(a, b)
+    def log_beta_front(x, a, b)
+      Math.lgamma(a + b)[0] - Math.lgamma(a)[0] - Math.lgamma(b)[0] + a * Math.log(x) + b * Math.log(1 - x)
     end
 
     BETA_STEPS = 2000                   # a few dozen do below 20 samples
@@ -180,6 +205,6 @@ module HeapSample
     end
 
     private_class_method :score, :exact, :beyond, :none_seen, :solve,
-                         :incomplete_beta, :beta_fraction
+                         :incomplete_beta, :log_beta_front, :beta_fraction
   end
 end
