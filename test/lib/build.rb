@@ -8,7 +8,8 @@ require "heap_sample"
 #   build.row(["app/a.rb:3 A#b", "app/main.rb:1 <main>"], "String", inuse: 20, birth: 3)
 #   build.profile.report
 #
-# Estimates are given as numbers of samples and weighted by the interval.
+# Estimates are given as numbers of samples and weighted by the interval; other
+# options are fields of the meta data.
 class Build
   MINUTE = 60 * 1_000_000_000
   STARTED = 1_767_225_600 * 1_000_000_000     # 2026-01-01 00:00:00 UTC
@@ -34,7 +35,7 @@ class Build
       "live_samples" => 0,
       "drops" => {"samples" => 0, "stacks" => 0, "frames" => 0, "classes" => 0, "moves" => 0},
       "own_bytes" => 2 * 1024 * 1024,
-      "heaps" => [{"slot_size" => 40, "total_slots" => 2_000_000, "live_slots" => 1_000_000, "live_at_start" => 500_000}]
+      "heaps" => [{"slot_size" => 40, "total_slots" => 2_000_000, "live_slots" => 1_600_000, "live_at_start" => 500_000}]
     }
     meta.each { |name, value| @meta[name.to_s] = value }
   end

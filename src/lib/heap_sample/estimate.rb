@@ -91,8 +91,9 @@ module HeapSample
       samples > 0 && variance.zero?
     end
 
+    # Nothing to show?  A damaged file may have objects without bytes.
     def zero?
-      objects.zero?
+      objects.zero? || space.zero?
     end
 
     def ==(other)

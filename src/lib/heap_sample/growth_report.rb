@@ -37,7 +37,7 @@ module HeapSample
     def span
       parts = []
       parts << @layout.duration(@growth.seconds) if @growth.seconds && @growth.seconds >= 0
-      parts << "#{@layout.count(@growth.gcs)} GCs" if @growth.gcs
+      parts << "#{@layout.count(@growth.gcs)} GC#{"s" unless @growth.gcs == 1}" if @growth.gcs
       parts.empty? ? "" : " over #{parts.join(", ")}"
     end
 

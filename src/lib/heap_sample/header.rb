@@ -46,7 +46,7 @@ module HeapSample
              elsif @info.taken && @info.taken >= last then "the last #{@layout.duration(@info.taken - last)} before"
              else "the last at #{last.utc.strftime("%H:%M:%S UTC")}"
              end
-      "#{@layout.count(@info.gc_count)} GCs: #{@layout.count(@info.gc_minor || 0)} minor, " \
+      "#{@layout.count(@info.gc_count)} GC#{"s" unless @info.gc_count == 1}: #{@layout.count(@info.gc_minor || 0)} minor, " \
         "#{@layout.count(@info.gc_major || 0)} major (#{last})"
     end
 

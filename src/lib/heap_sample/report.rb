@@ -153,8 +153,8 @@ module HeapSample
       return unless live && at_start
 
       left = (live - @total.inuse.space - @total.young.space).clamp(0, at_start)
-      "(before start): about #{@layout.bytes(left)} of slots were allocated before sampling started " \
-        "(then #{@layout.bytes(at_start)})"
+      "(before start): about #{@layout.bytes(left)} of the slots that are allocated now, " \
+        "of #{@layout.bytes(at_start)} when sampling started"
     end
 
     def churn
