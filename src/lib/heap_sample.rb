@@ -1,0 +1,44 @@
+# frozen_string_literal: true
+
+# Reads heap profiles and says what they mean.
+#
+# A heap profile is a sample of a Ruby process's allocations: where they were
+# made, of which class, how many are alive.  This library takes one from the
+# running sampler (GC.sample_profile) or from a saved file, and gives
+#
+# - HeapSample::Profile: the profile as rows, stacks and estimates;
+# - HeapSample::Statistics: the intervals around the estimates;
+# - HeapSample::Growth: the difference of two profiles;
+# - HeapSample::Report: all of it as text.
+#
+# It depends on no gem; zlib and json are loaded when a file is read.
+module HeapSample
+  # A file that is not a readable profile.  The message names the file and what
+  # is wrong with it.
+  class FormatError < StandardError
+  end
+
+  autoload :Columns, "heap_sample/model"
+  autoload :Diff, "heap_sample/diff"
+  autoload :Estimate, "heap_sample/estimate"
+  autoload :Frame, "heap_sample/frame"
+  autoload :Group, "heap_sample/group"
+  autoload :Groups, "heap_sample/group"
+  autoload :GrowthRow, "heap_sample/growth"
+  autoload :Header, "heap_sample/header"
+  autoload :Keys, "heap_sample/group"
+  autoload :Growth, "heap_sample/growth"
+  autoload :GrowthGroup, "heap_sample/growth"
+  autoload :GrowthReport, "heap_sample/growth_report"
+  autoload :Layout, "heap_sample/layout"
+  autoload :Meta, "heap_sample/meta"
+  autoload :PprofReader, "heap_sample/pprof_reader"
+  autoload :Place, "heap_sample/frame"
+  autoload :ListStacks, "heap_sample/stacks"
+  autoload :NodeStacks, "heap_sample/stacks"
+  autoload :Profile, "heap_sample/model"
+  autoload :Report, "heap_sample/report"
+  autoload :Row, "heap_sample/model"
+  autoload :Stacks, "heap_sample/stacks"
+  autoload :Statistics, "heap_sample/statistics"
+end

@@ -1,0 +1,108 @@
+# frozen_string_literal: true
+
+module HeapSample
+  # An estimate of how many objects there are and of their bytes, with what is
+  # needed to say how far off it may be.  Estimates of different objects add.
+  class Estimate
+    # Below so many samples a figure is marked as weak.
+    WEAK_BELOW = 10
+
+    # Samples behind the estimate.
+    attr_reader :samples
+    # Estimated number of objects.
+    attr_reader :objects
+    # Estimated bytes of heap slots.
+    attr_reader :space
+    # Variance of +space+, in bytes squared.
+    attr_reader :variance
+    # Variance of +objects+.
+    attr_reader :objects_variance
+
+    def initialize(samples = 0, objects = 0.0, space = 0.0, variance = 0.0, objects_variance = 0.0)
+      @samples = samples
+      @objects = objects
+      @space = space
+      @variance = variance
+      @objects_variance = objects_variance
+    end
+
+    # Adds four columns of a row, which begin at index +at+; all its objects
+    # have +slot_size+ bytes.  Returns self.
+    def add_columns(row, at, slot_size)
+      variance = row[at + 3]
+      @samples += row[at]
+      @objects += row[at + 1]
+      @space += row[at + 2]
+      @variance += variance
+      @objects_variance += variance / (slot_size * slot_size).to_f if slot_size > 0
+      self
+    end
+
+    # Adds another estimate in place; returns self.
+    def add(other)
+      @samples += other.samples
+      @objects += other.objects
+      @space += other.space
+      @variance += other.variance
+      @objects_variance += other.objects_variance
+      self
+    end
+
+    # The estimate of both together.
+    def +(other)
+      dup.add(other)
+    end
+
+    # What is left when +part+, some of the same samples, is taken away.
+    def without(part)
+      return Estimate.new if part.samples >= samples
+
+      Estimate.new([samples - part.samples, 0].max, [objects - part.objects, 0].max,
+                   [space - part.space, 0].max, [variance - part.variance, 0].max,
+                   [objects_variance - part.objects_variance, 0].max)
+    end
+
+    # call-seq:
+    #   space_interval(unit: 0.0) -> [Float, Float]
+    #
+    # The 95% interval of +space+ in bytes.  +unit+: the bytes that one sample
+    # stands for, which bounds what may exist where nothing was sampled.
+    def space_interval(unit: 0.0)
+      Statistics.interval(total: space, variance: variance, size: mean_size, unit: unit)
+    end
+
+    # The 95% interval of +objects+.
+    def objects_interval
+      Statistics.interval(total: objects, variance: objects_variance, size: 1)
+    end
+
+    # Mean bytes of a slot.
+    def mean_size
+      objects > 0 ? space / objects.to_f : 0.0
+    end
+
+    # Too few samples to rely on?  Never so if all objects were sampled.
+    def weak?
+      samples < WEAK_BELOW && !exact?
+    end
+
+    # Was every object sampled?
+    def exact?
+      samples > 0 && variance.zero?
+    end
+
+    # Nothing to show?  A damaged file may have objects without bytes.
+    def zero?
+      objects.zero? || space.zero?
+    end
+
+    def ==(other)
+      other.is_a?(Estimate) && samples == other.samples && objects == other.objects &&
+        space == other.space && variance == other.variance
+    end
+
+    def inspect
+      "#<#{self.class} #{samples} samples, #{objects.round} objects, #{space.round} bytes>"
+    end
+  end
+end

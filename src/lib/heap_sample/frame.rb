@@ -1,0 +1,69 @@
+# frozen_string_literal: true
+
+module HeapSample
+  # A place in a stack, read like a Thread::Backtrace::Location.
+  class Frame
+    # What MRI puts before the method's name in the label of a frame inside it.
+    INSIDE = /\A(?:(?:block(?: \(\d+ levels\))?|rescue|ensure) in )+/
+
+    # As MRI prints it, with its class: "block in Foo#bar".
+    attr_reader :label
+    # As it was loaded; of a frame of a C method, that of its caller.
+    attr_reader :path
+    # The full path, or nil (eval, or a file that does not tell).
+    attr_reader :absolute_path
+    # 0 if there is none.
+    attr_reader :lineno
+
+    def initialize(label, path, absolute_path, lineno)
+      @label = label
+      @path = path
+      @absolute_path = absolute_path
+      @lineno = lineno
+    end
+
+    # The path that tells most: what a file keeps.
+    def full_path
+      absolute_path || path
+    end
+
+    # The method or class body, without the blocks around: "Foo#bar".
+    def qualified_label
+      label.sub(INSIDE, "")
+    end
+
+    # The same without its class: "bar".
+    def base_label
+      name = qualified_label
+      name.start_with?("<", "(") ? name : name[/[#.]([^#.]+)\z/, 1] || name
+    end
+
+    # As Ruby 3.4 prints it: <tt>path:line:in 'label'</tt>.
+    def to_s
+      line = lineno > 0 ? ":#{lineno}" : ""
+      "#{path}#{line}:in '#{label}'"
+    end
+
+    def inspect
+      to_s.inspect
+    end
+
+    def ==(other)
+      other.is_a?(Frame) && to_a == other.to_a
+    end
+    alias eql? ==
+
+    def hash
+      to_a.hash
+    end
+
+    def to_a
+      [label, path, absolute_path, lineno]
+    end
+    protected :to_a
+  end
+
+  # What rows are grouped by when grouped by code: +line+ and +label+ are nil
+  # where they do not matter.
+  Place = Struct.new(:path, :line, :label)
+end

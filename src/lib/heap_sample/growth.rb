@@ -1,0 +1,169 @@
+# frozen_string_literal: true
+
+module HeapSample
+  # Two estimates, of what came and of what went, and their difference.
+  module Net
+    # Bytes, as an estimate; below 0 where more went than came.
+    def space
+      gained.space - lost.space
+    end
+
+    def objects
+      gained.objects - lost.objects
+    end
+
+    # Samples behind it.
+    def samples
+      gained.samples + lost.samples
+    end
+
+    # The 95% interval of #space.
+    def space_interval
+      Statistics.difference(gained.space, gained.space_interval(unit: unit(lost)),
+                            lost.space, lost.space_interval(unit: unit(gained)))
+    end
+
+    # Can sampling alone not explain the difference?
+    def significant?
+      low, high = space_interval
+      low > 0 || high < 0
+    end
+
+    def weak?
+      samples < Estimate::WEAK_BELOW && !exact?
+    end
+
+    def exact?
+      samples > 0 && gained.variance.zero? && lost.variance.zero?
+    end
+
+    def zero?
+      gained.zero? && lost.zero?
+    end
+
+    private
+
+    # What one sample of the other side stands for.
+    def unit(other)
+      other.samples > 0 && other.variance > 0 ? other.space / other.samples.to_f : 0.0
+    end
+  end
+
+  # A row of a difference: what its objects gained and lost in between.
+  class GrowthRow
+    include Net
+
+    # The HeapSample::Row of either profile that it is about.
+    attr_reader :row
+    attr_reader :gained, :lost
+
+    def initialize(row, gained, lost)
+      @row = row
+      @gained = gained
+      @lost = lost
+    end
+
+    def stack = row.stack
+    def class_name = row.class_name
+    def type = row.type
+    def slot_size = row.slot_size
+    def thread = row.thread
+    def birth_gc = row.birth_gc
+  end
+
+  # Rows of a difference, summed.
+  class GrowthGroup
+    include Net
+
+    # A Place, or the name of a class or type.
+    attr_reader :key
+    attr_reader :gained, :lost
+
+    def initialize(key)
+      @key = key
+      @gained = Estimate.new
+      @lost = Estimate.new
+      @classes = Hash.new(0.0)
+    end
+
+    def add(row)
+      @gained.add(row.gained)
+      @lost.add(row.lost)
+      @classes[row.class_name] += row.space
+      self
+    end
+
+    # Names of classes with their bytes of growth, the largest change first.
+    def classes
+      @classes.sort_by { |name, space| [-space.abs, name] }
+    end
+  end
+
+  # What grew between two profiles, in bytes of heap slots in use.
+  #
+  #   growth = later - earlier
+  #   puts growth.report
+  #   growth.groups(:class).max_by(&:space).key   #=> "String"
+  class Growth
+    attr_reader :later, :earlier
+    # Array of GrowthRow.
+    attr_reader :rows
+
+    def initialize(later, earlier, rows, matched:)
+      @later = later
+      @earlier = earlier
+      @rows = rows
+      @matched = matched
+    end
+
+    # Were the samples of both compared one row by one?  If not, variances of
+    # both profiles add, and gained and lost are the two totals.
+    def matched?
+      @matched
+    end
+
+    # Are both profiles of one session of one process?
+    def same_run?
+      later.info.same_run?(earlier.info)
+    end
+
+    # Seconds between the two, nil if not known.
+    def seconds
+      later.info.taken - earlier.info.taken if later.info.taken && earlier.info.taken
+    end
+
+    # GCs between the two, nil if not known or not of one process.
+    def gcs
+      later.info.gc_count - earlier.info.gc_count if same_run? && later.info.gc_count && earlier.info.gc_count
+    end
+
+    # call-seq:
+    #   groups(by) -> Array of GrowthGroup
+    #
+    # The rows summed +by+ :line, :method, :file, :class or :type.
+    def groups(by)
+      keys = [later, earlier].to_h { |profile| [profile, Keys.new(profile, by)] }.compare_by_identity
+      rows.each_with_object({}) do |row, groups|
+        key = keys[row.row.profile].of(row.row.columns)
+        (groups[key] ||= GrowthGroup.new(key)).add(row)
+      end.values
+    end
+
+    # The sum of all rows, a GrowthGroup.
+    def total
+      rows.each_with_object(GrowthGroup.new(nil)) { |row, total| total.add(row) }
+    end
+
+    # call-seq:
+    #   report(by: :line, top: 20, width: 120, root: Dir.pwd) -> String
+    #
+    # The difference as text; see HeapSample::GrowthReport.
+    def report(**options)
+      GrowthReport.new(self, **options).to_s
+    end
+
+    def inspect
+      "#<#{self.class} #{rows.size} rows, #{Layout.new.bytes(total.space, sign: true)}>"
+    end
+  end
+end

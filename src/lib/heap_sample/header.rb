@@ -1,0 +1,70 @@
+# frozen_string_literal: true
+
+module HeapSample
+  # What a report says first: what was sampled, when, and how well.
+  class Header
+    def initialize(info, layout)
+      @info = info
+      @layout = layout
+    end
+
+    # Lines of text, without what the profile does not tell.
+    def lines
+      [process, sampling, collections, own, *warnings].compact
+    end
+
+    private
+
+    def process
+      id = @info.process_id
+      ["Heap sample#{" of process #{id}" if id}", @info.ruby].compact.join(", ")
+    end
+
+    def sampling
+      taken, started = @info.taken, @info.started
+      parts = []
+      parts << "taken #{taken.utc.strftime("%Y-%m-%d %H:%M:%S UTC")}" if taken
+      parts << "#{@layout.duration(taken - started)} after sampling started" if taken && started && taken >= started
+      parts << interval
+      parts.compact.join(", ").then { |text| text.empty? ? nil : text }
+    end
+
+    def interval
+      return unless @info.interval
+
+      text = "one sample per #{@layout.setting(@info.interval)} allocated"
+      return text unless @info.first_interval && @info.first_interval != @info.interval
+
+      "#{text} (#{@layout.setting(@info.first_interval)} at first)"
+    end
+
+    def collections
+      return unless @info.gc_count
+
+      last = @info.last_major
+      last = if last.nil? then "none yet"
+             elsif @info.taken && @info.taken >= last then "the last #{@layout.duration(@info.taken - last)} before"
+             else "the last at #{last.utc.strftime("%H:%M:%S UTC")}"
+             end
+      "#{@layout.count(@info.gc_count)} GC#{"s" unless @info.gc_count == 1}: #{@layout.count(@info.gc_minor || 0)} minor, " \
+        "#{@layout.count(@info.gc_major || 0)} major (#{last})"
+    end
+
+    def own
+      samples = @info.live_samples
+      parts = []
+      parts << "#{@layout.count(samples)} live samples" if samples
+      parts << "the sampler itself uses #{@layout.bytes(@info.own_bytes)}" if @info.own_bytes
+      parts.join(", ") unless parts.empty?
+    end
+
+    def warnings
+      lines = []
+      unless @info.drops.empty?
+        drops = @info.drops.map { |what, count| "#{@layout.count(count)} #{what}" }.join(", ")
+        lines << "Warning: dropped for want of room: #{drops}. What was dropped is missing below."
+      end
+      lines
+    end
+  end
+end

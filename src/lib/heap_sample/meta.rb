@@ -1,0 +1,85 @@
+# frozen_string_literal: true
+
+module HeapSample
+  # What a profile knows about itself, by the names that doc/format.md freezes.
+  # Everything is nil if the profile does not say it or says nonsense.
+  class Meta
+    NS_PER_S = 1_000_000_000r
+
+    # The Hash itself, as in the file.
+    attr_reader :values
+
+    def initialize(values)
+      @values = values
+    end
+
+    def format = number("format")
+    def ruby = at("ruby").then { |text| text if text.is_a?(String) }
+    def process_id = number("process_id")
+    # Equal in profiles of one process and different after a fork.
+    def process_start = at("process_start")
+    def session = number("session")
+    # Mean bytes between two samples: now, and when sampling started.
+    def interval = number("settings", "interval")
+    def first_interval = number("settings", "first_interval")
+    def interval_changes = number("settings", "interval_changes") || 0
+    # One process in so many is sampled.
+    def only_n = number("settings", "only_n")
+    def started = time("started_ns")
+    def taken = time("taken_ns")
+    def gc_count = number("gc", "count")
+    def gc_minor = number("gc", "minor")
+    def gc_major = number("gc", "major")
+    def last_major = time("gc", "last_major_ns")
+    def last_minor = time("gc", "last_minor_ns")
+    def live_samples = number("live_samples")
+    # Memory of the sampler itself.
+    def own_bytes = number("own_bytes")
+
+    # What was lost for want of room: {"samples" => 3}, without zeros.
+    def drops
+      drops = at("drops")
+      return {} unless drops.is_a?(Hash)
+
+      drops.select { |_, count| count.is_a?(Integer) && count > 0 }
+    end
+
+    # Bytes of the slots that are allocated now, dead ones that no sweep has met
+    # included; and of those allocated when sampling started.
+    def live_bytes = heap_bytes("live_slots")
+    def live_bytes_at_start = heap_bytes("live_at_start")
+
+    # Do two profiles tell of the same objects of the same process?
+    def same_run?(other)
+      !process_start.nil? && process_start == other.process_start && session == other.session
+    end
+
+    private
+
+    def at(*names)
+      names.inject(values) { |value, name| value.is_a?(Hash) ? value[name] : nil }
+    end
+
+    def number(*names)
+      value = at(*names)
+      value if value.is_a?(Integer) && value >= 0
+    end
+
+    def time(*names)
+      value = number(*names)
+      Time.at(value / NS_PER_S) if value && value > 0 && value < 1 << 64
+    end
+
+    def heap_bytes(field)
+      heaps = at("heaps")
+      return unless heaps.is_a?(Array) && !heaps.empty?
+
+      heaps.sum do |heap|
+        slots, size = heap.is_a?(Hash) ? heap.values_at(field, "slot_size") : nil
+        return unless slots.is_a?(Integer) && size.is_a?(Integer)
+
+        slots * size
+      end
+    end
+  end
+end

@@ -1,0 +1,186 @@
+# frozen_string_literal: true
+
+module HeapSample
+  # Columns of a row as it is handed over; each estimate takes four: samples,
+  # objects, space and variance of space.
+  module Columns
+    STACK, CLASS, TYPE, SLOT_SIZE, THREAD, BIRTH_GC, INUSE = *0..6
+    YOUNG = 10
+    ALLOC = 14
+    DEAD = 18
+    DEAD_GCS = 22
+    COUNT = 23
+  end
+
+  # What one snapshot found: rows of estimates by stack, class, type, slot size,
+  # thread and birth.
+  #
+  #   profile = HeapSample::Profile.load("heap-4711.pb.gz")
+  #   puts profile.report
+  #   profile.rows.sum { |row| row.inuse.space }   # bytes
+  class Profile
+    # Settings, GC counts, drops and heaps, with String keys, as in a file.
+    attr_reader :meta
+    # The Strings that frames and rows refer to.
+    attr_reader :texts
+    # Stacks by handle: a HeapSample::Stacks.
+    attr_reader :stacks
+    # Rows as Arrays; see HeapSample::Columns.
+    attr_reader :table
+
+    # call-seq:
+    #   HeapSample::Profile.from_raw(hash) -> profile
+    #
+    # Takes what the sampler hands over: +:meta+, +:texts+, +:frames+ (label,
+    # path, absolute path, line; flattened), +:nodes+ (parent, frame;
+    # flattened, node 0 the empty stack) and +:rows+.
+    def self.from_raw(raw)
+      texts = raw.fetch(:texts).map { |text| clean(text) }
+      new(meta: raw.fetch(:meta), texts: texts, rows: raw.fetch(:rows),
+          stacks: NodeStacks.new(texts, raw.fetch(:frames), raw.fetch(:nodes)))
+    end
+
+    # call-seq:
+    #   HeapSample::Profile.load(path, limit: 1 GiB) -> profile
+    #
+    # Reads a saved profile (.pb.gz or .pb).  Raises HeapSample::FormatError if
+    # it is damaged, cut, something else, or has more than +limit+ bytes when
+    # unpacked; a SystemCallError if it cannot be read at all.
+    def self.load(path, limit: PprofReader::DECODED_MAX)
+      new(**PprofReader.read(path, limit: limit))
+    end
+
+    # Texts are any bytes: names of classes and files in their own encodings.
+    def self.clean(text)
+      return text if text.encoding == Encoding::UTF_8 && text.valid_encoding?
+
+      text = text.dup.force_encoding(Encoding::UTF_8)
+      text.valid_encoding? ? text : text.scrub("?")
+    end
+
+    def initialize(meta:, texts:, stacks:, rows:)
+      @meta = meta
+      @texts = texts
+      @stacks = stacks
+      @table = rows
+    end
+
+    # All frames, each once.
+    def frames
+      stacks.frames
+    end
+
+    # All rows, as HeapSample::Row.
+    def rows
+      @rows ||= @table.map { |columns| Row.new(self, columns) }
+    end
+
+    # The meta data by name: HeapSample::Meta.
+    def info
+      @info ||= Meta.new(meta)
+    end
+
+    # The text of a column, which is an index into #texts or a String.
+    def text(reference)
+      reference.is_a?(Integer) ? @texts[reference] : reference
+    end
+
+    # call-seq:
+    #   groups(by) -> HeapSample::Groups
+    #
+    # The rows summed +by+ :line, :method, :file, :class or :type.
+    # Raises ArgumentError on anything else.
+    def groups(by)
+      (@groups ||= {})[by] ||= Groups.of(self, by)
+    end
+
+    # call-seq:
+    #   report(by: :line, top: 20, width: 120, root: Dir.pwd) -> String
+    #
+    # What the profile says, as text; see HeapSample::Report.
+    def report(**options)
+      Report.new(self, **options).to_s
+    end
+
+    # call-seq:
+    #   later - earlier -> HeapSample::Growth
+    #
+    # What grew between two profiles; see HeapSample::Diff.
+    def -(other)
+      Diff.new(self, other).growth
+    end
+
+    def inspect
+      "#<#{self.class} #{table.size} rows, #{frames.size} frames>"
+    end
+  end
+
+  # Samples that agree in all but their number: one stack, class, type, slot
+  # size, thread and GC of birth.
+  class Row
+    attr_reader :profile
+    # The row as it is in Profile#table.
+    attr_reader :columns
+
+    def initialize(profile, columns)
+      @profile = profile
+      @columns = columns
+    end
+
+    # Frames, leaf first.
+    def stack
+      profile.stacks.stack(columns[Columns::STACK])
+    end
+
+    def class_name
+      profile.text(columns[Columns::CLASS])
+    end
+
+    # "T_STRING", …
+    def type
+      profile.text(columns[Columns::TYPE])
+    end
+
+    # Bytes.
+    def slot_size
+      columns[Columns::SLOT_SIZE]
+    end
+
+    # Serial of the allocating thread; 0 for several.
+    def thread
+      columns[Columns::THREAD]
+    end
+
+    # The GC count when the objects were born; nil if the row has totals only.
+    def birth_gc
+      columns[Columns::BIRTH_GC]
+    end
+
+    # Objects that the last completed mark found alive.
+    def inuse = estimate(Columns::INUSE)
+
+    # Objects born since that mark.
+    def young = estimate(Columns::YOUNG)
+
+    # Everything born since sampling started.
+    def alloc = estimate(Columns::ALLOC)
+
+    # Of these, what was found dead.
+    def dead = estimate(Columns::DEAD)
+
+    # GCs survived by the dead, summed over objects.
+    def dead_gcs
+      columns[Columns::DEAD_GCS]
+    end
+
+    def inspect
+      "#<#{self.class} #{class_name} #{slot_size} B, in use #{inuse.inspect}, #{stack.first || "no stack"}>"
+    end
+
+    private
+
+    def estimate(at)
+      Estimate.new.add_columns(columns, at, slot_size)
+    end
+  end
+end

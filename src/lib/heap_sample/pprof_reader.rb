@@ -1,0 +1,393 @@
+# frozen_string_literal: true
+
+require "heap_sample/protobuf"
+
+module HeapSample
+  # Reads a saved profile: pprof's profile.proto, packed with gzip or not, with
+  # the sample types, labels and comment that doc/format.md describes.
+  #
+  # A file is not trusted.  What is wrong with it ends in one FormatError that
+  # names the file; what it unpacks to is bounded.
+  class PprofReader
+    # Bytes a file may have when unpacked.
+    DECODED_MAX = 1 << 30
+    # Messages and strings a file may have: small ones cost more memory here
+    # than in the file.
+    ENTRIES_MAX = 10_000_000
+    # The newest version of the comment that this library knows.
+    FORMAT_MAX = 1
+
+    GZIP_MAGIC = "\x1f\x8b".b
+    CHUNK = 1 << 18
+
+    # Fields of profile.proto's messages that are read, by number.
+    module Field
+      SAMPLE_TYPE = 1
+      SAMPLE = 2
+      LOCATION = 4
+      FUNCTION = 5
+      STRING = 6
+      COMMENT = 13
+    end
+
+    # Columns in the order of a row from INUSE on, as sample types.  The files
+    # do not tell some; those are worked out, see #complete.
+    TYPES = [
+      "inuse_samples", "inuse_objects", "inuse_space", "inuse_var",
+      nil, "young_objects", "young_space", nil,
+      "alloc_samples", "alloc_objects", "alloc_space", "alloc_var",
+      nil, "dead_objects", "dead_space", nil, "dead_gcs"
+    ].freeze
+    OURS = %w[inuse_samples inuse_var].freeze
+    ESTIMATES = [Columns::INUSE, Columns::YOUNG, Columns::ALLOC, Columns::DEAD].freeze
+
+    # call-seq:
+    #   PprofReader.read(path, limit: DECODED_MAX) -> Hash
+    #
+    # The keyword arguments of Profile.new.
+    def self.read(path, limit: DECODED_MAX)
+      new(unpack(path, limit)).read
+    rescue Protobuf::Malformed => e
+      raise FormatError, "#{path}: not a readable heap profile: #{e.message}"
+    end
+
+    # The bytes of a file, without gzip.
+    def self.unpack(path, limit)
+      File.open(path, "rb") do |file|
+        magic = file.read(GZIP_MAGIC.bytesize)
+        raise Protobuf::Malformed, "it is empty" unless magic
+
+        file.rewind
+        next gunzip(file, limit) if magic == GZIP_MAGIC
+        raise Protobuf::Malformed, "it is not packed with gzip" if path.to_s.end_with?(".gz")
+
+        bounded(limit) { file.read(CHUNK) }
+      end
+    end
+
+    def self.gunzip(file, limit)
+      require "zlib"
+      reader = Zlib::GzipReader.new(file)
+      data = bounded(limit) { reader.read(CHUNK) }
+      rest = reader.unused
+      raise Protobuf::Malformed, "bytes follow the end of gzip's data" if rest || !file.eof?
+
+      reader.finish
+      data
+    rescue Zlib::Error => e
+      raise Protobuf::Malformed, "gzip: #{e.message}"
+    end
+
+    def self.bounded(limit)
+      data = "".b
+      while (chunk = yield)
+        raise Protobuf::Malformed, "it unpacks to more than #{limit} bytes" if data.bytesize + chunk.bytesize > limit
+
+        data << chunk
+      end
+      data
+    end
+    private_class_method :unpack, :gunzip, :bounded
+
+    def initialize(data)
+      @data = data
+      @texts = []
+      @spans = Hash.new { |spans, field| spans[field] = [] }
+      @comments = []
+    end
+
+    def read
+      scan
+      read_types
+      meta = read_meta
+      stacks = ListStacks.new(@texts, *read_frames)
+      rows = read_rows(stacks)
+      complete(rows, Meta.new(meta).interval)
+      {meta: meta, texts: @texts, stacks: stacks, rows: rows}
+    end
+
+    private
+
+    # Notes where the messages are: they may come before the strings they need.
+    def scan
+      entries = 0
+      Protobuf.new(@data).each_field do |number, value, to|
+        entries += 1
+        raise Protobuf::Malformed, "it has more than #{ENTRIES_MAX} entries" if entries > ENTRIES_MAX
+
+        case number
+        when Field::COMMENT
+          @comments.concat(to ? Protobuf.packed(@data, value, to) : [value])
+        when Field::STRING
+          @texts << Profile.clean(@data.byteslice(bytes(value, to), to - value))
+        when Field::SAMPLE_TYPE, Field::SAMPLE, Field::LOCATION, Field::FUNCTION
+          @spans[number] << bytes(value, to) << to
+        end
+      end
+      raise Protobuf::Malformed, "it has no strings (cut off?)" if @texts.empty?
+    end
+
+    def bytes(value, to)
+      to ? value : raise(Protobuf::Malformed, "a message is a number")
+    end
+
+    def each_message(number)
+      @spans[number].each_slice(2) { |from, to| yield Protobuf.new(@data, from, to) }
+    end
+
+    def reference(index)
+      raise Protobuf::Malformed, "a string is missing (cut off?)" if index >= @texts.size
+
+      index
+    end
+
+    # Where in a sample's values each column of a row is.
+    def read_types
+      names = []
+      each_message(Field::SAMPLE_TYPE) do |message|
+        name = ""
+        message.each_field { |number, value, to| name = @texts[reference(value)] if number == 1 && !to }
+        names << name
+      end
+      @value_count = names.size
+      @value_of = TYPES.map { |type| type && names.index(type) }
+      if (names & TYPES).empty?
+        raise Protobuf::Malformed, "its sample types are #{names.first(4).inspect}, none of a heap"
+      end
+
+      @ours = (OURS - names).empty?
+    end
+
+    def read_meta
+      text = @comments.map { |index| @texts[reference(index)] }.find { |comment| comment.start_with?("{") }
+      unless text
+        raise Protobuf::Malformed, "the comment with its settings is missing (cut off?)" if @ours
+
+        return {}
+      end
+      check_format(parse_json(text))
+    end
+
+    def parse_json(text)
+      require "json"
+      JSON.parse(text)
+    rescue JSON::ParserError
+      raise Protobuf::Malformed, "the comment with its settings is not JSON"
+    end
+
+    def check_format(meta)
+      format = meta["format"]
+      if @ours && !(format.is_a?(Integer) && format.between?(1, FORMAT_MAX))
+        raise Protobuf::Malformed, "its format is #{format.inspect}; this library knows 1 to #{FORMAT_MAX}"
+      end
+
+      meta
+    end
+
+    # Returns the fields of all frames, and location id => frame id, or Array
+    # of them.
+    def read_frames
+      functions = read_functions
+      fields = [0, 0, 0, 0]             # frame 0: of a location that is not there
+      frames_of = Hash.new(0)
+      each_message(Field::LOCATION) do |message|
+        id = 0
+        frames = []
+        message.each_field do |number, value, to|
+          if number == 1 && !to
+            id = value
+          elsif number == 4
+            frames << fields.size / Stacks::FRAME_FIELDS
+            fields.concat(read_line(functions, bytes(value, to), to))
+          end
+        end
+        frames_of[id] = frames.size == 1 ? frames.first : frames
+      end
+      [fields, frames_of]
+    end
+
+    # Function id => label and path.
+    def read_functions
+      functions = Hash.new([0, 0])
+      each_message(Field::FUNCTION) do |message|
+        id = name = path = 0
+        message.each_field do |number, value, to|
+          next if to
+
+          case number
+          when 1 then id = value
+          when 2 then name = reference(value)
+          when 4 then path = reference(value)
+          end
+        end
+        functions[id] = [name, path]
+      end
+      functions
+    end
+
+    LINE_MAX = (1 << 31) - 1
+
+    def read_line(functions, from, to)
+      function = line = 0
+      Protobuf.new(@data, from, to).each_field do |number, value, to_value|
+        next if to_value
+
+        function = value if number == 1
+        line = value if number == 2
+      end
+      label, path = functions[function]
+      [label, path, @texts[path].start_with?("/") ? path : 0, line.clamp(0, LINE_MAX)]
+    end
+
+    # The hot part.  Samples share most of their labels and many of their
+    # values, byte for byte: each kind is decoded once.
+    def read_rows(stacks)
+      values = Hash.new { |known, packed| known[packed] = read_values(packed) }
+      labels = Hash.new { |known, message| known[message] = read_labels(message) }
+      rows = []
+      spans = @spans[Field::SAMPLE]
+      index = 0
+      while (from = spans[index])
+        to = spans[index + 1]
+        index += 2
+        list, packed, rest = split_sample(from, to)
+        rows << [stacks.intern(list), *labels[rest], *values[packed]]
+      end
+      rows
+    end
+
+    LOCATIONS = 1
+    VALUES = 2
+    LABELS = 3
+    EMPTY = "".b.freeze
+
+    # The packed location ids, the packed values and the labels of a sample, as
+    # binary Strings.
+    def split_sample(from, to)
+      @position = from
+      list = take(LOCATIONS, to)
+      packed = take(VALUES, to)
+      usual = list && packed && (@position == to || @data.getbyte(@position) == tag(LABELS))
+      list, packed, labels = usual ? [list, packed, @data.byteslice(@position, to - @position)] : split_any(from, to)
+      raise Protobuf::Malformed, "it ends inside a stack" unless list.empty? || list.getbyte(-1) < 0x80
+
+      [list, packed, labels]
+    end
+
+    # The bytes of a field at @position, which moves behind it; empty if another
+    # field is there, nil if this is no place for a shortcut.
+    def take(field, to)
+      return EMPTY unless @data.getbyte(@position) == tag(field)
+
+      length = @data.getbyte(@position + 1) || to
+      start = @position + 2
+      if length >= 0x80
+        high = @data.getbyte(start) || to
+        return if high >= 0x80
+
+        length = length & 0x7f | high << 7
+        start += 1
+      end
+      return if start + length > to
+
+      @position = start + length
+      @data.byteslice(start, length)
+    end
+
+    # The same for fields in any order, and for numbers that are not packed.
+    def split_any(from, to)
+      parts = {LOCATIONS => "".b, VALUES => "".b, LABELS => "".b}
+      Protobuf.new(@data, from, to).each_field do |number, value, stop|
+        part = parts[number]
+        next unless part
+
+        if number == LABELS
+          part << tag(LABELS) << varint(stop - bytes(value, stop)) << @data.byteslice(value, stop - value)
+        else
+          part << (stop ? @data.byteslice(value, stop - value) : varint(value))
+        end
+      end
+      parts.values
+    end
+
+    def tag(field)
+      field << 3 | Protobuf::BYTES
+    end
+
+    def varint(value)
+      text = "".b
+      while value >= 0x80
+        text << (value & 0x7f | 0x80)
+        value >>= 7
+      end
+      text << value
+    end
+
+    # The columns of a row from INUSE on.
+    def read_values(packed)
+      values = Protobuf.packed(packed, 0, packed.bytesize)
+      unless values.size == @value_count
+        raise Protobuf::Malformed, "a sample has #{values.size} values, there are #{@value_count} types"
+      end
+      raise Protobuf::Malformed, "a value is negative" if values.any? { |value| value >= 1 << 63 }
+
+      @value_of.map { |index| index ? values[index] : 0 }
+    end
+
+    # The columns between STACK and INUSE.
+    def read_labels(message)
+      class_name = type = slot_size = thread = 0
+      birth_gc = nil
+      Protobuf.new(message).each_field do |number, from, to|
+        next unless number == LABELS
+
+        key, text, value = read_label(message, bytes(from, to), to)
+        case key
+        when "class" then class_name = text
+        when "type" then type = text
+        when "slot_size" then slot_size = value
+        when "thread" then thread = value
+        when "gc_birth" then birth_gc = value
+        end
+      end
+      [class_name, type, slot_size, thread, birth_gc]
+    end
+
+    def read_label(message, from, to)
+      key = text = value = 0
+      Protobuf.new(message, from, to).each_field do |number, content, stop|
+        next if stop
+
+        case number
+        when 1 then key = reference(content)
+        when 2 then text = reference(content)
+        when 3 then value = content
+        end
+      end
+      raise Protobuf::Malformed, "a label is negative" if value >= 1 << 63
+
+      [@texts[key], text, value]
+    end
+
+    # Samples and variance of an estimate that the file gives without them: all
+    # objects of a row have one size, so one weight if the interval never
+    # changed, and about one if it did.
+    def complete(rows, interval)
+      missing = ESTIMATES.reject { |at| @value_of[at - Columns::INUSE] && @value_of[at + 3 - Columns::INUSE] }
+      return unless interval && interval > 0
+
+      missing.each do |at|
+        rows.each { |row| complete_estimate(row, at, interval) if row[at + 1] > 0 }
+      end
+    end
+
+    def complete_estimate(row, at, interval)
+      slot_size = row[Columns::SLOT_SIZE]
+      return if slot_size.zero?
+
+      weight = 1 / (1 - Math.exp(-slot_size / interval.to_f))
+      row[at] = [(row[at + 1] / weight).round, 1].max
+      row[at + 3] = row[at + 1] * (weight - 1) * slot_size * slot_size
+    end
+  end
+end

@@ -1,0 +1,140 @@
+# frozen_string_literal: true
+
+require "heap_sample"
+
+# GC::SampleProfile is a snapshot of the heap sampler.  Ruby itself defines the
+# class, how a snapshot is taken and #save; this file, which is loaded when one
+# of its methods is first called, reads a snapshot.
+class GC::SampleProfile
+  # A place in the stack of a sample; has the reading methods of
+  # Thread::Backtrace::Location.
+  Location = HeapSample::Frame
+
+  # A live object that was sampled.
+  class Sample
+    # The name of its class, a String; "(imemo:…)" for internal objects.
+    attr_reader :class_name
+    # "T_STRING", …
+    attr_reader :type
+    # Bytes of its heap slot.
+    attr_reader :slot_size
+    # Bytes with what it allocated outside its slot, or nil if not asked for.
+    attr_reader :memsize
+    # How many objects of its size it stands for: a Float, 1.0 or more.
+    attr_reader :weight
+    # GCs since it was born.
+    attr_reader :age
+    # The GC count when it was born.
+    attr_reader :birth_gc
+    # Serial of the thread that allocated it.
+    attr_reader :thread
+
+    def initialize(stacks, node, attributes) # :nodoc:
+      @stacks = stacks
+      @node = node
+      @id, @class_name, @type, @slot_size, @weight, @birth_gc, @age, @memsize, @young, @thread = attributes
+    end
+
+    # Was it born since the last completed mark?
+    def young?
+      @young
+    end
+
+    # call-seq:
+    #   locations -> Array of GC::SampleProfile::Location
+    #
+    # Where it was allocated, leaf first.
+    def locations
+      @stacks.stack(@node)
+    end
+
+    # call-seq:
+    #   object -> object or nil
+    #
+    # The object itself; nil if it has died, is internal to Ruby, or belongs to
+    # another Ractor.  Nothing is kept alive by a sample.
+    def object
+      GC::SampleProfile.object_of(@id)
+    end
+
+    def inspect
+      "#<#{self.class} #{class_name} #{slot_size} B, weight #{format("%.1f", weight)}, " \
+        "age #{age}#{", young" if young?}, #{locations.first || "no stack"}>"
+    end
+  end
+
+  class << self
+    # call-seq:
+    #   GC::SampleProfile.load(path) -> HeapSample::Profile
+    #
+    # Reads a saved profile (.pb.gz or .pb).  Raises HeapSample::FormatError,
+    # which names the file, if it is damaged or not a heap profile, and a
+    # SystemCallError if it cannot be read.
+    def load(path)
+      HeapSample::Profile.load(path)
+    end
+  end
+
+  # call-seq:
+  #   to_profile -> HeapSample::Profile
+  #
+  # The snapshot as rows of estimates; the same object every time.
+  def to_profile
+    @to_profile ||= HeapSample::Profile.from_raw(raw)
+  end
+
+  # call-seq:
+  #   rows -> Array of HeapSample::Row
+  def rows
+    to_profile.rows
+  end
+
+  # call-seq:
+  #   report(by: :line, top: 20, width: 120) -> String
+  #
+  # What the snapshot says, as text: memory in use with 95% intervals +by+
+  # :line, :method, :file, :class or :type; the +top+ rows of it; what is young;
+  # what comes and goes.  Raises ArgumentError on other options.
+  #
+  #   puts GC.sample_profile.report(by: :class, top: 5)
+  def report(**options)
+    to_profile.report(**options)
+  end
+
+  # call-seq:
+  #   profile - earlier -> HeapSample::Growth
+  #
+  # What grew since +earlier+, a GC::SampleProfile or HeapSample::Profile.  Of
+  # one process, only what was born and what died in between counts; of two,
+  # the totals are compared.  Raises ArgumentError if +earlier+ was taken later.
+  def -(other)
+    to_profile - (other.is_a?(GC::SampleProfile) ? other.to_profile : other)
+  end
+
+  # call-seq:
+  #   samples -> Array of GC::SampleProfile::Sample
+  #
+  # The sampled objects that were alive, one by one.
+  def samples
+    profile = to_profile
+    raw_samples.map do |id, node, class_name, type, *rest|
+      Sample.new(profile.stacks, node, [id, profile.text(class_name), profile.text(type), *rest])
+    end
+  end
+
+  def inspect
+    profile = to_profile
+    layout = HeapSample::Layout.new
+    total = profile.groups(:class).total
+    parts = ["#{layout.count(total.inuse.samples + total.young.samples)} samples",
+             "#{layout.bytes(total.inuse.space)} in use", "#{layout.bytes(total.young.space)} young"]
+    parts << "one per #{layout.setting(profile.info.interval)}" if profile.info.interval
+    parts << "at GC #{profile.info.gc_count}" if profile.info.gc_count
+    "#<#{self.class} #{parts.join(", ")}>"
+  end
+
+  # For pp: the same line.
+  def pretty_print(printer) # :nodoc:
+    printer.text(inspect)
+  end
+end

@@ -1,0 +1,172 @@
+# frozen_string_literal: true
+
+module HeapSample
+  # The stacks of a profile.  Rows name one by a handle, a small Integer; Frame
+  # objects are made when asked for.  Two kinds differ in how they hold stacks:
+  # NodeStacks as a prefix tree, ListStacks as a list each.
+  class Stacks
+    FRAME_FIELDS = 4
+    NO_LABEL = "(unknown)"
+    NO_STACK = "(no stack)"
+
+    # Labels that only Ruby code has, so that a frame with the path and line of
+    # its caller is not taken for a C method.
+    RUBY_LABEL = /\A(?:block |rescue in |ensure in |<)/
+    INTERNAL_PATH = /\A<internal:/
+
+    # +fields+: label, path, absolute path (indexes into +texts+) and line, of
+    # one frame after the other.
+    def initialize(texts, fields)
+      @texts = texts
+      @fields = fields
+      @frames = []
+      @arrays = []
+      @sites = []
+      @hidden = []
+    end
+
+    # How many frames there are.
+    def frame_count
+      @fields.size / FRAME_FIELDS
+    end
+
+    def frame(id)
+      @frames[id] ||= begin
+        label, path, absolute_path, line = @fields[id * FRAME_FIELDS, FRAME_FIELDS]
+        absolute = @texts[absolute_path]
+        label = @texts[label]
+        Frame.new(label.empty? ? NO_LABEL : label, @texts[path], absolute.empty? ? nil : absolute, line)
+      end
+    end
+
+    def frames
+      Array.new(frame_count) { |id| frame(id) }
+    end
+
+    # The stack as an Array of Frame, leaf first; the same one every time.
+    def stack(handle)
+      @arrays[handle] ||= frame_ids(handle).map { |id| frame(id) }.freeze
+    end
+
+    def frame_ids(handle)
+      ids = []
+      each_frame_id(handle) { |id| ids << id }
+      ids
+    end
+
+    # The frame, by id, that a stack's memory is put down to: the nearest one of
+    # Ruby code, nil for an empty stack.  A frame of a C method has the path and
+    # line of its caller, so the search goes on while these stay the same; Ruby
+    # code inside MRI (<internal:…>) counts as C, as in Ruby's own backtraces.
+    def site(handle)
+      known = @sites[handle]
+      return known || nil unless known.nil?
+
+      @sites[handle] = find_site(handle) || false
+      @sites[handle] || nil
+    end
+
+    # Equal for equal stacks, also of another profile with the same +interner+:
+    # a Hash from frames to numbers.
+    def identity(handle, interner)
+      unless @interner.equal?(interner)
+        @interner = interner
+        @numbers = []
+        @identities = []
+      end
+      @identities[handle] ||= frame_ids(handle).map { |id| number(id) }.compact.pack("L*")
+    end
+
+    private
+
+    def find_site(handle)
+      found = nil
+      each_frame_id(handle) do |id|
+        if found.nil? || @hidden[found] || same_line?(found, id)
+          found = id
+          @hidden[id] = internal?(id) if @hidden[id].nil?
+        else
+          break
+        end
+        break if RUBY_LABEL.match?(label(id)) && !@hidden[id]
+      end
+      found
+    end
+
+    def label(id)
+      @texts[@fields[id * FRAME_FIELDS]]
+    end
+
+    def internal?(id)
+      INTERNAL_PATH.match?(@texts[@fields[id * FRAME_FIELDS + 1]])
+    end
+
+    def same_line?(id, other)
+      id *= FRAME_FIELDS
+      other *= FRAME_FIELDS
+      @fields[id + 3] == @fields[other + 3] && @fields[id + 1] == @fields[other + 1]
+    end
+
+    # nil for what files have in place of an empty stack.
+    def number(id)
+      @numbers[id] ||= begin
+        frame = frame(id)
+        return if frame.label == NO_STACK
+
+        @interner[[frame.label, frame.full_path, frame.lineno]] ||= @interner.size
+      end
+    end
+  end
+
+  # Stacks as nodes of a tree: parent and frame of one node after the other; a
+  # handle is the index of the leaf's node, 0 the empty stack.
+  class NodeStacks < Stacks
+    def initialize(texts, fields, nodes)
+      super(texts, fields)
+      @nodes = nodes
+    end
+
+    def each_frame_id(node)
+      until node.zero?
+        yield @nodes[node * 2 + 1]
+        node = @nodes[node * 2]
+      end
+    end
+  end
+
+  # Stacks as they are in a file: packed varints of location ids, leaf first.
+  # They are decoded when asked for, since a report by line needs two or three
+  # frames of each.  Handle 0 is the empty stack.
+  class ListStacks < Stacks
+    # +frames_of+: location id => frame id, or Array of them, leaf first; its
+    # default is the frame of an id that the file does not have.
+    def initialize(texts, fields, frames_of)
+      super(texts, fields)
+      @frames_of = frames_of
+      @lists = ["".b]
+      @handles = {@lists[0] => 0}
+    end
+
+    # The handle of the stack that is +list+, a binary String.
+    def intern(list)
+      @handles[list] ||= begin
+        @lists << list
+        @lists.size - 1
+      end
+    end
+
+    def each_frame_id(handle)
+      location = shift = 0
+      @lists[handle].each_byte do |byte|
+        if byte >= 0x80
+          location |= (byte & 0x7f) << shift if shift < 64
+          shift += 7
+          next
+        end
+        frames = @frames_of[location | byte << shift]
+        location = shift = 0
+        frames.is_a?(Array) ? frames.each { |id| yield id } : yield(frames)
+      end
+    end
+  end
+end

@@ -1,0 +1,94 @@
+# frozen_string_literal: true
+
+require "heap_sample"
+
+# Builds what the sampler hands over from readable rows:
+#
+#   build = Build.new(interval: 1024)
+#   build.row(["app/a.rb:3 A#b", "app/main.rb:1 <main>"], "String", inuse: 20, birth: 3)
+#   build.profile.report
+#
+# Estimates are given as numbers of samples and weighted by the interval; other
+# options are fields of the meta data.
+class Build
+  MINUTE = 60 * 1_000_000_000
+  STARTED = 1_767_225_600 * 1_000_000_000     # 2026-01-01 00:00:00 UTC
+
+  attr_reader :meta
+
+  def initialize(interval: 512 * 1024, **meta)
+    @interval = interval
+    @texts = [""]
+    @frames = []
+    @frame_ids = {}
+    @nodes = [0, 0]
+    @node_ids = {}
+    @rows = []
+    @meta = {
+      "format" => 1, "generator" => "heap_sampler", "ruby" => "ruby 3.4.5 (2025-07-16 revision 20cda200d3) [x86_64-linux]",
+      "process_id" => 4711, "process_start" => "00000000deadbeef", "session" => 1,
+      "started_ns" => STARTED, "taken_ns" => STARTED + 10 * MINUTE,
+      "gc" => {"count" => 100, "minor" => 80, "major" => 20, "last_minor_ns" => STARTED + 9 * MINUTE,
+               "last_major_ns" => STARTED + 9 * MINUTE + 15_000_000_000},
+      "settings" => {"interval" => interval, "first_interval" => interval, "interval_changes" => 0,
+                     "max_samples" => nil, "max_depth" => 512, "only_n" => 1, "seed" => nil},
+      "live_samples" => 0,
+      "drops" => {"samples" => 0, "stacks" => 0, "frames" => 0, "classes" => 0, "moves" => 0},
+      "own_bytes" => 2 * 1024 * 1024,
+      "heaps" => [{"slot_size" => 40, "total_slots" => 2_000_000, "live_slots" => 1_600_000, "live_at_start" => 500_000}]
+    }
+    meta.each { |name, value| @meta[name.to_s] = value }
+  end
+
+  # +stack+: "path:line label" or "path:line label @/absolute/path", leaf first.
+  # dead_gcs is +lived+ GCs for each of the dead.
+  def row(stack, class_name, type: "T_STRING", slot: 40, thread: 0, birth: nil,
+          inuse: 0, young: 0, alloc: inuse + young, dead: 0, lived: 1)
+    estimates = [inuse, young, alloc, dead].flat_map { |samples| estimate(samples, slot) }
+    @meta["live_samples"] += inuse + young
+    @rows << [node(stack), text(class_name), text(type), slot, thread, birth, *estimates,
+              estimate(dead, slot)[1] * lived]
+    self
+  end
+
+  def raw
+    {meta: @meta, texts: @texts, frames: @frames, nodes: @nodes, rows: @rows}
+  end
+
+  def profile
+    HeapSample::Profile.from_raw(raw)
+  end
+
+  def weight(slot)
+    1 / (1 - Math.exp(-slot / @interval.to_f))
+  end
+
+  private
+
+  def estimate(samples, slot)
+    weight = weight(slot)
+    [samples, samples * weight, samples * weight * slot, samples * weight * (weight - 1) * slot * slot]
+  end
+
+  def text(text)
+    @texts.index(text) || (@texts << text).size - 1
+  end
+
+  def node(stack)
+    stack.reverse.inject(0) do |parent, line|
+      @node_ids[[parent, line]] ||= begin
+        @nodes << parent << frame(line)
+        @nodes.size / 2 - 1
+      end
+    end
+  end
+
+  def frame(line)
+    @frame_ids[line] ||= begin
+      place, absolute = line.split(" @")
+      path, number, label = place.match(/\A(.*?):(\d+) (.*)\z/m).captures
+      @frames << text(label) << text(path) << text(absolute.to_s) << number.to_i
+      @frames.size / 4 - 1
+    end
+  end
+end

@@ -1,0 +1,110 @@
+# frozen_string_literal: true
+
+require "json"
+require "zlib"
+
+# Writes a raw profile as the sampler's C code does; doc/format.md.  Slow and
+# plain: the other side of what the reader is tested with.
+class PprofWriter
+  TYPES = %w[alloc_objects alloc_space inuse_objects inuse_space inuse_samples alloc_samples inuse_var alloc_var
+             young_objects young_space dead_objects dead_space dead_gcs].freeze
+  # Indexes into a row, in the order of TYPES.
+  COLUMNS = [15, 16, 7, 8, 6, 14, 9, 17, 11, 12, 19, 20, 22].freeze
+
+  def self.gzip(raw, **options) = Zlib.gzip(new(raw, **options).encode)
+
+  # +types+ and +packed+: write a file that other tools could have written.
+  def initialize(raw, types: TYPES, packed: true, comment: JSON.generate(raw[:meta]))
+    @raw = raw
+    @types = types
+    @packed = packed
+    @comment = comment
+    @strings = {"" => 0}
+  end
+
+  def encode
+    out = "".b
+    @types.each { |type| out << message(1, number(1, string(type)) + number(2, string("count"))) }
+    out << number(9, @raw[:meta]["started_ns"].to_i)
+    out << number(13, string(@comment)) if @comment
+    @raw[:rows].each { |row| out << message(2, sample(row)) }
+    out << locations
+    @strings.each_key { |text| out << message(6, text.b) }
+    out
+  end
+
+  private
+
+  def sample(row)
+    ids = []
+    node = row[0]
+    until node.zero?
+      ids << @raw[:nodes][node * 2 + 1] + 1
+      node = @raw[:nodes][node * 2]
+    end
+    ids << no_stack_id if ids.empty?
+    numbers(1, ids) + numbers(2, values(row)) + labels(row)
+  end
+
+  def values(row)
+    @types.map { |type| (at = TYPES.index(type)) ? row[COLUMNS[at]].round : 1 }
+  end
+
+  def labels(row)
+    _, class_name, type, slot_size, thread, birth = row
+    out = label("class", 2, string(@raw[:texts][class_name])) + label("type", 2, string(@raw[:texts][type])) +
+          label("slot_size", 3, slot_size)
+    out << label("gc_birth", 3, birth) if birth
+    out << label("thread", 3, thread) if thread.positive?
+    out
+  end
+
+  def label(key, field, value)
+    message(3, number(1, string(key)) + number(field, value))
+  end
+
+  def no_stack_id
+    @raw[:frames].size / 4 + 1
+  end
+
+  def locations
+    out = "".b
+    @raw[:frames].each_slice(4).with_index(1) do |(label, path, absolute, line), id|
+      path = absolute unless @raw[:texts][absolute].empty?
+      out << location(id, @raw[:texts][label], @raw[:texts][path], line)
+    end
+    out << location(no_stack_id, "(no stack)", "", 0)
+  end
+
+  def location(id, label, path, line)
+    message(4, number(1, id) + message(4, number(1, id) + number(2, line))) +
+      message(5, number(1, id) + number(2, string(label)) + number(4, string(path)))
+  end
+
+  def string(text)
+    @strings[text] ||= @strings.size
+  end
+
+  def numbers(field, values)
+    return values.inject("".b) { |out, value| out << varint(field << 3) << varint(value) } unless @packed
+
+    message(field, values.map { |value| varint(value) }.join)
+  end
+
+  def number(field, value)
+    value.zero? ? "".b : varint(field << 3) + varint(value)
+  end
+
+  def message(field, bytes)
+    varint(field << 3 | 2) + varint(bytes.bytesize) + bytes
+  end
+
+  def varint(value)
+    out = "".b
+    while value >= 0x80
+      out << (value & 0x7f | 0x80)
+      value >>= 7
+    end
+    out << value
+  end
+end

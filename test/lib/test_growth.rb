@@ -1,0 +1,134 @@
+# frozen_string_literal: true
+
+require "sample_build"
+require "pprof_writer"
+
+include HeapSample
+
+LATER = {"gc" => {"count" => 110, "minor" => 85, "major" => 25}, "taken_ns" => Build::STARTED + 20 * Build::MINUTE}.freeze
+UNIT = 512 * 1024
+
+def build(**meta) = Build.new(**meta)
+
+def one(samples, birth: 10, stack: ["a.rb:1 A#a"], **meta)
+  build(**meta).row(stack, "String", inuse: samples, birth: birth).profile
+end
+
+test "a profile less itself is nothing" do
+  profile = sample_build.profile
+  growth = profile - sample_build.profile
+  close(0, growth.total.space)
+  equal([], growth.rows.reject { |row| row.row.class_name == "Ticket" })
+end
+
+test "what was born since is gained, with its own variance" do
+  growth = (sample_build(**LATER).row(["y.rb:1 Y#y"], "String", inuse: 30, birth: 105).profile - sample_build.profile)
+  row = growth.rows.find { |candidate| candidate.stack.first.path == "y.rb" }
+  equal([30, 0], [row.gained.samples, row.lost.samples])
+  close(30 * UNIT, row.space, 1e-3)
+end
+
+test "what died since is lost, with the variance of the dead only" do
+  growth = one(20, **LATER) - one(100)
+  row = growth.rows.first
+  equal([0, 80], [row.gained.samples, row.lost.samples])
+  close(one(80).rows[0].inuse.variance, row.lost.variance)
+  close(-80 * UNIT, growth.total.space, 1e-3)
+end
+
+test "what survived adds nothing to the error" do
+  low, high = (one(10_001, **LATER) - one(10_000)).total.space_interval
+  assert(high - low > 200 * UNIT, "an impossible row must not be narrow")
+  low, high = (one(9_999, **LATER) - one(10_000)).total.space_interval
+  assert(high - low < 10 * UNIT, "#{low} to #{high}")
+end
+
+test "what was young before counts as born since" do
+  earlier = build.row(["a.rb:1 A#a"], "String", young: 30, birth: 100).profile
+  growth = one(25, birth: 100, **LATER) - earlier
+  equal(25, growth.total.gained.samples)
+  equal(0, growth.total.lost.samples)
+end
+
+test "a row that was half young keeps both sides, and the larger error" do
+  earlier = build.row(["a.rb:1 A#a"], "String", inuse: 10, young: 10, birth: 100).profile
+  row = (one(12, birth: 100, **LATER) - earlier).rows.first
+  equal([12, 10], [row.gained.samples, row.lost.samples])
+end
+
+test "births, threads and sizes keep rows apart" do
+  earlier = build.row(["a.rb:1 A#a"], "String", inuse: 10, birth: 5).profile
+  later = build(**LATER).row(["a.rb:1 A#a"], "String", inuse: 10, birth: 5, thread: 2).profile
+  equal([10, 10], [(later - earlier).total.gained.samples, (later - earlier).total.lost.samples])
+end
+
+test "across processes nothing is matched and variances add" do
+  growth = one(100, **LATER, process_start: "other") - one(100)
+  assert(!growth.matched?)
+  low, high = growth.total.space_interval
+  close(2 * 1.96 * Math.sqrt(200) * UNIT, high - low, 0.05)
+  assert(growth.report.include?("The profiles are not of one session of one process"))
+end
+
+test "so too where the interval changed, and the report says it" do
+  settings = {"interval" => UNIT, "first_interval" => UNIT / 2, "interval_changes" => 1}
+  growth = one(150, **LATER, settings: settings) - one(100)
+  assert(growth.same_run? && !growth.matched?)
+  assert(growth.report.include?("The sampling interval changed in between"))
+  assert(growth.report.include?("later"))
+end
+
+test "another session of the process is another run" do
+  assert(!(one(1, **LATER, session: 2) - one(1)).same_run?)
+end
+
+test "a saved profile is matched with one from memory" do
+  require "tempfile"
+  Tempfile.create(["heap", ".pb.gz"]) do |file|
+    file.binmode
+    file.write(PprofWriter.gzip(sample_build.raw))
+    file.flush
+    growth = sample_build(**LATER).row(["y.rb:1 Y#y"], "String", inuse: 30, birth: 105).profile - Profile.load(file.path)
+    assert(growth.matched?)
+    equal(["String"], growth.groups(:class).select { |group| group.space.abs > UNIT }.map(&:key))
+  end
+end
+
+test "the wrong order and things that are no profile are ArgumentErrors" do
+  raises(ArgumentError, /taken after the other, at 00:20:00 and 00:10:00 UTC/) { one(1) - one(1, **LATER) }
+  raises(ArgumentError, /Integer is not a profile/) { one(1) - 3 }
+end
+
+test "the report of growth, word for word" do
+  later = sample_build(**LATER).row(["/srv/app/leak.rb:7 Leak#now", "/srv/app/main.rb:3 <main>"], "String", inuse: 30, birth: 105)
+  earlier = sample_build.row(["/srv/app/cache.rb:9 Cache#put"], "Hash", type: "T_HASH", slot: 160, inuse: 5, birth: 70)
+  equal(<<~TEXT, (later.profile - earlier.profile).report(root: "/srv/app"))
+    Growth of what is in use over 10 min 0 s, 10 GCs: +12.5 MiB (+5.6 – +19.9 MiB) in 376,845 objects
+
+    Grown, by line:
+           bytes      95% interval  objects    gained  lost  samples  class   line
+    1  +15.0 MiB  +9.9 – +21.3 MiB  393,231  15.0 MiB   0 B       30  String  leak.rb:7 Leak#now
+
+    Shrunk, by line:
+           bytes     95% interval  objects  gained     lost  samples  class  line
+    ~1  -2.5 MiB  -5.7 – -0.2 MiB  -16,387     0 B  2.5 MiB        5  Hash   cache.rb:9 Cache#put
+    ~ fewer than 10 samples: weak
+
+    The largest growth: leak.rb:7 `Leak#now` +15.0 MiB (+9.9 – +21.3 MiB) in 393,231 objects, mostly `String`; at this rate 90.0 MiB an hour.
+  TEXT
+end
+
+test "nothing significant is said to be so" do
+  report = (one(2, birth: 105, **LATER) - one(3)).report
+  assert(report.end_with?("Nothing grew by more than sampling alone explains.\n"), report)
+end
+
+test "no GC in between is told" do
+  assert((one(3) - one(3)).report.include?("No GC ran in between"))
+end
+
+test "growth groups by class, type, method and file" do
+  growth = sample_build(**LATER).row(["y.rb:1 Y#y"], "String", inuse: 30, birth: 105).profile - sample_build.profile
+  Groups::KINDS.each { |by| assert(growth.report(by: by).include?("Grown, by #{by}:")) }
+  raises(ArgumentError, /cannot group by 3/) { growth.report(by: 3) }
+end

@@ -1,0 +1,57 @@
+# frozen_string_literal: true
+
+require "heap_sample"
+
+include HeapSample
+
+LAYOUT = Layout.new(width: 80, root: "/srv/app")
+
+test "sizes in binary units" do
+  equal(["0 B", "40 B", "1.0 KiB", "1.0 MiB", "48.1 MiB", "2.0 GiB"],
+        [0, 40, 1024, 1_048_550, 48.1 * 1024**2, 2 * 1024**3].map { |size| LAYOUT.bytes(size) })
+  equal(["+1.0 KiB", "-1.0 KiB", "0 B"], [1024, -1024, 0].map { |size| LAYOUT.bytes(size, sign: true) })
+end
+
+test "settings as they were given" do
+  equal(["512 KiB", "1 MiB", "1,000 B", "1 B"], [512 * 1024, 1024**2, 1000, 1].map { |value| LAYOUT.setting(value) })
+end
+
+test "counts, shares and durations" do
+  equal(["0", "999", "1,000", "1,234,567"], [0, 999, 1000, 1_234_567].map { |value| LAYOUT.count(value) })
+  equal(["12,345", "1.2 million", "3.0 billion"], [12_345, 1.2e6, 3e9].map { |value| LAYOUT.rough_count(value) })
+  equal(["0.5 s", "1 min 0 s", "2 h 5 min", "3 d 1 h"], [0.5, 60, 7500, 262_800].map { |value| LAYOUT.duration(value) })
+  equal("12.3%", LAYOUT.percent(0.1234))
+end
+
+test "an interval has one unit" do
+  equal("0.0 – 2.6 MiB", LAYOUT.range(18_000, 2.6 * 1024**2))
+  equal("-4.1 – +4.1 MiB", LAYOUT.range(-4.1 * 1024**2, 4.1 * 1024**2, sign: true))
+end
+
+test "paths: the application's relative, a gem's from its name, Ruby's from its version" do
+  paths = {
+    "/srv/app/models/x.rb" => "models/x.rb",
+    "/srv/application/x.rb" => "/srv/application/x.rb",
+    "/usr/lib/ruby/gems/3.4.0/gems/rack-3.1.7/lib/rack.rb" => "rack-3.1.7/lib/rack.rb",
+    "/home/u/.rvm/gems/ruby-3.4.0/gems/rack-3.1.7/lib/rack.rb" => "rack-3.1.7/lib/rack.rb",
+    "/x/bundler/gems/rails-0a1b2c3d4e5f/activerecord/lib/a.rb" => "rails-0a1b2c3d4e5f/activerecord/lib/a.rb",
+    "/usr/local/lib/ruby/3.4.0/json/common.rb" => "ruby/3.4.0/json/common.rb",
+    "(eval at /srv/app/x.rb:3)" => "(eval at /srv/app/x.rb:3)"
+  }
+  paths.each { |path, short| equal(short, LAYOUT.path(path)) }
+end
+
+test "however narrow, a place keeps its line" do
+  key = Place.new("/very/long/directory/names/all/the/way/down/to/application_controller.rb", 1234, "Some::Very::Long#method_name")
+  (1..150).each do |room|
+    text = LAYOUT.place(key, room)
+    assert(text.include?(":1234"), "#{room}: #{text}")
+    assert(text.length <= room, "#{room}: #{text}") if room >= Layout::PLACE_MIN
+  end
+  equal("…/to/application_controller.rb:1234 Some::Very::Long#meth…", LAYOUT.place(key, 58))
+end
+
+test "a table aligns its columns" do
+  lines = LAYOUT.table([["a", :left], ["n", :right], ["last", :left]], [["x", "10", "end"], ["long", "1", "e"]])
+  equal(["a      n  last", "x     10  end", "long   1  e"], lines)
+end

@@ -1,0 +1,70 @@
+# frozen_string_literal: true
+
+# The Ruby half of GC::SampleProfile, over a stand-in for the half in C.
+require "sample_build"
+
+class GC::SampleProfile
+  OBJECTS = {7 => "an object"}.freeze
+
+  def self.object_of(id) = OBJECTS[id]
+
+  attr_reader :raw
+
+  def initialize(raw) = @raw = raw
+
+  def raw_samples
+    text = ->(name) { raw[:texts].index(name) }
+    [[7, 3, text["String"], text["T_STRING"], 40, 13_107.7, 20, 80, 1024, false, 1],
+     [8, 0, text["Object"], text["T_OBJECT"], 40, 13_107.7, 100, 0, nil, true, 2]]
+  end
+end
+
+require "heap_sample/sample_profile"
+require "pp"
+require "tempfile"
+require "pprof_writer"
+
+def sampled = GC::SampleProfile.new(sample_build.raw)
+
+test "a snapshot has the report of its profile" do
+  equal(sample_build.profile.report(by: :class, top: 2), sampled.report(by: :class, top: 2))
+  equal(5, sampled.rows.size)
+end
+
+test "inspect and pp are one line" do
+  line = "#<GC::SampleProfile 114 samples, 54.0 MiB in use, 3.0 MiB young, one per 512 KiB, at GC 100>"
+  equal(line, sampled.inspect)
+  equal("#{line}\n", sampled.pretty_inspect)
+end
+
+test "a sample tells what it is and where it came from" do
+  sample = sampled.samples.first
+  equal(["String", "T_STRING", 40, 1024, 13_107.7, 80, 20, false, 1],
+        [sample.class_name, sample.type, sample.slot_size, sample.memsize, sample.weight, sample.age, sample.birth_gc,
+         sample.young?, sample.thread])
+  location = sample.locations[1]
+  equal(["/srv/app/models/x.rb", 12, "block in Foo#bar"], [location.path, location.lineno, location.label])
+  assert(location.is_a?(GC::SampleProfile::Location))
+  assert(sample.inspect.include?("String 40 B, weight 13107.7, age 80"), sample.inspect)
+end
+
+test "a sample's object is what the VM gives, or nil" do
+  equal(["an object", nil], sampled.samples.map(&:object))
+  assert(sampled.samples.last.young?)
+  equal([], sampled.samples.last.locations)
+end
+
+test "snapshots subtract from each other and from profiles" do
+  close(0, (sampled - sampled).total.space)
+  close(0, (sampled - sample_build.profile).total.space)
+  raises(ArgumentError, /nil|NilClass/) { sampled - nil }
+end
+
+test "load reads a saved profile" do
+  Tempfile.create(["heap", ".pb.gz"]) do |file|
+    file.binmode
+    file.write(PprofWriter.gzip(sample_build.raw))
+    file.flush
+    equal(5, GC::SampleProfile.load(file.path).rows.size)
+  end
+end
