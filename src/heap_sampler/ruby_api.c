@@ -65,7 +65,7 @@ sample_profile_memsize(const void *ptr)
 static const rb_data_type_t sample_profile_type = {
     "GC::SampleProfile",
     { NULL, sample_profile_free, sample_profile_memsize },
-    NULL, NULL, RUBY_TYPED_FREE_IMMEDIATELY | RUBY_TYPED_WB_PROTECTED | RUBY_TYPED_FROZEN_SHAREABLE,
+    NULL, NULL, RUBY_TYPED_FREE_IMMEDIATELY | RUBY_TYPED_WB_PROTECTED,
 };
 
 static struct sample_profile *
@@ -218,7 +218,7 @@ take_snapshot(int session, bool full_gc, bool memsize)
     rb_thread_call_without_gvl(snapshot_without_gvl, &args, NULL, NULL);
     if (!data->profile) rb_raise(rb_eNoMemError, "no memory for a heap profile");
     if (memsize) measure_samples(data);
-    return rb_obj_freeze(self);
+    return self;
 }
 
 /* -- settings ----------------------------------------------------------------------- */
@@ -636,7 +636,7 @@ rb_hs_init_ruby_api(void)
     rb_define_method(rb_cSampleProfile, "raw_samples", profile_raw_samples, 0);
 
     static const char *const ruby_methods[] = {
-        "report", "top", "rows", "samples", "-", "inspect", "pretty_print", "to_profile",
+        "report", "rows", "samples", "-", "inspect", "pretty_print", "to_profile",
     };
     for (size_t i = 0; i < sizeof(ruby_methods) / sizeof(*ruby_methods); i++) {
         rb_define_method(rb_cSampleProfile, ruby_methods[i], load_and_call_again, -1);

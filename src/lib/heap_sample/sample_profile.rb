@@ -73,6 +73,14 @@ class GC::SampleProfile
     def load(path)
       HeapSample::Profile.load(path)
     end
+
+    # call-seq:
+    #   stack_of(object) -> Array of GC::SampleProfile::Location or nil
+    #
+    # Where +object+ was allocated, leaf first; nil if it was not sampled.
+    def stack_of(object)
+      raw_stack_of(object)&.map { |frame| Location.new(*frame) }
+    end
   end
 
   # call-seq:
@@ -80,7 +88,10 @@ class GC::SampleProfile
   #
   # The snapshot as rows of estimates; the same object every time.
   def to_profile
-    @to_profile ||= HeapSample::Profile.from_raw(raw)
+    @to_profile ||= begin
+      require "json"
+      HeapSample::Profile.from_raw(raw.then { |hash| hash.merge(meta: JSON.parse(hash[:meta_json])) })
+    end
   end
 
   # call-seq:
