@@ -1,0 +1,3 @@
+class Ticket < ActiveRecord::Base
+  def price = format("%.2f EUR", price_cents / 100.0)
+end

@@ -1,0 +1,46 @@
+# frozen_string_literal: true
+
+# Exits 0 if a statement holds for the profiles of a directory, else says why not.
+# Usage: ruby holds.rb readable|grew|first|garbage|absent DIRECTORY
+
+PLANTED = ["app/models/ticket/cache.rb", "Ticket::Cache.store"].freeze
+GARBAGE = ["app/controllers/tickets_controller.rb", "TicketsController#seat_plan"].freeze
+
+def planted?(key) = key && key.path.end_with?(PLANTED[0]) && key.label == PLANTED[1]
+def garbage?(key) = key && key.path.end_with?(GARBAGE[0]) && key.label == GARBAGE[1]
+
+statement, directory = ARGV
+files = Dir[File.join(directory, "heap-*.pb.gz")].sort
+abort "#{files.size} profiles in #{directory}" if files.size < 4
+profiles = files.map { |file| GC::SampleProfile.load(file) }
+last = profiles.last
+groups = last.groups(:line)
+
+case statement
+when "readable"
+  profiles.each { |profile| abort "an empty profile" if profile.rows.empty? || profile.report.empty? }
+  interval = last.meta["settings"]["interval"]
+  abort "interval #{interval}" unless interval == 512 * 1024
+when "grew"
+  first = (profiles[-2] - profiles[1]).groups(:line).max_by(&:space)
+  abort "most grew #{first.key}" unless planted?(first.key)
+  abort "#{first.space} is not significant" unless first.significant?
+when "first"
+  first = groups.largest(:inuse, 1).first
+  abort "most is in use at #{first.key}: #{first.inuse.inspect}\n#{last.report}" unless planted?(first.key)
+when "garbage"
+  most = groups.largest(:alloc, 1).first
+  abort "most is allocated at #{most.key}" unless garbage?(most.key)
+  # What requests under way at the mark held: a few of them, of 2,000 strings each.
+  share = most.inuse.space / groups.total.inuse.space
+  abort "in use: #{most.inuse.inspect}, #{share}" if share > 0.1
+  gone = (most.dead.space + most.young.space) / most.alloc.space
+  abort "dead or young: #{gone}" if gone < 0.98
+when "absent"
+  profiles.each do |profile|
+    found = profile.groups(:line).find { |group| planted?(group.key) }
+    abort "there is #{found.key}" if found
+  end
+else
+  abort "no such statement: #{statement}"
+end
