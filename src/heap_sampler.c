@@ -28,6 +28,7 @@
 #include "heap_sampler/names.h"
 #include "heap_sampler/page_table.h"
 #include "heap_sampler/sampler.h"
+#include "heap_sampler/site_table.h"
 #include "heap_sampler/stack_table.h"
 #include "heap_sampler/table.h"
 
@@ -123,51 +124,6 @@ rb_hs_estimate_of(const struct hs_record *record, int session)
 {
     return estimate(rb_hs_sampler.sites[record->site].slot_size,
                     (double)rb_hs_sampler.epochs[record->epoch].interval[session]);
-}
-
-/* -- sites and totals ------------------------------------------------------- */
-
-static struct hs_map sites_by_key = { .use = HS_MEM_TOTALS };
-
-enum { SITES_MAX = 1 << 20, CLASS_BITS = 18, HEAP_BITS = 8 };
-
-/* Node, class and slot size (a multiple of 8 below 2048) in one key. */
-static uint64_t
-site_key(uint32_t node, uint32_t class_id, uint32_t slot_size)
-{
-    return ((uint64_t)node << (CLASS_BITS + HEAP_BITS)) |
-        ((uint64_t)(class_id & ((1u << CLASS_BITS) - 1)) << HEAP_BITS) | ((slot_size / 8) & ((1u << HEAP_BITS) - 1));
-}
-
-static uint32_t
-site_of(uint32_t node, uint32_t class_id, uint32_t slot_size)
-{
-    uint64_t key = site_key(node, class_id, slot_size);
-    const uint32_t *found = rb_hs_map_find(&sites_by_key, key);
-    if (found) return *found;
-    if (rb_hs_sampler.site_count >= SITES_MAX ||
-        !rb_hs_grow(HS_MEM_TOTALS, (void **)&rb_hs_sampler.sites, &rb_hs_sampler.site_capacity,
-                 (uint64_t)rb_hs_sampler.site_count + 1, sizeof(*rb_hs_sampler.sites)) ||
-        !rb_hs_map_put(&sites_by_key, key, rb_hs_sampler.site_count)) {
-        return UINT32_MAX;
-    }
-    rb_hs_sampler.sites[rb_hs_sampler.site_count] = (struct hs_site){ node, class_id, slot_size };
-    return rb_hs_sampler.site_count++;
-}
-
-static struct hs_totals *
-totals_of(struct hs_session *session, uint32_t site)
-{
-    if (site >= session->totals_count) {
-        if (!rb_hs_grow(HS_MEM_TOTALS, (void **)&session->totals, &session->totals_capacity,
-                     (uint64_t)site + 1, sizeof(*session->totals))) {
-            return NULL;
-        }
-        memset(session->totals + session->totals_count, 0,
-               (session->totals_capacity - session->totals_count) * sizeof(*session->totals));
-        session->totals_count = session->totals_capacity;
-    }
-    return &session->totals[site];
 }
 
 /* -- epochs ------------------------------------------------------------------ */
@@ -330,7 +286,7 @@ add_record(struct rb_heap_sampler_page **table, uintptr_t body, const uintptr_t 
         if (!(sessions & (1u << s))) continue;
         struct hs_session *session = &rb_hs_sampler.session[s];
         session->samples++;
-        struct hs_totals *totals = totals_of(session, site);
+        struct hs_totals *totals = rb_hs_totals_of(session, site);
         if (!totals) {
             rb_hs_sampler.dropped_samples++;
             continue;
@@ -354,7 +310,13 @@ rb_heap_sampler_on_take(struct rb_heap_sampler_page **table, uintptr_t body, con
 
     rb_hs_lock();
     rb_hs_sampler.taken++;
-    uint32_t site = site_of(node, class_id, (uint32_t)slot_size);
+    uint32_t site = rb_hs_site_of(node, class_id, (uint32_t)slot_size);
+    if (site == UINT32_MAX) {
+        uint32_t leaf = node == HS_NODE_EMPTY ? UINT32_MAX : rb_hs_nodes[node].frame;
+        rb_hs_fold_sites();
+        node = rb_hs_node_child(rb_hs_node_evicted(), leaf);
+        site = rb_hs_site_of(node == UINT32_MAX ? HS_NODE_EMPTY : node, class_id, (uint32_t)slot_size);
+    }
     bool added = site != UINT32_MAX && add_record(table, body, mark_bits, slot, site, sessions, thread);
     if (!added) rb_hs_sampler.dropped_samples++;
     if (rb_hs_sampler.options.max_samples && rb_hs_pages.records >= rb_hs_sampler.options.max_samples) widen_intervals();
@@ -372,7 +334,7 @@ bury_record(struct hs_record *record, const struct rb_heap_sampler_page *page, v
     double age = (double)((uint32_t)*(size_t *)data - record->birth_gc);
     for (int s = 0; s < HS_SESSIONS; s++) {
         if (!(record->sessions & (1u << s))) continue;
-        struct hs_totals *totals = totals_of(&rb_hs_sampler.session[s], record->site);
+        struct hs_totals *totals = rb_hs_totals_of(&rb_hs_sampler.session[s], record->site);
         if (!totals) continue;
         struct hs_estimate one = rb_hs_estimate_of(record, s);
         rb_hs_estimate_add(&totals->dead, &one);

@@ -20,6 +20,7 @@
 #include "class_table.h"
 #include "names.h"
 #include "sampler.h"
+#include "site_table.h"
 #include "stack_table.h"
 
 enum { DEPTH_MAX = 4096, LABEL_MAX_BYTES = 512 };
@@ -219,6 +220,7 @@ static uint32_t
 resolve(const rb_execution_context_t *ec, uint32_t depth, bool truncated)
 {
     uint32_t node = HS_NODE_EMPTY;
+    uint32_t leaf = UINT32_MAX;
     uint32_t caller = UINT32_MAX;       /* the nearest frame below that has a line of its own */
 
     /* Name what is new first, since naming takes and leaves the lock; an entry
@@ -250,11 +252,18 @@ resolve(const rb_execution_context_t *ec, uint32_t depth, bool truncated)
             rb_hs_unlock();
         }
         if (!at_caller) caller = frame;
+        leaf = frame;
         rb_hs_lock();
-        node = rb_hs_node_child(node, frame);
+        node = rb_hs_node_child(node, frame);   /* without a parent: none */
         rb_hs_unlock();
-        if (node == UINT32_MAX) return node;
     }
+    if (node != UINT32_MAX) return node;
+
+    /* The tree is full of live samples: keep the line, without its callers. */
+    rb_hs_lock();
+    rb_hs_stack_limits.dropped_stacks++;
+    node = rb_hs_node_child(rb_hs_node_evicted(), leaf);
+    rb_hs_unlock();
     return node;
 }
 
@@ -265,6 +274,16 @@ synthetic_stack(const char *label)
     uint32_t node = rb_hs_node_child(HS_NODE_EMPTY, rb_hs_frame_synthetic(label));
     rb_hs_unlock();
     return node == UINT32_MAX ? HS_NODE_EMPTY : node;
+}
+
+/* A tree that is nearly full is emptied of what only totals stand on. */
+static void
+make_room(uint32_t depth)
+{
+    if (rb_hs_nodes_room() > depth) return;
+    rb_hs_lock();
+    rb_hs_fold_sites();
+    rb_hs_unlock();
 }
 
 uint32_t
@@ -280,15 +299,16 @@ rb_hs_capture_stack(void)
 
     uint32_t node;
     if (rb_hs_stack_find(raw, depth, truncated, &node)) return node;
+    make_room(depth);
     node = resolve(ec, depth, truncated);
-    if (node == UINT32_MAX) {
-        rb_hs_lock();
-        rb_hs_stack_limits.dropped_stacks++;
-        rb_hs_unlock();
-        return synthetic_stack("(evicted)");
-    }
     rb_hs_lock();
-    rb_hs_stack_remember(node);
+    if (node == UINT32_MAX) {
+        rb_hs_stack_limits.dropped_stacks++;
+        node = rb_hs_node_evicted();
+    }
+    else {
+        rb_hs_stack_remember(node);
+    }
     rb_hs_unlock();
-    return node;
+    return node == UINT32_MAX ? HS_NODE_EMPTY : node;
 }

@@ -11,7 +11,7 @@ static uint32_t frame_capacity;
 struct hs_node *rb_hs_nodes;
 uint32_t rb_hs_node_count;
 static uint32_t node_capacity;
-struct hs_stack_limits rb_hs_stack_limits = { .max_nodes = 1u << 20, .max_frames = 1u << 19 };
+struct hs_stack_limits rb_hs_stack_limits = { .max_nodes = 1u << 18, .max_frames = 1u << 18 };
 
 /* Texts to numbers, a pair at a time: (path, absolute path) is a source,
  * (label, source) a method in it, (method, line) a frame. */
@@ -63,6 +63,15 @@ rb_hs_frame_synthetic(const char *label)
 
 /* The prefix tree. */
 
+static uint32_t evicted_node = UINT32_MAX;
+
+uint32_t
+rb_hs_nodes_room(void)
+{
+    uint32_t most = rb_hs_stack_limits.max_nodes - rb_hs_stack_limits.max_nodes / 16;
+    return rb_hs_node_count < most ? most - rb_hs_node_count : 0;
+}
+
 uint32_t
 rb_hs_node_child(uint32_t parent, uint32_t frame)
 {
@@ -75,11 +84,45 @@ rb_hs_node_child(uint32_t parent, uint32_t frame)
     }
     if (!rb_hs_node_count) rb_hs_nodes[rb_hs_node_count++] = (struct hs_node){ HS_NODE_EMPTY, 0 };
     if (rb_hs_node_count >= rb_hs_stack_limits.max_nodes ||
+        (parent != HS_NODE_EMPTY && parent != evicted_node && !rb_hs_nodes_room()) ||
         !rb_hs_map_put(&nodes, pair(parent, frame), rb_hs_node_count)) {
         return UINT32_MAX;
     }
     rb_hs_nodes[rb_hs_node_count] = (struct hs_node){ parent, frame };
     return rb_hs_node_count++;
+}
+
+uint32_t
+rb_hs_node_evicted(void)
+{
+    return evicted_node = rb_hs_node_child(HS_NODE_EMPTY, rb_hs_frame_synthetic("(evicted)"));
+}
+
+static void forget_whole_stacks(void);
+
+/* A parent's number is below its children's: one pass down marks, one pass up
+ * moves. The map holds no more than before, so putting back cannot fail. */
+void
+rb_hs_nodes_keep(bool *keep, uint32_t *new_node)
+{
+    if (!rb_hs_node_count) return;
+    keep[HS_NODE_EMPTY] = true;
+    for (uint32_t node = rb_hs_node_count; node-- > 1; ) {
+        if (keep[node]) keep[rb_hs_nodes[node].parent] = true;
+    }
+    rb_hs_map_clear(&nodes);
+    uint32_t count = 0;
+    for (uint32_t node = 0; node < rb_hs_node_count; node++) {
+        if (!keep[node]) continue;
+        struct hs_node moved = rb_hs_nodes[node];
+        moved.parent = node == HS_NODE_EMPTY ? HS_NODE_EMPTY : new_node[moved.parent];
+        new_node[node] = count;
+        rb_hs_nodes[count] = moved;
+        if (count) rb_hs_map_put(&nodes, pair(moved.parent, moved.frame), count);
+        count++;
+    }
+    rb_hs_node_count = count;
+    forget_whole_stacks();
 }
 
 /* Whole stacks, by 128 bits of hash: that two stacks of a million share them

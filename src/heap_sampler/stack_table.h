@@ -59,6 +59,14 @@ uint32_t rb_hs_code_add_frame_like(struct hs_code *code, uint64_t place, uint32_
 uint32_t rb_hs_frame_synthetic(const char *label);
 /* UINT32_MAX: at the limit, or no memory. */
 uint32_t rb_hs_node_child(uint32_t parent, uint32_t frame);
+/* How many more nodes there may be. */
+uint32_t rb_hs_nodes_room(void);
+/* The root of what is known by its leaf only; for it some room is set aside. */
+uint32_t rb_hs_node_evicted(void);
+/* Forget all nodes but the root, those with keep[node] set, and their
+ * parents, which are set as well; new_node[node] becomes the number of each
+ * that stays. */
+void rb_hs_nodes_keep(bool *keep, uint32_t *new_node);
 
 /* After marking: forget each code for which liveness says 0; 2 means that
  * only a major GC can free it.  Returns how many were forgotten. */

@@ -55,6 +55,36 @@ class TestHeapSamplerLifetime < Test::Unit::TestCase
     RUBY
   end
 
+  # More stacks than the tables hold: what has no live sample is folded, totals stay exact and
+  # every live object keeps its whole stack.
+  def test_very_many_stacks
+    assert_separately(["-W1", "--disable=gems"], <<~'RUBY', timeout: 120)
+      class Leaf; end
+      def a(n, path) = n == 0 ? leaf : ((path & 1) == 1 ? a(n - 1, path >> 1) : b(n - 1, path >> 1))
+      def b(n, path) = n == 0 ? leaf : ((path & 1) == 1 ? b(n - 1, path >> 1) : a(n - 1, path >> 1))
+      def leaf = Leaf.new
+      GC::SampleProfile.start(interval: 1, max_samples: nil)
+      count = 350_000
+      $keep = []
+      count.times { |i| leaf = a(20, i * 1_000_003 % (1 << 20)); $keep << leaf if i % 1000 == 0 }
+      GC.start
+      stat = GC::SampleProfile.stat
+      assert_operator stat[:stacks], :<, 1 << 18
+      assert_operator stat[:dropped_stacks], :>, 0
+      assert_operator stat[:bytes], :<, 64 << 20
+      raw = GC.sample_profile.raw
+      name = raw[:texts].index("Leaf")
+      rows = raw[:rows].select { |row| row[1] == name }
+      assert_equal count, rows.sum { |row| row[14] }
+      assert_equal $keep.size, rows.sum { |row| row[6] + row[10] }
+      $keep.each do |leaf|
+        stack = GC::SampleProfile.raw_stack_of(leaf)
+        assert_equal ["Class#new", "Object#leaf"], stack.first(2).map(&:first)
+        assert_equal "<main>", stack.last[0]
+      end
+    RUBY
+  end
+
   def test_a_class_named_later_gets_its_name
     assert_separately(["-W1", "--disable=gems"], <<~'RUBY')
       GC::SampleProfile.start(interval: 1, max_samples: nil)

@@ -1,0 +1,180 @@
+/* See site_table.h. */
+#include "site_table.h"
+#include "page_table.h"
+#include "stack_table.h"
+#include "table.h"
+
+#include <string.h>
+
+static struct hs_map sites_by_key = { .use = HS_MEM_TOTALS };
+
+enum { SITES_MAX = 1 << 18, CLASS_BITS = 18, HEAP_BITS = 8 };
+
+/* Node, class and slot size (a multiple of 8 below 2048) in one key. */
+static uint64_t
+site_key(uint32_t node, uint32_t class_id, uint32_t slot_size)
+{
+    return (((uint64_t)node << (CLASS_BITS + HEAP_BITS)) |
+            ((uint64_t)(class_id & ((1u << CLASS_BITS) - 1)) << HEAP_BITS) |
+            ((slot_size / 8) & ((1u << HEAP_BITS) - 1))) + 1;
+}
+
+uint32_t
+rb_hs_site_of(uint32_t node, uint32_t class_id, uint32_t slot_size)
+{
+    uint64_t key = site_key(node, class_id, slot_size);
+    const uint32_t *found = rb_hs_map_find(&sites_by_key, key);
+    if (found) return *found;
+    if (rb_hs_sampler.site_count >= SITES_MAX ||
+        !rb_hs_grow(HS_MEM_TOTALS, (void **)&rb_hs_sampler.sites, &rb_hs_sampler.site_capacity,
+                    (uint64_t)rb_hs_sampler.site_count + 1, sizeof(*rb_hs_sampler.sites)) ||
+        !rb_hs_map_put(&sites_by_key, key, rb_hs_sampler.site_count)) {
+        return UINT32_MAX;
+    }
+    rb_hs_sampler.sites[rb_hs_sampler.site_count] = (struct hs_site){ node, class_id, slot_size };
+    return rb_hs_sampler.site_count++;
+}
+
+struct hs_totals *
+rb_hs_totals_of(struct hs_session *session, uint32_t site)
+{
+    if (site >= session->totals_count) {
+        if (!rb_hs_grow(HS_MEM_TOTALS, (void **)&session->totals, &session->totals_capacity,
+                        (uint64_t)site + 1, sizeof(*session->totals))) {
+            return NULL;
+        }
+        memset(session->totals + session->totals_count, 0,
+               (session->totals_capacity - session->totals_count) * sizeof(*session->totals));
+        session->totals_count = session->totals_capacity;
+    }
+    return &session->totals[site];
+}
+
+/* -- folding ------------------------------------------------------------------- */
+
+struct folding {
+    bool *alive;                /* by old site: some record refers to it */
+    bool *keep;                 /* by old node: it stays, and so do its parents */
+    uint32_t *new_node;         /* by old node */
+    uint32_t *new_site;         /* by old site */
+    uint32_t *leaf_frame;       /* by old site */
+    struct hs_site *old_sites;
+    uint32_t site_count;
+};
+
+static void
+free_folding(struct folding *folding)
+{
+    rb_hs_free(HS_MEM_TOTALS, folding->alive);
+    rb_hs_free(HS_MEM_TOTALS, folding->keep);
+    rb_hs_free(HS_MEM_TOTALS, folding->new_node);
+    rb_hs_free(HS_MEM_TOTALS, folding->new_site);
+    rb_hs_free(HS_MEM_TOTALS, folding->leaf_frame);
+    rb_hs_free(HS_MEM_TOTALS, folding->old_sites);
+}
+
+static bool
+begin_folding(struct folding *folding)
+{
+    uint32_t sites = rb_hs_sampler.site_count, nodes = rb_hs_node_count;
+    *folding = (struct folding){
+        .alive = rb_hs_calloc(HS_MEM_TOTALS, sites, sizeof(bool)),
+        .keep = rb_hs_calloc(HS_MEM_TOTALS, nodes, sizeof(bool)),
+        .new_node = rb_hs_malloc(HS_MEM_TOTALS, nodes * sizeof(uint32_t)),
+        .new_site = rb_hs_malloc(HS_MEM_TOTALS, sites * sizeof(uint32_t)),
+        .leaf_frame = rb_hs_malloc(HS_MEM_TOTALS, sites * sizeof(uint32_t)),
+        .old_sites = rb_hs_malloc(HS_MEM_TOTALS, sites * sizeof(struct hs_site)),
+        .site_count = sites,
+    };
+    return folding->alive && folding->keep && folding->new_node && folding->new_site && folding->leaf_frame &&
+        folding->old_sites;
+}
+
+static void
+see_the_living(struct folding *folding)
+{
+    for (uint32_t p = 0; p < rb_hs_pages.count; p++) {
+        const struct rb_heap_sampler_page *page = rb_hs_pages.list[p];
+        for (uint32_t i = 0; i < page->count; i++) folding->alive[page->records[i].site] = true;
+    }
+    for (uint32_t i = 0; i < folding->site_count; i++) {
+        const struct hs_site *site = &rb_hs_sampler.sites[i];
+        folding->leaf_frame[i] = site->node == HS_NODE_EMPTY ? UINT32_MAX : rb_hs_nodes[site->node].frame;
+        if (folding->alive[i]) folding->keep[site->node] = true;
+    }
+}
+
+/* The folded site may already stand for others, or be one that lives. */
+static uint32_t
+new_number(const struct folding *folding, uint32_t old)
+{
+    const struct hs_site *site = &folding->old_sites[old];
+    uint32_t node;
+    if (folding->alive[old]) {
+        node = folding->new_node[site->node];
+    }
+    else {
+        node = rb_hs_node_child(rb_hs_node_evicted(), folding->leaf_frame[old]);
+        if (node == UINT32_MAX) node = rb_hs_node_evicted();
+    }
+    return rb_hs_site_of(node == UINT32_MAX ? HS_NODE_EMPTY : node, site->class_id, site->slot_size);
+}
+
+static void
+add_totals(struct hs_totals *sum, const struct hs_totals *more)
+{
+    rb_hs_estimate_add(&sum->alloc, &more->alloc);
+    rb_hs_estimate_add(&sum->dead, &more->dead);
+    sum->dead_gcs += more->dead_gcs;
+}
+
+/* A site's new number is at most its old one, since sites are numbered anew in
+ * their old order: totals can be moved in place. */
+static void
+move_totals(const struct folding *folding, struct hs_session *session)
+{
+    for (uint32_t old = 0; old < folding->site_count && old < session->totals_count; old++) {
+        uint32_t new = folding->new_site[old];
+        if (new == old) continue;
+        struct hs_totals totals = session->totals[old];
+        memset(&session->totals[old], 0, sizeof(totals));
+        add_totals(&session->totals[new], &totals);
+    }
+}
+
+void
+rb_hs_fold_sites(void)
+{
+    static uint32_t sites_left, nodes_left;
+    struct folding folding;
+
+    /* When the living fill the tables, folding again at once gains nothing. */
+    if (rb_hs_sampler.site_count < sites_left + SITES_MAX / 16 &&
+        rb_hs_node_count < nodes_left + rb_hs_stack_limits.max_nodes / 16) {
+        return;
+    }
+    if (!rb_hs_sampler.site_count || !begin_folding(&folding)) {
+        free_folding(&folding);
+        return;
+    }
+    see_the_living(&folding);
+    memcpy(folding.old_sites, rb_hs_sampler.sites, folding.site_count * sizeof(*folding.old_sites));
+    rb_hs_nodes_keep(folding.keep, folding.new_node);
+
+    rb_hs_map_clear(&sites_by_key);
+    rb_hs_sampler.site_count = 0;
+    for (uint32_t old = 0; old < folding.site_count; old++) {
+        folding.new_site[old] = new_number(&folding, old);
+        if (!folding.alive[old]) rb_hs_stack_limits.dropped_stacks++;
+    }
+    for (int s = 0; s < HS_SESSIONS; s++) {
+        if (rb_hs_sampler.session[s].on) move_totals(&folding, &rb_hs_sampler.session[s]);
+    }
+    for (uint32_t p = 0; p < rb_hs_pages.count; p++) {
+        struct rb_heap_sampler_page *page = rb_hs_pages.list[p];
+        for (uint32_t i = 0; i < page->count; i++) page->records[i].site = folding.new_site[page->records[i].site];
+    }
+    sites_left = rb_hs_sampler.site_count;
+    nodes_left = rb_hs_node_count;
+    free_folding(&folding);
+}

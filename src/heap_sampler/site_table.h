@@ -1,0 +1,27 @@
+#ifndef HEAP_SAMPLER_SITE_TABLE_H
+#define HEAP_SAMPLER_SITE_TABLE_H
+/*
+ * Sites, where and as what an object was born, and what each session has seen
+ * of them since it began.
+ *
+ * Sites, and the stacks they stand on, would pile up in a process that runs
+ * for months.  When there are too many, those without a live sample are
+ * folded: their totals go to the site of their leaf frame alone, below
+ * `(evicted)`, and the stacks that nobody stands on any more are forgotten.
+ * So totals by line, method, class and type stay whole, and memory bounded.
+ *
+ * Threads: as stack_table.h; all of it under the lock.
+ */
+#include "sampler.h"
+
+/* The site's number; UINT32_MAX: there is no room. */
+uint32_t rb_hs_site_of(uint32_t node, uint32_t class_id, uint32_t slot_size);
+
+/* What the session has seen of the site; NULL: no memory. */
+struct hs_totals *rb_hs_totals_of(struct hs_session *session, uint32_t site);
+
+/* Fold what has no live sample. Numbers of sites and nodes change: whoever
+ * holds one asks again. Without memory nothing happens. */
+void rb_hs_fold_sites(void);
+
+#endif
