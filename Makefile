@@ -3,7 +3,7 @@
 SERIES = 3.4
 RUBY = $(or $(PREFIX),build/$(SERIES)/prefix)/bin/ruby
 
-.PHONY: help demo build stock deps test bench refresh clean distclean
+.PHONY: help demo build stock deps test test-mri bench refresh clean distclean
 
 help:
 	@sed -n 's/^#: //p' $(firstword $(MAKEFILE_LIST))
@@ -35,10 +35,15 @@ test: build
 	@tool/deps test
 	@RUBY=$(abspath $(RUBY)) tool/run-tests $(FAST_SUITES)
 
-#: make test-NAME     the suite test/NAME alone: test-mri, test-statistics, test-queue, …
+#: make test-NAME     the suite test/NAME alone: test-statistics, test-queue, …
 test-%: build
 	@tool/deps test
 	@RUBY=$(abspath $(RUBY)) tool/run-tests test/$*/run
+
+#: make test-mri      all of MRI's own tests, compared with the unpatched Ruby's (an hour; can be resumed)
+test-mri: build stock
+	@tool/deps test
+	@tool/run-tests test/mri-full/run
 
 #: make bench         the benchmarks, each with its control
 bench: build stock
