@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # Exits 0 if a statement holds for the profiles of a directory, else says why not.
-# Usage: ruby holds.rb readable|grew|first|garbage|absent DIRECTORY
+# Usage: ruby holds.rb readable|grew|first|garbage|cluster|absent DIRECTORY
 
 PLANTED = ["app/models/ticket/cache.rb", "Ticket::Cache.store"].freeze
 GARBAGE = ["app/controllers/tickets_controller.rb", "TicketsController#seat_plan"].freeze
@@ -36,6 +36,14 @@ when "garbage"
   abort "in use: #{most.inuse.inspect}, #{share}" if share > 0.1
   gone = (most.dead.space + most.young.space) / most.alloc.space
   abort "dead or young: #{gone}" if gone < 0.98
+when "cluster"
+  # The master forks two workers after it loaded the application; each process has files of its own.
+  of_process = files.group_by { |file| file[/heap-(\d+)-/, 1] }.values
+  abort "profiles of #{of_process.size} processes" unless of_process.size == 3
+  leaking = of_process.count do |of_one|
+    GC::SampleProfile.load(of_one.last).groups(:line).largest(:inuse, 3).any? { |group| planted?(group.key) }
+  end
+  abort "the planted line is among the first in #{leaking} processes" unless leaking == 2
 when "absent"
   profiles.each do |profile|
     found = profile.groups(:line).find { |group| planted?(group.key) }
