@@ -150,7 +150,7 @@ module HeapSample
         names << name
       end
       @value_count = names.size
-      @value_of = TYPES.map { |type| type && names.index(type) }
+      @value_of = TYPES.map { |type| type && names.index(type) || names.size }   # past the end: a 0
       if (names & TYPES).empty?
         raise Protobuf::Malformed, "its sample types are #{names.first(4).inspect}, none of a heap"
       end
@@ -239,19 +239,20 @@ module HeapSample
       [label, path, @texts[path].start_with?("/") ? path : 0, line.clamp(0, LINE_MAX)]
     end
 
-    # The hot part.  Samples share most of their labels and many of their
-    # values, byte for byte: each kind is decoded once.
+    # The hot part.  Samples share many of their labels and values, byte for
+    # byte: each kind is decoded once.
     def read_rows(stacks)
       values = Hash.new { |known, packed| known[packed] = read_values(packed) }
       labels = Hash.new { |known, message| known[message] = read_labels(message) }
+      @labels = Hash.new { |known, message| known[message] = read_label(message) }
       rows = []
       spans = @spans[Field::SAMPLE]
       index = 0
       while (from = spans[index])
-        to = spans[index + 1]
+        list, packed, rest = split_sample(from, spans[index + 1])
+        row = [stacks.intern(list)]
+        rows << row.concat(labels[rest], values[packed])
         index += 2
-        list, packed, rest = split_sample(from, to)
-        rows << [stacks.intern(list), *labels[rest], *values[packed]]
       end
       rows
     end
@@ -259,16 +260,17 @@ module HeapSample
     LOCATIONS = 1
     VALUES = 2
     LABELS = 3
+    LOCATIONS_TAG, VALUES_TAG, LABELS_TAG = [LOCATIONS, VALUES, LABELS].map { |field| field << 3 | Protobuf::BYTES }
     EMPTY = "".b.freeze
 
     # The packed location ids, the packed values and the labels of a sample, as
     # binary Strings.
     def split_sample(from, to)
       @position = from
-      list = take(LOCATIONS, to)
-      packed = take(VALUES, to)
-      usual = list && packed && (@position == to || @data.getbyte(@position) == tag(LABELS))
-      list, packed, labels = usual ? [list, packed, @data.byteslice(@position, to - @position)] : split_any(from, to)
+      list = take(LOCATIONS_TAG, to)
+      packed = take(VALUES_TAG, to)
+      usual = list && packed && (@position == to || @data.getbyte(@position) == LABELS_TAG)
+      list, packed, labels = usual ? [list, packed, @data.byteslice(@position, to - @position).freeze] : split_any(from, to)
       raise Protobuf::Malformed, "it ends inside a stack" unless list.empty? || list.getbyte(-1) < 0x80
 
       [list, packed, labels]
@@ -276,8 +278,8 @@ module HeapSample
 
     # The bytes of a field at @position, which moves behind it; empty if another
     # field is there, nil if this is no place for a shortcut.
-    def take(field, to)
-      return EMPTY unless @data.getbyte(@position) == tag(field)
+    def take(tag, to)
+      return EMPTY unless @data.getbyte(@position) == tag
 
       length = @data.getbyte(@position + 1) || to
       start = @position + 2
@@ -291,7 +293,7 @@ module HeapSample
       return if start + length > to
 
       @position = start + length
-      @data.byteslice(start, length)
+      @data.byteslice(start, length).freeze     # as it is, it can be a Hash's key
     end
 
     # The same for fields in any order, and for numbers that are not packed.
@@ -302,16 +304,12 @@ module HeapSample
         next unless part
 
         if number == LABELS
-          part << tag(LABELS) << varint(stop - bytes(value, stop)) << @data.byteslice(value, stop - value)
+          part << LABELS_TAG << varint(stop - bytes(value, stop)) << @data.byteslice(value, stop - value)
         else
           part << (stop ? @data.byteslice(value, stop - value) : varint(value))
         end
       end
-      parts.values
-    end
-
-    def tag(field)
-      field << 3 | Protobuf::BYTES
+      parts.values.each(&:freeze)
     end
 
     def varint(value)
@@ -329,19 +327,18 @@ module HeapSample
       unless values.size == @value_count
         raise Protobuf::Malformed, "a sample has #{values.size} values, there are #{@value_count} types"
       end
-      raise Protobuf::Malformed, "a value is negative" if values.any? { |value| value >= 1 << 63 }
+      raise Protobuf::Malformed, "a value is negative" if values.any? && values.max >= 1 << 63
 
-      @value_of.map { |index| index ? values[index] : 0 }
+      values << 0
+      values.values_at(*@value_of)
     end
 
     # The columns between STACK and INUSE.
     def read_labels(message)
       class_name = type = slot_size = thread = 0
       birth_gc = nil
-      Protobuf.new(message).each_field do |number, from, to|
-        next unless number == LABELS
-
-        key, text, value = read_label(message, bytes(from, to), to)
+      each_label(message) do |label|
+        key, text, value = @labels[label]
         case key
         when "class" then class_name = text
         when "type" then type = text
@@ -353,9 +350,25 @@ module HeapSample
       [class_name, type, slot_size, thread, birth_gc]
     end
 
-    def read_label(message, from, to)
+    # Labels are short, so one byte of length is the rule.
+    def each_label(message)
+      at = 0
+      size = message.bytesize
+      while at < size && message.getbyte(at) == LABELS_TAG && (length = message.getbyte(at + 1) || size) < 0x80
+        break if at + 2 + length > size
+
+        yield message.byteslice(at + 2, length).freeze
+        at += 2 + length
+      end
+      Protobuf.new(message, at).each_field do |number, from, to|
+        yield message.byteslice(bytes(from, to), to - from).freeze if number == LABELS
+      end
+    end
+
+    # Key, text and number of a label.
+    def read_label(message)
       key = text = value = 0
-      Protobuf.new(message, from, to).each_field do |number, content, stop|
+      Protobuf.new(message).each_field do |number, content, stop|
         next if stop
 
         case number
@@ -373,7 +386,7 @@ module HeapSample
     # objects of a row have one size, so one weight if the interval never
     # changed, and about one if it did.
     def complete(rows, interval)
-      missing = ESTIMATES.reject { |at| @value_of[at - Columns::INUSE] && @value_of[at + 3 - Columns::INUSE] }
+      missing = ESTIMATES.select { |at| [at, at + 3].any? { |column| @value_of[column - Columns::INUSE] == @value_count } }
       return unless interval && interval > 0
 
       missing.each do |at|

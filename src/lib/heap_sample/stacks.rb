@@ -22,7 +22,7 @@ module HeapSample
       @frames = []
       @arrays = []
       @sites = []
-      @hidden = []
+      @kinds = []
     end
 
     # How many frames there are.
@@ -82,23 +82,20 @@ module HeapSample
     def find_site(handle)
       found = nil
       each_frame_id(handle) do |id|
-        if found.nil? || @hidden[found] || same_line?(found, id)
-          found = id
-          @hidden[id] = internal?(id) if @hidden[id].nil?
-        else
-          break
-        end
-        break if RUBY_LABEL.match?(label(id)) && !@hidden[id]
+        break unless found.nil? || kind(found) == :internal || same_line?(found, id)
+
+        found = id
+        break if kind(id) == :ruby
       end
       found
     end
 
-    def label(id)
-      @texts[@fields[id * FRAME_FIELDS]]
-    end
-
-    def internal?(id)
-      INTERNAL_PATH.match?(@texts[@fields[id * FRAME_FIELDS + 1]])
+    # What a frame surely is: :internal, :ruby, or :any, which may be C.
+    def kind(id)
+      @kinds[id] ||= if INTERNAL_PATH.match?(@texts[@fields[id * FRAME_FIELDS + 1]]) then :internal
+                     elsif RUBY_LABEL.match?(@texts[@fields[id * FRAME_FIELDS]]) then :ruby
+                     else :any
+                     end
     end
 
     def same_line?(id, other)
