@@ -1,0 +1,3 @@
+require "allocation_tracer"
+ObjectSpace::AllocationTracer.setup(%i[path line type])
+ObjectSpace::AllocationTracer.start

@@ -1,0 +1,3 @@
+require "heap-profiler"
+require "tmpdir"
+HeapProfiler::Reporter.new(Dir.mktmpdir).start

@@ -1,0 +1,2 @@
+require "memory_profiler"
+MemoryProfiler.start

@@ -1,0 +1,2 @@
+require "objspace"
+ObjectSpace.trace_object_allocations_start

@@ -1,0 +1,44 @@
+# Time of whole programs: stock, off, on; and stock against stock, which tells what the rest is worth.
+require_relative "support"
+
+PAIRS = Integer(ENV["PAIRS"] || 11)
+abort "asciidoctor does not install: see build/bench/gem-asciidoctor.log" unless Bench.gem?("asciidoctor")
+
+libdir = Bench.run(Bench::STOCK_RUBY, "-rrbconfig", "-e", "print RbConfig::CONFIG['rubylibdir']")
+PROGRAMS = {
+  "rdoc" => [Bench.here("programs/rdoc.rb"), libdir],
+  "asciidoctor" => [Bench.here("programs/asciidoctor.rb"), "12"],
+}.freeze
+
+Bench.title "Time of whole programs",
+  "$RUBY OPTIONS benchmark/programs/rdoc.rb LIBDIR; …/asciidoctor.rb 12; YJIT off and on.",
+  "User and system time of #{PAIRS} rounds; in a round each configuration runs once, in rotating order.",
+  "Ratio to stock round by round: median, and the range of the middle half."
+
+def cpu_seconds
+  before = Process.times
+  yield
+  after = Process.times
+  after.cutime + after.cstime - before.cutime - before.cstime
+end
+
+rows = PROGRAMS.flat_map do |name, script|
+  [%w[--disable=yjit], %w[--yjit]].flat_map do |jit|
+    run = ->(ruby, *options) { -> { cpu_seconds { Bench.run(ruby, *jit, *options, *script) } } }
+    configurations = {
+      "stock" => run[Bench::STOCK_RUBY],
+      "stock again (control)" => run[Bench::STOCK_RUBY],
+      "off" => run[Bench::RUBY],
+      "on, 512k" => run[Bench::RUBY, *Bench.sampling("512k")],
+      "on, 64k" => run[Bench::RUBY, *Bench.sampling("64k")],
+    }
+    configurations.each_value(&:call) # files into the page cache
+    times = Bench.interleaved(PAIRS, configurations)
+    times.map do |configuration, seconds|
+      middle, low, high = Bench.ratios(seconds, times["stock"])
+      ["#{name}#{jit == %w[--yjit] ? " (YJIT)" : ""}: #{configuration}", format("%.3f s", Bench.median(seconds)),
+       Bench.ratio(middle), "#{Bench.ratio(low)}..#{Bench.ratio(high)}"]
+    end
+  end
+end
+Bench.table ["", "time", "ratio", "middle half"], rows
