@@ -255,17 +255,19 @@ static uint8_t
 keepers(double slot_size, uint64_t drawn_at, uint32_t thread)
 {
     uint8_t mask = 0;
-    double p_drawn = rb_hs_probability(slot_size, (double)drawn_at);
-    /* One uniform number for all sessions: each one's own sample is as it
-     * would be, and a sample of a long interval is one of the shorter too. */
-    double unit = rb_hs_random_unit(&rb_hs_sampler.random);
+    double unit = 0;
     for (int s = 0; s < HS_SESSIONS; s++) {
         const struct hs_session *session = &rb_hs_sampler.session[s];
         if (!session->on || (session->thread && session->thread != thread)) continue;
-        if (session->interval <= drawn_at ||
-            unit <= rb_hs_probability(slot_size, (double)session->interval) / p_drawn) {
-            mask |= (uint8_t)(1u << s);
+        if (session->interval > drawn_at) {
+            /* One uniform number for all sessions: each one's own sample is as it
+             * would be, and a sample of a long interval is one of the shorter too. */
+            if (!unit) unit = rb_hs_random_unit(&rb_hs_sampler.random);
+            double keep = rb_hs_probability(slot_size, (double)session->interval) /
+                rb_hs_probability(slot_size, (double)drawn_at);
+            if (unit > keep) continue;
         }
+        mask |= (uint8_t)(1u << s);
     }
     return mask;
 }

@@ -36,33 +36,34 @@ rb_hs_capture_thread(void)
 }
 
 static uint32_t
-walk(const rb_execution_context_t *ec, uint32_t max_depth, bool *truncated)
+walk(const rb_execution_context_t *ec, uint32_t max_depth, bool *truncated, struct hs_stack_hash *hash)
 {
     *truncated = false;
     const rb_control_frame_t *cfp = ec->cfp;
     if (!ec->vm_stack || !cfp) return 0;
     const rb_control_frame_t *end = RUBY_VM_NEXT_CONTROL_FRAME(RUBY_VM_END_CONTROL_FRAME(ec));
     uint32_t depth = 0;
+    struct hs_stack_hash sum = { 0, 0 };
 
     for (; cfp < end; cfp = RUBY_VM_PREVIOUS_CONTROL_FRAME(cfp)) {
-        uintptr_t code, pc;
-        if (cfp->pc) {
-            if (!cfp->iseq) continue;
-            code = (uintptr_t)cfp->iseq;
-            pc = (uintptr_t)cfp->pc;
-        }
-        else {
-            if (cfp->iseq) continue;    /* an iseq that has not begun, or an ifunc */
-            code = (uintptr_t)rb_vm_frame_method_entry(cfp);
-            pc = 0;
+        uintptr_t code = (uintptr_t)cfp->iseq, pc = (uintptr_t)cfp->pc;
+        uintptr_t word = pc;
+        if (RB_UNLIKELY(!code || !pc)) {
+            if (code || pc) continue;   /* an iseq that has not begun, an ifunc */
+            word = code = (uintptr_t)rb_vm_frame_method_entry(cfp);
             if (!code) continue;
         }
         if (depth == max_depth) {
             *truncated = true;
             break;
         }
-        raw[depth++] = (struct hs_raw_frame){ code, pc };
+        raw[depth].code = code;
+        raw[depth].pc = pc;
+        depth++;
+        hs_stack_hash_add(&sum, word);
     }
+    rb_hs_stack_hash_end(&sum, depth, *truncated);
+    *hash = sum;
     return depth;
 }
 
@@ -294,11 +295,12 @@ rb_hs_capture_stack(void)
 
     uint32_t limit = rb_hs_sampler.options.max_depth;
     bool truncated;
-    uint32_t depth = walk(ec, limit < DEPTH_MAX ? limit : DEPTH_MAX, &truncated);
+    struct hs_stack_hash hash;
+    uint32_t depth = walk(ec, limit < DEPTH_MAX ? limit : DEPTH_MAX, &truncated, &hash);
     if (!depth) return synthetic_stack("(no Ruby frame)");
 
     uint32_t node;
-    if (rb_hs_stack_find(raw, depth, truncated, &node)) return node;
+    if (rb_hs_stack_find(&hash, &node)) return node;
     make_room(depth);
     node = resolve(ec, depth, truncated);
     rb_hs_lock();
@@ -307,7 +309,7 @@ rb_hs_capture_stack(void)
         node = rb_hs_node_evicted();
     }
     else {
-        rb_hs_stack_remember(node);
+        rb_hs_stack_remember(&hash, node);
     }
     rb_hs_unlock();
     return node == UINT32_MAX ? HS_NODE_EMPTY : node;

@@ -129,49 +129,39 @@ rb_hs_nodes_keep(bool *keep, uint32_t *new_node)
  * has a probability of 1e-27. */
 
 struct whole_stack {
-    uint64_t hash[2];           /* both 0: empty place */
+    struct hs_stack_hash hash;  /* b is 0: empty place */
     uint32_t node;
 };
 
 static struct {
     struct whole_stack *places;
     uint32_t capacity, count;
-    uint64_t last[2];           /* of the stack that was looked for last */
 } wholes;
 
-static void
-hash_stack(const struct hs_raw_frame *raw, uint32_t depth, bool truncated)
+void
+rb_hs_stack_hash_end(struct hs_stack_hash *hash, uint32_t depth, bool truncated)
 {
-    uint64_t a = depth * 2 + truncated + 1, b = ~a;
-    for (uint32_t i = 0; i < depth; i++) {
-        uint64_t code = raw[i].code, pc = raw[i].pc;
-        a = (a ^ code) * UINT64_C(0x9e3779b97f4a7c15) + pc;
-        a ^= a >> 29;
-        b = (b ^ pc) * UINT64_C(0xc2b2ae3d27d4eb4f) + code;
-        b ^= b >> 31;
-    }
-    wholes.last[0] = hs_mix(a);
-    wholes.last[1] = hs_mix(b) | 1;
+    hs_stack_hash_add(hash, (uint64_t)depth * 2 + truncated + 1);
+    hash->a = hs_mix(hash->a);
+    hash->b = hs_mix(hash->b) | 1;
 }
 
 static struct whole_stack *
-whole_place(struct whole_stack *places, uint32_t capacity, const uint64_t *hash)
+whole_place(struct whole_stack *places, uint32_t capacity, const struct hs_stack_hash *hash)
 {
-    uint32_t place = (uint32_t)hash[0] & (capacity - 1);
-    while (places[place].hash[1] &&
-           (places[place].hash[0] != hash[0] || places[place].hash[1] != hash[1])) {
+    uint32_t place = (uint32_t)hash->a & (capacity - 1);
+    while (places[place].hash.b && (places[place].hash.a != hash->a || places[place].hash.b != hash->b)) {
         place = (place + 1) & (capacity - 1);
     }
     return &places[place];
 }
 
 bool
-rb_hs_stack_find(const struct hs_raw_frame *raw, uint32_t depth, bool truncated, uint32_t *node)
+rb_hs_stack_find(const struct hs_stack_hash *hash, uint32_t *node)
 {
-    hash_stack(raw, depth, truncated);
     if (!wholes.count) return false;
-    struct whole_stack *place = whole_place(wholes.places, wholes.capacity, wholes.last);
-    if (!place->hash[1]) return false;
+    struct whole_stack *place = whole_place(wholes.places, wholes.capacity, hash);
+    if (!place->hash.b) return false;
     *node = place->node;
     return true;
 }
@@ -180,7 +170,7 @@ rb_hs_stack_find(const struct hs_raw_frame *raw, uint32_t depth, bool truncated,
 enum { WHOLE_STACKS_MAX = 1 << 17 };
 
 void
-rb_hs_stack_remember(uint32_t node)
+rb_hs_stack_remember(const struct hs_stack_hash *hash, uint32_t node)
 {
     if ((uint64_t)wholes.count * 2 >= wholes.capacity) {
         uint32_t capacity = wholes.capacity ? wholes.capacity * 2 : 256;
@@ -192,17 +182,17 @@ rb_hs_stack_remember(uint32_t node)
             struct whole_stack *places = rb_hs_calloc(HS_MEM_STACKS, capacity, sizeof(*places));
             if (!places) return;
             for (uint32_t i = 0; i < wholes.capacity; i++) {
-                if (!wholes.places[i].hash[1]) continue;
-                *whole_place(places, capacity, wholes.places[i].hash) = wholes.places[i];
+                if (!wholes.places[i].hash.b) continue;
+                *whole_place(places, capacity, &wholes.places[i].hash) = wholes.places[i];
             }
             rb_hs_free(HS_MEM_STACKS, wholes.places);
             wholes.places = places;
             wholes.capacity = capacity;
         }
     }
-    struct whole_stack *place = whole_place(wholes.places, wholes.capacity, wholes.last);
-    if (!place->hash[1]) wholes.count++;
-    *place = (struct whole_stack){ { wholes.last[0], wholes.last[1] }, node };
+    struct whole_stack *place = whole_place(wholes.places, wholes.capacity, hash);
+    if (!place->hash.b) wholes.count++;
+    *place = (struct whole_stack){ *hash, node };
 }
 
 static void

@@ -38,9 +38,25 @@ struct hs_stack_limits {
 };
 extern struct hs_stack_limits rb_hs_stack_limits;
 
-/* Whole stacks: leaf first, `truncated` if frames above were left out. */
-bool rb_hs_stack_find(const struct hs_raw_frame *raw, uint32_t depth, bool truncated, uint32_t *node);
-void rb_hs_stack_remember(uint32_t node);          /* the one that was looked for last */
+/* Whole stacks, by a hash that the walk over the frames adds up, leaf first.
+ * One word tells a frame: a pc lies in the code of one living iseq only, and
+ * the map is emptied when one dies. Two chains, a multiplication a step each. */
+struct hs_stack_hash {
+    uint64_t a, b;
+};
+
+static inline void
+hs_stack_hash_add(struct hs_stack_hash *hash, uint64_t word)
+{
+    uint64_t a = (hash->a ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+    hash->a = a ^ (a >> 32);
+    hash->b = hash->b * UINT64_C(0xc2b2ae3d27d4eb4f) + word;
+}
+
+/* Closes the hash: nothing may be added after this. */
+void rb_hs_stack_hash_end(struct hs_stack_hash *hash, uint32_t depth, bool truncated);
+bool rb_hs_stack_find(const struct hs_stack_hash *hash, uint32_t *node);
+void rb_hs_stack_remember(const struct hs_stack_hash *hash, uint32_t node);
 
 /* Code entries. A place in a code is a pc, or the frame of its caller. */
 struct hs_code;
