@@ -2,6 +2,7 @@
 
 # Exits 0 if a statement holds for the profiles of a directory, else says why not.
 # Usage: ruby holds.rb readable|grew|first|garbage|cluster|absent DIRECTORY
+#        ruby holds.rb counted DIRECTORY REQUESTS
 
 PLANTED = ["app/models/ticket/cache.rb", "Ticket::Cache.store"].freeze
 GARBAGE = ["app/controllers/tickets_controller.rb", "TicketsController#seat_plan"].freeze
@@ -9,7 +10,7 @@ GARBAGE = ["app/controllers/tickets_controller.rb", "TicketsController#seat_plan
 def planted?(key) = key && key.path.end_with?(PLANTED[0]) && key.label == PLANTED[1]
 def garbage?(key) = key && key.path.end_with?(GARBAGE[0]) && key.label == GARBAGE[1]
 
-statement, directory = ARGV
+statement, directory, requests = ARGV
 files = Dir[File.join(directory, "heap-*.pb.gz")].sort
 abort "#{files.size} profiles in #{directory}" if files.size < 4
 profiles = files.map { |file| GC::SampleProfile.load(file) }
@@ -36,6 +37,16 @@ when "garbage"
   abort "in use: #{most.inuse.inspect}, #{share}" if share > 0.1
   gone = (most.dead.space + most.young.space) / most.alloc.space
   abort "dead or young: #{gone}" if gone < 0.98
+when "counted"
+  # 50 alternatives a request, each sampled with probability 1 - e^(-slot / interval). Beyond 5 deviations:
+  # 1 in 1,700,000. A few requests more were under way when wrk stopped counting.
+  rows = last.rows.select { |row| row.class_name == "Ticket::Cache::Alternative" }
+  estimate = rows.sum { |row| row.alloc.objects }
+  truth = 50 * Integer(requests)
+  probability = 1 - Math.exp(-rows.first.slot_size / last.meta["settings"]["interval"].to_f)
+  deviation = Math.sqrt(truth * (1 - probability) / probability)
+  puts "# #{estimate.round} alternatives estimated, #{truth} made, deviation #{deviation.round}"
+  abort "estimated #{estimate.round}, made #{truth}" if (estimate - truth).abs > 5 * deviation + 50 * 4
 when "cluster"
   # The master forks two workers after it loaded the application; each process has files of its own.
   of_process = files.group_by { |file| file[/heap-(\d+)-/, 1] }.values
