@@ -1,5 +1,6 @@
 # GC.compact over a heap with holes. Usage: ruby compact.rb OBJECTS ROUNDS
 # Prints a line a round: seconds of processor time of GC.compact, objects moved.
+$stdout.sync = true
 objects, rounds = ARGV.map { |word| Integer(word) }
 
 def moved = GC.latest_compact_info[:moved].sum { |_, count| count }

@@ -2,11 +2,9 @@
 # workers' PSS and then the parent's, in KiB. Usage: ruby workers.rb
 require "rdoc"
 require "net/http"
-require "openssl"
 require "json"
 require "optparse"
 require "erb"
-require "csv" rescue nil
 
 # What an application holds once it has booted.
 SETTINGS = Array.new(200_000) { |i| { id: i, name: "setting #{i}" } }
