@@ -221,12 +221,14 @@ thin_record(struct hs_record *record, const struct rb_heap_sampler_page *page, v
     return record->sessions != 0;
 }
 
-/* Lock. */
+/* Lock. One doubling leaves a little over half, since p(2T)/p(T) does; more
+ * are needed where p is near 1 and a doubling changes little. */
 static void
 widen_intervals(void)
 {
     uint64_t max = rb_hs_sampler.options.max_samples;
-    while (max && rb_hs_pages.records >= max) {
+    if (!max || rb_hs_pages.records < max) return;
+    do {
         for (int s = 0; s < HS_SESSIONS; s++) {
             struct hs_session *session = &rb_hs_sampler.session[s];
             if (!session->on) continue;
@@ -236,9 +238,7 @@ widen_intervals(void)
         if (!enter_epoch()) return;
         uint32_t epoch = rb_hs_sampler.epoch;
         filter_records(thin_record, &epoch);
-        if (rb_hs_pages.records <= max / 2) return;
-        max = max / 2 + 1;
-    }
+    } while (rb_hs_pages.records > max - max / 4);
 }
 
 /* -- hooks of the allocator ------------------------------------------------------ */
@@ -321,7 +321,7 @@ rb_heap_sampler_on_take(struct rb_heap_sampler_page **table, uintptr_t body, con
     }
     bool added = site != UINT32_MAX && add_record(table, body, mark_bits, slot, site, sessions, thread);
     if (!added) rb_hs_sampler.dropped_samples++;
-    if (rb_hs_sampler.options.max_samples && rb_hs_pages.records >= rb_hs_sampler.options.max_samples) widen_intervals();
+    widen_intervals();
     rb_hs_unlock();
     if (!added) rb_hs_warn_once(WARN_MEMORY, "no memory for a sample: from here on some are missing (see stat)");
 }

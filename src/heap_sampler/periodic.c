@@ -30,7 +30,7 @@ static struct {
     pthread_t thread;
     bool running, stopping;
     bool rss_crossed;           /* at-rss= saves once a process */
-    char (*written)[PATH_SIZE]; /* the newest `keep` periodic profiles, as a ring */
+    char **written;             /* paths of the newest `keep` periodic profiles, as a ring */
     uint32_t written_count;
 } periodic = { .mutex = PTHREAD_MUTEX_INITIALIZER };
 
@@ -65,6 +65,7 @@ add_pid(char *path, size_t size)
 static int
 save(char *path, size_t size, size_t *bytes, uint64_t *samples)
 {
+    *path = '\0';
     if (!rb_hs_options_expand_output(&rb_hs_sampler.options, (uint64_t)getpid(), (int64_t)time(NULL), path, size)) {
         return ENAMETOOLONG;
     }
@@ -111,12 +112,15 @@ save_periodic(void)
     }
     uint32_t keep = rb_hs_sampler.options.keep;
     if (!keep) return;
-    if (!periodic.written && !(periodic.written = rb_hs_calloc(HS_MEM_SNAPSHOTS, keep, sizeof(*periodic.written)))) return;
-    char *oldest = periodic.written[periodic.written_count % keep];
-    uint32_t newest = (periodic.written_count + keep - 1) % keep;
-    if (periodic.written_count && strcmp(periodic.written[newest], path) == 0) return;
-    if (*oldest && strcmp(oldest, path) != 0) unlink(oldest);
-    snprintf(oldest, PATH_SIZE, "%s", path);
+    if (!periodic.written) periodic.written = rb_hs_calloc(HS_MEM_SNAPSHOTS, keep, sizeof(*periodic.written));
+    if (!periodic.written) return;
+    char **oldest = &periodic.written[periodic.written_count % keep];
+    const char *newest = periodic.written[(periodic.written_count + keep - 1) % keep];
+    if (newest && strcmp(newest, path) == 0) return;    /* written over */
+    if (*oldest) unlink(*oldest);
+    rb_hs_free(HS_MEM_SNAPSHOTS, *oldest);
+    *oldest = rb_hs_malloc(HS_MEM_SNAPSHOTS, strlen(path) + 1);
+    if (*oldest) strcpy(*oldest, path);
     periodic.written_count++;
 }
 
@@ -301,8 +305,9 @@ rb_hs_periodic_after_fork(void)
     periodic.running = false;
     periodic.rss_crossed = false;
     periodic.written_count = 0;
-    if (periodic.written) {
-        memset(periodic.written, 0, (size_t)rb_hs_sampler.options.keep * sizeof(*periodic.written));
+    for (uint32_t i = 0; periodic.written && i < rb_hs_sampler.options.keep; i++) {
+        rb_hs_free(HS_MEM_SNAPSHOTS, periodic.written[i]);
+        periodic.written[i] = NULL;
     }
     if (was_running) rb_hs_periodic_start();
 }

@@ -40,7 +40,8 @@ extern struct hs_stack_limits rb_hs_stack_limits;
 
 /* Whole stacks, by a hash that the walk over the frames adds up, leaf first.
  * One word tells a frame: a pc lies in the code of one living iseq only, and
- * the map is emptied when one dies. Two chains, a multiplication a step each. */
+ * the map is emptied when one dies. Two polynomials, the second over words with
+ * their halves swapped, since the low bits of a sum know nothing of the high. */
 struct hs_stack_hash {
     uint64_t a, b;
 };
@@ -48,9 +49,8 @@ struct hs_stack_hash {
 static inline void
 hs_stack_hash_add(struct hs_stack_hash *hash, uint64_t word)
 {
-    uint64_t a = (hash->a ^ word) * UINT64_C(0x9e3779b97f4a7c15);
-    hash->a = a ^ (a >> 32);
-    hash->b = hash->b * UINT64_C(0xc2b2ae3d27d4eb4f) + word;
+    hash->a = hash->a * UINT64_C(0x9e3779b97f4a7c15) + word;
+    hash->b = hash->b * UINT64_C(0xc2b2ae3d27d4eb4f) + (word << 32 | word >> 32);
 }
 
 /* Closes the hash: nothing may be added after this. */

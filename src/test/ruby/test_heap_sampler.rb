@@ -141,8 +141,9 @@ class TestHeapSampler < Test::Unit::TestCase
       keep = Array.new(200_000) { Item.new }
       GC.start
       stat = GC::SampleProfile.stat
-      assert_operator stat[:live_samples], :<=, 2000
-      assert_operator stat[:interval], :>, 64
+      # Half of the cap stays after each widening: it ends between that and the cap.
+      assert_include 700..2000, stat[:live_samples]
+      assert_include [4096, 8192], stat[:interval]
       raw = GC.sample_profile.raw
       name = raw[:texts].index("Item")
       rows = raw[:rows].select { |row| row[1] == name }
