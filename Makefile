@@ -43,7 +43,7 @@ test-%: build
 #: make test-mri      all of MRI's own tests, compared with the unpatched Ruby's (an hour; can be resumed)
 test-mri: build stock
 	@tool/deps test
-	@SUITE_SECONDS=20000 tool/run-tests test/mri-full/run
+	@SUITE_SECONDS=14400 tool/run-tests test/mri-full/run
 
 #: make bench         the benchmarks, each with its control
 bench: build stock
