@@ -1,7 +1,10 @@
 # frozen_string_literal: true
 
 # The Ruby half of GC::SampleProfile, over a stand-in for the half in C.
+require "json"
 require "sample_build"
+
+GC.send(:remove_const, :SampleProfile) if GC.const_defined?(:SampleProfile)
 
 class GC::SampleProfile
   OBJECTS = {7 => "an object"}.freeze
@@ -10,7 +13,7 @@ class GC::SampleProfile
 
   attr_reader :raw
 
-  def initialize(raw) = @raw = raw
+  def initialize(raw) = @raw = raw.merge(meta_json: JSON.generate(raw[:meta]))
 
   def raw_samples
     text = ->(name) { raw[:texts].index(name) }

@@ -6,6 +6,14 @@ require "heap_sample"
 # class, how a snapshot is taken and #save; this file, which is loaded when one
 # of its methods is first called, reads a snapshot.
 class GC::SampleProfile
+  # Ruby's own definitions of these only load this file.
+  %i[report rows samples - inspect pretty_print to_profile].each do |name|
+    remove_method(name) if method_defined?(name, false)
+  end
+  %i[load stack_of].each do |name|
+    singleton_class.remove_method(name) if singleton_class.method_defined?(name, false)
+  end
+
   # A place in the stack of a sample; has the reading methods of
   # Thread::Backtrace::Location.
   Location = HeapSample::Frame
