@@ -7,11 +7,11 @@ abort "asciidoctor does not install: see build/bench/gem-asciidoctor.log" unless
 libdir = Bench.run(Bench::STOCK_RUBY, "-rrbconfig", "-e", "print RbConfig::CONFIG['rubylibdir']")
 PROGRAMS = {
   "rdoc" => [Bench.here("programs/rdoc.rb"), libdir],
-  "asciidoctor" => [Bench.here("programs/asciidoctor.rb"), "12"],
+  "asciidoctor" => [Bench.here("programs/asciidoctor.rb"), "60"],
 }.freeze
 
 Bench.title "Time of whole programs",
-  "$RUBY OPTIONS benchmark/programs/rdoc.rb LIBDIR; …/asciidoctor.rb 12; YJIT off and on.",
+  "$RUBY OPTIONS benchmark/programs/rdoc.rb LIBDIR; …/asciidoctor.rb 60; YJIT off and on.",
   "User and system time of #{PAIRS} rounds; in a round each configuration runs once, in rotating order.",
   "Ratio to stock round by round: median, and the range of the middle half."
 

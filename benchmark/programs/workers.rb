@@ -1,5 +1,5 @@
 # A preloaded parent and four forked workers, as an application server has them; prints the sum of the
-# workers' PSS and then the parent's, in KiB. Usage: ruby workers.rb
+# workers' PSS and then the parent's, in KiB. Usage: ruby workers.rb SETTINGS
 require "rdoc"
 require "net/http"
 require "json"
@@ -7,7 +7,7 @@ require "optparse"
 require "erb"
 
 # What an application holds once it has booted.
-SETTINGS = Array.new(200_000) { |i| { id: i, name: "setting #{i}" } }
+SETTINGS = Array.new(Integer(ARGV[0])) { |i| { id: i, name: "setting #{i}" } }
 Process.warmup
 
 WORKERS = 4
