@@ -32,17 +32,17 @@ deps:
 #  (a suite whose folder holds a file `slow` waits to be asked for by name)
 FAST_SUITES = $(filter-out $(patsubst %/slow,%/run,$(wildcard test/*/slow)),$(wildcard test/*/run))
 test: build
-	@tool/deps test
+	@tool/deps test example
 	@RUBY=$(abspath $(RUBY)) tool/run-tests $(FAST_SUITES)
 
 #: make test-NAME     the suite test/NAME alone: test-statistics, test-queue, …
 test-%: build
-	@tool/deps test
+	@tool/deps test example
 	@RUBY=$(abspath $(RUBY)) tool/run-tests test/$*/run
 
 #: make test-mri      all of MRI's own tests, compared with the unpatched Ruby's (an hour; can be resumed)
 test-mri: build stock
-	@tool/deps test
+	@tool/deps test example
 	@SUITE_SECONDS=14400 tool/run-tests test/mri-full/run
 
 #: make bench         the benchmarks, each with its control
