@@ -42,3 +42,17 @@ rows = PROGRAMS.flat_map do |name, script|
   end
 end
 Bench.table ["", "time", "ratio", "middle half"], rows
+
+ROUNDS = "20"
+script = [Bench.here("programs/asciidoctor.rb"), ROUNDS]
+counts = {
+  "stock" => [Bench::STOCK_RUBY], "off" => [Bench::RUBY],
+  "on, 512k" => [Bench::RUBY, *Bench.sampling("512k")], "on, 64k" => [Bench::RUBY, *Bench.sampling("64k")],
+}.transform_values { |ruby, *options| Bench.instructions(ruby, *options, *script) }
+Bench.title "Instructions of a whole program",
+  "setarch -R valgrind --tool=callgrind --callgrind-out-file=/dev/null $RUBY OPTIONS benchmark/programs/asciidoctor.rb #{ROUNDS}",
+  "Start and end included, YJIT off. A collection more or less is worth up to half a per cent."
+Bench.table ["", "million instructions", "ratio", "GCs"], counts.map { |name, count|
+  [name, format("%.1f", count.instructions / 1e6),
+   Bench.ratio(count.instructions.fdiv(counts["stock"].instructions)), count.output]
+}
