@@ -16,5 +16,6 @@ rb_hs_profile_free(struct hs_profile *profile)
     rb_hs_free(HS_MEM_SNAPSHOTS, profile->nodes);
     rb_hs_free(HS_MEM_SNAPSHOTS, profile->frames);
     rb_hs_free(HS_MEM_SNAPSHOTS, profile->texts);
+    rb_hs_free(HS_MEM_SNAPSHOTS, profile->mappings);
     memset(profile, 0, sizeof(*profile));
 }

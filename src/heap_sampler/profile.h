@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HS_FORMAT_VERSION 1
+#define HS_FORMAT_VERSION 2
 #define HS_HEAPS_MAX 16
 
 /* An estimate of one quantity over the samples behind it.  Every sample of
@@ -34,6 +34,15 @@ struct hs_frame {
     uint32_t path;              /* text: as in Location#path */
     uint32_t absolute_path;     /* text: as in Location#absolute_path, or "" */
     uint32_t line;              /* 0: none */
+    uint64_t address;           /* of native code; 0: a frame of Ruby's */
+};
+
+/* A file that is mapped into memory with native code in it. */
+struct hs_mapping {
+    uint64_t start, end;        /* addresses */
+    uint64_t offset;            /* of `start` in the file, bytes */
+    uint32_t path;              /* text */
+    uint32_t build_id;          /* text: hexadecimal digits, or "" */
 };
 
 /* A stack is a node: the node's frame is the leaf, its parents lead to the
@@ -43,9 +52,16 @@ struct hs_node {
     uint32_t frame;
 };
 
-/* One row: samples that agree on everything before the estimates. */
+/* One row: samples that agree on everything before the estimates.  A row is
+ * either of heap slots, or of memory that malloc(3) gave.  The latter have
+ * class and type "(malloc)", slot_size 0, no birth, no young and no dead; their
+ * stacks have native frames above the Ruby frame that called into C; `inuse` is
+ * what is allocated now, and of `alloc` only `samples` is known unless
+ * meta.malloc.alloc_known. */
 struct hs_row {
     uint32_t node;
+    bool malloced;
+    uint32_t library;           /* text: base name of the file whose code called malloc; "": a row of slots */
     uint32_t class_name;        /* text */
     uint32_t type;              /* text: "T_STRING", … */
     uint32_t slot_size;         /* bytes */
@@ -57,6 +73,7 @@ struct hs_row {
     struct hs_estimate alloc;   /* all births since the session's start */
     struct hs_estimate dead;    /* of these, found dead */
     double dead_gcs;            /* sum of weight * GCs survived, over the dead */
+    double memsize;             /* bytes, estimated: slots in use with what they hold outside; if meta.memsize */
 };
 
 struct hs_heap_stat {
@@ -64,6 +81,22 @@ struct hs_heap_stat {
     uint64_t total_slots;
     uint64_t live_slots;        /* allocated and not yet swept */
     uint64_t live_at_start;     /* the same when the session started */
+};
+
+/* What the malloc side can do here. */
+enum hs_malloc_state {
+    HS_MALLOC_MISSING,          /* it cannot be sampled: `missing` says why */
+    HS_MALLOC_OFF,              /* nobody asked for it */
+    HS_MALLOC_STANDBY,          /* it can be started */
+    HS_MALLOC_ON
+};
+
+struct hs_malloc_meta {
+    enum hs_malloc_state state;
+    uint64_t interval;          /* bytes, a power of two; 0 unless on */
+    bool alloc_known;           /* objects and space of `alloc` are known too */
+    char allocator[48];         /* "jemalloc 5.3.0-0-g…", "glibc", … */
+    char missing[256];          /* what is missing, and the setting that gives it; "": nothing */
 };
 
 struct hs_profile_meta {
@@ -88,6 +121,8 @@ struct hs_profile_meta {
     uint32_t heaps;
     struct hs_heap_stat heap[HS_HEAPS_MAX];
     char ruby[128];             /* RUBY_DESCRIPTION, cut */
+    bool memsize;               /* rows tell it */
+    struct hs_malloc_meta malloc;
 };
 
 struct hs_profile {
@@ -100,6 +135,8 @@ struct hs_profile {
     uint32_t frame_count;
     struct hs_text *texts;      /* text 0 is empty */
     uint32_t text_count;
+    struct hs_mapping *mappings;        /* of native frames, by start */
+    uint32_t mapping_count;
 };
 
 void rb_hs_profile_free(struct hs_profile *profile);

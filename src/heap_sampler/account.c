@@ -1,0 +1,2 @@
+/* account */
+typedef int hs_account_unit;

@@ -1,0 +1,97 @@
+/*
+ * jemalloc is asked for by name (mallctl), so that one binary serves with it,
+ * with a preloaded one, and without.
+ */
+#include "allocator.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+#ifdef __GLIBC__
+# include <gnu/libc-version.h>
+#endif
+
+typedef int (*mallctl_function)(const char *name, void *old, size_t *old_size, void *new, size_t new_size);
+
+static mallctl_function mallctl_of_process;
+static struct hs_allocator allocator;
+static bool looked;
+
+static bool
+control(const char *name, void *value, size_t size, const void *new_value, size_t new_size)
+{
+    size_t got = size;
+    if (!mallctl_of_process) return false;
+    return mallctl_of_process(name, value, value ? &got : NULL, (void *)new_value, new_size) == 0 && got == size;
+}
+
+bool
+rb_hs_mallctl_read(const char *name, void *value, size_t size)
+{
+    return control(name, value, size, NULL, 0);
+}
+
+bool
+rb_hs_mallctl_write(const char *name, const void *new_value, size_t size)
+{
+    return control(name, NULL, 0, new_value, size);
+}
+
+bool
+rb_hs_mallctl_swap(const char *name, void *value, const void *new_value, size_t size)
+{
+    return control(name, value, size, new_value, size);
+}
+
+static bool
+flag(const char *name)
+{
+    bool value = false;
+    return rb_hs_mallctl_read(name, &value, sizeof(value)) && value;
+}
+
+static bool
+hook_exists(const char *name)
+{
+    void *hook;
+    return rb_hs_mallctl_read(name, &hook, sizeof(hook));
+}
+
+static void
+describe_jemalloc(void)
+{
+    const char *version = "";
+    rb_hs_mallctl_read("version", &version, sizeof(version));
+    /* "5.3.0-0-g54eaed1…": what follows the first dash says nothing to a user */
+    snprintf(allocator.name, sizeof(allocator.name), "jemalloc %.*s", (int)strcspn(version, "-"), version);
+
+    allocator.prof_built = flag("config.prof");
+    allocator.prof_opened = flag("opt.prof");
+    if (!allocator.prof_opened) return;
+    size_t lg_sample = 0;
+    rb_hs_mallctl_read("prof.lg_sample", &lg_sample, sizeof(lg_sample));
+    allocator.lg_sample = (unsigned)lg_sample;
+    allocator.backtrace_hook = hook_exists("experimental.hooks.prof_backtrace");
+    allocator.sample_hooks = hook_exists("experimental.hooks.prof_sample");
+}
+
+const struct hs_allocator *
+rb_hs_allocator(void)
+{
+    if (looked) return &allocator;
+    looked = true;
+    *(void **)&mallctl_of_process = dlsym(RTLD_DEFAULT, "mallctl");
+    const char *version;
+    allocator.jemalloc = rb_hs_mallctl_read("version", &version, sizeof(version));
+    if (allocator.jemalloc) {
+        describe_jemalloc();
+    }
+    else {
+#ifdef __GLIBC__
+        snprintf(allocator.name, sizeof(allocator.name), "glibc %s", gnu_get_libc_version());
+#else
+        snprintf(allocator.name, sizeof(allocator.name), "malloc");
+#endif
+    }
+    return &allocator;
+}

@@ -1,0 +1,32 @@
+#ifndef HEAP_SAMPLER_ALLOCATOR_H
+#define HEAP_SAMPLER_ALLOCATOR_H
+/*
+ * Which malloc(3) this process has, and what it can do.  Found at run time: it
+ * may have been linked, or preloaded.
+ *
+ * No MRI header.  Threads: any, without the GVL; rb_hs_allocator() first looks
+ * when it is first called, which must be while there is one thread.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct hs_allocator {
+    bool jemalloc;
+    bool prof_built;            /* jemalloc was configured with --enable-prof */
+    bool prof_opened;           /* opt.prof: decided when jemalloc starts */
+    bool backtrace_hook;        /* experimental.hooks.prof_backtrace */
+    bool sample_hooks;          /* experimental.hooks.prof_sample and prof_sample_free (5.3.1) */
+    unsigned lg_sample;         /* prof.lg_sample, when this was looked up; 0 unless prof_opened */
+    char name[48];              /* "jemalloc 5.3.0", "glibc 2.36", "malloc" */
+};
+
+const struct hs_allocator *rb_hs_allocator(void);
+
+/* jemalloc's mallctl(3): reads into `value` and, if `new_value` is not NULL,
+ * writes.  False: no jemalloc, no such name, or another size. */
+bool rb_hs_mallctl_read(const char *name, void *value, size_t size);
+bool rb_hs_mallctl_write(const char *name, const void *new_value, size_t size);
+bool rb_hs_mallctl_swap(const char *name, void *value, const void *new_value, size_t size);
+
+#endif

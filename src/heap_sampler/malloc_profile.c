@@ -1,0 +1,2 @@
+/* malloc_profile */
+typedef int hs_malloc_profile_unit;

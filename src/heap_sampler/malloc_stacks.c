@@ -1,0 +1,2 @@
+/* malloc_stacks */
+typedef int hs_malloc_stacks_unit;

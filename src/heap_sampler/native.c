@@ -1,0 +1,2 @@
+/* native */
+typedef int hs_native_unit;
