@@ -70,7 +70,7 @@ TYPES = %w[
 
 def check_meta(json, what)
   meta = JSON.parse(json)
-  check(meta["format"] == 1 && meta["generator"] == "heap_sampler", "#{what}: format and generator")
+  check(meta["format"] == 2 && meta["generator"] == "heap_sampler", "#{what}: format and generator")
   check(meta["settings"].is_a?(Hash) && meta["drops"].is_a?(Hash) && meta["heaps"].is_a?(Array), "#{what}: shape")
   check(meta["process_start"] =~ /\A\h{16}\z/, "#{what}: process_start")
   meta

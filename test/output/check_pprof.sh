@@ -46,7 +46,7 @@ text=$(pprof sample.pb.gz -traces -lines -unit=B)
 prints "traces: leaf" " 6000B Ticket#store /srv/lib/ticket.rb:5" "$text"
 prints "traces: root" " <main> /srv/app.rb:10" "$text"
 prints "tags" " 9000.0B (85.20%): 40B" "$(pprof sample.pb.gz -tags -unit=B)"
-prints "comment" '{"format":1,"generator":"heap_sampler","ruby":"ruby 3.4.5 \"test\"",' "$(pprof sample.pb.gz -comments)"
+prints "comment" '{"format":2,"generator":"heap_sampler","ruby":"ruby 3.4.5 \"test\"",' "$(pprof sample.pb.gz -comments)"
 prints "takes the file that is not compressed" "of 10564B total" "$(pprof sample.pb -top -unit=B)"
 prints "focuses on a class" " 1500B" "$(pprof sample.pb.gz -top -unit=B -tagfocus=class=Ticket)"
 prints "a profile less itself is nothing" "of 10564B total" \

@@ -1,5 +1,5 @@
 /*
- * Tests of the sampler's options and output, without a VM.
+ * Tests of the sampler's options, output and names of native code, without a VM.
  *
  *     test-output FIRST FOLDER            all tests, numbered from FIRST; files go to FOLDER
  *     test-output FIRST FOLDER gzip       those of gzip only (for the build without zlib)
@@ -86,6 +86,7 @@ main(int argc, char **argv)
         test_encode_memory();
         test_writer(argv[2]);
         test_save(argv[2]);
+        test_native(argv[2]);
     }
     return failures ? 1 : 0;
 }

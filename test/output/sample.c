@@ -44,7 +44,7 @@ sample_profile(struct hs_profile *profile)
         TEXT("Ticket"), TEXT("T_OBJECT"), TEXT("never used"),
     };
     static const struct hs_frame frames[] = {
-        {9, 0, 0, 0}, {1, 2, 3, 10}, {7, 8, 0, 237}, {4, 5, 6, 5}, {4, 5, 6, 7}, {14, 14, 14, 1},
+        {9, 0, 0, 0, 0}, {1, 2, 3, 10, 0}, {7, 8, 0, 237, 0}, {4, 5, 6, 5, 0}, {4, 5, 6, 7, 0}, {14, 14, 14, 1, 0},
     };
     static const struct hs_node nodes[] = {
         {0, 0}, {0, 1}, {1, 2}, {2, 3}, {2, 4}, {0, 0}, {5, 3},
@@ -96,7 +96,7 @@ hostile_profile(struct hs_profile *profile)
     memset(nodes, 0, sizeof(nodes));
     memset(rows, 0, sizeof(rows));
     for (uint32_t i = 0; i < COUNT(texts); i++) {
-        frames[i] = (struct hs_frame){i, i, i % 2 ? i : 0, i % 3 ? i : 0};
+        frames[i] = (struct hs_frame){i, i, i % 2 ? i : 0, i % 3 ? i : 0, 0};
         nodes[i + 1] = (struct hs_node){i, i};
         rows[i].node = i + 1;
         rows[i].class_name = rows[i].type = i;
@@ -113,7 +113,7 @@ huge_profile(struct hs_profile *profile)
 {
     const double values[] = {1e300, INFINITY, NAN, 9223372036854775807.0, 9223372036854774784.0, -1e300, 0.4999, 0.5};
     struct hs_text texts[] = {TEXT(""), TEXT("huge")};
-    struct hs_frame frames[] = {{1, 1, 1, UINT32_MAX}};
+    struct hs_frame frames[] = {{1, 1, 1, UINT32_MAX, 0}};
     struct hs_node nodes[COUNT(values) + 1] = {{0, 0}};
     struct hs_row rows[COUNT(values)];
 
@@ -143,7 +143,7 @@ large_profile(struct hs_profile *profile)
     static struct hs_row rows[64];
 
     for (uint32_t i = 0; i < DEPTH; i++) {
-        frames[i] = (struct hs_frame){1, 2, 0, i + 1};
+        frames[i] = (struct hs_frame){1, 2, 0, i + 1, 0};
         nodes[i + 1] = (struct hs_node){i, i};
     }
     for (uint32_t i = 0; i < COUNT(rows); i++) {

@@ -19,5 +19,6 @@ void test_encode_memory(void);
 void test_gzip(const char *folder);
 void test_writer(const char *folder);
 void test_save(const char *folder);
+void test_native(const char *folder);
 
 #endif
