@@ -24,8 +24,13 @@
 #include "ruby/ruby.h"
 #include "vm_core.h"
 #include "vm_sync.h"
+#include "heap_sampler/capture.h"
 #include "heap_sampler/class_table.h"
+#include "heap_sampler/malloc_profile.h"
+#include "heap_sampler/malloc_sampler.h"
+#include "heap_sampler/malloc_stacks.h"
 #include "heap_sampler/names.h"
+#include "heap_sampler/native.h"
 #include "heap_sampler/page_table.h"
 #include "heap_sampler/sampler.h"
 #include "heap_sampler/site_table.h"
@@ -357,11 +362,12 @@ void
 rb_heap_sampler_on_mark_end(bool full_mark)
 {
     size_t gc_count = rb_gc_count();
+    rb_hs_malloc_resolve();
     rb_hs_lock();
     rb_hs_sampler.marks++;
     *(full_mark ? &rb_hs_sampler.major_ns : &rb_hs_sampler.minor_ns) = rb_hs_now_ns();
     filter_records(bury_record, &gc_count);
-    rb_hs_codes_sweep(full_mark, code_liveness);
+    if (rb_hs_codes_sweep(full_mark, code_liveness)) rb_hs_malloc_forget_addresses();
     rb_hs_unlock();
     rb_hs_classes_after_mark(full_mark);
 }
@@ -378,7 +384,7 @@ rb_heap_sampler_on_update_references(void)
     /* The new addresses stand in heap slots; every page is readable again by
      * now, so the lock does not stand in the way of a read barrier. */
     rb_hs_lock();
-    rb_hs_codes_move(code_location);
+    if (rb_hs_codes_move(code_location)) rb_hs_malloc_forget_addresses();
     rb_hs_unlock();
     rb_hs_classes_after_move();
 }
@@ -607,6 +613,8 @@ start_main_session(void)
         rb_hs_warn_once(WARN_MEMORY, "no memory: sampling is off");
         return;
     }
+    /* What was allocated before Ruby began is counted as well: not afresh. */
+    if (rb_hs_sampler.options.malloc_mode == HS_MALLOC_SAY_ON) rb_hs_malloc_start(false);
     rb_hs_periodic_start();
 }
 
@@ -616,7 +624,14 @@ rb_heap_sampler_boot(void)
     prepare_options();
     booted = true;
     seed_process();
-    if (rb_hs_sampler.options.on && this_process_chosen_p()) start_main_session();
+    rb_hs_malloc_boot();
+    if (!rb_hs_sampler.options.on) return;
+    if (this_process_chosen_p()) {
+        start_main_session();
+    }
+    else {
+        rb_hs_malloc_stop();
+    }
 }
 
 void
@@ -626,6 +641,7 @@ rb_heap_sampler_at_exit(void)
     rb_hs_periodic_stop();
     if (rb_hs_sampler.options.on && rb_hs_sampler.session[HS_MAIN].on && !rb_hs_sampler.options.output_none) {
         rb_hs_classes_rename();
+        rb_hs_malloc_resolve();
         rb_hs_save_now(true);
     }
 }
@@ -634,6 +650,8 @@ void
 rb_heap_sampler_before_fork(void)
 {
     rb_hs_lock();
+    rb_hs_malloc_stacks_lock();
+    rb_hs_native_before_fork();
 }
 
 void
@@ -643,7 +661,10 @@ rb_heap_sampler_after_fork(int pid)
     if (pid == 0) {
         rb_hs_sampler.child = true;
         seed_process();
+        rb_hs_malloc_profile_in_child();
     }
+    rb_hs_native_after_fork();
+    rb_hs_malloc_stacks_unlock();
     rb_hs_unlock();
 }
 
@@ -660,6 +681,7 @@ rb_heap_sampler_in_child(void)
     }
     else if (!chosen && rb_hs_sampler.session[HS_MAIN].on) {
         rb_hs_periodic_stop();
+        rb_hs_malloc_stop();
         rb_hs_session_stop(HS_MAIN);
     }
 }

@@ -1,9 +1,9 @@
 /*
- * From control frames to a stack's number: with class_table.c the only reader
- * of the VM's layout.
+ * From control frames to a stack's number: with class_table.c and
+ * malloc_sampler.c the only reader of the VM's layout.
  *
- * The walk copies two words a frame and hashes them; a stack that has been
- * met before costs nothing more.  Only a new one has its frames named, which
+ * The walk hashes one word a frame; a stack that has been met before costs
+ * nothing more.  Only a new one is copied and has its frames named, which
  * reads iseqs and method entries and allocates no Ruby object.
  *
  * Frames are those of Thread.each_caller_location and Exception#backtrace: C
@@ -17,16 +17,17 @@
 #include "internal/heap_sampler.h"
 #include "iseq.h"
 #include "vm_core.h"
+#include "capture.h"
 #include "class_table.h"
 #include "names.h"
 #include "sampler.h"
 #include "site_table.h"
 #include "stack_table.h"
 
-enum { DEPTH_MAX = 4096, LABEL_MAX_BYTES = 512 };
+enum { LABEL_MAX_BYTES = 512 };
 
 /* One stack is captured at a time: VM lock. */
-static struct hs_raw_frame raw[DEPTH_MAX];
+static struct hs_raw_frame raw_stack[HS_DEPTH_MAX];
 
 uint32_t
 rb_hs_capture_thread(void)
@@ -35,9 +36,21 @@ rb_hs_capture_thread(void)
     return ec ? rb_th_serial(rb_ec_thread_ptr(ec)) : 0;
 }
 
-static uint32_t
-walk(const rb_execution_context_t *ec, uint32_t max_depth, bool *truncated, struct hs_stack_hash *hash)
+/* What tells a control frame: the iseq, or the method entry of a C method.
+ * 0: it has no place in a stack (an iseq that has not begun, an ifunc). */
+static inline uintptr_t
+frame_code(const rb_control_frame_t *cfp)
 {
+    if (RB_LIKELY(cfp->iseq && cfp->pc)) return (uintptr_t)cfp->iseq;
+    if (cfp->iseq || cfp->pc) return 0;
+    return (uintptr_t)rb_vm_frame_method_entry(cfp);
+}
+
+uint32_t
+rb_hs_capture_hash(const rb_execution_context_t *ec, struct hs_stack_hash *hash, bool *truncated)
+{
+    uint32_t limit = rb_hs_sampler.options.max_depth;
+    if (limit > HS_DEPTH_MAX || !limit) limit = HS_DEPTH_MAX;
     *truncated = false;
     const rb_control_frame_t *cfp = ec->cfp;
     if (!ec->vm_stack || !cfp) return 0;
@@ -46,25 +59,29 @@ walk(const rb_execution_context_t *ec, uint32_t max_depth, bool *truncated, stru
     struct hs_stack_hash sum = { 0, 0 };
 
     for (; cfp < end; cfp = RUBY_VM_PREVIOUS_CONTROL_FRAME(cfp)) {
-        uintptr_t code = (uintptr_t)cfp->iseq, pc = (uintptr_t)cfp->pc;
-        uintptr_t word = pc;
-        if (RB_UNLIKELY(!code || !pc)) {
-            if (code || pc) continue;   /* an iseq that has not begun, an ifunc */
-            word = code = (uintptr_t)rb_vm_frame_method_entry(cfp);
-            if (!code) continue;
-        }
-        if (depth == max_depth) {
+        uintptr_t code = frame_code(cfp);
+        if (!code) continue;
+        if (depth == limit) {
             *truncated = true;
             break;
         }
-        raw[depth].code = code;
-        raw[depth].pc = pc;
         depth++;
-        hs_stack_hash_add(&sum, word);
+        hs_stack_hash_add(&sum, cfp->pc ? (uintptr_t)cfp->pc : code);
     }
     rb_hs_stack_hash_end(&sum, depth, *truncated);
     *hash = sum;
     return depth;
+}
+
+void
+rb_hs_capture_frames(const rb_execution_context_t *ec, struct hs_raw_frame *frames, uint32_t depth)
+{
+    const rb_control_frame_t *cfp = ec->cfp;
+    for (uint32_t i = 0; i < depth; cfp = RUBY_VM_PREVIOUS_CONTROL_FRAME(cfp)) {
+        uintptr_t code = frame_code(cfp);
+        if (!code) continue;
+        frames[i++] = (struct hs_raw_frame){ code, (uintptr_t)cfp->pc, (uintptr_t)rb_vm_frame_method_entry(cfp) };
+    }
 }
 
 /* Labels, after the rules of vm_backtrace.c on the version at hand: named
@@ -158,15 +175,16 @@ text_of(VALUE string)
 
 /* Not under the lock: reads heap slots. The lock is taken around each write. */
 static struct hs_code *
-name_code(uintptr_t address, const rb_control_frame_t *cfp)
+name_code(const struct hs_raw_frame *frame)
 {
+    uintptr_t address = frame->code;
     char label[LABEL_MAX_BYTES];
     size_t len = 0;
     VALUE path = Qnil, absolute_path = Qnil;
     bool shown_at_caller = true, merges_caller = false;
-    const rb_callable_method_entry_t *me = rb_vm_frame_method_entry(cfp);
+    const rb_callable_method_entry_t *me = (const rb_callable_method_entry_t *)frame->method;
 
-    if (cfp->pc) {
+    if (frame->pc) {
         const rb_iseq_t *iseq = (const rb_iseq_t *)address;
         path = rb_iseq_path(iseq);
         absolute_path = rb_iseq_realpath(iseq);
@@ -203,22 +221,8 @@ line_of(uintptr_t address, uintptr_t pc)
     return (int)rb_iseq_line_no(iseq, (size_t)place);
 }
 
-/* The control frame that raw[i] was read from, walking from the leaf again:
- * only new codes need it. */
-static const rb_control_frame_t *
-control_frame(const rb_execution_context_t *ec, uintptr_t code)
-{
-    const rb_control_frame_t *end = RUBY_VM_NEXT_CONTROL_FRAME(RUBY_VM_END_CONTROL_FRAME(ec));
-    for (const rb_control_frame_t *cfp = ec->cfp; cfp < end; cfp = RUBY_VM_PREVIOUS_CONTROL_FRAME(cfp)) {
-        uintptr_t address = cfp->pc ? (uintptr_t)cfp->iseq
-                                    : cfp->iseq ? 0 : (uintptr_t)rb_vm_frame_method_entry(cfp);
-        if (address == code) return cfp;
-    }
-    return NULL;
-}
-
 static uint32_t
-resolve(const rb_execution_context_t *ec, uint32_t depth, bool truncated)
+resolve(const struct hs_raw_frame *raw, uint32_t depth, bool truncated)
 {
     uint32_t node = HS_NODE_EMPTY;
     uint32_t leaf = UINT32_MAX;
@@ -227,9 +231,7 @@ resolve(const rb_execution_context_t *ec, uint32_t depth, bool truncated)
     /* Name what is new first, since naming takes and leaves the lock; an entry
      * may move when another is added, so only addresses are kept. */
     for (uint32_t i = depth; i-- > 0; ) {
-        if (rb_hs_code_find(raw[i].code)) continue;
-        const rb_control_frame_t *cfp = control_frame(ec, raw[i].code);
-        if (!cfp || !name_code(raw[i].code, cfp)) return UINT32_MAX;
+        if (!rb_hs_code_find(raw[i].code) && !name_code(&raw[i])) return UINT32_MAX;
     }
 
     if (truncated) {
@@ -288,29 +290,36 @@ make_room(uint32_t depth)
 }
 
 uint32_t
+rb_hs_capture_resolve(const struct hs_raw_frame *frames, uint32_t depth, bool truncated)
+{
+    make_room(depth);
+    uint32_t node = resolve(frames, depth, truncated);
+    if (node != UINT32_MAX) return node;
+    rb_hs_lock();
+    rb_hs_stack_limits.dropped_stacks++;
+    node = rb_hs_node_evicted();
+    rb_hs_unlock();
+    return node;
+}
+
+uint32_t
 rb_hs_capture_stack(void)
 {
     const rb_execution_context_t *ec = rb_current_execution_context(false);
     if (!ec || !ec->cfp) return synthetic_stack("(boot)");
 
-    uint32_t limit = rb_hs_sampler.options.max_depth;
     bool truncated;
     struct hs_stack_hash hash;
-    uint32_t depth = walk(ec, limit < DEPTH_MAX ? limit : DEPTH_MAX, &truncated, &hash);
+    uint32_t depth = rb_hs_capture_hash(ec, &hash, &truncated);
     if (!depth) return synthetic_stack("(no Ruby frame)");
 
     uint32_t node;
     if (rb_hs_stack_find(&hash, &node)) return node;
-    make_room(depth);
-    node = resolve(ec, depth, truncated);
+    rb_hs_capture_frames(ec, raw_stack, depth);
+    node = rb_hs_capture_resolve(raw_stack, depth, truncated);
+    if (node == UINT32_MAX) return HS_NODE_EMPTY;
     rb_hs_lock();
-    if (node == UINT32_MAX) {
-        rb_hs_stack_limits.dropped_stacks++;
-        node = rb_hs_node_evicted();
-    }
-    else {
-        rb_hs_stack_remember(&hash, node);
-    }
+    rb_hs_stack_remember(&hash, node);
     rb_hs_unlock();
-    return node == UINT32_MAX ? HS_NODE_EMPTY : node;
+    return node;
 }

@@ -1,2 +1,312 @@
-/* malloc_stacks */
-typedef int hs_malloc_stacks_unit;
+/*
+ * See malloc_stacks.h.
+ *
+ * Stacks stand in chunks that never move, so that a handle is an index and a
+ * sample needs no allocation: room is made ahead of need, outside of malloc.
+ */
+#include "malloc_stacks.h"
+#include "memory.h"
+#include "table.h"
+
+#include <pthread.h>
+#include <string.h>
+
+enum {
+    CHUNK = 512,                /* stacks */
+    CHUNKS_MAX = HS_MALLOC_STACKS_MAX / CHUNK,
+    PENDING_FRAMES = 12 << 10,  /* raw frames; the deepest stack (4,096) fits more than once */
+    NONE = UINT32_MAX
+};
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
+static struct hs_malloc_stack *chunks[CHUNKS_MAX];
+static uint32_t chunk_count, stack_count, free_stacks = NONE;
+
+/* Handles + 1 by hash; open addressing, at most half full, since there are
+ * twice as many places as room for stacks. */
+static uint32_t *index_places;
+static uint32_t index_size;
+
+/* Frames of pending stacks, one stack after the other; begun anew when all of
+ * them are resolved. */
+struct pending_stack {
+    uint32_t handle, depth, at;
+    bool truncated;
+};
+static struct hs_raw_frame *pending_frames;
+static struct pending_stack *pending_stacks;
+static uint32_t frames_used, pending_count, pending_next, pending_capacity;
+
+static uint32_t dump_count = 1;         /* the number of the next dump */
+static uint64_t taken, no_room;
+
+static struct hs_malloc_stack *
+stack_of(uint32_t handle)
+{
+    return &chunks[handle / CHUNK][handle % CHUNK];
+}
+
+/* -- the mutex --------------------------------------------------------------- */
+
+bool
+rb_hs_malloc_stacks_try_lock(void)
+{
+    return pthread_mutex_trylock(&mutex) == 0;
+}
+
+void
+rb_hs_malloc_stacks_lock(void)
+{
+    pthread_mutex_lock(&mutex);
+}
+
+void
+rb_hs_malloc_stacks_unlock(void)
+{
+    pthread_mutex_unlock(&mutex);
+}
+
+/* -- room -------------------------------------------------------------------- */
+
+static uint32_t *
+place_of(const struct hs_stack_hash *hash)
+{
+    uint32_t place = (uint32_t)hash->a & (index_size - 1);
+    while (index_places[place]) {
+        const struct hs_malloc_stack *stack = stack_of(index_places[place] - 1);
+        if (stack->hash.a == hash->a && stack->hash.b == hash->b) break;
+        place = (place + 1) & (index_size - 1);
+    }
+    return &index_places[place];
+}
+
+/* Stacks whose hash was forgotten (b is 0) are not in it. */
+static void
+index_all(void)
+{
+    memset(index_places, 0, index_size * sizeof(*index_places));
+    for (uint32_t handle = 0; handle < chunk_count * CHUNK; handle++) {
+        const struct hs_malloc_stack *stack = stack_of(handle);
+        if (stack->used && stack->hash.b) *place_of(&stack->hash) = handle + 1;
+    }
+}
+
+/* The two allocations are made without the mutex: a malloc may be sampled. */
+static bool
+add_chunk(void)
+{
+    uint32_t size = index_size ? index_size : CHUNK * 2;
+    while (size < (chunk_count + 1) * CHUNK * 2) size *= 2;
+    struct hs_malloc_stack *chunk = rb_hs_calloc(HS_MEM_MALLOC, CHUNK, sizeof(*chunk));
+    uint32_t *places = size > index_size ? rb_hs_calloc(HS_MEM_MALLOC, size, sizeof(*places)) : NULL;
+    if (!chunk || (size > index_size && !places)) {
+        rb_hs_free(HS_MEM_MALLOC, chunk);
+        rb_hs_free(HS_MEM_MALLOC, places);
+        return false;
+    }
+
+    uint32_t *old_places = NULL;
+    rb_hs_malloc_stacks_lock();
+    uint32_t first = chunk_count * CHUNK;
+    chunks[chunk_count++] = chunk;
+    for (uint32_t i = CHUNK; i-- > 0; ) {
+        chunk[i].next_free = free_stacks;
+        free_stacks = first + i;
+    }
+    if (places) {
+        old_places = index_places;
+        index_places = places;
+        index_size = size;
+        index_all();
+    }
+    rb_hs_malloc_stacks_unlock();
+    rb_hs_free(HS_MEM_MALLOC, old_places);
+    return true;
+}
+
+bool
+rb_hs_malloc_stacks_open(void)
+{
+    if (pending_frames) return true;
+    enum { PENDING_STACKS = PENDING_FRAMES / 8 };
+    struct hs_raw_frame *frames = rb_hs_calloc(HS_MEM_MALLOC, PENDING_FRAMES, sizeof(*frames));
+    struct pending_stack *stacks = rb_hs_calloc(HS_MEM_MALLOC, PENDING_STACKS, sizeof(*stacks));
+    if (!frames || !stacks || !add_chunk()) {
+        rb_hs_free(HS_MEM_MALLOC, frames);
+        rb_hs_free(HS_MEM_MALLOC, stacks);
+        return false;
+    }
+    pending_stacks = stacks;
+    pending_capacity = PENDING_STACKS;
+    pending_frames = frames;
+    return true;
+}
+
+bool
+rb_hs_malloc_stacks_make_room(void)
+{
+    if (!pending_frames || chunk_count * CHUNK - stack_count >= CHUNK / 2) return false;
+    if (chunk_count < CHUNKS_MAX && add_chunk()) return chunk_count > CHUNKS_MAX / 4;
+    return true;
+}
+
+void
+rb_hs_malloc_stacks_stat(struct hs_malloc_stack_stat *stat)
+{
+    rb_hs_malloc_stacks_lock();
+    *stat = (struct hs_malloc_stack_stat){ stack_count, pending_count - pending_next, taken, no_room };
+    rb_hs_malloc_stacks_unlock();
+}
+
+/* -- inside malloc ------------------------------------------------------------- */
+
+uint32_t
+rb_hs_malloc_stack_take(const struct hs_stack_hash *hash)
+{
+    uint32_t handle = *place_of(hash);
+    if (!handle) return NONE;
+    struct hs_malloc_stack *stack = stack_of(handle - 1);
+    stack->taken++;
+    stack->used = dump_count;
+    taken++;
+    return handle - 1;
+}
+
+struct hs_raw_frame *
+rb_hs_malloc_stack_add(const struct hs_stack_hash *hash, const uintptr_t *native, uint32_t native_count, uint32_t depth,
+                       bool truncated, uint32_t *handle)
+{
+    if (free_stacks == NONE || pending_count == pending_capacity || depth > PENDING_FRAMES - frames_used) {
+        no_room++;
+        return NULL;
+    }
+    *handle = free_stacks;
+    struct hs_malloc_stack *stack = stack_of(*handle);
+    free_stacks = stack->next_free;
+    stack_count++;
+    taken++;
+    *place_of(hash) = *handle + 1;
+    stack->hash = *hash;
+    stack->taken = 1;
+    stack->node = HS_MALLOC_PENDING;
+    stack->used = dump_count;
+    stack->native_count = native_count < HS_NATIVE_MAX ? native_count : HS_NATIVE_MAX;
+    memcpy(stack->native, native, stack->native_count * sizeof(*native));
+
+    struct hs_raw_frame *frames = pending_frames + frames_used;
+    pending_stacks[pending_count++] = (struct pending_stack){ *handle, depth, frames_used, truncated };
+    frames_used += depth;
+    return frames;
+}
+
+/* -- resolving ------------------------------------------------------------------ */
+
+bool
+rb_hs_malloc_stacks_pending(struct hs_malloc_pending *pending)
+{
+    bool any = false;
+    rb_hs_malloc_stacks_lock();
+    if (pending_next < pending_count) {
+        const struct pending_stack *next = &pending_stacks[pending_next];
+        *pending = (struct hs_malloc_pending){ next->handle, next->depth, next->truncated, pending_frames + next->at };
+        any = true;
+    }
+    rb_hs_malloc_stacks_unlock();
+    return any;
+}
+
+void
+rb_hs_malloc_stack_resolve(const struct hs_malloc_pending *pending, uint32_t node)
+{
+    rb_hs_malloc_stacks_lock();
+    stack_of(pending->handle)->node = node;
+    if (++pending_next == pending_count) pending_next = pending_count = frames_used = 0;
+    rb_hs_malloc_stacks_unlock();
+}
+
+void
+rb_hs_malloc_stacks_forget_addresses(void)
+{
+    if (!index_places) return;
+    rb_hs_malloc_stacks_lock();
+    for (uint32_t handle = 0; handle < chunk_count * CHUNK; handle++) stack_of(handle)->hash.b = 0;
+    memset(index_places, 0, index_size * sizeof(*index_places));
+    rb_hs_malloc_stacks_unlock();
+}
+
+/* -- nodes ------------------------------------------------------------------------ */
+
+static bool
+has_node(const struct hs_malloc_stack *stack)
+{
+    return stack->used && stack->node != HS_MALLOC_PENDING;
+}
+
+void
+rb_hs_malloc_stacks_keep_nodes(bool *keep)
+{
+    rb_hs_malloc_stacks_lock();
+    for (uint32_t handle = 0; handle < chunk_count * CHUNK; handle++) {
+        const struct hs_malloc_stack *stack = stack_of(handle);
+        if (has_node(stack)) keep[stack->node] = true;
+    }
+    rb_hs_malloc_stacks_unlock();
+}
+
+void
+rb_hs_malloc_stacks_renumber(const uint32_t *new_node)
+{
+    rb_hs_malloc_stacks_lock();
+    for (uint32_t handle = 0; handle < chunk_count * CHUNK; handle++) {
+        struct hs_malloc_stack *stack = stack_of(handle);
+        if (has_node(stack)) stack->node = new_node[stack->node];
+    }
+    rb_hs_malloc_stacks_unlock();
+}
+
+/* -- dumps ------------------------------------------------------------------------- */
+
+uint32_t
+rb_hs_malloc_stacks_begin_dump(void)
+{
+    rb_hs_malloc_stacks_lock();
+    uint32_t dump = dump_count++;
+    rb_hs_malloc_stacks_unlock();
+    return dump;
+}
+
+bool
+rb_hs_malloc_stack_listed(uint32_t dump, uint32_t handle, struct hs_malloc_stack *copy)
+{
+    bool found = false;
+    rb_hs_malloc_stacks_lock();
+    if (handle < chunk_count * CHUNK && stack_of(handle)->used) {
+        struct hs_malloc_stack *stack = stack_of(handle);
+        if (stack->used <= dump) stack->used = dump + 1;
+        *copy = *stack;
+        found = true;
+    }
+    rb_hs_malloc_stacks_unlock();
+    return found;
+}
+
+/* A thread may have met a stack and not yet told jemalloc; so a stack that was
+ * met since the dump before this one stays, listed or not. */
+void
+rb_hs_malloc_stacks_end_dump(uint32_t dump)
+{
+    bool freed = false;
+    rb_hs_malloc_stacks_lock();
+    for (uint32_t handle = 0; handle < chunk_count * CHUNK; handle++) {
+        struct hs_malloc_stack *stack = stack_of(handle);
+        if (!has_node(stack) || stack->used >= dump) continue;
+        stack->used = 0;
+        stack->next_free = free_stacks;
+        free_stacks = handle;
+        stack_count--;
+        freed = true;
+    }
+    if (freed) index_all();
+    rb_hs_malloc_stacks_unlock();
+}

@@ -20,6 +20,7 @@ enum hs_memory_use {
     HS_MEM_STACKS,              /* frames, prefix tree, whole-stack map */
     HS_MEM_TOTALS,              /* sites and their totals */
     HS_MEM_NAMES,               /* texts, classes, code entries */
+    HS_MEM_MALLOC,              /* stacks of malloc's samples */
     HS_MEM_SNAPSHOTS,           /* profiles and what encodes them */
     HS_MEM_USES
 };

@@ -47,7 +47,7 @@ struct reader {
 };
 
 static const char setting_names[] =
-    "interval, output, every, keep, at-rss, max-samples, max-depth, seed, only, on, off";
+    "interval, output, every, keep, at-rss, max-samples, max-depth, seed, only, malloc, on, off";
 
 void
 rb_hs_options_default(struct hs_options *options)
@@ -58,6 +58,7 @@ rb_hs_options_default(struct hs_options *options)
     options->max_samples = DEFAULT_MAX_SAMPLES;
     options->max_depth = DEFAULT_MAX_DEPTH;
     options->only_n = 1;
+    options->malloc_interval = 512 * KIB;
 }
 
 static bool
@@ -296,6 +297,41 @@ read_only(struct reader *reader)
     return fail_value(reader, "must be 1/N with N from 1 to 1000000");
 }
 
+/* jemalloc knows powers of two: the nearest by ratio. */
+static uint64_t
+power_of_two(uint64_t size)
+{
+    uint64_t power = 1;
+    while (power * 2 <= size) power *= 2;
+    return (double)size / (double)power > 1.4142135623730951 ? power * 2 : power;
+}
+
+static bool
+read_malloc(struct reader *reader)
+{
+    struct hs_options *options = reader->options;
+    uint64_t size;
+
+    if (span_is(reader->value, "on")) {
+        options->malloc_mode = HS_MALLOC_SAY_ON;
+    }
+    else if (span_is(reader->value, "off")) {
+        options->malloc_mode = HS_MALLOC_SAY_OFF;
+    }
+    else if (span_is(reader->value, "standby")) {
+        options->malloc_mode = HS_MALLOC_SAY_STANDBY;
+    }
+    else if (read_size(reader->value, &size)) {
+        options->malloc_mode = HS_MALLOC_SAY_ON;
+        options->malloc_asked = size;
+        options->malloc_interval = power_of_two(size);
+    }
+    else {
+        return fail_value(reader, "must be on, off, standby, or a size in bytes from 1 to 1t, such as 512k");
+    }
+    return true;
+}
+
 static const struct {
     const char *name;
     bool (*read)(struct reader *reader);
@@ -309,6 +345,7 @@ static const struct {
     {"max-depth", read_max_depth},
     {"seed", read_seed},
     {"only", read_only},
+    {"malloc", read_malloc},
 };
 
 static bool

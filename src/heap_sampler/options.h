@@ -12,6 +12,8 @@
  *   keep=N            keep the newest N periodic profiles of this process, 1 .. 1e6
  *   at-rss=80%|SIZE   one profile when memory crosses this share of the limit, or this size
  *   max-samples=N|none, max-depth=1..4096, seed=N (64 bits), only=1/N (N 1 .. 1e6)
+ *   malloc=on|off|standby|SIZE   sample malloc as well (on), never, or when it is started from
+ *                     Ruby; SIZE is its mean bytes between samples (512k), rounded to a power of two
  *   on | 1            with what was set before, or the defaults; off | 0 | empty text: no sampling
  *
  * In one text the last of two equal settings wins, and `off` wins over all but
@@ -20,6 +22,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+enum hs_malloc_mode {
+    HS_MALLOC_SAY_ON,
+    HS_MALLOC_SAY_STANDBY,
+    HS_MALLOC_SAY_OFF
+};
 
 struct hs_options {
     bool on;
@@ -36,6 +44,9 @@ struct hs_options {
     bool seeded;
     uint64_t seed;
     uint32_t only_n;            /* 1: every process */
+    enum hs_malloc_mode malloc_mode;
+    uint64_t malloc_interval;   /* a power of two */
+    uint64_t malloc_asked;      /* what it was before it was rounded; 0: nothing was asked */
 };
 
 void rb_hs_options_default(struct hs_options *options);

@@ -17,7 +17,10 @@
 #include "ruby/thread.h"
 #include "ractor_core.h"
 #include "vm_core.h"
+#include "vm_sync.h"
+#include "capture.h"
 #include "class_table.h"
+#include "malloc_sampler.h"
 #include "names.h"
 #include "output.h"
 #include "page_table.h"
@@ -211,6 +214,9 @@ take_snapshot(int session, bool full_gc, bool memsize)
 {
     if (full_gc) rb_gc_start();
     rb_hs_classes_rename();
+    RB_VM_LOCK_ENTER();
+    rb_hs_malloc_resolve();
+    RB_VM_LOCK_LEAVE();
 
     struct sample_profile *data;
     VALUE self = TypedData_Make_Struct(rb_cSampleProfile, struct sample_profile, &sample_profile_type, data);
@@ -379,6 +385,7 @@ s_start(int argc, VALUE *argv, VALUE klass)
     }
     struct hs_session_settings session = { .interval = interval };
     if (rb_hs_session_start(&session, true) < 0) rb_raise(rb_eNoMemError, "no memory to sample the heap");
+    rb_hs_malloc_start(true);
     return Qtrue;
 }
 
@@ -394,6 +401,7 @@ s_stop(VALUE klass)
 {
     if (!rb_hs_sampler.session[HS_MAIN].on) return Qfalse;
     rb_hs_periodic_stop();
+    rb_hs_malloc_stop();
     rb_hs_session_stop(HS_MAIN);
     return Qtrue;
 }
@@ -439,6 +447,22 @@ s_stat(VALUE klass)
     SET("sites", UINT2NUM(rb_hs_sampler.site_count));
     SET("texts", UINT2NUM(rb_hs_text_count));
     SET("marks", UINT2NUM(rb_hs_sampler.marks));
+    struct hs_malloc_meta malloc_meta;
+    struct hs_malloc_counts malloc_counts;
+    static const char *const malloc_states[] = { "missing", "off", "standby", "on" };
+    rb_hs_malloc_describe(&malloc_meta);
+    rb_hs_malloc_counts(&malloc_counts);
+    SET("malloc", ID2SYM(rb_intern(malloc_states[malloc_meta.state])));
+    SET("malloc_allocator", rb_utf8_str_new_cstr(malloc_meta.allocator));
+    SET("malloc_missing", *malloc_meta.missing ? rb_utf8_str_new_cstr(malloc_meta.missing) : Qnil);
+    SET("malloc_interval", malloc_meta.interval ? ULL2NUM(malloc_meta.interval) : Qnil);
+    SET("malloc_samples_taken", ULL2NUM(malloc_counts.samples));
+    SET("malloc_samples_in_gc", ULL2NUM(malloc_counts.gc));
+    SET("malloc_samples_without_gvl", ULL2NUM(malloc_counts.no_gvl));
+    SET("malloc_samples_busy", ULL2NUM(malloc_counts.busy));
+    SET("malloc_samples_own", ULL2NUM(malloc_counts.own));
+    SET("malloc_stacks", UINT2NUM(malloc_counts.stacks));
+    SET("malloc_stacks_pending", UINT2NUM(malloc_counts.pending));
     SET("dropped_samples", ULL2NUM(rb_hs_sampler.dropped_samples));
     SET("dropped_stacks", ULL2NUM(rb_hs_stack_limits.dropped_stacks));
     SET("dropped_frames", ULL2NUM(rb_hs_stack_limits.dropped_frames));
@@ -448,6 +472,7 @@ s_stat(VALUE klass)
     SET("bytes_stacks", SIZET2NUM(rb_hs_memory_bytes(HS_MEM_STACKS)));
     SET("bytes_totals", SIZET2NUM(rb_hs_memory_bytes(HS_MEM_TOTALS)));
     SET("bytes_names", SIZET2NUM(rb_hs_memory_bytes(HS_MEM_NAMES)));
+    SET("bytes_malloc", SIZET2NUM(rb_hs_memory_bytes(HS_MEM_MALLOC)));
     SET("bytes_snapshots", SIZET2NUM(rb_hs_memory_bytes(HS_MEM_SNAPSHOTS)));
     SET("bytes", SIZET2NUM(rb_hs_memory_total()));
 #undef SET

@@ -130,10 +130,6 @@ int rb_hs_save_now(bool announce);
 /* One line by write(2), once per process for each `kind` of trouble. */
 void rb_hs_warn_once(unsigned kind, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* capture.c; VM lock, not in GC, lock not held. */
-uint32_t rb_hs_capture_stack(void);        /* a node */
-uint32_t rb_hs_capture_thread(void);       /* the serial of the current thread */
-
 /* ruby_api.c */
 void rb_hs_init_ruby_api(void);
 

@@ -1,5 +1,6 @@
 /* See site_table.h. */
 #include "site_table.h"
+#include "malloc_stacks.h"
 #include "page_table.h"
 #include "stack_table.h"
 #include "table.h"
@@ -146,7 +147,7 @@ void
 rb_hs_fold_sites(void)
 {
     static uint32_t sites_left, nodes_left;
-    struct folding folding;
+    struct folding folding = { 0 };
 
     /* When the living fill the tables, folding again at once gains nothing. */
     if (rb_hs_sampler.site_count < sites_left + SITES_MAX / 16 &&
@@ -158,8 +159,10 @@ rb_hs_fold_sites(void)
         return;
     }
     see_the_living(&folding);
+    rb_hs_malloc_stacks_keep_nodes(folding.keep);
     memcpy(folding.old_sites, rb_hs_sampler.sites, folding.site_count * sizeof(*folding.old_sites));
     rb_hs_nodes_keep(folding.keep, folding.new_node);
+    rb_hs_malloc_stacks_renumber(folding.new_node);
 
     rb_hs_map_clear(&sites_by_key);
     rb_hs_sampler.site_count = 0;

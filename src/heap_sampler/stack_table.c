@@ -51,7 +51,7 @@ frame_number(uint32_t label, uint32_t path, uint32_t absolute_path, uint32_t lin
         rb_hs_stack_limits.dropped_frames++;
         return UINT32_MAX;
     }
-    rb_hs_frames[rb_hs_frame_count] = (struct hs_frame){ label, path, absolute_path, line };
+    rb_hs_frames[rb_hs_frame_count] = (struct hs_frame){ .label = label, .path = path, .absolute_path = absolute_path, .line = line };
     return rb_hs_frame_count++;
 }
 
@@ -348,7 +348,7 @@ rb_hs_codes_sweep(bool full_mark, int (*liveness)(uintptr_t address))
     return forgotten;
 }
 
-void
+bool
 rb_hs_codes_move(uintptr_t (*location)(uintptr_t address))
 {
     bool moved = false;
@@ -362,4 +362,5 @@ rb_hs_codes_move(uintptr_t (*location)(uintptr_t address))
         index_codes();
         forget_whole_stacks();
     }
+    return moved;
 }

@@ -20,11 +20,10 @@
 
 enum { HS_NODE_EMPTY = 0 };
 
-/* `pc` of a raw frame that stands for its caller's line: C methods, and Ruby
- * methods that MRI shows as if they were. */
 struct hs_raw_frame {
-    uintptr_t code;
-    uintptr_t pc;
+    uintptr_t code;             /* the iseq, or the method entry of a C method */
+    uintptr_t pc;               /* 0: a C method */
+    uintptr_t method;           /* the method entry that it runs for, or 0: names it when it is new */
 };
 
 extern struct hs_frame *rb_hs_frames;
@@ -87,7 +86,7 @@ void rb_hs_nodes_keep(bool *keep, uint32_t *new_node);
 /* After marking: forget each code for which liveness says 0; 2 means that
  * only a major GC can free it.  Returns how many were forgotten. */
 uint32_t rb_hs_codes_sweep(bool full_mark, int (*liveness)(uintptr_t address));
-/* After moving. */
-void rb_hs_codes_move(uintptr_t (*location)(uintptr_t address));
+/* After moving; whether any has. */
+bool rb_hs_codes_move(uintptr_t (*location)(uintptr_t address));
 
 #endif

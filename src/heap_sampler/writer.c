@@ -12,12 +12,11 @@
  */
 #include "memory.h"
 #include "output.h"
+#include "signals.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -26,52 +25,6 @@
 
 /* Longer than what temporary_path() puts behind the folder. */
 enum { TEMPORARY_NAME_MAX = 80, TEMPORARY_TRIES = 100 };
-
-struct signal_guard {
-    sigset_t signals, old_mask, pending_before;
-};
-
-static void
-guard_signals(struct signal_guard *guard)
-{
-    sigemptyset(&guard->signals);
-    sigaddset(&guard->signals, SIGPIPE);
-    sigaddset(&guard->signals, SIGXFSZ);
-    sigemptyset(&guard->pending_before);
-    sigpending(&guard->pending_before);
-    pthread_sigmask(SIG_BLOCK, &guard->signals, &guard->old_mask);
-}
-
-/* Take what our writes raised; a signal that was waiting before is not ours. */
-static void
-unguard_signals(const struct signal_guard *guard)
-{
-    static const int numbers[] = {SIGPIPE, SIGXFSZ};
-    int saved_errno = errno;
-
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
-        sigset_t pending, one;
-        int number;
-
-        sigemptyset(&pending);
-        sigpending(&pending);
-        if (!sigismember(&pending, numbers[i])) continue;
-        if (sigismember(&guard->pending_before, numbers[i])) continue;
-        sigemptyset(&one);
-        sigaddset(&one, numbers[i]);
-        /* Does not wait: it is pending and blocked here.  (Sent to the whole
-         * process at this very moment, another thread might take it first;
-         * then we would wait, hence sigtimedwait(2) where there is one.) */
-#ifdef __APPLE__
-        sigwait(&one, &number);
-#else
-        const struct timespec at_once = {0, 0};
-        while ((number = sigtimedwait(&one, NULL, &at_once)) < 0 && errno == EINTR) {}
-#endif
-    }
-    pthread_sigmask(SIG_SETMASK, &guard->old_mask, NULL);
-    errno = saved_errno;
-}
 
 static int
 open_retrying(const char *path, int flags, mode_t mode)
@@ -238,7 +191,7 @@ int
 rb_hs_write_file(const char *path, const char *ptr, size_t len)
 {
     struct stat existing;
-    struct signal_guard guard;
+    struct hs_signal_guard guard;
     bool exists = lstat(path, &existing) == 0;
     int error = 0;
 
@@ -250,7 +203,7 @@ rb_hs_write_file(const char *path, const char *ptr, size_t len)
     /* a socket takes no write, and no one wants a profile over a disk */
     if (exists && (S_ISSOCK(existing.st_mode) || S_ISBLK(existing.st_mode))) return EINVAL;
 
-    guard_signals(&guard);
+    rb_hs_guard_signals(&guard);
     if (exists && (S_ISFIFO(existing.st_mode) || S_ISCHR(existing.st_mode))) {
         error = write_straight(path, ptr, len);
     }
@@ -259,7 +212,7 @@ rb_hs_write_file(const char *path, const char *ptr, size_t len)
         error = folder ? write_renaming(path, folder, ptr, len) : ENOMEM;
         rb_hs_free(HS_MEM_SNAPSHOTS, folder);
     }
-    unguard_signals(&guard);
+    rb_hs_unguard_signals(&guard);
     return error;
 }
 

@@ -91,9 +91,17 @@ void rb_heap_sampler_after_fork(int pid);
 /* In the child, once its threads are in order. GVL. */
 void rb_heap_sampler_in_child(void);
 
+/* thread_pthread.c: this native thread will run no Ruby any more. */
+void rb_heap_sampler_native_thread_ends(void);
+/* main.c, from .preinit_array: what jemalloc's malloc_conf is to say; NULL:
+ * nothing. Calls no malloc. */
+RUBY_FUNC_EXPORTED const char *rb_heap_sampler_malloc_conf(int argc, char **argv, char **envp);
+
 void Init_heap_sampler(void);
 
 #else
+
+static inline void rb_heap_sampler_native_thread_ends(void) {}
 
 static inline void rb_heap_sampler_boot(void) {}
 static inline void rb_heap_sampler_at_exit(void) {}
