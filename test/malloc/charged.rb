@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "fiddle"
-
 # What malloc gave, by the profile and in truth.
 module Charged
   # One row of a profile. functions: native frames above Ruby, leaf first; libraries: their files; ruby: [label, path,
@@ -51,6 +49,7 @@ module Charged
   end
 
   def counter(name)
+    require "fiddle"
     mallctl = Fiddle::Function.new(Fiddle::Handle::DEFAULT["mallctl"],
                                    [Fiddle::TYPE_VOIDP] * 4 + [Fiddle::TYPE_SIZE_T], Fiddle::TYPE_INT)
     value = Fiddle::Pointer.malloc(8)
