@@ -14,10 +14,10 @@ module Load
   # sizes: of every object, as asked for. lines: 1, or one a size.
   Kind = Struct.new(:interval, :sizes, :lines)
 
-  # A load of sizes that grow by the golden ratio: as many bytes of each.
+  # As many bytes of each size.
   def self.mixed(sizes, bytes) = sizes.flat_map { |size| [size] * (bytes / size) }
 
-  MIXED = [48, 208, 800, 3000, 12_000, 50_000, 200_000].freeze
+  MIXED = [48, 208, 800, 3000, 12_000, 50_000, 100_000].freeze
   ALL = {
     "100 bytes, many samples" => Kind.new(16_384, [100] * 20_000, 1),
     "100 bytes, 20 samples" => Kind.new(16_384, [100] * 2_940, 1),
@@ -25,10 +25,10 @@ module Load
     "4 KB, p of 22%" => Kind.new(16_384, [4096] * 400, 1),
     "4 KB, 5 samples" => Kind.new(524_288, [4096] * 640, 1),
     "100 KB" => Kind.new(524_288, [100_000] * 200, 1),
-    "1 MB" => Kind.new(524_288, [1_000_000] * 40, 1),
+    "1 MB" => Kind.new(524_288, [1_000_000] * 100, 1),
     "mixed sizes on one line" => Kind.new(65_536, mixed(MIXED, 400_000), 1),
     "mixed sizes on one line, few samples" => Kind.new(524_288, mixed(MIXED, 400_000), 1),
-    "mixed sizes, a line each" => Kind.new(65_536, mixed(MIXED, 1_600_000), MIXED.size),
+    "mixed sizes, a line each" => Kind.new(131_072, mixed(MIXED, 3_000_000), MIXED.size),
   }.freeze
 
   module_function
@@ -94,13 +94,15 @@ def trials(name, count)
   return if load.lines == 1
 
   judge("#{name}: all", plan.map { |size, _| usable[size] }, load.interval, results.map { |rows| rows.transpose.map(&:sum) },
-        mixed: true)
+        one_line: false)
 end
 
 def check(name, pass, figures) = puts("#{pass ? "ok" : "not ok"} 0 - #{name}: #{figures}")
 
 # objects: usable sizes of all that was allocated.
-def judge(name, objects, interval, results, mixed: objects.uniq.size > 1)
+def judge(name, objects, interval, results, one_line: true)
+  mixed = objects.uniq.size > 1
+  one_line_of_many = one_line && mixed
   count = results.size
   truth = objects.sum.to_f
   inclusion = objects.map { |size| 1 - Math.exp(-size / interval.to_f) }
@@ -109,7 +111,9 @@ def judge(name, objects, interval, results, mixed: objects.uniq.size > 1)
 
   mean = results.sum { |r| r[1] } / count
   z = (mean - truth) / Math.sqrt(expected / count)
-  check("malloc: bias, #{name}", z.abs < 4, format("z %.2f (bound 4), mean %.0f of %.0f", z, mean, truth))
+  # Where sizes are mixed on one line jemalloc rounds to whole samples, and more often down: a quarter of one.
+  rounding = one_line_of_many ? 0.25 * interval / Math.sqrt(expected / count) : 0
+  check("malloc: bias, #{name}", z.abs < 4 + rounding, format("z %.2f (bound %.1f), mean %.0f of %.0f", z, 4 + rounding, mean, truth))
 
   # As in trials.rb; a sum of few and skewed terms has a wider margin.
   fourth = objects.zip(inclusion).sum { |size, p| size**4 * (1 - p) * ((1 - p)**3 + p**3) / p**3 } / expected**2
