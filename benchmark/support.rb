@@ -15,7 +15,7 @@ module Bench
 
   # Nothing of the caller's Ruby reaches those that are measured.
   ENVIRONMENT = {
-    "RUBYOPT" => nil, "RUBYLIB" => nil, "RUBY_HEAP_SAMPLE" => nil, "RUBY_YJIT_ENABLE" => nil,
+    "RUBYOPT" => nil, "RUBYLIB" => nil, "RUBY_HEAP_SAMPLE" => nil, "RUBY_YJIT_ENABLE" => nil, "MALLOC_CONF" => nil,
     "GEM_HOME" => GEMS, "GEM_PATH" => GEMS, "LC_ALL" => "C.UTF-8", "TZ" => "UTC",
   }.freeze
 
@@ -60,10 +60,10 @@ module Bench
 
   # User-space instructions of one run, with fixed addresses and fixed hash seeds.
   # Beside them whatever the script printed.
-  def instructions(ruby, *arguments, profile: nil)
+  def instructions(ruby, *arguments, profile: nil, env: {})
     command = ["setarch", "-R", "valgrind", "--tool=callgrind",
                "--callgrind-out-file=#{profile || "/dev/null"}", ruby, "--disable=yjit", *arguments]
-    out, err, status = Open3.capture3(ENVIRONMENT.merge("LD_PRELOAD" => steady), *command, chdir: OUT)
+    out, err, status = Open3.capture3(ENVIRONMENT.merge("LD_PRELOAD" => steady, **env), *command, chdir: OUT)
     count = err[/Collected : (\d+)/, 1]
     raise "#{shown(command)}\n#{out}#{err}" unless status.success? && count
     Counted.new(count.to_i, out)

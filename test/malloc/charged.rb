@@ -1,43 +1,29 @@
 # frozen_string_literal: true
 
+require "heap_sample"
+
 # What malloc gave, by the profile and in truth.
 module Charged
-  # One row of a profile. functions: native frames above Ruby, leaf first; libraries: their files; ruby: [label, path,
-  # line] of the frames below.
-  Row = Struct.new(:kind, :functions, :libraries, :ruby, :samples, :space, :variance, keyword_init: true) do
-    def line_in(path) = ruby.find { |_, ruby_path, line| ruby_path == path && line > 0 }&.last
-    def root = ruby.last&.first
+  # One row of a profile. functions and libraries: of the native frames above Ruby, leaf first; library: whose code
+  # called malloc; ruby: the frames below, leaf first.
+  Row = Struct.new(:kind, :library, :functions, :libraries, :ruby, :samples, :space, :variance, keyword_init: true) do
+    def line_in(path) = ruby.find { |frame| frame.path == path && frame.lineno > 0 }&.lineno
+    def root = ruby.last&.label
     # Without what gcc adds to the names of clones.
     def function = functions.first&.sub(/(\.(part|isra|constprop|cold|lto_priv)\.?\d*)+\z/, "")
   end
 
   module_function
 
-  # Rows of a GC::SampleProfile: what lives, slots and malloc.
-  def rows(profile = GC.sample_profile)
-    raw = profile.raw
-    texts = raw[:texts]
-    frames = raw[:frames].each_slice(4).map { |label, path, _, line| [texts[label], texts[path], line] }
-    nodes = raw[:nodes].each_slice(2).to_a
-    raw[:rows].map { |row| row(row, texts, stack(row[0], nodes, frames)) }
-  end
-
-  def row(row, texts, stack)
-    malloc = texts[row[1]] == "(malloc)"
-    native = malloc ? stack.take_while { |_, path, line| line.zero? && path.start_with?("/") } : []
-    inuse, young = row[6, 4], row[10, 4]
-    Row.new(kind: malloc ? :malloc : :slots, functions: native.map(&:first), ruby: stack.drop(native.size),
-            libraries: native.map { |_, path, _| File.basename(path) },
-            samples: inuse[0] + young[0], space: inuse[2] + young[2], variance: inuse[3] + young[3])
-  end
-
-  def stack(node, nodes, frames)
-    list = []
-    until node.zero?
-      list << frames[nodes[node][1]]
-      node = nodes[node][0]
+  # Rows of a profile: what lives, slots and malloc.
+  def rows(profile = GC.sample_profile.to_profile)
+    profile.rows.map do |row|
+      native = row.stack.take_while(&:native?)
+      Row.new(kind: row.malloc? ? :malloc : :slots, library: row.library, functions: native.map(&:label),
+              libraries: native.map(&:library), ruby: row.stack.drop(native.size),
+              samples: row.inuse.samples + row.young.samples, space: row.inuse.space + row.young.space,
+              variance: row.inuse.variance + row.young.variance)
     end
-    list
   end
 
   # jemalloc's own count of what this thread allocated less what it freed: exact, and unlike stats.allocated not

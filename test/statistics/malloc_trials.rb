@@ -25,7 +25,7 @@ module Load
     "4 KB, p of 22%" => Kind.new(16_384, [4096] * 400, 1),
     "4 KB, 5 samples" => Kind.new(524_288, [4096] * 640, 1),
     "100 KB" => Kind.new(524_288, [100_000] * 200, 1),
-    "1 MB" => Kind.new(524_288, [1_000_000] * 100, 1),
+    "1 MB" => Kind.new(524_288, [1_000_000] * 300, 1),
     "mixed sizes on one line" => Kind.new(65_536, mixed(MIXED, 400_000), 1),
     "mixed sizes on one line, few samples" => Kind.new(524_288, mixed(MIXED, 400_000), 1),
     "mixed sizes, a line each" => Kind.new(131_072, mixed(MIXED, 3_000_000), MIXED.size),
@@ -65,7 +65,7 @@ def trial(plan, lines)
   rows = Charged.rows.select { |row| row.kind == :malloc }
   GC::SampleProfile.stop
   addresses.each { |address| Fiddle.free(address) }
-  by_line = rows.group_by { |row| row.line_in(__FILE__) if row.ruby.any? { |label,| label.end_with?("Load.allocate") } }
+  by_line = rows.group_by { |row| row.line_in(__FILE__) if row.ruby.any? { |frame| frame.label.end_with?("Load.allocate") } }
   Array.new(lines) do |line|
     of = by_line.fetch(Load::FIRST_LINE + line, [])
     [of.sum(&:samples), of.sum(&:space), of.sum(&:variance)]
