@@ -635,13 +635,23 @@ rb_heap_sampler_boot(void)
 }
 
 void
+rb_hs_name_all(void)
+{
+    RB_VM_LOCK_ENTER();
+    {
+        rb_hs_classes_rename();
+        rb_hs_malloc_resolve();
+    }
+    RB_VM_LOCK_LEAVE();
+}
+
+void
 rb_heap_sampler_at_exit(void)
 {
     if (!booted) return;
     rb_hs_periodic_stop();
     if (rb_hs_sampler.options.on && rb_hs_sampler.session[HS_MAIN].on && !rb_hs_sampler.options.output_none) {
-        rb_hs_classes_rename();
-        rb_hs_malloc_resolve();
+        rb_hs_name_all();
         rb_hs_save_now(true);
     }
 }

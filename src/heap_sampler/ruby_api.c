@@ -17,7 +17,6 @@
 #include "ruby/thread.h"
 #include "ractor_core.h"
 #include "vm_core.h"
-#include "vm_sync.h"
 #include "capture.h"
 #include "class_table.h"
 #include "malloc_sampler.h"
@@ -213,10 +212,7 @@ static VALUE
 take_snapshot(int session, bool full_gc, bool memsize)
 {
     if (full_gc) rb_gc_start();
-    rb_hs_classes_rename();
-    RB_VM_LOCK_ENTER();
-    rb_hs_malloc_resolve();
-    RB_VM_LOCK_LEAVE();
+    rb_hs_name_all();
 
     struct sample_profile *data;
     VALUE self = TypedData_Make_Struct(rb_cSampleProfile, struct sample_profile, &sample_profile_type, data);

@@ -100,6 +100,10 @@ int rb_hs_session_start(const struct hs_session_settings *settings, bool main);
 void rb_hs_session_stop(int session);
 void rb_hs_session_retune(int session, uint64_t interval);
 
+/* Name what got its name, or was met, since the last time: before a snapshot
+ * that Ruby code waits for. GVL, no lock held. */
+void rb_hs_name_all(void);
+
 /* Snapshot: everything that one session knows, copied out in a short hold of
  * the lock, then worked on without it. Any thread. NULL: no memory, or the
  * session is over. */

@@ -91,6 +91,8 @@ void rb_heap_sampler_after_fork(int pid);
 /* In the child, once its threads are in order. GVL. */
 void rb_heap_sampler_in_child(void);
 
+/* vm.c: threads and the VM itself are about to be freed. GVL. */
+void rb_heap_sampler_vm_ends(void);
 /* thread_pthread.c: this native thread will run no Ruby any more. */
 void rb_heap_sampler_native_thread_ends(void);
 /* main.c, from .preinit_array: what jemalloc's malloc_conf is to say; NULL:
@@ -101,6 +103,7 @@ void Init_heap_sampler(void);
 
 #else
 
+static inline void rb_heap_sampler_vm_ends(void) {}
 static inline void rb_heap_sampler_native_thread_ends(void) {}
 
 static inline void rb_heap_sampler_boot(void) {}
