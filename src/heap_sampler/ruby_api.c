@@ -331,32 +331,46 @@ gc_sample_profile(int argc, VALUE *argv, VALUE mod)
     return rb_ensure(profile_block, (VALUE)&block, end_block, (VALUE)&block);
 }
 
+static void
+require_malloc(void)
+{
+    struct hs_malloc_meta meta;
+    rb_hs_malloc_describe(&meta);
+    if (meta.state == HS_MALLOC_OFF) rb_raise(rb_eRuntimeError, "malloc is not sampled: malloc=off was said at start");
+    if (meta.state == HS_MALLOC_MISSING) rb_raise(rb_eRuntimeError, "%s", meta.missing);
+}
+
 /*
  * call-seq:
- *   GC::SampleProfile.start(interval: 524288, max_samples: 200_000, max_depth: 512, seed: nil) -> true or false
+ *   GC::SampleProfile.start(interval: 524288, max_samples: 200_000, max_depth: 512, seed: nil, malloc: nil) -> true or false
  *
  * Start to sample this process: every thread and Ractor, and every child that it forks.
  * Returns +false+ if that was done already; a given +interval+ then takes its place from
- * here on.
+ * here on, and malloc is sampled as well if it stood by.
  *
  * [interval]    mean bytes of heap slots between two samples, 1 to 2**40
  * [max_samples] live samples to hold; at that number the interval doubles. +nil+: no cap
  * [max_depth]   frames of a stack to keep, from the leaf; 1 to 4096
  * [seed]        an Integer: take the same samples in each run of a deterministic program
+ * [malloc]      sample malloc too: +nil+ if it can be, +true+ or else RuntimeError, which says
+ *               what is missing, +false+ not. It can be if Ruby was started with
+ *               <tt>--heap-sample</tt> or <tt>--heap-sample=off,malloc=standby</tt> on
+ *               jemalloc; its interval was fixed there
  */
 static VALUE
 s_start(int argc, VALUE *argv, VALUE klass)
 {
-    static ID keywords[4];
-    VALUE options, values[4];
+    static ID keywords[5];
+    VALUE options, values[5];
     if (!keywords[0]) {
         keywords[0] = rb_intern("interval");
         keywords[1] = rb_intern("max_samples");
         keywords[2] = rb_intern("max_depth");
         keywords[3] = rb_intern("seed");
+        keywords[4] = rb_intern("malloc");
     }
     rb_scan_args(argc, argv, "0:", &options);
-    rb_get_kwargs(options, keywords, 0, 4, values);
+    rb_get_kwargs(options, keywords, 0, 5, values);
 
     struct hs_options *settings = &rb_hs_sampler.options;
     uint64_t interval = UNDEF_P(values[0]) ? settings->interval : interval_value(values[0]);
@@ -368,7 +382,11 @@ s_start(int argc, VALUE *argv, VALUE klass)
     bool seeded = !UNDEF_P(values[3]) && !NIL_P(values[3]);
     uint64_t seed = seeded ? count_value(values[3], "seed", 0, FIXNUM_MAX) : 0;
 
+    bool malloc_too = UNDEF_P(values[4]) || NIL_P(values[4]) || RTEST(values[4]);
+    if (malloc_too && !UNDEF_P(values[4]) && !NIL_P(values[4])) require_malloc();
+
     if (rb_hs_sampler.session[HS_MAIN].on) {
+        if (malloc_too) rb_hs_malloc_start(true);
         if (!UNDEF_P(values[0])) rb_hs_session_retune(HS_MAIN, interval);
         return Qfalse;
     }
@@ -381,7 +399,7 @@ s_start(int argc, VALUE *argv, VALUE klass)
     }
     struct hs_session_settings session = { .interval = interval };
     if (rb_hs_session_start(&session, true) < 0) rb_raise(rb_eNoMemError, "no memory to sample the heap");
-    rb_hs_malloc_start(true);
+    if (malloc_too) rb_hs_malloc_start(true);
     return Qtrue;
 }
 
@@ -420,6 +438,10 @@ s_running_p(VALUE klass)
  *
  * The state of the sampler: settings, what it holds, what it had to drop, and how many
  * bytes of memory each part of it uses. It can be asked for at any time.
+ *
+ * +:malloc+ is <tt>:on</tt>, <tt>:standby</tt> (GC::SampleProfile.start would begin),
+ * <tt>:off</tt>, or <tt>:missing</tt>; +:malloc_missing+ says what is missing, if anything is,
+ * and the setting that gives it.
  */
 static VALUE
 s_stat(VALUE klass)

@@ -90,6 +90,8 @@ class TestHeapSamplerMalloc < Test::Unit::TestCase
     assert_equal "[:on, 524288, true]\n", run["output=none", "-I", "lib", "-W:no-experimental", "-rpp", "--encoding", "utf-8"]
     assert_separately(["--disable=gems"], <<~'RUBY')
       assert_match(/--heap-sample.*MALLOC_CONF=/, GC::SampleProfile.stat[:malloc_missing])
+      assert_raise_with_message(RuntimeError, /--heap-sample/) { GC::SampleProfile.start(malloc: true) }
+      assert_equal false, GC::SampleProfile.running?
       GC::SampleProfile.start
       assert_equal :missing, GC::SampleProfile.stat[:malloc]
       assert_kind_of GC::SampleProfile, GC.sample_profile
@@ -113,6 +115,13 @@ class TestHeapSamplerMalloc < Test::Unit::TestCase
       GC::SampleProfile.start
       assert_equal [0, 0], under("Object#late").map(&:round)        # it was not sampling then
       assert_equal 0, under("Object#middle")[0].round               # begun anew
+    RUBY
+    assert_malloc(<<~'RUBY', "malloc=standby")
+      assert_equal :standby, stat(:malloc)
+      assert_equal false, GC::SampleProfile.start(malloc: false)
+      assert_equal :standby, stat(:malloc)
+      assert_equal false, GC::SampleProfile.start(malloc: true)
+      assert_equal :on, stat(:malloc)
     RUBY
   end
 
