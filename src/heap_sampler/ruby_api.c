@@ -221,6 +221,83 @@ take_snapshot(int session, bool full_gc, bool memsize)
     return self;
 }
 
+/* -- the account of the process --------------------------------------------------- */
+
+static void *
+account_without_gvl(void *account)
+{
+    rb_hs_account_take(account);
+    return NULL;
+}
+
+/*
+ * call-seq:
+ *   GC::SampleProfile.memory -> hash
+ *
+ * Where the resident memory of this process is, in bytes, whether it is being sampled or
+ * not. Ruby code goes on meanwhile. These add up to +:rss+:
+ *
+ * [:slots_live]      slots of heap pages that are allocated and not yet swept
+ * [:slots_free]      the rest of the heap pages: free slots, page headers
+ * [:malloc_live]     in use by what called malloc(3): buffers of strings, arrays and hashes, C libraries
+ * [:malloc_waste]    held by malloc(3), used by nobody: fragmentation and caches
+ * [:malloc_metadata] jemalloc's own memory; 0 with another malloc
+ * [:stacks]          of threads and fibers
+ * [:code_and_files]  the program, its libraries, and other mapped files
+ * [:jit]             executable memory that is no file's: YJIT's code
+ * [:sampler]         the sampler's own
+ * [:unattributed]    what is left
+ *
+ * Memory that was allocated and never touched is not resident, and counts nowhere.
+ *
+ * Beside them stand +:pss+ (as +:rss+, but a page that several processes share counts in
+ * parts), +:allocator+ (a String), +:jemalloc+ (a Hash of what it says about itself, which is
+ * virtual memory: +:allocated+, +:active+, +:resident+, +:dirty+, +:retained+, +:metadata+; +nil+
+ * with another malloc) and +:cost_ns+ (what taking the account took).
+ *
+ * What cannot be known is +nil+: +:malloc_live+, +:malloc_waste+ and +:malloc_metadata+ with a
+ * malloc(3) that says nothing about itself (its memory is unattributed then); +:rss+, +:pss+,
+ * +:stacks+, +:code_and_files+, +:jit+ and +:unattributed+ where /proc cannot be read.
+ *
+ *   GC::SampleProfile.memory.values_at(:rss, :slots_free, :malloc_waste)
+ *   # => [84213760, 1064960, 20905984]
+ */
+static VALUE
+s_memory(VALUE klass)
+{
+    struct hs_account account;
+    rb_thread_call_without_gvl(account_without_gvl, &account, NULL, NULL);
+    bool surveyed = account.rss != 0;
+    VALUE hash = rb_hash_new(), jemalloc = Qnil;
+#define SET(into, name, known, bytes) rb_hash_aset(into, ID2SYM(rb_intern(name)), (known) ? ULL2NUM(bytes) : Qnil)
+    SET(hash, "rss", surveyed, account.rss);
+    SET(hash, "slots_live", true, account.slots_live);
+    SET(hash, "slots_free", true, account.slots_free);
+    SET(hash, "malloc_live", account.malloc_known, account.malloc_live);
+    SET(hash, "malloc_waste", account.malloc_known, account.malloc_waste);
+    SET(hash, "malloc_metadata", account.malloc_known, account.malloc_metadata);
+    SET(hash, "stacks", surveyed, account.stacks);
+    SET(hash, "code_and_files", surveyed, account.code_and_files);
+    SET(hash, "jit", surveyed, account.jit);
+    SET(hash, "sampler", true, account.sampler);
+    SET(hash, "unattributed", surveyed, account.unattributed);
+    SET(hash, "pss", surveyed, account.pss);
+    rb_hash_aset(hash, ID2SYM(rb_intern("allocator")), rb_utf8_str_new_cstr(account.allocator));
+    if (account.jemalloc) {
+        jemalloc = rb_hash_new();
+        SET(jemalloc, "allocated", true, account.je_allocated);
+        SET(jemalloc, "active", true, account.je_active);
+        SET(jemalloc, "resident", true, account.je_resident);
+        SET(jemalloc, "dirty", true, account.je_dirty);
+        SET(jemalloc, "retained", true, account.je_retained);
+        SET(jemalloc, "metadata", true, account.je_metadata);
+    }
+    rb_hash_aset(hash, ID2SYM(rb_intern("jemalloc")), jemalloc);
+    SET(hash, "cost_ns", true, account.cost_ns);
+#undef SET
+    return hash;
+}
+
 /* -- settings ----------------------------------------------------------------------- */
 
 static uint64_t
@@ -366,6 +443,9 @@ s_start(int argc, VALUE *argv, VALUE klass)
     bool seeded = !UNDEF_P(values[3]) && !NIL_P(values[3]);
     uint64_t seed = seeded ? count_value(values[3], "seed", 0, FIXNUM_MAX) : 0;
 
+    struct hs_account account;
+    if (!rb_hs_sampler.session[HS_MAIN].on) rb_thread_call_without_gvl(account_without_gvl, &account, NULL, NULL);
+    /* Another thread may have started it meanwhile. */
     if (rb_hs_sampler.session[HS_MAIN].on) {
         if (!UNDEF_P(values[0])) rb_hs_session_retune(HS_MAIN, interval);
         return Qfalse;
@@ -377,7 +457,7 @@ s_start(int argc, VALUE *argv, VALUE klass)
         settings->seed = seed;
         rb_hs_random_seed(&rb_hs_sampler.random, seed);
     }
-    struct hs_session_settings session = { .interval = interval };
+    struct hs_session_settings session = { .interval = interval, .account = &account };
     if (rb_hs_session_start(&session, true) < 0) rb_raise(rb_eNoMemError, "no memory to sample the heap");
     return Qtrue;
 }
@@ -629,6 +709,7 @@ rb_hs_init_ruby_api(void)
     rb_define_singleton_method(rb_cSampleProfile, "stop", s_stop, 0);
     rb_define_singleton_method(rb_cSampleProfile, "running?", s_running_p, 0);
     rb_define_singleton_method(rb_cSampleProfile, "stat", s_stat, 0);
+    rb_define_singleton_method(rb_cSampleProfile, "memory", s_memory, 0);
     rb_define_singleton_method(rb_cSampleProfile, "object_of", s_object_of, 1);
     rb_define_singleton_method(rb_cSampleProfile, "raw_stack_of", s_raw_stack_of, 1);
     rb_define_method(rb_cSampleProfile, "save", profile_save, 1);
