@@ -34,6 +34,17 @@ struct hs_account {
     char allocator[48];
 };
 
+/* The fields that are bytes, by name: what adds up to rss, rss before and pss
+ * behind it; and jemalloc's.  profile.c. */
+struct hs_account_field {
+    const char *name;
+    uint64_t bytes;
+    bool known;
+};
+enum { HS_ACCOUNT_FIELDS = 12, HS_JEMALLOC_FIELDS = 6 };
+void rb_hs_account_fields(const struct hs_account *account, struct hs_account_field fields[HS_ACCOUNT_FIELDS]);
+void rb_hs_jemalloc_fields(const struct hs_account *account, struct hs_account_field fields[HS_JEMALLOC_FIELDS]);
+
 /* Any thread, without the GVL and the sampler's lock; allocates nothing. It
  * reads /proc/self/smaps: threads that map or unmap memory may wait for it,
  * milliseconds per resident gigabyte. */

@@ -108,34 +108,11 @@ append_heaps(struct hs_buffer *out, const struct hs_profile_meta *meta)
     end_with(out, "],");
 }
 
-/* null: none was taken.  A field that could not be known is null. */
+/* The same where a value may not be known. */
 static void
-append_account(struct hs_buffer *out, const char *name, const struct hs_account *account)
+append_fields(struct hs_buffer *out, const struct hs_account_field *fields, size_t count)
 {
-    append_name(out, name);
-    if (!account->taken_ns) {
-        rb_hs_buffer_puts(out, "null,");
-        return;
-    }
-    bool surveyed = account->rss != 0;
-    const struct { const char *name; uint64_t bytes; bool known; } fields[] = {
-        {"rss", account->rss, surveyed},
-        {"slots_live", account->slots_live, true},
-        {"slots_free", account->slots_free, true},
-        {"malloc_live", account->malloc_live, account->malloc_known},
-        {"malloc_waste", account->malloc_waste, account->malloc_known},
-        {"malloc_metadata", account->malloc_metadata, account->malloc_known},
-        {"stacks", account->stacks, surveyed},
-        {"code_and_files", account->code_and_files, surveyed},
-        {"jit", account->jit, surveyed},
-        {"sampler", account->sampler, true},
-        {"unattributed", account->unattributed, surveyed},
-        {"pss", account->pss, surveyed},
-    };
-    rb_hs_buffer_puts(out, "{");
-    append_number(out, "taken_ns", account->taken_ns);
-    append_number(out, "cost_ns", account->cost_ns);
-    for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++) {
+    for (size_t i = 0; i < count; i++) {
         if (fields[i].known) {
             append_number(out, fields[i].name, fields[i].bytes);
         }
@@ -143,24 +120,33 @@ append_account(struct hs_buffer *out, const char *name, const struct hs_account 
             append_number_or_null(out, fields[i].name, 0);
         }
     }
+}
+
+static void
+append_account(struct hs_buffer *out, const char *name, const struct hs_account *account)
+{
+    struct hs_account_field fields[HS_ACCOUNT_FIELDS], jemalloc[HS_JEMALLOC_FIELDS];
+    append_name(out, name);
+    if (!account->taken_ns) {
+        rb_hs_buffer_puts(out, "null,");
+        return;
+    }
+    rb_hs_account_fields(account, fields);
+    rb_hs_jemalloc_fields(account, jemalloc);
+    rb_hs_buffer_puts(out, "{");
+    append_number(out, "taken_ns", account->taken_ns);
+    append_number(out, "cost_ns", account->cost_ns);
+    append_fields(out, fields, HS_ACCOUNT_FIELDS);
     append_name(out, "allocator");
     rb_hs_append_json(out, (struct hs_text){account->allocator, strnlen(account->allocator, sizeof(account->allocator))});
     rb_hs_buffer_puts(out, ",");
     append_name(out, "jemalloc");
+    rb_hs_buffer_puts(out, account->jemalloc ? "{" : "null");
     if (account->jemalloc) {
-        rb_hs_buffer_puts(out, "{");
-        append_number(out, "allocated", account->je_allocated);
-        append_number(out, "active", account->je_active);
-        append_number(out, "resident", account->je_resident);
-        append_number(out, "dirty", account->je_dirty);
-        append_number(out, "retained", account->je_retained);
-        append_number(out, "metadata", account->je_metadata);
-        end_with(out, "},");
+        append_fields(out, jemalloc, HS_JEMALLOC_FIELDS);
+        end_with(out, "}");
     }
-    else {
-        rb_hs_buffer_puts(out, "null,");
-    }
-    end_with(out, "},");
+    rb_hs_buffer_puts(out, "},");
 }
 
 int

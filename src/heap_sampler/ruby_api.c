@@ -230,6 +230,16 @@ account_without_gvl(void *account)
     return NULL;
 }
 
+static VALUE
+hash_of_fields(const struct hs_account_field *fields, size_t count)
+{
+    VALUE hash = rb_hash_new();
+    for (size_t i = 0; i < count; i++) {
+        rb_hash_aset(hash, ID2SYM(rb_intern(fields[i].name)), fields[i].known ? ULL2NUM(fields[i].bytes) : Qnil);
+    }
+    return hash;
+}
+
 /*
  * call-seq:
  *   GC::SampleProfile.memory -> hash
@@ -266,35 +276,16 @@ static VALUE
 s_memory(VALUE klass)
 {
     struct hs_account account;
+    struct hs_account_field fields[HS_ACCOUNT_FIELDS], jemalloc[HS_JEMALLOC_FIELDS];
     rb_thread_call_without_gvl(account_without_gvl, &account, NULL, NULL);
-    bool surveyed = account.rss != 0;
-    VALUE hash = rb_hash_new(), jemalloc = Qnil;
-#define SET(into, name, known, bytes) rb_hash_aset(into, ID2SYM(rb_intern(name)), (known) ? ULL2NUM(bytes) : Qnil)
-    SET(hash, "rss", surveyed, account.rss);
-    SET(hash, "slots_live", true, account.slots_live);
-    SET(hash, "slots_free", true, account.slots_free);
-    SET(hash, "malloc_live", account.malloc_known, account.malloc_live);
-    SET(hash, "malloc_waste", account.malloc_known, account.malloc_waste);
-    SET(hash, "malloc_metadata", account.malloc_known, account.malloc_metadata);
-    SET(hash, "stacks", surveyed, account.stacks);
-    SET(hash, "code_and_files", surveyed, account.code_and_files);
-    SET(hash, "jit", surveyed, account.jit);
-    SET(hash, "sampler", true, account.sampler);
-    SET(hash, "unattributed", surveyed, account.unattributed);
-    SET(hash, "pss", surveyed, account.pss);
+    rb_hs_account_fields(&account, fields);
+    rb_hs_jemalloc_fields(&account, jemalloc);
+
+    VALUE hash = hash_of_fields(fields, HS_ACCOUNT_FIELDS);
     rb_hash_aset(hash, ID2SYM(rb_intern("allocator")), rb_utf8_str_new_cstr(account.allocator));
-    if (account.jemalloc) {
-        jemalloc = rb_hash_new();
-        SET(jemalloc, "allocated", true, account.je_allocated);
-        SET(jemalloc, "active", true, account.je_active);
-        SET(jemalloc, "resident", true, account.je_resident);
-        SET(jemalloc, "dirty", true, account.je_dirty);
-        SET(jemalloc, "retained", true, account.je_retained);
-        SET(jemalloc, "metadata", true, account.je_metadata);
-    }
-    rb_hash_aset(hash, ID2SYM(rb_intern("jemalloc")), jemalloc);
-    SET(hash, "cost_ns", true, account.cost_ns);
-#undef SET
+    rb_hash_aset(hash, ID2SYM(rb_intern("jemalloc")),
+                 account.jemalloc ? hash_of_fields(jemalloc, HS_JEMALLOC_FIELDS) : Qnil);
+    rb_hash_aset(hash, ID2SYM(rb_intern("cost_ns")), ULL2NUM(account.cost_ns));
     return hash;
 }
 
