@@ -223,6 +223,74 @@ take_snapshot(int session, bool full_gc, bool memsize)
     return self;
 }
 
+/* -- the account of the process --------------------------------------------------- */
+
+static void *
+account_without_gvl(void *account)
+{
+    rb_hs_account_take(account);
+    return NULL;
+}
+
+static VALUE
+hash_of_fields(const struct hs_account_field *fields, size_t count)
+{
+    VALUE hash = rb_hash_new();
+    for (size_t i = 0; i < count; i++) {
+        rb_hash_aset(hash, ID2SYM(rb_intern(fields[i].name)), fields[i].known ? ULL2NUM(fields[i].bytes) : Qnil);
+    }
+    return hash;
+}
+
+/*
+ * call-seq:
+ *   GC::SampleProfile.memory -> hash
+ *
+ * Where the resident memory of this process is, in bytes, whether it is being sampled or
+ * not. Ruby code goes on meanwhile. These add up to +:rss+:
+ *
+ * [:slots_live]      slots of heap pages that are allocated and not yet swept
+ * [:slots_free]      the rest of the heap pages: free slots, page headers
+ * [:malloc_live]     in use by what called malloc(3): buffers of strings, arrays and hashes, C libraries
+ * [:malloc_waste]    held by malloc(3), used by nobody: fragmentation and caches
+ * [:malloc_metadata] jemalloc's own memory; 0 with another malloc
+ * [:stacks]          of threads and fibers
+ * [:code_and_files]  the program, its libraries, and other mapped files
+ * [:jit]             executable memory that is no file's: YJIT's code
+ * [:sampler]         the sampler's own
+ * [:unattributed]    what is left
+ *
+ * Memory that was allocated and never touched is not resident, and counts nowhere.
+ *
+ * Beside them stand +:pss+ (as +:rss+, but a page that several processes share counts in
+ * parts), +:allocator+ (a String), +:jemalloc+ (a Hash of what it says about itself, which is
+ * virtual memory: +:allocated+, +:active+, +:resident+, +:dirty+, +:retained+, +:metadata+; +nil+
+ * with another malloc) and +:cost_ns+ (what taking the account took).
+ *
+ * What cannot be known is +nil+: +:malloc_live+, +:malloc_waste+ and +:malloc_metadata+ with a
+ * malloc(3) that says nothing about itself (its memory is unattributed then); +:rss+, +:pss+,
+ * +:stacks+, +:code_and_files+, +:jit+ and +:unattributed+ where /proc cannot be read.
+ *
+ *   GC::SampleProfile.memory.values_at(:rss, :slots_free, :malloc_waste)
+ *   # => [84213760, 1064960, 20905984]
+ */
+static VALUE
+s_memory(VALUE klass)
+{
+    struct hs_account account;
+    struct hs_account_field fields[HS_ACCOUNT_FIELDS], jemalloc[HS_JEMALLOC_FIELDS];
+    rb_thread_call_without_gvl(account_without_gvl, &account, NULL, NULL);
+    rb_hs_account_fields(&account, fields);
+    rb_hs_jemalloc_fields(&account, jemalloc);
+
+    VALUE hash = hash_of_fields(fields, HS_ACCOUNT_FIELDS);
+    rb_hash_aset(hash, ID2SYM(rb_intern("allocator")), rb_utf8_str_new_cstr(account.allocator));
+    rb_hash_aset(hash, ID2SYM(rb_intern("jemalloc")),
+                 account.jemalloc ? hash_of_fields(jemalloc, HS_JEMALLOC_FIELDS) : Qnil);
+    rb_hash_aset(hash, ID2SYM(rb_intern("cost_ns")), ULL2NUM(account.cost_ns));
+    return hash;
+}
+
 /* -- settings ----------------------------------------------------------------------- */
 
 static uint64_t
@@ -385,6 +453,9 @@ s_start(int argc, VALUE *argv, VALUE klass)
     bool malloc_too = UNDEF_P(values[4]) || NIL_P(values[4]) || RTEST(values[4]);
     if (malloc_too && !UNDEF_P(values[4]) && !NIL_P(values[4])) require_malloc();
 
+    struct hs_account account;
+    if (!rb_hs_sampler.session[HS_MAIN].on) rb_thread_call_without_gvl(account_without_gvl, &account, NULL, NULL);
+    /* Another thread may have started it meanwhile. */
     if (rb_hs_sampler.session[HS_MAIN].on) {
         if (malloc_too) rb_hs_malloc_start(true);
         if (!UNDEF_P(values[0])) rb_hs_session_retune(HS_MAIN, interval);
@@ -397,7 +468,7 @@ s_start(int argc, VALUE *argv, VALUE klass)
         settings->seed = seed;
         rb_hs_random_seed(&rb_hs_sampler.random, seed);
     }
-    struct hs_session_settings session = { .interval = interval };
+    struct hs_session_settings session = { .interval = interval, .account = &account };
     if (rb_hs_session_start(&session, true) < 0) rb_raise(rb_eNoMemError, "no memory to sample the heap");
     if (malloc_too) rb_hs_malloc_start(true);
     return Qtrue;
@@ -672,6 +743,7 @@ rb_hs_init_ruby_api(void)
     rb_define_singleton_method(rb_cSampleProfile, "stop", s_stop, 0);
     rb_define_singleton_method(rb_cSampleProfile, "running?", s_running_p, 0);
     rb_define_singleton_method(rb_cSampleProfile, "stat", s_stat, 0);
+    rb_define_singleton_method(rb_cSampleProfile, "memory", s_memory, 0);
     rb_define_singleton_method(rb_cSampleProfile, "object_of", s_object_of, 1);
     rb_define_singleton_method(rb_cSampleProfile, "raw_stack_of", s_raw_stack_of, 1);
     rb_define_method(rb_cSampleProfile, "save", profile_save, 1);

@@ -120,6 +120,7 @@ describe(struct hs_profile_meta *meta, const struct hs_session *session)
             session->live_at_start[i],
         };
     }
+    meta->account_at_start = session->account_at_start;
     snprintf(meta->ruby, sizeof(meta->ruby), "%s", rb_dynamic_description);
 }
 
@@ -263,5 +264,6 @@ rb_hs_snapshot(int number, struct hs_live_samples *samples)
         rb_hs_snapshot_free(profile);
         return NULL;
     }
+    rb_hs_account_take(&profile->meta.account);
     return profile;
 }

@@ -51,6 +51,10 @@ void rb_heap_sampler_on_update_references(void);
 /* A heap page that has a table goes. In GC, or at the end of the process. */
 void rb_heap_sampler_on_page_free(struct rb_heap_sampler_page *table);
 
+/* The memory of a heap page has been mapped, or is about to go. From the
+ * first page on, sampling or not. VM lock; also before there is a VM. */
+void rb_heap_sampler_on_page_body(uintptr_t body, size_t size, bool exists);
+
 /* -- and offers these ----------------------------------------------------- */
 
 /* Rejoin every installed free list and, if sampling, cut it afresh. VM lock

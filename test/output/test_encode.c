@@ -142,8 +142,41 @@ test_meta(void)
             "\"live_samples\":6,\"drops\":{\"samples\":1,\"stacks\":2,\"frames\":3,\"classes\":4,\"moves\":5},"
             "\"own_bytes\":65536,\"heaps\":["
             "{\"slot_size\":40,\"total_slots\":1000,\"live_slots\":900,\"live_at_start\":10},"
-            "{\"slot_size\":80,\"total_slots\":500,\"live_slots\":400,\"live_at_start\":20}]}",
+            "{\"slot_size\":80,\"total_slots\":500,\"live_slots\":400,\"live_at_start\":20}],"
+            "\"account\":null,\"account_at_start\":null}",
             "meta JSON: every field of version 1");
+    rb_hs_buffer_free(&out);
+    rb_hs_profile_free(&profile);
+}
+
+static void
+test_account(void)
+{
+    struct hs_profile profile;
+    struct hs_buffer out = {0};
+
+    sample_profile(&profile);
+    profile.meta.account = (struct hs_account){
+        .taken_ns = 7, .cost_ns = 8, .rss = 1000, .slots_live = 100, .slots_free = 50, .malloc_live = 300,
+        .malloc_waste = 60, .malloc_metadata = 40, .stacks = 20, .code_and_files = 400, .jit = 0, .sampler = 10,
+        .unattributed = 20, .pss = 900, .malloc_known = true, .jemalloc = true, .je_allocated = 1, .je_active = 2,
+        .je_resident = 3, .je_dirty = 4, .je_retained = 5, .je_metadata = 6, .allocator = "jemalloc 5.3.0",
+    };
+    /* no /proc, and a malloc that says nothing */
+    profile.meta.account_at_start = (struct hs_account){.taken_ns = 1, .slots_live = 9, .allocator = "malloc"};
+    rb_hs_encode_meta_json(&profile.meta, &out);
+    rb_hs_buffer_append(&out, "", 1);
+    const char *account = strstr(out.ptr, "\"account\":");
+    is_text(account ? account : "",
+            "\"account\":{\"taken_ns\":7,\"cost_ns\":8,\"rss\":1000,\"slots_live\":100,\"slots_free\":50,"
+            "\"malloc_live\":300,\"malloc_waste\":60,\"malloc_metadata\":40,\"stacks\":20,\"code_and_files\":400,"
+            "\"jit\":0,\"sampler\":10,\"unattributed\":20,\"pss\":900,\"allocator\":\"jemalloc 5.3.0\","
+            "\"jemalloc\":{\"allocated\":1,\"active\":2,\"resident\":3,\"dirty\":4,\"retained\":5,\"metadata\":6}},"
+            "\"account_at_start\":{\"taken_ns\":1,\"cost_ns\":0,\"rss\":null,\"slots_live\":9,\"slots_free\":0,"
+            "\"malloc_live\":null,\"malloc_waste\":null,\"malloc_metadata\":null,\"stacks\":null,"
+            "\"code_and_files\":null,\"jit\":null,\"sampler\":0,\"unattributed\":null,\"pss\":null,"
+            "\"allocator\":\"malloc\",\"jemalloc\":null}}",
+            "meta JSON: the accounts, null where a value is not known");
     rb_hs_buffer_free(&out);
     rb_hs_profile_free(&profile);
 }
@@ -231,6 +264,7 @@ test_encode(void)
     test_folded();
     test_folded_hostile();
     test_meta();
+    test_account();
     test_rounding();
     test_broken();
     test_empty();

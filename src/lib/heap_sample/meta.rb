@@ -36,6 +36,11 @@ module HeapSample
     # Memory of the sampler itself.
     def own_bytes = number("own_bytes")
 
+    # Where the memory of the process was: an Account, or nil.  That of the start
+    # is nil in a block's profile.
+    def account = Account.of(at("account"))
+    def account_at_start = Account.of(at("account_at_start"))
+
     # What was lost for want of room: {"samples" => 3}, without zeros.
     def drops
       drops = at("drops")
