@@ -467,7 +467,7 @@ monotonic_ns(void)
 }
 
 void
-rb_hs_account_take(struct hs_account *account)
+rb_hs_account_take(struct hs_account *account, const struct hs_account_excess *excess)
 {
     uint64_t began = monotonic_ns();
     const struct hs_allocator *allocator = rb_hs_allocator();
@@ -479,6 +479,11 @@ rb_hs_account_take(struct hs_account *account)
     count_slots(account, surveyed ? &survey : NULL);
 
     struct malloc_says says = allocator->jemalloc ? ask_jemalloc(account) : ask_libc();
+    if (excess) {
+        says.live -= smaller(excess->allocated, says.live);
+        says.held -= smaller(excess->resident, says.held);
+        says.sparse_live = smaller(says.sparse_live, says.live);
+    }
     uint64_t own = rb_hs_memory_total();
     if (surveyed) {
         account->rss = survey.rss;

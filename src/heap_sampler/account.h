@@ -45,9 +45,14 @@ enum { HS_ACCOUNT_FIELDS = 12, HS_JEMALLOC_FIELDS = 6 };
 void rb_hs_account_fields(const struct hs_account *account, struct hs_account_field fields[HS_ACCOUNT_FIELDS]);
 void rb_hs_jemalloc_fields(const struct hs_account *account, struct hs_account_field fields[HS_JEMALLOC_FIELDS]);
 
-/* Any thread, without the GVL and the sampler's lock; allocates nothing. It
+/* By how much jemalloc's figures are too high because it samples. */
+struct hs_account_excess {
+    uint64_t allocated, resident;
+};
+
+/* `excess` may be NULL. Any thread, without the GVL and the sampler's lock; allocates nothing. It
  * reads /proc/self/smaps: threads that map or unmap memory may wait for it,
  * milliseconds per resident gigabyte. */
-void rb_hs_account_take(struct hs_account *account);
+void rb_hs_account_take(struct hs_account *account, const struct hs_account_excess *excess);
 
 #endif

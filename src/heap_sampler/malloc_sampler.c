@@ -379,6 +379,16 @@ rb_hs_malloc_describe(struct hs_malloc_meta *meta)
 }
 
 void
+rb_hs_malloc_excess(struct hs_account_excess *excess)
+{
+    struct hs_malloc_profile profile = { .count = 0 };
+    *excess = (struct hs_account_excess){ 0, 0 };
+    if (!sampling || rb_hs_malloc_profile_take(&profile) != 0) return;
+    *excess = profile.excess;
+    rb_hs_malloc_profile_free(&profile);
+}
+
+void
 rb_hs_malloc_counts(struct hs_malloc_counts *counts)
 {
     struct hs_malloc_stack_stat stat;

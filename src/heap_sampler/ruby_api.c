@@ -228,7 +228,9 @@ take_snapshot(int session, bool full_gc, bool memsize)
 static void *
 account_without_gvl(void *account)
 {
-    rb_hs_account_take(account);
+    struct hs_account_excess excess;
+    rb_hs_malloc_excess(&excess);
+    rb_hs_account_take(account, &excess);
     return NULL;
 }
 
