@@ -362,13 +362,14 @@ statistic(const char *name)
 #define ALL_ARENAS(name) statistic("stats.arenas.4096." name)
 
 /* jemalloc finds a page's owner in a tree whose leaves are 2 MiB for each GiB of
- * addresses; hardly any of a leaf is touched, but all of it counts as resident. */
+ * addresses; hardly any of a leaf is touched, but all of it counts as resident.
+ * A small process has two or three: where it is loaded decides. */
 enum { LEAF = 2 * 1024 * 1024 };
 
 static uint64_t
 sparse_metadata(const struct hs_account *account)
 {
-    uint64_t leaves = 2 + ((account->je_resident + account->je_retained) >> 30);
+    uint64_t leaves = 3 + ((account->je_resident + account->je_retained) >> 30);
     return smaller(account->je_metadata / LEAF, leaves) * LEAF;
 }
 
