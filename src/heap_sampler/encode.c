@@ -7,6 +7,7 @@
 #include "memory.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -29,6 +30,11 @@ rb_hs_profile_check(const struct hs_profile *profile)
         if (row->node && row->node >= profile->node_count) return EINVAL;
         if (row->class_name >= profile->text_count) return EINVAL;
         if (row->type >= profile->text_count) return EINVAL;
+        if (row->library >= profile->text_count) return EINVAL;
+    }
+    for (uint32_t i = 0; i < profile->mapping_count; i++) {
+        if (profile->mappings[i].path >= profile->text_count) return EINVAL;
+        if (profile->mappings[i].build_id >= profile->text_count) return EINVAL;
     }
     return 0;
 }
@@ -59,6 +65,8 @@ rb_hs_row_value(const struct hs_row *row, enum hs_value value)
       case HS_INUSE_OBJECTS: return row->inuse.objects;
       case HS_ALLOC_SPACE: return row->alloc.space;
       case HS_ALLOC_OBJECTS: return row->alloc.objects;
+      case HS_SLOTS_INUSE_SPACE: return row->malloced ? 0 : row->inuse.space;
+      case HS_MALLOC_INUSE_SPACE: return row->malloced ? row->inuse.space : 0;
     }
     return 0;
 }
@@ -183,6 +191,48 @@ rb_hs_append_json(struct hs_buffer *out, struct hs_text text)
         i += len;
     }
     rb_hs_buffer_puts(out, "\"");
+}
+
+uint32_t
+rb_hs_mapping_of(const struct hs_profile *profile, uint64_t address)
+{
+    uint32_t low = 0, high = profile->mapping_count;
+
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (profile->mappings[middle].end <= address) low = middle + 1;
+        else high = middle;
+    }
+    if (low == profile->mapping_count || address < profile->mappings[low].start) return profile->mapping_count;
+    return low;
+}
+
+void
+rb_hs_append_native(struct hs_buffer *out, const struct hs_profile *profile, const struct hs_frame *frame)
+{
+    struct hs_text label = profile->texts[frame->label], file = profile->texts[frame->path];
+    uint32_t mapping = rb_hs_mapping_of(profile, frame->address);
+
+    for (uint32_t i = file.len; i-- > 0;) {
+        if (file.ptr[i] != '/') continue;
+        file = (struct hs_text){file.ptr + i + 1, file.len - i - 1};
+        break;
+    }
+    if (label.len) {
+        rb_hs_buffer_append(out, label.ptr, label.len);
+        if (!file.len) return;
+        rb_hs_buffer_puts(out, " (");
+        rb_hs_buffer_append(out, file.ptr, file.len);
+        rb_hs_buffer_puts(out, ")");
+    }
+    else if (file.len && mapping < profile->mapping_count) {
+        uint64_t place = frame->address - profile->mappings[mapping].start + profile->mappings[mapping].offset;
+        rb_hs_buffer_append(out, file.ptr, file.len);
+        rb_hs_buffer_printf(out, "+0x%" PRIx64, place);
+    }
+    else {
+        rb_hs_buffer_printf(out, "0x%" PRIx64, frame->address);
+    }
 }
 
 struct hs_text

@@ -42,6 +42,12 @@ void rb_hs_append_utf8(struct hs_buffer *out, struct hs_text text);
 /* Append as a JSON string with its quotes. */
 void rb_hs_append_json(struct hs_buffer *out, struct hs_text text);
 
+/* Append the name of a native frame, any bytes: "function (libfoo.so)", or
+ * "libfoo.so+0x1234", the place in the file, where that has no symbol for it. */
+void rb_hs_append_native(struct hs_buffer *out, const struct hs_profile *profile, const struct hs_frame *frame);
+/* The index of the mapping that an address is in, or mapping_count. */
+uint32_t rb_hs_mapping_of(const struct hs_profile *profile, uint64_t address);
+
 struct hs_text rb_hs_text_of(const char *text);
 
 #endif

@@ -3,6 +3,7 @@
  *
  *     root (path:line);…;leaf (path:line) value
  *
+ * A native frame is `function (library)`.
  * A line a stack, its rows summed; stacks whose sum rounds to 0 are left out.
  * The format knows no escapes: `;` parts frames, a newline parts lines, the
  * last blank parts the value.  So a name that has them is changed, not the line.
@@ -57,6 +58,14 @@ append_frame(struct hs_buffer *out, const struct hs_profile *profile, uint32_t i
     struct hs_text label = profile->texts[frame->label];
     struct hs_text path = profile->texts[frame->path];
 
+    if (frame->address) {
+        struct hs_buffer name = {0};
+        rb_hs_append_native(&name, profile, frame);
+        append_name(out, (struct hs_text){name.ptr, (uint32_t)name.len});
+        if (name.failed) out->failed = true;
+        rb_hs_buffer_free(&name);
+        return;
+    }
     append_name(out, label.len ? label : rb_hs_text_of(HS_NO_LABEL));
     if (!path.len) return;
     rb_hs_buffer_puts(out, " (");

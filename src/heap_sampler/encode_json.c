@@ -108,6 +108,43 @@ append_heaps(struct hs_buffer *out, const struct hs_profile_meta *meta)
     end_with(out, "],");
 }
 
+static void
+append_text(struct hs_buffer *out, const char *name, const char *text, size_t most)
+{
+    size_t len = strnlen(text, most);
+
+    append_name(out, name);
+    if (len) rb_hs_append_json(out, (struct hs_text){text, (uint32_t)len});
+    else rb_hs_buffer_puts(out, "null");
+    rb_hs_buffer_puts(out, ",");
+}
+
+static const char *
+malloc_state(enum hs_malloc_state state)
+{
+    switch (state) {
+      case HS_MALLOC_ON: return "on";
+      case HS_MALLOC_STANDBY: return "standby";
+      case HS_MALLOC_OFF: return "off";
+      case HS_MALLOC_MISSING: break;
+    }
+    return "missing";
+}
+
+static void
+append_malloc(struct hs_buffer *out, const struct hs_profile_meta *meta)
+{
+    const struct hs_malloc_meta *side = &meta->malloc;
+
+    rb_hs_buffer_printf(out, "\"malloc\":{\"state\":\"%s\",", malloc_state(side->state));
+    append_number_or_null(out, "interval", side->interval);
+    rb_hs_buffer_printf(out, "\"alloc_known\":%s,", side->alloc_known ? "true" : "false");
+    append_text(out, "allocator", side->allocator, sizeof(side->allocator));
+    append_text(out, "missing", side->missing, sizeof(side->missing));
+    end_with(out, "},");
+    rb_hs_buffer_printf(out, "\"memsize\":%s,", meta->memsize ? "true" : "false");
+}
+
 /* The same where a value may not be known. */
 static void
 append_fields(struct hs_buffer *out, const struct hs_account_field *fields, size_t count)
@@ -168,10 +205,27 @@ rb_hs_encode_meta_json(const struct hs_profile_meta *meta, struct hs_buffer *out
     append_drops(out, meta);
     append_number(out, "own_bytes", meta->own_bytes);
     append_heaps(out, meta);
+    append_malloc(out, meta);
     append_account(out, "account", &meta->account);
     append_account(out, "account_at_start", &meta->account_at_start);
     end_with(out, "}");
     return out->failed ? ENOMEM : 0;
+}
+
+static void
+append_frame_name(struct hs_buffer *out, const struct hs_profile *profile, const struct hs_frame *frame)
+{
+    struct hs_text label = profile->texts[frame->label];
+    struct hs_buffer name = {0};
+
+    if (!frame->address) {
+        rb_hs_append_json(out, label.len ? label : rb_hs_text_of(HS_NO_LABEL));
+        return;
+    }
+    rb_hs_append_native(&name, profile, frame);
+    rb_hs_append_json(out, (struct hs_text){name.ptr, (uint32_t)name.len});
+    if (name.failed) out->failed = true;
+    rb_hs_buffer_free(&name);
 }
 
 static void
@@ -180,12 +234,11 @@ append_frames(struct hs_buffer *out, const struct hs_profile *profile)
     rb_hs_buffer_puts(out, "[");
     for (uint32_t i = 0; i < profile->frame_count; i++) {
         const struct hs_frame *frame = &profile->frames[i];
-        struct hs_text label = profile->texts[frame->label];
         struct hs_text path = profile->texts[frame->absolute_path];
         if (!path.len) path = profile->texts[frame->path];
 
         rb_hs_buffer_puts(out, "\n{\"name\":");
-        rb_hs_append_json(out, label.len ? label : rb_hs_text_of(HS_NO_LABEL));
+        append_frame_name(out, profile, frame);
         if (path.len) {
             rb_hs_buffer_puts(out, ",\"file\":");
             rb_hs_append_json(out, path);
@@ -248,6 +301,8 @@ rb_hs_encode_speedscope(const struct hs_profile *profile, struct hs_buffer *out)
         {HS_INUSE_OBJECTS, "inuse_objects", "none"},
         {HS_ALLOC_SPACE, "alloc_space", "bytes"},
         {HS_ALLOC_OBJECTS, "alloc_objects", "none"},
+        {HS_MALLOC_INUSE_SPACE, "malloc_inuse_space", "bytes"},
+        {HS_SLOTS_INUSE_SPACE, "slots_inuse_space", "bytes"},
     };
     int error = rb_hs_profile_check(profile);
     if (error) return error;

@@ -28,30 +28,38 @@ enum {
     VALUE_TYPE_TYPE = 1, VALUE_TYPE_UNIT = 2,
     SAMPLE_LOCATION_ID = 1, SAMPLE_VALUE = 2, SAMPLE_LABEL = 3,
     LABEL_KEY = 1, LABEL_STR = 2, LABEL_NUM = 3, LABEL_NUM_UNIT = 4,
-    MAPPING_ID = 1, MAPPING_HAS_FUNCTIONS = 7, MAPPING_HAS_FILENAMES = 8, MAPPING_HAS_LINE_NUMBERS = 9,
-    LOCATION_ID = 1, LOCATION_MAPPING_ID = 2, LOCATION_LINE = 4,
+    MAPPING_ID = 1, MAPPING_MEMORY_START = 2, MAPPING_MEMORY_LIMIT = 3, MAPPING_FILE_OFFSET = 4,
+    MAPPING_FILENAME = 5, MAPPING_BUILD_ID = 6,
+    MAPPING_HAS_FUNCTIONS = 7, MAPPING_HAS_FILENAMES = 8, MAPPING_HAS_LINE_NUMBERS = 9,
+    LOCATION_ID = 1, LOCATION_MAPPING_ID = 2, LOCATION_ADDRESS = 3, LOCATION_LINE = 4,
     LINE_FUNCTION_ID = 1, LINE_LINE = 2,
-    FUNCTION_ID = 1, FUNCTION_NAME = 2, FUNCTION_FILENAME = 4
+    FUNCTION_ID = 1, FUNCTION_NAME = 2, FUNCTION_SYSTEM_NAME = 3, FUNCTION_FILENAME = 4
 };
 
 enum { WIRE_VARINT = 0, WIRE_BYTES = 2 };
 enum { VARINT_MAX = 10 };
 
-/* All locations are in the one mapping. */
-enum { THE_MAPPING = 1 };
+/* Mapping numbers: all Ruby code has the first, those of the profile follow. */
+enum { NO_MAPPING = 0, RUBY_MAPPING = 1, FIRST_NATIVE_MAPPING = 2 };
 
 /* Strings that every file has, in the order of the string table. */
 enum fixed_string {
     S_EMPTY, S_COUNT, S_BYTES, S_BYTES2, S_SPACE, S_CLASS, S_TYPE, S_SLOT_SIZE, S_GC_BIRTH, S_THREAD,
     S_ALLOC_OBJECTS, S_ALLOC_SPACE, S_INUSE_OBJECTS, S_INUSE_SPACE, S_INUSE_SAMPLES, S_ALLOC_SAMPLES,
     S_INUSE_VAR, S_ALLOC_VAR, S_YOUNG_OBJECTS, S_YOUNG_SPACE, S_DEAD_OBJECTS, S_DEAD_SPACE, S_DEAD_GCS,
+    S_SLOTS_ALLOC_OBJECTS, S_SLOTS_ALLOC_SPACE, S_SLOTS_INUSE_OBJECTS, S_SLOTS_INUSE_SPACE,
+    S_MALLOC_ALLOC_OBJECTS, S_MALLOC_ALLOC_SPACE, S_MALLOC_INUSE_OBJECTS, S_MALLOC_INUSE_SPACE,
+    S_INUSE_MEMSIZE, S_KIND, S_MALLOC, S_LIBRARY,
     FIXED_STRINGS
 };
 
 static const char *const fixed_strings[FIXED_STRINGS] = {
     "", "count", "bytes", "bytes2", "space", "class", "type", "slot_size", "gc_birth", "thread",
     "alloc_objects", "alloc_space", "inuse_objects", "inuse_space", "inuse_samples", "alloc_samples",
-    "inuse_var", "alloc_var", "young_objects", "young_space", "dead_objects", "dead_space", "dead_gcs"
+    "inuse_var", "alloc_var", "young_objects", "young_space", "dead_objects", "dead_space", "dead_gcs",
+    "slots_alloc_objects", "slots_alloc_space", "slots_inuse_objects", "slots_inuse_space",
+    "malloc_alloc_objects", "malloc_alloc_space", "malloc_inuse_objects", "malloc_inuse_space",
+    "inuse_memsize", "kind", "malloc", "library"
 };
 
 /* The order of values() below. */
@@ -63,15 +71,20 @@ static const struct {
     {S_INUSE_SAMPLES, S_COUNT}, {S_ALLOC_SAMPLES, S_COUNT},
     {S_INUSE_VAR, S_BYTES2}, {S_ALLOC_VAR, S_BYTES2},
     {S_YOUNG_OBJECTS, S_COUNT}, {S_YOUNG_SPACE, S_BYTES},
-    {S_DEAD_OBJECTS, S_COUNT}, {S_DEAD_SPACE, S_BYTES}, {S_DEAD_GCS, S_COUNT}
+    {S_DEAD_OBJECTS, S_COUNT}, {S_DEAD_SPACE, S_BYTES}, {S_DEAD_GCS, S_COUNT},
+    {S_SLOTS_ALLOC_OBJECTS, S_COUNT}, {S_SLOTS_ALLOC_SPACE, S_BYTES},
+    {S_SLOTS_INUSE_OBJECTS, S_COUNT}, {S_SLOTS_INUSE_SPACE, S_BYTES},
+    {S_MALLOC_ALLOC_OBJECTS, S_COUNT}, {S_MALLOC_ALLOC_SPACE, S_BYTES},
+    {S_MALLOC_INUSE_OBJECTS, S_COUNT}, {S_MALLOC_INUSE_SPACE, S_BYTES}, {S_INUSE_MEMSIZE, S_BYTES}
 };
 
 enum { SAMPLE_TYPES = sizeof(sample_types) / sizeof(sample_types[0]) };
 
 static void
-values(const struct hs_row *row, int64_t value[SAMPLE_TYPES])
+values(const struct hs_row *row, bool memsize, int64_t value[SAMPLE_TYPES])
 {
     int i = 0;
+    enum { BOTH = 4 };          /* the first values: of slots and malloc */
 
     value[i++] = rb_hs_round(row->alloc.objects);
     value[i++] = rb_hs_round(row->alloc.space);
@@ -86,11 +99,16 @@ values(const struct hs_row *row, int64_t value[SAMPLE_TYPES])
     value[i++] = rb_hs_round(row->dead.objects);
     value[i++] = rb_hs_round(row->dead.space);
     value[i++] = rb_hs_round(row->dead_gcs);
+    for (int malloced = 0; malloced < 2; malloced++) {
+        for (int j = 0; j < BOTH; j++) value[i++] = row->malloced == malloced ? value[j] : 0;
+    }
+    value[i++] = memsize ? rb_hs_round(row->memsize) : 0;
 }
 
 struct function {
-    uint32_t label, path;       /* texts */
+    uint32_t label, path;       /* texts; NATIVE in place of the path: one of a library */
 };
+enum { NATIVE = UINT32_MAX };
 
 struct pprof {
     const struct hs_profile *profile;
@@ -103,6 +121,7 @@ struct pprof {
     uint32_t *function_slots;           /* open hash of function numbers, never over half full */
     size_t function_slot_count;         /* a power of two */
     struct function *function;          /* by number - 1; room for one per frame */
+    bool *mapping_unnamed;              /* by mapping: it has a location without a function */
     uint64_t location_count, no_stack_location;
     uint32_t function_count, string_count;
 };
@@ -164,27 +183,33 @@ string_of(struct pprof *p, uint32_t text)
     return p->string_of_text[text];
 }
 
-/* No system_name: were it equal to the name, `go tool pprof` would take the
- * name for C++ and cut what is in <>, () and []: `<main>` became `<unknown>`. */
+/* Ruby's have no system_name: were it equal to the name, `go tool pprof` would
+ * take the name for C++ and cut what is in <>, () and []: `<main>` became
+ * `<unknown>`.  Native ones have it, so that it takes _ZN3fooEv apart. */
 static void
-put_function(struct pprof *p, uint64_t id, uint32_t name, uint32_t filename)
+put_function(struct pprof *p, uint64_t id, uint32_t name, uint32_t system_name, uint32_t filename)
 {
     put_number(&p->message, FUNCTION_ID, id);
     put_number(&p->message, FUNCTION_NAME, name);
+    put_number(&p->message, FUNCTION_SYSTEM_NAME, system_name);
     put_number(&p->message, FUNCTION_FILENAME, filename);
     put_message(p, &p->functions, PROFILE_FUNCTION);
 }
 
+/* `function` 0: none is known. */
 static void
-put_location(struct pprof *p, uint64_t id, uint64_t function, uint32_t line)
+put_location(struct pprof *p, uint64_t id, uint64_t mapping, uint64_t address, uint64_t function, uint32_t line)
 {
-    /* Line is a message in a message: at most two tags and two varints */
-    put_number(&p->packed, LINE_FUNCTION_ID, function);
-    put_number(&p->packed, LINE_LINE, line);
     put_number(&p->message, LOCATION_ID, id);
-    put_number(&p->message, LOCATION_MAPPING_ID, THE_MAPPING);
-    put_bytes(&p->message, LOCATION_LINE, &p->packed);
-    p->packed.len = 0;
+    put_number(&p->message, LOCATION_MAPPING_ID, mapping);
+    put_number(&p->message, LOCATION_ADDRESS, address);
+    if (function) {
+        /* Line is a message in a message: at most two tags and two varints */
+        put_number(&p->packed, LINE_FUNCTION_ID, function);
+        put_number(&p->packed, LINE_LINE, line);
+        put_bytes(&p->message, LOCATION_LINE, &p->packed);
+        p->packed.len = 0;
+    }
     put_message(p, &p->locations, PROFILE_LOCATION);
 }
 
@@ -204,8 +229,23 @@ function_of(struct pprof *p, uint32_t label, uint32_t path)
     p->function_slots[slot] = p->function_count;
     uint32_t name = string_of(p, label);
     if (!name) name = add_string(p, rb_hs_text_of(HS_NO_LABEL));
-    put_function(p, p->function_count, name, string_of(p, path));
+    if (path == (uint32_t)NATIVE) put_function(p, p->function_count, name, name, S_EMPTY);
+    else put_function(p, p->function_count, name, S_EMPTY, string_of(p, path));
     return p->function_count;
+}
+
+/* Where the file has no symbol, there is an address only: `go tool pprof` looks
+ * further (debug files, addr2line), and where it finds nothing either sums by
+ * file, as `[libfoo.so]`. */
+static void
+put_native_location(struct pprof *p, uint64_t id, const struct hs_frame *frame)
+{
+    uint32_t mapping = rb_hs_mapping_of(p->profile, frame->address);
+    bool known = mapping < p->profile->mapping_count, named = p->profile->texts[frame->label].len > 0;
+
+    if (known && !named) p->mapping_unnamed[mapping] = true;
+    put_location(p, id, known ? FIRST_NATIVE_MAPPING + (uint64_t)mapping : NO_MAPPING, frame->address,
+                 known && !named ? 0 : function_of(p, frame->label, NATIVE), 0);
 }
 
 static uint32_t
@@ -213,11 +253,14 @@ location_of(struct pprof *p, uint32_t index)
 {
     const struct hs_frame *frame = &p->profile->frames[index];
 
-    if (!p->location_of_frame[index]) {
+    if (p->location_of_frame[index]) return p->location_of_frame[index];
+    p->location_of_frame[index] = (uint32_t)++p->location_count;
+    if (frame->address) {
+        put_native_location(p, p->location_count, frame);
+    }
+    else {
         uint32_t path = p->profile->texts[frame->absolute_path].len ? frame->absolute_path : frame->path;
-        uint32_t function = function_of(p, frame->label, path);
-        p->location_of_frame[index] = (uint32_t)++p->location_count;
-        put_location(p, p->location_count, function, frame->line);
+        put_location(p, p->location_count, RUBY_MAPPING, 0, function_of(p, frame->label, path), frame->line);
     }
     return p->location_of_frame[index];
 }
@@ -229,9 +272,9 @@ location_of_no_stack(struct pprof *p)
 {
     if (!p->no_stack_location) {
         uint64_t function = (uint64_t)p->profile->frame_count + 1;
-        put_function(p, function, add_string(p, rb_hs_text_of(HS_NO_STACK)), S_EMPTY);
+        put_function(p, function, add_string(p, rb_hs_text_of(HS_NO_STACK)), S_EMPTY, S_EMPTY);
         p->no_stack_location = function;
-        put_location(p, p->no_stack_location, function, 0);
+        put_location(p, p->no_stack_location, RUBY_MAPPING, 0, function, 0);
     }
     return p->no_stack_location;
 }
@@ -262,7 +305,14 @@ put_labels(struct pprof *p, const struct hs_row *row)
 
     if (class_name) put_label(p, S_CLASS, class_name, 0, S_EMPTY);
     if (type) put_label(p, S_TYPE, type, 0, S_EMPTY);
-    put_label(p, S_SLOT_SIZE, 0, row->slot_size, S_BYTES);
+    if (row->malloced) {
+        uint32_t library = string_of(p, row->library);
+        put_label(p, S_KIND, S_MALLOC, 0, S_EMPTY);
+        if (library) put_label(p, S_LIBRARY, library, 0, S_EMPTY);
+    }
+    else {
+        put_label(p, S_SLOT_SIZE, 0, row->slot_size, S_BYTES);
+    }
     /* The unit is what makes a label numeric for pprof where the number is 0
      * (a field left out); without it, it drops the label. */
     if (row->has_birth) put_label(p, S_GC_BIRTH, 0, (uint64_t)rb_hs_saturate(row->birth_gc), S_COUNT);
@@ -289,7 +339,7 @@ put_sample(struct pprof *p, const struct hs_row *row)
     put_bytes(&p->message, SAMPLE_LOCATION_ID, &p->packed);
     p->packed.len = 0;
 
-    values(row, value);
+    values(row, p->profile->meta.memsize, value);
     for (int i = 0; i < SAMPLE_TYPES; i++) put_varint(&p->packed, (uint64_t)value[i]);
     put_bytes(&p->message, SAMPLE_VALUE, &p->packed);
     p->packed.len = 0;
@@ -299,16 +349,34 @@ put_sample(struct pprof *p, const struct hs_row *row)
     return 0;
 }
 
-/* Says that every location has its names: without it `go tool pprof` looks for
- * a binary to take them from, and complains. */
+/* Says that every location of Ruby code has its names: without it `go tool
+ * pprof` looks for a binary to take them from, and complains. */
 static void
-put_mapping(struct pprof *p)
+put_ruby_mapping(struct pprof *p)
 {
-    put_number(&p->message, MAPPING_ID, THE_MAPPING);
+    put_number(&p->message, MAPPING_ID, RUBY_MAPPING);
     put_number(&p->message, MAPPING_HAS_FUNCTIONS, true);
     put_number(&p->message, MAPPING_HAS_FILENAMES, true);
     put_number(&p->message, MAPPING_HAS_LINE_NUMBERS, true);
     put_message(p, p->out, PROFILE_MAPPING);
+}
+
+/* After the locations, which tell whether all have names. */
+static void
+put_native_mappings(struct pprof *p)
+{
+    for (uint32_t i = 0; i < p->profile->mapping_count; i++) {
+        const struct hs_mapping *mapping = &p->profile->mappings[i];
+        uint32_t filename = string_of(p, mapping->path), build_id = string_of(p, mapping->build_id);
+        put_number(&p->message, MAPPING_ID, FIRST_NATIVE_MAPPING + (uint64_t)i);
+        put_number(&p->message, MAPPING_MEMORY_START, mapping->start);
+        put_number(&p->message, MAPPING_MEMORY_LIMIT, mapping->end);
+        put_number(&p->message, MAPPING_FILE_OFFSET, mapping->offset);
+        put_number(&p->message, MAPPING_FILENAME, filename);
+        put_number(&p->message, MAPPING_BUILD_ID, build_id);
+        put_number(&p->message, MAPPING_HAS_FUNCTIONS, !p->mapping_unnamed[i]);
+        put_message(p, p->out, PROFILE_MAPPING);
+    }
 }
 
 static int
@@ -321,7 +389,7 @@ put_head(struct pprof *p)
     for (int i = 0; i < SAMPLE_TYPES; i++) {
         put_value_type(p, PROFILE_SAMPLE_TYPE, sample_types[i].type, sample_types[i].unit);
     }
-    put_mapping(p);
+    put_ruby_mapping(p);
     uint64_t duration = meta->taken_ns > meta->started_ns ? meta->taken_ns - meta->started_ns : 0;
     put_number(p->out, PROFILE_TIME_NANOS, (uint64_t)rb_hs_saturate(meta->started_ns));
     put_number(p->out, PROFILE_DURATION_NANOS, (uint64_t)rb_hs_saturate(duration));
@@ -349,7 +417,9 @@ prepare(struct pprof *p)
     p->string_of_text = rb_hs_calloc(HS_MEM_SNAPSHOTS, texts, sizeof(*p->string_of_text));
     p->function_slots = rb_hs_calloc(HS_MEM_SNAPSHOTS, p->function_slot_count, sizeof(*p->function_slots));
     p->function = rb_hs_calloc(HS_MEM_SNAPSHOTS, frames, sizeof(*p->function));
-    return p->location_of_frame && p->string_of_text && p->function_slots && p->function ? 0 : ENOMEM;
+    p->mapping_unnamed = rb_hs_calloc(HS_MEM_SNAPSHOTS, p->profile->mapping_count, sizeof(*p->mapping_unnamed));
+    return p->location_of_frame && p->string_of_text && p->function_slots && p->function && p->mapping_unnamed ?
+        0 : ENOMEM;
 }
 
 static void
@@ -359,6 +429,7 @@ dispose(struct pprof *p)
     rb_hs_free(HS_MEM_SNAPSHOTS, p->string_of_text);
     rb_hs_free(HS_MEM_SNAPSHOTS, p->function_slots);
     rb_hs_free(HS_MEM_SNAPSHOTS, p->function);
+    rb_hs_free(HS_MEM_SNAPSHOTS, p->mapping_unnamed);
     rb_hs_buffer_free(&p->locations);
     rb_hs_buffer_free(&p->functions);
     rb_hs_buffer_free(&p->strings);
@@ -378,6 +449,7 @@ rb_hs_encode_pprof(const struct hs_profile *profile, struct hs_buffer *out)
     if (!error) error = put_head(&p);
     for (size_t i = 0; !error && i < profile->row_count; i++) error = put_sample(&p, &profile->rows[i]);
     if (!error) {
+        put_native_mappings(&p);
         rb_hs_buffer_append(out, p.locations.ptr, p.locations.len);
         rb_hs_buffer_append(out, p.functions.ptr, p.functions.len);
         rb_hs_buffer_append(out, p.strings.ptr, p.strings.len);

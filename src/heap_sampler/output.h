@@ -20,7 +20,8 @@ void rb_hs_buffer_free(struct hs_buffer *buffer);
 
 /* Which estimate of a row a one-valued format shows. */
 enum hs_value {
-    HS_INUSE_SPACE, HS_INUSE_OBJECTS, HS_ALLOC_SPACE, HS_ALLOC_OBJECTS
+    HS_INUSE_SPACE, HS_INUSE_OBJECTS, HS_ALLOC_SPACE, HS_ALLOC_OBJECTS,        /* of slots and malloc */
+    HS_SLOTS_INUSE_SPACE, HS_MALLOC_INUSE_SPACE
 };
 
 /* They append to `out`.  ENOMEM; EINVAL: an index of the profile leads nowhere.

@@ -194,6 +194,18 @@ snapshot_without_gvl(void *ptr)
 /* Sizes of so many objects are asked for between two chances for other threads to run. */
 enum { MEMSIZE_BATCH = 256 };
 
+/* What a sample in use stands for. One that died since the snapshot, or whose
+ * object cannot be asked, counts with its slot: the row's bytes hold it too. */
+static void
+add_memsize(struct sample_profile *data, size_t i)
+{
+    const struct hs_live_sample *sample = &data->samples.list[i];
+    size_t memsize = data->memsizes[i];
+    if (sample->young) return;
+    if (memsize == SIZE_MAX || memsize < sample->slot_size) memsize = sample->slot_size;
+    data->profile->rows[sample->row].memsize += sample->weight * (double)memsize;
+}
+
 static void
 measure_samples(struct sample_profile *data)
 {
@@ -204,8 +216,10 @@ measure_samples(struct sample_profile *data)
     for (size_t i = 0; i < count; i++) {
         VALUE object = object_of_sample(&data->samples.list[i]);
         if (object && BUILTIN_TYPE(object) != T_MOVED) data->memsizes[i] = rb_obj_memsize_of(object);
+        add_memsize(data, i);
         if ((i + 1) % MEMSIZE_BATCH == 0) rb_thread_schedule();
     }
+    data->profile->meta.memsize = true;
 }
 
 static VALUE
@@ -627,7 +641,7 @@ raw_rows(const struct hs_profile *profile)
     VALUE rows = rb_ary_new_capa((long)profile->row_count);
     for (size_t i = 0; i < profile->row_count; i++) {
         const struct hs_row *row = &profile->rows[i];
-        VALUE array = rb_ary_new_capa(23);
+        VALUE array = rb_ary_new_capa(26);
         rb_ary_push(array, UINT2NUM(row->node));
         rb_ary_push(array, UINT2NUM(row->class_name));
         rb_ary_push(array, UINT2NUM(row->type));
@@ -639,6 +653,9 @@ raw_rows(const struct hs_profile *profile)
         push_estimate(array, &row->alloc);
         push_estimate(array, &row->dead);
         rb_ary_push(array, DBL2NUM(row->dead_gcs));
+        rb_ary_push(array, UINT2NUM(row->library));
+        rb_ary_push(array, RBOOL(row->malloced));
+        rb_ary_push(array, DBL2NUM(row->memsize));
         rb_ary_push(rows, array);
     }
     return rows;
@@ -657,8 +674,9 @@ raw_texts(const struct hs_profile *profile)
  *   profile.raw -> hash
  *
  * The profile as arrays of numbers, for HeapSample::Profile.from_raw: +meta_json+ (the
- * comment of a saved profile), +texts+, +frames+ (four numbers each: texts of label, path and
- * absolute path, line), +nodes+ (two each: parent and frame) and +rows+.
+ * comment of a saved profile), +texts+, +frames+ (five numbers each: texts of label, path and
+ * absolute path, line, address), +nodes+ (two each: parent and frame), +rows+, and +mappings+
+ * of native code (three each: start, end, offset in the file).
  */
 static VALUE
 profile_raw(VALUE self)
@@ -673,23 +691,31 @@ profile_raw(VALUE self)
     if (error) rb_memerror();
     rb_hash_aset(hash, ID2SYM(rb_intern("meta_json")), meta);
 
-    VALUE frames = rb_ary_new_capa((long)profile->frame_count * 4);
+    VALUE frames = rb_ary_new_capa((long)profile->frame_count * 5);
     for (uint32_t i = 0; i < profile->frame_count; i++) {
         const struct hs_frame *frame = &profile->frames[i];
         rb_ary_push(frames, UINT2NUM(frame->label));
         rb_ary_push(frames, UINT2NUM(frame->path));
         rb_ary_push(frames, UINT2NUM(frame->absolute_path));
         rb_ary_push(frames, UINT2NUM(frame->line));
+        rb_ary_push(frames, ULL2NUM(frame->address));
     }
     VALUE nodes = rb_ary_new_capa((long)profile->node_count * 2);
     for (uint32_t i = 0; i < profile->node_count; i++) {
         rb_ary_push(nodes, UINT2NUM(profile->nodes[i].parent));
         rb_ary_push(nodes, UINT2NUM(profile->nodes[i].frame));
     }
+    VALUE mappings = rb_ary_new_capa((long)profile->mapping_count * 3);
+    for (uint32_t i = 0; i < profile->mapping_count; i++) {
+        rb_ary_push(mappings, ULL2NUM(profile->mappings[i].start));
+        rb_ary_push(mappings, ULL2NUM(profile->mappings[i].end));
+        rb_ary_push(mappings, ULL2NUM(profile->mappings[i].offset));
+    }
     rb_hash_aset(hash, ID2SYM(rb_intern("texts")), raw_texts(profile));
     rb_hash_aset(hash, ID2SYM(rb_intern("frames")), frames);
     rb_hash_aset(hash, ID2SYM(rb_intern("nodes")), nodes);
     rb_hash_aset(hash, ID2SYM(rb_intern("rows")), raw_rows(profile));
+    rb_hash_aset(hash, ID2SYM(rb_intern("mappings")), mappings);
     RB_GC_GUARD(self);
     return hash;
 }

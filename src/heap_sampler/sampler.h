@@ -117,6 +117,7 @@ struct hs_live_sample {
     uint32_t node, class_text, type_text, slot_size, thread;
     uint64_t birth_gc, age;
     double weight;
+    size_t row;                 /* of the profile: which it was added to */
 };
 struct hs_live_samples {
     struct hs_live_sample *list;

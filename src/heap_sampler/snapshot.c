@@ -26,6 +26,7 @@ struct copied_record {
     struct hs_record record;
     uintptr_t body;
     uint64_t interval;          /* of the session, at birth */
+    size_t row;                 /* which it was added to */
 };
 
 struct copied {
@@ -67,7 +68,7 @@ copy_records(struct copied *copied, int session)
             const struct hs_record *record = &page->records[i];
             if (!(record->sessions & (1u << session))) continue;
             copied->records[copied->record_count++] = (struct copied_record){
-                *record, page->body, rb_hs_sampler.epochs[record->epoch].interval[session],
+                *record, page->body, rb_hs_sampler.epochs[record->epoch].interval[session], 0,
             };
         }
     }
@@ -157,7 +158,7 @@ add_rows(struct hs_profile *profile, struct copied *copied)
     qsort(copied->records, copied->record_count, sizeof(*copied->records), compare_records);
     struct hs_row *row = NULL;
     for (size_t i = 0; i < copied->record_count; i++) {
-        const struct copied_record *copy = &copied->records[i];
+        struct copied_record *copy = &copied->records[i];
         const struct hs_record *record = &copy->record;
         if (!i || compare_records(copy - 1, copy) != 0) {
             row = add_row(profile, copied, record->site);
@@ -165,6 +166,7 @@ add_rows(struct hs_profile *profile, struct copied *copied)
             row->birth_gc = record->birth_gc;
             row->thread = record->thread;
         }
+        copy->row = profile->row_count - 1;
         double slot_size = row->slot_size, weight = rb_hs_weight(slot_size, (double)copy->interval);
         struct hs_estimate one = {
             1, weight, weight * slot_size, weight * (weight - 1) * slot_size * slot_size,
@@ -199,7 +201,7 @@ list_samples(struct hs_live_samples *samples, const struct copied *copied, uint6
             .type_text = copied->names[record->site].type_text,
             .slot_size = site->slot_size, .thread = record->thread, .birth_gc = record->birth_gc,
             .age = gc_count - record->birth_gc,
-            .weight = rb_hs_weight(site->slot_size, (double)copy->interval),
+            .weight = rb_hs_weight(site->slot_size, (double)copy->interval), .row = copy->row,
         };
     }
     return true;

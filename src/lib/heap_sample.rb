@@ -32,6 +32,7 @@ module HeapSample
   autoload :GrowthGroup, "heap_sample/growth"
   autoload :GrowthReport, "heap_sample/growth_report"
   autoload :Layout, "heap_sample/layout"
+  autoload :MallocSection, "heap_sample/malloc_section"
   autoload :Meta, "heap_sample/meta"
   autoload :PprofReader, "heap_sample/pprof_reader"
   autoload :Place, "heap_sample/frame"

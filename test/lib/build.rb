@@ -8,6 +8,8 @@ require "heap_sample"
 #   build.row(["app/a.rb:3 A#b", "app/main.rb:1 <main>"], "String", inuse: 20, birth: 3)
 #   build.profile.report
 #
+#   build.malloc(["!/usr/lib/libfoo.so foo_new", "app/a.rb:3 A#b"], "libfoo.so", 2000, inuse: 20)
+#
 # Estimates are given as numbers of samples and weighted by the interval; other
 # options are fields of the meta data.
 class Build
@@ -24,8 +26,9 @@ class Build
     @nodes = [0, 0]
     @node_ids = {}
     @rows = []
+    @mappings = []
     @meta = {
-      "format" => 1, "generator" => "heap_sampler", "ruby" => "ruby 3.4.5 (2025-07-16 revision 20cda200d3) [x86_64-linux]",
+      "format" => 2, "generator" => "heap_sampler", "ruby" => "ruby 3.4.5 (2025-07-16 revision 20cda200d3) [x86_64-linux]",
       "process_id" => 4711, "process_start" => "00000000deadbeef", "session" => 1,
       "started_ns" => STARTED, "taken_ns" => STARTED + 10 * MINUTE,
       "gc" => {"count" => 100, "minor" => 80, "major" => 20, "last_minor_ns" => STARTED + 9 * MINUTE,
@@ -35,7 +38,9 @@ class Build
       "live_samples" => 0,
       "drops" => {"samples" => 0, "stacks" => 0, "frames" => 0, "classes" => 0, "moves" => 0},
       "own_bytes" => 2 * 1024 * 1024,
-      "heaps" => [{"slot_size" => 40, "total_slots" => 2_000_000, "live_slots" => 1_600_000, "live_at_start" => 500_000}]
+      "heaps" => [{"slot_size" => 40, "total_slots" => 2_000_000, "live_slots" => 1_600_000, "live_at_start" => 500_000}],
+      "malloc" => {"state" => "off", "interval" => nil, "alloc_known" => false, "allocator" => "jemalloc 5.3.0", "missing" => nil},
+      "memsize" => false
     }
     meta.each { |name, value| @meta[name.to_s] = value }
   end
@@ -43,16 +48,30 @@ class Build
   # +stack+: "path:line label" or "path:line label @/absolute/path", leaf first.
   # dead_gcs is +lived+ GCs for each of the dead.
   def row(stack, class_name, type: "T_STRING", slot: 40, thread: 0, birth: nil,
-          inuse: 0, young: 0, alloc: inuse + young, dead: 0, lived: 1)
+          inuse: 0, young: 0, alloc: inuse + young, dead: 0, lived: 1, memsize: 0)
     estimates = [inuse, young, alloc, dead].flat_map { |samples| estimate(samples, slot) }
     @meta["live_samples"] += inuse + young
     @rows << [node(stack), text(class_name), text(type), slot, thread, birth, *estimates,
-              estimate(dead, slot)[1] * lived]
+              estimate(dead, slot)[1] * lived, 0, false, memsize]
+    self
+  end
+
+  # Blocks of +size+ bytes.  +ever+: samples taken there, ever.
+  def malloc(stack, library, size, inuse: 0, ever: inuse)
+    @meta["malloc"] = @meta["malloc"].merge("state" => "on", "interval" => 512 * 1024) if @meta["malloc"]["state"] == "off"
+    @rows << [node(stack), text("(malloc)"), text("(malloc)"), 0, 0, nil, *malloc_estimate(inuse, size),
+              *[0] * 4, ever, 0, 0, 0, *[0] * 5, text(library), true, 0]
+    self
+  end
+
+  # Code of a library: start, end, and offset in the file.
+  def mapping(*fields)
+    @mappings.concat(fields)
     self
   end
 
   def raw
-    {meta: @meta, texts: @texts, frames: @frames, nodes: @nodes, rows: @rows}
+    {meta: @meta, texts: @texts, frames: @frames, nodes: @nodes, rows: @rows, mappings: @mappings}
   end
 
   def profile
@@ -64,6 +83,11 @@ class Build
   end
 
   private
+
+  def malloc_estimate(samples, size)
+    weight = 1 / (1 - Math.exp(-size / (512 * 1024.0)))
+    [samples, samples * weight, samples * weight * size, samples * weight * (weight - 1) * size * size]
+  end
 
   def estimate(samples, slot)
     weight = weight(slot)
@@ -84,11 +108,18 @@ class Build
   end
 
   def frame(line)
-    @frame_ids[line] ||= begin
+    @frame_ids[line] ||= line.start_with?("!") ? native_frame(line) : begin
       place, absolute = line.split(" @")
       path, number, label = place.match(/\A(.*?):(\d+) (.*)\z/m).captures
-      @frames << text(label) << text(path) << text(absolute.to_s) << number.to_i
-      @frames.size / 4 - 1
+      @frames << text(label) << text(path) << text(absolute.to_s) << number.to_i << 0
+      @frames.size / 5 - 1
     end
+  end
+
+  # "!/path function" or "!/path function @0x1234".
+  def native_frame(line)
+    path, label, address = line.match(/\A!(\S*) ?(\S*?)(?: ?@0x(\h+))?\z/).captures
+    @frames << text(label) << text(path) << 0 << 0 << (address ? address.hex : 0x7f00_0000_0000 + @frames.size)
+    @frames.size / 5 - 1
   end
 end

@@ -7,9 +7,13 @@ require "zlib"
 # plain: the other side of what the reader is tested with.
 class PprofWriter
   TYPES = %w[alloc_objects alloc_space inuse_objects inuse_space inuse_samples alloc_samples inuse_var alloc_var
-             young_objects young_space dead_objects dead_space dead_gcs].freeze
+             young_objects young_space dead_objects dead_space dead_gcs
+             slots_alloc_objects slots_alloc_space slots_inuse_objects slots_inuse_space
+             malloc_alloc_objects malloc_alloc_space malloc_inuse_objects malloc_inuse_space inuse_memsize].freeze
   # Indexes into a row, in the order of TYPES.
-  COLUMNS = [15, 16, 7, 8, 6, 14, 9, 17, 11, 12, 19, 20, 22].freeze
+  COLUMNS = [15, 16, 7, 8, 6, 14, 9, 17, 11, 12, 19, 20, 22, *[15, 16, 7, 8] * 2, 25].freeze
+  # Those of format 1.
+  OLD_TYPES = TYPES.first(13).freeze
 
   def self.gzip(raw, **options) = Zlib.gzip(new(raw, **options).encode)
 
@@ -47,13 +51,22 @@ class PprofWriter
   end
 
   def values(row)
-    @types.map { |type| (at = TYPES.index(type)) ? row[COLUMNS[at]].round : 1 }
+    @types.map do |type|
+      next 0 if type.start_with?(row[24] ? "slots_" : "malloc_")
+
+      (at = TYPES.index(type)) ? row[COLUMNS[at]].round : 1
+    end
   end
 
   def labels(row)
     _, class_name, type, slot_size, thread, birth = row
-    out = label("class", 2, string(@raw[:texts][class_name])) + label("type", 2, string(@raw[:texts][type])) +
-          label("slot_size", 3, slot_size)
+    out = label("class", 2, string(@raw[:texts][class_name])) + label("type", 2, string(@raw[:texts][type]))
+    if row[24]
+      out << label("kind", 2, string("malloc"))
+      out << label("library", 2, string(@raw[:texts][row[23]])) unless @raw[:texts][row[23]].empty?
+    else
+      out << label("slot_size", 3, slot_size)
+    end
     out << label("gc_birth", 3, birth) if birth
     out << label("thread", 3, thread) if thread.positive?
     out
@@ -64,16 +77,37 @@ class PprofWriter
   end
 
   def no_stack_id
-    @raw[:frames].size / 4 + 1
+    @raw[:frames].size / 5 + 1
   end
 
   def locations
     out = "".b
-    @raw[:frames].each_slice(4).with_index(1) do |(label, path, absolute, line), id|
+    @raw[:frames].each_slice(5).with_index(1) do |(label, path, absolute, line, address), id|
+      next out << native(id, label, path, address) if address > 0
+
       path = absolute unless @raw[:texts][absolute].empty?
       out << location(id, @raw[:texts][label], @raw[:texts][path], line)
     end
-    out << location(no_stack_id, "(no stack)", "", 0)
+    out << location(no_stack_id, "(no stack)", "", 0) << mappings
+  end
+
+  # A mapping for each path, as none is known for most; the first of a library
+  # that the raw profile has.
+  def native(id, label, path, address)
+    start, limit, offset = @raw[:mappings].each_slice(3).find { |from, to, _| address.between?(from, to - 1) }
+    key = [path, start.to_i, limit.to_i, offset.to_i]
+    mapping = (@mapping_ids ||= {})[key] ||= @mapping_ids.size + 2
+    return message(4, number(1, id) + number(2, mapping) + number(3, address)) if @raw[:texts][label].empty?
+
+    message(4, number(1, id) + number(2, mapping) + number(3, address) + message(4, number(1, id))) +
+      message(5, number(1, id) + number(2, string(@raw[:texts][label])) + number(3, string(@raw[:texts][label])))
+  end
+
+  def mappings
+    (@mapping_ids || {}).inject(message(3, number(1, 1) + number(7, 1))) do |out, ((path, start, limit, offset), id)|
+      out << message(3, number(1, id) + number(2, start) + number(3, limit) + number(4, offset) +
+                        number(5, string(@raw[:texts][path])))
+    end
   end
 
   def location(id, label, path, line)

@@ -66,12 +66,16 @@ TYPES = %w[
   alloc_objects/count alloc_space/bytes inuse_objects/count inuse_space/bytes inuse_samples/count
   alloc_samples/count inuse_var/bytes2 alloc_var/bytes2 young_objects/count young_space/bytes
   dead_objects/count dead_space/bytes dead_gcs/count
+  slots_alloc_objects/count slots_alloc_space/bytes slots_inuse_objects/count slots_inuse_space/bytes
+  malloc_alloc_objects/count malloc_alloc_space/bytes malloc_inuse_objects/count malloc_inuse_space/bytes
+  inuse_memsize/bytes
 ]
 
 def check_meta(json, what)
   meta = JSON.parse(json)
   check(meta["format"] == 2 && meta["generator"] == "heap_sampler", "#{what}: format and generator")
   check(meta["settings"].is_a?(Hash) && meta["drops"].is_a?(Hash) && meta["heaps"].is_a?(Array), "#{what}: shape")
+  check(%w[on off standby missing].include?(meta["malloc"]["state"]), "#{what}: malloc")
   check(meta["process_start"] =~ /\A\h{16}\z/, "#{what}: process_start")
   meta
 end
@@ -95,11 +99,24 @@ def check_pprof(bytes, name)
   check(location_ids.uniq == location_ids && !location_ids.include?(0), "pprof: location ids")
   check(function_ids.uniq == function_ids && !function_ids.include?(0), "pprof: function ids")
   lines = locations.map { |l| all(l, 4).map { |line| message(line) } }
-  check(lines.all? { |l| l.size == 1 }, "pprof: a location has not one line")
+  native = locations.map { |l| one(l, 3) > 0 }
+  check(lines.zip(native).all? { |l, n| l.size == 1 || (l.empty? && n) }, "pprof: a location has not one line")
+  mappings = all(profile, 3).map { |m| message(m) }
+  mapping_ids = mappings.map { |m| one(m, 1) }
+  check(mapping_ids == [*1..mappings.size], "pprof: mapping ids #{mapping_ids}")
+  check(mappings[0] == [[1, 1], [7, 1], [8, 1], [9, 1]], "pprof: Ruby's mapping")
+  locations.zip(native) do |l, n|
+    next check(one(l, 2) == 1, "pprof: Ruby code in another mapping") unless n
+    next check(!all(l, 4).empty?, "pprof: code in no mapping without a name") if one(l, 2).zero?
+    mapping = mappings[one(l, 2) - 1]
+    check(one(l, 3).between?(one(mapping, 2), one(mapping, 3) - 1), "pprof: an address outside its mapping")
+    check(one(mapping, 7).zero?, "pprof: a mapping says that all have names") if all(l, 4).empty?
+  end
   used_functions = lines.flatten(1).map { |l| one(l, 1) }.uniq
   check(used_functions.sort == function_ids.sort, "pprof: functions written are not those used")
   functions.each do |f|
-    check(strings[one(f, 2)].to_s != "" && one(f, 3) == 0, "pprof: a function's names")
+    check(strings[one(f, 2)].to_s != "", "pprof: a function's name")
+    check([0, one(f, 2)].include?(one(f, 3)), "pprof: a function's system name")
     check(one(f, 4) < strings.size, "pprof: a filename outside the table")
   end
 
@@ -109,20 +126,33 @@ def check_pprof(bytes, name)
     ids = packed(one(s, 1))
     used_locations |= ids
     check(!ids.empty?, "pprof: a sample without a location")
-    check(packed(one(s, 2)).size == TYPES.size, "pprof: a sample's values")
+    values = packed(one(s, 2))
+    check(values.size == TYPES.size, "pprof: a sample's values")
+    4.times { |i| check(values[i] == values[13 + i] + values[17 + i], "pprof: slots and malloc are not both") }
     all(s, 3).each { |l| check(one(message(l), 1).between?(1, strings.size - 1), "pprof: a label's key") }
   end
   check(used_locations.sort == location_ids.sort, "pprof: locations written are not those used")
   case name
   when "sample"
     check(samples.size == 6, "pprof: rows were merged or lost")
-    check(packed(one(samples[0], 2)) == [0, 0, 150, 6000, 2, 0, 1000001, 0, 0, 0, 0, 0, 0], "pprof: values of row 0")
-    check(packed(one(samples[2], 2)) == [401, 16020, 0, 0, 0, 5, 0, 2500000, 0, 0, 150, 6000, 302],
+    check(packed(one(samples[0], 2)) == [0, 0, 150, 6000, 2, 0, 1000001, 0, 0, 0, 0, 0, 0, 0, 0, 150, 6000, 0, 0, 0, 0, 0], "pprof: values of row 0")
+    check(packed(one(samples[2], 2)) == [401, 16020, 0, 0, 0, 5, 0, 2500000, 0, 0, 150, 6000, 302, 401, 16020, 0, 0, 0, 0, 0, 0, 0],
           "pprof: values of row 2")
     check(one(profile, 9) == 1700000000000000001 && one(profile, 10) == 90500000000, "pprof: times")
     check(one(profile, 12) == 524288, "pprof: period")
     check(!strings.include?("never used"), "pprof: a frame that no row uses")
     check(meta["settings"]["seed"] == "18446744073709551615", "pprof: seed")
+  when "malloc"
+    check(packed(one(samples[0], 2)).last == 70000, "pprof: memsize")
+    check(packed(one(samples[2], 2)) == [0, 0, 4, 1000000, 2, 9, 2000000] + [0] * 12 + [4, 1000000, 0], "pprof: a row of malloc")
+    labels = all(samples[2], 3).to_h { |l| f = message(l); [strings[one(f, 1)], strings[one(f, 2)]] }
+    check(labels == {"class" => "(malloc)", "type" => "(malloc)", "kind" => "malloc", "library" => "libfoo.so.1"},
+          "pprof: labels of malloc are #{labels}")
+    names = mappings.map { |m| [strings[one(m, 5)], strings[one(m, 6)], one(m, 4), one(m, 7)] }
+    check(names == [["", "", 0, 1], ["/usr/lib/libfoo.so.1", "00ff17", 0x3000, 1], ["/usr/lib/libbar;1.so", "", 0, 0],
+                    ["[vdso]", "", 0, 1]], "pprof: mappings #{names}")
+    native = functions.select { |f| one(f, 3) > 0 }.map { |f| [strings[one(f, 2)], one(f, 4)] }
+    check(native == [["foo_new", 0], ["_ZN3foo3newEv", 0], ["(unknown)", 0]], "pprof: native functions #{native}")
   when "huge"
     space = samples.map { |s| packed(one(s, 2))[3] }
     check(space == [2**63 - 1, 2**63 - 1, 0, 2**63 - 1, 2**63 - 1024, -2**63, 0, 1], "pprof: saturation, #{space}")
@@ -141,7 +171,8 @@ def check_speedscope(text, name)
           "speedscope: frame #{frame}")
   end
   profiles = file["profiles"]
-  check(profiles.map { |p| p["name"] } == %w[inuse_space inuse_objects alloc_space alloc_objects], "speedscope: names")
+  check(profiles.map { |p| p["name"] } == %w[inuse_space inuse_objects alloc_space alloc_objects malloc_inuse_space
+                                                slots_inuse_space], "speedscope: names")
   profiles.each do |p|
     check(p["type"] == "sampled" && p["unit"] == (p["name"] =~ /space/ ? "bytes" : "none"), "speedscope: type")
     check(p["samples"].size == p["weights"].size, "speedscope: samples and weights differ in number")
@@ -156,6 +187,11 @@ def check_speedscope(text, name)
     main = "<main> /srv/app.rb 10 > Integer#times <internal:numeric> 237 > Ticket#store /srv/lib/ticket.rb"
     check(named == [["(no stack)", 64], ["#{main} 5", 9001], ["#{main} 7", 1000],
                     ["(truncated) > Ticket#store /srv/lib/ticket.rb 5", 500]], "speedscope: #{named}")
+  elsif name == "malloc"
+    check(frames[2..5].map { |f| f["name"] } == ["foo_new (libfoo.so.1)", "libbar;1.so+0x1010", "_ZN3foo3newEv (libfoo.so.1)",
+                                                  "0x1000"], "speedscope: native names")
+    check(frames[2]["file"] == "/usr/lib/libfoo.so.1", "speedscope: a library")
+    check(profiles.map { |p| p["endValue"] } == [1354000, 107, 8000, 200, 1350000, 4000], "speedscope: totals")
   elsif name == "hostile"
     names = frames.map { |f| f["name"] }
     check(names.include?("a;b\nc\rd\te\"f\\g"), "speedscope: separators")

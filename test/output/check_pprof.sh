@@ -36,8 +36,8 @@ prints "dead_gcs" " 302 100% 100% 302 100% Ticket#store" "$(top_of dead_gcs)"
 text=$(pprof sample.pb.gz -raw)
 prints "the period's type" "PeriodType: space bytes" "$text"
 prints "the period" "Period: 524288" "$text"
-prints "a row" " 0 0 150 6000 2 0 1000001 0 0 0 0 0 0: 1 2 3" "$text"
-prints "a row of totals" " 401 16020 0 0 0 5 0 2500000 0 0 150 6000 302: 1 2 3" "$text"
+prints "a row" " 0 0 150 6000 2 0 1000001 0 0 0 0 0 0 0 0 150 6000 0 0 0 0 0: 1 2 3" "$text"
+prints "a row of totals" " 401 16020 0 0 0 5 0 2500000 0 0 150 6000 302 401 16020 0 0 0 0 0 0 0: 1 2 3" "$text"
 prints "its labels, a birth at GC 0 too" " gc_birth:[0 count] slot_size:[40 bytes] thread:[1 count]" "$text"
 prints "a location" " Ticket#store /srv/lib/ticket.rb:5" "$text"
 prints "a path that is not absolute" " Integer#times <internal:numeric>:237" "$text"
@@ -54,3 +54,27 @@ prints "a profile less itself is nothing" "of 10564B total" \
 prints "reads hostile names" "of 231B total" "$(pprof hostile.pb.gz -top -unit=B)"
 prints "reads values that saturate" "Type: inuse_space" "$(pprof huge.pb.gz -top)"
 prints "reads deep stacks" "of 2560B total" "$(pprof large.pb.gz -top -unit=B)"
+
+# --- malloc'd memory: libraries that this machine does not have ---
+malloc_top() {  # malloc_top SAMPLE_TYPE [OPTION]
+    local type=$1
+    shift
+    pprof malloc.pb.gz -top -unit=B -sample_index="$type" "$@"
+}
+
+text=$(malloc_top inuse_space)
+prints "slots and malloc in all" "100% of 1354000B total" "$text"
+prints "a native function" " 1000000B 73.86% 73.86% 1000000B 73.86% foo_new" "$text"
+prints "code without a name, by its file" " 300000B 22.16% 96.01% 300000B 22.16% [libbar;1.so]" "$text"
+prints "C++ names taken apart" " 1300000B 96.01% foo::new" "$text"
+prints "the Ruby line that called into C" " 1304000B 96.31% <main> /srv/app.rb:10" "$(malloc_top inuse_space -lines)"
+! printf '%s\n' "$text" | grep -q "libfoo.*no such file"
+ok $? "go tool pprof: does not ask for a library whose names are all there"
+prints "malloc alone" "100% of 1350000B total" "$(malloc_top malloc_inuse_space)"
+prints "slots alone" "100% of 4000B total" "$(malloc_top slots_inuse_space)"
+prints "slots with what they hold" " 70000B 100% 100% 70000B 100% <main>" "$(malloc_top inuse_memsize)"
+prints "tags of malloc" " 976.6kB (76.92%): libfoo.so.1" "$(pprof malloc.pb.gz -tags)"
+prints "focuses on malloc" "1350000B, 99.70% of 1354000B total" "$(malloc_top inuse_space -tagfocus=kind=malloc)"
+text=$(pprof malloc.pb.gz -raw)
+prints "a mapping" "2: 0x7f0000001000/0x7f0000002000/0x3000 /usr/lib/libfoo.so.1 00ff17 [FN]" "$text"
+prints "an address" " 2: 0x7f0000001234 M=2 foo_new" "$text"

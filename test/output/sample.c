@@ -123,11 +123,12 @@ huge_profile(struct hs_profile *profile)
         nodes[i + 1] = (struct hs_node){i, 0};
         rows[i] = (struct hs_row){.node = i + 1, .slot_size = UINT32_MAX, .thread = UINT32_MAX, .has_birth = true,
                                   .birth_gc = UINT64_MAX, .dead_gcs = v};
+        rows[i].memsize = v;
         rows[i].inuse = rows[i].young = rows[i].alloc = rows[i].dead = (struct hs_estimate){UINT64_MAX, v, v, v};
     }
     memset(profile, 0, sizeof(*profile));
     memset(&profile->meta, 0xff, sizeof(profile->meta));
-    profile->meta.seeded = true;
+    profile->meta.seeded = profile->meta.memsize = profile->meta.malloc.alloc_known = true;
     profile->meta.account.malloc_known = profile->meta.account.jemalloc = true;
     profile->meta.account_at_start.malloc_known = profile->meta.account_at_start.jemalloc = true;
     profile->meta.heaps = HS_HEAPS_MAX;
@@ -153,4 +154,50 @@ large_profile(struct hs_profile *profile)
     }
     memset(profile, 0, sizeof(*profile));
     FILL(profile, rows, nodes, frames, texts);
+}
+
+/*
+ * inuse_space by line of app.rb: 10: 4000 of slots, 1000000 of malloc through
+ * libfoo (named) and 300000 through libbar (no symbol); 20: 50000 through code
+ * that is in no file. 4000 of slots hold 70000 outside.
+ */
+void
+malloc_profile(struct hs_profile *profile)
+{
+    static const struct hs_text texts[] = {
+        TEXT(""), TEXT("<main>"), TEXT("app.rb"), TEXT("/srv/app.rb"), TEXT("String"), TEXT("T_STRING"),
+        TEXT("(malloc)"), TEXT("foo_new"), TEXT("/usr/lib/libfoo.so.1"), TEXT("libfoo.so.1"),
+        TEXT("/usr/lib/libbar;1.so"), TEXT("libbar;1.so"), TEXT("00ff17"), TEXT("_ZN3foo3newEv"), TEXT("[vdso]"),
+    };
+    static const struct hs_frame frames[] = {
+        {1, 2, 3, 10, 0}, {1, 2, 3, 20, 0}, {7, 8, 0, 0, 0x7f0000001234}, {0, 10, 0, 0, 0x7f0000101010},
+        {13, 8, 0, 0, 0x7f0000001999}, {0, 0, 0, 0, 0x1000}, {13, 10, 0, 0, 0x7f0000101020},
+    };
+    static const struct hs_node nodes[] = {
+        {0, 0}, {0, 0}, {1, 4}, {2, 2}, {1, 6}, {4, 3}, {0, 1}, {6, 5},
+    };
+    static const struct hs_mapping mappings[] = {
+        {0x7f0000001000, 0x7f0000002000, 0x3000, 8, 12}, {0x7f0000100000, 0x7f0000102000, 0, 10, 0},
+        {UINT64_C(0xffffffffff600000), UINT64_MAX, 0, 14, 0},
+    };
+    static const struct hs_row rows[] = {
+        {.node = 1, .class_name = 4, .type = 5, .slot_size = 40, .has_birth = true, .birth_gc = 3,
+         .inuse = {1, 100, 4000, 4e4}, .memsize = 70000.4},
+        {.node = 1, .class_name = 4, .type = 5, .slot_size = 40, .alloc = {2, 200, 8000, 8e4}},
+        {.node = 3, .malloced = true, .library = 9, .class_name = 6, .type = 6,
+         .inuse = {2, 4, 1000000, 2e6}, .alloc = {9, 0, 0, 0}},
+        {.node = 5, .malloced = true, .library = 11, .class_name = 6, .type = 6, .inuse = {1, 1.5, 300000, 7},
+         .alloc = {1, 0, 0, 0}},
+        {.node = 7, .malloced = true, .class_name = 6, .type = 6, .inuse = {1, 1, 50000, 0}, .alloc = {1, 0, 0, 0}},
+    };
+
+    memset(profile, 0, sizeof(*profile));
+    profile->meta.interval = profile->meta.first_interval = 524288;
+    profile->meta.memsize = true;
+    profile->meta.malloc = (struct hs_malloc_meta){
+        HS_MALLOC_ON, 524288, false, "jemalloc 5.3.0", "deaths and what was allocated: jemalloc 5.3.1",
+    };
+    FILL(profile, rows, nodes, frames, texts);
+    profile->mappings = copy(mappings, sizeof(mappings));
+    profile->mapping_count = COUNT(mappings);
 }

@@ -11,5 +11,8 @@ void hostile_profile(struct hs_profile *profile);
 void huge_profile(struct hs_profile *profile);
 /* Many stacks, deep ones. */
 void large_profile(struct hs_profile *profile);
+/* Slots and malloc'd memory under the same Ruby frames; libraries with all of
+ * their names, with some, and code that is in none. */
+void malloc_profile(struct hs_profile *profile);
 
 #endif

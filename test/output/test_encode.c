@@ -60,6 +60,7 @@ static const struct {
     {"hostile", hostile_profile},
     {"huge", huge_profile},
     {"large", large_profile},
+    {"malloc", malloc_profile},
 };
 
 enum { PROFILES = sizeof(profiles) / sizeof(profiles[0]) };
@@ -143,8 +144,50 @@ test_meta(void)
             "\"own_bytes\":65536,\"heaps\":["
             "{\"slot_size\":40,\"total_slots\":1000,\"live_slots\":900,\"live_at_start\":10},"
             "{\"slot_size\":80,\"total_slots\":500,\"live_slots\":400,\"live_at_start\":20}],"
-            "\"account\":null,\"account_at_start\":null}",
-            "meta JSON: every field of version 1");
+            "\"malloc\":{\"state\":\"missing\",\"interval\":null,\"alloc_known\":false,\"allocator\":null,"
+            "\"missing\":null},\"memsize\":false,\"account\":null,\"account_at_start\":null}",
+            "meta JSON: every field of version 2");
+    rb_hs_buffer_free(&out);
+    rb_hs_profile_free(&profile);
+}
+
+static void
+test_malloc(void)
+{
+    struct hs_profile profile;
+    struct hs_buffer out = {0};
+
+    malloc_profile(&profile);
+    rb_hs_encode_folded(&profile, HS_INUSE_SPACE, &out);
+    rb_hs_buffer_append(&out, "", 1);
+    is_text(out.ptr,
+            "<main> (app.rb:10) 4000\n"
+            "<main> (app.rb:10);_ZN3foo3newEv (libfoo.so.1);foo_new (libfoo.so.1) 1000000\n"
+            "<main> (app.rb:10);_ZN3foo3newEv (libbar,1.so);libbar,1.so+0x1010 300000\n"
+            "<main> (app.rb:20);0x1000 50000\n",
+            "folded: slots and malloc, native frames with their library");
+    out.len = 0;
+    rb_hs_encode_folded(&profile, HS_SLOTS_INUSE_SPACE, &out);
+    rb_hs_buffer_append(&out, "", 1);
+    is_text(out.ptr, "<main> (app.rb:10) 4000\n", "folded: slots alone");
+    out.len = 0;
+    rb_hs_encode_meta_json(&profile.meta, &out);
+    rb_hs_buffer_append(&out, "", 1);
+    const char *side = strstr(out.ptr, "\"malloc\":");
+    is_text(side ? side : "",
+            "\"malloc\":{\"state\":\"on\",\"interval\":524288,\"alloc_known\":false,"
+            "\"allocator\":\"jemalloc 5.3.0\",\"missing\":\"deaths and what was allocated: jemalloc 5.3.1\"},"
+            "\"memsize\":true,\"account\":null,\"account_at_start\":null}", "meta JSON: malloc's side");
+
+    static const struct { uint64_t address; uint32_t mapping; } cases[] = {
+        {0, 3}, {0x7f0000000fff, 3}, {0x7f0000001000, 0}, {0x7f0000001fff, 0}, {0x7f0000002000, 3},
+        {0x7f0000100000, 1}, {UINT64_MAX - 1, 2}, {UINT64_MAX, 3},
+    };
+    bool passed = true;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        if (rb_hs_mapping_of(&profile, cases[i].address) != cases[i].mapping) passed = false;
+    }
+    ok(passed, "an address is in its mapping, at either end of it too");
     rb_hs_buffer_free(&out);
     rb_hs_profile_free(&profile);
 }
@@ -198,7 +241,8 @@ test_broken(void)
 {
     static const char *const broken[] = {
         "a circle of nodes", "a node of itself", "a parent past the nodes", "a frame past the frames",
-        "a row past the nodes", "a class past the texts", "a label past the texts", "a path past the texts"
+        "a row past the nodes", "a class past the texts", "a label past the texts", "a path past the texts",
+        "a library past the texts", "a mapping's path past the texts", "its build id past them"
     };
 
     for (size_t i = 0; i < sizeof(broken) / sizeof(broken[0]); i++) {
@@ -207,7 +251,7 @@ test_broken(void)
             struct hs_profile profile;
             struct hs_buffer out = {0};
 
-            sample_profile(&profile);
+            i < 8 ? sample_profile(&profile) : malloc_profile(&profile);
             switch (i) {
               case 0: profile.nodes[1].parent = 3; break;
               case 1: profile.nodes[3].parent = 3; break;
@@ -217,6 +261,9 @@ test_broken(void)
               case 5: profile.rows[0].class_name = profile.text_count; break;
               case 6: profile.frames[0].label = profile.text_count; break;
               case 7: profile.frames[0].absolute_path = UINT32_MAX; break;
+              case 8: profile.rows[2].library = profile.text_count; break;
+              case 9: profile.mappings[2].path = profile.text_count; break;
+              case 10: profile.mappings[0].build_id = profile.text_count; break;
             }
             if (encoders[e].encode(&profile, &out) != EINVAL) refused = false;
             rb_hs_buffer_free(&out);
@@ -264,6 +311,7 @@ test_encode(void)
     test_folded();
     test_folded_hostile();
     test_meta();
+    test_malloc();
     test_account();
     test_rounding();
     test_broken();

@@ -439,6 +439,7 @@ test_save(const char *top)
         void (*make)(struct hs_profile *profile);
     } profiles[] = {
         {"sample", sample_profile}, {"hostile", hostile_profile}, {"huge", huge_profile}, {"large", large_profile},
+        {"malloc", malloc_profile},
     };
     static const char *const endings[] = {".pb.gz", ".pb", ".folded", ".json"};
     char path[4096];

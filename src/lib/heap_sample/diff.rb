@@ -19,9 +19,25 @@ module HeapSample
   #   sides are kept whole, as gained and as lost, which overstates the
   #   variance: at most var(later) + var(earlier).
   #
+  # Rows of malloc have no birth; they are matched by stack.  The sampler counts
+  # the samples ever taken at a stack, so that of the n0 samples in use earlier
+  # and the n1 later, at most
+  #
+  #   born = ever1 - ever0,    died = born - (n1 - n0)
+  #
+  # are not common.  Neither can exceed its side: born <= n1, died <= n0 (what
+  # was born and died in between is in no total).  Gained and lost are both
+  # estimates less a common part, that of the n1 - born samples that stayed, at
+  # the smaller of the two means a sample; so gained - lost is the difference of
+  # the two estimates whatever the sizes (malloc's are weighted by the mean size of
+  # a stack's samples, so one more may change what the others stand for), and a row in which nothing happened
+  # adds no error, be it 100 MB.
+  #
   # If the sampling interval changed in between, every survivor's weight did,
   # and in two processes or sessions no sample is common: rows are not matched
-  # and the variances of both sides add.  Growth#matched? tells.
+  # and the variances of both sides add.  Growth#matched? tells.  Slots and
+  # malloc have intervals of their own.  If one of the two profiles has no malloc
+  # the other's is left out: Growth#malloc_left_out? tells.
   class Diff
     # Raises ArgumentError unless both are profiles, +earlier+ the earlier one
     # if they are of one process.
@@ -34,8 +50,14 @@ module HeapSample
     end
 
     def growth
-      rows = matched? ? matched_rows : gained_rows(@later.rows) + lost_rows(@earlier.rows)
-      Growth.new(@later, @earlier, rows, matched: matched?)
+      slots, malloc = [@later, @earlier].map { |profile| profile.rows.partition { |row| !row.malloc? } }.transpose
+      rows = slots_matched? ? matched_rows(*slots) : unmatched_rows(*slots)
+      left_out = malloc_left_out?(malloc)
+      unless left_out
+        rows.concat(malloc_matched? ? matched_malloc(*malloc) : unmatched_rows(*malloc))
+      end
+      matched = slots_matched? && (left_out || malloc.all?(&:empty?) || malloc_matched?)
+      Growth.new(@later, @earlier, rows, matched: matched, malloc_left_out: left_out)
     end
 
     private
@@ -48,18 +70,70 @@ module HeapSample
                            "at #{earlier.taken.utc.strftime("%H:%M:%S")} and #{later.taken.utc.strftime("%H:%M:%S")} UTC"
     end
 
-    def matched?
+    def slots_matched?
       later, earlier = @later.info, @earlier.info
       later.same_run?(earlier) && later.interval == earlier.interval &&
         later.interval_changes == earlier.interval_changes
     end
 
-    def matched_rows
+    def malloc_matched?
+      later, earlier = @later.info, @earlier.info
+      later.same_run?(earlier) && later.malloc_interval == earlier.malloc_interval
+    end
+
+    # Was one of the two profiles taken while malloc was not sampled?
+    def malloc_left_out?(malloc)
+      return false if malloc.all?(&:empty?)
+
+      [@later, @earlier].zip(malloc).any? do |profile, rows|
+        rows.empty? && profile.info.malloc_state != "on"
+      end
+    end
+
+    # What a stack holds of malloc: several rows if its native frames differ in
+    # what no frame tells.
+    Held = Struct.new(:row, :inuse, :ever) do
+      def add(row)
+        inuse.add(row.inuse)
+        self.ever += row.alloc.samples
+      end
+    end
+
+    def matched_malloc(later, earlier)
+      interner = {}
+      before = held(earlier, interner)
+      rows = held(later, interner).map do |stack, now|
+        was = before.delete(stack)
+        GrowthRow.new(now.row, *(was ? exchanged(now, was) : [now.inuse, Estimate.new]))
+      end
+      before.each_value { |was| rows << GrowthRow.new(was.row, Estimate.new, was.inuse) }
+      rows.reject { |row| row.gained.space.zero? && row.lost.space.zero? }
+    end
+
+    def held(rows, interner)
+      rows.each_with_object({}) do |row, held|
+        stack = row.profile.stacks.identity(row.columns[Columns::STACK], interner)
+        (held[stack] ||= Held.new(row, Estimate.new, 0)).add(row)
+      end
+    end
+
+    # What a row of malloc gained and lost.
+    def exchanged(now, was)
+      change = now.inuse.samples - was.inuse.samples
+      born = (now.ever - was.ever).clamp([change, 0].max, now.inuse.samples)
+      stayed = now.inuse.samples - born
+      return [Estimate.new, Estimate.new] if born.zero? && change.zero?
+
+      common = was.inuse.common(now.inuse, stayed)
+      [now.inuse.less(common), was.inuse.less(common)]
+    end
+
+    def matched_rows(later, earlier)
       interner = {}
       before = {}
-      @earlier.rows.each { |row| before[key(row, interner)] = row if live?(row, Columns::INUSE) }
+      earlier.each { |row| before[key(row, interner)] = row if live?(row, Columns::INUSE) }
       rows = []
-      @later.rows.each do |row|
+      later.each do |row|
         next unless live?(row, Columns::INUSE)
 
         was = before.delete(key(row, interner))
@@ -79,6 +153,10 @@ module HeapSample
       else
         GrowthRow.new(row, Estimate.new, was.inuse.without(row.inuse))
       end
+    end
+
+    def unmatched_rows(later, earlier)
+      gained_rows(later) + lost_rows(earlier)
     end
 
     def gained_rows(rows)

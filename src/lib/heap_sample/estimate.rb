@@ -4,14 +4,17 @@ module HeapSample
   # An estimate of how many objects there are and of their bytes, with what is
   # needed to say how far off it may be.  Estimates of different objects add.
   class Estimate
-    # Below so many samples a figure is marked as weak.
+    # Below so many samples a figure is marked as weak ...
     WEAK_BELOW = 10
+    # ... unless its standard error is a smaller part of it than this: objects
+    # larger than the interval are nearly all sampled.
+    WEAK_ERROR = 0.1
 
     # Samples behind the estimate.
     attr_reader :samples
     # Estimated number of objects.
     attr_reader :objects
-    # Estimated bytes of heap slots.
+    # Estimated bytes of heap slots, malloc'd memory, or both.
     attr_reader :space
     # Variance of +space+, in bytes squared.
     attr_reader :variance
@@ -27,14 +30,21 @@ module HeapSample
     end
 
     # Adds four columns of a row, which begin at index +at+; all its objects
-    # have +slot_size+ bytes.  Returns self.
+    # have +slot_size+ bytes, or if that is 0 are taken to have their mean.
+    # Returns self.
     def add_columns(row, at, slot_size)
+      objects = row[at + 1]
+      space = row[at + 2]
       variance = row[at + 3]
       @samples += row[at]
-      @objects += row[at + 1]
-      @space += row[at + 2]
+      @objects += objects
+      @space += space
       @variance += variance
-      @objects_variance += variance / (slot_size * slot_size).to_f if slot_size > 0
+      if slot_size > 0
+        @objects_variance += variance / (slot_size * slot_size).to_f
+      elsif space > 0
+        @objects_variance += variance * (objects / space.to_f)**2
+      end
       self
     end
 
@@ -62,6 +72,26 @@ module HeapSample
                    [objects_variance - part.objects_variance, 0].max)
     end
 
+    # The part of this estimate and of +other+ that +samples+ samples of both make,
+    # if it is not known which they are: all of the one that has no more, else at
+    # the smaller mean.  It is never more than either.
+    def common(other, samples)
+      return Estimate.new if samples.zero?
+
+      all = samples >= [self.samples, other.samples].min
+      Estimate.new(samples, *COMMON.map do |name|
+        [self, other].map { |one| all ? one.public_send(name) : one.public_send(name) * samples / one.samples.to_f }.min
+      end)
+    end
+
+    # This estimate less what #common gave.
+    def less(part)
+      Estimate.new(samples - part.samples, *COMMON.map { |name| public_send(name) - part.public_send(name) })
+    end
+
+    COMMON = %i[objects space variance objects_variance].freeze
+    private_constant :COMMON
+
     # call-seq:
     #   space_interval(unit: 0.0) -> [Float, Float]
     #
@@ -76,19 +106,27 @@ module HeapSample
       Statistics.interval(total: objects, variance: objects_variance, size: 1)
     end
 
-    # Mean bytes of a slot.
+    # Mean bytes of an object.  What is left of two estimates may be bytes alone;
+    # then that of a sample, which is no less.
     def mean_size
-      objects > 0 ? space / objects.to_f : 0.0
+      return space / objects.to_f if objects > 0
+
+      samples > 0 ? space / samples.to_f : 0.0
     end
 
     # Too few samples to rely on?  Never so if all objects were sampled.
     def weak?
-      samples < WEAK_BELOW && !exact?
+      samples < WEAK_BELOW && variance > (WEAK_ERROR * space)**2
     end
 
-    # Was every object sampled?
+    # Was every object sampled, or as good as that?
     def exact?
-      samples > 0 && variance.zero?
+      samples > 0 && certain?
+    end
+
+    # Is there no error to speak of?
+    def certain?
+      variance <= (Statistics::EXACT_ERROR * space)**2
     end
 
     # Nothing to show?  A damaged file may have objects without bytes.

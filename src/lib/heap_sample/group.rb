@@ -1,11 +1,16 @@
 # frozen_string_literal: true
 
 module HeapSample
-  # Rows that share a line, method, file, class or type, summed.
+  # Rows that share a line, method, file, class, type, function or library,
+  # summed.  What is in use is of slots and of malloc together.
   class Group
-    # A Place, or the name of a class or type.
+    # A Place, or the name of a class, type, function or library.
     attr_reader :key
     attr_reader :inuse, :young, :alloc, :dead
+    # That part of what is in use which malloc gave.
+    attr_reader :malloc
+    # Bytes of the slots in use with what they hold outside.
+    attr_reader :memsize
 
     def initialize(key)
       @key = key
@@ -13,6 +18,9 @@ module HeapSample
       @young = Estimate.new
       @alloc = Estimate.new
       @dead = Estimate.new
+      @malloc = Estimate.new
+      @malloc_alloc = Estimate.new
+      @memsize = 0.0
       @dead_gcs = 0.0
       @births = 0.0
       @born = 0.0
@@ -20,6 +28,8 @@ module HeapSample
     end
 
     def add(row)
+      return add_malloc(row) if row[Columns::MALLOC]
+
       slot_size = row[Columns::SLOT_SIZE]
       add_inuse(row, slot_size) if row[Columns::INUSE + 1] > 0
       if row[Columns::YOUNG + 1] > 0
@@ -39,6 +49,9 @@ module HeapSample
       @young.add(group.young)
       @alloc.add(group.alloc)
       @dead.add(group.dead)
+      @malloc.add(group.malloc)
+      @malloc_alloc.add(group.malloc_alloc)
+      @memsize += group.memsize
       @dead_gcs += group.dead_gcs
       @births += group.births
       @born += group.born
@@ -56,9 +69,15 @@ module HeapSample
       @dead_gcs / @dead.objects.to_f if @dead.objects > 0
     end
 
-    # Share of what was allocated that was found dead, by bytes; nil likewise.
+    # Share of the slots allocated that were found dead, by bytes; nil likewise.
     def dead_share
-      [@dead.space / @alloc.space.to_f, 1.0].min if @alloc.space > 0
+      slots = @alloc.space - @malloc_alloc.space
+      [@dead.space / slots.to_f, 1.0].min if slots > 0
+    end
+
+    # Bytes of the slots in use.
+    def slots_space
+      @malloc.space.zero? ? @inuse.space : [@inuse.space - @malloc.space, 0].max
     end
 
     # Live bytes (in use and young) by class reference, largest first.
@@ -68,12 +87,26 @@ module HeapSample
 
     protected
 
-    attr_reader :dead_gcs, :births, :born, :live_by_class
+    attr_reader :dead_gcs, :births, :born, :live_by_class, :malloc_alloc
 
     private
 
+    # A row of malloc has no birth, no young and no dead.
+    def add_malloc(row)
+      if row[Columns::INUSE + 1] > 0
+        @inuse.add_columns(row, Columns::INUSE, 0)
+        @malloc.add_columns(row, Columns::INUSE, 0)
+        @live_by_class[row[Columns::CLASS]] += row[Columns::INUSE + 2]
+      end
+      return unless row[Columns::ALLOC + 1] > 0
+
+      @alloc.add_columns(row, Columns::ALLOC, 0)
+      @malloc_alloc.add_columns(row, Columns::ALLOC, 0)
+    end
+
     def add_inuse(row, slot_size)
       @inuse.add_columns(row, Columns::INUSE, slot_size)
+      @memsize += row[Columns::MEMSIZE]
       @live_by_class[row[Columns::CLASS]] += row[Columns::INUSE + 2]
       birth = row[Columns::BIRTH_GC]
       return unless birth
@@ -87,23 +120,36 @@ module HeapSample
   class Groups
     include Enumerable
 
-    KINDS = %i[line method file class type].freeze
+    # What rows can be grouped by,
+    KINDS = %i[line method file class type function library].freeze
+    # and which rows.
+    MEMORY = %i[both slots malloc].freeze
 
     # The rows of all groups together: a Group whose key is nil.
     attr_reader :total
 
     # call-seq:
-    #   Groups.of(profile, by) -> groups
+    #   Groups.of(profile, by, kind = :both) -> groups
     #
-    # Sums the rows of +profile+ by one of KINDS.
-    def self.of(profile, by)
+    # Sums the rows of +profile+ by one of KINDS; +kind+ is one of MEMORY.
+    def self.of(profile, by, kind = :both)
       keys = Keys.new(profile, by)
       groups = {}.compare_by_identity
+      wanted = wanted(kind)
       profile.table.each do |row|
+        next unless wanted.nil? || row[Columns::MALLOC] == wanted
+
         key = keys.of(row)
         (groups[key] ||= Group.new(key)).add(row)
       end
       new(groups.values)
+    end
+
+    # What Columns::MALLOC is in the rows of one of MEMORY; nil: either.
+    def self.wanted(kind)
+      return {both: nil, slots: false, malloc: true}[kind] if MEMORY.include?(kind)
+
+      raise ArgumentError, "kind is one of #{MEMORY.map(&:inspect).join(", ")}, not #{kind.inspect}"
     end
 
     def initialize(groups)
@@ -132,6 +178,12 @@ module HeapSample
   # What a row of a profile is grouped by.  Equal keys are one object.
   class Keys
     NO_STACK = Place.new("", 0, Stacks::NO_STACK).freeze
+    # The function and library of what is no malloc'd memory,
+    SLOTS = "(slots)"
+    # and of what is and has no native frame.
+    NO_FUNCTION = "(unknown)"
+    # Functions that only hand malloc's memory on: their caller is of interest.
+    HANDS_ON = /(?:malloc|calloc|realloc|zalloc|memalign|strn?dup)|\A_Zn[aw]/i
 
     # Raises ArgumentError unless +by+ is one of Groups::KINDS.
     def initialize(profile, by)
@@ -145,11 +197,14 @@ module HeapSample
       @names = {}
       @places = []
       @same = {}
+      @functions = {}
     end
 
-    # A Place, or the name of a class or type.
+    # A Place, or the name of a class, type, function or library.
     def of(row)
       case @by
+      when :function then row[Columns::MALLOC] ? function(row) : SLOTS
+      when :library then row[Columns::MALLOC] ? name(row[Columns::LIBRARY]) : SLOTS
       when :class then name(row[Columns::CLASS])
       when :type then name(row[Columns::TYPE])
       else place(@stacks.site(row[Columns::STACK]))
@@ -160,6 +215,31 @@ module HeapSample
 
     def name(reference)
       @names[reference] ||= -@profile.text(reference)
+    end
+
+    # The function of the library that called malloc which wanted the memory:
+    # "xmlNewNode (libxml2.so.2)".
+    def function(row)
+      @functions[[row[Columns::STACK], row[Columns::LIBRARY]]] ||= begin
+        frames = native_frames(row)
+        library = name(row[Columns::LIBRARY])
+        own = frames.drop_while { |frame| frame.library != library }.take_while { |frame| frame.library == library }
+        own = frames if own.empty?
+        frame = own.find { |candidate| !HANDS_ON.match?(candidate.label) } || own.first
+        text = frame ? frame.to_s : NO_FUNCTION
+        @names[text] ||= -text
+      end
+    end
+
+    # Above the nearest Ruby frame, leaf first.
+    def native_frames(row)
+      ids = []
+      @stacks.each_frame_id(row[Columns::STACK]) do |id|
+        break unless @stacks.native?(id)
+
+        ids << id
+      end
+      ids.map { |id| @stacks.frame(id) }
     end
 
     def place(site)

@@ -30,11 +30,11 @@ module HeapSample
     end
 
     def weak?
-      samples < Estimate::WEAK_BELOW && !exact?
+      samples < Estimate::WEAK_BELOW && (gained.weak? || lost.weak?)
     end
 
     def exact?
-      samples > 0 && gained.variance.zero? && lost.variance.zero?
+      samples > 0 && gained.certain? && lost.certain?
     end
 
     def zero?
@@ -63,6 +63,7 @@ module HeapSample
       @lost = lost
     end
 
+    def malloc? = row.malloc?
     def stack = row.stack
     def class_name = row.class_name
     def type = row.type
@@ -93,13 +94,21 @@ module HeapSample
       self
     end
 
+    # Adds another group's sums.
+    def merge(group)
+      @gained.add(group.gained)
+      @lost.add(group.lost)
+      self
+    end
+
     # Names of classes with their bytes of growth, the largest change first.
     def classes
       @classes.sort_by { |name, space| [-space.abs, name] }
     end
   end
 
-  # What grew between two profiles, in bytes of heap slots in use.
+  # What grew between two profiles, in bytes of heap slots in use and of what
+  # malloc gave.
   #
   #   growth = later - earlier
   #   puts growth.report
@@ -109,7 +118,8 @@ module HeapSample
     # Array of GrowthRow.
     attr_reader :rows
 
-    def initialize(later, earlier, rows, matched:)
+    def initialize(later, earlier, rows, matched:, malloc_left_out: false)
+      @malloc_left_out = malloc_left_out
       @later = later
       @earlier = earlier
       @rows = rows
@@ -120,6 +130,12 @@ module HeapSample
     # both profiles add, and gained and lost are the two totals.
     def matched?
       @matched
+    end
+
+    # Has one profile rows of malloc, and the other was taken while that was not
+    # sampled?  Then the rows are of slots alone.
+    def malloc_left_out?
+      @malloc_left_out
     end
 
     # Are both profiles of one session of one process?
@@ -138,12 +154,16 @@ module HeapSample
     end
 
     # call-seq:
-    #   groups(by) -> Array of GrowthGroup
+    #   groups(by, kind: :both) -> Array of GrowthGroup
     #
-    # The rows summed +by+ :line, :method, :file, :class or :type.
-    def groups(by)
+    # The rows summed +by+ :line, :method, :file, :class, :type, :function or
+    # :library; +kind+: those of :slots, of :malloc, or :both.
+    def groups(by, kind: :both)
+      wanted = Groups.wanted(kind)
       keys = [later, earlier].to_h { |profile| [profile, Keys.new(profile, by)] }.compare_by_identity
       rows.each_with_object({}) do |row, groups|
+        next unless wanted.nil? || row.malloc? == wanted
+
         key = keys[row.row.profile].of(row.row.columns)
         (groups[key] ||= GrowthGroup.new(key)).add(row)
       end.values
@@ -155,7 +175,7 @@ module HeapSample
     end
 
     # call-seq:
-    #   report(by: :line, top: 20, width: 120, root: Dir.pwd) -> String
+    #   report(by: :line, kind: :both, top: 20, width: 120, root: Dir.pwd) -> String
     #
     # The difference as text; see HeapSample::GrowthReport.
     def report(**options)

@@ -7,13 +7,15 @@ module HeapSample
     SHRUNK = 5
 
     # The arguments of Report.new.
-    def initialize(growth, by: :line, top: Report::TOP, width: Layout::WIDTH, root: Dir.pwd)
+    def initialize(growth, by: :line, kind: :both, top: Report::TOP, width: Layout::WIDTH, root: Dir.pwd)
       Report.check(top: top, width: width)
+      @kind = kind
       @growth = growth
       @by = by
       @top = top
       @layout = Layout.new(width: width, root: root)
-      @groups = growth.groups(by)
+      @groups = growth.groups(by, kind: kind)
+      @total = @groups.each_with_object(GrowthGroup.new(nil)) { |group, sum| sum.merge(group) }
     end
 
     def to_s
@@ -25,11 +27,11 @@ module HeapSample
     private
 
     def head
-      total = @growth.total
-      lines = ["Growth of what is in use#{span}: #{amount(total)}"]
+      lines = ["Growth of what is in use#{Report::KINDS.fetch(@kind)}#{span}: #{amount(@total)}"]
       lines << unmatched unless @growth.matched?
-      if @growth.gcs == 0
-        lines << "No GC ran in between: what is in use is what the same mark found, and cannot have changed."
+      lines << "Malloc was sampled for one of the two profiles only: it is left out." if @growth.malloc_left_out?
+      if @growth.gcs == 0 && @kind != :malloc
+        lines << "No GC ran in between: which objects are in use is what the same mark found, and cannot have changed."
       end
       lines
     end

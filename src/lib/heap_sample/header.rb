@@ -10,7 +10,7 @@ module HeapSample
 
     # Lines of text, without what the profile does not tell.
     def lines
-      [process, sampling, collections, own, *warnings].compact
+      [process, sampling, malloc, collections, own, *warnings].compact
     end
 
     private
@@ -36,6 +36,26 @@ module HeapSample
       return text unless @info.first_interval && @info.first_interval != @info.interval
 
       "#{text} (#{@layout.setting(@info.first_interval)} at first)"
+    end
+
+    # What is known of malloc'd memory, and how to know more.
+    def malloc
+      allocator = @info.malloc_allocator
+      case @info.malloc_state
+      when "on"
+        ["malloc: one sample per #{@layout.setting(@info.malloc_interval || 0)} allocated", allocator].compact.join(", ") +
+          (@info.malloc_missing ? "; not known: #{@info.malloc_missing}" : "")
+      when "standby"
+        "malloc: not sampled, on standby: GC::SampleProfile.start begins it"
+      when "off"
+        "malloc: not sampled; start Ruby with --heap-sample=malloc=on to see it" + missing
+      when "missing"
+        "malloc: cannot be sampled here#{" (#{allocator})" if allocator}" + missing
+      end
+    end
+
+    def missing
+      @info.malloc_missing ? ": #{@info.malloc_missing}" : ""
     end
 
     def collections

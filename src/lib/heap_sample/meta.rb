@@ -5,6 +5,7 @@ module HeapSample
   # Everything is nil if the profile does not say it or says nonsense.
   class Meta
     NS_PER_S = 1_000_000_000r
+    MALLOC_STATES = %w[on standby off missing].freeze
 
     # The Hash itself, as in the file.
     attr_reader :values
@@ -36,6 +37,18 @@ module HeapSample
     # Memory of the sampler itself.
     def own_bytes = number("own_bytes")
 
+    # "on", "standby", "off" or "missing"; nil in files of format 1.
+    def malloc_state = at("malloc", "state").then { |text| text if MALLOC_STATES.include?(text) }
+    # Mean bytes between two samples of malloc.
+    def malloc_interval = number("malloc", "interval")
+    # Do rows of malloc tell what was allocated in all?
+    def malloc_alloc_known? = at("malloc", "alloc_known") == true
+    # Which malloc the process has, and what it cannot tell and why: Strings.
+    def malloc_allocator = text("malloc", "allocator")
+    def malloc_missing = text("malloc", "missing")
+    # Was each sampled object asked what it holds outside its slot?
+    def memsize? = at("memsize") == true
+
     # Where the memory of the process was: an Account, or nil.  That of the start
     # is nil in a block's profile.
     def account = Account.of(at("account"))
@@ -63,6 +76,11 @@ module HeapSample
 
     def at(*names)
       names.inject(values) { |value, name| value.is_a?(Hash) ? value[name] : nil }
+    end
+
+    def text(*names)
+      value = at(*names)
+      value if value.is_a?(String) && !value.empty?
     end
 
     def number(*names)

@@ -9,11 +9,14 @@ module HeapSample
     ALLOC = 14
     DEAD = 18
     DEAD_GCS = 22
-    COUNT = 23
+    LIBRARY = 23        # "" of a row of slots
+    MALLOC = 24         # true or false
+    MEMSIZE = 25
+    COUNT = 26
   end
 
   # What one snapshot found: rows of estimates by stack, class, type, slot size,
-  # thread and birth.
+  # thread and birth.  A row is of heap slots, or of memory that malloc gave.
   #
   #   profile = HeapSample::Profile.load("heap-4711.pb.gz")
   #   puts profile.report
@@ -32,12 +35,13 @@ module HeapSample
     #   HeapSample::Profile.from_raw(hash) -> profile
     #
     # Takes what the sampler hands over: +:meta+, +:texts+, +:frames+ (label,
-    # path, absolute path, line; flattened), +:nodes+ (parent, frame;
-    # flattened, node 0 the empty stack) and +:rows+.
+    # path, absolute path, line, address; flattened), +:nodes+ (parent, frame;
+    # flattened, node 0 the empty stack), +:rows+, and +:mappings+ of native
+    # code if there are any (start, end, offset in the file; flattened).
     def self.from_raw(raw)
       texts = raw.fetch(:texts).map { |text| clean(text) }
       new(meta: raw.fetch(:meta), texts: texts, rows: raw.fetch(:rows),
-          stacks: NodeStacks.new(texts, raw.fetch(:frames), raw.fetch(:nodes)))
+          stacks: NodeStacks.new(texts, raw.fetch(:frames), raw.fetch(:nodes), raw[:mappings] || []))
     end
 
     # call-seq:
@@ -85,17 +89,24 @@ module HeapSample
       reference.is_a?(Integer) ? @texts[reference] : reference
     end
 
-    # call-seq:
-    #   groups(by) -> HeapSample::Groups
-    #
-    # The rows summed +by+ :line, :method, :file, :class or :type.
-    # Raises ArgumentError on anything else.
-    def groups(by)
-      (@groups ||= {})[by] ||= Groups.of(self, by)
+    # Has it rows of malloc'd memory?
+    def malloc?
+      @malloc = table.any? { |columns| columns[Columns::MALLOC] } if @malloc.nil?
+      @malloc
     end
 
     # call-seq:
-    #   report(by: :line, top: 20, width: 120, root: Dir.pwd) -> String
+    #   groups(by, kind: :both) -> HeapSample::Groups
+    #
+    # The rows summed +by+ :line, :method, :file, :class, :type, :function or
+    # :library; +kind+: those of :slots, of :malloc, or :both.  Raises
+    # ArgumentError on anything else.
+    def groups(by, kind: :both)
+      (@groups ||= {})[[by, kind]] ||= Groups.of(self, by, kind)
+    end
+
+    # call-seq:
+    #   report(by: :line, kind: :both, top: 20, width: 120, root: Dir.pwd) -> String
     #
     # What the profile says, as text; see HeapSample::Report.
     def report(**options)
@@ -111,12 +122,14 @@ module HeapSample
     end
 
     def inspect
-      "#<#{self.class} #{table.size} rows, #{frames.size} frames>"
+      malloced = table.count { |columns| columns[Columns::MALLOC] } if malloc?
+      "#<#{self.class} #{table.size} rows#{", #{malloced} of malloc" if malloced}, #{stacks.frame_count} frames>"
     end
   end
 
   # Samples that agree in all but their number: one stack, class, type, slot
-  # size, thread and GC of birth.
+  # size, thread and GC of birth.  One of malloc'd memory has class and type
+  # "(malloc)", slot size 0, and neither birth, young nor dead.
   class Row
     attr_reader :profile
     # The row as it is in Profile#table.
@@ -141,7 +154,24 @@ module HeapSample
       profile.text(columns[Columns::TYPE])
     end
 
-    # Bytes.
+    # Is it of memory that malloc gave?
+    def malloc?
+      columns[Columns::MALLOC]
+    end
+
+    # Base name of the file whose code called malloc; "" if it is not known, or
+    # the row is of slots.
+    def library
+      profile.text(columns[Columns::LIBRARY])
+    end
+
+    # Estimated bytes of the slots in use with what their objects hold outside;
+    # 0 unless the profile was asked to measure it.
+    def memsize
+      columns[Columns::MEMSIZE]
+    end
+
+    # Bytes; 0 of malloc.
     def slot_size
       columns[Columns::SLOT_SIZE]
     end
@@ -156,13 +186,14 @@ module HeapSample
       columns[Columns::BIRTH_GC]
     end
 
-    # Objects that the last completed mark found alive.
+    # Objects that the last completed mark found alive; what is allocated now.
     def inuse = estimate(Columns::INUSE)
 
     # Objects born since that mark.
     def young = estimate(Columns::YOUNG)
 
-    # Everything born since sampling started.
+    # Everything born since sampling started.  Of malloc often only the number
+    # of samples is known; see Meta#malloc_alloc_known?.
     def alloc = estimate(Columns::ALLOC)
 
     # Of these, what was found dead.
@@ -174,7 +205,7 @@ module HeapSample
     end
 
     def inspect
-      "#<#{self.class} #{class_name} #{slot_size} B, in use #{inuse.inspect}, #{stack.first || "no stack"}>"
+      "#<#{self.class} #{class_name} #{malloc? ? library : "#{slot_size} B"}, in use #{inuse.inspect}, #{stack.first || "no stack"}>"
     end
 
     private

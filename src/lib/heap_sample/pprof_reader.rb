@@ -15,7 +15,7 @@ module HeapSample
     # than in the file.
     ENTRIES_MAX = 10_000_000
     # The newest version of the comment that this library knows.
-    FORMAT_MAX = 1
+    FORMAT_MAX = 2
 
     GZIP_MAGIC = "\x1f\x8b".b
     CHUNK = 1 << 18
@@ -24,6 +24,7 @@ module HeapSample
     module Field
       SAMPLE_TYPE = 1
       SAMPLE = 2
+      MAPPING = 3
       LOCATION = 4
       FUNCTION = 5
       STRING = 6
@@ -36,7 +37,8 @@ module HeapSample
       "inuse_samples", "inuse_objects", "inuse_space", "inuse_var",
       nil, "young_objects", "young_space", nil,
       "alloc_samples", "alloc_objects", "alloc_space", "alloc_var",
-      nil, "dead_objects", "dead_space", nil, "dead_gcs"
+      nil, "dead_objects", "dead_space", nil, "dead_gcs",
+      nil, nil, "inuse_memsize"
     ].freeze
     OURS = %w[inuse_samples inuse_var].freeze
     ESTIMATES = [Columns::INUSE, Columns::YOUNG, Columns::ALLOC, Columns::DEAD].freeze
@@ -100,7 +102,8 @@ module HeapSample
       scan
       read_types
       meta = read_meta
-      stacks = ListStacks.new(@texts, *read_frames)
+      mappings = read_mappings
+      stacks = ListStacks.new(@texts, *read_frames(mappings), mapped_code(mappings))
       rows = read_rows(stacks)
       complete(rows, Meta.new(meta).interval)
       {meta: meta, texts: @texts, stacks: stacks, rows: rows}
@@ -120,7 +123,7 @@ module HeapSample
           @comments.concat(to ? Protobuf.packed(@data, value, to) : [value])
         when Field::STRING
           @texts << Profile.clean(@data.byteslice(bytes(value, to), to - value))
-        when Field::SAMPLE_TYPE, Field::SAMPLE, Field::LOCATION, Field::FUNCTION
+        when Field::SAMPLE_TYPE, Field::SAMPLE, Field::MAPPING, Field::LOCATION, Field::FUNCTION
           @spans[number] << bytes(value, to) << to
         end
       end
@@ -184,26 +187,72 @@ module HeapSample
       meta
     end
 
-    # Returns the fields of all frames, and location id => frame id, or Array
-    # of them.
-    def read_frames
-      functions = read_functions
-      fields = [0, 0, 0, 0]             # frame 0: of a location that is not there
-      frames_of = Hash.new(0)
-      each_message(Field::LOCATION) do |message|
+    Mapping = Struct.new(:start, :limit, :offset, :path)
+
+    # Mapping id => Mapping.
+    def read_mappings
+      mappings = Hash.new(Mapping.new(0, 0, 0, 0))
+      each_message(Field::MAPPING) do |message|
         id = 0
-        frames = []
+        mapping = Mapping.new(0, 0, 0, 0)
         message.each_field do |number, value, to|
-          if number == 1 && !to
-            id = value
-          elsif number == 4
-            frames << fields.size / Stacks::FRAME_FIELDS
-            fields.concat(read_line(functions, bytes(value, to), to))
+          next if to
+
+          case number
+          when 1 then id = value
+          when 2 then mapping.start = value
+          when 3 then mapping.limit = value
+          when 4 then mapping.offset = value
+          when 5 then mapping.path = reference(value)
           end
         end
-        frames_of[id] = frames.size == 1 ? frames.first : frames
+        mappings[id] = mapping
+      end
+      mappings
+    end
+
+    # For Stacks: where code is mapped.
+    def mapped_code(mappings)
+      mappings.values.select { |mapping| mapping.limit > mapping.start }.sort_by(&:start)
+              .flat_map { |mapping| [mapping.start, mapping.limit, mapping.offset] }
+    end
+
+    # Returns the fields of all frames, and location id => frame id, or Array
+    # of them.
+    def read_frames(mappings)
+      functions = read_functions
+      fields = [0] * Stacks::FRAME_FIELDS       # frame 0: of a location that is not there
+      frames_of = Hash.new(0)
+      each_message(Field::LOCATION) do |message|
+        id, lines = read_location(message, functions, mappings)
+        first = fields.size / Stacks::FRAME_FIELDS
+        lines.each { |line| fields.concat(line) }
+        frames_of[id] = lines.size == 1 ? first : Array.new(lines.size) { |index| first + index }
       end
       [fields, frames_of]
+    end
+
+    # Its id, and the fields of its frames.  What has an address and no source
+    # file is native code: its path is its mapping's.
+    def read_location(message, functions, mappings)
+      id = mapping = address = 0
+      lines = []
+      message.each_field do |number, value, to|
+        if number == 4
+          lines << read_line(functions, bytes(value, to), to)
+        elsif !to
+          case number
+          when 1 then id = value
+          when 2 then mapping = value
+          when 3 then address = value
+          end
+        end
+      end
+      return [id, lines] if address.zero?
+
+      path = mappings[mapping].path
+      lines << [0, 0, 0, 0, 0] if lines.empty?
+      [id, lines.map { |line| line[1].zero? ? [line[0], path, 0, 0, address] : line }]
     end
 
     # Function id => label and path.
@@ -236,7 +285,7 @@ module HeapSample
         line = value if number == 2
       end
       label, path = functions[function]
-      [label, path, @texts[path].start_with?("/") ? path : 0, line.clamp(0, LINE_MAX)]
+      [label, path, @texts[path].start_with?("/") ? path : 0, line.clamp(0, LINE_MAX), 0]
     end
 
     # The hot part.  Samples share many of their labels and values, byte for
@@ -250,8 +299,11 @@ module HeapSample
       index = 0
       while (from = spans[index])
         list, packed, rest = split_sample(from, spans[index + 1])
-        row = [stacks.intern(list)]
-        rows << row.concat(labels[rest], values[packed])
+        columns, library, malloced = labels[rest]
+        row = [stacks.intern(list)].concat(columns, values[packed])
+        row[Columns::LIBRARY] = library
+        row[Columns::MALLOC] = malloced
+        rows << row
         index += 2
       end
       rows
@@ -333,10 +385,11 @@ module HeapSample
       values.values_at(*@value_of)
     end
 
-    # The columns between STACK and INUSE.
+    # The columns between STACK and INUSE, and those of malloc.
     def read_labels(message)
-      class_name = type = slot_size = thread = 0
+      class_name = type = slot_size = thread = library = 0
       birth_gc = nil
+      malloced = false
       each_label(message) do |label|
         key, text, value = @labels[label]
         case key
@@ -345,9 +398,11 @@ module HeapSample
         when "slot_size" then slot_size = value
         when "thread" then thread = value
         when "gc_birth" then birth_gc = value
+        when "kind" then malloced = @texts[text] == "malloc"
+        when "library" then library = text
         end
       end
-      [class_name, type, slot_size, thread, birth_gc]
+      [[class_name, type, slot_size, thread, birth_gc], library, malloced]
     end
 
     # Labels are short, so one byte of length is the rule.

@@ -4,8 +4,8 @@ module HeapSample
   # A profile as text: what was sampled, what is in use by line and by class,
   # what is too young to say, what comes and goes, and a sentence that reads it.
   #
-  # Figures are estimates of heap slots in bytes and objects, intervals are at
-  # 95%, ages and lifetimes are in GCs.
+  # Figures are estimates of bytes and objects, of heap slots and of what malloc
+  # gave together; intervals are at 95%, ages and lifetimes are in GCs.
   class Report
     TOP = 20
     CLASSES = 10
@@ -17,23 +17,28 @@ module HeapSample
       inuse: "In use (found alive by the last completed mark)",
       young: "Young (born since the last completed mark; none is known to be in use)"
     }.freeze
+    MALLOC_TITLE = "In use (objects found alive by the last completed mark, and what malloc gave)"
     MEASURES = {inuse: "in use", young: "young"}.freeze
+    KINDS = {both: "", slots: ", heap slots alone", malloc: ", malloc alone"}.freeze
 
     # call-seq:
-    #   Report.new(profile, by: :line, top: 20, width: 120, root: Dir.pwd)
+    #   Report.new(profile, by: :line, kind: :both, top: 20, width: 120, root: Dir.pwd)
     #
-    # +by+: :line, :method, :file, :class or :type; +top+: rows in a table;
-    # +width+: characters in a line; +root+: paths below it are shortened.
-    # Raises ArgumentError if one of them makes no sense.
-    def initialize(profile, by: :line, top: TOP, width: Layout::WIDTH, root: Dir.pwd)
+    # +by+: :line, :method, :file, :class, :type, :function or :library; +kind+:
+    # :slots, :malloc or :both; +top+: rows in a table; +width+: characters in a
+    # line; +root+: paths below it are shortened.  Raises ArgumentError if one of
+    # them makes no sense.
+    def initialize(profile, by: :line, kind: :both, top: TOP, width: Layout::WIDTH, root: Dir.pwd)
       Report.check(top: top, width: width)
+      @kind = kind
       @profile = profile
       @info = profile.info
       @by = by
       @top = top
       @layout = Layout.new(width: width, root: root)
-      @groups = profile.groups(by)
+      @groups = profile.groups(by, kind: kind)
       @total = @groups.total
+      @malloc = profile.malloc? && kind != :slots
       @measure = @total.inuse.zero? && !@total.young.zero? ? :young : :inuse
     end
 
@@ -47,7 +52,8 @@ module HeapSample
 
     def to_s
       sections = [Header.new(@info, @layout).lines, main_table]
-      sections << class_table unless @by == :class
+      sections << class_table unless @by == :class || @kind == :malloc
+      sections << MallocSection.new(@profile, @layout, @top).lines if @malloc && @by != :function
       sections << remainder << churn << account << [conclusion]
       "#{sections.reject(&:empty?).map { |lines| lines.join("\n") }.join("\n\n")}\n"
     end
@@ -60,25 +66,44 @@ module HeapSample
 
     def main_table
       total = live(@total)
-      title = "#{TITLES[@measure]}, by #{@by}: #{amount(total)}"
+      title = "#{@malloc && @measure == :inuse ? MALLOC_TITLE : TITLES[@measure]}#{KINDS.fetch(@kind)}, by #{@by}: #{amount(total)}"
       return [title] if total.zero?
 
       largest = @groups.largest(@measure, @top)
       [title, *figures(largest), *hidden(largest), *legend(largest)]
     end
 
-    COLUMNS = [["", :right], ["bytes", :right], ["95% interval", :right], ["objects", :right],
-               ["samples", :right], ["share", :right], ["age", :right]].freeze
-
     def figures(groups)
-      classes = @by != :class
+      classes = @by != :class && @kind != :malloc
       rows = groups.each_with_index.map do |group, index|
-        estimate = live(group)
-        [rank(index + 1, estimate), @layout.bytes(estimate.space), @layout.interval(estimate),
-         @layout.count(estimate.objects), @layout.count(estimate.samples), share(estimate, live(@total)),
-         age(group), *(class_names(group) if classes), group.key]
+        [*cells(group, index, @by), *(class_names(group) if classes), group.key]
       end
-      @layout.table([*COLUMNS, *([["class", :left]] if classes), [@by.to_s, :left]], rows)
+      @layout.table([*columns(@by), *([["class", :left]] if classes), [@by.to_s, :left]], rows)
+    end
+
+    def columns(by)
+      names = ["", "bytes", "95% interval", *(%w[slots malloc] if sides?(by)), *("with buffers" if buffers?(by)),
+               "objects", "samples", "share", "age"]
+      names.map { |name| [name, :right] }
+    end
+
+    def cells(group, index, by)
+      estimate = live(group)
+      [rank(index + 1, estimate), @layout.bytes(estimate.space), @layout.interval(estimate),
+       *([group.slots_space, group.malloc.space].map { |space| space > 0 ? @layout.bytes(space) : "-" } if sides?(by)),
+       *((group.memsize > 0 ? @layout.bytes(group.memsize) : "-") if buffers?(by)),
+       @layout.count(estimate.objects), @layout.count(estimate.samples), share(estimate, live(@total)), age(group)]
+    end
+
+    # Are there columns of slots and of malloc?  A class or a function is of one.
+    def sides?(by)
+      @malloc && @kind == :both && @measure == :inuse && !%i[class type function library].include?(by)
+    end
+
+    # What objects hold outside their slots is told by class: by line it would be
+    # taken for malloc's part of that line, which may be another's.
+    def buffers?(by)
+      by == :class && @info.memsize? && @measure == :inuse
     end
 
     def rank(number, estimate)
@@ -96,15 +121,25 @@ module HeapSample
 
     CLASS_LENGTH = 28
 
-    # The largest class of a group, and how much there is beside it.
+    # The largest class of a group, and how much there is beside it.  Malloc is
+    # a class only where there is no other: it has a column of its own.
     def class_names(group)
-      (reference, space), *others = group.classes
+      (reference, space), *others = object_classes(group)
       name = class_name(reference)
       name = "#{name[0, CLASS_LENGTH - 1]}…" if name.length > CLASS_LENGTH
       return name if others.empty?
 
       share = space / (space + others.sum { |_, other| other })
       "#{name} #{(share * 100).round}% +#{others.size}"
+    end
+
+    MALLOC = "(malloc)"
+
+    def object_classes(group)
+      return group.classes if group.malloc.zero?
+
+      classes = group.classes.reject { |reference, _| @profile.text(reference) == MALLOC }
+      classes.empty? ? group.classes : classes
     end
 
     def class_name(reference)
@@ -126,18 +161,17 @@ module HeapSample
     def class_table
       return [] if live(@total).zero?
 
-      groups = @profile.groups(:class)
+      groups = @profile.groups(:class, kind: @kind)
       rows = groups.largest(@measure, [@top, CLASSES].min).each_with_index.map do |group, index|
-        estimate = live(group)
-        [rank(index + 1, estimate), @layout.bytes(estimate.space), @layout.interval(estimate),
-         @layout.count(estimate.objects), @layout.count(estimate.samples), share(estimate, live(@total)),
-         age(group), group.key]
+        [*cells(group, index, :class), group.key]
       end
-      ["By class:", *@layout.table([*COLUMNS, ["class", :left]], rows)]
+      ["By class:", *@layout.table([*columns(:class), ["class", :left]], rows)]
     end
 
     # What the tables leave out.
     def remainder
+      return [] if @kind == :malloc
+
       lines = []
       if @measure == :inuse
         lines << "Young (born since the last completed mark, not in the tables): #{amount(@total.young)}"
@@ -152,7 +186,7 @@ module HeapSample
       live, at_start = @info.live_bytes, @info.live_bytes_at_start
       return unless live && at_start
 
-      left = (live - @total.inuse.space - @total.young.space).clamp(0, at_start)
+      left = (live - @total.slots_space - @total.young.space).clamp(0, at_start)
       "(before start): about #{@layout.bytes(left)} of the slots that are allocated now, " \
         "of #{@layout.bytes(at_start)} when sampling started"
     end
@@ -163,12 +197,13 @@ module HeapSample
 
       rows = groups.each_with_index.map do |group, index|
         [rank(index + 1, group.alloc), @layout.bytes(group.alloc.space), @layout.interval(group.alloc),
-         @layout.count(group.alloc.objects), @layout.percent(group.dead_share),
+         @layout.count(group.alloc.objects), group.dead_share ? @layout.percent(group.dead_share) : "-",
          group.lifetime ? format("%.1f", group.lifetime) : "-", group.key]
       end
       columns = [["", :right], ["bytes", :right], ["95% interval", :right], ["objects", :right],
                  ["dead", :right], ["lived", :right], [@by.to_s, :left]]
-      ["Allocated since start, by #{@by}: #{amount(@total.alloc)}", *@layout.table(columns, rows)]
+      slots = ", heap slots alone" if @malloc && !@info.malloc_alloc_known?
+      ["Allocated since start#{slots}, by #{@by}: #{amount(@total.alloc)}", *@layout.table(columns, rows)]
     end
 
     # Where the memory of the process is, and what it grows in.
@@ -213,9 +248,13 @@ module HeapSample
     def objects(group)
       return "objects" if @by == :class
 
-      (reference, space), *others = group.classes
+      return "blocks of malloc" if group.malloc.space > 0.99 * group.inuse.space && @measure == :inuse
+
+      (reference, space), *others = object_classes(group)
       name = "`#{class_name(reference)}`s"
+      name = "blocks of malloc and #{name}" unless group.malloc.zero?
       return name if others.empty?
+      return "#{name} and others" unless group.malloc.zero?
 
       space * 2 > space + others.sum { |_, other| other } ? "objects, mostly #{name}" : "objects of #{others.size + 1} classes"
     end

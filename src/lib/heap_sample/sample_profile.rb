@@ -109,11 +109,12 @@ class GC::SampleProfile
   end
 
   # call-seq:
-  #   report(by: :line, top: 20, width: 120) -> String
+  #   report(by: :line, kind: :both, top: 20, width: 120) -> String
   #
   # What the snapshot says, as text: memory in use with 95% intervals +by+
-  # :line, :method, :file, :class or :type; the +top+ rows of it; what is young;
-  # what comes and goes.  Raises ArgumentError on other options.
+  # :line, :method, :file, :class, :type, :function or :library; the +top+ rows of
+  # it; what is young; what comes and goes.  +kind+: that of heap :slots, of
+  # :malloc, or :both.  Raises ArgumentError on other options.
   #
   #   puts GC.sample_profile.report(by: :class, top: 5)
   def report(**options)
@@ -146,7 +147,8 @@ class GC::SampleProfile
     layout = HeapSample::Layout.new
     total = profile.groups(:class).total
     parts = ["#{layout.count(total.inuse.samples + total.young.samples)} samples",
-             "#{layout.bytes(total.inuse.space)} in use", "#{layout.bytes(total.young.space)} young"]
+             "#{layout.bytes(total.inuse.space)} in use#{" (#{layout.bytes(total.malloc.space)} from malloc)" if profile.malloc?}",
+             "#{layout.bytes(total.young.space)} young"]
     parts << "one per #{layout.setting(profile.info.interval)}" if profile.info.interval
     parts << "at GC #{profile.info.gc_count}" if profile.info.gc_count
     "#<#{self.class} #{parts.join(", ")}>"

@@ -5,7 +5,8 @@ module HeapSample
   # objects are made when asked for.  Two kinds differ in how they hold stacks:
   # NodeStacks as a prefix tree, ListStacks as a list each.
   class Stacks
-    FRAME_FIELDS = 4
+    FRAME_FIELDS = 5
+    MAPPING_FIELDS = 3
     NO_LABEL = "(unknown)"
     NO_STACK = "(no stack)"
 
@@ -14,11 +15,13 @@ module HeapSample
     RUBY_LABEL = /\A(?:block |rescue in |ensure in |<)/
     INTERNAL_PATH = /\A<internal:/
 
-    # +fields+: label, path, absolute path (indexes into +texts+) and line, of
-    # one frame after the other.
-    def initialize(texts, fields)
+    # +fields+: label, path, absolute path (indexes into +texts+), line and
+    # address, of one frame after the other.  +mappings+: start, end and offset
+    # in the file of native code, likewise, by start.
+    def initialize(texts, fields, mappings = [])
       @texts = texts
       @fields = fields
+      @mappings = mappings.each_slice(MAPPING_FIELDS).to_a
       @frames = []
       @arrays = []
       @sites = []
@@ -32,11 +35,17 @@ module HeapSample
 
     def frame(id)
       @frames[id] ||= begin
-        label, path, absolute_path, line = @fields[id * FRAME_FIELDS, FRAME_FIELDS]
+        label, path, absolute_path, line, address = @fields[id * FRAME_FIELDS, FRAME_FIELDS]
         absolute = @texts[absolute_path]
         label = @texts[label]
-        Frame.new(label.empty? ? NO_LABEL : label, @texts[path], absolute.empty? ? nil : absolute, line)
+        label = address > 0 ? unnamed(@texts[path], address) : NO_LABEL if label.empty?
+        Frame.new(label, @texts[path], absolute.empty? ? nil : absolute, line, address)
       end
+    end
+
+    # Is a frame one of native code?
+    def native?(id)
+      @fields[id * FRAME_FIELDS + 4] > 0
     end
 
     def frames
@@ -55,7 +64,7 @@ module HeapSample
     end
 
     # The frame, by id, that a stack's memory is put down to: the nearest one of
-    # Ruby code, nil for an empty stack.  A frame of a C method has the path and
+    # Ruby code, nil if there is none.  A frame of a C method has the path and
     # line of its caller, so the search goes on while these stay the same; Ruby
     # code inside MRI (<internal:…>) counts as C, as in Ruby's own backtraces.
     def site(handle)
@@ -82,12 +91,21 @@ module HeapSample
     def find_site(handle)
       found = nil
       each_frame_id(handle) do |id|
+        next if native?(id)
         break unless found.nil? || kind(found) == :internal || same_line?(found, id)
 
         found = id
         break if kind(id) == :ruby
       end
       found
+    end
+
+    # Native code that its file has no name for: where in the file it is.
+    def unnamed(path, address)
+      start, _, offset = @mappings.bsearch { |_, limit, _| limit > address }
+      return format("0x%x", address) if path.empty? || start.nil? || address < start
+
+      format("%s+0x%x", File.basename(path), address - start + offset)
     end
 
     # What a frame surely is: :internal, :ruby, or :any, which may be C.
@@ -110,7 +128,7 @@ module HeapSample
         frame = frame(id)
         return if frame.label == NO_STACK
 
-        @interner[[frame.label, frame.full_path, frame.lineno]] ||= @interner.size
+        @interner[[frame.label, frame.full_path, frame.lineno, frame.address]] ||= @interner.size
       end
     end
   end
@@ -118,8 +136,8 @@ module HeapSample
   # Stacks as nodes of a tree: parent and frame of one node after the other; a
   # handle is the index of the leaf's node, 0 the empty stack.
   class NodeStacks < Stacks
-    def initialize(texts, fields, nodes)
-      super(texts, fields)
+    def initialize(texts, fields, nodes, mappings = [])
+      super(texts, fields, mappings)
       @nodes = nodes
     end
 
@@ -137,8 +155,8 @@ module HeapSample
   class ListStacks < Stacks
     # +frames_of+: location id => frame id, or Array of them, leaf first; its
     # default is the frame of an id that the file does not have.
-    def initialize(texts, fields, frames_of)
-      super(texts, fields)
+    def initialize(texts, fields, frames_of, mappings = [])
+      super(texts, fields, mappings)
       @frames_of = frames_of
       @lists = ["".b]
       @handles = {@lists[0] => 0}

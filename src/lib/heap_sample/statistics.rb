@@ -45,7 +45,9 @@ module HeapSample
   #   whenever that lies too low, and misses on one side only; the score
   #   interval does not, costs the same, and tends to the normal one.
   #
-  # At p = 1 the variance is 0 and the interval is a point.
+  # At p = 1 the variance is 0 and the interval is a point.  So it is where p is
+  # as good as 1: blocks of 10 MB sampled once in 512 KiB are all seen but for one
+  # in 200 million.
   #
   # No method here reads a file, prints or keeps state.
   module Statistics
@@ -53,6 +55,7 @@ module HeapSample
     Z = 1.959963984540054               # normal quantile of 0.975
     TAIL = (1 - CONFIDENCE) / 2
     EXACT_BELOW = 100                   # below, the score interval can miss 7%
+    EXACT_ERROR = 1e-4                  # a standard error that is a smaller part of the total is none
     OBSERVED = 0.7                      # share of P(X = n) that counts as "as far or farther"
 
     module_function
@@ -66,7 +69,7 @@ module HeapSample
     # there was none: then the interval is <tt>[0, about 3.3 * unit]</tt>.
     def interval(total:, variance:, size:, unit: 0.0)
       return [0.0, none_seen(unit, size)] unless total > 0
-      return [total.to_f, total.to_f] unless variance > 0 && size > 0
+      return [total.to_f, total.to_f] if variance <= (EXACT_ERROR * total)**2 || !(size > 0)
 
       weight = 1 + variance / (total * size.to_f)
       count = total / (weight * size)

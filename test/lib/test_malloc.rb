@@ -1,0 +1,359 @@
+# frozen_string_literal: true
+
+require "malloc_build"
+require "pprof_writer"
+require "tempfile"
+
+include HeapSample
+
+MB = 10**6
+LATER_META = {"gc" => {"count" => 110, "minor" => 85, "major" => 25}, "taken_ns" => Build::STARTED + 20 * Build::MINUTE}.freeze
+
+def profile = malloc_build.profile
+
+def reloaded(build, **options)
+  Tempfile.create(["heap", ".pb.gz"]) do |file|
+    file.binmode
+    file.write(PprofWriter.gzip(build.raw, **options))
+    file.flush
+    Profile.load(file.path)
+  end
+end
+
+# --- rows and frames ---
+
+test "a row of malloc says so, and which library called malloc" do
+  slots, buffers = profile.rows
+  equal([false, "", 40], [slots.malloc?, slots.library, slots.slot_size])
+  equal([true, "ruby", 0, "(malloc)", nil], [buffers.malloc?, buffers.library, buffers.slot_size, buffers.class_name, buffers.birth_gc])
+  assert(profile.malloc? && !Build.new.row([], "String", inuse: 1).profile.malloc?)
+end
+
+test "a native frame is a function in a file" do
+  frame = profile.rows[2].stack[1]
+  equal(["xmlNewNode", "/usr/lib/x86_64-linux-gnu/libxml2.so.2", "libxml2.so.2", 0, true],
+        [frame.label, frame.path, frame.library, frame.lineno, frame.native?])
+  equal("xmlNewNode (libxml2.so.2)", frame.to_s)
+  ruby = profile.rows[2].stack.last
+  equal([false, nil, 0], [ruby.native?, ruby.library, ruby.address])
+end
+
+test "native code without a name is a place in its file" do
+  equal("libxml2.so.2+0x3234", profile.rows[3].stack.first.to_s)
+  nowhere = Build.new.malloc(["!  @0x1234", MAIN], "", 64, inuse: 1).profile
+  equal("0x1234", nowhere.rows[0].stack.first.to_s)
+end
+
+test "C++ names and operators are left as they are" do
+  frame = Frame.new("_ZN3foo3barEv", "/usr/lib/libfoo.so", nil, 0, 7)
+  equal(%w[_ZN3foo3barEv _ZN3foo3barEv], [frame.qualified_label, frame.base_label])
+end
+
+test "malloc'd memory is put down to the nearest Ruby line" do
+  lines = profile.groups(:line).to_h { |group| [Layout.new(root: "/srv/app").place(group.key), group.inuse.samples] }
+  equal({"load.rb:12 Loader#read" => 140, "parse.rb:7 Parser#parse" => 35, "(no GVL) (no GVL)" => 2}, lines)
+end
+
+test "a stack without a Ruby frame has no line" do
+  equal("(no stack)", Layout.new.place(Build.new.malloc(["#{XML} xmlNewNode"], "libxml2.so.2", 64, inuse: 1)
+                                            .profile.groups(:line).first.key))
+end
+
+# --- groups ---
+
+test "groups add slots and malloc, or take one of them" do
+  totals = {both: 177, slots: 40, malloc: 137}
+  totals.each do |kind, samples|
+    Groups::KINDS.each { |by| equal(samples, profile.groups(by, kind: kind).total.inuse.samples) }
+  end
+  group = profile.groups(:line).first
+  close(1000 * MB, group.malloc.space, 1e-6)
+  close(group.inuse.space, group.malloc.space + group.slots_space)
+end
+
+test "another kind is an ArgumentError that says which there are" do
+  [-> { profile.report(kind: :heap) }, -> { profile.groups(:line, kind: nil) }, -> { (profile - profile).report(kind: "slots") }].each do |call|
+    raises(ArgumentError, /kind is one of :both, :slots, :malloc, not/) { call.call }
+  end
+end
+
+test "a function is that of the library which wanted the memory, not what hands it on" do
+  equal({"(slots)" => 40, "str_buf_new (ruby)" => 100, "xmlNewNode (libxml2.so.2)" => 32, "libxml2.so.2+0x3234" => 5},
+        profile.groups(:function).to_h { |group| [group.key, group.inuse.samples] })
+  only = Build.new.malloc(["#{XML} xmlMallocLoc", "!/srv/app/x.so start", MAIN], "libxml2.so.2", 64, inuse: 1).profile
+  equal("xmlMallocLoc (libxml2.so.2)", only.groups(:function).first.key)
+  none = Build.new.malloc([MAIN], "", 64, inuse: 1).profile
+  equal("(unknown)", none.groups(:function).first.key)
+end
+
+test "libraries" do
+  equal({"(slots)" => 40, "ruby" => 100, "libxml2.so.2" => 37},
+        profile.groups(:library).to_h { |group| [group.key, group.inuse.samples] })
+end
+
+# --- estimates ---
+
+test "the number of blocks has its variance too, from their mean size" do
+  estimate = profile.rows[2].inuse
+  weight = 1 / (1 - Math.exp(-200 / (512 * 1024.0)))
+  close(30 * weight * (weight - 1), estimate.objects_variance)
+  low, high = estimate.objects_interval
+  assert(low < estimate.objects && estimate.objects < high)
+end
+
+test "blocks that are nearly all sampled are exact, and few of them are not weak" do
+  [[3, 10 * MB], [1, 100 * MB], [100, 10 * MB]].each do |samples, size|
+    estimate = Build.new.malloc([MAIN], "ruby", size, inuse: samples).profile.rows[0].inuse
+    assert(estimate.exact? && !estimate.weak?, estimate.inspect)
+    equal("exact", Layout.new.interval(estimate))
+    low, high = estimate.space_interval
+    assert(low <= samples * size * 1.0001 && high >= samples * size * 0.9999 && high - low < 1e-3 * samples * size, "#{low} #{high}")
+  end
+  assert(Build.new.malloc([MAIN], "ruby", 2000, inuse: 9).profile.rows[0].inuse.weak?)
+end
+
+test "intervals are sound for blocks of any size" do
+  16.step(40, 2) do |power|
+    [1, 2, 9, 99, 100, 1000].each do |samples|
+      estimate = Build.new.malloc([MAIN], "ruby", 1 << power, inuse: samples).profile.rows[0].inuse
+      low, high = estimate.space_interval
+      assert([low, high].all?(&:finite?) && low <= estimate.space + 1 && high >= estimate.space - 1 && low >= 0,
+             "#{samples} of 2^#{power}: #{low} to #{high}")
+    end
+  end
+end
+
+# --- files ---
+
+test "a saved profile reads as it was" do
+  build = malloc_build("memsize" => true)
+  build.profile.rows.zip(reloaded(build).rows) do |original, row|
+    equal([original.malloc?, original.library, original.class_name, original.slot_size], [row.malloc?, row.library, row.class_name, row.slot_size])
+    equal(original.stack.map(&:to_s), row.stack.map(&:to_s))
+    equal(original.stack.map(&:native?), row.stack.map(&:native?))
+    equal([original.inuse.samples, original.alloc.samples], [row.inuse.samples, row.alloc.samples])
+    close(original.inuse.space, row.inuse.space, 1e-6)
+    close(original.memsize, row.memsize, 1e-6)
+  end
+  equal(build.profile.report(root: "/srv/app"), reloaded(build).report(root: "/srv/app"))
+end
+
+test "a file of format 1 is one of slots" do
+  old = reloaded(Build.new("format" => 1, "malloc" => nil, "memsize" => nil).row([MAIN], "String", inuse: 12, birth: 3),
+                 types: PprofWriter::OLD_TYPES)
+  equal([false, nil, 12], [old.malloc?, old.info.malloc_state, old.rows[0].inuse.samples])
+  assert(!old.report.include?("malloc"), old.report)
+end
+
+test "Go's profiles, whose locations have addresses and source files, are not native" do
+  go = Class.new(PprofWriter) do
+    def location(id, *rest) = super.sub("\x08".b + varint(id)) { |field| field + "\x18\x99\x20".b }.tap { |bytes| bytes.setbyte(1, bytes.getbyte(1) + 3) }
+  end
+  Tempfile.create(["heap", ".pb"]) do |file|
+    file.binmode
+    file.write(go.new(Build.new.row([MAIN], "String", inuse: 12, birth: 3).raw).encode)
+    file.flush
+    frame = Profile.load(file.path).rows[0].stack[0]
+    equal([false, "/srv/app/main.rb:3:in '<main>'"], [frame.native?, frame.to_s])
+  end
+end
+
+# --- the report ---
+
+test "the report of slots and malloc, word for word" do
+  meta = {"malloc" => {"state" => "on", "interval" => 512 * 1024, "alloc_known" => false, "allocator" => "jemalloc 5.3.0",
+                       "missing" => "what was allocated in all (jemalloc 5.3.1 and later tell it)"}}
+  equal(<<~TEXT, malloc_build(**meta, "memsize" => true).profile.report(root: "/srv/app"))
+    Heap sample of process 4711, ruby 3.4.5 (2025-07-16 revision 20cda200d3) [x86_64-linux]
+    taken 2026-01-01 00:10:00 UTC, 10 min 0 s after sampling started, one sample per 512 KiB allocated
+    malloc: one sample per 512 KiB allocated, jemalloc 5.3.0; not known: what was allocated in all (jemalloc 5.3.1 and later tell it)
+    100 GCs: 80 minor, 20 major (the last 45.0 s before)
+    40 live samples, the sampler itself uses 2.0 MiB
+
+    In use (objects found alive by the last completed mark, and what malloc gave), by line: 992.2 MiB ±8.6 MiB in 620,094 objects, 177 samples
+            bytes   95% interval     slots     malloc  objects  samples  share   age  class     line
+     1  973.7 MiB       ±6.2 MiB  20.0 MiB  953.7 MiB  524,408      140  98.1%  80.0  String    load.rb:12 Loader#read
+     2   17.5 MiB       ±5.9 MiB         -   17.5 MiB   79,301       35   1.8%     -  (malloc)  parse.rb:7 Parser#parse
+    ~3    1.0 MiB  0.1 – 3.4 MiB         -    1.0 MiB   16,385        2   0.1%     -  (malloc)  (no GVL) (no GVL)
+    ~ fewer than 10 samples: weak
+
+    By class:
+           bytes  95% interval  with buffers  objects  samples  share   age  class
+    1  972.2 MiB      ±6.0 MiB             -   95,786      137  98.0%     -  (malloc)
+    2   20.0 MiB      ±6.3 MiB    1001.4 MiB  524,308       40   2.0%  80.0  String
+
+    malloc by function:
+            bytes   95% interval  function                   line
+     1  953.7 MiB          exact  str_buf_new (ruby)         load.rb:12 Loader#read
+     2   16.0 MiB       ±5.7 MiB  xmlNewNode (libxml2.so.2)  parse.rb:7 Parser#parse
+    ~3    2.5 MiB  0.9 – 5.7 MiB  libxml2.so.2+0x3234        parse.rb:7 Parser#parse
+
+    Young (born since the last completed mark, not in the tables): nothing sampled
+    (before start): about 19.1 MiB of the slots that are allocated now, of 19.1 MiB when sampling started
+
+    Allocated since start, heap slots alone, by line: 20.0 MiB ±6.3 MiB in 524,308 objects, 40 samples
+          bytes  95% interval  objects  dead  lived  line
+    1  20.0 MiB      ±6.3 MiB  524,308  0.0%      -  load.rb:12 Loader#read
+
+    The largest: load.rb:12 `Loader#read` keeps 973.7 MiB ±6.2 MiB in 524,408 blocks of malloc and `String`s, 98.1% of what is in use.
+  TEXT
+end
+
+test "the tables can be of one kind" do
+  slots = profile.report(kind: :slots)
+  assert(slots.include?("heap slots alone, by line: 20.0 MiB"), slots)
+  assert(!slots.include?("malloc by function"), slots)
+  malloc = profile.report(kind: :malloc)
+  assert(malloc.include?("malloc alone, by line: 972.2 MiB"), malloc)
+  assert(!malloc.include?("By class") && !malloc.include?("Young") && !malloc.include?("(before start)"), malloc)
+end
+
+test "every grouping has its report" do
+  Groups::KINDS.product(Groups::MEMORY) do |by, kind|
+    assert(profile.report(by: by, kind: kind).lines.last.start_with?("The largest: "))
+  end
+end
+
+test "what objects hold is told by class where it was asked for" do
+  assert(!profile.report.include?("with buffers"))
+  text = malloc_build("memsize" => true).profile.report
+  assert(text.match?(/By class:\n.*with buffers.*\n.*\n.*20\.0 MiB.*1001\.4 MiB.*String$/), text)
+end
+
+test "the header says what malloc can tell and what to set" do
+  header = ->(**malloc) { Build.new("malloc" => malloc.transform_keys(&:to_s)).profile.report.lines[2].chomp }
+  equal("malloc: one sample per 512 KiB allocated, jemalloc 5.3.1", header[state: "on", interval: 524_288, allocator: "jemalloc 5.3.1"])
+  equal("malloc: one sample per 1 MiB allocated; not known: deaths", header[state: "on", interval: 1 << 20, missing: "deaths"])
+  equal("malloc: not sampled, on standby: GC::SampleProfile.start begins it", header[state: "standby"])
+  equal("malloc: not sampled; start Ruby with --heap-sample=malloc=on to see it", header[state: "off"])
+  equal("malloc: cannot be sampled here (glibc 2.36): LD_PRELOAD=libjemalloc.so.2", header[state: "missing", allocator: "glibc 2.36",
+                                                                              missing: "LD_PRELOAD=libjemalloc.so.2"])
+  assert(!header[state: "new in format 3"].include?("malloc"))
+end
+
+test "churn takes in malloc where it is known" do
+  raw = malloc_build("malloc" => {"state" => "on", "interval" => 524_288, "alloc_known" => true}).raw
+  raw[:rows][1][15, 2] = [180, 1800 * MB]
+  text = Profile.from_raw(raw).report
+  assert(text.include?("Allocated since start, by line: 1.7 GiB"), text)
+  assert(profile.report.include?("Allocated since start, heap slots alone, by line: 20.0 MiB"))
+end
+
+test "inspect mentions malloc where there is some" do
+  equal("#<HeapSample::Profile 5 rows, 4 of malloc, 15 frames>", profile.inspect)
+  equal("#<HeapSample::Profile 1 rows, 1 frames>", Build.new.row([MAIN], "String", inuse: 1).profile.inspect)
+end
+
+# --- growth ---
+
+def held(inuse, ever, size: 10 * MB, stack: [RUBY + " str_buf_new", PARSE], **meta)
+  Build.new(**meta).malloc(stack, "ruby", size, inuse: inuse, ever: ever).profile
+end
+
+def later(inuse, ever, **options) = held(inuse, ever, **LATER_META, **options)
+
+def growth_of(later, earlier)
+  growth = later - earlier
+  total = growth.total
+  close(later.groups(:line).total.inuse.space - earlier.groups(:line).total.inuse.space, total.space, 1e-6)
+  close(later.groups(:line).total.inuse.objects - earlier.groups(:line).total.inuse.objects, total.objects, 1e-6)
+  [growth, total.gained.samples, total.lost.samples]
+end
+
+test "a row that holds a steady 100 MB neither gained nor lost" do
+  [10 * MB, 20_000].each do |size|
+    growth, gained, lost = growth_of(later(10, 25, size: size), held(10, 25, size: size))
+    equal([[], 0, 0], [growth.rows, gained, lost])
+    assert(growth.matched? && growth.report.end_with?("Nothing grew by more than sampling alone explains.\n"))
+  end
+end
+
+test "what was added is gained, with its own variance" do
+  growth, gained, lost = growth_of(later(40, 60, size: 20_000), held(30, 50, size: 20_000))
+  equal([10, 0], [gained, lost])
+  close(held(10, 10, size: 20_000).rows[0].inuse.variance, growth.total.gained.variance, 1e-6)
+  assert(growth.total.significant?)
+end
+
+test "what was freed is lost" do
+  _, gained, lost = growth_of(later(5, 50, size: 20_000), held(30, 50, size: 20_000))
+  equal([0, 25], [gained, lost])
+  _, gained, lost = growth_of(later(0, 50), held(30, 50))
+  equal([0, 30], [gained, lost])
+end
+
+test "what was replaced is both gained and lost" do
+  growth, gained, lost = growth_of(later(30, 70, size: 20_000), held(30, 50, size: 20_000))
+  equal([20, 20], [gained, lost])
+  close(0, growth.total.space, 1e-3)
+  assert(!growth.total.significant?)
+end
+
+test "neither side can exceed what there was: churn is not counted" do
+  _, gained, lost = growth_of(later(30, 5_000, size: 20_000), held(20, 50, size: 20_000))
+  equal([30, 20], [gained, lost])
+end
+
+test "counters that began anew do not go below 0" do
+  _, gained, lost = growth_of(later(30, 3, size: 20_000), held(20, 50, size: 20_000))
+  equal([10, 0], [gained, lost])
+  _, gained, lost = growth_of(later(10, 3, size: 20_000), held(20, 50, size: 20_000))
+  equal([0, 10], [gained, lost])
+end
+
+test "sizes that differ keep the difference exact" do
+  random = Random.new(1)
+  300.times do
+    before, ever = random.rand(1..30), random.rand(30..60)
+    earlier = Build.new.malloc([PARSE], "ruby", random.rand(100..2 * MB), inuse: before, ever: ever).profile
+    now = Build.new(**LATER_META).malloc([PARSE], "ruby", random.rand(100..2 * MB), inuse: random.rand(0..30), ever: ever + 7).profile
+    growth, = growth_of(now, earlier)
+    growth.rows.each do |row|
+      [row.gained, row.lost].each do |side|
+        assert([side.samples, side.space, side.objects, side.variance, side.objects_variance].all? { |value| value >= 0 }, side.inspect)
+      end
+    end
+  end
+end
+
+test "rows of one stack are taken together" do
+  double = Build.new.malloc([PARSE], "ruby", 20_000, inuse: 10, ever: 10).malloc([PARSE], "ruby", 20_000, inuse: 10, ever: 10).profile
+  _, gained, lost = growth_of(later(20, 20, size: 20_000, stack: [PARSE]), double)
+  equal([0, 0], [gained, lost])
+end
+
+test "another place in the same function is another stack" do
+  earlier = held(20, 20, stack: ["#{XML} f @0x7e0000001000", PARSE])
+  _, gained, lost = growth_of(later(20, 20, stack: ["#{XML} f @0x7e0000001010", PARSE]), earlier)
+  equal([20, 20], [gained, lost])
+end
+
+test "across processes and intervals of malloc the totals are compared" do
+  [{process_start: "other"}, {malloc: {"state" => "on", "interval" => 1 << 20}}].each do |meta|
+    growth, gained, lost = growth_of(later(40, 60, size: 20_000, **meta), held(30, 50, size: 20_000))
+    equal([false, 40, 30], [growth.matched?, gained, lost])
+    assert(growth.report.include?("totals are compared"), growth.report)
+  end
+end
+
+test "when malloc was sampled in one of the two only, it is left out" do
+  off = Build.new.row([PARSE], "String", inuse: 20, birth: 10).profile
+  on = Build.new(**LATER_META).row([PARSE], "String", inuse: 20, birth: 10).malloc([PARSE], "ruby", 20_000, inuse: 40).profile
+  growth = on - off
+  equal([true, true, []], [growth.malloc_left_out?, growth.matched?, growth.rows])
+  assert(growth.report.include?("it is left out"), growth.report)
+end
+
+test "when the slots' interval changed alone, rows of malloc are matched" do
+  settings = {"interval" => 1 << 20, "first_interval" => 1 << 19, "interval_changes" => 1}
+  growth = later(30, 50, settings: settings) - held(30, 50)
+  equal([false, []], [growth.matched?, growth.rows])
+end
+
+test "growth can be of one kind, by function too" do
+  growth = malloc_build(**LATER_META).malloc(["#{XML} xmlNewNode", "/srv/app/leak.rb:1 Leak#x"], "libxml2.so.2", 200, inuse: 60).profile - profile
+  equal(["xmlNewNode (libxml2.so.2)"], growth.groups(:function, kind: :malloc).map(&:key))
+  equal([], growth.groups(:line, kind: :slots))
+  assert(growth.report(by: :function, kind: :malloc).include?("malloc alone"), growth.report)
+  assert(growth.report.include?("leak.rb:1 `Leak#x` +30.0 MiB"), growth.report)
+end
