@@ -234,7 +234,7 @@ stack_node(struct building *b, uint32_t parent, const struct hs_malloc_stack *st
     for (uint32_t i = 0; i < end; i++) {
         places[i] = (struct hs_native_place){ .mapping = UINT32_MAX };
         if (b->native) rb_hs_native_find(b->native, stack->native[i] - 1, &places[i]);
-        if (!caller.len && !passes_on_p(&places[i])) caller = places[i].file;
+        if (!caller.len && !passes_on_p(&places[i]) && !xmalloc_p(b, &places[i])) caller = places[i].file;
     }
     if (!caller.len && end) caller = places[0].file;
     *library = text_number(b, caller);

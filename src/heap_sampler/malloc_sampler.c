@@ -373,8 +373,8 @@ rb_hs_malloc_describe(struct hs_malloc_meta *meta)
     meta->interval = UINT64_C(1) << lg_sample;
     if (sampling && !meta->alloc_known) {
         snprintf(meta->missing, sizeof(meta->missing),
-                 "what malloc gave since the start and was freed again is not known: it costs memory for every stack "
-                 "ever met; MALLOC_CONF=prof_accum:true gives it");
+                 "what was allocated since the start and freed again; MALLOC_CONF=prof_accum:true gives it, "
+                 "and keeps memory for every stack ever met");
     }
 }
 

@@ -30,9 +30,6 @@ module HeapSample
     }.freeze
     RUBY_FILE = /\A(?:ruby[-\d.]*|libruby.*\.so.*)\z/
 
-    # Places of Columns::LIBRARY and Columns::MALLOC.
-    LIBRARY, MALLOC = 23, 24
-
     # Live malloc by the library whose code asked for it: {:ruby => [bytes,
     # samples], "libxml2.so.2" => …}; empty if the profile has no such rows.
     def self.malloc_of(profile)
@@ -46,9 +43,9 @@ module HeapSample
 
     def self.sum(rows) # :nodoc:
       rows.each_with_object({}) do |(profile, columns, space, samples), sums|
-        next unless columns[MALLOC]
+        next unless columns[Columns::MALLOC]
 
-        library = profile.text(columns[LIBRARY] || "")
+        library = profile.text(columns[Columns::LIBRARY] || "")
         sum = (sums[RUBY_FILE.match?(library) ? :ruby : library] ||= [0.0, 0])
         sum[0] += space
         sum[1] += samples
