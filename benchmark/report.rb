@@ -21,7 +21,7 @@ texts = ["", "T_STRING", *Array.new(200) { |i| "Module#{i}::Class#{i}" }]
 paths = Array.new(400) { |i| texts << "/srv/app/lib/part#{i % 20}/file#{i}.rb"; texts.size - 1 }
 labels = Array.new(2_000) { |i| texts << "Module#{i % 200}#method_#{i}"; texts.size - 1 }
 raw[:texts] = texts
-raw[:frames] = Array.new(frame_count) { [labels.sample(random: random), paths.sample(random: random), 0, random.rand(1..500)] }.flatten
+raw[:frames] = Array.new(frame_count) { [labels.sample(random: random), paths.sample(random: random), 0, random.rand(1..500), 0] }.flatten
 nodes = [0, 0]
 leaves = [0]
 level = 0
@@ -40,7 +40,7 @@ raw[:rows] = leaves.map do |leaf|
   inuse = random.rand(alloc + 1)
   weight = 1 / (1 - Math.exp(-slot / 524_288.0))
   estimates = [inuse, 0, alloc, alloc - inuse].flat_map { |n| [n, n * weight, n * weight * slot, n * weight * (weight - 1) * slot * slot] }
-  [leaf, random.rand(2...202), 1, slot, 0, random.rand(100), *estimates, (alloc - inuse) * weight * 3]
+  [leaf, random.rand(2...202), 1, slot, 0, random.rand(100), *estimates, (alloc - inuse) * weight * 3, 0, false, 0]
 end
 
 clock = -> { Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) }

@@ -24,6 +24,7 @@
 #include "ruby/ruby.h"
 #include "vm_core.h"
 #include "vm_sync.h"
+#include "heap_sampler/allocator.h"
 #include "heap_sampler/capture.h"
 #include "heap_sampler/class_table.h"
 #include "heap_sampler/malloc_profile.h"
@@ -468,6 +469,7 @@ start_session_i(struct session_change *change)
         .on = true, .serial = ++rb_hs_sampler.next_session, .interval = change->settings->interval,
         .first_interval = change->settings->interval, .thread = change->settings->thread, .started_ns = rb_hs_now_ns(),
     };
+    if (change->settings->account) session->account_at_start = *change->settings->account;
     struct rb_heap_sampler_gc_counts counts;
     rb_heap_sampler_gc_counts(&counts);
     for (uint32_t i = 0; i < counts.heap_count && i < HS_HEAPS_MAX; i++) {
@@ -608,7 +610,9 @@ rb_heap_sampler_option(const char *settings, const char *from)
 static void
 start_main_session(void)
 {
-    struct hs_session_settings settings = { .interval = rb_hs_sampler.options.interval };
+    struct hs_account account;
+    rb_hs_account_take(&account, NULL);
+    struct hs_session_settings settings = { .interval = rb_hs_sampler.options.interval, .account = &account };
     if (rb_hs_session_start(&settings, true) < 0) {
         rb_hs_warn_once(WARN_MEMORY, "no memory: sampling is off");
         return;
@@ -635,13 +639,23 @@ rb_heap_sampler_boot(void)
 }
 
 void
+rb_hs_name_all(void)
+{
+    RB_VM_LOCK_ENTER();
+    {
+        rb_hs_classes_rename();
+        rb_hs_malloc_resolve();
+    }
+    RB_VM_LOCK_LEAVE();
+}
+
+void
 rb_heap_sampler_at_exit(void)
 {
     if (!booted) return;
     rb_hs_periodic_stop();
     if (rb_hs_sampler.options.on && rb_hs_sampler.session[HS_MAIN].on && !rb_hs_sampler.options.output_none) {
-        rb_hs_classes_rename();
-        rb_hs_malloc_resolve();
+        rb_hs_name_all();
         rb_hs_save_now(true);
     }
 }
@@ -689,5 +703,6 @@ rb_heap_sampler_in_child(void)
 void
 Init_heap_sampler(void)
 {
+    rb_hs_allocator();          /* it looks now, while there is one thread */
     rb_hs_init_ruby_api();
 }

@@ -145,6 +145,47 @@ append_malloc(struct hs_buffer *out, const struct hs_profile_meta *meta)
     rb_hs_buffer_printf(out, "\"memsize\":%s,", meta->memsize ? "true" : "false");
 }
 
+/* The same where a value may not be known. */
+static void
+append_fields(struct hs_buffer *out, const struct hs_account_field *fields, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (fields[i].known) {
+            append_number(out, fields[i].name, fields[i].bytes);
+        }
+        else {
+            append_number_or_null(out, fields[i].name, 0);
+        }
+    }
+}
+
+static void
+append_account(struct hs_buffer *out, const char *name, const struct hs_account *account)
+{
+    struct hs_account_field fields[HS_ACCOUNT_FIELDS], jemalloc[HS_JEMALLOC_FIELDS];
+    append_name(out, name);
+    if (!account->taken_ns) {
+        rb_hs_buffer_puts(out, "null,");
+        return;
+    }
+    rb_hs_account_fields(account, fields);
+    rb_hs_jemalloc_fields(account, jemalloc);
+    rb_hs_buffer_puts(out, "{");
+    append_number(out, "taken_ns", account->taken_ns);
+    append_number(out, "cost_ns", account->cost_ns);
+    append_fields(out, fields, HS_ACCOUNT_FIELDS);
+    append_name(out, "allocator");
+    rb_hs_append_json(out, (struct hs_text){account->allocator, strnlen(account->allocator, sizeof(account->allocator))});
+    rb_hs_buffer_puts(out, ",");
+    append_name(out, "jemalloc");
+    rb_hs_buffer_puts(out, account->jemalloc ? "{" : "null");
+    if (account->jemalloc) {
+        append_fields(out, jemalloc, HS_JEMALLOC_FIELDS);
+        end_with(out, "}");
+    }
+    rb_hs_buffer_puts(out, "},");
+}
+
 int
 rb_hs_encode_meta_json(const struct hs_profile_meta *meta, struct hs_buffer *out)
 {
@@ -165,6 +206,8 @@ rb_hs_encode_meta_json(const struct hs_profile_meta *meta, struct hs_buffer *out
     append_number(out, "own_bytes", meta->own_bytes);
     append_heaps(out, meta);
     append_malloc(out, meta);
+    append_account(out, "account", &meta->account);
+    append_account(out, "account_at_start", &meta->account_at_start);
     end_with(out, "}");
     return out->failed ? ENOMEM : 0;
 }

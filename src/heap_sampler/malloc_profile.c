@@ -88,6 +88,34 @@ estimate(uint64_t objects, uint64_t bytes, uint64_t interval)
     };
 }
 
+/* jemalloc gives a small block that it samples an extent of its own, of the
+ * smallest large size and perhaps one page more: that counts as allocated, and
+ * as resident, though no more of it is touched than the block's own pages. */
+struct large {
+    uint64_t size, extent;
+};
+
+enum { PAGE = 4096 };
+
+static struct large
+smallest_large(void)
+{
+    size_t size = 0;
+    bool padded = false;
+    rb_hs_mallctl_read("arenas.lextent.0.size", &size, sizeof(size));
+    rb_hs_mallctl_read("opt.cache_oblivious", &padded, sizeof(padded));
+    return (struct large){ size, size + (padded ? PAGE : 0) };
+}
+
+static void
+add_excess(struct hs_account_excess *excess, uint64_t objects, uint64_t bytes, const struct large *large)
+{
+    if (!objects || bytes / objects >= large->size) return;
+    uint64_t size = bytes / objects, pages = (size + PAGE - 1) / PAGE * PAGE;
+    excess->allocated += objects * (large->size - size);
+    excess->resident += objects * (large->extent - pages);
+}
+
 /* "13: 6688 [0: 0]" */
 static bool
 read_counts(const char *text, uint64_t counts[4])
@@ -145,6 +173,7 @@ rb_hs_malloc_profile_read(struct hs_malloc_profile *profile, int fd)
     if (!line || sscanf(line, "heap_v2/%" SCNu64, &profile->interval) != 1 || !profile->interval) error = EINVAL;
 
     struct hs_malloc_live live;
+    const struct large large = smallest_large();
     bool in_stack = false;
     while (!error && (line = next_line(lines)) && *line) {      /* a blank line ends the counts */
         uint64_t counts[4];
@@ -155,6 +184,7 @@ rb_hs_malloc_profile_read(struct hs_malloc_profile *profile, int fd)
         else if (in_stack && strncmp(line, "  t*: ", 6) == 0 && read_counts(line + 6, counts)) {
             in_stack = false;
             live.inuse = estimate(counts[0], counts[1], profile->interval);
+            add_excess(&profile->excess, counts[0], counts[1], &large);
             if (profile->alloc_known) live.alloc = estimate(counts[2], counts[3], profile->interval);
             if (!add_live(profile, &live)) error = ENOMEM;
         }

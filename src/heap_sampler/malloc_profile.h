@@ -7,6 +7,7 @@
  * While jemalloc collects its counts, a thread whose malloc draws a sample
  * waits.
  */
+#include "account.h"
 #include "profile.h"
 
 struct hs_malloc_live {
@@ -19,6 +20,7 @@ struct hs_malloc_live {
 struct hs_malloc_profile {
     uint64_t interval;          /* bytes */
     bool alloc_known;           /* jemalloc runs with prof_accum */
+    struct hs_account_excess excess;    /* what sampling adds to jemalloc's figures */
     struct hs_malloc_live *list;
     uint32_t count, capacity;
     uint64_t *natives;

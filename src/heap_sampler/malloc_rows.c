@@ -185,6 +185,20 @@ xmalloc_p(const struct building *b, const struct hs_native_place *place)
     return false;
 }
 
+/* What gcc puts behind a name for its own copies of a function. */
+static struct hs_text
+without_clone_suffix(struct hs_text name)
+{
+    static const char *const suffixes[] = { ".part.", ".isra.", ".constprop.", ".cold", ".lto_priv." };
+    for (uint32_t at = 1; at < name.len; at++) {
+        struct hs_text rest = { name.ptr + at, name.len - at };
+        for (size_t i = 0; i < sizeof(suffixes) / sizeof(*suffixes); i++) {
+            if (starts_with(rest, suffixes[i])) return (struct hs_text){ name.ptr, at };
+        }
+    }
+    return name;
+}
+
 /* Code that only passes a request for memory on, for whoever calls it. */
 static bool
 passes_on_p(const struct hs_native_place *place)
@@ -203,7 +217,7 @@ native_node(struct building *b, uint32_t parent, uintptr_t address, const struct
     if (place->mapping != UINT32_MAX) {
         uint32_t count;
         const struct hs_native_mapping *mappings = rb_hs_native_mappings(b->native, &count);
-        frame.label = text_number(b, place->function);
+        frame.label = text_number(b, without_clone_suffix(place->function));
         frame.path = frame.absolute_path = text_number(b, mappings[place->mapping].path);
     }
     return node_number(b, parent, frame_number(b, address, &frame));
@@ -220,13 +234,14 @@ stack_node(struct building *b, uint32_t parent, const struct hs_malloc_stack *st
     for (uint32_t i = 0; i < end; i++) {
         places[i] = (struct hs_native_place){ .mapping = UINT32_MAX };
         if (b->native) rb_hs_native_find(b->native, stack->native[i] - 1, &places[i]);
-        if (!caller.len && !passes_on_p(&places[i])) caller = places[i].file;
+        if (!caller.len && !passes_on_p(&places[i]) && !xmalloc_p(b, &places[i])) caller = places[i].file;
     }
     if (!caller.len && end) caller = places[0].file;
     *library = text_number(b, caller);
 
-    while (end > first && plumbing_p(b, &places[end - 1])) end--;
+    while (first < end && starts_with(places[first].file, "libjemalloc.so")) first++;   /* before our hook was there */
     while (first < end && xmalloc_p(b, &places[first])) first++;
+    while (end > first + 1 && plumbing_p(b, &places[end - 1])) end--;
     for (uint32_t i = end; i-- > first; ) parent = native_node(b, parent, stack->native[i], &places[i]);
     return parent;
 }

@@ -52,7 +52,7 @@ HOOK_LOCAL bool resolving;      /* what this thread allocates is the sampler's *
 
 enum { WARN_ROUNDED = 3 };      /* kinds 0 to 2 are heap_sampler.c's and periodic.c's */
 
-static bool booted;
+static bool booted, ended;
 static bool hooked;
 static bool sampling;           /* jemalloc's profiler is open, hooked and active */
 static rb_postponed_job_handle_t job = POSTPONED_JOB_HANDLE_INVALID;
@@ -71,6 +71,14 @@ rb_heap_sampler_native_thread_ends(void)
     ruby_has_left = true;
 }
 
+/* The VM's data goes; C code may allocate till the end of the process. */
+void
+rb_heap_sampler_vm_ends(void)
+{
+    ended = true;
+    rb_hs_malloc_stop();
+}
+
 /* -- where am I ------------------------------------------------------------------- */
 
 static enum hs_malloc_kind
@@ -78,7 +86,7 @@ place_of_malloc(const rb_execution_context_t **found)
 {
     if (rb_hs_locked_p() || resolving) return HS_MALLOC_AT_SAMPLER;
     if (!booted) return HS_MALLOC_AT_BOOT;
-    if (ruby_has_left) return HS_MALLOC_AT_NO_GVL;
+    if (ruby_has_left || ended) return HS_MALLOC_AT_NO_GVL;
 
     const rb_execution_context_t *ec = rb_current_execution_context(false);
     const rb_thread_t *th = ec ? rb_ec_thread_ptr(ec) : NULL;
@@ -365,9 +373,19 @@ rb_hs_malloc_describe(struct hs_malloc_meta *meta)
     meta->interval = UINT64_C(1) << lg_sample;
     if (sampling && !meta->alloc_known) {
         snprintf(meta->missing, sizeof(meta->missing),
-                 "what malloc gave since the start and was freed again is not known: it costs memory for every stack "
-                 "ever met; MALLOC_CONF=prof_accum:true gives it");
+                 "what was allocated since the start and freed again; MALLOC_CONF=prof_accum:true gives it, "
+                 "and keeps memory for every stack ever met");
     }
+}
+
+void
+rb_hs_malloc_excess(struct hs_account_excess *excess)
+{
+    struct hs_malloc_profile profile = { .count = 0 };
+    *excess = (struct hs_account_excess){ 0, 0 };
+    if (!sampling || rb_hs_malloc_profile_take(&profile) != 0) return;
+    *excess = profile.excess;
+    rb_hs_malloc_profile_free(&profile);
 }
 
 void

@@ -23,6 +23,10 @@ void rb_hs_malloc_forget_addresses(void);
 /* State, interval, allocator, and what is missing. Any thread. */
 void rb_hs_malloc_describe(struct hs_malloc_meta *meta);
 
+/* What sampling adds to jemalloc's figures now; a dump of its own. Any thread,
+ * without the GVL. */
+void rb_hs_malloc_excess(struct hs_account_excess *excess);
+
 struct hs_malloc_counts {
     uint64_t samples;           /* taken, with a stack or with a reason for none */
     uint64_t gc, no_gvl, busy, own;     /* of these, by the reason */

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "account.h"
 
 #define HS_FORMAT_VERSION 2
 #define HS_HEAPS_MAX 16
@@ -123,6 +124,8 @@ struct hs_profile_meta {
     char ruby[128];             /* RUBY_DESCRIPTION, cut */
     bool memsize;               /* rows tell it */
     struct hs_malloc_meta malloc;
+    struct hs_account account;  /* of the process, at the snapshot */
+    struct hs_account account_at_start;         /* of the session; taken_ns 0: none, a block's session */
 };
 
 struct hs_profile {

@@ -17,7 +17,6 @@
 #include "ruby/thread.h"
 #include "ractor_core.h"
 #include "vm_core.h"
-#include "vm_sync.h"
 #include "capture.h"
 #include "class_table.h"
 #include "malloc_sampler.h"
@@ -227,10 +226,7 @@ static VALUE
 take_snapshot(int session, bool full_gc, bool memsize)
 {
     if (full_gc) rb_gc_start();
-    rb_hs_classes_rename();
-    RB_VM_LOCK_ENTER();
-    rb_hs_malloc_resolve();
-    RB_VM_LOCK_LEAVE();
+    rb_hs_name_all();
 
     struct sample_profile *data;
     VALUE self = TypedData_Make_Struct(rb_cSampleProfile, struct sample_profile, &sample_profile_type, data);
@@ -239,6 +235,76 @@ take_snapshot(int session, bool full_gc, bool memsize)
     if (!data->profile) rb_raise(rb_eNoMemError, "no memory for a heap profile");
     if (memsize) measure_samples(data);
     return self;
+}
+
+/* -- the account of the process --------------------------------------------------- */
+
+static void *
+account_without_gvl(void *account)
+{
+    struct hs_account_excess excess;
+    rb_hs_malloc_excess(&excess);
+    rb_hs_account_take(account, &excess);
+    return NULL;
+}
+
+static VALUE
+hash_of_fields(const struct hs_account_field *fields, size_t count)
+{
+    VALUE hash = rb_hash_new();
+    for (size_t i = 0; i < count; i++) {
+        rb_hash_aset(hash, ID2SYM(rb_intern(fields[i].name)), fields[i].known ? ULL2NUM(fields[i].bytes) : Qnil);
+    }
+    return hash;
+}
+
+/*
+ * call-seq:
+ *   GC::SampleProfile.memory -> hash
+ *
+ * Where the resident memory of this process is, in bytes, whether it is being sampled or
+ * not. Ruby code goes on meanwhile. These add up to +:rss+:
+ *
+ * [:slots_live]      slots of heap pages that are allocated and not yet swept
+ * [:slots_free]      the rest of the heap pages: free slots, page headers
+ * [:malloc_live]     in use by what called malloc(3): buffers of strings, arrays and hashes, C libraries
+ * [:malloc_waste]    held by malloc(3), used by nobody: fragmentation and caches
+ * [:malloc_metadata] jemalloc's own memory; 0 with another malloc
+ * [:stacks]          of threads and fibers
+ * [:code_and_files]  the program, its libraries, and other mapped files
+ * [:jit]             executable memory that is no file's: YJIT's code
+ * [:sampler]         the sampler's own
+ * [:unattributed]    what is left
+ *
+ * Memory that was allocated and never touched is not resident, and counts nowhere.
+ *
+ * Beside them stand +:pss+ (as +:rss+, but a page that several processes share counts in
+ * parts), +:allocator+ (a String), +:jemalloc+ (a Hash of what it says about itself, which is
+ * virtual memory: +:allocated+, +:active+, +:resident+, +:dirty+, +:retained+, +:metadata+; +nil+
+ * with another malloc) and +:cost_ns+ (what taking the account took).
+ *
+ * What cannot be known is +nil+: +:malloc_live+, +:malloc_waste+ and +:malloc_metadata+ with a
+ * malloc(3) that says nothing about itself (its memory is unattributed then); +:rss+, +:pss+,
+ * +:stacks+, +:code_and_files+, +:jit+ and +:unattributed+ where /proc cannot be read.
+ *
+ *   GC::SampleProfile.memory.values_at(:rss, :slots_free, :malloc_waste)
+ *   # => [84213760, 1064960, 20905984]
+ */
+static VALUE
+s_memory(VALUE klass)
+{
+    struct hs_account account;
+    struct hs_account_field fields[HS_ACCOUNT_FIELDS], jemalloc[HS_JEMALLOC_FIELDS];
+    rb_thread_call_without_gvl(account_without_gvl, &account, NULL, NULL);
+    rb_hs_account_fields(&account, fields);
+    rb_hs_jemalloc_fields(&account, jemalloc);
+
+    VALUE hash = hash_of_fields(fields, HS_ACCOUNT_FIELDS);
+    rb_hash_aset(hash, ID2SYM(rb_intern("allocator")), rb_utf8_str_new_cstr(account.allocator));
+    rb_hash_aset(hash, ID2SYM(rb_intern("jemalloc")),
+                 account.jemalloc ? hash_of_fields(jemalloc, HS_JEMALLOC_FIELDS) : Qnil);
+    rb_hash_aset(hash, ID2SYM(rb_intern("cost_ns")), ULL2NUM(account.cost_ns));
+    return hash;
 }
 
 /* -- settings ----------------------------------------------------------------------- */
@@ -349,32 +415,46 @@ gc_sample_profile(int argc, VALUE *argv, VALUE mod)
     return rb_ensure(profile_block, (VALUE)&block, end_block, (VALUE)&block);
 }
 
+static void
+require_malloc(void)
+{
+    struct hs_malloc_meta meta;
+    rb_hs_malloc_describe(&meta);
+    if (meta.state == HS_MALLOC_OFF) rb_raise(rb_eRuntimeError, "malloc is not sampled: malloc=off was said at start");
+    if (meta.state == HS_MALLOC_MISSING) rb_raise(rb_eRuntimeError, "%s", meta.missing);
+}
+
 /*
  * call-seq:
- *   GC::SampleProfile.start(interval: 524288, max_samples: 200_000, max_depth: 512, seed: nil) -> true or false
+ *   GC::SampleProfile.start(interval: 524288, max_samples: 200_000, max_depth: 512, seed: nil, malloc: nil) -> true or false
  *
  * Start to sample this process: every thread and Ractor, and every child that it forks.
  * Returns +false+ if that was done already; a given +interval+ then takes its place from
- * here on.
+ * here on, and malloc is sampled as well if it stood by.
  *
  * [interval]    mean bytes of heap slots between two samples, 1 to 2**40
  * [max_samples] live samples to hold; at that number the interval doubles. +nil+: no cap
  * [max_depth]   frames of a stack to keep, from the leaf; 1 to 4096
  * [seed]        an Integer: take the same samples in each run of a deterministic program
+ * [malloc]      sample malloc too: +nil+ if it can be, +true+ or else RuntimeError, which says
+ *               what is missing, +false+ not. It can be if Ruby was started with
+ *               <tt>--heap-sample</tt> or <tt>--heap-sample=off,malloc=standby</tt> on
+ *               jemalloc; its interval was fixed there
  */
 static VALUE
 s_start(int argc, VALUE *argv, VALUE klass)
 {
-    static ID keywords[4];
-    VALUE options, values[4];
+    static ID keywords[5];
+    VALUE options, values[5];
     if (!keywords[0]) {
         keywords[0] = rb_intern("interval");
         keywords[1] = rb_intern("max_samples");
         keywords[2] = rb_intern("max_depth");
         keywords[3] = rb_intern("seed");
+        keywords[4] = rb_intern("malloc");
     }
     rb_scan_args(argc, argv, "0:", &options);
-    rb_get_kwargs(options, keywords, 0, 4, values);
+    rb_get_kwargs(options, keywords, 0, 5, values);
 
     struct hs_options *settings = &rb_hs_sampler.options;
     uint64_t interval = UNDEF_P(values[0]) ? settings->interval : interval_value(values[0]);
@@ -386,7 +466,14 @@ s_start(int argc, VALUE *argv, VALUE klass)
     bool seeded = !UNDEF_P(values[3]) && !NIL_P(values[3]);
     uint64_t seed = seeded ? count_value(values[3], "seed", 0, FIXNUM_MAX) : 0;
 
+    bool malloc_too = UNDEF_P(values[4]) || NIL_P(values[4]) || RTEST(values[4]);
+    if (malloc_too && !UNDEF_P(values[4]) && !NIL_P(values[4])) require_malloc();
+
+    struct hs_account account;
+    if (!rb_hs_sampler.session[HS_MAIN].on) rb_thread_call_without_gvl(account_without_gvl, &account, NULL, NULL);
+    /* Another thread may have started it meanwhile. */
     if (rb_hs_sampler.session[HS_MAIN].on) {
+        if (malloc_too) rb_hs_malloc_start(true);
         if (!UNDEF_P(values[0])) rb_hs_session_retune(HS_MAIN, interval);
         return Qfalse;
     }
@@ -397,9 +484,9 @@ s_start(int argc, VALUE *argv, VALUE klass)
         settings->seed = seed;
         rb_hs_random_seed(&rb_hs_sampler.random, seed);
     }
-    struct hs_session_settings session = { .interval = interval };
+    struct hs_session_settings session = { .interval = interval, .account = &account };
     if (rb_hs_session_start(&session, true) < 0) rb_raise(rb_eNoMemError, "no memory to sample the heap");
-    rb_hs_malloc_start(true);
+    if (malloc_too) rb_hs_malloc_start(true);
     return Qtrue;
 }
 
@@ -438,6 +525,10 @@ s_running_p(VALUE klass)
  *
  * The state of the sampler: settings, what it holds, what it had to drop, and how many
  * bytes of memory each part of it uses. It can be asked for at any time.
+ *
+ * +:malloc+ is <tt>:on</tt>, <tt>:standby</tt> (GC::SampleProfile.start would begin),
+ * <tt>:off</tt>, or <tt>:missing</tt>; +:malloc_missing+ says what is missing, if anything is,
+ * and the setting that gives it.
  */
 static VALUE
 s_stat(VALUE klass)
@@ -680,6 +771,7 @@ rb_hs_init_ruby_api(void)
     rb_define_singleton_method(rb_cSampleProfile, "stop", s_stop, 0);
     rb_define_singleton_method(rb_cSampleProfile, "running?", s_running_p, 0);
     rb_define_singleton_method(rb_cSampleProfile, "stat", s_stat, 0);
+    rb_define_singleton_method(rb_cSampleProfile, "memory", s_memory, 0);
     rb_define_singleton_method(rb_cSampleProfile, "object_of", s_object_of, 1);
     rb_define_singleton_method(rb_cSampleProfile, "raw_stack_of", s_raw_stack_of, 1);
     rb_define_method(rb_cSampleProfile, "save", profile_save, 1);

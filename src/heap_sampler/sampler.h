@@ -46,6 +46,7 @@ struct hs_session {
     struct hs_totals *totals;   /* by site; shorter than the sites when the newest have none */
     uint32_t totals_count, totals_capacity;
     uint64_t live_at_start[HS_HEAPS_MAX];
+    struct hs_account account_at_start;         /* HS_MAIN only */
 };
 
 /* The intervals in force when a record was made; shared by many records. */
@@ -93,12 +94,17 @@ void rb_hs_estimate_add(struct hs_estimate *sum, const struct hs_estimate *more)
 struct hs_session_settings {
     uint64_t interval;
     uint32_t thread;
+    const struct hs_account *account;   /* taken just before; NULL: none */
 };
 /* Returns the session's number, -1: all are taken, -2: no memory. Number
  * HS_MAIN is for the process's own, chosen by `main`. */
 int rb_hs_session_start(const struct hs_session_settings *settings, bool main);
 void rb_hs_session_stop(int session);
 void rb_hs_session_retune(int session, uint64_t interval);
+
+/* Name what got its name, or was met, since the last time: before a snapshot
+ * that Ruby code waits for. GVL, no lock held. */
+void rb_hs_name_all(void);
 
 /* Snapshot: everything that one session knows, copied out in a short hold of
  * the lock, then worked on without it. Any thread. NULL: no memory, or the

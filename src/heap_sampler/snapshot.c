@@ -121,6 +121,7 @@ describe(struct hs_profile_meta *meta, const struct hs_session *session)
             session->live_at_start[i],
         };
     }
+    meta->account_at_start = session->account_at_start;
     snprintf(meta->ruby, sizeof(meta->ruby), "%s", rb_dynamic_description);
 }
 
@@ -259,11 +260,13 @@ rb_hs_snapshot(int number, struct hs_live_samples *samples)
     ok = ok && profile->nodes && profile->frames && profile->texts && add_rows(profile, &copied);
     if (ok && samples) ok = list_samples(samples, &copied, profile->meta.gc_count);
     if (ok && malloc_rows.stacks) ok = rb_hs_malloc_rows_add(&malloc_rows, profile);
+    struct hs_account_excess excess = malloc_rows.live.excess;
     rb_hs_malloc_rows_end(&malloc_rows);
     free_copied(&copied);
     if (!ok) {
         rb_hs_snapshot_free(profile);
         return NULL;
     }
+    rb_hs_account_take(&profile->meta.account, &excess);
     return profile;
 }

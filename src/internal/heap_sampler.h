@@ -51,6 +51,10 @@ void rb_heap_sampler_on_update_references(void);
 /* A heap page that has a table goes. In GC, or at the end of the process. */
 void rb_heap_sampler_on_page_free(struct rb_heap_sampler_page *table);
 
+/* The memory of a heap page has been mapped, or is about to go. From the
+ * first page on, sampling or not. VM lock; also before there is a VM. */
+void rb_heap_sampler_on_page_body(uintptr_t body, size_t size, bool exists);
+
 /* -- and offers these ----------------------------------------------------- */
 
 /* Rejoin every installed free list and, if sampling, cut it afresh. VM lock
@@ -91,6 +95,8 @@ void rb_heap_sampler_after_fork(int pid);
 /* In the child, once its threads are in order. GVL. */
 void rb_heap_sampler_in_child(void);
 
+/* vm.c: threads and the VM itself are about to be freed. GVL. */
+void rb_heap_sampler_vm_ends(void);
 /* thread_pthread.c: this native thread will run no Ruby any more. */
 void rb_heap_sampler_native_thread_ends(void);
 /* main.c, from .preinit_array: what jemalloc's malloc_conf is to say; NULL:
@@ -101,6 +107,7 @@ void Init_heap_sampler(void);
 
 #else
 
+static inline void rb_heap_sampler_vm_ends(void) {}
 static inline void rb_heap_sampler_native_thread_ends(void) {}
 
 static inline void rb_heap_sampler_boot(void) {}

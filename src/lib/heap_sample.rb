@@ -18,6 +18,7 @@ module HeapSample
   class FormatError < StandardError
   end
 
+  autoload :Account, "heap_sample/account"
   autoload :Columns, "heap_sample/model"
   autoload :Diff, "heap_sample/diff"
   autoload :Estimate, "heap_sample/estimate"
@@ -42,4 +43,5 @@ module HeapSample
   autoload :Row, "heap_sample/model"
   autoload :Stacks, "heap_sample/stacks"
   autoload :Statistics, "heap_sample/statistics"
+  autoload :Verdict, "heap_sample/verdict"
 end

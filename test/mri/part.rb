@@ -17,7 +17,7 @@ class Part
   end
 
   # Settings (RUBY_HEAP_SAMPLE) of the configurations that compare with the stock build.
-  def configurations = { 'off' => nil, 'interval=1' => 'interval=1,max-samples=none,output=none' }
+  def configurations = { 'off' => nil, 'on' => 'interval=1,max-samples=none,malloc=4k,output=none' }
 
   # -> Results. ONLY: these tests, which may bring others along.
   def run(build, setting, only: nil)
@@ -85,7 +85,7 @@ class ListedTests < TestAll
     @names = tests.map { |pattern| "--name=/#{pattern.source}/" }
   end
 
-  def configurations = { 'off' => nil, 'interval=64k' => 'interval=64k,output=none' }
+  def configurations = { 'off' => nil, 'on' => 'interval=64k,output=none' }
 end
 
 # bootstraptest: each test a script for a new process; a test has no name but its line.

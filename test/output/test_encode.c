@@ -145,7 +145,7 @@ test_meta(void)
             "{\"slot_size\":40,\"total_slots\":1000,\"live_slots\":900,\"live_at_start\":10},"
             "{\"slot_size\":80,\"total_slots\":500,\"live_slots\":400,\"live_at_start\":20}],"
             "\"malloc\":{\"state\":\"missing\",\"interval\":null,\"alloc_known\":false,\"allocator\":null,"
-            "\"missing\":null},\"memsize\":false}",
+            "\"missing\":null},\"memsize\":false,\"account\":null,\"account_at_start\":null}",
             "meta JSON: every field of version 2");
     rb_hs_buffer_free(&out);
     rb_hs_profile_free(&profile);
@@ -177,7 +177,7 @@ test_malloc(void)
     is_text(side ? side : "",
             "\"malloc\":{\"state\":\"on\",\"interval\":524288,\"alloc_known\":false,"
             "\"allocator\":\"jemalloc 5.3.0\",\"missing\":\"deaths and what was allocated: jemalloc 5.3.1\"},"
-            "\"memsize\":true}", "meta JSON: malloc's side");
+            "\"memsize\":true,\"account\":null,\"account_at_start\":null}", "meta JSON: malloc's side");
 
     static const struct { uint64_t address; uint32_t mapping; } cases[] = {
         {0, 3}, {0x7f0000000fff, 3}, {0x7f0000001000, 0}, {0x7f0000001fff, 0}, {0x7f0000002000, 3},
@@ -188,6 +188,38 @@ test_malloc(void)
         if (rb_hs_mapping_of(&profile, cases[i].address) != cases[i].mapping) passed = false;
     }
     ok(passed, "an address is in its mapping, at either end of it too");
+    rb_hs_buffer_free(&out);
+    rb_hs_profile_free(&profile);
+}
+
+static void
+test_account(void)
+{
+    struct hs_profile profile;
+    struct hs_buffer out = {0};
+
+    sample_profile(&profile);
+    profile.meta.account = (struct hs_account){
+        .taken_ns = 7, .cost_ns = 8, .rss = 1000, .slots_live = 100, .slots_free = 50, .malloc_live = 300,
+        .malloc_waste = 60, .malloc_metadata = 40, .stacks = 20, .code_and_files = 400, .jit = 0, .sampler = 10,
+        .unattributed = 20, .pss = 900, .malloc_known = true, .jemalloc = true, .je_allocated = 1, .je_active = 2,
+        .je_resident = 3, .je_dirty = 4, .je_retained = 5, .je_metadata = 6, .allocator = "jemalloc 5.3.0",
+    };
+    /* no /proc, and a malloc that says nothing */
+    profile.meta.account_at_start = (struct hs_account){.taken_ns = 1, .slots_live = 9, .allocator = "malloc"};
+    rb_hs_encode_meta_json(&profile.meta, &out);
+    rb_hs_buffer_append(&out, "", 1);
+    const char *account = strstr(out.ptr, "\"account\":");
+    is_text(account ? account : "",
+            "\"account\":{\"taken_ns\":7,\"cost_ns\":8,\"rss\":1000,\"slots_live\":100,\"slots_free\":50,"
+            "\"malloc_live\":300,\"malloc_waste\":60,\"malloc_metadata\":40,\"stacks\":20,\"code_and_files\":400,"
+            "\"jit\":0,\"sampler\":10,\"unattributed\":20,\"pss\":900,\"allocator\":\"jemalloc 5.3.0\","
+            "\"jemalloc\":{\"allocated\":1,\"active\":2,\"resident\":3,\"dirty\":4,\"retained\":5,\"metadata\":6}},"
+            "\"account_at_start\":{\"taken_ns\":1,\"cost_ns\":0,\"rss\":null,\"slots_live\":9,\"slots_free\":0,"
+            "\"malloc_live\":null,\"malloc_waste\":null,\"malloc_metadata\":null,\"stacks\":null,"
+            "\"code_and_files\":null,\"jit\":null,\"sampler\":0,\"unattributed\":null,\"pss\":null,"
+            "\"allocator\":\"malloc\",\"jemalloc\":null}}",
+            "meta JSON: the accounts, null where a value is not known");
     rb_hs_buffer_free(&out);
     rb_hs_profile_free(&profile);
 }
@@ -280,6 +312,7 @@ test_encode(void)
     test_folded_hostile();
     test_meta();
     test_malloc();
+    test_account();
     test_rounding();
     test_broken();
     test_empty();

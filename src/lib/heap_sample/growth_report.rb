@@ -20,7 +20,7 @@ module HeapSample
 
     def to_s
       sections = [head, table("Grown", @groups.select { |group| group.space >= 1 }, @top),
-                  table("Shrunk", @groups.select { |group| group.space <= -1 }, [SHRUNK, @top].min), [conclusion]]
+                  table("Shrunk", @groups.select { |group| group.space <= -1 }, [SHRUNK, @top].min), account, [conclusion]]
       "#{sections.reject(&:empty?).map { |lines| lines.join("\n") }.join("\n\n")}\n"
     end
 
@@ -34,6 +34,16 @@ module HeapSample
         lines << "No GC ran in between: which objects are in use is what the same mark found, and cannot have changed."
       end
       lines
+    end
+
+    # Where the memory of the process is, and what it grew in.
+    def account
+      later, earlier = @growth.later.info.account, @growth.earlier.info.account
+      return [] unless later && earlier
+
+      since = "between the two profiles"
+      [*later.lines(@layout, earlier, since),
+       Verdict.new(later, earlier, malloc: Verdict.malloc_growth(@growth), since: since, layout: @layout).to_s]
     end
 
     def span

@@ -49,6 +49,11 @@ module HeapSample
     # Was each sampled object asked what it holds outside its slot?
     def memsize? = at("memsize") == true
 
+    # Where the memory of the process was: an Account, or nil.  That of the start
+    # is nil in a block's profile.
+    def account = Account.of(at("account"))
+    def account_at_start = Account.of(at("account_at_start"))
+
     # What was lost for want of room: {"samples" => 3}, without zeros.
     def drops
       drops = at("drops")

@@ -153,7 +153,8 @@ module HeapSample
         names << name
       end
       @value_count = names.size
-      @value_of = TYPES.map { |type| type && names.index(type) || names.size }   # past the end: a 0
+      @value_of = TYPES.map { |type| type && names.index(type) || names.size }   # past the end: a 0,
+      @value_of[Columns::MALLOC - Columns::INUSE] += 1                          # and then false
       if (names & TYPES).empty?
         raise Protobuf::Malformed, "its sample types are #{names.first(4).inspect}, none of a heap"
       end
@@ -300,10 +301,9 @@ module HeapSample
       while (from = spans[index])
         list, packed, rest = split_sample(from, spans[index + 1])
         columns, library, malloced = labels[rest]
-        row = [stacks.intern(list)].concat(columns, values[packed])
-        row[Columns::LIBRARY] = library
-        row[Columns::MALLOC] = malloced
-        rows << row
+        row = [stacks.intern(list)]
+        rows << row.concat(columns, values[packed])
+        row[Columns::LIBRARY], row[Columns::MALLOC] = library, true if malloced
         index += 2
       end
       rows
@@ -381,7 +381,7 @@ module HeapSample
       end
       raise Protobuf::Malformed, "a value is negative" if values.any? && values.max >= 1 << 63
 
-      values << 0
+      values << 0 << false
       values.values_at(*@value_of)
     end
 

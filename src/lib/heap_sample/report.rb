@@ -54,7 +54,7 @@ module HeapSample
       sections = [Header.new(@info, @layout).lines, main_table]
       sections << class_table unless @by == :class || @kind == :malloc
       sections << MallocSection.new(@profile, @layout, @top).lines if @malloc && @by != :function
-      sections << remainder << churn << [conclusion]
+      sections << remainder << churn << account << [conclusion]
       "#{sections.reject(&:empty?).map { |lines| lines.join("\n") }.join("\n\n")}\n"
     end
 
@@ -204,6 +204,16 @@ module HeapSample
                  ["dead", :right], ["lived", :right], [@by.to_s, :left]]
       slots = ", heap slots alone" if @malloc && !@info.malloc_alloc_known?
       ["Allocated since start#{slots}, by #{@by}: #{amount(@total.alloc)}", *@layout.table(columns, rows)]
+    end
+
+    # Where the memory of the process is, and what it grows in.
+    def account
+      now, start = @info.account, @info.account_at_start
+      return [] unless now
+      return now.lines(@layout) unless start
+
+      [*now.lines(@layout, start, "since sampling started"),
+       Verdict.new(now, start, malloc: Verdict.malloc_of(@profile), layout: @layout).to_s]
     end
 
     # "120.4 MiB ±2.9 MiB in 1,234 objects, 240 samples".

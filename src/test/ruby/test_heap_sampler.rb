@@ -242,6 +242,24 @@ class TestHeapSampler < Test::Unit::TestCase
     end
   end
 
+  def test_rows_tell_memsize_where_it_was_asked_for
+    assert_sampler(<<~'RUBY')
+      GC::SampleProfile.start(interval: 1, max_samples: nil)
+      class Holder; def initialize = @text = "x" * 100_000; end
+      keep = Array.new(20) { Holder.new }
+      strings = keep.map { |holder| holder.instance_variable_get(:@text) }
+      profile = GC.sample_profile(full_gc: true, memsize: true)
+      line = profile.rows.select { |row| row.class_name == "String" && row.stack.any? { |frame| frame.label.include?("Holder") } }
+      require "objspace"
+      assert_equal strings.sum { |text| ObjectSpace.memsize_of(text) }, line.sum(&:memsize)
+      assert_include profile.report, "with buffers"
+      assert_equal true, profile.to_profile.info.memsize?
+      plain = GC.sample_profile
+      assert_equal 0, plain.rows.sum(&:memsize)
+      assert_not_include plain.report, "with buffers"
+    RUBY
+  end
+
   def test_ractors
     assert_sampler(<<~'RUBY', ignore_stderr: true)
       Warning[:experimental] = false

@@ -1,0 +1,96 @@
+# frozen_string_literal: true
+
+module HeapSample
+  # Where the resident memory of a process was, in bytes; doc/format.md names the
+  # parts.  Those that are known add up to #rss.
+  class Account
+    # What a report calls them, in its order.
+    PARTS = {
+      "slots_live" => "live slots",
+      "slots_free" => "free slots in heap pages, page headers",
+      "malloc_live" => "malloc: live",
+      "malloc_waste" => "malloc: waste (fragmentation, caches)",
+      "malloc_metadata" => "malloc: its own data",
+      "stacks" => "stacks of threads and fibers",
+      "code_and_files" => "code and mapped files",
+      "jit" => "JIT code",
+      "sampler" => "the sampler",
+      "unattributed" => "unattributed"
+    }.freeze
+    JEMALLOC = %w[allocated active resident dirty retained metadata].freeze
+
+    # The Account that +values+ is, nil if it is none.
+    def self.of(values)
+      new(values) if values.is_a?(Hash)
+    end
+
+    def initialize(values)
+      @values = values
+    end
+
+    # Bytes of a part; nil if not known.
+    def [](name)
+      value = @values[name]
+      value if value.is_a?(Integer) && value >= 0
+    end
+
+    # nil if the kernel did not tell.
+    def rss = self["rss"]
+    def pss = self["pss"]
+
+    # "jemalloc 5.3.0"
+    def allocator
+      @values["allocator"].then { |name| name if name.is_a?(String) && !name.empty? }
+    end
+
+    # Parts that are known: name and bytes.
+    def parts
+      PARTS.keys.to_h { |name| [name, self[name]] }.compact
+    end
+
+    # Bytes by which each part has grown since +earlier+, where both know it.
+    def since(earlier)
+      parts.to_h { |name, bytes| [name, (bytes - earlier[name] if earlier[name])] }.compact
+    end
+
+    # call-seq:
+    #   lines(layout, earlier = nil, since = nil) -> Array of String
+    #
+    # A table.  With an +earlier+ Account it shows the changes +since+ then.
+    def lines(layout, earlier = nil, since = nil)
+      changes = earlier ? since(earlier) : {}
+      shown = parts.reject { |name, bytes| bytes.zero? && changes[name].to_i.zero? }
+      columns = [["bytes", :right], *([["share", :right]] if rss), *([["change", :right]] if earlier), ["where", :left]]
+      rows = shown.map do |name, bytes|
+        change = changes[name] ? layout.bytes(changes[name], sign: true) : "?"
+        [layout.bytes(bytes), *(layout.percent(bytes / rss.to_f) if rss), *(change if earlier), PARTS[name]]
+      end
+      [title(layout, earlier, since), *layout.table(columns, rows), beside(layout)]
+    end
+
+    private
+
+    def title(layout, earlier, since)
+      return "Memory of the process (/proc could not be read: what is known, and some of it may not be resident):" unless rss
+
+      change = ", #{layout.bytes(rss - earlier.rss, sign: true)} #{since}" if earlier&.rss
+      "Memory of the process: RSS #{layout.bytes(rss)}#{change}"
+    end
+
+    # What must not be added to the above.
+    def beside(layout)
+      parts = []
+      parts << "PSS #{layout.bytes(pss)}" if pss
+      parts << [allocator, own(layout)].compact.join(", virtual: ")
+      cost = self["cost_ns"]
+      "Beside: #{parts.reject(&:empty?).join("; ")}#{format(" (read in %.1f ms)", cost / 1e6) if cost}"
+    end
+
+    def own(layout)
+      jemalloc = @values["jemalloc"]
+      return unless jemalloc.is_a?(Hash)
+
+      JEMALLOC.filter_map { |name| "#{layout.bytes(jemalloc[name])} #{name}" if jemalloc[name].is_a?(Integer) }.join(", ")
+    end
+  end
+end

@@ -1,0 +1,133 @@
+# frozen_string_literal: true
+
+module HeapSample
+  # A sentence that reads two accounts of one process: what it grows in.
+  #
+  #   Verdict.new(later, earlier, malloc: {ruby: [52_428_800, 100]}).to_s
+  #   #=> "Growing in malloc under Ruby (+50.1 MiB, 96% of what grew): RSS +52.0 MiB since sampling started."
+  #
+  # Live memory that grows is growth, even while it only fills what was free.
+  # Waste, and whatever else is no program's data, is growth only if RSS grows.
+  class Verdict
+    # Nothing smaller is called growth: a share of RSS, and bytes.
+    SHARE = 0.05
+    FLOOR = 4 * 1024 * 1024
+
+    # What grew: +kind+ is :objects, :malloc (under Ruby, or by nobody known),
+    # :library, :waste or :other.
+    Part = Struct.new(:kind, :name, :bytes)
+
+    LIVE = %i[objects malloc library].freeze
+    NAMES = {
+      "slots_free" => [:waste, "waste, as free slots in heap pages"],
+      "malloc_waste" => [:waste, "waste, as fragmentation and caches of malloc"],
+      "malloc_metadata" => [:other, "malloc's own data"],
+      "stacks" => [:other, "stacks of threads and fibers"],
+      "code_and_files" => [:other, "code and mapped files"],
+      "jit" => [:other, "JIT code"],
+      "sampler" => [:other, "the sampler itself"],
+      "unattributed" => [:other, "memory that nothing accounts for"]
+    }.freeze
+    RUBY_FILE = /\A(?:ruby[-\d.]*|libruby.*\.so.*)\z/
+
+    # Live malloc by the library whose code asked for it: {:ruby => [bytes,
+    # samples], "libxml2.so.2" => …}; empty if the profile has no such rows.
+    def self.malloc_of(profile)
+      sum(profile.table.map { |columns| [profile, columns, columns[Columns::INUSE + 2], columns[Columns::INUSE]] })
+    end
+
+    # The same of a Growth: by how much it grew.
+    def self.malloc_growth(growth)
+      sum(growth.rows.map { |row| [row.row.profile, row.row.columns, row.space, row.samples] })
+    end
+
+    def self.sum(rows) # :nodoc:
+      rows.each_with_object({}) do |(profile, columns, space, samples), sums|
+        next unless columns[Columns::MALLOC]
+
+        library = profile.text(columns[Columns::LIBRARY] || "")
+        sum = (sums[RUBY_FILE.match?(library) ? :ruby : library] ||= [0.0, 0])
+        sum[0] += space
+        sum[1] += samples
+      end
+    end
+    private_class_method :sum
+
+    # +malloc+: see Verdict.malloc_of; +since+ says when +earlier+ was.
+    def initialize(later, earlier, malloc: {}, since: "since sampling started", layout: Layout.new)
+      @later = later
+      @changes = later.since(earlier)
+      @rss = later.rss - earlier.rss if later.rss && earlier.rss
+      @malloc = malloc
+      @since = since
+      @layout = layout
+    end
+
+    # The Parts that grew, the largest first.
+    def parts
+      grown.select { |part| part.bytes >= threshold && (LIVE.include?(part.kind) || rss_grew?) }
+    end
+
+    def to_s
+      return "Whether the process grows is not known: /proc could not be read." unless @rss
+
+      return nothing if parts.empty?
+
+      *others, last = parts.map { |part| phrase(part) }
+      "Growing #{[*(others.join(", ") unless others.empty?), last].join(" and ")}: #{total}.#{hint}"
+    end
+
+    private
+
+    def threshold
+      [SHARE * (@later.rss || 0), FLOOR].max
+    end
+
+    def rss_grew?
+      @rss && @rss >= threshold
+    end
+
+    def grown
+      @grown ||= [Part.new(:objects, "Ruby objects", @changes["slots_live"] || 0), *malloc_parts,
+                  *NAMES.map { |field, (kind, name)| Part.new(kind, name, @changes[field] || 0) }]
+                 .select { |part| part.bytes > 0 }.sort_by.with_index { |part, index| [-part.bytes, index] }
+    end
+
+    # The account says how much there is, samples whose it is.  They are rough
+    # and may say more than there is: then all are made smaller.
+    def malloc_parts
+      all = @changes["malloc_live"] || 0
+      sampled = @malloc.transform_values(&:first).select { |_, bytes| bytes > 0 }
+      scale = [1.0, all / [sampled.values.sum, 1].max.to_f].min
+      parts = sampled.map do |library, bytes|
+        library == :ruby ? Part.new(:malloc, "malloc under Ruby", bytes * scale) : library_part(library, bytes * scale)
+      end
+      parts << Part.new(:malloc, @malloc.empty? ? "malloc" : "malloc that no sample shows", all - parts.sum(&:bytes))
+    end
+
+    def library_part(library, bytes)
+      Part.new(:library, library.empty? ? "C code of no known library" : "the C library #{library}", bytes)
+    end
+
+    def phrase(part)
+      share = part.bytes / grown.sum(&:bytes).to_f
+      "in #{part.name} (#{@layout.bytes(part.bytes, sign: true)}, #{(share * 100).round}% of what grew)"
+    end
+
+    def total
+      "RSS #{@layout.bytes(@rss, sign: true)} #{@since}"
+    end
+
+    def nothing
+      return "Not growing: #{total}, and no part by #{@layout.bytes(threshold)}." unless rss_grew?
+
+      "Growing, but in no part by #{@layout.bytes(threshold)}: #{total}, most of it #{phrase(grown.first)}."
+    end
+
+    def hint
+      return unless @malloc.empty? && parts.any? { |part| part.kind == :malloc }
+
+      " Sampling with malloc=on tells whose malloc it is."
+    end
+  end
+end

@@ -1,0 +1,245 @@
+# frozen_string_literal: false
+require 'test/unit'
+
+# GC::SampleProfile.memory, and the same account in profiles.
+class TestHeapSamplerAccount < Test::Unit::TestCase
+  # Sums are exact; what nothing accounts for is 5% of RSS at most.
+  PRELUDE = <<~'RUBY'
+    MB = 1_000_000
+    PARTS = %i[slots_live slots_free malloc_live malloc_waste malloc_metadata stacks code_and_files jit sampler unattributed]
+
+    def account
+      memory = GC::SampleProfile.memory
+      assert_equal memory[:rss], PARTS.sum { |part| memory[part] }, memory.inspect
+      assert_operator memory[:unattributed], :<=, memory[:rss] / 20, memory.inspect
+      memory
+    end
+  RUBY
+
+  def assert_account(script, args: [])
+    omit "no /proc" unless File.readable?("/proc/self/smaps")
+    assert_separately(["-W1", "--disable=gems", *args], PRELUDE + script, timeout: 120)
+  end
+
+  def test_shape
+    assert_account(<<~'RUBY')
+      assert_equal false, GC::SampleProfile.running?
+      memory = account
+      assert_equal [:rss, *PARTS, :pss, :allocator, :jemalloc, :cost_ns], memory.keys
+      assert_kind_of String, memory[:allocator]
+      assert_operator memory[:pss], :<=, memory[:rss]
+      assert_operator memory[:cost_ns], :>, 0
+      if memory[:allocator].start_with?("jemalloc")
+        assert_equal %i[allocated active resident dirty retained metadata], memory[:jemalloc].keys
+      else
+        assert_nil memory[:jemalloc]
+      end
+      status = File.read("/proc/self/status")[/VmRSS:\s+(\d+)/, 1].to_i * 1024
+      assert_in_delta status, account[:rss], status * 0.05
+    RUBY
+  end
+
+  def test_objects
+    assert_account(<<~'RUBY')
+      GC.start
+      before = account
+      keep = Array.new(500_000) { Object.new }
+      after = account
+      assert_in_delta 500_000 * 40, after[:slots_live] - before[:slots_live], MB
+      keep.clear
+      4.times { GC.start }
+      assert_in_delta before[:slots_live], account[:slots_live], MB
+    RUBY
+  end
+
+  def test_heap_pages_are_known
+    assert_account(<<~'RUBY')
+      pages = -> { GC.stat.values_at(:heap_allocated_pages, :heap_empty_pages).sum * 65536 }
+      check = -> { assert_in_delta pages.call, account.values_at(:slots_live, :slots_free).sum, pages.call * 0.02 }
+      check.call
+      keep = Array.new(500_000) { Object.new }
+      check.call
+      keep = keep.each_slice(50).map(&:first)
+      4.times { GC.start }
+      check.call
+      if GC.respond_to?(:compact)
+        GC.compact
+        check.call
+      end
+    RUBY
+  end
+
+  def test_malloc
+    assert_account(<<~'RUBY')
+      before = account
+      keep = Array.new(100) { "a" * MB }
+      assert_in_delta 100 * MB, account[:malloc_live] - before[:malloc_live], 5 * MB
+    RUBY
+  end
+
+  def test_one_large_buffer_touched_and_not
+    assert_account(<<~'RUBY')
+      before = account
+      untouched = String.new(capacity: 500 * MB)
+      after = account
+      assert_in_delta before[:rss], after[:rss], 3 * MB
+      assert_in_delta before[:malloc_live], after[:malloc_live], 3 * MB
+      touched = "a" * (100 * MB)
+      assert_in_delta 100 * MB, account[:malloc_live] - after[:malloc_live], 5 * MB
+    RUBY
+  end
+
+  def test_waste
+    assert_account(<<~'RUBY')
+      before = account
+      keep = Array.new(100_000) { "a" * 1000 }
+      full = account
+      assert_in_delta 110 * MB, full[:malloc_live] - before[:malloc_live], 15 * MB
+      # One survivor in each page of four: nothing that malloc could give back
+      scattered = keep.each_slice(4).map(&:first)
+      keep.clear
+      GC.start
+      left = account
+      assert_operator left[:malloc_waste] - before[:malloc_waste], :>, 60 * MB
+      assert_operator left[:malloc_live] - before[:malloc_live], :<, 45 * MB
+    RUBY
+  end
+
+  def test_threads
+    assert_account(<<~'RUBY')
+      def deep(n) = n == 0 ? sleep : deep(n - 1)
+      before = account
+      50.times.map { Thread.new { [1].each { deep(1000) } } }.each { |thread| Thread.pass until thread.stop? }
+      after = account
+      assert_include (50 * 8192)..(50 * 1_048_576), after[:stacks] - before[:stacks]
+    RUBY
+  end
+
+  def test_fibers
+    assert_account(<<~'RUBY')
+      before = account
+      keep = Array.new(1000) { Fiber.new { [1].each { Fiber.yield } }.tap(&:resume) }
+      after = account
+      assert_include (1000 * 8192)..(1000 * 65536), after[:stacks] - before[:stacks]
+    RUBY
+  end
+
+  def test_fork
+    omit "no fork" unless Process.respond_to?(:fork)
+    assert_account(<<~'RUBY')
+      keep = Array.new(200_000) { "a" * 100 }
+      GC.start
+      parent = account
+      IO.pipe do |read, write|
+        pid = fork do
+          read.close
+          GC.start
+          Marshal.dump([GC::SampleProfile.memory, (more = Array.new(100_000) { Object.new }; GC::SampleProfile.memory)], write)
+          write.close
+          exit!(0)
+        end
+        write.close
+        child, grown = Marshal.load(read)
+        Process.wait(pid)
+        [child, grown].each do |memory|
+          assert_equal memory[:rss], PARTS.sum { |part| memory[part] }
+          assert_operator memory[:unattributed], :<=, memory[:rss] / 20, memory.inspect
+        end
+        assert_in_delta parent[:slots_live], child[:slots_live], MB
+        assert_operator child[:pss], :<, child[:rss] * 0.8
+        assert_in_delta 100_000 * 40, grown[:slots_live] - child[:slots_live], MB
+      end
+    RUBY
+  end
+
+  def test_yjit
+    omit "no YJIT" unless defined?(RubyVM::YJIT.enabled?)
+    assert_account(<<~'RUBY', args: ["--yjit", "--yjit-call-threshold=2"])
+      def work(n) = n.times.sum { |i| i.to_s.size + [i].first }
+      10.times { work(100) }
+      assert_operator account[:jit], :>, 0
+    RUBY
+  end
+
+  def test_other_threads_run_meanwhile
+    assert_account(<<~'RUBY')
+      count = 0
+      Thread.new { loop { count += 1 } }
+      Thread.pass until count > 0
+      10.times do
+        before = count
+        account
+        assert_operator count, :>, before
+      end
+    RUBY
+  end
+
+  def test_threads_that_allocate_meanwhile
+    assert_account(<<~'RUBY')
+      stop = false
+      threads = 3.times.map { Thread.new { (Array.new(1000) { "a" * 2000 }; Object.new) until stop } }
+      30.times { account }
+      stop = true
+      threads.each(&:join)
+    RUBY
+  end
+
+  def test_profiles_have_it
+    assert_account(<<~'RUBY')
+      require "heap_sample/sample_profile"
+      assert_nil GC.sample_profile {}.to_profile.info.account_at_start
+      assert_kind_of HeapSample::Account, GC.sample_profile {}.to_profile.info.account
+
+      GC::SampleProfile.start
+      keep = Array.new(50) { "a" * MB }
+      info = GC.sample_profile.to_profile.info
+      assert_in_delta 50 * MB, info.account.rss - info.account_at_start.rss, 5 * MB
+      assert_equal info.account.rss, info.account.parts.values.sum
+      assert_match(/^Growing in malloc /, GC.sample_profile.report)
+
+      GC::SampleProfile.stop
+      GC::SampleProfile.start
+      info = GC.sample_profile.to_profile.info
+      assert_in_delta 0, info.account.rss - info.account_at_start.rss, 5 * MB
+      assert_match(/^Not growing: /, GC.sample_profile.report)
+    RUBY
+  end
+
+  def test_a_child_keeps_the_start_of_its_parent
+    omit "no fork" unless Process.respond_to?(:fork)
+    assert_account(<<~'RUBY')
+      require "json"
+      GC::SampleProfile.start
+      start = -> { JSON.parse(GC.sample_profile.raw[:meta_json])["account_at_start"] }
+      expected = start.call
+      IO.pipe do |read, write|
+        pid = fork { write << JSON.generate(start.call); write.close; exit!(0) }
+        write.close
+        assert_equal expected, JSON.parse(read.read)
+        Process.wait(pid)
+      end
+    RUBY
+  end
+
+  def test_without_proc
+    omit "only root may chroot" unless Process.uid == 0 && Process.respond_to?(:fork)
+    assert_account(<<~'RUBY')
+      require "tmpdir"
+      Dir.mktmpdir do |empty|
+        IO.pipe do |read, write|
+          pid = fork do
+            Dir.chroot(empty)
+            Marshal.dump(GC::SampleProfile.memory, write)
+            write.close
+            exit!(0)
+          end
+          write.close
+          memory = Marshal.load(read)
+          Process.wait(pid)
+          assert_equal %i[rss stacks code_and_files jit unattributed pss], memory.select { |_, value| value.nil? }.keys - [:jemalloc]
+          assert_operator memory[:slots_live], :>, 0
+        end
+      end
+    RUBY
+  end
+end

@@ -1,0 +1,265 @@
+# frozen_string_literal: false
+require 'test/unit'
+require 'rbconfig'
+
+# malloc under Ruby stacks: what stands on which line, from every thread, through GC, fork and exit.
+class TestHeapSamplerMalloc < Test::Unit::TestCase
+  # What malloc gave and has not got back, by the Ruby lines that asked for it.
+  HELPERS = <<~'RUBY'
+    def malloc_rows(profile = GC.sample_profile) = profile.rows.select { |row| row.class_name == "(malloc)" }
+    # The rows of a label (of any frame), with objects and bytes in use.
+    def under(label, rows = malloc_rows)
+      rows = rows.select { |row| row.stack.any? { |frame| frame.label.include?(label) } }
+      [rows.sum { |row| row.inuse.objects }, rows.sum { |row| row.inuse.space }]
+    end
+    def ruby_frames(row) = row.stack.drop_while { |frame| frame.lineno.zero? }
+    def stat(name) = GC::SampleProfile.stat.fetch(name)
+  RUBY
+
+  def setup
+    omit "no jemalloc with a profiler" unless jemalloc?
+  end
+
+  def jemalloc?
+    @@jemalloc ||= IO.popen([RbConfig.ruby, "--disable=gems", "--heap-sample=output=none",
+                             "-e", "print GC::SampleProfile.stat[:malloc]"], &:read)
+    @@jemalloc == "on"
+  end
+
+  def assert_malloc(script, settings = "malloc=16k", args: [], timeout: 120, **options)
+    assert_separately(["-W1", "--disable=gems", "--heap-sample=output=none,#{settings}", *args], HELPERS + script,
+                      timeout: timeout, **options)
+  end
+
+  # Blocks far larger than the interval are sampled for sure: the count is exact. jemalloc rounds 1,000,001
+  # bytes to 1 MiB.
+  LINES = <<~'RUBY'
+    def keep(n) = Array.new(n) { "x" * 1_000_000 }
+    def drop(n) = n.times { "x" * 1_000_000 }
+    kept = keep(20)
+    drop(20)
+    GC.start
+    rows = malloc_rows
+    assert_equal [20, 20 << 20], under("Object#keep", rows).map(&:round)
+    assert_operator under("Object#drop", rows)[1], :<=, 1 << 20     # a reference may be left on the stack
+    row = rows.max_by { |candidate| candidate.inuse.space }
+    assert_equal ["String#*", "block in Object#keep"], ruby_frames(row).first(2).map(&:label)
+    assert_equal keep_line, ruby_frames(row)[0].lineno
+    native = row.stack.take_while { |frame| frame.lineno.zero? }
+    assert_include native.map(&:label), "rb_str_times"
+    kept.clear
+    GC.start
+    assert_operator under("Object#keep")[1], :<=, 1 << 20
+  RUBY
+
+  def test_lines
+    assert_malloc("keep_line = __LINE__ + 1\n#{LINES}")
+    assert_malloc("keep_line = __LINE__ + 1\n#{LINES}", args: ["--yjit"]) if RbConfig::CONFIG["YJIT_SUPPORT"] == "yes"
+  end
+
+  # Sums over random samples of small blocks: six standard deviations of what the profile says of itself.
+  def test_small_blocks
+    assert_malloc(<<~'RUBY')
+      sizes = [700, 1500, 3000, 6000]       # usable: 768, 1536, 3072, 6144
+      usable = [768, 1536, 3072, 6144]
+      kept = sizes.map { |size| Array.new(4000) { String.new(capacity: size) } }
+      rows = malloc_rows.select { |row| ruby_frames(row).any? { |frame| frame.lineno == __LINE__ - 1 } }
+      truth = usable.sum * 4000
+      bytes = rows.sum { |row| row.inuse.space }
+      sd = Math.sqrt(rows.sum { |row| row.inuse.variance })
+      assert_operator (bytes - truth).abs, :<, 6 * sd + truth * 0.02, "#{bytes} for #{truth}, sd #{sd}"
+    RUBY
+  end
+
+  def test_settings
+    run = lambda do |settings, *args|
+      code = 's = GC::SampleProfile.stat; p [s[:malloc], s[:malloc_interval], s[:running]]'
+      IO.popen([{ "RUBY_HEAP_SAMPLE" => nil }, RbConfig.ruby, "--disable=gems", *args, *("--heap-sample=#{settings}" if settings),
+                "-e", code], err: [:child, :out], &:read)
+    end
+    assert_equal "[:on, 524288, true]\n", run["output=none"]
+    assert_equal "[:on, 65536, true]\n", run["output=none,malloc=64k"]
+    assert_equal "[:off, nil, true]\n", run["output=none,malloc=off"]
+    assert_equal "[:standby, 524288, true]\n", run["output=none,malloc=standby"]
+    assert_equal "[:standby, 524288, false]\n", run["off,malloc=standby"]
+    assert_equal "[:missing, nil, false]\n", run[nil]
+    assert_match(/malloc=300000 is rounded to 262144.*\n\[:on, 262144, true\]\n/, run["output=none,malloc=300000"])
+    assert_match(/malloc=banana.*on, off, standby/, run["malloc=banana"])
+    # as an argument of another option, or of the script
+    assert_equal "[:missing, nil, false]\n", run[nil, "-I", "--heap-sample"]
+    assert_equal "[:on, 524288, true]\n", run["output=none", "-I", "lib", "-W:no-experimental", "-rpp", "--encoding", "utf-8"]
+    assert_separately(["--disable=gems"], <<~'RUBY')
+      assert_match(/--heap-sample.*MALLOC_CONF=/, GC::SampleProfile.stat[:malloc_missing])
+      assert_raise_with_message(RuntimeError, /--heap-sample/) { GC::SampleProfile.start(malloc: true) }
+      assert_equal false, GC::SampleProfile.running?
+      GC::SampleProfile.start
+      assert_equal :missing, GC::SampleProfile.stat[:malloc]
+      assert_kind_of GC::SampleProfile, GC.sample_profile
+    RUBY
+  end
+
+  def test_start_and_stop
+    assert_malloc(<<~'RUBY', "off,malloc=standby")
+      def early = "x" * 5_000_000
+      def middle = "x" * 5_000_000
+      def late = "x" * 5_000_000
+      kept = [early]
+      GC::SampleProfile.start
+      assert_equal :on, stat(:malloc)
+      kept << middle
+      rows = malloc_rows
+      assert_equal [0, 1], ["Object#early", "Object#middle"].map { |label| under(label, rows)[0].round }
+      GC::SampleProfile.stop
+      assert_equal :standby, stat(:malloc)
+      kept << late
+      GC::SampleProfile.start
+      assert_equal [0, 0], under("Object#late").map(&:round)        # it was not sampling then
+      assert_equal 0, under("Object#middle")[0].round               # begun anew
+    RUBY
+    assert_malloc(<<~'RUBY', "malloc=standby")
+      assert_equal :standby, stat(:malloc)
+      assert_equal false, GC::SampleProfile.start(malloc: false)
+      assert_equal :standby, stat(:malloc)
+      assert_equal false, GC::SampleProfile.start(malloc: true)
+      assert_equal :on, stat(:malloc)
+    RUBY
+  end
+
+  # Names are those of the code that ran, also where it has died and its address has another by now.
+  def test_code_that_dies
+    assert_malloc(<<~'RUBY')
+      kept = {}
+      30.times do |round|
+        20.times do |i|
+          name = "made_#{round}_#{i}"
+          eval "def #{name} = 'x' * 200_000"
+          kept[name] = send(name)
+          Object.send(:remove_method, name)
+        end
+        GC.start if round % 3 == 0
+        GC.compact if round % 10 == 5 && GC.respond_to?(:compact)
+      end
+      objects = Hash.new(0)
+      malloc_rows.each { |row| row.stack.each { |frame| objects[frame.label] += row.inuse.objects.round } }
+      kept.each_key { |name| assert_equal 1, objects["Object##{name}"], name }
+    RUBY
+  end
+
+  # A thread that has no GVL allocates; so do threads that have, at the same time; and GC.
+  def test_threads
+    assert_malloc(<<~'RUBY', "malloc=4k")
+      stop = false
+      threads = 6.times.map do |i|
+        Thread.new do
+          until stop
+            case i % 3
+            when 0 then Array.new(200) { |n| "a" * (n * 20) }
+            when 1 then GC.sample_profile           # reads what jemalloc says without the GVL
+            else h = {}; 500.times { |n| h[n] = "b" * 700 }
+            end
+          end
+        end
+      end
+      kept = Array.new(15) { sleep 0.01; "x" * 1_000_000 }
+      GC.start
+      stop = true
+      threads.each(&:join)
+      assert_operator stat(:malloc_samples_without_gvl), :>, 0
+      assert_operator stat(:malloc_samples_busy), :<, stat(:malloc_samples_taken) / 20
+      rows = malloc_rows.select { |row| ruby_frames(row).first&.lineno == __LINE__ - 6 }
+      assert_equal 15, rows.sum { |row| row.inuse.objects }.round
+      labels = malloc_rows.flat_map { |row| row.stack.map(&:label) }
+      assert_not_include labels, "(not named yet)"
+    RUBY
+  end
+
+  def test_ractors
+    assert_malloc(<<~'RUBY', "malloc=4k,interval=4k", args: ["-W0"])
+      def work(n) = Array.new(n) { |i| "x" * (600 + i % 700) }
+      ractors = 3.times.map { Ractor.new { 30.times { work(300) }; work(2000) } }
+      GC.start
+      GC.compact if GC.respond_to?(:compact)
+      kept = ractors.map(&:take)
+      bytes = kept.flatten.sum { |string| [768, 896, 1024, 1280, 1536].find { |size| size > string.bytesize } || string.bytesize }
+      estimate = under("Object#work")[1]
+      assert_in_delta bytes, estimate, bytes * 0.25
+    RUBY
+  end
+
+  def test_fork_under_load
+    assert_malloc(<<~'RUBY', "malloc=4k")
+      stop = false
+      threads = 3.times.map { Thread.new { Array.new(100) { |n| "a" * (n * 30) } until stop } }
+      def before = "x" * 3_000_000
+      def after = "x" * 3_000_000
+      kept = before
+      6.times do
+        pid = fork do
+          more = after
+          rows = malloc_rows
+          exit!([under("Object#before", rows)[0].round, under("Object#after", rows)[0].round] == [1, 1])
+        end
+        assert_predicate Process.wait2(pid)[1], :success?
+      end
+      assert_equal 0, under("Object#after")[0].round
+      stop = true
+      threads.each(&:join)
+    RUBY
+  end
+
+  def test_exit_under_load
+    code = '6.times { Thread.new { loop { Array.new(100) { |n| "a" * (n * 30) } } } }; sleep 0.1; exit 7'
+    3.times do
+      [{}, { "RUBY_FREE_AT_EXIT" => "1" }].each do |env|
+        system(env, RbConfig.ruby, "-W0", "--disable=gems", "--heap-sample=output=none,malloc=4k,interval=4k", "-e", code,
+               err: File::NULL)
+        assert_equal 7, $?.exitstatus
+      end
+    end
+  end
+
+  def test_no_file_is_left
+    assert_malloc(<<~'RUBY')
+      GC.sample_profile
+      before = Dir.children("/proc/self/fd").size
+      20.times { GC.sample_profile }
+      assert_equal before, Dir.children("/proc/self/fd").size
+    RUBY
+  end
+
+  # Stacks that nothing stands on any more make room for others.
+  def test_stacks_are_freed
+    assert_malloc(<<~'RUBY')
+      most = 0
+      8.times do |round|
+        eval((0...3000).map { |i| "def made_#{round}_#{i} = 'x' * 20_000" }.join("\n"))
+        3000.times { |i| send("made_#{round}_#{i}") }
+        GC.start
+        3.times { GC.sample_profile }
+        most = [most, stat(:malloc_stacks)].max
+      end
+      assert_operator most, :<, 9000
+      assert_operator stat(:bytes_malloc), :<, 4 << 20
+    RUBY
+  end
+
+  def test_deep_stack
+    assert_malloc(<<~'RUBY', "malloc=16k,max-depth=50")
+      def deep(n) = n.zero? ? "x" * 1_000_000 : deep(n - 1)
+      kept = deep(2000)
+      row = malloc_rows.find { |candidate| candidate.stack.any? { |frame| frame.label == "Object#deep" } }
+      assert_equal "(truncated)", row.stack.last.label
+      assert_operator row.stack.size, :<, 50 + 30
+    RUBY
+  end
+
+  def test_places_without_ruby_code
+    assert_malloc(<<~'RUBY', "malloc=512")
+      100_000.times.map { Object.new }
+      GC.start
+      labels = malloc_rows.map { |row| row.stack.last.label }.uniq
+      assert_include labels, "(boot)"
+      assert_operator stat(:malloc_samples_in_gc), :>, 0
+    RUBY
+  end
+end
