@@ -14,6 +14,7 @@
 #include "table.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 int
@@ -274,7 +275,15 @@ ruby_node(struct building *b, const struct hs_malloc_live *live, const struct hs
     return stack->node;
 }
 
-/* The mappings that native frames are in, with our texts. */
+static int
+compare_mappings(const void *left, const void *right)
+{
+    uint64_t a = ((const struct hs_mapping *)left)->start, b = ((const struct hs_mapping *)right)->start;
+    return a < b ? -1 : a > b;
+}
+
+/* The mappings that native frames are in, with our texts, by start: they come
+ * in the order in which they were met. */
 static void
 add_mappings(struct building *b)
 {
@@ -292,6 +301,7 @@ add_mappings(struct building *b)
             text_number(b, mappings[i].path), text_number(b, mappings[i].build_id),
         };
     }
+    qsort(profile->mappings, profile->mapping_count, sizeof(*profile->mappings), compare_mappings);
 }
 
 /* Some function that is surely the interpreter's. */
