@@ -14,6 +14,7 @@
 #include "table.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 int
@@ -213,12 +214,12 @@ passes_on_p(const struct hs_native_place *place)
 static uint32_t
 native_node(struct building *b, uint32_t parent, uintptr_t address, const struct hs_native_place *place)
 {
-    struct hs_frame frame = { .address = address };
+    struct hs_frame frame = { .address = address - 1 };         /* within the call, not behind it */
     if (place->mapping != UINT32_MAX) {
         uint32_t count;
         const struct hs_native_mapping *mappings = rb_hs_native_mappings(b->native, &count);
         frame.label = text_number(b, without_clone_suffix(place->function));
-        frame.path = frame.absolute_path = text_number(b, mappings[place->mapping].path);
+        frame.path = text_number(b, mappings[place->mapping].path);
     }
     return node_number(b, parent, frame_number(b, address, &frame));
 }
@@ -274,6 +275,13 @@ ruby_node(struct building *b, const struct hs_malloc_live *live, const struct hs
     return stack->node;
 }
 
+static int
+compare_mappings(const void *left, const void *right)
+{
+    uint64_t a = ((const struct hs_mapping *)left)->start, b = ((const struct hs_mapping *)right)->start;
+    return a < b ? -1 : a > b;
+}
+
 /* The mappings that native frames are in, with our texts. */
 static void
 add_mappings(struct building *b)
@@ -292,6 +300,7 @@ add_mappings(struct building *b)
             text_number(b, mappings[i].path), text_number(b, mappings[i].build_id),
         };
     }
+    qsort(profile->mappings, profile->mapping_count, sizeof(*profile->mappings), compare_mappings);
 }
 
 /* Some function that is surely the interpreter's. */
