@@ -214,12 +214,12 @@ passes_on_p(const struct hs_native_place *place)
 static uint32_t
 native_node(struct building *b, uint32_t parent, uintptr_t address, const struct hs_native_place *place)
 {
-    struct hs_frame frame = { .address = address };
+    struct hs_frame frame = { .address = address - 1 };         /* within the call, not behind it */
     if (place->mapping != UINT32_MAX) {
         uint32_t count;
         const struct hs_native_mapping *mappings = rb_hs_native_mappings(b->native, &count);
         frame.label = text_number(b, without_clone_suffix(place->function));
-        frame.path = frame.absolute_path = text_number(b, mappings[place->mapping].path);
+        frame.path = text_number(b, mappings[place->mapping].path);
     }
     return node_number(b, parent, frame_number(b, address, &frame));
 }
@@ -282,8 +282,7 @@ compare_mappings(const void *left, const void *right)
     return a < b ? -1 : a > b;
 }
 
-/* The mappings that native frames are in, with our texts, by start: they come
- * in the order in which they were met. */
+/* The mappings that native frames are in, with our texts. */
 static void
 add_mappings(struct building *b)
 {

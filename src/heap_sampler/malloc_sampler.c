@@ -372,9 +372,7 @@ rb_hs_malloc_describe(struct hs_malloc_meta *meta)
     meta->state = sampling ? HS_MALLOC_ON : HS_MALLOC_STANDBY;
     meta->interval = UINT64_C(1) << lg_sample;
     if (sampling && !meta->alloc_known) {
-        snprintf(meta->missing, sizeof(meta->missing),
-                 "what was allocated since the start and freed again; MALLOC_CONF=prof_accum:true gives it, "
-                 "and keeps memory for every stack ever met");
+        snprintf(meta->missing, sizeof(meta->missing), "what was freed again (MALLOC_CONF=prof_accum:true tells)");
     }
 }
 

@@ -166,7 +166,7 @@ test "the report of slots and malloc, word for word" do
   equal(<<~TEXT, malloc_build(**meta, "memsize" => true).profile.report(root: "/srv/app"))
     Heap sample of process 4711, ruby 3.4.5 (2025-07-16 revision 20cda200d3) [x86_64-linux]
     taken 2026-01-01 00:10:00 UTC, 10 min 0 s after sampling started, one sample per 512 KiB allocated
-    malloc: one sample per 512 KiB allocated, jemalloc 5.3.0; not known: what was allocated in all (jemalloc 5.3.1 and later tell it)
+    malloc: one sample per 512 KiB allocated, jemalloc 5.3.0; missing: what was allocated in all (jemalloc 5.3.1 and later tell it)
     100 GCs: 80 minor, 20 major (the last 45.0 s before)
     40 live samples, the sampler itself uses 2.0 MiB
 
@@ -223,7 +223,7 @@ end
 test "the header says what malloc can tell and what to set" do
   header = ->(**malloc) { Build.new("malloc" => malloc.transform_keys(&:to_s)).profile.report.lines[2].chomp }
   equal("malloc: one sample per 512 KiB allocated, jemalloc 5.3.1", header[state: "on", interval: 524_288, allocator: "jemalloc 5.3.1"])
-  equal("malloc: one sample per 1 MiB allocated; not known: deaths", header[state: "on", interval: 1 << 20, missing: "deaths"])
+  equal("malloc: one sample per 1 MiB allocated; missing: deaths", header[state: "on", interval: 1 << 20, missing: "deaths"])
   equal("malloc: not sampled, on standby: GC::SampleProfile.start begins it", header[state: "standby"])
   equal("malloc: not sampled; start Ruby with --heap-sample=malloc=on to see it", header[state: "off"])
   equal("malloc: cannot be sampled here (glibc 2.36): LD_PRELOAD=libjemalloc.so.2", header[state: "missing", allocator: "glibc 2.36",

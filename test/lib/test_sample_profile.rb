@@ -40,6 +40,15 @@ test "inspect and pp are one line" do
   equal("#{line}\n", sampled.pretty_inspect)
 end
 
+test "inspect says how much of it malloc gave" do
+  build = sample_build.malloc(["!/usr/lib/libfoo.so foo", "/srv/app/main.rb:3 <main>"], "libfoo.so", 1 << 24, inuse: 4)
+  assert(GC::SampleProfile.new(build.raw).inspect.include?(" 118.0 MiB in use (64.0 MiB from malloc), 3.0 MiB young,"))
+end
+
+test "a report can be of one kind" do
+  equal(sample_build.profile.report(kind: :slots), sampled.report(kind: :slots))
+end
+
 test "a sample tells what it is and where it came from" do
   sample = sampled.samples.first
   equal(["String", "T_STRING", 40, 1024, 13_107.7, 80, 20, false, 1],

@@ -37,6 +37,12 @@ test "growth in waste names which" do
         verdict(slots_free: 25))
 end
 
+test "free slots that GC keeps beside objects that grew are theirs; more is waste" do
+  equal("Growing in Ruby objects (+60.0 MiB, 100% of what grew): RSS +60.0 MiB #{SINCE}", verdict(slots_live: 70, slots_free: 35))
+  assert(verdict(slots_live: 50, slots_free: 105).start_with?("Growing in waste, as free slots in heap pages (+81.4 MiB, 74% of what " \
+                                                               "grew) and in Ruby objects (+28.6 MiB"))
+end
+
 test "two parts that matter are both named, the larger one first" do
   equal("Growing in waste, as fragmentation and caches of malloc (+60.0 MiB, 60% of what grew) and " \
         "in Ruby objects (+40.0 MiB, 40% of what grew): RSS +100.0 MiB #{SINCE}", verdict(malloc_waste: 70, slots_live: 80))

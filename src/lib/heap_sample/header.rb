@@ -44,7 +44,7 @@ module HeapSample
       case @info.malloc_state
       when "on"
         ["malloc: one sample per #{@layout.setting(@info.malloc_interval || 0)} allocated", allocator].compact.join(", ") +
-          (@info.malloc_missing ? "; not known: #{@info.malloc_missing}" : "")
+          (@info.malloc_missing ? "; missing: #{@info.malloc_missing}" : "")
       when "standby"
         "malloc: not sampled, on standby: GC::SampleProfile.start begins it"
       when "off"

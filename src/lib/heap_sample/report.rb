@@ -244,17 +244,23 @@ module HeapSample
       "Nothing that was allocated since sampling started is known to be in use."
     end
 
-    # "`String`s", or "objects, mostly `String`s".
+    # "`String`s", "objects, mostly `String`s", "`String`s and blocks of malloc".
     def objects(group)
       return "objects" if @by == :class
 
-      return "blocks of malloc" if group.malloc.space > 0.99 * group.inuse.space && @measure == :inuse
+      slots = group.inuse.space - group.malloc.space
+      return "blocks of malloc" if @measure == :inuse && group.malloc.space > 0.99 * group.inuse.space
+      return slot_objects(group) if @measure != :inuse || group.malloc.zero?
 
+      parts = [slot_objects(group), "blocks of malloc"]
+      parts.reverse! if group.malloc.space > slots
+      parts.join(" and ")
+    end
+
+    def slot_objects(group)
       (reference, space), *others = object_classes(group)
       name = "`#{class_name(reference)}`s"
-      name = "blocks of malloc and #{name}" unless group.malloc.zero?
       return name if others.empty?
-      return "#{name} and others" unless group.malloc.zero?
 
       space * 2 > space + others.sum { |_, other| other } ? "objects, mostly #{name}" : "objects of #{others.size + 1} classes"
     end

@@ -88,9 +88,23 @@ module HeapSample
     end
 
     def grown
-      @grown ||= [Part.new(:objects, "Ruby objects", @changes["slots_live"] || 0), *malloc_parts,
-                  *NAMES.map { |field, (kind, name)| Part.new(kind, name, @changes[field] || 0) }]
+      @grown ||= [Part.new(:objects, "Ruby objects", change("slots_live") + headroom), *malloc_parts,
+                  *NAMES.map { |field, (kind, name)| Part.new(kind, name, change(field) - (field == "slots_free" ? headroom : 0)) }]
                  .select { |part| part.bytes > 0 }.sort_by.with_index { |part, index| [-part.bytes, index] }
+    end
+
+    # So many bytes of free slots for each of live ones are no waste: GC keeps
+    # them for the next objects, and gives pages back only when more than 65% of a
+    # heap's slots are free (GC_HEAP_FREE_SLOTS_MAX_RATIO).  So they belong to the
+    # objects that grew, and no others do.
+    HEADROOM = 0.65 / 0.35
+
+    def headroom
+      [[change("slots_free"), change("slots_live") * HEADROOM].min, 0].max
+    end
+
+    def change(field)
+      @changes[field] || 0
     end
 
     # The account says how much there is, samples whose it is.  They are rough
