@@ -6,6 +6,7 @@ PAIRS = Integer(ENV["PAIRS"] || 11)
 SCRIPT = Bench.here("programs/mallocs.rb")
 DEPTH = Bench.here("programs/malloc_depth.rb")
 BLOCKS = 60_000
+ROUNDS = 15
 
 def jemalloc(conf) = {"MALLOC_CONF" => conf}
 def settings(text) = ["--heap-sample=output=none,seed=1,#{text}"]
@@ -59,9 +60,11 @@ Bench.table ["", "time", "to stock", "middle half", "to jemalloc's own", "middle
 }
 
 Bench.title "Cost of one sample of malloc at a 16 KiB interval",
-  "valgrind --tool=callgrind $RUBY benchmark/programs/malloc_depth.rb DEPTH #{BLOCKS}, (on - open) / samples;",
-  "from the malloc that meets it to the free that buries it, a stack that has been met before.",
-  "jemalloc's own, on stock: the same with MALLOC_CONF=prof:true,lg_prof_sample:14; as many samples are assumed."
+  "instructions: valgrind --tool=callgrind $RUBY benchmark/programs/malloc_depth.rb DEPTH #{BLOCKS}, (on - open) / samples,",
+  "from the malloc that meets it to the free that buries it, a stack that has been met before. jemalloc's own, on stock:",
+  "the same with MALLOC_CONF=prof:true,lg_prof_sample:14; as many samples are assumed.",
+  "time: $RUBY --heap-sample=off,malloc=16k,malloc=standby benchmark/programs/malloc_depth.rb DEPTH 200000 time #{ROUNDS}:",
+  "processor time, off and on in turn in one process, (on - off) / samples, median and the range of the middle half."
 rows = [15, 100, 200].map do |depth|
   count = ->(ruby, options, env) { Bench.instructions(ruby, "--disable=gems", *options, DEPTH, depth.to_s, BLOCKS.to_s, env: env) }
   open = count[Bench::RUBY, ["--heap-sample=off,malloc=standby"], {}]
@@ -69,6 +72,12 @@ rows = [15, 100, 200].map do |depth|
   stock_open = count[Bench::STOCK_RUBY, [], jemalloc(OPEN.sub("19", "14"))]
   stock_on = count[Bench::STOCK_RUBY, [], jemalloc(OWN.sub("19", "14"))]
   samples = on.output.to_i
-  [depth, samples, (on.instructions - open.instructions) / samples, (stock_on.instructions - stock_open.instructions) / samples]
+
+  out = Bench.run(Bench::RUBY, "--disable=gems", "--disable=yjit", "--heap-sample=off,malloc=16k,malloc=standby",
+                  DEPTH, depth.to_s, "200000", "time", ROUNDS.to_s)
+  lines = out.lines.map { |line| line.split.map(&:to_f) }
+  times = lines.map { |on_s, off_s, taken| (on_s - off_s) / taken * 1e6 }.sort
+  [depth, samples, (on.instructions - open.instructions) / samples, (stock_on.instructions - stock_open.instructions) / samples,
+   format("%.1f us", Bench.median(times)), format("%.1f..%.1f", times[times.size / 4], times[-1 - times.size / 4])]
 end
-Bench.table ["stack depth", "samples", "instructions", "jemalloc's own"], rows
+Bench.table ["stack depth", "samples", "instructions", "jemalloc's own", "time", "middle half"], rows
