@@ -129,7 +129,7 @@ def judge(name, objects, interval, results, one_line: true)
 
   size = truth / objects.size
   unit = interval + size / 2
-  rounding = 2 * objects.size    # jemalloc tells whole bytes
+  rounding = 2 * objects.size / samples  # jemalloc tells whole bytes, each weighed by this
   inside = results.count do |r|
     low, high = HeapSample::Statistics.interval(total: r[1], variance: r[2], size: size, unit: unit)
     truth.between?(low - rounding, high + rounding)
