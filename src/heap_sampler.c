@@ -106,15 +106,6 @@ enum { WARN_MEMORY = 0 };
 
 /* -- estimates ------------------------------------------------------------- */
 
-void
-rb_hs_estimate_add(struct hs_estimate *sum, const struct hs_estimate *more)
-{
-    sum->samples += more->samples;
-    sum->objects += more->objects;
-    sum->space += more->space;
-    sum->variance += more->variance;
-}
-
 static struct hs_estimate
 estimate(double slot_size, double interval)
 {
