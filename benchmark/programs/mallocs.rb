@@ -32,7 +32,7 @@ def mallocs(n)
     rows = table(i)
     names = index(i)
     copy = PAGE + page
-    list = rows.join(",")
+    list = rows.pack("Q*")
     big = "y" * (i & 7 == 0 ? 40_000 : 4_000)
     keep[i & 511] = [page, rows, names, copy, list, big][i % 6] if i & 7 == 0
     i += 1
