@@ -334,23 +334,21 @@ describe_missing(struct hs_malloc_meta *meta)
     const struct hs_allocator *allocator = rb_hs_allocator();
     const char *text;
     if (!allocator->jemalloc) {
-        text = "malloc is not sampled: it is not jemalloc's. Build Ruby --with-jemalloc, or run it with "
-               "LD_PRELOAD=libjemalloc.so.2 and --heap-sample";
+        text = "it is not jemalloc's; build Ruby --with-jemalloc, or run it with LD_PRELOAD=libjemalloc.so.2 and "
+               "--heap-sample";
     }
     else if (!allocator->prof_built) {
-        text = "malloc is not sampled: this jemalloc was built without its profiler (--enable-prof), "
-               "as Debian's is on all but amd64 and i386";
+        text = "this jemalloc was built without its profiler (--enable-prof), as Debian's is on all but amd64 and i386";
     }
     else if (!allocator->prof_opened) {
-        text = "malloc is not sampled: it must be asked for when Ruby starts, with --heap-sample or "
-               "--heap-sample=malloc=standby (RUBYOPT and RUBY_HEAP_SAMPLE do as well), "
-               "or with MALLOC_CONF=prof:true,prof_active:false";
+        text = "it must be asked for when Ruby starts: --heap-sample, or --heap-sample=off,malloc=standby (in RUBYOPT and "
+               "RUBY_HEAP_SAMPLE as well), or MALLOC_CONF=prof:true,prof_active:false";
     }
     else if (!allocator->backtrace_hook) {
-        text = "malloc is not sampled: this jemalloc takes no hook for backtraces; 5.3.0 and later do";
+        text = "this jemalloc takes no hook for backtraces; 5.3.0 and later do";
     }
     else {
-        text = "malloc is not sampled: no memory for its stacks, or no postponed job was left";
+        text = "no memory for its stacks, or no postponed job was left";
     }
     snprintf(meta->missing, sizeof(meta->missing), "%s", text);
 }
