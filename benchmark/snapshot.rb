@@ -6,7 +6,7 @@ STRINGS, ROUNDS = 2_000_000, 21
 FILE = File.join(Bench::OUT, "snapshot.pb.gz")
 
 Bench.title "Snapshot of two million live strings",
-  "$RUBY --heap-sample=interval=T,output=none,seed=1 benchmark/programs/hold_up.rb #{STRINGS} #{ROUNDS} FILE",
+  "$RUBY --heap-sample=interval=T,malloc=T,output=none,seed=1 benchmark/programs/hold_up.rb #{STRINGS} #{ROUNDS} FILE",
   "A thread allocates and asks the clock over and over; hold-up is the longest time between two answers,",
   "less the same with no snapshot: over #{ROUNDS} snapshots the median, and the least, which other programs on",
   "the machine disturb least. Run with real-time priority where that is allowed."
@@ -14,7 +14,7 @@ PRIORITY = system("chrt", "-f", "1", "true", err: File::NULL) ? %w[chrt -f 1] : 
 
 us = ->(seconds) { "#{(seconds * 1e6).round} us" }
 rows = %w[512k 4k].flat_map do |interval|
-  line = Bench.run(*PRIORITY, Bench::RUBY, *Bench.sampling(interval), Bench.here("programs/hold_up.rb"),
+  line = Bench.run(*PRIORITY, Bench::RUBY, *Bench.sampling(interval, malloc: interval), Bench.here("programs/hold_up.rb"),
                    STRINGS.to_s, ROUNDS.to_s, FILE)
   result = JSON.parse(line)
   control = result["gaps"]["nothing (control)"]

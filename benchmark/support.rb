@@ -25,8 +25,8 @@ module Bench
   module_function
 
   # The settings of a run: what comes between `ruby` and the script. The seed makes the samples the
-  # same in each run; it changes no cost.
-  def sampling(interval) = ["--heap-sample=interval=#{interval},output=none,seed=1"]
+  # same in each run; it changes no cost. malloc is left out unless asked for: the slot sampler alone.
+  def sampling(interval, malloc: "off") = ["--heap-sample=interval=#{interval},malloc=#{malloc},output=none,seed=1"]
 
   def here(path) = File.join(__dir__, path)
 

@@ -106,30 +106,33 @@ enum { WARN_MEMORY = 0 };
 
 /* -- estimates ------------------------------------------------------------- */
 
-void
-rb_hs_estimate_add(struct hs_estimate *sum, const struct hs_estimate *more)
-{
-    sum->samples += more->samples;
-    sum->objects += more->objects;
-    sum->space += more->space;
-    sum->variance += more->variance;
-}
-
+/* Lock. Of the few slot sizes, at one interval for the most part, the last
+ * result is remembered: a weight takes an exponential and two divisions. */
 static struct hs_estimate
-estimate(double slot_size, double interval)
+estimate(uint32_t slot_size, uint64_t interval)
 {
-    double weight = rb_hs_weight(slot_size, interval);
-    return (struct hs_estimate){
-        .samples = 1, .objects = weight, .space = weight * slot_size,
-        .variance = weight * (weight - 1) * slot_size * slot_size,
-    };
+    enum { PLACES = 11 };       /* by it the sizes of MRI's heaps, 40 << n, fall into different places */
+    static struct {
+        uint32_t slot_size;
+        uint64_t interval;
+        struct hs_estimate one;
+    } known[PLACES], *place;
+    place = &known[slot_size / 8 % PLACES];
+    if (place->slot_size != slot_size || place->interval != interval) {
+        double size = slot_size, weight = rb_hs_weight(size, (double)interval);
+        place->slot_size = slot_size;
+        place->interval = interval;
+        place->one = (struct hs_estimate){
+            .samples = 1, .objects = weight, .space = weight * size, .variance = weight * (weight - 1) * size * size,
+        };
+    }
+    return place->one;
 }
 
 struct hs_estimate
 rb_hs_estimate_of(const struct hs_record *record, int session)
 {
-    return estimate(rb_hs_sampler.sites[record->site].slot_size,
-                    (double)rb_hs_sampler.epochs[record->epoch].interval[session]);
+    return estimate(rb_hs_sampler.sites[record->site].slot_size, rb_hs_sampler.epochs[record->epoch].interval[session]);
 }
 
 /* -- epochs ------------------------------------------------------------------ */

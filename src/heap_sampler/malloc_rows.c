@@ -312,15 +312,6 @@ find_ruby(struct building *b)
     b->ruby_file = place.file;
 }
 
-static void
-estimate_add(struct hs_estimate *sum, const struct hs_estimate *more)
-{
-    sum->samples += more->samples;
-    sum->objects += more->objects;
-    sum->space += more->space;
-    sum->variance += more->variance;
-}
-
 /* A stack may have several handles, since code that died or moved makes all be
  * found anew. */
 static void
@@ -342,8 +333,8 @@ add_row(struct building *b, const struct hs_malloc_live *live, const struct hs_m
         row->class_name = row->type = literal_number(b, "(malloc)");
         b->profile->row_count++;
     }
-    estimate_add(&row->inuse, &live->inuse);
-    estimate_add(&row->alloc, &alloc);
+    rb_hs_estimate_add(&row->inuse, &live->inuse);
+    rb_hs_estimate_add(&row->alloc, &alloc);
 }
 
 bool

@@ -53,7 +53,7 @@ HOOK_LOCAL bool resolving;      /* what this thread allocates is the sampler's *
 enum { WARN_ROUNDED = 3 };      /* kinds 0 to 2 are heap_sampler.c's and periodic.c's */
 
 static bool booted, ended;
-static bool hooked;
+static bool hooked, no_hook;    /* no_hook: it could not be installed */
 static bool sampling;           /* jemalloc's profiler is open, hooked and active */
 static rb_postponed_job_handle_t job = POSTPONED_JOB_HANDLE_INVALID;
 
@@ -297,7 +297,10 @@ rb_hs_malloc_start(bool fresh)
     if (!rb_hs_allocator()->prof_opened || rb_hs_sampler.options.malloc_mode == HS_MALLOC_SAY_OFF) return;
     bool was_active = false;
     rb_hs_mallctl_read("prof.active", &was_active, sizeof(was_active));
-    if (!install_hook()) return;
+    if (!install_hook()) {
+        no_hook = true;
+        return;
+    }
     if (fresh && !was_active) rb_hs_mallctl_write("prof.reset", NULL, 0);
     sampling = set_active(true);
 }
@@ -331,23 +334,21 @@ describe_missing(struct hs_malloc_meta *meta)
     const struct hs_allocator *allocator = rb_hs_allocator();
     const char *text;
     if (!allocator->jemalloc) {
-        text = "malloc is not sampled: it is not jemalloc's. Build Ruby --with-jemalloc, or run it with "
-               "LD_PRELOAD=libjemalloc.so.2 and --heap-sample";
+        text = "it is not jemalloc's; build Ruby --with-jemalloc, or run it with LD_PRELOAD=libjemalloc.so.2 and "
+               "--heap-sample";
     }
     else if (!allocator->prof_built) {
-        text = "malloc is not sampled: this jemalloc was built without its profiler (--enable-prof), "
-               "as Debian's is on all but amd64 and i386";
+        text = "this jemalloc was built without its profiler (--enable-prof), as Debian's is on all but amd64 and i386";
     }
     else if (!allocator->prof_opened) {
-        text = "malloc is not sampled: it must be asked for when Ruby starts, with --heap-sample or "
-               "--heap-sample=malloc=standby (RUBYOPT and RUBY_HEAP_SAMPLE do as well), "
-               "or with MALLOC_CONF=prof:true,prof_active:false";
+        text = "it must be asked for when Ruby starts: --heap-sample, or --heap-sample=off,malloc=standby (in RUBYOPT and "
+               "RUBY_HEAP_SAMPLE as well), or MALLOC_CONF=prof:true,prof_active:false";
     }
     else if (!allocator->backtrace_hook) {
-        text = "malloc is not sampled: this jemalloc takes no hook for backtraces; 5.3.0 and later do";
+        text = "this jemalloc takes no hook for backtraces; 5.3.0 and later do";
     }
     else {
-        text = "malloc is not sampled: no memory for its stacks";
+        text = "no memory for its stacks, or no postponed job was left";
     }
     snprintf(meta->missing, sizeof(meta->missing), "%s", text);
 }
@@ -362,7 +363,7 @@ rb_hs_malloc_describe(struct hs_malloc_meta *meta)
         meta->state = HS_MALLOC_OFF;
         return;
     }
-    if (!allocator->prof_opened || !allocator->backtrace_hook) {
+    if (!allocator->prof_opened || !allocator->backtrace_hook || no_hook) {
         describe_missing(meta);
         return;
     }

@@ -1,10 +1,20 @@
 /*
- * Letting go of a profile.  The texts are the sampler's names, not ours.
+ * What a profile does by itself: estimates that add, the account's fields by
+ * name, and letting go.  The texts are the sampler's names, not ours.
  */
 #include "memory.h"
 #include "profile.h"
 
 #include <string.h>
+
+void
+rb_hs_estimate_add(struct hs_estimate *sum, const struct hs_estimate *more)
+{
+    sum->samples += more->samples;
+    sum->objects += more->objects;
+    sum->space += more->space;
+    sum->variance += more->variance;
+}
 
 /* The arrays go, the struct stays (it may be part of another, or on a C
  * stack) and is empty: a second call does no harm. */

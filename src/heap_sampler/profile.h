@@ -142,6 +142,7 @@ struct hs_profile {
     uint32_t mapping_count;
 };
 
+void rb_hs_estimate_add(struct hs_estimate *sum, const struct hs_estimate *more);
 void rb_hs_profile_free(struct hs_profile *profile);
 
 #endif

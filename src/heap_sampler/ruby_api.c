@@ -358,10 +358,11 @@ end_block(VALUE ptr)
  *   GC.sample_profile(full_gc: false, memsize: false) -> GC::SampleProfile
  *   GC.sample_profile(interval: 65536, threads: nil, full_gc: false, memsize: false) { ... } -> GC::SampleProfile
  *
- * Without a block: what the running sampler knows now (see GC::SampleProfile.start and
- * <tt>ruby --heap-sample</tt>). Ruby code goes on meanwhile.
+ * Without a block: what the running sampler knows now of heap slots and, if it is sampled,
+ * of malloc (see GC::SampleProfile.start and <tt>ruby --heap-sample</tt>). Ruby code goes on
+ * meanwhile.
  *
- * With a block: what the block allocates on the current thread, sampled once in +interval+
+ * With a block: what heap slots the block allocates on the current thread, sampled once in +interval+
  * bytes on average, whatever else is being sampled; <tt>threads: :all</tt> covers every
  * thread. What the block raises is raised, without a profile.
  *
@@ -421,7 +422,7 @@ require_malloc(void)
     struct hs_malloc_meta meta;
     rb_hs_malloc_describe(&meta);
     if (meta.state == HS_MALLOC_OFF) rb_raise(rb_eRuntimeError, "malloc is not sampled: malloc=off was said at start");
-    if (meta.state == HS_MALLOC_MISSING) rb_raise(rb_eRuntimeError, "%s", meta.missing);
+    if (meta.state == HS_MALLOC_MISSING) rb_raise(rb_eRuntimeError, "malloc cannot be sampled: %s", meta.missing);
 }
 
 /*

@@ -88,7 +88,6 @@ uint64_t rb_hs_now_ns(void);       /* Unix time */
  * its birth. Lock. */
 struct hs_record;
 struct hs_estimate rb_hs_estimate_of(const struct hs_record *record, int session);
-void rb_hs_estimate_add(struct hs_estimate *sum, const struct hs_estimate *more);
 
 /* Sessions. GVL, no lock held. */
 struct hs_session_settings {

@@ -221,7 +221,7 @@ begin_malloc(int session, struct hs_malloc_rows *rows, struct hs_malloc_meta *me
 {
     rb_hs_malloc_describe(meta);
     if (session != HS_MAIN) {
-        if (meta->state == HS_MALLOC_ON) meta->state = HS_MALLOC_OFF;
+        meta->state = HS_MALLOC_OFF;
         snprintf(meta->missing, sizeof(meta->missing), "a block's profile is of heap slots only");
         return;
     }

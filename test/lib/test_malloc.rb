@@ -225,8 +225,8 @@ test "the header says what malloc can tell and what to set" do
   equal("malloc: one sample per 512 KiB allocated, jemalloc 5.3.1", header[state: "on", interval: 524_288, allocator: "jemalloc 5.3.1"])
   equal("malloc: one sample per 1 MiB allocated; missing: deaths", header[state: "on", interval: 1 << 20, missing: "deaths"])
   equal("malloc: not sampled, on standby: GC::SampleProfile.start begins it", header[state: "standby"])
-  equal("malloc: not sampled; start Ruby with --heap-sample=malloc=on to see it", header[state: "off"])
-  equal("malloc: cannot be sampled here (glibc 2.36): LD_PRELOAD=libjemalloc.so.2", header[state: "missing", allocator: "glibc 2.36",
+  equal("malloc: not sampled: start Ruby with --heap-sample=malloc=on to see it", header[state: "off"])
+  equal("malloc: not sampled (glibc 2.36): LD_PRELOAD=libjemalloc.so.2", header[state: "missing", allocator: "glibc 2.36",
                                                                               missing: "LD_PRELOAD=libjemalloc.so.2"])
   assert(!header[state: "new in format 3"].include?("malloc"))
 end

@@ -10,7 +10,7 @@ test "the report by line, word for word" do
   equal(<<~TEXT, sample_build.profile.report(root: ROOT))
     Heap sample of process 4711, ruby 3.4.5 (2025-07-16 revision 20cda200d3) [x86_64-linux]
     taken 2026-01-01 00:10:00 UTC, 10 min 0 s after sampling started, one sample per 512 KiB allocated
-    malloc: not sampled; start Ruby with --heap-sample=malloc=on to see it
+    malloc: not sampled: start Ruby with --heap-sample=malloc=on to see it
     100 GCs: 80 minor, 20 major (the last 45.0 s before)
     114 live samples, the sampler itself uses 2.0 MiB
 

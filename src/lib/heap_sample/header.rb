@@ -48,14 +48,10 @@ module HeapSample
       when "standby"
         "malloc: not sampled, on standby: GC::SampleProfile.start begins it"
       when "off"
-        "malloc: not sampled; start Ruby with --heap-sample=malloc=on to see it" + missing
+        "malloc: not sampled: #{@info.malloc_missing || "start Ruby with --heap-sample=malloc=on to see it"}"
       when "missing"
-        "malloc: cannot be sampled here#{" (#{allocator})" if allocator}" + missing
+        ["malloc: not sampled#{" (#{allocator})" if allocator}", @info.malloc_missing].compact.join(": ")
       end
-    end
-
-    def missing
-      @info.malloc_missing ? ": #{@info.malloc_missing}" : ""
     end
 
     def collections
