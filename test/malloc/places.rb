@@ -40,7 +40,10 @@ sleep 0.01 until Charged.rows.any? { |row| row.line_in(__FILE__) == PLACES.last[
 
 def check(number, (name, path, line), rows)
   bytes = rows.select { |row| row.kind == :malloc && row.line_in(path) == line && row.function == "str_enc_new" }.sum(&:space)
-  right = (bytes - (10 << 20)).abs < 100_000
+  # Room for 24 new stacks of 512 frames until the next interrupt check: YJIT, compiling down there, may use it up, and
+  # then a sample is "(busy)"'s.
+  slack = name.include?("deep") ? 2 << 20 : 0
+  right = (bytes - (10 << 20)).abs < 100_000 + slack
   puts "#{"not " unless right}ok #{number} - #{name}#{" (#{bytes.round} bytes at #{path}:#{line})" unless right}"
 end
 
