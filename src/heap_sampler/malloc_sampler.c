@@ -180,10 +180,11 @@ intern_stack(const rb_execution_context_t *ec, const uintptr_t *native, uint32_t
     if (!rb_hs_malloc_stacks_try_lock()) return false;
     *handle = rb_hs_malloc_stack_take(&hash);
     if (*handle == UINT32_MAX) {
+        uint32_t room;
         struct hs_raw_frame *frames =
-            rb_hs_malloc_stack_add(&hash, native, native_count, depth, truncated, handle);
+            rb_hs_malloc_stack_add(&hash, native, native_count, depth, truncated, handle, &room);
         is_new = frames != NULL;
-        if (is_new) rb_hs_capture_frames(ec, frames, depth);
+        if (is_new) rb_hs_capture_frames(ec, frames, room);
     }
     rb_hs_malloc_stacks_unlock();
     if (is_new) rb_postponed_job_trigger(job);

@@ -14,7 +14,8 @@
 enum {
     CHUNK = 512,                /* stacks */
     CHUNKS_MAX = HS_MALLOC_STACKS_MAX / CHUNK,
-    PENDING_FRAMES = 12 << 10,  /* raw frames; the deepest stack (4,096) fits more than once */
+    PENDING_FRAMES = 16 << 10,  /* raw frames: the deepest stack (4,096) fits several times */
+    FRAMES_LEAST = 16,          /* of a stack that is cut for want of room */
     NONE = UINT32_MAX
 };
 
@@ -130,8 +131,9 @@ rb_hs_malloc_stacks_open(void)
 {
     if (pending_frames) return true;
     enum { PENDING_STACKS = PENDING_FRAMES / 8 };
-    struct hs_raw_frame *frames = rb_hs_calloc(HS_MEM_MALLOC, PENDING_FRAMES, sizeof(*frames));
-    struct pending_stack *stacks = rb_hs_calloc(HS_MEM_MALLOC, PENDING_STACKS, sizeof(*stacks));
+    /* Not cleared, so that hardly any of it becomes resident. */
+    struct hs_raw_frame *frames = rb_hs_malloc(HS_MEM_MALLOC, PENDING_FRAMES * sizeof(*frames));
+    struct pending_stack *stacks = rb_hs_malloc(HS_MEM_MALLOC, PENDING_STACKS * sizeof(*stacks));
     if (!frames || !stacks || !add_chunk()) {
         rb_hs_free(HS_MEM_MALLOC, frames);
         rb_hs_free(HS_MEM_MALLOC, stacks);
@@ -175,19 +177,23 @@ rb_hs_malloc_stack_take(const struct hs_stack_hash *hash)
 
 struct hs_raw_frame *
 rb_hs_malloc_stack_add(const struct hs_stack_hash *hash, const uintptr_t *native, uint32_t native_count, uint32_t depth,
-                       bool truncated, uint32_t *handle)
+                       bool truncated, uint32_t *handle, uint32_t *room)
 {
-    if (free_stacks == NONE || pending_count == pending_capacity || depth > PENDING_FRAMES - frames_used) {
+    bool cut = depth > PENDING_FRAMES - frames_used;
+    if (cut) depth = PENDING_FRAMES - frames_used;
+    if (free_stacks == NONE || pending_count == pending_capacity || (cut && depth < FRAMES_LEAST)) {
         no_room++;
         return NULL;
     }
+    *room = depth;
     *handle = free_stacks;
     struct hs_malloc_stack *stack = stack_of(*handle);
     free_stacks = stack->next_free;
     stack_count++;
     taken++;
-    *place_of(hash) = *handle + 1;
-    stack->hash = *hash;
+    /* One that is cut is not found again: the next time there may be room. */
+    stack->hash = cut ? (struct hs_stack_hash){ 0, 0 } : *hash;
+    if (!cut) *place_of(hash) = *handle + 1;
     stack->taken = 1;
     stack->node = HS_MALLOC_PENDING;
     stack->used = dump_count;
@@ -195,7 +201,7 @@ rb_hs_malloc_stack_add(const struct hs_stack_hash *hash, const uintptr_t *native
     memcpy(stack->native, native, stack->native_count * sizeof(*native));
 
     struct hs_raw_frame *frames = pending_frames + frames_used;
-    pending_stacks[pending_count++] = (struct pending_stack){ *handle, depth, frames_used, truncated };
+    pending_stacks[pending_count++] = (struct pending_stack){ *handle, depth, frames_used, truncated || cut };
     frames_used += depth;
     return frames;
 }

@@ -85,9 +85,10 @@ bool rb_hs_malloc_stacks_try_lock(void);
 void rb_hs_malloc_stacks_unlock(void);
 /* A sample of a known stack; its handle, or UINT32_MAX: it is not known. */
 uint32_t rb_hs_malloc_stack_take(const struct hs_stack_hash *hash);
-/* A new one: where to put its `depth` raw frames; NULL: no room. */
+/* A new one: where to put its raw frames; *room of the `depth` there are, from
+ * the leaf. NULL: no room. */
 struct hs_raw_frame *rb_hs_malloc_stack_add(const struct hs_stack_hash *hash, const uintptr_t *native, uint32_t native_count,
-                                            uint32_t depth, bool truncated, uint32_t *handle);
+                                            uint32_t depth, bool truncated, uint32_t *handle, uint32_t *room);
 
 /* -- where Ruby's data is whole: one thread at a time ----------------------- */
 struct hs_malloc_pending {

@@ -194,12 +194,18 @@ class TestHeapSamplerMalloc < Test::Unit::TestCase
       def after = "x" * 3_000_000
       kept = before
       6.times do
-        pid = fork do
+        told = IO.popen("-") do |child|
+          next child.read if child
           more = after
-          rows = malloc_rows
-          exit!([under("Object#before", rows)[0].round, under("Object#after", rows)[0].round] == [1, 1])
+          profile = GC.sample_profile
+          rows = malloc_rows(profile)
+          print [under("Object#before", rows)[0].round, under("Object#after", rows)[0].round]
+          info = profile.to_profile.info
+          print " ", info.malloc_state, info.malloc_missing, GC::SampleProfile.stat, rows.flat_map { |row| row.stack.last.label }.tally
+          $stdout.flush
+          exit!
         end
-        assert_predicate Process.wait2(pid)[1], :success?
+        assert_match(/\A\[1, 1\] on/, told)
       end
       assert_equal 0, under("Object#after")[0].round
       stop = true
