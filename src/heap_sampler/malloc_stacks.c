@@ -21,7 +21,23 @@ enum {
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
-static struct hs_malloc_stack *chunks[CHUNKS_MAX];
+/* What each sample writes is kept apart from the addresses, which stay as they
+ * are: a forked child copies few pages. */
+struct stack {
+    struct hs_stack_hash hash;  /* b is 0: it is not found by its hash any more */
+    uint64_t taken;             /* samples */
+    uint32_t node;              /* or HS_MALLOC_PENDING */
+    uint32_t used;              /* the dump before which it was last met or listed; 0: free */
+    uint32_t next_free;
+    uint32_t native_count;
+};
+
+struct chunk {
+    struct stack stacks[CHUNK];
+    uintptr_t native[CHUNK][HS_NATIVE_MAX];
+};
+
+static struct chunk *chunks[CHUNKS_MAX];
 static uint32_t chunk_count, stack_count, free_stacks = NONE;
 
 /* Handles + 1 by hash; open addressing, at most half full, since there are
@@ -42,10 +58,16 @@ static uint32_t frames_used, pending_count, pending_next, pending_capacity;
 static uint32_t dump_count = 1;         /* the number of the next dump */
 static uint64_t taken, no_room;
 
-static struct hs_malloc_stack *
+static struct stack *
 stack_of(uint32_t handle)
 {
-    return &chunks[handle / CHUNK][handle % CHUNK];
+    return &chunks[handle / CHUNK]->stacks[handle % CHUNK];
+}
+
+static uintptr_t *
+native_of(uint32_t handle)
+{
+    return chunks[handle / CHUNK]->native[handle % CHUNK];
 }
 
 /* -- the mutex --------------------------------------------------------------- */
@@ -75,7 +97,7 @@ place_of(const struct hs_stack_hash *hash)
 {
     uint32_t place = (uint32_t)hash->a & (index_size - 1);
     while (index_places[place]) {
-        const struct hs_malloc_stack *stack = stack_of(index_places[place] - 1);
+        const struct stack *stack = stack_of(index_places[place] - 1);
         if (stack->hash.a == hash->a && stack->hash.b == hash->b) break;
         place = (place + 1) & (index_size - 1);
     }
@@ -88,7 +110,7 @@ index_all(void)
 {
     memset(index_places, 0, index_size * sizeof(*index_places));
     for (uint32_t handle = 0; handle < chunk_count * CHUNK; handle++) {
-        const struct hs_malloc_stack *stack = stack_of(handle);
+        const struct stack *stack = stack_of(handle);
         if (stack->used && stack->hash.b) *place_of(&stack->hash) = handle + 1;
     }
 }
@@ -99,7 +121,7 @@ add_chunk(void)
 {
     uint32_t size = index_size ? index_size : CHUNK * 2;
     while (size < (chunk_count + 1) * CHUNK * 2) size *= 2;
-    struct hs_malloc_stack *chunk = rb_hs_calloc(HS_MEM_MALLOC, CHUNK, sizeof(*chunk));
+    struct chunk *chunk = rb_hs_malloc(HS_MEM_MALLOC, sizeof(*chunk));
     uint32_t *places = size > index_size ? rb_hs_calloc(HS_MEM_MALLOC, size, sizeof(*places)) : NULL;
     if (!chunk || (size > index_size && !places)) {
         rb_hs_free(HS_MEM_MALLOC, chunk);
@@ -111,8 +133,9 @@ add_chunk(void)
     rb_hs_malloc_stacks_lock();
     uint32_t first = chunk_count * CHUNK;
     chunks[chunk_count++] = chunk;
+    memset(chunk->stacks, 0, sizeof(chunk->stacks));
     for (uint32_t i = CHUNK; i-- > 0; ) {
-        chunk[i].next_free = free_stacks;
+        chunk->stacks[i].next_free = free_stacks;
         free_stacks = first + i;
     }
     if (places) {
@@ -168,7 +191,7 @@ rb_hs_malloc_stack_take(const struct hs_stack_hash *hash)
 {
     uint32_t handle = *place_of(hash);
     if (!handle) return NONE;
-    struct hs_malloc_stack *stack = stack_of(handle - 1);
+    struct stack *stack = stack_of(handle - 1);
     stack->taken++;
     stack->used = dump_count;
     taken++;
@@ -187,7 +210,7 @@ rb_hs_malloc_stack_add(const struct hs_stack_hash *hash, const uintptr_t *native
     }
     *room = depth;
     *handle = free_stacks;
-    struct hs_malloc_stack *stack = stack_of(*handle);
+    struct stack *stack = stack_of(*handle);
     free_stacks = stack->next_free;
     stack_count++;
     taken++;
@@ -198,7 +221,7 @@ rb_hs_malloc_stack_add(const struct hs_stack_hash *hash, const uintptr_t *native
     stack->node = HS_MALLOC_PENDING;
     stack->used = dump_count;
     stack->native_count = native_count < HS_NATIVE_MAX ? native_count : HS_NATIVE_MAX;
-    memcpy(stack->native, native, stack->native_count * sizeof(*native));
+    memcpy(native_of(*handle), native, stack->native_count * sizeof(*native));
 
     struct hs_raw_frame *frames = pending_frames + frames_used;
     pending_stacks[pending_count++] = (struct pending_stack){ *handle, depth, frames_used, truncated || cut };
@@ -244,7 +267,7 @@ rb_hs_malloc_stacks_forget_addresses(void)
 /* -- nodes ------------------------------------------------------------------------ */
 
 static bool
-has_node(const struct hs_malloc_stack *stack)
+has_node(const struct stack *stack)
 {
     return stack->used && stack->node != HS_MALLOC_PENDING;
 }
@@ -254,7 +277,7 @@ rb_hs_malloc_stacks_keep_nodes(bool *keep)
 {
     rb_hs_malloc_stacks_lock();
     for (uint32_t handle = 0; handle < chunk_count * CHUNK; handle++) {
-        const struct hs_malloc_stack *stack = stack_of(handle);
+        const struct stack *stack = stack_of(handle);
         if (has_node(stack)) keep[stack->node] = true;
     }
     rb_hs_malloc_stacks_unlock();
@@ -265,7 +288,7 @@ rb_hs_malloc_stacks_renumber(const uint32_t *new_node)
 {
     rb_hs_malloc_stacks_lock();
     for (uint32_t handle = 0; handle < chunk_count * CHUNK; handle++) {
-        struct hs_malloc_stack *stack = stack_of(handle);
+        struct stack *stack = stack_of(handle);
         if (has_node(stack)) stack->node = new_node[stack->node];
     }
     rb_hs_malloc_stacks_unlock();
@@ -288,9 +311,10 @@ rb_hs_malloc_stack_listed(uint32_t dump, uint32_t handle, struct hs_malloc_stack
     bool found = false;
     rb_hs_malloc_stacks_lock();
     if (handle < chunk_count * CHUNK && stack_of(handle)->used) {
-        struct hs_malloc_stack *stack = stack_of(handle);
+        struct stack *stack = stack_of(handle);
         if (stack->used <= dump) stack->used = dump + 1;
-        *copy = *stack;
+        *copy = (struct hs_malloc_stack){ .taken = stack->taken, .node = stack->node, .used = true, .native_count = stack->native_count };
+        memcpy(copy->native, native_of(handle), stack->native_count * sizeof(*copy->native));
         found = true;
     }
     rb_hs_malloc_stacks_unlock();
@@ -305,7 +329,7 @@ rb_hs_malloc_stacks_end_dump(uint32_t dump)
     bool freed = false;
     rb_hs_malloc_stacks_lock();
     for (uint32_t handle = 0; handle < chunk_count * CHUNK; handle++) {
-        struct hs_malloc_stack *stack = stack_of(handle);
+        struct stack *stack = stack_of(handle);
         if (!has_node(stack) || stack->used >= dump) continue;
         stack->used = 0;
         stack->next_free = free_stacks;

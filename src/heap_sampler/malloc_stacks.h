@@ -57,12 +57,11 @@ hs_malloc_word_read(uint64_t word, enum hs_malloc_kind *kind, uint32_t *handle)
     return *kind < HS_MALLOC_KINDS;
 }
 
+/* A copy of a stack. */
 struct hs_malloc_stack {
-    struct hs_stack_hash hash;
     uint64_t taken;             /* samples */
     uint32_t node;              /* or HS_MALLOC_PENDING */
-    uint32_t used;              /* the dump before which it was last met or listed; 0: free */
-    uint32_t next_free;
+    bool used;                  /* false: its handle is free */
     uint32_t native_count;
     uintptr_t native[HS_NATIVE_MAX];    /* leaf first, return addresses */
 };
