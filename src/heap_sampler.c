@@ -614,7 +614,7 @@ static void
 start_main_session(void)
 {
     struct hs_account account;
-    rb_hs_account_take(&account, NULL);
+    rb_hs_account_take(&account, NULL, true);
     struct hs_session_settings settings = { .interval = rb_hs_sampler.options.interval, .account = &account };
     if (rb_hs_session_start(&settings, true) < 0) {
         rb_hs_warn_once(WARN_MEMORY, "no memory: sampling is off");

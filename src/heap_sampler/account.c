@@ -1,7 +1,8 @@
 /*
  * Where every byte of resident memory is.
  *
- * The kernel says what is resident in each mapping (/proc/self/smaps).  What a
+ * The kernel says what is resident in each mapping (/proc/self/smaps, or maps
+ * and pagemap where that would hold up others).  What a
  * mapping is for follows from what it looks like and from what lies below it:
  *
  *   a file, [vdso]                            code_and_files
@@ -107,7 +108,9 @@ next_body(uint64_t from, uint64_t to, bool wanted)
     return from < to ? from : to;
 }
 
-/* -- /proc/self/smaps ------------------------------------------------------------ */
+/* -- /proc/self/smaps, or maps with pagemap ----------------------------------------- */
+
+enum { READ_PAGES = 4 << 20 };  /* of 4 KiB through pagemap: 16 GiB of addresses, some 40 ms */
 
 struct region {
     uint64_t start, end;
@@ -121,6 +124,8 @@ struct region {
 
 struct survey {
     int pagemap;                /* -1: cannot be read */
+    bool by_pages;              /* residency is counted page by page, see take_survey */
+    uint64_t pages_read;
     uint64_t page_size;
     uint64_t thread_stack, default_stack;       /* sizes */
     struct region below;        /* the region before */
@@ -140,6 +145,7 @@ resident(const struct survey *survey, uint64_t start, uint64_t end)
 {
     uint64_t entries[512], bytes = 0;
     uint64_t page = start / survey->page_size, last = end / survey->page_size;
+    if (survey->by_pages && survey->pages_read > READ_PAGES) return 0;  /* it is given up */
     while (page < last) {
         size_t want = (size_t)smaller(last - page, sizeof(entries) / sizeof(*entries)) * sizeof(*entries);
         ssize_t got = survey->pagemap < 0 ? -1 :
@@ -193,12 +199,23 @@ stack_in(const struct survey *survey, const struct region *region, uint64_t left
     return smaller(left, resident(survey, region->start, region->start + survey->thread_stack));
 }
 
+/* What cannot be read is no memory in use, or a page that GC protects for a while. */
+static void
+count_pages(struct survey *survey, struct region *region)
+{
+    uint64_t size = region->end - region->start;
+    bool reserved = !region->readable && !region->executable && size > GRANULE * 16;
+    region->rss = reserved ? 0 : resident(survey, region->start, region->end);
+    survey->pages_read += reserved ? 0 : size / survey->page_size;
+}
+
 /* No library's .bss that was met is larger; jemalloc's has 2 MiB. */
 enum { BSS_MAX = 4 * 1024 * 1024 };
 
 static void
-add_region(struct survey *survey, const struct region *region)
+add_region(struct survey *survey, struct region *region)
 {
+    if (survey->by_pages) count_pages(survey, region);
     survey->rss += region->rss;
     survey->pss += region->pss;
     if (region->file) {
@@ -426,22 +443,54 @@ divide_malloc(struct hs_account *account, const struct malloc_says *says, uint64
 
 /* -- all of it ----------------------------------------------------------------------- */
 
-static bool
-take_survey(struct survey *survey)
+static uint64_t
+resident_pages(void)
 {
-    int smaps = open("/proc/self/smaps", O_RDONLY | O_CLOEXEC);
-    if (smaps < 0) return false;
+    char text[64];
+    int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+    ssize_t len = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+    if (fd >= 0) close(fd);
+    if (len <= 0) return 0;
+    text[len] = '\0';
+    const char *at = text;
+    skip_word(&at);
+    return number(&at, 10);
+}
+
+/*
+ * The kernel holds its lock on the address space while it walks a mapping for
+ * smaps, some 40 ns a page: a thread that maps memory just then, as GC does for
+ * a new heap page, waits for 10 ms where a mapping has a gigabyte.  pagemap
+ * gives the lock back after each 2 MiB.  So what is large is counted through
+ * pagemap, mapping by mapping of maps; Pss and the mappings' flags stay unknown.
+ */
+enum { WALK_PAGES = 12 << 10 };  /* 0.5 ms */
+
+static bool
+read_survey(struct survey *survey, bool by_pages)
+{
     struct rlimit limit;
+    int fd = open(by_pages ? "/proc/self/maps" : "/proc/self/smaps", O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return false;
     *survey = (struct survey){
         .pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC),
-        .page_size = (uint64_t)sysconf(_SC_PAGESIZE),
+        .by_pages = by_pages, .page_size = (uint64_t)sysconf(_SC_PAGESIZE),
         .thread_stack = GET_VM()->default_params.thread_machine_stack_size,
     };
+    bool readable = !by_pages || survey->pagemap >= 0;
     if (getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) survey->default_stack = limit.rlim_cur;
-    read_smaps(survey, smaps);
-    close(smaps);
+    if (readable) read_smaps(survey, fd);
+    close(fd);
     if (survey->pagemap >= 0) close(survey->pagemap);
-    return survey->rss > 0;
+    /* Of vast mappings that are nearly empty smaps is the quicker reading. */
+    return readable && survey->rss > 0 && survey->pages_read <= READ_PAGES;
+}
+
+static bool
+take_survey(struct survey *survey, bool may_hold_up)
+{
+    if (!may_hold_up && resident_pages() > WALK_PAGES && read_survey(survey, true)) return true;
+    return read_survey(survey, false);
 }
 
 static void
@@ -468,12 +517,12 @@ monotonic_ns(void)
 }
 
 void
-rb_hs_account_take(struct hs_account *account, const struct hs_account_excess *excess)
+rb_hs_account_take(struct hs_account *account, const struct hs_account_excess *excess, bool may_hold_up)
 {
     uint64_t began = monotonic_ns();
     const struct hs_allocator *allocator = rb_hs_allocator();
     struct survey survey;
-    bool surveyed = take_survey(&survey);
+    bool surveyed = take_survey(&survey, may_hold_up);
 
     *account = (struct hs_account){ .taken_ns = rb_hs_now_ns() };
     memcpy(account->allocator, allocator->name, sizeof(account->allocator));

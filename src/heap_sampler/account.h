@@ -27,7 +27,7 @@ struct hs_account {
     uint64_t sampler;
     uint64_t unattributed;
 
-    uint64_t pss;               /* 0: not known */
+    uint64_t pss;               /* 0: not read */
     bool malloc_known;          /* else malloc's memory is in `unattributed` */
     bool jemalloc;              /* its own virtual figures: */
     uint64_t je_allocated, je_active, je_resident, je_dirty, je_retained, je_metadata;
@@ -50,9 +50,10 @@ struct hs_account_excess {
     uint64_t allocated, resident;
 };
 
-/* `excess` may be NULL. Any thread, without the GVL and the sampler's lock; allocates nothing. It
- * reads /proc/self/smaps: threads that map or unmap memory may wait for it,
- * milliseconds per resident gigabyte. */
-void rb_hs_account_take(struct hs_account *account, const struct hs_account_excess *excess);
+/* Any thread, without the GVL and the sampler's lock; allocates nothing.
+ * `excess` may be NULL.  `may_hold_up`: threads that map or unmap memory may be
+ * made to wait, 10 ms per resident gigabyte, so that Pss can be told, and to
+ * whom each mapping belongs, better; else no longer than half a millisecond. */
+void rb_hs_account_take(struct hs_account *account, const struct hs_account_excess *excess, bool may_hold_up);
 
 #endif

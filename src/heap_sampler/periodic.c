@@ -63,14 +63,14 @@ add_pid(char *path, size_t size)
 }
 
 static int
-save(char *path, size_t size, size_t *bytes, uint64_t *samples)
+save(char *path, size_t size, size_t *bytes, uint64_t *samples, bool may_hold_up)
 {
     *path = '\0';
     if (!rb_hs_options_expand_output(&rb_hs_sampler.options, (uint64_t)getpid(), (int64_t)time(NULL), path, size)) {
         return ENAMETOOLONG;
     }
     if (rb_hs_sampler.child && fixed_path_p(rb_hs_sampler.options.output)) add_pid(path, size);
-    struct hs_profile *profile = rb_hs_snapshot(HS_MAIN, NULL);
+    struct hs_profile *profile = rb_hs_snapshot(HS_MAIN, NULL, may_hold_up);
     if (!profile) return ENOMEM;
     *samples = profile->meta.live_samples;
     int error = rb_hs_save_profile(profile, path, bytes);
@@ -84,7 +84,7 @@ rb_hs_save_now(bool announce)
     char path[PATH_SIZE];
     size_t bytes = 0;
     uint64_t samples = 0;
-    int error = save(path, sizeof(path), &bytes, &samples);
+    int error = save(path, sizeof(path), &bytes, &samples, announce);
     if (error) {
         rb_hs_warn_once(WARN_SAVE, "cannot write %s: %s", path, strerror(error));
     }
@@ -105,7 +105,7 @@ save_periodic(void)
     char path[PATH_SIZE];
     size_t bytes;
     uint64_t samples;
-    int error = save(path, sizeof(path), &bytes, &samples);
+    int error = save(path, sizeof(path), &bytes, &samples, false);
     if (error) {
         rb_hs_warn_once(WARN_SAVE, "cannot write %s: %s", path, strerror(error));
         return;

@@ -46,7 +46,7 @@ rb_hs_account_fields(const struct hs_account *account, struct hs_account_field f
         {"jit", account->jit, surveyed},
         {"sampler", account->sampler, true},
         {"unattributed", account->unattributed, surveyed},
-        {"pss", account->pss, surveyed},
+        {"pss", account->pss, account->pss != 0},
     };
     memcpy(fields, all, sizeof(all));
 }

@@ -187,7 +187,7 @@ static void *
 snapshot_without_gvl(void *ptr)
 {
     struct snapshot_args *args = ptr;
-    args->into->profile = rb_hs_snapshot(args->session, &args->into->samples);
+    args->into->profile = rb_hs_snapshot(args->session, &args->into->samples, false);
     return NULL;
 }
 
@@ -244,7 +244,7 @@ account_without_gvl(void *account)
 {
     struct hs_account_excess excess;
     rb_hs_malloc_excess(&excess);
-    rb_hs_account_take(account, &excess);
+    rb_hs_account_take(account, &excess, true);
     return NULL;
 }
 
@@ -276,7 +276,8 @@ hash_of_fields(const struct hs_account_field *fields, size_t count)
  * [:sampler]         the sampler's own
  * [:unattributed]    what is left
  *
- * Memory that was allocated and never touched is not resident, and counts nowhere.
+ * Memory that was allocated and never touched is not resident, and counts nowhere. A thread
+ * that maps memory meanwhile may wait, some 10 ms for each resident gigabyte.
  *
  * Beside them stand +:pss+ (as +:rss+, but a page that several processes share counts in
  * parts), +:allocator+ (a String), +:jemalloc+ (a Hash of what it says about itself, which is

@@ -122,8 +122,9 @@ struct hs_live_samples {
     struct hs_live_sample *list;
     size_t count;
 };
-/* `samples` may be NULL; free its list with rb_hs_free(HS_MEM_SNAPSHOTS). */
-struct hs_profile *rb_hs_snapshot(int session, struct hs_live_samples *samples);
+/* `samples` may be NULL; free its list with rb_hs_free(HS_MEM_SNAPSHOTS).
+ * `may_hold_up`: see rb_hs_account_take. */
+struct hs_profile *rb_hs_snapshot(int session, struct hs_live_samples *samples, bool may_hold_up);
 /* `profile` may be NULL. */
 void rb_hs_snapshot_free(struct hs_profile *profile);
 

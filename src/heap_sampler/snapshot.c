@@ -233,7 +233,7 @@ begin_malloc(int session, struct hs_malloc_rows *rows, struct hs_malloc_meta *me
 }
 
 struct hs_profile *
-rb_hs_snapshot(int number, struct hs_live_samples *samples)
+rb_hs_snapshot(int number, struct hs_live_samples *samples, bool may_hold_up)
 {
     struct copied copied = { 0 };
     struct hs_malloc_rows malloc_rows = { 0 };
@@ -267,6 +267,6 @@ rb_hs_snapshot(int number, struct hs_live_samples *samples)
         rb_hs_snapshot_free(profile);
         return NULL;
     }
-    rb_hs_account_take(&profile->meta.account, &excess);
+    rb_hs_account_take(&profile->meta.account, &excess, may_hold_up);
     return profile;
 }

@@ -242,4 +242,23 @@ class TestHeapSamplerAccount < Test::Unit::TestCase
       end
     RUBY
   end
+
+  # A snapshot of a large process counts pages by other means than .memory, so as not to hold up
+  # threads: it says the same, without Pss.
+  def test_snapshots_of_a_large_process
+    assert_account(<<~'RUBY', args: ["--heap-sample=output=none"])
+      objects = Array.new(300_000) { |i| "object #{i}" }
+      buffers = Array.new(60) { "x" * MB }
+      threads = Array.new(10) { Thread.new { sleep } }
+      fibers = Array.new(100) { Fiber.new { Fiber.yield }.tap(&:resume) }
+      GC.start
+      2.times { GC.sample_profile.to_profile }
+      profile = GC.sample_profile.to_profile.meta["account"]
+      memory = account
+      assert_nil profile["pss"]
+      assert_operator memory[:pss], :>, 60 * MB
+      assert_equal profile["rss"], PARTS.sum { |part| profile[part.name] }
+      [:rss, *PARTS].each { |part| assert_in_delta memory[part], profile[part.name], 2 * MB, part.inspect }
+    RUBY
+  end
 end
