@@ -31,7 +31,7 @@ struct copied_record {
 
 struct copied {
     struct copied_record *records;
-    size_t record_count;
+    size_t record_count, record_capacity;
     struct hs_site *sites;
     struct { uint32_t class_text, type_text; } *names;  /* by site */
     uint32_t site_count;
@@ -57,11 +57,26 @@ copy_array(const void *from, size_t count, size_t size)
     return to;
 }
 
+/* Room for the records, a few more than there are now. Its pages are touched
+ * here, since page faults take longer than copying: no lock. */
+static void
+make_room(struct copied *copied)
+{
+    rb_hs_lock();
+    size_t records = rb_hs_pages.records;
+    rb_hs_unlock();
+    copied->record_capacity = records + records / 16 + 256;
+    copied->records = rb_hs_calloc(HS_MEM_SNAPSHOTS, copied->record_capacity, sizeof(*copied->records));
+}
+
 static bool
 copy_records(struct copied *copied, int session)
 {
-    copied->records = rb_hs_malloc(HS_MEM_SNAPSHOTS, rb_hs_pages.records * sizeof(*copied->records) + 1);
-    if (!copied->records) return false;
+    if (!copied->records || rb_hs_pages.records > copied->record_capacity) {
+        rb_hs_free(HS_MEM_SNAPSHOTS, copied->records);
+        copied->records = rb_hs_malloc(HS_MEM_SNAPSHOTS, rb_hs_pages.records * sizeof(*copied->records) + 1);
+        if (!copied->records) return false;
+    }
     for (uint32_t p = 0; p < rb_hs_pages.count; p++) {
         const struct rb_heap_sampler_page *page = rb_hs_pages.list[p];
         for (uint32_t i = 0; i < page->count; i++) {
@@ -242,6 +257,7 @@ rb_hs_snapshot(int number, struct hs_live_samples *samples, bool may_hold_up)
     struct hs_profile *profile = rb_hs_calloc(HS_MEM_SNAPSHOTS, 1, sizeof(*profile));
     if (!profile) return NULL;
     begin_malloc(number, &malloc_rows, &malloc_meta);
+    make_room(&copied);
 
     rb_hs_lock();
     const struct hs_session *session = &rb_hs_sampler.session[number];
