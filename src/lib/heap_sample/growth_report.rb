@@ -5,6 +5,8 @@ module HeapSample
   # that reads it.  Units and marks are Report's.
   class GrowthReport
     SHRUNK = 5
+    # Seconds between two profiles from which on a rate is more than a curiosity.
+    RATE_FROM = 10
 
     # The arguments of Report.new.
     def initialize(growth, by: :line, kind: :both, top: Report::TOP, width: Layout::WIDTH, root: Dir.pwd)
@@ -106,7 +108,7 @@ module HeapSample
 
     def rate(group)
       seconds = @growth.seconds
-      return "" unless @growth.same_run? && seconds && seconds > 0
+      return "" unless @growth.same_run? && seconds && seconds >= RATE_FROM
 
       "; at this rate #{@layout.bytes(group.space * 3600 / seconds)} an hour"
     end
