@@ -4,13 +4,13 @@ require "sample_build"
 
 include HeapSample
 
-MB = 1024 * 1024
+VERDICT_MIB = 1024 * 1024
 SINCE = "since sampling started."
 
 # An account of so many MiB; 100 at first.
 def mib(**parts)
   bytes = {slots_live: 40, slots_free: 5, malloc_live: 30, malloc_waste: 10, malloc_metadata: 1, stacks: 1,
-           code_and_files: 12, jit: 0, sampler: 0, unattributed: 1}.merge(parts).transform_values { |size| size * MB }
+           code_and_files: 12, jit: 0, sampler: 0, unattributed: 1}.merge(parts).transform_values { |size| size * VERDICT_MIB }
   Account.of({rss: bytes.values.sum, **bytes}.transform_keys(&:to_s))
 end
 
@@ -22,12 +22,12 @@ end
 
 test "growth in malloc under Ruby" do
   equal("Growing in malloc under Ruby (+48.0 MiB, 96% of what grew): RSS +50.0 MiB #{SINCE}",
-        verdict({ruby: [48 * MB, 90]}, malloc_live: 80))
+        verdict({ruby: [48 * VERDICT_MIB, 90]}, malloc_live: 80))
 end
 
 test "growth in a C library" do
   equal("Growing in the C library libleak.so (+45.0 MiB, 90% of what grew): RSS +50.0 MiB #{SINCE}",
-        verdict({ruby: [3 * MB, 6], "libleak.so" => [45 * MB, 80]}, malloc_live: 80))
+        verdict({ruby: [3 * VERDICT_MIB, 6], "libleak.so" => [45 * VERDICT_MIB, 80]}, malloc_live: 80))
 end
 
 test "growth in waste names which" do
@@ -52,9 +52,9 @@ end
 test "what is below 5% of RSS or 4 MiB is not growth" do
   equal("Not growing: RSS +5.0 MiB #{SINCE.chomp(".")}, and no part by 5.2 MiB.", verdict(slots_live: 45))
   equal("Growing in Ruby objects (+6.0 MiB, 100% of what grew): RSS +6.0 MiB #{SINCE}", verdict(slots_live: 46))
-  small = Account.of("rss" => 20 * MB, "slots_live" => 8 * MB)
-  equal([], Verdict.new(small, Account.of("rss" => 17 * MB, "slots_live" => 5 * MB)).parts)
-  equal([:objects], Verdict.new(small, Account.of("rss" => 16 * MB, "slots_live" => 4 * MB)).parts.map(&:kind))
+  small = Account.of("rss" => 20 * VERDICT_MIB, "slots_live" => 8 * VERDICT_MIB)
+  equal([], Verdict.new(small, Account.of("rss" => 17 * VERDICT_MIB, "slots_live" => 5 * VERDICT_MIB)).parts)
+  equal([:objects], Verdict.new(small, Account.of("rss" => 16 * VERDICT_MIB, "slots_live" => 4 * VERDICT_MIB)).parts.map(&:kind))
 end
 
 test "many small parts make growth of none" do
@@ -79,14 +79,14 @@ test "without malloc rows it says in malloc, and what would tell more" do
 end
 
 test "samples never say more than the account has" do
-  parts = Verdict.new(mib(malloc_live: 60), mib, malloc: {ruby: [40 * MB, 50], "libc.so" => [20 * MB, 40]}).parts
+  parts = Verdict.new(mib(malloc_live: 60), mib, malloc: {ruby: [40 * VERDICT_MIB, 50], "libc.so" => [20 * VERDICT_MIB, 40]}).parts
   equal([[:malloc, "malloc under Ruby", 20], [:library, "the C library libc.so", 10]],
-        parts.map { |part| [part.kind, part.name, (part.bytes / MB).round] })
-  equal([], Verdict.new(mib(malloc_live: 20), mib, malloc: {ruby: [40 * MB, 50]}).parts)
+        parts.map { |part| [part.kind, part.name, (part.bytes / VERDICT_MIB).round] })
+  equal([], Verdict.new(mib(malloc_live: 20), mib, malloc: {ruby: [40 * VERDICT_MIB, 50]}).parts)
 end
 
 test "malloc that no sample shows is named so" do
-  assert(verdict({"libx.so" => [-5 * MB, 9]}, malloc_live: 80).start_with?("Growing in malloc that no sample shows (+50.0 MiB"))
+  assert(verdict({"libx.so" => [-5 * VERDICT_MIB, 9]}, malloc_live: 80).start_with?("Growing in malloc that no sample shows (+50.0 MiB"))
 end
 
 test "what is no program's data is named when it grows" do
