@@ -261,4 +261,29 @@ class TestHeapSamplerAccount < Test::Unit::TestCase
       [:rss, *PARTS].each { |part| assert_in_delta memory[part], profile[part.name], 2 * MB, part.inspect }
     RUBY
   end
+
+  # The kernel merges it with the program's .bss, or puts it right behind.
+  def test_mapping_behind_the_program
+    assert_account(<<~'RUBY')
+      begin
+        require "fiddle"
+      rescue LoadError
+        omit "no fiddle"
+      end
+      program = File.realpath("/proc/self/exe")
+      maps = File.readlines("/proc/self/maps", chomp: true)
+      last = maps.rindex { |line| line.end_with?(program) }
+      bss = maps[last + 1]
+      omit "no .bss" unless bss.start_with?(maps[last][/-(\h+)/, 1] + "-") && bss.split.size == 5
+      int, pointer, size = Fiddle::TYPE_INT, Fiddle::TYPE_VOIDP, Fiddle::TYPE_SIZE_T
+      mmap = Fiddle::Function.new(Fiddle::Handle::DEFAULT["mmap"], [pointer, size, int, int, int, Fiddle::TYPE_LONG], pointer)
+      read_write, private_anonymous_fixed_noreplace = 3, 0x100022
+      before = account
+      place = bss[/-(\h+)/, 1].hex
+      mapped = mmap.call(place, 3 * (1 << 20), read_write, private_anonymous_fixed_noreplace, -1, 0)
+      omit "the place is taken" unless mapped.to_i == place
+      mapped[0, 3 * (1 << 20)] = "x" * 3 * (1 << 20)
+      assert_operator GC::SampleProfile.memory[:code_and_files] - before[:code_and_files], :<, MB
+    RUBY
+  end
 end
