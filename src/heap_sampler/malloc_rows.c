@@ -8,6 +8,7 @@
  * the xmalloc family, through which all of Ruby's own memory comes.
  */
 #include "malloc_rows.h"
+#include "check.h"
 #include "malloc_stacks.h"
 #include "memory.h"
 #include "native.h"
@@ -38,7 +39,8 @@ rb_hs_malloc_rows_copy(struct hs_malloc_rows *rows)
         enum hs_malloc_kind kind;
         uint32_t handle;
         if (hs_malloc_word_read(live->word, &kind, &handle) && kind == HS_MALLOC_STACK) {
-            rb_hs_malloc_stack_listed(rows->dump, handle, stack);
+            bool found = rb_hs_malloc_stack_listed(rows->dump, handle, stack);
+            HS_MUST(found, "jemalloc lists malloc stack %u, which is free", handle);
             continue;
         }
         stack->node = HS_MALLOC_PENDING;

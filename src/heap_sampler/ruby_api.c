@@ -19,6 +19,7 @@
 #include "vm_core.h"
 #include "vm_sync.h"
 #include "capture.h"
+#include "check.h"
 #include "class_table.h"
 #include "malloc_sampler.h"
 #include "names.h"
@@ -272,6 +273,7 @@ take_snapshot(int session, bool full_gc, bool memsize)
     VALUE self = TypedData_Make_Struct(rb_cSampleProfile, struct sample_profile, &sample_profile_type, data);
     struct snapshot_args args = { session, data };
     rb_thread_call_without_gvl(snapshot_without_gvl, &args, NULL, NULL);
+    rb_hs_check_now();
     if (!data->profile) rb_raise(rb_eNoMemError, "no memory for a heap profile");
     if (memsize) measure_samples(data);
     return self;
@@ -828,4 +830,5 @@ rb_hs_init_ruby_api(void)
     }
     rb_define_singleton_method(rb_cSampleProfile, "load", load_and_call_again, -1);
     rb_define_singleton_method(rb_cSampleProfile, "stack_of", load_and_call_again, -1);
+    rb_hs_init_check();
 }
