@@ -683,6 +683,7 @@ rb_heap_sampler_after_fork(int pid)
         rb_hs_sampler.child = true;
         seed_process();
         rb_hs_malloc_profile_in_child();
+        rb_hs_malloc_stacks_in_child();
     }
     rb_hs_native_after_fork();
     rb_hs_malloc_stacks_unlock();

@@ -23,11 +23,12 @@ rb_hs_malloc_rows_begin(struct hs_malloc_rows *rows)
 {
     *rows = (struct hs_malloc_rows){ .dump = rb_hs_malloc_stacks_begin_dump() };
     int error = rb_hs_malloc_profile_take(&rows->live);
-    if (error) return error;
-    rows->stacks = rb_hs_calloc(HS_MEM_SNAPSHOTS, (size_t)rows->live.count + 1, sizeof(*rows->stacks));
-    if (rows->stacks) return 0;
-    rb_hs_malloc_profile_free(&rows->live);
-    return ENOMEM;
+    if (!error) {
+        rows->stacks = rb_hs_calloc(HS_MEM_SNAPSHOTS, (size_t)rows->live.count + 1, sizeof(*rows->stacks));
+        if (!rows->stacks) error = ENOMEM;
+    }
+    if (error) rb_hs_malloc_rows_end(rows);
+    return error;
 }
 
 void
@@ -49,7 +50,7 @@ rb_hs_malloc_rows_copy(struct hs_malloc_rows *rows)
             stack->native[n] = (uintptr_t)rows->live.natives[live->native_at + n];
         }
     }
-    rb_hs_malloc_stacks_end_dump(rows->dump);
+    rows->told = true;
 }
 
 void
@@ -57,7 +58,9 @@ rb_hs_malloc_rows_end(struct hs_malloc_rows *rows)
 {
     rb_hs_free(HS_MEM_SNAPSHOTS, rows->stacks);
     rb_hs_malloc_profile_free(&rows->live);
+    if (rows->dump) rb_hs_malloc_stacks_end_dump(rows->told);
     rows->stacks = NULL;
+    rows->dump = 0;
 }
 
 /* -- adding to a profile ------------------------------------------------------------ */

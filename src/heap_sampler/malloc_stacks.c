@@ -57,6 +57,7 @@ static struct pending_stack *pending_stacks;
 static uint32_t frames_used, pending_count, pending_next, pending_capacity;
 
 static uint32_t dump_count = 1;         /* the number of the next dump */
+static uint32_t dumps_open, first_open; /* begun and not ended; the number of the first of them */
 static uint64_t taken, no_room;
 
 static struct stack *
@@ -172,7 +173,11 @@ rb_hs_malloc_stacks_open(void)
 bool
 rb_hs_malloc_stacks_make_room(void)
 {
-    if (!pending_frames || chunk_count * CHUNK - stack_count >= CHUNK / 2) return false;
+    if (!pending_frames) return false;
+    rb_hs_malloc_stacks_lock();
+    uint32_t room = chunk_count * CHUNK - stack_count;
+    rb_hs_malloc_stacks_unlock();
+    if (room >= CHUNK / 2) return false;
     if (chunk_count < CHUNKS_MAX && add_chunk()) return chunk_count > CHUNKS_MAX / 4;
     return true;
 }
@@ -302,6 +307,7 @@ rb_hs_malloc_stacks_begin_dump(void)
 {
     rb_hs_malloc_stacks_lock();
     uint32_t dump = dump_count++;
+    if (!dumps_open++) first_open = dump;
     rb_hs_malloc_stacks_unlock();
     return dump;
 }
@@ -323,15 +329,17 @@ rb_hs_malloc_stack_listed(uint32_t dump, uint32_t handle, struct hs_malloc_stack
 }
 
 /* A thread may have met a stack and not yet told jemalloc; so a stack that was
- * met since the dump before this one stays, listed or not. */
+ * met since the dump before this one stays, listed or not.  While another dump
+ * is open, which may list what this one does not, all stay. */
 void
-rb_hs_malloc_stacks_end_dump(uint32_t dump)
+rb_hs_malloc_stacks_end_dump(bool told)
 {
     bool freed = false;
     rb_hs_malloc_stacks_lock();
-    for (uint32_t handle = 0; handle < chunk_count * CHUNK; handle++) {
+    if (--dumps_open) told = false;
+    for (uint32_t handle = 0; told && handle < chunk_count * CHUNK; handle++) {
         struct stack *stack = stack_of(handle);
-        if (!has_node(stack) || stack->used >= dump) continue;
+        if (!has_node(stack) || stack->used >= first_open) continue;
         stack->used = 0;
         stack->next_free = free_stacks;
         free_stacks = handle;
@@ -340,6 +348,12 @@ rb_hs_malloc_stacks_end_dump(uint32_t dump)
     }
     if (freed) index_all();
     rb_hs_malloc_stacks_unlock();
+}
+
+void
+rb_hs_malloc_stacks_in_child(void)
+{
+    dumps_open = 0;
 }
 
 #if HS_CHECKING
