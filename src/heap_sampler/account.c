@@ -205,8 +205,8 @@ count_pages(struct survey *survey, struct region *region)
 {
     uint64_t size = region->end - region->start;
     bool reserved = !region->readable && !region->executable && size > GRANULE * 16;
+    survey->pages_read += reserved ? 0 : size / survey->page_size;      /* before: one mapping may be too much */
     region->rss = reserved ? 0 : resident(survey, region->start, region->end);
-    survey->pages_read += reserved ? 0 : size / survey->page_size;
 }
 
 /* No library's .bss that was met is larger; jemalloc's has 2 MiB. */
