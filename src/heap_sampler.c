@@ -26,6 +26,7 @@
 #include "vm_sync.h"
 #include "heap_sampler/allocator.h"
 #include "heap_sampler/capture.h"
+#include "heap_sampler/check.h"
 #include "heap_sampler/class_table.h"
 #include "heap_sampler/malloc_profile.h"
 #include "heap_sampler/malloc_sampler.h"
@@ -374,6 +375,7 @@ rb_heap_sampler_on_mark_end(bool full_mark)
     if (rb_hs_codes_sweep(full_mark, code_liveness)) rb_hs_malloc_forget_addresses();
     rb_hs_unlock();
     rb_hs_classes_after_mark(full_mark);
+    rb_hs_check(HS_CHECK_MARKED);
 }
 
 static uintptr_t
@@ -391,6 +393,7 @@ rb_heap_sampler_on_update_references(void)
     if (rb_hs_codes_move(code_location)) rb_hs_malloc_forget_addresses();
     rb_hs_unlock();
     rb_hs_classes_after_move();
+    rb_hs_check(HS_CHECK_ANY);
 }
 
 void
@@ -452,6 +455,7 @@ change_sessions(void (*change)(struct session_change *), struct session_change *
         change(data);
         rb_hs_unlock();
         rb_heap_sampler_gc_recut();
+        rb_hs_check(HS_CHECK_ANY);
     }
     RB_VM_LOCK_LEAVE();
 }
@@ -679,6 +683,7 @@ rb_heap_sampler_after_fork(int pid)
         rb_hs_sampler.child = true;
         seed_process();
         rb_hs_malloc_profile_in_child();
+        rb_hs_malloc_stacks_in_child();
     }
     rb_hs_native_after_fork();
     rb_hs_malloc_stacks_unlock();

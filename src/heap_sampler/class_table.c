@@ -4,6 +4,7 @@
 #include "internal/class.h"
 #include "internal/heap_sampler.h"
 #include "internal/imemo.h"
+#include "check.h"
 #include "class_table.h"
 #include "names.h"
 #include "sampler.h"
@@ -266,3 +267,40 @@ rb_hs_classes_after_move(void)
         rb_hs_unlock();
     }
 }
+
+#if HS_CHECKING
+void
+rb_hs_classes_check(void)
+{
+    for (uint32_t i = 0; i < entry_count; i++) {
+        const struct class_entry *entry = &entries[i];
+        HS_MUST((!entry->text || entry->text < rb_hs_text_count) && entry->type_text < rb_hs_text_count,
+                "class %u: texts %u, %u of %u", i, entry->text, entry->type_text, rb_hs_text_count);
+    }
+}
+
+void
+rb_hs_classes_check_living(bool (*alive)(uintptr_t address))
+{
+    uint32_t unnamed = 0;
+    for (uint32_t i = 0; i < entry_count; i++) {
+        const struct class_entry *entry = &entries[i];
+        if (!entry->klass) {
+            HS_MUST(entry->named, "class %u is dead and waits for a name", i);
+            continue;
+        }
+        HS_MUST(alive(entry->klass), "class %u: %p is dead", i, (void *)entry->klass);
+        const uint32_t *found = rb_hs_map_find(&entries_by_key, key_of(entry->klass, type_of_entry(entry)));
+        HS_MUST(rb_hs_classes_dropped || (found && *found == i), "class %u is not found by its address %p", i,
+                (void *)entry->klass);
+        if (!entry->named) unnamed++;
+    }
+    HS_MUST(unnamed == unnamed_count, "%u classes without a name, counted %u", unnamed, unnamed_count);
+}
+
+bool
+rb_hs_class_has_type(uint32_t class_id, VALUE flags)
+{
+    return class_id >= entry_count || type_of_entry(&entries[class_id]) == (flags & RUBY_T_MASK);
+}
+#endif

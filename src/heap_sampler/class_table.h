@@ -12,6 +12,7 @@
  * and so are called without the sampler's lock and take it themselves.
  */
 #include "ruby/ruby.h"
+#include "check.h"
 #include "profile.h"
 
 /* `klass` as the allocator got it: 0, a singleton or an internal class too. */
@@ -30,5 +31,10 @@ extern uint64_t rb_hs_classes_dropped;
 
 /* "Foo", or "" if it has no name yet; cut to the buffer; shared with capture.c. */
 bool rb_hs_class_name(VALUE klass, char *buffer, size_t size);
+
+#if HS_CHECKING
+/* Is this the type that the number stands for? VM lock. */
+bool rb_hs_class_has_type(uint32_t class_id, VALUE flags);
+#endif
 
 #endif

@@ -8,6 +8,7 @@
  * the xmalloc family, through which all of Ruby's own memory comes.
  */
 #include "malloc_rows.h"
+#include "check.h"
 #include "malloc_stacks.h"
 #include "memory.h"
 #include "native.h"
@@ -22,11 +23,12 @@ rb_hs_malloc_rows_begin(struct hs_malloc_rows *rows)
 {
     *rows = (struct hs_malloc_rows){ .dump = rb_hs_malloc_stacks_begin_dump() };
     int error = rb_hs_malloc_profile_take(&rows->live);
-    if (error) return error;
-    rows->stacks = rb_hs_calloc(HS_MEM_SNAPSHOTS, (size_t)rows->live.count + 1, sizeof(*rows->stacks));
-    if (rows->stacks) return 0;
-    rb_hs_malloc_profile_free(&rows->live);
-    return ENOMEM;
+    if (!error) {
+        rows->stacks = rb_hs_calloc(HS_MEM_SNAPSHOTS, (size_t)rows->live.count + 1, sizeof(*rows->stacks));
+        if (!rows->stacks) error = ENOMEM;
+    }
+    if (error) rb_hs_malloc_rows_end(rows);
+    return error;
 }
 
 void
@@ -38,7 +40,8 @@ rb_hs_malloc_rows_copy(struct hs_malloc_rows *rows)
         enum hs_malloc_kind kind;
         uint32_t handle;
         if (hs_malloc_word_read(live->word, &kind, &handle) && kind == HS_MALLOC_STACK) {
-            rb_hs_malloc_stack_listed(rows->dump, handle, stack);
+            bool found = rb_hs_malloc_stack_listed(rows->dump, handle, stack);
+            HS_MUST(found, "jemalloc lists malloc stack %u, which is free", handle);
             continue;
         }
         stack->node = HS_MALLOC_PENDING;
@@ -47,7 +50,7 @@ rb_hs_malloc_rows_copy(struct hs_malloc_rows *rows)
             stack->native[n] = (uintptr_t)rows->live.natives[live->native_at + n];
         }
     }
-    rb_hs_malloc_stacks_end_dump(rows->dump);
+    rows->told = true;
 }
 
 void
@@ -55,7 +58,9 @@ rb_hs_malloc_rows_end(struct hs_malloc_rows *rows)
 {
     rb_hs_free(HS_MEM_SNAPSHOTS, rows->stacks);
     rb_hs_malloc_profile_free(&rows->live);
+    if (rows->dump) rb_hs_malloc_stacks_end_dump(rows->told);
     rows->stacks = NULL;
+    rows->dump = 0;
 }
 
 /* -- adding to a profile ------------------------------------------------------------ */

@@ -14,7 +14,8 @@
 struct hs_malloc_rows {
     struct hs_malloc_profile live;
     struct hs_malloc_stack *stacks;     /* by entry of `live`; native_count is set for all */
-    uint32_t dump;
+    uint32_t dump;              /* 0: none is open */
+    bool told;                  /* it was copied */
 };
 
 /* 0, or an errno value. */

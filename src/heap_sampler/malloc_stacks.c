@@ -5,6 +5,7 @@
  * sample needs no allocation: room is made ahead of need, outside of malloc.
  */
 #include "malloc_stacks.h"
+#include "check.h"
 #include "memory.h"
 #include "table.h"
 
@@ -56,6 +57,7 @@ static struct pending_stack *pending_stacks;
 static uint32_t frames_used, pending_count, pending_next, pending_capacity;
 
 static uint32_t dump_count = 1;         /* the number of the next dump */
+static uint32_t dumps_open, first_open; /* begun and not ended; the number of the first of them */
 static uint64_t taken, no_room;
 
 static struct stack *
@@ -171,7 +173,11 @@ rb_hs_malloc_stacks_open(void)
 bool
 rb_hs_malloc_stacks_make_room(void)
 {
-    if (!pending_frames || chunk_count * CHUNK - stack_count >= CHUNK / 2) return false;
+    if (!pending_frames) return false;
+    rb_hs_malloc_stacks_lock();
+    uint32_t room = chunk_count * CHUNK - stack_count;
+    rb_hs_malloc_stacks_unlock();
+    if (room >= CHUNK / 2) return false;
     if (chunk_count < CHUNKS_MAX && add_chunk()) return chunk_count > CHUNKS_MAX / 4;
     return true;
 }
@@ -301,6 +307,7 @@ rb_hs_malloc_stacks_begin_dump(void)
 {
     rb_hs_malloc_stacks_lock();
     uint32_t dump = dump_count++;
+    if (!dumps_open++) first_open = dump;
     rb_hs_malloc_stacks_unlock();
     return dump;
 }
@@ -322,15 +329,17 @@ rb_hs_malloc_stack_listed(uint32_t dump, uint32_t handle, struct hs_malloc_stack
 }
 
 /* A thread may have met a stack and not yet told jemalloc; so a stack that was
- * met since the dump before this one stays, listed or not. */
+ * met since the dump before this one stays, listed or not.  While another dump
+ * is open, which may list what this one does not, all stay. */
 void
-rb_hs_malloc_stacks_end_dump(uint32_t dump)
+rb_hs_malloc_stacks_end_dump(bool told)
 {
     bool freed = false;
     rb_hs_malloc_stacks_lock();
-    for (uint32_t handle = 0; handle < chunk_count * CHUNK; handle++) {
+    if (--dumps_open) told = false;
+    for (uint32_t handle = 0; told && handle < chunk_count * CHUNK; handle++) {
         struct stack *stack = stack_of(handle);
-        if (!has_node(stack) || stack->used >= dump) continue;
+        if (!has_node(stack) || stack->used >= first_open) continue;
         stack->used = 0;
         stack->next_free = free_stacks;
         free_stacks = handle;
@@ -340,3 +349,65 @@ rb_hs_malloc_stacks_end_dump(uint32_t dump)
     if (freed) index_all();
     rb_hs_malloc_stacks_unlock();
 }
+
+void
+rb_hs_malloc_stacks_in_child(void)
+{
+    dumps_open = 0;
+}
+
+#if HS_CHECKING
+/* -- checks ---------------------------------------------------------------------------- */
+
+static void
+check_free_stacks(uint32_t used)
+{
+    uint32_t all = chunk_count * CHUNK, unused = 0;
+    for (uint32_t handle = free_stacks; handle != NONE; handle = stack_of(handle)->next_free) {
+        HS_MUST(handle < all && !stack_of(handle)->used && ++unused <= all, "malloc stack %u of %u is on the free list", handle,
+                all);
+    }
+    HS_MUST(used + unused == all, "%u malloc stacks: %u used, %u free", all, used, unused);
+}
+
+static void
+check_index(uint32_t findable)
+{
+    uint32_t indexed = 0;
+    for (uint32_t place = 0; place < index_size; place++) {
+        uint32_t handle = index_places[place];
+        if (!handle) continue;
+        indexed++;
+        HS_MUST(handle <= chunk_count * CHUNK && stack_of(handle - 1)->used, "malloc stack %u is indexed and free", handle - 1);
+        HS_MUST(place_of(&stack_of(handle - 1)->hash) == &index_places[place], "malloc stack %u is not found by its hash",
+                handle - 1);
+    }
+    HS_MUST(indexed == findable, "%u malloc stacks can be found, %u are indexed", findable, indexed);
+}
+
+/* The lock as well: nodes are compared with. */
+void
+rb_hs_malloc_stacks_check(void)
+{
+    uint32_t used = 0, findable = 0, pending = 0;
+    if (!index_places) return;
+    rb_hs_malloc_stacks_lock();
+    for (uint32_t handle = 0; handle < chunk_count * CHUNK; handle++) {
+        const struct stack *stack = stack_of(handle);
+        if (!stack->used) continue;
+        used++;
+        findable += stack->hash.b != 0;
+        pending += !has_node(stack);
+        HS_MUST(!has_node(stack) || stack->node == HS_NODE_EMPTY || stack->node < rb_hs_node_count,
+                "malloc stack %u: node %u of %u", handle, stack->node, rb_hs_node_count);
+        HS_MUST(stack->taken, "malloc stack %u has no sample", handle);
+        HS_MUST(stack->used <= dump_count, "malloc stack %u: listed by dump %u of %u", handle, stack->used, dump_count);
+    }
+    HS_MUST(used == stack_count, "%u malloc stacks, counted %u", used, stack_count);
+    HS_MUST(pending == pending_count - pending_next, "%u malloc stacks without a name, %u wait for one", pending,
+            pending_count - pending_next);
+    check_free_stacks(used);
+    check_index(findable);
+    rb_hs_malloc_stacks_unlock();
+}
+#endif

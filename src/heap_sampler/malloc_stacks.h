@@ -110,10 +110,13 @@ void rb_hs_malloc_stacks_renumber(const uint32_t *new_node);
 uint32_t rb_hs_malloc_stacks_begin_dump(void);
 /* Copies a stack that the dump lists; false: there is none of that handle. */
 bool rb_hs_malloc_stack_listed(uint32_t dump, uint32_t handle, struct hs_malloc_stack *copy);
-/* All that it lists has been told: free what nobody refers to. */
-void rb_hs_malloc_stacks_end_dump(uint32_t dump);
+/* It has been dealt with. If all that it lists was told, what nobody refers to
+ * is freed. */
+void rb_hs_malloc_stacks_end_dump(bool told);
 
 /* fork: take the mutex before, leave it on both sides. */
 void rb_hs_malloc_stacks_lock(void);
+/* In the child, with the mutex: the threads that dumped are not there. */
+void rb_hs_malloc_stacks_in_child(void);
 
 #endif

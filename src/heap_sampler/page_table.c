@@ -1,5 +1,6 @@
 /* See page_table.h. */
 #include "page_table.h"
+#include "check.h"
 #include "table.h"
 
 #include <string.h>
@@ -103,3 +104,56 @@ rb_hs_page_release(struct rb_heap_sampler_page *page)
     rb_hs_free(HS_MEM_RECORDS, page->by_slot);
     rb_hs_free(HS_MEM_RECORDS, page);
 }
+
+#if HS_CHECKING
+/* The index leads to each record, and to nothing else. */
+static void
+check_index(const struct rb_heap_sampler_page *page)
+{
+    uint32_t indexed = 0;
+    for (uint32_t slot = 0; slot < SLOTS_PER_PAGE; slot++) {
+        uint32_t position = page->by_slot[slot];
+        if (!position) continue;
+        indexed++;
+        HS_MUST(position <= page->count && page->records[position - 1].slot == slot,
+                "page %p: slot %u is indexed at %u of %u", (void *)page->body, slot, position, page->count);
+    }
+    HS_MUST(indexed == page->count, "page %p: %u records, %u indexed", (void *)page->body, page->count, indexed);
+}
+
+static void
+check_short_page(const struct rb_heap_sampler_page *page)
+{
+    for (uint32_t i = 0; i < page->count; i++) {
+        const struct hs_record *found = rb_hs_page_find(page, page->records[i].slot);
+        HS_MUST(found == &page->records[i], "page %p: two records of slot %u", (void *)page->body, page->records[i].slot);
+    }
+}
+
+void
+rb_hs_pages_check(void)
+{
+    uint64_t records = 0;
+    HS_MUST(rb_hs_pages.count <= rb_hs_pages.capacity, "%u tables in %u places", rb_hs_pages.count, rb_hs_pages.capacity);
+    for (uint32_t p = 0; p < rb_hs_pages.count; p++) {
+        const struct rb_heap_sampler_page *page = rb_hs_pages.list[p];
+        HS_MUST(page->list_index == p, "the table of page %p is number %u, not %u", (void *)page->body, p, page->list_index);
+        HS_MUST(*page->owner == page, "page %p does not own its table", (void *)page->body);
+        HS_MUST(page->count, "page %p has a table and no sample", (void *)page->body);
+        HS_MUST(page->count <= page->capacity, "page %p: %u records in %u places", (void *)page->body, page->count,
+                page->capacity);
+        for (uint32_t i = 0; i < page->count; i++) {
+            HS_MUST(page->records[i].slot < SLOTS_PER_PAGE, "page %p: slot %u", (void *)page->body, page->records[i].slot);
+        }
+        if (page->by_slot) {
+            check_index(page);
+        }
+        else if (page->count <= INDEX_FROM) {
+            check_short_page(page);
+        }
+        records += page->count;
+    }
+    HS_MUST(records == rb_hs_pages.records, "%llu records, counted %llu", (unsigned long long)records,
+            (unsigned long long)rb_hs_pages.records);
+}
+#endif

@@ -17,7 +17,9 @@
 #include "ruby/thread.h"
 #include "ractor_core.h"
 #include "vm_core.h"
+#include "vm_sync.h"
 #include "capture.h"
+#include "check.h"
 #include "class_table.h"
 #include "malloc_sampler.h"
 #include "names.h"
@@ -81,31 +83,43 @@ get_profile(VALUE self)
 
 /* -- the object behind a sample ------------------------------------------------ */
 
-static const struct hs_record *
-find_record(uint64_t id, VALUE *object)
+/* The living object of a sample, 0 if there is none. VM lock. */
+static VALUE
+find_object(uint64_t id)
 {
     for (uint32_t p = 0; p < rb_hs_pages.count; p++) {
         const struct rb_heap_sampler_page *page = rb_hs_pages.list[p];
         for (uint32_t i = 0; i < page->count; i++) {
-            if (page->records[i].id != id) continue;
-            *object = rb_heap_sampler_gc_slot_address(page->body, page->records[i].slot);
-            return &page->records[i];
+            if (page->records[i].id == id) return rb_heap_sampler_gc_slot_address(page->body, page->records[i].slot);
         }
     }
-    return NULL;
+    return 0;
 }
 
-/* The living object of a sample, 0 if there is none. First where it was seen;
- * anywhere if it has moved since. GVL. */
+static VALUE
+object_of_id(uint64_t id)
+{
+    VALUE object;
+    RB_VM_LOCK_ENTER();
+    object = find_object(id);
+    RB_VM_LOCK_LEAVE();
+    return object;
+}
+
+/* The same, first where it was seen; anywhere if it has moved since. */
 static VALUE
 object_of_sample(const struct hs_live_sample *sample)
 {
-    unsigned int slot;
     VALUE object = rb_heap_sampler_gc_slot_address(sample->body, sample->slot);
-    const struct rb_heap_sampler_page *page = rb_heap_sampler_gc_table_of(object, &slot);
-    const struct hs_record *record = rb_hs_page_find(page, slot);
-    if (record && record->id == sample->id) return object;
-    return find_record(sample->id, &object) ? object : 0;
+    RB_VM_LOCK_ENTER();
+    {
+        unsigned int slot;
+        const struct rb_heap_sampler_page *page = rb_heap_sampler_gc_table_of(object, &slot);
+        const struct hs_record *record = rb_hs_page_find(page, slot);
+        if (!record || record->id != sample->id) object = find_object(sample->id);
+    }
+    RB_VM_LOCK_LEAVE();
+    return object;
 }
 
 /* What Ruby code may hold: no internal nor hidden object, nothing that
@@ -136,9 +150,8 @@ presentable_p(VALUE object)
 static VALUE
 s_object_of(VALUE klass, VALUE id)
 {
-    VALUE object;
-    if (!find_record(NUM2ULL(id), &object)) return Qnil;
-    return presentable_p(object) ? object : Qnil;
+    VALUE object = object_of_id(NUM2ULL(id));
+    return object && presentable_p(object) ? object : Qnil;
 }
 
 static VALUE
@@ -147,6 +160,37 @@ text_value(const struct hs_text *text)
     VALUE string = rb_utf8_str_new(text->ptr, text->len);
     if (rb_enc_str_coderange(string) == ENC_CODERANGE_BROKEN) string = rb_str_scrub(string, Qnil);
     return rb_fstring(string);
+}
+
+struct stack_frame {
+    struct hs_text label, path, absolute_path;
+    uint32_t line;
+};
+
+enum { STACK_MOST = HS_DEPTH_MAX + 1 };         /* and (truncated) */
+
+/* Copies the stack of an object's sample; its depth, UINT32_MAX: it has none.
+ * Making Ruby objects of it may take a sample, and give nodes other numbers. */
+static uint32_t
+copy_stack_of(VALUE object, struct stack_frame *frames)
+{
+    uint32_t depth = UINT32_MAX;
+    RB_VM_LOCK_ENTER();
+    {
+        unsigned int slot;
+        const struct rb_heap_sampler_page *page = rb_heap_sampler_gc_table_of(object, &slot);
+        const struct hs_record *record = rb_hs_page_find(page, slot);
+        uint32_t node = record ? rb_hs_sampler.sites[record->site].node : HS_NODE_EMPTY;
+        if (record) depth = 0;
+        for (; node != HS_NODE_EMPTY && depth < STACK_MOST; node = rb_hs_nodes[node].parent) {
+            const struct hs_frame *frame = &rb_hs_frames[rb_hs_nodes[node].frame];
+            frames[depth++] = (struct stack_frame){
+                rb_hs_texts[frame->label], rb_hs_texts[frame->path], rb_hs_texts[frame->absolute_path], frame->line,
+            };
+        }
+    }
+    RB_VM_LOCK_LEAVE();
+    return depth;
 }
 
 /*
@@ -159,20 +203,17 @@ text_value(const struct hs_text *text)
 static VALUE
 s_raw_stack_of(VALUE klass, VALUE object)
 {
-    unsigned int slot;
     if (RB_SPECIAL_CONST_P(object)) return Qnil;
-    const struct rb_heap_sampler_page *page = rb_heap_sampler_gc_table_of(object, &slot);
-    const struct hs_record *record = rb_hs_page_find(page, slot);
-    if (!record) return Qnil;
-
-    uint32_t node = rb_hs_sampler.sites[record->site].node;
-    VALUE stack = rb_ary_new();
-    while (node != HS_NODE_EMPTY) {
-        const struct hs_frame frame = rb_hs_frames[rb_hs_nodes[node].frame];
-        rb_ary_push(stack, rb_ary_new_from_args(4, text_value(&rb_hs_texts[frame.label]), text_value(&rb_hs_texts[frame.path]),
-                                                text_value(&rb_hs_texts[frame.absolute_path]), UINT2NUM(frame.line)));
-        node = rb_hs_nodes[node].parent;
+    VALUE buffer, stack = Qnil;
+    struct stack_frame *frames = ALLOCV_N(struct stack_frame, buffer, STACK_MOST);
+    uint32_t depth = copy_stack_of(object, frames);
+    if (depth != UINT32_MAX) stack = rb_ary_new_capa((long)depth);
+    for (uint32_t i = 0; depth != UINT32_MAX && i < depth; i++) {
+        rb_ary_push(stack, rb_ary_new_from_args(4, text_value(&frames[i].label), text_value(&frames[i].path),
+                                                text_value(&frames[i].absolute_path), UINT2NUM(frames[i].line)));
     }
+    ALLOCV_END(buffer);
+    RB_GC_GUARD(object);
     return stack;
 }
 
@@ -232,6 +273,7 @@ take_snapshot(int session, bool full_gc, bool memsize)
     VALUE self = TypedData_Make_Struct(rb_cSampleProfile, struct sample_profile, &sample_profile_type, data);
     struct snapshot_args args = { session, data };
     rb_thread_call_without_gvl(snapshot_without_gvl, &args, NULL, NULL);
+    rb_hs_check_now();
     if (!data->profile) rb_raise(rb_eNoMemError, "no memory for a heap profile");
     if (memsize) measure_samples(data);
     return self;
@@ -788,4 +830,5 @@ rb_hs_init_ruby_api(void)
     }
     rb_define_singleton_method(rb_cSampleProfile, "load", load_and_call_again, -1);
     rb_define_singleton_method(rb_cSampleProfile, "stack_of", load_and_call_again, -1);
+    rb_hs_init_check();
 }

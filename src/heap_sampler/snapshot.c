@@ -8,6 +8,7 @@
 #include "ruby/internal/config.h"
 #include "internal/heap_sampler.h"
 #include "ruby/ruby.h"
+#include "check.h"
 #include "class_table.h"
 #include "malloc_rows.h"
 #include "malloc_sampler.h"
@@ -270,6 +271,7 @@ rb_hs_snapshot(int number, struct hs_live_samples *samples, bool may_hold_up)
         describe(&profile->meta, session);
         if (malloc_rows.stacks) rb_hs_malloc_rows_copy(&malloc_rows);
     }
+    rb_hs_check_tables();
     rb_hs_unlock();
     profile->meta.malloc = malloc_meta;
 

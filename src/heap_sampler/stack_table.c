@@ -1,5 +1,6 @@
 /* See stack_table.h. */
 #include "stack_table.h"
+#include "check.h"
 #include "names.h"
 #include "table.h"
 
@@ -364,3 +365,100 @@ rb_hs_codes_move(uintptr_t (*location)(uintptr_t address))
     }
     return moved;
 }
+
+#if HS_CHECKING
+static bool
+leads_to(const struct hs_map *map, uint64_t key, uint32_t value)
+{
+    const uint32_t *found = rb_hs_map_find(map, key);
+    return found && *found == value;
+}
+
+static bool
+text_p(uint32_t text)
+{
+    return !text || text < rb_hs_text_count;
+}
+
+static void
+check_frames(void)
+{
+    HS_MUST(frames.count == rb_hs_frame_count, "%u frames, %u found by their texts", rb_hs_frame_count, frames.count);
+    for (uint32_t i = 0; i < rb_hs_frame_count; i++) {
+        const struct hs_frame *frame = &rb_hs_frames[i];
+        HS_MUST(text_p(frame->label) && text_p(frame->path) && text_p(frame->absolute_path),
+                "frame %u: texts %u, %u, %u of %u", i, frame->label, frame->path, frame->absolute_path, rb_hs_text_count);
+    }
+}
+
+static void
+check_nodes(void)
+{
+    uint32_t found = rb_hs_node_count ? rb_hs_node_count - 1 : 0;       /* all but the root */
+    HS_MUST(nodes.count == found, "%u nodes, %u found by their parents", rb_hs_node_count, nodes.count);
+    HS_MUST(rb_hs_node_count <= rb_hs_stack_limits.max_nodes, "%u nodes, of at most %u", rb_hs_node_count,
+            rb_hs_stack_limits.max_nodes);
+    for (uint32_t i = 1; i < rb_hs_node_count; i++) {
+        const struct hs_node *node = &rb_hs_nodes[i];
+        HS_MUST(node->parent < i, "node %u: parent %u", i, node->parent);
+        HS_MUST(node->frame < rb_hs_frame_count, "node %u: frame %u of %u", i, node->frame, rb_hs_frame_count);
+        HS_MUST(leads_to(&nodes, pair(node->parent, node->frame), i), "node %u is not found", i);
+    }
+}
+
+static void
+check_whole_stacks(void)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < wholes.capacity; i++) {
+        const struct whole_stack *whole = &wholes.places[i];
+        if (!whole->hash.b) continue;
+        count++;
+        HS_MUST(whole->node == HS_NODE_EMPTY || whole->node < rb_hs_node_count, "a whole stack is node %u of %u", whole->node,
+                rb_hs_node_count);
+    }
+    HS_MUST(count == wholes.count, "%u whole stacks, counted %u", count, wholes.count);
+}
+
+static void
+check_codes(void)
+{
+    uint32_t used = 0, unused = 0;
+    for (uint32_t i = 0; i < code_count; i++) {
+        const struct hs_code *code = &codes[i];
+        if (!code->address) continue;
+        used++;
+        HS_MUST(leads_to(&codes_by_address, code->address, i), "code %u is not found by its address %p", i,
+                (void *)code->address);
+        HS_MUST(text_p(code->label) && text_p(code->path) && text_p(code->absolute_path), "code %u: texts %u, %u, %u of %u", i,
+                code->label, code->path, code->absolute_path, rb_hs_text_count);
+        for (uint32_t n = 0; n < code->place_count; n++) {
+            HS_MUST(code->places[n].frame < rb_hs_frame_count, "code %u: frame %u of %u", i, code->places[n].frame,
+                    rb_hs_frame_count);
+        }
+    }
+    HS_MUST(codes_by_address.count == used, "%u codes, %u found by their addresses", used, codes_by_address.count);
+    for (uint32_t i = free_codes; i != UINT32_MAX; i = codes[i].next_free) {
+        HS_MUST(i < code_count && !codes[i].address && ++unused <= code_count, "code %u of %u is on the free list", i,
+                code_count);
+    }
+    HS_MUST(used + unused == code_count, "%u codes: %u used, %u free", code_count, used, unused);
+}
+
+void
+rb_hs_stacks_check(void)
+{
+    check_frames();
+    check_nodes();
+    check_whole_stacks();
+    check_codes();
+}
+
+void
+rb_hs_codes_check_living(bool (*alive)(uintptr_t address))
+{
+    for (uint32_t i = 0; i < code_count; i++) {
+        HS_MUST(!codes[i].address || alive(codes[i].address), "code %u: %p is dead", i, (void *)codes[i].address);
+    }
+}
+#endif

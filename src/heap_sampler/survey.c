@@ -208,8 +208,8 @@ count_pages(struct reading *reading, struct region *region)
 {
     uint64_t size = region->end - region->start;
     bool reserved = !region->readable && !region->executable && size > GRANULE * 16;
+    reading->pages_read += reserved ? 0 : size / reading->page_size;    /* before: one mapping may be too much */
     region->rss = reserved ? 0 : resident(reading, region->start, region->end);
-    reading->pages_read += reserved ? 0 : size / reading->page_size;
 }
 
 /* Where the file in memory below a region ends, its .bss included, by the

@@ -66,6 +66,8 @@ int rb_heap_sampler_gc_liveness(VALUE obj);
 struct rb_heap_sampler_page *rb_heap_sampler_gc_table_of(VALUE obj, unsigned int *slot);
 /* The slot's address on a page. */
 VALUE rb_heap_sampler_gc_slot_address(uintptr_t body, unsigned int slot);
+/* Each page that has a table. VM lock, or in GC. */
+void rb_heap_sampler_gc_each_table(void (*visit)(struct rb_heap_sampler_page **table, uintptr_t body, void *data), void *data);
 struct rb_heap_sampler_gc_counts {
     uint64_t gc, minor, major;
     uint32_t heap_count;

@@ -286,4 +286,21 @@ class TestHeapSamplerAccount < Test::Unit::TestCase
       assert_operator GC::SampleProfile.memory[:code_and_files] - before[:code_and_files], :<, MB
     RUBY
   end
+
+  # A mapping of which hardly anything is resident (a database's file, a JIT's or ASan's reserve) is
+  # not read page by page: this one would take seconds.
+  def test_snapshots_beside_a_vast_mapping
+    omit "no mapping of files" unless IO::Buffer.respond_to?(:map)
+    assert_account(<<~'RUBY', args: ["-W0", "--heap-sample=output=none"])
+      require "tempfile"
+      file = Tempfile.new("vast")
+      file.truncate(1 << 40)
+      map = IO::Buffer.map(file, 1 << 40, 0, IO::Buffer::READONLY)
+      touched = "x" * (64 * MB)
+      took = Array.new(3) { GC.sample_profile.to_profile.meta["account"]["cost_ns"] }.min
+      assert_operator took, :<, 500_000_000
+      assert_equal 1 << 40, map.size
+      map.free
+    RUBY
+  end
 end
