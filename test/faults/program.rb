@@ -2,7 +2,8 @@
 
 # A program that uses all of the sampler, whatever the sampler has to work with: what it computes is printed, and is
 # the same each time. What it asks of the sampler may raise NoMemoryError or SystemCallError, and nothing else.
-# Usage: ruby program.rb DIR     the sampler's files go to DIR
+# Usage: ruby program.rb DIR     the sampler's files go to DIR; what it says of itself, too: DIR/said-PID, "FAILED WORKS":
+#                                how many allocations failed, and does sampling work at the end
 
 DIR = ARGV.fetch(0)
 
@@ -22,6 +23,17 @@ def work(seed)
   kept.flatten.grep(String).sum(&:to_i) + made.sum { |object| object.value.size } + eval("[#{seed}].map { |x| x.to_s }.size")
 end
 
+# One try more than there is trouble, where one call fails.
+def works?
+  kept = nil
+  2.times.any? do
+    profile = asked { GC.sample_profile(interval: 1) { kept = Array.new(50) { Object.new } } }
+    profile && profile.raw_samples.size >= kept.size
+  end
+end
+
+def say = File.write("#{DIR}/said-#{Process.pid}", "#{GC::SampleProfile.stat[:failed_allocations]} #{works?}")
+
 def look
   profile = asked { GC.sample_profile(memsize: true) } or return
   %w[pb.gz pb folded json].each { |ending| asked { profile.save("#{DIR}/asked-#{Process.pid}.#{ending}") } }
@@ -40,6 +52,7 @@ answer += work(5)
 look
 child = fork do
   look if work(6) == work(6)
+  say
   exit!(9)
 end
 answer += Process.wait2(child)[1].exitstatus
@@ -48,5 +61,6 @@ GC::SampleProfile.memory
 asked { GC::SampleProfile.stop }
 asked { GC::SampleProfile.start(interval: 16) }
 answer += work(7)
-puts answer, GC::SampleProfile.stat[:bytes].positive?
+say
+puts answer
 exit 3

@@ -37,11 +37,12 @@ end
 seed, seconds, dir, names = ARGV
 mix = Mix.new(Integer(seed), names: names.split(','))
 stage = Stage.new(dir, Float(seconds))
+sampled = stage.sampling?
 Thread.report_on_exception = false
 
 acts = mix.acts.map { |act| act.new(Random.new([mix.seed, *act.called.bytes].sum), stage) }
 threads = acts.map { |act| Thread.new { act.step until stage.time_up? } }
 threads.each(&:join)
 acts.each(&:finish)
-puts Books.check(every_one_sampled: mix.every_one_sampled?) if stage.sampler?
+puts Books.check(every_one_sampled: mix.every_one_sampled?) if sampled
 puts 'fine'

@@ -40,7 +40,7 @@ class Mix
   end
 
   # Has every object that was born since the start, and is alive, a sample?
-  def every_one_sampled? = @interval == '1' && @max_samples == 'none' && @acts.none?(Sessions)
+  def every_one_sampled? = @interval == '1' && @max_samples == 'none' && !@acts.include?(Sessions)
 
   def to_s
     sampled = settings('').delete_suffix(",output=/heap-%p-%t#{@format}").sub(/,output=[^,]*/, '')
