@@ -105,6 +105,18 @@ rb_hs_warn_once(unsigned kind, const char *format, ...)
 
 enum { WARN_MEMORY = 0 };
 
+/* A sample, a name or a stack that found no memory is missing for good; a snapshot that found none has told who
+ * asked for it. */
+static void
+warn_of_gaps(void)
+{
+    uint64_t failures = 0;
+    for (int use = 0; use < HS_MEM_USES; use++) {
+        if (use != HS_MEM_SNAPSHOTS) failures += rb_hs_memory_failures((enum hs_memory_use)use);
+    }
+    if (failures) rb_hs_warn_once(WARN_MEMORY, "no memory: from here on profiles have gaps (see stat)");
+}
+
 /* -- estimates ------------------------------------------------------------- */
 
 /* Lock. Of the few slot sizes, at one interval for the most part, the last
@@ -333,7 +345,7 @@ rb_heap_sampler_on_take(struct rb_heap_sampler_page **table, uintptr_t body, con
     if (!added) rb_hs_sampler.dropped_samples++;
     widen_intervals();
     rb_hs_unlock();
-    if (!added) rb_hs_warn_once(WARN_MEMORY, "no memory for a sample: from here on some are missing (see stat)");
+    if (!added) warn_of_gaps();
 }
 
 /* -- hooks of the GC --------------------------------------------------------------- */
@@ -376,6 +388,7 @@ rb_heap_sampler_on_mark_end(bool full_mark)
     rb_hs_unlock();
     rb_hs_classes_after_mark(full_mark);
     rb_hs_check(HS_CHECK_MARKED);
+    warn_of_gaps();
 }
 
 static uintptr_t
@@ -663,6 +676,7 @@ rb_heap_sampler_at_exit(void)
     rb_hs_periodic_stop();
     if (rb_hs_sampler.options.on && rb_hs_sampler.session[HS_MAIN].on && !rb_hs_sampler.options.output_none) {
         rb_hs_name_all();
+        warn_of_gaps();
         rb_hs_save_now(true);
     }
 }

@@ -17,6 +17,7 @@ union block_header {
 };
 
 static size_t bytes_in_use[HS_MEM_USES];
+static uint64_t failures[HS_MEM_USES];
 static long fail_countdown = -1;
 
 static bool
@@ -41,9 +42,12 @@ rb_hs_realloc(enum hs_memory_use use, void *ptr, size_t size)
     union block_header *old = ptr ? (union block_header *)ptr - 1 : NULL;
     size_t old_size = old ? old->size : 0;
 
-    if (should_fail() || size > SIZE_MAX - sizeof(*old)) return NULL;
-    union block_header *block = realloc(old, sizeof(*block) + size);
-    if (!block) return NULL;
+    union block_header *block = NULL;
+    if (!should_fail() && size <= SIZE_MAX - sizeof(*old)) block = realloc(old, sizeof(*block) + size);
+    if (!block) {
+        __atomic_add_fetch(&failures[use], 1, __ATOMIC_RELAXED);
+        return NULL;
+    }
     block->size = size;
     account(use, size + (old ? 0 : sizeof(*block)), old_size);
     return block + 1;
@@ -85,6 +89,12 @@ rb_hs_memory_total(void)
     size_t total = 0;
     for (int use = 0; use < HS_MEM_USES; use++) total += rb_hs_memory_bytes(use);
     return total;
+}
+
+uint64_t
+rb_hs_memory_failures(enum hs_memory_use use)
+{
+    return __atomic_load_n(&failures[use], __ATOMIC_RELAXED);
 }
 
 void

@@ -34,6 +34,8 @@ void rb_hs_free(enum hs_memory_use use, void *ptr);
 /* Bytes held now for one use, or for all of them. */
 size_t rb_hs_memory_bytes(enum hs_memory_use use);
 size_t rb_hs_memory_total(void);
+/* Requests for this use that found no memory, ever. */
+uint64_t rb_hs_memory_failures(enum hs_memory_use use);
 
 /* Tests: let `countdown` more allocations succeed, then fail all of them;
  * a negative number never fails. */

@@ -272,9 +272,15 @@ take_snapshot(int session, bool full_gc, bool memsize)
     struct sample_profile *data;
     VALUE self = TypedData_Make_Struct(rb_cSampleProfile, struct sample_profile, &sample_profile_type, data);
     struct snapshot_args args = { session, data };
+    uint64_t serial = rb_hs_sampler.session[session].serial;
     rb_thread_call_without_gvl(snapshot_without_gvl, &args, NULL, NULL);
     rb_hs_check_now();
-    if (!data->profile) rb_raise(rb_eNoMemError, "no memory for a heap profile");
+    if (!data->profile) {
+        /* Other threads run meanwhile, and may stop it. */
+        const struct hs_session *now = &rb_hs_sampler.session[session];
+        if (!now->on || now->serial != serial) rb_raise(rb_eRuntimeError, "nothing is being sampled: it was stopped meanwhile");
+        rb_raise(rb_eNoMemError, "no memory for a heap profile");
+    }
     if (memsize) measure_samples(data);
     return self;
 }
@@ -567,8 +573,9 @@ s_running_p(VALUE klass)
  * call-seq:
  *   GC::SampleProfile.stat -> hash
  *
- * The state of the sampler: settings, what it holds, what it had to drop, and how many
- * bytes of memory each part of it uses. It can be asked for at any time.
+ * The state of the sampler: settings, what it holds, what it had to drop (+:dropped_+…, and
+ * +:failed_allocations+: how often it found no memory), and how many bytes of memory each
+ * part of it uses. It can be asked for at any time.
  *
  * +:malloc+ is <tt>:on</tt>, <tt>:standby</tt> (GC::SampleProfile.start would begin),
  * <tt>:off</tt>, or <tt>:missing</tt>; +:malloc_missing+ says what is missing, if anything is,
@@ -617,6 +624,9 @@ s_stat(VALUE klass)
     SET("dropped_frames", ULL2NUM(rb_hs_stack_limits.dropped_frames));
     SET("dropped_classes", ULL2NUM(rb_hs_classes_dropped));
     SET("dropped_moves", ULL2NUM(rb_hs_sampler.dropped_moves));
+    uint64_t failures = 0;
+    for (int use = 0; use < HS_MEM_USES; use++) failures += rb_hs_memory_failures((enum hs_memory_use)use);
+    SET("failed_allocations", ULL2NUM(failures));
     SET("bytes_records", SIZET2NUM(rb_hs_memory_bytes(HS_MEM_RECORDS)));
     SET("bytes_stacks", SIZET2NUM(rb_hs_memory_bytes(HS_MEM_STACKS)));
     SET("bytes_totals", SIZET2NUM(rb_hs_memory_bytes(HS_MEM_TOTALS)));

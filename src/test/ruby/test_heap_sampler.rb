@@ -297,6 +297,26 @@ class TestHeapSampler < Test::Unit::TestCase
     RUBY
   end
 
+  # A snapshot lets other threads run; one that loses its session meanwhile says so.
+  def test_a_snapshot_whose_session_is_stopped
+    assert_sampler(<<~'RUBY')
+      tries = Array.new(20) do
+        GC::SampleProfile.start(interval: 1)
+        kept = Array.new(50_000) { Object.new }         # copying these gives the other thread its chance
+        go = Queue.new
+        stopper = Thread.new { go.pop; GC::SampleProfile.stop }
+        Thread.pass until stopper.stop?
+        go << true
+        begin
+          GC.sample_profile
+        rescue RuntimeError => e
+          e.message
+        end.tap { stopper.join }
+      end
+      assert_include tries, "nothing is being sampled: it was stopped meanwhile"
+    RUBY
+  end
+
   def test_fork_under_load
     omit "no fork" unless Process.respond_to?(:fork)
     assert_sampler(<<~'RUBY')

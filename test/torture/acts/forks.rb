@@ -1,0 +1,43 @@
+# frozen_string_literal: true
+
+# fork from a thread while the others go on; the child works, samples, and ends in one way or another.
+class Forks < Act
+  def step
+    children = Array.new(@random.rand(1..2)) { begin_child(@random.rand(1 << 30)) }
+    children.each do |pid, seed, reader|
+      text = reader.read
+      reader.close
+      _, status = Process.wait2(pid)
+      same([Forks.work(Random.new(seed)).to_s, 0], [text, status.exitstatus], "a child's answer and status (#{status})")
+    end
+  end
+
+  def self.work(random)
+    words = Array.new(500) { |i| "#{i}:#{random.rand(1000)}" }
+    witness = Witness.new(__FILE__, __LINE__)
+    words.group_by { |word| word[-1] }.sum { |letter, list| letter.ord * list.size } + witness.line
+  end
+
+  private
+
+  def begin_child(seed)
+    reader, writer = IO.pipe
+    pid = fork do
+      reader.close
+      random = Random.new(seed)
+      answer = Forks.work(random)
+      GC.start if random.rand(3).zero?
+      GC.compact if random.rand(8).zero?
+      @stage.look(random)
+      writer.write(answer)
+      writer.close
+      fork { Forks.work(random) && exit!(0) }.then { |grandchild| Process.wait(grandchild) } if random.rand(4).zero?
+      case random.rand(3)
+      when 0 then exit!(0)
+      when 1 then exec('true')
+      end
+    end
+    writer.close
+    [pid, seed, reader]
+  end
+end

@@ -1,0 +1,48 @@
+# frozen_string_literal: true
+
+# Plays a mix: each act on a thread of its own, until time is up; then the sampler's books are checked.
+# Usage: ruby OPTION… child.rb SEED SECONDS DIR ACT,…     prints "fine" last, if all was
+
+require_relative 'mix'
+require_relative 'stage'
+
+# What is true of the sampler whatever happened. Others (Timeout's thread) may still allocate.
+module Books
+  Wrong = Class.new(StandardError)
+
+  def self.check(every_one_sampled:)
+    stat = GC::SampleProfile.stat
+    parts = stat.select { |name,| name.start_with?('bytes_') }.values.sum
+    claim(stat[:bytes] == parts, "bytes #{stat[:bytes]} are not the sum of their parts, #{parts}")
+    claim(stat[:sessions] == (stat[:running] ? 1 : 0), "#{stat[:sessions]} sessions are open")
+    claim(stat[:dropped_samples] + stat[:dropped_moves] == 0, 'samples were dropped: there was memory')
+    heard, sampled = Witness.hear(every_one_sampled: every_one_sampled)
+    same_count if stat[:running]
+    "#{heard} witnesses, #{sampled} sampled, #{stat[:samples_taken]} samples taken, #{stat[:marks]} marks"
+  end
+
+  # A profile's rows add up to its samples, each of which is one of the records there are.
+  def self.same_count
+    profile = GC.sample_profile
+    rows = profile.raw[:rows].reject { |row| row[24] }.sum { |row| row[6] + row[10] }
+    claim(rows == profile.raw_samples.size, "#{rows} samples in rows, #{profile.raw_samples.size} listed")
+  end
+
+  def self.claim(truth, message)
+    raise Wrong, message unless truth
+  end
+  private_class_method :same_count, :claim
+end
+
+seed, seconds, dir, names = ARGV
+mix = Mix.new(Integer(seed), names: names.split(','))
+stage = Stage.new(dir, Float(seconds))
+sampled = stage.sampling?
+Thread.report_on_exception = false
+
+acts = mix.acts.map { |act| act.new(Random.new([mix.seed, *act.called.bytes].sum), stage) }
+threads = acts.map { |act| Thread.new { act.step until stage.time_up? } }
+threads.each(&:join)
+acts.each(&:finish)
+puts Books.check(every_one_sampled: mix.every_one_sampled?) if sampled
+puts 'fine'

@@ -1,0 +1,83 @@
+# frozen_string_literal: true
+
+# Plays mix after mix, some at once, until time is up: TAP, a line for each run. One that goes wrong is played again
+# with the sampler off, and on the unpatched Ruby, to see whose fault it is.
+# Usage: ruby main.rb               environment: see run
+#        ruby main.rb SEED [ACT,…]  plays this one mix, with these acts instead of its own
+
+require 'etc'
+require_relative 'mix'
+require_relative 'play'
+
+class Torture
+  RERUNS = 3
+
+  def initialize
+    @ruby = ENV.fetch('RUBY')
+    @stock = ENV['STOCK_RUBY']
+    @seconds = Integer(ENV.fetch('TORTURE_RUN_SECONDS', 12))
+    @out = ENV.fetch('TORTURE_OUT')
+    @mutex = Mutex.new
+    @count = @failed = 0
+  end
+
+  def one(seed, names)
+    perform(Mix.new(seed, names: names&.split(',')))
+    finish
+  end
+
+  # Half of all runs are with YJIT, a third at interval 1: the first few already cover most of the acts.
+  def many(total_seconds, first_seed, jobs)
+    give_up = now + total_seconds - @seconds
+    seed = first_seed - 1
+    Array.new(jobs) do
+      Thread.new { perform(Mix.new(@mutex.synchronize { seed += 1 })) while now < give_up }
+    end.each(&:join)
+    finish
+  end
+
+  private
+
+  def perform(mix)
+    play = Play.new(@ruby, mix, @seconds, "#{@out}/#{mix.seed}", sampled: true).run
+    return report(mix, play.summary) if play.fine?
+
+    report(mix, nil, *play.complaints, "its output: build/test/torture/#{mix.seed}; again: #{again(mix)}", *whose_fault(mix))
+  end
+
+  def again(mix) = "test/torture/run #{mix.seed} #{mix.acts.map(&:called).join(',')}"
+
+  def whose_fault(mix)
+    { 'with the sampler off' => @ruby, 'on the unpatched Ruby' => @stock }.filter_map do |how, ruby|
+      next "no unpatched Ruby is built (make stock)" unless ruby
+
+      plays = Array.new(RERUNS) { |i| Play.new(ruby, mix, @seconds, "#{@out}/#{mix.seed}-#{how.tr(' ', '-')}-#{i}", sampled: false).run }
+      "#{how} #{plays.count { |play| !play.fine? }} of #{RERUNS} fail: #{plays.flat_map(&:complaints).first(2).join(' ')}"
+    end
+  end
+
+  def report(mix, summary, *complaints)
+    @mutex.synchronize do
+      @count += 1
+      @failed += 1 unless complaints.empty?
+      puts "#{'not ' unless complaints.empty?}ok #{@count} - #{mix}"
+      puts complaints.map { |line| "# #{line}" }, *("# #{summary}" if summary)
+      $stdout.flush
+    end
+  end
+
+  def finish
+    puts "1..#{@count}"
+    exit(@failed.zero? && @count.positive?)
+  end
+
+  def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+end
+
+torture = Torture.new
+if ARGV.empty?
+  torture.many(Integer(ENV.fetch('TORTURE_SECONDS', 600)), Integer(ENV.fetch('TORTURE_SEED') { rand(1 << 30) }),
+               Integer(ENV.fetch('TORTURE_JOBS', 2)))
+else
+  torture.one(Integer(ARGV[0]), ARGV[1])
+end

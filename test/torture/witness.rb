@@ -1,0 +1,31 @@
+# frozen_string_literal: true
+
+# An object that knows the line it was born on. If it was sampled, its sample's stack has to name that line of that
+# file, whatever has moved, died and been born in between; sampled at interval 1, it has to have a sample.
+class Witness
+  Lie = Class.new(StandardError)
+
+  attr_reader :path, :line
+
+  def initialize(path, line)
+    @path = path
+    @line = line
+  end
+
+  # Those of this process that are still there; each says whether it has a sample.
+  def self.hear(every_one_sampled:)
+    heard = sampled = 0
+    ObjectSpace.each_object(Witness) do |witness|
+      next unless witness.line        # born, not initialized: a thread was stopped there
+
+      stack = GC::SampleProfile.raw_stack_of(witness)
+      heard += 1
+      sampled += 1 if stack
+      raise Lie, "a witness of #{witness.path}:#{witness.line} has no sample" if every_one_sampled && !stack
+      next if !stack || stack.any? { |_, _, path, line| path == witness.path && line == witness.line }
+
+      raise Lie, "a witness of #{witness.path}:#{witness.line} has the stack #{stack.first(5).inspect}"
+    end
+    [heard, sampled]
+  end
+end
