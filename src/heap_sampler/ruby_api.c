@@ -232,7 +232,15 @@ take_snapshot(int session, bool full_gc, bool memsize)
     VALUE self = TypedData_Make_Struct(rb_cSampleProfile, struct sample_profile, &sample_profile_type, data);
     struct snapshot_args args = { session, data };
     rb_thread_call_without_gvl(snapshot_without_gvl, &args, NULL, NULL);
-    if (!data->profile) rb_raise(rb_eNoMemError, "no memory for a heap profile");
+    if (!data->profile) {
+        /* Profiles that nobody holds any more may have its room. */
+        rb_gc_start();
+        rb_thread_call_without_gvl(snapshot_without_gvl, &args, NULL, NULL);
+    }
+    if (!data->profile) {
+        rb_raise(rb_eNoMemError, "no memory for a heap profile (profiles that are held take %"PRIuSIZE" of %"PRIuSIZE" bytes)",
+                 rb_hs_memory_bytes(HS_MEM_SNAPSHOTS), rb_hs_memory_share(HS_MEM_SNAPSHOTS));
+    }
     if (memsize) measure_samples(data);
     return self;
 }
@@ -571,8 +579,9 @@ s_stat(VALUE klass)
     SET("malloc_stacks", UINT2NUM(malloc_counts.stacks));
     SET("malloc_stacks_pending", UINT2NUM(malloc_counts.pending));
     SET("dropped_samples", ULL2NUM(rb_hs_sampler.dropped_samples));
-    SET("dropped_stacks", ULL2NUM(rb_hs_stack_limits.dropped_stacks));
-    SET("dropped_frames", ULL2NUM(rb_hs_stack_limits.dropped_frames));
+    SET("dropped_stacks", ULL2NUM(rb_hs_stack_drops.stacks));
+    SET("dropped_frames", ULL2NUM(rb_hs_stack_drops.frames));
+    SET("dropped_texts", ULL2NUM(rb_hs_texts_dropped));
     SET("dropped_classes", ULL2NUM(rb_hs_classes_dropped));
     SET("dropped_moves", ULL2NUM(rb_hs_sampler.dropped_moves));
     SET("bytes_records", SIZET2NUM(rb_hs_memory_bytes(HS_MEM_RECORDS)));
@@ -582,6 +591,8 @@ s_stat(VALUE klass)
     SET("bytes_malloc", SIZET2NUM(rb_hs_memory_bytes(HS_MEM_MALLOC)));
     SET("bytes_snapshots", SIZET2NUM(rb_hs_memory_bytes(HS_MEM_SNAPSHOTS)));
     SET("bytes", SIZET2NUM(rb_hs_memory_total()));
+    SET("bytes_peak", SIZET2NUM(rb_hs_memory_peak()));
+    SET("bytes_max", rb_hs_memory_bound_p() ? UINT2NUM(HS_MEMORY_MAX) : Qnil);
 #undef SET
     return hash;
 }
