@@ -150,27 +150,28 @@ rb_hs_estimate_of(const struct hs_record *record, int session)
 
 /* -- epochs ------------------------------------------------------------------ */
 
-/* The current intervals as an epoch of their own; UINT32_MAX: no memory. */
+/* The epoch of the current intervals, which may have been before; UINT32_MAX:
+ * no memory. */
 static uint32_t
-new_epoch(void)
+epoch_of_intervals(void)
 {
-    uint32_t number = 0;
-    while (number < rb_hs_sampler.epoch_count &&
-           (number == rb_hs_sampler.epoch || rb_hs_sampler.epochs[number].records)) {
-        number++;
+    struct hs_epoch wanted = { .records = 0 };
+    for (int s = 0; s < HS_SESSIONS; s++) {
+        if (rb_hs_sampler.session[s].on) wanted.interval[s] = rb_hs_sampler.session[s].interval;
+    }
+    uint32_t number = rb_hs_sampler.epoch_count;
+    for (uint32_t i = 0; i < rb_hs_sampler.epoch_count; i++) {
+        if (memcmp(rb_hs_sampler.epochs[i].interval, wanted.interval, sizeof(wanted.interval)) == 0) return i;
+        if (i != rb_hs_sampler.epoch && !rb_hs_sampler.epochs[i].records) number = i;
     }
     if (number == rb_hs_sampler.epoch_count) {
-        if (!rb_hs_grow(HS_MEM_RECORDS, (void **)&rb_hs_sampler.epochs, &rb_hs_sampler.epoch_capacity,
+        if (!rb_hs_grow(HS_MEM_TOTALS, (void **)&rb_hs_sampler.epochs, &rb_hs_sampler.epoch_capacity,
                      (uint64_t)number + 1, sizeof(*rb_hs_sampler.epochs))) {
             return UINT32_MAX;
         }
         rb_hs_sampler.epoch_count++;
     }
-    struct hs_epoch *epoch = &rb_hs_sampler.epochs[number];
-    *epoch = (struct hs_epoch){ .records = 0 };
-    for (int s = 0; s < HS_SESSIONS; s++) {
-        if (rb_hs_sampler.session[s].on) epoch->interval[s] = rb_hs_sampler.session[s].interval;
-    }
+    rb_hs_sampler.epochs[number] = wanted;
     return number;
 }
 
@@ -179,7 +180,7 @@ new_epoch(void)
 static bool
 enter_epoch(void)
 {
-    uint32_t number = new_epoch();
+    uint32_t number = epoch_of_intervals();
     if (number == UINT32_MAX) return false;
     rb_hs_sampler.epoch = number;
     uint64_t smallest = 0;
@@ -219,7 +220,7 @@ filter_records(bool (*visit)(struct hs_record *record, const struct rb_heap_samp
     }
 }
 
-/* -- the cap -------------------------------------------------------------------- */
+/* -- the caps ------------------------------------------------------------------- */
 
 /* Every record of a session is kept with p(2T)/p(T), which leaves it a sample
  * at 2T: thinned Poisson sampling is Poisson sampling. */
@@ -243,13 +244,29 @@ thin_record(struct hs_record *record, const struct rb_heap_sampler_page *page, v
     return record->sessions != 0;
 }
 
+/* Own memory is bounded; for how many samples it does depends on how they lie
+ * on their pages, and on what a snapshot of them takes. So few it always has
+ * room for. */
+enum { ALWAYS_ROOM_FOR = 1 << 14, RECORDS_MAX_BYTES = 6 << 20 };
+
+/* Is there more than so many quarters of what there may be? */
+static bool
+crowded(unsigned quarters)
+{
+    uint64_t max = rb_hs_sampler.options.max_samples, records = rb_hs_pages.records;
+    if (max && records >= max / 4 * quarters) return true;
+    if (!rb_hs_memory_bound_p() || records < ALWAYS_ROOM_FOR) return false;
+    return rb_hs_memory_bytes(HS_MEM_RECORDS) > RECORDS_MAX_BYTES / 4 * quarters ||
+        rb_hs_snapshot_bytes() > rb_hs_memory_share(HS_MEM_SNAPSHOTS) / 4 * quarters;
+}
+
 /* Lock. One doubling leaves a little over half, since p(2T)/p(T) does; more
  * are needed where p is near 1 and a doubling changes little. */
 static void
 widen_intervals(void)
 {
-    uint64_t max = rb_hs_sampler.options.max_samples;
-    if (!max || rb_hs_pages.records < max) return;
+    bool sites_full = rb_hs_sites_full() && rb_hs_pages.records >= ALWAYS_ROOM_FOR;
+    if (!sites_full && !crowded(4)) return;
     do {
         for (int s = 0; s < HS_SESSIONS; s++) {
             struct hs_session *session = &rb_hs_sampler.session[s];
@@ -260,7 +277,7 @@ widen_intervals(void)
         if (!enter_epoch()) return;
         uint32_t epoch = rb_hs_sampler.epoch;
         filter_records(thin_record, &epoch);
-    } while (rb_hs_pages.records > max - max / 4);
+    } while (crowded(3));
 }
 
 /* -- hooks of the allocator ------------------------------------------------------ */
@@ -341,6 +358,7 @@ rb_heap_sampler_on_take(struct rb_heap_sampler_page **table, uintptr_t body, con
         node = rb_hs_node_child(rb_hs_node_evicted(), leaf);
         site = rb_hs_site_of(node == UINT32_MAX ? HS_NODE_EMPTY : node, class_id, (uint32_t)slot_size);
     }
+    if (site == UINT32_MAX) site = rb_hs_site_of(HS_NODE_EMPTY, UINT32_MAX, (uint32_t)slot_size);
     bool added = site != UINT32_MAX && add_record(table, body, mark_bits, slot, site, sessions, thread);
     if (!added) rb_hs_sampler.dropped_samples++;
     widen_intervals();
@@ -484,6 +502,8 @@ start_session_i(struct session_change *change)
     }
     if (change->session < 0) return;
 
+    /* An exact run takes what it needs. */
+    rb_hs_memory_bound(rb_hs_sampler.options.max_samples != 0);
     struct hs_session *session = &rb_hs_sampler.session[change->session];
     *session = (struct hs_session){
         .on = true, .serial = ++rb_hs_sampler.next_session, .interval = change->settings->interval,

@@ -19,6 +19,7 @@
 #include "vm_core.h"
 #include "capture.h"
 #include "class_table.h"
+#include "malloc_sampler.h"
 #include "names.h"
 #include "sampler.h"
 #include "site_table.h"
@@ -271,7 +272,7 @@ resolve(const struct hs_raw_frame *raw, uint32_t depth, bool truncated)
 
     /* The tree is full of live samples: keep the line, without its callers. */
     rb_hs_lock();
-    rb_hs_stack_limits.dropped_stacks++;
+    rb_hs_stack_drops.stacks++;
     node = rb_hs_node_child(rb_hs_node_evicted(), leaf);
     rb_hs_unlock();
     return node;
@@ -286,13 +287,14 @@ synthetic_stack(const char *label)
     return node == UINT32_MAX ? HS_NODE_EMPTY : node;
 }
 
-/* A tree that is nearly full is emptied of what only totals stand on. */
+/* A tree that is nearly full is emptied of what only totals stand on. Codes are
+ * forgotten here or not at all: resolve() finds each one that it has named. */
 static void
 make_room(uint32_t depth)
 {
-    if (rb_hs_nodes_room() > depth) return;
     rb_hs_lock();
-    rb_hs_fold_sites();
+    if (rb_hs_nodes_room() <= depth) rb_hs_fold_sites();
+    if (rb_hs_codes_make_room()) rb_hs_malloc_forget_addresses();
     rb_hs_unlock();
 }
 
@@ -303,7 +305,7 @@ rb_hs_capture_resolve(const struct hs_raw_frame *frames, uint32_t depth, bool tr
     uint32_t node = resolve(frames, depth, truncated);
     if (node != UINT32_MAX) return node;
     rb_hs_lock();
-    rb_hs_stack_limits.dropped_stacks++;
+    rb_hs_stack_drops.stacks++;
     node = rb_hs_node_evicted();
     rb_hs_unlock();
     return node;

@@ -12,7 +12,13 @@
 
 #include <string.h>
 
-enum { CLASSES_MAX = 1 << 16, NAME_MAX_BYTES = 256 };
+enum { NAME_MAX_BYTES = 256 };
+
+static uint32_t
+classes_max(void)
+{
+    return rb_hs_memory_bound_p() ? 1u << 15 : 1u << 16;
+}
 
 struct class_entry {
     VALUE klass;                /* weak; 0: dead, or never had one */
@@ -24,6 +30,7 @@ struct class_entry {
 static struct class_entry *entries;
 static uint32_t entry_count, entry_capacity;
 static uint32_t unnamed_count;
+static uint32_t other_classes;  /* text */
 static struct hs_map entries_by_key = { .use = HS_MEM_NAMES };
 uint64_t rb_hs_classes_dropped;
 
@@ -107,7 +114,8 @@ add_entry(uint64_t key, VALUE klass, const char *type, const char *name, bool na
 {
     uint32_t id = UINT32_MAX;
     rb_hs_lock();
-    if (entry_count < CLASSES_MAX &&
+    if (!other_classes) other_classes = rb_hs_text_cstr("(other classes)");
+    if (entry_count < classes_max() &&
         rb_hs_grow(HS_MEM_NAMES, (void **)&entries, &entry_capacity, (uint64_t)entry_count + 1, sizeof(*entries)) &&
         rb_hs_map_put(&entries_by_key, key, entry_count)) {
         id = entry_count++;
@@ -165,7 +173,7 @@ rb_hs_class_of_allocation(VALUE klass, VALUE flags)
 uint32_t
 rb_hs_class_text(uint32_t class_id)
 {
-    return class_id < entry_count ? entries[class_id].text : rb_hs_text_cstr("(other classes)");
+    return class_id < entry_count ? entries[class_id].text : other_classes;
 }
 
 uint32_t

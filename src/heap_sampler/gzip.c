@@ -40,57 +40,77 @@ zlib_free(voidpf opaque, voidpf ptr)
     rb_hs_free(HS_MEM_SNAPSHOTS, ptr);
 }
 
-int
-rb_hs_gzip(const struct hs_buffer *in, struct hs_buffer *out)
+struct hs_gzip {
+    struct hs_buffer *out;
+    z_stream stream;
+    unsigned char chunk[OUTPUT_STEP];
+};
+
+struct hs_gzip *
+rb_hs_gzip_open(struct hs_buffer *out)
 {
-    z_stream stream = {.zalloc = zlib_allocate, .zfree = zlib_free};
-    size_t left = in->len;
+    struct hs_gzip *gzip = rb_hs_malloc(HS_MEM_SNAPSHOTS, sizeof(*gzip));
+    if (!gzip) return NULL;
+    gzip->out = out;
+    gzip->stream = (z_stream){.zalloc = zlib_allocate, .zfree = zlib_free};
+    if (deflateInit2(&gzip->stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, GZIP_WINDOW_BITS, MEMORY_LEVEL,
+                     Z_DEFAULT_STRATEGY) != Z_OK) {
+        rb_hs_free(HS_MEM_SNAPSHOTS, gzip);
+        return NULL;
+    }
+    return gzip;
+}
+
+int
+rb_hs_gzip_append(struct hs_gzip *gzip, const char *ptr, size_t len, bool last)
+{
+    z_stream *stream = &gzip->stream;
     int status;
 
-    if (in->failed || out->failed) return ENOMEM;
-    unsigned char *chunk = rb_hs_malloc(HS_MEM_SNAPSHOTS, OUTPUT_STEP);
-    if (!chunk) return ENOMEM;
-    if (deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, GZIP_WINDOW_BITS, MEMORY_LEVEL,
-                     Z_DEFAULT_STRATEGY) != Z_OK) {
-        rb_hs_free(HS_MEM_SNAPSHOTS, chunk);
-        return ENOMEM;
-    }
-
-    stream.next_in = (Bytef *)in->ptr;
+    stream->next_in = (Bytef *)ptr;
     do {
-        if (!stream.avail_in) {         /* an uInt: less than a size_t may hold */
-            stream.avail_in = left > UINT_MAX ? UINT_MAX : (uInt)left;
-            left -= stream.avail_in;
+        if (!stream->avail_in) {        /* an uInt: less than a size_t may hold */
+            stream->avail_in = len > UINT_MAX ? UINT_MAX : (uInt)len;
+            len -= stream->avail_in;
         }
-        stream.next_out = chunk;
-        stream.avail_out = OUTPUT_STEP;
-        status = deflate(&stream, left ? Z_NO_FLUSH : Z_FINISH);
-        rb_hs_buffer_append(out, chunk, OUTPUT_STEP - stream.avail_out);
-    } while (status == Z_OK && !out->failed);
+        stream->next_out = gzip->chunk;
+        stream->avail_out = OUTPUT_STEP;
+        status = deflate(stream, last && !len ? Z_FINISH : Z_NO_FLUSH);
+        rb_hs_buffer_append(gzip->out, gzip->chunk, OUTPUT_STEP - stream->avail_out);
+        if (gzip->out->failed) return ENOMEM;
+        /* Z_BUF_ERROR: all that was given has been taken */
+    } while (status == Z_OK && (last || stream->avail_in || len || !stream->avail_out));
 
-    deflateEnd(&stream);
-    rb_hs_free(HS_MEM_SNAPSHOTS, chunk);
-    if (out->failed) return ENOMEM;
-    return status == Z_STREAM_END ? 0 : EIO;
+    return status == (last ? Z_STREAM_END : Z_OK) || (!last && status == Z_BUF_ERROR) ? 0 : EIO;
+}
+
+void
+rb_hs_gzip_close(struct hs_gzip *gzip)
+{
+    if (!gzip) return;
+    deflateEnd(&gzip->stream);
+    rb_hs_free(HS_MEM_SNAPSHOTS, gzip);
 }
 
 #else /* !HAVE_LIBZ */
 
 enum { STORED_MAX = 65535 };
 
-static uint32_t
-crc32_of(const unsigned char *ptr, size_t len)
+struct hs_gzip {
+    struct hs_buffer *out;
+    uint32_t table[256];
+    uint32_t crc, len;          /* of all that came in; len modulo 2^32 */
+};
+
+static void
+fill_table(uint32_t table[256])
 {
     const uint32_t polynomial = 0xedb88320;     /* reflected, as gzip uses it */
-    uint32_t table[256], crc = 0xffffffff;
-
     for (uint32_t i = 0; i < 256; i++) {
         uint32_t c = i;
         for (int bit = 0; bit < 8; bit++) c = c & 1 ? polynomial ^ c >> 1 : c >> 1;
         table[i] = c;
     }
-    for (size_t i = 0; i < len; i++) crc = table[(crc ^ ptr[i]) & 0xff] ^ crc >> 8;
-    return ~crc;
 }
 
 static void
@@ -102,28 +122,60 @@ put_little_endian(struct hs_buffer *out, uint32_t value, int bytes)
     }
 }
 
-int
-rb_hs_gzip(const struct hs_buffer *in, struct hs_buffer *out)
+struct hs_gzip *
+rb_hs_gzip_open(struct hs_buffer *out)
 {
     /* magic, deflate, no flags, no time, nothing about the effort, OS unknown */
     static const unsigned char header[10] = {0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff};
-    size_t done = 0;
-
-    if (in->failed || out->failed) return ENOMEM;
+    struct hs_gzip *gzip = rb_hs_malloc(HS_MEM_SNAPSHOTS, sizeof(*gzip));
+    if (!gzip) return NULL;
+    gzip->out = out;
+    gzip->crc = 0xffffffff;
+    gzip->len = 0;
+    fill_table(gzip->table);
     rb_hs_buffer_append(out, header, sizeof(header));
-    do {        /* once for empty input too: a stream needs its last block */
-        size_t len = in->len - done < STORED_MAX ? in->len - done : STORED_MAX;
-        unsigned char last = done + len == in->len;
+    return gzip;
+}
 
-        rb_hs_buffer_append(out, &last, 1);        /* type 0 in the two bits above */
-        put_little_endian(out, (uint32_t)len, 2);
-        put_little_endian(out, ~(uint32_t)len, 2);
-        rb_hs_buffer_append(out, in->ptr ? in->ptr + done : NULL, len);
-        done += len;
-    } while (done < in->len);
-    put_little_endian(out, crc32_of((const unsigned char *)in->ptr, in->len), 4);
-    put_little_endian(out, (uint32_t)in->len, 4);
-    return out->failed ? ENOMEM : 0;
+int
+rb_hs_gzip_append(struct hs_gzip *gzip, const char *ptr, size_t len, bool last)
+{
+    for (size_t i = 0; i < len; i++) {
+        gzip->crc = gzip->table[(gzip->crc ^ (unsigned char)ptr[i]) & 0xff] ^ gzip->crc >> 8;
+    }
+    gzip->len += (uint32_t)len;
+    do {        /* once for no bytes too: a stream needs its last block */
+        size_t part = len < STORED_MAX ? len : STORED_MAX;
+        unsigned char end = last && part == len;
+
+        rb_hs_buffer_append(gzip->out, &end, 1);   /* type 0 in the two bits above */
+        put_little_endian(gzip->out, (uint32_t)part, 2);
+        put_little_endian(gzip->out, ~(uint32_t)part, 2);
+        rb_hs_buffer_append(gzip->out, ptr, part);
+        if (part) ptr += part;
+        len -= part;
+    } while (len);
+    if (last) {
+        put_little_endian(gzip->out, ~gzip->crc, 4);
+        put_little_endian(gzip->out, gzip->len, 4);
+    }
+    return gzip->out->failed ? ENOMEM : 0;
+}
+
+void
+rb_hs_gzip_close(struct hs_gzip *gzip)
+{
+    rb_hs_free(HS_MEM_SNAPSHOTS, gzip);
 }
 
 #endif
+
+int
+rb_hs_gzip(const struct hs_buffer *in, struct hs_buffer *out)
+{
+    if (in->failed || out->failed) return ENOMEM;
+    struct hs_gzip *gzip = rb_hs_gzip_open(out);
+    int error = gzip ? rb_hs_gzip_append(gzip, in->ptr, in->len, true) : ENOMEM;
+    rb_hs_gzip_close(gzip);
+    return error;
+}

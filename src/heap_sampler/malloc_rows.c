@@ -63,6 +63,16 @@ rb_hs_malloc_rows_end(struct hs_malloc_rows *rows)
     rows->dump = 0;
 }
 
+size_t
+rb_hs_malloc_rows_bytes(void)
+{
+    /* native frames and nodes of a stack's own, with what finds them by key */
+    enum { NATIVE = 3 * (sizeof(struct hs_frame) + sizeof(struct hs_node) + 4 * (sizeof(uint64_t) + sizeof(uint32_t))) };
+    struct hs_malloc_stack_stat stat;
+    rb_hs_malloc_stacks_stat(&stat);
+    return stat.stacks * (sizeof(struct hs_malloc_live) + sizeof(struct hs_malloc_stack) + sizeof(struct hs_row) + NATIVE);
+}
+
 /* -- adding to a profile ------------------------------------------------------------ */
 
 struct building {

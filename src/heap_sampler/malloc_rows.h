@@ -24,5 +24,7 @@ void rb_hs_malloc_rows_copy(struct hs_malloc_rows *rows);
 /* False: no memory. */
 bool rb_hs_malloc_rows_add(struct hs_malloc_rows *rows, struct hs_profile *profile);
 void rb_hs_malloc_rows_end(struct hs_malloc_rows *rows);
+/* About what all of it would take at most now. Any thread. */
+size_t rb_hs_malloc_rows_bytes(void);
 
 #endif

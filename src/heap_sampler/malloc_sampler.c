@@ -172,22 +172,22 @@ static bool
 intern_stack(const rb_execution_context_t *ec, const uintptr_t *native, uint32_t native_count, uint32_t *handle)
 {
     struct hs_stack_hash hash;
-    bool truncated, is_new = false;
+    bool truncated, known;
     uint32_t depth = rb_hs_capture_hash(ec, &hash, &truncated);
     for (uint32_t i = 0; i < native_count; i++) hs_stack_hash_add(&hash, native[i]);
     rb_hs_stack_hash_end(&hash, depth, truncated);
 
     if (!rb_hs_malloc_stacks_try_lock()) return false;
     *handle = rb_hs_malloc_stack_take(&hash);
-    if (*handle == UINT32_MAX) {
+    known = *handle != UINT32_MAX;
+    if (!known) {
         uint32_t room;
         struct hs_raw_frame *frames =
             rb_hs_malloc_stack_add(&hash, native, native_count, depth, truncated, handle, &room);
-        is_new = frames != NULL;
-        if (is_new) rb_hs_capture_frames(ec, frames, room);
+        if (frames) rb_hs_capture_frames(ec, frames, room);
     }
     rb_hs_malloc_stacks_unlock();
-    if (is_new) rb_postponed_job_trigger(job);
+    if (!known) rb_postponed_job_trigger(job);          /* to name it, or to make room */
     return *handle != UINT32_MAX;
 }
 
@@ -248,11 +248,16 @@ rb_hs_malloc_forget_addresses(void)
     if (hooked) rb_hs_malloc_stacks_forget_addresses();
 }
 
-/* A dump for no one: it tells which stacks may be freed. */
+/* A dump for no one: it tells which stacks may be freed. Where all of them live
+ * it gains nothing, and takes milliseconds: once a second at most. */
 static void
 collect_stacks(void)
 {
+    static uint64_t last_ns;
     struct hs_malloc_rows rows;
+    uint64_t now = rb_hs_now_ns();
+    if (now >= last_ns && now - last_ns < 1000000000) return;
+    last_ns = now;
     if (rb_hs_malloc_rows_begin(&rows) != 0) return;
     rb_hs_lock();
     rb_hs_malloc_rows_copy(&rows);

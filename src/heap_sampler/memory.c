@@ -16,7 +16,16 @@ union block_header {
     void *align_pointer;
 };
 
-static size_t bytes_in_use[HS_MEM_USES];
+/* Shares of HS_MEMORY_MAX, in half MiB. */
+enum share { OF_SAMPLES, OF_STACKS, OF_MALLOC, OF_SNAPSHOTS, SHARES };
+static const size_t halves[SHARES] = { [OF_SAMPLES] = 32, [OF_STACKS] = 40, [OF_MALLOC] = 9, [OF_SNAPSHOTS] = 47 };
+static const enum share share_of[HS_MEM_USES] = {
+    [HS_MEM_RECORDS] = OF_SAMPLES, [HS_MEM_TOTALS] = OF_SAMPLES, [HS_MEM_STACKS] = OF_STACKS, [HS_MEM_NAMES] = OF_STACKS,
+    [HS_MEM_MALLOC] = OF_MALLOC, [HS_MEM_SNAPSHOTS] = OF_SNAPSHOTS,
+};
+
+static size_t bytes_in_use[HS_MEM_USES], bytes_in_share[SHARES], bytes_in_all, peak;
+static bool unbound;
 static uint64_t failures[HS_MEM_USES];
 static long fail_countdown = -1;
 
@@ -30,10 +39,44 @@ should_fail(void)
     return false;
 }
 
-static void
-account(enum hs_memory_use use, size_t plus, size_t minus)
+size_t
+rb_hs_memory_share(enum hs_memory_use use)
 {
-    __atomic_add_fetch(&bytes_in_use[use], plus - minus, __ATOMIC_RELAXED);
+    return halves[share_of[use]] << 19;
+}
+
+static void
+give_back(enum hs_memory_use use, size_t bytes)
+{
+    __atomic_sub_fetch(&bytes_in_use[use], bytes, __ATOMIC_RELAXED);
+    __atomic_sub_fetch(&bytes_in_share[share_of[use]], bytes, __ATOMIC_RELAXED);
+    __atomic_sub_fetch(&bytes_in_all, bytes, __ATOMIC_RELAXED);
+}
+
+/* Before it is allocated, so that no moment exceeds the bound. `anyway`: a
+ * block that shrinks is not refused. */
+static bool
+take(enum hs_memory_use use, size_t bytes, bool anyway)
+{
+    __atomic_add_fetch(&bytes_in_use[use], bytes, __ATOMIC_RELAXED);
+    size_t share = __atomic_add_fetch(&bytes_in_share[share_of[use]], bytes, __ATOMIC_RELAXED);
+    size_t all = __atomic_add_fetch(&bytes_in_all, bytes, __ATOMIC_RELAXED);
+    if (!anyway && rb_hs_memory_bound_p() && share > rb_hs_memory_share(use)) {
+        give_back(use, bytes);
+        return false;
+    }
+    size_t most = __atomic_load_n(&peak, __ATOMIC_RELAXED);
+    while (all > most &&
+           !__atomic_compare_exchange_n(&peak, &most, all, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+    }
+    return true;
+}
+
+static void *
+failed(enum hs_memory_use use)
+{
+    __atomic_add_fetch(&failures[use], 1, __ATOMIC_RELAXED);
+    return NULL;
 }
 
 void *
@@ -42,14 +85,16 @@ rb_hs_realloc(enum hs_memory_use use, void *ptr, size_t size)
     union block_header *old = ptr ? (union block_header *)ptr - 1 : NULL;
     size_t old_size = old ? old->size : 0;
 
-    union block_header *block = NULL;
-    if (!should_fail() && size <= SIZE_MAX - sizeof(*old)) block = realloc(old, sizeof(*block) + size);
+    if (should_fail() || size > SIZE_MAX / 2) return failed(use);
+    /* realloc(3) may have both blocks while it copies. */
+    if (!take(use, sizeof(*old) + size, old && size <= old_size)) return NULL;
+    union block_header *block = realloc(old, sizeof(*block) + size);
     if (!block) {
-        __atomic_add_fetch(&failures[use], 1, __ATOMIC_RELAXED);
-        return NULL;
+        give_back(use, sizeof(*block) + size);
+        return failed(use);
     }
     block->size = size;
-    account(use, size + (old ? 0 : sizeof(*block)), old_size);
+    if (old) give_back(use, sizeof(*block) + old_size);
     return block + 1;
 }
 
@@ -73,8 +118,9 @@ rb_hs_free(enum hs_memory_use use, void *ptr)
 {
     if (!ptr) return;
     union block_header *block = (union block_header *)ptr - 1;
-    account(use, 0, block->size + sizeof(*block));
+    size_t size = block->size;
     free(block);
+    give_back(use, size + sizeof(*block));
 }
 
 size_t
@@ -86,9 +132,25 @@ rb_hs_memory_bytes(enum hs_memory_use use)
 size_t
 rb_hs_memory_total(void)
 {
-    size_t total = 0;
-    for (int use = 0; use < HS_MEM_USES; use++) total += rb_hs_memory_bytes(use);
-    return total;
+    return __atomic_load_n(&bytes_in_all, __ATOMIC_RELAXED);
+}
+
+size_t
+rb_hs_memory_peak(void)
+{
+    return __atomic_load_n(&peak, __ATOMIC_RELAXED);
+}
+
+void
+rb_hs_memory_bound(bool bound)
+{
+    __atomic_store_n(&unbound, !bound, __ATOMIC_RELAXED);
+}
+
+bool
+rb_hs_memory_bound_p(void)
+{
+    return !__atomic_load_n(&unbound, __ATOMIC_RELAXED);
 }
 
 uint64_t

@@ -7,12 +7,21 @@
  * counted, capped and made to fail in a test.  It never comes from xmalloc,
  * which may start a GC, and never raises: NULL means that there was none.
  *
+ * The bound: at no moment is more than HS_MEMORY_MAX in use, whatever the
+ * program does.  Each kind of use has its share of it, so that none can starve
+ * another: however many stacks there are, a sample finds room for its record,
+ * and a snapshot for its copies.  Where a share ends, its owner has to do with
+ * less: samples are thinned (heap_sampler.c), stacks folded (site_table.c),
+ * names left out (names.c), long before an allocation is refused here.
+ *
  * Threads: every function may be called on any thread, with or without the
  * GVL or the sampler's lock.
  */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+enum { HS_MEMORY_MAX = 64 << 20 };
 
 /* `what` it is for: the accounts that `stat` prints. */
 enum hs_memory_use {
@@ -36,6 +45,14 @@ size_t rb_hs_memory_bytes(enum hs_memory_use use);
 size_t rb_hs_memory_total(void);
 /* Requests for this use that found no memory, ever. */
 uint64_t rb_hs_memory_failures(enum hs_memory_use use);
+/* The most that was ever held at once, a block that is being moved twice. */
+size_t rb_hs_memory_peak(void);
+
+/* Whether the bound holds; it does until this says no. */
+void rb_hs_memory_bound(bool bound);
+bool rb_hs_memory_bound_p(void);
+/* What all uses that share with this one may hold together. */
+size_t rb_hs_memory_share(enum hs_memory_use use);
 
 /* Tests: let `countdown` more allocations succeed, then fail all of them;
  * a negative number never fails. */

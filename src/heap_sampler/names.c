@@ -8,14 +8,19 @@
 
 #include <string.h>
 
-enum { BLOCK_SIZE = 64 * 1024 };
+enum { BLOCK_SIZE = 64 * 1024, EVICTED = 1 };
+
+/* While own memory is bounded. */
+enum { TEXTS_MAX = 1 << 16, TEXT_BYTES_MAX = 4 << 20 };
 
 struct hs_text *rb_hs_texts;
 uint32_t rb_hs_text_count;
+uint64_t rb_hs_texts_dropped;
 static uint32_t text_capacity;
 static struct hs_map texts_by_hash = { .use = HS_MEM_NAMES };
 static char *block;
 static size_t block_left;
+static size_t text_bytes;
 
 static uint64_t
 hash_bytes(const char *ptr, size_t len)
@@ -57,18 +62,29 @@ store_bytes(const char *ptr, size_t len)
 }
 
 static bool
-ensure_empty_text(void)
+ensure_first_texts(void)
 {
     if (rb_hs_text_count) return true;
-    if (!rb_hs_grow(HS_MEM_NAMES, (void **)&rb_hs_texts, &text_capacity, 1, sizeof(*rb_hs_texts))) return false;
-    rb_hs_texts[rb_hs_text_count++] = (struct hs_text){ "", 0 };
+    if (!rb_hs_grow(HS_MEM_NAMES, (void **)&rb_hs_texts, &text_capacity, 2, sizeof(*rb_hs_texts)) ||
+        !rb_hs_map_put(&texts_by_hash, hash_bytes(HS_EVICTED, strlen(HS_EVICTED)), EVICTED)) {
+        return false;
+    }
+    rb_hs_texts[0] = (struct hs_text){ "", 0 };
+    rb_hs_texts[EVICTED] = (struct hs_text){ HS_EVICTED, strlen(HS_EVICTED) };
+    rb_hs_text_count = 2;
     return true;
+}
+
+static bool
+too_many(size_t len)
+{
+    return rb_hs_memory_bound_p() && (rb_hs_text_count >= TEXTS_MAX || text_bytes + len > TEXT_BYTES_MAX);
 }
 
 uint32_t
 rb_hs_text(const char *ptr, size_t len)
 {
-    if (!ensure_empty_text() || !len || len > UINT32_MAX) return 0;
+    if (!ensure_first_texts() || !len || len > UINT32_MAX) return 0;
 
     uint64_t hash = hash_bytes(ptr, len);
     for (;; hash = hash == UINT64_MAX ? 1 : hash + 1) {
@@ -77,6 +93,10 @@ rb_hs_text(const char *ptr, size_t len)
         if (rb_hs_texts[*found].len == len && memcmp(rb_hs_texts[*found].ptr, ptr, len) == 0) return *found;
     }
 
+    if (too_many(len)) {
+        rb_hs_texts_dropped++;
+        return EVICTED;
+    }
     if (!rb_hs_grow(HS_MEM_NAMES, (void **)&rb_hs_texts, &text_capacity,
                  (uint64_t)rb_hs_text_count + 1, sizeof(*rb_hs_texts))) {
         return 0;
@@ -84,6 +104,7 @@ rb_hs_text(const char *ptr, size_t len)
     const char *stored = store_bytes(ptr, len);
     if (!stored || !rb_hs_map_put(&texts_by_hash, hash, rb_hs_text_count)) return 0;
     rb_hs_texts[rb_hs_text_count] = (struct hs_text){ stored, (uint32_t)len };
+    text_bytes += len;
     return rb_hs_text_count++;
 }
 

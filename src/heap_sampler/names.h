@@ -8,11 +8,15 @@
  */
 #include "profile.h"
 
-/* The text's number; 0 for the empty text, and when there is no memory. */
+/* The text's number; 0 for the empty text, and when there is no memory. Texts
+ * are never forgotten: where there are too many, a new one becomes HS_EVICTED. */
 uint32_t rb_hs_text(const char *ptr, size_t len);
 uint32_t rb_hs_text_cstr(const char *text);
 
+#define HS_EVICTED "(evicted)"
+
 extern struct hs_text *rb_hs_texts;
 extern uint32_t rb_hs_text_count;
+extern uint64_t rb_hs_texts_dropped;
 
 #endif

@@ -28,12 +28,12 @@
 
 enum {
     LINE_MAX_BYTES = 20 * 1024,         /* PATH_MAX, every byte of it escaped, and the numbers */
-    FUNCTIONS_MAX = 1 << 16,            /* remembered; then all is forgotten */
+    FUNCTIONS_MAX = 1 << 15,            /* remembered; then all is forgotten */
     FILES_MAX = 1024,                   /* likewise */
-    TEXTS_MAX = 1 << 17,                /* kept for good; then functions have no names */
+    TEXTS_MAX = 1 << 15,                /* kept for good; then functions have no names */
     NAME_MAX_BYTES = 2048,              /* C++ has longer ones: cut */
 };
-#define TEXT_BYTES_MAX (UINT64_C(32) << 20)
+#define TEXT_BYTES_MAX (UINT64_C(3) << 20)
 
 /* -- what is remembered ----------------------------------------------------------- */
 

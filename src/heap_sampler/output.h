@@ -10,6 +10,7 @@ struct hs_buffer {
     char *ptr;
     size_t len, capacity;
     bool failed;                /* an allocation failed; appends do nothing */
+    struct hs_gzip *gzip;       /* where a run of bytes goes that has become long; NULL: it stays here */
 };
 
 void rb_hs_buffer_append(struct hs_buffer *buffer, const void *ptr, size_t len);
@@ -24,7 +25,8 @@ enum hs_value {
     HS_SLOTS_INUSE_SPACE, HS_MALLOC_INUSE_SPACE
 };
 
-/* They append to `out`.  ENOMEM; EINVAL: an index of the profile leads nowhere.
+/* They append to `out`, which has bytes left for its gzip, if it has one, when
+ * they return.  ENOMEM; EINVAL: an index of the profile leads nowhere.
  * After an error what `out` holds is good for rb_hs_buffer_free() only. */
 int rb_hs_encode_pprof(const struct hs_profile *profile, struct hs_buffer *out);       /* not compressed */
 int rb_hs_encode_folded(const struct hs_profile *profile, enum hs_value value, struct hs_buffer *out);
@@ -33,6 +35,12 @@ int rb_hs_encode_speedscope(const struct hs_profile *profile, struct hs_buffer *
 int rb_hs_encode_meta_json(const struct hs_profile_meta *meta, struct hs_buffer *out);
 
 int rb_hs_gzip(const struct hs_buffer *in, struct hs_buffer *out);
+
+/* The same piece by piece: an encoder's output may be fifty times what it is
+ * compressed. NULL: no memory.  `last`: the stream ends with these bytes. */
+struct hs_gzip *rb_hs_gzip_open(struct hs_buffer *out);
+int rb_hs_gzip_append(struct hs_gzip *gzip, const char *ptr, size_t len, bool last);
+void rb_hs_gzip_close(struct hs_gzip *gzip);
 
 /* Write all of it or nothing: temporary file beside it (O_EXCL, mode 0600),
  * fsync, rename.  A FIFO or a character device is opened and written straight:

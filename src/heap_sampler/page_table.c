@@ -92,10 +92,27 @@ rb_hs_page_drop(struct rb_heap_sampler_page *page, uint32_t position)
     }
 }
 
+static void
+page_shrink(struct rb_heap_sampler_page *page)
+{
+    if (page->count > page->capacity / 4) return;
+    uint32_t capacity = page->count * 2;
+    struct hs_record *records = rb_hs_realloc(HS_MEM_RECORDS, page->records, capacity * sizeof(*records));
+    if (!records) return;
+    page->records = records;
+    page->capacity = capacity;
+    if (capacity > INDEX_FROM / 2) return;
+    rb_hs_free(HS_MEM_RECORDS, page->by_slot);
+    page->by_slot = NULL;
+}
+
 void
 rb_hs_page_release(struct rb_heap_sampler_page *page)
 {
-    if (page->count) return;
+    if (page->count) {
+        page_shrink(page);
+        return;
+    }
     struct rb_heap_sampler_page *last = rb_hs_pages.list[--rb_hs_pages.count];
     last->list_index = page->list_index;
     rb_hs_pages.list[page->list_index] = last;

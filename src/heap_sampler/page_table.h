@@ -54,7 +54,8 @@ struct hs_record *rb_hs_page_add(struct rb_heap_sampler_page **owner, uintptr_t 
 /* Forget the record at this position; the last one takes its place. */
 void rb_hs_page_drop(struct rb_heap_sampler_page *page, uint32_t position);
 
-/* Free the page's table if it holds nothing any more. */
+/* After dropping: free the page's table if it holds nothing any more, or most of
+ * its room if it holds little. */
 void rb_hs_page_release(struct rb_heap_sampler_page *page);
 
 static inline bool

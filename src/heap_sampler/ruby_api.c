@@ -263,6 +263,14 @@ measure_samples(struct sample_profile *data)
     data->profile->meta.memsize = true;
 }
 
+/* Other threads run during a snapshot, and may stop what it is of. */
+static bool
+session_goes_on(int session, uint64_t serial)
+{
+    const struct hs_session *now = &rb_hs_sampler.session[session];
+    return now->on && now->serial == serial;
+}
+
 static VALUE
 take_snapshot(int session, bool full_gc, bool memsize)
 {
@@ -275,11 +283,15 @@ take_snapshot(int session, bool full_gc, bool memsize)
     uint64_t serial = rb_hs_sampler.session[session].serial;
     rb_thread_call_without_gvl(snapshot_without_gvl, &args, NULL, NULL);
     rb_hs_check_now();
+    if (!data->profile && session_goes_on(session, serial)) {
+        /* Profiles that nobody holds any more may have its room. */
+        rb_gc_start();
+        rb_thread_call_without_gvl(snapshot_without_gvl, &args, NULL, NULL);
+    }
     if (!data->profile) {
-        /* Other threads run meanwhile, and may stop it. */
-        const struct hs_session *now = &rb_hs_sampler.session[session];
-        if (!now->on || now->serial != serial) rb_raise(rb_eRuntimeError, "nothing is being sampled: it was stopped meanwhile");
-        rb_raise(rb_eNoMemError, "no memory for a heap profile");
+        if (!session_goes_on(session, serial)) rb_raise(rb_eRuntimeError, "nothing is being sampled: it was stopped meanwhile");
+        rb_raise(rb_eNoMemError, "no memory for a heap profile (profiles that are held take %"PRIuSIZE" of %"PRIuSIZE" bytes)",
+                 rb_hs_memory_bytes(HS_MEM_SNAPSHOTS), rb_hs_memory_share(HS_MEM_SNAPSHOTS));
     }
     if (memsize) measure_samples(data);
     return self;
@@ -620,8 +632,9 @@ s_stat(VALUE klass)
     SET("malloc_stacks", UINT2NUM(malloc_counts.stacks));
     SET("malloc_stacks_pending", UINT2NUM(malloc_counts.pending));
     SET("dropped_samples", ULL2NUM(rb_hs_sampler.dropped_samples));
-    SET("dropped_stacks", ULL2NUM(rb_hs_stack_limits.dropped_stacks));
-    SET("dropped_frames", ULL2NUM(rb_hs_stack_limits.dropped_frames));
+    SET("dropped_stacks", ULL2NUM(rb_hs_stack_drops.stacks));
+    SET("dropped_frames", ULL2NUM(rb_hs_stack_drops.frames));
+    SET("dropped_texts", ULL2NUM(rb_hs_texts_dropped));
     SET("dropped_classes", ULL2NUM(rb_hs_classes_dropped));
     SET("dropped_moves", ULL2NUM(rb_hs_sampler.dropped_moves));
     uint64_t failures = 0;
@@ -634,6 +647,8 @@ s_stat(VALUE klass)
     SET("bytes_malloc", SIZET2NUM(rb_hs_memory_bytes(HS_MEM_MALLOC)));
     SET("bytes_snapshots", SIZET2NUM(rb_hs_memory_bytes(HS_MEM_SNAPSHOTS)));
     SET("bytes", SIZET2NUM(rb_hs_memory_total()));
+    SET("bytes_peak", SIZET2NUM(rb_hs_memory_peak()));
+    SET("bytes_max", rb_hs_memory_bound_p() ? UINT2NUM(HS_MEMORY_MAX) : Qnil);
 #undef SET
     return hash;
 }

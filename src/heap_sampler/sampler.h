@@ -122,6 +122,9 @@ struct hs_live_samples {
     struct hs_live_sample *list;
     size_t count;
 };
+/* About what a snapshot takes at most, with what encodes it; of what there is
+ * now. Lock. */
+size_t rb_hs_snapshot_bytes(void);
 /* `samples` may be NULL; free its list with rb_hs_free(HS_MEM_SNAPSHOTS).
  * `may_hold_up`: see rb_hs_account_take. */
 struct hs_profile *rb_hs_snapshot(int session, struct hs_live_samples *samples, bool may_hold_up);

@@ -9,7 +9,27 @@
 
 static struct hs_map sites_by_key = { .use = HS_MEM_TOTALS };
 
-enum { SITES_MAX = 1 << 18, CLASS_BITS = 18, HEAP_BITS = 8 };
+enum { CLASS_BITS = 18, HEAP_BITS = 8, NO_CLASS = UINT32_MAX };
+
+/* While own memory is bounded all sessions' totals must do with what they have
+ * when there is one. */
+static uint32_t
+sites_max(void)
+{
+    if (!rb_hs_memory_bound_p()) return 1u << 18;
+    uint32_t sessions = 0;
+    for (int s = 0; s < HS_SESSIONS; s++) sessions += rb_hs_sampler.session[s].on;
+    return (1u << 15) / (sessions ? sessions : 1);
+}
+
+static bool
+room_for(uint32_t node, uint32_t class_id)
+{
+    if (node == HS_NODE_EMPTY && class_id == NO_CLASS) return true;
+    uint32_t most = sites_max();
+    if (!rb_hs_node_evicted_p(node)) most -= most / 16;
+    return rb_hs_sampler.site_count < most;
+}
 
 /* Node, class and slot size (a multiple of 8 below 2048) in one key. */
 static uint64_t
@@ -20,13 +40,13 @@ site_key(uint32_t node, uint32_t class_id, uint32_t slot_size)
             ((slot_size / 8) & ((1u << HEAP_BITS) - 1))) + 1;
 }
 
-uint32_t
-rb_hs_site_of(uint32_t node, uint32_t class_id, uint32_t slot_size)
+static uint32_t
+find_or_add(uint32_t node, uint32_t class_id, uint32_t slot_size, bool anyway)
 {
     uint64_t key = site_key(node, class_id, slot_size);
     const uint32_t *found = rb_hs_map_find(&sites_by_key, key);
     if (found) return *found;
-    if (rb_hs_sampler.site_count >= SITES_MAX ||
+    if ((!anyway && !room_for(node, class_id)) ||
         !rb_hs_grow(HS_MEM_TOTALS, (void **)&rb_hs_sampler.sites, &rb_hs_sampler.site_capacity,
                     (uint64_t)rb_hs_sampler.site_count + 1, sizeof(*rb_hs_sampler.sites)) ||
         !rb_hs_map_put(&sites_by_key, key, rb_hs_sampler.site_count)) {
@@ -34,6 +54,12 @@ rb_hs_site_of(uint32_t node, uint32_t class_id, uint32_t slot_size)
     }
     rb_hs_sampler.sites[rb_hs_sampler.site_count] = (struct hs_site){ node, class_id, slot_size };
     return rb_hs_sampler.site_count++;
+}
+
+uint32_t
+rb_hs_site_of(uint32_t node, uint32_t class_id, uint32_t slot_size)
+{
+    return find_or_add(node, class_id, slot_size, false);
 }
 
 struct hs_totals *
@@ -54,6 +80,7 @@ rb_hs_totals_of(struct hs_session *session, uint32_t site)
 /* -- folding ------------------------------------------------------------------- */
 
 struct folding {
+    bool coarse;                /* not even the leaf is kept of what is folded */
     bool *alive;                /* by old site: some record refers to it */
     bool *keep;                 /* by old node: it stays, and so do its parents */
     uint32_t *new_node;         /* by old node */
@@ -75,10 +102,11 @@ free_folding(struct folding *folding)
 }
 
 static bool
-begin_folding(struct folding *folding)
+begin_folding(struct folding *folding, bool coarse)
 {
     uint32_t sites = rb_hs_sampler.site_count, nodes = rb_hs_node_count;
     *folding = (struct folding){
+        .coarse = coarse,
         .alive = rb_hs_calloc(HS_MEM_TOTALS, sites, sizeof(bool)),
         .keep = rb_hs_calloc(HS_MEM_TOTALS, nodes, sizeof(bool)),
         .new_node = rb_hs_malloc(HS_MEM_TOTALS, nodes * sizeof(uint32_t)),
@@ -105,20 +133,24 @@ see_the_living(struct folding *folding)
     }
 }
 
-/* The folded site may already stand for others, or be one that lives. */
+/* The folded site may already stand for others, or be one that lives. There are
+ * no more new ones than old, so there is room for them. */
 static uint32_t
 new_number(const struct folding *folding, uint32_t old)
 {
     const struct hs_site *site = &folding->old_sites[old];
-    uint32_t node;
+    uint32_t node = rb_hs_node_evicted(), class_id = site->class_id;
     if (folding->alive[old]) {
         node = folding->new_node[site->node];
     }
-    else {
-        node = rb_hs_node_child(rb_hs_node_evicted(), folding->leaf_frame[old]);
-        if (node == UINT32_MAX) node = rb_hs_node_evicted();
+    else if (folding->coarse) {
+        class_id = NO_CLASS;
     }
-    return rb_hs_site_of(node == UINT32_MAX ? HS_NODE_EMPTY : node, site->class_id, site->slot_size);
+    else {
+        uint32_t leaf = rb_hs_node_child(node, folding->leaf_frame[old]);
+        if (leaf != UINT32_MAX) node = leaf;
+    }
+    return find_or_add(node == UINT32_MAX ? HS_NODE_EMPTY : node, class_id, site->slot_size, true);
 }
 
 static void
@@ -143,20 +175,26 @@ move_totals(const struct folding *folding, struct hs_session *session)
     }
 }
 
-void
-rb_hs_fold_sites(void)
-{
-    static uint32_t sites_left, nodes_left;
-    struct folding folding = { 0 };
+static bool full;
 
-    /* When the living fill the tables, folding again at once gains nothing. */
-    if (rb_hs_sampler.site_count < sites_left + SITES_MAX / 16 &&
-        rb_hs_node_count < nodes_left + rb_hs_stack_limits.max_nodes / 16) {
-        return;
-    }
-    if (!rb_hs_sampler.site_count || !begin_folding(&folding)) {
+bool
+rb_hs_sites_full(void)
+{
+    bool was = full;
+    full = false;
+    return was;
+}
+
+/* How many of the sites live; UINT32_MAX: no memory. */
+static uint32_t
+fold(bool coarse)
+{
+    struct folding folding = { 0 };
+    uint32_t living = 0, folded = 0;
+
+    if (!begin_folding(&folding, coarse)) {
         free_folding(&folding);
-        return;
+        return UINT32_MAX;
     }
     see_the_living(&folding);
     rb_hs_malloc_stacks_keep_nodes(folding.keep);
@@ -168,8 +206,9 @@ rb_hs_fold_sites(void)
     rb_hs_sampler.site_count = 0;
     for (uint32_t old = 0; old < folding.site_count; old++) {
         folding.new_site[old] = new_number(&folding, old);
-        if (!folding.alive[old]) rb_hs_stack_limits.dropped_stacks++;
+        *(folding.alive[old] ? &living : &folded) += 1;
     }
+    rb_hs_stack_drops.stacks += folded;
     for (int s = 0; s < HS_SESSIONS; s++) {
         if (rb_hs_sampler.session[s].on) move_totals(&folding, &rb_hs_sampler.session[s]);
     }
@@ -177,7 +216,35 @@ rb_hs_fold_sites(void)
         struct rb_heap_sampler_page *page = rb_hs_pages.list[p];
         for (uint32_t i = 0; i < page->count; i++) page->records[i].site = folding.new_site[page->records[i].site];
     }
+    free_folding(&folding);
+    return living;
+}
+
+static bool
+mostly(uint32_t part, uint32_t whole)
+{
+    return part > whole - whole / 4;
+}
+
+void
+rb_hs_fold_sites(void)
+{
+    static uint32_t sites_left, nodes_left, in_vain;
+    uint32_t max = sites_max();
+
+    /* When the living fill the tables, folding again at once gains nothing; some
+     * time later, it may. */
+    if (rb_hs_sampler.site_count < sites_left + max / 16 && rb_hs_node_count < nodes_left + rb_hs_nodes_max() / 16 &&
+        ++in_vain < max / 8) {
+        return;
+    }
+    in_vain = 0;
+    if (!rb_hs_sampler.site_count) return;
+    uint32_t living = fold(false);
+    if (living == UINT32_MAX) return;
+    /* So many lines have allocated what is dead that these fill the table. */
+    if (mostly(rb_hs_sampler.site_count, max) && !mostly(living, max)) fold(true);
     sites_left = rb_hs_sampler.site_count;
     nodes_left = rb_hs_node_count;
-    free_folding(&folding);
+    full = mostly(living, max);
 }

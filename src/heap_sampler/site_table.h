@@ -14,14 +14,19 @@
  */
 #include "sampler.h"
 
-/* The site's number; UINT32_MAX: there is no room. */
+/* The site's number; UINT32_MAX: there is no room. A little room is kept for
+ * sites of evicted stacks, and for those of no stack and no class some always. */
 uint32_t rb_hs_site_of(uint32_t node, uint32_t class_id, uint32_t slot_size);
 
 /* What the session has seen of the site; NULL: no memory. */
 struct hs_totals *rb_hs_totals_of(struct hs_session *session, uint32_t site);
 
-/* Fold what has no live sample. Numbers of sites and nodes change: whoever
- * holds one asks again. Without memory nothing happens. */
+/* Fold what has no live sample, unless that was done just before. Numbers of
+ * sites and nodes change: whoever holds one asks again. Without memory nothing
+ * happens. */
 void rb_hs_fold_sites(void);
+/* Have the living filled the table, or most of it, so that folding does not
+ * help?  Says so once after each folding. */
+bool rb_hs_sites_full(void);
 
 #endif

@@ -50,6 +50,20 @@ free_copied(struct copied *copied)
     rb_hs_free(HS_MEM_SNAPSHOTS, copied->totals);
 }
 
+size_t
+rb_hs_snapshot_bytes(void)
+{
+    /* Each site may make two rows, one of them with each of its samples. */
+    enum {
+        RECORD = sizeof(struct copied_record) + sizeof(struct hs_row) + sizeof(struct hs_live_sample),
+        SITE = sizeof(struct hs_site) + sizeof(uint64_t) + sizeof(struct hs_totals) + sizeof(struct hs_row),
+        TEXT = sizeof(struct hs_text) + sizeof(uint32_t),
+    };
+    return rb_hs_pages.records * RECORD + (size_t)rb_hs_sampler.site_count * SITE +
+        rb_hs_node_count * sizeof(struct hs_node) + rb_hs_frame_count * sizeof(struct hs_frame) +
+        rb_hs_text_count * TEXT + rb_hs_malloc_rows_bytes();
+}
+
 static void *
 copy_array(const void *from, size_t count, size_t size)
 {
@@ -126,8 +140,8 @@ describe(struct hs_profile_meta *meta, const struct hs_session *session)
         .gc_count = counts.gc, .gc_minor = counts.minor, .gc_major = counts.major,
         .last_minor_ns = rb_hs_sampler.minor_ns, .last_major_ns = rb_hs_sampler.major_ns,
         .live_samples = session->samples,
-        .drop_samples = rb_hs_sampler.dropped_samples, .drop_stacks = rb_hs_stack_limits.dropped_stacks,
-        .drop_frames = rb_hs_stack_limits.dropped_frames, .drop_classes = rb_hs_classes_dropped,
+        .drop_samples = rb_hs_sampler.dropped_samples, .drop_stacks = rb_hs_stack_drops.stacks,
+        .drop_frames = rb_hs_stack_drops.frames, .drop_classes = rb_hs_classes_dropped,
         .drop_moves = rb_hs_sampler.dropped_moves, .own_bytes = rb_hs_memory_total(),
     };
     meta->heaps = counts.heap_count < HS_HEAPS_MAX ? counts.heap_count : HS_HEAPS_MAX;
@@ -153,6 +167,12 @@ compare_records(const void *left, const void *right)
     return 0;
 }
 
+static bool
+totals_row_p(const struct hs_totals *totals)
+{
+    return totals->alloc.samples || totals->dead.samples;
+}
+
 static struct hs_row *
 add_row(struct hs_profile *profile, const struct copied *copied, uint32_t site)
 {
@@ -164,14 +184,25 @@ add_row(struct hs_profile *profile, const struct copied *copied, uint32_t site)
     return row;
 }
 
+/* Of sorted records. */
+static size_t
+count_rows(const struct copied *copied)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < copied->record_count; i++) {
+        count += !i || compare_records(&copied->records[i - 1], &copied->records[i]) != 0;
+    }
+    for (uint32_t site = 0; site < copied->totals_count; site++) count += totals_row_p(&copied->totals[site]);
+    return count;
+}
+
 static bool
 add_rows(struct hs_profile *profile, struct copied *copied)
 {
-    size_t most = copied->record_count + copied->totals_count;
-    profile->rows = rb_hs_malloc(HS_MEM_SNAPSHOTS, most * sizeof(*profile->rows) + 1);
+    qsort(copied->records, copied->record_count, sizeof(*copied->records), compare_records);
+    profile->rows = rb_hs_malloc(HS_MEM_SNAPSHOTS, count_rows(copied) * sizeof(*profile->rows) + 1);
     if (!profile->rows) return false;
 
-    qsort(copied->records, copied->record_count, sizeof(*copied->records), compare_records);
     struct hs_row *row = NULL;
     for (size_t i = 0; i < copied->record_count; i++) {
         struct copied_record *copy = &copied->records[i];
@@ -191,7 +222,7 @@ add_rows(struct hs_profile *profile, struct copied *copied)
     }
     for (uint32_t site = 0; site < copied->totals_count; site++) {
         const struct hs_totals *totals = &copied->totals[site];
-        if (!totals->alloc.samples && !totals->dead.samples) continue;
+        if (!totals_row_p(totals)) continue;
         row = add_row(profile, copied, site);
         row->alloc = totals->alloc;
         row->dead = totals->dead;
@@ -277,11 +308,13 @@ rb_hs_snapshot(int number, struct hs_live_samples *samples, bool may_hold_up)
 
     ok = ok && profile->nodes && profile->frames && profile->texts && add_rows(profile, &copied);
     if (ok && samples) ok = list_samples(samples, &copied, profile->meta.gc_count);
+    free_copied(&copied);
     if (ok && malloc_rows.stacks) ok = rb_hs_malloc_rows_add(&malloc_rows, profile);
     struct hs_account_excess excess = malloc_rows.live.excess;
     rb_hs_malloc_rows_end(&malloc_rows);
-    free_copied(&copied);
     if (!ok) {
+        if (samples) rb_hs_free(HS_MEM_SNAPSHOTS, samples->list);
+        if (samples) *samples = (struct hs_live_samples){ NULL, 0 };
         rb_hs_snapshot_free(profile);
         return NULL;
     }

@@ -12,7 +12,19 @@ static uint32_t frame_capacity;
 struct hs_node *rb_hs_nodes;
 uint32_t rb_hs_node_count;
 static uint32_t node_capacity;
-struct hs_stack_limits rb_hs_stack_limits = { .max_nodes = 1u << 18, .max_frames = 1u << 18 };
+struct hs_stack_drops rb_hs_stack_drops;
+
+uint32_t
+rb_hs_nodes_max(void)
+{
+    return rb_hs_memory_bound_p() ? 1u << 17 : 1u << 18;
+}
+
+static uint32_t
+frames_max(void)
+{
+    return rb_hs_memory_bound_p() ? 1u << 16 : 1u << 18;
+}
 
 /* Texts to numbers, a pair at a time: (path, absolute path) is a source,
  * (label, source) a method in it, (method, line) a frame. */
@@ -33,27 +45,47 @@ number_of(struct hs_map *map, uint32_t a, uint32_t b)
     const uint32_t *found = rb_hs_map_find(map, pair(a, b));
     if (found) return *found;
     uint32_t number = map->count;
+    if (number >= frames_max()) return UINT32_MAX;      /* there are no more of them than frames */
     return rb_hs_map_put(map, pair(a, b), number) ? number : UINT32_MAX;
+}
+
+/* UINT32_MAX: at the limit, or no memory. */
+static uint32_t
+find_or_add_frame(uint32_t label, uint32_t path, uint32_t absolute_path, uint32_t line)
+{
+    uint32_t source = number_of(&sources, path, absolute_path);
+    if (source == UINT32_MAX) return UINT32_MAX;
+    uint32_t method = number_of(&methods, label, source);
+    if (method == UINT32_MAX) return UINT32_MAX;
+
+    const uint32_t *found = rb_hs_map_find(&frames, pair(method, line));
+    if (found) return *found;
+    if (rb_hs_frame_count >= frames_max() ||
+        !rb_hs_grow(HS_MEM_STACKS, (void **)&rb_hs_frames, &frame_capacity,
+                 (uint64_t)rb_hs_frame_count + 1, sizeof(*rb_hs_frames)) ||
+        !rb_hs_map_put(&frames, pair(method, line), rb_hs_frame_count)) {
+        return UINT32_MAX;
+    }
+    rb_hs_frames[rb_hs_frame_count] = (struct hs_frame){ .label = label, .path = path, .absolute_path = absolute_path, .line = line };
+    return rb_hs_frame_count++;
+}
+
+/* The first of all, so that there is room for it. */
+static uint32_t
+evicted_frame(void)
+{
+    static uint32_t frame = UINT32_MAX;
+    if (frame == UINT32_MAX) frame = find_or_add_frame(rb_hs_text_cstr(HS_EVICTED), 0, 0, 0);
+    return frame;
 }
 
 static uint32_t
 frame_number(uint32_t label, uint32_t path, uint32_t absolute_path, uint32_t line)
 {
-    uint32_t source = number_of(&sources, path, absolute_path);
-    uint32_t method = number_of(&methods, label, source);
-    if (source == UINT32_MAX || method == UINT32_MAX) return UINT32_MAX;
-
-    const uint32_t *found = rb_hs_map_find(&frames, pair(method, line));
-    if (found) return *found;
-    if (rb_hs_frame_count >= rb_hs_stack_limits.max_frames ||
-        !rb_hs_grow(HS_MEM_STACKS, (void **)&rb_hs_frames, &frame_capacity,
-                 (uint64_t)rb_hs_frame_count + 1, sizeof(*rb_hs_frames)) ||
-        !rb_hs_map_put(&frames, pair(method, line), rb_hs_frame_count)) {
-        rb_hs_stack_limits.dropped_frames++;
-        return UINT32_MAX;
-    }
-    rb_hs_frames[rb_hs_frame_count] = (struct hs_frame){ .label = label, .path = path, .absolute_path = absolute_path, .line = line };
-    return rb_hs_frame_count++;
+    uint32_t evicted = evicted_frame(), frame = find_or_add_frame(label, path, absolute_path, line);
+    if (frame != UINT32_MAX) return frame;
+    rb_hs_stack_drops.frames++;
+    return evicted;
 }
 
 uint32_t
@@ -69,7 +101,7 @@ static uint32_t evicted_node = UINT32_MAX;
 uint32_t
 rb_hs_nodes_room(void)
 {
-    uint32_t most = rb_hs_stack_limits.max_nodes - rb_hs_stack_limits.max_nodes / 16;
+    uint32_t most = rb_hs_nodes_max() - rb_hs_nodes_max() / 16;
     return rb_hs_node_count < most ? most - rb_hs_node_count : 0;
 }
 
@@ -84,7 +116,7 @@ rb_hs_node_child(uint32_t parent, uint32_t frame)
         return UINT32_MAX;
     }
     if (!rb_hs_node_count) rb_hs_nodes[rb_hs_node_count++] = (struct hs_node){ HS_NODE_EMPTY, 0 };
-    if (rb_hs_node_count >= rb_hs_stack_limits.max_nodes ||
+    if (rb_hs_node_count >= rb_hs_nodes_max() ||
         (parent != HS_NODE_EMPTY && parent != evicted_node && !rb_hs_nodes_room()) ||
         !rb_hs_map_put(&nodes, pair(parent, frame), rb_hs_node_count)) {
         return UINT32_MAX;
@@ -96,7 +128,14 @@ rb_hs_node_child(uint32_t parent, uint32_t frame)
 uint32_t
 rb_hs_node_evicted(void)
 {
-    return evicted_node = rb_hs_node_child(HS_NODE_EMPTY, rb_hs_frame_synthetic("(evicted)"));
+    return evicted_node = rb_hs_node_child(HS_NODE_EMPTY, evicted_frame());
+}
+
+bool
+rb_hs_node_evicted_p(uint32_t node)
+{
+    if (node == HS_NODE_EMPTY || node >= rb_hs_node_count || evicted_node == UINT32_MAX) return false;
+    return node == evicted_node || rb_hs_nodes[node].parent == evicted_node;
 }
 
 static void forget_whole_stacks(void);
@@ -123,6 +162,7 @@ rb_hs_nodes_keep(bool *keep, uint32_t *new_node)
         count++;
     }
     rb_hs_node_count = count;
+    evicted_node = UINT32_MAX;          /* it is found again by its frame */
     forget_whole_stacks();
 }
 
@@ -168,7 +208,7 @@ rb_hs_stack_find(const struct hs_stack_hash *hash, uint32_t *node)
 }
 
 /* The map is a cache: at its limit it starts afresh. */
-enum { WHOLE_STACKS_MAX = 1 << 17 };
+enum { WHOLE_STACKS_MAX = 1 << 16 };
 
 void
 rb_hs_stack_remember(const struct hs_stack_hash *hash, uint32_t node)
@@ -223,6 +263,7 @@ struct hs_code {
 /* Entries are reached by number, since the array moves when it grows. */
 static struct hs_code *codes;
 static uint32_t code_count, code_capacity, free_codes = UINT32_MAX;
+static uint64_t places_held;    /* by all codes: their capacities */
 static struct hs_map codes_by_address = { .use = HS_MEM_NAMES };
 
 struct hs_code *
@@ -287,10 +328,12 @@ remember_place(struct hs_code *code, uint64_t place, uint32_t frame)
 {
     if (frame == UINT32_MAX) return frame;
     if (code->place_count == PLACES_MAX) code->place_count = 0;
+    places_held -= code->place_capacity;
     if (rb_hs_grow(HS_MEM_NAMES, (void **)&code->places, &code->place_capacity,
                 (uint64_t)code->place_count + 1, sizeof(*code->places))) {
         code->places[code->place_count++] = (struct place){ place, frame };
     }
+    places_held += code->place_capacity;
     return frame;
 }
 
@@ -312,11 +355,27 @@ static void
 free_code(struct hs_code *code)
 {
     rb_hs_free(HS_MEM_NAMES, code->places);
+    places_held -= code->place_capacity;
     code->places = NULL;
     code->place_count = code->place_capacity = 0;
     code->address = 0;
     code->next_free = free_codes;
     free_codes = (uint32_t)(code - codes);
+}
+
+/* Codes are a cache of what their iseqs say, too. */
+enum { CODES_MAX = 1 << 15, PLACES_HELD_MAX = CODES_MAX * 4 };
+
+bool
+rb_hs_codes_make_room(void)
+{
+    if (!rb_hs_memory_bound_p() || (codes_by_address.count < CODES_MAX && places_held < PLACES_HELD_MAX)) return false;
+    for (uint32_t i = 0; i < code_count; i++) {
+        if (codes[i].address) free_code(&codes[i]);
+    }
+    rb_hs_map_clear(&codes_by_address);
+    forget_whole_stacks();
+    return true;
 }
 
 /* The map never shrinks here, so putting back what was in it cannot fail. */

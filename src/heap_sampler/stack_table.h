@@ -31,11 +31,13 @@ extern uint32_t rb_hs_frame_count;
 extern struct hs_node *rb_hs_nodes;
 extern uint32_t rb_hs_node_count;
 
-struct hs_stack_limits {
-    uint32_t max_nodes, max_frames;
-    uint64_t dropped_stacks, dropped_frames;    /* how often each limit was hit */
+/* How often each limit was hit. */
+struct hs_stack_drops {
+    uint64_t stacks, frames;
 };
-extern struct hs_stack_limits rb_hs_stack_limits;
+extern struct hs_stack_drops rb_hs_stack_drops;
+/* How many nodes there may be. */
+uint32_t rb_hs_nodes_max(void);
 
 /* Whole stacks, by a hash that the walk over the frames adds up, leaf first.
  * One word tells a frame: a pc lies in the code of one living iseq only, and
@@ -69,8 +71,12 @@ uint32_t rb_hs_code_frame_at(const struct hs_code *code, uint64_t place);
 uint32_t rb_hs_code_add_frame(struct hs_code *code, uint64_t place, uint32_t line);
 /* The frame of a code shown at its caller: label from the code, place from the caller. */
 uint32_t rb_hs_code_add_frame_like(struct hs_code *code, uint64_t place, uint32_t caller_frame);
+/* Forget all codes, if there are very many: they are looked at anew when they
+ * are met. Whether it did so; raw frames that were hashed are to be forgotten too. */
+bool rb_hs_codes_make_room(void);
 
-/* A frame of its own, such as (GC): no file, no line. */
+/* A frame of its own, such as (GC): no file, no line. As any other it is
+ * `(evicted)` when there are too many. */
 uint32_t rb_hs_frame_synthetic(const char *label);
 /* UINT32_MAX: at the limit, or no memory. */
 uint32_t rb_hs_node_child(uint32_t parent, uint32_t frame);
@@ -78,6 +84,8 @@ uint32_t rb_hs_node_child(uint32_t parent, uint32_t frame);
 uint32_t rb_hs_nodes_room(void);
 /* The root of what is known by its leaf only; for it some room is set aside. */
 uint32_t rb_hs_node_evicted(void);
+/* Is it that root, or stands on it? */
+bool rb_hs_node_evicted_p(uint32_t node);
 /* Forget all nodes but the root, those with keep[node] set, and their
  * parents, which are set as well; new_node[node] becomes the number of each
  * that stays. */

@@ -75,7 +75,7 @@ bool
 rb_hs_grow(enum hs_memory_use use, void **array, uint32_t *capacity, uint64_t count, size_t size)
 {
     if (count <= *capacity) return true;
-    uint64_t wanted = *capacity ? *capacity : 16;
+    uint64_t wanted = *capacity ? *capacity : 4;
     while (wanted < count) wanted *= 2;
     if (wanted > UINT32_MAX) return false;
     void *grown = rb_hs_realloc(use, *array, wanted * size);

@@ -223,33 +223,42 @@ ends_with(const char *path, const char *end)
     return path_len >= len && strcmp(path + path_len - len, end) == 0;
 }
 
+static int
+encode_packed(const struct hs_profile *profile, struct hs_buffer *out)
+{
+    struct hs_buffer plain = {.gzip = rb_hs_gzip_open(out)};
+    struct hs_gzip *gzip = plain.gzip;
+    int error = gzip ? rb_hs_encode_pprof(profile, &plain) : ENOMEM;
+
+    if (!error) error = rb_hs_gzip_append(gzip, plain.ptr, plain.len, true);
+    rb_hs_gzip_close(gzip);
+    rb_hs_buffer_free(&plain);
+    return error;
+}
+
 int
 rb_hs_save_profile(const struct hs_profile *profile, const char *path, size_t *written)
 {
-    struct hs_buffer plain = {0}, packed = {0};
-    struct hs_buffer *file = &plain;
+    struct hs_buffer file = {0};
     int error;
 
     if (ends_with(path, ".pb.gz")) {
-        file = &packed;
-        error = rb_hs_encode_pprof(profile, &plain);
-        if (!error) error = rb_hs_gzip(&plain, &packed);
+        error = encode_packed(profile, &file);
     }
     else if (ends_with(path, ".pb")) {
-        error = rb_hs_encode_pprof(profile, &plain);
+        error = rb_hs_encode_pprof(profile, &file);
     }
     else if (ends_with(path, ".folded")) {
-        error = rb_hs_encode_folded(profile, HS_INUSE_SPACE, &plain);
+        error = rb_hs_encode_folded(profile, HS_INUSE_SPACE, &file);
     }
     else if (ends_with(path, ".json")) {
-        error = rb_hs_encode_speedscope(profile, &plain);
+        error = rb_hs_encode_speedscope(profile, &file);
     }
     else {
         error = EINVAL;
     }
-    if (!error) error = rb_hs_write_file(path, file->ptr, file->len);
-    if (!error && written) *written = file->len;
-    rb_hs_buffer_free(&plain);
-    rb_hs_buffer_free(&packed);
+    if (!error) error = rb_hs_write_file(path, file.ptr, file.len);
+    if (!error && written) *written = file.len;
+    rb_hs_buffer_free(&file);
     return error;
 }

@@ -85,6 +85,60 @@ class TestHeapSamplerLifetime < Test::Unit::TestCase
     RUBY
   end
 
+  # Own memory is bounded at every moment, a snapshot's included, and the sums stay right: test/cap has the rest.
+  def test_own_memory_is_bounded
+    assert_separately(["-W1", "--disable=gems"], <<~'RUBY', timeout: 120)
+      class Leaf; end
+      GC::SampleProfile.start(interval: 1)
+      host = Module.new
+      count = 60_000
+      kept = Array.new(count) do |i|
+        host.module_eval("def self.made_#{i} = Leaf.new", "/generated/#{i % 100}.rb", i)
+        host.send(:"made_#{i}")
+      end
+      profile = GC.sample_profile
+      stat = GC::SampleProfile.stat
+      assert_equal 64 << 20, stat[:bytes_max]
+      assert_operator stat[:bytes_peak], :<, stat[:bytes_max]
+      assert_operator stat[:bytes], :<=, stat[:bytes_peak]
+      assert_operator stat[:interval], :>, 1
+      assert_equal 0, stat[:dropped_samples]
+      raw = profile.raw
+      name = raw[:texts].index("Leaf")
+      rows = raw[:rows].select { |row| row[1] == name }
+      error = Math.sqrt(rows.sum { |row| row[9] + row[13] }) / 40
+      assert_in_delta count, rows.sum { |row| row[7] + row[11] }, error * 6
+    RUBY
+  end
+
+  def test_an_exact_run_takes_the_memory_it_needs
+    assert_separately(["-W1", "--disable=gems"], <<~'RUBY', timeout: 120)
+      GC::SampleProfile.start(interval: 1, max_samples: nil)
+      kept = Array.new(1_500_000) { Object.new }
+      stat = GC::SampleProfile.stat
+      assert_nil stat[:bytes_max]
+      assert_equal 1, stat[:interval]
+      assert_operator stat[:live_samples], :>=, kept.size
+    RUBY
+  end
+
+  # A snapshot of more profiles than there is memory for says so, and the next one has room again.
+  def test_profiles_that_are_held_have_a_share_of_their_own
+    assert_separately(["-W1", "--disable=gems"], <<~'RUBY', timeout: 120)
+      GC::SampleProfile.start(interval: 1)
+      kept = Array.new(15_000) { Object.new }
+      held = []
+      error = assert_raise(NoMemoryError) { 1000.times { held << GC.sample_profile } }
+      assert_match(/profiles that are held take \d+ of \d+ bytes/, error.message)
+      assert_operator held.size, :>, 3
+      assert_operator GC::SampleProfile.stat[:bytes_peak], :<, 64 << 20
+      more = Array.new(5_000) { Object.new }
+      assert_equal 0, GC::SampleProfile.stat[:dropped_samples]
+      held.clear
+      10.times { GC.sample_profile }
+    RUBY
+  end
+
   def test_a_class_named_later_gets_its_name
     assert_separately(["-W1", "--disable=gems"], <<~'RUBY')
       GC::SampleProfile.start(interval: 1, max_samples: nil)
