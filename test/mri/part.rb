@@ -86,7 +86,10 @@ class TestAll < Part
 
   private
 
-  def left_out(configuration) = @listed.select { |entry| entry.left_out_of?(configuration) }
+  # The stock build, and ours with the sampler off, run all.
+  def left_out(configuration)
+    configuration.sampling ? @listed.select { |entry| entry.covers?(configuration) } : []
+  end
 
   # The harness's options that choose among the tests of the files.
   def selection(configuration) = left_out(configuration).map { |entry| "--name=!/#{entry.pattern.source}/" }

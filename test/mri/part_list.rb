@@ -14,9 +14,11 @@ class PartList
 
   def self.known_failures = table('known-failures', 2).map(&:first)
 
+  def self.listed(file) = table(file, 3).map { |row| Listed.from(*row) }
+
   def initialize(build)
     @build = build
-    @listed = self.class.table('at-64k', 3).map { |row| Listed.from(*row) }
+    @listed = self.class.listed('at-64k')
     @configurations = self.class.table('configurations', 5).map { |row| Configuration.from(*row) }
     @taken = []
     @rows = self.class.table('parts', 4).map { |name, harness, speed, tests| [part(name, harness, tests.split), speed == 'short'] }

@@ -7,11 +7,12 @@ require_relative 'comparison'
 # for each build, under the part, the configuration and the key of all that went into the run.
 class Runner
   # REMEMBER: also of ours, not only of the stock build.
-  def initialize(ours:, stock:, folder:, known_failures:, remember:)
+  def initialize(ours:, stock:, folder:, known_failures:, unsteady:, remember:)
     @ours = ours
     @stock = stock
     @folder = folder
     @known_failures = known_failures
+    @unsteady = unsteady
     @remember = remember
     @locks = Hash.new { |h, k| h[k] = Mutex.new }
     @locks_lock = Mutex.new
@@ -27,7 +28,7 @@ class Runner
       stock = @stock && remembered(file('stock', @stock, part, setting.stock)) { part.run(@stock, setting.stock) }
       name = file('ours', @ours, part, setting)
       ours = @remember ? remembered(name) { part.run(@ours, setting) } : part.run(@ours, setting)
-      comparison = Comparison.new(stock, ours, @known_failures) { |test| part.compares?(test, setting) }
+      comparison = Comparison.new(stock, ours, @known_failures) { |test| compares?(part, setting, test) }
       found = comparison.differences
       stay = comparison.confirmed { |test| rerun(part, setting, test) }
       # What neither reached is no difference, but was not tested.
@@ -37,6 +38,11 @@ class Runner
   end
 
   private
+
+  def compares?(part, configuration, test)
+    part.compares?(test, configuration) &&
+      @unsteady.none? { |entry| entry.covers?(configuration) && entry.pattern.match?(test) }
+  end
 
   def lock(part) = @locks_lock.synchronize { @locks[part.name] }
 
