@@ -1,168 +1,91 @@
 # frozen_string_literal: true
 
-# Runs MRI's own tests on the patched build, sampler off and on, and compares every test's result with
-# the stock build's. What differs is run once more, alone, before it counts. Prints TAP, a line for each
-# part and configuration.
-# Usage: main.rb short|full|PART…          parts: the file `parts`
+# Runs MRI's own tests on the patched build in several configurations, and compares every test's result
+# with the stock build's. What differs is run once more, alone, on both, before it counts. Prints TAP: a
+# line for each part and configuration, with what differs and the time it took.
+# Usage: main.rb short | full | PATTERN…      of a part's name, or PART/CONFIGURATION
+#        (the files `parts`, `configurations`)
 #
 # Environment: TOP, RUBY, STOCK_RUBY (unset: every test must pass), JOBS (parts at a time, 2).
-# The stock build's results are kept in build/mri; `full` keeps those of the patched build also, and so
-# goes on where it was stopped. A part that differed, or ended early, is run again the next time.
+# Results are kept in build/mri, named after the source and flags of the build, the tests and the
+# settings: a run that was stopped goes on where it was, a changed build starts anew. `short` runs the
+# patched build's every time.
 
 require_relative 'build'
-require_relative 'comparison'
-require_relative 'part'
+require_relative 'part_list'
+require_relative 'runner'
 
 module MRITests
-  HERE = __dir__
-  STATE = File.join(ENV.fetch('TOP'), 'build/mri')
+  # Differences and failures that are printed for each part.
+  SHOWN = 20
 
-  # Rows of a file of columns; the last column is the rest of the line.
-  def self.table(file, columns)
-    File.readlines(File.join(HERE, file), chomp: true).reject { |l| l.empty? || l.start_with?('#') }
-        .map { |line| line.split(/\s+/, columns) }
-  end
-
-  # [part, when] of each line of `parts`.
-  def self.parts(build)
-    listed = table('at-64k', 2).map { |pattern, _reason| Regexp.new(pattern) }
-    taken = []
-    table('parts', 4).map do |name, harness, speed, tests|
-      if harness == 'btest'
-        files = Dir.glob(tests.split, base: "#{build.src}/bootstraptest").sort - taken
-      elsif harness == 'listed'
-        files = build.test_files(%w[*]).select { |f| listed.any? { |p| may_hold?("#{build.src}/test/#{f}", p) } }
-      else
-        files = build.test_files(tests.split) - taken
-      end
-      taken.concat(files) unless harness == 'listed'
-      part = case harness
-             when 'btest' then BootstrapTest.new(name, files)
-             when 'listed' then ListedTests.new(name, files, listed)
-             else TestAll.new(name, files, listed)
-             end
-      [part, speed]
-    end
-  end
-
-  # Does the file define a test of this name? Most test files hold none of the listed ones.
-  def self.may_hold?(file, pattern)
-    method = pattern.source[/[^#]*\z/]
-    File.binread(file).match?(/#{method}/n)
-  end
-
-  # Runs parts, or remembers how they ended.
-  class Runner
-    # Other tests, another way to run them or another user: other results.
-    VERSION = Digest::SHA256.hexdigest(
-      [Process.euid, *%w[parts at-64k part.rb recorder.rb results.rb].map { |f| File.read(File.join(HERE, f)) }].join("\0")
-    )[0, 8]
-
-    def initialize(ours:, stock:, keep_ours:)
-      @ours = ours
-      @stock = stock
-      @keep_ours = keep_ours
-      @known_failures = MRITests.table('known-failures', 2).map(&:first)
-      @locks = Hash.new { |h, k| h[k] = Mutex.new }
-    end
-
-    # -> [differences, diagnostics]
-    def compare(part, configuration, setting)
-      file = state_file(part, configuration, @ours)
-      stock = @stock && locked(part) { remembered(state_file(part, 'stock', @stock)) { part.run(@stock, nil) } }
-      ours = @keep_ours ? remembered(file) { part.run(@ours, setting) } : part.run(@ours, setting)
-      lines = ["stock: #{stock || 'not built'}", "#{configuration}: #{ours}"]
-      [['stock', stock], [configuration, ours]].each do |who, results|
-        lines << "#{who} ended early: #{results.broken}" if results&.broken
-      end
-      found = Comparison.new(stock, ours, @known_failures).confirmed { |test| rerun(part, setting, test) }
-      found << Comparison::Difference.new('(no test at all)', nil, Results::MISSING) if ours.tests.empty?
-      File.delete(file) if !found.empty? && File.exist?(file)
-      [found, lines]
-    end
-
-    private
-
-    def rerun(part, setting, test)
-      [@stock && part.run(@stock, nil, only: [test]), part.run(@ours, setting, only: [test])]
-    end
-
-    # The configurations of a part run at the same time, and share the stock build's results.
-    def locked(part, &) = @locks[part.name].synchronize(&)
-
-    def state_file(part, configuration, build)
-      File.join(STATE, VERSION, build.key, "#{part.name}.#{configuration}")
-    end
-
-    def remembered(file)
-      return Results.read(file) if File.exist?(file)
-      results = yield
-      FileUtils.mkdir_p(File.dirname(file))
-      results.write(file) unless results.broken || results.tests.empty?
-      results
-    end
-  end
-
-  # TAP from several threads.
+  # TAP from several threads, and at the end the time that each configuration took.
   class TAP
-    attr_reader :failed
-
     def initialize
       @count = 0
       @failed = 0
+      @seconds = Hash.new(0)
       @lock = Mutex.new
       $stdout.sync = true
     end
 
-    def report(name, good, lines)
+    def report(part, configuration, good, result, lines)
       @lock.synchronize do
         @count += 1
         @failed += 1 unless good
-        puts "#{'not ' unless good}ok #{@count} - #{name}"
+        puts "#{'not ' unless good}ok #{@count} - #{part.name} #{configuration.name}: #{result}"
         lines.each { |line| puts line.b.gsub(/^/n, '# ') }
       end
     end
 
+    def took(configuration, seconds) = @lock.synchronize { @seconds[configuration.name] += seconds }
+
     def finish
+      @seconds.each { |name, seconds| puts format('# %-8s %3d min', name, seconds / 60) }
       puts "1..#{@count}"
       @failed.zero?
     end
   end
 
-  def self.report(tap, runner, part, configuration, setting)
-    differences, lines = runner.compare(part, configuration, setting)
-    differences.first(20).each do |d|
+  def self.describe(verdict)
+    lines = { stock: verdict.stock, here: verdict.ours }.compact.flat_map { |who, results|
+      ["#{who}: #{results}", *("#{who} ended early: #{results.broken}" if results.broken)]
+    }
+    verdict.differences.first(SHOWN).each do |d|
       lines << "#{d.test}: #{d.expected&.status} in stock, #{d.outcome.status} here" << d.outcome.message
     end
-    lines << "… and #{differences.size - 20} more" if differences.size > 20
-    tap.report("#{part.name} #{configuration}: as in stock", differences.empty?, lines)
-  rescue StandardError => e
-    tap.report("#{part.name} #{configuration}", false, [e.full_message(highlight: false)])
+    lines << "… and #{verdict.differences.size - SHOWN} more" if verdict.differences.size > SHOWN
+    verdict.alone.first(SHOWN).each { |test| lines << "#{test}: differed at first, not alone" }
+    lines
   end
 
-  def self.chosen(names, build)
-    all = parts(build)
-    case names
-    when ['short'] then all.select { |_, speed| speed == 'short' }.map(&:first)
-    when ['full'] then all.map(&:first)
-    else
-      names.map { |n| all.map(&:first).find { |p| p.name == n } || abort("no part #{n}; known: #{all.map { |p, _| p.name }.join(' ')}") }
-    end
+  def self.check(tap, runner, part, configuration)
+    verdict = runner.compare(part, configuration)
+    tap.took(configuration, verdict.ours.seconds)
+    good = verdict.differences.empty?
+    result = good ? 'as in stock' : "#{verdict.differences.size} differ from stock"
+    tap.report(part, configuration, good, format('%s, %d s', result, verdict.ours.seconds), describe(verdict))
+  rescue StandardError => e
+    tap.report(part, configuration, false, 'not run', [e.full_message(highlight: false)])
   end
 
   def self.main(names)
-    abort "Usage: main.rb short|full|PART…" if names.empty?
+    abort "Usage: main.rb short | full | PATTERN…" if names.empty?
     ours = Build.new(ENV.fetch('RUBY'))
     stock = ENV['STOCK_RUBY'] && Build.new(ENV['STOCK_RUBY'])
-    runner = Runner.new(ours:, stock:, keep_ours: names == ['full'])
+    list = PartList.new(stock || ours)
+    short = names == ['short']
+    chosen = short ? list.short : list.matching(names == ['full'] ? ['*'] : names)
+    runner = Runner.new(ours:, stock:, folder: File.join(ENV.fetch('TOP'), 'build/mri'),
+                        known_failures: PartList.known_failures, unsteady: PartList.listed('unsteady'), remember: !short)
     work = Queue.new
-    chosen(names, stock || ours).each { |part| part.configurations.each { |c| work << [part, *c] } }
+    chosen.each { |pair| work << pair }
     work.close
     tap = TAP.new
     # Killed runs leave no children behind: Part#execute ends them.
     %w[TERM INT HUP].each { |signal| trap(signal) { exit 1 } }
     Array.new(Integer(ENV.fetch('JOBS', '2'))) {
-      Thread.new { while (job = work.pop) do report(tap, runner, *job) end }
+      Thread.new { while (pair = work.pop) do check(tap, runner, *pair) end }
     }.each(&:join)
     exit tap.finish
   end
