@@ -5,7 +5,8 @@
 # part and configuration.
 # Usage: main.rb short|full|PART…          parts: the file `parts`
 #
-# Environment: TOP, RUBY, STOCK_RUBY (unset: every test must pass), JOBS (parts at a time, 2).
+# Environment: TOP, RUBY, STOCK_RUBY (unset: every test must pass), JOBS (parts at a time, 2),
+#              CONFIGURATIONS (off on). A check build is its own stock build, with CONFIGURATIONS=on.
 # The stock build's results are kept in build/mri; `full` keeps those of the patched build also, and so
 # goes on where it was stopped. A part that differed, or ended early, is run again the next time.
 
@@ -156,7 +157,8 @@ module MRITests
     stock = ENV['STOCK_RUBY'] && Build.new(ENV['STOCK_RUBY'])
     runner = Runner.new(ours:, stock:, keep_ours: names == ['full'])
     work = Queue.new
-    chosen(names, stock || ours).each { |part| part.configurations.each { |c| work << [part, *c] } }
+    configurations = ENV.fetch('CONFIGURATIONS', 'off on').split
+    chosen(names, stock || ours).each { |part| part.configurations.slice(*configurations).each { |c| work << [part, *c] } }
     work.close
     tap = TAP.new
     # Killed runs leave no children behind: Part#execute ends them.
