@@ -46,6 +46,16 @@ test-mri-full: build stock
 	@tool/deps test example
 	@RUBY=$(abspath $(RUBY)) test/mri-full/run
 
+#: make test-checks   builds that check themselves: sanitizers, MRI's assertions, ours (hours; can be resumed)
+test-checks: build
+	@tool/deps test checks
+	@SUITE_SECONDS=43200 tool/run-tests test/checks/run
+
+#: make test-threads  what runs without the GVL, under ThreadSanitizer and AddressSanitizer
+test-threads: build
+	@tool/deps test checks
+	@tool/run-tests test/threads/run
+
 #: make bench         the benchmarks, each with its control
 bench: build stock
 	@tool/deps bench

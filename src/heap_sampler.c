@@ -729,6 +729,7 @@ void
 rb_heap_sampler_in_child(void)
 {
     if (!booted) return;
+    rb_hs_check_tables();
     rb_hs_periodic_after_fork();
     if (!rb_hs_sampler.options.on || rb_hs_sampler.options.only_n <= 1) return;
     bool chosen = this_process_chosen_p();

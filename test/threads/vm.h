@@ -5,7 +5,7 @@
  * are allocated, marked, swept and moved; code that lives in slots and is what
  * stacks are made of; and a malloc that counts what lives by handle, as
  * jemalloc does.  So real threads can run what runs without the GVL, under
- * ThreadSanitizer, which MRI itself does not.
+ * ThreadSanitizer, which knows nothing of MRI's fibers.
  *
  * Objects and code are touched with the GVL only.  Its other mutex is jemalloc's.
  */

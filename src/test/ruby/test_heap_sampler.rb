@@ -121,7 +121,7 @@ class TestHeapSampler < Test::Unit::TestCase
         raw = profile.raw
         name = raw[:texts].index("Item")
         rows = raw[:rows].select { |row| row[1] == name }
-        [rows.sum { |row| row[15] }, Math.sqrt(rows.sum { |row| row[17] }) / 40]
+        [rows.sum { |row| row[15] }, Math.sqrt(rows.sum { |row| row[17] }) / GC.stat_heap(0, :slot_size)]
       end
       GC::SampleProfile.start(interval: 4000, seed: 42)
       keep = nil
@@ -148,7 +148,7 @@ class TestHeapSampler < Test::Unit::TestCase
       name = raw[:texts].index("Item")
       rows = raw[:rows].select { |row| row[1] == name }
       objects = rows.sum { |row| row[7] }
-      error = Math.sqrt(rows.sum { |row| row[9] }) / 40
+      error = Math.sqrt(rows.sum { |row| row[9] }) / GC.stat_heap(0, :slot_size)
       assert_in_delta 200_000, objects, error * 6
     RUBY
   end
