@@ -35,6 +35,7 @@
 #include "heap_sampler/native.h"
 #include "heap_sampler/page_table.h"
 #include "heap_sampler/sampler.h"
+#include "heap_sampler/signals.h"
 #include "heap_sampler/site_table.h"
 #include "heap_sampler/stack_table.h"
 #include "heap_sampler/table.h"
@@ -85,6 +86,16 @@ rb_hs_now_ns(void)
 }
 
 void
+rb_hs_say(const char *text, size_t len)
+{
+    struct hs_signal_guard guard;
+    rb_hs_guard_signals(&guard);
+    ssize_t written = write(STDERR_FILENO, text, len);
+    (void)written;
+    rb_hs_unguard_signals(&guard);
+}
+
+void
 rb_hs_warn_once(unsigned kind, const char *format, ...)
 {
     static unsigned said;
@@ -99,8 +110,7 @@ rb_hs_warn_once(unsigned kind, const char *format, ...)
     len += more;
     if (len > (int)sizeof(line) - 2) len = (int)sizeof(line) - 2;
     line[len++] = '\n';
-    ssize_t written = write(STDERR_FILENO, line, (size_t)len);
-    (void)written;
+    rb_hs_say(line, (size_t)len);
 }
 
 enum { WARN_MEMORY = 0 };
@@ -651,6 +661,7 @@ static void
 start_main_session(void)
 {
     struct hs_account account;
+    rb_hs_note_start_folder();
     rb_hs_account_take(&account, NULL, true);
     struct hs_session_settings settings = { .interval = rb_hs_sampler.options.interval, .account = &account };
     if (rb_hs_session_start(&settings, true) < 0) {

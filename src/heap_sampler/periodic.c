@@ -36,6 +36,24 @@ static struct {
 
 /* -- saving ---------------------------------------------------------------- */
 
+/* A relative output is of the folder that the process was started in, wherever
+ * the program has gone since. Empty: it is not known. */
+static char start_folder[PATH_SIZE];
+
+void
+rb_hs_note_start_folder(void)
+{
+    if (!*start_folder && !getcwd(start_folder, sizeof(start_folder))) *start_folder = '\0';
+}
+
+static bool
+full_path(const char *path, char *full, size_t size)
+{
+    bool relative = *path != '/' && *start_folder;
+    int len = snprintf(full, size, "%s%s%s", relative ? start_folder : "", relative ? "/" : "", path);
+    return len >= 0 && (size_t)len < size;
+}
+
 static bool
 fixed_path_p(const char *pattern)
 {
@@ -62,18 +80,21 @@ add_pid(char *path, size_t size)
     }
 }
 
+/* `path` becomes the output as it was chosen, which is what messages tell. */
 static int
 save(char *path, size_t size, size_t *bytes, uint64_t *samples, bool may_hold_up)
 {
+    char full[PATH_SIZE];
     *path = '\0';
     if (!rb_hs_options_expand_output(&rb_hs_sampler.options, (uint64_t)getpid(), (int64_t)time(NULL), path, size)) {
         return ENAMETOOLONG;
     }
     if (rb_hs_sampler.child && fixed_path_p(rb_hs_sampler.options.output)) add_pid(path, size);
+    if (!full_path(path, full, sizeof(full))) return ENAMETOOLONG;
     struct hs_profile *profile = rb_hs_snapshot(HS_MAIN, NULL, may_hold_up);
     if (!profile) return ENOMEM;
     *samples = profile->meta.live_samples;
-    int error = rb_hs_save_profile(profile, path, bytes);
+    int error = rb_hs_save_profile(profile, full, bytes);
     rb_hs_snapshot_free(profile);
     return error;
 }
@@ -92,8 +113,7 @@ rb_hs_save_now(bool announce)
         char line[PATH_SIZE + 128];
         int len = snprintf(line, sizeof(line), "heap-sample: wrote %s (%zu bytes, %llu live samples)\n", path, bytes,
                            (unsigned long long)samples);
-        ssize_t written = write(STDERR_FILENO, line, (size_t)len);
-        (void)written;
+        rb_hs_say(line, (size_t)len);
     }
     return error;
 }
@@ -102,23 +122,25 @@ rb_hs_save_now(bool announce)
 static void
 save_periodic(void)
 {
-    char path[PATH_SIZE];
+    char chosen[PATH_SIZE], path[PATH_SIZE];
     size_t bytes;
     uint64_t samples;
-    int error = save(path, sizeof(path), &bytes, &samples, false);
+    int error = save(chosen, sizeof(chosen), &bytes, &samples, false);
     if (error) {
-        rb_hs_warn_once(WARN_SAVE, "cannot write %s: %s", path, strerror(error));
+        rb_hs_warn_once(WARN_SAVE, "cannot write %s: %s", chosen, strerror(error));
         return;
     }
     uint32_t keep = rb_hs_sampler.options.keep;
-    if (!keep) return;
+    if (!keep || !full_path(chosen, path, sizeof(path))) return;
     if (!periodic.written) periodic.written = rb_hs_calloc(HS_MEM_SNAPSHOTS, keep, sizeof(*periodic.written));
     if (!periodic.written) return;
     char **oldest = &periodic.written[periodic.written_count % keep];
     const char *newest = periodic.written[(periodic.written_count + keep - 1) % keep];
     if (newest && strcmp(newest, path) == 0) return;    /* written over */
-    if (*oldest) unlink(*oldest);
-    rb_hs_free(HS_MEM_SNAPSHOTS, *oldest);
+    char *gone = *oldest;
+    *oldest = NULL;             /* first: a child that is forked now frees what stands there */
+    if (gone) unlink(gone);
+    rb_hs_free(HS_MEM_SNAPSHOTS, gone);
     *oldest = rb_hs_malloc(HS_MEM_SNAPSHOTS, strlen(path) + 1);
     if (*oldest) strcpy(*oldest, path);
     periodic.written_count++;

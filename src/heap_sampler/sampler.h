@@ -137,7 +137,11 @@ void rb_hs_periodic_stop(void);
 void rb_hs_periodic_after_fork(void);
 /* Takes, names, writes; says so in one line on stderr if `announce`. Any thread. */
 int rb_hs_save_now(bool announce);
-/* One line by write(2), once per process for each `kind` of trouble. */
+/* The folder of now is that of relative outputs; the first call counts. */
+void rb_hs_note_start_folder(void);
+/* To stderr by write(2); brings the process no SIGPIPE. Any thread. */
+void rb_hs_say(const char *text, size_t len);
+/* One line of it, once per process for each `kind` of trouble. */
 void rb_hs_warn_once(unsigned kind, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* ruby_api.c */

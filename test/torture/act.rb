@@ -23,10 +23,8 @@ class Act
     # As it is called on the command line: the name of its file.
     def called = name.gsub(/(?<=[a-z])(?=[A-Z])/, '_').downcase
 
-    # May it be played beside that act, and with YJIT? Not where MRI itself does not survive it.
+    # May it be played beside that act? Not where MRI itself does not survive the two in one process.
     def beside?(_other) = true
-
-    def with_yjit? = true
 
     # Is there nothing of it without the sampler?
     def about_the_sampler? = false
@@ -37,6 +35,9 @@ class Act
     @random = random
     @stage = stage
   end
+
+  # Objects that know where they were born; an act keeps some in @kept.
+  def witnesses = [@kept].flatten.grep(Witness)
 
   # The last word, when all acts have ended.
   def finish; end

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Plays a mix: each act on a thread of its own, until time is up; then the sampler's books are checked.
+# Plays a mix: each act on a thread of its own, or one alone on the main thread, until time is up; then the sampler's books are checked.
 # Usage: ruby OPTION… child.rb SEED SECONDS DIR ACT,…     prints "fine" last, if all was
 
 require_relative 'mix'
@@ -10,13 +10,13 @@ require_relative 'stage'
 module Books
   Wrong = Class.new(StandardError)
 
-  def self.check(every_one_sampled:)
+  def self.check(kept, every_one_sampled:)
     stat = GC::SampleProfile.stat
     parts = stat.select { |name,| name.start_with?('bytes_') }.values.sum
     claim(stat[:bytes] == parts, "bytes #{stat[:bytes]} are not the sum of their parts, #{parts}")
     claim(stat[:sessions] == (stat[:running] ? 1 : 0), "#{stat[:sessions]} sessions are open")
     claim(stat[:dropped_samples] + stat[:dropped_moves] == 0, 'samples were dropped: there was memory')
-    heard, sampled = Witness.hear(every_one_sampled: every_one_sampled)
+    heard, sampled = Witness.hear(kept, every_one_sampled: every_one_sampled)
     same_count if stat[:running]
     "#{heard} witnesses, #{sampled} sampled, #{stat[:samples_taken]} samples taken, #{stat[:marks]} marks"
   end
@@ -41,8 +41,11 @@ sampled = stage.sampling?
 Thread.report_on_exception = false
 
 acts = mix.acts.map { |act| act.new(Random.new([mix.seed, *act.called.bytes].sum), stage) }
-threads = acts.map { |act| Thread.new { act.step until stage.time_up? } }
-threads.each(&:join)
+if acts.size == 1
+  acts[0].step until stage.time_up?
+else
+  acts.map { |act| Thread.new { act.step until stage.time_up? } }.each(&:join)
+end
 acts.each(&:finish)
-puts Books.check(every_one_sampled: mix.every_one_sampled?) if sampled
+puts Books.check(acts.flat_map(&:witnesses), every_one_sampled: mix.every_one_sampled?) if sampled
 puts 'fine'

@@ -24,7 +24,6 @@ class Mix
     @yjit = random.rand(2).zero?
     @acts = choose(random)
     @acts = Act.all.select { |act| names.include?(act.called) } if names
-    @yjit &&= @acts.all?(&:with_yjit?)
   end
 
   def settings(dir)

@@ -12,20 +12,23 @@ class Witness
     @line = line
   end
 
-  # Those of this process that are still there; each says whether it has a sample.
-  def self.hear(every_one_sampled:)
-    heard = sampled = 0
-    ObjectSpace.each_object(Witness) do |witness|
+  # These, and those that are still there and can be found (not once there was a Ractor): each says whether it has a
+  # sample.
+  def self.hear(kept, every_one_sampled:)
+    sampled = 0
+    witnesses = {}.compare_by_identity
+    kept.each { |witness| witnesses[witness] = true }
+    ObjectSpace.each_object(Witness) { |witness| witnesses[witness] = true }
+    witnesses.each_key do |witness|
       next unless witness.line        # born, not initialized: a thread was stopped there
 
       stack = GC::SampleProfile.raw_stack_of(witness)
-      heard += 1
       sampled += 1 if stack
       raise Lie, "a witness of #{witness.path}:#{witness.line} has no sample" if every_one_sampled && !stack
       next if !stack || stack.any? { |_, _, path, line| path == witness.path && line == witness.line }
 
       raise Lie, "a witness of #{witness.path}:#{witness.line} has the stack #{stack.first(5).inspect}"
     end
-    [heard, sampled]
+    [witnesses.size, sampled]
   end
 end

@@ -102,6 +102,29 @@ class TestHeapSamplerOptions < Test::Unit::TestCase
     assert_empty files
   end
 
+  # A daemon goes to "/": its profiles do not go with it.
+  def test_a_relative_path_stays_where_the_process_was_started
+    elsewhere = Dir.mktmpdir
+    _, err, status = ruby("--heap-sample=every=1,keep=1,output=p-%t.pb.gz", "-e",
+                          "Dir.chdir(ARGV[0]); sleep 3.4", elsewhere)
+    assert_predicate status, :success?, err
+    assert_empty Dir.children(elsewhere)
+    assert_include 1..2, files.size     # the one that is kept, and the one at exit
+  ensure
+    FileUtils.rm_rf(elsewhere)
+  end
+
+  # What reads stderr may be gone: the sampler's line must not end a program that lets SIGPIPE do so.
+  def test_nobody_reads_what_it_says
+    reader, writer = IO.pipe
+    wait, go = IO.pipe
+    pid = spawn({ "RUBYOPT" => nil }, EnvUtil.rubybin, "--disable=gems", "--heap-sample=output=x.pb.gz", "-e",
+                "trap(:PIPE, 'SYSTEM_DEFAULT'); $stdin.read; exit 5", in: wait, err: writer, chdir: @dir)
+    [reader, writer, go].each(&:close)
+    assert_equal 5, Process.wait2(pid)[1].exitstatus
+    assert_equal ["x.pb.gz"], files
+  end
+
   def test_every_and_keep
     _, err, status = ruby("--heap-sample=every=1,keep=2,output=p-%t.pb.gz", "-e", "#{KEEP}; sleep 4.6")
     assert_predicate status, :success?, err

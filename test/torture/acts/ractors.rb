@@ -2,6 +2,18 @@
 
 # Ractors that allocate at the same time, exchange messages and raise.
 class Ractors < Act
+  @played = false
+
+  class << self
+    attr_accessor :played
+    alias played? played
+  end
+
+  def initialize(...)
+    super
+    Ractors.played = true
+  end
+
   def step
     seeds = Array.new(@random.rand(1..3)) { @random.rand(1 << 30) }
     ractors = seeds.map { |seed| Ractor.new(seed, __FILE__) { |number, path| Ractors.work(number, path) } }

@@ -20,7 +20,10 @@ class Walks < Act
 
   private
 
+  # Once there was a Ractor, each_object leaves out what is not shareable.
   def found_by_each_object(mine)
+    return if Ractors.played?
+
     found = {}.compare_by_identity
     ObjectSpace.each_object(Witness) { |witness| found[witness] = true }
     same([], mine.reject { |witness| found[witness] }.map(&:line), 'objects that each_object did not meet')
