@@ -217,14 +217,28 @@ name_code(const struct hs_raw_frame *frame)
     return code;
 }
 
+/* A frame's pc, 0 if it does not point into the frame's code: a JIT pushes a
+ * frame without, and what the VM's stack held before stands there until code
+ * that may raise or allocate sets it.  RJIT's compiler, itself in Ruby, runs on
+ * top of such frames. */
+static uintptr_t
+pc_within(const struct hs_raw_frame *frame)
+{
+    if (!frame->pc) return 0;           /* no iseq either */
+    const struct rb_iseq_constant_body *body = ISEQ_BODY((const rb_iseq_t *)frame->code);
+    uintptr_t begin = (uintptr_t)body->iseq_encoded;
+    uintptr_t end = begin + body->iseq_size * sizeof(VALUE);
+    return begin && frame->pc >= begin && frame->pc <= end ? frame->pc : 0;
+}
+
+/* Without a pc: where the code begins. */
 static int
 line_of(uintptr_t address, uintptr_t pc)
 {
     const rb_iseq_t *iseq = (const rb_iseq_t *)address;
-    const VALUE *encoded = ISEQ_BODY(iseq)->iseq_encoded;
-    if (!encoded) return ISEQ_BODY(iseq)->location.first_lineno;
+    if (!pc) return ISEQ_BODY(iseq)->location.first_lineno;
     /* pc stands behind the instruction that runs. */
-    ptrdiff_t place = (const VALUE *)pc - encoded;
+    ptrdiff_t place = (const VALUE *)pc - ISEQ_BODY(iseq)->iseq_encoded;
     if (place > 0) place--;
     return (int)rb_iseq_line_no(iseq, (size_t)place);
 }
@@ -253,10 +267,10 @@ resolve(const struct hs_raw_frame *raw, uint32_t depth, bool truncated)
         if (i > 0 && rb_hs_code_merges_caller(rb_hs_code_find(raw[i - 1].code))) continue;
 
         bool at_caller = rb_hs_code_shown_at_caller(code);
-        uint64_t place = at_caller ? caller : raw[i].pc;
+        uint64_t place = at_caller ? caller : pc_within(&raw[i]);
         uint32_t frame = rb_hs_code_frame_at(code, place);
         if (frame == UINT32_MAX) {
-            uint32_t line = at_caller ? 0 : (uint32_t)line_of(raw[i].code, raw[i].pc);
+            uint32_t line = at_caller ? 0 : (uint32_t)line_of(raw[i].code, place);
             rb_hs_lock();
             frame = at_caller ? rb_hs_code_add_frame_like(code, place, caller)
                               : rb_hs_code_add_frame(code, place, line);
