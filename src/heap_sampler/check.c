@@ -281,6 +281,19 @@ other_class(uint32_t class_id)
     rb_raise(rb_eArgError, "all samples are of one type");
 }
 
+/* The stacks of malloc's samples get the number of no node. */
+static void
+mislead_malloc_stacks(void)
+{
+    uint32_t *new_node = calloc(rb_hs_node_count, sizeof(*new_node));
+    if (!new_node) rb_memerror();
+    for (uint32_t i = 0; i < rb_hs_node_count; i++) new_node[i] = rb_hs_node_count;
+    rb_hs_lock();
+    rb_hs_malloc_stacks_renumber(new_node);
+    rb_hs_unlock();
+    free(new_node);
+}
+
 /* Each is one way in which the tables could go wrong. */
 static bool
 spoil(const char *what)
@@ -299,6 +312,7 @@ spoil(const char *what)
     else if (strcmp(what, "node") == 0) site->node = rb_hs_node_count;
     else if (strcmp(what, "frame") == 0) rb_hs_nodes[rb_hs_node_count - 1].frame = rb_hs_frame_count;
     else if (strcmp(what, "births") == 0) rb_hs_sampler.session[HS_MAIN].totals[record->site].alloc.samples = 0;
+    else if (strcmp(what, "malloc") == 0) mislead_malloc_stacks();
     else return false;
     return true;
 }

@@ -390,7 +390,6 @@ void
 rb_hs_malloc_stacks_check(void)
 {
     uint32_t used = 0, findable = 0, pending = 0;
-    if (!index_places) return;
     rb_hs_malloc_stacks_lock();
     for (uint32_t handle = 0; handle < chunk_count * CHUNK; handle++) {
         const struct stack *stack = stack_of(handle);

@@ -16,8 +16,10 @@ class TestHeapSamplerAccount < Test::Unit::TestCase
     end
   RUBY
 
-  def assert_account(script, args: [])
+  # SUMS: the script adds all parts up, so that each must be known.
+  def assert_account(script, args: [], sums: true)
     omit "no /proc" unless File.readable?("/proc/self/smaps")
+    omit "this malloc says nothing about itself" if sums && !GC::SampleProfile.memory[:malloc_live]
     assert_separately(["-W1", "--disable=gems", *args], PRELUDE + script, timeout: 120)
   end
 
@@ -256,8 +258,11 @@ class TestHeapSamplerAccount < Test::Unit::TestCase
       fibers = Array.new(100) { Fiber.new { Fiber.yield }.tap(&:resume) }
       GC.start
       2.times { GC.sample_profile.to_profile }
-      profile = GC.sample_profile.to_profile.meta["account"]
-      memory = account
+      GC.start
+      GC.disable
+      # jemalloc gives back what is free after ten seconds, on a busy machine perhaps in between.
+      pairs = Array.new(3) { [GC.sample_profile, account] }.map { |snapshot, memory| [snapshot.to_profile.meta["account"], memory] }
+      profile, memory = pairs.min_by { |one, other| [:rss, *PARTS].map { |part| (one[part.name] - other[part]).abs }.max }
       assert_nil profile["pss"]
       assert_operator memory[:pss], :>, 60 * MB
       assert_equal profile["rss"], PARTS.sum { |part| profile[part.name] }
@@ -294,7 +299,7 @@ class TestHeapSamplerAccount < Test::Unit::TestCase
   # not read page by page: this one would take seconds.
   def test_snapshots_beside_a_vast_mapping
     omit "no mapping of files" unless IO::Buffer.respond_to?(:map)
-    assert_account(<<~'RUBY', args: ["-W0", "--heap-sample=output=none"])
+    assert_account(<<~'RUBY', args: ["-W0", "--heap-sample=output=none"], sums: false)
       require "tempfile"
       file = Tempfile.new("vast")
       file.truncate(1 << 40)

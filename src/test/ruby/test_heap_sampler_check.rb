@@ -14,6 +14,7 @@ class TestHeapSamplerCheck < Test::Unit::TestCase
     add = ->(n) { $keep << "a" * n << [n] * n << { n => n } << Object.new }
     2_000.times { |i| add.(i % 50) }
     $keep = $keep.each_slice(3).map(&:first)
+    $large = Array.new(200) { "a" * 10_000 }
     GC.start
   RUBY
 
@@ -83,9 +84,11 @@ class TestHeapSamplerCheck < Test::Unit::TestCase
     "node" => /site \d+: node \d+ of \d+/,
     "frame" => /node \d+: frame \d+ of \d+/,
     "births" => /0 births, \d+ deaths, \d+ live/,
+    "malloc" => /malloc stack \d+: node \d+ of \d+/,
   }.each do |what, message|
     define_method("test_a_wrong_#{what}_is_found") do
-      args = ["--disable=gems", "--heap-sample=interval=1,max-samples=none,output=none", "-e",
+      omit "needs jemalloc" if what == "malloc" && GC::SampleProfile.memory[:malloc_metadata].to_i.zero?
+      args = ["--disable=gems", "--heap-sample=interval=1,max-samples=none,malloc=4k,output=none", "-e",
               "#{HEAP}; GC::SampleProfile.check; $stderr.puts 'sound'; GC::SampleProfile.spoil(#{what.dump}); GC::SampleProfile.check"]
       _, err, status = EnvUtil.invoke_ruby(args, "", true, true, timeout: 300, rlimit_core: 0)
       first, said = err.lines.first(2)         # the rest is MRI's report of the crash
