@@ -21,7 +21,7 @@ class Stage
 
     profile = GC.sample_profile(memsize: random.rand(4).zero?, full_gc: random.rand(16).zero?)
     case random.rand(3)
-    when 0 then profile.raw_samples.each { |sample| GC::SampleProfile.object_of(sample[0]) if random.rand(8).zero? }
+    when 0 then profile.raw_samples.sample(20, random: random).each { |sample| GC::SampleProfile.object_of(sample[0]) }
     when 1 then profile.raw
     end
     profile

@@ -2,6 +2,9 @@
 
 # GC at every chance, for a moment: whatever the others are just doing.
 class Stress < Act
+  # With a GC for each object of each Ractor, the thread that would end it hardly gets the VM lock: minutes.
+  def self.beside?(other) = other != Ractors
+
   def step
     GC.stress = true
     texts = Array.new(@random.rand(1..6)) { |i| [i.to_s, { i => [i] }] }
