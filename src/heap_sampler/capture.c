@@ -15,6 +15,7 @@
 #include "internal.h"
 #include "internal/class.h"
 #include "internal/heap_sampler.h"
+#include "internal/imemo.h"
 #include "iseq.h"
 #include "vm_core.h"
 #include "capture.h"
@@ -37,6 +38,24 @@ rb_hs_capture_thread(void)
     return ec ? rb_th_serial(rb_ec_thread_ptr(ec)) : 0;
 }
 
+/* As rb_vm_frame_method_entry, at every moment: a malloc may stand between the
+ * move of a method's environment to the heap, which leaves the environment's
+ * object in place of the flags on the stack, and the change of the blocks' that
+ * point to it (vm_make_env_each; YJIT allocates there). */
+static const rb_callable_method_entry_t *
+method_of(const rb_control_frame_t *cfp)
+{
+    const VALUE *ep = cfp->ep;
+    while (RB_LIKELY(FIXNUM_P(ep[VM_ENV_DATA_INDEX_FLAGS]))) {
+        if (VM_ENV_LOCAL_P(ep)) return rb_vm_frame_method_entry(cfp);
+        VALUE me = ep[VM_ENV_DATA_INDEX_ME_CREF];
+        if (me && imemo_type_p(me, imemo_ment)) return (const rb_callable_method_entry_t *)me;
+        ep = VM_ENV_PREV_EP(ep);
+    }
+    rb_control_frame_t moved = { .ep = ((const rb_env_t *)ep[VM_ENV_DATA_INDEX_FLAGS])->ep };
+    return rb_vm_frame_method_entry(&moved);
+}
+
 /* What tells a control frame: the iseq, or the method entry of a C method.
  * 0: it has no place in a stack (an iseq that has not begun, an ifunc). */
 static inline uintptr_t
@@ -44,7 +63,7 @@ frame_code(const rb_control_frame_t *cfp)
 {
     if (RB_LIKELY(cfp->iseq && cfp->pc)) return (uintptr_t)cfp->iseq;
     if (cfp->iseq || cfp->pc) return 0;
-    return (uintptr_t)rb_vm_frame_method_entry(cfp);
+    return (uintptr_t)method_of(cfp);
 }
 
 /* The most frequent loop of the sampler: per frame two loads, two
@@ -88,7 +107,7 @@ rb_hs_capture_frames(const rb_execution_context_t *ec, struct hs_raw_frame *fram
     for (uint32_t i = 0; i < depth; cfp = RUBY_VM_PREVIOUS_CONTROL_FRAME(cfp)) {
         uintptr_t code = frame_code(cfp);
         if (!code) continue;
-        frames[i++] = (struct hs_raw_frame){ code, (uintptr_t)cfp->pc, (uintptr_t)rb_vm_frame_method_entry(cfp) };
+        frames[i++] = (struct hs_raw_frame){ code, (uintptr_t)cfp->pc, (uintptr_t)method_of(cfp) };
     }
 }
 

@@ -12,9 +12,12 @@ module Books
   PARTS = %i[bytes_records bytes_stacks bytes_totals bytes_names bytes_malloc bytes_snapshots].freeze
 
   def self.check(kept, every_one_sampled:)
-    stat = GC::SampleProfile.stat
-    # The thread of every= may be at work between two of these readings.
-    stat = GC::SampleProfile.stat until stat[:bytes] == parts(stat) || (tries = tries.to_i + 1) > 100
+    stat = nil
+    # The thread of every= may be at work between two of the figures.
+    100.times do
+      stat = GC::SampleProfile.stat
+      break if stat[:bytes] == parts(stat)
+    end
     claim(stat[:bytes] == parts(stat), "bytes #{stat[:bytes]} are not the sum of their parts, #{parts(stat)}")
     claim(stat[:bytes_max].nil? || stat[:bytes_peak] <= stat[:bytes_max], "#{stat[:bytes_peak]} bytes at once, but #{stat[:bytes_max]} at most")
     claim(stat[:sessions] == (stat[:running] ? 1 : 0), "#{stat[:sessions]} sessions are open")

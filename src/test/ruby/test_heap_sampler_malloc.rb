@@ -31,6 +31,31 @@ class TestHeapSamplerMalloc < Test::Unit::TestCase
                       timeout: timeout, **options)
   end
 
+  # YJIT allocates while a method's environment has moved to the heap and its blocks' still point to where it was. Its
+  # table of such methods grows there; `$~` stands where the method is looked for first.
+  def test_environments_on_the_move
+    omit "no YJIT" unless RbConfig::CONFIG["YJIT_SUPPORT"] == "yes"
+    assert_malloc(<<~'RUBY', "malloc=4k", args: ["--yjit", "--yjit-call-threshold=1"])
+      count = 2000
+      eval(Array.new(count) { |i| "def made_#{i}(a) = (a =~ /./) && [a].map { |b| proc { b } }" }.join("\n"))
+      procs = Array.new(count) { |i| send(:"made_#{i}", "text #{i}").first }
+      assert_equal Array.new(count) { |i| "text #{i}" }, procs.map(&:call)
+    RUBY
+  end
+
+  # RJIT has code that allocates before it has set the pc of its frame.
+  def test_rjit
+    omit "no RJIT" unless RbConfig::CONFIG["RJIT_SUPPORT"] == "yes"
+    script = <<~'RUBY'
+      def text(n) = { "key #{n}" => ["text #{n}", n.to_s * 20] }.to_a.flatten.sum(&:size)
+      def work = Array.new(4) { |i| Thread.new { 500.times.sum { |n| text(n) } + i } }.sum(&:value)
+      sums = Array.new(20) { work }
+      assert_equal 1, sums.uniq.size
+      assert_operator GC.sample_profile.rows.size, :>, 10
+    RUBY
+    assert_malloc(script, "interval=1,max-samples=none,malloc=1k", args: ["--rjit", "--rjit-call-threshold=2"])
+  end
+
   # Blocks far larger than the interval are sampled for sure: the count is exact. jemalloc rounds 1,000,001
   # bytes to 1 MiB.
   LINES = <<~'RUBY'
