@@ -14,10 +14,12 @@ uint32_t rb_hs_node_count;
 static uint32_t node_capacity;
 struct hs_stack_drops rb_hs_stack_drops;
 
+enum { NODES_MAX = 1 << 18 };
+
 uint32_t
 rb_hs_nodes_max(void)
 {
-    return rb_hs_memory_bound_p() ? 1u << 17 : 1u << 18;
+    return rb_hs_memory_bound_p() ? NODES_MAX / 2 : NODES_MAX;
 }
 
 static uint32_t
@@ -455,8 +457,7 @@ check_nodes(void)
 {
     uint32_t found = rb_hs_node_count ? rb_hs_node_count - 1 : 0;       /* all but the root */
     HS_MUST(nodes.count == found, "%u nodes, %u found by their parents", rb_hs_node_count, nodes.count);
-    HS_MUST(rb_hs_node_count <= rb_hs_stack_limits.max_nodes, "%u nodes, of at most %u", rb_hs_node_count,
-            rb_hs_stack_limits.max_nodes);
+    HS_MUST(rb_hs_node_count <= NODES_MAX, "%u nodes, of at most %u", rb_hs_node_count, (uint32_t)NODES_MAX);
     for (uint32_t i = 1; i < rb_hs_node_count; i++) {
         const struct hs_node *node = &rb_hs_nodes[i];
         HS_MUST(node->parent < i, "node %u: parent %u", i, node->parent);
