@@ -40,6 +40,8 @@ test-%: build
 	@tool/deps test example
 	@RUBY=$(abspath $(RUBY)) tool/run-tests test/$*/run
 
+#: make test-torture  ten minutes of everything at once (TORTURE_SECONDS=3600 SUITE_SECONDS=5400: an hour)
+
 #: make test-mri      all of MRI's own tests, compared with the unpatched Ruby's (an hour; can be resumed)
 test-mri: build stock
 	@tool/deps test example
