@@ -40,6 +40,8 @@ test-%: build
 	@tool/deps test example
 	@RUBY=$(abspath $(RUBY)) tool/run-tests test/$*/run
 
+#: make test-torture  ten minutes of everything at once (TORTURE_SECONDS=3600 SUITE_SECONDS=5400: an hour)
+
 #: make test-mri-full all of MRI's own tests, compared with the unpatched Ruby's (hours; can be resumed)
 #  (not by tool/run-tests: it prints each part when it is done, and has no time limit)
 test-mri-full: build stock
