@@ -1,4 +1,4 @@
-# Four preloaded workers. Each tells how much memory the sampler uses in it; without one, nothing.
+# Four preloaded workers. Each tells the sampler's state and where its own memory is, with a sampler and without.
 require "json"
 
 out = ENV.fetch("OUT")
@@ -13,7 +13,7 @@ before_worker_boot do
   Thread.new do
     loop do
       path = File.join(out, "stat-#{Process.pid}.json")
-      File.write("#{path}.new", JSON.generate(GC::SampleProfile.stat))
+      File.write("#{path}.new", JSON.generate(GC::SampleProfile.stat.merge(memory: GC::SampleProfile.memory)))
       File.rename("#{path}.new", path)
       sleep 5
     end

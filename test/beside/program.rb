@@ -1,0 +1,41 @@
+# frozen_string_literal: true
+
+# The workload with profilers beside ours. Prints what the workload prints; the file has what each of them found, as TAP.
+# Usage: [FORK=no] ruby program.rb FILE [PROFILER…]
+COUNT = 5000
+file = ARGV.shift
+require_relative "profilers"
+profilers = ARGV.to_h { |name| [name, PROFILERS.fetch(name)] }
+
+profilers.each_value(&:start)
+require_relative "workload"
+ours = defined?(GC::SampleProfile) && GC::SampleProfile.running?
+# In the child, ours goes on as well.
+in_child = -> { GC.sample_profile.save("#{file}.child.pb.gz") if ours }
+kept, figures = Workload.run(COUNT, &(in_child unless ENV["FORK"] == "no"))
+profilers.values.reverse_each(&:stop)
+puts figures
+
+# Ours against the truth: the number of planted objects that live, and the line of each that was sampled.
+def estimate(profile)
+  raw = profile.raw
+  name = raw[:texts].index("Planted")
+  rows = raw[:rows].select { |row| row[1] == name }
+  [rows.sum { |row| row[7] + row[11] }, rows.sum { |row| (row[9] + row[13]) / row[3]**2 }]
+end
+
+def ours_found(kept)
+  profile = GC.sample_profile
+  objects, variance = estimate(profile)
+  lines = kept.filter_map { |object| GC::SampleProfile.stack_of(object) }.map { |stack| stack.find { |place| place.path == PLANTED_FILE }.lineno }
+  right = (objects - kept.size).abs <= 5 * Math.sqrt(variance) && lines.uniq == [Workload::PLANT_LINE]
+  right &&= lines.size == kept.size if GC::SampleProfile.stat[:interval] == 1
+  malloc = profile.raw[:rows].any? { |row| row[24] && row[6].positive? }
+  right && malloc && format("%.0f of %d, %d stacks, all of that line; malloc too", objects, kept.size, lines.size)
+end
+
+File.open(file, "w") do |tap|
+  say = ->(name, found) { tap.puts("#{found ? 'ok' : 'not ok'} - #{name}: #{found || 'not what was planted'}") }
+  profilers.each { |name, profiler| say[name, profiler.found(kept, COUNT)] }
+  say["ours", ours_found(kept)] if ours
+end
