@@ -3,7 +3,7 @@
 SERIES = 3.4
 RUBY = $(or $(PREFIX),build/$(SERIES)/prefix)/bin/ruby
 
-.PHONY: help demo build stock deps test test-mri-full bench refresh clean distclean
+.PHONY: help demo build stock deps test test-mri-full test-checks test-threads bench refresh clean distclean
 
 help:
 	@sed -n 's/^#: //p' $(firstword $(MAKEFILE_LIST))
