@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# A line of at-64k or unsteady: tests that do not hold in some configurations.
+# A line of at-64k or not_compared: tests that do not hold in some configurations.
 Listed = Struct.new(:pattern, :configurations) do
   def self.from(pattern, configurations, _reason) = new(Regexp.new(pattern), configurations.split(','))
 

@@ -77,7 +77,7 @@ module MRITests
     short = names == ['short']
     chosen = short ? list.short : list.matching(names == ['full'] ? ['*'] : names)
     runner = Runner.new(ours:, stock:, folder: File.join(ENV.fetch('TOP'), 'build/mri'),
-                        known_failures: PartList.known_failures, unsteady: PartList.listed('unsteady'), remember: !short)
+                        known_failures: PartList.known_failures, not_compared: PartList.listed('not-compared'), remember: !short)
     work = Queue.new
     chosen.each { |pair| work << pair }
     work.close

@@ -7,12 +7,12 @@ require_relative 'comparison'
 # for each build, under the part, the configuration and the key of all that went into the run.
 class Runner
   # REMEMBER: also of ours, not only of the stock build.
-  def initialize(ours:, stock:, folder:, known_failures:, unsteady:, remember:)
+  def initialize(ours:, stock:, folder:, known_failures:, not_compared:, remember:)
     @ours = ours
     @stock = stock
     @folder = folder
     @known_failures = known_failures
-    @unsteady = unsteady
+    @not_compared = not_compared
     @remember = remember
     @locks = Hash.new { |h, k| h[k] = Mutex.new }
     @locks_lock = Mutex.new
@@ -41,7 +41,7 @@ class Runner
 
   def compares?(part, configuration, test)
     part.compares?(test, configuration) &&
-      @unsteady.none? { |entry| entry.covers?(configuration) && entry.pattern.match?(test) }
+      @not_compared.none? { |entry| entry.covers?(configuration) && entry.pattern.match?(test) }
   end
 
   def lock(part) = @locks_lock.synchronize { @locks[part.name] }
