@@ -125,9 +125,15 @@ new_code(int i)
     slot->flags = T_IMEMO;
 }
 
+/* jemalloc takes its mutexes before a fork. */
+static pthread_mutex_t jemalloc = PTHREAD_MUTEX_INITIALIZER;
+static void before_fork(void) { pthread_mutex_lock(&jemalloc); }
+static void after_fork(void) { pthread_mutex_unlock(&jemalloc); }
+
 void
 vm_boot(void)
 {
+    pthread_atfork(before_fork, after_fork, after_fork);
     for (int i = 0; i < PAGES; i++) pages[i].slots = calloc(SLOTS, SLOT_BYTES);
     for (int i = 0; i < CODES; i++) new_code(i);
     rb_hs_options_default(&rb_hs_sampler.options);
@@ -396,7 +402,6 @@ rb_hs_capture_stack(void)
 #define NATIVE_BASE UINT64_C(0x100000)          /* no file is mapped there */
 enum { LIVE_MOST = 4096, BLOCK_BYTES = 100, INTERVAL = 512 };
 
-static pthread_mutex_t jemalloc = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t live[LIVE_MOST], live_count;    /* handles, one a block */
 
 /* The hook, then jemalloc's own record of the block. */

@@ -7,7 +7,7 @@
  * jemalloc does.  So real threads can run what runs without the GVL, under
  * ThreadSanitizer, which knows nothing of MRI's fibers.
  *
- * Objects and code are touched with the GVL only.  Its other mutex is jemalloc's.
+ * Objects and code are touched with the GVL only.
  */
 #include <stdbool.h>
 #include <stdint.h>
