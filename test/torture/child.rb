@@ -13,7 +13,7 @@ module Books
 
   def self.check(kept, every_one_sampled:)
     stat = nil
-    # The thread of every= may be at work between two of the figures.
+    # It is read number by number: the thread of every=, a signal's handler or Timeout's thread may come between.
     100.times do
       stat = GC::SampleProfile.stat
       break if stat[:bytes] == parts(stat)

@@ -310,6 +310,15 @@ class TestHeapSampler < Test::Unit::TestCase
     RUBY
   end
 
+  # A Ractor that waits for the VM lock to get a free page may find its list cut anew when it has it.
+  def test_intervals_change_while_ractors_allocate
+    assert_separately(["-W0", "--disable=gems"], <<~'RUBY', timeout: 120)
+      ractors = Array.new(3) { Ractor.new { 3_000.times { Array.new(100) { |i| i.to_s } }; :whole } }
+      500.times { |i| GC.sample_profile(interval: [64, 4096][i % 2], threads: :all) { } }
+      assert_equal [:whole] * 3, ractors.map(&:take)
+    RUBY
+  end
+
   # A snapshot lets other threads run; one that loses its session meanwhile says so.
   def test_a_snapshot_whose_session_is_stopped
     assert_sampler(<<~'RUBY')
