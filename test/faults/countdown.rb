@@ -57,7 +57,7 @@ class Countdown
   def fail_one(kind, number, all)
     @faulty.fail(kind, number, all: all)
     trial = run
-    trouble = trial.trouble(ANSWER, STATUS) || trouble_with_warnings(kind, trial.warnings) || trouble_with_what_it_said(kind, all)
+    trouble = trial.trouble(ANSWER, STATUS, half: true) || trouble_with_warnings(kind, trial.warnings) || trouble_with_what_it_said(kind, all)
     flunk("#{kind} call #{number}#{' and all that follow' if all}: #{trouble}") if trouble
   end
 

@@ -282,7 +282,8 @@ test('kill -9 while writing, 200 times: the name has the whole of a profile, or 
         left.each { |file| File.unlink(file) }
       end
       exit!(7) if midway < 20         # then it was not while writing
-      puts "answer #{midway}"; exit!(4)
+      STDOUT.syswrite("answer #{midway}\n")
+      exit!(4)
     RUBY
     trial = Trial.new(dir).run({}, RUBY, '--disable=gems', '-W0', '--heap-sample=interval=1,output=none', '-e', "$kept = []; #{script}", dir)
     equal([4, []], [trial.status.exitstatus, trial.warnings])

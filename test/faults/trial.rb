@@ -21,16 +21,17 @@ class Trial
     self
   end
 
-  # The trouble with it, in words: nil if there is none.
-  def trouble(out, exitstatus)
+  # The trouble with it, in words: nil if there is none. `half`: a process may have ended (by exit!) while a thread of
+  # the sampler's was writing.
+  def trouble(out, exitstatus, half: false)
     return "ended by #{@status.inspect}: #{@warnings.first(3).join}" unless @status.exitstatus == exitstatus
     return "printed #{@out.inspect[0, 200]}" unless @out == out
 
-    trouble_with_files
+    trouble_with_files(half)
   end
 
   # What stands under a profile's name is a whole profile that only its owner may read; nothing is left half done.
-  def trouble_with_files(half: false)
+  def trouble_with_files(half)
     Dir.children(@dir).sort.each do |name|
       path = "#{@dir}/#{name}"
       return "#{name} is left over" if name.end_with?('.tmp') && !half
