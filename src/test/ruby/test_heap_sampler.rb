@@ -313,8 +313,9 @@ class TestHeapSampler < Test::Unit::TestCase
   # A Ractor that waits for the VM lock to get a free page may find its list cut anew when it has it.
   def test_intervals_change_while_ractors_allocate
     assert_separately(["-W0", "--disable=gems"], <<~'RUBY', timeout: 120)
-      ractors = Array.new(3) { Ractor.new { 3_000.times { Array.new(100) { |i| i.to_s } }; :whole } }
-      500.times { |i| GC.sample_profile(interval: [64, 4096][i % 2], threads: :all) { } }
+      GC::SampleProfile.start(interval: 4096)
+      ractors = Array.new(3) { Ractor.new { 2_000.times { Array.new(20) { |i| "#{i} x" } }; :whole } }
+      1_000.times { |i| GC::SampleProfile.start(interval: i.even? ? 64 : 4096); Array.new(20) { |n| n.to_s } }
       assert_equal [:whole] * 3, ractors.map(&:take)
     RUBY
   end
