@@ -43,7 +43,8 @@ class Code < Act
   def autoloaded(n)
     name = "Loaded#{Process.pid}x#{@number}"
     path = File.join(@stage.dir, "#{name}.rb")
-    File.write(path, "module Code::#{name}; def self.value = [#{n}.to_s, Object.new].first; end")
+    # Not through a buffer, which a child forked meanwhile would write once more.
+    File.open(path, 'w') { |file| file.syswrite("module Code::#{name}; def self.value = [#{n}.to_s, Object.new].first; end") }
     Code.autoload(name, path)
     same(n.to_s, Code.const_get(name).value, 'an autoloaded method')
     Code.send(:remove_const, name)
