@@ -43,6 +43,21 @@ rb_hs_mallctl_swap(const char *name, void *value, const void *new_value, size_t 
     return control(name, value, size, new_value, size);
 }
 
+void
+rb_hs_allocator_give_back(void)
+{
+    unsigned arena, threads;
+    char name[64];
+    if (!rb_hs_mallctl_read("thread.arena", &arena, sizeof(arena))) return;
+    snprintf(name, sizeof(name), "stats.arenas.%u.nthreads", arena);
+    uint64_t epoch = 1;         /* statistics are of the last epoch */
+    rb_hs_mallctl_write("epoch", &epoch, sizeof(epoch));
+    if (!rb_hs_mallctl_read(name, &threads, sizeof(threads)) || threads != 1) return;
+    control("thread.tcache.flush", NULL, 0, NULL, 0);
+    snprintf(name, sizeof(name), "arena.%u.purge", arena);
+    control(name, NULL, 0, NULL, 0);
+}
+
 static bool
 flag(const char *name)
 {

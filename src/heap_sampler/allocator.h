@@ -29,4 +29,9 @@ bool rb_hs_mallctl_read(const char *name, void *value, size_t size);
 bool rb_hs_mallctl_write(const char *name, const void *new_value, size_t size);
 bool rb_hs_mallctl_swap(const char *name, void *value, const void *new_value, size_t size);
 
+/* Returns to the system what the calling thread has freed, if its jemalloc
+ * arena is its alone.  An arena ages its free pages while somebody allocates
+ * there: those of a thread that sleeps stay. */
+void rb_hs_allocator_give_back(void);
+
 #endif

@@ -8,6 +8,7 @@
  */
 #include "ruby/internal/config.h"
 #include "internal/heap_sampler.h"
+#include "allocator.h"
 #include "memory.h"
 #include "output.h"
 #include "sampler.h"
@@ -230,6 +231,7 @@ watch_memory(uint64_t threshold)
     if (periodic.rss_crossed || resident_bytes() < threshold) return;
     periodic.rss_crossed = true;
     rb_hs_save_now(true);
+    rb_hs_allocator_give_back();
 }
 
 /* -- the thread --------------------------------------------------------------- */
@@ -266,6 +268,7 @@ run(void *unused)
         if (watch) watch_memory(threshold);
         if (options->every && !before_p(&now, &due)) {
             save_periodic();
+            rb_hs_allocator_give_back();
             add_ms(&due, (uint64_t)options->every * 1000);
             if (before_p(&due, &now)) due = now;        /* slept over some: do not hurry after them */
             continue;

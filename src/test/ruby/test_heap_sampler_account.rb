@@ -311,4 +311,23 @@ class TestHeapSamplerAccount < Test::Unit::TestCase
       map.free
     RUBY
   end
+
+  # What a profile took is free again when it is written, but it would stay resident: the thread that writes
+  # them sleeps, and so nobody ages the free pages of its arena.
+  def test_periodic_profiles_leave_no_waste
+    omit "no jemalloc" unless GC::SampleProfile.memory[:jemalloc]
+    Dir.mktmpdir do |dir|
+      assert_account(<<~RUBY, args: ["--heap-sample=interval=1k,every=1,keep=1,output=#{dir}/heap-%t.pb.gz"])
+        nested = ->(depth, &block) { depth.zero? ? block.call : nested.(depth - 1, &block) }
+        keep = Array.new(60_000) { |i| nested.(i % 40) { ["a" * 20, [i] * 3, { i => 1 }] } }
+        2.times { GC.start }
+        before = account
+        sleep 0.1 until Dir.children("#{dir}").any? { |name| name.end_with?(".pb.gz") }
+        sleep 2.5
+        assert_operator GC::SampleProfile.stat[:bytes_peak], :>, before[:sampler] + MB / 2
+        assert_operator account[:malloc_waste] - before[:malloc_waste], :<, MB
+        GC::SampleProfile.stop          # no word of a last profile
+      RUBY
+    end
+  end
 end
