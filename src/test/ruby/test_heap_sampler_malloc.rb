@@ -164,9 +164,10 @@ class TestHeapSamplerMalloc < Test::Unit::TestCase
         GC.start if round % 3 == 0
         GC.compact if round % 10 == 5 && GC.respond_to?(:compact)
       end
-      objects = Hash.new(0)
-      malloc_rows.each { |row| row.stack.each { |frame| objects[frame.label] += row.inuse.objects.round } }
-      kept.each_key { |name| assert_equal 1, objects["Object##{name}"], name }
+      # In bytes: where a table of the VM's has to grow under one of them and is sampled, it stands for 16 KiB.
+      bytes = Hash.new(0)
+      malloc_rows.each { |row| row.stack.each { |frame| bytes[frame.label] += row.inuse.space } }
+      kept.each_key { |name| assert_includes 200_000..260_000, bytes["Object##{name}"], name }
     RUBY
   end
 
