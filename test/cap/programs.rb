@@ -4,6 +4,8 @@
 # first. Own memory must stay below its bound at every moment, and the sums must stay right. Prints TAP.
 # Usage: ruby programs.rb NAME [COUNT]
 
+require_relative "../tap"
+
 # Two ways down at each step: 2**depth stacks.
 module Paths
   module_function
@@ -28,7 +30,7 @@ PROGRAMS = {
   "dead-stacks" => ["a million distinct stacks, all dropped", 1_000_000, lambda { |count, _|
     count.times { |i| Paths.take(i) { Object.new } }
   }],
-  "deep-stacks" => ["twenty thousand distinct stacks, 10,000 frames deep", 20_000, lambda { |count, kept|
+  "deep-stacks" => ["twenty thousand distinct stacks, more than 5,000 frames deep", 20_000, lambda { |count, kept|
     count.times { |i| kept << Paths.deep(5_000, i * 1_000_003 % (1 << 20)) }
   }],
   "methods" => ["a million generated methods in a thousand files", 1_000_000, lambda { |count, kept|
@@ -69,14 +71,6 @@ PROGRAMS = {
 name, = ARGV
 title, default_count, program = PROGRAMS.fetch(name)
 count = Integer(ARGV[1] || default_count)
-
-$stdout.sync = true
-$checks = 0
-$failed = false
-def check(name, pass, figures)
-  puts "#{pass ? 'ok' : 'not ok'} #{$checks += 1} - #{name}: #{figures}"
-  $failed ||= !pass
-end
 
 def mib(bytes) = format("%.1f MiB", bytes.fdiv(1 << 20))
 
@@ -126,4 +120,4 @@ if name == "mallocs"
   check("what malloc gave", (space - truth).abs < truth * 0.05, "#{mib(space)} of #{mib(truth)}")
   puts "# jemalloc's own: #{mib(account[:jemalloc][:metadata])}"
 end
-exit!($failed ? 1 : 0)
+exit!(failed? ? 1 : 0)

@@ -4,6 +4,7 @@
 # Each trial allocates a known heap in this process under a session of its own and compares what
 # GC.sample_profile estimates with what is true.  Prints TAP.
 # Usage: ruby trials.rb [TRIALS]    (default 2000)
+require_relative "../tap"
 require "heap_sample"
 require "heap_sample/statistics"
 
@@ -35,14 +36,6 @@ def trial(load)
   keep = nil
   profile = GC.sample_profile(interval: load[:interval]) { keep = load[:make].call }
   row_of(profile, load[:class], load[:size])
-end
-
-$stdout.sync = true
-$count = 0
-$failed = false
-def check(name, pass, figures)
-  puts "#{pass ? 'ok' : 'not ok'} #{$count += 1} - #{name}: #{figures}"
-  $failed ||= !pass
 end
 
 GC::SampleProfile.start(interval: 1 << 30, seed: 20_250_716)
@@ -79,5 +72,5 @@ LOADS.each do |name, load|
   range = expected_samples >= 20 && p_sample < 0.9 ? (0.93 - slack)..(0.97 + slack) : (0.93 - slack)..1.0
   check("coverage, #{name}", range.cover?(share), format("%.1f%% with %.1f samples expected", share * 100, expected_samples))
 end
-exit!(1) if $failed
+exit!(1) if failed?
 exit!(0)
