@@ -275,7 +275,7 @@ crowded(unsigned quarters)
 static void
 widen_intervals(void)
 {
-    bool sites_full = rb_hs_sites_full() && rb_hs_pages.records >= ALWAYS_ROOM_FOR;
+    bool sites_full = rb_hs_take_sites_full() && rb_hs_pages.records >= ALWAYS_ROOM_FOR;
     if (!sites_full && !crowded(4)) return;
     do {
         for (int s = 0; s < HS_SESSIONS; s++) {

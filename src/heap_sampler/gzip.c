@@ -169,13 +169,3 @@ rb_hs_gzip_close(struct hs_gzip *gzip)
 }
 
 #endif
-
-int
-rb_hs_gzip(const struct hs_buffer *in, struct hs_buffer *out)
-{
-    if (in->failed || out->failed) return ENOMEM;
-    struct hs_gzip *gzip = rb_hs_gzip_open(out);
-    int error = gzip ? rb_hs_gzip_append(gzip, in->ptr, in->len, true) : ENOMEM;
-    rb_hs_gzip_close(gzip);
-    return error;
-}

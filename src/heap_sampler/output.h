@@ -34,10 +34,8 @@ int rb_hs_encode_speedscope(const struct hs_profile *profile, struct hs_buffer *
 /* The settings, GC counts, drops and heap account as one JSON object. */
 int rb_hs_encode_meta_json(const struct hs_profile_meta *meta, struct hs_buffer *out);
 
-int rb_hs_gzip(const struct hs_buffer *in, struct hs_buffer *out);
-
-/* The same piece by piece: an encoder's output may be fifty times what it is
- * compressed. NULL: no memory.  `last`: the stream ends with these bytes. */
+/* gzip, piece by piece: an encoder's output may be fifty times what it is
+ * compressed.  NULL: no memory.  `last`: the stream ends with these bytes. */
 struct hs_gzip *rb_hs_gzip_open(struct hs_buffer *out);
 int rb_hs_gzip_append(struct hs_gzip *gzip, const char *ptr, size_t len, bool last);
 void rb_hs_gzip_close(struct hs_gzip *gzip);

@@ -178,7 +178,7 @@ move_totals(const struct folding *folding, struct hs_session *session)
 static bool full;
 
 bool
-rb_hs_sites_full(void)
+rb_hs_take_sites_full(void)
 {
     bool was = full;
     full = false;

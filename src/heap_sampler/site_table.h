@@ -26,7 +26,7 @@ struct hs_totals *rb_hs_totals_of(struct hs_session *session, uint32_t site);
  * happens. */
 void rb_hs_fold_sites(void);
 /* Have the living filled the table, or most of it, so that folding does not
- * help?  Says so once after each folding. */
-bool rb_hs_sites_full(void);
+ * help?  Told once for each time. */
+bool rb_hs_take_sites_full(void);
 
 #endif

@@ -32,9 +32,10 @@ meta_json(const struct hs_profile *profile, struct hs_buffer *out)
 static int
 gzipped_pprof(const struct hs_profile *profile, struct hs_buffer *out)
 {
-    struct hs_buffer plain = {0};
-    int error = rb_hs_encode_pprof(profile, &plain);
-    if (!error) error = rb_hs_gzip(&plain, out);
+    struct hs_buffer plain = {.gzip = rb_hs_gzip_open(out)};
+    int error = plain.gzip ? rb_hs_encode_pprof(profile, &plain) : ENOMEM;
+    if (!error) error = rb_hs_gzip_append(plain.gzip, plain.ptr, plain.len, true);
+    rb_hs_gzip_close(plain.gzip);
     rb_hs_buffer_free(&plain);
     return error;
 }
