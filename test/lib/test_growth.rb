@@ -67,15 +67,15 @@ test "across processes nothing is matched and variances add" do
   assert(!growth.matched?)
   low, high = growth.total.space_interval
   close(2 * 1.96 * Math.sqrt(200) * UNIT, high - low, 0.05)
-  assert(growth.report.include?("The profiles are not of one session of one process"))
+  assert(growth.report.to_s.include?("The profiles are not of one session of one process"))
 end
 
 test "so too where the interval changed, and the report says it" do
   settings = {"interval" => UNIT, "first_interval" => UNIT / 2, "interval_changes" => 1}
   growth = one(150, **LATER, settings: settings) - one(100)
   assert(growth.same_run? && !growth.matched?)
-  assert(growth.report.include?("The sampling interval changed in between"))
-  assert(growth.report.include?("later"))
+  assert(growth.report.to_s.include?("The sampling interval changed in between"))
+  assert(growth.report.to_s.include?("later"))
 end
 
 test "another session of the process is another run" do
@@ -102,7 +102,7 @@ end
 test "the report of growth, word for word" do
   later = sample_build(**LATER).row(["/srv/app/leak.rb:7 Leak#now", "/srv/app/main.rb:3 <main>"], "String", inuse: 30, birth: 105)
   earlier = sample_build.row(["/srv/app/cache.rb:9 Cache#put"], "Hash", type: "T_HASH", slot: 160, inuse: 5, birth: 70)
-  equal(<<~TEXT, (later.profile - earlier.profile).report(root: "/srv/app"))
+  equal(<<~TEXT, (later.profile - earlier.profile).report(root: "/srv/app").to_s)
     Growth of what is in use over 10 min 0 s, 10 GCs: +12.5 MiB (+5.6 – +19.9 MiB) in 376,845 objects
 
     Grown, by line:
@@ -119,16 +119,16 @@ test "the report of growth, word for word" do
 end
 
 test "nothing significant is said to be so" do
-  report = (one(2, birth: 105, **LATER) - one(3)).report
+  report = (one(2, birth: 105, **LATER) - one(3)).report.to_s
   assert(report.end_with?("Nothing grew by more than sampling alone explains.\n"), report)
 end
 
 test "no GC in between is told" do
-  assert((one(3) - one(3)).report.include?("No GC ran in between"))
+  assert((one(3) - one(3)).report.to_s.include?("No GC ran in between"))
 end
 
 test "growth groups by class, type, method and file" do
   growth = sample_build(**LATER).row(["y.rb:1 Y#y"], "String", inuse: 30, birth: 105).profile - sample_build.profile
-  Groups::KINDS.each { |by| assert(growth.report(by: by).include?("Grown, by #{by}:")) }
-  raises(ArgumentError, /cannot group by 3/) { growth.report(by: 3) }
+  Groups::KINDS.each { |by| assert(growth.report(by: by).to_s.include?("Grown, by #{by}:")) }
+  raises(ArgumentError, /cannot group by 3/) { growth.report(by: 3).to_s }
 end

@@ -9,8 +9,8 @@ module HeapSample
     RATE_FROM = 10
 
     # The arguments of Report.new.
-    def initialize(growth, by: :line, kind: :both, top: Report::TOP, width: Layout::WIDTH, root: Dir.pwd)
-      Report.check(top: top, width: width)
+    def initialize(growth, by: :line, kind: :both, top: Top::ROWS, width: Layout::WIDTH, root: Dir.pwd)
+      Layout.check(top: top, width: width)
       @kind = kind
       @growth = growth
       @by = by
@@ -29,7 +29,7 @@ module HeapSample
     private
 
     def head
-      lines = ["Growth of what is in use#{Report::KINDS.fetch(@kind)}#{span}: #{amount(@total)}"]
+      lines = ["Growth of what is in use#{Value::KINDS.fetch(@kind)}#{span}: #{amount(@total)}"]
       lines << unmatched unless @growth.matched?
       lines << "Malloc was sampled for one of the two profiles only: it is left out." if @growth.malloc_left_out?
       if @growth.gcs == 0 && @kind != :malloc
@@ -71,13 +71,13 @@ module HeapSample
       more = groups.size - rows.size
       ["#{title}, by #{@by}:", *@layout.table([*columns, [@by.to_s, :left]], rows),
        *("and #{@layout.count(more)} more" if more > 0),
-       *("#{Report::WEAK_MARK} fewer than #{Estimate::WEAK_BELOW} samples: weak" if shown.any?(&:weak?))]
+       *("#{Layout::WEAK_MARK} fewer than #{Estimate::WEAK_BELOW} samples: weak" if shown.any?(&:weak?))]
     end
 
     def cells(group, index)
       names = group.classes.map { |name, _| name.empty? ? "(unknown)" : name }
       [
-        "#{Report::WEAK_MARK if group.weak?}#{index + 1}", @layout.bytes(group.space, sign: true), interval(group),
+        "#{Layout::WEAK_MARK if group.weak?}#{index + 1}", @layout.bytes(group.space, sign: true), interval(group),
         @layout.count(group.objects), @layout.bytes(group.gained.space), @layout.bytes(group.lost.space),
         @layout.count(group.samples),
         *("#{names.first}#{" +#{names.size - 1}" if names.size > 1}" unless @by == :class), group.key

@@ -81,6 +81,22 @@ module HeapSample
     end
 
     # call-seq:
+    #   proportion(share, total:, variance:, size:) -> [Float, Float]
+    #
+    # The 95% interval of the +share+ of an estimated +total+ that has some
+    # property: each sample has it or not, so that of n' effective samples it is a
+    # binomial proportion, whose score interval is taken (Wilson 1927, JASA
+    # 22:209-212).
+    def proportion(share, total:, variance:, size:)
+      return [share, share] if !(total > 0) || !(size > 0) || variance <= (EXACT_ERROR * total)**2
+
+      step = Z * Z * (1 + variance / (total * size.to_f)) * size / total     # z**2 / n'
+      centre = (share + step / 2) / (1 + step)
+      spread = Math.sqrt(share * (1 - share) * step + step * step / 4) / (1 + step)
+      [[centre - spread, 0.0].max, [centre + spread, 1.0].min]
+    end
+
+    # call-seq:
     #   difference(gain, gain_interval, loss, loss_interval) -> [Float, Float]
     #
     # The 95% interval of <tt>gain - loss</tt>, two independent estimates with
