@@ -30,6 +30,7 @@ module HeapSample
   autoload :Filter, "heap_sample/filter"
   autoload :Frame, "heap_sample/frame"
   autoload :GemName, "heap_sample/gem_name"
+  autoload :Generations, "heap_sample/generations"
   autoload :Group, "heap_sample/group"
   autoload :Groups, "heap_sample/group"
   autoload :Growth, "heap_sample/growth"

@@ -127,6 +127,11 @@ module HeapSample
       Profile.new(meta: meta, texts: texts, stacks: stacks, rows: filter.rows(self), filtered: filter)
     end
 
+    # The same with other rows.
+    def with(rows) # :nodoc:
+      Profile.new(meta: meta, texts: texts, stacks: stacks, rows: rows, filtered: filtered)
+    end
+
     # call-seq:
     #   report(by: :line, kind: :both, top: 20, width: 120, root: Dir.pwd, style: nil) -> HeapSample::Report
     #
@@ -149,6 +154,14 @@ module HeapSample
     # What was allocated, and how much of it is dead; see HeapSample::Churn.
     def churn(**options)
       Churn.new(self, **options)
+    end
+
+    # call-seq:
+    #   generations(age: nil, by: :line, top: 3, …) -> HeapSample::Generations
+    #
+    # What is in use by age, and the lines behind; see HeapSample::Generations.
+    def generations(**options)
+      Generations.new(self, **options)
     end
 
     # call-seq:
