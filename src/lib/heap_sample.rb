@@ -44,6 +44,7 @@ module HeapSample
   autoload :MallocSection, "heap_sample/malloc_section"
   autoload :Meta, "heap_sample/meta"
   autoload :NodeStacks, "heap_sample/stacks"
+  autoload :PathIndex, "heap_sample/path_index"
   autoload :Place, "heap_sample/frame"
   autoload :PprofReader, "heap_sample/pprof_reader"
   autoload :Profile, "heap_sample/model"
@@ -52,6 +53,7 @@ module HeapSample
   autoload :Stacks, "heap_sample/stacks"
   autoload :Statistics, "heap_sample/statistics"
   autoload :Top, "heap_sample/top"
+  autoload :Tree, "heap_sample/tree"
   autoload :Value, "heap_sample/value"
   autoload :Verdict, "heap_sample/verdict"
 end
