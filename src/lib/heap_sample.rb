@@ -49,6 +49,7 @@ module HeapSample
   autoload :PprofReader, "heap_sample/pprof_reader"
   autoload :Profile, "heap_sample/model"
   autoload :Report, "heap_sample/report"
+  autoload :Retained, "heap_sample/retained"
   autoload :Row, "heap_sample/model"
   autoload :Stacks, "heap_sample/stacks"
   autoload :Statistics, "heap_sample/statistics"
