@@ -7,8 +7,8 @@ module HeapSample
   #   puts profile.filter(path: "cache.rb:16").tree(direction: :callers)   # who leads there
   #
   # :callees begins at the root of the stacks and leads to the lines that allocate,
-  # :callers at those lines and leads to the root.  Frames of C methods and native
-  # code below the line that memory is put down to are left out.  Where nothing
+  # :callers at those lines and leads to the root.  Native code is left out, and what
+  # a line calls on its own line, C methods and blocks, is that line.  Where nothing
   # branches, frames are one node.  The largest nodes are shown; what is small or
   # beyond them is one node "N more" below its parent.
   class Tree
@@ -184,6 +184,7 @@ module HeapSample
     def collapse(bud)
       places, spans = bud.places.dup, bud.spans
       loop do
+        spans = spans.flat_map { |span| span.frame ? within(span) : [span] }
         break unless @index.ends(spans).empty?
 
         ways = ways(spans)
@@ -202,21 +203,67 @@ module HeapSample
       buds
     end
 
-    # The frames that come next, with the spans that have them: tokens that are the
+    # The places that come next, with the spans that have them: tokens that are the
     # same place are one.
     def ways(spans)
       ways = {}
       spans.each do |span|
-        @index.branches(span) { |token, branch| (ways[key(token)] ||= []) << branch }
+        @index.branches(span) do |token, branch|
+          callers_line(token, branch) { |its_token, its_branch| (ways[key(its_token)] ||= []) << its_branch }
+        end
       end
       ways
+    end
+
+    # From the line up a C method comes before the line that called it, which it has
+    # too: yields that line instead.
+    def callers_line(token, branch, &block)
+      branch.frame = frames(token).last
+      return yield(token, branch) if @direction == :callees
+
+      called = []
+      @index.branches(branch) do |above, higher|
+        next unless one_line?(branch.frame, frames(above).first)
+
+        called << higher
+        callers_line(above, higher, &block)
+      end
+      @index.without(branch, called).each { |rest| yield token, rest }
+    end
+
+    # Goes on over frames at the same line or, by method, of the same method.
+    def within(span)
+      inside, onward = [], []
+      @index.branches(span) do |token, branch|
+        callers_line(token, branch) do |its_token, its_branch|
+          frame = frames(its_token).first
+          next unless one_line?(span.frame, frame) || @by == :method && one_method?(span.frame, frame)
+
+          inside << its_branch
+          its_branch.frame = span.frame
+          onward.concat(within(its_branch))
+        end
+      end
+      @index.without(span, inside.sort_by(&:from)) + onward
+    end
+
+    def one_line?(id, other)
+      @profile.stacks.frame(id).lineno > 0 && @profile.stacks.same_line?(id, other)
+    end
+
+    def one_method?(id, other)
+      place(@profile.stacks.frame(id)) == place(@profile.stacks.frame(other))
+    end
+
+    # Frame ids of a token, in the tree's direction.
+    def frames(token)
+      (@frames ||= {})[token] ||= @profile.stacks.token_frames(token).then { |ids| @direction == :callees ? ids.reverse : ids }
     end
 
     # The places of a token: equal ones are one object.
     def key(token)
       (@tokens ||= {})[token] ||= begin
-        places = @profile.stacks.token_frames(token).map { |id| place(@profile.stacks.frame(id)) }
-        places.reverse! if @direction == :callees
+        places = frames(token).map { |id| place(@profile.stacks.frame(id)) }
         @keys[places] ||= places
       end
     end
