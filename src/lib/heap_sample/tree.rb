@@ -157,12 +157,12 @@ module HeapSample
       first = collapse(Bud.new([], @index.all, Float::INFINITY))
       top = Node.new(first.places, top.estimate)
       waiting = {top => buds(first.spans, top)}
-      queue = worth(waiting[top], least)
+      queue = []                              # sorted, the heaviest last
+      enqueue(queue, waiting[top], least)
       (@top - 1).times do
-        bud = queue.max_by(&:weight)
+        bud = queue.pop
         break if bud.nil? || bud.weight < least && waiting.size > FEW
 
-        queue.delete(bud)
         waiting[bud.parent].delete(bud)
         bud = collapse(bud) unless bud.kind
         node = Node.new(bud.places, @index.estimate(bud.spans), kind: bud.kind)
@@ -170,14 +170,17 @@ module HeapSample
         next if bud.kind
 
         waiting[node] = buds(bud.spans, node)
-        queue.concat(worth(waiting[node], least))
+        enqueue(queue, waiting[node], least)
       end
       waiting.each { |node, hidden| node.children << more(hidden) unless hidden.empty? }
       top
     end
 
-    def worth(buds, least)
-      buds.max_by(FEW, &:weight) | buds.select { |bud| bud.weight >= least }
+    # Those that may be shown.
+    def enqueue(queue, buds, least)
+      (buds.max_by(FEW, &:weight) | buds.select { |bud| bud.weight >= least }).each do |bud|
+        queue.insert(queue.bsearch_index { |other| other.weight >= bud.weight } || queue.size, bud)
+      end
     end
 
     # Goes on as long as there is one way.
