@@ -9,7 +9,8 @@
 # - HeapSample::Profile: the profile as rows, stacks and estimates;
 # - HeapSample::Statistics: the intervals around the estimates;
 # - HeapSample::Growth: the difference of two profiles;
-# - HeapSample::Report: all of it as text.
+# - HeapSample::Report: all of it as text;
+# - HeapSample::View: all of it as an HTML page.
 #
 # It depends on no gem; zlib and json are loaded when a file is read.
 module HeapSample
@@ -19,6 +20,7 @@ module HeapSample
   end
 
   autoload :Account, "heap_sample/account"
+  autoload :AtomicFile, "heap_sample/atomic_file"
   autoload :Columns, "heap_sample/model"
   autoload :Diff, "heap_sample/diff"
   autoload :Estimate, "heap_sample/estimate"
@@ -44,4 +46,8 @@ module HeapSample
   autoload :Stacks, "heap_sample/stacks"
   autoload :Statistics, "heap_sample/statistics"
   autoload :Verdict, "heap_sample/verdict"
+  autoload :View, "heap_sample/view"
+  autoload :ViewColumns, "heap_sample/view_columns"
+  autoload :ViewFrames, "heap_sample/view_frames"
+  autoload :ViewSheet, "heap_sample/view_sheet"
 end
