@@ -1,14 +1,17 @@
 # frozen_string_literal: true
 
 module HeapSample
-  # Numbers by the column, packed for the HTML view: a JSON object, which says
-  # where each column is, and behind it the columns.
+  # Numbers by the column, packed for the HTML view: the length of a JSON object
+  # in four bytes, the object, which says where each column is, and behind it the
+  # columns, each on a multiple of 8 bytes, little-endian.
   #
-  # A column of whole numbers is packed as BER integers (7 bits a byte, the
-  # highest first), any other as 64-bit floating point, little-endian.  gzip,
-  # which comes after, makes little of repeated values.
+  # A column takes as few bytes a number as its largest one allows: one, two or
+  # four for whole ones, else eight as floating point; one that is all zeros
+  # takes none.  gzip, which comes after, makes little of what repeats.
   class ViewColumns
-    WHOLE = "w"
+    ALIGNMENT = 8
+    # Below which number a whole one is packed how.
+    FORMATS = {1 << 8 => "C", 1 << 16 => "S<", 1 << 32 => "L<"}.freeze
     FLOAT = "E"
 
     def initialize
@@ -16,13 +19,13 @@ module HeapSample
     end
 
     # Appends a column of numbers, none of them negative if all are whole.
-    # Returns what the page needs to find it.
+    # Returns its format, how many numbers it has, and where it is.
     def add(numbers)
-      whole = numbers.all?(Integer)
-      packed = numbers.pack(whole ? "w*" : "E*")
+      format = format_of(numbers)
       at = @bytes.bytesize
-      @bytes << packed
-      [whole ? WHOLE : FLOAT, numbers.size, at, packed.bytesize]
+      @bytes << numbers.pack("#{format}*") if format
+      @bytes << "\0" * (-@bytes.bytesize % ALIGNMENT)
+      [format, numbers.size, at]
     end
 
     # Appends columns by name.
@@ -34,11 +37,26 @@ module HeapSample
     def pack(head)
       require "json"
       require "zlib"
-      json = JSON.generate(head)
-      Zlib.gzip([json.bytesize].pack("V") + json.b + @bytes, level: GZIP_LEVEL)
+      json = JSON.generate(head).b
+      json << " " * (-(json.bytesize + LENGTH_BYTES) % ALIGNMENT)
+      Zlib.gzip([json.bytesize].pack("V") << json << @bytes, level: GZIP_LEVEL)
     end
 
+    LENGTH_BYTES = 4
     GZIP_LEVEL = 6
-    private_constant :GZIP_LEVEL
+    private_constant :LENGTH_BYTES, :GZIP_LEVEL
+
+    private
+
+    # nil if there is nothing to pack.
+    def format_of(numbers)
+      sum = numbers.sum         # a Float if any of them is one
+      return if sum.zero? && numbers.all?(&:zero?)
+      return FLOAT unless sum.is_a?(Integer)
+
+      largest = numbers.max
+      FORMATS.each { |limit, format| return format if largest < limit }
+      FLOAT
+    end
   end
 end

@@ -41,8 +41,13 @@ module HeapSample
       @of_stacks[stacks] ||= stacks.frames.map { |frame| number(frame) }
     end
 
-    # Label, method, path, short path, line, native or not, and gem of one frame
-    # after the other, as columns of numbers.
+    # The text of the gem that a frame is in, by their numbers.
+    def gem(frame)
+      @frames[frame][FIELDS.index(:gem)]
+    end
+
+    # Label, method, path, short path, line, whether native, and gem of all
+    # frames, as columns of numbers.
     def columns
       fields = @frames.transpose
       fields = Array.new(FIELDS.size) { [] } if fields.empty?

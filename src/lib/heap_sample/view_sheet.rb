@@ -12,28 +12,31 @@ module HeapSample
     ESTIMATES = {inuse: Columns::INUSE, young: Columns::YOUNG, alloc: Columns::ALLOC, dead: Columns::DEAD}.freeze
     FIELDS = %i[samples objects space variance].freeze
     SIDES = %i[gained lost].freeze
+    # What rows of all kinds have.  +stack+ is the distance to that of the row
+    # before; +birth+ and +site+, a frame, are counted from 1: 0 is none.
+    SHARED = %i[stack class type slot_size birth malloc library function gem site].freeze
 
-    # Columns of the rows of +profile+.
+    # Columns of the rows of +profile+, by name.
     def self.of_profile(profile, frames)
       sheet = new(frames)
-      table = sheet.sort(profile.table) { |row| [profile, row] }
-      columns = sheet.columns
+      order = sheet.add(profile.table) { |row| [profile, row] }
+      fields = order.map { |index| profile.table[index] }.transpose
+      fields = Array.new(Columns::COUNT) { [] } if fields.empty?
       ESTIMATES.each do |name, at|
-        FIELDS.each_with_index { |field, offset| columns[:"#{name}_#{field}"] = table.map { |row| row[at + offset] } }
+        FIELDS.each_with_index { |field, offset| sheet.columns[:"#{name}_#{field}"] = fields[at + offset] }
       end
-      columns.merge(dead_gcs: table.map { |row| row[Columns::DEAD_GCS] }, memsize: table.map { |row| row[Columns::MEMSIZE] })
+      sheet.columns.merge(dead_gcs: fields[Columns::DEAD_GCS], memsize: fields[Columns::MEMSIZE])
     end
 
-    # Columns of the rows of +growth+.
+    # Columns of the rows of +growth+, by name.
     def self.of_growth(growth, frames)
       sheet = new(frames)
-      rows = sheet.sort(growth.rows) { |row| [row.row.profile, row.row.columns] }
-      columns = sheet.columns
+      rows = sheet.add(growth.rows) { |row| [row.row.profile, row.row.columns] }.map { |index| growth.rows[index] }
       SIDES.each do |side|
         estimates = rows.map(&side)
-        [*FIELDS, :objects_variance].each { |field| columns[:"#{side}_#{field}"] = estimates.map(&field) }
+        [*FIELDS, :objects_variance].each { |field| sheet.columns[:"#{side}_#{field}"] = estimates.map(&field) }
       end
-      columns
+      sheet.columns
     end
 
     attr_reader :columns
@@ -43,34 +46,68 @@ module HeapSample
       @columns = {}
     end
 
-    # The rows in the order of their stacks.  The block gives the profile of each
-    # and its columns.
-    def sort(rows)
-      pairs = rows.map { |row| yield(row) }
-      keys = pairs.map { |profile, row| stack_key(profile.stacks, row[Columns::STACK]) }
-      order = tell_stacks(keys)
-      sorted = keys.each_index.sort_by { |index| order[keys[index]] }
-      tell_rows(pairs.values_at(*sorted), sorted.map { |index| order[keys[index]] })
-      rows.values_at(*sorted)
+    # Takes rows, of each of which the block gives the profile and the columns.
+    # Returns their indexes in the order of their stacks.
+    def add(rows)
+      sources = Hash.new { |known, profile| known[profile] = Source.new(profile, @frames) }.compare_by_identity
+      told = rows.map do |row|
+        profile, fields = yield(row)
+        sources[profile].tell(fields)
+      end
+      numbers = number_stacks(told.map(&:first).uniq)
+      told.each { |row| row[0] = numbers[row[0]] }
+      order = told.each_index.sort_by { |index| told[index][0] }
+      fields = order.map { |index| told[index] }.transpose
+      fields = SHARED.map { [] } if fields.empty?
+      @columns.update(SHARED.zip(fields).to_h)
+      @columns[:stack] = distances(@columns[:stack])
+      order
+    end
+
+    # What the page is told of the rows of one profile.
+    class Source
+      def initialize(profile, frames)
+        @profile = profile
+        @stacks = profile.stacks
+        @frames = frames
+        @numbers = frames.numbers(@stacks)
+        @functions = Keys.new(profile, :function)
+        @known = []
+      end
+
+      # As SHARED, but the stack is what it is sorted by.
+      def tell(row)
+        malloc = row[Columns::MALLOC]
+        key, gem, site = (@known[row[Columns::STACK]] ||= know(row[Columns::STACK]))
+        [key, text(row[Columns::CLASS]), text(row[Columns::TYPE]), row[Columns::SLOT_SIZE], (row[Columns::BIRTH_GC] || -1) + 1,
+         malloc ? 1 : 0, text(row[Columns::LIBRARY]), malloc ? @frames.text(@functions.of(row)) : 0, gem, site]
+      end
+
+      private
+
+      # Numbers of frames, root first, in four bytes each: sorted as Strings,
+      # stacks that begin alike come together.
+      def know(handle)
+        numbers = []
+        @stacks.each_frame_id(handle) { |id| numbers << @numbers[id] }
+        site = @stacks.site(handle)
+        [numbers.reverse!.pack("N*"), site ? @frames.gem(@numbers[site]) : 0, site ? @numbers[site] + 1 : 0]
+      end
+
+      def text(reference)
+        @frames.text_of(@profile, reference)
+      end
     end
 
     private
 
-    # Numbers of frames, root first, in four bytes each: sorted as Strings, stacks
-    # that begin alike come together.
-    def stack_key(stacks, handle)
-      ((@keys ||= {}.compare_by_identity)[stacks] ||= {})[handle] ||= begin
-        numbers = @frames.numbers(stacks)
-        stacks.frame_ids(handle).map { |id| numbers[id] }.reverse.pack("N*")
-      end
-    end
-
     FRAME_BYTES = 4
     EMPTY = ""
+    private_constant :FRAME_BYTES, :EMPTY
 
     # Stack => its number.
-    def tell_stacks(keys)
-      sorted = [EMPTY, *keys.uniq.reject(&:empty?).sort]
+    def number_stacks(keys)
+      sorted = [EMPTY, *keys.reject(&:empty?).sort!]
       keep, fresh, frames = [], [], "".b
       sorted.each_cons(2) do |before, key|
         common = common_frames(before, key)
@@ -78,7 +115,7 @@ module HeapSample
         frames << key.byteslice(common * FRAME_BYTES..)
         fresh << key.bytesize / FRAME_BYTES - common
       end
-      @columns[:keep], @columns[:fresh], @columns[:frames] = keep, fresh, frames.unpack("N*")
+      @columns.update(keep: keep, fresh: fresh, frames: frames.unpack("N*"))
       sorted.each_with_index.to_h
     end
 
@@ -95,26 +132,7 @@ module HeapSample
       low
     end
 
-    # What rows of all kinds have.  A birth is counted from 1, a site too: 0 is none.
-    def tell_rows(pairs, stacks)
-      functions = Hash.new { |known, profile| known[profile] = Keys.new(profile, :function) }.compare_by_identity
-      @columns[:stack] = deltas(stacks)
-      {class: Columns::CLASS, type: Columns::TYPE, library: Columns::LIBRARY}.each do |name, at|
-        @columns[name] = pairs.map { |profile, row| @frames.text_of(profile, row[at]) }
-      end
-      @columns[:slot_size] = pairs.map { |_, row| row[Columns::SLOT_SIZE] }
-      @columns[:birth] = pairs.map { |_, row| (row[Columns::BIRTH_GC] || -1) + 1 }
-      @columns[:malloc] = pairs.map { |_, row| row[Columns::MALLOC] ? 1 : 0 }
-      @columns[:function] = pairs.map { |profile, row| row[Columns::MALLOC] ? @frames.text(functions[profile].of(row)) : 0 }
-      @columns[:site] = pairs.map { |profile, row| site(profile.stacks, row[Columns::STACK]) }
-    end
-
-    def site(stacks, handle)
-      id = stacks.site(handle)
-      id ? @frames.numbers(stacks)[id] + 1 : 0
-    end
-
-    def deltas(ascending)
+    def distances(ascending)
       before = 0
       ascending.map { |number| (number - before).tap { before = number } }
     end
