@@ -14,7 +14,7 @@ import { Callees, Callers, pathOf } from "./trees.js";
 const ESTIMATES = { live: ["inuse"], allocated: ["alloc"], young: ["young"], dead: ["dead"], growth: ["gained", "lost"] };
 const TITLES = { live: "In use", allocated: "Allocated since start", young: "Young", dead: "Dead", growth: "Growth" };
 const NOTES = {
-  live: "Found alive by the last completed mark, and what malloc gave.",
+  live: "Objects found alive by the last completed mark, and what malloc gave.",
   allocated: "Everything born since sampling started.",
   young: "Born since the last completed mark: not known to be in use.",
   dead: "What was allocated since sampling started and found dead.",
@@ -94,8 +94,8 @@ export class App {
     const sheets = [live];
     this.controls = [
       choice("value", "Value", values, state),
-      data.growths.length > 1 ? list("since", "since", since, state) : null,
-      choice("memory", "Memory", data.malloc ? { both: "Both", slots: "Slots", malloc: "Malloc" } : { both: "Slots" }, state),
+      data.growths.length > 1 ? list("since", "since", since, state, () => state.get("value") === "growth") : null,
+      data.malloc ? choice("memory", "Memory", { both: "Both", slots: "Slots", malloc: "Malloc" }, state) : null,
       choice("unit", "Unit", { bytes: "Bytes", objects: "Objects" }, state),
       choice("direction", "Direction", { callees: "Callees", callers: "Callers" }, state),
       choice("graph", "Graph", { icicle: "Icicle", flame: "Flame" }, state),
@@ -285,13 +285,15 @@ export class App {
     const zoomed = this.focus.parent !== null;
     const mask = zoomed ? sheet.within(this.mask(), this.tree_.ranges(this.focus)) : this.mask();
     const groups = new Groups(sheet, mask, ESTIMATES[value], by, (kind) => this.groupOf(kind));
+    const code = ["line", "method", "file"].includes(by);
+    if (value === "live" && code) groups.classes().forEach((classes, number) => (groups.list[number].classes = classes));
     this.table.draw({
       key: [this.sheetKey, this.filterKey, by, state.get("zoom")].join(" "),
       rows: groups.list, by, value, unit: state.get("unit"), sort: state.get("sort"), gcCount: data.gc_count,
       totals: { value: this.sums().total.value(state.get("unit")) },
       matched: value !== "growth" || this.growth.matched,
       sides: data.malloc && state.get("memory") === "both" && state.get("unit") === "bytes" && ["line", "method", "file", "gem"].includes(by),
-      names: this, marked: (row) => this.marked(by, row),
+      code, memory: state.get("memory"), names: this, marked: (row) => this.marked(by, row),
     });
     byId("table-note").textContent = zoomed ? "of what is zoomed in on; shares are of all" : "~ fewer than 10 samples: weak";
   }

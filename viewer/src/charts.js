@@ -22,12 +22,27 @@ const svgIn = (element, label) => {
   return { svg, width };
 };
 
-const axes = (svg, x, y, width, ticks) => {
-  svg.append("g").attr("class", "axis").attr("transform", `translate(0,${HEIGHT - MARGIN.bottom})`)
-    .call(axisBottom(x).ticks(Math.min(8, Math.floor(width / 90)), ticks.bottom).tickSizeOuter(0));
-  svg.append("g").attr("class", "axis").attr("transform", `translate(${MARGIN.left},0)`)
-    .call(axisLeft(y).ticks(4).tickFormat(ticks.left).tickSizeOuter(0));
+// From 0 to what is above `top`: a few steps, round in the unit that is shown.
+const steps = (top, unit) => {
+  const base = unit === "objects" ? 1 : 1024 ** Math.floor(Math.log(Math.max(top, 1)) / Math.log(1024));
+  const raw = top / base / 4 || 1;
+  const power = 10 ** Math.floor(Math.log10(raw));
+  const step = base * power * [1, 2, 5, 10].find((factor) => factor * power >= raw);
+  return Array.from({ length: Math.ceil(top / step - 1e-9) + 1 }, (_, i) => i * step);
 };
+
+const axes = (svg, x, y, width, { ticks, unit, format = null }) => {
+  const most = Math.max(2, Math.min(8, Math.floor(width / 110)));
+  const all = x.ticks(most);
+  const some = all.filter((_, i) => i % Math.ceil(all.length / most) === 0);
+  svg.append("g").attr("class", "axis").attr("transform", `translate(0,${HEIGHT - MARGIN.bottom})`)
+    .call(axisBottom(x).tickValues(some).tickFormat(format || x.tickFormat(most)).tickSizeOuter(0));
+  svg.append("g").attr("class", "axis").attr("transform", `translate(${MARGIN.left},0)`)
+    .call(axisLeft(y).tickValues(ticks).tickFormat((value) => amount(value, unit)).tickSizeOuter(0));
+};
+
+const clock = (time) => time.toISOString().slice(11, 19);
+const DAY = 24 * 3600;
 
 // One, two or five times a power of ten GCs a bar.
 const binWidth = (span) => {
@@ -71,8 +86,9 @@ export const drawGenerations = (element, { bins, width, unknown }, unit, chosen,
     const shown = bins.filter(({ estimate }) => !estimate.zero);
     const top = Math.max(...shown.map(({ estimate }) => estimate.interval(unit)[1]));
     const x = scaleLinear([0, oldest], [MARGIN.left, room - MARGIN.right]);
-    const y = scaleLinear([0, top], [HEIGHT - MARGIN.bottom, MARGIN.top]).nice(4);
-    axes(svg, x, y, room, { bottom: "d", left: (value) => amount(value, unit) });
+    const ticks = steps(top, unit);
+    const y = scaleLinear([0, ticks[ticks.length - 1]], [HEIGHT - MARGIN.bottom, MARGIN.top]);
+    axes(svg, x, y, room, { ticks, unit });
     const bar = svg.selectAll("g.bar").data(shown).join("g")
       .attr("class", ({ from, to }) => (chosen && from <= chosen[1] && to >= chosen[0] ? "bar chosen" : "bar"))
       .attr("tabindex", 0).attr("role", "button")
@@ -128,14 +144,16 @@ const drawAccounts = (element, accounts, parts, on) => {
   const times = accounts.map(({ at }) => new Date(at * 1000));
   const sum = (account) => Object.values(account.parts).reduce((total, value) => total + value, 0);
   const x = scaleUtc([times[0], times[times.length - 1]], [MARGIN.left, width - MARGIN.right]);
-  const y = scaleLinear([0, Math.max(...accounts.map((account) => Math.max(sum(account), account.rss || 0)))], [HEIGHT - MARGIN.bottom, MARGIN.top]).nice(4);
+  const ticks = steps(Math.max(...accounts.map((account) => Math.max(sum(account), account.rss || 0))), "bytes");
+  const y = scaleLinear([0, ticks[ticks.length - 1]], [HEIGHT - MARGIN.bottom, MARGIN.top]);
   const layers = stack().keys(names).value((account, name) => account.parts[name] || 0)(accounts);
   const shape = area().x((_, i) => x(times[i])).y0(([low]) => y(low)).y1(([, high]) => y(high));
   svg.selectAll("path.part").data(layers).join("path").attr("class", (_, i) => `part part${i}`).attr("d", shape);
   if (accounts.every(({ rss }) => rss !== null)) {
     svg.append("path").attr("class", "rss").attr("d", line().x((_, i) => x(times[i])).y(({ rss }) => y(rss))(accounts));
   }
-  axes(svg, x, y, width, { left: bytes });
+  const format = times[times.length - 1] - times[0] < DAY * 1000 ? clock : null;
+  axes(svg, x, y, width, { ticks, unit: "bytes", format });
   const cursor = svg.append("line").attr("class", "cursor").attr("y1", MARGIN.top).attr("y2", HEIGHT - MARGIN.bottom).attr("visibility", "hidden");
   svg.on("mousemove", (event) => {
     const at = x.invert(event.clientX - svg.node().getBoundingClientRect().left);

@@ -18,13 +18,16 @@ export const choice = (name, label, options, state, text = "") => {
 // What a change makes meaningless: a way through another tree.
 const reset = (name) => (["direction", "detail", "value", "since"].includes(name) ? { zoom: "" } : {});
 
-// A list to choose from. `options`: [value, text].
-export const list = (name, label, options, state) => {
+// A list to choose from. `options`: [value, text]; `wanted` tells whether it is
+// there just now.
+export const list = (name, label, options, state, wanted = () => true) => {
   const select = el("select", { "data-name": name, "aria-label": label, onchange: () => state.set({ [name]: select.value, ...reset(name) }) },
     ...options.map(([value, text]) => el("option", { value }, visible(text))));
+  const element = el("label", { className: "control" }, el("span", { className: "name" }, label), select);
   return {
-    element: el("label", { className: "control" }, el("span", { className: "name" }, label), select),
+    element,
     show() {
+      element.hidden = !wanted();
       select.value = state.get(name);
     },
   };

@@ -6,6 +6,9 @@ export const KINDS = ["line", "method", "file", "class", "type", "gem", "functio
 export const NO_STACK = "(no stack)";
 const SLOTS = "(slots)";
 
+// More than there can be texts, twice; a group's number times this is exact.
+const TEXTS_MOST = 2 ** 28;
+
 // Frames by what they look like: lines, methods or files. Gives each a group,
 // the number of the first frame that looks the same.
 export const groupFrames = (frames, kind) => {
@@ -61,6 +64,28 @@ export class Groups {
       const group = { key, estimate: this.net ? new Net(...parts) : parts[0] };
       for (const name of Object.keys(extra)) group[name] = extra[name][number];
       return group;
+    });
+  }
+
+  // Texts of the classes of each group and their live bytes, the largest first;
+  // malloc is a class only where there is no other.
+  classes() {
+    const [klass, malloc, inuse, young] = ["class", "malloc", "inuse_space", "young_space"].map((name) => this.sheet.columns.get(name));
+    const sums = new Map();
+    for (let row = 0; row < this.numberOf.length; row++) {
+      const space = inuse[row] + young[row];
+      if (this.mask[row] === 0 || space === 0) continue;
+      const key = this.numberOf[row] * TEXTS_MOST + klass[row] * 2 + malloc[row];
+      sums.set(key, (sums.get(key) || 0) + space);
+    }
+    const lists = Array.from({ length: this.size }, () => []);
+    for (const [key, space] of sums) {
+      const rest = key % TEXTS_MOST;
+      lists[(key - rest) / TEXTS_MOST].push([rest >> 1, space, rest & 1]);
+    }
+    return lists.map((list) => {
+      const objects = list.filter(([, , malloced]) => !malloced);
+      return (objects.length ? objects : list).sort((a, b) => b[1] - a[1]);
     });
   }
 

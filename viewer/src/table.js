@@ -20,31 +20,41 @@ export const columnsFor = (view) => {
   if (view.value === "growth") {
     const [gained, lost] = view.matched ? ["gained", "lost"] : ["later", "earlier"];
     return [
+      name,
       of("value", "change", (row) => amount(value(row), unit, true), (row) => Math.abs(value(row))),
       within,
       of("gained", gained, (row) => amount(row.estimate.gained.value(unit), unit), (row) => row.estimate.gained.value(unit)),
       of("lost", lost, (row) => amount(row.estimate.lost.value(unit), unit), (row) => row.estimate.lost.value(unit)),
       samples,
-      name,
     ];
   }
   const share = of("share", "share", (row) => (totals.value > 0 ? percent(value(row) / totals.value) : ""), value);
-  const columns = [of("value", unit, (row) => amount(value(row), unit), value), within, share];
+  const columns = [name, of("value", unit, (row) => amount(value(row), unit), value), within, share, samples];
   if (unit === "bytes") columns.push(objects);
-  columns.push(samples);
   if (view.value === "live") {
+    if (view.code && view.memory !== "malloc") columns.push(of("class", "class", (row) => classText(row, view.names.texts)));
+    columns.push(of("age", "age", (row) => figure(age(row, view.gcCount)), (row) => age(row, view.gcCount) ?? -1));
     if (view.sides) {
       columns.push(of("slots", "slots", (row) => orDash(row.estimate.space - row.malloc), (row) => row.estimate.space - row.malloc));
       columns.push(of("malloc", "malloc", (row) => orDash(row.malloc), (row) => row.malloc));
     }
-    columns.push(of("age", "age", (row) => figure(age(row, view.gcCount)), (row) => age(row, view.gcCount) ?? -1));
   }
   if (view.value === "allocated") {
     columns.push(of("dead", "dead", (row) => (deadShare(row) === null ? "–" : percent(deadShare(row))), (row) => deadShare(row) ?? -1));
     columns.push(of("lived", "lived", (row) => figure(lifetime(row)), (row) => lifetime(row) ?? -1));
   }
-  columns.push(name);
   return columns;
+};
+
+const CLASS_LENGTH = 28;
+
+// The largest class of a row, and how much there is beside it.
+const classText = ({ classes }, texts) => {
+  if (classes.length === 0) return "–";
+  const [[text, space], ...others] = classes;
+  const name = cut(visible(texts[text]), CLASS_LENGTH);
+  if (others.length === 0) return name;
+  return `${name} ${Math.round((space / classes.reduce((sum, [, bytes]) => sum + bytes, 0)) * 100)}% +${others.length}`;
 };
 
 export class Table {
@@ -83,7 +93,7 @@ export class Table {
 
   sort(rows, columns, order) {
     const up = order.startsWith("-");
-    const column = columns.find(({ name, key }) => name === order.replace("-", "") && key) || columns[0];
+    const column = columns.find(({ name, key }) => name === order.replace("-", "") && key) || columns[1];
     const text = column.name === "name";
     const compare = (a, b) => {
       const [one, other] = [column.key(a), column.key(b)];
@@ -95,7 +105,7 @@ export class Table {
   header(column, order) {
     const sorted = order.replace("-", "") === column.name;
     const ascending = order.startsWith("-") !== (column.name === "name");
-    const cell = el("th", { scope: "col", className: column.name === "name" ? "name" : "number" });
+    const cell = el("th", { scope: "col", className: column.name === "name" ? "name" : `number ${column.name}` });
     if (!column.key) {
       cell.append(column.title);
       return cell;
@@ -121,7 +131,6 @@ export class Table {
   nameCell(row, view) {
     const parts = [];
     if (row.place) parts.push(el("bdi", { className: "place" }, cut(visible(row.place), 300)));
-    if (row.place && row.name) parts.push(" ");
     if (row.name || !row.place) parts.push(el("bdi", { className: "label" }, cut(visible(row.name), 300)));
     const title = cut([row.place, row.name].filter((text) => text).map(visible).join(" ") || visible(""), 1000);
     const button = el("button", { type: "button", title, onclick: () => this.on.select(row) }, ...parts);
