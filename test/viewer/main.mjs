@@ -77,7 +77,7 @@ await test("the table's figures are the library's: every value, kind, memory and
 await test("rows are written as the report writes them, weak ones marked", () => on("mixed", async (page) => {
   const cells = await page.$$eval("#table tbody tr", (list) => list.map((row) => [...row.cells].map((cell) => cell.innerText.trim())));
   const many = cells.find(([name]) => name.includes("many.rb:1"));
-  equal(["2.4 GiB", "±69.3 MiB", "5,000", "65,538,500", "Many"], [many[1], many[2], many[4], many[5], many[6]].map((text, i) => (i === 3 ? "65,538,500" : text)));
+  equal(["2.4 GiB", "±69.3 MiB", "5,000", "65,538,500", "Many", "109.0"], [many[1], many[2], ...many.slice(4, 8)]);
   const few = cells.find(([name]) => name.includes("many.rb:2"));
   assert(few[1].startsWith("~"), few.join(" | "));
   assert(/^0\.0 – 2\.\d MiB$|^\d+\.\d – \d+\.\d (K|M)iB$/.test(few[2]), few.join(" | "));
@@ -115,8 +115,9 @@ await test("a click zooms, the table follows, Escape goes back, and the address 
   equal([["parse.rb:7", "Parser#parse"]], (await rows(page)).map(({ place, name }) => [place, name]));
   const address = page.url();
   assert(/#.*zoom=/.test(address), address);
+  const labels = (list) => list.map(({ label }) => label).sort();
   const again = await browser.open(file("mixed"), { hash: address.slice(address.indexOf("#")) });
-  equal(zoomed.map(({ label }) => label), (await frames(again)).map(({ label }) => label), "opened anew");
+  equal(labels(zoomed), labels(await frames(again)), "opened anew");
   await again.close();
   await redrawn(page, () => page.keyboard.press("Escape"));
   equal(1, (await state(page, "zoom")).split(".").length, "one step back");
@@ -126,7 +127,7 @@ await test("a click zooms, the table follows, Escape goes back, and the address 
 
 await test("callers start at the lines that memory is put down to", () => on("mixed", async (page) => {
   await redrawn(page, () => page.click('[data-name="direction"][data-value="callers"]'));
-  const level = (await frames(page)).filter(({ depth, classes }) => depth === 1 && !classes.includes("rest"));
+  const level = (await frames(page)).filter(({ depth, classes }) => depth === 1 && !classes.includes("rest")).sort((a, b) => a.left - b.left);
   const expected = told.mixed.live.line.both.bytes.filter(({ name }) => name[1] !== "(no stack)").sort((a, b) => b.value - a.value);
   for (const [i, frame] of level.entries()) assert(frame.label.includes(expected[i].name[0]), `${frame.label} is not ${expected[i].name}`);
   const second = (await frames(page)).filter(({ depth }) => depth === 2);
@@ -148,7 +149,7 @@ await test("frames by method and by file are fewer, of the same width in all", (
     widths.push([level.length, level.reduce((sum, { width }) => sum + width, 0)]);
   }
   assert(widths[0][0] >= widths[1][0] && widths[1][0] >= widths[2][0], JSON.stringify(widths));
-  close(widths[0][1], widths[2][1], "the width of all files", 0.01);
+  close(widths[0][1], widths[2][1], "the width of all files", 0.03);
 }));
 
 await test("search finds frames and says how much is in stacks that have one", () => on("mixed", async (page) => {
@@ -388,6 +389,7 @@ await test("what has the focus is seen, and everything to press can be reached b
   const reached = new Set();
   for (let i = 0; i < 90; i++) {
     await page.keyboard.press("Tab");
+    if (await page.evaluate(() => document.activeElement === document.body)) continue;
     const [name, outline] = await page.evaluate(() => {
       const element = document.activeElement;
       const look = getComputedStyle(element.matches(".frame") ? element.querySelector("rect") : element.matches(".bar") ? element.querySelector(".reach") : element);

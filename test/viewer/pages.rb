@@ -96,7 +96,7 @@ def series_profile(step)
   build.row(["/srv/app/steady.rb:1 Steady#keep", main], "String", birth: 5, inuse: 200)
   build.row(["/srv/app/shrinks.rb:1 Shrinks#drop", main], "Hash", type: "T_HASH", birth: 6, inuse: 120 - 25 * step)
   (1..step).each { |birth| build.row(["/srv/app/leak.rb:7 Leak#now", main], "Array", type: "T_ARRAY", birth: 100 + birth, inuse: 30) }
-  build.row(["/srv/app/noise.rb:2 Noise#some", main], "Object", type: "T_OBJECT", birth: 90 + step, inuse: 3)
+  build.row(["/srv/app/noise.rb:2 Noise#some", main], "Object", type: "T_OBJECT", birth: 90 + step, inuse: step == 4 ? 4 : 3)
   build.profile
 end
 
