@@ -9,6 +9,8 @@
 # - HeapSample::Profile: the profile as rows, stacks and estimates;
 # - HeapSample::Statistics: the intervals around the estimates;
 # - HeapSample::Growth: the difference of two profiles;
+# - HeapSample::Series: the profiles of one process over time; HeapSample::Leaks and
+#   HeapSample::Shape: what grows in them, and how;
 # - HeapSample::Report: all of it as text.
 #
 # It depends on no gem; zlib and json are loaded when a file is read.
@@ -19,6 +21,7 @@ module HeapSample
   end
 
   autoload :Account, "heap_sample/account"
+  autoload :Cohorts, "heap_sample/cohorts"
   autoload :Columns, "heap_sample/model"
   autoload :Diff, "heap_sample/diff"
   autoload :Estimate, "heap_sample/estimate"
@@ -32,8 +35,11 @@ module HeapSample
   autoload :GrowthGroup, "heap_sample/growth"
   autoload :GrowthReport, "heap_sample/growth_report"
   autoload :Layout, "heap_sample/layout"
+  autoload :Leaks, "heap_sample/leaks"
+  autoload :LeaksReport, "heap_sample/leaks_report"
   autoload :MallocSection, "heap_sample/malloc_section"
   autoload :Meta, "heap_sample/meta"
+  autoload :Net, "heap_sample/growth"
   autoload :PprofReader, "heap_sample/pprof_reader"
   autoload :Place, "heap_sample/frame"
   autoload :ListStacks, "heap_sample/stacks"
@@ -41,7 +47,10 @@ module HeapSample
   autoload :Profile, "heap_sample/model"
   autoload :Report, "heap_sample/report"
   autoload :Row, "heap_sample/model"
+  autoload :Series, "heap_sample/series"
+  autoload :Shape, "heap_sample/shape"
   autoload :Stacks, "heap_sample/stacks"
   autoload :Statistics, "heap_sample/statistics"
+  autoload :Trend, "heap_sample/trend"
   autoload :Verdict, "heap_sample/verdict"
 end
