@@ -16,12 +16,18 @@ module HeapSample
   # second.  All of it are different objects, so that neither figure has the
   # survivors' error in it.
   #
+  # A heap that does not grow has few major GCs, or none for hours.  Where there are
+  # too few, what is still there after GCS more GCs of any kind stands in (#settled? is
+  # false then): young garbage is not in it, old garbage is.
+  #
   # The moments are at most BLOCKS + 1 profiles, evenly in time; only their
   # observers are read.
   class Cohorts
     BLOCKS = 12
     BLOCKS_LEAST = 4
     MAJORS = 2
+    # As many make an object old, and one more to be safe.
+    GCS = 4
     # So much of the time since sampling started is taken for warm-up.
     WARM_UP = 0.2
     RECENT = 1 / 3.0
@@ -61,6 +67,9 @@ module HeapSample
       read unless @moments.empty?
     end
 
+    # Have major GCs looked at what is judged?
+    def settled? = @settled
+
     # Number of blocks.
     def size = moments.size - 1
 
@@ -87,20 +96,18 @@ module HeapSample
     def total = Total.new(groups.values)
 
     Total = Struct.new(:cohorts) do
-      def between(from, to)
-        cohorts.each_with_object(Change.new(Estimate.new, Estimate.new)) { |cohort, sum| sum.add(cohort.between(from, to)) }
+      def between(from, to, kind)
+        cohorts.each_with_object(Change.new(Estimate.new, Estimate.new)) { |cohort, sum| sum.add(cohort.between(from, to, kind)) }
       end
-
-      def at(moment) = cohorts.each_with_object(Estimate.new) { |cohort, sum| sum.add(cohort.at(moment)) }
     end
 
-    # The Trend of a Cohort.
-    def trend(cohort)
+    # The Trend of a Cohort, or of its :slots or :malloc alone.
+    def trend(cohort, kind = :both)
       blocks = shares.each_with_index.map do |(time, gcs), index|
-        change = cohort.between(index, index + 1)
+        change = cohort.between(index, index + 1, kind)
         Trend::Block.new(change.gained, change.lost, time, gcs)
       end
-      Trend.new(blocks, whole: cohort.between(0, size), last: cohort.between(size - recent, size), recent: recent, hours: hours)
+      Trend.new(blocks, whole: cohort.between(0, size, kind), last: cohort.between(size - recent, size, kind), recent: recent, hours: hours)
     end
 
     # One group at each moment.
@@ -132,15 +139,21 @@ module HeapSample
         @stacks[row[Columns::STACK]] += row[Columns::INUSE + 2]
       end
 
-      # Change between two moments.
-      def between(from, to)
-        slots = Change.new(settled(to, from + 1..to), settled(from, 0..from).without(settled(to, 0..from)))
-        @malloc[from] || @malloc[to] ? slots.add(exchanged(from, to)) : slots
+      # What memory it is of: some of :slots and :malloc.
+      def kinds = [*(:slots if @born.any?), *(:malloc if @malloc.any?)]
+
+      # Change between two moments, of :slots, :malloc or :both.
+      def between(from, to, kind = :both)
+        change = Change.new(Estimate.new, Estimate.new)
+        change.add(moved(from, to)) unless kind == :malloc
+        change.add(exchanged(from, to)) unless kind == :slots || @malloc.empty?
+        change
       end
 
-      # Estimate of what is settled at a moment.
-      def at(moment)
-        settled(moment, 0..moment) + (@malloc[moment] || Estimate.new)
+      # Estimate of what is settled at a moment, likewise.
+      def at(moment, kind = :both)
+        estimate = kind == :malloc ? Estimate.new : settled(moment, 0..moment)
+        kind == :slots || @malloc[moment].nil? ? estimate : estimate + @malloc[moment]
       end
 
       # Names of classes with the bytes that came and stayed, the most first.
@@ -154,6 +167,10 @@ module HeapSample
       def settled(moment, buckets)
         born = @born[moment] or return Estimate.new
         buckets.each_with_object(Estimate.new) { |bucket, sum| sum.add(born[bucket]) if born[bucket] }
+      end
+
+      def moved(from, to)
+        Change.new(settled(to, from + 1..to), settled(from, 0..from).without(settled(to, 0..from)))
       end
 
       # As Diff does, for the group as one.
@@ -175,12 +192,16 @@ module HeapSample
         return none("The profiles do not tell when GCs were, so what is settled is not known.")
       end
 
-      ready = settled_moments(stretch)
       warm = warm_until(warmup)
-      judged = ready.reject { |moment| moment.time < warm }
-      return none(too_few(stretch, ready, judged)) if judged.size <= BLOCKS_LEAST
+      [[:gc_major, MAJORS], [:gc_count, GCS]].each do |count, more|
+        ready = settled_moments(stretch, count, more)
+        moments = spread(ready.reject { |moment| moment.time < warm })
+        @settled = count == :gc_major
+        return moments if moments.size > BLOCKS_LEAST
 
-      spread(judged).then { |moments| moments.size > BLOCKS_LEAST ? moments : none(too_few(stretch, ready, moments)) }
+        @reason = too_few(stretch.size, ready.size, moments.size) unless @settled
+      end
+      []
     end
 
     def none(reason)
@@ -207,13 +228,13 @@ module HeapSample
 
     def clock(index) = @series.times[index].utc.strftime("%H:%M:%S UTC")
 
-    def settled_moments(stretch)
+    # Those whose observer is there: the first profile with so many +more+ GCs, of a kind.
+    def settled_moments(stretch, count, more)
       infos = @series.infos
-      observer = 0
+      at = 0
       stretch.filter_map do |index|
-        observer += 1 while observer < stretch.size && infos[stretch[observer]].gc_major < infos[index].gc_major + MAJORS
-        break_off = observer >= stretch.size
-        Moment.new(index, stretch[observer], infos[index].taken, infos[index].gc_count) unless break_off
+        at += 1 while at < stretch.size && infos[stretch[at]].public_send(count) < infos[index].public_send(count) + more
+        Moment.new(index, stretch[at], infos[index].taken, infos[index].gc_count) if at < stretch.size
       end
     end
 
@@ -222,16 +243,13 @@ module HeapSample
       started + (warmup || (@series.times.last - started) * WARM_UP)
     end
 
-    def too_few(stretch, ready, judged)
+    def too_few(size, ready, judged)
       causes = []
-      causes << "#{count(stretch.size - ready.size)} had fewer than #{MAJORS} major GCs after" if ready.size < stretch.size
-      causes << "#{count(ready.size - judged.size)} fell into the warm-up" if judged.size < ready.size
-      "Too few profiles to say: #{BLOCKS_LEAST + 1} are needed that are past the warm-up and have #{MAJORS} major GCs after them. " \
-        "Of #{@series.size}, #{judged.size} #{judged.size == 1 ? "is" : "are"} of use" \
-        "#{": #{causes.join(", ")}" unless causes.empty?}."
+      causes << "#{size - ready} had fewer than #{GCS} GCs after" if ready < size
+      causes << "#{ready - judged} fell into the warm-up" if judged < ready
+      "Too few profiles to say: #{BLOCKS_LEAST + 1} are needed that are past the warm-up and have #{GCS} GCs after them. " \
+        "Of #{size}, #{judged} #{judged == 1 ? "is" : "are"} of use#{": #{causes.join(", ")}" unless causes.empty?}."
     end
-
-    def count(number) = number.zero? ? "none" : number.to_s
 
     # At most BLOCKS + 1 of +ready+, evenly in time, no two of one GC count.
     def spread(ready)

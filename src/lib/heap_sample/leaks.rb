@@ -20,6 +20,10 @@ module HeapSample
   # - there no slower than at half the rate before it, by time or by GCs: a cache
   #   that fills and levels off is slowing, not leaking.
   #
+  # Where a heap is so steady that major GCs are too few to settle anything, what
+  # minor ones left is judged likewise: nothing found is nothing found; but what is found
+  # may be garbage that waits for a major GC, and is called unsettled, no leak.
+  #
   # For each of the first two there are odds that a row without growth would look
   # so; the larger of both are the row's.  As many rows are judged at once,
   # Benjamini and Hochberg's procedure (1995, JRSS B 57:289-300) holds the odds
@@ -27,6 +31,10 @@ module HeapSample
   # there is none, none is named but in LEVEL of all series.  Rows with few samples that
   # came or went cannot be told from noise and are not judged, nor counted as tests:
   # how many came and went says nothing of which prevailed.
+  #
+  # A row of slots and of malloc is judged by both together and by each alone, and
+  # its odds are three times the smallest: malloc has no births, so that what a
+  # line mallocs and frees again would hide the objects it keeps.
   #
   # test/lib/test_leaks.rb simulates both errors; doc/estimates.md has the figures.
   class Leaks
@@ -36,9 +44,11 @@ module HeapSample
     SAMPLES_LEAST = 10
     TOP = Report::TOP
 
-    # A row: its key (a Place, a name, or frames), Cohort and Trend; +verdict+ is :leak,
-    # :slowing, :unsteady (it grew, but not all along) or :none; +odds+ that there is no growth.
-    Row = Struct.new(:key, :cohort, :trend, :verdict, :odds) do
+    # A row: its key (a Place, a name, or frames), Cohort and Trend, which is of +kind+:
+    # :both, :slots or :malloc; +verdict+ is :leak, :unsettled (it grew like one, and no
+    # major GC has looked at it), :slowing, :unsteady (it grew, but not all along) or
+    # :none; +odds+ that there is no growth.
+    Row = Struct.new(:key, :cohort, :trend, :kind, :verdict, :odds) do
       # Bytes an hour, and the 95% interval.
       def slope = trend.slope
       def slope_interval = trend.slope_interval
@@ -91,8 +101,6 @@ module HeapSample
       judge unless @reason
     end
 
-    # Is there a leak?
-    def any? = leaks.any?
     def empty? = leaks.empty?
     def each(&block) = leaks.each(&block)
 
@@ -126,15 +134,26 @@ module HeapSample
     private
 
     def judge
-      rows = cohorts.groups.map { |key, cohort| Row.new(key, cohort, cohorts.trend(cohort), :none) }
-      tested, few = rows.partition { |row| enough?(row.trend) }
-      @judged, @unjudged = tested.size, few.size
-      tested.each { |row| row.odds = row.trend.slowing? ? 1.0 : row.trend.odds }
+      tested = cohorts.groups.filter_map { |key, cohort| row(key, cohort) }
+      @judged, @unjudged = tested.size, cohorts.groups.size - tested.size
       limit = threshold(tested.map(&:odds))
       tested.each { |row| row.verdict = verdict(row, limit, LEVEL / tested.size) }
       @leaks = tested.select { |row| row.verdict == :leak }.sort_by.with_index { |row, index| [-row.slope, index] }
-      @others = tested.select { |row| %i[slowing unsteady].include?(row.verdict) }.sort_by.with_index { |row, index| [-row.space, index] }
+      @others = tested.reject { |row| %i[leak none].include?(row.verdict) }.sort_by.with_index { |row, index| [-row.space, index] }
     end
+
+    # A Row, nil if it has too few samples.
+    def row(key, cohort)
+      kinds = cohort.kinds
+      trends = [*(:both if kinds.size > 1), *kinds].map { |kind| [kind, cohorts.trend(cohort, kind)] }
+      trends.select! { |_, trend| enough?(trend) }
+      return if trends.empty?
+
+      (kind, trend), odds = trends.map { |pair| [pair, odds(pair.last)] }.min_by { |_, value| value }
+      Row.new(key, cohort, trend, kind, :none, [odds * trends.size, 1.0].min)
+    end
+
+    def odds(trend) = trend.slowing? ? 1.0 : trend.odds
 
     # Few samples are enough of what is nearly all sampled.
     def enough?(trend)
@@ -150,7 +169,7 @@ module HeapSample
     end
 
     def verdict(row, limit, alone)
-      return :leak if row.odds <= limit
+      return cohorts.settled? ? :leak : :unsettled if row.odds <= limit
 
       trend = row.trend
       return :none unless trend.whole.space > 0 && trend.whole_odds <= alone

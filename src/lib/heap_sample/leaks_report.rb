@@ -9,7 +9,7 @@ module HeapSample
     FRAMES = 8
     CLASSES = 5
 
-    HOW = {slowing: "slowing down, as a cache that fills", unsteady: "not steadily: in steps, or up and down"}.freeze
+    HOW = {unsettled: "like a leak, or garbage that waits for a major GC", slowing: "slowing down, as a cache that fills", unsteady: "not steadily: in steps, or up and down"}.freeze
     OPTIONS = {top: Report::TOP, width: Layout::WIDTH, root: nil, style: nil}.freeze
 
     # The options of Leaks.new that are about text.
@@ -56,7 +56,7 @@ module HeapSample
       lines = [title("Leaks: #{series.describe}")]
       unless @leaks.reason
         from, to = [cohorts.moments.first, cohorts.moments.last].map { |moment| moment.time.utc.strftime("%H:%M:%S") }
-        lines << "Judged: what two more major GCs left alive#{Report::KINDS.fetch(@leaks.kind)}, from #{from} to #{to} UTC " \
+        lines << "Judged: what #{cohorts.settled? ? "#{Cohorts::MAJORS} major" : "#{Cohorts::GCS}"} more GCs left alive#{Report::KINDS.fetch(@leaks.kind)}, from #{from} to #{to} UTC " \
                  "(#{@layout.duration(cohorts.hours * 3600)}, #{@layout.count(cohorts.moments.last.gc - cohorts.moments.first.gc)} GCs), " \
                  "in #{cohorts.size} blocks"
       end
@@ -68,6 +68,7 @@ module HeapSample
 
       shown = @leaks.leaks.first(@top)
       columns = ["", "per hour", "95% interval", "grew", "now", "samples"].map { |name| [name, :right] }
+      columns << ["memory", :left] if malloc?
       columns << ["class", :left] unless @leaks.by == :class
       rows = shown.each_with_index.map { |row, index| cells(row, index) }
       more = @leaks.leaks.size - shown.size
@@ -78,9 +79,11 @@ module HeapSample
     def cells(row, index)
       low, high = row.slope_interval
       [(index + 1).to_s, @layout.bytes(row.slope, sign: true), @layout.range(low, high, sign: true),
-       @layout.bytes(row.space, sign: true), @layout.bytes(row.cohort.at(cohorts.size).space), @layout.count(row.samples),
-       *(class_name(row) unless @leaks.by == :class), place(row.key)]
+       @layout.bytes(row.space, sign: true), @layout.bytes(row.cohort.at(cohorts.size, row.kind).space), @layout.count(row.samples),
+       *(row.kind if malloc?), *(class_name(row) unless @leaks.by == :class), place(row.key)]
     end
+
+    def malloc? = @leaks.leaks.any? { |row| row.kind != :slots }
 
     def class_name(row)
       names = row.cohort.classes.map { |name, _| name.empty? ? "(unknown)" : name }
@@ -124,7 +127,7 @@ module HeapSample
          HOW.fetch(row.verdict), place(row.key)]
       end
       more = @leaks.others.size - shown.size
-      [title("Grew, but not as a leak does:"), *@layout.table(columns, rows), *("and #{@layout.count(more)} more" if more > 0)]
+      [title(cohorts.settled? ? "Grew, but not as a leak does:" : "Grew, but no leak for certain:"), *@layout.table(columns, rows), *("and #{@layout.count(more)} more" if more > 0)]
     end
 
     def summary
@@ -139,13 +142,20 @@ module HeapSample
     end
 
     def conclusion
-      return "None found." if @leaks.empty?
+      return none_found if @leaks.empty?
 
       row = @leaks.leaks.first
       low, high = row.slope_interval
       "#{@leaks.leaks.size == 1 ? "It leaks at" : "#{@leaks.leaks.size} leaks, the steepest at"} #{@layout.subject(place(row.key))}: " \
         "#{@layout.bytes(row.slope, sign: true)} an hour (#{@layout.range(low, high, sign: true)})" \
         "#{", mostly `#{row.cohort.classes.first.first}`" if @leaks.by != :class && row.cohort.classes.any?}."
+    end
+
+    def none_found
+      return "None found." unless (row = @leaks.others.find { |other| other.verdict == :unsettled })
+
+      "None found for certain. #{@layout.subject(place(row.key))} grows like a leak, #{@layout.bytes(row.slope, sign: true)} an hour, but " \
+        "major GCs were too few to tell it from garbage that waits for one. A longer series tells, or a GC.start now and then."
     end
 
     def title(text) = @style ? @style.title(text) : text
@@ -160,7 +170,7 @@ module HeapSample
     def figures_of(row)
       place = place(row.key)
       name = place.is_a?(Place) ? {"path" => place.path, "line" => place.line, "label" => place.label} : {"name" => place}
-      {**name, "verdict" => row.verdict.to_s, **rate(row.trend), "bytes_now" => row.cohort.at(cohorts.size).space,
+      {**name, "verdict" => row.verdict.to_s, **rate(row.trend), "memory" => row.kind.to_s, "bytes_now" => row.cohort.at(cohorts.size, row.kind).space,
        "odds" => row.odds, "pace" => row.trend.pace,
        "classes" => row.cohort.classes.first(CLASSES).map { |class_name, space| {"name" => class_name, "bytes" => space} },
        "stack" => frames_of(row).map(&:to_s)}

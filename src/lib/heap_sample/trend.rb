@@ -92,7 +92,7 @@ module HeapSample
     end
 
     # Below this #pace growth is called slowing.
-    SLOWING = 0.5
+    SLOWING = 0.6
 
     def slowing?
       pace ? pace < SLOWING : false
@@ -145,17 +145,19 @@ module HeapSample
       # So many samples a leak must leave in the time that is judged to be found
       # 19 times in 20, if nothing else disturbs it and its #odds have to be as small as
       # +odds+.  The first bound is #trend_odds', whose t has a standard deviation of
-      # about the root of 1 + t**2 / 2f around the root of the samples; the other #end_odds'.
+      # about the root of 1 + t**2 / 2f around the root of the samples; the second
+      # #end_odds'; the third is of #pace, whose standard deviation is PACE_ERROR by that root.
       def samples_to_see(odds, blocks)
         freedom = blocks - 1
         t = student_quantile(odds, freedom)
         trend = (t + POWER_Z * Math.sqrt(1 + t * t / (2.0 * freedom)))**2
-        last = -Math.log2(odds)
-        [trend, 3 * (Math.sqrt(last + POWER_Z**2 / 4) + POWER_Z / 2)**2].max.ceil
+        last = 3 * (Math.sqrt(POWER_Z**2 / 4 - Math.log2(odds)) + POWER_Z / 2)**2
+        [trend, last, (POWER_Z * PACE_ERROR / (1 - SLOWING))**2].max.ceil
       end
 
       POWER_Z = 1.645
-      private_constant :POWER_Z
+      PACE_ERROR = Math.sqrt(4.5)         # of a third against the rest
+      private_constant :POWER_Z, :PACE_ERROR
     end
   end
 end
