@@ -23,6 +23,7 @@ module HeapSample
   autoload :Account, "heap_sample/account"
   autoload :Cohorts, "heap_sample/cohorts"
   autoload :Columns, "heap_sample/model"
+  autoload :Curve, "heap_sample/curve"
   autoload :Diff, "heap_sample/diff"
   autoload :Estimate, "heap_sample/estimate"
   autoload :Frame, "heap_sample/frame"
