@@ -8,7 +8,8 @@ module HeapSample
   #
   # f is 1 - exp(-x) or ln(1 + x), over a grid of tau; steps are tried at every place.
   # Each combination is fitted by least squares, with nothing below 0; one in which a term
-  # adds less than +least+ over the time is no candidate.  Of the rest the one with the least
+  # adds less than +least+, or than SHARE of how far y ranges, is no candidate, nor a line that does
+  # not go on in the last quarter.  Of the rest the one with the least
   #
   #   BIC = n' ln(SSE / n) + k ln(n')
   #
@@ -25,6 +26,10 @@ module HeapSample
     SIDE = 3
     TAUS = [0.03, 0.06, 0.12, 0.25, 0.5].freeze
     UNSURE = 4.0
+    # A term adds such a share of the range at least: heaps grow in small steps.
+    SHARE = 0.15
+    # Growth in the last quarter, as a part of what a line would have there.
+    GOES_ON = 0.4
     # Standard deviation of a measure, at least: a share of its mean.
     NOISE = 0.002
     CORRELATION_MAX = 0.9
@@ -43,7 +48,7 @@ module HeapSample
       @from, @span = times.first, (times.last - times.first).to_f
       @x, @y = Curve.thin(times.map { |time| (time - @from) / @span }, sizes)
       @scale = [@y.sum / @y.size, 1.0].max
-      @least = least
+      @least = [least, SHARE * (@y.max - @y.min)].max
       fits = candidates
       @correlation = correlation_of(fits.max_by(&:figures))
       fits.each { |fit| fit.bic = bic(fit) }
@@ -136,10 +141,20 @@ module HeapSample
       terms[:form] == :saturating ? 1 - Math.exp(-x / terms[:tau]) : Math.log(1 + x / terms[:tau])
     end
 
-    # Is each term large enough to be named?
+    # Is each term large enough to be named, and does a line go on to the end?
     def counts?(fit)
       adds = fit.adds
-      (adds[:steps] + [*(adds[:level] if fit.terms[:form]), *(adds[:line] if fit.terms[:line])]).all? { |bytes| bytes >= @least }
+      (adds[:steps] + [*(adds[:level] if fit.terms[:form]), *(adds[:line] if fit.terms[:line])]).all? { |bytes| bytes >= @least } &&
+        (!fit.terms[:line] || goes_on?(fit))
+    end
+
+    # Medians of the last quarter's first and last part, without its steps.
+    def goes_on?(fit)
+      recent = @x.size - @x.size / 4
+      part = [@x.size / 12, 1].max
+      sizes, places = [@y, @x].map { |values| [values[recent, part], values.last(part)].map { |some| Curve.median(some) } }
+      steps = (fit.terms[:steps] || []).zip(fit.adds[:steps]).sum { |place, bytes| place.between?(*places) ? bytes : 0.0 }
+      sizes[1] - sizes[0] - steps >= GOES_ON * fit.adds[:line] * (places[1] - places[0])
     end
 
     def floor = @x.size * (NOISE * @scale)**2

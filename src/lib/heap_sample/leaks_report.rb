@@ -56,7 +56,7 @@ module HeapSample
       lines = [title("Leaks: #{series.describe}")]
       unless @leaks.reason
         from, to = [cohorts.moments.first, cohorts.moments.last].map { |moment| moment.time.utc.strftime("%H:%M:%S") }
-        lines << "Judged: what #{cohorts.settled? ? "#{Cohorts::MAJORS} major" : "#{Cohorts::GCS}"} more GCs left alive#{Report::KINDS.fetch(@leaks.kind)}, from #{from} to #{to} UTC " \
+        lines << "Judged: what #{cohorts.settled? ? "#{Cohorts::MAJORS} more major" : "#{Cohorts::GCS} more"} GCs left alive#{Report::KINDS.fetch(@leaks.kind)}, from #{from} to #{to} UTC " \
                  "(#{@layout.duration(cohorts.hours * 3600)}, #{@layout.count(cohorts.moments.last.gc - cohorts.moments.first.gc)} GCs), " \
                  "in #{cohorts.size} blocks"
       end
@@ -135,7 +135,7 @@ module HeapSample
       low, high = total.slope_interval
       lines = ["Everything together: #{@layout.bytes(total.slope, sign: true)} an hour (#{@layout.range(low, high, sign: true)})."]
       few = " #{@layout.count(@leaks.unjudged)} more had fewer than #{Leaks::SAMPLES_LEAST} samples that came or went." if @leaks.unjudged > 0
-      lines << "#{@layout.count(@leaks.judged)} rows were judged.#{few}"
+      lines << "#{@layout.count(@leaks.judged)} row#{@leaks.judged == 1 ? " was" : "s were"} judged.#{few}"
       lines << "A steady leak of #{@layout.bytes(@leaks.detectable)} an hour on one row would have been named, 19 times in 20; " \
                "a smaller one may be missed."
       lines
