@@ -21,6 +21,8 @@ module HeapSample
   end
 
   autoload :Account, "heap_sample/account"
+  autoload :Assertions, "heap_sample/assertions"
+  autoload :BlockRun, "heap_sample/block_run"
   autoload :Cohorts, "heap_sample/cohorts"
   autoload :Columns, "heap_sample/model"
   autoload :Curve, "heap_sample/curve"
@@ -46,7 +48,9 @@ module HeapSample
   autoload :ListStacks, "heap_sample/stacks"
   autoload :NodeStacks, "heap_sample/stacks"
   autoload :Profile, "heap_sample/model"
+  autoload :RepeatedBlock, "heap_sample/repeated_block"
   autoload :Report, "heap_sample/report"
+  autoload :Retention, "heap_sample/retention"
   autoload :Row, "heap_sample/model"
   autoload :Series, "heap_sample/series"
   autoload :Shape, "heap_sample/shape"
