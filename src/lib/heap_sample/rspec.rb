@@ -24,7 +24,6 @@ module HeapSample
       end
 
       def matches?(block)
-        RSpecMatchers.skip_without_sampler
         @retention = Retention.new(**@options, &block)
         !@retention.more_than?(@bytes)
       end
@@ -41,7 +40,6 @@ module HeapSample
       def initialize(**options) = @options = options
 
       def matches?(block)
-        RSpecMatchers.skip_without_sampler
         @repeated = RepeatedBlock.new(**@options, &block)
         !@repeated.leaks.empty?
       end
@@ -53,12 +51,15 @@ module HeapSample
       def failure_message_when_negated = @repeated.message
     end
 
-    def self.skip_without_sampler
-      raise RSpec::Core::Pending::SkipDeclaredInExample.new(BlockRun::REASON) unless BlockRun.possible?
+    def retain_at_most(...)
+      skip(BlockRun::REASON) unless BlockRun.possible?
+      RetainAtMost.new(...)
     end
 
-    def retain_at_most(...) = RetainAtMost.new(...)
-    def leak(...) = Leak.new(...)
+    def leak(...)
+      skip(BlockRun::REASON) unless BlockRun.possible?
+      Leak.new(...)
+    end
   end
 end
 
