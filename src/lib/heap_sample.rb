@@ -11,11 +11,10 @@
 # - HeapSample::Growth: the difference of two profiles;
 # - HeapSample::Top, Tree, Generations, Churn, Retained: one view each, as text, as data
 #   and as objects;
-# - HeapSample::Report and GrowthReport: what there is to say, as text and data;
-# - HeapSample::View: a page to look at it in a browser.
 # - HeapSample::Series: the profiles of one process over time; HeapSample::Leaks and
 #   HeapSample::Shape: what grows in them, and how;
-# - HeapSample::Report: all of it as text.
+# - HeapSample::Report and GrowthReport: what there is to say, as text and data;
+# - HeapSample::View: a page to look at all of it in a browser.
 #
 # It depends on no gem; zlib and json are loaded when a file is read.
 module HeapSample
@@ -77,4 +76,5 @@ module HeapSample
   autoload :ViewColumns, "heap_sample/view_columns"
   autoload :ViewFrames, "heap_sample/view_frames"
   autoload :ViewSheet, "heap_sample/view_sheet"
+  autoload :Viewable, "heap_sample/viewable"
 end
