@@ -11,11 +11,12 @@ const file = (name) => join(folder, `${name}.html`);
 const browser = await Browser.start();
 const on = (name, body, options = {}) => browser.with(file(name), options, body);
 
-// What 200,000 stacks may take to open on a machine with nothing else to do, and
-// how much slower a busy one may be.
-const OPEN_MS = 2000;
-const SLACK = Number(process.env.VIEWER_SLACK || 3);
-const REDRAW_MS = 300;
+// What 200,000 stacks may take, in seconds of the time that the page's main thread
+// ran: other work on the machine does not count. In seconds of the clock, no more
+// than SLACK times that: a busy machine may be that slow.
+const OPEN_SECONDS = 2;
+const REDRAW_SECONDS = 0.5;
+const SLACK = Number(process.env.VIEWER_SLACK || 8);
 
 const byName = (list, name) => new Map(list.map((row) => [JSON.stringify(name(row)), row]));
 
@@ -443,34 +444,35 @@ for (const width of [500, 800, 1100, 1920]) {
 // --- size ---
 
 await test("200,000 stacks open in under 2 s and stay smooth", () => on("big", async (page) => {
-  const times = { open: page.opened };
-  const timed = async (what, action) => {
-    const [before, started] = [await page.evaluate(() => window.heapView.drawn), Date.now()];
-    await page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 50)));
-    times[what] = await page.evaluate(async (given) => {
-      const start = performance.now();
-      window.heapView.state.set(given);
-      await new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
-      return Math.round(performance.now() - start);
-    }, action);
-    assert((await page.evaluate(() => window.heapView.drawn)) > before, `${what} drew nothing in ${Date.now() - started} ms`);
+  const clock = { open: page.opened / 1000 };
+  const busy = { open: await page.busy() };
+  const timed = async (what, values) => {
+    const before = [await page.evaluate(() => window.heapView.drawn), await page.busy(), Date.now()];
+    await show(page, values);
+    await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve))));      // and painted
+    [busy[what], clock[what]] = [(await page.busy()) - before[1], (Date.now() - before[2]) / 1000];
+    assert((await page.evaluate(() => window.heapView.drawn)) > before[0], `${what} drew nothing`);
   };
   const drawn = await frames(page);
-  assert(drawn.length > 200 && drawn.length <= 1600, `${drawn.length} frames`);
+  assert(drawn.length > 200 && drawn.length <= 1100, `${drawn.length} frames`);
   assert(drawn.every(({ width }) => width >= 1.5), "frames that nobody can see");
-  const space = await page.evaluate(() => window.heapView.sums().total.space);
-  close(told.big.space, space, "bytes in all", 1e-12);
-  await timed("zoom", { zoom: String(drawn.filter(({ depth, classes }) => depth === 1 && !classes.includes("rest")).sort((a, b) => b.width - a.width)[0].group) });
+  close(told.big.space, await page.evaluate(() => window.heapView.sums().total.space), "bytes in all", 1e-12);
+  const widest = drawn.filter(({ depth, classes }) => depth === 1 && !classes.includes("rest")).sort((a, b) => b.width - a.width)[0];
+  await timed("zoom", { zoom: String(widest.group) });
   await timed("search", { search: "klass17#" });
   await timed("class", { class: "Model7::Record", zoom: "", search: "" });
   await timed("callers", { class: "", direction: "callers" });
   await timed("method", { detail: "method", direction: "callees" });
   await timed("by class", { by: "class" });
-  note(`${told.big.rows} rows, ${told.big.bytes} bytes, written in ${told.big.seconds.toFixed(1)} s; milliseconds: ${JSON.stringify(times)}; load ${readFileSync("/proc/loadavg", "utf8").split(" ")[0]}`);
+  const told_ = (times) => Object.entries(times).map(([what, time]) => `${what} ${time.toFixed(2)}`).join(", ");
+  note(`${told.big.rows} rows, ${told.big.bytes} bytes, written in ${told.big.seconds.toFixed(1)} s of CPU`);
+  note(`seconds of the main thread: ${told_(busy)}`);
+  note(`of the clock, load ${readFileSync("/proc/loadavg", "utf8").split(" ")[0]}: ${told_(clock)}`);
   await page.screenshot({ path: join(shots, "big.png") });
-  assert(times.open < OPEN_MS * SLACK, `it took ${times.open} ms to open`);
-  for (const [what, time] of Object.entries(times)) {
-    if (what !== "open") assert(time < REDRAW_MS * SLACK * 2, `${what} took ${time} ms`);
+  for (const [what, time] of Object.entries(busy)) {
+    const most = what === "open" ? OPEN_SECONDS : REDRAW_SECONDS;
+    assert(time < most, `${what} took ${time} s of the main thread`);
+    assert(clock[what] < most * SLACK, `${what} took ${clock[what]} s`);
   }
 }));
 

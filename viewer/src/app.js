@@ -94,7 +94,8 @@ export class App {
     if (some("young")) values.young = "Young";
     if (some("dead")) values.dead = "Dead";
     if (data.growths.length) values.growth = "Growth";
-    const since = data.growths.map((growth, i) => [String(i), growth.since || `profile ${i + 1}`]);
+    const since = data.growths.map((growth, i) => [String(i), growth.seconds === null ? `profile ${i + 1}`
+      : `${duration(growth.seconds)} before${growth.since ? `, ${growth.since.slice(11, 19)}` : ""}`]);
     const sheets = [live];
     this.controls = [
       choice("value", "Value", values, state),
@@ -387,9 +388,10 @@ export class App {
     } else if (net) {
       classes.push(this.growthClass(estimate, node));
     }
-    if (this.wanted_) classes.push(node.group >= 0 && this.matches(node.group) ? "matched" : "unmatched");
+    const found = this.wanted_ !== null && node.group >= 0 && this.matches(node.group);
+    if (this.wanted_) classes.push(found ? "matched" : "unmatched");
     const spoken = `${name}, ${amount(estimate.value(unit), unit, net)}, ${net ? "" : `${percent(node.width / (this.tree_.root.width || 1))}, `}${count(estimate.samples)} samples${estimate.weak ? ", weak" : ""}`;
-    return { name, classes: classes.join(" "), spoken };
+    return { name, classes: classes.join(" "), spoken, found };
   }
 
   // Does one of the frames that a node stands for match?

@@ -3,10 +3,11 @@
 // the keyboard are here, and each draws anew.
 import flamegraph from "d3-flame-graph";
 import { select } from "d3-selection";
+import { timerFlush } from "d3-timer";
 import { visible } from "./trees.js";
 
 const NARROWEST = 2;  // pixels
-const MOST = 1500;    // frames at a time
+const MOST = 1000;    // frames at a time
 const HEIGHT = 20;    // pixels of a frame
 
 // The library would make a <title> for each frame, and wants this in place of it.
@@ -60,6 +61,8 @@ export class Flame {
       this.chart.width(width);
       this.chart.update(data);
     }
+    timerFlush();       // its transitions, which take no time, would wait for the next frame
+    this.element.classList.toggle("flame", flame);
     this.dress(keepFocus);
   }
 
@@ -77,6 +80,7 @@ export class Flame {
       frame.setAttribute("aria-label", text);
       frame.setAttribute("tabindex", -1);
       if (!data.rest) this.byNode.set(data.node, frame);
+      if (look.found) frame.parentNode.append(frame);     // its outline above its neighbours
     }
     const first = this.byNode.get(this.focus);
     if (first) first.setAttribute("tabindex", 0);

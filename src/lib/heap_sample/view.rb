@@ -78,8 +78,8 @@ module HeapSample
       profiles = (subject.is_a?(Array) ? subject : [subject]).map { |profile| profile.respond_to?(:to_profile) ? profile.to_profile : profile }
       raise ArgumentError, "there is no profile to view" if profiles.empty?
 
-      other = profiles.find { |profile| !profile.is_a?(Profile) }
-      raise ArgumentError, "#{other.class} is not a profile" if other
+      others = profiles.grep_v(Profile)
+      raise ArgumentError, "#{others.first.class} is not a profile" unless others.empty?
 
       compare(profiles, profiles.map(&:info))
     end
