@@ -61,7 +61,10 @@ export class Flame {
       this.chart.width(width);
       this.chart.update(data);
     }
-    timerFlush();       // its transitions, which take no time, would wait for the next frame
+    // Its transitions would begin in the next frame, and that of new rectangles takes
+    // time whatever it was told.
+    timerFlush();
+    select(this.element).selectAll("rect").interrupt().attr("width", (d) => (d.x1 - d.x0) * width);
     this.element.classList.toggle("flame", flame);
     this.dress(keepFocus);
   }
