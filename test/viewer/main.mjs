@@ -259,9 +259,13 @@ await test("growth is red, shrinking blue, noise grey, and what is steady takes 
   await page.screenshot({ path: join(shots, "growth.png") });
 }));
 
-await test("a Growth alone is a page too", () => on("growth", async (page) => {
-  await show(page, { value: "growth" });
+await test("a Growth alone is a page too, which opens with it", () => on("growth", async (page) => {
+  equal("growth", await state(page, "value"));
   sameRows(told.growths[0].line, await rows(page), "growth");
+}));
+
+await test("where nothing is known to be alive, the page opens with what is young", () => on("young", async (page) => {
+  assert((await summary(page)).startsWith("Young: 2.0 MiB"), await summary(page));
 }));
 
 // --- names ---

@@ -24,6 +24,7 @@ const KINDS_OF_CODE = { app: "application", gem: "gem", ruby: "Ruby's library", 
 const MUCH = 0.1;
 const SUGGESTIONS = 500;
 const LABEL = 200;
+const NAMESPACES = /(?:[A-Z]\w*::)+(?=[A-Z])/g;
 
 const byId = (id) => document.getElementById(id);
 
@@ -48,12 +49,19 @@ export class App {
     fill(byId("about"), ...data.about.map((line) => el("p", {}, visible(line))), el("p", { className: "note" }, this.sizes()));
     this.makeControls();
     this.state.check();
+    if (!this.state.read().value) this.state.values.value = this.first(data.first);
     help(byId("help"));
     byId("help-button").addEventListener("click", () => byId("help").showModal());
     byId("out").addEventListener("click", () => this.zoomOut());
     document.addEventListener("keydown", (event) => this.key(event));
     this.watchWidth();
     drawMemory(byId("memory"), data, { hover: (lines, where) => this.tip.show(lines, where) });
+  }
+
+  // What is shown at first: what was asked for; without anything alive, what is young.
+  first(value) {
+    const has = (name) => this.sheet("live").estimate(name)[0].some((samples) => samples > 0);
+    return value === "live" && !has("inuse") && has("young") ? "young" : value;
   }
 
   sizes() {
@@ -391,7 +399,7 @@ export class App {
     const found = this.wanted_ !== null && node.group >= 0 && this.matches(node.group);
     if (this.wanted_) classes.push(found ? "matched" : "unmatched");
     const spoken = `${name}, ${amount(estimate.value(unit), unit, net)}, ${net ? "" : `${percent(node.width / (this.tree_.root.width || 1))}, `}${count(estimate.samples)} samples${estimate.weak ? ", weak" : ""}`;
-    return { name, classes: classes.join(" "), spoken, found };
+    return { name, short: name.replace(NAMESPACES, ""), classes: classes.join(" "), spoken, found };
   }
 
   // Does one of the frames that a node stands for match?
@@ -457,7 +465,7 @@ export class App {
     } else {
       const within = interval(estimate, unit);
       lines.push(`${amount(estimate.value(unit), unit)} ${within.startsWith("±") ? within : `(${within})`}, ${percent(node.width / root.width)}`);
-      if (unit === "bytes") lines.push(`${count(estimate.objects)} objects`);
+      if (unit === "bytes") lines.push(`${count(estimate.objects)} objects, ${interval(estimate, "objects")}`);
       const own = node.width - this.tree_.children(node).reduce((sum, child) => sum + child.width, 0);
       if (node.group >= 0 && own > 1e-9 * node.width) lines.push(`itself ${amount(own, unit)}`);
     }

@@ -37,6 +37,7 @@ module HeapSample
     def initialize(subject, root: Dir.pwd, title: nil, template: nil)
       @warnings = subject.is_a?(Series) ? subject.warnings : []
       @infos, @growths, @profile = read(subject)
+      @first = subject.is_a?(Growth) ? "growth" : "live"
       @layout = Layout.new(width: ONE_LINE, root: root)
       @title = title || default_title
       @template = template
@@ -118,7 +119,7 @@ module HeapSample
       columns = ViewColumns.new
       live = columns.add_all(ViewSheet.of_profile(@profile, frames))
       growths = @growths.map { |growth| about_growth(growth).merge(columns: columns.add_all(ViewSheet.of_growth(growth, frames))) }
-      columns.pack({version: 1, title: @title, **about, live: live, growths: growths, **memory,
+      columns.pack({version: 1, title: @title, first: @first, **about, live: live, growths: growths, **memory,
                     frames: columns.add_all(frames.columns), texts: frames.texts})
     end
 
