@@ -53,6 +53,16 @@ module HeapSample
       raise FormatError, "#{path}: not a readable heap profile: #{e.message}"
     end
 
+    # call-seq:
+    #   PprofReader.read_meta(path, limit: DECODED_MAX) -> Hash
+    #
+    # What a file says about itself (Profile#meta), without its rows.
+    def self.read_meta(path, limit: DECODED_MAX)
+      new(unpack(path, limit)).read_meta_alone
+    rescue Protobuf::Malformed => e
+      raise FormatError, "#{path}: not a readable heap profile: #{e.message}"
+    end
+
     # The bytes of a file, without gzip.
     def self.unpack(path, limit)
       File.open(path, "rb") do |file|
@@ -107,6 +117,12 @@ module HeapSample
       rows = read_rows(stacks)
       complete(rows, Meta.new(meta).interval)
       {meta: meta, texts: @texts, stacks: stacks, rows: rows}
+    end
+
+    def read_meta_alone # :nodoc:
+      scan
+      read_types
+      read_meta
     end
 
     private

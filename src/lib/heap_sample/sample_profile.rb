@@ -7,7 +7,7 @@ require "heap_sample"
 # of its methods is first called, reads a snapshot.
 class GC::SampleProfile
   # Ruby's own definitions of these only load this file.
-  %i[report top tree generations churn filter rows samples - inspect pretty_print to_profile].each do |name|
+  %i[report top tree generations churn filter rows samples - inspect pretty_print to_profile to_html].each do |name|
     remove_method(name) if method_defined?(name, false)
   end
   %i[load stack_of].each do |name|
@@ -106,6 +106,16 @@ class GC::SampleProfile
   #   rows -> Array of HeapSample::Row
   def rows
     to_profile.rows
+  end
+
+  # call-seq:
+  #   to_html(root: Dir.pwd, title: nil) -> String
+  #
+  # The page that #save writes to a file whose name ends with .html: a flame
+  # graph, a table and more; see HeapSample::View.  Raises HeapSample::View::Missing
+  # if this Ruby was built without it.
+  def to_html(**options)
+    to_profile.to_html(**options)
   end
 
   # call-seq:

@@ -1,0 +1,145 @@
+// Rows that share a line, method, file, class, type, gem, function or library,
+// summed, as HeapSample::Groups sums them.
+import { Estimate, FIELDS, Net } from "./estimate.js";
+
+export const KINDS = ["line", "method", "file", "class", "type", "gem", "function", "library"];
+export const NO_STACK = "(no stack)";
+const SLOTS = "(slots)";
+
+// Frames by what they look like: lines, methods or files. Gives each a group,
+// the number of the first frame that looks the same.
+export const groupFrames = (frames, kind) => {
+  const [method, path, line] = ["method", "path", "line"].map((name) => frames.get(name));
+  const groups = new Int32Array(path.length);
+  const known = new Map();
+  for (let frame = 0; frame < groups.length; frame++) {
+    let key = `${path[frame]}`;
+    if (kind !== "file" || frames.get("native")[frame]) key += ` ${method[frame]}`;
+    if (kind === "line") key += ` ${line[frame]}`;
+    if (!known.has(key)) known.set(key, frame);
+    groups[frame] = known.get(key);
+  }
+  return groups;
+};
+
+// The key of each row: a frame, counted from 1, or a text.
+const keysOf = (sheet, kind, frameGroups) => {
+  if (["line", "method", "file"].includes(kind)) {
+    const groups = frameGroups(kind);
+    return Int32Array.from(sheet.site, (site) => (site === 0 ? 0 : groups[site - 1] + 1));
+  }
+  const malloc = sheet.columns.get("malloc");
+  const texts = sheet.columns.get(kind);
+  if (kind === "function" || kind === "library") return Int32Array.from(texts, (text, row) => (malloc[row] ? text : -1));
+  return texts;
+};
+
+export class Groups {
+  // `names`: one estimate, or gained and lost.
+  constructor(sheet, mask, names, kind, frameGroups) {
+    this.sheet = sheet;
+    const known = (sheet.keys ||= new Map());
+    if (!known.has(kind)) known.set(kind, keysOf(sheet, kind, frameGroups));
+    this.number(mask, known.get(kind));
+    const estimates = names.map((name) => sheet.estimate(name).map((column) => this.sum(column)));
+    const extra = this.extras(names[0]);
+    this.list = this.keys.map((key, number) => {
+      const parts = estimates.map((fields) => new Estimate(...FIELDS.map((_, i) => fields[i][number])));
+      const group = { key, number, estimate: parts.length > 1 ? new Net(...parts) : parts[0] };
+      for (const name of Object.keys(extra)) group[name] = extra[name][number];
+      return group;
+    });
+  }
+
+  // The rows that pass, and the number of the group of each.
+  number(mask, keys) {
+    const numbers = new Int32Array(this.sheet.keyLimit(keys)).fill(-1);
+    const rows = new Int32Array(mask.length);
+    const numberOf = new Int32Array(mask.length);
+    this.keys = [];
+    let count = 0;
+    for (let row = 0; row < mask.length; row++) {
+      if (mask[row] === 0) continue;
+      const at = keys[row] + 1;
+      if (numbers[at] < 0) numbers[at] = this.keys.push(keys[row]) - 1;
+      numberOf[count] = numbers[at];
+      rows[count++] = row;
+    }
+    this.rows = rows.subarray(0, count);
+    this.numberOf = numberOf.subarray(0, count);
+  }
+
+  sum(column, factor = null) {
+    const { rows, numberOf } = this;
+    const sums = new Float64Array(this.keys.length);
+    if (factor === null) for (let i = 0; i < rows.length; i++) sums[numberOf[i]] += column[rows[i]];
+    else for (let i = 0; i < rows.length; i++) sums[numberOf[i]] += column[rows[i]] * factor[rows[i]];
+    return sums;
+  }
+
+  // What ages and lifetimes are worked out from, and malloc's part.
+  extras(name) {
+    const { columns } = this.sheet;
+    const malloc = columns.get("malloc");
+    if (name === "inuse") {
+      const birth = columns.get("birth");
+      const objects = columns.get("inuse_objects");
+      const born = birth.map((number) => (number > 0 ? 1 : 0));
+      return { malloc: this.sum(columns.get("inuse_space"), malloc), births: this.sum(objects, birth), born: this.sum(objects, born) };
+    }
+    if (name !== "alloc") return {};
+    const [alloc, dead, deadObjects, deadGcs] = ["alloc_space", "dead_space", "dead_objects", "dead_gcs"].map((column) => columns.get(column));
+    return {
+      alloc: this.sum(alloc), mallocAlloc: this.sum(alloc, malloc),
+      dead: this.sum(dead), deadObjects: this.sum(deadObjects), deadGcs: this.sum(deadGcs),
+    };
+  }
+
+  // Texts of the classes of some groups and their live bytes, the largest first;
+  // malloc is a class only where there is no other.
+  classes(groups) {
+    const [klass, malloc, inuse, young] = ["class", "malloc", "inuse_space", "young_space"].map((name) => this.sheet.columns.get(name));
+    const lists = new Map(groups.map(({ number }) => [number, new Map()]));
+    const wanted = new Uint8Array(this.keys.length);
+    for (const { number } of groups) wanted[number] = 1;
+    for (let i = 0; i < this.rows.length; i++) {
+      if (wanted[this.numberOf[i]] === 0) continue;
+      const row = this.rows[i];
+      const space = inuse[row] + young[row];
+      if (space === 0) continue;
+      const sums = lists.get(this.numberOf[i]);
+      const key = klass[row] * 2 + malloc[row];
+      sums.set(key, (sums.get(key) || 0) + space);
+    }
+    return groups.map(({ number }) => {
+      const all = [...lists.get(number)];
+      const objects = all.filter(([key]) => key % 2 === 0);
+      return (objects.length ? objects : all).map(([key, space]) => [key >> 1, space]).sort((a, b) => b[1] - a[1]);
+    });
+  }
+}
+
+// Mean number of GCs since the birth of what is in use, or null.
+export const age = (group, gcCount) => (gcCount !== null && group.born > 0 ? gcCount + 1 - group.births / group.born : null);
+
+// Mean number of GCs that the dead had survived, or null.
+export const lifetime = (group) => (group.deadObjects > 0 ? group.deadGcs / group.deadObjects : null);
+
+// Share of the slots allocated that were found dead, or null.
+export const deadShare = (group) => {
+  const slots = group.alloc - group.mallocAlloc;
+  return slots > 0 ? Math.min(group.dead / slots, 1) : null;
+};
+
+// What a group is called: its name, and where it is.
+export const nameOf = (kind, key, { texts, frames }) => {
+  if (kind === "line" || kind === "method" || kind === "file") {
+    if (key === 0) return { name: NO_STACK, place: "" };
+    const frame = key - 1;
+    const short = texts[frames.get("short")[frame]];
+    const line = kind === "line" && frames.get("line")[frame] > 0 ? `:${frames.get("line")[frame]}` : "";
+    return { name: kind === "file" ? "" : texts[frames.get("method")[frame]], place: short + line };
+  }
+  if (key === -1) return { name: SLOTS, place: "" };
+  return { name: texts[key] || (kind === "gem" ? NO_STACK : ""), place: "" };
+};

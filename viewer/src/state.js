@@ -1,0 +1,92 @@
+// What is looked at, and how: kept in the address, so that a link (or a reload)
+// shows the same view.
+
+import { KINDS } from "./groups.js";
+
+export const DEFAULTS = {
+  value: "live",        // live, allocated, young, dead, growth
+  since: "0",           // growth: which of the earlier profiles
+  unit: "bytes",        // or objects
+  memory: "both",       // slots, malloc
+  graph: "icicle",      // or flame
+  direction: "callees", // or callers
+  detail: "line",       // method, file: what frames are told apart by
+  by: "line",           // what the table's rows are
+  sort: "value",        // column of the table, "-" before it: the smallest first
+  class: "",
+  type: "",
+  gem: "",
+  age: "",              // "3-10", in GCs
+  search: "",
+  mark: "",             // a row of the table that is marked: "line:17"
+  zoom: "",             // groups of frames from the root on: "3.17.4"
+};
+
+const one = (...values) => (value) => values.includes(value);
+const like = (pattern) => (value) => pattern.test(value);
+
+// What an address may say; of the others, anything.
+const CHECKS = {
+  unit: one("bytes", "objects"),
+  memory: one("both", "slots", "malloc"),
+  graph: one("icicle", "flame"),
+  direction: one("callees", "callers"),
+  detail: one("line", "method", "file"),
+  by: one(...KINDS),
+  sort: like(/^-?[a-z]+$/),
+  age: like(/^(\d+(-\d*)?)?$/),
+  mark: like(/^((line|method|file):\d+)?$/),
+  zoom: like(/^(\d+(\.\d+)*)?$/),
+};
+
+export class State {
+  constructor(window, changed) {
+    this.window = window;
+    this.changed = changed;
+    this.checks = new Map(Object.entries(CHECKS));
+    this.values = { ...DEFAULTS, ...this.read() };
+    window.addEventListener("hashchange", () => {
+      if (this.text() === window.location.hash) return;
+      this.values = { ...DEFAULTS, ...this.read() };
+      changed(Object.keys(DEFAULTS));
+    });
+  }
+
+  read() {
+    const given = new URLSearchParams(this.window.location.hash.slice(1));
+    return Object.fromEntries([...given].filter(([name, value]) => Object.hasOwn(DEFAULTS, name) && this.allows(name, value)));
+  }
+
+  allows(name, value) {
+    const check = this.checks.get(name);
+    return !check || check(value);
+  }
+
+  // What this page has to show decides too, once it is known.
+  allow(name, check) {
+    this.checks.set(name, check);
+  }
+
+  check() {
+    for (const [name, value] of Object.entries(this.values)) if (!this.allows(name, value)) this.values[name] = DEFAULTS[name];
+  }
+
+  get(name) {
+    return this.values[name];
+  }
+
+  // Takes new values, and tells what they changed.
+  set(values) {
+    const names = Object.keys(values).filter((name) => this.values[name] !== values[name]);
+    if (names.length === 0) return;
+    Object.assign(this.values, values);
+    this.window.history.replaceState(null, "", this.text() || "#");
+    this.changed(names);
+  }
+
+  // As it stands in the address: only what is not as it was at first.
+  text() {
+    const told = Object.entries(this.values).filter(([name, value]) => value !== DEFAULTS[name]);
+    return told.length ? `#${new URLSearchParams(told)}` : "";
+  }
+}
