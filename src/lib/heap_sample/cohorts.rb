@@ -30,7 +30,10 @@ module HeapSample
     GCS = 4
     # So much of the time since sampling started is taken for warm-up.
     WARM_UP = 0.2
-    RECENT = 1 / 3.0
+    # Waiting for as long as the longest takes may cost so much of the time.
+    WAIT_MOST = 0.15
+    # The end, of which growth has to go on: a third and a sixth.
+    RECENT = [1 / 3.0, 1 / 6.0].freeze
 
     # A moment: indexes of its profile and of its observer, time, GC count.
     Moment = Struct.new(:index, :observer, :time, :gc)
@@ -75,9 +78,11 @@ module HeapSample
 
     def hours = (moments.last.time - moments.first.time) / 3600.0
 
-    # How many blocks make the last third, as near as they come.
+    # How many blocks make the last third and the last sixth, as near as they come.
     def recent
-      @recent ||= (1...size).min_by { |count| [(shares.last(count).sum { |time, gcs| (time + gcs) / 2 } - RECENT).abs, count] }
+      @recent ||= RECENT.map do |part|
+        (1...size).min_by { |count| [(shares.last(count).sum { |time, gcs| (time + gcs) / 2 } - part).abs, count] }
+      end.uniq
     end
 
     # Shares of time and of GCs of each block.
@@ -96,8 +101,19 @@ module HeapSample
     def total = Total.new(groups.values)
 
     Total = Struct.new(:cohorts) do
+      def since(_) = nil
+
       def between(from, to, kind)
         cohorts.each_with_object(Change.new(Estimate.new, Estimate.new)) { |cohort, sum| sum.add(cohort.between(from, to, kind)) }
+      end
+    end
+
+    # The time and the GCs from the last moment to its observer, as shares like #shares.
+    def since_shares
+      @since_shares ||= begin
+        first, last = moments.first, moments.last
+        info = @series.infos[last.observer]
+        [(info.taken - last.time) / (last.time - first.time), (info.gc_count - last.gc) / [last.gc - first.gc, 1].max.to_f]
       end
     end
 
@@ -107,7 +123,9 @@ module HeapSample
         change = cohort.between(index, index + 1, kind)
         Trend::Block.new(change.gained, change.lost, time, gcs)
       end
-      Trend.new(blocks, whole: cohort.between(0, size, kind), last: cohort.between(size - recent, size, kind), recent: recent, hours: hours)
+      Trend.new(blocks, whole: cohort.between(0, size, kind), hours: hours,
+                        recent: recent.to_h { |count| [count, cohort.between(size - count, size, kind)] },
+                        since: cohort.since(kind), since_shares: since_shares)
     end
 
     # One group at each moment.
@@ -117,6 +135,7 @@ module HeapSample
 
       def initialize(key)
         @key = key
+        @since = Estimate.new
         @born = []              # by moment: Estimates of slots by the moment they were born before
         @malloc = []            # by moment: Estimate in use
         @ever = []              # by moment: samples of malloc ever
@@ -141,6 +160,12 @@ module HeapSample
 
       # What memory it is of: some of :slots and :malloc.
       def kinds = [*(:slots if @born.any?), *(:malloc if @malloc.any?)]
+
+      # Estimate of what was born after the last moment and is in use at its observer: what
+      # stays, and some garbage.  nil of malloc, which is judged up to the observer.
+      def since(kind) = (@since if kind == :slots || @malloc.empty?)
+
+      def add_since(row) = @since.add_columns(row, Columns::INUSE, row[Columns::SLOT_SIZE])
 
       # Change between two moments, of :slots, :malloc or :both.
       def between(from, to, kind = :both)
@@ -228,13 +253,23 @@ module HeapSample
 
     def clock(index) = @series.times[index].utc.strftime("%H:%M:%S UTC")
 
-    # Those whose observer is there: the first profile with so many +more+ GCs, of a kind.
+    # Those whose observer is there: the first profile with so many +more+ GCs, of a kind,
+    # and for all of them as long after, for what lives about that long would seem to come and go.
     def settled_moments(stretch, count, more)
       infos = @series.infos
+      moments = observed(stretch) { |at, index| infos[at].public_send(count) >= infos[index].public_send(count) + more }
+      wait = moments.map { |moment| @series.times[moment.observer] - moment.time }.max
+      return moments if wait.nil? || wait > WAIT_MOST * (@series.times[stretch.last] - @series.times[stretch.first])
+
+      observed(stretch) { |at, index| @series.times[at] - @series.times[index] >= wait }
+    end
+
+    # Moments, each with the first profile of which the block says yes.
+    def observed(stretch)
       at = 0
       stretch.filter_map do |index|
-        at += 1 while at < stretch.size && infos[stretch[at]].public_send(count) < infos[index].public_send(count) + more
-        Moment.new(index, stretch[at], infos[index].taken, infos[index].gc_count) if at < stretch.size
+        at += 1 while at < stretch.size && !yield(stretch[at], index)
+        Moment.new(index, stretch[at], @series.times[index], @series.infos[index].gc_count) if at < stretch.size
       end
     end
 
@@ -251,9 +286,9 @@ module HeapSample
         "Of #{size}, #{judged} #{judged == 1 ? "is" : "are"} of use#{": #{causes.join(", ")}" unless causes.empty?}."
     end
 
-    # At most BLOCKS + 1 of +ready+, evenly in time, no two of one GC count.
+    # At most BLOCKS + 1 of +ready+, evenly in time, no two of one GC count or observer.
     def spread(ready)
-      ready = ready.uniq(&:gc)
+      ready = ready.uniq(&:gc).reverse.uniq(&:observer).reverse
       return ready if ready.size <= BLOCKS + 1
 
       from, to = ready.first.time, ready.last.time
@@ -284,15 +319,17 @@ module HeapSample
         next unless malloc || (bucket = bucket_of(row, births))
 
         group = (@groups[key = keys ? keys.of(row) : stack_key(row)] ||= Cohort.new(key))
-        numbers.each { |number| malloc ? group.add_malloc(number, row) : group.add_slots(number, bucket, row) }
         group.describe(row, @profile) if last && (malloc || bucket > 0) && row[Columns::INUSE + 1] > 0
+        next (group.add_since(row) if last) if bucket == births.size
+
+        numbers.each { |number| malloc ? group.add_malloc(number, row) : group.add_slots(number, bucket, row) }
       end
     end
 
-    # The first moment that a row was born before.
+    # The first moment that a row was born before; their number if it was born after all.
     def bucket_of(row, births)
       birth = row[Columns::BIRTH_GC]
-      birth && births.bsearch_index { |gc| gc >= birth }
+      birth && (births.bsearch_index { |gc| gc >= birth } || births.size)
     end
 
     def stack_key(row)

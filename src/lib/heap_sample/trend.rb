@@ -31,18 +31,22 @@ module HeapSample
       def samples = gained.samples + lost.samples
     end
 
-    # Growth over all, and over the last third: each a GrowthGroup (a Net).
+    # Growth over all, and over the last third: each a Net.
     attr_reader :whole, :end
     attr_reader :blocks
     # Hours that are judged.
     attr_reader :hours
 
-    # +blocks+ in their order; +recent+ of them make the last third.
-    def initialize(blocks, whole:, recent:, last:, hours:)
+    # +blocks+ in their order; +recent+: {number of last blocks => their Net}, the last third first,
+    # then less; +since+: Estimate of what came after the blocks and may stay, nil if
+    # that is not known, in +since_shares+ of time and GCs.
+    def initialize(blocks, whole:, recent:, hours:, since: nil, since_shares: [0, 0])
+      @since = since
+      @since_shares = since_shares
       @blocks = blocks
       @whole = whole
       @recent = recent
-      @end = last
+      @end = recent.values.first
       @hours = hours
     end
 
@@ -77,28 +81,46 @@ module HeapSample
     # The larger of #trend_odds and #end_odds: both must be small.
     def odds = [trend_odds, end_odds].max
 
-    # The rate in the last third as a part of that before it, by time or by GCs,
-    # whichever is more; nil if there was none before.
-    def pace
-      before = whole.space - @end.space
-      return unless before > 0
+    # The rate in the last third as a part of that before it; nil if there was none before.
+    def pace = paces.first
 
-      %i[time gcs].filter_map do |clock|
-        recent = blocks.last(@recent).sum(&clock)
-        next unless recent > 0 && recent < 1
-
-        @end.space / recent / (before / (1 - recent))
-      end.max
-    end
-
-    # Below this #pace growth is called slowing.
+    # Below such a #pace growth is called slowing,
     SLOWING = 0.6
+    # and below this if it is that of the last sixth, or of what came after: it has ended.
+    ENDED = 1 / 3.0
 
     def slowing?
-      pace ? pace < SLOWING : false
+      third, *later = paces
+      (third ? third < SLOWING : false) || [*later, since_pace].compact.any? { |pace| pace < ENDED }
     end
 
     private
+
+    # By time or by GCs, whichever is more.
+    def paces
+      @recent.map do |count, change|
+        before = whole.space - change.space
+        next unless before > 0
+
+        rates(change.space, before, *%i[time gcs].map { |clock| blocks.last(count).sum(&clock) }) { |share| 1 - share }
+      end
+    end
+
+    # The same of what came since, where it is enough to tell: so many samples were to be
+    # expected by time and by GCs.  An idle process leaks nothing.
+    def since_pace
+      return unless @since && whole.space > 0
+
+      expected = @since_shares.min * whole.samples
+      rates(@since.space, whole.space, *@since_shares) { 1.0 } if expected >= SINCE_LEAST
+    end
+
+    SINCE_LEAST = 8
+    private_constant :SINCE_LEAST
+
+    def rates(recent, before, *shares)
+      shares.filter_map { |share| recent / share / (before / yield(share)) if share > 0 && yield(share) > 0 }.max
+    end
 
     # V of the class's comment: a block of no time and no GC has no place in it.
     def scatter
@@ -109,7 +131,7 @@ module HeapSample
     class << self
       # P(t >= +value+) of Student's t.
       def student_tail(value, freedom)
-        half = Statistics.incomplete_beta(freedom / (freedom + value * value), freedom / 2.0, 0.5) / 2
+        half = Statistics.incomplete_beta(freedom / (freedom + value * value).to_f, freedom / 2.0, 0.5) / 2
         value < 0 ? 1 - half : half
       end
 
