@@ -7,7 +7,7 @@ module HeapSample
   # *Settled* at a moment is what was born before it and is still there after two
   # more major GCs have begun, the first of which then is complete: whatever
   # died young, waits for a major GC, or lives for a few GCs is not in it.  It is
-  # read from the first profile after that (the moment's observer), as the rows with
+  # read from a profile after that (the moment's observer), as the rows with
   # a GC of birth up to the moment's GC count.  malloc's rows have no birth: all of
   # what is allocated at the observer counts, with the samples ever taken.
   #
@@ -30,13 +30,13 @@ module HeapSample
     GCS = 4
     # So much of the time since sampling started is taken for warm-up.
     WARM_UP = 0.2
-    # Waiting for as long as the longest takes may cost so much of the time.
-    WAIT_MOST = 0.15
+    # So many profiles have a moment; the others are too long after their GCs.
+    MOST = 0.8
     # The end, of which growth has to go on: a third and a sixth.
     RECENT = [1 / 3.0, 1 / 6.0].freeze
 
-    # A moment: indexes of its profile and of its observer, time, GC count.
-    Moment = Struct.new(:index, :observer, :time, :gc)
+    # A moment: index of its observer, time, GC count.
+    Moment = Struct.new(:observer, :time, :gc)
 
     # What came and what went, Estimates.
     Change = Struct.new(:gained, :lost) do
@@ -253,24 +253,34 @@ module HeapSample
 
     def clock(index) = @series.times[index].utc.strftime("%H:%M:%S UTC")
 
-    # Those whose observer is there: the first profile with so many +more+ GCs, of a kind,
-    # and for all of them as long after, for what lives about that long would seem to come and go.
+    # A moment for each profile, +wait+ before it: so long that so many +more+ GCs, of a kind,
+    # are in between for most, and the same for all, for what lives about that long
+    # would seem to come and go otherwise.
     def settled_moments(stretch, count, more)
-      infos = @series.infos
-      moments = observed(stretch) { |at, index| infos[at].public_send(count) >= infos[index].public_send(count) + more }
-      wait = moments.map { |moment| @series.times[moment.observer] - moment.time }.max
-      return moments if wait.nil? || wait > WAIT_MOST * (@series.times[stretch.last] - @series.times[stretch.first])
+      infos, times = @series.infos, @series.times
+      at = 0
+      needs = stretch.filter_map do |index|
+        most = infos[index].public_send(count) - more
+        next if infos[stretch.first].public_send(count) > most
 
-      observed(stretch) { |at, index| @series.times[at] - @series.times[index] >= wait }
+        at += 1 while infos[stretch[at + 1]].public_send(count) <= most
+        [index, times[index] - times[stretch[at]]]
+      end
+      wait = needs.map(&:last).sort[(needs.size * MOST).ceil - 1]
+      needs.filter_map do |index, need|
+        time = times[index] - wait
+        Moment.new(index, time, gc_at(time, stretch)) if need <= wait && time >= times[stretch.first]
+      end
     end
 
-    # Moments, each with the first profile of which the block says yes.
-    def observed(stretch)
-      at = 0
-      stretch.filter_map do |index|
-        at += 1 while at < stretch.size && !yield(stretch[at], index)
-        Moment.new(index, stretch[at], @series.times[index], @series.infos[index].gc_count) if at < stretch.size
-      end
+    # GCs up to a time, as if they were even between two profiles.
+    def gc_at(time, stretch)
+      after = stretch.bsearch { |index| @series.times[index] >= time }
+      return @series.infos[after].gc_count if after == stretch.first
+
+      from, to = [after - 1, after].map { |index| @series.times[index] }
+      counts = [after - 1, after].map { |index| @series.infos[index].gc_count }
+      (counts[0] + (counts[1] - counts[0]) * ((time - from) / (to - from))).floor
     end
 
     def warm_until(warmup)
@@ -286,9 +296,9 @@ module HeapSample
         "Of #{size}, #{judged} #{judged == 1 ? "is" : "are"} of use#{": #{causes.join(", ")}" unless causes.empty?}."
     end
 
-    # At most BLOCKS + 1 of +ready+, evenly in time, no two of one GC count or observer.
+    # At most BLOCKS + 1 of +ready+, evenly in time, no two of one GC count.
     def spread(ready)
-      ready = ready.uniq(&:gc).reverse.uniq(&:observer).reverse
+      ready = ready.uniq(&:gc)
       return ready if ready.size <= BLOCKS + 1
 
       from, to = ready.first.time, ready.last.time
@@ -303,14 +313,14 @@ module HeapSample
       @groups = {}
       @interner = {}
       @stack_keys = {}
-      moments.each_with_index.group_by { |moment, _| moment.observer }.each do |observer, observed|
-        @profile = @series[observer]
-        numbers = observed.map(&:last)
-        add(births, numbers, numbers.include?(moments.size - 1))
+      moments.each_with_index do |moment, number|
+        @profile = @series[moment.observer]
+        add(births, number)
       end
     end
 
-    def add(births, numbers, last)
+    def add(births, number)
+      last = number == moments.size - 1
       keys = Keys.new(@profile, @by) unless @by == :stack
       @profile.table.each do |row|
         malloc = row[Columns::MALLOC]
@@ -322,7 +332,7 @@ module HeapSample
         group.describe(row, @profile) if last && (malloc || bucket > 0) && row[Columns::INUSE + 1] > 0
         next (group.add_since(row) if last) if bucket == births.size
 
-        numbers.each { |number| malloc ? group.add_malloc(number, row) : group.add_slots(number, bucket, row) }
+        malloc ? group.add_malloc(number, row) : group.add_slots(number, bucket, row)
       end
     end
 
