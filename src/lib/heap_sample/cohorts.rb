@@ -103,8 +103,13 @@ module HeapSample
     Total = Struct.new(:cohorts) do
       def since(_) = nil
 
-      def between(from, to, kind)
-        cohorts.each_with_object(Change.new(Estimate.new, Estimate.new)) { |cohort, sum| sum.add(cohort.between(from, to, kind)) }
+      def between(...) = sum { |cohort| cohort.between(...) }
+      def block(...) = sum { |cohort| Change.new(*cohort.block(...)) }.to_a
+
+      private
+
+      def sum
+        cohorts.each_with_object(Change.new(Estimate.new, Estimate.new)) { |cohort, sum| sum.add(yield(cohort)) }
       end
     end
 
@@ -120,8 +125,7 @@ module HeapSample
     # The Trend of a Cohort, or of its :slots or :malloc alone.
     def trend(cohort, kind = :both)
       blocks = shares.each_with_index.map do |(time, gcs), index|
-        change = cohort.between(index, index + 1, kind)
-        Trend::Block.new(change.gained, change.lost, time, gcs)
+        Trend::Block.new(*cohort.block(index, size, kind), time, gcs)
       end
       Trend.new(blocks, whole: cohort.between(0, size, kind), hours: hours,
                         recent: recent.to_h { |count| [count, cohort.between(size - count, size, kind)] },
@@ -166,6 +170,14 @@ module HeapSample
       def since(kind) = (@since if kind == :slots || @malloc.empty?)
 
       def add_since(row) = @since.add_columns(row, Columns::INUSE, row[Columns::SLOT_SIZE])
+
+      # What block +index+ put there for good: slots born in it and settled at the last moment;
+      # malloc, which tells no birth, gained and lost in it.  Estimates of what came and went.
+      def block(index, last, kind)
+        change = Change.new(kind == :malloc ? Estimate.new : settled(last, index + 1..index + 1), Estimate.new)
+        change.add(exchanged(index, index + 1)) unless kind == :slots || @malloc.empty?
+        change.to_a
+      end
 
       # Change between two moments, of :slots, :malloc or :both.
       def between(from, to, kind = :both)

@@ -3,21 +3,19 @@
 module HeapSample
   # Does one row of a series grow, and steadily?
   #
-  # The time that is judged is cut into blocks.  In block b the row gained and
-  # lost so many bytes, net D(b), and the block is a share c(b) of the clock, all
-  # of which add to 1.  A leak of L bytes in all is D(b) = L c(b) + noise, whose
-  # variance grows with c(b).  Then the estimate of L is the sum of D, whatever
-  # the clock, and its variance
+  # The time that is judged is cut into blocks.  Of what is there at the end, G bytes in all
+  # came in them, D(b) in block b, and of what was there at first L bytes are gone: the
+  # growth is G - L.  Block b is a share c(b) of the clock, all of which add to 1.  A leak is
+  # D(b) = G c(b) + noise, whose variance grows with c(b); so the variance of G is
   #
-  #   V = sum of (D(b) - L c(b))**2 / c(b), by blocks - 1
+  #   V = sum of (D(b) - G c(b))**2 / c(b), by blocks - 1
   #
-  # is taken from how unevenly the row grew: it holds sampling, bursts of
-  # requests, and what comes and goes.  It is never taken to be less than what
-  # sampling alone makes of L (the samples born since the start that are there at
-  # the end, and those of the start that are not).  L by the root of V is
-  # Student's t with blocks - 1 degrees of freedom if D is noise about 0.  What goes
-  # up and comes down again makes neighbours of D cancel, so that V overstates the
-  # error; a single step of any size has t = 1.
+  # taken from how unevenly came what stayed: it holds sampling, bursts of requests, and
+  # what only fills or passes through.  It is never taken to be less than what sampling alone
+  # makes of G, and that of L is added.  G - L by the root of it all is Student's t with
+  # blocks - 1 degrees of freedom if there is no growth.  A single step of any size has t = 1,
+  # as has what came and has not gone yet.  Where births are not known (malloc) D is net growth; what goes
+  # up and comes down again then makes neighbours cancel, so that V overstates the error.
   #
   # The clock is half time and half GCs.  A leak by the request follows the
   # second, one by a timer the first, and the mean of both is near enough to
@@ -57,16 +55,16 @@ module HeapSample
     # was, on each side the wider one.
     def slope_interval
       low, high = whole.space_interval
-      uneven = Trend.student_quantile(Statistics::TAIL, blocks.size - 1) * Math.sqrt(scatter)
+      uneven = Trend.student_quantile(Statistics::TAIL, blocks.size - 1) * Math.sqrt(variance)
       [[low, whole.space - uneven].min / hours, [high, whole.space + uneven].max / hours]
     end
 
     # Samples that came and went: how much there is to judge by.
-    def samples = blocks.sum(&:samples)
+    def samples = [blocks.sum(&:samples), whole.samples].max
 
     # Odds of growth like this, so much and so steady, if there is none.
     def trend_odds
-      error = Math.sqrt([scatter, whole.gained.variance + whole.lost.variance].max)
+      error = Math.sqrt(variance)
       return whole.space > 0 ? 0.0 : 1.0 if error.zero?
 
       Trend.student_tail(whole.space / error, blocks.size - 1)
@@ -122,10 +120,15 @@ module HeapSample
       shares.filter_map { |share| recent / share / (before / yield(share)) if share > 0 && yield(share) > 0 }.max
     end
 
+    # Of G - L.
+    def variance
+      @variance ||= [scatter, whole.gained.variance].max + whole.lost.variance
+    end
+
     # V of the class's comment: a block of no time and no GC has no place in it.
     def scatter
-      @scatter ||= blocks.sum { |block| block.clock > 0 ? (block.net - whole.space * block.clock)**2 / block.clock : 0.0 } /
-                   (blocks.size - 1)
+      all = blocks.sum(&:net)
+      blocks.sum { |block| block.clock > 0 ? (block.net - all * block.clock)**2 / block.clock : 0.0 } / (blocks.size - 1)
     end
 
     class << self
