@@ -27,6 +27,7 @@ module HeapSample
   autoload :Groups, "heap_sample/group"
   autoload :GrowthRow, "heap_sample/growth"
   autoload :Header, "heap_sample/header"
+  autoload :Info, "heap_sample/info"
   autoload :Keys, "heap_sample/group"
   autoload :Growth, "heap_sample/growth"
   autoload :GrowthGroup, "heap_sample/growth"

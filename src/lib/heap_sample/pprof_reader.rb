@@ -18,6 +18,8 @@ module HeapSample
     FORMAT_MAX = 2
 
     GZIP_MAGIC = "\x1f\x8b".b
+    # Added to zlib's window bits: gzip's header and checksum, nothing else.
+    GZIP_ONLY = 16
     CHUNK = 1 << 18
 
     # Fields of profile.proto's messages that are read, by number.
@@ -44,50 +46,55 @@ module HeapSample
     ESTIMATES = [Columns::INUSE, Columns::YOUNG, Columns::ALLOC, Columns::DEAD].freeze
 
     # call-seq:
-    #   PprofReader.read(path, limit: DECODED_MAX) -> Hash
+    #   PprofReader.read(path_or_io, limit: DECODED_MAX, name: path) -> Hash
     #
-    # The keyword arguments of Profile.new.
-    def self.read(path, limit: DECODED_MAX)
-      new(unpack(path, limit)).read
+    # The keyword arguments of Profile.new.  An IO is read to its end, from where
+    # it is; +name+ is what errors call it.
+    def self.read(source, limit: DECODED_MAX, name: source)
+      data = source.respond_to?(:read) ? unpack(source, name, limit) : File.open(source, "rb") { |file| unpack(file, name, limit) }
+      new(data).read
     rescue Protobuf::Malformed => e
-      raise FormatError, "#{path}: not a readable heap profile: #{e.message}"
+      raise FormatError, "#{name}: not a readable heap profile: #{e.message}"
     end
 
     # The bytes of a file, without gzip.
-    def self.unpack(path, limit)
-      File.open(path, "rb") do |file|
-        magic = file.read(GZIP_MAGIC.bytesize)
-        raise Protobuf::Malformed, "it is empty" unless magic
+    def self.unpack(file, name, limit)
+      data = file.read(CHUNK)
+      raise Protobuf::Malformed, "it is empty" if data.nil? || data.empty?
+      return gunzip(file, data, limit) if data.start_with?(GZIP_MAGIC)
+      raise Protobuf::Malformed, "it is not packed with gzip" if name.to_s.end_with?(".gz")
 
-        file.rewind
-        next gunzip(file, limit) if magic == GZIP_MAGIC
-        raise Protobuf::Malformed, "it is not packed with gzip" if path.to_s.end_with?(".gz")
-
-        bounded(limit) { file.read(CHUNK) }
+      while (chunk = file.read(CHUNK))
+        data << chunk
+        bounded(data, limit)
       end
+      bounded(data, limit)
     end
 
-    def self.gunzip(file, limit)
+    def self.gunzip(file, chunk, limit)
       require "zlib"
-      reader = Zlib::GzipReader.new(file)
-      data = bounded(limit) { reader.read(CHUNK) }
-      rest = reader.unused
-      raise Protobuf::Malformed, "bytes follow the end of gzip's data" if rest || !file.eof?
+      inflater = Zlib::Inflate.new(Zlib::MAX_WBITS + GZIP_ONLY)
+      data = "".b
+      size = 0
+      while chunk && !inflater.finished?
+        size += chunk.bytesize
+        # piece by piece: one chunk can be a thousand of them
+        inflater.inflate(chunk) { |piece| bounded(data << piece, limit) }
+        chunk = file.read(CHUNK)
+      end
+      raise Protobuf::Malformed, "gzip: it ends too early" unless inflater.finished?
+      raise Protobuf::Malformed, "bytes follow the end of gzip's data" if chunk || inflater.total_in < size
 
-      reader.finish
       data
     rescue Zlib::Error => e
       raise Protobuf::Malformed, "gzip: #{e.message}"
+    ensure
+      inflater&.reset
+      inflater&.close
     end
 
-    def self.bounded(limit)
-      data = "".b
-      while (chunk = yield)
-        raise Protobuf::Malformed, "it unpacks to more than #{limit} bytes" if data.bytesize + chunk.bytesize > limit
-
-        data << chunk
-      end
-      data
+    def self.bounded(data, limit)
+      data.bytesize > limit ? raise(Protobuf::Malformed, "it unpacks to more than #{limit} bytes") : data
     end
     private_class_method :unpack, :gunzip, :bounded
 

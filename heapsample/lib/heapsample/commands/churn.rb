@@ -1,0 +1,13 @@
+# frozen_string_literal: true
+
+module HeapSample
+  module Tool
+    module Commands
+      class Churn < ReportCommand
+        SUMMARY = "-"
+        USAGE = "FILE"
+        HELP = ""
+      end
+    end
+  end
+end
