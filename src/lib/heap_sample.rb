@@ -36,6 +36,7 @@ module HeapSample
   autoload :MallocSection, "heap_sample/malloc_section"
   autoload :Meta, "heap_sample/meta"
   autoload :PprofReader, "heap_sample/pprof_reader"
+  autoload :Protobuf, "heap_sample/protobuf"
   autoload :Place, "heap_sample/frame"
   autoload :ListStacks, "heap_sample/stacks"
   autoload :NodeStacks, "heap_sample/stacks"

@@ -43,6 +43,20 @@ module HeapSample
       end
     end
 
+    # Label, path, absolute path (Strings, empty if there is none), line and
+    # address of a frame, as they were handed over: for who writes them again.
+    def fields(id)
+      label, path, absolute_path, line, address = @fields[id * FRAME_FIELDS, FRAME_FIELDS]
+      [@texts[label], @texts[path], @texts[absolute_path], line, address]
+    end
+
+    # Start, end and offset in the file of the native code at +address+; nil if
+    # that is not known.
+    def mapping(address)
+      found = @mappings.bsearch { |_, limit, _| limit > address }
+      found if found && address >= found[0]
+    end
+
     # Is a frame one of native code?
     def native?(id)
       @fields[id * FRAME_FIELDS + 4] > 0
@@ -102,8 +116,8 @@ module HeapSample
 
     # Native code that its file has no name for: where in the file it is.
     def unnamed(path, address)
-      start, _, offset = @mappings.bsearch { |_, limit, _| limit > address }
-      return format("0x%x", address) if path.empty? || start.nil? || address < start
+      start, _, offset = mapping(address)
+      return format("0x%x", address) if path.empty? || start.nil?
 
       format("%s+0x%x", File.basename(path), address - start + offset)
     end
