@@ -24,6 +24,8 @@ module HeapSample
     autoload :FoldedWriter, "#{directory}/folded_writer"
     autoload :Inputs, "#{directory}/inputs"
     autoload :Merge, "#{directory}/merge"
+    autoload :MergedMeta, "#{directory}/merged_meta"
+    autoload :MergedStacks, "#{directory}/merge"
     autoload :Output, "#{directory}/output"
     autoload :PprofWriter, "#{directory}/pprof_writer"
     autoload :Progress, "#{directory}/progress"

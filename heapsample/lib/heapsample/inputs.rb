@@ -18,10 +18,12 @@ module HeapSample
         return Progress.show("reading #{path}") { load(path, progress: true) } unless progress
         return Profile.load($stdin.binmode, name: "(standard input)") if path == STDIN
 
-        readable(path)
-        Profile.load(path)
-      rescue SystemCallError => e
-        raise Failure, "#{path}: #{reason(e)}"
+        opened(path) { Profile.load(path) }
+      end
+
+      # What a profile says about itself, as Profile#meta.
+      def meta(path)
+        opened(path) { PprofReader.meta(path) }
       end
 
       # The profiles among +paths+, of which folders stand for what is in them.
@@ -45,8 +47,12 @@ module HeapSample
         raise Failure, "#{folder}: #{reason(e)}"
       end
 
-      def readable(path)
+      def opened(path)
         raise Failure, "#{path}: is a folder, not a profile" if File.directory?(path)
+
+        yield
+      rescue SystemCallError => e
+        raise Failure, "#{path}: #{reason(e)}"
       end
 
       # "no such file or directory", without what Ruby adds to it.

@@ -57,6 +57,16 @@ module HeapSample
       raise FormatError, "#{name}: not a readable heap profile: #{e.message}"
     end
 
+    # call-seq:
+    #   PprofReader.meta(path) -> Hash
+    #
+    # The settings alone, without the rows.
+    def self.meta(path, limit: DECODED_MAX)
+      new(File.open(path, "rb") { |file| unpack(file, path, limit) }).meta
+    rescue Protobuf::Malformed => e
+      raise FormatError, "#{path}: not a readable heap profile: #{e.message}"
+    end
+
     # The bytes of a file, without gzip.
     def self.unpack(file, name, limit)
       data = file.read(CHUNK)
@@ -114,6 +124,12 @@ module HeapSample
       rows = read_rows(stacks)
       complete(rows, Meta.new(meta).interval)
       {meta: meta, texts: @texts, stacks: stacks, rows: rows}
+    end
+
+    def meta
+      scan
+      read_types
+      read_meta
     end
 
     private

@@ -105,12 +105,15 @@ module HeapSample
           end
           return if options[:quiet]
 
-          profile = newest(paths)
-          warn "", analysis(profile), "", where(paths)
+          warn "", analysis(profile(paths)), "", where(paths)
         end
 
-        def newest(paths)
-          Inputs.load(paths.max_by { |path| File.mtime(path) })
+        # The last one; of several processes their sum.
+        def profile(paths)
+          last = Tool::Merge.last_of_each(paths) { |path| Inputs.meta(path) }
+          return Inputs.load(last.first) if last.size == 1
+
+          last.inject(Tool::Merge.new) { |merge, path| merge.add(Inputs.load(path)) }.profile(files: paths.size)
         end
 
         def analysis(profile)
