@@ -9,7 +9,9 @@
 # - HeapSample::Profile: the profile as rows, stacks and estimates;
 # - HeapSample::Statistics: the intervals around the estimates;
 # - HeapSample::Growth: the difference of two profiles;
-# - HeapSample::Report: all of it as text.
+# - HeapSample::Top, Tree, Generations, Churn, Retained: one view each, as text, as data
+#   and as objects;
+# - HeapSample::Report and GrowthReport: what there is to say, as text and data.
 #
 # It depends on no gem; zlib and json are loaded when a file is read.
 module HeapSample
@@ -19,31 +21,39 @@ module HeapSample
   end
 
   autoload :Account, "heap_sample/account"
+  autoload :Analysis, "heap_sample/analysis"
+  autoload :Churn, "heap_sample/churn"
+  autoload :ClassMix, "heap_sample/class_mix"
   autoload :Columns, "heap_sample/model"
   autoload :Diff, "heap_sample/diff"
   autoload :Estimate, "heap_sample/estimate"
+  autoload :Filter, "heap_sample/filter"
   autoload :Frame, "heap_sample/frame"
+  autoload :GemName, "heap_sample/gem_name"
+  autoload :Generations, "heap_sample/generations"
   autoload :Group, "heap_sample/group"
   autoload :Groups, "heap_sample/group"
+  autoload :Growth, "heap_sample/growth"
+  autoload :GrowthGroup, "heap_sample/growth"
+  autoload :GrowthReport, "heap_sample/growth_report"
   autoload :GrowthRow, "heap_sample/growth"
   autoload :Header, "heap_sample/header"
   autoload :Info, "heap_sample/info"
   autoload :Keys, "heap_sample/group"
-  autoload :Growth, "heap_sample/growth"
-  autoload :GrowthGroup, "heap_sample/growth"
-  autoload :GrowthReport, "heap_sample/growth_report"
   autoload :Layout, "heap_sample/layout"
+  autoload :ListStacks, "heap_sample/stacks"
   autoload :MallocSection, "heap_sample/malloc_section"
   autoload :Meta, "heap_sample/meta"
-  autoload :PprofReader, "heap_sample/pprof_reader"
-  autoload :Protobuf, "heap_sample/protobuf"
-  autoload :Place, "heap_sample/frame"
-  autoload :ListStacks, "heap_sample/stacks"
   autoload :NodeStacks, "heap_sample/stacks"
+  autoload :Place, "heap_sample/frame"
+  autoload :PprofReader, "heap_sample/pprof_reader"
   autoload :Profile, "heap_sample/model"
+  autoload :Protobuf, "heap_sample/protobuf"
   autoload :Report, "heap_sample/report"
   autoload :Row, "heap_sample/model"
   autoload :Stacks, "heap_sample/stacks"
   autoload :Statistics, "heap_sample/statistics"
+  autoload :Top, "heap_sample/top"
+  autoload :Value, "heap_sample/value"
   autoload :Verdict, "heap_sample/verdict"
 end

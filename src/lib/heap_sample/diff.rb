@@ -47,6 +47,9 @@ module HeapSample
       @later = later
       @earlier = earlier
       check_order
+      return if later.filtered == earlier.filtered
+
+      raise ArgumentError, "the two profiles are not filtered alike: #{[earlier, later].map { |one| one.filtered || "not at all" }.join(", ")}"
     end
 
     def growth
