@@ -12,6 +12,9 @@
 # - HeapSample::Top, Tree, Generations, Churn, Retained: one view each, as text, as data
 #   and as objects;
 # - HeapSample::Report and GrowthReport: what there is to say, as text and data.
+# - HeapSample::Series: the profiles of one process over time; HeapSample::Leaks and
+#   HeapSample::Shape: what grows in them, and how;
+# - HeapSample::Report: all of it as text.
 #
 # It depends on no gem; zlib and json are loaded when a file is read.
 module HeapSample
@@ -22,9 +25,13 @@ module HeapSample
 
   autoload :Account, "heap_sample/account"
   autoload :Analysis, "heap_sample/analysis"
+  autoload :Assertions, "heap_sample/assertions"
+  autoload :BlockRun, "heap_sample/block_run"
   autoload :Churn, "heap_sample/churn"
   autoload :ClassMix, "heap_sample/class_mix"
+  autoload :Cohorts, "heap_sample/cohorts"
   autoload :Columns, "heap_sample/model"
+  autoload :Curve, "heap_sample/curve"
   autoload :Diff, "heap_sample/diff"
   autoload :Estimate, "heap_sample/estimate"
   autoload :Filter, "heap_sample/filter"
@@ -41,19 +48,27 @@ module HeapSample
   autoload :Info, "heap_sample/info"
   autoload :Keys, "heap_sample/group"
   autoload :Layout, "heap_sample/layout"
+  autoload :Leaks, "heap_sample/leaks"
+  autoload :LeaksReport, "heap_sample/leaks_report"
   autoload :ListStacks, "heap_sample/stacks"
   autoload :MallocSection, "heap_sample/malloc_section"
   autoload :Meta, "heap_sample/meta"
+  autoload :Net, "heap_sample/growth"
   autoload :NodeStacks, "heap_sample/stacks"
   autoload :Place, "heap_sample/frame"
   autoload :PprofReader, "heap_sample/pprof_reader"
   autoload :Profile, "heap_sample/model"
   autoload :Protobuf, "heap_sample/protobuf"
+  autoload :RepeatedBlock, "heap_sample/repeated_block"
   autoload :Report, "heap_sample/report"
+  autoload :Retention, "heap_sample/retention"
   autoload :Row, "heap_sample/model"
+  autoload :Series, "heap_sample/series"
+  autoload :Shape, "heap_sample/shape"
   autoload :Stacks, "heap_sample/stacks"
   autoload :Statistics, "heap_sample/statistics"
   autoload :Top, "heap_sample/top"
+  autoload :Trend, "heap_sample/trend"
   autoload :Value, "heap_sample/value"
   autoload :Verdict, "heap_sample/verdict"
 end

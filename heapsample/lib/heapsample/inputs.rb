@@ -23,7 +23,7 @@ module HeapSample
 
       # What a profile says about itself, as Profile#meta.
       def meta(path)
-        opened(path) { PprofReader.meta(path) }
+        opened(path) { PprofReader.read_meta(path) }
       end
 
       # The profiles among +paths+, of which folders stand for what is in them.

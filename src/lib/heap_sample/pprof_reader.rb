@@ -58,11 +58,11 @@ module HeapSample
     end
 
     # call-seq:
-    #   PprofReader.meta(path) -> Hash
+    #   PprofReader.read_meta(path, limit: DECODED_MAX) -> Hash
     #
-    # The settings alone, without the rows.
-    def self.meta(path, limit: DECODED_MAX)
-      new(File.open(path, "rb") { |file| unpack(file, path, limit) }).meta
+    # What a file says about itself (Profile#meta), without its rows.
+    def self.read_meta(path, limit: DECODED_MAX)
+      new(File.open(path, "rb") { |file| unpack(file, path, limit) }).read_meta_alone
     rescue Protobuf::Malformed => e
       raise FormatError, "#{path}: not a readable heap profile: #{e.message}"
     end
@@ -125,7 +125,7 @@ module HeapSample
       {meta: meta, texts: @texts, stacks: stacks, rows: rows}
     end
 
-    def meta
+    def read_meta_alone # :nodoc:
       scan
       read_types
       read_meta

@@ -252,6 +252,6 @@ module HeapSample
     end
 
     private_class_method :score, :exact, :beyond, :none_seen, :solve,
-                         :incomplete_beta, :log_beta_front, :beta_fraction
+                         :log_beta_front, :beta_fraction
   end
 end

@@ -1,0 +1,72 @@
+# frozen_string_literal: true
+
+module HeapSample
+  # Runs a block so that the machine stack does not keep what it made.
+  #
+  # MRI marks whatever on the machine stack looks like an object, also what calls that
+  # have returned left there.  So the block runs DEPTH C calls deeper than the GC that
+  # judges it, which does not look that far down; and its value is dropped.  A match in
+  # it is the method's around ($~), which goes on: it is taken off.
+  module BlockRun
+    DEPTH = 40
+
+    module_function
+
+    def call(block, depth = DEPTH)
+      if depth.zero?
+        block.call
+        forget_match(block)
+      else
+        1.upto(1) { call(block, depth - 1) }         # a C method, which calls the VM anew
+      end
+      nil
+    end
+
+    def forget_match(block)
+      block.binding.eval("$~ = nil")
+    rescue ArgumentError
+      # A Symbol's or a C method's Proc: it has no frame.
+    end
+
+    # Can this Ruby sample a block?
+    def possible? = GC.respond_to?(:sample_profile)
+
+    REASON = "this Ruby has no heap sampler (GC.sample_profile): what a block retains is not measured"
+
+    # The profile of what the block given makes, with every object asked for its size,
+    # after a full GC.
+    def profile(interval:, threads:, &block)
+      raise NotImplementedError, REASON unless possible?
+
+      GC.sample_profile(interval: interval, threads: threads, full_gc: true, memsize: true, &block).to_profile
+    end
+
+    # What is no data of a program, but of the code that ran: made once by each call of a
+    # method or use of a constant in it, or by a frame.
+    CODE = /\A\(imemo:(?:callcache|constcache|callinfo|ment|svar)\)\z/
+
+    # Rows of objects that are still there.
+    def retained(profile)
+      profile.rows.select { |row| row.inuse.samples > 0 && !CODE.match?(row.class_name) }
+    end
+
+    # Table of the largest lines in Hash of [bytes, objects, row].
+    def table(lines, top: 10, layout: Layout.new(root: Dir.pwd))
+      largest = lines.sort_by.with_index { |(_, (bytes, *)), index| [-bytes, index] }.first(top)
+      rows = largest.map { |key, (bytes, objects, name)| [layout.bytes(bytes), layout.count(objects), name, key] }
+      more = lines.size - rows.size
+      [*layout.table([["with buffers", :right], ["objects", :right], ["class", :left], ["line", :left]], rows),
+       *("and #{layout.count(more)} more" if more > 0)]
+    end
+
+    # Line => [bytes, objects, name of the class with most].
+    def by_line(profile, rows)
+      keys = Keys.new(profile, :line)
+      rows.group_by { |row| keys.of(row.columns) }.transform_values do |same|
+        names = same.group_by(&:class_name).transform_values { |some| some.sum(&:memsize) }
+        [same.sum(&:memsize), same.sum { |row| row.inuse.objects },
+         "#{names.max_by(&:last).first}#{" +#{names.size - 1}" if names.size > 1}"]
+      end
+    end
+  end
+end

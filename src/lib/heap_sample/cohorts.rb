@@ -1,0 +1,303 @@
+# frozen_string_literal: true
+
+module HeapSample
+  # What of each group of rows was settled at some moments of a series, by when
+  # it was born: the figures that Leaks judges.
+  #
+  # *Settled* at a moment is what was born before it and is still there after two
+  # more major GCs have begun, the first of which then is complete: whatever
+  # died young, waits for a major GC, or lives for a few GCs is not in it.  It is
+  # read from the first profile after that (the moment's observer), as the rows with
+  # a GC of birth up to the moment's GC count.  malloc's rows have no birth: all of
+  # what is allocated at the observer counts, with the samples ever taken.
+  #
+  # Between two moments a group gained what was born after the first and is settled
+  # at the second, and lost what was settled at the first and no longer is at the
+  # second.  All of it are different objects, so that neither figure has the
+  # survivors' error in it.
+  #
+  # A heap that does not grow has few major GCs, or none for hours.  Where there are
+  # too few, what is still there after GCS more GCs of any kind stands in (#settled? is
+  # false then): young garbage is not in it, old garbage is.
+  #
+  # The moments are at most BLOCKS + 1 profiles, evenly in time; only their
+  # observers are read.
+  class Cohorts
+    BLOCKS = 12
+    BLOCKS_LEAST = 4
+    MAJORS = 2
+    # As many make an object old, and one more to be safe.
+    GCS = 4
+    # So much of the time since sampling started is taken for warm-up.
+    WARM_UP = 0.2
+    RECENT = 1 / 3.0
+
+    # A moment: indexes of its profile and of its observer, time, GC count.
+    Moment = Struct.new(:index, :observer, :time, :gc)
+
+    # What came and what went, Estimates.
+    Change = Struct.new(:gained, :lost) do
+      include Net
+
+      def add(other)
+        gained.add(other.gained)
+        lost.add(other.lost)
+        self
+      end
+    end
+
+    # Moments, none if there are too few; then #reason says why.
+    attr_reader :moments, :reason
+    # Sentences about what was left out.
+    attr_reader :notes
+    # Hash of group's key => Cohort.
+    attr_reader :groups
+    # The last profile read.
+    attr_reader :profile
+
+    # +by+: one of Groups::KINDS, or :stack; +warmup+: seconds since sampling
+    # started, nil for WARM_UP.
+    def initialize(series, by: :line, kind: :both, warmup: nil, layout: Layout.new)
+      @series = series
+      @by = by
+      @wanted = Groups.wanted(kind)
+      @layout = layout
+      @notes = []
+      @moments = choose(warmup)
+      read unless @moments.empty?
+    end
+
+    # Have major GCs looked at what is judged?
+    def settled? = @settled
+
+    # Number of blocks.
+    def size = moments.size - 1
+
+    def hours = (moments.last.time - moments.first.time) / 3600.0
+
+    # How many blocks make the last third, as near as they come.
+    def recent
+      @recent ||= (1...size).min_by { |count| [(shares.last(count).sum { |time, gcs| (time + gcs) / 2 } - RECENT).abs, count] }
+    end
+
+    # Shares of time and of GCs of each block.
+    def shares
+      @shares ||= begin
+        seconds = moments.last.time - moments.first.time
+        gcs = moments.last.gc - moments.first.gc
+        moments.each_cons(2).map do |from, to|
+          time = (to.time - from.time) / seconds
+          [time, gcs > 0 ? (to.gc - from.gc) / gcs.to_f : time]
+        end
+      end
+    end
+
+    # All groups together: answers what a Cohort does of Change.
+    def total = Total.new(groups.values)
+
+    Total = Struct.new(:cohorts) do
+      def between(from, to, kind)
+        cohorts.each_with_object(Change.new(Estimate.new, Estimate.new)) { |cohort, sum| sum.add(cohort.between(from, to, kind)) }
+      end
+    end
+
+    # The Trend of a Cohort, or of its :slots or :malloc alone.
+    def trend(cohort, kind = :both)
+      blocks = shares.each_with_index.map do |(time, gcs), index|
+        change = cohort.between(index, index + 1, kind)
+        Trend::Block.new(change.gained, change.lost, time, gcs)
+      end
+      Trend.new(blocks, whole: cohort.between(0, size, kind), last: cohort.between(size - recent, size, kind), recent: recent, hours: hours)
+    end
+
+    # One group at each moment.
+    class Cohort
+      # A group's key: a Place, a name, or the frames of a stack.
+      attr_reader :key
+
+      def initialize(key)
+        @key = key
+        @born = []              # by moment: Estimates of slots by the moment they were born before
+        @malloc = []            # by moment: Estimate in use
+        @ever = []              # by moment: samples of malloc ever
+        @classes = Hash.new(0.0)
+        @stacks = Hash.new(0.0)
+      end
+
+      def add_slots(moment, bucket, row)
+        ((@born[moment] ||= [])[bucket] ||= Estimate.new).add_columns(row, Columns::INUSE, row[Columns::SLOT_SIZE])
+      end
+
+      def add_malloc(moment, row)
+        (@malloc[moment] ||= Estimate.new).add_columns(row, Columns::INUSE, 0)
+        @ever[moment] = @ever[moment].to_i + row[Columns::ALLOC]
+      end
+
+      # Notes of a row at the last moment what it is.
+      def describe(row, profile)
+        @classes[profile.text(row[Columns::CLASS])] += row[Columns::INUSE + 2]
+        @stacks[row[Columns::STACK]] += row[Columns::INUSE + 2]
+      end
+
+      # What memory it is of: some of :slots and :malloc.
+      def kinds = [*(:slots if @born.any?), *(:malloc if @malloc.any?)]
+
+      # Change between two moments, of :slots, :malloc or :both.
+      def between(from, to, kind = :both)
+        change = Change.new(Estimate.new, Estimate.new)
+        change.add(moved(from, to)) unless kind == :malloc
+        change.add(exchanged(from, to)) unless kind == :slots || @malloc.empty?
+        change
+      end
+
+      # Estimate of what is settled at a moment, likewise.
+      def at(moment, kind = :both)
+        estimate = kind == :malloc ? Estimate.new : settled(moment, 0..moment)
+        kind == :slots || @malloc[moment].nil? ? estimate : estimate + @malloc[moment]
+      end
+
+      # Names of classes with the bytes that came and stayed, the most first.
+      def classes = @classes.sort_by { |name, space| [-space, name] }
+
+      # The stack's handle in Cohorts#profile from which most came; nil if none did.
+      def stack = @stacks.max_by { |handle, space| [space, -handle] }&.first
+
+      private
+
+      def settled(moment, buckets)
+        born = @born[moment] or return Estimate.new
+        buckets.each_with_object(Estimate.new) { |bucket, sum| sum.add(born[bucket]) if born[bucket] }
+      end
+
+      def moved(from, to)
+        Change.new(settled(to, from + 1..to), settled(from, 0..from).without(settled(to, 0..from)))
+      end
+
+      # As Diff does, for the group as one.
+      def exchanged(from, to)
+        was, now = [from, to].map { |moment| @malloc[moment] || Estimate.new }
+        change = now.samples - was.samples
+        born = (@ever[to].to_i - @ever[from].to_i).clamp([change, 0].max, now.samples)
+        common = was.common(now, now.samples - born)
+        born.zero? && change.zero? ? Change.new(Estimate.new, Estimate.new) : Change.new(now.less(common), was.less(common))
+      end
+    end
+
+    private
+
+    def choose(warmup)
+      stretch = constant_stretch
+      infos = @series.infos
+      if stretch.any? { |index| infos[index].gc_count.nil? || infos[index].gc_major.nil? }
+        return none("The profiles do not tell when GCs were, so what is settled is not known.")
+      end
+
+      warm = warm_until(warmup)
+      [[:gc_major, MAJORS], [:gc_count, GCS]].each do |count, more|
+        ready = settled_moments(stretch, count, more)
+        moments = spread(ready.reject { |moment| moment.time < warm })
+        @settled = count == :gc_major
+        return moments if moments.size > BLOCKS_LEAST
+
+        @reason = too_few(stretch.size, ready.size, moments.size) unless @settled
+      end
+      []
+    end
+
+    def none(reason)
+      @reason = reason
+      []
+    end
+
+    # Weights change with the interval, and with them the error of survivors: only the
+    # longest time with one interval is judged.
+    def constant_stretch
+      settings = @series.infos.map do |info|
+        [info.interval, info.interval_changes, info.malloc_state == "on" ? info.malloc_interval : nil]
+      end
+      stretches = settings.each_index.chunk_while { |one, other| settings[one] == settings[other] }.to_a
+      longest = stretches.max_by { |stretch| [@series.times[stretch.last] - @series.times[stretch.first], stretch.size] }
+      if stretches.size > 1
+        @notes << "The sampling interval changed #{times(stretches.size - 1)}: judged are the #{longest.size} profiles from " \
+                  "#{clock(longest.first)} to #{clock(longest.last)}, the longest time with one."
+      end
+      longest
+    end
+
+    def times(count) = {1 => "once", 2 => "twice"}.fetch(count) { "#{count} times" }
+
+    def clock(index) = @series.times[index].utc.strftime("%H:%M:%S UTC")
+
+    # Those whose observer is there: the first profile with so many +more+ GCs, of a kind.
+    def settled_moments(stretch, count, more)
+      infos = @series.infos
+      at = 0
+      stretch.filter_map do |index|
+        at += 1 while at < stretch.size && infos[stretch[at]].public_send(count) < infos[index].public_send(count) + more
+        Moment.new(index, stretch[at], infos[index].taken, infos[index].gc_count) if at < stretch.size
+      end
+    end
+
+    def warm_until(warmup)
+      started = @series.infos.first.started || @series.times.first
+      started + (warmup || (@series.times.last - started) * WARM_UP)
+    end
+
+    def too_few(size, ready, judged)
+      causes = []
+      causes << "#{size - ready} had fewer than #{GCS} GCs after" if ready < size
+      causes << "#{ready - judged} fell into the warm-up" if judged < ready
+      "Too few profiles to say: #{BLOCKS_LEAST + 1} are needed that are past the warm-up and have #{GCS} GCs after them. " \
+        "Of #{size}, #{judged} #{judged == 1 ? "is" : "are"} of use#{": #{causes.join(", ")}" unless causes.empty?}."
+    end
+
+    # At most BLOCKS + 1 of +ready+, evenly in time, no two of one GC count.
+    def spread(ready)
+      ready = ready.uniq(&:gc)
+      return ready if ready.size <= BLOCKS + 1
+
+      from, to = ready.first.time, ready.last.time
+      Array.new(BLOCKS + 1) do |number|
+        wanted = from + (to - from) * number / BLOCKS
+        ready.min_by { |moment| (moment.time - wanted).abs }
+      end.uniq
+    end
+
+    def read
+      births = moments.map(&:gc)
+      @groups = {}
+      @interner = {}
+      @stack_keys = {}
+      moments.each_with_index.group_by { |moment, _| moment.observer }.each do |observer, observed|
+        @profile = @series[observer]
+        numbers = observed.map(&:last)
+        add(births, numbers, numbers.include?(moments.size - 1))
+      end
+    end
+
+    def add(births, numbers, last)
+      keys = Keys.new(@profile, @by) unless @by == :stack
+      @profile.table.each do |row|
+        malloc = row[Columns::MALLOC]
+        next unless row[Columns::INUSE + 1] > 0 || malloc
+        next unless @wanted.nil? || malloc == @wanted
+        next unless malloc || (bucket = bucket_of(row, births))
+
+        group = (@groups[key = keys ? keys.of(row) : stack_key(row)] ||= Cohort.new(key))
+        numbers.each { |number| malloc ? group.add_malloc(number, row) : group.add_slots(number, bucket, row) }
+        group.describe(row, @profile) if last && (malloc || bucket > 0) && row[Columns::INUSE + 1] > 0
+      end
+    end
+
+    # The first moment that a row was born before.
+    def bucket_of(row, births)
+      birth = row[Columns::BIRTH_GC]
+      birth && births.bsearch_index { |gc| gc >= birth }
+    end
+
+    def stack_key(row)
+      stacks = @profile.stacks
+      @stack_keys[stacks.identity(row[Columns::STACK], @interner)] ||= stacks.stack(row[Columns::STACK])
+    end
+  end
+end

@@ -1,0 +1,180 @@
+# frozen_string_literal: true
+
+module HeapSample
+  # Which rows of a series grow all along, and are not collected?
+  #
+  # A leak is growth that goes on: from the end of the warm-up to the end of the
+  # series, at a pace that does not fall off, in objects that major GCs leave alive.
+  # What is compared is therefore not what is in use, most of which comes and goes,
+  # but what is settled (Cohorts): a sawtooth that GC collects, a request's objects
+  # and what is younger than two major GCs are in no figure.  Totals of one process
+  # share most of their samples, so that a line through them as if they were
+  # independent would find trends in anything; net births and deaths in each block of
+  # time are of different objects, and are.
+  #
+  # A row is called a leak if
+  #
+  # - it grew, and steadily: the t of its growth by how uneven it was (Trend).  A
+  #   step has t = 1 whatever its size; a queue that goes up and down less;
+  # - it grew in the last third too, by more than sampling explains;
+  # - there no slower than at half the rate before it, by time or by GCs: a cache
+  #   that fills and levels off is slowing, not leaking.
+  #
+  # Where a heap is so steady that major GCs are too few to settle anything, what
+  # minor ones left is judged likewise: nothing found is nothing found; but what is found
+  # may be garbage that waits for a major GC, and is called unsettled, no leak.
+  #
+  # For each of the first two there are odds that a row without growth would look
+  # so; the larger of both are the row's.  As many rows are judged at once,
+  # Benjamini and Hochberg's procedure (1995, JRSS B 57:289-300) holds the odds
+  # against: of what is called a leak, at most LEVEL is none on average, and where
+  # there is none, none is named but in LEVEL of all series.  Rows with few samples that
+  # came or went cannot be told from noise and are not judged, nor counted as tests:
+  # how many came and went says nothing of which prevailed.
+  #
+  # A row of slots and of malloc is judged by both together and by each alone, and
+  # its odds are three times the smallest: malloc has no births, so that what a
+  # line mallocs and frees again would hide the objects it keeps.
+  #
+  # test/lib/test_leaks.rb simulates both errors; doc/estimates.md has the figures.
+  class Leaks
+    # A share of the rows named that is wrong, on average.
+    LEVEL = 0.01
+    # Samples that came or went below which a row is not judged.
+    SAMPLES_LEAST = 10
+    TOP = Report::TOP
+
+    # A row: its key (a Place, a name, or frames), Cohort and Trend, which is of +kind+:
+    # :both, :slots or :malloc; +verdict+ is :leak, :unsettled (it grew like one, and no
+    # major GC has looked at it), :slowing, :unsteady (it grew, but not all along) or
+    # :none; +odds+ that there is no growth.
+    Row = Struct.new(:key, :cohort, :trend, :kind, :verdict, :odds) do
+      # Bytes an hour, and the 95% interval.
+      def slope = trend.slope
+      def slope_interval = trend.slope_interval
+      # Bytes that came less those that went.
+      def space = trend.whole.space
+      # Samples behind it.
+      def samples = trend.whole.samples
+
+      def inspect
+        "#<#{self.class} #{verdict} #{Layout.new.place(key.is_a?(Array) ? nil : key)} #{Layout.new.bytes(slope, sign: true)}/h>"
+      end
+    end
+
+    attr_reader :series, :by, :kind
+    # Rows that leak, the steepest first: Array of Leaks::Row.
+    attr_reader :leaks
+    # Rows that grew otherwise, the largest growth first.
+    attr_reader :others
+    # How many rows were judged, and how many had too few samples for it.
+    attr_reader :judged, :unjudged
+    # Why nothing can be said, a String; nil if something can.
+    attr_reader :reason
+    # Cohorts that were judged.
+    attr_reader :cohorts
+
+    include Enumerable
+
+    # call-seq:
+    #   Leaks.new(series, by: :line, kind: :both, top: 20, width: 120, root: Dir.pwd, style: nil, warmup: nil)
+    #
+    # +by+: :line, :method, :file, :class, … (Groups::KINDS), or :stack; +kind+: :slots,
+    # :malloc or :both; +warmup+: seconds since sampling started that are not judged, a
+    # fifth of that time unless given.  Raises ArgumentError if one of them makes no sense.
+    def initialize(series, by: :line, kind: :both, warmup: nil, **options)
+      unless by == :stack || Groups::KINDS.include?(by)
+        raise ArgumentError, "cannot group by #{by.inspect}: by is one of #{[*Groups::KINDS, :stack].map(&:inspect).join(", ")}"
+      end
+      unless warmup.nil? || (warmup.is_a?(Numeric) && warmup >= 0)
+        raise ArgumentError, "warmup is a number of seconds, not #{warmup.inspect}"
+      end
+
+      @series = series
+      @by = by
+      @kind = kind
+      @report = LeaksReport.new(self, **options)
+      @cohorts = Cohorts.new(series, by: by, kind: kind, warmup: warmup)
+      @reason = @cohorts.reason
+      @leaks, @others = [], []
+      @judged = @unjudged = 0
+      judge unless @reason
+    end
+
+    def empty? = leaks.empty?
+    def each(&block) = leaks.each(&block)
+
+    # The Trend of everything together; nil if nothing can be said.
+    def total = (@total ||= cohorts.trend(cohorts.total) unless reason)
+
+    # call-seq:
+    #   detectable -> Float or nil
+    #
+    # Bytes an hour: a steady leak of that much on one row would have been named 19 times
+    # in 20; nil if nothing can be said.
+    def detectable
+      return if reason
+
+      samples = [Trend.samples_to_see(LEVEL / [judged, 1].max, cohorts.size), SAMPLES_LEAST].max
+      samples * (series.infos[cohorts.moments.last.index].interval || 1) / cohorts.hours
+    end
+
+    def to_s = @report.to_s
+    def to_h = @report.to_h
+
+    def inspect
+      what = reason ? "too short to say" : leaks.empty? ? "none found" : leaks.map { |row| @report.brief(row) }.join(", ")
+      "#<#{self.class} #{what}>"
+    end
+
+    def pretty_print(printer) # :nodoc:
+      to_s.chomp.each_line(chomp: true).with_index { |line, index| printer.breakable if index > 0; printer.text(line) }
+    end
+
+    private
+
+    def judge
+      tested = cohorts.groups.filter_map { |key, cohort| row(key, cohort) }
+      @judged, @unjudged = tested.size, cohorts.groups.size - tested.size
+      limit = threshold(tested.map(&:odds))
+      tested.each { |row| row.verdict = verdict(row, limit, LEVEL / tested.size) }
+      @leaks = tested.select { |row| row.verdict == :leak }.sort_by.with_index { |row, index| [-row.slope, index] }
+      @others = tested.reject { |row| %i[leak none].include?(row.verdict) }.sort_by.with_index { |row, index| [-row.space, index] }
+    end
+
+    # A Row, nil if it has too few samples.
+    def row(key, cohort)
+      kinds = cohort.kinds
+      trends = [*(:both if kinds.size > 1), *kinds].map { |kind| [kind, cohorts.trend(cohort, kind)] }
+      trends.select! { |_, trend| enough?(trend) }
+      return if trends.empty?
+
+      (kind, trend), odds = trends.map { |pair| [pair, odds(pair.last)] }.min_by { |_, value| value }
+      Row.new(key, cohort, trend, kind, :none, [odds * trends.size, 1.0].min)
+    end
+
+    def odds(trend) = trend.slowing? ? 1.0 : trend.odds
+
+    # Few samples are enough of what is nearly all sampled.
+    def enough?(trend)
+      return true if trend.samples >= SAMPLES_LEAST
+
+      whole = trend.whole
+      whole.gained.variance + whole.lost.variance <= (Estimate::WEAK_ERROR * whole.space)**2 && !whole.zero?
+    end
+
+    # Benjamini and Hochberg: the largest odds that are called a leak.
+    def threshold(odds)
+      odds.sort.each_with_index.select { |value, index| value <= LEVEL * (index + 1) / odds.size }.last&.first || -1.0
+    end
+
+    def verdict(row, limit, alone)
+      return cohorts.settled? ? :leak : :unsettled if row.odds <= limit
+
+      trend = row.trend
+      return :none unless trend.whole.space > 0 && trend.whole_odds <= alone
+
+      trend.slowing? ? :slowing : :unsteady
+    end
+  end
+end

@@ -1,0 +1,66 @@
+# frozen_string_literal: true
+
+# Matchers for RSpec:
+#
+#   expect { cache.fetch(1) }.to retain_at_most(1024)
+#   expect { app.call(request) }.not_to leak
+#
+# Options are those of HeapSample::Retention and HeapSample::RepeatedBlock:
+# retain_at_most(1024, warmup: 1), leak(runs: 30).  On a Ruby without the sampler the example is
+# skipped, which says so.
+require "rspec/core"
+require "rspec/expectations"
+require "heap_sample"
+
+module HeapSample
+  module RSpecMatchers
+    # What a block retains.
+    class RetainAtMost
+      def initialize(bytes, **options)
+        raise ArgumentError, "bytes is a number of 0 or more, not #{bytes.inspect}" unless bytes.is_a?(Numeric) && bytes >= 0
+
+        @bytes = bytes
+        @options = options
+      end
+
+      def matches?(block)
+        @retention = Retention.new(**@options, &block)
+        !@retention.more_than?(@bytes)
+      end
+
+      def supports_block_expectations? = true
+      def supports_value_expectations? = false
+      def description = "retain at most #{@bytes} bytes"
+      def failure_message = @retention.message(@bytes)
+      def failure_message_when_negated = "expected the block to retain more than #{@bytes} bytes; it retains #{@retention.bytes.round}"
+    end
+
+    # Whether a block leaks.
+    class Leak
+      def initialize(**options) = @options = options
+
+      def matches?(block)
+        @repeated = RepeatedBlock.new(**@options, &block)
+        !@repeated.leaks.empty?
+      end
+
+      def supports_block_expectations? = true
+      def supports_value_expectations? = false
+      def description = "leak"
+      def failure_message = "expected the block to leave objects behind all along; it leaves none"
+      def failure_message_when_negated = @repeated.message
+    end
+
+    def retain_at_most(...)
+      skip(BlockRun::REASON) unless BlockRun.possible?
+      RetainAtMost.new(...)
+    end
+
+    def leak(...)
+      skip(BlockRun::REASON) unless BlockRun.possible?
+      Leak.new(...)
+    end
+  end
+end
+
+RSpec.configure { |config| config.include(HeapSample::RSpecMatchers) }

@@ -1,0 +1,186 @@
+# frozen_string_literal: true
+
+module HeapSample
+  # Profiles of one session of one process, in the order of time.
+  #
+  #   series = HeapSample::Series.load("/var/tmp/profiles")
+  #   puts series.leaks, series.shape
+  #
+  # Of a file only what it says about itself is kept (settings, GC counts, the
+  # account of the process); rows are read when they are asked for, one profile
+  # at a time, so that a day of profiles a minute takes no more memory than one
+  # of them.
+  class Series
+    include Enumerable
+
+    ENDINGS = %w[.pb.gz .pb].freeze
+
+    # One profile: its HeapSample::Meta and, of the two, its path or itself.
+    Entry = Struct.new(:info, :path, :profile) do
+      def load = profile || Profile.load(path)
+      def name = path || "a profile"
+      def run = [info.process_start, info.session]
+    end
+
+    # HeapSample::Meta of each profile.
+    attr_reader :infos
+    # What was left out and why, an Array of String.
+    attr_reader :warnings
+
+    class << self
+      # call-seq:
+      #   Series.load(paths) -> series
+      #
+      # +paths+: a folder, a file, or an Array of them.  Where there are several
+      # processes or sessions it is the one with most profiles (see Series.all), and
+      # a warning names the others; so it does files that are damaged.  Raises
+      # FormatError if none can be read, SystemCallError if a path is not there.
+      def load(paths)
+        series, *others = all(paths).sort_by.with_index { |one, index| [-one.size, index] }
+        others.each { |other| series.warnings << "left out: #{other.describe}" }
+        series
+      end
+
+      # call-seq:
+      #   Series.all(paths) -> Array of Series
+      #
+      # One for each session of each process, in the order of their starts.  A
+      # warning about a file is in the first.
+      def all(paths)
+        warnings = []
+        entries = files(paths).filter_map { |path, listed| entry(path, listed, warnings) }
+        if entries.empty?
+          raise FormatError, warnings.first || "#{Array(paths).join(", ")}: no profile (#{ENDINGS.join(", ")}) is there"
+        end
+
+        runs(entries).each_with_index.map { |run, index| new(run, warnings: index.zero? ? warnings : []) }
+      end
+
+      private
+
+      # Path => was it found in a folder?
+      def files(paths)
+        Array(paths).each_with_object({}) do |path, files|
+          path = path.to_s
+          next files[path] = false unless File.directory?(path)
+
+          Dir.children(path).sort.each do |name|
+            files[File.join(path, name)] = true if name.end_with?(*ENDINGS) && !name.start_with?(".")
+          end
+        end
+      end
+
+      def entry(path, listed, warnings)
+        info = Meta.new(PprofReader.read_meta(path))
+        return Entry.new(info, path) if info.process_start && info.taken
+
+        warnings << "#{path}: left out: it does not tell its process and time"
+        nil
+      rescue FormatError => e
+        warnings << e.message
+        nil
+      rescue SystemCallError => e
+        raise unless listed         # keep= may have removed it meanwhile
+
+        warnings << "left out: #{e.message}"
+        nil
+      end
+
+      def runs(entries)
+        entries.group_by(&:run).values.sort_by { |run| run.map { |entry| entry.info.started || entry.info.taken }.min }
+      end
+    end
+
+    # call-seq:
+    #   Series.new(profiles) -> series
+    #
+    # +profiles+: HeapSample::Profile or GC::SampleProfile, in any order.  Raises
+    # ArgumentError unless they are of one session of one process.
+    def initialize(profiles, warnings: [])
+      entries = profiles.map { |profile| profile.is_a?(Entry) ? profile : Series.held(profile) }
+      raise ArgumentError, "a series has one profile or more" if entries.empty?
+      raise ArgumentError, "the profiles are not of one session of one process" unless entries.map(&:run).uniq.size == 1
+
+      @warnings = warnings
+      @entries = entries.sort_by { |entry| entry.info.taken }.chunk_while { |one, other| one.info.taken == other.info.taken }.map do |same|
+        same.drop(1).each { |entry| @warnings << "#{entry.name}: left out: the same moment as #{same.first.name}" }
+        same.first
+      end
+      @infos = @entries.map(&:info)
+    end
+
+    def self.held(profile) # :nodoc:
+      profile = profile.to_profile if profile.respond_to?(:to_profile)
+      raise ArgumentError, "#{profile.class} is not a profile" unless profile.is_a?(Profile)
+      unless profile.info.process_start && profile.info.taken
+        raise ArgumentError, "a profile does not tell its process and time"
+      end
+
+      Entry.new(profile.info, nil, profile)
+    end
+
+    # How many profiles there are.
+    def size = @entries.size
+
+    # The path of each profile; nil of one that was given as an object.
+    def paths = @entries.map(&:path)
+
+    # The profile at +index+, read anew from its file every time.
+    def [](index) = @entries.fetch(index).load
+
+    def first = self[0]
+    def last = self[-1]
+
+    # Each profile, read one at a time.
+    def each
+      return to_enum { size } unless block_given?
+
+      @entries.each { |entry| yield entry.load }
+      self
+    end
+
+    # Time of each profile.
+    def times = infos.map(&:taken)
+
+    # Seconds from the first profile to the last.
+    def seconds = times.last - times.first
+
+    # HeapSample::Account of each profile; nil where it has none.
+    def accounts = infos.map(&:account)
+
+    # call-seq:
+    #   leaks(by: :line, kind: :both, top: 20, width: 120, root: Dir.pwd, warmup: nil) -> HeapSample::Leaks
+    #
+    # What grows all along and is not collected.
+    def leaks(**options) = Leaks.new(self, **options)
+
+    # call-seq:
+    #   shape(width: 120) -> HeapSample::Shape
+    #
+    # How the process as a whole grows.
+    def shape(**options) = Shape.new(self, **options)
+
+    # "process 4711, 60 profiles, 2026-01-01 00:00 – 01:00 UTC"
+    def describe
+      session = infos.first.session.to_i
+      ["process #{infos.first.process_id || "?"}", *("session #{session}" if session > 1),
+       "#{size} profile#{"s" unless size == 1}", span].join(", ")
+    end
+
+    def inspect
+      "#<#{self.class} #{describe}>"
+    end
+
+    def pretty_print(printer) # :nodoc:
+      printer.text(inspect)
+    end
+
+    private
+
+    def span
+      from, to = times.minmax.map(&:utc)
+      same_day = from.strftime("%F") == to.strftime("%F")
+      "#{from.strftime("%F %T")}#{" – #{to.strftime(same_day ? "%T" : "%F %T")}" if size > 1} UTC"
+    end
+  end
+end

@@ -1,0 +1,256 @@
+# frozen_string_literal: true
+
+module HeapSample
+  # How a process grows as a whole, from the accounts in a series: does it bloat (RSS
+  # steps up and stays), fragment (it levels off, and what grew is memory that nobody
+  # uses), leak (it grows in a line), or some of these together?
+  #
+  # RSS is fitted with Curve, which chooses the terms by BIC; the start of the process is
+  # left out.  Then the parts of the account are asked what grew while each term did:
+  #
+  # - a line is a leak if what is alive (live slots, live malloc) or what nobody
+  #   accounts for grew; where it is waste (free slots, malloc's own) it is fragmentation that has not
+  #   levelled off;
+  # - what levels off is fragmentation if most of it is waste; else the living filled
+  #   something and stopped: a cache, or a warm-up;
+  # - a step is bloat: RSS rose at once and never fell.  Whether the living rose with it,
+  #   or only passed through, is said.
+  #
+  # A term is named from Verdict's threshold on: 5% of RSS, and 4 MiB.
+  class Shape
+    # Accounts below which nothing is said.
+    ACCOUNTS_LEAST = 12
+    # So much of the time since sampling started is warm-up.
+    WARM_UP = 0.1
+    LIVE = %w[slots_live malloc_live].freeze
+    WASTE = %w[slots_free malloc_waste malloc_metadata].freeze
+    BARS = "▁▂▃▄▅▆▇█"
+    PLOT_WIDTH = 60
+    NAMES = {bloats: "bloats", fragments: "fragments", fills: "fills", leaks: "leaks"}.freeze
+
+    # What a term of the curve is: +kind+ is :leaks, :bloats, :fragments or :fills (a cache, a
+    # warm-up); +term+ :line, :level or :step; +bytes+ it added to RSS; +at+ the seconds of a step;
+    # +parts+ the share of :live, :waste and :other in what grew meanwhile.
+    Finding = Struct.new(:kind, :term, :bytes, :at, :parts)
+
+    attr_reader :series
+    # Seconds since the first account that is judged; RSS and other parts in bytes, likewise.
+    attr_reader :times, :rss
+    # {"live" => […], "waste" => […], "other" => […]}.
+    attr_reader :parts
+    # The Curve of RSS; nil if there is too little to say.
+    attr_reader :curve
+    # Why nothing can be said, a String, or nil.
+    attr_reader :reason
+    # Array of Finding, the largest first; empty if the process does not grow.
+    attr_reader :findings
+
+    # call-seq:
+    #   Shape.new(series, width: 120, style: nil)
+    def initialize(series, width: Layout::WIDTH, style: nil, **)
+      Report.check(width: width)
+      @series = series
+      @layout = Layout.new(width: width)
+      @style = style
+      @findings = []
+      collect
+      judge unless @reason
+    end
+
+    # What the process does: some of :leaks, :bloats, :fragments, :fills; nil if it cannot be said.
+    def verdict = reason ? nil : findings.map(&:kind).uniq
+
+    # Bytes of the fitted curve, at #times.
+    def fitted = curve ? times.map { |time| curve.at(time) } : []
+
+    def to_s
+      lines = [@style ? @style.title(title) : title, *series.warnings.map { |warning| "Warning: #{warning}" }]
+      return "#{[*lines, "", reason].join("\n")}\n" if reason
+
+      sections = [lines, plots, evidence, [conclusion]]
+      "#{sections.reject(&:empty?).map { |section| section.join("\n") }.join("\n\n")}\n"
+    end
+
+    def to_h
+      slope, interval = curve&.slope
+      {"process_id" => series.infos.first.process_id, "verdict" => verdict&.map(&:to_s), "reason" => reason,
+       "rival" => rival&.map(&:to_s), "seconds" => times, "rss_bytes" => rss, "fitted_bytes" => fitted,
+       "parts_bytes" => parts, "bytes_per_hour" => slope, "bytes_per_hour_interval" => interval,
+       "findings" => findings.map do |finding|
+         {"kind" => finding.kind.to_s, "term" => finding.term.to_s, "bytes" => finding.bytes, "at_seconds" => finding.at,
+          "shares" => finding.parts.transform_keys(&:to_s)}
+       end}
+    end
+
+    def inspect
+      "#<#{self.class} #{reason ? "too short to say" : verdict.empty? ? "does not grow" : verdict.join(", ")}>"
+    end
+
+    def pretty_print(printer) # :nodoc:
+      to_s.chomp.each_line(chomp: true).with_index { |line, index| printer.breakable if index > 0; printer.text(line) }
+    end
+
+    private
+
+    def collect
+      known = series.infos.select { |info| info.account&.rss }
+      started = series.infos.first.started || series.times.first
+      warm = started + (series.times.last - started) * WARM_UP
+      judged = known.select { |info| info.taken >= warm }
+      @accounts = judged.map(&:account)
+      @first = judged.first&.taken
+      @times = judged.map { |info| info.taken - @first }
+      @rss = @accounts.map(&:rss)
+      @parts = {"live" => sums(LIVE), "waste" => sums(WASTE), "other" => sums(Account::PARTS.keys - LIVE - WASTE)}
+      @reason = too_short(known.size, judged.size) if judged.size < ACCOUNTS_LEAST
+    end
+
+    def sums(names) = @accounts.map { |account| names.sum { |name| account[name].to_i } }
+
+    def too_short(known, judged)
+      missing = "#{series.size - known} of #{series.size} have no account of the process; " if known < series.size
+      "Too short to say: #{ACCOUNTS_LEAST} accounts past the warm-up (the first #{(WARM_UP * 100).round}% of the time) are " \
+        "needed, there #{judged == 1 ? "is" : "are"} #{judged}. #{missing}Sample longer, or more often (every=).".sub(/; Sample/, ". Sample")
+    end
+
+    def judge
+      @curve = Curve.new(@times, @rss, least: [Verdict::SHARE * Curve.median(@rss), Verdict::FLOOR].max)
+      @findings = findings_of(@curve.best).sort_by { |finding| -finding.bytes }
+    end
+
+    def findings_of(fit)
+      found = []
+      fit.adds[:steps].each_with_index { |bytes, index| found << step(bytes, curve.steps[index]) }
+      found << level(fit.adds[:level]) if fit.terms[:form]
+      found << line(fit.adds[:line]) if fit.terms[:line]
+      found
+    end
+
+    def step(bytes, at)
+      before, after = times.each_index.partition { |index| times[index] < at }
+      near = [[before.size, after.size].min, 5].min
+      Finding.new(:bloats, :step, bytes, at, shares(before.last(near), after.first(near)))
+    end
+
+    def level(bytes)
+      eighth = [times.size / 8, 1].max
+      parts = shares((0...eighth).to_a, times.each_index.to_a.last(eighth * 2), rates: curve.best.terms[:line] ? rates : {})
+      Finding.new(parts[:waste] >= 0.5 ? :fragments : :fills, :level, bytes, nil, parts)
+    end
+
+    def line(bytes)
+      parts = in_all(rates)
+      Finding.new(parts[:waste] > 0.5 ? :fragments : :leaks, :line, bytes, nil, parts)
+    end
+
+    # By how much each part grows a second, but for steps: from the first quarter of the
+    # time to the last; from the middle if the rest levels off before.
+    def rates
+      @rates ||= begin
+        indexes = times.each_index.reject { |index| curve.steps.any? { |at| (times[index] - at).abs < step_side } }
+        indexes = indexes.last(indexes.size * 2 / 3) if curve.best.terms[:form]
+        from, to = [:first, :last].map { |side| indexes.public_send(side, [indexes.size / 4, 1].max) }
+        seconds = mean(times, to) - mean(times, from)
+        parts.to_h { |name, sizes| [name, (mean(sizes, to) - mean(sizes, from) - stepped(sizes, times[from.last], times[to.first])) / seconds] }
+      end
+    end
+
+    def step_side = (times.last - times.first) * Curve::SIDE / Curve::POINTS
+
+    # Shares in the growth between two lists of indexes, of means, less what grows at some
+    # +rates+ all along.
+    def shares(from, to, rates: {})
+      in_all(parts.to_h { |name, sizes| [name, mean(sizes, to) - mean(sizes, from) - rates.fetch(name, 0) * (mean(times, to) - mean(times, from))] })
+    end
+
+    def in_all(changes)
+      grown = changes.transform_values { |change| [change, 0.0].max }
+      all = grown.values.sum
+      grown.to_h { |name, change| [name.to_sym, all > 0 ? change / all : 0.0] }
+    end
+
+    # What the steps between two times added to a part.
+    def stepped(sizes, from, to)
+      curve.steps.select { |at| at.between?(from, to) }.sum do |at|
+        before, after = times.each_index.partition { |index| times[index] < at }
+        mean(sizes, after.first(2)) - mean(sizes, before.last(2))
+      end
+    end
+
+    def mean(sizes, indexes) = indexes.sum { |index| sizes[index] } / indexes.size.to_f
+
+    # Kinds that the other candidate would be.
+    def rival
+      return unless curve&.rival
+
+      kinds = findings_of_rival
+      kinds unless kinds.sort == verdict.sort
+    end
+
+    def findings_of_rival
+      {steps: :bloats, level: :fills, line: :leaks}.values_at(*curve.rival.kind).map do |kind|
+        kind == :fills && findings.any? { |finding| finding.kind == :fragments } ? :fragments : kind
+      end
+    end
+
+    def title
+      "Shape: #{series.describe}"
+    end
+
+    def plots
+      range = [rss.max - rss.min, Verdict::SHARE * rss.max].max.to_f
+      lines = [["RSS", rss], *parts.reject { |_, sizes| sizes.max.zero? }].map do |name, sizes|
+        format("%-6s %s  %s – %s", name, bars(sizes, range), *sizes.minmax.map { |size| @layout.bytes(size) })
+      end
+      ["#{@layout.duration(times.last)} from #{@first.utc.strftime("%H:%M:%S UTC")}, #{times.size} accounts:", *lines]
+    end
+
+    # From its least on, all in one measure: how much RSS changed.
+    def bars(sizes, range)
+      width = [PLOT_WIDTH, @layout.width - 40, sizes.size].min
+      groups = sizes.each_index.group_by { |index| index * width / sizes.size }.values
+      groups.map { |group| BARS[((mean(sizes, group) - sizes.min) / range * BARS.size).floor.clamp(0, BARS.size - 1)] }.join
+    end
+
+    def evidence
+      findings.map { |finding| "- #{sentence(finding)}" }
+    end
+
+    def sentence(finding)
+      bytes = @layout.bytes(finding.bytes, sign: true)
+      case finding.term
+      when :line
+        slope, interval = curve.slope
+        "RSS grows in a line: #{bytes}, #{@layout.bytes(slope, sign: true)} an hour (95%: #{@layout.range(*interval, sign: true)}); #{where(finding)}" \
+          "#{" that nobody uses and that has not levelled off" if finding.kind == :fragments}."
+      when :level
+        "RSS levels off after #{bytes}; #{where(finding)}" \
+          "#{finding.kind == :fragments ? ", which nobody uses: fragmentation" : ": something filled, a cache or the warm-up"}."
+      else
+        "RSS stepped up by #{bytes} at #{(@first + finding.at).utc.strftime("%H:%M:%S UTC")} and stayed; #{where(finding)}" \
+          "#{finding.parts[:live] < 0.5 ? ": the living passed through, their room is kept" : ": something was loaded and is kept"}."
+      end
+    end
+
+    PART_NAMES = {live: "live memory", waste: "free slots and malloc's waste", other: "other memory"}.freeze
+
+    def where(finding)
+      shares = finding.parts.select { |_, share| share >= 0.1 }.sort_by { |_, share| -share }
+      return "no part grew as much" if shares.empty?
+
+      "it was #{shares.map { |name, share| "#{(share * 100).round}% #{PART_NAMES.fetch(name)}" }.join(", ")}"
+    end
+
+    def conclusion
+      return "The process does not grow: RSS #{@layout.bytes(rss.first)} at first, #{@layout.bytes(rss.last)} at the end.#{unsure}" if findings.empty?
+
+      "The process #{verdict.map { |kind| NAMES.fetch(kind) }.join(" and ")}.#{unsure}"
+    end
+
+    def unsure
+      other = rival or return ""
+
+      " Not clear: that it #{other.empty? ? "does not grow" : other.map { |kind| NAMES.fetch(kind) }.join(" and ")} fits as well."
+    end
+  end
+end

@@ -1,0 +1,13 @@
+# frozen_string_literal: true
+
+# assert_retains_at_most and assert_no_leak in test-unit; see HeapSample::Assertions.
+require "test/unit"
+require "heap_sample/assertions"
+
+module Test
+  module Unit
+    class TestCase
+      include HeapSample::Assertions
+    end
+  end
+end
