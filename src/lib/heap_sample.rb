@@ -15,6 +15,8 @@
 # - HeapSample::Series: the profiles of one process over time; HeapSample::Leaks and
 #   HeapSample::Shape: what grows in them, and how;
 # - HeapSample::Report: all of it as text.
+# - HeapSample::Report: all of it as text;
+# - HeapSample::View: all of it as an HTML page.
 #
 # It depends on no gem; zlib and json are loaded when a file is read.
 module HeapSample
@@ -26,6 +28,7 @@ module HeapSample
   autoload :Account, "heap_sample/account"
   autoload :Analysis, "heap_sample/analysis"
   autoload :Assertions, "heap_sample/assertions"
+  autoload :AtomicFile, "heap_sample/atomic_file"
   autoload :BlockRun, "heap_sample/block_run"
   autoload :Churn, "heap_sample/churn"
   autoload :ClassMix, "heap_sample/class_mix"
@@ -71,4 +74,8 @@ module HeapSample
   autoload :Trend, "heap_sample/trend"
   autoload :Value, "heap_sample/value"
   autoload :Verdict, "heap_sample/verdict"
+  autoload :View, "heap_sample/view"
+  autoload :ViewColumns, "heap_sample/view_columns"
+  autoload :ViewFrames, "heap_sample/view_frames"
+  autoload :ViewSheet, "heap_sample/view_sheet"
 end

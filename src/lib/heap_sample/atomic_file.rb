@@ -1,0 +1,51 @@
+# frozen_string_literal: true
+
+module HeapSample
+  # Writes a file that is either whole or not there, as the sampler itself does:
+  # under another name in the same folder, to the disk, then renamed; mode 0600,
+  # and no link that someone planted is followed.
+  module AtomicFile
+    module_function
+
+    # Replaces what is at +path+ by +data+; a FIFO or a device is written
+    # straight.  Returns the number of bytes; raises SystemCallError.
+    def write(path, data)
+      path = File.path(path)
+      type = File.ftype(path) if File.exist?(path) || File.symlink?(path)
+      raise Errno::EISDIR, path if type == "directory" || path.end_with?("/")
+      raise Errno::EINVAL, path if %w[socket blockSpecial].include?(type)
+      return File.open(path, File::WRONLY | File::NONBLOCK) { |file| fill(file, data) } if %w[fifo characterSpecial].include?(type)
+
+      rename_into(path, data)
+    end
+
+    def rename_into(path, data)
+      temporary = nil
+      file = begin
+        temporary = File.join(File.dirname(path), format(".heap_sample-%d-%016x.tmp", Process.pid, Random.rand(1 << 64)))
+        File.open(temporary, File::WRONLY | File::CREAT | File::EXCL, 0o600)
+      rescue Errno::EEXIST
+        retry
+      end
+      begin
+        file.chmod(0o600)                       # whatever the umask
+        fill(file, data)
+        file.fsync
+      ensure
+        file.close
+      end
+      File.rename(temporary, path)
+      temporary = nil
+      data.bytesize
+    ensure
+      File.unlink(temporary) if file && temporary
+    end
+
+    def fill(file, data)
+      file.binmode
+      file.write(data)
+    end
+
+    private_class_method :rename_into, :fill
+  end
+end

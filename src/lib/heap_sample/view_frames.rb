@@ -1,0 +1,83 @@
+# frozen_string_literal: true
+
+module HeapSample
+  # Texts and frames of all profiles in a view, each once and by number.  Number
+  # 0 of the texts is the empty one.
+  class ViewFrames
+    # Where code that is in no gem is.
+    APPLICATION = "(app)"
+    RUBY = "(ruby)"
+    NATIVE = "(native)"
+    GEM = %r{/gems/([^/]+-(?:\d[^/]*|\h{7,}))/[^/]}
+    INTERNAL = /\A<internal:/
+
+    attr_reader :texts
+
+    def initialize(layout)
+      @layout = layout
+      @texts = [""]
+      @numbers = {"" => 0}
+      @frames = []
+      @frame_numbers = {}
+      @of_stacks = {}.compare_by_identity
+      @of_profiles = {}.compare_by_identity
+    end
+
+    def text(text)
+      @numbers[text] ||= begin
+        @texts << text
+        @texts.size - 1
+      end
+    end
+
+    # The number of a profile's text, by its reference in a row.
+    def text_of(profile, reference)
+      (@of_profiles[profile] ||= {})[reference] ||= text(profile.text(reference))
+    end
+
+    # The numbers of the frames of +stacks+, by their ids there.  Native frames
+    # that differ only in their address are one.
+    def numbers(stacks)
+      @of_stacks[stacks] ||= stacks.frames.map { |frame| number(frame) }
+    end
+
+    # The text of the gem that a frame is in, by their numbers.
+    def gem(frame)
+      @frames[frame][FIELDS.index(:gem)]
+    end
+
+    # Label, method, path, short path, line, whether native, and gem of all
+    # frames, as columns of numbers.
+    def columns
+      fields = @frames.transpose
+      fields = Array.new(FIELDS.size) { [] } if fields.empty?
+      FIELDS.zip(fields).to_h
+    end
+
+    FIELDS = %i[label method path short line native gem].freeze
+
+    # The gem that code at +path+ belongs to: "rack-3.1.8", or one of the above.
+    def self.gem(path, native: false)
+      return NATIVE if native
+
+      path[GEM, 1] || (Layout::RUBY_PATH.match?(path) || INTERNAL.match?(path) ? RUBY : APPLICATION)
+    end
+
+    private
+
+    def number(frame)
+      fields = fields(frame)
+      @frame_numbers[fields] ||= begin
+        @frames << fields
+        @frames.size - 1
+      end
+    end
+
+    def fields(frame)
+      label = frame.native? ? frame.to_s : frame.label
+      path = frame.full_path
+      [text(label), text(frame.native? ? label : frame.qualified_label), text(path), text(@layout.path(path)), frame.lineno,
+       frame.native? ? 1 : 0, text(self.class.gem(path, native: frame.native?))]
+    end
+  end
+end

@@ -1,0 +1,153 @@
+// The graph, drawn by d3-flame-graph from what trees.js finds visible. The
+// library lays out all it is given, so it is given little: zooming, search and
+// the keyboard are here, and each draws anew.
+import flamegraph from "d3-flame-graph";
+import { select } from "d3-selection";
+import { visible } from "./trees.js";
+
+const NARROWEST = 2;  // pixels
+const MOST = 1500;    // frames at a time
+const HEIGHT = 20;    // pixels of a frame
+
+// The library would make a <title> for each frame, and wants this in place of it.
+const noTooltip = Object.assign(() => {}, { show() {}, hide() {} });
+
+export class Flame {
+  // `on`: zoom(node), hover(node or null, rest, event or element).
+  // `look(node)`: name, classes and spoken text of a frame.
+  constructor(element, on, look) {
+    this.element = element;
+    this.on = on;
+    this.look = look;
+    this.chart = null;
+    this.current = null;
+    element.addEventListener("click", (event) => this.clicked(event), true);
+    element.addEventListener("mousemove", (event) => this.hovered(event));
+    element.addEventListener("mouseleave", () => on.hover(null));
+    element.addEventListener("keydown", (event) => this.key(event));
+    element.addEventListener("focusin", (event) => {
+      const frame = event.target.closest(".frame");
+      if (!frame) return;
+      this.current = frame;
+      const { data } = frame.__data__;
+      on.hover(data.node, data.rest, frame);
+    });
+    element.addEventListener("focusout", () => on.hover(null));
+  }
+
+  draw(tree, focus, { flame, keepFocus }) {
+    const width = Math.max(200, Math.floor(this.element.clientWidth));
+    const top = visible(tree, focus, NARROWEST / width, MOST);
+    let data = top;
+    for (let node = focus.parent; node; node = node.parent) {
+      data = { node, rest: 0, value: focus.width, children: [data], fade: true };
+    }
+    this.focus = focus;
+    this.flame = flame;
+    if (!this.chart) {
+      this.chart = flamegraph()
+        .cellHeight(HEIGHT)
+        .transitionDuration(0)
+        .resetHeightOnZoom(true)
+        .tooltip(noTooltip)
+        .getName((d) => (d.data.rest ? `${d.data.rest} narrower` : this.look(d.data.node).name))
+        .setColorMapper(() => "");
+      this.chart.inverted(!flame);
+      this.chart.width(width);
+      select(this.element).datum(data).call(this.chart);
+    } else {
+      this.chart.inverted(!flame);
+      this.chart.width(width);
+      this.chart.update(data);
+    }
+    this.dress(keepFocus);
+  }
+
+  // What the library does not know of: kinds of frames, and how they are spoken.
+  dress(keepFocus) {
+    const frames = [...this.element.querySelectorAll("g.frame")];
+    this.byNode = new Map();
+    for (const frame of frames) {
+      const { data, depth } = frame.__data__;
+      const look = this.look(data.node);
+      const text = data.rest ? `${data.rest} narrower frames` : look.spoken;
+      frame.setAttribute("class", ["frame", data.fade ? "fade" : "", data.rest ? "rest" : look.classes].join(" "));
+      frame.setAttribute("role", "treeitem");
+      frame.setAttribute("aria-level", depth + 1);
+      frame.setAttribute("aria-label", text);
+      frame.setAttribute("tabindex", -1);
+      if (!data.rest) this.byNode.set(data.node, frame);
+    }
+    const first = this.byNode.get(this.focus);
+    if (first) first.setAttribute("tabindex", 0);
+    if (keepFocus && first) first.focus({ preventScroll: true });
+    this.fit();
+  }
+
+  // The library leaves room for a title, which there is none of.
+  fit() {
+    const frames = [...this.element.querySelectorAll("g.frame")];
+    const depth = Math.max(...frames.map((frame) => frame.__data__.depth)) + 1;
+    const height = (depth + 2) * HEIGHT;
+    const svg = this.element.querySelector("svg");
+    svg.setAttribute("viewBox", `0 ${this.flame ? 2 * HEIGHT : 0} ${svg.getAttribute("width")} ${height - 2 * HEIGHT}`);
+    svg.setAttribute("height", height - 2 * HEIGHT);
+    svg.setAttribute("role", "tree");
+    svg.setAttribute("aria-label", "Flame graph");
+  }
+
+  clicked(event) {
+    const frame = event.target.closest(".frame");
+    if (!frame) return;
+    event.stopPropagation();
+    this.zoom(frame.__data__.data);
+  }
+
+  // On what is zoomed already: back.
+  zoom({ node }) {
+    this.on.zoom(node === this.focus && node.parent ? node.parent : node);
+  }
+
+  hovered(event) {
+    const frame = event.target.closest?.(".frame");
+    if (frame) this.on.hover(frame.__data__.data.node, frame.__data__.data.rest, event);
+    else this.on.hover(null);
+  }
+
+  key(event) {
+    const frame = event.target.closest(".frame");
+    if (!frame || event.ctrlKey || event.metaKey || event.altKey) return;
+    const d = frame.__data__;
+    const moves = {
+      [this.flame ? "ArrowUp" : "ArrowDown"]: () => d.children?.[0],
+      [this.flame ? "ArrowDown" : "ArrowUp"]: () => d.parent,
+      ArrowLeft: () => this.beside(d, -1),
+      ArrowRight: () => this.beside(d, 1),
+      Home: () => this.root(d),
+    };
+    if (event.key === "Enter" || event.key === " ") this.zoom(d.data);
+    else if (moves[event.key]) this.moveTo(moves[event.key]());
+    else return;
+    event.preventDefault();
+  }
+
+  // The frame before or behind it at the same depth.
+  beside(d, step) {
+    const level = this.root(d).descendants().filter((other) => other.depth === d.depth).sort((a, b) => a.x0 - b.x0);
+    return level[level.indexOf(d) + step];
+  }
+
+  root(d) {
+    while (d.parent) d = d.parent;
+    return d;
+  }
+
+  moveTo(d) {
+    if (!d) return;
+    const frame = [...this.element.querySelectorAll(".frame")].find((candidate) => candidate.__data__ === d);
+    if (!frame) return;
+    this.element.querySelector('.frame[tabindex="0"]')?.setAttribute("tabindex", -1);
+    frame.setAttribute("tabindex", 0);
+    frame.focus();
+  }
+}

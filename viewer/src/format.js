@@ -1,0 +1,68 @@
+// Figures and names as text, as HeapSample::Layout writes them.
+
+const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
+
+const scale = (size) => {
+  let unit = 0;
+  while (size >= 1023.95 && unit < UNITS.length - 1) {
+    size /= 1024;
+    unit++;
+  }
+  return unit;
+};
+
+const inUnit = (value, unit, sign) => {
+  const number = (Math.abs(value) / 1024 ** unit).toFixed(unit === 0 ? 0 : 1);
+  if (Number(number) === 0) return number;
+  return (value < 0 ? "-" : sign ? "+" : "") + number;
+};
+
+export const bytes = (value, sign = false) => {
+  const unit = scale(Math.abs(value));
+  return `${inUnit(value, unit, sign)} ${UNITS[unit]}`;
+};
+
+export const count = (value, sign = false) => {
+  const rounded = Math.round(value);
+  return (sign && rounded > 0 ? "+" : "") + rounded.toLocaleString("en-US");
+};
+
+export const percent = (share) => `${(share * 100).toFixed(1)}%`;
+
+export const amount = (value, unit, sign = false) => (unit === "objects" ? count(value, sign) : bytes(value, sign));
+
+export const range = (low, high, unit, sign = false) => {
+  if (unit === "objects") return `${count(low, sign)} – ${count(high, sign)}`;
+  const scaled = scale(Math.max(Math.abs(low), Math.abs(high)));
+  return `${inUnit(low, scaled, sign)} – ${inUnit(high, scaled, sign)} ${UNITS[scaled]}`;
+};
+
+const SYMMETRIC_FROM = 20;
+
+// The 95% interval of an Estimate or, with a sign, of a Net.
+export const interval = (estimate, unit) => {
+  const sign = "gained" in estimate;
+  if (estimate.exact) return "exact";
+  if (estimate.samples === 0) return "?";
+  const [low, high] = estimate.interval(unit);
+  if (!sign && estimate.samples >= SYMMETRIC_FROM) return `±${amount((high - low) / 2, unit)}`;
+  return range(low, high, unit, sign);
+};
+
+export const duration = (seconds) => {
+  if (seconds < 59.95) return `${seconds.toFixed(1)} s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return `${minutes} min ${Math.floor(seconds % 60)} s`;
+  const hours = Math.floor(minutes / 60);
+  return hours < 48 ? `${hours} h ${minutes % 60} min` : `${Math.floor(hours / 24)} d ${hours % 24} h`;
+};
+
+// Control characters, and those that turn the direction of what follows.
+// eslint-disable-next-line no-control-regex
+const UNSEEN = /[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g;
+const escaped = (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
+
+// A name as a person can read it, whatever is in it.
+export const visible = (text) => (text === "" ? "(unknown)" : text.replace(UNSEEN, escaped));
+
+export const cut = (text, length) => (text.length <= length ? text : `${text.slice(0, length - 1)}…`);

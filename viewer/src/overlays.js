@@ -1,0 +1,90 @@
+// What lies above the page: the tooltip, the help, and light or dark.
+import { el, fill } from "./dom.js";
+
+export class Tip {
+  constructor(element) {
+    this.element = element;
+  }
+
+  // Shows lines of text beside the mouse or an element; null: nothing.
+  show(lines, where) {
+    this.element.hidden = !lines;
+    if (!lines) return;
+    fill(this.element, ...lines.map((line, i) => el("div", { className: i === 0 ? "first" : "" }, line)));
+    const { width, height } = this.element.getBoundingClientRect();
+    const box = where instanceof Element ? where.getBoundingClientRect() : null;
+    const [x, y] = box ? [Math.max(box.left, 8), box.bottom] : [where.clientX + 14, where.clientY + 14];
+    const left = Math.max(4, Math.min(x, window.innerWidth - width - 8));
+    const below = y + height < window.innerHeight - 8;
+    const top = below ? y + (box ? 4 : 0) : (box ? box.top : where.clientY - 10) - height - 4;
+    this.element.style.left = `${left}px`;
+    this.element.style.top = `${Math.max(4, top)}px`;
+  }
+}
+
+const THEMES = { "": "Theme: system", light: "Theme: light", dark: "Theme: dark" };
+
+export class Theme {
+  constructor(button) {
+    this.button = button;
+    button.addEventListener("click", () => this.next());
+    this.set(this.kept());
+  }
+
+  next() {
+    const names = Object.keys(THEMES);
+    this.set(names[(names.indexOf(this.name) + 1) % names.length]);
+  }
+
+  set(name) {
+    this.name = Object.hasOwn(THEMES, name) ? name : "";
+    if (this.name) document.documentElement.dataset.theme = this.name;
+    else delete document.documentElement.dataset.theme;
+    this.button.textContent = THEMES[this.name];
+    // A file that is opened from disk may have no storage.
+    try {
+      localStorage.setItem("heap-view-theme", this.name);
+    } catch {
+      // then it is asked for again next time
+    }
+  }
+
+  kept() {
+    try {
+      return localStorage.getItem("heap-view-theme") || "";
+    } catch {
+      return "";
+    }
+  }
+}
+
+const KEYS = [
+  ["/", "search"],
+  ["1 … 5", "live, allocated, young, dead, growth"],
+  ["c", "callees or callers"],
+  ["i", "icicle or flame"],
+  ["b", "bytes or objects"],
+  ["g", "go to the graph"],
+  ["← → ↑ ↓", "in the graph: to the frame beside, the caller, the widest callee"],
+  ["Home", "in the graph: to the root"],
+  ["Enter", "zoom in; on what is zoomed in, out again"],
+  ["Esc", "back: out of a field, what is found, the zoom"],
+  ["t", "light or dark"],
+  ["?", "this"],
+];
+
+const TEXTS = [
+  "Figures are estimates from a sample; each stands with its 95% interval. A ~ marks what has fewer than 10 samples: right on average, and maybe wrong by half or twofold.",
+  "In the growth, red grew and blue shrank by more than sampling explains; grey may be nothing. A frame is as wide as the changes of its stacks, whichever way they go, so what stays the same takes no room.",
+  "Memory is put down to the nearest line of Ruby code. Callers start there; callees start at the root. A click on a line in the table marks it in the graph; a click on a class, type or gem shows that alone. The table follows the zoom.",
+  "The address keeps what is shown: a link to it, or a bookmark, opens the same view of this file.",
+];
+
+export const help = (dialog) => {
+  fill(dialog,
+    el("h2", { id: "help-title" }, "How to read this"),
+    ...TEXTS.map((text) => el("p", {}, text)),
+    el("dl", {}, ...KEYS.flatMap(([keys, text]) => [el("dt", {}, el("kbd", {}, keys)), el("dd", {}, text)])),
+    el("form", { method: "dialog" }, el("button", { type: "submit" }, "Close")));
+  dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
+};

@@ -1,0 +1,140 @@
+// The table beside the graph.
+import { age, deadShare, lifetime, nameOf } from "./groups.js";
+import { amount, bytes, count, cut, interval, percent, visible } from "./format.js";
+import { el, fill } from "./dom.js";
+
+const STEP = 100;
+
+const figure = (value, digits = 1) => (value === null ? "–" : value.toFixed(digits));
+const orDash = (value) => (value > 0 ? bytes(value) : "–");
+
+// The columns of a table: title, cell of a row, and what it is sorted by.
+export const columnsFor = (view) => {
+  const { unit, totals } = view;
+  const of = (name, title, cell, key) => ({ name, title, cell, key });
+  const value = (row) => row.estimate.value(unit);
+  const objects = of("objects", "objects", (row) => count(row.estimate.objects), (row) => row.estimate.objects);
+  const samples = of("samples", "samples", (row) => count(row.estimate.samples), (row) => row.estimate.samples);
+  const within = of("interval", "95% interval", (row) => interval(row.estimate, unit));
+  const name = of("name", view.by, null, (row) => row.name + row.place);
+  if (view.value === "growth") {
+    const [gained, lost] = view.matched ? ["gained", "lost"] : ["later", "earlier"];
+    return [
+      name,
+      of("value", "change", (row) => amount(value(row), unit, true), (row) => Math.abs(value(row))),
+      within,
+      of("gained", gained, (row) => amount(row.estimate.gained.value(unit), unit), (row) => row.estimate.gained.value(unit)),
+      of("lost", lost, (row) => amount(row.estimate.lost.value(unit), unit), (row) => row.estimate.lost.value(unit)),
+      samples,
+    ];
+  }
+  const share = of("share", "share", (row) => (totals.value > 0 ? percent(value(row) / totals.value) : ""), value);
+  const columns = [name, of("value", unit, (row) => amount(value(row), unit), value), within, share, samples];
+  if (unit === "bytes") columns.push(objects);
+  if (view.value === "live") {
+    if (view.code && view.memory !== "malloc") columns.push(of("class", "class", (row) => classText(row, view.names.texts)));
+    columns.push(of("age", "age", (row) => figure(age(row, view.gcCount)), (row) => age(row, view.gcCount) ?? -1));
+    if (view.sides) {
+      columns.push(of("slots", "slots", (row) => orDash(row.estimate.space - row.malloc), (row) => row.estimate.space - row.malloc));
+      columns.push(of("malloc", "malloc", (row) => orDash(row.malloc), (row) => row.malloc));
+    }
+  }
+  if (view.value === "allocated") {
+    columns.push(of("dead", "dead", (row) => (deadShare(row) === null ? "–" : percent(deadShare(row))), (row) => deadShare(row) ?? -1));
+    columns.push(of("lived", "lived", (row) => figure(lifetime(row)), (row) => lifetime(row) ?? -1));
+  }
+  return columns;
+};
+
+const CLASS_LENGTH = 28;
+
+// The largest class of a row, and how much there is beside it.
+const classText = ({ classes }, texts) => {
+  if (classes.length === 0) return "–";
+  const [[text, space], ...others] = classes;
+  const name = cut(visible(texts[text]), CLASS_LENGTH);
+  if (others.length === 0) return name;
+  return `${name} ${Math.round((space / classes.reduce((sum, [, bytes]) => sum + bytes, 0)) * 100)}% +${others.length}`;
+};
+
+export class Table {
+  // `on`: sort(text), select(row).
+  constructor(element, on) {
+    this.element = element;
+    this.on = on;
+    this.shown = STEP;
+  }
+
+  // `view`: the groups, what they are of, and how they are sorted.
+  draw(view) {
+    if (view.key !== this.key) this.shown = STEP;
+    this.key = view.key;
+    const columns = columnsFor(view);
+    const rows = view.rows.filter((row) => !row.estimate.zero);
+    for (const row of rows) Object.assign(row, nameOf(view.by, row.key, view.names));
+    this.sort(rows, columns, view.sort);
+    this.rows = rows;
+    const head = el("tr", {}, ...columns.map((column) => this.header(column, view.sort)));
+    const body = rows.slice(0, this.shown).map((row) => this.row(row, columns, view));
+    fill(
+      this.element,
+      el("table", { className: "figures" }, el("thead", {}, head), el("tbody", {}, ...body)),
+      rows.length === 0 ? el("p", { className: "note" }, "Nothing matches.") : null,
+      rows.length > this.shown
+        ? el("button", { type: "button", className: "more", onclick: () => this.more(view) }, `${count(rows.length - this.shown)} more`)
+        : null,
+    );
+  }
+
+  more(view) {
+    this.shown += STEP * 5;
+    this.draw(view);
+  }
+
+  sort(rows, columns, order) {
+    const up = order.startsWith("-");
+    const column = columns.find(({ name, key }) => name === order.replace("-", "") && key) || columns[1];
+    const text = column.name === "name";
+    const compare = (a, b) => {
+      const [one, other] = [column.key(a), column.key(b)];
+      return text ? (one < other ? -1 : one > other ? 1 : 0) : other - one;
+    };
+    rows.sort((a, b) => (up ? compare(b, a) : compare(a, b)));
+  }
+
+  header(column, order) {
+    const sorted = order.replace("-", "") === column.name;
+    const ascending = order.startsWith("-") !== (column.name === "name");
+    const cell = el("th", { scope: "col", className: column.name === "name" ? "name" : `number ${column.name}` });
+    if (!column.key) {
+      cell.append(column.title);
+      return cell;
+    }
+    if (sorted) cell.setAttribute("aria-sort", ascending ? "ascending" : "descending");
+    const next = sorted && !order.startsWith("-") ? `-${column.name}` : column.name;
+    cell.append(el("button", { type: "button", onclick: () => this.on.sort(next) }, column.title));
+    return cell;
+  }
+
+  row(row, columns, view) {
+    const weak = row.estimate.weak;
+    const classes = [weak ? "weak" : "", view.marked(row) ? "marked" : ""];
+    if (view.value === "growth") classes.push(["shrunk", "noise", "grown"][row.estimate.direction(view.unit) + 1]);
+    const cells = columns.map((column) => {
+      if (column.name === "name") return this.nameCell(row, view);
+      const text = column.cell(row);
+      return el("td", { className: `number ${column.name}` }, column.name === "value" && weak ? `~${text}` : text);
+    });
+    return el("tr", { className: classes.join(" ") }, ...cells);
+  }
+
+  nameCell(row, view) {
+    const parts = [];
+    if (row.place) parts.push(el("bdi", { className: "place" }, cut(visible(row.place), 300)));
+    if (row.name || !row.place) parts.push(el("bdi", { className: "label" }, cut(visible(row.name), 300)));
+    const title = cut([row.place, row.name].filter((text) => text).map(visible).join(" ") || visible(""), 1000);
+    const button = el("button", { type: "button", title, onclick: () => this.on.select(row) }, ...parts);
+    button.setAttribute("aria-pressed", view.marked(row));
+    return el("td", { className: "name" }, button);
+  }
+}
