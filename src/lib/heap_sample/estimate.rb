@@ -21,6 +21,11 @@ module HeapSample
     # Variance of +objects+.
     attr_reader :objects_variance
 
+    # Several estimates together.
+    def self.sum(estimates)
+      estimates.inject(new) { |sum, estimate| sum.add(estimate) }
+    end
+
     def initialize(samples = 0, objects = 0.0, space = 0.0, variance = 0.0, objects_variance = 0.0)
       @samples = samples
       @objects = objects

@@ -211,8 +211,10 @@ module HeapSample
     # From so many samples on the limits lie about as far on either side.
     SYMMETRIC_FROM = 20
 
-    # "models/user.rb:12 User#name": the place of a group, or its name.
+    # "models/user.rb:12 User#name": the place of a group, or its name; or what it
+    # makes of the room, if it is callable.
     def place(key, room = nil)
+      return key.call(room) if key.respond_to?(:call)
       return name(key, room) unless key.is_a?(Place)
       return name(key.label || "", room) if key.path.empty?
 
@@ -243,7 +245,7 @@ module HeapSample
     # The lines of a table.  +columns+: a title, :left or :right, and for those
     # that a narrow table can do without the order in which they go, from 1.  The
     # last column is not padded: it is a place or a name, cut to the room that is
-    # left.  Of the columns that can go, one that has NOTHING for all rows does.  +styles+: for each row the style of its figures, nil for none.
+    # left, or asked what it makes of that.  Of the columns that can go, one that has NOTHING for all rows does.  +styles+: for each row the style of its figures, nil for none.
     def table(columns, rows, styles = [])
       kept, widths, room = fit(columns, rows)
       columns = columns.values_at(*kept)

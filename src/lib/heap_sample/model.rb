@@ -167,6 +167,14 @@ module HeapSample
     end
 
     # call-seq:
+    #   tree(direction: :callees, value: nil, kind: :both, by: :line, top: 40, …) -> HeapSample::Tree
+    #
+    # Who calls what allocates; see HeapSample::Tree.
+    def tree(**options)
+      Tree.new(self, **options)
+    end
+
+    # call-seq:
     #   later - earlier -> HeapSample::Growth
     #
     # What grew between two profiles; see HeapSample::Diff.

@@ -89,6 +89,32 @@ module HeapSample
       @sites[handle] || nil
     end
 
+    # call-seq:
+    #   trail(handle) -> binary String
+    #
+    # The stack from its site to its root, packed: tokens of one byte or more, of
+    # which all but the last have their high bit set; see #token_frames.  Empty if
+    # no Ruby code is on the stack.
+    def trail(handle)
+      site = site(handle)
+      return EMPTY unless site
+
+      list = packed(handle)
+      from = 0
+      until token_frames(list.byteslice(from, (stop = Stacks.token_stop(list, from)) - from)).include?(site)
+        from = stop
+      end
+      from.zero? ? list : list.byteslice(from, list.bytesize)
+    end
+
+    # Where the token that begins at +from+ ends.
+    def self.token_stop(list, from)
+      from += 1 while list.getbyte(from) >= 0x80
+      from + 1
+    end
+
+    EMPTY = "".b.freeze
+
     # Equal for equal stacks, also of another profile with the same +interner+:
     # a Hash from frames to numbers.
     def identity(handle, interner)
@@ -155,11 +181,22 @@ module HeapSample
       @nodes = nodes
     end
 
+    # Frame ids of a token: always one.
+    def token_frames(token)
+      token.unpack("w")
+    end
+
     def each_frame_id(node)
       until node.zero?
         yield @nodes[node * 2 + 1]
         node = @nodes[node * 2]
       end
+    end
+
+    private
+
+    def packed(node)
+      frame_ids(node).pack("w*")
     end
   end
 
@@ -184,6 +221,16 @@ module HeapSample
       end
     end
 
+    # Frame ids of a token, leaf first; several where calls were inlined.
+    def token_frames(token)
+      location = shift = 0
+      token.each_byte do |byte|
+        location |= (byte & 0x7f) << shift if shift < 64
+        shift += 7
+      end
+      Array(@frames_of[location])
+    end
+
     def each_frame_id(handle)
       location = shift = 0
       @lists[handle].each_byte do |byte|
@@ -196,6 +243,12 @@ module HeapSample
         location = shift = 0
         frames.is_a?(Array) ? frames.each { |id| yield id } : yield(frames)
       end
+    end
+
+    private
+
+    def packed(handle)
+      @lists[handle]
     end
   end
 end

@@ -154,14 +154,7 @@ module HeapSample
 
     def objects? = value.measure == :objects
 
-    def amount
-      return @layout.amount(@total) unless value.memsize? || objects?
-      return "nothing sampled" if @total.zero?
-      return "#{@layout.bytes(@total.space)}, #{@layout.count(@total.samples)} samples" if value.memsize?
-
-      "#{@layout.count(@total.objects)} #{@layout.bracketed(@total, :objects)} of #{@layout.bytes(@total.space)}, " \
-        "#{@layout.count(@total.samples)} samples"
-    end
+    def amount = value.amount(@total, @layout)
 
     def columns
       @columns ||= [
@@ -196,7 +189,7 @@ module HeapSample
       when :rank then @layout.rank(row.rank, row.weak?)
       when :bytes then @layout.bytes(estimate.space)
       when :objects then @layout.count(estimate.objects)
-      when :interval then value.memsize? ? "?" : @layout.interval(estimate, value.measure)
+      when :interval then value.interval_text(estimate, @layout)
       when :slots then part(group.slots_space)
       when :malloc then part(group.malloc.space)
       when :buffers then part(group.memsize)

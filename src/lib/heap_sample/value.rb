@@ -84,6 +84,21 @@ module HeapSample
       estimate.interval(measure) unless memsize?
     end
 
+    # "38.2 MiB ±8.5 MiB in 480,327 objects, 74 samples", the ranked first.
+    def amount(estimate, layout)
+      return layout.amount(estimate) if estimate.zero? || !(memsize? || measure == :objects)
+
+      samples = ", #{layout.count(estimate.samples)} samples" if estimate.samples > 0
+      return "#{layout.bytes(estimate.space)}#{samples}" if memsize?
+
+      "#{layout.count(estimate.objects)} #{layout.bracketed(estimate, :objects)} of #{layout.bytes(estimate.space)}#{samples}"
+    end
+
+    # The interval as a column has it: "±8.5 MiB", or "?".
+    def interval_text(estimate, layout)
+      memsize? ? "?" : layout.interval(estimate, measure)
+    end
+
     # A title for +profile+'s rows, without figures.
     def title(profile)
       return "In use with buffers (slots, and what their objects hold outside)" if memsize?
