@@ -1,46 +1,25 @@
 # frozen_string_literal: true
 
-require "tempfile"
-
 module HeapSample
   module Tool
-    # Files that are written whole or not at all.
+    # What the user wants written, and where.
     module Output
       module_function
 
       # call-seq:
       #   Output.write(path) { |io| … }
       #
-      # Into a temporary file beside it, renamed when all is written; "-" and what
-      # is no regular file are written straight.
+      # A file that is whole or not there; "-" is the standard output.
       def write(path, &block)
-        return straight($stdout, &block) if path == Inputs::STDIN
-        return File.open(path, "wb") { |file| straight(file, &block) } if File.exist?(path) && !File.file?(path)
+        return AtomicFile.write(path, &block) unless path == Inputs::STDIN
 
-        replace(path, &block)
+        $stdout.binmode
+        yield $stdout
+        $stdout.flush
       rescue SystemCallError => e
         raise if e.is_a?(Errno::EPIPE)
 
         raise Failure, "#{path}: #{Inputs.reason(e)}"
-      end
-
-      def straight(io)
-        io.binmode
-        yield io
-        io.flush
-      end
-
-      def replace(path)
-        temporary = "#{path}.#{Process.pid}.tmp"
-        File.open(temporary, File::WRONLY | File::CREAT | File::EXCL | File::BINARY, 0o600) do |file|
-          yield file
-          file.flush
-          file.fsync
-        end
-        File.rename(temporary, path)
-        temporary = nil
-      ensure
-        File.unlink(temporary) if temporary && File.exist?(temporary)
       end
     end
   end

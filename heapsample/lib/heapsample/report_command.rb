@@ -7,8 +7,6 @@ module HeapSample
     # A command that prints an analysis: how it is grouped, filtered, laid out.
     # What it says is the library's.
     class ReportCommand < Command
-      SIZES = /\A(\d+)\z/.freeze
-
       private
 
       def define_options(parser)
@@ -29,14 +27,30 @@ module HeapSample
         parser.on("--top N", Integer, "rows of a table") { |count| options[:top] = positive("--top", count) }
       end
 
+      def define_value(parser)
+        parser.on("--value VALUE", Value::NAMES.map(&:to_s), "rows are ranked by: inuse_space (usual), alloc_objects, young_space,",
+                  "dead_space … (those of a profile's sample types)") { |value| options[:value] = value.to_sym }
+      end
+
+      FILTERS = {
+        class: ["NAME", "of this class; * stands for anything: 'Ticket*'"],
+        type: ["NAME", "of this type: T_STRING, string, …"],
+        path: ["PATH", "put down to a line of this file or folder: app/models, user.rb:12"],
+        gem: ["NAME", "put down to a line of this gem"],
+        stack: ["PATH|NAME", "with this file, folder or method anywhere on the stack"]
+      }.freeze
+
       def define_filters(parser)
         parser.separator ""
-        parser.separator "Only rows (NAME is all of it, /NAME/ a regular expression):"
-        {class: "of this class", type: "of this type: T_STRING, …", path: "with a frame of this file or folder on the stack",
-         gem: "with a frame of this gem on the stack"}.each do |name, text|
-          parser.on("--#{name} NAME", text) { |value| filters[name] = pattern("--#{name}", value) }
+        parser.separator "Only what is (NAME may be a list a,b and a /regular expression/):"
+        FILTERS.each do |name, (argument, text)|
+          parser.on("--#{name} #{argument}", text) { |value| filters[name] = patterns("--#{name}", value) }
         end
-        parser.on("--age GCS", "of objects that old, in GCs: 3.. or 0..2 or 5") { |value| filters[:age] = range("--age", value) }
+        define_age(parser) { |age| filters[:age] = age }
+      end
+
+      def define_age(parser)
+        parser.on("--age GCS", "of objects that old, in GCs: 3.. or 0..2 or 5") { |value| yield range("--age", value) }
       end
 
       def define_layout(parser)
@@ -60,19 +74,21 @@ module HeapSample
         filtered(Inputs.load(path))
       end
 
+      # Of one process's profiles.
+      def load_series(paths)
+        paths.each { |path| raise Failure, "#{path}: no such file or folder" unless File.exist?(path) }
+        Progress.show("reading #{paths.size == 1 ? paths.first : "#{paths.size} files"}") { Series.load(paths) }
+      end
+
       def filtered(profile)
         filters.empty? ? profile : profile.filter(**filters)
       end
 
-      # The options that an analysis takes.
-      def analysis_options(*names)
-        {root: Dir.pwd}.merge(options.slice(*names))
-      end
-
-      # How it looks: for an analysis's to_s.
-      def layout_options
-        terminal = Terminal.new($stdout)
-        {width: options[:width] || terminal.width, style: terminal.style(options[:color] || "auto")}
+      # The options of an analysis: +names+, if they were given, and how it looks.
+      def analysis_options(*names, io: $stdout)
+        terminal = Terminal.new(io)
+        {root: Dir.pwd, width: terminal.width, style: terminal.style(options[:color] || "auto"),
+         **options.slice(:root, :width, *names)}
       end
 
       # Prints it as text or as JSON.
@@ -86,10 +102,13 @@ module HeapSample
         value > 0 ? value : raise(OptionParser::InvalidArgument, "#{option} #{value}: it is not above 0")
       end
 
-      def pattern(option, value)
-        return value unless value.size > 2 && value.start_with?("/") && value.end_with?("/")
+      def patterns(option, value)
+        return Regexp.new(value[1..-2]) if value.size > 2 && value.start_with?("/") && value.end_with?("/") && value.count("/") == 2
 
-        Regexp.new(value[1..-2])
+        list = value.split(",").reject(&:empty?)
+        raise OptionParser::InvalidArgument, "#{option} #{value}: it is empty" if list.empty?
+
+        list.size == 1 ? list.first : list
       rescue RegexpError => e
         raise OptionParser::InvalidArgument, "#{option} #{value}: #{e.message}"
       end

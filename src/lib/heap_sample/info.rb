@@ -5,20 +5,23 @@ module HeapSample
   # settings, what was dropped, what sampling cost, and how much there is in it.
   class Info
     # call-seq:
-    #   Info.new(profile, name: nil, width: 120)
+    #   Info.new(profile, name: nil, width: 120, style: nil)
     #
-    # +name+ is what the profile is called, its file for instance.
+    # +name+ is what the profile is called, its file for instance; +style+: see
+    # Layout.
     def initialize(profile, name: nil, width: Layout::WIDTH, style: nil)
       @profile = profile
       @info = profile.info
       @name = name
-      @layout = Layout.new(width: width)
+      @layout = Layout.new(width: width, style: style)
     end
 
     def to_s
-      lines = [*Header.new(@info, @layout).lines, *facts.map { |title, text| "  #{title.ljust(WIDTH)} #{text}" }]
-      lines.unshift(@name) if @name
-      "#{lines.join("\n")}\n"
+      @layout.text([[*(@layout.title(@name) if @name), *lines]])
+    end
+
+    def lines
+      [*Header.new(@info, @layout).lines, *facts.map { |title, text| "  #{title.ljust(WIDTH)} #{Layout.clean(text)}" }]
     end
 
     # The same as data; "meta" is what doc/format.md freezes.
@@ -28,10 +31,6 @@ module HeapSample
 
     def inspect
       "#<#{self.class} #{@name || @profile.inspect}>"
-    end
-
-    def pretty_print(printer) # :nodoc:
-      printer.text(to_s)
     end
 
     private

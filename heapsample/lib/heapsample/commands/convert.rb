@@ -35,7 +35,7 @@ module HeapSample
             when "pb.gz" then gzip(io) { |packed| PprofWriter.new(profile).write(packed) }
             when "folded" then FoldedWriter.new(profile).write(io)
             when "json" then SpeedscopeWriter.new(profile).write(io)
-            when "html" then View.new(profile).write(io)
+            when "html" then io.write(View.new(profile).to_s)
             end
           end
         end

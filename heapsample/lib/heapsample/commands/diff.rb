@@ -9,11 +9,12 @@ module HeapSample
         USAGE = "[options] A B [C]"
         HELP = <<~TEXT
           Growth from A to B, earlier and later, with its 95% interval. Within one process it comes from
-          what was born and what died in between, so what merely stays adds no error.
+          what was born and what died in between, so that what merely stays adds no error; a change that
+          sampling alone explains is said to be within noise.
           With C: what came after A, was there in B and still is in C.
 
               heapsample diff before.pb.gz after.pb.gz
-              heapsample diff before.pb.gz after.pb.gz --by class
+              heapsample diff warm.pb.gz later.pb.gz last.pb.gz --by class
 
         TEXT
 
@@ -32,8 +33,9 @@ module HeapSample
           super
         end
 
-        def analysis(first, second, _third = nil)
-          GrowthReport.new(second - first, **analysis_options(:by, :kind, :top, :root), width: layout_options[:width])
+        def analysis(first, second, third = nil)
+          options = analysis_options(:by, :kind, :top)
+          third ? Retained.new(first, second, third, **options) : GrowthReport.new(second - first, **options)
         end
       end
     end

@@ -18,7 +18,7 @@ module HeapSample
 
         def call(arguments)
           paths = Inputs.expand(expect(arguments, 1.., "profile"))
-          infos = paths.map { |path| HeapSample::Info.new(Inputs.load(path), name: path, width: layout_options[:width]) }
+          infos = paths.map { |path| HeapSample::Info.new(Inputs.load(path), name: path, **analysis_options.slice(:width, :style)) }
           if options[:json]
             values = infos.map(&:to_h)
             puts JSON.pretty_generate(values.size == 1 ? values.first : values)

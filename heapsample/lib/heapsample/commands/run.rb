@@ -117,7 +117,8 @@ module HeapSample
         end
 
         def analysis(profile)
-          Report.new(profile, **analysis_options(:by, :kind, :top, :root), width: layout_options[:width]).to_s
+          report = HeapSample::Report.new(profile, **analysis_options(:by, :kind, :top, io: $stderr))
+          options[:json] ? JSON.pretty_generate(report.to_h) : report.to_s
         end
 
         def where(paths)
