@@ -14,9 +14,10 @@
 # - HeapSample::Report and GrowthReport: what there is to say, as text and data.
 # - HeapSample::Series: the profiles of one process over time; HeapSample::Leaks and
 #   HeapSample::Shape: what grows in them, and how;
-# - HeapSample::Report: all of it as text.
 # - HeapSample::Report: all of it as text;
 # - HeapSample::View: all of it as an HTML page.
+# - HeapSample::Report and GrowthReport: what there is to say, as text and data;
+# - HeapSample::View: a page to look at it in a browser.
 #
 # It depends on no gem; zlib and json are loaded when a file is read.
 module HeapSample

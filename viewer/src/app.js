@@ -47,6 +47,7 @@ export class App {
     byId("title").textContent = visible(data.title);
     fill(byId("about"), ...data.about.map((line) => el("p", {}, visible(line))), el("p", { className: "note" }, this.sizes()));
     this.makeControls();
+    this.state.check();
     help(byId("help"));
     byId("help-button").addEventListener("click", () => byId("help").showModal());
     byId("out").addEventListener("click", () => this.zoomOut());
@@ -85,6 +86,9 @@ export class App {
   makeControls() {
     const { data, state } = this;
     const values = { live: "Live", allocated: "Allocated" };
+    state.allow("value", (value) => Object.hasOwn(values, value));
+    state.allow("since", (value) => /^\d+$/.test(value) && Number(value) < Math.max(1, data.growths.length));
+    state.allow("memory", (value) => value === "both" || data.malloc);
     const live = this.sheet("live");
     const some = (name) => live.estimate(name)[0].some((samples) => samples > 0);
     if (some("young")) values.young = "Young";
@@ -286,10 +290,9 @@ export class App {
     const mask = zoomed ? sheet.within(this.mask(), this.tree_.ranges(this.focus)) : this.mask();
     const groups = new Groups(sheet, mask, ESTIMATES[value], by, (kind) => this.groupOf(kind));
     const code = ["line", "method", "file"].includes(by);
-    if (value === "live" && code) groups.classes().forEach((classes, number) => (groups.list[number].classes = classes));
     this.table.draw({
       key: [this.sheetKey, this.filterKey, by, state.get("zoom")].join(" "),
-      rows: groups.list, by, value, unit: state.get("unit"), sort: state.get("sort"), gcCount: data.gc_count,
+      groups, by, value, unit: state.get("unit"), sort: state.get("sort"), gcCount: data.gc_count,
       totals: { value: this.sums().total.value(state.get("unit")) },
       matched: value !== "growth" || this.growth.matched,
       sides: data.malloc && state.get("memory") === "both" && state.get("unit") === "bytes" && ["line", "method", "file", "gem"].includes(by),

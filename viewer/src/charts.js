@@ -3,7 +3,7 @@ import { axisBottom, axisLeft } from "d3-axis";
 import { scaleLinear, scaleUtc } from "d3-scale";
 import { select } from "d3-selection";
 import { area, line, stack } from "d3-shape";
-import { Estimate, FIELDS } from "./estimate.js";
+import { Estimate } from "./estimate.js";
 import { amount, bytes, count, duration, interval, percent } from "./format.js";
 import { el, fill } from "./dom.js";
 
@@ -55,24 +55,23 @@ const binWidth = (span) => {
 export const generations = (sheet, mask, gcCount) => {
   const birth = sheet.columns.get("birth");
   const columns = sheet.estimate("inuse");
+  const ageOf = (row) => Math.max(0, gcCount + 1 - birth[row]);
   let oldest = 0;
-  const unknown = new Estimate();
-  const add = (estimate, row) => FIELDS.forEach((field, i) => (estimate[field] += columns[i][row]));
   for (let row = 0; row < birth.length; row++) {
-    if (mask[row] === 0 || columns[0][row] === 0) continue;
-    if (birth[row] === 0) add(unknown, row);
-    else oldest = Math.max(oldest, gcCount - birth[row] + 1);
+    if (mask[row] !== 0 && birth[row] !== 0 && columns[0][row] !== 0) oldest = Math.max(oldest, ageOf(row));
   }
   const width = binWidth(oldest + 1);
-  const bins = Array.from({ length: Math.floor(oldest / width) + 1 }, (_, i) => ({
-    from: i * width, to: (i + 1) * width - 1, estimate: new Estimate(),
-  }));
-  for (let row = 0; row < birth.length; row++) {
-    if (mask[row] === 0 || birth[row] === 0 || columns[1][row] === 0) continue;
-    const age = Math.max(0, gcCount - birth[row] + 1);
-    add(bins[Math.floor(age / width)].estimate, row);
-  }
-  return { bins, width, unknown };
+  const size = Math.floor(oldest / width) + 1;
+  // In the place behind the bins, what has no birth.
+  const sums = columns.map((column) => {
+    const sum = new Float64Array(size + 1);
+    for (let row = 0; row < birth.length; row++) {
+      if (mask[row] !== 0 && column[row] !== 0) sum[birth[row] === 0 ? size : Math.floor(ageOf(row) / width)] += column[row];
+    }
+    return sum;
+  });
+  const [unknown, ...bins] = [size, ...Array(size).keys()].map((i) => new Estimate(...sums.map((sum) => sum[i])));
+  return { bins: bins.map((estimate, i) => ({ from: i * width, to: (i + 1) * width - 1, estimate })), width, unknown };
 };
 
 // `on.age(from, to)`; `chosen`: [from, to] or null.

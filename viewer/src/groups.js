@@ -6,9 +6,6 @@ export const KINDS = ["line", "method", "file", "class", "type", "gem", "functio
 export const NO_STACK = "(no stack)";
 const SLOTS = "(slots)";
 
-// More than there can be texts, twice; a group's number times this is exact.
-const TEXTS_MOST = 2 ** 28;
-
 // Frames by what they look like: lines, methods or files. Gives each a group,
 // the number of the first frame that looks the same.
 export const groupFrames = (frames, kind) => {
@@ -40,84 +37,90 @@ const keysOf = (sheet, kind, frameGroups) => {
 export class Groups {
   // `names`: one estimate, or gained and lost.
   constructor(sheet, mask, names, kind, frameGroups) {
-    this.kind = kind;
-    this.net = names.length > 1;
+    this.sheet = sheet;
     const known = (sheet.keys ||= new Map());
     if (!known.has(kind)) known.set(kind, keysOf(sheet, kind, frameGroups));
-    const keys = known.get(kind);
-    const numbers = new Map();
-    const numberOf = new Int32Array(sheet.rowCount);
-    for (let row = 0; row < numberOf.length; row++) {
-      if (mask[row] === 0) continue;
-      let number = numbers.get(keys[row]);
-      if (number === undefined) numbers.set(keys[row], (number = numbers.size));
-      numberOf[row] = number;
-    }
-    this.sheet = sheet;
-    this.mask = mask;
-    this.numberOf = numberOf;
-    this.size = numbers.size;
+    this.number(mask, known.get(kind));
     const estimates = names.map((name) => sheet.estimate(name).map((column) => this.sum(column)));
-    const extra = this.net ? {} : this.extras();
-    this.list = [...numbers.keys()].map((key, number) => {
+    const extra = this.extras(names[0]);
+    this.list = this.keys.map((key, number) => {
       const parts = estimates.map((fields) => new Estimate(...FIELDS.map((_, i) => fields[i][number])));
-      const group = { key, estimate: this.net ? new Net(...parts) : parts[0] };
+      const group = { key, number, estimate: parts.length > 1 ? new Net(...parts) : parts[0] };
       for (const name of Object.keys(extra)) group[name] = extra[name][number];
       return group;
     });
   }
 
-  // Texts of the classes of each group and their live bytes, the largest first;
-  // malloc is a class only where there is no other.
-  classes() {
-    const [klass, malloc, inuse, young] = ["class", "malloc", "inuse_space", "young_space"].map((name) => this.sheet.columns.get(name));
-    const sums = new Map();
-    for (let row = 0; row < this.numberOf.length; row++) {
-      const space = inuse[row] + young[row];
-      if (this.mask[row] === 0 || space === 0) continue;
-      const key = this.numberOf[row] * TEXTS_MOST + klass[row] * 2 + malloc[row];
-      sums.set(key, (sums.get(key) || 0) + space);
+  // The rows that pass, and the number of the group of each.
+  number(mask, keys) {
+    const numbers = new Int32Array(this.sheet.keyLimit(keys)).fill(-1);
+    const rows = new Int32Array(mask.length);
+    const numberOf = new Int32Array(mask.length);
+    this.keys = [];
+    let count = 0;
+    for (let row = 0; row < mask.length; row++) {
+      if (mask[row] === 0) continue;
+      const at = keys[row] + 1;
+      if (numbers[at] < 0) numbers[at] = this.keys.push(keys[row]) - 1;
+      numberOf[count] = numbers[at];
+      rows[count++] = row;
     }
-    const lists = Array.from({ length: this.size }, () => []);
-    for (const [key, space] of sums) {
-      const rest = key % TEXTS_MOST;
-      lists[(key - rest) / TEXTS_MOST].push([rest >> 1, space, rest & 1]);
-    }
-    return lists.map((list) => {
-      const objects = list.filter(([, , malloced]) => !malloced);
-      return (objects.length ? objects : list).sort((a, b) => b[1] - a[1]);
-    });
+    this.rows = rows.subarray(0, count);
+    this.numberOf = numberOf.subarray(0, count);
   }
 
-  sum(column, mask = this.mask) {
-    const sums = new Float64Array(this.size);
-    for (let row = 0; row < this.numberOf.length; row++) if (mask[row] !== 0) sums[this.numberOf[row]] += column[row];
+  sum(column, factor = null) {
+    const { rows, numberOf } = this;
+    const sums = new Float64Array(this.keys.length);
+    if (factor === null) for (let i = 0; i < rows.length; i++) sums[numberOf[i]] += column[rows[i]];
+    else for (let i = 0; i < rows.length; i++) sums[numberOf[i]] += column[rows[i]] * factor[rows[i]];
     return sums;
   }
 
-  // Of slots and of malloc apart, and what ages and lifetimes are worked out from.
-  extras() {
-    const { columns, rowCount } = this.sheet;
-    const [malloc, birth, inuse] = ["malloc", "birth", "inuse_objects"].map((name) => columns.get(name));
-    const mallocMask = Uint8Array.from(malloc, (is, row) => is & this.mask[row]);
-    const births = new Float64Array(rowCount);
-    const born = new Float64Array(rowCount);
-    for (let row = 0; row < rowCount; row++) {
-      if (birth[row] === 0 || malloc[row]) continue;
-      births[row] = (birth[row] - 1) * inuse[row];
-      born[row] = inuse[row];
+  // What ages and lifetimes are worked out from, and malloc's part.
+  extras(name) {
+    const { columns } = this.sheet;
+    const malloc = columns.get("malloc");
+    if (name === "inuse") {
+      const birth = columns.get("birth");
+      const objects = columns.get("inuse_objects");
+      const born = birth.map((number) => (number > 0 ? 1 : 0));
+      return { malloc: this.sum(columns.get("inuse_space"), malloc), births: this.sum(objects, birth), born: this.sum(objects, born) };
     }
-    const of = (name, mask) => this.sum(columns.get(name), mask);
+    if (name !== "alloc") return {};
+    const [alloc, dead, deadObjects, deadGcs] = ["alloc_space", "dead_space", "dead_objects", "dead_gcs"].map((column) => columns.get(column));
     return {
-      malloc: of("inuse_space", mallocMask), mallocAlloc: of("alloc_space", mallocMask),
-      births: this.sum(births), born: this.sum(born),
-      alloc: of("alloc_space"), dead: of("dead_space"), deadObjects: of("dead_objects"), deadGcs: of("dead_gcs"),
+      alloc: this.sum(alloc), mallocAlloc: this.sum(alloc, malloc),
+      dead: this.sum(dead), deadObjects: this.sum(deadObjects), deadGcs: this.sum(deadGcs),
     };
+  }
+
+  // Texts of the classes of some groups and their live bytes, the largest first;
+  // malloc is a class only where there is no other.
+  classes(groups) {
+    const [klass, malloc, inuse, young] = ["class", "malloc", "inuse_space", "young_space"].map((name) => this.sheet.columns.get(name));
+    const lists = new Map(groups.map(({ number }) => [number, new Map()]));
+    const wanted = new Uint8Array(this.keys.length);
+    for (const { number } of groups) wanted[number] = 1;
+    for (let i = 0; i < this.rows.length; i++) {
+      if (wanted[this.numberOf[i]] === 0) continue;
+      const row = this.rows[i];
+      const space = inuse[row] + young[row];
+      if (space === 0) continue;
+      const sums = lists.get(this.numberOf[i]);
+      const key = klass[row] * 2 + malloc[row];
+      sums.set(key, (sums.get(key) || 0) + space);
+    }
+    return groups.map(({ number }) => {
+      const all = [...lists.get(number)];
+      const objects = all.filter(([key]) => key % 2 === 0);
+      return (objects.length ? objects : all).map(([key, space]) => [key >> 1, space]).sort((a, b) => b[1] - a[1]);
+    });
   }
 }
 
 // Mean number of GCs since the birth of what is in use, or null.
-export const age = (group, gcCount) => (gcCount !== null && group.born > 0 ? gcCount - group.births / group.born : null);
+export const age = (group, gcCount) => (gcCount !== null && group.born > 0 ? gcCount + 1 - group.births / group.born : null);
 
 // Mean number of GCs that the dead had survived, or null.
 export const lifetime = (group) => (group.deadObjects > 0 ? group.deadGcs / group.deadObjects : null);

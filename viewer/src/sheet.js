@@ -73,6 +73,8 @@ export class Sheet {
     const known = (this.estimates ||= new Map());
     if (known.has(name)) return known.get(name);
     const columns = BASIC.map((field) => this.columns.get(`${name}_${field}`));
+    // Samples of malloc are counted also where what they stand for is not known.
+    columns[0] = Float64Array.from(columns[0], (samples, row) => (columns[1][row] > 0 ? samples : 0));
     columns.push(this.columns.get(`${name}_objects_variance`) || this.objectsVariance(...columns.slice(1)));
     known.set(name, columns);
     return columns;
@@ -87,6 +89,13 @@ export class Sheet {
       else if (space[row] > 0) result[row] = variance[row] * (objects[row] / space[row]) ** 2;
     }
     return result;
+  }
+
+  // More than any of the keys of rows, and one for -1.
+  keyLimit(keys) {
+    let most = 0;
+    for (let row = 0; row < keys.length; row++) if (keys[row] > most) most = keys[row];
+    return most + 2;
   }
 
   // A byte a row: 1 where it passes. `filter`: memory is slots, malloc or both;

@@ -1,6 +1,8 @@
 // What is looked at, and how: kept in the address, so that a link (or a reload)
 // shows the same view.
 
+import { KINDS } from "./groups.js";
+
 export const DEFAULTS = {
   value: "live",        // live, allocated, young, dead, growth
   since: "0",           // growth: which of the earlier profiles
@@ -20,10 +22,28 @@ export const DEFAULTS = {
   zoom: "",             // groups of frames from the root on: "3.17.4"
 };
 
+const one = (...values) => (value) => values.includes(value);
+const like = (pattern) => (value) => pattern.test(value);
+
+// What an address may say; of the others, anything.
+const CHECKS = {
+  unit: one("bytes", "objects"),
+  memory: one("both", "slots", "malloc"),
+  graph: one("icicle", "flame"),
+  direction: one("callees", "callers"),
+  detail: one("line", "method", "file"),
+  by: one(...KINDS),
+  sort: like(/^-?[a-z]+$/),
+  age: like(/^(\d+(-\d*)?)?$/),
+  mark: like(/^((line|method|file):\d+)?$/),
+  zoom: like(/^(\d+(\.\d+)*)?$/),
+};
+
 export class State {
   constructor(window, changed) {
     this.window = window;
     this.changed = changed;
+    this.checks = new Map(Object.entries(CHECKS));
     this.values = { ...DEFAULTS, ...this.read() };
     window.addEventListener("hashchange", () => {
       if (this.text() === window.location.hash) return;
@@ -34,7 +54,21 @@ export class State {
 
   read() {
     const given = new URLSearchParams(this.window.location.hash.slice(1));
-    return Object.fromEntries([...given].filter(([name]) => Object.hasOwn(DEFAULTS, name)));
+    return Object.fromEntries([...given].filter(([name, value]) => Object.hasOwn(DEFAULTS, name) && this.allows(name, value)));
+  }
+
+  allows(name, value) {
+    const check = this.checks.get(name);
+    return !check || check(value);
+  }
+
+  // What this page has to show decides too, once it is known.
+  allow(name, check) {
+    this.checks.set(name, check);
+  }
+
+  check() {
+    for (const [name, value] of Object.entries(this.values)) if (!this.allows(name, value)) this.values[name] = DEFAULTS[name];
   }
 
   get(name) {

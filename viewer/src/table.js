@@ -70,12 +70,16 @@ export class Table {
     if (view.key !== this.key) this.shown = STEP;
     this.key = view.key;
     const columns = columnsFor(view);
-    const rows = view.rows.filter((row) => !row.estimate.zero);
+    const rows = view.groups.list.filter((row) => !row.estimate.zero);
     for (const row of rows) Object.assign(row, nameOf(view.by, row.key, view.names));
     this.sort(rows, columns, view.sort);
     this.rows = rows;
     const head = el("tr", {}, ...columns.map((column) => this.header(column, view.sort)));
-    const body = rows.slice(0, this.shown).map((row) => this.row(row, columns, view));
+    const shown = rows.slice(0, this.shown);
+    if (columns.some((column) => column.name === "class")) {
+      view.groups.classes(shown).forEach((classes, i) => (shown[i].classes = classes));
+    }
+    const body = shown.map((row) => this.row(row, columns, view));
     fill(
       this.element,
       el("table", { className: "figures" }, el("thead", {}, head), el("tbody", {}, ...body)),
