@@ -11,12 +11,10 @@
 # - HeapSample::Growth: the difference of two profiles;
 # - HeapSample::Top, Tree, Generations, Churn, Retained: one view each, as text, as data
 #   and as objects;
-# - HeapSample::Report and GrowthReport: what there is to say, as text and data.
 # - HeapSample::Series: the profiles of one process over time; HeapSample::Leaks and
 #   HeapSample::Shape: what grows in them, and how;
-# - HeapSample::Report: all of it as text;
-# - HeapSample::View: all of it as an HTML page.
 # - HeapSample::Report and GrowthReport: what there is to say, as text and data;
+# - HeapSample::Info: what a profile says about itself;
 # - HeapSample::View: a page to look at it in a browser.
 #
 # It depends on no gem; zlib and json are loaded when a file is read.
