@@ -14,7 +14,8 @@
 # - HeapSample::Series: the profiles of one process over time; HeapSample::Leaks and
 #   HeapSample::Shape: what grows in them, and how;
 # - HeapSample::Report and GrowthReport: what there is to say, as text and data;
-# - HeapSample::View: a page to look at all of it in a browser.
+# - HeapSample::Info: what a profile says about itself;
+# - HeapSample::View: a page to look at it in a browser.
 #
 # It depends on no gem; zlib and json are loaded when a file is read.
 module HeapSample
@@ -46,6 +47,7 @@ module HeapSample
   autoload :GrowthReport, "heap_sample/growth_report"
   autoload :GrowthRow, "heap_sample/growth"
   autoload :Header, "heap_sample/header"
+  autoload :Info, "heap_sample/info"
   autoload :Keys, "heap_sample/group"
   autoload :Layout, "heap_sample/layout"
   autoload :Leaks, "heap_sample/leaks"
@@ -59,6 +61,7 @@ module HeapSample
   autoload :Place, "heap_sample/frame"
   autoload :PprofReader, "heap_sample/pprof_reader"
   autoload :Profile, "heap_sample/model"
+  autoload :Protobuf, "heap_sample/protobuf"
   autoload :RepeatedBlock, "heap_sample/repeated_block"
   autoload :Report, "heap_sample/report"
   autoload :Retained, "heap_sample/retained"

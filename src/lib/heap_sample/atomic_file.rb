@@ -7,19 +7,24 @@ module HeapSample
   module AtomicFile
     module_function
 
-    # Replaces what is at +path+ by +data+; a FIFO or a device is written
-    # straight.  Returns the number of bytes; raises SystemCallError.
-    def write(path, data)
+    # call-seq:
+    #   write(path, data) -> Integer
+    #   write(path) { |io| … } -> Integer
+    #
+    # Replaces what is at +path+ by +data+, or by what the block writes; a FIFO or a
+    # device is written straight.  Returns the number of bytes; raises SystemCallError.
+    def write(path, data = nil, &block)
       path = File.path(path)
       type = File.ftype(path) if File.exist?(path) || File.symlink?(path)
       raise Errno::EISDIR, path if type == "directory" || path.end_with?("/")
       raise Errno::EINVAL, path if %w[socket blockSpecial].include?(type)
-      return File.open(path, File::WRONLY | File::NONBLOCK) { |file| fill(file, data) } if %w[fifo characterSpecial].include?(type)
+      return File.open(path, File::WRONLY | File::NONBLOCK) { |file| fill(file, data, &block) } if %w[fifo characterSpecial].include?(type)
 
-      rename_into(path, data)
+      rename_into(path, data, &block)
     end
 
-    def rename_into(path, data)
+    def rename_into(path, data, &block)
+      size = nil
       temporary = nil
       file = begin
         temporary = File.join(File.dirname(path), format(".heap_sample-%d-%016x.tmp", Process.pid, Random.rand(1 << 64)))
@@ -29,21 +34,25 @@ module HeapSample
       end
       begin
         file.chmod(0o600)                       # whatever the umask
-        fill(file, data)
+        size = fill(file, data, &block)
         file.fsync
       ensure
         file.close
       end
       File.rename(temporary, path)
       temporary = nil
-      data.bytesize
+      size
     ensure
       File.unlink(temporary) if file && temporary
     end
 
     def fill(file, data)
       file.binmode
-      file.write(data)
+      return file.write(data) if data
+
+      yield file
+      file.flush
+      file.stat.size
     end
 
     private_class_method :rename_into, :fill

@@ -43,8 +43,17 @@ module HeapSample
     end
 
     def process
+      return merged if @info.merged?
+
       id = @info.process_id
       ["Heap sample#{" of process #{id}" if id}", @info.ruby].compact.join(", ")
+    end
+
+    def merged
+      processes, profiles = @info.merged_processes, @info.merged_profiles
+      count = "#{@layout.count(processes)} process#{"es" unless processes == 1}"
+      [profiles == processes ? "Heap samples of #{count}, merged" : "Heap samples of #{count}, merged from #{@layout.count(profiles)} profiles",
+       @info.ruby].compact.join(", ")
     end
 
     def sampling
@@ -82,7 +91,7 @@ module HeapSample
     end
 
     def collections
-      return unless @info.gc_count
+      return if @info.gc_count.nil? || @info.merged?
 
       last = @info.last_major
       last = if last.nil? then "none yet"

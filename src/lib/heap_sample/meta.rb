@@ -54,6 +54,12 @@ module HeapSample
     def account = Account.of(at("account"))
     def account_at_start = Account.of(at("account_at_start"))
 
+    # Of how many processes a merged profile is the sum, and of how many files; nil
+    # of one that is not merged.
+    def merged_processes = number("merged", "processes")
+    def merged_profiles = number("merged", "profiles")
+    def merged? = !merged_processes.nil?
+
     # What was lost for want of room: {"samples" => 3}, without zeros.
     def drops
       drops = at("drops")

@@ -50,12 +50,14 @@ module HeapSample
 
     # call-seq:
     #   HeapSample::Profile.load(path, limit: 1 GiB) -> profile
+    #   HeapSample::Profile.load(io, name: "-", limit: 1 GiB) -> profile
     #
     # Reads a saved profile (.pb.gz or .pb).  Raises HeapSample::FormatError if
     # it is damaged, cut, something else, or has more than +limit+ bytes when
-    # unpacked; a SystemCallError if it cannot be read at all.
-    def self.load(path, limit: PprofReader::DECODED_MAX)
-      new(**PprofReader.read(path, limit: limit))
+    # unpacked; a SystemCallError if it cannot be read at all.  +name+ is what
+    # errors call it.
+    def self.load(source, limit: PprofReader::DECODED_MAX, name: source)
+      new(**PprofReader.read(source, limit: limit, name: name))
     end
 
     # Texts are any bytes: names of classes and files in their own encodings.

@@ -18,6 +18,8 @@ module HeapSample
     FORMAT_MAX = 2
 
     GZIP_MAGIC = "\x1f\x8b".b
+    # Added to zlib's window bits: gzip's header and checksum, nothing else.
+    GZIP_ONLY = 16
     CHUNK = 1 << 18
 
     # Fields of profile.proto's messages that are read, by number.
@@ -44,13 +46,15 @@ module HeapSample
     ESTIMATES = [Columns::INUSE, Columns::YOUNG, Columns::ALLOC, Columns::DEAD].freeze
 
     # call-seq:
-    #   PprofReader.read(path, limit: DECODED_MAX) -> Hash
+    #   PprofReader.read(path_or_io, limit: DECODED_MAX, name: path) -> Hash
     #
-    # The keyword arguments of Profile.new.
-    def self.read(path, limit: DECODED_MAX)
-      new(unpack(path, limit)).read
+    # The keyword arguments of Profile.new.  An IO is read to its end, from where
+    # it is; +name+ is what errors call it.
+    def self.read(source, limit: DECODED_MAX, name: source)
+      data = source.respond_to?(:read) ? unpack(source, name, limit) : File.open(source, "rb") { |file| unpack(file, name, limit) }
+      new(data).read
     rescue Protobuf::Malformed => e
-      raise FormatError, "#{path}: not a readable heap profile: #{e.message}"
+      raise FormatError, "#{name}: not a readable heap profile: #{e.message}"
     end
 
     # call-seq:
@@ -58,46 +62,49 @@ module HeapSample
     #
     # What a file says about itself (Profile#meta), without its rows.
     def self.read_meta(path, limit: DECODED_MAX)
-      new(unpack(path, limit)).read_meta_alone
+      new(File.open(path, "rb") { |file| unpack(file, path, limit) }).read_meta_alone
     rescue Protobuf::Malformed => e
       raise FormatError, "#{path}: not a readable heap profile: #{e.message}"
     end
 
     # The bytes of a file, without gzip.
-    def self.unpack(path, limit)
-      File.open(path, "rb") do |file|
-        magic = file.read(GZIP_MAGIC.bytesize)
-        raise Protobuf::Malformed, "it is empty" unless magic
+    def self.unpack(file, name, limit)
+      data = file.read(CHUNK)
+      raise Protobuf::Malformed, "it is empty" if data.nil? || data.empty?
+      return gunzip(file, data, limit) if data.start_with?(GZIP_MAGIC)
+      raise Protobuf::Malformed, "it is not packed with gzip" if name.to_s.end_with?(".gz")
 
-        file.rewind
-        next gunzip(file, limit) if magic == GZIP_MAGIC
-        raise Protobuf::Malformed, "it is not packed with gzip" if path.to_s.end_with?(".gz")
-
-        bounded(limit) { file.read(CHUNK) }
+      while (chunk = file.read(CHUNK))
+        data << chunk
+        bounded(data, limit)
       end
+      bounded(data, limit)
     end
 
-    def self.gunzip(file, limit)
+    def self.gunzip(file, chunk, limit)
       require "zlib"
-      reader = Zlib::GzipReader.new(file)
-      data = bounded(limit) { reader.read(CHUNK) }
-      rest = reader.unused
-      raise Protobuf::Malformed, "bytes follow the end of gzip's data" if rest || !file.eof?
+      inflater = Zlib::Inflate.new(Zlib::MAX_WBITS + GZIP_ONLY)
+      data = "".b
+      size = 0
+      while chunk && !inflater.finished?
+        size += chunk.bytesize
+        # piece by piece: one chunk can be a thousand of them
+        inflater.inflate(chunk) { |piece| bounded(data << piece, limit) }
+        chunk = file.read(CHUNK)
+      end
+      raise Protobuf::Malformed, "gzip: it ends too early" unless inflater.finished?
+      raise Protobuf::Malformed, "bytes follow the end of gzip's data" if chunk || inflater.total_in < size
 
-      reader.finish
       data
     rescue Zlib::Error => e
       raise Protobuf::Malformed, "gzip: #{e.message}"
+    ensure
+      inflater&.reset
+      inflater&.close
     end
 
-    def self.bounded(limit)
-      data = "".b
-      while (chunk = yield)
-        raise Protobuf::Malformed, "it unpacks to more than #{limit} bytes" if data.bytesize + chunk.bytesize > limit
-
-        data << chunk
-      end
-      data
+    def self.bounded(data, limit)
+      data.bytesize > limit ? raise(Protobuf::Malformed, "it unpacks to more than #{limit} bytes") : data
     end
     private_class_method :unpack, :gunzip, :bounded
 
@@ -114,8 +121,7 @@ module HeapSample
       meta = read_meta
       mappings = read_mappings
       stacks = ListStacks.new(@texts, *read_frames(mappings), mapped_code(mappings))
-      rows = read_rows(stacks)
-      complete(rows, Meta.new(meta).interval)
+      rows = read_rows(stacks, Meta.new(meta).interval)
       {meta: meta, texts: @texts, stacks: stacks, rows: rows}
     end
 
@@ -128,22 +134,64 @@ module HeapSample
     private
 
     # Notes where the messages are: they may come before the strings they need.
+    # Most are samples, which are passed over quickly.
     def scan
-      entries = 0
-      Protobuf.new(@data).each_field do |number, value, to|
-        entries += 1
-        raise Protobuf::Malformed, "it has more than #{ENTRIES_MAX} entries" if entries > ENTRIES_MAX
-
-        case number
-        when Field::COMMENT
-          @comments.concat(to ? Protobuf.packed(@data, value, to) : [value])
-        when Field::STRING
-          @texts << Profile.clean(@data.byteslice(bytes(value, to), to - value))
-        when Field::SAMPLE_TYPE, Field::SAMPLE, Field::MAPPING, Field::LOCATION, Field::FUNCTION
-          @spans[number] << bytes(value, to) << to
+      entries = position = 0
+      samples = @spans[Field::SAMPLE]
+      while position
+        cursor = Protobuf.new(@data, skip_samples(position, samples))
+        position = nil
+        cursor.each_field do |number, value, to|
+          entries += 1
+          too_many if entries + samples.size / 2 > ENTRIES_MAX
+          note(number, value, to)
+          break position = cursor.position if number == Field::SAMPLE
         end
       end
       raise Protobuf::Malformed, "it has no strings (cut off?)" if @texts.empty?
+    end
+
+    SAMPLE_TAG = Field::SAMPLE << 3 | Protobuf::BYTES
+
+    # Notes samples of the usual length, as long as one follows the other; returns
+    # where that ends.
+    def skip_samples(position, samples)
+      data = @data
+      size = data.bytesize
+      while data.getbyte(position) == SAMPLE_TAG
+        from = position + 2
+        break unless (length = data.getbyte(position + 1))
+
+        if length >= 0x80
+          high = data.getbyte(from) || size
+          break if high >= 0x80
+
+          length = length & 0x7f | high << 7
+          from += 1
+        end
+        to = from + length
+        break if to > size
+
+        samples << from << to
+        too_many if samples.size > 2 * ENTRIES_MAX
+        position = to
+      end
+      position
+    end
+
+    def too_many
+      raise Protobuf::Malformed, "it has more than #{ENTRIES_MAX} entries"
+    end
+
+    def note(number, value, to)
+      case number
+      when Field::COMMENT
+        @comments.concat(to ? Protobuf.packed(@data, value, to) : [value])
+      when Field::STRING
+        @texts << Profile.clean(@data.byteslice(bytes(value, to), to - value))
+      when Field::SAMPLE_TYPE, Field::SAMPLE, Field::MAPPING, Field::LOCATION, Field::FUNCTION
+        @spans[number] << bytes(value, to) << to
+      end
     end
 
     def bytes(value, to)
@@ -306,23 +354,38 @@ module HeapSample
     end
 
     # The hot part.  Samples share many of their labels and values, byte for
-    # byte: each kind is decoded once.
-    def read_rows(stacks)
-      values = Hash.new { |known, packed| known[packed] = read_values(packed) }
-      labels = Hash.new { |known, message| known[message] = read_labels(message) }
+    # byte: each kind is decoded once, into the row that others are copies of.
+    def read_rows(stacks, interval)
+      templates = Hash.new { |known, packed| known[packed] = {} }
+      labels = {}
       @labels = Hash.new { |known, message| known[message] = read_label(message) }
+      interval = nil unless interval && interval > 0 && !missing_estimates.empty?
       rows = []
       spans = @spans[Field::SAMPLE]
       index = 0
       while (from = spans[index])
         list, packed, rest = split_sample(from, spans[index + 1])
-        columns, library, malloced = labels[rest]
-        row = [stacks.intern(list)]
-        rows << row.concat(columns, values[packed])
-        row[Columns::LIBRARY], row[Columns::MALLOC] = library, true if malloced
+        class_name, type, slot_size, thread, birth_gc, library, malloced = labels[rest] ||= read_labels(rest)
+        row = (templates[packed][slot_size] ||= template(packed, slot_size, interval)).dup
+        row[Columns::STACK] = stacks.intern(list)
+        row[Columns::CLASS] = class_name
+        row[Columns::TYPE] = type
+        row[Columns::THREAD] = thread
+        row[Columns::BIRTH_GC] = birth_gc
+        if malloced
+          row[Columns::LIBRARY] = library
+          row[Columns::MALLOC] = true
+        end
+        rows << row
         index += 2
       end
       rows
+    end
+
+    def template(packed, slot_size, interval)
+      row = [0, 0, 0, slot_size, 0, nil, *read_values(packed)]
+      missing_estimates.each { |at| complete_estimate(row, at, interval) if row[at + 1] > 0 } if interval
+      row
     end
 
     LOCATIONS = 1
@@ -332,36 +395,40 @@ module HeapSample
     EMPTY = "".b.freeze
 
     # The packed location ids, the packed values and the labels of a sample, as
-    # binary Strings.
-    def split_sample(from, to)
-      @position = from
-      list = take(LOCATIONS_TAG, to)
-      packed = take(VALUES_TAG, to)
-      usual = list && packed && (@position == to || @data.getbyte(@position) == LABELS_TAG)
-      list, packed, labels = usual ? [list, packed, @data.byteslice(@position, to - @position).freeze] : split_any(from, to)
-      raise Protobuf::Malformed, "it ends inside a stack" unless list.empty? || list.getbyte(-1) < 0x80
+    # binary Strings, which as they are can be a Hash's keys.  Written out for the
+    # usual form: each at its place, with a length of one or two bytes.
+    def split_sample(start, to)
+      data = @data
+      return split_any(start, to) unless data.getbyte(start) == LOCATIONS_TAG
 
-      [list, packed, labels]
-    end
-
-    # The bytes of a field at @position, which moves behind it; empty if another
-    # field is there, nil if this is no place for a shortcut.
-    def take(tag, to)
-      return EMPTY unless @data.getbyte(@position) == tag
-
-      length = @data.getbyte(@position + 1) || to
-      start = @position + 2
+      length = data.getbyte(start + 1) || to
+      from = start + 2
       if length >= 0x80
-        high = @data.getbyte(start) || to
-        return if high >= 0x80
+        high = data.getbyte(from) || to
+        return split_any(start, to) if high >= 0x80
 
         length = length & 0x7f | high << 7
-        start += 1
+        from += 1
       end
-      return if start + length > to
+      list = data.byteslice(from, length).freeze
+      from += length
+      return split_any(start, to) unless data.getbyte(from) == VALUES_TAG
 
-      @position = start + length
-      @data.byteslice(start, length).freeze     # as it is, it can be a Hash's key
+      length = data.getbyte(from + 1) || to
+      from += 2
+      if length >= 0x80
+        high = data.getbyte(from) || to
+        return split_any(start, to) if high >= 0x80
+
+        length = length & 0x7f | high << 7
+        from += 1
+      end
+      packed = data.byteslice(from, length).freeze
+      from += length
+      return split_any(start, to) unless from == to || (from < to && data.getbyte(from) == LABELS_TAG)
+
+      whole(list)
+      [list, packed, data.byteslice(from, to - from).freeze]
     end
 
     # The same for fields in any order, and for numbers that are not packed.
@@ -377,7 +444,12 @@ module HeapSample
           part << (stop ? @data.byteslice(value, stop - value) : varint(value))
         end
       end
+      whole(parts[LOCATIONS])
       parts.values.each(&:freeze)
+    end
+
+    def whole(list)
+      raise Protobuf::Malformed, "it ends inside a stack" if (list.getbyte(-1) || 0) >= 0x80
     end
 
     def varint(value)
@@ -401,7 +473,7 @@ module HeapSample
       values.values_at(*@value_of)
     end
 
-    # The columns between STACK and INUSE, and those of malloc.
+    # The columns between STACK and INUSE, the library, and whether it is malloc's.
     def read_labels(message)
       class_name = type = slot_size = thread = library = 0
       birth_gc = nil
@@ -418,7 +490,7 @@ module HeapSample
         when "library" then library = text
         end
       end
-      [[class_name, type, slot_size, thread, birth_gc], library, malloced]
+      [class_name, type, slot_size, thread, birth_gc, library, malloced]
     end
 
     # Labels are short, so one byte of length is the rule.
@@ -453,18 +525,13 @@ module HeapSample
       [@texts[key], text, value]
     end
 
-    # Samples and variance of an estimate that the file gives without them: all
-    # objects of a row have one size, so one weight if the interval never
-    # changed, and about one if it did.
-    def complete(rows, interval)
-      missing = ESTIMATES.select { |at| [at, at + 3].any? { |column| @value_of[column - Columns::INUSE] == @value_count } }
-      return unless interval && interval > 0
-
-      missing.each do |at|
-        rows.each { |row| complete_estimate(row, at, interval) if row[at + 1] > 0 }
-      end
+    # Where in a row the estimates are whose samples or variance the file does not give.
+    def missing_estimates
+      @missing_estimates ||= ESTIMATES.select { |at| [at, at + 3].any? { |column| @value_of[column - Columns::INUSE] == @value_count } }
     end
 
+    # All objects of a row have one size, so one weight if the interval never
+    # changed, and about one if it did.
     def complete_estimate(row, at, interval)
       slot_size = row[Columns::SLOT_SIZE]
       return if slot_size.zero?

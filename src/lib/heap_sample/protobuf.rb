@@ -47,18 +47,16 @@ module HeapSample
 
     def varint
       value = shift = 0
-      loop do
-        byte = @data.getbyte(@position) if @position < @to
-        raise Malformed, "it ends inside a number" unless byte
-
+      while @position < @to
+        byte = @data.getbyte(@position)
         @position += 1
-        value |= (byte & 0x7f) << shift
-        break if byte < 0x80
+        return value | byte << shift if byte < 0x80
 
+        value |= (byte & 0x7f) << shift
         shift += 7
         raise Malformed, "a number has more than #{VARINT_BITS} bits" if shift >= VARINT_BITS
       end
-      value
+      raise Malformed, "it ends inside a number"
     end
 
     # Reads a length, passes over so many bytes, and returns where they start

@@ -43,6 +43,20 @@ module HeapSample
       end
     end
 
+    # Label, path, absolute path (Strings, empty if there is none), line and
+    # address of a frame, as they were handed over: for who writes them again.
+    def fields(id)
+      label, path, absolute_path, line, address = @fields[id * FRAME_FIELDS, FRAME_FIELDS]
+      [@texts[label], @texts[path], @texts[absolute_path], line, address]
+    end
+
+    # Start, end and offset in the file of the native code at +address+; nil if
+    # that is not known.
+    def mapping(address)
+      found = @mappings.bsearch { |_, limit, _| limit > address }
+      found if found && address >= found[0]
+    end
+
     # Is a frame one of native code?
     def native?(id)
       @fields[id * FRAME_FIELDS + 4] > 0
@@ -136,8 +150,8 @@ module HeapSample
 
     # Native code that its file has no name for: where in the file it is.
     def unnamed(path, address)
-      start, _, offset = @mappings.bsearch { |_, limit, _| limit > address }
-      return format("0x%x", address) if path.empty? || start.nil? || address < start
+      start, _, offset = mapping(address)
+      return format("0x%x", address) if path.empty? || start.nil?
 
       format("%s+0x%x", File.basename(path), address - start + offset)
     end
@@ -219,9 +233,13 @@ module HeapSample
       Array(@frames_of[location])
     end
 
+    # By getbyte, not each_byte: most are left after two or three frames, and to
+    # break out of a C method takes longer than those.
     def each_frame_id(handle)
-      location = shift = 0
-      @lists[handle].each_byte do |byte|
+      list = @lists[handle]
+      position = location = shift = 0
+      while (byte = list.getbyte(position))
+        position += 1
         if byte >= 0x80
           location |= (byte & 0x7f) << shift if shift < 64
           shift += 7

@@ -80,8 +80,15 @@ module HeapSample
 
     # What is ranked by if nobody says so.
     def self.default(profile, kind)
-      total = profile.groups(:class, kind: kind).total
-      total.inuse.zero? && !total.young.zero? ? :young_space : :inuse_space
+      wanted = Groups.wanted(kind)
+      young = false
+      profile.table.each do |row|
+        next unless wanted.nil? || row[Columns::MALLOC] == wanted
+        return :inuse_space if row[Columns::INUSE + 2] > 0
+
+        young ||= row[Columns::YOUNG + 2] > 0
+      end
+      young ? :young_space : :inuse_space
     end
 
     # Yields HeapSample::Top::Row, the largest first, at most +top+.

@@ -1,0 +1,38 @@
+# frozen_string_literal: true
+
+# Reads heap profiles of Ruby and of other programs; see HeapSample for the
+# library and README.md for the command-line tool.
+
+require_relative "heapsample/version"
+require_relative "heapsample/library"
+
+module HeapSample
+  # The command-line tool.
+  module Tool
+    # What the user gave makes no sense: status 2.
+    class UsageError < StandardError
+    end
+
+    # It cannot be done: status 1.  The message says what, and of which file.
+    class Failure < StandardError
+    end
+
+    directory = "#{__dir__}/heapsample"
+    autoload :CLI, "#{directory}/cli"
+    autoload :Command, "#{directory}/command"
+    autoload :Commands, "#{directory}/commands"
+    autoload :FoldedWriter, "#{directory}/folded_writer"
+    autoload :Inputs, "#{directory}/inputs"
+    autoload :Merge, "#{directory}/merge"
+    autoload :MergedMeta, "#{directory}/merged_meta"
+    autoload :MergedStacks, "#{directory}/merge"
+    autoload :Output, "#{directory}/output"
+    autoload :PprofWriter, "#{directory}/pprof_writer"
+    autoload :Progress, "#{directory}/progress"
+    autoload :ReportCommand, "#{directory}/report_command"
+    autoload :SpeedscopeWriter, "#{directory}/speedscope_writer"
+    autoload :StackSums, "#{directory}/stack_sums"
+    autoload :Style, "#{directory}/style"
+    autoload :Terminal, "#{directory}/terminal"
+  end
+end

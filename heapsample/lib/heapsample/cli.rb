@@ -1,0 +1,117 @@
+# frozen_string_literal: true
+
+module HeapSample
+  module Tool
+    # Finds the command and runs it; every error is one line on stderr.
+    #
+    # Exit status: 0; 1 if it could not be done; 2 if the command line made no
+    # sense; 130 after Ctrl-C; of `run` that of the command it ran.
+    class CLI
+      DONE = 0
+      FAILED = 1
+      MISUSED = 2
+      NAMES = %w[run report top tree churn generations diff leaks shape flame convert merge info].freeze
+
+      INTRODUCTION = <<~TEXT
+        Usage: heapsample COMMAND [options] FILE…
+
+        Reads heap profiles (.pb.gz) of Ruby with the heap sampler, and those of Go and others as
+        far as they carry. Every figure is an estimate and is given with its 95% interval.
+
+      TEXT
+      EXAMPLES = <<~TEXT
+
+        heapsample COMMAND --help shows options and examples. To begin with:
+
+            heapsample run -- ruby app.rb              profile a program, then report
+            heapsample top heap-4711.pb.gz             what is in use, by line
+            heapsample diff before.pb.gz after.pb.gz   what grew
+            heapsample leaks profiles/                 what grows on and on, over a series
+
+        A FILE may be -, the standard input. heapsample --version tells the version.
+      TEXT
+
+      def initialize(arguments)
+        @arguments = arguments
+      end
+
+      def run
+        name, *rest = @arguments
+        case name
+        when nil then usage($stderr) || MISUSED
+        when "help", "-h", "--help" then help(rest)
+        when "--version", "version" then puts("heapsample #{VERSION}") || DONE
+        else command(name).run(rest)
+        end
+      rescue UsageError => e
+        complain(e, MISUSED)
+      rescue Failure, FormatError, ArgumentError => e
+        complain(e, FAILED)
+      rescue Errno::EPIPE
+        silence($stdout)
+        DONE
+      rescue SystemCallError => e
+        complain(e, FAILED)
+      rescue NoMemoryError
+        complain("not enough memory", FAILED)
+      rescue Interrupt
+        130
+      ensure
+        finish
+      end
+
+      private
+
+      def help(names)
+        return usage($stdout) || DONE if names.empty?
+
+        command(names.first).run(["--help"])
+      end
+
+      def usage(io)
+        io.write(INTRODUCTION, *summaries, EXAMPLES)
+        nil
+      end
+
+      def summaries
+        NAMES.map { |name| "    #{name.ljust(12)} #{command_class(name).summary}\n" }
+      end
+
+      def command(name)
+        raise UsageError, "no command #{name.inspect}; heapsample help lists them#{similar(name)}" unless NAMES.include?(name)
+
+        command_class(name).new
+      end
+
+      def command_class(name)
+        Commands.const_get(name.capitalize)
+      end
+
+      def similar(name)
+        require "did_you_mean"
+        found = DidYouMean::SpellChecker.new(dictionary: NAMES).correct(name).first
+        "; did you mean #{found}?" if found
+      rescue LoadError
+        nil
+      end
+
+      # One line, whatever is in a file's name.
+      def complain(error, status)
+        message = error.is_a?(Exception) ? error.message : error
+        warn "heapsample: #{message.dup.scrub("?").gsub(/[[:cntrl:]]+/, " ").strip}"
+        status
+      end
+
+      # What is left in the buffer would raise at exit, where nobody rescues it.
+      def finish
+        $stdout.flush
+      rescue Errno::EPIPE
+        silence($stdout)
+      end
+
+      def silence(io)
+        io.reopen(File::NULL, "w")
+      end
+    end
+  end
+end

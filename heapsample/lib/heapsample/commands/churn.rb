@@ -1,0 +1,36 @@
+# frozen_string_literal: true
+
+module HeapSample
+  module Tool
+    module Commands
+      # What is allocated and dies again.
+      class Churn < ReportCommand
+        SUMMARY = "what is allocated and dead again, lifetimes in GCs"
+        USAGE = "[options] FILE"
+        HELP = <<~TEXT
+          All that was allocated since sampling started, how much of it is dead, and how many GCs that lived:
+          garbage costs time in GC, not memory. A line that makes a large share of all is worth a look.
+
+              heapsample churn heap.pb.gz
+              heapsample churn heap.pb.gz --by gem
+
+        TEXT
+
+        def call(arguments)
+          path, = expect(arguments, 1..1, "profile")
+          print_analysis(HeapSample::Churn.new(load(path), **analysis_options(:by, :kind, :top)))
+        end
+
+        private
+
+        def define_options(parser)
+          define_grouping(parser)
+          define_memory(parser)
+          define_top(parser)
+          define_filters(parser)
+          super
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,70 @@
+# frozen_string_literal: true
+
+require "zlib"
+
+module HeapSample
+  module Tool
+    module Commands
+      # A profile in another format.
+      class Convert < ReportCommand
+        SUMMARY = "write a profile as .folded, .json (speedscope), .pb, .pb.gz or .html"
+        USAGE = "[options] FILE -o OUTPUT"
+        HELP = <<~TEXT
+          Writes a profile, or what filters leave of it, in the format that OUTPUT's name ends with:
+          .pb.gz and .pb (go tool pprof), .folded (flamegraph.pl), .json (speedscope), .html (offline).
+
+              heapsample convert heap.pb.gz -o heap.folded
+              heapsample convert heap.pb.gz --gem nokogiri -o nokogiri.pb.gz
+              heapsample convert heap.pb.gz --to folded -o - | flamegraph.pl > heap.svg
+
+        TEXT
+        FORMATS = %w[pb.gz pb folded json html].freeze
+
+        def call(arguments)
+          path, = expect(arguments, 1..1, "profile")
+          output = options[:output] or raise UsageError, "write it where? -o OUTPUT"
+          profile = load(path)
+          write(profile, format_of(output), output)
+          warn "heapsample: wrote #{output}" if $stderr.tty? && output != Inputs::STDIN
+        end
+
+        def self.save(profile, format, output)
+          Output.write(output) do |io|
+            case format
+            when "pb" then PprofWriter.new(profile).write(io)
+            when "pb.gz" then gzip(io) { |packed| PprofWriter.new(profile).write(packed) }
+            when "folded" then FoldedWriter.new(profile).write(io)
+            when "json" then SpeedscopeWriter.new(profile).write(io)
+            when "html" then io.write(View.new(profile).to_s)
+            end
+          end
+        end
+
+        # No time and no name in its header: equal profiles are equal files.
+        def self.gzip(io)
+          packed = Zlib::GzipWriter.new(io)
+          packed.mtime = 0
+          yield packed
+          packed.finish
+        end
+
+        private
+
+        def write(profile, format, output)
+          Progress.show("writing #{output}") { Convert.save(profile, format, output) }
+        end
+
+        def format_of(output)
+          options[:to] || FORMATS.find { |format| output.end_with?(".#{format}") } ||
+            raise(UsageError, "#{output}: its name ends with none of .#{FORMATS.join(", .")}; or say --to FORMAT")
+        end
+
+        def define_options(parser)
+          parser.on("-o", "--output OUTPUT", "the file to write; - is the standard output") { |output| options[:output] = output }
+          parser.on("--to FORMAT", FORMATS, "whatever the name: #{FORMATS.join(", ")}") { |format| options[:to] = format }
+          define_filters(parser)
+        end
+      end
+    end
+  end
+end

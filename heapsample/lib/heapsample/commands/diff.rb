@@ -1,0 +1,43 @@
+# frozen_string_literal: true
+
+module HeapSample
+  module Tool
+    module Commands
+      # What grew between two profiles; with three, what stayed.
+      class Diff < ReportCommand
+        SUMMARY = "what grew between two profiles; with three, what came and stayed"
+        USAGE = "[options] A B [C]"
+        HELP = <<~TEXT
+          Growth from A to B, earlier and later, with its 95% interval. Within one process it comes from
+          what was born and what died in between, so that what merely stays adds no error; a change that
+          sampling alone explains is said to be within noise.
+          With C: what came after A, was there in B and still is in C.
+
+              heapsample diff before.pb.gz after.pb.gz
+              heapsample diff warm.pb.gz later.pb.gz last.pb.gz --by class
+
+        TEXT
+
+        def call(arguments)
+          profiles = expect(arguments, 2..3, "two profiles").map { |path| load(path) }
+          print_analysis(analysis(*profiles))
+        end
+
+        private
+
+        def define_options(parser)
+          define_grouping(parser)
+          define_memory(parser)
+          define_top(parser)
+          define_filters(parser)
+          super
+        end
+
+        def analysis(first, second, third = nil)
+          options = analysis_options(:by, :kind, :top)
+          third ? Retained.new(first, second, third, **options) : GrowthReport.new(second - first, **options)
+        end
+      end
+    end
+  end
+end

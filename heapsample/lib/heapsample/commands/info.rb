@@ -1,0 +1,32 @@
+# frozen_string_literal: true
+
+module HeapSample
+  module Tool
+    module Commands
+      # How a profile was taken.
+      class Info < ReportCommand
+        SUMMARY = "how a profile was taken: settings, process, drops, what sampling cost"
+        USAGE = "[options] FILE…"
+        HELP = <<~TEXT
+          What a profile says about itself: of which process and when, at which interval, what was
+          dropped, and the sampler's own memory.
+
+              heapsample info heap-4711.pb.gz
+              heapsample info --json heap-4711.pb.gz | jq .settings
+
+        TEXT
+
+        def call(arguments)
+          paths = Inputs.expand(expect(arguments, 1.., "profile"))
+          infos = paths.map { |path| HeapSample::Info.new(Inputs.load(path), name: path, **analysis_options.slice(:width, :style)) }
+          if options[:json]
+            values = infos.map(&:to_h)
+            puts JSON.pretty_generate(values.size == 1 ? values.first : values)
+          else
+            puts infos.map(&:to_s).join("\n")
+          end
+        end
+      end
+    end
+  end
+end

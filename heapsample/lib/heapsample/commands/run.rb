@@ -1,0 +1,200 @@
+# frozen_string_literal: true
+
+require "fileutils"
+require "shellwords"
+require "tmpdir"
+
+module HeapSample
+  module Tool
+    module Commands
+      # Runs a command with sampling on, and reports what it kept.
+      class Run < ReportCommand
+        SUMMARY = "run a Ruby command sampled, then report what it kept"
+        USAGE = "[options] [SETTINGS] -- COMMAND [ARGUMENTS…]"
+        HELP = <<~TEXT
+          Runs COMMAND (any: ruby, bundle exec, rake, a shell script) with RUBY_HEAP_SAMPLE set, so that
+          every Ruby in it that has the sampler writes its profile at exit, children too. Then reports,
+          on stderr: stdout is the command's. Exit status and signals are those of the command.
+          SETTINGS are the sampler's, such as interval=64k or every=60,keep=10 (ruby --help).
+
+              heapsample run -- ruby app.rb
+              heapsample run interval=64k -- bundle exec rake test
+              heapsample run -o profiles -- bin/rails runner 'Job.new.perform'
+
+        TEXT
+        VARIABLE = "RUBY_HEAP_SAMPLE"
+        PROFILE_NAME = "heap-%p-%t.pb.gz"
+        # Signals that are for the command: handed on to it.
+        PASSED_ON = %w[TERM HUP QUIT USR1 USR2].freeze
+        # A terminal sends these to the command as well.
+        SHARED = %w[INT].freeze
+        # The shell's way to say that a signal ended a command.
+        SIGNALLED = 128
+
+        def call(arguments)
+          settings, command = split(arguments)
+          RubyOf.new(command).check
+          folder = output_folder
+          before = Inputs.profiles_in(folder)
+          status = execute(command, settings, folder)
+          report(Inputs.profiles_in(folder) - before, folder, command)
+          exit_as(status)
+        end
+
+        private
+
+        # Options end where the settings or the command begin.
+        def parse(parser, arguments)
+          at = arguments.index("--")
+          raise UsageError, "no -- before the command (usage: heapsample run #{USAGE})" unless at || arguments.intersect?(%w[-h --help])
+
+          at ||= arguments.size
+          rest = parser.permute(arguments[0, at])
+          [rest, arguments[at + 1..] || []]
+        end
+
+        def split((settings, command))
+          raise UsageError, "which command? (usage: heapsample run #{USAGE})" if command.empty?
+
+          if settings.any? { |setting| setting.match?(/(?:\A|,)output=/) }
+            raise UsageError, "output= is heapsample's here: -o names the folder"
+          end
+          [settings, command]
+        end
+
+        def define_options(parser)
+          parser.on("-o", "--output FOLDER", "keep the profiles there (a temporary folder)") { |folder| options[:output] = folder }
+          define_grouping(parser)
+          define_memory(parser)
+          define_top(parser)
+          parser.on("-q", "--quiet", "no report") { options[:quiet] = true }
+          super
+        end
+
+        # A comma ends a setting, also in a path.
+        def output_folder
+          folder = options[:output] ? File.expand_path(options[:output]) : Dir.mktmpdir("heapsample-")
+          raise Failure, "#{folder}: the sampler's settings cannot have a comma in a path" if folder.include?(",")
+
+          FileUtils.mkdir_p(folder)
+          folder
+        rescue SystemCallError => e
+          raise Failure, "#{options[:output]}: #{Inputs.reason(e)}"
+        end
+
+        def execute(command, settings, folder)
+          settings = [*settings, "output=#{folder.gsub("%", "%%")}/#{PROFILE_NAME}"].join(",")
+          child = nil
+          signals = PASSED_ON.to_h { |name| [name, trap(name) { Process.kill(name, child) if child }] }
+          SHARED.each { |name| signals[name] = trap(name) {} }
+          child = Process.spawn({VARIABLE => settings}, [command.first, command.first], *command.drop(1))
+          Process.wait2(child).last
+        rescue SystemCallError => e
+          raise Failure, "#{command.first}: #{Inputs.reason(e)}"
+        ensure
+          child = nil
+          signals&.each { |name, handler| trap(name, handler || "DEFAULT") }
+        end
+
+        def report(paths, folder, command)
+          if paths.empty?
+            FileUtils.rmdir(folder) unless options[:output]
+            warn "heapsample: #{command.first}: no profile was written; is its Ruby one with the heap sampler?"
+            @missing = true
+            return
+          end
+          return if options[:quiet]
+
+          warn "", analysis(profile(paths)), "", where(paths)
+        end
+
+        # The last one; of several processes their sum.
+        def profile(paths)
+          last = Tool::Merge.last_of_each(paths) { |path| Inputs.meta(path) }
+          return Inputs.load(last.first) if last.size == 1
+
+          last.inject(Tool::Merge.new) { |merge, path| merge.add(Inputs.load(path)) }.profile(files: paths.size)
+        end
+
+        def analysis(profile)
+          report = HeapSample::Report.new(profile, **analysis_options(:by, :kind, :top, io: $stderr))
+          options[:json] ? JSON.pretty_generate(report.to_h) : report.to_s
+        end
+
+        def where(paths)
+          first = Shellwords.escape(paths.last)
+          more = paths.size > 1 ? " and #{paths.size - 1} more beside it" : ""
+          "Profile: #{first}#{more} (heapsample top, tree, flame … read it)"
+        end
+
+        # As if this process had been the command.
+        def exit_as(status)
+          if status.signaled?
+            signal = status.termsig
+            trap(signal, "DEFAULT") if PASSED_ON.include?(Signal.signame(signal)) || signal == Signal.list["INT"]
+            Process.kill(signal, Process.pid) if [*PASSED_ON, *SHARED].include?(Signal.signame(signal))
+            return SIGNALLED + signal
+          end
+          status.exitstatus.zero? && @missing ? CLI::FAILED : status.exitstatus
+        end
+      end
+
+      # Which Ruby will run a command, as far as that can be told cheaply, and has
+      # it the sampler?
+      class RubyOf
+        PROBE = "exit(defined?(GC::SampleProfile) ? 0 : 3)"
+        RUBY_NAME = /\Aruby[\d.]*\z/.freeze
+
+        def initialize(command)
+          @command = command.first
+        end
+
+        # Raises Failure if it is known to have none.  A script of the shell, or a
+        # program, may start any Ruby.
+        def check
+          path = find(@command) or raise Failure, "#{@command}: no such command"
+          ruby = File.basename(path).match?(RUBY_NAME) ? path : of_script(path)
+          return unless ruby && File.executable?(ruby)
+          return if sampler?(ruby)
+
+          raise Failure, "#{@command} runs on #{ruby}, a Ruby without the heap sampler#{hint(ruby)}"
+        end
+
+        private
+
+        def find(name)
+          return name if name.include?("/") && File.file?(name) && File.executable?(name)
+          return if name.include?("/")
+
+          ENV.fetch("PATH", "").split(File::PATH_SEPARATOR).map { |folder| File.join(folder, name) }
+             .find { |path| File.file?(path) && File.executable?(path) }
+        end
+
+        # The Ruby in the first line of a script.
+        def of_script(path)
+          first = File.open(path, "rb") { |file| file.gets("\n", 256) }.to_s
+          program, argument = first.delete_prefix("#!").split if first.start_with?("#!")
+          return unless program
+          return find(argument) if File.basename(program) == "env" && argument&.match?(RUBY_NAME)
+
+          program if File.basename(program).match?(RUBY_NAME)
+        rescue SystemCallError
+          nil
+        end
+
+        def sampler?(ruby)
+          pid = Process.spawn({Run::VARIABLE => nil, "RUBYOPT" => nil, "RUBYLIB" => nil}, ruby, "--disable=gems", "-e", PROBE,
+                              in: File::NULL, out: File::NULL, err: File::NULL)
+          Process.wait2(pid).last.exitstatus != 3
+        rescue SystemCallError
+          true
+        end
+
+        def hint(ruby)
+          own = RbConfig.ruby
+          defined?(GC::SampleProfile) && own != ruby ? "; #{own} has it: put #{File.dirname(own)} first in PATH" : ""
+        end
+      end
+    end
+  end
+end

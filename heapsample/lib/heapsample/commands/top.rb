@@ -1,0 +1,38 @@
+# frozen_string_literal: true
+
+module HeapSample
+  module Tool
+    module Commands
+      # What is in use, or was allocated, or died, row by row.
+      class Top < ReportCommand
+        SUMMARY = "what is in use (or allocated, young, dead) by line, method, class, gem …"
+        USAGE = "[options] FILE"
+        HELP = <<~TEXT
+          The largest rows of a profile, each with its 95% interval, share and number of samples.
+          ~ marks rows of so few samples that the figure may be off by a factor of two.
+
+              heapsample top heap.pb.gz                          what is in use, by line
+              heapsample top heap.pb.gz --by class --value alloc_objects
+              heapsample top heap.pb.gz --class 'Ticket*' --age 10..    old tickets: which lines made them
+
+        TEXT
+
+        def call(arguments)
+          path, = expect(arguments, 1..1, "profile")
+          print_analysis(HeapSample::Top.new(load(path), **analysis_options(:by, :value, :kind, :top)))
+        end
+
+        private
+
+        def define_options(parser)
+          define_grouping(parser)
+          define_value(parser)
+          define_memory(parser)
+          define_top(parser)
+          define_filters(parser)
+          super
+        end
+      end
+    end
+  end
+end

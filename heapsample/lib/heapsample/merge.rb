@@ -1,0 +1,202 @@
+# frozen_string_literal: true
+
+module HeapSample
+  module Tool
+    # Many profiles into one: estimates and variances of rows that agree are added,
+    # which makes estimates again (they are of different processes, so of different
+    # objects).  One profile after the other is read and forgotten; what is kept
+    # grows with the number of different rows, and that is bounded: see #make_room.
+    #
+    # What only means something within a process is made to mean something here,
+    # or left out:
+    # - a birth is kept as an age: the row's birth is moved by as much as the GC count
+    #   of its process is behind the largest one;
+    # - threads go;
+    # - native code is where it is in its file: every library gets a range of
+    #   addresses of its own;
+    # - of several profiles of one process the last counts: their sum would count
+    #   objects twice.
+    class Merge
+      ROWS_MAX = 1_000_000
+      # Ages below are kept; above, so many per doubling are told apart when room is made.
+      AGES_EXACT = 16
+      EVICTED = "(evicted)"
+      LIBRARY_RANGE = 1 << 40
+      KEY = [Columns::CLASS, Columns::TYPE, Columns::SLOT_SIZE, Columns::LIBRARY, Columns::MALLOC].freeze
+      TEXTS = [Columns::CLASS, Columns::TYPE, Columns::LIBRARY].freeze
+      SUMS = [*Columns::INUSE..Columns::DEAD_GCS, Columns::MEMSIZE].freeze
+
+      # call-seq:
+      #   Merge.last_of_each(paths) { |path| meta } -> Array of paths
+      #
+      # The last profile of each process among +paths+: see above.  A profile that
+      # does not know its process is one of its own.
+      def self.last_of_each(paths)
+        paths.each_with_index.group_by do |path, index|
+          meta = Meta.new(yield(path))
+          [meta.process_start || index, meta.taken]
+        end.group_by { |(process, _), _| process }
+             .map { |_, times| times.max_by { |(_, taken), _| taken || Time.at(0) }.last.first }
+             .sort_by(&:last).map(&:first)
+      end
+
+      attr_reader :profiles
+
+      def initialize(rows_max: ROWS_MAX)
+        @rows_max = rows_max
+        @meta = MergedMeta.new
+        @profiles = 0
+        @evicted = 0
+        clear
+      end
+
+      # Adds a HeapSample::Profile.
+      def add(profile)
+        @profiles += 1
+        @meta.add(profile.meta)
+        stacks = {}
+        frames = []
+        gc_count = profile.info.gc_count
+        profile.table.each do |row|
+          stack = stacks[row[Columns::STACK]] ||= stack(profile.stacks, row[Columns::STACK], frames)
+          birth = row[Columns::BIRTH_GC]
+          age = birth && gc_count ? [gc_count - birth, 0].max : nil
+          add_row(stack, age, KEY.map { |column| TEXTS.include?(column) ? text(profile.text(row[column])) : row[column] }, row)
+        end
+        make_room if @rows.size > @rows_max
+        self
+      end
+
+      # The sum, a HeapSample::Profile.  +files+: how many there were, with those
+      # that did not count.
+      def profile(files: @profiles)
+        meta = @meta.to_h(files: files, evicted: @evicted)
+        gc_count = meta.dig("gc", "count")
+        rows = @rows.map do |(stack, age, *), row|
+          row[Columns::STACK] = stack
+          row[Columns::BIRTH_GC] = age && gc_count ? gc_count - age : nil
+          row
+        end
+        Profile.new(meta: meta, texts: @texts_list, stacks: @stacks, rows: rows)
+      end
+
+      private
+
+      def clear
+        @texts = {"" => 0}
+        @fields = []
+        @frames = {}
+        @lists = Hash.new { |known, id| known[id] = packed(id) }
+        @libraries = {}
+        @mappings = []
+        @texts_list = [""]
+        @stacks = MergedStacks.new(@texts_list, @fields, @mappings)
+        @rows = {}
+      end
+
+      def text(text)
+        @texts[text] ||= begin
+          @texts_list << text
+          @texts.size
+        end
+      end
+
+      def add_row(stack, age, key, row)
+        sum = @rows[[stack, age, *key]]
+        unless sum
+          sum = @rows[[stack, age, *key]] = Array.new(Columns::COUNT, 0)
+          KEY.each_with_index { |column, index| sum[column] = key[index] }
+        end
+        SUMS.each { |column| sum[column] += row[column] }
+      end
+
+      def stack(stacks, handle, frames)
+        @stacks.intern(stacks.frame_ids(handle).map { |id| @lists[frames[id] ||= frame(stacks, id)] }.join)
+      end
+
+      def frame(stacks, id)
+        label, path, absolute_path, line, address = stacks.fields(id)
+        address = address_in(path, stacks.mapping(address), address) if address > 0 && !path.empty?
+        @frames[[label, path, absolute_path, line, address]] ||= begin
+          @fields.push(text(label), text(path), text(absolute_path), line, address)
+          @frames.size
+        end
+      end
+
+      # Where code is in its file, put into the library's own range.
+      def address_in(path, mapping, address)
+        start = @libraries[path] ||= begin
+          start = (@libraries.size + 1) * LIBRARY_RANGE
+          @mappings << [start, start + LIBRARY_RANGE, 0]
+          start
+        end
+        start + (mapping ? address - mapping[0] + mapping[2] : address) % LIBRARY_RANGE
+      end
+
+      def packed(value)
+        out = "".b
+        while value >= 0x80
+          out << (value & 0x7f | 0x80)
+          value >>= 7
+        end
+        (out << value).freeze
+      end
+
+      # Too many rows: ages are rounded, by an eighth at most; if that is not enough,
+      # the smallest rows lose their stack, until half as many as may be are left.  Sums stay.
+      def make_room
+        rebuild { |stack, age| [stack, age && rounded(age)] }
+        return if @rows.size <= @rows_max / 2
+
+        sizes = @rows.map { |_, row| row[Columns::INUSE + 2] + row[Columns::ALLOC + 2] }
+        limit = sizes.sort[-@rows_max / 2]
+        rebuild do |stack, age, row|
+          next [stack, age] if row[Columns::INUSE + 2] + row[Columns::ALLOC + 2] > limit
+
+          @evicted += 1
+          [nil, nil]
+        end
+      end
+
+      def rounded(age)
+        return age if age < AGES_EXACT
+
+        step = 1 << (age.bit_length - 4)
+        age / step * step
+      end
+
+      # All tables anew, with what is still used.
+      def rebuild
+        rows, stacks, texts = @rows, @stacks, @texts_list
+        clear
+        handles = {}
+        frames = []
+        rows.each do |(handle, age, *key), row|
+          handle, age = yield(handle, age, row)
+          stack = handle ? handles[handle] ||= stack(stacks, handle, frames) : evicted_stack
+          key = key.zip(KEY).map { |value, column| TEXTS.include?(column) ? text(texts[value]) : value }
+          add_row(stack, age, key, row)
+        end
+      end
+
+      def evicted_stack
+        @frames[EVICTED] ||= begin
+          @fields.push(text(EVICTED), 0, 0, 0, 0)
+          @frames.size
+        end
+        @stacks.intern(@lists[@frames[EVICTED]])
+      end
+    end
+
+    # Stacks that grow while profiles are added.
+    class MergedStacks < ListStacks
+      # A location is a frame.
+      IDENTITY = Hash.new { |_, id| id }
+
+      def initialize(texts, fields, mappings)
+        super(texts, fields, IDENTITY)
+        @mappings = mappings
+      end
+    end
+  end
+end
