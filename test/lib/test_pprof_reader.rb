@@ -149,15 +149,16 @@ test "with any bit flipped, a gzip file is refused or reads the same" do
   end
 end
 
+# Of each byte one bit or two; SLOW=1: all.
 test "with any bit flipped, an unpacked file is refused or can be used" do
-  (0...PB.bytesize * 8).each do |bit|
+  (0...PB.bytesize * 8).step(ENV["SLOW"] == "1" ? 1 : 5) do |bit|
     survives(PB.dup.tap { |copy| copy.setbyte(bit / 8, copy.getbyte(bit / 8) ^ (1 << bit % 8)) }, ".pb")
   end
 end
 
 test "random damage is refused or can be used" do
   random = Random.new(1)
-  (ENV["SLOW"] == "1" ? 20_000 : 1_000).times do
+  (ENV["SLOW"] == "1" ? 20_000 : 500).times do
     bytes = PB.dup
     random.rand(1..8).times do
       at = random.rand(bytes.bytesize)
