@@ -473,42 +473,35 @@ module HeapSample
       values.values_at(*@value_of)
     end
 
-    # The columns between STACK and INUSE, the library, and whether it is malloc's.
-    def read_labels(message)
-      class_name = type = slot_size = thread = library = 0
-      birth_gc = nil
-      malloced = false
-      each_label(message) do |label|
-        key, text, value = @labels[label]
-        case key
-        when "class" then class_name = text
-        when "type" then type = text
-        when "slot_size" then slot_size = value
-        when "thread" then thread = value
-        when "gc_birth" then birth_gc = value
-        when "kind" then malloced = @texts[text] == "malloc"
-        when "library" then library = text
-        end
-      end
-      [class_name, type, slot_size, thread, birth_gc, library, malloced]
-    end
+    # Labels by key: their place in what #read_labels returns, and whether they are numbers.
+    LABEL_PLACES = {"class" => [0], "type" => [1], "slot_size" => [2, true], "thread" => [3, true], "gc_birth" => [4, true],
+                    "library" => [5], "kind" => [6]}.freeze
+    KIND_PLACE = 6
 
+    # Class, type, slot size, thread, GC of birth, library, and whether it is malloc's.
     # Labels are short, so one byte of length is the rule.
-    def each_label(message)
-      at = 0
+    def read_labels(message)
+      found = [0, 0, 0, 0, nil, 0, false]
+      position = 0
       size = message.bytesize
-      while at < size && message.getbyte(at) == LABELS_TAG && (length = message.getbyte(at + 1) || size) < 0x80
-        break if at + 2 + length > size
+      while position < size && message.getbyte(position) == LABELS_TAG && (length = message.getbyte(position + 1) || size) < 0x80
+        position += 2
+        break position -= 2 if position + length > size
 
-        yield message.byteslice(at + 2, length).freeze
-        at += 2 + length
+        place, value = @labels[message.byteslice(position, length)]
+        found[place] = value if place
+        position += length
       end
-      Protobuf.new(message, at).each_field do |number, from, to|
-        yield message.byteslice(bytes(from, to), to - from).freeze if number == LABELS
+      Protobuf.new(message, position).each_field do |number, from, to|
+        next unless number == LABELS
+
+        place, value = @labels[message.byteslice(bytes(from, to), to - from)]
+        found[place] = value if place
       end
+      found
     end
 
-    # Key, text and number of a label.
+    # Place and value of a label; nothing of one that is not known.
     def read_label(message)
       key = text = value = 0
       Protobuf.new(message).each_field do |number, content, stop|
@@ -522,7 +515,8 @@ module HeapSample
       end
       raise Protobuf::Malformed, "a label is negative" if value >= 1 << 63
 
-      [@texts[key], text, value]
+      place, numeric = LABEL_PLACES[@texts[key]]
+      [place, place == KIND_PLACE ? @texts[text] == "malloc" : numeric ? value : text]
     end
 
     # Where in a row the estimates are whose samples or variance the file does not give.
