@@ -213,7 +213,7 @@ module HeapSample
     def token_frames(token)
       location = shift = 0
       token.each_byte do |byte|
-        location |= (byte & 0x7f) << shift if shift < 64
+        location |= (byte & 0x7f) << shift if shift < 64 || byte < 0x80
         shift += 7
       end
       Array(@frames_of[location])
