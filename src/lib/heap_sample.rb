@@ -61,6 +61,7 @@ module HeapSample
   autoload :Profile, "heap_sample/model"
   autoload :RepeatedBlock, "heap_sample/repeated_block"
   autoload :Report, "heap_sample/report"
+  autoload :Retained, "heap_sample/retained"
   autoload :Retention, "heap_sample/retention"
   autoload :Row, "heap_sample/model"
   autoload :Series, "heap_sample/series"
