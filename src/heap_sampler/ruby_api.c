@@ -658,7 +658,8 @@ s_stat(VALUE klass)
 struct save_args {
     const struct hs_profile *profile;
     const char *path;
-    size_t written;
+    const char *page;           /* in place of the profile; NULL: none */
+    size_t written;             /* a page's size */
     int error;
 };
 
@@ -666,8 +667,18 @@ static void *
 save_without_gvl(void *ptr)
 {
     struct save_args *args = ptr;
-    args->error = rb_hs_save_profile(args->profile, args->path, &args->written);
+    if (args->page) args->error = rb_hs_write_file(args->path, args->page, args->written);
+    else args->error = rb_hs_save_profile(args->profile, args->path, &args->written);
     return NULL;
+}
+
+/* Is it one whose bytes Ruby code makes? */
+static bool
+page_path_p(VALUE path)
+{
+    static const char ending[] = ".html";
+    long len = RSTRING_LEN(path), ending_len = sizeof(ending) - 1;
+    return len >= ending_len && memcmp(RSTRING_PTR(path) + len - ending_len, ending, ending_len) == 0;
 }
 
 /*
@@ -675,22 +686,31 @@ save_without_gvl(void *ptr)
  *   profile.save(path) -> integer
  *
  * Write the profile to a file, in the format that its ending names: <tt>.pb.gz</tt> (pprof),
- * <tt>.pb</tt> (the same, not compressed), <tt>.folded</tt> (folded stacks of live bytes) or
- * <tt>.json</tt> (speedscope). All of it or nothing is written, mode 0600. Returns the number
- * of bytes. Raises ArgumentError for another ending, SystemCallError if it cannot be written.
+ * <tt>.pb</tt> (the same, not compressed), <tt>.folded</tt> (folded stacks of live bytes),
+ * <tt>.json</tt> (speedscope) or <tt>.html</tt> (a page to look at in a browser). All of it or
+ * nothing is written, mode 0600. Returns the number of bytes. Raises ArgumentError for another
+ * ending, SystemCallError if it cannot be written, HeapSample::View::Missing if this Ruby was
+ * built without the page.
  */
 static VALUE
 profile_save(VALUE self, VALUE path)
 {
     struct sample_profile *data = get_profile(self);
-    path = rb_str_encode_ospath(rb_get_path(path));
-    struct save_args args = { data->profile, StringValueCStr(path) };
+    VALUE page = Qnil;
+    path = rb_str_new_frozen(rb_str_encode_ospath(rb_get_path(path)));
+    struct save_args args = { .profile = data->profile, .path = StringValueCStr(path) };
+    if (page_path_p(path)) {
+        page = rb_str_new_frozen(rb_funcall(self, rb_intern("to_html"), 0));
+        args.page = RSTRING_PTR(page);
+        args.written = RSTRING_LEN(page);
+    }
     rb_thread_call_without_gvl(save_without_gvl, &args, NULL, NULL);
-    if (args.error == EINVAL) {
-        rb_raise(rb_eArgError, "a profile's path must end with .pb.gz, .pb, .folded or .json: %"PRIsVALUE, path);
+    if (args.error == EINVAL && !args.page) {
+        rb_raise(rb_eArgError, "a profile's path must end with .pb.gz, .pb, .folded, .json or .html: %"PRIsVALUE, path);
     }
     if (args.error) rb_syserr_fail_str(args.error, path);
     RB_GC_GUARD(self);
+    RB_GC_GUARD(page);
     RB_GC_GUARD(path);
     return SIZET2NUM(args.written);
 }
@@ -848,7 +868,8 @@ rb_hs_init_ruby_api(void)
     rb_define_method(rb_cSampleProfile, "raw_samples", profile_raw_samples, 0);
 
     static const char *const ruby_methods[] = {
-        "report", "rows", "samples", "-", "inspect", "pretty_print", "to_profile",
+        "report", "top", "tree", "generations", "churn", "filter", "rows", "samples", "-", "inspect", "pretty_print",
+        "to_profile", "to_html",
     };
     for (size_t i = 0; i < sizeof(ruby_methods) / sizeof(*ruby_methods); i++) {
         rb_define_method(rb_cSampleProfile, ruby_methods[i], load_and_call_again, -1);

@@ -16,6 +16,7 @@
 # - HeapSample::Report and GrowthReport: what there is to say, as text and data;
 # - HeapSample::Info: what a profile says about itself;
 # - HeapSample::View: a page to look at it in a browser.
+# - HeapSample::View: a page to look at all of it in a browser.
 #
 # It depends on no gem; zlib and json are loaded when a file is read.
 module HeapSample
@@ -64,6 +65,7 @@ module HeapSample
   autoload :Protobuf, "heap_sample/protobuf"
   autoload :RepeatedBlock, "heap_sample/repeated_block"
   autoload :Report, "heap_sample/report"
+  autoload :Retained, "heap_sample/retained"
   autoload :Retention, "heap_sample/retention"
   autoload :Row, "heap_sample/model"
   autoload :Series, "heap_sample/series"
@@ -79,4 +81,5 @@ module HeapSample
   autoload :ViewColumns, "heap_sample/view_columns"
   autoload :ViewFrames, "heap_sample/view_frames"
   autoload :ViewSheet, "heap_sample/view_sheet"
+  autoload :Viewable, "heap_sample/viewable"
 end

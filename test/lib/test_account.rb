@@ -83,5 +83,5 @@ test "a difference compares its two accounts" do
   text = (later.profile - sample_build("account" => account).profile).report.to_s
   assert(text.include?("RSS 140.0 MiB, +40.0 MiB between the two profiles\n"), text)
   assert(text.include?("Growing in malloc (+40.0 MiB, 100% of what grew): RSS +40.0 MiB between the two profiles. " \
-                       "Sampling with malloc=on tells whose malloc it is.\n"), text)
+                       "Sampling with malloc=on tells\nwhose malloc it is.\n"), text)
 end

@@ -38,9 +38,17 @@ def plain(profile, direction, by)
     next if row.inuse.zero?
 
     site = profile.stacks.site(row.columns[Columns::STACK])
-    frames = row.stack.drop_while { |frame| site.nil? || !frame.equal?(profile.stacks.frame(site)) }
-    names = frames.map { |frame| "#{frame.full_path}#{":#{frame.lineno}" if by == :line} #{frame.qualified_label}" }
-    names.reverse! if direction == :callees
+    frames = row.stack.drop_while { |frame| site.nil? || !frame.equal?(profile.stacks.frame(site)) }.reverse
+    # What runs on its caller's line, or by method in the same method, is its caller.
+    frames = frames.each_with_object([]) do |frame, kept|
+      name = "#{frame.full_path}#{":#{frame.lineno}" if by == :line} #{frame.qualified_label}"
+      line = [frame.full_path, frame.lineno]
+      next kept.last[1] = line if kept.any? && (kept.last[1] == line || by == :method && kept.last[0] == name)
+
+      kept << [name, line]
+    end
+    names = frames.map(&:first)
+    names.reverse! if direction == :callers
     (0..names.size).each { |length| sums[names.first(length)] += row.inuse.samples }
   end
 end
@@ -89,9 +97,11 @@ end
 test "of random stacks each node has what a plain count says, from memory and from a file" do
   random = Random.new(11)
   8.times do
+    # A line is of one method; C methods and blocks run on their caller's line.
     build = Build.new
     120.times do
-      stack = Array.new(random.rand(0..12)) { "/srv/f#{random.rand(4)}.rb:#{random.rand(1..3)} #{"block in " if random.rand(4).zero?}M#m#{random.rand(3)}" }
+      stack = Array.new(random.rand(0..12)) { random.rand(12).then { |line| "/srv/f#{line % 4}.rb:#{line + 1} M#m#{line % 5}" } }
+      stack = stack.flat_map { |frame| random.rand(4).zero? ? [frame.sub(" ", " block in "), frame.sub(/ .*/, " Array#each"), frame] : [frame] }
       next build.row(stack, "String", inuse: random.rand(1..9), birth: 1) unless random.rand(3).zero? && !stack.empty?
 
       build.malloc(["!/usr/lib/libfoo.so f#{random.rand(9)}", *stack], "libfoo.so", 64, inuse: random.rand(1..9))
@@ -108,10 +118,10 @@ test "of random stacks each node has what a plain count says, from memory and fr
 
           equal(node.samples, node.children.sum(&:samples))
           close(node.estimate.space, node.children.sum { |child| child.estimate.space }, 1e-6)
-          equal(node.children.size, node.children.map(&:places).uniq.size + node.children.count(&:kind) - (node.children.any?(&:kind) ? 1 : 0))
+          children = node.children.reject(&:kind).map(&:places)
+          equal(children, children.uniq)
         end
-        leaves = expected.keys.size
-        assert(found.size > leaves / 6, "#{found.size} of #{leaves}: chains are one node, branches are not")
+        assert(found.size > expected.size / 6, "#{found.size} of #{expected.size}: chains are one node, branches are not")
       end
     end
   end
@@ -123,11 +133,34 @@ test "more than 127 frames and locations: tokens of several bytes" do
   [build.profile, saved(build)].each do |profile|
     Tree::DIRECTIONS.each_key do |direction|
       tree = profile.tree(direction: direction, top: 100_000, min_share: 0)
-      equal(plain(profile, direction, :line).select { |names, _| paths(tree.root).key?(names) }, paths(tree.root))
+      found = paths(tree.root)
+      equal(plain(profile, direction, :line).slice(*found.keys), found)
     end
     equal(3, profile.tree.root.children.size)
     equal(300, profile.tree(direction: :callers, top: 1000, min_share: 0).root.children.size)
   end
+end
+
+test "recursion, on one line and over two, however deep" do
+  build = Build.new
+  [4000, 3999].each { |depth| build.row(["/srv/a.rb:1 A#a"] * depth + ["/srv/main.rb:1 <main>"], "String", inuse: 1, birth: 1) }
+  4000.times.each_slice(2) do |n, _|
+    build.row(["/srv/b.rb:1 B#b", "/srv/c.rb:2 C#c"] * (n / 40) + ["/srv/d.rb:#{n % 40 + 1} D#d"] * 2 + ["/srv/main.rb:2 <main>"], "String", inuse: 1, birth: 1)
+  end
+  Tree::DIRECTIONS.keys.product(Tree::KINDS) do |direction, by|
+    tree = build.profile.tree(direction: direction, by: by, top: 5000, min_share: 0)
+    equal(2002, tree.root.samples)
+    assert(tree.to_s.lines.size > 50)
+    JSON.generate(tree.to_h)
+  end
+  root = build.profile.filter(path: "a.rb").tree.root
+  equal([["/srv/main.rb", "/srv/a.rb"], []], [root.places.map(&:path), root.children])
+end
+
+test "numbers of locations that are longer than they can be" do
+  stacks = ListStacks.new(["", "main", "/a.rb"], [0, 0, 0, 0, 0, 1, 2, 0, 3, 0], Hash.new(0).merge!(1 => 1))
+  row = [stacks.intern("\x81".b + "\x80".b * 20 + "\x01\x01".b), 0, 0, 40, 0, 1, 5, 50, 2000, 10, *[0] * 13, 0, false, 0]
+  Tree::DIRECTIONS.each_key { |direction| equal(5, Profile.new(meta: {}, texts: ["", "main", "/a.rb"], stacks: stacks, rows: [row]).tree(direction: direction).root.samples) }
 end
 
 test "calls that were inlined are one location of several frames" do
@@ -157,7 +190,7 @@ test "any value; objects with their own intervals" do
   tree = profile.tree(value: :alloc_objects, by: :method, min_share: 0)
   close(profile.groups(:line).total.alloc.objects, tree.root.estimate.objects)
   data = tree.to_h
-  equal(["objects", tree.root.estimate.objects_interval], [data[:unit], data[:root][:interval]])
+  equal(["objects", tree.root.estimate.objects_interval], [data[:unit], data[:nodes][0][:interval]])
   Value::NAMES.each { |name| malloc_build("memsize" => true).profile.tree(value: name).to_s }
   close(1_050_000_000, malloc_build.profile.tree(value: :inuse_memsize).root.estimate.space)
 end
@@ -205,16 +238,17 @@ end
 test "as data, in one line, and for pp" do
   tree = web_build.profile.tree
   data = JSON.parse(JSON.generate(tree.to_h), symbolize_names: true)
-  rails = data[:root][:children][0]
+  all, rails, shows, itself = data[:nodes]
+  equal([nil, 0, 1, 2], [all[:parent], rails[:parent], shows[:parent], itself[:parent]])
   equal([6, 82, "Rack#call1"], [rails[:frames].size, rails[:samples], rails[:frames].last[:label]])
   equal(tree.root.children[0].estimate.space_interval, rails[:interval])
-  equal("itself", rails[:children][0][:children][0][:kind])
+  equal(["itself", 50], [itself[:kind], itself[:samples]])
   equal(1, tree.inspect.lines.size)
   assert(tree.pretty_inspect.lines.size.between?(5, 9), tree.pretty_inspect)
 end
 
 # As benchmark/report.rb makes them, but packed as they are in a file.
-test "a tree of 200,000 stacks of 60 frames, no two alike, takes no longer than four reports of them" do
+test "a tree of 200,000 stacks of 60 frames, no two alike, takes no more than 10 s" do
   random = Random.new(1)
   texts = ["", *Array.new(500) { |n| "M#m#{n}" }, *Array.new(50) { |n| "/srv/app/f#{n}.rb" }]
   fields = Array.new(8000) { [random.rand(1..500), random.rand(501..550), 0, random.rand(1..300), 0] }.flatten
@@ -226,15 +260,10 @@ test "a tree of 200,000 stacks of 60 frames, no two alike, takes no longer than 
     [stacks.intern(list), 0, 0, 40, 0, n % 100, 1, 13_108.0, 524_320.0, 2.7e11, *[0] * 4, 1, 13_108.0, 524_320.0, 2.7e11, *[0] * 5, 0, false, 0]
   end
   profile = Profile.new(meta: Build.new.meta, texts: texts, stacks: stacks, rows: rows)
-  seconds = lambda do |&work|
-    GC.start
-    start = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)
-    work.call
-    Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) - start
-  end
-  report = seconds.call { profile.report.to_s }
   Tree::DIRECTIONS.each_key do |direction|
-    took = seconds.call { equal(200_000, profile.tree(direction: direction).root.samples) }
-    assert(took < 4 * report, "#{direction} took #{took} s, a report #{report} s")
+    start = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)
+    equal(200_000, profile.tree(direction: direction).root.samples)
+    took = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) - start
+    assert(took < 10, "#{direction} took #{took} s")     # 0.8 and 2 on a quiet machine
   end
 end

@@ -15,6 +15,10 @@ export class Browser {
   // `troubles`: errors and requests that the page made beside the file itself.
   async open(file, { hash = "", width = 1440, height = 1000, theme = "light", ready = "window.heapView?.drawn > 0" } = {}) {
     const page = await this.process.newPage();
+    const session = await page.createCDPSession();
+    await session.send("Performance.enable", { timeDomain: "threadTicks" });
+    // Seconds that the page's main thread has run.
+    page.busy = async () => (await session.send("Performance.getMetrics")).metrics.find(({ name }) => name === "ThreadTime").value;
     page.troubles = [];
     page.on("pageerror", (error) => page.troubles.push(error.message));
     page.on("console", (message) => message.type() === "error" && page.troubles.push(message.text()));

@@ -11,11 +11,12 @@ const file = (name) => join(folder, `${name}.html`);
 const browser = await Browser.start();
 const on = (name, body, options = {}) => browser.with(file(name), options, body);
 
-// What 200,000 stacks may take to open on a machine with nothing else to do, and
-// how much slower a busy one may be.
-const OPEN_MS = 2000;
-const SLACK = Number(process.env.VIEWER_SLACK || 3);
-const REDRAW_MS = 300;
+// What 200,000 stacks may take, in seconds of the time that the page's main thread
+// ran: other work on the machine does not count. In seconds of the clock, no more
+// than SLACK times that: a busy machine may be that slow.
+const OPEN_SECONDS = 2;
+const REDRAW_SECONDS = 0.5;
+const SLACK = Number(process.env.VIEWER_SLACK || 8);
 
 const byName = (list, name) => new Map(list.map((row) => [JSON.stringify(name(row)), row]));
 
@@ -258,9 +259,20 @@ await test("growth is red, shrinking blue, noise grey, and what is steady takes 
   await page.screenshot({ path: join(shots, "growth.png") });
 }));
 
-await test("a Growth alone is a page too", () => on("growth", async (page) => {
-  await show(page, { value: "growth" });
+await test("a Growth alone is a page too, which opens with it", () => on("growth", async (page) => {
+  equal("growth", await state(page, "value"));
+  await show(page, { value: "live" });
+  const again = await browser.open(file("growth"), { hash: await page.$eval("#link", (link) => link.hash) });
+  equal("live", await state(again, "value"), "by a link");
+  await again.close();
+  await redrawn(page, () => page.evaluate(() => (location.hash = "#by=class")));
+  equal(["growth", "class"], [await state(page, "value"), await state(page, "by")], "another address");
+  await show(page, { by: "line" });
   sameRows(told.growths[0].line, await rows(page), "growth");
+}));
+
+await test("where nothing is known to be alive, the page opens with what is young", () => on("young", async (page) => {
+  assert((await summary(page)).startsWith("Young: 2.0 MiB"), await summary(page));
 }));
 
 // --- names ---
@@ -443,63 +455,46 @@ for (const width of [500, 800, 1100, 1920]) {
 // --- size ---
 
 await test("200,000 stacks open in under 2 s and stay smooth", () => on("big", async (page) => {
-  const times = { open: page.opened };
-  const timed = async (what, action) => {
-    const [before, started] = [await page.evaluate(() => window.heapView.drawn), Date.now()];
-    await page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 50)));
-    times[what] = await page.evaluate(async (given) => {
-      const start = performance.now();
-      window.heapView.state.set(given);
-      await new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
-      return Math.round(performance.now() - start);
-    }, action);
-    assert((await page.evaluate(() => window.heapView.drawn)) > before, `${what} drew nothing in ${Date.now() - started} ms`);
+  const clock = { open: page.opened / 1000 };
+  const busy = { open: await page.busy() };
+  const timed = async (what, values) => {
+    const before = [await page.evaluate(() => window.heapView.drawn), await page.busy(), Date.now()];
+    await show(page, values);
+    await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve))));      // and painted
+    [busy[what], clock[what]] = [(await page.busy()) - before[1], (Date.now() - before[2]) / 1000];
+    assert((await page.evaluate(() => window.heapView.drawn)) > before[0], `${what} drew nothing`);
   };
   const drawn = await frames(page);
-  assert(drawn.length > 200 && drawn.length <= 1600, `${drawn.length} frames`);
+  assert(drawn.length > 200 && drawn.length <= 1100, `${drawn.length} frames`);
   assert(drawn.every(({ width }) => width >= 1.5), "frames that nobody can see");
-  const space = await page.evaluate(() => window.heapView.sums().total.space);
-  close(told.big.space, space, "bytes in all", 1e-12);
-  await timed("zoom", { zoom: String(drawn.filter(({ depth, classes }) => depth === 1 && !classes.includes("rest")).sort((a, b) => b.width - a.width)[0].group) });
+  close(told.big.space, await page.evaluate(() => window.heapView.sums().total.space), "bytes in all", 1e-12);
+  const widest = drawn.filter(({ depth, classes }) => depth === 1 && !classes.includes("rest")).sort((a, b) => b.width - a.width)[0];
+  await timed("zoom", { zoom: String(widest.group) });
   await timed("search", { search: "klass17#" });
   await timed("class", { class: "Model7::Record", zoom: "", search: "" });
   await timed("callers", { class: "", direction: "callers" });
   await timed("method", { detail: "method", direction: "callees" });
   await timed("by class", { by: "class" });
-  note(`${told.big.rows} rows, ${told.big.bytes} bytes, written in ${told.big.seconds.toFixed(1)} s; milliseconds: ${JSON.stringify(times)}; load ${readFileSync("/proc/loadavg", "utf8").split(" ")[0]}`);
+  const told_ = (times) => Object.entries(times).map(([what, time]) => `${what} ${time.toFixed(2)}`).join(", ");
+  note(`${told.big.rows} rows, ${told.big.bytes} bytes, written in ${told.big.seconds.toFixed(1)} s of CPU`);
+  note(`seconds of the main thread: ${told_(busy)}`);
+  note(`of the clock, load ${readFileSync("/proc/loadavg", "utf8").split(" ")[0]}: ${told_(clock)}`);
   await page.screenshot({ path: join(shots, "big.png") });
-  assert(times.open < OPEN_MS * SLACK, `it took ${times.open} ms to open`);
-  for (const [what, time] of Object.entries(times)) {
-    if (what !== "open") assert(time < REDRAW_MS * SLACK * 2, `${what} took ${time} ms`);
+  for (const [what, time] of Object.entries(busy)) {
+    const most = what === "open" ? OPEN_SECONDS : REDRAW_SECONDS;
+    assert(time < most, `${what} took ${time} s of the main thread`);
+    assert(clock[what] < most * SLACK, `${what} took ${clock[what]} s`);
   }
 }));
 
 // --- from Ruby ---
 
-const saved = join(folder, "saved.html");
 await test("GC::SampleProfile#save writes the same page, whole, for its owner only", async () => {
+  const saved = file("saved");
   rmSync(saved, { force: true });
-  const program = `
-    require "heap_sample"
-    path, template = ARGV
-    HeapSample::View.send(:remove_const, :TEMPLATE)
-    HeapSample::View.const_set(:TEMPLATE, File.basename(template))
-    $LOAD_PATH.unshift(File.dirname(template, 2))
-    kept = Array.new(20_000) { |i| "s#{i}" * 10 }
-    GC.start
-    profile = GC.sample_profile
-    raise "size" unless profile.save(path) == File.size(path)
-    begin
-      profile.save("/nonexistent/x.html")
-      raise "it must raise"
-    rescue Errno::ENOENT
-    end
-    raise kept.size.to_s if kept.empty?`;
-  const template = join(folder, "heap_sample", "viewer.html");
-  spawnSync("mkdir", ["-p", join(folder, "heap_sample")]);
-  spawnSync("cp", ["build/viewer/viewer.html", template]);
-  const run = spawnSync(process.env.RUBY, ["--heap-sample=interval=4k", "-I", "src/lib", "-e", program, saved, template], { encoding: "utf8" });
-  equal([0, ""], [run.status, run.stderr]);
+  const run = spawnSync(process.env.RUBY, [`--heap-sample=interval=4k,output=${join(folder, "exit.pb.gz")}`, "-w", "-I", "src/lib",
+    "-I", join(shots, "lib"), "test/viewer/save.rb", saved], { encoding: "utf8" });
+  equal([0, ""], [run.status, run.stderr.replace(/^heap-sample: wrote .*\n/, "")]);
   equal("600", (statSync(saved).mode & 0o777).toString(8));
   await on("saved", async (page) => {
     equal([], page.troubles);

@@ -147,6 +147,7 @@ page("growth", series.last - series.first)
 
 page("hostile", hostile)
 told[:hostile] = HOSTILE
+page("young", Build.new.row(["/srv/app/a.rb:1 A#a"], "String", birth: 100, young: 4).profile)
 page("empty", Build.new.profile)
 
 big = HeapSample::Profile.from_raw(big_build(200_000))

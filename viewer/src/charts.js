@@ -9,7 +9,7 @@ import { el, fill } from "./dom.js";
 
 const BARS = 40;
 const HEIGHT = 180;
-const MARGIN = { top: 8, right: 12, bottom: 30, left: 70 };
+const MARGIN = { top: 8, right: 28, bottom: 30, left: 70 };
 
 const svgIn = (element, label) => {
   const width = Math.max(260, element.clientWidth);

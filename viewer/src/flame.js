@@ -3,18 +3,20 @@
 // the keyboard are here, and each draws anew.
 import flamegraph from "d3-flame-graph";
 import { select } from "d3-selection";
+import { timerFlush } from "d3-timer";
 import { visible } from "./trees.js";
 
 const NARROWEST = 2;  // pixels
-const MOST = 1500;    // frames at a time
+const MOST = 1000;    // frames at a time
 const HEIGHT = 20;    // pixels of a frame
+const ROOMY = 240;    // pixels from which on a frame has its whole name
 
 // The library would make a <title> for each frame, and wants this in place of it.
 const noTooltip = Object.assign(() => {}, { show() {}, hide() {} });
 
 export class Flame {
   // `on`: zoom(node), hover(node or null, rest, event or element).
-  // `look(node)`: name, classes and spoken text of a frame.
+  // `look(node)`: name, short name, classes and spoken text of a frame.
   constructor(element, on, look) {
     this.element = element;
     this.on = on;
@@ -44,6 +46,7 @@ export class Flame {
     }
     this.focus = focus;
     this.flame = flame;
+    this.width = width;
     if (!this.chart) {
       this.chart = flamegraph()
         .cellHeight(HEIGHT)
@@ -60,6 +63,11 @@ export class Flame {
       this.chart.width(width);
       this.chart.update(data);
     }
+    // Its transitions would begin in the next frame, and that of new rectangles takes
+    // time whatever it was told.
+    timerFlush();
+    select(this.element).selectAll("rect").interrupt().attr("width", (d) => (d.x1 - d.x0) * width);
+    this.element.classList.toggle("flame", flame);
     this.dress(keepFocus);
   }
 
@@ -68,7 +76,7 @@ export class Flame {
     const frames = [...this.element.querySelectorAll("g.frame")];
     this.byNode = new Map();
     for (const frame of frames) {
-      const { data, depth } = frame.__data__;
+      const { data, depth, x0, x1 } = frame.__data__;
       const look = this.look(data.node);
       const text = data.rest ? `${data.rest} narrower frames` : look.spoken;
       frame.setAttribute("class", ["frame", data.fade ? "fade" : "", data.rest ? "rest" : look.classes].join(" "));
@@ -77,6 +85,8 @@ export class Flame {
       frame.setAttribute("aria-label", text);
       frame.setAttribute("tabindex", -1);
       if (!data.rest) this.byNode.set(data.node, frame);
+      if (!data.rest && (x1 - x0) * this.width < ROOMY) frame.querySelector("div").textContent = look.short;
+      if (look.found) frame.parentNode.append(frame);     // its outline above its neighbours
     }
     const first = this.byNode.get(this.focus);
     if (first) first.setAttribute("tabindex", 0);

@@ -126,6 +126,8 @@ module HeapSample
   #   puts growth.report
   #   growth.groups(:class).max_by(&:space).key   #=> "String"
   class Growth
+    include Viewable
+
     attr_reader :later, :earlier
     # Array of GrowthRow.
     attr_reader :rows

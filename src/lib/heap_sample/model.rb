@@ -22,6 +22,8 @@ module HeapSample
   #   puts profile.report
   #   profile.rows.sum { |row| row.inuse.space }   # bytes
   class Profile
+    include Viewable
+
     # Settings, GC counts, drops and heaps, with String keys, as in a file.
     attr_reader :meta
     # The Strings that frames and rows refer to.

@@ -10,10 +10,9 @@ module HeapSample
   # root to the site with their bytes reversed, so that a token's last byte, without
   # the high bit, is its first.
   class PathIndex
-    # Stacks from index +from+ to before +to+ that have the same +at+ first bytes.
-    Span = Struct.new(:from, :to, :at) do
-      def single? = to - from == 1
-    end
+    # Stacks from index +from+ to before +to+ that have the same +at+ first bytes,
+    # the last of which stand for a frame, by its id.
+    Span = Struct.new(:from, :to, :at, :frame)
 
     BLOCK = 256
 
@@ -31,7 +30,7 @@ module HeapSample
 
     # All stacks.
     def all
-      [Span.new(0, @paths.size, 0)]
+      [Span.new(0, @paths.size, 0, nil)]
     end
 
     # The number of spans together, to rank by: it has the error of a difference of
@@ -50,7 +49,16 @@ module HeapSample
     #
     # The stacks that end where the spans do.
     def ends(spans)
-      spans.filter_map { |span| Span.new(span.from, span.from + 1, span.at) if ended?(span) }
+      spans.filter_map { |span| Span.new(span.from, span.from + 1, span.at, span.frame) if ended?(span) }
+    end
+
+    # A span without some of its branches, or parts of them, in order: Array of Span.
+    def without(span, branches)
+      return [span] if branches.empty?
+
+      starts = [span.from, *branches.map(&:to)]
+      stops = [*branches.map(&:from), span.to]
+      starts.zip(stops).filter_map { |from, to| Span.new(from, to, span.at, span.frame) if from < to }
     end
 
     # Yields each token that comes next, as Stacks#token_frames takes it, and the
@@ -61,7 +69,7 @@ module HeapSample
         stop = token_stop(@paths[from], span.at)
         token = @paths[from].byteslice(span.at, stop - span.at)
         to = same?(span.to - 1, token, span.at) ? span.to : (from + 1...span.to).bsearch { |index| !same?(index, token, span.at) }
-        yield @from_root ? token.reverse : token, Span.new(from, to, stop)
+        yield @from_root ? token.reverse : token, Span.new(from, to, stop, nil)
         from = to
       end
     end

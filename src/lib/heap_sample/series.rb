@@ -12,6 +12,7 @@ module HeapSample
   # of them.
   class Series
     include Enumerable
+    include Viewable
 
     ENDINGS = %w[.pb.gz .pb].freeze
 

@@ -115,6 +115,14 @@ module HeapSample
 
     EMPTY = "".b.freeze
 
+    # Have two frames, by id, the same path and line?  One of them that called the
+    # other is the Ruby code at that line, the other a C method or a block of it.
+    def same_line?(id, other)
+      id *= FRAME_FIELDS
+      other *= FRAME_FIELDS
+      @fields[id + 3] == @fields[other + 3] && @fields[id + 1] == @fields[other + 1]
+    end
+
     # Equal for equal stacks, also of another profile with the same +interner+:
     # a Hash from frames to numbers.
     def identity(handle, interner)
@@ -154,12 +162,6 @@ module HeapSample
                      elsif RUBY_LABEL.match?(@texts[@fields[id * FRAME_FIELDS]]) then :ruby
                      else :any
                      end
-    end
-
-    def same_line?(id, other)
-      id *= FRAME_FIELDS
-      other *= FRAME_FIELDS
-      @fields[id + 3] == @fields[other + 3] && @fields[id + 1] == @fields[other + 1]
     end
 
     # nil for what files have in place of an empty stack.
@@ -225,7 +227,7 @@ module HeapSample
     def token_frames(token)
       location = shift = 0
       token.each_byte do |byte|
-        location |= (byte & 0x7f) << shift if shift < 64
+        location |= (byte & 0x7f) << shift if shift < 64 || byte < 0x80
         shift += 7
       end
       Array(@frames_of[location])

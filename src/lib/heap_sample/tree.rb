@@ -7,8 +7,8 @@ module HeapSample
   #   puts profile.filter(path: "cache.rb:16").tree(direction: :callers)   # who leads there
   #
   # :callees begins at the root of the stacks and leads to the lines that allocate,
-  # :callers at those lines and leads to the root.  Frames of C methods and native
-  # code below the line that memory is put down to are left out.  Where nothing
+  # :callers at those lines and leads to the root.  Native code is left out, and what
+  # a line calls on its own line, C methods and blocks, is that line.  Where nothing
   # branches, frames are one node.  The largest nodes are shown; what is small or
   # beyond them is one node "N more" below its parent.
   class Tree
@@ -89,17 +89,16 @@ module HeapSample
     def lines(top = nil)
       return @layout.title(title) if root.estimate.zero?
 
-      rows = []
-      draw(root, "", "", rows)
-      rows = rows.first(top) if top
+      rows = top ? drawn.first(top) : drawn
       [*@layout.title(title), *@layout.table(columns, rows.map(&:first), rows.map { |_, node| :weak if node.weak? || node.kind == :more }),
        *@layout.legend(rows.any? { |_, node| node.weak? })]
     end
 
-    # JSON-ready: nodes with their frames and, nested, children.
+    # JSON-ready: a flat list of nodes, each after its parent, which it names by
+    # index; so no depth is too much for a JSON parser.
     def to_h
       {direction: @direction, by: @by, value: value.name, kind: value.kind, unit: value.unit, filter: @profile.filtered&.names,
-       root: node_to_h(root)}.compact
+       nodes: nodes_to_h}.compact
     end
 
     private
@@ -157,12 +156,12 @@ module HeapSample
       first = collapse(Bud.new([], @index.all, Float::INFINITY))
       top = Node.new(first.places, top.estimate)
       waiting = {top => buds(first.spans, top)}
-      queue = worth(waiting[top], least)
+      queue = []                              # sorted, the heaviest last
+      enqueue(queue, waiting[top], least)
       (@top - 1).times do
-        bud = queue.max_by(&:weight)
+        bud = queue.pop
         break if bud.nil? || bud.weight < least && waiting.size > FEW
 
-        queue.delete(bud)
         waiting[bud.parent].delete(bud)
         bud = collapse(bud) unless bud.kind
         node = Node.new(bud.places, @index.estimate(bud.spans), kind: bud.kind)
@@ -170,20 +169,24 @@ module HeapSample
         next if bud.kind
 
         waiting[node] = buds(bud.spans, node)
-        queue.concat(worth(waiting[node], least))
+        enqueue(queue, waiting[node], least)
       end
       waiting.each { |node, hidden| node.children << more(hidden) unless hidden.empty? }
       top
     end
 
-    def worth(buds, least)
-      buds.max_by(FEW, &:weight) | buds.select { |bud| bud.weight >= least }
+    # Those that may be shown.
+    def enqueue(queue, buds, least)
+      (buds.max_by(FEW, &:weight) | buds.select { |bud| bud.weight >= least }).each do |bud|
+        queue.insert(queue.bsearch_index { |other| other.weight >= bud.weight } || queue.size, bud)
+      end
     end
 
     # Goes on as long as there is one way.
     def collapse(bud)
       places, spans = bud.places.dup, bud.spans
       loop do
+        spans = spans.flat_map { |span| span.frame ? within(span) : [span] }
         break unless @index.ends(spans).empty?
 
         ways = ways(spans)
@@ -202,21 +205,77 @@ module HeapSample
       buds
     end
 
-    # The frames that come next, with the spans that have them: tokens that are the
+    # The places that come next, with the spans that have them: tokens that are the
     # same place are one.
     def ways(spans)
       ways = {}
       spans.each do |span|
-        @index.branches(span) { |token, branch| (ways[key(token)] ||= []) << branch }
+        @index.branches(span) do |token, branch|
+          callers_line(token, branch) { |its_token, its_branch| (ways[key(its_token)] ||= []) << its_branch }
+        end
       end
       ways
+    end
+
+    # From the line up a C method comes before the line that called it, which it has
+    # too: yields that line instead.
+    def callers_line(token, branch)
+      waiting = [[token, branch]]
+      until waiting.empty?
+        token, branch = waiting.pop
+        branch.frame = frames(token).last
+        called = []
+        next yield(token, branch) if @direction == :callees
+
+        @index.branches(branch) do |above, higher|
+          next unless one_line?(branch.frame, frames(above).first)
+
+          called << higher
+          waiting << [above, higher]
+        end
+        @index.without(branch, called).each { |rest| yield token, rest }
+      end
+    end
+
+    # Goes on over frames at the same line or, by method, of the same method.
+    def within(span)
+      found = []
+      waiting = [span]
+      until waiting.empty?
+        current = waiting.pop
+        inside = []
+        @index.branches(current) do |token, branch|
+          callers_line(token, branch) do |its_token, its_branch|
+            frame = frames(its_token).first
+            next unless one_line?(span.frame, frame) || @by == :method && one_method?(span.frame, frame)
+
+            its_branch.frame = span.frame
+            inside << its_branch
+          end
+        end
+        found.concat(@index.without(current, inside.sort_by(&:from)))
+        waiting.concat(inside)
+      end
+      found
+    end
+
+    def one_line?(id, other)
+      @profile.stacks.frame(id).lineno > 0 && @profile.stacks.same_line?(id, other)
+    end
+
+    def one_method?(id, other)
+      place(@profile.stacks.frame(id)) == place(@profile.stacks.frame(other))
+    end
+
+    # Frame ids of a token, in the tree's direction.
+    def frames(token)
+      (@frames ||= {})[token] ||= @profile.stacks.token_frames(token).then { |ids| @direction == :callees ? ids.reverse : ids }
     end
 
     # The places of a token: equal ones are one object.
     def key(token)
       (@tokens ||= {})[token] ||= begin
-        places = @profile.stacks.token_frames(token).map { |id| place(@profile.stacks.frame(id)) }
-        places.reverse! if @direction == :callees
+        places = frames(token).map { |id| place(@profile.stacks.frame(id)) }
         @keys[places] ||= places
       end
     end
@@ -240,18 +299,27 @@ module HeapSample
     end
 
     # Rows of the table, each with its node.
-    def draw(node, first, rest, rows)
+    def drawn
+      rows = []
+      waiting = [[root, "", ""]]
+      until waiting.empty?
+        node, first, rest = waiting.pop
+        rows << [cells(node, first), node]
+        children = cut_off?(node) && !node.equal?(root) ? [] : node.children
+        waiting.concat(children.each_with_index.map do |child, index|
+          last = index == children.size - 1
+          [child, "#{rest}#{last ? "└ " : "├ "}", "#{rest}#{last ? "  " : "│ "}"]
+        end.reverse)
+      end
+      rows
+    end
+
+    def cells(node, prefix)
       estimate = node.estimate
       number = value.number(estimate)
-      rows << [["#{Layout::WEAK_MARK if node.weak?}#{@layout.quantity(number, value.measure)}", @layout.share(number, @total),
-                value.interval_text(estimate, @layout), estimate.samples > 0 ? @layout.count(estimate.samples) : Layout::NOTHING,
-                ->(room) { branch(node, first, room) }], node]
-      children = node.children
-      children = [] if cut_off?(node) && !node.equal?(root)
-      children.each_with_index do |child, index|
-        last = index == children.size - 1
-        draw(child, "#{rest}#{last ? "└ " : "├ "}", "#{rest}#{last ? "  " : "│ "}", rows)
-      end
+      ["#{Layout::WEAK_MARK if node.weak?}#{@layout.quantity(number, value.measure)}", @layout.share(number, @total),
+       value.interval_text(estimate, @layout), estimate.samples > 0 ? @layout.count(estimate.samples) : Layout::NOTHING,
+       ->(room) { branch(node, prefix, room) }]
     end
 
     # Is nothing shown of what it branches into?
@@ -313,12 +381,23 @@ module HeapSample
       [other ? [room / 2, room - @layout.place(other).length].max : room, 1].max
     end
 
-    def node_to_h(node)
+    def nodes_to_h
+      nodes = []
+      waiting = [[root, nil]]
+      until waiting.empty?
+        node, parent = waiting.pop
+        index = nodes.size
+        nodes << node_to_h(node, parent)
+        waiting.concat(node.children.reverse.map { |child| [child, index] })
+      end
+      nodes
+    end
+
+    def node_to_h(node, parent)
       number = value.number(node.estimate)
       {
-        kind: node.kind, nodes: (node.count if node.kind == :more), frames: node.places.map { |place| Analysis.key(place, @layout) },
-        value: number, interval: value.interval(node.estimate), share: (number / @total.to_f if @total > 0),
-        **node.estimate.to_h, children: node.children.map { |child| node_to_h(child) }
+        parent: parent, kind: node.kind, count: (node.count if node.kind == :more), frames: node.places.map { |place| Analysis.key(place, @layout) },
+        value: number, interval: value.interval(node.estimate), share: (number / @total.to_f if @total > 0), **node.estimate.to_h
       }.compact
     end
   end

@@ -17,6 +17,8 @@ module HeapSample
 
     # Profiles of a series that the last one is compared with, at most.
     BASES = 3
+    # The width of text that the browser breaks into lines.
+    ONE_LINE = 10_000
     TEMPLATE = "viewer.html"
     TITLE = "<!--title-->"
     DATA = "<!--data-->"
@@ -24,16 +26,19 @@ module HeapSample
     # call-seq:
     #   View.new(profile, root: Dir.pwd, title: nil, template: nil) -> view
     #   View.new(growth, …) -> view
-    #   View.new(profiles, …) -> view
+    #   View.new(series, …) -> view
     #
-    # +profiles+, in the order of time: the page shows the last one, its growth
-    # since the first, the middle one and the one before it, and the account of
-    # the process over all.  Paths below +root+ are shortened.  Raises ArgumentError
-    # if there is no profile, or one was taken before the one in front of it.
+    # A +series+ is a Series, of which three profiles at most are read beside the
+    # last, or an Array of profiles in the order of time: the page shows the last
+    # one, its growth since the first, the middle one and the one before it, and the
+    # account of the process over all.  Paths below +root+ are shortened; +title+ is
+    # that of the page; +template+ a file in place of the one that is installed.
+    # Raises ArgumentError if there is no profile, or a base was taken after the last.
     def initialize(subject, root: Dir.pwd, title: nil, template: nil)
-      @profiles, @growths = read(subject)
-      @profile = @profiles.last
-      @layout = Layout.new(root: root)
+      @warnings = subject.is_a?(Series) ? subject.warnings : []
+      @infos, @growths, @profile = read(subject)
+      @first = subject.is_a?(Growth) ? "growth" : "live"
+      @layout = Layout.new(width: ONE_LINE, root: root)
       @title = title || default_title
       @template = template
     end
@@ -45,7 +50,11 @@ module HeapSample
       before, between, after = page.b.partition(TITLE).then { |head, _, rest| [head, *rest.partition(DATA).values_at(0, 2)] }
       [before, escape(@title).b, between, [data].pack("m0"), after].join
     end
-    alias to_html to_s
+
+    # Writes the page to an IO.
+    def write(io)
+      io.write(to_s)
+    end
 
     # call-seq:
     #   save(path) -> Integer
@@ -57,30 +66,33 @@ module HeapSample
     end
 
     def inspect
-      "#<#{self.class} #{@title}, #{@profiles.size} profile#{"s" unless @profiles.size == 1}>"
+      "#<#{self.class} #{@title}, #{@infos.size} profile#{"s" unless @infos.size == 1}>"
     end
 
     private
 
-    # The profiles, and the growths that the last one shows.
+    # Meta of all profiles, the growths that the last one shows, and that.
     def read(subject)
-      return [[subject.earlier, subject.later], [subject]] if subject.is_a?(Growth)
+      return [[subject.earlier.info, subject.later.info], [subject], subject.later] if subject.is_a?(Growth)
+      return compare(subject, subject.infos) if subject.is_a?(Series)
 
-      profiles = subject.is_a?(Profile) ? [subject] : Array(subject)
-      profiles = profiles.map { |profile| profile.respond_to?(:to_profile) ? profile.to_profile : profile }
+      profiles = (subject.is_a?(Array) ? subject : [subject]).map { |profile| profile.respond_to?(:to_profile) ? profile.to_profile : profile }
       raise ArgumentError, "there is no profile to view" if profiles.empty?
 
-      other = profiles.find { |profile| !profile.is_a?(Profile) }
-      raise ArgumentError, "#{other.class} is not a profile" if other
+      others = profiles.grep_v(Profile)
+      raise ArgumentError, "#{others.first.class} is not a profile" unless others.empty?
 
-      *earlier, last = profiles
-      [profiles, bases(earlier).map { |base| last - base }]
+      compare(profiles, profiles.map(&:info))
     end
 
-    def bases(earlier)
-      return earlier if earlier.size <= BASES
+    def compare(profiles, infos)
+      last = profiles.last
+      [infos, bases(infos.size - 1).map { |index| last - profiles[index] }, last]
+    end
 
-      [earlier.first, earlier[earlier.size / 2], earlier.last]
+    # Of so many earlier profiles, those that the last one is compared with.
+    def bases(count)
+      count <= BASES ? [*0...count] : [0, count / 2, count - 1]
     end
 
     def default_title
@@ -107,13 +119,13 @@ module HeapSample
       columns = ViewColumns.new
       live = columns.add_all(ViewSheet.of_profile(@profile, frames))
       growths = @growths.map { |growth| about_growth(growth).merge(columns: columns.add_all(ViewSheet.of_growth(growth, frames))) }
-      columns.pack({version: 1, title: @title, **about, live: live, growths: growths, **memory,
+      columns.pack({version: 1, title: @title, first: @first, **about, live: live, growths: growths, **memory,
                     frames: columns.add_all(frames.columns), texts: frames.texts})
     end
 
     def about
       info = @profile.info
-      {about: Header.new(info, @layout).lines, gc_count: info.gc_count, interval: info.interval, malloc: @profile.malloc?,
+      {about: [*Header.part(@profile, @layout), *Header.new(info, @layout).lines, *@warnings], gc_count: info.gc_count, interval: info.interval, malloc: @profile.malloc?,
        malloc_alloc_known: info.malloc_alloc_known?, memsize: info.memsize?}
     end
 
@@ -126,10 +138,9 @@ module HeapSample
     # The accounts of the process in the order of time: seconds of Unix time and
     # bytes of each part, nil where it is not known.
     def memory
-      infos = @profiles.map(&:info)
-      accounts = infos.filter_map { |info| [info.taken, info.account] if info.account && info.taken }
-      start = infos.first.account_at_start
-      accounts.unshift([infos.first.started, start]) if start && infos.first.started
+      accounts = @infos.filter_map { |info| [info.taken, info.account] if info.account && info.taken }
+      start = @infos.first.account_at_start
+      accounts.unshift([@infos.first.started, start]) if start && @infos.first.started
       {parts: Account::PARTS,
        accounts: accounts.map { |at, account| {at: at.to_f, rss: account.rss, pss: account.pss, parts: account.parts} },
        verdict: verdict(start)}

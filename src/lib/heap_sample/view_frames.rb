@@ -4,12 +4,8 @@ module HeapSample
   # Texts and frames of all profiles in a view, each once and by number.  Number
   # 0 of the texts is the empty one.
   class ViewFrames
-    # Where code that is in no gem is.
-    APPLICATION = "(app)"
-    RUBY = "(ruby)"
+    # In place of a gem, that of native frames.
     NATIVE = "(native)"
-    GEM = %r{/gems/([^/]+-(?:\d[^/]*|\h{7,}))/[^/]}
-    INTERNAL = /\A<internal:/
 
     attr_reader :texts
 
@@ -41,11 +37,6 @@ module HeapSample
       @of_stacks[stacks] ||= stacks.frames.map { |frame| number(frame) }
     end
 
-    # The text of the gem that a frame is in, by their numbers.
-    def gem(frame)
-      @frames[frame][FIELDS.index(:gem)]
-    end
-
     # Label, method, path, short path, line, whether native, and gem of all
     # frames, as columns of numbers.
     def columns
@@ -55,13 +46,6 @@ module HeapSample
     end
 
     FIELDS = %i[label method path short line native gem].freeze
-
-    # The gem that code at +path+ belongs to: "rack-3.1.8", or one of the above.
-    def self.gem(path, native: false)
-      return NATIVE if native
-
-      path[GEM, 1] || (Layout::RUBY_PATH.match?(path) || INTERNAL.match?(path) ? RUBY : APPLICATION)
-    end
 
     private
 
@@ -77,7 +61,13 @@ module HeapSample
       label = frame.native? ? frame.to_s : frame.label
       path = frame.full_path
       [text(label), text(frame.native? ? label : frame.qualified_label), text(path), text(@layout.path(path)), frame.lineno,
-       frame.native? ? 1 : 0, text(self.class.gem(path, native: frame.native?))]
+       frame.native? ? 1 : 0, text(gem(frame, path))]
+    end
+
+    def gem(frame, path)
+      return NATIVE if frame.native?
+
+      path.empty? ? frame.label : GemName.of(path)
     end
   end
 end

@@ -72,13 +72,14 @@ module HeapSample
         @frames = frames
         @numbers = frames.numbers(@stacks)
         @functions = Keys.new(profile, :function)
+        @gems = Keys.new(profile, :gem)
         @known = []
       end
 
       # As SHARED, but the stack is what it is sorted by.
       def tell(row)
         malloc = row[Columns::MALLOC]
-        key, gem, site = (@known[row[Columns::STACK]] ||= know(row[Columns::STACK]))
+        key, gem, site = (@known[row[Columns::STACK]] ||= know(row))
         [key, text(row[Columns::CLASS]), text(row[Columns::TYPE]), row[Columns::SLOT_SIZE], (row[Columns::BIRTH_GC] || -1) + 1,
          malloc ? 1 : 0, text(row[Columns::LIBRARY]), malloc ? @frames.text(@functions.of(row)) : 0, gem, site]
       end
@@ -87,11 +88,12 @@ module HeapSample
 
       # Numbers of frames, root first, in four bytes each: sorted as Strings,
       # stacks that begin alike come together.
-      def know(handle)
+      def know(row)
+        handle = row[Columns::STACK]
         numbers = []
         @stacks.each_frame_id(handle) { |id| numbers << @numbers[id] }
         site = @stacks.site(handle)
-        [numbers.reverse!.pack("N*"), site ? @frames.gem(@numbers[site]) : 0, site ? @numbers[site] + 1 : 0]
+        [numbers.reverse!.pack("N*"), @frames.text(@gems.of(row)), site ? @numbers[site] + 1 : 0]
       end
 
       def text(reference)

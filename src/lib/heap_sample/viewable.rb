@@ -1,0 +1,25 @@
+# frozen_string_literal: true
+
+module HeapSample
+  # What can be looked at in a browser: a Profile, a Growth, a Series.
+  module Viewable
+    # call-seq:
+    #   to_html(root: Dir.pwd, title: nil) -> String
+    #
+    # The page that View makes of it.
+    def to_html(**options)
+      View.new(self, **options).to_s
+    end
+
+    # call-seq:
+    #   save(path, root: Dir.pwd, title: nil) -> Integer
+    #
+    # Writes that page; see View#save.  Returns its size in bytes.  Raises
+    # ArgumentError unless +path+ ends with .html.
+    def save(path, **options)
+      raise ArgumentError, "the path of a page must end with .html: #{path}" unless File.path(path).end_with?(".html")
+
+      View.new(self, **options).save(path)
+    end
+  end
+end
