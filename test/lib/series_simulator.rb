@@ -14,6 +14,8 @@ class SeriesSimulator
   INTERVAL = 512 * 1024
   SLOT = 160
   HOURS = 2
+  # What one sample stands for.
+  BYTES = SLOT / (1 - Math.exp(-SLOT / INTERVAL.to_f))
   MINORS = 8              # GCs between two profiles
   OLD = 3                 # GCs after which only a major one frees
 
@@ -21,7 +23,7 @@ class SeriesSimulator
 
   # +majors+: major GCs between two profiles, on average; +traffic+: a proc of time, at most 1, that
   # says how much of the GCs, and of #leak and #churn, there is.
-  def initialize(seed:, profiles: 20, majors: 1.0, traffic: nil)
+  def initialize(seed:, profiles: 20, majors: 2.0, traffic: nil)
     @random = Random.new(seed)
     @traffic = traffic
     @times = Array.new(profiles) { |index| (index + 1 + 0.3 * (@random.rand - 0.5)) / profiles }
@@ -124,6 +126,9 @@ class SeriesSimulator
       HeapSample::Profile.new(meta: meta(time), texts: texts, stacks: stacks, rows: names.each_with_index.flat_map { |name, index| rows(name, index + 1, time) })
     end
   end
+
+  # Where in the series a Time is.
+  def at(time) = (time.to_f - STARTED / 1e9) / (HOURS * 3600)
 
   # Net growth that is really there between two times, in samples.
   def grown(name, from, to)

@@ -7,7 +7,7 @@ module HeapSample
   # *Settled* at a moment is what was born before it and is still there after two
   # more major GCs have begun, the first of which then is complete: whatever
   # died young, waits for a major GC, or lives for a few GCs is not in it.  It is
-  # read from the first profile after that (the moment's observer), as the rows with
+  # read from a profile after that (the moment's observer), as the rows with
   # a GC of birth up to the moment's GC count.  malloc's rows have no birth: all of
   # what is allocated at the observer counts, with the samples ever taken.
   #
@@ -30,10 +30,13 @@ module HeapSample
     GCS = 4
     # So much of the time since sampling started is taken for warm-up.
     WARM_UP = 0.2
-    RECENT = 1 / 3.0
+    # So many profiles have a moment; the others are too long after their GCs.
+    MOST = 0.8
+    # The end, of which growth has to go on: a third and a sixth.
+    RECENT = [1 / 3.0, 1 / 6.0].freeze
 
-    # A moment: indexes of its profile and of its observer, time, GC count.
-    Moment = Struct.new(:index, :observer, :time, :gc)
+    # A moment: index of its observer, time, GC count.
+    Moment = Struct.new(:observer, :time, :gc)
 
     # What came and what went, Estimates.
     Change = Struct.new(:gained, :lost) do
@@ -54,14 +57,16 @@ module HeapSample
     attr_reader :groups
     # The last profile read.
     attr_reader :profile
+    # Bytes of slots from before sampling started that died between the first observer and the
+    # last, about; nil if not known.
+    attr_reader :died_before
 
     # +by+: one of Groups::KINDS, or :stack; +warmup+: seconds since sampling
     # started, nil for WARM_UP.
-    def initialize(series, by: :line, kind: :both, warmup: nil, layout: Layout.new)
+    def initialize(series, by: :line, kind: :both, warmup: nil)
       @series = series
       @by = by
       @wanted = Groups.wanted(kind)
-      @layout = layout
       @notes = []
       @moments = choose(warmup)
       read unless @moments.empty?
@@ -75,9 +80,11 @@ module HeapSample
 
     def hours = (moments.last.time - moments.first.time) / 3600.0
 
-    # How many blocks make the last third, as near as they come.
+    # How many blocks make the last third and the last sixth, as near as they come.
     def recent
-      @recent ||= (1...size).min_by { |count| [(shares.last(count).sum { |time, gcs| (time + gcs) / 2 } - RECENT).abs, count] }
+      @recent ||= RECENT.map do |part|
+        (1...size).min_by { |count| [(shares.last(count).sum { |time, gcs| (time + gcs) / 2 } - part).abs, count] }
+      end.uniq
     end
 
     # Shares of time and of GCs of each block.
@@ -96,18 +103,35 @@ module HeapSample
     def total = Total.new(groups.values)
 
     Total = Struct.new(:cohorts) do
-      def between(from, to, kind)
-        cohorts.each_with_object(Change.new(Estimate.new, Estimate.new)) { |cohort, sum| sum.add(cohort.between(from, to, kind)) }
+      def since(_) = nil
+
+      def between(...) = sum { |cohort| cohort.between(...) }
+      def block(...) = sum { |cohort| Change.new(*cohort.block(...)) }.to_a
+
+      private
+
+      def sum
+        cohorts.each_with_object(Change.new(Estimate.new, Estimate.new)) { |cohort, sum| sum.add(yield(cohort)) }
+      end
+    end
+
+    # The time and the GCs from the last moment to its observer, as shares like #shares.
+    def since_shares
+      @since_shares ||= begin
+        first, last = moments.first, moments.last
+        info = @series.infos[last.observer]
+        [(info.taken - last.time) / (last.time - first.time), (info.gc_count - last.gc) / [last.gc - first.gc, 1].max.to_f]
       end
     end
 
     # The Trend of a Cohort, or of its :slots or :malloc alone.
     def trend(cohort, kind = :both)
       blocks = shares.each_with_index.map do |(time, gcs), index|
-        change = cohort.between(index, index + 1, kind)
-        Trend::Block.new(change.gained, change.lost, time, gcs)
+        Trend::Block.new(*cohort.block(index, size, kind), time, gcs)
       end
-      Trend.new(blocks, whole: cohort.between(0, size, kind), last: cohort.between(size - recent, size, kind), recent: recent, hours: hours)
+      Trend.new(blocks, whole: cohort.between(0, size, kind), hours: hours,
+                        recent: recent.to_h { |count| [count, cohort.between(size - count, size, kind)] },
+                        since: cohort.since(kind), since_shares: since_shares)
     end
 
     # One group at each moment.
@@ -117,6 +141,7 @@ module HeapSample
 
       def initialize(key)
         @key = key
+        @since = Estimate.new
         @born = []              # by moment: Estimates of slots by the moment they were born before
         @malloc = []            # by moment: Estimate in use
         @ever = []              # by moment: samples of malloc ever
@@ -141,6 +166,20 @@ module HeapSample
 
       # What memory it is of: some of :slots and :malloc.
       def kinds = [*(:slots if @born.any?), *(:malloc if @malloc.any?)]
+
+      # Estimate of what was born after the last moment and is in use at its observer: what
+      # stays, and some garbage.  nil of malloc, which is judged up to the observer.
+      def since(kind) = (@since if kind == :slots || @malloc.empty?)
+
+      def add_since(row) = @since.add_columns(row, Columns::INUSE, row[Columns::SLOT_SIZE])
+
+      # What block +index+ put there for good: slots born in it and settled at the last moment;
+      # malloc, which tells no birth, gained and lost in it.  Estimates of what came and went.
+      def block(index, last, kind)
+        change = Change.new(kind == :malloc ? Estimate.new : settled(last, index + 1..index + 1), Estimate.new)
+        change.add(exchanged(index, index + 1)) unless kind == :slots || @malloc.empty?
+        change.to_a
+      end
 
       # Change between two moments, of :slots, :malloc or :both.
       def between(from, to, kind = :both)
@@ -228,14 +267,34 @@ module HeapSample
 
     def clock(index) = @series.times[index].utc.strftime("%H:%M:%S UTC")
 
-    # Those whose observer is there: the first profile with so many +more+ GCs, of a kind.
+    # A moment for each profile, +wait+ before it: so long that so many +more+ GCs, of a kind,
+    # are in between for most, and the same for all, for what lives about that long
+    # would seem to come and go otherwise.
     def settled_moments(stretch, count, more)
-      infos = @series.infos
+      infos, times = @series.infos, @series.times
       at = 0
-      stretch.filter_map do |index|
-        at += 1 while at < stretch.size && infos[stretch[at]].public_send(count) < infos[index].public_send(count) + more
-        Moment.new(index, stretch[at], infos[index].taken, infos[index].gc_count) if at < stretch.size
+      needs = stretch.filter_map do |index|
+        most = infos[index].public_send(count) - more
+        next if infos[stretch.first].public_send(count) > most
+
+        at += 1 while infos[stretch[at + 1]].public_send(count) <= most
+        [index, times[index] - times[stretch[at]]]
       end
+      wait = needs.map(&:last).sort[(needs.size * MOST).ceil - 1]
+      needs.filter_map do |index, need|
+        time = times[index] - wait
+        Moment.new(index, time, gc_at(time, stretch)) if need <= wait && time >= times[stretch.first]
+      end
+    end
+
+    # GCs up to a time, as if they were even between two profiles.
+    def gc_at(time, stretch)
+      after = stretch.bsearch { |index| @series.times[index] >= time }
+      return @series.infos[after].gc_count if after == stretch.first
+
+      from, to = [after - 1, after].map { |index| @series.times[index] }
+      counts = [after - 1, after].map { |index| @series.infos[index].gc_count }
+      (counts[0] + (counts[1] - counts[0]) * ((time - from) / (to - from))).floor
     end
 
     def warm_until(warmup)
@@ -268,14 +327,27 @@ module HeapSample
       @groups = {}
       @interner = {}
       @stack_keys = {}
-      moments.each_with_index.group_by { |moment, _| moment.observer }.each do |observer, observed|
-        @profile = @series[observer]
-        numbers = observed.map(&:last)
-        add(births, numbers, numbers.include?(moments.size - 1))
+      before_first = nil
+      moments.each_with_index do |moment, number|
+        @profile = @series[moment.observer]
+        add(births, number)
+        before = before_start
+        before_first ||= before
+        @died_before = before_first - before if before_first && before
       end
     end
 
-    def add(births, numbers, last)
+    # As Report tells it: allocated slots that are not the profile's.
+    def before_start
+      live, at_start = @profile.info.live_bytes, @profile.info.live_bytes_at_start
+      return unless live && at_start
+
+      known = @profile.table.sum { |row| row[Columns::MALLOC] ? 0 : row[Columns::INUSE + 2] + row[Columns::YOUNG + 2] }
+      (live - known).clamp(0, at_start)
+    end
+
+    def add(births, number)
+      last = number == moments.size - 1
       keys = Keys.new(@profile, @by) unless @by == :stack
       @profile.table.each do |row|
         malloc = row[Columns::MALLOC]
@@ -284,15 +356,17 @@ module HeapSample
         next unless malloc || (bucket = bucket_of(row, births))
 
         group = (@groups[key = keys ? keys.of(row) : stack_key(row)] ||= Cohort.new(key))
-        numbers.each { |number| malloc ? group.add_malloc(number, row) : group.add_slots(number, bucket, row) }
         group.describe(row, @profile) if last && (malloc || bucket > 0) && row[Columns::INUSE + 1] > 0
+        next (group.add_since(row) if last) if bucket == births.size
+
+        malloc ? group.add_malloc(number, row) : group.add_slots(number, bucket, row)
       end
     end
 
-    # The first moment that a row was born before.
+    # The first moment that a row was born before; their number if it was born after all.
     def bucket_of(row, births)
       birth = row[Columns::BIRTH_GC]
-      birth && births.bsearch_index { |gc| gc >= birth }
+      birth && (births.bsearch_index { |gc| gc >= birth } || births.size)
     end
 
     def stack_key(row)

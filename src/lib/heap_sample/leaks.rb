@@ -116,7 +116,7 @@ module HeapSample
       return if reason
 
       samples = [Trend.samples_to_see(LEVEL / [judged, 1].max, cohorts.size), SAMPLES_LEAST].max
-      samples * (series.infos[cohorts.moments.last.index].interval || 1) / cohorts.hours
+      samples * (series.infos[cohorts.moments.last.observer].interval || 1) / cohorts.hours
     end
 
     def to_s = @report.to_s

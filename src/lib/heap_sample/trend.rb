@@ -3,21 +3,19 @@
 module HeapSample
   # Does one row of a series grow, and steadily?
   #
-  # The time that is judged is cut into blocks.  In block b the row gained and
-  # lost so many bytes, net D(b), and the block is a share c(b) of the clock, all
-  # of which add to 1.  A leak of L bytes in all is D(b) = L c(b) + noise, whose
-  # variance grows with c(b).  Then the estimate of L is the sum of D, whatever
-  # the clock, and its variance
+  # The time that is judged is cut into blocks.  Of what is there at the end, G bytes in all
+  # came in them, D(b) in block b, and of what was there at first L bytes are gone: the
+  # growth is G - L.  Block b is a share c(b) of the clock, all of which add to 1.  A leak is
+  # D(b) = G c(b) + noise, whose variance grows with c(b); so the variance of G is
   #
-  #   V = sum of (D(b) - L c(b))**2 / c(b), by blocks - 1
+  #   V = sum of (D(b) - G c(b))**2 / c(b), by blocks - 1
   #
-  # is taken from how unevenly the row grew: it holds sampling, bursts of
-  # requests, and what comes and goes.  It is never taken to be less than what
-  # sampling alone makes of L (the samples born since the start that are there at
-  # the end, and those of the start that are not).  L by the root of V is
-  # Student's t with blocks - 1 degrees of freedom if D is noise about 0.  What goes
-  # up and comes down again makes neighbours of D cancel, so that V overstates the
-  # error; a single step of any size has t = 1.
+  # taken from how unevenly came what stayed: it holds sampling, bursts of requests, and
+  # what only fills or passes through.  It is never taken to be less than what sampling alone
+  # makes of G, and that of L is added.  G - L by the root of it all is Student's t with
+  # blocks - 1 degrees of freedom if there is no growth.  A single step of any size has t = 1,
+  # as has what came and has not gone yet.  Where births are not known (malloc) D is net growth; what goes
+  # up and comes down again then makes neighbours cancel, so that V overstates the error.
   #
   # The clock is half time and half GCs.  A leak by the request follows the
   # second, one by a timer the first, and the mean of both is near enough to
@@ -31,18 +29,22 @@ module HeapSample
       def samples = gained.samples + lost.samples
     end
 
-    # Growth over all, and over the last third: each a GrowthGroup (a Net).
+    # Growth over all, and over the last third: each a Net.
     attr_reader :whole, :end
     attr_reader :blocks
     # Hours that are judged.
     attr_reader :hours
 
-    # +blocks+ in their order; +recent+ of them make the last third.
-    def initialize(blocks, whole:, recent:, last:, hours:)
+    # +blocks+ in their order; +recent+: {number of last blocks => their Net}, the last third first,
+    # then less; +since+: Estimate of what came after the blocks and may stay, nil if
+    # that is not known, in +since_shares+ of time and GCs.
+    def initialize(blocks, whole:, recent:, hours:, since: nil, since_shares: [0, 0])
+      @since = since
+      @since_shares = since_shares
       @blocks = blocks
       @whole = whole
       @recent = recent
-      @end = last
+      @end = recent.values.first
       @hours = hours
     end
 
@@ -53,16 +55,16 @@ module HeapSample
     # was, on each side the wider one.
     def slope_interval
       low, high = whole.space_interval
-      uneven = Trend.student_quantile(Statistics::TAIL, blocks.size - 1) * Math.sqrt(scatter)
+      uneven = Trend.student_quantile(Statistics::TAIL, blocks.size - 1) * Math.sqrt(variance)
       [[low, whole.space - uneven].min / hours, [high, whole.space + uneven].max / hours]
     end
 
     # Samples that came and went: how much there is to judge by.
-    def samples = blocks.sum(&:samples)
+    def samples = [blocks.sum(&:samples), whole.samples].max
 
     # Odds of growth like this, so much and so steady, if there is none.
     def trend_odds
-      error = Math.sqrt([scatter, whole.gained.variance + whole.lost.variance].max)
+      error = Math.sqrt(variance)
       return whole.space > 0 ? 0.0 : 1.0 if error.zero?
 
       Trend.student_tail(whole.space / error, blocks.size - 1)
@@ -77,39 +79,62 @@ module HeapSample
     # The larger of #trend_odds and #end_odds: both must be small.
     def odds = [trend_odds, end_odds].max
 
-    # The rate in the last third as a part of that before it, by time or by GCs,
-    # whichever is more; nil if there was none before.
-    def pace
-      before = whole.space - @end.space
-      return unless before > 0
+    # The rate in the last third as a part of that before it; nil if there was none before.
+    def pace = paces.first
 
-      %i[time gcs].filter_map do |clock|
-        recent = blocks.last(@recent).sum(&clock)
-        next unless recent > 0 && recent < 1
-
-        @end.space / recent / (before / (1 - recent))
-      end.max
-    end
-
-    # Below this #pace growth is called slowing.
+    # Below such a #pace growth is called slowing,
     SLOWING = 0.6
+    # and below this if it is that of the last sixth, or of what came after: it has ended.
+    ENDED = 1 / 3.0
 
     def slowing?
-      pace ? pace < SLOWING : false
+      third, *later = paces
+      (third ? third < SLOWING : false) || [*later, since_pace].compact.any? { |pace| pace < ENDED }
     end
 
     private
 
+    # By time or by GCs, whichever is more.
+    def paces
+      @recent.map do |count, change|
+        before = whole.space - change.space
+        next unless before > 0
+
+        rates(change.space, before, *%i[time gcs].map { |clock| blocks.last(count).sum(&clock) }) { |share| 1 - share }
+      end
+    end
+
+    # The same of what came since, where it is enough to tell: so many samples were to be
+    # expected by time and by GCs.  An idle process leaks nothing.
+    def since_pace
+      return unless @since && whole.space > 0
+
+      expected = @since_shares.min * whole.samples
+      rates(@since.space, whole.space, *@since_shares) { 1.0 } if expected >= SINCE_LEAST
+    end
+
+    SINCE_LEAST = 8
+    private_constant :SINCE_LEAST
+
+    def rates(recent, before, *shares)
+      shares.filter_map { |share| recent / share / (before / yield(share)) if share > 0 && yield(share) > 0 }.max
+    end
+
+    # Of G - L.
+    def variance
+      @variance ||= [scatter, whole.gained.variance].max + whole.lost.variance
+    end
+
     # V of the class's comment: a block of no time and no GC has no place in it.
     def scatter
-      @scatter ||= blocks.sum { |block| block.clock > 0 ? (block.net - whole.space * block.clock)**2 / block.clock : 0.0 } /
-                   (blocks.size - 1)
+      all = blocks.sum(&:net)
+      blocks.sum { |block| block.clock > 0 ? (block.net - all * block.clock)**2 / block.clock : 0.0 } / (blocks.size - 1)
     end
 
     class << self
       # P(t >= +value+) of Student's t.
       def student_tail(value, freedom)
-        half = Statistics.incomplete_beta(freedom / (freedom + value * value), freedom / 2.0, 0.5) / 2
+        half = Statistics.incomplete_beta(freedom / (freedom + value * value).to_f, freedom / 2.0, 0.5) / 2
         value < 0 ? 1 - half : half
       end
 
