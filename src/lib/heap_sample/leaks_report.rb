@@ -92,7 +92,7 @@ module HeapSample
 
     # Malloc is a class only where there is no other.
     def classes(row)
-      row.cohort.classes.reject { |name, _| name == Report::MALLOC }.then { |some| some.empty? ? row.cohort.classes : some }
+      row.cohort.classes.reject { |name, _| name == ClassMix::MALLOC }.then { |some| some.empty? ? row.cohort.classes : some }
     end
 
     # What a table shows of a key: of a stack its line.

@@ -7,11 +7,7 @@ require "heap_sample"
 # of its methods is first called, reads a snapshot.
 class GC::SampleProfile
   # Ruby's own definitions of these only load this file.
-<<<<<<< HEAD
-  %i[report top tree generations churn filter rows samples - inspect pretty_print to_profile to_html].each do |name|
-=======
-  %i[report rows samples - leaks inspect pretty_print to_profile].each do |name|
->>>>>>> series
+  %i[report top tree generations churn filter rows samples - leaks inspect pretty_print to_profile to_html].each do |name|
     remove_method(name) if method_defined?(name, false)
   end
   %i[load leaks stack_of].each do |name|
