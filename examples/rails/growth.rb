@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# Reads the profiles that the server wrote: what grew between two periodic ones, then the last.
+# Reads the profiles that the server wrote: what grew between two periodic ones, the last, and what
+# leaks and how the process grows in all of them.
 # Usage: ruby growth.rb DIRECTORY
 
 # Of several processes (a cluster's workers) the one with most in use.
@@ -20,3 +21,7 @@ puts "\n== #{File.basename(files[-2])} - #{File.basename(files[1])}"
 puts (later - earlier).report(top: 5)
 puts "\n== #{File.basename(files[-1])}"
 puts GC::SampleProfile.load(files[-1]).report(top: 8)
+
+series = HeapSample::Series.load(files)
+puts "\n== all #{files.size}"
+puts series.leaks(top: 5), "\n", series.shape

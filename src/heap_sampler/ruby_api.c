@@ -868,13 +868,14 @@ rb_hs_init_ruby_api(void)
     rb_define_method(rb_cSampleProfile, "raw_samples", profile_raw_samples, 0);
 
     static const char *const ruby_methods[] = {
-        "report", "top", "tree", "generations", "churn", "filter", "rows", "samples", "-", "inspect", "pretty_print",
+        "report", "top", "tree", "generations", "churn", "filter", "rows", "samples", "-", "leaks", "inspect", "pretty_print",
         "to_profile", "to_html",
     };
     for (size_t i = 0; i < sizeof(ruby_methods) / sizeof(*ruby_methods); i++) {
         rb_define_method(rb_cSampleProfile, ruby_methods[i], load_and_call_again, -1);
     }
     rb_define_singleton_method(rb_cSampleProfile, "load", load_and_call_again, -1);
+    rb_define_singleton_method(rb_cSampleProfile, "leaks", load_and_call_again, -1);
     rb_define_singleton_method(rb_cSampleProfile, "stack_of", load_and_call_again, -1);
     rb_hs_init_check();
 }

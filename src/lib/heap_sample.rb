@@ -15,7 +15,7 @@
 #   HeapSample::Shape: what grows in them, and how;
 # - HeapSample::Report and GrowthReport: what there is to say, as text and data;
 # - HeapSample::Info: what a profile says about itself;
-# - HeapSample::View: a page to look at it in a browser.
+# - HeapSample::View: a page to look at all of it in a browser.
 #
 # It depends on no gem; zlib and json are loaded when a file is read.
 module HeapSample

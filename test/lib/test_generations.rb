@@ -105,6 +105,15 @@ test "nothing, and nothing known" do
   JSON.generate(without.to_h)
 end
 
+test "ages that cannot be do not take for ever" do
+  build = Build.new("gc" => {"count" => 1 << 60})
+  build.row(["/srv/a.rb:1 A#a"], "String", inuse: 3, birth: 0).row(["/srv/a.rb:1 A#a"], "String", inuse: 3, birth: 1 << 62)
+  generations = build.profile.generations
+  equal(6, generations.total.samples)
+  assert(generations.count < 70)
+  JSON.generate(generations.to_h) + generations.to_s
+end
+
 test "as data, in one line, and for pp" do
   generations = aged_build.profile.generations
   data = JSON.parse(JSON.generate(generations.to_h), symbolize_names: true)

@@ -185,6 +185,16 @@ test "a line's slots are judged without the malloc that comes and goes there" do
   equal(["L", :slots], [row&.key&.path, row&.kind])
 end
 
+test "what replaces objects from before sampling started may be no leak, which is said" do
+  profiles = simulator(9).leak("L", 300).profiles
+  replaced = "died meanwhile: what came in its place grows here"
+  heap = ->(live) { [{"slot_size" => 160, "live_slots" => live, "live_at_start" => 2_000_000}] }
+  profiles.each { |profile| profile.meta["heaps"] = heap[2_000_000] }         # none came in addition
+  assert(Series.new(profiles).leaks.to_s.include?(replaced))
+  profiles.each { |profile| profile.meta["heaps"] = heap[2_000_000 + profile.rows.sum { |row| row.inuse.objects }.round] }
+  assert(!Series.new(profiles).leaks.to_s.include?(replaced))
+end
+
 test "by class, and by whole stack" do
   sim = simulator(7).leak("L", 200).churn("M", 10)
   equal(["String"], leaks_of(sim, by: :class).map(&:key))

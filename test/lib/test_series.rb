@@ -80,3 +80,13 @@ test "what a file says of itself is read without its rows" do
     equal(Profile.load(path).meta, PprofReader.read_meta(path))
   end
 end
+
+test "a series is made of what there is" do
+  profiles = [at_minute(1).profile, at_minute(2).profile]
+  series = Series.of(profiles)
+  equal([2, series], [series.size, Series.of(series)])
+  equal(3, series.with(at_minute(3).profile).size)
+  equal(2, series.size)
+  in_folder("a.pb.gz" => at_minute(1)) { |folder| equal([1, 1], [Series.of(folder).size, Series.of(Dir[File.join(folder, "*")]).size]) }
+  raises(FormatError, /no profile/) { Series.of([]) }
+end

@@ -141,6 +141,28 @@ test "more than 127 frames and locations: tokens of several bytes" do
   end
 end
 
+test "recursion, on one line and over two, however deep" do
+  build = Build.new
+  [4000, 3999].each { |depth| build.row(["/srv/a.rb:1 A#a"] * depth + ["/srv/main.rb:1 <main>"], "String", inuse: 1, birth: 1) }
+  4000.times.each_slice(2) do |n, _|
+    build.row(["/srv/b.rb:1 B#b", "/srv/c.rb:2 C#c"] * (n / 40) + ["/srv/d.rb:#{n % 40 + 1} D#d"] * 2 + ["/srv/main.rb:2 <main>"], "String", inuse: 1, birth: 1)
+  end
+  Tree::DIRECTIONS.keys.product(Tree::KINDS) do |direction, by|
+    tree = build.profile.tree(direction: direction, by: by, top: 5000, min_share: 0)
+    equal(2002, tree.root.samples)
+    assert(tree.to_s.lines.size > 50)
+    JSON.generate(tree.to_h)
+  end
+  root = build.profile.filter(path: "a.rb").tree.root
+  equal([["/srv/main.rb", "/srv/a.rb"], []], [root.places.map(&:path), root.children])
+end
+
+test "numbers of locations that are longer than they can be" do
+  stacks = ListStacks.new(["", "main", "/a.rb"], [0, 0, 0, 0, 0, 1, 2, 0, 3, 0], Hash.new(0).merge!(1 => 1))
+  row = [stacks.intern("\x81".b + "\x80".b * 20 + "\x01\x01".b), 0, 0, 40, 0, 1, 5, 50, 2000, 10, *[0] * 13, 0, false, 0]
+  Tree::DIRECTIONS.each_key { |direction| equal(5, Profile.new(meta: {}, texts: ["", "main", "/a.rb"], stacks: stacks, rows: [row]).tree(direction: direction).root.samples) }
+end
+
 test "calls that were inlined are one location of several frames" do
   texts = ["", "inner", "outer", "main", "/a.go"]
   fields = [1, 4, 0, 1, 0, 2, 4, 0, 2, 0, 3, 4, 0, 3, 0]
@@ -168,7 +190,7 @@ test "any value; objects with their own intervals" do
   tree = profile.tree(value: :alloc_objects, by: :method, min_share: 0)
   close(profile.groups(:line).total.alloc.objects, tree.root.estimate.objects)
   data = tree.to_h
-  equal(["objects", tree.root.estimate.objects_interval], [data[:unit], data[:root][:interval]])
+  equal(["objects", tree.root.estimate.objects_interval], [data[:unit], data[:nodes][0][:interval]])
   Value::NAMES.each { |name| malloc_build("memsize" => true).profile.tree(value: name).to_s }
   close(1_050_000_000, malloc_build.profile.tree(value: :inuse_memsize).root.estimate.space)
 end
@@ -216,10 +238,11 @@ end
 test "as data, in one line, and for pp" do
   tree = web_build.profile.tree
   data = JSON.parse(JSON.generate(tree.to_h), symbolize_names: true)
-  rails = data[:root][:children][0]
+  all, rails, shows, itself = data[:nodes]
+  equal([nil, 0, 1, 2], [all[:parent], rails[:parent], shows[:parent], itself[:parent]])
   equal([6, 82, "Rack#call1"], [rails[:frames].size, rails[:samples], rails[:frames].last[:label]])
   equal(tree.root.children[0].estimate.space_interval, rails[:interval])
-  equal("itself", rails[:children][0][:children][0][:kind])
+  equal(["itself", 50], [itself[:kind], itself[:samples]])
   equal(1, tree.inspect.lines.size)
   assert(tree.pretty_inspect.lines.size.between?(5, 9), tree.pretty_inspect)
 end

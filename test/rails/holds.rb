@@ -1,13 +1,16 @@
 # frozen_string_literal: true
 
 # Exits 0 if a statement holds for the profiles of a directory, else says why not.
-# Usage: ruby holds.rb readable|grew|first|garbage|cluster|absent DIRECTORY
+# Usage: ruby holds.rb readable|grew|first|garbage|cluster|absent|leaks|no_leak DIRECTORY
 #        ruby holds.rb counted DIRECTORY REQUESTS
 
 PLANTED = ["app/models/ticket/cache.rb", "Ticket::Cache.store"].freeze
 GARBAGE = ["app/controllers/tickets_controller.rb", "TicketsController#seat_plan"].freeze
 
 def planted?(key) = key && key.path.end_with?(PLANTED[0]) && key.label == PLANTED[1]
+# What an entry holds beside: its key, which Rails makes of random bytes and the Hash copies.
+KEYS = %w[app/models/ticket/cache.rb random/formatter.rb].freeze
+
 def garbage?(key) = key && key.path.end_with?(GARBAGE[0]) && key.label == GARBAGE[1]
 
 statement, directory, requests = ARGV
@@ -60,6 +63,14 @@ when "absent"
     found = profile.groups(:line).find { |group| planted?(group.key) }
     abort "there is #{found.key}" if found
   end
+when "leaks"
+  leaks = GC::SampleProfile.leaks(directory)
+  abort leaks.to_s unless !leaks.empty? && planted?(leaks.first.key)
+  others = leaks.drop(1).reject { |row| row.key.path.end_with?(*KEYS) }
+  abort "named too: #{others.inspect}\n#{leaks}" unless others.empty?
+when "no_leak"
+  leaks = GC::SampleProfile.leaks(directory)
+  abort leaks.to_s unless leaks.reason.nil? && leaks.to_s.end_with?("None found.\n")
 else
   abort "no such statement: #{statement}"
 end

@@ -261,6 +261,13 @@ await test("growth is red, shrinking blue, noise grey, and what is steady takes 
 
 await test("a Growth alone is a page too, which opens with it", () => on("growth", async (page) => {
   equal("growth", await state(page, "value"));
+  await show(page, { value: "live" });
+  const again = await browser.open(file("growth"), { hash: await page.$eval("#link", (link) => link.hash) });
+  equal("live", await state(again, "value"), "by a link");
+  await again.close();
+  await redrawn(page, () => page.evaluate(() => (location.hash = "#by=class")));
+  equal(["growth", "class"], [await state(page, "value"), await state(page, "by")], "another address");
+  await show(page, { by: "line" });
   sameRows(told.growths[0].line, await rows(page), "growth");
 }));
 

@@ -1,9 +1,10 @@
+// The page: what is shown, from the data and the state, and what clicks and keys do.
 import { drawGenerations, drawMemory, generations } from "./charts.js";
 import { choice, field, list } from "./controls.js";
 import { el, fill } from "./dom.js";
 import { Flame } from "./flame.js";
 import { amount, count, cut, duration, interval, percent, visible } from "./format.js";
-import { Groups, groupFrames, KINDS, nameOf } from "./groups.js";
+import { Groups, groupFrames, KINDS } from "./groups.js";
 import { help, Theme, Tip } from "./overlays.js";
 import { Sheet } from "./sheet.js";
 import { State } from "./state.js";
@@ -48,8 +49,7 @@ export class App {
     byId("title").textContent = visible(data.title);
     fill(byId("about"), ...data.about.map((line) => el("p", {}, visible(line))), el("p", { className: "note" }, this.sizes()));
     this.makeControls();
-    this.state.check();
-    if (!this.state.read().value) this.state.values.value = this.first(data.first);
+    this.state.begin({ value: this.first(data.first) });
     help(byId("help"));
     byId("help-button").addEventListener("click", () => byId("help").showModal());
     byId("out").addEventListener("click", () => this.zoomOut());
@@ -104,7 +104,6 @@ export class App {
     if (data.growths.length) values.growth = "Growth";
     const since = data.growths.map((growth, i) => [String(i), growth.seconds === null ? `profile ${i + 1}`
       : `${duration(growth.seconds)} before${growth.since ? `, ${growth.since.slice(11, 19)}` : ""}`]);
-    const sheets = [live];
     this.controls = [
       choice("value", "Value", values, state),
       data.growths.length > 1 ? list("since", "since", since, state, () => state.get("value") === "growth") : null,
@@ -114,9 +113,9 @@ export class App {
       choice("graph", "Graph", { icicle: "Icicle", flame: "Flame" }, state),
       list("detail", "frames by", [["line", "line"], ["method", "method"], ["file", "file"]], state),
       (this.search = field("search", "search", { placeholder: "method or path" }, state)),
-      field("class", "class", { placeholder: "any", suggestions: this.largest(sheets, "class", SUGGESTIONS) }, state),
-      list("type", "type", this.options(sheets, "type"), state),
-      list("gem", "gem", this.options(sheets, "gem"), state),
+      field("class", "class", { placeholder: "any", suggestions: this.largest("class", SUGGESTIONS) }, state),
+      list("type", "type", this.options("type"), state),
+      list("gem", "gem", this.options("gem"), state),
       field("age", "age in GCs", { placeholder: "0-10", short: true, pattern: /^\d+(-\d*)?$/ }, state),
     ].filter((control) => control);
     fill(byId("controls"), ...this.controls.map(({ element }) => element));
@@ -126,18 +125,16 @@ export class App {
   }
 
   // Texts of a column, those with the most bytes first.
-  largest(sheets, column, most) {
+  largest(column, most) {
+    const { columns, rowCount } = this.sheet("live");
+    const [texts, inuse, alloc] = [column, "inuse_space", "alloc_space"].map((name) => columns.get(name));
     const sums = new Map();
-    for (const sheet of sheets) {
-      const spaces = ["inuse_space", "alloc_space"].map((name) => sheet.columns.get(name));
-      const texts = sheet.columns.get(column);
-      for (let row = 0; row < sheet.rowCount; row++) sums.set(texts[row], (sums.get(texts[row]) || 0) + spaces[0][row] + spaces[1][row]);
-    }
+    for (let row = 0; row < rowCount; row++) sums.set(texts[row], (sums.get(texts[row]) || 0) + inuse[row] + alloc[row]);
     return [...sums].filter(([text]) => text > 0).sort((a, b) => b[1] - a[1]).slice(0, most).map(([text]) => this.texts[text]);
   }
 
-  options(sheets, column) {
-    return [["", "any"], ...this.largest(sheets, column, Infinity).map((text) => [text, text])];
+  options(column) {
+    return [["", "any"], ...this.largest(column, Infinity).map((text) => [text, text])];
   }
 
   // --- what is looked at ---
@@ -246,14 +243,15 @@ export class App {
   render(names = null) {
     const only = (...some) => names !== null && [...names].every((name) => some.includes(name));
     for (const control of this.controls) control.show();
-    this.tree_ = this.tree();
+    this.shownTree = this.tree();
     const zoom = this.state.get("zoom");
-    this.focus = this.tree_.find(zoom === "" ? [] : zoom.split(".").map(Number));
-    this.wanted_ = this.wanted();
+    this.focus = this.shownTree.find(zoom === "" ? [] : zoom.split(".").map(Number));
+    this.wantedFrames = this.wanted();
     if (!only("by", "sort")) this.drawGraph();
     this.drawTable();
     this.drawSummary();
     if (!only("by", "sort", "zoom", "mark", "search", "graph", "direction", "detail")) this.drawAges();
+    byId("link").href = this.state.text() || "#";
     this.drawn = (this.drawn || 0) + 1;
   }
 
@@ -261,15 +259,15 @@ export class App {
     const graph = byId("graph");
     const flame = this.state.get("graph") === "flame";
     const keepFocus = graph.contains(document.activeElement);
-    if (this.tree_.root.width > 0) {
+    if (this.shownTree.root.width > 0) {
       for (const note of graph.querySelectorAll("p")) note.remove();
-      this.flame.draw(this.tree_, this.focus, { flame, keepFocus });
+      this.flame.draw(this.shownTree, this.focus, { flame, keepFocus });
       if (flame !== this.wasFlame) graph.scrollTop = flame ? graph.scrollHeight : 0;
       this.wasFlame = flame;
     } else if (!graph.querySelector("p")) {
       graph.prepend(el("p", { className: "note" }, "Nothing matches."));
     }
-    graph.querySelector("svg")?.toggleAttribute("hidden", !(this.tree_.root.width > 0));
+    graph.querySelector("svg")?.toggleAttribute("hidden", !(this.shownTree.root.width > 0));
     const path = [];
     for (let node = this.focus; node.parent; node = node.parent) path.unshift(cut(visible(this.texts[this.frames.get("method")[node.group]]), 40));
     byId("place").textContent = path.length ? path.slice(-4).join(" › ") : this.state.get("direction") === "callers"
@@ -286,7 +284,7 @@ export class App {
       ? [swatch("grown", "grew"), swatch("shrunk", "shrank"), swatch("noise", "within noise"), swatch("rest", "narrower"),
         el("span", {}, "width: how much stacks changed")]
       : [...Object.entries(KINDS_OF_CODE).map(([kind, text]) => swatch(kind, text)), swatch("rest", "narrower")];
-    if (this.wanted_) kinds.push(swatch("found", "found"));
+    if (this.wantedFrames) kinds.push(swatch("found", "found"));
     fill(byId("legend"), ...kinds);
   }
 
@@ -296,7 +294,7 @@ export class App {
     const by = state.get("by");
     const sheet = this.sheet();
     const zoomed = this.focus.parent !== null;
-    const mask = zoomed ? sheet.within(this.mask(), this.tree_.ranges(this.focus)) : this.mask();
+    const mask = zoomed ? sheet.within(this.mask(), this.shownTree.ranges(this.focus)) : this.mask();
     const groups = new Groups(sheet, mask, ESTIMATES[value], by, (kind) => this.groupOf(kind));
     const code = ["line", "method", "file"].includes(by);
     this.table.draw({
@@ -318,8 +316,8 @@ export class App {
     const parts = [el("span", { className: "strong" }, `${TITLES[value]}: ${this.figures(total)}`)];
     const filtered = ["class", "type", "gem", "age"].some((name) => state.get(name) !== "") || state.get("memory") !== "both";
     if (filtered) parts.push(" (filtered)");
-    if (this.wanted_) {
-      const found = this.found(this.wanted_);
+    if (this.wantedFrames) {
+      const found = this.found(this.wantedFrames);
       const share = value !== "growth" && total.value(unit) > 0 ? `, ${percent(found.value(unit) / total.value(unit))}` : "";
       parts.push(` · found: ${found.zero ? "nothing" : `${this.figures(found)}${share}`}`);
     }
@@ -387,7 +385,7 @@ export class App {
   look(node) {
     const unit = this.state.get("unit");
     const name = this.frameName(node);
-    const estimate = this.tree_.estimate(node);
+    const estimate = this.shownTree.estimate(node);
     const net = "gained" in estimate;
     const classes = [];
     if (node.group >= 0) {
@@ -396,9 +394,9 @@ export class App {
     } else if (net) {
       classes.push(this.growthClass(estimate, node));
     }
-    const found = this.wanted_ !== null && node.group >= 0 && this.matches(node.group);
-    if (this.wanted_) classes.push(found ? "matched" : "unmatched");
-    const spoken = `${name}, ${amount(estimate.value(unit), unit, net)}, ${net ? "" : `${percent(node.width / (this.tree_.root.width || 1))}, `}${count(estimate.samples)} samples${estimate.weak ? ", weak" : ""}`;
+    const found = this.wantedFrames !== null && node.group >= 0 && this.matches(node.group);
+    if (this.wantedFrames) classes.push(found ? "matched" : "unmatched");
+    const spoken = `${name}, ${amount(estimate.value(unit), unit, net)}, ${net ? "" : `${percent(node.width / (this.shownTree.root.width || 1))}, `}${count(estimate.samples)} samples${estimate.weak ? ", weak" : ""}`;
     return { name, short: name.replace(NAMESPACES, ""), classes: classes.join(" "), spoken, found };
   }
 
@@ -407,7 +405,7 @@ export class App {
     const groups = this.groupOf(this.state.get("detail"));
     const found = this.recent("matching groups", this.wantedKey, () => {
       const matching = new Set();
-      this.wanted_.forEach((on, frame) => on && matching.add(groups[frame]));
+      this.wantedFrames.forEach((on, frame) => on && matching.add(groups[frame]));
       return matching;
     });
     return found.has(group);
@@ -426,7 +424,7 @@ export class App {
   growthClass(net, node) {
     const direction = net.direction(this.state.get("unit"));
     if (direction === 0) return "noise";
-    const much = Math.abs(net.value(this.state.get("unit"))) > MUCH * this.tree_.root.width;
+    const much = Math.abs(net.value(this.state.get("unit"))) > MUCH * this.shownTree.root.width;
     return `${direction > 0 ? "grown" : "shrunk"}${much && node.width > 0 ? " much" : ""}`;
   }
 
@@ -445,8 +443,8 @@ export class App {
     if (Array.isArray(node)) return node;
     const unit = this.state.get("unit");
     if (rest) return [`${count(rest)} frames too narrow to draw`, "Zoom in on the frame they are next to."];
-    const estimate = this.tree_.estimate(node);
-    const root = this.tree_.root;
+    const estimate = this.shownTree.estimate(node);
+    const root = this.shownTree.root;
     const lines = [];
     if (node.group < 0) {
       lines.push("all");
@@ -466,7 +464,7 @@ export class App {
       const within = interval(estimate, unit);
       lines.push(`${amount(estimate.value(unit), unit)} ${within.startsWith("±") ? within : `(${within})`}, ${percent(node.width / root.width)}`);
       if (unit === "bytes") lines.push(`${count(estimate.objects)} objects, ${interval(estimate, "objects")}`);
-      const own = node.width - this.tree_.children(node).reduce((sum, child) => sum + child.width, 0);
+      const own = node.width - this.shownTree.children(node).reduce((sum, child) => sum + child.width, 0);
       if (node.group >= 0 && own > 1e-9 * node.width) lines.push(`itself ${amount(own, unit)}`);
     }
     lines.push(`${count(estimate.samples)} samples${estimate.weak ? ": weak" : ""}`);
@@ -537,8 +535,8 @@ export class App {
   // The rows of the table as they are sorted, with figures that are not rounded.
   rows() {
     const unit = this.state.get("unit");
-    return this.table.rows.map(({ estimate, name, place, key }) => ({
-      ...nameOf(this.state.get("by"), key, this), name, place, value: estimate.value(unit), objects: estimate.objects,
+    return this.table.rows.map(({ estimate, name, place }) => ({
+      name, place, value: estimate.value(unit), objects: estimate.objects,
       interval: estimate.interval(unit), samples: estimate.samples, weak: estimate.weak,
       direction: "gained" in estimate ? estimate.direction(unit) : 0,
     }));

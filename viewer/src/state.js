@@ -44,12 +44,19 @@ export class State {
     this.window = window;
     this.changed = changed;
     this.checks = new Map(Object.entries(CHECKS));
-    this.values = { ...DEFAULTS, ...this.read() };
+    this.defaults = { ...DEFAULTS };
+    this.values = { ...this.defaults, ...this.read() };
     window.addEventListener("hashchange", () => {
       if (this.text() === window.location.hash) return;
-      this.values = { ...DEFAULTS, ...this.read() };
+      this.values = { ...this.defaults, ...this.read() };
       changed(Object.keys(DEFAULTS));
     });
+  }
+
+  // Takes what the page opens with where the address says nothing.
+  begin(defaults) {
+    Object.assign(this.defaults, defaults);
+    this.values = { ...this.defaults, ...this.read() };
   }
 
   read() {
@@ -67,10 +74,6 @@ export class State {
     this.checks.set(name, check);
   }
 
-  check() {
-    for (const [name, value] of Object.entries(this.values)) if (!this.allows(name, value)) this.values[name] = DEFAULTS[name];
-  }
-
   get(name) {
     return this.values[name];
   }
@@ -86,7 +89,7 @@ export class State {
 
   // As it stands in the address: only what is not as it was at first.
   text() {
-    const told = Object.entries(this.values).filter(([name, value]) => value !== DEFAULTS[name]);
+    const told = Object.entries(this.values).filter(([name, value]) => value !== this.defaults[name]);
     return told.length ? `#${new URLSearchParams(told)}` : "";
   }
 }

@@ -57,14 +57,16 @@ module HeapSample
     attr_reader :groups
     # The last profile read.
     attr_reader :profile
+    # Bytes of slots from before sampling started that died between the first observer and the
+    # last, about; nil if not known.
+    attr_reader :died_before
 
     # +by+: one of Groups::KINDS, or :stack; +warmup+: seconds since sampling
     # started, nil for WARM_UP.
-    def initialize(series, by: :line, kind: :both, warmup: nil, layout: Layout.new)
+    def initialize(series, by: :line, kind: :both, warmup: nil)
       @series = series
       @by = by
       @wanted = Groups.wanted(kind)
-      @layout = layout
       @notes = []
       @moments = choose(warmup)
       read unless @moments.empty?
@@ -325,10 +327,23 @@ module HeapSample
       @groups = {}
       @interner = {}
       @stack_keys = {}
+      before_first = nil
       moments.each_with_index do |moment, number|
         @profile = @series[moment.observer]
         add(births, number)
+        before = before_start
+        before_first ||= before
+        @died_before = before_first - before if before_first && before
       end
+    end
+
+    # As Report tells it: allocated slots that are not the profile's.
+    def before_start
+      live, at_start = @profile.info.live_bytes, @profile.info.live_bytes_at_start
+      return unless live && at_start
+
+      known = @profile.table.sum { |row| row[Columns::MALLOC] ? 0 : row[Columns::INUSE + 2] + row[Columns::YOUNG + 2] }
+      (live - known).clamp(0, at_start)
     end
 
     def add(births, number)

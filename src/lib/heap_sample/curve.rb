@@ -14,7 +14,8 @@ module HeapSample
   #   BIC = n' ln(SSE / n) + k ln(n')
   #
   # is taken (Schwarz 1978, Annals of Statistics 6:461-464), k the number of fitted
-  # figures (a step has two: where and how much; so has a curve).  Sizes of one process
+  # figures.  A step has three, how much and where, which counts twice, as it is the best of all
+  # places (Zhang & Siegmund 2007, Biometrics 63:22-32); so has a curve for its tau.  Sizes of one process
   # at neighbouring times are alike, and n of them tell less than n: n' = n (1 - r) / (1 + r),
   # r the residuals' correlation with their neighbours in the fullest model
   # (Bayley & Hammersley 1946, JRSS Supplement 8:184-197).  A candidate of another kind that
@@ -33,6 +34,7 @@ module HeapSample
     # Standard deviation of a measure, at least: a share of its mean.
     NOISE = 0.002
     CORRELATION_MAX = 0.9
+    ROBUST_STEPS = 10
 
     # +terms+: :steps (places in time), :tau and :form of what levels off, :line; what
     # each adds from the start to the end, in +adds+ ({steps: [bytes, …], level: bytes, line: bytes}).
@@ -69,6 +71,25 @@ module HeapSample
       error = Trend.student_quantile(Statistics::TAIL, freedom) * Math.sqrt(variance)
       line = @best.coefficients.last
       [line, [line - error, line + error]].then { |value, limits| [value * 3600 / @span, limits.map { |limit| limit * 3600 / @span }] }
+    end
+
+    # What each term of the best fit adds to other +sizes+, a part of these, at +times+: as
+    # Fit#adds, and below 0 where the part shrinks.  Points that lie far off, of what only
+    # passed through, count the less the farther off they are (Huber 1964, Annals of
+    # Mathematical Statistics 35:73-101).
+    def adds_of(times, sizes)
+      rows = times.map { |time| columns_at(@best.terms, (time - @from) / @span) }
+      weights = [1.0] * rows.size
+      coefficients = [0.0] * @best.coefficients.size
+      ROBUST_STEPS.times do
+        roots = weights.map { |weight| Math.sqrt(weight) }
+        coefficients = solve(rows.zip(roots).map { |row, root| row.map { |value| value * root } }, sizes.zip(roots).map { |size, root| size * root }) or
+          return adds(@best.terms, [0.0] * @best.coefficients.size)
+        off = rows.zip(sizes).map { |row, size| (size - row.zip(coefficients).sum { |value, factor| value * factor }).abs }
+        near = [2 * Curve.median(off), NOISE * @scale].max
+        weights = off.map { |distance| distance > near ? near / distance : 1.0 }
+      end
+      adds(@best.terms, coefficients)
     end
 
     # When the steps are, seconds as in +times+.
@@ -127,10 +148,16 @@ module HeapSample
       return if coefficients.drop(1).any?(&:negative?)
 
       sse = rows.each_with_index.sum { |row, index| (@y[index] - row.zip(coefficients).sum { |value, factor| value * factor })**2 }
-      steps, rest = coefficients.drop(1).partition.with_index { |_, index| index < (terms[:steps]&.size || 0) }
-      adds = {steps: steps, level: terms[:form] ? rest.first * form(terms, 1.0) : 0.0, line: terms[:line] ? rest.last : 0.0}
+      adds = adds(terms, coefficients)
       kind = [*(:steps if terms[:steps]), *(:level if terms[:form]), *(:line if terms[:line])]
-      Fit.new(kind, terms, coefficients, adds, sse, 2 + 2 * steps.size + (terms[:form] ? 2 : 0) + (terms[:line] ? 1 : 0))
+      Fit.new(kind, terms, coefficients, adds, sse, 2 + 3 * adds[:steps].size + (terms[:form] ? 3 : 0) + (terms[:line] ? 1 : 0))
+    end
+
+    # Of coefficients, what they add from the start to the end.
+    def adds(terms, coefficients)
+      count = terms[:steps]&.size || 0
+      rest = coefficients.drop(1 + count)
+      {steps: coefficients[1, count], level: terms[:form] ? rest.first * form(terms, 1.0) : 0.0, line: terms[:line] ? rest.last : 0.0}
     end
 
     def columns_at(terms, x)

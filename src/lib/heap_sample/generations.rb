@@ -40,7 +40,7 @@ module HeapSample
       end
 
       # How many GCs that is.
-      def gcs = ages.size
+      def gcs = ages.end - ages.begin + 1
 
       # Bytes from each GC, on average, and the 95% interval.
       def bytes_per_gc = estimate.space / gcs.to_f
@@ -57,7 +57,7 @@ module HeapSample
       # "4 – 7"
       def to_s
         layout = Layout.new
-        ages.minmax.uniq.map { |age| layout.count(age) }.join(" – ")
+        [ages.begin, ages.end].uniq.map { |age| layout.count(age) }.join(" – ")
       end
 
       def inspect
@@ -153,7 +153,9 @@ module HeapSample
         ages[[@gc_count - birth, 0].max] << row
       end
       @by_age = ages.transform_values { |rows| rows.sum(0.0) { |row| row[Columns::INUSE + 2] } }
-      parts = Generations.ranges(ages.keys).map { |range| [range, @profile.with(range.flat_map { |age| ages.fetch(age, []) })] }
+      parts = Generations.ranges(ages.keys).map do |range|
+        [range, @profile.with(ages.select { |age, _| range.cover?(age) }.values.flatten(1))]
+      end
       @total = parts.inject(Estimate.new) { |sum, (_, part)| sum.add(part.groups(:class).total.inuse) }
       @generations = parts.map { |range, part| Generation.new(range, part, @total.space) }
     end

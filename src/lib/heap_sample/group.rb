@@ -31,6 +31,7 @@ module HeapSample
       return add_malloc(row) if row[Columns::MALLOC]
 
       slot_size = row[Columns::SLOT_SIZE]
+      @deaths_untold ||= slot_size.zero?        # another program's row
       add_inuse(row, slot_size) if row[Columns::INUSE + 1] > 0
       if row[Columns::YOUNG + 1] > 0
         @young.add_columns(row, Columns::YOUNG, slot_size)
@@ -53,6 +54,7 @@ module HeapSample
       @malloc_alloc.add(group.malloc_alloc)
       @memsize += group.memsize
       @dead_gcs += group.dead_gcs
+      @deaths_untold ||= group.deaths_untold
       @births += group.births
       @born += group.born
       group.live_by_class.each { |reference, space| @live_by_class[reference] += space }
@@ -73,7 +75,7 @@ module HeapSample
     # if the profile does not tell deaths.
     def dead_share
       slots = @alloc.space - @malloc_alloc.space
-      [@dead.space / slots.to_f, 1.0].min if slots > 0 && @alloc.samples > 0
+      [@dead.space / slots.to_f, 1.0].min if slots > 0 && @alloc.samples > 0 && !deaths_untold
     end
 
     # The 95% interval of #dead_share; nil if there is none, or it is not known.
@@ -97,7 +99,7 @@ module HeapSample
 
     protected
 
-    attr_reader :dead_gcs, :births, :born, :live_by_class, :malloc_alloc
+    attr_reader :deaths_untold, :dead_gcs, :births, :born, :live_by_class, :malloc_alloc
 
     private
 

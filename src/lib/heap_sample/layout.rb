@@ -182,9 +182,9 @@ module HeapSample
       "#{bytes(estimate.space)} #{bracketed(estimate)} in #{count(estimate.objects)} objects#{samples}"
     end
 
-    # The part that +value+ is of +total+; "-" if that is nothing.
+    # The part that +value+ is of +total+; NOTHING if that is 0.
     def share(value, total)
-      total > 0 ? percent(value / total.to_f) : "-"
+      total > 0 ? percent(value / total.to_f) : NOTHING
     end
 
     # "3", or "~3" of what few samples carry.
@@ -245,7 +245,9 @@ module HeapSample
     # The lines of a table.  +columns+: a title, :left or :right, and for those
     # that a narrow table can do without the order in which they go, from 1.  The
     # last column is not padded: it is a place or a name, cut to the room that is
-    # left, or asked what it makes of that.  Of the columns that can go, one that has NOTHING for all rows does.  +styles+: for each row the style of its figures, nil for none.
+    # left, or asked what it makes of that.  Of the columns that can go, one that has
+    # NOTHING for all rows does.  +styles+: for each row the style of its figures,
+    # nil for none.
     def table(columns, rows, styles = [])
       kept, widths, room = fit(columns, rows)
       columns = columns.values_at(*kept)

@@ -37,7 +37,7 @@ module HeapSample
         "from" => time(cohorts.moments.first), "to" => time(cohorts.moments.last), "hours" => cohorts.hours,
         "blocks" => cohorts.size, "rows_judged" => @leaks.judged, "rows_of_too_few_samples" => @leaks.unjudged,
         "level" => Leaks::LEVEL, "detectable_bytes_per_hour" => @leaks.detectable,
-        "total" => rate(@leaks.total), "leaks" => @leaks.leaks.map { |row| figures_of(row) },
+        "total" => rate(@leaks.total), "died_from_before_start_bytes" => cohorts.died_before, "leaks" => @leaks.leaks.map { |row| figures_of(row) },
         "others" => @leaks.others.map { |row| figures_of(row) }
       )
     end
@@ -86,8 +86,13 @@ module HeapSample
     def malloc? = @leaks.leaks.any? { |row| row.kind != :slots }
 
     def class_name(row)
-      names = row.cohort.classes.map { |name, _| name.empty? ? "(unknown)" : name }
+      names = classes(row).map { |name, _| name.empty? ? "(unknown)" : name }
       "#{names.first}#{" +#{names.size - 1}" if names.size > 1}"
+    end
+
+    # Malloc is a class only where there is no other.
+    def classes(row)
+      row.cohort.classes.reject { |name, _| name == ClassMix::MALLOC }.then { |some| some.empty? ? row.cohort.classes : some }
     end
 
     # What a table shows of a key: of a stack its line.
@@ -136,9 +141,20 @@ module HeapSample
       lines = ["Everything together: #{@layout.bytes(total.slope, sign: true)} an hour (#{@layout.range(low, high, sign: true)})."]
       few = " #{@layout.count(@leaks.unjudged)} more had fewer than #{Leaks::SAMPLES_LEAST} samples that came or went." if @leaks.unjudged > 0
       lines << "#{@layout.count(@leaks.judged)} row#{@leaks.judged == 1 ? " was" : "s were"} judged.#{few}"
+      lines << replaced if replaced
       lines << "A steady leak of #{@layout.bytes(@leaks.detectable)} an hour on one row would have been named, 19 times in 20; " \
                "a smaller one may be missed."
       lines
+    end
+
+    # Sampling that began late sees births, and not the deaths that make up for them.
+    def replaced
+      died = cohorts.died_before
+      grew = @leaks.leaks.sum(&:space)
+      return unless died && grew > 0 && died > grew / 2
+
+      "Of what was there before sampling started, #{@layout.bytes(died)} died meanwhile: what came in its place grows here, and may be no leak. " \
+        "Sample from the start of the process to know."
     end
 
     def conclusion
@@ -148,7 +164,7 @@ module HeapSample
       low, high = row.slope_interval
       "#{@leaks.leaks.size == 1 ? "It leaks at" : "#{@leaks.leaks.size} leaks, the steepest at"} #{@layout.subject(place(row.key))}: " \
         "#{@layout.bytes(row.slope, sign: true)} an hour (#{@layout.range(low, high, sign: true)})" \
-        "#{", mostly `#{row.cohort.classes.first.first}`" if @leaks.by != :class && row.cohort.classes.any?}."
+        "#{", mostly `#{classes(row).first.first}`" if @leaks.by != :class && classes(row).any?}."
     end
 
     def none_found

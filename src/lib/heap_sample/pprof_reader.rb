@@ -30,6 +30,8 @@ module HeapSample
       LOCATION = 4
       FUNCTION = 5
       STRING = 6
+      PERIOD_TYPE = 11
+      PERIOD = 12
       COMMENT = 13
     end
 
@@ -43,6 +45,15 @@ module HeapSample
       nil, nil, "inuse_memsize"
     ].freeze
     OURS = %w[inuse_samples inuse_var].freeze
+    # What other programs call these; Datadog's profilers, tcmalloc and jemalloc's.
+    ALIASES = {
+      "inuse_objects" => %w[heap-live-samples inuse-objects objects], "inuse_space" => %w[heap-live-size heap-space inuse-space space],
+      "alloc_objects" => %w[alloc-samples], "alloc_space" => %w[alloc-space]
+    }.freeze
+    # The period of what is sampled by bytes.
+    SPACE = "space"
+    # Other packings, which Ruby has no library for.
+    PACKINGS = {"\x28\xb5\x2f\xfd".b => "zstd", "\x04\x22\x4d\x18".b => "lz4", "PK\x03\x04".b => "zip"}.freeze
     ESTIMATES = [Columns::INUSE, Columns::YOUNG, Columns::ALLOC, Columns::DEAD].freeze
 
     # call-seq:
@@ -72,6 +83,7 @@ module HeapSample
       data = file.read(CHUNK)
       raise Protobuf::Malformed, "it is empty" if data.nil? || data.empty?
       return gunzip(file, data, limit) if data.start_with?(GZIP_MAGIC)
+      PACKINGS.each { |magic, packing| raise Protobuf::Malformed, "it is packed with #{packing}: unpack it first" if data.start_with?(magic) }
       raise Protobuf::Malformed, "it is not packed with gzip" if name.to_s.end_with?(".gz")
 
       while (chunk = file.read(CHUNK))
@@ -121,7 +133,7 @@ module HeapSample
       meta = read_meta
       mappings = read_mappings
       stacks = ListStacks.new(@texts, *read_frames(mappings), mapped_code(mappings))
-      rows = read_rows(stacks, Meta.new(meta).interval)
+      rows = read_rows(stacks, @ours ? Meta.new(meta).interval : read_period)
       {meta: meta, texts: @texts, stacks: stacks, rows: rows}
     end
 
@@ -189,7 +201,8 @@ module HeapSample
         @comments.concat(to ? Protobuf.packed(@data, value, to) : [value])
       when Field::STRING
         @texts << Profile.clean(@data.byteslice(bytes(value, to), to - value))
-      when Field::SAMPLE_TYPE, Field::SAMPLE, Field::MAPPING, Field::LOCATION, Field::FUNCTION
+      when Field::PERIOD then @period = value unless to
+      when Field::SAMPLE_TYPE, Field::PERIOD_TYPE, Field::SAMPLE, Field::MAPPING, Field::LOCATION, Field::FUNCTION
         @spans[number] << bytes(value, to) << to
       end
     end
@@ -210,29 +223,40 @@ module HeapSample
 
     # Where in a sample's values each column of a row is.
     def read_types
+      names = type_names(Field::SAMPLE_TYPE)
+      @value_count = names.size
+      places = TYPES.map { |type| type && [type, *ALIASES[type]].filter_map { |name| names.index(name) }.first }
+      if places.none?
+        raise Protobuf::Malformed, "its sample types are #{names.first(4).inspect}, none of a heap"
+      end
+
+      @value_of = places.map { |place| place || @value_count }                  # past the end: a 0,
+      @value_of[Columns::MALLOC - Columns::INUSE] += 1                          # and then false
+      @ours = (OURS - names).empty?
+    end
+
+    def type_names(field)
       names = []
-      each_message(Field::SAMPLE_TYPE) do |message|
+      each_message(field) do |message|
         name = ""
         message.each_field { |number, value, to| name = @texts[reference(value)] if number == 1 && !to }
         names << name
       end
-      @value_count = names.size
-      @value_of = TYPES.map { |type| type && names.index(type) || names.size }   # past the end: a 0,
-      @value_of[Columns::MALLOC - Columns::INUSE] += 1                          # and then false
-      if (names & TYPES).empty?
-        raise Protobuf::Malformed, "its sample types are #{names.first(4).inspect}, none of a heap"
-      end
+      names
+    end
 
-      @ours = (OURS - names).empty?
+    # Mean bytes between the samples of another program, if it says that it takes
+    # them by bytes: Go does, and its figures are weighted for it.
+    def read_period
+      @period if @period && type_names(Field::PERIOD_TYPE).last == SPACE
     end
 
     def read_meta
-      text = @comments.map { |index| @texts[reference(index)] }.find { |comment| comment.start_with?("{") }
-      unless text
-        raise Protobuf::Malformed, "the comment with its settings is missing (cut off?)" if @ours
+      return {} unless @ours
 
-        return {}
-      end
+      text = @comments.map { |index| @texts[reference(index)] }.find { |comment| comment.start_with?("{") }
+      raise Protobuf::Malformed, "the comment with its settings is missing (cut off?)" unless text
+
       check_format(parse_json(text))
     end
 
@@ -245,7 +269,7 @@ module HeapSample
 
     def check_format(meta)
       format = meta["format"]
-      if @ours && !(format.is_a?(Integer) && format.between?(1, FORMAT_MAX))
+      unless format.is_a?(Integer) && format.between?(1, FORMAT_MAX)
         raise Protobuf::Malformed, "its format is #{format.inspect}; this library knows 1 to #{FORMAT_MAX}"
       end
 
@@ -473,42 +497,36 @@ module HeapSample
       values.values_at(*@value_of)
     end
 
-    # The columns between STACK and INUSE, the library, and whether it is malloc's.
-    def read_labels(message)
-      class_name = type = slot_size = thread = library = 0
-      birth_gc = nil
-      malloced = false
-      each_label(message) do |label|
-        key, text, value = @labels[label]
-        case key
-        when "class" then class_name = text
-        when "type" then type = text
-        when "slot_size" then slot_size = value
-        when "thread" then thread = value
-        when "gc_birth" then birth_gc = value
-        when "kind" then malloced = @texts[text] == "malloc"
-        when "library" then library = text
-        end
-      end
-      [class_name, type, slot_size, thread, birth_gc, library, malloced]
-    end
+    # Labels by key: their place in what #read_labels returns, and whether they are numbers.
+    # Datadog's have names of their own.
+    LABEL_PLACES = {"class" => [0], "allocation class" => [0], "type" => [1], "ruby vm type" => [1], "slot_size" => [2, true], "thread" => [3, true], "gc_birth" => [4, true],
+                    "library" => [5], "kind" => [6]}.freeze
+    KIND_PLACE = 6
 
+    # Class, type, slot size, thread, GC of birth, library, and whether it is malloc's.
     # Labels are short, so one byte of length is the rule.
-    def each_label(message)
-      at = 0
+    def read_labels(message)
+      found = [0, 0, 0, 0, nil, 0, false]
+      position = 0
       size = message.bytesize
-      while at < size && message.getbyte(at) == LABELS_TAG && (length = message.getbyte(at + 1) || size) < 0x80
-        break if at + 2 + length > size
+      while position < size && message.getbyte(position) == LABELS_TAG && (length = message.getbyte(position + 1) || size) < 0x80
+        position += 2
+        break position -= 2 if position + length > size
 
-        yield message.byteslice(at + 2, length).freeze
-        at += 2 + length
+        place, value = @labels[message.byteslice(position, length)]
+        found[place] = value if place
+        position += length
       end
-      Protobuf.new(message, at).each_field do |number, from, to|
-        yield message.byteslice(bytes(from, to), to - from).freeze if number == LABELS
+      Protobuf.new(message, position).each_field do |number, from, to|
+        next unless number == LABELS
+
+        place, value = @labels[message.byteslice(bytes(from, to), to - from)]
+        found[place] = value if place
       end
+      found
     end
 
-    # Key, text and number of a label.
+    # Place and value of a label; nothing of one that is not known.
     def read_label(message)
       key = text = value = 0
       Protobuf.new(message).each_field do |number, content, stop|
@@ -522,7 +540,8 @@ module HeapSample
       end
       raise Protobuf::Malformed, "a label is negative" if value >= 1 << 63
 
-      [@texts[key], text, value]
+      place, numeric = LABEL_PLACES[@texts[key]]
+      [place, place == KIND_PLACE ? @texts[text] == "malloc" : numeric ? value : text]
     end
 
     # Where in a row the estimates are whose samples or variance the file does not give.
@@ -531,14 +550,16 @@ module HeapSample
     end
 
     # All objects of a row have one size, so one weight if the interval never
-    # changed, and about one if it did.
+    # changed, and about one if it did.  Rows of other programs are taken to have
+    # one size too, as Go's have.
     def complete_estimate(row, at, interval)
-      slot_size = row[Columns::SLOT_SIZE]
-      return if slot_size.zero?
+      size = row[Columns::SLOT_SIZE]
+      size = row[at + 2] / row[at + 1].to_f if size.zero? && !@ours
+      return if size.zero?
 
-      weight = 1 / (1 - Math.exp(-slot_size / interval.to_f))
+      weight = 1 / (1 - Math.exp(-size / interval.to_f))
       row[at] = [(row[at + 1] / weight).round, 1].max
-      row[at + 3] = row[at + 1] * (weight - 1) * slot_size * slot_size
+      row[at + 3] = row[at + 1] * (weight - 1) * size * size
     end
   end
 end

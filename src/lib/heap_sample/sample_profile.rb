@@ -7,10 +7,10 @@ require "heap_sample"
 # of its methods is first called, reads a snapshot.
 class GC::SampleProfile
   # Ruby's own definitions of these only load this file.
-  %i[report top tree generations churn filter rows samples - inspect pretty_print to_profile to_html].each do |name|
+  %i[report top tree generations churn filter rows samples - leaks inspect pretty_print to_profile to_html].each do |name|
     remove_method(name) if method_defined?(name, false)
   end
-  %i[load stack_of].each do |name|
+  %i[load leaks stack_of].each do |name|
     singleton_class.remove_method(name) if singleton_class.method_defined?(name, false)
   end
 
@@ -80,6 +80,18 @@ class GC::SampleProfile
     # SystemCallError if it cannot be read.
     def load(path)
       HeapSample::Profile.load(path)
+    end
+
+    # call-seq:
+    #   GC::SampleProfile.leaks(series, by: :line, kind: :both, top: 20, width: 120, warmup: nil) -> HeapSample::Leaks
+    #
+    # What grows all along in a series and is not collected.  +series+: profiles of one
+    # process, a folder or files of them, or a HeapSample::Series.  Raises ArgumentError if they are of
+    # several, HeapSample::FormatError if no file can be read.
+    #
+    #   puts GC::SampleProfile.leaks("/var/tmp/profiles")
+    def leaks(series, **options)
+      HeapSample::Series.of(series).leaks(**options)
     end
 
     # call-seq:
@@ -191,6 +203,18 @@ class GC::SampleProfile
   # the totals are compared.  Raises ArgumentError if +earlier+ was taken later.
   def -(other)
     to_profile - (other.is_a?(GC::SampleProfile) ? other.to_profile : other)
+  end
+
+  # call-seq:
+  #   leaks(series, by: :line, kind: :both, top: 20, width: 120, warmup: nil) -> HeapSample::Leaks
+  #
+  # What grows all along in +series+, earlier profiles of this process, up to this one; see
+  # GC::SampleProfile.leaks.
+  #
+  #   profiles << GC.sample_profile           # now and then
+  #   puts GC.sample_profile.leaks(profiles)
+  def leaks(series, **options)
+    HeapSample::Series.of(series).with(self).leaks(**options)
   end
 
   # call-seq:

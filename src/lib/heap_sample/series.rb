@@ -43,6 +43,17 @@ module HeapSample
       end
 
       # call-seq:
+      #   Series.of(what) -> series
+      #
+      # +what+: a Series, profiles, or what Series.load takes.
+      def of(what)
+        return what if what.is_a?(Series)
+
+        list = Array(what)
+        list.any? && list.none? { |one| one.is_a?(String) || one.respond_to?(:to_path) } ? new(list) : load(list)
+      end
+
+      # call-seq:
       #   Series.all(paths) -> Array of Series
       #
       # One for each session of each process, in the order of their starts.  A
@@ -118,6 +129,11 @@ module HeapSample
       end
 
       Entry.new(profile.info, nil, profile)
+    end
+
+    # This series and other profiles of the same session, as one.
+    def with(*profiles)
+      Series.new(@entries + profiles, warnings: @warnings.dup)
     end
 
     # How many profiles there are.

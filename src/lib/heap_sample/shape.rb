@@ -6,7 +6,8 @@ module HeapSample
   # uses), leak (it grows in a line), or some of these together?
   #
   # RSS is fitted with Curve, which chooses the terms by BIC; the start of the process is
-  # left out.  Then the parts of the account are asked what grew while each term did:
+  # left out.  Then the parts of the account, which add up to RSS, are fitted with the same terms:
+  # so much of each is theirs.
   #
   # - a line is a leak if what is alive (live slots, live malloc) or what nobody
   #   accounts for grew; where it is waste (free slots, malloc's own) it is fragmentation that has not
@@ -105,6 +106,8 @@ module HeapSample
       @reason = too_short(known.size, judged.size) if judged.size < ACCOUNTS_LEAST
     end
 
+    def mean(sizes, indexes) = indexes.sum { |index| sizes[index] } / indexes.size.to_f
+
     def sums(names) = @accounts.map { |account| names.sum { |name| account[name].to_i } }
 
     def too_short(known, judged)
@@ -119,65 +122,21 @@ module HeapSample
     end
 
     def findings_of(fit)
-      found = []
-      fit.adds[:steps].each_with_index { |bytes, index| found << step(bytes, curve.steps[index]) }
-      found << level(fit.adds[:level]) if fit.terms[:form]
-      found << line(fit.adds[:line]) if fit.terms[:line]
+      of_parts = parts.transform_values { |sizes| curve.adds_of(times, sizes) }
+      found = fit.adds[:steps].each_with_index.map do |bytes, index|
+        finding(:step, bytes, curve.steps[index], of_parts.transform_values { |adds| adds[:steps][index] })
+      end
+      found << finding(:level, fit.adds[:level], nil, of_parts.transform_values { |adds| adds[:level] }) if fit.terms[:form]
+      found << finding(:line, fit.adds[:line], nil, of_parts.transform_values { |adds| adds[:line] }) if fit.terms[:line]
       found
     end
 
-    def step(bytes, at)
-      before, after = times.each_index.partition { |index| times[index] < at }
-      near = [[before.size, after.size].min, 5].min
-      Finding.new(:bloats, :step, bytes, at, shares(before.last(near), after.first(near)))
-    end
-
-    def level(bytes)
-      eighth = [times.size / 8, 1].max
-      parts = shares((0...eighth).to_a, times.each_index.to_a.last(eighth * 2), rates: curve.best.terms[:line] ? rates : {})
-      Finding.new(parts[:waste] >= 0.5 ? :fragments : :fills, :level, bytes, nil, parts)
-    end
-
-    def line(bytes)
-      parts = in_all(rates)
-      Finding.new(parts[:waste] > 0.5 ? :fragments : :leaks, :line, bytes, nil, parts)
-    end
-
-    # By how much each part grows a second, but for steps: from the first quarter of the
-    # time to the last; from the middle if the rest levels off before.
-    def rates
-      @rates ||= begin
-        indexes = times.each_index.reject { |index| curve.steps.any? { |at| (times[index] - at).abs < step_side } }
-        indexes = indexes.last(indexes.size * 2 / 3) if curve.best.terms[:form]
-        from, to = [:first, :last].map { |side| indexes.public_send(side, [indexes.size / 4, 1].max) }
-        seconds = mean(times, to) - mean(times, from)
-        parts.to_h { |name, sizes| [name, (mean(sizes, to) - mean(sizes, from) - stepped(sizes, times[from.last], times[to.first])) / seconds] }
-      end
-    end
-
-    def step_side = (times.last - times.first) * Curve::SIDE / Curve::POINTS
-
-    # Shares in the growth between two lists of indexes, of means, less what grows at some
-    # +rates+ all along.
-    def shares(from, to, rates: {})
-      in_all(parts.to_h { |name, sizes| [name, mean(sizes, to) - mean(sizes, from) - rates.fetch(name, 0) * (mean(times, to) - mean(times, from))] })
-    end
-
-    def in_all(changes)
+    def finding(term, bytes, at, changes)
       grown = changes.transform_values { |change| [change, 0.0].max }
-      all = grown.values.sum
-      grown.to_h { |name, change| [name.to_sym, all > 0 ? change / all : 0.0] }
+      shares = grown.to_h { |name, change| [name.to_sym, change / [grown.values.sum, 1.0].max] }
+      kind = {step: :bloats, level: shares[:waste] >= 0.5 ? :fragments : :fills, line: shares[:waste] > 0.5 ? :fragments : :leaks}[term]
+      Finding.new(kind, term, bytes, at, shares)
     end
-
-    # What the steps between two times added to a part.
-    def stepped(sizes, from, to)
-      curve.steps.select { |at| at.between?(from, to) }.sum do |at|
-        before, after = times.each_index.partition { |index| times[index] < at }
-        mean(sizes, after.first(2)) - mean(sizes, before.last(2))
-      end
-    end
-
-    def mean(sizes, indexes) = indexes.sum { |index| sizes[index] } / indexes.size.to_f
 
     # Kinds that the other candidate would be.
     def rival

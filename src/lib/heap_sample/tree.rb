@@ -89,17 +89,16 @@ module HeapSample
     def lines(top = nil)
       return @layout.title(title) if root.estimate.zero?
 
-      rows = []
-      draw(root, "", "", rows)
-      rows = rows.first(top) if top
+      rows = top ? drawn.first(top) : drawn
       [*@layout.title(title), *@layout.table(columns, rows.map(&:first), rows.map { |_, node| :weak if node.weak? || node.kind == :more }),
        *@layout.legend(rows.any? { |_, node| node.weak? })]
     end
 
-    # JSON-ready: nodes with their frames and, nested, children.
+    # JSON-ready: a flat list of nodes, each after its parent, which it names by
+    # index; so no depth is too much for a JSON parser.
     def to_h
       {direction: @direction, by: @by, value: value.name, kind: value.kind, unit: value.unit, filter: @profile.filtered&.names,
-       root: node_to_h(root)}.compact
+       nodes: nodes_to_h}.compact
     end
 
     private
@@ -220,34 +219,44 @@ module HeapSample
 
     # From the line up a C method comes before the line that called it, which it has
     # too: yields that line instead.
-    def callers_line(token, branch, &block)
-      branch.frame = frames(token).last
-      return yield(token, branch) if @direction == :callees
+    def callers_line(token, branch)
+      waiting = [[token, branch]]
+      until waiting.empty?
+        token, branch = waiting.pop
+        branch.frame = frames(token).last
+        called = []
+        next yield(token, branch) if @direction == :callees
 
-      called = []
-      @index.branches(branch) do |above, higher|
-        next unless one_line?(branch.frame, frames(above).first)
+        @index.branches(branch) do |above, higher|
+          next unless one_line?(branch.frame, frames(above).first)
 
-        called << higher
-        callers_line(above, higher, &block)
+          called << higher
+          waiting << [above, higher]
+        end
+        @index.without(branch, called).each { |rest| yield token, rest }
       end
-      @index.without(branch, called).each { |rest| yield token, rest }
     end
 
     # Goes on over frames at the same line or, by method, of the same method.
     def within(span)
-      inside, onward = [], []
-      @index.branches(span) do |token, branch|
-        callers_line(token, branch) do |its_token, its_branch|
-          frame = frames(its_token).first
-          next unless one_line?(span.frame, frame) || @by == :method && one_method?(span.frame, frame)
+      found = []
+      waiting = [span]
+      until waiting.empty?
+        current = waiting.pop
+        inside = []
+        @index.branches(current) do |token, branch|
+          callers_line(token, branch) do |its_token, its_branch|
+            frame = frames(its_token).first
+            next unless one_line?(span.frame, frame) || @by == :method && one_method?(span.frame, frame)
 
-          inside << its_branch
-          its_branch.frame = span.frame
-          onward.concat(within(its_branch))
+            its_branch.frame = span.frame
+            inside << its_branch
+          end
         end
+        found.concat(@index.without(current, inside.sort_by(&:from)))
+        waiting.concat(inside)
       end
-      @index.without(span, inside.sort_by(&:from)) + onward
+      found
     end
 
     def one_line?(id, other)
@@ -290,18 +299,27 @@ module HeapSample
     end
 
     # Rows of the table, each with its node.
-    def draw(node, first, rest, rows)
+    def drawn
+      rows = []
+      waiting = [[root, "", ""]]
+      until waiting.empty?
+        node, first, rest = waiting.pop
+        rows << [cells(node, first), node]
+        children = cut_off?(node) && !node.equal?(root) ? [] : node.children
+        waiting.concat(children.each_with_index.map do |child, index|
+          last = index == children.size - 1
+          [child, "#{rest}#{last ? "└ " : "├ "}", "#{rest}#{last ? "  " : "│ "}"]
+        end.reverse)
+      end
+      rows
+    end
+
+    def cells(node, prefix)
       estimate = node.estimate
       number = value.number(estimate)
-      rows << [["#{Layout::WEAK_MARK if node.weak?}#{@layout.quantity(number, value.measure)}", @layout.share(number, @total),
-                value.interval_text(estimate, @layout), estimate.samples > 0 ? @layout.count(estimate.samples) : Layout::NOTHING,
-                ->(room) { branch(node, first, room) }], node]
-      children = node.children
-      children = [] if cut_off?(node) && !node.equal?(root)
-      children.each_with_index do |child, index|
-        last = index == children.size - 1
-        draw(child, "#{rest}#{last ? "└ " : "├ "}", "#{rest}#{last ? "  " : "│ "}", rows)
-      end
+      ["#{Layout::WEAK_MARK if node.weak?}#{@layout.quantity(number, value.measure)}", @layout.share(number, @total),
+       value.interval_text(estimate, @layout), estimate.samples > 0 ? @layout.count(estimate.samples) : Layout::NOTHING,
+       ->(room) { branch(node, prefix, room) }]
     end
 
     # Is nothing shown of what it branches into?
@@ -363,12 +381,23 @@ module HeapSample
       [other ? [room / 2, room - @layout.place(other).length].max : room, 1].max
     end
 
-    def node_to_h(node)
+    def nodes_to_h
+      nodes = []
+      waiting = [[root, nil]]
+      until waiting.empty?
+        node, parent = waiting.pop
+        index = nodes.size
+        nodes << node_to_h(node, parent)
+        waiting.concat(node.children.reverse.map { |child| [child, index] })
+      end
+      nodes
+    end
+
+    def node_to_h(node, parent)
       number = value.number(node.estimate)
       {
-        kind: node.kind, nodes: (node.count if node.kind == :more), frames: node.places.map { |place| Analysis.key(place, @layout) },
-        value: number, interval: value.interval(node.estimate), share: (number / @total.to_f if @total > 0),
-        **node.estimate.to_h, children: node.children.map { |child| node_to_h(child) }
+        parent: parent, kind: node.kind, count: (node.count if node.kind == :more), frames: node.places.map { |place| Analysis.key(place, @layout) },
+        value: number, interval: value.interval(node.estimate), share: (number / @total.to_f if @total > 0), **node.estimate.to_h
       }.compact
     end
   end

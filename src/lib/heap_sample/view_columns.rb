@@ -43,7 +43,7 @@ module HeapSample
     end
 
     LENGTH_BYTES = 4
-    GZIP_LEVEL = 6
+    GZIP_LEVEL = 4         # a third of the time that 6 takes, for a twelfth more
     private_constant :LENGTH_BYTES, :GZIP_LEVEL
 
     private
