@@ -158,7 +158,7 @@ await test("search finds frames and says how much is in stacks that have one", (
   await redrawn(page, () => page.keyboard.type("load.rb"));
   await page.waitForFunction(() => document.getElementById("summary").textContent.includes("found:"), { polling: 20 });
   await page.waitForFunction(() => window.heapView.state.get("search") === "load.rb" && !window.heapView.frameAsked, { polling: 20 });
-  const found = await page.evaluate(() => window.heapView.found(window.heapView.wanted()));
+  const found = await page.evaluate(() => window.heapView.view.found(window.heapView.view.wanted()));
   close(told.filters.search[0], found.space, "bytes found");
   equal(told.filters.search[1], found.samples);
   const drawn = await frames(page);
@@ -172,7 +172,7 @@ await test("search finds frames and says how much is in stacks that have one", (
 const filtered = async (page, filter, [space, samples, interval], what) => {
   await show(page, { class: "", type: "", gem: "", age: "", ...filter });
   const total = await page.evaluate(() => {
-    const estimate = window.heapView.sums().total;
+    const estimate = window.heapView.view.sums().total;
     return { space: estimate.space, samples: estimate.samples, interval: estimate.interval("bytes") };
   });
   close(space, total.space, what);
@@ -314,7 +314,7 @@ await test("the chart by age adds up to what has a birth, and a click filters by
   const bars = await page.$$("#generations g.bar");
   assert(bars.length >= 3, `${bars.length} bars`);
   const sum = await page.$$eval("#generations g.bar", (list) => list.reduce((total, bar) => total + bar.__data__.estimate.samples, 0));
-  const total = await page.evaluate(() => window.heapView.sums().total.samples);
+  const total = await page.evaluate(() => window.heapView.view.sums().total.samples);
   equal(137, total - sum, "samples of malloc");
   assert((await page.$eval("#generations", (element) => element.textContent)).includes("Not here: "), "malloc is not mentioned");
   await redrawn(page, () => bars[bars.length - 1].click());
@@ -467,7 +467,7 @@ await test("200,000 stacks open in under 2 s and stay smooth", () => on("big", a
   const drawn = await frames(page);
   assert(drawn.length > 200 && drawn.length <= 1100, `${drawn.length} frames`);
   assert(drawn.every(({ width }) => width >= 1.5), "frames that nobody can see");
-  close(told.big.space, await page.evaluate(() => window.heapView.sums().total.space), "bytes in all", 1e-12);
+  close(told.big.space, await page.evaluate(() => window.heapView.view.sums().total.space), "bytes in all", 1e-12);
   const widest = drawn.filter(({ depth, classes }) => depth === 1 && !classes.includes("rest")).sort((a, b) => b.width - a.width)[0];
   await timed("zoom", { zoom: String(widest.group) });
   await timed("search", { search: "klass17#" });
