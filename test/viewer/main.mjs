@@ -81,6 +81,9 @@ await test("rows are written as the report writes them, weak ones marked", () =>
   equal(["2.4 GiB", "±69.3 MiB", "5,000", "65,538,500", "Many", "109.0"], [many[1], many[2], ...many.slice(4, 8)]);
   const few = cells.find(([name]) => name.includes("many.rb:2"));
   assert(few[1].startsWith("~"), few.join(" | "));
+  await show(page, { by: "class" });
+  const [head, string] = await page.$$eval("#table tr", (list) => [list[0], [...list].find((row) => row.cells[0].innerText === "String")].map((row) => [...row.cells].map((cell) => cell.innerText)));
+  equal("1001.4 MiB", string[head.indexOf("with buffers")], "String with its buffers");
   assert(/^0\.0 – 2\.\d MiB$|^\d+\.\d – \d+\.\d (K|M)iB$/.test(few[2]), few.join(" | "));
 }));
 

@@ -57,7 +57,7 @@ end
 # --- one profile with every kind of row ---
 
 def mixed
-  build = malloc_build(gc: {"count" => 110, "minor" => 85, "major" => 25}, account: account(1), account_at_start: account(0))
+  build = malloc_build(memsize: true, gc: {"count" => 110, "minor" => 85, "major" => 25}, account: account(1), account_at_start: account(0))
   sample = sample_build
   sample.raw[:rows].each do |row|
     stack = []

@@ -189,6 +189,8 @@ export class App {
       totals: { value: this.view.sums().total.value(state.get("unit")) },
       matched: value !== "growth" || this.view.growth.matched,
       sides: data.malloc && state.get("memory") === "both" && state.get("unit") === "bytes" && ["line", "method", "file", "gem"].includes(by),
+      // By line it would be taken for malloc's part of that line, which may be another's.
+      buffers: data.memsize && by === "class",
       code, memory: state.get("memory"), names: this, marked: (row) => this.marked(by, row),
     });
     byId("table-note").textContent = zoomed ? "of what is zoomed in on; shares are of all" : "~ fewer than 10 samples: weak";

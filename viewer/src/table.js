@@ -33,6 +33,7 @@ export const columnsFor = (view) => {
   if (unit === "bytes") columns.push(objects);
   if (view.value === "live") {
     if (view.code && view.memory !== "malloc") columns.push(of("class", "class", (row) => classText(row, view.names.texts)));
+    if (view.buffers) columns.push(of("buffers", "with buffers", (row) => orDash(row.memsize), (row) => row.memsize));
     columns.push(of("age", "age", (row) => figure(age(row, view.gcCount)), (row) => age(row, view.gcCount) ?? -1));
     if (view.sides) {
       columns.push(of("slots", "slots", (row) => orDash(row.estimate.space - row.malloc), (row) => row.estimate.space - row.malloc));

@@ -125,14 +125,13 @@ module HeapSample
 
     def about
       info = @profile.info
-      {about: [*Header.part(@profile, @layout), *Header.new(info, @layout).lines, *@warnings], gc_count: info.gc_count, interval: info.interval, malloc: @profile.malloc?,
-       malloc_alloc_known: info.malloc_alloc_known?, memsize: info.memsize?}
+      {about: [*Header.part(@profile, @layout), *Header.new(info, @layout).lines, *@warnings], gc_count: info.gc_count,
+       malloc: @profile.malloc?, malloc_alloc_known: info.malloc_alloc_known?, memsize: info.memsize?}
     end
 
     def about_growth(growth)
       {since: growth.earlier.info.taken&.utc&.strftime("%Y-%m-%d %H:%M:%S UTC"), seconds: growth.seconds, gcs: growth.gcs,
-       matched: growth.matched?, same_run: growth.same_run?, malloc_left_out: growth.malloc_left_out?,
-       since_gc: (growth.earlier.info.gc_count if growth.same_run?)}
+       matched: growth.matched?, same_run: growth.same_run?, malloc_left_out: growth.malloc_left_out?}
     end
 
     # The accounts of the process in the order of time: seconds of Unix time and
@@ -142,7 +141,7 @@ module HeapSample
       start = @infos.first.account_at_start
       accounts.unshift([@infos.first.started, start]) if start && @infos.first.started
       {parts: Account::PARTS,
-       accounts: accounts.map { |at, account| {at: at.to_f, rss: account.rss, pss: account.pss, parts: account.parts} },
+       accounts: accounts.map { |at, account| {at: at.to_f, rss: account.rss, parts: account.parts} },
        verdict: verdict(start)}
     end
 
