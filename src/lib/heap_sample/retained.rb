@@ -355,12 +355,7 @@ module HeapSample
                 [row.less, row.came, row.stayed].map { |side| @layout.bytes(side.space) }
               end
       [@layout.rank(index + 1, row.weak?), @layout.bytes(row.value), interval(row), *sides, @layout.count(row.samples),
-       *(classes(row) if classes?), row.key]
-    end
-
-    def classes(row)
-      name, *others = row.classes.map(&:first)
-      "#{@layout.name(name, ClassMix::LENGTH)}#{" +#{others.size}" unless others.empty?}"
+       *(ClassMix.first_of(row.classes, @layout) if classes?), row.key]
     end
 
     def conclusion
