@@ -2,6 +2,7 @@
 
 require "sample_build"
 require "pprof_writer"
+require "tempfile"
 require "json"
 require "pp"
 
@@ -184,6 +185,27 @@ test "profiles that are not filtered alike cannot be subtracted" do
   raises(ArgumentError, /not filtered alike: not at all, class String/) { later.filter(class: "String") - earlier }
   growth = later.filter(class: "String") - earlier.filter(class: "String")
   assert(growth.report.to_s.include?("A part of the profile, filtered: class String"), growth.report.to_s)
+end
+
+test "stacks have one number in all profiles if and only if they are equal" do
+  random = Random.new(4)
+  profiles = Array.new(3) do |round|
+    one = build
+    stacks = Array.new(150) { Array.new(random.rand(0..6)) { "f#{random.rand(60)}.rb:#{random.rand(1..4)} F#f" } }
+    random.rand(200).times { |n| one.row(["only#{round}.rb:#{n + 1} O#o"], "String", inuse: 1, birth: 1) }     # other numbers for the same frames
+    stacks.each { |stack| one.row(stack, "String", inuse: 1, birth: 1) }
+    [one.profile, Tempfile.create(["heap", ".pb.gz"]) { |file| file.binmode; file.write(PprofWriter.gzip(one.raw)); file.flush; Profile.load(file.path) }]
+  end.flatten
+  interner = {}
+  seen = profiles.flat_map do |profile|
+    profile.rows.shuffle(random: random).map do |row|
+      frames = row.stack.map(&:to_s)
+      [frames.reject { |frame| frame.include?("(no stack)") },
+       profile.stacks.identity(row.columns[Columns::STACK], interner)]
+    end
+  end.uniq
+  equal(seen.size, seen.map(&:first).uniq.size)
+  equal(seen.size, seen.map(&:last).uniq.size)
 end
 
 test "no GC in between is told" do

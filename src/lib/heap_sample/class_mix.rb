@@ -7,6 +7,11 @@ module HeapSample
     MALLOC = "(malloc)"
     LENGTH = 28
 
+    # "Seat +3", of pairs of a name and bytes.
+    def self.first_of(classes, layout)
+      "#{layout.name(classes[0][0], LENGTH)}#{" +#{classes.size - 1}" if classes.size > 1}"
+    end
+
     def initialize(profile, group, layout)
       @profile = profile
       @group = group

@@ -135,13 +135,8 @@ module HeapSample
       [
         @layout.rank(index + 1, group.weak?), @layout.bytes(group.space, sign: true), interval(group),
         @layout.count(group.objects), @layout.bytes(group.gained.space), @layout.bytes(group.lost.space),
-        @layout.count(group.samples), *(classes(group) unless @by == :class), group.key
+        @layout.count(group.samples), *(ClassMix.first_of(group.classes, @layout) unless @by == :class), group.key
       ]
-    end
-
-    def classes(group)
-      name, *others = group.classes.map(&:first)
-      "#{@layout.name(name, ClassMix::LENGTH)}#{" +#{others.size}" unless others.empty?}"
     end
 
     # Without samples on either side the profiles do not tell their errors.

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module HeapSample
-  # A profile as text: what was sampled, what is in use by line and by class,
+  # A profile, told: what was sampled, what is in use by line and by class,
   # what is too young to say, what comes and goes, and a sentence that reads it.
   #
   # Figures are estimates of bytes and objects, of heap slots and of what malloc
