@@ -244,6 +244,23 @@ await test("growth is what the library says, since each of the earlier profiles"
   }
 }));
 
+await test("what seems to grow by chance, as some of many lines do, is noise", () => on("many", async (page) => {
+  await show(page, { value: "growth" });
+  const actual = await rows(page);
+  sameRows(told.many, actual, "many lines");
+  const directions = byName(actual, (row) => [row.place, row.name]);
+  for (const row of told.many) equal(row.direction, directions.get(JSON.stringify(row.name)).direction, row.name.join(" "));
+  const chance = actual.filter(({ interval: [low, high], direction }) => (low > 0 || high < 0) && direction === 0);
+  assert(chance.length > 0, "no line seems to have changed by chance: the test is of no use");
+  const [first] = chance;
+  const frame = (await frames(page)).find(({ label }) => label.includes(first.place));
+  assert(!frame || frame.classes.includes("noise"), JSON.stringify(frame));
+  assert(actual.filter(({ direction }) => direction === 1).length >= 8, "what grew");
+  await show(page, { by: "method" });
+  await (await page.$$("#graph g.frame"))[1].hover();
+  assert((await page.$eval("#tip", (tip) => tip.textContent)).includes("samples"), "a tooltip after the table alone was drawn");
+}));
+
 await test("growth is red, shrinking blue, noise grey, and what is steady takes no room", () => on("series", async (page) => {
   await show(page, { value: "growth" });
   const drawn = (await frames(page)).filter(({ depth }) => depth === 2);

@@ -2,6 +2,7 @@
 import { drawGenerations, drawMemory, generations } from "./charts.js";
 import { choice, field, list } from "./controls.js";
 import { el, fill } from "./dom.js";
+import { changes } from "./estimate.js";
 import { Flame } from "./flame.js";
 import { amount, count, cut, duration, interval, percent, visible } from "./format.js";
 import { FrameLook } from "./frame_look.js";
@@ -34,6 +35,7 @@ export class App {
     this.tip = new Tip(byId("tip"));
     this.theme = new Theme(byId("theme"));
     this.flame = new Flame(byId("graph"), {
+      draw: (nodes) => this.look.prepare(nodes),
       zoom: (node) => this.state.set({ zoom: pathOf(node).join(".") }),
       hover: (node, rest, where) => this.tip.show(node && this.look.told(node, rest), where),
     }, (node) => this.look.of(node));
@@ -132,7 +134,6 @@ export class App {
     const zoom = this.state.get("zoom");
     this.focus = this.shownTree.find(zoom === "" ? [] : zoom.split(".").map(Number));
     this.wantedFrames = this.view.wanted();
-    this.look = new FrameLook(this.view, this.shownTree, this.wantedFrames);
     if (!only("by", "sort")) this.drawGraph();
     this.drawTable();
     this.drawSummary();
@@ -145,6 +146,7 @@ export class App {
     const graph = byId("graph");
     const flame = this.state.get("graph") === "flame";
     const keepFocus = graph.contains(document.activeElement);
+    this.look = new FrameLook(this.view, this.shownTree, this.wantedFrames);
     if (this.shownTree.root.width > 0) {
       for (const note of graph.querySelectorAll("p")) note.remove();
       this.flame.draw(this.shownTree, this.focus, { flame, keepFocus });
@@ -185,7 +187,7 @@ export class App {
     const code = ["line", "method", "file"].includes(by);
     this.table.draw({
       key: [this.view.sheetKey, this.view.filterKey, by, state.get("zoom")].join(" "),
-      groups, by, value, unit: state.get("unit"), sort: state.get("sort"), gcCount: data.gc_count,
+      groups, by, value, changes: (rows) => this.changes(rows), unit: state.get("unit"), sort: state.get("sort"), gcCount: data.gc_count,
       totals: { value: this.view.sums().total.value(state.get("unit")) },
       matched: value !== "growth" || this.view.growth.matched,
       sides: data.malloc && state.get("memory") === "both" && state.get("unit") === "bytes" && ["line", "method", "file", "gem"].includes(by),
@@ -194,6 +196,13 @@ export class App {
       code, memory: state.get("memory"), names: this, marked: (row) => this.marked(by, row),
     });
     byId("table-note").textContent = zoomed ? "of what is zoomed in on; shares are of all" : "~ fewer than 10 samples: weak";
+  }
+
+  // Which way the rows of the table went, as many as they are; they come in one order.
+  changes(rows) {
+    const { view, state } = this;
+    const key = [view.sheetKey, view.filterKey, ...["by", "unit", "zoom", "detail", "direction"].map((name) => state.get(name))].join(" ");
+    return view.recent("changes", key, () => changes(rows.map(({ estimate }) => estimate), state.get("unit")));
   }
 
   drawSummary() {
@@ -331,10 +340,10 @@ export class App {
   // The rows of the table as they are sorted, with figures that are not rounded.
   rows() {
     const unit = this.state.get("unit");
-    return this.table.rows.map(({ estimate, name, place }) => ({
+    return this.table.rows.map(({ estimate, name, place, direction }) => ({
       name, place, value: estimate.value(unit), objects: estimate.objects,
       interval: estimate.interval(unit), samples: estimate.samples, weak: estimate.weak,
-      direction: "gained" in estimate ? estimate.direction(unit) : 0,
+      direction,
     }));
   }
 }

@@ -1,4 +1,5 @@
 // How a frame looks: its name, its colour, how it is spoken, and what its tooltip says.
+import { changes } from "./estimate.js";
 import { amount, count, cut, interval, percent, visible } from "./format.js";
 
 // A growth is drawn strong from this share of the whole on.
@@ -17,13 +18,20 @@ export class FrameLook {
     this.wanted = wanted;
   }
 
+  // Told which nodes are drawn: of a growth, they are judged together.
+  prepare(nodes) {
+    if (this.state.get("value") !== "growth") return;
+    const directions = changes(nodes.map((node) => this.tree.estimate(node)), this.state.get("unit"));
+    this.directions = new Map(nodes.map((node, i) => [node, directions[i]]));
+  }
+
   of(node) {
     const unit = this.state.get("unit");
     const name = this.frameName(node);
     const estimate = this.tree.estimate(node);
     const net = "gained" in estimate;
     const found = this.wanted !== null && node.group >= 0 && this.matches(node.group);
-    const classes = [net ? this.growthClass(estimate) : node.group >= 0 ? this.codeClass(node.group) : ""];
+    const classes = [net ? this.growthClass(estimate, node) : node.group >= 0 ? this.codeClass(node.group) : ""];
     if (this.wanted) classes.push(found ? "matched" : "unmatched");
     const share = net ? "" : `${percent(node.width / this.tree.root.width)}, `;
     const spoken = `${name}, ${amount(estimate.value(unit), unit, net)}, ${share}${count(estimate.samples)} samples${estimate.weak ? ", weak" : ""}`;
@@ -46,11 +54,10 @@ export class FrameLook {
     return gem === "(app)" ? "app" : gem.startsWith("(") ? "ruby" : "gem";
   }
 
-  growthClass(net) {
-    const unit = this.state.get("unit");
-    const direction = net.direction(unit);
+  growthClass(net, node) {
+    const direction = this.directions.get(node) || 0;
     if (direction === 0) return "noise";
-    const much = Math.abs(net.value(unit)) > MUCH * this.tree.root.width;
+    const much = Math.abs(net.value(this.state.get("unit"))) > MUCH * this.tree.root.width;
     return `${direction > 0 ? "grown" : "shrunk"}${much ? " much" : ""}`;
   }
 
@@ -83,7 +90,7 @@ export class FrameLook {
     }
     if (estimate.zero) return [...lines, "nothing"];
     if ("gained" in estimate) {
-      lines.push(`${amount(estimate.value(unit), unit, true)} (${interval(estimate, unit)})${estimate.direction(unit) === 0 ? ", within noise" : ""}`);
+      lines.push(`${amount(estimate.value(unit), unit, true)} (${interval(estimate, unit)})${this.directions.get(node) ? "" : ", within noise"}`);
       const [gained, lost] = this.selection.growth.matched ? ["gained", "lost"] : ["later", "earlier"];
       lines.push(`${gained} ${amount(estimate.gained.value(unit), unit)}, ${lost} ${amount(estimate.lost.value(unit), unit)}`);
     } else {

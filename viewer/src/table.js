@@ -73,6 +73,7 @@ export class Table {
     const columns = columnsFor(view);
     const rows = view.groups.list.filter((row) => !row.estimate.zero);
     for (const row of rows) Object.assign(row, nameOf(view.by, row.key, view.names));
+    if (view.value === "growth") view.changes(rows).forEach((direction, i) => (rows[i].direction = direction));
     this.sort(rows, columns, view.sort);
     this.rows = rows;
     const head = el("tr", {}, ...columns.map((column) => this.header(column, view.sort)));
@@ -124,7 +125,7 @@ export class Table {
   row(row, columns, view) {
     const weak = row.estimate.weak;
     const classes = [weak ? "weak" : "", view.marked(row) ? "marked" : ""];
-    if (view.value === "growth") classes.push(["shrunk", "noise", "grown"][row.estimate.direction(view.unit) + 1]);
+    if (view.value === "growth") classes.push(["shrunk", "noise", "grown"][row.direction + 1]);
     const cells = columns.map((column) => {
       if (column.name === "name") return this.nameCell(row, view);
       const text = column.cell(row);
