@@ -101,12 +101,12 @@ def series_profile(step)
   build.profile
 end
 
-# Of these lines every ninth grows; of the others some seem to, by chance.
+# Of these lines every 30th grows; of the others some seem to, by chance.
 def many_profile(step)
   random = Random.new(step)
   build = Build.new(taken_ns: Build::STARTED + (step + 1) * Build::MINUTE, gc: {"count" => 100 + 10 * step, "minor" => 80, "major" => 20})
-  90.times do |line|
-    build.row(["/srv/app/many.rb:#{line + 1} Many#some"], "Object", birth: 80 + step, inuse: 15 + random.rand(14) + (line % 9 == 0 ? 25 * step : 0))
+  180.times do |line|
+    build.row(["/srv/app/many.rb:#{line + 1} Many#some"], "Object", birth: 80 + step, inuse: 15 + random.rand(18) + (line % 30 == 0 ? 45 * step : 0))
   end
   build.profile
 end
