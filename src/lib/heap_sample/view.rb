@@ -76,7 +76,9 @@ module HeapSample
       return [[subject.earlier.info, subject.later.info], [subject], subject.later] if subject.is_a?(Growth)
       return compare(subject, subject.infos) if subject.is_a?(Series)
 
-      profiles = (subject.is_a?(Array) ? subject : [subject]).map { |profile| profile.respond_to?(:to_profile) ? profile.to_profile : profile }
+      profiles = (subject.is_a?(Array) ? subject : [subject]).map do |profile|
+        profile.respond_to?(:to_profile) ? profile.to_profile : profile
+      end
       raise ArgumentError, "there is no profile to view" if profiles.empty?
 
       others = profiles.grep_v(Profile)
