@@ -102,6 +102,9 @@ test "malloc that was not sampled for all three is left out" do
   both = retained([at(0).profile, malloc[1], malloc[2]])
   equal(["/srv/app/leak.rb"], both.map { |row| row.key.path })
   assert(both.to_s.include?("it is left out"), both.to_s)
+  other = at(2, "malloc" => {"state" => "on", "interval" => 1 << 20}).malloc([RUBY, PARSE], "ruby", 20_000, inuse: 20).profile
+  changed = retained([malloc[0], malloc[1], other])
+  equal([0, true], [changed.count, changed.to_s.include?("it is left out")])
 end
 
 test "of several processes, totals, and what is more than noise" do
@@ -130,6 +133,7 @@ test "the wrong order, other things and unlike parts are ArgumentErrors" do
   raises(ArgumentError, /taken after the other/) { retained([second, first, third]) }
   raises(ArgumentError, /not filtered alike/) { retained([first, second, third.filter(class: "Job")]) }
   raises(ArgumentError, /Integer is not a profile/) { Retained.new(3, first, second) }
+  raises(ArgumentError, /NilClass is not a profile/) { Retained.new(first, second, nil) }
   raises(ArgumentError, /cannot group by/) { retained(leaking, by: :x) }
 end
 

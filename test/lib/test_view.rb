@@ -68,6 +68,14 @@ test "columns take the bytes that they need, and give back what was put in" do
   end
 end
 
+test "equal profiles are equal pages" do
+  template do |path|
+    one = View.new(malloc_build.profile, template: path).to_s
+    sleep(1.1)          # gzip's header has room for a time in seconds
+    assert(one == View.new(malloc_build.profile, template: path).to_s)
+  end
+end
+
 test "the title is the only text of a profile in the page's own" do
   page = template { |path| View.new(Build.new.row(["x.rb:1 <b>"], "<i>", inuse: 1).profile, template: path, title: "</title><b>&\"").to_s }
   assert(page.start_with?("<title>&lt;/title&gt;&lt;b&gt;&amp;&quot;</title><script>"), page[0, 80])

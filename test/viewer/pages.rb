@@ -42,10 +42,11 @@ end
 
 def expected_growth(growth)
   HeapSample::Groups::KINDS.to_h do |by|
-    [by, growth.groups(by).reject(&:zero?).map do |group|
-      low, high = group.space_interval
-      {name: names(group.key), value: group.space, samples: group.samples, interval: [low, high], weak: group.weak?,
-       direction: low > 0 ? 1 : high < 0 ? -1 : 0}
+    groups = growth.groups(by).reject(&:zero?)
+    changes = growth.changes(groups)
+    [by, groups.map do |group|
+      {name: names(group.key), value: group.space, samples: group.samples, interval: group.space_interval, weak: group.weak?,
+       direction: {grown: 1, shrunk: -1, noise: 0}.fetch(changes[group])}
     end]
   end
 end
@@ -57,7 +58,7 @@ end
 # --- one profile with every kind of row ---
 
 def mixed
-  build = malloc_build(gc: {"count" => 110, "minor" => 85, "major" => 25}, account: account(1), account_at_start: account(0))
+  build = malloc_build(memsize: true, gc: {"count" => 110, "minor" => 85, "major" => 25}, account: account(1), account_at_start: account(0))
   sample = sample_build
   sample.raw[:rows].each do |row|
     stack = []
@@ -97,6 +98,16 @@ def series_profile(step)
   build.row(["/srv/app/shrinks.rb:1 Shrinks#drop", main], "Hash", type: "T_HASH", birth: 6, inuse: 120 - 25 * step)
   (1..step).each { |birth| build.row(["/srv/app/leak.rb:7 Leak#now", main], "Array", type: "T_ARRAY", birth: 100 + birth, inuse: 30) }
   build.row(["/srv/app/noise.rb:2 Noise#some", main], "Object", type: "T_OBJECT", birth: 90 + step, inuse: step == 4 ? 4 : 3)
+  build.profile
+end
+
+# Of these lines every 30th grows; of the others some seem to, by chance.
+def many_profile(step)
+  random = Random.new(step)
+  build = Build.new(taken_ns: Build::STARTED + (step + 1) * Build::MINUTE, gc: {"count" => 100 + 10 * step, "minor" => 80, "major" => 20})
+  180.times do |line|
+    build.row(["/srv/app/many.rb:#{line + 1} Many#some"], "Object", birth: 80 + step, inuse: 15 + random.rand(18) + (line % 30 == 0 ? 45 * step : 0))
+  end
   build.profile
 end
 
@@ -143,6 +154,9 @@ series = Array.new(5) { |step| series_profile(step) }
 page("series", series)
 told[:growths] = [0, 2, 3].map { |base| expected_growth(series.last - series[base]) }
 told[:account] = account(4)
+many = [many_profile(0), many_profile(1)]
+page("many", many)
+told[:many] = expected_growth(many[1] - many[0])[:line]
 page("growth", series.last - series.first)
 
 page("hostile", hostile)

@@ -1,6 +1,6 @@
 // Estimates of objects and bytes, and the difference of two: estimate.rb and the
 // module Net of growth.rb. Figures are of bytes or of objects, by `unit`.
-import { EXACT_ERROR, difference, interval } from "./statistics.js";
+import { EXACT_ERROR, difference, discoveries, interval, pValue } from "./statistics.js";
 
 export const FIELDS = ["samples", "objects", "space", "variance", "objectsVariance"];
 const WEAK_BELOW = 10;
@@ -94,9 +94,18 @@ export class Net {
     );
   }
 
-  // 1: it grew, -1: it shrank, 0: sampling alone explains the difference.
-  direction(unit) {
-    const [low, high] = this.interval(unit);
-    return low > 0 ? 1 : high < 0 ? -1 : 0;
-  }
 }
+
+const TELLING = 5;
+
+// Which way each of many Nets went: 1 grew, -1 shrank, 0 is no more than sampling
+// explains in so many. As Growth#changes does it.
+export const changes = (nets, unit) => {
+  const tested = [...nets.keys()].filter((i) => nets[i].samples >= TELLING || nets[i].exact);
+  const found = discoveries(tested.map((i) => pValue(nets[i].value(unit), nets[i].interval(unit))));
+  const directions = nets.map(() => 0);
+  tested.forEach((i, at) => {
+    if (found[at]) directions[i] = nets[i].value(unit) > 0 ? 1 : -1;
+  });
+  return directions;
+};

@@ -14,8 +14,10 @@ const ROOMY = 240;    // pixels from which on a frame has its whole name
 // The library would make a <title> for each frame, and wants this in place of it.
 const noTooltip = Object.assign(() => {}, { show() {}, hide() {} });
 
+const nodesOf = (data) => (data.rest ? [] : [data.node, ...data.children.flatMap(nodesOf)]);
+
 export class Flame {
-  // `on`: zoom(node), hover(node or null, rest, event or element).
+  // `on`: draw(nodes), zoom(node), hover(node or null, rest, event or element).
   // `look(node)`: name, short name, classes and spoken text of a frame.
   constructor(element, on, look) {
     this.element = element;
@@ -44,6 +46,7 @@ export class Flame {
     for (let node = focus.parent; node; node = node.parent) {
       data = { node, rest: 0, value: focus.width, children: [data], fade: true };
     }
+    this.on.draw(nodesOf(data));
     this.focus = focus;
     this.flame = flame;
     this.width = width;

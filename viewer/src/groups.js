@@ -85,7 +85,10 @@ export class Groups {
       const birth = columns.get("birth");
       const objects = columns.get("inuse_objects");
       const born = birth.map((number) => (number > 0 ? 1 : 0));
-      return { malloc: this.sum(columns.get("inuse_space"), malloc), births: this.sum(objects, birth), born: this.sum(objects, born) };
+      return {
+        malloc: this.sum(columns.get("inuse_space"), malloc), memsize: this.sum(columns.get("memsize")),
+        births: this.sum(objects, birth), born: this.sum(objects, born),
+      };
     }
     if (name !== "alloc") return {};
     const [alloc, dead, deadObjects, deadGcs] = ["alloc_space", "dead_space", "dead_objects", "dead_gcs"].map((column) => columns.get(column));

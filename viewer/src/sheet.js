@@ -10,9 +10,8 @@ import { Estimate, FIELDS, Net } from "./estimate.js";
 const BASIC = ["samples", "objects", "space", "variance"];
 
 export class Sheet {
-  constructor(columns, frames) {
+  constructor(columns) {
     this.columns = columns;
-    this.frames = frames;
     this.rowCount = columns.get("stack").length;
     this.growth = columns.has("gained_space");
     this.readTree();

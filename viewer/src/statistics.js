@@ -117,3 +117,35 @@ export const difference = (gain, [gainLow, gainHigh], loss, [lossLow, lossHigh])
   gain - loss - Math.hypot(gain - gainLow, lossHigh - loss),
   gain - loss + Math.hypot(gainHigh - gain, loss - lossLow),
 ];
+
+// erf by its series, erfc by its continued fraction, from the far end.
+const erfc = (x) => {
+  if (x > 2) {
+    let fraction = 1;
+    for (let i = 80; i > 0; i--) fraction = 1 + i / (2 * x * x) / fraction;
+    return Math.exp(-x * x) / (x * Math.sqrt(Math.PI) * fraction);
+  }
+  let term = x;
+  let sum = x;
+  for (let n = 1; Math.abs(term) > 1e-17 * Math.abs(sum); n++) {
+    term *= (-x * x) / n;
+    sum += term / (2 * n + 1);
+  }
+  return 1 - (2 / Math.sqrt(Math.PI)) * sum;
+};
+
+// How often noise alone would be as far from 0 as the value.
+export const pValue = (value, [low, high]) => {
+  const distance = value > 0 ? value - low : high - value;
+  if (!(distance > 0)) return value === 0 ? 1 : 0;
+  return erfc((Z * Math.abs(value)) / distance / Math.SQRT2);
+};
+
+// Which of many are no noise: of those called so, 5% are wrong on average.
+export const discoveries = (pValues) => {
+  const order = [...pValues.keys()].sort((a, b) => pValues[a] - pValues[b]);
+  const last = order.findLastIndex((index, rank) => pValues[index] <= (2 * TAIL * (rank + 1)) / order.length);
+  const found = Array(pValues.length).fill(false);
+  for (const index of order.slice(0, last + 1)) found[index] = true;
+  return found;
+};

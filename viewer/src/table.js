@@ -33,6 +33,7 @@ export const columnsFor = (view) => {
   if (unit === "bytes") columns.push(objects);
   if (view.value === "live") {
     if (view.code && view.memory !== "malloc") columns.push(of("class", "class", (row) => classText(row, view.names.texts)));
+    if (view.buffers) columns.push(of("buffers", "with buffers", (row) => orDash(row.memsize), (row) => row.memsize));
     columns.push(of("age", "age", (row) => figure(age(row, view.gcCount)), (row) => age(row, view.gcCount) ?? -1));
     if (view.sides) {
       columns.push(of("slots", "slots", (row) => orDash(row.estimate.space - row.malloc), (row) => row.estimate.space - row.malloc));
@@ -72,6 +73,7 @@ export class Table {
     const columns = columnsFor(view);
     const rows = view.groups.list.filter((row) => !row.estimate.zero);
     for (const row of rows) Object.assign(row, nameOf(view.by, row.key, view.names));
+    if (view.value === "growth") view.changes(rows).forEach((direction, i) => (rows[i].direction = direction));
     this.sort(rows, columns, view.sort);
     this.rows = rows;
     const head = el("tr", {}, ...columns.map((column) => this.header(column, view.sort)));
@@ -123,7 +125,7 @@ export class Table {
   row(row, columns, view) {
     const weak = row.estimate.weak;
     const classes = [weak ? "weak" : "", view.marked(row) ? "marked" : ""];
-    if (view.value === "growth") classes.push(["shrunk", "noise", "grown"][row.estimate.direction(view.unit) + 1]);
+    if (view.value === "growth") classes.push(["shrunk", "noise", "grown"][row.direction + 1]);
     const cells = columns.map((column) => {
       if (column.name === "name") return this.nameCell(row, view);
       const text = column.cell(row);

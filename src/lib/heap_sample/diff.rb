@@ -42,7 +42,7 @@ module HeapSample
     # Raises ArgumentError unless both are profiles, +earlier+ the earlier one
     # if they are of one process.
     def initialize(later, earlier)
-      raise ArgumentError, "#{earlier.class} is not a profile" unless earlier.is_a?(Profile)
+      [earlier, later].each { |one| raise ArgumentError, "#{one.class} is not a profile" unless one.is_a?(Profile) }
 
       @later = later
       @earlier = earlier

@@ -111,8 +111,7 @@ module HeapSample
       @top = top
       @layout = Layout.new(width: width, root: root, style: style)
       @profiles = [first, second, third].map { |one| one.respond_to?(:to_profile) ? one.to_profile : one }
-      # Each difference checks order and filters.
-      @differences = @profiles.each_cons(2).map { |earlier, later| Diff.new(later, earlier) }
+      @profiles.each_cons(2) { |earlier, later| Diff.new(later, earlier) }      # checks order and filters
       @keys = @profiles.to_h { |profile| [profile, Keys.new(profile, by)] }.compare_by_identity
       @groups = {}
       one_process? ? retain : compare
@@ -238,9 +237,12 @@ module HeapSample
       malloc_left_out? ? group.inuse.less(group.malloc) : group.inuse
     end
 
+    # Within one process numbers of samples are compared, which must stand for as much.
     def malloc_left_out?
       states = @profiles.map { |profile| profile.malloc? || profile.info.malloc_state == "on" }
-      states.any? && !states.all?
+      return true if states.any? && !states.all?
+
+      states.all? && one_process? && @profiles.map { |profile| profile.info.malloc_interval }.uniq.size > 1
     end
 
     # Those that are more than noise; within one process all are.
@@ -295,7 +297,7 @@ module HeapSample
         lines << "The profiles are not of one session of one process: what both of the later ones have more than the first, " \
                  "and by more than sampling explains."
       end
-      lines << "Malloc was not sampled for all three profiles: it is left out." if malloc_left_out? && @kind != :slots
+      lines << "Malloc was not sampled alike for all three profiles: it is left out." if malloc_left_out? && @kind != :slots
       [*@layout.title(title), *lines.compact.flat_map { |line| @layout.sentence(line) }, *Header.part(@profiles[0], @layout)]
     end
 

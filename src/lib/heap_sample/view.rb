@@ -76,7 +76,9 @@ module HeapSample
       return [[subject.earlier.info, subject.later.info], [subject], subject.later] if subject.is_a?(Growth)
       return compare(subject, subject.infos) if subject.is_a?(Series)
 
-      profiles = (subject.is_a?(Array) ? subject : [subject]).map { |profile| profile.respond_to?(:to_profile) ? profile.to_profile : profile }
+      profiles = (subject.is_a?(Array) ? subject : [subject]).map do |profile|
+        profile.respond_to?(:to_profile) ? profile.to_profile : profile
+      end
       raise ArgumentError, "there is no profile to view" if profiles.empty?
 
       others = profiles.grep_v(Profile)
@@ -125,14 +127,13 @@ module HeapSample
 
     def about
       info = @profile.info
-      {about: [*Header.part(@profile, @layout), *Header.new(info, @layout).lines, *@warnings], gc_count: info.gc_count, interval: info.interval, malloc: @profile.malloc?,
-       malloc_alloc_known: info.malloc_alloc_known?, memsize: info.memsize?}
+      {about: [*Header.part(@profile, @layout), *Header.new(info, @layout).lines, *@warnings], gc_count: info.gc_count,
+       malloc: @profile.malloc?, malloc_alloc_known: info.malloc_alloc_known?, memsize: info.memsize?}
     end
 
     def about_growth(growth)
       {since: growth.earlier.info.taken&.utc&.strftime("%Y-%m-%d %H:%M:%S UTC"), seconds: growth.seconds, gcs: growth.gcs,
-       matched: growth.matched?, same_run: growth.same_run?, malloc_left_out: growth.malloc_left_out?,
-       since_gc: (growth.earlier.info.gc_count if growth.same_run?)}
+       matched: growth.matched?, same_run: growth.same_run?, malloc_left_out: growth.malloc_left_out?}
     end
 
     # The accounts of the process in the order of time: seconds of Unix time and
@@ -142,7 +143,7 @@ module HeapSample
       start = @infos.first.account_at_start
       accounts.unshift([@infos.first.started, start]) if start && @infos.first.started
       {parts: Account::PARTS,
-       accounts: accounts.map { |at, account| {at: at.to_f, rss: account.rss, pss: account.pss, parts: account.parts} },
+       accounts: accounts.map { |at, account| {at: at.to_f, rss: account.rss, parts: account.parts} },
        verdict: verdict(start)}
     end
 

@@ -1,0 +1,106 @@
+// How a frame looks: its name, its colour, how it is spoken, and what its tooltip says.
+import { changes } from "./estimate.js";
+import { amount, count, cut, interval, percent, visible } from "./format.js";
+
+// A growth is drawn strong from this share of the whole on.
+const MUCH = 0.1;
+const LABEL = 200;
+const NAMESPACES = /(?:[A-Z]\w*::)+(?=[A-Z])/g;
+
+export class FrameLook {
+  // `tree`: the one that is drawn; `wanted`: the frames that are searched for, or null.
+  constructor(selection, tree, wanted) {
+    this.selection = selection;
+    this.state = selection.state;
+    this.texts = selection.texts;
+    this.frames = selection.frames;
+    this.tree = tree;
+    this.wanted = wanted;
+  }
+
+  // Told which nodes are drawn: of a growth, they are judged together.
+  prepare(nodes) {
+    if (this.state.get("value") !== "growth") return;
+    const directions = changes(nodes.map((node) => this.tree.estimate(node)), this.state.get("unit"));
+    this.directions = new Map(nodes.map((node, i) => [node, directions[i]]));
+  }
+
+  of(node) {
+    const unit = this.state.get("unit");
+    const name = this.frameName(node);
+    const estimate = this.tree.estimate(node);
+    const net = "gained" in estimate;
+    const found = this.wanted !== null && node.group >= 0 && this.matches(node.group);
+    const classes = [net ? this.growthClass(estimate, node) : node.group >= 0 ? this.codeClass(node.group) : ""];
+    if (this.wanted) classes.push(found ? "matched" : "unmatched");
+    const share = net ? "" : `${percent(node.width / this.tree.root.width)}, `;
+    const spoken = `${name}, ${amount(estimate.value(unit), unit, net)}, ${share}${count(estimate.samples)} samples${estimate.weak ? ", weak" : ""}`;
+    return { name, short: name.replace(NAMESPACES, ""), classes: classes.join(" "), spoken, found };
+  }
+
+  // Does one of the frames that a node stands for match?
+  matches(group) {
+    if (!this.matching) {
+      const groups = this.selection.groupOf(this.state.get("detail"));
+      this.matching = new Set();
+      this.wanted.forEach((on, frame) => on && this.matching.add(groups[frame]));
+    }
+    return this.matching.has(group);
+  }
+
+  codeClass(frame) {
+    if (this.frames.get("native")[frame]) return "native";
+    const gem = this.texts[this.frames.get("gem")[frame]];
+    return gem === "(app)" ? "app" : gem.startsWith("(") ? "ruby" : "gem";
+  }
+
+  growthClass(net, node) {
+    const direction = this.directions.get(node) || 0;
+    if (direction === 0) return "noise";
+    const much = Math.abs(net.value(this.state.get("unit"))) > MUCH * this.tree.root.width;
+    return `${direction > 0 ? "grown" : "shrunk"}${much ? " much" : ""}`;
+  }
+
+  frameName(node) {
+    if (node.group < 0) return "all";
+    const detail = this.state.get("detail");
+    const [label, method, short, line, native] = ["label", "method", "short", "line", "native"].map((name) => this.frames.get(name)[node.group]);
+    if (native) return cut(visible(this.texts[label]), LABEL);
+    if (detail === "file") return cut(visible(this.texts[short]), LABEL);
+    const place = this.texts[short] + (detail === "line" && line > 0 ? `:${line}` : "");
+    return `${cut(visible(this.texts[detail === "line" ? label : method]), LABEL)}${place ? ` ${cut(visible(place), LABEL)}` : ""}`;
+  }
+
+  // The lines of a tooltip.
+  told(node, rest) {
+    if (Array.isArray(node)) return node;
+    const unit = this.state.get("unit");
+    if (rest) return [`${count(rest)} frames too narrow to draw`, "Zoom in on the frame they are next to."];
+    const estimate = this.tree.estimate(node);
+    const root = this.tree.root;
+    const lines = [];
+    if (node.group < 0) {
+      lines.push("all");
+    } else {
+      const [label, method, path, line] = ["label", "method", "path", "line"].map((name) => this.frames.get(name)[node.group]);
+      const detail = this.state.get("detail");
+      const place = this.texts[path] + (detail === "line" && line > 0 ? `:${line}` : "");
+      if (detail !== "file") lines.push(cut(visible(this.texts[detail === "line" ? label : method]), 500));
+      if (place) lines.push(cut(visible(place), 500));
+    }
+    if (estimate.zero) return [...lines, "nothing"];
+    if ("gained" in estimate) {
+      lines.push(`${amount(estimate.value(unit), unit, true)} (${interval(estimate, unit)})${this.directions.get(node) ? "" : ", within noise"}`);
+      const [gained, lost] = this.selection.growth.matched ? ["gained", "lost"] : ["later", "earlier"];
+      lines.push(`${gained} ${amount(estimate.gained.value(unit), unit)}, ${lost} ${amount(estimate.lost.value(unit), unit)}`);
+    } else {
+      const within = interval(estimate, unit);
+      lines.push(`${amount(estimate.value(unit), unit)} ${within.startsWith("±") ? within : `(${within})`}, ${percent(node.width / root.width)}`);
+      if (unit === "bytes") lines.push(`${count(estimate.objects)} objects, ${interval(estimate, "objects")}`);
+      const own = node.width - this.tree.children(node).reduce((sum, child) => sum + child.width, 0);
+      if (node.group >= 0 && own > 1e-9 * node.width) lines.push(`itself ${amount(own, unit)}`);
+    }
+    lines.push(`${count(estimate.samples)} samples${estimate.weak ? ": weak" : ""}`);
+    return lines;
+  }
+}
