@@ -8,6 +8,7 @@ module HeapSample
     STACKS = 3
     FRAMES = 8
     CLASSES = 5
+    MALLOC = "(malloc)"
 
     HOW = {unsettled: "like a leak, or garbage that waits for a major GC", slowing: "slowing down, as a cache that fills", unsteady: "not steadily: in steps, or up and down"}.freeze
     OPTIONS = {top: Report::TOP, width: Layout::WIDTH, root: nil, style: nil}.freeze
@@ -92,7 +93,7 @@ module HeapSample
 
     # Malloc is a class only where there is no other.
     def classes(row)
-      row.cohort.classes.reject { |name, _| name == Report::MALLOC }.then { |some| some.empty? ? row.cohort.classes : some }
+      row.cohort.classes.reject { |name, _| name == MALLOC }.then { |some| some.empty? ? row.cohort.classes : some }
     end
 
     # What a table shows of a key: of a stack its line.
