@@ -59,8 +59,8 @@ Tempfile.create(["heap", ".pb.gz"]) do |file|
   file.flush
   puts "#{raw[:rows].size} stacks of #{depth} frames, #{file.size / 1024} KiB packed, #{RUBY_DESCRIPTION}"
   read = least.call { HeapSample::Profile.load(file.path) }
-  both = least.call { HeapSample::Profile.load(file.path).report }
-  memory = least.call { HeapSample::Profile.from_raw(raw).report }
-  growth = least.call { (HeapSample::Profile.load(file.path) - HeapSample::Profile.from_raw(raw)).report }
+  both = least.call { HeapSample::Profile.load(file.path).report.to_s }
+  memory = least.call { HeapSample::Profile.from_raw(raw).report.to_s }
+  growth = least.call { (HeapSample::Profile.load(file.path) - HeapSample::Profile.from_raw(raw)).report.to_s }
   puts format("read %.2f s, read and report %.2f s, report from memory %.2f s, growth %.2f s", read, both, memory, growth)
 end

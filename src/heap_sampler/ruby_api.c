@@ -848,7 +848,8 @@ rb_hs_init_ruby_api(void)
     rb_define_method(rb_cSampleProfile, "raw_samples", profile_raw_samples, 0);
 
     static const char *const ruby_methods[] = {
-        "report", "rows", "samples", "-", "leaks", "inspect", "pretty_print", "to_profile",
+        "report", "top", "tree", "generations", "churn", "filter", "leaks", "rows", "samples", "-", "inspect", "pretty_print",
+        "to_profile",
     };
     for (size_t i = 0; i < sizeof(ruby_methods) / sizeof(*ruby_methods); i++) {
         rb_define_method(rb_cSampleProfile, ruby_methods[i], load_and_call_again, -1);

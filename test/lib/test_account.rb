@@ -27,7 +27,8 @@ test "an account as a table: parts that are nothing are left out" do
      1.0 MiB   1.0%  stacks of threads and fibers
     12.0 MiB  12.0%  code and mapped files
      1.0 MiB   1.0%  unattributed
-    Beside: PSS 90.0 MiB; jemalloc 5.3.0, virtual: 31.0 MiB allocated, 33.0 MiB active, 41.0 MiB resident, 3.0 MiB dirty, 2.0 MiB retained, 4.0 MiB metadata (read in 1.3 ms)
+    Beside: PSS 90.0 MiB; jemalloc 5.3.0, virtual: 31.0 MiB allocated, 33.0 MiB active, 41.0 MiB resident, 3.0 MiB dirty,
+    2.0 MiB retained, 4.0 MiB metadata (read in 1.3 ms)
   TEXT
 end
 
@@ -63,7 +64,7 @@ end
 
 test "a report has the account and the verdict, after its tables" do
   build = sample_build("account" => account(slots_live: 90), "account_at_start" => account)
-  sections = build.profile.report(root: "/srv/app").split("\n\n")
+  sections = build.profile.report(root: "/srv/app").to_s.split("\n\n")
   assert(sections[-2].start_with?("Memory of the process: RSS 150.0 MiB, +50.0 MiB since sampling started\n"), sections[-2])
   equal("Growing in Ruby objects (+50.0 MiB, 100% of what grew): RSS +50.0 MiB since sampling started.",
         sections[-2].lines.last)
@@ -71,16 +72,16 @@ test "a report has the account and the verdict, after its tables" do
 end
 
 test "a block's report has the account alone, an old file's none" do
-  text = sample_build("account" => account, "account_at_start" => nil).profile.report
+  text = sample_build("account" => account, "account_at_start" => nil).profile.report.to_s
   assert(text.include?("Memory of the process: RSS 100.0 MiB\n"), text)
   assert(!text.match?(/rowing/), text)
-  assert(!sample_build.profile.report.include?("Memory of the process"))
+  assert(!sample_build.profile.report.to_s.include?("Memory of the process"))
 end
 
 test "a difference compares its two accounts" do
   later = sample_build("account" => account(malloc_live: 70), "taken_ns" => Build::STARTED + 20 * Build::MINUTE)
-  text = (later.profile - sample_build("account" => account).profile).report
+  text = (later.profile - sample_build("account" => account).profile).report.to_s
   assert(text.include?("RSS 140.0 MiB, +40.0 MiB between the two profiles\n"), text)
   assert(text.include?("Growing in malloc (+40.0 MiB, 100% of what grew): RSS +40.0 MiB between the two profiles. " \
-                       "Sampling with malloc=on tells whose malloc it is.\n"), text)
+                       "Sampling with malloc=on tells\nwhose malloc it is.\n"), text)
 end

@@ -2,6 +2,9 @@
 
 require "sample_build"
 require "pprof_writer"
+require "tempfile"
+require "json"
+require "pp"
 
 include HeapSample
 
@@ -67,15 +70,15 @@ test "across processes nothing is matched and variances add" do
   assert(!growth.matched?)
   low, high = growth.total.space_interval
   close(2 * 1.96 * Math.sqrt(200) * UNIT, high - low, 0.05)
-  assert(growth.report.include?("The profiles are not of one session of one process"))
+  assert(growth.report.to_s.include?("The profiles are not of one session of one process"))
 end
 
 test "so too where the interval changed, and the report says it" do
   settings = {"interval" => UNIT, "first_interval" => UNIT / 2, "interval_changes" => 1}
   growth = one(150, **LATER, settings: settings) - one(100)
   assert(growth.same_run? && !growth.matched?)
-  assert(growth.report.include?("The sampling interval changed in between"))
-  assert(growth.report.include?("later"))
+  assert(growth.report.to_s.include?("The sampling interval changed in between"))
+  assert(growth.report.to_s.include?("later"))
 end
 
 test "another session of the process is another run" do
@@ -101,9 +104,9 @@ end
 
 test "the report of growth, word for word" do
   later = sample_build(**LATER).row(["/srv/app/leak.rb:7 Leak#now", "/srv/app/main.rb:3 <main>"], "String", inuse: 30, birth: 105)
-  earlier = sample_build.row(["/srv/app/cache.rb:9 Cache#put"], "Hash", type: "T_HASH", slot: 160, inuse: 5, birth: 70)
-  equal(<<~TEXT, (later.profile - earlier.profile).report(root: "/srv/app"))
-    Growth of what is in use over 10 min 0 s, 10 GCs: +12.5 MiB (+5.6 – +19.9 MiB) in 376,845 objects
+  earlier = sample_build.row(["/srv/app/cache.rb:9 Cache#put"], "Hash", type: "T_HASH", slot: 160, inuse: 8, birth: 70)
+  equal(<<~TEXT, (later.profile - earlier.profile).report(root: "/srv/app").to_s)
+    Growth of what is in use over 10 min 0 s, 10 GCs: +11.0 MiB (+3.9 – +18.6 MiB) in 367,013 objects
 
     Grown, by line:
            bytes      95% interval  objects    gained  lost  samples  class   line
@@ -111,24 +114,106 @@ test "the report of growth, word for word" do
 
     Shrunk, by line:
            bytes     95% interval  objects  gained     lost  samples  class  line
-    ~1  -2.5 MiB  -5.7 – -0.2 MiB  -16,387     0 B  2.5 MiB        5  Hash   cache.rb:9 Cache#put
+    ~1  -4.0 MiB  -7.7 – -1.2 MiB  -26,218     0 B  4.0 MiB        8  Hash   cache.rb:9 Cache#put
     ~ fewer than 10 samples: weak
 
-    The largest growth: leak.rb:7 `Leak#now` +15.0 MiB (+9.9 – +21.3 MiB) in 393,231 objects, mostly `String`; at this rate 90.0 MiB an hour.
+    Within noise (no more than sampling explains in so many rows), by line:
+       bytes     95% interval  objects   gained     lost  samples  class   line
+    1    0 B  -4.1 – +4.1 MiB        0  3.5 MiB  3.5 MiB       14  Ticket  model-7.1.2/lib/base.rb:100 Model::Base.new
+
+    The largest growth: leak.rb:7 `Leak#now` +15.0 MiB (+9.9 – +21.3 MiB) in 393,231 objects, mostly `String`; at this rate
+    90.0 MiB an hour.
   TEXT
 end
 
 test "nothing significant is said to be so" do
-  report = (one(2, birth: 105, **LATER) - one(3)).report
+  report = (one(2, birth: 105, **LATER) - one(3)).report.to_s
   assert(report.end_with?("Nothing grew by more than sampling alone explains.\n"), report)
 end
 
+# Samples of +mean+ expected, as sampling draws them.
+def drawn(random, mean)
+  limit = Math.exp(-mean)
+  product = random.rand
+  count = 0
+  count += 1 while (product *= random.rand) > limit
+  count + 1
+end
+
+test "of 300 steady lines in two processes none is called growth, beside one that grows" do
+  random = Random.new(3)
+  earlier, later = [{}, {**LATER, process_start: "other"}].map do |meta|
+    (1..300).inject(build(**meta)) { |profile, n| profile.row(["a.rb:#{n} A#a"], "String", inuse: drawn(random, 40), birth: 3) }
+  end
+  earlier.row(["leak.rb:7 L#l"], "String", inuse: 20, birth: 3)
+  later.row(["leak.rb:7 L#l"], "String", inuse: 90, birth: 3)
+  growth = later.profile - earlier.profile
+  groups = growth.groups(:line)
+  alone = groups.count(&:significant?)
+  assert(alone > 5, "tested one by one, #{alone} seem to change")
+  changed = growth.changes(groups).reject { |_, change| change == :noise }
+  equal({"leak.rb" => :grown}, changed.transform_keys { |group| group.key.path })
+  text = growth.report(top: 3).to_s
+  assert(text.include?("Grown, by line:") && !text.include?("Shrunk"), text)
+  assert(text.match?(/^Within noise .*:\n(.*\n){4}and 297 more$/), text)
+end
+
+test "a steady 100 MB whose objects are replaced all the time is within noise" do
+  random = Random.new(5)
+  wrong = 200.times.count do
+    earlier = build.row(["a.rb:1 A#a"], "String", inuse: drawn(random, 200), birth: 99)
+    later = build(**LATER).row(["a.rb:1 A#a"], "String", inuse: drawn(random, 200), birth: 109)
+    !(later.profile - earlier.profile).report.to_s.end_with?("Nothing grew by more than sampling alone explains.\n")
+  end
+  assert(wrong <= 12, "#{wrong} of 200 said to grow; 2.5% are allowed")
+end
+
+test "growth as data, in one line, and for pp" do
+  growth = sample_build(**LATER).row(["y.rb:1 Y#y"], "String", inuse: 30, birth: 105).profile - sample_build.profile
+  data = JSON.parse(JSON.generate(growth.report.to_h), symbolize_names: true)
+  row = data[:rows][0]
+  equal(["grown", "y.rb", 1, 30], [row[:change], row[:path], row[:line], row[:samples]])
+  close(row[:bytes] * 6, row[:bytes_per_hour])
+  equal(growth.groups(:line).max_by(&:space).space_interval, row[:bytes_interval])
+  equal([600.0, 10, true], data.values_at(:seconds, :gcs, :matched))
+  assert(growth.pretty_inspect.lines[1].start_with?("Grown, by line:"), growth.pretty_inspect)
+  equal(1, growth.report.inspect.lines.size)
+end
+
+test "profiles that are not filtered alike cannot be subtracted" do
+  later, earlier = sample_build(**LATER).profile, sample_build.profile
+  raises(ArgumentError, /not filtered alike: not at all, class String/) { later.filter(class: "String") - earlier }
+  growth = later.filter(class: "String") - earlier.filter(class: "String")
+  assert(growth.report.to_s.include?("A part of the profile, filtered: class String"), growth.report.to_s)
+end
+
+test "stacks have one number in all profiles if and only if they are equal" do
+  random = Random.new(4)
+  profiles = Array.new(3) do |round|
+    one = build
+    stacks = Array.new(150) { Array.new(random.rand(0..6)) { "f#{random.rand(60)}.rb:#{random.rand(1..4)} F#f" } }
+    random.rand(200).times { |n| one.row(["only#{round}.rb:#{n + 1} O#o"], "String", inuse: 1, birth: 1) }     # other numbers for the same frames
+    stacks.each { |stack| one.row(stack, "String", inuse: 1, birth: 1) }
+    [one.profile, Tempfile.create(["heap", ".pb.gz"]) { |file| file.binmode; file.write(PprofWriter.gzip(one.raw)); file.flush; Profile.load(file.path) }]
+  end.flatten
+  interner = {}
+  seen = profiles.flat_map do |profile|
+    profile.rows.shuffle(random: random).map do |row|
+      frames = row.stack.map(&:to_s)
+      [frames.reject { |frame| frame.include?("(no stack)") },
+       profile.stacks.identity(row.columns[Columns::STACK], interner)]
+    end
+  end.uniq
+  equal(seen.size, seen.map(&:first).uniq.size)
+  equal(seen.size, seen.map(&:last).uniq.size)
+end
+
 test "no GC in between is told" do
-  assert((one(3) - one(3)).report.include?("No GC ran in between"))
+  assert((one(3) - one(3)).report.to_s.include?("No GC ran in between"))
 end
 
 test "growth groups by class, type, method and file" do
   growth = sample_build(**LATER).row(["y.rb:1 Y#y"], "String", inuse: 30, birth: 105).profile - sample_build.profile
-  Groups::KINDS.each { |by| assert(growth.report(by: by).include?("Grown, by #{by}:")) }
-  raises(ArgumentError, /cannot group by 3/) { growth.report(by: 3) }
+  Groups::KINDS.each { |by| assert(growth.report(by: by).to_s.include?("Grown, by #{by}:")) }
+  raises(ArgumentError, /cannot group by 3/) { growth.report(by: 3).to_s }
 end

@@ -51,6 +51,27 @@ test "however narrow, a place keeps its line" do
   equal("…/to/application_controller.rb:1234 Some::Very::Long#meth…", LAYOUT.place(key, 58))
 end
 
+test "what a terminal would obey is written as Ruby writes it" do
+  equal("a\\n\\e[31m\\0\\u009B\\u202Eé日本", Layout.clean("a\n\e[31m\0\u009b\u202eé日本"))
+  equal(["Foo\\tBar", "`\\e[1m`"], [LAYOUT.name("Foo\tBar"), LAYOUT.subject("\e[1m")])
+  equal(["\\nx.rb:3 `A\\e`"], LAYOUT.sentence(LAYOUT.subject(Place.new("\nx.rb", 3, "A\e"))))
+end
+
+test "sentences are broken between words, and only there" do
+  equal(["one two", "three", "a-very-long-word"], Layout.new(width: 8).sentence("one two three a-very-long-word"))
+  equal(["  kept as  it is"], LAYOUT.sentence("  kept as  it is"))
+end
+
+test "a narrow table loses columns in their order, and those that tell nothing" do
+  columns = [["", :right], ["bytes", :right], ["second", :right, 2], ["first", :right, 1], ["none", :right, 3], ["line", :left]]
+  rows = [["1", "10", "222222", "11111", "-", "some/place/of/thirty/characters"]]
+  heads = ->(width) { Layout.new(width: width).table(columns, rows)[0].split }
+  equal(%w[bytes second first line], heads[80])
+  equal(%w[bytes second line], heads[50])
+  equal(%w[bytes line], heads[40])
+  assert(Layout.new(width: 30).table(columns, rows)[1].length <= 30)
+end
+
 test "a table aligns its columns" do
   lines = LAYOUT.table([["a", :left], ["n", :right], ["last", :left]], [["x", "10", "end"], ["long", "1", "e"]])
   equal(["a      n  last", "x     10  end", "long   1  e"], lines)

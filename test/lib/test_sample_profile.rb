@@ -30,14 +30,23 @@ require "pprof_writer"
 def sampled = GC::SampleProfile.new(sample_build.raw)
 
 test "a snapshot has the report of its profile" do
-  equal(sample_build.profile.report(by: :class, top: 2), sampled.report(by: :class, top: 2))
+  equal(sample_build.profile.report(by: :class, top: 2).to_s, sampled.report(by: :class, top: 2).to_s)
   equal(5, sampled.rows.size)
 end
 
-test "inspect and pp are one line" do
+test "a snapshot has the analyses of its profile" do
+  profile = sample_build.profile
+  {top: {by: :class}, tree: {direction: :callers}, generations: {by: :method}, churn: {top: 1}, report: {by: :gem}}.each do |name, options|
+    equal(profile.public_send(name, **options).to_s, sampled.public_send(name, **options).to_s)
+  end
+  equal(profile.filter(class: "String").report.to_s, sampled.filter(class: "String").report.to_s)
+  equal(0, HeapSample::Retained.new(sampled, sampled, sampled).count)
+end
+
+test "inspect is one line, pp a short table" do
   line = "#<GC::SampleProfile 114 samples, 54.0 MiB in use, 3.0 MiB young, one per 512 KiB, at GC 100>"
   equal(line, sampled.inspect)
-  equal("#{line}\n", sampled.pretty_inspect)
+  equal(sample_build.profile.top.lines(5), sampled.pretty_inspect.lines(chomp: true))
 end
 
 test "inspect says how much of it malloc gave" do
@@ -46,7 +55,7 @@ test "inspect says how much of it malloc gave" do
 end
 
 test "a report can be of one kind" do
-  equal(sample_build.profile.report(kind: :slots), sampled.report(kind: :slots))
+  equal(sample_build.profile.report(kind: :slots).to_s, sampled.report(kind: :slots).to_s)
 end
 
 test "a sample tells what it is and where it came from" do

@@ -59,7 +59,7 @@ end
 
 # A sample without a stack is one that the sampler says it had to drop the stack of.
 def readable(profile)
-  abort "empty" if profile.rows.empty? || profile.report.empty?
+  abort "empty" if profile.rows.empty? || profile.report.to_s.empty?
   without = profile.rows.select { |row| row.stack.empty? || row.stack.first.label == "(no stack)" }
   samples = without.sum { |row| row.alloc.samples }
   dropped = profile.meta["drops"]["stacks"]

@@ -22,7 +22,7 @@ groups = last.groups(:line)
 
 case statement
 when "readable"
-  profiles.each { |profile| abort "an empty profile" if profile.rows.empty? || profile.report.empty? }
+  profiles.each { |profile| abort "an empty profile" if profile.rows.empty? || profile.report.to_s.empty? }
   interval = last.meta["settings"]["interval"]
   abort "interval #{interval}" unless interval == 512 * 1024
 when "grew"
@@ -31,7 +31,7 @@ when "grew"
   abort "#{first.space} is not significant" unless first.significant?
 when "first"
   first = groups.largest(:inuse, 1).first
-  abort "most is in use at #{first.key}: #{first.inuse.inspect}\n#{last.report}" unless planted?(first.key)
+  abort "most is in use at #{first.key}: #{first.inuse.inspect}\n#{last.report.to_s}" unless planted?(first.key)
 when "garbage"
   most = groups.largest(:alloc, 1).first
   abort "most is allocated at #{most.key}" unless garbage?(most.key)

@@ -53,6 +53,11 @@ module HeapSample
       parts.to_h { |name, bytes| [name, (bytes - earlier[name] if earlier[name])] }.compact
     end
 
+    # JSON-ready: the parts that are known, RSS and PSS, in bytes.
+    def to_h
+      {rss_bytes: rss, pss_bytes: pss, allocator: allocator, parts_bytes: parts}.compact
+    end
+
     # call-seq:
     #   lines(layout, earlier = nil, since = nil) -> Array of String
     #
@@ -60,12 +65,12 @@ module HeapSample
     def lines(layout, earlier = nil, since = nil)
       changes = earlier ? since(earlier) : {}
       shown = parts.reject { |name, bytes| bytes.zero? && changes[name].to_i.zero? }
-      columns = [["bytes", :right], *([["share", :right]] if rss), *([["change", :right]] if earlier), ["where", :left]]
+      columns = [["bytes", :right], *([["share", :right, 1]] if rss), *([["change", :right]] if earlier), ["where", :left]]
       rows = shown.map do |name, bytes|
         change = changes[name] ? layout.bytes(changes[name], sign: true) : "?"
         [layout.bytes(bytes), *(layout.percent(bytes / rss.to_f) if rss), *(change if earlier), PARTS[name]]
       end
-      [title(layout, earlier, since), *layout.table(columns, rows), beside(layout)]
+      [*layout.title(title(layout, earlier, since)), *layout.table(columns, rows), *layout.sentence(beside(layout))]
     end
 
     private

@@ -42,11 +42,14 @@ module HeapSample
     # Raises ArgumentError unless both are profiles, +earlier+ the earlier one
     # if they are of one process.
     def initialize(later, earlier)
-      raise ArgumentError, "#{earlier.class} is not a profile" unless earlier.is_a?(Profile)
+      [earlier, later].each { |one| raise ArgumentError, "#{one.class} is not a profile" unless one.is_a?(Profile) }
 
       @later = later
       @earlier = earlier
       check_order
+      return if later.filtered == earlier.filtered
+
+      raise ArgumentError, "the two profiles are not filtered alike: #{[earlier, later].map { |one| one.filtered || "not at all" }.join(", ")}"
     end
 
     def growth
@@ -101,8 +104,8 @@ module HeapSample
 
     def matched_malloc(later, earlier)
       interner = {}
-      before = held(earlier, interner)
-      rows = held(later, interner).map do |stack, now|
+      before = Diff.held(earlier, interner)
+      rows = Diff.held(later, interner).map do |stack, now|
         was = before.delete(stack)
         GrowthRow.new(now.row, *(was ? exchanged(now, was) : [now.inuse, Estimate.new]))
       end
@@ -110,19 +113,24 @@ module HeapSample
       rows.reject { |row| row.gained.space.zero? && row.lost.space.zero? }
     end
 
-    def held(rows, interner)
+    # Rows of malloc by stack, equal for equal stacks of profiles with one +interner+.
+    def self.held(rows, interner) # :nodoc:
       rows.each_with_object({}) do |row, held|
         stack = row.profile.stacks.identity(row.columns[Columns::STACK], interner)
         (held[stack] ||= Held.new(row, Estimate.new, 0)).add(row)
       end
     end
 
+    # How many samples of what is in use now must have been in use before.
+    def self.stayed(now, was) # :nodoc:
+      change = now.inuse.samples - was.inuse.samples
+      now.inuse.samples - (now.ever - was.ever).clamp([change, 0].max, now.inuse.samples)
+    end
+
     # What a row of malloc gained and lost.
     def exchanged(now, was)
-      change = now.inuse.samples - was.inuse.samples
-      born = (now.ever - was.ever).clamp([change, 0].max, now.inuse.samples)
-      stayed = now.inuse.samples - born
-      return [Estimate.new, Estimate.new] if born.zero? && change.zero?
+      stayed = Diff.stayed(now, was)
+      return [Estimate.new, Estimate.new] if stayed == now.inuse.samples && stayed == was.inuse.samples
 
       common = was.inuse.common(now.inuse, stayed)
       [now.inuse.less(common), was.inuse.less(common)]

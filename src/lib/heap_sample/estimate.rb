@@ -21,6 +21,11 @@ module HeapSample
     # Variance of +objects+.
     attr_reader :objects_variance
 
+    # Several estimates together.
+    def self.sum(estimates)
+      estimates.inject(new) { |sum, estimate| sum.add(estimate) }
+    end
+
     def initialize(samples = 0, objects = 0.0, space = 0.0, variance = 0.0, objects_variance = 0.0)
       @samples = samples
       @objects = objects
@@ -106,6 +111,23 @@ module HeapSample
       Statistics.interval(total: objects, variance: objects_variance, size: 1)
     end
 
+    # call-seq:
+    #   interval(measure = :space) -> [Float, Float] or nil
+    #
+    # The 95% interval of #space or, if +measure+ is :objects, of #objects; nil if
+    # the profile does not tell on how many samples they stand, as other tools' do not.
+    def interval(measure = :space)
+      return if samples.zero?
+
+      measure == :objects ? objects_interval : space_interval
+    end
+
+    # The same bytes by another account, as far off in proportion.
+    def with_space(space)
+      ratio = self.space > 0 ? space / self.space.to_f : 0.0
+      Estimate.new(samples, objects, space, variance * ratio**2, objects_variance)
+    end
+
     # Mean bytes of an object.  What is left of two estimates may be bytes alone;
     # then that of a sample, which is no less.
     def mean_size
@@ -132,6 +154,12 @@ module HeapSample
     # Nothing to show?  A damaged file may have objects without bytes.
     def zero?
       objects.zero? || space.zero?
+    end
+
+    # Figures as JSON has them; intervals are [low, high], or null where not known.
+    def to_h
+      {bytes: space, bytes_interval: interval, objects: objects, objects_interval: interval(:objects),
+       samples: samples, weak: weak?}
     end
 
     def ==(other)

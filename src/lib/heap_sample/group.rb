@@ -1,10 +1,10 @@
 # frozen_string_literal: true
 
 module HeapSample
-  # Rows that share a line, method, file, class, type, function or library,
+  # Rows that share a line, method, file, class, type, gem, function or library,
   # summed.  What is in use is of slots and of malloc together.
   class Group
-    # A Place, or the name of a class, type, function or library.
+    # A Place, or the name of a class, type, gem, function or library.
     attr_reader :key
     attr_reader :inuse, :young, :alloc, :dead
     # That part of what is in use which malloc gave.
@@ -69,10 +69,20 @@ module HeapSample
       @dead_gcs / @dead.objects.to_f if @dead.objects > 0
     end
 
-    # Share of the slots allocated that were found dead, by bytes; nil likewise.
+    # Share of the slots allocated that were found dead, by bytes; nil likewise, and
+    # if the profile does not tell deaths.
     def dead_share
       slots = @alloc.space - @malloc_alloc.space
-      [@dead.space / slots.to_f, 1.0].min if slots > 0
+      [@dead.space / slots.to_f, 1.0].min if slots > 0 && @alloc.samples > 0
+    end
+
+    # The 95% interval of #dead_share; nil if there is none, or it is not known.
+    def dead_interval
+      share = dead_share
+      slots = @alloc.less(@malloc_alloc) if share
+      return unless slots && slots.samples > 0
+
+      Statistics.proportion(share, total: slots.space, variance: slots.variance, size: slots.mean_size)
     end
 
     # Bytes of the slots in use.
@@ -121,7 +131,7 @@ module HeapSample
     include Enumerable
 
     # What rows can be grouped by,
-    KINDS = %i[line method file class type function library].freeze
+    KINDS = %i[line method file class type gem function library].freeze
     # and which rows.
     MEMORY = %i[both slots malloc].freeze
 
@@ -168,10 +178,14 @@ module HeapSample
     # The largest groups by the bytes of one estimate: :inuse, :young, :alloc
     # or :dead; those that have none of it are left out.
     def largest(estimate, count)
-      @groups.reject { |group| group.public_send(estimate).zero? }
-             .each_with_index
-             .min_by(count) { |group, index| [-group.public_send(estimate).space, index] }
-             .map(&:first)
+      ranked(count) { |group| group.public_send(estimate).then { |part| part.zero? ? 0 : part.space } }
+    end
+
+    # The first +count+ groups by what the block makes of them; those that it gives
+    # 0 are left out.
+    def ranked(count)
+      @groups.each_with_index.filter_map { |group, index| yield(group).then { |number| [-number, index, group] if number > 0 } }
+             .min(count).map(&:last)
     end
   end
 
@@ -200,13 +214,14 @@ module HeapSample
       @functions = {}
     end
 
-    # A Place, or the name of a class, type, function or library.
+    # A Place, or the name of a class, type, gem, function or library.
     def of(row)
       case @by
       when :function then row[Columns::MALLOC] ? function(row) : SLOTS
       when :library then row[Columns::MALLOC] ? name(row[Columns::LIBRARY]) : SLOTS
       when :class then name(row[Columns::CLASS])
       when :type then name(row[Columns::TYPE])
+      when :gem then gem(@stacks.site(row[Columns::STACK]))
       else place(@stacks.site(row[Columns::STACK]))
       end
     end
@@ -240,6 +255,18 @@ module HeapSample
         ids << id
       end
       ids.map { |id| @stacks.frame(id) }
+    end
+
+    # The gem that the code of a frame is of; what stands for something else than
+    # code is itself: "(GC)".
+    def gem(site)
+      return Stacks::NO_STACK unless site
+
+      @places[site] ||= begin
+        frame = @stacks.frame(site)
+        name = frame.full_path.empty? ? frame.label : GemName.of(frame.full_path)
+        @same[name] ||= name
+      end
     end
 
     def place(site)

@@ -23,10 +23,22 @@ module HeapSample
                             lost.space, lost.space_interval(unit: unit(gained)))
     end
 
-    # Can sampling alone not explain the difference?
+    # Can sampling alone not explain the difference?  Of many rows some seem so by
+    # chance: see Growth#changes.
     def significant?
       low, high = space_interval
       low > 0 || high < 0
+    end
+
+    # How often sampling alone would show such a difference, from 0 to 1.
+    def p_value
+      Statistics.p_value(space, *space_interval)
+    end
+
+    # Figures as JSON has them.
+    def to_h
+      {bytes: space, bytes_interval: space_interval, objects: objects, samples: samples, weak: weak?,
+       gained: gained.to_h, lost: lost.to_h}
     end
 
     def weak?
@@ -76,7 +88,7 @@ module HeapSample
   class GrowthGroup
     include Net
 
-    # A Place, or the name of a class or type.
+    # A Place, or the name of a class, type, gem, function or library.
     attr_reader :key
     attr_reader :gained, :lost
 
@@ -156,8 +168,8 @@ module HeapSample
     # call-seq:
     #   groups(by, kind: :both) -> Array of GrowthGroup
     #
-    # The rows summed +by+ :line, :method, :file, :class, :type, :function or
-    # :library; +kind+: those of :slots, of :malloc, or :both.
+    # The rows summed +by+ :line, :method, :file, :class, :type, :gem, :function
+    # or :library; +kind+: those of :slots, of :malloc, or :both.
     def groups(by, kind: :both)
       wanted = Groups.wanted(kind)
       keys = [later, earlier].to_h { |profile| [profile, Keys.new(profile, by)] }.compare_by_identity
@@ -169,17 +181,40 @@ module HeapSample
       end.values
     end
 
+    # call-seq:
+    #   changes(groups) -> Hash
+    #
+    # Which of +groups+ (see #groups) changed: a Hash from each to :grown, :shrunk or
+    # :noise, which is no more than sampling explains.  As many are tested at once, of
+    # those called grown or shrunk 5% may be noise, on average; see
+    # Statistics.discoveries.  Those of fewer samples than can tell are noise, and do
+    # not count as tested.
+    def changes(groups)
+      tested = groups.select { |group| group.samples >= TELLING || group.exact? }
+      found = tested.zip(Statistics.discoveries(tested.map(&:p_value))).to_h.compare_by_identity
+      groups.to_h { |group| [group, found[group] ? (group.space > 0 ? :grown : :shrunk) : :noise] }.compare_by_identity
+    end
+
+    # So many samples, all on one side, are the fewest whose interval excludes 0.
+    TELLING = 5
+    private_constant :TELLING
+
     # The sum of all rows, a GrowthGroup.
     def total
       rows.each_with_object(GrowthGroup.new(nil)) { |row, total| total.add(row) }
     end
 
     # call-seq:
-    #   report(by: :line, kind: :both, top: 20, width: 120, root: Dir.pwd) -> String
+    #   report(by: :line, kind: :both, top: 20, width: 120, root: Dir.pwd, style: nil) -> HeapSample::GrowthReport
     #
-    # The difference as text; see HeapSample::GrowthReport.
+    # What grew and what shrank; see HeapSample::GrowthReport.
     def report(**options)
-      GrowthReport.new(self, **options).to_s
+      GrowthReport.new(self, **options)
+    end
+
+    # What grew: the first rows of #report.
+    def pretty_print(printer) # :nodoc:
+      report.pretty_print(printer)
     end
 
     def inspect

@@ -1,51 +1,107 @@
 # frozen_string_literal: true
 
 module HeapSample
-  # A difference of two profiles as text: what grew, what shrank, and a sentence
-  # that reads it.  Units and marks are Report's.
+  # A difference of two profiles as text: what grew, what shrank, what changed no
+  # more than sampling explains, and a sentence that reads it.  Units and marks are
+  # Report's.
   class GrowthReport
-    SHRUNK = 5
+    include Analysis
+
+    # Rows of the tables beside what grew.
+    OTHERS = 5
     # Seconds between two profiles from which on a rate is more than a curiosity.
     RATE_FROM = 10
 
+    TITLES = {grown: "Grown", shrunk: "Shrunk", noise: "Within noise (no more than sampling explains in so many rows)"}.freeze
+
     # The arguments of Report.new.
-    def initialize(growth, by: :line, kind: :both, top: Report::TOP, width: Layout::WIDTH, root: Dir.pwd)
-      Report.check(top: top, width: width)
+    def initialize(growth, by: :line, kind: :both, top: Top::ROWS, width: Layout::WIDTH, root: Dir.pwd, style: nil)
+      Layout.check(top: top)
       @kind = kind
       @growth = growth
       @by = by
       @top = top
-      @layout = Layout.new(width: width, root: root)
-      @groups = growth.groups(by, kind: kind)
-      @total = @groups.each_with_object(GrowthGroup.new(nil)) { |group, sum| sum.merge(group) }
+      @layout = Layout.new(width: width, root: root, style: style)
+      groups = growth.groups(by, kind: kind)
+      @total = groups.each_with_object(GrowthGroup.new(nil)) { |group, sum| sum.merge(group) }
+      @tables = sorted(groups)
     end
 
     def to_s
-      sections = [head, table("Grown", @groups.select { |group| group.space >= 1 }, @top),
-                  table("Shrunk", @groups.select { |group| group.space <= -1 }, [SHRUNK, @top].min), account, [conclusion]]
-      "#{sections.reject(&:empty?).map { |lines| lines.join("\n") }.join("\n\n")}\n"
+      @layout.text([head, *TITLES.keys.map { |change| table(change, rows(change)) }, account, conclusion])
+    end
+
+    # The first line and the table of what grew, at most +top+ rows.
+    def lines(top = @top)
+      [*@layout.title(title), *table(:grown, top)]
+    end
+
+    # JSON-ready: numbers not rounded, intervals as [low, high].  +change+ of a row is
+    # "grown", "shrunk" or "noise".
+    def to_h
+      {
+        by: @by, kind: @kind, filter: @growth.later.filtered&.names, seconds: @growth.seconds, gcs: @growth.gcs,
+        same_run: @growth.same_run?, matched: @growth.matched?, malloc_left_out: @growth.malloc_left_out?,
+        total: net_to_h(@total), rows_in_all: @tables.transform_values(&:size),
+        rows: TITLES.keys.flat_map { |change| @tables[change].first(rows(change)).map { |group| group_to_h(group, change) } },
+        **account_to_h
+      }.compact
     end
 
     private
 
+    def summary = title
+
+    # Change => groups, the largest first.
+    def sorted(groups)
+      changes = @growth.changes(groups)
+      all = groups.reject { |group| group.space.abs < 1 && group.gained.space < 1 }
+                  .sort_by.with_index { |group, index| [-group.space.abs, index] }.group_by { |group| changes[group] }
+      TITLES.to_h { |change, _| [change, all[change] || []] }
+    end
+
+    # Where nothing grew, what is within noise is all there is to see.
+    def rows(change)
+      change == :grown || change == :noise && @tables[:grown].empty? && @tables[:shrunk].empty? ? @top : [OTHERS, @top].min
+    end
+
+    def title
+      "Growth of what is in use#{Value::KINDS.fetch(@kind)}#{span}: #{amount(@total)}"
+    end
+
     def head
-      lines = ["Growth of what is in use#{Report::KINDS.fetch(@kind)}#{span}: #{amount(@total)}"]
+      lines = []
       lines << unmatched unless @growth.matched?
       lines << "Malloc was sampled for one of the two profiles only: it is left out." if @growth.malloc_left_out?
       if @growth.gcs == 0 && @kind != :malloc
         lines << "No GC ran in between: which objects are in use is what the same mark found, and cannot have changed."
       end
-      lines
+      [*@layout.title(title), *lines.flat_map { |line| @layout.sentence(line) }, *Header.part(@growth.later, @layout)]
     end
 
     # Where the memory of the process is, and what it grew in.
     def account
       later, earlier = @growth.later.info.account, @growth.earlier.info.account
-      return [] unless later && earlier
+      return [] unless account?
 
-      since = "between the two profiles"
-      [*later.lines(@layout, earlier, since),
-       Verdict.new(later, earlier, malloc: Verdict.malloc_growth(@growth), since: since, layout: @layout).to_s]
+      [*later.lines(@layout, earlier, SINCE), *@layout.sentence(verdict.to_s)]
+    end
+
+    SINCE = "between the two profiles"
+
+    def account?
+      @growth.later.info.account && @growth.earlier.info.account && !@growth.later.filtered
+    end
+
+    def verdict
+      Verdict.new(@growth.later.info.account, @growth.earlier.info.account, malloc: Verdict.malloc_growth(@growth),
+                                                                           since: SINCE, layout: @layout)
+    end
+
+    def account_to_h
+      return {} unless account?
+
+      {account: @growth.later.info.account.to_h, account_earlier: @growth.earlier.info.account.to_h, verdict: verdict.to_s}
     end
 
     def span
@@ -60,32 +116,33 @@ module HeapSample
       "#{why}: totals are compared, and the errors of both add."
     end
 
-    def table(title, groups, top)
+    def table(change, top)
+      groups = @tables[change]
       return [] if groups.empty?
 
       sides = @growth.matched? ? %w[gained lost] : %w[later earlier]
-      columns = ["", "bytes", "95% interval", "objects", *sides, "samples"].map { |name| [name, :right] }
-      columns << ["class", :left] unless @by == :class
-      shown = groups.sort_by.with_index { |group, index| [-group.space.abs, index] }.first(top)
-      rows = shown.each_with_index.map { |group, index| cells(group, index) }
-      more = groups.size - rows.size
-      ["#{title}, by #{@by}:", *@layout.table([*columns, [@by.to_s, :left]], rows),
-       *("and #{@layout.count(more)} more" if more > 0),
-       *("#{Report::WEAK_MARK} fewer than #{Estimate::WEAK_BELOW} samples: weak" if shown.any?(&:weak?))]
+      columns = [["", :right], ["bytes", :right], ["95% interval", :right, 7], ["objects", :right, 2],
+                 *sides.map { |name| [name, :right, 4] }, ["samples", :right, 3]]
+      columns << ["class", :left, 1] unless @by == :class
+      shown = groups.first(top)
+      styles = shown.map { |group| group.weak? || change == :noise ? :weak : change }
+      [*@layout.title("#{TITLES[change]}, by #{@by}:"),
+       *@layout.table([*columns, [@by.to_s, :left]], shown.each_with_index.map { |group, index| cells(group, index) }, styles),
+       *@layout.more(groups.size - shown.size), *@layout.legend(shown.any?(&:weak?))]
     end
 
     def cells(group, index)
-      names = group.classes.map { |name, _| name.empty? ? "(unknown)" : name }
       [
-        "#{Report::WEAK_MARK if group.weak?}#{index + 1}", @layout.bytes(group.space, sign: true), interval(group),
+        @layout.rank(index + 1, group.weak?), @layout.bytes(group.space, sign: true), interval(group),
         @layout.count(group.objects), @layout.bytes(group.gained.space), @layout.bytes(group.lost.space),
-        @layout.count(group.samples),
-        *("#{names.first}#{" +#{names.size - 1}" if names.size > 1}" unless @by == :class), group.key
+        @layout.count(group.samples), *(ClassMix.first_of(group.classes, @layout) unless @by == :class), group.key
       ]
     end
 
+    # Without samples on either side the profiles do not tell their errors.
     def interval(net)
       return "exact" if net.exact?
+      return "?" if net.samples.zero?
 
       low, high = net.space_interval
       @layout.range(low, high, sign: true)
@@ -98,19 +155,33 @@ module HeapSample
     end
 
     def conclusion
-      group = @groups.select { |candidate| candidate.space > 0 && candidate.significant? }.max_by(&:space)
-      return "Nothing grew by more than sampling alone explains." unless group
+      group = @tables[:grown].first
+      return @layout.sentence("Nothing grew by more than sampling alone explains.") unless group
 
       name, = group.classes.first
-      mostly = @by == :class ? "" : ", mostly `#{name}`"
-      "The largest growth: #{@layout.subject(group.key)} #{amount(group)}#{mostly}#{rate(group)}."
+      mostly = @by == :class ? "" : ", mostly `#{@layout.name(name)}`"
+      @layout.sentence("The largest growth: #{@layout.subject(group.key)} #{amount(group)}#{mostly}#{rate(group)}.")
     end
 
     def rate(group)
-      seconds = @growth.seconds
-      return "" unless @growth.same_run? && seconds && seconds >= RATE_FROM
+      per_hour = per_hour(group.space)
+      per_hour ? "; at this rate #{@layout.bytes(per_hour)} an hour" : ""
+    end
 
-      "; at this rate #{@layout.bytes(group.space * 3600 / seconds)} an hour"
+    def per_hour(bytes)
+      seconds = @growth.seconds
+      bytes * 3600 / seconds.to_f if @growth.same_run? && seconds && seconds >= RATE_FROM
+    end
+
+    def net_to_h(net)
+      limits = net.samples.zero? ? nil : net.space_interval
+      {**net.to_h, bytes_interval: limits, bytes_per_hour: per_hour(net.space),
+       bytes_per_hour_interval: (limits.map { |limit| per_hour(limit) } if limits && per_hour(0))}
+    end
+
+    def group_to_h(group, change)
+      {**Analysis.key(group.key, @layout), change: change, **net_to_h(group),
+       classes: group.classes.first(BRIEF).map { |name, bytes| {class: name, bytes: bytes} }}
     end
   end
 end

@@ -3,24 +3,100 @@
 module HeapSample
   # Figures, places and tables as text.  Sizes are in binary units (1 KiB is
   # 1024 bytes).
+  #
+  # Names of classes, files and methods are anybody's.  What is no printable
+  # character in them is written as Ruby writes it, so that no name moves the
+  # cursor, colours the screen or begins a line: see Layout.clean.
+  #
+  # A style decorates what a terminal can show in colour.  It is any object that
+  # answers STYLES, each with a text, and gives the text back, decorated but no
+  # wider; nil decorates nothing.
   class Layout
+    # A title; the head of a table; figures that few samples carry, or that are no
+    # more than noise; what grew; what shrank; all else in a table.
+    STYLES = %i[title head weak grown shrunk plain].freeze
+
     UNITS = %w[B KiB MiB GiB TiB PiB].freeze
     COUNT_UNITS = [[1e9, "billion"], [1e6, "million"]].freeze
     ELLIPSIS = "…"
     WIDTH = 120
-    # Room that a place has at least, however narrow the table.
+    # Room for a place, to which columns give way; and what it has at least,
+    # however narrow the table.
     PLACE_MIN = 30
+    ROOM_MIN = 16
 
     GEM_PATH = %r{\A.*/gems/([^/]+-(?:\d[^/]*|\h{7,})/.+)\z}m
     RUBY_PATH = %r{\A.*/lib/(ruby/\d+\.\d+\.\d+[^/]*/.+)\z}m
 
-    # Characters in a line of a table.
+    # Control characters, what ends a line elsewhere, and what turns or hides text.
+    UNSAFE = /[\p{Cc}\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/
+    ESCAPES = {"\n" => "\\n", "\t" => "\\t", "\r" => "\\r", "\e" => "\\e", "\0" => "\\0"}.freeze
+    private_constant :ESCAPES
+
+    # In a column that has nothing for a row.
+    NOTHING = "-"
+    # Before the rank of a row that has few samples.
+    WEAK_MARK = "~"
+
+    # Characters in a line.
     attr_reader :width
 
-    # Paths below +root+ are given relative to it.
-    def initialize(width: WIDTH, root: nil)
+    # +text+ with nothing in it that a terminal obeys: "\e[31m" as the five
+    # characters of its source.
+    def self.clean(text)
+      return text unless UNSAFE.match?(text)
+
+      text.gsub(UNSAFE) { |character| ESCAPES[character] || format("\\u%04X", character.ord) }
+    end
+
+    # Paths below +root+ are given relative to it.  Raises ArgumentError unless
+    # +width+ is a positive Integer, +root+ a path or nil, and +style+ nil or what
+    # answers STYLES.
+    def initialize(width: WIDTH, root: nil, style: nil)
+      Layout.check(width: width)
+      raise ArgumentError, "root is a path or nil, not #{root.inspect}" unless root.nil? || root.is_a?(String) || root.respond_to?(:to_path)
+      unless style.nil? || STYLES.all? { |name| style.respond_to?(name) }
+        raise ArgumentError, "style is nil or an object with #{STYLES.join(", ")}, not #{style.inspect}"
+      end
+
       @width = width
-      @root = "#{root.chomp("/")}/" if root
+      @root = "#{root.to_s.chomp("/")}/" if root
+      @style = style
+    end
+
+    # Raises ArgumentError for what is no positive Integer.
+    def self.check(**options) # :nodoc:
+      options.each do |name, value|
+        next if value.is_a?(Integer) && value > 0
+
+        raise ArgumentError, "#{name} is a positive Integer, not #{value.inspect}"
+      end
+    end
+
+    # +text+, decorated as one of STYLES.
+    def styled(name, text)
+      @style ? @style.public_send(name, text) : text
+    end
+
+    # Lines of a title, of a sentence, and of a remark that can be overlooked.
+    def title(text) = sentence(text).map { |line| styled(:title, line) }
+    def remark(text) = sentence(text).map { |line| styled(:weak, line) }
+
+    # Broken between words where it is wider than a line can be.
+    def sentence(text)
+      text = Layout.clean(text)
+      return [text] if text.length <= width
+
+      text.split(" ").each_with_object([+""]) do |word, lines|
+        lines << +"" if lines.last.length + 1 + word.length > width && !lines.last.empty?
+        lines.last << " " unless lines.last.empty?
+        lines.last << word
+      end
+    end
+
+    # Sections of lines as one text, an empty line between two.
+    def text(sections)
+      "#{sections.reject(&:empty?).map { |lines| lines.join("\n") }.join("\n\n")}\n"
     end
 
     # "48.1 MiB"; with a sign if +sign+.
@@ -54,6 +130,11 @@ module HeapSample
       format("%.1f%%", share * 100)
     end
 
+    # Two shares: "93.1 – 97.0%".
+    def percents(low, high)
+      "#{format("%.1f", low * 100)} – #{percent(high)}"
+    end
+
     # "2 h 5 min", "12.5 s".
     def duration(seconds)
       return format("%.1f s", seconds) if seconds < 59.95
@@ -65,16 +146,60 @@ module HeapSample
       hours < 48 ? "#{hours} h #{minutes % 60} min" : "#{hours / 24} d #{hours % 24} h"
     end
 
-    # The 95% interval of an estimate's bytes.  "±2.2 MiB" where that is honest;
-    # the limits where they are not about as far on either side.
-    def interval(estimate)
+    # The 95% interval of an estimate's bytes, or of its objects.  "±2.2 MiB" where
+    # that is honest; the limits where they are not about as far on either side.
+    # "?" where the profile does not tell.
+    def interval(estimate, measure = :space)
       return "exact" if estimate.exact?
-      return "?" if estimate.samples.zero?
 
-      low, high = estimate.space_interval
-      return "±#{bytes((high - low) / 2)}" if estimate.samples >= SYMMETRIC_FROM
+      limits = estimate.interval(measure)
+      return "?" unless limits
 
-      range(low, high)
+      low, high = limits
+      return "±#{quantity((high - low) / 2, measure)}" if estimate.samples >= SYMMETRIC_FROM
+
+      measure == :objects ? "#{count(low)} – #{count(high)}" : range(low, high)
+    end
+
+    # Bytes or, of :objects, their number.
+    def quantity(value, measure)
+      measure == :objects ? count(value) : bytes(value)
+    end
+
+    # The same in a sentence: "±2.2 MiB", "(1.5 – 7.0 MiB)".
+    def bracketed(estimate, measure = :space)
+      text = interval(estimate, measure)
+      return "(interval not known)" if text == "?"
+
+      text.start_with?("±") ? text : "(#{text})"
+    end
+
+    # "120.4 MiB ±2.9 MiB in 1,234 objects, 240 samples".
+    def amount(estimate)
+      return "nothing sampled" if estimate.zero?
+
+      samples = ", #{count(estimate.samples)} samples" if estimate.samples > 0
+      "#{bytes(estimate.space)} #{bracketed(estimate)} in #{count(estimate.objects)} objects#{samples}"
+    end
+
+    # The part that +value+ is of +total+; NOTHING if that is 0.
+    def share(value, total)
+      total > 0 ? percent(value / total.to_f) : NOTHING
+    end
+
+    # "3", or "~3" of what few samples carry.
+    def rank(number, weak)
+      "#{WEAK_MARK if weak}#{number}"
+    end
+
+    # What the mark means, where a table has it.
+    def legend(weak)
+      weak ? remark("#{WEAK_MARK} fewer than #{Estimate::WEAK_BELOW} samples: weak") : []
+    end
+
+    # The line below a table that does not show all.
+    def more(count)
+      count > 0 ? ["and #{count(count)} more"] : []
     end
 
     # Two sizes in the unit of the larger one: "1.5 – 7.0 MiB".
@@ -86,14 +211,16 @@ module HeapSample
     # From so many samples on the limits lie about as far on either side.
     SYMMETRIC_FROM = 20
 
-    # "models/user.rb:12 User#name": the place of a group, or its name.
+    # "models/user.rb:12 User#name": the place of a group, or its name; or what it
+    # makes of the room, if it is callable.
     def place(key, room = nil)
+      return key.call(room) if key.respond_to?(:call)
       return name(key, room) unless key.is_a?(Place)
       return name(key.label || "", room) if key.path.empty?
 
-      path = path(key.path)
+      path = Layout.clean(path(key.path))
       line = key.line.to_i > 0 ? ":#{key.line}" : ""
-      label = key.label ? " #{key.label}" : ""
+      label = key.label ? " #{Layout.clean(key.label)}" : ""
       return "#{path}#{line}#{label}" if room.nil? || (path + line + label).length <= room
 
       path = shorten_path(path, [room - line.length - label.length, room * 2 / 3 - line.length].max)
@@ -104,7 +231,7 @@ module HeapSample
     def subject(key)
       return "`#{name(key)}`" unless key.is_a?(Place)
 
-      label = "`#{key.label}`" if key.label
+      label = "`#{Layout.clean(key.label)}`" if key.label
       key.path.empty? ? label.to_s : [place(Place.new(key.path, key.line, nil)), label].compact.join(" ")
     end
 
@@ -115,16 +242,26 @@ module HeapSample
       path[GEM_PATH, 1] || path[RUBY_PATH, 1] || path
     end
 
-    # The lines of a table.  +columns+: title, :left or :right for each; the last
-    # is not padded.  The block, if any, makes a row's last cell, given the room
-    # that is left for it.
-    def table(columns, rows)
-      widths = columns.each_index.map do |index|
-        [columns[index][0], *rows.map { |cells| cells[index].to_s }].map(&:length).max
+    # The lines of a table.  +columns+: a title, :left or :right, and for those
+    # that a narrow table can do without the order in which they go, from 1.  The
+    # last column is not padded: it is a place or a name, cut to the room that is
+    # left, or asked what it makes of that.  Of the columns that can go, one that has
+    # NOTHING for all rows does.  +styles+: for each row the style of its figures,
+    # nil for none.
+    def table(columns, rows, styles = [])
+      kept, widths, room = fit(columns, rows)
+      columns = columns.values_at(*kept)
+      lines = rows.each_with_index.map do |cells, index|
+        line([*cells.values_at(*kept[0..-2]).map { |cell| Layout.clean(cell.to_s) }, place(cells.last, room)],
+             columns, widths, styles[index] || :plain, :plain)
       end
-      room = [width - widths[0..-2].sum { |columns_width| columns_width + 2 }, PLACE_MIN].max
-      rows = rows.map { |cells| cells[0..-2] << place(cells.last, room) }
-      [columns.map(&:first), *rows].map { |cells| line(cells, columns, widths) }
+      [line(columns.map(&:first), columns, widths, :head, :head), *lines]
+    end
+
+    # "String", cut to +room+ characters.
+    def name(text, room = nil)
+      text = text.nil? || text.empty? ? "(unknown)" : Layout.clean(text)
+      room ? cut(text, room) : text
     end
 
     private
@@ -146,16 +283,29 @@ module HeapSample
       value < 0 ? "-#{number}" : "#{"+" if sign}#{number}"
     end
 
-    def line(cells, columns, widths)
-      padded = cells[0..-2].each_with_index.map do |cell, index|
-        columns[index][1] == :left ? cell.to_s.ljust(widths[index]) : cell.to_s.rjust(widths[index])
+    # Indexes of the columns that tell something and have room, their widths, and
+    # the room of the last.
+    def fit(columns, rows)
+      kept = columns.each_index.reject { |index| columns[index][2] && rows.any? && rows.all? { |cells| cells[index] == NOTHING } }
+      widths = columns[0..-2].each_index.map do |index|
+        [columns[index][0], *rows.map { |cells| Layout.clean(cells[index].to_s) }].map(&:length).max
       end
-      [*padded, cells.last].join("  ").rstrip
+      needed = [rows.map { |cells| place(cells.last).length }.max || 0, PLACE_MIN].min
+      room = -> { width - kept[0..-2].sum { |index| widths[index] + 2 } }
+      kept.select { |index| columns[index][2] }.sort_by { |index| columns[index][2] }.each do |index|
+        kept.delete(index) if room.call < needed
+      end
+      [kept, widths.values_at(*kept), [room.call, ROOM_MIN].max]
     end
 
-    def name(text, room = nil)
-      text = "(unknown)" if text.nil? || text.empty?
-      room ? cut(text, room) : text
+    def line(cells, columns, widths, figures, last)
+      padded = cells[0..-2].each_with_index.map do |cell, index|
+        columns[index][1] == :left ? cell.ljust(widths[index]) : cell.rjust(widths[index])
+      end
+      return cells.last if padded.empty?
+
+      text = padded.join("  ")
+      cells.last.empty? ? styled(figures, text.rstrip) : "#{styled(figures, text)}  #{styled(last, cells.last)}".rstrip
     end
 
     # Keeps the end of a path, whole directories if possible.

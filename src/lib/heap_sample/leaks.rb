@@ -42,7 +42,7 @@ module HeapSample
     LEVEL = 0.01
     # Samples that came or went below which a row is not judged.
     SAMPLES_LEAST = 10
-    TOP = Report::TOP
+    TOP = Top::ROWS
 
     # A row: its key (a Place, a name, or frames), Cohort and Trend, which is of +kind+:
     # :both, :slots or :malloc; +verdict+ is :leak, :unsettled (it grew like one, and no

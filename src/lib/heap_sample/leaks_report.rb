@@ -13,8 +13,8 @@ module HeapSample
     HOW = {unsettled: "like a leak, or garbage that waits for a major GC", slowing: "slowing down, as a cache that fills", unsteady: "not steadily: in steps, or up and down"}.freeze
 
     # The options of Leaks.new that are about text.
-    def initialize(leaks, top: Report::TOP, width: Layout::WIDTH, root: Dir.pwd, style: nil)
-      Report.check(top: top, width: width)
+    def initialize(leaks, top: Top::ROWS, width: Layout::WIDTH, root: Dir.pwd, style: nil)
+      Layout.check(top: top, width: width)
       @leaks = leaks
       @top = top
       @layout = Layout.new(width: width, root: root)
@@ -56,7 +56,7 @@ module HeapSample
       lines = [title("Leaks: #{series.describe}")]
       unless @leaks.reason
         from, to = [cohorts.moments.first, cohorts.moments.last].map { |moment| moment.time.utc.strftime("%H:%M:%S") }
-        lines << "Judged: what #{cohorts.settled? ? "#{Cohorts::MAJORS} more major" : "#{Cohorts::GCS} more"} GCs left alive#{Report::KINDS.fetch(@leaks.kind)}, from #{from} to #{to} UTC " \
+        lines << "Judged: what #{cohorts.settled? ? "#{Cohorts::MAJORS} more major" : "#{Cohorts::GCS} more"} GCs left alive#{Value::KINDS.fetch(@leaks.kind)}, from #{from} to #{to} UTC " \
                  "(#{@layout.duration(cohorts.hours * 3600)}, #{@layout.count(cohorts.moments.last.gc - cohorts.moments.first.gc)} GCs), " \
                  "in #{cohorts.size} blocks"
       end

@@ -5,34 +5,36 @@ module HeapSample
   # use, and for which line.
   class MallocSection
     FUNCTIONS = 5
+    FUNCTION_LENGTH = 48
 
     def initialize(profile, layout, top)
       @profile = profile
       @layout = layout
-      @top = [top, FUNCTIONS].min
+      @groups = profile.groups(:function, kind: :malloc)
+      @largest = @groups.largest(:inuse, [top, FUNCTIONS].min)
     end
 
     # Lines of text; none if nothing of malloc is in use.
     def lines
-      groups = @profile.groups(:function, kind: :malloc)
-      return [] if groups.total.inuse.zero?
+      return [] if @largest.empty?
 
-      largest = groups.largest(:inuse, @top)
-      columns = [["", :right], ["bytes", :right], ["95% interval", :right], ["function", :left], ["line", :left]]
-      rows = largest.each_with_index.map { |group, index| cells(group, index) }
-      more = groups.count { |group| !group.inuse.zero? } - rows.size
-      ["malloc by function:", *@layout.table(columns, rows), *("and #{@layout.count(more)} more" if more > 0)]
+      columns = [["", :right], ["bytes", :right], ["95% interval", :right, 2], ["function", :left, 1], ["line", :left]]
+      rows = @largest.each_with_index.map { |group, index| cells(group, index) }
+      [*@layout.title("malloc by function:"),
+       *@layout.table(columns, rows, @largest.map { |group| :weak if group.inuse.weak? }),
+       *@layout.more(@groups.count { |group| !group.inuse.zero? } - rows.size)]
+    end
+
+    # JSON-ready rows.
+    def to_h
+      @largest.map { |group| {function: group.key, line: Analysis.key(line_of(group.key), @layout), **group.inuse.to_h} }
     end
 
     private
 
-    FUNCTION_LENGTH = 48
-
     def cells(group, index)
-      name = group.key
-      name = "#{name[0, FUNCTION_LENGTH - 1]}…" if name.length > FUNCTION_LENGTH
-      weak = Report::WEAK_MARK if group.inuse.weak?
-      ["#{weak}#{index + 1}", @layout.bytes(group.inuse.space), @layout.interval(group.inuse), name, line_of(group.key)]
+      [@layout.rank(index + 1, group.inuse.weak?), @layout.bytes(group.inuse.space), @layout.interval(group.inuse),
+       @layout.name(group.key, FUNCTION_LENGTH), line_of(group.key)]
     end
 
     # The line that most of a function's memory is for.

@@ -30,6 +30,8 @@ module HeapSample
     attr_reader :stacks
     # Rows as Arrays; see HeapSample::Columns.
     attr_reader :table
+    # What #filter left of a profile: the HeapSample::Filter, nil if it is whole.
+    attr_reader :filtered
 
     # call-seq:
     #   HeapSample::Profile.from_raw(hash) -> profile
@@ -62,11 +64,12 @@ module HeapSample
       text.valid_encoding? ? text : text.scrub("?")
     end
 
-    def initialize(meta:, texts:, stacks:, rows:)
+    def initialize(meta:, texts:, stacks:, rows:, filtered: nil)
       @meta = meta
       @texts = texts
       @stacks = stacks
       @table = rows
+      @filtered = filtered
     end
 
     # All frames, each once.
@@ -98,7 +101,7 @@ module HeapSample
     # call-seq:
     #   groups(by, kind: :both) -> HeapSample::Groups
     #
-    # The rows summed +by+ :line, :method, :file, :class, :type, :function or
+    # The rows summed +by+ :line, :method, :file, :class, :type, :gem, :function or
     # :library; +kind+: those of :slots, of :malloc, or :both.  Raises
     # ArgumentError on anything else.
     def groups(by, kind: :both)
@@ -106,11 +109,67 @@ module HeapSample
     end
 
     # call-seq:
-    #   report(by: :line, kind: :both, top: 20, width: 120, root: Dir.pwd) -> String
+    #   filter(class: nil, type: nil, path: nil, gem: nil, stack: nil, age: nil, kind: :both) -> profile
     #
-    # What the profile says, as text; see HeapSample::Report.
+    # The profile of those rows that match all that is given; see
+    # HeapSample::Filter.  Shares are then of these rows, and what is told of the
+    # whole process (its account, what lived before the start) is left out of reports.
+    #
+    #   profile.filter(class: "Ticket", age: 10..).report
+    #
+    # Raises ArgumentError if one makes no sense, or if this is a part already.
+    def filter(**wanted)
+      raise ArgumentError, "it is filtered already: give all conditions at once" if filtered
+
+      filter = Filter.new(**wanted)
+      return self if filter.to_h.empty?
+
+      Profile.new(meta: meta, texts: texts, stacks: stacks, rows: filter.rows(self), filtered: filter)
+    end
+
+    # The same with other rows.
+    def with(rows) # :nodoc:
+      Profile.new(meta: meta, texts: texts, stacks: stacks, rows: rows, filtered: filtered)
+    end
+
+    # call-seq:
+    #   report(by: :line, kind: :both, top: 20, width: 120, root: Dir.pwd, style: nil) -> HeapSample::Report
+    #
+    # What the profile says; see HeapSample::Report.
     def report(**options)
-      Report.new(self, **options).to_s
+      Report.new(self, **options)
+    end
+
+    # call-seq:
+    #   top(by: :line, value: nil, kind: :both, top: 20, …) -> HeapSample::Top
+    #
+    # Groups ranked by a value; see HeapSample::Top.
+    def top(**options)
+      Top.new(self, **options)
+    end
+
+    # call-seq:
+    #   churn(by: :line, kind: :both, top: 20, …) -> HeapSample::Churn
+    #
+    # What was allocated, and how much of it is dead; see HeapSample::Churn.
+    def churn(**options)
+      Churn.new(self, **options)
+    end
+
+    # call-seq:
+    #   generations(age: nil, by: :line, top: 3, …) -> HeapSample::Generations
+    #
+    # What is in use by age, and the lines behind; see HeapSample::Generations.
+    def generations(**options)
+      Generations.new(self, **options)
+    end
+
+    # call-seq:
+    #   tree(direction: :callees, value: nil, kind: :both, by: :line, top: 40, …) -> HeapSample::Tree
+    #
+    # Who calls what allocates; see HeapSample::Tree.
+    def tree(**options)
+      Tree.new(self, **options)
     end
 
     # call-seq:
@@ -123,7 +182,12 @@ module HeapSample
 
     def inspect
       malloced = table.count { |columns| columns[Columns::MALLOC] } if malloc?
-      "#<#{self.class} #{table.size} rows#{", #{malloced} of malloc" if malloced}, #{stacks.frame_count} frames>"
+      "#<#{self.class} #{table.size} rows#{", #{malloced} of malloc" if malloced}, #{stacks.frame_count} frames#{", #{filtered}" if filtered}>"
+    end
+
+    # What is in use, by line: the first rows of #top.
+    def pretty_print(printer) # :nodoc:
+      top.pretty_print(printer)
     end
   end
 

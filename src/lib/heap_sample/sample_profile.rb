@@ -7,7 +7,7 @@ require "heap_sample"
 # of its methods is first called, reads a snapshot.
 class GC::SampleProfile
   # Ruby's own definitions of these only load this file.
-  %i[report rows samples - leaks inspect pretty_print to_profile].each do |name|
+  %i[report top tree generations churn filter leaks rows samples - inspect pretty_print to_profile].each do |name|
     remove_method(name) if method_defined?(name, false)
   end
   %i[load leaks stack_of].each do |name|
@@ -121,16 +121,68 @@ class GC::SampleProfile
   end
 
   # call-seq:
-  #   report(by: :line, kind: :both, top: 20, width: 120) -> String
+  #   report(by: :line, kind: :both, top: 20, width: 120, root: Dir.pwd, style: nil) -> HeapSample::Report
   #
-  # What the snapshot says, as text: memory in use with 95% intervals +by+
-  # :line, :method, :file, :class, :type, :function or :library; the +top+ rows of
-  # it; what is young; what comes and goes.  +kind+: that of heap :slots, of
-  # :malloc, or :both.  Raises ArgumentError on other options.
+  # What the snapshot says: memory in use with 95% intervals +by+ :line, :method,
+  # :file, :class, :type, :gem, :function or :library; the +top+ rows of it; what is
+  # young; what comes and goes.  +kind+: that of heap :slots, of :malloc, or :both.
+  # Its #to_s is the text, its #to_h the figures.  Raises ArgumentError on other
+  # options.
   #
   #   puts GC.sample_profile.report(by: :class, top: 5)
   def report(**options)
     to_profile.report(**options)
+  end
+
+  # call-seq:
+  #   top(by: :line, value: nil, kind: :both, top: 20, …) -> HeapSample::Top
+  #
+  # Groups of rows ranked by one +value+: :inuse_space (bytes), :inuse_objects,
+  # :alloc_space, …; see HeapSample::Value::NAMES.  Enumerable: each row has #key,
+  # #value, #interval, #share, #samples and #weak?.
+  #
+  #   GC.sample_profile.top(by: :class, value: :inuse_objects).first.key   #=> "String"
+  def top(**options)
+    to_profile.top(**options)
+  end
+
+  # call-seq:
+  #   tree(direction: :callees, value: nil, kind: :both, by: :line, top: 40, min_share: 0.005, …) -> HeapSample::Tree
+  #
+  # Stacks as a tree, from the root down (:callees) or from the allocating lines
+  # up (:callers), collapsed where nothing branches.
+  def tree(**options)
+    to_profile.tree(**options)
+  end
+
+  # call-seq:
+  #   generations(age: nil, by: :line, top: 3, …) -> HeapSample::Generations
+  #
+  # What is in use by age in GCs, and the lines behind; of one range of ages if +age+
+  # is given.
+  #
+  #   puts GC.sample_profile.generations(age: 100..)
+  def generations(**options)
+    to_profile.generations(**options)
+  end
+
+  # call-seq:
+  #   churn(by: :line, kind: :both, top: 20, …) -> HeapSample::Churn
+  #
+  # What was allocated since sampling started, how much of it is dead and how many
+  # GCs that lived.
+  def churn(**options)
+    to_profile.churn(**options)
+  end
+
+  # call-seq:
+  #   filter(class: nil, type: nil, path: nil, gem: nil, stack: nil, age: nil, kind: :both) -> HeapSample::Profile
+  #
+  # The rows that match all that is given, as a profile; see HeapSample::Filter.
+  #
+  #   puts GC.sample_profile.filter(class: "Ticket*", path: "app/models", age: 10..).report
+  def filter(**wanted)
+    to_profile.filter(**wanted)
   end
 
   # call-seq:
@@ -178,8 +230,8 @@ class GC::SampleProfile
     "#<#{self.class} #{parts.join(", ")}>"
   end
 
-  # For pp: the same line.
+  # For pp and irb: the first rows of #top.
   def pretty_print(printer) # :nodoc:
-    printer.text(inspect)
+    to_profile.pretty_print(printer)
   end
 end

@@ -49,7 +49,7 @@ module HeapSample
     # call-seq:
     #   Shape.new(series, width: 120, style: nil)
     def initialize(series, width: Layout::WIDTH, style: nil, **)
-      Report.check(width: width)
+      Layout.check(width: width)
       @series = series
       @layout = Layout.new(width: width)
       @style = style

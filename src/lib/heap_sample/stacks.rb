@@ -75,16 +75,55 @@ module HeapSample
       @sites[handle] || nil
     end
 
-    # Equal for equal stacks, also of another profile with the same +interner+:
-    # a Hash from frames to numbers.
+    # call-seq:
+    #   trail(handle) -> binary String
+    #
+    # The stack from its site to its root, packed: tokens of one byte or more, of
+    # which all but the last have their high bit set; see #token_frames.  Empty if
+    # no Ruby code is on the stack.
+    def trail(handle)
+      site = site(handle)
+      return EMPTY unless site
+
+      list = packed(handle)
+      from = 0
+      until token_frames(list.byteslice(from, (stop = Stacks.token_stop(list, from)) - from)).include?(site)
+        from = stop
+      end
+      from.zero? ? list : list.byteslice(from, list.bytesize)
+    end
+
+    # Where the token that begins at +from+ ends.
+    def self.token_stop(list, from)
+      from += 1 while list.getbyte(from) >= 0x80
+      from + 1
+    end
+
+    EMPTY = "".b.freeze
+
+    # Have two frames, by id, the same path and line?  One of them that called the
+    # other is the Ruby code at that line, the other a C method or a block of it.
+    def same_line?(id, other)
+      id *= FRAME_FIELDS
+      other *= FRAME_FIELDS
+      @fields[id + 3] == @fields[other + 3] && @fields[id + 1] == @fields[other + 1]
+    end
+
+    # A number, equal for equal stacks, also of another profile with the same
+    # +interner+: a Hash, empty at first, from frames, and from a frame on top of a
+    # stack, to numbers.
     def identity(handle, interner)
       unless @interner.equal?(interner)
         @interner = interner
         @numbers = []
         @identities = []
+        identify
       end
-      @identities[handle] ||= frame_ids(handle).map { |id| number(id) }.compact.pack("L*")
+      @identities[handle] ||= number_of(handle)
     end
+
+    # The identity of the empty stack.
+    NO_IDENTITY = -1
 
     private
 
@@ -116,20 +155,18 @@ module HeapSample
                      end
     end
 
-    def same_line?(id, other)
-      id *= FRAME_FIELDS
-      other *= FRAME_FIELDS
-      @fields[id + 3] == @fields[other + 3] && @fields[id + 1] == @fields[other + 1]
+    # The identity of a stack with one frame more than +below+ has.
+    def on_top(below, id)
+      frame = @numbers[id] ||= frame_number(id)
+      frame == NO_IDENTITY ? below : @interner[(below + 1) << 32 | frame] ||= @interner.size
     end
 
-    # nil for what files have in place of an empty stack.
-    def number(id)
-      @numbers[id] ||= begin
-        frame = frame(id)
-        return if frame.label == NO_STACK
+    # NO_IDENTITY for what files have in place of an empty stack.
+    def frame_number(id)
+      frame = frame(id)
+      return NO_IDENTITY if frame.label == NO_STACK
 
-        @interner[[frame.label, frame.full_path, frame.lineno, frame.address]] ||= @interner.size
-      end
+      @interner[[frame.label, frame.full_path, frame.lineno, frame.address]] ||= @interner.size
     end
   end
 
@@ -141,11 +178,37 @@ module HeapSample
       @nodes = nodes
     end
 
+    # Frame ids of a token: always one.
+    def token_frames(token)
+      token.unpack("w")
+    end
+
     def each_frame_id(node)
       until node.zero?
         yield @nodes[node * 2 + 1]
         node = @nodes[node * 2]
       end
+    end
+
+    private
+
+    def identify
+      @identities[0] = NO_IDENTITY
+    end
+
+    # Down from the nearest node that has its number.
+    def number_of(node)
+      path = []
+      until @identities[node]
+        path << node
+        node = @nodes[node * 2]
+      end
+      path.reverse_each { |above| @identities[above] = on_top(@identities[@nodes[above * 2]], @nodes[above * 2 + 1]) }
+      @identities[path.first || node]
+    end
+
+    def packed(node)
+      frame_ids(node).pack("w*")
     end
   end
 
@@ -170,6 +233,16 @@ module HeapSample
       end
     end
 
+    # Frame ids of a token, leaf first; several where calls were inlined.
+    def token_frames(token)
+      location = shift = 0
+      token.each_byte do |byte|
+        location |= (byte & 0x7f) << shift if shift < 64 || byte < 0x80
+        shift += 7
+      end
+      Array(@frames_of[location])
+    end
+
     def each_frame_id(handle)
       location = shift = 0
       @lists[handle].each_byte do |byte|
@@ -182,6 +255,50 @@ module HeapSample
         location = shift = 0
         frames.is_a?(Array) ? frames.each { |id| yield id } : yield(frames)
       end
+    end
+
+    private
+
+    # All at once, sorted from the root: neighbours share most of their frames, so
+    # that a frame which many stacks have in common is looked at once.
+    def identify
+      paths = @lists.map(&:reverse)
+      before = EMPTY
+      stops, numbers = [0], [NO_IDENTITY]         # of the tokens of the path before
+      tokens = Hash.new { |known, token| known[token] = token_frames(token.reverse).reverse }
+      paths.each_index.sort_by { |handle| paths[handle] }.each do |handle|
+        path = paths[handle]
+        common = common(before, path)
+        while stops.last > common || path.getbyte(stops.last).to_i >= 0x80
+          stops.pop
+          numbers.pop
+        end
+        while (at = stops.last) < path.bytesize
+          stop = at + 1
+          stop += 1 while path.getbyte(stop).to_i >= 0x80
+          numbers << tokens[path.byteslice(at, stop - at)].inject(numbers.last) { |below, id| on_top(below, id) }
+          stops << stop
+        end
+        @identities[handle] = numbers.last
+        before = path
+      end
+    end
+
+    # How many bytes two Strings have in common at their beginning.
+    def common(one, other)
+      most = [one.bytesize, other.bytesize].min
+      return most if one.byteslice(0, most) == other.byteslice(0, most)
+
+      (1..most).bsearch { |length| one.byteslice(0, length) != other.byteslice(0, length) } - 1
+    end
+
+    # Those that came after the rest was identified.
+    def number_of(handle)
+      frame_ids(handle).reverse.inject(NO_IDENTITY) { |below, id| on_top(below, id) }
+    end
+
+    def packed(handle)
+      @lists[handle]
     end
   end
 end

@@ -81,6 +81,22 @@ module HeapSample
     end
 
     # call-seq:
+    #   proportion(share, total:, variance:, size:) -> [Float, Float]
+    #
+    # The 95% interval of the +share+ of an estimated +total+ that has some
+    # property: each sample has it or not, so that of n' effective samples it is a
+    # binomial proportion, whose score interval is taken (Wilson 1927, JASA
+    # 22:209-212).
+    def proportion(share, total:, variance:, size:)
+      return [share, share] if !(total > 0) || !(size > 0) || variance <= (EXACT_ERROR * total)**2
+
+      step = Z * Z * (1 + variance / (total * size.to_f)) * size / total     # z**2 / n'
+      centre = (share + step / 2) / (1 + step)
+      spread = Math.sqrt(share * (1 - share) * step + step * step / 4) / (1 + step)
+      [[centre - spread, 0.0].max, [centre + spread, 1.0].min]
+    end
+
+    # call-seq:
     #   difference(gain, gain_interval, loss, loss_interval) -> [Float, Float]
     #
     # The 95% interval of <tt>gain - loss</tt>, two independent estimates with
@@ -93,6 +109,34 @@ module HeapSample
       loss_low, loss_high = loss_interval
       [gain - loss - Math.hypot(gain - gain_low, loss_high - loss),
        gain - loss + Math.hypot(gain_high - gain, loss - loss_low)]
+    end
+
+    # call-seq:
+    #   p_value(value, low, high) -> Float
+    #
+    # How often noise alone would be as far from 0 as +value+, an estimate with that
+    # 95% interval, of which the side towards 0 counts: two-sided, by the normal
+    # distribution.
+    def p_value(value, low, high)
+      distance = value > 0 ? value - low : high - value
+      return value.zero? ? 1.0 : 0.0 unless distance > 0
+
+      Math.erfc(Z * value.abs / distance / Math.sqrt(2))
+    end
+
+    # call-seq:
+    #   discoveries(p_values) -> Array of true and false
+    #
+    # Which of many rows are no noise, so that of those which are called so 5% are
+    # wrong on average (Benjamini & Hochberg 1995, Journal of the Royal Statistical
+    # Society B 57:289-300): the k smallest, for the largest k whose p value is at most
+    # 5% * k / n.  Of one row it is the usual test.
+    def discoveries(p_values)
+      order = p_values.each_index.sort_by { |index| p_values[index] }
+      last = order.each_index.select { |rank| p_values[order[rank]] <= (1 - CONFIDENCE) * (rank + 1) / order.size }.last || -1
+      found = Array.new(p_values.size, false)
+      order[0..last].each { |index| found[index] = true } if last >= 0
+      found
     end
 
     # Totals whose score statistic lies within +-Z; +step+ is variance per unit.

@@ -45,6 +45,33 @@ class TestHeapSampler < Test::Unit::TestCase
     RUBY
   end
 
+  # Each is the first method of its snapshot that is called in Ruby code, which loads the library.
+  def test_analyses
+    %w[report top tree generations churn].each do |name|
+      assert_sampler(<<~RUBY, args: ["--heap-sample=interval=4096,malloc=off"])
+        class Kept; end
+        kept = Array.new(20_000) { Kept.new }
+        GC.start
+        analysis = GC.sample_profile.#{name}
+        assert_match(/in 2\\d,\\d{3} objects|Kept|<main>/, analysis.to_s)
+        assert_kind_of Hash, analysis.to_h
+        assert_equal 1, analysis.inspect.lines.size
+        assert_equal 20_000, kept.size
+      RUBY
+    end
+    assert_sampler(<<~'RUBY', args: ["--heap-sample=interval=4096,malloc=off"])
+      class Kept; end
+      kept = Array.new(20_000) { Kept.new }
+      GC.start
+      part = GC.sample_profile.filter(class: "Kept")
+      assert_equal ["Kept"], part.top(by: :class).map(&:key)
+      low, high = part.top(by: :class, value: :inuse_objects).first.interval
+      assert_operator low, :<, 24_000
+      assert_operator high, :>, 17_000
+      assert_equal 20_000, kept.size
+    RUBY
+  end
+
   def test_block
     assert_sampler(<<~'RUBY')
       class Kept; end
@@ -265,11 +292,11 @@ class TestHeapSampler < Test::Unit::TestCase
       line = profile.rows.select { |row| row.class_name == "String" && row.stack.any? { |frame| frame.label.include?("Holder") } }
       require "objspace"
       assert_equal strings.sum { |text| ObjectSpace.memsize_of(text) }, line.sum(&:memsize)
-      assert_include profile.report, "with buffers"
+      assert_include profile.report.to_s, "with buffers"
       assert_equal true, profile.to_profile.info.memsize?
       plain = GC.sample_profile
       assert_equal 0, plain.rows.sum(&:memsize)
-      assert_not_include plain.report, "with buffers"
+      assert_not_include plain.report.to_s, "with buffers"
     RUBY
   end
 

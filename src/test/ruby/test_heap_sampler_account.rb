@@ -200,13 +200,13 @@ class TestHeapSamplerAccount < Test::Unit::TestCase
       info = GC.sample_profile.to_profile.info
       assert_in_delta 50 * MB, info.account.rss - info.account_at_start.rss, 5 * MB
       assert_equal info.account.rss, info.account.parts.values.sum
-      assert_match(/^Growing in malloc /, GC.sample_profile.report)
+      assert_match(/^Growing in malloc /, GC.sample_profile.report.to_s)
 
       GC::SampleProfile.stop
       GC::SampleProfile.start
       info = GC.sample_profile.to_profile.info
       assert_in_delta 0, info.account.rss - info.account_at_start.rss, 5 * MB
-      assert_match(/^Not growing: /, GC.sample_profile.report)
+      assert_match(/^Not growing: /, GC.sample_profile.report.to_s)
     RUBY
   end
 

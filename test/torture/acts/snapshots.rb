@@ -34,7 +34,7 @@ class Snapshots < Act
   def report(profile)
     return unless profile && @random.rand(8).zero?
 
-    same(true, profile.report.start_with?('Heap sample of process '), 'a report')
+    same(true, profile.report.to_s.start_with?('Heap sample of process '), 'a report')
   end
 
   def broken_off
