@@ -74,6 +74,7 @@ module HeapSample
     # Cohorts that were judged.
     attr_reader :cohorts
 
+    include Analysis
     include Enumerable
 
     # call-seq:
@@ -122,22 +123,19 @@ module HeapSample
     def to_s = @report.to_s
     def to_h = @report.to_h
 
-    def inspect
-      what = reason ? "too short to say" : leaks.empty? ? "none found" : leaks.map { |row| @report.brief(row) }.join(", ")
-      "#<#{self.class} #{what}>"
+    def summary # :nodoc:
+      reason ? "too short to say" : leaks.empty? ? "none found" : leaks.map { |row| @report.brief(row) }.join(", ")
     end
 
-    def pretty_print(printer) # :nodoc:
-      to_s.chomp.each_line(chomp: true).with_index { |line, index| printer.breakable if index > 0; printer.text(line) }
-    end
+    def lines(top) = @report.lines(top) # :nodoc:
 
     private
 
     def judge
       tested = cohorts.groups.filter_map { |key, cohort| row(key, cohort) }
       @judged, @unjudged = tested.size, cohorts.groups.size - tested.size
-      limit = threshold(tested.map(&:odds))
-      tested.each { |row| row.verdict = verdict(row, limit, LEVEL / tested.size) }
+      found = Statistics.discoveries(tested.map(&:odds), level: LEVEL)
+      tested.zip(found) { |row, grows| row.verdict = verdict(row, grows, LEVEL / tested.size) }
       @leaks = tested.select { |row| row.verdict == :leak }.sort_by.with_index { |row, index| [-row.slope, index] }
       @others = tested.reject { |row| %i[leak none].include?(row.verdict) }.sort_by.with_index { |row, index| [-row.space, index] }
     end
@@ -163,13 +161,9 @@ module HeapSample
       whole.gained.variance + whole.lost.variance <= (Estimate::WEAK_ERROR * whole.space)**2 && !whole.zero?
     end
 
-    # Benjamini and Hochberg: the largest odds that are called a leak.
-    def threshold(odds)
-      odds.sort.each_with_index.select { |value, index| value <= LEVEL * (index + 1) / odds.size }.last&.first || -1.0
-    end
-
-    def verdict(row, limit, alone)
-      return cohorts.settled? ? :leak : :unsettled if row.odds <= limit
+    # +grows+: by the odds of all rows; +alone+: odds that are enough for one of them.
+    def verdict(row, grows, alone)
+      return cohorts.settled? ? :leak : :unsettled if grows
 
       trend = row.trend
       return :none unless trend.whole.space > 0 && trend.whole_odds <= alone

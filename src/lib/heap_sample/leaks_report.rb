@@ -24,7 +24,7 @@ module HeapSample
     def to_s
       return "#{[*head, "", @leaks.reason].join("\n")}\n" if @leaks.reason
 
-      sections = [head, table, stacks, others, summary, [conclusion]]
+      sections = [head, table(@top), stacks, others, summary, [conclusion]]
       "#{sections.reject(&:empty?).map { |lines| lines.join("\n") }.join("\n\n")}\n"
     end
 
@@ -41,6 +41,9 @@ module HeapSample
         "others" => @leaks.others.map { |row| figures_of(row) }
       )
     end
+
+    # Short, with no more than +top+ rows.
+    def lines(top) = @leaks.reason ? [head.first, @leaks.reason] : [*table(top), conclusion]
 
     # "app/a.rb:1 A#b +10.0 MiB/h".
     def brief(row)
@@ -63,10 +66,10 @@ module HeapSample
       lines.concat(series.warnings.map { |warning| "Warning: #{warning}" }).concat(cohorts.notes)
     end
 
-    def table
+    def table(top)
       return [] if @leaks.empty?
 
-      shown = @leaks.leaks.first(@top)
+      shown = @leaks.leaks.first(top)
       columns = ["", "per hour", "95% interval", "grew", "now", "samples"].map { |name| [name, :right] }
       columns << ["memory", :left] if malloc?
       columns << ["class", :left] unless @leaks.by == :class

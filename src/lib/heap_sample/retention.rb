@@ -6,8 +6,9 @@ module HeapSample
   #
   #   HeapSample::Retention.new { cache.fetch(1) }.bytes
   #
-  # At an +interval+ of 1, the default, each object counts and #bytes is exact, unless there are
-  # more than 200,000 at once.  Not counted are the VM's caches of call sites and
+  # At an +interval+ of 1, the default, each object counts and #bytes is exact.  If there are more
+  # than some 200,000 at once the interval grows: then it is an estimate, in which a large buffer
+  # behind a small object may be missed.  Not counted are the VM's caches of call sites and
   # constants, which belong to the code, and what other threads make; +threads+: :all
   # counts it.  The block runs +warmup+ times before, unobserved.
   class Retention

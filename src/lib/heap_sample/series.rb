@@ -17,8 +17,8 @@ module HeapSample
     ENDINGS = %w[.pb.gz .pb].freeze
 
     # One profile: its HeapSample::Meta and, of the two, its path or itself.
-    Entry = Struct.new(:info, :path, :profile) do
-      def load = profile || Profile.load(path)
+    Entry = Struct.new(:info, :path, :profile, :wanted) do
+      def load = (profile || Profile.load(path)).then { |whole| wanted ? whole.filter(**wanted) : whole }
       def name = path || "a profile"
       def run = [info.process_start, info.session]
     end
@@ -135,6 +135,19 @@ module HeapSample
     def with(*profiles)
       Series.new(@entries + profiles, warnings: @warnings.dup)
     end
+
+    # call-seq:
+    #   filter(**wanted) -> series
+    #
+    # The same of some rows: the conditions of Profile#filter, but +age+, which would be
+    # of each profile's own time.
+    def filter(**wanted)
+      raise ArgumentError, "a series cannot be filtered by age" if wanted[:age]
+
+      Series.new(@entries.map { |entry| entry.dup.tap { |copy| copy.wanted = wanted } }, warnings: @warnings.dup)
+    end
+
+    def filtered? = @entries.any?(&:wanted)
 
     # How many profiles there are.
     def size = @entries.size

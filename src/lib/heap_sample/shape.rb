@@ -29,6 +29,8 @@ module HeapSample
     PLOT_WIDTH = 60
     NAMES = {bloats: "bloats", fragments: "fragments", fills: "fills", leaks: "leaks"}.freeze
 
+    include Analysis
+
     # What a term of the curve is: +kind+ is :leaks, :bloats, :fragments or :fills (a cache, a
     # warm-up); +term+ :line, :level or :step; +bytes+ it added to RSS; +at+ the seconds of a step;
     # +parts+ the share of :live, :waste and :other in what grew meanwhile.
@@ -83,13 +85,11 @@ module HeapSample
        end}
     end
 
-    def inspect
-      "#<#{self.class} #{reason ? "too short to say" : verdict.empty? ? "does not grow" : verdict.join(", ")}>"
+    def summary # :nodoc:
+      reason ? "too short to say" : verdict.empty? ? "does not grow" : verdict.join(", ")
     end
 
-    def pretty_print(printer) # :nodoc:
-      to_s.chomp.each_line(chomp: true).with_index { |line, index| printer.breakable if index > 0; printer.text(line) }
-    end
+    def lines(_) = reason ? [title, reason] : [*plots, conclusion] # :nodoc:
 
     private
 

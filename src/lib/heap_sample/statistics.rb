@@ -125,15 +125,15 @@ module HeapSample
     end
 
     # call-seq:
-    #   discoveries(p_values) -> Array of true and false
+    #   discoveries(p_values, level: 0.05) -> Array of true and false
     #
-    # Which of many rows are no noise, so that of those which are called so 5% are
-    # wrong on average (Benjamini & Hochberg 1995, Journal of the Royal Statistical
+    # Which of many rows are no noise, so that of those which are called so 5%, the
+    # +level+, are wrong on average (Benjamini & Hochberg 1995, Journal of the Royal Statistical
     # Society B 57:289-300): the k smallest, for the largest k whose p value is at most
-    # 5% * k / n.  Of one row it is the usual test.
-    def discoveries(p_values)
+    # level * k / n.  Of one row it is the usual test.
+    def discoveries(p_values, level: 1 - CONFIDENCE)
       order = p_values.each_index.sort_by { |index| p_values[index] }
-      last = order.each_index.select { |rank| p_values[order[rank]] <= (1 - CONFIDENCE) * (rank + 1) / order.size }.last || -1
+      last = order.each_index.select { |rank| p_values[order[rank]] <= level * (rank + 1) / order.size }.last || -1
       found = Array.new(p_values.size, false)
       order[0..last].each { |index| found[index] = true } if last >= 0
       found
