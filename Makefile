@@ -1,7 +1,8 @@
 # Every way to use this checkout; `make` alone lists them. The work is done by tool/.
 
 SERIES = 3.4
-RUBY = $(or $(PREFIX),build/$(SERIES)/prefix)/bin/ruby
+INSTALLED = $(or $(PREFIX),build/$(SERIES)/prefix)
+RUBY = $(INSTALLED)/bin/ruby
 
 .PHONY: help demo build stock deps test test-mri-full test-checks test-threads bench refresh clean distclean
 
@@ -13,8 +14,11 @@ demo: build
 	@if [ -x examples/demo/run ]; then examples/demo/run $(RUBY); else $(RUBY) -v; fi
 
 #: make build         fetch, patch, build and install it in build/3.4/prefix (PREFIX=… elsewhere)
+#  (with the HTML view and the heapsample command; WITHOUT=viewer,heapsample leaves them out)
 build: deps
 	@tool/build default $(SERIES)
+	@tool/viewer $(INSTALLED)
+	@tool/heapsample $(INSTALLED)
 
 #: make stock         the same Ruby without our changes, in build/3.4-stock/prefix
 stock: deps

@@ -1,12 +1,20 @@
 # frozen_string_literal: true
 
+require 'etc'
 require 'fileutils'
 
 # One run of a mix in a process of its own, and all that is to be said against it.
 class Play
   HERE = __dir__
-  GRACE = 60                    # seconds after its time is up in which a run has to end
+  # When its time is up a run has to end.  It hangs if in a minute it uses less than a second of a processor (a thread
+  # that writes profiles uses some), and loops if it uses three minutes: on a busy machine the clock alone says neither.
+  MINUTE = 60
+  IDLE = 1
+  LOOPS = 180
   ENDS = %w[.pb.gz .pb .folded .json].freeze
+
+  # Own memory has a bound: a text format of stacks of thousands of frames may not fit.
+  EXPECTED = /\Aheap-sample: (?:wrote |cannot write .*\.(?:json|folded): Cannot allocate memory$)/
 
   attr_reader :complaints, :summary
 
@@ -37,6 +45,9 @@ class Play
 
   def fine? = @complaints.empty?
 
+  # How it went wrong, without figures; nil if it did not.
+  def failure = @complaints.first&.gsub(/[\d.]+/, 'N')
+
   private
 
   def start
@@ -49,12 +60,43 @@ class Play
   end
 
   def wait
-    give_up = now + @seconds + GRACE
-    sleep(0.05) until (done = Process.wait2(@pid, Process::WNOHANG)) || now > give_up
-    hung unless done
+    up = now + @seconds
+    sleep(0.05) until (done = Process.wait2(@pid, Process::WNOHANG)) || now > up
+    done ||= wait_for_end
     end_group
     status = done ? done[1] : Process.wait2(@pid)[1]
     complain("ended by #{status.inspect.sub(/pid \d+ /, '')}") unless status.success?
+  end
+
+  # nil if it did not.
+  def wait_for_end
+    first = last = cpu_seconds
+    look = now + MINUTE
+    until (done = Process.wait2(@pid, Process::WNOHANG))
+      sleep(0.1)
+      next if now < look
+
+      used = cpu_seconds
+      return hung("used #{(used - last).round(1)} s of a processor in a minute after its time was up") if used - last < IDLE
+      return hung("used #{(used - first).round} s of a processor after its time was up") if used - first > LOOPS
+
+      last, look = used, now + MINUTE
+    end
+    done
+  end
+
+  TICKS = Etc.sysconf(Etc::SC_CLK_TCK).to_f
+  private_constant :TICKS
+
+  # Of all processes of its group; those that have ended are in their parents' (fields of proc(5) after the name: 2 is
+  # the group, 11 to 14 the times).
+  def cpu_seconds
+    Dir.glob('/proc/[0-9]*/stat').sum do |path|
+      fields = File.read(path).rpartition(')').last.split
+      fields[2].to_i == @pid ? fields[11, 4].sum(&:to_i) / TICKS : 0
+    rescue SystemCallError
+      0
+    end
   end
 
   def end_group
@@ -63,14 +105,15 @@ class Play
     nil                         # nothing is left of it
   end
 
-  def hung
-    complain("had not ended #{GRACE} s after its time was up")
+  def hung(how)
+    complain(how)
     system('gdb', '-p', @pid.to_s, '-batch', '-ex', 'thread apply all bt', in: File::NULL,
            out: "#{@dir}/backtrace", err: File::NULL)
+    nil
   end
 
   def listen
-    errors = File.read("#{@dir}/stderr").lines.grep_v(/\Aheap-sample: wrote /)
+    errors = File.read("#{@dir}/stderr").lines.grep_v(EXPECTED)
     complain('said on stderr:', *errors.first(12).map { |line| line.chomp[0, 200] }) unless errors.empty?
     said = File.read("#{@dir}/stdout").lines(chomp: true)
     complain('did not say that it was fine') unless said.last == 'fine'

@@ -10,7 +10,6 @@ module HeapSample
     CLASSES = 5
 
     HOW = {unsettled: "like a leak, or garbage that waits for a major GC", slowing: "slowing down, as a cache that fills", unsteady: "not steadily: in steps, or up and down"}.freeze
-    OPTIONS = {top: Top::ROWS, width: Layout::WIDTH, root: nil, style: nil}.freeze
 
     # The options of Leaks.new that are about text.
     def initialize(leaks, top: Top::ROWS, width: Layout::WIDTH, root: Dir.pwd, style: nil)
