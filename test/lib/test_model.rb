@@ -85,7 +85,19 @@ test "rows group by class, type, method and file" do
 end
 
 test "a grouping that does not exist is an ArgumentError that says which do" do
-  raises(ArgumentError, /:banana.*:line, :method, :file, :class, :type/) { sample_build.profile.report(by: :banana).to_s }
+  raises(ArgumentError, /:banana.*:line, :app, :method, :file, :class, :type/) { sample_build.profile.report(by: :banana).to_s }
+end
+
+test "by app: the nearest line of the application, be it of a C method; without one the line itself" do
+  build = Build.new
+  ar = "/g/gems/activerecord-8.1.4/lib/relation.rb"
+  build.row(["#{ar}:9 AR#load", "#{ar}:3 AR#find", "/srv/app/page.rb:7 Array#each", "/srv/app/page.rb:7 Page#find", "/srv/app/x.rb:1 <main>"],
+            "Book", inuse: 5, birth: 3)
+  build.row(["/srv/app/page.rb:8 Page#own", "/srv/app/x.rb:1 <main>"], "String", inuse: 3, birth: 3)
+  build.row(["#{ar}:9 AR#load", "#{ar}:1 <top>"], "String", inuse: 2, birth: 3)
+  build.malloc(["!/usr/lib/libfoo.so foo_new", "#{ar}:9 AR#load", "/srv/app/page.rb:7 Page#find"], "libfoo.so", 2000, inuse: 4)
+  equal({"/srv/app/page.rb:7 Page#find" => 9, "/srv/app/page.rb:8 Page#own" => 3, "#{ar}:9 AR#load" => 2},
+        build.profile.groups(:app).to_h { |group| ["#{group.key.path}:#{group.key.line} #{group.key.label}", group.inuse.samples] })
 end
 
 test "every grouping adds up to the same total" do

@@ -6,7 +6,7 @@ import { changes } from "./estimate.js";
 import { Flame } from "./flame.js";
 import { amount, count, cut, duration, interval, percent, visible } from "./format.js";
 import { FrameLook } from "./frame_look.js";
-import { Groups, KINDS } from "./groups.js";
+import { DETAIL, Groups, KINDS } from "./groups.js";
 import { help, Theme, Tip } from "./overlays.js";
 import { ESTIMATES, Selection } from "./selection.js";
 import { State } from "./state.js";
@@ -184,13 +184,13 @@ export class App {
     const zoomed = this.focus.parent !== null;
     const mask = zoomed ? sheet.within(this.view.mask(), this.shownTree.ranges(this.focus)) : this.view.mask();
     const groups = new Groups(sheet, mask, ESTIMATES[value], by, (kind) => this.view.groupOf(kind));
-    const code = ["line", "method", "file"].includes(by);
+    const code = by in DETAIL;
     this.table.draw({
       key: [this.view.sheetKey, this.view.filterKey, by, state.get("zoom")].join(" "),
       groups, by, value, changes: (rows) => this.changes(rows), unit: state.get("unit"), sort: state.get("sort"), gcCount: data.gc_count,
       totals: { value: this.view.sums().total.value(state.get("unit")) },
       matched: value !== "growth" || this.view.growth.matched,
-      sides: data.malloc && state.get("memory") === "both" && state.get("unit") === "bytes" && ["line", "method", "file", "gem"].includes(by),
+      sides: data.malloc && state.get("memory") === "both" && state.get("unit") === "bytes" && (code || by === "gem"),
       // By line it would be taken for malloc's part of that line, which may be another's.
       buffers: data.memsize && by === "class",
       code, memory: state.get("memory"), names: this, marked: (row) => this.marked(by, row),
@@ -281,7 +281,7 @@ export class App {
   marked(by, row) {
     const { state } = this;
     if (["class", "type", "gem"].includes(by)) return state.get(by) !== "" && state.get(by) === row.name;
-    return state.get("mark") === `${by}:${row.key}`;
+    return state.get("mark") === `${DETAIL[by]}:${row.key}`;
   }
 
   // A class, type or gem filters; code is marked in the graph.
@@ -289,7 +289,7 @@ export class App {
     const by = this.state.get("by");
     const off = this.marked(by, row);
     if (["class", "type", "gem"].includes(by)) this.state.set({ [by]: off || row.key <= 0 ? "" : row.name });
-    else if (["line", "method", "file"].includes(by)) this.state.set({ mark: off || row.key === 0 ? "" : `${by}:${row.key}`, search: "" });
+    else if (by in DETAIL) this.state.set({ mark: off || row.key === 0 ? "" : `${DETAIL[by]}:${row.key}`, search: "" });
     else if (row.key > 0) this.state.set({ search: this.state.get("search") === row.name ? "" : row.name, mark: "" });
   }
 

@@ -1,8 +1,11 @@
-// Rows that share a line, method, file, class, type, gem, function or library,
+// Rows that share a line, line of the application, method, file, class, type, gem, function or library,
 // summed, as HeapSample::Groups sums them.
 import { Estimate, FIELDS, Net } from "./estimate.js";
 
-export const KINDS = ["line", "method", "file", "class", "type", "gem", "function", "library"];
+export const KINDS = ["line", "app", "method", "file", "class", "type", "gem", "function", "library"];
+// Those that are code, by how they tell frames apart. "app" is the nearest line of
+// the application, "line" that which allocated.
+export const DETAIL = { line: "line", app: "line", method: "method", file: "file" };
 export const NO_STACK = "(no stack)";
 const SLOTS = "(slots)";
 
@@ -24,9 +27,9 @@ export const groupFrames = (frames, kind) => {
 
 // The key of each row: a frame, counted from 1, or a text.
 const keysOf = (sheet, kind, frameGroups) => {
-  if (["line", "method", "file"].includes(kind)) {
-    const groups = frameGroups(kind);
-    return Int32Array.from(sheet.site, (site) => (site === 0 ? 0 : groups[site - 1] + 1));
+  if (kind in DETAIL) {
+    const groups = frameGroups(DETAIL[kind]);
+    return Int32Array.from(sheet.columns.get(kind === "app" ? "app" : "site"), (site) => (site === 0 ? 0 : groups[site - 1] + 1));
   }
   const malloc = sheet.columns.get("malloc");
   const texts = sheet.columns.get(kind);
@@ -136,12 +139,13 @@ export const deadShare = (group) => {
 
 // What a group is called: its name, and where it is.
 export const nameOf = (kind, key, { texts, frames }) => {
-  if (kind === "line" || kind === "method" || kind === "file") {
+  const detail = DETAIL[kind];
+  if (detail) {
     if (key === 0) return { name: NO_STACK, place: "" };
     const frame = key - 1;
     const short = texts[frames.get("short")[frame]];
-    const line = kind === "line" && frames.get("line")[frame] > 0 ? `:${frames.get("line")[frame]}` : "";
-    return { name: kind === "file" ? "" : texts[frames.get("method")[frame]], place: short + line };
+    const line = detail === "line" && frames.get("line")[frame] > 0 ? `:${frames.get("line")[frame]}` : "";
+    return { name: detail === "file" ? "" : texts[frames.get("method")[frame]], place: short + line };
   }
   if (key === -1) return { name: SLOTS, place: "" };
   return { name: texts[key] || (kind === "gem" ? NO_STACK : ""), place: "" };

@@ -132,9 +132,11 @@ module HeapSample
   class Groups
     include Enumerable
 
-    # What rows can be grouped by,
-    KINDS = %i[line method file class type gem function library].freeze
-    # and which rows.
+    # What rows can be grouped by.  :line is where the memory was allocated; :app the
+    # nearest line above it that is the application's, not a gem's or Ruby's own, or
+    # where there is none the line itself.
+    KINDS = %i[line app method file class type gem function library].freeze
+    # Which rows.
     MEMORY = %i[both slots malloc].freeze
 
     # The rows of all groups together: a Group whose key is nil.
@@ -224,6 +226,7 @@ module HeapSample
       when :class then name(row[Columns::CLASS])
       when :type then name(row[Columns::TYPE])
       when :gem then gem(@stacks.site(row[Columns::STACK]))
+      when :app then place(@stacks.application_site(row[Columns::STACK]) || @stacks.site(row[Columns::STACK]))
       else place(@stacks.site(row[Columns::STACK]))
       end
     end
@@ -276,7 +279,7 @@ module HeapSample
 
       @places[site] ||= begin
         frame = @stacks.frame(site)
-        line = frame.lineno if @by == :line
+        line = frame.lineno if %i[line app].include?(@by)
         label = frame.qualified_label unless @by == :file
         place = Place.new(frame.full_path, line, label)
         @same[place] ||= place

@@ -170,7 +170,7 @@ module HeapSample
     # call-seq:
     #   groups(by, kind: :both) -> Array of GrowthGroup
     #
-    # The rows summed +by+ :line, :method, :file, :class, :type, :gem, :function
+    # The rows summed +by+ :line, :app, :method, :file, :class, :type, :gem, :function
     # or :library; +kind+: those of :slots, of :malloc, or :both.
     def groups(by, kind: :both)
       wanted = Groups.wanted(kind)

@@ -105,7 +105,7 @@ module HeapSample
     # call-seq:
     #   groups(by, kind: :both) -> HeapSample::Groups
     #
-    # The rows summed +by+ :line, :method, :file, :class, :type, :gem, :function or
+    # The rows summed +by+ :line, :app, :method, :file, :class, :type, :gem, :function or
     # :library; +kind+: those of :slots, of :malloc, or :both.  Raises
     # ArgumentError on anything else.
     def groups(by, kind: :both)

@@ -17,7 +17,7 @@ module HeapSample
     # call-seq:
     #   Report.new(profile, by: :line, kind: :both, top: 20, width: 120, root: Dir.pwd, style: nil)
     #
-    # +by+: :line, :method, :file, :class, :type, :gem, :function or :library;
+    # +by+: :line, :app, :method, :file, :class, :type, :gem, :function or :library;
     # +kind+: :slots, :malloc or :both; +top+: rows in a table; +width+: characters
     # in a line; +root+: paths below it are shortened; +style+: see Layout.  Raises
     # ArgumentError if one of them makes no sense.

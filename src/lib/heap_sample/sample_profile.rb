@@ -133,7 +133,7 @@ class GC::SampleProfile
   # call-seq:
   #   report(by: :line, kind: :both, top: 20, width: 120, root: Dir.pwd, style: nil) -> HeapSample::Report
   #
-  # What the snapshot says: memory in use with 95% intervals +by+ :line, :method,
+  # What the snapshot says: memory in use with 95% intervals +by+ :line, :app, :method,
   # :file, :class, :type, :gem, :function or :library; the +top+ rows of it; what is
   # young; what comes and goes.  +kind+: that of heap :slots, of :malloc, or :both.
   # Its #to_s is the text, its #to_h the figures.  Raises ArgumentError on other

@@ -25,6 +25,8 @@ module HeapSample
       @frames = []
       @arrays = []
       @sites = []
+      @application_sites = []
+      @application = []
       @kinds = []
     end
 
@@ -89,6 +91,16 @@ module HeapSample
       @sites[handle] || nil
     end
 
+    # The same of the application's code (GemName): the nearest line of it that
+    # called the gem or library which allocated; nil if there is none.
+    def application_site(handle)
+      known = @application_sites[handle]
+      return known || nil unless known.nil?
+
+      @application_sites[handle] = find_application_site(handle) || false
+      @application_sites[handle] || nil
+    end
+
     # call-seq:
     #   trail(handle) -> binary String
     #
@@ -151,6 +163,26 @@ module HeapSample
         break if kind(id) == :ruby
       end
       found
+    end
+
+    def find_application_site(handle)
+      found = nil
+      each_frame_id(handle) do |id|
+        next if found.nil? && !application?(id)
+        break unless found.nil? || same_line?(found, id)
+
+        found = id
+        break if kind(id) == :ruby
+      end
+      found
+    end
+
+    def application?(id)
+      known = @application[id]
+      return known unless known.nil?
+
+      path = frame(id).full_path
+      @application[id] = !native?(id) && !path.empty? && GemName.of(path) == GemName::APP
     end
 
     # Native code that its file has no name for: where in the file it is.

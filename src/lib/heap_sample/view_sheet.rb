@@ -13,8 +13,9 @@ module HeapSample
     FIELDS = %i[samples objects space variance].freeze
     SIDES = %i[gained lost].freeze
     # What rows of all kinds have.  +stack+ is the distance to that of the row
-    # before; +birth+ and +site+, a frame, are counted from 1: 0 is none.
-    SHARED = %i[stack class type slot_size birth malloc library function gem site].freeze
+    # before; +birth+ and the frames +site+ and +app+ (of Groups::KINDS the :line and
+    # the :app) are counted from 1: 0 is none.
+    SHARED = %i[stack class type slot_size birth malloc library function gem site app].freeze
 
     # Columns of the rows of +profile+, by name.
     def self.of_profile(profile, frames)
@@ -79,9 +80,9 @@ module HeapSample
       # As SHARED, but the stack is what it is sorted by.
       def tell(row)
         malloc = row[Columns::MALLOC]
-        key, gem, site = (@known[row[Columns::STACK]] ||= know(row))
+        key, gem, site, app = (@known[row[Columns::STACK]] ||= know(row))
         [key, text(row[Columns::CLASS]), text(row[Columns::TYPE]), row[Columns::SLOT_SIZE], (row[Columns::BIRTH_GC] || -1) + 1,
-         malloc ? 1 : 0, text(row[Columns::LIBRARY]), malloc ? @frames.text(@functions.of(row)) : 0, gem, site]
+         malloc ? 1 : 0, text(row[Columns::LIBRARY]), malloc ? @frames.text(@functions.of(row)) : 0, gem, site, app]
       end
 
       private
@@ -92,8 +93,8 @@ module HeapSample
         handle = row[Columns::STACK]
         numbers = []
         @stacks.each_frame_id(handle) { |id| numbers << @numbers[id] }
-        site = @stacks.site(handle)
-        [numbers.reverse!.pack("N*"), @frames.text(@gems.of(row)), site ? @numbers[site] + 1 : 0]
+        sites = [@stacks.site(handle), @stacks.application_site(handle) || @stacks.site(handle)]
+        [numbers.reverse!.pack("N*"), @frames.text(@gems.of(row)), *sites.map { |site| site ? @numbers[site] + 1 : 0 }]
       end
 
       def text(reference)
