@@ -48,8 +48,7 @@ module HeapSample
       rescue Failure, FormatError, ArgumentError => e
         complain(e, FAILED)
       rescue Errno::EPIPE
-        silence($stdout)
-        DONE
+        leave
       rescue SystemCallError => e
         complain(e, FAILED)
       rescue NoMemoryError
@@ -106,11 +105,12 @@ module HeapSample
       def finish
         $stdout.flush
       rescue Errno::EPIPE
-        silence($stdout)
+        leave
       end
 
-      def silence(io)
-        io.reopen(File::NULL, "w")
+      # Whoever reads has seen enough; what the buffer still holds cannot go anywhere.
+      def leave
+        exit!(DONE)
       end
     end
   end

@@ -53,6 +53,8 @@ module HeapSample
         yield
       rescue SystemCallError => e
         raise Failure, "#{path}: #{reason(e)}"
+      rescue NoMemoryError
+        raise Failure, "#{path}: there is not enough memory to read it"
       end
 
       # "no such file or directory", without what Ruby adds to it.

@@ -49,8 +49,8 @@ module HeapSample
     end
 
     # call-seq:
-    #   HeapSample::Profile.load(path, limit: 1 GiB) -> profile
-    #   HeapSample::Profile.load(io, name: "-", limit: 1 GiB) -> profile
+    #   HeapSample::Profile.load(path, limit: 512 MiB) -> profile
+    #   HeapSample::Profile.load(io, name: "-", limit: 512 MiB) -> profile
     #
     # Reads a saved profile (.pb.gz or .pb).  Raises HeapSample::FormatError if
     # it is damaged, cut, something else, or has more than +limit+ bytes when

@@ -9,8 +9,8 @@ module HeapSample
   # A file is not trusted.  What is wrong with it ends in one FormatError that
   # names the file; what it unpacks to is bounded.
   class PprofReader
-    # Bytes a file may have when unpacked.
-    DECODED_MAX = 1 << 30
+    # Bytes a file may have when unpacked: ten times what 200,000 stacks take.
+    DECODED_MAX = 1 << 29
     # Messages and strings a file may have: small ones cost more memory here
     # than in the file.
     ENTRIES_MAX = 10_000_000

@@ -1,0 +1,143 @@
+# frozen_string_literal: true
+
+require "tool"
+require "io/console"
+require "pty"
+
+# Two profiles of one process, ten minutes apart, and a folder of a series.
+EARLIER = sample_build
+LATER = sample_build("taken_ns" => Build::STARTED + 20 * Build::MINUTE, "gc" => EARLIER.meta["gc"].merge("count" => 200))
+        .row(["app/leak.rb:9 Leak#keep", "app/main.rb:1 <main>"], "Leaked", inuse: 100, birth: 150)
+
+folder do |dir|
+  a, b, c = %w[a b c].map { |name| File.join(dir, "#{name}.pb.gz") }
+  write(a, PprofWriter.gzip(EARLIER.raw))
+  write(b, PprofWriter.gzip(LATER.raw))
+  write(c, PprofWriter.gzip(LATER.raw.merge(meta: LATER.meta.merge("taken_ns" => Build::STARTED + 30 * Build::MINUTE))))
+
+  RUBIES.each do |ruby|
+    with = "#{ruby == OURS ? "our" : "Debian's"} Ruby"
+    options = {ruby: ruby}
+
+    test "#{with}: reports are the library's" do
+      profile = HeapSample::Profile.load(b)
+      layout = {width: 120, root: Dir.pwd}
+      equal(profile.top(**layout).to_s, printed("top", b, **options))
+      equal(profile.top(by: :class, value: :alloc_objects, top: 2, width: 80, root: Dir.pwd).to_s,
+            printed("top", "--by", "class", "--value=alloc_objects", "--top", "2", "--width", "80", b, **options))
+      equal(profile.report(by: :method, **layout).to_s, printed("report", "--by", "method", b, **options))
+      equal(HeapSample::Tree.new(profile, direction: :callers, **layout).to_s, printed("tree", "--callers", b, **options))
+      equal(profile.churn(**layout).to_s, printed("churn", b, **options))
+      equal(profile.generations(**layout).to_s, printed("generations", b, **options))
+      equal((profile - HeapSample::Profile.load(a)).report(**layout).to_s, printed("diff", a, b, **options))
+    end
+
+    test "#{with}: three profiles, series, info" do
+      assert(printed("diff", a, b, c, **options).start_with?("Retained"))
+      assert(printed("leaks", dir, **options).include?("Too few profiles"))
+      assert(printed("shape", a, b, c, **options).start_with?("Shape:"))
+      text = printed("info", a, b, **options)
+      assert(text.include?("a.pb.gz") && text.include?("b.pb.gz") && text.match?(/^  drops +none$/), text)
+    end
+
+    test "#{with}: --json on every report is JSON with the same figures" do
+      {"top" => [b], "report" => [b], "tree" => [b], "churn" => [b], "generations" => [b], "diff" => [a, b], "leaks" => [dir],
+       "shape" => [dir], "info" => [b]}.each do |command, files|
+        JSON.parse(printed(command, "--json", *files, **options))
+      end
+      row = JSON.parse(printed("top", "--json", "--class", "Leaked", b, **options)).fetch("rows").fetch(0)
+      estimate = HeapSample::Profile.load(b).filter(class: "Leaked").top.first.estimate
+      close(estimate.space, row["estimate"] ? row["estimate"]["bytes"] : row["bytes"], 1e-9)
+    end
+
+    test "#{with}: filters are the library's" do
+      profile = HeapSample::Profile.load(b)
+      {["--class", "Leak*"] => {class: "Leak*"}, ["--class", "/eak/"] => {class: /eak/}, ["--path", "leak.rb:9"] => {path: "leak.rb:9"},
+       ["--type", "string,T_HASH"] => {type: %w[string T_HASH]}, ["--gem", "model"] => {gem: "model"}, ["--stack", "Leak#keep"] => {stack: "Leak#keep"},
+       ["--age", "..60"] => {age: 0..60}, ["--age", "50..", "--class", "Leaked"] => {age: 50.., class: "Leaked"}}.each do |arguments, filter|
+        equal(profile.filter(**filter).top(width: 120, root: Dir.pwd).to_s.sub(/age 0\.\.60/, "age 0..60"), printed("top", b, *arguments, **options))
+      end
+    end
+
+    test "#{with}: a profile may come through a pipe" do
+      equal(printed("top", b, **options), printed("top", "-", stdin_data: File.binread(b), **options))
+      fails(1, /\(standard input\): not a readable heap profile: it is empty/, "top", "-", stdin_data: "", **options)
+    end
+
+    test "#{with}: what is wrong is said in a line, with the file" do
+      fails(1, %r{: /nowhere\.pb\.gz: no such file or directory}, "top", "/nowhere.pb.gz", **options)
+      fails(1, /is a folder/, "top", dir, **options)
+      fails(1, /b\.pb\.gz: not a readable|was taken/, "diff", b, a, **options)
+      fails(2, /no command "topp".*did you mean top\?/, "topp", **options)
+      fails(2, /which profile\?/, "top", **options)
+      fails(2, /too many arguments: x/, "top", a, "x", **options)
+      fails(2, /invalid argument: --by colour/, "top", "--by", "colour", a, **options)
+      fails(2, /--age x: it is 3/, "top", "--age", "x", a, **options)
+      fails(2, /--top 0: it is not above 0/, "top", "--top", "0", a, **options)
+      fails(2, /--class/, "top", "--class", "/(/", a, **options)
+      fails(2, /invalid option: --frob/, "top", "--frob", a, **options)
+      bad = write(File.join(dir, "x\e[31m\n.pb.txt"), "no profile")
+      fails(1, /x .*not a readable heap profile/, "top", bad, **options)
+      File.unlink(bad)
+    end
+
+    test "#{with}: help on one screen for every command" do
+      help = printed("help", **options)
+      commands = help.scan(/^    ([a-z]+) {2,}\S/).flatten - ["heapsample"]
+      assert(commands.size == 13, commands.inspect)
+      commands.each do |command|
+        text = printed(command, "--help", **options)
+        equal(text, printed("help", command, **options))
+        assert(text.start_with?("Usage: heapsample #{command} ") && text.match?(/^    heapsample #{command}/), text)
+        assert(text.lines.size <= 48 && text.lines.all? { |line| line.chomp.length <= 110 }, "#{command}: #{text.lines.size} lines")
+      end
+      equal(2, heapsample(**options).status)
+    end
+
+    test "#{with}: a reader that leaves early is no error" do
+      reader, writer = IO.pipe
+      err_reader, err_writer = IO.pipe
+      pid = Process.spawn(CLEAN, ruby, "--disable=gems", EXE, "convert", b, "--to", "folded", "-o", "-", out: writer, err: err_writer)
+      reader.close
+      [writer, err_writer].each(&:close)
+      Process.wait(pid)
+      equal(["", 0], [err_reader.read, $?.exitstatus])
+    end
+  end
+
+  # What a command prints on a terminal.
+  def on_terminal(*arguments, columns: 100, env: {})
+    PTY.open do |terminal, tty|
+      tty.winsize = [40, columns]
+      pid = Process.spawn({**CLEAN, "TERM" => "xterm", **env}, OURS, EXE, *arguments, out: tty, err: tty)
+      tty.close
+      text = +""
+      begin
+        loop { text << terminal.readpartial(4096) }
+      rescue EOFError, Errno::EIO
+        nil
+      end
+      Process.wait(pid)
+      text.force_encoding("UTF-8").gsub("\r\n", "\n")
+    end
+  end
+
+  ESCAPE = /\e\[\d*m/
+
+  test "colours only on a terminal, and never against NO_COLOR" do
+    assert(!printed("top", b).match?(ESCAPE))
+    assert(printed("top", "--color", "always", b).match?(ESCAPE))
+    assert(on_terminal("top", b).match?(ESCAPE))
+    assert(!on_terminal("top", b, env: {"NO_COLOR" => "1"}).match?(ESCAPE))
+    assert(!on_terminal("top", b, env: {"TERM" => "dumb"}).match?(ESCAPE))
+    assert(!on_terminal("top", "--color=never", b).match?(ESCAPE))
+  end
+
+  test "a table is as wide as the terminal, with colours or without" do
+    [70, 100, 160].each do |columns|
+      text = on_terminal("top", b, columns: columns).gsub(ESCAPE, "")
+      equal(printed("top", "--width", columns.to_s, b), text)
+      assert(text.lines.all? { |line| line.chomp.length <= columns }, text)
+    end
+  end
+end
