@@ -114,8 +114,8 @@ folder do |dir|
   test "bombs do not go off" do
     packed = Zlib.gzip("\0" * (64 << 20))
     bomb = StringIO.new("".b).tap do |io|
-      deflate = Zlib::Deflate.new(9, 31)
-      (SLOW ? 8 : 2).times { 1024.times { io << deflate.deflate("2\0" * (1 << 19)) } }
+      deflate = Zlib::Deflate.new(1, 31)
+      (SLOW ? 8 : 1).times { 1024.times { io << deflate.deflate("2\0" * (1 << 19)) } }
       io << deflate.finish
     end.string
     limited(dir, bomb, /unpacks to more than \d+ bytes|more than \d+ entries/)
@@ -124,8 +124,8 @@ folder do |dir|
   end
 
   test "so many small messages" do
-    {"\x32\x00" => /more than \d+ entries/, "\x12\x00" => /more than \d+ entries/, "\x22\x00" => /entries/, "\x0a\x00" => /entries/}.each do |bytes, pattern|
-      limited(dir, Zlib.gzip(bytes.b * (12 << 20), level: 1), pattern)
+    ["\x32\x00", "\x12\x00", *(["\x22\x00", "\x0a\x00"] if SLOW)].each do |bytes|
+      limited(dir, Zlib.gzip(bytes.b * (12 << 20), level: 1), /more than \d+ entries/)
     end
   end
 

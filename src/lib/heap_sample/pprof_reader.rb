@@ -86,28 +86,32 @@ module HeapSample
       PACKINGS.each { |magic, packing| raise Protobuf::Malformed, "it is packed with #{packing}: unpack it first" if data.start_with?(magic) }
       raise Protobuf::Malformed, "it is not packed with gzip" if name.to_s.end_with?(".gz")
 
+      bounded(data.bytesize, limit)
       while (chunk = file.read(CHUNK))
-        data << chunk
-        bounded(data, limit)
+        bounded((data << chunk).bytesize, limit)
       end
-      bounded(data, limit)
+      data
     end
 
     def self.gunzip(file, chunk, limit)
       require "zlib"
       inflater = Zlib::Inflate.new(Zlib::MAX_WBITS + GZIP_ONLY)
-      data = "".b
-      size = 0
+      # Joined at the end: a String that grows is copied, and needs three times the room.
+      pieces = []
+      read = size = 0
       while chunk && !inflater.finished?
-        size += chunk.bytesize
-        # piece by piece: one chunk can be a thousand of them
-        inflater.inflate(chunk) { |piece| bounded(data << piece, limit) }
+        read += chunk.bytesize
+        # one chunk can be a thousand pieces
+        inflater.inflate(chunk) do |piece|
+          bounded(size += piece.bytesize, limit)
+          pieces << piece
+        end
         chunk = file.read(CHUNK)
       end
       raise Protobuf::Malformed, "gzip: it ends too early" unless inflater.finished?
-      raise Protobuf::Malformed, "bytes follow the end of gzip's data" if chunk || inflater.total_in < size
+      raise Protobuf::Malformed, "bytes follow the end of gzip's data" if chunk || inflater.total_in < read
 
-      data
+      pieces.join
     rescue Zlib::Error => e
       raise Protobuf::Malformed, "gzip: #{e.message}"
     ensure
@@ -115,8 +119,8 @@ module HeapSample
       inflater&.close
     end
 
-    def self.bounded(data, limit)
-      data.bytesize > limit ? raise(Protobuf::Malformed, "it unpacks to more than #{limit} bytes") : data
+    def self.bounded(size, limit)
+      raise Protobuf::Malformed, "it unpacks to more than #{limit} bytes" if size > limit
     end
     private_class_method :unpack, :gunzip, :bounded
 
