@@ -14,7 +14,8 @@ module HeapSample
       end
 
       def define_grouping(parser, kinds = Groups::KINDS)
-        parser.on("--by KIND", kinds.map(&:to_s), "rows are summed by: #{kinds.join(", ")}") { |by| options[:by] = by.to_sym }
+        parser.on("--by KIND", kinds.map(&:to_s), "rows by #{kinds.join(", ")}",
+                  "(line: where it was allocated; app: the line of the application behind that)") { |by| options[:by] = by.to_sym }
       end
 
       def define_memory(parser)
