@@ -45,8 +45,10 @@ module HeapSample
     # Correlation of neighbours.
     attr_reader :correlation
 
-    # +times+ in seconds, growing; +sizes+ in bytes; +least+ in bytes.
-    def initialize(times, sizes, least:)
+    # +times+ in seconds, growing; +sizes+ in bytes; +least+ in bytes.  Without +levels+
+    # nothing that levels off is a candidate.
+    def initialize(times, sizes, least:, levels: true)
+      @levels = levels
       @from, @span = times.first, (times.last - times.first).to_f
       @x, @y = Curve.thin(times.map { |time| (time - @from) / @span }, sizes)
       @scale = [@y.sum / @y.size, 1.0].max
@@ -114,7 +116,7 @@ module HeapSample
 
     # The best fit of each kind.
     def candidates
-      levels = %i[saturating logarithmic].product(TAUS).map { |form, tau| {form: form, tau: tau} }
+      levels = @levels ? %i[saturating logarithmic].product(TAUS).map { |form, tau| {form: form, tau: tau} } : []
       one = places.map { |place| {steps: [place]} }
       line = {line: true}
       kinds = [[{}], [line], levels, levels.map { |level| level.merge(line) }, one, one.map { |step| step.merge(line) },

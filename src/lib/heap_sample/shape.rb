@@ -17,6 +17,8 @@ module HeapSample
   # - a step is bloat: RSS rose at once and never fell.  Whether the living rose with it,
   #   or only passed through, is said.
   #
+  # What levels off has to be found in its part at the end: else it is not a term.
+  #
   # A term is named from Verdict's threshold on: 5% of RSS, and 4 MiB.
   class Shape
     # Accounts below which nothing is said.
@@ -25,6 +27,10 @@ module HeapSample
     WARM_UP = 0.1
     LIVE = %w[slots_live malloc_live].freeze
     WASTE = %w[slots_free malloc_waste malloc_metadata].freeze
+    # A part has to have grown by such a share of what it is said to have made.
+    HELD_UP = 0.4
+    # Accounts at either end.
+    ENDS = 3
     BARS = "▁▂▃▄▅▆▇█"
     PLOT_WIDTH = 60
     NAMES = {bloats: "bloats", fragments: "fragments", fills: "fills", leaks: "leaks"}.freeze
@@ -117,8 +123,28 @@ module HeapSample
     end
 
     def judge
-      @curve = Curve.new(@times, @rss, least: [Verdict::SHARE * Curve.median(@rss), Verdict::FLOOR].max)
+      fit(levels: true)
+      fit(levels: false) unless @findings.all? { |finding| held_up?(finding) }
+    end
+
+    def fit(levels:)
+      @curve = Curve.new(@times, @rss, least: [Verdict::SHARE * Curve.median(@rss), Verdict::FLOOR].max, levels: levels)
       @findings = findings_of(@curve.best).sort_by { |finding| -finding.bytes }
+    end
+
+    # Is there a part of the account that levels off as well?  A line and what levels off
+    # are much alike, so that a little waste at first, which is gone later, can make one of the other.
+    def held_up?(finding)
+      return true unless finding.term == :level
+
+      part = finding.kind == :fragments ? "waste" : "live"
+      net = ends(parts.fetch(part)).then { |first, last| last - first }
+      finding.parts[:other] > 0.5 || net >= HELD_UP * finding.bytes
+    end
+
+    # Medians of the first and the last accounts.
+    def ends(sizes)
+      [sizes.first(ENDS), sizes.last(ENDS)].map { |some| Curve.median(some) }
     end
 
     def findings_of(fit)
