@@ -91,12 +91,5 @@ class Synthetic
   def number(field, value) = value.zero? ? "".b : encode(field << 3) + encode(value)
   def message(field, bytes) = encode(field << 3 | 2) + encode(bytes.bytesize) + bytes
 
-  def encode(value)
-    out = "".b
-    while value >= 0x80
-      out << (value & 0x7f | 0x80)
-      value >>= 7
-    end
-    out << value
-  end
+  def encode(value) = HeapSample::Protobuf.encode(value)
 end

@@ -78,14 +78,7 @@ end
 def message(field, bytes) = varint(field << 3 | 2) + varint(bytes.bytesize) + bytes
 def number(field, value) = varint(field << 3) + varint(value)
 
-def varint(value)
-  out = "".b
-  while value >= 0x80
-    out << (value & 0x7f | 0x80)
-    value >>= 7
-  end
-  out << value
-end
+def varint(value) = HeapSample::Protobuf.encode(value)
 
 test "numbers out of all bounds" do
   huge = (1 << 64) - 1

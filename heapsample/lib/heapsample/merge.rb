@@ -86,7 +86,7 @@ module HeapSample
         @texts = {"" => 0}
         @fields = []
         @frames = {}
-        @lists = Hash.new { |known, id| known[id] = packed(id) }
+        @lists = Hash.new { |known, id| known[id] = Protobuf.encode(id).freeze }
         @libraries = {}
         @mappings = []
         @texts_list = [""]
@@ -131,15 +131,6 @@ module HeapSample
           start
         end
         start + (mapping ? address - mapping[0] + mapping[2] : address) % LIBRARY_RANGE
-      end
-
-      def packed(value)
-        out = "".b
-        while value >= 0x80
-          out << (value & 0x7f | 0x80)
-          value >>= 7
-        end
-        (out << value).freeze
       end
 
       # Too many rows: ages are rounded, by an eighth at most; if that is not enough,

@@ -48,7 +48,7 @@ module HeapSample
         @function_bytes = "".b
         @lists = {}
         @labels = {}
-        @numbers = Hash.new { |known, value| known[value] = varint(value).freeze }
+        @numbers = Hash.new { |known, value| known[value] = Protobuf.encode(value).freeze }
       end
 
       def write(io)
@@ -215,15 +215,6 @@ module HeapSample
 
       def message(field, bytes)
         "".b << @numbers[field << 3 | Protobuf::BYTES] << @numbers[bytes.bytesize] << bytes
-      end
-
-      def varint(value)
-        out = "".b
-        while value >= 0x80
-          out << (value & 0x7f | 0x80)
-          value >>= 7
-        end
-        out << value
       end
     end
   end

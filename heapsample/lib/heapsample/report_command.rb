@@ -5,12 +5,24 @@ require "json"
 module HeapSample
   module Tool
     # A command that prints an analysis: how it is grouped, filtered, laid out.
-    # What it says is the library's.
+    # What it says is the library's.  A subclass names its groups of options in TAKES,
+    # and defines those of its own in #define_own.
     class ReportCommand < Command
+      TAKES = %i[grouping memory top filters].freeze
+
       private
 
       def define_options(parser)
+        define_own(parser)
+        self.class::TAKES.each { |group| send(:"define_#{group}", parser) }
         define_layout(parser)
+      end
+
+      def define_own(parser); end
+
+      # The only argument, a profile, read and filtered.
+      def only_profile(arguments)
+        load(expect(arguments, 1..1, "profile").first)
       end
 
       def define_grouping(parser, kinds = Groups::KINDS)

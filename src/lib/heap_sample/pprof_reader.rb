@@ -467,9 +467,9 @@ module HeapSample
         next unless part
 
         if number == LABELS
-          part << LABELS_TAG << varint(stop - bytes(value, stop)) << @data.byteslice(value, stop - value)
+          part << LABELS_TAG << Protobuf.encode(stop - bytes(value, stop)) << @data.byteslice(value, stop - value)
         else
-          part << (stop ? @data.byteslice(value, stop - value) : varint(value))
+          part << (stop ? @data.byteslice(value, stop - value) : Protobuf.encode(value))
         end
       end
       whole(parts[LOCATIONS])
@@ -478,15 +478,6 @@ module HeapSample
 
     def whole(list)
       raise Protobuf::Malformed, "it ends inside a stack" if (list.getbyte(-1) || 0) >= 0x80
-    end
-
-    def varint(value)
-      text = "".b
-      while value >= 0x80
-        text << (value & 0x7f | 0x80)
-        value >>= 7
-      end
-      text << value
     end
 
     # The columns of a row from INUSE on.

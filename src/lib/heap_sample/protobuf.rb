@@ -68,6 +68,16 @@ module HeapSample
       [from, @position]
     end
 
+    # A number as it is written: a new binary String.
+    def self.encode(value)
+      bytes = "".b
+      while value >= 0x80
+        bytes << (value & 0x7f | 0x80)
+        value >>= 7
+      end
+      bytes << value
+    end
+
     # The numbers packed into the bytes between +from+ and +to+.
     def self.packed(data, from, to)
       values = []

@@ -48,7 +48,7 @@ class TestHeapSampler < Test::Unit::TestCase
   # Each is the first method of its snapshot that is called in Ruby code, which loads the library.
   def test_analyses
     %w[report top tree generations churn].each do |name|
-      assert_sampler(<<~RUBY, args: ["--heap-sample=interval=4096,malloc=off"])
+      assert_sampler(<<~RUBY, args: ["--heap-sample=interval=4096,malloc=off,output=none"])
         class Kept; end
         kept = Array.new(20_000) { Kept.new }
         GC.start
@@ -59,7 +59,7 @@ class TestHeapSampler < Test::Unit::TestCase
         assert_equal 20_000, kept.size
       RUBY
     end
-    assert_sampler(<<~'RUBY', args: ["--heap-sample=interval=4096,malloc=off"])
+    assert_sampler(<<~'RUBY', args: ["--heap-sample=interval=4096,malloc=off,output=none"])
       class Kept; end
       kept = Array.new(20_000) { Kept.new }
       GC.start

@@ -17,18 +17,7 @@ module HeapSample
         TEXT
 
         def call(arguments)
-          path, = expect(arguments, 1..1, "profile")
-          print_analysis(HeapSample::Churn.new(load(path), **analysis_options(:by, :kind, :top)))
-        end
-
-        private
-
-        def define_options(parser)
-          define_grouping(parser)
-          define_memory(parser)
-          define_top(parser)
-          define_filters(parser)
-          super
+          print_analysis(HeapSample::Churn.new(only_profile(arguments), **analysis_options(:by, :kind, :top)))
         end
       end
     end

@@ -25,14 +25,6 @@ module HeapSample
 
         private
 
-        def define_options(parser)
-          define_grouping(parser)
-          define_memory(parser)
-          define_top(parser)
-          define_filters(parser)
-          super
-        end
-
         def analysis(first, second, third = nil)
           options = analysis_options(:by, :kind, :top)
           third ? Retained.new(first, second, third, **options) : GrowthReport.new(second - first, **options)

@@ -5,6 +5,7 @@ module HeapSample
     module Commands
       # What is in use, by age.
       class Generations < ReportCommand
+        TAKES = %i[grouping top filters].freeze
         SUMMARY = "what is in use by age in GCs, and the lines behind a generation"
         USAGE = "[options] FILE"
         HELP = <<~TEXT
@@ -17,18 +18,10 @@ module HeapSample
         TEXT
 
         def call(arguments)
-          path, = expect(arguments, 1..1, "profile")
-          print_analysis(HeapSample::Generations.new(load(path), **analysis_options(:by, :top, :age)))
+          print_analysis(HeapSample::Generations.new(only_profile(arguments), **analysis_options(:by, :top, :age)))
         end
 
         private
-
-        def define_options(parser)
-          define_grouping(parser)
-          define_top(parser)
-          define_filters(parser)
-          super
-        end
 
         # That of a generation is no filter: the whole is shown beside it.
         def define_age(parser)

@@ -5,6 +5,7 @@ module HeapSample
     module Commands
       # How a profile was taken.
       class Info < ReportCommand
+        TAKES = [].freeze
         SUMMARY = "how a profile was taken: settings, process, drops, what sampling cost"
         USAGE = "[options] FILE…"
         HELP = <<~TEXT

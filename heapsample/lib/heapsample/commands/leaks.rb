@@ -5,6 +5,7 @@ module HeapSample
     module Commands
       # What grows all along.
       class Leaks < ReportCommand
+        TAKES = %i[grouping memory top].freeze
         SUMMARY = "over a series of profiles: what grows on and on and is not collected"
         USAGE = "[options] FILE…|FOLDER"
         HELP = <<~TEXT
@@ -25,12 +26,12 @@ module HeapSample
 
         private
 
-        def define_options(parser)
-          define_grouping(parser, [*Groups::KINDS, :stack])
-          define_memory(parser)
-          define_top(parser)
+        def define_own(parser)
           parser.on("--warmup SECONDS", Float, "since sampling started, not judged (a fifth of the time)") { |seconds| options[:warmup] = seconds }
-          super
+        end
+
+        def define_grouping(parser)
+          super(parser, [*Groups::KINDS, :stack])
         end
       end
     end

@@ -9,6 +9,7 @@ module HeapSample
     module Commands
       # Runs a command with sampling on, and reports what it kept.
       class Run < ReportCommand
+        TAKES = %i[grouping memory top].freeze
         SUMMARY = "run a Ruby command sampled, then report what it kept"
         USAGE = "[options] [SETTINGS] -- COMMAND [ARGUMENTS…]"
         HELP = <<~TEXT
@@ -62,13 +63,9 @@ module HeapSample
           [settings, command]
         end
 
-        def define_options(parser)
+        def define_own(parser)
           parser.on("-o", "--output FOLDER", "keep the profiles there (a temporary folder)") { |folder| options[:output] = folder }
-          define_grouping(parser)
-          define_memory(parser)
-          define_top(parser)
           parser.on("-q", "--quiet", "no report") { options[:quiet] = true }
-          super
         end
 
         # A comma ends a setting, also in a path.

@@ -5,6 +5,7 @@ module HeapSample
     module Commands
       # How a process grows.
       class Shape < ReportCommand
+        TAKES = [].freeze
         SUMMARY = "whether a process bloats, fragments or leaks, with a plot"
         USAGE = "[options] FILE…|FOLDER"
         HELP = <<~TEXT

@@ -5,6 +5,7 @@ module HeapSample
     module Commands
       # What is in use, or was allocated, or died, row by row.
       class Top < ReportCommand
+        TAKES = %i[grouping value memory top filters].freeze
         SUMMARY = "what is in use (or allocated, young, dead) by line, method, class, gem …"
         USAGE = "[options] FILE"
         HELP = <<~TEXT
@@ -18,19 +19,7 @@ module HeapSample
         TEXT
 
         def call(arguments)
-          path, = expect(arguments, 1..1, "profile")
-          print_analysis(HeapSample::Top.new(load(path), **analysis_options(:by, :value, :kind, :top)))
-        end
-
-        private
-
-        def define_options(parser)
-          define_grouping(parser)
-          define_value(parser)
-          define_memory(parser)
-          define_top(parser)
-          define_filters(parser)
-          super
+          print_analysis(HeapSample::Top.new(only_profile(arguments), **analysis_options(:by, :value, :kind, :top)))
         end
       end
     end

@@ -5,6 +5,7 @@ module HeapSample
     module Commands
       # Who calls what allocates, or what is called.
       class Tree < ReportCommand
+        TAKES = %i[grouping value memory top filters].freeze
         SUMMARY = "callers or callees as a tree, collapsed where nothing branches"
         USAGE = "[options] FILE"
         HELP = <<~TEXT
@@ -18,21 +19,22 @@ module HeapSample
         TEXT
 
         def call(arguments)
-          path, = expect(arguments, 1..1, "profile")
-          print_analysis(HeapSample::Tree.new(load(path), **analysis_options(:by, :value, :kind, :top, :direction, :min_share)))
+          print_analysis(HeapSample::Tree.new(only_profile(arguments), **analysis_options(:by, :value, :kind, :top, :direction, :min_share)))
         end
 
         private
 
-        def define_options(parser)
+        def define_own(parser)
           parser.on("--callers", "from the allocating line up, in place of from the root down") { options[:direction] = :callers }
-          define_grouping(parser, %i[line method])
-          define_value(parser)
-          define_memory(parser)
+        end
+
+        def define_grouping(parser)
+          super(parser, HeapSample::Tree::KINDS)
+        end
+
+        def define_top(parser)
           parser.on("--top N", Integer, "nodes that are shown (40)") { |count| options[:top] = positive("--top", count) }
           parser.on("--min PERCENT", Float, "nodes of a smaller part of all are not (0.5)") { |share| options[:min_share] = share / 100 }
-          define_filters(parser)
-          super
         end
       end
     end
