@@ -117,7 +117,7 @@ folder do |dir|
   end
 
   test "so many small messages" do
-    ["\x32\x00", "\x12\x00", *(["\x22\x00", "\x0a\x00"] if SLOW)].each do |bytes|
+    ["\x12\x00", *(["\x32\x00", "\x22\x00", "\x0a\x00"] if SLOW)].each do |bytes|
       limited(dir, Zlib.gzip(bytes.b * (12 << 20), level: 1), /more than \d+ entries/)
     end
   end
