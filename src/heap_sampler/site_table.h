@@ -26,7 +26,7 @@ struct hs_totals *rb_hs_totals_of(struct hs_session *session, uint32_t site);
  * happens. */
 void rb_hs_fold_sites(void);
 /* Have the living filled the table, or most of it, so that folding does not
- * help?  Told once for each time. */
+ * help?  Asking takes the answer: no, until that happens again. */
 bool rb_hs_take_sites_full(void);
 
 #endif

@@ -59,6 +59,25 @@ folder do |dir|
       end
     end
 
+    test "#{with}: a page of a profile, of two and of a series, filtered or not; without the view, a line" do
+      view = File.join(dir, "view")
+      FileUtils.mkdir_p(File.join(view, File.dirname(TEMPLATE)))
+      FileUtils.cp(BUILT, File.join(view, TEMPLATE))
+      page = lambda do |name, *arguments|
+        File.join(dir, "#{name}.html").tap { |path| printed(*arguments, "-o", path, **options, env: {"RUBYLIB" => view}) }
+      end
+      equal(File.binread(page["converted", "convert", b]), File.binread(page["one", "flame", b]))
+      sizes = [page["two", "flame", b, a], page["series", "flame", dir], page["part", "flame", dir, "--class", "Leaked"]].map { |path| File.size(path) }
+      assert(sizes.min > File.size(BUILT) && sizes[2] < sizes[1], sizes.inspect)
+      fails(1, /a series cannot be filtered by age/, "flame", dir, "--age", "3..", "-o", File.join(dir, "age.html"), **options)
+      unless options[:ruby] == OURS      # which has it installed
+        fails(1, /viewer\.html is not installed/, "flame", b, "-o", File.join(dir, "none.html"), **options)
+        assert(!File.exist?(File.join(dir, "none.html")))
+      end
+      FileUtils.rm_r([view, *Dir[File.join(dir, "*.html")]])
+      assert(printed("leaks", dir, "--class", "Leaked", **options).include?("A part of the profiles, filtered: class Leaked"))
+    end
+
     test "#{with}: a profile may come through a pipe" do
       equal(printed("top", b, **options), printed("top", "-", stdin_data: File.binread(b), **options))
       fails(1, /\(standard input\): not a readable heap profile: it is empty/, "top", "-", stdin_data: "", **options)

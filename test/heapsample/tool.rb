@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "heap_sample"
+require "fileutils"
 require "json"
 require "open3"
 require "sample_build"
@@ -11,6 +12,9 @@ require "zlib"
 # Runs the tool as a user does.
 module Tool
   EXE = File.expand_path("../../heapsample/exe/heapsample", __dir__)
+  # Where the HTML view's template is, below -I, and where it is built.
+  TEMPLATE = "heap_sample/viewer.html"
+  BUILT = File.expand_path("../../build/viewer/viewer.html", __dir__)
   OURS = RbConfig.ruby
   DEBIAN = "/usr/bin/ruby"
   RUBIES = [OURS, *(DEBIAN if File.executable?(DEBIAN))].freeze

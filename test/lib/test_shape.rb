@@ -54,11 +54,11 @@ shaped("a leak and fragmentation", %i[leaks fragments]) { |x| [100 + 60 * x, 10 
 shaped("a day of a profile a minute", [:leaks], count: 1440, seconds: 86_400) { |x| [500 + 100 * x, 30] }
 
 # Measured: 8,000 strings kept a second, each second.  A line and what levels off are much alike over so short a time.
-LEAK = [5.2, 5.5, 5.7, 7.6, 9.1, 10.5, 11.8, 12.8, 14.7, 15.9, 17.4, 18.8, 20.2, 21.6, 23.0, 24.4, 25.7, 28.8, 30.3, 31.7, 30.4].freeze
-WASTE_FOR_A_WHILE = [6.8, 6.8, 6.9, 5.9, 6.5, 7.7, 8.0, 9.5, 8.3, 8.4, 8.2, 8.1, 8.0, 8.0, 7.9, 8.8, 8.8, 6.4, 6.4, 6.3, 7.3].freeze
+MEASURED_LEAK = [5.2, 5.5, 5.7, 7.6, 9.1, 10.5, 11.8, 12.8, 14.7, 15.9, 17.4, 18.8, 20.2, 21.6, 23.0, 24.4, 25.7, 28.8, 30.3, 31.7, 30.4].freeze
+MEASURED_WASTE = [6.8, 6.8, 6.9, 5.9, 6.5, 7.7, 8.0, 9.5, 8.3, 8.4, 8.2, 8.1, 8.0, 8.0, 7.9, 8.8, 8.8, 6.4, 6.4, 6.3, 7.3].freeze
 
 test "a leak, and waste that is there for a while at first: leaks" do
-  shape = accounts(count: LEAK.size, seconds: LEAK.size, noise: 0) { |x| [LEAK, WASTE_FOR_A_WHILE].map { |sizes| sizes[(x * (LEAK.size - 1)).round] } }.shape
+  shape = accounts(count: MEASURED_LEAK.size, seconds: MEASURED_LEAK.size, noise: 0) { |x| [MEASURED_LEAK, MEASURED_WASTE].map { |sizes| sizes[(x * (MEASURED_LEAK.size - 1)).round] } }.shape
   equal([:leaks], shape.verdict)
 end
 
@@ -76,7 +76,7 @@ test "the slope of a line is in its interval" do
     low && (60.0 * SHAPE_MIB * 60 / 59).between?(low, high)
   end
   puts "# #{hits} of #{4 * SHAPES}"
-  assert(hits >= 0.8 * 4 * SHAPES, "#{hits} of #{4 * SHAPES}")
+  assert(hits >= 0.9 * 4 * SHAPES, "#{hits} of #{4 * SHAPES}")
 end
 
 test "too little is too short to say" do

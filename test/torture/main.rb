@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # Plays mix after mix, some at once, until time is up: TAP, a line for each run. One that goes wrong is played again
-# with the sampler off, and on the unpatched Ruby, to see whose fault it is: what that does too is skipped.
+# with the sampler off, and on the unpatched Ruby, to see whose fault it is: a hang that it has too is skipped, a crash never.
 # Usage: ruby main.rb               environment: see run
 #        ruby main.rb SEED [ACT,…]  plays this one mix, with these acts instead of its own
 
@@ -44,8 +44,8 @@ class Torture
 
     stock = replay(@stock, mix, 'unpatched')
     off = replay(@ruby, mix, 'off')
-    theirs = stock.count { |again| again.failure == play.failure }
-    report(mix, false, ("the unpatched Ruby does the same in #{theirs} of #{RERUNS}" if theirs > 0),
+    theirs = play.hung? ? stock.count(&:hung?) : 0
+    report(mix, false, ("the unpatched Ruby hangs in #{theirs} of #{RERUNS}" if theirs > 0),
            *play.complaints, "its output: build/test/torture/#{mix.seed}; again: #{again(mix)}",
            *said_of('with the sampler off', off), *said_of('on the unpatched Ruby', stock))
   end

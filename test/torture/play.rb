@@ -45,8 +45,8 @@ class Play
 
   def fine? = @complaints.empty?
 
-  # How it went wrong, without figures; nil if it did not.
-  def failure = @complaints.first&.gsub(/[\d.]+/, 'N')
+  # Did it not end?
+  def hung? = @hung
 
   private
 
@@ -106,6 +106,7 @@ class Play
   end
 
   def hung(how)
+    @hung = true
     complain(how)
     system('gdb', '-p', @pid.to_s, '-batch', '-ex', 'thread apply all bt', in: File::NULL,
            out: "#{@dir}/backtrace", err: File::NULL)

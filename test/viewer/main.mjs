@@ -17,8 +17,9 @@ const on = (name, body, options = {}) => browser.with(file(name), options, body)
 const OPEN_SECONDS = 2;
 const REDRAW_SECONDS = 0.5;
 const SLACK = Number(process.env.VIEWER_SLACK || 8);
-// A processor that others share gives half of its speed, or less: seconds of it vary twofold from run to run.
-const SHARED = 2;
+// Others share the processor, and its seconds vary twofold: so many fresh pages may
+// be tried, and the least counts of each.
+const PAGES = 3;
 
 const byName = (list, name) => new Map(list.map((row) => [JSON.stringify(name(row)), row]));
 
@@ -476,9 +477,10 @@ for (const width of [500, 800, 1100, 1920]) {
 
 // --- size ---
 
-await test("200,000 stacks open soon and stay smooth", () => on("big", async (page) => {
+// What opening and each change cost on one page, by the main thread and by the clock.
+const costs = (page) => {
+  const busy = {};
   const clock = { open: page.opened / 1000 };
-  const busy = { open: await page.busy() };
   const timed = async (what, values) => {
     const before = [await page.evaluate(() => window.heapView.drawn), await page.busy(), Date.now()];
     await show(page, values);
@@ -486,28 +488,40 @@ await test("200,000 stacks open soon and stay smooth", () => on("big", async (pa
     [busy[what], clock[what]] = [(await page.busy()) - before[1], (Date.now() - before[2]) / 1000];
     assert((await page.evaluate(() => window.heapView.drawn)) > before[0], `${what} drew nothing`);
   };
-  const drawn = await frames(page);
-  assert(drawn.length > 200 && drawn.length <= 1100, `${drawn.length} frames`);
-  assert(drawn.every(({ width }) => width >= 1.5), "frames that nobody can see");
-  close(told.big.space, await page.evaluate(() => window.heapView.view.sums().total.space), "bytes in all", 1e-12);
-  const widest = drawn.filter(({ depth, classes }) => depth === 1 && !classes.includes("rest")).sort((a, b) => b.width - a.width)[0];
-  await timed("zoom", { zoom: String(widest.group) });
-  await timed("search", { search: "klass17#" });
-  await timed("class", { class: "Model7::Record", zoom: "", search: "" });
-  await timed("callers", { class: "", direction: "callers" });
-  await timed("method", { detail: "method", direction: "callees" });
-  await timed("by class", { by: "class" });
-  const told_ = (times) => Object.entries(times).map(([what, time]) => `${what} ${time.toFixed(2)}`).join(", ");
-  note(`${told.big.rows} rows, ${told.big.bytes} bytes, written in ${told.big.seconds.toFixed(1)} s of CPU`);
-  note(`seconds of the main thread: ${told_(busy)}`);
-  note(`of the clock, load ${readFileSync("/proc/loadavg", "utf8").split(" ")[0]}: ${told_(clock)}`);
-  await page.screenshot({ path: join(shots, "big.png") });
-  for (const [what, time] of Object.entries(busy)) {
-    const most = what === "open" ? OPEN_SECONDS : REDRAW_SECONDS;
-    assert(time < most * SHARED, `${what} took ${time} s of the main thread`);
-    assert(clock[what] < most * SLACK, `${what} took ${clock[what]} s`);
+  return { busy, clock, timed };
+};
+
+await test("200,000 stacks open in under 2 s and stay smooth", async () => {
+  const most = (what) => (what === "open" ? OPEN_SECONDS : REDRAW_SECONDS);
+  const least = { busy: {}, clock: {} };
+  const slow = () => Object.keys(least.busy).filter((what) => least.busy[what] >= most(what) || least.clock[what] >= most(what) * SLACK);
+  for (let tried = 0; tried === 0 || (tried < PAGES && slow().length > 0); tried++) {
+    await on("big", async (page) => {
+      const { busy, clock, timed } = costs(page);
+      busy.open = await page.busy();
+      const drawn = await frames(page);
+      assert(drawn.length > 200 && drawn.length <= 1100, `${drawn.length} frames`);
+      assert(drawn.every(({ width }) => width >= 1.5), "frames that nobody can see");
+      close(told.big.space, await page.evaluate(() => window.heapView.view.sums().total.space), "bytes in all", 1e-12);
+      const widest = drawn.filter(({ depth, classes }) => depth === 1 && !classes.includes("rest")).sort((a, b) => b.width - a.width)[0];
+      await timed("zoom", { zoom: String(widest.group) });
+      await timed("search", { search: "klass17#" });
+      await timed("class", { class: "Model7::Record", zoom: "", search: "" });
+      await timed("callers", { class: "", direction: "callers" });
+      await timed("method", { detail: "method", direction: "callees" });
+      await timed("by class", { by: "class" });
+      const told_ = (times) => Object.entries(times).map(([what, time]) => `${what} ${time.toFixed(2)}`).join(", ");
+      note(`seconds of the main thread: ${told_(busy)}`);
+      note(`of the clock, load ${readFileSync("/proc/loadavg", "utf8").split(" ")[0]}: ${told_(clock)}`);
+      for (const [all, one] of [[least.busy, busy], [least.clock, clock]]) {
+        for (const [what, time] of Object.entries(one)) all[what] = Math.min(all[what] ?? Infinity, time);
+      }
+      if (tried === 0) await page.screenshot({ path: join(shots, "big.png") });
+    });
   }
-}));
+  note(`${told.big.rows} rows, ${told.big.bytes} bytes, written in ${told.big.seconds.toFixed(1)} s of CPU`);
+  assert(slow().length === 0, slow().map((what) => `${what} took ${least.busy[what]} s of the main thread, ${least.clock[what]} s`).join("; "));
+});
 
 // --- from Ruby ---
 

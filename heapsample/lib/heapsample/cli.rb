@@ -45,7 +45,7 @@ module HeapSample
         end
       rescue UsageError => e
         complain(e, MISUSED)
-      rescue Failure, FormatError, ArgumentError => e
+      rescue Failure, FormatError, View::Missing, ArgumentError => e
         complain(e, FAILED)
       rescue Errno::EPIPE
         leave

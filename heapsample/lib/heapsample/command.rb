@@ -58,6 +58,21 @@ module HeapSample
 
       def define_options(parser); end
 
+      def define_output(parser, formats = nil)
+        parser.on("-o", "--output OUTPUT", "the file to write#{": #{formats}" if formats}; - is the standard output") do |output|
+          options[:output] = output
+        end
+      end
+
+      # Where -o says; +example+ is the end of such a name.
+      def output_path(example = "")
+        options[:output] or raise UsageError, "write it where? -o OUTPUT#{example}"
+      end
+
+      def tell_written(output, more = "")
+        warn "heapsample: wrote #{output}#{more}" if $stderr.tty? && output != Inputs::STDIN
+      end
+
       # Exactly so many arguments, or UsageError.
       def expect(arguments, range, what)
         return arguments if range.cover?(arguments.size)

@@ -90,7 +90,8 @@ module HeapSample
       # Of one process's profiles.
       def load_series(paths)
         paths.each { |path| raise Failure, "#{path}: no such file or folder" unless File.exist?(path) }
-        Progress.show("reading #{paths.size == 1 ? paths.first : "#{paths.size} files"}") { Series.load(paths) }
+        series = Progress.show("reading #{paths.size == 1 ? paths.first : "#{paths.size} files"}") { Series.load(paths) }
+        filters.empty? ? series : series.filter(**filters)
       end
 
       def filtered(profile)

@@ -340,7 +340,7 @@ module HeapSample
     # As Report tells it: allocated slots that are not the profile's.
     def before_start
       live, at_start = @profile.info.live_bytes, @profile.info.live_bytes_at_start
-      return unless live && at_start && !@series.filtered?
+      return unless live && at_start && !@series.filtered
 
       known = @profile.table.sum { |row| row[Columns::MALLOC] ? 0 : row[Columns::INUSE + 2] + row[Columns::YOUNG + 2] }
       (live - known).clamp(0, at_start)

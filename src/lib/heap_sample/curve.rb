@@ -68,8 +68,9 @@ module HeapSample
     def slope
       return unless @best.terms[:line]
 
-      freedom = [effective - @best.figures, 1.0].max
-      variance = [@best.sse, floor].max / [@x.size - @best.figures, 1].max * inverse_of_last * @x.size / effective
+      count = effective(unbiased_correlation)
+      freedom = [count - @best.figures, 1.0].max
+      variance = [@best.sse, floor].max / [@x.size - @best.figures, 1].max * inverse_of_last * @x.size / count
       error = Trend.student_quantile(Statistics::TAIL, freedom) * Math.sqrt(variance)
       line = @best.coefficients.last
       [line, [line - error, line + error]].then { |value, limits| [value * 3600 / @span, limits.map { |limit| limit * 3600 / @span }] }
@@ -191,8 +192,15 @@ module HeapSample
     def bic(fit) = effective * Math.log([fit.sse, floor].max / @x.size) + fit.figures * Math.log(effective)
 
     # n' of the class's comment.
-    def effective
-      [@x.size * (1 - @correlation) / (1 + @correlation), 4.0].max
+    def effective(correlation = @correlation)
+      [@x.size * (1 - correlation) / (1 + correlation), 4.0].max
+    end
+
+    # Of residuals it comes out too small, and an interval too narrow: by about (k + 4 r) / n
+    # where k figures were fitted (Kendall 1954, Biometrika 41:403-404, for k = 1).
+    def unbiased_correlation
+      own = correlation_of(@best)
+      (own + (@best.coefficients.size + 4 * own) / @x.size).clamp(0.0, CORRELATION_MAX)
     end
 
     def correlation_of(fit)

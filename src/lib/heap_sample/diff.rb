@@ -139,20 +139,15 @@ module HeapSample
     def matched_rows(later, earlier)
       interner = {}
       before = {}
-      earlier.each { |row| before[key(row, interner)] = row if live?(row, Columns::INUSE) }
+      earlier.each { |row| before[row.identity(interner)] = row if live?(row, Columns::INUSE) }
       rows = []
       later.each do |row|
         next unless live?(row, Columns::INUSE)
 
-        was = before.delete(key(row, interner))
+        was = before.delete(row.identity(interner))
         rows << (was ? pair(row, was) : GrowthRow.new(row, row.inuse, Estimate.new))
       end
       rows.reject(&:zero?) + lost_rows(before.values)
-    end
-
-    def key(row, interner)
-      [row.profile.stacks.identity(row.columns[Columns::STACK], interner),
-       row.class_name, row.type, row.slot_size, row.thread, row.birth_gc]
     end
 
     def pair(row, was)

@@ -4,10 +4,10 @@ module HeapSample
   # What a report says first: what was sampled, when, and how well.
   class Header
     # Lines that say of which part of its rows a filtered profile is.
-    def self.part(profile, layout)
-      return [] unless profile.filtered
+    def self.part(subject, layout)
+      return [] unless subject.filtered
 
-      layout.sentence("A part of the profile, filtered: #{profile.filtered}")
+      layout.sentence("A part of the #{subject.is_a?(Series) ? "profiles" : "profile"}, filtered: #{subject.filtered}")
     end
 
     # Of a HeapSample::Meta.

@@ -29,7 +29,7 @@ module HeapSample
 
     def to_h
       figures = {"process_id" => series.infos.first.process_id, "profiles" => series.size, "by" => @leaks.by.to_s,
-                 "kind" => @leaks.kind.to_s, "warnings" => series.warnings + cohorts.notes, "reason" => @leaks.reason}
+                 "kind" => @leaks.kind.to_s, "filter" => series.filtered&.names, "warnings" => series.warnings + cohorts.notes, "reason" => @leaks.reason}
       return figures.merge("leaks" => [], "others" => []) if @leaks.reason
 
       figures.merge(
@@ -55,7 +55,7 @@ module HeapSample
     def cohorts = @leaks.cohorts
 
     def head
-      lines = [title("Leaks: #{series.describe}")]
+      lines = [title("Leaks: #{series.describe}"), *Header.part(series, @layout)]
       unless @leaks.reason
         from, to = [cohorts.moments.first, cohorts.moments.last].map { |moment| moment.time.utc.strftime("%H:%M:%S") }
         lines << "Judged: what #{cohorts.settled? ? "#{Cohorts::MAJORS} more major" : "#{Cohorts::GCS} more"} GCs left alive#{Value::KINDS.fetch(@leaks.kind)}, from #{from} to #{to} UTC " \

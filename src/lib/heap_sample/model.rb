@@ -217,6 +217,12 @@ module HeapSample
       profile.text(columns[Columns::CLASS])
     end
 
+    # Equal for rows of the same objects in profiles of one session, which share
+    # +interner+: see Stacks#identity.
+    def identity(interner)
+      [profile.stacks.identity(columns[Columns::STACK], interner), class_name, type, slot_size, thread, birth_gc]
+    end
+
     # "T_STRING", …
     def type
       profile.text(columns[Columns::TYPE])

@@ -173,24 +173,19 @@ module HeapSample
       at_first, at_second = @profiles.first(2).map { |profile| profile.info.gc_count }
       interner = {}
       first, second = @profiles.first(2).zip([at_first, at_second]).map do |profile, gc|
-        inuse_rows(profile, false).select { |row| row.birth_gc == gc }.to_h { |row| [identity(row, interner), row.inuse] }
+        inuse_rows(profile, false).select { |row| row.birth_gc == gc }.to_h { |row| [row.identity(interner), row.inuse] }
       end
       @profiles.last(2).zip(%i[came stayed]) do |profile, side|
         inuse_rows(profile, false).each do |row|
           next unless row.birth_gc&.between?(at_first, at_second)
 
           estimate = row.inuse
-          before = first[identity(row, interner)] if row.birth_gc == at_first
+          before = first[row.identity(interner)] if row.birth_gc == at_first
           estimate = estimate.without(before) if before
-          estimate = limited(estimate, second[identity(row, interner)]) if side == :stayed && row.birth_gc == at_second
+          estimate = limited(estimate, second[row.identity(interner)]) if side == :stayed && row.birth_gc == at_second
           note(row, side, estimate)
         end
       end
-    end
-
-    def identity(row, interner)
-      [row.profile.stacks.identity(row.columns[Columns::STACK], interner),
-       row.class_name, row.type, row.slot_size, row.thread, row.birth_gc]
     end
 
     def limited(estimate, other)

@@ -147,7 +147,8 @@ module HeapSample
       Series.new(@entries.map { |entry| entry.dup.tap { |copy| copy.wanted = wanted } }, warnings: @warnings.dup)
     end
 
-    def filtered? = @entries.any?(&:wanted)
+    # The Filter of #filter; nil without one.
+    def filtered = @entries.first.wanted && Filter.new(**@entries.first.wanted)
 
     # How many profiles there are.
     def size = @entries.size

@@ -22,10 +22,10 @@ module HeapSample
 
         def call(arguments)
           path, = expect(arguments, 1..1, "profile")
-          output = options[:output] or raise UsageError, "write it where? -o OUTPUT"
+          output = output_path
           profile = load(path)
           write(profile, format_of(output), output)
-          warn "heapsample: wrote #{output}" if $stderr.tty? && output != Inputs::STDIN
+          tell_written(output)
         end
 
         def self.save(profile, format, output)
@@ -60,7 +60,7 @@ module HeapSample
         end
 
         def define_options(parser)
-          parser.on("-o", "--output OUTPUT", "the file to write; - is the standard output") { |output| options[:output] = output }
+          define_output(parser)
           parser.on("--to FORMAT", FORMATS, "whatever the name: #{FORMATS.join(", ")}") { |format| options[:to] = format }
           define_filters(parser)
         end

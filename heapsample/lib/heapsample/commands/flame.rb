@@ -19,10 +19,10 @@ module HeapSample
 
         def call(arguments)
           expect(arguments, 1.., "profile")
-          output = options[:output] or raise UsageError, "write it where? -o OUTPUT.html"
+          output = output_path(".html")
           view = View.new(subject(arguments), **options.slice(:root, :title))
           Progress.show("writing #{output}") { Output.write(output) { |io| io.write(view.to_s) } }
-          warn "heapsample: wrote #{output}" if $stderr.tty? && output != Inputs::STDIN
+          tell_written(output)
         end
 
         private
@@ -35,7 +35,7 @@ module HeapSample
         end
 
         def define_options(parser)
-          parser.on("-o", "--output OUTPUT", "the file to write; - is the standard output") { |output| options[:output] = output }
+          define_output(parser)
           parser.on("--title TEXT", "what the page is called") { |title| options[:title] = title }
           parser.on("--root DIR", "paths below it are shortened (the current folder)") { |root| options[:root] = File.expand_path(root) }
           define_filters(parser)

@@ -5,7 +5,6 @@ module HeapSample
     module Commands
       # What grows all along.
       class Leaks < ReportCommand
-        TAKES = %i[grouping memory top].freeze
         SUMMARY = "over a series of profiles: what grows on and on and is not collected"
         USAGE = "[options] FILE…|FOLDER"
         HELP = <<~TEXT
@@ -33,6 +32,9 @@ module HeapSample
         def define_grouping(parser)
           super(parser, [*Groups::KINDS, :stack])
         end
+
+        # An age would be of each profile's own time.
+        def define_age(parser); end
       end
     end
   end

@@ -19,7 +19,7 @@ module HeapSample
         FORMATS = %w[.pb.gz .pb].freeze
 
         def call(arguments)
-          output = options[:output] or raise UsageError, "write it where? -o OUTPUT.pb.gz"
+          output = output_path(".pb.gz")
           paths = Inputs.expand(expect(arguments, 1.., "profiles"))
           raise UsageError, "-: profiles to merge are read twice, so they are files" if paths.include?(Inputs::STDIN)
 
@@ -35,7 +35,7 @@ module HeapSample
         private
 
         def define_options(parser)
-          parser.on("-o", "--output OUTPUT", "the file to write: .pb.gz or .pb; - is the standard output") { |output| options[:output] = output }
+          define_output(parser, ".pb.gz or .pb")
         end
 
         def format_of(output)
@@ -55,7 +55,7 @@ module HeapSample
         def tell(paths, last, output)
           passed_over = paths.size - last.size
           warn "heapsample: #{passed_over} of #{paths.size} profiles were earlier ones of the same processes, and do not count" if passed_over > 0
-          warn "heapsample: wrote #{output}: #{last.size} profile#{"s" unless last.size == 1}" if $stderr.tty? && output != Inputs::STDIN
+          tell_written(output, ": #{last.size} profile#{"s" unless last.size == 1}")
         end
       end
     end
