@@ -42,14 +42,8 @@ Bench.table ["", "instructions a round", "to stock", "to jemalloc's own"], count
 
 Bench.title "Time of the same", "User and system time of #{PAIRS} rounds of N = 20000; in a round each runs once, in rotating order.",
   "Ratios round by round: median, and the range of the middle half."
-def cpu_seconds
-  before = Process.times
-  yield
-  after = Process.times
-  after.cutime + after.cstime - before.cutime - before.cstime
-end
 runs = CONFIGURATIONS.transform_values do |ruby, options, env|
-  -> { cpu_seconds { Bench.run(ruby, "--disable=gems", "--disable=yjit", *options, SCRIPT, "20000", env: env) } }
+  -> { Bench.cpu_seconds { Bench.run(ruby, "--disable=gems", "--disable=yjit", *options, SCRIPT, "20000", env: env) } }
 end
 runs.each_value(&:call)
 times = Bench.interleaved(PAIRS, runs)

@@ -15,16 +15,9 @@ Bench.title "Time of whole programs",
   "User and system time of #{PAIRS} rounds; in a round each configuration runs once, in rotating order.",
   "Ratio to stock round by round: median, and the range of the middle half."
 
-def cpu_seconds
-  before = Process.times
-  yield
-  after = Process.times
-  after.cutime + after.cstime - before.cutime - before.cstime
-end
-
 rows = PROGRAMS.flat_map do |name, script|
   [%w[--disable=yjit], %w[--yjit]].flat_map do |jit|
-    run = ->(ruby, *options) { -> { cpu_seconds { Bench.run(ruby, *jit, *options, *script) } } }
+    run = ->(ruby, *options) { -> { Bench.cpu_seconds { Bench.run(ruby, *jit, *options, *script) } } }
     configurations = {
       "stock" => run[Bench::STOCK_RUBY],
       "stock again (control)" => run[Bench::STOCK_RUBY],

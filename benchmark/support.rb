@@ -81,6 +81,14 @@ module Bench
     now - start
   end
 
+  # User and system time of the processes that the block runs.
+  def cpu_seconds
+    before = Process.times
+    yield
+    after = Process.times
+    after.cutime + after.cstime - before.cutime - before.cstime
+  end
+
   # Runs the named blocks in turn, round after round, beginning with another one each round, so that
   # whatever else the machine does meets them all alike. Returns name => [result of each round].
   def interleaved(rounds, blocks)
