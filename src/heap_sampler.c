@@ -446,6 +446,7 @@ rb_heap_sampler_on_move(struct rb_heap_sampler_page *from, unsigned int from_slo
     struct hs_record *record = rb_hs_page_find(from, from_slot);
     if (record) {
         struct hs_record moved = *record;
+        rb_hs_sampler.moves++;
         uint32_t position = (uint32_t)(record - from->records);
         /* Leave before arriving: it may be the same page. */
         rb_hs_page_drop(from, position);

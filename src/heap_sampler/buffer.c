@@ -60,7 +60,9 @@ void
 rb_hs_buffer_printf(struct hs_buffer *buffer, const char *format, ...)
 {
     va_list args;
-    size_t room = buffer->failed ? 0 : buffer->capacity - buffer->len;
+    size_t room = buffer->capacity - buffer->len;
+
+    if (buffer->failed) return;
 
     /* Most texts fit: format once, and again only where the room ran out.
      * vsnprintf(3) ends what it writes with a NUL, which `len` leaves out. */

@@ -15,7 +15,6 @@
 #include <endian.h>
 #include <errno.h>
 #include <link.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -272,7 +271,7 @@ read_sections(struct hs_elf_symbols *symbols, const struct hs_elf_source *source
     if (read_at(source, header->e_shoff, sections, size)) {
         ok = read_table(symbols, source, sections, count, SHT_SYMTAB);
         if (ok && !symbols->count) ok = read_table(symbols, source, sections, count, SHT_DYNSYM);
-        if (symbols->count) qsort(symbols->functions, symbols->count, sizeof(*symbols->functions), compare_functions);
+        if (symbols->count) rb_hs_sort(symbols->functions, symbols->count, sizeof(*symbols->functions), compare_functions);
         close_functions(symbols, sections, count);
     }
     rb_hs_free(HS_MEM_SNAPSHOTS, sections);

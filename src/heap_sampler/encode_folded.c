@@ -82,7 +82,7 @@ rb_hs_encode_folded(const struct hs_profile *profile, enum hs_value value, struc
     int error = rb_hs_profile_check(profile);
 
     if (!error) error = rb_hs_sum_by_node(profile, value, &sums);
-    for (uint32_t node = 0; !error && (node == 0 || node < profile->node_count); node++) {
+    for (uint32_t node = 0; !error && !out->failed && (node == 0 || node < profile->node_count); node++) {
         int64_t sum = rb_hs_round(sums[node]);
         if (sum <= 0) continue;
         error = rb_hs_stack_read(&stack, profile, node);

@@ -263,7 +263,7 @@ append_sampled(struct hs_buffer *out, const struct hs_profile *profile, enum hs_
     int error = rb_hs_sum_by_node(profile, value, &sums);
 
     rb_hs_buffer_printf(out, "{\"type\":\"sampled\",\"name\":\"%s\",\"unit\":\"%s\",\"samples\":[", name, unit);
-    for (uint32_t node = 0; !error && (node == 0 || node < profile->node_count); node++) {
+    for (uint32_t node = 0; !error && !out->failed && (node == 0 || node < profile->node_count); node++) {
         int64_t sum = rb_hs_round(sums[node]);
         if (sum <= 0) continue;
         error = rb_hs_stack_read(&stack, profile, node);
@@ -315,7 +315,7 @@ rb_hs_encode_speedscope(const struct hs_profile *profile, struct hs_buffer *out)
     rb_hs_buffer_puts(out, ",\n\"shared\":{\"frames\":");
     append_frames(out, profile);
     rb_hs_buffer_puts(out, "},\n\"profiles\":[");
-    for (size_t i = 0; !error && i < sizeof(values) / sizeof(values[0]); i++) {
+    for (size_t i = 0; !error && !out->failed && i < sizeof(values) / sizeof(values[0]); i++) {
         if (i) rb_hs_buffer_puts(out, ",\n");
         error = append_sampled(out, profile, values[i].value, values[i].name, values[i].unit);
     }

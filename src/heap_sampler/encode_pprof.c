@@ -346,7 +346,7 @@ put_sample(struct pprof *p, const struct hs_row *row)
 
     put_labels(p, row);
     put_message(p, p->out, PROFILE_SAMPLE);
-    return 0;
+    return p->out->failed ? ENOMEM : 0;
 }
 
 /* Says that every location of Ruby code has its names: without it `go tool

@@ -15,7 +15,6 @@
 #include "table.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 int
@@ -315,7 +314,7 @@ add_mappings(struct building *b)
             text_number(b, mappings[i].path), text_number(b, mappings[i].build_id),
         };
     }
-    qsort(profile->mappings, profile->mapping_count, sizeof(*profile->mappings), compare_mappings);
+    rb_hs_sort(profile->mappings, profile->mapping_count, sizeof(*profile->mappings), compare_mappings);
 }
 
 /* Some function that is surely the interpreter's. */

@@ -23,6 +23,7 @@
 #include "class_table.h"
 #include "malloc_sampler.h"
 #include "names.h"
+#include "objects.h"
 #include "output.h"
 #include "page_table.h"
 #include "sampler.h"
@@ -46,7 +47,7 @@ sample_profile_free(void *ptr)
 {
     struct sample_profile *self = ptr;
     rb_hs_snapshot_free(self->profile);
-    rb_hs_free(HS_MEM_SNAPSHOTS, self->samples.list);
+    rb_hs_live_samples_free(&self->samples);
     rb_hs_free(HS_MEM_SNAPSHOTS, self->memsizes);
     ruby_xfree(self);
 }
@@ -83,45 +84,6 @@ get_profile(VALUE self)
 
 /* -- the object behind a sample ------------------------------------------------ */
 
-/* The living object of a sample, 0 if there is none. VM lock. */
-static VALUE
-find_object(uint64_t id)
-{
-    for (uint32_t p = 0; p < rb_hs_pages.count; p++) {
-        const struct rb_heap_sampler_page *page = rb_hs_pages.list[p];
-        for (uint32_t i = 0; i < page->count; i++) {
-            if (page->records[i].id == id) return rb_heap_sampler_gc_slot_address(page->body, page->records[i].slot);
-        }
-    }
-    return 0;
-}
-
-static VALUE
-object_of_id(uint64_t id)
-{
-    VALUE object;
-    RB_VM_LOCK_ENTER();
-    object = find_object(id);
-    RB_VM_LOCK_LEAVE();
-    return object;
-}
-
-/* The same, first where it was seen; anywhere if it has moved since. */
-static VALUE
-object_of_sample(const struct hs_live_sample *sample)
-{
-    VALUE object = rb_heap_sampler_gc_slot_address(sample->body, sample->slot);
-    RB_VM_LOCK_ENTER();
-    {
-        unsigned int slot;
-        const struct rb_heap_sampler_page *page = rb_heap_sampler_gc_table_of(object, &slot);
-        const struct hs_record *record = rb_hs_page_find(page, slot);
-        if (!record || record->id != sample->id) object = find_object(sample->id);
-    }
-    RB_VM_LOCK_LEAVE();
-    return object;
-}
-
 /* What Ruby code may hold: no internal nor hidden object, nothing that
  * another Ractor may be writing to. */
 static bool
@@ -150,7 +112,7 @@ presentable_p(VALUE object)
 static VALUE
 s_object_of(VALUE klass, VALUE id)
 {
-    VALUE object = object_of_id(NUM2ULL(id));
+    VALUE object = rb_hs_object_of_id(NUM2ULL(id));
     return object && presentable_p(object) ? object : Qnil;
 }
 
@@ -232,9 +194,6 @@ snapshot_without_gvl(void *ptr)
     return NULL;
 }
 
-/* Sizes of so many objects are asked for between two chances for other threads to run. */
-enum { MEMSIZE_BATCH = 256 };
-
 /* What a sample in use stands for. One that died since the snapshot, or whose
  * object cannot be asked, counts with its slot: the row's bytes hold it too. */
 static void
@@ -254,12 +213,8 @@ measure_samples(struct sample_profile *data)
     data->memsizes = rb_hs_malloc(HS_MEM_SNAPSHOTS, count * sizeof(*data->memsizes) + 1);
     if (!data->memsizes) rb_memerror();
     for (size_t i = 0; i < count; i++) data->memsizes[i] = SIZE_MAX;
-    for (size_t i = 0; i < count; i++) {
-        VALUE object = object_of_sample(&data->samples.list[i]);
-        if (object && BUILTIN_TYPE(object) != T_MOVED) data->memsizes[i] = rb_obj_memsize_of(object);
-        add_memsize(data, i);
-        if ((i + 1) % MEMSIZE_BATCH == 0) rb_thread_schedule();
-    }
+    rb_hs_objects_measure(&data->samples, data->memsizes);
+    for (size_t i = 0; i < count; i++) add_memsize(data, i);
     data->profile->meta.memsize = true;
 }
 

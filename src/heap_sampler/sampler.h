@@ -16,6 +16,7 @@
 #include "draw.h"
 #include "options.h"
 #include "profile.h"
+#include "table.h"
 
 enum {
     HS_SESSIONS = 8,            /* bits of hs_record.sessions; session 0 is the process's own */
@@ -73,6 +74,7 @@ struct hs_sampler {
     uint64_t forks;             /* by this process and those that it comes from */
     bool child;                 /* it comes from another */
     uint64_t dropped_samples, dropped_moves;
+    uint64_t moves;             /* records that followed an object, ever */
     uint64_t taken;             /* samples taken, ever */
 };
 
@@ -121,12 +123,15 @@ struct hs_live_sample {
 struct hs_live_samples {
     struct hs_live_sample *list;
     size_t count;
+    uint64_t moves;             /* of the sampler, when the samples were where they say */
+    struct hs_map by_id;        /* positions; empty until one is looked for */
 };
+void rb_hs_live_samples_free(struct hs_live_samples *samples);
+
 /* About what a snapshot takes at most, with what encodes it; of what there is
  * now. Lock. */
 size_t rb_hs_snapshot_bytes(void);
-/* `samples` may be NULL; free its list with rb_hs_free(HS_MEM_SNAPSHOTS).
- * `may_hold_up`: see rb_hs_account_take. */
+/* `samples` may be NULL. `may_hold_up`: see rb_hs_account_take. */
 struct hs_profile *rb_hs_snapshot(int session, struct hs_live_samples *samples, bool may_hold_up);
 /* `profile` may be NULL. */
 void rb_hs_snapshot_free(struct hs_profile *profile);

@@ -16,8 +16,8 @@
 #include "page_table.h"
 #include "sampler.h"
 #include "stack_table.h"
+#include "table.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -39,6 +39,7 @@ struct copied {
     struct hs_totals *totals;
     uint32_t totals_count;
     uint32_t marks;
+    uint64_t moves;
 };
 
 static void
@@ -199,7 +200,7 @@ count_rows(const struct copied *copied)
 static bool
 add_rows(struct hs_profile *profile, struct copied *copied)
 {
-    qsort(copied->records, copied->record_count, sizeof(*copied->records), compare_records);
+    rb_hs_sort(copied->records, copied->record_count, sizeof(*copied->records), compare_records);
     profile->rows = rb_hs_malloc(HS_MEM_SNAPSHOTS, count_rows(copied) * sizeof(*profile->rows) + 1);
     if (!profile->rows) return false;
 
@@ -234,7 +235,7 @@ add_rows(struct hs_profile *profile, struct copied *copied)
 static bool
 list_samples(struct hs_live_samples *samples, const struct copied *copied, uint64_t gc_count)
 {
-    samples->count = 0;
+    *samples = (struct hs_live_samples){ .moves = copied->moves, .by_id.use = HS_MEM_SNAPSHOTS };
     samples->list = rb_hs_malloc(HS_MEM_SNAPSHOTS, copied->record_count * sizeof(*samples->list) + 1);
     if (!samples->list) return false;
     for (size_t i = 0; i < copied->record_count; i++) {
@@ -252,6 +253,14 @@ list_samples(struct hs_live_samples *samples, const struct copied *copied, uint6
         };
     }
     return true;
+}
+
+void
+rb_hs_live_samples_free(struct hs_live_samples *samples)
+{
+    rb_hs_free(HS_MEM_SNAPSHOTS, samples->list);
+    rb_hs_map_free(&samples->by_id);
+    *samples = (struct hs_live_samples){ 0 };
 }
 
 void
@@ -295,6 +304,7 @@ rb_hs_snapshot(int number, struct hs_live_samples *samples, bool may_hold_up)
     const struct hs_session *session = &rb_hs_sampler.session[number];
     if (session->on) {
         copied.marks = rb_hs_sampler.marks;
+        copied.moves = rb_hs_sampler.moves;
         ok = copy_records(&copied, number) && copy_sites(&copied, session);
         profile->nodes = copy_array(rb_hs_nodes, profile->node_count = rb_hs_node_count, sizeof(*rb_hs_nodes));
         profile->frames = copy_array(rb_hs_frames, profile->frame_count = rb_hs_frame_count, sizeof(*rb_hs_frames));
@@ -313,8 +323,7 @@ rb_hs_snapshot(int number, struct hs_live_samples *samples, bool may_hold_up)
     struct hs_account_excess excess = malloc_rows.live.excess;
     rb_hs_malloc_rows_end(&malloc_rows);
     if (!ok) {
-        if (samples) rb_hs_free(HS_MEM_SNAPSHOTS, samples->list);
-        if (samples) *samples = (struct hs_live_samples){ NULL, 0 };
+        if (samples) rb_hs_live_samples_free(samples);
         rb_hs_snapshot_free(profile);
         return NULL;
     }

@@ -84,3 +84,39 @@ rb_hs_grow(enum hs_memory_use use, void **array, uint32_t *capacity, uint64_t co
     *capacity = (uint32_t)wanted;
     return true;
 }
+
+static void
+swap(char *a, char *b, size_t size)
+{
+    char bytes[64];
+    while (size > 0) {
+        size_t step = size < sizeof(bytes) ? size : sizeof(bytes);
+        memcpy(bytes, a, step);
+        memcpy(a, b, step);
+        memcpy(b, bytes, step);
+        a += step;
+        b += step;
+        size -= step;
+    }
+}
+
+/* Heapsort: what is at `parent` sinks below its larger children. */
+static void
+sink(char *array, size_t parent, size_t count, size_t size, int (*compare)(const void *, const void *))
+{
+    for (size_t child; (child = parent * 2 + 1) < count; parent = child) {
+        if (child + 1 < count && compare(array + child * size, array + (child + 1) * size) < 0) child++;
+        if (compare(array + parent * size, array + child * size) >= 0) return;
+        swap(array + parent * size, array + child * size, size);
+    }
+}
+
+void
+rb_hs_sort(void *array, size_t count, size_t size, int (*compare)(const void *, const void *))
+{
+    for (size_t i = count / 2; i-- > 0;) sink(array, i, count, size, compare);
+    for (size_t end = count; end-- > 1;) {
+        swap(array, (char *)array + end * size, size);
+        sink(array, 0, end, size, compare);
+    }
+}

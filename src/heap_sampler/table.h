@@ -2,7 +2,8 @@
 #define HEAP_SAMPLER_TABLE_H
 /*
  * The two containers of the sampler: a map from 64-bit keys to 32-bit values
- * (open addressing, linear probing, at most half full) and a growing array.
+ * (open addressing, linear probing, at most half full) and a growing array;
+ * and a sort that takes no memory.
  * Neither forgets single keys: what dies is left out when its owner builds the
  * map again, which happens after a GC at the most.
  *
@@ -40,5 +41,10 @@ void rb_hs_map_free(struct hs_map *map);
 /* Make room for `count` elements of `size` bytes in `*array`, which holds
  * `*capacity` now.  New room is not initialised.  false: no memory. */
 bool rb_hs_grow(enum hs_memory_use use, void **array, uint32_t *capacity, uint64_t count, size_t size);
+
+/* Like qsort(3), but in place: glibc's may take as much memory again as it
+ * sorts, by malloc(3), which no bound of ours would know.  Not stable;
+ * O(n log n) always. */
+void rb_hs_sort(void *array, size_t count, size_t size, int (*compare)(const void *, const void *));
 
 #endif

@@ -21,8 +21,8 @@ class Mix
     @max_depth = DEPTHS.sample(random: random)
     @every = random.rand(4).zero?
     @format = FORMATS.sample(random: random)
-    # Each line of it has a whole stack: of thousands of deep ones they are gigabytes.
-    @format = '.pb.gz' if @format == '.folded' && @max_depth == 4096
+    # In texts each stack is whole: thousands of deep ones are gigabytes, where no bound ends that.
+    @format = '.pb.gz' if @max_depth == 4096 && !bound?
     @yjit = random.rand(2).zero?
     @acts = choose(random)
     @acts = Act.all.select { |act| names.include?(act.called) } if names
@@ -42,6 +42,8 @@ class Mix
 
   # Has every object that was born since the start, and is alive, a sample?
   def every_one_sampled? = @interval == '1' && @max_samples == 'none' && !@acts.include?(Sessions)
+
+  def bound? = @max_samples != 'none'
 
   def to_s
     sampled = settings('').delete_suffix(",output=/heap-%p-%t#{@format}").sub(/,output=[^,]*/, '')

@@ -11,6 +11,10 @@ class Stage
 
   def time_up? = now >= @end
 
+  # max_samples: nil lifts the bound of own memory; what it then takes stays the most there ever was.
+  def unbound = @unbound = true
+  def bound? = !@unbound
+
   # Is this the patched Ruby, and does it sample right now?
   def sampler? = GC.respond_to?(:sample_profile)
   def sampling? = sampler? && GC::SampleProfile.running?

@@ -300,6 +300,57 @@ class TestHeapSampler < Test::Unit::TestCase
     RUBY
   end
 
+  # Of 150,000 samples most have died or moved before their turn comes: one by one, each of them would go
+  # through all records.
+  def test_memsize_of_what_dies_or_moves_meanwhile
+    assert_sampler(<<~'RUBY')
+      GC::SampleProfile.start(interval: 1, max_samples: nil)
+      class Holder; def initialize = @text = "x" * 1_000; end
+      spread = Array.new(150_000) { Object.new }
+      keep = spread.each_slice(100).map { |part| part.clear; Holder.new }
+      spread = Array.new(150_000) { Object.new }
+      cpu = -> { Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) }
+      rounds = 0
+      thread = Thread.new do
+        until spread.empty?
+          spread.pop(10_000)
+          rounds += 1
+          GC.respond_to?(:compact) ? GC.compact : GC.start
+        end
+      end
+      start = cpu.()
+      profile = GC.sample_profile(memsize: true)
+      took = cpu.() - start
+      thread.join
+      assert_operator rounds, :>, 10
+      assert_operator took, :<, 15
+      of = profile.rows.select { |row| row.class_name == "String" && row.stack.any? { |frame| frame.label.include?("Holder") } }
+      assert_operator of.sum(&:memsize), :>=, keep.size * 1_000
+      assert_operator profile.raw_samples.size, :>, 100_000
+    RUBY
+  end
+
+  # 18,000 stacks of 1,500 frames: as text hundreds of megabytes, of which the bound holds a tenth.
+  def test_a_text_that_does_not_fit_is_given_up_at_once
+    Dir.mktmpdir do |dir|
+      assert_sampler(<<~RUBY)
+        def down(n, kept) = n.zero? ? nil : down(n - 1, kept << Object.new << [n] << n.to_s << n.to_f.to_s << {} << (n << 70))
+        GC::SampleProfile.start(interval: 1, max_depth: 4096)
+        down(3_000, kept = [])
+        profile = GC.sample_profile
+        start = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)
+        %w[a.folded a.json a.pb].each do |name|
+          assert_raise(Errno::ENOMEM) { profile.save(File.join(#{dir.dump}, name)) }
+        end
+        assert_operator Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) - start, :<, 3
+        profile.save(File.join(#{dir.dump}, "a.pb.gz"))
+        assert_equal %w[a.pb.gz], Dir.children(#{dir.dump})
+        stat = GC::SampleProfile.stat
+        assert_operator stat[:bytes_peak], :<=, stat[:bytes_max]
+      RUBY
+    end
+  end
+
   def test_ractors
     assert_sampler(<<~'RUBY', ignore_stderr: true)
       Warning[:experimental] = false

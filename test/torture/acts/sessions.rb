@@ -19,7 +19,9 @@ class Sessions < Act
   def stop_and_start
     GC::SampleProfile.stop
     Array.new(100) { |i| i.to_s }
-    GC::SampleProfile.start(interval: interval, max_samples: [nil, 1_000].sample(random: @random), max_depth: @random.rand(1..200))
+    most = [nil, 1_000].sample(random: @random)
+    @stage.unbound unless most
+    GC::SampleProfile.start(interval: interval, max_samples: most, max_depth: @random.rand(1..200))
   end
 
   # Each block's profile has what its own thread allocated in it.
