@@ -644,7 +644,9 @@ page_path_p(VALUE path)
  * <tt>.pb</tt> (the same, not compressed), <tt>.folded</tt> (folded stacks of live bytes),
  * <tt>.json</tt> (speedscope) or <tt>.html</tt> (a page to look at in a browser). All of it or
  * nothing is written, mode 0600. Returns the number of bytes. Raises ArgumentError for another
- * ending, SystemCallError if it cannot be written, HeapSample::View::Missing if this Ruby was
+ * ending, SystemCallError if it cannot be written (Errno::ENOMEM also if it does not fit into
+ * the sampler's own memory while it is made, as stacks of thousands of frames may not, each
+ * written out; <tt>.pb.gz</tt> is made in pieces), HeapSample::View::Missing if this Ruby was
  * built without the page.
  */
 static VALUE

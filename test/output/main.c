@@ -87,6 +87,7 @@ main(int argc, char **argv)
         test_writer(argv[2]);
         test_save(argv[2]);
         test_native(argv[2]);
+        test_table();
     }
     return failures ? 1 : 0;
 }

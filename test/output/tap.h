@@ -20,5 +20,6 @@ void test_gzip(const char *folder);
 void test_writer(const char *folder);
 void test_save(const char *folder);
 void test_native(const char *folder);
+void test_table(void);
 
 #endif
