@@ -186,8 +186,9 @@ class TestHeapSampler < Test::Unit::TestCase
       keep = Array.new(50_000) { |i| [i] }
       p GC::SampleProfile.stat[:samples_taken]
     RUBY
-    counts = Array.new(2) { EnvUtil.invoke_ruby(["--disable=gems", "-e", script], "", true)[0] }
-    assert_equal(*counts)
+    # What a process has allocated before depends on chance by an object or two; without a seed counts differ by some 20.
+    counts = Array.new(4) { Integer(EnvUtil.invoke_ruby(["--disable=gems", "-e", script], "", true)[0]) }
+    assert_operator counts.max - counts.min, :<=, 2, counts.inspect
   end
 
   def test_young_is_apart
