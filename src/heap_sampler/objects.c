@@ -5,7 +5,7 @@
  * is a copy that does not.  `moves` counts what moved, so that a sample which
  * is not where it was seen has either died, or is looked for once with all
  * others: looking for each of them by itself would go through all records each
- * time, which with a million samples, most of them dead, takes hours.
+ * time, which with a million samples, many of them dead, takes minutes.
  */
 #include "ruby/internal/config.h"
 #include "internal.h"

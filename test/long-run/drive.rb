@@ -152,18 +152,16 @@ drift = median(ratios.last(MINUTES / 2)) / median(ratios.first(MINUTES / 2))
 check("latency does not drift: on to off, the second half against the first", drift < 1.05,
       format("%.3f (bound 1.05); p50 on to off %.3f, p99 %.3f", drift, median(ratios), median(minutes.map { |minute| minute.ratio(:p99) })))
 
-# Where the memory of a worker is, on and off. Two servers differ by chance, sampling or not: what was alive differed by
-# -0.9 to +5 MiB of 90 in three runs, whichever way. So the bound is one for a leak or a copied heap; what sampling costs in
-# shared pages is for benchmark/run workers, with many sizes.
-PSS_BOUND = 1.06
+# Where the memory of a worker is, on and off. How large a heap is depends on where it was between two collections, too:
+# for copy-on-write by itself there is benchmark/run workers, with many sizes.
 accounts = servers.map { |server| server.workers.map { |pid| server.stat(pid).fetch("memory") } }
 parts = %w[slots_live slots_free malloc_live malloc_waste malloc_metadata stacks code_and_files sampler unattributed rss pss]
 puts "# of a worker, MiB, on/off: " + parts.map { |part|
   "#{part} #{accounts.map { |list| format("%.2f", mib(mean(list.map { |account| account[part].to_i }))) }.join("/")}"
 }.join(", ")
 pss = half.map(&:pss).transpose.map { |list| median(list) }
-check("memory: PSS of a worker, on to off", pss[0] / pss[1] <= PSS_BOUND,
-      format("%.4f (bound #{PSS_BOUND}), without what the sampler says it uses %.4f; %.2f MiB are its own", pss[0] / pss[1], (pss[0] - level) / pss[1], mib(level)))
+check("memory: PSS of a worker, on to off", pss[0] / pss[1] <= 1.03,
+      format("%.4f (bound 1.03), without what the sampler says it uses %.4f; %.2f MiB are its own", pss[0] / pss[1], (pss[0] - level) / pss[1], mib(level)))
 
 on.stop
 files = on.profiles

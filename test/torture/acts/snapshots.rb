@@ -27,7 +27,8 @@ class Snapshots < Act
     return unless profile
 
     # Texts of deep stacks are gigabytes, where no bound ends that.
-    endings = GC::SampleProfile.stat[:bytes_max] ? %w[.pb.gz .pb .folded .json] : %w[.pb.gz]
+    stat = GC::SampleProfile.stat
+    endings = stat[:bytes_max] || stat[:max_depth] < 4096 ? %w[.pb.gz .pb .folded .json] : %w[.pb.gz]
     path = File.join(@stage.dir, "saved-#{Process.pid}-#{@random.rand(8)}#{endings.sample(random: @random)}")
     bytes = profile.save(path)
     same(bytes, File.size(path), "the size of #{File.basename(path)}")
