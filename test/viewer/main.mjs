@@ -18,8 +18,10 @@ const OPEN_SECONDS = 2;
 const REDRAW_SECONDS = 0.5;
 const SLACK = Number(process.env.VIEWER_SLACK || 8);
 // Others share the processor, and its seconds vary twofold: so many fresh pages may
-// be tried, and the least counts of each.
+// be tried, and the least counts of each. A machine on which YARDSTICK takes longer
+// than YARD milliseconds, as it did where the bounds were set, is given as much more.
 const PAGES = 3;
+const YARD = 240;
 
 const byName = (list, name) => new Map(list.map((row) => [JSON.stringify(name(row)), row]));
 
@@ -477,6 +479,33 @@ for (const width of [500, 800, 1100, 1920]) {
 
 // --- size ---
 
+// Work of the kind that a redraw is, of a fixed size: sums over rows by a list of
+// places, objects and maps, texts, elements. Milliseconds, the least of three.
+const yardstick = () => {
+  const random = new Uint32Array(300_000);
+  for (let i = 1; i < random.length; i++) random[i] = (Math.imul(random[i - 1], 1664525) + 1013904223) >>> 0;
+  const once = () => {
+    const began = performance.now();
+    const sums = new Float64Array(1 << 16);
+    for (let turn = 0; turn < 10; turn++) for (let i = 0; i < random.length; i++) sums[random[i] >>> 16] += i;
+    const known = new Map();
+    for (const number of random) {
+      const entry = known.get(number >>> 14);
+      if (entry) entry.count++;
+      else known.set(number >>> 14, { name: `row ${number}`, count: 1 });
+    }
+    const box = document.createElement("div");
+    for (const { name } of [...known.values()].sort((a, b) => b.count - a.count).slice(0, 1000)) {
+      box.append(Object.assign(document.createElement("span"), { textContent: name, title: name }));
+    }
+    document.body.append(box);
+    box.getBoundingClientRect();
+    box.remove();
+    return performance.now() - began;
+  };
+  return Math.min(once(), once(), once());
+};
+
 // What opening and each change cost on one page, by the main thread and by the clock.
 const costs = (page) => {
   const busy = {};
@@ -494,11 +523,17 @@ const costs = (page) => {
 await test("200,000 stacks open in under 2 s and stay smooth", async () => {
   const most = (what) => (what === "open" ? OPEN_SECONDS : REDRAW_SECONDS);
   const least = { busy: {}, clock: {} };
-  const slow = () => Object.keys(least.busy).filter((what) => least.busy[what] >= most(what) || least.clock[what] >= most(what) * SLACK);
+  let yard = Infinity;
+  const slow = () => {
+    const slower = Math.max(1, yard / YARD);
+    return Object.keys(least.busy)
+      .filter((what) => least.busy[what] >= most(what) * slower || least.clock[what] >= most(what) * slower * SLACK);
+  };
   for (let tried = 0; tried === 0 || (tried < PAGES && slow().length > 0); tried++) {
     await on("big", async (page) => {
       const { busy, clock, timed } = costs(page);
       busy.open = await page.busy();
+      yard = Math.min(yard, await page.evaluate(yardstick));
       const drawn = await frames(page);
       assert(drawn.length > 200 && drawn.length <= 1100, `${drawn.length} frames`);
       assert(drawn.every(({ width }) => width >= 1.5), "frames that nobody can see");
@@ -511,7 +546,7 @@ await test("200,000 stacks open in under 2 s and stay smooth", async () => {
       await timed("method", { detail: "method", direction: "callees" });
       await timed("by class", { by: "class" });
       const told_ = (times) => Object.entries(times).map(([what, time]) => `${what} ${time.toFixed(2)}`).join(", ");
-      note(`seconds of the main thread: ${told_(busy)}`);
+      note(`seconds of the main thread: ${told_(busy)}; the yardstick ${yard.toFixed(0)} ms of ${YARD}`);
       note(`of the clock, load ${readFileSync("/proc/loadavg", "utf8").split(" ")[0]}: ${told_(clock)}`);
       for (const [all, one] of [[least.busy, busy], [least.clock, clock]]) {
         for (const [what, time] of Object.entries(one)) all[what] = Math.min(all[what] ?? Infinity, time);

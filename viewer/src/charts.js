@@ -51,25 +51,33 @@ const binWidth = (span) => {
   }
 };
 
+const sumsOf = (column, rows, placeOf, count, size) => {
+  const sums = new Float64Array(size);
+  for (let i = 0; i < count; i++) sums[placeOf[i]] += column[rows[i]];
+  return sums;
+};
+
 // What is in use of the rows that pass, by age in GCs: bins of the same width.
 export const generations = (sheet, mask, gcCount) => {
   const birth = sheet.columns.get("birth");
   const columns = sheet.estimate("inuse");
-  const ageOf = (row) => Math.max(0, gcCount + 1 - birth[row]);
+  const samples = columns[0];
+  const rows = new Int32Array(birth.length);
+  const binOf = new Int32Array(birth.length);   // the age, before the width of bins is known
+  let passing = 0;
   let oldest = 0;
   for (let row = 0; row < birth.length; row++) {
-    if (mask[row] !== 0 && birth[row] !== 0 && columns[0][row] !== 0) oldest = Math.max(oldest, ageOf(row));
+    if (mask[row] === 0) continue;
+    const age = birth[row] === 0 ? -1 : Math.max(0, gcCount + 1 - birth[row]);
+    if (age > oldest && samples[row] !== 0) oldest = age;
+    binOf[passing] = age;
+    rows[passing++] = row;
   }
   const width = binWidth(oldest + 1);
   const size = Math.floor(oldest / width) + 1;
   // In the place behind the bins, what has no birth.
-  const sums = columns.map((column) => {
-    const sum = new Float64Array(size + 1);
-    for (let row = 0; row < birth.length; row++) {
-      if (mask[row] !== 0 && column[row] !== 0) sum[birth[row] === 0 ? size : Math.floor(ageOf(row) / width)] += column[row];
-    }
-    return sum;
-  });
+  for (let i = 0; i < passing; i++) binOf[i] = binOf[i] < 0 ? size : Math.floor(binOf[i] / width);
+  const sums = columns.map((column) => sumsOf(column, rows, binOf, passing, size + 1));
   const [unknown, ...bins] = [size, ...Array(size).keys()].map((i) => new Estimate(...sums.map((sum) => sum[i])));
   return { bins: bins.map((estimate, i) => ({ from: i * width, to: (i + 1) * width - 1, estimate })), width, unknown };
 };

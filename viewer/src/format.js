@@ -22,9 +22,12 @@ export const bytes = (value, sign = false) => {
   return `${inUnit(value, unit, sign)} ${UNITS[unit]}`;
 };
 
+// One for all: toLocaleString would make another for each figure.
+const NUMBER = new Intl.NumberFormat("en-US");
+
 export const count = (value, sign = false) => {
   const rounded = Math.round(value);
-  return (sign && rounded > 0 ? "+" : "") + rounded.toLocaleString("en-US");
+  return (sign && rounded > 0 ? "+" : "") + NUMBER.format(rounded);
 };
 
 export const percent = (share) => `${(share * 100).toFixed(1)}%`;

@@ -16,6 +16,7 @@ export class FrameLook {
     this.frames = selection.frames;
     this.tree = tree;
     this.wanted = wanted;
+    this.looks = new Map();
   }
 
   // Told which nodes are drawn: of a growth, they are judged together.
@@ -25,7 +26,14 @@ export class FrameLook {
     this.directions = new Map(nodes.map((node, i) => [node, directions[i]]));
   }
 
+  // The drawing asks for each several times.
   of(node) {
+    let look = this.looks.get(node);
+    if (!look) this.looks.set(node, (look = this.look(node)));
+    return look;
+  }
+
+  look(node) {
     const unit = this.state.get("unit");
     const name = this.frameName(node);
     const estimate = this.tree.estimate(node);

@@ -44,14 +44,25 @@ export class Selection {
     const name = state.get("class");
     let classes = null;
     if (name !== "") {
-      const all = new Set([...this.data.live.get("class"), ...(this.sheet().growth ? this.sheet().columns.get("class") : [])]);
-      const same = [...all].filter((text) => texts[text] === name);
+      const all = this.classes;
+      const same = all.filter((text) => texts[text] === name);
       const part = name.toLowerCase();
-      classes = new Set(same.length ? same : [...all].filter((text) => texts[text].toLowerCase().includes(part)));
+      classes = new Set(same.length ? same : all.filter((text) => texts[text].toLowerCase().includes(part)));
     }
     const age = /^(\d+)(-(\d*))?$/.exec(state.get("age"));
     const ages = age ? [Number(age[1]), age[2] === undefined ? Number(age[1]) : age[3] === "" ? Infinity : Number(age[3])] : null;
     return { memory: state.get("memory"), classes, type: number(state.get("type")), gem: number(state.get("gem")), ages };
+  }
+
+  // The texts that are classes in the profile or one of the growths.
+  get classes() {
+    return this.once("classes", () => {
+      const seen = new Uint8Array(this.texts.length);
+      for (const columns of [this.data.live, ...this.data.growths.map((growth) => growth.columns)]) {
+        for (const text of columns.get("class")) seen[text] = 1;
+      }
+      return [...seen.keys()].filter((text) => seen[text]);
+    });
   }
 
   get filterKey() {

@@ -71,10 +71,13 @@ export class Sheet {
   estimate(name) {
     const known = (this.estimates ||= new Map());
     if (known.has(name)) return known.get(name);
-    const columns = BASIC.map((field) => this.columns.get(`${name}_${field}`));
+    // All of one type: a loop that meets several is many times slower.
+    const columns = BASIC.map((field) => new Float64Array(this.columns.get(`${name}_${field}`)));
+    const [samples, objects] = columns;
     // Samples of malloc are counted also where what they stand for is not known.
-    columns[0] = Float64Array.from(columns[0], (samples, row) => (columns[1][row] > 0 ? samples : 0));
-    columns.push(this.columns.get(`${name}_objects_variance`) || this.objectsVariance(...columns.slice(1)));
+    for (let row = 0; row < samples.length; row++) if (!(objects[row] > 0)) samples[row] = 0;
+    const given = this.columns.get(`${name}_objects_variance`);
+    columns.push(given ? new Float64Array(given) : this.objectsVariance(...columns.slice(1)));
     known.set(name, columns);
     return columns;
   }
@@ -132,6 +135,14 @@ export class Sheet {
   }
 }
 
+// The sum of a column over the stacks before each.
+const runningSums = (column, rows, stack, stackCount) => {
+  const sums = new Float64Array(stackCount + 1);
+  for (let i = 0; i < rows.length; i++) sums[stack[rows[i]] + 1] += column[rows[i]];
+  for (let i = 1; i <= stackCount; i++) sums[i] += sums[i - 1];
+  return sums;
+};
+
 // Running sums over stacks. Of one estimate, the width of a stack is its figure;
 // of two, the change, whichever way it goes.
 class StackSums {
@@ -139,19 +150,16 @@ class StackSums {
     const { stack, stackCount, rowCount } = sheet;
     this.sheet = sheet;
     this.unit = unit;
-    this.running = estimates.map((columns) =>
-      columns.map((column) => {
-        const sums = new Float64Array(stackCount + 1);
-        for (let row = 0; row < rowCount; row++) if (mask[row] !== 0) sums[stack[row] + 1] += column[row];
-        for (let i = 1; i <= stackCount; i++) sums[i] += sums[i - 1];
-        return sums;
-      }),
-    );
-    const values = this.running.map((sums) => sums[FIELDS.indexOf(unit === "objects" ? "objects" : "space")]);
-    this.width = new Float64Array(stackCount + 1);
+    const passing = mask.reduce((count, passes) => count + passes, 0);
+    const rows = new Int32Array(passing);
+    for (let row = 0, i = 0; row < rowCount; row++) if (mask[row] !== 0) rows[i++] = row;
+    this.running = estimates.map((columns) => columns.map((column) => runningSums(column, rows, stack, stackCount)));
+    const [one, other] = this.running.map((sums) => sums[FIELDS.indexOf(unit === "objects" ? "objects" : "space")]);
+    const width = (this.width = new Float64Array(stackCount + 1));
     for (let i = 1; i <= stackCount; i++) {
-      const [one, other] = values.map((sums) => sums[i] - sums[i - 1]);
-      this.width[i] = this.width[i - 1] + Math.abs(one - (other || 0));
+      let change = one[i] - one[i - 1];
+      if (other) change -= other[i] - other[i - 1];
+      width[i] = width[i - 1] + Math.abs(change);
     }
   }
 
