@@ -270,20 +270,32 @@ crowded(unsigned quarters)
         rb_hs_snapshot_bytes() > rb_hs_memory_share(HS_MEM_SNAPSHOTS) / 4 * quarters;
 }
 
-/* Lock. One doubling leaves a little over half, since p(2T)/p(T) does; more
- * are needed where p is near 1 and a doubling changes little. */
+/* The session that holds the most, NULL if none is on. */
+static struct hs_session *
+largest_session(void)
+{
+    struct hs_session *largest = NULL;
+    for (int s = 0; s < HS_SESSIONS; s++) {
+        struct hs_session *session = &rb_hs_sampler.session[s];
+        if (session->on && (!largest || session->samples > largest->samples)) largest = session;
+    }
+    return largest;
+}
+
+/* Lock. It is the session with the most samples that takes fewer from now on:
+ * a dense block must not make the long session beside it coarse. One doubling
+ * leaves it a little over half, since p(2T)/p(T) does; more are needed where p
+ * is near 1 and a doubling changes little, or where others have what it had. */
 static void
 widen_intervals(void)
 {
     bool sites_full = rb_hs_take_sites_full() && rb_hs_pages.records >= ALWAYS_ROOM_FOR;
     if (!sites_full && !crowded(4)) return;
     do {
-        for (int s = 0; s < HS_SESSIONS; s++) {
-            struct hs_session *session = &rb_hs_sampler.session[s];
-            if (!session->on) continue;
-            session->interval *= 2;
-            session->interval_changes++;
-        }
+        struct hs_session *session = largest_session();
+        if (!session) return;
+        session->interval *= 2;
+        session->interval_changes++;
         if (!enter_epoch()) return;
         uint32_t epoch = rb_hs_sampler.epoch;
         filter_records(thin_record, &epoch);

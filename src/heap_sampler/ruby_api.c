@@ -9,7 +9,6 @@
 #include "internal/class.h"
 #include "internal/gc.h"
 #include "internal/heap_sampler.h"
-#include "internal/object.h"
 #include "internal/string.h"
 #include "ruby/encoding.h"
 #include "ruby/ractor.h"
@@ -450,7 +449,8 @@ require_malloc(void)
  * here on, and malloc is sampled as well if it stood by.
  *
  * [interval]    mean bytes of heap slots between two samples, 1 to 2**40
- * [max_samples] live samples to hold; at that number the interval doubles. +nil+: no cap
+ * [max_samples] live samples to hold, with those of blocks; at that number the interval of what
+ *               holds the most, this or a block, doubles. +nil+: no cap
  * [max_depth]   frames of a stack to keep, from the leaf; 1 to 4096
  * [seed]        an Integer: take the same samples in each run of a deterministic program
  * [malloc]      sample malloc too: +nil+ if it can be, +true+ or else RuntimeError, which says

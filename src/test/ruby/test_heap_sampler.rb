@@ -180,6 +180,33 @@ class TestHeapSampler < Test::Unit::TestCase
     RUBY
   end
 
+  def test_a_dense_block_that_fills_up_leaves_the_session_beside_it_as_it_is
+    assert_sampler(<<~'RUBY')
+      class Item; end
+      class Extra; end
+      estimate = lambda do |profile, name|
+        raw = profile.raw
+        rows = raw[:rows].select { |row| row[1] == raw[:texts].index(name) }
+        [rows.sum { |row| row[15] }, Math.sqrt(rows.sum { |row| row[17] }) / GC.stat_heap(0, :slot_size)]
+      end
+      GC::SampleProfile.start(interval: 8000, max_samples: 3000, seed: 42)
+      keep = Array.new(100_000) { Item.new }
+      extra = nil
+      block = GC.sample_profile(interval: 1) { extra = Array.new(50_000) { Extra.new } }
+      stat = GC::SampleProfile.stat
+      assert_equal 8000, stat[:interval]
+      assert_operator block.raw[:meta_json][/"interval":(\d+)/, 1].to_i, :>, 8
+      [[GC.sample_profile, "Item", 100_000], [GC.sample_profile, "Extra", 50_000], [block, "Extra", 50_000]].each do |profile, name, count|
+        objects, error = estimate[profile, name]
+        assert_in_delta count, objects, error * 6, name
+        assert_operator error, :<, count * 0.2, name
+      end
+      # Where it is the session that holds the most, it is that which takes fewer.
+      more = Array.new(600_000) { Item.new }
+      assert_operator GC::SampleProfile.stat[:interval], :>, 8000
+    RUBY
+  end
+
   def test_seed_repeats
     script = <<~'RUBY'
       GC::SampleProfile.start(interval: 4096, seed: 99)
