@@ -3,9 +3,10 @@
  * by what Ruby's GC and malloc(3) say about themselves.
  *
  * What malloc(3) says is virtual: a buffer that was never touched
- * is allocated, but not resident.  So malloc's figures only divide what the
- * kernel found, and what is missing from it was taken to be untouched memory
- * of the living: free memory has been used before.
+ * is allocated, but not resident, and when it is freed it is free, but still
+ * not resident.  So malloc's figures only divide what the kernel found.  What
+ * is missing from it was never touched: of large blocks, and of free pages, in
+ * proportion to how many there are of each.
  */
 #include "ruby/internal/config.h"
 #include "internal/heap_sampler.h"
@@ -31,7 +32,8 @@ struct malloc_says {
     uint64_t held;              /* live, waste and metadata */
     uint64_t metadata;
     uint64_t sparse_metadata;   /* of `metadata`, and */
-    uint64_t sparse_live;       /* of `live`: no more of it can be untouched */
+    uint64_t sparse_live;       /* of `live`, and */
+    uint64_t sparse_free;       /* of what is free: no more of them can be untouched */
 };
 
 static uint64_t
@@ -76,10 +78,11 @@ ask_jemalloc(struct hs_account *account)
     account->je_dirty = ALL_ARENAS("pdirty") * page;
     /* What threads keep in their caches counts as allocated, but nobody uses it. */
     uint64_t cached = ALL_ARENAS("tcache_bytes");
-    uint64_t live = account->je_allocated - smaller(cached, account->je_allocated);
+    uint64_t live = account->je_allocated - smaller(cached, account->je_allocated), muzzy = ALL_ARENAS("pmuzzy") * page;
     return (struct malloc_says){
-        .known = account->je_allocated > 0, .live = live, .held = account->je_resident + ALL_ARENAS("pmuzzy") * page,
-        .metadata = account->je_metadata, .sparse_metadata = sparse_metadata(account), .sparse_live = live,
+        .known = account->je_allocated > 0, .live = live, .held = account->je_resident + muzzy,
+        .metadata = account->je_metadata, .sparse_metadata = sparse_metadata(account),
+        .sparse_live = smaller(ALL_ARENAS("large.allocated"), live), .sparse_free = account->je_dirty + muzzy,
     };
 }
 
@@ -106,7 +109,8 @@ divide_malloc(struct hs_account *account, const struct malloc_says *says, uint64
 {
     uint64_t all = smaller(resident, says->held), untouched = says->held - all;
     uint64_t metadata = smaller(untouched, says->sparse_metadata);
-    uint64_t live = smaller(untouched - metadata, says->sparse_live);
+    uint64_t sparse = says->sparse_live + says->sparse_free, rest = smaller(untouched - metadata, sparse);
+    uint64_t live = sparse ? (uint64_t)((double)rest * ((double)says->sparse_live / (double)sparse)) : 0;
     account->malloc_known = true;
     account->malloc_metadata = smaller(says->metadata - metadata, all);
     account->malloc_live = smaller(says->live - live, all - account->malloc_metadata);
@@ -154,7 +158,7 @@ rb_hs_account_take(struct hs_account *account, const struct hs_account_excess *e
     if (excess) {
         says.live -= smaller(excess->allocated, says.live);
         says.held -= smaller(excess->resident, says.held);
-        says.sparse_live = smaller(says.sparse_live, says.live);
+        says.sparse_live -= smaller(excess->allocated, says.sparse_live);
     }
     uint64_t own = rb_hs_memory_total();
     if (surveyed) {

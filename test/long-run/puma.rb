@@ -1,4 +1,5 @@
-# Four preloaded workers. Each tells the sampler's state and where its own memory is, with a sampler and without.
+# Four preloaded workers. Each tells the sampler's state and where its own memory is, with a sampler and without; when there
+# is a file `collect`, after it has collected its garbage.
 require "json"
 
 out = ENV.fetch("OUT")
@@ -12,8 +13,9 @@ quiet
 before_worker_boot do
   Thread.new do
     loop do
+      collected = File.exist?(File.join(out, "collect")) && GC.start.nil?
       path = File.join(out, "stat-#{Process.pid}.json")
-      File.write("#{path}.new", JSON.generate(GC::SampleProfile.stat.merge(memory: GC::SampleProfile.memory)))
+      File.write("#{path}.new", JSON.generate(GC::SampleProfile.stat.merge(memory: GC::SampleProfile.memory, collected:)))
       File.rename("#{path}.new", path)
       sleep 5
     end

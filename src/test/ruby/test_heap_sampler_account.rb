@@ -91,6 +91,22 @@ class TestHeapSamplerAccount < Test::Unit::TestCase
     RUBY
   end
 
+  # What was freed and never touched is no waste, and nothing is taken off the living for it.
+  def test_large_buffers_untouched_and_freed
+    assert_account(<<~'RUBY')
+      before = account
+      omit "of jemalloc's dirty pages" unless before[:jemalloc]
+      keep = Array.new(30_000) { "a" * 1000 }
+      untouched = Array.new(60) { String.new(capacity: MB) }
+      assert_in_delta 31 * MB, account[:malloc_live] - before[:malloc_live], 4 * MB
+      untouched.each(&:clear)               # frees the buffer
+      after = account
+      assert_operator after[:jemalloc][:dirty], :>, 20 * MB
+      assert_in_delta 31 * MB, after[:malloc_live] - before[:malloc_live], 4 * MB
+      assert_operator after[:malloc_waste] - before[:malloc_waste], :<, 6 * MB
+    RUBY
+  end
+
   def test_waste
     assert_account(<<~'RUBY')
       before = account
