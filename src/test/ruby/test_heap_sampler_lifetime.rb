@@ -90,9 +90,11 @@ class TestHeapSamplerLifetime < Test::Unit::TestCase
     assert_separately(["-W1", "--disable=gems"], <<~'RUBY', timeout: 120)
       class Leaf; end
       GC::SampleProfile.start(interval: 1)
-      host = Module.new
+      # Many small modules: a build that checks goes through all methods of one at each call of one of them.
+      host = nil
       count = 60_000
       kept = Array.new(count) do |i|
+        host = Module.new if i % 200 == 0
         host.module_eval("def self.made_#{i} = Leaf.new", "/generated/#{i % 100}.rb", i)
         host.send(:"made_#{i}")
       end
