@@ -44,10 +44,15 @@ class Torture
 
     stock = replay(@stock, mix, 'unpatched')
     off = replay(@ruby, mix, 'off')
-    theirs = play.hung? ? stock.count(&:hung?) : 0
-    report(mix, false, ("the unpatched Ruby hangs in #{theirs} of #{RERUNS}" if theirs > 0),
-           *play.complaints, "its output: build/test/torture/#{mix.seed}; again: #{again(mix)}",
+    report(mix, false, excuse_of(play, stock), *play.complaints, "its output: build/test/torture/#{mix.seed}; again: #{again(mix)}",
            *said_of('with the sampler off', off), *said_of('on the unpatched Ruby', stock))
+  end
+
+  def excuse_of(play, stock)
+    theirs = play.hung? ? stock.count(&:hung?) : 0
+    return "the unpatched Ruby hangs in #{theirs} of #{RERUNS}" if theirs > 0
+
+    "a Ractor that ends, a barrier and a thread that comes back: a deadlock of MRI's" if play.barrier_deadlock?
   end
 
   def again(mix) = "test/torture/run #{mix.seed} #{mix.acts.map(&:called).join(',')}"

@@ -6,10 +6,11 @@ require 'fileutils'
 # One run of a mix in a process of its own, and all that is to be said against it.
 class Play
   HERE = __dir__
-  # When its time is up a run has to end.  It hangs if in a minute it uses less than a second of a processor (a thread
-  # that writes profiles uses some), and loops if it uses three minutes: on a busy machine the clock alone says neither.
+  # When its time is up a run has to end.  It hangs if in a minute it uses less than six seconds of a processor (a thread
+  # that writes a profile each second uses two), and loops if it uses three minutes: on a busy machine the clock alone
+  # says neither.
   MINUTE = 60
-  IDLE = 1
+  IDLE = 6
   LOOPS = 180
   ENDS = %w[.pb.gz .pb .folded .json].freeze
 
@@ -47,6 +48,16 @@ class Play
 
   # Did it not end?
   def hung? = @hung
+
+  # MRI's own deadlock of three threads: one comes back for the GVL, holds its Ractor's scheduler and waits for a barrier
+  # to end; a Ractor that ends waits for that scheduler to wake who takes from it; and the barrier waits for that Ractor.
+  def barrier_deadlock?
+    return false unless hung? && File.exist?("#{@dir}/backtrace")
+
+    threads = File.read("#{@dir}/backtrace").split(/^Thread \d+ /).reject { |stack| stack.match?(/rb_hs_|heap_sampler/) }
+    [/rb_ractor_sched_barrier_start/, /ractor_sched_barrier_join_wait_locked.*thread_sched_setup_running_threads/m,
+     /lock_wait.*rb_ractor_sched_wakeup/m].all? { |calls| threads.any?(calls) }
+  end
 
   private
 
