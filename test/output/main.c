@@ -79,6 +79,10 @@ main(int argc, char **argv)
 {
     if (argc < 3) return 2;
     number = atoi(argv[1]);
+    if (argc == 4 && strcmp(argv[3], "fork") == 0) {
+        test_native_fork();
+        return failures ? 1 : 0;
+    }
     test_gzip(argv[2]);
     if (argc == 3) {
         test_options();

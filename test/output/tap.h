@@ -20,6 +20,7 @@ void test_gzip(const char *folder);
 void test_writer(const char *folder);
 void test_save(const char *folder);
 void test_native(const char *folder);
+void test_native_fork(void);
 void test_table(void);
 
 #endif
