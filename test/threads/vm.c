@@ -478,6 +478,11 @@ rb_hs_allocator(void)
     return &allocator;
 }
 
+void
+rb_hs_allocator_give_back(void)
+{
+}
+
 bool
 rb_hs_mallctl_read(const char *name, void *value, size_t size)
 {

@@ -282,7 +282,9 @@ class TestHeapSamplerAccount < Test::Unit::TestCase
       assert_nil profile["pss"]
       assert_operator memory[:pss], :>, 60 * MB
       assert_equal profile["rss"], PARTS.sum { |part| profile[part.name] }
-      [:rss, *PARTS].each { |part| assert_in_delta memory[part], profile[part.name], 2 * MB, part.inspect }
+      # A profile does not tell what is nobody's from malloc's: UBSan's own memory, where that is built in.
+      slack = 2 * MB + memory[:unattributed]
+      [:rss, *PARTS].each { |part| assert_in_delta memory[part], profile[part.name], slack, part.inspect }
     RUBY
   end
 
