@@ -18,8 +18,8 @@ const OPEN_SECONDS = 2;
 const REDRAW_SECONDS = 0.5;
 const SLACK = Number(process.env.VIEWER_SLACK || 8);
 // Others share the processor, and its seconds vary twofold: so many fresh pages may
-// be tried, and the least counts of each. A machine on which YARDSTICK takes longer
-// than YARD milliseconds, as it did where the bounds were set, is given as much more.
+// be tried, and the least counts of each. The bounds are those of a machine on which
+// the yardstick takes YARD milliseconds, as where they were set; a slower one has more.
 const PAGES = 3;
 const YARD = 240;
 
