@@ -5,7 +5,8 @@
 # Usage: ruby main.rb               environment: see run
 #        ruby main.rb SEED [ACT,…]  plays this one mix, with these acts instead of its own
 
-require 'etc'
+require 'tmpdir'
+require_relative 'hang'
 require_relative 'mix'
 require_relative 'play'
 
@@ -29,6 +30,7 @@ class Torture
   # Half of all runs are with YJIT, a third at interval 1: the first few already cover most of the acts.
   def many(total_seconds, first_seed, jobs)
     give_up = now + total_seconds - @seconds
+    known_deadlock
     seed = first_seed - 1
     Array.new(jobs) do
       Thread.new { perform(Mix.new(@mutex.synchronize { seed += 1 })) while now < give_up }
@@ -37,6 +39,26 @@ class Torture
   end
 
   private
+
+  # The rule that excuses a run meets what it is about, where there is no sampler.
+  DEADLOCK_SECONDS = 20
+  def known_deadlock
+    Dir.mktmpdir do |dir|
+      pid = spawn({ 'RUBYOPT' => nil }, @stock || @ruby, '--disable=gems', '-W0', "#{__dir__}/deadlock.rb", DEADLOCK_SECONDS.to_s)
+      sleep(0.1) until (ended = Process.wait(pid, Process::WNOHANG)) || stands_still?(pid)
+      known = ended || Hang.new(pid, "#{dir}/backtrace").barrier_deadlock?
+      say(known, "MRI's own deadlock is known by its stacks", ended && 'it did not come about')
+    ensure
+      Process.kill(:KILL, pid) && Process.wait(pid) if pid && !ended
+    end
+  end
+
+  # None of its threads runs for a second (fields of proc(5) after the name: 11 and 12 are the times).
+  def stands_still?(pid)
+    used = -> { File.read("/proc/#{pid}/stat").rpartition(')').last.split[11, 2] }
+    before = used.call
+    10.times.all? { sleep(0.1) && used.call == before }
+  end
 
   def perform(mix)
     play = Play.new(@ruby, mix, @seconds, "#{@out}/#{mix.seed}", sampled: true).run
@@ -72,13 +94,15 @@ class Torture
 
   # `excuse`: why a run that went wrong is not our fault.
   def report(mix, fine, excuse, *lines)
-    @mutex.synchronize do
-      @count += 1
-      @failed += 1 unless fine || excuse
-      puts "#{'not ' unless fine || excuse}ok #{@count} - #{mix}#{" # SKIP #{excuse}" if excuse}"
-      puts lines.compact.map { |line| "# #{line}" }
-      $stdout.flush
-    end
+    @mutex.synchronize { say(fine || excuse, mix, excuse, *lines) }
+  end
+
+  def say(good, name, excuse, *lines)
+    @count += 1
+    @failed += 1 unless good
+    puts "#{'not ' unless good}ok #{@count} - #{name}#{" # SKIP #{excuse}" if excuse}"
+    puts lines.compact.map { |line| "# #{line}" }
+    $stdout.flush
   end
 
   def finish

@@ -2,6 +2,7 @@
 
 require 'etc'
 require 'fileutils'
+require_relative 'hang'
 
 # One run of a mix in a process of its own, and all that is to be said against it.
 class Play
@@ -47,17 +48,9 @@ class Play
   def fine? = @complaints.empty?
 
   # Did it not end?
-  def hung? = @hung
+  def hung? = !@hang.nil?
 
-  # MRI's own deadlock of three threads: one comes back for the GVL, holds its Ractor's scheduler and waits for a barrier
-  # to end; a Ractor that ends waits for that scheduler to wake who takes from it; and the barrier waits for that Ractor.
-  def barrier_deadlock?
-    return false unless hung? && File.exist?("#{@dir}/backtrace")
-
-    threads = File.read("#{@dir}/backtrace").split(/^Thread \d+ /).reject { |stack| stack.match?(/rb_hs_|heap_sampler/) }
-    [/rb_ractor_sched_barrier_start/, /ractor_sched_barrier_join_wait_locked.*thread_sched_setup_running_threads/m,
-     /lock_wait.*rb_ractor_sched_wakeup/m].all? { |calls| threads.any?(calls) }
-  end
+  def barrier_deadlock? = hung? && @hang.barrier_deadlock?
 
   private
 
@@ -117,10 +110,8 @@ class Play
   end
 
   def hung(how)
-    @hung = true
+    @hang = Hang.new(@pid, "#{@dir}/backtrace")
     complain(how)
-    system('gdb', '-p', @pid.to_s, '-batch', '-ex', 'thread apply all bt', in: File::NULL,
-           out: "#{@dir}/backtrace", err: File::NULL)
     nil
   end
 
