@@ -10,22 +10,27 @@ DOT_SECONDS=15
 
 elapsed() { printf '%d:%02d' $(($1 / 60)) $(($1 % 60)); }
 
-# Waits for a job. On a terminal: one line that shows the time and the log's last line. Elsewhere:
-# a dot now and then. Returns the job's status, the cursor behind LABEL.
+# One of the looks at running work, five a second. On a terminal: one line that shows the time and the log's last line.
+# Elsewhere: a dot now and then.
+progress() { # LABEL LOG START LOOK
+    local line
+    if [ -t 2 ]; then
+        line=$(tail -n 1 -- "$2" | tr -cd '[:print:]')
+        printf '\r\033[K%s %s  %.60s' "$1" "$(elapsed $((SECONDS - $3)))" "$line" >&2
+    elif [ $(($4 % (DOT_SECONDS * 5))) -eq 0 ]; then
+        printf '.' >&2
+    fi
+}
+
+# Waits for a job. Returns its status, the cursor behind LABEL.
 watch() {
-    local pid=$1 label=$2 log=$3 start=$SECONDS ticks=0 status=0 line
+    local pid=$1 label=$2 log=$3 start=$SECONDS look=0 status=0
     # The shell starts background work deaf to ^C: pass it on.
     trap 'kill "$pid" 2>/dev/null; exit 130' INT TERM
     [ -t 2 ] || printf '%s ' "$label" >&2
     while kill -0 "$pid" 2>/dev/null; do
         sleep 0.2
-        ticks=$((ticks + 1))
-        if [ -t 2 ]; then
-            line=$(tail -n 1 -- "$log" | tr -cd '[:print:]')
-            printf '\r\033[K%s %s  %.60s' "$label" "$(elapsed $((SECONDS - start)))" "$line" >&2
-        elif [ $((ticks % (DOT_SECONDS * 5))) -eq 0 ]; then
-            printf '.' >&2
-        fi
+        progress "$label" "$log" "$start" $((look += 1))
     done
     wait "$pid" || status=$?
     trap - INT TERM
