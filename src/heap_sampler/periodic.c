@@ -26,10 +26,11 @@
 enum { WARN_SAVE = 1, WARN_THREAD = 2, RSS_POLL_MS = 500, PATH_SIZE = 4096 };
 
 static struct {
-    pthread_mutex_t mutex;      /* guards `stopping` and `written`, and one save at a time */
+    pthread_mutex_t mutex;      /* guards `written`, and one save at a time */
     pthread_cond_t wake;
     pthread_t thread;
-    bool running, stopping;
+    bool running;
+    bool stopping;              /* atomic: the thread may hold the lock from one save to the next */
     bool rss_crossed;           /* at-rss= saves once a process */
     char **written;             /* paths of the newest `keep` periodic profiles, as a ring */
     uint32_t written_count;
@@ -250,6 +251,18 @@ before_p(const struct timespec *a, const struct timespec *b)
     return a->tv_sec != b->tv_sec ? a->tv_sec < b->tv_sec : a->tv_nsec < b->tv_nsec;
 }
 
+/* Slept over some, or a save took longer than that: do not hurry after them. */
+static void
+due_after(struct timespec *due, uint64_t ms)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    add_ms(due, ms);
+    if (!before_p(due, &now)) return;
+    *due = now;
+    add_ms(due, ms);
+}
+
 static void *
 run(void *unused)
 {
@@ -263,14 +276,13 @@ run(void *unused)
     clock_gettime(CLOCK_MONOTONIC, &due);
     add_ms(&due, (uint64_t)options->every * 1000);
     pthread_mutex_lock(&periodic.mutex);
-    while (!periodic.stopping) {
+    while (!__atomic_load_n(&periodic.stopping, __ATOMIC_ACQUIRE)) {
         clock_gettime(CLOCK_MONOTONIC, &now);
         if (watch) watch_memory(threshold);
         if (options->every && !before_p(&now, &due)) {
             save_periodic();
             rb_hs_allocator_give_back();
-            add_ms(&due, (uint64_t)options->every * 1000);
-            if (before_p(&due, &now)) due = now;        /* slept over some: do not hurry after them */
+            due_after(&due, (uint64_t)options->every * 1000);
             continue;
         }
         struct timespec until = now;
@@ -295,7 +307,7 @@ rb_hs_periodic_start(void)
     pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
     pthread_cond_init(&periodic.wake, &clock);
     pthread_condattr_destroy(&clock);
-    periodic.stopping = false;
+    __atomic_store_n(&periodic.stopping, false, __ATOMIC_RELEASE);
 
     sigset_t all, before;
     sigfillset(&all);
@@ -309,16 +321,23 @@ rb_hs_periodic_start(void)
     periodic.running = true;
 }
 
+bool
+rb_hs_periodic_running_p(void)
+{
+    return periodic.running;
+}
+
+/* A save that is under way is waited for: it may take as long as the disk. */
 void
 rb_hs_periodic_stop(void)
 {
     if (!periodic.running) return;
+    periodic.running = false;   /* first: whoever comes while we wait has nothing to stop */
+    __atomic_store_n(&periodic.stopping, true, __ATOMIC_RELEASE);
     pthread_mutex_lock(&periodic.mutex);
-    periodic.stopping = true;
     pthread_cond_signal(&periodic.wake);
     pthread_mutex_unlock(&periodic.mutex);
     pthread_join(periodic.thread, NULL);
-    periodic.running = false;
 }
 
 /* In the child: the thread is not there, its lock may be held for ever. */

@@ -507,18 +507,27 @@ s_start(int argc, VALUE *argv, VALUE klass)
     return Qtrue;
 }
 
+static void *
+stop_periodic(void *unused)
+{
+    rb_hs_periodic_stop();
+    return NULL;
+}
+
 /*
  * call-seq:
  *   GC::SampleProfile.stop -> true or false
  *
  * Stop to sample this process, and forget the samples; blocks that are being profiled go
- * on. Returns +false+ if nothing was being sampled.
+ * on. Returns +false+ if nothing was being sampled. A periodic profile that is just being
+ * written is waited for; other threads run meanwhile.
  */
 static VALUE
 s_stop(VALUE klass)
 {
     if (!rb_hs_sampler.session[HS_MAIN].on) return Qfalse;
-    rb_hs_periodic_stop();
+    if (rb_hs_periodic_running_p()) rb_thread_call_without_gvl(stop_periodic, NULL, NULL, NULL);
+    if (!rb_hs_sampler.session[HS_MAIN].on) return Qfalse;     /* another thread was faster */
     rb_hs_malloc_stop();
     rb_hs_session_stop(HS_MAIN);
     return Qtrue;
@@ -681,11 +690,16 @@ push_estimate(VALUE row, const struct hs_estimate *estimate)
     rb_ary_push(row, DBL2NUM(estimate->variance));
 }
 
+/*
+ * Each of what may be hundreds of thousands is a chance for other threads, signals and
+ * Timeout.
+ */
 static VALUE
 raw_rows(const struct hs_profile *profile)
 {
     VALUE rows = rb_ary_new_capa((long)profile->row_count);
     for (size_t i = 0; i < profile->row_count; i++) {
+        rb_thread_check_ints();
         const struct hs_row *row = &profile->rows[i];
         VALUE array = rb_ary_new_capa(26);
         rb_ary_push(array, UINT2NUM(row->node));
@@ -711,7 +725,10 @@ static VALUE
 raw_texts(const struct hs_profile *profile)
 {
     VALUE texts = rb_ary_new_capa(profile->text_count);
-    for (uint32_t i = 0; i < profile->text_count; i++) rb_ary_push(texts, text_value(&profile->texts[i]));
+    for (uint32_t i = 0; i < profile->text_count; i++) {
+        rb_thread_check_ints();
+        rb_ary_push(texts, text_value(&profile->texts[i]));
+    }
     return texts;
 }
 
@@ -779,6 +796,7 @@ profile_raw_samples(VALUE self)
     const struct sample_profile *data = get_profile(self);
     VALUE list = rb_ary_new_capa((long)data->samples.count);
     for (size_t i = 0; i < data->samples.count; i++) {
+        rb_thread_check_ints();
         const struct hs_live_sample *sample = &data->samples.list[i];
         size_t memsize = data->memsizes ? data->memsizes[i] : SIZE_MAX;
         rb_ary_push(list, rb_ary_new_from_args(11, ULL2NUM(sample->id), UINT2NUM(sample->node),

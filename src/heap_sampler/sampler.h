@@ -138,6 +138,7 @@ void rb_hs_snapshot_free(struct hs_profile *profile);
 
 /* periodic.c: the thread behind every= and at-rss=, and the file at exit. */
 void rb_hs_periodic_start(void);
+bool rb_hs_periodic_running_p(void);
 void rb_hs_periodic_stop(void);
 void rb_hs_periodic_after_fork(void);
 /* Takes, names, writes; says so in one line on stderr if `announce`. Any thread. */

@@ -379,6 +379,28 @@ class TestHeapSampler < Test::Unit::TestCase
     end
   end
 
+  # Where each object costs a GC, a list of thousands takes seconds; whoever would end that has to have its turn.
+  def test_long_lists_give_way
+    assert_sampler(<<~'RUBY', args: ["--heap-sample=interval=1,max-samples=none,output=none"])
+      kept = Array.new(3_000) { Object.new }
+      profile = GC.sample_profile
+      %i[raw raw_samples].each do |list|
+        done = meanwhile = false
+        other = Thread.new do
+          sleep 0.05
+          meanwhile = !done
+          GC.stress = false
+        end
+        GC.stress = true
+        profile.public_send(list)
+        done = true
+        GC.stress = false
+        other.join
+        assert meanwhile, "no other thread ran while #{list} was made"
+      end
+    RUBY
+  end
+
   def test_ractors
     assert_sampler(<<~'RUBY', ignore_stderr: true)
       Warning[:experimental] = false
@@ -400,7 +422,7 @@ class TestHeapSampler < Test::Unit::TestCase
   def test_threads_that_start_stop_and_read
     assert_sampler(<<~'RUBY')
       stop = false
-      workers = Array.new(4) { Thread.new { until stop; Array.new(50) { |i| "#{i}" * 3 }; end } }
+      workers = Array.new(2) { Thread.new { until stop; Array.new(50) { |i| "#{i}" * 3 }; end } }
       200.times do |i|
         GC::SampleProfile.start(interval: [1, 64, 4096][i % 3])
         GC.sample_profile.raw if i % 5 == 0

@@ -184,6 +184,54 @@ class TestHeapSamplerOptions < Test::Unit::TestCase
     assert_equal "\x1f\x8b".b, reader.value[0, 2], err
   end
 
+  # More than a FIFO holds: who writes it waits for the reader.
+  LARGE = "1000.times { |i| eval \"def m\#{i} = Array.new(3) { [1] }\"; ($k ||= []) << send(\"m\#{i}\") }; "
+
+  # Yields its standard input and output.
+  def with_slow_output(program)
+    omit "no mkfifo" unless File.respond_to?(:mkfifo)
+    fifo = File.join(@dir, "f.pb")
+    File.mkfifo(fifo)
+    args = ["--disable=gems", "--heap-sample=interval=1,every=1,output=#{fifo}"]
+    IO.popen([{ "RUBYOPT" => nil }, EnvUtil.rubybin, *args, "-e", LARGE + program, err: File::NULL], "r+") do |child|
+      yield child, fifo
+    ensure
+      Process.kill(:KILL, child.pid)
+    end
+  end
+
+  # Each profile takes longer than the time between two.
+  def test_an_output_slower_than_every_does_not_hold_up_the_exit
+    with_slow_output("sleep 2.5; puts 'ends'; $stdout.flush") do |child, fifo|
+      reader = Thread.new { loop { File.open(fifo, "rb") { |file| sleep 1.3; file.read } } }
+      assert_equal "ends\n", child.gets
+      assert_not_nil child.wait_readable(EnvUtil.apply_timeout_scale(20)), "it does not end"
+      assert_nil child.gets
+    ensure
+      reader&.kill
+    end
+  end
+
+  def test_stop_waits_for_a_slow_output_without_holding_up_other_threads
+    with_slow_output(<<~'RUBY') do |child, fifo|
+      sleep 1.5
+      stop = Thread.new { GC::SampleProfile.stop }
+      sleep 0.2
+      puts stop.alive?
+      $stdout.flush
+      p stop.value, GC::SampleProfile.running?
+    RUBY
+      reader = Thread.new { File.open(fifo, "rb") }
+      assert_not_nil child.wait_readable(EnvUtil.apply_timeout_scale(20)), "no other thread runs"
+      assert_equal "true\n", child.gets
+      reader.value.read
+      reader.value.close
+      assert_equal "true\nfalse\n", child.read
+    ensure
+      reader&.kill
+    end
+  end
+
   def test_help_and_version_stay
     out, = ruby("--help")
     assert_include out, "--heap-sample[=settings]"
