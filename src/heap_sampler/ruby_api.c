@@ -662,15 +662,22 @@ static VALUE
 profile_save(VALUE self, VALUE path)
 {
     struct sample_profile *data = get_profile(self);
-    VALUE page = Qnil;
+    VALUE page = Qnil, held;
     path = rb_str_new_frozen(rb_str_encode_ospath(rb_get_path(path)));
-    struct save_args args = { .profile = data->profile, .path = StringValueCStr(path) };
+    const char *text = StringValueCStr(path);
+    size_t size = strlen(text) + 1;
+    /* Not the text in its slot: compaction on another thread protects heap pages for a while, and a system call on
+     * one is EFAULT. */
+    char *copy = ALLOCV_N(char, held, size);
+    memcpy(copy, text, size);
+    struct save_args args = { .profile = data->profile, .path = copy };
     if (page_path_p(path)) {
         page = rb_str_new_frozen(rb_funcall(self, rb_intern("to_html"), 0));
         args.page = RSTRING_PTR(page);
         args.written = RSTRING_LEN(page);
     }
     rb_thread_call_without_gvl(save_without_gvl, &args, NULL, NULL);
+    ALLOCV_END(held);
     if (args.error == EINVAL && !args.page) {
         rb_raise(rb_eArgError, "a profile's path must end with .pb.gz, .pb, .folded, .json or .html: %"PRIsVALUE, path);
     }

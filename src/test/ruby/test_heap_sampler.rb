@@ -1,6 +1,7 @@
 # frozen_string_literal: false
 require 'test/unit'
 require 'tempfile'
+require 'tmpdir'
 
 # GC.sample_profile and GC::SampleProfile.
 class TestHeapSampler < Test::Unit::TestCase
@@ -306,6 +307,26 @@ class TestHeapSampler < Test::Unit::TestCase
         assert_raise(TypeError) { profile.save(1) }
         assert_raise(ArgumentError) { profile.save("a\\0b.pb.gz") }
         assert_equal %w[a.folded a.json a.pb a.pb.gz], Dir.children(dir).sort
+      RUBY
+    end
+  end
+
+  # Compaction protects heap pages for a while; a system call that is given a text in one fails with EFAULT.
+  def test_save_while_another_thread_compacts
+    omit "no compaction" unless GC.respond_to?(:compact)
+    Dir.mktmpdir do |dir|
+      assert_sampler(<<~RUBY, chdir: dir)
+        GC::SampleProfile.start(interval: 4096)
+        profile = GC.sample_profile
+        stop = false
+        compacting = Thread.new { GC.compact until stop }
+        40.times do |i|
+          Array.new(300) { |j| "x\#{j}" }
+          profile.save("p\#{i % 7}.pb".dup)
+        end
+        stop = true
+        compacting.join
+        assert_equal 7, Dir.children(".").size
       RUBY
     end
   end
