@@ -57,7 +57,7 @@ class TestHeapSamplerMalloc < Test::Unit::TestCase
   end
 
   # Blocks far larger than the interval are sampled for sure: the count is exact. jemalloc rounds 1,000,001
-  # bytes to 1 MiB.
+  # bytes to 1 MiB. What the VM itself allocates there in small blocks is sampled by chance, and counts 16 KiB then.
   LINES = <<~'RUBY'
     def keep(n) = Array.new(n) { "x" * 1_000_000 }
     def drop(n) = n.times { "x" * 1_000_000 }
@@ -65,7 +65,9 @@ class TestHeapSamplerMalloc < Test::Unit::TestCase
     drop(20)
     GC.start
     rows = malloc_rows
-    assert_equal [20, 20 << 20], under("Object#keep", rows).map(&:round)
+    large = rows.select { |row| row.inuse.space > row.inuse.objects * 1_000_000 }
+    assert_equal [20, 20 << 20], under("Object#keep", large).map(&:round)
+    assert_in_delta 20 << 20, under("Object#keep", rows)[1], 1 << 18
     assert_operator under("Object#drop", rows)[1], :<=, 1 << 20     # a reference may be left on the stack
     row = rows.max_by { |candidate| candidate.inuse.space }
     assert_equal ["String#*", "block in Object#keep"], ruby_frames(row).first(2).map(&:label)
