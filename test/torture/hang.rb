@@ -15,6 +15,6 @@ class Hang
   def barrier_deadlock?
     theirs = @stacks.grep_v(/rb_hs_|heap_sampler/n)
     [/rb_ractor_sched_barrier_start/n, /ractor_sched_barrier_join_wait_locked.*thread_sched_setup_running_threads/mn,
-     /lock_wait.*rb_ractor_sched_wakeup/mn].all? { |calls| theirs.any?(calls) }
+     /rb_native_mutex_lock.*rb_ractor_sched_wakeup/mn].all? { |calls| theirs.any?(calls) }
   end
 end

@@ -40,14 +40,23 @@ class Torture
 
   private
 
-  # The rule that excuses a run meets what it is about, where there is no sampler.
+  # The rule that excuses a run meets what it is about, where there is no sampler. On a busy machine one that gets no
+  # processor for a second stands still, too: it is looked at again.
   DEADLOCK_SECONDS = 20
+  LOOKS = 20
   def known_deadlock
     Dir.mktmpdir do |dir|
       pid = spawn({ 'RUBYOPT' => nil }, @stock || @ruby, '--disable=gems', '-W0', "#{__dir__}/deadlock.rb", DEADLOCK_SECONDS.to_s)
-      sleep(0.1) until (ended = Process.wait(pid, Process::WNOHANG)) || stands_still?(pid)
-      known = ended || Hang.new(pid, "#{dir}/backtrace").barrier_deadlock?
-      say(known, "MRI's own deadlock is known by its stacks", ended && 'it did not come about')
+      looks, known = 0, false
+      until (ended = Process.wait(pid, Process::WNOHANG)) || known || looks == LOOKS
+        sleep(0.1)
+        next unless stands_still?(pid)
+
+        looks += 1
+        known = Hang.new(pid, "#{dir}/backtrace").barrier_deadlock?
+      end
+      say(known || ended, "MRI's own deadlock is known by its stacks", ended && !known && 'it did not come about',
+          *(File.readlines("#{dir}/backtrace", chomp: true).grep(/^(?:Thread|#)/) unless known || ended))
     ensure
       Process.kill(:KILL, pid) && Process.wait(pid) if pid && !ended
     end
