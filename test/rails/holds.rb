@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
 # Exits 0 if a statement holds for the profiles of a directory, else says why not.
-# Usage: ruby holds.rb readable|grew|first|garbage|cluster|absent|leaks|no_leak DIRECTORY
+# Usage: ruby holds.rb grew|first|garbage|cluster|absent|leaks|no_leak DIRECTORY
+#        ruby holds.rb readable DIRECTORY KIB        the interval
 #        ruby holds.rb counted DIRECTORY REQUESTS
 
 PLANTED = ["app/models/ticket/cache.rb", "Ticket::Cache.store"].freeze
@@ -13,7 +14,7 @@ KEYS = %w[app/models/ticket/cache.rb random/formatter.rb].freeze
 
 def garbage?(key) = key && key.path.end_with?(GARBAGE[0]) && key.label == GARBAGE[1]
 
-statement, directory, requests = ARGV
+statement, directory, number = ARGV
 files = Dir[File.join(directory, "heap-*.pb.gz")].sort
 abort "#{files.size} profiles in #{directory}" if files.size < 4
 profiles = files.map { |file| GC::SampleProfile.load(file) }
@@ -24,7 +25,7 @@ case statement
 when "readable"
   profiles.each { |profile| abort "an empty profile" if profile.rows.empty? || profile.report.to_s.empty? }
   interval = last.meta["settings"]["interval"]
-  abort "interval #{interval}" unless interval == 512 * 1024
+  abort "interval #{interval}" unless interval == Integer(number) * 1024
 when "grew"
   first = (profiles[-2] - profiles[1]).groups(:line).max_by(&:space)
   abort "most grew #{first.key}" unless planted?(first.key)
@@ -45,7 +46,7 @@ when "counted"
   # 1 in 1,700,000. A few requests more were under way when wrk stopped counting.
   rows = last.rows.select { |row| row.class_name == "Ticket::Cache::Alternative" }
   estimate = rows.sum { |row| row.alloc.objects }
-  truth = 50 * Integer(requests)
+  truth = 50 * Integer(number)
   probability = 1 - Math.exp(-rows.first.slot_size / last.meta["settings"]["interval"].to_f)
   deviation = Math.sqrt(truth * (1 - probability) / probability)
   puts "# #{estimate.round} alternatives estimated, #{truth} made, deviation #{deviation.round}"
@@ -66,6 +67,7 @@ when "absent"
   end
 when "leaks"
   leaks = GC::SampleProfile.leaks(directory)
+  puts "# judged by #{leaks.first&.samples.to_i} samples"
   abort leaks.to_s unless !leaks.empty? && planted?(leaks.first.key)
   others = leaks.drop(1).reject { |row| row.key.path.end_with?(*KEYS) }
   abort "named too: #{others.inspect}\n#{leaks}" unless others.empty?
