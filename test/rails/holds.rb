@@ -67,7 +67,6 @@ when "absent"
   end
 when "leaks"
   leaks = GC::SampleProfile.leaks(directory)
-  puts "# judged by #{leaks.first&.samples.to_i} samples"
   abort leaks.to_s unless !leaks.empty? && planted?(leaks.first.key)
   others = leaks.drop(1).reject { |row| row.key.path.end_with?(*KEYS) }
   abort "named too: #{others.inspect}\n#{leaks}" unless others.empty?
