@@ -29,7 +29,7 @@ static struct {
     pthread_mutex_t mutex;      /* guards `written`, and one save at a time */
     pthread_cond_t wake;
     pthread_t thread;
-    bool running;
+    bool running;               /* until it is joined: a child forked before that starts its own */
     bool stopping;              /* atomic: the thread may hold the lock from one save to the next */
     bool rss_crossed;           /* at-rss= saves once a process */
     char **written;             /* paths of the newest `keep` periodic profiles, as a ring */
@@ -324,20 +324,20 @@ rb_hs_periodic_start(void)
 bool
 rb_hs_periodic_running_p(void)
 {
-    return periodic.running;
+    return periodic.running && !__atomic_load_n(&periodic.stopping, __ATOMIC_ACQUIRE);
 }
 
-/* A save that is under way is waited for: it may take as long as the disk. */
+/* A save that is under way is waited for: it may take as long as the disk.
+ * Whoever comes meanwhile has nothing to stop. */
 void
 rb_hs_periodic_stop(void)
 {
-    if (!periodic.running) return;
-    periodic.running = false;   /* first: whoever comes while we wait has nothing to stop */
-    __atomic_store_n(&periodic.stopping, true, __ATOMIC_RELEASE);
+    if (!periodic.running || __atomic_exchange_n(&periodic.stopping, true, __ATOMIC_ACQ_REL)) return;
     pthread_mutex_lock(&periodic.mutex);
     pthread_cond_signal(&periodic.wake);
     pthread_mutex_unlock(&periodic.mutex);
     pthread_join(periodic.thread, NULL);
+    periodic.running = false;
 }
 
 /* In the child: the thread is not there, its lock may be held for ever. */

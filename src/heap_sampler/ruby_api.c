@@ -525,9 +525,12 @@ stop_periodic(void *unused)
 static VALUE
 s_stop(VALUE klass)
 {
-    if (!rb_hs_sampler.session[HS_MAIN].on) return Qfalse;
+    const struct hs_session *session = &rb_hs_sampler.session[HS_MAIN];
+    uint64_t serial = session->serial;
+    if (!session->on) return Qfalse;
     if (rb_hs_periodic_running_p()) rb_thread_call_without_gvl(stop_periodic, NULL, NULL, NULL);
-    if (!rb_hs_sampler.session[HS_MAIN].on) return Qfalse;     /* another thread was faster */
+    /* Another thread may have been faster, and have started anew. */
+    if (!session->on || session->serial != serial) return Qfalse;
     rb_hs_malloc_stop();
     rb_hs_session_stop(HS_MAIN);
     return Qtrue;

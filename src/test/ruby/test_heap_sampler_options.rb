@@ -232,6 +232,30 @@ class TestHeapSamplerOptions < Test::Unit::TestCase
     end
   end
 
+  def test_others_stop_start_and_fork_while_a_stop_waits
+    omit "no fork" unless Process.respond_to?(:fork)
+    with_slow_output(<<~'RUBY') do |child, fifo|
+      sleep 1.5
+      stop = Thread.new { GC::SampleProfile.stop }
+      sleep 0.2
+      pid = fork { sleep 1.5; exit! }
+      p GC::SampleProfile.stop, GC::SampleProfile.start, stop.alive?
+      Process.wait(pid)
+      $stdout.flush
+      p stop.value, GC::SampleProfile.running?
+      GC::SampleProfile.stop
+    RUBY
+      reader = Thread.new { File.open(fifo, "rb") }
+      assert_equal %w[true true true], Array.new(3) { child.gets.chomp }
+      reader.value.read
+      reader.value.close
+      assert_equal "false\ntrue\n", child.read
+      assert_equal 1, Dir.glob("f.*.pb", base: @dir).size, "the child writes its own"
+    ensure
+      reader&.kill
+    end
+  end
+
   def test_help_and_version_stay
     out, = ruby("--help")
     assert_include out, "--heap-sample[=settings]"
