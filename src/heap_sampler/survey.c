@@ -122,7 +122,8 @@ struct reading {
     bool by_pages;              /* residency is counted page by page, see rb_hs_survey_take */
     uint64_t pages_read;
     uint64_t page_size;
-    uint64_t thread_stack, default_stack;       /* sizes */
+    uint64_t ruby_stack;        /* size of the largest stack that Ruby makes */
+    uint64_t default_stack;     /* of one that a C library makes */
     struct region below;        /* the region before */
     struct region image;        /* the last with a file's beginning */
 };
@@ -196,10 +197,10 @@ stack_in(const struct reading *reading, const struct region *region, uint64_t le
     if (!region->writable || region->noreserve) return 0;
     if (region->no_huge) return left;           /* never merged with what is no stack */
     if (!guarded) return 0;
-    if (size <= reading->thread_stack || (size <= reading->default_stack && size + GRANULE >= reading->default_stack)) {
+    if (size <= reading->ruby_stack || (size <= reading->default_stack && size + GRANULE >= reading->default_stack)) {
         return left;
     }
-    return smaller(left, resident(reading, region->start, region->start + reading->thread_stack));
+    return smaller(left, resident(reading, region->start, region->start + reading->ruby_stack));
 }
 
 /* What cannot be read is no memory in use, or a page that GC protects for a while. */
@@ -416,6 +417,17 @@ resident_pages(void)
  */
 enum { WALK_PAGES = 12 << 10 };  /* 0.5 ms */
 
+/* A fiber has its VM stack beside the machine's, and a page for rounding. */
+static uint64_t
+ruby_stack_size(void)
+{
+    const rb_vm_t *vm = GET_VM();
+    uint64_t thread = vm->default_params.thread_machine_stack_size;
+    uint64_t fiber = vm->default_params.fiber_machine_stack_size + vm->default_params.fiber_vm_stack_size +
+        (uint64_t)sysconf(_SC_PAGESIZE);
+    return thread > fiber ? thread : fiber;
+}
+
 static bool
 survey_once(struct reading *reading, bool by_pages)
 {
@@ -425,7 +437,7 @@ survey_once(struct reading *reading, bool by_pages)
     *reading = (struct reading){
         .pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC),
         .by_pages = by_pages, .page_size = (uint64_t)sysconf(_SC_PAGESIZE),
-        .thread_stack = GET_VM()->default_params.thread_machine_stack_size,
+        .ruby_stack = ruby_stack_size(),
     };
     bool readable = !by_pages || reading->pagemap >= 0;
     if (getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) reading->default_stack = limit.rlim_cur;

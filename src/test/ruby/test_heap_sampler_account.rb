@@ -17,10 +17,10 @@ class TestHeapSamplerAccount < Test::Unit::TestCase
   RUBY
 
   # SUMS: the script adds all parts up, so that each must be known.
-  def assert_account(script, args: [], sums: true)
+  def assert_account(script, args: [], env: {}, sums: true)
     omit "no /proc" unless File.readable?("/proc/self/smaps")
     omit "this malloc says nothing about itself" if sums && !GC::SampleProfile.memory[:malloc_live]
-    assert_separately(["-W1", "--disable=gems", *args], PRELUDE + script, timeout: 120)
+    assert_separately([env, "-W1", "--disable=gems", *args], PRELUDE + script, timeout: 120)
   end
 
   def test_shape
@@ -266,26 +266,35 @@ class TestHeapSamplerAccount < Test::Unit::TestCase
 
   # A snapshot of a large process counts pages by other means than .memory, so as not to hold up
   # threads: it says the same, without Pss.
+  LARGE_PROCESS = <<~'RUBY'
+    objects = Array.new(300_000) { |i| "object #{i}" }
+    buffers = Array.new(60) { "x" * MB }
+    threads = Array.new(10) { Thread.new { sleep } }
+    def deep(n) = n.zero? ? Fiber.yield : [n].each { deep(n - 1) }      # some 100 KB of stack
+    fibers = Array.new(100) { Fiber.new { deep(100) }.tap(&:resume) }
+    GC.start
+    2.times { GC.sample_profile.to_profile }
+    GC.start
+    GC.disable
+    # jemalloc gives back what is free after ten seconds, on a busy machine perhaps in between.
+    pairs = Array.new(3) { [GC.sample_profile, account] }.map { |snapshot, memory| [snapshot.to_profile.meta["account"], memory] }
+    profile, memory = pairs.min_by { |one, other| [:rss, *PARTS].map { |part| (one[part.name] - other[part]).abs }.max }
+    assert_nil profile["pss"]
+    assert_operator memory[:pss], :>, 60 * MB
+    assert_operator memory[:stacks], :>, 5 * MB
+    assert_equal profile["rss"], PARTS.sum { |part| profile[part.name] }
+    # A profile does not tell what is nobody's from malloc's: UBSan's own memory, where that is built in.
+    slack = 2 * MB + memory[:unattributed]
+    [:rss, *PARTS].each { |part| assert_in_delta memory[part], profile[part.name], slack, part.inspect }
+  RUBY
+
   def test_snapshots_of_a_large_process
-    assert_account(<<~'RUBY', args: ["--heap-sample=output=none"])
-      objects = Array.new(300_000) { |i| "object #{i}" }
-      buffers = Array.new(60) { "x" * MB }
-      threads = Array.new(10) { Thread.new { sleep } }
-      fibers = Array.new(100) { Fiber.new { Fiber.yield }.tap(&:resume) }
-      GC.start
-      2.times { GC.sample_profile.to_profile }
-      GC.start
-      GC.disable
-      # jemalloc gives back what is free after ten seconds, on a busy machine perhaps in between.
-      pairs = Array.new(3) { [GC.sample_profile, account] }.map { |snapshot, memory| [snapshot.to_profile.meta["account"], memory] }
-      profile, memory = pairs.min_by { |one, other| [:rss, *PARTS].map { |part| (one[part.name] - other[part]).abs }.max }
-      assert_nil profile["pss"]
-      assert_operator memory[:pss], :>, 60 * MB
-      assert_equal profile["rss"], PARTS.sum { |part| profile[part.name] }
-      # A profile does not tell what is nobody's from malloc's: UBSan's own memory, where that is built in.
-      slack = 2 * MB + memory[:unattributed]
-      [:rss, *PARTS].each { |part| assert_in_delta memory[part], profile[part.name], slack, part.inspect }
-    RUBY
+    assert_account(LARGE_PROCESS, args: ["--heap-sample=output=none"])
+  end
+
+  def test_snapshots_of_a_large_process_whose_fibers_have_larger_stacks_than_threads
+    env = { "RUBY_THREAD_MACHINE_STACK_SIZE" => "1", "RUBY_FIBER_MACHINE_STACK_SIZE" => "4000000" }
+    assert_account(LARGE_PROCESS, args: ["--heap-sample=output=none"], env: env)
   end
 
   # The kernel merges it with the program's .bss, or puts it right behind.
