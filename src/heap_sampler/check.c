@@ -281,17 +281,17 @@ other_class(uint32_t class_id)
     rb_raise(rb_eArgError, "all samples are of one type");
 }
 
-/* The stacks of malloc's samples get the number of no node. */
+/* The stacks of malloc's samples get the number of no node. The memory is the sampler's own: a sample of it would be a
+ * new node, the one that does not exist. */
 static void
 mislead_malloc_stacks(void)
 {
-    uint32_t *new_node = calloc(rb_hs_node_count, sizeof(*new_node));
-    if (!new_node) rb_memerror();
-    for (uint32_t i = 0; i < rb_hs_node_count; i++) new_node[i] = rb_hs_node_count;
     rb_hs_lock();
-    rb_hs_malloc_stacks_renumber(new_node);
+    uint32_t *new_node = rb_hs_malloc(HS_MEM_MALLOC, rb_hs_node_count * sizeof(*new_node));
+    for (uint32_t i = 0; new_node && i < rb_hs_node_count; i++) new_node[i] = rb_hs_node_count;
+    if (new_node) rb_hs_malloc_stacks_renumber(new_node);
+    rb_hs_free(HS_MEM_MALLOC, new_node);
     rb_hs_unlock();
-    free(new_node);
 }
 
 /* Each is one way in which the tables could go wrong. */
