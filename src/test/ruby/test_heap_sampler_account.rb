@@ -350,9 +350,11 @@ class TestHeapSamplerAccount < Test::Unit::TestCase
         2.times { GC.start }
         before = account
         sleep 0.1 until Dir.children("#{dir}").any? { |name| name.end_with?(".pb.gz") }
-        sleep 2.5
+        sleep 1
+        # Of several: one is perhaps just being written.
+        waste = Array.new(6) { sleep 0.3; account[:malloc_waste] }.min
         assert_operator GC::SampleProfile.stat[:bytes_peak], :>, before[:sampler] + MB / 2
-        assert_operator account[:malloc_waste] - before[:malloc_waste], :<, MB
+        assert_operator waste - before[:malloc_waste], :<, MB
         GC::SampleProfile.stop          # no word of a last profile
       RUBY
     end
