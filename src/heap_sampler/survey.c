@@ -186,6 +186,17 @@ guard_p(const struct region *region)
         region->end - region->start <= GRANULE && next_body(region->start, region->end, true) == region->end;
 }
 
+/* A fiber has its VM stack beside the machine's, and a page for rounding. */
+static uint64_t
+ruby_stack_size(void)
+{
+    const rb_vm_t *vm = GET_VM();
+    uint64_t thread = vm->default_params.thread_machine_stack_size;
+    uint64_t fiber = vm->default_params.fiber_machine_stack_size + vm->default_params.fiber_vm_stack_size +
+        (uint64_t)sysconf(_SC_PAGESIZE);
+    return thread > fiber ? thread : fiber;
+}
+
 /* How much of the `left` resident bytes of a region is a stack.  A stack lies
  * above its guard and ends where its mapping ends, unless the kernel has merged
  * that with what is above: then a stack of Ruby's is taken to be there. */
@@ -416,17 +427,6 @@ resident_pages(void)
  * pagemap, mapping by mapping of maps; Pss and the mappings' flags stay unknown.
  */
 enum { WALK_PAGES = 12 << 10 };  /* 0.5 ms */
-
-/* A fiber has its VM stack beside the machine's, and a page for rounding. */
-static uint64_t
-ruby_stack_size(void)
-{
-    const rb_vm_t *vm = GET_VM();
-    uint64_t thread = vm->default_params.thread_machine_stack_size;
-    uint64_t fiber = vm->default_params.fiber_machine_stack_size + vm->default_params.fiber_vm_stack_size +
-        (uint64_t)sysconf(_SC_PAGESIZE);
-    return thread > fiber ? thread : fiber;
-}
 
 static bool
 survey_once(struct reading *reading, bool by_pages)
