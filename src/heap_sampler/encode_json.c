@@ -138,7 +138,8 @@ append_malloc(struct hs_buffer *out, const struct hs_profile_meta *meta)
 
     rb_hs_buffer_printf(out, "\"malloc\":{\"state\":\"%s\",", malloc_state(side->state));
     append_number_or_null(out, "interval", side->interval);
-    rb_hs_buffer_printf(out, "\"alloc_known\":%s,", side->alloc_known ? "true" : "false");
+    append_number_or_null(out, "first_interval", side->first_interval);
+    append_number(out, "interval_changes", side->interval_changes);
     append_text(out, "allocator", side->allocator, sizeof(side->allocator));
     append_text(out, "missing", side->missing, sizeof(side->missing));
     end_with(out, "},");

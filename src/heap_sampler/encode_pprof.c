@@ -49,7 +49,7 @@ enum fixed_string {
     S_INUSE_VAR, S_ALLOC_VAR, S_YOUNG_OBJECTS, S_YOUNG_SPACE, S_DEAD_OBJECTS, S_DEAD_SPACE, S_DEAD_GCS,
     S_SLOTS_ALLOC_OBJECTS, S_SLOTS_ALLOC_SPACE, S_SLOTS_INUSE_OBJECTS, S_SLOTS_INUSE_SPACE,
     S_MALLOC_ALLOC_OBJECTS, S_MALLOC_ALLOC_SPACE, S_MALLOC_INUSE_OBJECTS, S_MALLOC_INUSE_SPACE,
-    S_INUSE_MEMSIZE, S_KIND, S_MALLOC, S_LIBRARY,
+    S_INUSE_MEMSIZE, S_INUSE_RESIDENT, S_DEAD_SAMPLES, S_DEAD_VAR, S_KIND, S_MALLOC, S_LIBRARY,
     FIXED_STRINGS
 };
 
@@ -59,7 +59,7 @@ static const char *const fixed_strings[FIXED_STRINGS] = {
     "inuse_var", "alloc_var", "young_objects", "young_space", "dead_objects", "dead_space", "dead_gcs",
     "slots_alloc_objects", "slots_alloc_space", "slots_inuse_objects", "slots_inuse_space",
     "malloc_alloc_objects", "malloc_alloc_space", "malloc_inuse_objects", "malloc_inuse_space",
-    "inuse_memsize", "kind", "malloc", "library"
+    "inuse_memsize", "inuse_resident", "dead_samples", "dead_var", "kind", "malloc", "library"
 };
 
 /* The order of values() below. */
@@ -75,7 +75,8 @@ static const struct {
     {S_SLOTS_ALLOC_OBJECTS, S_COUNT}, {S_SLOTS_ALLOC_SPACE, S_BYTES},
     {S_SLOTS_INUSE_OBJECTS, S_COUNT}, {S_SLOTS_INUSE_SPACE, S_BYTES},
     {S_MALLOC_ALLOC_OBJECTS, S_COUNT}, {S_MALLOC_ALLOC_SPACE, S_BYTES},
-    {S_MALLOC_INUSE_OBJECTS, S_COUNT}, {S_MALLOC_INUSE_SPACE, S_BYTES}, {S_INUSE_MEMSIZE, S_BYTES}
+    {S_MALLOC_INUSE_OBJECTS, S_COUNT}, {S_MALLOC_INUSE_SPACE, S_BYTES},
+    {S_INUSE_MEMSIZE, S_BYTES}, {S_INUSE_RESIDENT, S_BYTES}, {S_DEAD_SAMPLES, S_COUNT}, {S_DEAD_VAR, S_BYTES2}
 };
 
 enum { SAMPLE_TYPES = sizeof(sample_types) / sizeof(sample_types[0]) };
@@ -103,6 +104,9 @@ values(const struct hs_row *row, bool memsize, int64_t value[SAMPLE_TYPES])
         for (int j = 0; j < BOTH; j++) value[i++] = row->malloced == malloced ? value[j] : 0;
     }
     value[i++] = memsize ? rb_hs_round(row->memsize) : 0;
+    value[i++] = rb_hs_round(rb_hs_row_resident(row));
+    value[i++] = rb_hs_saturate(row->dead.samples);
+    value[i++] = rb_hs_round(row->dead.variance);
 }
 
 struct function {

@@ -349,6 +349,7 @@ add_row(struct building *b, const struct hs_malloc_live *live, const struct hs_m
     }
     rb_hs_estimate_add(&row->inuse, &live->inuse);
     rb_hs_estimate_add(&row->alloc, &alloc);
+    row->resident += live->inuse.space;
 }
 
 bool

@@ -375,12 +375,8 @@ rb_hs_malloc_describe(struct hs_malloc_meta *meta)
     }
     size_t lg_sample = allocator->lg_sample;
     rb_hs_mallctl_read("prof.lg_sample", &lg_sample, sizeof(lg_sample));
-    rb_hs_mallctl_read("opt.prof_accum", &meta->alloc_known, sizeof(meta->alloc_known));
     meta->state = sampling ? HS_MALLOC_ON : HS_MALLOC_STANDBY;
-    meta->interval = UINT64_C(1) << lg_sample;
-    if (sampling && !meta->alloc_known) {
-        snprintf(meta->missing, sizeof(meta->missing), "what was freed again (MALLOC_CONF=prof_accum:true tells)");
-    }
+    meta->interval = meta->first_interval = UINT64_C(1) << lg_sample;
 }
 
 void

@@ -16,6 +16,12 @@ rb_hs_estimate_add(struct hs_estimate *sum, const struct hs_estimate *more)
     sum->variance += more->variance;
 }
 
+double
+rb_hs_row_resident(const struct hs_row *row)
+{
+    return row->malloced ? row->resident : row->inuse.space;
+}
+
 /* The arrays go, the struct stays (it may be part of another, or on a C
  * stack) and is empty: a second call does no harm. */
 void

@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include "account.h"
 
-#define HS_FORMAT_VERSION 2
+#define HS_FORMAT_VERSION 3
 #define HS_HEAPS_MAX 16
 
 /* An estimate of one quantity over the samples behind it.  Every sample of
@@ -54,11 +54,11 @@ struct hs_node {
 };
 
 /* One row: samples that agree on everything before the estimates.  A row is
- * either of heap slots, or of memory that malloc(3) gave.  The latter have
- * class and type "(malloc)", slot_size 0, no birth, no young and no dead; their
- * stacks have native frames above the Ruby frame that called into C; `inuse` is
- * what is allocated now, and of `alloc` only `samples` is known unless
- * meta.malloc.alloc_known. */
+ * either of heap slots, or of memory that malloc(3) gave.  A row of malloc has
+ * class and type "(malloc)" and slot_size 0; its stack has native frames above
+ * the Ruby frame that called into C.  Its births and deaths are counted as those
+ * of slots are, but each death is seen when it happens: `inuse` is what is
+ * allocated at the snapshot, whatever GCs have found, and `young` is 0. */
 struct hs_row {
     uint32_t node;
     bool malloced;
@@ -69,11 +69,12 @@ struct hs_row {
     uint32_t thread;            /* serial of the allocating thread, 0: several */
     bool has_birth;             /* false: a row of totals only (alloc, dead) */
     uint64_t birth_gc;          /* GC count at birth, if has_birth */
-    struct hs_estimate inuse;   /* found alive by the last completed mark */
+    struct hs_estimate inuse;   /* found alive by the last completed mark; of malloc: allocated now */
     struct hs_estimate young;   /* born since that mark */
     struct hs_estimate alloc;   /* all births since the session's start */
     struct hs_estimate dead;    /* of these, found dead */
     double dead_gcs;            /* sum of weight * GCs survived, over the dead */
+    double resident;            /* of malloc: bytes of `inuse` that the kernel has resident, estimated */
     double memsize;             /* bytes, estimated: slots in use with what they hold outside; if meta.memsize */
 };
 
@@ -94,10 +95,11 @@ enum hs_malloc_state {
 
 struct hs_malloc_meta {
     enum hs_malloc_state state;
-    uint64_t interval;          /* bytes, a power of two; 0 unless on */
-    bool alloc_known;           /* objects and space of `alloc` are known too */
-    char allocator[48];         /* "jemalloc 5.3.0-0-g…", "glibc", … */
-    char missing[256];          /* what is missing, and the setting that gives it; "": nothing */
+    uint64_t interval;          /* bytes, now; 0 unless on */
+    uint64_t first_interval;    /* bytes, when the session began to sample malloc; 0 unless on */
+    uint64_t interval_changes;
+    char allocator[48];         /* "jemalloc 5.3.1-0-g…", "glibc 2.36", … */
+    char missing[256];          /* why malloc is not sampled, and what would change it; "": nothing */
 };
 
 struct hs_profile_meta {
@@ -142,6 +144,8 @@ struct hs_profile {
     uint32_t mapping_count;
 };
 
+/* Bytes of `inuse` that the kernel has resident; those of slots always are. */
+double rb_hs_row_resident(const struct hs_row *row);
 void rb_hs_estimate_add(struct hs_estimate *sum, const struct hs_estimate *more);
 void rb_hs_profile_free(struct hs_profile *profile);
 

@@ -711,7 +711,7 @@ raw_rows(const struct hs_profile *profile)
     for (size_t i = 0; i < profile->row_count; i++) {
         rb_thread_check_ints();
         const struct hs_row *row = &profile->rows[i];
-        VALUE array = rb_ary_new_capa(26);
+        VALUE array = rb_ary_new_capa(27);
         rb_ary_push(array, UINT2NUM(row->node));
         rb_ary_push(array, UINT2NUM(row->class_name));
         rb_ary_push(array, UINT2NUM(row->type));
@@ -726,6 +726,7 @@ raw_rows(const struct hs_profile *profile)
         rb_ary_push(array, UINT2NUM(row->library));
         rb_ary_push(array, RBOOL(row->malloced));
         rb_ary_push(array, DBL2NUM(row->memsize));
+        rb_ary_push(array, DBL2NUM(rb_hs_row_resident(row)));
         rb_ary_push(rows, array);
     }
     return rows;

@@ -68,12 +68,12 @@ TYPES = %w[
   dead_objects/count dead_space/bytes dead_gcs/count
   slots_alloc_objects/count slots_alloc_space/bytes slots_inuse_objects/count slots_inuse_space/bytes
   malloc_alloc_objects/count malloc_alloc_space/bytes malloc_inuse_objects/count malloc_inuse_space/bytes
-  inuse_memsize/bytes
+  inuse_memsize/bytes inuse_resident/bytes dead_samples/count dead_var/bytes2
 ]
 
 def check_meta(json, what)
   meta = JSON.parse(json)
-  check(meta["format"] == 2 && meta["generator"] == "heap_sampler", "#{what}: format and generator")
+  check(meta["format"] == 3 && meta["generator"] == "heap_sampler", "#{what}: format and generator")
   check(meta["settings"].is_a?(Hash) && meta["drops"].is_a?(Hash) && meta["heaps"].is_a?(Array), "#{what}: shape")
   check(%w[on off standby missing].include?(meta["malloc"]["state"]), "#{what}: malloc")
   check(meta["process_start"] =~ /\A\h{16}\z/, "#{what}: process_start")
@@ -135,19 +135,25 @@ def check_pprof(bytes, name)
   case name
   when "sample"
     check(samples.size == 6, "pprof: rows were merged or lost")
-    check(packed(one(samples[0], 2)) == [0, 0, 150, 6000, 2, 0, 1000001, 0, 0, 0, 0, 0, 0, 0, 0, 150, 6000, 0, 0, 0, 0, 0], "pprof: values of row 0")
-    check(packed(one(samples[2], 2)) == [401, 16020, 0, 0, 0, 5, 0, 2500000, 0, 0, 150, 6000, 302, 401, 16020, 0, 0, 0, 0, 0, 0, 0],
-          "pprof: values of row 2")
+    check(packed(one(samples[0], 2)) == [0, 0, 150, 6000, 2, 0, 1000001, 0, 0, 0, 0, 0, 0, 0, 0, 150, 6000, 0, 0, 0, 0, 0, 6000, 0, 0],
+          "pprof: values of row 0")
+    check(packed(one(samples[2], 2)) == [401, 16020, 0, 0, 0, 5, 0, 2500000, 0, 0, 150, 6000, 302, 401, 16020] + [0] * 8 +
+                                        [2, 1000000], "pprof: values of row 2")
     check(one(profile, 9) == 1700000000000000001 && one(profile, 10) == 90500000000, "pprof: times")
     check(one(profile, 12) == 524288, "pprof: period")
     check(!strings.include?("never used"), "pprof: a frame that no row uses")
     check(meta["settings"]["seed"] == "18446744073709551615", "pprof: seed")
   when "malloc"
-    check(packed(one(samples[0], 2)).last == 70000, "pprof: memsize")
-    check(packed(one(samples[2], 2)) == [0, 0, 4, 1000000, 2, 9, 2000000] + [0] * 12 + [4, 1000000, 0], "pprof: a row of malloc")
-    labels = all(samples[2], 3).to_h { |l| f = message(l); [strings[one(f, 1)], strings[one(f, 2)]] }
-    check(labels == {"class" => "(malloc)", "type" => "(malloc)", "kind" => "malloc", "library" => "libfoo.so.1"},
-          "pprof: labels of malloc are #{labels}")
+    check(packed(one(samples[0], 2))[21..22] == [70000, 4000], "pprof: memsize, and slots are resident")
+    check(packed(one(samples[2], 2)) == [0, 0, 4, 1000000, 2, 0, 2000000] + [0] * 12 + [4, 1000000, 0, 8192, 0, 0],
+          "pprof: a row of malloc with a birth")
+    check(packed(one(samples[3], 2)) == [18, 4500000, 0, 0, 0, 9, 0, 9000000, 0, 0, 14, 3500000, 29, 0, 0, 0, 0,
+                                        18, 4500000, 0, 0, 0, 0, 7, 7000000], "pprof: totals of malloc")
+    labels = samples[2..3].map do |sample|
+      all(sample, 3).to_h { |l| f = message(l); [strings[one(f, 1)], one(f, 3) > 0 ? one(f, 3) : strings[one(f, 2)]] }
+    end
+    totals = {"class" => "(malloc)", "type" => "(malloc)", "kind" => "malloc", "library" => "libfoo.so.1"}
+    check(labels == [totals.merge("gc_birth" => 7, "thread" => 2), totals], "pprof: labels of malloc are #{labels}")
     names = mappings.map { |m| [strings[one(m, 5)], strings[one(m, 6)], one(m, 4), one(m, 7)] }
     check(names == [["", "", 0, 1], ["/usr/lib/libfoo.so.1", "00ff17", 0x3000, 1], ["/usr/lib/libbar;1.so", "", 0, 0],
                     ["[vdso]", "", 0, 1]], "pprof: mappings #{names}")
@@ -191,7 +197,7 @@ def check_speedscope(text, name)
     check(frames[2..5].map { |f| f["name"] } == ["foo_new (libfoo.so.1)", "libbar;1.so+0x1010", "_ZN3foo3newEv (libfoo.so.1)",
                                                   "0x1000"], "speedscope: native names")
     check(frames[2]["file"] == "/usr/lib/libfoo.so.1", "speedscope: a library")
-    check(profiles.map { |p| p["endValue"] } == [1354000, 107, 8000, 200, 1350000, 4000], "speedscope: totals")
+    check(profiles.map { |p| p["endValue"] } == [1354000, 107, 4858000, 221, 1350000, 4000], "speedscope: totals")
   elsif name == "hostile"
     names = frames.map { |f| f["name"] }
     check(names.include?("a;b\nc\rd\te\"f\\g"), "speedscope: separators")

@@ -124,11 +124,12 @@ huge_profile(struct hs_profile *profile)
         rows[i] = (struct hs_row){.node = i + 1, .slot_size = UINT32_MAX, .thread = UINT32_MAX, .has_birth = true,
                                   .birth_gc = UINT64_MAX, .dead_gcs = v};
         rows[i].memsize = v;
+        rows[i].resident = v;
         rows[i].inuse = rows[i].young = rows[i].alloc = rows[i].dead = (struct hs_estimate){UINT64_MAX, v, v, v};
     }
     memset(profile, 0, sizeof(*profile));
     memset(&profile->meta, 0xff, sizeof(profile->meta));
-    profile->meta.seeded = profile->meta.memsize = profile->meta.malloc.alloc_known = true;
+    profile->meta.seeded = profile->meta.memsize = true;
     profile->meta.account.malloc_known = profile->meta.account.jemalloc = true;
     profile->meta.account_at_start.malloc_known = profile->meta.account_at_start.jemalloc = true;
     profile->meta.heaps = HS_HEAPS_MAX;
@@ -184,18 +185,20 @@ malloc_profile(struct hs_profile *profile)
         {.node = 1, .class_name = 4, .type = 5, .slot_size = 40, .has_birth = true, .birth_gc = 3,
          .inuse = {1, 100, 4000, 4e4}, .memsize = 70000.4},
         {.node = 1, .class_name = 4, .type = 5, .slot_size = 40, .alloc = {2, 200, 8000, 8e4}},
+        {.node = 3, .malloced = true, .library = 9, .class_name = 6, .type = 6, .thread = 2, .has_birth = true,
+         .birth_gc = 7, .inuse = {2, 4, 1000000, 2e6}, .resident = 8192.4},
         {.node = 3, .malloced = true, .library = 9, .class_name = 6, .type = 6,
-         .inuse = {2, 4, 1000000, 2e6}, .alloc = {9, 0, 0, 0}},
-        {.node = 5, .malloced = true, .library = 11, .class_name = 6, .type = 6, .inuse = {1, 1.5, 300000, 7},
-         .alloc = {1, 0, 0, 0}},
-        {.node = 7, .malloced = true, .class_name = 6, .type = 6, .inuse = {1, 1, 50000, 0}, .alloc = {1, 0, 0, 0}},
+         .alloc = {9, 18.25, 4500000, 9e6}, .dead = {7, 14.25, 3500000, 7e6}, .dead_gcs = 28.5},
+        {.node = 5, .malloced = true, .library = 11, .class_name = 6, .type = 6, .has_birth = true,
+         .inuse = {1, 1.5, 300000, 7}, .resident = 300000, .alloc = {1, 1.5, 300000, 7}},
+        {.node = 7, .malloced = true, .class_name = 6, .type = 6, .inuse = {1, 1, 50000, 0}, .alloc = {1, 1, 50000, 0}},
     };
 
     memset(profile, 0, sizeof(*profile));
     profile->meta.interval = profile->meta.first_interval = 524288;
     profile->meta.memsize = true;
     profile->meta.malloc = (struct hs_malloc_meta){
-        HS_MALLOC_ON, 524288, false, "jemalloc 5.3.0", "deaths and what was allocated: jemalloc 5.3.1",
+        HS_MALLOC_ON, 100000, 524288, 1, "jemalloc 5.3.1", "no thread's stack: nobody asked",
     };
     FILL(profile, rows, nodes, frames, texts);
     profile->mappings = copy(mappings, sizeof(mappings));

@@ -135,7 +135,7 @@ test_meta(void)
     rb_hs_encode_meta_json(&profile.meta, &out);
     rb_hs_buffer_append(&out, "", 1);
     is_text(out.ptr,
-            "{\"format\":2,\"generator\":\"heap_sampler\",\"ruby\":\"ruby 3.4.5 \\\"test\\\"\","
+            "{\"format\":3,\"generator\":\"heap_sampler\",\"ruby\":\"ruby 3.4.5 \\\"test\\\"\","
             "\"process_id\":4242,\"process_start\":\"0000000000abcdef\",\"session\":1,"
             "\"started_ns\":1700000000000000001,\"taken_ns\":1700000090500000001,"
             "\"gc\":{\"count\":9,\"minor\":7,\"major\":2,\"last_minor_ns\":null,\"last_major_ns\":1700000080000000000},"
@@ -145,9 +145,9 @@ test_meta(void)
             "\"own_bytes\":65536,\"heaps\":["
             "{\"slot_size\":40,\"total_slots\":1000,\"live_slots\":900,\"live_at_start\":10},"
             "{\"slot_size\":80,\"total_slots\":500,\"live_slots\":400,\"live_at_start\":20}],"
-            "\"malloc\":{\"state\":\"missing\",\"interval\":null,\"alloc_known\":false,\"allocator\":null,"
+            "\"malloc\":{\"state\":\"missing\",\"interval\":null,\"first_interval\":null,\"interval_changes\":0,\"allocator\":null,"
             "\"missing\":null},\"memsize\":false,\"account\":null,\"account_at_start\":null}",
-            "meta JSON: every field of version 2");
+            "meta JSON: every field of version 3");
     rb_hs_buffer_free(&out);
     rb_hs_profile_free(&profile);
 }
@@ -176,8 +176,8 @@ test_malloc(void)
     rb_hs_buffer_append(&out, "", 1);
     const char *side = strstr(out.ptr, "\"malloc\":");
     is_text(side ? side : "",
-            "\"malloc\":{\"state\":\"on\",\"interval\":524288,\"alloc_known\":false,"
-            "\"allocator\":\"jemalloc 5.3.0\",\"missing\":\"deaths and what was allocated: jemalloc 5.3.1\"},"
+            "\"malloc\":{\"state\":\"on\",\"interval\":100000,\"first_interval\":524288,\"interval_changes\":1,"
+            "\"allocator\":\"jemalloc 5.3.1\",\"missing\":\"no thread's stack: nobody asked\"},"
             "\"memsize\":true,\"account\":null,\"account_at_start\":null}", "meta JSON: malloc's side");
 
     static const struct { uint64_t address; uint32_t mapping; } cases[] = {
