@@ -48,7 +48,7 @@
 # include <sys/random.h>
 #endif
 
-struct hs_sampler rb_hs_sampler;
+struct hs_sampler rb_hs_sampler = { .epochs.use = HS_MEM_TOTALS };
 bool rb_heap_sampler_drawing;
 
 /* -- the lock -------------------------------------------------------------- */
@@ -155,64 +155,61 @@ estimate(uint32_t slot_size, uint64_t interval)
 struct hs_estimate
 rb_hs_estimate_of(const struct hs_record *record, int session)
 {
-    return estimate(rb_hs_sampler.sites[record->site].slot_size, rb_hs_sampler.epochs[record->epoch].interval[session]);
+    return estimate(rb_hs_sampler.sites[record->site].slot_size, rb_hs_sampler.epochs.list[record->epoch].interval[session]);
 }
 
 /* -- epochs ------------------------------------------------------------------ */
 
-/* The epoch of the current intervals, which may have been before; UINT32_MAX:
- * no memory. */
-static uint32_t
-epoch_of_intervals(void)
-{
-    struct hs_epoch wanted = { .records = 0 };
-    for (int s = 0; s < HS_SESSIONS; s++) {
-        if (rb_hs_sampler.session[s].on) wanted.interval[s] = rb_hs_sampler.session[s].interval;
-    }
-    uint32_t number = rb_hs_sampler.epoch_count;
-    for (uint32_t i = 0; i < rb_hs_sampler.epoch_count; i++) {
-        if (memcmp(rb_hs_sampler.epochs[i].interval, wanted.interval, sizeof(wanted.interval)) == 0) return i;
-        if (i != rb_hs_sampler.epoch && !rb_hs_sampler.epochs[i].records) number = i;
-    }
-    if (number == rb_hs_sampler.epoch_count) {
-        if (!rb_hs_grow(HS_MEM_TOTALS, (void **)&rb_hs_sampler.epochs, &rb_hs_sampler.epoch_capacity,
-                     (uint64_t)number + 1, sizeof(*rb_hs_sampler.epochs))) {
-            return UINT32_MAX;
-        }
-        rb_hs_sampler.epoch_count++;
-    }
-    rb_hs_sampler.epochs[number] = wanted;
-    return number;
-}
-
 /* Settle on what the sessions ask for now. Lock; the free lists are not cut
- * again here: a cut remembers the interval it was drawn at. */
+ * again here: a cut remembers the interval it was drawn at. false: no memory;
+ * all goes on as before, so the caller takes back what it has changed. */
 static bool
 enter_epoch(void)
 {
-    uint32_t number = epoch_of_intervals();
-    if (number == UINT32_MAX) return false;
-    rb_hs_sampler.epoch = number;
-    uint64_t smallest = 0;
+    uint64_t interval[HS_SESSIONS] = { 0 }, smallest = 0;
     for (int s = 0; s < HS_SESSIONS; s++) {
         const struct hs_session *session = &rb_hs_sampler.session[s];
-        if (session->on && (!smallest || session->interval < smallest)) smallest = session->interval;
+        if (!session->on) continue;
+        interval[s] = session->interval;
+        if (!smallest || session->interval < smallest) smallest = session->interval;
     }
+    if (!rb_hs_epoch_enter(&rb_hs_sampler.epochs, interval)) return false;
     rb_hs_sampler.interval = smallest;
     rb_heap_sampler_drawing = smallest != 0;
     return true;
 }
 
+/* Lock. false: no memory, the interval is as it was. */
+static bool
+change_interval(struct hs_session *session, uint64_t interval)
+{
+    uint64_t was = session->interval;
+    session->interval = interval;
+    if (!enter_epoch()) {
+        session->interval = was;
+        return false;
+    }
+    session->interval_changes++;
+    return true;
+}
+
 /* -- records ------------------------------------------------------------------ */
+
+/* These sessions have one sample less. */
+static void
+count_off(uint8_t sessions)
+{
+    for (int s = 0; s < HS_SESSIONS; s++) {
+        if (sessions & (1u << s)) rb_hs_sampler.session[s].samples--;
+    }
+}
 
 static void
 drop_record(struct rb_heap_sampler_page *page, uint32_t position)
 {
     const struct hs_record *record = &page->records[position];
-    rb_hs_sampler.epochs[record->epoch].records--;
-    for (int s = 0; s < HS_SESSIONS; s++) {
-        if (record->sessions & (1u << s)) rb_hs_sampler.session[s].samples--;
-    }
+    rb_hs_sampler.epochs.list[record->epoch].records--;
+    count_off(record->sessions);
     rb_hs_page_drop(page, position);
 }
 
@@ -232,26 +229,14 @@ filter_records(bool (*visit)(struct hs_record *record, const struct rb_heap_samp
 
 /* -- the caps ------------------------------------------------------------------- */
 
-/* Every record of a session is kept with p(2T)/p(T), which leaves it a sample
- * at 2T: thinned Poisson sampling is Poisson sampling. */
+/* At the current intervals, or at longer ones that it is kept at already. */
 static bool
 thin_record(struct hs_record *record, const struct rb_heap_sampler_page *page, void *data)
 {
-    uint32_t epoch = *(uint32_t *)data;
-    const struct hs_epoch *was = &rb_hs_sampler.epochs[record->epoch], *is = &rb_hs_sampler.epochs[epoch];
-    double slot_size = rb_hs_sampler.sites[record->site].slot_size;
-    for (int s = 0; s < HS_SESSIONS; s++) {
-        if (!(record->sessions & (1u << s)) || is->interval[s] <= was->interval[s]) continue;
-        double keep = rb_hs_probability(slot_size, (double)is->interval[s]) /
-            rb_hs_probability(slot_size, (double)was->interval[s]);
-        if (rb_hs_random_chance(&rb_hs_sampler.random, keep)) continue;
-        record->sessions &= (uint8_t)~(1u << s);
-        rb_hs_sampler.session[s].samples--;
-    }
-    rb_hs_sampler.epochs[record->epoch].records--;
-    rb_hs_sampler.epochs[epoch].records++;
-    record->epoch = epoch;
-    return record->sessions != 0;
+    uint8_t sessions = record->sessions;
+    if (!rb_hs_lengthen(&rb_hs_sampler.epochs, record->longest, &record->sessions, &record->epoch)) return false;
+    count_off(sessions & (uint8_t)~record->sessions);
+    return true;
 }
 
 /* Own memory is bounded; for how many samples it does depends on how they lie
@@ -294,11 +279,8 @@ widen_intervals(void)
     do {
         struct hs_session *session = largest_session();
         if (!session) return;
-        session->interval *= 2;
-        session->interval_changes++;
-        if (!enter_epoch()) return;
-        uint32_t epoch = rb_hs_sampler.epoch;
-        filter_records(thin_record, &epoch);
+        if (!change_interval(session, session->interval * 2)) return;
+        filter_records(thin_record, NULL);
     } while (crowded(3));
 }
 
@@ -311,45 +293,36 @@ rb_heap_sampler_on_install(size_t slot_size, unsigned int slots, uint64_t *drawn
     return rb_hs_draw(&rb_hs_sampler.random, (double)slot_size, (double)rb_hs_sampler.interval, slots);
 }
 
-/* Which sessions keep a sample that was drawn at this interval. */
+/* The sessions that look at this thread. */
 static uint8_t
-keepers(double slot_size, uint64_t drawn_at, uint32_t thread)
+sessions_of(uint32_t thread)
 {
-    uint8_t mask = 0;
-    double unit = 0;
+    uint8_t sessions = 0;
     for (int s = 0; s < HS_SESSIONS; s++) {
         const struct hs_session *session = &rb_hs_sampler.session[s];
-        if (!session->on || (session->thread && session->thread != thread)) continue;
-        if (session->interval > drawn_at) {
-            /* One uniform number for all sessions: each one's own sample is as it
-             * would be, and a sample of a long interval is one of the shorter too. */
-            if (!unit) unit = rb_hs_random_unit(&rb_hs_sampler.random);
-            double keep = rb_hs_probability(slot_size, (double)session->interval) /
-                rb_hs_probability(slot_size, (double)drawn_at);
-            if (unit > keep) continue;
-        }
-        mask |= (uint8_t)(1u << s);
+        if (session->on && (!session->thread || session->thread == thread)) sessions |= (uint8_t)(1u << s);
     }
-    return mask;
+    return sessions;
 }
 
 static bool
 add_record(struct rb_heap_sampler_page **table, uintptr_t body, const uintptr_t *mark_bits, unsigned int slot,
-           uint32_t site, uint8_t sessions, uint32_t thread)
+           const struct hs_record *born)
 {
     struct hs_record *record = rb_hs_page_add(table, body, mark_bits, slot);
     if (!record) return false;
-    *record = (struct hs_record){
-        .slot = (uint16_t)slot, .sessions = sessions, .site = site, .epoch = rb_hs_sampler.epoch,
-        .birth_gc = (uint32_t)rb_gc_count(), .birth_mark = rb_hs_sampler.marks, .thread = thread,
-        .id = ++rb_hs_sampler.next_id,
-    };
-    rb_hs_sampler.epochs[rb_hs_sampler.epoch].records++;
+    *record = *born;
+    record->slot = (uint16_t)slot;
+    record->young = true;
+    record->epoch = rb_hs_sampler.epochs.current;
+    record->birth_gc = (uint32_t)rb_gc_count();
+    record->id = ++rb_hs_sampler.next_id;
+    rb_hs_sampler.epochs.list[record->epoch].records++;
     for (int s = 0; s < HS_SESSIONS; s++) {
-        if (!(sessions & (1u << s))) continue;
+        if (!(record->sessions & (1u << s))) continue;
         struct hs_session *session = &rb_hs_sampler.session[s];
         session->samples++;
-        struct hs_totals *totals = rb_hs_totals_of(session, site);
+        struct hs_totals *totals = rb_hs_totals_of(session, record->site);
         if (!totals) {
             rb_hs_sampler.dropped_samples++;
             continue;
@@ -364,9 +337,11 @@ void
 rb_heap_sampler_on_take(struct rb_heap_sampler_page **table, uintptr_t body, const uintptr_t *mark_bits,
                         unsigned int slot, size_t slot_size, VALUE klass, VALUE flags, uint64_t drawn_at)
 {
-    uint32_t thread = rb_hs_capture_thread();
-    uint8_t sessions = keepers((double)slot_size, drawn_at, thread);
-    if (!sessions) return;
+    struct hs_record born = { .thread = rb_hs_capture_thread() };
+    born.longest = rb_hs_longest_interval(&rb_hs_sampler.random, (double)slot_size, (double)drawn_at);
+    born.sessions = rb_hs_keepers(rb_hs_sampler.epochs.list[rb_hs_sampler.epochs.current].interval,
+                                  sessions_of(born.thread), born.longest);
+    if (!born.sessions) return;
 
     uint32_t node = rb_hs_capture_stack();
     uint32_t class_id = rb_hs_class_of_allocation(klass, flags);
@@ -381,7 +356,8 @@ rb_heap_sampler_on_take(struct rb_heap_sampler_page **table, uintptr_t body, con
         site = rb_hs_site_of(node == UINT32_MAX ? HS_NODE_EMPTY : node, class_id, (uint32_t)slot_size);
     }
     if (site == UINT32_MAX) site = rb_hs_site_of(HS_NODE_EMPTY, UINT32_MAX, (uint32_t)slot_size);
-    bool added = site != UINT32_MAX && add_record(table, body, mark_bits, slot, site, sessions, thread);
+    born.site = site;
+    bool added = site != UINT32_MAX && add_record(table, body, mark_bits, slot, &born);
     if (!added) rb_hs_sampler.dropped_samples++;
     widen_intervals();
     rb_hs_unlock();
@@ -393,8 +369,10 @@ rb_heap_sampler_on_take(struct rb_heap_sampler_page **table, uintptr_t body, con
 static bool
 bury_record(struct hs_record *record, const struct rb_heap_sampler_page *page, void *data)
 {
-    if (hs_page_marked_p(page, record->slot)) return true;
-
+    if (hs_page_marked_p(page, record->slot)) {
+        record->young = false;
+        return true;
+    }
     double age = (double)((uint32_t)*(size_t *)data - record->birth_gc);
     for (int s = 0; s < HS_SESSIONS; s++) {
         if (!(record->sessions & (1u << s))) continue;
@@ -469,10 +447,8 @@ rb_heap_sampler_on_move(struct rb_heap_sampler_page *from, unsigned int from_slo
         }
         else {
             rb_hs_sampler.dropped_moves++;
-            rb_hs_sampler.epochs[moved.epoch].records--;
-            for (int s = 0; s < HS_SESSIONS; s++) {
-                if (moved.sessions & (1u << s)) rb_hs_sampler.session[s].samples--;
-            }
+            rb_hs_sampler.epochs.list[moved.epoch].records--;
+            count_off(moved.sessions);
         }
         if (from != *to) rb_hs_page_release(from);
     }
@@ -556,11 +532,10 @@ static bool
 leave_session(struct hs_record *record, const struct rb_heap_sampler_page *page, void *data)
 {
     unsigned bit = 1u << *(int *)data;
-    if (record->sessions & bit) {
-        record->sessions &= (uint8_t)~bit;
-        rb_hs_sampler.session[*(int *)data].samples--;
-    }
-    return record->sessions != 0;
+    if (record->sessions == bit) return false;
+    count_off(record->sessions & (uint8_t)bit);
+    record->sessions &= (uint8_t)~bit;
+    return true;
 }
 
 static void
@@ -591,17 +566,15 @@ static void
 retune_session_i(struct session_change *change)
 {
     struct hs_session *session = &rb_hs_sampler.session[change->session];
-    if (session->interval == change->interval) return;
-    session->interval = change->interval;
-    session->interval_changes++;
-    enter_epoch();
+    change->ok = session->interval == change->interval || change_interval(session, change->interval);
 }
 
-void
+bool
 rb_hs_session_retune(int session, uint64_t interval)
 {
     struct session_change change = { .session = session, .interval = interval };
     change_sessions(retune_session_i, &change);
+    return change.ok;
 }
 
 /* -- the life of the process ------------------------------------------------------------ */

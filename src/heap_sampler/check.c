@@ -56,15 +56,15 @@ check_record(const struct hs_record *record)
     unsigned long long id = record->id;
     HS_MUST(id && id <= sampler->next_id, "record %llu, but ids end at %llu", id, (unsigned long long)sampler->next_id);
     HS_MUST(record->sessions, "record %llu is of no session", id);
-    HS_MUST(record->epoch < sampler->epoch_count, "record %llu: epoch %u of %u", id, record->epoch, sampler->epoch_count);
+    HS_MUST(record->epoch < sampler->epochs.count, "record %llu: epoch %u of %u", id, record->epoch, sampler->epochs.count);
     HS_MUST(record->site < sampler->site_count, "record %llu: site %u of %u", id, record->site, sampler->site_count);
-    HS_MUST(record->birth_mark <= sampler->marks, "record %llu was born after mark %u of %u", id, record->birth_mark,
-            sampler->marks);
     for (int s = 0; s < HS_SESSIONS; s++) {
         if (!(record->sessions & (1u << s))) continue;
         HS_MUST(sampler->session[s].on, "record %llu: session %d is over", id, s);
-        HS_MUST(sampler->epochs[record->epoch].interval[s], "record %llu: epoch %u has no interval of session %d", id,
-                record->epoch, s);
+        uint64_t interval = sampler->epochs.list[record->epoch].interval[s];
+        HS_MUST(interval, "record %llu: epoch %u has no interval of session %d", id, record->epoch, s);
+        HS_MUST((double)interval <= record->longest, "record %llu is kept at %llu by session %d, and a sample up to %g", id,
+                (unsigned long long)interval, s, (double)record->longest);
     }
 }
 
@@ -90,8 +90,8 @@ count_records(struct tally *tally)
 static void
 check_epochs(const struct tally *tally)
 {
-    for (uint32_t e = 0; tally->epoch && e < rb_hs_sampler.epoch_count; e++) {
-        uint64_t records = rb_hs_sampler.epochs[e].records;
+    for (uint32_t e = 0; tally->epoch && e < rb_hs_sampler.epochs.count; e++) {
+        uint64_t records = rb_hs_sampler.epochs.list[e].records;
         HS_MUST(tally->epoch[e] == records, "epoch %u: %llu records, counted %llu", e, (unsigned long long)tally->epoch[e],
                 (unsigned long long)records);
     }
@@ -145,7 +145,7 @@ check_sessions(const struct tally *tally)
 void
 rb_hs_check_tables(void)
 {
-    struct tally tally = { .epoch = calloc(rb_hs_sampler.epoch_count + 1, sizeof(*tally.epoch)) };
+    struct tally tally = { .epoch = calloc(rb_hs_sampler.epochs.count + 1, sizeof(*tally.epoch)) };
     for (int s = 0; s < HS_SESSIONS; s++) {
         if (rb_hs_sampler.session[s].on) tally.site[s] = calloc(rb_hs_sampler.site_count + 1, sizeof(*tally.site[s]));
     }
@@ -307,7 +307,7 @@ spoil(const char *what)
     else if (strcmp(what, "owner") == 0) *page->owner = NULL;
     else if (strcmp(what, "type") == 0) site->class_id = other_class(site->class_id);
     else if (strcmp(what, "session") == 0) rb_hs_sampler.session[HS_MAIN].samples--;
-    else if (strcmp(what, "epoch") == 0) rb_hs_sampler.epochs[record->epoch].records++;
+    else if (strcmp(what, "epoch") == 0) rb_hs_sampler.epochs.list[record->epoch].records++;
     else if (strcmp(what, "site") == 0) record->site = rb_hs_sampler.site_count;
     else if (strcmp(what, "node") == 0) site->node = rb_hs_node_count;
     else if (strcmp(what, "frame") == 0) rb_hs_nodes[rb_hs_node_count - 1].frame = rb_hs_frame_count;

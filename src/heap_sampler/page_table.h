@@ -15,10 +15,11 @@
 struct hs_record {
     uint16_t slot;              /* index of the object's mark bit */
     uint8_t sessions;           /* bit s: session s keeps this sample */
+    bool young;                 /* no mark has ended since its birth */
     uint32_t site;              /* stack, class and heap it was born in */
     uint32_t epoch;             /* the intervals that its weights come from */
     uint32_t birth_gc;          /* GC count at birth */
-    uint32_t birth_mark;        /* completed marks at birth */
+    float longest;              /* interval at which it is a sample: epochs.h */
     uint32_t thread;            /* serial of the thread that allocated it */
     uint64_t id;                /* its serial number in this process */
 };

@@ -491,7 +491,9 @@ s_start(int argc, VALUE *argv, VALUE klass)
     /* Another thread may have started it meanwhile. */
     if (rb_hs_sampler.session[HS_MAIN].on) {
         if (malloc_too) rb_hs_malloc_start(true);
-        if (!UNDEF_P(values[0])) rb_hs_session_retune(HS_MAIN, interval);
+        if (!UNDEF_P(values[0]) && !rb_hs_session_retune(HS_MAIN, interval)) {
+            rb_raise(rb_eNoMemError, "no memory to change the interval: it is as it was");
+        }
         return Qfalse;
     }
     settings->max_samples = max_samples;

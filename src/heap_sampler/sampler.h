@@ -14,14 +14,12 @@
  * has no GVL reads, and sets the few fields marked "any", under the leaf.
  */
 #include "draw.h"
+#include "epochs.h"
 #include "options.h"
 #include "profile.h"
 #include "table.h"
 
-enum {
-    HS_SESSIONS = 8,            /* bits of hs_record.sessions; session 0 is the process's own */
-    HS_MAIN = 0,
-};
+enum { HS_MAIN = 0 };           /* of HS_SESSIONS: the process's own */
 
 /* A site: where an object was born, and as what. */
 struct hs_site {
@@ -50,20 +48,12 @@ struct hs_session {
     struct hs_account account_at_start;         /* HS_MAIN only */
 };
 
-/* The intervals in force when a record was made; shared by many records. */
-struct hs_epoch {
-    uint64_t interval[HS_SESSIONS];
-    uint64_t records;           /* that refer to it: free when 0 and not current */
-};
-
 struct hs_sampler {
     struct hs_options options;
     struct hs_random random;    /* VM lock */
     struct hs_session session[HS_SESSIONS];
     uint64_t interval;          /* bytes, the smallest of all sessions'; 0: off */
-    uint32_t epoch;             /* current */
-    struct hs_epoch *epochs;
-    uint32_t epoch_count, epoch_capacity;
+    struct hs_epochs epochs;
     struct hs_site *sites;
     uint32_t site_count, site_capacity;
     uint32_t marks;             /* completed marks */
@@ -101,7 +91,8 @@ struct hs_session_settings {
  * HS_MAIN is for the process's own, chosen by `main`. */
 int rb_hs_session_start(const struct hs_session_settings *settings, bool main);
 void rb_hs_session_stop(int session);
-void rb_hs_session_retune(int session, uint64_t interval);
+/* false: no memory, the interval is as it was. */
+bool rb_hs_session_retune(int session, uint64_t interval);
 
 /* Name what got its name, or was met, since the last time: before a snapshot
  * that Ruby code waits for. GVL, no lock held. */

@@ -38,7 +38,6 @@ struct copied {
     uint32_t site_count;
     struct hs_totals *totals;
     uint32_t totals_count;
-    uint32_t marks;
     uint64_t moves;
 };
 
@@ -99,7 +98,7 @@ copy_records(struct copied *copied, int session)
             const struct hs_record *record = &page->records[i];
             if (!(record->sessions & (1u << session))) continue;
             copied->records[copied->record_count++] = (struct copied_record){
-                *record, page->body, rb_hs_sampler.epochs[record->epoch].interval[session], 0,
+                *record, page->body, rb_hs_sampler.epochs.list[record->epoch].interval[session], 0,
             };
         }
     }
@@ -219,7 +218,7 @@ add_rows(struct hs_profile *profile, struct copied *copied)
         struct hs_estimate one = {
             1, weight, weight * slot_size, weight * (weight - 1) * slot_size * slot_size,
         };
-        rb_hs_estimate_add(record->birth_mark == copied->marks ? &row->young : &row->inuse, &one);
+        rb_hs_estimate_add(record->young ? &row->young : &row->inuse, &one);
     }
     for (uint32_t site = 0; site < copied->totals_count; site++) {
         const struct hs_totals *totals = &copied->totals[site];
@@ -244,7 +243,7 @@ list_samples(struct hs_live_samples *samples, const struct copied *copied, uint6
         const struct hs_site *site = &copied->sites[record->site];
         samples->list[samples->count++] = (struct hs_live_sample){
             .id = record->id, .body = copy->body, .slot = record->slot,
-            .young = record->birth_mark == copied->marks, .node = site->node,
+            .young = record->young, .node = site->node,
             .class_text = copied->names[record->site].class_text,
             .type_text = copied->names[record->site].type_text,
             .slot_size = site->slot_size, .thread = record->thread, .birth_gc = record->birth_gc,
@@ -303,7 +302,6 @@ rb_hs_snapshot(int number, struct hs_live_samples *samples, bool may_hold_up)
     rb_hs_lock();
     const struct hs_session *session = &rb_hs_sampler.session[number];
     if (session->on) {
-        copied.marks = rb_hs_sampler.marks;
         copied.moves = rb_hs_sampler.moves;
         ok = copy_records(&copied, number) && copy_sites(&copied, session);
         profile->nodes = copy_array(rb_hs_nodes, profile->node_count = rb_hs_node_count, sizeof(*rb_hs_nodes));

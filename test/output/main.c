@@ -92,6 +92,7 @@ main(int argc, char **argv)
         test_save(argv[2]);
         test_native(argv[2]);
         test_table();
+        test_epochs();
     }
     return failures ? 1 : 0;
 }

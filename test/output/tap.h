@@ -22,5 +22,6 @@ void test_save(const char *folder);
 void test_native(const char *folder);
 void test_native_fork(void);
 void test_table(void);
+void test_epochs(void);
 
 #endif

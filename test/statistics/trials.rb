@@ -72,5 +72,37 @@ LOADS.each do |name, load|
   range = expected_samples >= 20 && p_sample < 0.9 ? (0.93 - slack)..(0.97 + slack) : (0.93 - slack)..1.0
   check("coverage, #{name}", range.cover?(share), format("%.1f%% with %.1f samples expected", share * 100, expected_samples))
 end
+# Coarse, then a closer look, then the cap in two steps: what is older than an interval keeps its own weight.
+class Older; end
+class Newer; end
+def walk
+  GC::SampleProfile.stop
+  GC::SampleProfile.start(interval: 16_384, max_samples: 1_500, malloc: false)
+  older = Array.new(10_000) { Older.new }
+  GC::SampleProfile.start(interval: 1_024)
+  newer = Array.new(10_000) { Newer.new }
+  GC.sample_profile(interval: 1) { Array.new(2_000) { Object.new }; nil }
+  newer.concat(Array.new(40_000) { Newer.new })
+  raw = GC.sample_profile.raw
+  [[older, "Older"], [newer, "Newer"]].map do |made, name|
+    text = raw[:texts].index(name)
+    rows = raw[:rows].select { |row| row[1] == text && row[3] == 40 }
+    # In use, and young: no mark need have ended.
+    { truth: made.size, objects: rows.sum { |row| row[7] + row[11] }, variance: rows.sum { |row| row[9] + row[13] } / 1600.0 }
+  end
+end
+
+GC::SampleProfile.stop
+GC::SampleProfile.start(interval: 16_384, max_samples: 1_500, malloc: false, seed: 20_261_122)
+walks = Array.new(TRIALS) { walk }
+%w[older newer].each_with_index do |name, at|
+  errors = walks.map { |both| both[at][:objects] - both[at][:truth] }
+  mean = errors.sum / TRIALS
+  variance = errors.sum { |error| error**2 } / TRIALS
+  z = mean / Math.sqrt(variance / TRIALS)
+  check("bias, intervals down and up again, the #{name}", z.abs < 4, format("z %.2f (bound 4), mean error %.1f", z, mean))
+  ratio = Math.sqrt(variance / (walks.sum { |both| both[at][:variance] } / TRIALS))
+  check("spread, intervals down and up again, the #{name}", (ratio - 1).abs < [0.1, 4 / Math.sqrt(TRIALS)].max, format("ratio %.3f", ratio))
+end
 exit!(1) if failed?
 exit!(0)

@@ -181,6 +181,40 @@ class TestHeapSampler < Test::Unit::TestCase
     RUBY
   end
 
+  def test_intervals_go_up_and_down_and_up_under_a_cap
+    assert_sampler(<<~'RUBY')
+      class Coarse; end
+      class Fine; end
+      class Later; end
+      counts = { "Coarse" => 400_000, "Fine" => 60_000, "Later" => 100_000 }
+      right = lambda do |moment, *names|
+        raw = GC.sample_profile(full_gc: true).raw
+        names.each do |name|
+          rows = raw[:rows].select { |row| row[1] == raw[:texts].index(name) }
+          error = Math.sqrt(rows.sum { |row| row[9] }) / GC.stat_heap(0, :slot_size)
+          assert_in_delta counts[name], rows.sum { |row| row[7] }, error * 6, "#{name}, #{moment}"
+          assert_operator error, :>, 0
+          assert_operator error, :<, counts[name] * 0.4, "#{name}, #{moment}"
+        end
+      end
+      GC::SampleProfile.start(interval: 32 * 1024, max_samples: 4000, seed: 11, malloc: false)
+      coarse = Array.new(counts["Coarse"]) { Coarse.new }
+      right["at 32 KiB", "Coarse"]
+      GC::SampleProfile.start(interval: 1024)
+      fine = Array.new(counts["Fine"]) { Fine.new }
+      right["at 1 KiB", "Coarse", "Fine"]
+      GC.sample_profile(interval: 1) { Array.new(20_000) { Object.new }; nil }
+      right["after a block at the cap", "Coarse", "Fine"]
+      later = Array.new(counts["Later"]) { Later.new }
+      assert_operator GC::SampleProfile.stat[:interval], :>, 1024
+      right["at the cap", "Coarse", "Fine", "Later"]
+      GC::SampleProfile.start(interval: 64 * 1024)
+      GC.sample_profile(interval: 1) { Array.new(20_000) { Object.new }; nil }
+      right["at 64 KiB and the cap", "Coarse", "Fine", "Later"]
+      assert_equal counts.values, [coarse, fine, later].map(&:size)
+    RUBY
+  end
+
   def test_a_dense_block_that_fills_up_leaves_the_session_beside_it_as_it_is
     assert_sampler(<<~'RUBY')
       class Item; end
