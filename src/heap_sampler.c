@@ -28,9 +28,8 @@
 #include "heap_sampler/capture.h"
 #include "heap_sampler/check.h"
 #include "heap_sampler/class_table.h"
-#include "heap_sampler/malloc_profile.h"
 #include "heap_sampler/malloc_sampler.h"
-#include "heap_sampler/malloc_stacks.h"
+#include "heap_sampler/malloc_table.h"
 #include "heap_sampler/names.h"
 #include "heap_sampler/native.h"
 #include "heap_sampler/page_table.h"
@@ -397,7 +396,7 @@ void
 rb_heap_sampler_on_mark_end(bool full_mark)
 {
     size_t gc_count = rb_gc_count();
-    rb_hs_malloc_resolve();
+    rb_hs_malloc_name_stacks();
     rb_hs_lock();
     rb_hs_sampler.marks++;
     *(full_mark ? &rb_hs_sampler.major_ns : &rb_hs_sampler.minor_ns) = rb_hs_now_ns();
@@ -525,6 +524,11 @@ rb_hs_session_start(const struct hs_session_settings *settings, bool main)
 {
     struct session_change change = { .settings = settings, .main = main };
     change_sessions(start_session_i, &change);
+    if (change.session >= 0 && settings->malloc_interval &&
+        !rb_hs_malloc_start(change.session, settings->malloc_interval, settings->thread)) {
+        rb_hs_session_stop(change.session);
+        return -2;
+    }
     return change.session;
 }
 
@@ -559,6 +563,7 @@ void
 rb_hs_session_stop(int session)
 {
     struct session_change change = { .session = session };
+    rb_hs_malloc_stop(session);
     change_sessions(stop_session_i, &change);
 }
 
@@ -598,6 +603,7 @@ seed_process(void)
     rb_hs_sampler.process_start = entropy() >> 1;
     rb_hs_random_seed(&rb_hs_sampler.random, rb_hs_sampler.options.seeded
                    ? hs_mix(rb_hs_sampler.options.seed + 1) + rb_hs_sampler.forks : entropy());
+    rb_hs_malloc_seed(rb_hs_random_next(&rb_hs_sampler.random));
 }
 
 static bool
@@ -650,12 +656,11 @@ start_main_session(void)
     rb_hs_note_start_folder();
     rb_hs_account_take(&account, NULL, true);
     struct hs_session_settings settings = { .interval = rb_hs_sampler.options.interval, .account = &account };
+    if (rb_hs_sampler.options.malloc_mode == HS_MALLOC_SAY_ON) settings.malloc_interval = rb_hs_sampler.options.malloc_interval;
     if (rb_hs_session_start(&settings, true) < 0) {
         rb_hs_warn_once(WARN_MEMORY, "no memory: sampling is off");
         return;
     }
-    /* What was allocated before Ruby began is counted as well: not afresh. */
-    if (rb_hs_sampler.options.malloc_mode == HS_MALLOC_SAY_ON) rb_hs_malloc_start(false);
     rb_hs_periodic_start();
 }
 
@@ -665,14 +670,9 @@ rb_heap_sampler_boot(void)
     prepare_options();
     booted = true;
     seed_process();
-    rb_hs_malloc_boot();
-    if (!rb_hs_sampler.options.on) return;
-    if (this_process_chosen_p()) {
-        start_main_session();
-    }
-    else {
-        rb_hs_malloc_stop();
-    }
+    bool chosen = rb_hs_sampler.options.on && this_process_chosen_p();
+    rb_hs_malloc_boot(chosen && rb_hs_sampler.options.malloc_mode == HS_MALLOC_SAY_ON);
+    if (chosen) start_main_session();
 }
 
 void
@@ -681,7 +681,7 @@ rb_hs_name_all(void)
     RB_VM_LOCK_ENTER();
     {
         rb_hs_classes_rename();
-        rb_hs_malloc_resolve();
+        rb_hs_malloc_name_stacks();
     }
     RB_VM_LOCK_LEAVE();
 }
@@ -702,7 +702,6 @@ void
 rb_heap_sampler_before_fork(void)
 {
     rb_hs_lock();
-    rb_hs_malloc_stacks_lock();
     rb_hs_native_before_fork();
 }
 
@@ -713,11 +712,8 @@ rb_heap_sampler_after_fork(int pid)
     if (pid == 0) {
         rb_hs_sampler.child = true;
         seed_process();
-        rb_hs_malloc_profile_in_child();
-        rb_hs_malloc_stacks_in_child();
     }
     rb_hs_native_after_fork();
-    rb_hs_malloc_stacks_unlock();
     rb_hs_unlock();
 }
 
@@ -735,7 +731,6 @@ rb_heap_sampler_in_child(void)
     }
     else if (!chosen && rb_hs_sampler.session[HS_MAIN].on) {
         rb_hs_periodic_stop();
-        rb_hs_malloc_stop();
         rb_hs_session_stop(HS_MAIN);
     }
 }

@@ -1,6 +1,7 @@
 /*
- * jemalloc is asked for by name (mallctl), so that one binary serves with it,
- * with a preloaded one, and without.
+ * Ours is in the executable (tool/jemalloc).  A Ruby that was built without it
+ * may run with a preloaded one, which divides the account, and is not sampled
+ * unless it has the hooks.
  */
 #include "allocator.h"
 
@@ -12,6 +13,9 @@
 #endif
 
 typedef int (*mallctl_function)(const char *name, void *old, size_t *old_size, void *new, size_t new_size);
+
+/* Found by the linker, so that it can be called before libraries are initialised. */
+extern int mallctl(const char *name, void *old, size_t *old_size, void *new, size_t new_size) __attribute__((weak));
 
 static mallctl_function mallctl_of_process;
 static struct hs_allocator allocator;
@@ -37,12 +41,6 @@ rb_hs_mallctl_write(const char *name, const void *new_value, size_t size)
     return control(name, NULL, 0, new_value, size);
 }
 
-bool
-rb_hs_mallctl_swap(const char *name, void *value, const void *new_value, size_t size)
-{
-    return control(name, value, size, new_value, size);
-}
-
 void
 rb_hs_allocator_give_back(void)
 {
@@ -65,13 +63,6 @@ flag(const char *name)
     return rb_hs_mallctl_read(name, &value, sizeof(value)) && value;
 }
 
-static bool
-hook_exists(const char *name)
-{
-    void *hook;
-    return rb_hs_mallctl_read(name, &hook, sizeof(hook));
-}
-
 static void
 describe_jemalloc(void)
 {
@@ -80,14 +71,9 @@ describe_jemalloc(void)
     /* "5.3.0-0-g54eaed1…": what follows the first dash says nothing to a user */
     snprintf(allocator.name, sizeof(allocator.name), "jemalloc %.*s", (int)strcspn(version, "-"), version);
 
-    allocator.prof_built = flag("config.prof");
+    void *hook;
     allocator.prof_opened = flag("opt.prof");
-    if (!allocator.prof_opened) return;
-    size_t lg_sample = 0;
-    rb_hs_mallctl_read("prof.lg_sample", &lg_sample, sizeof(lg_sample));
-    allocator.lg_sample = (unsigned)lg_sample;
-    allocator.backtrace_hook = hook_exists("experimental.hooks.prof_backtrace");
-    allocator.sample_hooks = hook_exists("experimental.hooks.prof_sample");
+    allocator.sample_hooks = rb_hs_mallctl_read("experimental.hooks.prof_sample_free", &hook, sizeof(hook));
 }
 
 const struct hs_allocator *
@@ -95,7 +81,8 @@ rb_hs_allocator(void)
 {
     if (looked) return &allocator;
     looked = true;
-    *(void **)&mallctl_of_process = dlsym(RTLD_DEFAULT, "mallctl");
+    mallctl_of_process = mallctl;
+    if (!mallctl_of_process) *(void **)&mallctl_of_process = dlsym(RTLD_DEFAULT, "mallctl");
     const char *version;
     allocator.jemalloc = rb_hs_mallctl_read("version", &version, sizeof(version));
     if (allocator.jemalloc) {

@@ -13,12 +13,9 @@
 
 struct hs_allocator {
     bool jemalloc;
-    bool prof_built;            /* jemalloc was configured with --enable-prof */
     bool prof_opened;           /* opt.prof: decided when jemalloc starts */
-    bool backtrace_hook;        /* experimental.hooks.prof_backtrace */
-    bool sample_hooks;          /* experimental.hooks.prof_sample and prof_sample_free (5.3.1) */
-    unsigned lg_sample;         /* prof.lg_sample, when this was looked up; 0 unless prof_opened */
-    char name[48];              /* "jemalloc 5.3.0", "glibc 2.36", "malloc" */
+    bool sample_hooks;          /* it reports samples' births and deaths: 5.3.1, and opt.prof */
+    char name[48];              /* "jemalloc 5.3.1", "glibc 2.36", "malloc" */
 };
 
 const struct hs_allocator *rb_hs_allocator(void);
@@ -27,7 +24,6 @@ const struct hs_allocator *rb_hs_allocator(void);
  * writes.  False: no jemalloc, no such name, or another size. */
 bool rb_hs_mallctl_read(const char *name, void *value, size_t size);
 bool rb_hs_mallctl_write(const char *name, const void *new_value, size_t size);
-bool rb_hs_mallctl_swap(const char *name, void *value, const void *new_value, size_t size);
 
 /* Returns to the system what the calling thread has freed, if its jemalloc
  * arena is its alone.  An arena ages its free pages while somebody allocates

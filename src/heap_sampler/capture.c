@@ -20,7 +20,7 @@
 #include "vm_core.h"
 #include "capture.h"
 #include "class_table.h"
-#include "malloc_sampler.h"
+#include "malloc_table.h"
 #include "names.h"
 #include "sampler.h"
 #include "site_table.h"

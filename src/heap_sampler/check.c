@@ -20,7 +20,6 @@
 #include "vm_core.h"
 #include "vm_sync.h"
 #include "class_table.h"
-#include "malloc_stacks.h"
 #include "page_table.h"
 #include "sampler.h"
 #include "stack_table.h"
@@ -158,7 +157,7 @@ rb_hs_check_tables(void)
     check_sessions(&tally);
     rb_hs_stacks_check();
     rb_hs_classes_check();
-    rb_hs_malloc_stacks_check();
+    rb_hs_malloc_check();
     free(tally.epoch);
     for (int s = 0; s < HS_SESSIONS; s++) free(tally.site[s]);
 }
@@ -281,19 +280,6 @@ other_class(uint32_t class_id)
     rb_raise(rb_eArgError, "all samples are of one type");
 }
 
-/* The stacks of malloc's samples get the number of no node. The memory is the sampler's own: a sample of it would be a
- * new node, the one that does not exist. */
-static void
-mislead_malloc_stacks(void)
-{
-    rb_hs_lock();
-    uint32_t *new_node = rb_hs_malloc(HS_MEM_MALLOC, rb_hs_node_count * sizeof(*new_node));
-    for (uint32_t i = 0; new_node && i < rb_hs_node_count; i++) new_node[i] = rb_hs_node_count;
-    if (new_node) rb_hs_malloc_stacks_renumber(new_node);
-    rb_hs_free(HS_MEM_MALLOC, new_node);
-    rb_hs_unlock();
-}
-
 /* Each is one way in which the tables could go wrong. */
 static bool
 spoil(const char *what)
@@ -312,7 +298,7 @@ spoil(const char *what)
     else if (strcmp(what, "node") == 0) site->node = rb_hs_node_count;
     else if (strcmp(what, "frame") == 0) rb_hs_nodes[rb_hs_node_count - 1].frame = rb_hs_frame_count;
     else if (strcmp(what, "births") == 0) rb_hs_sampler.session[HS_MAIN].totals[record->site].alloc.samples = 0;
-    else if (strcmp(what, "malloc") == 0) mislead_malloc_stacks();
+    else if (strcmp(what, "malloc") == 0) return rb_hs_malloc_mislead();
     else return false;
     return true;
 }

@@ -11,7 +11,7 @@
  *     at the end of marking it is marked
  *   the counts of records (all, by epoch, by session) are those counted over
  *   every number refers to something: epoch, site, node, frame, text, class,
- *     code, handle of a stack of malloc's, and each map leads to what it says
+ *     code, stack of malloc's, and each map leads to what it says
  *   code and classes that are known by address are alive
  *   a site's births are no fewer than its deaths and its living
  *
@@ -39,7 +39,8 @@ void rb_hs_pages_check(void);
 void rb_hs_stacks_check(void);
 void rb_hs_classes_check(void);
 /* Takes the malloc mutex. */
-void rb_hs_malloc_stacks_check(void);
+void rb_hs_malloc_check(void);
+bool rb_hs_malloc_mislead(void);
 /* What they know by address is alive: `alive` says so. VM lock. */
 void rb_hs_codes_check_living(bool (*alive)(uintptr_t address));
 void rb_hs_classes_check_living(bool (*alive)(uintptr_t address));

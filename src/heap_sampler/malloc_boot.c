@@ -9,6 +9,7 @@
  */
 #include "ruby/internal/config.h"
 #include "internal/heap_sampler.h"
+#include "malloc_sampler.h"
 #include "options.h"
 
 #include <stdio.h>
@@ -94,10 +95,17 @@ read_arguments(struct hs_options *options, int argc, char **argv)
     }
 }
 
+static struct hs_options options;
+
+void
+rb_heap_sampler_malloc_open(void)
+{
+    rb_hs_malloc_open(options.malloc_interval);
+}
+
 const char *
 rb_heap_sampler_malloc_conf(int argc, char **argv, char **envp)
 {
-    static struct hs_options options;
     static char conf[64];
     const char *text;
 

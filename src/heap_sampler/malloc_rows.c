@@ -8,80 +8,48 @@
  * the xmalloc family, through which all of Ruby's own memory comes.
  */
 #include "malloc_rows.h"
-#include "check.h"
-#include "malloc_stacks.h"
 #include "memory.h"
 #include "native.h"
+#include "stack_table.h"
+#include "survey.h"
 #include "table.h"
 
-#include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
-int
-rb_hs_malloc_rows_begin(struct hs_malloc_rows *rows)
-{
-    *rows = (struct hs_malloc_rows){ .dump = rb_hs_malloc_stacks_begin_dump() };
-    int error = rb_hs_malloc_profile_take(&rows->live);
-    if (!error) {
-        rows->stacks = rb_hs_calloc(HS_MEM_SNAPSHOTS, (size_t)rows->live.count + 1, sizeof(*rows->stacks));
-        if (!rows->stacks) error = ENOMEM;
-    }
-    if (error) rb_hs_malloc_rows_end(rows);
-    return error;
-}
-
-void
-rb_hs_malloc_rows_copy(struct hs_malloc_rows *rows)
-{
-    for (uint32_t i = 0; i < rows->live.count; i++) {
-        const struct hs_malloc_live *live = &rows->live.list[i];
-        struct hs_malloc_stack *stack = &rows->stacks[i];
-        enum hs_malloc_kind kind;
-        uint32_t handle;
-        if (hs_malloc_word_read(live->word, &kind, &handle) && kind == HS_MALLOC_STACK) {
-            bool found = rb_hs_malloc_stack_listed(rows->dump, handle, stack);
-            HS_MUST(found, "jemalloc lists malloc stack %u, which is free", handle);
-            continue;
-        }
-        stack->node = HS_MALLOC_PENDING;
-        stack->native_count = live->native_count;
-        for (uint32_t n = 0; n < live->native_count; n++) {
-            stack->native[n] = (uintptr_t)rows->live.natives[live->native_at + n];
-        }
-    }
-    rows->told = true;
-}
-
-void
-rb_hs_malloc_rows_end(struct hs_malloc_rows *rows)
-{
-    rb_hs_free(HS_MEM_SNAPSHOTS, rows->stacks);
-    rb_hs_malloc_profile_free(&rows->live);
-    if (rows->dump) rb_hs_malloc_stacks_end_dump(rows->told);
-    rows->stacks = NULL;
-    rows->dump = 0;
-}
+/* A stack, when its native frames have names. */
+struct named {
+    uint32_t node, library;
+};
 
 size_t
 rb_hs_malloc_rows_bytes(void)
 {
     /* native frames and nodes of a stack's own, with what finds them by key */
     enum { NATIVE = 3 * (sizeof(struct hs_frame) + sizeof(struct hs_node) + 4 * (sizeof(uint64_t) + sizeof(uint32_t))) };
-    struct hs_malloc_stack_stat stat;
-    rb_hs_malloc_stacks_stat(&stat);
-    return stat.stacks * (sizeof(struct hs_malloc_live) + sizeof(struct hs_malloc_stack) + sizeof(struct hs_row) + NATIVE);
+    enum {
+        BLOCK = sizeof(struct hs_malloc_block_copy) + sizeof(struct hs_row),
+        STACK = sizeof(struct hs_malloc_stack_copy) + sizeof(struct hs_totals) + sizeof(struct named) + sizeof(struct hs_row),
+    };
+    struct hs_malloc_table_stat stat;
+    rb_hs_malloc_table_stat(&stat);
+    return stat.blocks * (size_t)BLOCK + stat.stacks * (size_t)(STACK + NATIVE);
 }
 
 /* -- adding to a profile ------------------------------------------------------------ */
 
 struct building {
     struct hs_profile *profile;
+    const struct hs_malloc_copy *copy;
+    struct named *named;        /* by stack; node UINT32_MAX: not yet */
     struct hs_native *native;   /* NULL: native frames stay without names */
     uint32_t text_capacity, frame_capacity, node_capacity, mapping_capacity;
     struct hs_map texts;        /* by address of the text, which is interned */
     struct hs_map frames;       /* by address of the code */
     struct hs_map nodes;        /* by parent and frame */
-    struct hs_map rows;         /* of malloc, by node */
+    uint32_t malloc_text;
+    int pagemap;
+    uint64_t pages_left;        /* that are asked for */
     struct hs_text ruby_file;   /* base name of the file that the interpreter is in */
     bool failed;
 };
@@ -218,7 +186,7 @@ without_clone_suffix(struct hs_text name)
 static bool
 passes_on_p(const struct hs_native_place *place)
 {
-    static const char *const files[] = { "libjemalloc.so", "libc.so", "libc-", "libstdc++.so", "ld-linux" };
+    static const char *const files[] = { "libc.so", "libc-", "libstdc++.so", "ld-linux" };
     for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
         if (starts_with(place->file, files[i])) return true;
     }
@@ -240,53 +208,51 @@ native_node(struct building *b, uint32_t parent, uintptr_t address, const struct
 
 /* The node of a whole stack, and the file whose code called malloc. */
 static uint32_t
-stack_node(struct building *b, uint32_t parent, const struct hs_malloc_stack *stack, uint32_t *library)
+stack_node(struct building *b, uint32_t parent, const struct hs_malloc_stack_copy *stack, uint32_t *library)
 {
+    const uintptr_t *native = b->copy->natives + stack->native_at;
     struct hs_native_place places[HS_NATIVE_MAX];
     uint32_t first = 0, end = stack->native_count;
     struct hs_text caller = { NULL, 0 };
 
     for (uint32_t i = 0; i < end; i++) {
         places[i] = (struct hs_native_place){ .mapping = UINT32_MAX };
-        if (b->native) rb_hs_native_find(b->native, stack->native[i] - 1, &places[i]);
+        if (b->native) rb_hs_native_find(b->native, native[i] - 1, &places[i]);
         if (!caller.len && !passes_on_p(&places[i]) && !xmalloc_p(b, &places[i])) caller = places[i].file;
     }
     if (!caller.len && end) caller = places[0].file;
     *library = text_number(b, caller);
 
-    while (first < end && starts_with(places[first].file, "libjemalloc.so")) first++;   /* before our hook was there */
     while (first < end && xmalloc_p(b, &places[first])) first++;
     while (end > first + 1 && plumbing_p(b, &places[end - 1])) end--;
-    for (uint32_t i = end; i-- > first; ) parent = native_node(b, parent, stack->native[i], &places[i]);
+    for (uint32_t i = end; i-- > first; ) parent = native_node(b, parent, native[i], &places[i]);
     return parent;
 }
 
-static const char *
-label_of_kind(enum hs_malloc_kind kind)
+static uint32_t
+ruby_node(struct building *b, const struct hs_malloc_stack_copy *stack)
 {
     static const char *const labels[HS_MALLOC_KINDS] = {
-        [HS_MALLOC_STACK] = "(evicted)",
+        [HS_MALLOC_STACK] = "(no Ruby frame)",
         [HS_MALLOC_AT_BOOT] = "(boot)",
         [HS_MALLOC_AT_GC] = "(GC)",
+        [HS_MALLOC_AT_YJIT] = "(YJIT)",
         [HS_MALLOC_AT_NO_GVL] = "(no GVL)",
-        [HS_MALLOC_AT_BUSY] = "(busy)",
         [HS_MALLOC_AT_SAMPLER] = "(heap sampler)",
         [HS_MALLOC_AT_NO_FRAME] = "(no Ruby frame)",
+        [HS_MALLOC_EVICTED] = "(evicted)",
     };
-    return labels[kind];
+    if (stack->node == HS_MALLOC_RAW) return literal_node(b, "(not named yet)");
+    return stack->node == HS_NODE_EMPTY ? literal_node(b, labels[stack->kind]) : stack->node;
 }
 
-static uint32_t
-ruby_node(struct building *b, const struct hs_malloc_live *live, const struct hs_malloc_stack *stack)
+static const struct named *
+name_stack(struct building *b, uint32_t number)
 {
-    enum hs_malloc_kind kind;
-    uint32_t handle;
-    if (!hs_malloc_word_read(live->word, &kind, &handle)) kind = HS_MALLOC_AT_BOOT;
-    if (kind != HS_MALLOC_STACK) return literal_node(b, label_of_kind(kind));
-    if (!stack->used) return literal_node(b, label_of_kind(HS_MALLOC_STACK));
-    if (stack->node == HS_MALLOC_PENDING) return literal_node(b, "(not named yet)");
-    if (stack->node == HS_NODE_EMPTY) return literal_node(b, label_of_kind(HS_MALLOC_AT_NO_FRAME));
-    return stack->node;
+    const struct hs_malloc_stack_copy *stack = &b->copy->stacks[number];
+    struct named *named = &b->named[number];
+    if (named->node == UINT32_MAX) named->node = stack_node(b, ruby_node(b, stack), stack, &named->library);
+    return named;
 }
 
 static int
@@ -326,55 +292,119 @@ find_ruby(struct building *b)
     b->ruby_file = place.file;
 }
 
-/* A stack may have several handles, since code that died or moved makes all be
- * found anew. */
-static void
-add_row(struct building *b, const struct hs_malloc_live *live, const struct hs_malloc_stack *stack)
+static struct hs_row *
+add_row(struct building *b, uint32_t stack)
 {
-    uint32_t library, node = stack_node(b, ruby_node(b, live, stack), stack, &library);
-    struct hs_estimate alloc = live->alloc;
-    alloc.samples = stack->taken > live->inuse.samples ? stack->taken : live->inuse.samples;
+    const struct named *named = name_stack(b, stack);
+    struct hs_row *row = &b->profile->rows[b->profile->row_count++];
+    *row = (struct hs_row){
+        .node = named->node, .malloced = true, .library = named->library, .class_name = b->malloc_text, .type = b->malloc_text,
+    };
+    return row;
+}
 
-    const uint32_t *found = rb_hs_map_find(&b->rows, (uint64_t)node + 1);
-    size_t number = found ? *found : b->profile->row_count;
-    struct hs_row *row = &b->profile->rows[number];
-    if (!found) {
-        if (!rb_hs_map_put(&b->rows, (uint64_t)node + 1, (uint32_t)number)) {
-            b->failed = true;
-            return;
+/* -- what is resident ---------------------------------------------------------------- */
+
+/* A small block shares its pages with others or is on one that it was written to.  Large ones may never have been
+ * touched; the kernel knows, page by page: 16 GiB of them take it 40 ms. */
+enum { LARGE_BLOCK = 1 << 14, PAGES_MOST = 4 << 20 };
+
+static double
+resident_part(struct building *b, const struct hs_malloc_block_copy *block)
+{
+    if (block->size < LARGE_BLOCK || b->pagemap < 0) return 1;
+    uint64_t pages = block->size / 4096;
+    if (pages > b->pages_left) return 1;
+    b->pages_left -= pages;
+    return (double)rb_hs_survey_resident(b->pagemap, block->address, block->address + block->size) / (double)block->size;
+}
+
+/* -- rows ------------------------------------------------------------------------------ */
+
+/* Blocks of one stack, birth and thread become one row. */
+static int
+compare_blocks(const void *left, const void *right)
+{
+    const struct hs_malloc_block_copy *a = left, *b = right;
+    if (a->stack != b->stack) return a->stack < b->stack ? -1 : 1;
+    if (a->birth_gc != b->birth_gc) return a->birth_gc < b->birth_gc ? -1 : 1;
+    if (a->thread != b->thread) return a->thread < b->thread ? -1 : 1;
+    return 0;
+}
+
+static void
+add_blocks(struct building *b, struct hs_malloc_copy *copy)
+{
+    struct hs_row *row = NULL;
+    rb_hs_sort(copy->blocks, copy->block_count, sizeof(*copy->blocks), compare_blocks);
+    for (uint32_t i = 0; i < copy->block_count; i++) {
+        const struct hs_malloc_block_copy *block = &copy->blocks[i];
+        if (!i || compare_blocks(block - 1, block) != 0) {
+            row = add_row(b, block->stack);
+            row->has_birth = true;
+            row->birth_gc = block->birth_gc;
+            row->thread = block->thread;
         }
-        *row = (struct hs_row){ .node = node, .malloced = true, .library = library };
-        row->class_name = row->type = literal_number(b, "(malloc)");
-        b->profile->row_count++;
+        double size = (double)block->size, weight = rb_hs_weight(size, (double)block->interval);
+        struct hs_estimate one = { 1, weight, weight * size, weight * (weight - 1) * size * size };
+        rb_hs_estimate_add(&row->inuse, &one);
+        row->resident += one.space * resident_part(b, block);
     }
-    rb_hs_estimate_add(&row->inuse, &live->inuse);
-    rb_hs_estimate_add(&row->alloc, &alloc);
-    row->resident += live->inuse.space;
+}
+
+static bool
+totals_row_p(const struct hs_totals *totals)
+{
+    return totals->alloc.samples || totals->dead.samples;
+}
+
+static void
+add_totals(struct building *b)
+{
+    for (uint32_t i = 0; i < b->copy->stack_count; i++) {
+        const struct hs_totals *totals = &b->copy->totals[i];
+        if (!totals_row_p(totals)) continue;
+        struct hs_row *row = add_row(b, i);
+        row->alloc = totals->alloc;
+        row->dead = totals->dead;
+        row->dead_gcs = totals->dead_gcs;
+    }
+}
+
+static bool
+make_room(struct building *b)
+{
+    size_t most = b->profile->row_count + b->copy->block_count;
+    for (uint32_t i = 0; i < b->copy->stack_count; i++) most += totals_row_p(&b->copy->totals[i]);
+    struct hs_row *rows = rb_hs_realloc(HS_MEM_SNAPSHOTS, b->profile->rows, most * sizeof(*rows) + 1);
+    if (rows) b->profile->rows = rows;
+    b->named = rb_hs_malloc(HS_MEM_SNAPSHOTS, b->copy->stack_count * sizeof(*b->named) + 1);
+    if (!rows || !b->named) return false;
+    for (uint32_t i = 0; i < b->copy->stack_count; i++) b->named[i] = (struct named){ UINT32_MAX, 0 };
+    return true;
 }
 
 bool
-rb_hs_malloc_rows_add(struct hs_malloc_rows *rows, struct hs_profile *profile)
+rb_hs_malloc_rows_add(struct hs_malloc_copy *copy, struct hs_profile *profile)
 {
+    rb_hs_unwind_refresh();
     struct building b = {
-        .profile = profile, .native = rb_hs_native_open(), .text_capacity = profile->text_count,
+        .profile = profile, .copy = copy, .native = rb_hs_native_open(), .text_capacity = profile->text_count,
         .frame_capacity = profile->frame_count, .node_capacity = profile->node_count,
         .texts = { .use = HS_MEM_SNAPSHOTS }, .frames = { .use = HS_MEM_SNAPSHOTS }, .nodes = { .use = HS_MEM_SNAPSHOTS },
-        .rows = { .use = HS_MEM_SNAPSHOTS },
+        .pagemap = rb_hs_survey_open_pagemap(), .pages_left = PAGES_MOST,
     };
     if (b.native) find_ruby(&b);
-
-    size_t most = profile->row_count + rows->live.count;
-    struct hs_row *list = rb_hs_realloc(HS_MEM_SNAPSHOTS, profile->rows, most * sizeof(*list) + 1);
-    if (list) profile->rows = list;
-    b.failed = !list;
-    for (uint32_t i = 0; !b.failed && i < rows->live.count; i++) {
-        add_row(&b, &rows->live.list[i], &rows->stacks[i]);
-    }
+    b.failed = !make_room(&b);
+    b.malloc_text = literal_number(&b, "(malloc)");
+    if (!b.failed) add_blocks(&b, copy);
+    if (!b.failed) add_totals(&b);
     if (!b.failed) add_mappings(&b);
+    if (b.pagemap >= 0) close(b.pagemap);
     rb_hs_native_close(b.native);
     rb_hs_map_free(&b.texts);
     rb_hs_map_free(&b.frames);
     rb_hs_map_free(&b.nodes);
-    rb_hs_map_free(&b.rows);
+    rb_hs_free(HS_MEM_SNAPSHOTS, b.named);
     return !b.failed;
 }

@@ -1,23 +1,29 @@
 /*
- * The hook that jemalloc calls for each of its samples, in place of taking a
- * backtrace: inside a malloc, on any thread, at any moment.
+ * The hooks that jemalloc calls for each of its samples: after a block was
+ * allocated and before it is freed, inside malloc and free, on any thread, at
+ * any moment.
  *
- * What it may rely on is little.  jemalloc holds no lock and takes no sample
+ * What they may rely on is little.  jemalloc holds no lock and takes no sample
  * of what is allocated meanwhile.  The thread may be one that Ruby does not
  * know, or one that has let go of the GVL; the GVL's holder may be in GC, or in
  * the middle of a change to any table of the VM.  So the hook reads only what
  * is whole at every moment on the thread that runs Ruby, its own control
- * frames; takes one mutex, and only if it is free; allocates nothing; and puts
- * off naming (rb_hs_malloc_resolve) until an interrupt check, the end of a
- * mark, or a snapshot, whichever comes first.  Code cannot be swept, nor its
- * address be used again, before the mark ends.
+ * frames, and puts off naming them (malloc_table.h).  Code cannot be swept, nor
+ * its address be used again, before the mark ends.
  *
  * What this relies on in MRI 3.4: its scheduler's `running` is the thread that
  * holds its Ractor's GVL, and only that thread can find itself there (it is
  * set by the one that lets go, or by the thread itself, never while the thread
  * runs without the GVL); vm_push_frame and vm_pop_frame change ec->cfp in one
  * store, after the frame is complete; nothing but GC frees iseqs and method
- * entries.
+ * entries; YJIT compiles between rb_yjit_vm_lock_then_barrier and
+ * rb_yjit_vm_unlock.
+ *
+ * What it relies on in jemalloc 5.3.1: a byte is drawn with probability
+ * 2^-lg_prof_sample, each thread's next draw ahead of time, and again when a
+ * sample was taken (prof_sample_new_event_wait).  So after a change of
+ * lg_prof_sample a thread's first sample is still one of the old interval: each
+ * thread remembers at which interval its next sample was drawn.
  */
 #include "ruby/internal/config.h"
 #include "internal.h"
@@ -32,29 +38,28 @@
 #include "vm_sync.h"
 #include "allocator.h"
 #include "capture.h"
-#include "malloc_profile.h"
-#include "malloc_rows.h"
 #include "malloc_sampler.h"
-#include "malloc_stacks.h"
+#include "malloc_table.h"
 #include "sampler.h"
+#include "unwind.h"
 
-#include <dlfcn.h>
 #include <errno.h>
-#include <link.h>
-#include <unwind.h>
+#include <stdlib.h>
+#include <time.h>
+
+extern VALUE rb_vm_exec(rb_execution_context_t *ec);      /* vm.c, in no header */
 
 /* The thread-local variables of the hook must not be allocated when first
  * used, as those of a library may be. */
 #define HOOK_LOCAL static _Thread_local __attribute__((tls_model("initial-exec")))
 
 HOOK_LOCAL bool ruby_has_left;  /* this native thread has run its Ruby thread to the end */
-HOOK_LOCAL bool resolving;      /* what this thread allocates is the sampler's */
+HOOK_LOCAL bool naming;         /* what this thread allocates is for the sampler */
+HOOK_LOCAL volatile bool drawing_anew;  /* what this thread allocates is for nobody; the compiler knows that malloc does not read it */
 
-enum { WARN_ROUNDED = 3 };      /* kinds 0 to 2 are heap_sampler.c's and periodic.c's */
-
+static bool opened;             /* jemalloc's profiler is open and calls us */
 static bool booted, ended;
-static bool hooked, no_hook;    /* no_hook: it could not be installed */
-static bool sampling;           /* jemalloc's profiler is open, hooked and active */
+static bool active;             /* jemalloc's profiler draws */
 static rb_postponed_job_handle_t job = POSTPONED_JOB_HANDLE_INVALID;
 
 static struct hs_malloc_counts counters;        /* atomics */
@@ -76,329 +81,381 @@ void
 rb_heap_sampler_vm_ends(void)
 {
     ended = true;
-    rb_hs_malloc_stop();
+}
+
+/* -- draws ------------------------------------------------------------------------ */
+
+/* Of jemalloc: 2^lg_prof_sample bytes, and how often it was made to draw again. */
+static uint64_t drawn_interval;
+static uint32_t activations;
+
+HOOK_LOCAL struct {
+    uint64_t interval;          /* of this thread's next sample; 0: it has taken none */
+    uint32_t activations;       /* as they were when it was drawn; while it is not active jemalloc draws without us */
+} next_draw;
+
+/* At which interval was the sample drawn that this thread takes? */
+static uint64_t
+take_draw(void)
+{
+    uint64_t now = __atomic_load_n(&drawn_interval, __ATOMIC_RELAXED), drawn_at = next_draw.interval;
+    uint32_t at = __atomic_load_n(&activations, __ATOMIC_RELAXED);
+    if (!drawn_at || next_draw.activations != at) drawn_at = now;
+    next_draw.interval = now;
+    next_draw.activations = at;
+    return drawn_at;
+}
+
+/* A block so large that it is a sample all but certainly (but once in e^64
+ * times) makes jemalloc draw anew for this thread.  It is never touched. */
+static void
+draw_anew(uint64_t was)
+{
+    enum { TIMES = 64, MOST = 1 << 30 };
+    if (!was || was > MOST / TIMES) return;
+    drawing_anew = true;
+    void *volatile block = malloc((size_t)was * TIMES);
+    free(block);
+    drawing_anew = false;
 }
 
 /* -- where am I ------------------------------------------------------------------- */
 
-static enum hs_malloc_kind
-place_of_malloc(const rb_execution_context_t **found)
-{
-    if (rb_hs_locked_p() || resolving) return HS_MALLOC_AT_SAMPLER;
-    if (!booted) return HS_MALLOC_AT_BOOT;
-    if (ruby_has_left || ended) return HS_MALLOC_AT_NO_GVL;
+static unsigned compiling;      /* VM lock */
 
+void
+rb_heap_sampler_compiler_begins(void)
+{
+    compiling++;
+}
+
+void
+rb_heap_sampler_compiler_ends(void)
+{
+    compiling--;
+}
+
+/* The thread of Ruby's that this is; NULL: none, or none any more. */
+static const rb_execution_context_t *
+current_ec(void)
+{
+    if (!booted || ruby_has_left || ended) return NULL;
     const rb_execution_context_t *ec = rb_current_execution_context(false);
+    return ec && rb_ec_thread_ptr(ec) ? ec : NULL;
+}
+
+static enum hs_malloc_kind
+place_of_malloc(const rb_execution_context_t *ec)
+{
+    if (rb_hs_locked_p() || naming) return HS_MALLOC_AT_SAMPLER;
+    if (!booted) return HS_MALLOC_AT_BOOT;
     const rb_thread_t *th = ec ? rb_ec_thread_ptr(ec) : NULL;
     if (!th || !th->ractor || th->ractor->threads.sched.running != th) return HS_MALLOC_AT_NO_GVL;
     if (rb_during_gc()) return HS_MALLOC_AT_GC;
-    if (!ec->vm_stack || !ec->cfp) return HS_MALLOC_AT_NO_FRAME;
-    *found = ec;
-    return HS_MALLOC_STACK;
+    if (compiling) return HS_MALLOC_AT_YJIT;
+    return ec->vm_stack && ec->cfp ? HS_MALLOC_STACK : HS_MALLOC_AT_NO_FRAME;
 }
 
-/* -- native frames ------------------------------------------------------------------ */
-
-/* The code of the allocator: its frames are above those that called it. */
-static uintptr_t allocator_start, allocator_end;
-
-static int
-find_allocator_i(struct dl_phdr_info *info, size_t size, void *data)
+/* The end of the stack that this runs on, which may be none of Ruby's. */
+static uintptr_t
+stack_end(const rb_execution_context_t *ec)
 {
-    uintptr_t address = *(uintptr_t *)data;
-    for (int i = 0; i < info->dlpi_phnum; i++) {
-        const ElfW(Phdr) *header = &info->dlpi_phdr[i];
-        uintptr_t start = (uintptr_t)(info->dlpi_addr + header->p_vaddr);
-        if (header->p_type != PT_LOAD || address < start || address - start >= header->p_memsz) continue;
-        allocator_start = start;
-        allocator_end = start + header->p_memsz;
-        return 1;
-    }
-    return 0;
+    if (!ec) return 0;
+    uintptr_t end = (uintptr_t)ec->machine.stack_start, here = (uintptr_t)&end;
+    return here < end && end - here <= ec->machine.stack_maxsize ? end : 0;
 }
 
-static void
-find_allocator(void)
-{
-    uintptr_t address = (uintptr_t)dlsym(RTLD_DEFAULT, "mallctl");
-    uintptr_t here = (uintptr_t)find_allocator;
-    dl_iterate_phdr(find_allocator_i, &address);
-    /* linked into the interpreter itself, its frames cannot be told by address */
-    if (here >= allocator_start && here < allocator_end) allocator_start = allocator_end = 0;
-}
-
-struct unwinding {
-    uintptr_t *frames;
-    uint32_t count;
-};
-
-/* Below the interpreter's loop is Ruby's stack, which is told by other means:
- * unwinding stops there, and costs no more for a deep one. */
-extern VALUE rb_vm_exec(rb_execution_context_t *ec);
-
-static void backtrace_hook(void **vec, unsigned *len, unsigned max);
-static uint32_t unwind(uintptr_t *frames);
-
-static _Unwind_Reason_Code
-unwind_i(struct _Unwind_Context *context, void *data)
-{
-    struct unwinding *unwinding = data;
-    uintptr_t address = (uintptr_t)_Unwind_GetIP(context);
-    if (!address) return _URC_END_OF_STACK;
-    if (!unwinding->count) {
-        if (address >= allocator_start && address < allocator_end) return _URC_NO_REASON;
-        uintptr_t function = (uintptr_t)_Unwind_GetRegionStart(context);
-        if (function == (uintptr_t)backtrace_hook || function == (uintptr_t)unwind) return _URC_NO_REASON;
-    }
-    if ((uintptr_t)_Unwind_GetRegionStart(context) == (uintptr_t)rb_vm_exec) return _URC_END_OF_STACK;
-    unwinding->frames[unwinding->count++] = address;
-    return unwinding->count == HS_NATIVE_MAX ? _URC_END_OF_STACK : _URC_NO_REASON;
-}
-
-NOINLINE(static uint32_t unwind(uintptr_t *frames));
-
+/* GC's count stays what it was when the VM ends. */
 static uint32_t
-unwind(uintptr_t *frames)
+gc_count(void)
 {
-    struct unwinding unwinding = { frames, 0 };
-    _Unwind_Backtrace(unwind_i, &unwinding);
-    return unwinding.count;
+    static uint32_t last;
+    if (booted && !ended) __atomic_store_n(&last, (uint32_t)rb_gc_count(), __ATOMIC_RELAXED);
+    return __atomic_load_n(&last, __ATOMIC_RELAXED);
 }
 
-/* -- the hook ------------------------------------------------------------------------ */
+/* -- what sampling adds to jemalloc's figures --------------------------------------- */
 
-/* The handle of the current stack; false: it could not be had. */
-static bool
-intern_stack(const rb_execution_context_t *ec, const uintptr_t *native, uint32_t native_count, uint32_t *handle)
-{
-    struct hs_stack_hash hash;
-    bool truncated, known;
-    uint32_t depth = rb_hs_capture_hash(ec, &hash, &truncated);
-    for (uint32_t i = 0; i < native_count; i++) hs_stack_hash_add(&hash, native[i]);
-    rb_hs_stack_hash_end(&hash, depth, truncated);
-
-    if (!rb_hs_malloc_stacks_try_lock()) return false;
-    *handle = rb_hs_malloc_stack_take(&hash);
-    known = *handle != UINT32_MAX;
-    if (!known) {
-        uint32_t room;
-        struct hs_raw_frame *frames =
-            rb_hs_malloc_stack_add(&hash, native, native_count, depth, truncated, handle, &room);
-        if (frames) rb_hs_capture_frames(ec, frames, room);
-    }
-    rb_hs_malloc_stacks_unlock();
-    if (!known) rb_postponed_job_trigger(job);          /* to name it, or to make room */
-    return *handle != UINT32_MAX;
-}
-
-NOINLINE(static void backtrace_hook(void **vec, unsigned *len, unsigned max));
+/* jemalloc gives a small block that it samples an extent of its own, of the
+ * smallest large size and perhaps one page more: that counts as allocated, and
+ * as resident, though no more of it is touched than the block's own pages. */
+static struct {
+    uint64_t size, extent;
+} large;
+static struct { int64_t allocated, resident; } excess;         /* atomics */
 
 static void
-backtrace_hook(void **vec, unsigned *len, unsigned max)
+note_excess(uint64_t size, int sign)
 {
-    int saved_errno = errno;
-    uintptr_t native[HS_NATIVE_MAX];
-    uint32_t native_count = unwind(native), handle = 0;
-    const rb_execution_context_t *ec;
-    enum hs_malloc_kind kind = place_of_malloc(&ec);
+    enum { PAGE = 4096 };
+    if (size >= large.size) return;
+    __atomic_fetch_add(&excess.allocated, sign * (int64_t)(large.size - size), __ATOMIC_RELAXED);
+    __atomic_fetch_add(&excess.resident, sign * (int64_t)(large.extent - (size + PAGE - 1) / PAGE * PAGE), __ATOMIC_RELAXED);
+}
 
+void
+rb_hs_malloc_excess(struct hs_account_excess *of)
+{
+    int64_t allocated = __atomic_load_n(&excess.allocated, __ATOMIC_RELAXED);
+    int64_t resident = __atomic_load_n(&excess.resident, __ATOMIC_RELAXED);
+    /* What was freed may have been sampled before our hooks were there. */
+    of->allocated = allocated > 0 ? (uint64_t)allocated : 0;
+    of->resident = resident > 0 ? (uint64_t)resident : 0;
+}
+
+/* -- the hooks ------------------------------------------------------------------------ */
+
+/* jemalloc is to keep no stacks: all are one. */
+static void
+backtrace_hook(void **frames, unsigned *len, unsigned max)
+{
+    frames[0] = (void *)(uintptr_t)rb_hs_malloc_open;
+    *len = max != 0;
+}
+
+static void
+copy_frames(const void *ec, struct hs_raw_frame *frames, uint32_t depth)
+{
+    rb_hs_capture_frames(ec, frames, depth);
+}
+
+static void
+sample(uintptr_t address, uint64_t size, uint64_t drawn_at)
+{
+    uintptr_t native[HS_NATIVE_MAX];
+    const rb_execution_context_t *ec = current_ec();
+    struct hs_malloc_birth birth = {
+        .address = address, .size = size, .drawn_at = drawn_at, .gc = gc_count(),
+        .thread = ec ? rb_th_serial(rb_ec_thread_ptr(ec)) : 0, .kind = place_of_malloc(ec),
+        .native = native, .stack = ec, .copy = copy_frames,
+    };
     count(&counters.samples);
-    if (kind == HS_MALLOC_STACK) {
-        if (intern_stack(ec, native, native_count, &handle)) {
-            vec[0] = (void *)(uintptr_t)hs_malloc_word(kind, handle);
-            *len = 1;
-            errno = saved_errno;
-            return;
-        }
-        kind = HS_MALLOC_AT_BUSY;
-    }
-    switch (kind) {
+    switch (birth.kind) {
+      case HS_MALLOC_STACK: birth.depth = rb_hs_capture_hash(ec, &birth.hash, &birth.truncated); break;
       case HS_MALLOC_AT_GC: count(&counters.gc); break;
       case HS_MALLOC_AT_NO_GVL: count(&counters.no_gvl); break;
-      case HS_MALLOC_AT_BUSY: count(&counters.busy); break;
-      case HS_MALLOC_AT_SAMPLER: count(&counters.own); break;
+      case HS_MALLOC_AT_YJIT: count(&counters.yjit); break;
       default: break;
     }
-    vec[0] = (void *)(uintptr_t)hs_malloc_word(kind, 0);
-    unsigned used = 1;
-    for (uint32_t i = 0; i < native_count && used < max; i++) vec[used++] = (void *)native[i];
-    *len = used;
+    if (birth.kind == HS_MALLOC_STACK && !birth.depth) birth.kind = HS_MALLOC_AT_NO_FRAME;
+    /* Of YJIT's compiler, which allocates more than all else while a program starts, one row says enough. */
+    if (birth.kind != HS_MALLOC_AT_YJIT) birth.native_count = rb_hs_unwind(native, stack_end(ec));
+    if (rb_hs_malloc_born(&birth) && birth.kind == HS_MALLOC_STACK) rb_postponed_job_trigger(job);
+}
+
+static void
+sample_hook(const void *ptr, size_t size, void **frames, unsigned len, size_t usize)
+{
+    (void)size, (void)frames, (void)len;
+    int saved_errno = errno;
+    uint64_t drawn_at = take_draw();
+    note_excess(usize, 1);
+    if (!rb_hs_memory_inside() && !drawing_anew) sample((uintptr_t)ptr, usize, drawn_at);
+    errno = saved_errno;
+}
+
+static void
+free_hook(const void *ptr, size_t usize)
+{
+    int saved_errno = errno;
+    note_excess(usize, -1);
+    if (!rb_hs_memory_inside() && !drawing_anew) rb_hs_malloc_died((uintptr_t)ptr, gc_count());
     errno = saved_errno;
 }
 
 /* -- naming ---------------------------------------------------------------------------- */
 
-void
-rb_hs_malloc_resolve(void)
-{
-    struct hs_malloc_pending pending;
-    if (!hooked || resolving) return;
-    resolving = true;
-    while (rb_hs_malloc_stacks_pending(&pending)) {
-        uint32_t node = HS_NODE_EMPTY;
-        if (pending.depth) node = rb_hs_capture_resolve(pending.frames, pending.depth, pending.truncated);
-        rb_hs_malloc_stack_resolve(&pending, node == UINT32_MAX ? HS_NODE_EMPTY : node);
-    }
-    resolving = false;
-}
-
-void
-rb_hs_malloc_forget_addresses(void)
-{
-    if (hooked) rb_hs_malloc_stacks_forget_addresses();
-}
-
-/* A dump for no one: it tells which stacks may be freed. Where all of them live
- * it gains nothing, and takes milliseconds: once a second at most. */
 static void
-collect_stacks(void)
+fold_stacks(void)
 {
-    static uint64_t last_ns;
-    struct hs_malloc_rows rows;
-    uint64_t now = rb_hs_now_ns();
-    if (now >= last_ns && now - last_ns < 1000000000) return;
-    last_ns = now;
-    if (rb_hs_malloc_rows_begin(&rows) != 0) return;
     rb_hs_lock();
-    rb_hs_malloc_rows_copy(&rows);
+    if (rb_hs_malloc_stacks_full()) {
+        rb_hs_malloc_fold_begin(NULL);
+        rb_hs_malloc_fold_end(NULL);
+    }
     rb_hs_unlock();
-    rb_hs_malloc_rows_end(&rows);
+}
+
+static void adjust_draws(void);
+
+void
+rb_hs_malloc_name_stacks(void)
+{
+    static struct hs_raw_frame frames[HS_DEPTH_MAX];    /* one at a time: VM lock */
+    struct hs_malloc_raw raw;
+    if (!opened || naming) return;
+    naming = true;
+    while (rb_hs_malloc_next_raw(&raw, frames)) {
+        uint32_t node = rb_hs_capture_resolve(frames, raw.depth, raw.truncated);
+        rb_hs_malloc_named(&raw, node == UINT32_MAX ? HS_NODE_EMPTY : node);
+    }
+    rb_hs_malloc_join_stacks();
+    fold_stacks();
+    adjust_draws();             /* at the cap the interval was lengthened inside malloc, where jemalloc cannot be told */
+    naming = false;
 }
 
 static void
-resolve_job(void *unused)
+name_job(void *unused)
 {
     RB_VM_LOCK_ENTER();
-    rb_hs_malloc_resolve();
+    rb_hs_malloc_name_stacks();
     RB_VM_LOCK_LEAVE();
-    resolving = true;
-    if (rb_hs_malloc_stacks_make_room()) collect_stacks();
-    resolving = false;
+}
+
+void
+rb_hs_malloc_request_names(void)
+{
+    enum { LOOKS = 20 };
+    const struct timespec pause = { .tv_nsec = 5 * 1000 * 1000 };
+    struct hs_malloc_table_stat stat;
+    if (!active || job == POSTPONED_JOB_HANDLE_INVALID) return;
+    for (int look = 0; look < LOOKS; look++) {
+        rb_hs_malloc_table_stat(&stat);
+        if (!stat.raw) return;
+        if (!look) rb_postponed_job_trigger(job);
+        nanosleep(&pause, NULL);
+    }
 }
 
 /* -- on and off -------------------------------------------------------------------------- */
 
-static bool
-set_active(bool active)
+static void
+set_active(bool wanted)
 {
-    return rb_hs_mallctl_write("prof.active", &active, sizeof(active));
+    if (active == wanted) return;
+    if (wanted) __atomic_add_fetch(&activations, 1, __ATOMIC_RELAXED);
+    active = rb_hs_mallctl_write("prof.active", &wanted, sizeof(wanted)) ? wanted : active;
 }
 
-static bool
-install_hook(void)
+static size_t
+lg_of(uint64_t interval)
 {
-    if (hooked) return true;
-    if (!rb_hs_allocator()->backtrace_hook || !rb_hs_malloc_stacks_open()) return false;
-    if (job == POSTPONED_JOB_HANDLE_INVALID) job = rb_postponed_job_preregister(0, resolve_job, NULL);
-    if (job == POSTPONED_JOB_HANDLE_INVALID) return false;
-    find_allocator();
-    void (*hook)(void **, unsigned *, unsigned) = backtrace_hook;
-    hooked = rb_hs_mallctl_write("experimental.hooks.prof_backtrace", &hook, sizeof(hook));
-    return hooked;
+    size_t lg = 0;
+    while (interval >> (lg + 1)) lg++;
+    return lg;
 }
 
-void
-rb_hs_malloc_start(bool fresh)
+/* jemalloc draws at the largest power of two up to the smallest interval that a
+ * session asks for; the rest is done by what each session keeps. */
+static void
+adjust_draws(void)
 {
-    if (!rb_hs_allocator()->prof_opened || rb_hs_sampler.options.malloc_mode == HS_MALLOC_SAY_OFF) return;
-    bool was_active = false;
-    rb_hs_mallctl_read("prof.active", &was_active, sizeof(was_active));
-    if (!install_hook()) {
-        no_hook = true;
-        return;
+    uint64_t interval = rb_hs_malloc_interval(), was = drawn_interval;
+    if (interval) {
+        size_t lg = lg_of(interval);
+        if (UINT64_C(1) << lg != was && rb_hs_mallctl_write("prof.reset", &lg, sizeof(lg))) {
+            __atomic_store_n(&drawn_interval, UINT64_C(1) << lg, __ATOMIC_RELAXED);
+        }
     }
-    if (fresh && !was_active) rb_hs_mallctl_write("prof.reset", NULL, 0);
-    sampling = set_active(true);
+    bool begins = interval && !active;
+    set_active(interval != 0);
+    /* A block of Ruby that is profiled is to be sampled from its first byte on. */
+    if (active && (begins || drawn_interval < was)) draw_anew(was);
+}
+
+bool
+rb_hs_malloc_start(int session, uint64_t interval, uint32_t thread)
+{
+    if (!opened || rb_hs_sampler.options.malloc_mode == HS_MALLOC_SAY_OFF) return true;
+    /* Begun in rb_hs_malloc_open, it goes on: what was allocated before Ruby began is counted as well. */
+    if (rb_hs_malloc_session(session).on) return rb_hs_malloc_retune(session, interval);
+    if (!rb_hs_malloc_session_start(session, interval, thread)) return false;
+    adjust_draws();
+    return true;
 }
 
 void
-rb_hs_malloc_stop(void)
+rb_hs_malloc_stop(int session)
 {
-    if (rb_hs_allocator()->prof_opened) set_active(false);
-    sampling = false;
+    if (!opened) return;
+    rb_hs_malloc_session_stop(session);
+    adjust_draws();
+}
+
+bool
+rb_hs_malloc_retune(int session, uint64_t interval)
+{
+    if (!opened) return true;
+    if (!rb_hs_malloc_session_retune(session, interval)) return false;
+    adjust_draws();
+    return true;
+}
+
+static bool
+set_hook(const char *name, void (*hook)(void))
+{
+    return rb_hs_mallctl_write(name, &hook, sizeof(hook));
+}
+
+/* Whoever asked for jemalloc's profiler in MALLOC_CONF keeps its backtraces. */
+void
+rb_hs_malloc_open(uint64_t interval)
+{
+    size_t lg, size = 0;
+    bool padded = false;
+    if (!rb_hs_allocator()->sample_hooks || !rb_hs_mallctl_read("prof.lg_sample", &lg, sizeof(lg))) return;
+    rb_hs_mallctl_read("arenas.lextent.0.size", &size, sizeof(size));
+    rb_hs_mallctl_read("opt.cache_oblivious", &padded, sizeof(padded));
+    large.size = size;
+    large.extent = size + (padded ? 4096 : 0);
+    rb_hs_mallctl_read("prof.active", &active, sizeof(active));
+    drawn_interval = UINT64_C(1) << lg;
+    rb_hs_malloc_seed(rb_hs_now_ns());
+    rb_hs_unwind_until((uintptr_t)rb_vm_exec);
+    if (active && !rb_hs_malloc_session_start(HS_MAIN, interval, 0)) return;
+    if (!getenv("MALLOC_CONF")) set_hook("experimental.hooks.prof_backtrace", (void (*)(void))backtrace_hook);
+    opened = set_hook("experimental.hooks.prof_sample_free", (void (*)(void))free_hook) &&
+        set_hook("experimental.hooks.prof_sample", (void (*)(void))sample_hook);
 }
 
 void
-rb_hs_malloc_boot(void)
+rb_hs_malloc_boot(bool wanted)
 {
-    const struct hs_options *options = &rb_hs_sampler.options;
+    job = rb_postponed_job_preregister(0, name_job, NULL);
     booted = true;
-    if (options->malloc_asked && options->malloc_asked != options->malloc_interval) {
-        rb_hs_warn_once(WARN_ROUNDED, "malloc=%llu is rounded to %llu: jemalloc's interval is a power of two",
-                        (unsigned long long)options->malloc_asked, (unsigned long long)options->malloc_interval);
-    }
-    /* What MALLOC_CONF says beside us must not sample what nobody asked for. */
-    if (rb_hs_allocator()->prof_opened && options->on && options->malloc_mode != HS_MALLOC_SAY_ON) set_active(false);
+    if (opened && !wanted) rb_hs_malloc_stop(HS_MAIN);
 }
 
 /* -- telling ------------------------------------------------------------------------------- */
 
-/* What a process can do whose malloc cannot be sampled, in words. */
-static void
-describe_missing(struct hs_malloc_meta *meta)
+static const char *
+why_missing(void)
 {
     const struct hs_allocator *allocator = rb_hs_allocator();
-    const char *text;
-    if (!allocator->jemalloc) {
-        text = "it is not jemalloc's; build Ruby --with-jemalloc, or run it with LD_PRELOAD=libjemalloc.so.2 and "
-               "--heap-sample";
+    if (!allocator->jemalloc) return "this Ruby was built without jemalloc";
+    if (!allocator->prof_opened) {
+        return "it must be asked for when Ruby starts: --heap-sample, or --heap-sample=off,malloc=standby (in RUBYOPT and "
+               "RUBY_HEAP_SAMPLE as well)";
     }
-    else if (!allocator->prof_built) {
-        text = "this jemalloc was built without its profiler (--enable-prof), as Debian's is on all but amd64 and i386";
-    }
-    else if (!allocator->prof_opened) {
-        text = "it must be asked for when Ruby starts: --heap-sample, or --heap-sample=off,malloc=standby (in RUBYOPT and "
-               "RUBY_HEAP_SAMPLE as well), or MALLOC_CONF=prof:true,prof_active:false";
-    }
-    else if (!allocator->backtrace_hook) {
-        text = "this jemalloc takes no hook for backtraces; 5.3.0 and later do";
-    }
-    else {
-        text = "no memory for its stacks, or no postponed job was left";
-    }
-    snprintf(meta->missing, sizeof(meta->missing), "%s", text);
+    return allocator->sample_hooks ? "no memory for its samples" : "this jemalloc is not ours: it reports no births and deaths";
 }
 
 void
-rb_hs_malloc_describe(struct hs_malloc_meta *meta)
+rb_hs_malloc_describe(struct hs_malloc_meta *meta, int number)
 {
-    const struct hs_allocator *allocator = rb_hs_allocator();
+    struct hs_malloc_session session = rb_hs_malloc_session(number);
     *meta = (struct hs_malloc_meta){ .state = HS_MALLOC_MISSING };
-    snprintf(meta->allocator, sizeof(meta->allocator), "%s", allocator->name);
+    snprintf(meta->allocator, sizeof(meta->allocator), "%s", rb_hs_allocator()->name);
     if (rb_hs_sampler.options.malloc_mode == HS_MALLOC_SAY_OFF) {
         meta->state = HS_MALLOC_OFF;
-        return;
     }
-    if (!allocator->prof_opened || !allocator->backtrace_hook || no_hook) {
-        describe_missing(meta);
-        return;
+    else if (!opened || job == POSTPONED_JOB_HANDLE_INVALID) {
+        snprintf(meta->missing, sizeof(meta->missing), "%s", why_missing());
     }
-    size_t lg_sample = allocator->lg_sample;
-    rb_hs_mallctl_read("prof.lg_sample", &lg_sample, sizeof(lg_sample));
-    meta->state = sampling ? HS_MALLOC_ON : HS_MALLOC_STANDBY;
-    meta->interval = meta->first_interval = UINT64_C(1) << lg_sample;
-}
-
-void
-rb_hs_malloc_excess(struct hs_account_excess *excess)
-{
-    struct hs_malloc_profile profile = { .count = 0 };
-    *excess = (struct hs_account_excess){ 0, 0 };
-    if (!sampling || rb_hs_malloc_profile_take(&profile) != 0) return;
-    *excess = profile.excess;
-    rb_hs_malloc_profile_free(&profile);
+    else {
+        meta->state = session.on ? HS_MALLOC_ON : HS_MALLOC_STANDBY;
+        meta->interval = session.interval;
+        meta->first_interval = session.first_interval;
+        meta->interval_changes = session.interval_changes;
+    }
 }
 
 void
 rb_hs_malloc_counts(struct hs_malloc_counts *counts)
 {
-    struct hs_malloc_stack_stat stat;
-    rb_hs_malloc_stacks_stat(&stat);
     counts->samples = __atomic_load_n(&counters.samples, __ATOMIC_RELAXED);
     counts->gc = __atomic_load_n(&counters.gc, __ATOMIC_RELAXED);
     counts->no_gvl = __atomic_load_n(&counters.no_gvl, __ATOMIC_RELAXED);
-    counts->busy = __atomic_load_n(&counters.busy, __ATOMIC_RELAXED);
-    counts->own = __atomic_load_n(&counters.own, __ATOMIC_RELAXED);
-    counts->stacks = stat.stacks;
-    counts->pending = stat.pending;
+    counts->yjit = __atomic_load_n(&counters.yjit, __ATOMIC_RELAXED);
 }

@@ -1,36 +1,42 @@
 #ifndef HEAP_SAMPLER_MALLOC_SAMPLER_H
 #define HEAP_SAMPLER_MALLOC_SAMPLER_H
 /*
- * Sampling of malloc: jemalloc's profiler draws the samples and counts what
- * lives; we tell it the stack.  It must have been opened when the process
- * began (malloc_boot.h); what is missing is said in words.
+ * Sampling of malloc: jemalloc draws the samples and calls our hooks for the
+ * birth and the death of each; malloc_table.c keeps them.  jemalloc's profiler
+ * must have been opened when the process began (malloc_boot.c).
  */
+#include "account.h"
 #include "profile.h"
 
-/* All options are read: take up what the process was started with. GVL. */
-void rb_hs_malloc_boot(void);
-/* Sample, or stop to. Without effect where the profiler is not open. `fresh`
- * forgets what was sampled before. GVL. */
-void rb_hs_malloc_start(bool fresh);
-void rb_hs_malloc_stop(void);
+/* .preinit_array: if the profiler is open, sample from now on, at this interval. */
+void rb_hs_malloc_open(uint64_t interval);
+/* All options are read: go on, or stop if they say so. GVL. */
+void rb_hs_malloc_boot(bool wanted);
+
+/* A session begins to sample malloc: an interval in bytes, and the serial of
+ * the only thread that it is of, 0: all.  Without effect where malloc cannot
+ * be sampled.  false: no memory. GVL. */
+bool rb_hs_malloc_start(int session, uint64_t interval, uint32_t thread);
+void rb_hs_malloc_stop(int session);
+/* false: no memory, the interval is what it was. GVL. */
+bool rb_hs_malloc_retune(int session, uint64_t interval);
 
 /* Name the stacks that were met since. VM lock; in GC only when marking is
- * complete and nothing is swept; lock not held. */
-void rb_hs_malloc_resolve(void);
-/* Code has died or moved. In GC. */
-void rb_hs_malloc_forget_addresses(void);
+ * complete and nothing is swept; the sampler's lock not held. */
+void rb_hs_malloc_name_stacks(void);
+/* Ask for that at the next interrupt check of Ruby code, and wait for it, a
+ * tenth of a second at most. A thread that Ruby does not know. */
+void rb_hs_malloc_request_names(void);
 
-/* State, interval, allocator, and what is missing. Any thread. */
-void rb_hs_malloc_describe(struct hs_malloc_meta *meta);
+/* State, interval, allocator, and why it is missing, of a session. Any thread. */
+void rb_hs_malloc_describe(struct hs_malloc_meta *meta, int session);
 
-/* What sampling adds to jemalloc's figures now; a dump of its own. Any thread,
- * without the GVL. */
+/* What sampling adds to jemalloc's figures now. Any thread. */
 void rb_hs_malloc_excess(struct hs_account_excess *excess);
 
 struct hs_malloc_counts {
-    uint64_t samples;           /* taken, with a stack or with a reason for none */
-    uint64_t gc, no_gvl, busy, own;     /* of these, by the reason */
-    uint32_t stacks, pending;
+    uint64_t samples;           /* births that jemalloc drew */
+    uint64_t gc, no_gvl, yjit;  /* of these, by where they were */
 };
 void rb_hs_malloc_counts(struct hs_malloc_counts *counts);
 

@@ -29,6 +29,16 @@ static bool unbound;
 static uint64_t failures[HS_MEM_USES];
 static long fail_countdown = -1;
 
+/* The sampler's own blocks are no samples of malloc's: they are counted here,
+ * and the hook inside malloc may allocate while it holds its mutex. */
+static _Thread_local __attribute__((tls_model("initial-exec"))) volatile bool inside;      /* the compiler knows that malloc does not read it */
+
+bool
+rb_hs_memory_inside(void)
+{
+    return inside;
+}
+
 static bool
 should_fail(void)
 {
@@ -88,7 +98,9 @@ rb_hs_realloc(enum hs_memory_use use, void *ptr, size_t size)
     if (should_fail() || size > SIZE_MAX / 2) return failed(use);
     /* realloc(3) may have both blocks while it copies. */
     if (!take(use, sizeof(*old) + size, old && size <= old_size)) return NULL;
+    inside = true;
     union block_header *block = realloc(old, sizeof(*block) + size);
+    inside = false;
     if (!block) {
         give_back(use, sizeof(*block) + size);
         return failed(use);
@@ -119,7 +131,9 @@ rb_hs_free(enum hs_memory_use use, void *ptr)
     if (!ptr) return;
     union block_header *block = (union block_header *)ptr - 1;
     size_t size = block->size;
+    inside = true;
     free(block);
+    inside = false;
     give_back(use, size + sizeof(*block));
 }
 

@@ -29,7 +29,7 @@ enum hs_memory_use {
     HS_MEM_STACKS,              /* frames, prefix tree, whole-stack map */
     HS_MEM_TOTALS,              /* sites and their totals */
     HS_MEM_NAMES,               /* texts, classes, code entries */
-    HS_MEM_MALLOC,              /* stacks of malloc's samples */
+    HS_MEM_MALLOC,              /* malloc's samples and their stacks */
     HS_MEM_SNAPSHOTS,           /* profiles and what encodes them */
     HS_MEM_USES
 };
@@ -53,6 +53,9 @@ void rb_hs_memory_bound(bool bound);
 bool rb_hs_memory_bound_p(void);
 /* What all uses that share with this one may hold together. */
 size_t rb_hs_memory_share(enum hs_memory_use use);
+
+/* Is this thread inside malloc(3) on behalf of one of the above? */
+bool rb_hs_memory_inside(void);
 
 /* Tests: let `countdown` more allocations succeed, then fail all of them;
  * a negative number never fails. */

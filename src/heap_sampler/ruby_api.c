@@ -21,6 +21,7 @@
 #include "check.h"
 #include "class_table.h"
 #include "malloc_sampler.h"
+#include "malloc_table.h"
 #include "names.h"
 #include "objects.h"
 #include "output.h"
@@ -377,9 +378,9 @@ end_block(VALUE ptr)
  * of malloc (see GC::SampleProfile.start and <tt>ruby --heap-sample</tt>). Ruby code goes on
  * meanwhile.
  *
- * With a block: what heap slots the block allocates on the current thread, sampled once in +interval+
- * bytes on average, whatever else is being sampled; <tt>threads: :all</tt> covers every
- * thread. What the block raises is raised, without a profile.
+ * With a block: what the block allocates on the current thread, heap slots and, if it can be sampled,
+ * malloc, each sampled once in +interval+ bytes on average, whatever else is being sampled;
+ * <tt>threads: :all</tt> covers every thread. What the block raises is raised, without a profile.
  *
  * +full_gc+ runs GC.start before the snapshot, so that all that is dead is seen to be dead;
  * otherwise the last completed mark decides. +memsize+ asks each live sampled object for
@@ -425,6 +426,7 @@ gc_sample_profile(int argc, VALUE *argv, VALUE mod)
     else if (values[1] != ID2SYM(rb_intern("all"))) {
         rb_raise(rb_eArgError, "threads must be nil or :all, not %"PRIsVALUE, rb_inspect(values[1]));
     }
+    settings.malloc_interval = settings.interval;
     struct block_profile block = { rb_hs_session_start(&settings, false), full_gc, memsize };
     if (block.session == -1) rb_raise(rb_eRuntimeError, "seven blocks are being profiled already");
     if (block.session < 0) rb_raise(rb_eNoMemError, "no memory for a heap profile");
@@ -435,9 +437,20 @@ static void
 require_malloc(void)
 {
     struct hs_malloc_meta meta;
-    rb_hs_malloc_describe(&meta);
+    rb_hs_malloc_describe(&meta, HS_MAIN);
     if (meta.state == HS_MALLOC_OFF) rb_raise(rb_eRuntimeError, "malloc is not sampled: malloc=off was said at start");
     if (meta.state == HS_MALLOC_MISSING) rb_raise(rb_eRuntimeError, "malloc cannot be sampled: %s", meta.missing);
+}
+
+/* Of start(malloc:); 0: it is not to be sampled. */
+static uint64_t
+malloc_interval_value(VALUE value)
+{
+    if (UNDEF_P(value) || NIL_P(value)) return rb_hs_sampler.options.malloc_interval;
+    if (value == Qfalse) return 0;
+    uint64_t interval = value == Qtrue ? rb_hs_sampler.options.malloc_interval : interval_value(value);
+    require_malloc();
+    return interval;
 }
 
 /*
@@ -453,10 +466,10 @@ require_malloc(void)
  *               holds the most, this or a block, doubles. +nil+: no cap
  * [max_depth]   frames of a stack to keep, from the leaf; 1 to 4096
  * [seed]        an Integer: take the same samples in each run of a deterministic program
- * [malloc]      sample malloc too: +nil+ if it can be, +true+ or else RuntimeError, which says
- *               what is missing, +false+ not. It can be if Ruby was started with
- *               <tt>--heap-sample</tt> or <tt>--heap-sample=off,malloc=standby</tt> on
- *               jemalloc; its interval was fixed there
+ * [malloc]      sample malloc too: +nil+ if it can be; +true+, or an Integer, the mean bytes between
+ *               two of its samples, 1 to 2**40, or else RuntimeError, which says what is missing;
+ *               +false+ not. It can be if Ruby was started with <tt>--heap-sample</tt> or
+ *               <tt>--heap-sample=off,malloc=standby</tt>
  */
 static VALUE
 s_start(int argc, VALUE *argv, VALUE klass)
@@ -483,14 +496,18 @@ s_start(int argc, VALUE *argv, VALUE klass)
     bool seeded = !UNDEF_P(values[3]) && !NIL_P(values[3]);
     uint64_t seed = seeded ? count_value(values[3], "seed", 0, FIXNUM_MAX) : 0;
 
-    bool malloc_too = UNDEF_P(values[4]) || NIL_P(values[4]) || RTEST(values[4]);
-    if (malloc_too && !UNDEF_P(values[4]) && !NIL_P(values[4])) require_malloc();
+    uint64_t malloc_interval = malloc_interval_value(values[4]);
 
     struct hs_account account;
     if (!rb_hs_sampler.session[HS_MAIN].on) rb_thread_call_without_gvl(account_without_gvl, &account, NULL, NULL);
     /* Another thread may have started it meanwhile. */
     if (rb_hs_sampler.session[HS_MAIN].on) {
-        if (malloc_too) rb_hs_malloc_start(true);
+        /* One that is sampled already keeps its interval, unless another one is given. */
+        bool given = !UNDEF_P(values[4]) && FIXNUM_P(values[4]);
+        if (malloc_interval && (given || !rb_hs_malloc_session(HS_MAIN).on) &&
+            !rb_hs_malloc_start(HS_MAIN, malloc_interval, 0)) {
+            rb_raise(rb_eNoMemError, "no memory to sample malloc");
+        }
         if (!UNDEF_P(values[0]) && !rb_hs_session_retune(HS_MAIN, interval)) {
             rb_raise(rb_eNoMemError, "no memory to change the interval: it is as it was");
         }
@@ -503,9 +520,8 @@ s_start(int argc, VALUE *argv, VALUE klass)
         settings->seed = seed;
         rb_hs_random_seed(&rb_hs_sampler.random, seed);
     }
-    struct hs_session_settings session = { .interval = interval, .account = &account };
+    struct hs_session_settings session = { .interval = interval, .malloc_interval = malloc_interval, .account = &account };
     if (rb_hs_session_start(&session, true) < 0) rb_raise(rb_eNoMemError, "no memory to sample the heap");
-    if (malloc_too) rb_hs_malloc_start(true);
     return Qtrue;
 }
 
@@ -533,7 +549,6 @@ s_stop(VALUE klass)
     if (rb_hs_periodic_running_p()) rb_thread_call_without_gvl(stop_periodic, NULL, NULL, NULL);
     /* Another thread may have been faster, and have started anew. */
     if (!session->on || session->serial != serial) return Qfalse;
-    rb_hs_malloc_stop();
     rb_hs_session_stop(HS_MAIN);
     return Qtrue;
 }
@@ -586,9 +601,11 @@ s_stat(VALUE klass)
     SET("marks", UINT2NUM(rb_hs_sampler.marks));
     struct hs_malloc_meta malloc_meta;
     struct hs_malloc_counts malloc_counts;
+    struct hs_malloc_table_stat malloc_table;
     static const char *const malloc_states[] = { "missing", "off", "standby", "on" };
-    rb_hs_malloc_describe(&malloc_meta);
+    rb_hs_malloc_describe(&malloc_meta, HS_MAIN);
     rb_hs_malloc_counts(&malloc_counts);
+    rb_hs_malloc_table_stat(&malloc_table);
     SET("malloc", ID2SYM(rb_intern(malloc_states[malloc_meta.state])));
     SET("malloc_allocator", rb_utf8_str_new_cstr(malloc_meta.allocator));
     SET("malloc_missing", *malloc_meta.missing ? rb_utf8_str_new_cstr(malloc_meta.missing) : Qnil);
@@ -596,10 +613,11 @@ s_stat(VALUE klass)
     SET("malloc_samples_taken", ULL2NUM(malloc_counts.samples));
     SET("malloc_samples_in_gc", ULL2NUM(malloc_counts.gc));
     SET("malloc_samples_without_gvl", ULL2NUM(malloc_counts.no_gvl));
-    SET("malloc_samples_busy", ULL2NUM(malloc_counts.busy));
-    SET("malloc_samples_own", ULL2NUM(malloc_counts.own));
-    SET("malloc_stacks", UINT2NUM(malloc_counts.stacks));
-    SET("malloc_stacks_pending", UINT2NUM(malloc_counts.pending));
+    SET("malloc_samples_in_yjit", ULL2NUM(malloc_counts.yjit));
+    SET("malloc_samples_dropped", ULL2NUM(malloc_table.dropped));
+    SET("malloc_live_samples", UINT2NUM(malloc_table.blocks));
+    SET("malloc_stacks", UINT2NUM(malloc_table.stacks));
+    SET("malloc_stacks_pending", UINT2NUM(malloc_table.raw));
     SET("dropped_samples", ULL2NUM(rb_hs_sampler.dropped_samples));
     SET("dropped_stacks", ULL2NUM(rb_hs_stack_drops.stacks));
     SET("dropped_frames", ULL2NUM(rb_hs_stack_drops.frames));

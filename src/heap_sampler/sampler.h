@@ -84,6 +84,7 @@ struct hs_estimate rb_hs_estimate_of(const struct hs_record *record, int session
 /* Sessions. GVL, no lock held. */
 struct hs_session_settings {
     uint64_t interval;
+    uint64_t malloc_interval;   /* 0: malloc is not sampled for it */
     uint32_t thread;
     const struct hs_account *account;   /* taken just before; NULL: none */
 };

@@ -1,6 +1,6 @@
 /* See site_table.h. */
 #include "site_table.h"
-#include "malloc_stacks.h"
+#include "malloc_table.h"
 #include "page_table.h"
 #include "stack_table.h"
 #include "table.h"
@@ -197,10 +197,10 @@ fold(bool coarse)
         return UINT32_MAX;
     }
     see_the_living(&folding);
-    rb_hs_malloc_stacks_keep_nodes(folding.keep);
+    rb_hs_malloc_fold_begin(folding.keep);
     memcpy(folding.old_sites, rb_hs_sampler.sites, folding.site_count * sizeof(*folding.old_sites));
     rb_hs_nodes_keep(folding.keep, folding.new_node);
-    rb_hs_malloc_stacks_renumber(folding.new_node);
+    rb_hs_malloc_fold_end(folding.new_node);
 
     rb_hs_map_clear(&sites_by_key);
     rb_hs_sampler.site_count = 0;

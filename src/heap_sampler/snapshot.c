@@ -270,33 +270,14 @@ rb_hs_snapshot_free(struct hs_profile *profile)
     rb_hs_free(HS_MEM_SNAPSHOTS, profile);
 }
 
-/* malloc is sampled for the process as a whole. */
-static void
-begin_malloc(int session, struct hs_malloc_rows *rows, struct hs_malloc_meta *meta)
-{
-    rb_hs_malloc_describe(meta);
-    if (session != HS_MAIN) {
-        meta->state = HS_MALLOC_OFF;
-        snprintf(meta->missing, sizeof(meta->missing), "a block's profile is of heap slots only");
-        return;
-    }
-    if (meta->state != HS_MALLOC_ON) return;
-    int error = rb_hs_malloc_rows_begin(rows);
-    if (!error) return;
-    meta->state = HS_MALLOC_MISSING;
-    snprintf(meta->missing, sizeof(meta->missing), "jemalloc's profile could not be read: %s", strerror(error));
-}
-
 struct hs_profile *
 rb_hs_snapshot(int number, struct hs_live_samples *samples, bool may_hold_up)
 {
     struct copied copied = { 0 };
-    struct hs_malloc_rows malloc_rows = { 0 };
-    struct hs_malloc_meta malloc_meta = { .state = HS_MALLOC_OFF };
+    struct hs_malloc_copy malloc_copy = { 0 };
     bool ok = false;
     struct hs_profile *profile = rb_hs_calloc(HS_MEM_SNAPSHOTS, 1, sizeof(*profile));
     if (!profile) return NULL;
-    begin_malloc(number, &malloc_rows, &malloc_meta);
     make_room(&copied);
 
     rb_hs_lock();
@@ -308,23 +289,24 @@ rb_hs_snapshot(int number, struct hs_live_samples *samples, bool may_hold_up)
         profile->frames = copy_array(rb_hs_frames, profile->frame_count = rb_hs_frame_count, sizeof(*rb_hs_frames));
         profile->texts = copy_array(rb_hs_texts, profile->text_count = rb_hs_text_count, sizeof(*rb_hs_texts));
         describe(&profile->meta, session);
-        if (malloc_rows.stacks) rb_hs_malloc_rows_copy(&malloc_rows);
+        rb_hs_malloc_describe(&profile->meta.malloc, number);
+        if (profile->meta.malloc.state == HS_MALLOC_ON) ok = ok && rb_hs_malloc_copy(&malloc_copy, number);
     }
     rb_hs_check_tables();
     rb_hs_unlock();
-    profile->meta.malloc = malloc_meta;
 
     ok = ok && profile->nodes && profile->frames && profile->texts && add_rows(profile, &copied);
     if (ok && samples) ok = list_samples(samples, &copied, profile->meta.gc_count);
     free_copied(&copied);
-    if (ok && malloc_rows.stacks) ok = rb_hs_malloc_rows_add(&malloc_rows, profile);
-    struct hs_account_excess excess = malloc_rows.live.excess;
-    rb_hs_malloc_rows_end(&malloc_rows);
+    if (ok && malloc_copy.blocks) ok = rb_hs_malloc_rows_add(&malloc_copy, profile);
+    rb_hs_malloc_copy_free(&malloc_copy);
     if (!ok) {
         if (samples) rb_hs_live_samples_free(samples);
         rb_hs_snapshot_free(profile);
         return NULL;
     }
+    struct hs_account_excess excess;
+    rb_hs_malloc_excess(&excess);
     rb_hs_account_take(&profile->meta.account, &excess, may_hold_up);
     return profile;
 }

@@ -134,23 +134,34 @@ smaller(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-static uint64_t
-resident(const struct reading *reading, uint64_t start, uint64_t end)
+int
+rb_hs_survey_open_pagemap(void)
 {
-    uint64_t entries[512], bytes = 0;
-    uint64_t page = start / reading->page_size, last = end / reading->page_size;
-    if (reading->by_pages && reading->pages_read > READ_PAGES) return 0;  /* it is given up */
+    return open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+}
+
+/* Unknown counts as resident: the caller knows how much it is at most. */
+uint64_t
+rb_hs_survey_resident(int pagemap, uint64_t start, uint64_t end)
+{
+    uint64_t page_size = (uint64_t)sysconf(_SC_PAGESIZE);
+    uint64_t entries[512], bytes = 0, page = start / page_size, last = end / page_size;
     while (page < last) {
         size_t want = (size_t)smaller(last - page, sizeof(entries) / sizeof(*entries)) * sizeof(*entries);
-        ssize_t got = reading->pagemap < 0 ? -1 :
-            pread(reading->pagemap, entries, want, (off_t)(page * sizeof(*entries)));
-        /* Unknown: the caller knows how much it is at most. */
-        if (got < (ssize_t)sizeof(*entries)) return bytes + (last - page) * reading->page_size;
+        ssize_t got = pagemap < 0 ? -1 : pread(pagemap, entries, want, (off_t)(page * sizeof(*entries)));
+        if (got < (ssize_t)sizeof(*entries)) return bytes + (last - page) * page_size;
         size_t count = (size_t)got / sizeof(*entries);
-        for (size_t i = 0; i < count; i++) bytes += entries[i] >> 63 ? reading->page_size : 0;
+        for (size_t i = 0; i < count; i++) bytes += entries[i] >> 63 ? page_size : 0;
         page += count;
     }
     return bytes;
+}
+
+static uint64_t
+resident(const struct reading *reading, uint64_t start, uint64_t end)
+{
+    if (reading->by_pages && reading->pages_read > READ_PAGES) return 0;  /* it is given up */
+    return rb_hs_survey_resident(reading->pagemap, start, end);
 }
 
 #ifdef __linux__
@@ -435,7 +446,7 @@ survey_once(struct reading *reading, bool by_pages)
     int fd = open(by_pages ? "/proc/self/maps" : "/proc/self/smaps", O_RDONLY | O_CLOEXEC);
     if (fd < 0) return false;
     *reading = (struct reading){
-        .pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC),
+        .pagemap = rb_hs_survey_open_pagemap(),
         .by_pages = by_pages, .page_size = (uint64_t)sysconf(_SC_PAGESIZE),
         .ruby_stack = ruby_stack_size(),
     };

@@ -25,4 +25,9 @@ struct hs_survey {
  * in `other`.  False: /proc cannot be read; *survey is as it was. */
 bool rb_hs_survey_take(struct hs_survey *survey, bool may_hold_up);
 
+/* How much of [start, end) the kernel has in memory, bytes. `pagemap` is what
+ * the second opened, and its caller closes; -1: it cannot be read. */
+uint64_t rb_hs_survey_resident(int pagemap, uint64_t start, uint64_t end);
+int rb_hs_survey_open_pagemap(void);
+
 #endif

@@ -104,6 +104,12 @@ void rb_heap_sampler_native_thread_ends(void);
 /* main.c, from .preinit_array: what jemalloc's malloc_conf is to say; NULL:
  * nothing. Calls no malloc. */
 RUBY_FUNC_EXPORTED const char *rb_heap_sampler_malloc_conf(int argc, char **argv, char **envp);
+/* The same, next: malloc_conf has been set, and jemalloc may be called. */
+RUBY_FUNC_EXPORTED void rb_heap_sampler_malloc_open(void);
+
+/* yjit.c: YJIT's compiler runs between these two. VM lock and barrier. */
+void rb_heap_sampler_compiler_begins(void);
+void rb_heap_sampler_compiler_ends(void);
 
 void Init_heap_sampler(void);
 
@@ -111,6 +117,8 @@ void Init_heap_sampler(void);
 
 static inline void rb_heap_sampler_vm_ends(void) {}
 static inline void rb_heap_sampler_native_thread_ends(void) {}
+static inline void rb_heap_sampler_compiler_begins(void) {}
+static inline void rb_heap_sampler_compiler_ends(void) {}
 
 static inline void rb_heap_sampler_boot(void) {}
 static inline void rb_heap_sampler_at_exit(void) {}
