@@ -244,25 +244,27 @@ thin_record(struct hs_record *record, const struct rb_heap_sampler_page *page, v
  * room for. */
 enum { ALWAYS_ROOM_FOR = 1 << 14, RECORDS_MAX_BYTES = 6 << 20 };
 
-/* Is there more than so many quarters of what there may be? */
+/* Is there more than so many quarters (rounded up) of what there may be? */
 static bool
 crowded(unsigned quarters)
 {
     uint64_t max = rb_hs_sampler.options.max_samples, records = rb_hs_pages.records;
-    if (max && records >= max / 4 * quarters) return true;
+    if (max && records > max - max / 4 * (4 - quarters)) return true;
     if (!rb_hs_memory_bound_p() || records < ALWAYS_ROOM_FOR) return false;
     return rb_hs_memory_bytes(HS_MEM_RECORDS) > RECORDS_MAX_BYTES / 4 * quarters ||
         rb_hs_snapshot_bytes() > rb_hs_memory_share(HS_MEM_SNAPSHOTS) / 4 * quarters;
 }
 
-/* The session that holds the most, NULL if none is on. */
+/* The session that holds the most, of those whose interval can be longer; NULL:
+ * there is none. */
 static struct hs_session *
 largest_session(void)
 {
     struct hs_session *largest = NULL;
     for (int s = 0; s < HS_SESSIONS; s++) {
         struct hs_session *session = &rb_hs_sampler.session[s];
-        if (session->on && (!largest || session->samples > largest->samples)) largest = session;
+        if (!session->on || session->interval > HS_INTERVAL_MAX / 2) continue;
+        if (!largest || session->samples > largest->samples) largest = session;
     }
     return largest;
 }
@@ -270,11 +272,13 @@ largest_session(void)
 /* Lock. It is the session with the most samples that takes fewer from now on:
  * a dense block must not make the long session beside it coarse. One doubling
  * leaves it a little over half, since p(2T)/p(T) does; more are needed where p
- * is near 1 and a doubling changes little, or where others have what it had. */
+ * is near 1 and a doubling changes little, or where others have what it had.
+ * Sums stay unbiased, however few are left: at each step what goes is made up
+ * for by what stays. */
 static void
 widen_intervals(void)
 {
-    bool sites_full = rb_hs_take_sites_full() && rb_hs_pages.records >= ALWAYS_ROOM_FOR;
+    bool sites_full = rb_hs_take_sites_full();
     if (!sites_full && !crowded(4)) return;
     do {
         struct hs_session *session = largest_session();

@@ -30,7 +30,6 @@
 
 static VALUE rb_cSampleProfile;
 
-#define INTERVAL_MAX (UINT64_C(1) << 40)
 enum { BLOCK_INTERVAL = 64 * 1024 };
 
 /* -- the object ------------------------------------------------------------- */
@@ -331,7 +330,7 @@ interval_value(VALUE value)
     if (NIL_P(integer)) {
         rb_raise(rb_eArgError, "interval must be an Integer of bytes, not %"PRIsVALUE, rb_inspect(value));
     }
-    if (!FIXNUM_P(integer) || FIX2LONG(integer) < 1 || (uint64_t)FIX2LONG(integer) > INTERVAL_MAX) {
+    if (!FIXNUM_P(integer) || FIX2LONG(integer) < 1 || (uint64_t)FIX2LONG(integer) > HS_INTERVAL_MAX) {
         rb_raise(rb_eArgError, "interval must be 1 to 1099511627776 bytes, not %"PRIsVALUE, integer);
     }
     return (uint64_t)FIX2LONG(integer);
@@ -449,7 +448,7 @@ require_malloc(void)
  * here on, and malloc is sampled as well if it stood by.
  *
  * [interval]    mean bytes of heap slots between two samples, 1 to 2**40
- * [max_samples] live samples to hold, with those of blocks; at that number the interval of what
+ * [max_samples] live samples to hold, with those of blocks; where there would be more, the interval of what
  *               holds the most, this or a block, doubles. +nil+: no cap
  * [max_depth]   frames of a stack to keep, from the leaf; 1 to 4096
  * [seed]        an Integer: take the same samples in each run of a deterministic program

@@ -181,6 +181,33 @@ class TestHeapSampler < Test::Unit::TestCase
     RUBY
   end
 
+  def test_caps_of_few_samples
+    (1..9).each do |cap|
+      assert_sampler(<<~RUBY)
+        GC::SampleProfile.start(interval: 4096, max_samples: #{cap}, seed: 5, malloc: false)
+        keep = []
+        most = 0
+        20_000.times do |i|
+          keep << Object.new
+          next unless (i % 10).zero?
+          held = GC::SampleProfile.stat[:live_samples]
+          most = held if held > most
+        end
+        assert_equal #{cap}, most
+      RUBY
+    end
+  end
+
+  # At the longest interval that there is, the cap gives way: nothing can be thinned.
+  def test_a_cap_at_the_longest_interval
+    assert_sampler(<<~'RUBY')
+      GC::SampleProfile.start(interval: 1, max_samples: 1, malloc: false)
+      GC.sample_profile(interval: 1 << 40) { Array.new(100_000) { Object.new }; nil }
+      assert_operator GC::SampleProfile.stat[:interval], :<=, 1 << 40
+      assert_operator GC::SampleProfile.stat[:live_samples], :<=, 1
+    RUBY
+  end
+
   def test_intervals_go_up_and_down_and_up_under_a_cap
     assert_sampler(<<~'RUBY')
       class Coarse; end
