@@ -442,6 +442,32 @@ class TestHeapSampler < Test::Unit::TestCase
   end
 
   # 18,000 stacks of 1,500 frames: as text hundreds of megabytes, of which the bound holds a tenth.
+  # What another Ractor has just taken is not yet an object, and what it works on is half made.
+  def test_memsize_while_ractors_allocate
+    assert_sampler(<<~'RUBY')
+      Warning[:experimental] = false
+      now = -> { Process.clock_gettime(Process::CLOCK_MONOTONIC) }
+      finish = now.call + 8
+      ractors = Array.new(3) do
+        Ractor.new(finish) do |finish|
+          i = 0
+          while Process.clock_gettime(Process::CLOCK_MONOTONIC) < finish
+            Object.new
+            { a: i, b: 2, c: 3, d: 4, e: 5, f: 6, g: 7, h: 8, i: 9, j: 10 }[:k] = [i += 1] * 40
+            ("x" * 50) << "y" * 1000
+          end
+        end
+      end
+      while now.call < finish
+        GC::SampleProfile.start(interval: 1, max_samples: 3000, malloc: false)
+        sleep 0.001
+        assert_kind_of GC::SampleProfile, GC.sample_profile(memsize: true)
+        GC::SampleProfile.stop
+      end
+      ractors.each(&:take)
+    RUBY
+  end
+
   def test_a_text_that_does_not_fit_is_given_up_at_once
     Dir.mktmpdir do |dir|
       assert_sampler(<<~RUBY)
