@@ -347,10 +347,52 @@ count_value(VALUE value, const char *name, uint64_t min, uint64_t max)
     return (uint64_t)FIX2LONG(integer);
 }
 
+/* A block may never come to its end: that of a Fiber which nobody resumes any
+ * more. Its session ends with an object that only the machine stack of
+ * gc_sample_profile refers to. */
+struct session_guard {
+    int session;
+    uint64_t serial;            /* 0: there is nothing to end */
+};
+
+static bool session_goes_on(int session, uint64_t serial);
+
+static void
+session_guard_free(void *ptr)
+{
+    struct session_guard *guard = ptr;
+    if (guard->serial && !rb_hs_ended_p() && session_goes_on(guard->session, guard->serial)) {
+        rb_hs_session_stop(guard->session);
+    }
+    ruby_xfree(guard);
+}
+
+static const rb_data_type_t session_guard_type = {
+    "GC.sample_profile's session",
+    { NULL, session_guard_free, NULL },
+    NULL, NULL, RUBY_TYPED_WB_PROTECTED,        /* not freed in GC: ending a session cuts free lists anew */
+};
+
 struct block_profile {
     int session;
     bool full_gc, memsize;
+    struct session_guard *guard;
 };
+
+/* Returns what rb_hs_session_start does; a guard that is not reachable any more gives its session back in a GC. */
+static int
+start_block_session(const struct hs_session_settings *settings, struct session_guard *guard)
+{
+    int session = rb_hs_session_start(settings, false);
+    if (session == -1) {
+        rb_gc_start();
+        session = rb_hs_session_start(settings, false);
+    }
+    if (session < 0) return session;
+    guard->session = session;
+    guard->serial = rb_hs_sampler.session[session].serial;
+    return session;
+}
 
 static VALUE
 profile_block(VALUE ptr)
@@ -363,7 +405,9 @@ profile_block(VALUE ptr)
 static VALUE
 end_block(VALUE ptr)
 {
-    rb_hs_session_stop(((struct block_profile *)ptr)->session);
+    const struct block_profile *block = (struct block_profile *)ptr;
+    block->guard->serial = 0;
+    rb_hs_session_stop(block->session);
     return Qnil;
 }
 
@@ -378,7 +422,8 @@ end_block(VALUE ptr)
  *
  * With a block: what heap slots the block allocates on the current thread, sampled once in +interval+
  * bytes on average, whatever else is being sampled; <tt>threads: :all</tt> covers every
- * thread. What the block raises is raised, without a profile.
+ * thread. What the block raises is raised, without a profile. A block that never ends, in a
+ * Fiber that nothing refers to, is profiled until that Fiber is collected.
  *
  * +full_gc+ runs GC.start before the snapshot, so that all that is dead is seen to be dead;
  * otherwise the last completed mark decides. +memsize+ asks each live sampled object for
@@ -424,10 +469,14 @@ gc_sample_profile(int argc, VALUE *argv, VALUE mod)
     else if (values[1] != ID2SYM(rb_intern("all"))) {
         rb_raise(rb_eArgError, "threads must be nil or :all, not %"PRIsVALUE, rb_inspect(values[1]));
     }
-    struct block_profile block = { rb_hs_session_start(&settings, false), full_gc, memsize };
+    struct session_guard *guard;
+    VALUE guard_object = TypedData_Make_Struct(0, struct session_guard, &session_guard_type, guard);
+    struct block_profile block = { start_block_session(&settings, guard), full_gc, memsize, guard };
     if (block.session == -1) rb_raise(rb_eRuntimeError, "seven blocks are being profiled already");
     if (block.session < 0) rb_raise(rb_eNoMemError, "no memory for a heap profile");
-    return rb_ensure(profile_block, (VALUE)&block, end_block, (VALUE)&block);
+    VALUE profile = rb_ensure(profile_block, (VALUE)&block, end_block, (VALUE)&block);
+    RB_GC_GUARD(guard_object);
+    return profile;
 }
 
 static void
@@ -439,13 +488,46 @@ require_malloc(void)
     if (meta.state == HS_MALLOC_MISSING) rb_raise(rb_eRuntimeError, "malloc cannot be sampled: %s", meta.missing);
 }
 
+/* max_samples, max_depth and seed over what is in force; is any of them given? */
+static bool
+given_limits(const VALUE *values, struct hs_limits *limits)
+{
+    bool given = false;
+    *limits = rb_hs_limits();
+    if (!UNDEF_P(values[0])) {
+        limits->max_samples = NIL_P(values[0]) ? 0 : count_value(values[0], "max_samples", 1, UINT32_MAX);
+        given = true;
+    }
+    if (!UNDEF_P(values[1])) {
+        limits->max_depth = (uint32_t)count_value(values[1], "max_depth", 1, 4096);
+        given = true;
+    }
+    if (!UNDEF_P(values[2]) && !NIL_P(values[2])) {
+        limits->seed = count_value(values[2], "seed", 0, FIXNUM_MAX);
+        limits->seeded = limits->sow = given = true;
+    }
+    return given;
+}
+
+/* The thread behind every= and at-rss= is of the settings that the process was started with. */
+static void
+resume_periodic(void)
+{
+    if (rb_hs_sampler.options.on && rb_hs_sampler.session[HS_MAIN].on) rb_hs_periodic_start();
+}
+
 /*
  * call-seq:
  *   GC::SampleProfile.start(interval: 524288, max_samples: 200_000, max_depth: 512, seed: nil, malloc: nil) -> true or false
  *
  * Start to sample this process: every thread and Ractor, and every child that it forks.
- * Returns +false+ if that was done already; a given +interval+ then takes its place from
- * here on, and malloc is sampled as well if it stood by.
+ * What is not given is as <tt>--heap-sample</tt>, RUBYOPT and RUBY_HEAP_SAMPLE say, or as
+ * above; what an earlier start was given is forgotten. If this process was started with
+ * sampling on, <tt>every=</tt> and <tt>at-rss=</tt> go on as well.
+ *
+ * Returns +false+ if the process was being sampled already. It goes on then, and each setting
+ * that is given holds from here on; samples that there are stay, except those that are too
+ * many for a lower +max_samples+. malloc is sampled as well if it stood by.
  *
  * [interval]    mean bytes of heap slots between two samples, 1 to 2**40
  * [max_samples] live samples to hold, with those of blocks; where there would be more, the interval of what
@@ -472,15 +554,9 @@ s_start(int argc, VALUE *argv, VALUE klass)
     rb_scan_args(argc, argv, "0:", &options);
     rb_get_kwargs(options, keywords, 0, 5, values);
 
-    struct hs_options *settings = &rb_hs_sampler.options;
-    uint64_t interval = UNDEF_P(values[0]) ? settings->interval : interval_value(values[0]);
-    uint64_t max_samples = settings->max_samples;
-    if (!UNDEF_P(values[1])) {
-        max_samples = NIL_P(values[1]) ? 0 : count_value(values[1], "max_samples", 1, UINT32_MAX);
-    }
-    uint64_t max_depth = UNDEF_P(values[2]) ? settings->max_depth : count_value(values[2], "max_depth", 1, 4096);
-    bool seeded = !UNDEF_P(values[3]) && !NIL_P(values[3]);
-    uint64_t seed = seeded ? count_value(values[3], "seed", 0, FIXNUM_MAX) : 0;
+    uint64_t interval = UNDEF_P(values[0]) ? rb_hs_sampler.options.interval : interval_value(values[0]);
+    struct hs_limits limits;
+    given_limits(values + 1, &limits);          /* raises where one is bad */
 
     bool malloc_too = UNDEF_P(values[4]) || NIL_P(values[4]) || RTEST(values[4]);
     if (malloc_too && !UNDEF_P(values[4]) && !NIL_P(values[4])) require_malloc();
@@ -488,23 +564,19 @@ s_start(int argc, VALUE *argv, VALUE klass)
     struct hs_account account;
     if (!rb_hs_sampler.session[HS_MAIN].on) rb_thread_call_without_gvl(account_without_gvl, &account, NULL, NULL);
     /* Another thread may have started it meanwhile. */
+    bool limited = given_limits(values + 1, &limits);
     if (rb_hs_sampler.session[HS_MAIN].on) {
         if (malloc_too) rb_hs_malloc_start(true);
         if (!UNDEF_P(values[0]) && !rb_hs_session_retune(HS_MAIN, interval)) {
             rb_raise(rb_eNoMemError, "no memory to change the interval: it is as it was");
         }
+        if (limited) rb_hs_session_limit(&limits);
         return Qfalse;
     }
-    settings->max_samples = max_samples;
-    settings->max_depth = (uint32_t)max_depth;
-    if (seeded) {
-        settings->seeded = true;
-        settings->seed = seed;
-        rb_hs_random_seed(&rb_hs_sampler.random, seed);
-    }
-    struct hs_session_settings session = { .interval = interval, .account = &account };
+    struct hs_session_settings session = { .interval = interval, .account = &account, .limits = limited ? &limits : NULL };
     if (rb_hs_session_start(&session, true) < 0) rb_raise(rb_eNoMemError, "no memory to sample the heap");
     if (malloc_too) rb_hs_malloc_start(true);
+    resume_periodic();
     return Qtrue;
 }
 
@@ -531,7 +603,10 @@ s_stop(VALUE klass)
     if (!session->on) return Qfalse;
     if (rb_hs_periodic_running_p()) rb_thread_call_without_gvl(stop_periodic, NULL, NULL, NULL);
     /* Another thread may have been faster, and have started anew. */
-    if (!session->on || session->serial != serial) return Qfalse;
+    if (!session->on || session->serial != serial) {
+        resume_periodic();
+        return Qfalse;
+    }
     rb_hs_malloc_stop();
     rb_hs_session_stop(HS_MAIN);
     return Qtrue;
