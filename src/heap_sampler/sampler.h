@@ -4,14 +4,14 @@
  * The state that all parts of the sampler share, its lock, and its sessions.
  *
  * One lock guards everything that is declared here and in page_table.h,
- * stack_table.h, names.h and class_table.h.  It is a leaf: whoever holds it
- * takes no other lock, reads no Ruby heap slot, raises nothing, allocates no
- * Ruby object and calls no xmalloc (which may start a GC).  Order: VM lock,
- * then this one.
+ * stack_table.h, names.h and class_table.h.  Whoever holds it reads no Ruby
+ * heap slot, raises nothing, allocates no Ruby object, calls no xmalloc (which
+ * may start a GC), and takes no lock but that of malloc's stacks.  Order: VM
+ * lock, then this one, then that one.
  *
  * Writers hold the VM lock as well (the GVL, while there is one Ractor), so
- * that code which holds the VM lock may read without the leaf; a thread that
- * has no GVL reads, and sets the few fields marked "any", under the leaf.
+ * that code which holds the VM lock may read without this one; a thread that
+ * has no GVL only reads, and under this lock.
  */
 #include "draw.h"
 #include "epochs.h"
