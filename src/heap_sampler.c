@@ -243,25 +243,27 @@ thin_record(struct hs_record *record, const struct rb_heap_sampler_page *page, v
  * room for. */
 enum { ALWAYS_ROOM_FOR = 1 << 14, RECORDS_MAX_BYTES = 6 << 20 };
 
-/* Is there more than so many quarters of what there may be? */
+/* Is there more than so many quarters (rounded up) of what there may be? */
 static bool
 crowded(unsigned quarters)
 {
     uint64_t max = rb_hs_sampler.options.max_samples, records = rb_hs_pages.records;
-    if (max && records >= max / 4 * quarters) return true;
+    if (max && records > max - max / 4 * (4 - quarters)) return true;
     if (!rb_hs_memory_bound_p() || records < ALWAYS_ROOM_FOR) return false;
     return rb_hs_memory_bytes(HS_MEM_RECORDS) > RECORDS_MAX_BYTES / 4 * quarters ||
         rb_hs_snapshot_bytes() > rb_hs_memory_share(HS_MEM_SNAPSHOTS) / 4 * quarters;
 }
 
-/* The session that holds the most, NULL if none is on. */
+/* The session that holds the most, of those whose interval can be longer; NULL:
+ * there is none. */
 static struct hs_session *
 largest_session(void)
 {
     struct hs_session *largest = NULL;
     for (int s = 0; s < HS_SESSIONS; s++) {
         struct hs_session *session = &rb_hs_sampler.session[s];
-        if (session->on && (!largest || session->samples > largest->samples)) largest = session;
+        if (!session->on || session->interval > HS_INTERVAL_MAX / 2) continue;
+        if (!largest || session->samples > largest->samples) largest = session;
     }
     return largest;
 }
@@ -269,11 +271,13 @@ largest_session(void)
 /* Lock. It is the session with the most samples that takes fewer from now on:
  * a dense block must not make the long session beside it coarse. One doubling
  * leaves it a little over half, since p(2T)/p(T) does; more are needed where p
- * is near 1 and a doubling changes little, or where others have what it had. */
+ * is near 1 and a doubling changes little, or where others have what it had.
+ * Sums stay unbiased, however few are left: at each step what goes is made up
+ * for by what stays. */
 static void
 widen_intervals(void)
 {
-    bool sites_full = rb_hs_take_sites_full() && rb_hs_pages.records >= ALWAYS_ROOM_FOR;
+    bool sites_full = rb_hs_take_sites_full();
     if (!sites_full && !crowded(4)) return;
     do {
         struct hs_session *session = largest_session();
@@ -470,7 +474,46 @@ struct session_change {
     bool main, ok;
     const struct hs_session_settings *settings;
     uint64_t interval;
+    const struct hs_limits *limits;
 };
+
+/* What the options say, while something else is in force. */
+static struct hs_limits said;
+static bool said_otherwise;
+
+struct hs_limits
+rb_hs_limits(void)
+{
+    const struct hs_options *options = &rb_hs_sampler.options;
+    return (struct hs_limits){ options->max_samples, options->max_depth, options->seeded, options->seed, false };
+}
+
+static void
+put_in_force(const struct hs_limits *limits)
+{
+    struct hs_options *options = &rb_hs_sampler.options;
+    options->max_samples = limits->max_samples;
+    options->max_depth = limits->max_depth;
+    options->seeded = limits->seeded;
+    options->seed = limits->seed;
+}
+
+/* Lock. */
+static void
+set_limits(const struct hs_limits *limits)
+{
+    if (!said_otherwise) said = rb_hs_limits();
+    said_otherwise = true;
+    put_in_force(limits);
+    if (limits->sow) rb_hs_random_seed(&rb_hs_sampler.random, limits->seed);
+}
+
+static void
+take_back_limits(void)
+{
+    if (said_otherwise) put_in_force(&said);
+    said_otherwise = false;
+}
 
 /* Run `change` while no other Ractor allocates, and cut every free list again
  * for the interval that comes out of it. */
@@ -500,6 +543,7 @@ start_session_i(struct session_change *change)
     }
     if (change->session < 0) return;
 
+    if (change->settings->limits) set_limits(change->settings->limits);
     /* An exact run takes what it needs. */
     rb_hs_memory_bound(rb_hs_sampler.options.max_samples != 0);
     struct hs_session *session = &rb_hs_sampler.session[change->session];
@@ -516,6 +560,7 @@ start_session_i(struct session_change *change)
     if (!enter_epoch()) {
         session->on = false;
         change->session = -2;
+        if (change->main) take_back_limits();
     }
 }
 
@@ -551,6 +596,7 @@ stop_session_i(struct session_change *change)
     rb_hs_free(HS_MEM_TOTALS, session->totals);
     session->totals = NULL;
     session->totals_count = session->totals_capacity = 0;
+    if (change->session == HS_MAIN) take_back_limits();
     if (!enter_epoch()) {
         /* Without room for an epoch the others go on in the old one. */
         bool any = false;
@@ -580,6 +626,21 @@ rb_hs_session_retune(int session, uint64_t interval)
     struct session_change change = { .session = session, .interval = interval };
     change_sessions(retune_session_i, &change);
     return change.ok;
+}
+
+static void
+limit_i(struct session_change *change)
+{
+    set_limits(change->limits);
+    rb_hs_memory_bound(change->limits->max_samples != 0);
+    widen_intervals();
+}
+
+void
+rb_hs_session_limit(const struct hs_limits *limits)
+{
+    struct session_change change = { .limits = limits };
+    change_sessions(limit_i, &change);
 }
 
 /* -- the life of the process ------------------------------------------------------------ */
@@ -686,9 +747,18 @@ rb_hs_name_all(void)
     RB_VM_LOCK_LEAVE();
 }
 
+static bool ended;
+
+bool
+rb_hs_ended_p(void)
+{
+    return ended;
+}
+
 void
 rb_heap_sampler_at_exit(void)
 {
+    ended = true;
     if (!booted) return;
     rb_hs_periodic_stop();
     if (rb_hs_sampler.options.on && rb_hs_sampler.session[HS_MAIN].on && !rb_hs_sampler.options.output_none) {

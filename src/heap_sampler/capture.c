@@ -1,6 +1,6 @@
 /*
- * From control frames to a stack's number: with class_table.c and
- * malloc_sampler.c the only reader of the VM's layout.
+ * From control frames to a stack's number.  No other file walks them, or reads
+ * what an iseq or a method entry says.
  *
  * The walk hashes one word a frame; a stack that has been met before costs
  * nothing more.  Only a new one is copied and has its frames named, which

@@ -78,17 +78,39 @@ follow(struct hs_live_samples *samples)
     }
 }
 
+/* What has just been taken is not initialised: its type is T_NONE. */
+static bool
+can_be_asked_p(VALUE object)
+{
+    switch (BUILTIN_TYPE(object)) {
+      case T_NONE: case T_MOVED: case T_ZOMBIE: return false;
+      default: return true;
+    }
+}
+
+/* While other Ractors stand still: they may be making, filling or freeing what is asked. */
+static void
+measure_batch(struct hs_live_samples *samples, size_t from, size_t to, size_t *sizes)
+{
+    RB_VM_LOCK_ENTER();
+    {
+        rb_vm_barrier();
+        follow(samples);
+        for (size_t i = from; i < to; i++) {
+            VALUE object = object_in_place(&samples->list[i]);
+            if (object && can_be_asked_p(object)) sizes[i] = rb_obj_memsize_of(object);
+        }
+    }
+    RB_VM_LOCK_LEAVE();
+}
+
 void
 rb_hs_objects_measure(struct hs_live_samples *samples, size_t *sizes)
 {
-    for (size_t i = 0; i < samples->count; i++) {
-        VALUE object;
-        RB_VM_LOCK_ENTER();
-        follow(samples);
-        object = object_in_place(&samples->list[i]);
-        RB_VM_LOCK_LEAVE();
-        if (object && BUILTIN_TYPE(object) != T_MOVED) sizes[i] = rb_obj_memsize_of(object);
-        if ((i + 1) % BATCH == 0) rb_thread_schedule();      /* may not come back */
+    for (size_t from = 0; from < samples->count; from += BATCH) {
+        size_t left = samples->count - from;
+        measure_batch(samples, from, from + (left < BATCH ? left : BATCH), sizes);
+        rb_thread_schedule();      /* may not come back */
     }
     rb_hs_map_free(&samples->by_id);
 }

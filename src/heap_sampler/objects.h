@@ -15,7 +15,7 @@ VALUE rb_hs_object_of_id(uint64_t id);
 
 /* What ObjectSpace.memsize_of says of each sample's object, bytes; `sizes` has
  * room for them all, and keeps what it holds where the object has died. Other
- * threads run in between. Where objects moved meanwhile and there is no memory
+ * threads run between batches of them, and other Ractors stand still in each. Where objects moved meanwhile and there is no memory
  * to find out where to, those that moved count as dead. */
 void rb_hs_objects_measure(struct hs_live_samples *samples, size_t *sizes);
 

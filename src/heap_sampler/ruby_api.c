@@ -31,7 +31,6 @@
 
 static VALUE rb_cSampleProfile;
 
-#define INTERVAL_MAX (UINT64_C(1) << 40)
 enum { BLOCK_INTERVAL = 64 * 1024 };
 
 /* -- the object ------------------------------------------------------------- */
@@ -332,7 +331,7 @@ interval_value(VALUE value)
     if (NIL_P(integer)) {
         rb_raise(rb_eArgError, "interval must be an Integer of bytes, not %"PRIsVALUE, rb_inspect(value));
     }
-    if (!FIXNUM_P(integer) || FIX2LONG(integer) < 1 || (uint64_t)FIX2LONG(integer) > INTERVAL_MAX) {
+    if (!FIXNUM_P(integer) || FIX2LONG(integer) < 1 || (uint64_t)FIX2LONG(integer) > HS_INTERVAL_MAX) {
         rb_raise(rb_eArgError, "interval must be 1 to 1099511627776 bytes, not %"PRIsVALUE, integer);
     }
     return (uint64_t)FIX2LONG(integer);
@@ -349,10 +348,52 @@ count_value(VALUE value, const char *name, uint64_t min, uint64_t max)
     return (uint64_t)FIX2LONG(integer);
 }
 
+/* A block may never come to its end: that of a Fiber which nobody resumes any
+ * more. Its session ends with an object that only the machine stack of
+ * gc_sample_profile refers to. */
+struct session_guard {
+    int session;
+    uint64_t serial;            /* 0: there is nothing to end */
+};
+
+static bool session_goes_on(int session, uint64_t serial);
+
+static void
+session_guard_free(void *ptr)
+{
+    struct session_guard *guard = ptr;
+    if (guard->serial && !rb_hs_ended_p() && session_goes_on(guard->session, guard->serial)) {
+        rb_hs_session_stop(guard->session);
+    }
+    ruby_xfree(guard);
+}
+
+static const rb_data_type_t session_guard_type = {
+    "GC.sample_profile's session",
+    { NULL, session_guard_free, NULL },
+    NULL, NULL, RUBY_TYPED_WB_PROTECTED,        /* not freed in GC: ending a session cuts free lists anew */
+};
+
 struct block_profile {
     int session;
     bool full_gc, memsize;
+    struct session_guard *guard;
 };
+
+/* Returns what rb_hs_session_start does; a guard that is not reachable any more gives its session back in a GC. */
+static int
+start_block_session(const struct hs_session_settings *settings, struct session_guard *guard)
+{
+    int session = rb_hs_session_start(settings, false);
+    if (session == -1) {
+        rb_gc_start();
+        session = rb_hs_session_start(settings, false);
+    }
+    if (session < 0) return session;
+    guard->session = session;
+    guard->serial = rb_hs_sampler.session[session].serial;
+    return session;
+}
 
 static VALUE
 profile_block(VALUE ptr)
@@ -365,7 +406,9 @@ profile_block(VALUE ptr)
 static VALUE
 end_block(VALUE ptr)
 {
-    rb_hs_session_stop(((struct block_profile *)ptr)->session);
+    const struct block_profile *block = (struct block_profile *)ptr;
+    block->guard->serial = 0;
+    rb_hs_session_stop(block->session);
     return Qnil;
 }
 
@@ -381,6 +424,7 @@ end_block(VALUE ptr)
  * With a block: what the block allocates on the current thread, heap slots and, if it can be sampled,
  * malloc, each sampled once in +interval+ bytes on average, whatever else is being sampled;
  * <tt>threads: :all</tt> covers every thread. What the block raises is raised, without a profile.
+ * A block that never ends, in a Fiber that nothing refers to, is profiled until that Fiber is collected.
  *
  * +full_gc+ runs GC.start before the snapshot, so that all that is dead is seen to be dead;
  * otherwise the last completed mark decides. +memsize+ asks each live sampled object for
@@ -427,10 +471,14 @@ gc_sample_profile(int argc, VALUE *argv, VALUE mod)
         rb_raise(rb_eArgError, "threads must be nil or :all, not %"PRIsVALUE, rb_inspect(values[1]));
     }
     settings.malloc_interval = settings.interval;
-    struct block_profile block = { rb_hs_session_start(&settings, false), full_gc, memsize };
+    struct session_guard *guard;
+    VALUE guard_object = TypedData_Make_Struct(0, struct session_guard, &session_guard_type, guard);
+    struct block_profile block = { start_block_session(&settings, guard), full_gc, memsize, guard };
     if (block.session == -1) rb_raise(rb_eRuntimeError, "seven blocks are being profiled already");
     if (block.session < 0) rb_raise(rb_eNoMemError, "no memory for a heap profile");
-    return rb_ensure(profile_block, (VALUE)&block, end_block, (VALUE)&block);
+    VALUE profile = rb_ensure(profile_block, (VALUE)&block, end_block, (VALUE)&block);
+    RB_GC_GUARD(guard_object);
+    return profile;
 }
 
 static void
@@ -453,16 +501,49 @@ malloc_interval_value(VALUE value)
     return interval;
 }
 
+/* max_samples, max_depth and seed over what is in force; is any of them given? */
+static bool
+given_limits(const VALUE *values, struct hs_limits *limits)
+{
+    bool given = false;
+    *limits = rb_hs_limits();
+    if (!UNDEF_P(values[0])) {
+        limits->max_samples = NIL_P(values[0]) ? 0 : count_value(values[0], "max_samples", 1, UINT32_MAX);
+        given = true;
+    }
+    if (!UNDEF_P(values[1])) {
+        limits->max_depth = (uint32_t)count_value(values[1], "max_depth", 1, 4096);
+        given = true;
+    }
+    if (!UNDEF_P(values[2]) && !NIL_P(values[2])) {
+        limits->seed = count_value(values[2], "seed", 0, FIXNUM_MAX);
+        limits->seeded = limits->sow = given = true;
+    }
+    return given;
+}
+
+/* The thread behind every= and at-rss= is of the settings that the process was started with. */
+static void
+resume_periodic(void)
+{
+    if (rb_hs_sampler.options.on && rb_hs_sampler.session[HS_MAIN].on) rb_hs_periodic_start();
+}
+
 /*
  * call-seq:
  *   GC::SampleProfile.start(interval: 524288, max_samples: 200_000, max_depth: 512, seed: nil, malloc: nil) -> true or false
  *
  * Start to sample this process: every thread and Ractor, and every child that it forks.
- * Returns +false+ if that was done already; a given +interval+ then takes its place from
- * here on, and malloc is sampled as well if it stood by.
+ * What is not given is as <tt>--heap-sample</tt>, RUBYOPT and RUBY_HEAP_SAMPLE say, or as
+ * above; what an earlier start was given is forgotten. If this process was started with
+ * sampling on, <tt>every=</tt> and <tt>at-rss=</tt> go on as well.
+ *
+ * Returns +false+ if the process was being sampled already. It goes on then, and each setting
+ * that is given holds from here on; samples that there are stay, except those that are too
+ * many for a lower +max_samples+. malloc is sampled as well if it stood by.
  *
  * [interval]    mean bytes of heap slots between two samples, 1 to 2**40
- * [max_samples] live samples to hold, with those of blocks; at that number the interval of what
+ * [max_samples] live samples to hold, with those of blocks; where there would be more, the interval of what
  *               holds the most, this or a block, doubles. +nil+: no cap
  * [max_depth]   frames of a stack to keep, from the leaf; 1 to 4096
  * [seed]        an Integer: take the same samples in each run of a deterministic program
@@ -486,21 +567,16 @@ s_start(int argc, VALUE *argv, VALUE klass)
     rb_scan_args(argc, argv, "0:", &options);
     rb_get_kwargs(options, keywords, 0, 5, values);
 
-    struct hs_options *settings = &rb_hs_sampler.options;
-    uint64_t interval = UNDEF_P(values[0]) ? settings->interval : interval_value(values[0]);
-    uint64_t max_samples = settings->max_samples;
-    if (!UNDEF_P(values[1])) {
-        max_samples = NIL_P(values[1]) ? 0 : count_value(values[1], "max_samples", 1, UINT32_MAX);
-    }
-    uint64_t max_depth = UNDEF_P(values[2]) ? settings->max_depth : count_value(values[2], "max_depth", 1, 4096);
-    bool seeded = !UNDEF_P(values[3]) && !NIL_P(values[3]);
-    uint64_t seed = seeded ? count_value(values[3], "seed", 0, FIXNUM_MAX) : 0;
+    uint64_t interval = UNDEF_P(values[0]) ? rb_hs_sampler.options.interval : interval_value(values[0]);
+    struct hs_limits limits;
+    given_limits(values + 1, &limits);          /* raises where one is bad */
 
     uint64_t malloc_interval = malloc_interval_value(values[4]);
 
     struct hs_account account;
     if (!rb_hs_sampler.session[HS_MAIN].on) rb_thread_call_without_gvl(account_without_gvl, &account, NULL, NULL);
     /* Another thread may have started it meanwhile. */
+    bool limited = given_limits(values + 1, &limits);
     if (rb_hs_sampler.session[HS_MAIN].on) {
         /* One that is sampled already keeps its interval, unless another one is given. */
         bool given = !UNDEF_P(values[4]) && FIXNUM_P(values[4]);
@@ -511,17 +587,12 @@ s_start(int argc, VALUE *argv, VALUE klass)
         if (!UNDEF_P(values[0]) && !rb_hs_session_retune(HS_MAIN, interval)) {
             rb_raise(rb_eNoMemError, "no memory to change the interval: it is as it was");
         }
+        if (limited) rb_hs_session_limit(&limits);
         return Qfalse;
     }
-    settings->max_samples = max_samples;
-    settings->max_depth = (uint32_t)max_depth;
-    if (seeded) {
-        settings->seeded = true;
-        settings->seed = seed;
-        rb_hs_random_seed(&rb_hs_sampler.random, seed);
-    }
-    struct hs_session_settings session = { .interval = interval, .malloc_interval = malloc_interval, .account = &account };
+    struct hs_session_settings session = { .interval = interval, .malloc_interval = malloc_interval, .account = &account, .limits = limited ? &limits : NULL };
     if (rb_hs_session_start(&session, true) < 0) rb_raise(rb_eNoMemError, "no memory to sample the heap");
+    resume_periodic();
     return Qtrue;
 }
 
@@ -548,7 +619,10 @@ s_stop(VALUE klass)
     if (!session->on) return Qfalse;
     if (rb_hs_periodic_running_p()) rb_thread_call_without_gvl(stop_periodic, NULL, NULL, NULL);
     /* Another thread may have been faster, and have started anew. */
-    if (!session->on || session->serial != serial) return Qfalse;
+    if (!session->on || session->serial != serial) {
+        resume_periodic();
+        return Qfalse;
+    }
     rb_hs_session_stop(HS_MAIN);
     return Qtrue;
 }

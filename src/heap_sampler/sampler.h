@@ -4,14 +4,14 @@
  * The state that all parts of the sampler share, its lock, and its sessions.
  *
  * One lock guards everything that is declared here and in page_table.h,
- * stack_table.h, names.h and class_table.h.  It is a leaf: whoever holds it
- * takes no other lock, reads no Ruby heap slot, raises nothing, allocates no
- * Ruby object and calls no xmalloc (which may start a GC).  Order: VM lock,
- * then this one.
+ * stack_table.h, names.h and class_table.h.  Whoever holds it reads no Ruby
+ * heap slot, raises nothing, allocates no Ruby object, calls no xmalloc (which
+ * may start a GC), and takes no lock but that of malloc's stacks.  Order: VM
+ * lock, then this one, then that one.
  *
  * Writers hold the VM lock as well (the GVL, while there is one Ractor), so
- * that code which holds the VM lock may read without the leaf; a thread that
- * has no GVL reads, and sets the few fields marked "any", under the leaf.
+ * that code which holds the VM lock may read without this one; a thread that
+ * has no GVL only reads, and under this lock.
  */
 #include "draw.h"
 #include "epochs.h"
@@ -75,11 +75,23 @@ void rb_hs_unlock(void);
 bool rb_hs_locked_p(void);         /* by this thread; for assertions */
 
 uint64_t rb_hs_now_ns(void);       /* Unix time */
+/* Ruby code has ended in this process. */
+bool rb_hs_ended_p(void);
 
 /* The estimate of one record, as session s weighs it; slot_size is that of
  * its birth. Lock. */
 struct hs_record;
 struct hs_estimate rb_hs_estimate_of(const struct hs_record *record, int session);
+
+/* What of the options GC::SampleProfile.start can say otherwise, for as long as
+ * HS_MAIN is on. */
+struct hs_limits {
+    uint64_t max_samples;       /* 0: none */
+    uint32_t max_depth;
+    bool seeded;
+    uint64_t seed;
+    bool sow;                   /* the seed's sequence begins with them */
+};
 
 /* Sessions. GVL, no lock held. */
 struct hs_session_settings {
@@ -87,6 +99,7 @@ struct hs_session_settings {
     uint64_t malloc_interval;   /* 0: malloc is not sampled for it */
     uint32_t thread;
     const struct hs_account *account;   /* taken just before; NULL: none */
+    const struct hs_limits *limits;     /* HS_MAIN only; NULL: those of the options */
 };
 /* Returns the session's number, -1: all are taken, -2: no memory. Number
  * HS_MAIN is for the process's own, chosen by `main`. */
@@ -94,6 +107,10 @@ int rb_hs_session_start(const struct hs_session_settings *settings, bool main);
 void rb_hs_session_stop(int session);
 /* false: no memory, the interval is as it was. */
 bool rb_hs_session_retune(int session, uint64_t interval);
+/* While HS_MAIN is on: from here on. */
+void rb_hs_session_limit(const struct hs_limits *limits);
+/* The limits in force. */
+struct hs_limits rb_hs_limits(void);
 
 /* Name what got its name, or was met, since the last time: before a snapshot
  * that Ruby code waits for. GVL, no lock held. */

@@ -176,12 +176,15 @@ move_totals(const struct folding *folding, struct hs_session *session)
 }
 
 static bool full;
+static uint32_t sites_left, nodes_left, in_vain;        /* since the last folding */
 
+/* Samples are thinned then: folding once more will find what they leave. */
 bool
 rb_hs_take_sites_full(void)
 {
     bool was = full;
     full = false;
+    if (was) sites_left = nodes_left = 0;
     return was;
 }
 
@@ -229,7 +232,6 @@ mostly(uint32_t part, uint32_t whole)
 void
 rb_hs_fold_sites(void)
 {
-    static uint32_t sites_left, nodes_left, in_vain;
     uint32_t max = sites_max();
 
     /* When the living fill the tables, folding again at once gains nothing; some

@@ -54,7 +54,7 @@ hs_stack_hash_add(struct hs_stack_hash *hash, uint64_t word)
     hash->b = hash->b * UINT64_C(0xc2b2ae3d27d4eb4f) + (word << 32 | word >> 32);
 }
 
-/* Closes the hash: nothing may be added after this. */
+/* What was added so far is a whole stack; more may be added to it, and ended once more. */
 void rb_hs_stack_hash_end(struct hs_stack_hash *hash, uint32_t depth, bool truncated);
 bool rb_hs_stack_find(const struct hs_stack_hash *hash, uint32_t *node);
 void rb_hs_stack_remember(const struct hs_stack_hash *hash, uint32_t node);

@@ -4,7 +4,9 @@
  * The hooks of the sampling heap profiler: the only header of it that patched
  * files include.  doc/design.md of the project says how it works.
  *
- * Without --enable-heap-sampler every hook is an empty inline function.
+ * With --disable-heap-sampler those of the life of threads and processes are
+ * empty inline functions, and nothing else is declared: the other calls stand
+ * in #if USE_HEAP_SAMPLER.
  *
  * Words used below: "VM lock" means the VM lock, or the GVL while there is
  * only one Ractor; "in GC" means on the thread that runs a GC, under the VM

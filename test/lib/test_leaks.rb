@@ -1,8 +1,9 @@
 # frozen_string_literal: true
 
 # What is called a leak: by the rules on built series, and how often it is right on simulated
-# ones.  The latter are seeded, so that a run repeats: N of each kind, ten times as many of
-# healthy ones; with SLOW=1 many.  Bounds leave four standard deviations for the fewer.
+# ones.  The latter are seeded, so that a run repeats: N of each kind, or as many as it takes
+# for its test to be able to fail, ten times as many of healthy ones; with SLOW=1 many.  Bounds
+# leave four standard deviations for the fewer.
 require "series_simulator"
 require "json"
 
@@ -16,11 +17,11 @@ def leaks_of(simulator, **options) = simulator.series.leaks(**options)
 def names(rows) = rows.map { |row| row.key.path }
 def simulator(seed = 1, **options) = SeriesSimulator.new(seed: seed, **options)
 
-# Share of +SERIES+ series, each of other lines too, in which the block's line "L" is called a leak; of those in which
+# Share of so many series, each of other lines too, in which the block's line "L" is called a leak; of those in which
 # another is; and of those in which what "L" truly grew is in the interval.
-def simulate(seed, **options)
+def simulate(seed, series, **options)
   counts = [0, 0, 0]
-  SERIES.times do |index|
+  series.times do |index|
     simulator = simulator(seed * 100_000 + index, **options).healthy
     yield simulator
     leaks = leaks_of(simulator)
@@ -30,7 +31,7 @@ def simulate(seed, **options)
     counts[1] += 1 unless (named - ["L"]).empty?
     counts[2] += 1 if covers?(leaks.cohorts, simulator)
   end
-  counts.map { |count| count / SERIES.to_f }
+  counts.map { |count| count.fdiv(series) }
 end
 
 def covers?(cohorts, simulator)
@@ -44,26 +45,30 @@ end
 
 def percent(share) = format("%.1f%%", share * 100)
 
-# A share of SERIES that should be +share+ is at least, or at most, this.
-def margin(share) = 4 * Math.sqrt([share * (1 - share), 0.01].max / SERIES)
+# A share of so many series that should be +share+ is at least, or at most, this far from it.
+def margin(share, series) = 4 * Math.sqrt([share * (1 - share), 0.01].max / series)
+
+# So many that it is seen if half of +power+ is lost: 4 are no test of what is found in 40%, since none of 4 is no wonder.
+def series_for(power) = (SERIES..).find { |series| margin(power, series) <= power / 2 }
 
 # +power+: found so often at least.
 def found(name, seed, power, **options, &block)
   test "found: #{name}" do
-    share, others, covered = simulate(seed, **options, &block)
-    puts "# #{name}: found #{percent(share)}, another row named in #{percent(others)}, interval holds #{percent(covered)}"
-    assert(share >= power - margin(power), "found in #{percent(share)}")
-    assert(others <= 0.01 + margin(0.01), "another row named in #{percent(others)}")
-    assert(covered >= 0.95 - margin(0.95), "the interval holds the truth in #{percent(covered)}")
+    series = series_for(power)
+    share, others, covered = simulate(seed, series, **options, &block)
+    puts "# #{name}: found #{percent(share)} of #{series}, another row named in #{percent(others)}, interval holds #{percent(covered)}"
+    assert(share >= power - margin(power, series), "found in #{percent(share)}")
+    assert(others <= 0.01 + margin(0.01, series), "another row named in #{percent(others)}")
+    assert(covered >= 0.95 - margin(0.95, series), "the interval holds the truth in #{percent(covered)}")
   end
 end
 
 # +most+: called a leak so often at most.
 def no_leak(name, seed, most, **options, &block)
   test "no leak: #{name}" do
-    share, = simulate(seed, **options, &block)
+    share, = simulate(seed, SERIES, **options, &block)
     puts "# #{name}: called a leak in #{percent(share)}"
-    assert(share <= most + margin(most), "called a leak in #{percent(share)}")
+    assert(share <= most + margin(most, SERIES), "called a leak in #{percent(share)}")
   end
 end
 
@@ -146,7 +151,7 @@ test "what may be missed is what is found 19 times in 20" do
     names(leaks_of(sim.leak("L", detectable / 0.7))).include?("L")
   end
   puts "# #{detectable.ceil} samples in the time that is judged: found #{percent(hits / SERIES.to_f)}"
-  assert(hits >= (0.93 - margin(0.95)) * SERIES, "#{hits} of #{SERIES}")
+  assert(hits >= (0.93 - margin(0.95, SERIES)) * SERIES, "#{hits} of #{SERIES}")
 end
 
 test "two or three profiles are too few, and it says what is missing" do

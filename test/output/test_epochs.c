@@ -267,6 +267,16 @@ test_longest(void)
         }
     }
     ok(all, "what was drawn at an interval is a sample at it");
+
+    /* The same draw on both sides of where the series end. */
+    double furthest = 0;
+    for (int n = 0; n < 1000; n++) {
+        struct hs_random again = randomness;
+        float below = rb_hs_longest_interval(&randomness, 40, 40 * 256 * (1 + 1e-9));
+        float above = rb_hs_longest_interval(&again, 40, 40 * 256 * (1 - 1e-9));
+        furthest = fmax(furthest, fabs((double)below / above - 1));
+    }
+    ok(furthest < 3e-7, "series and functions agree to a float's last digit (%.1e)", furthest);
 }
 
 void

@@ -27,6 +27,86 @@ class TestHeapSampler < Test::Unit::TestCase
     RUBY
   end
 
+  def test_settings_hold_until_stop
+    assert_sampler(<<~'RUBY', args: ["--heap-sample=max-samples=3000,max-depth=7,interval=8k,output=none,malloc=off"])
+      now = -> { GC::SampleProfile.stat.values_at(:max_samples, :max_depth, :interval) }
+      seed = -> { GC.sample_profile.raw[:meta_json][/"seed":("\d+"|null)/, 1] }
+      assert_equal [3000, 7, 8192], now.call
+      GC::SampleProfile.stop
+      assert_equal true, GC::SampleProfile.start(max_samples: 5000, max_depth: 9, seed: 3)
+      assert_equal [5000, 9, 8192], now.call
+      assert_equal %q("3"), seed.call
+      GC::SampleProfile.stop
+      assert_equal true, GC::SampleProfile.start
+      assert_equal [3000, 7, 8192], now.call
+      assert_equal "null", seed.call
+    RUBY
+    assert_sampler(<<~'RUBY')
+      GC::SampleProfile.start(max_samples: nil, max_depth: 3, interval: 4096)
+      GC::SampleProfile.stop
+      GC::SampleProfile.start
+      assert_equal [200_000, 512, 524_288], GC::SampleProfile.stat.values_at(:max_samples, :max_depth, :interval)
+    RUBY
+  end
+
+  # What is given to a start of what runs holds from there on.
+  def test_start_of_what_runs
+    assert_sampler(<<~'RUBY')
+      GC::SampleProfile.start(interval: 64, malloc: false)
+      kept = Array.new(50_000) { Object.new }
+      before = GC::SampleProfile.stat
+      assert_operator before[:live_samples], :>, 10_000
+      assert_equal false, GC::SampleProfile.start(max_samples: 500, max_depth: 2)
+      after = GC::SampleProfile.stat
+      assert_equal [500, 2], after.values_at(:max_samples, :max_depth)
+      assert_include 100..500, after[:live_samples]
+      raw = GC.sample_profile(full_gc: true).raw
+      rows = raw[:rows].select { |row| row[1] == raw[:texts].index("Object") }
+      error = Math.sqrt(rows.sum { |row| row[9] }) / GC.stat_heap(0, :slot_size)
+      assert_in_delta kept.size, rows.sum { |row| row[7] }, error * 6
+      assert_raise(ArgumentError) { GC::SampleProfile.start(interval: 128, max_depth: 0) }
+      assert_equal after.slice(:interval, :max_depth), GC::SampleProfile.stat.slice(:interval, :max_depth)
+      sequence = lambda do
+        GC::SampleProfile.start(seed: 8)
+        GC.sample_profile.raw[:meta_json][/"seed":("\d+"|null)/, 1]
+      end
+      assert_equal %q("8"), sequence.call
+    RUBY
+  end
+
+  # Nobody resumes their Fibers any more: their sessions end with these.
+  def test_abandoned_blocks
+    assert_sampler(<<~'RUBY')
+      def abandon(count) = count.times { Fiber.new { GC.sample_profile { Fiber.yield } }.resume }
+      abandon(7)
+      profile = 20.times.map { GC.sample_profile(interval: 1) { abandon(3); Array.new(100) { Object.new } } }.last
+      assert_kind_of GC::SampleProfile, profile
+      held = Array.new(2) { Fiber.new { GC.sample_profile { Fiber.yield } } }.each(&:resume)
+      5.times { GC.start }
+      assert_include 2..4, GC::SampleProfile.stat[:sessions]
+      # Those that are only waiting go on, and end as others do.
+      assert_equal [GC::SampleProfile] * 2, held.map { |fiber| fiber.resume.class }
+      assert_operator GC::SampleProfile.stat[:sessions], :<=, 2
+    RUBY
+  end
+
+  def test_periodic_profiles_go_on_after_stop_and_start
+    Dir.mktmpdir do |dir|
+      out, err, = EnvUtil.invoke_ruby(["--disable=gems", "--heap-sample=every=1,malloc=off,output=#{dir}/%p-%t.pb", "-e", <<~'RUBY', dir], "", true, true, timeout: 60)
+        files = -> { Dir["#{ARGV[0]}/*.pb"] }
+        GC::SampleProfile.stop
+        at_stop = files.call
+        sleep 2.5
+        p files.call == at_stop
+        GC::SampleProfile.start
+        150.times { (files.call - at_stop).size < 2 ? sleep(0.1) : break }
+        p (files.call - at_stop).size >= 2
+        GC::SampleProfile.stop
+      RUBY
+      assert_equal "true\ntrue\n", out, err
+    end
+  end
+
   def test_bad_arguments
     assert_sampler(<<~'RUBY')
       [0, -1, "banana", 2**41, 2**80, nil, Object.new].each do |bad|
@@ -178,6 +258,33 @@ class TestHeapSampler < Test::Unit::TestCase
       objects = rows.sum { |row| row[7] }
       error = Math.sqrt(rows.sum { |row| row[9] }) / GC.stat_heap(0, :slot_size)
       assert_in_delta 200_000, objects, error * 6
+    RUBY
+  end
+
+  def test_caps_of_few_samples
+    (1..9).each do |cap|
+      assert_sampler(<<~RUBY)
+        GC::SampleProfile.start(interval: 4096, max_samples: #{cap}, seed: 5, malloc: false)
+        keep = []
+        most = 0
+        20_000.times do |i|
+          keep << Object.new
+          next unless (i % 10).zero?
+          held = GC::SampleProfile.stat[:live_samples]
+          most = held if held > most
+        end
+        assert_equal #{cap}, most
+      RUBY
+    end
+  end
+
+  # At the longest interval that there is, the cap gives way: nothing can be thinned.
+  def test_a_cap_at_the_longest_interval
+    assert_sampler(<<~'RUBY')
+      GC::SampleProfile.start(interval: 1, max_samples: 1, malloc: false)
+      GC.sample_profile(interval: 1 << 40) { Array.new(100_000) { Object.new }; nil }
+      assert_operator GC::SampleProfile.stat[:interval], :<=, 1 << 40
+      assert_operator GC::SampleProfile.stat[:live_samples], :<=, 1
     RUBY
   end
 
@@ -415,6 +522,32 @@ class TestHeapSampler < Test::Unit::TestCase
   end
 
   # 18,000 stacks of 1,500 frames: as text hundreds of megabytes, of which the bound holds a tenth.
+  # What another Ractor has just taken is not yet an object, and what it works on is half made.
+  def test_memsize_while_ractors_allocate
+    assert_sampler(<<~'RUBY')
+      Warning[:experimental] = false
+      now = -> { Process.clock_gettime(Process::CLOCK_MONOTONIC) }
+      finish = now.call + 8
+      ractors = Array.new(3) do
+        Ractor.new(finish) do |finish|
+          i = 0
+          while Process.clock_gettime(Process::CLOCK_MONOTONIC) < finish
+            Object.new
+            { a: i, b: 2, c: 3, d: 4, e: 5, f: 6, g: 7, h: 8, i: 9, j: 10 }[:k] = [i += 1] * 40
+            ("x" * 50) << "y" * 1000
+          end
+        end
+      end
+      while now.call < finish
+        GC::SampleProfile.start(interval: 1, max_samples: 3000, malloc: false)
+        sleep 0.001
+        assert_kind_of GC::SampleProfile, GC.sample_profile(memsize: true)
+        GC::SampleProfile.stop
+      end
+      ractors.each(&:take)
+    RUBY
+  end
+
   def test_a_text_that_does_not_fit_is_given_up_at_once
     Dir.mktmpdir do |dir|
       assert_sampler(<<~RUBY)

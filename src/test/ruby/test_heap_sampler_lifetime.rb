@@ -113,6 +113,35 @@ class TestHeapSamplerLifetime < Test::Unit::TestCase
     RUBY
   end
 
+  # The table of sites is shared by all sessions. Where the living fill it, samples are thinned, whose stacks are whole.
+  def test_many_blocks_leave_the_stacks_of_the_living_whole
+    assert_separately(["-W1", "--disable=gems"], <<~'RUBY', timeout: 120)
+      def left(depth, path, &block) = depth.zero? ? yield : step(depth - 1, path, &block)
+      def right(depth, path, &block) = depth.zero? ? yield : step(depth - 1, path, &block)
+      def step(depth, path, &block) = path.odd? ? left(depth, path >> 1, &block) : right(depth, path >> 1, &block)
+      class Item; end
+      kept = []
+      GC::SampleProfile.start(interval: 1, malloc: false)
+      inside = lambda do |blocks|
+        next GC.sample_profile(interval: 1 << 40, threads: :all) { inside[blocks - 1] } if blocks.positive?
+        12_000.times { |path| kept << step(14, path) { Item.new } }
+        GC.start
+        raw = GC.sample_profile.raw
+        top = lambda do |node|
+          node = raw[:nodes][node * 2] until raw[:nodes][node * 2] == 0
+          raw[:texts][raw[:frames][raw[:nodes][node * 2 + 1] * 5]]
+        end
+        rows = raw[:rows].select { |row| row[1] == raw[:texts].index("Item") && row[6] > 0 }
+        lost = rows.select { |row| top[row[0]] == "(evicted)" }
+        error = Math.sqrt(rows.sum { |row| row[9] }) / GC.stat_heap(0, :slot_size)
+        assert_in_delta 12_000, rows.sum { |row| row[7] }, error * 6
+        assert_operator error, :<, 1_000
+        assert_operator lost.sum { |row| row[7] }, :<, 600
+      end
+      inside[7]
+    RUBY
+  end
+
   def test_an_exact_run_takes_the_memory_it_needs
     assert_separately(["-W1", "--disable=gems"], <<~'RUBY', timeout: 120)
       GC::SampleProfile.start(interval: 1, max_samples: nil)
