@@ -87,7 +87,7 @@ rb_hs_realloc(enum hs_memory_use use, void *ptr, size_t size)
 
     if (should_fail() || size > SIZE_MAX / 2) return failed(use);
     /* realloc(3) may have both blocks while it copies. */
-    if (!take(use, sizeof(*old) + size, old && size <= old_size)) return NULL;
+    if (!take(use, sizeof(*old) + size, old && size <= old_size)) return failed(use);
     union block_header *block = realloc(old, sizeof(*block) + size);
     if (!block) {
         give_back(use, sizeof(*block) + size);
@@ -107,7 +107,7 @@ rb_hs_malloc(enum hs_memory_use use, size_t size)
 void *
 rb_hs_calloc(enum hs_memory_use use, size_t count, size_t size)
 {
-    if (size && count > SIZE_MAX / size) return NULL;
+    if (size && count > SIZE_MAX / size) return failed(use);
     void *ptr = rb_hs_malloc(use, count * size);
     if (ptr) memset(ptr, 0, count * size);
     return ptr;

@@ -43,7 +43,7 @@ void rb_hs_free(enum hs_memory_use use, void *ptr);
 /* Bytes held now for one use, or for all of them. */
 size_t rb_hs_memory_bytes(enum hs_memory_use use);
 size_t rb_hs_memory_total(void);
-/* Requests for this use that found no memory, ever. */
+/* Requests for this use that found no memory or that the bound refused, ever. */
 uint64_t rb_hs_memory_failures(enum hs_memory_use use);
 /* The most that was ever held at once, a block that is being moved twice. */
 size_t rb_hs_memory_peak(void);
