@@ -50,7 +50,6 @@
 HOOK_LOCAL bool ruby_has_left;  /* this native thread has run its Ruby thread to the end */
 HOOK_LOCAL bool resolving;      /* what this thread allocates is the sampler's */
 
-enum { WARN_ROUNDED = 3 };      /* kinds 0 to 2 are heap_sampler.c's and periodic.c's */
 
 static bool booted, ended;
 static bool hooked, no_hook;    /* no_hook: it could not be installed */
@@ -323,10 +322,6 @@ rb_hs_malloc_boot(void)
 {
     const struct hs_options *options = &rb_hs_sampler.options;
     booted = true;
-    if (options->malloc_asked && options->malloc_asked != options->malloc_interval) {
-        rb_hs_warn_once(WARN_ROUNDED, "malloc=%llu is rounded to %llu: jemalloc's interval is a power of two",
-                        (unsigned long long)options->malloc_asked, (unsigned long long)options->malloc_interval);
-    }
     /* What MALLOC_CONF says beside us must not sample what nobody asked for. */
     if (rb_hs_allocator()->prof_opened && options->on && options->malloc_mode != HS_MALLOC_SAY_ON) set_active(false);
 }
