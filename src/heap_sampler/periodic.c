@@ -264,8 +264,8 @@ short_p(char *why, size_t size, bool *urgent)
     if (!rb_hs_memory_limit_read("", options->at_rss_percent, &limit)) return false;
     double share = (double)limit.used / (double)limit.bytes * 100;
     *urgent = share >= (100.0 + options->at_rss_percent) / 2;
-    snprintf(why, size, ": %.0f%% of the %.0f MiB of its %s are in use", share, (double)limit.bytes / (1 << 20),
-             limit.machine ? "machine" : "cgroup");
+    snprintf(why, size, ": its %s uses %.0f%% of %.0f MiB", limit.machine ? "machine" : "cgroup", share,
+             (double)limit.bytes / (1 << 20));
     return share >= options->at_rss_percent;
 }
 
