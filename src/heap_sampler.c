@@ -135,13 +135,13 @@ rb_hs_warn_once(unsigned kind, const char *format, ...)
 enum { WARN_MEMORY = 0 };
 
 /* A sample, a name or a stack that found no memory is missing for good; a snapshot that found none has told who
- * asked for it. */
+ * asked for it, and a sample of malloc that found no room for its stack is in the profile, as `(busy)`. */
 static void
 warn_of_gaps(void)
 {
     uint64_t failures = 0;
     for (int use = 0; use < HS_MEM_USES; use++) {
-        if (use != HS_MEM_SNAPSHOTS) failures += rb_hs_memory_failures((enum hs_memory_use)use);
+        if (use != HS_MEM_SNAPSHOTS && use != HS_MEM_MALLOC) failures += rb_hs_memory_failures((enum hs_memory_use)use);
     }
     if (failures) rb_hs_warn_once(WARN_MEMORY, "no memory: from here on profiles have gaps (see stat)");
 }
@@ -641,8 +641,10 @@ entropy(void)
  * many children came before it, so that it is the same in each run of the same program. */
 static uint64_t lineage;
 static uint64_t first_pid;
-/* What only=1/N decides by, one number for each process: whoever is chosen at 1/10 would have been at 1/5. */
+/* What only=1/N decides by, one number for each process, drawn when it is first asked for: whoever is chosen at 1/10 would
+ * have been at 1/5, and nobody is asked twice. */
 static uint64_t luck;
+static bool luck_drawn;
 
 /* Processes that start alike must not decide alike: the host's name and the process id tell them apart. A container that is
  * started again under its name has both again, and decides as it did. */
@@ -664,13 +666,17 @@ seed_process(void)
     if (!first_pid) first_pid = (uint64_t)getpid();
     rb_hs_sampler.process_start = entropy() >> 1;
     rb_hs_random_seed(&rb_hs_sampler.random, options->seeded ? hs_mix(options->seed + 1) + lineage : entropy());
-    luck = options->seeded ? seeded_luck(options->seed) : entropy();
+    luck_drawn = false;
 }
 
 static bool
 this_process_chosen_p(void)
 {
-    return luck <= UINT64_MAX / rb_hs_sampler.options.only_n;
+    const struct hs_options *options = &rb_hs_sampler.options;
+    if (options->only_n <= 1) return true;
+    if (!luck_drawn) luck = options->seeded ? seeded_luck(options->seed) : entropy();
+    luck_drawn = true;
+    return luck <= UINT64_MAX / options->only_n;
 }
 
 static bool options_ready, booted;
@@ -778,6 +784,7 @@ static void
 start_main_session(void)
 {
     struct hs_account account;
+    rb_hs_note_start_folder();
     rb_hs_account_take(&account, NULL, true);
     struct hs_session_settings settings = { .interval = rb_hs_sampler.options.interval, .account = &account };
     if (rb_hs_session_start(&settings, true) < 0) {
@@ -795,10 +802,10 @@ rb_heap_sampler_boot(void)
 {
     prepare_options();
     booted = true;
-    rb_hs_note_start_folder();
     seed_process();
     rb_hs_malloc_boot();
     if (!rb_hs_sampler.options.on) return;
+    rb_hs_note_start_folder();  /* for a child that may be chosen, too */
     if (this_process_chosen_p()) {
         start_main_session();
     }
