@@ -28,6 +28,7 @@ static size_t bytes_in_use[HS_MEM_USES], bytes_in_share[SHARES], bytes_in_all, p
 static bool unbound;
 static uint64_t failures[HS_MEM_USES];
 static long fail_countdown = -1;
+static _Thread_local size_t *noted;     /* rb_hs_memory_note_snapshots */
 
 static bool
 should_fail(void)
@@ -45,9 +46,17 @@ rb_hs_memory_share(enum hs_memory_use use)
     return halves[share_of[use]] << 19;
 }
 
+/* Only a thread that takes snapshots comes here: the hook inside malloc never meets a thread-local of ours. */
+static void
+note(enum hs_memory_use use, size_t bytes)
+{
+    if (use == HS_MEM_SNAPSHOTS && noted) __atomic_add_fetch(noted, bytes, __ATOMIC_RELAXED);
+}
+
 static void
 give_back(enum hs_memory_use use, size_t bytes)
 {
+    note(use, 0 - bytes);
     __atomic_sub_fetch(&bytes_in_use[use], bytes, __ATOMIC_RELAXED);
     __atomic_sub_fetch(&bytes_in_share[share_of[use]], bytes, __ATOMIC_RELAXED);
     __atomic_sub_fetch(&bytes_in_all, bytes, __ATOMIC_RELAXED);
@@ -61,6 +70,7 @@ take(enum hs_memory_use use, size_t bytes, bool anyway)
     __atomic_add_fetch(&bytes_in_use[use], bytes, __ATOMIC_RELAXED);
     size_t share = __atomic_add_fetch(&bytes_in_share[share_of[use]], bytes, __ATOMIC_RELAXED);
     size_t all = __atomic_add_fetch(&bytes_in_all, bytes, __ATOMIC_RELAXED);
+    note(use, bytes);
     if (!anyway && rb_hs_memory_bound_p() && share > rb_hs_memory_share(use)) {
         give_back(use, bytes);
         return false;
@@ -139,6 +149,18 @@ size_t
 rb_hs_memory_peak(void)
 {
     return __atomic_load_n(&peak, __ATOMIC_RELAXED);
+}
+
+void
+rb_hs_memory_note_snapshots(size_t *bytes)
+{
+    noted = bytes;
+}
+
+void
+rb_hs_memory_forget(enum hs_memory_use use, size_t bytes)
+{
+    give_back(use, bytes);
 }
 
 void

@@ -54,6 +54,14 @@ bool rb_hs_memory_bound_p(void);
 /* What all uses that share with this one may hold together. */
 size_t rb_hs_memory_share(enum hs_memory_use use);
 
+/* A thread that fork leaves behind frees nothing in the child.  What this thread
+ * holds for HS_MEM_SNAPSHOTS is counted in *bytes as well, never more of it than in the
+ * accounts, so that the child can take it off them; the memory itself is lost to the child.
+ * NULL: no longer. */
+void rb_hs_memory_note_snapshots(size_t *bytes);
+/* In the child. */
+void rb_hs_memory_forget(enum hs_memory_use use, size_t bytes);
+
 /* Tests: let `countdown` more allocations succeed, then fail all of them;
  * a negative number never fails. */
 void rb_hs_memory_fail_after(long countdown);

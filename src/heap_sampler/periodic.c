@@ -37,6 +37,7 @@ static struct {
     struct timespec at_rss_turn;        /* when to save then */
     char **written;             /* paths of the newest `keep` periodic profiles, as a ring */
     uint32_t written_count, written_capacity;
+    size_t held;                /* bytes of snapshots that the thread holds, with `written` */
 } periodic = { .mutex = PTHREAD_MUTEX_INITIALIZER };
 
 /* -- saving ---------------------------------------------------------------- */
@@ -318,6 +319,7 @@ run(void *unused)
     bool watch = options->at_rss_percent || options->at_rss_bytes;
     struct timespec due, look, now;
     (void)unused;
+    rb_hs_memory_note_snapshots(&periodic.held);
 
     clock_gettime(CLOCK_MONOTONIC, &due);
     look = due;
@@ -399,6 +401,11 @@ rb_hs_periodic_after_fork(void)
     bool was_running = periodic.running;
     periodic.running = false;
     periodic.short_of_memory = periodic.at_rss_saved = periodic.at_rss_failed = false;
+    /* A profile that the thread was about to write is nobody's here. */
+    size_t before = rb_hs_memory_bytes(HS_MEM_SNAPSHOTS);
     forget_written();
+    size_t freed = before - rb_hs_memory_bytes(HS_MEM_SNAPSHOTS);
+    rb_hs_memory_forget(HS_MEM_SNAPSHOTS, periodic.held - freed);
+    periodic.held = 0;
     if (was_running) rb_hs_periodic_start();
 }

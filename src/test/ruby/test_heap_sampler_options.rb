@@ -193,6 +193,23 @@ class TestHeapSamplerOptions < Test::Unit::TestCase
     assert_not_match(/keep/, err)
   end
 
+  # The profile that a thread was about to write when its process forked must not stay on the child's account.
+  def test_fork_while_a_periodic_profile_is_made
+    omit "no fork" unless Process.respond_to?(:fork)
+    out, = ruby("--heap-sample=interval=1,every=1,keep=2,output=x-%t.pb", "-e", <<~'RUBY')
+      $kept = Array.new(150_000) { |i| [i.to_s] }
+      1500.times { |i| eval "def m#{i} = Array.new(40) { [1] }"; $kept << send("m#{i}") }
+      until Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) > 4
+        fork { $stdout.syswrite("#{GC::SampleProfile.stat[:bytes_snapshots]} "); exit! }
+        Process.wait
+      end
+    RUBY
+    held = out.split.map(&:to_i)
+    assert_operator held.size, :>, 20
+    # Only what it was just counting may be.
+    assert_operator held.max, :<, 100_000
+  end
+
   def test_quiet
     omit "no fork" unless Process.respond_to?(:fork)
     _, err, = ruby("--heap-sample=quiet,at-rss=1m,output=%p-%t.pb.gz", "-e", "fork { }; Process.wait; sleep 1.2")
