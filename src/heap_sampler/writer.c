@@ -213,13 +213,16 @@ rb_hs_check_writable(const char *path)
     if (exists && (S_ISFIFO(existing.st_mode) || S_ISCHR(existing.st_mode))) {
         return faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) < 0 ? errno : 0;
     }
-    char *folder = folder_of(path);
-    if (!folder) return ENOMEM;
-    if (stat(folder, &folder_now) < 0) error = errno;
-    else if (!S_ISDIR(folder_now.st_mode)) error = ENOTDIR;
-    else if (faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) < 0) error = errno;
-    rb_hs_free(HS_MEM_SNAPSHOTS, folder);
-    return error;
+    /* Not folder_of(): that there is no memory now does not mean that there will be none. */
+    char folder[4096];
+    const char *slash = strrchr(path, '/');
+    size_t len = slash ? (size_t)(slash - path) : 0;
+    if (len > sizeof(folder) - 2) return ENAMETOOLONG;
+    memcpy(folder, path, len);
+    strcpy(folder + len, !slash ? "." : len ? "" : "/");
+    if (stat(folder, &folder_now) < 0) return errno;
+    if (!S_ISDIR(folder_now.st_mode)) return ENOTDIR;
+    return faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) < 0 ? errno : 0;
 }
 
 int

@@ -141,6 +141,9 @@ test_no_place(void)
     is_number(rb_hs_check_writable(in_folder("x.pb")), 0, "a folder that takes files is seen to");
     is_number(rb_hs_check_writable(in_folder("file")), 0, "so is a file that would be replaced");
     is_number(rb_hs_check_writable("x.pb"), 0, "and the current folder");
+    rb_hs_memory_fail_after(0);
+    is_number(rb_hs_check_writable(in_folder("x.pb")), 0, "looking takes no memory");
+    rb_hs_memory_fail_after(-1);
     is_number(entries(), 1, "looking leaves nothing behind");
     is_refused(in_folder("gone/x.pb"), ENOENT, "ENOENT where the folder is gone");
     is_refused(in_folder("file/x.pb"), ENOTDIR, "ENOTDIR where it is a file");
