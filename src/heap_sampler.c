@@ -94,17 +94,16 @@ rb_hs_say(const char *text, size_t len)
     rb_hs_unguard_signals(&guard);
 }
 
-void
-rb_hs_warn_once(unsigned kind, const char *format, ...)
+static void warn_line(const char *format, va_list args) __attribute__((format(printf, 1, 0)));
+
+static void
+warn_line(const char *format, va_list args)
 {
-    static unsigned said;
-    if (__atomic_fetch_or(&said, 1u << kind, __ATOMIC_RELAXED) & (1u << kind)) return;
-    char line[512];
+    /* `quiet`: the first process speaks for its children */
+    if (rb_hs_sampler.options.quiet && rb_hs_sampler.child) return;
+    char line[1024];
     int len = snprintf(line, sizeof(line), "heap-sample: ");
-    va_list args;
-    va_start(args, format);
     int more = vsnprintf(line + len, sizeof(line) - (size_t)len - 1, format, args);
-    va_end(args);
     if (more < 0) return;
     len += more;
     if (len > (int)sizeof(line) - 2) len = (int)sizeof(line) - 2;
@@ -112,16 +111,36 @@ rb_hs_warn_once(unsigned kind, const char *format, ...)
     rb_hs_say(line, (size_t)len);
 }
 
+void
+rb_hs_warn(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    warn_line(format, args);
+    va_end(args);
+}
+
+void
+rb_hs_warn_once(unsigned kind, const char *format, ...)
+{
+    static unsigned said;
+    if (__atomic_fetch_or(&said, 1u << kind, __ATOMIC_RELAXED) & (1u << kind)) return;
+    va_list args;
+    va_start(args, format);
+    warn_line(format, args);
+    va_end(args);
+}
+
 enum { WARN_MEMORY = 0 };
 
 /* A sample, a name or a stack that found no memory is missing for good; a snapshot that found none has told who
- * asked for it. */
+ * asked for it, and a sample of malloc that found no room for its stack is in the profile, as `(busy)`. */
 static void
 warn_of_gaps(void)
 {
     uint64_t failures = 0;
     for (int use = 0; use < HS_MEM_USES; use++) {
-        if (use != HS_MEM_SNAPSHOTS) failures += rb_hs_memory_failures((enum hs_memory_use)use);
+        if (use != HS_MEM_SNAPSHOTS && use != HS_MEM_MALLOC) failures += rb_hs_memory_failures((enum hs_memory_use)use);
     }
     if (failures) rb_hs_warn_once(WARN_MEMORY, "no memory: from here on profiles have gaps (see stat)");
 }
@@ -657,34 +676,85 @@ entropy(void)
     return hs_mix((uint64_t)now.tv_nsec ^ ((uint64_t)getpid() << 32) ^ rb_hs_now_ns());
 }
 
+/* Which process this is among those that began as one: 0 for the first; a child's follows from its parent's and from how
+ * many children came before it, so that it is the same in each run of the same program. */
+static uint64_t lineage;
+static uint64_t first_pid;
+/* What only=1/N decides by, one number for each process, drawn when it is first asked for: whoever is chosen at 1/10 would
+ * have been at 1/5, and nobody is asked twice. */
+static uint64_t luck;
+static bool luck_drawn;
+
+/* Processes that start alike must not decide alike: the host's name and the process id tell them apart. A container that is
+ * started again under its name has both again, and decides as it did. */
+static uint64_t
+seeded_luck(uint64_t seed)
+{
+    char host[256] = "";
+    uint64_t number = hs_mix(seed + 1);
+    gethostname(host, sizeof(host) - 1);
+    for (const char *c = host; *c; c++) number = hs_mix(number + (unsigned char)*c);
+    return hs_mix(hs_mix(number + first_pid) + lineage);
+}
+
 /* A seeded process's children have sequences of their own, the same in each run. */
 static void
 seed_process(void)
 {
+    const struct hs_options *options = &rb_hs_sampler.options;
+    if (!first_pid) first_pid = (uint64_t)getpid();
     rb_hs_sampler.process_start = entropy() >> 1;
-    rb_hs_random_seed(&rb_hs_sampler.random, rb_hs_sampler.options.seeded
-                   ? hs_mix(rb_hs_sampler.options.seed + 1) + rb_hs_sampler.forks : entropy());
+    rb_hs_random_seed(&rb_hs_sampler.random, options->seeded ? hs_mix(options->seed + 1) + lineage : entropy());
     rb_hs_malloc_seed(rb_hs_random_next(&rb_hs_sampler.random));
+    luck_drawn = false;
 }
 
 static bool
 this_process_chosen_p(void)
 {
-    uint32_t n = rb_hs_sampler.options.only_n;
-    return n <= 1 || rb_hs_random_next(&rb_hs_sampler.random) % n == 0;
+    const struct hs_options *options = &rb_hs_sampler.options;
+    if (options->only_n <= 1) return true;
+    if (!luck_drawn) luck = options->seeded ? seeded_luck(options->seed) : entropy();
+    luck_drawn = true;
+    return luck <= UINT64_MAX / options->only_n;
 }
 
 static bool options_ready, booted;
 
+/* One line about settings, from the first Ruby that finds fault with them. Those that it starts inherit the settings, and in
+ * a variable which lines were told: a line from each of them would be too many. */
+void
+rb_hs_tell_of_settings(const char *format, ...)
+{
+    static const char variable[] = "RUBY_HEAP_SAMPLE_TOLD";
+    char line[1024], key[24], told[512];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(line, sizeof(line), format, args);
+    va_end(args);
+
+    uint64_t number = 0;
+    for (const char *c = line; *c; c++) number = hs_mix(number + (unsigned char)*c);
+    snprintf(key, sizeof(key), "%016"PRIx64, number);
+    const char *before = getenv(variable);
+    if (before && strstr(before, key)) return;
+    int len = snprintf(told, sizeof(told), "%s%s%s", key, before ? "," : "", before ? before : "");
+    if (len > 0 && (size_t)len < sizeof(told)) setenv(variable, told, 1);
+    rb_hs_warn("%s", line);
+}
+
 static void start_main_session(void);
 
+/* Bad settings end a Ruby that was given them on its command line. Those of the environment may be meant for every program
+ * of a machine: there the program is worth more than its profile. */
 static void
-read_option(const char *text, const char *from)
+read_option(const char *text, const char *from, bool environment)
 {
     char error[512];
-    if (!rb_hs_options_parse(&rb_hs_sampler.options, text, error, sizeof(error))) {
-        rb_raise(rb_eArgError, "%s: %s", from, error);
-    }
+    if (rb_hs_options_parse(&rb_hs_sampler.options, text, error, sizeof(error))) return;
+    if (!environment) rb_raise(rb_eArgError, "%s: %s", from, error);
+    rb_hs_sampler.options.on = false;
+    rb_hs_tell_of_settings("%s: %s; nothing is sampled until that is mended", from, error);
 }
 
 static void
@@ -694,20 +764,60 @@ prepare_options(void)
     options_ready = true;
     rb_hs_options_default(&rb_hs_sampler.options);
     const char *text = getenv("RUBY_HEAP_SAMPLE");
-    if (text && *text) {
-        rb_hs_sampler.options.on = true;
-        read_option(text, "RUBY_HEAP_SAMPLE");
+    if (text && *text) read_option(text, "RUBY_HEAP_SAMPLE", true);
+}
+
+struct rb_heap_sampler_text {
+    struct rb_heap_sampler_text *next;
+    char text[];
+};
+
+void
+rb_heap_sampler_add_text(struct rb_heap_sampler_text **list, const char *text)
+{
+    size_t size = strlen(text) + 1;
+    struct rb_heap_sampler_text *added = malloc(sizeof(*added) + size);
+    if (!added) rb_raise(rb_eArgError, "--heap-sample: no memory");
+    added->next = NULL;
+    memcpy(added->text, text, size);
+    while (*list) list = &(*list)->next;
+    *list = added;
+}
+
+/* A script's #! line is read when all else has begun. */
+static void
+follow_script_line(uint64_t interval_before)
+{
+    const struct hs_options *options = &rb_hs_sampler.options;
+    bool on = rb_hs_sampler.session[HS_MAIN].on;
+    if (options->seeded && !on) seed_process();
+    bool wanted = options->on && this_process_chosen_p();
+    if (on && wanted) {
+        if (options->interval != interval_before) rb_hs_session_retune(HS_MAIN, options->interval);
+        rb_hs_periodic_start();
+    }
+    else if (on) {
+        rb_hs_malloc_stop();
+        rb_hs_session_stop(HS_MAIN);
+    }
+    else if (wanted) {
+        start_main_session();
     }
 }
 
 void
-rb_heap_sampler_option(const char *settings, const char *from)
+rb_heap_sampler_option(struct rb_heap_sampler_text *list, const char *from, bool environment)
 {
     prepare_options();
-    rb_hs_sampler.options.on = true;
-    if (settings && *settings) read_option(settings, from);
-    /* A script's #! line is read when all else has begun. */
-    if (booted && rb_hs_sampler.options.on && !rb_hs_sampler.session[HS_MAIN].on) start_main_session();
+    uint64_t interval_before = rb_hs_sampler.options.interval;
+    if (booted) rb_hs_periodic_stop();  /* it reads the settings */
+    while (list) {
+        struct rb_heap_sampler_text *next = list->next;
+        read_option(*list->text ? list->text : "on", from, environment);
+        free(list);
+        list = next;
+    }
+    if (booted) follow_script_line(interval_before);
 }
 
 static void
@@ -722,6 +832,7 @@ start_main_session(void)
         rb_hs_warn_once(WARN_MEMORY, "no memory: sampling is off");
         return;
     }
+    rb_hs_periodic_check();
     rb_hs_periodic_start();
 }
 
@@ -731,6 +842,7 @@ rb_heap_sampler_boot(void)
     prepare_options();
     booted = true;
     seed_process();
+    if (rb_hs_sampler.options.on) rb_hs_note_start_folder();    /* for a child that may be chosen, too */
     bool chosen = rb_hs_sampler.options.on && this_process_chosen_p();
     rb_hs_malloc_boot(chosen && rb_hs_sampler.options.malloc_mode == HS_MALLOC_SAY_ON);
     if (chosen) start_main_session();
@@ -764,7 +876,7 @@ rb_heap_sampler_at_exit(void)
     if (rb_hs_sampler.options.on && rb_hs_sampler.session[HS_MAIN].on && !rb_hs_sampler.options.output_none) {
         rb_hs_name_all();
         warn_of_gaps();
-        rb_hs_save_now(true);
+        rb_hs_save_at_exit();
     }
 }
 
@@ -781,6 +893,7 @@ rb_heap_sampler_after_fork(int pid)
     if (pid == 0 || pid > 0) rb_hs_sampler.forks++;
     if (pid == 0) {
         rb_hs_sampler.child = true;
+        lineage = hs_mix(lineage + rb_hs_sampler.forks);
         seed_process();
     }
     rb_hs_native_after_fork();

@@ -37,12 +37,12 @@ settings_in(const char *argument)
     return *argument ? NULL : "";
 }
 
-/* An option without settings means `on`. */
+/* An option without settings means `on`; bad ones are worth `off` (heap_sampler.c). */
 static void
 read_settings(struct hs_options *options, const char *settings)
 {
     char error[128];
-    rb_hs_options_parse(options, *settings ? settings : "on", error, sizeof(error));
+    if (!rb_hs_options_parse(options, *settings ? settings : "on", error, sizeof(error))) options->on = false;
 }
 
 static void
@@ -117,6 +117,7 @@ rb_heap_sampler_malloc_conf(int argc, char **argv, char **envp)
     bool standby = options.malloc_mode == HS_MALLOC_SAY_STANDBY;
     if (options.malloc_mode == HS_MALLOC_SAY_OFF || !(options.on || standby)) return NULL;
     unsigned lg = 0;
+    /* the largest power of two up to it: malloc_sampler.c, adjust_draws */
     while (lg < 40 && UINT64_C(1) << (lg + 1) <= options.malloc_interval) lg++;
     snprintf(conf, sizeof(conf), "prof:true,prof_active:%s,lg_prof_sample:%u", options.on && !standby ? "true" : "false", lg);
     return conf;

@@ -20,6 +20,7 @@
 /* A stack, when its native frames have names. */
 struct named {
     uint32_t node, library;
+    uint32_t first;             /* the first stack that has this node */
 };
 
 size_t
@@ -47,6 +48,7 @@ struct building {
     struct hs_map texts;        /* by address of the text, which is interned */
     struct hs_map frames;       /* by address of the code */
     struct hs_map nodes;        /* by parent and frame */
+    struct hs_map first;        /* stacks, by node */
     uint32_t malloc_text;
     int pagemap;
     uint64_t pages_left;        /* that are asked for */
@@ -246,13 +248,41 @@ ruby_node(struct building *b, const struct hs_malloc_stack_copy *stack)
     return stack->node == HS_NODE_EMPTY ? literal_node(b, labels[stack->kind]) : stack->node;
 }
 
-static const struct named *
-name_stack(struct building *b, uint32_t number)
+static bool
+totals_row_p(const struct hs_totals *totals)
+{
+    return totals->alloc.samples || totals->dead.samples;
+}
+
+/* Native frames that are left out may be all in which two stacks differ: the first of one node stands for all. */
+static uint32_t
+first_of_node(struct building *b, uint32_t number)
 {
     const struct hs_malloc_stack_copy *stack = &b->copy->stacks[number];
     struct named *named = &b->named[number];
-    if (named->node == UINT32_MAX) named->node = stack_node(b, ruby_node(b, stack), stack, &named->library);
-    return named;
+    if (named->node == UINT32_MAX) {
+        named->node = stack_node(b, ruby_node(b, stack), stack, &named->library);
+        const uint32_t *found = rb_hs_map_find(&b->first, (uint64_t)named->node + 1);
+        named->first = found ? *found : number;
+        if (!found && !rb_hs_map_put(&b->first, (uint64_t)named->node + 1, number)) b->failed = true;
+    }
+    return named->first;
+}
+
+/* Blocks and totals are those of the first stacks from here on. */
+static void
+join_stacks(struct building *b, struct hs_malloc_copy *copy)
+{
+    for (uint32_t i = 0; i < copy->block_count; i++) copy->blocks[i].stack = first_of_node(b, copy->blocks[i].stack);
+    for (uint32_t i = 0; i < copy->stack_count; i++) {
+        struct hs_totals *totals = &copy->totals[i];
+        uint32_t first = totals_row_p(totals) ? first_of_node(b, i) : i;
+        if (first == i) continue;
+        rb_hs_estimate_add(&copy->totals[first].alloc, &totals->alloc);
+        rb_hs_estimate_add(&copy->totals[first].dead, &totals->dead);
+        copy->totals[first].dead_gcs += totals->dead_gcs;
+        memset(totals, 0, sizeof(*totals));
+    }
 }
 
 static int
@@ -295,7 +325,7 @@ find_ruby(struct building *b)
 static struct hs_row *
 add_row(struct building *b, uint32_t stack)
 {
-    const struct named *named = name_stack(b, stack);
+    const struct named *named = &b->named[stack];
     struct hs_row *row = &b->profile->rows[b->profile->row_count++];
     *row = (struct hs_row){
         .node = named->node, .malloced = true, .library = named->library, .class_name = b->malloc_text, .type = b->malloc_text,
@@ -352,12 +382,6 @@ add_blocks(struct building *b, struct hs_malloc_copy *copy)
     }
 }
 
-static bool
-totals_row_p(const struct hs_totals *totals)
-{
-    return totals->alloc.samples || totals->dead.samples;
-}
-
 static void
 add_totals(struct building *b)
 {
@@ -380,7 +404,7 @@ make_room(struct building *b)
     if (rows) b->profile->rows = rows;
     b->named = rb_hs_malloc(HS_MEM_SNAPSHOTS, b->copy->stack_count * sizeof(*b->named) + 1);
     if (!rows || !b->named) return false;
-    for (uint32_t i = 0; i < b->copy->stack_count; i++) b->named[i] = (struct named){ UINT32_MAX, 0 };
+    for (uint32_t i = 0; i < b->copy->stack_count; i++) b->named[i] = (struct named){ .node = UINT32_MAX };
     return true;
 }
 
@@ -392,11 +416,13 @@ rb_hs_malloc_rows_add(struct hs_malloc_copy *copy, struct hs_profile *profile)
         .profile = profile, .copy = copy, .native = rb_hs_native_open(), .text_capacity = profile->text_count,
         .frame_capacity = profile->frame_count, .node_capacity = profile->node_count,
         .texts = { .use = HS_MEM_SNAPSHOTS }, .frames = { .use = HS_MEM_SNAPSHOTS }, .nodes = { .use = HS_MEM_SNAPSHOTS },
+        .first = { .use = HS_MEM_SNAPSHOTS },
         .pagemap = rb_hs_survey_open_pagemap(), .pages_left = PAGES_MOST,
     };
     if (b.native) find_ruby(&b);
     b.failed = !make_room(&b);
     b.malloc_text = literal_number(&b, "(malloc)");
+    if (!b.failed) join_stacks(&b, copy);
     if (!b.failed) add_blocks(&b, copy);
     if (!b.failed) add_totals(&b);
     if (!b.failed) add_mappings(&b);
@@ -405,6 +431,7 @@ rb_hs_malloc_rows_add(struct hs_malloc_copy *copy, struct hs_profile *profile)
     rb_hs_map_free(&b.texts);
     rb_hs_map_free(&b.frames);
     rb_hs_map_free(&b.nodes);
+    rb_hs_map_free(&b.first);
     rb_hs_free(HS_MEM_SNAPSHOTS, b.named);
     return !b.failed;
 }

@@ -28,6 +28,7 @@ static size_t bytes_in_use[HS_MEM_USES], bytes_in_share[SHARES], bytes_in_all, p
 static bool unbound;
 static uint64_t failures[HS_MEM_USES];
 static long fail_countdown = -1;
+static _Thread_local size_t *noted;     /* rb_hs_memory_note_snapshots */
 
 /* The sampler's own blocks are no samples of malloc's: they are counted here,
  * and the hook inside malloc may allocate while it holds its mutex. */
@@ -55,9 +56,17 @@ rb_hs_memory_share(enum hs_memory_use use)
     return halves[share_of[use]] << 19;
 }
 
+/* Only a thread that takes snapshots comes here: the hook inside malloc never meets a thread-local of ours. */
+static void
+note(enum hs_memory_use use, size_t bytes)
+{
+    if (use == HS_MEM_SNAPSHOTS && noted) __atomic_add_fetch(noted, bytes, __ATOMIC_RELAXED);
+}
+
 static void
 give_back(enum hs_memory_use use, size_t bytes)
 {
+    note(use, 0 - bytes);
     __atomic_sub_fetch(&bytes_in_use[use], bytes, __ATOMIC_RELAXED);
     __atomic_sub_fetch(&bytes_in_share[share_of[use]], bytes, __ATOMIC_RELAXED);
     __atomic_sub_fetch(&bytes_in_all, bytes, __ATOMIC_RELAXED);
@@ -71,6 +80,7 @@ take(enum hs_memory_use use, size_t bytes, bool anyway)
     __atomic_add_fetch(&bytes_in_use[use], bytes, __ATOMIC_RELAXED);
     size_t share = __atomic_add_fetch(&bytes_in_share[share_of[use]], bytes, __ATOMIC_RELAXED);
     size_t all = __atomic_add_fetch(&bytes_in_all, bytes, __ATOMIC_RELAXED);
+    note(use, bytes);
     if (!anyway && rb_hs_memory_bound_p() && share > rb_hs_memory_share(use)) {
         give_back(use, bytes);
         return false;
@@ -97,7 +107,7 @@ rb_hs_realloc(enum hs_memory_use use, void *ptr, size_t size)
 
     if (should_fail() || size > SIZE_MAX / 2) return failed(use);
     /* realloc(3) may have both blocks while it copies. */
-    if (!take(use, sizeof(*old) + size, old && size <= old_size)) return NULL;
+    if (!take(use, sizeof(*old) + size, old && size <= old_size)) return failed(use);
     inside = true;
     union block_header *block = realloc(old, sizeof(*block) + size);
     inside = false;
@@ -119,7 +129,7 @@ rb_hs_malloc(enum hs_memory_use use, size_t size)
 void *
 rb_hs_calloc(enum hs_memory_use use, size_t count, size_t size)
 {
-    if (size && count > SIZE_MAX / size) return NULL;
+    if (size && count > SIZE_MAX / size) return failed(use);
     void *ptr = rb_hs_malloc(use, count * size);
     if (ptr) memset(ptr, 0, count * size);
     return ptr;
@@ -153,6 +163,18 @@ size_t
 rb_hs_memory_peak(void)
 {
     return __atomic_load_n(&peak, __ATOMIC_RELAXED);
+}
+
+void
+rb_hs_memory_note_snapshots(size_t *bytes)
+{
+    noted = bytes;
+}
+
+void
+rb_hs_memory_forget(enum hs_memory_use use, size_t bytes)
+{
+    give_back(use, bytes);
 }
 
 void

@@ -43,7 +43,7 @@ void rb_hs_free(enum hs_memory_use use, void *ptr);
 /* Bytes held now for one use, or for all of them. */
 size_t rb_hs_memory_bytes(enum hs_memory_use use);
 size_t rb_hs_memory_total(void);
-/* Requests for this use that found no memory, ever. */
+/* Requests for this use that found no memory or that the bound refused, ever. */
 uint64_t rb_hs_memory_failures(enum hs_memory_use use);
 /* The most that was ever held at once, a block that is being moved twice. */
 size_t rb_hs_memory_peak(void);
@@ -56,6 +56,14 @@ size_t rb_hs_memory_share(enum hs_memory_use use);
 
 /* Is this thread inside malloc(3) on behalf of one of the above? */
 bool rb_hs_memory_inside(void);
+
+/* A thread that fork leaves behind frees nothing in the child.  What this thread
+ * holds for HS_MEM_SNAPSHOTS is counted in *bytes as well, never more of it than in the
+ * accounts, so that the child can take it off them; the memory itself is lost to the child.
+ * NULL: no longer. */
+void rb_hs_memory_note_snapshots(size_t *bytes);
+/* In the child. */
+void rb_hs_memory_forget(enum hs_memory_use use, size_t bytes);
 
 /* Tests: let `countdown` more allocations succeed, then fail all of them;
  * a negative number never fails. */

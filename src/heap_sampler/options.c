@@ -27,7 +27,7 @@ enum {
     SHOWN_MAX = 60,             /* bytes of a bad value that an error repeats */
     FILE_NAME_MAX = 255,        /* of one path component, on every file system in use */
     PID_DIGITS = 20,            /* of an uint64_t */
-    PID_SUFFIX = 1 + PID_DIGITS,        /* ".PID", which a fixed path gets in children */
+    NAME_SUFFIXES = 1 + PID_DIGITS + 7, /* ".PID", which a fixed path gets in children, and "-at-rss" */
     TIME_LEN = 15               /* YYYYmmddTHHMMSS */
 };
 
@@ -47,7 +47,7 @@ struct reader {
 };
 
 static const char setting_names[] =
-    "interval, output, every, keep, at-rss, max-samples, max-depth, seed, only, malloc, on, off";
+    "interval, output, every, keep, at-rss, max-samples, max-depth, seed, only, malloc, quiet, on, off";
 
 void
 rb_hs_options_default(struct hs_options *options)
@@ -206,7 +206,7 @@ read_output(struct reader *reader)
     for (size_t i = 0; i < value.len; i++) {
         if (value.ptr[i] == '/') file = (struct span){value.ptr + i + 1, value.len - i - 1};
     }
-    if (len + PID_SUFFIX >= sizeof(options->output) || expanded_max(file) + PID_SUFFIX > FILE_NAME_MAX) {
+    if (len + NAME_SUFFIXES >= sizeof(options->output) || expanded_max(file) + NAME_SUFFIXES > FILE_NAME_MAX) {
         return fail_value(reader, "is too long a path");
     }
     memcpy(options->output, value.ptr, value.len);
@@ -230,12 +230,15 @@ read_keep(struct reader *reader)
     return fail_value(reader, "must be a number of profiles from 1 to 1000000");
 }
 
+/* No Ruby is as small as a MiB: a number without its unit was forgotten to be
+ * given one, and would write a profile at once. */
 static bool
 read_at_rss(struct reader *reader)
 {
     struct span value = reader->value;
     uint32_t percent = 0;
     uint64_t bytes = 0;
+    char why[128];
 
     if (value.len && value.ptr[value.len - 1] == '%') {
         value.len--;
@@ -244,13 +247,21 @@ read_at_rss(struct reader *reader)
     else if (!read_size(value, &bytes)) {
         goto bad;
     }
+    else if (bytes < KIB * KIB) {
+        uint64_t number;
+        if (!read_digits(value, &number)) goto bad;
+        int len = snprintf(why, sizeof(why), "is a size in bytes; ");
+        if (number <= 100) len += snprintf(why + len, sizeof(why) - (size_t)len, "%" PRIu64 "%% or ", number);
+        snprintf(why + len, sizeof(why) - (size_t)len, "%" PRIu64 "m?", number);
+        return fail_value(reader, why);
+    }
     reader->options->at_rss_percent = percent;
     reader->options->at_rss_bytes = bytes;
     return true;
 
   bad:
     return fail_value(reader, "must be a share of the memory limit from 1% to 100%,"
-                              " or a size from 1 to 1t, such as 900m");
+                              " or a size from 1m to 1t, such as 900m");
 }
 
 static bool
@@ -297,20 +308,10 @@ read_only(struct reader *reader)
     return fail_value(reader, "must be 1/N with N from 1 to 1000000");
 }
 
-/* jemalloc knows powers of two: the nearest by ratio. */
-static uint64_t
-power_of_two(uint64_t size)
-{
-    uint64_t power = 1;
-    while (power * 2 <= size) power *= 2;
-    return (double)size / (double)power > 1.4142135623730951 ? power * 2 : power;
-}
-
 static bool
 read_malloc(struct reader *reader)
 {
     struct hs_options *options = reader->options;
-    uint64_t size;
 
     if (span_is(reader->value, "on")) {
         options->malloc_mode = HS_MALLOC_SAY_ON;
@@ -321,14 +322,22 @@ read_malloc(struct reader *reader)
     else if (span_is(reader->value, "standby")) {
         options->malloc_mode = HS_MALLOC_SAY_STANDBY;
     }
-    else if (read_size(reader->value, &size)) {
+    else if (read_size(reader->value, &options->malloc_interval)) {
         options->malloc_mode = HS_MALLOC_SAY_ON;
-        options->malloc_asked = size;
-        options->malloc_interval = power_of_two(size);
     }
     else {
         return fail_value(reader, "must be on, off, standby, or a size in bytes from 1 to 1t, such as 512k");
     }
+    return true;
+}
+
+static bool
+read_quiet(struct reader *reader)
+{
+    if (!span_is(reader->value, "on") && !span_is(reader->value, "off")) {
+        return fail_value(reader, "must be on or off, or have no value");
+    }
+    reader->options->quiet = span_is(reader->value, "on");
     return true;
 }
 
@@ -346,17 +355,32 @@ static const struct {
     {"seed", read_seed},
     {"only", read_only},
     {"malloc", read_malloc},
+    {"quiet", read_quiet},
 };
+
+static bool
+one_of(struct span span, const char *const words[], size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (span_is(span, words[i])) return true;
+    }
+    return false;
+}
 
 static bool
 read_item(struct reader *reader, struct span item)
 {
+    static const char *const on_words[] = {"on", "1", "true", "yes"}, *const off_words[] = {"off", "0", "false", "no"};
     const char *equals = item.len ? memchr(item.ptr, '=', item.len) : NULL;
-    bool on = span_is(item, "on") || span_is(item, "1");
+    bool on = one_of(item, on_words, 4);
     char name[SHOWN_MAX + 4];
 
-    if (on || span_is(item, "off") || span_is(item, "0")) {
+    if (on || one_of(item, off_words, 4)) {
         reader->options->on = on;
+        return true;
+    }
+    if (span_is(item, "quiet")) {
+        reader->options->quiet = true;
         return true;
     }
     reader->name = item;

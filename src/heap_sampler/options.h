@@ -11,14 +11,22 @@
  *                     `none` writes no profile and says nothing at exit
  *   every=SECONDS     a profile every so often, 1 .. 86400*365
  *   keep=N            keep the newest N periodic profiles of this process, 1 .. 1e6
- *   at-rss=80%|SIZE   one profile when memory crosses this share of the limit, or this size
+ *   at-rss=80%|SIZE   one profile when the cgroup's memory in use crosses this share of its limit,
+ *                     or the process's own resident memory this size, 1m .. 1t
  *   max-samples=N|none, max-depth=1..4096, seed=N (64 bits), only=1/N (N 1 .. 1e6)
  *   malloc=on|off|standby|SIZE   sample malloc as well (on), never, or when it is started from
- *                     Ruby; SIZE is its mean bytes between samples (512k), rounded to a power of two
- *   on | 1            with what was set before, or the defaults; off | 0 | empty text: no sampling
+ *                     Ruby; SIZE is its mean bytes between samples (512k)
+ *   quiet | quiet=on|off   say nothing of profiles that were written; forked children say nothing at all
+ *   on | 1 | true | yes    with what was set before, or the defaults
+ *   off | 0 | false | no | empty text   no sampling
  *
  * In one text the last of two equal settings wins, and `off` wins over all but
  * a later `on`.  Sizes and counts are decimal digits; a comma ends a value.
+ *
+ * Texts are read one over the other: RUBY_HEAP_SAMPLE, each --heap-sample of
+ * RUBYOPT, each --heap-sample of the command line, and that of a script's #!
+ * line.  A later text wins setting by setting, and switches sampling on unless
+ * it says `off`.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -46,8 +54,8 @@ struct hs_options {
     uint64_t seed;
     uint32_t only_n;            /* 1: every process */
     enum hs_malloc_mode malloc_mode;
-    uint64_t malloc_interval;   /* a power of two */
-    uint64_t malloc_asked;      /* what it was before it was rounded; 0: nothing was asked */
+    uint64_t malloc_interval;   /* bytes, as it was asked for */
+    bool quiet;
 };
 
 void rb_hs_options_default(struct hs_options *options);

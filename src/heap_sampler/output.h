@@ -46,6 +46,13 @@ void rb_hs_gzip_close(struct hs_gzip *gzip);
  * is replaced, not followed.  No signal results (SIGPIPE, SIGXFSZ). */
 int rb_hs_write_file(const char *path, const char *ptr, size_t len);
 
+/* Would rb_hs_write_file() find a folder to write in, or a file that takes it?
+ * It looks only, and leaves nothing behind. */
+int rb_hs_check_writable(const char *path);
+
+/* Does it end as rb_hs_save_profile() wants it? */
+bool rb_hs_profile_path_p(const char *path);
+
 /* Encode by the path's ending: .pb.gz, .pb, .folded (inuse_space), .json; else
  * EINVAL.  `written`, if not NULL: the bytes of the file. */
 int rb_hs_save_profile(const struct hs_profile *profile, const char *path, size_t *written);

@@ -10,6 +10,7 @@
 #include "internal/heap_sampler.h"
 #include "allocator.h"
 #include "memory.h"
+#include "memory_limit.h"
 #include "output.h"
 #include "sampler.h"
 
@@ -23,7 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { WARN_SAVE = 1, WARN_THREAD = 2, RSS_POLL_MS = 500, PATH_SIZE = 4096 };
+enum { WARN_THREAD = 2, PATH_SIZE = 4096 };
 
 static struct {
     pthread_mutex_t mutex;      /* guards `written`, and one save at a time */
@@ -31,9 +32,12 @@ static struct {
     pthread_t thread;
     bool running;               /* until it is joined: a child forked before that starts its own */
     bool stopping;              /* atomic: the thread may hold the lock from one save to the next */
-    bool rss_crossed;           /* at-rss= saves once a process */
+    bool short_of_memory;       /* what at-rss= watches for has been seen */
+    bool at_rss_saved, at_rss_failed;   /* it is saved once a process */
+    struct timespec at_rss_turn;        /* when to save then */
     char **written;             /* paths of the newest `keep` periodic profiles, as a ring */
-    uint32_t written_count;
+    uint32_t written_count, written_capacity;
+    size_t held;                /* bytes of snapshots that the thread holds, with `written` */
 } periodic = { .mutex = PTHREAD_MUTEX_INITIALIZER };
 
 /* -- saving ---------------------------------------------------------------- */
@@ -67,149 +71,165 @@ fixed_path_p(const char *pattern)
     return true;
 }
 
-/* A fixed path belongs to the process that began: its children append .PID,
- * before the ending so that the format stays. */
+/* Put `text` before the path's ending, so that the format stays. */
 static void
-add_pid(char *path, size_t size)
+add_to_name(char *path, size_t size, const char *text)
 {
     static const char *const endings[] = { ".pb.gz", ".pb", ".folded", ".json" };
     size_t len = strlen(path);
     for (size_t i = 0; i < sizeof(endings) / sizeof(*endings); i++) {
         size_t ending = strlen(endings[i]);
         if (len <= ending || strcmp(path + len - ending, endings[i]) != 0) continue;
-        snprintf(path + len - ending, size - (len - ending), ".%ld%s", (long)getpid(), endings[i]);
+        snprintf(path + len - ending, size - (len - ending), "%s%s", text, endings[i]);
         return;
     }
 }
 
-/* `path` becomes the output as it was chosen, which is what messages tell. */
-static int
-save(char *path, size_t size, size_t *bytes, uint64_t *samples, bool may_hold_up)
-{
+struct saved {
+    char path[PATH_SIZE];       /* the output as it was chosen, which is what messages tell */
     char full[PATH_SIZE];
-    *path = '\0';
-    if (!rb_hs_options_expand_output(&rb_hs_sampler.options, (uint64_t)getpid(), (int64_t)time(NULL), path, size)) {
+    size_t bytes;
+    uint64_t samples;
+};
+
+/* Where a profile goes that is written now. */
+static int
+choose_path(struct saved *saved)
+{
+    const struct hs_options *options = &rb_hs_sampler.options;
+    char pid[32];
+    if (!rb_hs_options_expand_output(options, (uint64_t)getpid(), (int64_t)time(NULL), saved->path, sizeof(saved->path))) {
+        *saved->path = '\0';
         return ENAMETOOLONG;
     }
-    if (rb_hs_sampler.child && fixed_path_p(rb_hs_sampler.options.output)) add_pid(path, size);
-    if (!full_path(path, full, sizeof(full))) return ENAMETOOLONG;
-    struct hs_profile *profile = rb_hs_snapshot(HS_MAIN, NULL, may_hold_up);
-    if (!profile) return ENOMEM;
-    *samples = profile->meta.live_samples;
-    int error = rb_hs_save_profile(profile, full, bytes);
+    /* A fixed path belongs to the process that began: its children append their number. */
+    snprintf(pid, sizeof(pid), ".%ld", (long)getpid());
+    if (rb_hs_sampler.child && fixed_path_p(options->output)) add_to_name(saved->path, sizeof(saved->path), pid);
+    return full_path(saved->path, saved->full, sizeof(saved->full)) ? 0 : ENAMETOOLONG;
+}
+
+/* The same trouble with each profile is told once. Each save has the mutex, or comes after the thread's end. */
+static int told_error;
+
+static void
+tell_of_error(const struct saved *saved, int error)
+{
+    if (error == told_error) return;
+    told_error = error;
+    rb_hs_warn("cannot write %s: %s", saved->path, strerror(error));
+}
+
+/* `suffix` goes to the file's name. */
+static int
+save(struct saved *saved, const char *suffix, bool may_hold_up)
+{
+    int error = choose_path(saved);
+    if (!error && *suffix) {
+        add_to_name(saved->path, sizeof(saved->path), suffix);
+        add_to_name(saved->full, sizeof(saved->full), suffix);
+    }
+    struct hs_profile *profile = error ? NULL : rb_hs_snapshot(HS_MAIN, NULL, may_hold_up);
+    if (!error && !profile) error = ENOMEM;
+    if (!error) {
+        saved->samples = profile->meta.live_samples;
+        error = rb_hs_save_profile(profile, saved->full, &saved->bytes);
+    }
     rb_hs_snapshot_free(profile);
+    if (error) tell_of_error(saved, error);
     return error;
 }
 
-int
-rb_hs_save_now(bool announce)
+static void
+announce(const struct saved *saved, const char *why)
 {
-    char path[PATH_SIZE];
-    size_t bytes = 0;
-    uint64_t samples = 0;
-    int error = save(path, sizeof(path), &bytes, &samples, announce);
-    if (error) {
-        rb_hs_warn_once(WARN_SAVE, "cannot write %s: %s", path, strerror(error));
-    }
-    else if (announce) {
-        char line[PATH_SIZE + 128];
-        int len = snprintf(line, sizeof(line), "heap-sample: wrote %s (%zu bytes, %llu live samples)\n", path, bytes,
-                           (unsigned long long)samples);
-        rb_hs_say(line, (size_t)len);
-    }
+    if (rb_hs_sampler.options.quiet) return;
+    char line[PATH_SIZE + 256];
+    int len = snprintf(line, sizeof(line), "heap-sample: wrote %s (%zu bytes, %llu live samples)%s\n", saved->path,
+                       saved->bytes, (unsigned long long)saved->samples, why);
+    rb_hs_say(line, (size_t)len);
+}
+
+int
+rb_hs_save_at_exit(void)
+{
+    struct saved saved;
+    int error = save(&saved, "", true);
+    if (!error) announce(&saved, "");
     return error;
+}
+
+static void
+forget_written(void)
+{
+    for (uint32_t i = 0; periodic.written && i < periodic.written_capacity; i++) {
+        rb_hs_free(HS_MEM_SNAPSHOTS, periodic.written[i]);
+    }
+    rb_hs_free(HS_MEM_SNAPSHOTS, periodic.written);
+    periodic.written = NULL;
+    periodic.written_count = 0;
 }
 
 /* keep=N: a new profile drives out the oldest of this process. */
 static void
 save_periodic(void)
 {
-    char chosen[PATH_SIZE], path[PATH_SIZE];
-    size_t bytes;
-    uint64_t samples;
-    int error = save(chosen, sizeof(chosen), &bytes, &samples, false);
-    if (error) {
-        rb_hs_warn_once(WARN_SAVE, "cannot write %s: %s", chosen, strerror(error));
-        return;
-    }
+    struct saved saved;
     uint32_t keep = rb_hs_sampler.options.keep;
-    if (!keep || !full_path(chosen, path, sizeof(path))) return;
-    if (!periodic.written) periodic.written = rb_hs_calloc(HS_MEM_SNAPSHOTS, keep, sizeof(*periodic.written));
+    if (save(&saved, "", false) != 0 || !keep) return;
+    if (periodic.written && periodic.written_capacity != keep) forget_written();    /* a #! line has changed it */
+    if (!periodic.written) {
+        periodic.written_capacity = keep;
+        periodic.written = rb_hs_calloc(HS_MEM_SNAPSHOTS, keep, sizeof(*periodic.written));
+    }
     if (!periodic.written) return;
     char **oldest = &periodic.written[periodic.written_count % keep];
     const char *newest = periodic.written[(periodic.written_count + keep - 1) % keep];
-    if (newest && strcmp(newest, path) == 0) return;    /* written over */
+    if (newest && strcmp(newest, saved.full) == 0) return;      /* written over */
     char *gone = *oldest;
     *oldest = NULL;             /* first: a child that is forked now frees what stands there */
     if (gone) unlink(gone);
     rb_hs_free(HS_MEM_SNAPSHOTS, gone);
-    *oldest = rb_hs_malloc(HS_MEM_SNAPSHOTS, strlen(path) + 1);
-    if (*oldest) strcpy(*oldest, path);
+    *oldest = rb_hs_malloc(HS_MEM_SNAPSHOTS, strlen(saved.full) + 1);
+    if (*oldest) strcpy(*oldest, saved.full);
     periodic.written_count++;
 }
 
-/* -- memory running short ---------------------------------------------------- */
+/* Whoever reads of it only when the first profile is due may have lost what it would have shown. */
+void
+rb_hs_periodic_check(void)
+{
+    const struct hs_options *options = &rb_hs_sampler.options;
+    struct saved saved;
+    if (options->output_none || rb_hs_sampler.child) return;
+    if (options->keep && !options->every) {
+        rb_hs_tell_of_settings("keep=%u does nothing without every=: it keeps the newest of the profiles that every=SECONDS writes",
+                               options->keep);
+    }
+    int error = choose_path(&saved);
+    if (!error) error = rb_hs_check_writable(saved.full);
+    if (!error) return;
+    told_error = error;
+    rb_hs_tell_of_settings("cannot write %s: %s; sampling goes on, but mend the folder or set another output=", saved.path,
+                           strerror(error));
+}
+
+/* -- time ---------------------------------------------------------------------- */
+
+static void
+add_ms(struct timespec *at, uint64_t ms)
+{
+    uint64_t ns = (uint64_t)at->tv_nsec + ms % 1000 * 1000000;
+    at->tv_sec += (time_t)(ms / 1000 + ns / 1000000000);
+    at->tv_nsec = (long)(ns % 1000000000);
+}
 
 static bool
-read_number(const char *path, uint64_t *number)
+before_p(const struct timespec *a, const struct timespec *b)
 {
-    char text[64];
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return false;
-    ssize_t len = read(fd, text, sizeof(text) - 1);
-    close(fd);
-    if (len <= 0) return false;
-    text[len] = '\0';
-    char *end;
-    *number = strtoull(text, &end, 10);
-    return end != text;
+    return a->tv_sec != b->tv_sec ? a->tv_sec < b->tv_sec : a->tv_nsec < b->tv_nsec;
 }
 
-/* A group's limits apply to all below it: go up from our own group. */
-static uint64_t
-smallest_limit(const char *root, const char *group, const char *file)
-{
-    char path[PATH_SIZE], at[PATH_SIZE];
-    uint64_t smallest = UINT64_MAX, limit;
-    snprintf(at, sizeof(at), "%s", group);
-    for (;;) {
-        if ((size_t)snprintf(path, sizeof(path), "%s%s/%s", root, at, file) < sizeof(path) &&
-            read_number(path, &limit) && limit < smallest) {
-            smallest = limit;
-        }
-        char *slash = strrchr(at, '/');
-        if (!slash) return smallest;
-        *slash = '\0';
-    }
-}
-
-/* The memory that this process may use before the kernel kills it: the
- * smallest limit of its cgroups (v2 or v1), else all there is. */
-static uint64_t
-memory_limit(void)
-{
-    uint64_t limit = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
-    char line[PATH_SIZE];
-    FILE *groups = fopen("/proc/self/cgroup", "re");
-    while (groups && fgets(line, sizeof(line), groups)) {
-        line[strcspn(line, "\n")] = '\0';
-        char *controllers = strchr(line, ':');
-        char *group = controllers ? strchr(controllers + 1, ':') : NULL;
-        if (!group) continue;
-        *group++ = '\0';
-        if (strcmp(group, "/") == 0) *group = '\0';
-        uint64_t found = UINT64_MAX;
-        if (!controllers[1]) {
-            found = smallest_limit("/sys/fs/cgroup", group, "memory.max");
-        }
-        else if (strstr(controllers + 1, "memory")) {
-            found = smallest_limit("/sys/fs/cgroup/memory", group, "memory.limit_in_bytes");
-        }
-        if (found < limit) limit = found;
-    }
-    if (groups) fclose(groups);
-    return limit;
-}
+/* -- memory running short ---------------------------------------------------- */
 
 static uint64_t
 resident_bytes(void)
@@ -226,30 +246,59 @@ resident_bytes(void)
     return resident * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-static void
-watch_memory(uint64_t threshold)
+/* The processes of a cgroup cross its share together. Each saves in a turn of its own, by its number, so that their
+ * snapshots and files do not all come at once when there is least room for them; but when half of what was left is used up,
+ * nobody waits. A save that failed is tried again: this is the profile that matters. */
+enum { POLL_MS = 500, TURNS = 8, TURN_MS = 250, AGAIN_MS = 10000 };
+
+static bool
+short_p(char *why, size_t size, bool *urgent)
 {
-    if (periodic.rss_crossed || resident_bytes() < threshold) return;
-    periodic.rss_crossed = true;
-    rb_hs_save_now(true);
+    const struct hs_options *options = &rb_hs_sampler.options;
+    struct hs_memory_limit limit;
+    if (options->at_rss_bytes) {
+        uint64_t resident = resident_bytes();
+        *urgent = true;         /* the process's own affair */
+        snprintf(why, size, ": its RSS is %.0f MiB", (double)resident / (1 << 20));
+        return resident >= options->at_rss_bytes;
+    }
+    if (!rb_hs_memory_limit_read("", options->at_rss_percent, &limit)) return false;
+    double share = (double)limit.used / (double)limit.bytes * 100;
+    *urgent = share >= (100.0 + options->at_rss_percent) / 2;
+    snprintf(why, size, ": its %s uses %.0f%% of %.0f MiB", limit.machine ? "machine" : "cgroup", share,
+             (double)limit.bytes / (1 << 20));
+    return share >= options->at_rss_percent;
+}
+
+static void
+watch_memory(const struct timespec *now)
+{
+    char why[128];
+    bool urgent;
+    if (periodic.at_rss_saved || !short_p(why, sizeof(why), &urgent)) return;
+    if (!periodic.short_of_memory) {
+        periodic.short_of_memory = true;
+        periodic.at_rss_turn = *now;
+        if (!urgent) add_ms(&periodic.at_rss_turn, (uint64_t)getpid() % TURNS * TURN_MS);
+    }
+    else if (urgent && !periodic.at_rss_failed) {
+        periodic.at_rss_turn = *now;
+    }
+    if (before_p(now, &periodic.at_rss_turn)) return;
+
+    struct saved saved;
+    if (save(&saved, "-at-rss", true) == 0) {
+        periodic.at_rss_saved = true;
+        announce(&saved, why);
+    }
+    else {
+        periodic.at_rss_failed = true;
+        add_ms(&periodic.at_rss_turn, AGAIN_MS);
+    }
     rb_hs_allocator_give_back();
 }
 
 /* -- the thread --------------------------------------------------------------- */
-
-static void
-add_ms(struct timespec *at, uint64_t ms)
-{
-    uint64_t ns = (uint64_t)at->tv_nsec + ms % 1000 * 1000000;
-    at->tv_sec += (time_t)(ms / 1000 + ns / 1000000000);
-    at->tv_nsec = (long)(ns % 1000000000);
-}
-
-static bool
-before_p(const struct timespec *a, const struct timespec *b)
-{
-    return a->tv_sec != b->tv_sec ? a->tv_sec < b->tv_sec : a->tv_nsec < b->tv_nsec;
-}
 
 /* Slept over some, or a save took longer than that: do not hurry after them. */
 static void
@@ -268,26 +317,30 @@ run(void *unused)
 {
     const struct hs_options *options = &rb_hs_sampler.options;
     bool watch = options->at_rss_percent || options->at_rss_bytes;
-    uint64_t threshold = options->at_rss_bytes ? options->at_rss_bytes
-                                               : memory_limit() / 100 * options->at_rss_percent;
-    struct timespec due, now;
+    struct timespec due, look, now;
     (void)unused;
+    rb_hs_memory_note_snapshots(&periodic.held);
 
     clock_gettime(CLOCK_MONOTONIC, &due);
+    look = due;
     add_ms(&due, (uint64_t)options->every * 1000);
+    add_ms(&look, POLL_MS);     /* a child that is forked in want of memory may be gone by then */
     pthread_mutex_lock(&periodic.mutex);
     while (!__atomic_load_n(&periodic.stopping, __ATOMIC_ACQUIRE)) {
         clock_gettime(CLOCK_MONOTONIC, &now);
-        if (watch) watch_memory(threshold);
+        if (watch && !before_p(&now, &look)) {
+            watch_memory(&now);
+            look = now;
+            add_ms(&look, periodic.short_of_memory ? TURN_MS : POLL_MS);
+        }
         if (options->every && !before_p(&now, &due)) {
             save_periodic();
             rb_hs_allocator_give_back();
             due_after(&due, (uint64_t)options->every * 1000);
             continue;
         }
-        struct timespec until = now;
-        add_ms(&until, RSS_POLL_MS);
-        if (options->every && (!watch || before_p(&due, &until))) until = due;
+        struct timespec until = watch ? look : due;
+        if (options->every && before_p(&due, &until)) until = due;
         pthread_cond_timedwait(&periodic.wake, &periodic.mutex, &until);
     }
     pthread_mutex_unlock(&periodic.mutex);
@@ -347,11 +400,12 @@ rb_hs_periodic_after_fork(void)
     pthread_mutex_init(&periodic.mutex, NULL);
     bool was_running = periodic.running;
     periodic.running = false;
-    periodic.rss_crossed = false;
-    periodic.written_count = 0;
-    for (uint32_t i = 0; periodic.written && i < rb_hs_sampler.options.keep; i++) {
-        rb_hs_free(HS_MEM_SNAPSHOTS, periodic.written[i]);
-        periodic.written[i] = NULL;
-    }
+    periodic.short_of_memory = periodic.at_rss_saved = periodic.at_rss_failed = false;
+    /* A profile that the thread was about to write is nobody's here. */
+    size_t before = rb_hs_memory_bytes(HS_MEM_SNAPSHOTS);
+    forget_written();
+    size_t freed = before - rb_hs_memory_bytes(HS_MEM_SNAPSHOTS);
+    rb_hs_memory_forget(HS_MEM_SNAPSHOTS, periodic.held - freed);
+    periodic.held = 0;
     if (was_running) rb_hs_periodic_start();
 }

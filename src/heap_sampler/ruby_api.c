@@ -774,8 +774,9 @@ profile_save(VALUE self, VALUE path)
         args.written = RSTRING_LEN(page);
     }
     rb_thread_call_without_gvl(save_without_gvl, &args, NULL, NULL);
+    bool known_ending = args.page || rb_hs_profile_path_p(copy);
     ALLOCV_END(held);
-    if (args.error == EINVAL && !args.page) {
+    if (args.error && !known_ending) {
         rb_raise(rb_eArgError, "a profile's path must end with .pb.gz, .pb, .folded, .json or .html: %"PRIsVALUE, path);
     }
     if (args.error) rb_syserr_fail_str(args.error, path);

@@ -150,14 +150,20 @@ void rb_hs_periodic_start(void);
 bool rb_hs_periodic_running_p(void);
 void rb_hs_periodic_stop(void);
 void rb_hs_periodic_after_fork(void);
-/* Takes, names, writes; says so in one line on stderr if `announce`. Any thread. */
-int rb_hs_save_now(bool announce);
+/* Tells what is wrong with the settings of files, before the first is written. GVL. */
+void rb_hs_periodic_check(void);
+/* The profile at exit: takes, names, writes, and says so in one line on stderr. */
+int rb_hs_save_at_exit(void);
 /* The folder of now is that of relative outputs; the first call counts. */
 void rb_hs_note_start_folder(void);
 /* To stderr by write(2); brings the process no SIGPIPE. Any thread. */
 void rb_hs_say(const char *text, size_t len);
-/* One line of it, once per process for each `kind` of trouble. */
+/* One line of it; nothing from a forked child under `quiet`. */
+void rb_hs_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Once per process for each `kind` of trouble. */
 void rb_hs_warn_once(unsigned kind, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Once in this process and all that come from it, also by exec. GVL. */
+void rb_hs_tell_of_settings(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* ruby_api.c */
 void rb_hs_init_ruby_api(void);

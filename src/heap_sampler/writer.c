@@ -187,6 +187,44 @@ folder_of(const char *path)
     return folder;
 }
 
+/* What stands in the way of a file at `path`, as far as its looks tell. */
+static int
+refuse_path(const char *path, const struct stat *existing)
+{
+    size_t len = strlen(path);
+
+    if (!len) return ENOENT;
+    /* "x/" is a folder even before rename(2) finds out */
+    if (path[len - 1] == '/' || (existing && S_ISDIR(existing->st_mode))) return EISDIR;
+    /* a socket takes no write, and no one wants a profile over a disk */
+    if (existing && (S_ISSOCK(existing->st_mode) || S_ISBLK(existing->st_mode))) return EINVAL;
+    return 0;
+}
+
+int
+rb_hs_check_writable(const char *path)
+{
+    struct stat existing, folder_now;
+    bool exists = lstat(path, &existing) == 0;
+
+    if (!exists && errno != ENOENT) return errno;
+    int error = refuse_path(path, exists ? &existing : NULL);
+    if (error) return error;
+    if (exists && (S_ISFIFO(existing.st_mode) || S_ISCHR(existing.st_mode))) {
+        return faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) < 0 ? errno : 0;
+    }
+    /* Not folder_of(): that there is no memory now does not mean that there will be none. */
+    char folder[4096];
+    const char *slash = strrchr(path, '/');
+    size_t len = slash ? (size_t)(slash - path) : 0;
+    if (len > sizeof(folder) - 2) return ENAMETOOLONG;
+    memcpy(folder, path, len);
+    strcpy(folder + len, !slash ? "." : len ? "" : "/");
+    if (stat(folder, &folder_now) < 0) return errno;
+    if (!S_ISDIR(folder_now.st_mode)) return ENOTDIR;
+    return faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) < 0 ? errno : 0;
+}
+
 int
 rb_hs_write_file(const char *path, const char *ptr, size_t len)
 {
@@ -196,12 +234,8 @@ rb_hs_write_file(const char *path, const char *ptr, size_t len)
     int error = 0;
 
     if (!exists && errno != ENOENT) return errno;
-    size_t path_len = strlen(path);
-    if (!path_len) return ENOENT;
-    /* "x/" is a folder even before rename(2) finds out */
-    if (path[path_len - 1] == '/' || (exists && S_ISDIR(existing.st_mode))) return EISDIR;
-    /* a socket takes no write, and no one wants a profile over a disk */
-    if (exists && (S_ISSOCK(existing.st_mode) || S_ISBLK(existing.st_mode))) return EINVAL;
+    error = refuse_path(path, exists ? &existing : NULL);
+    if (error) return error;
 
     rb_hs_guard_signals(&guard);
     if (exists && (S_ISFIFO(existing.st_mode) || S_ISCHR(existing.st_mode))) {
@@ -234,6 +268,12 @@ encode_packed(const struct hs_profile *profile, struct hs_buffer *out)
     rb_hs_gzip_close(gzip);
     rb_hs_buffer_free(&plain);
     return error;
+}
+
+bool
+rb_hs_profile_path_p(const char *path)
+{
+    return ends_with(path, ".pb.gz") || ends_with(path, ".pb") || ends_with(path, ".folded") || ends_with(path, ".json");
 }
 
 int

@@ -83,10 +83,13 @@ void rb_heap_sampler_gc_counts(struct rb_heap_sampler_gc_counts *counts);
 
 /* -- ruby.c, eval.c, process.c -------------------------------------------- */
 
-/* Settings of --heap-sample (NULL: no value was given). `from` is the option
- * or variable to name in an error. Later calls win setting by setting.
- * Raises ArgumentError. */
-void rb_heap_sampler_option(const char *settings, const char *from);
+/* The texts of --heap-sample in the order in which they were given. */
+struct rb_heap_sampler_text;
+/* Add a copy of one, "" for an option without settings, at the end. */
+void rb_heap_sampler_add_text(struct rb_heap_sampler_text **list, const char *text);
+/* Read them over what was read before, setting by setting, and free them. `from` is the option or variable to name in an
+ * error: ArgumentError, or a warning if they come from the environment. GVL. */
+void rb_heap_sampler_option(struct rb_heap_sampler_text *list, const char *from, bool environment);
 /* All options are read: start if they, or RUBY_HEAP_SAMPLE, ask for it. GVL. */
 void rb_heap_sampler_boot(void);
 /* Ruby code has ended, objects are still there: write the last profile. GVL. */

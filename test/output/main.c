@@ -86,6 +86,7 @@ main(int argc, char **argv)
     test_gzip(argv[2]);
     if (argc == 3) {
         test_options();
+        test_memory_limit(argv[2]);
         test_encode();
         test_encode_memory();
         test_writer(argv[2]);

@@ -14,6 +14,7 @@ bool is_number(long long got, long long expected, const char *name);
 bool is_text(const char *got, const char *expected, const char *name);
 
 void test_options(void);
+void test_memory_limit(const char *top);
 void test_encode(void);
 void test_encode_memory(void);
 void test_gzip(const char *folder);

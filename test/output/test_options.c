@@ -19,11 +19,16 @@ parse(struct hs_options *options, const char *text, char error[512])
 static void
 describe(const struct hs_options *o, char *text, size_t size)
 {
-    snprintf(text, size, "%s i=%llu o=%s%s e=%u k=%u r=%u%%/%llu s=%llu d=%u seed=%s%llu n=%u",
+    static const char *const malloc_modes[] = { "", " malloc=standby", " malloc=off" };
+    snprintf(text, size, "%s i=%llu o=%s%s e=%u k=%u r=%u%%/%llu s=%llu d=%u seed=%s%llu n=%u%s%s",
              o->on ? "on" : "off", (unsigned long long)o->interval, o->output_none ? "none" : o->output,
              o->output_given ? "!" : "", o->every, o->keep, o->at_rss_percent,
              (unsigned long long)o->at_rss_bytes, (unsigned long long)o->max_samples, o->max_depth,
-             o->seeded ? "!" : "", (unsigned long long)o->seed, o->only_n);
+             o->seeded ? "!" : "", (unsigned long long)o->seed, o->only_n, malloc_modes[o->malloc_mode],
+             o->quiet ? " quiet" : "");
+    if (o->malloc_interval == 524288) return;
+    size_t len = strlen(text);
+    snprintf(text + len, size - len, " malloc=%llu", (unsigned long long)o->malloc_interval);
 }
 
 #define REST "e=0 k=0 r=0%/0 s=200000 d=512 seed=0 n=1"
@@ -37,6 +42,19 @@ static const struct {
     {"off", "off i=524288 " OUT REST},
     {"0", "off i=524288 " OUT REST},
     {"", "off i=524288 " OUT REST},
+    {"true", "on i=524288 " OUT REST},
+    {"yes", "on i=524288 " OUT REST},
+    {"false", "off i=524288 " OUT REST},
+    {"no,every=1", "off i=524288 " OUT "e=1 k=0 r=0%/0 s=200000 d=512 seed=0 n=1"},
+    {"quiet", "on i=524288 " OUT REST " quiet"},
+    {"off,quiet=on", "off i=524288 " OUT REST " quiet"},
+    {"quiet,quiet=off", "on i=524288 " OUT REST},
+    {"malloc=on", "on i=524288 " OUT REST},
+    {"malloc=off", "on i=524288 " OUT REST " malloc=off"},
+    {"malloc=standby", "on i=524288 " OUT REST " malloc=standby"},
+    {"malloc=64k", "on i=524288 " OUT REST " malloc=65536"},
+    {"malloc=300000", "on i=524288 " OUT REST " malloc=300000"},
+    {"malloc=off,malloc=3", "on i=524288 " OUT REST " malloc=3"},
     {"interval=1", "on i=1 " OUT REST},
     {"interval=512", "on i=512 " OUT REST},
     {"interval=64k", "on i=65536 " OUT REST},
@@ -63,7 +81,8 @@ static const struct {
     {"at-rss=100%", "on i=524288 " OUT "e=0 k=0 r=100%/0 s=200000 d=512 seed=0 n=1"},
     {"at-rss=900m", "on i=524288 " OUT "e=0 k=0 r=0%/943718400 s=200000 d=512 seed=0 n=1"},
     {"at-rss=900m,at-rss=80%", "on i=524288 " OUT "e=0 k=0 r=80%/0 s=200000 d=512 seed=0 n=1"},
-    {"at-rss=80%,at-rss=1k", "on i=524288 " OUT "e=0 k=0 r=0%/1024 s=200000 d=512 seed=0 n=1"},
+    {"at-rss=80%,at-rss=1m", "on i=524288 " OUT "e=0 k=0 r=0%/1048576 s=200000 d=512 seed=0 n=1"},
+    {"at-rss=1048576", "on i=524288 " OUT "e=0 k=0 r=0%/1048576 s=200000 d=512 seed=0 n=1"},
     {"max-samples=none", "on i=524288 " OUT "e=0 k=0 r=0%/0 s=0 d=512 seed=0 n=1"},
     {"max-samples=1", "on i=524288 " OUT "e=0 k=0 r=0%/0 s=1 d=512 seed=0 n=1"},
     {"max-depth=4096", "on i=524288 " OUT "e=0 k=0 r=0%/0 s=200000 d=4096 seed=0 n=1"},
@@ -115,6 +134,10 @@ static const struct {
     {"at-rss=0", "at-rss=0: ", "or a size"},
     {"at-rss=0.8", "at-rss=0.8: ", "or a size"},
     {"at-rss=80%%", "at-rss=80%%: ", "1% to 100%"},
+    {"at-rss=85", "at-rss=85: ", "85% or 85m?"},
+    {"at-rss=900", "at-rss=900: ", "is a size in bytes; 900m?"},
+    {"at-rss=1048575", "at-rss=1048575: ", "1048575m?"},
+    {"at-rss=1023k", "at-rss=1023k: ", "1m to 1t"},
     {"max-samples=0", "max-samples=0: ", "or none"},
     {"max-samples=", "max-samples=: ", "or none"},
     {"max-samples=unlimited", "max-samples=unlimited: ", "or none"},
@@ -149,6 +172,12 @@ static const struct {
     {"2", "unknown setting \"2\"", "on, off"},
     {"\n", "unknown setting \"?\"", "on, off"},
     {"on=1", "on=1: ", "no value"},
+    {"True", "unknown setting \"True\"", "on, off"},
+    {"quiet=1", "quiet=1: ", "on or off"},
+    {"quiet=", "quiet=: ", "on or off"},
+    {"malloc=0", "malloc=0: ", "standby"},
+    {"malloc=", "malloc=: ", "1 to 1t"},
+    {"malloc=2t", "malloc=2t: ", "1 to 1t"},
     {"interval=1k,", "empty setting", "interval"},
     {",interval=1k", "empty setting", "interval"},
     {"interval=1k,,every=1", "empty setting", "interval"},
@@ -211,7 +240,9 @@ test_output_length(void)
     memset(text + 7, 'x', 240);
     strcpy(text + 247, ".pb.gz");
     ok(!parse(&options, text, error) && strstr(error, "too long"),
-       "rejects a file name that leaves no room for .PID");
+       "rejects a file name that leaves no room for .PID and -at-rss");
+    strcpy(text + 7 + 221, ".pb.gz");
+    ok(parse(&options, text, error), "accepts one that leaves room for them");
 }
 
 static void

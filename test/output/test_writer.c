@@ -126,15 +126,30 @@ test_regular(void)
     unlink(in_folder("here.pb"));
 }
 
+/* By writing, and by looking beforehand. */
+static void
+is_refused(const char *path, int expected, const char *name)
+{
+    is_number(rb_hs_write_file(path, "x", 1), expected, name);
+    is_number(rb_hs_check_writable(path), expected, "and that is seen before anything is written");
+}
+
 static void
 test_no_place(void)
 {
     put(in_folder("file"), "");
-    is_number(rb_hs_write_file(in_folder("gone/x.pb"), "x", 1), ENOENT, "ENOENT where the folder is gone");
-    is_number(rb_hs_write_file(in_folder("file/x.pb"), "x", 1), ENOTDIR, "ENOTDIR where it is a file");
-    is_number(rb_hs_write_file("", "x", 1), ENOENT, "ENOENT for an empty path");
-    is_number(rb_hs_write_file(folder, "x", 1), EISDIR, "EISDIR where the path is a folder");
-    is_number(rb_hs_write_file(in_folder("new/"), "x", 1), EISDIR, "EISDIR where it ends in a slash");
+    is_number(rb_hs_check_writable(in_folder("x.pb")), 0, "a folder that takes files is seen to");
+    is_number(rb_hs_check_writable(in_folder("file")), 0, "so is a file that would be replaced");
+    is_number(rb_hs_check_writable("x.pb"), 0, "and the current folder");
+    rb_hs_memory_fail_after(0);
+    is_number(rb_hs_check_writable(in_folder("x.pb")), 0, "looking takes no memory");
+    rb_hs_memory_fail_after(-1);
+    is_number(entries(), 1, "looking leaves nothing behind");
+    is_refused(in_folder("gone/x.pb"), ENOENT, "ENOENT where the folder is gone");
+    is_refused(in_folder("file/x.pb"), ENOTDIR, "ENOTDIR where it is a file");
+    is_refused("", ENOENT, "ENOENT for an empty path");
+    is_refused(folder, EISDIR, "EISDIR where the path is a folder");
+    is_refused(in_folder("new/"), EISDIR, "EISDIR where it ends in a slash");
     is_number(rb_hs_write_file("/proc/x.pb", "x", 1) != 0, 1, "an error in a folder that takes no files");
 
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -156,7 +171,8 @@ write_unprivileged(void)
 {
     if (geteuid() == 0 && (setegid(65534) || seteuid(65534))) return SKIPPED;
     if (!opendir(folder)) return SKIPPED;
-    return rb_hs_write_file(in_folder("x.pb"), "x", 1);
+    int seen = rb_hs_check_writable(in_folder("x.pb")), error = rb_hs_write_file(in_folder("x.pb"), "x", 1);
+    return seen == error ? error : 100;
 }
 
 static void
@@ -398,6 +414,24 @@ test_threads(void)
     unlink(raced_path);
 }
 
+/* What the bound refuses is missing as much as what malloc refuses. */
+static void
+test_bound(void)
+{
+    uint64_t before = rb_hs_memory_failures(HS_MEM_STACKS);
+    size_t share = rb_hs_memory_share(HS_MEM_STACKS);
+    void *block = rb_hs_malloc(HS_MEM_STACKS, share / 2);
+
+    ok(block && rb_hs_memory_failures(HS_MEM_STACKS) == before, "half of a share is given");
+    ok(!rb_hs_malloc(HS_MEM_STACKS, share / 2), "but not both halves, with what counts them");
+    is_number((long long)(rb_hs_memory_failures(HS_MEM_STACKS) - before), 1, "which counts as a failure");
+    ok(!rb_hs_realloc(HS_MEM_STACKS, block, share), "nor a block as large as the share");
+    is_number((long long)(rb_hs_memory_failures(HS_MEM_STACKS) - before), 2, "nor is that forgotten");
+    ok(!rb_hs_calloc(HS_MEM_STACKS, SIZE_MAX, 2), "nor more than there are addresses");
+    is_number((long long)(rb_hs_memory_failures(HS_MEM_STACKS) - before), 3, "nor that");
+    rb_hs_free(HS_MEM_STACKS, block);
+}
+
 static void
 test_memory(void)
 {
@@ -425,6 +459,7 @@ test_writer(const char *top)
     test_links();
     test_fifo();
     test_threads();
+    test_bound();
     test_memory();
     is_number(rmdir(folder), 0, "the tests left nothing else");
     is_number((long long)rb_hs_memory_total(), 0, "writing keeps no memory");

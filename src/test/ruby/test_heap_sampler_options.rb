@@ -61,45 +61,165 @@ class TestHeapSamplerOptions < Test::Unit::TestCase
     assert_equal "[4096, 7]\n", out
     out, = ruby("--heap-sample=interval=2k,#{none}", "-e", show, env: { "RUBYOPT" => "--heap-sample=interval=4k,max-depth=9" })
     assert_equal "[2048, 9]\n", out
-    ["off", "0", ""].each do |off|
+    ["off", "0", "false", "no", ""].each do |off|
       out, err, = ruby("-e", "p GC::SampleProfile.running?", env: { "RUBY_HEAP_SAMPLE" => off })
       assert_equal ["false\n", ""], [out, err]
     end
     out, = ruby("--heap-sample=off", "-e", "p GC::SampleProfile.running?", env: { "RUBY_HEAP_SAMPLE" => "on" })
     assert_equal "false\n", out
-    out, = ruby("-e", "p GC::SampleProfile.running?", env: { "RUBY_HEAP_SAMPLE" => "1,#{none}" })
-    assert_equal "true\n", out
+    ["1", "true", "yes"].each do |on|
+      out, = ruby("-e", "p GC::SampleProfile.running?", env: { "RUBY_HEAP_SAMPLE" => "#{on},#{none}" })
+      assert_equal "true\n", out
+    end
     assert_empty files
   end
 
-  def test_bad_settings_name_themselves
-    {
-      "interval=banana" => /interval.*banana/, "interval=0" => /interval/, "interval=-1" => /interval/,
-      "interval=99999999999999999999" => /interval/, "interval=" => /interval/,
-      "colour=red" => /colour/, "every=0" => /every/, "every=x" => /every/, "keep=0" => /keep/,
-      "at-rss=0%" => /at-rss/, "at-rss=101%" => /at-rss/, "max-depth=0" => /max-depth/,
-      "max-depth=4097" => /max-depth/, "max-samples=0" => /max-samples/, "only=2/3" => /only/,
-      "only=1/0" => /only/, "seed=x" => /seed/, "output=x.txt" => /x\.txt/, "output=%q.pb" => /%q/,
-    }.each do |settings, message|
-      [["--heap-sample=#{settings}", {}], [nil, { "RUBY_HEAP_SAMPLE" => settings }],
-       [nil, { "RUBYOPT" => "--heap-sample=#{settings}" }]].each do |arg, env|
-        out, err, status = ruby(*arg, "-e", "puts 1", env: env)
-        assert_equal 1, status.exitstatus, settings
+  def test_given_twice_the_settings_merge_in_order
+    show = "p GC::SampleProfile.stat.values_at(:interval, :max_depth)"
+    twice = %w[--heap-sample=output=none,interval=8k,max-depth=7 --heap-sample=interval=4k]
+    assert_equal ["[4096, 7]\n", ""], ruby(*twice, "-e", show).first(2)
+    assert_equal ["[8192, 7]\n", ""], ruby(*twice.reverse, "-e", show).first(2)
+    assert_equal ["[4096, 7]\n", ""], ruby("-e", show, env: { "RUBYOPT" => twice.join(" ") }).first(2)
+    assert_equal ["[4096, 7]\n", ""], ruby(twice[1], "-e", show, env: { "RUBYOPT" => twice[0] }).first(2)
+    assert_equal ["[524288, 512]\n", ""], ruby("--heap-sample=output=none", "--heap-sample", "-e", show).first(2)
+    running = "p GC::SampleProfile.running?"
+    assert_equal "false\n", ruby(*twice, "--heap-sample=off", "-e", running).first
+    assert_equal "true\n", ruby("--heap-sample=off", *twice, "-e", running).first
+    assert_empty files
+  end
+
+  BAD = {
+    "interval=banana" => /interval.*banana/, "interval=0" => /interval/, "interval=-1" => /interval/,
+    "interval=99999999999999999999" => /interval/, "interval=" => /interval/,
+    "colour=red" => /colour/, "every=0" => /every/, "every=x" => /every/, "keep=0" => /keep/,
+    "at-rss=0%" => /at-rss/, "at-rss=101%" => /at-rss/, "at-rss=85" => /at-rss=85.*85% or 85m\?/,
+    "max-depth=0" => /max-depth/, "max-depth=4097" => /max-depth/, "max-samples=0" => /max-samples/,
+    "only=2/3" => /only/, "only=1/0" => /only/, "seed=x" => /seed/, "output=x.txt" => /x\.txt/, "output=%q.pb" => /%q/,
+  }
+
+  def test_bad_settings_on_the_command_line_end_ruby
+    BAD.each do |settings, message|
+      out, err, status = ruby("--heap-sample=#{settings}", "-e", "puts 1")
+      assert_equal 1, status.exitstatus, settings
+      assert_match(message, err, settings)
+      assert_equal 1, err.lines.size, err
+      assert_empty out
+    end
+    _, err, status = ruby("--heap-sample-interval=4k", "-e", "puts 1")
+    assert_match(/invalid option --heap-sample-interval=4k/, err)
+    assert_equal 1, status.exitstatus
+    assert_empty files
+  end
+
+  def test_bad_settings_in_the_environment_never_keep_ruby_from_starting
+    BAD.each do |settings, message|
+      [{ "RUBY_HEAP_SAMPLE" => settings }, { "RUBYOPT" => "--heap-sample=#{settings}" }].each do |env|
+        out, err, status = ruby("-e", "p GC::SampleProfile.running?; exit 3", env: env)
+        assert_equal [3, "false\n"], [status.exitstatus, out], settings
         assert_match(message, err, settings)
+        assert_match(/\Aheap-sample: #{env.keys[0]}: .*nothing is sampled/, err)
         assert_equal 1, err.lines.size, err
-        assert_empty out
       end
     end
     assert_empty files
   end
 
-  def test_a_path_that_cannot_be_written_loses_nothing
-    out, err, status = ruby("--heap-sample=output=#{@dir}/none/x.pb.gz", "-e", "puts 1; exit 4")
+  def test_bad_settings_in_the_environment_are_told_once_by_a_family_of_processes
+    family = "fork { }; Process.wait; system(ARGV[0], '--disable=gems', '-e', 'p GC::SampleProfile.stat.values_at(:running, :malloc)')"
+    [{ "RUBY_HEAP_SAMPLE" => "evry=60" }, { "RUBYOPT" => "--heap-sample=evry=60" }].each do |env|
+      out, err, = ruby("-e", family, EnvUtil.rubybin, env: env)
+      assert_equal "[false, :missing]\n", out
+      assert_equal 1, err.lines.size, err
+    end
+    # other faults are news
+    _, err, = ruby("-e", "ENV['RUBY_HEAP_SAMPLE'] = 'ever=60'; #{family}", EnvUtil.rubybin, env: { "RUBY_HEAP_SAMPLE" => "evry=60" })
+    assert_equal %w[evry ever], err.scan(/unknown setting "(\w+)"/).flatten
+  end
+
+  def test_what_is_good_of_the_environment_does_not_outlive_what_is_bad
+    show = "p GC::SampleProfile.stat.values_at(:running, :malloc, :interval)"
+    good, bad = "interval=8k,output=none", "colour=red"
+    out, = ruby("-e", show, env: { "RUBY_HEAP_SAMPLE" => good, "RUBYOPT" => "--heap-sample=#{bad}" })
+    assert_equal "[false, :missing, nil]\n", out
+    out, err, = ruby("--heap-sample=#{good}", "-e", show, env: { "RUBY_HEAP_SAMPLE" => bad })
+    assert_match(/\A\[true, :\w+, 8192\]\n\z/, out)
+    assert_match(/colour/, err)
+  end
+
+  def test_a_path_that_cannot_be_written_is_told_at_start_and_loses_nothing
+    out, err, status = ruby("--heap-sample=every=1,output=#{@dir}/none/x.pb.gz", "-e", <<~'RUBY')
+      $stderr.puts "begins"
+      fork { exit 5 }
+      Process.wait
+      sleep 1.5
+      puts 1
+      exit 4
+    RUBY
     assert_equal 4, status.exitstatus
     assert_equal "1\n", out
-    assert_match(%r{cannot write .*/none/x\.pb\.gz: No such file}, err)
-    assert_equal 1, err.lines.size
+    assert_match(%r{\Aheap-sample: cannot write .*/none/x\.pb\.gz: No such file.*sampling goes on.*\nbegins\n\z}, err)
     assert_empty files
+  end
+
+  def test_other_paths_that_cannot_be_written
+    File.write(File.join(@dir, "file"), "")
+    Dir.mkdir(File.join(@dir, "folder.pb"))
+    UNIXServer.open(File.join(@dir, "s.pb")) { } if require("socket")
+    { "file/x.pb" => "Not a directory", "folder.pb" => "Is a directory", "s.pb" => "Invalid argument" }.each do |path, why|
+      _, err, = ruby("--heap-sample=output=#{path}", "-e", "$stderr.puts 'begins'")
+      assert_match(/\Aheap-sample: cannot write #{path}: #{why};.*\nbegins\n\z/, err)
+    end
+    # One that can be when it is due
+    _, err, = ruby("--heap-sample=output=late/x.pb", "-e", "Dir.mkdir('late')")
+    assert_equal ["cannot write", "wrote"], err.scan(/cannot write|wrote/)
+    assert_equal %w[file folder.pb late s.pb], files
+  end
+
+  def test_a_socket_is_no_bad_ending
+    require "socket"
+    UNIXServer.open(path = File.join(@dir, "s.pb")) { }
+    assert_separately(["--disable=gems", "--heap-sample=output=none", "-", path], <<~'RUBY')
+      assert_raise(Errno::EINVAL) { GC.sample_profile.save(ARGV[0]) }
+      assert_raise_with_message(ArgumentError, /must end with/) { GC.sample_profile.save("x.txt") }
+    RUBY
+  end
+
+  def test_keep_without_every_is_told
+    _, err, = ruby("--heap-sample=keep=3,output=none", "-e", "1")
+    assert_empty err
+    _, err, = ruby("--heap-sample=keep=3,output=x.pb", "-e", "fork { }; Process.wait")
+    assert_equal 1, err.scan(/keep=3 does nothing without every=/).size, err
+    _, err, = ruby("--heap-sample=keep=3,output=x.pb", "--heap-sample=every=9", "-e", "1")
+    assert_not_match(/keep/, err)
+  end
+
+  # The profile that a thread was about to write when its process forked must not stay on the child's account.
+  def test_fork_while_a_periodic_profile_is_made
+    omit "no fork" unless Process.respond_to?(:fork)
+    out, = ruby("--heap-sample=interval=1,every=1,keep=2,output=x-%t.pb", "-e", <<~'RUBY')
+      $kept = Array.new(150_000) { |i| [i.to_s] }
+      1500.times { |i| eval "def m#{i} = Array.new(40) { [1] }"; $kept << send("m#{i}") }
+      until Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) > 4
+        fork { $stdout.syswrite("#{GC::SampleProfile.stat[:bytes_snapshots]} "); exit! }
+        Process.wait
+      end
+    RUBY
+    held = out.split.map(&:to_i)
+    assert_operator held.size, :>, 20
+    # Only what it was just counting may be.
+    assert_operator held.max, :<, 100_000
+  end
+
+  def test_quiet
+    omit "no fork" unless Process.respond_to?(:fork)
+    _, err, = ruby("--heap-sample=quiet,at-rss=1m,output=%p-%t.pb.gz", "-e", "fork { }; Process.wait; sleep 1.2")
+    assert_empty err
+    assert_equal [3, 1], [files.size, files.grep(/-at-rss/).size], "of the end, two; at-rss, one"
+    # trouble is told by the first process, not by its children
+    _, err, = ruby("--heap-sample=quiet,output=gone/%p.pb", "-e", "fork { Dir.mkdir('gone/' + Process.pid.to_s + '.pb') }; Process.wait", chdir: @dir)
+    assert_equal 1, err.scan(/^heap-sample:/).size, err
+    _, err, = ruby("--heap-sample=quiet,output=x.pb", "--heap-sample=quiet=off", "-e", "1")
+    assert_match(/wrote x.pb/, err)
   end
 
   # A daemon goes to "/": its profiles do not go with it.
@@ -145,9 +265,35 @@ class TestHeapSamplerOptions < Test::Unit::TestCase
       exit!
     RUBY
     assert_equal 1, files.size
-    assert_match(/wrote/, err)
-    _, _, = ruby("--heap-sample=at-rss=90%,output=%p-%t-never.pb.gz", "-e", "sleep 1; exit!")
+    assert_match(/\A\d+-\d+T\d+-at-rss\.pb\.gz\z/, files[0])
+    assert_match(/\Aheap-sample: wrote #{files[0]} \(.*\): its RSS is 1\d\d MiB\n\z/, err)
+    _, _, = ruby("--heap-sample=at-rss=100%,output=%p-%t-never.pb.gz", "-e", "sleep 1; exit!")
     assert_equal 1, files.size
+  end
+
+  # Whatever is written before, at the same moment and after.
+  def test_the_profile_at_rss_is_kept_beside_periodic_ones
+    %w[p-%t.pb.gz fixed.pb.gz].each do |output|
+      _, err, = ruby("--heap-sample=every=1,keep=2,at-rss=80m,output=#{output}", "-e", <<~'RUBY')
+        sleep 1.4
+        $keep = "x" * 120_000_000
+        fork { sleep 3.2; exit! }
+        sleep 4.2
+        exit!
+      RUBY
+      assert_equal 2, files.grep(/-at-rss\.pb\.gz\z/).size, "#{files} #{err}"
+      others = files.grep_v(/-at-rss/)
+      assert_include 1..4, others.size, others.inspect
+      first = files.grep(/-at-rss/).map { |name| File.stat(File.join(@dir, name)) }.min_by(&:mtime)
+      assert_operator first.mtime, :<, others.map { |name| File.mtime(File.join(@dir, name)) }.max
+      FileUtils.rm(files.map { |name| File.join(@dir, name) })
+    end
+  end
+
+  def test_at_rss_tries_again
+    _, err, = ruby("--heap-sample=at-rss=1m,output=late/%p.pb.gz", "-e", "sleep 2; Dir.mkdir('late'); sleep 10; exit!")
+    assert_equal ["cannot write", "wrote"], err.scan(/cannot write|wrote/), err
+    assert_match(/\A\d+-at-rss\.pb\.gz\z/, Dir.children(File.join(@dir, "late")).join(" "))
   end
 
   def test_children_write_their_own
@@ -164,14 +310,45 @@ class TestHeapSamplerOptions < Test::Unit::TestCase
     assert_equal 3, err.lines.size
   end
 
+  # Of 40 draws of probability 1/4, fewer than 2 or more than 22 come up once in 9,000 runs.
   def test_only
-    # 40 draws of probability 1/4: fewer than 2 or more than 22 come up once in 10,000 runs,
-    # and with these seeds never.
-    chosen = 40.times.count do |seed|
-      out, = ruby("-e", "p GC::SampleProfile.running?", env: { "RUBY_HEAP_SAMPLE" => "only=1/4,output=none,seed=#{seed}" })
-      out == "true\n"
+    [nil, ",seed=7"].each do |seed|
+      chosen = 40.times.count do
+        out, = ruby("-e", "p GC::SampleProfile.running?", env: { "RUBY_HEAP_SAMPLE" => "only=1/4,output=none#{seed}" })
+        out == "true\n"
+      end
+      assert_include 2..22, chosen
     end
-    assert_include 2..22, chosen
+  end
+
+  # Of 24 draws of probability 1/2 all are alike once in eight million runs.
+  def test_only_in_forked_children
+    omit "no fork" unless Process.respond_to?(:fork)
+    [nil, ",seed=7"].each do |seed|
+      out, = ruby("--heap-sample=only=1/2,output=none#{seed}", "-e", <<~'RUBY')
+        24.times { fork { $stdout.syswrite(GC::SampleProfile.running? ? "y" : "n") }; Process.wait }
+      RUBY
+      assert_equal %w[n y], out.chars.uniq.sort
+    end
+  end
+
+  # As in a container, where the process ids are the same each time.
+  def test_only_with_a_seed_decides_alike_where_all_is_alike
+    space = %w[unshare --pid --fork]
+    omit "no process id namespaces here" unless system(*space, "true", err: File::NULL)
+    family = "$stdout.sync = true; def say = print(GC::SampleProfile.running? ? 'y' : 'n'); " \
+      "say; 12.times { fork { say; fork { say }; Process.wait }; Process.wait }"
+    run = lambda do |seed|
+      IO.popen([{ "RUBYOPT" => nil, "RUBY_HEAP_SAMPLE" => nil }, *space, EnvUtil.rubybin, "--disable=gems",
+                "--heap-sample=only=1/2,output=none,seed=#{seed}", "-e", family], &:read)
+    end
+    once, again, other = run[7], run[7], run[8]
+    assert_equal 25, once.size
+    assert_equal once, again
+    assert_not_equal once, other
+    # a grandchild does not decide as its uncle does
+    pairs = once[1..].scan(/../)
+    assert_not_equal pairs[1..].map { |pair| pair[0] }, pairs[..-2].map { |pair| pair[1] }
   end
 
   def test_a_fifo_gets_the_profile
@@ -259,6 +436,10 @@ class TestHeapSamplerOptions < Test::Unit::TestCase
   def test_help_and_version_stay
     out, = ruby("--help")
     assert_include out, "--heap-sample[=settings]"
+    _, err, = ruby("--heap-sample=x", "-e", "1")
+    listed = out[/^Heap sample settings.*?:\n(?:  .*\n)+/].scan(/^  (\S.*?)(?:  |$)/).flatten.flat_map { |line| line.split(", ") }
+    assert_equal err[/settings: (.*) \(/, 1].split(", "), listed.map { |line| line[/[a-z-]+/] }
+    assert_operator out.lines.map { |line| line.chomp.size }.max, :<=, 85
     out, = ruby("-h")
     assert_operator out.lines.size, :<=, 25
     out, err, = ruby("--heap-sample", "-v")
@@ -273,5 +454,26 @@ class TestHeapSamplerOptions < Test::Unit::TestCase
     File.write(script, "#!/usr/bin/env ruby --heap-sample=interval=1k,output=none\np GC::SampleProfile.stat[:interval]\n")
     out, err, = ruby(script)
     assert_equal "1024\n", out, err
+  end
+
+  def script(settings, program, env = {})
+    path = File.join(@dir, "s.rb")
+    File.write(path, "#!/usr/bin/env ruby --heap-sample=#{settings}\n#{program}\n")
+    ruby(path, env: env)
+  ensure
+    FileUtils.rm_f(path)
+  end
+
+  def test_a_script_line_decides_as_other_settings_do
+    running = "p GC::SampleProfile.running?"
+    assert_equal "false\n", script("only=1/1000000,output=none", running)[0]
+    assert_equal "false\n", script("off", running, "RUBY_HEAP_SAMPLE" => "output=none")[0]
+    # who was not chosen is not asked again
+    chosen = 24.times.count do
+      script("output=none", running, "RUBY_HEAP_SAMPLE" => "only=1/1000000")[0] == "true\n"
+    end
+    assert_equal 0, chosen
+    script("every=1", "sleep 2.5; exit!", "RUBY_HEAP_SAMPLE" => "every=60,output=%t.pb.gz")
+    assert_include 1..2, files.size
   end
 end
