@@ -12,7 +12,8 @@ module HeapSample
     LIBRARY = 23        # "" of a row of slots
     MALLOC = 24         # true or false
     MEMSIZE = 25
-    COUNT = 26
+    RESIDENT = 26       # bytes of what is in use
+    COUNT = 27
   end
 
   # What one snapshot found: rows of estimates by stack, class, type, slot size,
@@ -197,7 +198,8 @@ module HeapSample
 
   # Samples that agree in all but their number: one stack, class, type, slot
   # size, thread and GC of birth.  One of malloc'd memory has class and type
-  # "(malloc)", slot size 0, and neither birth, young nor dead.
+  # "(malloc)", slot size 0, and no young; in files of format 2 and 1 neither
+  # birth nor dead.
   class Row
     attr_reader :profile
     # The row as it is in Profile#table.
@@ -245,6 +247,12 @@ module HeapSample
       columns[Columns::MEMSIZE]
     end
 
+    # Estimated bytes of what is in use that the kernel has in memory: less than
+    # inuse.space where part of a block was never touched.
+    def resident
+      columns[Columns::RESIDENT]
+    end
+
     # Bytes; 0 of malloc.
     def slot_size
       columns[Columns::SLOT_SIZE]
@@ -266,11 +274,11 @@ module HeapSample
     # Objects born since that mark.
     def young = estimate(Columns::YOUNG)
 
-    # Everything born since sampling started.  Of malloc often only the number
-    # of samples is known; see Meta#malloc_alloc_known?.
+    # Everything born since sampling started.  In files of format 2 only the number
+    # of samples is known of malloc, as a rule; see Meta#malloc_alloc_known?.
     def alloc = estimate(Columns::ALLOC)
 
-    # Of these, what was found dead.
+    # Of these, what was found dead, or freed.
     def dead = estimate(Columns::DEAD)
 
     # GCs survived by the dead, summed over objects.
