@@ -45,7 +45,7 @@ module HeapSample
     # code if there are any (start, end, offset in the file; flattened).
     def self.from_raw(raw)
       texts = raw.fetch(:texts).map { |text| clean(text) }
-      new(meta: raw.fetch(:meta), texts: texts, rows: raw.fetch(:rows),
+      new(meta: raw.fetch(:meta), texts: texts, rows: whole(raw.fetch(:rows)),
           stacks: NodeStacks.new(texts, raw.fetch(:frames), raw.fetch(:nodes), raw[:mappings] || []))
     end
 
@@ -60,6 +60,13 @@ module HeapSample
     def self.load(source, limit: PprofReader::DECODED_MAX, name: source)
       new(**PprofReader.read(source, limit: limit, name: name))
     end
+
+    # A Ruby that is older than this library (the heapsample gem's) has no last column.
+    def self.whole(rows)
+      rows.each { |row| row[Columns::RESIDENT] = row[Columns::INUSE + 2] } if rows.any? && rows.first.size < Columns::COUNT
+      rows
+    end
+    private_class_method :whole
 
     # Texts are any bytes: names of classes and files in their own encodings.
     def self.clean(text)
