@@ -85,7 +85,8 @@ module HeapSample
        *(row.kind if malloc?), *(class_name(row) unless @leaks.by == :class), place(row.key)]
     end
 
-    def malloc? = @leaks.leaks.any? { |row| row.kind != :slots }
+    # Does a row say which of its memory its figures are of?  Where it has both kinds.
+    def malloc? = @leaks.leaks.any? { |row| row.kind != :slots || row.cohort.kinds.size > 1 }
 
     def class_name(row)
       names = classes(row).map { |name, _| name.empty? ? "(unknown)" : name }
