@@ -130,6 +130,26 @@ folder do |dir|
     end
   end
 
+  test "merge: profiles of different formats are one that can be read, and what is resident adds up" do
+    stack = ["!/usr/lib/libfoo.so foo_new", "app/a.rb:3 A#b"]
+    build = ->(number) { sample_build("process_start" => format("%016x", number), "process_id" => number) }
+    one = sample_build("format" => 1, "malloc" => nil, "memsize" => nil, "process_start" => "1" * 16)
+    two = build[2].malloc(stack, "libfoo.so", 2000, inuse: 3)
+    three, four = [3, 4].map { |number| build[number].blocks(stack, "libfoo.so", 1 << 20, birth: 90, inuse: 5, resident: 4096).blocks(stack, "libfoo.so", 1 << 20, alloc: 9, dead: 4) }
+    types = [PprofWriter::OLD_TYPES, PprofWriter::TYPES_2, PprofWriter::TYPES, PprofWriter::TYPES]
+    paths = [one, two, three, four].zip(types).each_with_index.map do |(profile, known), index|
+      write(in_dir["format#{index}.pb.gz"], PprofWriter.gzip(profile.raw, types: known))
+    end
+    {[0, 1] => 2, [1, 2] => 2, [0, 2] => 2, [2, 3] => 3}.each do |some, format|
+      printed("merge", *paths.values_at(*some), "-o", in_dir["formats.pb.gz"])
+      merged = HeapSample::Profile.load(in_dir["formats.pb.gz"])
+      parts = paths.values_at(*some).map { |path| HeapSample::Profile.load(path) }
+      equal(format, merged.info.format)
+      %i[resident dead].each { |part| close(parts.sum { |profile| profile.groups(:line).total.then { |total| part == :dead ? total.dead.space : total.inuse.resident.space } },
+                                            merged.groups(:line).total.then { |total| part == :dead ? total.dead.space : total.inuse.resident.space }, 1e-4) }
+    end
+  end
+
   test "merge: of a process's profiles the last counts" do
     folder do |series|
       3.times { |index| write(File.join(series, "#{2 - index}.pb.gz"), PprofWriter.gzip(sample_build("taken_ns" => Build::STARTED + (9 - index) * Build::MINUTE).raw)) }

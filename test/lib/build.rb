@@ -28,7 +28,7 @@ class Build
     @rows = []
     @mappings = []
     @meta = {
-      "format" => 2, "generator" => "heap_sampler", "ruby" => "ruby 3.4.5 (2025-07-16 revision 20cda200d3) [x86_64-linux]",
+      "format" => 3, "generator" => "heap_sampler", "ruby" => "ruby 3.4.5 (2025-07-16 revision 20cda200d3) [x86_64-linux]",
       "process_id" => 4711, "process_start" => "00000000deadbeef", "session" => 1,
       "started_ns" => STARTED, "taken_ns" => STARTED + 10 * MINUTE,
       "gc" => {"count" => 100, "minor" => 80, "major" => 20, "last_minor_ns" => STARTED + 9 * MINUTE,
@@ -39,7 +39,8 @@ class Build
       "drops" => {"samples" => 0, "stacks" => 0, "frames" => 0, "classes" => 0, "moves" => 0},
       "own_bytes" => 2 * 1024 * 1024,
       "heaps" => [{"slot_size" => 40, "total_slots" => 2_000_000, "live_slots" => 1_600_000, "live_at_start" => 500_000}],
-      "malloc" => {"state" => "off", "interval" => nil, "alloc_known" => false, "allocator" => "jemalloc 5.3.0", "missing" => nil},
+      "malloc" => {"state" => "off", "interval" => nil, "first_interval" => nil, "interval_changes" => 0, "allocator" => "jemalloc 5.3.1",
+                   "missing" => nil},
       "memsize" => false
     }
     meta.each { |name, value| @meta[name.to_s] = value }
@@ -52,15 +53,26 @@ class Build
     estimates = [inuse, young, alloc, dead].flat_map { |samples| estimate(samples, slot) }
     @meta["live_samples"] += inuse + young
     @rows << [node(stack), text(class_name), text(type), slot, thread, birth, *estimates,
-              estimate(dead, slot)[1] * lived, 0, false, memsize]
+              estimate(dead, slot)[1] * lived, 0, false, memsize, estimate(inuse, slot)[2]]
     self
   end
 
-  # Blocks of +size+ bytes.  +ever+: samples taken there, ever.
+  # Blocks of +size+ bytes, of which +resident+ each are resident.  Without +birth+ a row of totals.
+  def blocks(stack, library, size, thread: 0, birth: nil, inuse: 0, alloc: 0, dead: 0, lived: 1, resident: size)
+    malloc_on
+    estimates = [inuse, 0, alloc, dead].flat_map { |samples| malloc_estimate(samples, size) }
+    @rows << [node(stack), text("(malloc)"), text("(malloc)"), 0, thread, birth, *estimates, malloc_estimate(dead, size)[1] * lived,
+              text(library), true, 0, estimates[2] * resident / size]
+    self
+  end
+
+  # A row as files of format 2 have it, which this then is.  +ever+: samples taken there, ever.
   def malloc(stack, library, size, inuse: 0, ever: inuse)
-    @meta["malloc"] = @meta["malloc"].merge("state" => "on", "interval" => 512 * 1024) if @meta["malloc"]["state"] == "off"
-    @rows << [node(stack), text("(malloc)"), text("(malloc)"), 0, 0, nil, *malloc_estimate(inuse, size),
-              *[0] * 4, ever, 0, 0, 0, *[0] * 5, text(library), true, 0]
+    @meta["format"] = 2
+    malloc_on
+    estimate = malloc_estimate(inuse, size)
+    @rows << [node(stack), text("(malloc)"), text("(malloc)"), 0, 0, nil, *estimate,
+              *[0] * 4, ever, 0, 0, 0, *[0] * 5, text(library), true, 0, estimate[2]]
     self
   end
 
@@ -83,6 +95,10 @@ class Build
   end
 
   private
+
+  def malloc_on
+    @meta["malloc"] = @meta["malloc"].merge("state" => "on", "interval" => 512 * 1024) if @meta["malloc"]["state"] == "off"
+  end
 
   def malloc_estimate(samples, size)
     weight = 1 / (1 - Math.exp(-size / (512 * 1024.0)))

@@ -9,11 +9,13 @@ class PprofWriter
   TYPES = %w[alloc_objects alloc_space inuse_objects inuse_space inuse_samples alloc_samples inuse_var alloc_var
              young_objects young_space dead_objects dead_space dead_gcs
              slots_alloc_objects slots_alloc_space slots_inuse_objects slots_inuse_space
-             malloc_alloc_objects malloc_alloc_space malloc_inuse_objects malloc_inuse_space inuse_memsize].freeze
+             malloc_alloc_objects malloc_alloc_space malloc_inuse_objects malloc_inuse_space inuse_memsize
+             inuse_resident dead_samples dead_var].freeze
   # Indexes into a row, in the order of TYPES.
-  COLUMNS = [15, 16, 7, 8, 6, 14, 9, 17, 11, 12, 19, 20, 22, *[15, 16, 7, 8] * 2, 25].freeze
-  # Those of format 1.
+  COLUMNS = [15, 16, 7, 8, 6, 14, 9, 17, 11, 12, 19, 20, 22, *[15, 16, 7, 8] * 2, 25, 26, 18, 21].freeze
+  # Those of format 1, and of format 2.
   OLD_TYPES = TYPES.first(13).freeze
+  TYPES_2 = TYPES.first(22).freeze
 
   def self.gzip(raw, **options) = Zlib.gzip(new(raw, **options).encode)
 

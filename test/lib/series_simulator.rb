@@ -33,6 +33,7 @@ class SeriesSimulator
     @lines = Hash.new { |lines, name| lines[name] = [] }
     @passing = {}
     @malloc = {}
+    @format = 3
   end
 
   # Born evenly, or as +rate+ (a proc of time, at most 1) says, and never freed.
@@ -108,9 +109,15 @@ class SeriesSimulator
     self
   end
 
-  # Make a line one of malloc'd blocks: neither birth nor youth, but samples ever.
+  # Make a line one of malloc'd blocks, which a GC frees with their objects.
   def malloced(name, size = 4096)
     @malloc[name] = size
+    self
+  end
+
+  # Files of format 2: rows of malloc have no births, but samples ever.
+  def without_births
+    @format = 2
     self
   end
 
@@ -166,7 +173,7 @@ class SeriesSimulator
     malloc = @malloc[name]
     mark = malloc ? time : @gcs[gc_count(time) - 1] || -1
     alive = @lines[name].select { |birth, _, gone| birth <= mark && gone > time }
-    if malloc
+    if malloc && @format < 3
       ever = @lines[name].count { |birth,| birth <= time }
       passing = poisson(@passing[name] || 0)
       @ever_passed = (@ever_passed || 0) + 50 * (@passing[name] || 0)
@@ -176,7 +183,7 @@ class SeriesSimulator
     births = alive.group_by { |birth,| gc_count(birth) }.transform_values(&:size)
     young = gc_count(mark)
     poisson(@passing[name] || 0).times { births[(young - @random.rand(3)).clamp(0, young)] = births.fetch(young, 0) + 1 } if @passing[name]
-    births.map { |birth, count| row(node, count, birth, nil, 0) }
+    births.map { |birth, count| row(node, count, birth, malloc, 0) }
   end
 
   def row(node, count, birth, malloc, ever)
@@ -184,7 +191,7 @@ class SeriesSimulator
     weight = 1 / (1 - Math.exp(-size / INTERVAL.to_f))
     estimate = [count, count * weight, count * weight * size, count * weight * (weight - 1) * size * size]
     [node, malloc ? 3 : 1, malloc ? 3 : 2, malloc ? 0 : SLOT, 0, birth, *estimate, 0, 0, 0, 0, ever, 0, 0, 0, 0, 0, 0, 0, 0,
-     malloc ? 4 : 0, malloc ? true : false, 0]
+     malloc ? 4 : 0, malloc ? true : false, 0, estimate[2]]
   end
 
   STARTED = 1_767_225_600 * 1_000_000_000
@@ -192,7 +199,7 @@ class SeriesSimulator
   def meta(time)
     count = gc_count(time)
     majors = @major.first(count).count(true)
-    {"format" => 2, "process_id" => 1, "process_start" => "simulated", "session" => 1, "started_ns" => STARTED,
+    {"format" => @format, "process_id" => 1, "process_start" => "simulated", "session" => 1, "started_ns" => STARTED,
      "taken_ns" => STARTED + (time * HOURS * 3600e9).to_i, "gc" => {"count" => count, "major" => majors, "minor" => count - majors},
      "settings" => {"interval" => INTERVAL, "first_interval" => INTERVAL, "interval_changes" => 0},
      "malloc" => {"state" => "on", "interval" => INTERVAL}}

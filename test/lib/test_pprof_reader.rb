@@ -83,7 +83,7 @@ test "what is no heap profile is refused, with the reason" do
   refused(/not a readable heap profile/, "<html>\n", ".pb")
   refused(/not a readable heap profile/, Zlib.gzip("[1, 2, 3]"))
   refused(/its sample types are \["cpu"\], none of a heap/, PprofWriter.gzip(RAW, types: ["cpu"]))
-  refused(/its format is 3; this library knows 1 to 2/, PprofWriter.gzip(sample_build("format" => 3).raw))
+  refused(/its format is 4; this library knows 1 to 3/, PprofWriter.gzip(sample_build("format" => 4).raw))
   refused(/the comment with its settings is missing/, PprofWriter.gzip(RAW, comment: nil))
   refused(/the comment with its settings is not JSON/, PprofWriter.gzip(RAW, comment: '{"format":'))
 end

@@ -99,14 +99,14 @@ test "without RSS there is no verdict" do
         Verdict.new(Account.of("slots_live" => 9), mib).to_s)
 end
 
-test "live malloc by library, from a profile's rows" do
-  row = lambda do |library, samples, malloced|
-    [0, 0, 0, 0, 0, nil, samples, 1.0, samples * 1000.0, 0.0, *[0] * 12, 0.0, library, malloced]
+test "live malloc by library, as far as it is resident, from a profile's rows" do
+  row = lambda do |library, samples, malloced, resident = (samples * 1000.0)|
+    [0, 0, 0, 0, 0, nil, samples, 1.0, samples * 1000.0, 0.0, *[0] * 12, 0.0, library, malloced, 0, resident]
   end
-  rows = [row[1, 2, true], row[2, 3, true], row[3, 1, true], row[4, 5, true], row[5, 1, true], row[0, 7, false]]
+  rows = [row[1, 2, true], row[2, 3, true], row[3, 1, true], row[4, 5, true], row[5, 9, true, 1000.0], row[0, 7, false]]
   texts = ["", "ruby", "libruby.so.3.4", "libxml2.so.2", "libxml2.so.2", "ruby_prof.so"]
   raw = sample_build.raw.merge(rows: rows, texts: texts, frames: [], nodes: [0, 0])
   profile = Profile.from_raw(raw)
-  equal({ruby: [5000.0, 5], "libxml2.so.2" => [6000.0, 6], "ruby_prof.so" => [1000.0, 1]}, Verdict.malloc_of(profile))
+  equal({ruby: [5000.0, 5], "libxml2.so.2" => [6000.0, 6], "ruby_prof.so" => [1000.0, 9]}, Verdict.malloc_of(profile))
   equal({}, Verdict.malloc_of(sample_build.profile))
 end

@@ -35,7 +35,7 @@ def big_build(count, depth: 60, seed: 1, taken: 10, gcs: 1000)
     rows << [*site, nil, *estimate[0], *estimate[0], *estimate[inuse + 2], *estimate[2], 3, 0, false, 0]
   end
   started = 1_767_225_600 * 1_000_000_000
-  meta = {"format" => 2, "generator" => "heap_sampler", "ruby" => "ruby 3.4.5", "process_id" => 4711,
+  meta = {"format" => 3, "generator" => "heap_sampler", "ruby" => "ruby 3.4.5", "process_id" => 4711,
           "process_start" => "00000000deadbeef", "session" => 1, "started_ns" => started, "taken_ns" => started + taken * 60_000_000_000,
           "gc" => {"count" => gcs, "minor" => gcs - 10, "major" => 10, "last_minor_ns" => started, "last_major_ns" => started},
           "settings" => {"interval" => interval, "first_interval" => interval, "interval_changes" => 0},

@@ -92,6 +92,25 @@ await test("rows are written as the report writes them, weak ones marked", () =>
   assert(/^0\.0 – 2\.\d MiB$|^\d+\.\d – \d+\.\d (K|M)iB$/.test(few[2]), few.join(" | "));
 }));
 
+await test("blocks of malloc have births, deaths and what is resident, as the library says", () => on("blocks", async (page) => {
+  assert((await summary(page)).includes(" MiB of it resident"), await summary(page));
+  const cells = async () => {
+    const [head, ...body] = await page.$$eval("#table tr", (list) => list.map((row) => [...row.cells].map((cell) => cell.innerText.trim())));
+    return new Map(body.map((row) => [row[0].split(/\s/)[0], Object.fromEntries(head.map((title, i) => [title, row[i]]))]));
+  };
+  const live = await cells();
+  for (const [line, [resident, , age]] of Object.entries(told.lines)) {
+    equal([resident, age.toFixed(1)], [live.get(line).resident, live.get(line).age], line);
+  }
+  equal("(malloc)", live.get("pool.rb:9").class);
+  await show(page, { value: "allocated" });
+  const born = await cells();
+  for (const [line, [, dead]] of Object.entries(told.lines)) equal(dead, born.get(line).dead, line);
+  await show(page, { value: "dead", memory: "malloc" });
+  sameRows(told.blocks.dead.line.malloc.bytes, await rows(page), "dead blocks");
+  assert(!(await page.$eval("#generations", (element) => element.textContent)).includes("Not here: "), "blocks have no age");
+}));
+
 // --- the graph ---
 
 await test("the graph's frames nest, fill their parents' place, and carry labels that fit", () => on("mixed", async (page) => {

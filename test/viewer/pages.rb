@@ -88,6 +88,16 @@ def account(step)
   bytes.merge("rss" => bytes.values.sum, "pss" => nil, "taken_ns" => Build::STARTED, "cost_ns" => 1, "allocator" => "jemalloc 5.3.0")
 end
 
+# --- blocks of malloc with births and deaths, and of which some was never touched ---
+
+def blocks
+  threads = ["#{RUBY} thread_create_core", "/srv/app/pool.rb:9 Pool#grow", MAIN]
+  buffer = ["#{RUBY} str_buf_new", "/srv/app/load.rb:12 Loader#read", MAIN]
+  Build.new.row(buffer.last(2), "String", birth: 90, inuse: 40)
+       .blocks(threads, "ruby", 1 << 20, birth: 95, inuse: 400, resident: 16 << 10).blocks(threads, "ruby", 1 << 20, alloc: 400)
+       .blocks(buffer, "ruby", 20_000, alloc: 100, dead: 60, lived: 2).blocks(buffer, "ruby", 20_000, birth: 80, inuse: 40).profile
+end
+
 # --- a series: what is steady, grows, shrinks, and what nobody knows ---
 
 def series_profile(step)
@@ -149,6 +159,13 @@ told[:filters] = {
   age: filtered(mixed) { |row| row[at::BIRTH_GC] && (10..90).cover?(110 - row[at::BIRTH_GC]) },
   search: filtered(mixed) { |row| mixed.stacks.stack(row[at::STACK]).any? { |frame| frame.to_s.include?("load.rb") } }
 }
+
+blocks = blocks()
+page("blocks", blocks)
+told[:blocks] = expected(blocks)
+told[:lines] = blocks.groups(:line).to_h do |group|
+  [names(group.key).first, [LAYOUT.bytes(group.inuse.resident.space), LAYOUT.percent(group.dead_share), group.age(100)]]
+end
 
 series = Array.new(5) { |step| series_profile(step) }
 page("series", series)

@@ -6,7 +6,7 @@ import { changes } from "./estimate.js";
 import { Flame } from "./flame.js";
 import { amount, count, cut, duration, interval, percent, visible } from "./format.js";
 import { FrameLook } from "./frame_look.js";
-import { DETAIL, Groups, KINDS } from "./groups.js";
+import { DETAIL, Groups, isUntouched, KINDS } from "./groups.js";
 import { help, Theme, Tip } from "./overlays.js";
 import { ESTIMATES, Selection } from "./selection.js";
 import { State } from "./state.js";
@@ -18,7 +18,7 @@ const NOTES = {
   live: "Objects found alive by the last completed mark, and what malloc gave.",
   allocated: "Everything born since sampling started.",
   young: "Born since the last completed mark: not known to be in use.",
-  dead: "What was allocated since sampling started and found dead.",
+  dead: "What was allocated since sampling started and found dead, or freed.",
 };
 const KINDS_OF_CODE = { app: "application", gem: "gem", ruby: "Ruby's library", native: "native code" };
 const SUGGESTIONS = 500;
@@ -211,6 +211,7 @@ export class App {
     const total = this.view.sums().total;
     const value = state.get("value");
     const parts = [el("span", { className: "strong" }, `${TITLES[value]}: ${this.figures(total)}`)];
+    if (value === "live" && unit === "bytes") parts.push(this.resident(total));
     const filtered = ["class", "type", "gem", "age"].some((name) => state.get(name) !== "") || state.get("memory") !== "both";
     if (filtered) parts.push(" (filtered)");
     if (this.wantedFrames) {
@@ -222,6 +223,13 @@ export class App {
     if (value === "allocated" && this.data.malloc && !this.data.malloc_alloc_known) parts.push(el("span", { className: "note" }, " Heap slots alone."));
     for (const warning of this.warnings()) parts.push(" ", el("span", { className: "warning" }, warning));
     fill(byId("summary"), ...parts);
+  }
+
+  // What of it is resident, where that differs: memory that nobody has touched fills none.
+  resident(total) {
+    const mask = this.view.mask();
+    const sum = this.view.sheet().columns.get("resident").reduce((all, bytes, row) => all + bytes * mask[row], 0);
+    return isUntouched(total.space, sum) ? `, ${amount(sum, "bytes")} of it resident` : "";
   }
 
   figures(estimate) {

@@ -90,19 +90,20 @@ export class Groups {
       const born = birth.map((number) => (number > 0 ? 1 : 0));
       return {
         malloc: this.sum(columns.get("inuse_space"), malloc), memsize: this.sum(columns.get("memsize")),
+        resident: this.sum(columns.get("resident")),
         births: this.sum(objects, birth), born: this.sum(objects, born),
       };
     }
     if (name !== "alloc") return {};
     const [alloc, dead, deadObjects, deadGcs] = ["alloc_space", "dead_space", "dead_objects", "dead_gcs"].map((column) => columns.get(column));
     return {
-      alloc: this.sum(alloc), mallocAlloc: this.sum(alloc, malloc),
+      alloc: this.sum(alloc), deathless: this.sheet.mallocDeaths ? new Float64Array(this.keys.length) : this.sum(alloc, malloc),
       dead: this.sum(dead), deadObjects: this.sum(deadObjects), deadGcs: this.sum(deadGcs),
     };
   }
 
   // Texts of the classes of some groups and their live bytes, the largest first;
-  // malloc is a class only where there is no other.
+  // malloc is a class only where it is most of the group.
   classes(groups) {
     const [klass, malloc, inuse, young] = ["class", "malloc", "inuse_space", "young_space"].map((name) => this.sheet.columns.get(name));
     const lists = new Map(groups.map(({ number }) => [number, new Map()]));
@@ -119,8 +120,9 @@ export class Groups {
     }
     return groups.map(({ number }) => {
       const all = [...lists.get(number)];
+      const bytesOf = (some) => some.reduce((sum, [, space]) => sum + space, 0);
       const objects = all.filter(([key]) => key % 2 === 0);
-      return (objects.length ? objects : all).map(([key, space]) => [key >> 1, space]).sort((a, b) => b[1] - a[1]);
+      return (bytesOf(objects) * 2 >= bytesOf(all) ? objects : all).map(([key, space]) => [key >> 1, space]).sort((a, b) => b[1] - a[1]);
     });
   }
 }
@@ -131,11 +133,16 @@ export const age = (group, gcCount) => (gcCount !== null && group.born > 0 ? gcC
 // Mean number of GCs that the dead had survived, or null.
 export const lifetime = (group) => (group.deadObjects > 0 ? group.deadGcs / group.deadObjects : null);
 
-// Share of the slots allocated that were found dead, or null.
+// Share of what was allocated that was found dead, of all that the profile tells deaths of, or null.
 export const deadShare = (group) => {
-  const slots = group.alloc - group.mallocAlloc;
-  return slots > 0 ? Math.min(group.dead / slots, 1) : null;
+  const told = group.alloc - group.deathless;
+  return told > 0 ? Math.min(group.dead / told, 1) : null;
 };
+
+// Is enough of it never touched to be told? As HeapSample::Estimate says.
+const UNTOUCHED_SHARE = 0.05;
+const UNTOUCHED_LEAST = 1 << 20;
+export const isUntouched = (space, resident) => space - resident >= Math.max(UNTOUCHED_SHARE * space, UNTOUCHED_LEAST);
 
 // What a group is called: its name, and where it is.
 export const nameOf = (kind, key, { texts, frames }) => {

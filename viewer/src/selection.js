@@ -25,7 +25,7 @@ export class Selection {
   sheet(value = this.state.get("value")) {
     const growth = value === "growth" ? this.growth : null;
     const columns = growth ? growth.columns : this.data.live;
-    return this.once(`sheet ${growth ? this.state.get("since") : ""}`, () => new Sheet(columns));
+    return this.once(`sheet ${growth ? this.state.get("since") : ""}`, () => new Sheet(columns, this.data.malloc_births));
   }
 
   get growth() {

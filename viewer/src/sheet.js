@@ -10,8 +10,10 @@ import { Estimate, FIELDS, Net } from "./estimate.js";
 const BASIC = ["samples", "objects", "space", "variance"];
 
 export class Sheet {
-  constructor(columns) {
+  // `mallocDeaths`: do rows of malloc tell deaths? They have since format 3.
+  constructor(columns, mallocDeaths = true) {
     this.columns = columns;
+    this.mallocDeaths = mallocDeaths;
     this.rowCount = columns.get("stack").length;
     this.growth = columns.has("gained_space");
     this.readTree();

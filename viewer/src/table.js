@@ -1,5 +1,5 @@
 // The table beside the graph.
-import { age, deadShare, lifetime, nameOf } from "./groups.js";
+import { age, deadShare, isUntouched, lifetime, nameOf } from "./groups.js";
 import { amount, bytes, count, cut, interval, percent, visible } from "./format.js";
 import { el, fill } from "./dom.js";
 
@@ -32,6 +32,9 @@ export const columnsFor = (view) => {
   const columns = [name, of("value", unit, (row) => amount(value(row), unit), value), within, share, samples];
   if (unit === "bytes") columns.push(objects);
   if (view.value === "live") {
+    if (unit === "bytes" && view.groups.list.some((row) => isUntouched(row.estimate.space, row.resident))) {
+      columns.push(of("resident", "resident", (row) => bytes(row.resident), (row) => row.resident));
+    }
     if (view.code && view.memory !== "malloc") columns.push(of("class", "class", (row) => classText(row, view.names.texts)));
     if (view.buffers) columns.push(of("buffers", "with buffers", (row) => orDash(row.memsize), (row) => row.memsize));
     columns.push(of("age", "age", (row) => figure(age(row, view.gcCount)), (row) => age(row, view.gcCount) ?? -1));

@@ -24,7 +24,7 @@ module HeapSample
       LIBRARY_RANGE = 1 << 40
       KEY = [Columns::CLASS, Columns::TYPE, Columns::SLOT_SIZE, Columns::LIBRARY, Columns::MALLOC].freeze
       TEXTS = [Columns::CLASS, Columns::TYPE, Columns::LIBRARY].freeze
-      SUMS = [*Columns::INUSE..Columns::DEAD_GCS, Columns::MEMSIZE].freeze
+      SUMS = [*Columns::INUSE..Columns::DEAD_GCS, Columns::MEMSIZE, Columns::RESIDENT].freeze
 
       # call-seq:
       #   Merge.last_of_each(paths) { |path| meta } -> Array of paths

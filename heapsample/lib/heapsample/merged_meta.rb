@@ -5,7 +5,9 @@ module HeapSample
     # What a merged profile says about itself: sums where a sum means something,
     # what all agree on, and null for the rest (doc/format.md, Merged profiles).
     class MergedMeta
-      SAME = %w[format generator ruby memsize].freeze
+      SAME = %w[generator ruby memsize].freeze
+      # The first format with rows of malloc.
+      MALLOC_FORMAT = 2
       SETTINGS = %w[interval first_interval max_samples max_depth only_n].freeze
       DROPS = %w[samples stacks frames classes moves].freeze
       HEAP_SUMS = %w[total_slots live_slots live_at_start].freeze
@@ -31,6 +33,7 @@ module HeapSample
         @foreign = true if meta.empty?
         merged = Meta.new(meta).merged_processes
         @processes += merged || 1
+        (@formats ||= []) << integer(meta["format"])
         SAME.each { |name| agree(name, meta[name]) }
         SETTINGS.each { |name| agree("settings.#{name}", dig(meta, "settings", name)) }
         @sums["settings.interval_changes"] += integer(dig(meta, "settings", "interval_changes")) || 0
@@ -45,7 +48,7 @@ module HeapSample
       def to_h(files:, evicted:)
         return {} if @foreign || @count.zero?
 
-        SAME.first(3).to_h { |name| [name, agreed(name)] }.merge(
+        {"format" => format, **SAME.first(2).to_h { |name| [name, agreed(name)] }}.merge(
           "process_id" => nil, "process_start" => nil, "session" => nil,
           "started_ns" => @started, "taken_ns" => @taken,
           "gc" => {"count" => @gc_count, "minor" => nil, "major" => nil, "last_minor_ns" => nil, "last_major_ns" => nil},
@@ -93,6 +96,12 @@ module HeapSample
         @gc_count = [@gc_count, count].compact.max
       end
 
+      # What all rows keep to: the oldest, but rows of malloc are not of format 1.
+      def format
+        formats = @formats.compact.uniq
+        formats.size == 1 ? formats.first : [formats.min || MALLOC_FORMAT, MALLOC_FORMAT].max
+      end
+
       # An interval that is not the same everywhere is none.
       def settings
         values = SETTINGS.to_h { |name| [name, agreed("settings.#{name}")] }
@@ -114,13 +123,16 @@ module HeapSample
         agree("allocator", values["allocator"], @malloc)
         return unless values["state"] == "on"
 
-        %w[interval alloc_known missing].each { |name| agree(name, values[name], @malloc) }
+        %w[interval first_interval alloc_known missing].each { |name| agree(name, values[name], @malloc) }
+        @sums["malloc.interval_changes"] += integer(values["interval_changes"]) || 0
       end
 
       # On if it was on anywhere.
       def merged_malloc
         state = MALLOC_STATES.find { |name| @states.include?(name) } || "missing"
-        {"state" => state, "interval" => agreed("interval", @malloc), "alloc_known" => agreed("alloc_known", @malloc) == true,
+        {"state" => state, "interval" => agreed("interval", @malloc), "first_interval" => agreed("first_interval", @malloc),
+         "interval_changes" => sum("malloc.interval_changes"),
+         **(format == MALLOC_FORMAT ? {"alloc_known" => agreed("alloc_known", @malloc) == true} : {}),
          "allocator" => agreed("allocator", @malloc), "missing" => agreed("missing", @malloc)}
       end
 

@@ -24,12 +24,15 @@ module HeapSample
         ["dead_gcs", "count", Columns::DEAD_GCS]
       ].freeze
       SIDES = %w[slots malloc].flat_map { |side| FIRST.map { |type, unit, _| ["#{side}_#{type}", unit] } }.freeze
-      LAST = [["inuse_memsize", "bytes"]].freeze
+      LAST = [
+        ["inuse_memsize", "bytes", Columns::MEMSIZE], ["inuse_resident", "bytes", Columns::RESIDENT],
+        ["dead_samples", "count", Columns::DEAD], ["dead_var", "bytes2", Columns::DEAD + 3]
+      ].freeze
       TYPES = [*FIRST, *NEXT, *SIDES, *LAST].map { |type, unit, _| [type, unit] }.freeze
       COLUMNS = [*FIRST, *NEXT].map(&:last).freeze
       # Strings that the sampler writes into every file, in this order.
       FIXED = ["", "count", "bytes", "bytes2", "space", "class", "type", "slot_size", "gc_birth", "thread",
-               *[*FIRST, *NEXT].map(&:first), *SIDES.map(&:first), "inuse_memsize", "kind", "malloc", "library"].freeze
+               *[*FIRST, *NEXT].map(&:first), *SIDES.map(&:first), *LAST.map(&:first), "kind", "malloc", "library"].freeze
 
       VALUE_MAX = (1 << 63) - 1
       RUBY_MAPPING = 1
@@ -96,7 +99,7 @@ module HeapSample
         return first unless @own
 
         sides = row[Columns::MALLOC] ? [0] * FIRST.size + first : first + [0] * FIRST.size
-        first.concat(NEXT.map { |_, _, column| rounded(row[column]) }, sides, [rounded(row[Columns::MEMSIZE])])
+        first.concat(NEXT.map { |_, _, column| rounded(row[column]) }, sides, LAST.map { |_, _, column| rounded(row[column]) })
       end
 
       def rounded(value)

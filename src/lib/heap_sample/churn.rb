@@ -6,8 +6,10 @@ module HeapSample
   #
   #   profile.churn(by: :method).first.group.dead_share   #=> 0.946
   #
-  # Rows of malloc tell neither births nor deaths unless the allocator keeps count of
-  # what it has freed (see Meta#malloc_alloc_known?); shares of dead are of slots.
+  # Slots and blocks of malloc count alike: a slot is dead when a GC has found it so, a
+  # block when it is freed.  Files of format 2 tell no deaths of blocks: there shares of
+  # the dead are of slots, and what was allocated is that of slots unless the allocator
+  # kept count (see Meta#malloc_alloc_known?).
   class Churn
     include Enumerable
     include Analysis
@@ -28,8 +30,8 @@ module HeapSample
     # All that was allocated: a HeapSample::Estimate.
     def total = @total.alloc
 
-    # Part of the slots allocated that was found dead, by bytes, and its 95%
-    # interval; nil if nothing was allocated.
+    # Part of it that was found dead, by bytes, and its 95% interval; nil if nothing was
+    # allocated.
     def dead_share = @total.dead_share
     def dead_interval = @total.dead_interval
 

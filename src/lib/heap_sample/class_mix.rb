@@ -1,8 +1,9 @@
 # frozen_string_literal: true
 
 module HeapSample
-  # The classes of a group, in a column and in a sentence.  Malloc is a class only
-  # where there is no other: it has figures of its own.
+  # The classes of a group, in a column and in a sentence.  Malloc is a class where it
+  # is most of the group, so that nobody takes blocks for objects of the largest class
+  # beside them; else it is left out, as it has figures of its own.
   class ClassMix
     MALLOC = "(malloc)"
     LENGTH = 28
@@ -10,6 +11,18 @@ module HeapSample
     # "Seat +3", of pairs of a name and bytes.
     def self.first_of(classes, layout)
       "#{layout.name(classes[0][0], LENGTH)}#{" +#{classes.size - 1}" if classes.size > 1}"
+    end
+
+    # "`String`", "blocks of malloc".
+    def self.mostly(name, layout)
+      name == MALLOC ? "blocks of malloc" : "`#{layout.name(name)}`"
+    end
+
+    # Pairs of a class and bytes, the largest first, without malloc where it is not most
+    # of all; the block gives the name of a class.
+    def self.told(classes)
+      malloc, others = classes.partition { |name, _| (block_given? ? yield(name) : name) == MALLOC }
+      malloc.sum { |_, space| space } * 2 > classes.sum { |_, space| space } ? classes : others
     end
 
     def initialize(profile, group, layout)
@@ -31,7 +44,7 @@ module HeapSample
 
     # "`String`s", "objects, mostly `String`s", "objects of 3 classes".
     def sentence
-      (reference, space), *others = classes
+      (reference, space), *others = objects
       return "objects" unless reference
 
       name = "`#{@layout.name(@profile.text(reference))}`s"
@@ -42,12 +55,15 @@ module HeapSample
 
     private
 
+    # Of the column.
     def classes
-      @classes ||= begin
-        all = @group.classes
-        others = @group.malloc.zero? ? all : all.reject { |reference, _| @profile.text(reference) == MALLOC }
-        others.empty? ? all : others
-      end
+      @classes ||= ClassMix.told(@group.classes) { |reference| @profile.text(reference) }
+    end
+
+    # Of the sentence, which is about objects.
+    def objects
+      all = @group.classes
+      all.reject { |reference, _| @profile.text(reference) == MALLOC }.then { |some| some.empty? ? all : some }
     end
   end
 end

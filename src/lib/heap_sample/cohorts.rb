@@ -8,8 +8,11 @@ module HeapSample
   # more major GCs have begun, the first of which then is complete: whatever
   # died young, waits for a major GC, or lives for a few GCs is not in it.  It is
   # read from a profile after that (the moment's observer), as the rows with
-  # a GC of birth up to the moment's GC count.  malloc's rows have no birth: all of
+  # a GC of birth up to the moment's GC count.  Blocks of malloc are settled likewise: many belong to objects,
+  # and are freed when these are swept.  In files of format 2 rows of malloc have no birth: all of
   # what is allocated at the observer counts, with the samples ever taken.
+  #
+  # Bytes are those that are resident: what was never touched fills no memory.
   #
   # Between two moments a group gained what was born after the first and is settled
   # at the second, and lost what was settled at the first and no longer is at the
@@ -142,17 +145,21 @@ module HeapSample
       def initialize(key)
         @key = key
         @since = Estimate.new
+        @since_blocks = Estimate.new
         @born = []              # by moment: Estimates of slots by the moment they were born before
-        @malloc = []            # by moment: Estimate in use
+        @blocks = []            # the same of malloc
+        @malloc = []            # of malloc without births, by moment: Estimate in use
         @ever = []              # by moment: samples of malloc ever
         @classes = Hash.new(0.0)
         @stacks = Hash.new(0.0)
       end
 
-      def add_slots(moment, bucket, row)
-        ((@born[moment] ||= [])[bucket] ||= Estimate.new).add_columns(row, Columns::INUSE, row[Columns::SLOT_SIZE])
+      def add_born(moment, bucket, row)
+        born = row[Columns::MALLOC] ? @blocks : @born
+        ((born[moment] ||= [])[bucket] ||= Estimate.new).add_columns(row, Columns::INUSE, row[Columns::SLOT_SIZE])
       end
 
+      # Of malloc without births.
       def add_malloc(moment, row)
         (@malloc[moment] ||= Estimate.new).add_columns(row, Columns::INUSE, 0)
         @ever[moment] = @ever[moment].to_i + row[Columns::ALLOC]
@@ -160,40 +167,45 @@ module HeapSample
 
       # Notes of a row at the last moment what it is.
       def describe(row, profile)
-        @classes[profile.text(row[Columns::CLASS])] += row[Columns::INUSE + 2]
-        @stacks[row[Columns::STACK]] += row[Columns::INUSE + 2]
+        @classes[profile.text(row[Columns::CLASS])] += row[Columns::RESIDENT]
+        @stacks[row[Columns::STACK]] += row[Columns::RESIDENT]
       end
 
       # What memory it is of: some of :slots and :malloc.
-      def kinds = [*(:slots if @born.any?), *(:malloc if @malloc.any?)]
+      def kinds = [*(:slots if @born.any?), *(:malloc if @malloc.any? || @blocks.any?)]
 
       # Estimate of what was born after the last moment and is in use at its observer: what
-      # stays, and some garbage.  nil of malloc, which is judged up to the observer.
-      def since(kind) = (@since if kind == :slots || @malloc.empty?)
+      # stays, and some garbage.  nil of malloc without births, which is judged up to the observer.
+      def since(kind)
+        return unless kind == :slots || @malloc.empty?
 
-      def add_since(row) = @since.add_columns(row, Columns::INUSE, row[Columns::SLOT_SIZE])
+        {slots: [@since], malloc: [@since_blocks]}.fetch(kind, [@since, @since_blocks]).inject(:+).resident
+      end
 
-      # What block +index+ put there for good: slots born in it and settled at the last moment;
-      # malloc, which tells no birth, gained and lost in it.  Estimates of what came and went.
+      def add_since(row) = (row[Columns::MALLOC] ? @since_blocks : @since).add_columns(row, Columns::INUSE, row[Columns::SLOT_SIZE])
+
+      # What block +index+ put there for good: what was born in it and is settled at the last moment;
+      # malloc that tells no birth, gained and lost in it.  Estimates of what came and went.
       def block(index, last, kind)
-        change = Change.new(kind == :malloc ? Estimate.new : settled(last, index + 1..index + 1), Estimate.new)
+        change = Change.new(settled(kind, last, index + 1..index + 1).resident, Estimate.new)
         change.add(exchanged(index, index + 1)) unless kind == :slots || @malloc.empty?
         change.to_a
       end
 
       # Change between two moments, of :slots, :malloc or :both.
       def between(from, to, kind = :both)
-        change = Change.new(Estimate.new, Estimate.new)
-        change.add(moved(from, to)) unless kind == :malloc
+        change = moved(kind, from, to)
         change.add(exchanged(from, to)) unless kind == :slots || @malloc.empty?
         change
       end
 
       # Estimate of what is settled at a moment, likewise.
       def at(moment, kind = :both)
-        estimate = kind == :malloc ? Estimate.new : settled(moment, 0..moment)
-        kind == :slots || @malloc[moment].nil? ? estimate : estimate + @malloc[moment]
+        whole(moment, kind).resident
       end
+
+      # Bytes of it that were never touched.
+      def untouched(moment, kind = :both) = whole(moment, kind).untouched
 
       # Names of classes with the bytes that came and stayed, the most first.
       def classes = @classes.sort_by { |name, space| [-space, name] }
@@ -203,13 +215,23 @@ module HeapSample
 
       private
 
-      def settled(moment, buckets)
-        born = @born[moment] or return Estimate.new
-        buckets.each_with_object(Estimate.new) { |bucket, sum| sum.add(born[bucket]) if born[bucket] }
+      def whole(moment, kind)
+        estimate = settled(kind, moment, 0..moment)
+        kind == :slots || @malloc[moment].nil? ? estimate : estimate + @malloc[moment]
       end
 
-      def moved(from, to)
-        Change.new(settled(to, from + 1..to), settled(from, 0..from).without(settled(to, 0..from)))
+      def settled(kind, moment, buckets)
+        tables = {slots: [@born], malloc: [@blocks]}.fetch(kind, [@born, @blocks])
+        tables.filter_map { |table| table[moment] }.each_with_object(Estimate.new) do |born, sum|
+          buckets.each { |bucket| sum.add(born[bucket]) if born[bucket] }
+        end
+      end
+
+      # What is born before +from+ and lost is told of slots and of malloc apart: each has fewer samples then.
+      def moved(kind, from, to)
+        kinds = kind == :both ? %i[slots malloc] : [kind]
+        lost = kinds.map { |one| settled(one, from, 0..from).without(settled(one, to, 0..from)) }
+        Change.new(settled(kind, to, from + 1..to).resident, lost.inject(:+).resident)
       end
 
       # As Diff does, for the group as one.
@@ -218,7 +240,7 @@ module HeapSample
         change = now.samples - was.samples
         born = (@ever[to].to_i - @ever[from].to_i).clamp([change, 0].max, now.samples)
         common = was.common(now, now.samples - born)
-        born.zero? && change.zero? ? Change.new(Estimate.new, Estimate.new) : Change.new(now.less(common), was.less(common))
+        born.zero? && change.zero? ? Change.new(Estimate.new, Estimate.new) : Change.new(now.less(common).resident, was.less(common).resident)
       end
     end
 
@@ -252,7 +274,7 @@ module HeapSample
     # longest time with one interval is judged.
     def constant_stretch
       settings = @series.infos.map do |info|
-        [info.interval, info.interval_changes, info.malloc_state == "on" ? info.malloc_interval : nil]
+        [info.interval, info.interval_changes, *([info.malloc_interval, info.malloc_interval_changes] if info.malloc_state == "on")]
       end
       stretches = settings.each_index.chunk_while { |one, other| settings[one] == settings[other] }.to_a
       longest = stretches.max_by { |stretch| [@series.times[stretch.last] - @series.times[stretch.first], stretch.size] }
@@ -349,17 +371,18 @@ module HeapSample
     def add(births, number)
       last = number == moments.size - 1
       keys = Keys.new(@profile, @by) unless @by == :stack
+      birthless = !@profile.info.malloc_births?
       @profile.table.each do |row|
-        malloc = row[Columns::MALLOC]
-        next unless row[Columns::INUSE + 1] > 0 || malloc
-        next unless @wanted.nil? || malloc == @wanted
-        next unless malloc || (bucket = bucket_of(row, births))
+        ever = birthless && row[Columns::MALLOC]
+        next unless row[Columns::INUSE + 1] > 0 || ever
+        next unless @wanted.nil? || row[Columns::MALLOC] == @wanted
+        next unless ever || (bucket = bucket_of(row, births))
 
         group = (@groups[key = keys ? keys.of(row) : stack_key(row)] ||= Cohort.new(key))
-        group.describe(row, @profile) if last && (malloc || bucket > 0) && row[Columns::INUSE + 1] > 0
+        group.describe(row, @profile) if last && (ever || bucket > 0) && row[Columns::INUSE + 1] > 0
         next (group.add_since(row) if last) if bucket == births.size
 
-        malloc ? group.add_malloc(number, row) : group.add_slots(number, bucket, row)
+        ever ? group.add_malloc(number, row) : group.add_born(number, bucket, row)
       end
     end
 

@@ -19,13 +19,17 @@ module HeapSample
   #   sides are kept whole, as gained and as lost, which overstates the
   #   variance: at most var(later) + var(earlier).
   #
-  # Rows of malloc have no birth; they are matched by stack.  The sampler counts
-  # the samples ever taken at a stack, so that of the n0 samples in use earlier
+  # Rows of malloc are matched likewise.  What is allocated is known exactly at the
+  # snapshot, whatever GCs found; so more blocks may be born with the earlier
+  # profile's own GC count, and of the rows with that birth it is not known
+  # which samples are the same.  There, and in files of format 2, whose rows of
+  # malloc have no birth at all, rows are matched by stack.  The sampler counts
+  # the samples ever born at a stack, so that of the n0 samples in use earlier
   # and the n1 later, at most
   #
   #   born = ever1 - ever0,    died = born - (n1 - n0)
   #
-  # are not common.  Neither can exceed its side: born <= n1, died <= n0 (what
+  # are not common (less those born since with a later GC count, which are known).  Neither can exceed its side: born <= n1, died <= n0 (what
   # was born and died in between is in no total).  Gained and lost are both
   # estimates less a common part, that of the n1 - born samples that stayed, at
   # the smaller of the two means a sample; so gained - lost is the difference of
@@ -57,7 +61,7 @@ module HeapSample
       rows = slots_matched? ? matched_rows(*slots) : unmatched_rows(*slots)
       left_out = malloc_left_out?(malloc)
       unless left_out
-        rows.concat(malloc_matched? ? matched_malloc(*malloc) : unmatched_rows(*malloc))
+        rows.concat(malloc_rows(*malloc))
       end
       matched = slots_matched? && (left_out || malloc.all?(&:empty?) || malloc_matched?)
       Growth.new(@later, @earlier, rows, matched: matched, malloc_left_out: left_out)
@@ -81,7 +85,29 @@ module HeapSample
 
     def malloc_matched?
       later, earlier = @later.info, @earlier.info
-      later.same_run?(earlier) && later.malloc_interval == earlier.malloc_interval
+      later.same_run?(earlier) && later.malloc_interval == earlier.malloc_interval &&
+        later.malloc_interval_changes == earlier.malloc_interval_changes
+    end
+
+    def malloc_rows(later, earlier)
+      return unmatched_rows(later, earlier) unless malloc_matched?
+      return matched_malloc(later, earlier) unless Diff.births?(@later, @earlier)
+
+      gc = @earlier.info.gc_count
+      new, same, old = later.group_by { |row| Diff.side(row, gc) }.values_at(:since, :at, :before).map { |some| some || [] }
+      was_same, was_old = earlier.group_by { |row| Diff.side(row, gc) }.values_at(:at, :before).map { |some| some || [] }
+      [*matched_rows(old, was_old), *matched_malloc(same, was_same, later: later, earlier: earlier), *gained_rows(new)]
+    end
+
+    # Do the profiles tell the births of blocks, and when they were taken?
+    def self.births?(*profiles) # :nodoc:
+      profiles.all? { |profile| profile.info.malloc_births? && profile.info.gc_count }
+    end
+
+    # Was a row of malloc born :before GC number +gc+, :at it, or :since?  nil of one of totals.
+    def self.side(row, gc) # :nodoc:
+      birth = row.birth_gc
+      birth && %i[before at since][(birth <=> gc) + 1]
     end
 
     # Was one of the two profiles taken while malloc was not sampled?
@@ -102,10 +128,12 @@ module HeapSample
       end
     end
 
-    def matched_malloc(later, earlier)
+    # +later+ and +earlier+: all rows, by which births are counted, if those given are
+    # not all.
+    def matched_malloc(rows, rows_before, later: nil, earlier: nil)
       interner = {}
-      before = Diff.held(earlier, interner)
-      rows = Diff.held(later, interner).map do |stack, now|
+      before = Diff.held(rows_before, interner, earlier)
+      rows = Diff.held(rows, interner, later, known_from: @earlier.info.gc_count).map do |stack, now|
         was = before.delete(stack)
         GrowthRow.new(now.row, *(was ? exchanged(now, was) : [now.inuse, Estimate.new]))
       end
@@ -113,12 +141,25 @@ module HeapSample
       rows.reject { |row| row.gained.space.zero? && row.lost.space.zero? }
     end
 
-    # Rows of malloc by stack, equal for equal stacks of profiles with one +interner+.
-    def self.held(rows, interner) # :nodoc:
-      rows.each_with_object({}) do |row, held|
-        stack = row.profile.stacks.identity(row.columns[Columns::STACK], interner)
-        (held[stack] ||= Held.new(row, Estimate.new, 0)).add(row)
+    # Rows of malloc by stack, equal for equal stacks of profiles with one +interner+.  If
+    # they are only some of +all+, births are those of all less the living that were born
+    # after GC number +known_from+.
+    def self.held(rows, interner, all = nil, known_from: nil) # :nodoc:
+      held = rows.each_with_object({}) do |row, held|
+        (held[identity(row, interner)] ||= Held.new(row, Estimate.new, 0)).add(row)
       end
+      return held unless all
+
+      held.each_value { |one| one.ever = 0 }
+      all.each_with_object(held) do |row, known|
+        one = known[identity(row, interner)] or next
+        one.ever += row.alloc.samples
+        one.ever -= row.inuse.samples if known_from && row.birth_gc && row.birth_gc > known_from
+      end
+    end
+
+    def self.identity(row, interner) # :nodoc:
+      row.profile.stacks.identity(row.columns[Columns::STACK], interner)
     end
 
     # How many samples of what is in use now must have been in use before.

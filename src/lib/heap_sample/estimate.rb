@@ -9,6 +9,10 @@ module HeapSample
     # ... unless its standard error is a smaller part of it than this: objects
     # larger than the interval are nearly all sampled.
     WEAK_ERROR = 0.1
+    # Such a part of a figure and so many bytes are the least that is told to be
+    # untouched: every large block ends in a page that is not full.
+    UNTOUCHED_SHARE = 0.05
+    UNTOUCHED_LEAST = 1 << 20
 
     # Samples behind the estimate.
     attr_reader :samples
@@ -20,18 +24,25 @@ module HeapSample
     attr_reader :variance
     # Variance of +objects+.
     attr_reader :objects_variance
+    # That part of +space+ which is not resident, as nobody has touched it yet; and
+    # how much of +variance+ goes with it.  A block in use may have such a part, a
+    # slot has none.
+    attr_reader :untouched, :untouched_variance
 
     # Several estimates together.
     def self.sum(estimates)
       estimates.inject(new) { |sum, estimate| sum.add(estimate) }
     end
 
-    def initialize(samples = 0, objects = 0.0, space = 0.0, variance = 0.0, objects_variance = 0.0)
+    def initialize(samples = 0, objects = 0.0, space = 0.0, variance = 0.0, objects_variance = 0.0,
+                   untouched = 0.0, untouched_variance = 0.0)
       @samples = samples
       @objects = objects
       @space = space
       @variance = variance
       @objects_variance = objects_variance
+      @untouched = untouched
+      @untouched_variance = untouched_variance
     end
 
     # Adds four columns of a row, which begin at index +at+; all its objects
@@ -50,6 +61,7 @@ module HeapSample
       elsif space > 0
         @objects_variance += variance * (objects / space.to_f)**2
       end
+      add_untouched(row, space, variance) if at == Columns::INUSE && row[Columns::RESIDENT] < space
       self
     end
 
@@ -60,6 +72,8 @@ module HeapSample
       @space += other.space
       @variance += other.variance
       @objects_variance += other.objects_variance
+      @untouched += other.untouched
+      @untouched_variance += other.untouched_variance
       self
     end
 
@@ -68,13 +82,27 @@ module HeapSample
       dup.add(other)
     end
 
-    # What is left when +part+, some of the same samples, is taken away.
+    # What is left when +part+, some of the same samples, is taken away.  Of what is
+    # left as large a part is untouched as of all: +part+ may have been touched since.
     def without(part)
       return Estimate.new if part.samples >= samples
 
-      Estimate.new([samples - part.samples, 0].max, [objects - part.objects, 0].max,
-                   [space - part.space, 0].max, [variance - part.variance, 0].max,
-                   [objects_variance - part.objects_variance, 0].max)
+      left = [space - part.space, 0].max
+      ratio = space > 0 ? left / space.to_f : 0.0
+      Estimate.new([samples - part.samples, 0].max, [objects - part.objects, 0].max, left, [variance - part.variance, 0].max,
+                   [objects_variance - part.objects_variance, 0].max, untouched * ratio, untouched_variance * ratio)
+    end
+
+    # The part of it that is resident.
+    def resident
+      return self if untouched.zero?
+
+      Estimate.new(samples, objects, [space - untouched, 0.0].max, [variance - untouched_variance, 0.0].max, objects_variance)
+    end
+
+    # Is enough of it untouched to be told?
+    def untouched?
+      untouched >= [UNTOUCHED_SHARE * space, UNTOUCHED_LEAST].max
     end
 
     # The part of this estimate and of +other+ that +samples+ samples of both make,
@@ -94,7 +122,7 @@ module HeapSample
       Estimate.new(samples - part.samples, *COMMON.map { |name| public_send(name) - part.public_send(name) })
     end
 
-    COMMON = %i[objects space variance objects_variance].freeze
+    COMMON = %i[objects space variance objects_variance untouched untouched_variance].freeze
     private_constant :COMMON
 
     # call-seq:
@@ -159,7 +187,7 @@ module HeapSample
     # Figures as JSON has them; intervals are [low, high], or null where not known.
     def to_h
       {bytes: space, bytes_interval: interval, objects: objects, objects_interval: interval(:objects),
-       samples: samples, weak: weak?}
+       samples: samples, weak: weak?, **(untouched > 0 ? {resident_bytes: resident.space, resident_bytes_interval: resident.interval} : {})}
     end
 
     def ==(other)
@@ -169,6 +197,16 @@ module HeapSample
 
     def inspect
       "#<#{self.class} #{samples} samples, #{objects.round} objects, #{space.round} bytes>"
+    end
+
+    private
+
+    # The variance of blocks of one size that are partly resident is at most as
+    # much smaller as their sum is: as much if each is resident as a whole or not at all.
+    def add_untouched(row, space, variance)
+      untouched = space - row[Columns::RESIDENT]
+      @untouched += untouched
+      @untouched_variance += variance * (untouched / space.to_f)
     end
   end
 end

@@ -7,7 +7,8 @@ module HeapSample
   #   puts profile.generations
   #   puts profile.generations(age: 100..)     # the lines of what survived 100 GCs
   #
-  # Ages are of heap slots: malloc does not tell when it gave what is in use.
+  # Blocks of malloc have ages as slots do, but in files of format 2, which do not tell
+  # when they were allocated.
   class Generations
     include Enumerable
     include Analysis
@@ -220,7 +221,7 @@ module HeapSample
     def why
       return "this profile does not tell births." unless @gc_count
 
-      "malloc does not tell when it gave what is in use."
+      "malloc's blocks have no births in a profile of format #{@profile.info.format || "2"}."
     end
   end
 end

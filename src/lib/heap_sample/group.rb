@@ -12,14 +12,16 @@ module HeapSample
     # Bytes of the slots in use with what they hold outside.
     attr_reader :memsize
 
-    def initialize(key)
+    # +malloc_deaths+: do rows of malloc tell deaths?  See Meta#malloc_births?.
+    def initialize(key, malloc_deaths: true)
       @key = key
+      @malloc_deaths = malloc_deaths
       @inuse = Estimate.new
       @young = Estimate.new
       @alloc = Estimate.new
       @dead = Estimate.new
       @malloc = Estimate.new
-      @malloc_alloc = Estimate.new
+      @deathless = Estimate.new
       @memsize = 0.0
       @dead_gcs = 0.0
       @births = 0.0
@@ -28,16 +30,19 @@ module HeapSample
     end
 
     def add(row)
-      return add_malloc(row) if row[Columns::MALLOC]
-
+      malloc = row[Columns::MALLOC]
       slot_size = row[Columns::SLOT_SIZE]
-      @deaths_untold ||= slot_size.zero?        # another program's row
+      @deaths_untold ||= slot_size.zero? && !malloc     # another program's row
+      @malloc.add_columns(row, Columns::INUSE, 0) if malloc && row[Columns::INUSE + 1] > 0
       add_inuse(row, slot_size) if row[Columns::INUSE + 1] > 0
       if row[Columns::YOUNG + 1] > 0
         @young.add_columns(row, Columns::YOUNG, slot_size)
         @live_by_class[row[Columns::CLASS]] += row[Columns::YOUNG + 2]
       end
-      @alloc.add_columns(row, Columns::ALLOC, slot_size) if row[Columns::ALLOC + 1] > 0
+      if row[Columns::ALLOC + 1] > 0
+        @alloc.add_columns(row, Columns::ALLOC, slot_size)
+        @deathless.add_columns(row, Columns::ALLOC, slot_size) if malloc && !@malloc_deaths
+      end
       return unless row[Columns::DEAD + 1] > 0
 
       @dead.add_columns(row, Columns::DEAD, slot_size)
@@ -51,7 +56,7 @@ module HeapSample
       @alloc.add(group.alloc)
       @dead.add(group.dead)
       @malloc.add(group.malloc)
-      @malloc_alloc.add(group.malloc_alloc)
+      @deathless.add(group.deathless)
       @memsize += group.memsize
       @dead_gcs += group.dead_gcs
       @deaths_untold ||= group.deaths_untold
@@ -71,20 +76,20 @@ module HeapSample
       @dead_gcs / @dead.objects.to_f if @dead.objects > 0
     end
 
-    # Share of the slots allocated that were found dead, by bytes; nil likewise, and
-    # if the profile does not tell deaths.
+    # Share of what was allocated that was found dead, by bytes, of all that the profile
+    # tells deaths of; nil if that is nothing.
     def dead_share
-      slots = @alloc.space - @malloc_alloc.space
-      [@dead.space / slots.to_f, 1.0].min if slots > 0 && @alloc.samples > 0 && !deaths_untold
+      told = @alloc.space - @deathless.space
+      [@dead.space / told.to_f, 1.0].min if told > 0 && @alloc.samples > 0 && !deaths_untold
     end
 
     # The 95% interval of #dead_share; nil if there is none, or it is not known.
     def dead_interval
       share = dead_share
-      slots = @alloc.less(@malloc_alloc) if share
-      return unless slots && slots.samples > 0
+      told = @alloc.less(@deathless) if share
+      return unless told && told.samples > 0
 
-      Statistics.proportion(share, total: slots.space, variance: slots.variance, size: slots.mean_size)
+      Statistics.proportion(share, total: told.space, variance: told.variance, size: told.mean_size)
     end
 
     # Bytes of the slots in use.
@@ -99,22 +104,9 @@ module HeapSample
 
     protected
 
-    attr_reader :deaths_untold, :dead_gcs, :births, :born, :live_by_class, :malloc_alloc
+    attr_reader :deaths_untold, :dead_gcs, :births, :born, :live_by_class, :deathless
 
     private
-
-    # A row of malloc has no birth, no young and no dead.
-    def add_malloc(row)
-      if row[Columns::INUSE + 1] > 0
-        @inuse.add_columns(row, Columns::INUSE, 0)
-        @malloc.add_columns(row, Columns::INUSE, 0)
-        @live_by_class[row[Columns::CLASS]] += row[Columns::INUSE + 2]
-      end
-      return unless row[Columns::ALLOC + 1] > 0
-
-      @alloc.add_columns(row, Columns::ALLOC, 0)
-      @malloc_alloc.add_columns(row, Columns::ALLOC, 0)
-    end
 
     def add_inuse(row, slot_size)
       @inuse.add_columns(row, Columns::INUSE, slot_size)
@@ -150,11 +142,12 @@ module HeapSample
       keys = Keys.new(profile, by)
       groups = {}.compare_by_identity
       wanted = wanted(kind)
+      malloc_deaths = profile.info.malloc_births?
       profile.table.each do |row|
         next unless wanted.nil? || row[Columns::MALLOC] == wanted
 
         key = keys.of(row)
-        (groups[key] ||= Group.new(key)).add(row)
+        (groups[key] ||= Group.new(key, malloc_deaths: malloc_deaths)).add(row)
       end
       new(groups.values)
     end

@@ -12,6 +12,16 @@ module HeapSample
       gained.objects - lost.objects
     end
 
+    # The same bytes as far as they are resident.
+    def resident_space
+      gained.resident.space - lost.resident.space
+    end
+
+    # Is enough of what came or went untouched to be told?
+    def untouched?
+      gained.untouched? || lost.untouched?
+    end
+
     # Samples behind it.
     def samples
       gained.samples + lost.samples
@@ -37,7 +47,7 @@ module HeapSample
 
     # Figures as JSON has them.
     def to_h
-      {bytes: space, bytes_interval: space_interval, objects: objects, samples: samples, weak: weak?,
+      {bytes: space, bytes_interval: space_interval, **(untouched? ? {resident_bytes: resident_space} : {}), objects: objects, samples: samples, weak: weak?,
        gained: gained.to_h, lost: lost.to_h}
     end
 

@@ -121,20 +121,24 @@ module HeapSample
       return [] if groups.empty?
 
       sides = @growth.matched? ? %w[gained lost] : %w[later earlier]
-      columns = [["", :right], ["bytes", :right], ["95% interval", :right, 7], ["objects", :right, 2],
+      resident = untouched?(groups.first(top))
+      columns = [["", :right], ["bytes", :right], ["95% interval", :right, 7], *([["resident", :right, 6]] if resident), ["objects", :right, 2],
                  *sides.map { |name| [name, :right, 4] }, ["samples", :right, 3]]
       columns << ["class", :left, 1] unless @by == :class
       shown = groups.first(top)
       styles = shown.map { |group| group.weak? || change == :noise ? :weak : change }
       [*@layout.title("#{TITLES[change]}, by #{@by}:"),
-       *@layout.table([*columns, [@by.to_s, :left]], shown.each_with_index.map { |group, index| cells(group, index) }, styles),
+       *@layout.table([*columns, [@by.to_s, :left]], shown.each_with_index.map { |group, index| cells(group, index, resident) }, styles),
        *@layout.more(groups.size - shown.size), *@layout.legend(shown.any?(&:weak?))]
     end
 
-    def cells(group, index)
+    # Has one of them memory that nobody has touched?
+    def untouched?(groups) = groups.any?(&:untouched?)
+
+    def cells(group, index, resident)
       [
         @layout.rank(index + 1, group.weak?), @layout.bytes(group.space, sign: true), interval(group),
-        @layout.count(group.objects), @layout.bytes(group.gained.space), @layout.bytes(group.lost.space),
+        *(@layout.bytes(group.resident_space, sign: true) if resident), @layout.count(group.objects), @layout.bytes(group.gained.space), @layout.bytes(group.lost.space),
         @layout.count(group.samples), *(ClassMix.first_of(group.classes, @layout) unless @by == :class), group.key
       ]
     end
@@ -151,7 +155,8 @@ module HeapSample
     def amount(net)
       return "nothing changed" if net.zero?
 
-      "#{@layout.bytes(net.space, sign: true)} (#{interval(net)}) in #{@layout.count(net.objects)} objects"
+      resident = ", #{@layout.bytes(net.resident_space, sign: true)} of it resident," if net.untouched?
+      "#{@layout.bytes(net.space, sign: true)} (#{interval(net)})#{resident} in #{@layout.count(net.objects)} objects"
     end
 
     def conclusion
@@ -159,13 +164,14 @@ module HeapSample
       return @layout.sentence("Nothing grew by more than sampling alone explains.") unless group
 
       name, = group.classes.first
-      mostly = @by == :class ? "" : ", mostly `#{@layout.name(name)}`"
+      mostly = @by == :class ? "" : ", mostly #{ClassMix.mostly(name, @layout)}"
       @layout.sentence("The largest growth: #{@layout.subject(group.key)} #{amount(group)}#{mostly}#{rate(group)}.")
     end
 
+    # What was never touched fills no memory.
     def rate(group)
-      per_hour = per_hour(group.space)
-      per_hour ? "; at this rate #{@layout.bytes(per_hour)} an hour" : ""
+      per_hour = per_hour(group.resident_space)
+      per_hour ? "; at this rate #{@layout.bytes(per_hour)}#{" of resident memory" if group.untouched?} an hour" : ""
     end
 
     def per_hour(bytes)

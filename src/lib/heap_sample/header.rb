@@ -31,7 +31,8 @@ module HeapSample
         gc: {count: @info.gc_count, minor: @info.gc_minor, major: @info.gc_major,
              last_minor: time(@info.last_minor), last_major: time(@info.last_major)},
         malloc: {state: @info.malloc_state, interval_bytes: @info.malloc_interval, allocator: @info.malloc_allocator,
-                 missing: @info.malloc_missing, alloc_known: @info.malloc_alloc_known?},
+                 first_interval_bytes: @info.malloc_first_interval, interval_changes: @info.malloc_interval_changes,
+                 missing: @info.malloc_missing, births_known: @info.malloc_births?, alloc_known: @info.malloc_alloc_known?},
         live_slots_bytes: @info.live_bytes, live_slots_at_start_bytes: @info.live_bytes_at_start
       }
     end
@@ -66,12 +67,14 @@ module HeapSample
     end
 
     def interval
-      return unless @info.interval
+      one_per(@info.interval, @info.first_interval) if @info.interval
+    end
 
-      text = "one sample per #{@layout.setting(@info.interval)} allocated"
-      return text unless @info.first_interval && @info.first_interval != @info.interval
+    def one_per(interval, first)
+      text = "one sample per #{@layout.setting(interval)} allocated"
+      return text unless first && first != interval
 
-      "#{text} (#{@layout.setting(@info.first_interval)} at first)"
+      "#{text} (#{@layout.setting(first)} at first)"
     end
 
     # What is known of malloc'd memory, and how to know more.
@@ -79,7 +82,7 @@ module HeapSample
       allocator = @info.malloc_allocator
       case @info.malloc_state
       when "on"
-        ["malloc: one sample per #{@layout.setting(@info.malloc_interval || 0)} allocated", allocator].compact.join(", ") +
+        ["malloc: #{one_per(@info.malloc_interval || 0, @info.malloc_first_interval)}", allocator].compact.join(", ") +
           (@info.malloc_missing ? "; missing: #{@info.malloc_missing}" : "")
       when "standby"
         "malloc: not sampled, on standby: GC::SampleProfile.start begins it"

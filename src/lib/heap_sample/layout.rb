@@ -174,12 +174,18 @@ module HeapSample
       text.start_with?("±") ? text : "(#{text})"
     end
 
-    # "120.4 MiB ±2.9 MiB in 1,234 objects, 240 samples".
+    # "120.4 MiB ±2.9 MiB in 1,234 objects, 240 samples"; "512.0 MiB (exact), 9.1 MiB of it
+    # resident, in 512 objects, 512 samples".
     def amount(estimate)
       return "nothing sampled" if estimate.zero?
 
       samples = ", #{count(estimate.samples)} samples" if estimate.samples > 0
-      "#{bytes(estimate.space)} #{bracketed(estimate)} in #{count(estimate.objects)} objects#{samples}"
+      "#{bytes(estimate.space)} #{bracketed(estimate)}#{resident(estimate)} in #{count(estimate.objects)} objects#{samples}"
+    end
+
+    # ", 9.1 MiB of it resident," where that differs.
+    def resident(estimate)
+      estimate.untouched? ? ", #{bytes(estimate.resident.space)} of it resident," : ""
     end
 
     # The part that +value+ is of +total+; NOTHING if that is 0.

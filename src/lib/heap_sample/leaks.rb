@@ -33,8 +33,8 @@ module HeapSample
   # how many came and went says nothing of which prevailed.
   #
   # A row of slots and of malloc is judged by both together and by each alone, and
-  # its odds are three times the smallest: malloc has no births, so that what a
-  # line mallocs and frees again would hide the objects it keeps.
+  # its odds are three times the smallest: a few large blocks, or, in files of format 2,
+  # what a line mallocs and frees again, would hide the objects it keeps.
   #
   # test/lib/test_leaks.rb simulates both errors; doc/estimates.md has the figures.
   class Leaks

@@ -85,16 +85,34 @@ module HeapSample
        *(row.kind if malloc?), *(class_name(row) unless @leaks.by == :class), place(row.key)]
     end
 
-    def malloc? = @leaks.leaks.any? { |row| row.kind != :slots }
+    # Does a row say which of its memory its figures are of?  Where it has both kinds.
+    def malloc? = @leaks.leaks.any? { |row| row.kind != :slots || row.cohort.kinds.size > 1 }
 
     def class_name(row)
       names = classes(row).map { |name, _| name.empty? ? "(unknown)" : name }
       "#{names.first}#{" +#{names.size - 1}" if names.size > 1}"
     end
 
-    # Malloc is a class only where there is no other.
+    # Of the memory that the row was judged by: no blocks are called objects, and no objects blocks.
     def classes(row)
-      row.cohort.classes.reject { |name, _| name == ClassMix::MALLOC }.then { |some| some.empty? ? row.cohort.classes : some }
+      return row.cohort.classes.select { |name, _| name == ClassMix::MALLOC } if row.kind == :malloc
+      return row.cohort.classes.reject { |name, _| name == ClassMix::MALLOC } if row.kind == :slots
+
+      ClassMix.told(row.cohort.classes)
+    end
+
+    # "mostly `String`", "mostly blocks of malloc".
+    def mostly(row)
+      name, = classes(row).first
+      ClassMix.mostly(name, @layout) if name
+    end
+
+    # Thread stacks and the like.
+    def untouched
+      bytes = @leaks.leaks.sum { |row| row.cohort.untouched(cohorts.size, row.kind) }
+      return unless bytes >= Estimate::UNTOUCHED_LEAST
+
+      "#{@layout.bytes(bytes)} more of these rows is malloc'd and was never touched: it fills no memory, and is in no figure."
     end
 
     # What a table shows of a key: of a stack its line.
@@ -143,6 +161,7 @@ module HeapSample
       lines = ["Everything together: #{@layout.bytes(total.slope, sign: true)} an hour (#{@layout.range(low, high, sign: true)})."]
       few = " #{@layout.count(@leaks.unjudged)} more had fewer than #{Leaks::SAMPLES_LEAST} samples that came or went." if @leaks.unjudged > 0
       lines << "#{@layout.count(@leaks.judged)} row#{@leaks.judged == 1 ? " was" : "s were"} judged.#{few}"
+      lines << untouched if untouched
       lines << replaced if replaced
       lines << "A steady leak of #{@layout.bytes(@leaks.detectable)} an hour on one row would have been named, 19 times in 20; " \
                "a smaller one may be missed."
@@ -166,7 +185,7 @@ module HeapSample
       low, high = row.slope_interval
       "#{@leaks.leaks.size == 1 ? "It leaks at" : "#{@leaks.leaks.size} leaks, the steepest at"} #{@layout.subject(place(row.key))}: " \
         "#{@layout.bytes(row.slope, sign: true)} an hour (#{@layout.range(low, high, sign: true)})" \
-        "#{", mostly `#{classes(row).first.first}`" if @leaks.by != :class && classes(row).any?}."
+        "#{", mostly #{mostly(row)}" if @leaks.by != :class && classes(row).any?}."
     end
 
     def none_found
@@ -189,6 +208,7 @@ module HeapSample
       place = place(row.key)
       name = place.is_a?(Place) ? {"path" => place.path, "line" => place.line, "label" => place.label} : {"name" => place}
       {**name, "verdict" => row.verdict.to_s, **rate(row.trend), "memory" => row.kind.to_s, "bytes_now" => row.cohort.at(cohorts.size, row.kind).space,
+       "untouched_bytes_now" => row.cohort.untouched(cohorts.size, row.kind),
        "odds" => row.odds, "pace" => row.trend.pace,
        "classes" => row.cohort.classes.first(CLASSES).map { |class_name, space| {"name" => class_name, "bytes" => space} },
        "stack" => frames_of(row).map(&:to_s)}

@@ -18,8 +18,9 @@ module HeapSample
     def lines
       return [] if @largest.empty?
 
-      columns = [["", :right], ["bytes", :right], ["95% interval", :right, 2], ["function", :left, 1], ["line", :left]]
-      rows = @largest.each_with_index.map { |group, index| cells(group, index) }
+      resident = @largest.any? { |group| group.inuse.untouched? }
+      columns = [["", :right], ["bytes", :right], ["95% interval", :right, 2], *([["resident", :right, 3]] if resident), ["function", :left, 1], ["line", :left]]
+      rows = @largest.each_with_index.map { |group, index| cells(group, index, resident) }
       [*@layout.title("malloc by function:"),
        *@layout.table(columns, rows, @largest.map { |group| :weak if group.inuse.weak? }),
        *@layout.more(@groups.count { |group| !group.inuse.zero? } - rows.size)]
@@ -32,9 +33,9 @@ module HeapSample
 
     private
 
-    def cells(group, index)
+    def cells(group, index, resident)
       [@layout.rank(index + 1, group.inuse.weak?), @layout.bytes(group.inuse.space), @layout.interval(group.inuse),
-       @layout.name(group.key, FUNCTION_LENGTH), line_of(group.key)]
+       *(@layout.bytes(group.inuse.resident.space) if resident), @layout.name(group.key, FUNCTION_LENGTH), line_of(group.key)]
     end
 
     # The line that most of a function's memory is for.

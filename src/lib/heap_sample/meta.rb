@@ -5,6 +5,7 @@ module HeapSample
   # Everything is nil if the profile does not say it or says nonsense.
   class Meta
     NS_PER_S = 1_000_000_000r
+    MALLOC_BIRTHS_FROM = 3
     MALLOC_STATES = %w[on standby off missing].freeze
 
     # The Hash itself, as in the file.
@@ -41,9 +42,14 @@ module HeapSample
     def malloc_state = at("malloc", "state").then { |text| text if MALLOC_STATES.include?(text) }
     # Mean bytes between two samples of malloc.
     def malloc_interval = number("malloc", "interval")
-    # Do rows of malloc tell what was allocated in all?
-    def malloc_alloc_known? = at("malloc", "alloc_known") == true
-    # Which malloc the process has, and what it cannot tell and why: Strings.
+    # The same when the session began to sample it, and how often it changed.
+    def malloc_first_interval = number("malloc", "first_interval")
+    def malloc_interval_changes = number("malloc", "interval_changes") || 0
+    # Do rows of malloc have births and deaths?  They have since format 3.
+    def malloc_births? = format.to_i >= MALLOC_BIRTHS_FROM
+    # Do they tell what was allocated in all?
+    def malloc_alloc_known? = malloc_births? || at("malloc", "alloc_known") == true
+    # Which malloc the process has, and why it is not sampled: Strings.
     def malloc_allocator = text("malloc", "allocator")
     def malloc_missing = text("malloc", "missing")
     # Was each sampled object asked what it holds outside its slot?

@@ -12,7 +12,8 @@ module HeapSample
     LIBRARY = 23        # "" of a row of slots
     MALLOC = 24         # true or false
     MEMSIZE = 25
-    COUNT = 26
+    RESIDENT = 26       # bytes of what is in use
+    COUNT = 27
   end
 
   # What one snapshot found: rows of estimates by stack, class, type, slot size,
@@ -44,7 +45,7 @@ module HeapSample
     # code if there are any (start, end, offset in the file; flattened).
     def self.from_raw(raw)
       texts = raw.fetch(:texts).map { |text| clean(text) }
-      new(meta: raw.fetch(:meta), texts: texts, rows: raw.fetch(:rows),
+      new(meta: raw.fetch(:meta), texts: texts, rows: whole(raw.fetch(:rows)),
           stacks: NodeStacks.new(texts, raw.fetch(:frames), raw.fetch(:nodes), raw[:mappings] || []))
     end
 
@@ -59,6 +60,13 @@ module HeapSample
     def self.load(source, limit: PprofReader::DECODED_MAX, name: source)
       new(**PprofReader.read(source, limit: limit, name: name))
     end
+
+    # A Ruby that is older than this library (the heapsample gem's) has no last column.
+    def self.whole(rows)
+      rows.each { |row| row[Columns::RESIDENT] = row[Columns::INUSE + 2] } if rows.any? && rows.first.size < Columns::COUNT
+      rows
+    end
+    private_class_method :whole
 
     # Texts are any bytes: names of classes and files in their own encodings.
     def self.clean(text)
@@ -197,7 +205,8 @@ module HeapSample
 
   # Samples that agree in all but their number: one stack, class, type, slot
   # size, thread and GC of birth.  One of malloc'd memory has class and type
-  # "(malloc)", slot size 0, and neither birth, young nor dead.
+  # "(malloc)", slot size 0, and no young; in files of format 2 and 1 neither
+  # birth nor dead.
   class Row
     attr_reader :profile
     # The row as it is in Profile#table.
@@ -245,6 +254,12 @@ module HeapSample
       columns[Columns::MEMSIZE]
     end
 
+    # Estimated bytes of what is in use that the kernel has in memory: less than
+    # inuse.space where part of a block was never touched.
+    def resident
+      columns[Columns::RESIDENT]
+    end
+
     # Bytes; 0 of malloc.
     def slot_size
       columns[Columns::SLOT_SIZE]
@@ -266,11 +281,11 @@ module HeapSample
     # Objects born since that mark.
     def young = estimate(Columns::YOUNG)
 
-    # Everything born since sampling started.  Of malloc often only the number
-    # of samples is known; see Meta#malloc_alloc_known?.
+    # Everything born since sampling started.  In files of format 2 only the number
+    # of samples is known of malloc, as a rule; see Meta#malloc_alloc_known?.
     def alloc = estimate(Columns::ALLOC)
 
-    # Of these, what was found dead.
+    # Of these, what was found dead, or freed.
     def dead = estimate(Columns::DEAD)
 
     # GCs survived by the dead, summed over objects.

@@ -15,7 +15,7 @@ module HeapSample
     # than in the file.
     ENTRIES_MAX = 10_000_000
     # The newest version of the comment that this library knows.
-    FORMAT_MAX = 2
+    FORMAT_MAX = 3
 
     GZIP_MAGIC = "\x1f\x8b".b
     # Added to zlib's window bits: gzip's header and checksum, nothing else.
@@ -41,8 +41,8 @@ module HeapSample
       "inuse_samples", "inuse_objects", "inuse_space", "inuse_var",
       nil, "young_objects", "young_space", nil,
       "alloc_samples", "alloc_objects", "alloc_space", "alloc_var",
-      nil, "dead_objects", "dead_space", nil, "dead_gcs",
-      nil, nil, "inuse_memsize"
+      "dead_samples", "dead_objects", "dead_space", "dead_var", "dead_gcs",
+      nil, nil, "inuse_memsize", "inuse_resident"
     ].freeze
     OURS = %w[inuse_samples inuse_var].freeze
     # What other programs call these; Datadog's profilers, tcmalloc and jemalloc's.
@@ -236,6 +236,7 @@ module HeapSample
 
       @value_of = places.map { |place| place || @value_count }                  # past the end: a 0,
       @value_of[Columns::MALLOC - Columns::INUSE] += 1                          # and then false
+      @resident_told = places[Columns::RESIDENT - Columns::INUSE]
       @ours = (OURS - names).empty?
     end
 
@@ -412,6 +413,7 @@ module HeapSample
 
     def template(packed, slot_size, interval)
       row = [0, 0, 0, slot_size, 0, nil, *read_values(packed)]
+      row[Columns::RESIDENT] = row[Columns::INUSE + 2] unless @resident_told
       missing_estimates.each { |at| complete_estimate(row, at, interval) if row[at + 1] > 0 } if interval
       row
     end

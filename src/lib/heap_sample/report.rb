@@ -140,7 +140,7 @@ module HeapSample
       row = @top.first
       return @layout.sentence(nothing_found) unless row
 
-      kept = "#{@layout.bytes(row.value)} #{@layout.bracketed(row.estimate)} in #{@layout.rough_count(row.estimate.objects)} " \
+      kept = "#{@layout.bytes(row.value)} #{@layout.bracketed(row.estimate)}#{@layout.resident(row.estimate)} in #{@layout.rough_count(row.estimate.objects)} " \
              "#{objects(row.group)}, #{@layout.percent(row.share)} of what is #{MEASURES[@measure]}"
       weak = " Too few samples to rely on: sample longer, or at a smaller interval." if row.weak?
       @layout.sentence("The largest: #{@layout.subject(row.key)} #{@measure == :inuse ? "keeps" : "made"} #{kept}.#{weak}")

@@ -7,17 +7,18 @@ module HeapSample
   #
   #   puts HeapSample::Retained.new(first, second, third)
   #
-  # Within one process the GC of birth tells when an object of the third came, so
-  # that nothing is subtracted, and the error is that of what is told:
+  # Within one process the GC of birth tells when an object or a block of the third came,
+  # so that nothing is subtracted, and the error is that of what is told:
   #
   # - born in a later GC than the first profile's and an earlier one than the
   #   second's: it came between them, and since it is in use it was in the second;
   # - born in the very GC of one of the two: what was in use in the first is taken
   #   off, and no more counts than was in use in the second.
   #
-  # malloc tells no births.  Of what is in use at a stack in the third so much is
+  # In files of format 2 malloc tells no births.  Of what is in use at a stack in the third so much is
   # retained as must be: what was in the second, less all that the second had from
-  # before the first (see Diff for how many that are).  More may be.
+  # before the first (see Diff for how many that are).  More may be: it is said to be
+  # a bound (#bound?), and has no interval.
   #
   # Of several processes nothing more can be said than what both of the later ones
   # have more than the first: the smaller one less the first's, errors of both added.
@@ -39,7 +40,12 @@ module HeapSample
         @came = Estimate.new
         @less = Estimate.new
         @classes = Hash.new(0.0)
+        @bound = false
       end
+
+      # Is more retained, perhaps?
+      attr_accessor :bound # :nodoc:
+      alias bound? bound
 
       def add(class_name, stayed, came) # :nodoc:
         @stayed.add(stayed)
@@ -61,6 +67,7 @@ module HeapSample
 
       # Its 95% interval; nil if it is not known.
       def interval
+        return if bound?
         return stayed.interval if less.zero?
 
         net.space_interval if stayed.samples > 0
@@ -79,7 +86,7 @@ module HeapSample
       end
 
       def share_interval
-        return unless share && came.samples > 0
+        return unless share && came.samples > 0 && !bound?
 
         Statistics.proportion(share, total: came.space, variance: came.variance, size: came.mean_size)
       end
@@ -164,19 +171,25 @@ module HeapSample
     end
 
     def retain
-      retain_slots
-      retain_malloc unless @kind == :slots || malloc_left_out?
+      retain_births(false)
+      return if @kind == :slots || malloc_left_out?
+
+      births? ? retain_births(true) : retain_malloc
     end
 
-    # Births at the GC of one of the first two profiles are matched row by row.
-    def retain_slots
+    # Does malloc tell births?
+    def births? = Diff.births?(*@profiles)
+
+    # Of malloc or of slots.  Births at the GC of one of the first two profiles are
+    # matched row by row.
+    def retain_births(malloc)
       at_first, at_second = @profiles.first(2).map { |profile| profile.info.gc_count }
       interner = {}
       first, second = @profiles.first(2).zip([at_first, at_second]).map do |profile, gc|
-        inuse_rows(profile, false).select { |row| row.birth_gc == gc }.to_h { |row| [row.identity(interner), row.inuse] }
+        inuse_rows(profile, malloc).select { |row| row.birth_gc == gc }.to_h { |row| [row.identity(interner), row.inuse] }
       end
       @profiles.last(2).zip(%i[came stayed]) do |profile, side|
-        inuse_rows(profile, false).each do |row|
+        inuse_rows(profile, malloc).each do |row|
           next unless row.birth_gc&.between?(at_first, at_second)
 
           estimate = row.inuse
@@ -200,6 +213,12 @@ module HeapSample
         .add(row.class_name, side == :stayed ? estimate : nothing, side == :came ? estimate : nothing)
     end
 
+    # The same of what may be more.
+    def note_bound(row, side, estimate)
+      group = note(row, side, estimate)
+      group.bound = true if group
+    end
+
     # See the head of this file; +old+ and +kept+ are numbers of samples.
     def retain_malloc
       interner = {}
@@ -207,12 +226,12 @@ module HeapSample
       nothing = Diff::Held.new(nil, Estimate.new, 0)
       second.each do |stack, there|
         old = Diff.stayed(there, first.fetch(stack, nothing))
-        note(there.row, :came, there.inuse.less(first.fetch(stack, nothing).inuse.common(there.inuse, old)))
+        note_bound(there.row, :came, there.inuse.less(first.fetch(stack, nothing).inuse.common(there.inuse, old)))
         still = third[stack]
         next unless still
 
         kept = [Diff.stayed(still, there) - old, 0].max
-        note(still.row, :stayed, still.inuse.common(there.inuse, kept))
+        note_bound(still.row, :stayed, still.inuse.common(there.inuse, kept))
       end
     end
 
@@ -237,7 +256,7 @@ module HeapSample
       states = @profiles.map { |profile| profile.malloc? || profile.info.malloc_state == "on" }
       return true if states.any? && !states.all?
 
-      states.all? && one_process? && @profiles.map { |profile| profile.info.malloc_interval }.uniq.size > 1
+      states.all? && one_process? && @profiles.map { |profile| [profile.info.malloc_interval, profile.info.malloc_interval_changes] }.uniq.size > 1
     end
 
     # Those that are more than noise; within one process all are.
@@ -256,7 +275,10 @@ module HeapSample
       total = Row.new(nil)
       return total.compare(*@profiles.map { |profile| inuse(profile.groups(@by, kind: @kind).total) }) unless one_process?
 
-      @groups.each_value { |row| total.add("", row.stayed, row.came) }
+      @groups.each_value do |row|
+        total.add("", row.stayed, row.came)
+        total.bound ||= row.bound?
+      end
       total
     end
 
@@ -269,12 +291,14 @@ module HeapSample
 
     def amount(row)
       return "nothing" unless row.value > 0
+      return "at least #{@layout.bytes(row.value)} in #{@layout.count(row.stayed.objects)} objects, #{@layout.count(row.samples)} samples" if row.bound?
       return @layout.amount(row.stayed) if row.less.zero?
 
       "#{@layout.bytes(row.value)} (#{interval(row)})"
     end
 
     def interval(row)
+      return "or more" if row.bound?
       return @layout.interval(row.stayed) if row.less.zero?
 
       row.interval ? @layout.range(*row.interval, sign: true) : "?"
@@ -284,10 +308,8 @@ module HeapSample
       lines = [spans]
       if one_process?
         lines << whole if total.share
-        lines << "No GC ran between two of the profiles: what is in use is what the same mark found." if same_gc?
-        if malloc_rows?
-          lines << "Of malloc, which tells no births, at least so much is retained; it may be more where blocks come and go."
-        end
+        lines << "No GC ran between two of the profiles: what is in use is what the same mark found." if same_gc? && @kind != :malloc
+        lines << malloc_note if malloc_rows?
       else
         lines << "The profiles are not of one session of one process: what both of the later ones have more than the first, " \
                  "and by more than sampling explains."
@@ -296,12 +318,21 @@ module HeapSample
       [*@layout.title(title), *lines.compact.flat_map { |line| @layout.sentence(line) }, *Header.part(@profiles[0], @layout)]
     end
 
+    # What is not known of malloc: nil if that is nothing.
+    def malloc_note
+      unless births?
+        return "These files do not tell the births of malloc's blocks: at least so much of it is retained, and more where blocks come and go."
+      end
+
+      "Blocks of malloc that came or went while no GC ran cannot be told from those that they replaced." if same_gc?
+    end
+
     def malloc_rows?
       @kind != :slots && !malloc_left_out? && @profiles.any?(&:malloc?)
     end
 
     def same_gc?
-      @kind != :malloc && @profiles.map { |profile| profile.info.gc_count }.uniq.size < 3
+      @profiles.map { |profile| profile.info.gc_count }.uniq.size < 3
     end
 
     # "10 min 0 s, 10 GCs from the first to the second; …"
@@ -317,10 +348,12 @@ module HeapSample
     end
 
     def whole
-      "Of #{@layout.bytes(total.came.space)} #{@layout.bracketed(total.came)} that came, #{share(total)} is still in use."
+      "Of #{@layout.bytes(total.came.space)}#{" #{@layout.bracketed(total.came)}" unless total.bound?} that came, #{share(total)} is still in use."
     end
 
     def share(row)
+      return "at least #{@layout.percent(row.share)}" if row.bound?
+
       limits = row.share_interval
       "#{@layout.percent(row.share)}#{" (#{@layout.percents(*limits)})" if limits}"
     end
@@ -346,7 +379,7 @@ module HeapSample
 
     def cells(row, index)
       sides = if one_process?
-                [@layout.bytes(row.came.space), row.share ? @layout.percent(row.share) : Layout::NOTHING,
+                [@layout.bytes(row.came.space), row.share ? "#{"≥ " if row.bound?}#{@layout.percent(row.share)}" : Layout::NOTHING,
                  row.share_interval ? @layout.percents(*row.share_interval) : Layout::NOTHING]
               else
                 [row.less, row.came, row.stayed].map { |side| @layout.bytes(side.space) }
@@ -365,7 +398,7 @@ module HeapSample
     end
 
     def row_to_h(row)
-      {bytes: row.value, bytes_interval: row.interval, samples: row.samples, weak: row.weak?, came: row.came.to_h,
+      {bytes: row.value, bytes_interval: row.interval, lower_bound: (true if row.bound?), samples: row.samples, weak: row.weak?, came: row.came.to_h,
        objects: (row.stayed.objects if one_process?), still_in_use_share: row.share, still_in_use_share_interval: row.share_interval,
        first: (row.less.to_h unless one_process?),
        classes: (row.classes.first(BRIEF).map { |name, bytes| {class: name, bytes: bytes} } if row.key && one_process?)}.compact

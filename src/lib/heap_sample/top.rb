@@ -137,7 +137,7 @@ module HeapSample
     # Title and side of each column, and the order in which a narrow table loses it.
     COLUMNS = {
       rank: ["", :right], bytes: ["bytes", :right], objects: ["objects", :right, 4], interval: ["95% interval", :right, 8],
-      slots: ["slots", :right, 2], malloc: ["malloc", :right, 2], buffers: ["with buffers", :right, 2],
+      resident: ["resident", :right, 6], slots: ["slots", :right, 2], malloc: ["malloc", :right, 2], buffers: ["with buffers", :right, 2],
       samples: ["samples", :right, 5], share: ["share", :right, 7], age: ["age", :right, 1],
       dead: ["dead", :right, 6], dead_interval: ["95% interval", :right, 3], lived: ["lived", :right, 3], class: ["class", :left, 3]
     }.freeze
@@ -165,7 +165,7 @@ module HeapSample
 
     def columns
       @columns ||= [
-        :rank, *(objects? ? %i[objects interval bytes] : %i[bytes interval]), *(%i[slots malloc] if sides?),
+        :rank, *(objects? ? %i[objects interval bytes] : %i[bytes interval]), *(:resident if untouched?), *(%i[slots malloc] if sides?),
         *(:buffers if buffers?), *(:objects unless objects?), :samples, :share, *extra, *(:class if classes?)
       ]
     end
@@ -176,9 +176,12 @@ module HeapSample
 
     # Are there columns of slots and of malloc?  A class or a function is of one.
     def sides?
-      @profile.malloc? && value.kind == :both && value.part == :inuse && !objects? &&
+      @profile.malloc? && value.kind == :both && value.part == :inuse && !objects? && !value.resident? &&
         !%i[class type function library].include?(@by)
     end
+
+    # Has a row memory that nobody has touched?
+    def untouched? = rows.any? { |row| row.estimate.untouched? }
 
     # What objects hold outside their slots is told by class: by line it would be
     # taken for malloc's part of that line, which may be another's.
@@ -197,6 +200,7 @@ module HeapSample
       when :bytes then @layout.bytes(estimate.space)
       when :objects then @layout.count(estimate.objects)
       when :interval then value.interval_text(estimate, @layout)
+      when :resident then @layout.bytes(estimate.resident.space)
       when :slots then part(group.slots_space)
       when :malloc then part(group.malloc.space)
       when :buffers then part(group.memsize)

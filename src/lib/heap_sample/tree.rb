@@ -124,9 +124,7 @@ module HeapSample
 
         handle = row[Columns::STACK]
         sum = by_handle[handle] ||= (trails[@profile.stacks.trail(handle)] ||= Estimate.new)
-        next sum.add_columns(row, at, row[Columns::SLOT_SIZE]) unless value.memsize?
-
-        sum.add(Estimate.new.add_columns(row, at, row[Columns::SLOT_SIZE]).with_space(row[Columns::MEMSIZE]))
+        value.add_row(sum, row)
       end
       trails
     end

@@ -14,7 +14,7 @@ module HeapSample
   # what only fills or passes through.  It is never taken to be less than what sampling alone
   # makes of G, and that of L is added.  G - L by the root of it all is Student's t with
   # blocks - 1 degrees of freedom if there is no growth.  A single step of any size has t = 1,
-  # as has what came and has not gone yet.  Where births are not known (malloc) D is net growth; what goes
+  # as has what came and has not gone yet.  Where births are not known (malloc in files of format 2) D is net growth; what goes
   # up and comes down again then makes neighbours cancel, so that V overstates the error.
   #
   # The clock is half time and half GCs.  A leak by the request follows the

@@ -10,11 +10,13 @@ module HeapSample
       inuse: "In use (found alive by the last completed mark)",
       young: "Young (born since the last completed mark; none is known to be in use)",
       alloc: "Allocated since start",
-      dead: "Found dead of what was allocated since start"
+      dead: "Found dead or freed of what was allocated since start"
     }.freeze
     MALLOC_TITLE = "In use (objects found alive by the last completed mark, and what malloc gave)"
+    RESIDENT_TITLE = "In use and resident (what was never touched is left out)"
     KINDS = {both: "", slots: ", heap slots alone", malloc: ", malloc alone"}.freeze
     MEMSIZE = :inuse_memsize
+    RESIDENT = :inuse_resident
 
     # The first column of an estimate's four.
     COLUMNS = {inuse: Columns::INUSE, young: Columns::YOUNG, alloc: Columns::ALLOC, dead: Columns::DEAD}.freeze
@@ -23,7 +25,7 @@ module HeapSample
     NAMES = [
       *COLUMNS.keys.product(%i[space objects]).map { |part, measure| :"#{part}_#{measure}" },
       *%w[slots malloc].product(%w[inuse alloc], %w[space objects]).map { |words| words.join("_").to_sym },
-      MEMSIZE
+      MEMSIZE, RESIDENT
     ].freeze
 
     # One of NAMES.
@@ -64,6 +66,11 @@ module HeapSample
       name == MEMSIZE
     end
 
+    # Is it of what is in use the part that is resident?
+    def resident?
+      name == RESIDENT
+    end
+
     # "bytes" or "objects".
     def unit
       measure == :objects ? "objects" : "bytes"
@@ -71,7 +78,18 @@ module HeapSample
 
     # The estimate of a Group that it is about.
     def estimate(group)
-      memsize? ? group.inuse.with_space(group.memsize) : group.public_send(part)
+      return group.inuse.with_space(group.memsize) if memsize?
+
+      resident? ? group.inuse.resident : group.public_send(part)
+    end
+
+    # Adds a row of a profile to an Estimate of the rows' value.
+    def add_row(sum, row) # :nodoc:
+      at = COLUMNS.fetch(part)
+      return sum.add_columns(row, at, row[Columns::SLOT_SIZE]) unless memsize? || resident?
+
+      estimate = Estimate.new.add_columns(row, at, row[Columns::SLOT_SIZE])
+      sum.add(memsize? ? estimate.with_space(row[Columns::MEMSIZE]) : estimate.resident)
     end
 
     # Its number.
@@ -102,6 +120,8 @@ module HeapSample
     # A title for +profile+'s rows, without figures.
     def title(profile)
       return "In use with buffers (slots, and what their objects hold outside)" if memsize?
+
+      return "#{RESIDENT_TITLE}#{KINDS.fetch(kind)}" if resident?
 
       malloc = profile.malloc? && kind != :slots && part == :inuse
       slots = part == :alloc && kind != :slots && profile.malloc? && !profile.info.malloc_alloc_known?

@@ -30,15 +30,16 @@ module HeapSample
     }.freeze
     RUBY_FILE = /\A(?:ruby[-\d.]*|libruby.*\.so.*)\z/
 
-    # Live malloc by the library whose code asked for it: {:ruby => [bytes,
+    # Live malloc by the library whose code asked for it, as far as it is resident, as the
+    # account's is: {:ruby => [bytes,
     # samples], "libxml2.so.2" => …}; empty if the profile has no such rows.
     def self.malloc_of(profile)
-      sum(profile.table.map { |columns| [profile, columns, columns[Columns::INUSE + 2], columns[Columns::INUSE]] })
+      sum(profile.table.map { |columns| [profile, columns, columns[Columns::RESIDENT], columns[Columns::INUSE]] })
     end
 
     # The same of a Growth: by how much it grew.
     def self.malloc_growth(growth)
-      sum(growth.rows.map { |row| [row.row.profile, row.row.columns, row.space, row.samples] })
+      sum(growth.rows.map { |row| [row.row.profile, row.row.columns, row.resident_space, row.samples] })
     end
 
     def self.sum(rows) # :nodoc:

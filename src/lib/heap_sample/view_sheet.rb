@@ -26,7 +26,7 @@ module HeapSample
       ESTIMATES.each do |name, at|
         FIELDS.each_with_index { |field, offset| sheet.columns[:"#{name}_#{field}"] = fields[at + offset] }
       end
-      sheet.columns.merge(dead_gcs: fields[Columns::DEAD_GCS], memsize: fields[Columns::MEMSIZE])
+      sheet.columns.merge(dead_gcs: fields[Columns::DEAD_GCS], memsize: fields[Columns::MEMSIZE], resident: fields[Columns::RESIDENT])
     end
 
     # Columns of the rows of +growth+, by name.
