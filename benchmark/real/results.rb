@@ -84,7 +84,7 @@ module Real
         rows { |name| [*compared(name, "cpu", @program.cpu_format), *compared(name, "memory", "%.1f", MIB)] }
       Bench.table ["", "GCs", "minor", "major", "to off", "95%", "heap pages", "to off", "95%", "own, KiB"],
         rows { |name| collections(name) }
-      puts control, targets, ""
+      puts control, targets, booted, ""
     end
 
     private
@@ -126,6 +126,15 @@ module Real
       ["#{@program.name}: CPU time of both to off is #{cpu} (#{cpu.range}); wanted is 1.01 at most: #{settled(cpu)}.",
        "#{@program.name}: #{@program.memory_label.sub(", MiB", "")} of both is #{format("%.1f MiB %s", over.abs, over.positive? ? "over" : "below")} " \
        "what is wanted (1.02 of off and 3 MiB)."]
+    end
+
+    # A server's worker before its first request.
+    def booted
+      @results.filter_map do |name, rounds|
+        bytes = rounds.values.filter_map { |figures| figures["own_booted"] }
+        next if bytes.sum.zero?
+        "#{@program.name}: own memory of a booted worker, #{name}: #{(Bench.median(bytes) / 1024).round} KiB."
+      end
     end
 
     def settled(cpu)
