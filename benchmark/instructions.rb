@@ -45,7 +45,7 @@ Bench.title "Other profilers, the same loop",
 rows = []
 stock = slope(Bench::STOCK_RUBY, *bare, lengths: OTHERS)
 add["stock", stock, stock]
-hook = ["-I", Bench.newobj_hook(Bench::STOCK_RUBY), "-rnewobj_hook"]
+hook = ["-I", Bench.extension("newobj_hook", Bench::STOCK_RUBY), "-rnewobj_hook"]
 add["empty C NEWOBJ hook", slope(Bench::STOCK_RUBY, *bare, *hook, lengths: OTHERS), stock]
 %w[trace_object_allocations vernier memory_profiler allocation_tracer heap-profiler datadog ruby_memprofiler_pprof].each do |name|
   own = name == "trace_object_allocations"

@@ -135,13 +135,14 @@ module Bench
 
   # --- extensions and gems
 
-  # Builds benchmark/newobj_hook for a Ruby; returns the folder that holds the library.
-  def newobj_hook(ruby)
+  # Builds an extension, benchmark/NAME, for a Ruby; returns the folder that holds the library.
+  def extension(name, ruby)
     version = run(ruby, "-rdigest", "-rrbconfig", "-e", "print Digest::SHA256.file(RbConfig.ruby).hexdigest[0, 12]")
-    File.join(OUT, "newobj_hook-#{version}").tap do |dir|
-      next if File.exist?(File.join(dir, "newobj_hook.so"))
+    File.join(OUT, "#{name}-#{version}").tap do |dir|
+      library = File.join(dir, "#{name}.so")
+      next if File.exist?(library) && File.mtime(library) > File.mtime(here("#{name}/#{name}.c"))
       FileUtils.mkdir_p(dir)
-      run(ruby, here("newobj_hook/extconf.rb"), dir: dir)
+      run(ruby, here("#{name}/extconf.rb"), dir: dir)
       run("make", dir: dir)
     end
   end

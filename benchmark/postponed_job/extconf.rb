@@ -1,0 +1,3 @@
+require "mkmf"
+have_library("pthread")
+create_makefile("postponed_job")
