@@ -794,10 +794,11 @@ follow_script_line(uint64_t interval_before)
     bool wanted = options->on && this_process_chosen_p();
     if (on && wanted) {
         if (options->interval != interval_before) rb_hs_session_retune(HS_MAIN, options->interval);
+        if (options->malloc_mode != HS_MALLOC_SAY_ON) rb_hs_malloc_stop(HS_MAIN);
+        else if (rb_hs_malloc_session(HS_MAIN).on) rb_hs_malloc_retune(HS_MAIN, options->malloc_interval);
         rb_hs_periodic_start();
     }
     else if (on) {
-        rb_hs_malloc_stop();
         rb_hs_session_stop(HS_MAIN);
     }
     else if (wanted) {

@@ -445,7 +445,7 @@ rb_hs_malloc_describe(struct hs_malloc_meta *meta, int number)
     }
     else {
         meta->state = session.on ? HS_MALLOC_ON : HS_MALLOC_STANDBY;
-        meta->interval = session.interval;
+        meta->interval = session.on ? session.interval : rb_hs_sampler.options.malloc_interval;
         meta->first_interval = session.first_interval;
         meta->interval_changes = session.interval_changes;
     }

@@ -11,6 +11,7 @@
 #include "allocator.h"
 #include "memory.h"
 #include "memory_limit.h"
+#include "malloc_sampler.h"
 #include "output.h"
 #include "sampler.h"
 
@@ -175,6 +176,7 @@ save_periodic(void)
 {
     struct saved saved;
     uint32_t keep = rb_hs_sampler.options.keep;
+    rb_hs_malloc_request_names();
     if (save(&saved, "", false) != 0 || !keep) return;
     if (periodic.written && periodic.written_capacity != keep) forget_written();    /* a #! line has changed it */
     if (!periodic.written) {
@@ -287,6 +289,7 @@ watch_memory(const struct timespec *now)
     if (before_p(now, &periodic.at_rss_turn)) return;
 
     struct saved saved;
+    rb_hs_malloc_request_names();
     if (save(&saved, "-at-rss", true) == 0) {
         periodic.at_rss_saved = true;
         announce(&saved, why);
