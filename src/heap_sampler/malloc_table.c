@@ -12,7 +12,7 @@
 
 enum {
     BLOCKS_MAX = 3 << 13,       /* while own memory is bounded: 1.3 MB */
-    STACKS_MAX = 1 << 13,       /* 1.8 MB with 12 native frames each */
+    STACKS_MAX = 1 << 12,       /* as long as blocks live on so many: 2 MB with 14 native frames each */
     RAW_FRAMES_MAX = 16 << 10,  /* the deepest stack (4,096) fits several times */
     RAW_FRAMES_LEAST = 16,      /* of a stack that is cut for want of room */
     RAW_SECONDS = 1,            /* then it is time to name them */
@@ -70,6 +70,7 @@ static struct session sessions[HS_SESSIONS];
 static struct hs_epochs epochs = { .use = HS_MEM_MALLOC };
 static struct hs_random chance;
 static uint64_t dropped;
+static bool short_of_room;              /* since stacks were folded the last time */
 
 /* -- the mutex ------------------------------------------------------------------- */
 
@@ -123,6 +124,7 @@ totals_of(struct session *session, uint32_t stack)
     if (stack >= session->totals_count) {
         if (!rb_hs_grow(HS_MEM_MALLOC, (void **)&session->totals, &session->totals_capacity, (uint64_t)stack + 1,
                         sizeof(*session->totals))) {
+            short_of_room = true;
             dropped++;
             return NULL;
         }
@@ -265,24 +267,31 @@ largest_session(void)
     return largest;
 }
 
-/* As for slots: the session that holds the most takes fewer from now on. */
+/* As for slots: the session that holds the most takes fewer from now on. false:
+ * none can. */
+static bool
+widen_once(void)
+{
+    struct session *session = largest_session();
+    if (!session || session->is.interval >= HS_INTERVAL_MAX) return false;
+    session->is.interval *= 2;
+    session->is.interval_changes++;
+    if (!enter_epoch()) {
+        session->is.interval /= 2;
+        session->is.interval_changes--;
+        return false;
+    }
+    filter_blocks(lengthen, NULL);
+    return true;
+}
+
 static void
 widen_intervals(void)
 {
     uint32_t most = BLOCKS_MAX;
     if (!rb_hs_memory_bound_p() || block_count < most) return;
-    do {
-        struct session *session = largest_session();
-        if (!session || session->is.interval >= HS_INTERVAL_MAX) return;
-        session->is.interval *= 2;
-        session->is.interval_changes++;
-        if (!enter_epoch()) {
-            session->is.interval /= 2;
-            session->is.interval_changes--;
-            return;
-        }
-        filter_blocks(lengthen, NULL);
-    } while (block_count > most - most / 4);
+    while (widen_once() && block_count > most - most / 4) {
+    }
 }
 
 /* -- stacks ----------------------------------------------------------------------------- */
@@ -482,11 +491,13 @@ rb_hs_malloc_born(const struct hs_malloc_birth *birth)
         }
         else {
             epochs.list[block.epoch].records--;
+            short_of_room = true;
             dropped++;
         }
     }
     bool any = raw_next < raw_count;
-    bool wanted = any && (raw_frame_count > RAW_FRAMES_MAX / 4 * 3 || coarse_seconds() > raw_since + RAW_SECONDS);
+    bool wanted = short_of_room ||
+        (any && (raw_frame_count > RAW_FRAMES_MAX / 4 * 3 || coarse_seconds() > raw_since + RAW_SECONDS));
     unlock_malloc();
     return wanted;
 }
@@ -707,15 +718,17 @@ rb_hs_malloc_forget_addresses(void)
 
 /* -- folding -------------------------------------------------------------------------------------- */
 
+static uint32_t
+stacks_most(void)
+{
+    return rb_hs_memory_bound_p() ? STACKS_MAX : STACKS_MAX * 64;
+}
+
 bool
 rb_hs_malloc_stacks_full(void)
 {
-    static uint32_t left;       /* by the last folding */
     lock_malloc();
-    uint32_t most = rb_hs_memory_bound_p() ? STACKS_MAX : STACKS_MAX * 32;
-    bool full = stacks_used > most && stacks_used > left + most / 4;
-    if (full) left = stacks_used;       /* if it gains nothing it is not done again at once */
-    else if (stacks_used < left) left = stacks_used;
+    bool full = short_of_room || stacks_used > stacks_most();
     unlock_malloc();
     return full;
 }
@@ -757,6 +770,29 @@ fold_stack(struct stack *stack)
     stack->raw_key = 0;
 }
 
+/* So many lines have allocated what is dead that these fill the table: not even they are known of the dead. */
+static void
+fold_further(struct stack *stack)
+{
+    uint32_t node = rb_hs_node_evicted();
+    if (stack->node != HS_NODE_EMPTY && node != UINT32_MAX) stack->node = node;
+    stack->native_count = 0;
+    stack->native_key = native_key_of(stack->kind, natives, 0);
+    stack->raw_key = 0;
+}
+
+/* Stacks that have the same name by now become one; how many of them live. */
+static uint32_t
+join_all(void)
+{
+    uint32_t *new_number = NULL, living = 0;
+    index_stacks();
+    for (uint32_t i = 0; i < stack_count; i++) join(i, &new_number);
+    end_joining(new_number);
+    for (uint32_t i = 0; i < stack_count; i++) living += stacks[i].used && living_p(&stacks[i]);
+    return living;
+}
+
 /* Native frames of stacks that are gone leave no gaps. Stacks are in the order
  * of their numbers, not of their frames: so into another array, if there is
  * memory for it. */
@@ -791,11 +827,17 @@ rb_hs_malloc_fold_end(const uint32_t *new_node)
         if (!living_p(stack)) fold_stack(stack);
         else if (new_node && stack->node != HS_MALLOC_RAW && stack->node != HS_NODE_EMPTY) stack->node = new_node[stack->node];
     }
-    uint32_t *new_number = NULL;
-    index_stacks();
-    for (uint32_t i = 0; i < stack_count; i++) join(i, &new_number);
-    end_joining(new_number);
+    uint32_t most = stacks_most() / 4 * 3, living = join_all();
+    if (stacks_used > most && living <= most) {
+        for (uint32_t i = 0; i < stack_count; i++) {
+            if (stacks[i].used && !living_p(&stacks[i])) fold_further(&stacks[i]);
+        }
+        join_all();
+    }
     pack_natives();
+    /* Where the living have so many stacks, folding does not help: fewer samples do. */
+    if (living > most) widen_once();
+    short_of_room = false;
     unlock_malloc();
 }
 
