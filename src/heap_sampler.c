@@ -134,7 +134,7 @@ rb_hs_warn_once(unsigned kind, const char *format, ...)
 enum { WARN_MEMORY = 0 };
 
 /* A sample, a name or a stack that found no memory is missing for good; a snapshot that found none has told who
- * asked for it, and a sample of malloc that found no room for its stack is in the profile, as `(busy)`. */
+ * asked for it, and samples of malloc that found none are counted apart (malloc_samples_dropped). */
 static void
 warn_of_gaps(void)
 {

@@ -543,8 +543,8 @@ resume_periodic(void)
  * many for a lower +max_samples+. malloc is sampled as well if it stood by.
  *
  * [interval]    mean bytes of heap slots between two samples, 1 to 2**40
- * [max_samples] live samples to hold, with those of blocks; where there would be more, the interval of what
- *               holds the most, this or a block, doubles. +nil+: no cap
+ * [max_samples] live samples of slots to hold, with those of profiled blocks of Ruby; where there would be more, the
+ *               interval of what holds the most, this or a block, doubles. +nil+: no cap
  * [max_depth]   frames of a stack to keep, from the leaf; 1 to 4096
  * [seed]        an Integer: take the same samples in each run of a deterministic program
  * [malloc]      sample malloc too: +nil+ if it can be; +true+, or an Integer, the mean bytes between
@@ -643,9 +643,9 @@ s_running_p(VALUE klass)
  * call-seq:
  *   GC::SampleProfile.stat -> hash
  *
- * The state of the sampler: settings, what it holds, what it had to drop (+:dropped_+…, and
- * +:failed_allocations+: how often it found no memory), and how many bytes of memory each
- * part of it uses. It can be asked for at any time.
+ * The state of the sampler: settings, what it holds, what it had to drop (+:dropped_+…,
+ * +:malloc_samples_dropped+, and +:failed_allocations+: how often it found no memory), and how
+ * many bytes of memory each part of it uses. It can be asked for at any time.
  *
  * +:malloc+ is <tt>:on</tt>, <tt>:standby</tt> (GC::SampleProfile.start would begin),
  * <tt>:off</tt>, or <tt>:missing</tt>; +:malloc_missing+ says what is missing, if anything is,

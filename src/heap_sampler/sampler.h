@@ -6,8 +6,8 @@
  * One lock guards everything that is declared here and in page_table.h,
  * stack_table.h, names.h and class_table.h.  Whoever holds it reads no Ruby
  * heap slot, raises nothing, allocates no Ruby object, calls no xmalloc (which
- * may start a GC), and takes no lock but that of malloc's stacks.  Order: VM
- * lock, then this one, then that one.
+ * may start a GC), and takes no lock but the malloc mutex (malloc_table.h).
+ * Order: VM lock, then this one, then that one.
  *
  * Writers hold the VM lock as well (the GVL, while there is one Ractor), so
  * that code which holds the VM lock may read without this one; a thread that
