@@ -34,6 +34,8 @@ struct malloc_says {
     uint64_t sparse_metadata;   /* of `metadata`, and */
     uint64_t sparse_live;       /* of `live`, and */
     uint64_t sparse_free;       /* of what is free: no more of them can be untouched */
+    bool untouched_known;
+    uint64_t untouched_live;    /* of `live`, if known */
 };
 
 static uint64_t
@@ -103,6 +105,18 @@ ask_libc(void)
 #endif
 }
 
+/* How much of `untouched` bytes is live.  Live blocks that were sampled have been looked at; without them the best
+ * guess is that as large a part of them was never touched as of what is free. */
+static uint64_t
+untouched_live(const struct malloc_says *says, uint64_t untouched)
+{
+    uint64_t sparse = says->sparse_live + says->sparse_free;
+    if (!sparse) return 0;
+    if (!says->untouched_known) return (uint64_t)((double)untouched * ((double)says->sparse_live / (double)sparse));
+    uint64_t live = smaller(untouched, smaller(says->untouched_live, says->sparse_live));
+    return untouched - live > says->sparse_free ? untouched - says->sparse_free : live;
+}
+
 /* Divide what is `resident` of memory that may be malloc's. */
 static void
 divide_malloc(struct hs_account *account, const struct malloc_says *says, uint64_t resident)
@@ -110,7 +124,7 @@ divide_malloc(struct hs_account *account, const struct malloc_says *says, uint64
     uint64_t all = smaller(resident, says->held), untouched = says->held - all;
     uint64_t metadata = smaller(untouched, says->sparse_metadata);
     uint64_t sparse = says->sparse_live + says->sparse_free, rest = smaller(untouched - metadata, sparse);
-    uint64_t live = sparse ? (uint64_t)((double)rest * ((double)says->sparse_live / (double)sparse)) : 0;
+    uint64_t live = untouched_live(says, rest);
     account->malloc_known = true;
     account->malloc_metadata = smaller(says->metadata - metadata, all);
     account->malloc_live = smaller(says->live - live, all - account->malloc_metadata);
@@ -159,6 +173,8 @@ rb_hs_account_take(struct hs_account *account, const struct hs_account_excess *e
         says.live -= smaller(excess->allocated, says.live);
         says.held -= smaller(excess->resident, says.held);
         says.sparse_live -= smaller(excess->allocated, says.sparse_live);
+        says.untouched_known = excess->untouched_known;
+        says.untouched_live = excess->untouched;
     }
     uint64_t own = rb_hs_memory_total();
     if (surveyed) {

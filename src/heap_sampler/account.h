@@ -45,9 +45,11 @@ enum { HS_ACCOUNT_FIELDS = 12, HS_JEMALLOC_FIELDS = 6 };
 void rb_hs_account_fields(const struct hs_account *account, struct hs_account_field fields[HS_ACCOUNT_FIELDS]);
 void rb_hs_jemalloc_fields(const struct hs_account *account, struct hs_account_field fields[HS_JEMALLOC_FIELDS]);
 
-/* By how much jemalloc's figures are too high because it samples. */
+/* What the sampler knows of jemalloc's figures. */
 struct hs_account_excess {
-    uint64_t allocated, resident;
+    uint64_t allocated, resident;       /* by how much they are too high because it samples */
+    bool untouched_known;
+    uint64_t untouched;         /* of what is allocated: never touched, so that it is not resident; an estimate */
 };
 
 /* Any thread, without the GVL and the sampler's lock; allocates nothing.

@@ -8,6 +8,7 @@
  * the xmalloc family, through which all of Ruby's own memory comes.
  */
 #include "malloc_rows.h"
+#include "malloc_sampler.h"
 #include "memory.h"
 #include "native.h"
 #include "stack_table.h"
@@ -16,6 +17,12 @@
 
 #include <string.h>
 #include <unistd.h>
+
+/* At what the kernel has in memory. */
+struct look {
+    int pagemap;                /* -1: it cannot be read */
+    uint64_t pages_left;        /* that are asked for */
+};
 
 /* A stack, when its native frames have names. */
 struct named {
@@ -50,8 +57,7 @@ struct building {
     struct hs_map nodes;        /* by parent and frame */
     struct hs_map first;        /* stacks, by node */
     uint32_t malloc_text;
-    int pagemap;
-    uint64_t pages_left;        /* that are asked for */
+    struct look look;
     struct hs_text ruby_file;   /* base name of the file that the interpreter is in */
     bool failed;
 };
@@ -340,13 +346,45 @@ add_row(struct building *b, uint32_t stack)
 enum { LARGE_BLOCK = 1 << 14, PAGES_MOST = 4 << 20 };
 
 static double
-resident_part(struct building *b, const struct hs_malloc_block_copy *block)
+resident_part(struct look *look, const struct hs_malloc_block_copy *block)
 {
-    if (block->size < LARGE_BLOCK || b->pagemap < 0) return 1;
+    if (block->size < LARGE_BLOCK || look->pagemap < 0) return 1;
     uint64_t pages = block->size / 4096;
-    if (pages > b->pages_left) return 1;
-    b->pages_left -= pages;
-    return (double)rb_hs_survey_resident(b->pagemap, block->address, block->address + block->size) / (double)block->size;
+    if (pages > look->pages_left) return 1;
+    look->pages_left -= pages;
+    return (double)rb_hs_survey_resident(look->pagemap, block->address, block->address + block->size) / (double)block->size;
+}
+
+void
+rb_hs_malloc_look_at(struct hs_account_excess *excess, const struct hs_profile *profile)
+{
+    double untouched = 0;
+    rb_hs_malloc_excess(excess);
+    excess->untouched_known = profile->meta.malloc.state == HS_MALLOC_ON;
+    for (size_t i = 0; i < profile->row_count; i++) {
+        const struct hs_row *row = &profile->rows[i];
+        if (row->malloced) untouched += row->inuse.space - row->resident;
+    }
+    excess->untouched = (uint64_t)untouched;
+}
+
+void
+rb_hs_malloc_look(struct hs_account_excess *excess)
+{
+    struct hs_malloc_copy copy;
+    double untouched = 0;
+    rb_hs_malloc_excess(excess);
+    excess->untouched_known = rb_hs_malloc_session(HS_MAIN).on && rb_hs_malloc_copy(&copy, HS_MAIN);
+    if (!excess->untouched_known) return;
+    struct look look = { rb_hs_survey_open_pagemap(), PAGES_MOST };
+    for (uint32_t i = 0; i < copy.block_count; i++) {
+        const struct hs_malloc_block_copy *block = &copy.blocks[i];
+        double size = (double)block->size;
+        untouched += rb_hs_weight(size, (double)block->interval) * size * (1 - resident_part(&look, block));
+    }
+    if (look.pagemap >= 0) close(look.pagemap);
+    rb_hs_malloc_copy_free(&copy);
+    excess->untouched = (uint64_t)untouched;
 }
 
 /* -- rows ------------------------------------------------------------------------------ */
@@ -378,7 +416,7 @@ add_blocks(struct building *b, struct hs_malloc_copy *copy)
         double size = (double)block->size, weight = rb_hs_weight(size, (double)block->interval);
         struct hs_estimate one = { 1, weight, weight * size, weight * (weight - 1) * size * size };
         rb_hs_estimate_add(&row->inuse, &one);
-        row->resident += one.space * resident_part(b, block);
+        row->resident += one.space * resident_part(&b->look, block);
     }
 }
 
@@ -417,7 +455,7 @@ rb_hs_malloc_rows_add(struct hs_malloc_copy *copy, struct hs_profile *profile)
         .frame_capacity = profile->frame_count, .node_capacity = profile->node_count,
         .texts = { .use = HS_MEM_SNAPSHOTS }, .frames = { .use = HS_MEM_SNAPSHOTS }, .nodes = { .use = HS_MEM_SNAPSHOTS },
         .first = { .use = HS_MEM_SNAPSHOTS },
-        .pagemap = rb_hs_survey_open_pagemap(), .pages_left = PAGES_MOST,
+        .look = { rb_hs_survey_open_pagemap(), PAGES_MOST },
     };
     if (b.native) find_ruby(&b);
     b.failed = !make_room(&b);
@@ -426,7 +464,7 @@ rb_hs_malloc_rows_add(struct hs_malloc_copy *copy, struct hs_profile *profile)
     if (!b.failed) add_blocks(&b, copy);
     if (!b.failed) add_totals(&b);
     if (!b.failed) add_mappings(&b);
-    if (b.pagemap >= 0) close(b.pagemap);
+    if (b.look.pagemap >= 0) close(b.look.pagemap);
     rb_hs_native_close(b.native);
     rb_hs_map_free(&b.texts);
     rb_hs_map_free(&b.frames);

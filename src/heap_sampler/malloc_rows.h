@@ -10,6 +10,11 @@
  * when `copy` was made.  Any thread, without the GVL and without a lock.
  * False: no memory. */
 bool rb_hs_malloc_rows_add(struct hs_malloc_copy *copy, struct hs_profile *profile);
+/* For an account of the process: what sampling adds to jemalloc's figures, and
+ * what of malloc's blocks was never touched.  Any thread. */
+void rb_hs_malloc_look(struct hs_account_excess *excess);
+/* The same where a profile has been made just now, of which the rows are. */
+void rb_hs_malloc_look_at(struct hs_account_excess *excess, const struct hs_profile *profile);
 /* About what all of it would take at most now, and `copy` with it. Any thread. */
 size_t rb_hs_malloc_rows_bytes(void);
 

@@ -202,6 +202,8 @@ rb_hs_malloc_excess(struct hs_account_excess *of)
     /* What was freed may have been sampled before our hooks were there. */
     of->allocated = allocated > 0 ? (uint64_t)allocated : 0;
     of->resident = resident > 0 ? (uint64_t)resident : 0;
+    of->untouched_known = false;
+    of->untouched = 0;
 }
 
 /* -- the hooks ------------------------------------------------------------------------ */

@@ -20,6 +20,7 @@
 #include "capture.h"
 #include "check.h"
 #include "class_table.h"
+#include "malloc_rows.h"
 #include "malloc_sampler.h"
 #include "malloc_table.h"
 #include "names.h"
@@ -257,7 +258,7 @@ static void *
 account_without_gvl(void *account)
 {
     struct hs_account_excess excess;
-    rb_hs_malloc_excess(&excess);
+    rb_hs_malloc_look(&excess);
     rb_hs_account_take(account, &excess, true);
     return NULL;
 }

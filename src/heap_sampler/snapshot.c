@@ -306,7 +306,8 @@ rb_hs_snapshot(int number, struct hs_live_samples *samples, bool may_hold_up)
         return NULL;
     }
     struct hs_account_excess excess;
-    rb_hs_malloc_excess(&excess);
+    if (number == HS_MAIN) rb_hs_malloc_look_at(&excess, profile);
+    else rb_hs_malloc_look(&excess);
     rb_hs_account_take(&profile->meta.account, &excess, may_hold_up);
     return profile;
 }

@@ -107,6 +107,20 @@ class TestHeapSamplerAccount < Test::Unit::TestCase
     RUBY
   end
 
+  # jemalloc keeps up to 2 MiB behind a large block, free and never touched: the samples say what of the blocks was.
+  def test_large_buffers_touched_where_malloc_is_sampled
+    assert_account(<<~'RUBY', args: ["--heap-sample=output=none"])
+      omit GC::SampleProfile.stat[:malloc_missing] unless GC::SampleProfile.stat[:malloc] == :on
+      require "heap_sample/sample_profile"
+      touched = Array.new(40) { "x" * 10 * MB }
+      assert_in_delta 400 * MB, account[:malloc_live], 20 * MB
+      untouched = Array.new(40) { String.new(capacity: 10 * MB) }
+      assert_in_delta 400 * MB, account[:malloc_live], 20 * MB
+      assert_in_delta 400 * MB, GC.sample_profile.to_profile.info.account.parts.fetch("malloc_live"), 20 * MB
+      assert_operator GC.sample_profile.rows.select(&:malloc?).sum { |row| row.inuse.space }, :>, 700 * MB
+    RUBY
+  end
+
   def test_waste
     assert_account(<<~'RUBY')
       before = account
