@@ -45,6 +45,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 extern VALUE rb_vm_exec(rb_execution_context_t *ec);      /* vm.c, in no header */
@@ -240,7 +241,10 @@ sample(uintptr_t address, uint64_t size, uint64_t drawn_at)
     if (birth.kind == HS_MALLOC_STACK && !birth.depth) birth.kind = HS_MALLOC_AT_NO_FRAME;
     /* Of YJIT's compiler, which allocates more than all else while a program starts, one row says enough. */
     if (birth.kind != HS_MALLOC_AT_YJIT) birth.native_count = rb_hs_unwind(native, stack_end(ec));
-    if (rb_hs_malloc_born(&birth) && birth.kind == HS_MALLOC_STACK) rb_postponed_job_trigger(job);
+    /* No handle was left for the job: the ends of marks must do. */
+    if (rb_hs_malloc_born(&birth) && birth.kind == HS_MALLOC_STACK && job != POSTPONED_JOB_HANDLE_INVALID) {
+        rb_postponed_job_trigger(job);
+    }
 }
 
 static void
@@ -388,7 +392,15 @@ set_hook(const char *name, void (*hook)(void))
     return rb_hs_mallctl_write(name, &hook, sizeof(hook));
 }
 
-/* Whoever asked for jemalloc's profiler in MALLOC_CONF keeps its backtraces. */
+/* Whoever asked for jemalloc's profiler as well, for its own dumps, keeps its
+ * backtraces. */
+static bool
+profiler_asked_for(void)
+{
+    const char *conf = getenv("MALLOC_CONF");
+    return conf && strstr(conf, "prof:true");
+}
+
 void
 rb_hs_malloc_open(uint64_t interval)
 {
@@ -404,7 +416,7 @@ rb_hs_malloc_open(uint64_t interval)
     rb_hs_malloc_seed(rb_hs_now_ns());
     rb_hs_unwind_until((uintptr_t)rb_vm_exec);
     if (active && !rb_hs_malloc_session_start(HS_MAIN, interval, 0)) return;
-    if (!getenv("MALLOC_CONF")) set_hook("experimental.hooks.prof_backtrace", (void (*)(void))backtrace_hook);
+    if (!profiler_asked_for()) set_hook("experimental.hooks.prof_backtrace", (void (*)(void))backtrace_hook);
     opened = set_hook("experimental.hooks.prof_sample_free", (void (*)(void))free_hook) &&
         set_hook("experimental.hooks.prof_sample", (void (*)(void))sample_hook);
 }
@@ -412,9 +424,10 @@ rb_hs_malloc_open(uint64_t interval)
 void
 rb_hs_malloc_boot(bool wanted)
 {
-    job = rb_postponed_job_preregister(0, name_job, NULL);
     booted = true;
-    if (opened && !wanted) rb_hs_malloc_stop(HS_MAIN);
+    if (!opened) return;
+    job = rb_postponed_job_preregister(0, name_job, NULL);
+    if (!wanted) rb_hs_malloc_stop(HS_MAIN);
 }
 
 /* -- telling ------------------------------------------------------------------------------- */
@@ -440,7 +453,7 @@ rb_hs_malloc_describe(struct hs_malloc_meta *meta, int number)
     if (rb_hs_sampler.options.malloc_mode == HS_MALLOC_SAY_OFF) {
         meta->state = HS_MALLOC_OFF;
     }
-    else if (!opened || job == POSTPONED_JOB_HANDLE_INVALID) {
+    else if (!opened) {
         snprintf(meta->missing, sizeof(meta->missing), "%s", why_missing());
     }
     else {

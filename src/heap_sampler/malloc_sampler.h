@@ -8,7 +8,7 @@
 #include "account.h"
 #include "profile.h"
 
-/* .preinit_array: if the profiler is open, sample from now on, at this interval. */
+/* Before main(): if the profiler is open, sample from now on, at this interval. */
 void rb_hs_malloc_open(uint64_t interval);
 /* All options are read: go on, or stop if they say so. GVL. */
 void rb_hs_malloc_boot(bool wanted);

@@ -12,7 +12,7 @@
 
 enum {
     BLOCKS_MAX = 3 << 13,       /* while own memory is bounded: 1.3 MB */
-    STACKS_MAX = 1 << 13,       /* 1.8 MB with 12 native frames each */
+    STACKS_MAX = 1 << 12,       /* as long as blocks live on so many: 2 MB with 14 native frames each */
     RAW_FRAMES_MAX = 16 << 10,  /* the deepest stack (4,096) fits several times */
     RAW_FRAMES_LEAST = 16,      /* of a stack that is cut for want of room */
     RAW_SECONDS = 1,            /* then it is time to name them */
@@ -33,7 +33,7 @@ struct stack {
     uint64_t native_key;        /* of its native frames and its kind */
     uint32_t node;              /* or HS_MALLOC_RAW; of one that is not used: the next such */
     uint32_t living;            /* blocks */
-    uint32_t native_at;
+    uintptr_t *native;          /* leaf first; NULL: none */
     uint8_t native_count, kind;
     bool used, folded;          /* folded: `node` is a frame, until folding ends */
 };
@@ -56,8 +56,7 @@ static struct block *blocks;            /* by address; linear probing, at most t
 static uint32_t block_count, block_places;
 static struct stack *stacks;
 static uint32_t stack_count, stack_capacity, stacks_used, free_stack = NONE;
-static uintptr_t *natives;              /* of all stacks, one after the other */
-static uint32_t native_count, native_capacity;
+static uint32_t native_count;           /* native frames of all stacks */
 static struct hs_map stack_by_raw = { .use = HS_MEM_MALLOC };
 static struct hs_map stack_by_name = { .use = HS_MEM_MALLOC };  /* by node and native frames */
 
@@ -70,6 +69,7 @@ static struct session sessions[HS_SESSIONS];
 static struct hs_epochs epochs = { .use = HS_MEM_MALLOC };
 static struct hs_random chance;
 static uint64_t dropped;
+static bool short_of_room;              /* since stacks were folded the last time */
 
 /* -- the mutex ------------------------------------------------------------------- */
 
@@ -123,6 +123,7 @@ totals_of(struct session *session, uint32_t stack)
     if (stack >= session->totals_count) {
         if (!rb_hs_grow(HS_MEM_MALLOC, (void **)&session->totals, &session->totals_capacity, (uint64_t)stack + 1,
                         sizeof(*session->totals))) {
+            short_of_room = true;
             dropped++;
             return NULL;
         }
@@ -265,24 +266,31 @@ largest_session(void)
     return largest;
 }
 
-/* As for slots: the session that holds the most takes fewer from now on. */
+/* As for slots: the session that holds the most takes fewer from now on. false:
+ * none can. */
+static bool
+widen_once(void)
+{
+    struct session *session = largest_session();
+    if (!session || session->is.interval >= HS_INTERVAL_MAX) return false;
+    session->is.interval *= 2;
+    session->is.interval_changes++;
+    if (!enter_epoch()) {
+        session->is.interval /= 2;
+        session->is.interval_changes--;
+        return false;
+    }
+    filter_blocks(lengthen, NULL);
+    return true;
+}
+
 static void
 widen_intervals(void)
 {
     uint32_t most = BLOCKS_MAX;
     if (!rb_hs_memory_bound_p() || block_count < most) return;
-    do {
-        struct session *session = largest_session();
-        if (!session || session->is.interval >= HS_INTERVAL_MAX) return;
-        session->is.interval *= 2;
-        session->is.interval_changes++;
-        if (!enter_epoch()) {
-            session->is.interval /= 2;
-            session->is.interval_changes--;
-            return;
-        }
-        filter_blocks(lengthen, NULL);
-    } while (block_count > most - most / 4);
+    while (widen_once() && block_count > most - most / 4) {
+    }
 }
 
 /* -- stacks ----------------------------------------------------------------------------- */
@@ -327,8 +335,19 @@ new_stack(void)
 }
 
 static void
+keep_natives(struct stack *stack, uint32_t count)
+{
+    native_count -= stack->native_count - count;
+    stack->native_count = (uint8_t)count;
+    if (count) return;
+    rb_hs_free(HS_MEM_MALLOC, stack->native);
+    stack->native = NULL;
+}
+
+static void
 free_one_stack(uint32_t number)
 {
+    keep_natives(&stacks[number], 0);
     stacks[number] = (struct stack){ .node = free_stack };
     free_stack = number;
     stacks_used--;
@@ -364,11 +383,10 @@ copy_raw(const struct hs_malloc_birth *birth, uint32_t stack)
 static bool
 add_natives(struct stack *stack, const uintptr_t *frames, uint32_t count)
 {
-    if (!rb_hs_grow(HS_MEM_MALLOC, (void **)&natives, &native_capacity, (uint64_t)native_count + count, sizeof(*natives))) {
-        return false;
-    }
-    if (count) memcpy(natives + native_count, frames, count * sizeof(*frames));
-    stack->native_at = native_count;
+    if (!count) return true;
+    stack->native = rb_hs_malloc(HS_MEM_MALLOC, count * sizeof(*frames));
+    if (!stack->native) return false;
+    memcpy(stack->native, frames, count * sizeof(*frames));
     stack->native_count = (uint8_t)count;
     native_count += count;
     return true;
@@ -482,11 +500,13 @@ rb_hs_malloc_born(const struct hs_malloc_birth *birth)
         }
         else {
             epochs.list[block.epoch].records--;
+            short_of_room = true;
             dropped++;
         }
     }
     bool any = raw_next < raw_count;
-    bool wanted = any && (raw_frame_count > RAW_FRAMES_MAX / 4 * 3 || coarse_seconds() > raw_since + RAW_SECONDS);
+    bool wanted = short_of_room ||
+        (any && (raw_frame_count > RAW_FRAMES_MAX / 4 * 3 || coarse_seconds() > raw_since + RAW_SECONDS));
     unlock_malloc();
     return wanted;
 }
@@ -707,15 +727,17 @@ rb_hs_malloc_forget_addresses(void)
 
 /* -- folding -------------------------------------------------------------------------------------- */
 
+static uint32_t
+stacks_most(void)
+{
+    return rb_hs_memory_bound_p() ? STACKS_MAX : STACKS_MAX * 64;
+}
+
 bool
 rb_hs_malloc_stacks_full(void)
 {
-    static uint32_t left;       /* by the last folding */
     lock_malloc();
-    uint32_t most = rb_hs_memory_bound_p() ? STACKS_MAX : STACKS_MAX * 32;
-    bool full = stacks_used > most && stacks_used > left + most / 4;
-    if (full) left = stacks_used;       /* if it gains nothing it is not done again at once */
-    else if (stacks_used < left) left = stacks_used;
+    bool full = short_of_room || stacks_used > stacks_most();
     unlock_malloc();
     return full;
 }
@@ -752,34 +774,36 @@ fold_stack(struct stack *stack)
         stack->node = node == UINT32_MAX ? HS_NODE_EMPTY : node;
         stack->folded = false;
     }
-    if (stack->native_count > 1) stack->native_count = 1;
-    stack->native_key = native_key_of(stack->kind, natives + stack->native_at, stack->native_count);
+    if (stack->native_count > 1) {
+        uintptr_t *leaf = rb_hs_realloc(HS_MEM_MALLOC, stack->native, sizeof(*leaf));
+        if (leaf) stack->native = leaf;
+        keep_natives(stack, 1);
+    }
+    stack->native_key = native_key_of(stack->kind, stack->native, stack->native_count);
     stack->raw_key = 0;
 }
 
-/* Native frames of stacks that are gone leave no gaps. Stacks are in the order
- * of their numbers, not of their frames: so into another array, if there is
- * memory for it. */
+/* So many lines have allocated what is dead that these fill the table: not even they are known of the dead. */
 static void
-pack_natives(void)
+fold_further(struct stack *stack)
 {
-    uint32_t count = 0, capacity = 0;
-    uintptr_t *packed = NULL;
-    for (uint32_t i = 0; i < stack_count; i++) count += stacks[i].used ? stacks[i].native_count : 0;
-    if (count > native_count / 2) return;
-    if (!rb_hs_grow(HS_MEM_MALLOC, (void **)&packed, &capacity, count + 1, sizeof(*packed))) return;
-    count = 0;
-    for (uint32_t i = 0; i < stack_count; i++) {
-        struct stack *stack = &stacks[i];
-        if (!stack->used || !stack->native_count) continue;
-        memcpy(packed + count, natives + stack->native_at, stack->native_count * sizeof(*packed));
-        stack->native_at = count;
-        count += stack->native_count;
-    }
-    rb_hs_free(HS_MEM_MALLOC, natives);
-    natives = packed;
-    native_count = count;
-    native_capacity = capacity;
+    uint32_t node = rb_hs_node_evicted();
+    if (stack->node != HS_NODE_EMPTY && node != UINT32_MAX) stack->node = node;
+    keep_natives(stack, 0);
+    stack->native_key = native_key_of(stack->kind, NULL, 0);
+    stack->raw_key = 0;
+}
+
+/* Stacks that have the same name by now become one; how many of them live. */
+static uint32_t
+join_all(void)
+{
+    uint32_t *new_number = NULL, living = 0;
+    index_stacks();
+    for (uint32_t i = 0; i < stack_count; i++) join(i, &new_number);
+    end_joining(new_number);
+    for (uint32_t i = 0; i < stack_count; i++) living += stacks[i].used && living_p(&stacks[i]);
+    return living;
 }
 
 void
@@ -791,11 +815,16 @@ rb_hs_malloc_fold_end(const uint32_t *new_node)
         if (!living_p(stack)) fold_stack(stack);
         else if (new_node && stack->node != HS_MALLOC_RAW && stack->node != HS_NODE_EMPTY) stack->node = new_node[stack->node];
     }
-    uint32_t *new_number = NULL;
-    index_stacks();
-    for (uint32_t i = 0; i < stack_count; i++) join(i, &new_number);
-    end_joining(new_number);
-    pack_natives();
+    uint32_t most = stacks_most() / 4 * 3, living = join_all();
+    if (stacks_used > most && living <= most) {
+        for (uint32_t i = 0; i < stack_count; i++) {
+            if (stacks[i].used && !living_p(&stacks[i])) fold_further(&stacks[i]);
+        }
+        join_all();
+    }
+    /* Where the living have so many stacks, folding does not help: fewer samples do. */
+    if (living > most) widen_once();
+    short_of_room = false;
     unlock_malloc();
 }
 
@@ -824,14 +853,15 @@ rb_hs_malloc_copy(struct hs_malloc_copy *copy, int s)
     }
     for (uint32_t i = 0; ok && i < stack_count; i++) {
         const struct stack *stack = &stacks[i];
-        copy->stacks[i] = (struct hs_malloc_stack_copy){ stack->node, stack->kind, stack->native_at, stack->native_count };
+        copy->stacks[i] = (struct hs_malloc_stack_copy){ stack->node, stack->kind, copy->native_count, stack->native_count };
+        if (!stack->native_count) continue;
+        memcpy(copy->natives + copy->native_count, stack->native, stack->native_count * sizeof(*copy->natives));
+        copy->native_count += stack->native_count;
     }
     if (ok) {
         uint32_t count = session->totals_count < stack_count ? session->totals_count : stack_count;
         if (count) memcpy(copy->totals, session->totals, count * sizeof(*copy->totals));
-        if (native_count) memcpy(copy->natives, natives, native_count * sizeof(*natives));
         copy->stack_count = stack_count;
-        copy->native_count = native_count;
     }
     unlock_malloc();
     if (!ok) rb_hs_malloc_copy_free(copy);
@@ -863,7 +893,7 @@ rb_hs_malloc_table_stat(struct hs_malloc_table_stat *stat)
 void
 rb_hs_malloc_check(void)
 {
-    uint64_t samples[HS_SESSIONS] = { 0 }, living = 0;
+    uint64_t samples[HS_SESSIONS] = { 0 }, living = 0, frames = 0;
     uint32_t count = 0, used = 0, unused = 0, raw = 0;
     lock_malloc();
     for (uint32_t place = 0; place < block_places; place++) {
@@ -891,9 +921,11 @@ rb_hs_malloc_check(void)
         raw += stack->node == HS_MALLOC_RAW;
         HS_MUST(stack->node == HS_MALLOC_RAW || stack->node == HS_NODE_EMPTY || stack->node < rb_hs_node_count,
                 "malloc stack %u: node %u of %u", i, stack->node, rb_hs_node_count);
-        HS_MUST(stack->native_at + stack->native_count <= native_count, "malloc stack %u: native frames", i);
+        HS_MUST(!stack->native_count == !stack->native, "malloc stack %u: %u native frames", i, stack->native_count);
+        frames += stack->native_count;
     }
     HS_MUST(living == block_count, "%u blocks, of the stacks %llu", block_count, (unsigned long long)living);
+    HS_MUST(frames == native_count, "%u native frames, counted %llu", native_count, (unsigned long long)frames);
     HS_MUST(raw == raw_count - raw_next, "%u malloc stacks without a name, %u wait for one", raw, raw_count - raw_next);
     for (uint32_t i = free_stack; i != NONE; i = stacks[i].node) {
         HS_MUST(i < stack_count && !stacks[i].used && ++unused <= stack_count, "malloc stack %u is on the free list", i);

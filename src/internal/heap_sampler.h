@@ -109,7 +109,8 @@ void rb_heap_sampler_native_thread_ends(void);
 /* main.c, from .preinit_array: what jemalloc's malloc_conf is to say; NULL:
  * nothing. Calls no malloc. */
 RUBY_FUNC_EXPORTED const char *rb_heap_sampler_malloc_conf(int argc, char **argv, char **envp);
-/* The same, next: malloc_conf has been set, and jemalloc may be called. */
+/* main.c, when libraries are initialised: jemalloc has read malloc_conf, and
+ * may be called. */
 RUBY_FUNC_EXPORTED void rb_heap_sampler_malloc_open(void);
 
 /* yjit.c: YJIT's compiler runs between these two. VM lock and barrier. */
