@@ -56,7 +56,8 @@ rb_hs_memory_share(enum hs_memory_use use)
     return halves[share_of[use]] << 19;
 }
 
-/* Only a thread that takes snapshots comes here: the hook inside malloc never meets a thread-local of ours. */
+/* Only a thread that takes snapshots comes here: the hook inside malloc never meets `noted`, which may be
+ * allocated when it is first used. */
 static void
 note(enum hs_memory_use use, size_t bytes)
 {
