@@ -53,7 +53,8 @@ bool rb_heap_sampler_drawing;
 /* -- the lock -------------------------------------------------------------- */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static _Thread_local bool lock_held;
+/* Read inside malloc, where a library's thread-local variables must not be allocated. */
+static _Thread_local __attribute__((tls_model("initial-exec"))) bool lock_held;
 
 void
 rb_hs_lock(void)

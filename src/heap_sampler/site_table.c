@@ -104,7 +104,7 @@ free_folding(struct folding *folding)
 static bool
 begin_folding(struct folding *folding, bool coarse)
 {
-    uint32_t sites = rb_hs_sampler.site_count, nodes = rb_hs_node_count;
+    uint32_t sites = rb_hs_sampler.site_count, nodes = rb_hs_node_count + 1;    /* the empty stack, before there is a tree */
     *folding = (struct folding){
         .coarse = coarse,
         .alive = rb_hs_calloc(HS_MEM_TOTALS, sites, sizeof(bool)),
