@@ -16,6 +16,7 @@ enum {
     RAW_FRAMES_MAX = 16 << 10,  /* the deepest stack (4,096) fits several times */
     RAW_FRAMES_LEAST = 16,      /* of a stack that is cut for want of room */
     RAW_SECONDS = 1,            /* then it is time to name them */
+    FOLD_SECONDS = 2,           /* between two foldings, if the first gained too little */
     NONE = UINT32_MAX
 };
 
@@ -46,7 +47,7 @@ struct raw {
 struct session {
     struct hs_malloc_session is;
     uint32_t thread;            /* only this thread's blocks; 0: all threads' */
-    struct hs_totals *totals;   /* by stack; shorter than the stacks when the newest have none */
+    struct hs_totals *totals;   /* by stack, of each that is used */
     uint32_t totals_count, totals_capacity;
 };
 
@@ -69,7 +70,9 @@ static struct session sessions[HS_SESSIONS];
 static struct hs_epochs epochs = { .use = HS_MEM_MALLOC };
 static struct hs_random chance;
 static uint64_t dropped;
-static bool short_of_room;              /* since stacks were folded the last time */
+static bool short_of_room;              /* some stack was not kept since the last folding */
+static uint32_t folded_to;              /* stacks, by then */
+static int64_t folded_at;               /* seconds */
 
 /* -- the mutex ------------------------------------------------------------------- */
 
@@ -117,21 +120,40 @@ estimate(uint64_t size, uint64_t interval)
     return place->one;
 }
 
-static struct hs_totals *
-totals_of(struct session *session, uint32_t stack)
+/* Of this module's share of memory the blocks' table has what it may yet need,
+ * so that however many stacks there are a sample is never lost. */
+static bool
+room_for_stacks(size_t bytes)
 {
-    if (stack >= session->totals_count) {
-        if (!rb_hs_grow(HS_MEM_MALLOC, (void **)&session->totals, &session->totals_capacity, (uint64_t)stack + 1,
-                        sizeof(*session->totals))) {
-            short_of_room = true;
-            dropped++;
-            return NULL;
-        }
-        memset(session->totals + session->totals_count, 0,
-               (session->totals_capacity - session->totals_count) * sizeof(*session->totals));
-        session->totals_count = session->totals_capacity;
+    enum { PLACES_MAX = BLOCKS_MAX / 3 * 4 };
+    size_t left = rb_hs_memory_share(HS_MEM_MALLOC) - PLACES_MAX * sizeof(*blocks) / 2 * 3;     /* the last, and the one before */
+    size_t held = rb_hs_memory_bytes(HS_MEM_MALLOC) - block_places * sizeof(*blocks);
+    return !rb_hs_memory_bound_p() || held + bytes <= left;
+}
+
+static bool
+grow_for_stacks(void **array, uint32_t *capacity, uint64_t needed, size_t size)
+{
+    uint64_t wanted = *capacity ? *capacity : 4;
+    if (needed <= *capacity) return true;
+    while (wanted < needed) wanted *= 2;
+    return room_for_stacks(wanted * size) && rb_hs_grow(HS_MEM_MALLOC, array, capacity, needed, size);
+}
+
+/* A session that begins later may take what is left. */
+static bool
+make_totals(struct session *session, uint32_t count, bool begins)
+{
+    if (count <= session->totals_count) return true;
+    void **array = (void **)&session->totals;
+    const size_t size = sizeof(*session->totals);
+    if (begins ? !rb_hs_grow(HS_MEM_MALLOC, array, &session->totals_capacity, count, size) :
+        !grow_for_stacks(array, &session->totals_capacity, count, size)) {
+        return false;
     }
-    return &session->totals[stack];
+    memset(session->totals + session->totals_count, 0, (session->totals_capacity - session->totals_count) * size);
+    session->totals_count = session->totals_capacity;
+    return true;
 }
 
 static struct hs_estimate
@@ -193,8 +215,7 @@ bury(const struct block *block, uint32_t gc)
     double age = (double)(gc - block->birth_gc);
     for (int s = 0; s < HS_SESSIONS; s++) {
         if (!(block->sessions & (1u << s))) continue;
-        struct hs_totals *totals = totals_of(&sessions[s], block->stack);
-        if (!totals) continue;
+        struct hs_totals *totals = &sessions[s].totals[block->stack];
         struct hs_estimate one = estimate_of(block, s);
         rb_hs_estimate_add(&totals->dead, &one);
         totals->dead_gcs += one.objects * age;
@@ -324,9 +345,7 @@ new_stack(void)
         free_stack = stacks[number].node;
     }
     else {
-        if (!rb_hs_grow(HS_MEM_MALLOC, (void **)&stacks, &stack_capacity, (uint64_t)stack_count + 1, sizeof(*stacks))) {
-            return NONE;
-        }
+        if (!grow_for_stacks((void **)&stacks, &stack_capacity, (uint64_t)stack_count + 1, sizeof(*stacks))) return NONE;
         number = stack_count++;
     }
     stacks[number] = (struct stack){ .used = true };
@@ -384,6 +403,7 @@ static bool
 add_natives(struct stack *stack, const uintptr_t *frames, uint32_t count)
 {
     if (!count) return true;
+    if (!room_for_stacks(count * sizeof(*frames))) return false;
     stack->native = rb_hs_malloc(HS_MEM_MALLOC, count * sizeof(*frames));
     if (!stack->native) return false;
     memcpy(stack->native, frames, count * sizeof(*frames));
@@ -392,36 +412,63 @@ add_natives(struct stack *stack, const uintptr_t *frames, uint32_t count)
     return true;
 }
 
+static bool
+add_totals_for(uint32_t number)
+{
+    for (int s = 0; s < HS_SESSIONS; s++) {
+        if (sessions[s].is.on && !make_totals(&sessions[s], number + 1, false)) return false;
+    }
+    return true;
+}
+
+/* NONE: there is no room for it. */
 static uint32_t
 add_stack(const struct hs_malloc_birth *birth, uint64_t native_key, uint64_t raw_key)
 {
-    uint32_t number = new_stack();
+    uint32_t number = new_stack(), depth = 0;
     if (number == NONE) return NONE;
     struct stack *stack = &stacks[number];
     *stack = (struct stack){ .kind = (uint8_t)birth->kind, .native_key = native_key, .node = HS_NODE_EMPTY, .used = true };
-    if (!add_natives(stack, birth->native, birth->native_count)) {
+    bool ok = add_totals_for(number) && add_natives(stack, birth->native, birth->native_count);
+    if (ok && birth->kind == HS_MALLOC_STACK) {
+        depth = copy_raw(birth, number);
+        stack->node = HS_MALLOC_RAW;
+        ok = depth != 0;
+    }
+    if (!ok) {
         free_one_stack(number);
         return NONE;
     }
-    bool whole = true;
-    if (birth->kind == HS_MALLOC_STACK) {
-        uint32_t depth = copy_raw(birth, number);
-        stack->node = depth ? HS_MALLOC_RAW : HS_NODE_EMPTY;
-        if (!depth) stack->kind = HS_MALLOC_EVICTED;
-        whole = depth == birth->depth;          /* one that was cut is not found again: next time there may be room */
-    }
-    /* Without memory it is found by nothing, and joins its like when there are names. */
+    /* One that was cut is not found again: next time there may be room. Without memory it is found by nothing, and joins
+     * its like when there are names. */
+    bool whole = birth->kind != HS_MALLOC_STACK || depth == birth->depth;
     if (whole && rb_hs_map_put(&stack_by_raw, raw_key, number)) stack->raw_key = raw_key;
     return number;
 }
 
 static uint32_t
-stack_of(const struct hs_malloc_birth *birth)
+find_or_add_stack(const struct hs_malloc_birth *birth)
 {
     uint64_t native_key = native_key_of(birth->kind, birth->native, birth->native_count);
     uint64_t raw_key = raw_key_of(birth, native_key);
     const uint32_t *found = rb_hs_map_find(&stack_by_raw, raw_key);
     return found ? *found : add_stack(birth, native_key, raw_key);
+}
+
+/* If there is no room for its frames of Ruby's, it is one of all that have its
+ * native frames; if there is none for these, one of all.  The last is there from
+ * the start. */
+static uint32_t
+stack_of(const struct hs_malloc_birth *birth)
+{
+    uint32_t number = find_or_add_stack(birth);
+    if (number != NONE) return number;
+    short_of_room = true;
+    struct hs_malloc_birth evicted = { .kind = HS_MALLOC_EVICTED, .native = birth->native, .native_count = birth->native_count };
+    number = find_or_add_stack(&evicted);
+    if (number != NONE) return number;
+    evicted.native_count = 0;
+    return find_or_add_stack(&evicted);
 }
 
 /* -- births ------------------------------------------------------------------------------ */
@@ -481,8 +528,7 @@ add_block(const struct hs_malloc_birth *birth, struct block *block)
     for (int s = 0; s < HS_SESSIONS; s++) {
         if (!(block->sessions & (1u << s))) continue;
         sessions[s].is.samples++;
-        struct hs_totals *totals = totals_of(&sessions[s], block->stack);
-        if (!totals) continue;
+        struct hs_totals *totals = &sessions[s].totals[block->stack];
         struct hs_estimate one = estimate_of(block, s);
         rb_hs_estimate_add(&totals->alloc, &one);
     }
@@ -520,8 +566,12 @@ rb_hs_malloc_session_start(int s, uint64_t interval, uint32_t thread)
     sessions[s] = (struct session){
         .is = { .on = true, .interval = interval, .first_interval = interval }, .thread = thread,
     };
-    bool ok = enter_epoch();
-    if (!ok) sessions[s].is.on = false;
+    const struct hs_malloc_birth evicted = { .kind = HS_MALLOC_EVICTED };
+    bool ok = enter_epoch() && find_or_add_stack(&evicted) != NONE && make_totals(&sessions[s], stack_count, true);
+    if (!ok) {
+        rb_hs_free(HS_MEM_MALLOC, sessions[s].totals);
+        sessions[s] = (struct session){ .is = { .on = false } };
+    }
     unlock_malloc();
     return ok;
 }
@@ -637,12 +687,10 @@ move_totals(uint32_t from, uint32_t to)
 {
     for (int s = 0; s < HS_SESSIONS; s++) {
         struct session *session = &sessions[s];
-        if (!session->is.on || from >= session->totals_count) continue;
+        if (!session->is.on) continue;
         struct hs_totals moved = session->totals[from];
-        struct hs_totals *totals = totals_of(session, to);
-        if (!totals) continue;
         memset(&session->totals[from], 0, sizeof(moved));
-        add_totals(totals, &moved);
+        add_totals(&session->totals[to], &moved);
     }
 }
 
@@ -738,6 +786,8 @@ rb_hs_malloc_stacks_full(void)
 {
     lock_malloc();
     bool full = short_of_room || stacks_used > stacks_most();
+    /* What gained nothing is not done again at once. */
+    if (full && stacks_used < folded_to + folded_to / 4) full = coarse_seconds() > folded_at + FOLD_SECONDS;
     unlock_malloc();
     return full;
 }
@@ -774,13 +824,13 @@ fold_stack(struct stack *stack)
         stack->node = node == UINT32_MAX ? HS_NODE_EMPTY : node;
         stack->folded = false;
     }
+    if (stack->native_count > 1 || stack->kind == HS_MALLOC_STACK) stack->raw_key = 0;
     if (stack->native_count > 1) {
         uintptr_t *leaf = rb_hs_realloc(HS_MEM_MALLOC, stack->native, sizeof(*leaf));
         if (leaf) stack->native = leaf;
         keep_natives(stack, 1);
     }
     stack->native_key = native_key_of(stack->kind, stack->native, stack->native_count);
-    stack->raw_key = 0;
 }
 
 /* So many lines have allocated what is dead that these fill the table: not even they are known of the dead. */
@@ -789,9 +839,9 @@ fold_further(struct stack *stack)
 {
     uint32_t node = rb_hs_node_evicted();
     if (stack->node != HS_NODE_EMPTY && node != UINT32_MAX) stack->node = node;
+    if (stack->native_count || stack->kind == HS_MALLOC_STACK) stack->raw_key = 0;
     keep_natives(stack, 0);
     stack->native_key = native_key_of(stack->kind, NULL, 0);
-    stack->raw_key = 0;
 }
 
 /* Stacks that have the same name by now become one; how many of them live. */
@@ -824,6 +874,8 @@ rb_hs_malloc_fold_end(const uint32_t *new_node)
     }
     /* Where the living have so many stacks, folding does not help: fewer samples do. */
     if (living > most) widen_once();
+    folded_to = stacks_used;
+    folded_at = coarse_seconds();
     short_of_room = false;
     unlock_malloc();
 }

@@ -14,9 +14,9 @@ def load(file) = GC::SampleProfile.load(file)
 DEVIATIONS = 5
 
 def same_estimates(one, other)
-  # Not what is in use: that depends on when the last mark was, which two runs do not share.
-  groups = [one, other].map { |profile| profile.groups(:line).to_h { |group| [group.key, group.alloc] } }
-  largest = [one, other].flat_map { |profile| profile.groups(:line).largest(:alloc, TOP_LINES).map(&:key) }.uniq
+  # Not malloc's memory, much of which is YJIT's or what a YJIT does without. Not what is in use: that depends on when the last mark was, which two runs do not share.
+  groups = [one, other].map { |profile| profile.groups(:line, kind: :slots).to_h { |group| [group.key, group.alloc] } }
+  largest = [one, other].flat_map { |profile| profile.groups(:line, kind: :slots).largest(:alloc, TOP_LINES).map(&:key) }.uniq
   largest.each do |key|
     a, b = groups.map { |estimates| estimates[key] || HeapSample::Estimate.new }
     # A line that one side did not see at all could still have had a few samples.
@@ -33,7 +33,7 @@ end
 def counts(profile)
   counts = Hash.new(0)
   profile.rows.each do |row|
-    next if row.type == "T_IMEMO"
+    next if row.malloc? || row.type == "T_IMEMO"
 
     abort "a weight at interval 1: #{row.inspect}" unless row.alloc.variance.zero?
     site = profile.stacks.site(row.columns[HeapSample::Columns::STACK])
