@@ -750,6 +750,20 @@ end_joining(uint32_t *new_number)
     rb_hs_free(HS_MEM_MALLOC, new_number);
 }
 
+/* All have names. What a burst of new stacks took is given back. */
+static void
+forget_raws(void)
+{
+    enum { FRAMES_KEPT = 1 << 10 };
+    raw_next = raw_count = raw_frame_count = 0;
+    if (raw_frame_capacity <= FRAMES_KEPT) return;
+    rb_hs_free(HS_MEM_MALLOC, raw_frames);
+    rb_hs_free(HS_MEM_MALLOC, raws);
+    raw_frames = NULL;
+    raws = NULL;
+    raw_frame_capacity = raw_capacity = 0;
+}
+
 void
 rb_hs_malloc_join_stacks(void)
 {
@@ -757,7 +771,7 @@ rb_hs_malloc_join_stacks(void)
     lock_malloc();
     for (uint32_t i = 0; i < raw_next; i++) join(raws[i].stack, &new_number);
     end_joining(new_number);
-    if (raw_next == raw_count) raw_next = raw_count = raw_frame_count = 0;
+    if (raw_next == raw_count) forget_raws();
     unlock_malloc();
 }
 
