@@ -22,7 +22,6 @@ RUN apt-get update && apt-get install -y --no-install-recommends \
         ca-certificates \
         libffi8 \
         libgmp10 \
-        libjemalloc2 \
         libssl3 \
         libyaml-0-2 \
         zlib1g \
