@@ -22,7 +22,7 @@ enum {
     SEGMENTS_MAX = 16,                  /* executable ones; one is usual */
     HEADERS_MAX = 1024,                 /* program headers; a dozen is usual */
     NOTES_MAX = 64 * 1024,              /* bytes of notes in one segment */
-    CHUNK_SYMBOLS = 256,
+    CHUNK_SYMBOLS = 256,                /* read at once */
     OVERLAPS_MAX = 64,                  /* symbols looked at for one that covers an address */
     ALIASES_MAX = 16,                   /* names of one function that are compared */
 };
@@ -165,43 +165,58 @@ segment_of_address(const struct hs_elf_symbols *symbols, uint64_t address)
 }
 
 /* Sizes may be left out in .symtab (hand-written assembly), whose next symbol
- * bounds the function; .dynsym lists too few for that. */
-static bool
+ * bounds the function; .dynsym lists too few for that.  Without room for any
+ * it is counted only. */
+static void
 add_function(struct hs_elf_symbols *symbols, const ElfW(Sym) *symbol, bool all_listed)
 {
     int type = SYMBOL_TYPE(symbol);
     uint64_t start = symbol->st_value, size = symbol->st_size;
 
-    if (type != STT_FUNC && type != STT_GNU_IFUNC) return true;
-    if (symbol->st_shndx == SHN_UNDEF || symbol->st_shndx >= SHN_LORESERVE) return true;
-    if (!symbol->st_name || symbol->st_name >= symbols->names_size) return true;
-    if ((!size && !all_listed) || size > UINT64_MAX - start) return true;
-    if (!segment_of_address(symbols, start)) return true;
-    if (!rb_hs_grow(HS_MEM_SNAPSHOTS, (void **)&symbols->functions, &symbols->capacity,
-                    (uint64_t)symbols->count + 1, sizeof(*symbols->functions))) {
-        return false;
+    if (type != STT_FUNC && type != STT_GNU_IFUNC) return;
+    if (symbol->st_shndx == SHN_UNDEF || symbol->st_shndx >= SHN_LORESERVE) return;
+    if (!symbol->st_name || symbol->st_name >= symbols->names_size) return;
+    if ((!size && !all_listed) || size > UINT64_MAX - start) return;
+    if (!segment_of_address(symbols, start)) return;
+    if (symbols->functions) {
+        if (symbols->count == symbols->capacity) return;        /* there are more than were counted */
+        symbols->functions[symbols->count] = (struct function){
+            start, size ? start + size : 0, (uint32_t)symbol->st_name, symbol->st_shndx, SYMBOL_BINDING(symbol),
+        };
     }
-    symbols->functions[symbols->count++] = (struct function){
-        start, size ? start + size : 0, (uint32_t)symbol->st_name, symbol->st_shndx, SYMBOL_BINDING(symbol),
-    };
-    return true;
+    symbols->count++;
 }
 
-static bool
-add_functions(struct hs_elf_symbols *symbols, const struct hs_elf_source *source, const ElfW(Shdr) *table)
+static void
+go_through(struct hs_elf_symbols *symbols, const struct hs_elf_source *source, const ElfW(Shdr) *table)
 {
     ElfW(Sym) chunk[CHUNK_SYMBOLS];
     uint64_t left = table->sh_size / sizeof(*chunk), at = table->sh_offset;
 
+    symbols->count = 0;
     while (left) {
         size_t count = left < CHUNK_SYMBOLS ? (size_t)left : CHUNK_SYMBOLS;
-        if (!read_at(source, at, chunk, count * sizeof(*chunk))) return true;
-        for (size_t i = 0; i < count; i++) {
-            if (!add_function(symbols, &chunk[i], table->sh_type == SHT_SYMTAB)) return false;
-        }
+        if (!read_at(source, at, chunk, count * sizeof(*chunk))) return;
+        for (size_t i = 0; i < count; i++) add_function(symbols, &chunk[i], table->sh_type == SHT_SYMTAB);
         left -= count;
         at += count * sizeof(*chunk);
     }
+}
+
+/* They are counted first: a list that grew would need three times the room of
+ * a large table. False: no memory. */
+static bool
+add_functions(struct hs_elf_symbols *symbols, const struct hs_elf_source *source, const ElfW(Shdr) *table)
+{
+    go_through(symbols, source, table);
+    if (!symbols->count) return true;
+    symbols->capacity = symbols->count;
+    symbols->functions = rb_hs_malloc(HS_MEM_SNAPSHOTS, symbols->capacity * sizeof(*symbols->functions));
+    if (!symbols->functions) {
+        symbols->count = 0;
+        return false;
+    }
+    go_through(symbols, source, table);
     return true;
 }
 

@@ -58,6 +58,7 @@ HOOK_LOCAL bool ruby_has_left;  /* this native thread has run its Ruby thread to
 HOOK_LOCAL bool naming;         /* what this thread allocates is for the sampler */
 HOOK_LOCAL volatile bool drawing_anew;  /* what this thread allocates is for nobody; the compiler knows that malloc does not read it */
 
+static bool asked;              /* the settings wanted it when the process began */
 static bool opened;             /* jemalloc's profiler is open and calls us */
 static bool booted, ended;
 static bool active;             /* jemalloc's profiler draws */
@@ -408,6 +409,7 @@ rb_hs_malloc_open(uint64_t interval)
 {
     size_t lg, size = 0;
     bool padded = false;
+    asked = true;
     if (!rb_hs_allocator()->sample_hooks || !rb_hs_mallctl_read("prof.lg_sample", &lg, sizeof(lg))) return;
     rb_hs_mallctl_read("arenas.lextent.0.size", &size, sizeof(size));
     rb_hs_mallctl_read("opt.cache_oblivious", &padded, sizeof(padded));
@@ -439,7 +441,7 @@ why_missing(void)
 {
     const struct hs_allocator *allocator = rb_hs_allocator();
     if (!allocator->jemalloc) return "this Ruby was built without jemalloc";
-    if (!allocator->prof_opened) {
+    if (!asked || !allocator->prof_opened) {
         return "it must be asked for when Ruby starts: --heap-sample, or --heap-sample=off,malloc=standby (in RUBYOPT and "
                "RUBY_HEAP_SAMPLE as well)";
     }

@@ -200,7 +200,8 @@ struct mapped_file {
     struct file_identity identity;
     uint64_t serial;
     struct hs_text path, base, build_id;
-    struct hs_elf_symbols *symbols;
+    bool read;                          /* its symbols were, once */
+    struct hs_elf_symbols *symbols;     /* NULL: there was no memory for them */
 };
 
 struct range {
@@ -534,7 +535,8 @@ find_function(struct mapped_file *file, uint64_t offset)
         return function;
     }
     struct hs_elf_source source = { fd, 0, identity.size };
-    if (!file->symbols) file->symbols = rb_hs_elf_symbols_read(&source);
+    if (!file->read) file->symbols = rb_hs_elf_symbols_read(&source);
+    file->read = true;
     if (file->symbols) {
         size_t length = rb_hs_elf_function_at(file->symbols, &source, offset, name, sizeof(name));
         function = remember_function(key, name, length);

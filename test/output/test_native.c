@@ -228,6 +228,56 @@ test_replaced(void)
     dlclose(library);
 }
 
+static long long
+bytes_read(void)
+{
+    char line[128];
+    long long bytes = -1;
+    FILE *io = fopen("/proc/self/io", "r");
+
+    while (io && fgets(line, sizeof(line), io)) sscanf(line, "rchar: %lld", &bytes);
+    if (io) fclose(io);
+    return bytes;
+}
+
+/* 600,000 functions of one byte each: their table is read once, whether or not
+ * there is room for it. */
+static void
+test_big_table(void)
+{
+    enum { ASKED = 100, FUNCTIONS = 600000 };
+    char path[512], expected[64];
+    struct stat file;
+    path_of(path, "big.so");
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    char *first = library ? dlsym(library, "first") : NULL;
+    if (!first || stat(path, &file) != 0) {
+        note("%s", dlerror());
+        abort();
+    }
+    rb_hs_memory_bound(true);
+    for (int little = 0; little < 2; little++) {
+        /* what a large profile leaves of the share */
+        size_t taken = little ? rb_hs_memory_share(HS_MEM_SNAPSHOTS) - (4 << 20) : 0;
+        void *of_others = rb_hs_malloc(HS_MEM_SNAPSHOTS, taken + 1);
+        struct hs_native *native = rb_hs_native_open();
+        long long before = bytes_read();
+        int right = 0;
+        for (int i = 0; i < ASKED; i++) {
+            int number = i * (FUNCTIONS / ASKED) + little;      /* others than those that are remembered */
+            snprintf(expected, sizeof(expected), "pad%d (big.so)", number);
+            right += strcmp(named_in(native, first + number), expected) == 0;
+        }
+        long long after = bytes_read();
+        rb_hs_native_close(native);
+        rb_hs_free(HS_MEM_SNAPSHOTS, of_others);
+        is_number(right, little ? 0 : ASKED, little ? "a table that finds no room gives no names" : "a table of 600,000 functions gives names");
+        if (before < 0) skip("no /proc/self/io", "the table is read once");
+        else ok(after - before < 3 * (long long)file.st_size, "the table is read once: %lld of %lld bytes", after - before, (long long)file.st_size);
+    }
+    dlclose(library);
+}
+
 /* All that a file gives: build id and the function at every 16th byte. */
 static unsigned
 exercise(const char *path, uint64_t size)
@@ -384,6 +434,7 @@ test_native(const char *where)
     test_reuse();
     test_other_file_at_the_same_place();
     test_replaced();
+    test_big_table();
     test_damaged();
     test_truncated_under_mapping();
     test_no_memory();
