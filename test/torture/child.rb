@@ -51,6 +51,10 @@ stage = Stage.new(dir, Float(seconds))
 sampled = stage.sampling?
 Thread.report_on_exception = false
 
+# MRI's require says EFAULT where another thread compacts just then, since its path lies in a heap page: what a
+# report needs is loaded before.
+GC.sample_profile(interval: 1 << 20) {}.report.to_s if stage.sampler?
+
 acts = mix.acts.map { |act| act.new(Random.new([mix.seed, *act.called.bytes].sum), stage) }
 if acts.size == 1
   acts[0].step until stage.time_up?
