@@ -7,7 +7,8 @@
  *
  * Usage: main FOLDER SECONDS
  */
-#include "malloc_stacks.h"
+#include "malloc_table.h"
+#include "malloc_sampler.h"
 #include "memory.h"
 #include "options.h"
 #include "output.h"
@@ -59,7 +60,7 @@ nap(long us)
 static void
 start(void)
 {
-    struct hs_session_settings settings = { .interval = 64u << vm_random(4) };
+    struct hs_session_settings settings = { .interval = 64u << vm_random(4), .malloc_interval = 1000 };
     if (rb_hs_session_start(&settings, true) == HS_MAIN) rb_hs_periodic_start();
 }
 
@@ -74,7 +75,7 @@ static void
 change_something(void)
 {
     static int block = -1;
-    struct hs_session_settings settings = { .interval = 32, .thread = 1 };
+    struct hs_session_settings settings = { .interval = 32, .malloc_interval = 300, .thread = 1 };
     add(&counts.changes, 1);
     if (!rb_hs_sampler.session[HS_MAIN].on) {
         start();
@@ -125,7 +126,7 @@ fork_once(void)
     if (pid == 0) {
         rb_heap_sampler_in_child();
         for (int i = 0; i < 200; i++) vm_allocate();
-        rb_hs_malloc_stacks_make_room();
+        rb_hs_malloc_name_stacks();
         _exit(snapshot("child.pb.gz") ? 0 : 1);
     }
     int status = -1;
@@ -142,7 +143,7 @@ ruby_thread(void *unused)
         for (int i = 0; i < 50; i++) vm_allocate();
         add(&counts.allocations, 50);
         rb_hs_name_all();
-        rb_hs_malloc_stacks_make_room();
+        rb_hs_malloc_name_stacks();
         if (vm_random(8) == 0) {
             vm_gc(vm_random(2), vm_random(3) == 0);
             add(&counts.collections, 1);
@@ -171,11 +172,11 @@ ractor(void *unused)
 static void *
 snapshot_thread(void *name)
 {
-    struct hs_malloc_stack_stat stat;
+    struct hs_malloc_table_stat stat;
     while (!over_p()) {
         vm_settle();
         snapshot(name);
-        rb_hs_malloc_stacks_stat(&stat);
+        rb_hs_malloc_table_stat(&stat);
         nap(3000);
     }
     return NULL;

@@ -8,9 +8,8 @@
 #include "allocator.h"
 #include "capture.h"
 #include "class_table.h"
-#include "malloc_profile.h"
 #include "malloc_sampler.h"
-#include "malloc_stacks.h"
+#include "malloc_table.h"
 #include "names.h"
 #include "sampler.h"
 #include "site_table.h"
@@ -125,20 +124,14 @@ new_code(int i)
     slot->flags = T_IMEMO;
 }
 
-/* jemalloc takes its mutexes before a fork. */
-static pthread_mutex_t jemalloc = PTHREAD_MUTEX_INITIALIZER;
-static void before_fork(void) { pthread_mutex_lock(&jemalloc); }
-static void after_fork(void) { pthread_mutex_unlock(&jemalloc); }
-
 void
 vm_boot(void)
 {
-    pthread_atfork(before_fork, after_fork, after_fork);
     for (int i = 0; i < PAGES; i++) pages[i].slots = calloc(SLOTS, SLOT_BYTES);
     for (int i = 0; i < CODES; i++) new_code(i);
     rb_hs_options_default(&rb_hs_sampler.options);
     rb_hs_random_seed(&rb_hs_sampler.random, 42);
-    if (!rb_hs_malloc_stacks_open()) abort();
+    rb_hs_malloc_seed(43);
 }
 
 void
@@ -236,9 +229,9 @@ size_t rb_gc_count(void) { return gc_count; }
 int *rb_errno_ptr(void) { return __errno_location(); }
 void *rb_asan_poisoned_object_p(VALUE object) { return NULL; }
 void rb_heap_sampler_gc_recut(void) { }
-void rb_hs_malloc_boot(void) { }
-void rb_hs_malloc_start(bool fresh) { }
-void rb_hs_malloc_stop(void) { }
+void rb_hs_malloc_boot(bool wanted) { }
+void rb_hs_malloc_request_names(void) { }
+void rb_hs_unwind_refresh(void) { }
 void rb_raise(VALUE error, const char *format, ...) { abort(); }
 
 void
@@ -400,32 +393,65 @@ rb_hs_capture_stack(void)
 /* -- malloc ---------------------------------------------------------------------------- */
 
 #define NATIVE_BASE UINT64_C(0x100000)          /* no file is mapped there */
-enum { LIVE_MOST = 4096, BLOCK_BYTES = 100, INTERVAL = 512 };
+enum { LIVE_MOST = 4096, DRAWN_AT = 256 };
 
-static uint32_t live[LIVE_MOST], live_count;    /* handles, one a block */
+/* What a real malloc gives is of one thread until it frees it: the mutex is not held while the table is told. */
+static pthread_mutex_t blocks_mutex = PTHREAD_MUTEX_INITIALIZER;
+static uintptr_t live[LIVE_MOST];
+static uint32_t live_count;
+static uint64_t addresses;      /* atomic */
 
-/* The hook, then jemalloc's own record of the block. */
+static void
+copy_frame(const void *stack, struct hs_raw_frame *frames, uint32_t depth)
+{
+    if (depth) *frames = *(const struct hs_raw_frame *)stack;
+}
+
+static uintptr_t
+some_block(void)
+{
+    uintptr_t address = 0;
+    pthread_mutex_lock(&blocks_mutex);
+    if (live_count > LIVE_MOST / 8) {
+        uint32_t at = vm_random(live_count);
+        address = live[at];
+        live[at] = live[--live_count];
+    }
+    pthread_mutex_unlock(&blocks_mutex);
+    return address;
+}
+
+static void
+keep_block(uintptr_t address)
+{
+    pthread_mutex_lock(&blocks_mutex);
+    bool room = live_count < LIVE_MOST;
+    if (room) live[live_count++] = address;
+    pthread_mutex_unlock(&blocks_mutex);
+    if (!room) rb_hs_malloc_died(address, 0);
+}
+
+/* A birth; now and then at the address of a block whose death is told behind it, as realloc(3) does. */
 void
 vm_malloc(void)
 {
-    struct hs_raw_frame frame, *room_for;
-    struct hs_stack_hash hash;
-    uint32_t handle = UINT32_MAX, room;
-
+    struct hs_raw_frame frame;
+    struct hs_malloc_birth birth = {
+        .size = 16u << vm_random(12), .drawn_at = DRAWN_AT, .thread = 1 + vm_random(3), .native_count = 1, .copy = copy_frame,
+    };
     pthread_rwlock_rdlock(&running);
-    if (some_frames(&frame, 1, &hash) && rb_hs_malloc_stacks_try_lock()) {
-        uintptr_t native = NATIVE_BASE + frame.pc * 16;
-        handle = rb_hs_malloc_stack_take(&hash);
-        if (handle == UINT32_MAX) {
-            room_for = rb_hs_malloc_stack_add(&hash, &native, 1, 1, false, &handle, &room);
-            if (room_for) *room_for = frame;
-        }
-        rb_hs_malloc_stacks_unlock();
-    }
-    if (handle != UINT32_MAX) {
-        pthread_mutex_lock(&jemalloc);
-        if (live_count < LIVE_MOST) live[live_count++] = handle;
-        pthread_mutex_unlock(&jemalloc);
+    birth.gc = (uint32_t)gc_count;
+    birth.depth = some_frames(&frame, 1, &birth.hash);
+    if (birth.depth) {
+        uintptr_t native = NATIVE_BASE + frame.pc * 16, old = vm_random(4) ? 0 : some_block();
+        bool in_place = old && vm_random(2);
+        birth.kind = HS_MALLOC_STACK;
+        birth.native = &native;
+        birth.stack = &frame;
+        birth.address = in_place ? old : __atomic_add_fetch(&addresses, 1, __ATOMIC_RELAXED) * 16;
+        rb_hs_malloc_born(&birth);
+        if (old) rb_hs_malloc_died(old, birth.gc);
+        keep_block(birth.address);
     }
     pthread_rwlock_unlock(&running);
 }
@@ -433,12 +459,10 @@ vm_malloc(void)
 void
 vm_free(void)
 {
-    pthread_mutex_lock(&jemalloc);
-    if (live_count > LIVE_MOST / 8) {
-        uint32_t at = vm_random(live_count);
-        live[at] = live[--live_count];
-    }
-    pthread_mutex_unlock(&jemalloc);
+    pthread_rwlock_rdlock(&running);
+    uintptr_t address = some_block();
+    if (address) rb_hs_malloc_died(address, (uint32_t)gc_count);
+    pthread_rwlock_unlock(&running);
 }
 
 void
@@ -450,25 +474,52 @@ vm_settle(void)
 
 /* As malloc_sampler.c does. */
 void
-rb_hs_malloc_resolve(void)
+rb_hs_malloc_name_stacks(void)
 {
-    struct hs_malloc_pending pending;
-    while (rb_hs_malloc_stacks_pending(&pending)) {
-        uint32_t node = rb_hs_capture_resolve(pending.frames, pending.depth, pending.truncated);
-        rb_hs_malloc_stack_resolve(&pending, node == UINT32_MAX ? HS_NODE_EMPTY : node);
+    static struct hs_raw_frame frames[HS_DEPTH_MAX];
+    struct hs_malloc_raw raw;
+    while (rb_hs_malloc_next_raw(&raw, frames)) {
+        uint32_t node = rb_hs_capture_resolve(frames, raw.depth, raw.truncated);
+        rb_hs_malloc_named(&raw, node == UINT32_MAX ? HS_NODE_EMPTY : node);
     }
+    rb_hs_malloc_join_stacks();
+    rb_hs_lock();
+    if (rb_hs_malloc_stacks_full() || vm_random(64) == 0) {
+        rb_hs_malloc_fold_begin(NULL);
+        rb_hs_malloc_fold_end(NULL);
+    }
+    rb_hs_unlock();
+}
+
+bool
+rb_hs_malloc_start(int session, uint64_t interval, uint32_t thread)
+{
+    if (rb_hs_malloc_session(session).on) return rb_hs_malloc_session_retune(session, interval);
+    return rb_hs_malloc_session_start(session, interval, thread);
 }
 
 void
-rb_hs_malloc_forget_addresses(void)
+rb_hs_malloc_stop(int session)
 {
-    rb_hs_malloc_stacks_forget_addresses();
+    rb_hs_malloc_session_stop(session);
+}
+
+bool
+rb_hs_malloc_retune(int session, uint64_t interval)
+{
+    return rb_hs_malloc_session_retune(session, interval);
 }
 
 void
-rb_hs_malloc_describe(struct hs_malloc_meta *meta)
+rb_hs_malloc_describe(struct hs_malloc_meta *meta, int session)
 {
-    *meta = (struct hs_malloc_meta){ .state = HS_MALLOC_ON, .interval = INTERVAL };
+    *meta = (struct hs_malloc_meta){ .state = HS_MALLOC_ON, .interval = rb_hs_malloc_session(session).interval };
+}
+
+void
+rb_hs_malloc_excess(struct hs_account_excess *excess)
+{
+    *excess = (struct hs_account_excess){ 0 };
 }
 
 const struct hs_allocator *
@@ -489,26 +540,10 @@ rb_hs_mallctl_read(const char *name, void *value, size_t size)
     return false;
 }
 
-/* prof.dump, into the file of that name. */
 bool
 rb_hs_mallctl_write(const char *name, const void *value, size_t size)
 {
-    FILE *file = strcmp(name, "prof.dump") ? NULL : fopen(*(const char *const *)value, "w");
-    if (!file) return false;
-    static uint32_t count[HS_MALLOC_STACKS_MAX];
-    pthread_mutex_lock(&jemalloc);
-    for (uint32_t i = 0; i < live_count; i++) count[live[i]]++;
-    fprintf(file, "heap_v2/%d\n  t*: 1: 1 [0: 0]\n", INTERVAL);
-    for (uint32_t i = 0; i < live_count; i++) {
-        uint32_t blocks = count[live[i]];
-        if (!blocks) continue;
-        count[live[i]] = 0;
-        fprintf(file, "@ 0x%llx\n  t*: %u: %u [0: 0]\n", (unsigned long long)hs_malloc_word(HS_MALLOC_STACK, live[i]), blocks,
-                blocks * BLOCK_BYTES);
-    }
-    pthread_mutex_unlock(&jemalloc);
-    fclose(file);
-    return true;
+    return false;
 }
 
 static bool
@@ -516,14 +551,22 @@ row_agrees(const struct hs_profile *profile, const struct hs_row *row)
 {
     char label[32];
     const struct hs_node *native = &profile->nodes[row->node];
-    if (native->parent == HS_NODE_EMPTY) return false;
+    const struct hs_text *own = &profile->texts[profile->frames[native->frame].label];
+    /* Of a stack that found no room nothing is said. */
+    if (own->len == strlen("(evicted)") && memcmp(own->ptr, "(evicted)", own->len) == 0) return true;
+    if (native->parent == HS_NODE_EMPTY) {
+        fprintf(stderr, "a row stands on %.*s alone\n", (int)own->len, own->ptr);
+        return false;
+    }
     const struct hs_frame *ruby = &profile->frames[profile->nodes[native->parent].frame];
     const struct hs_text *text = &profile->texts[ruby->label];
     uint64_t address = profile->frames[native->frame].address + 1;      /* it is told within the call */
     int len = snprintf(label, sizeof(label), "code %llu", (unsigned long long)(address - NATIVE_BASE) / 16);
     if (text->len == (uint32_t)len && memcmp(text->ptr, label, text->len) == 0) return true;
-    len = (int)strlen("(not named yet)");
-    if (text->len == (uint32_t)len && memcmp(text->ptr, "(not named yet)", text->len) == 0) return true;
+    static const char *const unknown[] = { "(not named yet)", "(evicted)" };
+    for (int i = 0; i < 2; i++) {
+        if (text->len == strlen(unknown[i]) && memcmp(text->ptr, unknown[i], text->len) == 0) return true;
+    }
     fprintf(stderr, "a block of %s stands on %.*s\n", label, (int)text->len, text->ptr);
     return false;
 }

@@ -3,8 +3,8 @@
 /*
  * A VM of a few hundred lines, for the sampler to sit in: pages of slots that
  * are allocated, marked, swept and moved; code that lives in slots and is what
- * stacks are made of; and a malloc that counts what lives by handle, as
- * jemalloc does.  So real threads can run what runs without the GVL, under
+ * stacks are made of; and a malloc that tells births and deaths, as our
+ * hooks of jemalloc do.  So real threads can run what runs without the GVL, under
  * ThreadSanitizer, which knows nothing of MRI's fibers.
  *
  * Objects and code are touched with the GVL only.
