@@ -94,6 +94,6 @@ end
 countdown = Countdown.new(*ARGV)
 test('an allocation fails: the program stays as it was, and sampling works again') { countdown.fail_each(:memory, all: false) }
 test('all allocations fail from one on: the program stays as it was') { countdown.fail_each(:memory, all: true) }
-test('a call for a file, a dump or a thread fails: the program stays as it was') { countdown.fail_each(:files, all: false) }
+test('a call for a file or a thread fails: the program stays as it was') { countdown.fail_each(:files, all: false) }
 test('all of these fail from one on: the program stays as it was') { countdown.fail_each(:files, all: true) }
 Tap.finish

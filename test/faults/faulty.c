@@ -7,7 +7,9 @@
  * FAULTY_CONTROL  a file of a struct control, mapped: a test writes what is to fail, and reads what was counted
  *
  * What can fail: realloc(3), which is all that memory.c calls; and the calls
- * that files, dumps and threads are made with.
+ * that files and threads are made with.  realloc is the executable's own, which
+ * no library can stand in front of: the calls of it in the sampler's code are
+ * written over (x86-64).
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -51,6 +53,58 @@ find_base_i(struct dl_phdr_info *info, size_t size, void *data)
 
 static void *next(const char *name);
 
+static void *(*own_realloc)(void *, size_t);
+static bool fails(enum kind kind, const void *caller);
+
+#define CALLER __builtin_return_address(0)
+
+static void *
+failing_realloc(void *ptr, size_t size)
+{
+    return fails(MEMORY, CALLER) ? NULL : own_realloc(ptr, size);
+}
+
+/* A call reaches 2 GiB, and libraries are further away: it goes to a page beside the executable, which jumps here. */
+static uint8_t *
+make_step(uintptr_t base)
+{
+    uint8_t *step = mmap((void *)(base - (64 << 20)), 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    if (step == MAP_FAILED) _exit(122);
+    uint64_t target = (uint64_t)(uintptr_t)failing_realloc;
+    memcpy(step, "\x48\xb8", 2);            /* mov rax, target */
+    memcpy(step + 2, &target, 8);
+    memcpy(step + 10, "\xff\xe0", 2);       /* jmp rax */
+    return step;
+}
+
+static void
+redirect_calls(uintptr_t base)
+{
+#ifdef __x86_64__
+    uint8_t *step = NULL;
+    *(void **)&own_realloc = dlsym(RTLD_DEFAULT, "realloc");
+    Dl_info info;
+    if (!dladdr((void *)(uintptr_t)own_realloc, &info) || (uintptr_t)info.dli_fbase != base) return;  /* ours is called by name */
+    for (int i = 0; i < range_count; i++) {
+        for (uint8_t *at = (uint8_t *)ranges[i].start; at + 5 <= (uint8_t *)ranges[i].end; at++) {
+            int32_t distance;
+            memcpy(&distance, at + 1, 4);
+            if ((*at != 0xe8 && *at != 0xe9) || at + 5 + distance != (uint8_t *)(uintptr_t)own_realloc) continue;
+            if (!step) step = make_step(base);
+            distance = (int32_t)(step - (at + 5));
+            uint8_t *page = (uint8_t *)((uintptr_t)at & ~(uintptr_t)4095);
+            if (mprotect(page, 8192, PROT_READ | PROT_WRITE | PROT_EXEC)) _exit(123);
+            memcpy(at + 1, &distance, 4);
+            mprotect(page, 8192, PROT_READ | PROT_EXEC);
+        }
+    }
+    if (!step) _exit(124);
+#else
+    (void)base;
+#endif
+}
+
 /* Files are read with open(2) and read(2): stdio would allocate. */
 __attribute__((constructor)) static void
 open_control(void)
@@ -77,6 +131,7 @@ open_control(void)
     if (map == MAP_FAILED) _exit(121);
     close(fd);
     control = map;
+    redirect_calls(base);
 }
 
 static bool
@@ -106,8 +161,6 @@ next(const char *name)
 {
     return dlsym(RTLD_NEXT, name);
 }
-
-#define CALLER __builtin_return_address(0)
 
 void *
 realloc(void *ptr, size_t size)
@@ -144,7 +197,6 @@ FAILING_CALL(int, fchmod, (int fd, mode_t mode), (fd, mode))
 FAILING_CALL(int, rename, (const char *from, const char *to), (from, to))
 FAILING_CALL(int, lstat, (const char *path, struct stat *stat), (path, stat))
 FAILING_CALL(int, fstat, (int fd, struct stat *stat), (fd, stat))
-FAILING_CALL(int, memfd_create, (const char *name, unsigned flags), (name, flags))
 
 /* What the sampler says on stderr has to be seen. */
 ssize_t

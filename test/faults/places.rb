@@ -299,8 +299,8 @@ as_root('/proc is not there: profiles are written, and say what is missing') do
   folders do |dir|
     script = <<~RUBY
       sleep 1.2
-      missing = GC.sample_profile.raw[:meta_json][/"missing":"([^"]*)"/, 1]
-      exit!(9) unless missing.start_with?("jemalloc's profile could not be read") || missing.include?('it is not jemalloc')
+      malloced = GC.sample_profile.raw[:rows].select { |row| row[24] }
+      exit!(9) if malloced.empty? && GC::SampleProfile.stat[:malloc] == :on
       exit!(8) unless GC::SampleProfile.memory[:rss].nil?
       #{ANSWER}
     RUBY
