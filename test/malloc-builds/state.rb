@@ -24,8 +24,10 @@ def on(interval, library)
   GC.start
   first = GC.sample_profile.to_profile.groups(:line, kind: :malloc).largest(:inuse, 1).first
   expect("the first line", line, first.key.line)
-  # 2,002,944 each, in whole pages. At these intervals none is missed.
-  expect("its bytes", 59_500_000..61_000_000, first.inuse.space)
+  # In whole pages; one is missed with probability exp(-size / interval). Six standard deviations.
+  size = 2_002_944.0
+  deviation = size * Math.sqrt(30 / (Math.exp(size / interval) - 1))
+  expect("its bytes", (30 * size - 6 * deviation - 1_000)..(30 * size + 6 * deviation + 1_000), first.inuse.space)
   function = GC.sample_profile.to_profile.groups(:function, kind: :malloc).largest(:inuse, 1).first.key
   expect("the function", /\Astr_enc_new.*\(.*#{library}.*\)/, function)
 end
