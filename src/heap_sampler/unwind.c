@@ -357,10 +357,7 @@ fast(struct walk *walk, const uintptr_t *frame, uintptr_t stack_end)
     while (address) {
         union rule rule = rule_of(address);
         if (rule.is.flags & COMPUTED) return false;
-        if (rule.is.flags & END && !rule.is.cfa) {
-            /* code that was made at run time is a frame still, the interpreter's loop is none */
-            return true;
-        }
+        if (rule.is.flags & END && !rule.is.cfa) return true;   /* neither the interpreter's loop nor YJIT's code is a frame */
         if (!take_frame(walk, address, rule.is.flags & ALLOCATOR) || rule.is.flags & END) return true;
 
         uintptr_t cfa = (rule.is.flags & BY_RBP ? rbp : rsp) + (uintptr_t)(intptr_t)rule.is.cfa;
