@@ -673,14 +673,6 @@ rb_hs_malloc_named(const struct hs_malloc_raw *raw, uint32_t node)
     unlock_malloc();
 }
 
-static void
-add_totals(struct hs_totals *sum, const struct hs_totals *more)
-{
-    rb_hs_estimate_add(&sum->alloc, &more->alloc);
-    rb_hs_estimate_add(&sum->dead, &more->dead);
-    sum->dead_gcs += more->dead_gcs;
-}
-
 /* Move what the sessions have seen from one stack to another. */
 static void
 move_totals(uint32_t from, uint32_t to)
@@ -690,7 +682,7 @@ move_totals(uint32_t from, uint32_t to)
         if (!session->is.on) continue;
         struct hs_totals moved = session->totals[from];
         memset(&session->totals[from], 0, sizeof(moved));
-        add_totals(&session->totals[to], &moved);
+        rb_hs_totals_add(&session->totals[to], &moved);
     }
 }
 

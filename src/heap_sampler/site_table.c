@@ -153,8 +153,8 @@ new_number(const struct folding *folding, uint32_t old)
     return find_or_add(node == UINT32_MAX ? HS_NODE_EMPTY : node, class_id, site->slot_size, true);
 }
 
-static void
-add_totals(struct hs_totals *sum, const struct hs_totals *more)
+void
+rb_hs_totals_add(struct hs_totals *sum, const struct hs_totals *more)
 {
     rb_hs_estimate_add(&sum->alloc, &more->alloc);
     rb_hs_estimate_add(&sum->dead, &more->dead);
@@ -171,7 +171,7 @@ move_totals(const struct folding *folding, struct hs_session *session)
         if (new == old) continue;
         struct hs_totals totals = session->totals[old];
         memset(&session->totals[old], 0, sizeof(totals));
-        add_totals(&session->totals[new], &totals);
+        rb_hs_totals_add(&session->totals[new], &totals);
     }
 }
 

@@ -21,6 +21,9 @@ uint32_t rb_hs_site_of(uint32_t node, uint32_t class_id, uint32_t slot_size);
 /* What the session has seen of the site; NULL: no memory. */
 struct hs_totals *rb_hs_totals_of(struct hs_session *session, uint32_t site);
 
+/* Adds one to the other. No lock of its own; any thread. */
+void rb_hs_totals_add(struct hs_totals *sum, const struct hs_totals *more);
+
 /* Fold what has no live sample, unless that was done just before. Numbers of
  * sites and nodes change: whoever holds one asks again. Without memory nothing
  * happens. */
