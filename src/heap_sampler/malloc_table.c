@@ -36,7 +36,8 @@ struct stack {
     uint32_t living;            /* blocks */
     uintptr_t *native;          /* leaf first; NULL: none */
     uint8_t native_count, kind;
-    bool used, folded;          /* folded: `node` is a frame, until folding ends */
+    bool used;
+    bool folded, spared;        /* while stacks are folded; folded: `node` is a frame */
 };
 
 struct raw {
@@ -804,14 +805,40 @@ living_p(const struct stack *stack)
     return stack->living || stack->node == HS_MALLOC_RAW;
 }
 
+static unsigned
+bits_of_samples(uint32_t number)
+{
+    uint64_t samples = 0;
+    for (int s = 0; s < HS_SESSIONS; s++) {
+        if (sessions[s].is.on && number < sessions[s].totals_count) samples += sessions[s].totals[number].alloc.samples;
+    }
+    return samples ? 64 - (unsigned)__builtin_clzll(samples) : 0;
+}
+
+/* Of stacks without a living block a quarter of what there is room for keep
+ * their names: those that have allocated most often, since they will again. */
+static void
+spare_stacks(void)
+{
+    enum { MOST = 64, ONE_SAMPLE = 1 };
+    uint32_t dead[MOST + 1] = { 0 }, spared = 0;
+    unsigned least = MOST + 1;
+    for (uint32_t i = 0; i < stack_count; i++) {
+        if (stacks[i].used && !living_p(&stacks[i])) dead[bits_of_samples(i)]++;
+    }
+    while (least > ONE_SAMPLE + 1 && spared + dead[least - 1] <= stacks_most() / 4) spared += dead[--least];
+    for (uint32_t i = 0; i < stack_count; i++) stacks[i].spared = bits_of_samples(i) >= least;
+}
+
 void
 rb_hs_malloc_fold_begin(bool *keep)
 {
     lock_malloc();
+    spare_stacks();
     for (uint32_t i = 0; i < stack_count; i++) {
         struct stack *stack = &stacks[i];
         if (!stack->used || stack->node == HS_MALLOC_RAW || stack->node == HS_NODE_EMPTY) continue;
-        if (living_p(stack)) {
+        if (living_p(stack) || stack->spared) {
             if (keep) keep[stack->node] = true;
             continue;
         }
@@ -868,13 +895,13 @@ rb_hs_malloc_fold_end(const uint32_t *new_node)
     for (uint32_t i = 0; i < stack_count; i++) {
         struct stack *stack = &stacks[i];
         if (!stack->used) continue;
-        if (!living_p(stack)) fold_stack(stack);
+        if (!living_p(stack) && !stack->spared) fold_stack(stack);
         else if (new_node && stack->node != HS_MALLOC_RAW && stack->node != HS_NODE_EMPTY) stack->node = new_node[stack->node];
     }
     uint32_t most = stacks_most() / 4 * 3, living = join_all();
     if (stacks_used > most && living <= most) {
         for (uint32_t i = 0; i < stack_count; i++) {
-            if (stacks[i].used && !living_p(&stacks[i])) fold_further(&stacks[i]);
+            if (stacks[i].used && !living_p(&stacks[i]) && !stacks[i].spared) fold_further(&stacks[i]);
         }
         join_all();
     }

@@ -359,8 +359,10 @@ class TestHeapSamplerMallocTruth < Test::Unit::TestCase
   # What dies before it is named leaves nothing; what was named is folded.
   def test_many_stacks_that_die_leave_little
     assert_malloc(<<~'RUBY', "malloc=1k,interval=1g", timeout: 300)
-      most = births = 0
+      most = 0
+      churn = proc { make(1, 200_000)[0].clear }
       100.times do |round|
+        5.times(&churn)
         eval(Array.new(1000) { |i| "def made_#{round}_#{i} = 'x' * 20_000" }.join("\n"))
         1000.times { |i| send("made_#{round}_#{i}").clear }
         1000.times { |i| Object.send(:remove_method, "made_#{round}_#{i}") }
@@ -375,6 +377,11 @@ class TestHeapSamplerMallocTruth < Test::Unit::TestCase
       # 100,000 blocks were born and have died, whatever is left of where: the code's own are more.
       dead = rows.sum { |row| row.dead.space }
       assert_operator dead, :>, 100_000 * 20_480
+      # A line that allocates again and again is known by name, however many came in between: but for a sample that met a
+      # moment without room for its frames.
+      births, deaths, living = objects(:make)
+      assert_include 490..500, births
+      assert_equal [births, 0], [deaths, living]
     RUBY
   end
 end
