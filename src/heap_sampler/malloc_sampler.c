@@ -277,7 +277,7 @@ fold_stacks(void)
 {
     rb_hs_lock();
     if (rb_hs_malloc_stacks_full()) {
-        rb_hs_malloc_fold_begin(NULL);
+        rb_hs_malloc_fold_begin(NULL, true);
         rb_hs_malloc_fold_end(NULL);
     }
     rb_hs_unlock();

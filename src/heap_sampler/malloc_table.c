@@ -805,36 +805,32 @@ living_p(const struct stack *stack)
     return stack->living || stack->node == HS_MALLOC_RAW;
 }
 
-static unsigned
-bits_of_samples(uint32_t number)
+static uint64_t
+samples_ever(uint32_t number)
 {
     uint64_t samples = 0;
     for (int s = 0; s < HS_SESSIONS; s++) {
         if (sessions[s].is.on && number < sessions[s].totals_count) samples += sessions[s].totals[number].alloc.samples;
     }
-    return samples ? 64 - (unsigned)__builtin_clzll(samples) : 0;
+    return samples;
 }
 
-/* Of stacks without a living block a quarter of what there is room for keep
- * their names: those that have allocated most often, since they will again. */
 static void
-spare_stacks(void)
+spare_stacks(bool any)
 {
-    enum { MOST = 64, ONE_SAMPLE = 1 };
-    uint32_t dead[MOST + 1] = { 0 }, spared = 0;
-    unsigned least = MOST + 1;
+    struct hs_spared spared = { { 0 } };
     for (uint32_t i = 0; i < stack_count; i++) {
-        if (stacks[i].used && !living_p(&stacks[i])) dead[bits_of_samples(i)]++;
+        if (stacks[i].used && !living_p(&stacks[i])) rb_hs_spared_count(&spared, samples_ever(i));
     }
-    while (least > ONE_SAMPLE + 1 && spared + dead[least - 1] <= stacks_most() / 4) spared += dead[--least];
-    for (uint32_t i = 0; i < stack_count; i++) stacks[i].spared = bits_of_samples(i) >= least;
+    uint64_t from = any ? rb_hs_spared_from(&spared, stacks_most() / 4) : UINT64_MAX;
+    for (uint32_t i = 0; i < stack_count; i++) stacks[i].spared = samples_ever(i) >= from;
 }
 
 void
-rb_hs_malloc_fold_begin(bool *keep)
+rb_hs_malloc_fold_begin(bool *keep, bool spare)
 {
     lock_malloc();
-    spare_stacks();
+    spare_stacks(spare);
     for (uint32_t i = 0; i < stack_count; i++) {
         struct stack *stack = &stacks[i];
         if (!stack->used || stack->node == HS_MALLOC_RAW || stack->node == HS_NODE_EMPTY) continue;

@@ -103,9 +103,9 @@ void rb_hs_malloc_forget_addresses(void);
 
 /* Are there so many stacks that they should be folded? */
 bool rb_hs_malloc_stacks_full(void);
-/* keep[node] is set for each node that a stack with a living block has. The
- * mutex is held until the end. */
-void rb_hs_malloc_fold_begin(bool *keep);
+/* keep[node] is set for each node of a stack that stays: it has a living block,
+ * or, if `spare`, has allocated often. The mutex is held until the end. */
+void rb_hs_malloc_fold_begin(bool *keep, bool spare);
 /* `new_node` may be NULL: they are what they were. */
 void rb_hs_malloc_fold_end(const uint32_t *new_node);
 

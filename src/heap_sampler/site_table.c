@@ -79,9 +79,15 @@ rb_hs_totals_of(struct hs_session *session, uint32_t site)
 
 /* -- folding ------------------------------------------------------------------- */
 
-struct folding {
+struct how {
+    bool spare;                 /* the sites that have allocated most often stay */
     bool coarse;                /* not even the leaf is kept of what is folded */
+};
+
+struct folding {
+    struct how how;
     bool *alive;                /* by old site: some record refers to it */
+    uint64_t spared_from;       /* as many samples as this: it keeps its name without */
     bool *keep;                 /* by old node: it stays, and so do its parents */
     uint32_t *new_node;         /* by old node */
     uint32_t *new_site;         /* by old site */
@@ -102,11 +108,12 @@ free_folding(struct folding *folding)
 }
 
 static bool
-begin_folding(struct folding *folding, bool coarse)
+begin_folding(struct folding *folding, struct how how)
 {
     uint32_t sites = rb_hs_sampler.site_count, nodes = rb_hs_node_count + 1;    /* the empty stack, before there is a tree */
     *folding = (struct folding){
-        .coarse = coarse,
+        .how = how,
+        .spared_from = UINT64_MAX,
         .alive = rb_hs_calloc(HS_MEM_TOTALS, sites, sizeof(bool)),
         .keep = rb_hs_calloc(HS_MEM_TOTALS, nodes, sizeof(bool)),
         .new_node = rb_hs_malloc(HS_MEM_TOTALS, nodes * sizeof(uint32_t)),
@@ -119,6 +126,56 @@ begin_folding(struct folding *folding, bool coarse)
         folding->old_sites;
 }
 
+static unsigned
+significant_bits(uint64_t number)
+{
+    return number ? 64 - (unsigned)__builtin_clzll(number) : 0;
+}
+
+void
+rb_hs_spared_count(struct hs_spared *spared, uint64_t samples)
+{
+    spared->by_bits[significant_bits(samples)]++;
+}
+
+uint64_t
+rb_hs_spared_from(const struct hs_spared *spared, uint32_t room)
+{
+    unsigned bits = 65;
+    while (bits > 2 && spared->by_bits[bits - 1] <= room) room -= spared->by_bits[--bits];
+    return bits > 64 ? UINT64_MAX : UINT64_C(1) << (bits - 1);
+}
+
+static uint64_t
+samples_ever(uint32_t site)
+{
+    uint64_t samples = 0;
+    for (int s = 0; s < HS_SESSIONS; s++) {
+        const struct hs_session *session = &rb_hs_sampler.session[s];
+        if (session->on && site < session->totals_count) samples += session->totals[site].alloc.samples;
+    }
+    return samples;
+}
+
+static bool
+stays_p(const struct folding *folding, uint32_t site)
+{
+    return folding->alive[site] || samples_ever(site) >= folding->spared_from;
+}
+
+static void
+spare_some(struct folding *folding)
+{
+    struct hs_spared spared = { { 0 } };
+    uint32_t living = 0, max = sites_max(), most = max - max / 8;
+    for (uint32_t i = 0; i < folding->site_count; i++) {
+        if (folding->alive[i]) living++;
+        else rb_hs_spared_count(&spared, samples_ever(i));
+    }
+    uint32_t room = living < most ? most - living : 0;
+    folding->spared_from = rb_hs_spared_from(&spared, room < max / 4 ? room : max / 4);
+}
+
 static void
 see_the_living(struct folding *folding)
 {
@@ -126,10 +183,11 @@ see_the_living(struct folding *folding)
         const struct rb_heap_sampler_page *page = rb_hs_pages.list[p];
         for (uint32_t i = 0; i < page->count; i++) folding->alive[page->records[i].site] = true;
     }
+    if (folding->how.spare) spare_some(folding);
     for (uint32_t i = 0; i < folding->site_count; i++) {
         const struct hs_site *site = &rb_hs_sampler.sites[i];
         folding->leaf_frame[i] = site->node == HS_NODE_EMPTY ? UINT32_MAX : rb_hs_nodes[site->node].frame;
-        if (folding->alive[i]) folding->keep[site->node] = true;
+        if (stays_p(folding, i)) folding->keep[site->node] = true;
     }
 }
 
@@ -140,10 +198,10 @@ new_number(const struct folding *folding, uint32_t old)
 {
     const struct hs_site *site = &folding->old_sites[old];
     uint32_t node = rb_hs_node_evicted(), class_id = site->class_id;
-    if (folding->alive[old]) {
+    if (stays_p(folding, old)) {
         node = folding->new_node[site->node];
     }
-    else if (folding->coarse) {
+    else if (folding->how.coarse) {
         class_id = NO_CLASS;
     }
     else {
@@ -190,17 +248,17 @@ rb_hs_take_sites_full(void)
 
 /* How many of the sites live; UINT32_MAX: no memory. */
 static uint32_t
-fold(bool coarse)
+fold(struct how how)
 {
     struct folding folding = { 0 };
     uint32_t living = 0, folded = 0;
 
-    if (!begin_folding(&folding, coarse)) {
+    if (!begin_folding(&folding, how)) {
         free_folding(&folding);
         return UINT32_MAX;
     }
     see_the_living(&folding);
-    rb_hs_malloc_fold_begin(folding.keep);
+    rb_hs_malloc_fold_begin(folding.keep, how.spare);
     memcpy(folding.old_sites, rb_hs_sampler.sites, folding.site_count * sizeof(*folding.old_sites));
     rb_hs_nodes_keep(folding.keep, folding.new_node);
     rb_hs_malloc_fold_end(folding.new_node);
@@ -242,10 +300,12 @@ rb_hs_fold_sites(void)
     }
     in_vain = 0;
     if (!rb_hs_sampler.site_count) return;
-    uint32_t living = fold(false);
+    uint32_t living = fold((struct how){ .spare = true });
     if (living == UINT32_MAX) return;
     /* So many lines have allocated what is dead that these fill the table. */
-    if (mostly(rb_hs_sampler.site_count, max) && !mostly(living, max)) fold(true);
+    if (mostly(rb_hs_sampler.site_count, max) && !mostly(living, max)) fold((struct how){ .spare = true, .coarse = true });
+    /* What was spared has deep stacks. */
+    if (mostly(rb_hs_node_count, rb_hs_nodes_max())) fold((struct how){ .spare = false });
     sites_left = rb_hs_sampler.site_count;
     nodes_left = rb_hs_node_count;
     full = mostly(living, max);

@@ -142,6 +142,30 @@ class TestHeapSamplerLifetime < Test::Unit::TestCase
     RUBY
   end
 
+  # Lines that allocate again and again are known by name, however many others came in between.
+  def test_folding_spares_what_allocates_often
+    assert_separately(["-W1", "--disable=gems"], <<~'RUBY', timeout: 120)
+      class Leaf; end
+      class Often; end
+      def churn = Array.new(10) { Often.new }.clear
+      GC::SampleProfile.start(interval: 1, malloc: false)
+      40.times do |round|
+        churn
+        GC.start
+        host = Module.new
+        host.module_eval(Array.new(1000) { |i| "def self.made_#{i} = Leaf.new" }.join("\n"), "/generated/#{round}.rb", 1)
+        1000.times { |i| host.send(:"made_#{i}") }
+        GC.start
+      end
+      rows = GC.sample_profile.rows
+      births = lambda do |class_name, label|
+        rows.sum { |row| row.class_name == class_name && row.stack.any? { |frame| frame.label == label } ? row.alloc.objects : 0 }.round
+      end
+      assert_operator births["Leaf", "<main>"], :<, 35_000
+      assert_equal 400, births["Often", "Object#churn"]
+    RUBY
+  end
+
   def test_an_exact_run_takes_the_memory_it_needs
     assert_separately(["-W1", "--disable=gems"], <<~'RUBY', timeout: 120)
       GC::SampleProfile.start(interval: 1, max_samples: nil)
