@@ -41,6 +41,20 @@ rb_hs_mallctl_write(const char *name, const void *new_value, size_t size)
     return control(name, NULL, 0, new_value, size);
 }
 
+bool
+rb_hs_allocator_thread_draws(bool wanted)
+{
+    return rb_hs_mallctl_write("thread.prof.active", &wanted, sizeof(wanted));
+}
+
+uint64_t
+rb_hs_allocator_thread_allocated(void)
+{
+    static _Thread_local const uint64_t *allocated;
+    if (!allocated) rb_hs_mallctl_read("thread.allocatedp", &allocated, sizeof(allocated));
+    return allocated ? *allocated : 0;
+}
+
 void
 rb_hs_allocator_give_back(void)
 {

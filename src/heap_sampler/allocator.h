@@ -25,6 +25,12 @@ const struct hs_allocator *rb_hs_allocator(void);
 bool rb_hs_mallctl_read(const char *name, void *value, size_t size);
 bool rb_hs_mallctl_write(const char *name, const void *new_value, size_t size);
 
+/* jemalloc's profiler: does it take the draws of the calling thread from now on?
+ * False: that can't be set. */
+bool rb_hs_allocator_thread_draws(bool wanted);
+/* Bytes that the calling thread has ever got from jemalloc; 0: not known. */
+uint64_t rb_hs_allocator_thread_allocated(void);
+
 /* Returns to the system what the calling thread has freed, if its jemalloc
  * arena is its alone.  An arena ages its free pages while somebody allocates
  * there: those of a thread that sleeps stay. */

@@ -244,7 +244,6 @@ ruby_node(struct building *b, const struct hs_malloc_stack_copy *stack)
         [HS_MALLOC_STACK] = "(no Ruby frame)",
         [HS_MALLOC_AT_BOOT] = "(boot)",
         [HS_MALLOC_AT_GC] = "(GC)",
-        [HS_MALLOC_AT_YJIT] = "(YJIT)",
         [HS_MALLOC_AT_NO_GVL] = "(no GVL)",
         [HS_MALLOC_AT_SAMPLER] = "(heap sampler)",
         [HS_MALLOC_AT_NO_FRAME] = "(no Ruby frame)",
@@ -433,10 +432,32 @@ add_totals(struct building *b)
     }
 }
 
+/* The bytes are known. Nobody counts the blocks: as many are given as samples
+ * would be expected. */
+static struct hs_estimate
+counted(const struct building *b, uint64_t bytes)
+{
+    uint64_t interval = b->copy->interval ? b->copy->interval : 1, samples = (bytes + interval - 1) / interval;
+    return (struct hs_estimate){ .samples = samples, .objects = (double)samples, .space = (double)bytes };
+}
+
+static void
+add_yjit(struct building *b, const struct hs_yjit_memory *yjit)
+{
+    if (!yjit->born) return;
+    struct hs_row *row = &b->profile->rows[b->profile->row_count++];
+    *row = (struct hs_row){
+        .node = literal_node(b, "(YJIT)"), .malloced = true, .library = text_number(b, b->ruby_file),
+        .class_name = b->malloc_text, .type = b->malloc_text,
+        .inuse = counted(b, yjit->inuse), .alloc = counted(b, yjit->born), .dead = counted(b, yjit->born - yjit->inuse),
+        .resident = (double)yjit->inuse,
+    };
+}
+
 static bool
 make_room(struct building *b)
 {
-    size_t most = b->profile->row_count + b->copy->block_count;
+    size_t most = b->profile->row_count + b->copy->block_count + 1;      /* and YJIT's */
     for (uint32_t i = 0; i < b->copy->stack_count; i++) most += totals_row_p(&b->copy->totals[i]);
     struct hs_row *rows = rb_hs_realloc(HS_MEM_SNAPSHOTS, b->profile->rows, most * sizeof(*rows) + 1);
     if (rows) b->profile->rows = rows;
@@ -447,7 +468,7 @@ make_room(struct building *b)
 }
 
 bool
-rb_hs_malloc_rows_add(struct hs_malloc_copy *copy, struct hs_profile *profile)
+rb_hs_malloc_rows_add(struct hs_malloc_copy *copy, const struct hs_yjit_memory *yjit, struct hs_profile *profile)
 {
     rb_hs_unwind_refresh();
     struct building b = {
@@ -463,6 +484,7 @@ rb_hs_malloc_rows_add(struct hs_malloc_copy *copy, struct hs_profile *profile)
     if (!b.failed) join_stacks(&b, copy);
     if (!b.failed) add_blocks(&b, copy);
     if (!b.failed) add_totals(&b);
+    if (!b.failed) add_yjit(&b, yjit);
     if (!b.failed) add_mappings(&b);
     if (b.look.pagemap >= 0) close(b.look.pagemap);
     rb_hs_native_close(b.native);

@@ -5,11 +5,12 @@
  * rows, with native frames named and with what of the blocks is resident.
  */
 #include "malloc_table.h"
+#include "yjit_memory.h"
 
 /* Adds to a profile whose texts, frames and nodes are those that were there
  * when `copy` was made.  Any thread, without the GVL and without a lock.
  * False: no memory. */
-bool rb_hs_malloc_rows_add(struct hs_malloc_copy *copy, struct hs_profile *profile);
+bool rb_hs_malloc_rows_add(struct hs_malloc_copy *copy, const struct hs_yjit_memory *yjit, struct hs_profile *profile);
 /* For an account of the process: what sampling adds to jemalloc's figures, and
  * what of malloc's blocks was never touched.  Any thread. */
 void rb_hs_malloc_look(struct hs_account_excess *excess);

@@ -41,7 +41,8 @@
 #include "malloc_sampler.h"
 #include "malloc_table.h"
 #include "sampler.h"
-#include "unwind.h"
+#include "native_unwind.h"
+#include "yjit_memory.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -123,18 +124,31 @@ draw_anew(uint64_t was)
 
 /* -- where am I ------------------------------------------------------------------- */
 
-static unsigned compiling;      /* VM lock */
+static bool compiler_is_hidden = true;  /* jemalloc draws nothing in it (yjit_memory.h) */
+
+HOOK_LOCAL struct {
+    unsigned depth;             /* compilations that this thread is in */
+    bool counted, hidden;       /* the outermost of them */
+} compiling;
 
 void
 rb_heap_sampler_compiler_begins(void)
 {
-    compiling++;
+    if (compiling.depth++ || !active) return;
+    compiling.counted = true;
+    rb_hs_yjit_begins();
+    /* A draw of another interval is left to the hook, which takes note of it. */
+    bool stale = next_draw.interval && next_draw.interval != drawn_interval;
+    compiling.hidden = compiler_is_hidden && !stale && rb_hs_allocator_thread_draws(false);
 }
 
 void
 rb_heap_sampler_compiler_ends(void)
 {
-    compiling--;
+    if (--compiling.depth || !compiling.counted) return;
+    compiling.counted = false;
+    if (compiling.hidden) rb_hs_allocator_thread_draws(true);
+    rb_hs_yjit_ends(rb_hs_capture_thread());
 }
 
 /* The thread of Ruby's that this is; NULL: none, or none any more. */
@@ -154,7 +168,7 @@ place_of_malloc(const rb_execution_context_t *ec)
     const rb_thread_t *th = ec ? rb_ec_thread_ptr(ec) : NULL;
     if (!th || !th->ractor || th->ractor->threads.sched.running != th) return HS_MALLOC_AT_NO_GVL;
     if (rb_during_gc()) return HS_MALLOC_AT_GC;
-    if (compiling) return HS_MALLOC_AT_YJIT;
+    if (compiling.depth) return HS_MALLOC_AT_YJIT;
     return ec->vm_stack && ec->cfp ? HS_MALLOC_STACK : HS_MALLOC_AT_NO_FRAME;
 }
 
@@ -238,12 +252,11 @@ sample(uintptr_t address, uint64_t size, uint64_t drawn_at)
       case HS_MALLOC_STACK: birth.depth = rb_hs_capture_hash(ec, &birth.hash, &birth.truncated); break;
       case HS_MALLOC_AT_GC: count(&counters.gc); break;
       case HS_MALLOC_AT_NO_GVL: count(&counters.no_gvl); break;
-      case HS_MALLOC_AT_YJIT: count(&counters.yjit); break;
+      case HS_MALLOC_AT_YJIT: return;   /* it is counted */
       default: break;
     }
     if (birth.kind == HS_MALLOC_STACK && !birth.depth) birth.kind = HS_MALLOC_AT_NO_FRAME;
-    /* Of YJIT's compiler, which allocates more than all else while a program starts, one row says enough. */
-    if (birth.kind != HS_MALLOC_AT_YJIT) birth.native_count = rb_hs_unwind(native, stack_end(ec));
+    birth.native_count = rb_hs_unwind(native, stack_end(ec));
     /* No handle was left for the job: the ends of marks must do. */
     if (rb_hs_malloc_born(&birth) && birth.kind == HS_MALLOC_STACK && job != POSTPONED_JOB_HANDLE_INVALID) {
         rb_postponed_job_trigger(job);
@@ -361,13 +374,20 @@ adjust_draws(void)
     if (active && (begins || drawn_interval < was)) draw_anew(was);
 }
 
+static bool
+start_session(int session, uint64_t interval, uint32_t thread)
+{
+    rb_hs_yjit_session_start(session, thread);
+    return rb_hs_malloc_session_start(session, interval, thread);
+}
+
 bool
 rb_hs_malloc_start(int session, uint64_t interval, uint32_t thread)
 {
     if (!opened || rb_hs_sampler.options.malloc_mode == HS_MALLOC_SAY_OFF) return true;
     /* Begun in rb_hs_malloc_open, it goes on: what was allocated before Ruby began is counted as well. */
     if (rb_hs_malloc_session(session).on) return rb_hs_malloc_retune(session, interval);
-    if (!rb_hs_malloc_session_start(session, interval, thread)) return false;
+    if (!start_session(session, interval, thread)) return false;
     adjust_draws();
     return true;
 }
@@ -396,7 +416,7 @@ set_hook(const char *name, void (*hook)(void))
 }
 
 /* Whoever asked for jemalloc's profiler as well, for its own dumps, keeps its
- * backtraces. */
+ * backtraces, and YJIT's compiler in them. */
 static bool
 profiler_asked_for(void)
 {
@@ -419,8 +439,9 @@ rb_hs_malloc_open(uint64_t interval)
     drawn_interval = UINT64_C(1) << lg;
     rb_hs_malloc_seed(rb_hs_now_ns());
     rb_hs_unwind_until((uintptr_t)rb_vm_exec);
-    if (active && !rb_hs_malloc_session_start(HS_MAIN, interval, 0)) return;
-    if (!profiler_asked_for()) set_hook("experimental.hooks.prof_backtrace", (void (*)(void))backtrace_hook);
+    if (active && !start_session(HS_MAIN, interval, 0)) return;
+    compiler_is_hidden = !profiler_asked_for();
+    if (compiler_is_hidden) set_hook("experimental.hooks.prof_backtrace", (void (*)(void))backtrace_hook);
     opened = set_hook("experimental.hooks.prof_sample_free", (void (*)(void))free_hook) &&
         set_hook("experimental.hooks.prof_sample", (void (*)(void))sample_hook);
 }
@@ -474,5 +495,4 @@ rb_hs_malloc_counts(struct hs_malloc_counts *counts)
     counts->samples = __atomic_load_n(&counters.samples, __ATOMIC_RELAXED);
     counts->gc = __atomic_load_n(&counters.gc, __ATOMIC_RELAXED);
     counts->no_gvl = __atomic_load_n(&counters.no_gvl, __ATOMIC_RELAXED);
-    counts->yjit = __atomic_load_n(&counters.yjit, __ATOMIC_RELAXED);
 }

@@ -36,7 +36,7 @@ void rb_hs_malloc_excess(struct hs_account_excess *excess);
 
 struct hs_malloc_counts {
     uint64_t samples;           /* births that jemalloc drew */
-    uint64_t gc, no_gvl, yjit;  /* of these, by where they were */
+    uint64_t gc, no_gvl;        /* of these, by where they were */
 };
 void rb_hs_malloc_counts(struct hs_malloc_counts *counts);
 

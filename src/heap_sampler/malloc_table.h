@@ -30,14 +30,14 @@
 #include "epochs.h"
 #include "profile.h"
 #include "sampler.h"
-#include "unwind.h"
+#include "native_unwind.h"
 
 /* Where a malloc stood. */
 enum hs_malloc_kind {
     HS_MALLOC_STACK,            /* on a stack of Ruby's */
     HS_MALLOC_AT_BOOT,          /* before there was a Ruby to ask */
     HS_MALLOC_AT_GC,
-    HS_MALLOC_AT_YJIT,          /* in YJIT's compiler */
+    HS_MALLOC_AT_YJIT,          /* in YJIT's compiler: not in the table */
     HS_MALLOC_AT_NO_GVL,        /* on a thread that does not hold it, or that Ruby does not know */
     HS_MALLOC_AT_SAMPLER,       /* in what the sampler calls */
     HS_MALLOC_AT_NO_FRAME,      /* Ruby has begun, no frame has */

@@ -688,7 +688,6 @@ s_stat(VALUE klass)
     SET("malloc_samples_taken", ULL2NUM(malloc_counts.samples));
     SET("malloc_samples_in_gc", ULL2NUM(malloc_counts.gc));
     SET("malloc_samples_without_gvl", ULL2NUM(malloc_counts.no_gvl));
-    SET("malloc_samples_in_yjit", ULL2NUM(malloc_counts.yjit));
     SET("malloc_samples_dropped", ULL2NUM(malloc_table.dropped));
     SET("malloc_live_samples", UINT2NUM(malloc_table.blocks));
     SET("malloc_stacks", UINT2NUM(malloc_table.stacks));

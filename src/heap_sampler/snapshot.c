@@ -298,7 +298,10 @@ rb_hs_snapshot(int number, struct hs_live_samples *samples, bool may_hold_up)
     ok = ok && profile->nodes && profile->frames && profile->texts && add_rows(profile, &copied);
     if (ok && samples) ok = list_samples(samples, &copied, profile->meta.gc_count);
     free_copied(&copied);
-    if (ok && malloc_copy.blocks) ok = rb_hs_malloc_rows_add(&malloc_copy, profile);
+    if (ok && malloc_copy.blocks) {
+        struct hs_yjit_memory yjit = rb_hs_yjit_memory(number);
+        ok = rb_hs_malloc_rows_add(&malloc_copy, &yjit, profile);
+    }
     rb_hs_malloc_copy_free(&malloc_copy);
     if (!ok) {
         if (samples) rb_hs_live_samples_free(samples);

@@ -485,7 +485,7 @@ rb_hs_malloc_name_stacks(void)
     rb_hs_malloc_join_stacks();
     rb_hs_lock();
     if (rb_hs_malloc_stacks_full() || vm_random(64) == 0) {
-        rb_hs_malloc_fold_begin(NULL);
+        rb_hs_malloc_fold_begin(NULL, true);
         rb_hs_malloc_fold_end(NULL);
     }
     rb_hs_unlock();

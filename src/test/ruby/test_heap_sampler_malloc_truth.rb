@@ -317,10 +317,16 @@ class TestHeapSamplerMallocTruth < Test::Unit::TestCase
     assert_malloc(<<~'RUBY', "malloc=512", args: ["--yjit", "--yjit-call-threshold=1"])
       eval(Array.new(1000) { |i| "def made_#{i}(a) = [a, a + 1, { a => #{i} }].map { |b| b.to_s }" }.join("\n"))
       1000.times { |i| send(:"made_#{i}", i) }
-      rows = malloc_rows.select { |row| row.stack.last.label == "(YJIT)" }
-      assert_operator stat(:malloc_samples_in_yjit), :>, 1000
-      assert_operator rows.sum { |row| row.alloc.space }, :>, 1 << 20
-      assert_equal [["(YJIT)"]], rows.map { |row| row.stack.map(&:label) }.uniq
+      before = RubyVM::YJIT.runtime_stats(:yjit_alloc_size)
+      yjit = malloc_rows.select { |row| row.stack.map(&:label) == ["(YJIT)"] }
+      after = RubyVM::YJIT.runtime_stats(:yjit_alloc_size)
+      assert_equal 1, yjit.size
+      row = yjit[0]
+      # what YJIT says of itself, to the byte
+      assert_include before..after, row.inuse.space
+      assert_operator row.alloc.space, :>, 20 << 20
+      assert_equal [0, 0, 0], [row.inuse, row.alloc, row.dead].map(&:variance)
+      assert_in_delta row.alloc.space - row.inuse.space, row.dead.space, 1
       # and no stack but that has a frame of it
       others = malloc_rows.flat_map { |row| row.stack.map(&:label) }.grep(/yjit::(codegen|core|backend)/)
       assert_empty others

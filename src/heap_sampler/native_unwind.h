@@ -1,5 +1,5 @@
-#ifndef HEAP_SAMPLER_UNWIND_H
-#define HEAP_SAMPLER_UNWIND_H
+#ifndef HEAP_SAMPLER_NATIVE_UNWIND_H
+#define HEAP_SAMPLER_NATIVE_UNWIND_H
 /*
  * The native frames that called malloc(3), from inside malloc.
  *

@@ -1,6 +1,6 @@
-/* See unwind.h.  The format of .eh_frame: Linux Standard Base 5.0, and DWARF 4, section 6.4. */
+/* See native_unwind.h.  The format of .eh_frame: Linux Standard Base 5.0, and DWARF 4, section 6.4. */
 #define _GNU_SOURCE             /* dl_iterate_phdr */
-#include "unwind.h"
+#include "native_unwind.h"
 
 #include <link.h>
 #include <stddef.h>
@@ -50,7 +50,10 @@ static _Unwind_Reason_Code
 slow_i(struct _Unwind_Context *context, void *data)
 {
     uintptr_t address = (uintptr_t)_Unwind_GetIP(context);
-    if (!address || (uintptr_t)_Unwind_GetRegionStart(context) == last_function) return _URC_END_OF_STACK;
+    if (!address) return _URC_END_OF_STACK;
+    /* The last frame that libgcc shows may be of code without .eh_frame: no frame of ours either. */
+    uintptr_t function = (uintptr_t)_Unwind_FindEnclosingFunction((void *)(address - 1));
+    if (!function || function == last_function) return _URC_END_OF_STACK;
     return take_frame(data, address, allocator_p(address)) ? _URC_NO_REASON : _URC_END_OF_STACK;
 }
 
