@@ -11,6 +11,7 @@
 # settings: a run that was stopped goes on where it was, a changed build starts anew. `short` runs the
 # patched build's every time.
 
+require_relative '../../tap'
 require_relative 'build'
 require_relative 'part_list'
 require_relative 'runner'
@@ -19,32 +20,19 @@ module MRITests
   # Differences and failures that are printed for each part.
   SHOWN = 20
 
-  # TAP from several threads, and at the end the time that each configuration took.
-  class TAP
+  # The time that each configuration took, in all threads.
+  class Times
     def initialize
-      @count = 0
-      @failed = 0
       @seconds = Hash.new(0)
       @lock = Mutex.new
-      $stdout.sync = true
     end
 
-    def report(part, configuration, good, result, lines)
-      @lock.synchronize do
-        @count += 1
-        @failed += 1 unless good
-        puts "#{'not ' unless good}ok #{@count} - #{part.name} #{configuration.name}: #{result}"
-        lines.each { |line| puts line.b.gsub(/^/n, '# ') }
-      end
-    end
+    def add(configuration, seconds) = @lock.synchronize { @seconds[configuration.name] += seconds }
+    def print = @seconds.each { |name, seconds| puts format('# %-8s %3d min', name, seconds / 60) }
+  end
 
-    def took(configuration, seconds) = @lock.synchronize { @seconds[configuration.name] += seconds }
-
-    def finish
-      @seconds.each { |name, seconds| puts format('# %-8s %3d min', name, seconds / 60) }
-      puts "1..#{@count}"
-      @failed.zero?
-    end
+  def self.report(part, configuration, good, result, lines)
+    Tap.report(good, "#{part.name} #{configuration.name}: #{result}", lines.flat_map { |text| text.b.lines(chomp: true) })
   end
 
   def self.describe(verdict)
@@ -59,14 +47,14 @@ module MRITests
     lines
   end
 
-  def self.check(tap, runner, part, configuration)
+  def self.compare(times, runner, part, configuration)
     verdict = runner.compare(part, configuration)
-    tap.took(configuration, verdict.ours.seconds)
+    times.add(configuration, verdict.ours.seconds)
     good = verdict.differences.empty?
     result = good ? 'as in stock' : "#{verdict.differences.size} differ from stock"
-    tap.report(part, configuration, good, format('%s, %d s', result, verdict.ours.seconds), describe(verdict))
+    report(part, configuration, good, format('%s, %d s', result, verdict.ours.seconds), describe(verdict))
   rescue StandardError => e
-    tap.report(part, configuration, false, 'not run', [e.full_message(highlight: false)])
+    report(part, configuration, false, 'not run', [e.full_message(highlight: false)])
   end
 
   def self.main(names)
@@ -81,13 +69,14 @@ module MRITests
     work = Queue.new
     chosen.each { |pair| work << pair }
     work.close
-    tap = TAP.new
+    times = Times.new
     # Killed runs leave no children behind: Part#execute ends them.
     %w[TERM INT HUP].each { |signal| trap(signal) { exit 1 } }
     Array.new(Integer(ENV.fetch('JOBS', '2'))) {
-      Thread.new { while (pair = work.pop) do check(tap, runner, *pair) end }
+      Thread.new { while (pair = work.pop) do compare(times, runner, *pair) end }
     }.each(&:join)
-    exit tap.finish
+    times.print
+    Tap.finish
   end
 end
 

@@ -35,4 +35,4 @@ always "work is no leak", -> { leaks.call { shop.work } }, exactly[0]
 always "nor are bounded caches", -> { leaks.call { shop.visit(id += 1) } }, exactly[0]
 always "an object a run is", -> { leaks.call { shop.work; kept << Object.new } }, exactly[1]
 always "so is one in every second run", -> { leaks.call { kept << Object.new if (id += 1).even? } }, exactly[1]
-exit !failed?
+Tap.finish

@@ -4,7 +4,7 @@
 
 require "fileutils"
 require "socket"
-require_relative "../lib/tap"
+require_relative "../../tap"
 require_relative "group"
 
 OUT = ARGV.fetch(0)

@@ -4,7 +4,7 @@
 # the program gets through without. It has to compute the same, and end the same, each time. TAP.
 # Usage: ruby countdown.rb RUBY DIR     environment: FAULTS=N of the calls fail (25), or FAULTS=all
 
-require_relative '../lib/tap'
+require_relative '../../tap'
 require_relative 'faulty'
 require_relative 'trial'
 

@@ -6,7 +6,7 @@
 
 require 'fileutils'
 require 'rbconfig'
-require_relative '../lib/tap'
+require_relative '../../tap'
 require_relative 'trial'
 
 RUBY, OUT = ARGV
@@ -149,7 +149,7 @@ as_root('no process may be made (RLIMIT_NPROC): fork fails, sampling goes on') d
   folders do |dir|
     script = <<~RUBY
       main = Thread.current
-      ender = Thread.new { sleep 1.5; main.raise(Errno::EAGAIN) }
+      ender = Thread.new { sleep 0.01 until main.stop?; main.raise(Errno::EAGAIN) }
       limit = Process.getrlimit(:NPROC)
       Process.setrlimit(:NPROC, 1, limit[1])
       failed = begin fork { exit!(0) }; rescue Errno::EAGAIN; :failed; end
@@ -298,7 +298,7 @@ end
 as_root('/proc is not there: profiles are written, and say what is missing') do
   folders do |dir|
     script = <<~RUBY
-      sleep 1.2
+      sleep 0.02 until File.exist?(#{"#{dir}/x.pb.gz".dump})
       malloced = GC.sample_profile.raw[:rows].select { |row| row[24] }
       exit!(9) if malloced.empty? && GC::SampleProfile.stat[:malloc] == :on
       exit!(8) unless GC::SampleProfile.memory[:rss].nil?

@@ -8,6 +8,7 @@
 #        ruby charges.rb --table                                                    prints the table
 require "stringio"
 require "set"
+require_relative "../../tap"
 require_relative "charged"
 Warning[:experimental] = false
 
@@ -146,14 +147,14 @@ def wrong(made, rows)
   "not what jemalloc says: #{shown}, margin #{margin.round}" if (malloc - made.truth).abs > margin
 end
 
-CASES.each_with_index do |made, index|
+CASES.each do |made|
   rows = made.where == :no_gvl ? ROWS.select { |row| row.root == "(no GVL)" } : of_line.fetch(made.line, [])
   why = wrong(made, rows)
-  puts "#{"not " if why}ok #{index + 1} - #{made.what}: #{WHERE[made.where]}#{" (#{why})" if why}"
+  check(made.what, !why, "#{WHERE[made.where]}#{" (#{why})" if why}")
   puts "# share of malloc #{(space(malloc_of(rows)) / space(rows)).round(2)}" if ENV["VERBOSE"] && rows.any?
   next if !why && !ENV["VERBOSE"]
 
   malloc_of(rows).group_by(&:function).map { |name, of| [name, space(of).round] }.sort_by { |_, bytes| -bytes }.first(4)
                  .each { |name, bytes| puts "# #{bytes} #{name.inspect}" }
 end
-puts "1..#{CASES.size}"
+Tap.plan

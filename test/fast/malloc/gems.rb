@@ -5,6 +5,7 @@
 #
 # Usage: ruby --heap-sample=output=none,malloc=4k -rbundler/setup gems.rb CASE LIBRARY     prints TAP
 # CASE: nokogiri, openssl or zlib; LIBRARY: a Regexp for the file that the native frames are in.
+require_relative "../../tap"
 require_relative "charged"
 
 CASE, LIBRARY = ARGV.fetch(0), Regexp.new(ARGV.fetch(1))
@@ -44,19 +45,16 @@ rows = Charged.rows.select { |row| row.kind == :malloc }
 at_line = rows.select { |row| row.line_in(__FILE__) == line }
 of_library = at_line.select { |row| row.libraries.any?(LIBRARY) }
 
-count = 0
-ok = lambda do |name, holds, why = nil|
-  puts "#{"not " unless holds}ok #{count += 1} - #{name}#{" (#{why.call})" if why && !holds}"
-end
+ok = ->(name, holds, why) { Tap.report(holds, "#{CASE}: #{name}", holds ? [] : [why.call]) }
 bytes = of_library.sum(&:space).round
 version = Gem.loaded_specs[CASE].then { |spec| spec ? "#{spec.version} of #{spec.gem_dir.include?("/bundle/") ? "RubyGems" : "Ruby"}" : "no gem" }
-ok.("#{CASE} is the gem", version.end_with?("of RubyGems"), -> { version })
-ok.("#{CASE}: its memory is charged to the line", bytes > 200_000, -> { "#{bytes} bytes of #{at_line.sum(&:space).round}" })
-ok.("#{CASE}: a function of it is named", of_library.any? { |row| (row.functions & functions).any? },
+ok.("it is the gem", version.end_with?("of RubyGems"), -> { version })
+ok.("its memory is charged to the line", bytes > 200_000, -> { "#{bytes} bytes of #{at_line.sum(&:space).round}" })
+ok.("a function of it is named", of_library.any? { |row| (row.functions & functions).any? },
     -> { of_library.flat_map(&:functions).tally.max_by(10, &:last).inspect })
 most = rows.select { |row| row.libraries.any?(LIBRARY) }.group_by { |row| row.line_in(__FILE__) }.max_by { |_, of| of.sum(&:space) }
-ok.("#{CASE}: no other line has more of the library's memory", most&.first == line, -> { "line #{most&.first}" })
-puts "1..#{count}"
+ok.("no other line has more of the library's memory", most&.first == line, -> { "line #{most&.first}" })
+Tap.plan
 $stderr.puts at_line.group_by { |row| [row.libraries.first, row.functions.first(3)] }.map { |key, of| [of.sum(&:space).round, *key] }
                     .sort_by { |of| -of[0] }.first(8).map(&:inspect) if ENV["VERBOSE"]
 $stdout.flush

@@ -4,6 +4,7 @@
 #
 # Usage: ruby --heap-sample=output=none,interval=512,malloc=4k truth.rb     prints TAP
 require "objspace"
+require_relative "../../tap"
 require_relative "charged"
 
 HOLE = 0.05
@@ -45,16 +46,14 @@ rows = Charged.rows.select { |row| row.ruby.any? { |frame| frame.label.end_with?
 estimated = rows.group_by(&:kind).transform_values { |of| of.sum(&:space) }
 deviation = Math.sqrt(rows.sum(&:variance))
 
-count = 0
-check = lambda do |name, estimate, truth|
+compare = lambda do |name, estimate, truth|
   off = (estimate - truth) / truth
-  bad = off.abs > HOLE
-  puts "#{"not " if bad}ok #{count += 1} - #{name}: estimated #{estimate.round}, truly #{truth}, off by #{(off * 100).round(2)}%"
+  check(name, off.abs <= HOLE, "estimated #{estimate.round}, truly #{truth}, off by #{(off * 100).round(2)}%")
 end
-check.("slots, against GC.stat_heap", estimated[:slots], slots)
-check.("malloc, against jemalloc's count of this thread", estimated[:malloc], malloc)
-check.("both together", estimated.values.sum, slots + malloc)
+compare.("slots, against GC.stat_heap", estimated[:slots], slots)
+compare.("malloc, against jemalloc's count of this thread", estimated[:malloc], malloc)
+compare.("both together", estimated.values.sum, slots + malloc)
 # memsize_of knows of hash tables and arrays what they asked for, not what malloc set aside; and of slots what they are.
-check.("both together, against ObjectSpace.memsize_of", estimated.values.sum, memsize(@kept))
+compare.("both together, against ObjectSpace.memsize_of", estimated.values.sum, memsize(@kept))
 puts "# deviation of the sampling: #{(deviation / (slots + malloc) * 100).round(2)}%"
-puts "1..#{count}"
+Tap.plan

@@ -4,6 +4,7 @@
 # A file that holds no test, or that ended before all of its tests had run, is a failure too.
 # Usage: main.rb [NAME…]
 
+require_relative '../../tap'
 require_relative '../../alone/mri/build'
 require_relative '../../alone/mri/configuration'
 require_relative '../../alone/mri/part'
@@ -14,36 +15,26 @@ overlay = File.join(ENV.fetch('TOP'), 'src')
 files = Dir.glob('{ruby,-ext-,objspace}/**/test_heap_sampler*.rb', base: "#{overlay}/test").sort
 files = files.grep(/_(?:#{Regexp.union(*ARGV)})\.rb\z/) unless ARGV.empty?
 
-count = failed = 0
-line = lambda do |good, name, lines = []|
-  count += 1
-  failed += 1 unless good
-  puts "#{'not ' unless good}ok #{count} - #{name}"
-  lines.each { |text| puts text.b.gsub(/^/n, '# ') }
-end
-
-$stdout.sync = true
 files.each do |file|
   name = File.basename(file, '.rb').delete_prefix('test_')
   if !File.file?("#{ours.src}/test/#{file}")
-    line.call(false, name, ["not in the built source yet: run make build"])
+    Tap.report(false, name, ['not in the built source yet: run make build'])
     next
   end
   # Memory and time are measured as MRI measures them: no test is left out.
   results = TestAll.new(name, [file], []).run(ours, Configuration.new('own'))
   results.outcomes.each do |test, outcome|
     case outcome.status
-    when 'pass' then line.call(true, "#{name}: #{test}")
-    when 'skip' then line.call(true, "#{name}: #{test} # SKIP #{outcome.message.lines.first.to_s.chomp.sub(/\A[\w:]+: /, '')}")
-    else line.call(false, "#{name}: #{test}", [outcome.message])
+    when 'pass' then Tap.report(true, "#{name}: #{test}")
+    when 'skip' then Tap.skip("#{name}: #{test}", outcome.message.lines.first.to_s.chomp.sub(/\A[\w:]+: /, ''))
+    else Tap.report(false, "#{name}: #{test}", outcome.message.b.lines(chomp: true))
     end
   end
   if results.broken
-    line.call(false, "#{name}: runs to its end", [results.broken])
+    Tap.report(false, "#{name}: runs to its end", results.broken.b.lines(chomp: true))
   elsif results.tests.empty?
-    line.call(false, "#{name}: holds tests", ['none was run'])
+    Tap.report(false, "#{name}: holds tests", ['none was run'])
   end
 end
-line.call(false, 'test_heap_sampler*.rb', ["no such test file in #{overlay.delete_prefix("#{ENV['TOP']}/")}/test"]) if files.empty?
-puts "1..#{count}"
-exit failed.zero?
+Tap.report(false, 'test_heap_sampler*.rb', ["no such test file in #{overlay.delete_prefix("#{ENV['TOP']}/")}/test"]) if files.empty?
+Tap.finish

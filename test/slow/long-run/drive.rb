@@ -195,4 +195,4 @@ check("no file is anyone else's to read", files.all? { |path| File.stat(path).mo
 check("nothing else was said or left", on.log !~ /heap-sample: (?!wrote)/ && (Dir.children(File.join(OUT, "on")) - files.map { |f| File.basename(f) }).all? { |f| f.match?(/\A(puma\.log|collect|stat-\d+\.json(\.new)?)\z/) },
       on.log.lines.grep(/heap-sample: (?!wrote)/).first(3).inspect)
 servers.each(&:stop)
-exit!(failed? ? 1 : 0)
+exit!(Tap.plan)

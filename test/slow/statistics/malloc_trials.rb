@@ -8,6 +8,7 @@ require "fiddle"
 require "rbconfig"
 require "heap_sample"
 require "heap_sample/statistics"
+require_relative "../../tap"
 
 module Load
   # sizes: of every object, as asked for. lines: 1, or one a size.
@@ -113,8 +114,6 @@ def trials(name, count)
   end
 end
 
-def check(name, pass, figures) = puts("#{pass ? "ok" : "not ok"} 0 - #{name}: #{figures}")
-
 # objects: usable sizes of all that was allocated.
 def judge(name, objects, interval, results)
   mixed = objects.uniq.size > 1
@@ -152,7 +151,6 @@ def judge(name, objects, interval, results)
 end
 
 if ARGV[0] == "--load"
-  $stdout.sync = true
   trials(ARGV[1], Integer(ARGV[2]))
 else
   count = ARGV[0] || "2000"

@@ -15,6 +15,7 @@
 #include "page_table.h"
 #include "sampler.h"
 #include "check.h"
+#include "tap.h"
 #include "vm.h"
 
 #include <errno.h>
@@ -186,16 +187,6 @@ snapshot_thread(void *name)
 
 /* -- the statements --------------------------------------------------------------- */
 
-static int number;
-static bool failed;
-
-static void
-ok(bool good, const char *name)
-{
-    printf("%sok %d - %s\n", good ? "" : "not ", ++number, name);
-    if (!good) failed = true;
-}
-
 static void
 run_threads(int seconds)
 {
@@ -246,5 +237,5 @@ main(int argc, char **argv)
     ok(!rb_hs_memory_bytes(HS_MEM_TOTALS) || rb_hs_sampler.sites, "nor the totals of a session");
     ok(!rb_hs_memory_bytes(HS_MEM_SNAPSHOTS), "nor anything of a snapshot");
     vm_free_pages();
-    return failed;
+    return tap_finish();
 }

@@ -6,6 +6,7 @@
 #        ruby main.rb SEED [ACT,…]  plays this one mix, with these acts instead of its own
 
 require 'tmpdir'
+require_relative '../../tap'
 require_relative 'hang'
 require_relative 'mix'
 require_relative 'play'
@@ -19,12 +20,11 @@ class Torture
     @seconds = Integer(ENV.fetch('TORTURE_RUN_SECONDS', 12))
     @out = ENV.fetch('TORTURE_OUT')
     @mutex = Mutex.new
-    @count = @failed = 0
   end
 
   def one(seed, names)
     perform(Mix.new(seed, names: names&.split(',')))
-    finish
+    Tap.finish
   end
 
   # Half of all runs are with YJIT, a third at interval 1: the first few already cover most of the acts.
@@ -35,7 +35,7 @@ class Torture
     Array.new(jobs) do
       Thread.new { perform(Mix.new(@mutex.synchronize { seed += 1 })) while now < give_up }
     end.each(&:join)
-    finish
+    Tap.finish
   end
 
   private
@@ -102,21 +102,10 @@ class Torture
   end
 
   # `excuse`: why a run that went wrong is not our fault.
-  def report(mix, fine, excuse, *lines)
-    @mutex.synchronize { say(fine || excuse, mix, excuse, *lines) }
-  end
+  def report(mix, fine, excuse, *lines) = say(fine || excuse, mix, excuse, *lines)
 
   def say(good, name, excuse, *lines)
-    @count += 1
-    @failed += 1 unless good
-    puts "#{'not ' unless good}ok #{@count} - #{name}#{" # SKIP #{excuse}" if excuse}"
-    puts lines.compact.map { |line| "# #{line}" }
-    $stdout.flush
-  end
-
-  def finish
-    puts "1..#{@count}"
-    exit(@failed.zero? && @count.positive?)
+    Tap.report(good, "#{name}#{" # SKIP #{excuse}" if excuse}", lines.compact)
   end
 
   def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)

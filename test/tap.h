@@ -1,7 +1,8 @@
-#ifndef TEST_OUTPUT_TAP_H
-#define TEST_OUTPUT_TAP_H
+#ifndef TEST_TAP_H
+#define TEST_TAP_H
 /*
- * Statements about behaviour, printed in the Test Anything Protocol.
+ * Statements about behaviour from C, printed in the Test Anything Protocol.
+ * The program's main ends with `return tap_finish();`.
  */
 #include <stdbool.h>
 
@@ -13,16 +14,9 @@ void note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 bool is_number(long long got, long long expected, const char *name);
 bool is_text(const char *got, const char *expected, const char *name);
 
-void test_options(void);
-void test_memory_limit(const char *top);
-void test_encode(void);
-void test_encode_memory(void);
-void test_gzip(const char *folder);
-void test_writer(const char *folder);
-void test_save(const char *folder);
-void test_native(const char *folder);
-void test_native_fork(void);
-void test_table(void);
-void test_epochs(void);
+/* The first number, where other programs' tests come before; 1 unless told. */
+void tap_begin(int first);
+/* The exit status: 0 if all passed. The plan is for the suite to print. */
+int tap_finish(void);
 
 #endif
