@@ -7,7 +7,6 @@
 require "fiddle"
 require "rbconfig"
 require "heap_sample"
-require "heap_sample/statistics"
 
 module Load
   # sizes: of every object, as asked for. lines: 1, or one a size.

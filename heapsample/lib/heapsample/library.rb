@@ -10,7 +10,7 @@ own = [File.expand_path("..", __dir__), File.expand_path("../../../src/lib", __d
       .find { |directory| File.file?("#{directory}/heap_sample.rb") }
 raise LoadError, "the heapsample gem is incomplete: its heap_sample.rb is missing" unless own
 
-loaded = $LOADED_FEATURES.select { |path| path.match?(%r{/heap_sample(?:/\w+)?\.rb\z}) }
+loaded = $LOADED_FEATURES.select { |path| path.match?(%r{/heap_sample(?:/[\w/]+)?\.rb\z}) }
 others = loaded.reject { |path| path.start_with?("#{own}/") }
 unless others.empty?
   # This gem's own part, if it is loaded, stays.

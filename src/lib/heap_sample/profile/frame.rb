@@ -89,8 +89,4 @@ module HeapSample
       path.empty? || label.start_with?("#{library}+0x") ? label : "#{label} (#{library})"
     end
   end
-
-  # What rows are grouped by when grouped by code: +line+ and +label+ are nil
-  # where they do not matter.
-  Place = Struct.new(:path, :line, :label)
 end

@@ -104,7 +104,7 @@ module HeapSample
     end
 
     def template
-      path = @template || [__dir__, *$LOAD_PATH.map { |folder| File.join(folder.to_s, "heap_sample") }]
+      path = @template || [File.dirname(__dir__), *$LOAD_PATH.map { |folder| File.join(folder.to_s, "heap_sample") }]
                           .map { |folder| File.join(folder, TEMPLATE) }.find { |file| File.file?(file) }
       raise Missing, "#{TEMPLATE} is not installed: Ruby was built without the HTML view" unless path
 

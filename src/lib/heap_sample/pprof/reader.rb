@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "heap_sample/protobuf"
-
 module HeapSample
   # Reads a saved profile: pprof's profile.proto, packed with gzip or not, with
   # the sample types, labels and comment that doc/format.md describes.
