@@ -33,6 +33,7 @@ module HeapSample
   autoload :Statistics, "heap_sample/estimate/statistics"
 
   # One snapshot: rows, stacks, what it says about itself.
+  autoload :Column, "heap_sample/profile/column"
   autoload :Columns, "heap_sample/profile/columns"
   autoload :Frame, "heap_sample/profile/frame"
   autoload :GemName, "heap_sample/profile/gem_name"
@@ -44,12 +45,16 @@ module HeapSample
   autoload :Row, "heap_sample/profile/row"
   autoload :Stacks, "heap_sample/profile/stacks"
 
-  # The file format.
+  # The file format of the sampler.
   autoload :PprofReader, "heap_sample/pprof/reader"
+  autoload :PprofWriter, "heap_sample/pprof/writer"
   autoload :Protobuf, "heap_sample/pprof/protobuf"
 
-  # Writing files.
-  autoload :AtomicFile, "heap_sample/files/atomic_file"
+  # Writing files, in this and in other formats.
+  autoload :AtomicFile, "heap_sample/saving/atomic_file"
+  autoload :FoldedWriter, "heap_sample/saving/folded_writer"
+  autoload :SpeedscopeWriter, "heap_sample/saving/speedscope_writer"
+  autoload :StackSums, "heap_sample/saving/stack_sums"
 
   # Where the memory of the process is, and what that grows in.
   autoload :Account, "heap_sample/account/account"
