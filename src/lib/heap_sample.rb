@@ -18,67 +18,102 @@
 # - HeapSample::View: a page to look at all of it in a browser.
 #
 # It depends on no gem; zlib and json are loaded when a file is read.
+#
+# This file knows where every constant is, and loads each from beside itself when it is first used;
+# so no file below requires another, and no two copies of the library mix.  What a program requires by name is here beside it:
+# heap_sample, and in heap_sample/ assertions, minitest, test_unit and rspec.
 module HeapSample
   # A file that is not a readable profile.  The message names the file and what
   # is wrong with it.
   class FormatError < StandardError
   end
 
-  autoload :Account, "heap_sample/account"
-  autoload :Analysis, "heap_sample/analysis"
-  autoload :Assertions, "heap_sample/assertions"
-  autoload :AtomicFile, "heap_sample/atomic_file"
-  autoload :BlockRun, "heap_sample/block_run"
-  autoload :Churn, "heap_sample/churn"
-  autoload :ClassMix, "heap_sample/class_mix"
-  autoload :Cohorts, "heap_sample/cohorts"
-  autoload :Columns, "heap_sample/model"
-  autoload :Curve, "heap_sample/curve"
-  autoload :Diff, "heap_sample/diff"
-  autoload :Estimate, "heap_sample/estimate"
-  autoload :Filter, "heap_sample/filter"
-  autoload :Frame, "heap_sample/frame"
-  autoload :GemName, "heap_sample/gem_name"
-  autoload :Generations, "heap_sample/generations"
-  autoload :Group, "heap_sample/group"
-  autoload :Groups, "heap_sample/group"
-  autoload :Growth, "heap_sample/growth"
-  autoload :GrowthGroup, "heap_sample/growth"
-  autoload :GrowthReport, "heap_sample/growth_report"
-  autoload :GrowthRow, "heap_sample/growth"
-  autoload :Header, "heap_sample/header"
-  autoload :Info, "heap_sample/info"
-  autoload :Keys, "heap_sample/group"
-  autoload :Layout, "heap_sample/layout"
-  autoload :Leaks, "heap_sample/leaks"
-  autoload :LeaksReport, "heap_sample/leaks_report"
-  autoload :ListStacks, "heap_sample/stacks"
-  autoload :MallocSection, "heap_sample/malloc_section"
-  autoload :Meta, "heap_sample/meta"
-  autoload :Net, "heap_sample/growth"
-  autoload :NodeStacks, "heap_sample/stacks"
-  autoload :PathIndex, "heap_sample/path_index"
-  autoload :Place, "heap_sample/frame"
-  autoload :PprofReader, "heap_sample/pprof_reader"
-  autoload :Profile, "heap_sample/model"
-  autoload :Protobuf, "heap_sample/protobuf"
-  autoload :RepeatedBlock, "heap_sample/repeated_block"
-  autoload :Report, "heap_sample/report"
-  autoload :Retained, "heap_sample/retained"
-  autoload :Retention, "heap_sample/retention"
-  autoload :Row, "heap_sample/model"
-  autoload :Series, "heap_sample/series"
-  autoload :Shape, "heap_sample/shape"
-  autoload :Stacks, "heap_sample/stacks"
-  autoload :Statistics, "heap_sample/statistics"
-  autoload :Top, "heap_sample/top"
-  autoload :Tree, "heap_sample/tree"
-  autoload :Trend, "heap_sample/trend"
-  autoload :Value, "heap_sample/value"
-  autoload :Verdict, "heap_sample/verdict"
-  autoload :View, "heap_sample/view"
-  autoload :ViewColumns, "heap_sample/view_columns"
-  autoload :ViewFrames, "heap_sample/view_frames"
-  autoload :ViewSheet, "heap_sample/view_sheet"
-  autoload :Viewable, "heap_sample/viewable"
+  here = "#{__dir__}/heap_sample"
+  autoload :VERSION, "#{here}/version"
+
+  # Figures with their errors.
+  autoload :Estimate, "#{here}/estimate/estimate"
+  autoload :Statistics, "#{here}/estimate/statistics"
+
+  # One snapshot: rows, stacks, what it says about itself.
+  autoload :Column, "#{here}/profile/column"
+  autoload :Columns, "#{here}/profile/columns"
+  autoload :Frame, "#{here}/profile/frame"
+  autoload :GemName, "#{here}/profile/gem_name"
+  autoload :ListStacks, "#{here}/profile/list_stacks"
+  autoload :Meta, "#{here}/profile/meta"
+  autoload :NodeStacks, "#{here}/profile/node_stacks"
+  autoload :Place, "#{here}/profile/place"
+  autoload :Profile, "#{here}/profile/profile"
+  autoload :Row, "#{here}/profile/row"
+  autoload :Stacks, "#{here}/profile/stacks"
+
+  # The file format of the sampler.
+  autoload :PprofReader, "#{here}/pprof/reader"
+  autoload :PprofWriter, "#{here}/pprof/writer"
+  autoload :Protobuf, "#{here}/pprof/protobuf"
+
+  # Writing files, in this and in other formats.
+  autoload :AtomicFile, "#{here}/saving/atomic_file"
+  autoload :FoldedWriter, "#{here}/saving/folded_writer"
+  autoload :SpeedscopeWriter, "#{here}/saving/speedscope_writer"
+  autoload :StackSums, "#{here}/saving/stack_sums"
+
+  # Where the memory of the process is, and what that grows in.
+  autoload :Account, "#{here}/account/account"
+  autoload :Verdict, "#{here}/account/verdict"
+
+  # Which rows, summed by what, ranked by what.
+  autoload :Filter, "#{here}/grouping/filter"
+  autoload :Group, "#{here}/grouping/group"
+  autoload :Groups, "#{here}/grouping/groups"
+  autoload :Keys, "#{here}/grouping/keys"
+  autoload :Value, "#{here}/grouping/value"
+
+  # What all texts share.
+  autoload :ClassMix, "#{here}/text/class_mix"
+  autoload :Header, "#{here}/text/header"
+  autoload :Layout, "#{here}/text/layout"
+
+  # What one profile says.
+  autoload :Analysis, "#{here}/analysis/analysis"
+  autoload :Churn, "#{here}/analysis/churn"
+  autoload :Generations, "#{here}/analysis/generations"
+  autoload :Info, "#{here}/analysis/info"
+  autoload :MallocSection, "#{here}/analysis/malloc_section"
+  autoload :PathIndex, "#{here}/analysis/path_index"
+  autoload :Report, "#{here}/analysis/report"
+  autoload :Top, "#{here}/analysis/top"
+  autoload :Tree, "#{here}/analysis/tree"
+
+  # What two or three say.
+  autoload :Diff, "#{here}/growth/diff"
+  autoload :Growth, "#{here}/growth/growth"
+  autoload :GrowthGroup, "#{here}/growth/growth_group"
+  autoload :GrowthReport, "#{here}/growth/growth_report"
+  autoload :GrowthRow, "#{here}/growth/growth_row"
+  autoload :Net, "#{here}/growth/net"
+  autoload :Retained, "#{here}/growth/retained"
+
+  # What many of one process say.
+  autoload :Cohorts, "#{here}/series/cohorts"
+  autoload :Curve, "#{here}/series/curve"
+  autoload :Leaks, "#{here}/series/leaks"
+  autoload :LeaksReport, "#{here}/series/leaks_report"
+  autoload :Series, "#{here}/series/series"
+  autoload :Shape, "#{here}/series/shape"
+  autoload :Trend, "#{here}/series/trend"
+
+  # The page for a browser.
+  autoload :View, "#{here}/html/view"
+  autoload :ViewColumns, "#{here}/html/columns"
+  autoload :ViewFrames, "#{here}/html/frames"
+  autoload :ViewSheet, "#{here}/html/sheet"
+  autoload :Viewable, "#{here}/html/viewable"
+
+  # What a block leaves behind, in test suites.
+  autoload :Assertions, "#{here}/assertions"
+  autoload :BlockRun, "#{here}/testing/block_run"
+  autoload :RepeatedBlock, "#{here}/testing/repeated_block"
+  autoload :Retention, "#{here}/testing/retention"
 end

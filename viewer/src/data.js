@@ -1,5 +1,5 @@
-// What src/lib/heap_sample/view.rb put into the page: an object, and columns of
-// numbers by reference; see view_columns.rb for their form.
+// What src/lib/heap_sample/html/view.rb put into the page: an object, and columns of
+// numbers by reference; see html/columns.rb for their form.
 
 // Known to Chromium 80, Firefox 113 and Safari 16.4.
 const gunzip = async (bytes) => {

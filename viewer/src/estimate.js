@@ -1,5 +1,5 @@
 // Estimates of objects and bytes, and the difference of two: estimate.rb and the
-// module Net of growth.rb. Figures are of bytes or of objects, by `unit`.
+// module Net (growth/net.rb). Figures are of bytes or of objects, by `unit`.
 import { EXACT_ERROR, difference, discoveries, interval, pValue } from "./statistics.js";
 
 export const FIELDS = ["samples", "objects", "space", "variance", "objectsVariance"];

@@ -1,4 +1,4 @@
-// 95% intervals of what was estimated from a sample: src/lib/heap_sample/statistics.rb
+// 95% intervals of what was estimated from a sample: src/lib/heap_sample/estimate/statistics.rb
 // in JavaScript, where the theory is. test/alone/viewer compares the two.
 
 const Z = 1.959963984540054;

@@ -60,16 +60,16 @@ end
 def mixed
   build = malloc_build(memsize: true, gc: {"count" => 110, "minor" => 85, "major" => 25}, account: account(1), account_at_start: account(0))
   sample = sample_build
-  sample.raw[:rows].each do |row|
+  sample.raw[:rows].map { |row| HeapSample::Columns.to_h(row) }.each do |row|
     stack = []
-    node = row[0]
+    node = row[:stack]
     until node.zero?
       stack << frame_line(sample.raw, sample.raw[:nodes][node * 2 + 1])
       node = sample.raw[:nodes][node * 2]
     end
-    counts = [6, 10, 14, 18].map { |at| row[at] }
-    build.row(stack, sample.raw[:texts][row[1]], type: sample.raw[:texts][row[2]], slot: row[3], thread: row[4], birth: row[5],
-              inuse: counts[0], young: counts[1], alloc: counts[2], dead: counts[3])
+    counts = HeapSample::Columns::PARTS.keys.to_h { |part| [part, row[:"#{part}_samples"]] }
+    build.row(stack, sample.raw[:texts][row[:class]], type: sample.raw[:texts][row[:type]], slot: row[:slot_size], thread: row[:thread],
+              birth: row[:birth_gc], **counts)
   end
   # An interval by the normal approximation, one by the exact one, and the least there is.
   build.row(["/srv/app/many.rb:1 Many#many"], "Many", birth: 1, inuse: 5_000)

@@ -14,8 +14,6 @@ def go_total(path, value)
   out[/^Samples:\n.*\n((?:.|\n)*?)^Locations/, 1].lines.grep(/\A *\d/).sum { |line| line[/\A[ \d]+:/].split(/[ :]+/).reject(&:empty?)[column].to_i }
 end
 
-def test_if(condition, name, reason, &block) = condition ? test(name, &block) : Tap.skip(name, reason)
-
 WORK = <<~'RUBY'
   def keep(count) = ($kept ||= []).concat(Array.new(count) { |index| index % 3 == 0 ? "x" * 50 : [index] })
   keep(100_000)
@@ -86,14 +84,6 @@ folder do |dir|
   test "a heapsample under RUBY_HEAP_SAMPLE is not sampled itself" do
     Dir.chdir(dir) { printed("help", env: {"RUBY_HEAP_SAMPLE" => "output=#{in_dir["self.pb.gz"]}"}) }
     assert(!File.exist?(in_dir["self.pb.gz"]))
-  end
-
-  test "the gem's library wins over the Ruby's, also where that is loaded" do
-    script = "GC::SampleProfile.load('/') rescue 0\nrequire 'heapsample'\nputs HeapSample.instance_method(:x) rescue 0\n" \
-             "puts $LOADED_FEATURES.grep(%r{/heap_sample(/|\\.rb)}).map { |path| path[%r{.*(?=/heap_sample)}] }.uniq\n" \
-             "puts GC.sample_profile.top.class.equal?(HeapSample::Top)"
-    out, status = Open3.capture2e({**CLEAN, "RUBY_HEAP_SAMPLE" => "output=#{in_dir["own.pb.gz"]}"}, OURS, "-I", "heapsample/lib", "-e", script)
-    assert(status.success? && out.lines.map(&:chomp).include?("true") && out.lines.grep(%r{/lib}).map(&:chomp) == [File.expand_path("src/lib")], out)
   end
 
   test_if RUBIES.include?(DEBIAN), "run: a Ruby without the sampler is told in a line", "no /usr/bin/ruby" do

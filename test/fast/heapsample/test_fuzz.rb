@@ -25,9 +25,9 @@ def read_or_refused(bytes, ending)
       HeapSample::Tree.new(profile).to_s
       profile.generations.to_s
       HeapSample::Info.new(profile).to_s
-      HeapSample::Tool::PprofWriter.new(profile).write(StringIO.new)
-      HeapSample::Tool::FoldedWriter.new(profile).write(StringIO.new)
-      HeapSample::Tool::SpeedscopeWriter.new(profile).write(StringIO.new)
+      HeapSample::PprofWriter.new(profile).write(StringIO.new)
+      HeapSample::FoldedWriter.new(profile).write(StringIO.new)
+      HeapSample::SpeedscopeWriter.new(profile).write(StringIO.new)
       HeapSample::Tool::Merge.new.add(profile).profile
       :read
     rescue HeapSample::FormatError => e

@@ -55,3 +55,5 @@ module Tool
 end
 
 include Tool
+
+def test_if(condition, name, reason, &block) = condition ? test(name, &block) : Tap.skip(name, reason)

@@ -50,30 +50,21 @@ class Build
   # dead_gcs is +lived+ GCs for each of the dead.
   def row(stack, class_name, type: "T_STRING", slot: 40, thread: 0, birth: nil,
           inuse: 0, young: 0, alloc: inuse + young, dead: 0, lived: 1, memsize: 0)
-    estimates = [inuse, young, alloc, dead].flat_map { |samples| estimate(samples, slot) }
     @meta["live_samples"] += inuse + young
-    @rows << [node(stack), text(class_name), text(type), slot, thread, birth, *estimates,
-              estimate(dead, slot)[1] * lived, 0, false, memsize, estimate(inuse, slot)[2]]
-    self
+    add(stack, text(class_name), text(type), {inuse: inuse, young: young, alloc: alloc, dead: dead}.transform_values { |samples| estimate(samples, slot) },
+        lived, slot_size: slot, thread: thread, birth_gc: birth, memsize: memsize)
   end
 
   # Blocks of +size+ bytes, of which +resident+ each are resident.  Without +birth+ a row of totals.
   def blocks(stack, library, size, thread: 0, birth: nil, inuse: 0, alloc: 0, dead: 0, lived: 1, resident: size)
-    malloc_on
-    estimates = [inuse, 0, alloc, dead].flat_map { |samples| malloc_estimate(samples, size) }
-    @rows << [node(stack), text("(malloc)"), text("(malloc)"), 0, thread, birth, *estimates, malloc_estimate(dead, size)[1] * lived,
-              text(library), true, 0, estimates[2] * resident / size]
-    self
+    estimates = {inuse: inuse, alloc: alloc, dead: dead}.transform_values { |samples| malloc_estimate(samples, size) }
+    malloc_row(stack, library, estimates, lived, thread: thread, birth_gc: birth, resident: estimates[:inuse][2] * resident / size)
   end
 
   # A row as files of format 2 have it, which this then is.  +ever+: samples taken there, ever.
   def malloc(stack, library, size, inuse: 0, ever: inuse)
     @meta["format"] = 2
-    malloc_on
-    estimate = malloc_estimate(inuse, size)
-    @rows << [node(stack), text("(malloc)"), text("(malloc)"), 0, 0, nil, *estimate,
-              *[0] * 4, ever, 0, 0, 0, *[0] * 5, text(library), true, 0, estimate[2]]
-    self
+    malloc_row(stack, library, {inuse: malloc_estimate(inuse, size)}, 0, alloc_samples: ever)
   end
 
   # Code of a library: start, end, and offset in the file.
@@ -95,6 +86,18 @@ class Build
   end
 
   private
+
+  # +estimates+: part => its four columns; dead_gcs is +lived+ GCs for each of the dead.
+  def add(stack, class_name, type, estimates, lived, **columns)
+    fields = estimates.flat_map { |part, values| HeapSample::Columns::FIELDS.map { |field| :"#{part}_#{field}" }.zip(values) }.to_h
+    @rows << HeapSample::Columns.row(stack: node(stack), class: class_name, type: type, dead_gcs: fields.fetch(:dead_objects, 0) * lived, **fields, **columns)
+    self
+  end
+
+  def malloc_row(stack, library, estimates, lived, **columns)
+    malloc_on
+    add(stack, text("(malloc)"), text("(malloc)"), estimates, lived, library: text(library), malloc: true, **columns)
+  end
 
   def malloc_on
     @meta["malloc"] = @meta["malloc"].merge("state" => "on", "interval" => 512 * 1024) if @meta["malloc"]["state"] == "off"

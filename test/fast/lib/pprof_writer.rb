@@ -11,8 +11,8 @@ class PprofWriter
              slots_alloc_objects slots_alloc_space slots_inuse_objects slots_inuse_space
              malloc_alloc_objects malloc_alloc_space malloc_inuse_objects malloc_inuse_space inuse_memsize
              inuse_resident dead_samples dead_var].freeze
-  # Indexes into a row, in the order of TYPES.
-  COLUMNS = [15, 16, 7, 8, 6, 14, 9, 17, 11, 12, 19, 20, 22, *[15, 16, 7, 8] * 2, 25, 26, 18, 21].freeze
+  # What a row calls them.
+  COLUMNS = TYPES.to_h { |type| [type, type.sub(/\A(?:slots|malloc)_/, "").sub(/_var\z/, "_variance").sub(/\Ainuse_(?=memsize|resident)/, "").to_sym] }.freeze
   # Those of format 1, and of format 2.
   OLD_TYPES = TYPES.first(13).freeze
   TYPES_2 = TYPES.first(22).freeze
@@ -33,7 +33,7 @@ class PprofWriter
     @types.each { |type| out << message(1, number(1, string(type)) + number(2, string("count"))) }
     out << number(9, @raw[:meta]["started_ns"].to_i)
     out << number(13, string(@comment)) if @comment
-    @raw[:rows].each { |row| out << message(2, sample(row)) }
+    @raw[:rows].each { |row| out << message(2, sample(HeapSample::Columns.to_h(row))) }
     out << locations
     @strings.each_key { |text| out << message(6, text.b) }
     out
@@ -43,7 +43,7 @@ class PprofWriter
 
   def sample(row)
     ids = []
-    node = row[0]
+    node = row[:stack]
     until node.zero?
       ids << @raw[:nodes][node * 2 + 1] + 1
       node = @raw[:nodes][node * 2]
@@ -54,23 +54,23 @@ class PprofWriter
 
   def values(row)
     @types.map do |type|
-      next 0 if type.start_with?(row[24] ? "slots_" : "malloc_")
+      next 0 if type.start_with?(row[:malloc] ? "slots_" : "malloc_")
 
-      (at = TYPES.index(type)) ? row[COLUMNS[at]].round : 1
+      COLUMNS.key?(type) ? row[COLUMNS[type]].round : 1
     end
   end
 
   def labels(row)
-    _, class_name, type, slot_size, thread, birth = row
-    out = label("class", 2, string(@raw[:texts][class_name])) + label("type", 2, string(@raw[:texts][type]))
-    if row[24]
+    text = ->(name) { @raw[:texts][row[name]] }
+    out = label("class", 2, string(text[:class])) + label("type", 2, string(text[:type]))
+    if row[:malloc]
       out << label("kind", 2, string("malloc"))
-      out << label("library", 2, string(@raw[:texts][row[23]])) unless @raw[:texts][row[23]].empty?
+      out << label("library", 2, string(text[:library])) unless text[:library].empty?
     else
-      out << label("slot_size", 3, slot_size)
+      out << label("slot_size", 3, row[:slot_size])
     end
-    out << label("gc_birth", 3, birth) if birth
-    out << label("thread", 3, thread) if thread.positive?
+    out << label("gc_birth", 3, row[:birth_gc]) if row[:birth_gc]
+    out << label("thread", 3, row[:thread]) if row[:thread].positive?
     out
   end
 

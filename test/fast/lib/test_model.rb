@@ -21,7 +21,7 @@ end
 
 test "text columns may be Strings" do
   raw = sample_build.raw
-  raw[:rows].each { |row| row[1], row[2] = raw[:texts][row[1]], raw[:texts][row[2]] }
+  raw[:rows].each { |row| Columns::TEXTS.each { |column| row[column.index] = raw[:texts][row[column.index]] } }
   equal(sample_build.profile.report.to_s, Profile.from_raw(raw).report.to_s)
 end
 

@@ -44,7 +44,7 @@ test "a page has every row with its stack and figures" do
   live = head["live"]
   all = stacks(head, column, live)
   number = 0
-  rows = column[live["stack"]].zip(column[live["inuse_space"]], column[live["malloc"]], column[live["birth"]]).map do |step, *row|
+  rows = column[live["stack"]].zip(column[live["inuse_space"]], column[live["malloc"]], column[live["birth_gc"]]).map do |step, *row|
     number += step
     [all[number], *row]
   end

@@ -7,7 +7,6 @@
 require "fiddle"
 require "rbconfig"
 require "heap_sample"
-require "heap_sample/statistics"
 require_relative "../../tap"
 
 module Load

@@ -6,7 +6,6 @@
 # Usage: ruby trials.rb [TRIALS]    (default 2000)
 require_relative "../../tap"
 require "heap_sample"
-require "heap_sample/statistics"
 
 TRIALS = Integer(ARGV[0] || 2000)
 class Plain; end

@@ -1,0 +1,227 @@
+# frozen_string_literal: true
+
+module HeapSample
+  # What is in use by age: how many GCs it has survived, and which lines are behind
+  # what is old.
+  #
+  #   puts profile.generations
+  #   puts profile.generations(age: 100..)     # the lines of what survived 100 GCs
+  #
+  # Blocks of malloc have ages as slots do, but in files of format 2, which do not tell
+  # when they were allocated.
+  class Generations
+    include Enumerable
+    include Analysis
+
+    # So many ages are shown one by one; of more, each range is twice as long as the
+    # one before.
+    SINGLE = 12
+    # Generations whose lines are listed, the part of all that each has at least,
+    # and how many lines of each.
+    LISTED = 3
+    LISTED_SHARE = 0.1
+    LINES = 3
+    BAR = 16
+    EIGHTHS = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"].freeze
+
+    # What is in use of a range of ages.
+    class Generation
+      # GCs survived, from the least to the most: a Range.
+      attr_reader :ages
+      # A HeapSample::Estimate.
+      attr_reader :estimate
+      # Part of all whose age is known; nil if that is nothing.
+      attr_reader :share
+
+      def initialize(ages, profile, total) # :nodoc:
+        @ages = ages
+        @profile = profile
+        @estimate = profile.groups(:class).total.inuse
+        @share = @estimate.space / total.to_f if total > 0
+      end
+
+      # How many GCs that is.
+      def gcs = ages.end - ages.begin + 1
+
+      # Bytes from each GC, on average, and the 95% interval.
+      def bytes_per_gc = estimate.space / gcs.to_f
+      def bytes_per_gc_interval = estimate.interval&.map { |limit| limit / gcs }
+
+      # call-seq:
+      #   top(by: :line, top: 20, …) -> HeapSample::Top
+      #
+      # What it is made of; see HeapSample::Top.
+      def top(**options)
+        Top.new(@profile, value: :inuse_space, **options)
+      end
+
+      # "4 – 7"
+      def to_s
+        layout = Layout.new
+        [ages.begin, ages.end].uniq.map { |age| layout.count(age) }.join(" – ")
+      end
+
+      def inspect
+        "#<#{self.class} #{self}, #{estimate.inspect}>"
+      end
+    end
+
+    # All that has an age; what is in use and has none; what was born since the last
+    # completed mark: HeapSample::Estimate.
+    attr_reader :total, :ageless, :young
+
+    # call-seq:
+    #   Generations.new(profile, age: nil, by: :line, top: 3, width: 120, root: Dir.pwd, style: nil)
+    #
+    # +age+: a Range of GCs, to see that alone; +by+: what the largest parts of a
+    # generation are told by; +top+: how many of them, by default 3, and 20 if an +age+
+    # is given.  Otherwise as Top.new.
+    def initialize(profile, age: nil, by: :line, top: nil, width: Layout::WIDTH, root: Dir.pwd, style: nil)
+      @age = age
+      @by = by
+      @top = top || (age ? Top::ROWS : LINES)
+      Layout.check(top: @top)
+      Keys.new(profile, by)                   # checks +by+
+      @options = {by: by, width: width, root: root, style: style}
+      @layout = Layout.new(width: width, root: root, style: style)
+      @part = Header.part(profile, @layout)
+      @gc_count = profile.info.gc_count
+      @profile = age ? profile.with(Filter.new(age: age).rows(profile)) : profile
+      divide
+    end
+
+    # Yields HeapSample::Generations::Generation, the youngest first.
+    def each(&block)
+      @generations.each(&block)
+    end
+
+    def to_s
+      @layout.text([@part, lines, *details, rest])
+    end
+
+    # Title and table.
+    def lines(_top = nil)
+      return @layout.title(title) if @generations.empty?
+
+      largest = map { |generation| generation.top(**@options, top: 1).first&.key }
+      rows = each_with_index.map { |generation, index| [*cells(generation), largest[index] || Layout::NOTHING] }
+      [*@layout.title(title), *@layout.table(columns, rows, map { |generation| :weak if generation.estimate.weak? }),
+       *@layout.sentence("By bytes, half of it has survived #{@layout.count(median)} GC#{"s" unless median == 1} or more.")]
+    end
+
+    # The GCs that half of the bytes have survived, or more; nil if none has an age.
+    def median
+      older = 0.0
+      @by_age.sort.reverse_each do |age, space|
+        older += space
+        return age if older * 2 >= total.space
+      end
+      nil
+    end
+
+    def to_h
+      {
+        gc_count: @gc_count, by: @by, filter: @profile.filtered&.names, age: @age && Filter.new(age: @age).names[:age],
+        total: total.to_h, median_age_gcs: median, without_age: ageless.to_h, young: young.to_h,
+        generations: map do |generation|
+          {age_gcs: [generation.ages.begin, generation.ages.end], **generation.estimate.to_h, share: generation.share,
+           bytes_per_gc: generation.bytes_per_gc, bytes_per_gc_interval: generation.bytes_per_gc_interval,
+           rows: generation.top(**@options, top: @top).to_h[:rows]}
+        end
+      }.compact
+    end
+
+    private
+
+    def summary = title
+
+    def title
+      of = " (age #{@age})" if @age
+      "In use#{of} by age, in GCs#{" (this is GC #{@layout.count(@gc_count)})" if @gc_count}: #{@layout.amount(total)}"
+    end
+
+    # The rows of each age, of none, and how many bytes each age has.
+    def divide
+      @ageless, @young = Estimate.new, Estimate.new
+      ages = Hash.new { |known, age| known[age] = [] }
+      @profile.table.each do |row|
+        @young.add_columns(row, Columns::YOUNG, row[Columns::SLOT_SIZE]) if row[Columns::YOUNG_OBJECTS] > 0
+        next unless row[Columns::INUSE_OBJECTS] > 0
+
+        birth = row[Columns::BIRTH_GC]
+        next @ageless.add_columns(row, Columns::INUSE, row[Columns::SLOT_SIZE]) unless birth && @gc_count
+
+        ages[[@gc_count - birth, 0].max] << row
+      end
+      @by_age = ages.transform_values { |rows| rows.sum(0.0) { |row| row[Columns::INUSE_SPACE] } }
+      parts = Generations.ranges(ages.keys).map do |range|
+        [range, @profile.with(ages.select { |age, _| range.cover?(age) }.values.flatten(1))]
+      end
+      @total = parts.inject(Estimate.new) { |sum, (_, part)| sum.add(part.groups(:class).total.inuse) }
+      @generations = parts.map { |range, part| Generation.new(range, part, @total.space) }
+    end
+
+    # Ranges that cover +ages+, without what lies before the first of them.
+    def self.ranges(ages) # :nodoc:
+      first, last = ages.minmax
+      return [] unless last
+      return (first..last).map { |age| age..age } if last - first < SINGLE
+
+      doubling = [0..0]
+      doubling << ((doubling.last.end + 1)..(doubling.last.end * 2 + 1)) while doubling.last.end < last
+      doubling.filter_map { |range| [range.begin, first].max..[range.end, last].min if range.end >= first }
+    end
+
+    def columns
+      [["age", :right], ["bytes", :right], ["95% interval", :right, 8], ["objects", :right, 2], ["samples", :right, 3],
+       ["share", :right, 6], *([["per GC", :right, 5]] if wide?), ["", :left, 4], ["the largest, by #{@by}", :left]]
+    end
+
+    def cells(generation)
+      estimate = generation.estimate
+      ["#{Layout::WEAK_MARK if estimate.weak?}#{generation}", @layout.bytes(estimate.space),
+       estimate.zero? ? Layout::NOTHING : @layout.interval(estimate), @layout.count(estimate.objects), @layout.count(estimate.samples),
+       @layout.share(estimate.space, total.space), *(@layout.bytes(generation.bytes_per_gc) if wide?), bar(generation)]
+    end
+
+    # Is there a range of more than one age?
+    def wide? = any? { |generation| generation.gcs > 1 }
+
+    # As long as its share of the largest, in eighths of a character.
+    def bar(generation)
+      most = map { |other| other.estimate.space }.max
+      eighths = most > 0 ? (generation.estimate.space * BAR * 8 / most).round : 0
+      "#{"█" * (eighths / 8)}#{EIGHTHS[eighths % 8]}"
+    end
+
+    # The lines behind the generations that matter, the largest first; of one +age+
+    # those of all of it.
+    def details
+      return [] if @generations.empty?
+      return [Top.new(@profile.with(aged), value: :inuse_space, **@options, top: @top).table] if @age
+
+      listed = select { |generation| generation.share.to_f >= LISTED_SHARE }.max_by(LISTED) { |generation| generation.estimate.space }
+      listed.map do |generation|
+        [*@layout.title("Age #{generation}: #{@layout.amount(generation.estimate)}"), *generation.top(**@options, top: @top).table]
+      end
+    end
+
+    def aged
+      @profile.table.select { |row| row[Columns::BIRTH_GC] }
+    end
+
+    def rest
+      lines = []
+      lines << "Young (born since the last completed mark, in no generation): #{@layout.amount(young)}" unless young.zero?
+      lines << "No age is known of #{@layout.amount(ageless)}: #{why}" unless ageless.zero?
+      lines << "Nothing that has an age is in use." if @generations.empty?
+      lines.flat_map { |line| @layout.sentence(line) }
+    end
+
+    def why
+      return "this profile does not tell births." unless @gc_count
+
+      "malloc's blocks have no births in a profile of format #{@profile.info.format || "2"}."
+    end
+  end
+end

@@ -1,0 +1,402 @@
+# frozen_string_literal: true
+
+module HeapSample
+  # Who calls what allocates: stacks as a tree.
+  #
+  #   puts profile.tree                                              # from the root down
+  #   puts profile.filter(path: "cache.rb:16").tree(direction: :callers)   # who leads there
+  #
+  # :callees begins at the root of the stacks and leads to the lines that allocate,
+  # :callers at those lines and leads to the root.  Native code is left out, and what
+  # a line calls on its own line, C methods and blocks, is that line.  Where nothing
+  # branches, frames are one node.  The largest nodes are shown; what is small or
+  # beyond them is one node "N more" below its parent.
+  class Tree
+    include Analysis
+
+    ROWS = 40
+    # Smaller nodes, as a part of all, are not shown, but for a few if there is
+    # nothing larger.
+    MIN_SHARE = 0.005
+    FEW = 10
+    DIRECTIONS = {callees: "from the root down", callers: "from the line up"}.freeze
+    KINDS = %i[line method].freeze
+
+    # Frames in a row that all of its memory shares.
+    class Node
+      # HeapSample::Places, in the tree's direction; empty for the root of all, for
+      # what ends at its parent, and for "N more".
+      attr_reader :places
+      # A HeapSample::Estimate of it and all below.
+      attr_reader :estimate
+      # Array of Node, the largest first: what it branches into.
+      attr_reader :children
+      # nil, or :itself: the stacks that end at the parent; :stackless: those without
+      # Ruby code; :more: nodes that are not shown.
+      attr_reader :kind
+      # How many nodes that are not shown it stands for.
+      attr_reader :count
+
+      def initialize(places, estimate, kind: nil, count: 1) # :nodoc:
+        @places = places
+        @estimate = estimate
+        @kind = kind
+        @count = count
+        @children = []
+      end
+
+      def samples = estimate.samples
+      def weak? = estimate.weak?
+
+      def inspect
+        "#<#{self.class} #{kind || "#{places.size} frames"}, #{children.size} children, #{estimate.inspect}>"
+      end
+    end
+
+    # The Node of all.
+    attr_reader :root
+    # The HeapSample::Value that is told.
+    attr_reader :value
+
+    # call-seq:
+    #   Tree.new(profile, direction: :callees, value: nil, kind: :both, by: :line, top: 40, min_share: 0.005,
+    #            width: 120, root: Dir.pwd, style: nil)
+    #
+    # +direction+: :callees or :callers; +by+: what a frame is, its :line or its
+    # :method; +top+: nodes that are shown; +min_share+: nodes of a smaller part of
+    # all are not.  Otherwise as Top.new.
+    def initialize(profile, direction: :callees, value: nil, kind: :both, by: :line, top: ROWS, min_share: MIN_SHARE,
+                   width: Layout::WIDTH, root: Dir.pwd, style: nil)
+      Layout.check(top: top)
+      check(direction, by, min_share)
+      @layout = Layout.new(width: width, root: root, style: style)
+      @profile = profile
+      @direction = direction
+      @by = by
+      @value = Value.of(value || Top.default(profile, kind), kind)
+      @top = top
+      @min_share = min_share
+      @index = PathIndex.new(estimates, from_root: direction == :callees) { |estimate| @value.number(estimate) }
+      @root = grow
+      @total = @value.number(@root.estimate)
+    end
+
+    def to_s
+      @layout.text([Header.part(@profile, @layout), lines])
+    end
+
+    # Title and the tree, at most +top+ nodes of it.
+    def lines(top = nil)
+      return @layout.title(title) if root.estimate.zero?
+
+      rows = top ? drawn.first(top) : drawn
+      [*@layout.title(title), *@layout.table(columns, rows.map(&:first), rows.map { |_, node| :weak if node.weak? || node.kind == :more }),
+       *@layout.legend(rows.any? { |_, node| node.weak? })]
+    end
+
+    # JSON-ready: a flat list of nodes, each after its parent, which it names by
+    # index; so no depth is too much for a JSON parser.
+    def to_h
+      {direction: @direction, by: @by, value: value.name, kind: value.kind, unit: value.unit, filter: @profile.filtered&.names,
+       nodes: nodes_to_h}.compact
+    end
+
+    private
+
+    def check(direction, by, min_share)
+      unless DIRECTIONS.key?(direction)
+        raise ArgumentError, "direction is one of #{DIRECTIONS.keys.map(&:inspect).join(", ")}, not #{direction.inspect}"
+      end
+      raise ArgumentError, "by is one of #{KINDS.map(&:inspect).join(", ")}, not #{by.inspect}" unless KINDS.include?(by)
+      return if min_share.is_a?(Numeric) && min_share.between?(0, 1)
+
+      raise ArgumentError, "min_share is a number from 0 to 1, not #{min_share.inspect}"
+    end
+
+    # Rows summed by trail.
+    def estimates
+      at = Columns::PARTS.fetch(value.part)
+      wanted = Groups.wanted(value.kind)
+      trails = {}
+      by_handle = []
+      @profile.table.each do |row|
+        next unless row[at + 1] > 0 && (wanted.nil? || row[Columns::MALLOC] == wanted)
+
+        handle = row[Columns::STACK]
+        sum = by_handle[handle] ||= (trails[@profile.stacks.trail(handle)] ||= Estimate.new)
+        value.add_row(sum, row)
+      end
+      trails
+    end
+
+    # What is found of a node before it is known whether it is shown.
+    class Bud
+      attr_reader :places, :spans, :weight, :parent, :kind
+
+      def initialize(places, spans, weight, parent = nil, kind = nil)
+        @places = places
+        @spans = spans
+        @weight = weight
+        @parent = parent
+        @kind = kind
+      end
+    end
+
+    # The tree of the largest nodes: buds are opened in the order of their weight, and
+    # no node weighs more than its parent, so those that are opened first are the
+    # largest of all.
+    def grow
+      top = Node.new([], @index.estimate(@index.all))
+      return top if top.estimate.zero?
+
+      @keys = {}
+      least = @min_share * value.number(top.estimate)
+      first = collapse(Bud.new([], @index.all, Float::INFINITY))
+      top = Node.new(first.places, top.estimate)
+      waiting = {top => buds(first.spans, top)}
+      queue = []                              # sorted, the heaviest last
+      enqueue(queue, waiting[top], least)
+      (@top - 1).times do
+        bud = queue.pop
+        break if bud.nil? || bud.weight < least && waiting.size > FEW
+
+        waiting[bud.parent].delete(bud)
+        bud = collapse(bud) unless bud.kind
+        node = Node.new(bud.places, @index.estimate(bud.spans), kind: bud.kind)
+        bud.parent.children << node
+        next if bud.kind
+
+        waiting[node] = buds(bud.spans, node)
+        enqueue(queue, waiting[node], least)
+      end
+      waiting.each { |node, hidden| node.children << more(hidden) unless hidden.empty? }
+      top
+    end
+
+    # Those that may be shown.
+    def enqueue(queue, buds, least)
+      (buds.max_by(FEW, &:weight) | buds.select { |bud| bud.weight >= least }).each do |bud|
+        queue.insert(queue.bsearch_index { |other| other.weight >= bud.weight } || queue.size, bud)
+      end
+    end
+
+    # Goes on as long as there is one way.
+    def collapse(bud)
+      places, spans = bud.places.dup, bud.spans
+      loop do
+        spans = spans.flat_map { |span| span.frame ? within(span) : [span] }
+        break unless @index.ends(spans).empty?
+
+        ways = ways(spans)
+        break unless ways.size == 1
+
+        key, spans = ways.first
+        places.concat(key)
+      end
+      Bud.new(places, spans, bud.weight, bud.parent, bud.kind)
+    end
+
+    def buds(spans, parent)
+      ends = @index.ends(spans)
+      buds = ways(spans).map { |key, branch| Bud.new(key, branch, @index.weight(branch), parent) }
+      buds << Bud.new([], ends, @index.weight(ends), parent, parent.places.empty? ? :stackless : :itself) unless ends.empty? || buds.empty?
+      buds
+    end
+
+    # The places that come next, with the spans that have them: tokens that are the
+    # same place are one.
+    def ways(spans)
+      ways = {}
+      spans.each do |span|
+        @index.branches(span) do |token, branch|
+          callers_line(token, branch) { |its_token, its_branch| (ways[key(its_token)] ||= []) << its_branch }
+        end
+      end
+      ways
+    end
+
+    # From the line up a C method comes before the line that called it, which it has
+    # too: yields that line instead.
+    def callers_line(token, branch)
+      waiting = [[token, branch]]
+      until waiting.empty?
+        token, branch = waiting.pop
+        branch.frame = frames(token).last
+        called = []
+        next yield(token, branch) if @direction == :callees
+
+        @index.branches(branch) do |above, higher|
+          next unless one_line?(branch.frame, frames(above).first)
+
+          called << higher
+          waiting << [above, higher]
+        end
+        @index.without(branch, called).each { |rest| yield token, rest }
+      end
+    end
+
+    # Goes on over frames at the same line or, by method, of the same method.
+    def within(span)
+      found = []
+      waiting = [span]
+      until waiting.empty?
+        current = waiting.pop
+        inside = []
+        @index.branches(current) do |token, branch|
+          callers_line(token, branch) do |its_token, its_branch|
+            frame = frames(its_token).first
+            next unless one_line?(span.frame, frame) || @by == :method && one_method?(span.frame, frame)
+
+            its_branch.frame = span.frame
+            inside << its_branch
+          end
+        end
+        found.concat(@index.without(current, inside.sort_by(&:from)))
+        waiting.concat(inside)
+      end
+      found
+    end
+
+    def one_line?(id, other)
+      @profile.stacks.frame(id).lineno > 0 && @profile.stacks.same_line?(id, other)
+    end
+
+    def one_method?(id, other)
+      place(@profile.stacks.frame(id)) == place(@profile.stacks.frame(other))
+    end
+
+    # Frame ids of a token, in the tree's direction.
+    def frames(token)
+      (@frames ||= {})[token] ||= @profile.stacks.token_frames(token).then { |ids| @direction == :callees ? ids.reverse : ids }
+    end
+
+    # The places of a token: equal ones are one object.
+    def key(token)
+      (@tokens ||= {})[token] ||= begin
+        places = frames(token).map { |id| place(@profile.stacks.frame(id)) }
+        @keys[places] ||= places
+      end
+    end
+
+    def place(frame)
+      Place.new(frame.full_path, (frame.lineno if @by == :line), frame.qualified_label)
+    end
+
+    def more(hidden)
+      Node.new([], @index.estimate(hidden.flat_map(&:spans)), kind: :more, count: hidden.size)
+    end
+
+    def summary = title
+
+    def title
+      "#{value.title(@profile)}, #{@direction} #{DIRECTIONS.fetch(@direction)}: #{value.amount(root.estimate, @layout)}"
+    end
+
+    def columns
+      [[value.unit, :right], ["share", :right, 4], ["95% interval", :right, 2], ["samples", :right, 1], [DIRECTIONS.fetch(@direction), :left]]
+    end
+
+    # Rows of the table, each with its node.
+    def drawn
+      rows = []
+      waiting = [[root, "", ""]]
+      until waiting.empty?
+        node, first, rest = waiting.pop
+        rows << [cells(node, first), node]
+        children = cut_off?(node) && !node.equal?(root) ? [] : node.children
+        waiting.concat(children.each_with_index.map do |child, index|
+          last = index == children.size - 1
+          [child, "#{rest}#{last ? "└ " : "├ "}", "#{rest}#{last ? "  " : "│ "}"]
+        end.reverse)
+      end
+      rows
+    end
+
+    def cells(node, prefix)
+      estimate = node.estimate
+      number = value.number(estimate)
+      ["#{Layout::WEAK_MARK if node.weak?}#{@layout.quantity(number, value.measure)}", @layout.share(number, @total),
+       value.interval_text(estimate, @layout), estimate.samples > 0 ? @layout.count(estimate.samples) : Layout::NOTHING,
+       ->(room) { branch(node, prefix, room) }]
+    end
+
+    # Is nothing shown of what it branches into?
+    def cut_off?(node) = node.children.size == 1 && node.children[0].kind == :more
+
+    # A prefix leaves at least half of the room to the names.
+    def branch(node, prefix, room)
+      prefix = "#{Layout::ELLIPSIS}#{prefix[-(room / 2 - 1)..]}" if room && prefix.length > room / 2
+      prefix + chain(node, room && [room - prefix.length, 1].max)
+    end
+
+    ITSELF = {callees: "(the line itself)", callers: "(no caller)"}.freeze
+    GAP = " › "
+    # Room that two places need.
+    BOTH = 48
+
+    # "models/user.rb:3 User.all › 4 frames › db.rb:9 DB#query": of the frames of a
+    # node the one where it branches or allocates, and the one that says most
+    # beside: the application's that is nearest to it, or the other end.
+    def chain(node, room)
+      case node.kind
+      when :stackless then return @layout.name(Stacks::NO_STACK, room)
+      when :itself then return @layout.name(ITSELF.fetch(@direction), room)
+      when :more then return @layout.name("#{@layout.count(node.count)} more", room)
+      end
+      return @layout.name(node.equal?(root) ? "(all)" : Stacks::NO_STACK, room) if node.places.empty?
+
+      shown = shown(node.places)
+      shown = shown.last(1) if room && room < BOTH && @direction == :callees
+      shown = shown.first(1) if room && room < BOTH && @direction == :callers
+      fit(node.places, shown, room, cut_off: cut_off?(node))
+    end
+
+    def shown(places)
+      main, others = @direction == :callees ? [places.size - 1, (places.size - 2).downto(0)] : [0, (1...places.size)]
+      return [main] if places.size == 1
+
+      other = others.find { |index| GemName.of(places[index].path) == GemName::APP } unless GemName.of(places[main].path) == GemName::APP
+      [main, other || others.to_a.last].sort
+    end
+
+    # Places at the indexes +shown+, with how many frames are between, and "…" where
+    # it branches into what is not shown.
+    def fit(places, shown, room, cut_off:)
+      parts = []
+      [-1, *shown, places.size].each_cons(2) do |before, index|
+        left_out = index - before - 1
+        parts << "#{left_out} frame#{"s" if left_out > 1}" if left_out > 0
+        parts << places[index] if index < places.size
+      end
+      parts << Layout::ELLIPSIS if cut_off
+      room -= parts.sum { |part| part.is_a?(Place) ? 0 : part.length } + GAP.length * (parts.size - 1) if room
+      parts.map { |part| part.is_a?(Place) ? @layout.place(part, room && share_of_room(part, parts.grep(Place), room)) : part }.join(GAP)
+    end
+
+    # Half, or what the other place does not need.
+    def share_of_room(place, places, room)
+      other = places.find { |candidate| !candidate.equal?(place) }
+      [other ? [room / 2, room - @layout.place(other).length].max : room, 1].max
+    end
+
+    def nodes_to_h
+      nodes = []
+      waiting = [[root, nil]]
+      until waiting.empty?
+        node, parent = waiting.pop
+        index = nodes.size
+        nodes << node_to_h(node, parent)
+        waiting.concat(node.children.reverse.map { |child| [child, index] })
+      end
+      nodes
+    end
+
+    def node_to_h(node, parent)
+      number = value.number(node.estimate)
+      {
+        parent: parent, kind: node.kind, count: (node.count if node.kind == :more), frames: node.places.map { |place| Analysis.key(place, @layout) },
+        value: number, interval: value.interval(node.estimate), share: (number / @total.to_f if @total > 0), **node.estimate.to_h
+      }.compact
+    end
+  end
+end

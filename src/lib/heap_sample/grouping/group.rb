@@ -1,0 +1,122 @@
+# frozen_string_literal: true
+
+module HeapSample
+  # Rows that share a line, method, file, class, type, gem, function or library,
+  # summed.  What is in use is of slots and of malloc together.
+  class Group
+    # A Place, or the name of a class, type, gem, function or library.
+    attr_reader :key
+    attr_reader :inuse, :young, :alloc, :dead
+    # That part of what is in use which malloc gave.
+    attr_reader :malloc
+    # Bytes of the slots in use with what they hold outside.
+    attr_reader :memsize
+
+    # +malloc_deaths+: do rows of malloc tell deaths?  See Meta#malloc_births?.
+    def initialize(key, malloc_deaths: true)
+      @key = key
+      @malloc_deaths = malloc_deaths
+      @inuse = Estimate.new
+      @young = Estimate.new
+      @alloc = Estimate.new
+      @dead = Estimate.new
+      @malloc = Estimate.new
+      @deathless = Estimate.new
+      @memsize = 0.0
+      @dead_gcs = 0.0
+      @births = 0.0
+      @born = 0.0
+      @live_by_class = Hash.new(0.0)
+    end
+
+    def add(row)
+      malloc = row[Columns::MALLOC]
+      slot_size = row[Columns::SLOT_SIZE]
+      @deaths_untold ||= slot_size.zero? && !malloc     # another program's row
+      @malloc.add_columns(row, Columns::INUSE, 0) if malloc && row[Columns::INUSE_OBJECTS] > 0
+      add_inuse(row, slot_size) if row[Columns::INUSE_OBJECTS] > 0
+      if row[Columns::YOUNG_OBJECTS] > 0
+        @young.add_columns(row, Columns::YOUNG, slot_size)
+        @live_by_class[row[Columns::CLASS]] += row[Columns::YOUNG_SPACE]
+      end
+      if row[Columns::ALLOC_OBJECTS] > 0
+        @alloc.add_columns(row, Columns::ALLOC, slot_size)
+        @deathless.add_columns(row, Columns::ALLOC, slot_size) if malloc && !@malloc_deaths
+      end
+      return unless row[Columns::DEAD_OBJECTS] > 0
+
+      @dead.add_columns(row, Columns::DEAD, slot_size)
+      @dead_gcs += row[Columns::DEAD_GCS]
+    end
+
+    # Adds another group's sums.
+    def merge(group)
+      @inuse.add(group.inuse)
+      @young.add(group.young)
+      @alloc.add(group.alloc)
+      @dead.add(group.dead)
+      @malloc.add(group.malloc)
+      @deathless.add(group.deathless)
+      @memsize += group.memsize
+      @dead_gcs += group.dead_gcs
+      @deaths_untold ||= group.deaths_untold
+      @births += group.births
+      @born += group.born
+      group.live_by_class.each { |reference, space| @live_by_class[reference] += space }
+      self
+    end
+
+    # Mean number of GCs since the birth of what is in use; nil if not known.
+    def age(gc_count)
+      gc_count - @births / @born if gc_count && @born > 0
+    end
+
+    # Mean number of GCs that the dead had survived; nil if there are none.
+    def lifetime
+      @dead_gcs / @dead.objects.to_f if @dead.objects > 0
+    end
+
+    # Share of what was allocated that was found dead, by bytes, of all that the profile
+    # tells deaths of; nil if that is nothing.
+    def dead_share
+      told = @alloc.space - @deathless.space
+      [@dead.space / told.to_f, 1.0].min if told > 0 && @alloc.samples > 0 && !deaths_untold
+    end
+
+    # The 95% interval of #dead_share; nil if there is none, or it is not known.
+    def dead_interval
+      share = dead_share
+      told = @alloc.less(@deathless) if share
+      return unless told && told.samples > 0
+
+      Statistics.proportion(share, total: told.space, variance: told.variance, size: told.mean_size)
+    end
+
+    # Bytes of the slots in use.
+    def slots_space
+      @malloc.space.zero? ? @inuse.space : [@inuse.space - @malloc.space, 0].max
+    end
+
+    # Live bytes (in use and young) by class reference, largest first.
+    def classes
+      @live_by_class.sort_by { |reference, space| [-space, reference.to_s] }
+    end
+
+    protected
+
+    attr_reader :deaths_untold, :dead_gcs, :births, :born, :live_by_class, :deathless
+
+    private
+
+    def add_inuse(row, slot_size)
+      @inuse.add_columns(row, Columns::INUSE, slot_size)
+      @memsize += row[Columns::MEMSIZE]
+      @live_by_class[row[Columns::CLASS]] += row[Columns::INUSE_SPACE]
+      birth = row[Columns::BIRTH_GC]
+      return unless birth
+
+      @births += birth * row[Columns::INUSE_OBJECTS]
+      @born += row[Columns::INUSE_OBJECTS]
+    end
+  end
+end

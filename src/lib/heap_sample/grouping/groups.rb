@@ -1,0 +1,69 @@
+# frozen_string_literal: true
+
+module HeapSample
+  # The rows of a profile, grouped.
+  class Groups
+    include Enumerable
+
+    # What rows can be grouped by: by code, and by the columns that say so.  :line is where the memory was allocated; :app the
+    # nearest line above it that is the application's, not a gem's or Ruby's own, or
+    # where there is none the line itself.
+    KINDS = [:line, :app, :method, :file, *Columns::GROUPS.keys, :gem, :function].freeze
+    # Which rows.
+    MEMORY = %i[both slots malloc].freeze
+
+    # The rows of all groups together: a Group whose key is nil.
+    attr_reader :total
+
+    # call-seq:
+    #   Groups.of(profile, by, kind = :both) -> groups
+    #
+    # Sums the rows of +profile+ by one of KINDS; +kind+ is one of MEMORY.
+    def self.of(profile, by, kind = :both)
+      keys = Keys.new(profile, by)
+      groups = {}.compare_by_identity
+      wanted = wanted(kind)
+      malloc_deaths = profile.info.malloc_births?
+      profile.table.each do |row|
+        next unless wanted.nil? || row[Columns::MALLOC] == wanted
+
+        key = keys.of(row)
+        (groups[key] ||= Group.new(key, malloc_deaths: malloc_deaths)).add(row)
+      end
+      new(groups.values)
+    end
+
+    # What Columns::MALLOC is in the rows of one of MEMORY; nil: either.
+    def self.wanted(kind)
+      return {both: nil, slots: false, malloc: true}[kind] if MEMORY.include?(kind)
+
+      raise ArgumentError, "kind is one of #{MEMORY.map(&:inspect).join(", ")}, not #{kind.inspect}"
+    end
+
+    def initialize(groups)
+      @groups = groups
+      @total = groups.each_with_object(Group.new(nil)) { |group, total| total.merge(group) }
+    end
+
+    def each(&block)
+      @groups.each(&block)
+    end
+
+    def size
+      @groups.size
+    end
+
+    # The largest groups by the bytes of one estimate: :inuse, :young, :alloc
+    # or :dead; those that have none of it are left out.
+    def largest(estimate, count)
+      ranked(count) { |group| group.public_send(estimate).then { |part| part.zero? ? 0 : part.space } }
+    end
+
+    # The first +count+ groups by what the block makes of them; those that it gives
+    # 0 are left out.
+    def ranked(count)
+      @groups.each_with_index.filter_map { |group, index| yield(group).then { |number| [-number, index, group] if number > 0 } }
+             .min(count).map(&:last)
+    end
+  end
+end

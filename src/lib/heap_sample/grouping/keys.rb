@@ -1,0 +1,98 @@
+# frozen_string_literal: true
+
+module HeapSample
+  # What a row of a profile is grouped by.  Equal keys are one object.
+  class Keys
+    NO_STACK = Place.new("", 0, Stacks::NO_STACK).freeze
+    # The function and library of what is no malloc'd memory,
+    SLOTS = "(slots)"
+    # and of what is and has no native frame.
+    NO_FUNCTION = "(unknown)"
+    # Functions that only hand malloc's memory on: their caller is of interest.
+    HANDS_ON = /(?:malloc|calloc|realloc|zalloc|memalign|strn?dup)|\A_Zn[aw]/i
+
+    # Raises ArgumentError unless +by+ is one of Groups::KINDS.
+    def initialize(profile, by)
+      unless Groups::KINDS.include?(by)
+        raise ArgumentError, "cannot group by #{by.inspect}: by is one of #{Groups::KINDS.map(&:inspect).join(", ")}"
+      end
+
+      @profile = profile
+      @stacks = profile.stacks
+      @by = by
+      @column = Columns::GROUPS[by]&.index unless by == :library
+      @names = {}
+      @places = []
+      @same = {}
+      @functions = {}
+    end
+
+    # A Place, or the name of a class, type, gem, function or library.
+    def of(row)
+      return name(row[@column]) if @column
+
+      case @by
+      when :function then row[Columns::MALLOC] ? function(row) : SLOTS
+      when :library then row[Columns::MALLOC] ? name(row[Columns::LIBRARY]) : SLOTS
+      when :gem then gem(@stacks.site(row[Columns::STACK]))
+      when :app then place(@stacks.application_site(row[Columns::STACK]) || @stacks.site(row[Columns::STACK]))
+      else place(@stacks.site(row[Columns::STACK]))
+      end
+    end
+
+    private
+
+    def name(reference)
+      @names[reference] ||= -@profile.text(reference)
+    end
+
+    # The function of the library that called malloc which wanted the memory:
+    # "xmlNewNode (libxml2.so.2)".
+    def function(row)
+      @functions[[row[Columns::STACK], row[Columns::LIBRARY]]] ||= begin
+        frames = native_frames(row)
+        library = name(row[Columns::LIBRARY])
+        own = frames.drop_while { |frame| frame.library != library }.take_while { |frame| frame.library == library }
+        own = frames if own.empty?
+        frame = own.find { |candidate| !HANDS_ON.match?(candidate.label) } || own.first
+        text = frame ? frame.to_s : NO_FUNCTION
+        @names[text] ||= -text
+      end
+    end
+
+    # Above the nearest Ruby frame, leaf first.
+    def native_frames(row)
+      ids = []
+      @stacks.each_frame_id(row[Columns::STACK]) do |id|
+        break unless @stacks.native?(id)
+
+        ids << id
+      end
+      ids.map { |id| @stacks.frame(id) }
+    end
+
+    # The gem that the code of a frame is of; what stands for something else than
+    # code is itself: "(GC)".
+    def gem(site)
+      return Stacks::NO_STACK unless site
+
+      @places[site] ||= begin
+        frame = @stacks.frame(site)
+        name = frame.full_path.empty? ? frame.label : GemName.of(frame.full_path)
+        @same[name] ||= name
+      end
+    end
+
+    def place(site)
+      return NO_STACK unless site
+
+      @places[site] ||= begin
+        frame = @stacks.frame(site)
+        line = frame.lineno if %i[line app].include?(@by)
+        label = frame.qualified_label unless @by == :file
+        place = Place.new(frame.full_path, line, label)
+        @same[place] ||= place
+      end
+    end
+  end
+end

@@ -1,0 +1,128 @@
+# frozen_string_literal: true
+
+module HeapSample
+  # A value of rows that they can be ranked by, named as in a file: "inuse_space",
+  # "slots_alloc_objects", …  It says which estimate is meant, bytes or objects of
+  # it, and of which memory.
+  class Value
+    # What a report calls the estimates.
+    TITLES = {
+      inuse: "In use (found alive by the last completed mark)",
+      young: "Young (born since the last completed mark; none is known to be in use)",
+      alloc: "Allocated since start",
+      dead: "Found dead or freed of what was allocated since start"
+    }.freeze
+    MALLOC_TITLE = "In use (objects found alive by the last completed mark, and what malloc gave)"
+    RESIDENT_TITLE = "In use and resident (what was never touched is left out)"
+    KINDS = {both: "", slots: ", heap slots alone", malloc: ", malloc alone"}.freeze
+    MEMSIZE = :inuse_memsize
+    RESIDENT = :inuse_resident
+
+    # What a profile of slots and malloc has, and what is of one of them.
+    NAMES = [
+      *Columns::PARTS.keys.product(%i[space objects]).map { |part, measure| :"#{part}_#{measure}" },
+      *%w[slots malloc].product(%w[inuse alloc], %w[space objects]).map { |words| words.join("_").to_sym },
+      MEMSIZE, RESIDENT
+    ].freeze
+
+    # One of NAMES.
+    attr_reader :name
+    # :inuse, :young, :alloc or :dead.
+    attr_reader :part
+    # :space or :objects.
+    attr_reader :measure
+    # :both, :slots or :malloc.
+    attr_reader :kind
+
+    # call-seq:
+    #   Value.of(name, kind = :both) -> value
+    #
+    # The value of that +name+, a Symbol or String, of rows of one +kind+.  Raises
+    # ArgumentError on another name, and where the two contradict each other.
+    def self.of(name, kind = :both)
+      Groups.wanted(kind)
+      name = name.to_sym if name.is_a?(String)
+      return new(name, kind) if NAMES.include?(name)
+
+      raise ArgumentError, "cannot rank by #{name.inspect}: value is one of #{NAMES.join(", ")}"
+    end
+
+    def initialize(name, kind) # :nodoc:
+      @name = name
+      own = name[/\A(slots|malloc)_/, 1]&.to_sym || (:slots if memsize?) || kind
+      raise ArgumentError, "#{name} is of #{own}, and kind is #{kind.inspect}" unless [:both, own].include?(kind)
+
+      @kind = own
+      part, measure = name.to_s.delete_prefix("#{own}_").split("_")
+      @part = part.to_sym
+      @measure = measure == "objects" ? :objects : :space
+    end
+
+    # Is it of slots with what their objects hold outside?  It has no interval.
+    def memsize?
+      name == MEMSIZE
+    end
+
+    # Is it of what is in use the part that is resident?
+    def resident?
+      name == RESIDENT
+    end
+
+    # "bytes" or "objects".
+    def unit
+      measure == :objects ? "objects" : "bytes"
+    end
+
+    # The estimate of a Group that it is about.
+    def estimate(group)
+      return group.inuse.with_space(group.memsize) if memsize?
+
+      resident? ? group.inuse.resident : group.public_send(part)
+    end
+
+    # Adds a row of a profile to an Estimate of the rows' value.
+    def add_row(sum, row) # :nodoc:
+      at = Columns::PARTS.fetch(part)
+      return sum.add_columns(row, at, row[Columns::SLOT_SIZE]) unless memsize? || resident?
+
+      estimate = Estimate.new.add_columns(row, at, row[Columns::SLOT_SIZE])
+      sum.add(memsize? ? estimate.with_space(row[Columns::MEMSIZE]) : estimate.resident)
+    end
+
+    # Its number.
+    def number(estimate)
+      measure == :objects ? estimate.objects : estimate.space
+    end
+
+    # Its 95% interval; nil if that is not known.
+    def interval(estimate)
+      estimate.interval(measure) unless memsize?
+    end
+
+    # "38.2 MiB ±8.5 MiB in 480,327 objects, 74 samples", the ranked first.
+    def amount(estimate, layout)
+      return layout.amount(estimate) if estimate.zero? || !(memsize? || measure == :objects)
+
+      samples = ", #{layout.count(estimate.samples)} samples" if estimate.samples > 0
+      return "#{layout.bytes(estimate.space)}#{samples}" if memsize?
+
+      "#{layout.count(estimate.objects)} #{layout.bracketed(estimate, :objects)} of #{layout.bytes(estimate.space)}#{samples}"
+    end
+
+    # The interval as a column has it: "±8.5 MiB", or "?".
+    def interval_text(estimate, layout)
+      memsize? ? "?" : layout.interval(estimate, measure)
+    end
+
+    # A title for +profile+'s rows, without figures.
+    def title(profile)
+      return "In use with buffers (slots, and what their objects hold outside)" if memsize?
+
+      return "#{RESIDENT_TITLE}#{KINDS.fetch(kind)}" if resident?
+
+      malloc = profile.malloc? && kind != :slots && part == :inuse
+      slots = part == :alloc && kind != :slots && profile.malloc? && !profile.info.malloc_alloc_known?
+      "#{malloc ? MALLOC_TITLE : TITLES.fetch(part)}#{slots ? KINDS[:slots] : KINDS.fetch(kind)}"
+    end
+  end
+end

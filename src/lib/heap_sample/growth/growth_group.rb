@@ -1,0 +1,38 @@
+# frozen_string_literal: true
+
+module HeapSample
+  # Rows of a difference, summed.
+  class GrowthGroup
+    include Net
+
+    # A Place, or the name of a class, type, gem, function or library.
+    attr_reader :key
+    attr_reader :gained, :lost
+
+    def initialize(key)
+      @key = key
+      @gained = Estimate.new
+      @lost = Estimate.new
+      @classes = Hash.new(0.0)
+    end
+
+    def add(row)
+      @gained.add(row.gained)
+      @lost.add(row.lost)
+      @classes[row.class_name] += row.space
+      self
+    end
+
+    # Adds another group's sums.
+    def merge(group)
+      @gained.add(group.gained)
+      @lost.add(group.lost)
+      self
+    end
+
+    # Names of classes with their bytes of growth, the largest change first.
+    def classes
+      @classes.sort_by { |name, space| [-space.abs, name] }
+    end
+  end
+end

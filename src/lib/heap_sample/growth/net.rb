@@ -1,0 +1,76 @@
+# frozen_string_literal: true
+
+module HeapSample
+  # Two estimates, of what came and of what went, and their difference.
+  module Net
+    # Bytes, as an estimate; below 0 where more went than came.
+    def space
+      gained.space - lost.space
+    end
+
+    def objects
+      gained.objects - lost.objects
+    end
+
+    # The same bytes as far as they are resident.
+    def resident_space
+      gained.resident.space - lost.resident.space
+    end
+
+    # Is enough of what came or went untouched to be told?
+    def untouched?
+      gained.untouched? || lost.untouched?
+    end
+
+    # Samples behind it.
+    def samples
+      gained.samples + lost.samples
+    end
+
+    # The 95% interval of #space.
+    def space_interval
+      Statistics.difference(gained.space, gained.space_interval(unit: unit(lost)),
+                            lost.space, lost.space_interval(unit: unit(gained)))
+    end
+
+    # Can sampling alone not explain the difference?  Of many rows some seem so by
+    # chance: see Growth#changes.
+    def significant?
+      low, high = space_interval
+      low > 0 || high < 0
+    end
+
+    # How often sampling alone would show such a difference, from 0 to 1.
+    def p_value
+      Statistics.p_value(space, *space_interval)
+    end
+
+    # Figures as JSON has them.
+    def to_h
+      {bytes: space, bytes_interval: space_interval, **(untouched? ? {resident_bytes: resident_space} : {}), objects: objects, samples: samples, weak: weak?,
+       gained: gained.to_h, lost: lost.to_h}
+    end
+
+    # For pattern matching, the names of #to_h.
+    def deconstruct_keys(_) = to_h
+
+    def weak?
+      samples < Estimate::WEAK_BELOW && (gained.weak? || lost.weak?)
+    end
+
+    def exact?
+      samples > 0 && gained.certain? && lost.certain?
+    end
+
+    def zero?
+      gained.zero? && lost.zero?
+    end
+
+    private
+
+    # What one sample of the other side stands for.
+    def unit(other)
+      other.samples > 0 && other.variance > 0 ? other.space / other.samples.to_f : 0.0
+    end
+  end
+end

@@ -1,0 +1,145 @@
+# frozen_string_literal: true
+
+module HeapSample
+  # The rows of one profile, or of the growth between two, as columns for the
+  # HTML view.
+  #
+  # Stacks are sorted root first, so that each is told by how many frames it
+  # keeps of the one before (+keep+) and by those that follow (+fresh+, how many,
+  # and +frames+); rows come in the order of their stacks, which are counted from
+  # 0, the empty one.
+  class ViewSheet
+    SIDES = %i[gained lost].freeze
+    # Columns of the schema that rows of all kinds have, but for the thread, which the page has no use for.
+    # +stack+ is the distance to that of the row before; +birth_gc+, as all that may be missing, is counted from 1: 0 is none.
+    OWN = Columns::ALL.reject { |column| column.sum? || column.merge == :drop }.freeze
+    # What is worked out of a row beside them: two texts, and the frames (of Groups::KINDS the :line and the
+    # :app), which are counted from 1 as well.
+    DERIVED = %i[function gem site app].freeze
+    SHARED = [*OWN.map(&:name), *DERIVED].freeze
+
+    # Columns of the rows of +profile+, by name.
+    def self.of_profile(profile, frames)
+      sheet = new(frames)
+      order = sheet.add(profile.table) { |row| [profile, row] }
+      fields = order.map { |index| profile.table[index] }.transpose
+      fields = Array.new(Columns::COUNT) { [] } if fields.empty?
+      sheet.columns.merge(Columns::SUMS.to_h { |column| [column.name, fields[column.index]] })
+    end
+
+    # Columns of the rows of +growth+, by name.
+    def self.of_growth(growth, frames)
+      sheet = new(frames)
+      rows = sheet.add(growth.rows) { |row| [row.row.profile, row.row.columns] }.map { |index| growth.rows[index] }
+      SIDES.each do |side|
+        estimates = rows.map(&side)
+        [*Columns::FIELDS, :objects_variance].each { |field| sheet.columns[:"#{side}_#{field}"] = estimates.map(&field) }
+      end
+      sheet.columns
+    end
+
+    attr_reader :columns
+
+    def initialize(frames)
+      @frames = frames
+      @columns = {}
+    end
+
+    # Takes rows, of each of which the block gives the profile and the columns.
+    # Returns their indexes in the order of their stacks.
+    def add(rows)
+      sources = Hash.new { |known, profile| known[profile] = Source.new(profile, @frames) }.compare_by_identity
+      told = rows.map do |row|
+        profile, fields = yield(row)
+        sources[profile].tell(fields)
+      end
+      numbers = number_stacks(told.map(&:first).uniq)
+      told.each { |row| row[0] = numbers[row[0]] }
+      order = told.each_index.sort_by { |index| told[index][0] }
+      fields = order.map { |index| told[index] }.transpose
+      fields = SHARED.map { [] } if fields.empty?
+      @columns.update(SHARED.zip(fields).to_h)
+      @columns[:stack] = distances(@columns[:stack])
+      order
+    end
+
+    # What the page is told of the rows of one profile.
+    class Source
+      def initialize(profile, frames)
+        @profile = profile
+        @stacks = profile.stacks
+        @frames = frames
+        @numbers = frames.numbers(@stacks)
+        @functions = Keys.new(profile, :function)
+        @gems = Keys.new(profile, :gem)
+        @known = []
+      end
+
+      # As SHARED, but the stack is what it is sorted by.
+      def tell(row)
+        key, gem, site, app = (@known[row[Columns::STACK]] ||= know(row))
+        fields = OWN.map { |column| number(column, row[column.index], key) }
+        fields.push(row[Columns::MALLOC] ? @frames.text(@functions.of(row)) : 0, gem, site, app)
+      end
+
+      private
+
+      # Numbers of frames, root first, in four bytes each: sorted as Strings,
+      # stacks that begin alike come together.
+      def know(row)
+        handle = row[Columns::STACK]
+        numbers = []
+        @stacks.each_frame_id(handle) { |id| numbers << @numbers[id] }
+        sites = [@stacks.site(handle), @stacks.application_site(handle) || @stacks.site(handle)]
+        [numbers.reverse!.pack("N*"), @frames.text(@gems.of(row)), *sites.map { |site| site ? @numbers[site] + 1 : 0 }]
+      end
+
+      def number(column, value, key)
+        case column.holds
+        when :stack then key
+        when :text then @frames.text_of(@profile, value)
+        when :flag then value ? 1 : 0
+        else column.absent.nil? ? (value || -1) + 1 : value
+        end
+      end
+    end
+
+    private
+
+    FRAME_BYTES = 4
+    EMPTY = ""
+    private_constant :FRAME_BYTES, :EMPTY
+
+    # Stack => its number.
+    def number_stacks(keys)
+      sorted = [EMPTY, *keys.reject(&:empty?).sort!]
+      keep, fresh, frames = [], [], "".b
+      sorted.each_cons(2) do |before, key|
+        common = common_frames(before, key)
+        keep << common
+        frames << key.byteslice(common * FRAME_BYTES..)
+        fresh << key.bytesize / FRAME_BYTES - common
+      end
+      @columns.update(keep: keep, fresh: fresh, frames: frames.unpack("N*"))
+      sorted.each_with_index.to_h
+    end
+
+    # How many frames two stacks have in common from the root on.
+    def common_frames(one, other)
+      low = 0
+      high = [one.bytesize, other.bytesize].min / FRAME_BYTES
+      while low < high
+        middle = (low + high + 1) / 2
+        if other.start_with?(one.byteslice(0, middle * FRAME_BYTES)) then low = middle
+        else high = middle - 1
+        end
+      end
+      low
+    end
+
+    def distances(ascending)
+      before = 0
+      ascending.map { |number| (number - before).tap { before = number } }
+    end
+  end
+end

@@ -1,0 +1,157 @@
+# frozen_string_literal: true
+
+module HeapSample
+  # Profiles as one HTML page that needs nothing else: flame graph, table, what
+  # is alive by age, and where the memory of the process is.
+  #
+  #   HeapSample::View.new(profile).save("heap.html")
+  #   HeapSample::View.new([monday, tuesday, friday]).save("heap.html")   # with the growth
+  #
+  # The page is a template (viewer/ in the source, built when Ruby is installed)
+  # and the data, compressed.  Nothing of a profile becomes HTML but the title:
+  # the page puts names in as text.
+  class View
+    # The template is not installed.
+    class Missing < StandardError
+    end
+
+    # Profiles of a series that the last one is compared with, at most.
+    BASES = 3
+    # The width of text that the browser breaks into lines.
+    ONE_LINE = 10_000
+    TEMPLATE = "viewer.html"
+    TITLE = "<!--title-->"
+    DATA = "<!--data-->"
+
+    # call-seq:
+    #   View.new(profile, root: Dir.pwd, title: nil, template: nil) -> view
+    #   View.new(growth, …) -> view
+    #   View.new(series, …) -> view
+    #
+    # A +series+ is a Series, of which three profiles at most are read beside the
+    # last, or an Array of profiles in the order of time: the page shows the last
+    # one, its growth since the first, the middle one and the one before it, and the
+    # account of the process over all.  Paths below +root+ are shortened; +title+ is
+    # that of the page; +template+ a file in place of the one that is installed.
+    # Raises ArgumentError if there is no profile, or a base was taken after the last.
+    def initialize(subject, root: Dir.pwd, title: nil, template: nil)
+      @warnings = subject.is_a?(Series) ? subject.warnings : []
+      @infos, @growths, @profile = read(subject)
+      @first = subject.is_a?(Growth) ? "growth" : "live"
+      @layout = Layout.new(width: ONE_LINE, root: root)
+      @title = title || default_title
+      @template = template
+    end
+
+    # The page, as a binary String.  Raises View::Missing if this Ruby was
+    # installed without the view.
+    def to_s
+      page = template
+      before, between, after = page.b.partition(TITLE).then { |head, _, rest| [head, *rest.partition(DATA).values_at(0, 2)] }
+      [before, escape(@title).b, between, [data].pack("m0"), after].join
+    end
+
+    # Writes the page to an IO.
+    def write(io)
+      io.write(to_s)
+    end
+
+    # call-seq:
+    #   save(path) -> Integer
+    #
+    # Writes the page: it is whole or not there, and only its owner may read it.
+    # Returns its size in bytes.
+    def save(path)
+      AtomicFile.write(path, to_s)
+    end
+
+    def inspect
+      "#<#{self.class} #{@title}, #{@infos.size} profile#{"s" unless @infos.size == 1}>"
+    end
+
+    private
+
+    # Meta of all profiles, the growths that the last one shows, and that.
+    def read(subject)
+      return [[subject.earlier.info, subject.later.info], [subject], subject.later] if subject.is_a?(Growth)
+      return compare(subject, subject.infos) if subject.is_a?(Series)
+
+      profiles = (subject.is_a?(Array) ? subject : [subject]).map do |profile|
+        profile.respond_to?(:to_profile) ? profile.to_profile : profile
+      end
+      raise ArgumentError, "there is no profile to view" if profiles.empty?
+
+      others = profiles.grep_v(Profile)
+      raise ArgumentError, "#{others.first.class} is not a profile" unless others.empty?
+
+      compare(profiles, profiles.map(&:info))
+    end
+
+    def compare(profiles, infos)
+      last = profiles.last
+      [infos, bases(infos.size - 1).map { |index| last - profiles[index] }, last]
+    end
+
+    # Of so many earlier profiles, those that the last one is compared with.
+    def bases(count)
+      count <= BASES ? [*0...count] : [0, count / 2, count - 1]
+    end
+
+    def default_title
+      info = @profile.info
+      ["Heap profile#{" of process #{info.process_id}" if info.process_id}",
+       *(info.taken.utc.strftime("%Y-%m-%d %H:%M:%S UTC") if info.taken)].join(", ")
+    end
+
+    def template
+      path = @template || [File.dirname(__dir__), *$LOAD_PATH.map { |folder| File.join(folder.to_s, "heap_sample") }]
+                          .map { |folder| File.join(folder, TEMPLATE) }.find { |file| File.file?(file) }
+      raise Missing, "#{TEMPLATE} is not installed: Ruby was built without the HTML view" unless path
+
+      File.binread(path)
+    end
+
+    def escape(text)
+      text.gsub(/[&<>"]/, "&" => "&amp;", "<" => "&lt;", ">" => "&gt;", '"' => "&quot;")
+    end
+
+    # What the page is made from.
+    def data
+      frames = ViewFrames.new(@layout)
+      columns = ViewColumns.new
+      live = columns.add_all(ViewSheet.of_profile(@profile, frames))
+      growths = @growths.map { |growth| about_growth(growth).merge(columns: columns.add_all(ViewSheet.of_growth(growth, frames))) }
+      columns.pack({version: 1, title: @title, first: @first, **about, live: live, growths: growths, **memory,
+                    frames: columns.add_all(frames.columns), texts: frames.texts})
+    end
+
+    def about
+      info = @profile.info
+      {about: [*Header.part(@profile, @layout), *Header.new(info, @layout).lines, *@warnings], gc_count: info.gc_count,
+       malloc: @profile.malloc?, malloc_alloc_known: info.malloc_alloc_known?, malloc_births: info.malloc_births?, memsize: info.memsize?}
+    end
+
+    def about_growth(growth)
+      {since: growth.earlier.info.taken&.utc&.strftime("%Y-%m-%d %H:%M:%S UTC"), seconds: growth.seconds, gcs: growth.gcs,
+       matched: growth.matched?, same_run: growth.same_run?, malloc_left_out: growth.malloc_left_out?}
+    end
+
+    # The accounts of the process in the order of time: seconds of Unix time and
+    # bytes of each part, nil where it is not known.
+    def memory
+      accounts = @infos.filter_map { |info| [info.taken, info.account] if info.account && info.taken }
+      start = @infos.first.account_at_start
+      accounts.unshift([@infos.first.started, start]) if start && @infos.first.started
+      {parts: Account::PARTS,
+       accounts: accounts.map { |at, account| {at: at.to_f, rss: account.rss, parts: account.parts} },
+       verdict: verdict(start)}
+    end
+
+    def verdict(start)
+      now = @profile.info.account
+      return unless now && start
+
+      Verdict.new(now, start, malloc: Verdict.malloc_of(@profile), layout: @layout).to_s
+    end
+  end
+end

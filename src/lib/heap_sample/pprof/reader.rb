@@ -1,0 +1,551 @@
+# frozen_string_literal: true
+
+module HeapSample
+  # Reads a saved profile: pprof's profile.proto, packed with gzip or not, with
+  # the sample types, labels and comment that doc/format.md describes.
+  #
+  # A file is not trusted.  What is wrong with it ends in one FormatError that
+  # names the file; what it unpacks to is bounded.
+  class PprofReader
+    # Bytes a file may have when unpacked: ten times what 200,000 stacks take.
+    DECODED_MAX = 1 << 29
+    # Messages and strings a file may have: small ones cost more memory here
+    # than in the file.
+    ENTRIES_MAX = 10_000_000
+    # The newest version of the comment that this library knows.
+    FORMAT_MAX = 3
+
+    GZIP_MAGIC = "\x1f\x8b".b
+    # Added to zlib's window bits: gzip's header and checksum, nothing else.
+    GZIP_ONLY = 16
+    CHUNK = 1 << 18
+
+    # Fields of profile.proto's messages that are read, by number.
+    module Field
+      SAMPLE_TYPE = 1
+      SAMPLE = 2
+      MAPPING = 3
+      LOCATION = 4
+      FUNCTION = 5
+      STRING = 6
+      PERIOD_TYPE = 11
+      PERIOD = 12
+      COMMENT = 13
+    end
+
+    # What only our own files have.
+    OURS = %w[inuse_samples inuse_var].freeze
+    # The period of what is sampled by bytes.
+    SPACE = "space"
+    # Other packings, which Ruby has no library for.
+    PACKINGS = {"\x28\xb5\x2f\xfd".b => "zstd", "\x04\x22\x4d\x18".b => "lz4", "PK\x03\x04".b => "zip"}.freeze
+    # What a column is where a file does not tell it: these follow a sample's values.
+    ABSENT = Columns::ALL.map(&:absent).uniq.freeze
+    # Where the labels of a sample are in its row.
+    LABEL_INDEXES = Columns::LABELS.map(&:index).freeze
+
+    # call-seq:
+    #   PprofReader.read(path_or_io, limit: DECODED_MAX, name: path) -> Hash
+    #
+    # The keyword arguments of Profile.new.  An IO is read to its end, from where
+    # it is; +name+ is what errors call it.
+    def self.read(source, limit: DECODED_MAX, name: source)
+      data = source.respond_to?(:read) ? unpack(source, name, limit) : File.open(source, "rb") { |file| unpack(file, name, limit) }
+      new(data).read
+    rescue Protobuf::Malformed => e
+      raise FormatError, "#{name}: not a readable heap profile: #{e.message}"
+    end
+
+    # call-seq:
+    #   PprofReader.read_meta(path, limit: DECODED_MAX) -> Hash
+    #
+    # What a file says about itself (Profile#meta), without its rows.
+    def self.read_meta(path, limit: DECODED_MAX)
+      new(File.open(path, "rb") { |file| unpack(file, path, limit) }).read_meta_alone
+    rescue Protobuf::Malformed => e
+      raise FormatError, "#{path}: not a readable heap profile: #{e.message}"
+    end
+
+    # The bytes of a file, without gzip.
+    def self.unpack(file, name, limit)
+      data = file.read(CHUNK)
+      raise Protobuf::Malformed, "it is empty" if data.nil? || data.empty?
+      return gunzip(file, data, limit) if data.start_with?(GZIP_MAGIC)
+      PACKINGS.each { |magic, packing| raise Protobuf::Malformed, "it is packed with #{packing}: unpack it first" if data.start_with?(magic) }
+      raise Protobuf::Malformed, "it is not packed with gzip" if name.to_s.end_with?(".gz")
+
+      bounded(data.bytesize, limit)
+      while (chunk = file.read(CHUNK))
+        bounded((data << chunk).bytesize, limit)
+      end
+      data
+    end
+
+    def self.gunzip(file, chunk, limit)
+      require "zlib"
+      inflater = Zlib::Inflate.new(Zlib::MAX_WBITS + GZIP_ONLY)
+      # Joined at the end: a String that grows is copied, and needs three times the room.
+      pieces = []
+      read = size = 0
+      while chunk && !inflater.finished?
+        read += chunk.bytesize
+        # one chunk can be a thousand pieces
+        inflater.inflate(chunk) do |piece|
+          bounded(size += piece.bytesize, limit)
+          pieces << piece
+        end
+        chunk = file.read(CHUNK)
+      end
+      raise Protobuf::Malformed, "gzip: it ends too early" unless inflater.finished?
+      raise Protobuf::Malformed, "bytes follow the end of gzip's data" if chunk || inflater.total_in < read
+
+      pieces.join
+    rescue Zlib::Error => e
+      raise Protobuf::Malformed, "gzip: #{e.message}"
+    ensure
+      inflater&.reset
+      inflater&.close
+    end
+
+    def self.bounded(size, limit)
+      raise Protobuf::Malformed, "it unpacks to more than #{limit} bytes" if size > limit
+    end
+    private_class_method :unpack, :gunzip, :bounded
+
+    def initialize(data)
+      @data = data
+      @texts = []
+      @spans = Hash.new { |spans, field| spans[field] = [] }
+      @comments = []
+    end
+
+    def read
+      scan
+      read_types
+      meta = read_meta
+      mappings = read_mappings
+      stacks = ListStacks.new(@texts, *read_frames(mappings), mapped_code(mappings))
+      rows = read_rows(stacks, @ours ? Meta.new(meta).interval : read_period)
+      {meta: meta, texts: @texts, stacks: stacks, rows: rows}
+    end
+
+    def read_meta_alone # :nodoc:
+      scan
+      read_types
+      read_meta
+    end
+
+    private
+
+    # Notes where the messages are: they may come before the strings they need.
+    # Most are samples, which are passed over quickly.
+    def scan
+      entries = position = 0
+      samples = @spans[Field::SAMPLE]
+      while position
+        cursor = Protobuf.new(@data, skip_samples(position, samples))
+        position = nil
+        cursor.each_field do |number, value, to|
+          entries += 1
+          too_many if entries + samples.size / 2 > ENTRIES_MAX
+          note(number, value, to)
+          break position = cursor.position if number == Field::SAMPLE
+        end
+      end
+      raise Protobuf::Malformed, "it has no strings (cut off?)" if @texts.empty?
+    end
+
+    SAMPLE_TAG = Field::SAMPLE << 3 | Protobuf::BYTES
+
+    # Notes samples of the usual length, as long as one follows the other; returns
+    # where that ends.
+    def skip_samples(position, samples)
+      data = @data
+      size = data.bytesize
+      while data.getbyte(position) == SAMPLE_TAG
+        from = position + 2
+        break unless (length = data.getbyte(position + 1))
+
+        if length >= 0x80
+          high = data.getbyte(from) || size
+          break if high >= 0x80
+
+          length = length & 0x7f | high << 7
+          from += 1
+        end
+        to = from + length
+        break if to > size
+
+        samples << from << to
+        too_many if samples.size > 2 * ENTRIES_MAX
+        position = to
+      end
+      position
+    end
+
+    def too_many
+      raise Protobuf::Malformed, "it has more than #{ENTRIES_MAX} entries"
+    end
+
+    def note(number, value, to)
+      case number
+      when Field::COMMENT
+        @comments.concat(to ? Protobuf.packed(@data, value, to) : [value])
+      when Field::STRING
+        @texts << Profile.clean(@data.byteslice(bytes(value, to), to - value))
+      when Field::PERIOD then @period = value unless to
+      when Field::SAMPLE_TYPE, Field::PERIOD_TYPE, Field::SAMPLE, Field::MAPPING, Field::LOCATION, Field::FUNCTION
+        @spans[number] << bytes(value, to) << to
+      end
+    end
+
+    def bytes(value, to)
+      to ? value : raise(Protobuf::Malformed, "a message is a number")
+    end
+
+    def each_message(number)
+      @spans[number].each_slice(2) { |from, to| yield Protobuf.new(@data, from, to) }
+    end
+
+    def reference(index)
+      raise Protobuf::Malformed, "a string is missing (cut off?)" if index >= @texts.size
+
+      index
+    end
+
+    # Where in a sample's values each column of a row is, and in ABSENT behind them what no value tells.
+    def read_types
+      names = type_names(Field::SAMPLE_TYPE)
+      @value_count = names.size
+      places = Columns::ALL.map { |column| [column.value, *column.aliases].filter_map { |name| names.index(name) }.first if column.sum? }
+      if places.none?
+        raise Protobuf::Malformed, "its sample types are #{names.first(4).inspect}, none of a heap"
+      end
+
+      @value_of = places.zip(Columns::ALL).map { |place, column| place || @value_count + ABSENT.index(column.absent) }
+      @ours = (OURS - names).empty?
+    end
+
+    def type_names(field)
+      names = []
+      each_message(field) do |message|
+        name = ""
+        message.each_field { |number, value, to| name = @texts[reference(value)] if number == 1 && !to }
+        names << name
+      end
+      names
+    end
+
+    # Mean bytes between the samples of another program, if it says that it takes
+    # them by bytes: Go does, and its figures are weighted for it.
+    def read_period
+      @period if @period && type_names(Field::PERIOD_TYPE).last == SPACE
+    end
+
+    def read_meta
+      return {} unless @ours
+
+      text = @comments.map { |index| @texts[reference(index)] }.find { |comment| comment.start_with?("{") }
+      raise Protobuf::Malformed, "the comment with its settings is missing (cut off?)" unless text
+
+      check_format(parse_json(text))
+    end
+
+    def parse_json(text)
+      require "json"
+      JSON.parse(text)
+    rescue JSON::ParserError
+      raise Protobuf::Malformed, "the comment with its settings is not JSON"
+    end
+
+    def check_format(meta)
+      format = meta["format"]
+      unless format.is_a?(Integer) && format.between?(1, FORMAT_MAX)
+        raise Protobuf::Malformed, "its format is #{format.inspect}; this library knows 1 to #{FORMAT_MAX}"
+      end
+
+      meta
+    end
+
+    Mapping = Struct.new(:start, :limit, :offset, :path)
+
+    # Mapping id => Mapping.
+    def read_mappings
+      mappings = Hash.new(Mapping.new(0, 0, 0, 0))
+      each_message(Field::MAPPING) do |message|
+        id = 0
+        mapping = Mapping.new(0, 0, 0, 0)
+        message.each_field do |number, value, to|
+          next if to
+
+          case number
+          when 1 then id = value
+          when 2 then mapping.start = value
+          when 3 then mapping.limit = value
+          when 4 then mapping.offset = value
+          when 5 then mapping.path = reference(value)
+          end
+        end
+        mappings[id] = mapping
+      end
+      mappings
+    end
+
+    # For Stacks: where code is mapped.
+    def mapped_code(mappings)
+      mappings.values.select { |mapping| mapping.limit > mapping.start }.sort_by(&:start)
+              .flat_map { |mapping| [mapping.start, mapping.limit, mapping.offset] }
+    end
+
+    # Returns the fields of all frames, and location id => frame id, or Array
+    # of them.
+    def read_frames(mappings)
+      functions = read_functions
+      fields = [0] * Stacks::FRAME_FIELDS       # frame 0: of a location that is not there
+      frames_of = Hash.new(0)
+      each_message(Field::LOCATION) do |message|
+        id, lines = read_location(message, functions, mappings)
+        first = fields.size / Stacks::FRAME_FIELDS
+        lines.each { |line| fields.concat(line) }
+        frames_of[id] = lines.size == 1 ? first : Array.new(lines.size) { |index| first + index }
+      end
+      [fields, frames_of]
+    end
+
+    # Its id, and the fields of its frames.  What has an address and no source
+    # file is native code: its path is its mapping's.
+    def read_location(message, functions, mappings)
+      id = mapping = address = 0
+      lines = []
+      message.each_field do |number, value, to|
+        if number == 4
+          lines << read_line(functions, bytes(value, to), to)
+        elsif !to
+          case number
+          when 1 then id = value
+          when 2 then mapping = value
+          when 3 then address = value
+          end
+        end
+      end
+      return [id, lines] if address.zero?
+
+      path = mappings[mapping].path
+      lines << [0, 0, 0, 0, 0] if lines.empty?
+      [id, lines.map { |line| line[1].zero? ? [line[0], path, 0, 0, address] : line }]
+    end
+
+    # Function id => label and path.
+    def read_functions
+      functions = Hash.new([0, 0])
+      each_message(Field::FUNCTION) do |message|
+        id = name = path = 0
+        message.each_field do |number, value, to|
+          next if to
+
+          case number
+          when 1 then id = value
+          when 2 then name = reference(value)
+          when 4 then path = reference(value)
+          end
+        end
+        functions[id] = [name, path]
+      end
+      functions
+    end
+
+    LINE_MAX = (1 << 31) - 1
+
+    def read_line(functions, from, to)
+      function = line = 0
+      Protobuf.new(@data, from, to).each_field do |number, value, to_value|
+        next if to_value
+
+        function = value if number == 1
+        line = value if number == 2
+      end
+      label, path = functions[function]
+      [label, path, @texts[path].start_with?("/") ? path : 0, line.clamp(0, LINE_MAX), 0]
+    end
+
+    # The hot part.  Samples share many of their labels and values, byte for
+    # byte: each kind is decoded once, into the row that others are copies of.
+    def read_rows(stacks, interval)
+      templates = Hash.new { |known, packed| known[packed] = {} }
+      labels = {}
+      @labels = Hash.new { |known, message| known[message] = read_label(message) }
+      interval = nil unless interval && interval > 0 && !missing_estimates.empty?
+      slot_size_label = Columns::LABELS.index { |column| column.name == :slot_size }
+      rows = []
+      spans = @spans[Field::SAMPLE]
+      index = 0
+      while (from = spans[index])
+        list, packed, rest = split_sample(from, spans[index + 1])
+        found = labels[rest] ||= read_labels(rest)
+        slot_size = found[slot_size_label]
+        row = (templates[packed][slot_size] ||= template(packed, slot_size, interval)).dup
+        row[Columns::STACK] = stacks.intern(list)
+        label = 0
+        while (at = LABEL_INDEXES[label])
+          row[at] = found[label]
+          label += 1
+        end
+        rows << row
+        index += 2
+      end
+      rows
+    end
+
+    def template(packed, slot_size, interval)
+      row = read_values(packed)
+      row[Columns::SLOT_SIZE] = slot_size
+      missing_estimates.each { |at| complete_estimate(row, at, interval) if row[at + 1] > 0 } if interval
+      row
+    end
+
+    LOCATIONS = 1
+    VALUES = 2
+    LABELS = 3
+    LOCATIONS_TAG, VALUES_TAG, LABELS_TAG = [LOCATIONS, VALUES, LABELS].map { |field| field << 3 | Protobuf::BYTES }
+    EMPTY = "".b.freeze
+
+    # The packed location ids, the packed values and the labels of a sample, as
+    # binary Strings, which as they are can be a Hash's keys.  Written out for the
+    # usual form: each at its place, with a length of one or two bytes.
+    def split_sample(start, to)
+      data = @data
+      return split_any(start, to) unless data.getbyte(start) == LOCATIONS_TAG
+
+      length = data.getbyte(start + 1) || to
+      from = start + 2
+      if length >= 0x80
+        high = data.getbyte(from) || to
+        return split_any(start, to) if high >= 0x80
+
+        length = length & 0x7f | high << 7
+        from += 1
+      end
+      list = data.byteslice(from, length).freeze
+      from += length
+      return split_any(start, to) unless data.getbyte(from) == VALUES_TAG
+
+      length = data.getbyte(from + 1) || to
+      from += 2
+      if length >= 0x80
+        high = data.getbyte(from) || to
+        return split_any(start, to) if high >= 0x80
+
+        length = length & 0x7f | high << 7
+        from += 1
+      end
+      packed = data.byteslice(from, length).freeze
+      from += length
+      return split_any(start, to) unless from == to || (from < to && data.getbyte(from) == LABELS_TAG)
+
+      whole(list)
+      [list, packed, data.byteslice(from, to - from).freeze]
+    end
+
+    # The same for fields in any order, and for numbers that are not packed.
+    def split_any(from, to)
+      parts = {LOCATIONS => "".b, VALUES => "".b, LABELS => "".b}
+      Protobuf.new(@data, from, to).each_field do |number, value, stop|
+        part = parts[number]
+        next unless part
+
+        if number == LABELS
+          part << LABELS_TAG << Protobuf.encode(stop - bytes(value, stop)) << @data.byteslice(value, stop - value)
+        else
+          part << (stop ? @data.byteslice(value, stop - value) : Protobuf.encode(value))
+        end
+      end
+      whole(parts[LOCATIONS])
+      parts.values.each(&:freeze)
+    end
+
+    def whole(list)
+      raise Protobuf::Malformed, "it ends inside a stack" if (list.getbyte(-1) || 0) >= 0x80
+    end
+
+    # A row with what its values tell.
+    def read_values(packed)
+      values = Protobuf.packed(packed, 0, packed.bytesize)
+      unless values.size == @value_count
+        raise Protobuf::Malformed, "a sample has #{values.size} values, there are #{@value_count} types"
+      end
+      raise Protobuf::Malformed, "a value is negative" if values.any? && values.max >= 1 << 63
+
+      Columns.told_by(values.concat(ABSENT).values_at(*@value_of))
+    end
+
+    # Labels by what a file calls them: their place in what #read_labels returns, and the column.
+    LABEL_PLACES = Columns::LABELS.each_with_index.flat_map do |column, place|
+      [column.label, *column.aliases].map { |name| [name, [place, column]] }
+    end.to_h.freeze
+
+    # The labels of a sample, in the order of Columns::LABELS.
+    # Labels are short, so one byte of length is the rule.
+    def read_labels(message)
+      found = Columns::LABELS.map(&:absent)
+      position = 0
+      size = message.bytesize
+      while position < size && message.getbyte(position) == LABELS_TAG && (length = message.getbyte(position + 1) || size) < 0x80
+        position += 2
+        break position -= 2 if position + length > size
+
+        place, value = @labels[message.byteslice(position, length)]
+        found[place] = value if place
+        position += length
+      end
+      Protobuf.new(message, position).each_field do |number, from, to|
+        next unless number == LABELS
+
+        place, value = @labels[message.byteslice(bytes(from, to), to - from)]
+        found[place] = value if place
+      end
+      found
+    end
+
+    # Place and value of a label; nothing of one that is not known.
+    def read_label(message)
+      key = text = value = 0
+      Protobuf.new(message).each_field do |number, content, stop|
+        next if stop
+
+        case number
+        when 1 then key = reference(content)
+        when 2 then text = reference(content)
+        when 3 then value = content
+        end
+      end
+      raise Protobuf::Malformed, "a label is negative" if value >= 1 << 63
+
+      place, column = LABEL_PLACES[@texts[key]]
+      return unless place
+
+      [place, case column.holds
+              when :flag then @texts[text] == column.name.to_s
+              when :text then text
+              else value
+              end]
+    end
+
+    # Where in a row the estimates are whose samples or variance the file does not give.
+    def missing_estimates
+      @missing_estimates ||= Columns::PARTS.values.select { |at| [at, at + 3].any? { |column| @value_of[column] >= @value_count } }
+    end
+
+    # All objects of a row have one size, so one weight if the interval never
+    # changed, and about one if it did.  Rows of other programs are taken to have
+    # one size too, as Go's have.
+    def complete_estimate(row, at, interval)
+      size = row[Columns::SLOT_SIZE]
+      size = row[at + 2] / row[at + 1].to_f if size.zero? && !@ours
+      return if size.zero?
+
+      weight = 1 / (1 - Math.exp(-size / interval.to_f))
+      row[at] = [(row[at + 1] / weight).round, 1].max
+      row[at + 3] = row[at + 1] * (weight - 1) * size * size
+    end
+  end
+end

@@ -1,0 +1,189 @@
+# frozen_string_literal: true
+
+module HeapSample
+  # What one snapshot found: rows of estimates by stack, class, type, slot size,
+  # thread and birth.  A row is of heap slots, or of memory that malloc gave.
+  #
+  #   profile = HeapSample::Profile.load("heap-4711.pb.gz")
+  #   puts profile.report
+  #   profile.rows.sum { |row| row.inuse.space }   # bytes
+  class Profile
+    include Viewable
+
+    # Settings, GC counts, drops and heaps, with String keys, as in a file.
+    attr_reader :meta
+    # The Strings that frames and rows refer to.
+    attr_reader :texts
+    # Stacks by handle: a HeapSample::Stacks.
+    attr_reader :stacks
+    # Rows as Arrays; see HeapSample::Columns.
+    attr_reader :table
+    # What #filter left of a profile: the HeapSample::Filter, nil if it is whole.
+    attr_reader :filtered
+
+    # call-seq:
+    #   HeapSample::Profile.from_raw(hash) -> profile
+    #
+    # Takes what the sampler hands over: +:meta+, +:texts+, +:frames+ (label,
+    # path, absolute path, line, address; flattened), +:nodes+ (parent, frame;
+    # flattened, node 0 the empty stack), +:rows+, and +:mappings+ of native
+    # code if there are any (start, end, offset in the file; flattened).
+    def self.from_raw(raw)
+      texts = raw.fetch(:texts).map { |text| clean(text) }
+      new(meta: raw.fetch(:meta), texts: texts, rows: whole(raw.fetch(:rows)),
+          stacks: NodeStacks.new(texts, raw.fetch(:frames), raw.fetch(:nodes), raw[:mappings] || []))
+    end
+
+    # call-seq:
+    #   HeapSample::Profile.load(path, limit: 512 MiB) -> profile
+    #   HeapSample::Profile.load(io, name: "-", limit: 512 MiB) -> profile
+    #
+    # Reads a saved profile (.pb.gz or .pb).  Raises HeapSample::FormatError if
+    # it is damaged, cut, something else, or has more than +limit+ bytes when
+    # unpacked; a SystemCallError if it cannot be read at all.  +name+ is what
+    # errors call it.
+    def self.load(source, limit: PprofReader::DECODED_MAX, name: source)
+      new(**PprofReader.read(source, limit: limit, name: name))
+    end
+
+    # A Ruby that is older than this library (the heapsample gem's) lacks the last columns.
+    def self.whole(rows)
+      rows.any? && rows.first.size < Columns::COUNT ? rows.each { |row| Columns.complete(row) } : rows
+    end
+    private_class_method :whole
+
+    # Texts are any bytes: names of classes and files in their own encodings.
+    def self.clean(text)
+      return text if text.encoding == Encoding::UTF_8 && text.valid_encoding?
+
+      text = text.dup.force_encoding(Encoding::UTF_8)
+      text.valid_encoding? ? text : text.scrub("?")
+    end
+
+    def initialize(meta:, texts:, stacks:, rows:, filtered: nil)
+      @meta = meta
+      @texts = texts
+      @stacks = stacks
+      @table = rows
+      @filtered = filtered
+    end
+
+    # All frames, each once.
+    def frames
+      stacks.frames
+    end
+
+    # All rows, as HeapSample::Row.
+    def rows
+      @rows ||= @table.map { |columns| Row.new(self, columns) }
+    end
+
+    # The meta data by name: HeapSample::Meta.
+    def info
+      @info ||= Meta.new(meta)
+    end
+
+    # The text of a column, which is an index into #texts or a String.
+    def text(reference)
+      reference.is_a?(Integer) ? @texts[reference] : reference
+    end
+
+    # Has it rows of malloc'd memory?
+    def malloc?
+      @malloc = table.any? { |columns| columns[Columns::MALLOC] } if @malloc.nil?
+      @malloc
+    end
+
+    # call-seq:
+    #   groups(by, kind: :both) -> HeapSample::Groups
+    #
+    # The rows summed +by+ :line, :app, :method, :file, :class, :type, :gem, :function or
+    # :library; +kind+: those of :slots, of :malloc, or :both.  Raises
+    # ArgumentError on anything else.
+    def groups(by, kind: :both)
+      (@groups ||= {})[[by, kind]] ||= Groups.of(self, by, kind)
+    end
+
+    # call-seq:
+    #   filter(class: nil, type: nil, path: nil, gem: nil, stack: nil, age: nil, kind: :both) -> profile
+    #
+    # The profile of those rows that match all that is given; see
+    # HeapSample::Filter.  Shares are then of these rows, and what is told of the
+    # whole process (its account, what lived before the start) is left out of reports.
+    #
+    #   profile.filter(class: "Ticket", age: 10..).report
+    #
+    # Raises ArgumentError if one makes no sense, or if this is a part already.
+    def filter(**wanted)
+      raise ArgumentError, "it is filtered already: give all conditions at once" if filtered
+
+      filter = Filter.new(**wanted)
+      return self if filter.to_h.empty?
+
+      Profile.new(meta: meta, texts: texts, stacks: stacks, rows: filter.rows(self), filtered: filter)
+    end
+
+    # The same with other rows.
+    def with(rows) # :nodoc:
+      Profile.new(meta: meta, texts: texts, stacks: stacks, rows: rows, filtered: filtered)
+    end
+
+    # call-seq:
+    #   report(by: :line, kind: :both, top: 20, width: 120, root: Dir.pwd, style: nil) -> HeapSample::Report
+    #
+    # What the profile says; see HeapSample::Report.
+    def report(**options)
+      Report.new(self, **options)
+    end
+
+    # call-seq:
+    #   top(by: :line, value: nil, kind: :both, top: 20, …) -> HeapSample::Top
+    #
+    # Groups ranked by a value; see HeapSample::Top.
+    def top(**options)
+      Top.new(self, **options)
+    end
+
+    # call-seq:
+    #   churn(by: :line, kind: :both, top: 20, …) -> HeapSample::Churn
+    #
+    # What was allocated, and how much of it is dead; see HeapSample::Churn.
+    def churn(**options)
+      Churn.new(self, **options)
+    end
+
+    # call-seq:
+    #   generations(age: nil, by: :line, top: 3, …) -> HeapSample::Generations
+    #
+    # What is in use by age, and the lines behind; see HeapSample::Generations.
+    def generations(**options)
+      Generations.new(self, **options)
+    end
+
+    # call-seq:
+    #   tree(direction: :callees, value: nil, kind: :both, by: :line, top: 40, …) -> HeapSample::Tree
+    #
+    # Who calls what allocates; see HeapSample::Tree.
+    def tree(**options)
+      Tree.new(self, **options)
+    end
+
+    # call-seq:
+    #   later - earlier -> HeapSample::Growth
+    #
+    # What grew between two profiles; see HeapSample::Diff.
+    def -(other)
+      Diff.new(self, other).growth
+    end
+
+    def inspect
+      malloced = table.count { |columns| columns[Columns::MALLOC] } if malloc?
+      "#<#{self.class} #{table.size} rows#{", #{malloced} of malloc" if malloced}, #{stacks.frame_count} frames#{", #{filtered}" if filtered}>"
+    end
+
+    # What is in use, by line: the first rows of #top.
+    def pretty_print(printer) # :nodoc:
+      top.pretty_print(printer)
+    end
+  end
+end

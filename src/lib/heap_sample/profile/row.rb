@@ -1,0 +1,95 @@
+# frozen_string_literal: true
+
+module HeapSample
+  # Samples that agree in all but their number: one stack, class, type, slot
+  # size, thread and GC of birth.  One of malloc'd memory has class and type
+  # "(malloc)", slot size 0, and no young; in files of format 2 and 1 neither
+  # birth nor dead.
+  #
+  # It answers each column by name, a text as a String: #type, #slot_size, #thread, #birth_gc,
+  # #dead_gcs, #library, #memsize, #resident; Columns says what they are.  It takes part in pattern
+  # matching:
+  #
+  #   profile.rows.select { |row| row in {class: "String", birth_gc: 10.., inuse: {samples: 5..}} }
+  class Row
+    attr_reader :profile
+    # The row as it is in Profile#table.
+    attr_reader :columns
+
+    def initialize(profile, columns)
+      @profile = profile
+      @columns = columns
+    end
+
+    # Frames, leaf first.
+    def stack
+      profile.stacks.stack(columns[Columns::STACK])
+    end
+
+    # "String", "(malloc)".
+    def class_name = text(Columns::CLASS)
+
+    # Is it of memory that malloc gave?
+    def malloc? = columns[Columns::MALLOC]
+
+    (Columns::ALL.map(&:name) - %i[stack class malloc]).each do |name|
+      index = Columns.const_get(name.upcase)
+      if Columns::TEXTS.any? { |column| column.index == index }
+        define_method(name) { text(index) }
+      else
+        define_method(name) { columns[index] }
+      end
+    end
+
+    # Objects that the last completed mark found alive; what is allocated now.
+    def inuse = estimate(Columns::INUSE)
+
+    # Objects born since that mark.
+    def young = estimate(Columns::YOUNG)
+
+    # Everything born since sampling started.  In files of format 2 only the number
+    # of samples is known of malloc, as a rule; see Meta#malloc_alloc_known?.
+    def alloc = estimate(Columns::ALLOC)
+
+    # Of these, what was found dead, or freed.
+    def dead = estimate(Columns::DEAD)
+
+    # Equal for rows of the same objects in profiles of one session, which share
+    # +interner+: see Stacks#identity.
+    def identity(interner)
+      [profile.stacks.identity(columns[Columns::STACK], interner), class_name, type, slot_size, thread, birth_gc]
+    end
+
+    # call-seq:
+    #   to_h -> Hash
+    #
+    # All of it, JSON-ready: columns by name, the estimates each as Estimate#to_h has it, and
+    # the stack as texts, leaf first.
+    def to_h
+      deconstruct_keys(nil).to_h { |name, value| [name, name == :stack ? value.map(&:to_s) : value.is_a?(Estimate) ? value.to_h : value] }
+    end
+
+    # For pattern matching: the names are those of #to_h, the values objects.
+    def deconstruct_keys(names)
+      (names ? names & NAMES : NAMES).to_h { |name| [name, public_send(READERS.fetch(name, name))] }
+    end
+
+    # What #to_h has, and the methods that are called otherwise.
+    NAMES = [*(Columns::ALL.map(&:name) - Columns::PARTS.keys.flat_map { |part| Columns::FIELDS.map { |field| :"#{part}_#{field}" } }),
+             *Columns::PARTS.keys].freeze
+    READERS = {class: :class_name, malloc: :malloc?}.freeze
+    private_constant :NAMES, :READERS
+
+    def inspect
+      "#<#{self.class} #{class_name} #{malloc? ? library : "#{slot_size} B"}, in use #{inuse.inspect}, #{stack.first || "no stack"}>"
+    end
+
+    private
+
+    def text(index) = profile.text(columns[index])
+
+    def estimate(at)
+      Estimate.new.add_columns(columns, at, slot_size)
+    end
+  end
+end

@@ -1,0 +1,218 @@
+# frozen_string_literal: true
+
+module HeapSample
+  # The stacks of a profile.  Rows name one by a handle, a small Integer; Frame
+  # objects are made when asked for.  Two kinds differ in how they hold stacks:
+  # NodeStacks as a prefix tree, ListStacks as a list each.
+  class Stacks
+    FRAME_FIELDS = 5
+    MAPPING_FIELDS = 3
+    NO_LABEL = "(unknown)"
+    NO_STACK = "(no stack)"
+
+    # Labels that only Ruby code has, so that a frame with the path and line of
+    # its caller is not taken for a C method.
+    RUBY_LABEL = /\A(?:block |rescue in |ensure in |<)/
+    INTERNAL_PATH = /\A<internal:/
+
+    # +fields+: label, path, absolute path (indexes into +texts+), line and
+    # address, of one frame after the other.  +mappings+: start, end and offset
+    # in the file of native code, likewise, by start.
+    def initialize(texts, fields, mappings = [])
+      @texts = texts
+      @fields = fields
+      @mappings = mappings.each_slice(MAPPING_FIELDS).to_a
+      @frames = []
+      @arrays = []
+      @sites = []
+      @application_sites = []
+      @application = []
+      @kinds = []
+    end
+
+    # How many frames there are.
+    def frame_count
+      @fields.size / FRAME_FIELDS
+    end
+
+    def frame(id)
+      @frames[id] ||= begin
+        label, path, absolute_path, line, address = @fields[id * FRAME_FIELDS, FRAME_FIELDS]
+        absolute = @texts[absolute_path]
+        label = @texts[label]
+        label = address > 0 ? unnamed(@texts[path], address) : NO_LABEL if label.empty?
+        Frame.new(label, @texts[path], absolute.empty? ? nil : absolute, line, address)
+      end
+    end
+
+    # Label, path, absolute path (Strings, empty if there is none), line and
+    # address of a frame, as they were handed over: for who writes them again.
+    def fields(id)
+      label, path, absolute_path, line, address = @fields[id * FRAME_FIELDS, FRAME_FIELDS]
+      [@texts[label], @texts[path], @texts[absolute_path], line, address]
+    end
+
+    # Start, end and offset in the file of the native code at +address+; nil if
+    # that is not known.
+    def mapping(address)
+      found = @mappings.bsearch { |_, limit, _| limit > address }
+      found if found && address >= found[0]
+    end
+
+    # Is a frame one of native code?
+    def native?(id)
+      @fields[id * FRAME_FIELDS + 4] > 0
+    end
+
+    def frames
+      Array.new(frame_count) { |id| frame(id) }
+    end
+
+    # The stack as an Array of Frame, leaf first; the same one every time.
+    def stack(handle)
+      @arrays[handle] ||= frame_ids(handle).map { |id| frame(id) }.freeze
+    end
+
+    def frame_ids(handle)
+      ids = []
+      each_frame_id(handle) { |id| ids << id }
+      ids
+    end
+
+    # The frame, by id, that a stack's memory is put down to: the nearest one of
+    # Ruby code, nil if there is none.  A frame of a C method has the path and
+    # line of its caller, so the search goes on while these stay the same; Ruby
+    # code inside MRI (<internal:…>) counts as C, as in Ruby's own backtraces.
+    def site(handle)
+      known = @sites[handle]
+      return known || nil unless known.nil?
+
+      @sites[handle] = find_site(handle) || false
+      @sites[handle] || nil
+    end
+
+    # The same of the application's code (GemName): the nearest line of it that
+    # called the gem or library which allocated; nil if there is none.
+    def application_site(handle)
+      known = @application_sites[handle]
+      return known || nil unless known.nil?
+
+      @application_sites[handle] = find_application_site(handle) || false
+      @application_sites[handle] || nil
+    end
+
+    # call-seq:
+    #   trail(handle) -> binary String
+    #
+    # The stack from its site to its root, packed: tokens of one byte or more, of
+    # which all but the last have their high bit set; see #token_frames.  Empty if
+    # no Ruby code is on the stack.
+    def trail(handle)
+      site = site(handle)
+      return EMPTY unless site
+
+      list = packed(handle)
+      from = 0
+      until token_frames(list.byteslice(from, (stop = Stacks.token_stop(list, from)) - from)).include?(site)
+        from = stop
+      end
+      from.zero? ? list : list.byteslice(from, list.bytesize)
+    end
+
+    # Where the token that begins at +from+ ends.
+    def self.token_stop(list, from)
+      from += 1 while list.getbyte(from) >= 0x80
+      from + 1
+    end
+
+    EMPTY = "".b.freeze
+
+    # Have two frames, by id, the same path and line?  One of them that called the
+    # other is the Ruby code at that line, the other a C method or a block of it.
+    def same_line?(id, other)
+      id *= FRAME_FIELDS
+      other *= FRAME_FIELDS
+      @fields[id + 3] == @fields[other + 3] && @fields[id + 1] == @fields[other + 1]
+    end
+
+    # A number, equal for equal stacks, also of another profile with the same
+    # +interner+: a Hash, empty at first, from frames, and from a frame on top of a
+    # stack, to numbers.
+    def identity(handle, interner)
+      unless @interner.equal?(interner)
+        @interner = interner
+        @numbers = []
+        @identities = []
+        identify
+      end
+      @identities[handle] ||= number_of(handle)
+    end
+
+    # The identity of the empty stack.
+    NO_IDENTITY = -1
+
+    private
+
+    def find_site(handle)
+      found = nil
+      each_frame_id(handle) do |id|
+        next if native?(id)
+        break unless found.nil? || kind(found) == :internal || same_line?(found, id)
+
+        found = id
+        break if kind(id) == :ruby
+      end
+      found
+    end
+
+    def find_application_site(handle)
+      found = nil
+      each_frame_id(handle) do |id|
+        next if found.nil? && !application?(id)
+        break unless found.nil? || same_line?(found, id)
+
+        found = id
+        break if kind(id) == :ruby
+      end
+      found
+    end
+
+    def application?(id)
+      known = @application[id]
+      return known unless known.nil?
+
+      path = frame(id).full_path
+      @application[id] = !native?(id) && !path.empty? && GemName.of(path) == GemName::APP
+    end
+
+    # Native code that its file has no name for: where in the file it is.
+    def unnamed(path, address)
+      start, _, offset = mapping(address)
+      return format("0x%x", address) if path.empty? || start.nil?
+
+      format("%s+0x%x", File.basename(path), address - start + offset)
+    end
+
+    # What a frame surely is: :internal, :ruby, or :any, which may be C.
+    def kind(id)
+      @kinds[id] ||= if INTERNAL_PATH.match?(@texts[@fields[id * FRAME_FIELDS + 1]]) then :internal
+                     elsif RUBY_LABEL.match?(@texts[@fields[id * FRAME_FIELDS]]) then :ruby
+                     else :any
+                     end
+    end
+
+    # The identity of a stack with one frame more than +below+ has.
+    def on_top(below, id)
+      frame = @numbers[id] ||= frame_number(id)
+      frame == NO_IDENTITY ? below : @interner[(below + 1) << 32 | frame] ||= @interner.size
+    end
+
+    # NO_IDENTITY for what files have in place of an empty stack.
+    def frame_number(id)
+      frame = frame(id)
+      return NO_IDENTITY if frame.label == NO_STACK
+
+      @interner[[frame.label, frame.full_path, frame.lineno, frame.address]] ||= @interner.size
+    end
+  end
+end
