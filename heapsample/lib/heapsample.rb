@@ -21,11 +21,15 @@ module HeapSample
     autoload :CLI, "#{directory}/cli"
     autoload :Command, "#{directory}/command"
     autoload :Commands, "#{directory}/commands"
+    autoload :Filters, "#{directory}/filters"
     autoload :FoldedWriter, "#{directory}/folded_writer"
     autoload :Inputs, "#{directory}/inputs"
     autoload :Merge, "#{directory}/merge"
     autoload :MergedMeta, "#{directory}/merged_meta"
     autoload :MergedStacks, "#{directory}/merge"
+    autoload :Message, "#{directory}/message"
+    autoload :Nearest, "#{directory}/nearest"
+    autoload :NoMatch, "#{directory}/no_match"
     autoload :Output, "#{directory}/output"
     autoload :PprofWriter, "#{directory}/pprof_writer"
     autoload :Progress, "#{directory}/progress"
@@ -34,5 +38,6 @@ module HeapSample
     autoload :StackSums, "#{directory}/stack_sums"
     autoload :Style, "#{directory}/style"
     autoload :Terminal, "#{directory}/terminal"
+    autoload :Values, "#{directory}/values"
   end
 end
