@@ -48,8 +48,9 @@ module HeapSample
   autoload :PprofReader, "heap_sample/pprof/reader"
   autoload :Protobuf, "heap_sample/pprof/protobuf"
 
-  # Writing files.
+  # Files: written whole or not at all, and recognised where they are no profile.
   autoload :AtomicFile, "heap_sample/files/atomic_file"
+  autoload :FileKind, "heap_sample/files/file_kind"
 
   # Where the memory of the process is, and what that grows in.
   autoload :Account, "heap_sample/account/account"

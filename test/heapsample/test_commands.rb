@@ -83,7 +83,7 @@ folder do |dir|
 
     test "#{with}: a profile may come through a pipe" do
       equal(printed("top", b, **options), printed("top", "-", stdin_data: File.binread(b), **options))
-      fails(1, /\(standard input\): not a readable heap profile: it is empty/, "top", "-", stdin_data: "", **options)
+      fails(1, /\(standard input\): not a readable heap profile: it is an empty file/, "top", "-", stdin_data: "", **options)
     end
 
     test "#{with}: what is wrong is said in a line, with the file" do

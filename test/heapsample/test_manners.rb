@@ -143,3 +143,25 @@ test "a filter that matches nothing names the nearest that would, with status 1"
     printed("generations", file, "--age", "500..")
   end
 end
+
+test "what is another kind of file is named, packed with gzip or not" do
+  require "objspace"
+  profiles do |dir, at|
+    printed("convert", at["a-later.pb.gz"], "-o", at["real.json"])
+    printed("convert", at["a-later.pb.gz"], "-o", at["real.folded"])
+    File.open(at["dump.json"], "w") { |file| ObjectSpace.dump_all(output: file) }
+    real = %w[real.json real.folded dump.json].map { |name| File.binread(at[name]) }
+    {real[0] => /a speedscope file: open it at speedscope\.app/, real[1] => /folded stacks/, real[2] => /a heap dump of ObjectSpace\.dump_all/,
+     '{"version":"0.0.1","$schema":"https://www.speedscope.app/file-format-schema.json"}' => /a speedscope file/,
+     "[1, 2]" => /JSON/, '{"a": 1}' => /JSON/, "\n<!DOCTYPE html><html>" => /an HTML page/, File.binread(OURS, 5000) => /a program/,
+     "heap_v2/524288\n" => /a heap profile of jemalloc/, Marshal.dump({a: 1}) => /data of Ruby.s Marshal/, "some words\n" => /text/, "%PDF-1.7\n\x93" => /a PDF/,
+     "x".ljust(257, "\0") + "ustar" => /a tar archive/, "\xfd7zXZ\0\0" => /packed with xz/, "PK\x03\x04\0" => /packed with zip/, "" => /an empty file/}.each do |bytes, pattern|
+      fails(1, /other\.pb: not a readable heap profile: it is #{pattern}/, "top", write(at["other.pb"], bytes.b))
+      fails(1, /other\.pb\.gz: not a readable heap profile: it is #{pattern}/, "top", write(at["other.pb.gz"], bytes.b))
+      fails(1, /packed\.pb\.gz: not a readable heap profile: it is a gzip of #{pattern}/, "top", write(at["packed.pb.gz"], Zlib.gzip(bytes)))
+    end
+    fails(1, /it is a gzip of gzip: unpack it first/, "top", write(at["twice.pb.gz"], Zlib.gzip(Zlib.gzip("x"))))
+    # What is a profile by its look and damaged is none of these.
+    fails(1, /it ends inside a field|a string is missing|no strings/, "top", write(at["cut.pb"], PprofWriter.new(LATER.raw).encode[0, 500]))
+  end
+end
