@@ -165,3 +165,16 @@ test "what is another kind of file is named, packed with gzip or not" do
     fails(1, /it ends inside a field|a string is missing|no strings/, "top", write(at["cut.pb"], PprofWriter.new(LATER.raw).encode[0, 500]))
   end
 end
+
+test "info has the settings where its help looks for them, and keeps to the width" do
+  profiles do |dir, at|
+    file = at["a-later.pb.gz"]
+    json = JSON.parse(printed("info", "--json", file))
+    equal(LATER.meta["settings"], json["settings"])
+    equal([LATER.meta, LATER.meta["drops"], file, LATER.raw[:rows].size], json.values_at("meta", "drops", "name", "rows"))
+    equal(%w[a-later c-earlier], JSON.parse(printed("info", "--json", file, at["c-earlier.pb.gz"])).map { |one| File.basename(one["name"], ".pb.gz") })
+    text = printed("info", "--width", "80", file).sub(file, "")
+    assert(text.lines(chomp: true).all? { |line| line.length <= 80 } && text.include?("max-depth 512"), text)
+    assert(HeapSample::Info.new(LATER.profile).to_h.keys.all?(Symbol))
+  end
+end
