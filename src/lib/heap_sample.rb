@@ -55,6 +55,7 @@ module HeapSample
 
   # Writing files, in this and in other formats.
   autoload :AtomicFile, "#{here}/saving/atomic_file"
+  autoload :FileKind, "#{here}/saving/file_kind"
   autoload :FoldedWriter, "#{here}/saving/folded_writer"
   autoload :SpeedscopeWriter, "#{here}/saving/speedscope_writer"
   autoload :StackSums, "#{here}/saving/stack_sums"
