@@ -664,6 +664,9 @@ s_running_p(VALUE klass)
  *
  * Returns the state of the sampler. It works at any time, whether sampling is on or off.
  *
+ *   GC::SampleProfile.stat.slice(:running, :interval, :live_samples, :bytes)
+ *   # => {running: true, interval: 524288, live_samples: 131, bytes: 140288}
+ *
  * [:running, :sessions] whether sampling is on; how many samplings there are, with profiled blocks
  * [:interval, :first_interval] mean bytes between two samples of slots, now and at the start; or +nil+
  * [:max_samples, :max_depth] as in GC::SampleProfile.start
@@ -688,9 +691,6 @@ s_running_p(VALUE klass)
  *   the sampler's own memory, its peak, and its bound; +nil+: no bound
  * [:bytes_records, :bytes_stacks, :bytes_totals, :bytes_names, :bytes_malloc, :bytes_snapshots]
  *   the parts of +:bytes+
- *
- *   GC::SampleProfile.stat.slice(:running, :interval, :live_samples, :bytes)
- *   # => {running: true, interval: 524288, live_samples: 131, bytes: 140288}
  */
 static VALUE
 s_stat(VALUE klass)
