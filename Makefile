@@ -14,11 +14,12 @@ demo: build
 	@if [ -x examples/demo/run ]; then examples/demo/run $(RUBY); else $(RUBY) -v; fi
 
 #: make build         fetch, patch, build and install it in build/3.4/prefix (PREFIX=… elsewhere)
-#  (with the HTML view and the heapsample command; WITHOUT=viewer,heapsample leaves them out)
+#  (with the HTML view, the heapsample command and the manual for ri; WITHOUT=viewer,heapsample,ri leaves them out)
 build: deps
 	@tool/build default $(SERIES)
 	@tool/viewer $(INSTALLED)
 	@tool/heapsample $(INSTALLED)
+	@tool/ri $(INSTALLED)
 
 #: make stock         the same Ruby without our changes, in build/3.4-stock/prefix
 stock: deps
