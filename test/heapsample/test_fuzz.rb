@@ -143,8 +143,8 @@ folder do |dir|
   end
 
   test "what is no profile at all" do
-    {"" => /it is empty/, "\x1f\x8b" => /gzip/, "\x28\xb5\x2f\xfd\0\0" => /packed with zstd/, "<html>" => /not packed with gzip/,
-     Zlib.gzip("{}") => /not a readable/, Zlib.gzip("") => /no strings/, GZ + GZ => /bytes follow/}.each do |bytes, pattern|
+    {"" => /it is an empty file/, "\x1f\x8b" => /gzip/, "\x28\xb5\x2f\xfd\0\0" => /packed with zstd/, "<html>" => /it is an HTML page/,
+     "\x0a\x0a\0" => /not packed with gzip/, Zlib.gzip("\0") => /the number 0/, Zlib.gzip("") => /a gzip of an empty file/, GZ + GZ => /bytes follow/}.each do |bytes, pattern|
       path = write(File.join(dir, "no.pb.gz"), bytes.b)
       fails(1, /no\.pb\.gz: .*#{pattern}/, "top", path)
       fails(1, /no\.pb\.gz: .*#{pattern}/, "merge", path, "-o", File.join(dir, "merged.pb.gz"))

@@ -128,16 +128,70 @@ test "a leak, as a person reads it, and the same as figures" do
   equal(["/srv/app/leak.rb"], names(leaks))
   text = leaks.to_s
   ["Leaks: process 1, 20 profiles", "Judged: what 2 more major GCs left alive", "Grows all along and is not collected, by line:",
-   /^1 .* MiB .* String +leak\.rb:1/, "Most of 1 came by:", "slowing down, as a cache that fills", /19 times in 20/,
+   /^1 .* MiB .* String +leak\.rb:1/, "Most of 1 came by:", "slowing down, as a cache fills", /19 times in 20/,
    /^It leaks at leak\.rb:1 `.*`: \+\d+\.\d MiB an hour \(\+.*\), mostly `String`\.$/].each do |part|
     assert(part.is_a?(Regexp) ? part.match?(text) : text.include?(part), "no #{part.inspect} in\n#{text}")
   end
-  text.each_line(chomp: true) { |line| assert(line.length <= 160, line) }
+  text.each_line(chomp: true) { |line| assert(line.length <= 120, line) }
   hash = JSON.parse(JSON.generate(leaks.to_h))
   leak = hash["leaks"].first
   close(leaks.first.slope, leak["bytes_per_hour"])
   assert(leak["bytes_per_hour_interval"][0] > 0)
   equal(%w[slowing], hash["others"].map { |other| other["verdict"] })
+end
+
+# A leak, a cache and a warning, all with names that would colour a screen or break a line.
+HOSTILE = "/srv/app/a\e[31mvery\n\u202elong/path/that/goes/on/and/on/leak.rb"
+
+def hostile
+  profiles = simulator(4).leak(HOSTILE, 300).fills("/srv/b\e[2J.rb", 600, 0.15).churn("/srv/app/work.rb", 100).malloced("/srv/b\e[2J.rb").profiles
+  profiles.map! do |profile|
+    texts = profile.texts.map { |text| text == "String" ? "Str\e[5ming\u0007" : text }
+    Profile.new(meta: profile.meta, texts: texts, stacks: profile.stacks, rows: profile.table)
+  end
+  Series.new(profiles, warnings: ["/tmp/x\e[31m\n.pb.gz: left out"])
+end
+
+test "no name reaches the terminal as it is, and no line is wider than it is" do
+  [60, 80, 100, 120].each do |width|
+    [hostile.leaks(width: width), Series.new(simulator.leak(HOSTILE, 9).profiles.last(3), warnings: ["\e[0m"]).leaks(width: width),
+     simulator(majors: 0).leak(HOSTILE, 300).series.leaks(width: width)].each do |leaks|
+      text = leaks.to_s
+      assert(!Layout::UNSAFE.match?(text.delete("\n")), text.inspect)
+      # A word that is wider alone is a path that can be copied.
+      assert(text.lines(chomp: true).all? { |line| line.length <= width || !line.include?(" ") }, "#{width}:\n#{text}")
+    end
+  end
+  text = hostile.leaks(width: 80).to_s
+  assert(text.include?("leak.rb:1") && text.include?("Str\\e[5ming\\u0007") && text.include?("Warning: /tmp/x\\e[31m\\n.pb.gz: left out"), text)
+end
+
+test "weak rows are marked, and titles and growth are styled" do
+  few = Cohorts::Change.new(Estimate.new(3, 3, 3 * 512.0, 3 * 512.0**2), Estimate.new)
+  style = Object.new.tap { |object| Layout::STYLES.each { |name| object.define_singleton_method(name) { |text| "<#{name}>#{text}" } } }
+  leaks = leaks_of(simulator.leak("L", 300).leak("M", 200), style: style)
+  text = leaks.to_s
+  assert(text.include?("<title>Leaks: ") && text.match?(/^<grown>1 /) && !text.include?("~"), text)
+  weak = leaks.leaks.last.tap { |row| row.trend = Trend.new(row.trend.blocks, whole: few, recent: {}, hours: 1.0) }
+  assert(leaks.to_s.match?(/^<weak>~2 /) && leaks.to_s.include?("<weak>~ fewer than 10 samples: weak"), leaks.to_s)
+  equal([weak.key.path, true], leaks.to_h[:leaks].last.values_at(:path, :weak))
+end
+
+# Keys of all Hashes in it.
+def keys_of(data)
+  case data
+  when Hash then data.keys + data.values.flat_map { |value| keys_of(value) }
+  when Array then data.flat_map { |value| keys_of(value) }
+  else []
+  end
+end
+
+test "data have Symbols for keys, as those of all analyses" do
+  [hostile.leaks, Series.new(simulator.leak("L", 9).profiles.last(2)).leaks].each do |leaks|
+    equal([Symbol], keys_of(leaks.to_h).map(&:class).uniq)
+  end
+  leak = hostile.leaks.to_h[:leaks].first
+  equal([HOSTILE, 1, :leak, :slots], leak.values_at(:path, :line, :verdict, :memory))
 end
 
 test "nothing is said to be nothing, and how much may be missed" do

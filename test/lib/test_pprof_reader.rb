@@ -78,7 +78,7 @@ test "a heap profile of another program has its totals" do
 end
 
 test "what is no heap profile is refused, with the reason" do
-  refused(/it is empty/, "")
+  refused(/it is an empty file/, "")
   refused(/it is not packed with gzip/, PB)
   refused(/not a readable heap profile/, "<html>\n", ".pb")
   refused(/not a readable heap profile/, Zlib.gzip("[1, 2, 3]"))

@@ -59,7 +59,7 @@ end
 
 test "nothing to read is an error that says so" do
   in_folder({}) { |folder| raises(FormatError, /: no profile \(\.pb\.gz, \.pb\) is there/) { Series.load(folder) } }
-  in_folder("a.pb.gz" => "") { |folder| raises(FormatError, /a\.pb\.gz: not a readable heap profile: it is empty/) { Series.load(folder) } }
+  in_folder("a.pb.gz" => "") { |folder| raises(FormatError, /a\.pb\.gz: not a readable heap profile: it is an empty file/) { Series.load(folder) } }
   raises(Errno::ENOENT, /nowhere/) { Series.load("/nowhere.pb.gz") }
 end
 

@@ -63,11 +63,26 @@ test "a leak, and waste that is there for a while at first: leaks" do
 end
 
 test "the text has the figures, the parts and the verdict" do
-  text = accounts { |x| BLOAT[x].zip([60 * x, 0]).map(&:sum) }.shape.to_s
+  text = accounts { |x| BLOAT[x].zip([60 * x, 0]).map(&:sum) }.shape(width: 200).to_s
   [/^Shape: process 1, 60 profiles/, /^RSS    [▁-█]+  \d+\.\d MiB – \d+\.\d MiB$/, /^live /, /^waste /,
    /^- RSS stepped up by \+\d+\.\d MiB at 00:3\d:\d\d UTC and stayed; it was \d+% free slots and malloc's waste: the living passed through/,
    /^- RSS grows in a line: \+\d+\.\d MiB, \+\d+\.\d MiB an hour \(95%: \+\d+\.\d – \+\d+\.\d MiB\); it was \d+% live memory\.$/,
    /^The process (bloats and leaks|leaks and bloats)\.$/].each { |part| assert(part.match?(text), "no #{part} in\n#{text}") }
+end
+
+test "no line is wider than the terminal, no warning reaches it as it is, and data have Symbols for keys" do
+  series = accounts { |x| BLOAT[x].zip([60 * x, 0]).map(&:sum) }
+  series.warnings << "/tmp/x\e[31m\n.pb.gz: left out"
+  short = accounts(count: 8) { |x| [100 + 100 * x, 10] }
+  [40, 60, 80, 120].product([series, short]) do |width, one|
+    text = one.shape(width: width).to_s
+    assert(text.lines.all? { |line| line.chomp.length <= width }, "#{width}:\n#{text}")
+    assert(!Layout::UNSAFE.match?(text.delete("\n")), text.inspect)
+  end
+  assert(series.shape(width: 80).to_s.match?(/^RSS +[▁-█]{40,}/))
+  keys = ->(data) { data.is_a?(Hash) ? data.keys + data.values.flat_map(&keys) : data.is_a?(Array) ? data.flat_map(&keys) : [] }
+  [series, short].each { |one| equal([Symbol], keys[one.shape.to_h].map(&:class).uniq) }
+  equal([:bloats, :leaks], series.shape.to_h[:verdict].sort)
 end
 
 test "the slope of a line is in its interval" do
@@ -86,7 +101,7 @@ test "too little is too short to say" do
   equal("#<HeapSample::Shape too short to say>", shape.inspect)
   none = accounts(count: 20) { [1, 1] }
   none.infos.each { |info| info.values.delete("account") }
-  assert(none.shape.to_s.include?("there are 0. 20 of 20 have no account of the process."), none.shape.to_s)
+  assert(none.shape(width: 200).to_s.include?("there are 0. 20 of 20 have no account of the process."), none.shape.to_s)
 end
 
 test "figures are ready for JSON and a plot" do

@@ -28,7 +28,8 @@ module HeapSample
             heapsample diff before.pb.gz after.pb.gz   what grew
             heapsample leaks profiles/                 what grows on and on, over a series
 
-        A FILE may be -, the standard input. heapsample --version tells the version.
+        A FILE may be -, the standard input. Of a FOLDER a command that reads one profile takes the last.
+        heapsample --version shows the version.
       TEXT
 
       def initialize(arguments)
@@ -77,27 +78,24 @@ module HeapSample
       end
 
       def command(name)
-        raise UsageError, "no command #{name.inspect}; heapsample help lists them#{similar(name)}" unless NAMES.include?(name)
+        return command_class(name).new if NAMES.include?(name)
+        raise UsageError, "which command? #{commands_for(name)}" if File.exist?(name)
 
-        command_class(name).new
+        raise UsageError, "no command #{name.inspect}; heapsample help lists them#{Nearest.question(name, NAMES)}"
       end
 
       def command_class(name)
         Commands.const_get(name.capitalize)
       end
 
-      def similar(name)
-        require "did_you_mean"
-        found = DidYouMean::SpellChecker.new(dictionary: NAMES).correct(name).first
-        "; did you mean #{found}?" if found
-      rescue LoadError
-        nil
+      # What to do with a file or a folder that stands where a command should.
+      def commands_for(path)
+        report = "heapsample report #{path} shows what is in use"
+        File.directory?(path) ? "#{report} in its last profile, heapsample leaks #{path} what grows over all" : report
       end
 
-      # One line, whatever is in a file's name.
       def complain(error, status)
-        message = error.is_a?(Exception) ? error.message : error
-        warn "heapsample: #{message.dup.scrub("?").gsub(/[[:cntrl:]]+/, " ").strip}"
+        Message.say(error.is_a?(Exception) ? error.message : error)
         status
       end
 

@@ -8,6 +8,8 @@ module HeapSample
     # (a line), USAGE (what follows its name), HELP (text with examples), options
     # and #call, whose result is the exit status or nil.
     class Command
+      include Values
+
       def self.command_name
         name[/\w+\z/].downcase
       end
@@ -64,13 +66,15 @@ module HeapSample
         end
       end
 
-      # Where -o says; +example+ is the end of such a name.
-      def output_path(example = "")
-        options[:output] or raise UsageError, "write it where? -o OUTPUT#{example}"
+      # Where -o says; +example+ is the end of such a name, and +paths+ are what will be read.
+      def output_path(paths, example = "")
+        output = options[:output] or raise UsageError, "write it where? -o OUTPUT#{example}"
+        Output.check(output, paths.flat_map { |path| path != Inputs::STDIN && File.directory?(path) ? Inputs.profiles_in(path) : path })
+        output
       end
 
       def tell_written(output, more = "")
-        warn "heapsample: wrote #{output}#{more}" if $stderr.tty? && output != Inputs::STDIN
+        Message.say("wrote #{output}#{more}") if $stderr.tty? && output != Inputs::STDIN
       end
 
       # Exactly so many arguments, or UsageError.

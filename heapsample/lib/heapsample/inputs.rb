@@ -6,7 +6,7 @@ module HeapSample
     # piped in.
     module Inputs
       STDIN = "-"
-      ENDINGS = %w[.pb.gz .pb].freeze
+      ENDINGS = Series::ENDINGS
 
       module_function
 
@@ -26,6 +26,35 @@ module HeapSample
         opened(path) { PprofReader.read_meta(path) }
       end
 
+      # call-seq:
+      #   Inputs.one(path) -> path of a file
+      #
+      # A folder stands for the last profile in it; which that is, is said.
+      def one(path)
+        path != STDIN && File.directory?(path) ? last_in(path) : path
+      end
+
+      def last_in(folder)
+        known = Progress.show("looking at #{folder}") { expand([folder]).filter_map { |path| dated(path) } }
+        raise Failure, "#{folder}: no profile in this folder can be read" if known.empty?
+
+        path, = known.max_by.with_index { |(_, time, _), index| [time, index] }
+        processes = known.map(&:last).uniq.size
+        which = known.size == 1 ? "the only profile" : "the last of #{known.size} profiles#{" of #{processes} processes" if processes > 1}"
+        Message.say("#{path}: #{which} in #{folder}")
+        path
+      end
+
+      # Path, time and process of a profile; nil if it is damaged or gone (keep= deletes).
+      def dated(path)
+        info = Meta.new(PprofReader.read_meta(path))
+        [path, info.taken || File.mtime(path), info.process_start]
+      rescue FormatError => e
+        Message.say("#{e.message}: left out")
+      rescue Errno::ENOENT
+        nil
+      end
+
       # The profiles among +paths+, of which folders stand for what is in them.
       def expand(paths)
         paths.flat_map do |path|
@@ -41,7 +70,7 @@ module HeapSample
       def profiles_in(folder)
         Dir.children(folder).sort.filter_map do |name|
           path = File.join(folder, name)
-          path if name.end_with?(*ENDINGS) && File.file?(path)
+          path if name.end_with?(*ENDINGS) && !name.start_with?(".") && File.file?(path)
         end
       rescue SystemCallError => e
         raise Failure, "#{folder}: #{reason(e)}"

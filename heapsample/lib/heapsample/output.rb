@@ -2,9 +2,34 @@
 
 module HeapSample
   module Tool
-    # What the user wants written, and where.
+    # What the user wants written, and where: never over what is read.
     module Output
       module_function
+
+      # call-seq:
+      #   Output.check(path, inputs)
+      #
+      # Before anything is read: raises UsageError if +path+ is one of +inputs+, by whatever
+      # name, and Failure if its folder is not there.
+      def check(path, inputs)
+        stat = stat(path, $stdout)
+        input = inputs.find { |one| same?(stat, stat(one, $stdin)) }
+        which = input == path ? "an input" : "the same file as the input #{input}"
+        raise UsageError, "#{path}: is #{which}: write it elsewhere" if input
+
+        folder = File.dirname(path)
+        raise Failure, "#{path}: there is no such folder: #{folder}" unless path == Inputs::STDIN || File.directory?(folder)
+      end
+
+      def stat(path, stream)
+        path == Inputs::STDIN ? stream.stat : File.stat(path)
+      rescue SystemCallError
+        nil
+      end
+
+      def same?(one, other)
+        one && other && one.file? && [one.dev, one.ino] == [other.dev, other.ino]
+      end
 
       # call-seq:
       #   Output.write(path) { |io| … }

@@ -22,80 +22,75 @@ module HeapSample
 
       # The only argument, a profile, read and filtered.
       def only_profile(arguments)
-        load(expect(arguments, 1..1, "profile").first)
+        load(expect(arguments, 1..1, "profile")).first
       end
 
       def define_grouping(parser, kinds = Groups::KINDS)
-        parser.on("--by KIND", kinds.map(&:to_s), "rows by #{kinds.join(", ")}",
-                  "(line: where it was allocated; app: the line of the application behind that)") { |by| options[:by] = by.to_sym }
+        parser.on("--by KIND", "rows by #{kinds.join(", ")}", "(line: where it was allocated; app: the line of the application behind that)") do |by|
+          options[:by] = choice("--by", by, kinds).to_sym
+        end
       end
 
       def define_memory(parser)
-        parser.on("--kind KIND", Groups::MEMORY.map(&:to_s), "memory: #{Groups::MEMORY.join(", ")}") do |kind|
-          options[:kind] = kind.to_sym
-        end
+        parser.on("--kind KIND", "memory: #{Groups::MEMORY.join(", ")}") { |kind| options[:kind] = choice("--kind", kind, Groups::MEMORY).to_sym }
       end
 
       def define_top(parser)
-        parser.on("--top N", Integer, "rows of a table") { |count| options[:top] = positive("--top", count) }
+        parser.on("--top N", "rows of a table") { |count| options[:top] = positive("--top", count) }
       end
 
       def define_value(parser)
-        parser.on("--value VALUE", Value::NAMES.map(&:to_s), "rows are ranked by: inuse_space (usual), alloc_objects, young_space,",
-                  "dead_space … (those of a profile's sample types)") { |value| options[:value] = value.to_sym }
+        parser.on("--value VALUE", "rows are ranked by: inuse_space (usual), alloc_objects, young_space,",
+                  "dead_space … (those of a profile's sample types)") { |value| options[:value] = choice("--value", value, Value::NAMES).to_sym }
       end
-
-      FILTERS = {
-        class: ["NAME", "of this class; * stands for anything: 'Ticket*'"],
-        type: ["NAME", "of this type: T_STRING, string, …"],
-        path: ["PATH", "put down to a line of this file or folder: app/models, user.rb:12"],
-        gem: ["NAME", "put down to a line of this gem"],
-        stack: ["PATH|NAME", "with this file, folder or method anywhere on the stack"]
-      }.freeze
 
       def define_filters(parser)
-        parser.separator ""
-        parser.separator "Only what is (NAME may be a list a,b and a /regular expression/):"
-        FILTERS.each do |name, (argument, text)|
-          parser.on("--#{name} #{argument}", text) { |value| filters[name] = patterns("--#{name}", value) }
-        end
-        define_age(parser) { |age| filters[:age] = age }
+        filters.define(parser)
+        define_age(parser)
       end
 
-      def define_age(parser)
-        parser.on("--age GCS", "of objects that old, in GCs: 3.. or 0..2 or 5") { |value| yield range("--age", value) }
+      def define_age(parser, &block)
+        filters.define_age(parser, &block)
       end
 
       def define_layout(parser)
         parser.separator ""
         parser.on("--json", "the same figures as JSON, unrounded") { options[:json] = true }
-        parser.on("--width N", Integer, "characters in a line (the terminal's, else #{Terminal::WIDTH})") do |width|
+        parser.on("--width N", "characters in a line (the terminal's, else #{Terminal::WIDTH})") do |width|
           options[:width] = positive("--width", width)
         end
         parser.on("--root DIR", "paths below it are shortened (the current folder)") { |root| options[:root] = File.expand_path(root) }
-        parser.on("--color WHEN", Terminal::COLOURS, "#{Terminal::COLOURS.join(", ")} (NO_COLOR is obeyed)") do |wanted|
-          options[:color] = wanted
+        parser.on("--color WHEN", "#{Terminal::COLOURS.join(", ")} (NO_COLOR is obeyed)") do |wanted|
+          options[:color] = choice("--color", wanted, Terminal::COLOURS)
         end
       end
 
       def filters
-        @filters ||= {}
+        @filters ||= Filters.new
       end
 
-      # A profile, filtered.
-      def load(path)
-        filtered(Inputs.load(path))
+      # Profiles, filtered; a folder stands for the last one in it.
+      def load(paths)
+        files = paths.map { |path| Inputs.one(path) }
+        filters.apply(files, files.map { |file| Inputs.load(file) })
+      end
+
+      # The same in the order of time.
+      def load_in_order(paths)
+        profiles = load(paths)
+        paths.zip(profiles).each_cons(2) do |(path, profile), (next_path, later)|
+          times = [profile, later].map { |one| one.info.taken }
+          raise Failure, "#{next_path} was taken before #{path}: name the earlier one first" if times.all? && times[1] < times[0]
+        end
+        profiles
       end
 
       # Of one process's profiles.
       def load_series(paths)
-        paths.each { |path| raise Failure, "#{path}: no such file or folder" unless File.exist?(path) }
-        series = Progress.show("reading #{paths.size == 1 ? paths.first : "#{paths.size} files"}") { Series.load(paths) }
-        filters.empty? ? series : series.filter(**filters)
-      end
+        raise UsageError, "-: a series is read from files" if paths.include?(Inputs::STDIN)
 
-      def filtered(profile)
-        filters.empty? ? profile : profile.filter(**filters)
+        paths.each { |path| raise Failure, "#{path}: no such file or folder" unless File.exist?(path) }
+        filters.apply_to_series(Progress.show("reading #{paths.size == 1 ? paths.first : "#{paths.size} files"}") { Series.load(paths) })
       end
 
       # The options of an analysis: +names+, if they were given, and how it looks.
@@ -110,31 +105,6 @@ module HeapSample
         text = options[:json] ? "#{JSON.pretty_generate(analysis.to_h)}\n" : analysis.to_s
         $stdout.write(text)
         nil
-      end
-
-      def positive(option, value)
-        value > 0 ? value : raise(OptionParser::InvalidArgument, "#{option} #{value}: it is not above 0")
-      end
-
-      def patterns(option, value)
-        return Regexp.new(value[1..-2]) if value.size > 2 && value.start_with?("/") && value.end_with?("/") && value.count("/") == 2
-
-        list = value.split(",").reject(&:empty?)
-        raise OptionParser::InvalidArgument, "#{option} #{value}: it is empty" if list.empty?
-
-        list.size == 1 ? list.first : list
-      rescue RegexpError => e
-        raise OptionParser::InvalidArgument, "#{option} #{value}: #{e.message}"
-      end
-
-      # "3..", "0..2", "5".
-      def range(option, value)
-        match = value.match(/\A(\d+)?(\.\.)?(\d+)?\z/)
-        first, dots, last = match&.captures&.then { |from, dots, to| [from&.to_i, dots, to&.to_i] }
-        valid = match && (dots ? first || last : first && !last) && !(dots && first && last && last < first)
-        raise OptionParser::InvalidArgument, "#{option} #{value}: it is 3.. or 0..2 or 5" unless valid
-
-        dots ? ((first || 0)..last) : (first..first)
       end
     end
   end

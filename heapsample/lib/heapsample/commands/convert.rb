@@ -8,7 +8,7 @@ module HeapSample
       # A profile in another format.
       class Convert < ReportCommand
         SUMMARY = "write a profile as .folded, .json (speedscope), .pb, .pb.gz or .html"
-        USAGE = "[options] FILE -o OUTPUT"
+        USAGE = "[options] FILE|FOLDER -o OUTPUT"
         HELP = <<~TEXT
           Writes a profile, or what filters leave of it, in the format that OUTPUT's name ends with:
           .pb.gz and .pb (go tool pprof), .folded (flamegraph.pl), .json (speedscope), .html (offline).
@@ -21,10 +21,11 @@ module HeapSample
         FORMATS = %w[pb.gz pb folded json html].freeze
 
         def call(arguments)
-          path, = expect(arguments, 1..1, "profile")
-          output = output_path
-          profile = load(path)
-          write(profile, format_of(output), output)
+          expect(arguments, 1..1, "profile")
+          output = output_path(arguments)
+          format = format_of(output)
+          profile, = load(arguments)
+          Progress.show("writing #{output}") { Convert.save(profile, format, output) }
           tell_written(output)
         end
 
@@ -50,10 +51,6 @@ module HeapSample
 
         private
 
-        def write(profile, format, output)
-          Progress.show("writing #{output}") { Convert.save(profile, format, output) }
-        end
-
         def format_of(output)
           options[:to] || FORMATS.find { |format| output.end_with?(".#{format}") } ||
             raise(UsageError, "#{output}: its name ends with none of .#{FORMATS.join(", .")}; or say --to FORMAT")
@@ -61,7 +58,7 @@ module HeapSample
 
         def define_options(parser)
           define_output(parser)
-          parser.on("--to FORMAT", FORMATS, "whatever the name: #{FORMATS.join(", ")}") { |format| options[:to] = format }
+          parser.on("--to FORMAT", "whatever the name: #{FORMATS.join(", ")}") { |format| options[:to] = choice("--to", format, FORMATS) }
           define_filters(parser)
         end
       end

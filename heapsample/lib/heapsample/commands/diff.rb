@@ -6,12 +6,13 @@ module HeapSample
       # What grew between two profiles; with three, what stayed.
       class Diff < ReportCommand
         SUMMARY = "what grew between two profiles; with three, what came and stayed"
-        USAGE = "[options] A B [C]"
+        USAGE = "[options] BEFORE AFTER [LAST]"
         HELP = <<~TEXT
-          Growth from A to B, earlier and later, with its 95% interval. Within one process it comes from
+          Growth from BEFORE to AFTER, with its 95% interval. Within one process it comes from
           what was born and what died in between, so that what merely stays adds no error; a change that
           sampling alone explains is said to be within noise.
-          With C: what came after A, was there in B and still is in C.
+          With LAST: what came after BEFORE, was there in AFTER and still is in LAST.
+          A FOLDER stands for the last profile in it.
 
               heapsample diff before.pb.gz after.pb.gz
               heapsample diff warm.pb.gz later.pb.gz last.pb.gz --by class
@@ -19,8 +20,7 @@ module HeapSample
         TEXT
 
         def call(arguments)
-          profiles = expect(arguments, 2..3, "two profiles").map { |path| load(path) }
-          print_analysis(analysis(*profiles))
+          print_analysis(analysis(*load_in_order(expect(arguments, 2..3, "two profiles"))))
         end
 
         private

@@ -7,7 +7,7 @@ module HeapSample
       class Info < ReportCommand
         TAKES = [].freeze
         SUMMARY = "how a profile was taken: settings, process, drops, what sampling cost"
-        USAGE = "[options] FILE…"
+        USAGE = "[options] FILE…|FOLDER"
         HELP = <<~TEXT
           What a profile says about itself: of which process and when, at which interval, what was
           dropped, and the sampler's own memory.
@@ -18,7 +18,7 @@ module HeapSample
         TEXT
 
         def call(arguments)
-          paths = Inputs.expand(expect(arguments, 1.., "profile"))
+          paths = expect(arguments, 1.., "profile").map { |path| Inputs.one(path) }
           infos = paths.map { |path| HeapSample::Info.new(Inputs.load(path), name: path, **analysis_options.slice(:width, :style)) }
           if options[:json]
             values = infos.map(&:to_h)

@@ -26,7 +26,9 @@ module HeapSample
         private
 
         def define_own(parser)
-          parser.on("--warmup SECONDS", Float, "since sampling started, not judged (a fifth of the time)") { |seconds| options[:warmup] = seconds }
+          parser.on("--warmup SECONDS", "since sampling started, not judged (a fifth of the time)") do |seconds|
+            options[:warmup] = number("--warmup", seconds, 0.0.., "a number of seconds, 0 or more")
+          end
         end
 
         def define_grouping(parser)

@@ -19,8 +19,10 @@ module HeapSample
         FORMATS = %w[.pb.gz .pb].freeze
 
         def call(arguments)
-          output = output_path(".pb.gz")
-          paths = Inputs.expand(expect(arguments, 1.., "profiles"))
+          expect(arguments, 1.., "profiles")
+          output = output_path(arguments, ".pb.gz")
+          format = format_of(output)
+          paths = Inputs.expand(arguments)
           raise UsageError, "-: profiles to merge are read twice, so they are files" if paths.include?(Inputs::STDIN)
 
           merge = Tool::Merge.new
@@ -28,7 +30,7 @@ module HeapSample
           Progress.show("merging") do |progress|
             last.each_with_index { |path, index| merge.add(Inputs.load(path, progress: progress.at = "#{index} of #{last.size}")) }
           end
-          Convert.save(merge.profile(files: paths.size), format_of(output), output)
+          Convert.save(merge.profile(files: paths.size), format, output)
           tell(paths, last, output)
         end
 
@@ -54,7 +56,7 @@ module HeapSample
 
         def tell(paths, last, output)
           passed_over = paths.size - last.size
-          warn "heapsample: #{passed_over} of #{paths.size} profiles were earlier ones of the same processes, and do not count" if passed_over > 0
+          Message.say("#{passed_over} of #{paths.size} profiles were earlier ones of the same processes, and do not count") if passed_over > 0
           tell_written(output, ": #{last.size} profile#{"s" unless last.size == 1}")
         end
       end

@@ -96,7 +96,7 @@ module HeapSample
         def report(paths, folder, command)
           if paths.empty?
             FileUtils.rmdir(folder) unless options[:output]
-            warn "heapsample: #{command.first}: no profile was written; is its Ruby one with the heap sampler?"
+            Message.say("#{command.first}: no profile was written; is its Ruby one with the heap sampler?")
             @missing = true
             return
           end

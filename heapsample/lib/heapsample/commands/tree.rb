@@ -7,7 +7,7 @@ module HeapSample
       class Tree < ReportCommand
         TAKES = %i[grouping value memory top filters].freeze
         SUMMARY = "callers or callees as a tree, collapsed where nothing branches"
-        USAGE = "[options] FILE"
+        USAGE = "[options] FILE|FOLDER"
         HELP = <<~TEXT
           Memory by stack: from the root down (callees), or from the allocating line up (--callers). A chain
           in which nothing branches is one node; small nodes are summed.
@@ -33,8 +33,10 @@ module HeapSample
         end
 
         def define_top(parser)
-          parser.on("--top N", Integer, "nodes that are shown (40)") { |count| options[:top] = positive("--top", count) }
-          parser.on("--min PERCENT", Float, "nodes of a smaller part of all are not (0.5)") { |share| options[:min_share] = share / 100 }
+          parser.on("--top N", "nodes that are shown (40)") { |count| options[:top] = positive("--top", count) }
+          parser.on("--min PERCENT", "nodes of a smaller part of all are not (0.5)") do |share|
+            options[:min_share] = number("--min", share, 0.0..100.0, "a number from 0 to 100") / 100
+          end
         end
       end
     end

@@ -37,8 +37,6 @@ module HeapSample
     OURS = %w[inuse_samples inuse_var].freeze
     # The period of what is sampled by bytes.
     SPACE = "space"
-    # Other packings, which Ruby has no library for.
-    PACKINGS = {"\x28\xb5\x2f\xfd".b => "zstd", "\x04\x22\x4d\x18".b => "lz4", "PK\x03\x04".b => "zip"}.freeze
     # What a column is where a file does not tell it: these follow a sample's values.
     ABSENT = Columns::ALL.map(&:absent).uniq.freeze
     # Where the labels of a sample are in its row.
@@ -50,10 +48,9 @@ module HeapSample
     # The keyword arguments of Profile.new.  An IO is read to its end, from where
     # it is; +name+ is what errors call it.
     def self.read(source, limit: DECODED_MAX, name: source)
-      data = source.respond_to?(:read) ? unpack(source, name, limit) : File.open(source, "rb") { |file| unpack(file, name, limit) }
-      new(data).read
-    rescue Protobuf::Malformed => e
-      raise FormatError, "#{name}: not a readable heap profile: #{e.message}"
+      return reading(source, name, limit, &:read) if source.respond_to?(:read)
+
+      File.open(source, "rb") { |file| reading(file, name, limit, &:read) }
     end
 
     # call-seq:
@@ -61,17 +58,23 @@ module HeapSample
     #
     # What a file says about itself (Profile#meta), without its rows.
     def self.read_meta(path, limit: DECODED_MAX)
-      new(File.open(path, "rb") { |file| unpack(file, path, limit) }).read_meta_alone
-    rescue Protobuf::Malformed => e
-      raise FormatError, "#{path}: not a readable heap profile: #{e.message}"
+      File.open(path, "rb") { |file| reading(file, path, limit, &:read_meta_alone) }
     end
 
-    # The bytes of a file, without gzip.
-    def self.unpack(file, name, limit)
-      data = file.read(CHUNK)
-      raise Protobuf::Malformed, "it is empty" if data.nil? || data.empty?
-      return gunzip(file, data, limit) if data.start_with?(GZIP_MAGIC)
-      PACKINGS.each { |magic, packing| raise Protobuf::Malformed, "it is packed with #{packing}: unpack it first" if data.start_with?(magic) }
+    # Yields a reader of what is in a file.  What is wrong with that is a FormatError: if it
+    # is another kind of file, that is what it says.
+    def self.reading(file, name, limit)
+      start = file.read(CHUNK).to_s
+      packed = start.start_with?(GZIP_MAGIC)
+      data = packed ? gunzip(file, start, limit) : plain(file, start, name, limit)
+      yield new(data)
+    rescue Protobuf::Malformed => e
+      kind = FileKind.of(data || start) if data || !packed
+      what = kind ? "it is #{"a gzip of " if packed}#{kind}" : e.message
+      raise FormatError, "#{name}: not a readable heap profile: #{what}"
+    end
+
+    def self.plain(file, data, name, limit)
       raise Protobuf::Malformed, "it is not packed with gzip" if name.to_s.end_with?(".gz")
 
       bounded(data.bytesize, limit)
@@ -110,7 +113,7 @@ module HeapSample
     def self.bounded(size, limit)
       raise Protobuf::Malformed, "it unpacks to more than #{limit} bytes" if size > limit
     end
-    private_class_method :unpack, :gunzip, :bounded
+    private_class_method :reading, :plain, :gunzip, :bounded
 
     def initialize(data)
       @data = data

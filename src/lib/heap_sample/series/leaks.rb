@@ -17,7 +17,7 @@ module HeapSample
   # - it grew, and steadily: the t of its growth by how uneven it was (Trend).  A
   #   step has t = 1 whatever its size; a queue that goes up and down less;
   # - it grew in the last third too, by more than sampling explains;
-  # - there no slower than at half the rate before it, by time or by GCs: a cache
+  # - there no slower than at 0.6 of the rate before it, by time or by GCs: a cache
   #   that fills and levels off is slowing, not leaking.
   #
   # Where a heap is so steady that major GCs are too few to settle anything, what

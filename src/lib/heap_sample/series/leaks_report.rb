@@ -9,40 +9,44 @@ module HeapSample
     FRAMES = 8
     CLASSES = 5
 
-    HOW = {unsettled: "like a leak, or garbage that waits for a major GC", slowing: "slowing down, as a cache that fills", unsteady: "not steadily: in steps, or up and down"}.freeze
+    # How rows grew that are no leaks.
+    HOW = {unsettled: "like a leak, or awaits a major GC", slowing: "slowing down, as a cache fills", unsteady: "in steps, or up and down"}.freeze
+    # Title, side, and the order in which a narrow table loses a column.
+    COLUMNS = [["", :right], ["per hour", :right], ["95% interval", :right, 7], ["grew", :right, 4], ["now", :right, 5], ["samples", :right, 3]].freeze
+    OTHER_COLUMNS = [["", :right], ["grew", :right], ["95% interval", :right, 2], ["samples", :right, 1], ["how", :left, 3]].freeze
+    private_constant :COLUMNS, :OTHER_COLUMNS
 
     # The options of Leaks.new that are about text.
     def initialize(leaks, top: Top::ROWS, width: Layout::WIDTH, root: Dir.pwd, style: nil)
-      Layout.check(top: top, width: width)
+      Layout.check(top: top)
       @leaks = leaks
       @top = top
-      @layout = Layout.new(width: width, root: root)
-      @style = style
+      @layout = Layout.new(width: width, root: root, style: style)
     end
 
     def to_s
-      return "#{[*head, "", @leaks.reason].join("\n")}\n" if @leaks.reason
+      return @layout.text([head, @layout.sentence(@leaks.reason)]) if @leaks.reason
 
-      sections = [head, table(@top), stacks, others, summary, [conclusion]]
-      "#{sections.reject(&:empty?).map { |lines| lines.join("\n") }.join("\n\n")}\n"
+      @layout.text([head, table(@top), stacks, others, summary, conclusion])
     end
 
+    # JSON-ready: numbers not rounded, intervals as [low, high].
     def to_h
-      figures = {"process_id" => series.infos.first.process_id, "profiles" => series.size, "by" => @leaks.by.to_s,
-                 "kind" => @leaks.kind.to_s, "filter" => series.filtered&.names, "warnings" => series.warnings + cohorts.notes, "reason" => @leaks.reason}
-      return figures.merge("leaks" => [], "others" => []) if @leaks.reason
+      figures = {process_id: series.infos.first.process_id, profiles: series.size, by: @leaks.by, kind: @leaks.kind,
+                 filter: series.filtered&.names, warnings: series.warnings + cohorts.notes, reason: @leaks.reason}
+      return figures.merge(leaks: [], others: []) if @leaks.reason
 
       figures.merge(
-        "from" => time(cohorts.moments.first), "to" => time(cohorts.moments.last), "hours" => cohorts.hours,
-        "blocks" => cohorts.size, "rows_judged" => @leaks.judged, "rows_of_too_few_samples" => @leaks.unjudged,
-        "level" => Leaks::LEVEL, "detectable_bytes_per_hour" => @leaks.detectable,
-        "total" => rate(@leaks.total), "died_from_before_start_bytes" => cohorts.died_before, "leaks" => @leaks.leaks.map { |row| figures_of(row) },
-        "others" => @leaks.others.map { |row| figures_of(row) }
+        from: time(cohorts.moments.first), to: time(cohorts.moments.last), hours: cohorts.hours,
+        blocks: cohorts.size, rows_judged: @leaks.judged, rows_of_too_few_samples: @leaks.unjudged,
+        level: Leaks::LEVEL, detectable_bytes_per_hour: @leaks.detectable,
+        total: rate(@leaks.total), died_from_before_start_bytes: cohorts.died_before, leaks: @leaks.leaks.map { |row| figures_of(row) },
+        others: @leaks.others.map { |row| figures_of(row) }
       )
     end
 
     # Short, with no more than +top+ rows.
-    def lines(top) = @leaks.reason ? [head.first, @leaks.reason] : [*table(top), conclusion]
+    def lines(top) = @leaks.reason ? [*title, *@layout.sentence(@leaks.reason)] : [*table(top), *conclusion]
 
     # "app/a.rb:1 A#b +10.0 MiB/h".
     def brief(row)
@@ -54,33 +58,43 @@ module HeapSample
     def series = @leaks.series
     def cohorts = @leaks.cohorts
 
+    def title = @layout.title("Leaks: #{series.describe}")
+
     def head
-      lines = [title("Leaks: #{series.describe}"), *Header.part(series, @layout)]
-      unless @leaks.reason
-        from, to = [cohorts.moments.first, cohorts.moments.last].map { |moment| moment.time.utc.strftime("%H:%M:%S") }
-        lines << "Judged: what #{cohorts.settled? ? "#{Cohorts::MAJORS} more major" : "#{Cohorts::GCS} more"} GCs left alive#{Value::KINDS.fetch(@leaks.kind)}, from #{from} to #{to} UTC " \
-                 "(#{@layout.duration(cohorts.hours * 3600)}, #{@layout.count(cohorts.moments.last.gc - cohorts.moments.first.gc)} GCs), " \
-                 "in #{cohorts.size} blocks"
-      end
-      lines.concat(series.warnings.map { |warning| "Warning: #{warning}" }).concat(cohorts.notes)
+      notes = [*(judged unless @leaks.reason), *series.warnings.map { |warning| "Warning: #{warning}" }, *cohorts.notes]
+      [*title, *Header.part(series, @layout), *sentences(notes)]
     end
+
+    # What was judged, and from when to when.
+    def judged
+      first, last = cohorts.moments.values_at(0, -1)
+      from, to = [first, last].map { |moment| moment.time.utc.strftime("%H:%M:%S") }
+      "Judged: what #{cohorts.settled? ? "#{Cohorts::MAJORS} more major" : "#{Cohorts::GCS} more"} GCs left alive#{Value::KINDS.fetch(@leaks.kind)}, from #{from} to #{to} UTC " \
+        "(#{@layout.duration(cohorts.hours * 3600)}, #{@layout.count(last.gc - first.gc)} GCs), in #{cohorts.size} blocks"
+    end
+
+    def sentences(texts) = texts.compact.flat_map { |text| @layout.sentence(text) }
 
     def table(top)
       return [] if @leaks.empty?
 
       shown = @leaks.leaks.first(top)
-      columns = ["", "per hour", "95% interval", "grew", "now", "samples"].map { |name| [name, :right] }
-      columns << ["memory", :left] if malloc?
-      columns << ["class", :left] unless @leaks.by == :class
+      columns = [*COLUMNS, *([["memory", :left, 2]] if malloc?), *([["class", :left, 1]] unless @leaks.by == :class), [@leaks.by.to_s, :left]]
       rows = shown.each_with_index.map { |row, index| cells(row, index) }
-      more = @leaks.leaks.size - shown.size
-      [title("Grows all along and is not collected, by #{@leaks.by}:"),
-       *@layout.table([*columns, [@leaks.by.to_s, :left]], rows), *("and #{@layout.count(more)} more" if more > 0)]
+      [*@layout.title("Grows all along and is not collected, by #{@leaks.by}:"),
+       *@layout.table(columns, rows, shown.map { |row| weak?(row) ? :weak : :grown }), *below(@leaks.leaks, shown)]
     end
+
+    # What a table leaves out, and the meaning of its marks.
+    def below(all, shown)
+      [*@layout.more(all.size - shown.size), *@layout.legend(shown.any? { |row| weak?(row) })]
+    end
+
+    def weak?(row) = row.trend.whole.weak?
 
     def cells(row, index)
       low, high = row.slope_interval
-      [(index + 1).to_s, @layout.bytes(row.slope, sign: true), @layout.range(low, high, sign: true),
+      [@layout.rank(index + 1, weak?(row)), @layout.bytes(row.slope, sign: true), @layout.range(low, high, sign: true),
        @layout.bytes(row.space, sign: true), @layout.bytes(row.cohort.at(cohorts.size, row.kind).space), @layout.count(row.samples),
        *(row.kind if malloc?), *(class_name(row) unless @leaks.by == :class), place(row.key)]
     end
@@ -89,8 +103,7 @@ module HeapSample
     def malloc? = @leaks.leaks.any? { |row| row.kind != :slots || row.cohort.kinds.size > 1 }
 
     def class_name(row)
-      names = classes(row).map { |name, _| name.empty? ? "(unknown)" : name }
-      "#{names.first}#{" +#{names.size - 1}" if names.size > 1}"
+      classes(row).empty? ? Layout::NOTHING : ClassMix.first_of(classes(row), @layout)
     end
 
     # Of the memory that the row was judged by: no blocks are called objects, and no objects blocks.
@@ -146,26 +159,30 @@ module HeapSample
       shown = @leaks.others.first([OTHERS, @top].min)
       return [] if shown.empty?
 
-      columns = [["grew", :right], ["95% interval", :right], ["samples", :right], ["how", :left], [@leaks.by.to_s, :left]]
-      rows = shown.map do |row|
-        [@layout.bytes(row.space, sign: true), @layout.range(*row.trend.whole.space_interval, sign: true), @layout.count(row.samples),
-         HOW.fetch(row.verdict), place(row.key)]
+      rows = shown.each_with_index.map do |row, index|
+        [@layout.rank(index + 1, weak?(row)), @layout.bytes(row.space, sign: true), @layout.range(*row.trend.whole.space_interval, sign: true),
+         @layout.count(row.samples), HOW.fetch(row.verdict), place(row.key)]
       end
-      more = @leaks.others.size - shown.size
-      [title(cohorts.settled? ? "Grew, but not as a leak does:" : "Grew, but no leak for certain:"), *@layout.table(columns, rows), *("and #{@layout.count(more)} more" if more > 0)]
+      [*@layout.title(cohorts.settled? ? "Grew, but not as a leak does:" : "Grew, but no leak for certain:"),
+       *@layout.table([*OTHER_COLUMNS, [@leaks.by.to_s, :left]], rows, shown.map { |row| :weak if weak?(row) }), *below(@leaks.others, shown)]
     end
 
     def summary
+      sentences([everything, judged_rows, untouched, replaced, detectable])
+    end
+
+    def everything
       total = @leaks.total
-      low, high = total.slope_interval
-      lines = ["Everything together: #{@layout.bytes(total.slope, sign: true)} an hour (#{@layout.range(low, high, sign: true)})."]
+      "Everything together: #{@layout.bytes(total.slope, sign: true)} an hour (#{@layout.range(*total.slope_interval, sign: true)})."
+    end
+
+    def judged_rows
       few = " #{@layout.count(@leaks.unjudged)} more had fewer than #{Leaks::SAMPLES_LEAST} samples that came or went." if @leaks.unjudged > 0
-      lines << "#{@layout.count(@leaks.judged)} row#{@leaks.judged == 1 ? " was" : "s were"} judged.#{few}"
-      lines << untouched if untouched
-      lines << replaced if replaced
-      lines << "A steady leak of #{@layout.bytes(@leaks.detectable)} an hour on one row would have been named, 19 times in 20; " \
-               "a smaller one may be missed."
-      lines
+      "#{@layout.count(@leaks.judged)} row#{@leaks.judged == 1 ? " was" : "s were"} judged.#{few}"
+    end
+
+    def detectable
+      "A steady leak of #{@layout.bytes(@leaks.detectable)} an hour on one row would have been named, 19 times in 20; a smaller one may be missed."
     end
 
     # Sampling that began late sees births, and not the deaths that make up for them.
@@ -178,9 +195,9 @@ module HeapSample
         "Sample from the start of the process to know."
     end
 
-    def conclusion
-      return none_found if @leaks.empty?
+    def conclusion = @layout.sentence(@leaks.empty? ? none_found : steepest)
 
+    def steepest
       row = @leaks.leaks.first
       low, high = row.slope_interval
       "#{@leaks.leaks.size == 1 ? "It leaks at" : "#{@leaks.leaks.size} leaks, the steepest at"} #{@layout.subject(place(row.key))}: " \
@@ -195,23 +212,18 @@ module HeapSample
         "major GCs were too few to tell it from garbage that waits for one. A longer series tells, or a GC.start now and then."
     end
 
-    def title(text) = @style ? @style.title(text) : text
-
     def time(moment) = moment.time.utc.strftime("%FT%TZ")
 
     def rate(trend)
-      {"bytes" => trend.whole.space, "bytes_per_hour" => trend.slope, "bytes_per_hour_interval" => trend.slope_interval,
-       "samples" => trend.whole.samples}
+      {bytes: trend.whole.space, bytes_per_hour: trend.slope, bytes_per_hour_interval: trend.slope_interval, samples: trend.whole.samples}
     end
 
     def figures_of(row)
-      place = place(row.key)
-      name = place.is_a?(Place) ? {"path" => place.path, "line" => place.line, "label" => place.label} : {"name" => place}
-      {**name, "verdict" => row.verdict.to_s, **rate(row.trend), "memory" => row.kind.to_s, "bytes_now" => row.cohort.at(cohorts.size, row.kind).space,
-       "untouched_bytes_now" => row.cohort.untouched(cohorts.size, row.kind),
-       "odds" => row.odds, "pace" => row.trend.pace,
-       "classes" => row.cohort.classes.first(CLASSES).map { |class_name, space| {"name" => class_name, "bytes" => space} },
-       "stack" => frames_of(row).map(&:to_s)}
+      {**Analysis.key(place(row.key), @layout), verdict: row.verdict, **rate(row.trend), weak: weak?(row), memory: row.kind,
+       bytes_now: row.cohort.at(cohorts.size, row.kind).space, untouched_bytes_now: row.cohort.untouched(cohorts.size, row.kind),
+       odds: row.odds, pace: row.trend.pace,
+       classes: row.cohort.classes.first(CLASSES).map { |class_name, space| {name: class_name, bytes: space} },
+       stack: frames_of(row).map(&:to_s)}
     end
   end
 end

@@ -33,6 +33,7 @@ module HeapSample
     ENDS = 3
     BARS = "▁▂▃▄▅▆▇█"
     PLOT_WIDTH = 60
+    NAME_WIDTH = 6
     NAMES = {bloats: "bloats", fragments: "fragments", fills: "fills", leaks: "leaks"}.freeze
 
     include Analysis
@@ -45,7 +46,7 @@ module HeapSample
     attr_reader :series
     # Seconds since the first account that is judged; RSS and other parts in bytes, likewise.
     attr_reader :times, :rss
-    # {"live" => […], "waste" => […], "other" => […]}.
+    # {live: […], waste: […], other: […]}.
     attr_reader :parts
     # The Curve of RSS; nil if there is too little to say.
     attr_reader :curve
@@ -57,10 +58,8 @@ module HeapSample
     # call-seq:
     #   Shape.new(series, width: 120, style: nil)
     def initialize(series, width: Layout::WIDTH, style: nil, **)
-      Layout.check(width: width)
       @series = series
-      @layout = Layout.new(width: width)
-      @style = style
+      @layout = Layout.new(width: width, style: style)
       @findings = []
       collect
       judge unless @reason
@@ -73,21 +72,19 @@ module HeapSample
     def fitted = curve ? times.map { |time| curve.at(time) } : []
 
     def to_s
-      lines = [@style ? @style.title(title) : title, *series.warnings.map { |warning| "Warning: #{warning}" }]
-      return "#{[*lines, "", reason].join("\n")}\n" if reason
+      head = [*title, *series.warnings.flat_map { |warning| @layout.sentence("Warning: #{warning}") }]
+      return @layout.text([head, @layout.sentence(reason)]) if reason
 
-      sections = [lines, plots, evidence, [conclusion]]
-      "#{sections.reject(&:empty?).map { |section| section.join("\n") }.join("\n\n")}\n"
+      @layout.text([head, plots, evidence, conclusion])
     end
 
+    # JSON-ready: numbers not rounded, intervals as [low, high].
     def to_h
       slope, interval = curve&.slope
-      {"process_id" => series.infos.first.process_id, "verdict" => verdict&.map(&:to_s), "reason" => reason,
-       "rival" => rival&.map(&:to_s), "seconds" => times, "rss_bytes" => rss, "fitted_bytes" => fitted,
-       "parts_bytes" => parts, "bytes_per_hour" => slope, "bytes_per_hour_interval" => interval,
-       "findings" => findings.map do |finding|
-         {"kind" => finding.kind.to_s, "term" => finding.term.to_s, "bytes" => finding.bytes, "at_seconds" => finding.at,
-          "shares" => finding.parts.transform_keys(&:to_s)}
+      {process_id: series.infos.first.process_id, verdict: verdict, reason: reason, rival: rival, seconds: times, rss_bytes: rss,
+       fitted_bytes: fitted, parts_bytes: parts, bytes_per_hour: slope, bytes_per_hour_interval: interval,
+       findings: findings.map do |finding|
+         {kind: finding.kind, term: finding.term, bytes: finding.bytes, at_seconds: finding.at, shares: finding.parts}
        end}
     end
 
@@ -95,7 +92,7 @@ module HeapSample
       reason ? "too short to say" : verdict.empty? ? "does not grow" : verdict.join(", ")
     end
 
-    def lines(_) = reason ? [title, reason] : [*plots, conclusion] # :nodoc:
+    def lines(_) = reason ? [*title, *@layout.sentence(reason)] : [*plots, *conclusion] # :nodoc:
 
     private
 
@@ -108,7 +105,7 @@ module HeapSample
       @first = judged.first&.taken
       @times = judged.map { |info| info.taken - @first }
       @rss = @accounts.map(&:rss)
-      @parts = {"live" => sums(LIVE), "waste" => sums(WASTE), "other" => sums(Account::PARTS.keys - LIVE - WASTE)}
+      @parts = {live: sums(LIVE), waste: sums(WASTE), other: sums(Account::PARTS.keys - LIVE - WASTE)}
       @reason = too_short(known.size, judged.size) if judged.size < ACCOUNTS_LEAST
     end
 
@@ -137,7 +134,7 @@ module HeapSample
     def held_up?(finding)
       return true unless finding.term == :level
 
-      part = finding.kind == :fragments ? "waste" : "live"
+      part = finding.kind == :fragments ? :waste : :live
       net = ends(parts.fetch(part)).then { |first, last| last - first }
       finding.parts[:other] > 0.5 || net >= HELD_UP * finding.bytes
     end
@@ -159,7 +156,7 @@ module HeapSample
 
     def finding(term, bytes, at, changes)
       grown = changes.transform_values { |change| [change, 0.0].max }
-      shares = grown.to_h { |name, change| [name.to_sym, change / [grown.values.sum, 1.0].max] }
+      shares = grown.to_h { |name, change| [name, change / [grown.values.sum, 1.0].max] }
       kind = {step: :bloats, level: shares[:waste] >= 0.5 ? :fragments : :fills, line: shares[:waste] > 0.5 ? :fragments : :leaks}[term]
       Finding.new(kind, term, bytes, at, shares)
     end
@@ -178,27 +175,26 @@ module HeapSample
       end
     end
 
-    def title
-      "Shape: #{series.describe}"
-    end
+    def title = @layout.title("Shape: #{series.describe}")
 
     def plots
-      range = [rss.max - rss.min, Verdict::SHARE * rss.max].max.to_f
-      lines = [["RSS", rss], *parts.reject { |_, sizes| sizes.max.zero? }].map do |name, sizes|
-        format("%-6s %s  %s – %s", name, bars(sizes, range), *sizes.minmax.map { |size| @layout.bytes(size) })
-      end
-      ["#{@layout.duration(times.last)} from #{@first.utc.strftime("%H:%M:%S UTC")}, #{times.size} accounts:", *lines]
+      change = [rss.max - rss.min, Verdict::SHARE * rss.max].max.to_f
+      shown = {RSS: rss, **parts.reject { |_, sizes| sizes.max.zero? }}
+      limits = shown.transform_values { |sizes| sizes.minmax.map { |size| @layout.bytes(size) }.join(" – ") }
+      room = @layout.width - NAME_WIDTH - limits.values.map(&:length).max - 3
+      [*@layout.sentence("#{@layout.duration(times.last)} from #{@first.utc.strftime("%H:%M:%S UTC")}, #{times.size} accounts:"),
+       *shown.map { |name, sizes| "#{name.to_s.ljust(NAME_WIDTH)} #{bars(sizes, change, room)}  #{limits[name]}" }]
     end
 
     # From its least on, all in one measure: how much RSS changed.
-    def bars(sizes, range)
-      width = [PLOT_WIDTH, @layout.width - 40, sizes.size].min
+    def bars(sizes, change, room)
+      width = [PLOT_WIDTH, [room, 1].max, sizes.size].min
       groups = sizes.each_index.group_by { |index| index * width / sizes.size }.values
-      groups.map { |group| BARS[((mean(sizes, group) - sizes.min) / range * BARS.size).floor.clamp(0, BARS.size - 1)] }.join
+      groups.map { |group| BARS[((mean(sizes, group) - sizes.min) / change * BARS.size).floor.clamp(0, BARS.size - 1)] }.join
     end
 
     def evidence
-      findings.map { |finding| "- #{sentence(finding)}" }
+      findings.flat_map { |finding| @layout.sentence("- #{sentence(finding)}") }
     end
 
     def sentence(finding)
@@ -227,9 +223,10 @@ module HeapSample
     end
 
     def conclusion
-      return "The process does not grow: RSS #{@layout.bytes(rss.first)} at first, #{@layout.bytes(rss.last)} at the end.#{unsure}" if findings.empty?
-
-      "The process #{verdict.map { |kind| NAMES.fetch(kind) }.join(" and ")}.#{unsure}"
+      text = if findings.empty? then "does not grow: RSS #{@layout.bytes(rss.first)} at first, #{@layout.bytes(rss.last)} at the end"
+             else verdict.map { |kind| NAMES.fetch(kind) }.join(" and ")
+             end
+      @layout.sentence("The process #{text}.#{unsure}")
     end
 
     def unsure

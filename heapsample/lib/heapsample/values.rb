@@ -1,0 +1,60 @@
+# frozen_string_literal: true
+
+require "optparse"
+
+module HeapSample
+  module Tool
+    # Reads the value of an option.  Where it makes no sense, OptionParser::InvalidArgument says
+    # what would.
+    module Values
+      private
+
+      # One of +choices+, or so much of its beginning that it is no other.  A String.
+      def choice(option, value, choices)
+        choices = choices.map(&:to_s)
+        found = choices.include?(value) ? [value] : choices.select { |name| name.start_with?(value) }
+        return found.first if found.size == 1
+
+        refuse(option, value, "it can be #{found.join(", ")}") if found.size > 1 && found.size < choices.size
+        refuse(option, value, "it is one of #{choices.join(", ")}#{Nearest.question(value, choices)}")
+      end
+
+      def positive(option, value)
+        number = Integer(value, 10, exception: false)
+        number && number > 0 ? number : refuse(option, value, "it is a whole number above 0")
+      end
+
+      # +meaning+ says what the number is: "a number of seconds, 0 or more".
+      def number(option, value, range, meaning)
+        number = Float(value, exception: false)
+        number && range.cover?(number) ? number : refuse(option, value, "it is #{meaning}")
+      end
+
+      # Of names: "Ticket", "Ticket,Order", "/Tick/".
+      def patterns(option, value)
+        return Regexp.new(value[1..-2]) if value.size > 2 && value.start_with?("/") && value.end_with?("/") && value.count("/") == 2
+
+        list = value.split(",").reject(&:empty?)
+        refuse(option, value, "it is empty") if list.empty?
+
+        list.size == 1 ? list.first : list
+      rescue RegexpError => e
+        refuse(option, value, e.message)
+      end
+
+      # "3..", "0..2", "5".
+      def range(option, value)
+        match = value.match(/\A(\d+)?(\.\.)?(\d+)?\z/)
+        first, dots, last = match&.captures&.then { |from, dots, to| [from&.to_i, dots, to&.to_i] }
+        valid = match && (dots ? first || last : first && !last) && !(dots && first && last && last < first)
+        refuse(option, value, "it is 3.. or 0..2 or 5") unless valid
+
+        dots ? ((first || 0)..last) : (first..first)
+      end
+
+      def refuse(option, value, why)
+        raise OptionParser::InvalidArgument, "#{option} #{value}: #{why}"
+      end
+    end
+  end
+end
