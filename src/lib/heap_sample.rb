@@ -57,6 +57,7 @@ module HeapSample
   autoload :AtomicFile, "#{here}/files/atomic_file"
   autoload :FileKind, "#{here}/files/file_kind"
   autoload :FoldedWriter, "#{here}/files/folded_writer"
+  autoload :Formats, "#{here}/files/formats"
   autoload :SpeedscopeWriter, "#{here}/files/speedscope_writer"
   autoload :StackSums, "#{here}/files/stack_sums"
 
