@@ -21,12 +21,13 @@ module HeapSample
     end
 
     def lines
-      [*Header.new(@info, @layout).lines, *facts.map { |title, text| "  #{title.ljust(WIDTH)} #{Layout.clean(text)}" }]
+      [*Header.new(@info, @layout).lines, *facts.flat_map { |title, text| fact(title, text) }]
     end
 
-    # The same as data; "meta" is what doc/format.md freezes.
+    # The same as data.  +meta+ is all that the file says about itself, by the names that
+    # doc/format.md freezes; its settings are here as well, since they are what one looks for.
     def to_h
-      {"name" => @name, **counts, "meta" => @profile.meta}
+      {name: @name, settings: @profile.meta["settings"], drops: @profile.meta["drops"], **counts, meta: @profile.meta}
     end
 
     def inspect
@@ -35,8 +36,16 @@ module HeapSample
 
     private
 
+    # Of a title; and what its text has at least.
     WIDTH = 15
-    private_constant :WIDTH
+    ROOM_LEAST = 20
+    private_constant :WIDTH, :ROOM_LEAST
+
+    # Lines of a fact, which begin below each other.
+    def fact(title, text)
+      first, *rest = Layout.new(width: [@layout.width - WIDTH - 3, ROOM_LEAST].max).sentence(text)
+      ["  #{title.ljust(WIDTH)} #{first}", *rest.map { |line| "#{" " * (WIDTH + 3)}#{line}" }]
+    end
 
     def facts
       [["settings", settings], ["drops", drops], ["own memory", own], ["rows", rows]].reject { |_, text| text.nil? }
@@ -64,14 +73,14 @@ module HeapSample
 
     def rows
       counts = self.counts
-      "#{@layout.count(counts["rows"])}, #{@layout.count(counts["malloc_rows"])} of them of malloc; " \
-        "#{@layout.count(counts["stacks"])} stacks, #{@layout.count(counts["frames"])} frames"
+      "#{@layout.count(counts[:rows])}, #{@layout.count(counts[:malloc_rows])} of them of malloc; " \
+        "#{@layout.count(counts[:stacks])} stacks, #{@layout.count(counts[:frames])} frames"
     end
 
     def counts
       table = @profile.table
-      {"rows" => table.size, "malloc_rows" => table.count { |row| row[Columns::MALLOC] },
-       "stacks" => table.map { |row| row[Columns::STACK] }.uniq.size, "frames" => @profile.stacks.frame_count}
+      {rows: table.size, malloc_rows: table.count { |row| row[Columns::MALLOC] },
+       stacks: table.map { |row| row[Columns::STACK] }.uniq.size, frames: @profile.stacks.frame_count}
     end
   end
 end

@@ -50,8 +50,22 @@ module HeapSample
       profile.rows.select { |row| row.inuse.samples > 0 && !CODE.match?(row.class_name) }
     end
 
+    # Set, a failure shows the whole report as well.
+    WANTS_REPORT = "HEAP_SAMPLE_REPORT"
+
+    # What a failed test prints: the sentence, and the lines behind it, which are few.
+    def failure(sentence, lines, profile)
+      report = ENV[WANTS_REPORT].to_s.empty? ? "#{WANTS_REPORT}=1 shows the whole report." : profile.report(top: 5)
+      "#{sentence}\n\n#{table(lines).join("\n")}\n\n#{report}"
+    end
+
+    # "1 object", "1,234 objects".
+    def objects(count, layout)
+      "#{layout.count(count)} object#{"s" unless count.round == 1}"
+    end
+
     # Table of the largest lines in Hash of [bytes, objects, row].
-    def table(lines, top: 10, layout: Layout.new(root: Dir.pwd))
+    def table(lines, top: 5, layout: Layout.new(root: Dir.pwd))
       largest = lines.sort_by.with_index { |(_, (bytes, *)), index| [-bytes, index] }.first(top)
       rows = largest.map { |key, (bytes, objects, name)| [layout.bytes(bytes), layout.count(objects), name, key] }
       more = lines.size - rows.size

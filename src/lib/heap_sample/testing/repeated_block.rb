@@ -49,13 +49,9 @@ module HeapSample
     def message
       lines = leaks.to_h { |leak| [leak.key, [leak.bytes, leak.objects, leak.class_name]] }
       layout = Layout.new(root: Dir.pwd)
-      <<~TEXT
-        The block leaks: after #{@runs} runs, each followed by a full GC, #{layout.bytes(leaks.sum(&:bytes))} in #{layout.count(leaks.sum(&:objects))} objects of most runs are there.
-
-        #{BlockRun.table(lines).join("\n")}
-
-        #{profile.report(top: 5)}
-      TEXT
+      left = BlockRun.objects(leaks.sum(&:objects), layout)
+      BlockRun.failure("The block leaks: after #{@runs} runs, each followed by a full GC, #{layout.bytes(leaks.sum(&:bytes))} in #{left} of most runs are there.",
+                       lines, profile)
     end
 
     def inspect

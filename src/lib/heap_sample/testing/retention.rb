@@ -41,13 +41,9 @@ module HeapSample
       layout = Layout.new(root: Dir.pwd)
       low, high = interval
       error = high - low < 1 ? "" : " (95%: #{layout.range(low, high)})"
-      <<~TEXT
-        The block retains #{layout.bytes(bytes)}#{error} in #{layout.count(@rows.sum { |row| row.inuse.objects })} objects; at most #{layout.bytes(limit)} may be.
-
-        #{BlockRun.table(BlockRun.by_line(profile, @rows)).join("\n")}
-
-        #{profile.report(top: 5)}
-      TEXT
+      held = BlockRun.objects(@rows.sum { |row| row.inuse.objects }, layout)
+      BlockRun.failure("The block retains #{layout.bytes(bytes)}#{error} in #{held}; at most #{layout.bytes(limit)} may be.",
+                       BlockRun.by_line(profile, @rows), profile)
     end
 
     def inspect

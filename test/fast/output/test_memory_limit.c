@@ -1,0 +1,204 @@
+/*
+ * The limit that a process shares with others of its cgroup, read from
+ * folders of files that stand for /proc and /sys.
+ */
+#define _GNU_SOURCE
+#include "tap.h"
+#include "heap_sampler/account/cgroup.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MIB (1024LL * 1024)
+
+static char root[2048];
+static int worlds;
+
+/* A file of the machine that is being made up, with its folders. */
+static void
+put(const char *path, const char *text)
+{
+    char full[4096];
+    snprintf(full, sizeof(full), "%s%s", root, path);
+    for (char *slash = full + strlen(root) + 1; (slash = strchr(slash, '/')); slash++) {
+        *slash = '\0';
+        mkdir(full, 0700);
+        *slash = '/';
+    }
+    FILE *file = fopen(full, "w");
+    if (!file || fputs(text, file) < 0) abort();
+    fclose(file);
+}
+
+static void
+put_mib(const char *folder, const char *name, long long mib)
+{
+    char path[1024], text[64];
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    snprintf(text, sizeof(text), "%lld\n", mib * MIB);
+    put(path, text);
+}
+
+/* Another machine, of 8 GiB, 2 of which are in use. */
+static void
+new_world(const char *top, const char *groups)
+{
+    snprintf(root, sizeof(root), "%s/limits-%d", top, worlds++);
+    mkdir(top, 0700);
+    mkdir(root, 0700);
+    put("/proc/meminfo", "MemTotal:        8388608 kB\nMemFree:          100000 kB\nMemAvailable:    6291456 kB\nCached: 1 kB\n");
+    if (groups) put("/proc/self/cgroup", groups);
+}
+
+static void
+put_stat(const char *folder, const char *name, long long mib)
+{
+    char path[1024], text[256];
+    snprintf(path, sizeof(path), "%s/memory.stat", folder);
+    snprintf(text, sizeof(text), "anon 1\nfile 2\nx_%s 5\n%s %lld\nactive_file 3\n", name, name, mib * MIB);
+    put(path, text);
+}
+
+static void
+group_v2(const char *folder, const char *limit, long long used_mib, long long inactive_mib)
+{
+    char path[1024];
+    snprintf(path, sizeof(path), "%s/memory.max", folder);
+    put(path, limit);
+    put_mib(folder, "memory.current", used_mib);
+    put_stat(folder, "inactive_file", inactive_mib);
+}
+
+static void
+is_limit(long long used_mib, long long limit_mib, bool machine, const char *name)
+{
+    struct hs_memory_limit limit;
+    bool found = rb_hs_memory_limit_read(root, 50, &limit);
+    if (!ok(found && (long long)limit.used == used_mib * MIB && (long long)limit.bytes == limit_mib * MIB &&
+            limit.machine == machine, "%s", name)) {
+        note("%s: %llu of %llu%s", found ? "found" : "nothing", (unsigned long long)limit.used,
+             (unsigned long long)limit.bytes, limit.machine ? ", machine" : "");
+    }
+}
+
+#define CGROUP "/sys/fs/cgroup"
+#define GIB "1073741824\n"
+
+static void
+test_v2(const char *top)
+{
+    new_world(top, "0::/app\n");
+    group_v2(CGROUP "/app", GIB, 900, 200);
+    is_limit(700, 1024, false, "v2: what a group uses, less the page cache that nobody used of late");
+
+    new_world(top, "0::/app\n");
+    group_v2(CGROUP "/app", GIB, 500, 200);
+    is_limit(500, 1024, false, "v2: below the share the statistics are not read");
+
+    new_world(top, "0::/\n");
+    group_v2(CGROUP, GIB, 900, 100);
+    is_limit(800, 1024, false, "v2: a container's own group is the root");
+
+    new_world(top, "0::/system.slice/docker-1.scope\n");
+    group_v2(CGROUP, GIB, 900, 100);
+    is_limit(800, 1024, false, "v2: also where the path is the host's");
+
+    new_world(top, "0::/pod/app\n");
+    group_v2(CGROUP "/pod/app", GIB, 600, 0);
+    group_v2(CGROUP "/pod", "2147483648\n", 1900, 0);
+    is_limit(1900, 2048, false, "v2: the group that is nearest its limit counts, here the one above");
+
+    new_world(top, "0::/pod/app\n");
+    group_v2(CGROUP "/pod/app", "max\n", 600, 0);
+    group_v2(CGROUP "/pod", GIB, 800, 0);
+    is_limit(800, 1024, false, "v2: a limit above holds for the groups below");
+
+    new_world(top, "0::/app\n");
+    group_v2(CGROUP "/app", "max\n", 600, 0);
+    is_limit(2048, 8192, true, "v2: without a limit it is the machine's memory");
+
+    new_world(top, "0::/app\n");
+    group_v2(CGROUP "/app", "17179869184\n", 600, 0);
+    is_limit(2048, 8192, true, "v2: also with one that is larger than the machine");
+
+    new_world(top, "0::/app\n");
+    put(CGROUP "/app/memory.max", GIB);
+    put_mib(CGROUP "/app", "memory.current", 900);
+    is_limit(900, 1024, false, "v2: without statistics all of the page cache counts");
+}
+
+static void
+test_v1(const char *top)
+{
+    static const char groups[] = "12:cpu,cpuacct:/other\n4:memory:/docker/a\n1:name=systemd:/memory\n0::/\n";
+    const char *folder = CGROUP "/memory/docker/a";
+
+    new_world(top, groups);
+    put(CGROUP "/memory/docker/a/memory.limit_in_bytes", GIB);
+    put_mib(folder, "memory.usage_in_bytes", 1000);
+    put_stat(folder, "total_inactive_file", 100);
+    put(CGROUP "/memory/memory.limit_in_bytes", "9223372036854771712\n");
+    put_mib(CGROUP "/memory", "memory.usage_in_bytes", 7000);
+    is_limit(900, 1024, false, "v1: the same");
+
+    new_world(top, groups);
+    put(CGROUP "/memory/memory.limit_in_bytes", GIB);
+    put_mib(CGROUP "/memory", "memory.usage_in_bytes", 1000);
+    put_stat(CGROUP "/memory", "total_inactive_file", 100);
+    is_limit(900, 1024, false, "v1: in a container the path may be the host's");
+
+    new_world(top, groups);
+    put(CGROUP "/memory/docker/a/memory.limit_in_bytes", "9223372036854771712\n");
+    put_mib(folder, "memory.usage_in_bytes", 1000);
+    is_limit(2048, 8192, true, "v1: no limit is the machine's memory");
+
+    new_world(top, "5:cpu,memory:/docker/a\n");
+    put(CGROUP "/memory/docker/a/memory.limit_in_bytes", GIB);
+    put_mib(folder, "memory.usage_in_bytes", 1000);
+    is_limit(1000, 1024, false, "v1: a hierarchy of several controllers");
+}
+
+static void
+test_odd(const char *top)
+{
+    struct hs_memory_limit limit;
+
+    new_world(top, NULL);
+    is_limit(2048, 8192, true, "no cgroups at all: the machine");
+    new_world(top, "nonsense\n::\n0::\n\n7:memory\n");
+    group_v2(CGROUP, "0\n", 900, 0);
+    is_limit(2048, 8192, true, "lines that are no groups, and a limit of nothing");
+    new_world(top, "0::/app\n");
+    group_v2(CGROUP "/app", "-5\n", 900, 0);
+    is_limit(2048, 8192, true, "a limit that is no number");
+    new_world(top, "0::/app\n");
+    group_v2(CGROUP "/app", GIB, 900, 2000);
+    is_limit(0, 1024, false, "statistics that are ahead of the use");
+
+    snprintf(root, sizeof(root), "%s/limits-none", top);
+    ok(!rb_hs_memory_limit_read(root, 50, &limit), "nothing can be read: no limit");
+
+    int before = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    close(before);
+    new_world(top, "0::/pod/app\n");
+    group_v2(CGROUP "/pod/app", GIB, 900, 0);
+    rb_hs_memory_limit_read(root, 50, &limit);
+    int after = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    close(after);
+    is_number(after, before, "no file stays open");
+}
+
+void
+test_memory_limit(const char *top)
+{
+    struct hs_memory_limit limit;
+
+    test_v2(top);
+    test_v1(top);
+    test_odd(top);
+    ok(rb_hs_memory_limit_read("", 50, &limit) && limit.used > 0 && limit.used < 2 * limit.bytes, "this machine has a limit");
+}

@@ -1,0 +1,314 @@
+/*
+ * Settings: what is accepted, what it means, and what is said of the rest.
+ */
+#include "tap.h"
+#include "heap_sampler/settings/options.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static bool
+parse(struct hs_options *options, const char *text, char error[512])
+{
+    rb_hs_options_default(options);
+    error[0] = '\0';
+    return rb_hs_options_parse(options, text, error, 512);
+}
+
+/* Everything about the options that a text may change, in one line. */
+static void
+describe(const struct hs_options *o, char *text, size_t size)
+{
+    static const char *const malloc_modes[] = { "", " malloc=standby", " malloc=off" };
+    snprintf(text, size, "%s i=%llu o=%s%s e=%u k=%u r=%u%%/%llu s=%llu d=%u seed=%s%llu n=%u%s%s",
+             o->on ? "on" : "off", (unsigned long long)o->interval, o->output_none ? "none" : o->output,
+             o->output_given ? "!" : "", o->every, o->keep, o->at_rss_percent,
+             (unsigned long long)o->at_rss_bytes, (unsigned long long)o->max_samples, o->max_depth,
+             o->seeded ? "!" : "", (unsigned long long)o->seed, o->only_n, malloc_modes[o->malloc_mode],
+             o->quiet ? " quiet" : "");
+    if (o->malloc_interval == 524288) return;
+    size_t len = strlen(text);
+    snprintf(text + len, size - len, " malloc=%llu", (unsigned long long)o->malloc_interval);
+}
+
+#define REST "e=0 k=0 r=0%/0 s=200000 d=512 seed=0 n=1"
+#define OUT "o=heap-%p-%t.pb.gz "
+
+static const struct {
+    const char *text, *expected;
+} good[] = {
+    {"on", "on i=524288 " OUT REST},
+    {"1", "on i=524288 " OUT REST},
+    {"off", "off i=524288 " OUT REST},
+    {"0", "off i=524288 " OUT REST},
+    {"", "off i=524288 " OUT REST},
+    {"true", "on i=524288 " OUT REST},
+    {"yes", "on i=524288 " OUT REST},
+    {"false", "off i=524288 " OUT REST},
+    {"no,every=1", "off i=524288 " OUT "e=1 k=0 r=0%/0 s=200000 d=512 seed=0 n=1"},
+    {"quiet", "on i=524288 " OUT REST " quiet"},
+    {"off,quiet=on", "off i=524288 " OUT REST " quiet"},
+    {"quiet,quiet=off", "on i=524288 " OUT REST},
+    {"malloc=on", "on i=524288 " OUT REST},
+    {"malloc=off", "on i=524288 " OUT REST " malloc=off"},
+    {"malloc=standby", "on i=524288 " OUT REST " malloc=standby"},
+    {"malloc=64k", "on i=524288 " OUT REST " malloc=65536"},
+    {"malloc=300000", "on i=524288 " OUT REST " malloc=300000"},
+    {"malloc=off,malloc=3", "on i=524288 " OUT REST " malloc=3"},
+    {"interval=1", "on i=1 " OUT REST},
+    {"interval=512", "on i=512 " OUT REST},
+    {"interval=64k", "on i=65536 " OUT REST},
+    {"interval=64K", "on i=65536 " OUT REST},
+    {"interval=3m", "on i=3145728 " OUT REST},
+    {"interval=2g", "on i=2147483648 " OUT REST},
+    {"interval=1t", "on i=1099511627776 " OUT REST},
+    {"interval=1024g", "on i=1099511627776 " OUT REST},
+    {"interval=007", "on i=7 " OUT REST},
+    {"interval=1k,interval=2k", "on i=2048 " OUT REST},
+    {"off,interval=1k", "off i=1024 " OUT REST},
+    {"interval=1k,off", "off i=1024 " OUT REST},
+    {"off,on", "on i=524288 " OUT REST},
+    {"on,off", "off i=524288 " OUT REST},
+    {"output=none", "on i=524288 o=none! " REST},
+    {"output=none,output=a.pb", "on i=524288 o=a.pb! " REST},
+    {"output=/tmp/%%-%p/x%t.pb.gz", "on i=524288 o=/tmp/%%-%p/x%t.pb.gz! " REST},
+    {"output=a=b.folded", "on i=524288 o=a=b.folded! " REST},
+    {"output=x.json", "on i=524288 o=x.json! " REST},
+    {"every=1", "on i=524288 " OUT "e=1 k=0 r=0%/0 s=200000 d=512 seed=0 n=1"},
+    {"every=31536000", "on i=524288 " OUT "e=31536000 k=0 r=0%/0 s=200000 d=512 seed=0 n=1"},
+    {"keep=1000000", "on i=524288 " OUT "e=0 k=1000000 r=0%/0 s=200000 d=512 seed=0 n=1"},
+    {"at-rss=1%", "on i=524288 " OUT "e=0 k=0 r=1%/0 s=200000 d=512 seed=0 n=1"},
+    {"at-rss=100%", "on i=524288 " OUT "e=0 k=0 r=100%/0 s=200000 d=512 seed=0 n=1"},
+    {"at-rss=900m", "on i=524288 " OUT "e=0 k=0 r=0%/943718400 s=200000 d=512 seed=0 n=1"},
+    {"at-rss=900m,at-rss=80%", "on i=524288 " OUT "e=0 k=0 r=80%/0 s=200000 d=512 seed=0 n=1"},
+    {"at-rss=80%,at-rss=1m", "on i=524288 " OUT "e=0 k=0 r=0%/1048576 s=200000 d=512 seed=0 n=1"},
+    {"at-rss=1048576", "on i=524288 " OUT "e=0 k=0 r=0%/1048576 s=200000 d=512 seed=0 n=1"},
+    {"max-samples=none", "on i=524288 " OUT "e=0 k=0 r=0%/0 s=0 d=512 seed=0 n=1"},
+    {"max-samples=1", "on i=524288 " OUT "e=0 k=0 r=0%/0 s=1 d=512 seed=0 n=1"},
+    {"max-depth=4096", "on i=524288 " OUT "e=0 k=0 r=0%/0 s=200000 d=4096 seed=0 n=1"},
+    {"seed=0", "on i=524288 " OUT "e=0 k=0 r=0%/0 s=200000 d=512 seed=!0 n=1"},
+    {"seed=18446744073709551615",
+     "on i=524288 " OUT "e=0 k=0 r=0%/0 s=200000 d=512 seed=!18446744073709551615 n=1"},
+    {"only=1/1", "on i=524288 " OUT REST},
+    {"only=1/1000000", "on i=524288 " OUT "e=0 k=0 r=0%/0 s=200000 d=512 seed=0 n=1000000"},
+};
+
+/* Each error must hold both texts. */
+static const struct {
+    const char *text, *names, *says;
+} bad[] = {
+    {"interval=banana", "interval=banana: ", "1 to 1t"},
+    {"interval=", "interval=: ", "1 to 1t"},
+    {"interval", "interval: ", "needs a value"},
+    {"interval=0", "interval=0: ", "1 to 1t"},
+    {"interval=0k", "interval=0k: ", "1 to 1t"},
+    {"interval=k", "interval=k: ", "1 to 1t"},
+    {"interval=-1", "interval=-1: ", "1 to 1t"},
+    {"interval=+1", "interval=+1: ", "1 to 1t"},
+    {"interval= 1", "interval= 1: ", "1 to 1t"},
+    {"interval=1 ", "interval=1 : ", "1 to 1t"},
+    {"interval=1.5k", "interval=1.5k: ", "1 to 1t"},
+    {"interval=0x10", "interval=0x10: ", "1 to 1t"},
+    {"interval=1e3", "interval=1e3: ", "1 to 1t"},
+    {"interval=512kb", "interval=512kb: ", "suffixes k, m, g, t"},
+    {"interval=1kk", "interval=1kk: ", "suffixes k, m, g, t"},
+    {"interval=2t", "interval=2t: ", "1 to 1t"},
+    {"interval=1025g", "interval=1025g: ", "1 to 1t"},
+    {"interval=1099511627777", "interval=1099511627777: ", "1 to 1t"},
+    {"interval=18446744073709551616", "interval=18446744073709551616: ", "1 to 1t"},
+    {"interval=18014398509481985k", "interval=18014398509481985k: ", "1 to 1t"},
+    {"interval=512k;every=1", "interval=512k;every=1: ", "1 to 1t"},
+    {"interval=\xd9\xa1", "interval=\xd9\xa1: ", "1 to 1t"},
+    {"interval=1\n", "interval=1?: ", "1 to 1t"},
+    {"every=0", "every=0: ", "seconds from 1 to 31536000"},
+    {"every=-5", "every=-5: ", "seconds"},
+    {"every=60s", "every=60s: ", "seconds"},
+    {"every=31536001", "every=31536001: ", "31536000"},
+    {"every=4294967297", "every=4294967297: ", "31536000"},
+    {"keep=0", "keep=0: ", "1 to 1000000"},
+    {"keep=1000001", "keep=1000001: ", "1 to 1000000"},
+    {"at-rss=0%", "at-rss=0%: ", "1% to 100%"},
+    {"at-rss=101%", "at-rss=101%: ", "1% to 100%"},
+    {"at-rss=%", "at-rss=%: ", "1% to 100%"},
+    {"at-rss=", "at-rss=: ", "or a size"},
+    {"at-rss=0", "at-rss=0: ", "or a size"},
+    {"at-rss=0.8", "at-rss=0.8: ", "or a size"},
+    {"at-rss=80%%", "at-rss=80%%: ", "1% to 100%"},
+    {"at-rss=85", "at-rss=85: ", "85% or 85m?"},
+    {"at-rss=900", "at-rss=900: ", "is a size in bytes; 900m?"},
+    {"at-rss=1048575", "at-rss=1048575: ", "1048575m?"},
+    {"at-rss=1023k", "at-rss=1023k: ", "1m to 1t"},
+    {"max-samples=0", "max-samples=0: ", "or none"},
+    {"max-samples=", "max-samples=: ", "or none"},
+    {"max-samples=unlimited", "max-samples=unlimited: ", "or none"},
+    {"max-samples=1000000001", "max-samples=1000000001: ", "1000000000"},
+    {"max-depth=0", "max-depth=0: ", "1 to 4096"},
+    {"max-depth=4097", "max-depth=4097: ", "1 to 4096"},
+    {"max-depth=none", "max-depth=none: ", "1 to 4096"},
+    {"seed=", "seed=: ", "18446744073709551615"},
+    {"seed=18446744073709551616", "seed=18446744073709551616: ", "18446744073709551615"},
+    {"seed=random", "seed=random: ", "18446744073709551615"},
+    {"only=4", "only=4: ", "1/N"},
+    {"only=1/", "only=1/: ", "1/N"},
+    {"only=1/0", "only=1/0: ", "1/N"},
+    {"only=2/3", "only=2/3: ", "1/N"},
+    {"only=1/1000001", "only=1/1000001: ", "1000000"},
+    {"output=", "output=: ", "must be a path, or none"},
+    {"output", "output: ", "needs a value"},
+    {"output=heap", "output=heap: ", ".pb.gz, .pb, .folded or .json"},
+    {"output=heap.gz", "output=heap.gz: ", ".pb.gz, .pb, .folded or .json"},
+    {"output=heap.html", "output=heap.html: ", ".pb.gz, .pb, .folded or .json"},
+    {"output=x.pb/", "output=x.pb/: ", ".pb.gz, .pb, .folded or .json"},
+    {"output=/dev/stdout", "output=/dev/stdout: ", ".pb.gz, .pb, .folded or .json"},
+    {"output=%d.pb", "output=%d.pb: ", "%p (process id), %t (time) and %%"},
+    {"output=x%.pb", "output=x%.pb: ", "%p (process id)"},
+    {"output=x.pb%", "output=x.pb%: ", "%p (process id)"},
+    {"output=None", "output=None: ", ".pb.gz"},
+    {"banana", "unknown setting \"banana\"", "interval, output, every, keep, at-rss"},
+    {"banana=1", "unknown setting \"banana\"", "max-samples, max-depth, seed, only"},
+    {"Interval=1k", "unknown setting \"Interval\"", "interval"},
+    {"interval =1k", "unknown setting \"interval \"", "interval"},
+    {"=1k", "unknown setting \"\"", "interval"},
+    {"2", "unknown setting \"2\"", "on, off"},
+    {"\n", "unknown setting \"?\"", "on, off"},
+    {"on=1", "on=1: ", "no value"},
+    {"True", "unknown setting \"True\"", "on, off"},
+    {"quiet=1", "quiet=1: ", "on or off"},
+    {"quiet=", "quiet=: ", "on or off"},
+    {"malloc=0", "malloc=0: ", "standby"},
+    {"malloc=", "malloc=: ", "1 to 1t"},
+    {"malloc=2t", "malloc=2t: ", "1 to 1t"},
+    {"interval=1k,", "empty setting", "interval"},
+    {",interval=1k", "empty setting", "interval"},
+    {"interval=1k,,every=1", "empty setting", "interval"},
+    {",", "empty setting", "interval"},
+    {"interval=1k,seed=3,every=never", "every=never: ", "seconds"},
+};
+
+static void
+test_tables(void)
+{
+    struct hs_options options, before;
+    char error[512], got[8192];
+
+    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+        bool parsed = parse(&options, good[i].text, error);
+        describe(&options, got, sizeof(got));
+        bool passed = parsed && strcmp(got, good[i].expected) == 0;
+        if (!ok(passed, "accepts %s", *good[i].text ? good[i].text : "an empty text")) {
+            note("%s %s", got, error);
+        }
+    }
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        char printed[64];
+        snprintf(printed, sizeof(printed), "%s", bad[i].text);
+        for (char *c = printed; *c; c++) if (*c == '\n') *c = '?';
+
+        rb_hs_options_default(&before);
+        bool parsed = parse(&options, bad[i].text, error);
+        bool unchanged = memcmp(&before, &options, sizeof(options)) == 0;
+        bool told = strstr(error, bad[i].names) == error && strstr(error, bad[i].says);
+        bool line = !strchr(error, '\n');
+        if (!ok(!parsed && unchanged && told && line, "rejects %s", printed)) note("%s", error);
+    }
+}
+
+static void
+test_output_length(void)
+{
+    struct hs_options options;
+    char error[512], text[8192] = "output=";
+
+    memset(text + 7, 'd', 5000);
+    strcpy(text + 5007, ".pb");
+    ok(!parse(&options, text, error) && strstr(error, "too long") && strstr(error, "ddd..."),
+       "rejects a path of 5000 bytes, repeating its beginning only");
+
+    for (size_t i = 7 + 100; i < 5007; i += 101) text[i] = '/';
+    ok(!parse(&options, text, error) && strstr(error, "too long"), "rejects a deep path of 5000 bytes");
+    text[4000] = '\0';
+    strcat(text, ".pb");
+    ok(parse(&options, text, error), "accepts a deep path of 4000 bytes");
+
+    strcpy(text, "output=");
+    for (int i = 0; i < 250; i++) strcat(text, "%p/");
+    strcat(text, "x.pb");
+    ok(!parse(&options, text, error) && strstr(error, "too long"),
+       "rejects a pattern that may grow over the limit");
+
+    strcpy(text, "output=");
+    memset(text + 7, 'x', 240);
+    strcpy(text + 247, ".pb.gz");
+    ok(!parse(&options, text, error) && strstr(error, "too long"),
+       "rejects a file name that leaves no room for .PID and -at-rss");
+    strcpy(text + 7 + 221, ".pb.gz");
+    ok(parse(&options, text, error), "accepts one that leaves room for them");
+}
+
+static void
+test_parse(void)
+{
+    struct hs_options options;
+    char error[512] = "", tiny[8];
+
+    rb_hs_options_default(&options);
+    ok(rb_hs_options_parse(&options, "interval=64k,seed=3", error, sizeof(error)) &&
+       rb_hs_options_parse(&options, "every=5", error, sizeof(error)) &&
+       options.interval == 65536 && options.seed == 3 && options.every == 5,
+       "a second text adds to the first");
+    ok(rb_hs_options_parse(&options, "on", error, sizeof(error)) && options.interval == 65536,
+       "`on` keeps what was set");
+    ok(rb_hs_options_parse(&options, "off", error, sizeof(error)) && !options.on, "`off` ends it");
+    ok(rb_hs_options_parse(&options, NULL, error, sizeof(error)) && !options.on, "NULL changes nothing");
+    ok(!rb_hs_options_parse(&options, "interval=x", NULL, 0), "an error needs no room");
+    ok(!rb_hs_options_parse(&options, "interval=x", tiny, sizeof(tiny)) && strlen(tiny) == 7,
+       "an error is cut to the room there is");
+}
+
+static const struct {
+    const char *output;
+    uint64_t pid;
+    int64_t time;
+    const char *path;
+} expansions[] = {
+    {"heap-%p-%t.pb.gz", 42, 0, "heap-42-19700101T000000.pb.gz"},
+    {"%t.pb", 1, 951827696, "20000229T123456.pb"},
+    {"%t.pb", 1, 1709251199, "20240229T235959.pb"},
+    {"%t.pb", 1, 1709251200, "20240301T000000.pb"},
+    {"%t.pb", 1, 4107542400, "21000301T000000.pb"},
+    {"%t.pb", 1, 1767225599, "20251231T235959.pb"},
+    {"%t.pb", 1, -5, "19700101T000000.pb"},
+    {"%t.pb", 1, INT64_MAX, "99991231T235959.pb"},
+    {"100%%/%p%p.json", UINT64_MAX, 0, "100%/1844674407370955161518446744073709551615.json"},
+};
+
+static void
+test_expand(void)
+{
+    struct hs_options options;
+    char error[512], text[512], path[128];
+
+    for (size_t i = 0; i < sizeof(expansions) / sizeof(expansions[0]); i++) {
+        snprintf(text, sizeof(text), "output=%s", expansions[i].output);
+        parse(&options, text, error);
+        bool expanded = rb_hs_options_expand_output(&options, expansions[i].pid, expansions[i].time,
+                                                 path, sizeof(path));
+        ok(expanded && strcmp(path, expansions[i].path) == 0, "expands %s to %s",
+           expansions[i].output, expansions[i].path);
+    }
+    parse(&options, "output=%p.pb", error);
+    ok(!rb_hs_options_expand_output(&options, 12345, 0, path, 8), "a path that lacks room for its NUL fails");
+    ok(rb_hs_options_expand_output(&options, 12345, 0, path, 9), "a path that just fits does not");
+    ok(!rb_hs_options_expand_output(&options, 12345, 0, path, 0), "no room at all fails");
+    parse(&options, "output=none", error);
+    ok(!rb_hs_options_expand_output(&options, 1, 0, path, sizeof(path)), "output=none has no path");
+}
+
+void
+test_options(void)
+{
+    test_tables();
+    test_output_length();
+    test_parse();
+    test_expand();
+}
