@@ -3,11 +3,14 @@
 require "heap_sample"
 
 # GC::SampleProfile is a snapshot of the heap sampler.  Ruby itself defines the
-# class, how a snapshot is taken and #save; this file, which is loaded when one
+# class, how a snapshot is taken and how it is written as pprof; this file, which is loaded when one
 # of its methods is first called, reads a snapshot.
 class GC::SampleProfile
+  # Ruby's own, which writes pprof without the GVL.
+  alias_method :raw_save, :save unless method_defined?(:raw_save)
+  private :raw_save
   # Ruby's own definitions of these only load this file.
-  %i[report top tree generations churn filter rows samples - leaks inspect pretty_print to_profile to_html].each do |name|
+  %i[save report top tree generations churn filter rows samples - leaks inspect pretty_print to_profile to_html].each do |name|
     remove_method(name) if method_defined?(name, false)
   end
   %i[load leaks stack_of].each do |name|
@@ -119,6 +122,27 @@ class GC::SampleProfile
   def rows
     to_profile.rows
   end
+
+  # call-seq:
+  #   save(path, format: nil, root: Dir.pwd, title: nil) -> Integer
+  #   save(io, format: "pb.gz", root: Dir.pwd, title: nil) -> Integer
+  #
+  # Writes the profile in the format that +path+ ends with: .pb.gz or .pb (pprof), .folded (folded stacks of bytes in
+  # use), .json (speedscope), .html (a page, which +root+ and +title+ are for); or as +format+ says.  A file is whole or
+  # not there, mode 0600.  Returns the number of bytes.  Raises ArgumentError if the path says no format, SystemCallError if it
+  # cannot be written, HeapSample::View::Missing if this Ruby was built without the page.
+  #
+  #   GC.sample_profile.save("heap.pb.gz")
+  #   GC.sample_profile.save($stdout, format: :folded)
+  def save(target, format: nil, **options)
+    name = HeapSample::Formats.of(target, format)
+    return raw_save(target) if format.nil? && options.empty? && PPROF.include?(name) && HeapSample::Formats.path?(target)
+
+    to_profile.save(target, format: name, **options)
+  end
+
+  PPROF = %w[pb.gz pb].freeze
+  private_constant :PPROF
 
   # call-seq:
   #   to_html(root: Dir.pwd, title: nil) -> String
