@@ -1,13 +1,10 @@
 # frozen_string_literal: true
 
 require "tool"
+require "two_profiles"
 require "io/console"
 require "pty"
 
-# Two profiles of one process, ten minutes apart, and a folder of a series.
-EARLIER = sample_build
-LATER = sample_build("taken_ns" => Build::STARTED + 20 * Build::MINUTE, "gc" => EARLIER.meta["gc"].merge("count" => 200))
-        .row(["app/leak.rb:9 Leak#keep", "app/main.rb:1 <main>"], "Leaked", inuse: 100, birth: 150)
 
 folder do |dir|
   a, b, c = %w[a b c].map { |name| File.join(dir, "#{name}.pb.gz") }
