@@ -14,11 +14,12 @@ demo: build
 	@if [ -x examples/demo/run ]; then examples/demo/run $(RUBY); else $(RUBY) -v; fi
 
 #: make build         fetch, patch, build and install it in build/3.4/prefix (PREFIX=… elsewhere)
-#  (with the HTML view and the heapsample command; WITHOUT=viewer,heapsample leaves them out)
+#  (with the HTML view, the heapsample command and the manual for ri; WITHOUT=viewer,heapsample,ri leaves them out)
 build: deps
 	@tool/build default $(SERIES)
 	@tool/viewer $(INSTALLED)
 	@tool/heapsample $(INSTALLED)
+	@tool/ri $(INSTALLED)
 
 #: make stock         the same Ruby without our changes, in build/3.4-stock/prefix
 stock: deps
@@ -32,17 +33,15 @@ build-%: deps
 deps:
 	@tool/deps build
 
-#: make test          the fast test suites
-#  (a suite whose folder holds a file `slow` waits to be asked for by name)
-FAST_SUITES = $(filter-out $(patsubst %/slow,%/run,$(wildcard test/*/slow)),$(wildcard test/*/run))
+#: make test          the suites of test/fast, beside each other, then those of test/alone, one by one
 test: build
 	@tool/deps test example
-	@RUBY=$(abspath $(RUBY)) tool/run-tests $(FAST_SUITES)
+	@RUBY=$(abspath $(RUBY)) tool/run-tests $(wildcard test/fast/*/run test/alone/*/run)
 
-#: make test-NAME     the suite test/NAME alone: test-statistics, test-queue, …
+#: make test-NAME     one suite, a slow one too: test-queue (test/fast/queue), test-statistics (test/slow/statistics), …
 test-%: build
 	@tool/deps test example
-	@RUBY=$(abspath $(RUBY)) tool/run-tests test/$*/run
+	@RUBY=$(abspath $(RUBY)) tool/run-tests $(or $(wildcard test/*/$*/run),$(error no suite named $*; the suites: $(sort $(notdir $(patsubst %/run,%,$(wildcard test/*/*/run))))))
 
 #: make test-torture  ten minutes of everything at once (TORTURE_SECONDS=3600 SUITE_SECONDS=5400: an hour)
 
@@ -50,17 +49,17 @@ test-%: build
 #  (not by tool/run-tests: it prints each part when it is done, and has no time limit)
 test-mri-full: build stock
 	@tool/deps test example
-	@RUBY=$(abspath $(RUBY)) test/mri-full/run
+	@RUBY=$(abspath $(RUBY)) test/slow/mri-full/run
 
 #: make test-checks   builds that check themselves: sanitizers, MRI's assertions, ours (hours; can be resumed)
 test-checks: build
 	@tool/deps test checks
-	@SUITE_SECONDS=43200 tool/run-tests test/checks/run
+	@SUITE_SECONDS=43200 tool/run-tests test/slow/checks/run
 
 #: make test-threads  what runs without the GVL, under ThreadSanitizer and AddressSanitizer
 test-threads: build
 	@tool/deps test checks
-	@tool/run-tests test/threads/run
+	@tool/run-tests test/slow/threads/run
 
 #: make bench         the benchmarks, each with its control
 bench: build stock

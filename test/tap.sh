@@ -1,5 +1,6 @@
 # shellcheck shell=bash
 # TAP from shell. Usage: . "$TOP/test/tap.sh"; check NAME COMMAND…; skip NAME WHY; finish at the end.
+# Or joined COMMAND…, where programs print TAP themselves.
 # shellcheck disable=SC2034 # read by whoever includes this file
 
 tap_count=0
@@ -27,6 +28,12 @@ check() {
 skip() {
     tap_count=$((tap_count + 1))
     echo "ok $tap_count - $1 # SKIP $2"
+}
+
+# joined COMMAND…: the TAP of several programs, one after the other, as that of one: numbered anew, with one plan.
+joined() {
+    (set -o pipefail
+    "$@" | awk '/^1\.\./ { next } { if (/^(not )?ok [0-9]+ /) sub(/ok [0-9]+/, "ok " ++n); print; fflush() } END { if (n) print "1.." n }')
 }
 
 # The plan, and the exit status of the suite: put it last.

@@ -106,8 +106,9 @@ presentable_p(VALUE object)
  * call-seq:
  *   GC::SampleProfile.object_of(id) -> object or nil
  *
- * The object behind the sample with this +id+ (GC::SampleProfile::Sample#id), if it still
- * lives and Ruby code may hold it; else +nil+.
+ * Returns the object behind a live sample; GC::SampleProfile::Sample#object calls this with
+ * the +id+ of the sample. Returns +nil+ if the object has died, if it is internal to Ruby, or
+ * if another Ractor may be writing to it.
  */
 static VALUE
 s_object_of(VALUE klass, VALUE id)
@@ -159,8 +160,12 @@ copy_stack_of(VALUE object, struct stack_frame *frames)
  * call-seq:
  *   GC::SampleProfile.raw_stack_of(object) -> array or nil
  *
- * The stack that allocated +object+, leaf first, as arrays of label, path, absolute path
- * and line; +nil+ if it was not sampled. GC::SampleProfile.stack_of makes locations of it.
+ * Returns the stack that allocated +object+, innermost frame first. Each frame is an array of
+ * label, path, absolute path and line. Returns +nil+ if the object was not sampled.
+ * GC::SampleProfile.stack_of returns the same stack as locations.
+ *
+ *   GC::SampleProfile.raw_stack_of(ticket)
+ *   # => [["Ticket::Cache.store", "app/models/ticket/cache.rb", "/srv/app/models/ticket/cache.rb", 16], ...]
  */
 static VALUE
 s_raw_stack_of(VALUE klass, VALUE object)
@@ -277,31 +282,35 @@ hash_of_fields(const struct hs_account_field *fields, size_t count)
  * call-seq:
  *   GC::SampleProfile.memory -> hash
  *
- * Where the resident memory of this process is, in bytes, whether it is being sampled or
- * not. Ruby code goes on meanwhile. These add up to +:rss+:
+ * Returns where the resident memory of this process is, in bytes. It works whether sampling is
+ * on or off. Ruby code runs on meanwhile. These fields add up to +:rss+:
  *
- * [:slots_live]      slots of heap pages that are allocated and not yet swept
- * [:slots_free]      the rest of the heap pages: free slots, page headers
- * [:malloc_live]     in use by what called malloc(3): buffers of strings, arrays and hashes, C libraries
- * [:malloc_waste]    held by malloc(3), used by nobody: fragmentation and caches
+ * [:slots_live]      heap slots that are allocated and not yet swept
+ * [:slots_free]      the rest of the heap pages: free slots and page headers
+ * [:malloc_live]     memory that callers of malloc(3) use: buffers of strings, arrays and hashes, C libraries
+ * [:malloc_waste]    memory that malloc(3) holds and nobody uses: fragmentation and caches
  * [:malloc_metadata] jemalloc's own memory; 0 with another malloc
- * [:stacks]          of threads and fibers
+ * [:stacks]          stacks of threads and fibers
  * [:code_and_files]  the program, its libraries, and other mapped files
- * [:jit]             executable memory that is no file's: YJIT's code
- * [:sampler]         the sampler's own
+ * [:jit]             executable memory that belongs to no file: YJIT's code
+ * [:sampler]         the sampler's own memory
  * [:unattributed]    what is left
  *
- * Memory that was allocated and never touched is not resident, and counts nowhere. A thread
+ * Memory that was allocated and never touched is not resident, so no field counts it. A thread
  * that maps memory meanwhile may wait, some 10 ms for each resident gigabyte.
  *
- * Beside them stand +:pss+ (as +:rss+, but a page that several processes share counts in
- * parts), +:allocator+ (a String), +:jemalloc+ (a Hash of what it says about itself, which is
- * virtual memory: +:allocated+, +:active+, +:resident+, +:dirty+, +:retained+, +:metadata+; +nil+
- * with another malloc) and +:cost_ns+ (what taking the account took).
+ * Four more fields stand beside the sum:
  *
- * What cannot be known is +nil+: +:malloc_live+, +:malloc_waste+ and +:malloc_metadata+ with a
- * malloc(3) that says nothing about itself (its memory is unattributed then); +:rss+, +:pss+,
- * +:stacks+, +:code_and_files+, +:jit+ and +:unattributed+ where /proc cannot be read.
+ * [:pss]       like +:rss+, but a page that several processes share counts in parts
+ * [:allocator] the name and version of malloc(3), a String
+ * [:jemalloc]  what jemalloc says about itself, which is virtual memory: a Hash of +:allocated+,
+ *              +:active+, +:resident+, +:dirty+, +:retained+ and +:metadata+; +nil+ with another malloc
+ * [:cost_ns]   how long this call took, in nanoseconds
+ *
+ * A field is +nil+ where it cannot be known. +:malloc_live+, +:malloc_waste+ and
+ * +:malloc_metadata+ are +nil+ with a malloc(3) that says nothing about itself; its memory is
+ * unattributed then. +:rss+, +:pss+, +:stacks+, +:code_and_files+, +:jit+ and +:unattributed+ are
+ * +nil+ where /proc cannot be read.
  *
  *   GC::SampleProfile.memory.values_at(:rss, :slots_free, :malloc_waste)
  *   # => [84213760, 1064960, 20905984]
@@ -418,24 +427,29 @@ end_block(VALUE ptr)
  *   GC.sample_profile(full_gc: false, memsize: false) -> GC::SampleProfile
  *   GC.sample_profile(interval: 65536, threads: nil, full_gc: false, memsize: false) { ... } -> GC::SampleProfile
  *
- * Without a block: what the running sampler knows now of heap slots and, if it is sampled,
- * of malloc (see GC::SampleProfile.start and <tt>ruby --heap-sample</tt>). Ruby code goes on
- * meanwhile.
+ * Returns a profile of the memory of this process.
  *
- * With a block: what the block allocates on the current thread, heap slots and, if it can be sampled,
- * malloc, each sampled once in +interval+ bytes on average, whatever else is being sampled;
- * <tt>threads: :all</tt> covers every thread. What the block raises is raised, without a profile.
- * A block that never ends, in a Fiber that nothing refers to, is profiled until that Fiber is collected.
+ * Without a block, the profile has what the running sampler knows now: heap slots, and malloc if
+ * it is sampled. Sampling has to be on: see <tt>ruby --heap-sample</tt> and
+ * GC::SampleProfile.start. Ruby code runs on meanwhile.
  *
- * +full_gc+ runs GC.start before the snapshot, so that all that is dead is seen to be dead;
- * otherwise the last completed mark decides. +memsize+ asks each live sampled object for
- * its size, in steps that let other threads run.
+ * With a block, the profile has what the block allocates, whether sampling is on or off. It
+ * covers heap slots and, if malloc can be sampled, malloc. Each is sampled once in +interval+ bytes on
+ * average. What the block raises is raised, and there is no profile. A block in a
+ * Fiber that nobody resumes any more is profiled until that Fiber is collected.
  *
- *   GC.sample_profile.report                            # => "..."
+ * [interval] mean bytes between two samples, 1 to 2**40; only with a block
+ * [threads]  +nil+ for the current thread alone, <tt>:all</tt> for every thread; only with a block
+ * [full_gc]  +true+ runs GC.start before the snapshot, so that everything dead is known to be
+ *            dead; otherwise the last completed mark decides
+ * [memsize]  +true+ asks each live sampled object for its size with its buffers
+ *            (ObjectSpace.memsize_of), in steps that let other threads run
+ *
+ *   puts GC.sample_profile.report
  *   GC.sample_profile(interval: 4096) { work }.save("work.pb.gz")
  *
- * Raises RuntimeError if nothing is being sampled and there is no block, or if seven blocks
- * are being profiled already; ArgumentError for a setting out of its range.
+ * Raises RuntimeError if there is no block and sampling is off, or if seven blocks are being
+ * profiled already. Raises ArgumentError for a setting out of its range.
  */
 static VALUE
 gc_sample_profile(int argc, VALUE *argv, VALUE mod)
@@ -534,24 +548,28 @@ resume_periodic(void)
  * call-seq:
  *   GC::SampleProfile.start(interval: 524288, max_samples: 200_000, max_depth: 512, seed: nil, malloc: nil) -> true or false
  *
- * Start to sample this process: every thread and Ractor, and every child that it forks.
- * What is not given is as <tt>--heap-sample</tt>, RUBYOPT and RUBY_HEAP_SAMPLE say, or as
- * above; what an earlier start was given is forgotten. If this process was started with
+ * Starts to sample this process: every thread and Ractor, and every child that it forks.
+ *
+ * A setting that is not given is as <tt>--heap-sample</tt>, RUBYOPT and RUBY_HEAP_SAMPLE say, or as
+ * in the line above. What an earlier start was given is forgotten. If Ruby was started with
  * sampling on, <tt>every=</tt> and <tt>at-rss=</tt> go on as well.
  *
- * Returns +false+ if the process was being sampled already. It goes on then, and each setting
- * that is given holds from here on; samples that there are stay, except those that are too
- * many for a lower +max_samples+. malloc is sampled as well if it stood by.
+ * Returns +false+ if sampling was on already. It goes on then, and each setting that is given
+ * holds from here on. The samples that are held stay, except those that are too many for a
+ * lower +max_samples+. malloc is sampled as well if it stood by.
  *
  * [interval]    mean bytes of heap slots between two samples, 1 to 2**40
- * [max_samples] live samples of slots to hold, with those of profiled blocks of Ruby; where there would be more, the
- *               interval of what holds the most, this or a block, doubles. +nil+: no cap
- * [max_depth]   frames of a stack to keep, from the leaf; 1 to 4096
+ * [max_samples] the most live samples of slots to hold, together with those of profiled blocks of Ruby.
+ *               Where there would be more, the interval of whatever holds the most, this or a block,
+ *               doubles. +nil+: no cap
+ * [max_depth]   frames of a stack to keep, from the innermost; 1 to 4096
  * [seed]        an Integer: take the same samples in each run of a deterministic program
- * [malloc]      sample malloc too: +nil+ if it can be; +true+, or an Integer, the mean bytes between
- *               two of its samples, 1 to 2**40, or else RuntimeError, which says what is missing;
- *               +false+ not. It can be if Ruby was started with <tt>--heap-sample</tt> or
- *               <tt>--heap-sample=off,malloc=standby</tt>
+ * [malloc]      +nil+: sample malloc too if that is possible; +false+: do not. +true+, or an Integer of
+ *               mean bytes between two samples, 1 to 2**40: sample malloc, or raise RuntimeError, which
+ *               says what is missing. It is possible if Ruby was started with
+ *               <tt>--heap-sample</tt> or <tt>--heap-sample=off,malloc=standby</tt>
+ *
+ *   GC::SampleProfile.start(interval: 65536)   # => true
  */
 static VALUE
 s_start(int argc, VALUE *argv, VALUE klass)
@@ -608,9 +626,9 @@ stop_periodic(void *unused)
  * call-seq:
  *   GC::SampleProfile.stop -> true or false
  *
- * Stop to sample this process, and forget the samples; blocks that are being profiled go
- * on. Returns +false+ if nothing was being sampled. A periodic profile that is just being
- * written is waited for; other threads run meanwhile.
+ * Stops sampling this process, and forgets the samples. Blocks that are being profiled go on.
+ * Returns +false+ if sampling was off. If a periodic profile is being written, +stop+ waits for
+ * it, and other threads run meanwhile.
  */
 static VALUE
 s_stop(VALUE klass)
@@ -632,7 +650,7 @@ s_stop(VALUE klass)
  * call-seq:
  *   GC::SampleProfile.running? -> true or false
  *
- * Is this process being sampled (profiles of blocks do not count)?
+ * Returns whether sampling is on. Profiles of blocks do not count.
  */
 static VALUE
 s_running_p(VALUE klass)
@@ -644,13 +662,35 @@ s_running_p(VALUE klass)
  * call-seq:
  *   GC::SampleProfile.stat -> hash
  *
- * The state of the sampler: settings, what it holds, what it had to drop (+:dropped_+…,
- * +:malloc_samples_dropped+, and +:failed_allocations+: how often it found no memory), and how
- * many bytes of memory each part of it uses. It can be asked for at any time.
+ * Returns the state of the sampler. It works at any time, whether sampling is on or off.
  *
- * +:malloc+ is <tt>:on</tt>, <tt>:standby</tt> (GC::SampleProfile.start would begin),
- * <tt>:off</tt>, or <tt>:missing</tt>; +:malloc_missing+ says what is missing, if anything is,
- * and the setting that gives it.
+ *   GC::SampleProfile.stat.slice(:running, :interval, :live_samples, :bytes)
+ *   # => {running: true, interval: 524288, live_samples: 131, bytes: 140288}
+ *
+ * [:running, :sessions] whether sampling is on; how many samplings there are, with profiled blocks
+ * [:interval, :first_interval] mean bytes between two samples of slots, now and at the start; or +nil+
+ * [:max_samples, :max_depth] as in GC::SampleProfile.start
+ * [:live_samples, :samples_taken] samples of slots that are held; samples of slots ever taken
+ * [:pages, :stacks, :frames, :sites, :texts] sizes of the sampler's tables
+ * [:marks] marks of the GC that the sampler has seen
+ * [:malloc]
+ *   <tt>:on</tt>; <tt>:standby</tt>, GC::SampleProfile.start would begin; <tt>:off</tt>, nobody asked for
+ *   it; or <tt>:missing</tt>
+ * [:malloc_missing] a String: what is missing and which setting gives it; or +nil+
+ * [:malloc_allocator] the name and version of malloc(3)
+ * [:malloc_interval] mean bytes between two samples of malloc; or +nil+
+ * [:malloc_samples_taken, :malloc_samples_in_gc, :malloc_samples_without_gvl]
+ *   samples of malloc ever taken; those of them during GC; those of them on a thread without the GVL
+ * [:malloc_live_samples, :malloc_stacks, :malloc_stacks_pending]
+ *   blocks that are held; their stacks; the stacks that have no names yet
+ * [:dropped_samples, :dropped_stacks, :dropped_frames, :dropped_texts, :dropped_classes, :dropped_moves]
+ *   what was lost for want of room
+ * [:malloc_samples_dropped] likewise, of malloc
+ * [:failed_allocations] how often the sampler found no memory
+ * [:bytes, :bytes_peak, :bytes_max]
+ *   the sampler's own memory, its peak, and its bound; +nil+: no bound
+ * [:bytes_records, :bytes_stacks, :bytes_totals, :bytes_names, :bytes_malloc, :bytes_snapshots]
+ *   the parts of +:bytes+
  */
 static VALUE
 s_stat(VALUE klass)
@@ -746,14 +786,23 @@ page_path_p(VALUE path)
  * call-seq:
  *   profile.save(path) -> integer
  *
- * Write the profile to a file, in the format that its ending names: <tt>.pb.gz</tt> (pprof),
- * <tt>.pb</tt> (the same, not compressed), <tt>.folded</tt> (folded stacks of live bytes),
- * <tt>.json</tt> (speedscope) or <tt>.html</tt> (a page to look at in a browser). All of it or
- * nothing is written, mode 0600. Returns the number of bytes. Raises ArgumentError for another
- * ending, SystemCallError if it cannot be written (Errno::ENOMEM also if it does not fit into
- * the sampler's own memory while it is made, as stacks of thousands of frames may not, each
- * written out; <tt>.pb.gz</tt> is made in pieces), HeapSample::View::Missing if this Ruby was
- * built without the page.
+ * Writes the profile to a file, and returns the number of bytes written. The ending of +path+
+ * names the format:
+ *
+ * [.pb.gz]  pprof: <tt>go tool pprof</tt>, <tt>heapsample</tt> and GC::SampleProfile.load read it
+ * [.pb]     the same, not compressed
+ * [.folded] folded stacks of the bytes in use
+ * [.json]   speedscope
+ * [.html]   a page for a browser
+ *
+ * The file is complete or it is not there. Its mode is 0600.
+ *
+ *   GC.sample_profile.save("/var/tmp/now.pb.gz")   # => 10949
+ *
+ * Raises ArgumentError for another ending, SystemCallError if the file cannot be written, and
+ * HeapSample::View::Missing if this Ruby was built without the page. Errno::ENOMEM may also mean
+ * that the file does not fit into the sampler's own memory while it is made: formats that
+ * write out each stack may not fit if stacks have thousands of frames. <tt>.pb.gz</tt> is made in pieces.
  */
 static VALUE
 profile_save(VALUE self, VALUE path)
@@ -842,10 +891,15 @@ raw_texts(const struct hs_profile *profile)
  * call-seq:
  *   profile.raw -> hash
  *
- * The profile as arrays of numbers, for HeapSample::Profile.from_raw: +meta_json+ (the
- * comment of a saved profile), +texts+, +frames+ (five numbers each: texts of label, path and
- * absolute path, line, address), +nodes+ (two each: parent and frame), +rows+, and +mappings+
- * of native code (three each: start, end, offset in the file).
+ * Returns the profile as arrays of numbers, for HeapSample::Profile.from_raw. It is internal: the
+ * arrays may change. #rows and #to_profile return the same as objects.
+ *
+ * [:meta_json] the comment of a saved profile, a String
+ * [:texts]     every String that is named by its index
+ * [:frames]    five numbers for each: texts of label, path and absolute path, line, address
+ * [:nodes]     two numbers for each: parent and frame
+ * [:rows]      an Array for each
+ * [:mappings]  three numbers for each mapping of native code: start, end, offset in the file
  */
 static VALUE
 profile_raw(VALUE self)
@@ -893,8 +947,9 @@ profile_raw(VALUE self)
  * call-seq:
  *   profile.raw_samples -> array
  *
- * The live samples as arrays: id, node, texts of class and type, slot size, weight, GC count
- * at birth, age in GCs, memsize or +nil+, young or not, thread.
+ * Returns the live samples as arrays: id, node, texts of class and type, slot size, weight, GC
+ * count at birth, age in GCs, memsize or +nil+, young or not, thread. It is internal: the arrays
+ * may change. #samples returns the same as objects.
  */
 static VALUE
 profile_raw_samples(VALUE self)
@@ -933,6 +988,31 @@ rb_hs_init_ruby_api(void)
 {
     rb_define_singleton_method(rb_mGC, "sample_profile", gc_sample_profile, -1);
 
+    /*
+     * Document-class: GC::SampleProfile
+     *
+     * A profile of the memory of a Ruby process: which lines allocated what is alive, how much
+     * it is with a 95% interval, of which class, how old, and what comes and goes. It is made
+     * from samples, so it is cheap enough for production.
+     *
+     * Switch sampling on with <tt>ruby --heap-sample</tt>, with the variable RUBY_HEAP_SAMPLE, or with
+     * GC::SampleProfile.start. Then take profiles, compare them and save them:
+     *
+     *   before = GC.sample_profile
+     *   # ... later
+     *   now = GC.sample_profile
+     *   puts now.report                 # what is in use, by line
+     *   puts now.report(by: :class)
+     *   puts (now - before).report      # what grew
+     *   now.save("now.pb.gz")           # for heapsample, go tool pprof, GC::SampleProfile.load
+     *   now.save("now.html")            # a page for a browser
+     *
+     * A block can be profiled by itself, whether sampling is on or off:
+     *
+     *   puts GC.sample_profile(interval: 4096) { work }.report
+     *
+     * A saved profile is loaded with GC::SampleProfile.load, which returns a HeapSample::Profile.
+     */
     rb_cSampleProfile = rb_define_class_under(rb_mGC, "SampleProfile", rb_cObject);
     rb_gc_register_mark_object(rb_cSampleProfile);
     rb_undef_alloc_func(rb_cSampleProfile);

@@ -19,8 +19,8 @@
 #
 # It depends on no gem; zlib and json are loaded when a file is read.
 #
-# This file knows where every constant is, and loads each when it is first used; so no
-# file below requires another.  What a program requires by name is here beside it:
+# This file knows where every constant is, and loads each from beside itself when it is first used;
+# so no file below requires another, and no two copies of the library mix.  What a program requires by name is here beside it:
 # heap_sample, and in heap_sample/ assertions, minitest, test_unit and rspec.
 module HeapSample
   # A file that is not a readable profile.  The message names the file and what
@@ -28,85 +28,93 @@ module HeapSample
   class FormatError < StandardError
   end
 
+  here = "#{__dir__}/heap_sample"
+  autoload :VERSION, "#{here}/version"
+
   # Figures with their errors.
-  autoload :Estimate, "heap_sample/estimate/estimate"
-  autoload :Statistics, "heap_sample/estimate/statistics"
+  autoload :Estimate, "#{here}/estimate/estimate"
+  autoload :Statistics, "#{here}/estimate/statistics"
 
   # One snapshot: rows, stacks, what it says about itself.
-  autoload :Columns, "heap_sample/profile/columns"
-  autoload :Frame, "heap_sample/profile/frame"
-  autoload :GemName, "heap_sample/profile/gem_name"
-  autoload :ListStacks, "heap_sample/profile/list_stacks"
-  autoload :Meta, "heap_sample/profile/meta"
-  autoload :NodeStacks, "heap_sample/profile/node_stacks"
-  autoload :Place, "heap_sample/profile/place"
-  autoload :Profile, "heap_sample/profile/profile"
-  autoload :Row, "heap_sample/profile/row"
-  autoload :Stacks, "heap_sample/profile/stacks"
+  autoload :Column, "#{here}/profile/column"
+  autoload :Columns, "#{here}/profile/columns"
+  autoload :Frame, "#{here}/profile/frame"
+  autoload :GemName, "#{here}/profile/gem_name"
+  autoload :ListStacks, "#{here}/profile/list_stacks"
+  autoload :Meta, "#{here}/profile/meta"
+  autoload :NodeStacks, "#{here}/profile/node_stacks"
+  autoload :Place, "#{here}/profile/place"
+  autoload :Profile, "#{here}/profile/profile"
+  autoload :Row, "#{here}/profile/row"
+  autoload :Stacks, "#{here}/profile/stacks"
 
-  # The file format.
-  autoload :PprofReader, "heap_sample/pprof/reader"
-  autoload :Protobuf, "heap_sample/pprof/protobuf"
+  # The file format of the sampler.
+  autoload :PprofReader, "#{here}/pprof/reader"
+  autoload :PprofWriter, "#{here}/pprof/writer"
+  autoload :Protobuf, "#{here}/pprof/protobuf"
 
-  # Files: written whole or not at all, and recognised where they are no profile.
-  autoload :AtomicFile, "heap_sample/files/atomic_file"
-  autoload :FileKind, "heap_sample/files/file_kind"
+  # Writing files, in this and in other formats.
+  autoload :AtomicFile, "#{here}/saving/atomic_file"
+  autoload :FileKind, "#{here}/saving/file_kind"
+  autoload :FoldedWriter, "#{here}/saving/folded_writer"
+  autoload :SpeedscopeWriter, "#{here}/saving/speedscope_writer"
+  autoload :StackSums, "#{here}/saving/stack_sums"
 
   # Where the memory of the process is, and what that grows in.
-  autoload :Account, "heap_sample/account/account"
-  autoload :Verdict, "heap_sample/account/verdict"
+  autoload :Account, "#{here}/account/account"
+  autoload :Verdict, "#{here}/account/verdict"
 
   # Which rows, summed by what, ranked by what.
-  autoload :Filter, "heap_sample/grouping/filter"
-  autoload :Group, "heap_sample/grouping/group"
-  autoload :Groups, "heap_sample/grouping/groups"
-  autoload :Keys, "heap_sample/grouping/keys"
-  autoload :Value, "heap_sample/grouping/value"
+  autoload :Filter, "#{here}/grouping/filter"
+  autoload :Group, "#{here}/grouping/group"
+  autoload :Groups, "#{here}/grouping/groups"
+  autoload :Keys, "#{here}/grouping/keys"
+  autoload :Value, "#{here}/grouping/value"
 
   # What all texts share.
-  autoload :ClassMix, "heap_sample/text/class_mix"
-  autoload :Header, "heap_sample/text/header"
-  autoload :Layout, "heap_sample/text/layout"
+  autoload :ClassMix, "#{here}/text/class_mix"
+  autoload :Header, "#{here}/text/header"
+  autoload :Layout, "#{here}/text/layout"
 
   # What one profile says.
-  autoload :Analysis, "heap_sample/analysis/analysis"
-  autoload :Churn, "heap_sample/analysis/churn"
-  autoload :Generations, "heap_sample/analysis/generations"
-  autoload :Info, "heap_sample/analysis/info"
-  autoload :MallocSection, "heap_sample/analysis/malloc_section"
-  autoload :PathIndex, "heap_sample/analysis/path_index"
-  autoload :Report, "heap_sample/analysis/report"
-  autoload :Top, "heap_sample/analysis/top"
-  autoload :Tree, "heap_sample/analysis/tree"
+  autoload :Analysis, "#{here}/analysis/analysis"
+  autoload :Churn, "#{here}/analysis/churn"
+  autoload :Generations, "#{here}/analysis/generations"
+  autoload :Info, "#{here}/analysis/info"
+  autoload :MallocSection, "#{here}/analysis/malloc_section"
+  autoload :PathIndex, "#{here}/analysis/path_index"
+  autoload :Report, "#{here}/analysis/report"
+  autoload :Top, "#{here}/analysis/top"
+  autoload :Tree, "#{here}/analysis/tree"
 
   # What two or three say.
-  autoload :Diff, "heap_sample/growth/diff"
-  autoload :Growth, "heap_sample/growth/growth"
-  autoload :GrowthGroup, "heap_sample/growth/growth_group"
-  autoload :GrowthReport, "heap_sample/growth/growth_report"
-  autoload :GrowthRow, "heap_sample/growth/growth_row"
-  autoload :Net, "heap_sample/growth/net"
-  autoload :Retained, "heap_sample/growth/retained"
+  autoload :Diff, "#{here}/growth/diff"
+  autoload :Growth, "#{here}/growth/growth"
+  autoload :GrowthGroup, "#{here}/growth/growth_group"
+  autoload :GrowthReport, "#{here}/growth/growth_report"
+  autoload :GrowthRow, "#{here}/growth/growth_row"
+  autoload :Net, "#{here}/growth/net"
+  autoload :Retained, "#{here}/growth/retained"
 
   # What many of one process say.
-  autoload :Cohorts, "heap_sample/series/cohorts"
-  autoload :Curve, "heap_sample/series/curve"
-  autoload :Leaks, "heap_sample/series/leaks"
-  autoload :LeaksReport, "heap_sample/series/leaks_report"
-  autoload :Series, "heap_sample/series/series"
-  autoload :Shape, "heap_sample/series/shape"
-  autoload :Trend, "heap_sample/series/trend"
+  autoload :Cohorts, "#{here}/series/cohorts"
+  autoload :Curve, "#{here}/series/curve"
+  autoload :Leaks, "#{here}/series/leaks"
+  autoload :LeaksReport, "#{here}/series/leaks_report"
+  autoload :Series, "#{here}/series/series"
+  autoload :Shape, "#{here}/series/shape"
+  autoload :Trend, "#{here}/series/trend"
 
   # The page for a browser.
-  autoload :View, "heap_sample/html/view"
-  autoload :ViewColumns, "heap_sample/html/columns"
-  autoload :ViewFrames, "heap_sample/html/frames"
-  autoload :ViewSheet, "heap_sample/html/sheet"
-  autoload :Viewable, "heap_sample/html/viewable"
+  autoload :View, "#{here}/html/view"
+  autoload :ViewColumns, "#{here}/html/columns"
+  autoload :ViewFrames, "#{here}/html/frames"
+  autoload :ViewSheet, "#{here}/html/sheet"
+  autoload :Viewable, "#{here}/html/viewable"
 
   # What a block leaves behind, in test suites.
-  autoload :Assertions, "heap_sample/assertions"
-  autoload :BlockRun, "heap_sample/testing/block_run"
-  autoload :RepeatedBlock, "heap_sample/testing/repeated_block"
-  autoload :Retention, "heap_sample/testing/retention"
+  autoload :Assertions, "#{here}/assertions"
+  autoload :BlockRun, "#{here}/testing/block_run"
+  autoload :RepeatedBlock, "#{here}/testing/repeated_block"
+  autoload :Retention, "#{here}/testing/retention"
 end

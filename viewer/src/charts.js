@@ -59,7 +59,7 @@ const sumsOf = (column, rows, placeOf, count, size) => {
 
 // What is in use of the rows that pass, by age in GCs: bins of the same width.
 export const generations = (sheet, mask, gcCount) => {
-  const birth = sheet.columns.get("birth");
+  const birth = sheet.columns.get("birth_gc");
   const columns = sheet.estimate("inuse");
   const samples = columns[0];
   const rows = new Int32Array(birth.length);

@@ -85,7 +85,7 @@ export class Groups {
     const { columns } = this.sheet;
     const malloc = columns.get("malloc");
     if (name === "inuse") {
-      const birth = columns.get("birth");
+      const birth = columns.get("birth_gc");
       const objects = columns.get("inuse_objects");
       const born = birth.map((number) => (number > 0 ? 1 : 0));
       return {

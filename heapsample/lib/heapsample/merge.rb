@@ -22,9 +22,9 @@ module HeapSample
       AGES_EXACT = 16
       EVICTED = "(evicted)"
       LIBRARY_RANGE = 1 << 40
-      KEY = [Columns::CLASS, Columns::TYPE, Columns::SLOT_SIZE, Columns::LIBRARY, Columns::MALLOC].freeze
-      TEXTS = [Columns::CLASS, Columns::TYPE, Columns::LIBRARY].freeze
-      SUMS = [*Columns::INUSE..Columns::DEAD_GCS, Columns::MEMSIZE, Columns::RESIDENT].freeze
+      # Columns that rows are added up by, beside the stack and the age; and those that are added up.
+      KEY = Columns::ALL.select { |column| column.merge == :same && column.name != :stack }.freeze
+      SUMS = Columns::ALL.select { |column| column.merge == :add }.map(&:index).freeze
 
       # call-seq:
       #   Merge.last_of_each(paths) { |path| meta } -> Array of paths
@@ -61,7 +61,7 @@ module HeapSample
           stack = stacks[row[Columns::STACK]] ||= stack(profile.stacks, row[Columns::STACK], frames)
           birth = row[Columns::BIRTH_GC]
           age = birth && gc_count ? [gc_count - birth, 0].max : nil
-          add_row(stack, age, KEY.map { |column| TEXTS.include?(column) ? text(profile.text(row[column])) : row[column] }, row)
+          add_row(stack, age, KEY.map { |column| column.text? ? text(profile.text(row[column.index])) : row[column.index] }, row)
         end
         make_room if @rows.size > @rows_max
         self
@@ -105,7 +105,7 @@ module HeapSample
         sum = @rows[[stack, age, *key]]
         unless sum
           sum = @rows[[stack, age, *key]] = Array.new(Columns::COUNT, 0)
-          KEY.each_with_index { |column, index| sum[column] = key[index] }
+          KEY.each_with_index { |column, index| sum[column.index] = key[index] }
         end
         SUMS.each { |column| sum[column] += row[column] }
       end
@@ -139,10 +139,10 @@ module HeapSample
         rebuild { |stack, age| [stack, age && rounded(age)] }
         return if @rows.size <= @rows_max / 2
 
-        sizes = @rows.map { |_, row| row[Columns::INUSE + 2] + row[Columns::ALLOC + 2] }
+        sizes = @rows.map { |_, row| row[Columns::INUSE_SPACE] + row[Columns::ALLOC_SPACE] }
         limit = sizes.sort[-@rows_max / 2]
         rebuild do |stack, age, row|
-          next [stack, age] if row[Columns::INUSE + 2] + row[Columns::ALLOC + 2] > limit
+          next [stack, age] if row[Columns::INUSE_SPACE] + row[Columns::ALLOC_SPACE] > limit
 
           @evicted += 1
           [nil, nil]
@@ -165,7 +165,7 @@ module HeapSample
         rows.each do |(handle, age, *key), row|
           handle, age = yield(handle, age, row)
           stack = handle ? handles[handle] ||= stack(stacks, handle, frames) : evicted_stack
-          key = key.zip(KEY).map { |value, column| TEXTS.include?(column) ? text(texts[value]) : value }
+          key = key.zip(KEY).map { |value, column| column.text? ? text(texts[value]) : value }
           add_row(stack, age, key, row)
         end
       end

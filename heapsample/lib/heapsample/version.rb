@@ -3,5 +3,7 @@
 module HeapSample
   module Tool
     VERSION = "0.1.0"
+    # The library that it works with, the gem heap_sample: versions of this series.
+    LIBRARY = "0.1"
   end
 end

@@ -145,15 +145,15 @@ module HeapSample
       @ageless, @young = Estimate.new, Estimate.new
       ages = Hash.new { |known, age| known[age] = [] }
       @profile.table.each do |row|
-        @young.add_columns(row, Columns::YOUNG, row[Columns::SLOT_SIZE]) if row[Columns::YOUNG + 1] > 0
-        next unless row[Columns::INUSE + 1] > 0
+        @young.add_columns(row, Columns::YOUNG, row[Columns::SLOT_SIZE]) if row[Columns::YOUNG_OBJECTS] > 0
+        next unless row[Columns::INUSE_OBJECTS] > 0
 
         birth = row[Columns::BIRTH_GC]
         next @ageless.add_columns(row, Columns::INUSE, row[Columns::SLOT_SIZE]) unless birth && @gc_count
 
         ages[[@gc_count - birth, 0].max] << row
       end
-      @by_age = ages.transform_values { |rows| rows.sum(0.0) { |row| row[Columns::INUSE + 2] } }
+      @by_age = ages.transform_values { |rows| rows.sum(0.0) { |row| row[Columns::INUSE_SPACE] } }
       parts = Generations.ranges(ages.keys).map do |range|
         [range, @profile.with(ages.select { |age, _| range.cover?(age) }.values.flatten(1))]
       end

@@ -50,7 +50,7 @@ module HeapSample
         lines = Keys.new(@profile, :line)
         sums = Hash.new { |known, function| known[function] = Hash.new(0.0).compare_by_identity }
         @profile.table.each do |row|
-          sums[functions.of(row)][lines.of(row)] += row[Columns::INUSE + 2] if row[Columns::MALLOC]
+          sums[functions.of(row)][lines.of(row)] += row[Columns::INUSE_SPACE] if row[Columns::MALLOC]
         end
         sums
       end

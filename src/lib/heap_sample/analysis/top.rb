@@ -84,9 +84,9 @@ module HeapSample
       young = false
       profile.table.each do |row|
         next unless wanted.nil? || row[Columns::MALLOC] == wanted
-        return :inuse_space if row[Columns::INUSE + 2] > 0
+        return :inuse_space if row[Columns::INUSE_SPACE] > 0
 
-        young ||= row[Columns::YOUNG + 2] > 0
+        young ||= row[Columns::YOUNG_SPACE] > 0
       end
       young ? :young_space : :inuse_space
     end

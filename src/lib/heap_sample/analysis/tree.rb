@@ -115,7 +115,7 @@ module HeapSample
 
     # Rows summed by trail.
     def estimates
-      at = Value::COLUMNS.fetch(value.part)
+      at = Columns::PARTS.fetch(value.part)
       wanted = Groups.wanted(value.kind)
       trails = {}
       by_handle = []

@@ -190,6 +190,9 @@ module HeapSample
        samples: samples, weak: weak?, **(untouched > 0 ? {resident_bytes: resident.space, resident_bytes_interval: resident.interval} : {})}
     end
 
+    # For pattern matching, the names of #to_h.
+    def deconstruct_keys(_) = to_h
+
     def ==(other)
       other.is_a?(Estimate) && samples == other.samples && objects == other.objects &&
         space == other.space && variance == other.variance

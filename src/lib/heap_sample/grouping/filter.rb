@@ -17,16 +17,21 @@ module HeapSample
     # "user.rb:12"
     LINE = /\A(.+):(\d+)\z/m
 
+    CONDITIONS = [*Columns::GROUPS.keys, :path, :gem, :stack, :age].freeze
+
     # call-seq:
-    #   Filter.new(class: nil, type: nil, path: nil, gem: nil, stack: nil, age: nil, kind: :both)
+    #   Filter.new(class: nil, type: nil, library: nil, path: nil, gem: nil, stack: nil, age: nil, kind: :both)
     #
-    # +path+ and +gem+ are of the line that the memory is put down to, +stack+ of
+    # +class+, +type+ and +library+ (Columns::GROUPS) are names, +path+ and +gem+ are of the line that the memory is put down to, +stack+ of
     # any frame: a path, or a label ("User#name"); +age+: a Range of GCs survived, or
     # one number of them.  nil asks for nothing.  Raises ArgumentError if one of them
     # makes no sense.
-    def initialize(class: nil, type: nil, path: nil, gem: nil, stack: nil, age: nil, kind: :both)
+    def initialize(path: nil, gem: nil, stack: nil, age: nil, kind: :both, **names)
       Groups.wanted(kind)
-      @asked = {class: binding.local_variable_get(:class), type: type, path: path, gem: gem, stack: stack, age: age}.compact
+      unknown = names.keys - Columns::GROUPS.keys
+      raise ArgumentError, "unknown keyword: #{unknown.first.inspect}; a filter has #{CONDITIONS.map(&:inspect).join(", ")} and :kind" unless unknown.empty?
+
+      @asked = CONDITIONS.to_h { |name| [name, {path: path, gem: gem, stack: stack, age: age, **names}[name]] }.compact
       @asked[:kind] = kind unless kind == :both
       @kind = kind
       @age = age.is_a?(Integer) ? age..age : age
@@ -94,8 +99,7 @@ module HeapSample
       tests = []
       tests << ->(row) { row[Columns::MALLOC] == wanted } unless wanted.nil?
       tests << age_test(profile.info.gc_count) if @age
-      tests << name_test(profile, Columns::CLASS, @asked[:class]) if @asked[:class]
-      tests << name_test(profile, Columns::TYPE, @asked[:type], TYPE) if @asked[:type]
+      Columns::GROUPS.each { |name, column| tests << name_test(profile, column.index, @asked[name], (TYPE if name == :type)) if @asked[name] }
       tests << place_test(profile, :gem, names_of(@asked[:gem], gem: true)) if @asked[:gem]
       tests << place_test(profile, :line, paths_of(@asked[:path])) if @asked[:path]
       tests << stack_test(profile.stacks) if @asked[:stack]

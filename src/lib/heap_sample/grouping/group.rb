@@ -33,17 +33,17 @@ module HeapSample
       malloc = row[Columns::MALLOC]
       slot_size = row[Columns::SLOT_SIZE]
       @deaths_untold ||= slot_size.zero? && !malloc     # another program's row
-      @malloc.add_columns(row, Columns::INUSE, 0) if malloc && row[Columns::INUSE + 1] > 0
-      add_inuse(row, slot_size) if row[Columns::INUSE + 1] > 0
-      if row[Columns::YOUNG + 1] > 0
+      @malloc.add_columns(row, Columns::INUSE, 0) if malloc && row[Columns::INUSE_OBJECTS] > 0
+      add_inuse(row, slot_size) if row[Columns::INUSE_OBJECTS] > 0
+      if row[Columns::YOUNG_OBJECTS] > 0
         @young.add_columns(row, Columns::YOUNG, slot_size)
-        @live_by_class[row[Columns::CLASS]] += row[Columns::YOUNG + 2]
+        @live_by_class[row[Columns::CLASS]] += row[Columns::YOUNG_SPACE]
       end
-      if row[Columns::ALLOC + 1] > 0
+      if row[Columns::ALLOC_OBJECTS] > 0
         @alloc.add_columns(row, Columns::ALLOC, slot_size)
         @deathless.add_columns(row, Columns::ALLOC, slot_size) if malloc && !@malloc_deaths
       end
-      return unless row[Columns::DEAD + 1] > 0
+      return unless row[Columns::DEAD_OBJECTS] > 0
 
       @dead.add_columns(row, Columns::DEAD, slot_size)
       @dead_gcs += row[Columns::DEAD_GCS]
@@ -111,12 +111,12 @@ module HeapSample
     def add_inuse(row, slot_size)
       @inuse.add_columns(row, Columns::INUSE, slot_size)
       @memsize += row[Columns::MEMSIZE]
-      @live_by_class[row[Columns::CLASS]] += row[Columns::INUSE + 2]
+      @live_by_class[row[Columns::CLASS]] += row[Columns::INUSE_SPACE]
       birth = row[Columns::BIRTH_GC]
       return unless birth
 
-      @births += birth * row[Columns::INUSE + 1]
-      @born += row[Columns::INUSE + 1]
+      @births += birth * row[Columns::INUSE_OBJECTS]
+      @born += row[Columns::INUSE_OBJECTS]
     end
   end
 end

@@ -20,6 +20,7 @@ module HeapSample
       @profile = profile
       @stacks = profile.stacks
       @by = by
+      @column = Columns::GROUPS[by]&.index unless by == :library
       @names = {}
       @places = []
       @same = {}
@@ -28,11 +29,11 @@ module HeapSample
 
     # A Place, or the name of a class, type, gem, function or library.
     def of(row)
+      return name(row[@column]) if @column
+
       case @by
       when :function then row[Columns::MALLOC] ? function(row) : SLOTS
       when :library then row[Columns::MALLOC] ? name(row[Columns::LIBRARY]) : SLOTS
-      when :class then name(row[Columns::CLASS])
-      when :type then name(row[Columns::TYPE])
       when :gem then gem(@stacks.site(row[Columns::STACK]))
       when :app then place(@stacks.application_site(row[Columns::STACK]) || @stacks.site(row[Columns::STACK]))
       else place(@stacks.site(row[Columns::STACK]))

@@ -18,12 +18,9 @@ module HeapSample
     MEMSIZE = :inuse_memsize
     RESIDENT = :inuse_resident
 
-    # The first column of an estimate's four.
-    COLUMNS = {inuse: Columns::INUSE, young: Columns::YOUNG, alloc: Columns::ALLOC, dead: Columns::DEAD}.freeze
-
     # What a profile of slots and malloc has, and what is of one of them.
     NAMES = [
-      *COLUMNS.keys.product(%i[space objects]).map { |part, measure| :"#{part}_#{measure}" },
+      *Columns::PARTS.keys.product(%i[space objects]).map { |part, measure| :"#{part}_#{measure}" },
       *%w[slots malloc].product(%w[inuse alloc], %w[space objects]).map { |words| words.join("_").to_sym },
       MEMSIZE, RESIDENT
     ].freeze
@@ -85,7 +82,7 @@ module HeapSample
 
     # Adds a row of a profile to an Estimate of the rows' value.
     def add_row(sum, row) # :nodoc:
-      at = COLUMNS.fetch(part)
+      at = Columns::PARTS.fetch(part)
       return sum.add_columns(row, at, row[Columns::SLOT_SIZE]) unless memsize? || resident?
 
       estimate = Estimate.new.add_columns(row, at, row[Columns::SLOT_SIZE])

@@ -51,6 +51,9 @@ module HeapSample
        gained: gained.to_h, lost: lost.to_h}
     end
 
+    # For pattern matching, the names of #to_h.
+    def deconstruct_keys(_) = to_h
+
     def weak?
       samples < Estimate::WEAK_BELOW && (gained.weak? || lost.weak?)
     end

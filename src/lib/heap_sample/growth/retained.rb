@@ -166,7 +166,7 @@ module HeapSample
     def inuse_rows(profile, malloc)
       profile.rows.select do |row|
         columns = row.columns
-        columns[Columns::MALLOC] == malloc && wanted?(columns) && columns[Columns::INUSE + 1] > 0
+        columns[Columns::MALLOC] == malloc && wanted?(columns) && columns[Columns::INUSE_OBJECTS] > 0
       end
     end
 

@@ -9,13 +9,14 @@ module HeapSample
   # and +frames+); rows come in the order of their stacks, which are counted from
   # 0, the empty one.
   class ViewSheet
-    ESTIMATES = {inuse: Columns::INUSE, young: Columns::YOUNG, alloc: Columns::ALLOC, dead: Columns::DEAD}.freeze
-    FIELDS = %i[samples objects space variance].freeze
     SIDES = %i[gained lost].freeze
-    # What rows of all kinds have.  +stack+ is the distance to that of the row
-    # before; +birth+ and the frames +site+ and +app+ (of Groups::KINDS the :line and
-    # the :app) are counted from 1: 0 is none.
-    SHARED = %i[stack class type slot_size birth malloc library function gem site app].freeze
+    # Columns of the schema that rows of all kinds have, but for the thread, which the page has no use for.
+    # +stack+ is the distance to that of the row before; +birth_gc+, as all that may be missing, is counted from 1: 0 is none.
+    OWN = Columns::ALL.reject { |column| column.sum? || column.merge == :drop }.freeze
+    # What is worked out of a row beside them: two texts, and the frames (of Groups::KINDS the :line and the
+    # :app), which are counted from 1 as well.
+    DERIVED = %i[function gem site app].freeze
+    SHARED = [*OWN.map(&:name), *DERIVED].freeze
 
     # Columns of the rows of +profile+, by name.
     def self.of_profile(profile, frames)
@@ -23,10 +24,7 @@ module HeapSample
       order = sheet.add(profile.table) { |row| [profile, row] }
       fields = order.map { |index| profile.table[index] }.transpose
       fields = Array.new(Columns::COUNT) { [] } if fields.empty?
-      ESTIMATES.each do |name, at|
-        FIELDS.each_with_index { |field, offset| sheet.columns[:"#{name}_#{field}"] = fields[at + offset] }
-      end
-      sheet.columns.merge(dead_gcs: fields[Columns::DEAD_GCS], memsize: fields[Columns::MEMSIZE], resident: fields[Columns::RESIDENT])
+      sheet.columns.merge(Columns::SUMS.to_h { |column| [column.name, fields[column.index]] })
     end
 
     # Columns of the rows of +growth+, by name.
@@ -35,7 +33,7 @@ module HeapSample
       rows = sheet.add(growth.rows) { |row| [row.row.profile, row.row.columns] }.map { |index| growth.rows[index] }
       SIDES.each do |side|
         estimates = rows.map(&side)
-        [*FIELDS, :objects_variance].each { |field| sheet.columns[:"#{side}_#{field}"] = estimates.map(&field) }
+        [*Columns::FIELDS, :objects_variance].each { |field| sheet.columns[:"#{side}_#{field}"] = estimates.map(&field) }
       end
       sheet.columns
     end
@@ -79,10 +77,9 @@ module HeapSample
 
       # As SHARED, but the stack is what it is sorted by.
       def tell(row)
-        malloc = row[Columns::MALLOC]
         key, gem, site, app = (@known[row[Columns::STACK]] ||= know(row))
-        [key, text(row[Columns::CLASS]), text(row[Columns::TYPE]), row[Columns::SLOT_SIZE], (row[Columns::BIRTH_GC] || -1) + 1,
-         malloc ? 1 : 0, text(row[Columns::LIBRARY]), malloc ? @frames.text(@functions.of(row)) : 0, gem, site, app]
+        fields = OWN.map { |column| number(column, row[column.index], key) }
+        fields.push(row[Columns::MALLOC] ? @frames.text(@functions.of(row)) : 0, gem, site, app)
       end
 
       private
@@ -97,8 +94,13 @@ module HeapSample
         [numbers.reverse!.pack("N*"), @frames.text(@gems.of(row)), *sites.map { |site| site ? @numbers[site] + 1 : 0 }]
       end
 
-      def text(reference)
-        @frames.text_of(@profile, reference)
+      def number(column, value, key)
+        case column.holds
+        when :stack then key
+        when :text then @frames.text_of(@profile, value)
+        when :flag then value ? 1 : 0
+        else column.absent.nil? ? (value || -1) + 1 : value
+        end
       end
     end
 

@@ -33,24 +33,14 @@ module HeapSample
       COMMENT = 13
     end
 
-    # Columns in the order of a row from INUSE on, as sample types.  The files
-    # do not tell some; those are worked out, see #complete.
-    TYPES = [
-      "inuse_samples", "inuse_objects", "inuse_space", "inuse_var",
-      nil, "young_objects", "young_space", nil,
-      "alloc_samples", "alloc_objects", "alloc_space", "alloc_var",
-      "dead_samples", "dead_objects", "dead_space", "dead_var", "dead_gcs",
-      nil, nil, "inuse_memsize", "inuse_resident"
-    ].freeze
+    # What only our own files have.
     OURS = %w[inuse_samples inuse_var].freeze
-    # What other programs call these; Datadog's profilers, tcmalloc and jemalloc's.
-    ALIASES = {
-      "inuse_objects" => %w[heap-live-samples inuse-objects objects], "inuse_space" => %w[heap-live-size heap-space inuse-space space],
-      "alloc_objects" => %w[alloc-samples], "alloc_space" => %w[alloc-space]
-    }.freeze
     # The period of what is sampled by bytes.
     SPACE = "space"
-    ESTIMATES = [Columns::INUSE, Columns::YOUNG, Columns::ALLOC, Columns::DEAD].freeze
+    # What a column is where a file does not tell it: these follow a sample's values.
+    ABSENT = Columns::ALL.map(&:absent).uniq.freeze
+    # Where the labels of a sample are in its row.
+    LABEL_INDEXES = Columns::LABELS.map(&:index).freeze
 
     # call-seq:
     #   PprofReader.read(path_or_io, limit: DECODED_MAX, name: path) -> Hash
@@ -226,18 +216,16 @@ module HeapSample
       index
     end
 
-    # Where in a sample's values each column of a row is.
+    # Where in a sample's values each column of a row is, and in ABSENT behind them what no value tells.
     def read_types
       names = type_names(Field::SAMPLE_TYPE)
       @value_count = names.size
-      places = TYPES.map { |type| type && [type, *ALIASES[type]].filter_map { |name| names.index(name) }.first }
+      places = Columns::ALL.map { |column| [column.value, *column.aliases].filter_map { |name| names.index(name) }.first if column.sum? }
       if places.none?
         raise Protobuf::Malformed, "its sample types are #{names.first(4).inspect}, none of a heap"
       end
 
-      @value_of = places.map { |place| place || @value_count }                  # past the end: a 0,
-      @value_of[Columns::MALLOC - Columns::INUSE] += 1                          # and then false
-      @resident_told = places[Columns::RESIDENT - Columns::INUSE]
+      @value_of = places.zip(Columns::ALL).map { |place, column| place || @value_count + ABSENT.index(column.absent) }
       @ours = (OURS - names).empty?
     end
 
@@ -390,21 +378,20 @@ module HeapSample
       labels = {}
       @labels = Hash.new { |known, message| known[message] = read_label(message) }
       interval = nil unless interval && interval > 0 && !missing_estimates.empty?
+      slot_size_label = Columns::LABELS.index { |column| column.name == :slot_size }
       rows = []
       spans = @spans[Field::SAMPLE]
       index = 0
       while (from = spans[index])
         list, packed, rest = split_sample(from, spans[index + 1])
-        class_name, type, slot_size, thread, birth_gc, library, malloced = labels[rest] ||= read_labels(rest)
+        found = labels[rest] ||= read_labels(rest)
+        slot_size = found[slot_size_label]
         row = (templates[packed][slot_size] ||= template(packed, slot_size, interval)).dup
         row[Columns::STACK] = stacks.intern(list)
-        row[Columns::CLASS] = class_name
-        row[Columns::TYPE] = type
-        row[Columns::THREAD] = thread
-        row[Columns::BIRTH_GC] = birth_gc
-        if malloced
-          row[Columns::LIBRARY] = library
-          row[Columns::MALLOC] = true
+        label = 0
+        while (at = LABEL_INDEXES[label])
+          row[at] = found[label]
+          label += 1
         end
         rows << row
         index += 2
@@ -413,8 +400,8 @@ module HeapSample
     end
 
     def template(packed, slot_size, interval)
-      row = [0, 0, 0, slot_size, 0, nil, *read_values(packed)]
-      row[Columns::RESIDENT] = row[Columns::INUSE + 2] unless @resident_told
+      row = read_values(packed)
+      row[Columns::SLOT_SIZE] = slot_size
       missing_estimates.each { |at| complete_estimate(row, at, interval) if row[at + 1] > 0 } if interval
       row
     end
@@ -483,7 +470,7 @@ module HeapSample
       raise Protobuf::Malformed, "it ends inside a stack" if (list.getbyte(-1) || 0) >= 0x80
     end
 
-    # The columns of a row from INUSE on.
+    # A row with what its values tell.
     def read_values(packed)
       values = Protobuf.packed(packed, 0, packed.bytesize)
       unless values.size == @value_count
@@ -491,20 +478,18 @@ module HeapSample
       end
       raise Protobuf::Malformed, "a value is negative" if values.any? && values.max >= 1 << 63
 
-      values << 0 << false
-      values.values_at(*@value_of)
+      Columns.told_by(values.concat(ABSENT).values_at(*@value_of))
     end
 
-    # Labels by key: their place in what #read_labels returns, and whether they are numbers.
-    # Datadog's have names of their own.
-    LABEL_PLACES = {"class" => [0], "allocation class" => [0], "type" => [1], "ruby vm type" => [1], "slot_size" => [2, true], "thread" => [3, true], "gc_birth" => [4, true],
-                    "library" => [5], "kind" => [6]}.freeze
-    KIND_PLACE = 6
+    # Labels by what a file calls them: their place in what #read_labels returns, and the column.
+    LABEL_PLACES = Columns::LABELS.each_with_index.flat_map do |column, place|
+      [column.label, *column.aliases].map { |name| [name, [place, column]] }
+    end.to_h.freeze
 
-    # Class, type, slot size, thread, GC of birth, library, and whether it is malloc's.
+    # The labels of a sample, in the order of Columns::LABELS.
     # Labels are short, so one byte of length is the rule.
     def read_labels(message)
-      found = [0, 0, 0, 0, nil, 0, false]
+      found = Columns::LABELS.map(&:absent)
       position = 0
       size = message.bytesize
       while position < size && message.getbyte(position) == LABELS_TAG && (length = message.getbyte(position + 1) || size) < 0x80
@@ -538,13 +523,19 @@ module HeapSample
       end
       raise Protobuf::Malformed, "a label is negative" if value >= 1 << 63
 
-      place, numeric = LABEL_PLACES[@texts[key]]
-      [place, place == KIND_PLACE ? @texts[text] == "malloc" : numeric ? value : text]
+      place, column = LABEL_PLACES[@texts[key]]
+      return unless place
+
+      [place, case column.holds
+              when :flag then @texts[text] == column.name.to_s
+              when :text then text
+              else value
+              end]
     end
 
     # Where in a row the estimates are whose samples or variance the file does not give.
     def missing_estimates
-      @missing_estimates ||= ESTIMATES.select { |at| [at, at + 3].any? { |column| @value_of[column - Columns::INUSE] == @value_count } }
+      @missing_estimates ||= Columns::PARTS.values.select { |at| [at, at + 3].any? { |column| @value_of[column] >= @value_count } }
     end
 
     # All objects of a row have one size, so one weight if the interval never

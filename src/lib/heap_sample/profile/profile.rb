@@ -46,10 +46,9 @@ module HeapSample
       new(**PprofReader.read(source, limit: limit, name: name))
     end
 
-    # A Ruby that is older than this library (the heapsample gem's) has no last column.
+    # A Ruby that is older than this library (the heapsample gem's) lacks the last columns.
     def self.whole(rows)
-      rows.each { |row| row[Columns::RESIDENT] = row[Columns::INUSE + 2] } if rows.any? && rows.first.size < Columns::COUNT
-      rows
+      rows.any? && rows.first.size < Columns::COUNT ? rows.each { |row| Columns.complete(row) } : rows
     end
     private_class_method :whole
 

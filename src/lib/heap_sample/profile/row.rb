@@ -5,6 +5,12 @@ module HeapSample
   # size, thread and GC of birth.  One of malloc'd memory has class and type
   # "(malloc)", slot size 0, and no young; in files of format 2 and 1 neither
   # birth nor dead.
+  #
+  # It answers each column by name, a text as a String: #type, #slot_size, #thread, #birth_gc,
+  # #dead_gcs, #library, #memsize, #resident; Columns says what they are.  It takes part in pattern
+  # matching:
+  #
+  #   profile.rows.select { |row| row in {class: "String", birth_gc: 10.., inuse: {samples: 5..}} }
   class Row
     attr_reader :profile
     # The row as it is in Profile#table.
@@ -20,57 +26,19 @@ module HeapSample
       profile.stacks.stack(columns[Columns::STACK])
     end
 
-    def class_name
-      profile.text(columns[Columns::CLASS])
-    end
-
-    # Equal for rows of the same objects in profiles of one session, which share
-    # +interner+: see Stacks#identity.
-    def identity(interner)
-      [profile.stacks.identity(columns[Columns::STACK], interner), class_name, type, slot_size, thread, birth_gc]
-    end
-
-    # "T_STRING", …
-    def type
-      profile.text(columns[Columns::TYPE])
-    end
+    # "String", "(malloc)".
+    def class_name = text(Columns::CLASS)
 
     # Is it of memory that malloc gave?
-    def malloc?
-      columns[Columns::MALLOC]
-    end
+    def malloc? = columns[Columns::MALLOC]
 
-    # Base name of the file whose code called malloc; "" if it is not known, or
-    # the row is of slots.
-    def library
-      profile.text(columns[Columns::LIBRARY])
-    end
-
-    # Estimated bytes of the slots in use with what their objects hold outside;
-    # 0 unless the profile was asked to measure it.
-    def memsize
-      columns[Columns::MEMSIZE]
-    end
-
-    # Estimated bytes of what is in use that the kernel has in memory: less than
-    # inuse.space where part of a block was never touched.
-    def resident
-      columns[Columns::RESIDENT]
-    end
-
-    # Bytes; 0 of malloc.
-    def slot_size
-      columns[Columns::SLOT_SIZE]
-    end
-
-    # Serial of the allocating thread; 0 for several.
-    def thread
-      columns[Columns::THREAD]
-    end
-
-    # The GC count when the objects were born; nil if the row has totals only.
-    def birth_gc
-      columns[Columns::BIRTH_GC]
+    (Columns::ALL.map(&:name) - %i[stack class malloc]).each do |name|
+      index = Columns.const_get(name.upcase)
+      if Columns::TEXTS.any? { |column| column.index == index }
+        define_method(name) { text(index) }
+      else
+        define_method(name) { columns[index] }
+      end
     end
 
     # Objects that the last completed mark found alive; what is allocated now.
@@ -86,16 +54,39 @@ module HeapSample
     # Of these, what was found dead, or freed.
     def dead = estimate(Columns::DEAD)
 
-    # GCs survived by the dead, summed over objects.
-    def dead_gcs
-      columns[Columns::DEAD_GCS]
+    # Equal for rows of the same objects in profiles of one session, which share
+    # +interner+: see Stacks#identity.
+    def identity(interner)
+      [profile.stacks.identity(columns[Columns::STACK], interner), class_name, type, slot_size, thread, birth_gc]
     end
+
+    # call-seq:
+    #   to_h -> Hash
+    #
+    # All of it, JSON-ready: columns by name, the estimates each as Estimate#to_h has it, and
+    # the stack as texts, leaf first.
+    def to_h
+      deconstruct_keys(nil).to_h { |name, value| [name, name == :stack ? value.map(&:to_s) : value.is_a?(Estimate) ? value.to_h : value] }
+    end
+
+    # For pattern matching: the names are those of #to_h, the values objects.
+    def deconstruct_keys(names)
+      (names ? names & NAMES : NAMES).to_h { |name| [name, public_send(READERS.fetch(name, name))] }
+    end
+
+    # What #to_h has, and the methods that are called otherwise.
+    NAMES = [*(Columns::ALL.map(&:name) - Columns::PARTS.keys.flat_map { |part| Columns::FIELDS.map { |field| :"#{part}_#{field}" } }),
+             *Columns::PARTS.keys].freeze
+    READERS = {class: :class_name, malloc: :malloc?}.freeze
+    private_constant :NAMES, :READERS
 
     def inspect
       "#<#{self.class} #{class_name} #{malloc? ? library : "#{slot_size} B"}, in use #{inuse.inspect}, #{stack.first || "no stack"}>"
     end
 
     private
+
+    def text(index) = profile.text(columns[index])
 
     def estimate(at)
       Estimate.new.add_columns(columns, at, slot_size)

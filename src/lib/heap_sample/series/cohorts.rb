@@ -162,7 +162,7 @@ module HeapSample
       # Of malloc without births.
       def add_malloc(moment, row)
         (@malloc[moment] ||= Estimate.new).add_columns(row, Columns::INUSE, 0)
-        @ever[moment] = @ever[moment].to_i + row[Columns::ALLOC]
+        @ever[moment] = @ever[moment].to_i + row[Columns::ALLOC_SAMPLES]
       end
 
       # Notes of a row at the last moment what it is.
@@ -364,7 +364,7 @@ module HeapSample
       live, at_start = @profile.info.live_bytes, @profile.info.live_bytes_at_start
       return unless live && at_start && !@series.filtered
 
-      known = @profile.table.sum { |row| row[Columns::MALLOC] ? 0 : row[Columns::INUSE + 2] + row[Columns::YOUNG + 2] }
+      known = @profile.table.sum { |row| row[Columns::MALLOC] ? 0 : row[Columns::INUSE_SPACE] + row[Columns::YOUNG_SPACE] }
       (live - known).clamp(0, at_start)
     end
 
@@ -374,12 +374,12 @@ module HeapSample
       birthless = !@profile.info.malloc_births?
       @profile.table.each do |row|
         ever = birthless && row[Columns::MALLOC]
-        next unless row[Columns::INUSE + 1] > 0 || ever
+        next unless row[Columns::INUSE_OBJECTS] > 0 || ever
         next unless @wanted.nil? || row[Columns::MALLOC] == @wanted
         next unless ever || (bucket = bucket_of(row, births))
 
         group = (@groups[key = keys ? keys.of(row) : stack_key(row)] ||= Cohort.new(key))
-        group.describe(row, @profile) if last && (ever || bucket > 0) && row[Columns::INUSE + 1] > 0
+        group.describe(row, @profile) if last && (ever || bucket > 0) && row[Columns::INUSE_OBJECTS] > 0
         next (group.add_since(row) if last) if bucket == births.size
 
         ever ? group.add_malloc(number, row) : group.add_born(number, bucket, row)

@@ -36,7 +36,7 @@ module HeapSample
   # its odds are three times the smallest: a few large blocks, or, in files of format 2,
   # what a line mallocs and frees again, would hide the objects it keeps.
   #
-  # test/lib/test_leaks.rb simulates both errors; doc/estimates.md has the figures.
+  # test/fast/lib/test_leaks.rb simulates both errors; doc/estimates.md has the figures.
   class Leaks
     # A share of the rows named that is wrong, on average.
     LEVEL = 0.01

@@ -1,0 +1,78 @@
+# frozen_string_literal: true
+
+# See run. Usage: ruby drive.rb OUT
+
+require "fileutils"
+require "socket"
+require_relative "../../tap"
+require_relative "group"
+
+OUT = ARGV.fetch(0)
+PROFILES = "#{OUT}/profiles"
+LIMIT = 400 << 20
+SHARE = 80
+
+def free_port = TCPServer.open("127.0.0.1", 0) { |server| server.addr[1] }
+
+def answers(port)
+  TCPSocket.open("127.0.0.1", port) { |s| s.write("GET / HTTP/1.0\r\n\r\n"); s.read[/\d+\z/].to_i }
+rescue SystemCallError
+  nil
+end
+
+def waits_for(seconds)
+  deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
+  until (got = yield)
+    flunk("not within #{seconds} s") if Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
+    sleep 0.02
+  end
+  got
+end
+
+# What is there when the kernel kills the first process: the processes, and the profiles.
+def outgrow(group)
+  FileUtils.rm_rf(PROFILES)
+  FileUtils.mkdir_p(PROFILES)
+  port = free_port
+  env = { "PORT" => port.to_s, "RUBY_HEAP_SAMPLE" => "every=1,keep=2,at-rss=#{SHARE}%,output=#{PROFILES}/%p-%t.pb.gz" }
+  puma = File.join(Gem.loaded_specs.fetch("puma").bin_dir, "puma")
+  master = group.spawn(env, RbConfig.ruby, puma, "-C", File.join(__dir__, "puma.rb"), %i[out err] => "#{OUT}/puma.log")
+  waits_for(30) { answers(port) }
+  pids = waits_for(10) { group.pids.then { |all| all if all.size == 3 } }
+  waits_for(60) { group.kills > 0 }
+  [pids, Dir.children(PROFILES)]
+ensure
+  if master
+    Process.kill(:KILL, master)
+    Process.wait(master)
+  end
+end
+
+def grows?(group) = group.key&.path&.end_with?("cgroup/puma.rb") && group.inuse.space > 50 << 20
+
+name = "each process of a Puma cluster has written its at-rss profile when the kernel kills the first"
+why = Group.with(LIMIT) do |group|
+  pids = files = nil
+  test(name) do
+    pids, files = outgrow(group)
+    equal(pids.sort, files.grep(/-at-rss/).map(&:to_i).sort)
+  end
+  test("keep= left them alone, and kept its own") do
+    kept = files.grep_v(/-at-rss/).group_by(&:to_i)
+    equal([true], kept.values.map { |own| own.size.between?(1, 2) }.uniq)
+    equal(3, kept.size)
+  end
+  profiles = files.grep(/-at-rss/).map { |file| GC::SampleProfile.load("#{PROFILES}/#{file}") }
+  test("none of them was near the limit by itself") do
+    equal([], profiles.map { |profile| profile.info.account.rss }.select { |rss| rss > LIMIT * SHARE / 100 })
+  end
+  test("the two that grow show their growth") do
+    equal(2, profiles.count { |profile| profile.groups(:line).any? { |group| grows?(group) } })
+  end
+  test("they did not all write at once") do
+    times = Dir["#{PROFILES}/*-at-rss*"].map { |file| File.mtime(file).to_f }.sort
+    assert(times.last - times.first > 0.1, times.inspect)
+  end
+end
+Tap.skip(name, why) if why
+Tap.finish

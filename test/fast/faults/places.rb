@@ -1,0 +1,313 @@
+# frozen_string_literal: true
+
+# Profiles have nowhere to go: no folder, no right, no room, no descriptor, someone else's FIFO or link. The program
+# prints what it prints and ends as it ends; one line tells of it; nothing is half written, nothing is elsewhere. TAP.
+# Usage: ruby places.rb RUBY DIR       as root for some
+
+require 'fileutils'
+require 'rbconfig'
+require_relative '../../tap'
+require_relative 'trial'
+
+RUBY, OUT = ARGV
+KEEP = '$kept = Array.new(2_000) { |i| [i.to_s] };'
+ANSWER = 'puts "answer"; exit 4'
+
+# A fresh folder for profiles, and one beside it that must stay as it is.
+def folders
+  FileUtils.rm_rf(OUT)
+  FileUtils.mkdir_p(["#{OUT}/profiles", "#{OUT}/beside"])
+  FileUtils.chmod(0o777, ["#{OUT}/profiles"])
+  File.write("#{OUT}/beside/victim.pb.gz", 'as it was')
+  yield "#{OUT}/profiles"
+  equal(['victim.pb.gz'], Dir.children("#{OUT}/beside"))
+  equal('as it was', File.read("#{OUT}/beside/victim.pb.gz"))
+end
+
+# Runs it with these settings and this end of the script, in `wrapper`.
+def sampled(dir, settings, script = ANSWER, wrapper: [], **options)
+  Trial.new(dir).run({}, *wrapper, RUBY, '--disable=gems', '-W0', "--heap-sample=interval=1k,#{settings}", '-e', KEEP + script,
+                     **options)
+end
+
+def as_it_was(trial, *warnings)
+  trouble = trial.trouble("answer\n", 4)
+  flunk(trouble) if trouble
+  equal(warnings.map { |text| "heap-sample: #{text}\n" }, trial.warnings)
+end
+
+def cannot_write(path, why) = "cannot write #{path}: #{why}"
+# What can be seen before anything is written is told at start.
+def cannot_begin(path, why) = "#{cannot_write(path, why)}; sampling goes on, but mend the folder or set another output="
+def files(dir) = Dir.children(dir).sort
+
+# Another user, whose processes are only these.
+UNPRIVILEGED = %w[setpriv --reuid=54321 --regid=54321 --clear-groups].freeze
+# A mount table of its own: whatever `command` mounts there is gone with the process.
+def mounting(command) = ['unshare', '-m', 'sh', '-c', "#{command} && exec \"$@\"", 'sh']
+
+def as_root(name, &)
+  return test(name, &) if Process.euid.zero? && system('unshare', '-m', 'true', err: File::NULL)
+
+  Tap.skip(name, 'not root, or no mount namespaces here')
+end
+
+# -- folders ------------------------------------------------------------------------------
+
+test('the folder is not there: one warning, however many profiles are due') do
+  folders do |dir|
+    path = "#{dir}/none/x.pb.gz"
+    as_it_was(sampled(dir, "every=1,at-rss=1m,output=#{path}", "sleep 2.6; #{ANSWER}"), cannot_begin(path, 'No such file or directory'))
+    equal([], files(dir))
+  end
+end
+
+test('the folder goes while the program runs') do
+  folders do |dir|
+    Dir.mkdir("#{dir}/gone")
+    path = "#{dir}/gone/x.pb.gz"
+    as_it_was(sampled(dir, "output=#{path}", "Dir.rmdir('#{dir}/gone'); #{ANSWER}"), cannot_write(path, 'No such file or directory'))
+  end
+end
+
+test('a file stands where the folder should be') do
+  folders do |dir|
+    File.write("#{dir}/file", '')
+    as_it_was(sampled(dir, "output=#{dir}/file/x.pb"), cannot_begin("#{dir}/file/x.pb", 'Not a directory'))
+  end
+end
+
+as_root('the folder is not ours to write in') do
+  folders do |dir|
+    File.write("#{dir}/x.pb.gz", 'older')
+    File.chmod(0o600, "#{dir}/x.pb.gz")
+    File.chmod(0o755, dir)
+    trial = sampled(dir, "output=#{dir}/x.pb.gz", wrapper: UNPRIVILEGED)
+    equal([4, "answer\n"], [trial.status.exitstatus, trial.out])
+    equal(["heap-sample: #{cannot_begin("#{dir}/x.pb.gz", 'Permission denied')}\n"], trial.warnings)
+    equal(['older', ['x.pb.gz']], [File.read("#{dir}/x.pb.gz"), files(dir)])
+  end
+end
+
+as_root('the file system is read-only') do
+  folders do |dir|
+    wrapper = mounting("mount -t tmpfs -o ro none #{dir}")
+    as_it_was(sampled(dir, "output=#{dir}/x.pb.gz", wrapper: wrapper), cannot_begin("#{dir}/x.pb.gz", 'Read-only file system'))
+  end
+end
+
+# -- room ----------------------------------------------------------------------------------
+
+# What is there when the process has ended is looked at inside: the mount goes with it.
+as_root('the disk is full: the profile written before stays, and nothing half') do
+  folders do |dir|
+    path = "#{dir}/x.pb"
+    script = <<~RUBY
+      GC.sample_profile.save("#{path}")
+      before = File.binread("#{path}")
+      File.open("#{dir}/filler", "w") { |f| loop { f.syswrite("x" * 4096) } } rescue $full = $!.class
+      GC.sample_profile.save("#{dir}/y.pb") rescue $refused = $!.class
+      at_exit { exit!(9) unless Dir.children("#{dir}").sort == %w[filler x.pb] && File.binread("#{path}") == before }
+      exit!(8) unless $full == Errno::ENOSPC && $refused == Errno::ENOSPC
+      fork { exit 4 }.then { |child| Process.wait(child) }
+      exit!(7) unless Dir.children("#{dir}").sort == %w[filler x.pb] && File.binread("#{path}") == before
+      #{ANSWER}
+    RUBY
+    trial = sampled(dir, "output=#{path}", script, wrapper: mounting("mount -t tmpfs -o size=512k none #{dir}"))
+    equal(["answer\n", 4], [trial.out, trial.status.exitstatus])
+    equal([true, true], [trial.warnings.size == 2, trial.warnings.all? { |line| line.end_with?("No space left on device\n") }])
+  end
+end
+
+test('files may not grow so large (RLIMIT_FSIZE): no SIGXFSZ') do
+  folders do |dir|
+    wrapper = ['prlimit', '--fsize=1000']
+    as_it_was(sampled(dir, "output=#{dir}/x.pb", wrapper: wrapper), cannot_write("#{dir}/x.pb", 'File too large'))
+    equal([], files(dir))
+  end
+end
+
+test('no descriptor is left (RLIMIT_NOFILE)') do
+  folders do |dir|
+    script = "$open = []; begin; loop { $open << IO.sysopen('/dev/null') }; rescue Errno::EMFILE; end; #{ANSWER}"
+    as_it_was(sampled(dir, "output=#{dir}/x.pb.gz", script, wrapper: ['prlimit', '--nofile=64']),
+              cannot_write("#{dir}/x.pb.gz", 'Too many open files'))
+    equal([], files(dir))
+  end
+end
+
+test('no address space is left (RLIMIT_AS): the program gets its NoMemoryError, and its profile') do
+  folders do |dir|
+    script = 'begin; loop { $kept << "x" * 10_000_000 }; rescue NoMemoryError; $kept = nil; end; ' + ANSWER
+    as_it_was(sampled(dir, "malloc=64k,every=1,output=#{dir}/x.pb.gz", script, wrapper: ['prlimit', "--as=#{2 << 30}"]))
+    equal(['x.pb.gz'], files(dir))
+  end
+end
+
+# Ruby tries fork again, each second: another thread ends that.
+as_root('no process may be made (RLIMIT_NPROC): fork fails, sampling goes on') do
+  folders do |dir|
+    script = <<~RUBY
+      main = Thread.current
+      ender = Thread.new { sleep 0.01 until main.stop?; main.raise(Errno::EAGAIN) }
+      limit = Process.getrlimit(:NPROC)
+      Process.setrlimit(:NPROC, 1, limit[1])
+      failed = begin fork { exit!(0) }; rescue Errno::EAGAIN; :failed; end
+      Process.setrlimit(:NPROC, *limit)
+      exit!(8) unless failed == :failed
+      ender.join
+      GC.start
+      exit!(9) if GC.sample_profile.raw_samples.empty?
+      #{ANSWER}
+    RUBY
+    as_it_was(sampled(dir, "output=#{dir}/x.pb.gz", script, wrapper: UNPRIVILEGED))
+    equal(['x.pb.gz'], files(dir))
+  end
+end
+
+# -- what stands there already ----------------------------------------------------------------
+
+test('a folder stands there') do
+  folders do |dir|
+    Dir.mkdir("#{dir}/x.pb.gz")
+    as_it_was(sampled(dir, "output=#{dir}/x.pb.gz"), cannot_begin("#{dir}/x.pb.gz", 'Is a directory'))
+    equal([], files("#{dir}/x.pb.gz"))
+  end
+end
+
+test('someone has planted a link: it is replaced, what it leads to stays') do
+  folders do |dir|
+    ["#{OUT}/beside/victim.pb.gz", "#{OUT}/beside/not_yet.pb.gz", '/dev/full'].each do |target|
+      File.symlink(target, "#{dir}/x.pb.gz")
+      as_it_was(sampled(dir, "output=#{dir}/x.pb.gz"))
+      equal([false, ['x.pb.gz']], [File.symlink?("#{dir}/x.pb.gz"), files(dir)])
+      File.unlink("#{dir}/x.pb.gz")
+    end
+  end
+end
+
+test('a FIFO that no one reads holds nothing up') do
+  folders do |dir|
+    File.mkfifo("#{dir}/x.pb.gz")
+    trial = sampled(dir, "every=1,output=#{dir}/x.pb.gz", "sleep 1.5; #{ANSWER}")
+    equal(["answer\n", 4], [trial.out, trial.status.exitstatus])
+    equal(["heap-sample: #{cannot_write("#{dir}/x.pb.gz", 'No such device or address')}\n"], trial.warnings)
+    equal(true, File.pipe?("#{dir}/x.pb.gz"))
+  end
+end
+
+test('the reader of a FIFO goes away: no SIGPIPE') do
+  folders do |dir|
+    File.mkfifo("#{dir}/x.pb")
+    # Larger than what a FIFO holds, so that the writer is still writing.
+    script = "trap(:PIPE, 'SYSTEM_DEFAULT'); 300.times { |i| eval(%(def m\#{i}_\#{'x' * 500} = $kept << Object.new; m\#{i}_\#{'x' * 500})) }; #{ANSWER}"
+    reader = Thread.new { File.open("#{dir}/x.pb") { |f| f.readpartial(1) } }
+    trial = sampled(dir, "interval=1,output=#{dir}/x.pb", script)
+    reader.join
+    equal(["answer\n", 4], [trial.out, trial.status.exitstatus])
+    equal(["heap-sample: #{cannot_write("#{dir}/x.pb", 'Broken pipe')}\n"], trial.warnings)
+  end
+end
+
+as_root('a device stands there: it is written to and stays a device') do
+  folders do |dir|
+    system('mknod', "#{dir}/x.pb.gz", 'c', '1', '7', exception: true)           # as /dev/full
+    trial = sampled(dir, "output=#{dir}/x.pb.gz")
+    equal(["answer\n", 4], [trial.out, trial.status.exitstatus])
+    equal(["heap-sample: #{cannot_write("#{dir}/x.pb.gz", 'No space left on device')}\n"], trial.warnings)
+    equal([true, ['x.pb.gz']], [File.chardev?("#{dir}/x.pb.gz"), files(dir)])
+  end
+end
+
+test('files are their owner\'s alone, whatever the umask and whatever stood there') do
+  folders do |dir|
+    [0, 0o777].each do |umask|
+      %w[x.pb.gz x.pb x.json x.folded].each do |name|
+        File.write("#{dir}/#{name}", 'older')
+        File.chmod(0o666, "#{dir}/#{name}")
+        as_it_was(sampled(dir, "output=#{dir}/#{name}", umask: umask))
+      end
+    end
+  end
+end
+
+# -- ways to end --------------------------------------------------------------------------------
+
+test('ended by SIGTERM: the profile is written, or the warning is said, and the signal is the status') do
+  folders do |dir|
+    ["#{dir}/x.pb.gz", "#{dir}/none/x.pb.gz"].each do |path|
+      trial = sampled(dir, "output=#{path}", 'Process.kill(:TERM, $$); sleep', wrapper: ['sh', '-c', '"$@"; echo $?', 'sh'])
+      equal("#{128 + Signal.list['TERM']}\n", trial.out)
+      equal([], trial.warnings.grep_v(/\ATerminated\n\z|\Aheap-sample: cannot write .*: No such file or directory(;.*)?\n\z/))
+    end
+    equal(['x.pb.gz'], files(dir))
+  end
+end
+
+test('what Ruby code saves: the exception of the system, and no file') do
+  folders do |dir|
+    Dir.mkdir("#{dir}/folder.pb.gz")
+    script = <<~RUBY
+      profile = GC.sample_profile
+      errors = ["#{dir}/none/x.pb", "#{dir}/folder.pb.gz", "/proc/x.pb"].map { |path| profile.save(path) rescue $!.class }
+      exit!(9) unless errors[0, 2] == [Errno::ENOENT, Errno::EISDIR] && errors[2] <= SystemCallError
+      #{ANSWER}
+    RUBY
+    as_it_was(sampled(dir, 'output=none', script))
+    equal(['folder.pb.gz'], files(dir))
+  end
+end
+
+# Children of a process save its profile over and over, and are killed while they do: when the temporary file is seen,
+# or a little later. What stands under the name then has the length of the whole.
+test('kill -9 while writing, 200 times: the name has the whole of a profile, or nothing') do
+  folders do |dir|
+    script = <<~'RUBY'
+      dir = ARGV[0]
+      1_000.times { |i| $kept << eval("def m#{i}(x) = [x, Object.new]; m#{i}(i)") }
+      profile = GC.sample_profile
+      sizes = %w[pb pb.gz].to_h { |ending| [ending, profile.save("#{dir}/whole.#{ending}")] }
+      random = Random.new(1)
+      midway = 0
+      200.times do |i|
+        ending = %w[pb pb.gz][i % 2]
+        path = "#{dir}/x.#{ending}"
+        child = fork { loop { profile.save(path); File.unlink(path) if random.rand(2).zero? } }
+        Thread.pass until Dir.children(dir).any? { |name| name.end_with?(".tmp") }
+        sleep(random.rand * 0.003) if random.rand(2).zero?
+        Process.kill(:KILL, child)
+        Process.wait(child)
+        exit!(9) if File.exist?(path) && File.size(path) != sizes[ending]
+        exit!(8) if Dir.children(dir).any? { |name| File.stat("#{dir}/#{name}").mode & 0o777 != 0o600 }
+        left = Dir.glob("#{dir}/.heap_sample-*.tmp")
+        midway += 1 unless left.empty?
+        left.each { |file| File.unlink(file) }
+      end
+      exit!(7) if midway < 20         # then it was not while writing
+      STDOUT.syswrite("answer #{midway}\n")
+      exit!(4)
+    RUBY
+    trial = Trial.new(dir).run({}, RUBY, '--disable=gems', '-W0', '--heap-sample=interval=1,output=none', '-e', "$kept = []; #{script}", dir)
+    equal([4, []], [trial.status.exitstatus, trial.warnings])
+    puts "# #{trial.out[/\d+/]} of 200 left a temporary file"
+  end
+end
+
+# -- what the sampler reads ------------------------------------------------------------------------
+
+as_root('/proc is not there: profiles are written, and say what is missing') do
+  folders do |dir|
+    script = <<~RUBY
+      sleep 0.02 until File.exist?(#{"#{dir}/x.pb.gz".dump})
+      malloced = GC.sample_profile.raw[:rows].select { |row| row[24] }
+      exit!(9) if malloced.empty? && GC::SampleProfile.stat[:malloc] == :on
+      exit!(8) unless GC::SampleProfile.memory[:rss].nil?
+      #{ANSWER}
+    RUBY
+    wrapper = mounting('mount -t tmpfs none /proc')
+    as_it_was(sampled(dir, "malloc=4k,every=1,at-rss=1g,output=#{dir}/x.pb.gz", script, wrapper: wrapper))
+    equal(['x.pb.gz'], files(dir))
+  end
+end
+
+Tap.finish

@@ -1,0 +1,198 @@
+# frozen_string_literal: true
+
+# What the tool writes, merges and runs.
+
+require "tool"
+require "heapsample"
+
+# What go tool pprof reads: its total of a value.
+def go_total(path, value)
+  out, status = Open3.capture2e("go", "tool", "pprof", "-raw", path)
+  flunk(out) unless status.success?
+  types = out[/^Samples:\n(.*)$/, 1].split.map { |type| type[/[^\/]+/] }
+  column = types.index(value)
+  out[/^Samples:\n.*\n((?:.|\n)*?)^Locations/, 1].lines.grep(/\A *\d/).sum { |line| line[/\A[ \d]+:/].split(/[ :]+/).reject(&:empty?)[column].to_i }
+end
+
+WORK = <<~'RUBY'
+  def keep(count) = ($kept ||= []).concat(Array.new(count) { |index| index % 3 == 0 ? "x" * 50 : [index] })
+  keep(100_000)
+  Thread.new { 3.times { keep(50_000) } }.join
+  1000.times { [1, 2].map { |number| number.to_s * 3 } }
+RUBY
+
+folder do |dir|
+  in_dir = ->(name) { File.join(dir, name) }
+
+  # The sampler's own encoders and ours, of the same snapshot.
+  def written_twice(dir, settings)
+    script = "#{WORK}\nrequire 'heapsample'\nsnapshot = GC.sample_profile\n" \
+             "%w[pb folded json].each { |format| snapshot.save(\"\#{ARGV[0]}/c.\#{format}\"); " \
+             "HeapSample::Tool::Commands::Convert.save(snapshot.to_profile, format, \"\#{ARGV[0]}/r.\#{format}\") }"
+    out, status = Open3.capture2e({**CLEAN, "RUBY_HEAP_SAMPLE" => "#{settings},output=#{dir}/exit.pb.gz"}, OURS, "--disable=gems",
+                                  *%w[src/lib heapsample/lib].flat_map { |path| ["-I", path] }, "-e", script, dir)
+    flunk(out) unless status.success?
+  end
+
+  flunk("RUBY is to be the one with the sampler") unless defined?(GC::SampleProfile)
+
+  test "of a snapshot of slots all formats are, byte for byte, what the sampler writes" do
+    written_twice(dir, "interval=4k,malloc=off")
+    %w[pb folded json].each { |format| assert(File.binread(in_dir["c.#{format}"]) == File.binread(in_dir["r.#{format}"]), format) }
+    printed("convert", in_dir["c.pb"], "-o", in_dir["again.pb"])
+    assert(File.binread(in_dir["c.pb"]) == File.binread(in_dir["again.pb"]), "a file, read and written")
+    RUBIES.each do |ruby|
+      printed("convert", in_dir["c.pb"], "-o", in_dir["again.pb.gz"], ruby: ruby)
+      assert(Zlib.gunzip(File.binread(in_dir["again.pb.gz"])) == File.binread(in_dir["c.pb"]))
+    end
+  end
+
+  test "with malloc they differ in the build ids alone" do
+    written_twice(dir, "interval=64k")
+    %w[folded json].each { |format| assert(File.binread(in_dir["c.#{format}"]) == File.binread(in_dir["r.#{format}"]), format) }
+    raw = %w[c r].map { |name| Open3.capture2e("go", "tool", "pprof", "-raw", in_dir["#{name}.pb"]).first.gsub(/^(\d+: 0x\S+ \S+) \h* *(\[FN\])?$/, '\1') }
+    equal(*raw)
+  end
+
+  test "run: a Ruby command's output, exit status and report" do
+    result = heapsample("run", "-o", in_dir["run"], "interval=16k", "--", OURS, "-e", "#{WORK}\nputs 1\nexit 3")
+    equal(["1\n", 3], [result.out, result.status])
+    assert(result.err.include?("keep") && result.err.include?("Profile: #{dir}/run/heap-"), result.err)
+    equal(1, Dir.children(in_dir["run"]).size)
+  end
+
+  test "run: children count too; --json; -q says nothing" do
+    script = "#{WORK}\nfork { keep(1_000) }\nProcess.wait"
+    result = heapsample("run", "--json", "interval=16k", "-o", in_dir["fork"], "--", OURS, "-e", script)
+    json = JSON.parse(result.err[/^\{.*^\}/m])
+    assert(json.key?("top"), json.keys.inspect)
+    equal(2, Dir.children(in_dir["fork"]).size)
+    quiet = heapsample("run", "-q", "-o", in_dir["quiet"], "--", OURS, "-e", "1").err
+    assert(!quiet.include?("In use"), quiet)
+  end
+
+  test "run: settings that make no sense are not taken for a Ruby without the sampler" do
+    result = heapsample("run", "interval=abc", "--", OURS, "-e", "1")
+    equal(1, result.status)
+    assert(result.err.lines.last.match?(/: no profile was written: if no line above says what is wrong with interval=abc, its Ruby has no heap sampler$/), result.err)
+    assert(heapsample("run", "--", "/bin/true").err.match?(/no profile was written: perhaps its Ruby has no heap sampler$/))
+  end
+
+  test "run: a signal that ends the command ends the tool; one to the tool reaches the command" do
+    equal(128 + 15, heapsample("run", "-q", "--", OURS, "-e", "Process.kill(:TERM, $$); sleep").status)
+    script = "trap(:TERM) { puts 'told'; exit 7 }; puts 'ready'; $stdout.flush; sleep"
+    Open3.popen3(CLEAN, OURS, "--disable=gems", EXE, "run", "-q", "--", OURS, "-e", script) do |_, out, _, waiter|
+      out.gets
+      Process.kill(:TERM, waiter.pid)
+      equal(["told\n", 7], [out.read, waiter.value.exitstatus])
+    end
+  end
+
+  test "a heapsample under RUBY_HEAP_SAMPLE is not sampled itself" do
+    Dir.chdir(dir) { printed("help", env: {"RUBY_HEAP_SAMPLE" => "output=#{in_dir["self.pb.gz"]}"}) }
+    assert(!File.exist?(in_dir["self.pb.gz"]))
+  end
+
+  test_if RUBIES.include?(DEBIAN), "run: a Ruby without the sampler is told in a line", "no /usr/bin/ruby" do
+    fails(1, %r{/usr/bin/ruby, a Ruby without the heap sampler}, "run", "--", DEBIAN, "-e", "1")
+    fails(1, /nowhere: no such command/, "run", "--", "nowhere")
+    fails(2, /no -- before the command/, "run", "ruby")
+    fails(2, /output= is heapsample's/, "run", "output=x", "--", "ruby")
+  end
+
+  test "merge adds processes, keeps ages, and go tool pprof reads the total" do
+    builds = Array.new(40) do |index|
+      sample_build("process_start" => format("%016x", index), "process_id" => 100 + index,
+                   "gc" => {"count" => 100 + index, "minor" => 80, "major" => 20, "last_minor_ns" => nil, "last_major_ns" => nil})
+        .malloc(["!/usr/lib/libfoo.so foo_new @0x#{(0x7f0000001000 + index * 0x100000).to_s(16)}", "app/a.rb:3 A#b"], "libfoo.so", 2000, inuse: 3)
+        .mapping(0x7f0000000000 + index * 0x100000, 0x7f0000100000 + index * 0x100000, 0)
+    end
+    profiles = builds.each_with_index.map { |build, index| write(File.join(dir, "w#{index}.pb.gz"), PprofWriter.gzip(build.raw)) }
+    RUBIES.each do |ruby|
+      printed("merge", *profiles, "-o", in_dir["all.pb.gz"], ruby: ruby)
+      one, all = HeapSample::Profile.load(profiles[0]), HeapSample::Profile.load(in_dir["all.pb.gz"])
+      equal(profiles.sum { |path| go_total(path, "inuse_space") }, go_total(in_dir["all.pb.gz"], "inuse_space"))
+      totals = [one, all].map { |profile| profile.groups(:line).total }
+      %i[inuse young alloc dead].each do |part|
+        equal(40 * totals[0].public_send(part).samples, totals[1].public_send(part).samples)
+        close(40 * totals[0].public_send(part).variance, totals[1].public_send(part).variance, 1e-9)
+      end
+      ages = builds.map { |build| build.profile.groups(:line).total.age(build.meta["gc"]["count"]) }
+      close(ages.sum / 40, totals[1].age(all.info.gc_count), 1e-6)
+      # code of a library is one place, wherever it was mapped
+      equal(1, all.rows.select(&:malloc?).map { |row| row.stack.first.to_s }.uniq.size)
+      equal([40, 40, nil], [all.info.merged_processes, all.info.merged_profiles, all.info.process_start])
+      assert(!all.info.same_run?(all))
+      assert(printed("report", in_dir["all.pb.gz"], ruby: ruby).start_with?("Heap samples of 40 processes, merged"))
+    end
+  end
+
+  test "merge: profiles of different formats are one that can be read, and what is resident adds up" do
+    stack = ["!/usr/lib/libfoo.so foo_new", "app/a.rb:3 A#b"]
+    build = ->(number) { sample_build("process_start" => format("%016x", number), "process_id" => number) }
+    one = sample_build("format" => 1, "malloc" => nil, "memsize" => nil, "process_start" => "1" * 16)
+    two = build[2].malloc(stack, "libfoo.so", 2000, inuse: 3)
+    three, four = [3, 4].map { |number| build[number].blocks(stack, "libfoo.so", 1 << 20, birth: 90, inuse: 5, resident: 4096).blocks(stack, "libfoo.so", 1 << 20, alloc: 9, dead: 4) }
+    types = [PprofWriter::OLD_TYPES, PprofWriter::TYPES_2, PprofWriter::TYPES, PprofWriter::TYPES]
+    paths = [one, two, three, four].zip(types).each_with_index.map do |(profile, known), index|
+      write(in_dir["format#{index}.pb.gz"], PprofWriter.gzip(profile.raw, types: known))
+    end
+    {[0, 1] => 2, [1, 2] => 2, [0, 2] => 2, [2, 3] => 3}.each do |some, format|
+      printed("merge", *paths.values_at(*some), "-o", in_dir["formats.pb.gz"])
+      merged = HeapSample::Profile.load(in_dir["formats.pb.gz"])
+      parts = paths.values_at(*some).map { |path| HeapSample::Profile.load(path) }
+      equal(format, merged.info.format)
+      %i[resident dead].each { |part| close(parts.sum { |profile| profile.groups(:line).total.then { |total| part == :dead ? total.dead.space : total.inuse.resident.space } },
+                                            merged.groups(:line).total.then { |total| part == :dead ? total.dead.space : total.inuse.resident.space }, 1e-4) }
+    end
+  end
+
+  test "merge: of a process's profiles the last counts" do
+    folder do |series|
+      3.times { |index| write(File.join(series, "#{2 - index}.pb.gz"), PprofWriter.gzip(sample_build("taken_ns" => Build::STARTED + (9 - index) * Build::MINUTE).raw)) }
+      result = heapsample("merge", series, "-o", in_dir["last.pb.gz"])
+      assert(result.status.zero? && result.err.include?("2 of 3 profiles were earlier ones"), result.err)
+      equal(go_total(File.join(series, "2.pb.gz"), "inuse_space"), go_total(in_dir["last.pb.gz"], "inuse_space"))
+    end
+  end
+
+  test "merge: rows are bounded, sums stay" do
+    merge = HeapSample::Tool::Merge.new(rows_max: 100)
+    sums = 60.times.sum do |index|
+      build = sample_build("process_start" => index.to_s)
+      10.times { |line| build.row(["app/x#{index}.rb:#{line + 1} X#y", "app/main.rb:1 <main>"], "String", inuse: 1 + line, birth: index) }
+      merge.add(build.profile)
+      build.profile.groups(:class).total.inuse.space
+    end
+    merged = merge.profile
+    assert(merged.table.size <= 150, merged.table.size.to_s)
+    close(sums, merged.groups(:class).total.inuse.space, 1e-9)
+    assert(merged.meta["merged"]["evicted_rows"] > 0 && merged.groups(:method).any? { |group| group.key.label == "(evicted)" })
+  end
+
+  go = system("go version", out: File::NULL, err: File::NULL)
+  test_if go, "a profile of Go's has its figures, with intervals", "no go" do
+    system({"GOCACHE" => in_dir["go-cache"], "HOME" => dir}, "go", "run", "test/fast/heapsample/heap.go", in_dir["go.pb.gz"], exception: true)
+    RUBIES.each do |ruby|
+      rows = JSON.parse(printed("top", "--by", "method", "--json", in_dir["go.pb.gz"], ruby: ruby)).fetch("rows")
+      small, large = %w[main.keepSmall main.keepLarge].map { |label| rows.find { |row| row["label"] == label || row.dig("key", "label") == label } }
+      [[small, 20_000 * 1024], [large, 4 * (2 << 20)]].each do |row, bytes|
+        low, high = row["interval"]
+        # 1 in 1,000 Go runs may miss by more
+        assert(low * 0.7 <= bytes && bytes <= high * 1.3, row.inspect)
+      end
+    end
+  end
+
+  test "a profile of Datadog's has its figures, and no intervals" do
+    types = {"cpu-time" => 0, "alloc-samples" => 0, "heap-live-samples" => 0, "heap-live-size" => 0}
+    raw = sample_build.raw
+    bytes = PprofWriter.new(raw, types: %w[cpu-time alloc_objects inuse_objects inuse_space], comment: nil).encode
+    {"alloc_objects" => "alloc-samples", "inuse_objects" => "heap-live-samples", "inuse_space" => "heap-live-size"}.each do |ours, theirs|
+      bytes = bytes.sub("\x32".b + ours.bytesize.chr + ours, "\x32".b + theirs.bytesize.chr + theirs)
+    end
+    assert(types.keys.all? { |type| bytes.include?(type) })
+    text = printed("top", write(in_dir["datadog.pb"], bytes))
+    assert(text.include?("54.0 MiB (interval not known) in 1,346,819 objects"), text)
+  end
+end

@@ -1,0 +1,59 @@
+# frozen_string_literal: true
+
+require "heap_sample"
+require "fileutils"
+require "json"
+require "open3"
+require "sample_build"
+require "pprof_writer"
+require "tmpdir"
+require "zlib"
+
+# Runs the tool as a user does.
+module Tool
+  EXE = File.expand_path("../../../heapsample/exe/heapsample", __dir__)
+  # Where the HTML view's template is, below -I, and where it is built.
+  TEMPLATE = "heap_sample/viewer.html"
+  BUILT = File.expand_path("../../../build/viewer/viewer.html", __dir__)
+  OURS = RbConfig.ruby
+  DEBIAN = "/usr/bin/ruby"
+  RUBIES = [OURS, *(DEBIAN if File.executable?(DEBIAN))].freeze
+  CLEAN = {"RUBYOPT" => nil, "RUBYLIB" => nil, "RUBY_HEAP_SAMPLE" => nil, "NO_COLOR" => nil}.freeze
+
+  Result = Struct.new(:out, :err, :status)
+
+  module_function
+
+  # Output, errors and exit status; warnings of Ruby count as errors.
+  def heapsample(*arguments, ruby: OURS, env: {}, **options)
+    out, err, status = Open3.capture3({**CLEAN, **env}, ruby, "-w", "--disable=gems", EXE, *arguments, **options)
+    Result.new(out.force_encoding("UTF-8"), err.force_encoding("UTF-8"), status.exitstatus || 128 + status.termsig)
+  end
+
+  # What it prints if all goes well.
+  def printed(*arguments, **options)
+    result = heapsample(*arguments, **options)
+    raise Tap::Failure, "#{arguments.join(" ")}: status #{result.status}\n#{result.err}" unless result.status.zero? && result.err.empty?
+
+    result.out
+  end
+
+  # One line, which names the tool.
+  def fails(status, pattern, *arguments, **options)
+    result = heapsample(*arguments, **options)
+    raise Tap::Failure, "status #{result.status}, not #{status}: #{result.err}" unless result.status == status
+    raise Tap::Failure, "on stdout: #{result.out}" unless result.out.empty?
+    unless result.err.start_with?("heapsample: ") && result.err.count("\n") == 1 && result.err.match?(pattern)
+      raise Tap::Failure, "error is #{result.err.inspect}, not #{pattern.inspect}"
+    end
+    result
+  end
+
+  def folder(&block) = Dir.mktmpdir("heapsample-test-", &block)
+
+  def write(path, bytes) = File.binwrite(path, bytes) && path
+end
+
+include Tool
+
+def test_if(condition, name, reason, &block) = condition ? test(name, &block) : Tap.skip(name, reason)

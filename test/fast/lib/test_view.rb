@@ -1,0 +1,139 @@
+# frozen_string_literal: true
+
+# What the page is made from; test/alone/viewer looks at the page itself.
+require "json"
+require "malloc_build"
+require "sample_build"
+require "tmpdir"
+require "zlib"
+
+include HeapSample
+
+TEMPLATE = "<title><!--title--></title><script><!--data--></script>"
+
+def template
+  Dir.mktmpdir do |folder|
+    path = File.join(folder, "viewer.html")
+    File.write(path, TEMPLATE)
+    yield path
+  end
+end
+
+# The object in a page, and a lambda that gives a column.
+def read(page)
+  data = Zlib.gunzip(page[/<script>(.*)<\/script>/m, 1].unpack1("m0"))
+  length = data.unpack1("V")
+  head = JSON.parse(data[4, length])
+  column = lambda do |(format, size, at)|
+    format ? data.byteslice(4 + length + at..).unpack("#{format}#{size}") : [0] * size
+  end
+  [head, column]
+end
+
+# Stacks as the page reads them: labels, root first.
+def stacks(head, column, columns)
+  labels = column[head["frames"]["label"]].map { |text| head["texts"][text] }
+  frames = column[columns["frames"]].map { |frame| labels[frame] }
+  stack = []
+  [[], *column[columns["keep"]].zip(column[columns["fresh"]]).map { |keep, fresh| stack = stack.first(keep) + frames.shift(fresh) }]
+end
+
+test "a page has every row with its stack and figures" do
+  profile = malloc_build.profile
+  head, column = template { |path| read(View.new(profile, template: path).to_s) }
+  live = head["live"]
+  all = stacks(head, column, live)
+  number = 0
+  rows = column[live["stack"]].zip(column[live["inuse_space"]], column[live["malloc"]], column[live["birth_gc"]]).map do |step, *row|
+    number += step
+    [all[number], *row]
+  end
+  expected = profile.rows.map do |row|
+    [row.stack.reverse.map { |frame| frame.native? ? frame.to_s : frame.label }, row.inuse.space, row.malloc? ? 1 : 0, (row.birth_gc || -1) + 1]
+  end
+  equal(expected.sort_by(&:inspect), rows.sort_by(&:inspect))
+end
+
+test "columns take the bytes that they need, and give back what was put in" do
+  [[], [0, 0], [0, 255], [256], [1, 70_000], [1 << 40, 3], [1.5, 2], [(1 << 62) - 1]].each do |numbers|
+    columns = ViewColumns.new
+    columns.add([7])
+    reference = columns.add(numbers)
+    data = Zlib.gunzip(columns.pack({a: "ä"}))
+    length = data.unpack1("V")
+    equal({"a" => "ä"}, JSON.parse(data[4, length].force_encoding("UTF-8")))
+    equal(0, (4 + length + reference[2]) % 8)
+    back = reference[0] ? data.byteslice(4 + length + reference[2]..).unpack("#{reference[0]}#{numbers.size}") : [0] * numbers.size
+    numbers.zip(back) { |one, other| close(one, other) }
+  end
+end
+
+test "equal profiles are equal pages" do
+  template do |path|
+    one = View.new(malloc_build.profile, template: path).to_s
+    sleep(1.1)          # gzip's header has room for a time in seconds
+    assert(one == View.new(malloc_build.profile, template: path).to_s)
+  end
+end
+
+test "the title is the only text of a profile in the page's own" do
+  page = template { |path| View.new(Build.new.row(["x.rb:1 <b>"], "<i>", inuse: 1).profile, template: path, title: "</title><b>&\"").to_s }
+  assert(page.start_with?("<title>&lt;/title&gt;&lt;b&gt;&amp;&quot;</title><script>"), page[0, 80])
+  assert(page[/<script>(.*)<\/script>/, 1].match?(/\A[A-Za-z0-9+\/=]+\z/))
+end
+
+test "an Array of profiles and a Series give growth since three, a Growth since one" do
+  profiles = Array.new(6) do |step|
+    Build.new(taken_ns: Build::STARTED + step * Build::MINUTE + 1).row(["a.rb:1 A#a"], "String", birth: 3, inuse: 30 - step).profile
+  end
+  template do |path|
+    [profiles, Series.new(profiles)].each do |subject|
+      head, = read(View.new(subject, template: path).to_s)
+      equal([300.0, 180.0, 60.0], head["growths"].map { |growth| growth["seconds"] })
+    end
+    equal(1, read(View.new(profiles[5] - profiles[0], template: path).to_s)[0]["growths"].size)
+  end
+end
+
+test "what is no profile is an ArgumentError" do
+  raises(ArgumentError, /no profile to view/) { View.new([]) }
+  raises(ArgumentError, /Integer is not a profile/) { View.new(3) }
+  raises(ArgumentError, /nil|NilClass/) { View.new([sample_build.profile, nil]) }
+  raises(ArgumentError, /must end with .html: x.pb.gz/) { sample_build.profile.save("x.pb.gz") }
+end
+
+test "without a template it says what is missing" do
+  path = $LOAD_PATH.dup
+  $LOAD_PATH.reject! { |folder| File.exist?(File.join(folder, "heap_sample/viewer.html")) }
+  raises(View::Missing, /built without the HTML view/) { sample_build.profile.to_html } unless File.exist?("src/lib/heap_sample/viewer.html")
+ensure
+  $LOAD_PATH.replace(path)
+end
+
+test "a file is written whole, for its owner, or not at all" do
+  Dir.mktmpdir do |folder|
+    path = File.join(folder, "x.html")
+    equal(3, AtomicFile.write(path, "one"))
+    equal(["one", 0o600], [File.read(path), File.stat(path).mode & 0o777])
+    File.symlink("/etc/passwd", link = File.join(folder, "link"))
+    AtomicFile.write(link, "two")
+    equal([false, "two"], [File.symlink?(link), File.read(link)])
+    raises(Errno::EISDIR, //) { AtomicFile.write(folder, "x") }
+    raises(Errno::ENOENT, //) { AtomicFile.write(File.join(folder, "none/x"), "x") }
+    limit = Process.getrlimit(:FSIZE)
+    trap("XFSZ", "IGNORE")
+    Process.setrlimit(:FSIZE, 10, limit[1])
+    begin
+      raises(Errno::EFBIG, //) { AtomicFile.write(path, "x" * 100) }
+    ensure
+      Process.setrlimit(:FSIZE, *limit)
+    end
+    equal(["one", %w[link x.html]], [File.read(path), Dir.children(folder).sort])
+    File.mkfifo(fifo = File.join(folder, "fifo"))
+    reader = Thread.new { File.read(fifo) }
+    Thread.pass until reader.stop?
+    sleep(0.05)
+    equal(100_000, AtomicFile.write(fifo, "x" * 100_000))
+    equal(100_000, reader.value.size)
+  end
+end

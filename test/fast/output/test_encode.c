@@ -1,0 +1,376 @@
+/*
+ * The encoders: the text they make of a profile made by hand, what they do
+ * with hostile names, values too large, broken profiles and no memory.
+ * What other programs make of the files is checked by test/fast/output/run.
+ */
+#include "sample.h"
+#include "tap.h"
+#include "../../src/heap_sampler/encode.h"
+#include "../../src/heap_sampler/memory.h"
+#include "../../src/heap_sampler/output.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef int (*encoder)(const struct hs_profile *profile, struct hs_buffer *out);
+
+static int
+folded_inuse_space(const struct hs_profile *profile, struct hs_buffer *out)
+{
+    return rb_hs_encode_folded(profile, HS_INUSE_SPACE, out);
+}
+
+static int
+meta_json(const struct hs_profile *profile, struct hs_buffer *out)
+{
+    return rb_hs_encode_meta_json(&profile->meta, out);
+}
+
+static int
+gzipped_pprof(const struct hs_profile *profile, struct hs_buffer *out)
+{
+    struct hs_buffer plain = {.gzip = rb_hs_gzip_open(out)};
+    int error = plain.gzip ? rb_hs_encode_pprof(profile, &plain) : ENOMEM;
+    if (!error) error = rb_hs_gzip_append(plain.gzip, plain.ptr, plain.len, true);
+    rb_hs_gzip_close(plain.gzip);
+    rb_hs_buffer_free(&plain);
+    return error;
+}
+
+static const struct {
+    const char *name;
+    encoder encode;
+} encoders[] = {
+    {"pprof", rb_hs_encode_pprof},
+    {"folded", folded_inuse_space},
+    {"speedscope", rb_hs_encode_speedscope},
+    {"meta JSON", meta_json},
+    {"gzipped pprof", gzipped_pprof},
+};
+
+enum { ENCODERS = sizeof(encoders) / sizeof(encoders[0]) };
+
+static const struct {
+    const char *name;
+    void (*make)(struct hs_profile *profile);
+} profiles[] = {
+    {"sample", sample_profile},
+    {"hostile", hostile_profile},
+    {"huge", huge_profile},
+    {"large", large_profile},
+    {"malloc", malloc_profile},
+};
+
+enum { PROFILES = sizeof(profiles) / sizeof(profiles[0]) };
+
+static void
+test_folded(void)
+{
+    struct hs_profile profile;
+    struct hs_buffer out = {0};
+
+    sample_profile(&profile);
+    rb_hs_encode_folded(&profile, HS_INUSE_SPACE, &out);
+    rb_hs_buffer_append(&out, "", 1);
+    is_text(out.ptr,
+            "(no stack) 64\n"
+            "<main> (app.rb:10);Integer#times (<internal:numeric>:237);Ticket#store (lib/ticket.rb:5) 9001\n"
+            "<main> (app.rb:10);Integer#times (<internal:numeric>:237);Ticket#store (lib/ticket.rb:7) 1000\n"
+            "(truncated);Ticket#store (lib/ticket.rb:5) 500\n",
+            "folded: root first, rows of a stack summed and then rounded");
+    out.len = 0;
+    rb_hs_encode_folded(&profile, HS_ALLOC_OBJECTS, &out);
+    rb_hs_buffer_append(&out, "", 1);
+    is_text(out.ptr,
+            "<main> (app.rb:10);Integer#times (<internal:numeric>:237);Ticket#store (lib/ticket.rb:5) 401\n"
+            "<main> (app.rb:10);Integer#times (<internal:numeric>:237);Ticket#store (lib/ticket.rb:7) 6\n"
+            "(truncated);Ticket#store (lib/ticket.rb:5) 3\n",
+            "folded: stacks without a value are left out");
+    rb_hs_buffer_free(&out);
+    rb_hs_profile_free(&profile);
+}
+
+/* Every line of a folded file has one value, and as many frames as its stack. */
+static void
+test_folded_hostile(void)
+{
+    struct hs_profile profile;
+    struct hs_buffer out = {0};
+    uint32_t lines = 0;
+    bool shape = true;
+
+    hostile_profile(&profile);
+    rb_hs_encode_folded(&profile, HS_INUSE_SPACE, &out);
+    rb_hs_buffer_append(&out, "", 1);
+    for (char *line = strtok(out.ptr, "\n"); line; line = strtok(NULL, "\n")) {
+        uint32_t separators = 0;
+        const char *value = strrchr(line, ' ');
+
+        for (const char *c = line; *c; c++) {
+            unsigned char byte = (unsigned char)*c;
+            bool starts = byte < 0x80 || byte > 0xbf;
+            if (byte < 0x20 || byte == 0x7f) shape = false;
+            if (starts != (rb_hs_utf8_length(c, strlen(c)) > 0)) shape = false;
+            if (byte == ';') separators++;
+        }
+        lines++;
+        if (separators != lines - 1 || !value || atoi(value) != 9 + (int)lines) shape = false;
+        if (strstr(line, "\xe2\x80\xa8") || strstr(line, "\xc2\x85")) shape = false;
+    }
+    ok(shape && lines == profile.row_count, "folded: names cannot break a line or a frame");
+    rb_hs_buffer_free(&out);
+    rb_hs_profile_free(&profile);
+}
+
+static void
+test_meta(void)
+{
+    struct hs_profile profile;
+    struct hs_buffer out = {0};
+
+    sample_profile(&profile);
+    rb_hs_encode_meta_json(&profile.meta, &out);
+    rb_hs_buffer_append(&out, "", 1);
+    is_text(out.ptr,
+            "{\"format\":3,\"generator\":\"heap_sampler\",\"ruby\":\"ruby 3.4.5 \\\"test\\\"\","
+            "\"process_id\":4242,\"process_start\":\"0000000000abcdef\",\"session\":1,"
+            "\"started_ns\":1700000000000000001,\"taken_ns\":1700000090500000001,"
+            "\"gc\":{\"count\":9,\"minor\":7,\"major\":2,\"last_minor_ns\":null,\"last_major_ns\":1700000080000000000},"
+            "\"settings\":{\"interval\":524288,\"first_interval\":262144,\"interval_changes\":1,"
+            "\"max_samples\":200000,\"max_depth\":512,\"only_n\":1,\"seed\":\"18446744073709551615\"},"
+            "\"live_samples\":6,\"drops\":{\"samples\":1,\"stacks\":2,\"frames\":3,\"classes\":4,\"moves\":5},"
+            "\"own_bytes\":65536,\"heaps\":["
+            "{\"slot_size\":40,\"total_slots\":1000,\"live_slots\":900,\"live_at_start\":10},"
+            "{\"slot_size\":80,\"total_slots\":500,\"live_slots\":400,\"live_at_start\":20}],"
+            "\"malloc\":{\"state\":\"missing\",\"interval\":null,\"first_interval\":null,\"interval_changes\":0,\"allocator\":null,"
+            "\"missing\":null},\"memsize\":false,\"account\":null,\"account_at_start\":null}",
+            "meta JSON: every field of version 3");
+    rb_hs_buffer_free(&out);
+    rb_hs_profile_free(&profile);
+}
+
+static void
+test_malloc(void)
+{
+    struct hs_profile profile;
+    struct hs_buffer out = {0};
+
+    malloc_profile(&profile);
+    rb_hs_encode_folded(&profile, HS_INUSE_SPACE, &out);
+    rb_hs_buffer_append(&out, "", 1);
+    is_text(out.ptr,
+            "<main> (app.rb:10) 4000\n"
+            "<main> (app.rb:10);_ZN3foo3newEv (libfoo.so.1);foo_new (libfoo.so.1) 1000000\n"
+            "<main> (app.rb:10);_ZN3foo3newEv (libbar,1.so);libbar,1.so+0x1010 300000\n"
+            "<main> (app.rb:20);0x1000 50000\n",
+            "folded: slots and malloc, native frames with their library");
+    out.len = 0;
+    rb_hs_encode_folded(&profile, HS_SLOTS_INUSE_SPACE, &out);
+    rb_hs_buffer_append(&out, "", 1);
+    is_text(out.ptr, "<main> (app.rb:10) 4000\n", "folded: slots alone");
+    out.len = 0;
+    rb_hs_encode_meta_json(&profile.meta, &out);
+    rb_hs_buffer_append(&out, "", 1);
+    const char *side = strstr(out.ptr, "\"malloc\":");
+    is_text(side ? side : "",
+            "\"malloc\":{\"state\":\"on\",\"interval\":100000,\"first_interval\":524288,\"interval_changes\":1,"
+            "\"allocator\":\"jemalloc 5.3.1\",\"missing\":\"no thread's stack: nobody asked\"},"
+            "\"memsize\":true,\"account\":null,\"account_at_start\":null}", "meta JSON: malloc's side");
+
+    static const struct { uint64_t address; uint32_t mapping; } cases[] = {
+        {0, 3}, {0x7f0000000fff, 3}, {0x7f0000001000, 0}, {0x7f0000001fff, 0}, {0x7f0000002000, 3},
+        {0x7f0000100000, 1}, {UINT64_MAX - 1, 2}, {UINT64_MAX, 3},
+    };
+    bool passed = true;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        if (rb_hs_mapping_of(&profile, cases[i].address) != cases[i].mapping) passed = false;
+    }
+    ok(passed, "an address is in its mapping, at either end of it too");
+    rb_hs_buffer_free(&out);
+    rb_hs_profile_free(&profile);
+}
+
+static void
+test_account(void)
+{
+    struct hs_profile profile;
+    struct hs_buffer out = {0};
+
+    sample_profile(&profile);
+    profile.meta.account = (struct hs_account){
+        .taken_ns = 7, .cost_ns = 8, .rss = 1000, .slots_live = 100, .slots_free = 50, .malloc_live = 300,
+        .malloc_waste = 60, .malloc_metadata = 40, .stacks = 20, .code_and_files = 400, .jit = 0, .sampler = 10,
+        .unattributed = 20, .pss = 900, .malloc_known = true, .jemalloc = true, .je_allocated = 1, .je_active = 2,
+        .je_resident = 3, .je_dirty = 4, .je_retained = 5, .je_metadata = 6, .allocator = "jemalloc 5.3.0",
+    };
+    /* no /proc, and a malloc that says nothing */
+    profile.meta.account_at_start = (struct hs_account){.taken_ns = 1, .slots_live = 9, .allocator = "malloc"};
+    rb_hs_encode_meta_json(&profile.meta, &out);
+    rb_hs_buffer_append(&out, "", 1);
+    const char *account = strstr(out.ptr, "\"account\":");
+    is_text(account ? account : "",
+            "\"account\":{\"taken_ns\":7,\"cost_ns\":8,\"rss\":1000,\"slots_live\":100,\"slots_free\":50,"
+            "\"malloc_live\":300,\"malloc_waste\":60,\"malloc_metadata\":40,\"stacks\":20,\"code_and_files\":400,"
+            "\"jit\":0,\"sampler\":10,\"unattributed\":20,\"pss\":900,\"allocator\":\"jemalloc 5.3.0\","
+            "\"jemalloc\":{\"allocated\":1,\"active\":2,\"resident\":3,\"dirty\":4,\"retained\":5,\"metadata\":6}},"
+            "\"account_at_start\":{\"taken_ns\":1,\"cost_ns\":0,\"rss\":null,\"slots_live\":9,\"slots_free\":0,"
+            "\"malloc_live\":null,\"malloc_waste\":null,\"malloc_metadata\":null,\"stacks\":null,"
+            "\"code_and_files\":null,\"jit\":null,\"sampler\":0,\"unattributed\":null,\"pss\":null,"
+            "\"allocator\":\"malloc\",\"jemalloc\":null}}",
+            "meta JSON: the accounts, null where a value is not known");
+    rb_hs_buffer_free(&out);
+    rb_hs_profile_free(&profile);
+}
+
+static void
+test_rounding(void)
+{
+    ok(rb_hs_round(0.5) == 1 && rb_hs_round(0.49) == 0 && rb_hs_round(-0.5) == -1, "rounds to the nearest integer");
+    ok(rb_hs_round(1e300) == INT64_MAX && rb_hs_round(INFINITY) == INT64_MAX &&
+       rb_hs_round(9223372036854775808.0) == INT64_MAX, "what is too large saturates");
+    ok(rb_hs_round(9223372036854774784.0) == INT64_C(9223372036854774784), "the largest that fits does not");
+    ok(rb_hs_round(-1e300) == INT64_MIN && rb_hs_round(-INFINITY) == INT64_MIN, "so does what is too small");
+    ok(rb_hs_round(NAN) == 0, "not-a-number is 0");
+    ok(rb_hs_saturate(UINT64_MAX) == INT64_MAX && rb_hs_saturate(7) == 7, "64-bit counts saturate");
+}
+
+static void
+test_broken(void)
+{
+    static const char *const broken[] = {
+        "a circle of nodes", "a node of itself", "a parent past the nodes", "a frame past the frames",
+        "a row past the nodes", "a class past the texts", "a label past the texts", "a path past the texts",
+        "a library past the texts", "a mapping's path past the texts", "its build id past them"
+    };
+
+    for (size_t i = 0; i < sizeof(broken) / sizeof(broken[0]); i++) {
+        bool refused = true;
+        for (int e = 0; e < 3; e++) {
+            struct hs_profile profile;
+            struct hs_buffer out = {0};
+
+            i < 8 ? sample_profile(&profile) : malloc_profile(&profile);
+            switch (i) {
+              case 0: profile.nodes[1].parent = 3; break;
+              case 1: profile.nodes[3].parent = 3; break;
+              case 2: profile.nodes[3].parent = profile.node_count; break;
+              case 3: profile.nodes[3].frame = profile.frame_count; break;
+              case 4: profile.rows[0].node = profile.node_count; break;
+              case 5: profile.rows[0].class_name = profile.text_count; break;
+              case 6: profile.frames[0].label = profile.text_count; break;
+              case 7: profile.frames[0].absolute_path = UINT32_MAX; break;
+              case 8: profile.rows[2].library = profile.text_count; break;
+              case 9: profile.mappings[2].path = profile.text_count; break;
+              case 10: profile.mappings[0].build_id = profile.text_count; break;
+            }
+            if (encoders[e].encode(&profile, &out) != EINVAL) refused = false;
+            rb_hs_buffer_free(&out);
+            rb_hs_profile_free(&profile);
+        }
+        ok(refused, "every encoder refuses %s", broken[i]);
+    }
+}
+
+static void
+test_empty(void)
+{
+    struct hs_profile profile = {.rows = NULL};
+    bool passed = true;
+
+    for (int e = 0; e < ENCODERS; e++) {
+        struct hs_buffer out = {0};
+        if (encoders[e].encode(&profile, &out) != 0) passed = false;
+        rb_hs_buffer_free(&out);
+    }
+    ok(passed, "every encoder takes a profile that holds nothing");
+}
+
+static void
+test_deterministic(void)
+{
+    for (int e = 0; e < ENCODERS; e++) {
+        struct hs_buffer out[2] = {{0}};
+        for (int i = 0; i < 2; i++) {
+            struct hs_profile profile;
+            sample_profile(&profile);
+            encoders[e].encode(&profile, &out[i]);
+            rb_hs_profile_free(&profile);
+        }
+        ok(out[0].len && out[0].len == out[1].len && memcmp(out[0].ptr, out[1].ptr, out[0].len) == 0,
+           "%s: equal profiles give equal bytes", encoders[e].name);
+        rb_hs_buffer_free(&out[0]);
+        rb_hs_buffer_free(&out[1]);
+    }
+}
+
+void
+test_encode(void)
+{
+    test_folded();
+    test_folded_hostile();
+    test_meta();
+    test_malloc();
+    test_account();
+    test_rounding();
+    test_broken();
+    test_empty();
+    test_deterministic();
+}
+
+/* Fail the first allocation, then the second, … until all went well. */
+static void
+fail_each_allocation(int p, int e)
+{
+    struct hs_profile profile;
+    long countdown = 0;
+    int error;
+    bool passed = true;
+
+    profiles[p].make(&profile);
+    size_t held = rb_hs_memory_total();
+    do {
+        struct hs_buffer out = {0};
+        rb_hs_memory_fail_after(countdown++);
+        error = encoders[e].encode(&profile, &out);
+        rb_hs_memory_fail_after(-1);
+        if (error && error != ENOMEM) passed = false;
+        rb_hs_buffer_free(&out);
+        if (rb_hs_memory_total() != held) passed = false;
+    } while (error && passed);
+    rb_hs_profile_free(&profile);
+    if (!ok(passed && countdown > 1, "%s of the %s profile: ENOMEM at each of %ld allocations, nothing kept",
+            encoders[e].name, profiles[p].name, countdown - 1)) {
+        note("error %d at allocation %ld", error, countdown);
+    }
+}
+
+static void
+test_buffer(void)
+{
+    struct hs_buffer buffer = {0};
+
+    rb_hs_buffer_puts(&buffer, "");
+    ok(!buffer.ptr && !buffer.failed, "buffer: an empty text needs no memory");
+    for (int i = 0; i < 1000; i++) rb_hs_buffer_printf(&buffer, "%03d,", i);
+    ok(buffer.len == 4000 && memcmp(buffer.ptr + 3996, "999,", 4) == 0, "buffer: grows under printf");
+    rb_hs_memory_fail_after(0);
+    rb_hs_buffer_append(&buffer, buffer.ptr, 4000);
+    rb_hs_memory_fail_after(-1);
+    rb_hs_buffer_puts(&buffer, "more");
+    ok(buffer.failed && buffer.len == 4000, "buffer: once failed, it stays so");
+    rb_hs_buffer_free(&buffer);
+    ok(!buffer.ptr && !buffer.failed, "buffer: freed, it can be used again");
+}
+
+void
+test_encode_memory(void)
+{
+    test_buffer();
+    for (int p = 0; p < PROFILES; p++) {
+        for (int e = 0; e < ENCODERS; e++) fail_each_allocation(p, e);
+    }
+    is_number((long long)rb_hs_memory_total(), 0, "nothing of the sampler's memory is left");
+}

@@ -1,0 +1,17 @@
+#ifndef TEST_OUTPUT_TESTS_H
+#define TEST_OUTPUT_TESTS_H
+/* What main.c runs: a function for each file. */
+
+void test_options(void);
+void test_memory_limit(const char *top);
+void test_encode(void);
+void test_encode_memory(void);
+void test_gzip(const char *folder);
+void test_writer(const char *folder);
+void test_save(const char *folder);
+void test_native(const char *folder);
+void test_native_fork(void);
+void test_table(void);
+void test_epochs(void);
+
+#endif

@@ -1,0 +1,40 @@
+# frozen_string_literal: true
+
+# Runs the sampler's own tests with MRI's test-all on the patched build: TAP, a line for each test.
+# A file that holds no test, or that ended before all of its tests had run, is a failure too.
+# Usage: main.rb [NAME…]
+
+require_relative '../../tap'
+require_relative '../../alone/mri/build'
+require_relative '../../alone/mri/configuration'
+require_relative '../../alone/mri/part'
+
+ours = Build.new(ENV.fetch('RUBY'))
+# The files of this checkout; they were copied into the built source by tool/apply.
+overlay = File.join(ENV.fetch('TOP'), 'src')
+files = Dir.glob('{ruby,-ext-,objspace}/**/test_heap_sampler*.rb', base: "#{overlay}/test").sort
+files = files.grep(/_(?:#{Regexp.union(*ARGV)})\.rb\z/) unless ARGV.empty?
+
+files.each do |file|
+  name = File.basename(file, '.rb').delete_prefix('test_')
+  if !File.file?("#{ours.src}/test/#{file}")
+    Tap.report(false, name, ['not in the built source yet: run make build'])
+    next
+  end
+  # Memory and time are measured as MRI measures them: no test is left out.
+  results = TestAll.new(name, [file], []).run(ours, Configuration.new('own'))
+  results.outcomes.each do |test, outcome|
+    case outcome.status
+    when 'pass' then Tap.report(true, "#{name}: #{test}")
+    when 'skip' then Tap.skip("#{name}: #{test}", outcome.message.lines.first.to_s.chomp.sub(/\A[\w:]+: /, ''))
+    else Tap.report(false, "#{name}: #{test}", outcome.message.b.lines(chomp: true))
+    end
+  end
+  if results.broken
+    Tap.report(false, "#{name}: runs to its end", results.broken.b.lines(chomp: true))
+  elsif results.tests.empty?
+    Tap.report(false, "#{name}: holds tests", ['none was run'])
+  end
+end
+Tap.report(false, 'test_heap_sampler*.rb', ["no such test file in #{overlay.delete_prefix("#{ENV['TOP']}/")}/test"]) if files.empty?
+Tap.finish

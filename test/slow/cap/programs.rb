@@ -1,0 +1,123 @@
+# frozen_string_literal: true
+
+# Programs that would fill the sampler's tables: each in a process of its own, every object sampled at
+# first. Own memory must stay below its bound at every moment, and the sums must stay right. Prints TAP.
+# Usage: ruby programs.rb NAME [COUNT]
+
+require_relative "../../tap"
+
+# Two ways down at each step: 2**depth stacks.
+module Paths
+  module_function
+
+  def left(depth, path) = depth.zero? ? yield : step(depth - 1, path) { yield }
+  def right(depth, path) = depth.zero? ? yield : step(depth - 1, path) { yield }
+  def step(depth, path, &block) = path.odd? ? left(depth, path >> 1, &block) : right(depth, path >> 1, &block)
+
+  # Every i below 2**20 has a stack of its own.
+  def take(i, &block) = step(20, i * 1_000_003 % (1 << 20), &block)
+
+  # No two alike, nor any part of two as long as 20 frames.
+  def deep(depth, path) = depth.zero? ? Object.new : deeper(depth, path)
+  def deeper(depth, path) = path[depth % 20].zero? ? deep(depth - 1, path) : other(depth - 1, path)
+  def other(depth, path) = depth.zero? ? Object.new : deeper(depth, path)
+end
+
+PROGRAMS = {
+  "stacks" => ["a million distinct stacks, all kept", 1_000_000, lambda { |count, kept|
+    count.times { |i| kept << Paths.take(i) { Object.new } }
+  }],
+  "dead-stacks" => ["a million distinct stacks, all dropped", 1_000_000, lambda { |count, _|
+    count.times { |i| Paths.take(i) { Object.new } }
+  }],
+  "deep-stacks" => ["twenty thousand distinct stacks, more than 5,000 frames deep", 20_000, lambda { |count, kept|
+    count.times { |i| kept << Paths.deep(5_000, i * 1_000_003 % (1 << 20)) }
+  }],
+  "methods" => ["a million generated methods in a thousand files", 1_000_000, lambda { |count, kept|
+    host = Module.new
+    count.times do |i|
+      host.module_eval("def self.made_#{i} = Object.new", "/generated/#{i % 1000}.rb", i)
+      kept << host.send(:"made_#{i}") if (i % 4).zero?
+    end
+  }],
+  "evals" => ["a million evals, each with a file name of its own", 1_000_000, lambda { |count, kept|
+    count.times do |i|
+      object = eval("Object.new\n", nil, "/generated/view_#{i}.rb")
+      kept << object if (i % 4).zero?
+    end
+  }],
+  "classes" => ["a million classes, half of them named", 1_000_000, lambda { |count, kept|
+    count.times do |i|
+      made = Class.new
+      Object.const_set(:"Made#{i}", made) if i.odd?
+      kept << made.new
+    end
+  }],
+  "sparse" => ["one living object in each heap page", 3_000_000, lambda { |count, kept|
+    count.times { |i| (i % 1600).zero? ? kept << Object.new : Object.new }
+  }],
+  "sessions" => ["seven blocks profiled at once beside it", 300_000, lambda { |count, kept|
+    nested = lambda do |blocks|
+      next GC.sample_profile(interval: 1, threads: :all) { nested[blocks - 1] } if blocks.positive?
+      count.times { |i| kept << Paths.take(i) { Object.new } }
+    end
+    nested[7]
+  }],
+  "mallocs" => ["a million distinct stacks of malloc, all kept", 1_000_000, lambda { |count, kept|
+    count.times { |i| kept << Paths.take(i) { "x" * 1000 } }
+  }],
+}.freeze
+
+name, = ARGV
+title, default_count, program = PROGRAMS.fetch(name)
+count = Integer(ARGV[1] || default_count)
+
+def mib(bytes) = format("%.1f MiB", bytes.fdiv(1 << 20))
+
+# Samples, objects and the variance of their number, from `first` on in a row of slots: 6 in use, 10 young, 14 all, 18 dead.
+def sum(rows, *first)
+  objects = rows.sum { |row| first.sum { |at| row[at + 1] } }
+  variance = rows.sum { |row| first.sum { |at| row[at + 3] } / row[3]**2 }
+  [objects, variance]
+end
+
+def check_sum(name, truth, estimate)
+  objects, variance = estimate
+  # Six standard errors, and what is made while the figures are read.
+  allowed = 6 * Math.sqrt(variance) + 3000
+  check(name, (objects - truth).abs <= allowed, format("%d of %d (within %d)", objects, truth, allowed))
+end
+
+kept = []
+2.times { GC.start }
+GC::SampleProfile.start(interval: 1)
+live = GC.stat(:heap_live_slots)
+made = GC.stat(:total_allocated_objects)
+program.call(count, kept)
+
+4.times { GC.start }
+live = GC.stat(:heap_live_slots) - live
+profile = GC.sample_profile
+made = GC.stat(:total_allocated_objects) - made
+rows = profile.raw[:rows].reject { |row| row[24] }
+bytes = profile.save(File.join(ENV.fetch("OUT"), "#{name}.pb.gz"))
+stat = GC::SampleProfile.stat
+
+check("#{title}: own memory never exceeded its bound", stat[:bytes_peak] <= stat[:bytes_max],
+      "#{mib(stat[:bytes_peak])} of #{mib(stat[:bytes_max])}")
+parts = %i[records totals stacks names malloc snapshots].map { |part| "#{part} #{mib(stat[:"bytes_#{part}"])}" }
+puts "# #{parts.join(', ')}; the file: #{bytes} bytes"
+puts "# #{stat.slice(:interval, :live_samples, :samples_taken, :sites, :stacks, :frames, :texts, :malloc_stacks).map { |pair| pair.join(' ') }.join(', ')}"
+dropped = stat.select { |key, value| key.start_with?("dropped") && value.positive? }
+puts "# #{dropped.map { |key, value| "#{key}: #{value}" }.join(', ')}" if dropped.any?
+check("no sample was dropped", stat[:dropped_samples].zero?, stat[:dropped_samples])
+check_sum("what lives", live, sum(rows, 6, 10))
+check_sum("what was allocated", made, sum(rows, 14))
+if name == "mallocs"
+  space = profile.raw[:rows].select { |row| row[24] }.sum { |row| row[8] }
+  account = GC::SampleProfile.memory
+  truth = account[:malloc_live] + account[:sampler]
+  check("what malloc gave", (space - truth).abs < truth * 0.05, "#{mib(space)} of #{mib(truth)}")
+  puts "# jemalloc's own: #{mib(account[:jemalloc][:metadata])}"
+end
+exit!(Tap.plan)

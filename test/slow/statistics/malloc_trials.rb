@@ -1,0 +1,160 @@
+# frozen_string_literal: true
+# The same questions of malloc's side: bias, spread, variance and coverage, on known loads of malloc, of what is in use,
+# of what was born, of what died, and of growth between two profiles.
+#
+# Each load runs in a process of its own; each trial there starts sampling anew. Prints TAP.
+# Usage: ruby malloc_trials.rb [TRIALS]    (default 2000)
+require "fiddle"
+require "rbconfig"
+require "heap_sample"
+require_relative "../../tap"
+
+module Load
+  # sizes: of every object, as asked for. lines: 1, or one a size.
+  Kind = Struct.new(:interval, :sizes, :lines)
+
+  # As many bytes of each size.
+  def self.mixed(sizes, bytes) = sizes.flat_map { |size| [size] * (bytes / size) }
+
+  MIXED = [48, 208, 800, 3000, 12_000, 50_000, 100_000].freeze
+  ALL = {
+    "100 bytes, many samples" => Kind.new(16_384, [100] * 20_000, 1),
+    "100 bytes, 20 samples" => Kind.new(16_384, [100] * 2_940, 1),
+    "100 bytes, 5 samples" => Kind.new(16_384, [100] * 735, 1),
+    "4 KB, p of 22%" => Kind.new(16_384, [4096] * 400, 1),
+    "4 KB, 5 samples" => Kind.new(524_288, [4096] * 640, 1),
+    "100 KB" => Kind.new(524_288, [100_000] * 200, 1),
+    "1 MB" => Kind.new(524_288, [1_000_000] * 300, 1),
+    "mixed sizes on one line" => Kind.new(65_536, mixed(MIXED, 400_000), 1),
+    "mixed sizes on one line, few samples" => Kind.new(524_288, mixed(MIXED, 400_000), 1),
+    "4 KB at an interval that is no power of two" => Kind.new(50_000, [4096] * 400, 1),
+    "mixed sizes, a line each" => Kind.new(131_072, mixed(MIXED, 3_000_000), MIXED.size),
+  }.freeze
+
+  module_function
+
+  # Each size from a line of its own: stacks differ.
+  def allocate(size, line)
+    case line
+    when 0 then Fiddle.malloc(size)
+    when 1 then Fiddle.malloc(size)
+    when 2 then Fiddle.malloc(size)
+    when 3 then Fiddle.malloc(size)
+    when 4 then Fiddle.malloc(size)
+    when 5 then Fiddle.malloc(size)
+    else Fiddle.malloc(size)
+    end
+  end
+  FIRST_LINE = method(:allocate).source_location[1] + 2
+
+  # What malloc sets aside for so many bytes: the estimates are of that.
+  def usable(size)
+    @usable_size ||= Fiddle::Function.new(Fiddle::Handle::DEFAULT["malloc_usable_size"], [Fiddle::TYPE_VOIDP], Fiddle::TYPE_SIZE_T)
+    address = Fiddle.malloc(size)
+    @usable_size.call(address)
+  ensure
+    Fiddle.free(address)
+  end
+end
+
+# One trial: of each line and each figure [samples, bytes, variance]. Every second block is freed between two profiles.
+def trial(plan, lines)
+  addresses = Array.new(plan.size)
+  GC::SampleProfile.start(interval: 1 << 40)
+  plan.each_with_index { |(size, line), i| addresses[i] = Load.allocate(size, line) }
+  before = by_line(GC.sample_profile, lines)
+  addresses.each_with_index { |address, i| Fiddle.free(address) if i.odd? }
+  after = by_line(GC.sample_profile, lines)
+  GC::SampleProfile.stop
+  addresses.each_with_index { |address, i| Fiddle.free(address) if i.even? }
+  Array.new(lines) do |line|
+    {inuse: before[line][:inuse], alloc: after[line][:alloc], dead: after[line][:dead], half: after[line][:inuse]}
+  end
+end
+
+def by_line(profile, lines)
+  rows = profile.rows.select { |row| row.class_name == "(malloc)" }
+  rows = rows.select { |row| row.stack.any? { |frame| frame.label.end_with?("Load.allocate") } }
+  of_line = rows.group_by { |row| row.stack.find { |frame| frame.label.end_with?("Load.allocate") }.lineno }
+  Array.new(lines) do |line|
+    of = of_line.fetch(Load::FIRST_LINE + line, [])
+    %i[inuse alloc dead].to_h do |figure|
+      estimates = of.map { |row| row.public_send(figure) }
+      [figure, [estimates.sum(&:samples), estimates.sum(&:space), estimates.sum(&:variance)]]
+    end
+  end
+end
+
+# In the process of a load: one line of figures a row.
+def trials(name, count)
+  load = Load::ALL.fetch(name)
+  raise "malloc at #{GC::SampleProfile.stat[:malloc_interval]}" unless GC::SampleProfile.stat[:malloc_interval] == load.interval
+
+  GC::SampleProfile.stop
+  GC.start
+  sizes = load.sizes.uniq
+  plan = load.sizes.map { |size| [size, load.lines == 1 ? 0 : sizes.index(size)] }
+  trial(plan, load.lines)
+  results = Array.new(count) do |i|
+    GC.disable
+    trial(plan, load.lines).tap { GC.enable; GC.start if i % 50 == 0 }
+  end
+  usable = sizes.to_h { |size| [size, Load.usable(size)] }
+  # Blocks of the plan that a figure is of: those in use at first and those ever born are all, those that died every second.
+  of = {inuse: ->(_i) { true }, alloc: ->(_i) { true }, dead: :odd?.to_proc, half: :even?.to_proc}
+  of.each do |figure, which|
+    objects = ->(line) { plan.each_with_index.filter_map { |(size, at), i| usable[size] if which[i] && (!line || at == line) } }
+    load.lines.times do |line|
+      judge("#{name}#{" (#{sizes[line]})" if load.lines > 1}, #{figure}", objects[line], load.interval, results.map { |rows| rows[line][figure] })
+    end
+    next if load.lines == 1
+
+    judge("#{name}: all, #{figure}", objects[nil], load.interval, results.map { |rows| rows.map { |row| row[figure] }.transpose.map(&:sum) })
+  end
+end
+
+# objects: usable sizes of all that was allocated.
+def judge(name, objects, interval, results)
+  mixed = objects.uniq.size > 1
+  count = results.size
+  truth = objects.sum.to_f
+  inclusion = objects.map { |size| 1 - Math.exp(-size / interval.to_f) }
+  expected = objects.zip(inclusion).sum { |size, p| (1 - p) / p * size**2 }
+  samples = inclusion.sum
+
+  mean = results.sum { |r| r[1] } / count
+  z = (mean - truth) / Math.sqrt(expected / count)
+  check("malloc: bias, #{name}", z.abs < 4.5, format("z %.2f, mean %.0f of %.0f", z, mean, truth))
+
+  # As in trials.rb; a sum of few and skewed terms has a wider margin.
+  fourth = objects.zip(inclusion).sum { |size, p| size**4 * (1 - p) * ((1 - p)**3 + p**3) / p**3 } / expected**2
+  margin = [0.1, 2 * Math.sqrt((2 + fourth) / count)].max
+  variance = results.sum { |r| (r[1] - truth)**2 } / count
+  ratio = Math.sqrt(variance / expected)
+  check("malloc: spread, #{name}", (ratio - 1).abs < margin, format("ratio %.3f (within %.2f)", ratio, margin))
+
+  estimated = results.sum { |r| r[2] } / count / expected
+  check("malloc: variance, #{name}", (estimated - 1).abs < margin, format("ratio %.3f", estimated))
+
+  size = truth / objects.size
+  unit = interval + size / 2
+  inside = results.count do |r|
+    low, high = HeapSample::Statistics.interval(total: r[1], variance: r[2], size: size, unit: unit)
+    truth.between?(low - 1, high + 1)      # bytes are whole
+  end
+  share = inside.fdiv(count)
+  slack = 3 * Math.sqrt(0.95 * 0.05 / count)
+  narrow = !mixed && samples >= 20 && inclusion[0] < 0.8
+  range = narrow ? (0.93 - slack)..(0.97 + slack) : (0.93 - slack)..1.0
+  check("malloc: coverage, #{name}", range.cover?(share), format("%.1f%% with %.1f samples expected", share * 100, samples))
+end
+
+if ARGV[0] == "--load"
+  trials(ARGV[1], Integer(ARGV[2]))
+else
+  count = ARGV[0] || "2000"
+  failed = Load::ALL.reject do |name, load|
+    system(RbConfig.ruby, "--disable=gems", "--heap-sample=output=none,interval=1t,malloc=#{load.interval}", __FILE__, "--load", name, count)
+  end
+  abort "#{failed.keys.join(", ")} failed" if failed.any?
+end
