@@ -5,7 +5,7 @@ require "two_profiles"
 require "io/console"
 require "pty"
 
-
+# The two, and a third later.
 folder do |dir|
   a, b, c = %w[a b c].map { |name| File.join(dir, "#{name}.pb.gz") }
   write(a, PprofWriter.gzip(EARLIER.raw))
