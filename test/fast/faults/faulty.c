@@ -6,7 +6,7 @@
  * FAULTY_CODE     a file of lines "START END", hexadecimal: the sampler's functions in the executable
  * FAULTY_CONTROL  a file of a struct control, mapped: a test writes what is to fail, and reads what was counted
  *
- * What can fail: realloc(3), which is all that memory.c calls; and the calls
+ * What can fail: realloc(3), which is all that base/memory.c calls; and the calls
  * that files and threads are made with.  realloc is the executable's own, which
  * no library can stand in front of: the calls of it in the sampler's code are
  * written over (x86-64).

@@ -2,7 +2,7 @@
  * Profiles made by hand, to be encoded.
  */
 #include "sample.h"
-#include "../../src/heap_sampler/memory.h"
+#include "heap_sampler/base/memory.h"
 
 #include <math.h>
 #include <stdlib.h>

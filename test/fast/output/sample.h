@@ -1,7 +1,7 @@
 #ifndef TEST_OUTPUT_SAMPLE_H
 #define TEST_OUTPUT_SAMPLE_H
 /* Profiles made by hand.  Free them with rb_hs_profile_free(). */
-#include "../../src/heap_sampler/profile.h"
+#include "heap_sampler/profile/profile.h"
 
 /* Two methods, two classes, every label and value; see sample.c. */
 void sample_profile(struct hs_profile *profile);

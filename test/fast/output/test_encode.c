@@ -5,9 +5,9 @@
  */
 #include "sample.h"
 #include "tap.h"
-#include "../../src/heap_sampler/encode.h"
-#include "../../src/heap_sampler/memory.h"
-#include "../../src/heap_sampler/output.h"
+#include "heap_sampler/profile/encode.h"
+#include "heap_sampler/base/memory.h"
+#include "heap_sampler/profile/output.h"
 
 #include <errno.h>
 #include <math.h>
@@ -32,10 +32,11 @@ meta_json(const struct hs_profile *profile, struct hs_buffer *out)
 static int
 gzipped_pprof(const struct hs_profile *profile, struct hs_buffer *out)
 {
-    struct hs_buffer plain = {.gzip = rb_hs_gzip_open(out)};
-    int error = plain.gzip ? rb_hs_encode_pprof(profile, &plain) : ENOMEM;
-    if (!error) error = rb_hs_gzip_append(plain.gzip, plain.ptr, plain.len, true);
-    rb_hs_gzip_close(plain.gzip);
+    struct hs_gzip *gzip = rb_hs_gzip_open(out);
+    struct hs_buffer plain = {.pass_on = rb_hs_gzip_pass_on, .to = gzip};
+    int error = gzip ? rb_hs_encode_pprof(profile, &plain) : ENOMEM;
+    if (!error) error = rb_hs_gzip_append(gzip, plain.ptr, plain.len, true);
+    rb_hs_gzip_close(gzip);
     rb_hs_buffer_free(&plain);
     return error;
 }

@@ -3,7 +3,7 @@
  * session stay those of what was born? With the same seed in each run.
  */
 #include "tap.h"
-#include "../../src/heap_sampler/epochs.h"
+#include "heap_sampler/estimate/epochs.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
  * gzip, with zlib or without as it was compiled: gzip(1) must agree.
  */
 #include "tap.h"
-#include "../../src/heap_sampler/memory.h"
-#include "../../src/heap_sampler/output.h"
+#include "heap_sampler/base/memory.h"
+#include "heap_sampler/profile/output.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
  */
 #define _GNU_SOURCE
 #include "tap.h"
-#include "../../src/heap_sampler/memory_limit.h"
+#include "heap_sampler/account/cgroup.h"
 
 #include <fcntl.h>
 #include <stdio.h>

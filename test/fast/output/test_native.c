@@ -5,9 +5,9 @@
  */
 #define _GNU_SOURCE
 #include "tap.h"
-#include "../../src/heap_sampler/elf_symbols.h"
-#include "../../src/heap_sampler/memory.h"
-#include "../../src/heap_sampler/native.h"
+#include "heap_sampler/native/elf_symbols.h"
+#include "heap_sampler/base/memory.h"
+#include "heap_sampler/native/names.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -2,7 +2,7 @@
  * The sort: what qsort(3) makes of the same, for elements of any size, and no memory taken for it.
  */
 #include "tap.h"
-#include "../../src/heap_sampler/table.h"
+#include "heap_sampler/base/table.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -5,8 +5,8 @@
 #define _GNU_SOURCE     /* unshare */
 #include "sample.h"
 #include "tap.h"
-#include "../../src/heap_sampler/memory.h"
-#include "../../src/heap_sampler/output.h"
+#include "heap_sampler/base/memory.h"
+#include "heap_sampler/profile/output.h"
 
 #include <dirent.h>
 #include <errno.h>

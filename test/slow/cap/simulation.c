@@ -11,10 +11,10 @@
 #include "ruby/internal/config.h"
 #include "internal/heap_sampler.h"
 #include "ruby/ruby.h"
-#include "heap_sampler/memory.h"
-#include "heap_sampler/output.h"
-#include "heap_sampler/page_table.h"
-#include "heap_sampler/sampler.h"
+#include "heap_sampler/base/memory.h"
+#include "heap_sampler/profile/output.h"
+#include "heap_sampler/slots/page_table.h"
+#include "heap_sampler/sites/sampler.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -172,8 +172,8 @@ main(int argc, char **argv)
     if (!pages) return 2;
     ruby_init();
     rb_hs_random_seed(&rb_hs_sampler.random, 20251121);
-    rb_hs_sampler.options.max_samples = strtoull(argv[2], NULL, 10);
-    rb_hs_sampler.options.malloc_mode = HS_MALLOC_SAY_OFF;
+    rb_hs_options.max_samples = strtoull(argv[2], NULL, 10);
+    rb_hs_options.malloc_mode = HS_MALLOC_SAY_OFF;
     for (int i = 0; i < CLASSES; i++) {
         char name[32];
         snprintf(name, sizeof(name), "Simulated%d", i);

@@ -3,18 +3,18 @@
  * collect, move, start, stop, change the interval and fork, one at a time;
  * Ractors call malloc; and threads without the GVL take snapshots, name stacks
  * and write files.  Built with ThreadSanitizer, then with AddressSanitizer and
- * UBSan; the sampler's own invariants are asserted all along (check.h).
+ * UBSan; the sampler's own invariants are asserted all along (slots/check.h).
  *
  * Usage: main FOLDER SECONDS
  */
-#include "malloc_table.h"
-#include "malloc_sampler.h"
-#include "memory.h"
-#include "options.h"
-#include "output.h"
-#include "page_table.h"
-#include "sampler.h"
-#include "check.h"
+#include "heap_sampler/malloc/table.h"
+#include "heap_sampler/malloc/hooks.h"
+#include "heap_sampler/base/memory.h"
+#include "heap_sampler/settings/options.h"
+#include "heap_sampler/profile/output.h"
+#include "heap_sampler/slots/page_table.h"
+#include "heap_sampler/sites/sampler.h"
+#include "heap_sampler/slots/check.h"
 #include "tap.h"
 #include "vm.h"
 
@@ -207,9 +207,9 @@ main(int argc, char **argv)
     if (argc != 3) return 2;
     folder = argv[1];
     vm_boot();
-    snprintf(rb_hs_sampler.options.output, sizeof(rb_hs_sampler.options.output), "%s/every-%%p.pb.gz", folder);
-    rb_hs_sampler.options.every = 1;
-    rb_hs_sampler.options.max_samples = 4000;
+    snprintf(rb_hs_options.output, sizeof(rb_hs_options.output), "%s/every-%%p.pb.gz", folder);
+    rb_hs_options.every = 1;
+    rb_hs_options.max_samples = 4000;
     vm_lock();
     start();
     vm_unlock();

@@ -5,15 +5,15 @@
 #include "internal/heap_sampler.h"
 #include "ruby/ruby.h"
 #include "vm_core.h"
-#include "allocator.h"
-#include "capture.h"
-#include "class_table.h"
-#include "malloc_sampler.h"
-#include "malloc_table.h"
-#include "names.h"
-#include "sampler.h"
-#include "site_table.h"
-#include "stack_table.h"
+#include "heap_sampler/native/allocator.h"
+#include "heap_sampler/stacks/capture.h"
+#include "heap_sampler/stacks/class_table.h"
+#include "heap_sampler/malloc/hooks.h"
+#include "heap_sampler/malloc/table.h"
+#include "heap_sampler/base/texts.h"
+#include "heap_sampler/sites/sampler.h"
+#include "heap_sampler/sites/site_table.h"
+#include "heap_sampler/stacks/stack_table.h"
 #include "vm.h"
 
 #include <pthread.h>
@@ -129,7 +129,7 @@ vm_boot(void)
 {
     for (int i = 0; i < PAGES; i++) pages[i].slots = calloc(SLOTS, SLOT_BYTES);
     for (int i = 0; i < CODES; i++) new_code(i);
-    rb_hs_options_default(&rb_hs_sampler.options);
+    rb_hs_options_default(&rb_hs_options);
     rb_hs_random_seed(&rb_hs_sampler.random, 42);
     rb_hs_malloc_seed(43);
 }
@@ -341,7 +341,7 @@ name_code(uintptr_t address)
     return code;
 }
 
-/* Takes and leaves the lock as capture.c does. */
+/* Takes and leaves the lock as stacks/capture.c does. */
 uint32_t
 rb_hs_capture_resolve(const struct hs_raw_frame *frames, uint32_t depth, bool truncated)
 {
@@ -472,7 +472,7 @@ vm_settle(void)
     pthread_rwlock_unlock(&running);
 }
 
-/* As malloc_sampler.c does. */
+/* As malloc/hooks.c does. */
 void
 rb_hs_malloc_name_stacks(void)
 {

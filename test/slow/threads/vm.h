@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
-#include "profile.h"
+#include "heap_sampler/profile/profile.h"
 
 /* Random numbers, a sequence for each thread. */
 uint32_t vm_random(uint32_t below);

@@ -1,0 +1,60 @@
+#ifndef HEAP_SAMPLER_ACCOUNT_ACCOUNT_H
+#define HEAP_SAMPLER_ACCOUNT_ACCOUNT_H
+/*
+ * The account of the process: where every byte of its resident memory is.
+ *
+ * Plain data, no MRI header.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+/* In bytes.  From slots_live to unattributed each byte of `rss` is in one
+ * field and their sum is `rss`; what follows stands beside. */
+struct hs_account {
+    uint64_t taken_ns;          /* Unix time; 0: no account was taken */
+    uint64_t cost_ns;           /* what taking it took */
+    uint64_t rss;               /* 0: /proc cannot be read, so that stacks, code_and_files, jit and
+                                 * unattributed are not known, and the others may not be resident */
+    uint64_t slots_live;        /* allocated and not yet swept */
+    uint64_t slots_free;        /* what else of heap pages is resident: free slots, page headers */
+    uint64_t malloc_live;       /* in use by whoever called malloc(3), without the sampler */
+    uint64_t malloc_waste;      /* resident in malloc(3)'s hands: fragmentation, caches */
+    uint64_t malloc_metadata;   /* jemalloc's own, its profiler's included; 0: not told apart */
+    uint64_t stacks;            /* of threads and fibers */
+    uint64_t code_and_files;
+    uint64_t jit;               /* executable memory that is no file's */
+    uint64_t sampler;
+    uint64_t unattributed;
+
+    uint64_t pss;               /* 0: not read */
+    bool malloc_known;          /* else malloc's memory is in `unattributed` */
+    bool jemalloc;              /* its own virtual figures: */
+    uint64_t je_allocated, je_active, je_resident, je_dirty, je_retained, je_metadata;
+    char allocator[48];
+};
+
+/* The fields that are bytes, by name: what adds up to rss, rss before and pss
+ * behind it; and jemalloc's.  profile/profile.c. */
+struct hs_account_field {
+    const char *name;
+    uint64_t bytes;
+    bool known;
+};
+enum { HS_ACCOUNT_FIELDS = 12, HS_JEMALLOC_FIELDS = 6 };
+void rb_hs_account_fields(const struct hs_account *account, struct hs_account_field fields[HS_ACCOUNT_FIELDS]);
+void rb_hs_jemalloc_fields(const struct hs_account *account, struct hs_account_field fields[HS_JEMALLOC_FIELDS]);
+
+/* What the sampler knows of jemalloc's figures. */
+struct hs_account_excess {
+    uint64_t allocated, resident;       /* by how much they are too high because it samples */
+    bool untouched_known;
+    uint64_t untouched;         /* of what is allocated: never touched, so that it is not resident; an estimate */
+};
+
+/* Any thread, without the GVL and the sampler's lock; allocates nothing.
+ * `excess` may be NULL.  `may_hold_up`: threads that map or unmap memory may be
+ * made to wait, 10 ms per resident gigabyte, so that Pss can be told, and to
+ * whom each mapping belongs, better; else no longer than half a millisecond. */
+void rb_hs_account_take(struct hs_account *account, const struct hs_account_excess *excess, bool may_hold_up);
+
+#endif

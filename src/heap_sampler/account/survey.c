@@ -1,0 +1,467 @@
+/*
+ * What is resident in each mapping is the kernel's to say (/proc/self/smaps, or
+ * maps and pagemap where that would hold up others).  What a mapping is for
+ * follows from what it looks like and from what lies below it:
+ *
+ *   a file, [vdso]                            files
+ *   executable, no file                       jit
+ *   [stack]; above a guard page               stacks
+ *   above a file, up to where it ends         files (its .bss)
+ *   any other                                 other
+ *
+ * Heap pages lie anywhere among the last (the kernel merges neighbours), so
+ * each is known by its address; /proc/self/pagemap tells what of it is
+ * resident, where the mapping is not so as a whole.
+ */
+#include "heap_sampler/mri.h"
+#include "heap_sampler/account/survey.h"
+#include "heap_sampler/base/memory.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+#ifdef __linux__
+# include <elf.h>
+# include <link.h>
+# include <sys/uio.h>
+#endif
+
+/* -- which addresses are heap pages ------------------------------------------ */
+
+/*
+ * One bit for each 64 KiB, in two levels: a table by the upper bits of a 48-bit
+ * address, whose entries are made when a page there first comes (8 KiB for
+ * each 4 GiB that heap pages are in).  Written under the VM lock, read by
+ * anyone; entries stay.
+ */
+enum { GRANULE_BITS = 16, WORDS = 1 << (32 - GRANULE_BITS - 6) };
+#define GRANULE (UINT64_C(1) << GRANULE_BITS)
+#define TOP (UINT64_C(1) << (48 - 32))
+
+static uint64_t *bodies[TOP];
+
+static uint64_t *
+bodies_at(uint64_t address)
+{
+    return address >> 32 < TOP ? __atomic_load_n(&bodies[address >> 32], __ATOMIC_ACQUIRE) : NULL;
+}
+
+static uint64_t *
+make_bodies_at(uint64_t address)
+{
+    uint64_t *words = bodies_at(address);
+    if (words || address >> 32 >= TOP) return words;
+    words = rb_hs_calloc(HS_MEM_RECORDS, WORDS, sizeof(*words));
+    uint64_t *expected = NULL;
+    if (!words || __atomic_compare_exchange_n(&bodies[address >> 32], &expected, words, false,
+                                              __ATOMIC_RELEASE, __ATOMIC_ACQUIRE)) {
+        return words;
+    }
+    rb_hs_free(HS_MEM_RECORDS, words);
+    return expected;
+}
+
+void
+rb_heap_sampler_on_page_body(uintptr_t body, size_t size, bool exists)
+{
+    for (uint64_t address = body; address < (uint64_t)body + size; address += GRANULE) {
+        uint64_t *words = exists ? make_bodies_at(address) : bodies_at(address);
+        if (!words) continue;
+        uint64_t *word = &words[(address >> (GRANULE_BITS + 6)) % WORDS];
+        uint64_t bit = UINT64_C(1) << ((address >> GRANULE_BITS) % 64);
+        if (exists) {
+            __atomic_fetch_or(word, bit, __ATOMIC_RELAXED);
+        }
+        else {
+            __atomic_fetch_and(word, ~bit, __ATOMIC_RELAXED);
+        }
+    }
+}
+
+/* The first granule from `from` (a granule's address) on that is, or is not,
+ * a heap page; `to` if there is none before it. */
+static uint64_t
+next_body(uint64_t from, uint64_t to, bool wanted)
+{
+    while (from < to) {
+        const uint64_t *words = bodies_at(from);
+        uint64_t word = words ? __atomic_load_n(&words[(from >> (GRANULE_BITS + 6)) % WORDS], __ATOMIC_RELAXED) : 0;
+        unsigned in_word = (from >> GRANULE_BITS) % 64;
+        word = (wanted ? word : ~word) >> in_word;
+        if (word) {
+            from += (uint64_t)__builtin_ctzll(word) << GRANULE_BITS;
+            break;
+        }
+        from = (from | ((UINT64_C(1) << (words ? GRANULE_BITS + 6 : 32)) - 1)) + 1;
+    }
+    return from < to ? from : to;
+}
+
+/* -- /proc/self/smaps, or maps with pagemap ----------------------------------------- */
+
+enum { READ_PAGES = 4 << 20 };  /* of 4 KiB through pagemap: 16 GiB of addresses, some 40 ms */
+
+struct region {
+    uint64_t start, end;
+    bool readable, writable, executable;
+    bool file;                  /* or what the kernel brings along: [vdso] */
+    uint64_t offset, inode;     /* in the file, and its */
+    bool main_stack;
+    bool noreserve;             /* mmap(2) with MAP_NORESERVE */
+    bool no_huge;               /* with MAP_STACK, since Linux 6.7 */
+    uint64_t rss, pss;
+};
+
+struct reading {
+    struct hs_survey sum;
+    int pagemap;                /* -1: cannot be read */
+    bool by_pages;              /* residency is counted page by page, see rb_hs_survey_take */
+    uint64_t pages_read;
+    uint64_t page_size;
+    uint64_t ruby_stack;        /* size of the largest stack that Ruby makes */
+    uint64_t default_stack;     /* of one that a C library makes */
+    struct region below;        /* the region before */
+    struct region image;        /* the last with a file's beginning */
+};
+
+static uint64_t
+smaller(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+int
+rb_hs_survey_open_pagemap(void)
+{
+    return open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+}
+
+/* Unknown counts as resident: the caller knows how much it is at most. */
+uint64_t
+rb_hs_survey_resident(int pagemap, uint64_t start, uint64_t end)
+{
+    uint64_t page_size = (uint64_t)sysconf(_SC_PAGESIZE);
+    uint64_t entries[512], bytes = 0, page = start / page_size, last = end / page_size;
+    while (page < last) {
+        size_t want = (size_t)smaller(last - page, sizeof(entries) / sizeof(*entries)) * sizeof(*entries);
+        ssize_t got = pagemap < 0 ? -1 : pread(pagemap, entries, want, (off_t)(page * sizeof(*entries)));
+        if (got < (ssize_t)sizeof(*entries)) return bytes + (last - page) * page_size;
+        size_t count = (size_t)got / sizeof(*entries);
+        for (size_t i = 0; i < count; i++) bytes += entries[i] >> 63 ? page_size : 0;
+        page += count;
+    }
+    return bytes;
+}
+
+static uint64_t
+resident(const struct reading *reading, uint64_t start, uint64_t end)
+{
+    if (reading->by_pages && reading->pages_read > READ_PAGES) return 0;  /* it is given up */
+    return rb_hs_survey_resident(reading->pagemap, start, end);
+}
+
+#ifdef __linux__
+static bool
+read_memory(void *to, uint64_t from, size_t size)
+{
+    struct iovec local = { .iov_base = to, .iov_len = size };
+    struct iovec remote = { .iov_base = (void *)(uintptr_t)from, .iov_len = size };
+    return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == (ssize_t)size;
+}
+#endif
+
+static uint64_t
+heap_pages_in(const struct reading *reading, const struct region *region)
+{
+    uint64_t bytes = 0, end, start = (region->start + GRANULE - 1) & ~(GRANULE - 1);
+    bool whole = region->rss == region->end - region->start;
+    if (!region->rss) return 0;
+    while ((start = next_body(start, region->end, true)) < region->end) {
+        end = next_body(start, region->end, false);
+        bytes += whole ? end - start : resident(reading, start, end);
+        start = end;
+    }
+    return smaller(bytes, region->rss);
+}
+
+/* A guard is a few pages at most; what malloc or a JIT reserves is larger, and
+ * a heap page that compaction protects is known. */
+static bool
+guard_p(const struct region *region)
+{
+    return !region->readable && !region->writable && !region->executable && !region->file &&
+        region->end - region->start <= GRANULE && next_body(region->start, region->end, true) == region->end;
+}
+
+/* A fiber has its VM stack beside the machine's, and a page for rounding. */
+static uint64_t
+ruby_stack_size(void)
+{
+    const rb_vm_t *vm = GET_VM();
+    uint64_t thread = vm->default_params.thread_machine_stack_size;
+    uint64_t fiber = vm->default_params.fiber_machine_stack_size + vm->default_params.fiber_vm_stack_size +
+        (uint64_t)sysconf(_SC_PAGESIZE);
+    return thread > fiber ? thread : fiber;
+}
+
+/* How much of the `left` resident bytes of a region is a stack.  A stack lies
+ * above its guard and ends where its mapping ends, unless the kernel has merged
+ * that with what is above: then a stack of Ruby's is taken to be there. */
+static uint64_t
+stack_in(const struct reading *reading, const struct region *region, uint64_t left)
+{
+    uint64_t size = region->end - region->start;
+    bool guarded = reading->below.end == region->start && guard_p(&reading->below);
+    if (!region->writable || region->noreserve) return 0;
+    if (region->no_huge) return left;           /* never merged with what is no stack */
+    if (!guarded) return 0;
+    if (size <= reading->ruby_stack || (size <= reading->default_stack && size + GRANULE >= reading->default_stack)) {
+        return left;
+    }
+    return smaller(left, resident(reading, region->start, region->start + reading->ruby_stack));
+}
+
+/* What cannot be read is no memory in use, or a page that GC protects for a while. */
+static void
+count_pages(struct reading *reading, struct region *region)
+{
+    uint64_t size = region->end - region->start;
+    bool reserved = !region->readable && !region->executable && size > GRANULE * 16;
+    reading->pages_read += reserved ? 0 : size / reading->page_size;    /* before: one mapping may be too much */
+    region->rss = reserved ? 0 : resident(reading, region->start, region->end);
+}
+
+/* Where the file in memory below a region ends, its .bss included, by the
+ * program headers that it begins with.  They are read through the kernel: the
+ * file may be unmapped just now.  0: unknown. */
+static uint64_t
+image_end(const struct reading *reading)
+{
+#ifdef __linux__
+    enum { SEGMENTS_MAX = 64 };         /* a dozen is usual */
+    const struct region *image = &reading->image;
+    ElfW(Ehdr) header;
+    ElfW(Phdr) segments[SEGMENTS_MAX];
+    if (image->inode != reading->below.inode || !image->readable) return 0;
+    if (!read_memory(&header, image->start, sizeof(header))) return 0;
+    if (memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) return 0;
+    if (header.e_phentsize != sizeof(*segments) || header.e_phnum > SEGMENTS_MAX) return 0;
+    if (!read_memory(segments, image->start + header.e_phoff, header.e_phnum * sizeof(*segments))) return 0;
+
+    uint64_t page = reading->page_size, first = 0, end = 0;
+    for (unsigned i = 0; i < header.e_phnum; i++) {
+        const ElfW(Phdr) *segment = &segments[i];
+        if (segment->p_type != PT_LOAD) continue;
+        if (segment->p_offset < page) first = segment->p_vaddr & ~(page - 1);
+        if (segment->p_vaddr + segment->p_memsz > end) end = segment->p_vaddr + segment->p_memsz;
+    }
+    return image->start - first + ((end + page - 1) & ~(page - 1));
+#else
+    return 0;
+#endif
+}
+
+/* How much of the `left` resident bytes of a region is the .bss of the file
+ * below it.  The kernel may have merged that with what is above. */
+static uint64_t
+bss_in(const struct reading *reading, const struct region *region, uint64_t left)
+{
+    const struct region *below = &reading->below;
+    if (!left || !below->file || !below->writable || below->end != region->start) return 0;
+    uint64_t end = image_end(reading);
+    if (end <= region->start) return 0;
+    return end >= region->end ? left : smaller(left, resident(reading, region->start, end));
+}
+
+static void
+add_region(struct reading *reading, struct region *region)
+{
+    struct hs_survey *sum = &reading->sum;
+    if (reading->by_pages) count_pages(reading, region);
+    sum->rss += region->rss;
+    sum->pss += region->pss;
+    if (region->file) {
+        sum->files += region->rss;
+        if (region->offset == 0) reading->image = *region;
+    }
+    else if (region->main_stack) {
+        sum->stacks += region->rss;
+    }
+    else if (region->executable) {
+        sum->jit += region->rss;
+    }
+    else {
+        uint64_t heap = heap_pages_in(reading, region), left = region->rss - heap;
+        uint64_t stack = stack_in(reading, region, left);
+        uint64_t bss = bss_in(reading, region, left - stack);
+        sum->heap += heap;
+        sum->stacks += stack;
+        sum->files += bss;
+        *(region->noreserve ? &sum->noreserve : &sum->other) += left - stack - bss;
+    }
+    reading->below = *region;
+}
+
+static uint64_t
+number(const char **text, unsigned base)
+{
+    uint64_t value = 0;
+    for (;; (*text)++) {
+        char c = **text;
+        unsigned digit = c >= '0' && c <= '9' ? (unsigned)(c - '0') : c >= 'a' && c <= 'f' ? (unsigned)(c - 'a') + 10 : 16;
+        if (digit >= base) return value;
+        value = value * base + digit;
+    }
+}
+
+static void
+skip_word(const char **text)
+{
+    while (**text && **text != ' ') (*text)++;
+    while (**text == ' ') (*text)++;
+}
+
+static uint64_t
+kilobytes(const char *text)
+{
+    skip_word(&text);
+    return number(&text, 10) * 1024;
+}
+
+/* "7f5c00200000-7f5c00400000 rw-p 00000000 00:00 0     [name]" */
+static struct region
+read_header(const char *line)
+{
+    struct region region = { .start = number(&line, 16) };
+    if (*line == '-') line++;
+    region.end = number(&line, 16);
+    skip_word(&line);
+    for (; *line && *line != ' '; line++) {
+        region.readable |= *line == 'r';
+        region.writable |= *line == 'w';
+        region.executable |= *line == 'x';
+    }
+    skip_word(&line);           /* the blank before the offset */
+    region.offset = number(&line, 16);
+    skip_word(&line);
+    skip_word(&line);
+    region.inode = number(&line, 10);
+    skip_word(&line);
+    region.main_stack = strncmp(line, "[stack", 6) == 0;
+    /* "[anon:…]": a name that the process gave it */
+    region.file = region.inode || (*line && !region.main_stack && strncmp(line, "[heap]", 6) != 0 && strncmp(line, "[anon:", 6) != 0);
+    return region;
+}
+
+static bool
+flag_p(const char *flags, const char *flag)
+{
+    for (skip_word(&flags); *flags; skip_word(&flags)) {
+        if (strncmp(flags, flag, 2) == 0) return true;
+    }
+    return false;
+}
+
+static void
+read_line(struct reading *reading, struct region *region, const char *line)
+{
+    if ((*line >= '0' && *line <= '9') || (*line >= 'a' && *line <= 'f')) {
+        if (region->end) add_region(reading, region);
+        *region = read_header(line);
+    }
+    else if (strncmp(line, "Rss:", 4) == 0) {
+        region->rss = kilobytes(line);
+    }
+    else if (strncmp(line, "Pss:", 4) == 0) {
+        region->pss = kilobytes(line);
+    }
+    else if (strncmp(line, "VmFlags:", 8) == 0) {
+        region->noreserve = flag_p(line, "nr");
+        region->no_huge = flag_p(line, "nh");
+    }
+}
+
+static void
+read_smaps(struct reading *reading, int fd)
+{
+    char buffer[8192];
+    size_t len = 0;
+    struct region region = { .end = 0 };
+    bool skipping = false;      /* the rest of a line that the buffer cannot hold, a path's end */
+    for (;;) {
+        ssize_t got = read(fd, buffer + len, sizeof(buffer) - 1 - len);
+        if (got < 0 && errno == EINTR) continue;
+        if (got <= 0) break;
+        len += (size_t)got;
+        char *line = buffer, *end;
+        while ((end = memchr(line, '\n', len - (size_t)(line - buffer)))) {
+            *end = '\0';
+            if (!skipping) read_line(reading, &region, line);
+            skipping = false;
+            line = end + 1;
+        }
+        len -= (size_t)(line - buffer);
+        if (len == sizeof(buffer) - 1) {
+            buffer[len] = '\0';
+            if (!skipping) read_line(reading, &region, line);
+            skipping = true;
+            len = 0;
+        }
+        memmove(buffer, line, len);
+    }
+    if (region.end) add_region(reading, &region);
+}
+
+static uint64_t
+resident_pages(void)
+{
+    char text[64];
+    int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+    ssize_t len = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+    if (fd >= 0) close(fd);
+    if (len <= 0) return 0;
+    text[len] = '\0';
+    const char *at = text;
+    skip_word(&at);
+    return number(&at, 10);
+}
+
+/*
+ * The kernel holds its lock on the address space while it walks a mapping for
+ * smaps, some 40 ns a page: a thread that maps memory just then, as GC does for
+ * a new heap page, waits for 10 ms where a mapping has a gigabyte.  pagemap
+ * gives the lock back after each 2 MiB.  So what is large is counted through
+ * pagemap, mapping by mapping of maps; Pss and the mappings' flags stay unknown.
+ */
+enum { WALK_PAGES = 12 << 10 };  /* 0.5 ms */
+
+static bool
+survey_once(struct reading *reading, bool by_pages)
+{
+    struct rlimit limit;
+    int fd = open(by_pages ? "/proc/self/maps" : "/proc/self/smaps", O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return false;
+    *reading = (struct reading){
+        .pagemap = rb_hs_survey_open_pagemap(),
+        .by_pages = by_pages, .page_size = (uint64_t)sysconf(_SC_PAGESIZE),
+        .ruby_stack = ruby_stack_size(),
+    };
+    bool readable = !by_pages || reading->pagemap >= 0;
+    if (getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) reading->default_stack = limit.rlim_cur;
+    if (readable) read_smaps(reading, fd);
+    close(fd);
+    if (reading->pagemap >= 0) close(reading->pagemap);
+    /* Of vast mappings that are nearly empty smaps is the quicker reading. */
+    return readable && reading->sum.rss > 0 && reading->pages_read <= READ_PAGES;
+}
+
+bool
+rb_hs_survey_take(struct hs_survey *survey, bool may_hold_up)
+{
+    struct reading reading;
+    bool done = !may_hold_up && resident_pages() > WALK_PAGES && survey_once(&reading, true);
+    if (!done) done = survey_once(&reading, false);
+    if (done) *survey = reading.sum;
+    return done;
+}

@@ -1,0 +1,12 @@
+#ifndef HEAP_SAMPLER_BASE_CLOCK_H
+#define HEAP_SAMPLER_BASE_CLOCK_H
+/* The time. Any thread, inside malloc too. */
+#include <stdint.h>
+
+/* Nanoseconds since 1970. */
+uint64_t rb_hs_now_ns(void);
+/* Seconds of a clock that never goes back: no system call, and right to some
+ * milliseconds. */
+int64_t rb_hs_coarse_seconds(void);
+
+#endif

@@ -1,0 +1,203 @@
+/*
+ * The sampler's own memory: malloc(3) with a small header in front of each
+ * block that remembers its size, so that the accounts need no size at the
+ * time of freeing.  No MRI header: this file is tested alone.
+ */
+#include "heap_sampler/base/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Keeps what follows it aligned as malloc(3) promises (C99 has no max_align_t). */
+union block_header {
+    size_t size;
+    long double align_float;
+    long long align_integer;
+    void *align_pointer;
+};
+
+/* Shares of HS_MEMORY_MAX, in half MiB. */
+enum share { OF_SAMPLES, OF_STACKS, OF_MALLOC, OF_SNAPSHOTS, SHARES };
+static const size_t halves[SHARES] = { [OF_SAMPLES] = 32, [OF_STACKS] = 40, [OF_MALLOC] = 13, [OF_SNAPSHOTS] = 43 };
+static const enum share share_of[HS_MEM_USES] = {
+    [HS_MEM_RECORDS] = OF_SAMPLES, [HS_MEM_TOTALS] = OF_SAMPLES, [HS_MEM_STACKS] = OF_STACKS, [HS_MEM_NAMES] = OF_STACKS,
+    [HS_MEM_MALLOC] = OF_MALLOC, [HS_MEM_SNAPSHOTS] = OF_SNAPSHOTS,
+};
+
+static size_t bytes_in_use[HS_MEM_USES], bytes_in_share[SHARES], bytes_in_all, peak;
+static bool unbound;
+static uint64_t failures[HS_MEM_USES];
+static long fail_countdown = -1;
+static _Thread_local size_t *noted;     /* rb_hs_memory_note_snapshots */
+
+/* The sampler's own blocks are no samples of malloc's: they are counted here,
+ * and the hook inside malloc may allocate while it holds its mutex. */
+static _Thread_local __attribute__((tls_model("initial-exec"))) volatile bool inside;      /* the compiler knows that malloc does not read it */
+
+bool
+rb_hs_memory_inside(void)
+{
+    return inside;
+}
+
+static bool
+should_fail(void)
+{
+    long left = __atomic_load_n(&fail_countdown, __ATOMIC_RELAXED);
+    if (left < 0) return false;
+    if (left == 0) return true;
+    __atomic_store_n(&fail_countdown, left - 1, __ATOMIC_RELAXED);
+    return false;
+}
+
+size_t
+rb_hs_memory_share(enum hs_memory_use use)
+{
+    return halves[share_of[use]] << 19;
+}
+
+/* Only a thread that takes snapshots comes here: the hook inside malloc never meets `noted`, which may be
+ * allocated when it is first used. */
+static void
+note(enum hs_memory_use use, size_t bytes)
+{
+    if (use == HS_MEM_SNAPSHOTS && noted) __atomic_add_fetch(noted, bytes, __ATOMIC_RELAXED);
+}
+
+static void
+give_back(enum hs_memory_use use, size_t bytes)
+{
+    note(use, 0 - bytes);
+    __atomic_sub_fetch(&bytes_in_use[use], bytes, __ATOMIC_RELAXED);
+    __atomic_sub_fetch(&bytes_in_share[share_of[use]], bytes, __ATOMIC_RELAXED);
+    __atomic_sub_fetch(&bytes_in_all, bytes, __ATOMIC_RELAXED);
+}
+
+/* Before it is allocated, so that no moment exceeds the bound. `anyway`: a
+ * block that shrinks is not refused. */
+static bool
+take(enum hs_memory_use use, size_t bytes, bool anyway)
+{
+    __atomic_add_fetch(&bytes_in_use[use], bytes, __ATOMIC_RELAXED);
+    size_t share = __atomic_add_fetch(&bytes_in_share[share_of[use]], bytes, __ATOMIC_RELAXED);
+    size_t all = __atomic_add_fetch(&bytes_in_all, bytes, __ATOMIC_RELAXED);
+    note(use, bytes);
+    if (!anyway && rb_hs_memory_bound_p() && share > rb_hs_memory_share(use)) {
+        give_back(use, bytes);
+        return false;
+    }
+    size_t most = __atomic_load_n(&peak, __ATOMIC_RELAXED);
+    while (all > most &&
+           !__atomic_compare_exchange_n(&peak, &most, all, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+    }
+    return true;
+}
+
+static void *
+failed(enum hs_memory_use use)
+{
+    __atomic_add_fetch(&failures[use], 1, __ATOMIC_RELAXED);
+    return NULL;
+}
+
+void *
+rb_hs_realloc(enum hs_memory_use use, void *ptr, size_t size)
+{
+    union block_header *old = ptr ? (union block_header *)ptr - 1 : NULL;
+    size_t old_size = old ? old->size : 0;
+
+    if (should_fail() || size > SIZE_MAX / 2) return failed(use);
+    /* realloc(3) may have both blocks while it copies. */
+    if (!take(use, sizeof(*old) + size, old && size <= old_size)) return failed(use);
+    inside = true;
+    union block_header *block = realloc(old, sizeof(*block) + size);
+    inside = false;
+    if (!block) {
+        give_back(use, sizeof(*block) + size);
+        return failed(use);
+    }
+    block->size = size;
+    if (old) give_back(use, sizeof(*block) + old_size);
+    return block + 1;
+}
+
+void *
+rb_hs_malloc(enum hs_memory_use use, size_t size)
+{
+    return rb_hs_realloc(use, NULL, size);
+}
+
+void *
+rb_hs_calloc(enum hs_memory_use use, size_t count, size_t size)
+{
+    if (size && count > SIZE_MAX / size) return failed(use);
+    void *ptr = rb_hs_malloc(use, count * size);
+    if (ptr) memset(ptr, 0, count * size);
+    return ptr;
+}
+
+void
+rb_hs_free(enum hs_memory_use use, void *ptr)
+{
+    if (!ptr) return;
+    union block_header *block = (union block_header *)ptr - 1;
+    size_t size = block->size;
+    inside = true;
+    free(block);
+    inside = false;
+    give_back(use, size + sizeof(*block));
+}
+
+size_t
+rb_hs_memory_bytes(enum hs_memory_use use)
+{
+    return __atomic_load_n(&bytes_in_use[use], __ATOMIC_RELAXED);
+}
+
+size_t
+rb_hs_memory_total(void)
+{
+    return __atomic_load_n(&bytes_in_all, __ATOMIC_RELAXED);
+}
+
+size_t
+rb_hs_memory_peak(void)
+{
+    return __atomic_load_n(&peak, __ATOMIC_RELAXED);
+}
+
+void
+rb_hs_memory_note_snapshots(size_t *bytes)
+{
+    noted = bytes;
+}
+
+void
+rb_hs_memory_forget(enum hs_memory_use use, size_t bytes)
+{
+    give_back(use, bytes);
+}
+
+void
+rb_hs_memory_bound(bool bound)
+{
+    __atomic_store_n(&unbound, !bound, __ATOMIC_RELAXED);
+}
+
+bool
+rb_hs_memory_bound_p(void)
+{
+    return !__atomic_load_n(&unbound, __ATOMIC_RELAXED);
+}
+
+uint64_t
+rb_hs_memory_failures(enum hs_memory_use use)
+{
+    return __atomic_load_n(&failures[use], __ATOMIC_RELAXED);
+}
+
+void
+rb_hs_memory_fail_after(long countdown)
+{
+    __atomic_store_n(&fail_countdown, countdown, __ATOMIC_RELAXED);
+}

@@ -1,0 +1,72 @@
+#ifndef HEAP_SAMPLER_BASE_MEMORY_H
+#define HEAP_SAMPLER_BASE_MEMORY_H
+/*
+ * The sampler's own memory.
+ *
+ * Everything that the sampler keeps comes from here, so that it can be
+ * counted, capped and made to fail in a test.  It never comes from xmalloc,
+ * which may start a GC, and never raises: NULL means that there was none.
+ *
+ * The bound: at no moment is more than HS_MEMORY_MAX in use, whatever the
+ * program does.  Each kind of use has its share of it, so that none can starve
+ * another: however many stacks there are, a sample finds room for its record,
+ * and a snapshot for its copies.  Where a share ends, its owner has to do with
+ * less: samples are thinned (heap_sampler.c), stacks folded (sites/site_table.c),
+ * names left out (base/texts.c), long before an allocation is refused here.
+ *
+ * Threads: every function may be called on any thread, with or without the
+ * GVL or the sampler's lock.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { HS_MEMORY_MAX = 64 << 20 };
+
+/* `what` it is for: the accounts that `stat` prints. */
+enum hs_memory_use {
+    HS_MEM_RECORDS,             /* samples, by heap page */
+    HS_MEM_STACKS,              /* frames, prefix tree, whole-stack map */
+    HS_MEM_TOTALS,              /* sites and their totals */
+    HS_MEM_NAMES,               /* texts, classes, code entries */
+    HS_MEM_MALLOC,              /* malloc's samples and their stacks */
+    HS_MEM_SNAPSHOTS,           /* profiles and what encodes them */
+    HS_MEM_USES
+};
+
+void *rb_hs_malloc(enum hs_memory_use use, size_t size);
+void *rb_hs_calloc(enum hs_memory_use use, size_t count, size_t size);
+/* Like realloc(3): on failure the old block stays as it was. */
+void *rb_hs_realloc(enum hs_memory_use use, void *ptr, size_t size);
+void rb_hs_free(enum hs_memory_use use, void *ptr);
+
+/* Bytes held now for one use, or for all of them. */
+size_t rb_hs_memory_bytes(enum hs_memory_use use);
+size_t rb_hs_memory_total(void);
+/* Requests for this use that found no memory or that the bound refused, ever. */
+uint64_t rb_hs_memory_failures(enum hs_memory_use use);
+/* The most that was ever held at once, a block that is being moved twice. */
+size_t rb_hs_memory_peak(void);
+
+/* Whether the bound holds; it does until this says no. */
+void rb_hs_memory_bound(bool bound);
+bool rb_hs_memory_bound_p(void);
+/* What all uses that share with this one may hold together. */
+size_t rb_hs_memory_share(enum hs_memory_use use);
+
+/* Is this thread inside malloc(3) on behalf of one of the above? */
+bool rb_hs_memory_inside(void);
+
+/* A thread that fork leaves behind frees nothing in the child.  What this thread
+ * holds for HS_MEM_SNAPSHOTS is counted in *bytes as well, never more of it than in the
+ * accounts, so that the child can take it off them; the memory itself is lost to the child.
+ * NULL: no longer. */
+void rb_hs_memory_note_snapshots(size_t *bytes);
+/* In the child. */
+void rb_hs_memory_forget(enum hs_memory_use use, size_t bytes);
+
+/* Tests: let `countdown` more allocations succeed, then fail all of them;
+ * a negative number never fails. */
+void rb_hs_memory_fail_after(long countdown);
+
+#endif

@@ -1,0 +1,497 @@
+/*
+ * The hooks that jemalloc calls for each of its samples: after a block was
+ * allocated and before it is freed, inside malloc and free, on any thread, at
+ * any moment.
+ *
+ * What they may rely on is little.  jemalloc holds no lock and takes no sample
+ * of what is allocated meanwhile.  The thread may be one that Ruby does not
+ * know, or one that has let go of the GVL; the GVL's holder may be in GC, or in
+ * the middle of a change to any table of the VM.  So the hook reads only what
+ * is whole at every moment on the thread that runs Ruby, its own control
+ * frames, and puts off naming them (malloc/table.h).  Code cannot be swept, nor
+ * its address be used again, before the mark ends.
+ *
+ * What this relies on in MRI 3.4: its scheduler's `running` is the thread that
+ * holds its Ractor's GVL, and only that thread can find itself there (it is
+ * set by the one that lets go, or by the thread itself, never while the thread
+ * runs without the GVL); vm_push_frame and vm_pop_frame change ec->cfp in one
+ * store, after the frame is complete; nothing but GC frees iseqs and method
+ * entries; YJIT compiles between rb_yjit_vm_lock_then_barrier and
+ * rb_yjit_vm_unlock.
+ *
+ * What it relies on in jemalloc 5.3.1: a byte is drawn with probability
+ * 2^-lg_prof_sample, each thread's next draw ahead of time, and again when a
+ * sample was taken (prof_sample_new_event_wait).  So after a change of
+ * lg_prof_sample a thread's first sample is still one of the old interval: each
+ * thread remembers at which interval its next sample was drawn.
+ */
+#include "heap_sampler/mri.h"
+#include "heap_sampler/malloc/hooks.h"
+#include "heap_sampler/account/account.h"
+#include "heap_sampler/base/clock.h"
+#include "heap_sampler/base/locks.h"
+#include "heap_sampler/base/memory.h"
+#include "heap_sampler/malloc/state.h"
+#include "heap_sampler/malloc/table.h"
+#include "heap_sampler/malloc/yjit.h"
+#include "heap_sampler/native/allocator.h"
+#include "heap_sampler/native/unwind.h"
+#include "heap_sampler/settings/options.h"
+#include "heap_sampler/sites/folding.h"
+#include "heap_sampler/sites/sampler.h"
+#include "heap_sampler/stacks/capture.h"
+#include "heap_sampler/stacks/stack_table.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+extern VALUE rb_vm_exec(rb_execution_context_t *ec);      /* vm.c, in no header */
+
+/* The thread-local variables of the hook must not be allocated when first
+ * used, as those of a library may be. */
+#define HOOK_LOCAL static _Thread_local __attribute__((tls_model("initial-exec")))
+
+HOOK_LOCAL bool ruby_has_left;  /* this native thread has run its Ruby thread to the end */
+HOOK_LOCAL bool naming;         /* what this thread allocates is for the sampler */
+HOOK_LOCAL volatile bool drawing_anew;  /* what this thread allocates is for nobody; the compiler knows that malloc does not read it */
+
+static bool asked;              /* the settings wanted it when the process began */
+static bool opened;             /* jemalloc's profiler is open and calls us */
+static bool booted, ended;
+static bool active;             /* jemalloc's profiler draws */
+static rb_postponed_job_handle_t job = POSTPONED_JOB_HANDLE_INVALID;
+
+static struct hs_malloc_counts counters;        /* atomics */
+
+static void
+count(uint64_t *counter)
+{
+    __atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
+}
+
+void
+rb_heap_sampler_native_thread_ends(void)
+{
+    ruby_has_left = true;
+}
+
+/* The VM's data goes; C code may allocate till the end of the process. */
+void
+rb_heap_sampler_vm_ends(void)
+{
+    ended = true;
+}
+
+/* -- draws ------------------------------------------------------------------------ */
+
+/* Of jemalloc: 2^lg_prof_sample bytes, and how often it was made to draw again. */
+static uint64_t drawn_interval;
+static uint32_t activations;
+
+HOOK_LOCAL struct {
+    uint64_t interval;          /* of this thread's next sample; 0: it has taken none */
+    uint32_t activations;       /* as they were when it was drawn; while it is not active jemalloc draws without us */
+} next_draw;
+
+/* At which interval was the sample drawn that this thread takes? */
+static uint64_t
+take_draw(void)
+{
+    uint64_t now = __atomic_load_n(&drawn_interval, __ATOMIC_RELAXED), drawn_at = next_draw.interval;
+    uint32_t at = __atomic_load_n(&activations, __ATOMIC_RELAXED);
+    if (!drawn_at || next_draw.activations != at) drawn_at = now;
+    next_draw.interval = now;
+    next_draw.activations = at;
+    return drawn_at;
+}
+
+/* A block so large that it is a sample all but certainly (but once in e^64
+ * times) makes jemalloc draw anew for this thread.  It is never touched. */
+static void
+draw_anew(uint64_t was)
+{
+    enum { TIMES = 64, MOST = 1 << 30 };
+    if (!was || was > MOST / TIMES) return;
+    drawing_anew = true;
+    void *volatile block = malloc((size_t)was * TIMES);
+    free(block);
+    drawing_anew = false;
+}
+
+/* -- where am I ------------------------------------------------------------------- */
+
+static bool compiler_is_hidden = true;  /* jemalloc draws nothing in it (malloc/yjit.h) */
+
+HOOK_LOCAL struct {
+    unsigned depth;             /* compilations that this thread is in */
+    bool counted, hidden;       /* the outermost of them */
+} compiling;
+
+void
+rb_heap_sampler_compiler_begins(void)
+{
+    if (compiling.depth++ || !active) return;
+    compiling.counted = true;
+    rb_hs_yjit_begins();
+    /* A draw of another interval is left to the hook, which takes note of it. */
+    bool stale = next_draw.interval && next_draw.interval != drawn_interval;
+    compiling.hidden = compiler_is_hidden && !stale && rb_hs_allocator_thread_draws(false);
+}
+
+void
+rb_heap_sampler_compiler_ends(void)
+{
+    if (--compiling.depth || !compiling.counted) return;
+    compiling.counted = false;
+    if (compiling.hidden) rb_hs_allocator_thread_draws(true);
+    rb_hs_yjit_ends(rb_hs_capture_thread());
+}
+
+/* The thread of Ruby's that this is; NULL: none, or none any more. */
+static const rb_execution_context_t *
+current_ec(void)
+{
+    if (!booted || ruby_has_left || ended) return NULL;
+    const rb_execution_context_t *ec = rb_current_execution_context(false);
+    return ec && rb_ec_thread_ptr(ec) ? ec : NULL;
+}
+
+static enum hs_malloc_kind
+place_of_malloc(const rb_execution_context_t *ec)
+{
+    if (rb_hs_locked_p() || naming) return HS_MALLOC_AT_SAMPLER;
+    if (!booted) return HS_MALLOC_AT_BOOT;
+    const rb_thread_t *th = ec ? rb_ec_thread_ptr(ec) : NULL;
+    if (!th || !th->ractor || th->ractor->threads.sched.running != th) return HS_MALLOC_AT_NO_GVL;
+    if (rb_during_gc()) return HS_MALLOC_AT_GC;
+    if (compiling.depth) return HS_MALLOC_AT_YJIT;
+    return ec->vm_stack && ec->cfp ? HS_MALLOC_STACK : HS_MALLOC_AT_NO_FRAME;
+}
+
+/* The end of the stack that this runs on, which may be none of Ruby's. */
+static uintptr_t
+stack_end(const rb_execution_context_t *ec)
+{
+    if (!ec) return 0;
+    uintptr_t end = (uintptr_t)ec->machine.stack_start, here = (uintptr_t)&end;
+    return here < end && end - here <= ec->machine.stack_maxsize ? end : 0;
+}
+
+/* GC's count stays what it was when the VM ends. */
+static uint32_t
+gc_count(void)
+{
+    static uint32_t last;
+    if (booted && !ended) __atomic_store_n(&last, (uint32_t)rb_gc_count(), __ATOMIC_RELAXED);
+    return __atomic_load_n(&last, __ATOMIC_RELAXED);
+}
+
+/* -- what sampling adds to jemalloc's figures --------------------------------------- */
+
+/* jemalloc gives a small block that it samples an extent of its own, of the
+ * smallest large size and perhaps one page more: that counts as allocated, and
+ * as resident, though no more of it is touched than the block's own pages. */
+static struct {
+    uint64_t size, extent;
+} large;
+static struct { int64_t allocated, resident; } excess;         /* atomics */
+
+static void
+note_excess(uint64_t size, int sign)
+{
+    enum { PAGE = 4096 };
+    if (size >= large.size) return;
+    __atomic_fetch_add(&excess.allocated, sign * (int64_t)(large.size - size), __ATOMIC_RELAXED);
+    __atomic_fetch_add(&excess.resident, sign * (int64_t)(large.extent - (size + PAGE - 1) / PAGE * PAGE), __ATOMIC_RELAXED);
+}
+
+void
+rb_hs_malloc_excess(struct hs_account_excess *of)
+{
+    int64_t allocated = __atomic_load_n(&excess.allocated, __ATOMIC_RELAXED);
+    int64_t resident = __atomic_load_n(&excess.resident, __ATOMIC_RELAXED);
+    /* What was freed may have been sampled before our hooks were there. */
+    of->allocated = allocated > 0 ? (uint64_t)allocated : 0;
+    of->resident = resident > 0 ? (uint64_t)resident : 0;
+    of->untouched_known = false;
+    of->untouched = 0;
+}
+
+/* -- the hooks ------------------------------------------------------------------------ */
+
+/* jemalloc is to keep no stacks: all are one. */
+static void
+backtrace_hook(void **frames, unsigned *len, unsigned max)
+{
+    frames[0] = (void *)(uintptr_t)rb_hs_malloc_open;
+    *len = max != 0;
+}
+
+static void
+copy_frames(const void *ec, struct hs_raw_frame *frames, uint32_t depth)
+{
+    rb_hs_capture_frames(ec, frames, depth);
+}
+
+static void
+sample(uintptr_t address, uint64_t size, uint64_t drawn_at)
+{
+    uintptr_t native[HS_NATIVE_MAX];
+    const rb_execution_context_t *ec = current_ec();
+    struct hs_malloc_birth birth = {
+        .address = address, .size = size, .drawn_at = drawn_at, .gc = gc_count(),
+        .thread = ec ? rb_th_serial(rb_ec_thread_ptr(ec)) : 0, .kind = place_of_malloc(ec),
+        .native = native, .stack = ec, .copy = copy_frames,
+    };
+    count(&counters.samples);
+    switch (birth.kind) {
+      case HS_MALLOC_STACK: birth.depth = rb_hs_capture_hash(ec, &birth.hash, &birth.truncated); break;
+      case HS_MALLOC_AT_GC: count(&counters.gc); break;
+      case HS_MALLOC_AT_NO_GVL: count(&counters.no_gvl); break;
+      case HS_MALLOC_AT_YJIT: return;   /* it is counted */
+      default: break;
+    }
+    if (birth.kind == HS_MALLOC_STACK && !birth.depth) birth.kind = HS_MALLOC_AT_NO_FRAME;
+    birth.native_count = rb_hs_unwind(native, stack_end(ec));
+    /* No handle was left for the job: the ends of marks must do. */
+    if (rb_hs_malloc_born(&birth) && birth.kind == HS_MALLOC_STACK && job != POSTPONED_JOB_HANDLE_INVALID) {
+        rb_postponed_job_trigger(job);
+    }
+}
+
+static void
+sample_hook(const void *ptr, size_t size, void **frames, unsigned len, size_t usize)
+{
+    (void)size, (void)frames, (void)len;
+    int saved_errno = errno;
+    uint64_t drawn_at = take_draw();
+    note_excess(usize, 1);
+    if (!rb_hs_memory_inside() && !drawing_anew) sample((uintptr_t)ptr, usize, drawn_at);
+    errno = saved_errno;
+}
+
+static void
+free_hook(const void *ptr, size_t usize)
+{
+    int saved_errno = errno;
+    note_excess(usize, -1);
+    if (!rb_hs_memory_inside() && !drawing_anew) rb_hs_malloc_died((uintptr_t)ptr, gc_count());
+    errno = saved_errno;
+}
+
+/* -- naming ---------------------------------------------------------------------------- */
+
+static void
+fold_stacks(void)
+{
+    rb_hs_lock();
+    if (rb_hs_malloc_stacks_full()) {
+        rb_hs_malloc_fold_begin(NULL, true);
+        rb_hs_malloc_fold_end(NULL);
+    }
+    rb_hs_unlock();
+}
+
+static void adjust_draws(void);
+
+void
+rb_hs_malloc_name_stacks(void)
+{
+    static struct hs_raw_frame frames[HS_DEPTH_MAX];    /* one at a time: VM lock */
+    struct hs_malloc_raw raw;
+    if (!opened || naming) return;
+    naming = true;
+    while (rb_hs_malloc_next_raw(&raw, frames)) {
+        rb_hs_make_room_for_stack(raw.depth);
+        uint32_t node = rb_hs_capture_resolve(frames, raw.depth, raw.truncated);
+        rb_hs_malloc_named(&raw, node == UINT32_MAX ? HS_NODE_EMPTY : node);
+    }
+    rb_hs_malloc_join_stacks();
+    fold_stacks();
+    adjust_draws();             /* at the cap the interval was lengthened inside malloc, where jemalloc cannot be told */
+    naming = false;
+}
+
+static void
+name_job(void *unused)
+{
+    RB_VM_LOCK_ENTER();
+    rb_hs_malloc_name_stacks();
+    RB_VM_LOCK_LEAVE();
+}
+
+void
+rb_hs_malloc_request_names(void)
+{
+    enum { LOOKS = 20 };
+    const struct timespec pause = { .tv_nsec = 5 * 1000 * 1000 };
+    struct hs_malloc_table_stat stat;
+    if (!active || job == POSTPONED_JOB_HANDLE_INVALID) return;
+    for (int look = 0; look < LOOKS; look++) {
+        rb_hs_malloc_table_stat(&stat);
+        if (!stat.raw) return;
+        if (!look) rb_postponed_job_trigger(job);
+        nanosleep(&pause, NULL);
+    }
+}
+
+/* -- on and off -------------------------------------------------------------------------- */
+
+static void
+set_active(bool wanted)
+{
+    if (active == wanted) return;
+    if (wanted) __atomic_add_fetch(&activations, 1, __ATOMIC_RELAXED);
+    active = rb_hs_mallctl_write("prof.active", &wanted, sizeof(wanted)) ? wanted : active;
+}
+
+static size_t
+lg_of(uint64_t interval)
+{
+    size_t lg = 0;
+    while (interval >> (lg + 1)) lg++;
+    return lg;
+}
+
+/* jemalloc draws at the largest power of two up to the smallest interval that a
+ * session asks for; the rest is done by what each session keeps. */
+static void
+adjust_draws(void)
+{
+    uint64_t interval = rb_hs_malloc_interval(), was = drawn_interval;
+    if (interval) {
+        size_t lg = lg_of(interval);
+        if (UINT64_C(1) << lg != was && rb_hs_mallctl_write("prof.reset", &lg, sizeof(lg))) {
+            __atomic_store_n(&drawn_interval, UINT64_C(1) << lg, __ATOMIC_RELAXED);
+        }
+    }
+    bool begins = interval && !active;
+    set_active(interval != 0);
+    /* A block of Ruby that is profiled is to be sampled from its first byte on. */
+    if (active && (begins || drawn_interval < was)) draw_anew(was);
+}
+
+static bool
+start_session(int session, uint64_t interval, uint32_t thread)
+{
+    rb_hs_yjit_session_start(session, thread);
+    return rb_hs_malloc_session_start(session, interval, thread);
+}
+
+bool
+rb_hs_malloc_start(int session, uint64_t interval, uint32_t thread)
+{
+    if (!opened || rb_hs_options.malloc_mode == HS_MALLOC_SAY_OFF) return true;
+    /* Begun in rb_hs_malloc_open, it goes on: what was allocated before Ruby began is counted as well. */
+    if (rb_hs_malloc_session(session).on) return rb_hs_malloc_retune(session, interval);
+    if (!start_session(session, interval, thread)) return false;
+    adjust_draws();
+    return true;
+}
+
+void
+rb_hs_malloc_stop(int session)
+{
+    if (!opened) return;
+    rb_hs_malloc_session_stop(session);
+    adjust_draws();
+}
+
+bool
+rb_hs_malloc_retune(int session, uint64_t interval)
+{
+    if (!opened) return true;
+    if (!rb_hs_malloc_session_retune(session, interval)) return false;
+    adjust_draws();
+    return true;
+}
+
+static bool
+set_hook(const char *name, void (*hook)(void))
+{
+    return rb_hs_mallctl_write(name, &hook, sizeof(hook));
+}
+
+/* Whoever asked for jemalloc's profiler as well, for its own dumps, keeps its
+ * backtraces, and YJIT's compiler in them. */
+static bool
+profiler_asked_for(void)
+{
+    const char *conf = getenv("MALLOC_CONF");
+    return conf && strstr(conf, "prof:true");
+}
+
+void
+rb_hs_malloc_open(uint64_t interval)
+{
+    size_t lg, size = 0;
+    bool padded = false;
+    asked = true;
+    if (!rb_hs_allocator()->sample_hooks || !rb_hs_mallctl_read("prof.lg_sample", &lg, sizeof(lg))) return;
+    rb_hs_mallctl_read("arenas.lextent.0.size", &size, sizeof(size));
+    rb_hs_mallctl_read("opt.cache_oblivious", &padded, sizeof(padded));
+    large.size = size;
+    large.extent = size + (padded ? 4096 : 0);
+    rb_hs_mallctl_read("prof.active", &active, sizeof(active));
+    drawn_interval = UINT64_C(1) << lg;
+    rb_hs_malloc_seed(rb_hs_now_ns());
+    rb_hs_unwind_until((uintptr_t)rb_vm_exec);
+    if (active && !start_session(HS_MAIN, interval, 0)) return;
+    compiler_is_hidden = !profiler_asked_for();
+    if (compiler_is_hidden) set_hook("experimental.hooks.prof_backtrace", (void (*)(void))backtrace_hook);
+    opened = set_hook("experimental.hooks.prof_sample_free", (void (*)(void))free_hook) &&
+        set_hook("experimental.hooks.prof_sample", (void (*)(void))sample_hook);
+}
+
+void
+rb_hs_malloc_boot(bool wanted)
+{
+    booted = true;
+    if (!opened) return;
+    job = rb_postponed_job_preregister(0, name_job, NULL);
+    if (!wanted) rb_hs_malloc_stop(HS_MAIN);
+}
+
+/* -- telling ------------------------------------------------------------------------------- */
+
+static const char *
+why_missing(void)
+{
+    const struct hs_allocator *allocator = rb_hs_allocator();
+    if (!allocator->jemalloc) return "this Ruby was built without jemalloc";
+    if (!asked || !allocator->prof_opened) {
+        return "it must be asked for when Ruby starts: --heap-sample, or --heap-sample=off,malloc=standby (in RUBYOPT and "
+               "RUBY_HEAP_SAMPLE as well)";
+    }
+    return allocator->sample_hooks ? "no memory for its samples" : "this jemalloc is not ours: it reports no births and deaths";
+}
+
+void
+rb_hs_malloc_describe(struct hs_malloc_meta *meta, int number)
+{
+    struct hs_malloc_session session = rb_hs_malloc_session(number);
+    *meta = (struct hs_malloc_meta){ .state = HS_MALLOC_MISSING };
+    snprintf(meta->allocator, sizeof(meta->allocator), "%s", rb_hs_allocator()->name);
+    if (rb_hs_options.malloc_mode == HS_MALLOC_SAY_OFF) {
+        meta->state = HS_MALLOC_OFF;
+    }
+    else if (!opened) {
+        snprintf(meta->missing, sizeof(meta->missing), "%s", why_missing());
+    }
+    else {
+        meta->state = session.on ? HS_MALLOC_ON : HS_MALLOC_STANDBY;
+        meta->interval = session.on ? session.interval : rb_hs_options.malloc_interval;
+        meta->first_interval = session.first_interval;
+        meta->interval_changes = session.interval_changes;
+    }
+}
+
+void
+rb_hs_malloc_counts(struct hs_malloc_counts *counts)
+{
+    counts->samples = __atomic_load_n(&counters.samples, __ATOMIC_RELAXED);
+    counts->gc = __atomic_load_n(&counters.gc, __ATOMIC_RELAXED);
+    counts->no_gvl = __atomic_load_n(&counters.no_gvl, __ATOMIC_RELAXED);
+}

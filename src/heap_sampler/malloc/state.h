@@ -1,0 +1,23 @@
+#ifndef HEAP_SAMPLER_MALLOC_STATE_H
+#define HEAP_SAMPLER_MALLOC_STATE_H
+/* Is malloc sampled, and if not, why? Plain data. */
+#include <stdint.h>
+
+/* What the malloc side can do here. */
+enum hs_malloc_state {
+    HS_MALLOC_MISSING,          /* it cannot be sampled: `missing` says why */
+    HS_MALLOC_OFF,              /* nobody asked for it */
+    HS_MALLOC_STANDBY,          /* it can be started */
+    HS_MALLOC_ON
+};
+
+struct hs_malloc_meta {
+    enum hs_malloc_state state;
+    uint64_t interval;          /* bytes, now; 0 unless on */
+    uint64_t first_interval;    /* bytes, when the session began to sample malloc; 0 unless on */
+    uint64_t interval_changes;
+    char allocator[48];         /* "jemalloc 5.3.1-0-g…", "glibc 2.36", … */
+    char missing[256];          /* why malloc is not sampled, and what would change it; "": nothing */
+};
+
+#endif

@@ -1,0 +1,39 @@
+#ifndef HEAP_SAMPLER_NATIVE_ALLOCATOR_H
+#define HEAP_SAMPLER_NATIVE_ALLOCATOR_H
+/*
+ * Which malloc(3) this process has, and what it can do.  Found at run time: it
+ * may have been linked, or preloaded.
+ *
+ * No MRI header.  Threads: any, without the GVL; rb_hs_allocator() first looks
+ * when it is first called, which must be while there is one thread.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct hs_allocator {
+    bool jemalloc;
+    bool prof_opened;           /* opt.prof: decided when jemalloc starts */
+    bool sample_hooks;          /* it reports samples' births and deaths: 5.3.1, and opt.prof */
+    char name[48];              /* "jemalloc 5.3.1", "glibc 2.36", "malloc" */
+};
+
+const struct hs_allocator *rb_hs_allocator(void);
+
+/* jemalloc's mallctl(3): reads into `value` and, if `new_value` is not NULL,
+ * writes.  False: no jemalloc, no such name, or another size. */
+bool rb_hs_mallctl_read(const char *name, void *value, size_t size);
+bool rb_hs_mallctl_write(const char *name, const void *new_value, size_t size);
+
+/* jemalloc's profiler: does it take the draws of the calling thread from now on?
+ * False: that can't be set. */
+bool rb_hs_allocator_thread_draws(bool wanted);
+/* Bytes that the calling thread has ever got from jemalloc; 0: not known. */
+uint64_t rb_hs_allocator_thread_allocated(void);
+
+/* Returns to the system what the calling thread has freed, if its jemalloc
+ * arena is its alone.  An arena ages its free pages while somebody allocates
+ * there: those of a thread that sleeps stay. */
+void rb_hs_allocator_give_back(void);
+
+#endif

@@ -1,0 +1,31 @@
+# The sampler's objects, a folder a line or more, and its folders. template/Makefile.in includes this: a new C file changes no patch.
+HEAP_SAMPLER_OBJS = \
+	heap_sampler/account/account.$(OBJEXT) heap_sampler/account/cgroup.$(OBJEXT) heap_sampler/account/fields.$(OBJEXT) \
+	heap_sampler/account/survey.$(OBJEXT) \
+	heap_sampler/base/clock.$(OBJEXT) heap_sampler/base/locks.$(OBJEXT) heap_sampler/base/memory.$(OBJEXT) \
+	heap_sampler/base/report.$(OBJEXT) heap_sampler/base/signals.$(OBJEXT) heap_sampler/base/table.$(OBJEXT) \
+	heap_sampler/base/texts.$(OBJEXT) \
+	heap_sampler/estimate/draw.$(OBJEXT) heap_sampler/estimate/epochs.$(OBJEXT) heap_sampler/estimate/estimate.$(OBJEXT) \
+	heap_sampler/malloc/boot.$(OBJEXT) heap_sampler/malloc/hooks.$(OBJEXT) heap_sampler/malloc/table.$(OBJEXT) \
+	heap_sampler/malloc/yjit.$(OBJEXT) \
+	heap_sampler/mri.$(OBJEXT) \
+	heap_sampler/native/allocator.$(OBJEXT) heap_sampler/native/elf_symbols.$(OBJEXT) heap_sampler/native/names.$(OBJEXT) \
+	heap_sampler/native/unwind.$(OBJEXT) \
+	heap_sampler/process/identity.$(OBJEXT) heap_sampler/process/life.$(OBJEXT) heap_sampler/process/periodic.$(OBJEXT) \
+	heap_sampler/profile/buffer.$(OBJEXT) heap_sampler/profile/encode.$(OBJEXT) \
+	heap_sampler/profile/encode_folded.$(OBJEXT) heap_sampler/profile/encode_json.$(OBJEXT) \
+	heap_sampler/profile/encode_pprof.$(OBJEXT) heap_sampler/profile/gzip.$(OBJEXT) \
+	heap_sampler/profile/malloc_rows.$(OBJEXT) heap_sampler/profile/profile.$(OBJEXT) \
+	heap_sampler/profile/snapshot.$(OBJEXT) heap_sampler/profile/writer.$(OBJEXT) \
+	heap_sampler/ruby_api/block.$(OBJEXT) heap_sampler/ruby_api/check_api.$(OBJEXT) \
+	heap_sampler/ruby_api/control.$(OBJEXT) heap_sampler/ruby_api/init.$(OBJEXT) heap_sampler/ruby_api/memory.$(OBJEXT) \
+	heap_sampler/ruby_api/objects.$(OBJEXT) heap_sampler/ruby_api/profile_object.$(OBJEXT) \
+	heap_sampler/ruby_api/raw.$(OBJEXT) \
+	heap_sampler/settings/options.$(OBJEXT) heap_sampler/settings/usage.$(OBJEXT) \
+	heap_sampler/sites/folding.$(OBJEXT) heap_sampler/sites/sampler.$(OBJEXT) heap_sampler/sites/site_table.$(OBJEXT) \
+	heap_sampler/sites/totals.$(OBJEXT) \
+	heap_sampler/slots/check.$(OBJEXT) heap_sampler/slots/hooks.$(OBJEXT) heap_sampler/slots/intervals.$(OBJEXT) \
+	heap_sampler/slots/page_table.$(OBJEXT) heap_sampler/slots/records.$(OBJEXT) heap_sampler/slots/sessions.$(OBJEXT) \
+	heap_sampler/stacks/capture.$(OBJEXT) heap_sampler/stacks/class_table.$(OBJEXT) \
+	heap_sampler/stacks/stack_table.$(OBJEXT)
+HEAP_SAMPLER_DIRS = heap_sampler/account heap_sampler/base heap_sampler/estimate heap_sampler/malloc heap_sampler heap_sampler/native heap_sampler/process heap_sampler/profile heap_sampler/ruby_api heap_sampler/settings heap_sampler/sites heap_sampler/slots heap_sampler/stacks

@@ -1,0 +1,200 @@
+/*
+ * The life of a process: settings are read, sampling begins, children are
+ * forked, Ruby code ends.
+ */
+#include "heap_sampler/mri.h"
+#include "heap_sampler/process/life.h"
+#include "heap_sampler/account/account.h"
+#include "heap_sampler/base/locks.h"
+#include "heap_sampler/base/report.h"
+#include "heap_sampler/malloc/hooks.h"
+#include "heap_sampler/malloc/table.h"
+#include "heap_sampler/native/names.h"
+#include "heap_sampler/process/identity.h"
+#include "heap_sampler/process/periodic.h"
+#include "heap_sampler/settings/options.h"
+#include "heap_sampler/sites/sampler.h"
+#include "heap_sampler/slots/check.h"
+#include "heap_sampler/slots/hooks.h"
+#include "heap_sampler/slots/sessions.h"
+#include "heap_sampler/stacks/class_table.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool options_ready, booted;
+
+static void start_main_session(void);
+
+/* Bad settings end a Ruby that was given them on its command line. Those of the environment may be meant for every program
+ * of a machine: there the program is worth more than its profile. */
+static void
+read_option(const char *text, const char *from, bool environment)
+{
+    char error[512];
+    if (rb_hs_options_parse(&rb_hs_options, text, error, sizeof(error))) return;
+    if (!environment) rb_raise(rb_eArgError, "%s: %s", from, error);
+    rb_hs_options.on = false;
+    rb_hs_warn_of_settings("%s: %s; nothing is sampled until that is mended", from, error);
+}
+
+static void
+prepare_options(void)
+{
+    if (options_ready) return;
+    options_ready = true;
+    rb_hs_options_default(&rb_hs_options);
+    const char *text = getenv("RUBY_HEAP_SAMPLE");
+    if (text && *text) read_option(text, "RUBY_HEAP_SAMPLE", true);
+}
+
+struct rb_heap_sampler_text {
+    struct rb_heap_sampler_text *next;
+    char text[];
+};
+
+void
+rb_heap_sampler_add_text(struct rb_heap_sampler_text **list, const char *text)
+{
+    size_t size = strlen(text) + 1;
+    struct rb_heap_sampler_text *added = malloc(sizeof(*added) + size);
+    if (!added) rb_raise(rb_eArgError, "--heap-sample: no memory");
+    added->next = NULL;
+    memcpy(added->text, text, size);
+    while (*list) list = &(*list)->next;
+    *list = added;
+}
+
+/* A script's #! line is read when all else has begun. */
+static void
+follow_script_line(uint64_t interval_before)
+{
+    const struct hs_options *options = &rb_hs_options;
+    bool on = rb_hs_sampler.session[HS_MAIN].on;
+    if (options->seeded && !on) rb_hs_seed_process();
+    bool wanted = options->on && rb_hs_process_chosen_p();
+    if (on && wanted) {
+        if (options->interval != interval_before) rb_hs_session_retune(HS_MAIN, options->interval);
+        if (options->malloc_mode != HS_MALLOC_SAY_ON) rb_hs_malloc_stop(HS_MAIN);
+        else if (rb_hs_malloc_session(HS_MAIN).on) rb_hs_malloc_retune(HS_MAIN, options->malloc_interval);
+        rb_hs_periodic_start();
+    }
+    else if (on) {
+        rb_hs_session_stop(HS_MAIN);
+    }
+    else if (wanted) {
+        start_main_session();
+    }
+}
+
+void
+rb_heap_sampler_option(struct rb_heap_sampler_text *list, const char *from, bool environment)
+{
+    prepare_options();
+    uint64_t interval_before = rb_hs_options.interval;
+    if (booted) rb_hs_periodic_stop();  /* it reads the settings */
+    while (list) {
+        struct rb_heap_sampler_text *next = list->next;
+        read_option(*list->text ? list->text : "on", from, environment);
+        free(list);
+        list = next;
+    }
+    if (booted) follow_script_line(interval_before);
+}
+
+static void
+start_main_session(void)
+{
+    struct hs_account account;
+    rb_hs_note_start_folder();
+    rb_hs_account_take(&account, NULL, true);
+    struct hs_session_settings settings = { .interval = rb_hs_options.interval, .account = &account };
+    if (rb_hs_options.malloc_mode == HS_MALLOC_SAY_ON) settings.malloc_interval = rb_hs_options.malloc_interval;
+    if (rb_hs_session_start(&settings, true) < 0) {
+        rb_hs_warn_once(HS_TROUBLE_MEMORY, "no memory: sampling is off");
+        return;
+    }
+    rb_hs_periodic_check();
+    rb_hs_periodic_start();
+}
+
+void
+rb_heap_sampler_boot(void)
+{
+    prepare_options();
+    booted = true;
+    rb_hs_seed_process();
+    if (rb_hs_options.on) rb_hs_note_start_folder();    /* for a child that may be chosen, too */
+    bool chosen = rb_hs_options.on && rb_hs_process_chosen_p();
+    rb_hs_malloc_boot(chosen && rb_hs_options.malloc_mode == HS_MALLOC_SAY_ON);
+    if (chosen) start_main_session();
+}
+
+void
+rb_hs_name_all(void)
+{
+    RB_VM_LOCK_ENTER();
+    {
+        rb_hs_classes_rename();
+        rb_hs_malloc_name_stacks();
+    }
+    RB_VM_LOCK_LEAVE();
+}
+
+static bool ended;
+
+bool
+rb_hs_ended_p(void)
+{
+    return ended;
+}
+
+void
+rb_heap_sampler_at_exit(void)
+{
+    ended = true;
+    if (!booted) return;
+    rb_hs_periodic_stop();
+    if (rb_hs_options.on && rb_hs_sampler.session[HS_MAIN].on && !rb_hs_options.output_none) {
+        rb_hs_name_all();
+        rb_hs_warn_of_gaps();
+        rb_hs_save_at_exit();
+    }
+}
+
+void
+rb_heap_sampler_before_fork(void)
+{
+    rb_hs_lock();
+    rb_hs_native_before_fork();
+}
+
+void
+rb_heap_sampler_after_fork(int pid)
+{
+    if (pid == 0 || pid > 0) rb_hs_sampler.forks++;
+    if (pid == 0) {
+        rb_hs_become_child();
+        rb_hs_be_quiet(rb_hs_options.quiet);
+    }
+    rb_hs_native_after_fork();
+    rb_hs_unlock();
+}
+
+/* only=1/N is decided anew for each process. */
+void
+rb_heap_sampler_in_child(void)
+{
+    if (!booted) return;
+    rb_hs_check_tables();
+    rb_hs_periodic_after_fork();
+    if (!rb_hs_options.on || rb_hs_options.only_n <= 1) return;
+    bool chosen = rb_hs_process_chosen_p();
+    if (chosen && !rb_hs_sampler.session[HS_MAIN].on) {
+        start_main_session();
+    }
+    else if (!chosen && rb_hs_sampler.session[HS_MAIN].on) {
+        rb_hs_periodic_stop();
+        rb_hs_session_stop(HS_MAIN);
+    }
+}

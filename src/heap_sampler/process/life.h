@@ -1,0 +1,12 @@
+#ifndef HEAP_SAMPLER_PROCESS_LIFE_H
+#define HEAP_SAMPLER_PROCESS_LIFE_H
+/* From the settings of the command line to the profile at exit. */
+#include <stdbool.h>
+
+/* Ruby code has ended in this process. GVL. */
+bool rb_hs_ended_p(void);
+/* Name what got its name, or was met, since the last time: before a snapshot
+ * that Ruby code waits for. GVL, no lock held. */
+void rb_hs_name_all(void);
+
+#endif

@@ -1,0 +1,88 @@
+/*
+ * A growing run of bytes: what the encoders write into.
+ *
+ * An append never reports failure.  The first one that finds no memory marks
+ * the buffer as failed and the rest do nothing, so that an encoder asks once,
+ * at its end, instead of after every byte.  What a failed buffer holds is cut
+ * somewhere and good for rb_hs_buffer_free() only.
+ */
+#include "heap_sampler/base/memory.h"
+#include "heap_sampler/profile/output.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { FIRST_CAPACITY = 256, LONG = 64 * 1024 };
+
+static bool
+reserve(struct hs_buffer *buffer, size_t more)
+{
+    if (buffer->failed) return false;
+    if (more <= buffer->capacity - buffer->len) return true;
+
+    size_t capacity = buffer->capacity ? buffer->capacity : FIRST_CAPACITY;
+    while (capacity - buffer->len < more) {
+        if (capacity > SIZE_MAX / 2) {
+            buffer->failed = true;
+            return false;
+        }
+        capacity *= 2;
+    }
+    char *ptr = rb_hs_realloc(HS_MEM_SNAPSHOTS, buffer->ptr, capacity);
+    if (!ptr) {
+        buffer->failed = true;
+        return false;
+    }
+    buffer->ptr = ptr;
+    buffer->capacity = capacity;
+    return true;
+}
+
+void
+rb_hs_buffer_append(struct hs_buffer *buffer, const void *ptr, size_t len)
+{
+    if (!len || !reserve(buffer, len)) return;
+    memcpy(buffer->ptr + buffer->len, ptr, len);
+    buffer->len += len;
+    if (!buffer->pass_on || buffer->len < LONG) return;
+    if (buffer->pass_on(buffer->to, buffer->ptr, buffer->len) != 0) buffer->failed = true;
+    buffer->len = 0;
+}
+
+void
+rb_hs_buffer_puts(struct hs_buffer *buffer, const char *text)
+{
+    rb_hs_buffer_append(buffer, text, strlen(text));
+}
+
+void
+rb_hs_buffer_printf(struct hs_buffer *buffer, const char *format, ...)
+{
+    va_list args;
+    size_t room = buffer->capacity - buffer->len;
+
+    if (buffer->failed) return;
+
+    /* Most texts fit: format once, and again only where the room ran out.
+     * vsnprintf(3) ends what it writes with a NUL, which `len` leaves out. */
+    va_start(args, format);
+    int len = vsnprintf(room ? buffer->ptr + buffer->len : NULL, room, format, args);
+    va_end(args);
+    if (len < 0) buffer->failed = true;
+    if (len <= 0) return;
+    if ((size_t)len >= room) {
+        if (!reserve(buffer, (size_t)len + 1)) return;
+        va_start(args, format);
+        vsnprintf(buffer->ptr + buffer->len, (size_t)len + 1, format, args);
+        va_end(args);
+    }
+    buffer->len += (size_t)len;
+}
+
+void
+rb_hs_buffer_free(struct hs_buffer *buffer)
+{
+    rb_hs_free(HS_MEM_SNAPSHOTS, buffer->ptr);
+    memset(buffer, 0, sizeof(*buffer));
+}

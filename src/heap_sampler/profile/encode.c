@@ -1,0 +1,246 @@
+/*
+ * What the encoders of profiles share: a check before they trust an index,
+ * rounding, walking a stack, and texts.  A text is any bytes (a Ruby method
+ * may be called "\xff"), every format we write is UTF-8.
+ */
+#include "heap_sampler/profile/encode.h"
+#include "heap_sampler/base/memory.h"
+#include "heap_sampler/base/texts.h"
+#include "heap_sampler/profile/output.h"
+#include "heap_sampler/profile/profile.h"
+#include "heap_sampler/stacks/stack_table.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+int
+rb_hs_profile_check(const struct hs_profile *profile)
+{
+    for (uint32_t i = 0; i < profile->frame_count; i++) {
+        const struct hs_frame *frame = &profile->frames[i];
+        if (frame->label >= profile->text_count) return EINVAL;
+        if (frame->path >= profile->text_count) return EINVAL;
+        if (frame->absolute_path >= profile->text_count) return EINVAL;
+    }
+    for (uint32_t i = 1; i < profile->node_count; i++) {
+        const struct hs_node *node = &profile->nodes[i];
+        if (node->parent >= profile->node_count) return EINVAL;
+        if (node->frame >= profile->frame_count) return EINVAL;
+    }
+    for (size_t i = 0; i < profile->row_count; i++) {
+        const struct hs_row *row = &profile->rows[i];
+        if (row->node && row->node >= profile->node_count) return EINVAL;
+        if (row->class_name >= profile->text_count) return EINVAL;
+        if (row->type >= profile->text_count) return EINVAL;
+        if (row->library >= profile->text_count) return EINVAL;
+    }
+    for (uint32_t i = 0; i < profile->mapping_count; i++) {
+        if (profile->mappings[i].path >= profile->text_count) return EINVAL;
+        if (profile->mappings[i].build_id >= profile->text_count) return EINVAL;
+    }
+    return 0;
+}
+
+int64_t
+rb_hs_round(double value)
+{
+    /* 2^63, which a double holds exactly; llround(3) is undefined from there on */
+    const double limit = 9223372036854775808.0;
+
+    if (isnan(value)) return 0;
+    if (value >= limit) return INT64_MAX;
+    if (value < -limit) return INT64_MIN;
+    return llround(value);
+}
+
+int64_t
+rb_hs_saturate(uint64_t value)
+{
+    return value > INT64_MAX ? INT64_MAX : (int64_t)value;
+}
+
+double
+rb_hs_row_value(const struct hs_row *row, enum hs_value value)
+{
+    switch (value) {
+      case HS_INUSE_SPACE: return row->inuse.space;
+      case HS_INUSE_OBJECTS: return row->inuse.objects;
+      case HS_ALLOC_SPACE: return row->alloc.space;
+      case HS_ALLOC_OBJECTS: return row->alloc.objects;
+      case HS_SLOTS_INUSE_SPACE: return row->malloced ? 0 : row->inuse.space;
+      case HS_MALLOC_INUSE_SPACE: return row->malloced ? row->inuse.space : 0;
+    }
+    return 0;
+}
+
+int
+rb_hs_sum_by_node(const struct hs_profile *profile, enum hs_value value, double **sums)
+{
+    /* node 0 has a sum even where a profile holds no node at all */
+    size_t count = profile->node_count ? profile->node_count : 1;
+
+    *sums = rb_hs_calloc(HS_MEM_SNAPSHOTS, count, sizeof(**sums));
+    if (!*sums) return ENOMEM;
+    for (size_t i = 0; i < profile->row_count; i++) {
+        const struct hs_row *row = &profile->rows[i];
+        (*sums)[row->node] += rb_hs_row_value(row, value);
+    }
+    return 0;
+}
+
+int
+rb_hs_stack_read(struct hs_stack *stack, const struct hs_profile *profile, uint32_t node)
+{
+    stack->depth = 0;
+    for (; node; node = profile->nodes[node].parent) {
+        /* deeper than there are nodes: the parents run in a circle */
+        if (stack->depth >= profile->node_count) return EINVAL;
+        if (stack->depth == stack->capacity) {
+            uint32_t capacity = stack->capacity ? stack->capacity * 2 : 64;
+            if (capacity < stack->capacity) return ENOMEM;
+            uint32_t *frames = rb_hs_realloc(HS_MEM_SNAPSHOTS, stack->frames,
+                                          (size_t)capacity * sizeof(*frames));
+            if (!frames) return ENOMEM;
+            stack->frames = frames;
+            stack->capacity = capacity;
+        }
+        stack->frames[stack->depth++] = profile->nodes[node].frame;
+    }
+    return 0;
+}
+
+void
+rb_hs_stack_free(struct hs_stack *stack)
+{
+    rb_hs_free(HS_MEM_SNAPSHOTS, stack->frames);
+    memset(stack, 0, sizeof(*stack));
+}
+
+/* The ranges of RFC 3629: no overlong form, no surrogate, nothing past U+10FFFF. */
+size_t
+rb_hs_utf8_length(const char *ptr, size_t len)
+{
+    const unsigned char *byte = (const unsigned char *)ptr;
+    unsigned char low = 0x80, high = 0xbf;
+    size_t need;
+
+    if (!len) return 0;
+    if (byte[0] < 0x80) return 1;
+    if (byte[0] >= 0xc2 && byte[0] <= 0xdf) {
+        need = 2;
+    }
+    else if (byte[0] >= 0xe0 && byte[0] <= 0xef) {
+        need = 3;
+        if (byte[0] == 0xe0) low = 0xa0;
+        if (byte[0] == 0xed) high = 0x9f;
+    }
+    else if (byte[0] >= 0xf0 && byte[0] <= 0xf4) {
+        need = 4;
+        if (byte[0] == 0xf0) low = 0x90;
+        if (byte[0] == 0xf4) high = 0x8f;
+    }
+    else {
+        return 0;
+    }
+    if (len < need || byte[1] < low || byte[1] > high) return 0;
+    for (size_t i = 2; i < need; i++) {
+        if (byte[i] < 0x80 || byte[i] > 0xbf) return 0;
+    }
+    return need;
+}
+
+static const char replacement[] = "\xef\xbf\xbd";       /* U+FFFD */
+
+void
+rb_hs_append_utf8(struct hs_buffer *out, struct hs_text text)
+{
+    size_t done = 0, i = 0;
+
+    while (i < text.len) {
+        size_t len = rb_hs_utf8_length(text.ptr + i, text.len - i);
+        if (len) {
+            i += len;
+            continue;
+        }
+        rb_hs_buffer_append(out, text.ptr + done, i - done);
+        rb_hs_buffer_puts(out, replacement);
+        done = ++i;
+    }
+    if (i > done) rb_hs_buffer_append(out, text.ptr + done, i - done);
+}
+
+void
+rb_hs_append_json(struct hs_buffer *out, struct hs_text text)
+{
+    rb_hs_buffer_puts(out, "\"");
+    for (size_t i = 0; i < text.len;) {
+        size_t len = rb_hs_utf8_length(text.ptr + i, text.len - i);
+        unsigned char byte = (unsigned char)text.ptr[i];
+
+        if (!len) {
+            rb_hs_buffer_puts(out, replacement);
+            len = 1;
+        }
+        else if (byte == '"' || byte == '\\') {
+            rb_hs_buffer_printf(out, "\\%c", byte);
+        }
+        else if (byte < 0x20 || byte == 0x7f) {
+            rb_hs_buffer_printf(out, "\\u%04x", byte);
+        }
+        else {
+            rb_hs_buffer_append(out, text.ptr + i, len);
+        }
+        i += len;
+    }
+    rb_hs_buffer_puts(out, "\"");
+}
+
+uint32_t
+rb_hs_mapping_of(const struct hs_profile *profile, uint64_t address)
+{
+    uint32_t low = 0, high = profile->mapping_count;
+
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (profile->mappings[middle].end <= address) low = middle + 1;
+        else high = middle;
+    }
+    if (low == profile->mapping_count || address < profile->mappings[low].start) return profile->mapping_count;
+    return low;
+}
+
+void
+rb_hs_append_native(struct hs_buffer *out, const struct hs_profile *profile, const struct hs_frame *frame)
+{
+    struct hs_text label = profile->texts[frame->label], file = profile->texts[frame->path];
+    uint32_t mapping = rb_hs_mapping_of(profile, frame->address);
+
+    for (uint32_t i = file.len; i-- > 0;) {
+        if (file.ptr[i] != '/') continue;
+        file = (struct hs_text){file.ptr + i + 1, file.len - i - 1};
+        break;
+    }
+    if (label.len) {
+        rb_hs_buffer_append(out, label.ptr, label.len);
+        if (!file.len) return;
+        rb_hs_buffer_puts(out, " (");
+        rb_hs_buffer_append(out, file.ptr, file.len);
+        rb_hs_buffer_puts(out, ")");
+    }
+    else if (file.len && mapping < profile->mapping_count) {
+        uint64_t place = frame->address - profile->mappings[mapping].start + profile->mappings[mapping].offset;
+        rb_hs_buffer_append(out, file.ptr, file.len);
+        rb_hs_buffer_printf(out, "+0x%" PRIx64, place);
+    }
+    else {
+        rb_hs_buffer_printf(out, "0x%" PRIx64, frame->address);
+    }
+}
+
+struct hs_text
+rb_hs_text_of(const char *text)
+{
+    return (struct hs_text){text, (uint32_t)strlen(text)};
+}

@@ -1,0 +1,108 @@
+#ifndef HEAP_SAMPLER_PROFILE_PROFILE_H
+#define HEAP_SAMPLER_PROFILE_PROFILE_H
+/*
+ * A profile: what one snapshot of one session found, as plain data.
+ *
+ * No VALUE and no MRI header from here down: a profile is built, encoded,
+ * compressed and written by any thread without the GVL.  It owns its arrays;
+ * texts point into the sampler's names, which live as long as the process.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "heap_sampler/account/account.h"
+#include "heap_sampler/base/texts.h"
+#include "heap_sampler/estimate/estimate.h"
+#include "heap_sampler/malloc/state.h"
+#include "heap_sampler/sites/sampler.h"
+#include "heap_sampler/stacks/stack_table.h"
+
+#define HS_FORMAT_VERSION 3
+
+/* A file that is mapped into memory with native code in it. */
+struct hs_mapping {
+    uint64_t start, end;        /* addresses */
+    uint64_t offset;            /* of `start` in the file, bytes */
+    uint32_t path;              /* text */
+    uint32_t build_id;          /* text: hexadecimal digits, or "" */
+};
+
+/* One row: samples that agree on everything before the estimates.  A row is
+ * either of heap slots, or of memory that malloc(3) gave.  A row of malloc has
+ * class and type "(malloc)" and slot_size 0; its stack has native frames above
+ * the Ruby frame that called into C.  Its births and deaths are counted as those
+ * of slots are, but each death is seen when it happens: `inuse` is what is
+ * allocated at the snapshot, whatever GCs have found, and `young` is 0. */
+struct hs_row {
+    uint32_t node;
+    bool malloced;
+    uint32_t library;           /* text: base name of the file whose code called malloc; "": a row of slots */
+    uint32_t class_name;        /* text */
+    uint32_t type;              /* text: "T_STRING", … */
+    uint32_t slot_size;         /* bytes */
+    uint32_t thread;            /* serial of the allocating thread, 0: several */
+    bool has_birth;             /* false: a row of totals only (alloc, dead) */
+    uint64_t birth_gc;          /* GC count at birth, if has_birth */
+    struct hs_estimate inuse;   /* found alive by the last completed mark; of malloc: allocated now */
+    struct hs_estimate young;   /* born since that mark */
+    struct hs_estimate alloc;   /* all births since the session's start */
+    struct hs_estimate dead;    /* of these, found dead */
+    double dead_gcs;            /* sum of weight * GCs survived, over the dead */
+    double resident;            /* of malloc: bytes of `inuse` that the kernel has resident, estimated */
+    double memsize;             /* bytes, estimated: slots in use with what they hold outside; if meta.memsize */
+};
+
+struct hs_heap_stat {
+    uint32_t slot_size;
+    uint64_t total_slots;
+    uint64_t live_slots;        /* allocated and not yet swept */
+    uint64_t live_at_start;     /* the same when the session started */
+};
+
+struct hs_profile_meta {
+    uint64_t interval;          /* bytes, now */
+    uint64_t first_interval;    /* bytes, at the session's start */
+    uint64_t interval_changes;
+    uint64_t max_samples;       /* 0: none */
+    uint32_t max_depth;
+    uint32_t only_n;            /* only=1/N */
+    bool seeded;
+    uint64_t seed;
+    uint64_t process_id;
+    uint64_t process_start;     /* random, one per process and fork */
+    uint64_t session;           /* serial of the session in its process */
+    uint64_t started_ns;        /* Unix time */
+    uint64_t taken_ns;
+    uint64_t gc_count, gc_minor, gc_major;
+    uint64_t last_minor_ns, last_major_ns;      /* Unix time, 0: none yet */
+    uint64_t live_samples;
+    uint64_t drop_samples, drop_stacks, drop_frames, drop_classes, drop_moves;
+    uint64_t own_bytes;
+    uint32_t heaps;
+    struct hs_heap_stat heap[HS_HEAPS_MAX];
+    char ruby[128];             /* RUBY_DESCRIPTION, cut */
+    bool memsize;               /* rows tell it */
+    struct hs_malloc_meta malloc;
+    struct hs_account account;  /* of the process, at the snapshot */
+    struct hs_account account_at_start;         /* of the session; taken_ns 0: none, a block's session */
+};
+
+struct hs_profile {
+    struct hs_profile_meta meta;
+    struct hs_row *rows;
+    size_t row_count;
+    struct hs_node *nodes;
+    uint32_t node_count;
+    struct hs_frame *frames;
+    uint32_t frame_count;
+    struct hs_text *texts;      /* text 0 is empty */
+    uint32_t text_count;
+    struct hs_mapping *mappings;        /* of native frames, by start */
+    uint32_t mapping_count;
+};
+
+/* Bytes of `inuse` that the kernel has resident; those of slots always are. */
+double rb_hs_row_resident(const struct hs_row *row);
+void rb_hs_profile_free(struct hs_profile *profile);
+
+#endif

@@ -1,0 +1,319 @@
+/*
+ * A snapshot: copy what one session knows while holding the lock, then add it
+ * up without.  The copying is plain memory traffic, some 32 bytes a sample; a
+ * thread that allocates waits for it only if it draws a sample just then.
+ *
+ * Nothing here needs the GVL or reads a heap slot.
+ */
+#include "heap_sampler/mri.h"
+#include "heap_sampler/profile/snapshot.h"
+#include "heap_sampler/account/account.h"
+#include "heap_sampler/base/clock.h"
+#include "heap_sampler/base/locks.h"
+#include "heap_sampler/base/memory.h"
+#include "heap_sampler/base/table.h"
+#include "heap_sampler/base/texts.h"
+#include "heap_sampler/estimate/draw.h"
+#include "heap_sampler/estimate/estimate.h"
+#include "heap_sampler/malloc/hooks.h"
+#include "heap_sampler/malloc/state.h"
+#include "heap_sampler/malloc/table.h"
+#include "heap_sampler/malloc/yjit.h"
+#include "heap_sampler/profile/malloc_rows.h"
+#include "heap_sampler/profile/profile.h"
+#include "heap_sampler/settings/options.h"
+#include "heap_sampler/sites/sampler.h"
+#include "heap_sampler/sites/totals.h"
+#include "heap_sampler/slots/check.h"
+#include "heap_sampler/slots/intervals.h"
+#include "heap_sampler/slots/page_table.h"
+#include "heap_sampler/stacks/class_table.h"
+#include "heap_sampler/stacks/stack_table.h"
+
+#include <string.h>
+#include <unistd.h>
+
+extern const char *rb_dynamic_description;       /* RUBY_DESCRIPTION; version.c */
+
+struct copied_record {
+    struct hs_record record;
+    uintptr_t body;
+    uint64_t interval;          /* of the session, at birth */
+    size_t row;                 /* which it was added to */
+};
+
+struct copied {
+    struct copied_record *records;
+    size_t record_count, record_capacity;
+    struct hs_site *sites;
+    struct { uint32_t class_text, type_text; } *names;  /* by site */
+    uint32_t site_count;
+    struct hs_totals *totals;
+    uint32_t totals_count;
+    uint64_t moves;
+};
+
+static void
+free_copied(struct copied *copied)
+{
+    rb_hs_free(HS_MEM_SNAPSHOTS, copied->records);
+    rb_hs_free(HS_MEM_SNAPSHOTS, copied->sites);
+    rb_hs_free(HS_MEM_SNAPSHOTS, copied->names);
+    rb_hs_free(HS_MEM_SNAPSHOTS, copied->totals);
+}
+
+_Static_assert(sizeof(struct copied_record) + sizeof(struct hs_row) + sizeof(struct hs_live_sample) <= HS_SNAPSHOT_RECORD,
+               "slots/intervals.c reckons with it");
+_Static_assert(sizeof(struct hs_site) + sizeof(uint64_t) + sizeof(struct hs_totals) + sizeof(struct hs_row) <= HS_SNAPSHOT_SITE,
+               "slots/intervals.c reckons with it");
+
+static void *
+copy_array(const void *from, size_t count, size_t size)
+{
+    void *to = rb_hs_malloc(HS_MEM_SNAPSHOTS, count * size + 1);
+    if (to && count) memcpy(to, from, count * size);
+    return to;
+}
+
+/* Room for the records, a few more than there are now. Its pages are touched
+ * here, since page faults take longer than copying: no lock. */
+static void
+make_room(struct copied *copied)
+{
+    rb_hs_lock();
+    size_t records = rb_hs_pages.records;
+    rb_hs_unlock();
+    copied->record_capacity = records + records / 16 + 256;
+    copied->records = rb_hs_calloc(HS_MEM_SNAPSHOTS, copied->record_capacity, sizeof(*copied->records));
+}
+
+static bool
+copy_records(struct copied *copied, int session)
+{
+    if (!copied->records || rb_hs_pages.records > copied->record_capacity) {
+        rb_hs_free(HS_MEM_SNAPSHOTS, copied->records);
+        copied->records = rb_hs_malloc(HS_MEM_SNAPSHOTS, rb_hs_pages.records * sizeof(*copied->records) + 1);
+        if (!copied->records) return false;
+    }
+    for (uint32_t p = 0; p < rb_hs_pages.count; p++) {
+        const struct rb_heap_sampler_page *page = rb_hs_pages.list[p];
+        for (uint32_t i = 0; i < page->count; i++) {
+            const struct hs_record *record = &page->records[i];
+            if (!(record->sessions & (1u << session))) continue;
+            copied->records[copied->record_count++] = (struct copied_record){
+                *record, page->body, rb_hs_sampler.epochs.list[record->epoch].interval[session], 0,
+            };
+        }
+    }
+    return true;
+}
+
+static bool
+copy_sites(struct copied *copied, const struct hs_session *session)
+{
+    copied->site_count = rb_hs_sampler.site_count;
+    copied->sites = copy_array(rb_hs_sampler.sites, rb_hs_sampler.site_count, sizeof(*copied->sites));
+    copied->names = rb_hs_malloc(HS_MEM_SNAPSHOTS, rb_hs_sampler.site_count * sizeof(*copied->names) + 1);
+    uint32_t totals = session->totals_count < rb_hs_sampler.site_count ? session->totals_count : rb_hs_sampler.site_count;
+    copied->totals_count = totals;
+    copied->totals = copy_array(session->totals, totals, sizeof(*copied->totals));
+    if (!copied->sites || !copied->names || !copied->totals) return false;
+    for (uint32_t i = 0; i < rb_hs_sampler.site_count; i++) {
+        uint32_t class_id = rb_hs_sampler.sites[i].class_id;
+        copied->names[i].class_text = rb_hs_class_text(class_id);
+        copied->names[i].type_text = rb_hs_class_type_text(class_id);
+    }
+    return true;
+}
+
+static void
+describe(struct hs_profile_meta *meta, const struct hs_session *session)
+{
+    const struct hs_options *options = &rb_hs_options;
+    struct rb_heap_sampler_gc_counts counts;
+
+    rb_heap_sampler_gc_counts(&counts);
+    *meta = (struct hs_profile_meta){
+        .interval = session->interval, .first_interval = session->first_interval,
+        .interval_changes = session->interval_changes, .max_samples = options->max_samples,
+        .max_depth = options->max_depth, .only_n = options->only_n,
+        .seeded = options->seeded, .seed = options->seed,
+        .process_id = (uint64_t)getpid(), .process_start = rb_hs_sampler.process_start,
+        .session = session->serial, .started_ns = session->started_ns, .taken_ns = rb_hs_now_ns(),
+        .gc_count = counts.gc, .gc_minor = counts.minor, .gc_major = counts.major,
+        .last_minor_ns = rb_hs_sampler.minor_ns, .last_major_ns = rb_hs_sampler.major_ns,
+        .live_samples = session->samples,
+        .drop_samples = rb_hs_sampler.dropped_samples, .drop_stacks = rb_hs_stack_drops.stacks,
+        .drop_frames = rb_hs_stack_drops.frames, .drop_classes = rb_hs_classes_dropped,
+        .drop_moves = rb_hs_sampler.dropped_moves, .own_bytes = rb_hs_memory_total(),
+    };
+    meta->heaps = counts.heap_count < HS_HEAPS_MAX ? counts.heap_count : HS_HEAPS_MAX;
+    for (uint32_t i = 0; i < meta->heaps; i++) {
+        meta->heap[i] = (struct hs_heap_stat){
+            counts.heap[i].slot_size, counts.heap[i].total_slots, counts.heap[i].live_slots,
+            session->live_at_start[i],
+        };
+    }
+    meta->account_at_start = session->account_at_start;
+    snprintf(meta->ruby, sizeof(meta->ruby), "%s", rb_dynamic_description);
+}
+
+/* Samples of one site, birth and thread become one row. */
+static int
+compare_records(const void *left, const void *right)
+{
+    const struct hs_record *a = &((const struct copied_record *)left)->record;
+    const struct hs_record *b = &((const struct copied_record *)right)->record;
+    if (a->site != b->site) return a->site < b->site ? -1 : 1;
+    if (a->birth_gc != b->birth_gc) return a->birth_gc < b->birth_gc ? -1 : 1;
+    if (a->thread != b->thread) return a->thread < b->thread ? -1 : 1;
+    return 0;
+}
+
+static bool
+totals_row_p(const struct hs_totals *totals)
+{
+    return totals->alloc.samples || totals->dead.samples;
+}
+
+static struct hs_row *
+add_row(struct hs_profile *profile, const struct copied *copied, uint32_t site)
+{
+    struct hs_row *row = &profile->rows[profile->row_count++];
+    *row = (struct hs_row){
+        .node = copied->sites[site].node, .slot_size = copied->sites[site].slot_size,
+        .class_name = copied->names[site].class_text, .type = copied->names[site].type_text,
+    };
+    return row;
+}
+
+/* Of sorted records. */
+static size_t
+count_rows(const struct copied *copied)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < copied->record_count; i++) {
+        count += !i || compare_records(&copied->records[i - 1], &copied->records[i]) != 0;
+    }
+    for (uint32_t site = 0; site < copied->totals_count; site++) count += totals_row_p(&copied->totals[site]);
+    return count;
+}
+
+static bool
+add_rows(struct hs_profile *profile, struct copied *copied)
+{
+    rb_hs_sort(copied->records, copied->record_count, sizeof(*copied->records), compare_records);
+    profile->rows = rb_hs_malloc(HS_MEM_SNAPSHOTS, count_rows(copied) * sizeof(*profile->rows) + 1);
+    if (!profile->rows) return false;
+
+    struct hs_row *row = NULL;
+    for (size_t i = 0; i < copied->record_count; i++) {
+        struct copied_record *copy = &copied->records[i];
+        const struct hs_record *record = &copy->record;
+        if (!i || compare_records(copy - 1, copy) != 0) {
+            row = add_row(profile, copied, record->site);
+            row->has_birth = true;
+            row->birth_gc = record->birth_gc;
+            row->thread = record->thread;
+        }
+        copy->row = profile->row_count - 1;
+        double slot_size = row->slot_size, weight = rb_hs_weight(slot_size, (double)copy->interval);
+        struct hs_estimate one = {
+            1, weight, weight * slot_size, weight * (weight - 1) * slot_size * slot_size,
+        };
+        rb_hs_estimate_add(record->young ? &row->young : &row->inuse, &one);
+    }
+    for (uint32_t site = 0; site < copied->totals_count; site++) {
+        const struct hs_totals *totals = &copied->totals[site];
+        if (!totals_row_p(totals)) continue;
+        row = add_row(profile, copied, site);
+        row->alloc = totals->alloc;
+        row->dead = totals->dead;
+        row->dead_gcs = totals->dead_gcs;
+    }
+    return true;
+}
+
+static bool
+list_samples(struct hs_live_samples *samples, const struct copied *copied, uint64_t gc_count)
+{
+    *samples = (struct hs_live_samples){ .moves = copied->moves, .by_id.use = HS_MEM_SNAPSHOTS };
+    samples->list = rb_hs_malloc(HS_MEM_SNAPSHOTS, copied->record_count * sizeof(*samples->list) + 1);
+    if (!samples->list) return false;
+    for (size_t i = 0; i < copied->record_count; i++) {
+        const struct copied_record *copy = &copied->records[i];
+        const struct hs_record *record = &copy->record;
+        const struct hs_site *site = &copied->sites[record->site];
+        samples->list[samples->count++] = (struct hs_live_sample){
+            .id = record->id, .body = copy->body, .slot = record->slot,
+            .young = record->young, .node = site->node,
+            .class_text = copied->names[record->site].class_text,
+            .type_text = copied->names[record->site].type_text,
+            .slot_size = site->slot_size, .thread = record->thread, .birth_gc = record->birth_gc,
+            .age = gc_count - record->birth_gc,
+            .weight = rb_hs_weight(site->slot_size, (double)copy->interval), .row = copy->row,
+        };
+    }
+    return true;
+}
+
+void
+rb_hs_live_samples_free(struct hs_live_samples *samples)
+{
+    rb_hs_free(HS_MEM_SNAPSHOTS, samples->list);
+    rb_hs_map_free(&samples->by_id);
+    *samples = (struct hs_live_samples){ 0 };
+}
+
+void
+rb_hs_snapshot_free(struct hs_profile *profile)
+{
+    if (!profile) return;
+    rb_hs_profile_free(profile);
+    rb_hs_free(HS_MEM_SNAPSHOTS, profile);
+}
+
+struct hs_profile *
+rb_hs_snapshot(int number, struct hs_live_samples *samples, bool may_hold_up)
+{
+    struct copied copied = { 0 };
+    struct hs_malloc_copy malloc_copy = { 0 };
+    bool ok = false;
+    struct hs_profile *profile = rb_hs_calloc(HS_MEM_SNAPSHOTS, 1, sizeof(*profile));
+    if (!profile) return NULL;
+    make_room(&copied);
+
+    rb_hs_lock();
+    const struct hs_session *session = &rb_hs_sampler.session[number];
+    if (session->on) {
+        copied.moves = rb_hs_sampler.moves;
+        ok = copy_records(&copied, number) && copy_sites(&copied, session);
+        profile->nodes = copy_array(rb_hs_nodes, profile->node_count = rb_hs_node_count, sizeof(*rb_hs_nodes));
+        profile->frames = copy_array(rb_hs_frames, profile->frame_count = rb_hs_frame_count, sizeof(*rb_hs_frames));
+        profile->texts = copy_array(rb_hs_texts, profile->text_count = rb_hs_text_count, sizeof(*rb_hs_texts));
+        describe(&profile->meta, session);
+        rb_hs_malloc_describe(&profile->meta.malloc, number);
+        if (profile->meta.malloc.state == HS_MALLOC_ON) ok = ok && rb_hs_malloc_copy(&malloc_copy, number);
+    }
+    rb_hs_check_tables();
+    rb_hs_unlock();
+
+    ok = ok && profile->nodes && profile->frames && profile->texts && add_rows(profile, &copied);
+    if (ok && samples) ok = list_samples(samples, &copied, profile->meta.gc_count);
+    free_copied(&copied);
+    if (ok && malloc_copy.blocks) {
+        struct hs_yjit_memory yjit = rb_hs_yjit_memory(number);
+        ok = rb_hs_malloc_rows_add(&malloc_copy, &yjit, profile);
+    }
+    rb_hs_malloc_copy_free(&malloc_copy);
+    if (!ok) {
+        if (samples) rb_hs_live_samples_free(samples);
+        rb_hs_snapshot_free(profile);
+        return NULL;
+    }
+    struct hs_account_excess excess;
+    if (number == HS_MAIN) rb_hs_malloc_look_at(&excess, profile);
+    else rb_hs_malloc_look(&excess);
+    rb_hs_account_take(&profile->meta.account, &excess, may_hold_up);
+    return profile;
+}

@@ -1,0 +1,150 @@
+/* GC.sample_profile: a snapshot of now, or a profile of a block. */
+#include "heap_sampler/process/life.h"
+#include "heap_sampler/ruby_api/ruby_api.h"
+#include "heap_sampler/sites/sampler.h"
+#include "heap_sampler/slots/sessions.h"
+#include "heap_sampler/stacks/capture.h"
+
+enum { BLOCK_INTERVAL = 64 * 1024 };
+
+/* A block may never come to its end: that of a Fiber which nobody resumes any
+ * more. Its session ends with an object that only the machine stack of
+ * gc_sample_profile refers to. */
+struct session_guard {
+    int session;
+    uint64_t serial;            /* 0: there is nothing to end */
+};
+
+static void
+session_guard_free(void *ptr)
+{
+    struct session_guard *guard = ptr;
+    if (guard->serial && !rb_hs_ended_p() && rb_hs_session_goes_on(guard->session, guard->serial)) {
+        rb_hs_session_stop(guard->session);
+    }
+    ruby_xfree(guard);
+}
+
+static const rb_data_type_t session_guard_type = {
+    "GC.sample_profile's session",
+    { NULL, session_guard_free, NULL },
+    NULL, NULL, RUBY_TYPED_WB_PROTECTED,        /* not freed in GC: ending a session cuts free lists anew */
+};
+
+struct block_profile {
+    int session;
+    bool full_gc, memsize;
+    struct session_guard *guard;
+};
+
+/* Returns what rb_hs_session_start does; a guard that is not reachable any more gives its session back in a GC. */
+static int
+start_block_session(const struct hs_session_settings *settings, struct session_guard *guard)
+{
+    int session = rb_hs_session_start(settings, false);
+    if (session == -1) {
+        rb_gc_start();
+        session = rb_hs_session_start(settings, false);
+    }
+    if (session < 0) return session;
+    guard->session = session;
+    guard->serial = rb_hs_sampler.session[session].serial;
+    return session;
+}
+
+static VALUE
+profile_block(VALUE ptr)
+{
+    struct block_profile *block = (struct block_profile *)ptr;
+    rb_yield(Qundef);
+    return rb_hs_take_snapshot(block->session, block->full_gc, block->memsize);
+}
+
+static VALUE
+end_block(VALUE ptr)
+{
+    const struct block_profile *block = (struct block_profile *)ptr;
+    block->guard->serial = 0;
+    rb_hs_session_stop(block->session);
+    return Qnil;
+}
+
+/*
+ * call-seq:
+ *   GC.sample_profile(full_gc: false, memsize: false) -> GC::SampleProfile
+ *   GC.sample_profile(interval: 65536, threads: nil, full_gc: false, memsize: false) { ... } -> GC::SampleProfile
+ *
+ * Returns a profile of the memory of this process.
+ *
+ * Without a block, the profile has what the running sampler knows now: heap slots, and malloc if
+ * it is sampled. Sampling has to be on: see <tt>ruby --heap-sample</tt> and
+ * GC::SampleProfile.start. Ruby code runs on meanwhile.
+ *
+ * With a block, the profile has what the block allocates, whether sampling is on or off. It
+ * covers heap slots and, if malloc can be sampled, malloc. Each is sampled once in +interval+ bytes on
+ * average. What the block raises is raised, and there is no profile. A block in a
+ * Fiber that nobody resumes any more is profiled until that Fiber is collected.
+ *
+ * [interval] mean bytes between two samples, 1 to 2**40; only with a block
+ * [threads]  +nil+ for the current thread alone, <tt>:all</tt> for every thread; only with a block
+ * [full_gc]  +true+ runs GC.start before the snapshot, so that everything dead is known to be
+ *            dead; otherwise the last completed mark decides
+ * [memsize]  +true+ asks each live sampled object for its size with its buffers
+ *            (ObjectSpace.memsize_of), in steps that let other threads run
+ *
+ *   puts GC.sample_profile.report
+ *   GC.sample_profile(interval: 4096) { work }.save("work.pb.gz")
+ *
+ * Raises RuntimeError if there is no block and sampling is off, or if seven blocks are being
+ * profiled already. Raises ArgumentError for a setting out of its range.
+ */
+static VALUE
+gc_sample_profile(int argc, VALUE *argv, VALUE mod)
+{
+    static ID keywords[4];
+    VALUE options, values[4];
+    if (!keywords[0]) {
+        keywords[0] = rb_intern("interval");
+        keywords[1] = rb_intern("threads");
+        keywords[2] = rb_intern("full_gc");
+        keywords[3] = rb_intern("memsize");
+    }
+    rb_scan_args(argc, argv, "0:", &options);
+    rb_get_kwargs(options, keywords, 0, 4, values);
+    bool full_gc = !UNDEF_P(values[2]) && RTEST(values[2]), memsize = !UNDEF_P(values[3]) && RTEST(values[3]);
+
+    if (!rb_block_given_p()) {
+        if (!UNDEF_P(values[0]) || !UNDEF_P(values[1])) {
+            rb_raise(rb_eArgError, "interval and threads are for the form with a block");
+        }
+        if (!rb_hs_sampler.session[HS_MAIN].on) {
+            rb_raise(rb_eRuntimeError, "nothing is being sampled: start Ruby with --heap-sample, "
+                     "call GC::SampleProfile.start, or give a block");
+        }
+        return rb_hs_take_snapshot(HS_MAIN, full_gc, memsize);
+    }
+
+    struct hs_session_settings settings = { .interval = BLOCK_INTERVAL };
+    if (!UNDEF_P(values[0])) settings.interval = rb_hs_interval_value(values[0]);
+    if (UNDEF_P(values[1]) || NIL_P(values[1])) {
+        settings.thread = rb_hs_capture_thread();
+    }
+    else if (values[1] != ID2SYM(rb_intern("all"))) {
+        rb_raise(rb_eArgError, "threads must be nil or :all, not %"PRIsVALUE, rb_inspect(values[1]));
+    }
+    settings.malloc_interval = settings.interval;
+    struct session_guard *guard;
+    VALUE guard_object = TypedData_Make_Struct(0, struct session_guard, &session_guard_type, guard);
+    struct block_profile block = { start_block_session(&settings, guard), full_gc, memsize, guard };
+    if (block.session == -1) rb_raise(rb_eRuntimeError, "seven blocks are being profiled already");
+    if (block.session < 0) rb_raise(rb_eNoMemError, "no memory for a heap profile");
+    VALUE profile = rb_ensure(profile_block, (VALUE)&block, end_block, (VALUE)&block);
+    RB_GC_GUARD(guard_object);
+    return profile;
+}
+
+void
+rb_hs_init_block(VALUE rb_cSampleProfile)
+{
+    rb_define_singleton_method(rb_mGC, "sample_profile", gc_sample_profile, -1);
+}

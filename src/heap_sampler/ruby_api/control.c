@@ -1,0 +1,307 @@
+/* GC::SampleProfile.start, stop, running? and stat. */
+#include "heap_sampler/account/account.h"
+#include "heap_sampler/base/memory.h"
+#include "heap_sampler/base/texts.h"
+#include "heap_sampler/estimate/epochs.h"
+#include "heap_sampler/malloc/hooks.h"
+#include "heap_sampler/malloc/state.h"
+#include "heap_sampler/malloc/table.h"
+#include "heap_sampler/process/periodic.h"
+#include "heap_sampler/ruby_api/ruby_api.h"
+#include "heap_sampler/settings/options.h"
+#include "heap_sampler/sites/sampler.h"
+#include "heap_sampler/slots/page_table.h"
+#include "heap_sampler/slots/sessions.h"
+#include "heap_sampler/stacks/class_table.h"
+#include "heap_sampler/stacks/stack_table.h"
+
+uint64_t
+rb_hs_interval_value(VALUE value)
+{
+    VALUE integer = rb_check_to_integer(value, "to_int");
+    if (NIL_P(integer)) {
+        rb_raise(rb_eArgError, "interval must be an Integer of bytes, not %"PRIsVALUE, rb_inspect(value));
+    }
+    if (!FIXNUM_P(integer) || FIX2LONG(integer) < 1 || (uint64_t)FIX2LONG(integer) > HS_INTERVAL_MAX) {
+        rb_raise(rb_eArgError, "interval must be 1 to 1099511627776 bytes, not %"PRIsVALUE, integer);
+    }
+    return (uint64_t)FIX2LONG(integer);
+}
+
+static uint64_t
+count_value(VALUE value, const char *name, uint64_t min, uint64_t max)
+{
+    VALUE integer = rb_check_to_integer(value, "to_int");
+    if (NIL_P(integer) || !FIXNUM_P(integer) || FIX2LONG(integer) < (long)min || (uint64_t)FIX2LONG(integer) > max) {
+        rb_raise(rb_eArgError, "%s must be an Integer of %"PRIu64" to %"PRIu64", not %"PRIsVALUE, name, min, max,
+                 rb_inspect(value));
+    }
+    return (uint64_t)FIX2LONG(integer);
+}
+
+static void
+require_malloc(void)
+{
+    struct hs_malloc_meta meta;
+    rb_hs_malloc_describe(&meta, HS_MAIN);
+    if (meta.state == HS_MALLOC_OFF) rb_raise(rb_eRuntimeError, "malloc is not sampled: malloc=off was said at start");
+    if (meta.state == HS_MALLOC_MISSING) rb_raise(rb_eRuntimeError, "malloc cannot be sampled: %s", meta.missing);
+}
+
+/* Of start(malloc:); 0: it is not to be sampled. */
+static uint64_t
+malloc_interval_value(VALUE value)
+{
+    if (UNDEF_P(value) || NIL_P(value)) return rb_hs_options.malloc_interval;
+    if (value == Qfalse) return 0;
+    uint64_t interval = value == Qtrue ? rb_hs_options.malloc_interval : rb_hs_interval_value(value);
+    require_malloc();
+    return interval;
+}
+
+/* max_samples, max_depth and seed over what is in force; is any of them given? */
+static bool
+given_limits(const VALUE *values, struct hs_limits *limits)
+{
+    bool given = false;
+    *limits = rb_hs_limits();
+    if (!UNDEF_P(values[0])) {
+        limits->max_samples = NIL_P(values[0]) ? 0 : count_value(values[0], "max_samples", 1, UINT32_MAX);
+        given = true;
+    }
+    if (!UNDEF_P(values[1])) {
+        limits->max_depth = (uint32_t)count_value(values[1], "max_depth", 1, 4096);
+        given = true;
+    }
+    if (!UNDEF_P(values[2]) && !NIL_P(values[2])) {
+        limits->seed = count_value(values[2], "seed", 0, FIXNUM_MAX);
+        limits->seeded = limits->sow = given = true;
+    }
+    return given;
+}
+
+/* The thread behind every= and at-rss= is of the settings that the process was started with. */
+static void
+resume_periodic(void)
+{
+    if (rb_hs_options.on && rb_hs_sampler.session[HS_MAIN].on) rb_hs_periodic_start();
+}
+
+/*
+ * call-seq:
+ *   GC::SampleProfile.start(interval: 524288, max_samples: 200_000, max_depth: 512, seed: nil, malloc: nil) -> true or false
+ *
+ * Starts to sample this process: every thread and Ractor, and every child that it forks.
+ *
+ * A setting that is not given is as <tt>--heap-sample</tt>, RUBYOPT and RUBY_HEAP_SAMPLE say, or as
+ * in the line above. What an earlier start was given is forgotten. If Ruby was started with
+ * sampling on, <tt>every=</tt> and <tt>at-rss=</tt> go on as well.
+ *
+ * Returns +false+ if sampling was on already. It goes on then, and each setting that is given
+ * holds from here on. The samples that are held stay, except those that are too many for a
+ * lower +max_samples+. malloc is sampled as well if it stood by.
+ *
+ * [interval]    mean bytes of heap slots between two samples, 1 to 2**40
+ * [max_samples] the most live samples of slots to hold, together with those of profiled blocks of Ruby.
+ *               Where there would be more, the interval of whatever holds the most, this or a block,
+ *               doubles. +nil+: no cap
+ * [max_depth]   frames of a stack to keep, from the innermost; 1 to 4096
+ * [seed]        an Integer: take the same samples in each run of a deterministic program
+ * [malloc]      +nil+: sample malloc too if that is possible; +false+: do not. +true+, or an Integer of
+ *               mean bytes between two samples, 1 to 2**40: sample malloc, or raise RuntimeError, which
+ *               says what is missing. It is possible if Ruby was started with
+ *               <tt>--heap-sample</tt> or <tt>--heap-sample=off,malloc=standby</tt>
+ *
+ *   GC::SampleProfile.start(interval: 65536)   # => true
+ */
+static VALUE
+s_start(int argc, VALUE *argv, VALUE klass)
+{
+    static ID keywords[5];
+    VALUE options, values[5];
+    if (!keywords[0]) {
+        keywords[0] = rb_intern("interval");
+        keywords[1] = rb_intern("max_samples");
+        keywords[2] = rb_intern("max_depth");
+        keywords[3] = rb_intern("seed");
+        keywords[4] = rb_intern("malloc");
+    }
+    rb_scan_args(argc, argv, "0:", &options);
+    rb_get_kwargs(options, keywords, 0, 5, values);
+
+    uint64_t interval = UNDEF_P(values[0]) ? rb_hs_options.interval : rb_hs_interval_value(values[0]);
+    struct hs_limits limits;
+    given_limits(values + 1, &limits);          /* raises where one is bad */
+
+    uint64_t malloc_interval = malloc_interval_value(values[4]);
+
+    struct hs_account account;
+    if (!rb_hs_sampler.session[HS_MAIN].on) rb_hs_account_now(&account);
+    /* Another thread may have started it meanwhile. */
+    bool limited = given_limits(values + 1, &limits);
+    if (rb_hs_sampler.session[HS_MAIN].on) {
+        /* One that is sampled already keeps its interval, unless another one is given. */
+        bool given = !UNDEF_P(values[4]) && FIXNUM_P(values[4]);
+        if (malloc_interval && (given || !rb_hs_malloc_session(HS_MAIN).on) &&
+            !rb_hs_malloc_start(HS_MAIN, malloc_interval, 0)) {
+            rb_raise(rb_eNoMemError, "no memory to sample malloc");
+        }
+        if (!UNDEF_P(values[0]) && !rb_hs_session_retune(HS_MAIN, interval)) {
+            rb_raise(rb_eNoMemError, "no memory to change the interval: it is as it was");
+        }
+        if (limited) rb_hs_session_limit(&limits);
+        return Qfalse;
+    }
+    struct hs_session_settings session = { .interval = interval, .malloc_interval = malloc_interval, .account = &account, .limits = limited ? &limits : NULL };
+    if (rb_hs_session_start(&session, true) < 0) rb_raise(rb_eNoMemError, "no memory to sample the heap");
+    resume_periodic();
+    return Qtrue;
+}
+
+static void *
+stop_periodic(void *unused)
+{
+    rb_hs_periodic_stop();
+    return NULL;
+}
+
+/*
+ * call-seq:
+ *   GC::SampleProfile.stop -> true or false
+ *
+ * Stops sampling this process, and forgets the samples. Blocks that are being profiled go on.
+ * Returns +false+ if sampling was off. If a periodic profile is being written, +stop+ waits for
+ * it, and other threads run meanwhile.
+ */
+static VALUE
+s_stop(VALUE klass)
+{
+    const struct hs_session *session = &rb_hs_sampler.session[HS_MAIN];
+    uint64_t serial = session->serial;
+    if (!session->on) return Qfalse;
+    if (rb_hs_periodic_running_p()) rb_thread_call_without_gvl(stop_periodic, NULL, NULL, NULL);
+    /* Another thread may have been faster, and have started anew. */
+    if (!session->on || session->serial != serial) {
+        resume_periodic();
+        return Qfalse;
+    }
+    rb_hs_session_stop(HS_MAIN);
+    return Qtrue;
+}
+
+/*
+ * call-seq:
+ *   GC::SampleProfile.running? -> true or false
+ *
+ * Returns whether sampling is on. Profiles of blocks do not count.
+ */
+static VALUE
+s_running_p(VALUE klass)
+{
+    return RBOOL(rb_hs_sampler.session[HS_MAIN].on);
+}
+
+/*
+ * call-seq:
+ *   GC::SampleProfile.stat -> hash
+ *
+ * Returns the state of the sampler. It works at any time, whether sampling is on or off.
+ *
+ *   GC::SampleProfile.stat.slice(:running, :interval, :live_samples, :bytes)
+ *   # => {running: true, interval: 524288, live_samples: 131, bytes: 140288}
+ *
+ * [:running, :sessions] whether sampling is on; how many samplings there are, with profiled blocks
+ * [:interval, :first_interval] mean bytes between two samples of slots, now and at the start; or +nil+
+ * [:max_samples, :max_depth] as in GC::SampleProfile.start
+ * [:live_samples, :samples_taken] samples of slots that are held; samples of slots ever taken
+ * [:pages, :stacks, :frames, :sites, :texts] sizes of the sampler's tables
+ * [:marks] marks of the GC that the sampler has seen
+ * [:malloc]
+ *   <tt>:on</tt>; <tt>:standby</tt>, GC::SampleProfile.start would begin; <tt>:off</tt>, nobody asked for
+ *   it; or <tt>:missing</tt>
+ * [:malloc_missing] a String: what is missing and which setting gives it; or +nil+
+ * [:malloc_allocator] the name and version of malloc(3)
+ * [:malloc_interval] mean bytes between two samples of malloc; or +nil+
+ * [:malloc_samples_taken, :malloc_samples_in_gc, :malloc_samples_without_gvl]
+ *   samples of malloc ever taken; those of them during GC; those of them on a thread without the GVL
+ * [:malloc_live_samples, :malloc_stacks, :malloc_stacks_pending]
+ *   blocks that are held; their stacks; the stacks that have no names yet
+ * [:dropped_samples, :dropped_stacks, :dropped_frames, :dropped_texts, :dropped_classes, :dropped_moves]
+ *   what was lost for want of room
+ * [:malloc_samples_dropped] likewise, of malloc
+ * [:failed_allocations] how often the sampler found no memory
+ * [:bytes, :bytes_peak, :bytes_max]
+ *   the sampler's own memory, its peak, and its bound; +nil+: no bound
+ * [:bytes_records, :bytes_stacks, :bytes_totals, :bytes_names, :bytes_malloc, :bytes_snapshots]
+ *   the parts of +:bytes+
+ */
+static VALUE
+s_stat(VALUE klass)
+{
+    VALUE hash = rb_hash_new();
+    const struct hs_session *main = &rb_hs_sampler.session[HS_MAIN];
+    int sessions = 0;
+    for (int s = 0; s < HS_SESSIONS; s++) sessions += rb_hs_sampler.session[s].on;
+#define SET(name, value) rb_hash_aset(hash, ID2SYM(rb_intern(name)), value)
+    SET("running", RBOOL(main->on));
+    SET("sessions", INT2FIX(sessions));
+    SET("interval", main->on ? ULL2NUM(main->interval) : Qnil);
+    SET("first_interval", main->on ? ULL2NUM(main->first_interval) : Qnil);
+    SET("max_samples", rb_hs_options.max_samples ? ULL2NUM(rb_hs_options.max_samples) : Qnil);
+    SET("max_depth", UINT2NUM(rb_hs_options.max_depth));
+    SET("live_samples", ULL2NUM(rb_hs_pages.records));
+    SET("samples_taken", ULL2NUM(rb_hs_sampler.taken));
+    SET("pages", UINT2NUM(rb_hs_pages.count));
+    SET("stacks", UINT2NUM(rb_hs_node_count));
+    SET("frames", UINT2NUM(rb_hs_frame_count));
+    SET("sites", UINT2NUM(rb_hs_sampler.site_count));
+    SET("texts", UINT2NUM(rb_hs_text_count));
+    SET("marks", UINT2NUM(rb_hs_sampler.marks));
+    struct hs_malloc_meta malloc_meta;
+    struct hs_malloc_counts malloc_counts;
+    struct hs_malloc_table_stat malloc_table;
+    static const char *const malloc_states[] = { "missing", "off", "standby", "on" };
+    rb_hs_malloc_describe(&malloc_meta, HS_MAIN);
+    rb_hs_malloc_counts(&malloc_counts);
+    rb_hs_malloc_table_stat(&malloc_table);
+    SET("malloc", ID2SYM(rb_intern(malloc_states[malloc_meta.state])));
+    SET("malloc_allocator", rb_utf8_str_new_cstr(malloc_meta.allocator));
+    SET("malloc_missing", *malloc_meta.missing ? rb_utf8_str_new_cstr(malloc_meta.missing) : Qnil);
+    SET("malloc_interval", malloc_meta.interval ? ULL2NUM(malloc_meta.interval) : Qnil);
+    SET("malloc_samples_taken", ULL2NUM(malloc_counts.samples));
+    SET("malloc_samples_in_gc", ULL2NUM(malloc_counts.gc));
+    SET("malloc_samples_without_gvl", ULL2NUM(malloc_counts.no_gvl));
+    SET("malloc_samples_dropped", ULL2NUM(malloc_table.dropped));
+    SET("malloc_live_samples", UINT2NUM(malloc_table.blocks));
+    SET("malloc_stacks", UINT2NUM(malloc_table.stacks));
+    SET("malloc_stacks_pending", UINT2NUM(malloc_table.raw));
+    SET("dropped_samples", ULL2NUM(rb_hs_sampler.dropped_samples));
+    SET("dropped_stacks", ULL2NUM(rb_hs_stack_drops.stacks));
+    SET("dropped_frames", ULL2NUM(rb_hs_stack_drops.frames));
+    SET("dropped_texts", ULL2NUM(rb_hs_texts_dropped));
+    SET("dropped_classes", ULL2NUM(rb_hs_classes_dropped));
+    SET("dropped_moves", ULL2NUM(rb_hs_sampler.dropped_moves));
+    uint64_t failures = 0;
+    for (int use = 0; use < HS_MEM_USES; use++) failures += rb_hs_memory_failures((enum hs_memory_use)use);
+    SET("failed_allocations", ULL2NUM(failures));
+    SET("bytes_records", SIZET2NUM(rb_hs_memory_bytes(HS_MEM_RECORDS)));
+    SET("bytes_stacks", SIZET2NUM(rb_hs_memory_bytes(HS_MEM_STACKS)));
+    SET("bytes_totals", SIZET2NUM(rb_hs_memory_bytes(HS_MEM_TOTALS)));
+    SET("bytes_names", SIZET2NUM(rb_hs_memory_bytes(HS_MEM_NAMES)));
+    SET("bytes_malloc", SIZET2NUM(rb_hs_memory_bytes(HS_MEM_MALLOC)));
+    SET("bytes_snapshots", SIZET2NUM(rb_hs_memory_bytes(HS_MEM_SNAPSHOTS)));
+    SET("bytes", SIZET2NUM(rb_hs_memory_total()));
+    SET("bytes_peak", SIZET2NUM(rb_hs_memory_peak()));
+    SET("bytes_max", rb_hs_memory_bound_p() ? UINT2NUM(HS_MEMORY_MAX) : Qnil);
+#undef SET
+    return hash;
+}
+
+void
+rb_hs_init_control(VALUE rb_cSampleProfile)
+{
+    rb_define_singleton_method(rb_cSampleProfile, "start", s_start, -1);
+    rb_define_singleton_method(rb_cSampleProfile, "stop", s_stop, 0);
+    rb_define_singleton_method(rb_cSampleProfile, "running?", s_running_p, 0);
+    rb_define_singleton_method(rb_cSampleProfile, "stat", s_stat, 0);
+}

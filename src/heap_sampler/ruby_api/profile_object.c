@@ -1,0 +1,213 @@
+/* The object GC::SampleProfile: taken, held, written to a file. */
+#include "heap_sampler/base/memory.h"
+#include "heap_sampler/process/life.h"
+#include "heap_sampler/profile/output.h"
+#include "heap_sampler/profile/profile.h"
+#include "heap_sampler/profile/snapshot.h"
+#include "heap_sampler/ruby_api/objects.h"
+#include "heap_sampler/ruby_api/ruby_api.h"
+#include "heap_sampler/sites/sampler.h"
+#include "heap_sampler/slots/check.h"
+
+static VALUE class_of_profiles;
+
+static void
+sample_profile_free(void *ptr)
+{
+    struct sample_profile *self = ptr;
+    rb_hs_snapshot_free(self->profile);
+    rb_hs_live_samples_free(&self->samples);
+    rb_hs_free(HS_MEM_SNAPSHOTS, self->memsizes);
+    ruby_xfree(self);
+}
+
+static size_t
+sample_profile_memsize(const void *ptr)
+{
+    const struct sample_profile *self = ptr;
+    size_t size = sizeof(*self) + self->samples.count * sizeof(*self->samples.list);
+    if (self->memsizes) size += self->samples.count * sizeof(*self->memsizes);
+    if (self->profile) {
+        const struct hs_profile *profile = self->profile;
+        size += sizeof(*profile) + profile->row_count * sizeof(*profile->rows) +
+            profile->node_count * sizeof(*profile->nodes) + profile->frame_count * sizeof(*profile->frames) +
+            profile->text_count * sizeof(*profile->texts);
+    }
+    return size;
+}
+
+static const rb_data_type_t sample_profile_type = {
+    "GC::SampleProfile",
+    { NULL, sample_profile_free, sample_profile_memsize },
+    NULL, NULL, RUBY_TYPED_FREE_IMMEDIATELY | RUBY_TYPED_WB_PROTECTED,
+};
+
+struct sample_profile *
+rb_hs_profile_data(VALUE self)
+{
+    struct sample_profile *data;
+    TypedData_Get_Struct(self, struct sample_profile, &sample_profile_type, data);
+    if (!data->profile) rb_raise(rb_eArgError, "uninitialized GC::SampleProfile");
+    return data;
+}
+
+/* -- snapshots ------------------------------------------------------------------ */
+
+struct snapshot_args {
+    int session;
+    struct sample_profile *into;
+};
+
+static void *
+snapshot_without_gvl(void *ptr)
+{
+    struct snapshot_args *args = ptr;
+    args->into->profile = rb_hs_snapshot(args->session, &args->into->samples, false);
+    return NULL;
+}
+
+/* What a sample in use stands for. One that died since the snapshot, or whose
+ * object cannot be asked, counts with its slot: the row's bytes hold it too. */
+static void
+add_memsize(struct sample_profile *data, size_t i)
+{
+    const struct hs_live_sample *sample = &data->samples.list[i];
+    size_t memsize = data->memsizes[i];
+    if (sample->young) return;
+    if (memsize == SIZE_MAX || memsize < sample->slot_size) memsize = sample->slot_size;
+    data->profile->rows[sample->row].memsize += sample->weight * (double)memsize;
+}
+
+static void
+measure_samples(struct sample_profile *data)
+{
+    size_t count = data->samples.count;
+    data->memsizes = rb_hs_malloc(HS_MEM_SNAPSHOTS, count * sizeof(*data->memsizes) + 1);
+    if (!data->memsizes) rb_memerror();
+    for (size_t i = 0; i < count; i++) data->memsizes[i] = SIZE_MAX;
+    rb_hs_objects_measure(&data->samples, data->memsizes);
+    for (size_t i = 0; i < count; i++) add_memsize(data, i);
+    data->profile->meta.memsize = true;
+}
+
+bool
+rb_hs_session_goes_on(int session, uint64_t serial)
+{
+    const struct hs_session *now = &rb_hs_sampler.session[session];
+    return now->on && now->serial == serial;
+}
+
+VALUE
+rb_hs_take_snapshot(int session, bool full_gc, bool memsize)
+{
+    if (full_gc) rb_gc_start();
+    rb_hs_name_all();
+
+    struct sample_profile *data;
+    VALUE self = TypedData_Make_Struct(class_of_profiles, struct sample_profile, &sample_profile_type, data);
+    struct snapshot_args args = { session, data };
+    uint64_t serial = rb_hs_sampler.session[session].serial;
+    rb_thread_call_without_gvl(snapshot_without_gvl, &args, NULL, NULL);
+    rb_hs_check_now();
+    if (!data->profile && rb_hs_session_goes_on(session, serial)) {
+        /* Profiles that nobody holds any more may have its room. */
+        rb_gc_start();
+        rb_thread_call_without_gvl(snapshot_without_gvl, &args, NULL, NULL);
+    }
+    if (!data->profile) {
+        if (!rb_hs_session_goes_on(session, serial)) rb_raise(rb_eRuntimeError, "nothing is being sampled: it was stopped meanwhile");
+        rb_raise(rb_eNoMemError, "no memory for a heap profile (profiles that are held take %"PRIuSIZE" of %"PRIuSIZE" bytes)",
+                 rb_hs_memory_bytes(HS_MEM_SNAPSHOTS), rb_hs_memory_share(HS_MEM_SNAPSHOTS));
+    }
+    if (memsize) measure_samples(data);
+    return self;
+}
+
+/* -- files ------------------------------------------------------------------------ */
+
+struct save_args {
+    const struct hs_profile *profile;
+    const char *path;
+    const char *page;           /* in place of the profile; NULL: none */
+    size_t written;             /* a page's size */
+    int error;
+};
+
+static void *
+save_without_gvl(void *ptr)
+{
+    struct save_args *args = ptr;
+    if (args->page) args->error = rb_hs_write_file(args->path, args->page, args->written);
+    else args->error = rb_hs_save_profile(args->profile, args->path, &args->written);
+    return NULL;
+}
+
+/* Is it one whose bytes Ruby code makes? */
+static bool
+page_path_p(VALUE path)
+{
+    static const char ending[] = ".html";
+    long len = RSTRING_LEN(path), ending_len = sizeof(ending) - 1;
+    return len >= ending_len && memcmp(RSTRING_PTR(path) + len - ending_len, ending, ending_len) == 0;
+}
+
+/*
+ * call-seq:
+ *   profile.save(path) -> integer
+ *
+ * Writes the profile to a file, and returns the number of bytes written. The ending of +path+
+ * names the format:
+ *
+ * [.pb.gz]  pprof: <tt>go tool pprof</tt>, <tt>heapsample</tt> and GC::SampleProfile.load read it
+ * [.pb]     the same, not compressed
+ * [.folded] folded stacks of the bytes in use
+ * [.json]   speedscope
+ * [.html]   a page for a browser
+ *
+ * The file is complete or it is not there. Its mode is 0600.
+ *
+ *   GC.sample_profile.save("/var/tmp/now.pb.gz")   # => 10949
+ *
+ * Raises ArgumentError for another ending, SystemCallError if the file cannot be written, and
+ * HeapSample::View::Missing if this Ruby was built without the page. Errno::ENOMEM may also mean
+ * that the file does not fit into the sampler's own memory while it is made: formats that
+ * write out each stack may not fit if stacks have thousands of frames. <tt>.pb.gz</tt> is made in pieces.
+ */
+static VALUE
+profile_save(VALUE self, VALUE path)
+{
+    struct sample_profile *data = rb_hs_profile_data(self);
+    VALUE page = Qnil, held;
+    path = rb_str_new_frozen(rb_str_encode_ospath(rb_get_path(path)));
+    const char *text = StringValueCStr(path);
+    size_t size = strlen(text) + 1;
+    /* Not the text in its slot: compaction on another thread protects heap pages for a while, and a system call on
+     * one is EFAULT. */
+    char *copy = ALLOCV_N(char, held, size);
+    memcpy(copy, text, size);
+    struct save_args args = { .profile = data->profile, .path = copy };
+    if (page_path_p(path)) {
+        page = rb_str_new_frozen(rb_funcall(self, rb_intern("to_html"), 0));
+        args.page = RSTRING_PTR(page);
+        args.written = RSTRING_LEN(page);
+    }
+    rb_thread_call_without_gvl(save_without_gvl, &args, NULL, NULL);
+    bool known_ending = args.page || rb_hs_profile_path_p(copy);
+    ALLOCV_END(held);
+    if (args.error && !known_ending) {
+        rb_raise(rb_eArgError, "a profile's path must end with .pb.gz, .pb, .folded, .json or .html: %"PRIsVALUE, path);
+    }
+    if (args.error) rb_syserr_fail_str(args.error, path);
+    RB_GC_GUARD(self);
+    RB_GC_GUARD(page);
+    RB_GC_GUARD(path);
+    return SIZET2NUM(args.written);
+}
+
+void
+rb_hs_init_profile_object(VALUE rb_cSampleProfile)
+{
+    class_of_profiles = rb_cSampleProfile;
+    rb_gc_register_mark_object(class_of_profiles);
+    rb_define_method(rb_cSampleProfile, "save", profile_save, 1);
+}

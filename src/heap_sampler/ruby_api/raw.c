@@ -1,0 +1,148 @@
+/* A profile as arrays of numbers, for lib/heap_sample. */
+#include "heap_sampler/estimate/estimate.h"
+#include "heap_sampler/profile/output.h"
+#include "heap_sampler/profile/profile.h"
+#include "heap_sampler/profile/snapshot.h"
+#include "heap_sampler/ruby_api/ruby_api.h"
+#include "heap_sampler/stacks/stack_table.h"
+
+static void
+push_estimate(VALUE row, const struct hs_estimate *estimate)
+{
+    rb_ary_push(row, ULL2NUM(estimate->samples));
+    rb_ary_push(row, DBL2NUM(estimate->objects));
+    rb_ary_push(row, DBL2NUM(estimate->space));
+    rb_ary_push(row, DBL2NUM(estimate->variance));
+}
+
+/*
+ * Each of what may be hundreds of thousands is a chance for other threads, signals and
+ * Timeout.
+ */
+static VALUE
+raw_rows(const struct hs_profile *profile)
+{
+    VALUE rows = rb_ary_new_capa((long)profile->row_count);
+    for (size_t i = 0; i < profile->row_count; i++) {
+        rb_thread_check_ints();
+        const struct hs_row *row = &profile->rows[i];
+        VALUE array = rb_ary_new_capa(27);
+        rb_ary_push(array, UINT2NUM(row->node));
+        rb_ary_push(array, UINT2NUM(row->class_name));
+        rb_ary_push(array, UINT2NUM(row->type));
+        rb_ary_push(array, UINT2NUM(row->slot_size));
+        rb_ary_push(array, UINT2NUM(row->thread));
+        rb_ary_push(array, row->has_birth ? ULL2NUM(row->birth_gc) : Qnil);
+        push_estimate(array, &row->inuse);
+        push_estimate(array, &row->young);
+        push_estimate(array, &row->alloc);
+        push_estimate(array, &row->dead);
+        rb_ary_push(array, DBL2NUM(row->dead_gcs));
+        rb_ary_push(array, UINT2NUM(row->library));
+        rb_ary_push(array, RBOOL(row->malloced));
+        rb_ary_push(array, DBL2NUM(row->memsize));
+        rb_ary_push(array, DBL2NUM(rb_hs_row_resident(row)));
+        rb_ary_push(rows, array);
+    }
+    return rows;
+}
+
+static VALUE
+raw_texts(const struct hs_profile *profile)
+{
+    VALUE texts = rb_ary_new_capa(profile->text_count);
+    for (uint32_t i = 0; i < profile->text_count; i++) {
+        rb_thread_check_ints();
+        rb_ary_push(texts, rb_hs_text_value(&profile->texts[i]));
+    }
+    return texts;
+}
+
+/*
+ * call-seq:
+ *   profile.raw -> hash
+ *
+ * Returns the profile as arrays of numbers, for HeapSample::Profile.from_raw. It is internal: the
+ * arrays may change. #rows and #to_profile return the same as objects.
+ *
+ * [:meta_json] the comment of a saved profile, a String
+ * [:texts]     every String that is named by its index
+ * [:frames]    five numbers for each: texts of label, path and absolute path, line, address
+ * [:nodes]     two numbers for each: parent and frame
+ * [:rows]      an Array for each
+ * [:mappings]  three numbers for each mapping of native code: start, end, offset in the file
+ */
+static VALUE
+profile_raw(VALUE self)
+{
+    const struct hs_profile *profile = rb_hs_profile_data(self)->profile;
+    VALUE hash = rb_hash_new();
+
+    struct hs_buffer json = { 0 };
+    int error = rb_hs_encode_meta_json(&profile->meta, &json);
+    VALUE meta = error ? Qnil : rb_utf8_str_new(json.ptr, (long)json.len);
+    rb_hs_buffer_free(&json);
+    if (error) rb_memerror();
+    rb_hash_aset(hash, ID2SYM(rb_intern("meta_json")), meta);
+
+    VALUE frames = rb_ary_new_capa((long)profile->frame_count * 5);
+    for (uint32_t i = 0; i < profile->frame_count; i++) {
+        const struct hs_frame *frame = &profile->frames[i];
+        rb_ary_push(frames, UINT2NUM(frame->label));
+        rb_ary_push(frames, UINT2NUM(frame->path));
+        rb_ary_push(frames, UINT2NUM(frame->absolute_path));
+        rb_ary_push(frames, UINT2NUM(frame->line));
+        rb_ary_push(frames, ULL2NUM(frame->address));
+    }
+    VALUE nodes = rb_ary_new_capa((long)profile->node_count * 2);
+    for (uint32_t i = 0; i < profile->node_count; i++) {
+        rb_ary_push(nodes, UINT2NUM(profile->nodes[i].parent));
+        rb_ary_push(nodes, UINT2NUM(profile->nodes[i].frame));
+    }
+    VALUE mappings = rb_ary_new_capa((long)profile->mapping_count * 3);
+    for (uint32_t i = 0; i < profile->mapping_count; i++) {
+        rb_ary_push(mappings, ULL2NUM(profile->mappings[i].start));
+        rb_ary_push(mappings, ULL2NUM(profile->mappings[i].end));
+        rb_ary_push(mappings, ULL2NUM(profile->mappings[i].offset));
+    }
+    rb_hash_aset(hash, ID2SYM(rb_intern("texts")), raw_texts(profile));
+    rb_hash_aset(hash, ID2SYM(rb_intern("frames")), frames);
+    rb_hash_aset(hash, ID2SYM(rb_intern("nodes")), nodes);
+    rb_hash_aset(hash, ID2SYM(rb_intern("rows")), raw_rows(profile));
+    rb_hash_aset(hash, ID2SYM(rb_intern("mappings")), mappings);
+    RB_GC_GUARD(self);
+    return hash;
+}
+
+/*
+ * call-seq:
+ *   profile.raw_samples -> array
+ *
+ * Returns the live samples as arrays: id, node, texts of class and type, slot size, weight, GC
+ * count at birth, age in GCs, memsize or +nil+, young or not, thread. It is internal: the arrays
+ * may change. #samples returns the same as objects.
+ */
+static VALUE
+profile_raw_samples(VALUE self)
+{
+    const struct sample_profile *data = rb_hs_profile_data(self);
+    VALUE list = rb_ary_new_capa((long)data->samples.count);
+    for (size_t i = 0; i < data->samples.count; i++) {
+        rb_thread_check_ints();
+        const struct hs_live_sample *sample = &data->samples.list[i];
+        size_t memsize = data->memsizes ? data->memsizes[i] : SIZE_MAX;
+        rb_ary_push(list, rb_ary_new_from_args(11, ULL2NUM(sample->id), UINT2NUM(sample->node),
+            UINT2NUM(sample->class_text), UINT2NUM(sample->type_text), UINT2NUM(sample->slot_size),
+            DBL2NUM(sample->weight), ULL2NUM(sample->birth_gc), ULL2NUM(sample->age),
+            memsize == SIZE_MAX ? Qnil : SIZET2NUM(memsize), RBOOL(sample->young), UINT2NUM(sample->thread)));
+    }
+    RB_GC_GUARD(self);
+    return list;
+}
+
+void
+rb_hs_init_raw(VALUE rb_cSampleProfile)
+{
+    rb_define_method(rb_cSampleProfile, "raw", profile_raw, 0);
+    rb_define_method(rb_cSampleProfile, "raw_samples", profile_raw_samples, 0);
+}

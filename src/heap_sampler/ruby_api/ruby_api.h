@@ -1,0 +1,49 @@
+#ifndef HEAP_SAMPLER_RUBY_API_RUBY_API_H
+#define HEAP_SAMPLER_RUBY_API_RUBY_API_H
+/*
+ * GC.sample_profile and GC::SampleProfile, the part in C.
+ *
+ * C takes the snapshot and hands out plain arrays; what people read is made
+ * in Ruby, by lib/heap_sample, which is loaded when it is first asked for.
+ * All of it is for threads that hold the GVL.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "heap_sampler/mri.h"
+#include "heap_sampler/account/account.h"
+#include "heap_sampler/base/texts.h"
+#include "heap_sampler/profile/profile.h"
+#include "heap_sampler/profile/snapshot.h"
+
+/* What a GC::SampleProfile holds. */
+struct sample_profile {
+    struct hs_profile *profile;
+    struct hs_live_samples samples;
+    size_t *memsizes;           /* by sample, SIZE_MAX: not known; NULL: not asked for */
+};
+struct sample_profile *rb_hs_profile_data(VALUE self);
+
+/* Is that still the same session? Other threads run during a snapshot, and may stop what it is of. */
+bool rb_hs_session_goes_on(int session, uint64_t serial);
+/* A new GC::SampleProfile. Raises RuntimeError, NoMemoryError. */
+VALUE rb_hs_take_snapshot(int session, bool full_gc, bool memsize);
+
+/* The account of the process; other threads run meanwhile. */
+void rb_hs_account_now(struct hs_account *account);
+
+/* Bytes between two samples; raises ArgumentError or TypeError. */
+uint64_t rb_hs_interval_value(VALUE value);
+/* As UTF-8, interned. */
+VALUE rb_hs_text_value(const struct hs_text *text);
+
+/* Each defines the methods that its file has. (rdoc knows the class by the parameter's name.) */
+void rb_hs_init_profile_object(VALUE rb_cSampleProfile);
+void rb_hs_init_raw(VALUE rb_cSampleProfile);
+void rb_hs_init_objects(VALUE rb_cSampleProfile);
+void rb_hs_init_memory(VALUE rb_cSampleProfile);
+void rb_hs_init_block(VALUE rb_cSampleProfile);
+void rb_hs_init_control(VALUE rb_cSampleProfile);
+void rb_hs_init_check(VALUE rb_cSampleProfile);
+
+#endif

@@ -1,0 +1,78 @@
+#ifndef HEAP_SAMPLER_SETTINGS_OPTIONS_H
+#define HEAP_SAMPLER_SETTINGS_OPTIONS_H
+/*
+ * The settings of --heap-sample and RUBY_HEAP_SAMPLE: names, ranges, errors.
+ * No MRI header; tested alone.
+ *
+ *   interval=512k     mean bytes between samples, 1 .. 1t (suffixes k m g t, powers of 1024)
+ *   output=PATH       %p process id, %t UTC time (YYYYmmddTHHMMSS), %% a percent sign;
+ *                     ends in .pb.gz, .pb, .folded or .json; a relative one is of the folder
+ *                     that the process was started in
+ *                     `none` writes no profile and says nothing at exit
+ *   every=SECONDS     a profile every so often, 1 .. 86400*365
+ *   keep=N            keep the newest N periodic profiles of this process, 1 .. 1e6
+ *   at-rss=80%|SIZE   one profile when the cgroup's memory in use crosses this share of its limit,
+ *                     or the process's own resident memory this size, 1m .. 1t
+ *   max-samples=N|none, max-depth=1..4096, seed=N (64 bits), only=1/N (N 1 .. 1e6)
+ *   malloc=on|off|standby|SIZE   sample malloc as well (on), never, or when it is started from
+ *                     Ruby; SIZE is its mean bytes between samples (512k)
+ *   quiet | quiet=on|off   say nothing of profiles that were written; forked children say nothing at all
+ *   on | 1 | true | yes    with what was set before, or the defaults
+ *   off | 0 | false | no | empty text   no sampling
+ *
+ * In one text the last of two equal settings wins, and `off` wins over all but
+ * a later `on`.  Sizes and counts are decimal digits; a comma ends a value.
+ *
+ * Texts are read one over the other: RUBY_HEAP_SAMPLE, each --heap-sample of
+ * RUBYOPT, each --heap-sample of the command line, and that of a script's #!
+ * line.  A later text wins setting by setting, and switches sampling on unless
+ * it says `off`.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum hs_malloc_mode {
+    HS_MALLOC_SAY_ON,
+    HS_MALLOC_SAY_STANDBY,
+    HS_MALLOC_SAY_OFF
+};
+
+struct hs_options {
+    bool on;
+    uint64_t interval;
+    char output[4096];
+    bool output_none;
+    bool output_given;
+    uint32_t every;             /* seconds, 0: never */
+    uint32_t keep;              /* 0: all */
+    uint32_t at_rss_percent;    /* 0: none */
+    uint64_t at_rss_bytes;      /* 0: none */
+    uint64_t max_samples;       /* 0: none */
+    uint32_t max_depth;
+    bool seeded;
+    uint64_t seed;
+    uint32_t only_n;            /* 1: every process */
+    enum hs_malloc_mode malloc_mode;
+    uint64_t malloc_interval;   /* bytes, as it was asked for */
+    bool quiet;
+};
+
+/* Those of this process; read by any thread, written under the VM lock while no
+ * other thread of ours runs (process/life.c). */
+extern struct hs_options rb_hs_options;
+
+void rb_hs_options_default(struct hs_options *options);
+
+/* Read `text` (comma separated) over what `options` already says. On an error
+ * returns false, leaves `options` as it was and writes one line without a
+ * newline, which names the setting and its value and says what is allowed.
+ * NULL (a variable that is not set) reads nothing and is no error. */
+bool rb_hs_options_parse(struct hs_options *options, const char *text, char *error, size_t error_size);
+
+/* The output's path with its patterns filled in.  False if there is none
+ * (output=none) or `size` is too small.  Allocates nothing and takes no lock. */
+bool rb_hs_options_expand_output(const struct hs_options *options, uint64_t pid, int64_t unix_time,
+                              char *path, size_t size);
+
+#endif

@@ -1,0 +1,233 @@
+/* See sites/folding.h. */
+#include "heap_sampler/sites/folding.h"
+#include "heap_sampler/base/locks.h"
+#include "heap_sampler/base/memory.h"
+#include "heap_sampler/estimate/epochs.h"
+#include "heap_sampler/sites/sampler.h"
+#include "heap_sampler/sites/site_table.h"
+#include "heap_sampler/sites/totals.h"
+#include "heap_sampler/stacks/stack_table.h"
+
+#include <string.h>
+
+static const struct hs_user_of_sites *user_of_sites;
+static const struct hs_user_of_nodes *user_of_nodes;
+
+void
+rb_hs_folding_used_by_sites(const struct hs_user_of_sites *user)
+{
+    user_of_sites = user;
+}
+
+void
+rb_hs_folding_used_by_nodes(const struct hs_user_of_nodes *user)
+{
+    user_of_nodes = user;
+}
+
+struct how {
+    bool spare;                 /* the sites that have allocated most often stay */
+    bool coarse;                /* not even the leaf is kept of what is folded */
+};
+
+struct folding {
+    struct how how;
+    bool *alive;                /* by old site: some record refers to it */
+    uint64_t spared_from;       /* as many samples as this: it keeps its name without */
+    bool *keep;                 /* by old node: it stays, and so do its parents */
+    uint32_t *new_node;         /* by old node */
+    uint32_t *new_site;         /* by old site */
+    uint32_t *leaf_frame;       /* by old site */
+    struct hs_site *old_sites;
+    uint32_t site_count;
+};
+
+static void
+free_folding(struct folding *folding)
+{
+    rb_hs_free(HS_MEM_TOTALS, folding->alive);
+    rb_hs_free(HS_MEM_TOTALS, folding->keep);
+    rb_hs_free(HS_MEM_TOTALS, folding->new_node);
+    rb_hs_free(HS_MEM_TOTALS, folding->new_site);
+    rb_hs_free(HS_MEM_TOTALS, folding->leaf_frame);
+    rb_hs_free(HS_MEM_TOTALS, folding->old_sites);
+}
+
+static bool
+begin_folding(struct folding *folding, struct how how)
+{
+    uint32_t sites = rb_hs_sampler.site_count, nodes = rb_hs_node_count + 1;    /* the empty stack, before there is a tree */
+    *folding = (struct folding){
+        .how = how,
+        .spared_from = UINT64_MAX,
+        .alive = rb_hs_calloc(HS_MEM_TOTALS, sites, sizeof(bool)),
+        .keep = rb_hs_calloc(HS_MEM_TOTALS, nodes, sizeof(bool)),
+        .new_node = rb_hs_malloc(HS_MEM_TOTALS, nodes * sizeof(uint32_t)),
+        .new_site = rb_hs_malloc(HS_MEM_TOTALS, sites * sizeof(uint32_t)),
+        .leaf_frame = rb_hs_malloc(HS_MEM_TOTALS, sites * sizeof(uint32_t)),
+        .old_sites = rb_hs_malloc(HS_MEM_TOTALS, sites * sizeof(struct hs_site)),
+        .site_count = sites,
+    };
+    return folding->alive && folding->keep && folding->new_node && folding->new_site && folding->leaf_frame &&
+        folding->old_sites;
+}
+
+static uint64_t
+samples_ever(uint32_t site)
+{
+    uint64_t samples = 0;
+    for (int s = 0; s < HS_SESSIONS; s++) {
+        const struct hs_session *session = &rb_hs_sampler.session[s];
+        if (session->on && site < session->totals_count) samples += session->totals[site].alloc.samples;
+    }
+    return samples;
+}
+
+static bool
+stays_p(const struct folding *folding, uint32_t site)
+{
+    return folding->alive[site] || samples_ever(site) >= folding->spared_from;
+}
+
+static void
+spare_some(struct folding *folding)
+{
+    struct hs_spared spared = { { 0 } };
+    uint32_t living = 0, max = rb_hs_sites_max(), most = max - max / 8;
+    for (uint32_t i = 0; i < folding->site_count; i++) {
+        if (folding->alive[i]) living++;
+        else rb_hs_spared_count(&spared, samples_ever(i));
+    }
+    uint32_t room = living < most ? most - living : 0;
+    folding->spared_from = rb_hs_spared_from(&spared, room < max / 4 ? room : max / 4);
+}
+
+static void
+see_the_living(struct folding *folding)
+{
+    if (user_of_sites) user_of_sites->see(folding->alive);
+    if (folding->how.spare) spare_some(folding);
+    for (uint32_t i = 0; i < folding->site_count; i++) {
+        const struct hs_site *site = &rb_hs_sampler.sites[i];
+        folding->leaf_frame[i] = site->node == HS_NODE_EMPTY ? UINT32_MAX : rb_hs_nodes[site->node].frame;
+        if (stays_p(folding, i)) folding->keep[site->node] = true;
+    }
+}
+
+/* The folded site may already stand for others, or be one that lives. There are
+ * no more new ones than old, so there is room for them. */
+static uint32_t
+new_number(const struct folding *folding, uint32_t old)
+{
+    const struct hs_site *site = &folding->old_sites[old];
+    uint32_t node = rb_hs_node_evicted(), class_id = site->class_id;
+    if (stays_p(folding, old)) {
+        node = folding->new_node[site->node];
+    }
+    else if (folding->how.coarse) {
+        class_id = HS_NO_CLASS;
+    }
+    else {
+        uint32_t leaf = rb_hs_node_child(node, folding->leaf_frame[old]);
+        if (leaf != UINT32_MAX) node = leaf;
+    }
+    return rb_hs_site_anyway(node == UINT32_MAX ? HS_NODE_EMPTY : node, class_id, site->slot_size);
+}
+
+/* A site's new number is at most its old one, since sites are numbered anew in
+ * their old order: totals can be moved in place. */
+static void
+move_totals(const struct folding *folding, struct hs_session *session)
+{
+    for (uint32_t old = 0; old < folding->site_count && old < session->totals_count; old++) {
+        uint32_t new = folding->new_site[old];
+        if (new == old) continue;
+        struct hs_totals totals = session->totals[old];
+        memset(&session->totals[old], 0, sizeof(totals));
+        rb_hs_totals_add(&session->totals[new], &totals);
+    }
+}
+
+static bool full;
+static uint32_t sites_left, nodes_left, in_vain;        /* since the last folding */
+
+/* Samples are thinned then: folding once more will find what they leave. */
+bool
+rb_hs_take_sites_full(void)
+{
+    bool was = full;
+    full = false;
+    if (was) sites_left = nodes_left = 0;
+    return was;
+}
+
+/* How many of the sites live; UINT32_MAX: no memory. */
+static uint32_t
+fold(struct how how)
+{
+    struct folding folding = { 0 };
+    uint32_t living = 0, folded = 0;
+
+    if (!begin_folding(&folding, how)) {
+        free_folding(&folding);
+        return UINT32_MAX;
+    }
+    see_the_living(&folding);
+    if (user_of_nodes) user_of_nodes->begin(folding.keep, how.spare);
+    memcpy(folding.old_sites, rb_hs_sampler.sites, folding.site_count * sizeof(*folding.old_sites));
+    rb_hs_nodes_keep(folding.keep, folding.new_node);
+    if (user_of_nodes) user_of_nodes->end(folding.new_node);
+
+    rb_hs_sites_clear();
+    for (uint32_t old = 0; old < folding.site_count; old++) {
+        folding.new_site[old] = new_number(&folding, old);
+        *(folding.alive[old] ? &living : &folded) += 1;
+    }
+    rb_hs_stack_drops.stacks += folded;
+    for (int s = 0; s < HS_SESSIONS; s++) {
+        if (rb_hs_sampler.session[s].on) move_totals(&folding, &rb_hs_sampler.session[s]);
+    }
+    if (user_of_sites) user_of_sites->renumber(folding.new_site);
+    free_folding(&folding);
+    return living;
+}
+
+static bool
+mostly(uint32_t part, uint32_t whole)
+{
+    return part > whole - whole / 4;
+}
+
+void
+rb_hs_fold_sites(void)
+{
+    uint32_t max = rb_hs_sites_max();
+
+    /* When the living fill the tables, folding again at once gains nothing; some
+     * time later, it may. */
+    if (rb_hs_sampler.site_count < sites_left + max / 16 && rb_hs_node_count < nodes_left + rb_hs_nodes_max() / 16 &&
+        ++in_vain < max / 8) {
+        return;
+    }
+    in_vain = 0;
+    if (!rb_hs_sampler.site_count) return;
+    uint32_t living = fold((struct how){ .spare = true });
+    if (living == UINT32_MAX) return;
+    /* So many lines have allocated what is dead that these fill the table. */
+    if (mostly(rb_hs_sampler.site_count, max) && !mostly(living, max)) fold((struct how){ .spare = true, .coarse = true });
+    /* What was spared has deep stacks. */
+    if (mostly(rb_hs_node_count, rb_hs_nodes_max())) fold((struct how){ .spare = false });
+    sites_left = rb_hs_sampler.site_count;
+    nodes_left = rb_hs_node_count;
+    full = mostly(living, max);
+}
+
+/* A tree that is nearly full is emptied of what only totals refer to. */
+void
+rb_hs_make_room_for_stack(uint32_t depth)
+{
+    rb_hs_lock();
+    if (rb_hs_nodes_room() <= depth) rb_hs_fold_sites();
+    if (rb_hs_codes_make_room() && user_of_nodes) user_of_nodes->forget_addresses();
+    rb_hs_unlock();
+}

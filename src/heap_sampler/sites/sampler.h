@@ -1,0 +1,67 @@
+#ifndef HEAP_SAMPLER_SITES_SAMPLER_H
+#define HEAP_SAMPLER_SITES_SAMPLER_H
+/*
+ * The sampler's state: its sessions, its sites, and what it has counted.
+ *
+ *     record (slots/page_table.h) --> site --> node (stacks/stack_table.h) --> frame
+ *        |                             |  \-> class (stacks/class_table.h)
+ *        |                             \----- totals of each session, by the site's number
+ *        \--> epoch (estimate/epochs.h): at which interval each session keeps the record
+ *
+ * Plain data. The lock (base/locks.h); a field that says otherwise, otherwise.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include "heap_sampler/account/account.h"
+#include "heap_sampler/estimate/draw.h"
+#include "heap_sampler/estimate/epochs.h"
+#include "heap_sampler/sites/totals.h"
+
+enum {
+    HS_MAIN = 0,                /* of HS_SESSIONS: the process's own */
+    HS_HEAPS_MAX = 16
+};
+
+/* A site: where an object was born, and as what. */
+struct hs_site {
+    uint32_t node;
+    uint32_t class_id;
+    uint32_t slot_size;
+};
+
+struct hs_session {
+    bool on;
+    uint64_t serial;
+    uint64_t interval, first_interval;          /* bytes */
+    uint64_t interval_changes;
+    uint32_t thread;            /* only this thread's samples; 0: all threads' */
+    uint64_t started_ns;        /* Unix time */
+    uint64_t samples;           /* live records with its bit */
+    struct hs_totals *totals;   /* by site; shorter than the sites when the newest have none */
+    uint32_t totals_count, totals_capacity;
+    uint64_t live_at_start[HS_HEAPS_MAX];
+    struct hs_account account_at_start;         /* HS_MAIN only */
+};
+
+struct hs_sampler {
+    struct hs_random random;    /* VM lock */
+    struct hs_session session[HS_SESSIONS];
+    uint64_t interval;          /* bytes, the smallest of all sessions'; 0: off */
+    struct hs_epochs epochs;
+    struct hs_site *sites;
+    uint32_t site_count, site_capacity;
+    uint32_t marks;             /* completed marks */
+    uint64_t minor_ns, major_ns;                /* Unix time of the last, 0: none */
+    uint64_t next_id;
+    uint64_t next_session;
+    uint64_t process_start;     /* random: tells processes apart, forks too */
+    uint64_t forks;             /* by this process and those that it comes from */
+    bool child;                 /* it comes from another */
+    uint64_t dropped_samples, dropped_moves;
+    uint64_t moves;             /* records that followed an object, ever */
+    uint64_t taken;             /* samples taken, ever */
+};
+
+extern struct hs_sampler rb_hs_sampler;
+
+#endif

@@ -1,0 +1,31 @@
+/* See sites/totals.h. */
+#include "heap_sampler/sites/totals.h"
+#include "heap_sampler/estimate/estimate.h"
+
+void
+rb_hs_totals_add(struct hs_totals *sum, const struct hs_totals *more)
+{
+    rb_hs_estimate_add(&sum->alloc, &more->alloc);
+    rb_hs_estimate_add(&sum->dead, &more->dead);
+    sum->dead_gcs += more->dead_gcs;
+}
+
+static unsigned
+significant_bits(uint64_t number)
+{
+    return number ? 64 - (unsigned)__builtin_clzll(number) : 0;
+}
+
+void
+rb_hs_spared_count(struct hs_spared *spared, uint64_t samples)
+{
+    spared->by_bits[significant_bits(samples)]++;
+}
+
+uint64_t
+rb_hs_spared_from(const struct hs_spared *spared, uint32_t room)
+{
+    unsigned bits = 65;
+    while (bits > 2 && spared->by_bits[bits - 1] <= room) room -= spared->by_bits[--bits];
+    return bits > 64 ? UINT64_MAX : UINT64_C(1) << (bits - 1);
+}

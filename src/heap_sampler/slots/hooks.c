@@ -1,0 +1,235 @@
+/*
+ * The sampling heap profiler: what the allocator's and GC's hooks do, and the
+ * sessions on whose behalf they do it.
+ *
+ *   on_install   how far is it to the next sampled slot of a free list
+ *   on_take      that slot is taken: record stack, class and page
+ *   on_mark_end  the mark tells who died: their records go, their sites learn
+ *   on_move      GC.compact: the record follows its object
+ *
+ * A sample is taken at the smallest interval that a session asks for, and a
+ * session with a longer one keeps it with probability p(its T)/p(smallest T):
+ * for each of them the samples are as if it were alone.  Each record refers to
+ * the epoch of intervals it was made in, from which its weights follow.
+ *
+ * Marks, not sweeps, decide about life: right after marking, every mark bit of
+ * every page is true, and no slot has been given to a newer object.  So the
+ * dead are dropped there at once, and between two marks the tables hold just
+ * what the last mark found alive and what was born since.
+ */
+#include "heap_sampler/mri.h"
+#include "heap_sampler/slots/hooks.h"
+#include "heap_sampler/base/clock.h"
+#include "heap_sampler/base/locks.h"
+#include "heap_sampler/base/memory.h"
+#include "heap_sampler/base/report.h"
+#include "heap_sampler/estimate/draw.h"
+#include "heap_sampler/estimate/epochs.h"
+#include "heap_sampler/estimate/estimate.h"
+#include "heap_sampler/malloc/hooks.h"
+#include "heap_sampler/malloc/table.h"
+#include "heap_sampler/settings/options.h"
+#include "heap_sampler/sites/folding.h"
+#include "heap_sampler/sites/sampler.h"
+#include "heap_sampler/sites/site_table.h"
+#include "heap_sampler/sites/totals.h"
+#include "heap_sampler/slots/check.h"
+#include "heap_sampler/slots/intervals.h"
+#include "heap_sampler/slots/page_table.h"
+#include "heap_sampler/slots/records.h"
+#include "heap_sampler/stacks/capture.h"
+#include "heap_sampler/stacks/class_table.h"
+#include "heap_sampler/stacks/stack_table.h"
+
+/* A sample, a name or a stack that found no memory is missing for good; a snapshot that found none has told who
+ * asked for it, and samples of malloc that found none are counted apart (malloc_samples_dropped). */
+void
+rb_hs_warn_of_gaps(void)
+{
+    uint64_t failures = 0;
+    for (int use = 0; use < HS_MEM_USES; use++) {
+        if (use != HS_MEM_SNAPSHOTS && use != HS_MEM_MALLOC) failures += rb_hs_memory_failures((enum hs_memory_use)use);
+    }
+    if (failures) rb_hs_warn_once(HS_TROUBLE_MEMORY, "no memory: from here on profiles have gaps (see stat)");
+}
+
+/* -- hooks of the allocator ------------------------------------------------------ */
+
+unsigned int
+rb_heap_sampler_on_install(size_t slot_size, unsigned int slots, uint64_t *drawn_at)
+{
+    *drawn_at = rb_hs_sampler.interval;
+    return rb_hs_draw(&rb_hs_sampler.random, (double)slot_size, (double)rb_hs_sampler.interval, slots);
+}
+
+/* The sessions that look at this thread. */
+static uint8_t
+sessions_of(uint32_t thread)
+{
+    uint8_t sessions = 0;
+    for (int s = 0; s < HS_SESSIONS; s++) {
+        const struct hs_session *session = &rb_hs_sampler.session[s];
+        if (session->on && (!session->thread || session->thread == thread)) sessions |= (uint8_t)(1u << s);
+    }
+    return sessions;
+}
+
+static bool
+add_record(struct rb_heap_sampler_page **table, uintptr_t body, const uintptr_t *mark_bits, unsigned int slot,
+           const struct hs_record *born)
+{
+    struct hs_record *record = rb_hs_page_add(table, body, mark_bits, slot);
+    if (!record) return false;
+    *record = *born;
+    record->slot = (uint16_t)slot;
+    record->young = true;
+    record->epoch = rb_hs_sampler.epochs.current;
+    record->birth_gc = (uint32_t)rb_gc_count();
+    record->id = ++rb_hs_sampler.next_id;
+    rb_hs_sampler.epochs.list[record->epoch].records++;
+    for (int s = 0; s < HS_SESSIONS; s++) {
+        if (!(record->sessions & (1u << s))) continue;
+        struct hs_session *session = &rb_hs_sampler.session[s];
+        session->samples++;
+        struct hs_totals *totals = rb_hs_totals_of(session, record->site);
+        if (!totals) {
+            rb_hs_sampler.dropped_samples++;
+            continue;
+        }
+        struct hs_estimate one = rb_hs_estimate_of(record, s);
+        rb_hs_estimate_add(&totals->alloc, &one);
+    }
+    return true;
+}
+
+void
+rb_heap_sampler_on_take(struct rb_heap_sampler_page **table, uintptr_t body, const uintptr_t *mark_bits,
+                        unsigned int slot, size_t slot_size, VALUE klass, VALUE flags, uint64_t drawn_at)
+{
+    struct hs_record born = { .thread = rb_hs_capture_thread() };
+    born.longest = rb_hs_longest_interval(&rb_hs_sampler.random, (double)slot_size, (double)drawn_at);
+    born.sessions = rb_hs_keepers(rb_hs_sampler.epochs.list[rb_hs_sampler.epochs.current].interval,
+                                  sessions_of(born.thread), born.longest);
+    if (!born.sessions) return;
+
+    rb_hs_make_room_for_stack(rb_hs_options.max_depth);
+    uint32_t node = rb_hs_capture_stack();
+    uint32_t class_id = rb_hs_class_of_allocation(klass, flags);
+
+    rb_hs_lock();
+    rb_hs_sampler.taken++;
+    uint32_t site = rb_hs_site_of(node, class_id, (uint32_t)slot_size);
+    if (site == UINT32_MAX) {
+        uint32_t leaf = node == HS_NODE_EMPTY ? UINT32_MAX : rb_hs_nodes[node].frame;
+        rb_hs_fold_sites();
+        node = rb_hs_node_child(rb_hs_node_evicted(), leaf);
+        site = rb_hs_site_of(node == UINT32_MAX ? HS_NODE_EMPTY : node, class_id, (uint32_t)slot_size);
+    }
+    if (site == UINT32_MAX) site = rb_hs_site_of(HS_NODE_EMPTY, UINT32_MAX, (uint32_t)slot_size);
+    born.site = site;
+    bool added = site != UINT32_MAX && add_record(table, body, mark_bits, slot, &born);
+    if (!added) rb_hs_sampler.dropped_samples++;
+    rb_hs_widen_intervals();
+    rb_hs_unlock();
+    if (!added) rb_hs_warn_of_gaps();
+}
+
+/* -- hooks of the GC --------------------------------------------------------------- */
+
+static bool
+bury_record(struct hs_record *record, const struct rb_heap_sampler_page *page, void *data)
+{
+    if (hs_page_marked_p(page, record->slot)) {
+        record->young = false;
+        return true;
+    }
+    double age = (double)((uint32_t)*(size_t *)data - record->birth_gc);
+    for (int s = 0; s < HS_SESSIONS; s++) {
+        if (!(record->sessions & (1u << s))) continue;
+        struct hs_totals *totals = rb_hs_totals_of(&rb_hs_sampler.session[s], record->site);
+        if (!totals) continue;
+        struct hs_estimate one = rb_hs_estimate_of(record, s);
+        rb_hs_estimate_add(&totals->dead, &one);
+        totals->dead_gcs += one.objects * age;
+    }
+    return false;
+}
+
+static int
+code_liveness(uintptr_t address)
+{
+    return rb_heap_sampler_gc_liveness((VALUE)address);
+}
+
+/* Records, codes and classes outlive the sessions that brought them, so this
+ * runs when sampling is off as well. */
+void
+rb_heap_sampler_on_mark_end(bool full_mark)
+{
+    size_t gc_count = rb_gc_count();
+    rb_hs_malloc_name_stacks();
+    rb_hs_lock();
+    rb_hs_sampler.marks++;
+    *(full_mark ? &rb_hs_sampler.major_ns : &rb_hs_sampler.minor_ns) = rb_hs_now_ns();
+    rb_hs_filter_records(bury_record, &gc_count);
+    if (rb_hs_codes_sweep(full_mark, code_liveness)) rb_hs_malloc_forget_addresses();
+    rb_hs_unlock();
+    rb_hs_classes_after_mark(full_mark);
+    rb_hs_check(HS_CHECK_MARKED);
+    rb_hs_warn_of_gaps();
+}
+
+static uintptr_t
+code_location(uintptr_t address)
+{
+    return (uintptr_t)rb_gc_location((VALUE)address);
+}
+
+void
+rb_heap_sampler_on_update_references(void)
+{
+    /* The new addresses stand in heap slots; every page is readable again by
+     * now, so the lock does not stand in the way of a read barrier. */
+    rb_hs_lock();
+    if (rb_hs_codes_move(code_location)) rb_hs_malloc_forget_addresses();
+    rb_hs_unlock();
+    rb_hs_classes_after_move();
+    rb_hs_check(HS_CHECK_ANY);
+}
+
+void
+rb_heap_sampler_on_move(struct rb_heap_sampler_page *from, unsigned int from_slot,
+                        struct rb_heap_sampler_page **to, uintptr_t to_body, const uintptr_t *to_mark_bits,
+                        unsigned int to_slot)
+{
+    rb_hs_lock();
+    struct hs_record *record = rb_hs_page_find(from, from_slot);
+    if (record) {
+        struct hs_record moved = *record;
+        rb_hs_sampler.moves++;
+        uint32_t position = (uint32_t)(record - from->records);
+        /* Leave before arriving: it may be the same page. */
+        rb_hs_page_drop(from, position);
+        struct hs_record *place = rb_hs_page_add(to, to_body, to_mark_bits, to_slot);
+        if (place) {
+            moved.slot = (uint16_t)to_slot;
+            *place = moved;
+        }
+        else {
+            rb_hs_sampler.dropped_moves++;
+            rb_hs_sampler.epochs.list[moved.epoch].records--;
+            rb_hs_count_off(moved.sessions);
+        }
+        if (from != *to) rb_hs_page_release(from);
+    }
+    rb_hs_unlock();
+}
+
+void
+rb_heap_sampler_on_page_free(struct rb_heap_sampler_page *table)
+{
+    rb_hs_lock();
+    for (uint32_t i = table->count; i-- > 0; ) rb_hs_drop_record(table, i);
+    rb_hs_page_release(table);
+    rb_hs_unlock();
+}

@@ -1,0 +1,37 @@
+#ifndef HEAP_SAMPLER_SLOTS_SESSIONS_H
+#define HEAP_SAMPLER_SLOTS_SESSIONS_H
+/* Sessions begin, change and end, of slots and of malloc. */
+#include <stdbool.h>
+#include <stdint.h>
+#include "heap_sampler/account/account.h"
+
+/* What of the options GC::SampleProfile.start can say otherwise, for as long as
+ * HS_MAIN is on. */
+struct hs_limits {
+    uint64_t max_samples;       /* 0: none */
+    uint32_t max_depth;
+    bool seeded;
+    uint64_t seed;
+    bool sow;                   /* the seed's sequence begins with them */
+};
+
+/* GVL, no lock held. */
+struct hs_session_settings {
+    uint64_t interval;
+    uint64_t malloc_interval;   /* 0: malloc is not sampled for it */
+    uint32_t thread;
+    const struct hs_account *account;   /* taken just before; NULL: none */
+    const struct hs_limits *limits;     /* HS_MAIN only; NULL: those of the options */
+};
+/* Returns the session's number, -1: all are taken, -2: no memory. Number
+ * HS_MAIN is for the process's own, chosen by `main`. */
+int rb_hs_session_start(const struct hs_session_settings *settings, bool main);
+void rb_hs_session_stop(int session);
+/* false: no memory, the interval is as it was. */
+bool rb_hs_session_retune(int session, uint64_t interval);
+/* While HS_MAIN is on: from here on. */
+void rb_hs_session_limit(const struct hs_limits *limits);
+/* The limits in force. */
+struct hs_limits rb_hs_limits(void);
+
+#endif

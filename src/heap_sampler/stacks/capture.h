@@ -1,0 +1,35 @@
+#ifndef HEAP_SAMPLER_STACKS_CAPTURE_H
+#define HEAP_SAMPLER_STACKS_CAPTURE_H
+/*
+ * Stacks of Ruby code, in three steps, since not every place that has one may
+ * name it:
+ *
+ *   hash     one word a frame: is the stack known?
+ *   frames   what tells the frames, copied; plain loads
+ *   resolve  frames to a node of the prefix tree; reads heap slots and symbols
+ *
+ * The first two are for a thread that runs Ruby, of its own stack, outside of
+ * GC; they take no lock and allocate nothing.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include "heap_sampler/stacks/stack_table.h"
+
+struct rb_execution_context_struct;
+
+enum { HS_DEPTH_MAX = 4096 };   /* of max-depth= */
+
+/* Frames down to max-depth; *truncated: there are more. 0: no stack. */
+uint32_t rb_hs_capture_hash(const struct rb_execution_context_struct *ec, struct hs_stack_hash *hash, bool *truncated);
+/* As many as the above returned, leaf first. */
+void rb_hs_capture_frames(const struct rb_execution_context_struct *ec, struct hs_raw_frame *frames, uint32_t depth);
+/* VM lock; may be in GC if marking is complete and nothing is swept yet; lock
+ * not held.  What the frames point to must not have been swept since they were
+ * copied. UINT32_MAX: no memory. */
+uint32_t rb_hs_capture_resolve(const struct hs_raw_frame *frames, uint32_t depth, bool truncated);
+
+/* All three for the current thread: VM lock, not in GC, lock not held. */
+uint32_t rb_hs_capture_stack(void);        /* a node */
+uint32_t rb_hs_capture_thread(void);       /* the serial of the current thread */
+
+#endif

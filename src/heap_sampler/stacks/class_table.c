@@ -1,0 +1,311 @@
+/* See stacks/class_table.h. */
+#include "heap_sampler/mri.h"
+#include "heap_sampler/stacks/class_table.h"
+#include "heap_sampler/base/locks.h"
+#include "heap_sampler/base/memory.h"
+#include "heap_sampler/base/must.h"
+#include "heap_sampler/base/table.h"
+#include "heap_sampler/base/texts.h"
+
+#include <string.h>
+
+enum { NAME_MAX_BYTES = 256 };
+
+static uint32_t
+classes_max(void)
+{
+    return rb_hs_memory_bound_p() ? 1u << 15 : 1u << 16;
+}
+
+struct class_entry {
+    VALUE klass;                /* weak; 0: dead, or never had one */
+    uint32_t text, type_text;
+    bool named;                 /* for good */
+    bool old;                   /* only a major GC can free it */
+};
+
+static struct class_entry *entries;
+static uint32_t entry_count, entry_capacity;
+static uint32_t unnamed_count;
+static uint32_t other_classes;  /* text */
+static struct hs_map entries_by_key = { .use = HS_MEM_NAMES };
+uint64_t rb_hs_classes_dropped;
+
+static const char *
+type_name(VALUE flags)
+{
+    switch (flags & RUBY_T_MASK) {
+#define NAMED(t) case t: return #t
+      NAMED(T_OBJECT); NAMED(T_CLASS); NAMED(T_MODULE); NAMED(T_FLOAT); NAMED(T_STRING);
+      NAMED(T_REGEXP); NAMED(T_ARRAY); NAMED(T_HASH); NAMED(T_STRUCT); NAMED(T_BIGNUM);
+      NAMED(T_FILE); NAMED(T_DATA); NAMED(T_MATCH); NAMED(T_COMPLEX); NAMED(T_RATIONAL);
+      NAMED(T_SYMBOL); NAMED(T_IMEMO); NAMED(T_NODE); NAMED(T_ICLASS);
+#undef NAMED
+      default: return "T_NONE";
+    }
+}
+
+static const char *
+imemo_name(VALUE flags)
+{
+    switch ((enum imemo_type)((flags >> FL_USHIFT) & IMEMO_MASK)) {
+#define NAME(t) case imemo_##t: return "(imemo:" #t ")"
+      NAME(env); NAME(cref); NAME(svar); NAME(throw_data); NAME(ifunc); NAME(memo); NAME(ment);
+      NAME(iseq); NAME(tmpbuf); NAME(ast); NAME(parser_strterm); NAME(callinfo); NAME(callcache);
+      NAME(constcache);
+#undef NAME
+      default: return "(imemo)";
+    }
+}
+
+/* A temporary name holds the address of an anonymous class, which says
+ * nothing in a file and differs for each: leave the digits out. */
+static size_t
+copy_without_addresses(char *to, size_t size, const char *from, size_t len)
+{
+    size_t out = 0;
+    for (size_t i = 0; i < len && out + 1 < size; i++) {
+        if (from[i] == '0' && i + 2 < len && from[i + 1] == 'x' && i && from[i - 1] == ':') {
+            while (i + 1 < len && from[i + 1] != '>' && from[i + 1] != ':') i++;
+            if (out) out--;
+            continue;
+        }
+        to[out++] = from[i];
+    }
+    to[out] = '\0';
+    return out;
+}
+
+bool
+rb_hs_class_name(VALUE klass, char *buffer, size_t size)
+{
+    VALUE path = RCLASS_EXT(klass)->classpath;
+    buffer[0] = '\0';
+    if (!path) return false;
+    copy_without_addresses(buffer, size, RSTRING_PTR(path), (size_t)RSTRING_LEN(path));
+    return RCLASS_EXT(klass)->permanent_classpath;
+}
+
+/* `(anonymous Class < Foo)`: of what it is a subclass is what is known of it. */
+static bool
+name_of(VALUE klass, char *buffer, size_t size)
+{
+    if (rb_hs_class_name(klass, buffer, size)) return true;
+    if (buffer[0]) return false;
+    bool module = BUILTIN_TYPE(klass) == T_MODULE;
+    VALUE super = module ? 0 : RCLASS_SUPER(klass);
+    char name[NAME_MAX_BYTES - 32] = "";
+    while (super && (BUILTIN_TYPE(super) == T_ICLASS || !RCLASS_EXT(super)->classpath)) super = RCLASS_SUPER(super);
+    if (super) rb_hs_class_name(super, name, sizeof(name));
+    if (name[0]) {
+        snprintf(buffer, size, "(anonymous Class < %s)", name);
+    }
+    else {
+        snprintf(buffer, size, "(anonymous %s)", module ? "Module" : "Class");
+    }
+    return false;
+}
+
+static uint32_t
+add_entry(uint64_t key, VALUE klass, const char *type, const char *name, bool named)
+{
+    uint32_t id = UINT32_MAX;
+    rb_hs_lock();
+    if (!other_classes) other_classes = rb_hs_text_cstr("(other classes)");
+    if (entry_count < classes_max() &&
+        rb_hs_grow(HS_MEM_NAMES, (void **)&entries, &entry_capacity, (uint64_t)entry_count + 1, sizeof(*entries)) &&
+        rb_hs_map_put(&entries_by_key, key, entry_count)) {
+        id = entry_count++;
+        entries[id] = (struct class_entry){
+            .klass = klass, .text = rb_hs_text_cstr(name), .type_text = rb_hs_text_cstr(type), .named = named,
+        };
+        if (!named) unnamed_count++;
+    }
+    else {
+        rb_hs_classes_dropped++;
+    }
+    rb_hs_unlock();
+    return id;
+}
+
+/* Types are below 32, and classes at addresses of multiples of 8. */
+static uint64_t
+key_of(VALUE klass, VALUE flags)
+{
+    return (uint64_t)klass * 32 + (flags & RUBY_T_MASK) + 1;
+}
+
+static uint32_t
+class_without_name(VALUE flags)
+{
+    char name[64];
+    uint64_t key = (UINT64_C(1) << 62) + (flags & RUBY_T_MASK);
+    if ((flags & RUBY_T_MASK) == T_IMEMO) {
+        snprintf(name, sizeof(name), "%s", imemo_name(flags));
+        key += ((flags >> FL_USHIFT) & IMEMO_MASK) * 32;
+    }
+    else {
+        snprintf(name, sizeof(name), "(hidden %s)", type_name(flags));
+    }
+    const uint32_t *found = rb_hs_map_find(&entries_by_key, key);
+    return found ? *found : add_entry(key, 0, type_name(flags), name, true);
+}
+
+uint32_t
+rb_hs_class_of_allocation(VALUE klass, VALUE flags)
+{
+    /* In an imemo the class's place holds something else. */
+    bool internal = (flags & RUBY_T_MASK) == T_IMEMO || (flags & RUBY_T_MASK) == T_NODE;
+    if (!internal && klass) klass = rb_class_real(klass);
+    if (internal || !klass) return class_without_name(flags);
+
+    const uint32_t *found = rb_hs_map_find(&entries_by_key, key_of(klass, flags));
+    if (found) return *found;
+
+    char name[NAME_MAX_BYTES];
+    bool named = name_of(klass, name, sizeof(name));
+    return add_entry(key_of(klass, flags), klass, type_name(flags), name, named);
+}
+
+uint32_t
+rb_hs_class_text(uint32_t class_id)
+{
+    return class_id < entry_count ? entries[class_id].text : other_classes;
+}
+
+uint32_t
+rb_hs_class_type_text(uint32_t class_id)
+{
+    return class_id < entry_count ? entries[class_id].type_text : 0;
+}
+
+/* The type is the low part of the old key: it is read back from the text. */
+static VALUE
+type_of_entry(const struct class_entry *entry)
+{
+    const struct hs_text *type = &rb_hs_texts[entry->type_text];
+    for (VALUE t = 0; t <= RUBY_T_MASK; t++) {
+        const char *name = type_name(t);
+        if (strlen(name) == type->len && memcmp(name, type->ptr, type->len) == 0) return t;
+    }
+    return 0;
+}
+
+static void
+index_entries(void)
+{
+    /* Keys without a class do not change; drop and put back all the same. */
+    struct hs_map kept = { .use = HS_MEM_NAMES };
+    bool complete = true;
+    for (uint32_t i = 0; i < entries_by_key.capacity; i++) {
+        uint64_t key = entries_by_key.keys[i];
+        if (key >> 62) complete &= rb_hs_map_put(&kept, key, entries_by_key.values[i]);
+    }
+    for (uint32_t i = 0; i < entry_count; i++) {
+        if (entries[i].klass) complete &= rb_hs_map_put(&kept, key_of(entries[i].klass, type_of_entry(&entries[i])), i);
+    }
+    if (!complete) rb_hs_classes_dropped++;        /* such a class gets a second number */
+    rb_hs_map_free(&entries_by_key);
+    entries_by_key = kept;
+}
+
+/* Heap slots are read before the lock is taken. */
+static void
+rename_entry(struct class_entry *entry)
+{
+    char name[NAME_MAX_BYTES];
+    bool named = name_of(entry->klass, name, sizeof(name));
+    rb_hs_lock();
+    entry->text = rb_hs_text_cstr(name);
+    entry->named = named;
+    if (named) unnamed_count--;
+    rb_hs_unlock();
+}
+
+void
+rb_hs_classes_rename(void)
+{
+    if (!unnamed_count) return;
+    for (uint32_t i = 0; i < entry_count; i++) {
+        if (entries[i].klass && !entries[i].named) rename_entry(&entries[i]);
+    }
+}
+
+void
+rb_hs_classes_after_mark(bool full_mark)
+{
+    bool died = false;
+    for (uint32_t i = 0; i < entry_count; i++) {
+        struct class_entry *entry = &entries[i];
+        if (!entry->klass || (entry->old && !full_mark)) continue;
+        int life = rb_heap_sampler_gc_liveness(entry->klass);
+        entry->old = life == 2;
+        if (life) continue;
+        rb_hs_lock();
+        entry->klass = 0;
+        if (!entry->named) unnamed_count--;
+        entry->named = true;
+        rb_hs_unlock();
+        died = true;
+    }
+    if (died) {
+        rb_hs_lock();
+        index_entries();
+        rb_hs_unlock();
+    }
+    rb_hs_classes_rename();
+}
+
+void
+rb_hs_classes_after_move(void)
+{
+    bool moved = false;
+    for (uint32_t i = 0; i < entry_count; i++) {
+        if (!entries[i].klass) continue;
+        VALUE now = rb_gc_location(entries[i].klass);
+        moved |= now != entries[i].klass;
+        entries[i].klass = now;
+    }
+    if (moved) {
+        rb_hs_lock();
+        index_entries();
+        rb_hs_unlock();
+    }
+}
+
+#if HS_CHECKING
+void
+rb_hs_classes_check(void)
+{
+    for (uint32_t i = 0; i < entry_count; i++) {
+        const struct class_entry *entry = &entries[i];
+        HS_MUST((!entry->text || entry->text < rb_hs_text_count) && entry->type_text < rb_hs_text_count,
+                "class %u: texts %u, %u of %u", i, entry->text, entry->type_text, rb_hs_text_count);
+    }
+}
+
+void
+rb_hs_classes_check_living(bool (*alive)(uintptr_t address))
+{
+    uint32_t unnamed = 0;
+    for (uint32_t i = 0; i < entry_count; i++) {
+        const struct class_entry *entry = &entries[i];
+        if (!entry->klass) {
+            HS_MUST(entry->named, "class %u is dead and waits for a name", i);
+            continue;
+        }
+        HS_MUST(alive(entry->klass), "class %u: %p is dead", i, (void *)entry->klass);
+        const uint32_t *found = rb_hs_map_find(&entries_by_key, key_of(entry->klass, type_of_entry(entry)));
+        HS_MUST(rb_hs_classes_dropped || (found && *found == i), "class %u is not found by its address %p", i,
+                (void *)entry->klass);
+        if (!entry->named) unnamed++;
+    }
+    HS_MUST(unnamed == unnamed_count, "%u classes without a name, counted %u", unnamed, unnamed_count);
+}
+
+bool
+rb_hs_class_has_type(uint32_t class_id, VALUE flags)
+{
+    return class_id >= entry_count || type_of_entry(&entries[class_id]) == (flags & RUBY_T_MASK);
+}
+#endif

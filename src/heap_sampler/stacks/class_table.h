@@ -1,0 +1,49 @@
+#ifndef HEAP_SAMPLER_STACKS_CLASS_TABLE_H
+#define HEAP_SAMPLER_STACKS_CLASS_TABLE_H
+/*
+ * Classes of sampled objects, by number.  A number stands for a class and a
+ * type (T_STRING, …); the class itself is a weak key, its name a text.
+ *
+ * A class without a permanent name is looked at again after each mark, so
+ * that `Foo = Class.new` names the samples that came before it.  Naming reads
+ * the class's own name: it allocates nothing and calls no Ruby method.
+ *
+ * Threads: as stacks/stack_table.h; the functions that take a VALUE read heap slots,
+ * and so are called without the sampler's lock and take it themselves.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "ruby/ruby.h"
+#include "heap_sampler/base/must.h"
+
+/* `klass` as the allocator got it: 0, a singleton or an internal class too. */
+uint32_t rb_hs_class_of_allocation(VALUE klass, VALUE flags);
+
+uint32_t rb_hs_class_text(uint32_t class_id);
+uint32_t rb_hs_class_type_text(uint32_t class_id);
+
+/* In GC. */
+void rb_hs_classes_after_mark(bool full_mark);
+void rb_hs_classes_after_move(void);
+/* VM lock: give names to the classes that got theirs since. */
+void rb_hs_classes_rename(void);
+
+extern uint64_t rb_hs_classes_dropped;
+
+/* "Foo", or "" if it has no name yet; cut to the buffer; shared with stacks/capture.c. */
+bool rb_hs_class_name(VALUE klass, char *buffer, size_t size);
+
+#if HS_CHECKING
+/* Is this the type that the number stands for? VM lock. */
+bool rb_hs_class_has_type(uint32_t class_id, VALUE flags);
+#endif
+
+#if HS_CHECKING
+/* The table is what it must be. The lock, or the VM lock. */
+void rb_hs_classes_check(void);
+/* The classes that are known by address are alive: `alive` says so. VM lock. */
+void rb_hs_classes_check_living(bool (*alive)(uintptr_t address));
+#endif
+
+#endif
