@@ -151,6 +151,14 @@ folder do |dir|
     assert(!on_terminal("top", "--color=never", b).match?(ESCAPE))
   end
 
+  test "no bytes go to a terminal" do
+    [%w[merge -o -], %w[convert --to pb.gz -o -], %w[convert --to pb -o -]].each do |words|
+      equal("heapsample: -: .#{words.include?("pb") ? "pb" : "pb.gz"} is not for a terminal: -o FILE, or send it to a file or a program with > or |\n",
+            on_terminal(*words, b))
+    end
+    assert(on_terminal("convert", "--to", "folded", "-o", "-", b).include?("Leak#keep"))
+  end
+
   test "a table is as wide as the terminal, with colours or without" do
     [70, 100, 160].each do |columns|
       text = on_terminal("top", b, columns: columns).gsub(ESCAPE, "")
