@@ -49,7 +49,7 @@ class TestHeapSamplerOptions < Test::Unit::TestCase
   end
 
   def test_exit_status_and_exceptions_stay
-    out, err, status = ruby("--heap-sample=output=x.pb.gz", "-e", "at_exit { $keep = 'late' }; exit 3")
+    _, _, status = ruby("--heap-sample=output=x.pb.gz", "-e", "at_exit { $keep = 'late' }; exit 3")
     assert_equal 3, status.exitstatus
     assert_equal ["x.pb.gz"], files
     _, err, status = ruby("--heap-sample=output=x.pb.gz", "-e", "raise 'boom'")
@@ -486,7 +486,7 @@ class TestHeapSamplerOptions < Test::Unit::TestCase
     assert_operator out.lines.size, :<=, 25
     out, err, = ruby("--heap-sample", "-v")
     assert_equal [RUBY_DESCRIPTION.sub(/ \+(?:YJIT|RJIT)\b/, "") + "\n", ""], [out.sub(/ \+(?:YJIT|RJIT)\b/, ""), err]
-    out, err, = ruby("--heap-sample", "--version")
+    _, err, = ruby("--heap-sample", "--version")
     assert_empty err
     assert_empty files
   end
