@@ -155,8 +155,8 @@ folder do |dir|
       merged = HeapSample::Profile.load(in_dir["formats.pb.gz"])
       parts = paths.values_at(*some).map { |path| HeapSample::Profile.load(path) }
       equal(format, merged.info.format)
-      %i[resident dead].each { |part| close(parts.sum { |profile| profile.groups(:line).total.then { |total| part == :dead ? total.dead.space : total.inuse.resident.space } },
-                                            merged.groups(:line).total.then { |total| part == :dead ? total.dead.space : total.inuse.resident.space }, 1e-4) }
+      space = ->(profile, part) { profile.groups(:line).total.then { |total| part == :dead ? total.dead.space : total.inuse.resident.space } }
+      %i[resident dead].each { |part| close(parts.sum { |profile| space[profile, part] }, space[merged, part], 1e-4) }
     end
   end
 
