@@ -9,10 +9,14 @@ require "open3"
 require "rbs"
 require "heap_sample/sample_profile"
 require "heap_sample/assertions"
-require_relative "check"
+require_relative "../../tap"
 
 library, sig, folder = ARGV.map { |path| File.expand_path(path) }
 HERE = __dir__
+
+# What is wrong, if anything: at most 40 lines.
+def none(name, wrong) = Tap.report(wrong.empty?, name, wrong.first(40))
+
 TARGET = "GC::SampleProfile,GC::SampleProfile::*,HeapSample,HeapSample::*"
 
 # Runs exercise.rb with sig/: its lines, and whether it came to its end.
@@ -25,7 +29,7 @@ exercise = lambda do |signatures|
 end
 
 out, status = Open3.capture2e(RbConfig.ruby, Gem.bin_path("rbs", "rbs"), "-I", sig, "validate")
-check("rbs validate accepts sig/", status.success?, out)
+none("rbs validate accepts sig/", status.success? ? [] : out.lines(chomp: true))
 
 loader = RBS::EnvironmentLoader.new
 loader.add(path: Pathname(sig))
@@ -58,17 +62,18 @@ differences = ours.flat_map do |name|
   extra = (said - there).reject { |one| one == "#initialize" || klass < Struct }
   missing.map { |one| "#{klass}#{one} is not in sig/" } + extra.map { |one| "#{klass}#{one} is in sig/ and not in the code" }
 end
-check("each class in sig/ has the methods that the code has", ours.size > 30 && differences.empty?, differences.join("\n"))
+differences << "sig/ has #{ours.size} classes only" if ours.size < 30
+none("each class in sig/ has the methods that the code has", differences)
 
 lines, ended = exercise.(sig)
 misfits = lines.grep(/\Amisfit: /)
-check("real calls fit the types", ended && misfits.empty?, ended ? misfits.join("\n") : lines.last(15).join("\n"))
+none("real calls fit the types", ended ? misfits : lines.grep_v(/\Acalled: /).last(20))
 
 called = lines.filter_map { |line| line[/\Acalled: (.*)/, 1] }
 uncalled = ours.flat_map { |name| described.(name).map { |one| "#{name.to_s.delete_prefix("::")}#{one}" } }
 # rbs/test does not watch those that it calls itself.
 uncalled.reject! { |one| called.include?(one) || one.match?(/#(initialize|pretty_print|inspect|hash|eql\?|==)\z/) || Object.const_get(one[/[^#.]+/]) < Struct }
-check("each method in sig/ was called", uncalled.empty?, uncalled.join("\n"))
+none("each method in sig/ was called", uncalled)
 
 # The control: with one wrong type the same calls do not fit.
 wrong = File.join(folder, "wrong")
@@ -76,5 +81,5 @@ FileUtils.rm_rf(wrong)
 FileUtils.cp_r(sig, wrong)
 Dir["#{wrong}/*.rbs"].each { |file| File.write(file, File.read(file).sub("def gc_count: () -> Integer?", "def gc_count: () -> String")) }
 lines, = exercise.(wrong)
-check("a wrong type is found", lines.any? { |line| line.start_with?("misfit: [HeapSample::Meta#gc_count]") }, lines.grep(/\Amisfit/).first(5).join("\n"))
-finish
+none("a wrong type is found", lines.any? { |line| line.start_with?("misfit: [HeapSample::Meta#gc_count]") } ? [] : lines.last(5))
+Tap.finish
