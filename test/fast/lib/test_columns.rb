@@ -94,7 +94,7 @@ test "one line more in the schema is a column that is read, written, grouped, fi
     schema = "#{dir}/heap_sample/profile/columns.rb"
     line = "    column :request, :text, merge: :same, group: true, label: \"request\", place: 7, since: 4\n"
     File.write(schema, File.read(schema).sub(/^ *# All of them, as/) { line + $& })
-    out, status = Open3.capture2e(RbConfig.ruby, "-w", "--disable=gems", "-I", dir, "-I", "test/lib", "-e", script)
+    out, status = Open3.capture2e(RbConfig.ruby, "-w", "--disable=gems", "-I", dir, "-I", __dir__, "-e", script)
     assert(status.success?, out)
     equal(<<~OUT, out)
       ["orders#show", "orders#index", "orders#show", "orders#index", "orders#show"]

@@ -47,6 +47,15 @@ module HeapSample
       raise ArgumentError, "cannot rank by #{name.inspect}: value is one of #{NAMES.join(", ")}"
     end
 
+    # " of heap slots alone" where figures are not of all memory: because of the +kind+ that was asked for, or since
+    # malloc was not sampled; else "".
+    def self.part_of_all(profile, kind)
+      return " of malloc alone" if kind == :malloc
+
+      slots = kind == :slots || !profile.malloc? && %w[off standby missing].include?(profile.info.malloc_state)
+      slots ? " of heap slots alone" : ""
+    end
+
     def initialize(name, kind) # :nodoc:
       @name = name
       own = name[/\A(slots|malloc)_/, 1]&.to_sym || (:slots if memsize?) || kind

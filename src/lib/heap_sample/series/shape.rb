@@ -31,10 +31,7 @@ module HeapSample
     HELD_UP = 0.4
     # Accounts at either end.
     ENDS = 3
-    BARS = "▁▂▃▄▅▆▇█"
-    PLOT_WIDTH = 60
-    NAME_WIDTH = 6
-    NAMES = {bloats: "bloats", fragments: "fragments", fills: "fills", leaks: "leaks"}.freeze
+    TEXT = ShapeText
 
     include Analysis
 
@@ -57,9 +54,9 @@ module HeapSample
 
     # call-seq:
     #   Shape.new(series, width: 120, style: nil)
-    def initialize(series, width: Layout::WIDTH, style: nil, **)
+    def initialize(series, **look)
+      look_like(look)
       @series = series
-      @layout = Layout.new(width: width, style: style)
       @findings = []
       collect
       judge unless @reason
@@ -71,13 +68,6 @@ module HeapSample
     # Bytes of the fitted curve, at #times.
     def fitted = curve ? times.map { |time| curve.at(time) } : []
 
-    def to_s
-      head = [*title, *series.warnings.flat_map { |warning| @layout.sentence("Warning: #{warning}") }]
-      return @layout.text([head, @layout.sentence(reason)]) if reason
-
-      @layout.text([head, plots, evidence, conclusion])
-    end
-
     # JSON-ready: numbers not rounded, intervals as [low, high].
     def to_h
       slope, interval = curve&.slope
@@ -88,11 +78,16 @@ module HeapSample
        end}
     end
 
-    def summary # :nodoc:
-      reason ? "too short to say" : verdict.empty? ? "does not grow" : verdict.join(", ")
+    # What the process would do by the curve that fits nearly as well; nil if there is none, or it says the same.
+    def rival
+      return unless curve&.rival
+
+      kinds = findings_of_rival
+      kinds unless kinds.sort == verdict.sort
     end
 
-    def lines(_) = reason ? [*title, *@layout.sentence(reason)] : [*plots, *conclusion] # :nodoc:
+    # When the first account that is judged was taken, a Time.
+    def began = @first
 
     private
 
@@ -108,8 +103,6 @@ module HeapSample
       @parts = {live: sums(LIVE), waste: sums(WASTE), other: sums(Account::PARTS.keys - LIVE - WASTE)}
       @reason = too_short(known.size, judged.size) if judged.size < ACCOUNTS_LEAST
     end
-
-    def mean(sizes, indexes) = indexes.sum { |index| sizes[index] } / indexes.size.to_f
 
     def sums(names) = @accounts.map { |account| names.sum { |name| account[name].to_i } }
 
@@ -161,78 +154,10 @@ module HeapSample
       Finding.new(kind, term, bytes, at, shares)
     end
 
-    # Kinds that the other candidate would be.
-    def rival
-      return unless curve&.rival
-
-      kinds = findings_of_rival
-      kinds unless kinds.sort == verdict.sort
-    end
-
     def findings_of_rival
       {steps: :bloats, level: :fills, line: :leaks}.values_at(*curve.rival.kind).map do |kind|
         kind == :fills && findings.any? { |finding| finding.kind == :fragments } ? :fragments : kind
       end
-    end
-
-    def title = @layout.title("Shape: #{series.describe}")
-
-    def plots
-      change = [rss.max - rss.min, Verdict::SHARE * rss.max].max.to_f
-      shown = {RSS: rss, **parts.reject { |_, sizes| sizes.max.zero? }}
-      limits = shown.transform_values { |sizes| sizes.minmax.map { |size| @layout.bytes(size) }.join(" – ") }
-      room = @layout.width - NAME_WIDTH - limits.values.map(&:length).max - 3
-      [*@layout.sentence("#{@layout.duration(times.last)} from #{@first.utc.strftime("%H:%M:%S UTC")}, #{times.size} accounts:"),
-       *shown.map { |name, sizes| "#{name.to_s.ljust(NAME_WIDTH)} #{bars(sizes, change, room)}  #{limits[name]}" }]
-    end
-
-    # From its least on, all in one measure: how much RSS changed.
-    def bars(sizes, change, room)
-      width = [PLOT_WIDTH, [room, 1].max, sizes.size].min
-      groups = sizes.each_index.group_by { |index| index * width / sizes.size }.values
-      groups.map { |group| BARS[((mean(sizes, group) - sizes.min) / change * BARS.size).floor.clamp(0, BARS.size - 1)] }.join
-    end
-
-    def evidence
-      findings.flat_map { |finding| @layout.sentence("- #{sentence(finding)}") }
-    end
-
-    def sentence(finding)
-      bytes = @layout.bytes(finding.bytes, sign: true)
-      case finding.term
-      when :line
-        slope, interval = curve.slope
-        "RSS grows in a line: #{bytes}, #{@layout.bytes(slope, sign: true)} an hour (95%: #{@layout.range(*interval, sign: true)}); #{where(finding)}" \
-          "#{" that nobody uses and that has not levelled off" if finding.kind == :fragments}."
-      when :level
-        "RSS levels off after #{bytes}; #{where(finding)}" \
-          "#{finding.kind == :fragments ? ", which nobody uses: fragmentation" : ": something filled, a cache or the warm-up"}."
-      else
-        "RSS stepped up by #{bytes} at #{(@first + finding.at).utc.strftime("%H:%M:%S UTC")} and stayed; #{where(finding)}" \
-          "#{finding.parts[:live] < 0.5 ? ": the living passed through, their room is kept" : ": something was loaded and is kept"}."
-      end
-    end
-
-    PART_NAMES = {live: "live memory", waste: "free slots and malloc's waste", other: "other memory"}.freeze
-
-    def where(finding)
-      shares = finding.parts.select { |_, share| share >= 0.1 }.sort_by { |_, share| -share }
-      return "no part grew as much" if shares.empty?
-
-      "it was #{shares.map { |name, share| "#{(share * 100).round}% #{PART_NAMES.fetch(name)}" }.join(", ")}"
-    end
-
-    def conclusion
-      text = if findings.empty? then "does not grow: RSS #{@layout.bytes(rss.first)} at first, #{@layout.bytes(rss.last)} at the end"
-             else verdict.map { |kind| NAMES.fetch(kind) }.join(" and ")
-             end
-      @layout.sentence("The process #{text}.#{unsure}")
-    end
-
-    def unsure
-      other = rival or return ""
-
-      " Not clear: that it #{other.empty? ? "does not grow" : other.map { |kind| NAMES.fetch(kind) }.join(" and ")} fits as well."
     end
   end
 end
