@@ -60,7 +60,7 @@ end
 test "a profile, a growth, an estimate and a place are one line each" do
   profile = sample_build.profile
   equal("process 4711 at 2026-01-01 00:10:00 UTC: 54.0 MiB ±10.2 MiB in 1,346,819 objects, 108 samples", profile.to_s)
-  equal("process 4711 at 2026-01-01 00:10:00 UTC (class Ticket): 3.5 MiB (1.4 – 7.2 MiB) in 22,941 objects, 7 samples", profile.filter(class: "Ticket").to_s)
+  equal("process 4711 at 2026-01-01 00:10:00 UTC (class Ticket): 3.5 MiB (1.5 – 7.0 MiB) in 22,941 objects, 7 samples", profile.filter(class: "Ticket").to_s)
   growth = sample_build(**LATER).row(["y.rb:1 Y#y"], "String", inuse: 30, birth: 105).profile - profile
   assert(/\A\+15\.0 MiB \(\+.* MiB\) in 393,\d+ objects over 10 min 0 s, 10 GCs\z/.match?(growth.to_s), growth.to_s)
   equal(profile.to_s.partition(": ").last, profile.groups(:class).total.inuse.to_s)
