@@ -18,22 +18,32 @@ module HeapSample
     end
 
     directory = "#{__dir__}/heapsample"
+
+    # A command (commands/) and what it is made of.
     autoload :CLI, "#{directory}/cli"
     autoload :Command, "#{directory}/command"
     autoload :Commands, "#{directory}/commands"
-    autoload :Filters, "#{directory}/filters"
-    autoload :Inputs, "#{directory}/inputs"
-    autoload :Merge, "#{directory}/merge"
-    autoload :MergedMeta, "#{directory}/merged_meta"
-    autoload :MergedStacks, "#{directory}/merge"
-    autoload :Message, "#{directory}/message"
-    autoload :Nearest, "#{directory}/nearest"
-    autoload :NoMatch, "#{directory}/no_match"
-    autoload :Output, "#{directory}/output"
-    autoload :Progress, "#{directory}/progress"
     autoload :ReportCommand, "#{directory}/report_command"
-    autoload :Style, "#{directory}/style"
-    autoload :Terminal, "#{directory}/terminal"
-    autoload :Values, "#{directory}/values"
+
+    # What the command line says.
+    autoload :Filters, "#{directory}/options/filters"
+    autoload :Nearest, "#{directory}/options/nearest"
+    autoload :NoMatch, "#{directory}/options/no_match"
+    autoload :Values, "#{directory}/options/values"
+
+    # What is read, and what is written.
+    autoload :Inputs, "#{directory}/files/inputs"
+    autoload :Output, "#{directory}/files/output"
+
+    # Many profiles into one.
+    autoload :Merge, "#{directory}/merging/merge"
+    autoload :MergedMeta, "#{directory}/merging/merged_meta"
+    autoload :MergedStacks, "#{directory}/merging/merged_stacks"
+
+    # What a person sees.
+    autoload :Message, "#{directory}/terminal/message"
+    autoload :Progress, "#{directory}/terminal/progress"
+    autoload :Style, "#{directory}/terminal/style"
+    autoload :Terminal, "#{directory}/terminal/terminal"
   end
 end

@@ -32,7 +32,9 @@ module HeapSample
 
         call(rest) || 0
       rescue OptionParser::ParseError => e
-        raise UsageError, "#{e.message} (see heapsample #{self.class.command_name} --help)"
+        misused("#{e.reason}: #{e.args.join(" ")}#{nearest_option(parser, e)}")
+      rescue Values::Refused => e
+        misused(e.message)
       end
 
       def show_help(parser)
@@ -53,6 +55,16 @@ module HeapSample
       end
 
       private
+
+      def misused(what)
+        raise UsageError, "#{what} (see heapsample #{self.class.command_name} --help)"
+      end
+
+      def nearest_option(parser, error)
+        return unless error.is_a?(OptionParser::InvalidOption)
+
+        Nearest.question(error.args.first[/\A[^=]+/], parser.top.long.keys.map { |name| "--#{name}" })
+      end
 
       def parse(parser, arguments)
         parser.permute(arguments)

@@ -1,14 +1,11 @@
 # frozen_string_literal: true
 
 require "tool"
+require "two_profiles"
 require "io/console"
 require "pty"
 
-# Two profiles of one process, ten minutes apart, and a folder of a series.
-EARLIER = sample_build
-LATER = sample_build("taken_ns" => Build::STARTED + 20 * Build::MINUTE, "gc" => EARLIER.meta["gc"].merge("count" => 200))
-        .row(["app/leak.rb:9 Leak#keep", "app/main.rb:1 <main>"], "Leaked", inuse: 100, birth: 150)
-
+# The two, and a third later.
 folder do |dir|
   a, b, c = %w[a b c].map { |name| File.join(dir, "#{name}.pb.gz") }
   write(a, PprofWriter.gzip(EARLIER.raw))
@@ -152,6 +149,14 @@ folder do |dir|
     assert(!on_terminal("top", b, env: {"NO_COLOR" => "1"}).match?(ESCAPE))
     assert(!on_terminal("top", b, env: {"TERM" => "dumb"}).match?(ESCAPE))
     assert(!on_terminal("top", "--color=never", b).match?(ESCAPE))
+  end
+
+  test "no bytes go to a terminal" do
+    [%w[merge -o -], %w[convert --to pb.gz -o -], %w[convert --to pb -o -]].each do |words|
+      equal("heapsample: -: .#{words.include?("pb") ? "pb" : "pb.gz"} is not for a terminal: -o FILE, or send it to a file or a program with > or |\n",
+            on_terminal(*words, b))
+    end
+    assert(on_terminal("convert", "--to", "folded", "-o", "-", b).include?("Leak#keep"))
   end
 
   test "a table is as wide as the terminal, with colours or without" do

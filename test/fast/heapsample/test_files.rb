@@ -84,6 +84,13 @@ folder do |dir|
     assert(!quiet.include?("In use"), quiet)
   end
 
+  test "run: settings that make no sense are not taken for a Ruby without the sampler" do
+    result = heapsample("run", "interval=abc", "--", OURS, "-e", "1")
+    equal(1, result.status)
+    assert(result.err.lines.last.match?(/: no profile was written: if no line above says what is wrong with interval=abc, its Ruby has no heap sampler$/), result.err)
+    assert(heapsample("run", "--", "/bin/true").err.match?(/no profile was written: perhaps its Ruby has no heap sampler$/))
+  end
+
   test "run: a signal that ends the command ends the tool; one to the tool reaches the command" do
     equal(128 + 15, heapsample("run", "-q", "--", OURS, "-e", "Process.kill(:TERM, $$); sleep").status)
     script = "trap(:TERM) { puts 'told'; exit 7 }; puts 'ready'; $stdout.flush; sleep"
@@ -148,8 +155,8 @@ folder do |dir|
       merged = HeapSample::Profile.load(in_dir["formats.pb.gz"])
       parts = paths.values_at(*some).map { |path| HeapSample::Profile.load(path) }
       equal(format, merged.info.format)
-      %i[resident dead].each { |part| close(parts.sum { |profile| profile.groups(:line).total.then { |total| part == :dead ? total.dead.space : total.inuse.resident.space } },
-                                            merged.groups(:line).total.then { |total| part == :dead ? total.dead.space : total.inuse.resident.space }, 1e-4) }
+      space = ->(profile, part) { profile.groups(:line).total.then { |total| part == :dead ? total.dead.space : total.inuse.resident.space } }
+      %i[resident dead].each { |part| close(parts.sum { |profile| space[profile, part] }, space[merged, part], 1e-4) }
     end
   end
 

@@ -4,10 +4,8 @@
 # that is not there, an output that would destroy an input.
 
 require "tool"
+require "two_profiles"
 
-EARLIER = sample_build
-LATER = sample_build("taken_ns" => Build::STARTED + 20 * Build::MINUTE, "gc" => EARLIER.meta["gc"].merge("count" => 200))
-        .row(["app/leak.rb:9 Leak#keep", "app/main.rb:1 <main>"], "Leaked", inuse: 100, birth: 150)
 OTHER = sample_build("process_start" => "0000000000000002", "process_id" => 2, "taken_ns" => Build::STARTED + 15 * Build::MINUTE)
 
 # A folder with the profiles of two processes, whose names are in no order of time, and what else is in such a folder.
@@ -93,17 +91,23 @@ end
 test "where a value is wrong, the choices are listed" do
   profiles do |_, at|
     file = at["a-later.pb.gz"]
-    {%w[top --by nonsense] => /--by nonsense: it is one of line, app, method, file, class, type, gem, function, library \(see heapsample top --help\)/,
-     %w[top --by clas] => nil, %w[top --by methood] => /did you mean method\?/, %w[leaks --by x] => /library, stack/,
-     %w[top --value x] => /--value x: it is one of inuse_space, .*dead_objects/, %w[top --value inuse_spaces] => /did you mean inuse_space\?/,
+    {%w[top --by nonsense] => /--by nonsense: it is one of #{HeapSample::Groups::KINDS.join(", ")} \(see heapsample top --help\)/,
+     %w[top --by clas] => nil, %w[top --by methood] => /.*did you mean method\?/, %w[leaks --by x] => /.*, stack \(see/,
+     %w[top --value x] => /--value x: it is one of inuse_space, .*dead_objects/, %w[top --value inuse_spaces] => /.*did you mean inuse_space\?/,
      %w[top --value inuse] => /--value inuse: it can be inuse_space, inuse_objects/,
      %w[top --kind heap] => /--kind heap: it is one of both, slots, malloc/, %w[top --color red] => /--color red: it is one of auto, always, never/,
      %w[convert --to pdf -o x] => /--to pdf: it is one of pb\.gz, pb, folded, json, html/,
      %w[top --top many] => /--top many: it is a whole number above 0/, %w[top --width 0] => /--width 0: it is a whole number above 0/,
      %w[tree --min little] => /--min little: it is a number from 0 to 100/, %w[tree --min 101] => /--min 101: it is a number from 0 to 100/,
      %w[leaks --warmup -3] => /--warmup -3: it is a number of seconds, 0 or more/}.each do |arguments, pattern|
-      pattern ? fails(2, pattern, *arguments, file) : printed(*arguments, file)
+      next printed(*arguments, file) unless pattern
+
+      command, option, value, *rest = arguments
+      [[option, value], ["#{option}=#{value}"]].each { |words| fails(2, /\Aheapsample: #{pattern}/, command, *words, *rest, file) }
     end
+    fails(2, /\Aheapsample: --age 3\.\.2: it is 3\.\. or 0\.\.2 or 5 \(see heapsample top --help\)$/, "top", "--age", "3..2", file)
+    fails(2, /\Aheapsample: invalid option: --clas5; did you mean --class\? \(see heapsample top --help\)$/, "top", "--clas5", "x", file)
+    fails(2, /\Aheapsample: missing argument: --by \(see/, "top", file, "--by")
   end
 end
 

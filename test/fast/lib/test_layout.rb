@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "heap_sample"
+require "sample_build"
 
 include HeapSample
 
@@ -75,4 +75,42 @@ end
 test "a table aligns its columns" do
   lines = LAYOUT.table([["a", :left], ["n", :right], ["last", :left]], [["x", "10", "end"], ["long", "1", "e"]])
   equal(["a      n  last", "x     10  end", "long   1  e"], lines)
+end
+
+# A profile in which every name is long, and would colour a screen.
+def hostile_profile(later: 0)
+  line = "/srv/app/very/long/folders/that/go/on\e[31m/controllers/application_controller.rb:1234 Some::Very::Long::Name#method_of_it"
+  account = {"rss" => (2 + later) << 29, "slots_live" => (1 + later) << 29, "malloc_live" => 1 << 28, "allocator" => "x\e[0m"}
+  sample_build("account" => account, "account_at_start" => account, "taken_ns" => Build::STARTED + (10 + later) * Build::MINUTE,
+               "gc" => {"count" => 100 + 100 * later, "minor" => 80, "major" => 20})
+    .row([line, "app/main.rb:1 <main>"], "Very::Long::Class::Name::That::Nobody::Writes\e[2J", inuse: 300 + 50 * later, birth: 99, young: 20, dead: 50, alloc: 500)
+    .row([line.sub("1234", "1")], "B", inuse: 3, birth: 98)
+    .malloc(["!/usr/lib/x86_64-linux-gnu/lib\e[1mxml2.so.2 xmlNewNodeWithAVeryLongName", line], "lib\e[1mxml2.so.2", 3000, inuse: 20 + 30 * later)
+    .profile
+end
+
+def keys_within(data)
+  case data
+  when Hash then data.keys + data.values.flat_map { |value| keys_within(value) }
+  when Array then data.flat_map { |value| keys_within(value) }
+  else []
+  end
+end
+
+test "every analysis keeps to the width, writes names as Ruby does, and has Symbols for keys" do
+  first, second, third = [0, 1, 2].map { |later| hostile_profile(later: later) }
+  [60, 80, 120].each do |width|
+    [second.report(width: width), second.filter(class: "Very*").report(width: width), second.top(width: width), second.top(by: :library, width: width),
+     second.top(by: :function, width: width), second.tree(width: width), second.tree(direction: :callers, width: width), second.churn(width: width),
+     second.generations(width: width), second.generations(age: 0.., width: width), (second - first).report(width: width),
+     Retained.new(first, second, third, width: width), Info.new(second, name: "\e[1m", width: width)].each do |analysis|
+      text = analysis.to_s
+      wide = text.lines(chomp: true).select { |line| line.length > width && line.include?(" ") }
+      equal([analysis.class, []], [analysis.class, wide])
+      assert(!Layout::UNSAFE.match?(text.delete("\n")), "#{analysis.class}: #{text.inspect}")
+      data = analysis.to_h
+      data.delete(:settings) && data.delete(:drops) && data.delete(:meta) if analysis.is_a?(Info)      # the file's own
+      equal([analysis.class, []], [analysis.class, keys_within(data).grep_v(Symbol)])
+    end
+  end
 end

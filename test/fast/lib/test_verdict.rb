@@ -37,6 +37,12 @@ test "growth in waste names which" do
         verdict(slots_free: 25))
 end
 
+test "RSS that grew in no part that both accounts know" do
+  earlier, later = [100, 200].map { |rss| Account.of("rss" => rss * VERDICT_MIB, "slots_live" => 40 * VERDICT_MIB) }
+  equal("Growing, but in no part by 10.0 MiB: RSS +100.0 MiB since sampling started, and no part that both accounts know grew.",
+        Verdict.new(later, earlier, malloc: {}).to_s)
+end
+
 test "free slots that GC keeps beside objects that grew are theirs; more is waste" do
   equal("Growing in Ruby objects (+60.0 MiB, 100% of what grew): RSS +60.0 MiB #{SINCE}", verdict(slots_live: 70, slots_free: 35))
   assert(verdict(slots_live: 50, slots_free: 105).start_with?("Growing in waste, as free slots in heap pages (+81.4 MiB, 74% of what " \

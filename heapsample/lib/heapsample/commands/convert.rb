@@ -22,6 +22,7 @@ module HeapSample
           expect(arguments, 1..1, "profile")
           output = output_path(arguments)
           format = format_of(output)
+          Output.check_terminal(output, format)
           profile, = load(arguments)
           Progress.show("writing #{output}") { Convert.save(profile, format, output) }
           tell_written(output)

@@ -43,7 +43,9 @@ module HeapSample
         def subject(paths)
           return load_in_order(paths) unless paths.size > 2 || paths.any? { |path| path != Inputs::STDIN && File.directory?(path) }
 
-          load_series(paths).tap { |series| Message.say(series.describe) }
+          load_series(paths).tap do |series|
+            Message.say("#{series.describe}#{"; left out are #{series.warnings.size} more" unless series.warnings.empty?}")
+          end
         end
 
         def define_options(parser)

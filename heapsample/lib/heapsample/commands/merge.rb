@@ -22,6 +22,7 @@ module HeapSample
           expect(arguments, 1.., "profiles")
           output = output_path(arguments, ".pb.gz")
           format = format_of(output)
+          Output.check_terminal(output, format)
           paths = Inputs.expand(arguments)
           raise UsageError, "-: profiles to merge are read twice, so they are files" if paths.include?(Inputs::STDIN)
 

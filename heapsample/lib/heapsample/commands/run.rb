@@ -38,7 +38,8 @@ module HeapSample
           folder = output_folder
           before = Inputs.profiles_in(folder)
           status = execute(command, settings, folder)
-          report(Inputs.profiles_in(folder) - before, folder, command)
+          written = Inputs.profiles_in(folder) - before
+          written.empty? ? none_written(folder, settings, command) : report(written)
           exit_as(status)
         end
 
@@ -93,16 +94,16 @@ module HeapSample
           signals&.each { |name, handler| trap(name, handler || "DEFAULT") }
         end
 
-        def report(paths, folder, command)
-          if paths.empty?
-            FileUtils.rmdir(folder) unless options[:output]
-            Message.say("#{command.first}: no profile was written; is its Ruby one with the heap sampler?")
-            @missing = true
-            return
-          end
-          return if options[:quiet]
+        # Of settings that make no sense the sampler says so itself, and samples nothing.
+        def none_written(folder, settings, command)
+          FileUtils.rmdir(folder) unless options[:output]
+          unless_told = settings.empty? ? "perhaps" : "if no line above says what is wrong with #{settings.join(",")},"
+          Message.say("#{command.first}: no profile was written: #{unless_told} its Ruby has no heap sampler")
+          @missing = true
+        end
 
-          warn "", analysis(profile(paths)), "", where(paths)
+        def report(paths)
+          warn "", analysis(profile(paths)), "", where(paths) unless options[:quiet]
         end
 
         # The last one; of several processes their sum.

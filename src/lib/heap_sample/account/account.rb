@@ -55,7 +55,7 @@ module HeapSample
 
     # JSON-ready: the parts that are known, RSS and PSS, in bytes.
     def to_h
-      {rss_bytes: rss, pss_bytes: pss, allocator: allocator, parts_bytes: parts}.compact
+      {rss_bytes: rss, pss_bytes: pss, allocator: allocator, parts_bytes: parts.transform_keys(&:to_sym)}.compact
     end
 
     # call-seq:

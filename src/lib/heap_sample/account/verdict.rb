@@ -136,7 +136,8 @@ module HeapSample
     def nothing
       return "Not growing: #{total}, and no part by #{@layout.bytes(threshold)}." unless rss_grew?
 
-      "Growing, but in no part by #{@layout.bytes(threshold)}: #{total}, most of it #{phrase(grown.first)}."
+      most = grown.empty? ? "and no part that both accounts know grew" : "most of it #{phrase(grown.first)}"
+      "Growing, but in no part by #{@layout.bytes(threshold)}: #{total}, #{most}."
     end
 
     def hint

@@ -40,7 +40,7 @@ module HeapSample
           yield number, from, to
         when FIXED64 then skip(8)
         when FIXED32 then skip(4)
-        else raise Malformed, "a field has an unknown wire type"
+        else raise Malformed, "it is damaged, or another kind of file (a field has an unknown wire type)"
         end
       end
     end

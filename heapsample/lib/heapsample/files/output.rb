@@ -21,6 +21,15 @@ module HeapSample
         raise Failure, "#{path}: there is no such folder: #{folder}" unless path == Inputs::STDIN || File.directory?(folder)
       end
 
+      BINARY = %w[pb pb.gz].freeze
+
+      # Nobody reads bytes on a screen, and they may upset the terminal.
+      def check_terminal(path, format)
+        return unless path == Inputs::STDIN && $stdout.tty? && BINARY.include?(format)
+
+        raise UsageError, "-: .#{format} is not for a terminal: -o FILE, or send it to a file or a program with > or |"
+      end
+
       def stat(path, stream)
         path == Inputs::STDIN ? stream.stat : File.stat(path)
       rescue SystemCallError

@@ -1,12 +1,14 @@
 # frozen_string_literal: true
 
-require "optparse"
-
 module HeapSample
   module Tool
-    # Reads the value of an option.  Where it makes no sense, OptionParser::InvalidArgument says
-    # what would.
+    # Reads the value of an option.
     module Values
+      # A value makes no sense; the message says what would.  OptionParser would add its own words
+      # to an error of its own.
+      class Refused < StandardError
+      end
+
       private
 
       # One of +choices+, or so much of its beginning that it is no other.  A String.
@@ -53,7 +55,7 @@ module HeapSample
       end
 
       def refuse(option, value, why)
-        raise OptionParser::InvalidArgument, "#{option} #{value}: #{why}"
+        raise Refused, "#{option} #{value}: #{why}"
       end
     end
   end
