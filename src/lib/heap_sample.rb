@@ -14,7 +14,7 @@
 # - HeapSample::Series: the profiles of one process over time; HeapSample::Leaks and
 #   HeapSample::Shape: what grows in them, and how;
 # - HeapSample::Report and GrowthReport: what there is to say, as text and data;
-# - HeapSample::Info: what a profile says about itself;
+# - HeapSample::About: what a profile says about itself;
 # - HeapSample::View: a page to look at all of it in a browser.
 #
 # It depends on no gem; zlib and json are loaded when a file is read.
@@ -78,13 +78,14 @@ module HeapSample
   autoload :Layout, "#{here}/text/layout"
 
   # What one profile says.
+  autoload :About, "#{here}/analysis/about"
+  autoload :AboutText, "#{here}/analysis/about_text"
   autoload :Analysis, "#{here}/analysis/analysis"
   autoload :Churn, "#{here}/analysis/churn"
   autoload :ChurnText, "#{here}/analysis/churn_text"
   autoload :Generations, "#{here}/analysis/generations"
   autoload :GenerationsText, "#{here}/analysis/generations_text"
-  autoload :Info, "#{here}/analysis/info"
-  autoload :InfoText, "#{here}/analysis/info_text"
+  autoload :Info, "#{here}/analysis/about"
   autoload :MallocSection, "#{here}/analysis/malloc_section"
   autoload :PathIndex, "#{here}/analysis/path_index"
   autoload :Report, "#{here}/analysis/report"

@@ -17,7 +17,7 @@ def analyses
   {
     report: ->(**options) { profile.report(**options) }, top: ->(**options) { profile.top(**options) }, tree: ->(**options) { profile.tree(**options) },
     generations: ->(**options) { sample_build.profile.generations(**options) }, churn: ->(**options) { profile.churn(**options) },
-    info: ->(**options) { Info.new(profile, **options) }, growth: ->(**options) { (later - profile).report(**options) },
+    info: ->(**options) { About.new(profile, **options) }, growth: ->(**options) { (later - profile).report(**options) },
     retained: ->(**options) { Retained.new(profile, later, last, **options) },
     leaks: ->(**options) { series.leaks(**options) }, shape: ->(**options) { series.shape(**options) }
   }

@@ -214,7 +214,7 @@ end
 
 test "growth groups by class, type, method and file" do
   growth = sample_build(**LATER).row(["y.rb:1 Y#y"], "String", inuse: 30, birth: 105).profile - sample_build.profile
-  Groups::KINDS.each { |by| assert(growth.report(by: by).to_s.include?("Grown, by #{by}:")) }
+  Groups::BY.each { |by| assert(growth.report(by: by).to_s.include?("Grown, by #{by}:")) }
   raises(ArgumentError, /cannot group by 3/) { growth.report(by: 3).to_s }
 end
 

@@ -131,7 +131,7 @@ end
 
 test "no name reaches a terminal as it is" do
   profile = hostile_build.profile
-  texts = Groups::KINDS.flat_map { |by| [profile.report(by: by), profile.top(by: by), profile.churn(by: by), (profile - Build.new.profile).report(by: by)] }
+  texts = Groups::BY.flat_map { |by| [profile.report(by: by), profile.top(by: by), profile.churn(by: by), (profile - Build.new.profile).report(by: by)] }
   texts.map { |text| [text.to_s, text.inspect, text.pretty_inspect] }.flatten.each do |text|
     assert(!text.delete("\n").match?(Layout::UNSAFE), text.inspect)
     text.lines.each { |line| assert(!line.start_with?("X"), text) }

@@ -21,7 +21,7 @@ module HeapSample
     MIN_SHARE = 0.005
     FEW = 10
     DIRECTIONS = {callees: "from the root down", callers: "from the line up"}.freeze
-    KINDS = %i[line method].freeze
+    BY = %i[line method].freeze
 
     # Frames in a row that all of its memory shares.
     class Node
@@ -34,14 +34,14 @@ module HeapSample
       attr_reader :children
       # nil, or :itself: the stacks that end at the parent; :stackless: those without
       # Ruby code; :more: nodes that are not shown.
-      attr_reader :kind
+      attr_reader :role
       # How many nodes that are not shown it stands for.
       attr_reader :count
 
-      def initialize(places, estimate, kind: nil, count: 1) # :nodoc:
+      def initialize(places, estimate, role: nil, count: 1) # :nodoc:
         @places = places
         @estimate = estimate
-        @kind = kind
+        @role = role
         @count = count
         @children = []
       end
@@ -50,7 +50,7 @@ module HeapSample
       def weak? = estimate.weak?
 
       def inspect
-        "#<#{self.class} #{kind || "#{places.size} frames"}, #{children.size} children, #{estimate.inspect}>"
+        "#<#{self.class} #{role || "#{places.size} frames"}, #{children.size} children, #{estimate.inspect}>"
       end
     end
 
@@ -97,7 +97,7 @@ module HeapSample
       unless DIRECTIONS.key?(direction)
         raise ArgumentError, "direction is one of #{DIRECTIONS.keys.map(&:inspect).join(", ")}, not #{direction.inspect}"
       end
-      raise ArgumentError, "by is one of #{KINDS.map(&:inspect).join(", ")}, not #{by.inspect}" unless KINDS.include?(by)
+      raise ArgumentError, "by is one of #{BY.map(&:inspect).join(", ")}, not #{by.inspect}" unless BY.include?(by)
       return if min_share.is_a?(Numeric) && min_share.between?(0, 1)
 
       raise ArgumentError, "min_share is a number from 0 to 1, not #{min_share.inspect}"
@@ -121,14 +121,14 @@ module HeapSample
 
     # What is found of a node before it is known whether it is shown.
     class Bud
-      attr_reader :places, :spans, :weight, :parent, :kind
+      attr_reader :places, :spans, :weight, :parent, :role
 
-      def initialize(places, spans, weight, parent = nil, kind = nil)
+      def initialize(places, spans, weight, parent = nil, role = nil)
         @places = places
         @spans = spans
         @weight = weight
         @parent = parent
-        @kind = kind
+        @role = role
       end
     end
 
@@ -151,10 +151,10 @@ module HeapSample
         break if bud.nil? || bud.weight < least && waiting.size > FEW
 
         waiting[bud.parent].delete(bud)
-        bud = collapse(bud) unless bud.kind
-        node = Node.new(bud.places, @index.estimate(bud.spans), kind: bud.kind)
+        bud = collapse(bud) unless bud.role
+        node = Node.new(bud.places, @index.estimate(bud.spans), role: bud.role)
         bud.parent.children << node
-        next if bud.kind
+        next if bud.role
 
         waiting[node] = buds(bud.spans, node)
         enqueue(queue, waiting[node], least)
@@ -183,7 +183,7 @@ module HeapSample
         key, spans = ways.first
         places.concat(key)
       end
-      Bud.new(places, spans, bud.weight, bud.parent, bud.kind)
+      Bud.new(places, spans, bud.weight, bud.parent, bud.role)
     end
 
     def buds(spans, parent)
@@ -273,7 +273,7 @@ module HeapSample
     end
 
     def more(hidden)
-      Node.new([], @index.estimate(hidden.flat_map(&:spans)), kind: :more, count: hidden.size)
+      Node.new([], @index.estimate(hidden.flat_map(&:spans)), role: :more, count: hidden.size)
     end
 
     def nodes_to_h
@@ -292,7 +292,7 @@ module HeapSample
     def node_to_h(node, parent, names)
       number = value.number(node.estimate)
       {
-        parent: parent, kind: node.kind, count: (node.count if node.kind == :more), frames: node.places.map { |place| Analysis.key(place, names) },
+        parent: parent, role: node.role, count: (node.count if node.role == :more), frames: node.places.map { |place| Analysis.key(place, names) },
         value: number, interval: value.interval(node.estimate), share: (number / @total.to_f if @total > 0), **node.estimate.to_h
       }.compact
     end

@@ -17,7 +17,7 @@ module HeapSample
       return @layout.title(title) if @tree.root.estimate.zero?
 
       rows = top ? drawn.first(top) : drawn
-      [*@layout.title(title), *@layout.table(columns, rows.map(&:first), rows.map { |_, node| :weak if node.weak? || node.kind == :more }),
+      [*@layout.title(title), *@layout.table(columns, rows.map(&:first), rows.map { |_, node| :weak if node.weak? || node.role == :more }),
        *@layout.legend(rows.any? { |_, node| node.weak? })]
     end
 
@@ -60,7 +60,7 @@ module HeapSample
     end
 
     # Is nothing shown of what it branches into?
-    def cut_off?(node) = node.children.size == 1 && node.children[0].kind == :more
+    def cut_off?(node) = node.children.size == 1 && node.children[0].role == :more
 
     # A prefix leaves at least half of the room to the names.
     def branch(node, prefix, room)
@@ -77,7 +77,7 @@ module HeapSample
     # node the one where it branches or allocates, and the one that says most
     # beside: the application's that is nearest to it, or the other end.
     def chain(node, room)
-      case node.kind
+      case node.role
       when :stackless then return @layout.name(Stacks::NO_STACK, room)
       when :itself then return @layout.name(ITSELF.fetch(@tree.direction), room)
       when :more then return @layout.name("#{@layout.count(node.count)} more", room)

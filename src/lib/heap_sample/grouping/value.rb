@@ -14,7 +14,7 @@ module HeapSample
     }.freeze
     MALLOC_TITLE = "In use (objects found alive by the last completed mark, and what malloc gave)"
     RESIDENT_TITLE = "In use and resident (what was never touched is left out)"
-    KINDS = {both: "", slots: ", heap slots alone", malloc: ", malloc alone"}.freeze
+    MEMORY_TITLES = {both: "", slots: ", heap slots alone", malloc: ", malloc alone"}.freeze
     MEMSIZE = :inuse_memsize
     RESIDENT = :inuse_resident
 
@@ -127,11 +127,11 @@ module HeapSample
     def title(profile)
       return "In use with buffers (slots, and what their objects hold outside)" if memsize?
 
-      return "#{RESIDENT_TITLE}#{KINDS.fetch(kind)}" if resident?
+      return "#{RESIDENT_TITLE}#{MEMORY_TITLES.fetch(kind)}" if resident?
 
       malloc = profile.malloc? && kind != :slots && part == :inuse
       slots = part == :alloc && kind != :slots && profile.malloc? && !profile.info.malloc_alloc_known?
-      "#{malloc ? MALLOC_TITLE : TITLES.fetch(part)}#{slots ? KINDS[:slots] : KINDS.fetch(kind)}"
+      "#{malloc ? MALLOC_TITLE : TITLES.fetch(part)}#{slots ? MEMORY_TITLES[:slots] : MEMORY_TITLES.fetch(kind)}"
     end
   end
 end

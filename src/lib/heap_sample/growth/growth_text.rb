@@ -26,7 +26,7 @@ module HeapSample
     def growth = @report.growth
 
     def title
-      "Growth of what is in use#{Value::KINDS.fetch(@report.kind)}#{span}: #{amount(@report.total)}"
+      "Growth of what is in use#{Value::MEMORY_TITLES.fetch(@report.kind)}#{span}: #{amount(@report.total)}"
     end
 
     def head

@@ -25,7 +25,7 @@ module HeapSample
     private
 
     def title
-      "Retained: came after the first profile, was in use in the second, and still is in the third#{Value::KINDS.fetch(@retained.kind)}: " \
+      "Retained: came after the first profile, was in use in the second, and still is in the third#{Value::MEMORY_TITLES.fetch(@retained.kind)}: " \
         "#{amount(@retained.total)}"
     end
 

@@ -86,12 +86,12 @@ module HeapSample
     # call-seq:
     #   Leaks.new(series, by: :line, kind: :both, top: 20, width: 120, root: Dir.pwd, style: nil, warmup: nil)
     #
-    # +by+: :line, :method, :file, :class, … (Groups::KINDS), or :stack; +kind+: :slots,
+    # +by+: :line, :method, :file, :class, … (Groups::BY), or :stack; +kind+: :slots,
     # :malloc or :both; +warmup+: seconds since sampling started that are not judged, a
     # fifth of that time unless given.  Raises ArgumentError if one of them makes no sense.
     def initialize(series, by: :line, kind: :both, warmup: nil, top: TOP, **look)
-      unless by == :stack || Groups::KINDS.include?(by)
-        raise ArgumentError, "cannot group by #{by.inspect}: by is one of #{[*Groups::KINDS, :stack].map(&:inspect).join(", ")}"
+      unless by == :stack || Groups::BY.include?(by)
+        raise ArgumentError, "cannot group by #{by.inspect}: by is one of #{[*Groups::BY, :stack].map(&:inspect).join(", ")}"
       end
       unless warmup.nil? || (warmup.is_a?(Numeric) && warmup >= 0)
         raise ArgumentError, "warmup is a number of seconds, not #{warmup.inspect}"

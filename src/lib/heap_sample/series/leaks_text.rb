@@ -54,7 +54,7 @@ module HeapSample
     def judged
       first, last = cohorts.moments.values_at(0, -1)
       from, to = [first, last].map { |moment| moment.time.utc.strftime("%H:%M:%S") }
-      "Judged: what #{cohorts.settled? ? "#{Cohorts::MAJORS} more major" : "#{Cohorts::GCS} more"} GCs left alive#{Value::KINDS.fetch(@leaks.kind)}, from #{from} to #{to} UTC " \
+      "Judged: what #{cohorts.settled? ? "#{Cohorts::MAJORS} more major" : "#{Cohorts::GCS} more"} GCs left alive#{Value::MEMORY_TITLES.fetch(@leaks.kind)}, from #{from} to #{to} UTC " \
         "(#{@layout.duration(cohorts.hours * 3600)}, #{@layout.count(last.gc - first.gc)} GCs), in #{cohorts.size} blocks"
     end
 

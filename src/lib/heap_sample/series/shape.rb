@@ -35,10 +35,10 @@ module HeapSample
 
     include Analysis
 
-    # What a term of the curve is: +kind+ is :leaks, :bloats, :fragments or :fills (a cache, a
+    # What a term of the curve is: +pattern+ is :leaks, :bloats, :fragments or :fills (a cache, a
     # warm-up); +term+ :line, :level or :step; +bytes+ it added to RSS; +at+ the seconds of a step;
     # +parts+ the share of :live, :waste and :other in what grew meanwhile.
-    Finding = Struct.new(:kind, :term, :bytes, :at, :parts)
+    Finding = Struct.new(:pattern, :term, :bytes, :at, :parts)
 
     attr_reader :series
     # Seconds since the first account that is judged; RSS and other parts in bytes, likewise.
@@ -63,7 +63,7 @@ module HeapSample
     end
 
     # What the process does: some of :leaks, :bloats, :fragments, :fills; nil if it cannot be said.
-    def verdict = reason ? nil : findings.map(&:kind).uniq
+    def verdict = reason ? nil : findings.map(&:pattern).uniq
 
     # Bytes of the fitted curve, at #times.
     def fitted = curve ? times.map { |time| curve.at(time) } : []
@@ -74,7 +74,7 @@ module HeapSample
       {process_id: series.infos.first.process_id, verdict: verdict, reason: reason, rival: rival, seconds: times, rss_bytes: rss,
        fitted_bytes: fitted, parts_bytes: parts, bytes_per_hour: slope, bytes_per_hour_interval: interval,
        findings: findings.map do |finding|
-         {kind: finding.kind, term: finding.term, bytes: finding.bytes, at_seconds: finding.at, shares: finding.parts}
+         {pattern: finding.pattern, term: finding.term, bytes: finding.bytes, at_seconds: finding.at, shares: finding.parts}
        end}
     end
 
@@ -82,8 +82,8 @@ module HeapSample
     def rival
       return unless curve&.rival
 
-      kinds = findings_of_rival
-      kinds unless kinds.sort == verdict.sort
+      patterns = findings_of_rival
+      patterns unless patterns.sort == verdict.sort
     end
 
     # When the first account that is judged was taken, a Time.
@@ -127,7 +127,7 @@ module HeapSample
     def held_up?(finding)
       return true unless finding.term == :level
 
-      part = finding.kind == :fragments ? :waste : :live
+      part = finding.pattern == :fragments ? :waste : :live
       net = ends(parts.fetch(part)).then { |first, last| last - first }
       finding.parts[:other] > 0.5 || net >= HELD_UP * finding.bytes
     end
@@ -150,13 +150,13 @@ module HeapSample
     def finding(term, bytes, at, changes)
       grown = changes.transform_values { |change| [change, 0.0].max }
       shares = grown.to_h { |name, change| [name, change / [grown.values.sum, 1.0].max] }
-      kind = {step: :bloats, level: shares[:waste] >= 0.5 ? :fragments : :fills, line: shares[:waste] > 0.5 ? :fragments : :leaks}[term]
-      Finding.new(kind, term, bytes, at, shares)
+      pattern = {step: :bloats, level: shares[:waste] >= 0.5 ? :fragments : :fills, line: shares[:waste] > 0.5 ? :fragments : :leaks}[term]
+      Finding.new(pattern, term, bytes, at, shares)
     end
 
     def findings_of_rival
-      {steps: :bloats, level: :fills, line: :leaks}.values_at(*curve.rival.kind).map do |kind|
-        kind == :fills && findings.any? { |finding| finding.kind == :fragments } ? :fragments : kind
+      {steps: :bloats, level: :fills, line: :leaks}.values_at(*curve.rival.names).map do |pattern|
+        pattern == :fills && findings.any? { |finding| finding.pattern == :fragments } ? :fragments : pattern
       end
     end
   end

@@ -58,10 +58,10 @@ module HeapSample
       when :line
         slope, interval = curve.slope
         "RSS grows in a line: #{bytes}, #{@layout.bytes(slope, sign: true)} an hour (95%: #{@layout.range(*interval, sign: true)}); #{where(finding)}" \
-          "#{" that nobody uses and that has not levelled off" if finding.kind == :fragments}."
+          "#{" that nobody uses and that has not levelled off" if finding.pattern == :fragments}."
       when :level
         "RSS levels off after #{bytes}; #{where(finding)}" \
-          "#{finding.kind == :fragments ? ", which nobody uses: fragmentation" : ": something filled, a cache or the warm-up"}."
+          "#{finding.pattern == :fragments ? ", which nobody uses: fragmentation" : ": something filled, a cache or the warm-up"}."
       else
         "RSS stepped up by #{bytes} at #{(@shape.began + finding.at).utc.strftime("%H:%M:%S UTC")} and stayed; #{where(finding)}" \
           "#{finding.parts[:live] < 0.5 ? ": the living passed through, their room is kept" : ": something was loaded and is kept"}."
@@ -79,7 +79,7 @@ module HeapSample
 
     def conclusion
       text = if findings.empty? then "does not grow: RSS #{@layout.bytes(rss.first)} at first, #{@layout.bytes(rss.last)} at the end"
-             else verdict.map { |kind| NAMES.fetch(kind) }.join(" and ")
+             else verdict.map { |pattern| NAMES.fetch(pattern) }.join(" and ")
              end
       @layout.sentence("The process #{text}.#{unsure}")
     end
@@ -87,7 +87,7 @@ module HeapSample
     def unsure
       other = rival or return ""
 
-      " Not clear: that it #{other.empty? ? "does not grow" : other.map { |kind| NAMES.fetch(kind) }.join(" and ")} fits as well."
+      " Not clear: that it #{other.empty? ? "does not grow" : other.map { |pattern| NAMES.fetch(pattern) }.join(" and ")} fits as well."
     end
   end
 end

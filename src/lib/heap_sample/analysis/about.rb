@@ -3,15 +3,15 @@
 module HeapSample
   # What a profile says about itself: of which process, when, at which
   # settings, what was dropped, what sampling cost, and how much there is in it.
-  class Info
+  class About
     include Analysis
 
-    TEXT = InfoText
+    TEXT = AboutText
 
     attr_reader :profile, :name
 
     # call-seq:
-    #   Info.new(profile, name: nil, width: 120, style: nil)
+    #   About.new(profile, name: nil, width: 120, style: nil)
     #
     # +name+ is what the profile is called, its file for instance; the rest is for Analysis#to_s.
     def initialize(profile, name: nil, **look)
@@ -33,4 +33,7 @@ module HeapSample
        stacks: table.map { |row| row[Columns::STACK] }.uniq.size, frames: @profile.stacks.frame_count}
     end
   end
+
+  # Its name in earlier versions.
+  Info = About
 end

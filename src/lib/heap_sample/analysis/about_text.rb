@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 module HeapSample
-  # An Info as text.
-  class InfoText
+  # An About as text.
+  class AboutText
     def initialize(about, layout)
       @about = about
       @info = about.profile.info
