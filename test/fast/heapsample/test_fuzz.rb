@@ -24,7 +24,7 @@ def read_or_refused(bytes, ending)
       profile.top(by: :gem).to_h
       HeapSample::Tree.new(profile).to_s
       profile.generations.to_s
-      HeapSample::Info.new(profile).to_s
+      HeapSample::About.new(profile).to_s
       HeapSample::PprofWriter.new(profile).write(StringIO.new)
       HeapSample::FoldedWriter.new(profile).write(StringIO.new)
       HeapSample::SpeedscopeWriter.new(profile).write(StringIO.new)
