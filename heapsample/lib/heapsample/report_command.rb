@@ -26,7 +26,8 @@ module HeapSample
       end
 
       def define_grouping(parser, kinds = Groups::KINDS)
-        parser.on("--by KIND", "rows by #{kinds.join(", ")}", "(line: where it was allocated; app: the line of the application behind that)") do |by|
+        app = "; app: the line of the application behind that" if kinds.include?(:app)
+        parser.on("--by KIND", "rows by #{kinds.join(", ")}", "(line: where it was allocated#{app})") do |by|
           options[:by] = choice("--by", by, kinds).to_sym
         end
       end
