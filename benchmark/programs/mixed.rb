@@ -18,8 +18,8 @@ def mixed(n, collect_every)
     array = [i, string]
     hash = { key: array, name: string }
     node = Node.new(array, hash)
-    float = 1e300 * (i + 1) # no flonum
-    long = "x" * 100
+    _float = 1e300 * (i + 1) # no flonum
+    _long = "x" * 100
     keep[i & 1023] = node
     i += 1
     if i % collect_every == 0

@@ -4,9 +4,8 @@
  * The hooks of the sampling heap profiler: the only header of it that patched
  * files include.  doc/design.md of the project says how it works.
  *
- * With --disable-heap-sampler those of the life of threads and processes are
- * empty inline functions, and nothing else is declared: the other calls stand
- * in #if USE_HEAP_SAMPLER.
+ * With --disable-heap-sampler each hook is an empty inline function or macro:
+ * patched files call them without #if.
  *
  * Words used below: "VM lock" means the VM lock, or the GVL while there is
  * only one Ractor; "in GC" means on the thread that runs a GC, under the VM
@@ -106,6 +105,11 @@ void rb_heap_sampler_in_child(void);
 void rb_heap_sampler_vm_ends(void);
 /* thread_pthread.c: this native thread will run no Ruby any more. */
 void rb_heap_sampler_native_thread_ends(void);
+/* How `ruby --help` lists the option, and its settings. */
+#define RB_HEAP_SAMPLER_HELP(M) \
+    M("--heap-sample[=settings]",     "",            "Sample the heap; write a profile of it at exit;\n" \
+        "see list below."),
+
 /* main.c, from .preinit_array: what jemalloc's malloc_conf is to say; NULL:
  * nothing. Calls no malloc. */
 RUBY_FUNC_EXPORTED const char *rb_heap_sampler_malloc_conf(int argc, char **argv, char **envp);
@@ -120,6 +124,18 @@ void rb_heap_sampler_compiler_ends(void);
 void Init_heap_sampler(void);
 
 #else
+
+enum { rb_heap_sampler_drawing = 0 };
+#define RB_HEAP_SAMPLER_HELP(M)
+
+static inline void rb_heap_sampler_on_page_body(uintptr_t body, size_t size, bool exists) { (void)body, (void)size, (void)exists; }
+static inline void rb_heap_sampler_on_mark_end(bool full_mark) { (void)full_mark; }
+static inline void rb_heap_sampler_on_update_references(void) {}
+
+struct rb_heap_sampler_text;
+static inline void rb_heap_sampler_add_text(struct rb_heap_sampler_text **list, const char *text) { (void)list, (void)text; }
+static inline void rb_heap_sampler_option(struct rb_heap_sampler_text *list, const char *from, bool environment) { (void)list, (void)from, (void)environment; }
+static inline void Init_heap_sampler(void) {}
 
 static inline void rb_heap_sampler_vm_ends(void) {}
 static inline void rb_heap_sampler_native_thread_ends(void) {}

@@ -53,12 +53,13 @@ module HeapSample
   autoload :PprofWriter, "#{here}/pprof/writer"
   autoload :Protobuf, "#{here}/pprof/protobuf"
 
-  # Writing files, in this and in other formats.
-  autoload :AtomicFile, "#{here}/saving/atomic_file"
-  autoload :FileKind, "#{here}/saving/file_kind"
-  autoload :FoldedWriter, "#{here}/saving/folded_writer"
-  autoload :SpeedscopeWriter, "#{here}/saving/speedscope_writer"
-  autoload :StackSums, "#{here}/saving/stack_sums"
+  # Files: recognised where they are no profile, written whole or not at all, in this and in other formats.
+  autoload :AtomicFile, "#{here}/files/atomic_file"
+  autoload :FileKind, "#{here}/files/file_kind"
+  autoload :FoldedWriter, "#{here}/files/folded_writer"
+  autoload :Formats, "#{here}/files/formats"
+  autoload :SpeedscopeWriter, "#{here}/files/speedscope_writer"
+  autoload :StackSums, "#{here}/files/stack_sums"
 
   # Where the memory of the process is, and what that grows in.
   autoload :Account, "#{here}/account/account"

@@ -2,12 +2,17 @@
 
 require "heap_sample"
 
-# GC::SampleProfile is a snapshot of the heap sampler.  Ruby itself defines the
-# class, how a snapshot is taken and #save; this file, which is loaded when one
-# of its methods is first called, reads a snapshot.
+#--
+# Ruby itself defines the class, how a snapshot is taken, and how it is written as pprof
+# (src/heap_sampler/ruby_api).  This file reads a snapshot.  It is loaded when one of its methods is
+# first called.
+#++
 class GC::SampleProfile
+  # Ruby's own, which writes pprof without the GVL.
+  alias_method :raw_save, :save unless method_defined?(:raw_save)
+  private :raw_save
   # Ruby's own definitions of these only load this file.
-  %i[report top tree generations churn filter rows samples - leaks inspect pretty_print to_profile to_html].each do |name|
+  %i[save report top tree generations churn filter rows samples - leaks inspect pretty_print to_profile to_html].each do |name|
     remove_method(name) if method_defined?(name, false)
   end
   %i[load leaks stack_of].each do |name|
@@ -43,6 +48,9 @@ class GC::SampleProfile
       @id, @class_name, @type, @slot_size, @weight, @birth_gc, @age, @memsize, @young, @thread = attributes
     end
 
+    # call-seq:
+    #   young? -> true or false
+    #
     # Was it born since the last completed mark?
     def young?
       @young
@@ -51,7 +59,7 @@ class GC::SampleProfile
     # call-seq:
     #   locations -> Array of GC::SampleProfile::Location
     #
-    # Where it was allocated, leaf first.
+    # Where it was allocated, the innermost frame first.
     def locations
       @stacks.stack(@node)
     end
@@ -85,9 +93,9 @@ class GC::SampleProfile
     # call-seq:
     #   GC::SampleProfile.leaks(series, by: :line, kind: :both, top: 20, width: 120, warmup: nil) -> HeapSample::Leaks
     #
-    # What grows all along in a series and is not collected.  +series+: profiles of one
-    # process, a folder or files of them, or a HeapSample::Series.  Raises ArgumentError if they are of
-    # several, HeapSample::FormatError if no file can be read.
+    # What grows all along in a series, and is not collected.  +series+ is a folder of profiles, their
+    # files, profiles, or a HeapSample::Series, all of one process.  Raises ArgumentError if they are of
+    # several processes, and HeapSample::FormatError if no file can be read.
     #
     #   puts GC::SampleProfile.leaks("/var/tmp/profiles")
     def leaks(series, **options)
@@ -97,7 +105,9 @@ class GC::SampleProfile
     # call-seq:
     #   stack_of(object) -> Array of GC::SampleProfile::Location or nil
     #
-    # Where +object+ was allocated, leaf first; nil if it was not sampled.
+    # Where +object+ was allocated, the innermost frame first; nil if it was not sampled.
+    #
+    #   GC::SampleProfile.stack_of(ticket).first.to_s   #=> "app/models/ticket.rb:12:in 'Ticket.load'"
     def stack_of(object)
       raw_stack_of(object)&.map { |frame| Location.new(*frame) }
     end
@@ -116,16 +126,38 @@ class GC::SampleProfile
 
   # call-seq:
   #   rows -> Array of HeapSample::Row
+  #
+  # What the snapshot has of each stack, class and age.
   def rows
     to_profile.rows
   end
 
   # call-seq:
+  #   save(path, format: nil, root: Dir.pwd, title: nil) -> Integer
+  #   save(io, format: "pb.gz", root: Dir.pwd, title: nil) -> Integer
+  #
+  # Writes the profile in the format that +path+ ends with: .pb.gz or .pb (pprof), .folded (folded stacks of bytes in
+  # use), .json (speedscope), .html (a page, which +root+ and +title+ are for); or as +format+ says.  A file is whole or
+  # not there, mode 0600.  Returns the number of bytes.  Raises ArgumentError if the path says no format, SystemCallError if it
+  # cannot be written, HeapSample::View::Missing if this Ruby was built without the page.
+  #
+  #   GC.sample_profile.save("heap.pb.gz")
+  #   GC.sample_profile.save($stdout, format: :folded)
+  def save(target, format: nil, **options)
+    name = HeapSample::Formats.of(target, format)
+    return raw_save(target) if format.nil? && options.empty? && PPROF.include?(name) && HeapSample::Formats.path?(target)
+
+    to_profile.save(target, format: name, **options)
+  end
+
+  PPROF = %w[pb.gz pb].freeze
+  private_constant :PPROF
+
+  # call-seq:
   #   to_html(root: Dir.pwd, title: nil) -> String
   #
-  # The page that #save writes to a file whose name ends with .html: a flame
-  # graph, a table and more; see HeapSample::View.  Raises HeapSample::View::Missing
-  # if this Ruby was built without it.
+  # The page that #save writes to a file whose name ends with .html: a flame graph, a table and more; see
+  # HeapSample::View.  Raises HeapSample::View::Missing if this Ruby was built without the page.
   def to_html(**options)
     to_profile.to_html(**options)
   end
@@ -133,11 +165,17 @@ class GC::SampleProfile
   # call-seq:
   #   report(by: :line, kind: :both, top: 20, width: 120, root: Dir.pwd, style: nil) -> HeapSample::Report
   #
-  # What the snapshot says: memory in use with 95% intervals +by+ :line, :app, :method,
-  # :file, :class, :type, :gem, :function or :library; the +top+ rows of it; what is
-  # young; what comes and goes.  +kind+: that of heap :slots, of :malloc, or :both.
-  # Its #to_s is the text, its #to_h the figures.  Raises ArgumentError on other
-  # options.
+  # What the snapshot says: memory in use with 95% intervals, what is young, what comes and goes, and
+  # where the memory of the process is.  #to_s of the report is the text, #to_h the figures.
+  #
+  # [by]    how rows are grouped: :line, :app (the nearest line of the application), :method, :file,
+  #         :class, :type, :gem, :function or :library
+  # [kind]  which memory: heap :slots, :malloc, or :both
+  # [top]   how many rows a table has
+  # [width] columns of text
+  # [root]  the folder that paths are relative to
+  #
+  # Raises ArgumentError for another value.
   #
   #   puts GC.sample_profile.report(by: :class, top: 5)
   def report(**options)
@@ -147,9 +185,9 @@ class GC::SampleProfile
   # call-seq:
   #   top(by: :line, value: nil, kind: :both, top: 20, …) -> HeapSample::Top
   #
-  # Groups of rows ranked by one +value+: :inuse_space (bytes), :inuse_objects,
-  # :alloc_space, …; see HeapSample::Value::NAMES.  Enumerable: each row has #key,
-  # #value, #interval, #share, #samples and #weak?.
+  # Groups of rows, ranked by one +value+: :inuse_space (bytes), :inuse_objects, :alloc_space and
+  # others; see HeapSample::Value::NAMES.  The result is Enumerable: each row has #key, #value,
+  # #interval, #share, #samples and #weak?.  The other options are those of #report.
   #
   #   GC.sample_profile.top(by: :class, value: :inuse_objects).first.key   #=> "String"
   def top(**options)
@@ -159,8 +197,10 @@ class GC::SampleProfile
   # call-seq:
   #   tree(direction: :callees, value: nil, kind: :both, by: :line, top: 40, min_share: 0.005, …) -> HeapSample::Tree
   #
-  # Stacks as a tree, from the root down (:callees) or from the allocating lines
-  # up (:callers), collapsed where nothing branches.
+  # Stacks as a tree: from the root down (:callees), or from the lines that allocate up (:callers).
+  # Frames between which nothing branches are one node.
+  #
+  #   puts GC.sample_profile.tree(direction: :callers)
   def tree(**options)
     to_profile.tree(**options)
   end
@@ -168,8 +208,8 @@ class GC::SampleProfile
   # call-seq:
   #   generations(age: nil, by: :line, top: 3, …) -> HeapSample::Generations
   #
-  # What is in use by age in GCs, and the lines behind; of one range of ages if +age+
-  # is given.
+  # What is in use by age, in GCs, with the lines behind each age.  With +age+, a Range or an Integer,
+  # only what has that age.
   #
   #   puts GC.sample_profile.generations(age: 100..)
   def generations(**options)
@@ -179,8 +219,8 @@ class GC::SampleProfile
   # call-seq:
   #   churn(by: :line, kind: :both, top: 20, …) -> HeapSample::Churn
   #
-  # What was allocated since sampling started, how much of it is dead and how many
-  # GCs that lived.
+  # What was allocated since sampling started, how much of it is dead, and how many GCs the dead had
+  # survived.
   def churn(**options)
     to_profile.churn(**options)
   end
@@ -188,7 +228,7 @@ class GC::SampleProfile
   # call-seq:
   #   filter(class: nil, type: nil, path: nil, gem: nil, stack: nil, age: nil, kind: :both) -> HeapSample::Profile
   #
-  # The rows that match all that is given, as a profile; see HeapSample::Filter.
+  # The rows that match all conditions, as a profile; see HeapSample::Filter.
   #
   #   puts GC.sample_profile.filter(class: "Ticket*", path: "app/models", age: 10..).report
   def filter(**wanted)
@@ -198,9 +238,11 @@ class GC::SampleProfile
   # call-seq:
   #   profile - earlier -> HeapSample::Growth
   #
-  # What grew since +earlier+, a GC::SampleProfile or HeapSample::Profile.  Of
-  # one process, only what was born and what died in between counts; of two,
-  # the totals are compared.  Raises ArgumentError if +earlier+ was taken later.
+  # What grew since +earlier+, a GC::SampleProfile or HeapSample::Profile.  Within one process only what
+  # was born and what died in between counts, so what merely stayed adds no error.  Of two processes the
+  # totals are compared.  Raises ArgumentError if +earlier+ was taken later.
+  #
+  #   puts (GC.sample_profile - earlier).report
   def -(other)
     to_profile - (other.is_a?(GC::SampleProfile) ? other.to_profile : other)
   end
@@ -208,7 +250,7 @@ class GC::SampleProfile
   # call-seq:
   #   leaks(series, by: :line, kind: :both, top: 20, width: 120, warmup: nil) -> HeapSample::Leaks
   #
-  # What grows all along in +series+, earlier profiles of this process, up to this one; see
+  # What grows all along in +series+, which are earlier profiles of this process, and in this one; see
   # GC::SampleProfile.leaks.
   #
   #   profiles << GC.sample_profile           # now and then

@@ -247,7 +247,7 @@ class TestHeapSamplerMalloc < Test::Unit::TestCase
   end
 
   def test_exit_under_load
-    code = '6.times { Thread.new { loop { Array.new(100) { |n| "a" * (n * 30) } } } }; sleep 0.1; exit 7'
+    code = 'ran = Queue.new; 6.times { Thread.new { loop { Array.new(100) { |n| "a" * (n * 30) }; ran << 1 } } }; 60.times { ran.pop }; exit 7'
     3.times do
       [{}, { "RUBY_FREE_AT_EXIT" => "1" }].each do |env|
         system(env, RbConfig.ruby, "-W0", "--disable=gems", "--heap-sample=output=none,malloc=4k,interval=4k", "-e", code,

@@ -17,6 +17,23 @@ class TestHeapSamplerOptions < Test::Unit::TestCase
     EnvUtil.invoke_ruby([env, "--disable=gems", *args], "", true, true, timeout: 60, chdir: chdir)
   end
 
+  # Runs a program that ends when its standard input does: when the block, which gets its stderr so far, is satisfied.
+  def ruby_until(*args)
+    wait, go = IO.pipe
+    errors = File.join(Dir.mktmpdir, "err")
+    pid = spawn({ "RUBYOPT" => nil, "RUBY_HEAP_SAMPLE" => nil }, EnvUtil.rubybin, "--disable=gems", *args, in: wait, err: errors, chdir: @dir)
+    wait.close
+    deadline = now + EnvUtil.apply_timeout_scale(60)
+    sleep 0.02 until yield(File.read(errors)) || now > deadline
+    go.close
+    status = Process.wait2(pid)[1]
+    [File.read(errors), status]
+  ensure
+    FileUtils.rm_rf(File.dirname(errors))
+  end
+
+  def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+
   def files = Dir.children(@dir).sort
 
   KEEP = "$keep = Array.new(20_000) { |i| [i.to_s] }"
@@ -32,7 +49,7 @@ class TestHeapSamplerOptions < Test::Unit::TestCase
   end
 
   def test_exit_status_and_exceptions_stay
-    out, err, status = ruby("--heap-sample=output=x.pb.gz", "-e", "at_exit { $keep = 'late' }; exit 3")
+    _, _, status = ruby("--heap-sample=output=x.pb.gz", "-e", "at_exit { $keep = 'late' }; exit 3")
     assert_equal 3, status.exitstatus
     assert_equal ["x.pb.gz"], files
     _, err, status = ruby("--heap-sample=output=x.pb.gz", "-e", "raise 'boom'")
@@ -212,7 +229,7 @@ class TestHeapSamplerOptions < Test::Unit::TestCase
 
   def test_quiet
     omit "no fork" unless Process.respond_to?(:fork)
-    _, err, = ruby("--heap-sample=quiet,at-rss=1m,output=%p-%t.pb.gz", "-e", "fork { }; Process.wait; sleep 1.2")
+    _, err, = ruby("--heap-sample=quiet,at-rss=1m,output=%p-%t.pb.gz", "-e", "fork { }; Process.wait; sleep 0.02 until Dir.glob('*-at-rss*').any?")
     assert_empty err
     assert_equal [3, 1], [files.size, files.grep(/-at-rss/).size], "of the end, two; at-rss, one"
     # trouble is told by the first process, not by its children
@@ -225,8 +242,10 @@ class TestHeapSamplerOptions < Test::Unit::TestCase
   # A daemon goes to "/": its profiles do not go with it.
   def test_a_relative_path_stays_where_the_process_was_started
     elsewhere = Dir.mktmpdir
-    _, err, status = ruby("--heap-sample=every=1,keep=1,output=p-%t.pb.gz", "-e",
-                          "Dir.chdir(ARGV[0]); sleep 3.4", elsewhere)
+    seen = []
+    err, status = ruby_until("--heap-sample=every=1,keep=1,output=p-%t.pb.gz", "-e", "Dir.chdir(ARGV[0]); $stdin.read", elsewhere) do
+      (seen |= files.grep(/\Ap/)).size >= 2
+    end
     assert_predicate status, :success?, err
     assert_empty Dir.children(elsewhere)
     assert_include 1..2, files.size     # the one that is kept, and the one at exit
@@ -240,33 +259,38 @@ class TestHeapSamplerOptions < Test::Unit::TestCase
     wait, go = IO.pipe
     pid = spawn({ "RUBYOPT" => nil }, EnvUtil.rubybin, "--disable=gems", "--heap-sample=output=x.pb.gz", "-e",
                 "trap(:PIPE, 'SYSTEM_DEFAULT'); $stdin.read; exit 5", in: wait, err: writer, chdir: @dir)
-    [reader, writer, go].each(&:close)
+    [reader, writer, wait, go].each(&:close)
     assert_equal 5, Process.wait2(pid)[1].exitstatus
     assert_equal ["x.pb.gz"], files
   end
 
   def test_every_and_keep
-    _, err, status = ruby("--heap-sample=every=1,keep=2,output=p-%t.pb.gz", "-e", "#{KEEP}; sleep 4.6")
+    seen = []
+    err, status = ruby_until("--heap-sample=every=1,keep=2,output=p-%t.pb.gz", "-e", "#{KEEP}; $stdin.read") do
+      (seen |= files.grep(/\Ap/)).size >= 4
+    end
     assert_predicate status, :success?, err
+    assert_operator seen.size, :>=, 4
     # Two kept, and the one at exit
     assert_include 2..3, files.size
   end
 
   def test_periodic_profile_of_an_idle_process
-    _, err, status = ruby("--heap-sample=every=1,output=%t.pb.gz", "-e", "#{KEEP}; $stdin.read; sleep 2.5; exit!(true)")
+    err, status = ruby_until("--heap-sample=every=1,output=%t.pb.gz", "-e", "#{KEEP}; $stdin.read; exit!(true)") do
+      files.grep(/\A\d/).size >= 2
+    end
     assert_predicate status, :success?, err
     assert_operator files.size, :>=, 2
   end
 
   def test_at_rss
-    _, err, = ruby("--heap-sample=at-rss=80m,output=%p-%t.pb.gz", "-e", <<~'RUBY')
-      $keep = "x" * 120_000_000
-      sleep 2
-      exit!
-    RUBY
+    err, = ruby_until("--heap-sample=at-rss=80m,output=%p-%t.pb.gz", "-e", '$keep = "x" * 120_000_000; $stdin.read; exit!') do |said|
+      said.include?("wrote")
+    end
     assert_equal 1, files.size
     assert_match(/\A\d+-\d+T\d+-at-rss\.pb\.gz\z/, files[0])
     assert_match(/\Aheap-sample: wrote #{files[0]} \(.*\): its RSS is 1\d\d MiB\n\z/, err)
+    # Nothing is to happen meanwhile.
     _, _, = ruby("--heap-sample=at-rss=100%,output=%p-%t-never.pb.gz", "-e", "sleep 1; exit!")
     assert_equal 1, files.size
   end
@@ -274,24 +298,33 @@ class TestHeapSamplerOptions < Test::Unit::TestCase
   # Whatever is written before, at the same moment and after.
   def test_the_profile_at_rss_is_kept_beside_periodic_ones
     %w[p-%t.pb.gz fixed.pb.gz].each do |output|
-      _, err, = ruby("--heap-sample=every=1,keep=2,at-rss=80m,output=#{output}", "-e", <<~'RUBY')
-        sleep 1.4
+      times = ->(names) { names.map { |name| File.mtime(File.join(@dir, name)) rescue nil }.compact }
+      err, = ruby_until("--heap-sample=every=1,keep=2,at-rss=80m,output=#{output}", "-e", <<~'RUBY') do
+        sleep 0.02 until Dir.glob("*.pb.gz").any?
         $keep = "x" * 120_000_000
-        fork { sleep 3.2; exit! }
-        sleep 4.2
+        child = fork { $stdin.read; exit! }
+        Process.wait(child)
         exit!
       RUBY
+        theirs = times[files.grep(/-at-rss\.pb\.gz\z/)]
+        # Another period has passed since.
+        theirs.size == 2 && times[files.grep_v(/-at-rss/).grep(/pb/)].any? { |time| time > theirs.max + 1 }
+      end
       assert_equal 2, files.grep(/-at-rss\.pb\.gz\z/).size, "#{files} #{err}"
       others = files.grep_v(/-at-rss/)
       assert_include 1..4, others.size, others.inspect
-      first = files.grep(/-at-rss/).map { |name| File.stat(File.join(@dir, name)) }.min_by(&:mtime)
-      assert_operator first.mtime, :<, others.map { |name| File.mtime(File.join(@dir, name)) }.max
+      assert_operator times[files.grep(/-at-rss/)].max, :<, times[others].max
       FileUtils.rm(files.map { |name| File.join(@dir, name) })
     end
   end
 
   def test_at_rss_tries_again
-    _, err, = ruby("--heap-sample=at-rss=1m,output=late/%p.pb.gz", "-e", "sleep 2; Dir.mkdir('late'); sleep 10; exit!")
+    start = now
+    # Nobody is told of the first try, that fails in the first second: the warning is of the start.
+    err, = ruby_until("--heap-sample=at-rss=1m,output=late/%p.pb.gz", "-e", "sleep 2; Dir.mkdir('late'); $stdin.read; exit!") do |said|
+      said.include?("wrote")
+    end
+    assert_operator now - start, :>, 8, "this is the first try"
     assert_equal ["cannot write", "wrote"], err.scan(/cannot write|wrote/), err
     assert_match(/\A\d+-at-rss\.pb\.gz\z/, Dir.children(File.join(@dir, "late")).join(" "))
   end
@@ -356,7 +389,7 @@ class TestHeapSamplerOptions < Test::Unit::TestCase
     fifo = File.join(@dir, "f.pb.gz")
     File.mkfifo(fifo)
     reader = Thread.new { File.binread(fifo) }
-    _, err, status = ruby("--heap-sample=output=#{fifo}", "-e", "#{KEEP}; sleep 0.5")
+    _, err, status = ruby("--heap-sample=output=#{fifo}", "-e", KEEP)
     assert_predicate status, :success?
     assert_equal "\x1f\x8b".b, reader.value[0, 2], err
   end
@@ -377,10 +410,23 @@ class TestHeapSamplerOptions < Test::Unit::TestCase
     end
   end
 
+  # The program waits until the sampler is writing, held up by the reader, which is returned.
+  def profile_has_begun(child, fifo)
+    reader = Thread.new { File.open(fifo, "rb") }
+    assert reader.join(EnvUtil.apply_timeout_scale(20)), "no profile"
+    child.puts
+    reader.value
+  ensure
+    reader&.kill
+  end
+
   # Each profile takes longer than the time between two.
   def test_an_output_slower_than_every_does_not_hold_up_the_exit
-    with_slow_output("sleep 2.5; puts 'ends'; $stdout.flush") do |child, fifo|
-      reader = Thread.new { loop { File.open(fifo, "rb") { |file| sleep 1.3; file.read } } }
+    with_slow_output("$stdin.gets; puts 'ends'; $stdout.flush") do |child, fifo|
+      opened = Queue.new
+      reader = Thread.new { loop { File.open(fifo, "rb") { |file| opened << true; sleep 1.3; file.read } } }
+      2.times { assert opened.pop(timeout: EnvUtil.apply_timeout_scale(20)), "no profile" }
+      child.puts
       assert_equal "ends\n", child.gets
       assert_not_nil child.wait_readable(EnvUtil.apply_timeout_scale(20)), "it does not end"
       assert_nil child.gets
@@ -391,28 +437,26 @@ class TestHeapSamplerOptions < Test::Unit::TestCase
 
   def test_stop_waits_for_a_slow_output_without_holding_up_other_threads
     with_slow_output(<<~'RUBY') do |child, fifo|
-      sleep 1.5
+      $stdin.gets
       stop = Thread.new { GC::SampleProfile.stop }
       sleep 0.2
       puts stop.alive?
       $stdout.flush
       p stop.value, GC::SampleProfile.running?
     RUBY
-      reader = Thread.new { File.open(fifo, "rb") }
+      reader = profile_has_begun(child, fifo)
       assert_not_nil child.wait_readable(EnvUtil.apply_timeout_scale(20)), "no other thread runs"
       assert_equal "true\n", child.gets
-      reader.value.read
-      reader.value.close
+      reader.read
+      reader.close
       assert_equal "true\nfalse\n", child.read
-    ensure
-      reader&.kill
     end
   end
 
   def test_others_stop_start_and_fork_while_a_stop_waits
     omit "no fork" unless Process.respond_to?(:fork)
     with_slow_output(<<~'RUBY') do |child, fifo|
-      sleep 1.5
+      $stdin.gets
       stop = Thread.new { GC::SampleProfile.stop }
       sleep 0.2
       pid = fork { sleep 1.5; exit! }
@@ -422,14 +466,12 @@ class TestHeapSamplerOptions < Test::Unit::TestCase
       p stop.value, GC::SampleProfile.running?
       GC::SampleProfile.stop
     RUBY
-      reader = Thread.new { File.open(fifo, "rb") }
+      reader = profile_has_begun(child, fifo)
       assert_equal %w[true true true], Array.new(3) { child.gets.chomp }
-      reader.value.read
-      reader.value.close
+      reader.read
+      reader.close
       assert_equal "false\ntrue\n", child.read
       assert_equal 1, Dir.glob("f.*.pb", base: @dir).size, "the child writes its own"
-    ensure
-      reader&.kill
     end
   end
 
@@ -444,7 +486,7 @@ class TestHeapSamplerOptions < Test::Unit::TestCase
     assert_operator out.lines.size, :<=, 25
     out, err, = ruby("--heap-sample", "-v")
     assert_equal [RUBY_DESCRIPTION.sub(/ \+(?:YJIT|RJIT)\b/, "") + "\n", ""], [out.sub(/ \+(?:YJIT|RJIT)\b/, ""), err]
-    out, err, = ruby("--heap-sample", "--version")
+    _, err, = ruby("--heap-sample", "--version")
     assert_empty err
     assert_empty files
   end
@@ -473,7 +515,7 @@ class TestHeapSamplerOptions < Test::Unit::TestCase
       script("output=none", running, "RUBY_HEAP_SAMPLE" => "only=1/1000000")[0] == "true\n"
     end
     assert_equal 0, chosen
-    script("every=1", "sleep 2.5; exit!", "RUBY_HEAP_SAMPLE" => "every=60,output=%t.pb.gz")
+    script("every=1", "sleep 0.02 until Dir.glob('*.pb.gz').any?; exit!", "RUBY_HEAP_SAMPLE" => "every=60,output=%t.pb.gz")
     assert_include 1..2, files.size
   end
 end

@@ -126,7 +126,7 @@ end
 class BootstrapTest < Part
   private
 
-  def command(build, configuration, only)
+  def command(build, _configuration, only)
     only_files = only&.map { |test| test[/[^:]+/] }
     tests = only_files ? files.select { |f| only_files.include?(File.basename(f)) } : files
     [*build.runruby, "#{build.src}/bootstraptest/runner.rb", "--ruby=./ruby -I#{build.src}/lib --disable-gems",
@@ -160,7 +160,7 @@ class Spec < Part
 
   private
 
-  def command(build, configuration, only)
+  def command(build, _configuration, only)
     chosen, *examples = only ? only.map { |test| test.split(' ', 2) }.transpose : [files]
     filter = examples.flatten.grep_v(/\A\(outside/).flat_map { |e| ['-e', e] }
     fake = Dir.glob('*-fake.rb', base: build.obj).fetch(0)

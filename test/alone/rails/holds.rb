@@ -32,7 +32,7 @@ when "grew"
   abort "#{first.space} is not significant" unless first.significant?
 when "first"
   first = groups.largest(:inuse, 1).first
-  abort "most is in use at #{first.key}: #{first.inuse.inspect}\n#{last.report.to_s}" unless planted?(first.key)
+  abort "most is in use at #{first.key}: #{first.inuse.inspect}\n#{last.report}" unless planted?(first.key)
 when "garbage"
   most = groups.largest(:alloc, 1).first
   abort "most is allocated at #{most.key}" unless garbage?(most.key)

@@ -63,7 +63,7 @@ class Countdown
 
   # Of each kind one a process; there are two.
   def trouble_with_warnings(kind, warnings)
-    odd = warnings.reject { |line| WARNINGS[kind].any? { |known| known === line } } # rubocop:disable Style/CaseEquality
+    odd = warnings.reject { |line| WARNINGS[kind].any? { |known| known === line } }
     return "said #{odd.first(3).join}" unless odd.empty?
 
     repeated = warnings.tally.find { |_, times| times > 2 }

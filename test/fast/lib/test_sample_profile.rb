@@ -15,6 +15,9 @@ class GC::SampleProfile
 
   def initialize(raw) = @raw = raw.merge(meta_json: JSON.generate(raw[:meta]))
 
+  # In C: pprof alone.
+  def save(path) = File.binwrite(path, "in C")
+
   def raw_samples
     text = ->(name) { raw[:texts].index(name) }
     [[7, 3, text["String"], text["T_STRING"], 40, 13_107.7, 20, 80, 1024, false, 1],
@@ -24,7 +27,9 @@ end
 
 require "heap_sample/sample_profile"
 require "pp"
+require "stringio"
 require "tempfile"
+require "tmpdir"
 require "pprof_writer"
 
 def sampled = GC::SampleProfile.new(sample_build.raw)
@@ -32,6 +37,19 @@ def sampled = GC::SampleProfile.new(sample_build.raw)
 test "a snapshot has the report of its profile" do
   equal(sample_build.profile.report(by: :class, top: 2).to_s, sampled.report(by: :class, top: 2).to_s)
   equal(5, sampled.rows.size)
+end
+
+test "a snapshot writes pprof files in C, and all else as its profile does" do
+  Dir.mktmpdir do |dir|
+    %w[pb.gz pb].each { |name| equal([4, "in C"], [sampled.save("#{dir}/x.#{name}"), File.binread("#{dir}/x.#{name}")]) }
+    %w[folded json].each do |name|
+      bytes = HeapSample::Formats.encode(sample_build.profile, name)
+      equal([bytes.bytesize, bytes], [sampled.save("#{dir}/x.#{name}"), File.binread("#{dir}/x.#{name}")])
+    end
+    sampled.save(io = StringIO.new("".b))
+    equal(HeapSample::Formats.encode(sample_build.profile, "pb.gz"), io.string)
+    raises(ArgumentError, /must end with/) { sampled.save("#{dir}/x.txt") }
+  end
 end
 
 test "a snapshot has the analyses of its profile" do

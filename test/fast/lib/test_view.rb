@@ -71,7 +71,8 @@ end
 test "equal profiles are equal pages" do
   template do |path|
     one = View.new(malloc_build.profile, template: path).to_s
-    sleep(1.1)          # gzip's header has room for a time in seconds
+    made = Time.now.to_i        # gzip's header has room for a time in seconds
+    sleep(0.01) until Time.now.to_i > made
     assert(one == View.new(malloc_build.profile, template: path).to_s)
   end
 end
@@ -99,7 +100,6 @@ test "what is no profile is an ArgumentError" do
   raises(ArgumentError, /no profile to view/) { View.new([]) }
   raises(ArgumentError, /Integer is not a profile/) { View.new(3) }
   raises(ArgumentError, /nil|NilClass/) { View.new([sample_build.profile, nil]) }
-  raises(ArgumentError, /must end with .html: x.pb.gz/) { sample_build.profile.save("x.pb.gz") }
 end
 
 test "without a template it says what is missing" do
@@ -130,9 +130,8 @@ test "a file is written whole, for its owner, or not at all" do
     end
     equal(["one", %w[link x.html]], [File.read(path), Dir.children(folder).sort])
     File.mkfifo(fifo = File.join(folder, "fifo"))
-    reader = Thread.new { File.read(fifo) }
-    Thread.pass until reader.stop?
-    sleep(0.05)
+    read_end = File.open(fifo, File::RDONLY | File::NONBLOCK)
+    reader = Thread.new { read_end.wait_readable && read_end.read }
     equal(100_000, AtomicFile.write(fifo, "x" * 100_000))
     equal(100_000, reader.value.size)
   end

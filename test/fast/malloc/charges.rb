@@ -84,7 +84,8 @@ on("Dir.open: libc's buffer, malloc'd while Ruby waits without the GVL", :no_gvl
 # Objects and classes
 on("objects of up to 78 instance variables or members", :slots) { Array.new(10_000) { |i| Narrow.new(i) } }
 on("instance variables that outgrow the slot", :malloc, "rb_ivar_set") { Array.new(600) { o = Object.new; 100.times { |i| o.instance_variable_set(:"@v#{i}", i) }; o } }
-on("instance variables of strings, arrays, hashes", :malloc, "generic_ivar_set_shape_ivptr", "rb_st_init_existing_table_with_size") { Array.new(1500) { s = +"abc"; 40.times { |i| s.instance_variable_set(:"@v#{i}", i) }; s } }
+on("instance variables of strings, arrays, hashes", :malloc,
+   "generic_ivar_set_shape_ivptr", "rb_st_init_existing_table_with_size") { Array.new(1500) { s = +"abc"; 40.times { |i| s.instance_variable_set(:"@v#{i}", i) }; s } }
 on("Struct of more members than a slot holds", :malloc, "struct_alloc") { Array.new(1000) { |i| Wide.new(i) } }
 on("Class.new: method, constant and subclass tables", :both) { Array.new(1000) { Class.new { def a = 1; def b = 2 } } }
 on("define_method", :both) { c = Class.new; 4000.times { |i| c.define_method("dm#{i}") { i } }; c }

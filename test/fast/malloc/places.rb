@@ -35,7 +35,7 @@ GC.start
 at("a TracePoint", __LINE__); trace = TracePoint.new(:call) { KEEP << Array.new(5) { "x" * 2_097_151 }; trace.disable }
 trace.enable
 big.clear
-at("a Ractor", __LINE__); KEEP << Ractor.new { Array.new(5) { "x" * 2_097_151 }.tap { |list| Ractor.receive } }
+at("a Ractor", __LINE__); KEEP << Ractor.new { Array.new(5) { "x" * 2_097_151 }.tap { Ractor.receive } }
 sleep 0.01 until Charged.rows.any? { |row| row.line_in(__FILE__) == PLACES.last[2] && row.space > 10 << 20 } || (tries = tries.to_i + 1) > 500
 
 def check(number, (name, path, line), rows)

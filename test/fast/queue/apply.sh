@@ -6,7 +6,7 @@ apply() { DISTFILES=$toy/distfiles "$toy/tool/apply" "$@" 3.4 "$toy/tree"; }
 
 # The files of the toy's tree that are newer than the mark.
 changed() { (cd "$toy/tree" && find . -type f -newer "$toy/mark" ! -path './.applied/*' | sort | xargs); }
-mark() { sleep 0.02; touch "$toy/mark"; sleep 0.02; }
+mark() { touch "$toy/mark.before" && touch_later "$toy/mark" "$toy/mark.before" && touch_later "$toy/mark.after" "$toy/mark"; }
 
 # after COMMAND…: applies, runs the command, applies again; prints what the second run changed.
 after() {

@@ -36,6 +36,9 @@ EOT
 
 toy_sha() { sha256sum "$1" | cut -d' ' -f1; }
 
+# touch_later FILE OTHER: the file gets a time that is later than the other's; the file system's clock ticks every few ms.
+touch_later() { until touch "$1" && [ "$1" -nt "$2" ]; do :; done; }
+
 # toy_patch TOY NAME FILE SED-SCRIPT: writes the patch that the edit amounts to, with a whole header.
 toy_patch() {
     local dir=$1 name=$2 file=$3

@@ -140,7 +140,8 @@ end
 
 stats = on.workers.map { |pid| on.stat(pid) }
 pids = on.processes
-puts "# at the end, of one worker: #{stats.first.slice("interval", "live_samples", "sites", "stacks", "frames", "malloc", "malloc_stacks", "bytes", "bytes_peak", "bytes_max").map { |pair| pair.join(" ") }.join(", ")}"
+figures = %w[interval live_samples sites stacks frames malloc malloc_stacks bytes bytes_peak bytes_max]
+puts "# at the end, of one worker: #{stats.first.slice(*figures).map { |pair| pair.join(" ") }.join(", ")}"
 check("the same workers as at the beginning", servers.map(&:workers) == first_workers, pids.inspect)
 check("every request was answered", servers.sum(&:failures).zero?, servers.sum(&:failures))
 
@@ -192,7 +193,9 @@ by_pid = read.group_by { |_, pid, _| pid }
 check("each worker and the master wrote its own", by_pid.keys.sort == pids.sort && by_pid.values.all? { |list| list.size >= MINUTES - 1 },
       by_pid.map { |pid, list| "#{pid}: #{list.size}" }.join(", "))
 check("no file is anyone else's to read", files.all? { |path| File.stat(path).mode & 0o777 == 0o600 }, "mode 0600")
-check("nothing else was said or left", on.log !~ /heap-sample: (?!wrote)/ && (Dir.children(File.join(OUT, "on")) - files.map { |f| File.basename(f) }).all? { |f| f.match?(/\A(puma\.log|collect|stat-\d+\.json(\.new)?)\z/) },
+beside = Dir.children(File.join(OUT, "on")) - files.map { |f| File.basename(f) }
+check("nothing else was said or left",
+      on.log !~ /heap-sample: (?!wrote)/ && beside.all? { |f| f.match?(/\A(puma\.log|collect|stat-\d+\.json(\.new)?)\z/) },
       on.log.lines.grep(/heap-sample: (?!wrote)/).first(3).inspect)
 servers.each(&:stop)
 exit!(Tap.plan)

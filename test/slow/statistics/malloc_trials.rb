@@ -1,4 +1,5 @@
 # frozen_string_literal: true
+
 # The same questions of malloc's side: bias, spread, variance and coverage, on known loads of malloc, of what is in use,
 # of what was born, of what died, and of growth between two profiles.
 #

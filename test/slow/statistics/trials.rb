@@ -1,4 +1,5 @@
 # frozen_string_literal: true
+
 # Are the estimates unbiased, is their spread what the model says, and do the intervals hold?
 #
 # Each trial allocates a known heap in this process under a session of its own and compares what
@@ -9,6 +10,7 @@ require "heap_sample"
 
 TRIALS = Integer(ARGV[0] || 2000)
 class Plain; end
+
 class Wide
   def initialize = (@a = @b = @c = @d = @e = @f = nil)
 end
@@ -74,6 +76,7 @@ end
 # Coarse, then a closer look, then the cap in two steps: what is older than an interval keeps its own weight.
 class Older; end
 class Newer; end
+
 def walk
   GC::SampleProfile.stop
   GC::SampleProfile.start(interval: 16_384, max_samples: 1_500, malloc: false)

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "zlib"
-
 module HeapSample
   module Tool
     module Commands
@@ -18,7 +16,7 @@ module HeapSample
               heapsample convert heap.pb.gz --to folded -o - | flamegraph.pl > heap.svg
 
         TEXT
-        FORMATS = %w[pb.gz pb folded json html].freeze
+        FORMATS = Formats::NAMES
 
         def call(arguments)
           expect(arguments, 1..1, "profile")
@@ -31,23 +29,7 @@ module HeapSample
         end
 
         def self.save(profile, format, output)
-          Output.write(output) do |io|
-            case format
-            when "pb" then PprofWriter.new(profile).write(io)
-            when "pb.gz" then gzip(io) { |packed| PprofWriter.new(profile).write(packed) }
-            when "folded" then FoldedWriter.new(profile).write(io)
-            when "json" then SpeedscopeWriter.new(profile).write(io)
-            when "html" then io.write(View.new(profile).to_s)
-            end
-          end
-        end
-
-        # No time and no name in its header: equal profiles are equal files.
-        def self.gzip(io)
-          packed = Zlib::GzipWriter.new(io)
-          packed.mtime = 0
-          yield packed
-          packed.finish
+          Output.write(output) { |io| Formats.write(profile, format, io) }
         end
 
         private

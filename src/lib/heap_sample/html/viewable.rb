@@ -13,13 +13,15 @@ module HeapSample
 
     # call-seq:
     #   save(path, root: Dir.pwd, title: nil) -> Integer
+    #   save(io, root: Dir.pwd, title: nil) -> Integer
     #
-    # Writes that page; see View#save.  Returns its size in bytes.  Raises
-    # ArgumentError unless +path+ ends with .html.
-    def save(path, **options)
-      raise ArgumentError, "the path of a page must end with .html: #{path}" unless File.path(path).end_with?(".html")
+    # Writes that page, to a file (see View#save) or to what has a method write.  Returns its size in bytes.
+    # Raises ArgumentError unless +path+ ends with .html.
+    def save(target, **options)
+      return target.write(to_html(**options)) unless Formats.path?(target)
+      raise ArgumentError, "the path of a page must end with .html: #{target}" unless File.path(target).end_with?(".html")
 
-      View.new(self, **options).save(path)
+      View.new(self, **options).save(target)
     end
   end
 end

@@ -176,6 +176,19 @@ module HeapSample
       Diff.new(self, other).growth
     end
 
+    # call-seq:
+    #   save(path, format: nil, root: Dir.pwd, title: nil) -> Integer
+    #   save(io, format: "pb.gz", root: Dir.pwd, title: nil) -> Integer
+    #
+    # Writes the profile in the format that +path+ ends with: .pb.gz or .pb (pprof), .folded (folded stacks), .json
+    # (speedscope), .html (a page, which +root+ and +title+ are for); or as +format+ says.  A file is whole or not there.
+    # Returns the number of bytes.  Raises ArgumentError if the path says no format.
+    #
+    #   GC::SampleProfile.load("heap.pb.gz").filter(gem: "nokogiri").save("nokogiri.json")
+    def save(target, **options)
+      Formats.save(self, target, **options)
+    end
+
     def inspect
       malloced = table.count { |columns| columns[Columns::MALLOC] } if malloc?
       "#<#{self.class} #{table.size} rows#{", #{malloced} of malloc" if malloced}, #{stacks.frame_count} frames#{", #{filtered}" if filtered}>"

@@ -1,0 +1,164 @@
+# frozen_string_literal: true
+
+# Calls what sig/ describes, on real data: two snapshots of this process, saved and loaded, and a series.
+# Usage: ruby -r rbs/test/setup exercise.rb FOLDER     (FOLDER is made, and holds what is saved)
+
+require "fileutils"
+require "stringio"
+require "heap_sample/sample_profile"
+require "heap_sample/assertions"
+# So that rbs/test sees each class when it ends, before it is used.
+HeapSample.constants.each { |name| HeapSample.const_get(name) }
+
+folder = ARGV.fetch(0)
+FileUtils.mkdir_p(folder)
+
+GC::SampleProfile.stop if GC::SampleProfile.running?
+GC::SampleProfile.start(interval: 1024, max_samples: 100_000, max_depth: 30, seed: 1)
+GC::SampleProfile.start(interval: 2048)
+
+Kept = Struct.new(:name, :list)
+KEPT = []
+def work(count) = Array.new(count) { |index| "text number #{index} " * 5 }
+def keep(count) = count.times { |index| KEPT << Kept.new("kept #{index}", [index] * 100) }
+
+# Twelve snapshots, the heap growing.
+profiles = Array.new(12) do |index|
+  keep(300)
+  work(2_000)
+  GC.start
+  GC.start
+  GC.sample_profile(full_gc: index.even?, memsize: index == 11).tap do |profile|
+    profile.save(File.join(folder, format("%02d.pb.gz", index)))
+  end
+end
+earlier, middle, now = profiles.values_at(0, 5, 11)
+
+# GC::SampleProfile itself.
+GC::SampleProfile.memory
+GC::SampleProfile.stat
+sample = now.samples.find(&:object)
+GC::SampleProfile.stack_of(sample.object)
+GC::SampleProfile.raw_stack_of(sample.object)
+GC::SampleProfile.stack_of(1)
+%i[class_name type slot_size memsize weight age birth_gc thread young? locations object inspect].each { |name| sample.public_send(name) }
+now.raw_samples
+now.raw
+now.inspect
+now.leaks(profiles[0, 11]).to_s
+GC::SampleProfile.leaks(folder, by: :class).to_s
+HeapSample::Profile.clean("text")
+GC.sample_profile(interval: 4096, threads: :all) { work(100) }.rows
+GC.sample_profile { keep(10) }.report.to_s
+
+# Calls each reader of an object that takes nothing. A method that rbs/test watches takes anything: the original is beside it.
+def read(object)
+  names = object.class.public_instance_methods(false)
+  names.grep_v(/__with(out)?__/).each do |name|
+    original = names.find { |other| other.start_with?("#{name.to_s.delete_suffix("?")}__without__") } || name
+    object.public_send(name) if object.method(original).arity.zero?
+  end
+end
+
+KINDS = %i[both slots malloc].freeze
+def analyses(profile)
+  HeapSample::Groups::KINDS.each do |by|
+    analysis = profile.report(by: by, top: 5)
+    analysis.to_s
+    analysis.to_h
+  end
+  KINDS.each { |kind| profile.top(kind: kind).each { |row| read(row) } }
+  [profile.top(by: :class, value: :inuse_objects), profile.top(value: "alloc_space"), profile.churn, profile.report, profile.generations,
+   profile.generations(age: 1..), profile.tree, profile.tree(direction: :callers, by: :method)].each do |analysis|
+    [analysis.to_s, analysis.to_h, analysis.inspect, analysis.lines(3)]
+  end
+  profile.generations.each { |generation| read(generation) }
+  [read(profile.churn), read(profile.top)]
+  nodes = [profile.tree.root]
+  while (node = nodes.shift)
+    read(node)
+    nodes.concat(node.children)
+  end
+end
+
+analyses(now)
+loaded = HeapSample::Profile.load(File.join(folder, "11.pb.gz"))
+analyses(loaded)
+HeapSample::Profile.load(File.open(File.join(folder, "05.pb.gz"), "rb"), name: "-")
+[now.to_profile, loaded].each do |profile|
+  read(profile)
+  profile.rows.first(20).each { |row| [read(row), read(row.inuse), row.stack.each { |frame| read(frame) }] }
+  profile.groups(:class).each { |group| [read(group), group.age(profile.info.gc_count)] }
+  read(profile.groups(:line))
+  profile.groups(:line).largest(:inuse, 3)
+  read(profile.info)
+  account = profile.info.account
+  read(account)
+  account.since(profile.info.account_at_start)
+  read(HeapSample::Info.new(profile))
+  part = profile.filter(class: ["String", /Kept/], age: 0.., kind: :slots)
+  read(part.filtered)
+  part.report.to_s
+  profile.filter(path: "exercise.rb", stack: "Object#keep", type: "T_STRUCT").top.to_a
+end
+total = now.to_profile.groups(:line).total.inuse
+HeapSample::Estimate.sum([total, total + total])
+[total.without(total), total.less(total), total.common(total, 2), total.with_space(7), total.interval(:objects), total.space_interval(unit: 1.0)]
+total => {samples: Numeric}
+
+[total == total.dup, total.deconstruct_keys(nil)]
+
+# Growth.
+[now - earlier, loaded - middle.to_profile].each do |growth|
+  read(growth)
+  growth.report(by: :class).to_h
+  report = growth.report
+  [report.to_s, report.inspect, report.lines(3)]
+  groups = growth.groups(:line)
+  growth.changes(groups)
+  groups.first(20).each { |group| [read(group), read(group.gained), group.significant?, group.deconstruct_keys(nil)] }
+  growth.rows.first(20).each { |row| read(row) }
+end
+retained = HeapSample::Retained.new(earlier, middle, now)
+[retained.to_s, retained.to_h, retained.inspect, retained.lines, retained.one_process?]
+retained.each { |row| read(row) }
+HeapSample::Retained::Row.new("key").compare(total, total, total)
+
+# A series.
+series = HeapSample::Series.load(folder)
+HeapSample::Series.of(folder)
+HeapSample::Series.of(profiles)
+HeapSample::Series.all(folder)
+read(series)
+series.with(now).size
+series.filter(class: "Kept").filtered
+[read(series.shape), series.shape.lines(nil)]
+leaks = series.leaks
+read(leaks)
+leaks.lines(3)
+[*leaks, *leaks.others].each { |row| read(row) }
+series.leaks(by: :stack, kind: :slots, warmup: 0).to_s
+
+# Assertions, where a failure is of interest too.
+suite = Object.new.extend(HeapSample::Assertions)
+def suite.assert(value, message = nil) = value || raise(message.is_a?(Proc) ? message.call : message.to_s)
+suite.assert_retains_at_most(1_000_000, warmup: 1) { work(3) && nil }
+begin
+  suite.assert_no_leak(runs: 6) { work(3) && nil }
+rescue RuntimeError => error
+  raise unless error.message.include?("leaks")          # what rbs/test remembers of each run
+end
+# The page, of a template that stands for the real one.
+template = File.join(folder, "template.html")
+File.write(template, "<title><!--title--></title><!--data-->")
+view = HeapSample::View.new(loaded, template: template)
+[view.to_s, view.write(StringIO.new), view.save(File.join(folder, "page.html")), view.inspect]
+[loaded, now - earlier, series].each do |subject|
+  subject.to_html(template: template)
+  subject.save(File.join(folder, "page.html"), template: template)
+end
+now.to_html(template: template)
+now.filter(class: "String").rows
+GC::SampleProfile.load(File.join(folder, "11.pb.gz"))
+GC::SampleProfile.stop
+puts "exercised"

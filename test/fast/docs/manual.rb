@@ -1,0 +1,55 @@
+# frozen_string_literal: true
+
+# Is the manual of the Ruby API installed, and whole? As TAP: ri and irb find it; each method of GC::SampleProfile has a page
+# that says how it is called and what it returns.
+# Usage: ruby manual.rb
+
+require "open3"
+require "rdoc"
+require "rdoc/ri"
+require "heap_sample/sample_profile"
+require_relative "../../tap"
+
+# What is wrong, if anything: at most 40 lines.
+def none(name, wrong) = Tap.report(wrong.empty?, name, wrong.first(40))
+
+BIN = File.dirname(RbConfig.ruby)
+ENV["RI"] = "--format=markdown --no-pager"
+
+def ri(*names) = Open3.capture2e(RbConfig.ruby, "#{BIN}/ri", *names)
+
+text, status = ri("GC::SampleProfile")
+none("ri GC::SampleProfile", status.success? && text.include?("A profile of the memory of a Ruby process") ? [] : text.lines(chomp: true))
+
+irb, = Open3.capture2e({"TERM" => "dumb"}, RbConfig.ruby, "#{BIN}/irb", "-f", "--noprompt", stdin_data: "show_doc GC::SampleProfile.start\nexit\n")
+none("irb: show_doc GC::SampleProfile.start", irb.include?("Starts to sample this process") ? [] : irb.lines(chomp: true))
+
+# What ri reads.
+STORE = RDoc::Store.new(RDoc::Options.new, path: File.join(RbConfig::CONFIG["ridir"], RbConfig::CONFIG["ruby_version"], "system"), type: :system)
+STORE.load_cache
+
+# The page of "Class#name" or "Class.name": true of an attribute, nil if it has none or an empty one.
+def page(name)
+  klass, sign, method = name.match(/\A(.+?)([#.])([^#.]+)\z/).captures
+  return true if STORE.attributes.fetch(klass, []).any? { |attribute| attribute.end_with?(" #{method}") }
+
+  found = STORE.load_method(klass, "#{sign == "." ? "::" : "#"}#{method}")
+  found unless found.comment.parse.parts.empty?
+rescue RDoc::Store::MissingFileError
+  nil
+end
+
+profile = GC::SampleProfile
+SAMPLE = profile::Sample
+api = ["GC.sample_profile", *profile.singleton_methods(false).map { |name| "#{profile}.#{name}" },
+       *[profile, SAMPLE].flat_map { |klass| klass.public_instance_methods(false).map { |name| "#{klass}##{name}" } }]
+# What irb and pp call.
+api.reject! { |name| name.end_with?("#inspect", "#pretty_print") }
+found = api.to_h { |name| [name, page(name)] }
+missing = found.select { |_, page| page.nil? }.keys
+missing << "there are #{api.size} methods only" if api.size < 35
+none("each method of GC::SampleProfile and its samples has a page", missing)
+
+silent = found.compact.reject { |name, page| page == true || name == "#{SAMPLE}#young?" || page.call_seq&.include?("->") }.keys
+none("each page says how the method is called and what it returns", silent)
+Tap.finish
