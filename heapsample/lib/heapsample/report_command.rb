@@ -90,7 +90,7 @@ module HeapSample
       def load_series(paths)
         raise UsageError, "-: a series is read from files" if paths.include?(Inputs::STDIN)
 
-        paths.each { |path| raise Failure, "#{path}: no such file or folder" unless File.exist?(path) }
+        paths.each { |path| raise Inputs.missing(path) unless File.exist?(path) }
         filters.apply_to_series(Progress.show("reading #{paths.size == 1 ? paths.first : "#{paths.size} files"}") { Series.load(paths) })
       end
 
