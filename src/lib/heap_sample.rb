@@ -14,7 +14,7 @@
 # - HeapSample::Series: the profiles of one process over time; HeapSample::Leaks and
 #   HeapSample::Shape: what grows in them, and how;
 # - HeapSample::Report and GrowthReport: what there is to say, as text and data;
-# - HeapSample::Info: what a profile says about itself;
+# - HeapSample::About: what a profile says about itself;
 # - HeapSample::View: a page to look at all of it in a browser.
 #
 # It depends on no gem; zlib and json are loaded when a file is read.
@@ -78,15 +78,22 @@ module HeapSample
   autoload :Layout, "#{here}/text/layout"
 
   # What one profile says.
+  autoload :About, "#{here}/analysis/about"
+  autoload :AboutText, "#{here}/analysis/about_text"
   autoload :Analysis, "#{here}/analysis/analysis"
   autoload :Churn, "#{here}/analysis/churn"
+  autoload :ChurnText, "#{here}/analysis/churn_text"
   autoload :Generations, "#{here}/analysis/generations"
-  autoload :Info, "#{here}/analysis/info"
+  autoload :GenerationsText, "#{here}/analysis/generations_text"
+  autoload :Info, "#{here}/analysis/about"
   autoload :MallocSection, "#{here}/analysis/malloc_section"
   autoload :PathIndex, "#{here}/analysis/path_index"
   autoload :Report, "#{here}/analysis/report"
+  autoload :ReportText, "#{here}/analysis/report_text"
   autoload :Top, "#{here}/analysis/top"
+  autoload :TopText, "#{here}/analysis/top_text"
   autoload :Tree, "#{here}/analysis/tree"
+  autoload :TreeText, "#{here}/analysis/tree_text"
 
   # What two or three say.
   autoload :Diff, "#{here}/growth/diff"
@@ -94,16 +101,19 @@ module HeapSample
   autoload :GrowthGroup, "#{here}/growth/growth_group"
   autoload :GrowthReport, "#{here}/growth/growth_report"
   autoload :GrowthRow, "#{here}/growth/growth_row"
+  autoload :GrowthText, "#{here}/growth/growth_text"
   autoload :Net, "#{here}/growth/net"
   autoload :Retained, "#{here}/growth/retained"
+  autoload :RetainedText, "#{here}/growth/retained_text"
 
   # What many of one process say.
   autoload :Cohorts, "#{here}/series/cohorts"
   autoload :Curve, "#{here}/series/curve"
   autoload :Leaks, "#{here}/series/leaks"
-  autoload :LeaksReport, "#{here}/series/leaks_report"
+  autoload :LeaksText, "#{here}/series/leaks_text"
   autoload :Series, "#{here}/series/series"
   autoload :Shape, "#{here}/series/shape"
+  autoload :ShapeText, "#{here}/series/shape_text"
   autoload :Trend, "#{here}/series/trend"
 
   # The page for a browser.

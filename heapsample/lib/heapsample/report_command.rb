@@ -25,7 +25,7 @@ module HeapSample
         load(expect(arguments, 1..1, "profile")).first
       end
 
-      def define_grouping(parser, kinds = Groups::KINDS)
+      def define_grouping(parser, kinds = Groups::BY)
         app = "; app: the line of the application behind that" if kinds.include?(:app)
         parser.on("--by KIND", "rows by #{kinds.join(", ")}", "(line: where it was allocated#{app})") do |by|
           options[:by] = choice("--by", by, kinds).to_sym

@@ -31,7 +31,7 @@ VALUES = {"live" => :inuse, "allocated" => :alloc, "young" => :young, "dead" => 
 
 def expected(profile)
   VALUES.to_h do |value, estimate|
-    [value, HeapSample::Groups::KINDS.to_h do |by|
+    [value, HeapSample::Groups::BY.to_h do |by|
       [by, HeapSample::Groups::MEMORY.to_h do |memory|
         groups = profile.groups(by, kind: memory).reject { |group| group.public_send(estimate).zero? }
         [memory, %w[bytes objects].to_h { |unit| [unit, groups.map { |group| figures(group.key, group.public_send(estimate), unit) }] }]
@@ -41,7 +41,7 @@ def expected(profile)
 end
 
 def expected_growth(growth)
-  HeapSample::Groups::KINDS.to_h do |by|
+  HeapSample::Groups::BY.to_h do |by|
     groups = growth.groups(by).reject(&:zero?)
     changes = growth.changes(groups)
     [by, groups.map do |group|

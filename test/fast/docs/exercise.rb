@@ -62,7 +62,7 @@ end
 
 KINDS = %i[both slots malloc].freeze
 def analyses(profile)
-  HeapSample::Groups::KINDS.each do |by|
+  HeapSample::Groups::BY.each do |by|
     analysis = profile.report(by: by, top: 5)
     analysis.to_s
     analysis.to_h
@@ -95,7 +95,7 @@ HeapSample::Profile.load(File.open(File.join(folder, "05.pb.gz"), "rb"), name: "
   account = profile.info.account
   read(account)
   account.since(profile.info.account_at_start)
-  read(HeapSample::Info.new(profile))
+  read(HeapSample::About.new(profile))
   part = profile.filter(class: ["String", /Kept/], age: 0.., kind: :slots)
   read(part.filtered)
   part.report.to_s

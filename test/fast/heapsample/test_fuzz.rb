@@ -24,7 +24,7 @@ def read_or_refused(bytes, ending)
       profile.top(by: :gem).to_h
       HeapSample::Tree.new(profile).to_s
       profile.generations.to_s
-      HeapSample::Info.new(profile).to_s
+      HeapSample::About.new(profile).to_s
       HeapSample::PprofWriter.new(profile).write(StringIO.new)
       HeapSample::FoldedWriter.new(profile).write(StringIO.new)
       HeapSample::SpeedscopeWriter.new(profile).write(StringIO.new)
@@ -135,7 +135,7 @@ test "fields of the meta data that are of any kind: profiles, growth, merging, s
       times = {"taken_ns" => base["taken_ns"] + index * Build::MINUTE, "gc" => base["gc"].merge("count" => 100 + index)}
       HeapSample::Profile.from_raw(REAL.merge(meta: bent(base.merge(times), random)))
     end
-    [-> { two.report }, -> { two.generations }, -> { HeapSample::Info.new(two) }, -> { (two - one).report }, -> { HeapSample::Retained.new(one, two, three) },
+    [-> { two.report }, -> { two.generations }, -> { HeapSample::About.new(two) }, -> { (two - one).report }, -> { HeapSample::Retained.new(one, two, three) },
      -> { HeapSample::Tool::Merge.new.add(one).add(two).profile.report }, -> { HeapSample::Series.new([one, two, three]).leaks },
      -> { HeapSample::Series.new([one, two, three] * 5).shape }].each do |analysis|
       said_or_refused { analysis.call.then { |text| text.to_s && JSON.generate(text.to_h) } }

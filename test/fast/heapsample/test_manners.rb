@@ -91,7 +91,7 @@ end
 test "where a value is wrong, the choices are listed" do
   profiles do |_, at|
     file = at["a-later.pb.gz"]
-    {%w[top --by nonsense] => /--by nonsense: it is one of #{HeapSample::Groups::KINDS.join(", ")} \(see heapsample top --help\)/,
+    {%w[top --by nonsense] => /--by nonsense: it is one of #{HeapSample::Groups::BY.join(", ")} \(see heapsample top --help\)/,
      %w[top --by clas] => nil, %w[top --by methood] => /.*did you mean method\?/, %w[leaks --by x] => /.*, stack \(see/,
      %w[top --value x] => /--value x: it is one of inuse_space, .*dead_objects/, %w[top --value inuse_spaces] => /.*did you mean inuse_space\?/,
      %w[top --value inuse] => /--value inuse: it can be inuse_space, inuse_objects/,
@@ -188,6 +188,6 @@ test "info has the settings where its help looks for them, and keeps to the widt
     equal(%w[a-later c-earlier], JSON.parse(printed("info", "--json", file, at["c-earlier.pb.gz"])).map { |one| File.basename(one["name"], ".pb.gz") })
     text = printed("info", "--width", "80", file).sub(file, "")
     assert(text.lines(chomp: true).all? { |line| line.length <= 80 } && text.include?("max-depth 512"), text)
-    assert(HeapSample::Info.new(LATER.profile).to_h.keys.all?(Symbol))
+    assert(HeapSample::About.new(LATER.profile).to_h.keys.all?(Symbol))
   end
 end

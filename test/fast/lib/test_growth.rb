@@ -122,7 +122,7 @@ test "the report of growth, word for word" do
     1    0 B  -4.1 – +4.1 MiB        0  3.5 MiB  3.5 MiB       14  Ticket  model-7.1.2/lib/base.rb:100 Model::Base.new
 
     The largest growth: leak.rb:7 `Leak#now` +15.0 MiB (+9.9 – +21.3 MiB) in 393,231 objects, mostly `String`; at this rate
-    90.0 MiB an hour.
+    90.0 MiB an hour of heap slots alone.
   TEXT
 end
 
@@ -214,6 +214,18 @@ end
 
 test "growth groups by class, type, method and file" do
   growth = sample_build(**LATER).row(["y.rb:1 Y#y"], "String", inuse: 30, birth: 105).profile - sample_build.profile
-  Groups::KINDS.each { |by| assert(growth.report(by: by).to_s.include?("Grown, by #{by}:")) }
+  Groups::BY.each { |by| assert(growth.report(by: by).to_s.include?("Grown, by #{by}:")) }
   raises(ArgumentError, /cannot group by 3/) { growth.report(by: 3).to_s }
+end
+
+# Where malloc is not sampled most of a process's growth may be there: what slots say is not the whole's rate.
+test "a rate of slots alone, or of malloc alone, says so" do
+  rate = lambda do |on, kind: :both|
+    malloc = {"state" => on ? "on" : "off", "interval" => (512 * 1024 if on), "interval_changes" => 0, "allocator" => "jemalloc 5.3.1", "missing" => nil}
+    earlier, later = [{}, LATER].map { |time| build(**time, malloc: malloc) }
+    later.row(["a.rb:1 A#a"], "String", inuse: 30, birth: 105)
+    later.blocks(["!/lib/libfoo.so foo", "a.rb:1 A#a"], "libfoo.so", 100_000, birth: 105, inuse: 30) if on
+    (later.profile - earlier.profile).report(kind: kind).to_s.tr("\n", " ")[/at this rate \S+ \S+ an hour(.*?)\./, 1]
+  end
+  equal(["", " of heap slots alone", " of heap slots alone", " of malloc alone"], [rate[true], rate[false], rate[true, kind: :slots], rate[true, kind: :malloc]])
 end

@@ -103,13 +103,13 @@ test "every analysis keeps to the width, writes names as Ruby does, and has Symb
     [second.report(width: width), second.filter(class: "Very*").report(width: width), second.top(width: width), second.top(by: :library, width: width),
      second.top(by: :function, width: width), second.tree(width: width), second.tree(direction: :callers, width: width), second.churn(width: width),
      second.generations(width: width), second.generations(age: 0.., width: width), (second - first).report(width: width),
-     Retained.new(first, second, third, width: width), Info.new(second, name: "\e[1m", width: width)].each do |analysis|
+     Retained.new(first, second, third, width: width), About.new(second, name: "\e[1m", width: width)].each do |analysis|
       text = analysis.to_s
       wide = text.lines(chomp: true).select { |line| line.length > width && line.include?(" ") }
       equal([analysis.class, []], [analysis.class, wide])
       assert(!Layout::UNSAFE.match?(text.delete("\n")), "#{analysis.class}: #{text.inspect}")
       data = analysis.to_h
-      data.delete(:settings) && data.delete(:drops) && data.delete(:meta) if analysis.is_a?(Info)      # the file's own
+      data.delete(:settings) && data.delete(:drops) && data.delete(:meta) if analysis.is_a?(About)      # the file's own
       equal([analysis.class, []], [analysis.class, keys_within(data).grep_v(Symbol)])
     end
   end

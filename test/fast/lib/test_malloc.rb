@@ -64,7 +64,7 @@ end
 test "groups add slots and malloc, or take one of them" do
   totals = {both: 177, slots: 40, malloc: 137}
   totals.each do |kind, samples|
-    Groups::KINDS.each { |by| equal(samples, profile.groups(by, kind: kind).total.inuse.samples) }
+    Groups::BY.each { |by| equal(samples, profile.groups(by, kind: kind).total.inuse.samples) }
   end
   group = profile.groups(:line).first
   close(1000 * MB, group.malloc.space, 1e-6)
@@ -212,7 +212,7 @@ test "the tables can be of one kind" do
 end
 
 test "every grouping has its report" do
-  Groups::KINDS.product(Groups::MEMORY) do |by, kind|
+  Groups::BY.product(Groups::MEMORY) do |by, kind|
     assert(profile.report(by: by, kind: kind).to_s.include?("\n\nThe largest: "))
   end
 end

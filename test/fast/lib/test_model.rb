@@ -102,7 +102,7 @@ end
 
 test "every grouping adds up to the same total" do
   profile = sample_build.profile
-  totals = Groups::KINDS.map { |by| profile.groups(by).total }
+  totals = Groups::BY.map { |by| profile.groups(by).total }
   totals.each do |total|
     equal(108, total.inuse.samples)
     close(totals[0].inuse.space, total.inuse.space)

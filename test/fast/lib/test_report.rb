@@ -44,7 +44,7 @@ test "the report by line, word for word" do
 end
 
 test "every grouping has its report" do
-  Groups::KINDS.each do |by|
+  Groups::BY.each do |by|
     text = sample_build.profile.report(by: by, root: ROOT).to_s
     assert(text.include?("by #{by}: 54.0 MiB ±10.2 MiB"), text)
     assert(text.include?("\n\nThe largest: "), text)

@@ -128,7 +128,7 @@ end
 
 test "by anything, of one kind, of a part" do
   equal(%w[String], retained(leaking, by: :class).map(&:key))
-  Groups::KINDS.each { |by| retained(leaking, by: by).to_s }
+  Groups::BY.each { |by| retained(leaking, by: by).to_s }
   equal(0, retained(leaking, kind: :malloc).count)
   part = leaking.map { |profile| profile.filter(class: "Job") }
   assert(retained(part).to_s.include?("filtered: class Job"))

@@ -116,5 +116,5 @@ test "a curve's plainest cases, without noise" do
   times = (0..39).to_a
   kinds = {[] => ->(_) { 1e8 }, [:line] => ->(x) { 1e8 + 1e6 * x }, [:steps] => ->(x) { x < 20 ? 1e8 : 2e8 },
            [:level] => ->(x) { 2e8 - 1e8 * Math.exp(-x / 4.8) }}
-  kinds.each { |kind, size| equal(kind, Curve.new(times, times.map(&size), least: 4e6).best.kind) }
+  kinds.each { |names, size| equal(names, Curve.new(times, times.map(&size), least: 4e6).best.names) }
 end

@@ -131,7 +131,7 @@ end
 
 test "no name reaches a terminal as it is" do
   profile = hostile_build.profile
-  texts = Groups::KINDS.flat_map { |by| [profile.report(by: by), profile.top(by: by), profile.churn(by: by), (profile - Build.new.profile).report(by: by)] }
+  texts = Groups::BY.flat_map { |by| [profile.report(by: by), profile.top(by: by), profile.churn(by: by), (profile - Build.new.profile).report(by: by)] }
   texts.map { |text| [text.to_s, text.inspect, text.pretty_inspect] }.flatten.each do |text|
     assert(!text.delete("\n").match?(Layout::UNSAFE), text.inspect)
     text.lines.each { |line| assert(!line.start_with?("X"), text) }
@@ -169,7 +169,7 @@ test "churn: what died, with its interval, how long it lived, and how fast it is
   churn = sample_build.profile.churn(root: "/srv/app")
   equal(<<~TEXT, churn.to_s)
     Allocated since start, by line: 109.0 MiB ±14.5 MiB in 2,729,683 objects, 218 samples
-    186.0 KiB a second; 47.7% (41.2 – 54.3%) found dead, after 2.0 GCs on average.
+    186.0 KiB a second of heap slots alone; 47.7% (41.2 – 54.3%) found dead, after 2.0 GCs on average.
             bytes   95% interval    objects  samples  share   dead  95% interval  lived  line
      1  102.0 MiB      ±14.0 MiB  2,673,971      204  93.6%  51.0%  44.2 – 57.8%    2.0  models/x.rb:12 Foo#bar
      2    5.0 MiB  2.5 – 9.0 MiB     32,773       10   4.6%   0.0%   0.0 – 27.8%      -  …/lib/base.rb:100 Model::Base.new

@@ -55,7 +55,7 @@ end
 
 # The same of a Tree.
 def paths(node, before = [], found = {})
-  return found if node.kind
+  return found if node.role
 
   names = before + node.places.map { |place| "#{place.path}#{":#{place.line}" if place.line} #{place.label}" }
   found[names] = node.samples
@@ -107,7 +107,7 @@ test "of random stacks each node has what a plain count says, from memory and fr
       build.malloc(["!/usr/lib/libfoo.so f#{random.rand(9)}", *stack], "libfoo.so", 64, inuse: random.rand(1..9))
     end
     [build.profile, saved(build)].each do |profile|
-      Tree::DIRECTIONS.keys.product(Tree::KINDS) do |direction, by|
+      Tree::DIRECTIONS.keys.product(Tree::BY) do |direction, by|
         tree = profile.tree(direction: direction, by: by, top: 100_000, min_share: 0)
         expected = plain(profile, direction, by)
         found = paths(tree.root)
@@ -118,7 +118,7 @@ test "of random stacks each node has what a plain count says, from memory and fr
 
           equal(node.samples, node.children.sum(&:samples))
           close(node.estimate.space, node.children.sum { |child| child.estimate.space }, 1e-6)
-          children = node.children.reject(&:kind).map(&:places)
+          children = node.children.reject(&:role).map(&:places)
           equal(children, children.uniq)
         end
         assert(found.size > expected.size / 6, "#{found.size} of #{expected.size}: chains are one node, branches are not")
@@ -147,7 +147,7 @@ test "recursion, on one line and over two, however deep" do
   4000.times.each_slice(2) do |n, _|
     build.row(["/srv/b.rb:1 B#b", "/srv/c.rb:2 C#c"] * (n / 40) + ["/srv/d.rb:#{n % 40 + 1} D#d"] * 2 + ["/srv/main.rb:2 <main>"], "String", inuse: 1, birth: 1)
   end
-  Tree::DIRECTIONS.keys.product(Tree::KINDS) do |direction, by|
+  Tree::DIRECTIONS.keys.product(Tree::BY) do |direction, by|
     tree = build.profile.tree(direction: direction, by: by, top: 5000, min_share: 0)
     equal(2002, tree.root.samples)
     assert(tree.to_s.lines.size > 50)
@@ -179,7 +179,7 @@ test "what is not shown is counted, with its figures" do
   tree = build.profile.tree(top: 6)
   equal([60, 59, 58, 57, 56], tree.root.children.first(5).map(&:samples))
   more = tree.root.children.last
-  equal([:more, 55, 1540, 5], [more.kind, more.count, more.samples, tree.root.children.size - 1])
+  equal([:more, 55, 1540, 5], [more.role, more.count, more.samples, tree.root.children.size - 1])
   assert(tree.to_s.include?("└ 55 more"), tree.to_s)
   equal(46, build.profile.tree(top: 1000, min_share: 0.0084).root.children.size)
   assert(build.profile.tree(top: 1000, min_share: 0.9).root.children.size > 5, "if all are small some are shown all the same")
@@ -242,7 +242,7 @@ test "as data, in one line, and for pp" do
   equal([nil, 0, 1, 2], [all[:parent], rails[:parent], shows[:parent], itself[:parent]])
   equal([6, 82, "Rack#call1"], [rails[:frames].size, rails[:samples], rails[:frames].last[:label]])
   equal(tree.root.children[0].estimate.space_interval, rails[:interval])
-  equal(["itself", 50], [itself[:kind], itself[:samples]])
+  equal(["itself", 50], [itself[:role], itself[:samples]])
   equal(1, tree.inspect.lines.size)
   assert(tree.pretty_inspect.lines.size.between?(5, 9), tree.pretty_inspect)
 end

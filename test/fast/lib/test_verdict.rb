@@ -60,7 +60,7 @@ test "what is below 5% of RSS or 4 MiB is not growth" do
   equal("Growing in Ruby objects (+6.0 MiB, 100% of what grew): RSS +6.0 MiB #{SINCE}", verdict(slots_live: 46))
   small = Account.of("rss" => 20 * VERDICT_MIB, "slots_live" => 8 * VERDICT_MIB)
   equal([], Verdict.new(small, Account.of("rss" => 17 * VERDICT_MIB, "slots_live" => 5 * VERDICT_MIB)).parts)
-  equal([:objects], Verdict.new(small, Account.of("rss" => 16 * VERDICT_MIB, "slots_live" => 4 * VERDICT_MIB)).parts.map(&:kind))
+  equal([:objects], Verdict.new(small, Account.of("rss" => 16 * VERDICT_MIB, "slots_live" => 4 * VERDICT_MIB)).parts.map(&:source))
 end
 
 test "many small parts make growth of none" do
@@ -87,7 +87,7 @@ end
 test "samples never say more than the account has" do
   parts = Verdict.new(mib(malloc_live: 60), mib, malloc: {ruby: [40 * VERDICT_MIB, 50], "libc.so" => [20 * VERDICT_MIB, 40]}).parts
   equal([[:malloc, "malloc under Ruby", 20], [:library, "the C library libc.so", 10]],
-        parts.map { |part| [part.kind, part.name, (part.bytes / VERDICT_MIB).round] })
+        parts.map { |part| [part.source, part.name, (part.bytes / VERDICT_MIB).round] })
   equal([], Verdict.new(mib(malloc_live: 20), mib, malloc: {ruby: [40 * VERDICT_MIB, 50]}).parts)
 end
 

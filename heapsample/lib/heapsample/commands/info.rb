@@ -19,7 +19,7 @@ module HeapSample
 
         def call(arguments)
           paths = expect(arguments, 1.., "profile").map { |path| Inputs.one(path) }
-          infos = paths.map { |path| HeapSample::Info.new(Inputs.load(path), name: path, **analysis_options.slice(:width, :style)) }
+          infos = paths.map { |path| HeapSample::About.new(Inputs.load(path), name: path, **analysis_options.slice(:width, :style)) }
           if options[:json]
             values = infos.map(&:to_h)
             puts JSON.pretty_generate(values.size == 1 ? values.first : values)

@@ -32,7 +32,7 @@ module HeapSample
         end
 
         def define_grouping(parser)
-          super(parser, [*Groups::KINDS, :stack])
+          super(parser, [*Groups::BY, :stack])
         end
 
         # An age would be of each profile's own time.

@@ -29,7 +29,7 @@ module HeapSample
         end
 
         def define_grouping(parser)
-          super(parser, HeapSample::Tree::KINDS)
+          super(parser, HeapSample::Tree::BY)
         end
 
         def define_top(parser)

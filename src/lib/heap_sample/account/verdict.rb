@@ -13,9 +13,9 @@ module HeapSample
     SHARE = 0.05
     FLOOR = 4 * 1024 * 1024
 
-    # What grew: +kind+ is :objects, :malloc (under Ruby, or by nobody known),
+    # What grew: +source+ is :objects, :malloc (under Ruby, or by nobody known),
     # :library, :waste or :other.
-    Part = Struct.new(:kind, :name, :bytes)
+    Part = Struct.new(:source, :name, :bytes)
 
     LIVE = %i[objects malloc library].freeze
     NAMES = {
@@ -66,7 +66,7 @@ module HeapSample
 
     # The Parts that grew, the largest first.
     def parts
-      grown.select { |part| part.bytes >= threshold && (LIVE.include?(part.kind) || rss_grew?) }
+      grown.select { |part| part.bytes >= threshold && (LIVE.include?(part.source) || rss_grew?) }
     end
 
     def to_s
@@ -90,7 +90,7 @@ module HeapSample
 
     def grown
       @grown ||= [Part.new(:objects, "Ruby objects", change("slots_live") + headroom), *malloc_parts,
-                  *NAMES.map { |field, (kind, name)| Part.new(kind, name, change(field) - (field == "slots_free" ? headroom : 0)) }]
+                  *NAMES.map { |field, (source, name)| Part.new(source, name, change(field) - (field == "slots_free" ? headroom : 0)) }]
                  .select { |part| part.bytes > 0 }.sort_by.with_index { |part, index| [-part.bytes, index] }
     end
 
@@ -141,7 +141,7 @@ module HeapSample
     end
 
     def hint
-      return unless @malloc.empty? && parts.any? { |part| part.kind == :malloc }
+      return unless @malloc.empty? && parts.any? { |part| part.source == :malloc }
 
       " Sampling with malloc=on tells whose malloc it is."
     end

@@ -14,26 +14,31 @@ module HeapSample
     include Enumerable
     include Analysis
 
+    TEXT = ChurnText
+
+    # The HeapSample::Top by what was allocated, and the Group of all rows.
+    attr_reader :profile, :top, :all
+
     # The arguments of Top.new but +value+.
-    def initialize(profile, by: :line, kind: :both, top: Top::ROWS, width: Layout::WIDTH, root: Dir.pwd, style: nil)
+    def initialize(profile, by: :line, kind: :both, top: Top::ROWS, **look)
+      look_like(look)
       @profile = profile
-      @top = Top.new(profile, by: by, value: :alloc_space, kind: kind, top: top, width: width, root: root, style: style)
-      @layout = Layout.new(width: width, root: root, style: style)
-      @total = profile.groups(by, kind: kind).total
+      @top = Top.new(profile, by: by, value: :alloc_space, kind: kind, top: top, **look)
+      @all = profile.groups(by, kind: kind).total
     end
 
-    # Yields HeapSample::Top::Row, the largest allocators first.
+    # Yields HeapSample::Top::Entry, the largest allocators first.
     def each(&block)
       @top.each(&block)
     end
 
     # All that was allocated: a HeapSample::Estimate.
-    def total = @total.alloc
+    def total = all.alloc
 
     # Part of it that was found dead, by bytes, and its 95% interval; nil if nothing was
     # allocated.
-    def dead_share = @total.dead_share
-    def dead_interval = @total.dead_interval
+    def dead_share = all.dead_share
+    def dead_interval = all.dead_interval
 
     # Bytes a second since sampling started; nil if the profile does not tell.
     def rate
@@ -41,57 +46,9 @@ module HeapSample
       total.space / (taken - started) if taken && started && taken > started
     end
 
-    def to_s
-      @layout.text([Header.part(@profile, @layout), lines, conclusion])
-    end
-
-    # Title and table with at most +top+ rows.
-    def lines(top = nil)
-      return @layout.title(@top.title) if total.zero?
-
-      [*@layout.title(@top.title), *@layout.sentence(whole), *(top ? @top.table(top) : @top.table)]
-    end
-
-    # The same without remarks, as a part of a report; none if there is nothing.
-    def section(top)
-      total.zero? ? [] : [*@layout.title(@top.title), *@top.table(top, notes: false)]
-    end
-
     def to_h
-      {**@top.to_h, dead_share: dead_share, dead_share_interval: dead_interval, lived_gcs: @total.lifetime,
+      {**@top.to_h, dead_share: dead_share, dead_share_interval: dead_interval, lived_gcs: all.lifetime,
        bytes_per_second: rate}.compact
-    end
-
-    private
-
-    def summary = @top.title
-
-    def whole
-      parts = []
-      parts << "#{@layout.bytes(rate)} a second" if rate
-      parts << "#{dead(@total)} found dead#{lived(@total)}" if dead_share
-      parts.empty? ? "" : "#{parts.join("; ")}."
-    end
-
-    def dead(group)
-      low, high = group.dead_interval
-      return @layout.percent(group.dead_share) unless low
-
-      "#{@layout.percent(group.dead_share)} (#{@layout.percents(low, high)})"
-    end
-
-    def lived(group)
-      group.lifetime ? format(", after %.1f GCs on average", group.lifetime) : ""
-    end
-
-    def conclusion
-      row = first
-      return [] unless row
-
-      found = " #{dead(row.group)} of it was found dead#{lived(row.group)}." if row.group.dead_share
-      weak = " Too few samples to rely on." if row.weak?
-      @layout.sentence("The most: #{@layout.subject(row.key)} allocated #{@layout.bytes(row.value)} " \
-                       "#{@layout.bracketed(row.estimate)}, #{@layout.share(row.value, total.space)} of all.#{found}#{weak}")
     end
   end
 end

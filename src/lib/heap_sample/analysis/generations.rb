@@ -16,13 +16,9 @@ module HeapSample
     # So many ages are shown one by one; of more, each range is twice as long as the
     # one before.
     SINGLE = 12
-    # Generations whose lines are listed, the part of all that each has at least,
-    # and how many lines of each.
-    LISTED = 3
-    LISTED_SHARE = 0.1
+    # Lines of each generation that are listed.
     LINES = 3
-    BAR = 16
-    EIGHTHS = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"].freeze
+    TEXT = GenerationsText
 
     # What is in use of a range of ages.
     class Generation
@@ -69,22 +65,22 @@ module HeapSample
     # All that has an age; what is in use and has none; what was born since the last
     # completed mark: HeapSample::Estimate.
     attr_reader :total, :ageless, :young
+    # Of which rows, at which GC; the ages that were asked for, nil for all; what the largest parts are told by, how many.
+    attr_reader :profile, :gc_count, :age, :by, :top
 
     # call-seq:
     #   Generations.new(profile, age: nil, by: :line, top: 3, width: 120, root: Dir.pwd, style: nil)
     #
     # +age+: a Range of GCs, to see that alone; +by+: what the largest parts of a
     # generation are told by; +top+: how many of them, by default 3, and 20 if an +age+
-    # is given.  Otherwise as Top.new.
-    def initialize(profile, age: nil, by: :line, top: nil, width: Layout::WIDTH, root: Dir.pwd, style: nil)
+    # is given; the rest is for Analysis#to_s.
+    def initialize(profile, age: nil, by: :line, top: nil, **look)
       @age = age
       @by = by
       @top = top || (age ? Top::ROWS : LINES)
       Layout.check(top: @top)
       Keys.new(profile, by)                   # checks +by+
-      @options = {by: by, width: width, root: root, style: style}
-      @layout = Layout.new(width: width, root: root, style: style)
-      @part = Header.part(profile, @layout)
+      look_like(look)
       @gc_count = profile.info.gc_count
       @profile = age ? profile.with(Filter.new(age: age).rows(profile)) : profile
       divide
@@ -93,20 +89,6 @@ module HeapSample
     # Yields HeapSample::Generations::Generation, the youngest first.
     def each(&block)
       @generations.each(&block)
-    end
-
-    def to_s
-      @layout.text([@part, lines, *details, rest])
-    end
-
-    # Title and table.
-    def lines(_top = nil)
-      return @layout.title(title) if @generations.empty?
-
-      largest = map { |generation| generation.top(**@options, top: 1).first&.key }
-      rows = each_with_index.map { |generation, index| [*cells(generation), largest[index] || Layout::NOTHING] }
-      [*@layout.title(title), *@layout.table(columns, rows, map { |generation| :weak if generation.estimate.weak? }),
-       *@layout.sentence("By bytes, half of it has survived #{@layout.count(median)} GC#{"s" unless median == 1} or more.")]
     end
 
     # The GCs that half of the bytes have survived, or more; nil if none has an age.
@@ -126,19 +108,17 @@ module HeapSample
         generations: map do |generation|
           {age_gcs: [generation.ages.begin, generation.ages.end], **generation.estimate.to_h, share: generation.share,
            bytes_per_gc: generation.bytes_per_gc, bytes_per_gc_interval: generation.bytes_per_gc_interval,
-           rows: generation.top(**@options, top: @top).to_h[:rows]}
+           rows: generation.top(by: @by, top: @top, **@look).to_h[:rows]}
         end
       }.compact
     end
 
-    private
-
-    def summary = title
-
-    def title
-      of = " (age #{@age})" if @age
-      "In use#{of} by age, in GCs#{" (this is GC #{@layout.count(@gc_count)})" if @gc_count}: #{@layout.amount(total)}"
+    # The largest rows of all that has an age: a HeapSample::Top.
+    def largest
+      Top.new(@profile.with(@profile.table.select { |row| row[Columns::BIRTH_GC] }), value: :inuse_space, by: @by, top: @top)
     end
+
+    private
 
     # The rows of each age, of none, and how many bytes each age has.
     def divide
@@ -170,58 +150,6 @@ module HeapSample
       doubling = [0..0]
       doubling << ((doubling.last.end + 1)..(doubling.last.end * 2 + 1)) while doubling.last.end < last
       doubling.filter_map { |range| [range.begin, first].max..[range.end, last].min if range.end >= first }
-    end
-
-    def columns
-      [["age", :right], ["bytes", :right], ["95% interval", :right, 8], ["objects", :right, 2], ["samples", :right, 3],
-       ["share", :right, 6], *([["per GC", :right, 5]] if wide?), ["", :left, 4], ["the largest, by #{@by}", :left]]
-    end
-
-    def cells(generation)
-      estimate = generation.estimate
-      ["#{Layout::WEAK_MARK if estimate.weak?}#{generation}", @layout.bytes(estimate.space),
-       estimate.zero? ? Layout::NOTHING : @layout.interval(estimate), @layout.count(estimate.objects), @layout.count(estimate.samples),
-       @layout.share(estimate.space, total.space), *(@layout.bytes(generation.bytes_per_gc) if wide?), bar(generation)]
-    end
-
-    # Is there a range of more than one age?
-    def wide? = any? { |generation| generation.gcs > 1 }
-
-    # As long as its share of the largest, in eighths of a character.
-    def bar(generation)
-      most = map { |other| other.estimate.space }.max
-      eighths = most > 0 ? (generation.estimate.space * BAR * 8 / most).round : 0
-      "#{"█" * (eighths / 8)}#{EIGHTHS[eighths % 8]}"
-    end
-
-    # The lines behind the generations that matter, the largest first; of one +age+
-    # those of all of it.
-    def details
-      return [] if @generations.empty?
-      return [Top.new(@profile.with(aged), value: :inuse_space, **@options, top: @top).table] if @age
-
-      listed = select { |generation| generation.share.to_f >= LISTED_SHARE }.max_by(LISTED) { |generation| generation.estimate.space }
-      listed.map do |generation|
-        [*@layout.title("Age #{generation}: #{@layout.amount(generation.estimate)}"), *generation.top(**@options, top: @top).table]
-      end
-    end
-
-    def aged
-      @profile.table.select { |row| row[Columns::BIRTH_GC] }
-    end
-
-    def rest
-      lines = []
-      lines << "Young (born since the last completed mark, in no generation): #{@layout.amount(young)}" unless young.zero?
-      lines << "No age is known of #{@layout.amount(ageless)}: #{why}" unless ageless.zero?
-      lines << "Nothing that has an age is in use." if @generations.empty?
-      lines.flat_map { |line| @layout.sentence(line) }
-    end
-
-    def why
-      return "this profile does not tell births." unless @gc_count
-
-      "malloc's blocks have no births in a profile of format #{@profile.info.format || "2"}."
     end
   end
 end

@@ -14,13 +14,14 @@ module HeapSample
   class Tree
     include Analysis
 
+    TEXT = TreeText
     ROWS = 40
     # Smaller nodes, as a part of all, are not shown, but for a few if there is
     # nothing larger.
     MIN_SHARE = 0.005
     FEW = 10
     DIRECTIONS = {callees: "from the root down", callers: "from the line up"}.freeze
-    KINDS = %i[line method].freeze
+    BY = %i[line method].freeze
 
     # Frames in a row that all of its memory shares.
     class Node
@@ -33,14 +34,14 @@ module HeapSample
       attr_reader :children
       # nil, or :itself: the stacks that end at the parent; :stackless: those without
       # Ruby code; :more: nodes that are not shown.
-      attr_reader :kind
+      attr_reader :role
       # How many nodes that are not shown it stands for.
       attr_reader :count
 
-      def initialize(places, estimate, kind: nil, count: 1) # :nodoc:
+      def initialize(places, estimate, role: nil, count: 1) # :nodoc:
         @places = places
         @estimate = estimate
-        @kind = kind
+        @role = role
         @count = count
         @children = []
       end
@@ -49,14 +50,16 @@ module HeapSample
       def weak? = estimate.weak?
 
       def inspect
-        "#<#{self.class} #{kind || "#{places.size} frames"}, #{children.size} children, #{estimate.inspect}>"
+        "#<#{self.class} #{role || "#{places.size} frames"}, #{children.size} children, #{estimate.inspect}>"
       end
     end
 
     # The Node of all.
     attr_reader :root
-    # The HeapSample::Value that is told.
-    attr_reader :value
+    # The HeapSample::Value that is told, and that of all.
+    attr_reader :value, :total
+    # Of which rows; what was asked for.
+    attr_reader :profile, :direction
 
     # call-seq:
     #   Tree.new(profile, direction: :callees, value: nil, kind: :both, by: :line, top: 40, min_share: 0.005,
@@ -66,10 +69,10 @@ module HeapSample
     # :method; +top+: nodes that are shown; +min_share+: nodes of a smaller part of
     # all are not.  Otherwise as Top.new.
     def initialize(profile, direction: :callees, value: nil, kind: :both, by: :line, top: ROWS, min_share: MIN_SHARE,
-                   width: Layout::WIDTH, root: Dir.pwd, style: nil)
+                   **look)
       Layout.check(top: top)
       check(direction, by, min_share)
-      @layout = Layout.new(width: width, root: root, style: style)
+      look_like(look)
       @profile = profile
       @direction = direction
       @by = by
@@ -79,19 +82,6 @@ module HeapSample
       @index = PathIndex.new(estimates, from_root: direction == :callees) { |estimate| @value.number(estimate) }
       @root = grow
       @total = @value.number(@root.estimate)
-    end
-
-    def to_s
-      @layout.text([Header.part(@profile, @layout), lines])
-    end
-
-    # Title and the tree, at most +top+ nodes of it.
-    def lines(top = nil)
-      return @layout.title(title) if root.estimate.zero?
-
-      rows = top ? drawn.first(top) : drawn
-      [*@layout.title(title), *@layout.table(columns, rows.map(&:first), rows.map { |_, node| :weak if node.weak? || node.kind == :more }),
-       *@layout.legend(rows.any? { |_, node| node.weak? })]
     end
 
     # JSON-ready: a flat list of nodes, each after its parent, which it names by
@@ -107,7 +97,7 @@ module HeapSample
       unless DIRECTIONS.key?(direction)
         raise ArgumentError, "direction is one of #{DIRECTIONS.keys.map(&:inspect).join(", ")}, not #{direction.inspect}"
       end
-      raise ArgumentError, "by is one of #{KINDS.map(&:inspect).join(", ")}, not #{by.inspect}" unless KINDS.include?(by)
+      raise ArgumentError, "by is one of #{BY.map(&:inspect).join(", ")}, not #{by.inspect}" unless BY.include?(by)
       return if min_share.is_a?(Numeric) && min_share.between?(0, 1)
 
       raise ArgumentError, "min_share is a number from 0 to 1, not #{min_share.inspect}"
@@ -131,14 +121,14 @@ module HeapSample
 
     # What is found of a node before it is known whether it is shown.
     class Bud
-      attr_reader :places, :spans, :weight, :parent, :kind
+      attr_reader :places, :spans, :weight, :parent, :role
 
-      def initialize(places, spans, weight, parent = nil, kind = nil)
+      def initialize(places, spans, weight, parent = nil, role = nil)
         @places = places
         @spans = spans
         @weight = weight
         @parent = parent
-        @kind = kind
+        @role = role
       end
     end
 
@@ -161,10 +151,10 @@ module HeapSample
         break if bud.nil? || bud.weight < least && waiting.size > FEW
 
         waiting[bud.parent].delete(bud)
-        bud = collapse(bud) unless bud.kind
-        node = Node.new(bud.places, @index.estimate(bud.spans), kind: bud.kind)
+        bud = collapse(bud) unless bud.role
+        node = Node.new(bud.places, @index.estimate(bud.spans), role: bud.role)
         bud.parent.children << node
-        next if bud.kind
+        next if bud.role
 
         waiting[node] = buds(bud.spans, node)
         enqueue(queue, waiting[node], least)
@@ -193,7 +183,7 @@ module HeapSample
         key, spans = ways.first
         places.concat(key)
       end
-      Bud.new(places, spans, bud.weight, bud.parent, bud.kind)
+      Bud.new(places, spans, bud.weight, bud.parent, bud.role)
     end
 
     def buds(spans, parent)
@@ -283,118 +273,26 @@ module HeapSample
     end
 
     def more(hidden)
-      Node.new([], @index.estimate(hidden.flat_map(&:spans)), kind: :more, count: hidden.size)
-    end
-
-    def summary = title
-
-    def title
-      "#{value.title(@profile)}, #{@direction} #{DIRECTIONS.fetch(@direction)}: #{value.amount(root.estimate, @layout)}"
-    end
-
-    def columns
-      [[value.unit, :right], ["share", :right, 4], ["95% interval", :right, 2], ["samples", :right, 1], [DIRECTIONS.fetch(@direction), :left]]
-    end
-
-    # Rows of the table, each with its node.
-    def drawn
-      rows = []
-      waiting = [[root, "", ""]]
-      until waiting.empty?
-        node, first, rest = waiting.pop
-        rows << [cells(node, first), node]
-        children = cut_off?(node) && !node.equal?(root) ? [] : node.children
-        waiting.concat(children.each_with_index.map do |child, index|
-          last = index == children.size - 1
-          [child, "#{rest}#{last ? "└ " : "├ "}", "#{rest}#{last ? "  " : "│ "}"]
-        end.reverse)
-      end
-      rows
-    end
-
-    def cells(node, prefix)
-      estimate = node.estimate
-      number = value.number(estimate)
-      ["#{Layout::WEAK_MARK if node.weak?}#{@layout.quantity(number, value.measure)}", @layout.share(number, @total),
-       value.interval_text(estimate, @layout), estimate.samples > 0 ? @layout.count(estimate.samples) : Layout::NOTHING,
-       ->(room) { branch(node, prefix, room) }]
-    end
-
-    # Is nothing shown of what it branches into?
-    def cut_off?(node) = node.children.size == 1 && node.children[0].kind == :more
-
-    # A prefix leaves at least half of the room to the names.
-    def branch(node, prefix, room)
-      prefix = "#{Layout::ELLIPSIS}#{prefix[-(room / 2 - 1)..]}" if room && prefix.length > room / 2
-      prefix + chain(node, room && [room - prefix.length, 1].max)
-    end
-
-    ITSELF = {callees: "(the line itself)", callers: "(no caller)"}.freeze
-    GAP = " › "
-    # Room that two places need.
-    BOTH = 48
-
-    # "models/user.rb:3 User.all › 4 frames › db.rb:9 DB#query": of the frames of a
-    # node the one where it branches or allocates, and the one that says most
-    # beside: the application's that is nearest to it, or the other end.
-    def chain(node, room)
-      case node.kind
-      when :stackless then return @layout.name(Stacks::NO_STACK, room)
-      when :itself then return @layout.name(ITSELF.fetch(@direction), room)
-      when :more then return @layout.name("#{@layout.count(node.count)} more", room)
-      end
-      return @layout.name(node.equal?(root) ? "(all)" : Stacks::NO_STACK, room) if node.places.empty?
-
-      shown = shown(node.places)
-      shown = shown.last(1) if room && room < BOTH && @direction == :callees
-      shown = shown.first(1) if room && room < BOTH && @direction == :callers
-      fit(node.places, shown, room, cut_off: cut_off?(node))
-    end
-
-    def shown(places)
-      main, others = @direction == :callees ? [places.size - 1, (places.size - 2).downto(0)] : [0, (1...places.size)]
-      return [main] if places.size == 1
-
-      other = others.find { |index| GemName.of(places[index].path) == GemName::APP } unless GemName.of(places[main].path) == GemName::APP
-      [main, other || others.to_a.last].sort
-    end
-
-    # Places at the indexes +shown+, with how many frames are between, and "…" where
-    # it branches into what is not shown.
-    def fit(places, shown, room, cut_off:)
-      parts = []
-      [-1, *shown, places.size].each_cons(2) do |before, index|
-        left_out = index - before - 1
-        parts << "#{left_out} frame#{"s" if left_out > 1}" if left_out > 0
-        parts << places[index] if index < places.size
-      end
-      parts << Layout::ELLIPSIS if cut_off
-      room -= parts.sum { |part| part.is_a?(Place) ? 0 : part.length } + GAP.length * (parts.size - 1) if room
-      parts.map { |part| part.is_a?(Place) ? @layout.place(part, room && share_of_room(part, parts.grep(Place), room)) : part }.join(GAP)
-    end
-
-    # Half, or what the other place does not need.
-    def share_of_room(place, places, room)
-      other = places.find { |candidate| !candidate.equal?(place) }
-      [other ? [room / 2, room - @layout.place(other).length].max : room, 1].max
+      Node.new([], @index.estimate(hidden.flat_map(&:spans)), role: :more, count: hidden.size)
     end
 
     def nodes_to_h
       nodes = []
+      names = layout
       waiting = [[root, nil]]
       until waiting.empty?
         node, parent = waiting.pop
         index = nodes.size
-        nodes << node_to_h(node, parent)
+        nodes << node_to_h(node, parent, names)
         waiting.concat(node.children.reverse.map { |child| [child, index] })
       end
       nodes
     end
 
-    def node_to_h(node, parent)
+    def node_to_h(node, parent, names)
       number = value.number(node.estimate)
       {
-        parent: parent, kind: node.kind, count: (node.count if node.kind == :more), frames: node.places.map { |place| Analysis.key(place, @layout) },
+        parent: parent, role: node.role, count: (node.count if node.role == :more), frames: node.places.map { |place| Analysis.key(place, names) },
         value: number, interval: value.interval(node.estimate), share: (number / @total.to_f if @total > 0), **node.estimate.to_h
       }.compact
     end

@@ -198,6 +198,9 @@ module HeapSample
         space == other.space && variance == other.variance
     end
 
+    # "120.4 MiB ±2.9 MiB in 1,234 objects, 240 samples".
+    def to_s = Layout.new.amount(self)
+
     def inspect
       "#<#{self.class} #{samples} samples, #{objects.round} objects, #{space.round} bytes>"
     end

@@ -8,7 +8,7 @@ module HeapSample
     # What rows can be grouped by: by code, and by the columns that say so.  :line is where the memory was allocated; :app the
     # nearest line above it that is the application's, not a gem's or Ruby's own, or
     # where there is none the line itself.
-    KINDS = [:line, :app, :method, :file, *Columns::GROUPS.keys, :gem, :function].freeze
+    BY = [:line, :app, :method, :file, *Columns::GROUPS.keys, :gem, :function].freeze
     # Which rows.
     MEMORY = %i[both slots malloc].freeze
 
@@ -18,7 +18,7 @@ module HeapSample
     # call-seq:
     #   Groups.of(profile, by, kind = :both) -> groups
     #
-    # Sums the rows of +profile+ by one of KINDS; +kind+ is one of MEMORY.
+    # Sums the rows of +profile+ by one of BY; +kind+ is one of MEMORY.
     def self.of(profile, by, kind = :both)
       keys = Keys.new(profile, by)
       groups = {}.compare_by_identity

@@ -11,10 +11,10 @@ module HeapSample
     # Functions that only hand malloc's memory on: their caller is of interest.
     HANDS_ON = /(?:malloc|calloc|realloc|zalloc|memalign|strn?dup)|\A_Zn[aw]/i
 
-    # Raises ArgumentError unless +by+ is one of Groups::KINDS.
+    # Raises ArgumentError unless +by+ is one of Groups::BY.
     def initialize(profile, by)
-      unless Groups::KINDS.include?(by)
-        raise ArgumentError, "cannot group by #{by.inspect}: by is one of #{Groups::KINDS.map(&:inspect).join(", ")}"
+      unless Groups::BY.include?(by)
+        raise ArgumentError, "cannot group by #{by.inspect}: by is one of #{Groups::BY.map(&:inspect).join(", ")}"
       end
 
       @profile = profile

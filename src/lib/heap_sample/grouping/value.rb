@@ -14,7 +14,7 @@ module HeapSample
     }.freeze
     MALLOC_TITLE = "In use (objects found alive by the last completed mark, and what malloc gave)"
     RESIDENT_TITLE = "In use and resident (what was never touched is left out)"
-    KINDS = {both: "", slots: ", heap slots alone", malloc: ", malloc alone"}.freeze
+    MEMORY_TITLES = {both: "", slots: ", heap slots alone", malloc: ", malloc alone"}.freeze
     MEMSIZE = :inuse_memsize
     RESIDENT = :inuse_resident
 
@@ -45,6 +45,15 @@ module HeapSample
       return new(name, kind) if NAMES.include?(name)
 
       raise ArgumentError, "cannot rank by #{name.inspect}: value is one of #{NAMES.join(", ")}"
+    end
+
+    # " of heap slots alone" where figures are not of all memory: because of the +kind+ that was asked for, or since
+    # malloc was not sampled; else "".
+    def self.part_of_all(profile, kind)
+      return " of malloc alone" if kind == :malloc
+
+      slots = kind == :slots || !profile.malloc? && %w[off standby missing].include?(profile.info.malloc_state)
+      slots ? " of heap slots alone" : ""
     end
 
     def initialize(name, kind) # :nodoc:
@@ -118,11 +127,11 @@ module HeapSample
     def title(profile)
       return "In use with buffers (slots, and what their objects hold outside)" if memsize?
 
-      return "#{RESIDENT_TITLE}#{KINDS.fetch(kind)}" if resident?
+      return "#{RESIDENT_TITLE}#{MEMORY_TITLES.fetch(kind)}" if resident?
 
       malloc = profile.malloc? && kind != :slots && part == :inuse
       slots = part == :alloc && kind != :slots && profile.malloc? && !profile.info.malloc_alloc_known?
-      "#{malloc ? MALLOC_TITLE : TITLES.fetch(part)}#{slots ? KINDS[:slots] : KINDS.fetch(kind)}"
+      "#{malloc ? MALLOC_TITLE : TITLES.fetch(part)}#{slots ? MEMORY_TITLES[:slots] : MEMORY_TITLES.fetch(kind)}"
     end
   end
 end

@@ -101,6 +101,13 @@ module HeapSample
       report.pretty_print(printer)
     end
 
+    # "+26.1 MiB (+20.4 – +31.8 MiB) in 1,234 objects over 5 min 0 s, 3 GCs".
+    def to_s
+      layout = Layout.new
+      span = [(layout.duration(seconds) if seconds && seconds >= 0), (gcs && "#{gcs} GC#{"s" unless gcs == 1}")].compact
+      "#{total}#{" over #{span.join(", ")}" unless span.empty?}"
+    end
+
     def inspect
       "#<#{self.class} #{rows.size} rows, #{Layout.new.bytes(total.space, sign: true)}>"
     end

@@ -51,6 +51,13 @@ module HeapSample
        gained: gained.to_h, lost: lost.to_h}
     end
 
+    # "+26.1 MiB (+20.4 – +31.8 MiB) in 1,234 objects".
+    def to_s
+      layout = Layout.new
+      limits = samples.zero? ? "interval not known" : exact? ? "exact" : layout.range(*space_interval, sign: true)
+      "#{layout.bytes(space, sign: true)} (#{limits}) in #{layout.count(objects)} objects"
+    end
+
     # For pattern matching, the names of #to_h.
     def deconstruct_keys(_) = to_h
 

@@ -13,7 +13,7 @@ module HeapSample
     # Columns of the schema that rows of all kinds have, but for the thread, which the page has no use for.
     # +stack+ is the distance to that of the row before; +birth_gc+, as all that may be missing, is counted from 1: 0 is none.
     OWN = Columns::ALL.reject { |column| column.sum? || column.merge == :drop }.freeze
-    # What is worked out of a row beside them: two texts, and the frames (of Groups::KINDS the :line and the
+    # What is worked out of a row beside them: two texts, and the frames (of Groups::BY the :line and the
     # :app), which are counted from 1 as well.
     DERIVED = %i[function gem site app].freeze
     SHARED = [*OWN.map(&:name), *DERIVED].freeze

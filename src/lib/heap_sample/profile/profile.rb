@@ -189,6 +189,12 @@ module HeapSample
       Formats.save(self, target, **options)
     end
 
+    # "process 4711 at 2026-01-01 00:10:00 UTC: 48.1 MiB ±2.2 MiB in 1,234 objects, 240 samples".
+    def to_s
+      name = [("process #{info.process_id}" if info.process_id), ("at #{info.taken.utc.strftime("%F %T UTC")}" if info.taken)].compact
+      "#{name.empty? ? "profile" : name.join(" ")}#{" (#{filtered})" if filtered}: #{groups(:class).total.inuse}"
+    end
+
     def inspect
       malloced = table.count { |columns| columns[Columns::MALLOC] } if malloc?
       "#<#{self.class} #{table.size} rows#{", #{malloced} of malloc" if malloced}, #{stacks.frame_count} frames#{", #{filtered}" if filtered}>"

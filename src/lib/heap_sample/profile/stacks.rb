@@ -27,7 +27,7 @@ module HeapSample
       @sites = []
       @application_sites = []
       @application = []
-      @kinds = []
+      @natures = []
     end
 
     # How many frames there are.
@@ -157,10 +157,10 @@ module HeapSample
       found = nil
       each_frame_id(handle) do |id|
         next if native?(id)
-        break unless found.nil? || kind(found) == :internal || same_line?(found, id)
+        break unless found.nil? || nature(found) == :internal || same_line?(found, id)
 
         found = id
-        break if kind(id) == :ruby
+        break if nature(id) == :ruby
       end
       found
     end
@@ -172,7 +172,7 @@ module HeapSample
         break unless found.nil? || same_line?(found, id)
 
         found = id
-        break if kind(id) == :ruby
+        break if nature(id) == :ruby
       end
       found
     end
@@ -194,8 +194,8 @@ module HeapSample
     end
 
     # What a frame surely is: :internal, :ruby, or :any, which may be C.
-    def kind(id)
-      @kinds[id] ||= if INTERNAL_PATH.match?(@texts[@fields[id * FRAME_FIELDS + 1]]) then :internal
+    def nature(id)
+      @natures[id] ||= if INTERNAL_PATH.match?(@texts[@fields[id * FRAME_FIELDS + 1]]) then :internal
                      elsif RUBY_LABEL.match?(@texts[@fields[id * FRAME_FIELDS]]) then :ruby
                      else :any
                      end

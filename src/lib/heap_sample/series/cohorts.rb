@@ -64,7 +64,7 @@ module HeapSample
     # last, about; nil if not known.
     attr_reader :died_before
 
-    # +by+: one of Groups::KINDS, or :stack; +warmup+: seconds since sampling
+    # +by+: one of Groups::BY, or :stack; +warmup+: seconds since sampling
     # started, nil for WARM_UP.
     def initialize(series, by: :line, kind: :both, warmup: nil)
       @series = series

@@ -18,7 +18,7 @@ module HeapSample
   # places (Zhang & Siegmund 2007, Biometrics 63:22-32); so has a curve for its tau.  Sizes of one process
   # at neighbouring times are alike, and n of them tell less than n: n' = n (1 - r) / (1 + r),
   # r the residuals' correlation with their neighbours in the fullest model
-  # (Bayley & Hammersley 1946, JRSS Supplement 8:184-197).  A candidate of another kind that
+  # (Bayley & Hammersley 1946, JRSS Supplement 8:184-197).  A candidate of other terms that
   # is within UNSURE of it is as good: #rival.
   class Curve
     # Points that are fitted; more are made fewer by medians.
@@ -38,9 +38,9 @@ module HeapSample
 
     # +terms+: :steps (places in time), :tau and :form of what levels off, :line; what
     # each adds from the start to the end, in +adds+ ({steps: [bytes, …], level: bytes, line: bytes}).
-    Fit = Struct.new(:kind, :terms, :coefficients, :adds, :sse, :figures, :bic)
+    Fit = Struct.new(:names, :terms, :coefficients, :adds, :sse, :figures, :bic)
 
-    # The best Fit, and that of another kind that is as good, or nil.
+    # The best Fit, and that of other terms that is as good, or nil.
     attr_reader :best, :rival
     # Correlation of neighbours.
     attr_reader :correlation
@@ -57,7 +57,7 @@ module HeapSample
       @correlation = correlation_of(fits.max_by(&:figures))
       fits.each { |fit| fit.bic = bic(fit) }
       @best = fits.select { |fit| counts?(fit) }.min_by(&:bic)
-      @rival = fits.select { |fit| counts?(fit) && fit.kind != @best.kind && fit.bic < @best.bic + UNSURE }.min_by(&:bic)
+      @rival = fits.select { |fit| counts?(fit) && fit.names != @best.names && fit.bic < @best.bic + UNSURE }.min_by(&:bic)
     end
 
     # Fitted size at +time+.
@@ -115,14 +115,14 @@ module HeapSample
 
     private
 
-    # The best fit of each kind.
+    # The best fit of each choice of terms.
     def candidates
       levels = @levels ? %i[saturating logarithmic].product(TAUS).map { |form, tau| {form: form, tau: tau} } : []
       one = places.map { |place| {steps: [place]} }
       line = {line: true}
-      kinds = [[{}], [line], levels, levels.map { |level| level.merge(line) }, one, one.map { |step| step.merge(line) },
+      all = [[{}], [line], levels, levels.map { |level| level.merge(line) }, one, one.map { |step| step.merge(line) },
                one.product(levels).map { |step, level| step.merge(level) }]
-      fits = kinds.map { |models| least(models) }
+      fits = all.map { |models| least(models) }
       fits << least(two(fits[4])) << least(two(fits[5]))
       fits << least(levels.map { |level| fits[6].terms.merge(level, line) }) if fits[6]
       fits.compact
@@ -152,8 +152,8 @@ module HeapSample
 
       sse = rows.each_with_index.sum { |row, index| (@y[index] - row.zip(coefficients).sum { |value, factor| value * factor })**2 }
       adds = adds(terms, coefficients)
-      kind = [*(:steps if terms[:steps]), *(:level if terms[:form]), *(:line if terms[:line])]
-      Fit.new(kind, terms, coefficients, adds, sse, 2 + 3 * adds[:steps].size + (terms[:form] ? 3 : 0) + (terms[:line] ? 1 : 0))
+      names = [*(:steps if terms[:steps]), *(:level if terms[:form]), *(:line if terms[:line])]
+      Fit.new(names, terms, coefficients, adds, sse, 2 + 3 * adds[:steps].size + (terms[:form] ? 3 : 0) + (terms[:line] ? 1 : 0))
     end
 
     # Of coefficients, what they add from the start to the end.

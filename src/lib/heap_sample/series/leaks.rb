@@ -44,26 +44,32 @@ module HeapSample
     SAMPLES_LEAST = 10
     TOP = Top::ROWS
 
+    TEXT = LeaksText
+
     # A row: its key (a Place, a name, or frames), Cohort and Trend, which is of +kind+:
     # :both, :slots or :malloc; +verdict+ is :leak, :unsettled (it grew like one, and no
     # major GC has looked at it), :slowing, :unsteady (it grew, but not all along) or
     # :none; +odds+ that there is no growth.
-    Row = Struct.new(:key, :cohort, :trend, :kind, :verdict, :odds) do
+    Candidate = Struct.new(:key, :cohort, :trend, :kind, :verdict, :odds) do
       # Bytes an hour, and the 95% interval.
       def slope = trend.slope
       def slope_interval = trend.slope_interval
       # Bytes that came less those that went.
       def space = trend.whole.space
-      # Samples behind it.
+      # Samples behind it, and whether they are too few to rely on.
       def samples = trend.whole.samples
+      def weak? = trend.whole.weak?
 
       def inspect
         "#<#{self.class} #{verdict} #{Layout.new.place(key.is_a?(Array) ? nil : key)} #{Layout.new.bytes(slope, sign: true)}/h>"
       end
     end
 
-    attr_reader :series, :by, :kind
-    # Rows that leak, the steepest first: Array of Leaks::Row.
+    # Its name in earlier versions.
+    Row = Candidate
+
+    attr_reader :series, :by, :kind, :top
+    # Rows that leak, the steepest first: Array of Leaks::Candidate.
     attr_reader :leaks
     # Rows that grew otherwise, the largest growth first.
     attr_reader :others
@@ -80,21 +86,23 @@ module HeapSample
     # call-seq:
     #   Leaks.new(series, by: :line, kind: :both, top: 20, width: 120, root: Dir.pwd, style: nil, warmup: nil)
     #
-    # +by+: :line, :method, :file, :class, … (Groups::KINDS), or :stack; +kind+: :slots,
+    # +by+: :line, :method, :file, :class, … (Groups::BY), or :stack; +kind+: :slots,
     # :malloc or :both; +warmup+: seconds since sampling started that are not judged, a
     # fifth of that time unless given.  Raises ArgumentError if one of them makes no sense.
-    def initialize(series, by: :line, kind: :both, warmup: nil, **options)
-      unless by == :stack || Groups::KINDS.include?(by)
-        raise ArgumentError, "cannot group by #{by.inspect}: by is one of #{[*Groups::KINDS, :stack].map(&:inspect).join(", ")}"
+    def initialize(series, by: :line, kind: :both, warmup: nil, top: TOP, **look)
+      unless by == :stack || Groups::BY.include?(by)
+        raise ArgumentError, "cannot group by #{by.inspect}: by is one of #{[*Groups::BY, :stack].map(&:inspect).join(", ")}"
       end
       unless warmup.nil? || (warmup.is_a?(Numeric) && warmup >= 0)
         raise ArgumentError, "warmup is a number of seconds, not #{warmup.inspect}"
       end
 
+      Layout.check(top: top)
+      look_like(look)
       @series = series
       @by = by
       @kind = kind
-      @report = LeaksReport.new(self, **options)
+      @top = top
       @cohorts = Cohorts.new(series, by: by, kind: kind, warmup: warmup)
       @reason = @cohorts.reason
       @leaks, @others = [], []
@@ -120,14 +128,35 @@ module HeapSample
       samples * (series.infos[cohorts.moments.last.observer].interval || 1) / cohorts.hours
     end
 
-    def to_s = @report.to_s
-    def to_h = @report.to_h
+    # JSON-ready: numbers not rounded, intervals as [low, high].
+    def to_h
+      figures = {process_id: series.infos.first.process_id, profiles: series.size, by: by, kind: kind,
+                 filter: series.filtered&.names, warnings: series.warnings + cohorts.notes, reason: reason}
+      return figures.merge(leaks: [], others: []) if reason
 
-    def summary # :nodoc:
-      reason ? "too short to say" : leaks.empty? ? "none found" : leaks.map { |row| @report.brief(row) }.join(", ")
+      figures.merge(
+        from: time(cohorts.moments.first), to: time(cohorts.moments.last), hours: cohorts.hours,
+        blocks: cohorts.size, rows_judged: judged, rows_of_too_few_samples: unjudged,
+        level: LEVEL, detectable_bytes_per_hour: detectable,
+        total: rate(total), died_from_before_start_bytes: cohorts.died_before, leaks: self.leaks.map { |row| figures_of(row) },
+        others: self.others.map { |row| figures_of(row) }
+      )
     end
 
-    def lines(top) = @report.lines(top) # :nodoc:
+    # What a text shows of a key: of a stack its line.
+    def self.place(key) # :nodoc:
+      return key unless key.is_a?(Array)
+
+      frame = key.find { |candidate| !candidate.native? && !candidate.path.start_with?("<internal:") } || key.first
+      frame ? Place.new(frame.full_path, frame.lineno, frame.qualified_label) : Keys::NO_STACK
+    end
+
+    # The frames that a row's memory came by, or most of it.
+    def frames_of(row)
+      return row.key if row.key.is_a?(Array)
+
+      (handle = row.cohort.stack) ? cohorts.profile.stacks.stack(handle) : []
+    end
 
     private
 
@@ -140,7 +169,7 @@ module HeapSample
       @others = tested.reject { |row| %i[leak none].include?(row.verdict) }.sort_by.with_index { |row, index| [-row.space, index] }
     end
 
-    # A Row, nil if it has too few samples.
+    # A Candidate, nil if it has too few samples.
     def row(key, cohort)
       kinds = cohort.kinds
       trends = [*(:both if kinds.size > 1), *kinds].map { |kind| [kind, cohorts.trend(cohort, kind)] }
@@ -148,7 +177,7 @@ module HeapSample
       return if trends.empty?
 
       (kind, trend), odds = trends.map { |pair| [pair, odds(pair.last)] }.min_by { |_, value| value }
-      Row.new(key, cohort, trend, kind, :none, [odds * trends.size, 1.0].min)
+      Candidate.new(key, cohort, trend, kind, :none, [odds * trends.size, 1.0].min)
     end
 
     def odds(trend) = trend.slowing? ? 1.0 : trend.odds
@@ -169,6 +198,20 @@ module HeapSample
       return :none unless trend.whole.space > 0 && trend.whole_odds <= alone
 
       trend.slowing? ? :slowing : :unsteady
+    end
+
+    def time(moment) = moment.time.utc.strftime("%FT%TZ")
+
+    def rate(trend)
+      {bytes: trend.whole.space, bytes_per_hour: trend.slope, bytes_per_hour_interval: trend.slope_interval, samples: trend.whole.samples}
+    end
+
+    def figures_of(row)
+      {**Analysis.key(Leaks.place(row.key), layout), verdict: row.verdict, **rate(row.trend), weak: row.weak?, memory: row.kind,
+       bytes_now: row.cohort.at(cohorts.size, row.kind).space, untouched_bytes_now: row.cohort.untouched(cohorts.size, row.kind),
+       odds: row.odds, pace: row.trend.pace,
+       classes: row.cohort.classes.first(Analysis::BRIEF).map { |class_name, space| {name: class_name, bytes: space} },
+       stack: frames_of(row).map(&:to_s)}
     end
   end
 end

@@ -31,17 +31,14 @@ module HeapSample
     HELD_UP = 0.4
     # Accounts at either end.
     ENDS = 3
-    BARS = "▁▂▃▄▅▆▇█"
-    PLOT_WIDTH = 60
-    NAME_WIDTH = 6
-    NAMES = {bloats: "bloats", fragments: "fragments", fills: "fills", leaks: "leaks"}.freeze
+    TEXT = ShapeText
 
     include Analysis
 
-    # What a term of the curve is: +kind+ is :leaks, :bloats, :fragments or :fills (a cache, a
+    # What a term of the curve is: +pattern+ is :leaks, :bloats, :fragments or :fills (a cache, a
     # warm-up); +term+ :line, :level or :step; +bytes+ it added to RSS; +at+ the seconds of a step;
     # +parts+ the share of :live, :waste and :other in what grew meanwhile.
-    Finding = Struct.new(:kind, :term, :bytes, :at, :parts)
+    Finding = Struct.new(:pattern, :term, :bytes, :at, :parts)
 
     attr_reader :series
     # Seconds since the first account that is judged; RSS and other parts in bytes, likewise.
@@ -57,26 +54,19 @@ module HeapSample
 
     # call-seq:
     #   Shape.new(series, width: 120, style: nil)
-    def initialize(series, width: Layout::WIDTH, style: nil, **)
+    def initialize(series, **look)
+      look_like(look)
       @series = series
-      @layout = Layout.new(width: width, style: style)
       @findings = []
       collect
       judge unless @reason
     end
 
     # What the process does: some of :leaks, :bloats, :fragments, :fills; nil if it cannot be said.
-    def verdict = reason ? nil : findings.map(&:kind).uniq
+    def verdict = reason ? nil : findings.map(&:pattern).uniq
 
     # Bytes of the fitted curve, at #times.
     def fitted = curve ? times.map { |time| curve.at(time) } : []
-
-    def to_s
-      head = [*title, *series.warnings.flat_map { |warning| @layout.sentence("Warning: #{warning}") }]
-      return @layout.text([head, @layout.sentence(reason)]) if reason
-
-      @layout.text([head, plots, evidence, conclusion])
-    end
 
     # JSON-ready: numbers not rounded, intervals as [low, high].
     def to_h
@@ -84,15 +74,20 @@ module HeapSample
       {process_id: series.infos.first.process_id, verdict: verdict, reason: reason, rival: rival, seconds: times, rss_bytes: rss,
        fitted_bytes: fitted, parts_bytes: parts, bytes_per_hour: slope, bytes_per_hour_interval: interval,
        findings: findings.map do |finding|
-         {kind: finding.kind, term: finding.term, bytes: finding.bytes, at_seconds: finding.at, shares: finding.parts}
+         {pattern: finding.pattern, term: finding.term, bytes: finding.bytes, at_seconds: finding.at, shares: finding.parts}
        end}
     end
 
-    def summary # :nodoc:
-      reason ? "too short to say" : verdict.empty? ? "does not grow" : verdict.join(", ")
+    # What the process would do by the curve that fits nearly as well; nil if there is none, or it says the same.
+    def rival
+      return unless curve&.rival
+
+      patterns = findings_of_rival
+      patterns unless patterns.sort == verdict.sort
     end
 
-    def lines(_) = reason ? [*title, *@layout.sentence(reason)] : [*plots, *conclusion] # :nodoc:
+    # When the first account that is judged was taken, a Time.
+    def began = @first
 
     private
 
@@ -108,8 +103,6 @@ module HeapSample
       @parts = {live: sums(LIVE), waste: sums(WASTE), other: sums(Account::PARTS.keys - LIVE - WASTE)}
       @reason = too_short(known.size, judged.size) if judged.size < ACCOUNTS_LEAST
     end
-
-    def mean(sizes, indexes) = indexes.sum { |index| sizes[index] } / indexes.size.to_f
 
     def sums(names) = @accounts.map { |account| names.sum { |name| account[name].to_i } }
 
@@ -134,7 +127,7 @@ module HeapSample
     def held_up?(finding)
       return true unless finding.term == :level
 
-      part = finding.kind == :fragments ? :waste : :live
+      part = finding.pattern == :fragments ? :waste : :live
       net = ends(parts.fetch(part)).then { |first, last| last - first }
       finding.parts[:other] > 0.5 || net >= HELD_UP * finding.bytes
     end
@@ -157,82 +150,14 @@ module HeapSample
     def finding(term, bytes, at, changes)
       grown = changes.transform_values { |change| [change, 0.0].max }
       shares = grown.to_h { |name, change| [name, change / [grown.values.sum, 1.0].max] }
-      kind = {step: :bloats, level: shares[:waste] >= 0.5 ? :fragments : :fills, line: shares[:waste] > 0.5 ? :fragments : :leaks}[term]
-      Finding.new(kind, term, bytes, at, shares)
-    end
-
-    # Kinds that the other candidate would be.
-    def rival
-      return unless curve&.rival
-
-      kinds = findings_of_rival
-      kinds unless kinds.sort == verdict.sort
+      pattern = {step: :bloats, level: shares[:waste] >= 0.5 ? :fragments : :fills, line: shares[:waste] > 0.5 ? :fragments : :leaks}[term]
+      Finding.new(pattern, term, bytes, at, shares)
     end
 
     def findings_of_rival
-      {steps: :bloats, level: :fills, line: :leaks}.values_at(*curve.rival.kind).map do |kind|
-        kind == :fills && findings.any? { |finding| finding.kind == :fragments } ? :fragments : kind
+      {steps: :bloats, level: :fills, line: :leaks}.values_at(*curve.rival.names).map do |pattern|
+        pattern == :fills && findings.any? { |finding| finding.pattern == :fragments } ? :fragments : pattern
       end
-    end
-
-    def title = @layout.title("Shape: #{series.describe}")
-
-    def plots
-      change = [rss.max - rss.min, Verdict::SHARE * rss.max].max.to_f
-      shown = {RSS: rss, **parts.reject { |_, sizes| sizes.max.zero? }}
-      limits = shown.transform_values { |sizes| sizes.minmax.map { |size| @layout.bytes(size) }.join(" – ") }
-      room = @layout.width - NAME_WIDTH - limits.values.map(&:length).max - 3
-      [*@layout.sentence("#{@layout.duration(times.last)} from #{@first.utc.strftime("%H:%M:%S UTC")}, #{times.size} accounts:"),
-       *shown.map { |name, sizes| "#{name.to_s.ljust(NAME_WIDTH)} #{bars(sizes, change, room)}  #{limits[name]}" }]
-    end
-
-    # From its least on, all in one measure: how much RSS changed.
-    def bars(sizes, change, room)
-      width = [PLOT_WIDTH, [room, 1].max, sizes.size].min
-      groups = sizes.each_index.group_by { |index| index * width / sizes.size }.values
-      groups.map { |group| BARS[((mean(sizes, group) - sizes.min) / change * BARS.size).floor.clamp(0, BARS.size - 1)] }.join
-    end
-
-    def evidence
-      findings.flat_map { |finding| @layout.sentence("- #{sentence(finding)}") }
-    end
-
-    def sentence(finding)
-      bytes = @layout.bytes(finding.bytes, sign: true)
-      case finding.term
-      when :line
-        slope, interval = curve.slope
-        "RSS grows in a line: #{bytes}, #{@layout.bytes(slope, sign: true)} an hour (95%: #{@layout.range(*interval, sign: true)}); #{where(finding)}" \
-          "#{" that nobody uses and that has not levelled off" if finding.kind == :fragments}."
-      when :level
-        "RSS levels off after #{bytes}; #{where(finding)}" \
-          "#{finding.kind == :fragments ? ", which nobody uses: fragmentation" : ": something filled, a cache or the warm-up"}."
-      else
-        "RSS stepped up by #{bytes} at #{(@first + finding.at).utc.strftime("%H:%M:%S UTC")} and stayed; #{where(finding)}" \
-          "#{finding.parts[:live] < 0.5 ? ": the living passed through, their room is kept" : ": something was loaded and is kept"}."
-      end
-    end
-
-    PART_NAMES = {live: "live memory", waste: "free slots and malloc's waste", other: "other memory"}.freeze
-
-    def where(finding)
-      shares = finding.parts.select { |_, share| share >= 0.1 }.sort_by { |_, share| -share }
-      return "no part grew as much" if shares.empty?
-
-      "it was #{shares.map { |name, share| "#{(share * 100).round}% #{PART_NAMES.fetch(name)}" }.join(", ")}"
-    end
-
-    def conclusion
-      text = if findings.empty? then "does not grow: RSS #{@layout.bytes(rss.first)} at first, #{@layout.bytes(rss.last)} at the end"
-             else verdict.map { |kind| NAMES.fetch(kind) }.join(" and ")
-             end
-      @layout.sentence("The process #{text}.#{unsure}")
-    end
-
-    def unsure
-      other = rival or return ""
-
-      " Not clear: that it #{other.empty? ? "does not grow" : other.map { |kind| NAMES.fetch(kind) }.join(" and ")} fits as well."
     end
   end
 end

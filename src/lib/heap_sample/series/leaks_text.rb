@@ -1,13 +1,12 @@
 # frozen_string_literal: true
 
 module HeapSample
-  # What Leaks found, as text and as figures.
-  class LeaksReport
+  # Leaks as text.
+  class LeaksText
     OTHERS = 5
     # Leaks of which the stack is shown, and frames of it.
     STACKS = 3
     FRAMES = 8
-    CLASSES = 5
 
     # How rows grew that are no leaks.
     HOW = {unsettled: "like a leak, or awaits a major GC", slowing: "slowing down, as a cache fills", unsteady: "in steps, or up and down"}.freeze
@@ -16,44 +15,30 @@ module HeapSample
     OTHER_COLUMNS = [["", :right], ["grew", :right], ["95% interval", :right, 2], ["samples", :right, 1], ["how", :left, 3]].freeze
     private_constant :COLUMNS, :OTHER_COLUMNS
 
-    # The options of Leaks.new that are about text.
-    def initialize(leaks, top: Top::ROWS, width: Layout::WIDTH, root: Dir.pwd, style: nil)
-      Layout.check(top: top)
+    def initialize(leaks, layout)
       @leaks = leaks
-      @top = top
-      @layout = Layout.new(width: width, root: root, style: style)
+      @layout = layout
     end
 
     def to_s
       return @layout.text([head, @layout.sentence(@leaks.reason)]) if @leaks.reason
 
-      @layout.text([head, table(@top), stacks, others, summary, conclusion])
-    end
-
-    # JSON-ready: numbers not rounded, intervals as [low, high].
-    def to_h
-      figures = {process_id: series.infos.first.process_id, profiles: series.size, by: @leaks.by, kind: @leaks.kind,
-                 filter: series.filtered&.names, warnings: series.warnings + cohorts.notes, reason: @leaks.reason}
-      return figures.merge(leaks: [], others: []) if @leaks.reason
-
-      figures.merge(
-        from: time(cohorts.moments.first), to: time(cohorts.moments.last), hours: cohorts.hours,
-        blocks: cohorts.size, rows_judged: @leaks.judged, rows_of_too_few_samples: @leaks.unjudged,
-        level: Leaks::LEVEL, detectable_bytes_per_hour: @leaks.detectable,
-        total: rate(@leaks.total), died_from_before_start_bytes: cohorts.died_before, leaks: @leaks.leaks.map { |row| figures_of(row) },
-        others: @leaks.others.map { |row| figures_of(row) }
-      )
+      @layout.text([head, table(@leaks.top), stacks, others, figures, conclusion])
     end
 
     # Short, with no more than +top+ rows.
-    def lines(top) = @leaks.reason ? [*title, *@layout.sentence(@leaks.reason)] : [*table(top), *conclusion]
+    def lines(top = @leaks.top) = @leaks.reason ? [*title, *@layout.sentence(@leaks.reason)] : [*table(top), *conclusion]
 
-    # "app/a.rb:1 A#b +10.0 MiB/h".
-    def brief(row)
-      "#{@layout.place(place(row.key))} #{@layout.bytes(row.slope, sign: true)}/h"
+    # "app/a.rb:1 A#b +10.0 MiB/h", of each leak.
+    def summary
+      @leaks.reason ? "too short to say" : @leaks.empty? ? "none found" : @leaks.map { |row| brief(row) }.join(", ")
     end
 
     private
+
+    def brief(row)
+      "#{@layout.place(Leaks.place(row.key))} #{@layout.bytes(row.slope, sign: true)}/h"
+    end
 
     def series = @leaks.series
     def cohorts = @leaks.cohorts
@@ -69,7 +54,7 @@ module HeapSample
     def judged
       first, last = cohorts.moments.values_at(0, -1)
       from, to = [first, last].map { |moment| moment.time.utc.strftime("%H:%M:%S") }
-      "Judged: what #{cohorts.settled? ? "#{Cohorts::MAJORS} more major" : "#{Cohorts::GCS} more"} GCs left alive#{Value::KINDS.fetch(@leaks.kind)}, from #{from} to #{to} UTC " \
+      "Judged: what #{cohorts.settled? ? "#{Cohorts::MAJORS} more major" : "#{Cohorts::GCS} more"} GCs left alive#{Value::MEMORY_TITLES.fetch(@leaks.kind)}, from #{from} to #{to} UTC " \
         "(#{@layout.duration(cohorts.hours * 3600)}, #{@layout.count(last.gc - first.gc)} GCs), in #{cohorts.size} blocks"
     end
 
@@ -82,21 +67,19 @@ module HeapSample
       columns = [*COLUMNS, *([["memory", :left, 2]] if malloc?), *([["class", :left, 1]] unless @leaks.by == :class), [@leaks.by.to_s, :left]]
       rows = shown.each_with_index.map { |row, index| cells(row, index) }
       [*@layout.title("Grows all along and is not collected, by #{@leaks.by}:"),
-       *@layout.table(columns, rows, shown.map { |row| weak?(row) ? :weak : :grown }), *below(@leaks.leaks, shown)]
+       *@layout.table(columns, rows, shown.map { |row| row.weak? ? :weak : :grown }), *below(@leaks.leaks, shown)]
     end
 
     # What a table leaves out, and the meaning of its marks.
     def below(all, shown)
-      [*@layout.more(all.size - shown.size), *@layout.legend(shown.any? { |row| weak?(row) })]
+      [*@layout.more(all.size - shown.size), *@layout.legend(shown.any? { |row| row.weak? })]
     end
-
-    def weak?(row) = row.trend.whole.weak?
 
     def cells(row, index)
       low, high = row.slope_interval
-      [@layout.rank(index + 1, weak?(row)), @layout.bytes(row.slope, sign: true), @layout.range(low, high, sign: true),
+      [@layout.rank(index + 1, row.weak?), @layout.bytes(row.slope, sign: true), @layout.range(low, high, sign: true),
        @layout.bytes(row.space, sign: true), @layout.bytes(row.cohort.at(cohorts.size, row.kind).space), @layout.count(row.samples),
-       *(row.kind if malloc?), *(class_name(row) unless @leaks.by == :class), place(row.key)]
+       *(row.kind if malloc?), *(class_name(row) unless @leaks.by == :class), Leaks.place(row.key)]
     end
 
     # Does a row say which of its memory its figures are of?  Where it has both kinds.
@@ -128,18 +111,10 @@ module HeapSample
       "#{@layout.bytes(bytes)} more of these rows is malloc'd and was never touched: it fills no memory, and is in no figure."
     end
 
-    # What a table shows of a key: of a stack its line.
-    def place(key)
-      return key unless key.is_a?(Array)
-
-      frame = key.find { |candidate| !candidate.native? && !candidate.path.start_with?("<internal:") } || key.first
-      frame ? Place.new(frame.full_path, frame.lineno, frame.qualified_label) : Keys::NO_STACK
-    end
-
     # Where the memory of the first leaks comes from.
     def stacks
-      @leaks.leaks.first([STACKS, @top].min).each_with_index.flat_map do |row, index|
-        frames = frames_of(row)
+      @leaks.leaks.first([STACKS, @leaks.top].min).each_with_index.flat_map do |row, index|
+        frames = @leaks.frames_of(row)
         next [] if frames.empty?
 
         more = frames.size - FRAMES
@@ -149,32 +124,29 @@ module HeapSample
       end
     end
 
-    def frames_of(row)
-      return row.key if row.key.is_a?(Array)
-
-      (handle = row.cohort.stack) ? cohorts.profile.stacks.stack(handle) : []
-    end
-
     def others
-      shown = @leaks.others.first([OTHERS, @top].min)
+      shown = @leaks.others.first([OTHERS, @leaks.top].min)
       return [] if shown.empty?
 
       rows = shown.each_with_index.map do |row, index|
-        [@layout.rank(index + 1, weak?(row)), @layout.bytes(row.space, sign: true), @layout.range(*row.trend.whole.space_interval, sign: true),
-         @layout.count(row.samples), HOW.fetch(row.verdict), place(row.key)]
+        [@layout.rank(index + 1, row.weak?), @layout.bytes(row.space, sign: true), @layout.range(*row.trend.whole.space_interval, sign: true),
+         @layout.count(row.samples), HOW.fetch(row.verdict), Leaks.place(row.key)]
       end
       [*@layout.title(cohorts.settled? ? "Grew, but not as a leak does:" : "Grew, but no leak for certain:"),
-       *@layout.table([*OTHER_COLUMNS, [@leaks.by.to_s, :left]], rows, shown.map { |row| :weak if weak?(row) }), *below(@leaks.others, shown)]
+       *@layout.table([*OTHER_COLUMNS, [@leaks.by.to_s, :left]], rows, shown.map { |row| :weak if row.weak? }), *below(@leaks.others, shown)]
     end
 
-    def summary
+    def figures
       sentences([everything, judged_rows, untouched, replaced, detectable])
     end
 
     def everything
       total = @leaks.total
-      "Everything together: #{@layout.bytes(total.slope, sign: true)} an hour (#{@layout.range(*total.slope_interval, sign: true)})."
+      "Everything together: #{@layout.bytes(total.slope, sign: true)} an hour (#{@layout.range(*total.slope_interval, sign: true)})#{memory}."
     end
+
+    # Which memory the rate is of, where it is not of all.
+    def memory = Value.part_of_all(cohorts.profile, @leaks.kind)
 
     def judged_rows
       few = " #{@layout.count(@leaks.unjudged)} more had fewer than #{Leaks::SAMPLES_LEAST} samples that came or went." if @leaks.unjudged > 0
@@ -200,7 +172,7 @@ module HeapSample
     def steepest
       row = @leaks.leaks.first
       low, high = row.slope_interval
-      "#{@leaks.leaks.size == 1 ? "It leaks at" : "#{@leaks.leaks.size} leaks, the steepest at"} #{@layout.subject(place(row.key))}: " \
+      "#{@leaks.leaks.size == 1 ? "It leaks at" : "#{@leaks.leaks.size} leaks, the steepest at"} #{@layout.subject(Leaks.place(row.key))}: " \
         "#{@layout.bytes(row.slope, sign: true)} an hour (#{@layout.range(low, high, sign: true)})" \
         "#{", mostly #{mostly(row)}" if @leaks.by != :class && classes(row).any?}."
     end
@@ -208,22 +180,9 @@ module HeapSample
     def none_found
       return "None found." unless (row = @leaks.others.find { |other| other.verdict == :unsettled })
 
-      "None found for certain. #{@layout.subject(place(row.key))} grows like a leak, #{@layout.bytes(row.slope, sign: true)} an hour, but " \
+      "None found for certain. #{@layout.subject(Leaks.place(row.key))} grows like a leak, #{@layout.bytes(row.slope, sign: true)} an hour, but " \
         "major GCs were too few to tell it from garbage that waits for one. A longer series tells, or a GC.start now and then."
     end
 
-    def time(moment) = moment.time.utc.strftime("%FT%TZ")
-
-    def rate(trend)
-      {bytes: trend.whole.space, bytes_per_hour: trend.slope, bytes_per_hour_interval: trend.slope_interval, samples: trend.whole.samples}
-    end
-
-    def figures_of(row)
-      {**Analysis.key(place(row.key), @layout), verdict: row.verdict, **rate(row.trend), weak: weak?(row), memory: row.kind,
-       bytes_now: row.cohort.at(cohorts.size, row.kind).space, untouched_bytes_now: row.cohort.untouched(cohorts.size, row.kind),
-       odds: row.odds, pace: row.trend.pace,
-       classes: row.cohort.classes.first(CLASSES).map { |class_name, space| {name: class_name, bytes: space} },
-       stack: frames_of(row).map(&:to_s)}
-    end
   end
 end

@@ -1,38 +1,23 @@
 # frozen_string_literal: true
 
 module HeapSample
-  # What a profile says about itself, as text: of which process, when, at which
-  # settings, what was dropped, what sampling cost, and how much there is in it.
-  class Info
-    # call-seq:
-    #   Info.new(profile, name: nil, width: 120, style: nil)
-    #
-    # +name+ is what the profile is called, its file for instance; +style+: see
-    # Layout.
-    def initialize(profile, name: nil, width: Layout::WIDTH, style: nil)
-      @profile = profile
-      @info = profile.info
-      @name = name
-      @layout = Layout.new(width: width, style: style)
+  # An About as text.
+  class AboutText
+    def initialize(about, layout)
+      @about = about
+      @info = about.profile.info
+      @layout = layout
     end
 
     def to_s
-      @layout.text([[*(@layout.title(@name) if @name), *lines]])
+      @layout.text([[*(@layout.title(@about.name) if @about.name), *lines]])
     end
 
-    def lines
+    def lines(_ = nil)
       [*Header.new(@info, @layout).lines, *facts.flat_map { |title, text| fact(title, text) }]
     end
 
-    # The same as data.  +meta+ is all that the file says about itself, by the names that
-    # doc/format.md freezes; its settings are here as well, since they are what one looks for.
-    def to_h
-      {name: @name, settings: @profile.meta["settings"], drops: @profile.meta["drops"], **counts, meta: @profile.meta}
-    end
-
-    def inspect
-      "#<#{self.class} #{@name || @profile.inspect}>"
-    end
+    def summary = @about.name || @about.profile.inspect
 
     private
 
@@ -72,15 +57,9 @@ module HeapSample
     end
 
     def rows
-      counts = self.counts
+      counts = @about.counts
       "#{@layout.count(counts[:rows])}, #{@layout.count(counts[:malloc_rows])} of them of malloc; " \
         "#{@layout.count(counts[:stacks])} stacks, #{@layout.count(counts[:frames])} frames"
-    end
-
-    def counts
-      table = @profile.table
-      {rows: table.size, malloc_rows: table.count { |row| row[Columns::MALLOC] },
-       stacks: table.map { |row| row[Columns::STACK] }.uniq.size, frames: @profile.stacks.frame_count}
     end
   end
 end

@@ -1,0 +1,39 @@
+# frozen_string_literal: true
+
+module HeapSample
+  # What a profile says about itself: of which process, when, at which
+  # settings, what was dropped, what sampling cost, and how much there is in it.
+  class About
+    include Analysis
+
+    TEXT = AboutText
+
+    attr_reader :profile, :name
+
+    # call-seq:
+    #   About.new(profile, name: nil, width: 120, style: nil)
+    #
+    # +name+ is what the profile is called, its file for instance; the rest is for Analysis#to_s.
+    def initialize(profile, name: nil, **look)
+      look_like(look)
+      @profile = profile
+      @name = name
+    end
+
+    # The same as data.  +meta+ is all that the file says about itself, by the names that
+    # doc/format.md freezes; its settings are here as well, since they are what one looks for.
+    def to_h
+      {name: @name, settings: @profile.meta["settings"], drops: @profile.meta["drops"], **counts, meta: @profile.meta}
+    end
+
+    # How many rows, stacks and frames there are.
+    def counts
+      table = @profile.table
+      {rows: table.size, malloc_rows: table.count { |row| row[Columns::MALLOC] },
+       stacks: table.map { |row| row[Columns::STACK] }.uniq.size, frames: @profile.stacks.frame_count}
+    end
+  end
+
+  # Its name in earlier versions.
+  Info = About
+end

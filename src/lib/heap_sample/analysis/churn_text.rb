@@ -1,0 +1,63 @@
+# frozen_string_literal: true
+
+module HeapSample
+  # A Churn as text.
+  class ChurnText
+    def initialize(churn, layout)
+      @churn = churn
+      @layout = layout
+      @top = TopText.new(churn.top, layout)
+    end
+
+    def to_s
+      @layout.text([Header.part(@churn.profile, @layout), lines, conclusion])
+    end
+
+    # Title and table with at most +count+ rows.
+    def lines(count = nil)
+      return @layout.title(@top.title) if @churn.total.zero?
+
+      [*@layout.title(@top.title), *@layout.sentence(whole), *@top.table(count)]
+    end
+
+    # The same without remarks, as a part of a report; none if there is nothing.
+    def section(count)
+      @churn.total.zero? ? [] : [*@layout.title(@top.title), *@top.table(count, notes: false)]
+    end
+
+    def summary = @top.title
+
+    private
+
+    def whole
+      parts = []
+      parts << "#{@layout.bytes(@churn.rate)} a second#{memory}" if @churn.rate
+      parts << "#{dead(@churn.all)} found dead#{lived(@churn.all)}" if @churn.dead_share
+      parts.empty? ? "" : "#{parts.join("; ")}."
+    end
+
+    # Which memory a rate is of, where it is not of all.
+    def memory = Value.part_of_all(@churn.profile, @churn.top.value.kind)
+
+    def dead(group)
+      low, high = group.dead_interval
+      return @layout.percent(group.dead_share) unless low
+
+      "#{@layout.percent(group.dead_share)} (#{@layout.percents(low, high)})"
+    end
+
+    def lived(group)
+      group.lifetime ? format(", after %.1f GCs on average", group.lifetime) : ""
+    end
+
+    def conclusion
+      entry = @churn.first
+      return [] unless entry
+
+      found = " #{dead(entry.group)} of it was found dead#{lived(entry.group)}." if entry.group.dead_share
+      weak = " Too few samples to rely on." if entry.weak?
+      @layout.sentence("The most: #{@layout.subject(entry.key)} allocated #{@layout.bytes(entry.value)} " \
+                       "#{@layout.bracketed(entry.estimate)}, #{@layout.share(entry.value, @churn.total.space)} of all.#{found}#{weak}")
+    end
+  end
+end

@@ -1,0 +1,95 @@
+# frozen_string_literal: true
+
+module HeapSample
+  # Generations as text.
+  class GenerationsText
+    # Generations whose lines are listed, and the part of all that each has at least.
+    LISTED = 3
+    LISTED_SHARE = 0.1
+    BAR = 16
+    EIGHTHS = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"].freeze
+
+    def initialize(generations, layout)
+      @generations = generations
+      @layout = layout
+    end
+
+    def to_s
+      @layout.text([Header.part(@generations.profile, @layout), lines, *details, rest])
+    end
+
+    # Title and table.
+    def lines(_ = nil)
+      return @layout.title(title) if none?
+
+      largest = @generations.map { |generation| generation.top(by: @generations.by, top: 1).first&.key }
+      rows = @generations.each_with_index.map { |generation, index| [*cells(generation), largest[index] || Layout::NOTHING] }
+      median = @generations.median
+      [*@layout.title(title), *@layout.table(columns, rows, @generations.map { |generation| :weak if generation.estimate.weak? }),
+       *@layout.sentence("By bytes, half of it has survived #{@layout.count(median)} GC#{"s" unless median == 1} or more.")]
+    end
+
+    def summary = title
+
+    private
+
+    def title
+      of = " (age #{@generations.age})" if @generations.age
+      gc = " (this is GC #{@layout.count(@generations.gc_count)})" if @generations.gc_count
+      "In use#{of} by age, in GCs#{gc}: #{@layout.amount(@generations.total)}"
+    end
+
+    def columns
+      [["age", :right], ["bytes", :right], ["95% interval", :right, 8], ["objects", :right, 2], ["samples", :right, 3],
+       ["share", :right, 6], *([["per GC", :right, 5]] if wide?), ["", :left, 4], ["the largest, by #{@generations.by}", :left]]
+    end
+
+    def cells(generation)
+      estimate = generation.estimate
+      ["#{Layout::WEAK_MARK if estimate.weak?}#{generation}", @layout.bytes(estimate.space),
+       estimate.zero? ? Layout::NOTHING : @layout.interval(estimate), @layout.count(estimate.objects), @layout.count(estimate.samples),
+       @layout.share(estimate.space, @generations.total.space), *(@layout.bytes(generation.bytes_per_gc) if wide?), bar(generation)]
+    end
+
+    # Is there a range of more than one age?
+    def wide? = @generations.any? { |generation| generation.gcs > 1 }
+
+    # As long as its share of the largest, in eighths of a character.
+    def bar(generation)
+      most = @generations.map { |other| other.estimate.space }.max
+      eighths = most > 0 ? (generation.estimate.space * BAR * 8 / most).round : 0
+      "#{"█" * (eighths / 8)}#{EIGHTHS[eighths % 8]}"
+    end
+
+    # The lines behind the generations that matter, the largest first; of one +age+
+    # those of all of it.
+    def details
+      return [] if none?
+      return [TopText.new(@generations.largest, @layout).table] if @generations.age
+
+      listed = @generations.select { |generation| generation.share.to_f >= LISTED_SHARE }.max_by(LISTED) { |generation| generation.estimate.space }
+      listed.map do |generation|
+        [*@layout.title("Age #{generation}: #{@layout.amount(generation.estimate)}"), *top_of(generation, @generations.top).table]
+      end
+    end
+
+    def top_of(generation, count) = TopText.new(generation.top(by: @generations.by, top: count), @layout)
+
+    def none? = @generations.none?
+
+    def rest
+      young, ageless = @generations.young, @generations.ageless
+      lines = []
+      lines << "Young (born since the last completed mark, in no generation): #{@layout.amount(young)}" unless young.zero?
+      lines << "No age is known of #{@layout.amount(ageless)}: #{why}" unless ageless.zero?
+      lines << "Nothing that has an age is in use." if none?
+      lines.flat_map { |line| @layout.sentence(line) }
+    end
+
+    def why
+      return "this profile does not tell births." unless @generations.gc_count
+
+      "malloc's blocks have no births in a profile of format #{@generations.profile.info.format || "2"}."
+    end
+  end
+end

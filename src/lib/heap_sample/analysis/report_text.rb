@@ -1,0 +1,101 @@
+# frozen_string_literal: true
+
+module HeapSample
+  # A Report as text.
+  class ReportText
+    PARTS = {inuse: "in use", young: "young"}.freeze
+
+    def initialize(report, layout)
+      @report = report
+      @layout = layout
+      @info = report.profile.info
+      @top = TopText.new(report.top, layout)
+    end
+
+    def to_s
+      @layout.text([head, lines, class_table, functions, remainder, churn, account, conclusion])
+    end
+
+    # The main table, title first; at most +count+ rows of it.
+    def lines(count = nil) = @top.lines(count)
+
+    def summary = @top.title
+
+    private
+
+    def head
+      [*Header.new(@info, @layout).lines, *Header.part(@report.profile, @layout)]
+    end
+
+    def class_table
+      @report.classes? ? [*@layout.title("By class:"), *TopText.new(@report.by_class, @layout).table(notes: false)] : []
+    end
+
+    def functions
+      @report.functions? ? MallocSection.new(@report.profile, @layout, @report.rows).lines : []
+    end
+
+    def churn
+      ChurnText.new(@report.churn, @layout).section([Report::CHURN, @report.rows].min)
+    end
+
+    # What the tables leave out.
+    def remainder
+      return [] if @report.kind == :malloc
+
+      lines = []
+      if @report.part == :inuse
+        lines << "Young (born since the last completed mark, not in the tables): #{@layout.amount(@report.total.young)}"
+      end
+      lines << before_start
+      lines.compact.flat_map { |line| @layout.sentence(line) }
+    end
+
+    def before_start
+      bytes = @report.before_start_bytes or return
+
+      "(before start): about #{@layout.bytes(bytes)} of the slots that are allocated now, " \
+        "of #{@layout.bytes(@info.live_bytes_at_start)} when sampling started"
+    end
+
+    # Where the memory of the process is, and what it grows in.
+    def account
+      now, start = @info.account, @info.account_at_start
+      return [] if now.nil? || @report.profile.filtered
+      return now.lines(@layout) unless start
+
+      [*now.lines(@layout, start, "since sampling started"), *@layout.sentence(@report.verdict(@layout).to_s)]
+    end
+
+    def conclusion
+      row = @report.top.first
+      return @layout.sentence(nothing_found) unless row
+
+      kept = "#{@layout.bytes(row.value)} #{@layout.bracketed(row.estimate)}#{@layout.resident(row.estimate)} in #{@layout.rough_count(row.estimate.objects)} " \
+             "#{objects(row.group)}, #{@layout.percent(row.share)} of what is #{PARTS.fetch(@report.part)}"
+      weak = " Too few samples to rely on: sample longer, or at a smaller interval." if row.weak?
+      @layout.sentence("The largest: #{@layout.subject(row.key)} #{@report.part == :inuse ? "keeps" : "made"} #{kept}.#{weak}")
+    end
+
+    def nothing_found
+      return "Nothing that matches is known to be in use." if @report.profile.filtered
+
+      "Nothing that was allocated since sampling started is known to be in use."
+    end
+
+    # "`String`s", "objects, mostly `String`s", "`String`s and blocks of malloc".
+    def objects(group)
+      return "objects" if @report.by == :class
+
+      slots = group.inuse.space - group.malloc.space
+      return "blocks of malloc" if @report.part == :inuse && group.malloc.space > 0.99 * group.inuse.space
+
+      classes = ClassMix.new(@report.profile, group, @layout).sentence
+      return classes if @report.part != :inuse || group.malloc.zero?
+
+      parts = [classes, "blocks of malloc"]
+      parts.reverse! if group.malloc.space > slots
+      parts.join(" and ")
+    end
+  end
+end

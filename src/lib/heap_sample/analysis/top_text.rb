@@ -1,0 +1,112 @@
+# frozen_string_literal: true
+
+module HeapSample
+  # A Top as text.
+  class TopText
+    # Title and side of each column, and the order in which a narrow table loses it.
+    COLUMNS = {
+      rank: ["", :right], bytes: ["bytes", :right], objects: ["objects", :right, 4], interval: ["95% interval", :right, 8],
+      resident: ["resident", :right, 6], slots: ["slots", :right, 2], malloc: ["malloc", :right, 2], buffers: ["with buffers", :right, 2],
+      samples: ["samples", :right, 5], share: ["share", :right, 7], age: ["age", :right, 1],
+      dead: ["dead", :right, 6], dead_interval: ["95% interval", :right, 3], lived: ["lived", :right, 3], class: ["class", :left, 3]
+    }.freeze
+    private_constant :COLUMNS
+
+    def initialize(top, layout)
+      @top = top
+      @layout = layout
+    end
+
+    def to_s
+      @layout.text([Header.part(@top.profile, @layout), lines])
+    end
+
+    # Title and table.
+    def lines(count = nil)
+      [*@layout.title(title), *(table(count) unless @top.total.zero?)]
+    end
+
+    # Lines of the table, with what it leaves out and the meaning of its marks;
+    # without them if not +notes+.
+    def table(count = nil, notes: true)
+      shown = count ? @top.first(count) : @top.entries
+      cells = shown.map { |entry| columns.map { |column| cell(column, entry) } << entry.key }
+      lines = @layout.table([*columns.map { |column| COLUMNS.fetch(column) }, [@top.by.to_s, :left]], cells,
+                            shown.map { |entry| :weak if entry.weak? })
+      return lines unless notes
+
+      [*lines, *@layout.more(@top.count_all - shown.size), *@layout.legend(shown.any?(&:weak?))]
+    end
+
+    # "In use (found alive by the last completed mark), by line: 38.2 MiB …".
+    def title
+      "#{value.title(@top.profile)}, by #{@top.by}#{", in objects" if objects?}: #{amount}"
+    end
+
+    def summary
+      "#{value.name} by #{@top.by}, #{@top.entries.size} of #{@top.count_all} rows, #{amount}"
+    end
+
+    private
+
+    def value = @top.value
+
+    def objects? = value.measure == :objects
+
+    def amount = value.amount(@top.total, @layout)
+
+    def columns
+      @columns ||= [
+        :rank, *(objects? ? %i[objects interval bytes] : %i[bytes interval]), *(:resident if untouched?), *(%i[slots malloc] if sides?),
+        *(:buffers if buffers?), *(:objects unless objects?), :samples, :share, *extra, *(:class if classes?)
+      ]
+    end
+
+    def extra
+      {inuse: [:age], young: [], alloc: %i[dead dead_interval lived], dead: [:lived]}.fetch(value.part)
+    end
+
+    # Are there columns of slots and of malloc?  A class or a function is of one.
+    def sides?
+      @top.profile.malloc? && value.kind == :both && value.part == :inuse && !objects? && !value.resident? &&
+        !%i[class type function library].include?(@top.by)
+    end
+
+    # Has a row memory that nobody has touched?
+    def untouched? = @top.any? { |entry| entry.estimate.untouched? }
+
+    # What objects hold outside their slots is told by class: by line it would be
+    # taken for malloc's part of that line, which may be another's.
+    def buffers?
+      @top.by == :class && value.part == :inuse && @top.profile.info.memsize? && !value.memsize? && !objects?
+    end
+
+    def classes?
+      @top.by != :class && value.kind != :malloc && %i[inuse young].include?(value.part)
+    end
+
+    def cell(column, entry)
+      group, estimate = entry.group, entry.estimate
+      case column
+      when :rank then @layout.rank(entry.rank, entry.weak?)
+      when :bytes then @layout.bytes(estimate.space)
+      when :objects then @layout.count(estimate.objects)
+      when :interval then value.interval_text(estimate, @layout)
+      when :resident then @layout.bytes(estimate.resident.space)
+      when :slots then part(group.slots_space)
+      when :malloc then part(group.malloc.space)
+      when :buffers then part(group.memsize)
+      when :samples then estimate.samples > 0 ? @layout.count(estimate.samples) : Layout::NOTHING
+      when :share then entry.share ? @layout.percent(entry.share) : Layout::NOTHING
+      when :age then mean(group.age(@top.profile.info.gc_count))
+      when :dead then group.dead_share ? @layout.percent(group.dead_share) : Layout::NOTHING
+      when :dead_interval then group.dead_interval ? @layout.percents(*group.dead_interval) : Layout::NOTHING
+      when :lived then mean(group.lifetime)
+      when :class then ClassMix.new(@top.profile, group, @layout).column
+      end
+    end
+
+    def part(space) = space > 0 ? @layout.bytes(space) : Layout::NOTHING
+    def mean(gcs) = gcs ? format("%.1f", gcs) : Layout::NOTHING
+  end
+end

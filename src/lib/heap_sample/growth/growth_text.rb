@@ -1,0 +1,119 @@
+# frozen_string_literal: true
+
+module HeapSample
+  # A GrowthReport as text.  Units and marks are Report's.
+  class GrowthText
+    TITLES = {grown: "Grown", shrunk: "Shrunk", noise: "Within noise (no more than sampling explains in so many rows)"}.freeze
+
+    def initialize(report, layout)
+      @report = report
+      @layout = layout
+    end
+
+    def to_s
+      @layout.text([head, *TITLES.keys.map { |change| table(change) }, account, conclusion])
+    end
+
+    # The first line and the table of what grew, at most +count+ rows.
+    def lines(count = nil)
+      [*@layout.title(title), *table(:grown, count ? @report.tables[:grown].first(count) : @report.shown(:grown))]
+    end
+
+    def summary = title
+
+    private
+
+    def growth = @report.growth
+
+    def title
+      "Growth of what is in use#{Value::MEMORY_TITLES.fetch(@report.kind)}#{span}: #{amount(@report.total)}"
+    end
+
+    def head
+      lines = []
+      lines << unmatched unless growth.matched?
+      lines << "Malloc was sampled for one of the two profiles only: it is left out." if growth.malloc_left_out?
+      if growth.gcs == 0 && @report.kind != :malloc
+        lines << "No GC ran in between: which objects are in use is what the same mark found, and cannot have changed."
+      end
+      [*@layout.title(title), *lines.flat_map { |line| @layout.sentence(line) }, *Header.part(growth.later, @layout)]
+    end
+
+    # Where the memory of the process is, and what it grew in.
+    def account
+      verdict = @report.verdict(@layout) or return []
+
+      [*growth.later.info.account.lines(@layout, growth.earlier.info.account, GrowthReport::SINCE), *@layout.sentence(verdict.to_s)]
+    end
+
+    def span
+      parts = []
+      parts << @layout.duration(growth.seconds) if growth.seconds && growth.seconds >= 0
+      parts << "#{@layout.count(growth.gcs)} GC#{"s" unless growth.gcs == 1}" if growth.gcs
+      parts.empty? ? "" : " over #{parts.join(", ")}"
+    end
+
+    def unmatched
+      why = growth.same_run? ? "The sampling interval changed in between" : "The profiles are not of one session of one process"
+      "#{why}: totals are compared, and the errors of both add."
+    end
+
+    def table(change, shown = @report.shown(change))
+      return [] if shown.empty?
+
+      sides = growth.matched? ? %w[gained lost] : %w[later earlier]
+      resident = untouched?(shown)
+      columns = [["", :right], ["bytes", :right], ["95% interval", :right, 7], *([["resident", :right, 6]] if resident), ["objects", :right, 2],
+                 *sides.map { |name| [name, :right, 4] }, ["samples", :right, 3]]
+      columns << ["class", :left, 1] unless @report.by == :class
+      styles = shown.map { |group| group.weak? || change == :noise ? :weak : change }
+      [*@layout.title("#{TITLES[change]}, by #{@report.by}:"),
+       *@layout.table([*columns, [@report.by.to_s, :left]], shown.each_with_index.map { |group, index| cells(group, index, resident) }, styles),
+       *@layout.more(@report.tables[change].size - shown.size), *@layout.legend(shown.any?(&:weak?))]
+    end
+
+    # Has one of them memory that nobody has touched?
+    def untouched?(groups) = groups.any?(&:untouched?)
+
+    def cells(group, index, resident)
+      [
+        @layout.rank(index + 1, group.weak?), @layout.bytes(group.space, sign: true), interval(group),
+        *(@layout.bytes(group.resident_space, sign: true) if resident), @layout.count(group.objects), @layout.bytes(group.gained.space), @layout.bytes(group.lost.space),
+        @layout.count(group.samples), *(ClassMix.first_of(group.classes, @layout) unless @report.by == :class), group.key
+      ]
+    end
+
+    # Without samples on either side the profiles do not tell their errors.
+    def interval(net)
+      return "exact" if net.exact?
+      return "?" if net.samples.zero?
+
+      low, high = net.space_interval
+      @layout.range(low, high, sign: true)
+    end
+
+    def amount(net)
+      return "nothing changed" if net.zero?
+
+      resident = ", #{@layout.bytes(net.resident_space, sign: true)} of it resident," if net.untouched?
+      "#{@layout.bytes(net.space, sign: true)} (#{interval(net)})#{resident} in #{@layout.count(net.objects)} objects"
+    end
+
+    def conclusion
+      group = @report.tables[:grown].first
+      return @layout.sentence("Nothing grew by more than sampling alone explains.") unless group
+
+      name, = group.classes.first
+      mostly = @report.by == :class ? "" : ", mostly #{ClassMix.mostly(name, @layout)}"
+      @layout.sentence("The largest growth: #{@layout.subject(group.key)} #{amount(group)}#{mostly}#{rate(group)}.")
+    end
+
+    # What was never touched fills no memory.
+    def rate(group)
+      per_hour = @report.per_hour(group.resident_space) or return ""
+
+      memory = Value.part_of_all(growth.later, growth.malloc_left_out? ? :slots : @report.kind)
+      "; at this rate #{@layout.bytes(per_hour)}#{" of resident memory" if group.untouched?} an hour#{memory}"
+    end
+  end
+end

@@ -1,0 +1,138 @@
+# frozen_string_literal: true
+
+module HeapSample
+  # A Retained as text.
+  class RetainedText
+    # Columns of several processes' profiles.
+    SIDES = [["first", :right, 3], ["second", :right, 4], ["the smaller", :right, 2]].freeze
+
+    def initialize(retained, layout)
+      @retained = retained
+      @layout = layout
+    end
+
+    def to_s
+      @layout.text([head, table, conclusion])
+    end
+
+    # Title and table.
+    def lines(count = nil)
+      [*@layout.title(title), *table(count)]
+    end
+
+    def summary = "by #{@retained.by}, #{@retained.rows.size} rows, #{amount(@retained.total)}"
+
+    private
+
+    def title
+      "Retained: came after the first profile, was in use in the second, and still is in the third#{Value::MEMORY_TITLES.fetch(@retained.kind)}: " \
+        "#{amount(@retained.total)}"
+    end
+
+    def amount(row)
+      return "nothing" unless row.value > 0
+      return "at least #{@layout.bytes(row.value)} in #{@layout.count(row.stayed.objects)} objects, #{@layout.count(row.samples)} samples" if row.bound?
+      return @layout.amount(row.stayed) if row.less.zero?
+
+      "#{@layout.bytes(row.value)} (#{interval(row)})"
+    end
+
+    def interval(row)
+      return "or more" if row.bound?
+      return @layout.interval(row.stayed) if row.less.zero?
+
+      row.interval ? @layout.range(*row.interval, sign: true) : "?"
+    end
+
+    def head
+      lines = [spans]
+      if @retained.one_process?
+        lines << whole if @retained.total.share
+        lines << "No GC ran between two of the profiles: what is in use is what the same mark found." if same_gc? && @retained.kind != :malloc
+        lines << malloc_note if malloc_rows?
+      else
+        lines << "The profiles are not of one session of one process: what both of the later ones have more than the first, " \
+                 "and by more than sampling explains."
+      end
+      lines << "Malloc was not sampled alike for all three profiles: it is left out." if @retained.malloc_left_out? && @retained.kind != :slots
+      [*@layout.title(title), *lines.compact.flat_map { |line| @layout.sentence(line) }, *Header.part(@retained.profiles[0], @layout)]
+    end
+
+    # What is not known of malloc: nil if that is nothing.
+    def malloc_note
+      unless @retained.births?
+        return "These files do not tell the births of malloc's blocks: at least so much of it is retained, and more where blocks come and go."
+      end
+
+      "Blocks of malloc that came or went while no GC ran cannot be told from those that they replaced." if same_gc?
+    end
+
+    def malloc_rows?
+      @retained.kind != :slots && !@retained.malloc_left_out? && @retained.profiles.any?(&:malloc?)
+    end
+
+    def same_gc?
+      @retained.profiles.map { |profile| profile.info.gc_count }.uniq.size < 3
+    end
+
+    # "10 min 0 s, 10 GCs from the first to the second; …"
+    def spans
+      return unless @retained.one_process?
+
+      %w[first second third].each_cons(2).zip(@retained.profiles.each_cons(2)).map do |(from, to), (earlier, later)|
+        seconds = later.info.taken - earlier.info.taken if later.info.taken && earlier.info.taken
+        gcs = later.info.gc_count - earlier.info.gc_count
+        "#{[(@layout.duration(seconds) if seconds), "#{@layout.count(gcs)} GC#{"s" unless gcs == 1}"].compact.join(", ")} " \
+          "from the #{from} to the #{to}"
+      end.join("; ")
+    end
+
+    def whole
+      "Of #{@layout.bytes(@retained.total.came.space)}#{" #{@layout.bracketed(@retained.total.came)}" unless @retained.total.bound?} that came, #{share(@retained.total)} is still in use."
+    end
+
+    def share(row)
+      return "at least #{@layout.percent(row.share)}" if row.bound?
+
+      limits = row.share_interval
+      "#{@layout.percent(row.share)}#{" (#{@layout.percents(*limits)})" if limits}"
+    end
+
+    def table(count = nil)
+      shown = count ? @retained.first(count) : @retained.to_a
+      return [] if shown.empty?
+
+      cells = shown.each_with_index.map { |row, index| cells(row, index) }
+      [*@layout.table(columns, cells, shown.map { |row| :weak if row.weak? }),
+       *@layout.more(@retained.rows.size - shown.size), *@layout.legend(shown.any?(&:weak?))]
+    end
+
+    def columns
+      sides = @retained.one_process? ? [["came", :right, 4], ["still in use", :right, 3], ["95% interval", :right, 2]] : SIDES
+      [["", :right], ["bytes", :right], ["95% interval", :right, 8], *sides, ["samples", :right, 5],
+       *([["class", :left, 1]] if classes?), [@retained.by.to_s, :left]]
+    end
+
+    def classes? = @retained.by != :class && @retained.one_process?
+
+    def cells(row, index)
+      sides = if @retained.one_process?
+                [@layout.bytes(row.came.space), row.share ? "#{"≥ " if row.bound?}#{@layout.percent(row.share)}" : Layout::NOTHING,
+                 row.share_interval ? @layout.percents(*row.share_interval) : Layout::NOTHING]
+              else
+                [row.less, row.came, row.stayed].map { |side| @layout.bytes(side.space) }
+              end
+      [@layout.rank(index + 1, row.weak?), @layout.bytes(row.value), interval(row), *sides, @layout.count(row.samples),
+       *(ClassMix.first_of(row.classes, @layout) if classes?), row.key]
+    end
+
+    def conclusion
+      row = @retained.rows.first
+      return @layout.sentence("Nothing that came after the first profile is known to be retained.") unless row
+
+      still = ", #{share(row)} of what came there" if row.share
+      weak = " Too few samples to rely on." if row.weak?
+      @layout.sentence("The largest: #{@layout.subject(row.key)} retains #{amount(row)}#{still}.#{weak}")
+    end
+  end
+end

@@ -1,0 +1,93 @@
+# frozen_string_literal: true
+
+module HeapSample
+  # A Shape as text.
+  class ShapeText
+    BARS = "▁▂▃▄▅▆▇█"
+    PLOT_WIDTH = 60
+    NAME_WIDTH = 6
+    NAMES = {bloats: "bloats", fragments: "fragments", fills: "fills", leaks: "leaks"}.freeze
+
+    def initialize(shape, layout)
+      @shape = shape
+      @layout = layout
+    end
+
+    def to_s
+      head = [*title, *series.warnings.flat_map { |warning| @layout.sentence("Warning: #{warning}") }]
+      return @layout.text([head, @layout.sentence(reason)]) if reason
+
+      @layout.text([head, plots, evidence, conclusion])
+    end
+
+    def summary
+      reason ? "too short to say" : verdict.empty? ? "does not grow" : verdict.join(", ")
+    end
+
+    def lines(_ = nil) = reason ? [*title, *@layout.sentence(reason)] : [*plots, *conclusion]
+
+    private
+
+    %i[series times rss parts curve reason findings verdict rival].each { |name| define_method(name) { @shape.public_send(name) } }
+
+    def title = @layout.title("Shape: #{series.describe}")
+
+    def plots
+      change = [rss.max - rss.min, Verdict::SHARE * rss.max].max.to_f
+      shown = {RSS: rss, **parts.reject { |_, sizes| sizes.max.zero? }}
+      limits = shown.transform_values { |sizes| sizes.minmax.map { |size| @layout.bytes(size) }.join(" – ") }
+      room = @layout.width - NAME_WIDTH - limits.values.map(&:length).max - 3
+      [*@layout.sentence("#{@layout.duration(times.last)} from #{@shape.began.utc.strftime("%H:%M:%S UTC")}, #{times.size} accounts:"),
+       *shown.map { |name, sizes| "#{name.to_s.ljust(NAME_WIDTH)} #{bars(sizes, change, room)}  #{limits[name]}" }]
+    end
+
+    # From its least on, all in one measure: how much RSS changed.
+    def bars(sizes, change, room)
+      width = [PLOT_WIDTH, [room, 1].max, sizes.size].min
+      groups = sizes.each_index.group_by { |index| index * width / sizes.size }.values
+      groups.map { |group| BARS[(((group.sum { |index| sizes[index] } / group.size.to_f) - sizes.min) / change * BARS.size).floor.clamp(0, BARS.size - 1)] }.join
+    end
+
+    def evidence
+      findings.flat_map { |finding| @layout.sentence("- #{sentence(finding)}") }
+    end
+
+    def sentence(finding)
+      bytes = @layout.bytes(finding.bytes, sign: true)
+      case finding.term
+      when :line
+        slope, interval = curve.slope
+        "RSS grows in a line: #{bytes}, #{@layout.bytes(slope, sign: true)} an hour (95%: #{@layout.range(*interval, sign: true)}); #{where(finding)}" \
+          "#{" that nobody uses and that has not levelled off" if finding.pattern == :fragments}."
+      when :level
+        "RSS levels off after #{bytes}; #{where(finding)}" \
+          "#{finding.pattern == :fragments ? ", which nobody uses: fragmentation" : ": something filled, a cache or the warm-up"}."
+      else
+        "RSS stepped up by #{bytes} at #{(@shape.began + finding.at).utc.strftime("%H:%M:%S UTC")} and stayed; #{where(finding)}" \
+          "#{finding.parts[:live] < 0.5 ? ": the living passed through, their room is kept" : ": something was loaded and is kept"}."
+      end
+    end
+
+    PART_NAMES = {live: "live memory", waste: "free slots and malloc's waste", other: "other memory"}.freeze
+
+    def where(finding)
+      shares = finding.parts.select { |_, share| share >= 0.1 }.sort_by { |_, share| -share }
+      return "no part grew as much" if shares.empty?
+
+      "it was #{shares.map { |name, share| "#{(share * 100).round}% #{PART_NAMES.fetch(name)}" }.join(", ")}"
+    end
+
+    def conclusion
+      text = if findings.empty? then "does not grow: RSS #{@layout.bytes(rss.first)} at first, #{@layout.bytes(rss.last)} at the end"
+             else verdict.map { |pattern| NAMES.fetch(pattern) }.join(" and ")
+             end
+      @layout.sentence("The process #{text}.#{unsure}")
+    end
+
+    def unsure
+      other = rival or return ""
+
+      " Not clear: that it #{other.empty? ? "does not grow" : other.map { |pattern| NAMES.fetch(pattern) }.join(" and ")} fits as well."
+    end
+  end
+end
