@@ -119,6 +119,15 @@ test "a file in place of a command: which command?" do
   end
 end
 
+test "a file that is not there: the nearest is named" do
+  profiles do |dir, at|
+    %w[top leaks info].each { |command| fails(1, /a-latter\.pb\.gz: no such file or folder; did you mean #{at["a-later.pb.gz"]}\?$/, command, at["a-latter.pb.gz"]) }
+    fails(1, /did you mean/, "merge", at["a-latter.pb.gz"], "-o", at["x.pb.gz"])
+    Dir.chdir(dir) { fails(1, /b-ohter\.pb\.gz: no such file or folder; did you mean b-other\.pb\.gz\?$/, "diff", "b-ohter.pb.gz", "a-later.pb.gz") }
+    fails(1, %r{/nowhere/x\.pb\.gz: no such file or folder$}, "top", "/nowhere/x.pb.gz")
+  end
+end
+
 test "a filter that matches nothing names the nearest that would, with status 1" do
   profiles do |dir, at|
     file = at["a-later.pb.gz"]
