@@ -1,6 +1,8 @@
 # shellcheck shell=bash
 # Another release of the series than the one that the patches are made for, on a toy queue. Part of test/fast/queue/run.
 
+: "${toy:?set by apply.sh}"
+
 # apply_to RELEASE
 apply_to() { RUBY_RELEASE=$1 apply 2>&1; }
 
