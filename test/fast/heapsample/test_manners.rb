@@ -84,7 +84,10 @@ end
 
 test "where the output cannot be, nothing is read first" do
   profiles do |_, at|
-    %w[convert flame merge].each { |command| fails(1, %r{/nowhere/x\..*: there is no such folder: /nowhere$}, command, at["missing.pb.gz"], "-o", "/nowhere/x.#{command == "flame" ? "html" : "pb.gz"}") }
+    %w[convert flame merge].each do |command|
+      output = "/nowhere/x.#{command == "flame" ? "html" : "pb.gz"}"
+      fails(1, %r{/nowhere/x\..*: there is no such folder: /nowhere$}, command, at["missing.pb.gz"], "-o", output)
+    end
   end
 end
 
@@ -159,7 +162,7 @@ end
 
 test "what is another kind of file is named, packed with gzip or not" do
   require "objspace"
-  profiles do |dir, at|
+  profiles do |_, at|
     printed("convert", at["a-later.pb.gz"], "-o", at["real.json"])
     printed("convert", at["a-later.pb.gz"], "-o", at["real.folded"])
     File.open(at["dump.json"], "w") { |file| ObjectSpace.dump_all(output: file) }
@@ -180,7 +183,7 @@ test "what is another kind of file is named, packed with gzip or not" do
 end
 
 test "info has the settings where its help looks for them, and keeps to the width" do
-  profiles do |dir, at|
+  profiles do |_, at|
     file = at["a-later.pb.gz"]
     json = JSON.parse(printed("info", "--json", file))
     equal(LATER.meta["settings"], json["settings"])
