@@ -26,7 +26,8 @@ module HeapSample
       end
 
       def define_grouping(parser, kinds = Groups::BY)
-        parser.on("--by KIND", "rows by #{kinds.join(", ")}", "(line: where it was allocated; app: the line of the application behind that)") do |by|
+        app = "; app: the line of the application behind that" if kinds.include?(:app)
+        parser.on("--by KIND", "rows by #{kinds.join(", ")}", "(line: where it was allocated#{app})") do |by|
           options[:by] = choice("--by", by, kinds).to_sym
         end
       end
@@ -89,7 +90,7 @@ module HeapSample
       def load_series(paths)
         raise UsageError, "-: a series is read from files" if paths.include?(Inputs::STDIN)
 
-        paths.each { |path| raise Failure, "#{path}: no such file or folder" unless File.exist?(path) }
+        paths.each { |path| raise Inputs.missing(path) unless File.exist?(path) }
         filters.apply_to_series(Progress.show("reading #{paths.size == 1 ? paths.first : "#{paths.size} files"}") { Series.load(paths) })
       end
 

@@ -84,7 +84,7 @@ folder do |dir|
     end
 
     test "#{with}: what is wrong is said in a line, with the file" do
-      fails(1, %r{: /nowhere\.pb\.gz: no such file or directory}, "top", "/nowhere.pb.gz", **options)
+      fails(1, %r{: /nowhere\.pb\.gz: no such file or folder$}, "top", "/nowhere.pb.gz", **options)
       fails(1, /a\.pb\.gz was taken before .*b\.pb\.gz: name the earlier one first/, "diff", b, a, **options)
       fails(2, /no command "topp".*did you mean top\?/, "topp", **options)
       fails(2, /which profile\?/, "top", **options)

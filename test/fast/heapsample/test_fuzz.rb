@@ -103,6 +103,46 @@ test "a stack of a hundred thousand frames" do
   equal(:read, read_or_refused(deep, ".pb"))
 end
 
+# Values that some field of the meta data may have, in place of its own.
+ODD = [nil, 0, -1, 1 << 63, 1 << 80, 1.5, "x", "", [], [1], {}, {"a" => 1}, true].freeze
+ACCOUNT = {"taken_ns" => 1, "rss" => 1 << 30, "pss" => 1 << 29, "slots_live" => 1 << 29, "slots_free" => 1 << 20, "malloc_live" => 1 << 28, "malloc_waste" => 1 << 20,
+           "malloc_metadata" => 100, "stacks" => 5, "unattributed" => 0, "allocator" => "x", "jemalloc" => {"allocated" => 5}, "cost_ns" => 5}.freeze
+
+def fields(hash, before = []) = hash.flat_map { |name, value| value.is_a?(Hash) && !value.empty? ? [[*before, name], *fields(value, [*before, name])] : [[*before, name]] }
+
+def bent(meta, random)
+  meta = JSON.parse(JSON.generate(meta))
+  random.rand(1..3).times do
+    *outer, last = fields(meta).sample(random: random)
+    meta.dig(*outer).store(last, JSON.parse(JSON.generate(ODD.sample(random: random)))) unless outer.empty?
+    meta[last] = JSON.parse(JSON.generate(ODD.sample(random: random))) if outer.empty?
+  end
+  meta
+end
+
+# What is refused is refused for a reason that a person can read.
+def said_or_refused
+  yield
+rescue HeapSample::FormatError, ArgumentError => e
+  flunk(e.message) if e.message.match?(/comparison of|can't be coerced|undefined/)
+end
+
+test "fields of the meta data that are of any kind: profiles, growth, merging, series" do
+  random = Random.new(4)
+  base = REAL[:meta].merge("account" => ACCOUNT, "account_at_start" => ACCOUNT)
+  (SLOW ? 5_000 : 150).times do
+    one, two, three = Array.new(3) do |index|
+      times = {"taken_ns" => base["taken_ns"] + index * Build::MINUTE, "gc" => base["gc"].merge("count" => 100 + index)}
+      HeapSample::Profile.from_raw(REAL.merge(meta: bent(base.merge(times), random)))
+    end
+    [-> { two.report }, -> { two.generations }, -> { HeapSample::About.new(two) }, -> { (two - one).report }, -> { HeapSample::Retained.new(one, two, three) },
+     -> { HeapSample::Tool::Merge.new.add(one).add(two).profile.report }, -> { HeapSample::Series.new([one, two, three]).leaks },
+     -> { HeapSample::Series.new([one, two, three] * 5).shape }].each do |analysis|
+      said_or_refused { analysis.call.then { |text| text.to_s && JSON.generate(text.to_h) } }
+    end
+  end
+end
+
 folder do |dir|
   test "bombs do not go off" do
     packed = Zlib.gzip("\0" * (64 << 20))

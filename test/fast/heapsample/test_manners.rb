@@ -84,7 +84,10 @@ end
 
 test "where the output cannot be, nothing is read first" do
   profiles do |_, at|
-    %w[convert flame merge].each { |command| fails(1, %r{/nowhere/x\..*: there is no such folder: /nowhere$}, command, at["missing.pb.gz"], "-o", "/nowhere/x.#{command == "flame" ? "html" : "pb.gz"}") }
+    %w[convert flame merge].each do |command|
+      output = "/nowhere/x.#{command == "flame" ? "html" : "pb.gz"}"
+      fails(1, %r{/nowhere/x\..*: there is no such folder: /nowhere$}, command, at["missing.pb.gz"], "-o", output)
+    end
   end
 end
 
@@ -119,6 +122,15 @@ test "a file in place of a command: which command?" do
   end
 end
 
+test "a file that is not there: the nearest is named" do
+  profiles do |dir, at|
+    %w[top leaks info].each { |command| fails(1, /a-latter\.pb\.gz: no such file or folder; did you mean #{at["a-later.pb.gz"]}\?$/, command, at["a-latter.pb.gz"]) }
+    fails(1, /did you mean/, "merge", at["a-latter.pb.gz"], "-o", at["x.pb.gz"])
+    Dir.chdir(dir) { fails(1, /b-ohter\.pb\.gz: no such file or folder; did you mean b-other\.pb\.gz\?$/, "diff", "b-ohter.pb.gz", "a-later.pb.gz") }
+    fails(1, %r{/nowhere/x\.pb\.gz: no such file or folder$}, "top", "/nowhere/x.pb.gz")
+  end
+end
+
 test "a filter that matches nothing names the nearest that would, with status 1" do
   profiles do |dir, at|
     file = at["a-later.pb.gz"]
@@ -150,7 +162,7 @@ end
 
 test "what is another kind of file is named, packed with gzip or not" do
   require "objspace"
-  profiles do |dir, at|
+  profiles do |_, at|
     printed("convert", at["a-later.pb.gz"], "-o", at["real.json"])
     printed("convert", at["a-later.pb.gz"], "-o", at["real.folded"])
     File.open(at["dump.json"], "w") { |file| ObjectSpace.dump_all(output: file) }
@@ -171,7 +183,7 @@ test "what is another kind of file is named, packed with gzip or not" do
 end
 
 test "info has the settings where its help looks for them, and keeps to the width" do
-  profiles do |dir, at|
+  profiles do |_, at|
     file = at["a-later.pb.gz"]
     json = JSON.parse(printed("info", "--json", file))
     equal(LATER.meta["settings"], json["settings"])

@@ -50,7 +50,7 @@ module HeapSample
 
         def define_options(parser)
           define_output(parser)
-          parser.on("--title TEXT", "what the page is called") { |title| options[:title] = title }
+          parser.on("--title TEXT", "title of the page") { |title| options[:title] = title }
           parser.on("--root DIR", "paths below it are shortened (the current folder)") { |root| options[:root] = File.expand_path(root) }
           define_filters(parser)
         end

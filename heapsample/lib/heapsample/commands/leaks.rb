@@ -9,9 +9,9 @@ module HeapSample
         USAGE = "[options] FILE…|FOLDER"
         HELP = <<~TEXT
           Ranks what grows from the end of the warm-up to the end of the series and is not undone by garbage
-          collection, with its slope an hour. One process's profiles, as every=… writes them; of several
-          processes the one with most. Says "none found" when there is none: of what it names, at most 1%
-          is wrong on average.
+          collection, with its growth an hour. It takes the profiles of one process, as every=… writes them;
+          of several processes, the one with most profiles. It says "none found" when there is none: of
+          what it names, at most 1% is wrong on average.
 
               heapsample leaks /var/tmp/profiles
               heapsample leaks /var/tmp/profiles --by class --warmup 600
@@ -26,7 +26,7 @@ module HeapSample
         private
 
         def define_own(parser)
-          parser.on("--warmup SECONDS", "since sampling started, not judged (a fifth of the time)") do |seconds|
+          parser.on("--warmup SECONDS", "time after the start of sampling that is not judged (a fifth)") do |seconds|
             options[:warmup] = number("--warmup", seconds, 0.0.., "a number of seconds, 0 or more")
           end
         end

@@ -9,7 +9,7 @@ module HeapSample
         USAGE = "[options] FILE|FOLDER… -o OUTPUT.pb.gz"
         HELP = <<~TEXT
           Adds up the profiles of many processes: workers of a server, pods of a deployment. Estimates and
-          their variances add; ages stay; threads, process ids and what else cannot be summed goes.
+          their variances add; ages stay; threads, process ids and all else that has no sum are left out.
           Of several profiles of one process the last one counts. Files are read one by one: ten
           thousand of them need no more memory than their different stacks.
 

@@ -25,7 +25,7 @@ module HeapSample
         private
 
         def define_own(parser)
-          parser.on("--callers", "from the allocating line up, in place of from the root down") { options[:direction] = :callers }
+          parser.on("--callers", "from the allocating line up, not from the root down") { options[:direction] = :callers }
         end
 
         def define_grouping(parser)
@@ -33,8 +33,8 @@ module HeapSample
         end
 
         def define_top(parser)
-          parser.on("--top N", "nodes that are shown (40)") { |count| options[:top] = positive("--top", count) }
-          parser.on("--min PERCENT", "nodes of a smaller part of all are not (0.5)") do |share|
+          parser.on("--top N", "nodes shown (40)") { |count| options[:top] = positive("--top", count) }
+          parser.on("--min PERCENT", "nodes smaller than this share of all are summed up (0.5)") do |share|
             options[:min_share] = number("--min", share, 0.0..100.0, "a number from 0 to 100") / 100
           end
         end

@@ -80,10 +80,20 @@ module HeapSample
         raise Failure, "#{path}: is a folder, not a profile" if File.directory?(path)
 
         yield
+      rescue Errno::ENOENT
+        raise missing(path)
       rescue SystemCallError => e
         raise Failure, "#{path}: #{reason(e)}"
       rescue NoMemoryError
         raise Failure, "#{path}: there is not enough memory to read it"
+      end
+
+      # A Failure that names the nearest there is.
+      def missing(path)
+        folder = File.dirname(path)
+        names = File.directory?(folder) ? Dir.children(folder).select { |name| name.end_with?(*ENDINGS) || File.directory?(File.join(folder, name)) } : []
+        near = Nearest.of(File.basename(path), names).map { |name| folder == "." ? name : File.join(folder, name) }
+        Failure.new("#{path}: no such file or folder#{"; did you mean #{near.join(" or ")}?" unless near.empty?}")
       end
 
       # "no such file or directory", without what Ruby adds to it.

@@ -148,8 +148,8 @@ module HeapSample
         one, other = [one, other].map { |account| account.merge("jemalloc" => nil) } unless one["jemalloc"].is_a?(Hash) && other["jemalloc"].is_a?(Hash)
         if MALLOC_PARTS.any? { |part| one[part].nil? != other[part].nil? }
           one, other = [one, other].map do |account|
-            known = MALLOC_PARTS.sum { |part| account[part] || 0 }
-            account.merge(MALLOC_PARTS.to_h { |part| [part, nil] }, "unattributed" => (account["unattributed"] || 0) + known)
+            known = MALLOC_PARTS.sum { |part| integer(account[part]) || 0 }
+            account.merge(MALLOC_PARTS.to_h { |part| [part, nil] }, "unattributed" => (integer(account["unattributed"]) || 0) + known)
           end
         end
         one.to_h { |name, value| [name, together(name, value, other[name])] }
@@ -157,7 +157,7 @@ module HeapSample
 
       def together(name, one, other)
         case name
-        when "taken_ns" then [one, other].compact.max
+        when "taken_ns" then [integer(one), integer(other)].compact.max
         when "allocator" then one == other ? one : nil
         when "jemalloc" then one && other && one.to_h { |field, value| [field, together(field, value, other[field])] }
         else integer(one) && integer(other) ? one + other : nil

@@ -9,7 +9,7 @@ module HeapSample
 
       NAMES = {
         class: ["NAME", "of this class; * stands for anything: 'Ticket*'"],
-        type: ["NAME", "of this type: T_STRING, string, …"],
+        type: ["NAME", "of this type: T_STRING or STRING, T_OBJECT, …"],
         path: ["PATH", "of a line in this file or folder: app/models, user.rb:12"],
         gem: ["NAME", "of a line in this gem"],
         stack: ["PATH|NAME", "with this file, folder or method anywhere on the stack"]
