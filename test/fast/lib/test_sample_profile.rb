@@ -16,7 +16,7 @@ class GC::SampleProfile
   def initialize(raw) = @raw = raw.merge(meta_json: JSON.generate(raw[:meta]))
 
   # In C: pprof alone.
-  def save(path) = File.binwrite(path, "in C")
+  private def raw_save(path) = File.binwrite(path, "in C")
 
   def raw_samples
     text = ->(name) { raw[:texts].index(name) }

@@ -118,6 +118,17 @@ module HeapSample
       Top.new(@profile.with(@profile.table.select { |row| row[Columns::BIRTH_GC] }), value: :inuse_space, by: @by, top: @top)
     end
 
+    # Ranges that cover +ages+, without what lies before the first of them.
+    def self.ranges(ages) # :nodoc:
+      first, last = ages.minmax
+      return [] unless last
+      return (first..last).map { |age| age..age } if last - first < SINGLE
+
+      doubling = [0..0]
+      doubling << ((doubling.last.end + 1)..(doubling.last.end * 2 + 1)) while doubling.last.end < last
+      doubling.filter_map { |range| [range.begin, first].max..[range.end, last].min if range.end >= first }
+    end
+
     private
 
     # The rows of each age, of none, and how many bytes each age has.
@@ -139,17 +150,6 @@ module HeapSample
       end
       @total = parts.inject(Estimate.new) { |sum, (_, part)| sum.add(part.groups(:class).total.inuse) }
       @generations = parts.map { |range, part| Generation.new(range, part, @total.space) }
-    end
-
-    # Ranges that cover +ages+, without what lies before the first of them.
-    def self.ranges(ages) # :nodoc:
-      first, last = ages.minmax
-      return [] unless last
-      return (first..last).map { |age| age..age } if last - first < SINGLE
-
-      doubling = [0..0]
-      doubling << ((doubling.last.end + 1)..(doubling.last.end * 2 + 1)) while doubling.last.end < last
-      doubling.filter_map { |range| [range.begin, first].max..[range.end, last].min if range.end >= first }
     end
   end
 end

@@ -67,6 +67,44 @@ module HeapSample
       Growth.new(@later, @earlier, rows, matched: matched, malloc_left_out: left_out)
     end
 
+    # Do the profiles tell the births of blocks, and when they were taken?
+    def self.births?(*profiles) # :nodoc:
+      profiles.all? { |profile| profile.info.malloc_births? && profile.info.gc_count }
+    end
+
+    # Was a row of malloc born :before GC number +gc+, :at it, or :since?  nil of one of totals.
+    def self.side(row, gc) # :nodoc:
+      birth = row.birth_gc
+      birth && %i[before at since][(birth <=> gc) + 1]
+    end
+
+    # Rows of malloc by stack, equal for equal stacks of profiles with one +interner+.  If
+    # they are only some of +all+, births are those of all less the living that were born
+    # after GC number +known_from+.
+    def self.held(rows, interner, all = nil, known_from: nil) # :nodoc:
+      held = rows.each_with_object({}) do |row, held|
+        (held[identity(row, interner)] ||= Held.new(row, Estimate.new, 0)).add(row)
+      end
+      return held unless all
+
+      held.each_value { |one| one.ever = 0 }
+      all.each_with_object(held) do |row, known|
+        one = known[identity(row, interner)] or next
+        one.ever += row.alloc.samples
+        one.ever -= row.inuse.samples if known_from && row.birth_gc && row.birth_gc > known_from
+      end
+    end
+
+    def self.identity(row, interner) # :nodoc:
+      row.profile.stacks.identity(row.columns[Columns::STACK], interner)
+    end
+
+    # How many samples of what is in use now must have been in use before.
+    def self.stayed(now, was) # :nodoc:
+      change = now.inuse.samples - was.inuse.samples
+      now.inuse.samples - (now.ever - was.ever).clamp([change, 0].max, now.inuse.samples)
+    end
+
     private
 
     def check_order
@@ -99,17 +137,6 @@ module HeapSample
       [*matched_rows(old, was_old), *matched_malloc(same, was_same, later: later, earlier: earlier), *gained_rows(new)]
     end
 
-    # Do the profiles tell the births of blocks, and when they were taken?
-    def self.births?(*profiles) # :nodoc:
-      profiles.all? { |profile| profile.info.malloc_births? && profile.info.gc_count }
-    end
-
-    # Was a row of malloc born :before GC number +gc+, :at it, or :since?  nil of one of totals.
-    def self.side(row, gc) # :nodoc:
-      birth = row.birth_gc
-      birth && %i[before at since][(birth <=> gc) + 1]
-    end
-
     # Was one of the two profiles taken while malloc was not sampled?
     def malloc_left_out?(malloc)
       return false if malloc.all?(&:empty?)
@@ -139,33 +166,6 @@ module HeapSample
       end
       before.each_value { |was| rows << GrowthRow.new(was.row, Estimate.new, was.inuse) }
       rows.reject { |row| row.gained.space.zero? && row.lost.space.zero? }
-    end
-
-    # Rows of malloc by stack, equal for equal stacks of profiles with one +interner+.  If
-    # they are only some of +all+, births are those of all less the living that were born
-    # after GC number +known_from+.
-    def self.held(rows, interner, all = nil, known_from: nil) # :nodoc:
-      held = rows.each_with_object({}) do |row, held|
-        (held[identity(row, interner)] ||= Held.new(row, Estimate.new, 0)).add(row)
-      end
-      return held unless all
-
-      held.each_value { |one| one.ever = 0 }
-      all.each_with_object(held) do |row, known|
-        one = known[identity(row, interner)] or next
-        one.ever += row.alloc.samples
-        one.ever -= row.inuse.samples if known_from && row.birth_gc && row.birth_gc > known_from
-      end
-    end
-
-    def self.identity(row, interner) # :nodoc:
-      row.profile.stacks.identity(row.columns[Columns::STACK], interner)
-    end
-
-    # How many samples of what is in use now must have been in use before.
-    def self.stayed(now, was) # :nodoc:
-      change = now.inuse.samples - was.inuse.samples
-      now.inuse.samples - (now.ever - was.ever).clamp([change, 0].max, now.inuse.samples)
     end
 
     # What a row of malloc gained and lost.

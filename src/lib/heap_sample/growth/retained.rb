@@ -291,6 +291,5 @@ module HeapSample
       end
       total
     end
-
   end
 end

@@ -196,9 +196,9 @@ module HeapSample
     # What a frame surely is: :internal, :ruby, or :any, which may be C.
     def nature(id)
       @natures[id] ||= if INTERNAL_PATH.match?(@texts[@fields[id * FRAME_FIELDS + 1]]) then :internal
-                     elsif RUBY_LABEL.match?(@texts[@fields[id * FRAME_FIELDS]]) then :ruby
-                     else :any
-                     end
+                       elsif RUBY_LABEL.match?(@texts[@fields[id * FRAME_FIELDS]]) then :ruby
+                       else :any
+                       end
     end
 
     # The identity of a stack with one frame more than +below+ has.
