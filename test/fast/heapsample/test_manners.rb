@@ -56,7 +56,9 @@ end
 
 test "flame writes a page and nothing else" do
   profiles do |dir, at|
-    %w[pdf svg pb.gz].each { |ending| fails(2, /x\.#{ending}: flame writes \.html.*heapsample convert writes \.pb\.gz, \.pb, \.folded, \.json/, "flame", at["a-later.pb.gz"], "-o", at["x.#{ending}"]) }
+    %w[pdf svg pb.gz].each do |ending|
+      fails(2, /x\.#{ending}: flame writes \.html.*heapsample convert writes \.pb\.gz, \.pb, \.folded, \.json/, "flame", at["a-later.pb.gz"], "-o", at["x.#{ending}"])
+    end
     equal([], Dir.glob(at["x.*"]))
     page(dir, "x", "flame", at["a-later.pb.gz"])
   end
@@ -84,7 +86,9 @@ end
 
 test "where the output cannot be, nothing is read first" do
   profiles do |_, at|
-    %w[convert flame merge].each { |command| fails(1, %r{/nowhere/x\..*: there is no such folder: /nowhere$}, command, at["missing.pb.gz"], "-o", "/nowhere/x.#{command == "flame" ? "html" : "pb.gz"}") }
+    {"convert" => "pb.gz", "flame" => "html", "merge" => "pb.gz"}.each do |command, ending|
+      fails(1, %r{/nowhere/x\..*: there is no such folder: /nowhere$}, command, at["missing.pb.gz"], "-o", "/nowhere/x.#{ending}")
+    end
   end
 end
 
@@ -159,7 +163,7 @@ end
 
 test "what is another kind of file is named, packed with gzip or not" do
   require "objspace"
-  profiles do |dir, at|
+  profiles do |_, at|
     printed("convert", at["a-later.pb.gz"], "-o", at["real.json"])
     printed("convert", at["a-later.pb.gz"], "-o", at["real.folded"])
     File.open(at["dump.json"], "w") { |file| ObjectSpace.dump_all(output: file) }
@@ -180,7 +184,7 @@ test "what is another kind of file is named, packed with gzip or not" do
 end
 
 test "info has the settings where its help looks for them, and keeps to the width" do
-  profiles do |dir, at|
+  profiles do |_, at|
     file = at["a-later.pb.gz"]
     json = JSON.parse(printed("info", "--json", file))
     equal(LATER.meta["settings"], json["settings"])

@@ -183,6 +183,5 @@ module HeapSample
       "None found for certain. #{@layout.subject(Leaks.place(row.key))} grows like a leak, #{@layout.bytes(row.slope, sign: true)} an hour, but " \
         "major GCs were too few to tell it from garbage that waits for one. A longer series tells, or a GC.start now and then."
     end
-
   end
 end
