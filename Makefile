@@ -1,7 +1,14 @@
 # Every way to use this checkout; `make` alone lists them. The work is done by tool/.
 
 SERIES = 3.4
-INSTALLED = $(or $(PREFIX),build/$(SERIES)/prefix)
+BUILT = build/$(SERIES)
+# A variable of the environment is not meant: images of Ruby have one of this name.
+ifeq ($(origin RUBY_VERSION),command line)
+SERIES = $(basename $(RUBY_VERSION))
+BUILT = build/$(RUBY_VERSION)
+export RUBY_RELEASE = $(RUBY_VERSION)
+endif
+INSTALLED = $(or $(PREFIX),$(BUILT)/prefix)
 RUBY = $(INSTALLED)/bin/ruby
 
 .PHONY: help demo build stock deps test test-mri-full test-checks test-threads bench refresh clean distclean
@@ -13,6 +20,7 @@ help:
 demo: build
 	@if [ -x examples/demo/run ]; then examples/demo/run $(RUBY); else $(RUBY) -v; fi
 
+#: make demo RUBY_VERSION=3.4.10    the same of another release that upstream/3.4 pins; so with build, stock and test
 #: make build         fetch, patch, build and install it in build/3.4/prefix (PREFIX=… elsewhere)
 #  (with the HTML view, the heapsample command and the manual for ri; WITHOUT=viewer,heapsample,ri leaves them out)
 build: deps

@@ -23,17 +23,31 @@ usage() { awk 'NR > 1 { if (!/^#/) exit; sub(/^# ?/, ""); print }' "$0"; }
 
 sha256_of() { sha256sum -- "$1" | cut -d' ' -f1; }
 
-# upstream_version SERIES: the release, for example 3.4.5.
-upstream_version() {
+# upstream_versions SERIES: the releases that are pinned, the one that the patches are made for first.
+upstream_versions() {
     require_series "$1"
     awk '$1 == "version" { print $2 }' "$TOP/upstream/$1"
 }
 
-# upstream_tarballs SERIES: one line per accepted form: NAME SHA256 WHERE.
-upstream_tarballs() {
-    require_series "$1"
-    awk '$1 == "tarball" { print $2, $3, $4 }' "$TOP/upstream/$1"
+# upstream_version SERIES: the release to work on, for example 3.4.5; RUBY_RELEASE asks for another one of Ruby's.
+upstream_version() {
+    local versions wanted=${RUBY_RELEASE:-}
+    versions=$(upstream_versions "$1") || exit
+    [ "$1" != jemalloc ] && [ -n "$wanted" ] || wanted=${versions%%$'\n'*}
+    grep -xF -- "$wanted" <<<"$versions" ||
+        die "no sha256 of Ruby $wanted is in upstream/$1, which pins $(xargs <<<"$versions"): add its lines there"
 }
+
+# upstream_tarballs SERIES: one line per accepted form of that release: NAME SHA256 WHERE.
+upstream_tarballs() {
+    local version
+    version=$(upstream_version "$1") || exit
+    awk -v wanted="$version" '$1 == "version" { version = $2 }
+        $1 == "tarball" && version == wanted { print $2, $3, $4 }' "$TOP/upstream/$1"
+}
+
+# build_of SERIES: where its builds are; a release that was asked for has its own.
+build_of() { echo "$BUILD/${RUBY_RELEASE:-$1}"; }
 
 require_series() {
     [ -f "$TOP/upstream/$1" ] ||

@@ -31,11 +31,16 @@ const notices = [...licences].map(([text, names]) => `${names.join(", ")}:\n\n${
 
 const script = text(".js");
 const style = text(".css");
-if (/<\/(script|style)/i.test(script + style + notices) || /<!--/.test(script + notices)) throw new Error("the bundle would end its own element");
+if (/<\/(script|style)/i.test(script + style + notices) || /<!--/.test(script + notices))
+  throw new Error("the bundle would end its own element");
 
 const hash = (content) => `'sha256-${createHash("sha256").update(content).digest("base64")}'`;
 const policy = [
-  "default-src 'none'", `script-src ${hash(script)}`, `style-src ${hash(style)}`, "base-uri 'none'", "form-action 'none'",
+  "default-src 'none'",
+  `script-src ${hash(script)}`,
+  `style-src ${hash(style)}`,
+  "base-uri 'none'",
+  "form-action 'none'",
 ].join("; ");
 
 const parts = { policy, style, script, notices };

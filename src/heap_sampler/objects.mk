@@ -11,12 +11,13 @@ HEAP_SAMPLER_OBJS = \
 	heap_sampler/mri.$(OBJEXT) \
 	heap_sampler/native/allocator.$(OBJEXT) heap_sampler/native/elf_symbols.$(OBJEXT) heap_sampler/native/names.$(OBJEXT) \
 	heap_sampler/native/unwind.$(OBJEXT) \
-	heap_sampler/process/identity.$(OBJEXT) heap_sampler/process/life.$(OBJEXT) heap_sampler/process/periodic.$(OBJEXT) \
+	heap_sampler/process/identity.$(OBJEXT) heap_sampler/process/life.$(OBJEXT) heap_sampler/process/output.$(OBJEXT) \
+	heap_sampler/process/periodic.$(OBJEXT) heap_sampler/process/request.$(OBJEXT) \
+	heap_sampler/process/safe_point.$(OBJEXT) \
 	heap_sampler/profile/buffer.$(OBJEXT) heap_sampler/profile/encode.$(OBJEXT) \
-	heap_sampler/profile/encode_folded.$(OBJEXT) heap_sampler/profile/encode_json.$(OBJEXT) \
-	heap_sampler/profile/encode_pprof.$(OBJEXT) heap_sampler/profile/gzip.$(OBJEXT) \
-	heap_sampler/profile/malloc_rows.$(OBJEXT) heap_sampler/profile/profile.$(OBJEXT) \
-	heap_sampler/profile/snapshot.$(OBJEXT) heap_sampler/profile/writer.$(OBJEXT) \
+	heap_sampler/profile/encode_meta.$(OBJEXT) heap_sampler/profile/encode_pprof.$(OBJEXT) \
+	heap_sampler/profile/formats.$(OBJEXT) heap_sampler/profile/gzip.$(OBJEXT) heap_sampler/profile/malloc_rows.$(OBJEXT) \
+	heap_sampler/profile/profile.$(OBJEXT) heap_sampler/profile/snapshot.$(OBJEXT) heap_sampler/profile/writer.$(OBJEXT) \
 	heap_sampler/ruby_api/block.$(OBJEXT) heap_sampler/ruby_api/check_api.$(OBJEXT) \
 	heap_sampler/ruby_api/control.$(OBJEXT) heap_sampler/ruby_api/init.$(OBJEXT) heap_sampler/ruby_api/memory.$(OBJEXT) \
 	heap_sampler/ruby_api/objects.$(OBJEXT) heap_sampler/ruby_api/profile_object.$(OBJEXT) \

@@ -34,17 +34,25 @@ export class App {
     this.view = new Selection(data, this.state);
     this.tip = new Tip(byId("tip"));
     this.theme = new Theme(byId("theme"));
-    this.flame = new Flame(byId("graph"), {
-      draw: (nodes) => this.look.prepare(nodes),
-      zoom: (node) => this.state.set({ zoom: pathOf(node).join(".") }),
-      hover: (node, rest, where) => this.tip.show(node && this.look.told(node, rest), where),
-    }, (node) => this.look.of(node));
+    this.flame = new Flame(
+      byId("graph"),
+      {
+        draw: (nodes) => this.look.prepare(nodes),
+        zoom: (node) => this.state.set({ zoom: pathOf(node).join(".") }),
+        hover: (node, rest, where) => this.tip.show(node && this.look.told(node, rest), where),
+      },
+      (node) => this.look.of(node),
+    );
     this.table = new Table(byId("table"), {
       sort: (sort) => this.state.set({ sort }),
       select: (row) => this.select(row),
     });
     byId("title").textContent = visible(data.title);
-    fill(byId("about"), ...data.about.map((line) => el("p", {}, visible(line))), el("p", { className: "note" }, this.sizes()));
+    fill(
+      byId("about"),
+      ...data.about.map((line) => el("p", {}, visible(line))),
+      el("p", { className: "note" }, this.sizes()),
+    );
     this.makeControls();
     this.state.begin({ value: this.first(data.first) });
     help(byId("help"));
@@ -57,7 +65,11 @@ export class App {
 
   // What is shown at first: what was asked for; without anything alive, what is young.
   first(value) {
-    const has = (name) => this.view.sheet("live").estimate(name)[0].some((samples) => samples > 0);
+    const has = (name) =>
+      this.view
+        .sheet("live")
+        .estimate(name)[0]
+        .some((samples) => samples > 0);
     return value === "live" && !has("inuse") && has("young") ? "young" : value;
   }
 
@@ -79,8 +91,12 @@ export class App {
     if (some("young")) values.young = "Young";
     if (some("dead")) values.dead = "Dead";
     if (data.growths.length) values.growth = "Growth";
-    const since = data.growths.map((growth, i) => [String(i), growth.seconds === null ? `profile ${i + 1}`
-      : `${duration(growth.seconds)} before${growth.since ? `, ${growth.since.slice(11, 19)}` : ""}`]);
+    const since = data.growths.map((growth, i) => [
+      String(i),
+      growth.seconds === null
+        ? `profile ${i + 1}`
+        : `${duration(growth.seconds)} before${growth.since ? `, ${growth.since.slice(11, 19)}` : ""}`,
+    ]);
     this.controls = [
       choice("value", "Value", values, state),
       data.growths.length > 1 ? list("since", "since", since, state, () => state.get("value") === "growth") : null,
@@ -88,7 +104,16 @@ export class App {
       choice("unit", "Unit", { bytes: "Bytes", objects: "Objects" }, state),
       choice("direction", "Direction", { callees: "Callees", callers: "Callers" }, state),
       choice("graph", "Graph", { icicle: "Icicle", flame: "Flame" }, state),
-      list("detail", "frames by", [["line", "line"], ["method", "method"], ["file", "file"]], state),
+      list(
+        "detail",
+        "frames by",
+        [
+          ["line", "line"],
+          ["method", "method"],
+          ["file", "file"],
+        ],
+        state,
+      ),
       (this.search = field("search", "search", { placeholder: "method or path" }, state)),
       field("class", "class", { placeholder: "any", suggestions: this.largest("class", SUGGESTIONS) }, state),
       list("type", "type", this.options("type"), state),
@@ -96,7 +121,12 @@ export class App {
       field("age", "age in GCs", { placeholder: "0-10", short: true, pattern: /^\d+(-\d*)?$/ }, state),
     ].filter((control) => control);
     fill(byId("controls"), ...this.controls.map(({ element }) => element));
-    const by = list("by", "by", KINDS.filter((kind) => data.malloc || (kind !== "function" && kind !== "library")).map((kind) => [kind, kind]), state);
+    const by = list(
+      "by",
+      "by",
+      KINDS.filter((kind) => data.malloc || (kind !== "function" && kind !== "library")).map((kind) => [kind, kind]),
+      state,
+    );
     this.controls.push(by);
     fill(byId("table-bar"), by.element, el("span", { id: "table-note", className: "note" }));
   }
@@ -106,8 +136,13 @@ export class App {
     const { columns, rowCount } = this.view.sheet("live");
     const [texts, inuse, alloc] = [column, "inuse_space", "alloc_space"].map((name) => columns.get(name));
     const sums = new Map();
-    for (let row = 0; row < rowCount; row++) sums.set(texts[row], (sums.get(texts[row]) || 0) + inuse[row] + alloc[row]);
-    return [...sums].filter(([text]) => text > 0).sort((a, b) => b[1] - a[1]).slice(0, most).map(([text]) => this.texts[text]);
+    for (let row = 0; row < rowCount; row++)
+      sums.set(texts[row], (sums.get(texts[row]) || 0) + inuse[row] + alloc[row]);
+    return [...sums]
+      .filter(([text]) => text > 0)
+      .sort((a, b) => b[1] - a[1])
+      .slice(0, most)
+      .map(([text]) => this.texts[text]);
   }
 
   options(column) {
@@ -157,9 +192,13 @@ export class App {
     }
     graph.querySelector("svg")?.toggleAttribute("hidden", !(this.shownTree.root.width > 0));
     const path = [];
-    for (let node = this.focus; node.parent; node = node.parent) path.unshift(cut(visible(this.texts[this.frames.get("method")[node.group]]), 40));
-    byId("place").textContent = path.length ? path.slice(-4).join(" › ") : this.state.get("direction") === "callers"
-      ? "From the lines that memory is put down to, to their callers" : "From the root to what it calls";
+    for (let node = this.focus; node.parent; node = node.parent)
+      path.unshift(cut(visible(this.texts[this.frames.get("method")[node.group]]), 40));
+    byId("place").textContent = path.length
+      ? path.slice(-4).join(" › ")
+      : this.state.get("direction") === "callers"
+        ? "From the lines that memory is put down to, to their callers"
+        : "From the root to what it calls";
     byId("place").title = cut(path.join(" › "), 2000);
     byId("out").hidden = path.length === 0;
     this.drawLegend();
@@ -169,8 +208,13 @@ export class App {
     const swatch = (kind, text) => el("span", {}, el("span", { className: `swatch ${kind}` }), text);
     const growth = this.state.get("value") === "growth";
     const kinds = growth
-      ? [swatch("grown", "grew"), swatch("shrunk", "shrank"), swatch("noise", "within noise"), swatch("rest", "narrower"),
-        el("span", {}, "width: how much stacks changed")]
+      ? [
+          swatch("grown", "grew"),
+          swatch("shrunk", "shrank"),
+          swatch("noise", "within noise"),
+          swatch("rest", "narrower"),
+          el("span", {}, "width: how much stacks changed"),
+        ]
       : [...Object.entries(KINDS_OF_CODE).map(([kind, text]) => swatch(kind, text)), swatch("rest", "narrower")];
     if (this.wantedFrames) kinds.push(swatch("found", "found"));
     fill(byId("legend"), ...kinds);
@@ -187,22 +231,42 @@ export class App {
     const code = by in DETAIL;
     this.table.draw({
       key: [this.view.sheetKey, this.view.filterKey, by, state.get("zoom")].join(" "),
-      groups, by, value, changes: (rows) => this.changes(rows), unit: state.get("unit"), sort: state.get("sort"), gcCount: data.gc_count,
+      groups,
+      by,
+      value,
+      changes: (rows) => this.changes(rows),
+      unit: state.get("unit"),
+      sort: state.get("sort"),
+      gcCount: data.gc_count,
       totals: { value: this.view.sums().total.value(state.get("unit")) },
       matched: value !== "growth" || this.view.growth.matched,
       sides: data.malloc && state.get("memory") === "both" && state.get("unit") === "bytes" && (code || by === "gem"),
       // By line it would be taken for malloc's part of that line, which may be another's.
       buffers: data.memsize && by === "class",
-      code, memory: state.get("memory"), names: this, marked: (row) => this.marked(by, row),
+      code,
+      memory: state.get("memory"),
+      names: this,
+      marked: (row) => this.marked(by, row),
     });
-    byId("table-note").textContent = zoomed ? "of what is zoomed in on; shares are of all" : "~ fewer than 10 samples: weak";
+    byId("table-note").textContent = zoomed
+      ? "of what is zoomed in on; shares are of all"
+      : "~ fewer than 10 samples: weak";
   }
 
   // Which way the rows of the table went, as many as they are; they come in one order.
   changes(rows) {
     const { view, state } = this;
-    const key = [view.sheetKey, view.filterKey, ...["by", "unit", "zoom", "detail", "direction"].map((name) => state.get(name))].join(" ");
-    return view.recent("changes", key, () => changes(rows.map(({ estimate }) => estimate), state.get("unit")));
+    const key = [
+      view.sheetKey,
+      view.filterKey,
+      ...["by", "unit", "zoom", "detail", "direction"].map((name) => state.get(name)),
+    ].join(" ");
+    return view.recent("changes", key, () =>
+      changes(
+        rows.map(({ estimate }) => estimate),
+        state.get("unit"),
+      ),
+    );
   }
 
   drawSummary() {
@@ -212,15 +276,18 @@ export class App {
     const value = state.get("value");
     const parts = [el("span", { className: "strong" }, `${TITLES[value]}: ${this.figures(total)}`)];
     if (value === "live" && unit === "bytes") parts.push(this.resident(total));
-    const filtered = ["class", "type", "gem", "age"].some((name) => state.get(name) !== "") || state.get("memory") !== "both";
+    const filtered =
+      ["class", "type", "gem", "age"].some((name) => state.get(name) !== "") || state.get("memory") !== "both";
     if (filtered) parts.push(" (filtered)");
     if (this.wantedFrames) {
       const found = this.view.found(this.wantedFrames);
-      const share = value !== "growth" && total.value(unit) > 0 ? `, ${percent(found.value(unit) / total.value(unit))}` : "";
+      const share =
+        value !== "growth" && total.value(unit) > 0 ? `, ${percent(found.value(unit) / total.value(unit))}` : "";
       parts.push(` · found: ${found.zero ? "nothing" : `${this.figures(found)}${share}`}`);
     }
     parts.push(" ", el("span", { className: "note" }, value === "growth" ? this.growthNote() : NOTES[value]));
-    if (value === "allocated" && this.data.malloc && !this.data.malloc_alloc_known) parts.push(el("span", { className: "note" }, " Heap slots alone."));
+    if (value === "allocated" && this.data.malloc && !this.data.malloc_alloc_known)
+      parts.push(el("span", { className: "note" }, " Heap slots alone."));
     for (const warning of this.warnings()) parts.push(" ", el("span", { className: "warning" }, warning));
     fill(byId("summary"), ...parts);
   }
@@ -228,7 +295,10 @@ export class App {
   // What of it is resident, where that differs: memory that nobody has touched fills none.
   resident(total) {
     const mask = this.view.mask();
-    const sum = this.view.sheet().columns.get("resident").reduce((all, bytes, row) => all + bytes * mask[row], 0);
+    const sum = this.view
+      .sheet()
+      .columns.get("resident")
+      .reduce((all, bytes, row) => all + bytes * mask[row], 0);
     return isUntouched(total.space, sum) ? `, ${amount(sum, "bytes")} of it resident` : "";
   }
 
@@ -243,24 +313,32 @@ export class App {
 
   growthNote() {
     const { seconds, gcs, matched, same_run: sameRun } = this.view.growth;
-    const span = [seconds !== null && seconds >= 0 ? duration(seconds) : "", gcs !== null ? `${count(gcs)} GCs` : ""].filter((text) => text).join(", ");
-    const how = matched ? "Births and deaths in between; what survived adds nothing." : sameRun
-      ? "The sampling interval changed in between: totals are compared." : "Not of one session of one process: totals are compared.";
+    const span = [seconds !== null && seconds >= 0 ? duration(seconds) : "", gcs !== null ? `${count(gcs)} GCs` : ""]
+      .filter((text) => text)
+      .join(", ");
+    const how = matched
+      ? "Births and deaths in between; what survived adds nothing."
+      : sameRun
+        ? "The sampling interval changed in between: totals are compared."
+        : "Not of one session of one process: totals are compared.";
     return `${span ? `Over ${span}. ` : ""}${how}`;
   }
 
   warnings() {
     const warnings = [];
     if (this.state.get("value") === "growth") {
-      if (this.view.growth.malloc_left_out) warnings.push("Malloc was sampled for one of the two profiles only: it is left out.");
-      if (this.view.growth.gcs === 0) warnings.push("No GC ran in between: what is in use in slots cannot have changed.");
+      if (this.view.growth.malloc_left_out)
+        warnings.push("Malloc was sampled for one of the two profiles only: it is left out.");
+      if (this.view.growth.gcs === 0)
+        warnings.push("No GC ran in between: what is in use in slots cannot have changed.");
     }
     return warnings;
   }
 
   drawAges() {
     const { state, data } = this;
-    if (data.gc_count === null) return fill(byId("generations"), el("p", { className: "note" }, "The profile does not tell GCs."));
+    if (data.gc_count === null)
+      return fill(byId("generations"), el("p", { className: "note" }, "The profile does not tell GCs."));
     const sheet = this.view.sheet("live");
     const filter = this.view.filter();
     const found = generations(sheet, sheet.mask({ ...filter, ages: null }, data.gc_count), data.gc_count);
@@ -311,7 +389,11 @@ export class App {
     if (event.ctrlKey || event.metaKey || event.altKey || byId("help").open) return;
     if (event.key === "Escape") return this.escape(typing, event.target);
     if (typing) return;
-    const other = (name, one, two) => () => this.state.set({ [name]: this.state.get(name) === one ? two : one, ...(name === "direction" ? { zoom: "" } : {}) });
+    const other = (name, one, two) => () =>
+      this.state.set({
+        [name]: this.state.get(name) === one ? two : one,
+        ...(name === "direction" ? { zoom: "" } : {}),
+      });
     const keys = {
       "/": () => this.search.input.focus(),
       "?": () => byId("help").showModal(),
@@ -349,8 +431,13 @@ export class App {
   rows() {
     const unit = this.state.get("unit");
     return this.table.rows.map(({ estimate, name, place, direction }) => ({
-      name, place, value: estimate.value(unit), objects: estimate.objects,
-      interval: estimate.interval(unit), samples: estimate.samples, weak: estimate.weak,
+      name,
+      place,
+      value: estimate.value(unit),
+      objects: estimate.objects,
+      interval: estimate.interval(unit),
+      samples: estimate.samples,
+      weak: estimate.weak,
       direction,
     }));
   }

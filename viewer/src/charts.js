@@ -35,10 +35,26 @@ const axes = (svg, x, y, width, { ticks, unit, format = null }) => {
   const most = Math.max(2, Math.min(8, Math.floor(width / 110)));
   const all = x.ticks(most);
   const some = all.filter((_, i) => i % Math.ceil(all.length / most) === 0);
-  svg.append("g").attr("class", "axis").attr("transform", `translate(0,${HEIGHT - MARGIN.bottom})`)
-    .call(axisBottom(x).tickValues(some).tickFormat(format || x.tickFormat(most)).tickSizeOuter(0));
-  svg.append("g").attr("class", "axis").attr("transform", `translate(${MARGIN.left},0)`)
-    .call(axisLeft(y).tickValues(ticks).tickFormat((value) => amount(value, unit)).tickSizeOuter(0));
+  svg
+    .append("g")
+    .attr("class", "axis")
+    .attr("transform", `translate(0,${HEIGHT - MARGIN.bottom})`)
+    .call(
+      axisBottom(x)
+        .tickValues(some)
+        .tickFormat(format || x.tickFormat(most))
+        .tickSizeOuter(0),
+    );
+  svg
+    .append("g")
+    .attr("class", "axis")
+    .attr("transform", `translate(${MARGIN.left},0)`)
+    .call(
+      axisLeft(y)
+        .tickValues(ticks)
+        .tickFormat((value) => amount(value, unit))
+        .tickSizeOuter(0),
+    );
 };
 
 const clock = (time) => time.toISOString().slice(11, 19);
@@ -63,7 +79,7 @@ export const generations = (sheet, mask, gcCount) => {
   const columns = sheet.estimate("inuse");
   const samples = columns[0];
   const rows = new Int32Array(birth.length);
-  const binOf = new Int32Array(birth.length);   // the age, before the width of bins is known
+  const binOf = new Int32Array(birth.length); // the age, before the width of bins is known
   let passing = 0;
   let oldest = 0;
   for (let row = 0; row < birth.length; row++) {
@@ -96,9 +112,13 @@ export const drawGenerations = (element, { bins, width, unknown }, unit, chosen,
     const ticks = steps(top, unit);
     const y = scaleLinear([0, ticks[ticks.length - 1]], [HEIGHT - MARGIN.bottom, MARGIN.top]);
     axes(svg, x, y, room, { ticks, unit });
-    const bar = svg.selectAll("g.bar").data(shown).join("g")
+    const bar = svg
+      .selectAll("g.bar")
+      .data(shown)
+      .join("g")
       .attr("class", ({ from, to }) => (chosen && from <= chosen[1] && to >= chosen[0] ? "bar chosen" : "bar"))
-      .attr("tabindex", 0).attr("role", "button")
+      .attr("tabindex", 0)
+      .attr("role", "button")
       .attr("aria-label", ({ from, to, estimate }) => `${ages(from, to)}: ${figures(estimate, unit)}`)
       .on("click", (_, { from, to }) => on.age(from, to))
       .on("keydown", (event, { from, to }) => {
@@ -112,25 +132,47 @@ export const drawGenerations = (element, { bins, width, unknown }, unit, chosen,
       .on("mouseleave blur", () => on.hover(null));
     const left = ({ from }) => x(from) + 0.5;
     const wide = Math.max(1, x(width) - x(0) - 1);
-    bar.append("rect").attr("class", "reach").attr("x", left).attr("y", MARGIN.top)
-      .attr("width", wide).attr("height", HEIGHT - MARGIN.bottom - MARGIN.top);
-    bar.append("rect").attr("class", "value").attr("x", left).attr("width", wide)
+    bar
+      .append("rect")
+      .attr("class", "reach")
+      .attr("x", left)
+      .attr("y", MARGIN.top)
+      .attr("width", wide)
+      .attr("height", HEIGHT - MARGIN.bottom - MARGIN.top);
+    bar
+      .append("rect")
+      .attr("class", "value")
+      .attr("x", left)
+      .attr("width", wide)
       .attr("y", ({ estimate }) => y(estimate.value(unit)))
       .attr("height", ({ estimate }) => y(0) - y(estimate.value(unit)));
-    bar.append("line").attr("class", "interval")
-      .attr("x1", (bin) => left(bin) + wide / 2).attr("x2", (bin) => left(bin) + wide / 2)
+    bar
+      .append("line")
+      .attr("class", "interval")
+      .attr("x1", (bin) => left(bin) + wide / 2)
+      .attr("x2", (bin) => left(bin) + wide / 2)
       .attr("y1", ({ estimate }) => y(estimate.interval(unit)[0]))
       .attr("y2", ({ estimate }) => y(estimate.interval(unit)[1]));
-    element.append(el("p", { className: "note" }, `age in GCs, ${width === 1 ? "one" : count(width)} a bar; lines are 95% intervals`));
+    element.append(
+      el(
+        "p",
+        { className: "note" },
+        `age in GCs, ${width === 1 ? "one" : count(width)} a bar; lines are 95% intervals`,
+      ),
+    );
   }
   if (!unknown.zero) {
-    element.append(el("p", { className: "note" }, `Not here: ${figures(unknown, unit)} that has no known birth (malloc).`));
+    element.append(
+      el("p", { className: "note" }, `Not here: ${figures(unknown, unit)} that has no known birth (malloc).`),
+    );
   }
 };
 
-const ages = (from, to) => (from === to ? `${count(from)} GC${from === 1 ? "" : "s"} old` : `${count(from)} to ${count(to)} GCs old`);
+const ages = (from, to) =>
+  from === to ? `${count(from)} GC${from === 1 ? "" : "s"} old` : `${count(from)} to ${count(to)} GCs old`;
 
-const figures = (estimate, unit) => `${amount(estimate.value(unit), unit)} (${interval(estimate, unit)}), ${count(estimate.samples)} samples`;
+const figures = (estimate, unit) =>
+  `${amount(estimate.value(unit), unit)} (${interval(estimate, unit)}), ${count(estimate.samples)} samples`;
 
 // The accounts of the process: a chart if there are more than two, and a table of
 // the last one with what changed since the first.
@@ -153,45 +195,91 @@ const drawAccounts = (element, accounts, parts, on) => {
   const x = scaleUtc([times[0], times[times.length - 1]], [MARGIN.left, width - MARGIN.right]);
   const ticks = steps(Math.max(...accounts.map((account) => Math.max(sum(account), account.rss || 0))), "bytes");
   const y = scaleLinear([0, ticks[ticks.length - 1]], [HEIGHT - MARGIN.bottom, MARGIN.top]);
-  const layers = stack().keys(names).value((account, name) => account.parts[name] || 0)(accounts);
-  const shape = area().x((_, i) => x(times[i])).y0(([low]) => y(low)).y1(([, high]) => y(high));
-  svg.selectAll("path.part").data(layers).join("path").attr("class", (_, i) => `part part${i}`).attr("d", shape);
+  const layers = stack()
+    .keys(names)
+    .value((account, name) => account.parts[name] || 0)(accounts);
+  const shape = area()
+    .x((_, i) => x(times[i]))
+    .y0(([low]) => y(low))
+    .y1(([, high]) => y(high));
+  svg
+    .selectAll("path.part")
+    .data(layers)
+    .join("path")
+    .attr("class", (_, i) => `part part${i}`)
+    .attr("d", shape);
   if (accounts.every(({ rss }) => rss !== null)) {
-    svg.append("path").attr("class", "rss").attr("d", line().x((_, i) => x(times[i])).y(({ rss }) => y(rss))(accounts));
+    svg
+      .append("path")
+      .attr("class", "rss")
+      .attr(
+        "d",
+        line()
+          .x((_, i) => x(times[i]))
+          .y(({ rss }) => y(rss))(accounts),
+      );
   }
   const format = times[times.length - 1] - times[0] < DAY * 1000 ? clock : null;
   axes(svg, x, y, width, { ticks, unit: "bytes", format });
-  const cursor = svg.append("line").attr("class", "cursor").attr("y1", MARGIN.top).attr("y2", HEIGHT - MARGIN.bottom).attr("visibility", "hidden");
-  svg.on("mousemove", (event) => {
-    const at = x.invert(event.clientX - svg.node().getBoundingClientRect().left);
-    const nearest = times.reduce((best, time, i) => (Math.abs(time - at) < Math.abs(times[best] - at) ? i : best), 0);
-    cursor.attr("visibility", "visible").attr("x1", x(times[nearest])).attr("x2", x(times[nearest]));
-    const account = accounts[nearest];
-    on.hover([
-      `${duration((times[nearest] - times[0]) / 1000)} after the first: ${account.rss === null ? "" : `RSS ${bytes(account.rss)}`}`,
-      ...names.filter((name) => account.parts[name]).map((name) => `${parts[name]}: ${bytes(account.parts[name])}`),
-    ], event);
-  }).on("mouseleave", () => {
-    cursor.attr("visibility", "hidden");
-    on.hover(null);
-  });
+  const cursor = svg
+    .append("line")
+    .attr("class", "cursor")
+    .attr("y1", MARGIN.top)
+    .attr("y2", HEIGHT - MARGIN.bottom)
+    .attr("visibility", "hidden");
+  svg
+    .on("mousemove", (event) => {
+      const at = x.invert(event.clientX - svg.node().getBoundingClientRect().left);
+      const nearest = times.reduce((best, time, i) => (Math.abs(time - at) < Math.abs(times[best] - at) ? i : best), 0);
+      cursor.attr("visibility", "visible").attr("x1", x(times[nearest])).attr("x2", x(times[nearest]));
+      const account = accounts[nearest];
+      on.hover(
+        [
+          `${duration((times[nearest] - times[0]) / 1000)} after the first: ${account.rss === null ? "" : `RSS ${bytes(account.rss)}`}`,
+          ...names.filter((name) => account.parts[name]).map((name) => `${parts[name]}: ${bytes(account.parts[name])}`),
+        ],
+        event,
+      );
+    })
+    .on("mouseleave", () => {
+      cursor.attr("visibility", "hidden");
+      on.hover(null);
+    });
 };
 
 const accountTable = (accounts, parts) => {
   const last = accounts[accounts.length - 1];
   const first = accounts.length > 1 ? accounts[0] : null;
   const row = (key, swatch, title, value, before) =>
-    el("tr", { className: key },
+    el(
+      "tr",
+      { className: key },
       el("td", { className: "number" }, bytes(value)),
       el("td", { className: "number" }, last.rss ? percent(value / last.rss) : ""),
-      first ? el("td", { className: "number" }, before === undefined || before === null ? "?" : bytes(value - before, true)) : null,
-      el("td", {}, swatch === null ? null : el("span", { className: `swatch part${swatch}` }), title));
+      first
+        ? el("td", { className: "number" }, before === undefined || before === null ? "?" : bytes(value - before, true))
+        : null,
+      el("td", {}, swatch === null ? null : el("span", { className: `swatch part${swatch}` }), title),
+    );
   const names = Object.keys(parts);
   const shown = names.filter((name) => last.parts[name] || (first && first.parts[name]));
-  const rows = shown.map((name) => row("part", names.indexOf(name), parts[name], last.parts[name] || 0, first && first.parts[name]));
+  const rows = shown.map((name) =>
+    row("part", names.indexOf(name), parts[name], last.parts[name] || 0, first && first.parts[name]),
+  );
   if (last.rss !== null) rows.push(row("sum", null, "RSS", last.rss, first && first.rss));
   const titles = ["bytes", "share", ...(first ? ["change"] : []), "where"];
-  return el("table", { className: "figures account" },
-    el("thead", {}, el("tr", {}, ...titles.map((title) => el("th", { scope: "col", className: title === "where" ? "" : "number" }, title)))),
-    el("tbody", {}, ...rows));
+  return el(
+    "table",
+    { className: "figures account" },
+    el(
+      "thead",
+      {},
+      el(
+        "tr",
+        {},
+        ...titles.map((title) => el("th", { scope: "col", className: title === "where" ? "" : "number" }, title)),
+      ),
+    ),
+    el("tbody", {}, ...rows),
+  );
 };

@@ -5,7 +5,17 @@ import { visible } from "./format.js";
 // A row of buttons, one of which is pressed. `options`: value => text.
 export const choice = (name, label, options, state, text = "") => {
   const buttons = Object.entries(options).map(([value, title]) =>
-    el("button", { type: "button", "data-name": name, "data-value": value, onclick: () => state.set({ [name]: value, ...reset(name) }) }, title));
+    el(
+      "button",
+      {
+        type: "button",
+        "data-name": name,
+        "data-value": value,
+        onclick: () => state.set({ [name]: value, ...reset(name) }),
+      },
+      title,
+    ),
+  );
   const group = el("span", { className: "choice", role: "group", "aria-label": label }, ...buttons);
   return {
     element: el("span", { className: "control" }, text ? el("span", { className: "name" }, text) : null, group),
@@ -21,8 +31,11 @@ const reset = (name) => (["direction", "detail", "value", "since"].includes(name
 // A list to choose from. `options`: [value, text]; `wanted` tells whether it is
 // there just now.
 export const list = (name, label, options, state, wanted = () => true) => {
-  const select = el("select", { "data-name": name, "aria-label": label, onchange: () => state.set({ [name]: select.value, ...reset(name) }) },
-    ...options.map(([value, text]) => el("option", { value }, visible(text))));
+  const select = el(
+    "select",
+    { "data-name": name, "aria-label": label, onchange: () => state.set({ [name]: select.value, ...reset(name) }) },
+    ...options.map(([value, text]) => el("option", { value }, visible(text))),
+  );
   const element = el("label", { className: "control" }, el("span", { className: "name" }, label), select);
   return {
     element,
@@ -38,7 +51,12 @@ let serial = 0;
 // A field; what it holds counts while it is typed. `suggestions`: texts.
 export const field = (name, label, { placeholder = "", short = false, suggestions = null, pattern = null }, state) => {
   const input = el("input", {
-    type: "search", "data-name": name, placeholder, spellcheck: false, autocomplete: "off", className: short ? "short" : "",
+    type: "search",
+    "data-name": name,
+    placeholder,
+    spellcheck: false,
+    autocomplete: "off",
+    className: short ? "short" : "",
     "aria-label": label,
     oninput: () => {
       const text = input.value.trim();

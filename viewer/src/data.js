@@ -27,7 +27,8 @@ export const unpack = async (base64) => {
   const head = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length)));
   const column = ([format, size, at]) =>
     format ? new ARRAYS[format](buffer, 4 + length + at, size) : new Uint8Array(size);
-  const columns = (references) => new Map(Object.entries(references).map(([name, reference]) => [name, column(reference)]));
+  const columns = (references) =>
+    new Map(Object.entries(references).map(([name, reference]) => [name, column(reference)]));
   head.live = columns(head.live);
   head.frames = columns(head.frames);
   for (const growth of head.growths) growth.columns = columns(growth.columns);

@@ -89,11 +89,12 @@ export class Net {
   interval(unit) {
     const [gained, lost] = [this.gained, this.lost];
     return difference(
-      gained.value(unit), gained.interval(unit, lost.sampleOf(unit)),
-      lost.value(unit), lost.interval(unit, gained.sampleOf(unit)),
+      gained.value(unit),
+      gained.interval(unit, lost.sampleOf(unit)),
+      lost.value(unit),
+      lost.interval(unit, gained.sampleOf(unit)),
     );
   }
-
 }
 
 const TELLING = 5;

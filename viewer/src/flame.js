@@ -6,10 +6,10 @@ import { select } from "d3-selection";
 import { timerFlush } from "d3-timer";
 import { visible } from "./trees.js";
 
-const NARROWEST = 2;  // pixels
-const MOST = 1000;    // frames at a time
-const HEIGHT = 20;    // pixels of a frame
-const ROOMY = 240;    // pixels from which on a frame has its whole name
+const NARROWEST = 2; // pixels
+const MOST = 1000; // frames at a time
+const HEIGHT = 20; // pixels of a frame
+const ROOMY = 240; // pixels from which on a frame has its whole name
 
 // The library would make a <title> for each frame, and wants this in place of it.
 const noTooltip = Object.assign(() => {}, { show() {}, hide() {} });
@@ -69,7 +69,10 @@ export class Flame {
     // Its transitions would begin in the next frame, and that of new rectangles takes
     // time whatever it was told.
     timerFlush();
-    select(this.element).selectAll("rect").interrupt().attr("width", (d) => (d.x1 - d.x0) * width);
+    select(this.element)
+      .selectAll("rect")
+      .interrupt()
+      .attr("width", (d) => (d.x1 - d.x0) * width);
     this.element.classList.toggle("flame", flame);
     this.dress(keepFocus);
   }
@@ -89,7 +92,7 @@ export class Flame {
       frame.setAttribute("tabindex", -1);
       if (!data.rest) this.byNode.set(data.node, frame);
       if (!data.rest && (x1 - x0) * this.width < ROOMY) frame.querySelector("div").textContent = look.short;
-      if (look.found) frame.parentNode.append(frame);     // its outline above its neighbours
+      if (look.found) frame.parentNode.append(frame); // its outline above its neighbours
     }
     const first = this.byNode.get(this.focus);
     if (first) first.setAttribute("tabindex", 0);
@@ -146,7 +149,10 @@ export class Flame {
 
   // The frame before or behind it at the same depth.
   beside(d, step) {
-    const level = this.root(d).descendants().filter((other) => other.depth === d.depth).sort((a, b) => a.x0 - b.x0);
+    const level = this.root(d)
+      .descendants()
+      .filter((other) => other.depth === d.depth)
+      .sort((a, b) => a.x0 - b.x0);
     return level[level.indexOf(d) + step];
   }
 

@@ -22,7 +22,10 @@ export class FrameLook {
   // Told which nodes are drawn: of a growth, they are judged together.
   prepare(nodes) {
     if (this.state.get("value") !== "growth") return;
-    const directions = changes(nodes.map((node) => this.tree.estimate(node)), this.state.get("unit"));
+    const directions = changes(
+      nodes.map((node) => this.tree.estimate(node)),
+      this.state.get("unit"),
+    );
     this.directions = new Map(nodes.map((node, i) => [node, directions[i]]));
   }
 
@@ -72,7 +75,9 @@ export class FrameLook {
   frameName(node) {
     if (node.group < 0) return "all";
     const detail = this.state.get("detail");
-    const [label, method, short, line, native] = ["label", "method", "short", "line", "native"].map((name) => this.frames.get(name)[node.group]);
+    const [label, method, short, line, native] = ["label", "method", "short", "line", "native"].map(
+      (name) => this.frames.get(name)[node.group],
+    );
     if (native) return cut(visible(this.texts[label]), LABEL);
     if (detail === "file") return cut(visible(this.texts[short]), LABEL);
     const place = this.texts[short] + (detail === "line" && line > 0 ? `:${line}` : "");
@@ -90,7 +95,9 @@ export class FrameLook {
     if (node.group < 0) {
       lines.push("all");
     } else {
-      const [label, method, path, line] = ["label", "method", "path", "line"].map((name) => this.frames.get(name)[node.group]);
+      const [label, method, path, line] = ["label", "method", "path", "line"].map(
+        (name) => this.frames.get(name)[node.group],
+      );
       const detail = this.state.get("detail");
       const place = this.texts[path] + (detail === "line" && line > 0 ? `:${line}` : "");
       if (detail !== "file") lines.push(cut(visible(this.texts[detail === "line" ? label : method]), 500));
@@ -98,12 +105,18 @@ export class FrameLook {
     }
     if (estimate.zero) return [...lines, "nothing"];
     if ("gained" in estimate) {
-      lines.push(`${amount(estimate.value(unit), unit, true)} (${interval(estimate, unit)})${this.directions.get(node) ? "" : ", within noise"}`);
+      lines.push(
+        `${amount(estimate.value(unit), unit, true)} (${interval(estimate, unit)})${this.directions.get(node) ? "" : ", within noise"}`,
+      );
       const [gained, lost] = this.selection.growth.matched ? ["gained", "lost"] : ["later", "earlier"];
-      lines.push(`${gained} ${amount(estimate.gained.value(unit), unit)}, ${lost} ${amount(estimate.lost.value(unit), unit)}`);
+      lines.push(
+        `${gained} ${amount(estimate.gained.value(unit), unit)}, ${lost} ${amount(estimate.lost.value(unit), unit)}`,
+      );
     } else {
       const within = interval(estimate, unit);
-      lines.push(`${amount(estimate.value(unit), unit)} ${within.startsWith("±") ? within : `(${within})`}, ${percent(node.width / root.width)}`);
+      lines.push(
+        `${amount(estimate.value(unit), unit)} ${within.startsWith("±") ? within : `(${within})`}, ${percent(node.width / root.width)}`,
+      );
       if (unit === "bytes") lines.push(`${count(estimate.objects)} objects, ${interval(estimate, "objects")}`);
       const own = node.width - this.tree.children(node).reduce((sum, child) => sum + child.width, 0);
       if (node.group >= 0 && own > 1e-9 * node.width) lines.push(`itself ${amount(own, unit)}`);

@@ -29,11 +29,14 @@ export const groupFrames = (frames, kind) => {
 const keysOf = (sheet, kind, frameGroups) => {
   if (kind in DETAIL) {
     const groups = frameGroups(DETAIL[kind]);
-    return Int32Array.from(sheet.columns.get(kind === "app" ? "app" : "site"), (site) => (site === 0 ? 0 : groups[site - 1] + 1));
+    return Int32Array.from(sheet.columns.get(kind === "app" ? "app" : "site"), (site) =>
+      site === 0 ? 0 : groups[site - 1] + 1,
+    );
   }
   const malloc = sheet.columns.get("malloc");
   const texts = sheet.columns.get(kind);
-  if (kind === "function" || kind === "library") return Int32Array.from(texts, (text, row) => (malloc[row] ? text : -1));
+  if (kind === "function" || kind === "library")
+    return Int32Array.from(texts, (text, row) => (malloc[row] ? text : -1));
   return texts;
 };
 
@@ -89,23 +92,32 @@ export class Groups {
       const objects = columns.get("inuse_objects");
       const born = birth.map((number) => (number > 0 ? 1 : 0));
       return {
-        malloc: this.sum(columns.get("inuse_space"), malloc), memsize: this.sum(columns.get("memsize")),
+        malloc: this.sum(columns.get("inuse_space"), malloc),
+        memsize: this.sum(columns.get("memsize")),
         resident: this.sum(columns.get("resident")),
-        births: this.sum(objects, birth), born: this.sum(objects, born),
+        births: this.sum(objects, birth),
+        born: this.sum(objects, born),
       };
     }
     if (name !== "alloc") return {};
-    const [alloc, dead, deadObjects, deadGcs] = ["alloc_space", "dead_space", "dead_objects", "dead_gcs"].map((column) => columns.get(column));
+    const [alloc, dead, deadObjects, deadGcs] = ["alloc_space", "dead_space", "dead_objects", "dead_gcs"].map(
+      (column) => columns.get(column),
+    );
     return {
-      alloc: this.sum(alloc), deathless: this.sheet.mallocDeaths ? new Float64Array(this.keys.length) : this.sum(alloc, malloc),
-      dead: this.sum(dead), deadObjects: this.sum(deadObjects), deadGcs: this.sum(deadGcs),
+      alloc: this.sum(alloc),
+      deathless: this.sheet.mallocDeaths ? new Float64Array(this.keys.length) : this.sum(alloc, malloc),
+      dead: this.sum(dead),
+      deadObjects: this.sum(deadObjects),
+      deadGcs: this.sum(deadGcs),
     };
   }
 
   // Texts of the classes of some groups and their live bytes, the largest first;
   // malloc is a class only where it is most of the group.
   classes(groups) {
-    const [klass, malloc, inuse, young] = ["class", "malloc", "inuse_space", "young_space"].map((name) => this.sheet.columns.get(name));
+    const [klass, malloc, inuse, young] = ["class", "malloc", "inuse_space", "young_space"].map((name) =>
+      this.sheet.columns.get(name),
+    );
     const lists = new Map(groups.map(({ number }) => [number, new Map()]));
     const wanted = new Uint8Array(this.keys.length);
     for (const { number } of groups) wanted[number] = 1;
@@ -122,13 +134,16 @@ export class Groups {
       const all = [...lists.get(number)];
       const bytesOf = (some) => some.reduce((sum, [, space]) => sum + space, 0);
       const objects = all.filter(([key]) => key % 2 === 0);
-      return (bytesOf(objects) * 2 >= bytesOf(all) ? objects : all).map(([key, space]) => [key >> 1, space]).sort((a, b) => b[1] - a[1]);
+      return (bytesOf(objects) * 2 >= bytesOf(all) ? objects : all)
+        .map(([key, space]) => [key >> 1, space])
+        .sort((a, b) => b[1] - a[1]);
     });
   }
 }
 
 // Mean number of GCs since the birth of what is in use, or null.
-export const age = (group, gcCount) => (gcCount !== null && group.born > 0 ? gcCount + 1 - group.births / group.born : null);
+export const age = (group, gcCount) =>
+  gcCount !== null && group.born > 0 ? gcCount + 1 - group.births / group.born : null;
 
 // Mean number of GCs that the dead had survived, or null.
 export const lifetime = (group) => (group.deadObjects > 0 ? group.deadGcs / group.deadObjects : null);

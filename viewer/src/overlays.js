@@ -81,10 +81,12 @@ const TEXTS = [
 ];
 
 export const help = (dialog) => {
-  fill(dialog,
+  fill(
+    dialog,
     el("h2", { id: "help-title" }, "How to read this"),
     ...TEXTS.map((text) => el("p", {}, text)),
     el("dl", {}, ...KEYS.flatMap(([keys, text]) => [el("dt", {}, el("kbd", {}, keys)), el("dd", {}, text)])),
-    el("form", { method: "dialog" }, el("button", { type: "submit" }, "Close")));
+    el("form", { method: "dialog" }, el("button", { type: "submit" }, "Close")),
+  );
   dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
 };

@@ -5,7 +5,13 @@ import { Sheet } from "./sheet.js";
 import { Callees, Callers } from "./trees.js";
 
 // The estimates behind each value.
-export const ESTIMATES = { live: ["inuse"], allocated: ["alloc"], young: ["young"], dead: ["dead"], growth: ["gained", "lost"] };
+export const ESTIMATES = {
+  live: ["inuse"],
+  allocated: ["alloc"],
+  young: ["young"],
+  dead: ["dead"],
+  growth: ["gained", "lost"],
+};
 
 export class Selection {
   constructor(data, state) {
@@ -25,7 +31,10 @@ export class Selection {
   sheet(value = this.state.get("value")) {
     const growth = value === "growth" ? this.growth : null;
     const columns = growth ? growth.columns : this.data.live;
-    return this.once(`sheet ${growth ? this.state.get("since") : ""}`, () => new Sheet(columns, this.data.malloc_births));
+    return this.once(
+      `sheet ${growth ? this.state.get("since") : ""}`,
+      () => new Sheet(columns, this.data.malloc_births),
+    );
   }
 
   get growth() {
@@ -50,8 +59,16 @@ export class Selection {
       classes = new Set(same.length ? same : all.filter((text) => texts[text].toLowerCase().includes(part)));
     }
     const age = /^(\d+)(-(\d*))?$/.exec(state.get("age"));
-    const ages = age ? [Number(age[1]), age[2] === undefined ? Number(age[1]) : age[3] === "" ? Infinity : Number(age[3])] : null;
-    return { memory: state.get("memory"), classes, type: number(state.get("type")), gem: number(state.get("gem")), ages };
+    const ages = age
+      ? [Number(age[1]), age[2] === undefined ? Number(age[1]) : age[3] === "" ? Infinity : Number(age[3])]
+      : null;
+    return {
+      memory: state.get("memory"),
+      classes,
+      type: number(state.get("type")),
+      gem: number(state.get("gem")),
+      ages,
+    };
   }
 
   // The texts that are classes in the profile or one of the growths.
@@ -85,13 +102,17 @@ export class Selection {
 
   mask() {
     const sheet = this.sheet();
-    return this.recent("mask", `${sheet.growth} ${this.state.get("since")} ${this.filterKey}`, () => sheet.mask(this.filter(), this.data.gc_count));
+    return this.recent("mask", `${sheet.growth} ${this.state.get("since")} ${this.filterKey}`, () =>
+      sheet.mask(this.filter(), this.data.gc_count),
+    );
   }
 
   sums() {
     const { state } = this;
     const key = `${this.sheetKey} ${state.get("unit")} ${this.filterKey}`;
-    return this.recent("sums", key, () => this.sheet().sums(this.mask(), ESTIMATES[state.get("value")], state.get("unit")));
+    return this.recent("sums", key, () =>
+      this.sheet().sums(this.mask(), ESTIMATES[state.get("value")], state.get("unit")),
+    );
   }
 
   tree() {
@@ -99,7 +120,11 @@ export class Selection {
     const sums = this.sums();
     const detail = state.get("detail");
     const key = `${this.sheetKey} ${state.get("unit")} ${this.filterKey} ${detail} ${state.get("direction")}`;
-    return this.recent("tree", key, () => new (state.get("direction") === "callers" ? Callers : Callees)(sums, this.groupOf(detail)));
+    return this.recent(
+      "tree",
+      key,
+      () => new (state.get("direction") === "callers" ? Callers : Callees)(sums, this.groupOf(detail)),
+    );
   }
 
   // The frames that are searched for or marked: a byte each, or null.

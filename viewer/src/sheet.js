@@ -106,7 +106,9 @@ export class Sheet {
   // classes a Set of texts, type and gem a text, or null; ages [from, to] in GCs
   // of those that gcCount tells, or null.
   mask(filter, gcCount) {
-    const [malloc, klass, type, gem, birth] = ["malloc", "class", "type", "gem", "birth_gc"].map((name) => this.columns.get(name));
+    const [malloc, klass, type, gem, birth] = ["malloc", "class", "type", "gem", "birth_gc"].map((name) =>
+      this.columns.get(name),
+    );
     const mask = new Uint8Array(this.rowCount).fill(1);
     const wanted = { slots: 0, malloc: 1 }[filter.memory];
     const { classes, ages } = filter;
@@ -133,7 +135,12 @@ export class Sheet {
   // The sums by stack of the rows that pass: `names` is one estimate, or gained
   // and lost.
   sums(mask, names, unit) {
-    return new StackSums(this, mask, names.map((name) => this.estimate(name)), unit);
+    return new StackSums(
+      this,
+      mask,
+      names.map((name) => this.estimate(name)),
+      unit,
+    );
   }
 }
 

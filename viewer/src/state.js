@@ -3,6 +3,7 @@
 
 import { KINDS } from "./groups.js";
 
+// prettier-ignore
 export const DEFAULTS = {
   value: "live",        // live, allocated, young, dead, growth
   since: "0",           // growth: which of the earlier profiles
@@ -22,7 +23,10 @@ export const DEFAULTS = {
   zoom: "",             // groups of frames from the root on: "3.17.4"
 };
 
-const one = (...values) => (value) => values.includes(value);
+const one =
+  (...values) =>
+  (value) =>
+    values.includes(value);
 const like = (pattern) => (value) => pattern.test(value);
 
 // What an address may say; of the others, anything.
@@ -61,7 +65,9 @@ export class State {
 
   read() {
     const given = new URLSearchParams(this.window.location.hash.slice(1));
-    return Object.fromEntries([...given].filter(([name, value]) => Object.hasOwn(DEFAULTS, name) && this.allows(name, value)));
+    return Object.fromEntries(
+      [...given].filter(([name, value]) => Object.hasOwn(DEFAULTS, name) && this.allows(name, value)),
+    );
   }
 
   allows(name, value) {

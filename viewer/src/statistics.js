@@ -17,8 +17,7 @@ const logGamma = (x) => {
 };
 
 // log of x^a (1-x)^b / B(a, b)
-const logBetaFront = (x, a, b) =>
-  logGamma(a + b) - logGamma(a) - logGamma(b) + a * Math.log(x) + b * Math.log(1 - x);
+const logBetaFront = (x, a, b) => logGamma(a + b) - logGamma(a) - logGamma(b) + a * Math.log(x) + b * Math.log(1 - x);
 
 // Lentz's method.
 const betaFraction = (x, a, b) => {

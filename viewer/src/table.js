@@ -13,18 +13,43 @@ export const columnsFor = (view) => {
   const { unit, totals } = view;
   const of = (name, title, cell, key) => ({ name, title, cell, key });
   const value = (row) => row.estimate.value(unit);
-  const objects = of("objects", "objects", (row) => count(row.estimate.objects), (row) => row.estimate.objects);
-  const samples = of("samples", "samples", (row) => count(row.estimate.samples), (row) => row.estimate.samples);
+  const objects = of(
+    "objects",
+    "objects",
+    (row) => count(row.estimate.objects),
+    (row) => row.estimate.objects,
+  );
+  const samples = of(
+    "samples",
+    "samples",
+    (row) => count(row.estimate.samples),
+    (row) => row.estimate.samples,
+  );
   const within = of("interval", "95% interval", (row) => interval(row.estimate, unit));
   const name = of("name", view.by, null, (row) => row.name + row.place);
   if (view.value === "growth") {
     const [gained, lost] = view.matched ? ["gained", "lost"] : ["later", "earlier"];
     return [
       name,
-      of("value", "change", (row) => amount(value(row), unit, true), (row) => Math.abs(value(row))),
+      of(
+        "value",
+        "change",
+        (row) => amount(value(row), unit, true),
+        (row) => Math.abs(value(row)),
+      ),
       within,
-      of("gained", gained, (row) => amount(row.estimate.gained.value(unit), unit), (row) => row.estimate.gained.value(unit)),
-      of("lost", lost, (row) => amount(row.estimate.lost.value(unit), unit), (row) => row.estimate.lost.value(unit)),
+      of(
+        "gained",
+        gained,
+        (row) => amount(row.estimate.gained.value(unit), unit),
+        (row) => row.estimate.gained.value(unit),
+      ),
+      of(
+        "lost",
+        lost,
+        (row) => amount(row.estimate.lost.value(unit), unit),
+        (row) => row.estimate.lost.value(unit),
+      ),
       samples,
     ];
   }
@@ -33,19 +58,70 @@ export const columnsFor = (view) => {
   if (unit === "bytes") columns.push(objects);
   if (view.value === "live") {
     if (unit === "bytes" && view.groups.list.some((row) => isUntouched(row.estimate.space, row.resident))) {
-      columns.push(of("resident", "resident", (row) => bytes(row.resident), (row) => row.resident));
+      columns.push(
+        of(
+          "resident",
+          "resident",
+          (row) => bytes(row.resident),
+          (row) => row.resident,
+        ),
+      );
     }
-    if (view.code && view.memory !== "malloc") columns.push(of("class", "class", (row) => classText(row, view.names.texts)));
-    if (view.buffers) columns.push(of("buffers", "with buffers", (row) => orDash(row.memsize), (row) => row.memsize));
-    columns.push(of("age", "age", (row) => figure(age(row, view.gcCount)), (row) => age(row, view.gcCount) ?? -1));
+    if (view.code && view.memory !== "malloc")
+      columns.push(of("class", "class", (row) => classText(row, view.names.texts)));
+    if (view.buffers)
+      columns.push(
+        of(
+          "buffers",
+          "with buffers",
+          (row) => orDash(row.memsize),
+          (row) => row.memsize,
+        ),
+      );
+    columns.push(
+      of(
+        "age",
+        "age",
+        (row) => figure(age(row, view.gcCount)),
+        (row) => age(row, view.gcCount) ?? -1,
+      ),
+    );
     if (view.sides) {
-      columns.push(of("slots", "slots", (row) => orDash(row.estimate.space - row.malloc), (row) => row.estimate.space - row.malloc));
-      columns.push(of("malloc", "malloc", (row) => orDash(row.malloc), (row) => row.malloc));
+      columns.push(
+        of(
+          "slots",
+          "slots",
+          (row) => orDash(row.estimate.space - row.malloc),
+          (row) => row.estimate.space - row.malloc,
+        ),
+      );
+      columns.push(
+        of(
+          "malloc",
+          "malloc",
+          (row) => orDash(row.malloc),
+          (row) => row.malloc,
+        ),
+      );
     }
   }
   if (view.value === "allocated") {
-    columns.push(of("dead", "dead", (row) => (deadShare(row) === null ? "–" : percent(deadShare(row))), (row) => deadShare(row) ?? -1));
-    columns.push(of("lived", "lived", (row) => figure(lifetime(row)), (row) => lifetime(row) ?? -1));
+    columns.push(
+      of(
+        "dead",
+        "dead",
+        (row) => (deadShare(row) === null ? "–" : percent(deadShare(row))),
+        (row) => deadShare(row) ?? -1,
+      ),
+    );
+    columns.push(
+      of(
+        "lived",
+        "lived",
+        (row) => figure(lifetime(row)),
+        (row) => lifetime(row) ?? -1,
+      ),
+    );
   }
   return columns;
 };
@@ -90,7 +166,11 @@ export class Table {
       el("table", { className: "figures" }, el("thead", {}, head), el("tbody", {}, ...body)),
       rows.length === 0 ? el("p", { className: "note" }, "Nothing matches.") : null,
       rows.length > this.shown
-        ? el("button", { type: "button", className: "more", onclick: () => this.more(view) }, `${count(rows.length - this.shown)} more`)
+        ? el(
+            "button",
+            { type: "button", className: "more", onclick: () => this.more(view) },
+            `${count(rows.length - this.shown)} more`,
+          )
         : null,
     );
   }
@@ -141,7 +221,13 @@ export class Table {
     const parts = [];
     if (row.place) parts.push(el("bdi", { className: "place" }, cut(visible(row.place), 300)));
     if (row.name || !row.place) parts.push(el("bdi", { className: "label" }, cut(visible(row.name), 300)));
-    const title = cut([row.place, row.name].filter((text) => text).map(visible).join(" ") || visible(""), 1000);
+    const title = cut(
+      [row.place, row.name]
+        .filter((text) => text)
+        .map(visible)
+        .join(" ") || visible(""),
+      1000,
+    );
     const button = el("button", { type: "button", title, onclick: () => this.on.select(row) }, ...parts);
     button.setAttribute("aria-pressed", view.marked(row));
     return el("td", { className: "name" }, button);

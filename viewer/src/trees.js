@@ -16,7 +16,9 @@ class Tree {
 
   children(node) {
     if (!node.children) {
-      node.children = this.expand(node).filter((child) => child.width > 0).sort(WIDEST_FIRST);
+      node.children = this.expand(node)
+        .filter((child) => child.width > 0)
+        .sort(WIDEST_FIRST);
       for (const child of node.children) {
         child.parent = node;
         child.depth = node.depth + 1;

@@ -322,19 +322,12 @@ name_job(void *unused)
     RB_VM_LOCK_LEAVE();
 }
 
-void
-rb_hs_malloc_request_names(void)
+bool
+rb_hs_malloc_raw_stacks_p(void)
 {
-    enum { LOOKS = 20 };
-    const struct timespec pause = { .tv_nsec = 5 * 1000 * 1000 };
     struct hs_malloc_table_stat stat;
-    if (!active || job == POSTPONED_JOB_HANDLE_INVALID) return;
-    for (int look = 0; look < LOOKS; look++) {
-        rb_hs_malloc_table_stat(&stat);
-        if (!stat.raw) return;
-        if (!look) rb_postponed_job_trigger(job);
-        nanosleep(&pause, NULL);
-    }
+    rb_hs_malloc_table_stat(&stat);
+    return active && stat.raw;
 }
 
 /* -- on and off -------------------------------------------------------------------------- */

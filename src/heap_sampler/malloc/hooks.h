@@ -26,9 +26,8 @@ bool rb_hs_malloc_retune(int session, uint64_t interval);
 /* Name the stacks that were met since. VM lock; in GC only when marking is
  * complete and nothing is swept; the sampler's lock not held. */
 void rb_hs_malloc_name_stacks(void);
-/* Ask for that at the next interrupt check of Ruby code, and wait for it, a
- * tenth of a second at most. A thread that Ruby does not know. */
-void rb_hs_malloc_request_names(void);
+/* Are there any? [any] */
+bool rb_hs_malloc_raw_stacks_p(void);
 
 /* State, interval, allocator, and why it is missing, of a session. Any thread. */
 void rb_hs_malloc_describe(struct hs_malloc_meta *meta, int session);

@@ -11,7 +11,9 @@
 #include "heap_sampler/malloc/table.h"
 #include "heap_sampler/native/names.h"
 #include "heap_sampler/process/identity.h"
+#include "heap_sampler/process/output.h"
 #include "heap_sampler/process/periodic.h"
+#include "heap_sampler/process/safe_point.h"
 #include "heap_sampler/settings/options.h"
 #include "heap_sampler/sites/sampler.h"
 #include "heap_sampler/slots/check.h"
@@ -114,7 +116,7 @@ start_main_session(void)
         rb_hs_warn_once(HS_TROUBLE_MEMORY, "no memory: sampling is off");
         return;
     }
-    rb_hs_periodic_check();
+    rb_hs_output_check();
     rb_hs_periodic_start();
 }
 
@@ -123,6 +125,7 @@ rb_heap_sampler_boot(void)
 {
     prepare_options();
     booted = true;
+    rb_hs_safe_point_boot();
     rb_hs_seed_process();
     if (rb_hs_options.on) rb_hs_note_start_folder();    /* for a child that may be chosen, too */
     bool chosen = rb_hs_options.on && rb_hs_process_chosen_p();
@@ -158,7 +161,7 @@ rb_heap_sampler_at_exit(void)
     if (rb_hs_options.on && rb_hs_sampler.session[HS_MAIN].on && !rb_hs_options.output_none) {
         rb_hs_name_all();
         rb_hs_warn_of_gaps();
-        rb_hs_save_at_exit();
+        rb_hs_output_at_exit();
     }
 }
 
@@ -187,6 +190,7 @@ rb_heap_sampler_in_child(void)
 {
     if (!booted) return;
     rb_hs_check_tables();
+    rb_hs_safe_point_after_fork();
     rb_hs_periodic_after_fork();
     if (!rb_hs_options.on || rb_hs_options.only_n <= 1) return;
     bool chosen = rb_hs_process_chosen_p();

@@ -11,13 +11,11 @@
 #include "heap_sampler/account/cgroup.h"
 #include "heap_sampler/base/memory.h"
 #include "heap_sampler/base/report.h"
-#include "heap_sampler/malloc/hooks.h"
 #include "heap_sampler/native/allocator.h"
-#include "heap_sampler/profile/output.h"
-#include "heap_sampler/profile/profile.h"
+#include "heap_sampler/process/output.h"
+#include "heap_sampler/process/safe_point.h"
 #include "heap_sampler/profile/snapshot.h"
 #include "heap_sampler/settings/options.h"
-#include "heap_sampler/sites/sampler.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -28,8 +26,6 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-
-enum { PATH_SIZE = 4096 };
 
 static struct {
     pthread_mutex_t mutex;      /* guards `written`, and one save at a time */
@@ -47,122 +43,6 @@ static struct {
 
 /* -- saving ---------------------------------------------------------------- */
 
-/* A relative output is of the folder that the process was started in, wherever
- * the program has gone since. Empty: it is not known. */
-static char start_folder[PATH_SIZE];
-
-void
-rb_hs_note_start_folder(void)
-{
-    if (!*start_folder && !getcwd(start_folder, sizeof(start_folder))) *start_folder = '\0';
-}
-
-static bool
-full_path(const char *path, char *full, size_t size)
-{
-    bool relative = *path != '/' && *start_folder;
-    int len = snprintf(full, size, "%s%s%s", relative ? start_folder : "", relative ? "/" : "", path);
-    return len >= 0 && (size_t)len < size;
-}
-
-static bool
-fixed_path_p(const char *pattern)
-{
-    for (; *pattern; pattern++) {
-        if (*pattern != '%') continue;
-        if (pattern[1] == 'p') return false;
-        pattern++;
-    }
-    return true;
-}
-
-/* Put `text` before the path's ending, so that the format stays. */
-static void
-add_to_name(char *path, size_t size, const char *text)
-{
-    static const char *const endings[] = { ".pb.gz", ".pb", ".folded", ".json" };
-    size_t len = strlen(path);
-    for (size_t i = 0; i < sizeof(endings) / sizeof(*endings); i++) {
-        size_t ending = strlen(endings[i]);
-        if (len <= ending || strcmp(path + len - ending, endings[i]) != 0) continue;
-        snprintf(path + len - ending, size - (len - ending), "%s%s", text, endings[i]);
-        return;
-    }
-}
-
-struct saved {
-    char path[PATH_SIZE];       /* the output as it was chosen, which is what messages tell */
-    char full[PATH_SIZE];
-    size_t bytes;
-    uint64_t samples;
-};
-
-/* Where a profile goes that is written now. */
-static int
-choose_path(struct saved *saved)
-{
-    const struct hs_options *options = &rb_hs_options;
-    char pid[32];
-    if (!rb_hs_options_expand_output(options, (uint64_t)getpid(), (int64_t)time(NULL), saved->path, sizeof(saved->path))) {
-        *saved->path = '\0';
-        return ENAMETOOLONG;
-    }
-    /* A fixed path belongs to the process that began: its children append their number. */
-    snprintf(pid, sizeof(pid), ".%ld", (long)getpid());
-    if (rb_hs_sampler.child && fixed_path_p(options->output)) add_to_name(saved->path, sizeof(saved->path), pid);
-    return full_path(saved->path, saved->full, sizeof(saved->full)) ? 0 : ENAMETOOLONG;
-}
-
-/* The same trouble with each profile is told once. Each save has the mutex, or comes after the thread's end. */
-static int told_error;
-
-static void
-tell_of_error(const struct saved *saved, int error)
-{
-    if (error == told_error) return;
-    told_error = error;
-    rb_hs_warn("cannot write %s: %s", saved->path, strerror(error));
-}
-
-/* `suffix` goes to the file's name. */
-static int
-save(struct saved *saved, const char *suffix, bool may_hold_up)
-{
-    int error = choose_path(saved);
-    if (!error && *suffix) {
-        add_to_name(saved->path, sizeof(saved->path), suffix);
-        add_to_name(saved->full, sizeof(saved->full), suffix);
-    }
-    struct hs_profile *profile = error ? NULL : rb_hs_snapshot(HS_MAIN, NULL, may_hold_up);
-    if (!error && !profile) error = ENOMEM;
-    if (!error) {
-        saved->samples = profile->meta.live_samples;
-        error = rb_hs_save_profile(profile, saved->full, &saved->bytes);
-    }
-    rb_hs_snapshot_free(profile);
-    if (error) tell_of_error(saved, error);
-    return error;
-}
-
-static void
-announce(const struct saved *saved, const char *why)
-{
-    if (rb_hs_options.quiet) return;
-    char line[PATH_SIZE + 256];
-    int len = snprintf(line, sizeof(line), "heap-sample: wrote %s (%zu bytes, %llu live samples)%s\n", saved->path,
-                       saved->bytes, (unsigned long long)saved->samples, why);
-    rb_hs_say(line, (size_t)len);
-}
-
-int
-rb_hs_save_at_exit(void)
-{
-    struct saved saved;
-    int error = save(&saved, "", true);
-    if (!error) announce(&saved, "");
-    return error;
-}
-
 static void
 forget_written(void)
 {
@@ -178,10 +58,10 @@ forget_written(void)
 static void
 save_periodic(void)
 {
-    struct saved saved;
+    struct hs_output output;
     uint32_t keep = rb_hs_options.keep;
-    rb_hs_malloc_request_names();
-    if (save(&saved, "", false) != 0 || !keep) return;
+    rb_hs_name_at_safe_point();
+    if (rb_hs_output_save(&output, "", 0) != 0 || !keep) return;
     if (periodic.written && periodic.written_capacity != keep) forget_written();    /* a #! line has changed it */
     if (!periodic.written) {
         periodic.written_capacity = keep;
@@ -190,33 +70,14 @@ save_periodic(void)
     if (!periodic.written) return;
     char **oldest = &periodic.written[periodic.written_count % keep];
     const char *newest = periodic.written[(periodic.written_count + keep - 1) % keep];
-    if (newest && strcmp(newest, saved.full) == 0) return;      /* written over */
+    if (newest && strcmp(newest, output.full) == 0) return;      /* written over */
     char *gone = *oldest;
     *oldest = NULL;             /* first: a child that is forked now frees what stands there */
     if (gone) unlink(gone);
     rb_hs_free(HS_MEM_SNAPSHOTS, gone);
-    *oldest = rb_hs_malloc(HS_MEM_SNAPSHOTS, strlen(saved.full) + 1);
-    if (*oldest) strcpy(*oldest, saved.full);
+    *oldest = rb_hs_malloc(HS_MEM_SNAPSHOTS, strlen(output.full) + 1);
+    if (*oldest) strcpy(*oldest, output.full);
     periodic.written_count++;
-}
-
-/* Whoever reads of it only when the first profile is due may have lost what it would have shown. */
-void
-rb_hs_periodic_check(void)
-{
-    const struct hs_options *options = &rb_hs_options;
-    struct saved saved;
-    if (options->output_none || rb_hs_sampler.child) return;
-    if (options->keep && !options->every) {
-        rb_hs_warn_of_settings("keep=%u does nothing without every=: it keeps the newest of the profiles that every=SECONDS writes",
-                               options->keep);
-    }
-    int error = choose_path(&saved);
-    if (!error) error = rb_hs_check_writable(saved.full);
-    if (!error) return;
-    told_error = error;
-    rb_hs_warn_of_settings("cannot write %s: %s; sampling goes on, but mend the folder or set another output=", saved.path,
-                           strerror(error));
 }
 
 /* -- time ---------------------------------------------------------------------- */
@@ -292,11 +153,11 @@ watch_memory(const struct timespec *now)
     }
     if (before_p(now, &periodic.at_rss_turn)) return;
 
-    struct saved saved;
-    rb_hs_malloc_request_names();
-    if (save(&saved, "-at-rss", true) == 0) {
+    struct hs_output output;
+    rb_hs_name_at_safe_point();
+    if (rb_hs_output_save(&output, "-at-rss", HS_MAY_HOLD_UP) == 0) {
         periodic.at_rss_saved = true;
-        announce(&saved, why);
+        rb_hs_output_announce(&output, why);
     }
     else {
         periodic.at_rss_failed = true;

@@ -6,7 +6,7 @@
 #include "heap_sampler/profile/encode.h"
 #include "heap_sampler/base/memory.h"
 #include "heap_sampler/base/texts.h"
-#include "heap_sampler/profile/output.h"
+#include "heap_sampler/profile/buffer.h"
 #include "heap_sampler/profile/profile.h"
 #include "heap_sampler/stacks/stack_table.h"
 
@@ -59,35 +59,6 @@ int64_t
 rb_hs_saturate(uint64_t value)
 {
     return value > INT64_MAX ? INT64_MAX : (int64_t)value;
-}
-
-double
-rb_hs_row_value(const struct hs_row *row, enum hs_value value)
-{
-    switch (value) {
-      case HS_INUSE_SPACE: return row->inuse.space;
-      case HS_INUSE_OBJECTS: return row->inuse.objects;
-      case HS_ALLOC_SPACE: return row->alloc.space;
-      case HS_ALLOC_OBJECTS: return row->alloc.objects;
-      case HS_SLOTS_INUSE_SPACE: return row->malloced ? 0 : row->inuse.space;
-      case HS_MALLOC_INUSE_SPACE: return row->malloced ? row->inuse.space : 0;
-    }
-    return 0;
-}
-
-int
-rb_hs_sum_by_node(const struct hs_profile *profile, enum hs_value value, double **sums)
-{
-    /* node 0 has a sum even where a profile holds no node at all */
-    size_t count = profile->node_count ? profile->node_count : 1;
-
-    *sums = rb_hs_calloc(HS_MEM_SNAPSHOTS, count, sizeof(**sums));
-    if (!*sums) return ENOMEM;
-    for (size_t i = 0; i < profile->row_count; i++) {
-        const struct hs_row *row = &profile->rows[i];
-        (*sums)[row->node] += rb_hs_row_value(row, value);
-    }
-    return 0;
 }
 
 int
@@ -209,34 +180,6 @@ rb_hs_mapping_of(const struct hs_profile *profile, uint64_t address)
     }
     if (low == profile->mapping_count || address < profile->mappings[low].start) return profile->mapping_count;
     return low;
-}
-
-void
-rb_hs_append_native(struct hs_buffer *out, const struct hs_profile *profile, const struct hs_frame *frame)
-{
-    struct hs_text label = profile->texts[frame->label], file = profile->texts[frame->path];
-    uint32_t mapping = rb_hs_mapping_of(profile, frame->address);
-
-    for (uint32_t i = file.len; i-- > 0;) {
-        if (file.ptr[i] != '/') continue;
-        file = (struct hs_text){file.ptr + i + 1, file.len - i - 1};
-        break;
-    }
-    if (label.len) {
-        rb_hs_buffer_append(out, label.ptr, label.len);
-        if (!file.len) return;
-        rb_hs_buffer_puts(out, " (");
-        rb_hs_buffer_append(out, file.ptr, file.len);
-        rb_hs_buffer_puts(out, ")");
-    }
-    else if (file.len && mapping < profile->mapping_count) {
-        uint64_t place = frame->address - profile->mappings[mapping].start + profile->mappings[mapping].offset;
-        rb_hs_buffer_append(out, file.ptr, file.len);
-        rb_hs_buffer_printf(out, "+0x%" PRIx64, place);
-    }
-    else {
-        rb_hs_buffer_printf(out, "0x%" PRIx64, frame->address);
-    }
 }
 
 struct hs_text

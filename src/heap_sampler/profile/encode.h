@@ -7,9 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "heap_sampler/base/texts.h"
-#include "heap_sampler/profile/output.h"
+#include "heap_sampler/profile/buffer.h"
 #include "heap_sampler/profile/profile.h"
-#include "heap_sampler/stacks/stack_table.h"
 
 /* Stands for a stack without frames, so that every format has a place to
  * show what was allocated there and the totals agree. */
@@ -24,10 +23,7 @@ int rb_hs_profile_check(const struct hs_profile *profile);
 int64_t rb_hs_round(double value);
 int64_t rb_hs_saturate(uint64_t value);
 
-double rb_hs_row_value(const struct hs_row *row, enum hs_value value);
 
-/* Values of rows summed by stack. */
-int rb_hs_sum_by_node(const struct hs_profile *profile, enum hs_value value, double **sums);
 
 /* A stack's frames, leaf first.  Starts zeroed, is reused, freed at the end. */
 struct hs_stack {
@@ -47,9 +43,6 @@ void rb_hs_append_utf8(struct hs_buffer *out, struct hs_text text);
 /* Append as a JSON string with its quotes. */
 void rb_hs_append_json(struct hs_buffer *out, struct hs_text text);
 
-/* Append the name of a native frame, any bytes: "function (libfoo.so)", or
- * "libfoo.so+0x1234", the place in the file, where that has no symbol for it. */
-void rb_hs_append_native(struct hs_buffer *out, const struct hs_profile *profile, const struct hs_frame *frame);
 /* The index of the mapping that an address is in, or mapping_count. */
 uint32_t rb_hs_mapping_of(const struct hs_profile *profile, uint64_t address);
 

@@ -15,8 +15,9 @@
  */
 #include "heap_sampler/base/memory.h"
 #include "heap_sampler/base/texts.h"
+#include "heap_sampler/profile/buffer.h"
 #include "heap_sampler/profile/encode.h"
-#include "heap_sampler/profile/output.h"
+#include "heap_sampler/profile/formats.h"
 #include "heap_sampler/profile/profile.h"
 #include "heap_sampler/stacks/stack_table.h"
 

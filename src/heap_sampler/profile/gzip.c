@@ -13,8 +13,9 @@
 # endif
 #endif
 
+#include "heap_sampler/profile/gzip.h"
 #include "heap_sampler/base/memory.h"
-#include "heap_sampler/profile/output.h"
+#include "heap_sampler/profile/buffer.h"
 
 #include <errno.h>
 #include <string.h>

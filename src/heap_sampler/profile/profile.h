@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "heap_sampler/account/account.h"
+#include "heap_sampler/base/table.h"
 #include "heap_sampler/base/texts.h"
 #include "heap_sampler/estimate/estimate.h"
 #include "heap_sampler/malloc/state.h"
@@ -59,6 +60,12 @@ struct hs_heap_stat {
     uint64_t live_at_start;     /* the same when the session started */
 };
 
+/* What else a profile says of itself: as many as there are. */
+struct hs_meta_item {
+    char *name;
+    char *json;                 /* one JSON value */
+};
+
 struct hs_profile_meta {
     uint64_t interval;          /* bytes, now */
     uint64_t first_interval;    /* bytes, at the session's start */
@@ -85,10 +92,33 @@ struct hs_profile_meta {
     struct hs_malloc_meta malloc;
     struct hs_account account;  /* of the process, at the snapshot */
     struct hs_account account_at_start;         /* of the session; taken_ns 0: none, a block's session */
+    struct hs_meta_item *items;
+    uint32_t item_count, item_capacity;
+};
+
+/* One living object that was sampled. */
+struct hs_live_sample {
+    uint64_t id;
+    uintptr_t body;
+    uint16_t slot;
+    bool young;
+    uint32_t node, class_text, type_text, slot_size, thread;
+    uint64_t birth_gc, age;
+    double weight;
+    size_t row;                 /* of the profile: which it was added to */
+};
+
+/* They are in a profile where they were asked for. */
+struct hs_live_samples {
+    struct hs_live_sample *list;
+    size_t count;
+    uint64_t moves;             /* of the sampler, when the samples were where they say */
+    struct hs_map by_id;        /* positions; empty until one is looked for */
 };
 
 struct hs_profile {
     struct hs_profile_meta meta;
+    struct hs_live_samples samples;     /* list NULL: they were not asked for */
     struct hs_row *rows;
     size_t row_count;
     struct hs_node *nodes;
@@ -103,6 +133,8 @@ struct hs_profile {
 
 /* Bytes of `inuse` that the kernel has resident; those of slots always are. */
 double rb_hs_row_resident(const struct hs_row *row);
+/* Add one more thing that the profile says of itself; both texts are copied. false: no memory. [any] */
+bool rb_hs_profile_add_meta(struct hs_profile *profile, const char *name, const char *json);
 void rb_hs_profile_free(struct hs_profile *profile);
 
 #endif

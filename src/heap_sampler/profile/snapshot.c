@@ -258,14 +258,6 @@ list_samples(struct hs_live_samples *samples, const struct copied *copied, uint6
 }
 
 void
-rb_hs_live_samples_free(struct hs_live_samples *samples)
-{
-    rb_hs_free(HS_MEM_SNAPSHOTS, samples->list);
-    rb_hs_map_free(&samples->by_id);
-    *samples = (struct hs_live_samples){ 0 };
-}
-
-void
 rb_hs_snapshot_free(struct hs_profile *profile)
 {
     if (!profile) return;
@@ -274,7 +266,7 @@ rb_hs_snapshot_free(struct hs_profile *profile)
 }
 
 struct hs_profile *
-rb_hs_snapshot(int number, struct hs_live_samples *samples, bool may_hold_up)
+rb_hs_snapshot(int number, unsigned flags)
 {
     struct copied copied = { 0 };
     struct hs_malloc_copy malloc_copy = { 0 };
@@ -299,7 +291,7 @@ rb_hs_snapshot(int number, struct hs_live_samples *samples, bool may_hold_up)
     rb_hs_unlock();
 
     ok = ok && profile->nodes && profile->frames && profile->texts && add_rows(profile, &copied);
-    if (ok && samples) ok = list_samples(samples, &copied, profile->meta.gc_count);
+    if (ok && flags & HS_WITH_SAMPLES) ok = list_samples(&profile->samples, &copied, profile->meta.gc_count);
     free_copied(&copied);
     if (ok && malloc_copy.blocks) {
         struct hs_yjit_memory yjit = rb_hs_yjit_memory(number);
@@ -307,13 +299,12 @@ rb_hs_snapshot(int number, struct hs_live_samples *samples, bool may_hold_up)
     }
     rb_hs_malloc_copy_free(&malloc_copy);
     if (!ok) {
-        if (samples) rb_hs_live_samples_free(samples);
         rb_hs_snapshot_free(profile);
         return NULL;
     }
     struct hs_account_excess excess;
     if (number == HS_MAIN) rb_hs_malloc_look_at(&excess, profile);
     else rb_hs_malloc_look(&excess);
-    rb_hs_account_take(&profile->meta.account, &excess, may_hold_up);
+    rb_hs_account_take(&profile->meta.account, &excess, flags & HS_MAY_HOLD_UP);
     return profile;
 }

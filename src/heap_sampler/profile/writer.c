@@ -10,10 +10,9 @@
  * Threads: any thread without the GVL.  Signals that writing may bring to the
  * thread (SIGPIPE, SIGXFSZ: both kill by default) are blocked meanwhile.
  */
+#include "heap_sampler/profile/writer.h"
 #include "heap_sampler/base/memory.h"
 #include "heap_sampler/base/signals.h"
-#include "heap_sampler/profile/output.h"
-#include "heap_sampler/profile/profile.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -248,58 +247,5 @@ rb_hs_write_file(const char *path, const char *ptr, size_t len)
         rb_hs_free(HS_MEM_SNAPSHOTS, folder);
     }
     rb_hs_unguard_signals(&guard);
-    return error;
-}
-
-static bool
-ends_with(const char *path, const char *end)
-{
-    size_t path_len = strlen(path), len = strlen(end);
-    return path_len >= len && strcmp(path + path_len - len, end) == 0;
-}
-
-static int
-encode_packed(const struct hs_profile *profile, struct hs_buffer *out)
-{
-    struct hs_gzip *gzip = rb_hs_gzip_open(out);
-    struct hs_buffer plain = {.pass_on = rb_hs_gzip_pass_on, .to = gzip};
-    int error = gzip ? rb_hs_encode_pprof(profile, &plain) : ENOMEM;
-
-    if (!error) error = rb_hs_gzip_append(gzip, plain.ptr, plain.len, true);
-    rb_hs_gzip_close(gzip);
-    rb_hs_buffer_free(&plain);
-    return error;
-}
-
-bool
-rb_hs_profile_path_p(const char *path)
-{
-    return ends_with(path, ".pb.gz") || ends_with(path, ".pb") || ends_with(path, ".folded") || ends_with(path, ".json");
-}
-
-int
-rb_hs_save_profile(const struct hs_profile *profile, const char *path, size_t *written)
-{
-    struct hs_buffer file = {0};
-    int error;
-
-    if (ends_with(path, ".pb.gz")) {
-        error = encode_packed(profile, &file);
-    }
-    else if (ends_with(path, ".pb")) {
-        error = rb_hs_encode_pprof(profile, &file);
-    }
-    else if (ends_with(path, ".folded")) {
-        error = rb_hs_encode_folded(profile, HS_INUSE_SPACE, &file);
-    }
-    else if (ends_with(path, ".json")) {
-        error = rb_hs_encode_speedscope(profile, &file);
-    }
-    else {
-        error = EINVAL;
-    }
-    if (!error) error = rb_hs_write_file(path, file.ptr, file.len);
-    if (!error && written) *written = file.len;
-    rb_hs_buffer_free(&file);
     return error;
 }

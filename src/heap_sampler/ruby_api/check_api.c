@@ -32,7 +32,7 @@ free_slot(const struct rb_heap_sampler_page *page)
     for (uint16_t slot = 0; slot < 65536 / sizeof(struct RBasic); slot++) {
         unsigned int found;
         VALUE object = rb_heap_sampler_gc_slot_address(page->body, slot);
-        if (rb_heap_sampler_gc_table_of(object, &found) == page && found == slot && !in_use(object)) return slot;
+        if (rb_heap_sampler_gc_table_of(object, &found) == page && found == slot && !rb_hs_check_in_use(object)) return slot;
     }
     rb_raise(rb_eArgError, "no free slot beside the first record");
 }

@@ -56,7 +56,7 @@ Init_heap_sampler(void)
     rb_hs_init_raw(rb_cSampleProfile);
 
     static const char *const ruby_methods[] = {
-        "report", "top", "tree", "generations", "churn", "filter", "rows", "samples", "-", "leaks", "inspect", "pretty_print",
+        "save", "report", "top", "tree", "generations", "churn", "filter", "rows", "samples", "-", "leaks", "inspect", "pretty_print",
         "to_profile", "to_html",
     };
     for (size_t i = 0; i < sizeof(ruby_methods) / sizeof(*ruby_methods); i++) {

@@ -10,7 +10,7 @@
 #include "heap_sampler/ruby_api/objects.h"
 #include "heap_sampler/base/table.h"
 #include "heap_sampler/base/texts.h"
-#include "heap_sampler/profile/snapshot.h"
+#include "heap_sampler/profile/profile.h"
 #include "heap_sampler/ruby_api/ruby_api.h"
 #include "heap_sampler/sites/sampler.h"
 #include "heap_sampler/slots/page_table.h"

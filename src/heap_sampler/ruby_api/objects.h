@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "ruby/ruby.h"
-#include "heap_sampler/profile/snapshot.h"
+#include "heap_sampler/profile/profile.h"
 
 /* The living object of the sample with this id, 0 if there is none. Goes
  * through all records. Not to be handed to Ruby code unseen: it may be any. */

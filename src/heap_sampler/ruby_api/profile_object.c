@@ -1,9 +1,11 @@
 /* The object GC::SampleProfile: taken, held, written to a file. */
 #include "heap_sampler/base/memory.h"
 #include "heap_sampler/process/life.h"
-#include "heap_sampler/profile/output.h"
+#include "heap_sampler/profile/buffer.h"
+#include "heap_sampler/profile/formats.h"
 #include "heap_sampler/profile/profile.h"
 #include "heap_sampler/profile/snapshot.h"
+#include "heap_sampler/profile/writer.h"
 #include "heap_sampler/ruby_api/objects.h"
 #include "heap_sampler/ruby_api/ruby_api.h"
 #include "heap_sampler/sites/sampler.h"
@@ -16,7 +18,6 @@ sample_profile_free(void *ptr)
 {
     struct sample_profile *self = ptr;
     rb_hs_snapshot_free(self->profile);
-    rb_hs_live_samples_free(&self->samples);
     rb_hs_free(HS_MEM_SNAPSHOTS, self->memsizes);
     ruby_xfree(self);
 }
@@ -25,11 +26,11 @@ static size_t
 sample_profile_memsize(const void *ptr)
 {
     const struct sample_profile *self = ptr;
-    size_t size = sizeof(*self) + self->samples.count * sizeof(*self->samples.list);
-    if (self->memsizes) size += self->samples.count * sizeof(*self->memsizes);
+    size_t size = sizeof(*self);
     if (self->profile) {
         const struct hs_profile *profile = self->profile;
-        size += sizeof(*profile) + profile->row_count * sizeof(*profile->rows) +
+        if (self->memsizes) size += profile->samples.count * sizeof(*self->memsizes);
+        size += sizeof(*profile) + profile->samples.count * sizeof(*profile->samples.list) + profile->row_count * sizeof(*profile->rows) +
             profile->node_count * sizeof(*profile->nodes) + profile->frame_count * sizeof(*profile->frames) +
             profile->text_count * sizeof(*profile->texts);
     }
@@ -62,7 +63,7 @@ static void *
 snapshot_without_gvl(void *ptr)
 {
     struct snapshot_args *args = ptr;
-    args->into->profile = rb_hs_snapshot(args->session, &args->into->samples, false);
+    args->into->profile = rb_hs_snapshot(args->session, HS_WITH_SAMPLES);
     return NULL;
 }
 
@@ -71,7 +72,7 @@ snapshot_without_gvl(void *ptr)
 static void
 add_memsize(struct sample_profile *data, size_t i)
 {
-    const struct hs_live_sample *sample = &data->samples.list[i];
+    const struct hs_live_sample *sample = &data->profile->samples.list[i];
     size_t memsize = data->memsizes[i];
     if (sample->young) return;
     if (memsize == SIZE_MAX || memsize < sample->slot_size) memsize = sample->slot_size;
@@ -81,11 +82,11 @@ add_memsize(struct sample_profile *data, size_t i)
 static void
 measure_samples(struct sample_profile *data)
 {
-    size_t count = data->samples.count;
+    size_t count = data->profile->samples.count;
     data->memsizes = rb_hs_malloc(HS_MEM_SNAPSHOTS, count * sizeof(*data->memsizes) + 1);
     if (!data->memsizes) rb_memerror();
     for (size_t i = 0; i < count; i++) data->memsizes[i] = SIZE_MAX;
-    rb_hs_objects_measure(&data->samples, data->memsizes);
+    rb_hs_objects_measure(&data->profile->samples, data->memsizes);
     for (size_t i = 0; i < count; i++) add_memsize(data, i);
     data->profile->meta.memsize = true;
 }
@@ -128,8 +129,7 @@ rb_hs_take_snapshot(int session, bool full_gc, bool memsize)
 struct save_args {
     const struct hs_profile *profile;
     const char *path;
-    const char *page;           /* in place of the profile; NULL: none */
-    size_t written;             /* a page's size */
+    size_t written;
     int error;
 };
 
@@ -137,47 +137,26 @@ static void *
 save_without_gvl(void *ptr)
 {
     struct save_args *args = ptr;
-    if (args->page) args->error = rb_hs_write_file(args->path, args->page, args->written);
-    else args->error = rb_hs_save_profile(args->profile, args->path, &args->written);
+    struct hs_buffer file = { 0 };
+    enum hs_format format;
+    args->error = rb_hs_format_of(args->path, &format) ? rb_hs_encode(args->profile, format, &file) : EINVAL;
+    if (!args->error) args->error = rb_hs_write_file(args->path, file.ptr, file.len);
+    args->written = file.len;
+    rb_hs_buffer_free(&file);
     return NULL;
 }
 
-/* Is it one whose bytes Ruby code makes? */
-static bool
-page_path_p(VALUE path)
-{
-    static const char ending[] = ".html";
-    long len = RSTRING_LEN(path), ending_len = sizeof(ending) - 1;
-    return len >= ending_len && memcmp(RSTRING_PTR(path) + len - ending_len, ending, ending_len) == 0;
-}
-
 /*
- * call-seq:
- *   profile.save(path) -> integer
- *
- * Writes the profile to a file, and returns the number of bytes written. The ending of +path+
- * names the format:
- *
- * [.pb.gz]  pprof: <tt>go tool pprof</tt>, <tt>heapsample</tt> and GC::SampleProfile.load read it
- * [.pb]     the same, not compressed
- * [.folded] folded stacks of the bytes in use
- * [.json]   speedscope
- * [.html]   a page for a browser
- *
- * The file is complete or it is not there. Its mode is 0600.
- *
- *   GC.sample_profile.save("/var/tmp/now.pb.gz")   # => 10949
- *
- * Raises ArgumentError for another ending, SystemCallError if the file cannot be written, and
- * HeapSample::View::Missing if this Ruby was built without the page. Errno::ENOMEM may also mean
- * that the file does not fit into the sampler's own memory while it is made: formats that
- * write out each stack may not fit if stacks have thousands of frames. <tt>.pb.gz</tt> is made in pieces.
+ * Write the profile as pprof to a path that ends with .pb.gz or .pb, without the
+ * GVL; lib/heap_sample has GC::SampleProfile#save, and the other formats. Returns
+ * the number of bytes. Raises SystemCallError: Errno::ENOMEM also if it does not
+ * fit into the sampler's own memory while it is made.
  */
 static VALUE
-profile_save(VALUE self, VALUE path)
+profile_raw_save(VALUE self, VALUE path)
 {
     struct sample_profile *data = rb_hs_profile_data(self);
-    VALUE page = Qnil, held;
+    VALUE held;
     path = rb_str_new_frozen(rb_str_encode_ospath(rb_get_path(path)));
     const char *text = StringValueCStr(path);
     size_t size = strlen(text) + 1;
@@ -186,20 +165,10 @@ profile_save(VALUE self, VALUE path)
     char *copy = ALLOCV_N(char, held, size);
     memcpy(copy, text, size);
     struct save_args args = { .profile = data->profile, .path = copy };
-    if (page_path_p(path)) {
-        page = rb_str_new_frozen(rb_funcall(self, rb_intern("to_html"), 0));
-        args.page = RSTRING_PTR(page);
-        args.written = RSTRING_LEN(page);
-    }
     rb_thread_call_without_gvl(save_without_gvl, &args, NULL, NULL);
-    bool known_ending = args.page || rb_hs_profile_path_p(copy);
     ALLOCV_END(held);
-    if (args.error && !known_ending) {
-        rb_raise(rb_eArgError, "a profile's path must end with .pb.gz, .pb, .folded, .json or .html: %"PRIsVALUE, path);
-    }
     if (args.error) rb_syserr_fail_str(args.error, path);
     RB_GC_GUARD(self);
-    RB_GC_GUARD(page);
     RB_GC_GUARD(path);
     return SIZET2NUM(args.written);
 }
@@ -209,5 +178,5 @@ rb_hs_init_profile_object(VALUE rb_cSampleProfile)
 {
     class_of_profiles = rb_cSampleProfile;
     rb_gc_register_mark_object(class_of_profiles);
-    rb_define_method(rb_cSampleProfile, "save", profile_save, 1);
+    rb_define_private_method(rb_cSampleProfile, "raw_save", profile_raw_save, 1);
 }

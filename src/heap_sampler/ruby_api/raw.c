@@ -1,8 +1,8 @@
 /* A profile as arrays of numbers, for lib/heap_sample. */
 #include "heap_sampler/estimate/estimate.h"
-#include "heap_sampler/profile/output.h"
+#include "heap_sampler/profile/buffer.h"
+#include "heap_sampler/profile/formats.h"
 #include "heap_sampler/profile/profile.h"
-#include "heap_sampler/profile/snapshot.h"
 #include "heap_sampler/ruby_api/ruby_api.h"
 #include "heap_sampler/stacks/stack_table.h"
 
@@ -126,10 +126,10 @@ static VALUE
 profile_raw_samples(VALUE self)
 {
     const struct sample_profile *data = rb_hs_profile_data(self);
-    VALUE list = rb_ary_new_capa((long)data->samples.count);
-    for (size_t i = 0; i < data->samples.count; i++) {
+    VALUE list = rb_ary_new_capa((long)data->profile->samples.count);
+    for (size_t i = 0; i < data->profile->samples.count; i++) {
         rb_thread_check_ints();
-        const struct hs_live_sample *sample = &data->samples.list[i];
+        const struct hs_live_sample *sample = &data->profile->samples.list[i];
         size_t memsize = data->memsizes ? data->memsizes[i] : SIZE_MAX;
         rb_ary_push(list, rb_ary_new_from_args(11, ULL2NUM(sample->id), UINT2NUM(sample->node),
             UINT2NUM(sample->class_text), UINT2NUM(sample->type_text), UINT2NUM(sample->slot_size),

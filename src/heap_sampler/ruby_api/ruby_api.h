@@ -14,12 +14,10 @@
 #include "heap_sampler/account/account.h"
 #include "heap_sampler/base/texts.h"
 #include "heap_sampler/profile/profile.h"
-#include "heap_sampler/profile/snapshot.h"
 
 /* What a GC::SampleProfile holds. */
 struct sample_profile {
     struct hs_profile *profile;
-    struct hs_live_samples samples;
     size_t *memsizes;           /* by sample, SIZE_MAX: not known; NULL: not asked for */
 };
 struct sample_profile *rb_hs_profile_data(VALUE self);

@@ -201,9 +201,8 @@ read_output(struct reader *reader)
     if (!value.len) return fail_value(reader, "must be a path, or none");
     size_t len = expanded_max(value);
     if (!len) return fail_value(reader, "knows %p (process id), %t (time) and %% (a percent sign) only");
-    if (!ends_with(value, ".pb.gz") && !ends_with(value, ".pb") &&
-        !ends_with(value, ".folded") && !ends_with(value, ".json")) {
-        return fail_value(reader, "must end in .pb.gz, .pb, .folded or .json, or be none");
+    if (!ends_with(value, ".pb.gz") && !ends_with(value, ".pb")) {
+        return fail_value(reader, "must end in .pb.gz or .pb, or be none");
     }
     for (size_t i = 0; i < value.len; i++) {
         if (value.ptr[i] == '/') file = (struct span){value.ptr + i + 1, value.len - i - 1};

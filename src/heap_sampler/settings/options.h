@@ -6,7 +6,7 @@
  *
  *   interval=512k     mean bytes between samples, 1 .. 1t (suffixes k m g t, powers of 1024)
  *   output=PATH       %p process id, %t UTC time (YYYYmmddTHHMMSS), %% a percent sign;
- *                     ends in .pb.gz, .pb, .folded or .json; a relative one is of the folder
+ *                     ends in .pb.gz or .pb; a relative one is of the folder
  *                     that the process was started in
  *                     `none` writes no profile and says nothing at exit
  *   every=SECONDS     a profile every so often, 1 .. 86400*365

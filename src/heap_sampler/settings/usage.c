@@ -11,7 +11,7 @@ const struct ruby_opt_message rb_heap_sampler_messages[] = {
     M("interval=size",     "Mean bytes between two samples (default: 512k)."),
     M("output=path",       "Where to write (default: heap-%p-%t.pb.gz);\n"
         "%p is the process id, %t the time; none writes nothing.\n"
-        "Formats: .pb.gz, .pb, .folded, .json."),
+        "Formats: .pb.gz, .pb (`heapsample convert` makes others)."),
     M("every=seconds",     "Also write a profile every so many seconds."),
     M("keep=number",       "Keep only so many of these."),
     M("at-rss=share|size", "Also write one, to ...-at-rss.pb.gz, when 80% of the cgroup's\n"

@@ -157,8 +157,8 @@ type_in_slot(VALUE object)
     return RB_BUILTIN_TYPE(object);
 }
 
-static bool
-in_use(uintptr_t address)
+bool
+rb_hs_check_in_use(uintptr_t address)
 {
     if (!rb_gc_pointer_to_heap_p((VALUE)address)) return false;
     switch (type_in_slot((VALUE)address)) {
@@ -170,7 +170,7 @@ in_use(uintptr_t address)
 static bool
 marked(uintptr_t address)
 {
-    return in_use(address) && rb_heap_sampler_gc_liveness((VALUE)address);
+    return rb_hs_check_in_use(address) && rb_heap_sampler_gc_liveness((VALUE)address);
 }
 
 static void
@@ -182,7 +182,7 @@ check_slot(const struct rb_heap_sampler_page *page, const struct hs_record *reco
     HS_MUST(rb_heap_sampler_gc_table_of(object, &slot) == page, "record %llu: slot %u is not of its page %p", id,
             record->slot, (void *)page->body);
     HS_MUST(slot == record->slot, "record %llu: slot %u has mark bit %u", id, record->slot, slot);
-    HS_MUST(in_use(object), "record %llu: slot %p is not in use (type %d)", id, (void *)object, type_in_slot(object));
+    HS_MUST(rb_hs_check_in_use(object), "record %llu: slot %p is not in use (type %d)", id, (void *)object, type_in_slot(object));
     HS_MUST(rb_hs_class_has_type(rb_hs_sampler.sites[record->site].class_id, RBASIC(object)->flags),
             "record %llu: slot %p is now of type %d", id, (void *)object, type_in_slot(object));
     HS_MUST(moment != HS_CHECK_MARKED || hs_page_marked_p(page, record->slot), "record %llu: slot %p is not marked", id,
@@ -212,8 +212,8 @@ rb_hs_check(enum hs_check_moment moment)
         const struct rb_heap_sampler_page *page = rb_hs_pages.list[p];
         for (uint32_t i = 0; i < page->count; i++) check_slot(page, &page->records[i], moment);
     }
-    rb_hs_codes_check_living(moment == HS_CHECK_MARKED ? marked : in_use);
-    rb_hs_classes_check_living(moment == HS_CHECK_MARKED ? marked : in_use);
+    rb_hs_codes_check_living(moment == HS_CHECK_MARKED ? marked : rb_hs_check_in_use);
+    rb_hs_classes_check_living(moment == HS_CHECK_MARKED ? marked : rb_hs_check_in_use);
 }
 
 void

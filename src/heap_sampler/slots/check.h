@@ -18,6 +18,8 @@
  * Each table checks itself, in a function beside the state that it is about;
  * slots/check.c has what is between tables, and what is between them and the heap.
  */
+#include <stdbool.h>
+#include <stdint.h>
 #include "heap_sampler/base/must.h"
 
 #if HS_CHECKING
@@ -32,6 +34,8 @@ enum hs_check_moment {
 };
 /* The tables and the heap. VM lock, the lock not held. */
 void rb_hs_check(enum hs_check_moment moment);
+/* Is there an object at the address? */
+bool rb_hs_check_in_use(uintptr_t address);
 /* The same, whatever other Ractors do. GVL. */
 void rb_hs_check_now(void);
 

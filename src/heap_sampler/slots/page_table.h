@@ -12,6 +12,7 @@
  */
 #include <stdbool.h>
 #include <stdint.h>
+#include "heap_sampler/base/must.h"
 
 struct hs_record {
     uint16_t slot;              /* index of the object's mark bit */
@@ -66,5 +67,10 @@ hs_page_marked_p(const struct rb_heap_sampler_page *page, unsigned slot)
     enum { BITS = sizeof(uintptr_t) * 8 };
     return (page->mark_bits[slot / BITS] >> (slot % BITS)) & 1;
 }
+
+#if HS_CHECKING
+/* The tables are what they must be. The lock, or the VM lock. */
+void rb_hs_pages_check(void);
+#endif
 
 #endif

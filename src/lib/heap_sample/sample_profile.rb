@@ -8,9 +8,6 @@ require "heap_sample"
 # first called.
 #++
 class GC::SampleProfile
-  # Ruby's own, which writes pprof without the GVL.
-  alias_method :raw_save, :save unless method_defined?(:raw_save)
-  private :raw_save
   # Ruby's own definitions of these only load this file.
   %i[save report top tree generations churn filter rows samples - leaks inspect pretty_print to_profile to_html].each do |name|
     remove_method(name) if method_defined?(name, false)

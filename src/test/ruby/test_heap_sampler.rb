@@ -556,9 +556,7 @@ class TestHeapSampler < Test::Unit::TestCase
         down(3_000, kept = [])
         profile = GC.sample_profile
         start = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)
-        %w[a.folded a.json a.pb].each do |name|
-          assert_raise(Errno::ENOMEM) { profile.save(File.join(#{dir.dump}, name)) }
-        end
+        assert_raise(Errno::ENOMEM) { profile.save(File.join(#{dir.dump}, "a.pb")) }
         assert_operator Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) - start, :<, EnvUtil.apply_timeout_scale(3)
         profile.save(File.join(#{dir.dump}, "a.pb.gz"))
         assert_equal %w[a.pb.gz], Dir.children(#{dir.dump})

@@ -13,12 +13,16 @@ export class Browser {
   }
 
   // `troubles`: errors and requests that the page made beside the file itself.
-  async open(file, { hash = "", width = 1440, height = 1000, theme = "light", ready = "window.heapView?.drawn > 0" } = {}) {
+  async open(
+    file,
+    { hash = "", width = 1440, height = 1000, theme = "light", ready = "window.heapView?.drawn > 0" } = {},
+  ) {
     const page = await this.process.newPage();
     const session = await page.createCDPSession();
     await session.send("Performance.enable", { timeDomain: "threadTicks" });
     // Seconds that the page's main thread has run.
-    page.busy = async () => (await session.send("Performance.getMetrics")).metrics.find(({ name }) => name === "ThreadTime").value;
+    page.busy = async () =>
+      (await session.send("Performance.getMetrics")).metrics.find(({ name }) => name === "ThreadTime").value;
     page.troubles = [];
     page.on("pageerror", (error) => page.troubles.push(error.message));
     page.on("console", (message) => message.type() === "error" && page.troubles.push(message.text()));
@@ -54,24 +58,36 @@ export const redrawn = async (page, action) => {
 };
 
 // Sets values of the state, as the address would.
-export const show = (page, values) => redrawn(page, () => page.evaluate((given) => {
-  window.heapView.state.set(given);
-  window.heapView.changed([]);          // also where nothing changed
-}, values));
+export const show = (page, values) =>
+  redrawn(page, () =>
+    page.evaluate((given) => {
+      window.heapView.state.set(given);
+      window.heapView.changed([]); // also where nothing changed
+    }, values),
+  );
 
 export const rows = (page) => page.evaluate(() => window.heapView.rows());
 export const summary = (page) => page.$eval("#summary", (element) => element.textContent);
 export const state = (page, name) => page.evaluate((given) => window.heapView.state.get(given), name);
 
 // What the graph has drawn: label, where it is, and its classes.
-export const frames = (page) => page.$$eval("#graph g.frame", (list) => list.map((frame) => {
-  const box = frame.querySelector("rect").getBoundingClientRect();
-  return {
-    label: frame.getAttribute("aria-label"), classes: frame.getAttribute("class").split(" "), depth: frame.__data__.depth,
-    left: box.left, top: box.top, width: box.width, height: box.height, group: frame.__data__.data.node.group,
-    text: frame.querySelector("div").textContent,
-  };
-}));
+export const frames = (page) =>
+  page.$$eval("#graph g.frame", (list) =>
+    list.map((frame) => {
+      const box = frame.querySelector("rect").getBoundingClientRect();
+      return {
+        label: frame.getAttribute("aria-label"),
+        classes: frame.getAttribute("class").split(" "),
+        depth: frame.__data__.depth,
+        left: box.left,
+        top: box.top,
+        width: box.width,
+        height: box.height,
+        group: frame.__data__.data.node.group,
+        text: frame.querySelector("div").textContent,
+      };
+    }),
+  );
 
 export const frameNamed = async (page, text) => {
   for (const handle of await page.$$("#graph g.frame")) {

@@ -10,7 +10,10 @@ export const test = async (name, body) => {
   } catch (error) {
     failed++;
     console.log(`not ok ${count} - ${name}`);
-    for (const line of String(error.stack || error).split("\n").slice(0, 12)) console.log(`# ${line}`);
+    for (const line of String(error.stack || error)
+      .split("\n")
+      .slice(0, 12))
+      console.log(`# ${line}`);
   }
 };
 

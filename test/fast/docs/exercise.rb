@@ -70,10 +70,11 @@ def analyses(profile)
   KINDS.each { |kind| profile.top(kind: kind).each { |row| read(row) } }
   [profile.top(by: :class, value: :inuse_objects), profile.top(value: "alloc_space"), profile.churn, profile.report, profile.generations,
    profile.generations(age: 1..), profile.tree, profile.tree(direction: :callers, by: :method)].each do |analysis|
-    [analysis.to_s, analysis.to_h, analysis.inspect, analysis.lines(3)]
+    [analysis.to_s, analysis.to_s(width: 60, root: "/"), analysis.to_h, analysis.inspect, analysis.lines(3), analysis.deconstruct_keys(nil)]
   end
   profile.generations.each { |generation| read(generation) }
-  [read(profile.churn), read(profile.top)]
+  [read(profile.churn), read(profile.top), profile.top.first.deconstruct_keys(%i[rank])]
+  %w[pb.gz folded json].each { |format| profile.save(StringIO.new("".b), format: format) }
   nodes = [profile.tree.root]
   while (node = nodes.shift)
     read(node)
@@ -121,8 +122,8 @@ total => {samples: Numeric}
 end
 retained = HeapSample::Retained.new(earlier, middle, now)
 [retained.to_s, retained.to_h, retained.inspect, retained.lines, retained.one_process?]
-retained.each { |row| read(row) }
-HeapSample::Retained::Row.new("key").compare(total, total, total)
+retained.each { |row| [read(row), row.deconstruct_keys(nil)] }
+HeapSample::Retained::Entry.new("key").compare(total, total, total)
 
 # A series.
 series = HeapSample::Series.load(folder)

@@ -35,7 +35,7 @@ loader = RBS::EnvironmentLoader.new
 loader.add(path: Pathname(sig))
 environment = RBS::Environment.from_loader(loader).resolve_type_names
 builder = RBS::DefinitionBuilder.new(env: environment)
-ours = environment.class_decls.select { |name, entry| entry.decls.any? { |one| one.decl.location.buffer.name.to_s.start_with?(sig) } }.keys
+ours = environment.class_decls.select { |_, entry| entry.decls.any? { |one| one.decl.location.buffer.name.to_s.start_with?(sig) } }.keys
 ours.reject! { |name| name.to_s == "::GC" || name.to_s == "::HeapSample" }
 
 # Methods that sig/ itself gives a class, and those of the code: "#name" and ".name".

@@ -56,9 +56,7 @@ end
 
 test "flame writes a page and nothing else" do
   profiles do |dir, at|
-    %w[pdf svg pb.gz].each do |ending|
-      fails(2, /x\.#{ending}: flame writes \.html.*heapsample convert writes \.pb\.gz, \.pb, \.folded, \.json/, "flame", at["a-later.pb.gz"], "-o", at["x.#{ending}"])
-    end
+    %w[pdf svg pb.gz].each { |ending| fails(2, /x\.#{ending}: flame writes \.html.*heapsample convert writes \.pb\.gz, \.pb, \.folded, \.json/, "flame", at["a-later.pb.gz"], "-o", at["x.#{ending}"]) }
     equal([], Dir.glob(at["x.*"]))
     page(dir, "x", "flame", at["a-later.pb.gz"])
   end
@@ -86,8 +84,9 @@ end
 
 test "where the output cannot be, nothing is read first" do
   profiles do |_, at|
-    {"convert" => "pb.gz", "flame" => "html", "merge" => "pb.gz"}.each do |command, ending|
-      fails(1, %r{/nowhere/x\..*: there is no such folder: /nowhere$}, command, at["missing.pb.gz"], "-o", "/nowhere/x.#{ending}")
+    %w[convert flame merge].each do |command|
+      output = "/nowhere/x.#{command == "flame" ? "html" : "pb.gz"}"
+      fails(1, %r{/nowhere/x\..*: there is no such folder: /nowhere$}, command, at["missing.pb.gz"], "-o", output)
     end
   end
 end

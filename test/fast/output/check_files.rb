@@ -166,57 +166,11 @@ def check_pprof(bytes, name)
   end
 end
 
-def check_speedscope(text, name)
-  check(text.valid_encoding?, "speedscope: not UTF-8")
-  file = JSON.parse(text)
-  check(file["$schema"] == "https://www.speedscope.app/file-format-schema.json", "speedscope: schema")
-  check_meta(JSON.generate(file["heap_sampler"]), "speedscope meta")
-  frames = file["shared"]["frames"]
-  frames.each do |frame|
-    check((frame.keys - %w[name file line]).empty? && frame["name"].is_a?(String) && frame["name"] != "",
-          "speedscope: frame #{frame}")
-  end
-  profiles = file["profiles"]
-  check(profiles.map { |p| p["name"] } == %w[inuse_space inuse_objects alloc_space alloc_objects malloc_inuse_space
-                                                slots_inuse_space], "speedscope: names")
-  profiles.each do |p|
-    check(p["type"] == "sampled" && p["unit"] == (p["name"] =~ /space/ ? "bytes" : "none"), "speedscope: type")
-    check(p["samples"].size == p["weights"].size, "speedscope: samples and weights differ in number")
-    check(p["samples"].all? { |s| !s.empty? && s.all? { |i| i.between?(0, frames.size - 1) } }, "speedscope: samples")
-    check(p["weights"].all? { |w| w.is_a?(Integer) && w > 0 }, "speedscope: weights")
-    check(p["startValue"] == 0 && p["endValue"] == [p["weights"].sum, 2**63 - 1].min, "speedscope: total")
-  end
-  if name == "sample"
-    named = profiles[0]["samples"].zip(profiles[0]["weights"]).map do |stack, weight|
-      [stack.map { |i| frames[i].values_at("name", "file", "line").compact.join(" ") }.join(" > "), weight]
-    end
-    main = "<main> /srv/app.rb 10 > Integer#times <internal:numeric> 237 > Ticket#store /srv/lib/ticket.rb"
-    check(named == [["(no stack)", 64], ["#{main} 5", 9001], ["#{main} 7", 1000],
-                    ["(truncated) > Ticket#store /srv/lib/ticket.rb 5", 500]], "speedscope: #{named}")
-  elsif name == "malloc"
-    check(frames[2..5].map { |f| f["name"] } == ["foo_new (libfoo.so.1)", "libbar;1.so+0x1010", "_ZN3foo3newEv (libfoo.so.1)",
-                                                  "0x1000"], "speedscope: native names")
-    check(frames[2]["file"] == "/usr/lib/libfoo.so.1", "speedscope: a library")
-    check(profiles.map { |p| p["endValue"] } == [1354000, 107, 4858000, 221, 1350000, 4000], "speedscope: totals")
-  elsif name == "hostile"
-    names = frames.map { |f| f["name"] }
-    check(names.include?("a;b\nc\rd\te\"f\\g"), "speedscope: separators")
-    check(names.include?("nul\0inside"), "speedscope: NUL")
-    check(names.include?("名前 💎 é"), "speedscope: characters")
-    check(names.include?("\ufffd\ufffd"), "speedscope: bytes that are no character")
-    check(names.include?("cut \ufffd\ufffd\ufffd"), "speedscope: a cut character")
-    check(names.any? { |n| n.start_with?((0..127).map(&:chr).join) && n.count("\ufffd") == 128 }, "speedscope: bytes")
-  end
-end
-
 begin
   path = File.join(folder, name)
   pb = File.binread("#{path}.pb")
   check(Zlib::GzipReader.open("#{path}.pb.gz") { |gz| gz.read.b } == pb, "the .pb.gz unpacked is not the .pb")
   check_pprof(pb, name)
-  check_speedscope(File.read("#{path}.json", encoding: "UTF-8"), name)
-  folded = File.read("#{path}.folded", encoding: "UTF-8")
-  check(folded.valid_encoding? && folded.lines.all? { |l| l =~ /\A[^\n]+ \d+\n\z/ }, "folded: a line's shape")
 rescue => error
   @faults << "#{error.class}: #{error.message} (#{error.backtrace.first})"
 end

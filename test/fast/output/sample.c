@@ -129,6 +129,8 @@ huge_profile(struct hs_profile *profile)
     }
     memset(profile, 0, sizeof(*profile));
     memset(&profile->meta, 0xff, sizeof(profile->meta));
+    profile->meta.items = NULL;
+    profile->meta.item_count = profile->meta.item_capacity = 0;
     profile->meta.seeded = profile->meta.memsize = true;
     profile->meta.account.malloc_known = profile->meta.account.jemalloc = true;
     profile->meta.account_at_start.malloc_known = profile->meta.account_at_start.jemalloc = true;

@@ -6,8 +6,8 @@
 #include "sample.h"
 #include "tap.h"
 #include "heap_sampler/profile/encode.h"
+#include "heap_sampler/profile/formats.h"
 #include "heap_sampler/base/memory.h"
-#include "heap_sampler/profile/output.h"
 
 #include <errno.h>
 #include <math.h>
@@ -18,12 +18,6 @@
 typedef int (*encoder)(const struct hs_profile *profile, struct hs_buffer *out);
 
 static int
-folded_inuse_space(const struct hs_profile *profile, struct hs_buffer *out)
-{
-    return rb_hs_encode_folded(profile, HS_INUSE_SPACE, out);
-}
-
-static int
 meta_json(const struct hs_profile *profile, struct hs_buffer *out)
 {
     return rb_hs_encode_meta_json(&profile->meta, out);
@@ -32,13 +26,7 @@ meta_json(const struct hs_profile *profile, struct hs_buffer *out)
 static int
 gzipped_pprof(const struct hs_profile *profile, struct hs_buffer *out)
 {
-    struct hs_gzip *gzip = rb_hs_gzip_open(out);
-    struct hs_buffer plain = {.pass_on = rb_hs_gzip_pass_on, .to = gzip};
-    int error = gzip ? rb_hs_encode_pprof(profile, &plain) : ENOMEM;
-    if (!error) error = rb_hs_gzip_append(gzip, plain.ptr, plain.len, true);
-    rb_hs_gzip_close(gzip);
-    rb_hs_buffer_free(&plain);
-    return error;
+    return rb_hs_encode(profile, HS_PB_GZ, out);
 }
 
 static const struct {
@@ -46,10 +34,8 @@ static const struct {
     encoder encode;
 } encoders[] = {
     {"pprof", rb_hs_encode_pprof},
-    {"folded", folded_inuse_space},
-    {"speedscope", rb_hs_encode_speedscope},
-    {"meta JSON", meta_json},
     {"gzipped pprof", gzipped_pprof},
+    {"meta JSON", meta_json},
 };
 
 enum { ENCODERS = sizeof(encoders) / sizeof(encoders[0]) };
@@ -66,65 +52,6 @@ static const struct {
 };
 
 enum { PROFILES = sizeof(profiles) / sizeof(profiles[0]) };
-
-static void
-test_folded(void)
-{
-    struct hs_profile profile;
-    struct hs_buffer out = {0};
-
-    sample_profile(&profile);
-    rb_hs_encode_folded(&profile, HS_INUSE_SPACE, &out);
-    rb_hs_buffer_append(&out, "", 1);
-    is_text(out.ptr,
-            "(no stack) 64\n"
-            "<main> (app.rb:10);Integer#times (<internal:numeric>:237);Ticket#store (lib/ticket.rb:5) 9001\n"
-            "<main> (app.rb:10);Integer#times (<internal:numeric>:237);Ticket#store (lib/ticket.rb:7) 1000\n"
-            "(truncated);Ticket#store (lib/ticket.rb:5) 500\n",
-            "folded: root first, rows of a stack summed and then rounded");
-    out.len = 0;
-    rb_hs_encode_folded(&profile, HS_ALLOC_OBJECTS, &out);
-    rb_hs_buffer_append(&out, "", 1);
-    is_text(out.ptr,
-            "<main> (app.rb:10);Integer#times (<internal:numeric>:237);Ticket#store (lib/ticket.rb:5) 401\n"
-            "<main> (app.rb:10);Integer#times (<internal:numeric>:237);Ticket#store (lib/ticket.rb:7) 6\n"
-            "(truncated);Ticket#store (lib/ticket.rb:5) 3\n",
-            "folded: stacks without a value are left out");
-    rb_hs_buffer_free(&out);
-    rb_hs_profile_free(&profile);
-}
-
-/* Every line of a folded file has one value, and as many frames as its stack. */
-static void
-test_folded_hostile(void)
-{
-    struct hs_profile profile;
-    struct hs_buffer out = {0};
-    uint32_t lines = 0;
-    bool shape = true;
-
-    hostile_profile(&profile);
-    rb_hs_encode_folded(&profile, HS_INUSE_SPACE, &out);
-    rb_hs_buffer_append(&out, "", 1);
-    for (char *line = strtok(out.ptr, "\n"); line; line = strtok(NULL, "\n")) {
-        uint32_t separators = 0;
-        const char *value = strrchr(line, ' ');
-
-        for (const char *c = line; *c; c++) {
-            unsigned char byte = (unsigned char)*c;
-            bool starts = byte < 0x80 || byte > 0xbf;
-            if (byte < 0x20 || byte == 0x7f) shape = false;
-            if (starts != (rb_hs_utf8_length(c, strlen(c)) > 0)) shape = false;
-            if (byte == ';') separators++;
-        }
-        lines++;
-        if (separators != lines - 1 || !value || atoi(value) != 9 + (int)lines) shape = false;
-        if (strstr(line, "\xe2\x80\xa8") || strstr(line, "\xc2\x85")) shape = false;
-    }
-    ok(shape && lines == profile.row_count, "folded: names cannot break a line or a frame");
-    rb_hs_buffer_free(&out);
-    rb_hs_profile_free(&profile);
-}
 
 static void
 test_meta(void)
@@ -153,6 +80,47 @@ test_meta(void)
     rb_hs_profile_free(&profile);
 }
 
+/* As many as are wanted, of any name; what cannot be kept leaves the profile as it was. */
+static void
+test_meta_items(void)
+{
+    struct hs_profile profile;
+    struct hs_buffer out = {0};
+
+    sample_profile(&profile);
+    bool kept = rb_hs_profile_add_meta(&profile, "deploy", "\"2026-11\"") &&
+        rb_hs_profile_add_meta(&profile, "a \"name\"", "{\"threads\":[1,2]}");
+    rb_hs_memory_fail_after(1);
+    bool refused = !rb_hs_profile_add_meta(&profile, "no room", "1");
+    rb_hs_memory_fail_after(-1);
+    for (int i = 0; i < 100; i++) kept = kept && rb_hs_profile_add_meta(&profile, "many", "null");
+    rb_hs_encode_meta_json(&profile.meta, &out);
+    rb_hs_buffer_append(&out, "", 1);
+    const char *items = strstr(out.ptr, ",\"deploy\"");
+    static const char first[] = ",\"deploy\":\"2026-11\",\"a \\\"name\\\"\":{\"threads\":[1,2]},\"many\":null,";
+    ok(kept && refused && items && strncmp(items, first, strlen(first)) == 0 && strstr(items, "null}"),
+       "meta JSON: what was added follows the fields, %s", items ? items : out.ptr);
+    rb_hs_buffer_free(&out);
+    rb_hs_profile_free(&profile);
+}
+
+static void
+test_formats(void)
+{
+    enum hs_format format = HS_PB;
+    struct hs_profile profile;
+    struct hs_buffer plain = {0}, packed = {0};
+
+    ok(rb_hs_format_of("a.pb.gz", &format) && format == HS_PB_GZ && rb_hs_format_of("/b/.pb", &format) && format == HS_PB &&
+       !rb_hs_format_of("a.json", &format) && !rb_hs_format_of("", &format), "a path's ending says the format");
+    sample_profile(&profile);
+    ok(!rb_hs_encode(&profile, HS_PB, &plain) && !rb_hs_encode(&profile, HS_PB_GZ, &packed) &&
+       packed.len > 2 && memcmp(packed.ptr, "\x1f\x8b", 2) == 0 && packed.len < plain.len, "bytes without a file, packed or not");
+    rb_hs_buffer_free(&plain);
+    rb_hs_buffer_free(&packed);
+    rb_hs_profile_free(&profile);
+}
+
 static void
 test_malloc(void)
 {
@@ -160,19 +128,6 @@ test_malloc(void)
     struct hs_buffer out = {0};
 
     malloc_profile(&profile);
-    rb_hs_encode_folded(&profile, HS_INUSE_SPACE, &out);
-    rb_hs_buffer_append(&out, "", 1);
-    is_text(out.ptr,
-            "<main> (app.rb:10) 4000\n"
-            "<main> (app.rb:10);_ZN3foo3newEv (libfoo.so.1);foo_new (libfoo.so.1) 1000000\n"
-            "<main> (app.rb:10);_ZN3foo3newEv (libbar,1.so);libbar,1.so+0x1010 300000\n"
-            "<main> (app.rb:20);0x1000 50000\n",
-            "folded: slots and malloc, native frames with their library");
-    out.len = 0;
-    rb_hs_encode_folded(&profile, HS_SLOTS_INUSE_SPACE, &out);
-    rb_hs_buffer_append(&out, "", 1);
-    is_text(out.ptr, "<main> (app.rb:10) 4000\n", "folded: slots alone");
-    out.len = 0;
     rb_hs_encode_meta_json(&profile.meta, &out);
     rb_hs_buffer_append(&out, "", 1);
     const char *side = strstr(out.ptr, "\"malloc\":");
@@ -249,7 +204,7 @@ test_broken(void)
 
     for (size_t i = 0; i < sizeof(broken) / sizeof(broken[0]); i++) {
         bool refused = true;
-        for (int e = 0; e < 3; e++) {
+        for (int e = 0; e < 2; e++) {       /* what a profile says of itself has no index */
             struct hs_profile profile;
             struct hs_buffer out = {0};
 
@@ -310,9 +265,9 @@ test_deterministic(void)
 void
 test_encode(void)
 {
-    test_folded();
-    test_folded_hostile();
+    test_formats();
     test_meta();
+    test_meta_items();
     test_malloc();
     test_account();
     test_rounding();

@@ -1,9 +1,9 @@
 /*
  * gzip, with zlib or without as it was compiled: gzip(1) must agree.
  */
+#include "heap_sampler/profile/gzip.h"
 #include "tap.h"
 #include "heap_sampler/base/memory.h"
-#include "heap_sampler/profile/output.h"
 
 #include <errno.h>
 #include <stdio.h>

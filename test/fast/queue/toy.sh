@@ -34,6 +34,16 @@ tarball toy_1.orig.tar.xz $(toy_sha "$dir/distfiles/toy_1.orig.tar.xz") debian:p
 EOT
 }
 
+# add_release TOY NUMBER SED-SCRIPT: pins another release, whose gc.c is edited.
+add_release() {
+    local root=$1/toy-$2
+    cp -r "$1/toy-1" "$root"
+    sed -i "$3" "$root/gc.c"
+    tar -C "$1" -czf "$1/distfiles/toy-$2.tar.gz" "toy-$2"
+    printf 'version %s\ntarball toy-%s.tar.gz %s file://%s/served.tar.gz\n' \
+        "$2" "$2" "$(toy_sha "$1/distfiles/toy-$2.tar.gz")" "$1" >>"$1/upstream/3.4"
+}
+
 toy_sha() { sha256sum "$1" | cut -d' ' -f1; }
 
 # touch_later FILE OTHER: the file gets a time that is later than the other's; the file system's clock ticks every few ms.

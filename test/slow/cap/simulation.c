@@ -12,7 +12,6 @@
 #include "internal/heap_sampler.h"
 #include "ruby/ruby.h"
 #include "heap_sampler/base/memory.h"
-#include "heap_sampler/profile/output.h"
 #include "heap_sampler/slots/page_table.h"
 #include "heap_sampler/sites/sampler.h"
 

@@ -7,11 +7,17 @@
  *
  * Usage: main FOLDER SECONDS
  */
+#include "heap_sampler/base/must.h"
 #include "heap_sampler/malloc/table.h"
+#include "heap_sampler/process/life.h"
+#include "heap_sampler/process/periodic.h"
+#include "heap_sampler/process/request.h"
+#include "heap_sampler/process/safe_point.h"
+#include "heap_sampler/profile/snapshot.h"
+#include "heap_sampler/slots/sessions.h"
 #include "heap_sampler/malloc/hooks.h"
 #include "heap_sampler/base/memory.h"
 #include "heap_sampler/settings/options.h"
-#include "heap_sampler/profile/output.h"
 #include "heap_sampler/slots/page_table.h"
 #include "heap_sampler/sites/sampler.h"
 #include "heap_sampler/slots/check.h"
@@ -35,7 +41,7 @@ static const char *folder;
 static bool over;               /* atomic */
 
 static struct {
-    uint64_t allocations, collections, changes, snapshots, refused, rows, wrong, unsaved, without_room, forks, failed_forks;
+    uint64_t allocations, collections, changes, snapshots, refused, rows, wrong, unsaved, without_room, forks, failed_forks, safe_points, missed, wrong_calls;
 } counts;                       /* atomics */
 
 static void
@@ -96,27 +102,70 @@ change_something(void)
     }
 }
 
+/* What is asked for, seen before it is encoded. */
+struct seen {
+    long rows;
+    bool samples;
+};
+
+static int
+look_at(struct hs_profile *profile, void *data)
+{
+    struct seen *seen = data;
+    seen->rows = vm_check_malloc_rows(profile);
+    seen->samples = profile->samples.list != NULL && profile->samples.count == profile->meta.live_samples;
+    return rb_hs_profile_add_meta(profile, "test", "true") ? 0 : ENOMEM;
+}
+
+/* To a file, or without a name, as bytes. */
 static bool
 snapshot(const char *name)
 {
     char path[4096];
-    struct hs_live_samples samples = { NULL, 0 };
-    struct hs_profile *profile = rb_hs_snapshot(HS_MAIN, &samples, false);
-    if (!profile) {
+    struct seen seen = { 0, false };
+    struct hs_request request = {
+        .session = HS_MAIN, .flags = HS_WITH_SAMPLES, .path = name ? path : NULL, .format = HS_PB, .add_meta = look_at, .data = &seen,
+    };
+    if (name) snprintf(path, sizeof(path), "%s/%s", folder, name);
+    int error = rb_hs_request_serve(&request);
+    bool bytes = request.out.len && request.out.len == request.bytes;
+    rb_hs_buffer_free(&request.out);
+    if (error == ESRCH) {
         add(&counts.refused, 1);
         return true;
     }
-    long rows = vm_check_malloc_rows(profile);
-    snprintf(path, sizeof(path), "%s/%s", folder, name);
-    int error = rb_hs_save_profile(profile, path, NULL);
-    rb_hs_snapshot_free(profile);
-    rb_hs_free(HS_MEM_SNAPSHOTS, samples.list);
     add(&counts.snapshots, 1);
-    add(&counts.rows, rows > 0 ? (uint64_t)rows : 0);
-    if (rows < 0) add(&counts.wrong, 1);
+    add(&counts.rows, seen.rows > 0 ? (uint64_t)seen.rows : 0);
+    bool right = seen.rows >= 0 && (error || (seen.samples && bytes == !name));
+    if (!right) add(&counts.wrong, 1);
     /* Four at once may want more than the bound of own memory leaves them. */
     if (error) add(error == ENOMEM ? &counts.without_room : &counts.unsaved, 1);
-    return rows >= 0 && (!error || error == ENOMEM);
+    return right && (!error || error == ENOMEM);
+}
+
+/* -- at a safe point -------------------------------------------------------------- */
+
+struct asked {
+    bool called, with_gvl;
+};
+
+static void
+note_call(void *data)
+{
+    struct asked *asked = data;
+    asked->called = true;
+    asked->with_gvl = rb_hs_gvl_p();
+}
+
+/* What was answered with no is not called later either: the next call finds its place on the stack as it left it. */
+static void
+ask(unsigned ms)
+{
+    struct asked asked = { false, false };
+    bool answered = rb_hs_at_safe_point(note_call, &asked, ms);
+    add(answered ? &counts.safe_points : &counts.missed, 1);
+    if (!answered) nap(1000);
+    if (asked.called != answered || (answered && !asked.with_gvl)) add(&counts.wrong_calls, 1);
 }
 
 /* The child has one thread, and the tables as they are. */
@@ -145,6 +194,7 @@ ruby_thread(void *unused)
         vm_lock();
         for (int i = 0; i < 50; i++) vm_allocate();
         add(&counts.allocations, 50);
+        if (vm_random(4) == 0) vm_safe_point();
         rb_hs_name_all();
         rb_hs_malloc_name_stacks();
         if (vm_random(8) == 0) {
@@ -178,7 +228,8 @@ snapshot_thread(void *name)
     struct hs_malloc_table_stat stat;
     while (!over_p()) {
         vm_settle();
-        snapshot(name);
+        snapshot(vm_random(2) ? name : NULL);
+        ask(vm_random(2) ? 1000 : vm_random(3));
         rb_hs_malloc_table_stat(&stat);
         nap(3000);
     }
@@ -194,7 +245,7 @@ run_threads(int seconds)
     int count = 0;
     for (int i = 0; i < 2; i++) pthread_create(&threads[count++], NULL, ruby_thread, NULL);
     for (int i = 0; i < 2; i++) pthread_create(&threads[count++], NULL, ractor, NULL);
-    static const char *const names[] = { "a.pb.gz", "b.json", "c.folded" };
+    static const char *const names[] = { "a.pb.gz", "b.pb", "c.pb" };
     for (int i = 0; i < 3; i++) pthread_create(&threads[count++], NULL, snapshot_thread, (void *)names[i]);
     sleep((unsigned)seconds);
     __atomic_store_n(&over, true, __ATOMIC_RELAXED);
@@ -224,6 +275,8 @@ main(int argc, char **argv)
     ok(!counts.wrong, "each block stands on the stack that allocated it");
     ok(!counts.unsaved && counts.without_room * 4 < counts.snapshots, "every profile is written for which there is memory");
     ok(!counts.failed_forks, "every child takes a snapshot of its own");
+    ok(counts.safe_points && counts.missed && !counts.wrong_calls, "what is asked for at a safe point is done there, or never: %llu, %llu, %llu",
+       (unsigned long long)counts.safe_points, (unsigned long long)counts.missed, (unsigned long long)counts.wrong_calls);
 
     vm_lock();
     rb_hs_check(HS_CHECK_ANY);

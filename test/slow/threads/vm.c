@@ -3,9 +3,15 @@
 #include "internal.h"
 #include "internal/gc.h"
 #include "internal/heap_sampler.h"
+#include "ruby/debug.h"
 #include "ruby/ruby.h"
 #include "vm_core.h"
+#include "heap_sampler/base/locks.h"
+#include "heap_sampler/base/must.h"
 #include "heap_sampler/native/allocator.h"
+#include "heap_sampler/process/safe_point.h"
+#include "heap_sampler/settings/options.h"
+#include "heap_sampler/sites/folding.h"
 #include "heap_sampler/stacks/capture.h"
 #include "heap_sampler/stacks/class_table.h"
 #include "heap_sampler/malloc/hooks.h"
@@ -56,15 +62,19 @@ vm_random(uint32_t below)
     return (uint32_t)(state >> 33) % below;
 }
 
+static _Thread_local bool gvl_held;
+
 void
 vm_lock(void)
 {
     pthread_mutex_lock(&gvl);
+    gvl_held = true;
 }
 
 void
 vm_unlock(void)
 {
+    gvl_held = false;
     pthread_mutex_unlock(&gvl);
 }
 
@@ -127,6 +137,9 @@ new_code(int i)
 void
 vm_boot(void)
 {
+    vm_lock();
+    rb_hs_safe_point_boot();
+    vm_unlock();
     for (int i = 0; i < PAGES; i++) pages[i].slots = calloc(SLOTS, SLOT_BYTES);
     for (int i = 0; i < CODES; i++) new_code(i);
     rb_hs_options_default(&rb_hs_options);
@@ -230,7 +243,57 @@ int *rb_errno_ptr(void) { return __errno_location(); }
 void *rb_asan_poisoned_object_p(VALUE object) { return NULL; }
 void rb_heap_sampler_gc_recut(void) { }
 void rb_hs_malloc_boot(bool wanted) { }
-void rb_hs_malloc_request_names(void) { }
+
+bool
+rb_hs_malloc_raw_stacks_p(void)
+{
+    struct hs_malloc_table_stat stat;
+    rb_hs_malloc_table_stat(&stat);
+    return stat.raw != 0;
+}
+
+/* -- postponed jobs: one is all there is ---------------------------------------------- */
+
+static rb_postponed_job_func_t job;
+static bool job_triggered;      /* atomic */
+
+rb_postponed_job_handle_t
+rb_postponed_job_preregister(unsigned flags, rb_postponed_job_func_t function, void *data)
+{
+    (void)flags, (void)data;
+    job = function;
+    return 0;
+}
+
+void
+rb_postponed_job_trigger(rb_postponed_job_handle_t handle)
+{
+    (void)handle;
+    __atomic_store_n(&job_triggered, true, __ATOMIC_RELEASE);
+}
+
+void
+vm_safe_point(void)
+{
+    if (__atomic_exchange_n(&job_triggered, false, __ATOMIC_ACQ_REL)) job(NULL);
+}
+
+/* -- contracts ------------------------------------------------------------------------- */
+
+bool rb_hs_gvl_p(void) { return gvl_held; }
+bool rb_hs_vm_locked_p(void) { return gvl_held; }
+bool rb_hs_in_gc_p(void) { return gvl_held; }
+
+void
+rb_hs_fault(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vfprintf(stderr, format, args);
+    va_end(args);
+    abort();
+}
+
 void rb_hs_unwind_refresh(void) { }
 void rb_raise(VALUE error, const char *format, ...) { abort(); }
 
@@ -479,6 +542,7 @@ rb_hs_malloc_name_stacks(void)
     static struct hs_raw_frame frames[HS_DEPTH_MAX];
     struct hs_malloc_raw raw;
     while (rb_hs_malloc_next_raw(&raw, frames)) {
+        rb_hs_make_room_for_stack(raw.depth);
         uint32_t node = rb_hs_capture_resolve(frames, raw.depth, raw.truncated);
         rb_hs_malloc_named(&raw, node == UINT32_MAX ? HS_NODE_EMPTY : node);
     }

@@ -25,6 +25,8 @@ void vm_boot(void);
 void vm_allocate(void);         /* an object, with a stack of some depth */
 void vm_gc(bool full, bool compact);
 void vm_free_pages(void);
+/* A thread looks for interrupts here. */
+void vm_safe_point(void);
 
 /* As a Ractor: without the GVL, but no GC runs meanwhile. */
 void vm_malloc(void);

@@ -7,7 +7,7 @@ class Mix
   INTERVALS = %w[1 1 64 4k].freeze
   MALLOC = %w[off on 4k 4k standby].freeze
   DEPTHS = [nil, nil, 3, 4096].freeze
-  FORMATS = %w[.pb.gz .pb .folded .json].freeze
+  FORMATS = %w[.pb.gz .pb].freeze
 
   attr_reader :seed, :acts
 

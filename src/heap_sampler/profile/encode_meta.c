@@ -1,21 +1,19 @@
 /*
- * JSON: a profile for speedscope, and what is known about a profile as one
- * object, which pprof files carry as their comment.  doc/format.md freezes
- * the names of that object's fields.
+ * What is known about a profile, as one JSON object, which pprof files carry as
+ * their comment.  doc/format.md freezes the names of the object's fields.
  *
  * Integers are written in full.  Times in nanoseconds lose their last digits
  * in a reader whose numbers are doubles; the two values that must not (they
  * are compared, or typed in again) are strings.
  */
 #include "heap_sampler/account/account.h"
-#include "heap_sampler/base/memory.h"
 #include "heap_sampler/base/texts.h"
 #include "heap_sampler/malloc/state.h"
+#include "heap_sampler/profile/buffer.h"
 #include "heap_sampler/profile/encode.h"
-#include "heap_sampler/profile/output.h"
+#include "heap_sampler/profile/formats.h"
 #include "heap_sampler/profile/profile.h"
 #include "heap_sampler/sites/sampler.h"
-#include "heap_sampler/stacks/stack_table.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -194,6 +192,16 @@ append_account(struct hs_buffer *out, const char *name, const struct hs_account 
     rb_hs_buffer_puts(out, "},");
 }
 
+static void
+append_items(struct hs_buffer *out, const struct hs_profile_meta *meta)
+{
+    for (uint32_t i = 0; i < meta->item_count; i++) {
+        const struct hs_meta_item *item = &meta->items[i];
+        rb_hs_append_json(out, rb_hs_text_of(item->name));
+        rb_hs_buffer_printf(out, ":%s,", item->json);
+    }
+}
+
 int
 rb_hs_encode_meta_json(const struct hs_profile_meta *meta, struct hs_buffer *out)
 {
@@ -216,118 +224,7 @@ rb_hs_encode_meta_json(const struct hs_profile_meta *meta, struct hs_buffer *out
     append_malloc(out, meta);
     append_account(out, "account", &meta->account);
     append_account(out, "account_at_start", &meta->account_at_start);
+    append_items(out, meta);
     end_with(out, "}");
     return out->failed ? ENOMEM : 0;
-}
-
-static void
-append_frame_name(struct hs_buffer *out, const struct hs_profile *profile, const struct hs_frame *frame)
-{
-    struct hs_text label = profile->texts[frame->label];
-    struct hs_buffer name = {0};
-
-    if (!frame->address) {
-        rb_hs_append_json(out, label.len ? label : rb_hs_text_of(HS_NO_LABEL));
-        return;
-    }
-    rb_hs_append_native(&name, profile, frame);
-    rb_hs_append_json(out, (struct hs_text){name.ptr, (uint32_t)name.len});
-    if (name.failed) out->failed = true;
-    rb_hs_buffer_free(&name);
-}
-
-static void
-append_frames(struct hs_buffer *out, const struct hs_profile *profile)
-{
-    rb_hs_buffer_puts(out, "[");
-    for (uint32_t i = 0; i < profile->frame_count; i++) {
-        const struct hs_frame *frame = &profile->frames[i];
-        struct hs_text path = profile->texts[frame->absolute_path];
-        if (!path.len) path = profile->texts[frame->path];
-
-        rb_hs_buffer_puts(out, "\n{\"name\":");
-        append_frame_name(out, profile, frame);
-        if (path.len) {
-            rb_hs_buffer_puts(out, ",\"file\":");
-            rb_hs_append_json(out, path);
-        }
-        if (frame->line) rb_hs_buffer_printf(out, ",\"line\":%" PRIu32, frame->line);
-        rb_hs_buffer_puts(out, "},");
-    }
-    /* for stacks without frames: the index after the last frame */
-    rb_hs_buffer_puts(out, "\n{\"name\":\"" HS_NO_STACK "\"}]");
-}
-
-/* One `sampled` profile: a stack (root first) and its value for every node
- * whose rows' sum does not round to 0. */
-static int
-append_sampled(struct hs_buffer *out, const struct hs_profile *profile, enum hs_value value,
-               const char *name, const char *unit)
-{
-    struct hs_stack stack = {0};
-    struct hs_buffer weights = {0};
-    double *sums = NULL;
-    int64_t total = 0;
-    int error = rb_hs_sum_by_node(profile, value, &sums);
-
-    rb_hs_buffer_printf(out, "{\"type\":\"sampled\",\"name\":\"%s\",\"unit\":\"%s\",\"samples\":[", name, unit);
-    for (uint32_t node = 0; !error && !out->failed && (node == 0 || node < profile->node_count); node++) {
-        int64_t sum = rb_hs_round(sums[node]);
-        if (sum <= 0) continue;
-        error = rb_hs_stack_read(&stack, profile, node);
-        if (error) break;
-
-        rb_hs_buffer_puts(out, "\n[");
-        if (!stack.depth) rb_hs_buffer_printf(out, "%" PRIu32, profile->frame_count);
-        for (uint32_t i = stack.depth; i-- > 0;) {
-            rb_hs_buffer_printf(out, "%" PRIu32 "%s", stack.frames[i], i ? "," : "");
-        }
-        rb_hs_buffer_puts(out, "],");
-        rb_hs_buffer_printf(&weights, "%" PRId64 ",", sum);
-        total = sum > INT64_MAX - total ? INT64_MAX : total + sum;
-    }
-    end_with(out, "],\"weights\":[");
-    end_with(&weights, "]");
-    rb_hs_buffer_append(out, weights.ptr, weights.len);
-    rb_hs_buffer_printf(out, ",\"startValue\":0,\"endValue\":%" PRId64 "}", total);
-    if (!error && weights.failed) error = ENOMEM;
-
-    rb_hs_buffer_free(&weights);
-    rb_hs_stack_free(&stack);
-    rb_hs_free(HS_MEM_SNAPSHOTS, sums);
-    return error;
-}
-
-int
-rb_hs_encode_speedscope(const struct hs_profile *profile, struct hs_buffer *out)
-{
-    static const struct {
-        enum hs_value value;
-        const char *name, *unit;
-    } values[] = {      /* the first is shown first */
-        {HS_INUSE_SPACE, "inuse_space", "bytes"},
-        {HS_INUSE_OBJECTS, "inuse_objects", "none"},
-        {HS_ALLOC_SPACE, "alloc_space", "bytes"},
-        {HS_ALLOC_OBJECTS, "alloc_objects", "none"},
-        {HS_MALLOC_INUSE_SPACE, "malloc_inuse_space", "bytes"},
-        {HS_SLOTS_INUSE_SPACE, "slots_inuse_space", "bytes"},
-    };
-    int error = rb_hs_profile_check(profile);
-    if (error) return error;
-
-    rb_hs_buffer_puts(out, "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\n"
-                        "\"exporter\":\"heap_sampler\",");
-    rb_hs_buffer_printf(out, "\"name\":\"Ruby heap of process %" PRIu64 "\",\"activeProfileIndex\":0,\n"
-                          "\"heap_sampler\":", profile->meta.process_id);
-    rb_hs_encode_meta_json(&profile->meta, out);
-    rb_hs_buffer_puts(out, ",\n\"shared\":{\"frames\":");
-    append_frames(out, profile);
-    rb_hs_buffer_puts(out, "},\n\"profiles\":[");
-    for (size_t i = 0; !error && !out->failed && i < sizeof(values) / sizeof(values[0]); i++) {
-        if (i) rb_hs_buffer_puts(out, ",\n");
-        error = append_sampled(out, profile, values[i].value, values[i].name, values[i].unit);
-    }
-    rb_hs_buffer_puts(out, "]}\n");
-    if (!error && out->failed) error = ENOMEM;
-    return error;
 }

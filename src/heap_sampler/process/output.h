@@ -1,0 +1,31 @@
+#ifndef HEAP_SAMPLER_PROCESS_OUTPUT_H
+#define HEAP_SAMPLER_PROCESS_OUTPUT_H
+/*
+ * The output of the options: where profiles of the main session are written,
+ * and what is said about them.
+ */
+#include <stddef.h>
+#include <stdint.h>
+
+enum { HS_PATH_SIZE = 4096 };
+
+struct hs_output {
+    char path[HS_PATH_SIZE];    /* as it was chosen, which is what messages say */
+    char full[HS_PATH_SIZE];
+    size_t bytes;
+    uint64_t samples;
+};
+
+/* The folder of now is that of relative outputs; the first call counts. [gvl] */
+void rb_hs_note_start_folder(void);
+/* Warns of what is wrong with the settings of files, before the first is written. [gvl] */
+void rb_hs_output_check(void);
+/* Takes a profile now and writes it; `suffix` is added to the file's name. An error is reported, the same one once. 0, or an
+ * errno value. One thread at a time. */
+int rb_hs_output_save(struct hs_output *output, const char *suffix, unsigned flags);
+/* "wrote …", with the reason; nothing under `quiet`. [any] */
+void rb_hs_output_announce(const struct hs_output *output, const char *why);
+/* Both, when Ruby code has ended. */
+int rb_hs_output_at_exit(void);
+
+#endif

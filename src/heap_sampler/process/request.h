@@ -1,0 +1,31 @@
+#ifndef HEAP_SAMPLER_PROCESS_REQUEST_H
+#define HEAP_SAMPLER_PROCESS_REQUEST_H
+/*
+ * A request for a profile: what of, and where to.  Whoever wants a profile
+ * makes one: the timer, the exit, and what asks from outside.
+ */
+#include <stddef.h>
+#include <stdint.h>
+#include "heap_sampler/profile/buffer.h"
+#include "heap_sampler/profile/formats.h"
+#include "heap_sampler/profile/profile.h"
+
+struct hs_request {
+    /* asked for */
+    int session;
+    unsigned flags;             /* of rb_hs_snapshot */
+    const char *path;           /* a file, in the format of its ending; NULL: bytes into `out` */
+    enum hs_format format;      /* of `out` */
+    int (*add_meta)(struct hs_profile *profile, void *data);   /* adds to it before it is encoded; 0, or an errno value; may be NULL */
+    void *data;
+    /* answered */
+    struct hs_buffer out;       /* rb_hs_buffer_free() is the caller's; empty after an error */
+    size_t bytes;               /* of the file, or of `out` */
+    uint64_t samples;           /* live ones */
+};
+
+/* 0, or an errno value: ENOMEM, EINVAL where the path has no known ending, ESRCH where the session is over, those of
+ * writing. [any] */
+int rb_hs_request_serve(struct hs_request *request);
+
+#endif

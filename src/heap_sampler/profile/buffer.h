@@ -1,0 +1,22 @@
+#ifndef HEAP_SAMPLER_PROFILE_BUFFER_H
+#define HEAP_SAMPLER_PROFILE_BUFFER_H
+/* A growing run of bytes: what the encoders write into. [any] */
+#include <stdbool.h>
+#include <stddef.h>
+
+struct hs_buffer {
+    char *ptr;
+    size_t len, capacity;
+    bool failed;                /* an allocation failed; appends do nothing */
+    /* Where a run of bytes goes that has become long: 0, or an errno value. NULL: it stays here. */
+    int (*pass_on)(void *to, const char *ptr, size_t len);
+    void *to;
+};
+
+void rb_hs_buffer_append(struct hs_buffer *buffer, const void *ptr, size_t len);
+void rb_hs_buffer_puts(struct hs_buffer *buffer, const char *text);
+void rb_hs_buffer_printf(struct hs_buffer *buffer, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+void rb_hs_buffer_free(struct hs_buffer *buffer);
+
+#endif

@@ -1,0 +1,30 @@
+#ifndef HEAP_SAMPLER_PROFILE_FORMATS_H
+#define HEAP_SAMPLER_PROFILE_FORMATS_H
+/*
+ * From a profile to bytes: pprof, compressed or not.  Other formats are made in
+ * Ruby, from pprof or from a snapshot (lib/heap_sample/files).  No MRI header.
+ * [any]
+ *
+ * Each function returns 0, ENOMEM, or EINVAL if an index of the profile leads
+ * nowhere.  After an error what the buffer holds is good for
+ * rb_hs_buffer_free() only.
+ */
+#include <stdbool.h>
+#include "heap_sampler/profile/buffer.h"
+#include "heap_sampler/profile/profile.h"
+
+enum hs_format { HS_PB_GZ, HS_PB };
+
+/* Which format the path's ending asks for; false: none of them. */
+bool rb_hs_format_of(const char *path, enum hs_format *format);
+/* Its ending, with the dot. */
+const char *rb_hs_format_ending(enum hs_format format);
+
+int rb_hs_encode(const struct hs_profile *profile, enum hs_format format, struct hs_buffer *out);
+
+/* Not compressed. It leaves bytes in `out` for the caller to pass on, if `out` passes long runs on. */
+int rb_hs_encode_pprof(const struct hs_profile *profile, struct hs_buffer *out);
+/* What a profile says of itself, as one JSON object. */
+int rb_hs_encode_meta_json(const struct hs_profile_meta *meta, struct hs_buffer *out);
+
+#endif
