@@ -7,9 +7,7 @@
  * With --disable-heap-sampler each hook is an empty inline function or macro:
  * patched files call them without #if.
  *
- * Words used below: "VM lock" means the VM lock, or the GVL while there is
- * only one Ractor; "in GC" means on the thread that runs a GC, under the VM
- * lock, where no object may be allocated.
+ * Contracts are those of heap_sampler/base/must.h.
  */
 #include "ruby/internal/config.h"
 #include <stdbool.h>
@@ -28,46 +26,46 @@ extern bool rb_heap_sampler_drawing;
 
 /* How many slots, of the `slots` of this size that are about to be installed,
  * there are up to and including the next sampled one; 0: none of them is.
- * *drawn_at becomes the interval of the draw. VM lock. */
+ * *drawn_at becomes the interval of the draw. [vm] */
 unsigned int rb_heap_sampler_on_install(size_t slot_size, unsigned int slots, uint64_t *drawn_at);
 
 /* A sampled slot has been taken; the object in it is not initialised yet.
- * VM lock, not in GC.  `slot` is the index of its mark bit, `slot_size` its
+ * [vm], not in GC.  `slot` is the index of its mark bit, `slot_size` its
  * heap's, `drawn_at` as on_install gave it. */
 void rb_heap_sampler_on_take(struct rb_heap_sampler_page **table, uintptr_t body, const uintptr_t *mark_bits,
                              unsigned int slot, size_t slot_size, VALUE klass, VALUE flags, uint64_t drawn_at);
 
-/* An object has been moved from a page with samples. In GC; may run inside
+/* An object has been moved from a page with samples. [gc]; may run inside
  * the read barrier's signal handler. */
 void rb_heap_sampler_on_move(struct rb_heap_sampler_page *from, unsigned int from_slot,
                              struct rb_heap_sampler_page **to, uintptr_t to_body, const uintptr_t *to_mark_bits,
                              unsigned int to_slot);
 
-/* Marking is complete: mark bits tell the living, nothing is swept yet. In GC. */
+/* Marking is complete: mark bits tell the living, nothing is swept yet. [gc] */
 void rb_heap_sampler_on_mark_end(bool full_mark);
 
-/* Moving is complete: T_MOVED slots tell the new addresses. In GC. */
+/* Moving is complete: T_MOVED slots tell the new addresses. [gc] */
 void rb_heap_sampler_on_update_references(void);
 
-/* A heap page that has a table goes. In GC, or at the end of the process. */
+/* A heap page that has a table goes. [gc], or at the end of the process. */
 void rb_heap_sampler_on_page_free(struct rb_heap_sampler_page *table);
 
 /* The memory of a heap page has been mapped, or is about to go. From the
- * first page on, sampling or not. VM lock; also before there is a VM. */
+ * first page on, sampling or not. [vm]; also before there is a VM. */
 void rb_heap_sampler_on_page_body(uintptr_t body, size_t size, bool exists);
 
 /* -- and offers these ----------------------------------------------------- */
 
-/* Rejoin every installed free list and, if sampling, cut it afresh. VM lock
- * and barrier. */
+/* Rejoin every installed free list and, if sampling, cut it afresh. [vm],
+ * and no other Ractor runs. */
 void rb_heap_sampler_gc_recut(void);
-/* In GC, after marking: 0 is dead, 1 alive, 2 alive until a major GC. */
+/* [gc], after marking: 0 is dead, 1 alive, 2 alive until a major GC. */
 int rb_heap_sampler_gc_liveness(VALUE obj);
-/* The table of the object's page, or NULL, and its slot there. VM lock. */
+/* The table of the object's page, or NULL, and its slot there. [vm] */
 struct rb_heap_sampler_page *rb_heap_sampler_gc_table_of(VALUE obj, unsigned int *slot);
 /* The slot's address on a page. */
 VALUE rb_heap_sampler_gc_slot_address(uintptr_t body, unsigned int slot);
-/* Each page that has a table. VM lock, or in GC. */
+/* Each page that has a table. [vm], or [gc]. */
 void rb_heap_sampler_gc_each_table(void (*visit)(struct rb_heap_sampler_page **table, uintptr_t body, void *data), void *data);
 struct rb_heap_sampler_gc_counts {
     uint64_t gc, minor, major;
@@ -77,7 +75,7 @@ struct rb_heap_sampler_gc_counts {
         uint64_t total_slots, live_slots;
     } heap[16];
 };
-/* Plain loads of counters; any thread. */
+/* Plain loads of counters; [any] */
 void rb_heap_sampler_gc_counts(struct rb_heap_sampler_gc_counts *counts);
 
 /* -- ruby.c, eval.c, process.c -------------------------------------------- */
@@ -87,21 +85,21 @@ struct rb_heap_sampler_text;
 /* Add a copy of one, "" for an option without settings, at the end. */
 void rb_heap_sampler_add_text(struct rb_heap_sampler_text **list, const char *text);
 /* Read them over what was read before, setting by setting, and free them. `from` is the option or variable to name in an
- * error: ArgumentError, or a warning if they come from the environment. GVL. */
+ * error: ArgumentError, or a warning if they come from the environment. [gvl] */
 void rb_heap_sampler_option(struct rb_heap_sampler_text *list, const char *from, bool environment);
-/* All options are read: start if they, or RUBY_HEAP_SAMPLE, ask for it. GVL. */
+/* All options are read: start if they, or RUBY_HEAP_SAMPLE, ask for it. [gvl] */
 void rb_heap_sampler_boot(void);
-/* Ruby code has ended, objects are still there: write the last profile. GVL. */
+/* Ruby code has ended, objects are still there: write the last profile. [gvl] */
 void rb_heap_sampler_at_exit(void);
 /* fork(2) is about to happen; between these two nothing is sampled and no GC
- * may run. GVL. */
+ * may run. [gvl] */
 void rb_heap_sampler_before_fork(void);
-/* It has happened; `pid` is what it returned. GVL. */
+/* It has happened; `pid` is what it returned. [gvl] */
 void rb_heap_sampler_after_fork(int pid);
-/* In the child, once its threads are in order. GVL. */
+/* In the child, once its threads are in order. [gvl] */
 void rb_heap_sampler_in_child(void);
 
-/* vm.c: threads and the VM itself are about to be freed. GVL. */
+/* vm.c: threads and the VM itself are about to be freed. [gvl] */
 void rb_heap_sampler_vm_ends(void);
 /* thread_pthread.c: this native thread will run no Ruby any more. */
 void rb_heap_sampler_native_thread_ends(void);
@@ -117,7 +115,7 @@ RUBY_FUNC_EXPORTED const char *rb_heap_sampler_malloc_conf(int argc, char **argv
  * may be called. */
 RUBY_FUNC_EXPORTED void rb_heap_sampler_malloc_open(void);
 
-/* yjit.c: YJIT's compiler runs between these two. VM lock and barrier. */
+/* yjit.c: YJIT's compiler runs between these two. [vm], and no other Ractor runs. */
 void rb_heap_sampler_compiler_begins(void);
 void rb_heap_sampler_compiler_ends(void);
 

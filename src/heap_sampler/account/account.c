@@ -13,6 +13,7 @@
 #include "heap_sampler/account/survey.h"
 #include "heap_sampler/base/clock.h"
 #include "heap_sampler/base/memory.h"
+#include "heap_sampler/base/must.h"
 #include "heap_sampler/native/allocator.h"
 
 #include <string.h>
@@ -157,6 +158,7 @@ monotonic_ns(void)
 void
 rb_hs_account_take(struct hs_account *account, const struct hs_account_excess *excess, bool may_hold_up)
 {
+    HS_CONTRACT(free);
     uint64_t began = monotonic_ns();
     const struct hs_allocator *allocator = rb_hs_allocator();
     struct hs_survey survey;

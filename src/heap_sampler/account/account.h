@@ -51,7 +51,7 @@ struct hs_account_excess {
     uint64_t untouched;         /* of what is allocated: never touched, so that it is not resident; an estimate */
 };
 
-/* Any thread, without the GVL and the sampler's lock; allocates nothing.
+/* [any] [free] It allocates nothing.
  * `excess` may be NULL.  `may_hold_up`: threads that map or unmap memory may be
  * made to wait, 10 ms per resident gigabyte, so that Pss can be told, and to
  * whom each mapping belongs, better; else no longer than half a millisecond. */

@@ -25,7 +25,7 @@ struct hs_memory_limit {
 /* `root` stands before /proc and /sys: "", and a folder of files in tests.  A
  * group that uses less than `percent` of its limit, with all of its page cache, is told
  * so: its statistics are not read, which takes the kernel the longest.  False: there is
- * nothing to read.  Any thread; allocates nothing, leaves no file open. */
+ * nothing to read.  It allocates nothing and leaves no file open. [any] */
 bool rb_hs_memory_limit_read(const char *root, uint32_t percent, struct hs_memory_limit *limit);
 
 #endif

@@ -20,7 +20,7 @@ struct hs_survey {
     uint64_t pss;               /* 0: not read */
 };
 
-/* Any thread, without the GVL and the sampler's lock; allocates nothing.
+/* [any] [free] It allocates nothing.
  * `may_hold_up`: as for rb_hs_account_take; without it noreserve may be 0, and
  * in `other`.  False: /proc cannot be read; *survey is as it was. */
 bool rb_hs_survey_take(struct hs_survey *survey, bool may_hold_up);

@@ -1,6 +1,6 @@
 #ifndef HEAP_SAMPLER_BASE_CLOCK_H
 #define HEAP_SAMPLER_BASE_CLOCK_H
-/* The time. Any thread, inside malloc too. */
+/* The time. [malloc] */
 #include <stdint.h>
 
 /* Nanoseconds since 1970. */

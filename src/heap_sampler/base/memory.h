@@ -14,8 +14,7 @@
  * less: samples are thinned (heap_sampler.c), stacks folded (sites/site_table.c),
  * names left out (base/texts.c), long before an allocation is refused here.
  *
- * Threads: every function may be called on any thread, with or without the
- * GVL or the sampler's lock.
+ * [malloc]
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -17,6 +17,11 @@
  *   [gc]      [vm], while a GC runs: no Ruby object may be allocated
  *   [tables]  the sampler's lock is held
  *   [free]    the sampler's lock is not held: the function takes it
+ *   [read]    [tables], or [vm]: it reads the tables
+ *   [write]   [tables] and [vm]: it changes the tables
+ *
+ * Two that stand together, such as [vm] [free], both hold.  A tag at the head of
+ * a header is of all its functions that have none of their own.
  */
 #include <stdbool.h>
 #include "heap_sampler/base/locks.h"
@@ -52,6 +57,8 @@ static inline bool hs_contract_gvl_p(void) { return !HS_CHECKING || rb_hs_gvl_p(
 static inline bool hs_contract_vm_p(void) { return !HS_CHECKING || rb_hs_vm_locked_p(); }
 static inline bool hs_contract_gc_p(void) { return !HS_CHECKING || rb_hs_in_gc_p(); }
 static inline bool hs_contract_tables_p(void) { return !HS_CHECKING || rb_hs_locked_p(); }
+static inline bool hs_contract_read_p(void) { return !HS_CHECKING || rb_hs_locked_p() || rb_hs_vm_locked_p(); }
+static inline bool hs_contract_write_p(void) { return !HS_CHECKING || (rb_hs_locked_p() && rb_hs_vm_locked_p()); }
 static inline bool hs_contract_free_p(void) { return !HS_CHECKING || !rb_hs_locked_p(); }
 
 #endif

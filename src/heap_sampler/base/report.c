@@ -1,5 +1,6 @@
 /* See base/report.h. */
 #include "heap_sampler/base/report.h"
+#include "heap_sampler/base/must.h"
 #include "heap_sampler/base/signals.h"
 #include "heap_sampler/base/table.h"
 
@@ -69,6 +70,7 @@ rb_hs_warn_once(enum hs_trouble trouble, const char *format, ...)
 void
 rb_hs_warn_of_settings(const char *format, ...)
 {
+    HS_CONTRACT(gvl);
     static const char variable[] = "RUBY_HEAP_SAMPLE_TOLD";
     char line[1024], key[24], told[512];
     va_list args;

@@ -2,7 +2,7 @@
 #define HEAP_SAMPLER_BASE_REPORT_H
 /*
  * What the sampler says on stderr: by write(2), in whole lines, and without a
- * SIGPIPE for the process.  Any thread, unless it says otherwise.
+ * SIGPIPE for the process.  [any]
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,7 +13,7 @@ void rb_hs_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Once per process for each trouble. */
 enum hs_trouble { HS_TROUBLE_MEMORY, HS_TROUBLE_THREAD };
 void rb_hs_warn_once(enum hs_trouble trouble, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* One line about settings, once in this process and all that come from it, also by exec. GVL. */
+/* One line about settings, once in this process and all that come from it, also by exec. [gvl] */
 void rb_hs_warn_of_settings(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* From now on no line is written: a forked child under `quiet`. */
 void rb_hs_be_quiet(bool wanted);

@@ -3,7 +3,7 @@
 /*
  * Writing may bring signals that kill by default: SIGPIPE, SIGXFSZ.  Between
  * these two calls they are blocked for this thread, and taken away if our
- * writes raised them.  No MRI header; any thread.
+ * writes raised them.  No MRI header. [any]
  */
 #include <signal.h>
 

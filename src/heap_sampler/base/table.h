@@ -7,7 +7,7 @@
  * Neither forgets single keys: what dies is left out when its owner builds the
  * map again, which happens after a GC at the most.
  *
- * Threads: the owner's rules.  Functions that can run out of memory say so.
+ * Contract: the owner's.  Functions that can run out of memory say so.
  */
 #include <stdbool.h>
 #include <stddef.h>

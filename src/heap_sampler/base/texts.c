@@ -5,6 +5,7 @@
  */
 #include "heap_sampler/base/texts.h"
 #include "heap_sampler/base/memory.h"
+#include "heap_sampler/base/must.h"
 #include "heap_sampler/base/table.h"
 
 #include <string.h>
@@ -85,6 +86,7 @@ too_many(size_t len)
 uint32_t
 rb_hs_text(const char *ptr, size_t len)
 {
+    HS_CONTRACT(write);
     if (!ensure_first_texts() || !len || len > UINT32_MAX) return 0;
 
     uint64_t hash = hash_bytes(ptr, len);

@@ -4,7 +4,7 @@
  * Texts, each stored once and for as long as the process lives, so that a
  * profile may point to them without the lock.
  *
- * Threads: as stacks/stack_table.h.
+ * [write]; what a number stands for may be read as [read].
  */
 #include <stddef.h>
 #include <stdint.h>

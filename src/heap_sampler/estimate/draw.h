@@ -24,8 +24,8 @@
  * has no memory, a list that is given back half used needs no book-keeping:
  * the next list gets a fresh draw.
  *
- * No MRI header; tested alone.  Threads: a generator belongs to whoever owns
- * it; nothing here locks.
+ * No MRI header; tested alone.  Contract: the owner's of the
+ * generator; nothing here locks.
  */
 #include <stdbool.h>
 #include <stdint.h>

@@ -25,7 +25,7 @@
  * The interval that a session keeps a record at only ever gets longer.
  *
  * No MRI header; tested alone.  It knows nothing of slots: malloc's blocks may
- * have epochs of their own.  Threads: the owner's rules.
+ * have epochs of their own.  Contract: the owner's.
  */
 #include <stdbool.h>
 #include <stdint.h>

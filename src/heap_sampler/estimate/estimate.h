@@ -1,6 +1,6 @@
 #ifndef HEAP_SAMPLER_ESTIMATE_ESTIMATE_H
 #define HEAP_SAMPLER_ESTIMATE_ESTIMATE_H
-/* Sums over samples. No MRI header; tested alone. Any thread. */
+/* Sums over samples. No MRI header; tested alone. [malloc] */
 #include <stdint.h>
 
 /* An estimate of one quantity over the samples behind it.  Every sample of

@@ -31,6 +31,7 @@
 #include "heap_sampler/base/clock.h"
 #include "heap_sampler/base/locks.h"
 #include "heap_sampler/base/memory.h"
+#include "heap_sampler/base/must.h"
 #include "heap_sampler/malloc/state.h"
 #include "heap_sampler/malloc/table.h"
 #include "heap_sampler/malloc/yjit.h"
@@ -299,6 +300,8 @@ static void adjust_draws(void);
 void
 rb_hs_malloc_name_stacks(void)
 {
+    HS_CONTRACT(vm);
+    HS_CONTRACT(free);
     static struct hs_raw_frame frames[HS_DEPTH_MAX];    /* one at a time: VM lock */
     struct hs_malloc_raw raw;
     if (!opened || naming) return;
@@ -376,6 +379,8 @@ start_session(int session, uint64_t interval, uint32_t thread)
 bool
 rb_hs_malloc_start(int session, uint64_t interval, uint32_t thread)
 {
+    HS_CONTRACT(gvl);
+    HS_CONTRACT(free);
     if (!opened || rb_hs_options.malloc_mode == HS_MALLOC_SAY_OFF) return true;
     /* Begun in rb_hs_malloc_open, it goes on: what was allocated before Ruby began is counted as well. */
     if (rb_hs_malloc_session(session).on) return rb_hs_malloc_retune(session, interval);
@@ -387,6 +392,8 @@ rb_hs_malloc_start(int session, uint64_t interval, uint32_t thread)
 void
 rb_hs_malloc_stop(int session)
 {
+    HS_CONTRACT(gvl);
+    HS_CONTRACT(free);
     if (!opened) return;
     rb_hs_malloc_session_stop(session);
     adjust_draws();

@@ -12,27 +12,27 @@
 
 /* Before main(): if the profiler is open, sample from now on, at this interval. */
 void rb_hs_malloc_open(uint64_t interval);
-/* All options are read: go on, or stop if they say so. GVL. */
+/* All options are read: go on, or stop if they say so. [gvl] */
 void rb_hs_malloc_boot(bool wanted);
 
 /* A session begins to sample malloc: an interval in bytes, and the serial of
  * the only thread that it is of, 0: all.  Without effect where malloc cannot
- * be sampled.  false: no memory. GVL. */
+ * be sampled.  false: no memory. [gvl] [free] */
 bool rb_hs_malloc_start(int session, uint64_t interval, uint32_t thread);
 void rb_hs_malloc_stop(int session);
-/* false: no memory, the interval is what it was. GVL. */
+/* false: no memory, the interval is what it was. [gvl] [free] */
 bool rb_hs_malloc_retune(int session, uint64_t interval);
 
-/* Name the stacks that were met since. VM lock; in GC only when marking is
- * complete and nothing is swept; the sampler's lock not held. */
+/* Name the stacks that were met since. In GC only when marking is complete
+ * and nothing is swept. [vm] [free] */
 void rb_hs_malloc_name_stacks(void);
 /* Are there any? [any] */
 bool rb_hs_malloc_raw_stacks_p(void);
 
-/* State, interval, allocator, and why it is missing, of a session. Any thread. */
+/* State, interval, allocator, and why it is missing, of a session. [any] */
 void rb_hs_malloc_describe(struct hs_malloc_meta *meta, int session);
 
-/* What sampling adds to jemalloc's figures now. Any thread. */
+/* What sampling adds to jemalloc's figures now. [malloc] */
 void rb_hs_malloc_excess(struct hs_account_excess *excess);
 
 struct hs_malloc_counts {

@@ -649,6 +649,7 @@ rb_hs_malloc_next_raw(struct hs_malloc_raw *raw, struct hs_raw_frame frames[HS_D
 void
 rb_hs_malloc_named(const struct hs_malloc_raw *raw, uint32_t node)
 {
+    HS_CONTRACT(vm);
     lock_malloc();
     stacks[raw->stack].node = node;
     raw_next++;
@@ -810,6 +811,7 @@ spare_stacks(bool any)
 void
 rb_hs_malloc_fold_begin(bool *keep, bool spare)
 {
+    HS_CONTRACT(write);
     lock_malloc();
     spare_stacks(spare);
     for (uint32_t i = 0; i < stack_count; i++) {
@@ -895,6 +897,7 @@ rb_hs_malloc_fold_end(const uint32_t *new_node)
 bool
 rb_hs_malloc_copy(struct hs_malloc_copy *copy, int s)
 {
+    HS_CONTRACT(tables);
     *copy = (struct hs_malloc_copy){ 0 };
     lock_malloc();
     const struct session *session = &sessions[s];

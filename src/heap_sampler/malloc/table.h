@@ -21,10 +21,9 @@
  * stacks without a living block are folded to their innermost frames when
  * there are too many.
  *
- * Threads: any, at any moment, inside malloc too: a mutex of its own, the
- * malloc mutex.  Whoever holds it takes no other lock and reads no heap slot.
- * Own memory is never sampled (base/memory.c), so that allocating under it is safe.
- * Order: VM lock, the sampler's lock, then this.  No MRI header.
+ * [malloc], under a mutex of its own (base/locks.h).  Whoever holds it takes no
+ * other lock and reads no heap slot.  Own memory is never sampled
+ * (base/memory.c), so that allocating under it is safe.  No MRI header.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -69,7 +68,7 @@ bool rb_hs_malloc_born(const struct hs_malloc_birth *birth);
 /* The block at this address is freed, at this count of GCs. */
 void rb_hs_malloc_died(uintptr_t address, uint32_t gc);
 
-/* -- sessions: VM lock ------------------------------------------------------------ */
+/* -- sessions: [vm] ------------------------------------------------------------ */
 
 /* false: no memory. */
 bool rb_hs_malloc_session_start(int session, uint64_t interval, uint32_t thread);
@@ -80,14 +79,14 @@ struct hs_malloc_session {
     uint64_t interval, first_interval, interval_changes;
     uint64_t samples;           /* of living blocks */
 };
-/* Any thread. */
+/* [any] */
 struct hs_malloc_session rb_hs_malloc_session(int session);
 /* The smallest interval of all sessions; 0: none is on. */
 uint64_t rb_hs_malloc_interval(void);
 /* The sequence of chance begins anew. */
 void rb_hs_malloc_seed(uint64_t seed);
 
-/* -- naming: VM lock, the sampler's lock not held ---------------------------------- */
+/* -- naming: [vm] ---------------------------------- */
 
 struct hs_malloc_raw {
     uint32_t stack, depth;
@@ -101,7 +100,7 @@ void rb_hs_malloc_join_stacks(void);
 /* Code has died or moved: stacks are not found by their addresses any more. */
 void rb_hs_malloc_forget_addresses(void);
 
-/* -- folding, and nodes that get other numbers: the sampler's lock ------------------- */
+/* -- folding, and nodes that get other numbers: [write] ------------------- */
 
 /* Are there so many stacks that they should be folded? */
 bool rb_hs_malloc_stacks_full(void);
@@ -131,25 +130,25 @@ struct hs_malloc_copy {
     uint32_t block_count, stack_count, native_count;
     uint64_t interval, first_interval, interval_changes;
 };
-/* What a session knows. The sampler's lock; false: no memory. */
+/* What a session knows. false: no memory. [tables] */
 bool rb_hs_malloc_copy(struct hs_malloc_copy *copy, int session);
 void rb_hs_malloc_copy_free(struct hs_malloc_copy *copy);
 
 /* What a block and a stack take at most in a snapshot, with the rows that they
  * become, bytes (asserted in profile/malloc_rows.c). */
 enum { HS_SNAPSHOT_BLOCK = 232, HS_SNAPSHOT_STACK = 536 };
-/* What all of them would take now. Any thread. */
+/* What all of them would take now. [any] */
 size_t rb_hs_malloc_snapshot_bytes(void);
 
 struct hs_malloc_table_stat {
     uint32_t blocks, stacks, raw;
     uint64_t dropped;           /* samples that found no memory */
 };
-/* Any thread. */
+/* [any] */
 void rb_hs_malloc_table_stat(struct hs_malloc_table_stat *stat);
 
 #if HS_CHECKING
-/* The tables are what they must be. Takes the malloc mutex. */
+/* The tables are what they must be. [read] */
 void rb_hs_malloc_check(void);
 /* For a test of the check: a stack is led to another. false: there is none. */
 bool rb_hs_malloc_mislead(void);

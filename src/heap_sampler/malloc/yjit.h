@@ -12,11 +12,11 @@
  * Born is what jemalloc's thread.allocated grew by between two calls; in use is
  * what YJIT says that it holds.
  *
- * No MRI header. Threads: see each; numbers are atomic.
+ * No MRI header.
  */
 #include <stdint.h>
 
-/* A session begins at 0; `thread`: the serial of its only thread, 0: all. GVL. */
+/* A session begins at 0; `thread`: the serial of its only thread, 0: all. [gvl] */
 void rb_hs_yjit_session_start(int session, uint32_t thread);
 
 /* The thread that compiles, outermost calls only; `thread`: its serial. */
@@ -26,7 +26,7 @@ void rb_hs_yjit_ends(uint32_t thread);
 struct hs_yjit_memory {
     uint64_t born, inuse;       /* bytes, since the session began */
 };
-/* Any thread. */
+/* [any] */
 struct hs_yjit_memory rb_hs_yjit_memory(int session);
 
 #endif

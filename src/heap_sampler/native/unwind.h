@@ -15,7 +15,7 @@
  * library that was unloaded, and another one mapped in its place, can make
  * frames wrong until the cache is emptied, but not crash.
  *
- * No MRI header.  Threads: any, at any moment; no lock, no allocation.
+ * No MRI header.  [malloc]
  */
 #include <stdint.h>
 

@@ -2,6 +2,7 @@
 #include "heap_sampler/mri.h"
 #include "heap_sampler/process/identity.h"
 #include "heap_sampler/base/clock.h"
+#include "heap_sampler/base/must.h"
 #include "heap_sampler/base/table.h"
 #include "heap_sampler/estimate/draw.h"
 #include "heap_sampler/malloc/table.h"
@@ -51,6 +52,7 @@ seeded_luck(uint64_t seed)
 void
 rb_hs_seed_process(void)
 {
+    HS_CONTRACT(gvl);
     const struct hs_options *options = &rb_hs_options;
     if (!first_pid) first_pid = (uint64_t)getpid();
     rb_hs_sampler.process_start = entropy() >> 1;

@@ -1,6 +1,6 @@
 #ifndef HEAP_SAMPLER_PROCESS_IDENTITY_H
 #define HEAP_SAMPLER_PROCESS_IDENTITY_H
-/* What tells this process from others: its sequence of chance, and whether only=1/N chose it. GVL. */
+/* What tells this process from others: its sequence of chance, and whether only=1/N chose it. [gvl] */
 #include <stdbool.h>
 
 /* The process begins; also a child, and when a seed was set since. */

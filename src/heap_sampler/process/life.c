@@ -6,6 +6,7 @@
 #include "heap_sampler/process/life.h"
 #include "heap_sampler/account/account.h"
 #include "heap_sampler/base/locks.h"
+#include "heap_sampler/base/must.h"
 #include "heap_sampler/base/report.h"
 #include "heap_sampler/malloc/hooks.h"
 #include "heap_sampler/malloc/table.h"
@@ -136,6 +137,8 @@ rb_heap_sampler_boot(void)
 void
 rb_hs_name_all(void)
 {
+    HS_CONTRACT(gvl);
+    HS_CONTRACT(free);
     RB_VM_LOCK_ENTER();
     {
         rb_hs_classes_rename();

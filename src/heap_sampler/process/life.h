@@ -3,10 +3,10 @@
 /* From the settings of the command line to the profile at exit. */
 #include <stdbool.h>
 
-/* Ruby code has ended in this process. GVL. */
+/* Ruby code has ended in this process. [any] */
 bool rb_hs_ended_p(void);
 /* Name what got its name, or was met, since the last time: before a snapshot
- * that Ruby code waits for. GVL, no lock held. */
+ * that Ruby code waits for. [gvl] [free] */
 void rb_hs_name_all(void);
 
 #endif

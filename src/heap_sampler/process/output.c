@@ -1,5 +1,6 @@
 /* See process/output.h. */
 #include "heap_sampler/process/output.h"
+#include "heap_sampler/base/must.h"
 #include "heap_sampler/base/report.h"
 #include "heap_sampler/process/request.h"
 #include "heap_sampler/profile/formats.h"
@@ -119,6 +120,7 @@ rb_hs_output_at_exit(void)
 void
 rb_hs_output_check(void)
 {
+    HS_CONTRACT(gvl);
     const struct hs_options *options = &rb_hs_options;
     struct hs_output output;
     if (options->output_none || rb_hs_sampler.child) return;

@@ -2,7 +2,7 @@
 #define HEAP_SAMPLER_PROFILE_ENCODE_H
 /*
  * What the encoders of profiles share: private to encode_*.c.
- * No MRI header, no GVL, no lock.
+ * No MRI header. [any]
  */
 #include <stddef.h>
 #include <stdint.h>

@@ -11,11 +11,11 @@
 #include "heap_sampler/profile/profile.h"
 
 /* Adds to a profile whose texts, frames and nodes are those that were there
- * when `copy` was made.  Any thread, without the GVL and without a lock.
+ * when `copy` was made.  [any] [free]
  * False: no memory. */
 bool rb_hs_malloc_rows_add(struct hs_malloc_copy *copy, const struct hs_yjit_memory *yjit, struct hs_profile *profile);
 /* For an account of the process: what sampling adds to jemalloc's figures, and
- * what of malloc's blocks was never touched.  Any thread. */
+ * what of malloc's blocks was never touched. [any] */
 void rb_hs_malloc_look(struct hs_account_excess *excess);
 /* The same where a profile has been made just now, of which the rows are. */
 void rb_hs_malloc_look_at(struct hs_account_excess *excess, const struct hs_profile *profile);

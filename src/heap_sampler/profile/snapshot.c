@@ -11,6 +11,7 @@
 #include "heap_sampler/base/clock.h"
 #include "heap_sampler/base/locks.h"
 #include "heap_sampler/base/memory.h"
+#include "heap_sampler/base/must.h"
 #include "heap_sampler/base/table.h"
 #include "heap_sampler/base/texts.h"
 #include "heap_sampler/estimate/draw.h"
@@ -268,6 +269,7 @@ rb_hs_snapshot_free(struct hs_profile *profile)
 struct hs_profile *
 rb_hs_snapshot(int number, unsigned flags)
 {
+    HS_CONTRACT(free);
     struct copied copied = { 0 };
     struct hs_malloc_copy malloc_copy = { 0 };
     bool ok = false;

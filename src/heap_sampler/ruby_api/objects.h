@@ -4,7 +4,7 @@
  * The objects behind samples.  They are found, never held: a sample keeps
  * nothing alive, and its object may die or move at any time.
  *
- * Threads: GVL; the VM lock is taken inside.
+ * [gvl] [free]; the VM lock is taken inside.
  */
 #include <stddef.h>
 #include <stdint.h>

@@ -5,7 +5,7 @@
  *
  * C takes the snapshot and hands out plain arrays; what people read is made
  * in Ruby, by lib/heap_sample, which is loaded when it is first asked for.
- * All of it is for threads that hold the GVL.
+ * [gvl] [free]
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,6 +2,7 @@
 #include "heap_sampler/sites/folding.h"
 #include "heap_sampler/base/locks.h"
 #include "heap_sampler/base/memory.h"
+#include "heap_sampler/base/must.h"
 #include "heap_sampler/estimate/epochs.h"
 #include "heap_sampler/sites/sampler.h"
 #include "heap_sampler/sites/site_table.h"
@@ -201,6 +202,7 @@ mostly(uint32_t part, uint32_t whole)
 void
 rb_hs_fold_sites(void)
 {
+    HS_CONTRACT(write);
     uint32_t max = rb_hs_sites_max();
 
     /* When the living fill the tables, folding again at once gains nothing; some
@@ -226,6 +228,8 @@ rb_hs_fold_sites(void)
 void
 rb_hs_make_room_for_stack(uint32_t depth)
 {
+    HS_CONTRACT(vm);
+    HS_CONTRACT(free);
     rb_hs_lock();
     if (rb_hs_nodes_room() <= depth) rb_hs_fold_sites();
     if (rb_hs_codes_make_room() && user_of_nodes) user_of_nodes->forget_addresses();

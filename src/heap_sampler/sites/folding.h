@@ -11,7 +11,7 @@
  * This file knows the tree of nodes and the sites.  Who else refers to them by
  * number registers here and takes the new numbers.
  *
- * VM lock and the sampler's lock.
+ * [write]
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -40,7 +40,7 @@ void rb_hs_fold_sites(void);
 bool rb_hs_take_sites_full(void);
 
 /* Before a stack of so many frames is resolved: room for its nodes, and for the
- * codes of its frames. VM lock; the sampler's lock not held. */
+ * codes of its frames. [vm] [free] */
 void rb_hs_make_room_for_stack(uint32_t depth);
 
 #endif

@@ -8,7 +8,7 @@
  *        |                             \----- totals of each session, by the site's number
  *        \--> epoch (estimate/epochs.h): at which interval each session keeps the record
  *
- * Plain data. The lock (base/locks.h); a field that says otherwise, otherwise.
+ * Plain data: [read] and [write], unless a field says otherwise.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -44,7 +44,7 @@ struct hs_session {
 };
 
 struct hs_sampler {
-    struct hs_random random;    /* VM lock */
+    struct hs_random random;    /* [vm] */
     struct hs_session session[HS_SESSIONS];
     uint64_t interval;          /* bytes, the smallest of all sessions'; 0: off */
     struct hs_epochs epochs;

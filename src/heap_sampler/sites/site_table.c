@@ -1,6 +1,7 @@
 /* See sites/site_table.h. */
 #include "heap_sampler/sites/site_table.h"
 #include "heap_sampler/base/memory.h"
+#include "heap_sampler/base/must.h"
 #include "heap_sampler/base/table.h"
 #include "heap_sampler/estimate/epochs.h"
 #include "heap_sampler/sites/sampler.h"
@@ -61,12 +62,14 @@ find_or_add(uint32_t node, uint32_t class_id, uint32_t slot_size, bool anyway)
 uint32_t
 rb_hs_site_of(uint32_t node, uint32_t class_id, uint32_t slot_size)
 {
+    HS_CONTRACT(write);
     return find_or_add(node, class_id, slot_size, false);
 }
 
 struct hs_totals *
 rb_hs_totals_of(struct hs_session *session, uint32_t site)
 {
+    HS_CONTRACT(write);
     if (site >= session->totals_count) {
         if (!rb_hs_grow(HS_MEM_TOTALS, (void **)&session->totals, &session->totals_capacity,
                         (uint64_t)site + 1, sizeof(*session->totals))) {

@@ -10,7 +10,7 @@
  * `(evicted)`, and the stacks that nobody stands on any more are forgotten.
  * So totals by line, method, class and type stay whole, and memory bounded.
  *
- * Threads: as stacks/stack_table.h; all of it under the lock.
+ * [write]
  */
 #include <stdint.h>
 #include "heap_sampler/sites/sampler.h"

@@ -24,19 +24,18 @@
 
 #if HS_CHECKING
 
-/* Each table checks itself, and what is between them is checked here; no heap slot is read. The lock, or
- * the VM lock. */
+/* Each table checks itself, and what is between them is checked here; no heap slot is read. [read] */
 void rb_hs_check_tables(void);
 
 enum hs_check_moment {
     HS_CHECK_MARKED,            /* in GC: marking has just ended; what is alive is marked */
     HS_CHECK_ANY,               /* in GC, or while no other Ractor allocates */
 };
-/* The tables and the heap. VM lock, the lock not held. */
+/* The tables and the heap. [vm] [free] */
 void rb_hs_check(enum hs_check_moment moment);
 /* Is there an object at the address? */
 bool rb_hs_check_in_use(uintptr_t address);
-/* The same, whatever other Ractors do. GVL. */
+/* The same, whatever other Ractors do. [gvl] [free] */
 void rb_hs_check_now(void);
 
 #else

@@ -22,6 +22,7 @@
 #include "heap_sampler/base/clock.h"
 #include "heap_sampler/base/locks.h"
 #include "heap_sampler/base/memory.h"
+#include "heap_sampler/base/must.h"
 #include "heap_sampler/base/report.h"
 #include "heap_sampler/estimate/draw.h"
 #include "heap_sampler/estimate/epochs.h"
@@ -106,6 +107,8 @@ void
 rb_heap_sampler_on_take(struct rb_heap_sampler_page **table, uintptr_t body, const uintptr_t *mark_bits,
                         unsigned int slot, size_t slot_size, VALUE klass, VALUE flags, uint64_t drawn_at)
 {
+    HS_CONTRACT(vm);
+    HS_CONTRACT(free);
     struct hs_record born = { .thread = rb_hs_capture_thread() };
     born.longest = rb_hs_longest_interval(&rb_hs_sampler.random, (double)slot_size, (double)drawn_at);
     born.sessions = rb_hs_keepers(rb_hs_sampler.epochs.list[rb_hs_sampler.epochs.current].interval,
@@ -166,6 +169,8 @@ code_liveness(uintptr_t address)
 void
 rb_heap_sampler_on_mark_end(bool full_mark)
 {
+    HS_CONTRACT(vm);
+    HS_CONTRACT(free);
     size_t gc_count = rb_gc_count();
     rb_hs_malloc_name_stacks();
     rb_hs_lock();

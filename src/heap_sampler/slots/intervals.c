@@ -2,6 +2,7 @@
 #include "heap_sampler/mri.h"
 #include "heap_sampler/slots/intervals.h"
 #include "heap_sampler/base/memory.h"
+#include "heap_sampler/base/must.h"
 #include "heap_sampler/base/texts.h"
 #include "heap_sampler/estimate/epochs.h"
 #include "heap_sampler/malloc/table.h"
@@ -17,6 +18,7 @@ bool rb_heap_sampler_drawing;
 bool
 rb_hs_enter_epoch(void)
 {
+    HS_CONTRACT(write);
     uint64_t interval[HS_SESSIONS] = { 0 }, smallest = 0;
     for (int s = 0; s < HS_SESSIONS; s++) {
         const struct hs_session *session = &rb_hs_sampler.session[s];
@@ -33,6 +35,7 @@ rb_hs_enter_epoch(void)
 bool
 rb_hs_change_interval(struct hs_session *session, uint64_t interval)
 {
+    HS_CONTRACT(write);
     uint64_t was = session->interval;
     session->interval = interval;
     if (!rb_hs_enter_epoch()) {
@@ -106,6 +109,7 @@ largest_session(void)
 void
 rb_hs_widen_intervals(void)
 {
+    HS_CONTRACT(write);
     bool sites_full = rb_hs_take_sites_full();
     if (!sites_full && !crowded(4)) return;
     do {

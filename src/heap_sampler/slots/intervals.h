@@ -2,7 +2,7 @@
 #define HEAP_SAMPLER_SLOTS_INTERVALS_H
 /*
  * The intervals at which slots are sampled: what the sessions ask for, and how
- * they get longer where there are too many samples.  The lock.
+ * they get longer where there are too many samples.  [write]
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -57,6 +57,7 @@ page_index(struct rb_heap_sampler_page *page)
 struct hs_record *
 rb_hs_page_add(struct rb_heap_sampler_page **owner, uintptr_t body, const uintptr_t *mark_bits, unsigned slot)
 {
+    HS_CONTRACT(write);
     struct rb_heap_sampler_page *page = *owner;
     struct hs_record *record = rb_hs_page_find(page, slot);
     if (record) return record;
@@ -84,6 +85,7 @@ rb_hs_page_add(struct rb_heap_sampler_page **owner, uintptr_t body, const uintpt
 void
 rb_hs_page_drop(struct rb_heap_sampler_page *page, uint32_t position)
 {
+    HS_CONTRACT(write);
     if (page->by_slot) page->by_slot[page->records[position].slot] = 0;
     uint32_t last = --page->count;
     rb_hs_pages.records--;
@@ -110,6 +112,7 @@ page_shrink(struct rb_heap_sampler_page *page)
 void
 rb_hs_page_release(struct rb_heap_sampler_page *page)
 {
+    HS_CONTRACT(write);
     if (page->count) {
         page_shrink(page);
         return;

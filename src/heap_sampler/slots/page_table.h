@@ -8,7 +8,7 @@
  * file knows no heap types: a page is the address of its body, a slot the
  * index of its bit in the page's mark bits.
  *
- * Threads: the caller holds the sampler's lock for every change.
+ * [write]; rb_hs_page_find: [read].
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -69,7 +69,7 @@ hs_page_marked_p(const struct rb_heap_sampler_page *page, unsigned slot)
 }
 
 #if HS_CHECKING
-/* The tables are what they must be. The lock, or the VM lock. */
+/* The tables are what they must be. [read] */
 void rb_hs_pages_check(void);
 #endif
 

@@ -1,5 +1,6 @@
 /* See slots/records.h. */
 #include "heap_sampler/slots/records.h"
+#include "heap_sampler/base/must.h"
 #include "heap_sampler/estimate/epochs.h"
 #include "heap_sampler/estimate/estimate.h"
 #include "heap_sampler/sites/folding.h"
@@ -23,6 +24,7 @@ rb_hs_count_off(uint8_t sessions)
 void
 rb_hs_drop_record(struct rb_heap_sampler_page *page, uint32_t position)
 {
+    HS_CONTRACT(write);
     const struct hs_record *record = &page->records[position];
     rb_hs_sampler.epochs.list[record->epoch].records--;
     rb_hs_count_off(record->sessions);
@@ -33,6 +35,7 @@ void
 rb_hs_filter_records(bool (*visit)(struct hs_record *record, const struct rb_heap_sampler_page *page, void *data),
                      void *data)
 {
+    HS_CONTRACT(write);
     for (uint32_t p = rb_hs_pages.count; p-- > 0; ) {
         struct rb_heap_sampler_page *page = rb_hs_pages.list[p];
         for (uint32_t i = page->count; i-- > 0; ) {

@@ -1,8 +1,8 @@
 #ifndef HEAP_SAMPLER_SLOTS_RECORDS_H
 #define HEAP_SAMPLER_SLOTS_RECORDS_H
 /*
- * Records as samples of sessions: what each counts for, and how they go.  The
- * lock.
+ * Records as samples of sessions: what each counts for, and how they go.
+ * [write]
  */
 #include <stdbool.h>
 #include <stdint.h>

@@ -4,6 +4,7 @@
 #include "heap_sampler/base/clock.h"
 #include "heap_sampler/base/locks.h"
 #include "heap_sampler/base/memory.h"
+#include "heap_sampler/base/must.h"
 #include "heap_sampler/estimate/draw.h"
 #include "heap_sampler/estimate/epochs.h"
 #include "heap_sampler/malloc/hooks.h"
@@ -112,6 +113,8 @@ start_session_i(struct session_change *change)
 int
 rb_hs_session_start(const struct hs_session_settings *settings, bool main)
 {
+    HS_CONTRACT(gvl);
+    HS_CONTRACT(free);
     struct session_change change = { .settings = settings, .main = main };
     change_sessions(start_session_i, &change);
     if (change.session >= 0 && settings->malloc_interval &&
@@ -153,6 +156,8 @@ stop_session_i(struct session_change *change)
 void
 rb_hs_session_stop(int session)
 {
+    HS_CONTRACT(gvl);
+    HS_CONTRACT(free);
     struct session_change change = { .session = session };
     rb_hs_malloc_stop(session);
     change_sessions(stop_session_i, &change);
@@ -168,6 +173,8 @@ retune_session_i(struct session_change *change)
 bool
 rb_hs_session_retune(int session, uint64_t interval)
 {
+    HS_CONTRACT(gvl);
+    HS_CONTRACT(free);
     struct session_change change = { .session = session, .interval = interval };
     change_sessions(retune_session_i, &change);
     return change.ok;

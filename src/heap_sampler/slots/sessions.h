@@ -15,7 +15,7 @@ struct hs_limits {
     bool sow;                   /* the seed's sequence begins with them */
 };
 
-/* GVL, no lock held. */
+/* All of it: [gvl] [free]. */
 struct hs_session_settings {
     uint64_t interval;
     uint64_t malloc_interval;   /* 0: malloc is not sampled for it */

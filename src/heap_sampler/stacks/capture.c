@@ -14,6 +14,7 @@
 #include "heap_sampler/mri.h"
 #include "heap_sampler/stacks/capture.h"
 #include "heap_sampler/base/locks.h"
+#include "heap_sampler/base/must.h"
 #include "heap_sampler/base/texts.h"
 #include "heap_sampler/settings/options.h"
 #include "heap_sampler/stacks/class_table.h"
@@ -316,6 +317,8 @@ synthetic_stack(const char *label)
 uint32_t
 rb_hs_capture_resolve(const struct hs_raw_frame *frames, uint32_t depth, bool truncated)
 {
+    HS_CONTRACT(vm);
+    HS_CONTRACT(free);
     uint32_t node = resolve(frames, depth, truncated);
     if (node != UINT32_MAX) return node;
     rb_hs_lock();
@@ -328,6 +331,8 @@ rb_hs_capture_resolve(const struct hs_raw_frame *frames, uint32_t depth, bool tr
 uint32_t
 rb_hs_capture_stack(void)
 {
+    HS_CONTRACT(vm);
+    HS_CONTRACT(free);
     const rb_execution_context_t *ec = rb_current_execution_context(false);
     if (!ec || !ec->cfp) return synthetic_stack("(boot)");
 

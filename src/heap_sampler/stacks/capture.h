@@ -23,12 +23,11 @@ enum { HS_DEPTH_MAX = 4096 };   /* of max-depth= */
 uint32_t rb_hs_capture_hash(const struct rb_execution_context_struct *ec, struct hs_stack_hash *hash, bool *truncated);
 /* As many as the above returned, leaf first. */
 void rb_hs_capture_frames(const struct rb_execution_context_struct *ec, struct hs_raw_frame *frames, uint32_t depth);
-/* VM lock; may be in GC if marking is complete and nothing is swept yet; lock
- * not held.  What the frames point to must not have been swept since they were
+/* [vm] [free]; in GC if marking is complete and nothing is swept yet.  What the frames point to must not have been swept since they were
  * copied. UINT32_MAX: no memory. */
 uint32_t rb_hs_capture_resolve(const struct hs_raw_frame *frames, uint32_t depth, bool truncated);
 
-/* All three for the current thread: VM lock, not in GC, lock not held. */
+/* All three for the current thread: [vm] [free], not in GC. */
 uint32_t rb_hs_capture_stack(void);        /* a node */
 uint32_t rb_hs_capture_thread(void);       /* the serial of the current thread */
 

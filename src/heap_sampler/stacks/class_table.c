@@ -154,6 +154,8 @@ class_without_name(VALUE flags)
 uint32_t
 rb_hs_class_of_allocation(VALUE klass, VALUE flags)
 {
+    HS_CONTRACT(vm);
+    HS_CONTRACT(free);
     /* In an imemo the class's place holds something else. */
     bool internal = (flags & RUBY_T_MASK) == T_IMEMO || (flags & RUBY_T_MASK) == T_NODE;
     if (!internal && klass) klass = rb_class_real(klass);
@@ -225,6 +227,8 @@ rename_entry(struct class_entry *entry)
 void
 rb_hs_classes_rename(void)
 {
+    HS_CONTRACT(vm);
+    HS_CONTRACT(free);
     if (!unnamed_count) return;
     for (uint32_t i = 0; i < entry_count; i++) {
         if (entries[i].klass && !entries[i].named) rename_entry(&entries[i]);
@@ -234,6 +238,8 @@ rb_hs_classes_rename(void)
 void
 rb_hs_classes_after_mark(bool full_mark)
 {
+    HS_CONTRACT(vm);
+    HS_CONTRACT(free);
     bool died = false;
     for (uint32_t i = 0; i < entry_count; i++) {
         struct class_entry *entry = &entries[i];

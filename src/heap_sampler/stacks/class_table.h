@@ -8,8 +8,8 @@
  * that `Foo = Class.new` names the samples that came before it.  Naming reads
  * the class's own name: it allocates nothing and calls no Ruby method.
  *
- * Threads: as stacks/stack_table.h; the functions that take a VALUE read heap slots,
- * and so are called without the sampler's lock and take it themselves.
+ * [vm] [free]: functions that take a VALUE read heap slots, and so take the
+ * sampler's lock themselves; the others: [read].
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,10 +23,10 @@ uint32_t rb_hs_class_of_allocation(VALUE klass, VALUE flags);
 uint32_t rb_hs_class_text(uint32_t class_id);
 uint32_t rb_hs_class_type_text(uint32_t class_id);
 
-/* In GC. */
+/* [gc] [free] */
 void rb_hs_classes_after_mark(bool full_mark);
 void rb_hs_classes_after_move(void);
-/* VM lock: give names to the classes that got theirs since. */
+/* [vm] [free] Give names to the classes that got theirs since. */
 void rb_hs_classes_rename(void);
 
 extern uint64_t rb_hs_classes_dropped;
@@ -35,8 +35,15 @@ extern uint64_t rb_hs_classes_dropped;
 bool rb_hs_class_name(VALUE klass, char *buffer, size_t size);
 
 #if HS_CHECKING
-/* Is this the type that the number stands for? VM lock. */
+/* Is this the type that the number stands for? [vm] */
 bool rb_hs_class_has_type(uint32_t class_id, VALUE flags);
+#endif
+
+#if HS_CHECKING
+/* The table is what it must be. [read] */
+void rb_hs_classes_check(void);
+/* The classes that are known by address are alive: `alive` says so. [vm] */
+void rb_hs_classes_check_living(bool (*alive)(uintptr_t address));
 #endif
 
 #if HS_CHECKING

@@ -111,6 +111,7 @@ rb_hs_nodes_room(void)
 uint32_t
 rb_hs_node_child(uint32_t parent, uint32_t frame)
 {
+    HS_CONTRACT(write);
     if (frame == UINT32_MAX || parent == UINT32_MAX) return UINT32_MAX;
     const uint32_t *found = rb_hs_map_find(&nodes, pair(parent, frame));
     if (found) return *found;
@@ -148,6 +149,7 @@ static void forget_whole_stacks(void);
 void
 rb_hs_nodes_keep(bool *keep, uint32_t *new_node)
 {
+    HS_CONTRACT(write);
     if (!rb_hs_node_count) return;
     keep[HS_NODE_EMPTY] = true;
     for (uint32_t node = rb_hs_node_count; node-- > 1; ) {
@@ -216,6 +218,7 @@ enum { WHOLE_STACKS_MAX = 1 << 16 };
 void
 rb_hs_stack_remember(const struct hs_stack_hash *hash, uint32_t node)
 {
+    HS_CONTRACT(write);
     if ((uint64_t)wholes.count * 2 >= wholes.capacity) {
         uint32_t capacity = wholes.capacity ? wholes.capacity * 2 : 256;
         if (capacity > WHOLE_STACKS_MAX) {
@@ -280,6 +283,7 @@ struct hs_code *
 rb_hs_code_add(uintptr_t address, uint32_t label, uint32_t path, uint32_t absolute_path,
             bool shown_at_caller, bool merges_caller)
 {
+    HS_CONTRACT(write);
     uint32_t number = free_codes;
     if (number == UINT32_MAX) {
         if (!rb_hs_grow(HS_MEM_NAMES, (void **)&codes, &code_capacity, (uint64_t)code_count + 1, sizeof(*codes))) {
@@ -394,6 +398,7 @@ index_codes(void)
 uint32_t
 rb_hs_codes_sweep(bool full_mark, int (*liveness)(uintptr_t address))
 {
+    HS_CONTRACT(write);
     uint32_t forgotten = 0;
     for (uint32_t i = 0; i < code_count; i++) {
         struct hs_code *code = &codes[i];
@@ -414,6 +419,7 @@ rb_hs_codes_sweep(bool full_mark, int (*liveness)(uintptr_t address))
 bool
 rb_hs_codes_move(uintptr_t (*location)(uintptr_t address))
 {
+    HS_CONTRACT(write);
     bool moved = false;
     for (uint32_t i = 0; i < code_count; i++) {
         if (!codes[i].address) continue;

@@ -13,8 +13,7 @@
  * either empties the whole-stack map.  Frames and nodes are plain data and
  * stay: two pieces of code with the same texts are one code.
  *
- * Threads: written only by a thread that holds the VM lock (the GVL, while
- * there is one Ractor) and the sampler's lock; read with either of them.
+ * [write]; what only finds or counts: [read].
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -113,6 +112,13 @@ void rb_hs_nodes_keep(bool *keep, uint32_t *new_node);
 uint32_t rb_hs_codes_sweep(bool full_mark, int (*liveness)(uintptr_t address));
 /* After moving; whether any has. */
 bool rb_hs_codes_move(uintptr_t (*location)(uintptr_t address));
+
+#if HS_CHECKING
+/* The tables are what they must be. [read] */
+void rb_hs_stacks_check(void);
+/* The code that is known by address is alive: `alive` says so. [vm] */
+void rb_hs_codes_check_living(bool (*alive)(uintptr_t address));
+#endif
 
 #if HS_CHECKING
 /* The tables are what they must be. The lock, or the VM lock. */

@@ -134,11 +134,14 @@ new_code(int i)
     slot->flags = T_IMEMO;
 }
 
+static void name_classes(void);
+
 void
 vm_boot(void)
 {
     vm_lock();
     rb_hs_safe_point_boot();
+    name_classes();
     vm_unlock();
     for (int i = 0; i < PAGES; i++) pages[i].slots = calloc(SLOTS, SLOT_BYTES);
     for (int i = 0; i < CODES; i++) new_code(i);
@@ -376,8 +379,20 @@ rb_heap_sampler_gc_counts(struct rb_heap_sampler_gc_counts *counts)
 
 /* Classes: one of each type. */
 uint32_t rb_hs_class_of_allocation(VALUE klass, VALUE flags) { return (uint32_t)flags; }
-uint32_t rb_hs_class_text(uint32_t class_id) { return rb_hs_text_cstr("Thing"); }
-uint32_t rb_hs_class_type_text(uint32_t class_id) { return rb_hs_text_cstr(class_id == T_STRING ? "T_STRING" : "T_OBJECT"); }
+static uint32_t thing, t_string, t_object;
+
+static void
+name_classes(void)
+{
+    rb_hs_lock();
+    thing = rb_hs_text_cstr("Thing");
+    t_string = rb_hs_text_cstr("T_STRING");
+    t_object = rb_hs_text_cstr("T_OBJECT");
+    rb_hs_unlock();
+}
+
+uint32_t rb_hs_class_text(uint32_t class_id) { return thing; }
+uint32_t rb_hs_class_type_text(uint32_t class_id) { return class_id == T_STRING ? t_string : t_object; }
 bool rb_hs_class_has_type(uint32_t class_id, VALUE flags) { return class_id == (uint32_t)flags; }
 void rb_hs_classes_after_mark(bool full) { }
 void rb_hs_classes_after_move(void) { }
