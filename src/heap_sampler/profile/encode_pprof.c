@@ -19,6 +19,7 @@
 #include "heap_sampler/profile/encode.h"
 #include "heap_sampler/profile/formats.h"
 #include "heap_sampler/profile/profile.h"
+#include "heap_sampler/profile/row_columns.h"
 #include "heap_sampler/stacks/stack_table.h"
 
 #include <errno.h>
@@ -47,71 +48,53 @@ enum { VARINT_MAX = 10 };
 /* Mapping numbers: all Ruby code has the first, those of the profile follow. */
 enum { NO_MAPPING = 0, RUBY_MAPPING = 1, FIRST_NATIVE_MAPPING = 2 };
 
-/* Strings that every file has, in the order of the string table. */
+/* Strings that every file has, in the order of the string table: those named here, and between them the sample types. */
+#define FIXED_STRINGS_BEFORE(S) S(count) S(bytes) S(bytes2) S(space) S(class) S(type) S(slot_size) S(gc_birth) S(thread)
+#define FIXED_STRINGS_BEHIND(S) S(kind) S(malloc) S(library)
+
 enum fixed_string {
-    S_EMPTY, S_COUNT, S_BYTES, S_BYTES2, S_SPACE, S_CLASS, S_TYPE, S_SLOT_SIZE, S_GC_BIRTH, S_THREAD,
-    S_ALLOC_OBJECTS, S_ALLOC_SPACE, S_INUSE_OBJECTS, S_INUSE_SPACE, S_INUSE_SAMPLES, S_ALLOC_SAMPLES,
-    S_INUSE_VAR, S_ALLOC_VAR, S_YOUNG_OBJECTS, S_YOUNG_SPACE, S_DEAD_OBJECTS, S_DEAD_SPACE, S_DEAD_GCS,
-    S_SLOTS_ALLOC_OBJECTS, S_SLOTS_ALLOC_SPACE, S_SLOTS_INUSE_OBJECTS, S_SLOTS_INUSE_SPACE,
-    S_MALLOC_ALLOC_OBJECTS, S_MALLOC_ALLOC_SPACE, S_MALLOC_INUSE_OBJECTS, S_MALLOC_INUSE_SPACE,
-    S_INUSE_MEMSIZE, S_INUSE_RESIDENT, S_DEAD_SAMPLES, S_DEAD_VAR, S_KIND, S_MALLOC, S_LIBRARY,
+    S_empty,
+#define S(name) S_##name,
+#define VALUE(type, unit, number) S_value_##type,
+    FIXED_STRINGS_BEFORE(S)
+    HS_ROW_VALUES(VALUE)
+    FIXED_STRINGS_BEHIND(S)
+#undef S
+#undef VALUE
     FIXED_STRINGS
 };
 
 static const char *const fixed_strings[FIXED_STRINGS] = {
-    "", "count", "bytes", "bytes2", "space", "class", "type", "slot_size", "gc_birth", "thread",
-    "alloc_objects", "alloc_space", "inuse_objects", "inuse_space", "inuse_samples", "alloc_samples",
-    "inuse_var", "alloc_var", "young_objects", "young_space", "dead_objects", "dead_space", "dead_gcs",
-    "slots_alloc_objects", "slots_alloc_space", "slots_inuse_objects", "slots_inuse_space",
-    "malloc_alloc_objects", "malloc_alloc_space", "malloc_inuse_objects", "malloc_inuse_space",
-    "inuse_memsize", "inuse_resident", "dead_samples", "dead_var", "kind", "malloc", "library"
+    "",
+#define S(name) #name,
+#define VALUE(type, unit, number) #type,
+    FIXED_STRINGS_BEFORE(S)
+    HS_ROW_VALUES(VALUE)
+    FIXED_STRINGS_BEHIND(S)
+#undef S
+#undef VALUE
 };
 
-/* The order of values() below. */
 static const struct {
     enum fixed_string type, unit;
 } sample_types[] = {
-    {S_ALLOC_OBJECTS, S_COUNT}, {S_ALLOC_SPACE, S_BYTES},
-    {S_INUSE_OBJECTS, S_COUNT}, {S_INUSE_SPACE, S_BYTES},
-    {S_INUSE_SAMPLES, S_COUNT}, {S_ALLOC_SAMPLES, S_COUNT},
-    {S_INUSE_VAR, S_BYTES2}, {S_ALLOC_VAR, S_BYTES2},
-    {S_YOUNG_OBJECTS, S_COUNT}, {S_YOUNG_SPACE, S_BYTES},
-    {S_DEAD_OBJECTS, S_COUNT}, {S_DEAD_SPACE, S_BYTES}, {S_DEAD_GCS, S_COUNT},
-    {S_SLOTS_ALLOC_OBJECTS, S_COUNT}, {S_SLOTS_ALLOC_SPACE, S_BYTES},
-    {S_SLOTS_INUSE_OBJECTS, S_COUNT}, {S_SLOTS_INUSE_SPACE, S_BYTES},
-    {S_MALLOC_ALLOC_OBJECTS, S_COUNT}, {S_MALLOC_ALLOC_SPACE, S_BYTES},
-    {S_MALLOC_INUSE_OBJECTS, S_COUNT}, {S_MALLOC_INUSE_SPACE, S_BYTES},
-    {S_INUSE_MEMSIZE, S_BYTES}, {S_INUSE_RESIDENT, S_BYTES}, {S_DEAD_SAMPLES, S_COUNT}, {S_DEAD_VAR, S_BYTES2}
+#define VALUE(type, unit, number) {S_value_##type, S_##unit},
+    HS_ROW_VALUES(VALUE)
+#undef VALUE
 };
 
 enum { SAMPLE_TYPES = sizeof(sample_types) / sizeof(sample_types[0]) };
 
+/* Estimates are rounded, counts are whole. */
+#define TO_FILE(number) _Generic((number), uint64_t: rb_hs_saturate, default: rb_hs_round)(number)
+
 static void
-values(const struct hs_row *row, bool memsize, int64_t value[SAMPLE_TYPES])
+values(const struct hs_row *row, int64_t value[SAMPLE_TYPES])
 {
     int i = 0;
-    enum { BOTH = 4 };          /* the first values: of slots and malloc */
-
-    value[i++] = rb_hs_round(row->alloc.objects);
-    value[i++] = rb_hs_round(row->alloc.space);
-    value[i++] = rb_hs_round(row->inuse.objects);
-    value[i++] = rb_hs_round(row->inuse.space);
-    value[i++] = rb_hs_saturate(row->inuse.samples);
-    value[i++] = rb_hs_saturate(row->alloc.samples);
-    value[i++] = rb_hs_round(row->inuse.variance);
-    value[i++] = rb_hs_round(row->alloc.variance);
-    value[i++] = rb_hs_round(row->young.objects);
-    value[i++] = rb_hs_round(row->young.space);
-    value[i++] = rb_hs_round(row->dead.objects);
-    value[i++] = rb_hs_round(row->dead.space);
-    value[i++] = rb_hs_round(row->dead_gcs);
-    for (int malloced = 0; malloced < 2; malloced++) {
-        for (int j = 0; j < BOTH; j++) value[i++] = row->malloced == malloced ? value[j] : 0;
-    }
-    value[i++] = memsize ? rb_hs_round(row->memsize) : 0;
-    value[i++] = rb_hs_round(rb_hs_row_resident(row));
-    value[i++] = rb_hs_saturate(row->dead.samples);
-    value[i++] = rb_hs_round(row->dead.variance);
+#define VALUE(type, unit, number) value[i++] = TO_FILE(number);
+    HS_ROW_VALUES(VALUE)
+#undef VALUE
 }
 
 struct function {
@@ -187,7 +170,7 @@ add_string(struct pprof *p, struct hs_text text)
 static uint32_t
 string_of(struct pprof *p, uint32_t text)
 {
-    if (!p->profile->texts[text].len) return S_EMPTY;
+    if (!p->profile->texts[text].len) return S_empty;
     if (!p->string_of_text[text]) p->string_of_text[text] = add_string(p, p->profile->texts[text]);
     return p->string_of_text[text];
 }
@@ -238,8 +221,8 @@ function_of(struct pprof *p, uint32_t label, uint32_t path)
     p->function_slots[slot] = p->function_count;
     uint32_t name = string_of(p, label);
     if (!name) name = add_string(p, rb_hs_text_of(HS_NO_LABEL));
-    if (path == (uint32_t)NATIVE) put_function(p, p->function_count, name, name, S_EMPTY);
-    else put_function(p, p->function_count, name, S_EMPTY, string_of(p, path));
+    if (path == (uint32_t)NATIVE) put_function(p, p->function_count, name, name, S_empty);
+    else put_function(p, p->function_count, name, S_empty, string_of(p, path));
     return p->function_count;
 }
 
@@ -281,7 +264,7 @@ location_of_no_stack(struct pprof *p)
 {
     if (!p->no_stack_location) {
         uint64_t function = (uint64_t)p->profile->frame_count + 1;
-        put_function(p, function, add_string(p, rb_hs_text_of(HS_NO_STACK)), S_EMPTY, S_EMPTY);
+        put_function(p, function, add_string(p, rb_hs_text_of(HS_NO_STACK)), S_empty, S_empty);
         p->no_stack_location = function;
         put_location(p, p->no_stack_location, RUBY_MAPPING, 0, function, 0);
     }
@@ -312,20 +295,20 @@ put_labels(struct pprof *p, const struct hs_row *row)
 {
     uint32_t class_name = string_of(p, row->class_name), type = string_of(p, row->type);
 
-    if (class_name) put_label(p, S_CLASS, class_name, 0, S_EMPTY);
-    if (type) put_label(p, S_TYPE, type, 0, S_EMPTY);
+    if (class_name) put_label(p, S_class, class_name, 0, S_empty);
+    if (type) put_label(p, S_type, type, 0, S_empty);
     if (row->malloced) {
         uint32_t library = string_of(p, row->library);
-        put_label(p, S_KIND, S_MALLOC, 0, S_EMPTY);
-        if (library) put_label(p, S_LIBRARY, library, 0, S_EMPTY);
+        put_label(p, S_kind, S_malloc, 0, S_empty);
+        if (library) put_label(p, S_library, library, 0, S_empty);
     }
     else {
-        put_label(p, S_SLOT_SIZE, 0, row->slot_size, S_BYTES);
+        put_label(p, S_slot_size, 0, row->slot_size, S_bytes);
     }
     /* The unit is what makes a label numeric for pprof where the number is 0
      * (a field left out); without it, it drops the label. */
-    if (row->has_birth) put_label(p, S_GC_BIRTH, 0, (uint64_t)rb_hs_saturate(row->birth_gc), S_COUNT);
-    if (row->thread) put_label(p, S_THREAD, 0, row->thread, S_COUNT);
+    if (row->has_birth) put_label(p, S_gc_birth, 0, (uint64_t)rb_hs_saturate(row->birth_gc), S_count);
+    if (row->thread) put_label(p, S_thread, 0, row->thread, S_count);
 }
 
 static int
@@ -348,7 +331,7 @@ put_sample(struct pprof *p, const struct hs_row *row)
     put_bytes(&p->message, SAMPLE_LOCATION_ID, &p->packed);
     p->packed.len = 0;
 
-    values(row, p->profile->meta.memsize, value);
+    values(row, value);
     for (int i = 0; i < SAMPLE_TYPES; i++) put_varint(&p->packed, (uint64_t)value[i]);
     put_bytes(&p->message, SAMPLE_VALUE, &p->packed);
     p->packed.len = 0;
@@ -402,9 +385,9 @@ put_head(struct pprof *p)
     uint64_t duration = meta->taken_ns > meta->started_ns ? meta->taken_ns - meta->started_ns : 0;
     put_number(p->out, PROFILE_TIME_NANOS, (uint64_t)rb_hs_saturate(meta->started_ns));
     put_number(p->out, PROFILE_DURATION_NANOS, (uint64_t)rb_hs_saturate(duration));
-    put_value_type(p, PROFILE_PERIOD_TYPE, S_SPACE, S_BYTES);
+    put_value_type(p, PROFILE_PERIOD_TYPE, S_space, S_bytes);
     put_number(p->out, PROFILE_PERIOD, (uint64_t)rb_hs_saturate(meta->interval));
-    put_number(p->out, PROFILE_DEFAULT_SAMPLE_TYPE, S_INUSE_SPACE);
+    put_number(p->out, PROFILE_DEFAULT_SAMPLE_TYPE, S_value_inuse_space);
 
     int error = rb_hs_encode_meta_json(meta, &comment);
     if (!error) {

@@ -1,19 +1,14 @@
 /* A profile as arrays of numbers, for lib/heap_sample. */
-#include "heap_sampler/estimate/estimate.h"
 #include "heap_sampler/profile/buffer.h"
 #include "heap_sampler/profile/formats.h"
 #include "heap_sampler/profile/profile.h"
+#include "heap_sampler/profile/row_columns.h"
 #include "heap_sampler/ruby_api/ruby_api.h"
 #include "heap_sampler/stacks/stack_table.h"
 
-static void
-push_estimate(VALUE row, const struct hs_estimate *estimate)
-{
-    rb_ary_push(row, ULL2NUM(estimate->samples));
-    rb_ary_push(row, DBL2NUM(estimate->objects));
-    rb_ary_push(row, DBL2NUM(estimate->space));
-    rb_ary_push(row, DBL2NUM(estimate->variance));
-}
+#define COLUMN(name, value) COLUMN_##name,
+enum { HS_ROW_COLUMNS(COLUMN) COLUMNS };
+#undef COLUMN
 
 /*
  * Each of what may be hundreds of thousands is a chance for other threads, signals and
@@ -26,22 +21,10 @@ raw_rows(const struct hs_profile *profile)
     for (size_t i = 0; i < profile->row_count; i++) {
         rb_thread_check_ints();
         const struct hs_row *row = &profile->rows[i];
-        VALUE array = rb_ary_new_capa(27);
-        rb_ary_push(array, UINT2NUM(row->node));
-        rb_ary_push(array, UINT2NUM(row->class_name));
-        rb_ary_push(array, UINT2NUM(row->type));
-        rb_ary_push(array, UINT2NUM(row->slot_size));
-        rb_ary_push(array, UINT2NUM(row->thread));
-        rb_ary_push(array, row->has_birth ? ULL2NUM(row->birth_gc) : Qnil);
-        push_estimate(array, &row->inuse);
-        push_estimate(array, &row->young);
-        push_estimate(array, &row->alloc);
-        push_estimate(array, &row->dead);
-        rb_ary_push(array, DBL2NUM(row->dead_gcs));
-        rb_ary_push(array, UINT2NUM(row->library));
-        rb_ary_push(array, RBOOL(row->malloced));
-        rb_ary_push(array, DBL2NUM(row->memsize));
-        rb_ary_push(array, DBL2NUM(rb_hs_row_resident(row)));
+        VALUE array = rb_ary_new_capa(COLUMNS);
+#define COLUMN(name, value) rb_ary_push(array, value);
+        HS_ROW_COLUMNS(COLUMN)
+#undef COLUMN
         rb_ary_push(rows, array);
     }
     return rows;
@@ -69,7 +52,7 @@ raw_texts(const struct hs_profile *profile)
  * [:texts]     every String that is named by its index
  * [:frames]    five numbers for each: texts of label, path and absolute path, line, address
  * [:nodes]     two numbers for each: parent and frame
- * [:rows]      an Array for each
+ * [:rows]      an Array for each; GC::SampleProfile::COLUMNS has the index of each column
  * [:mappings]  three numbers for each mapping of native code: start, end, offset in the file
  */
 static VALUE
@@ -140,9 +123,21 @@ profile_raw_samples(VALUE self)
     return list;
 }
 
+static VALUE
+columns_by_name(void)
+{
+    VALUE columns = rb_hash_new();
+#define COLUMN(name, value) rb_hash_aset(columns, ID2SYM(rb_intern(#name)), INT2FIX(COLUMN_##name));
+    HS_ROW_COLUMNS(COLUMN)
+#undef COLUMN
+    return rb_obj_freeze(columns);
+}
+
 void
 rb_hs_init_raw(VALUE rb_cSampleProfile)
 {
+    /* The columns of a row of #raw, by name: the index of each. */
+    rb_define_const(rb_cSampleProfile, "COLUMNS", columns_by_name());
     rb_define_method(rb_cSampleProfile, "raw", profile_raw, 0);
     rb_define_method(rb_cSampleProfile, "raw_samples", profile_raw_samples, 0);
 }

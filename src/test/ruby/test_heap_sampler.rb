@@ -5,6 +5,9 @@ require 'tmpdir'
 
 # GC.sample_profile and GC::SampleProfile.
 class TestHeapSampler < Test::Unit::TestCase
+  # The columns of a row by name, in every script.
+  def assert_separately(args, script, **options) = super(args, "C = GC::SampleProfile::COLUMNS; " + script, **options)
+
   def assert_sampler(script, args: [], **options)
     assert_separately(["-W1", "--disable=gems", *args], script, timeout: 120, **options)
   end
@@ -61,9 +64,9 @@ class TestHeapSampler < Test::Unit::TestCase
       assert_equal [500, 2], after.values_at(:max_samples, :max_depth)
       assert_include 100..500, after[:live_samples]
       raw = GC.sample_profile(full_gc: true).raw
-      rows = raw[:rows].select { |row| row[1] == raw[:texts].index("Object") }
-      error = Math.sqrt(rows.sum { |row| row[9] }) / GC.stat_heap(0, :slot_size)
-      assert_in_delta kept.size, rows.sum { |row| row[7] }, error * 6
+      rows = raw[:rows].select { |row| row[C[:class]] == raw[:texts].index("Object") }
+      error = Math.sqrt(rows.sum { |row| row[C[:inuse_variance]] }) / GC.stat_heap(0, :slot_size)
+      assert_in_delta kept.size, rows.sum { |row| row[C[:inuse_objects]] }, error * 6
       assert_raise(ArgumentError) { GC::SampleProfile.start(interval: 128, max_depth: 0) }
       assert_equal after.slice(:interval, :max_depth), GC::SampleProfile.stat.slice(:interval, :max_depth)
       sequence = lambda do
@@ -160,7 +163,7 @@ class TestHeapSampler < Test::Unit::TestCase
       profile = GC.sample_profile(interval: 1) { kept = Array.new(100) { Kept.new } }
       raw = profile.raw
       name = raw[:texts].index("Kept")
-      assert_equal 100, raw[:rows].select { |row| row[1] == name }.sum { |row| row[14] }
+      assert_equal 100, raw[:rows].select { |row| row[C[:class]] == name }.sum { |row| row[C[:alloc_samples]] }
       assert_equal 0, GC::SampleProfile.stat[:sessions]
       assert_equal 0, GC::SampleProfile.stat[:live_samples]
     RUBY
@@ -181,7 +184,7 @@ class TestHeapSampler < Test::Unit::TestCase
       def count(profile)
         raw = profile.raw
         name = raw[:texts].index("Thing") or return 0
-        raw[:rows].select { |row| row[1] == name }.sum { |row| row[15] }
+        raw[:rows].select { |row| row[C[:class]] == name }.sum { |row| row[C[:alloc_objects]] }
       end
       GC::SampleProfile.start(interval: 1, max_samples: nil)
       outer_keep = []
@@ -212,7 +215,7 @@ class TestHeapSampler < Test::Unit::TestCase
           keep << Mine.new
           Thread.new { keep << Theirs.new }.join
         end.raw
-        raw[:rows].select { |row| row[14] > 0 }.map { |row| raw[:texts][row[1]] }
+        raw[:rows].select { |row| row[C[:alloc_samples]] > 0 }.map { |row| raw[:texts][row[C[:class]]] }
       end
       assert_include run.call, "Mine"
       assert_not_include run.call, "Theirs"
@@ -228,8 +231,8 @@ class TestHeapSampler < Test::Unit::TestCase
       estimate = lambda do |profile|
         raw = profile.raw
         name = raw[:texts].index("Item")
-        rows = raw[:rows].select { |row| row[1] == name }
-        [rows.sum { |row| row[15] }, Math.sqrt(rows.sum { |row| row[17] }) / GC.stat_heap(0, :slot_size)]
+        rows = raw[:rows].select { |row| row[C[:class]] == name }
+        [rows.sum { |row| row[C[:alloc_objects]] }, Math.sqrt(rows.sum { |row| row[C[:alloc_variance]] }) / GC.stat_heap(0, :slot_size)]
       end
       GC::SampleProfile.start(interval: 4000, seed: 42)
       keep = nil
@@ -254,9 +257,9 @@ class TestHeapSampler < Test::Unit::TestCase
       assert_include [4096, 8192], stat[:interval]
       raw = GC.sample_profile.raw
       name = raw[:texts].index("Item")
-      rows = raw[:rows].select { |row| row[1] == name }
-      objects = rows.sum { |row| row[7] }
-      error = Math.sqrt(rows.sum { |row| row[9] }) / GC.stat_heap(0, :slot_size)
+      rows = raw[:rows].select { |row| row[C[:class]] == name }
+      objects = rows.sum { |row| row[C[:inuse_objects]] }
+      error = Math.sqrt(rows.sum { |row| row[C[:inuse_variance]] }) / GC.stat_heap(0, :slot_size)
       assert_in_delta 200_000, objects, error * 6
     RUBY
   end
@@ -297,9 +300,9 @@ class TestHeapSampler < Test::Unit::TestCase
       right = lambda do |moment, *names|
         raw = GC.sample_profile(full_gc: true).raw
         names.each do |name|
-          rows = raw[:rows].select { |row| row[1] == raw[:texts].index(name) }
-          error = Math.sqrt(rows.sum { |row| row[9] }) / GC.stat_heap(0, :slot_size)
-          assert_in_delta counts[name], rows.sum { |row| row[7] }, error * 6, "#{name}, #{moment}"
+          rows = raw[:rows].select { |row| row[C[:class]] == raw[:texts].index(name) }
+          error = Math.sqrt(rows.sum { |row| row[C[:inuse_variance]] }) / GC.stat_heap(0, :slot_size)
+          assert_in_delta counts[name], rows.sum { |row| row[C[:inuse_objects]] }, error * 6, "#{name}, #{moment}"
           assert_operator error, :>, 0
           assert_operator error, :<, counts[name] * 0.4, "#{name}, #{moment}"
         end
@@ -328,8 +331,8 @@ class TestHeapSampler < Test::Unit::TestCase
       class Extra; end
       estimate = lambda do |profile, name|
         raw = profile.raw
-        rows = raw[:rows].select { |row| row[1] == raw[:texts].index(name) }
-        [rows.sum { |row| row[15] }, Math.sqrt(rows.sum { |row| row[17] }) / GC.stat_heap(0, :slot_size)]
+        rows = raw[:rows].select { |row| row[C[:class]] == raw[:texts].index(name) }
+        [rows.sum { |row| row[C[:alloc_objects]] }, Math.sqrt(rows.sum { |row| row[C[:alloc_variance]] }) / GC.stat_heap(0, :slot_size)]
       end
       GC::SampleProfile.start(interval: 8000, max_samples: 3000, seed: 42)
       keep = Array.new(100_000) { Item.new }
@@ -370,8 +373,8 @@ class TestHeapSampler < Test::Unit::TestCase
       sums = lambda do
         raw = GC.sample_profile.raw
         name = raw[:texts].index("Young")
-        rows = raw[:rows].select { |row| row[1] == name }
-        [rows.sum { |row| row[6] }, rows.sum { |row| row[10] }]
+        rows = raw[:rows].select { |row| row[C[:class]] == name }
+        [rows.sum { |row| row[C[:inuse_samples]] }, rows.sum { |row| row[C[:young_samples]] }]
       end
       assert_equal [0, 10], sums.call
       GC.enable
@@ -429,6 +432,17 @@ class TestHeapSampler < Test::Unit::TestCase
              "def n#{i}(x) = x.to_s.then { |s| s + 'y' }"
       end
       100.times { |i| 3.times { |k| assert_equal "#{k}y", [*send(:"m#{i}", 'a' * k * 2, k)][0] } }
+    RUBY
+  end
+
+  # A row's columns are declared once in C and once in Ruby.
+  def test_columns
+    assert_sampler(<<~'RUBY')
+      require "heap_sample"
+      assert_equal HeapSample::Columns::ALL.map(&:name), C.keys
+      GC::SampleProfile.start(interval: 1)
+      kept = Array.new(100) { Object.new }
+      assert_equal [C.size], GC.sample_profile.raw[:rows].map(&:size).uniq
     RUBY
   end
 
@@ -597,7 +611,7 @@ class TestHeapSampler < Test::Unit::TestCase
       ractors.each(&:take)
       raw = GC.sample_profile(full_gc: true).raw
       name = raw[:texts].index("Piece")
-      assert_equal 1500, raw[:rows].select { |row| row[1] == name }.sum { |row| row[6] + row[10] }
+      assert_equal 1500, raw[:rows].select { |row| row[C[:class]] == name }.sum { |row| row[C[:inuse_samples]] + row[C[:young_samples]] }
       GC::SampleProfile.start(interval: 64)
       GC::SampleProfile.stop
       GC::SampleProfile.start(interval: 1, max_samples: nil)

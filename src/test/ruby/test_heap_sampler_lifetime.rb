@@ -3,6 +3,9 @@ require 'test/unit'
 
 # The sampler keeps nothing alive, and its own memory does not grow with what dies.
 class TestHeapSamplerLifetime < Test::Unit::TestCase
+  # The columns of a row by name, in every script.
+  def assert_separately(args, script, **options) = super(args, "C = GC::SampleProfile::COLUMNS; " + script, **options)
+
   COUNT_LIVE = <<~'RUBY'
     def live_after
       yield
@@ -74,9 +77,9 @@ class TestHeapSamplerLifetime < Test::Unit::TestCase
       assert_operator stat[:bytes], :<, 64 << 20
       raw = GC.sample_profile.raw
       name = raw[:texts].index("Leaf")
-      rows = raw[:rows].select { |row| row[1] == name }
-      assert_equal count, rows.sum { |row| row[14] }
-      assert_equal $keep.size, rows.sum { |row| row[6] + row[10] }
+      rows = raw[:rows].select { |row| row[C[:class]] == name }
+      assert_equal count, rows.sum { |row| row[C[:alloc_samples]] }
+      assert_equal $keep.size, rows.sum { |row| row[C[:inuse_samples]] + row[C[:young_samples]] }
       $keep.each do |leaf|
         stack = GC::SampleProfile.raw_stack_of(leaf)
         assert_equal ["Class#new", "Object#leaf"], stack.first(2).map(&:first)
@@ -107,9 +110,9 @@ class TestHeapSamplerLifetime < Test::Unit::TestCase
       assert_equal 0, stat[:dropped_samples]
       raw = profile.raw
       name = raw[:texts].index("Leaf")
-      rows = raw[:rows].select { |row| row[1] == name }
-      error = Math.sqrt(rows.sum { |row| row[9] + row[13] }) / 40
-      assert_in_delta count, rows.sum { |row| row[7] + row[11] }, error * 6
+      rows = raw[:rows].select { |row| row[C[:class]] == name }
+      error = Math.sqrt(rows.sum { |row| row[C[:inuse_variance]] + row[C[:young_variance]] }) / 40
+      assert_in_delta count, rows.sum { |row| row[C[:inuse_objects]] + row[C[:young_objects]] }, error * 6
     RUBY
   end
 
@@ -131,12 +134,12 @@ class TestHeapSamplerLifetime < Test::Unit::TestCase
           node = raw[:nodes][node * 2] until raw[:nodes][node * 2] == 0
           raw[:texts][raw[:frames][raw[:nodes][node * 2 + 1] * 5]]
         end
-        rows = raw[:rows].select { |row| row[1] == raw[:texts].index("Item") && row[6] > 0 }
-        lost = rows.select { |row| top[row[0]] == "(evicted)" }
-        error = Math.sqrt(rows.sum { |row| row[9] }) / GC.stat_heap(0, :slot_size)
-        assert_in_delta 12_000, rows.sum { |row| row[7] }, error * 6
+        rows = raw[:rows].select { |row| row[C[:class]] == raw[:texts].index("Item") && row[C[:inuse_samples]] > 0 }
+        lost = rows.select { |row| top[row[C[:stack]]] == "(evicted)" }
+        error = Math.sqrt(rows.sum { |row| row[C[:inuse_variance]] }) / GC.stat_heap(0, :slot_size)
+        assert_in_delta 12_000, rows.sum { |row| row[C[:inuse_objects]] }, error * 6
         assert_operator error, :<, 1_000
-        assert_operator lost.sum { |row| row[7] }, :<, 600
+        assert_operator lost.sum { |row| row[C[:inuse_objects]] }, :<, 600
       end
       inside[7]
     RUBY
@@ -199,7 +202,7 @@ class TestHeapSamplerLifetime < Test::Unit::TestCase
       GC::SampleProfile.start(interval: 1, max_samples: nil)
       anonymous = Class.new
       $keep = Array.new(10) { anonymous.new }
-      names = -> { raw = GC.sample_profile.raw; raw[:rows].map { |row| raw[:texts][row[1]] } }
+      names = -> { raw = GC.sample_profile.raw; raw[:rows].map { |row| raw[:texts][row[C[:class]]] } }
       assert_not_include names.call, "NamedLater"
       NamedLater = anonymous
       assert_include names.call, "NamedLater"

@@ -4,6 +4,9 @@ require 'test/unit'
 # At interval 1 every slot is sampled: each object that is born after the start has its
 # sample, with the line that allocated it, for as long as it lives.
 class TestHeapSamplerTruth < Test::Unit::TestCase
+  # The columns of a row by name, in every script.
+  def assert_separately(args, script, **options) = super(args, "C = GC::SampleProfile::COLUMNS; " + script, **options)
+
   # Allocates one object of each builtin type and slot size into $keep, and its line into $line.
   HEAP = <<~'RUBY'
     GC::SampleProfile.start(interval: 1, max_samples: nil) unless GC::SampleProfile.running?
@@ -169,9 +172,9 @@ class TestHeapSamplerTruth < Test::Unit::TestCase
       # A stray reference on the machine stack may hold the last one.
       samples = GC.sample_profile.raw
       name = samples[:texts].index("Short")
-      live = samples[:rows].select { |row| row[1] == name }.sum { |row| row[6] + row[10] }
+      live = samples[:rows].select { |row| row[C[:class]] == name }.sum { |row| row[C[:inuse_samples]] + row[C[:young_samples]] }
       assert_operator live, :<=, 2
-      dead = samples[:rows].select { |row| row[1] == name }.sum { |row| row[18] }
+      dead = samples[:rows].select { |row| row[C[:class]] == name }.sum { |row| row[C[:dead_samples]] }
       assert_operator dead, :>=, 9_998
       assert_operator dead + live, :==, 10_000
     RUBY

@@ -160,6 +160,10 @@ view = HeapSample::View.new(loaded, template: template)
   subject.save(File.join(folder, "page.html"), template: template)
 end
 now.to_html(template: template)
+[now, loaded].each do |profile|
+  profile.save(File.join(folder, "saved.json"))
+  profile.save(StringIO.new("".b), format: "pb")
+end
 now.filter(class: "String").rows
 GC::SampleProfile.load(File.join(folder, "11.pb.gz"))
 GC::SampleProfile.stop

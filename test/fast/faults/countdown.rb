@@ -18,8 +18,8 @@ class Countdown
   WARNINGS = {
     memory: ["heap-sample: no memory: sampling is off\n",
              "heap-sample: no memory: from here on profiles have gaps (see stat)\n",
-             %r{\Aheap-sample: cannot write \S+/exit\.pb\.gz: Cannot allocate memory\n\z}],
-    files: [%r{\Aheap-sample: cannot write \S+/exit\.pb\.gz: No space left on device(?:; sampling goes on.*)?\n\z},
+             %r{\Aheap-sample: cannot write \S+/exit(?:\.\d+)?\.pb\.gz: Cannot allocate memory\n\z}],
+    files: [%r{\Aheap-sample: cannot write \S+/exit(?:\.\d+)?\.pb\.gz: No space left on device(?:; sampling goes on.*)?\n\z},
             "heap-sample: no thread for periodic profiles: Resource temporarily unavailable\n"],
   }.freeze
 

@@ -12,7 +12,7 @@ class Faulty
     @code = "#{out}/sampler_code"
     @control = "#{out}/control"
     system('gcc', '-Wall', '-Wextra', '-O1', '-shared', '-fPIC', '-o', @library, "#{__dir__}/faulty.c", '-ldl', exception: true)
-    ranges = functions(Dir.glob('heap_sampler{.c,/*.c}', base: source_dir).map { |path| File.basename(path) })
+    ranges = functions(Dir.glob('heap_sampler/**/*.c', base: source_dir).map { |path| File.basename(path) })
     raise "#{@ruby} has no symbol table" unless ranges.size > 100
 
     File.write(@code, ranges.map { |start, size| format('%x %x', start, start + size) }.join("\n"))

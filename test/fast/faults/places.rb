@@ -299,7 +299,7 @@ as_root('/proc is not there: profiles are written, and say what is missing') do
   folders do |dir|
     script = <<~RUBY
       sleep 0.02 until File.exist?(#{"#{dir}/x.pb.gz".dump})
-      malloced = GC.sample_profile.raw[:rows].select { |row| row[24] }
+      malloced = GC.sample_profile.raw[:rows].select { |row| row[GC::SampleProfile::COLUMNS[:malloc]] }
       exit!(9) if malloced.empty? && GC::SampleProfile.stat[:malloc] == :on
       exit!(8) unless GC::SampleProfile.memory[:rss].nil?
       #{ANSWER}

@@ -20,8 +20,8 @@ puts figures
 def estimate(profile)
   raw = profile.raw
   name = raw[:texts].index("Planted")
-  rows = raw[:rows].select { |row| row[1] == name }
-  [rows.sum { |row| row[7] + row[11] }, rows.sum { |row| (row[9] + row[13]) / row[3]**2 }]
+  rows = raw[:rows].select { |row| row[GC::SampleProfile::COLUMNS[:class]] == name }
+  [rows.sum { |row| row[GC::SampleProfile::COLUMNS[:inuse_objects]] + row[GC::SampleProfile::COLUMNS[:young_objects]] }, rows.sum { |row| (row[GC::SampleProfile::COLUMNS[:inuse_variance]] + row[GC::SampleProfile::COLUMNS[:young_variance]]) / row[GC::SampleProfile::COLUMNS[:slot_size]]**2 }]
 end
 
 def ours_found(kept)
@@ -30,7 +30,7 @@ def ours_found(kept)
   lines = kept.filter_map { |object| GC::SampleProfile.stack_of(object) }.map { |stack| stack.find { |place| place.path == PLANTED_FILE }.lineno }
   right = (objects - kept.size).abs <= 5 * Math.sqrt(variance) && lines.uniq == [Workload::PLANT_LINE]
   right &&= lines.size == kept.size if GC::SampleProfile.stat[:interval] == 1
-  malloc = profile.raw[:rows].any? { |row| row[24] && row[6].positive? }
+  malloc = profile.raw[:rows].any? { |row| row[GC::SampleProfile::COLUMNS[:malloc]] && row[GC::SampleProfile::COLUMNS[:inuse_samples]].positive? }
   right && malloc && format("%.0f of %d, %d stacks, all of that line; malloc too", objects, kept.size, lines.size)
 end
 

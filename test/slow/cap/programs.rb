@@ -74,10 +74,11 @@ count = Integer(ARGV[1] || default_count)
 
 def mib(bytes) = format("%.1f MiB", bytes.fdiv(1 << 20))
 
-# Samples, objects and the variance of their number, from `first` on in a row of slots: 6 in use, 10 young, 14 all, 18 dead.
-def sum(rows, *first)
-  objects = rows.sum { |row| first.sum { |at| row[at + 1] } }
-  variance = rows.sum { |row| first.sum { |at| row[at + 3] } / row[3]**2 }
+# Objects of these parts (:inuse, :young, :alloc, :dead) of rows of slots, and the variance of their number.
+def sum(rows, *parts)
+  columns = GC::SampleProfile::COLUMNS
+  objects = rows.sum { |row| parts.sum { |part| row[columns[:"#{part}_objects"]] } }
+  variance = rows.sum { |row| parts.sum { |part| row[columns[:"#{part}_variance"]] } / row[columns[:slot_size]]**2 }
   [objects, variance]
 end
 
@@ -99,7 +100,7 @@ program.call(count, kept)
 live = GC.stat(:heap_live_slots) - live
 profile = GC.sample_profile
 made = GC.stat(:total_allocated_objects) - made
-rows = profile.raw[:rows].reject { |row| row[24] }
+rows = profile.raw[:rows].reject { |row| row[GC::SampleProfile::COLUMNS[:malloc]] }
 bytes = profile.save(File.join(ENV.fetch("OUT"), "#{name}.pb.gz"))
 stat = GC::SampleProfile.stat
 
@@ -111,10 +112,10 @@ puts "# #{stat.slice(:interval, :live_samples, :samples_taken, :sites, :stacks, 
 dropped = stat.select { |key, value| key.start_with?("dropped") && value.positive? }
 puts "# #{dropped.map { |key, value| "#{key}: #{value}" }.join(', ')}" if dropped.any?
 check("no sample was dropped", stat[:dropped_samples].zero?, stat[:dropped_samples])
-check_sum("what lives", live, sum(rows, 6, 10))
-check_sum("what was allocated", made, sum(rows, 14))
+check_sum("what lives", live, sum(rows, :inuse, :young))
+check_sum("what was allocated", made, sum(rows, :alloc))
 if name == "mallocs"
-  space = profile.raw[:rows].select { |row| row[24] }.sum { |row| row[8] }
+  space = profile.raw[:rows].select { |row| row[GC::SampleProfile::COLUMNS[:malloc]] }.sum { |row| row[GC::SampleProfile::COLUMNS[:inuse_space]] }
   account = GC::SampleProfile.memory
   truth = account[:malloc_live] + account[:sampler]
   check("what malloc gave", (space - truth).abs < truth * 0.05, "#{mib(space)} of #{mib(truth)}")

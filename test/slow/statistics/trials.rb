@@ -28,9 +28,9 @@ LOADS = {
 def row_of(profile, class_name, size)
   raw = profile.raw
   text = raw[:texts].index(class_name)
-  rows = raw[:rows].select { |row| row[1] == text && row[3] == size }
-  { samples: rows.sum { |row| row[14] }, objects: rows.sum { |row| row[15] },
-    space: rows.sum { |row| row[16] }, variance: rows.sum { |row| row[17] } }
+  rows = raw[:rows].select { |row| row[GC::SampleProfile::COLUMNS[:class]] == text && row[GC::SampleProfile::COLUMNS[:slot_size]] == size }
+  { samples: rows.sum { |row| row[GC::SampleProfile::COLUMNS[:alloc_samples]] }, objects: rows.sum { |row| row[GC::SampleProfile::COLUMNS[:alloc_objects]] },
+    space: rows.sum { |row| row[GC::SampleProfile::COLUMNS[:alloc_space]] }, variance: rows.sum { |row| row[GC::SampleProfile::COLUMNS[:alloc_variance]] } }
 end
 
 def trial(load)
@@ -88,9 +88,9 @@ def walk
   raw = GC.sample_profile.raw
   [[older, "Older"], [newer, "Newer"]].map do |made, name|
     text = raw[:texts].index(name)
-    rows = raw[:rows].select { |row| row[1] == text && row[3] == 40 }
+    rows = raw[:rows].select { |row| row[GC::SampleProfile::COLUMNS[:class]] == text && row[GC::SampleProfile::COLUMNS[:slot_size]] == 40 }
     # In use, and young: no mark need have ended.
-    { truth: made.size, objects: rows.sum { |row| row[7] + row[11] }, variance: rows.sum { |row| row[9] + row[13] } / 1600.0 }
+    { truth: made.size, objects: rows.sum { |row| row[GC::SampleProfile::COLUMNS[:inuse_objects]] + row[GC::SampleProfile::COLUMNS[:young_objects]] }, variance: rows.sum { |row| row[GC::SampleProfile::COLUMNS[:inuse_variance]] + row[GC::SampleProfile::COLUMNS[:young_variance]] } / 1600.0 }
   end
 end
 

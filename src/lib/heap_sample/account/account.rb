@@ -19,6 +19,9 @@ module HeapSample
     }.freeze
     JEMALLOC = %w[allocated active resident dirty retained metadata].freeze
 
+    # call-seq:
+    #   HeapSample::Account.of(values) -> HeapSample::Account or nil
+    #
     # The Account that +values+ is, nil if it is none.
     def self.of(values)
       new(values) if values.is_a?(Hash)
@@ -28,6 +31,9 @@ module HeapSample
       @values = values
     end
 
+    # call-seq:
+    #   account[name] -> Integer or nil
+    #
     # Bytes of a part; nil if not known.
     def [](name)
       value = @values[name]
@@ -36,6 +42,7 @@ module HeapSample
 
     # nil if the kernel did not tell.
     def rss = self["rss"]
+    # As #rss, but a page that processes share counts in parts.
     def pss = self["pss"]
 
     # "jemalloc 5.3.0"
@@ -48,6 +55,9 @@ module HeapSample
       PARTS.keys.to_h { |name| [name, self[name]] }.compact
     end
 
+    # call-seq:
+    #   since(earlier) -> Hash
+    #
     # Bytes by which each part has grown since +earlier+, where both know it.
     def since(earlier)
       parts.to_h { |name, bytes| [name, (bytes - earlier[name] if earlier[name])] }.compact

@@ -38,6 +38,7 @@ module HeapSample
     # Part of it that was found dead, by bytes, and its 95% interval; nil if nothing was
     # allocated.
     def dead_share = all.dead_share
+    # The 95% interval of #dead_share.
     def dead_interval = all.dead_interval
 
     # Bytes a second since sampling started; nil if the profile does not tell.

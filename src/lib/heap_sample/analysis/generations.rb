@@ -41,6 +41,7 @@ module HeapSample
 
       # Bytes from each GC, on average, and the 95% interval.
       def bytes_per_gc = estimate.space / gcs.to_f
+      # The 95% interval of #bytes_per_gc.
       def bytes_per_gc_interval = estimate.interval&.map { |limit| limit / gcs }
 
       # call-seq:

@@ -45,6 +45,7 @@ module HeapSample
 
     # Is there more to say by class, and by native function?
     def classes? = by != :class && kind != :malloc && !total.public_send(part).zero?
+    # Has it a table of malloc by function?
     def functions? = profile.malloc? && kind != :slots && by != :function
 
     # JSON-ready: numbers not rounded, intervals as [low, high].

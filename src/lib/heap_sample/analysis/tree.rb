@@ -46,7 +46,9 @@ module HeapSample
         @children = []
       end
 
+      # Samples behind the estimate.
       def samples = estimate.samples
+      # Are there fewer than 10 of them?
       def weak? = estimate.weak?
 
       def inspect

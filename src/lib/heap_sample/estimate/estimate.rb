@@ -29,6 +29,9 @@ module HeapSample
     # slot has none.
     attr_reader :untouched, :untouched_variance
 
+    # call-seq:
+    #   HeapSample::Estimate.sum(estimates) -> HeapSample::Estimate
+    #
     # Several estimates together.
     def self.sum(estimates)
       estimates.inject(new) { |sum, estimate| sum.add(estimate) }
@@ -48,7 +51,7 @@ module HeapSample
     # Adds four columns of a row, which begin at index +at+; all its objects
     # have +slot_size+ bytes, or if that is 0 are taken to have their mean.
     # Returns self.
-    def add_columns(row, at, slot_size)
+    def add_columns(row, at, slot_size) # :nodoc:
       objects = row[at + 1]
       space = row[at + 2]
       variance = row[at + 3]
@@ -65,6 +68,9 @@ module HeapSample
       self
     end
 
+    # call-seq:
+    #   add(other) -> self
+    #
     # Adds another estimate in place; returns self.
     def add(other)
       @samples += other.samples
@@ -77,6 +83,9 @@ module HeapSample
       self
     end
 
+    # call-seq:
+    #   estimate + other -> HeapSample::Estimate
+    #
     # The estimate of both together.
     def +(other)
       dup.add(other)
@@ -84,7 +93,7 @@ module HeapSample
 
     # What is left when +part+, some of the same samples, is taken away.  Of what is
     # left as large a part is untouched as of all: +part+ may have been touched since.
-    def without(part)
+    def without(part) # :nodoc:
       return Estimate.new if part.samples >= samples
 
       left = [space - part.space, 0].max
@@ -108,7 +117,7 @@ module HeapSample
     # The part of this estimate and of +other+ that +samples+ samples of both make,
     # if it is not known which they are: all of the one that has no more, else at
     # the smaller mean.  It is never more than either.
-    def common(other, samples)
+    def common(other, samples) # :nodoc:
       return Estimate.new if samples.zero?
 
       all = samples >= [self.samples, other.samples].min
@@ -118,7 +127,7 @@ module HeapSample
     end
 
     # This estimate less what #common gave.
-    def less(part)
+    def less(part) # :nodoc:
       Estimate.new(samples - part.samples, *COMMON.map { |name| public_send(name) - part.public_send(name) })
     end
 
@@ -150,6 +159,9 @@ module HeapSample
       measure == :objects ? objects_interval : space_interval
     end
 
+    # call-seq:
+    #   with_space(bytes) -> HeapSample::Estimate
+    #
     # The same bytes by another account, as far off in proportion.
     def with_space(space)
       ratio = self.space > 0 ? space / self.space.to_f : 0.0

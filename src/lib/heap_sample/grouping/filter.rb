@@ -62,6 +62,9 @@ module HeapSample
       other.is_a?(Filter) && to_h == other.to_h
     end
 
+    # call-seq:
+    #   rows(profile) -> Array
+    #
     # Those rows of a profile's table that match.
     def rows(profile)
       tests = tests(profile)

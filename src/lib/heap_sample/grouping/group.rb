@@ -29,7 +29,7 @@ module HeapSample
       @live_by_class = Hash.new(0.0)
     end
 
-    def add(row)
+    def add(row) # :nodoc:
       malloc = row[Columns::MALLOC]
       slot_size = row[Columns::SLOT_SIZE]
       @deaths_untold ||= slot_size.zero? && !malloc     # another program's row
@@ -50,7 +50,7 @@ module HeapSample
     end
 
     # Adds another group's sums.
-    def merge(group)
+    def merge(group) # :nodoc:
       @inuse.add(group.inuse)
       @young.add(group.young)
       @alloc.add(group.alloc)
@@ -66,6 +66,9 @@ module HeapSample
       self
     end
 
+    # call-seq:
+    #   age(gc_count) -> Float or nil
+    #
     # Mean number of GCs since the birth of what is in use; nil if not known.
     def age(gc_count)
       gc_count - @births / @born if gc_count && @born > 0

@@ -34,7 +34,7 @@ module HeapSample
     end
 
     # What Columns::MALLOC is in the rows of one of MEMORY; nil: either.
-    def self.wanted(kind)
+    def self.wanted(kind) # :nodoc:
       return {both: nil, slots: false, malloc: true}[kind] if MEMORY.include?(kind)
 
       raise ArgumentError, "kind is one of #{MEMORY.map(&:inspect).join(", ")}, not #{kind.inspect}"
@@ -49,16 +49,23 @@ module HeapSample
       @groups.each(&block)
     end
 
+    # How many groups there are.
     def size
       @groups.size
     end
 
+    # call-seq:
+    #   largest(estimate, count) -> Array of HeapSample::Group
+    #
     # The largest groups by the bytes of one estimate: :inuse, :young, :alloc
     # or :dead; those that have none of it are left out.
     def largest(estimate, count)
       ranked(count) { |group| group.public_send(estimate).then { |part| part.zero? ? 0 : part.space } }
     end
 
+    # call-seq:
+    #   ranked(count) { |group| number } -> Array of HeapSample::Group
+    #
     # The first +count+ groups by what the block makes of them; those that it gives
     # 0 are left out.
     def ranked(count)

@@ -16,7 +16,7 @@ module HeapSample
       @classes = Hash.new(0.0)
     end
 
-    def add(row)
+    def add(row) # :nodoc:
       @gained.add(row.gained)
       @lost.add(row.lost)
       @classes[row.class_name] += row.space
@@ -24,7 +24,7 @@ module HeapSample
     end
 
     # Adds another group's sums.
-    def merge(group)
+    def merge(group) # :nodoc:
       @gained.add(group.gained)
       @lost.add(group.lost)
       self

@@ -15,12 +15,19 @@ module HeapSample
       @lost = lost
     end
 
+    # Is it of memory that malloc gave?
     def malloc? = row.malloc?
+    # As HeapSample::Row#stack.
     def stack = row.stack
+    # As HeapSample::Row#class_name.
     def class_name = row.class_name
+    # As HeapSample::Row#type.
     def type = row.type
+    # As HeapSample::Row#slot_size.
     def slot_size = row.slot_size
+    # As HeapSample::Row#thread.
     def thread = row.thread
+    # As HeapSample::Row#birth_gc.
     def birth_gc = row.birth_gc
   end
 end

@@ -8,6 +8,7 @@ module HeapSample
       gained.space - lost.space
     end
 
+    # Objects that came, less those that went.
     def objects
       gained.objects - lost.objects
     end
@@ -63,14 +64,17 @@ module HeapSample
     # For pattern matching, the names of #to_h.
     def deconstruct_keys(_) = to_h
 
+    # Are there fewer than 10 samples behind it?
     def weak?
       samples < Estimate::WEAK_BELOW && (gained.weak? || lost.weak?)
     end
 
+    # Is there no error of sampling?
     def exact?
       samples > 0 && gained.certain? && lost.certain?
     end
 
+    # Did nothing come and nothing go?
     def zero?
       gained.zero? && lost.zero?
     end

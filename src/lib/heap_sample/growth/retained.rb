@@ -77,7 +77,9 @@ module HeapSample
       # What came and what it is compared with, as a GrowthRow.
       def net = GrowthRow.new(nil, stayed, less)
 
+      # Samples behind what is retained.
       def samples = stayed.samples
+      # Are there fewer than 10 of them?
       def weak? = stayed.weak?
 
       # Part of what came that is still there, by bytes, and its 95% interval; nil if
@@ -86,6 +88,7 @@ module HeapSample
         [stayed.space / came.space.to_f, 1.0].min if less.zero? && !came.zero?
       end
 
+      # The 95% interval of #share; nil if it is not known.
       def share_interval
         return unless share && came.samples > 0 && !bound?
 

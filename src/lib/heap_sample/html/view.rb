@@ -51,6 +51,9 @@ module HeapSample
       [before, escape(@title).b, between, [data].pack("m0"), after].join
     end
 
+    # call-seq:
+    #   write(io) -> Integer
+    #
     # Writes the page to an IO.
     def write(io)
       io.write(to_s)

@@ -27,6 +27,7 @@ module HeapSample
       @address = address
     end
 
+    # Is it native code?
     def native?
       address > 0
     end

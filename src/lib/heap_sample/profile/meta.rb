@@ -15,25 +15,39 @@ module HeapSample
       @values = values
     end
 
+    # The version of the file's format.
     def format = number("format")
+    # The text that <tt>ruby -v</tt> printed.
     def ruby = at("ruby").then { |text| text if text.is_a?(String) }
+    # The process that was sampled; nil of merged profiles.
     def process_id = number("process_id")
     # Equal in profiles of one process and different after a fork.
     def process_start = at("process_start")
+    # The number of the session in its process.
     def session = number("session")
     # Mean bytes between two samples: now, and when sampling started.
     def interval = number("settings", "interval")
+    # The interval at the session's start.
     def first_interval = number("settings", "first_interval")
+    # How often the interval changed.
     def interval_changes = number("settings", "interval_changes") || 0
     # One process in so many is sampled.
     def only_n = number("settings", "only_n")
+    # When the session began, a Time.
     def started = time("started_ns")
+    # When the profile was taken, a Time.
     def taken = time("taken_ns")
+    # GCs of the process so far.
     def gc_count = number("gc", "count")
+    # Minor GCs so far.
     def gc_minor = number("gc", "minor")
+    # Major GCs so far.
     def gc_major = number("gc", "major")
+    # When the last major GC was, a Time.
     def last_major = time("gc", "last_major_ns")
+    # When the last minor GC was, a Time.
     def last_minor = time("gc", "last_minor_ns")
+    # Samples that the sampler held.
     def live_samples = number("live_samples")
     # Memory of the sampler itself.
     def own_bytes = number("own_bytes")
@@ -44,6 +58,7 @@ module HeapSample
     def malloc_interval = number("malloc", "interval")
     # The same when the session began to sample it, and how often it changed.
     def malloc_first_interval = number("malloc", "first_interval")
+    # How often the interval of malloc changed.
     def malloc_interval_changes = number("malloc", "interval_changes") || 0
     # Do rows of malloc have births and deaths?  They have since format 3.
     def malloc_births? = format.to_i >= MALLOC_BIRTHS_FROM
@@ -51,6 +66,7 @@ module HeapSample
     def malloc_alloc_known? = malloc_births? || at("malloc", "alloc_known") == true
     # Which malloc the process has, and why it is not sampled: Strings.
     def malloc_allocator = text("malloc", "allocator")
+    # Why malloc is not sampled; nil if nothing is missing.
     def malloc_missing = text("malloc", "missing")
     # Was each sampled object asked what it holds outside its slot?
     def memsize? = at("memsize") == true
@@ -58,12 +74,15 @@ module HeapSample
     # Where the memory of the process was: an Account, or nil.  That of the start
     # is nil in a block's profile.
     def account = Account.of(at("account"))
+    # The same at the session's start.
     def account_at_start = Account.of(at("account_at_start"))
 
     # Of how many processes a merged profile is the sum, and of how many files; nil
     # of one that is not merged.
     def merged_processes = number("merged", "processes")
+    # How many files it was merged from.
     def merged_profiles = number("merged", "profiles")
+    # Is it of several processes?
     def merged? = !merged_processes.nil?
 
     # What was lost for want of room: {"samples" => 3}, without zeros.
@@ -77,8 +96,12 @@ module HeapSample
     # Bytes of the slots that are allocated now, dead ones that no sweep has met
     # included; and of those allocated when sampling started.
     def live_bytes = heap_bytes("live_slots")
+    # The same when the session started.
     def live_bytes_at_start = heap_bytes("live_at_start")
 
+    # call-seq:
+    #   same_run?(other) -> true or false
+    #
     # Do two profiles tell of the same objects of the same process?
     def same_run?(other)
       !process_start.nil? && process_start == other.process_start && session == other.session

@@ -52,6 +52,9 @@ module HeapSample
     end
     private_class_method :whole
 
+    # call-seq:
+    #   HeapSample::Profile.clean(text) -> String
+    #
     # Texts are any bytes: names of classes and files in their own encodings.
     def self.clean(text)
       return text if text.encoding == Encoding::UTF_8 && text.valid_encoding?
@@ -83,6 +86,9 @@ module HeapSample
       @info ||= Meta.new(meta)
     end
 
+    # call-seq:
+    #   text(reference) -> String
+    #
     # The text of a column, which is an index into #texts or a String.
     def text(reference)
       reference.is_a?(Integer) ? @texts[reference] : reference

@@ -32,6 +32,38 @@ module HeapSample
     # Is it of memory that malloc gave?
     def malloc? = columns[Columns::MALLOC]
 
+    ##
+    # :attr_reader: type
+    # The VM's type: "T_STRING", "(malloc)".
+
+    ##
+    # :attr_reader: slot_size
+    # Bytes of the slot; 0 of malloc.
+
+    ##
+    # :attr_reader: thread
+    # Serial of the thread that allocated; 0 of several.
+
+    ##
+    # :attr_reader: birth_gc
+    # The GC count when the objects were born; nil of a row that has totals only.
+
+    ##
+    # :attr_reader: dead_gcs
+    # GCs that the dead had survived, summed over objects.
+
+    ##
+    # :attr_reader: library
+    # The file whose code called malloc; "" if that is not known.
+
+    ##
+    # :attr_reader: memsize
+    # Bytes of the slots in use with what their objects hold outside; 0 unless asked for.
+
+    ##
+    # :attr_reader: resident
+    # Bytes of what is in use that the kernel has in memory.
+
     (Columns::ALL.map(&:name) - %i[stack class malloc]).each do |name|
       index = Columns.const_get(name.upcase)
       if Columns::TEXTS.any? { |column| column.index == index }
@@ -56,7 +88,7 @@ module HeapSample
 
     # Equal for rows of the same objects in profiles of one session, which share
     # +interner+: see Stacks#identity.
-    def identity(interner)
+    def identity(interner) # :nodoc:
       [profile.stacks.identity(columns[Columns::STACK], interner), class_name, type, slot_size, thread, birth_gc]
     end
 

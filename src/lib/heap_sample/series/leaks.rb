@@ -53,6 +53,7 @@ module HeapSample
     Candidate = Struct.new(:key, :cohort, :trend, :kind, :verdict, :odds) do
       # Bytes an hour, and the 95% interval.
       def slope = trend.slope
+      # The 95% interval of #slope.
       def slope_interval = trend.slope_interval
       # Bytes that came less those that went.
       def space = trend.whole.space
@@ -110,6 +111,7 @@ module HeapSample
       judge unless @reason
     end
 
+    # Is there no leak?
     def empty? = leaks.empty?
     def each(&block) = leaks.each(&block)
 

@@ -131,6 +131,9 @@ module HeapSample
       Entry.new(profile.info, nil, profile)
     end
 
+    # call-seq:
+    #   with(*profiles) -> HeapSample::Series
+    #
     # This series and other profiles of the same session, as one.
     def with(*profiles)
       Series.new(@entries + profiles, warnings: @warnings.dup)
@@ -156,10 +159,15 @@ module HeapSample
     # The path of each profile; nil of one that was given as an object.
     def paths = @entries.map(&:path)
 
+    # call-seq:
+    #   series[index] -> HeapSample::Profile
+    #
     # The profile at +index+, read anew from its file every time.
     def [](index) = @entries.fetch(index).load
 
+    # The earliest profile.
     def first = self[0]
+    # The latest profile.
     def last = self[-1]
 
     # Each profile, read one at a time.

@@ -42,7 +42,7 @@ class Sessions < Act
   def exact(profile, kept)
     raw = profile.raw
     name = raw[:texts].index('Witness')
-    born = raw[:rows].select { |row| row[1] == name }.sum { |row| row[14] }
+    born = raw[:rows].select { |row| row[GC::SampleProfile::COLUMNS[:class]] == name }.sum { |row| row[GC::SampleProfile::COLUMNS[:alloc_samples]] }
     same(true, born >= kept.size, "#{born} of #{kept.size} births seen at interval 1")
   end
 end

@@ -28,7 +28,7 @@ class Snapshots < Act
 
     # Texts of deep stacks are gigabytes, where no bound ends that.
     stat = GC::SampleProfile.stat
-    endings = stat[:bytes_max] || stat[:max_depth] < 4096 ? %w[.pb.gz .pb .folded .json] : %w[.pb.gz]
+    endings = stat[:bytes_max] || stat[:max_depth] < 4096 ? %w[.pb.gz .pb] : %w[.pb.gz]
     path = File.join(@stage.dir, "saved-#{Process.pid}-#{@random.rand(8)}#{endings.sample(random: @random)}")
     bytes = profile.save(path)
     same(bytes, File.size(path), "the size of #{File.basename(path)}")
