@@ -70,6 +70,18 @@ class GC::SampleProfile
       GC::SampleProfile.object_of(@id)
     end
 
+    # call-seq:
+    #   to_h -> Hash
+    #
+    # All of it but the object, JSON-ready; the locations are texts.
+    def to_h
+      {class: class_name, type: type, slot_size: slot_size, memsize: memsize, weight: weight, age: age, birth_gc: birth_gc, thread: thread,
+       young: young?, locations: locations.map(&:to_s)}
+    end
+
+    # For pattern matching, the names of #to_h.
+    def deconstruct_keys(_) = to_h # :nodoc:
+
     def inspect
       "#<#{self.class} #{class_name} #{slot_size} B, weight #{format("%.1f", weight)}, " \
         "age #{age}#{", young" if young?}, #{locations.first || "no stack"}>"

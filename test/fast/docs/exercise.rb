@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # Calls what sig/ describes, on real data: two snapshots of this process, saved and loaded, and a series.
-# Usage: ruby -r rbs/test/setup exercise.rb FOLDER     (FOLDER is made, and holds what is saved)
+# Usage: ruby -r ./typed.rb exercise.rb FOLDER [brief]     (FOLDER is made, and holds what is saved)
 
 require "fileutils"
 require "stringio"
@@ -33,6 +33,9 @@ profiles = Array.new(12) do |index|
   end
 end
 earlier, middle, now = profiles.values_at(0, 5, 11)
+# All that the control needs.
+now.to_profile.info.gc_count
+exit if ARGV[1] == "brief"
 
 # GC::SampleProfile itself.
 GC::SampleProfile.memory
@@ -41,7 +44,8 @@ sample = now.samples.find(&:object)
 GC::SampleProfile.stack_of(sample.object)
 GC::SampleProfile.raw_stack_of(sample.object)
 GC::SampleProfile.stack_of(1)
-%i[class_name type slot_size memsize weight age birth_gc thread young? locations object inspect].each { |name| sample.public_send(name) }
+%i[class_name type slot_size memsize weight age birth_gc thread young? locations object to_h inspect].each { |name| sample.public_send(name) }
+sample.deconstruct_keys(nil)
 now.raw_samples
 now.raw
 now.inspect

@@ -64,5 +64,6 @@ test "a profile, a growth, an estimate and a place are one line each" do
   growth = sample_build(**LATER).row(["y.rb:1 Y#y"], "String", inuse: 30, birth: 105).profile - profile
   assert(/\A\+15\.0 MiB \(\+.* MiB\) in 393,\d+ objects over 10 min 0 s, 10 GCs\z/.match?(growth.to_s), growth.to_s)
   equal(profile.to_s.partition(": ").last, profile.groups(:class).total.inuse.to_s)
+  equal("nothing changed over 0.0 s, 0 GCs", (Build.new.profile - Build.new.profile).to_s)
   equal("rack-3.1.7/lib/rack.rb:3 Rack.x", Place.new("/usr/lib/ruby/gems/3.4.0/gems/rack-3.1.7/lib/rack.rb", 3, "Rack.x").to_s)
 end

@@ -78,6 +78,7 @@ end
 
 test "a sample tells what it is and where it came from" do
   sample = sampled.samples.first
+  assert((sample in {class: "String", slot_size: 40, age: 80, young: false, locations: [String, *]}), sample.to_h.inspect)
   equal(["String", "T_STRING", 40, 1024, 13_107.7, 80, 20, false, 1],
         [sample.class_name, sample.type, sample.slot_size, sample.memsize, sample.weight, sample.age, sample.birth_gc,
          sample.young?, sample.thread])

@@ -21,7 +21,8 @@ def estimate(profile)
   raw = profile.raw
   name = raw[:texts].index("Planted")
   rows = raw[:rows].select { |row| row[GC::SampleProfile::COLUMNS[:class]] == name }
-  [rows.sum { |row| row[GC::SampleProfile::COLUMNS[:inuse_objects]] + row[GC::SampleProfile::COLUMNS[:young_objects]] }, rows.sum { |row| (row[GC::SampleProfile::COLUMNS[:inuse_variance]] + row[GC::SampleProfile::COLUMNS[:young_variance]]) / row[GC::SampleProfile::COLUMNS[:slot_size]]**2 }]
+  size, objects, variance = [%i[slot_size], %i[inuse_objects young_objects], %i[inuse_variance young_variance]].map { |names| GC::SampleProfile::COLUMNS.values_at(*names) }
+  [rows.sum { |row| row.values_at(*objects).sum }, rows.sum { |row| row.values_at(*variance).sum / row.values_at(*size)[0]**2 }]
 end
 
 def ours_found(kept)

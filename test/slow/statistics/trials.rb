@@ -90,7 +90,8 @@ def walk
     text = raw[:texts].index(name)
     rows = raw[:rows].select { |row| row[GC::SampleProfile::COLUMNS[:class]] == text && row[GC::SampleProfile::COLUMNS[:slot_size]] == 40 }
     # In use, and young: no mark need have ended.
-    { truth: made.size, objects: rows.sum { |row| row[GC::SampleProfile::COLUMNS[:inuse_objects]] + row[GC::SampleProfile::COLUMNS[:young_objects]] }, variance: rows.sum { |row| row[GC::SampleProfile::COLUMNS[:inuse_variance]] + row[GC::SampleProfile::COLUMNS[:young_variance]] } / 1600.0 }
+    sum = ->(*names) { rows.sum { |row| row.values_at(*GC::SampleProfile::COLUMNS.values_at(*names)).sum } }
+    { truth: made.size, objects: sum[:inuse_objects, :young_objects], variance: sum[:inuse_variance, :young_variance] / 1600.0 }
   end
 end
 

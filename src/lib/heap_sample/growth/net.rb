@@ -54,6 +54,8 @@ module HeapSample
 
     # "+26.1 MiB (+20.4 – +31.8 MiB) in 1,234 objects".
     def to_s
+      return "nothing changed" if zero?
+
       layout = Layout.new
       limits = samples.zero? ? "interval not known" : exact? ? "exact" : layout.range(*space_interval, sign: true)
       "#{layout.bytes(space, sign: true)} (#{limits}) in #{layout.count(objects)} objects"
