@@ -1,6 +1,41 @@
 #ifndef HEAP_SAMPLER_MRI_H
 #define HEAP_SAMPLER_MRI_H
-/* MRI_DOC */
+/*
+ * MRI as the sampler knows it: all headers of its that we read, and all that we
+ * rely on beyond what they declare.  Read in 3.4.5; a port looks at each point
+ * again (doc/rebasing.md).
+ *
+ * gc/default/default.c (gc/default/heap_sampler_cut.inc, …_layout.inc)
+ *   - ractor_cache_allocate_slot alone hands out slots, from heap_caches[].freelist.
+ *   - Lists enter a cache in ractor_cache_set_page, and leave it unused in
+ *     gc_ractor_newobj_cache_clear.  page->free_slots is a list's length until
+ *     ractor_cache_set_page sets it to 0.
+ *   - In gc_marks_finish, after gc_update_weak_references, each mark bit is true,
+ *     nothing is swept, and no slot has been given to a newer object.
+ *   - gc_move may run in the read barrier's signal handler, which is synchronous.
+ *   - Heap pages are mmapped, and come from and go to heap_page_body_allocate and
+ *     heap_page_body_free alone.  A heap's counters are plain words.
+ *
+ * vm.c, vm_insnhelper.c, thread_pthread.c (stacks/capture.c, malloc/hooks.c)
+ *   - vm_push_frame completes a frame before it stores ec->cfp; vm_pop_frame stores
+ *     it once.
+ *   - An environment that has moved to the heap leaves its object in place of its
+ *     flags on the stack, where blocks may still look for it (vm_make_env_each).
+ *   - sched.running is set to a thread by whoever hands over, or by that thread,
+ *     never while the thread runs without the GVL.
+ *   - Only sweeps free iseqs and method entries.
+ *   - rb_postponed_job_trigger consists of atomic operations.
+ *   - VM stacks of threads are malloc's; fiber stacks have guards below them.
+ *
+ * vm_backtrace.c (stacks/capture.c)
+ *   - The rules of labels: named classes only, `Foo#bar`, `Foo.bar`, blocks with
+ *     their levels; methods in C, `<internal:` files and c_trace methods have the
+ *     place of their caller.
+ *
+ * yjit.c, yjit/src/stats.rs (malloc/yjit.c)
+ *   - YJIT compiles between rb_yjit_vm_lock_then_barrier and rb_yjit_vm_unlock, or
+ *     in rb_yjit_compile_iseq, on one thread.
+ */
 #include "ruby/internal/config.h"
 #include "internal.h"
 #include "internal/class.h"

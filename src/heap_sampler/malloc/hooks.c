@@ -11,13 +11,7 @@
  * frames, and puts off naming them (malloc/table.h).  Code cannot be swept, nor
  * its address be used again, before the mark ends.
  *
- * What this relies on in MRI 3.4: its scheduler's `running` is the thread that
- * holds its Ractor's GVL, and only that thread can find itself there (it is
- * set by the one that lets go, or by the thread itself, never while the thread
- * runs without the GVL); vm_push_frame and vm_pop_frame change ec->cfp in one
- * store, after the frame is complete; nothing but GC frees iseqs and method
- * entries; YJIT compiles between rb_yjit_vm_lock_then_barrier and
- * rb_yjit_vm_unlock.
+ * What this relies on in MRI stands in mri.h.
  *
  * What it relies on in jemalloc 5.3.1: a byte is drawn with probability
  * 2^-lg_prof_sample, each thread's next draw ahead of time, and again when a
@@ -461,10 +455,11 @@ why_missing(void)
 {
     const struct hs_allocator *allocator = rb_hs_allocator();
     if (!allocator->jemalloc) return "this Ruby was built without jemalloc";
-    if (!asked || !allocator->prof_opened) {
+    if (!asked) {
         return "it must be asked for when Ruby starts: --heap-sample, or --heap-sample=off,malloc=standby (in RUBYOPT and "
                "RUBY_HEAP_SAMPLE as well)";
     }
+    if (!allocator->prof_opened) return "jemalloc's profiler is closed: take prof:false out of MALLOC_CONF";
     return allocator->sample_hooks ? "no memory for its samples" : "this jemalloc is not ours: it reports no births and deaths";
 }
 

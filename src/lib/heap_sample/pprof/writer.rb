@@ -4,7 +4,7 @@ require "json"
 
 module HeapSample
   # Writes a HeapSample::Profile as pprof, byte for byte what the sampler itself
-  # would write of it (doc/format.md; src/heap_sampler/encode_pprof.c): samples
+  # would write of it (doc/format.md; src/heap_sampler/profile/encode_pprof.c): samples
   # first, then what they were found to need.  A profile of another program has
   # no samples, variances or settings; it gets the four sample types that all know.
   #
