@@ -79,8 +79,13 @@ class GC::SampleProfile
        young: young?, locations: locations.map(&:to_s)}
     end
 
-    # For pattern matching, the names of #to_h.
-    def deconstruct_keys(_) = to_h # :nodoc:
+    # call-seq:
+    #   deconstruct_keys(names) -> Hash
+    #
+    # For pattern matching: what #to_h has.
+    #
+    #   profile.samples.select { |sample| sample in {class: "String", age: 10..} }
+    def deconstruct_keys(_) = to_h
 
     def inspect
       "#<#{self.class} #{class_name} #{slot_size} B, weight #{format("%.1f", weight)}, " \
