@@ -6,6 +6,7 @@
 #include "heap_sampler/malloc/hooks.h"
 #include "heap_sampler/malloc/state.h"
 #include "heap_sampler/malloc/table.h"
+#include "heap_sampler/process/output.h"
 #include "heap_sampler/process/periodic.h"
 #include "heap_sampler/ruby_api/ruby_api.h"
 #include "heap_sampler/settings/options.h"
@@ -87,19 +88,121 @@ resume_periodic(void)
     if (rb_hs_options.on && rb_hs_sampler.session[HS_MAIN].on) rb_hs_periodic_start();
 }
 
+/* -- settings as text: what RUBY_HEAP_SAMPLE takes ------------------------------- */
+
+enum { OF_SLOTS, OF_SAMPLES, OF_DEPTH, OF_SEED, OF_MALLOC, OF_FILES, KEYWORDS = OF_FILES + 6 };
+static const char *const keyword_names[KEYWORDS] = {
+    "interval", "max_samples", "max_depth", "seed", "malloc", "output", "every", "keep", "at_rss", "only", "quiet",
+};
+
+static bool
+text_p(VALUE value)
+{
+    return RB_TYPE_P(value, T_STRING) || SYMBOL_P(value);
+}
+
+/* "at-rss=80%"; nil and true as they are called in a text. */
+static VALUE
+setting_text(const char *name, VALUE value)
+{
+    VALUE text = rb_str_new_cstr(name);
+    for (char *c = RSTRING_PTR(text); *c; c++) *c = *c == '_' ? '-' : *c;
+    VALUE said = value == Qtrue ? rb_str_new_cstr("on") : value == Qfalse ? rb_str_new_cstr("off") :
+                 NIL_P(value) ? rb_str_new_cstr("none") : rb_obj_as_string(value);
+    if (memchr(RSTRING_PTR(said), ',', RSTRING_LEN(said))) {
+        rb_raise(rb_eArgError, "%s must not have a comma in it: %"PRIsVALUE, name, rb_inspect(value));
+    }
+    return rb_sprintf("%"PRIsVALUE"=%"PRIsVALUE, text, said);
+}
+
+/* What a setting that is given as text says, as the Ruby value that it stands for. */
+static VALUE
+value_of_text(int keyword, const struct hs_options *options)
+{
+    switch (keyword) {
+      case OF_SLOTS: return ULL2NUM(options->interval);
+      case OF_SAMPLES: return options->max_samples ? ULL2NUM(options->max_samples) : Qnil;
+      case OF_DEPTH: return UINT2NUM(options->max_depth);
+      case OF_SEED: return ULL2NUM(options->seed);
+      default:
+        if (options->malloc_mode != HS_MALLOC_SAY_ON) return Qfalse;
+        return ULL2NUM(options->malloc_interval);
+    }
+}
+
+/* Reads each setting that is given as text, and those of files, over the options that hold now, into `*options`. Is any of
+ * those of files given? Raises ArgumentError, with the sentence that the environment would get. */
+static bool
+read_settings(VALUE *values, struct hs_options *options)
+{
+    bool files = false;
+    char error[512];
+    *options = rb_hs_options;
+    for (int i = 0; i < KEYWORDS; i++) {
+        if (UNDEF_P(values[i]) || (i < OF_FILES && !text_p(values[i]))) continue;
+        VALUE text = setting_text(keyword_names[i], values[i]);
+        if (!rb_hs_options_parse(options, StringValueCStr(text), error, sizeof(error))) rb_raise(rb_eArgError, "%s", error);
+        if (i < OF_FILES) values[i] = value_of_text(i, options);
+        else files = true;
+    }
+    return files;
+}
+
+static void *
+stop_periodic(void *unused)
+{
+    rb_hs_periodic_stop();
+    return NULL;
+}
+
+/* The options before start was given settings of files: they hold again after stop. */
+static struct hs_options options_before;
+static bool options_replaced;
+
+static void
+replace_options(const struct hs_options *options)
+{
+    if (rb_hs_periodic_running_p()) rb_thread_call_without_gvl(stop_periodic, NULL, NULL, NULL);
+    if (!options_replaced) options_before = rb_hs_options;
+    options_replaced = true;
+    struct hs_options now = rb_hs_options;      /* limits stay those in force */
+    rb_hs_options = *options;
+    rb_hs_options.max_samples = now.max_samples;
+    rb_hs_options.max_depth = now.max_depth;
+    rb_hs_options.seeded = now.seeded;
+    rb_hs_options.seed = now.seed;
+    rb_hs_options.interval = now.interval;
+    rb_hs_options.malloc_interval = now.malloc_interval;
+    rb_hs_options.malloc_mode = now.malloc_mode;
+    rb_hs_note_start_folder();
+    rb_hs_output_check();
+}
+
+static void
+take_back_options(void)
+{
+    if (options_replaced) rb_hs_options = options_before;
+    options_replaced = false;
+}
+
 /*
  * call-seq:
  *   GC::SampleProfile.start(interval: 524288, max_samples: 200_000, max_depth: 512, seed: nil, malloc: nil) -> true or false
+ *   GC::SampleProfile.start(**settings) -> true or false
  *
  * Starts to sample this process: every thread and Ractor, and every child that it forks.
  *
- * A setting that is not given is as <tt>--heap-sample</tt>, RUBYOPT and RUBY_HEAP_SAMPLE say, or as
- * in the line above. What an earlier start was given is forgotten. If Ruby was started with
- * sampling on, <tt>every=</tt> and <tt>at-rss=</tt> go on as well.
+ * The settings are those of <tt>--heap-sample</tt> and RUBY_HEAP_SAMPLE, with an underscore for a
+ * hyphen. A value may be written as there: <tt>interval: "64k"</tt>. A setting that is not given is
+ * as <tt>--heap-sample</tt>, RUBYOPT and RUBY_HEAP_SAMPLE say, or as in the line above. What an
+ * earlier start was given is forgotten. If Ruby was started with sampling on, <tt>every=</tt> and
+ * <tt>at-rss=</tt> go on as well.
  *
  * Returns +false+ if sampling was on already. It goes on then, and each setting that is given
  * holds from here on. The samples that are held stay, except those that are too many for a
  * lower +max_samples+. malloc is sampled as well if it stood by.
+ *
+ * Raises ArgumentError for a value that a setting does not take.
  *
  * [interval]    mean bytes of heap slots between two samples, 1 to 2**40
  * [max_samples] the most live samples of slots to hold, together with those of profiled blocks of Ruby.
@@ -111,58 +214,57 @@ resume_periodic(void)
  *               mean bytes between two samples, 1 to 2**40: sample malloc, or raise RuntimeError, which
  *               says what is missing. It is possible if Ruby was started with
  *               <tt>--heap-sample</tt> or <tt>--heap-sample=off,malloc=standby</tt>
+ * [output, every, keep, at_rss, only, quiet] files, until GC::SampleProfile.stop. With any of them a profile is
+ *               written at exit too, unless <tt>output: "none"</tt>
  *
- *   GC::SampleProfile.start(interval: 65536)   # => true
+ *   GC::SampleProfile.start(interval: "64k")                                  # => true
+ *   GC::SampleProfile.start(every: 60, output: "/var/tmp/heap-%p-%t.pb.gz")   # => false
  */
 static VALUE
 s_start(int argc, VALUE *argv, VALUE klass)
 {
-    static ID keywords[5];
-    VALUE options, values[5];
+    static ID keywords[KEYWORDS];
+    VALUE given_hash, values[KEYWORDS];
     if (!keywords[0]) {
-        keywords[0] = rb_intern("interval");
-        keywords[1] = rb_intern("max_samples");
-        keywords[2] = rb_intern("max_depth");
-        keywords[3] = rb_intern("seed");
-        keywords[4] = rb_intern("malloc");
+        for (int i = KEYWORDS; i-- > 0; ) keywords[i] = rb_intern(keyword_names[i]);
     }
-    rb_scan_args(argc, argv, "0:", &options);
-    rb_get_kwargs(options, keywords, 0, 5, values);
+    rb_scan_args(argc, argv, "0:", &given_hash);
+    rb_get_kwargs(given_hash, keywords, 0, KEYWORDS, values);
 
-    uint64_t interval = UNDEF_P(values[0]) ? rb_hs_options.interval : rb_hs_interval_value(values[0]);
+    struct hs_options options;
+    bool files = read_settings(values, &options);
+    uint64_t interval = UNDEF_P(values[OF_SLOTS]) ? rb_hs_options.interval : rb_hs_interval_value(values[OF_SLOTS]);
     struct hs_limits limits;
-    given_limits(values + 1, &limits);          /* raises where one is bad */
+    given_limits(values + OF_SAMPLES, &limits);         /* raises where one is bad */
 
-    uint64_t malloc_interval = malloc_interval_value(values[4]);
+    uint64_t malloc_interval = malloc_interval_value(values[OF_MALLOC]);
 
     struct hs_account account;
     if (!rb_hs_sampler.session[HS_MAIN].on) rb_hs_account_now(&account);
+    if (files) replace_options(&options);
     /* Another thread may have started it meanwhile. */
-    bool limited = given_limits(values + 1, &limits);
+    bool limited = given_limits(values + OF_SAMPLES, &limits);
     if (rb_hs_sampler.session[HS_MAIN].on) {
         /* One that is sampled already keeps its interval, unless another one is given. */
-        bool given = !UNDEF_P(values[4]) && FIXNUM_P(values[4]);
+        bool given = !UNDEF_P(values[OF_MALLOC]) && FIXNUM_P(values[OF_MALLOC]);
         if (malloc_interval && (given || !rb_hs_malloc_session(HS_MAIN).on) &&
             !rb_hs_malloc_start(HS_MAIN, malloc_interval, 0)) {
             rb_raise(rb_eNoMemError, "no memory to sample malloc");
         }
-        if (!UNDEF_P(values[0]) && !rb_hs_session_retune(HS_MAIN, interval)) {
+        if (!UNDEF_P(values[OF_SLOTS]) && !rb_hs_session_retune(HS_MAIN, interval)) {
             rb_raise(rb_eNoMemError, "no memory to change the interval: it is as it was");
         }
         if (limited) rb_hs_session_limit(&limits);
+        resume_periodic();
         return Qfalse;
     }
     struct hs_session_settings session = { .interval = interval, .malloc_interval = malloc_interval, .account = &account, .limits = limited ? &limits : NULL };
-    if (rb_hs_session_start(&session, true) < 0) rb_raise(rb_eNoMemError, "no memory to sample the heap");
+    if (rb_hs_session_start(&session, true) < 0) {
+        take_back_options();
+        rb_raise(rb_eNoMemError, "no memory to sample the heap");
+    }
     resume_periodic();
     return Qtrue;
-}
-
-static void *
-stop_periodic(void *unused)
-{
-    rb_hs_periodic_stop();
-    return NULL;
 }
 
 /*
@@ -186,6 +288,7 @@ s_stop(VALUE klass)
         return Qfalse;
     }
     rb_hs_session_stop(HS_MAIN);
+    take_back_options();
     return Qtrue;
 }
 

@@ -518,4 +518,39 @@ class TestHeapSamplerOptions < Test::Unit::TestCase
     script("every=1", "sleep 0.02 until Dir.glob('*.pb.gz').any?; exit!", "RUBY_HEAP_SAMPLE" => "every=60,output=%t.pb.gz")
     assert_include 1..2, files.size
   end
+
+  # start takes what RUBY_HEAP_SAMPLE takes, as Ruby's values or as there.
+  def test_start_takes_each_setting
+    Dir.mktmpdir do |dir|
+      script = <<~RUBY
+        dir = #{dir.dump}
+        GC::SampleProfile.start(interval: "64k", max_samples: "none", max_depth: "7", seed: 3)
+        stat = GC::SampleProfile.stat
+        print stat.values_at(:interval, :max_samples, :max_depth).inspect
+        [{ interval: "64x" }, { every: "0" }, { at_rss: "200%" }, { output: "x.html" }, { output: "a,b.pb" }, { only: 3 },
+         { keep: -1 }].each do |bad|
+          GC::SampleProfile.start(**bad)
+        rescue ArgumentError => error
+          print " ", bad.keys[0].to_s.tr("_", "-") == error.message[/[a-z-]+/].tr("_", "-")
+        end
+        print " ", GC::SampleProfile.start(every: 1, keep: 2, output: "\#{dir}/%t-%p.pb.gz", quiet: true)
+        kept = []
+        deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 60
+        until (files = Dir["\#{dir}/*.pb.gz"]).any? || Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
+          kept << "x" * 1000
+          sleep 0.01
+        end
+        print " ", files.size
+        GC::SampleProfile.stop
+        written = Dir["\#{dir}/*.pb.gz"]
+        GC::SampleProfile.start                 # as it was started: no files
+        sleep 1.5                               # one would be written meanwhile
+        print " ", Dir["\#{dir}/*.pb.gz"] == written
+      RUBY
+      assert_in_out_err(["-W1", "--disable=gems", "-e", script], "", ["[65536, nil, 7]#{" true" * 7} false 1 true"], [], timeout: 120)
+      # With an output there is a profile at exit, too.
+      assert_in_out_err(["-W1", "--disable=gems", "-e", "GC::SampleProfile.start(output: #{"#{dir}/exit.pb".dump}, quiet: true)"], "", [], [])
+      assert_path_exist("#{dir}/exit.pb")
+    end
+  end
 end
