@@ -6,6 +6,7 @@
 #include "heap_sampler/native/allocator.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #ifdef __GLIBC__
@@ -19,7 +20,6 @@ extern int mallctl(const char *name, void *old, size_t *old_size, void *new, siz
 
 static mallctl_function mallctl_of_process;
 static struct hs_allocator allocator;
-static bool looked;
 
 static bool
 control(const char *name, void *value, size_t size, const void *new_value, size_t new_size)
@@ -90,11 +90,9 @@ describe_jemalloc(void)
     allocator.sample_hooks = rb_hs_mallctl_read("experimental.hooks.prof_sample_free", &hook, sizeof(hook));
 }
 
-const struct hs_allocator *
-rb_hs_allocator(void)
+static void
+look(void)
 {
-    if (looked) return &allocator;
-    looked = true;
     mallctl_of_process = mallctl;
     if (!mallctl_of_process) *(void **)&mallctl_of_process = dlsym(RTLD_DEFAULT, "mallctl");
     const char *version;
@@ -109,5 +107,12 @@ rb_hs_allocator(void)
         snprintf(allocator.name, sizeof(allocator.name), "malloc");
 #endif
     }
+}
+
+const struct hs_allocator *
+rb_hs_allocator(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, look);
     return &allocator;
 }

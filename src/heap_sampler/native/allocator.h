@@ -4,8 +4,8 @@
  * Which malloc(3) this process has, and what it can do.  Found at run time: it
  * may have been linked, or preloaded.
  *
- * No MRI header.  [any]; rb_hs_allocator() first looks when it is first called,
- * which must be while there is one thread.
+ * No MRI header.  [any]; rb_hs_allocator() looks when it is first called, which
+ * takes jemalloc 300,000 instructions: a Ruby that samples nothing never asks.
  */
 #include <stdbool.h>
 #include <stddef.h>

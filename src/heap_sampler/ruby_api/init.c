@@ -1,6 +1,5 @@
 /* The class GC::SampleProfile, and the methods that Ruby code has for it. */
 #include "heap_sampler/base/must.h"
-#include "heap_sampler/native/allocator.h"
 #include "heap_sampler/ruby_api/ruby_api.h"
 
 /* Stands in for a method until the library that defines it is loaded. */
@@ -18,7 +17,6 @@ load_and_call_again(int argc, VALUE *argv, VALUE self)
 void
 Init_heap_sampler(void)
 {
-    rb_hs_allocator();          /* it looks now, while there is one thread */
 
     /*
      * Document-class: GC::SampleProfile

@@ -224,12 +224,14 @@ rb_hs_fold_sites(void)
     full = mostly(living, max);
 }
 
-/* A tree that is nearly full is emptied of what only totals refer to. */
+/* A tree that is nearly full is emptied of what only totals refer to.  Each sample comes here: the VM lock is enough to
+ * see that there is room. */
 void
 rb_hs_make_room_for_stack(uint32_t depth)
 {
     HS_CONTRACT(vm);
     HS_CONTRACT(free);
+    if (rb_hs_nodes_room() > depth && !rb_hs_codes_full_p()) return;
     rb_hs_lock();
     if (rb_hs_nodes_room() <= depth) rb_hs_fold_sites();
     if (rb_hs_codes_make_room() && user_of_nodes) user_of_nodes->forget_addresses();

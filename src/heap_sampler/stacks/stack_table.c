@@ -374,9 +374,15 @@ free_code(struct hs_code *code)
 enum { CODES_MAX = 1 << 15, PLACES_HELD_MAX = CODES_MAX * 4 };
 
 bool
+rb_hs_codes_full_p(void)
+{
+    return rb_hs_memory_bound_p() && (codes_by_address.count >= CODES_MAX || places_held >= PLACES_HELD_MAX);
+}
+
+bool
 rb_hs_codes_make_room(void)
 {
-    if (!rb_hs_memory_bound_p() || (codes_by_address.count < CODES_MAX && places_held < PLACES_HELD_MAX)) return false;
+    if (!rb_hs_codes_full_p()) return false;
     for (uint32_t i = 0; i < code_count; i++) {
         if (codes[i].address) free_code(&codes[i]);
     }

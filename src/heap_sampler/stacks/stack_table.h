@@ -87,6 +87,8 @@ uint32_t rb_hs_code_frame_at(const struct hs_code *code, uint64_t place);
 uint32_t rb_hs_code_add_frame(struct hs_code *code, uint64_t place, uint32_t line);
 /* The frame of a code shown at its caller: label from the code, place from the caller. */
 uint32_t rb_hs_code_add_frame_like(struct hs_code *code, uint64_t place, uint32_t caller_frame);
+/* Are there very many? [read] */
+bool rb_hs_codes_full_p(void);
 /* Forget all codes, if there are very many: they are looked at anew when they
  * are met. Whether it did so; raw frames that were hashed are to be forgotten too. */
 bool rb_hs_codes_make_room(void);
