@@ -105,8 +105,8 @@ void rb_heap_sampler_vm_ends(void);
 void rb_heap_sampler_native_thread_ends(void);
 /* How `ruby --help` lists the option, and its settings. */
 #define RB_HEAP_SAMPLER_HELP(M) \
-    M("--heap-sample[=settings]",     "",            "Sample the heap; write a profile of it at exit;\n" \
-        "see list below."),
+    M("--heap-sample[=settings]", "", "Sample the heap; write a profile of it at exit;\n" \
+                                      "see list below."),
 
 /* main.c, from .preinit_array: what jemalloc's malloc_conf is to say; NULL:
  * nothing. Calls no malloc. */
@@ -126,25 +126,75 @@ void Init_heap_sampler(void);
 enum { rb_heap_sampler_drawing = 0 };
 #define RB_HEAP_SAMPLER_HELP(M)
 
-static inline void rb_heap_sampler_on_page_body(uintptr_t body, size_t size, bool exists) { (void)body, (void)size, (void)exists; }
-static inline void rb_heap_sampler_on_mark_end(bool full_mark) { (void)full_mark; }
-static inline void rb_heap_sampler_on_update_references(void) {}
+static inline void
+rb_heap_sampler_on_page_body(uintptr_t body, size_t size, bool exists)
+{
+    (void)body, (void)size, (void)exists;
+}
+static inline void
+rb_heap_sampler_on_mark_end(bool full_mark)
+{
+    (void)full_mark;
+}
+static inline void
+rb_heap_sampler_on_update_references(void)
+{
+}
 
 struct rb_heap_sampler_text;
-static inline void rb_heap_sampler_add_text(struct rb_heap_sampler_text **list, const char *text) { (void)list, (void)text; }
-static inline void rb_heap_sampler_option(struct rb_heap_sampler_text *list, const char *from, bool environment) { (void)list, (void)from, (void)environment; }
-static inline void Init_heap_sampler(void) {}
+static inline void
+rb_heap_sampler_add_text(struct rb_heap_sampler_text **list, const char *text)
+{
+    (void)list, (void)text;
+}
+static inline void
+rb_heap_sampler_option(struct rb_heap_sampler_text *list, const char *from, bool environment)
+{
+    (void)list, (void)from, (void)environment;
+}
+static inline void
+Init_heap_sampler(void)
+{
+}
 
-static inline void rb_heap_sampler_vm_ends(void) {}
-static inline void rb_heap_sampler_native_thread_ends(void) {}
-static inline void rb_heap_sampler_compiler_begins(void) {}
-static inline void rb_heap_sampler_compiler_ends(void) {}
+static inline void
+rb_heap_sampler_vm_ends(void)
+{
+}
+static inline void
+rb_heap_sampler_native_thread_ends(void)
+{
+}
+static inline void
+rb_heap_sampler_compiler_begins(void)
+{
+}
+static inline void
+rb_heap_sampler_compiler_ends(void)
+{
+}
 
-static inline void rb_heap_sampler_boot(void) {}
-static inline void rb_heap_sampler_at_exit(void) {}
-static inline void rb_heap_sampler_before_fork(void) {}
-static inline void rb_heap_sampler_after_fork(int pid) { (void)pid; }
-static inline void rb_heap_sampler_in_child(void) {}
+static inline void
+rb_heap_sampler_boot(void)
+{
+}
+static inline void
+rb_heap_sampler_at_exit(void)
+{
+}
+static inline void
+rb_heap_sampler_before_fork(void)
+{
+}
+static inline void
+rb_heap_sampler_after_fork(int pid)
+{
+    (void)pid;
+}
+static inline void
+rb_heap_sampler_in_child(void)
+{
+}
 
 #endif /* USE_HEAP_SAMPLER */
 

@@ -18,13 +18,16 @@ struct heap_sampler_cut {
     uint64_t drawn_at;          /* the interval of the draw, bytes */
 };
 
-# define HEAP_SAMPLER_CACHE_FIELDS struct heap_sampler_cut cuts[HEAP_COUNT];
-# define HEAP_SAMPLER_PAGE_FIELDS struct rb_heap_sampler_page *samples;         /* NULL: it holds none */
-# define heap_sampler_page_freed(page) do { if ((page)->samples) rb_heap_sampler_on_page_free((page)->samples); } while (0)
+#define HEAP_SAMPLER_CACHE_FIELDS struct heap_sampler_cut cuts[HEAP_COUNT];
+#define HEAP_SAMPLER_PAGE_FIELDS struct rb_heap_sampler_page *samples;         /* NULL: it holds none */
+#define heap_sampler_page_freed(page) \
+    do { \
+        if ((page)->samples) rb_heap_sampler_on_page_free((page)->samples); \
+    } while (0)
 #else
-# define HEAP_SAMPLER_CACHE_FIELDS
-# define HEAP_SAMPLER_PAGE_FIELDS
-# define heap_sampler_page_freed(page) ((void)0)
+#define HEAP_SAMPLER_CACHE_FIELDS
+#define HEAP_SAMPLER_PAGE_FIELDS
+#define heap_sampler_page_freed(page) ((void)0)
 #endif
 
 #endif /* GC_DEFAULT_HEAP_SAMPLER_H */

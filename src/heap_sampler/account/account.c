@@ -19,7 +19,7 @@
 #include <string.h>
 #include <time.h>
 #ifdef __GLIBC__
-# include <malloc.h>
+#include <malloc.h>
 #endif
 
 /* -- malloc(3) -------------------------------------------------------------------- */
@@ -81,9 +81,13 @@ ask_jemalloc(struct hs_account *account)
     uint64_t cached = ALL_ARENAS("tcache_bytes");
     uint64_t live = account->je_allocated - smaller(cached, account->je_allocated), muzzy = ALL_ARENAS("pmuzzy") * page;
     return (struct malloc_says){
-        .known = account->je_allocated > 0, .live = live, .held = account->je_resident + muzzy,
-        .metadata = account->je_metadata, .sparse_metadata = sparse_metadata(account),
-        .sparse_live = smaller(ALL_ARENAS("large.allocated"), live), .sparse_free = account->je_dirty + muzzy,
+        .known = account->je_allocated > 0,
+        .live = live,
+        .held = account->je_resident + muzzy,
+        .metadata = account->je_metadata,
+        .sparse_metadata = sparse_metadata(account),
+        .sparse_live = smaller(ALL_ARENAS("large.allocated"), live),
+        .sparse_free = account->je_dirty + muzzy,
     };
 }
 
@@ -97,10 +101,13 @@ ask_libc(void)
      * blocks, which have mappings of their own, are taken to be untouched.
      * Nothing held: another malloc has taken the place of glibc's. */
     return (struct malloc_says){
-        .known = held > 0, .live = (uint64_t)info.uordblks + info.hblkhd, .held = held, .sparse_live = info.hblkhd,
+        .known = held > 0,
+        .live = (uint64_t)info.uordblks + info.hblkhd,
+        .held = held,
+        .sparse_live = info.hblkhd,
     };
 #else
-    return (struct malloc_says){ .known = false };
+    return (struct malloc_says){.known = false};
 #endif
 }
 
@@ -164,7 +171,7 @@ rb_hs_account_take(struct hs_account *account, const struct hs_account_excess *e
     struct hs_survey survey;
     bool surveyed = rb_hs_survey_take(&survey, may_hold_up);
 
-    *account = (struct hs_account){ .taken_ns = rb_hs_now_ns() };
+    *account = (struct hs_account){.taken_ns = rb_hs_now_ns()};
     memcpy(account->allocator, allocator->name, sizeof(account->allocator));
     count_slots(account, surveyed ? &survey : NULL);
 

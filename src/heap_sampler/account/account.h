@@ -40,7 +40,8 @@ struct hs_account_field {
     uint64_t bytes;
     bool known;
 };
-enum { HS_ACCOUNT_FIELDS = 12, HS_JEMALLOC_FIELDS = 6 };
+enum { HS_ACCOUNT_FIELDS = 12,
+       HS_JEMALLOC_FIELDS = 6 };
 void rb_hs_account_fields(const struct hs_account *account, struct hs_account_field fields[HS_ACCOUNT_FIELDS]);
 void rb_hs_jemalloc_fields(const struct hs_account *account, struct hs_account_field fields[HS_JEMALLOC_FIELDS]);
 

@@ -10,12 +10,13 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { PATH_SIZE = 4096, TEXT_SIZE = 16 * 1024 };
+enum { PATH_SIZE = 4096,
+       TEXT_SIZE = 16 * 1024 };
 
 static const struct version {
     const char *folder, *limit, *used, *inactive;
-} version_1 = { "/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file" },
-  version_2 = { "/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file" };
+} version_1 = {"/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"},
+  version_2 = {"/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"};
 
 static bool
 read_text(const char *path, char *text, size_t size)
@@ -87,7 +88,7 @@ share(const struct hs_memory_limit *limit)
 static void
 look_at_group(struct reader *reader, const struct version *version, const char *group)
 {
-    struct hs_memory_limit found = { .machine = false };
+    struct hs_memory_limit found = {.machine = false};
     uint64_t inactive;
 
     if (!read_of_group(reader, version, group, version->limit) || !read_number(reader->text, &found.bytes)) return;
@@ -135,12 +136,12 @@ look_at_line(struct reader *reader, char *line)
 bool
 rb_hs_memory_limit_read(const char *root, uint32_t percent, struct hs_memory_limit *limit)
 {
-    struct reader reader = { .root = root, .percent = percent, .nearest = limit };
-    struct hs_memory_limit machine = { .machine = true };
+    struct reader reader = {.root = root, .percent = percent, .nearest = limit};
+    struct hs_memory_limit machine = {.machine = true};
     char path[PATH_SIZE], groups[TEXT_SIZE], *rest = groups;
     uint64_t total, available;
 
-    *limit = (struct hs_memory_limit){ 0 };
+    *limit = (struct hs_memory_limit){0};
     snprintf(path, sizeof(path), "%s/proc/meminfo", root);
     if (read_text(path, reader.text, sizeof(reader.text)) && find_number(reader.text, "MemTotal", &total) &&
         find_number(reader.text, "MemAvailable", &available)) {

@@ -22,9 +22,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 #ifdef __linux__
-# include <elf.h>
-# include <link.h>
-# include <sys/uio.h>
+#include <elf.h>
+#include <link.h>
+#include <sys/uio.h>
 #endif
 
 /* -- which addresses are heap pages ------------------------------------------ */
@@ -35,7 +35,8 @@
  * each 4 GiB that heap pages are in).  Written under the VM lock, read by
  * anyone; entries stay.
  */
-enum { GRANULE_BITS = 16, WORDS = 1 << (32 - GRANULE_BITS - 6) };
+enum { GRANULE_BITS = 16,
+       WORDS = 1 << (32 - GRANULE_BITS - 6) };
 #define GRANULE (UINT64_C(1) << GRANULE_BITS)
 #define TOP (UINT64_C(1) << (48 - 32))
 
@@ -54,8 +55,7 @@ make_bodies_at(uint64_t address)
     if (words || address >> 32 >= TOP) return words;
     words = rb_hs_calloc(HS_MEM_RECORDS, WORDS, sizeof(*words));
     uint64_t *expected = NULL;
-    if (!words || __atomic_compare_exchange_n(&bodies[address >> 32], &expected, words, false,
-                                              __ATOMIC_RELEASE, __ATOMIC_ACQUIRE)) {
+    if (!words || __atomic_compare_exchange_n(&bodies[address >> 32], &expected, words, false, __ATOMIC_RELEASE, __ATOMIC_ACQUIRE)) {
         return words;
     }
     rb_hs_free(HS_MEM_RECORDS, words);
@@ -165,8 +165,8 @@ resident(const struct reading *reading, uint64_t start, uint64_t end)
 static bool
 read_memory(void *to, uint64_t from, size_t size)
 {
-    struct iovec local = { .iov_base = to, .iov_len = size };
-    struct iovec remote = { .iov_base = (void *)(uintptr_t)from, .iov_len = size };
+    struct iovec local = {.iov_base = to, .iov_len = size};
+    struct iovec remote = {.iov_base = (void *)(uintptr_t)from, .iov_len = size};
     return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == (ssize_t)size;
 }
 #endif
@@ -309,7 +309,8 @@ number(const char **text, unsigned base)
     uint64_t value = 0;
     for (;; (*text)++) {
         char c = **text;
-        unsigned digit = c >= '0' && c <= '9' ? (unsigned)(c - '0') : c >= 'a' && c <= 'f' ? (unsigned)(c - 'a') + 10 : 16;
+        unsigned digit = c >= '0' && c <= '9' ? (unsigned)(c - '0') : c >= 'a' && c <= 'f' ? (unsigned)(c - 'a') + 10
+                                                                                           : 16;
         if (digit >= base) return value;
         value = value * base + digit;
     }
@@ -333,7 +334,7 @@ kilobytes(const char *text)
 static struct region
 read_header(const char *line)
 {
-    struct region region = { .start = number(&line, 16) };
+    struct region region = {.start = number(&line, 16)};
     if (*line == '-') line++;
     region.end = number(&line, 16);
     skip_word(&line);
@@ -387,7 +388,7 @@ read_smaps(struct reading *reading, int fd)
 {
     char buffer[8192];
     size_t len = 0;
-    struct region region = { .end = 0 };
+    struct region region = {.end = 0};
     bool skipping = false;      /* the rest of a line that the buffer cannot hold, a path's end */
     for (;;) {
         ssize_t got = read(fd, buffer + len, sizeof(buffer) - 1 - len);
@@ -444,7 +445,8 @@ survey_once(struct reading *reading, bool by_pages)
     if (fd < 0) return false;
     *reading = (struct reading){
         .pagemap = rb_hs_survey_open_pagemap(),
-        .by_pages = by_pages, .page_size = (uint64_t)sysconf(_SC_PAGESIZE),
+        .by_pages = by_pages,
+        .page_size = (uint64_t)sysconf(_SC_PAGESIZE),
         .ruby_stack = ruby_stack_size(),
     };
     bool readable = !by_pages || reading->pagemap >= 0;

@@ -17,11 +17,19 @@ union block_header {
 };
 
 /* Shares of HS_MEMORY_MAX, in half MiB. */
-enum share { OF_SAMPLES, OF_STACKS, OF_MALLOC, OF_SNAPSHOTS, SHARES };
-static const size_t halves[SHARES] = { [OF_SAMPLES] = 32, [OF_STACKS] = 40, [OF_MALLOC] = 13, [OF_SNAPSHOTS] = 43 };
+enum share { OF_SAMPLES,
+             OF_STACKS,
+             OF_MALLOC,
+             OF_SNAPSHOTS,
+             SHARES };
+static const size_t halves[SHARES] = {[OF_SAMPLES] = 32, [OF_STACKS] = 40, [OF_MALLOC] = 13, [OF_SNAPSHOTS] = 43};
 static const enum share share_of[HS_MEM_USES] = {
-    [HS_MEM_RECORDS] = OF_SAMPLES, [HS_MEM_TOTALS] = OF_SAMPLES, [HS_MEM_STACKS] = OF_STACKS, [HS_MEM_NAMES] = OF_STACKS,
-    [HS_MEM_MALLOC] = OF_MALLOC, [HS_MEM_SNAPSHOTS] = OF_SNAPSHOTS,
+    [HS_MEM_RECORDS] = OF_SAMPLES,
+    [HS_MEM_TOTALS] = OF_SAMPLES,
+    [HS_MEM_STACKS] = OF_STACKS,
+    [HS_MEM_NAMES] = OF_STACKS,
+    [HS_MEM_MALLOC] = OF_MALLOC,
+    [HS_MEM_SNAPSHOTS] = OF_SNAPSHOTS,
 };
 
 static size_t bytes_in_use[HS_MEM_USES], bytes_in_share[SHARES], bytes_in_all, peak;

@@ -27,20 +27,23 @@
 #include "heap_sampler/base/locks.h"
 
 #ifndef HS_CHECKING             /* a test of tables without a VM may say so itself */
-# if (defined(RGENGC_CHECK_MODE) && RGENGC_CHECK_MODE + 0 > 0) || (defined(RUBY_DEBUG) && RUBY_DEBUG + 0 > 0)
-#  define HS_CHECKING 1
-# else
-#  define HS_CHECKING 0
-# endif
+#if (defined(RGENGC_CHECK_MODE) && RGENGC_CHECK_MODE + 0 > 0) || (defined(RUBY_DEBUG) && RUBY_DEBUG + 0 > 0)
+#define HS_CHECKING 1
+#else
+#define HS_CHECKING 0
+#endif
 #endif
 
 
 #if HS_CHECKING
 /* Ends the process: says what does not hold, with the figures. */
 void rb_hs_fault(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
-# define HS_MUST(holds, ...) do { if (!(holds)) rb_hs_fault(__VA_ARGS__); } while (0)
+#define HS_MUST(holds, ...) \
+    do { \
+        if (!(holds)) rb_hs_fault(__VA_ARGS__); \
+    } while (0)
 #else
-# define HS_MUST(holds, ...) ((void)(holds))
+#define HS_MUST(holds, ...) ((void)(holds))
 #endif
 
 /* HS_CONTRACT(tables): the function's contract holds here. */
@@ -53,12 +56,40 @@ bool rb_hs_in_gc_p(void);
 /* base/locks.c */
 bool rb_hs_locked_p(void);
 
-static inline bool hs_contract_gvl_p(void) { return !HS_CHECKING || rb_hs_gvl_p(); }
-static inline bool hs_contract_vm_p(void) { return !HS_CHECKING || rb_hs_vm_locked_p(); }
-static inline bool hs_contract_gc_p(void) { return !HS_CHECKING || rb_hs_in_gc_p(); }
-static inline bool hs_contract_tables_p(void) { return !HS_CHECKING || rb_hs_locked_p(); }
-static inline bool hs_contract_read_p(void) { return !HS_CHECKING || rb_hs_locked_p() || rb_hs_vm_locked_p(); }
-static inline bool hs_contract_write_p(void) { return !HS_CHECKING || (rb_hs_locked_p() && rb_hs_vm_locked_p()); }
-static inline bool hs_contract_free_p(void) { return !HS_CHECKING || !rb_hs_locked_p(); }
+static inline bool
+hs_contract_gvl_p(void)
+{
+    return !HS_CHECKING || rb_hs_gvl_p();
+}
+static inline bool
+hs_contract_vm_p(void)
+{
+    return !HS_CHECKING || rb_hs_vm_locked_p();
+}
+static inline bool
+hs_contract_gc_p(void)
+{
+    return !HS_CHECKING || rb_hs_in_gc_p();
+}
+static inline bool
+hs_contract_tables_p(void)
+{
+    return !HS_CHECKING || rb_hs_locked_p();
+}
+static inline bool
+hs_contract_read_p(void)
+{
+    return !HS_CHECKING || rb_hs_locked_p() || rb_hs_vm_locked_p();
+}
+static inline bool
+hs_contract_write_p(void)
+{
+    return !HS_CHECKING || (rb_hs_locked_p() && rb_hs_vm_locked_p());
+}
+static inline bool
+hs_contract_free_p(void)
+{
+    return !HS_CHECKING || !rb_hs_locked_p();
+}
 
 #endif

@@ -80,7 +80,7 @@ rb_hs_warn_of_settings(const char *format, ...)
 
     uint64_t number = 0;
     for (const char *c = line; *c; c++) number = hs_mix(number + (unsigned char)*c);
-    snprintf(key, sizeof(key), "%016"PRIx64, number);
+    snprintf(key, sizeof(key), "%016" PRIx64, number);
     const char *before = getenv(variable);
     if (before && strstr(before, key)) return;
     int len = snprintf(told, sizeof(told), "%s%s%s", key, before ? "," : "", before ? before : "");

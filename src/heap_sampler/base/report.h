@@ -11,7 +11,8 @@ void rb_hs_say(const char *text, size_t len);
 /* One line, "heap-sample: …". */
 void rb_hs_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Once per process for each trouble. */
-enum hs_trouble { HS_TROUBLE_MEMORY, HS_TROUBLE_THREAD };
+enum hs_trouble { HS_TROUBLE_MEMORY,
+                  HS_TROUBLE_THREAD };
 void rb_hs_warn_once(enum hs_trouble trouble, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* One line about settings, once in this process and all that come from it, also by exec. [gvl] */
 void rb_hs_warn_of_settings(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -24,7 +24,7 @@ rb_hs_map_find(const struct hs_map *map, uint64_t key)
 static bool
 grow_map(struct hs_map *map)
 {
-    struct hs_map bigger = { .capacity = map->capacity ? map->capacity * 2 : 64, .use = map->use };
+    struct hs_map bigger = {.capacity = map->capacity ? map->capacity * 2 : 64, .use = map->use};
 
     bigger.keys = rb_hs_calloc(map->use, bigger.capacity, sizeof(*bigger.keys));
     bigger.values = rb_hs_malloc(map->use, bigger.capacity * sizeof(*bigger.values));

@@ -10,16 +10,18 @@
 
 #include <string.h>
 
-enum { BLOCK_SIZE = 64 * 1024, EVICTED = 1 };
+enum { BLOCK_SIZE = 64 * 1024,
+       EVICTED = 1 };
 
 /* While own memory is bounded. */
-enum { TEXTS_MAX = 1 << 16, TEXT_BYTES_MAX = 4 << 20 };
+enum { TEXTS_MAX = 1 << 16,
+       TEXT_BYTES_MAX = 4 << 20 };
 
 struct hs_text *rb_hs_texts;
 uint32_t rb_hs_text_count;
 uint64_t rb_hs_texts_dropped;
 static uint32_t text_capacity;
-static struct hs_map texts_by_hash = { .use = HS_MEM_NAMES };
+static struct hs_map texts_by_hash = {.use = HS_MEM_NAMES};
 static char *block;
 static size_t block_left;
 static size_t text_bytes;
@@ -71,8 +73,8 @@ ensure_first_texts(void)
         !rb_hs_map_put(&texts_by_hash, hash_bytes(HS_EVICTED, strlen(HS_EVICTED)), EVICTED)) {
         return false;
     }
-    rb_hs_texts[0] = (struct hs_text){ "", 0 };
-    rb_hs_texts[EVICTED] = (struct hs_text){ HS_EVICTED, strlen(HS_EVICTED) };
+    rb_hs_texts[0] = (struct hs_text){"", 0};
+    rb_hs_texts[EVICTED] = (struct hs_text){HS_EVICTED, strlen(HS_EVICTED)};
     rb_hs_text_count = 2;
     return true;
 }
@@ -101,12 +103,12 @@ rb_hs_text(const char *ptr, size_t len)
         return EVICTED;
     }
     if (!rb_hs_grow(HS_MEM_NAMES, (void **)&rb_hs_texts, &text_capacity,
-                 (uint64_t)rb_hs_text_count + 1, sizeof(*rb_hs_texts))) {
+                    (uint64_t)rb_hs_text_count + 1, sizeof(*rb_hs_texts))) {
         return 0;
     }
     const char *stored = store_bytes(ptr, len);
     if (!stored || !rb_hs_map_put(&texts_by_hash, hash, rb_hs_text_count)) return 0;
-    rb_hs_texts[rb_hs_text_count] = (struct hs_text){ stored, (uint32_t)len };
+    rb_hs_texts[rb_hs_text_count] = (struct hs_text){stored, (uint32_t)len};
     text_bytes += len;
     return rb_hs_text_count++;
 }

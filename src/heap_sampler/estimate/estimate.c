@@ -27,7 +27,10 @@ rb_hs_estimate_one(uint64_t size, uint64_t interval)
         place->size = size;
         place->interval = interval;
         place->one = (struct hs_estimate){
-            .samples = 1, .objects = weight, .space = weight * bytes, .variance = weight * (weight - 1) * bytes * bytes,
+            .samples = 1,
+            .objects = weight,
+            .space = weight * bytes,
+            .variance = weight * (weight - 1) * bytes * bytes,
         };
     }
     return place->one;

@@ -66,8 +66,15 @@ static bool
 takes_next(const char *argument)
 {
     static const char *const long_options[] = {
-        "--encoding", "--external-encoding", "--internal-encoding", "--enable", "--disable", "--dump", "--parser",
-        "--backtrace-limit", "--crash-report",
+        "--encoding",
+        "--external-encoding",
+        "--internal-encoding",
+        "--enable",
+        "--disable",
+        "--dump",
+        "--parser",
+        "--backtrace-limit",
+        "--crash-report",
     };
     if (argument[1] == '-') {
         for (size_t i = 0; i < sizeof(long_options) / sizeof(*long_options); i++) {

@@ -107,7 +107,8 @@ take_draw(void)
 static void
 draw_anew(uint64_t was)
 {
-    enum { TIMES = 64, MOST = 1 << 30 };
+    enum { TIMES = 64,
+           MOST = 1 << 30 };
     if (!was || was > MOST / TIMES) return;
     drawing_anew = true;
     void *volatile block = malloc((size_t)was * TIMES);
@@ -191,7 +192,9 @@ gc_count(void)
 static struct {
     uint64_t size, extent;
 } large;
-static struct { int64_t allocated, resident; } excess;         /* atomics */
+static struct {
+    int64_t allocated, resident;
+} excess;         /* atomics */
 
 static void
 note_excess(uint64_t size, int sign)
@@ -236,17 +239,23 @@ sample(uintptr_t address, uint64_t size, uint64_t drawn_at)
     uintptr_t native[HS_NATIVE_MAX];
     const rb_execution_context_t *ec = current_ec();
     struct hs_malloc_birth birth = {
-        .address = address, .size = size, .drawn_at = drawn_at, .gc = gc_count(),
-        .thread = ec ? rb_th_serial(rb_ec_thread_ptr(ec)) : 0, .kind = place_of_malloc(ec),
-        .native = native, .stack = ec, .copy = copy_frames,
+        .address = address,
+        .size = size,
+        .drawn_at = drawn_at,
+        .gc = gc_count(),
+        .thread = ec ? rb_th_serial(rb_ec_thread_ptr(ec)) : 0,
+        .kind = place_of_malloc(ec),
+        .native = native,
+        .stack = ec,
+        .copy = copy_frames,
     };
     count(&counters.samples);
     switch (birth.kind) {
-      case HS_MALLOC_STACK: birth.depth = rb_hs_capture_hash(ec, &birth.hash, &birth.truncated); break;
-      case HS_MALLOC_AT_GC: count(&counters.gc); break;
-      case HS_MALLOC_AT_NO_GVL: count(&counters.no_gvl); break;
-      case HS_MALLOC_AT_YJIT: return;   /* it is counted */
-      default: break;
+    case HS_MALLOC_STACK: birth.depth = rb_hs_capture_hash(ec, &birth.hash, &birth.truncated); break;
+    case HS_MALLOC_AT_GC: count(&counters.gc); break;
+    case HS_MALLOC_AT_NO_GVL: count(&counters.no_gvl); break;
+    case HS_MALLOC_AT_YJIT: return;   /* it is counted */
+    default: break;
     }
     if (birth.kind == HS_MALLOC_STACK && !birth.depth) birth.kind = HS_MALLOC_AT_NO_FRAME;
     birth.native_count = rb_hs_unwind(native, stack_end(ec));
@@ -467,7 +476,7 @@ void
 rb_hs_malloc_describe(struct hs_malloc_meta *meta, int number)
 {
     struct hs_malloc_session session = rb_hs_malloc_session(number);
-    *meta = (struct hs_malloc_meta){ .state = HS_MALLOC_MISSING };
+    *meta = (struct hs_malloc_meta){.state = HS_MALLOC_MISSING};
     snprintf(meta->allocator, sizeof(meta->allocator), "%s", rb_hs_allocator()->name);
     if (rb_hs_options.malloc_mode == HS_MALLOC_SAY_OFF) {
         meta->state = HS_MALLOC_OFF;

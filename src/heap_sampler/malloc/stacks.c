@@ -47,8 +47,8 @@ struct seen {
 static struct stack *stacks;
 static uint32_t stack_count, stack_capacity, stacks_used, free_stack = NONE;
 static uint32_t native_count;           /* native frames of all stacks */
-static struct hs_map stack_by_raw = { .use = HS_MEM_MALLOC };
-static struct hs_map stack_by_name = { .use = HS_MEM_MALLOC };  /* by node and native frames */
+static struct hs_map stack_by_raw = {.use = HS_MEM_MALLOC};
+static struct hs_map stack_by_name = {.use = HS_MEM_MALLOC};  /* by node and native frames */
 
 static struct hs_raw_frame *raw_frames;
 static struct raw *raws;
@@ -88,8 +88,7 @@ make_totals(struct seen *session, uint32_t count, bool begins)
     if (count <= session->totals_count) return true;
     void **array = (void **)&session->totals;
     const size_t size = sizeof(*session->totals);
-    if (begins ? !rb_hs_grow(HS_MEM_MALLOC, array, &session->totals_capacity, count, size) :
-        !grow_for_stacks(array, &session->totals_capacity, count, size)) {
+    if (begins ? !rb_hs_grow(HS_MEM_MALLOC, array, &session->totals_capacity, count, size) : !grow_for_stacks(array, &session->totals_capacity, count, size)) {
         return false;
     }
     memset(session->totals + session->totals_count, 0, (session->totals_capacity - session->totals_count) * size);
@@ -137,7 +136,7 @@ new_stack(void)
         if (!grow_for_stacks((void **)&stacks, &stack_capacity, (uint64_t)stack_count + 1, sizeof(*stacks))) return NONE;
         number = stack_count++;
     }
-    stacks[number] = (struct stack){ .used = true };
+    stacks[number] = (struct stack){.used = true};
     stacks_used++;
     return number;
 }
@@ -156,7 +155,7 @@ static void
 free_one_stack(uint32_t number)
 {
     keep_natives(&stacks[number], 0);
-    stacks[number] = (struct stack){ .node = free_stack };
+    stacks[number] = (struct stack){.node = free_stack};
     free_stack = number;
     stacks_used--;
 }
@@ -175,7 +174,7 @@ copy_raw(const struct hs_malloc_birth *birth, uint32_t stack)
     }
     birth->copy(birth->stack, raw_frames + raw_frame_count, depth);
     if (raw_next == raw_count) raw_since = rb_hs_coarse_seconds();
-    raws[raw_count++] = (struct raw){ stack, depth, raw_frame_count, birth->truncated || depth < birth->depth };
+    raws[raw_count++] = (struct raw){stack, depth, raw_frame_count, birth->truncated || depth < birth->depth};
     raw_frame_count += depth;
     return depth;
 }
@@ -209,7 +208,7 @@ add_stack(const struct hs_malloc_birth *birth, uint64_t native_key, uint64_t raw
     uint32_t number = new_stack(), depth = 0;
     if (number == NONE) return NONE;
     struct stack *stack = &stacks[number];
-    *stack = (struct stack){ .kind = (uint8_t)birth->kind, .native_key = native_key, .node = HS_NODE_EMPTY, .used = true };
+    *stack = (struct stack){.kind = (uint8_t)birth->kind, .native_key = native_key, .node = HS_NODE_EMPTY, .used = true};
     bool ok = add_totals_for(number) && add_natives(stack, birth->native, birth->native_count);
     if (ok && birth->kind == HS_MALLOC_STACK) {
         depth = copy_raw(birth, number);
@@ -245,7 +244,7 @@ rb_hs_malloc_stack_of(const struct hs_malloc_birth *birth)
     uint32_t number = find_or_add_stack(birth);
     if (number != NONE) return number;
     short_of_room = true;
-    struct hs_malloc_birth evicted = { .kind = HS_MALLOC_EVICTED, .native = birth->native, .native_count = birth->native_count };
+    struct hs_malloc_birth evicted = {.kind = HS_MALLOC_EVICTED, .native = birth->native, .native_count = birth->native_count};
     number = find_or_add_stack(&evicted);
     if (number != NONE) return number;
     evicted.native_count = 0;
@@ -267,8 +266,8 @@ rb_hs_malloc_stack_totals(int s, uint32_t stack)
 bool
 rb_hs_malloc_stacks_begin(int s)
 {
-    const struct hs_malloc_birth evicted = { .kind = HS_MALLOC_EVICTED };
-    seen[s] = (struct seen){ .on = true };
+    const struct hs_malloc_birth evicted = {.kind = HS_MALLOC_EVICTED};
+    seen[s] = (struct seen){.on = true};
     if (find_or_add_stack(&evicted) != NONE && make_totals(&seen[s], stack_count, true)) return true;
     rb_hs_malloc_stacks_end(s);
     return false;
@@ -278,7 +277,7 @@ void
 rb_hs_malloc_stacks_end(int s)
 {
     rb_hs_free(HS_MEM_MALLOC, seen[s].totals);
-    seen[s] = (struct seen){ .on = false };
+    seen[s] = (struct seen){.on = false};
 }
 
 void
@@ -302,7 +301,7 @@ rb_hs_malloc_stacks_next_raw(struct hs_malloc_raw *raw, struct hs_raw_frame fram
 {
     if (raw_next == raw_count) return false;
     const struct raw *next = &raws[raw_next];
-    *raw = (struct hs_malloc_raw){ next->stack, next->depth, next->truncated };
+    *raw = (struct hs_malloc_raw){next->stack, next->depth, next->truncated};
     memcpy(frames, raw_frames + next->at, next->depth * sizeof(*frames));
     return true;
 }
@@ -444,7 +443,7 @@ samples_ever(uint32_t number)
 static void
 spare_stacks(bool any)
 {
-    struct hs_spared spared = { { 0 } };
+    struct hs_spared spared = {{0}};
     for (uint32_t i = 0; i < stack_count; i++) {
         if (stacks[i].used && !living_p(&stacks[i])) rb_hs_spared_count(&spared, samples_ever(i));
     }
@@ -543,7 +542,7 @@ rb_hs_malloc_stacks_copy(struct hs_malloc_copy *copy, int s)
     if (!copy->stacks || !copy->totals || !copy->natives) return false;
     for (uint32_t i = 0; i < stack_count; i++) {
         const struct stack *stack = &stacks[i];
-        copy->stacks[i] = (struct hs_malloc_stack_copy){ stack->node, stack->kind, copy->native_count, stack->native_count };
+        copy->stacks[i] = (struct hs_malloc_stack_copy){stack->node, stack->kind, copy->native_count, stack->native_count};
         if (!stack->native_count) continue;
         memcpy(copy->natives + copy->native_count, stack->native, stack->native_count * sizeof(*copy->natives));
         copy->native_count += stack->native_count;

@@ -37,7 +37,7 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct block *blocks;            /* by address; linear probing, at most three quarters full */
 static uint32_t block_count, block_places;
 static struct session sessions[HS_SESSIONS];
-static struct hs_epochs epochs = { .use = HS_MEM_MALLOC };
+static struct hs_epochs epochs = {.use = HS_MEM_MALLOC};
 static struct hs_random chance;
 static uint64_t dropped;
 
@@ -58,7 +58,9 @@ lock_malloc(void)
 }
 
 static const struct hs_user_of_nodes user_of_nodes = {
-    rb_hs_malloc_fold_begin, rb_hs_malloc_fold_end, rb_hs_malloc_forget_addresses,
+    rb_hs_malloc_fold_begin,
+    rb_hs_malloc_fold_end,
+    rb_hs_malloc_forget_addresses,
 };
 
 __attribute__((constructor)) static void
@@ -176,7 +178,7 @@ filter_blocks(bool (*keep)(struct block *block, void *data), void *data)
 static bool
 enter_epoch(void)
 {
-    uint64_t interval[HS_SESSIONS] = { 0 };
+    uint64_t interval[HS_SESSIONS] = {0};
     for (int s = 0; s < HS_SESSIONS; s++) {
         if (sessions[s].is.on) interval[s] = sessions[s].is.interval;
     }
@@ -299,7 +301,7 @@ add_block(const struct hs_malloc_birth *birth, struct block *block)
 bool
 rb_hs_malloc_born(const struct hs_malloc_birth *birth)
 {
-    struct block block = { .address = birth->address, .size = birth->size, .birth_gc = birth->gc, .thread = birth->thread };
+    struct block block = {.address = birth->address, .size = birth->size, .birth_gc = birth->gc, .thread = birth->thread};
     lock_malloc();
     if (find_keepers(birth, &block)) {
         if (add_block(birth, &block)) {
@@ -323,10 +325,11 @@ rb_hs_malloc_session_start(int s, uint64_t interval, uint32_t thread)
 {
     lock_malloc();
     sessions[s] = (struct session){
-        .is = { .on = true, .interval = interval, .first_interval = interval }, .thread = thread,
+        .is = {.on = true, .interval = interval, .first_interval = interval},
+        .thread = thread,
     };
     bool ok = enter_epoch() && rb_hs_malloc_stacks_begin(s);
-    if (!ok) sessions[s] = (struct session){ .is = { .on = false } };
+    if (!ok) sessions[s] = (struct session){.is = {.on = false}};
     unlock_malloc();
     return ok;
 }
@@ -349,7 +352,7 @@ rb_hs_malloc_session_stop(int s)
     if (sessions[s].is.on) {
         filter_blocks(leave, &s);
         rb_hs_malloc_stacks_end(s);
-        sessions[s] = (struct session){ .is = { .on = false } };
+        sessions[s] = (struct session){.is = {.on = false}};
         enter_epoch();          /* without memory the others go on in the old one, which says the same of them */
     }
     unlock_malloc();
@@ -479,7 +482,7 @@ bool
 rb_hs_malloc_copy(struct hs_malloc_copy *copy, int s)
 {
     HS_CONTRACT(tables);
-    *copy = (struct hs_malloc_copy){ 0 };
+    *copy = (struct hs_malloc_copy){0};
     lock_malloc();
     const struct session *session = &sessions[s];
     copy->interval = session->is.interval;
@@ -491,7 +494,12 @@ rb_hs_malloc_copy(struct hs_malloc_copy *copy, int s)
         const struct block *block = &blocks[place];
         if (!block->address || !(block->sessions & (1u << s))) continue;
         copy->blocks[copy->block_count++] = (struct hs_malloc_block_copy){
-            block->address, block->size, epochs.list[block->epoch].interval[s], block->stack, block->birth_gc, block->thread,
+            block->address,
+            block->size,
+            epochs.list[block->epoch].interval[s],
+            block->stack,
+            block->birth_gc,
+            block->thread,
         };
     }
     unlock_malloc();
@@ -506,14 +514,14 @@ rb_hs_malloc_copy_free(struct hs_malloc_copy *copy)
     rb_hs_free(HS_MEM_SNAPSHOTS, copy->stacks);
     rb_hs_free(HS_MEM_SNAPSHOTS, copy->totals);
     rb_hs_free(HS_MEM_SNAPSHOTS, copy->natives);
-    *copy = (struct hs_malloc_copy){ 0 };
+    *copy = (struct hs_malloc_copy){0};
 }
 
 void
 rb_hs_malloc_table_stat(struct hs_malloc_table_stat *stat)
 {
     lock_malloc();
-    *stat = (struct hs_malloc_table_stat){ .blocks = block_count, .dropped = dropped };
+    *stat = (struct hs_malloc_table_stat){.blocks = block_count, .dropped = dropped};
     rb_hs_malloc_stacks_count(&stat->stacks, &stat->raw);
     unlock_malloc();
 }
@@ -533,7 +541,7 @@ rb_hs_malloc_snapshot_bytes(void)
 void
 rb_hs_malloc_check(void)
 {
-    uint64_t samples[HS_SESSIONS] = { 0 };
+    uint64_t samples[HS_SESSIONS] = {0};
     uint32_t count = 0;
     lock_malloc();
     for (uint32_t place = 0; place < block_places; place++) {

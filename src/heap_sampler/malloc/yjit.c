@@ -64,5 +64,5 @@ rb_hs_yjit_memory(int s)
     if (session[s].thread) kept = __atomic_load_n(&session[s].kept, __ATOMIC_RELAXED);
     uint64_t inuse = kept > 0 ? (uint64_t)kept : 0;
     /* What was made before the first compilation was not counted as born. */
-    return (struct hs_yjit_memory){ .born = born > inuse ? born : inuse, .inuse = inuse };
+    return (struct hs_yjit_memory){.born = born > inuse ? born : inuse, .inuse = inuse};
 }

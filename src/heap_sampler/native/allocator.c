@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #ifdef __GLIBC__
-# include <gnu/libc-version.h>
+#include <gnu/libc-version.h>
 #endif
 
 typedef int (*mallctl_function)(const char *name, void *old, size_t *old_size, void *new, size_t new_size);

@@ -182,7 +182,11 @@ add_function(struct hs_elf_symbols *symbols, const ElfW(Sym) *symbol, bool all_l
     if (symbols->functions) {
         if (symbols->count == symbols->capacity) return;        /* there are more than were counted */
         symbols->functions[symbols->count] = (struct function){
-            start, size ? start + size : 0, (uint32_t)symbol->st_name, symbol->st_shndx, SYMBOL_BINDING(symbol),
+            start,
+            size ? start + size : 0,
+            (uint32_t)symbol->st_name,
+            symbol->st_shndx,
+            SYMBOL_BINDING(symbol),
         };
     }
     symbols->count++;
@@ -339,7 +343,8 @@ read_name(const struct hs_elf_symbols *symbols, const struct hs_elf_source *sour
 static int
 binding_rank(uint8_t binding)
 {
-    return binding == STB_GLOBAL ? 0 : binding == STB_WEAK ? 1 : 2;
+    return binding == STB_GLOBAL ? 0 : binding == STB_WEAK ? 1
+                                                           : 2;
 }
 
 /* Of a function's names that which its callers use: write, not __write or

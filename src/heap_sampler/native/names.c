@@ -51,11 +51,11 @@ struct known_file {
 
 /* Guards the rest of this section. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct hs_map functions = { .use = HS_MEM_NAMES };      /* file and offset to a text */
+static struct hs_map functions = {.use = HS_MEM_NAMES};      /* file and offset to a text */
 static struct known_file *files;
 static uint32_t file_count, file_capacity;
 static uint64_t file_serial;
-static struct hs_map texts_by_hash = { .use = HS_MEM_NAMES };
+static struct hs_map texts_by_hash = {.use = HS_MEM_NAMES};
 static struct hs_text *texts;           /* text 0 is "" */
 static uint32_t text_count, text_capacity;
 static uint64_t text_bytes;
@@ -75,7 +75,7 @@ intern(const char *ptr, size_t len, uint32_t *index)
 {
     if (!text_count) {
         if (!rb_hs_grow(HS_MEM_NAMES, (void **)&texts, &text_capacity, 1, sizeof(*texts))) return false;
-        texts[text_count++] = (struct hs_text){ "", 0 };
+        texts[text_count++] = (struct hs_text){"", 0};
     }
     *index = 0;
     if (!len) return true;
@@ -98,7 +98,7 @@ intern(const char *ptr, size_t len, uint32_t *index)
         rb_hs_free(HS_MEM_NAMES, copy);
         return false;
     }
-    texts[text_count] = (struct hs_text){ copy, (uint32_t)len };
+    texts[text_count] = (struct hs_text){copy, (uint32_t)len};
     text_bytes += len;
     *index = text_count++;
     return true;
@@ -108,7 +108,7 @@ intern(const char *ptr, size_t len, uint32_t *index)
 static struct hs_text
 lasting_text(const char *ptr, size_t len)
 {
-    struct hs_text text = { "", 0 };
+    struct hs_text text = {"", 0};
     uint32_t index;
 
     pthread_mutex_lock(&lock);
@@ -134,7 +134,7 @@ remember_file(const struct file_identity *identity)
         }
         if (rb_hs_grow(HS_MEM_NAMES, (void **)&files, &file_capacity, (uint64_t)file_count + 1, sizeof(*files))) {
             serial = ++file_serial;
-            files[file_count++] = (struct known_file){ *identity, serial };
+            files[file_count++] = (struct known_file){*identity, serial};
         }
     }
     pthread_mutex_unlock(&lock);
@@ -165,7 +165,7 @@ recall_function(uint64_t key, struct hs_text *function)
 static struct hs_text
 remember_function(uint64_t key, const char *name, size_t length)
 {
-    struct hs_text text = { "", 0 };
+    struct hs_text text = {"", 0};
     uint32_t index;
 
     pthread_mutex_lock(&lock);
@@ -238,7 +238,8 @@ read_number(char **at, const char *end, int base, uint64_t *value)
     *value = 0;
     for (; *at < end; (*at)++) {
         unsigned char c = (unsigned char)**at;
-        int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : 16;
+        int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                                                                          : 16;
         if (digit >= base) break;
         *value = *value * (unsigned)base + (unsigned)digit;
     }
@@ -319,8 +320,10 @@ add_file(struct hs_native *native, const struct map_line *line)
     }
     struct mapped_file *file = &native->files[native->file_count++];
     *file = (struct mapped_file){
-        .device = line->device, .inode = line->inode,
-        .path_at = native->paths_length, .path_len = (uint32_t)line->path_len,
+        .device = line->device,
+        .inode = line->inode,
+        .path_at = native->paths_length,
+        .path_len = (uint32_t)line->path_len,
     };
     memcpy(native->paths + native->paths_length, line->path, line->path_len);
     native->paths_length += (uint32_t)line->path_len;
@@ -352,7 +355,7 @@ add_line(struct hs_native *native, const struct map_line *line)
                     (uint64_t)native->range_count + 1, sizeof(*native->ranges))) {
         return false;
     }
-    native->ranges[native->range_count++] = (struct range){ line->start, line->end, line->offset, file, UINT32_MAX };
+    native->ranges[native->range_count++] = (struct range){line->start, line->end, line->offset, file, UINT32_MAX};
     return true;
 }
 
@@ -441,8 +444,13 @@ open_regular(struct hs_text path, struct file_identity *identity)
     }
     memset(identity, 0, sizeof(*identity));     /* it is compared with memcmp */
     *identity = (struct file_identity){
-        stat_buffer.st_dev, stat_buffer.st_ino, (uint64_t)stat_buffer.st_size,
-        stat_buffer.st_mtim.tv_sec, stat_buffer.st_mtim.tv_nsec, stat_buffer.st_ctim.tv_sec, stat_buffer.st_ctim.tv_nsec,
+        stat_buffer.st_dev,
+        stat_buffer.st_ino,
+        (uint64_t)stat_buffer.st_size,
+        stat_buffer.st_mtim.tv_sec,
+        stat_buffer.st_mtim.tv_nsec,
+        stat_buffer.st_ctim.tv_sec,
+        stat_buffer.st_ctim.tv_nsec,
     };
     return fd;
 }
@@ -455,7 +463,7 @@ build_id_in_memory(const struct mapped_file *file, char *text)
     if (!file->head_end) return 0;
     int fd = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
     if (fd < 0) return 0;
-    struct hs_elf_source source = { fd, file->head_start, file->head_end - file->head_start };
+    struct hs_elf_source source = {fd, file->head_start, file->head_end - file->head_start};
     size_t length = rb_hs_elf_build_id(&source, text);
     close(fd);
     return length;
@@ -465,7 +473,7 @@ static struct hs_text
 base_of(struct hs_text path)
 {
     for (uint32_t i = path.len; i-- > 0;) {
-        if (path.ptr[i] == '/') return (struct hs_text){ path.ptr + i + 1, path.len - i - 1 };
+        if (path.ptr[i] == '/') return (struct hs_text){path.ptr + i + 1, path.len - i - 1};
     }
     return path;
 }
@@ -480,7 +488,7 @@ look_at_file(struct mapped_file *file, struct hs_text path)
 
     file->same = false;
     if (fd >= 0) {
-        struct hs_elf_source source = { fd, 0, file->identity.size };
+        struct hs_elf_source source = {fd, 0, file->identity.size};
         size_t file_length = rb_hs_elf_build_id(&source, in_file);
         close(fd);
         if (length && file_length) {
@@ -503,7 +511,7 @@ meet_file(struct hs_native *native, struct mapped_file *file)
     static const char deleted[] = " (deleted)";
     const size_t tail = sizeof(deleted) - 1;
     const char *ptr = native->paths + file->path_at;
-    struct hs_text path = { ptr, file->path_len };
+    struct hs_text path = {ptr, file->path_len};
 
     file->met = true;
     if (vdso_p(path.ptr, path.len)) {
@@ -523,7 +531,7 @@ meet_file(struct hs_native *native, struct mapped_file *file)
 static struct hs_text
 find_function(struct mapped_file *file, uint64_t offset)
 {
-    struct hs_text function = { "", 0 };
+    struct hs_text function = {"", 0};
     struct file_identity identity;
     char name[NAME_MAX_BYTES];
     uint64_t key = function_key(file->serial, offset);
@@ -536,7 +544,7 @@ find_function(struct mapped_file *file, uint64_t offset)
         close(fd);
         return function;
     }
-    struct hs_elf_source source = { fd, 0, identity.size };
+    struct hs_elf_source source = {fd, 0, identity.size};
     if (!file->read) file->symbols = rb_hs_elf_symbols_read(&source);
     file->read = true;
     if (file->symbols) {
@@ -566,7 +574,7 @@ range_of(struct hs_native *native, uint64_t address)
 void
 rb_hs_native_find(struct hs_native *native, uint64_t address, struct hs_native_place *place)
 {
-    *place = (struct hs_native_place){ .mapping = UINT32_MAX, .function = { "", 0 }, .file = { "", 0 } };
+    *place = (struct hs_native_place){.mapping = UINT32_MAX, .function = {"", 0}, .file = {"", 0}};
     struct range *range = range_of(native, address);
     if (!range) return;
 
@@ -578,7 +586,11 @@ rb_hs_native_find(struct hs_native *native, uint64_t address, struct hs_native_p
             return;
         }
         native->mappings[native->mapping_count] = (struct hs_native_mapping){
-            range->start, range->end, range->offset, file->path, file->build_id,
+            range->start,
+            range->end,
+            range->offset,
+            file->path,
+            file->build_id,
         };
         range->mapping = native->mapping_count++;
     }
@@ -610,7 +622,7 @@ rb_hs_native_mappings(const struct hs_native *native, uint32_t *count)
 void
 rb_hs_native_find(struct hs_native *native, uint64_t address, struct hs_native_place *place)
 {
-    *place = (struct hs_native_place){ .mapping = UINT32_MAX, .function = { "", 0 }, .file = { "", 0 } };
+    *place = (struct hs_native_place){.mapping = UINT32_MAX, .function = {"", 0}, .file = {"", 0}};
 }
 
 void

@@ -61,7 +61,7 @@ slow_i(struct _Unwind_Context *context, void *data)
 static uint32_t
 slow(uintptr_t *frames)
 {
-    struct walk walk = { .frames = frames };
+    struct walk walk = {.frames = frames};
     _Unwind_Backtrace(slow_i, &walk);
     return walk.count;
 }
@@ -69,9 +69,15 @@ slow(uintptr_t *frames)
 #ifdef __x86_64__
 /* -- rules ---------------------------------------------------------------------- */
 
-enum { RBP = 6, RSP = 7, RETURN_ADDRESS = 16 };         /* DWARF's numbers */
+enum { RBP = 6,
+       RSP = 7,
+       RETURN_ADDRESS = 16 };         /* DWARF's numbers */
 
-enum { KNOWN = 1, END = 2, COMPUTED = 4, ALLOCATOR = 8, BY_RBP = 16 };
+enum { KNOWN = 1,
+       END = 2,
+       COMPUTED = 4,
+       ALLOCATOR = 8,
+       BY_RBP = 16 };
 
 /* How to get from a return address to the caller's frame. */
 union rule {
@@ -130,10 +136,14 @@ static size_t
 pointer_size(uint8_t encoding)
 {
     switch (encoding & 0x0f) {
-      case 0x00: case 0x04: case 0x0c: return 8;
-      case 0x02: case 0x0a: return 2;
-      case 0x03: case 0x0b: return 4;
-      default: return 0;
+    case 0x00:
+    case 0x04:
+    case 0x0c: return 8;
+    case 0x02:
+    case 0x0a: return 2;
+    case 0x03:
+    case 0x0b: return 4;
+    default: return 0;
     }
 }
 
@@ -175,44 +185,46 @@ run_operation(struct program *program, struct reader *reader, uint8_t operation)
     struct state *now = &program->now;
     uint64_t reg;
     switch (operation) {
-      case 0x00: break;                                                         /* nop */
-      case 0x02: program->location += read_fixed(reader, 1) * program->code_align; break;      /* advance_loc1, 2, 4 */
-      case 0x03: program->location += read_fixed(reader, 2) * program->code_align; break;
-      case 0x04: program->location += read_fixed(reader, 4) * program->code_align; break;
-      case 0x05:                                                                /* offset_extended */
+    case 0x00: break;                                                         /* nop */
+    case 0x02: program->location += read_fixed(reader, 1) * program->code_align; break;      /* advance_loc1, 2, 4 */
+    case 0x03: program->location += read_fixed(reader, 2) * program->code_align; break;
+    case 0x04: program->location += read_fixed(reader, 4) * program->code_align; break;
+    case 0x05:                                                                /* offset_extended */
         reg = read_uleb(reader);
         saved(program, reg, (int64_t)read_uleb(reader) * program->data_align);
         break;
-      case 0x06: case 0x08:                                                     /* restore_extended, same_value */
+    case 0x06:
+    case 0x08:                                                     /* restore_extended, same_value */
         if (read_uleb(reader) == RBP) now->rbp_offset = operation == 0x06 ? program->first.rbp_offset : 0;
         break;
-      case 0x07:                                                                /* undefined */
+    case 0x07:                                                                /* undefined */
         if (read_uleb(reader) == RETURN_ADDRESS) now->undefined = true;
         break;
-      case 0x0a:                                                                /* remember_state */
+    case 0x0a:                                                                /* remember_state */
         if (program->kept_count == STATES_MAX) now->computed = true;
         else program->kept[program->kept_count++] = *now;
         break;
-      case 0x0b:                                                                /* restore_state */
+    case 0x0b:                                                                /* restore_state */
         if (program->kept_count) *now = program->kept[--program->kept_count];
         break;
-      case 0x0c:                                                                /* def_cfa */
+    case 0x0c:                                                                /* def_cfa */
         now->cfa_register = read_uleb(reader);
         now->cfa_offset = (int64_t)read_uleb(reader);
         break;
-      case 0x0d: now->cfa_register = read_uleb(reader); break;                  /* def_cfa_register */
-      case 0x0e: now->cfa_offset = (int64_t)read_uleb(reader); break;           /* def_cfa_offset */
-      case 0x10: case 0x16:                                                     /* expression, val_expression */
+    case 0x0d: now->cfa_register = read_uleb(reader); break;                  /* def_cfa_register */
+    case 0x0e: now->cfa_offset = (int64_t)read_uleb(reader); break;           /* def_cfa_offset */
+    case 0x10:
+    case 0x16:                                                     /* expression, val_expression */
         reg = read_uleb(reader);
         if (reg == RBP || reg == RETURN_ADDRESS) now->computed = true;
         skip_expression(reader);
         break;
-      case 0x11:                                                                /* offset_extended_sf */
+    case 0x11:                                                                /* offset_extended_sf */
         reg = read_uleb(reader);
         saved(program, reg, read_sleb(reader) * program->data_align);
         break;
-      case 0x2e: read_uleb(reader); break;                                      /* GNU_args_size */
-      default:                  /* an expression for the frame itself, and what compilers for x86-64 do not use */
+    case 0x2e: read_uleb(reader); break;                                      /* GNU_args_size */
+    default:                  /* an expression for the frame itself, and what compilers for x86-64 do not use */
         now->computed = true;
         reader->at = reader->end;
         break;
@@ -225,12 +237,12 @@ run(struct program *program, struct reader *reader)
     while (reader->at < reader->end && program->location <= program->wanted) {
         uint8_t operation = *reader->at++, low = operation & 0x3f;
         switch (operation >> 6) {
-          case 1: program->location += low * program->code_align; break;        /* advance_loc */
-          case 2: saved(program, low, (int64_t)read_uleb(reader) * program->data_align); break;        /* offset */
-          case 3:                                                               /* restore */
+        case 1: program->location += low * program->code_align; break;        /* advance_loc */
+        case 2: saved(program, low, (int64_t)read_uleb(reader) * program->data_align); break;        /* offset */
+        case 3:                                                               /* restore */
             if (low == RBP) program->now.rbp_offset = program->first.rbp_offset;
             break;
-          default: run_operation(program, reader, operation); break;
+        default: run_operation(program, reader, operation); break;
         }
     }
 }
@@ -246,7 +258,7 @@ entry_at(const uint8_t *entry)
 {
     uint32_t len;
     memcpy(&len, entry, sizeof(len));
-    return (struct reader){ entry + 4, entry + 4 + len };
+    return (struct reader){entry + 4, entry + 4 + len};
 }
 
 static bool
@@ -268,7 +280,7 @@ read_program(struct program *program, const uint8_t *fde)
     if (*augmentation && *augmentation != 'z') return false;
     if (*augmentation) {
         uint64_t len = read_uleb(&common);
-        struct reader data = { common.at, common.at + len };
+        struct reader data = {common.at, common.at + len};
         common.at = data.end;
         for (const char *letter = augmentation + 1; *letter; letter++) {
             if (*letter == 'R') encoding = (uint8_t)read_fixed(&data, 1);
@@ -289,14 +301,14 @@ read_program(struct program *program, const uint8_t *fde)
 static union rule
 find_rule(uintptr_t address)
 {
-    union rule rule = { .is.flags = KNOWN };
+    union rule rule = {.is.flags = KNOWN};
     struct bases bases;
     const void *fde = _Unwind_Find_FDE((void *)(address - 1), &bases);
     if (!fde || (uintptr_t)bases.function == last_function) {
         rule.is.flags |= END;           /* code that was made at run time, or the interpreter's loop */
         return rule;
     }
-    struct program program = { .location = (uintptr_t)bases.function, .wanted = address - 1 };
+    struct program program = {.location = (uintptr_t)bases.function, .wanted = address - 1};
     const struct state *state = &program.now;
     if (allocator_p(address)) rule.is.flags |= ALLOCATOR;
     if (!read_program(&program, fde) || state->computed || (state->cfa_register != RSP && state->cfa_register != RBP) ||
@@ -324,7 +336,7 @@ static union rule
 rule_of(uintptr_t address)
 {
     size_t place = (address * UINT64_C(0x9e3779b97f4a7c15)) >> 53;      /* 11 bits */
-    union rule rule = { .word = __atomic_load_n(&cache[place].word, __ATOMIC_RELAXED) };
+    union rule rule = {.word = __atomic_load_n(&cache[place].word, __ATOMIC_RELAXED)};
     if (rule.word && (__atomic_load_n(&cache[place].mixed, __ATOMIC_RELAXED) ^ rule.word) == address) return rule;
     rule = find_rule(address);
     __atomic_store_n(&cache[place].mixed, rule.word ^ address, __ATOMIC_RELAXED);
@@ -382,7 +394,7 @@ rb_hs_unwind(uintptr_t *frames, uintptr_t stack_end)
 {
     /* A function that asks for its frame's address has rbp, and above it the return address, stored there. */
     const uintptr_t *frame = __builtin_frame_address(0);
-    struct walk walk = { .frames = frames };
+    struct walk walk = {.frames = frames};
     if ((uintptr_t)frame < stack_end && fast(&walk, frame, stack_end)) return walk.count;
     return slow(frames);
 }

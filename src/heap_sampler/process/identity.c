@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 #ifdef HAVE_SYS_RANDOM_H
-# include <sys/random.h>
+#include <sys/random.h>
 #endif
 
 static uint64_t

@@ -111,7 +111,7 @@ start_main_session(void)
     struct hs_account account;
     rb_hs_note_start_folder();
     rb_hs_account_take(&account, NULL, true);
-    struct hs_session_settings settings = { .interval = rb_hs_options.interval, .account = &account };
+    struct hs_session_settings settings = {.interval = rb_hs_options.interval, .account = &account};
     if (rb_hs_options.malloc_mode == HS_MALLOC_SAY_ON) settings.malloc_interval = rb_hs_options.malloc_interval;
     if (rb_hs_session_start(&settings, true) < 0) {
         rb_hs_warn_once(HS_TROUBLE_MEMORY, "no memory: sampling is off");

@@ -89,7 +89,7 @@ rb_hs_output_save(struct hs_output *output, const char *suffix, unsigned flags)
         add_to_name(output->path, sizeof(output->path), suffix);
         add_to_name(output->full, sizeof(output->full), suffix);
     }
-    struct hs_request request = { .session = HS_MAIN, .flags = flags, .path = output->full };
+    struct hs_request request = {.session = HS_MAIN, .flags = flags, .path = output->full};
     if (!error) error = rb_hs_request_serve(&request);
     output->bytes = request.bytes;
     output->samples = request.samples;

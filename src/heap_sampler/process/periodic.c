@@ -39,7 +39,7 @@ static struct {
     char **written;             /* paths of the newest `keep` periodic profiles, as a ring */
     uint32_t written_count, written_capacity;
     size_t held;                /* bytes of snapshots that the thread holds, with `written` */
-} periodic = { .mutex = PTHREAD_MUTEX_INITIALIZER };
+} periodic = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 /* -- saving ---------------------------------------------------------------- */
 
@@ -116,7 +116,10 @@ resident_bytes(void)
 /* The processes of a cgroup cross its share together. Each saves in a turn of its own, by its number, so that their
  * snapshots and files do not all come at once when there is least room for them; but when half of what was left is used up,
  * nobody waits. A save that failed is tried again: this is the profile that matters. */
-enum { POLL_MS = 500, TURNS = 8, TURN_MS = 250, AGAIN_MS = 10000 };
+enum { POLL_MS = 500,
+       TURNS = 8,
+       TURN_MS = 250,
+       AGAIN_MS = 10000 };
 
 static bool
 short_p(char *why, size_t size, bool *urgent)

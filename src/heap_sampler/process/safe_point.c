@@ -7,7 +7,9 @@
 #include <pthread.h>
 #include <time.h>
 
-enum state { WAITING, RUNNING, DONE };
+enum state { WAITING,
+             RUNNING,
+             DONE };
 
 /* On the stack of the thread that waits. */
 struct call {
@@ -86,7 +88,7 @@ take_out(struct call *call)
 bool
 rb_hs_at_safe_point(void (*function)(void *data), void *data, unsigned ms)
 {
-    struct call call = { function, data, WAITING, NULL };
+    struct call call = {function, data, WAITING, NULL};
     struct timespec until;
     if (job == POSTPONED_JOB_HANDLE_INVALID) return false;
     clock_gettime(CLOCK_MONOTONIC, &until);

@@ -13,7 +13,8 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { FIRST_CAPACITY = 256, LONG = 64 * 1024 };
+enum { FIRST_CAPACITY = 256,
+       LONG = 64 * 1024 };
 
 static bool
 reserve(struct hs_buffer *buffer, size_t more)

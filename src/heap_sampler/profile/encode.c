@@ -72,7 +72,7 @@ rb_hs_stack_read(struct hs_stack *stack, const struct hs_profile *profile, uint3
             uint32_t capacity = stack->capacity ? stack->capacity * 2 : 64;
             if (capacity < stack->capacity) return ENOMEM;
             uint32_t *frames = rb_hs_realloc(HS_MEM_SNAPSHOTS, stack->frames,
-                                          (size_t)capacity * sizeof(*frames));
+                                             (size_t)capacity * sizeof(*frames));
             if (!frames) return ENOMEM;
             stack->frames = frames;
             stack->capacity = capacity;

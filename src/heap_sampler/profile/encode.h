@@ -24,7 +24,6 @@ int64_t rb_hs_round(double value);
 int64_t rb_hs_saturate(uint64_t value);
 
 
-
 /* A stack's frames, leaf first.  Starts zeroed, is reused, freed at the end. */
 struct hs_stack {
     uint32_t *frames;

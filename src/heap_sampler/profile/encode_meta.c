@@ -128,10 +128,10 @@ static const char *
 malloc_state(enum hs_malloc_state state)
 {
     switch (state) {
-      case HS_MALLOC_ON: return "on";
-      case HS_MALLOC_STANDBY: return "standby";
-      case HS_MALLOC_OFF: return "off";
-      case HS_MALLOC_MISSING: break;
+    case HS_MALLOC_ON: return "on";
+    case HS_MALLOC_STANDBY: return "standby";
+    case HS_MALLOC_OFF: return "off";
+    case HS_MALLOC_MISSING: break;
     }
     return "missing";
 }

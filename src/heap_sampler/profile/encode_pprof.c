@@ -27,26 +27,56 @@
 
 /* Field numbers of profile.proto. */
 enum {
-    PROFILE_SAMPLE_TYPE = 1, PROFILE_SAMPLE = 2, PROFILE_MAPPING = 3, PROFILE_LOCATION = 4,
-    PROFILE_FUNCTION = 5, PROFILE_STRING_TABLE = 6, PROFILE_TIME_NANOS = 9,
-    PROFILE_DURATION_NANOS = 10, PROFILE_PERIOD_TYPE = 11, PROFILE_PERIOD = 12, PROFILE_COMMENT = 13,
+    PROFILE_SAMPLE_TYPE = 1,
+    PROFILE_SAMPLE = 2,
+    PROFILE_MAPPING = 3,
+    PROFILE_LOCATION = 4,
+    PROFILE_FUNCTION = 5,
+    PROFILE_STRING_TABLE = 6,
+    PROFILE_TIME_NANOS = 9,
+    PROFILE_DURATION_NANOS = 10,
+    PROFILE_PERIOD_TYPE = 11,
+    PROFILE_PERIOD = 12,
+    PROFILE_COMMENT = 13,
     PROFILE_DEFAULT_SAMPLE_TYPE = 14,
-    VALUE_TYPE_TYPE = 1, VALUE_TYPE_UNIT = 2,
-    SAMPLE_LOCATION_ID = 1, SAMPLE_VALUE = 2, SAMPLE_LABEL = 3,
-    LABEL_KEY = 1, LABEL_STR = 2, LABEL_NUM = 3, LABEL_NUM_UNIT = 4,
-    MAPPING_ID = 1, MAPPING_MEMORY_START = 2, MAPPING_MEMORY_LIMIT = 3, MAPPING_FILE_OFFSET = 4,
-    MAPPING_FILENAME = 5, MAPPING_BUILD_ID = 6,
-    MAPPING_HAS_FUNCTIONS = 7, MAPPING_HAS_FILENAMES = 8, MAPPING_HAS_LINE_NUMBERS = 9,
-    LOCATION_ID = 1, LOCATION_MAPPING_ID = 2, LOCATION_ADDRESS = 3, LOCATION_LINE = 4,
-    LINE_FUNCTION_ID = 1, LINE_LINE = 2,
-    FUNCTION_ID = 1, FUNCTION_NAME = 2, FUNCTION_SYSTEM_NAME = 3, FUNCTION_FILENAME = 4
+    VALUE_TYPE_TYPE = 1,
+    VALUE_TYPE_UNIT = 2,
+    SAMPLE_LOCATION_ID = 1,
+    SAMPLE_VALUE = 2,
+    SAMPLE_LABEL = 3,
+    LABEL_KEY = 1,
+    LABEL_STR = 2,
+    LABEL_NUM = 3,
+    LABEL_NUM_UNIT = 4,
+    MAPPING_ID = 1,
+    MAPPING_MEMORY_START = 2,
+    MAPPING_MEMORY_LIMIT = 3,
+    MAPPING_FILE_OFFSET = 4,
+    MAPPING_FILENAME = 5,
+    MAPPING_BUILD_ID = 6,
+    MAPPING_HAS_FUNCTIONS = 7,
+    MAPPING_HAS_FILENAMES = 8,
+    MAPPING_HAS_LINE_NUMBERS = 9,
+    LOCATION_ID = 1,
+    LOCATION_MAPPING_ID = 2,
+    LOCATION_ADDRESS = 3,
+    LOCATION_LINE = 4,
+    LINE_FUNCTION_ID = 1,
+    LINE_LINE = 2,
+    FUNCTION_ID = 1,
+    FUNCTION_NAME = 2,
+    FUNCTION_SYSTEM_NAME = 3,
+    FUNCTION_FILENAME = 4
 };
 
-enum { WIRE_VARINT = 0, WIRE_BYTES = 2 };
+enum { WIRE_VARINT = 0,
+       WIRE_BYTES = 2 };
 enum { VARINT_MAX = 10 };
 
 /* Mapping numbers: all Ruby code has the first, those of the profile follow. */
-enum { NO_MAPPING = 0, RUBY_MAPPING = 1, FIRST_NATIVE_MAPPING = 2 };
+enum { NO_MAPPING = 0,
+       RUBY_MAPPING = 1,
+       FIRST_NATIVE_MAPPING = 2 };
 
 /* Strings that every file has, in the order of the string table: those named here, and between them the sample types. */
 #define FIXED_STRINGS_BEFORE(S) S(count) S(bytes) S(bytes2) S(space) S(class) S(type) S(slot_size) S(gc_birth) S(thread)
@@ -57,11 +87,11 @@ enum fixed_string {
 #define S(name) S_##name,
 #define VALUE(type, unit, number) S_value_##type,
     FIXED_STRINGS_BEFORE(S)
-    HS_ROW_VALUES(VALUE)
-    FIXED_STRINGS_BEHIND(S)
+        HS_ROW_VALUES(VALUE)
+            FIXED_STRINGS_BEHIND(S)
 #undef S
 #undef VALUE
-    FIXED_STRINGS
+                FIXED_STRINGS
 };
 
 static const char *const fixed_strings[FIXED_STRINGS] = {
@@ -69,8 +99,8 @@ static const char *const fixed_strings[FIXED_STRINGS] = {
 #define S(name) #name,
 #define VALUE(type, unit, number) #type,
     FIXED_STRINGS_BEFORE(S)
-    HS_ROW_VALUES(VALUE)
-    FIXED_STRINGS_BEHIND(S)
+        HS_ROW_VALUES(VALUE)
+            FIXED_STRINGS_BEHIND(S)
 #undef S
 #undef VALUE
 };
@@ -410,8 +440,7 @@ prepare(struct pprof *p)
     p->function_slots = rb_hs_calloc(HS_MEM_SNAPSHOTS, p->function_slot_count, sizeof(*p->function_slots));
     p->function = rb_hs_calloc(HS_MEM_SNAPSHOTS, frames, sizeof(*p->function));
     p->mapping_unnamed = rb_hs_calloc(HS_MEM_SNAPSHOTS, p->profile->mapping_count, sizeof(*p->mapping_unnamed));
-    return p->location_of_frame && p->string_of_text && p->function_slots && p->function && p->mapping_unnamed ?
-        0 : ENOMEM;
+    return p->location_of_frame && p->string_of_text && p->function_slots && p->function && p->mapping_unnamed ? 0 : ENOMEM;
 }
 
 static void

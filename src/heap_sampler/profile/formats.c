@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
-static const char *const endings[] = { [HS_PB_GZ] = ".pb.gz", [HS_PB] = ".pb" };
+static const char *const endings[] = {[HS_PB_GZ] = ".pb.gz", [HS_PB] = ".pb"};
 
 bool
 rb_hs_format_of(const char *path, enum hs_format *format)

@@ -13,7 +13,8 @@
 #include "heap_sampler/profile/buffer.h"
 #include "heap_sampler/profile/profile.h"
 
-enum hs_format { HS_PB_GZ, HS_PB };
+enum hs_format { HS_PB_GZ,
+                 HS_PB };
 
 /* Which format the path's ending asks for; false: none of them. */
 bool rb_hs_format_of(const char *path, enum hs_format *format);

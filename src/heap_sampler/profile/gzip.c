@@ -6,11 +6,11 @@
  * The header carries no time and no name, so equal profiles give equal files.
  */
 #ifndef HEAP_SAMPLER_STANDALONE
-# ifdef __has_include
-#  if __has_include("ruby/config.h")
-#   include "ruby/config.h"     /* HAVE_LIBZ */
-#  endif
-# endif
+#ifdef __has_include
+#if __has_include("ruby/config.h")
+#include "ruby/config.h"     /* HAVE_LIBZ */
+#endif
+#endif
 #endif
 
 #include "heap_sampler/profile/gzip.h"
@@ -25,7 +25,9 @@
 #include <zlib.h>
 
 /* zlib's highest window (32 KiB), asked for with a gzip header. */
-enum { GZIP_WINDOW_BITS = 15 + 16, MEMORY_LEVEL = 8, OUTPUT_STEP = 65536 };
+enum { GZIP_WINDOW_BITS = 15 + 16,
+       MEMORY_LEVEL = 8,
+       OUTPUT_STEP = 65536 };
 
 static voidpf
 zlib_allocate(voidpf opaque, uInt count, uInt size)

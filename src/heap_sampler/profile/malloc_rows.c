@@ -44,8 +44,9 @@ struct named {
 /* What slots/intervals.c and malloc/table.c reckon with. */
 _Static_assert(sizeof(struct hs_malloc_block_copy) + sizeof(struct hs_row) <= HS_SNAPSHOT_BLOCK, "of a block");
 _Static_assert(sizeof(struct hs_malloc_stack_copy) + sizeof(struct hs_totals) + sizeof(struct named) + sizeof(struct hs_row) +
-               3 * (sizeof(struct hs_frame) + sizeof(struct hs_node) + 4 * (sizeof(uint64_t) + sizeof(uint32_t))) <=
-               HS_SNAPSHOT_STACK, "of a stack, with three native frames of its own and what finds them");
+                       3 * (sizeof(struct hs_frame) + sizeof(struct hs_node) + 4 * (sizeof(uint64_t) + sizeof(uint32_t))) <=
+                   HS_SNAPSHOT_STACK,
+               "of a stack, with three native frames of its own and what finds them");
 
 /* -- adding to a profile ------------------------------------------------------------ */
 
@@ -86,7 +87,7 @@ text_number(struct building *b, struct hs_text text)
 static uint32_t
 literal_number(struct building *b, const char *literal)
 {
-    return text_number(b, (struct hs_text){ literal, (uint32_t)strlen(literal) });
+    return text_number(b, (struct hs_text){literal, (uint32_t)strlen(literal)});
 }
 
 /* `key` tells frames apart: the address of code, or of a literal label. */
@@ -118,19 +119,19 @@ node_number(struct building *b, uint32_t parent, uint32_t frame)
         b->failed = true;
         return 0;
     }
-    if (!profile->node_count) profile->nodes[profile->node_count++] = (struct hs_node){ 0, 0 };
+    if (!profile->node_count) profile->nodes[profile->node_count++] = (struct hs_node){0, 0};
     if (!rb_hs_map_put(&b->nodes, key, profile->node_count)) {
         b->failed = true;
         return 0;
     }
-    profile->nodes[profile->node_count] = (struct hs_node){ parent, frame };
+    profile->nodes[profile->node_count] = (struct hs_node){parent, frame};
     return profile->node_count++;
 }
 
 static uint32_t
 literal_node(struct building *b, const char *label)
 {
-    struct hs_frame frame = { .label = literal_number(b, label) };
+    struct hs_frame frame = {.label = literal_number(b, label)};
     return node_number(b, 0, frame_number(b, (uint64_t)(uintptr_t)label, &frame));
 }
 
@@ -170,7 +171,12 @@ static bool
 xmalloc_p(const struct building *b, const struct hs_native_place *place)
 {
     static const char *const parts[] = {
-        "xmalloc", "xcalloc", "xrealloc", "gc_impl_malloc", "gc_impl_calloc", "gc_impl_realloc",
+        "xmalloc",
+        "xcalloc",
+        "xrealloc",
+        "gc_impl_malloc",
+        "gc_impl_calloc",
+        "gc_impl_realloc",
     };
     if (!text_is(place->file, b->ruby_file)) return false;
     for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
@@ -183,11 +189,11 @@ xmalloc_p(const struct building *b, const struct hs_native_place *place)
 static struct hs_text
 without_clone_suffix(struct hs_text name)
 {
-    static const char *const suffixes[] = { ".part.", ".isra.", ".constprop.", ".cold", ".lto_priv." };
+    static const char *const suffixes[] = {".part.", ".isra.", ".constprop.", ".cold", ".lto_priv."};
     for (uint32_t at = 1; at < name.len; at++) {
-        struct hs_text rest = { name.ptr + at, name.len - at };
+        struct hs_text rest = {name.ptr + at, name.len - at};
         for (size_t i = 0; i < sizeof(suffixes) / sizeof(*suffixes); i++) {
-            if (starts_with(rest, suffixes[i])) return (struct hs_text){ name.ptr, at };
+            if (starts_with(rest, suffixes[i])) return (struct hs_text){name.ptr, at};
         }
     }
     return name;
@@ -197,7 +203,7 @@ without_clone_suffix(struct hs_text name)
 static bool
 passes_on_p(const struct hs_native_place *place)
 {
-    static const char *const files[] = { "libc.so", "libc-", "libstdc++.so", "ld-linux" };
+    static const char *const files[] = {"libc.so", "libc-", "libstdc++.so", "ld-linux"};
     for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
         if (starts_with(place->file, files[i])) return true;
     }
@@ -207,7 +213,7 @@ passes_on_p(const struct hs_native_place *place)
 static uint32_t
 native_node(struct building *b, uint32_t parent, uintptr_t address, const struct hs_native_place *place)
 {
-    struct hs_frame frame = { .address = address - 1 };         /* within the call, not behind it */
+    struct hs_frame frame = {.address = address - 1};         /* within the call, not behind it */
     if (place->mapping != UINT32_MAX) {
         uint32_t count;
         const struct hs_native_mapping *mappings = rb_hs_native_mappings(b->native, &count);
@@ -224,10 +230,10 @@ stack_node(struct building *b, uint32_t parent, const struct hs_malloc_stack_cop
     const uintptr_t *native = b->copy->natives + stack->native_at;
     struct hs_native_place places[HS_NATIVE_MAX];
     uint32_t first = 0, end = stack->native_count;
-    struct hs_text caller = { NULL, 0 };
+    struct hs_text caller = {NULL, 0};
 
     for (uint32_t i = 0; i < end; i++) {
-        places[i] = (struct hs_native_place){ .mapping = UINT32_MAX };
+        places[i] = (struct hs_native_place){.mapping = UINT32_MAX};
         if (b->native) rb_hs_native_find(b->native, native[i] - 1, &places[i]);
         if (!caller.len && !passes_on_p(&places[i]) && !xmalloc_p(b, &places[i])) caller = places[i].file;
     }
@@ -236,7 +242,7 @@ stack_node(struct building *b, uint32_t parent, const struct hs_malloc_stack_cop
 
     while (first < end && xmalloc_p(b, &places[first])) first++;
     while (end > first + 1 && plumbing_p(b, &places[end - 1])) end--;
-    for (uint32_t i = end; i-- > first; ) parent = native_node(b, parent, native[i], &places[i]);
+    for (uint32_t i = end; i-- > first;) parent = native_node(b, parent, native[i], &places[i]);
     return parent;
 }
 
@@ -314,8 +320,11 @@ add_mappings(struct building *b)
     }
     for (uint32_t i = 0; i < count; i++) {
         profile->mappings[profile->mapping_count++] = (struct hs_mapping){
-            mappings[i].start, mappings[i].end, mappings[i].offset,
-            text_number(b, mappings[i].path), text_number(b, mappings[i].build_id),
+            mappings[i].start,
+            mappings[i].end,
+            mappings[i].offset,
+            text_number(b, mappings[i].path),
+            text_number(b, mappings[i].build_id),
         };
     }
     rb_hs_sort(profile->mappings, profile->mapping_count, sizeof(*profile->mappings), compare_mappings);
@@ -336,7 +345,11 @@ add_row(struct building *b, uint32_t stack)
     const struct named *named = &b->named[stack];
     struct hs_row *row = &b->profile->rows[b->profile->row_count++];
     *row = (struct hs_row){
-        .node = named->node, .malloced = true, .library = named->library, .class_name = b->malloc_text, .type = b->malloc_text,
+        .node = named->node,
+        .malloced = true,
+        .library = named->library,
+        .class_name = b->malloc_text,
+        .type = b->malloc_text,
     };
     return row;
 }
@@ -345,7 +358,8 @@ add_row(struct building *b, uint32_t stack)
 
 /* A small block shares its pages with others or is on one that it was written to.  Large ones may never have been
  * touched; the kernel knows, page by page: 16 GiB of them take it 40 ms. */
-enum { LARGE_BLOCK = 1 << 14, PAGES_MOST = 4 << 20 };
+enum { LARGE_BLOCK = 1 << 14,
+       PAGES_MOST = 4 << 20 };
 
 static double
 resident_part(struct look *look, const struct hs_malloc_block_copy *block)
@@ -378,7 +392,7 @@ rb_hs_malloc_look(struct hs_account_excess *excess)
     rb_hs_malloc_excess(excess);
     excess->untouched_known = rb_hs_malloc_session(HS_MAIN).on && rb_hs_malloc_copy(&copy, HS_MAIN);
     if (!excess->untouched_known) return;
-    struct look look = { rb_hs_survey_open_pagemap(), PAGES_MOST };
+    struct look look = {rb_hs_survey_open_pagemap(), PAGES_MOST};
     for (uint32_t i = 0; i < copy.block_count; i++) {
         const struct hs_malloc_block_copy *block = &copy.blocks[i];
         double size = (double)block->size;
@@ -416,7 +430,7 @@ add_blocks(struct building *b, struct hs_malloc_copy *copy)
             row->thread = block->thread;
         }
         double size = (double)block->size, weight = rb_hs_weight(size, (double)block->interval);
-        struct hs_estimate one = { 1, weight, weight * size, weight * (weight - 1) * size * size };
+        struct hs_estimate one = {1, weight, weight * size, weight * (weight - 1) * size * size};
         rb_hs_estimate_add(&row->inuse, &one);
         row->resident += one.space * resident_part(&b->look, block);
     }
@@ -441,7 +455,7 @@ static struct hs_estimate
 counted(const struct building *b, uint64_t bytes)
 {
     uint64_t interval = b->copy->interval ? b->copy->interval : 1, samples = (bytes + interval - 1) / interval;
-    return (struct hs_estimate){ .samples = samples, .objects = (double)samples, .space = (double)bytes };
+    return (struct hs_estimate){.samples = samples, .objects = (double)samples, .space = (double)bytes};
 }
 
 static void
@@ -450,9 +464,14 @@ add_yjit(struct building *b, const struct hs_yjit_memory *yjit)
     if (!yjit->born) return;
     struct hs_row *row = &b->profile->rows[b->profile->row_count++];
     *row = (struct hs_row){
-        .node = literal_node(b, "(YJIT)"), .malloced = true, .library = text_number(b, b->ruby_file),
-        .class_name = b->malloc_text, .type = b->malloc_text,
-        .inuse = counted(b, yjit->inuse), .alloc = counted(b, yjit->born), .dead = counted(b, yjit->born - yjit->inuse),
+        .node = literal_node(b, "(YJIT)"),
+        .malloced = true,
+        .library = text_number(b, b->ruby_file),
+        .class_name = b->malloc_text,
+        .type = b->malloc_text,
+        .inuse = counted(b, yjit->inuse),
+        .alloc = counted(b, yjit->born),
+        .dead = counted(b, yjit->born - yjit->inuse),
         .resident = (double)yjit->inuse,
     };
 }
@@ -466,7 +485,7 @@ make_room(struct building *b)
     if (rows) b->profile->rows = rows;
     b->named = rb_hs_malloc(HS_MEM_SNAPSHOTS, b->copy->stack_count * sizeof(*b->named) + 1);
     if (!rows || !b->named) return false;
-    for (uint32_t i = 0; i < b->copy->stack_count; i++) b->named[i] = (struct named){ .node = UINT32_MAX };
+    for (uint32_t i = 0; i < b->copy->stack_count; i++) b->named[i] = (struct named){.node = UINT32_MAX};
     return true;
 }
 
@@ -475,11 +494,17 @@ rb_hs_malloc_rows_add(struct hs_malloc_copy *copy, const struct hs_yjit_memory *
 {
     rb_hs_unwind_refresh();
     struct building b = {
-        .profile = profile, .copy = copy, .native = rb_hs_native_open(), .text_capacity = profile->text_count,
-        .frame_capacity = profile->frame_count, .node_capacity = profile->node_count,
-        .texts = { .use = HS_MEM_SNAPSHOTS }, .frames = { .use = HS_MEM_SNAPSHOTS }, .nodes = { .use = HS_MEM_SNAPSHOTS },
-        .first = { .use = HS_MEM_SNAPSHOTS },
-        .look = { rb_hs_survey_open_pagemap(), PAGES_MOST },
+        .profile = profile,
+        .copy = copy,
+        .native = rb_hs_native_open(),
+        .text_capacity = profile->text_count,
+        .frame_capacity = profile->frame_count,
+        .node_capacity = profile->node_count,
+        .texts = {.use = HS_MEM_SNAPSHOTS},
+        .frames = {.use = HS_MEM_SNAPSHOTS},
+        .nodes = {.use = HS_MEM_SNAPSHOTS},
+        .first = {.use = HS_MEM_SNAPSHOTS},
+        .look = {rb_hs_survey_open_pagemap(), PAGES_MOST},
     };
     if (b.native) find_ruby(&b);
     b.failed = !make_room(&b);

@@ -32,7 +32,7 @@ bool
 rb_hs_profile_add_meta(struct hs_profile *profile, const char *name, const char *json)
 {
     struct hs_profile_meta *meta = &profile->meta;
-    struct hs_meta_item item = { copy_text(name), copy_text(json) };
+    struct hs_meta_item item = {copy_text(name), copy_text(json)};
     if (!item.name || !item.json ||
         !rb_hs_grow(HS_MEM_SNAPSHOTS, (void **)&meta->items, &meta->item_capacity, (uint64_t)meta->item_count + 1, sizeof(item))) {
         free_item(&item);

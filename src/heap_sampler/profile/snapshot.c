@@ -47,7 +47,9 @@ struct copied {
     struct copied_record *records;
     size_t record_count, record_capacity;
     struct hs_site *sites;
-    struct { uint32_t class_text, type_text; } *names;  /* by site */
+    struct {
+        uint32_t class_text, type_text;
+    } *names;  /* by site */
     uint32_t site_count;
     struct hs_totals *totals;
     uint32_t totals_count;
@@ -102,7 +104,10 @@ copy_records(struct copied *copied, int session)
             const struct hs_record *record = &page->records[i];
             if (!(record->sessions & (1u << session))) continue;
             copied->records[copied->record_count++] = (struct copied_record){
-                *record, page->body, rb_hs_sampler.epochs.list[record->epoch].interval[session], 0,
+                *record,
+                page->body,
+                rb_hs_sampler.epochs.list[record->epoch].interval[session],
+                0,
             };
         }
     }
@@ -135,23 +140,38 @@ describe(struct hs_profile_meta *meta, const struct hs_session *session)
 
     rb_heap_sampler_gc_counts(&counts);
     *meta = (struct hs_profile_meta){
-        .interval = session->interval, .first_interval = session->first_interval,
-        .interval_changes = session->interval_changes, .max_samples = options->max_samples,
-        .max_depth = options->max_depth, .only_n = options->only_n,
-        .seeded = options->seeded, .seed = options->seed,
-        .process_id = (uint64_t)getpid(), .process_start = rb_hs_sampler.process_start,
-        .session = session->serial, .started_ns = session->started_ns, .taken_ns = rb_hs_now_ns(),
-        .gc_count = counts.gc, .gc_minor = counts.minor, .gc_major = counts.major,
-        .last_minor_ns = rb_hs_sampler.minor_ns, .last_major_ns = rb_hs_sampler.major_ns,
+        .interval = session->interval,
+        .first_interval = session->first_interval,
+        .interval_changes = session->interval_changes,
+        .max_samples = options->max_samples,
+        .max_depth = options->max_depth,
+        .only_n = options->only_n,
+        .seeded = options->seeded,
+        .seed = options->seed,
+        .process_id = (uint64_t)getpid(),
+        .process_start = rb_hs_sampler.process_start,
+        .session = session->serial,
+        .started_ns = session->started_ns,
+        .taken_ns = rb_hs_now_ns(),
+        .gc_count = counts.gc,
+        .gc_minor = counts.minor,
+        .gc_major = counts.major,
+        .last_minor_ns = rb_hs_sampler.minor_ns,
+        .last_major_ns = rb_hs_sampler.major_ns,
         .live_samples = session->samples,
-        .drop_samples = rb_hs_sampler.dropped_samples, .drop_stacks = rb_hs_stack_drops.stacks,
-        .drop_frames = rb_hs_stack_drops.frames, .drop_classes = rb_hs_classes_dropped,
-        .drop_moves = rb_hs_sampler.dropped_moves, .own_bytes = rb_hs_memory_total(),
+        .drop_samples = rb_hs_sampler.dropped_samples,
+        .drop_stacks = rb_hs_stack_drops.stacks,
+        .drop_frames = rb_hs_stack_drops.frames,
+        .drop_classes = rb_hs_classes_dropped,
+        .drop_moves = rb_hs_sampler.dropped_moves,
+        .own_bytes = rb_hs_memory_total(),
     };
     meta->heaps = counts.heap_count < HS_HEAPS_MAX ? counts.heap_count : HS_HEAPS_MAX;
     for (uint32_t i = 0; i < meta->heaps; i++) {
         meta->heap[i] = (struct hs_heap_stat){
-            counts.heap[i].slot_size, counts.heap[i].total_slots, counts.heap[i].live_slots,
+            counts.heap[i].slot_size,
+            counts.heap[i].total_slots,
+            counts.heap[i].live_slots,
             session->live_at_start[i],
         };
     }
@@ -182,8 +202,10 @@ add_row(struct hs_profile *profile, const struct copied *copied, uint32_t site)
 {
     struct hs_row *row = &profile->rows[profile->row_count++];
     *row = (struct hs_row){
-        .node = copied->sites[site].node, .slot_size = copied->sites[site].slot_size,
-        .class_name = copied->names[site].class_text, .type = copied->names[site].type_text,
+        .node = copied->sites[site].node,
+        .slot_size = copied->sites[site].slot_size,
+        .class_name = copied->names[site].class_text,
+        .type = copied->names[site].type_text,
     };
     return row;
 }
@@ -220,7 +242,10 @@ add_rows(struct hs_profile *profile, struct copied *copied)
         copy->row = profile->row_count - 1;
         double slot_size = row->slot_size, weight = rb_hs_weight(slot_size, (double)copy->interval);
         struct hs_estimate one = {
-            1, weight, weight * slot_size, weight * (weight - 1) * slot_size * slot_size,
+            1,
+            weight,
+            weight * slot_size,
+            weight * (weight - 1) * slot_size * slot_size,
         };
         rb_hs_estimate_add(record->young ? &row->young : &row->inuse, &one);
     }
@@ -238,7 +263,7 @@ add_rows(struct hs_profile *profile, struct copied *copied)
 static bool
 list_samples(struct hs_live_samples *samples, const struct copied *copied, uint64_t gc_count)
 {
-    *samples = (struct hs_live_samples){ .moves = copied->moves, .by_id.use = HS_MEM_SNAPSHOTS };
+    *samples = (struct hs_live_samples){.moves = copied->moves, .by_id.use = HS_MEM_SNAPSHOTS};
     samples->list = rb_hs_malloc(HS_MEM_SNAPSHOTS, copied->record_count * sizeof(*samples->list) + 1);
     if (!samples->list) return false;
     for (size_t i = 0; i < copied->record_count; i++) {
@@ -246,13 +271,19 @@ list_samples(struct hs_live_samples *samples, const struct copied *copied, uint6
         const struct hs_record *record = &copy->record;
         const struct hs_site *site = &copied->sites[record->site];
         samples->list[samples->count++] = (struct hs_live_sample){
-            .id = record->id, .body = copy->body, .slot = record->slot,
-            .young = record->young, .node = site->node,
+            .id = record->id,
+            .body = copy->body,
+            .slot = record->slot,
+            .young = record->young,
+            .node = site->node,
             .class_text = copied->names[record->site].class_text,
             .type_text = copied->names[record->site].type_text,
-            .slot_size = site->slot_size, .thread = record->thread, .birth_gc = record->birth_gc,
+            .slot_size = site->slot_size,
+            .thread = record->thread,
+            .birth_gc = record->birth_gc,
             .age = gc_count - record->birth_gc,
-            .weight = rb_hs_weight(site->slot_size, (double)copy->interval), .row = copy->row,
+            .weight = rb_hs_weight(site->slot_size, (double)copy->interval),
+            .row = copy->row,
         };
     }
     return true;
@@ -270,8 +301,8 @@ struct hs_profile *
 rb_hs_snapshot(int number, unsigned flags)
 {
     HS_CONTRACT(free);
-    struct copied copied = { 0 };
-    struct hs_malloc_copy malloc_copy = { 0 };
+    struct copied copied = {0};
+    struct hs_malloc_copy malloc_copy = {0};
     bool ok = false;
     struct hs_profile *profile = rb_hs_calloc(HS_MEM_SNAPSHOTS, 1, sizeof(*profile));
     if (!profile) return NULL;

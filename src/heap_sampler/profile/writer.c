@@ -24,7 +24,8 @@
 #include <unistd.h>
 
 /* Longer than what temporary_path() puts behind the folder. */
-enum { TEMPORARY_NAME_MAX = 80, TEMPORARY_TRIES = 100 };
+enum { TEMPORARY_NAME_MAX = 80,
+       TEMPORARY_TRIES = 100 };
 
 static int
 open_retrying(const char *path, int flags, mode_t mode)
@@ -178,7 +179,8 @@ static char *
 folder_of(const char *path)
 {
     const char *slash = strrchr(path, '/');
-    size_t len = !slash ? 1 : slash == path ? 1 : (size_t)(slash - path);
+    size_t len = !slash ? 1 : slash == path ? 1
+                                            : (size_t)(slash - path);
     char *folder = rb_hs_malloc(HS_MEM_SNAPSHOTS, len + 1);
 
     if (!folder) return NULL;
@@ -219,7 +221,8 @@ rb_hs_check_writable(const char *path)
     size_t len = slash ? (size_t)(slash - path) : 0;
     if (len > sizeof(folder) - 2) return ENAMETOOLONG;
     memcpy(folder, path, len);
-    strcpy(folder + len, !slash ? "." : len ? "" : "/");
+    strcpy(folder + len, !slash ? "." : len ? ""
+                                            : "/");
     if (stat(folder, &folder_now) < 0) return errno;
     if (!S_ISDIR(folder_now.st_mode)) return ENOTDIR;
     return faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) < 0 ? errno : 0;

@@ -27,8 +27,10 @@ session_guard_free(void *ptr)
 
 static const rb_data_type_t session_guard_type = {
     "GC.sample_profile's session",
-    { NULL, session_guard_free, NULL },
-    NULL, NULL, RUBY_TYPED_WB_PROTECTED,        /* not freed in GC: ending a session cuts free lists anew */
+    {NULL, session_guard_free, NULL},
+    NULL,
+    NULL,
+    RUBY_TYPED_WB_PROTECTED,        /* not freed in GC: ending a session cuts free lists anew */
 };
 
 struct block_profile {
@@ -119,23 +121,23 @@ gc_sample_profile(int argc, VALUE *argv, VALUE mod)
         }
         if (!rb_hs_sampler.session[HS_MAIN].on) {
             rb_raise(rb_eRuntimeError, "nothing is being sampled: start Ruby with --heap-sample, "
-                     "call GC::SampleProfile.start, or give a block");
+                                       "call GC::SampleProfile.start, or give a block");
         }
         return rb_hs_take_snapshot(HS_MAIN, full_gc, memsize);
     }
 
-    struct hs_session_settings settings = { .interval = BLOCK_INTERVAL };
+    struct hs_session_settings settings = {.interval = BLOCK_INTERVAL};
     if (!UNDEF_P(values[0])) settings.interval = rb_hs_interval_value(values[0]);
     if (UNDEF_P(values[1]) || NIL_P(values[1])) {
         settings.thread = rb_hs_capture_thread();
     }
     else if (values[1] != ID2SYM(rb_intern("all"))) {
-        rb_raise(rb_eArgError, "threads must be nil or :all, not %"PRIsVALUE, rb_inspect(values[1]));
+        rb_raise(rb_eArgError, "threads must be nil or :all, not %" PRIsVALUE, rb_inspect(values[1]));
     }
     settings.malloc_interval = settings.interval;
     struct session_guard *guard;
     VALUE guard_object = TypedData_Make_Struct(0, struct session_guard, &session_guard_type, guard);
-    struct block_profile block = { start_block_session(&settings, guard), full_gc, memsize, guard };
+    struct block_profile block = {start_block_session(&settings, guard), full_gc, memsize, guard};
     if (block.session == -1) rb_raise(rb_eRuntimeError, "seven blocks are being profiled already");
     if (block.session < 0) rb_raise(rb_eNoMemError, "no memory for a heap profile");
     VALUE profile = rb_ensure(profile_block, (VALUE)&block, end_block, (VALUE)&block);

@@ -57,7 +57,8 @@ spoil(const char *what)
     struct hs_site *site = &rb_hs_sampler.sites[record->site];
     if (strcmp(what, "count") == 0) rb_hs_pages.records++;
     else if (strcmp(what, "slot") == 0) record->slot = free_slot(page);
-    else if (strcmp(what, "table") == 0) while (page->count) rb_hs_page_drop(page, 0);
+    else if (strcmp(what, "table") == 0)
+        while (page->count) rb_hs_page_drop(page, 0);
     else if (strcmp(what, "owner") == 0) *page->owner = NULL;
     else if (strcmp(what, "type") == 0) site->class_id = other_class(site->class_id);
     else if (strcmp(what, "session") == 0) rb_hs_sampler.session[HS_MAIN].samples--;

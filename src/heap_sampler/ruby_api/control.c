@@ -21,10 +21,10 @@ rb_hs_interval_value(VALUE value)
 {
     VALUE integer = rb_check_to_integer(value, "to_int");
     if (NIL_P(integer)) {
-        rb_raise(rb_eArgError, "interval must be an Integer of bytes, not %"PRIsVALUE, rb_inspect(value));
+        rb_raise(rb_eArgError, "interval must be an Integer of bytes, not %" PRIsVALUE, rb_inspect(value));
     }
     if (!FIXNUM_P(integer) || FIX2LONG(integer) < 1 || (uint64_t)FIX2LONG(integer) > HS_INTERVAL_MAX) {
-        rb_raise(rb_eArgError, "interval must be 1 to 1099511627776 bytes, not %"PRIsVALUE, integer);
+        rb_raise(rb_eArgError, "interval must be 1 to 1099511627776 bytes, not %" PRIsVALUE, integer);
     }
     return (uint64_t)FIX2LONG(integer);
 }
@@ -34,7 +34,7 @@ count_value(VALUE value, const char *name, uint64_t min, uint64_t max)
 {
     VALUE integer = rb_check_to_integer(value, "to_int");
     if (NIL_P(integer) || !FIXNUM_P(integer) || FIX2LONG(integer) < (long)min || (uint64_t)FIX2LONG(integer) > max) {
-        rb_raise(rb_eArgError, "%s must be an Integer of %"PRIu64" to %"PRIu64", not %"PRIsVALUE, name, min, max,
+        rb_raise(rb_eArgError, "%s must be an Integer of %" PRIu64 " to %" PRIu64 ", not %" PRIsVALUE, name, min, max,
                  rb_inspect(value));
     }
     return (uint64_t)FIX2LONG(integer);
@@ -90,9 +90,25 @@ resume_periodic(void)
 
 /* -- settings as text: what RUBY_HEAP_SAMPLE takes ------------------------------- */
 
-enum { OF_SLOTS, OF_SAMPLES, OF_DEPTH, OF_SEED, OF_MALLOC, OF_FILES, KEYWORDS = OF_FILES + 6 };
+enum { OF_SLOTS,
+       OF_SAMPLES,
+       OF_DEPTH,
+       OF_SEED,
+       OF_MALLOC,
+       OF_FILES,
+       KEYWORDS = OF_FILES + 6 };
 static const char *const keyword_names[KEYWORDS] = {
-    "interval", "max_samples", "max_depth", "seed", "malloc", "output", "every", "keep", "at_rss", "only", "quiet",
+    "interval",
+    "max_samples",
+    "max_depth",
+    "seed",
+    "malloc",
+    "output",
+    "every",
+    "keep",
+    "at_rss",
+    "only",
+    "quiet",
 };
 
 static bool
@@ -107,12 +123,13 @@ setting_text(const char *name, VALUE value)
 {
     VALUE text = rb_str_new_cstr(name);
     for (char *c = RSTRING_PTR(text); *c; c++) *c = *c == '_' ? '-' : *c;
-    VALUE said = value == Qtrue ? rb_str_new_cstr("on") : value == Qfalse ? rb_str_new_cstr("off") :
-                 NIL_P(value) ? rb_str_new_cstr("none") : rb_obj_as_string(value);
+    VALUE said = value == Qtrue ? rb_str_new_cstr("on") : value == Qfalse ? rb_str_new_cstr("off")
+        : NIL_P(value)                                                    ? rb_str_new_cstr("none")
+                                                                          : rb_obj_as_string(value);
     if (memchr(RSTRING_PTR(said), ',', RSTRING_LEN(said))) {
-        rb_raise(rb_eArgError, "%s must not have a comma in it: %"PRIsVALUE, name, rb_inspect(value));
+        rb_raise(rb_eArgError, "%s must not have a comma in it: %" PRIsVALUE, name, rb_inspect(value));
     }
-    return rb_sprintf("%"PRIsVALUE"=%"PRIsVALUE, text, said);
+    return rb_sprintf("%" PRIsVALUE "=%" PRIsVALUE, text, said);
 }
 
 /* What a setting that is given as text says, as the Ruby value that it stands for. */
@@ -120,11 +137,11 @@ static VALUE
 value_of_text(int keyword, const struct hs_options *options)
 {
     switch (keyword) {
-      case OF_SLOTS: return ULL2NUM(options->interval);
-      case OF_SAMPLES: return options->max_samples ? ULL2NUM(options->max_samples) : Qnil;
-      case OF_DEPTH: return UINT2NUM(options->max_depth);
-      case OF_SEED: return ULL2NUM(options->seed);
-      default:
+    case OF_SLOTS: return ULL2NUM(options->interval);
+    case OF_SAMPLES: return options->max_samples ? ULL2NUM(options->max_samples) : Qnil;
+    case OF_DEPTH: return UINT2NUM(options->max_depth);
+    case OF_SEED: return ULL2NUM(options->seed);
+    default:
         if (options->malloc_mode != HS_MALLOC_SAY_ON) return Qfalse;
         return ULL2NUM(options->malloc_interval);
     }
@@ -226,7 +243,7 @@ s_start(int argc, VALUE *argv, VALUE klass)
     static ID keywords[KEYWORDS];
     VALUE given_hash, values[KEYWORDS];
     if (!keywords[0]) {
-        for (int i = KEYWORDS; i-- > 0; ) keywords[i] = rb_intern(keyword_names[i]);
+        for (int i = KEYWORDS; i-- > 0;) keywords[i] = rb_intern(keyword_names[i]);
     }
     rb_scan_args(argc, argv, "0:", &given_hash);
     rb_get_kwargs(given_hash, keywords, 0, KEYWORDS, values);
@@ -258,7 +275,7 @@ s_start(int argc, VALUE *argv, VALUE klass)
         resume_periodic();
         return Qfalse;
     }
-    struct hs_session_settings session = { .interval = interval, .malloc_interval = malloc_interval, .account = &account, .limits = limited ? &limits : NULL };
+    struct hs_session_settings session = {.interval = interval, .malloc_interval = malloc_interval, .account = &account, .limits = limited ? &limits : NULL};
     if (rb_hs_session_start(&session, true) < 0) {
         take_back_options();
         rb_raise(rb_eNoMemError, "no memory to sample the heap");
@@ -363,7 +380,7 @@ s_stat(VALUE klass)
     struct hs_malloc_meta malloc_meta;
     struct hs_malloc_counts malloc_counts;
     struct hs_malloc_table_stat malloc_table;
-    static const char *const malloc_states[] = { "missing", "off", "standby", "on" };
+    static const char *const malloc_states[] = {"missing", "off", "standby", "on"};
     rb_hs_malloc_describe(&malloc_meta, HS_MAIN);
     rb_hs_malloc_counts(&malloc_counts);
     rb_hs_malloc_table_stat(&malloc_table);

@@ -8,7 +8,7 @@ load_and_call_again(int argc, VALUE *argv, VALUE self)
 {
     static bool loaded;
     ID name = rb_frame_this_func();
-    if (loaded) rb_raise(rb_eNotImpError, "heap_sample does not define %"PRIsVALUE, rb_id2str(name));
+    if (loaded) rb_raise(rb_eNotImpError, "heap_sample does not define %" PRIsVALUE, rb_id2str(name));
     rb_require("heap_sample/sample_profile");
     loaded = true;
     return rb_funcall_passing_block_kw(self, name, argc, argv, rb_keyword_given_p());
@@ -54,8 +54,21 @@ Init_heap_sampler(void)
     rb_hs_init_raw(rb_cSampleProfile);
 
     static const char *const ruby_methods[] = {
-        "save", "report", "top", "tree", "generations", "churn", "filter", "rows", "samples", "-", "leaks", "inspect", "pretty_print",
-        "to_profile", "to_html",
+        "save",
+        "report",
+        "top",
+        "tree",
+        "generations",
+        "churn",
+        "filter",
+        "rows",
+        "samples",
+        "-",
+        "leaks",
+        "inspect",
+        "pretty_print",
+        "to_profile",
+        "to_html",
     };
     for (size_t i = 0; i < sizeof(ruby_methods) / sizeof(*ruby_methods); i++) {
         rb_define_method(rb_cSampleProfile, ruby_methods[i], load_and_call_again, -1);

@@ -83,8 +83,10 @@ static bool
 can_be_asked_p(VALUE object)
 {
     switch (BUILTIN_TYPE(object)) {
-      case T_NONE: case T_MOVED: case T_ZOMBIE: return false;
-      default: return true;
+    case T_NONE:
+    case T_MOVED:
+    case T_ZOMBIE: return false;
+    default: return true;
     }
 }
 
@@ -123,12 +125,17 @@ static bool
 presentable_p(VALUE object)
 {
     switch (BUILTIN_TYPE(object)) {
-      case T_NONE: case T_MOVED: case T_ZOMBIE: case T_IMEMO: case T_NODE: case T_ICLASS:
+    case T_NONE:
+    case T_MOVED:
+    case T_ZOMBIE:
+    case T_IMEMO:
+    case T_NODE:
+    case T_ICLASS:
         return false;
-      case T_CLASS:
+    case T_CLASS:
         if (!RBASIC(object)->klass || RCLASS_SINGLETON_P(object)) return false;
         break;
-      default:
+    default:
         if (!RBASIC(object)->klass) return false;
         break;
     }
@@ -181,7 +188,10 @@ copy_stack_of(VALUE object, struct stack_frame *frames)
         for (; node != HS_NODE_EMPTY && depth < STACK_MOST; node = rb_hs_nodes[node].parent) {
             const struct hs_frame *frame = &rb_hs_frames[rb_hs_nodes[node].frame];
             frames[depth++] = (struct stack_frame){
-                rb_hs_texts[frame->label], rb_hs_texts[frame->path], rb_hs_texts[frame->absolute_path], frame->line,
+                rb_hs_texts[frame->label],
+                rb_hs_texts[frame->path],
+                rb_hs_texts[frame->absolute_path],
+                frame->line,
             };
         }
     }
@@ -209,8 +219,7 @@ s_raw_stack_of(VALUE klass, VALUE object)
     uint32_t depth = copy_stack_of(object, frames);
     if (depth != UINT32_MAX) stack = rb_ary_new_capa((long)depth);
     for (uint32_t i = 0; depth != UINT32_MAX && i < depth; i++) {
-        rb_ary_push(stack, rb_ary_new_from_args(4, rb_hs_text_value(&frames[i].label), rb_hs_text_value(&frames[i].path),
-                                                rb_hs_text_value(&frames[i].absolute_path), UINT2NUM(frames[i].line)));
+        rb_ary_push(stack, rb_ary_new_from_args(4, rb_hs_text_value(&frames[i].label), rb_hs_text_value(&frames[i].path), rb_hs_text_value(&frames[i].absolute_path), UINT2NUM(frames[i].line)));
     }
     ALLOCV_END(buffer);
     RB_GC_GUARD(object);

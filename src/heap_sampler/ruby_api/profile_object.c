@@ -39,8 +39,10 @@ sample_profile_memsize(const void *ptr)
 
 static const rb_data_type_t sample_profile_type = {
     "GC::SampleProfile",
-    { NULL, sample_profile_free, sample_profile_memsize },
-    NULL, NULL, RUBY_TYPED_FREE_IMMEDIATELY | RUBY_TYPED_WB_PROTECTED,
+    {NULL, sample_profile_free, sample_profile_memsize},
+    NULL,
+    NULL,
+    RUBY_TYPED_FREE_IMMEDIATELY | RUBY_TYPED_WB_PROTECTED,
 };
 
 struct sample_profile *
@@ -106,7 +108,7 @@ rb_hs_take_snapshot(int session, bool full_gc, bool memsize)
 
     struct sample_profile *data;
     VALUE self = TypedData_Make_Struct(class_of_profiles, struct sample_profile, &sample_profile_type, data);
-    struct snapshot_args args = { session, data };
+    struct snapshot_args args = {session, data};
     uint64_t serial = rb_hs_sampler.session[session].serial;
     rb_thread_call_without_gvl(snapshot_without_gvl, &args, NULL, NULL);
     rb_hs_check_now();
@@ -117,7 +119,7 @@ rb_hs_take_snapshot(int session, bool full_gc, bool memsize)
     }
     if (!data->profile) {
         if (!rb_hs_session_goes_on(session, serial)) rb_raise(rb_eRuntimeError, "nothing is being sampled: it was stopped meanwhile");
-        rb_raise(rb_eNoMemError, "no memory for a heap profile (profiles that are held take %"PRIuSIZE" of %"PRIuSIZE" bytes)",
+        rb_raise(rb_eNoMemError, "no memory for a heap profile (profiles that are held take %" PRIuSIZE " of %" PRIuSIZE " bytes)",
                  rb_hs_memory_bytes(HS_MEM_SNAPSHOTS), rb_hs_memory_share(HS_MEM_SNAPSHOTS));
     }
     if (memsize) measure_samples(data);
@@ -137,7 +139,7 @@ static void *
 save_without_gvl(void *ptr)
 {
     struct save_args *args = ptr;
-    struct hs_buffer file = { 0 };
+    struct hs_buffer file = {0};
     enum hs_format format;
     args->error = rb_hs_format_of(args->path, &format) ? rb_hs_encode(args->profile, format, &file) : EINVAL;
     if (!args->error) args->error = rb_hs_write_file(args->path, file.ptr, file.len);
@@ -164,7 +166,7 @@ profile_raw_save(VALUE self, VALUE path)
      * one is EFAULT. */
     char *copy = ALLOCV_N(char, held, size);
     memcpy(copy, text, size);
-    struct save_args args = { .profile = data->profile, .path = copy };
+    struct save_args args = {.profile = data->profile, .path = copy};
     rb_thread_call_without_gvl(save_without_gvl, &args, NULL, NULL);
     ALLOCV_END(held);
     if (args.error) rb_syserr_fail_str(args.error, path);

@@ -61,7 +61,7 @@ profile_raw(VALUE self)
     const struct hs_profile *profile = rb_hs_profile_data(self)->profile;
     VALUE hash = rb_hash_new();
 
-    struct hs_buffer json = { 0 };
+    struct hs_buffer json = {0};
     int error = rb_hs_encode_meta_json(&profile->meta, &json);
     VALUE meta = error ? Qnil : rb_utf8_str_new(json.ptr, (long)json.len);
     rb_hs_buffer_free(&json);
@@ -114,10 +114,7 @@ profile_raw_samples(VALUE self)
         rb_thread_check_ints();
         const struct hs_live_sample *sample = &data->profile->samples.list[i];
         size_t memsize = data->memsizes ? data->memsizes[i] : SIZE_MAX;
-        rb_ary_push(list, rb_ary_new_from_args(11, ULL2NUM(sample->id), UINT2NUM(sample->node),
-            UINT2NUM(sample->class_text), UINT2NUM(sample->type_text), UINT2NUM(sample->slot_size),
-            DBL2NUM(sample->weight), ULL2NUM(sample->birth_gc), ULL2NUM(sample->age),
-            memsize == SIZE_MAX ? Qnil : SIZET2NUM(memsize), RBOOL(sample->young), UINT2NUM(sample->thread)));
+        rb_ary_push(list, rb_ary_new_from_args(11, ULL2NUM(sample->id), UINT2NUM(sample->node), UINT2NUM(sample->class_text), UINT2NUM(sample->type_text), UINT2NUM(sample->slot_size), DBL2NUM(sample->weight), ULL2NUM(sample->birth_gc), ULL2NUM(sample->age), memsize == SIZE_MAX ? Qnil : SIZET2NUM(memsize), RBOOL(sample->young), UINT2NUM(sample->thread)));
     }
     RB_GC_GUARD(self);
     return list;

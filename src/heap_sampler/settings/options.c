@@ -137,10 +137,15 @@ read_size(struct span span, uint64_t *value)
 
     if (!span.len) return false;
     switch (span.ptr[span.len - 1]) {
-      case 't': case 'T': unit *= KIB;  /* fall through */
-      case 'g': case 'G': unit *= KIB;  /* fall through */
-      case 'm': case 'M': unit *= KIB;  /* fall through */
-      case 'k': case 'K': unit *= KIB;
+    case 't':
+    case 'T': unit *= KIB;  /* fall through */
+    case 'g':
+    case 'G': unit *= KIB;  /* fall through */
+    case 'm':
+    case 'M': unit *= KIB;  /* fall through */
+    case 'k':
+    case 'K':
+        unit *= KIB;
         span.len--;
     }
     if (!read_digits(span, value)) return false;
@@ -179,10 +184,10 @@ expanded_max(struct span pattern)
         }
         if (++i == pattern.len) return 0;
         switch (pattern.ptr[i]) {
-          case 'p': len += PID_DIGITS; break;
-          case 't': len += TIME_LEN; break;
-          case '%': len += 1; break;
-          default: return 0;
+        case 'p': len += PID_DIGITS; break;
+        case 't': len += TIME_LEN; break;
+        case '%': len += 1; break;
+        default: return 0;
         }
     }
     return len;
@@ -260,7 +265,7 @@ read_at_rss(struct reader *reader)
     reader->options->at_rss_bytes = bytes;
     return true;
 
-  bad:
+bad:
     return fail_value(reader, "must be a share of the memory limit from 1% to 100%,"
                               " or a size from 1m to 1t, such as 900m");
 }
@@ -450,7 +455,7 @@ format_time(int64_t unix_time, char text[TIME_LEN + 1])
 
 bool
 rb_hs_options_expand_output(const struct hs_options *options, uint64_t pid, int64_t unix_time,
-                         char *path, size_t size)
+                            char *path, size_t size)
 {
     size_t len = 0;
 
@@ -460,10 +465,10 @@ rb_hs_options_expand_output(const struct hs_options *options, uint64_t pid, int6
 
         if (*from == '%') {
             switch (*++from) {
-              case 'p': snprintf(text, sizeof(text), "%" PRIu64, pid); break;
-              case 't': format_time(unix_time, text); break;
-              case '%': break;
-              default: return false;
+            case 'p': snprintf(text, sizeof(text), "%" PRIu64, pid); break;
+            case 't': format_time(unix_time, text); break;
+            case '%': break;
+            default: return false;
             }
         }
         size_t text_len = strlen(text);

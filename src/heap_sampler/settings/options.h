@@ -73,6 +73,6 @@ bool rb_hs_options_parse(struct hs_options *options, const char *text, char *err
 /* The output's path with its patterns filled in.  False if there is none
  * (output=none) or `size` is too small.  Allocates nothing and takes no lock. */
 bool rb_hs_options_expand_output(const struct hs_options *options, uint64_t pid, int64_t unix_time,
-                              char *path, size_t size);
+                                 char *path, size_t size);
 
 #endif

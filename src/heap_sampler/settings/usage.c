@@ -8,22 +8,21 @@
 #define M(setting, description) RUBY_OPT_MESSAGE(setting, "", description)
 
 const struct ruby_opt_message rb_heap_sampler_messages[] = {
-    M("interval=size",     "Mean bytes between two samples (default: 512k)."),
-    M("output=path",       "Where to write (default: heap-%p-%t.pb.gz);\n"
-        "%p is the process id, %t the time; none writes nothing.\n"
-        "Formats: .pb.gz, .pb (`heapsample convert` makes others)."),
-    M("every=seconds",     "Also write a profile every so many seconds."),
-    M("keep=number",       "Keep only so many of these."),
+    M("interval=size", "Mean bytes between two samples (default: 512k)."),
+    M("output=path", "Where to write (default: heap-%p-%t.pb.gz);\n"
+                     "%p is the process id, %t the time; none writes nothing.\n"
+                     "Formats: .pb.gz, .pb (`heapsample convert` makes others)."),
+    M("every=seconds", "Also write a profile every so many seconds."),
+    M("keep=number", "Keep only so many of these."),
     M("at-rss=share|size", "Also write one, to ...-at-rss.pb.gz, when 80% of the cgroup's\n"
-        "memory limit is used, or when this process has 2g resident."),
+                           "memory limit is used, or when this process has 2g resident."),
     M("max-samples=number", "Double the interval at so many live samples\n"
-        "(default: 200000); none never does."),
-    M("max-depth=frames",  "Frames of a stack to keep (default: 512)."),
-    M("seed=number",       "Take the same samples in each run of the same program."),
-    M("only=1/number",     "Sample one process in so many."),
-    M("malloc=size",       "Sample malloc once in so many bytes (default: 512k);\n"
-        "on, off, or standby (until GC::SampleProfile.start)."),
-    M("quiet",             "Do not tell of profiles; children say nothing at all."),
-    M("on, off",           "Sample, or do not."),
-    { NULL }
-};
+                            "(default: 200000); none never does."),
+    M("max-depth=frames", "Frames of a stack to keep (default: 512)."),
+    M("seed=number", "Take the same samples in each run of the same program."),
+    M("only=1/number", "Sample one process in so many."),
+    M("malloc=size", "Sample malloc once in so many bytes (default: 512k);\n"
+                     "on, off, or standby (until GC::SampleProfile.start)."),
+    M("quiet", "Do not tell of profiles; children say nothing at all."),
+    M("on, off", "Sample, or do not."),
+    {NULL}};

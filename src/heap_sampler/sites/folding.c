@@ -93,7 +93,7 @@ stays_p(const struct folding *folding, uint32_t site)
 static void
 spare_some(struct folding *folding)
 {
-    struct hs_spared spared = { { 0 } };
+    struct hs_spared spared = {{0}};
     uint32_t living = 0, max = rb_hs_sites_max(), most = max - max / 8;
     for (uint32_t i = 0; i < folding->site_count; i++) {
         if (folding->alive[i]) living++;
@@ -166,7 +166,7 @@ rb_hs_take_sites_full(void)
 static uint32_t
 fold(struct how how)
 {
-    struct folding folding = { 0 };
+    struct folding folding = {0};
     uint32_t living = 0, folded = 0;
 
     if (!begin_folding(&folding, how)) {
@@ -213,12 +213,12 @@ rb_hs_fold_sites(void)
     }
     in_vain = 0;
     if (!rb_hs_sampler.site_count) return;
-    uint32_t living = fold((struct how){ .spare = true });
+    uint32_t living = fold((struct how){.spare = true});
     if (living == UINT32_MAX) return;
     /* So many lines have allocated what is dead that these fill the table. */
-    if (mostly(rb_hs_sampler.site_count, max) && !mostly(living, max)) fold((struct how){ .spare = true, .coarse = true });
+    if (mostly(rb_hs_sampler.site_count, max) && !mostly(living, max)) fold((struct how){.spare = true, .coarse = true});
     /* What was spared has deep stacks. */
-    if (mostly(rb_hs_node_count, rb_hs_nodes_max())) fold((struct how){ .spare = false });
+    if (mostly(rb_hs_node_count, rb_hs_nodes_max())) fold((struct how){.spare = false});
     sites_left = rb_hs_sampler.site_count;
     nodes_left = rb_hs_node_count;
     full = mostly(living, max);

@@ -10,9 +10,10 @@
 
 #include <string.h>
 
-static struct hs_map sites_by_key = { .use = HS_MEM_TOTALS };
+static struct hs_map sites_by_key = {.use = HS_MEM_TOTALS};
 
-enum { CLASS_BITS = 18, HEAP_BITS = 8 };
+enum { CLASS_BITS = 18,
+       HEAP_BITS = 8 };
 
 /* While own memory is bounded all sessions' totals must do with what they have
  * when there is one. */
@@ -40,7 +41,8 @@ site_key(uint32_t node, uint32_t class_id, uint32_t slot_size)
 {
     return (((uint64_t)node << (CLASS_BITS + HEAP_BITS)) |
             ((uint64_t)(class_id & ((1u << CLASS_BITS) - 1)) << HEAP_BITS) |
-            ((slot_size / 8) & ((1u << HEAP_BITS) - 1))) + 1;
+            ((slot_size / 8) & ((1u << HEAP_BITS) - 1))) +
+        1;
 }
 
 static uint32_t
@@ -55,7 +57,7 @@ find_or_add(uint32_t node, uint32_t class_id, uint32_t slot_size, bool anyway)
         !rb_hs_map_put(&sites_by_key, key, rb_hs_sampler.site_count)) {
         return UINT32_MAX;
     }
-    rb_hs_sampler.sites[rb_hs_sampler.site_count] = (struct hs_site){ node, class_id, slot_size };
+    rb_hs_sampler.sites[rb_hs_sampler.site_count] = (struct hs_site){node, class_id, slot_size};
     return rb_hs_sampler.site_count++;
 }
 

@@ -129,7 +129,7 @@ check_sessions(const struct tally *tally)
 void
 rb_hs_check_tables(void)
 {
-    struct tally tally = { .epoch = calloc(rb_hs_sampler.epochs.count + 1, sizeof(*tally.epoch)) };
+    struct tally tally = {.epoch = calloc(rb_hs_sampler.epochs.count + 1, sizeof(*tally.epoch))};
     for (int s = 0; s < HS_SESSIONS; s++) {
         if (rb_hs_sampler.session[s].on) tally.site[s] = calloc(rb_hs_sampler.site_count + 1, sizeof(*tally.site[s]));
     }
@@ -162,8 +162,10 @@ rb_hs_check_in_use(uintptr_t address)
 {
     if (!rb_gc_pointer_to_heap_p((VALUE)address)) return false;
     switch (type_in_slot((VALUE)address)) {
-      case T_NONE: case T_MOVED: case T_ZOMBIE: return false;
-      default: return true;
+    case T_NONE:
+    case T_MOVED:
+    case T_ZOMBIE: return false;
+    default: return true;
     }
 }
 

@@ -39,9 +39,9 @@ bool rb_hs_check_in_use(uintptr_t address);
 void rb_hs_check_now(void);
 
 #else
-# define rb_hs_check_tables() ((void)0)
-# define rb_hs_check(moment) ((void)0)
-# define rb_hs_check_now() ((void)0)
+#define rb_hs_check_tables() ((void)0)
+#define rb_hs_check(moment) ((void)0)
+#define rb_hs_check_now() ((void)0)
 #endif
 
 #endif

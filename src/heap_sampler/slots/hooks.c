@@ -109,7 +109,7 @@ rb_heap_sampler_on_take(struct rb_heap_sampler_page **table, uintptr_t body, con
 {
     HS_CONTRACT(vm);
     HS_CONTRACT(free);
-    struct hs_record born = { .thread = rb_hs_capture_thread() };
+    struct hs_record born = {.thread = rb_hs_capture_thread()};
     born.longest = rb_hs_longest_interval(&rb_hs_sampler.random, (double)slot_size, (double)drawn_at);
     born.sessions = rb_hs_keepers(rb_hs_sampler.epochs.list[rb_hs_sampler.epochs.current].interval,
                                   sessions_of(born.thread), born.longest);
@@ -234,7 +234,7 @@ void
 rb_heap_sampler_on_page_free(struct rb_heap_sampler_page *table)
 {
     rb_hs_lock();
-    for (uint32_t i = table->count; i-- > 0; ) rb_hs_drop_record(table, i);
+    for (uint32_t i = table->count; i-- > 0;) rb_hs_drop_record(table, i);
     rb_hs_page_release(table);
     rb_hs_unlock();
 }

@@ -19,7 +19,7 @@ bool
 rb_hs_enter_epoch(void)
 {
     HS_CONTRACT(write);
-    uint64_t interval[HS_SESSIONS] = { 0 }, smallest = 0;
+    uint64_t interval[HS_SESSIONS] = {0}, smallest = 0;
     for (int s = 0; s < HS_SESSIONS; s++) {
         const struct hs_session *session = &rb_hs_sampler.session[s];
         if (!session->on) continue;
@@ -73,7 +73,8 @@ thin_record(struct hs_record *record, const struct rb_heap_sampler_page *page, v
 /* Own memory is bounded; for how many samples it does depends on how they lie
  * on their pages, and on what a snapshot of them takes. So few it always has
  * room for. */
-enum { ALWAYS_ROOM_FOR = 1 << 14, RECORDS_MAX_BYTES = 6 << 20 };
+enum { ALWAYS_ROOM_FOR = 1 << 14,
+       RECORDS_MAX_BYTES = 6 << 20 };
 
 /* Is there more than so many quarters (rounded up) of what there may be? */
 static bool

@@ -7,7 +7,8 @@
 #include <string.h>
 
 /* 64 KiB pages of slots of at least 40 bytes. */
-enum { SLOTS_PER_PAGE = 65536 / 40 + 1, INDEX_FROM = 32 };
+enum { SLOTS_PER_PAGE = 65536 / 40 + 1,
+       INDEX_FROM = 32 };
 
 struct hs_pages rb_hs_pages;
 
@@ -29,7 +30,7 @@ static struct rb_heap_sampler_page *
 page_new(struct rb_heap_sampler_page **owner, uintptr_t body, const uintptr_t *mark_bits)
 {
     if (!rb_hs_grow(HS_MEM_RECORDS, (void **)&rb_hs_pages.list, &rb_hs_pages.capacity,
-                 (uint64_t)rb_hs_pages.count + 1, sizeof(*rb_hs_pages.list))) {
+                    (uint64_t)rb_hs_pages.count + 1, sizeof(*rb_hs_pages.list))) {
         return NULL;
     }
     struct rb_heap_sampler_page *page = rb_hs_calloc(HS_MEM_RECORDS, 1, sizeof(*page));

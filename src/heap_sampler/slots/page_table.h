@@ -52,7 +52,7 @@ struct hs_record *rb_hs_page_find(const struct rb_heap_sampler_page *page, unsig
  * Returns NULL when there is no memory.  The record's slot is set, no other
  * field; a record that the slot already has is overwritten. */
 struct hs_record *rb_hs_page_add(struct rb_heap_sampler_page **owner, uintptr_t body,
-                              const uintptr_t *mark_bits, unsigned slot);
+                                 const uintptr_t *mark_bits, unsigned slot);
 
 /* Forget the record at this position; the last one takes its place. */
 void rb_hs_page_drop(struct rb_heap_sampler_page *page, uint32_t position);

@@ -36,9 +36,9 @@ rb_hs_filter_records(bool (*visit)(struct hs_record *record, const struct rb_hea
                      void *data)
 {
     HS_CONTRACT(write);
-    for (uint32_t p = rb_hs_pages.count; p-- > 0; ) {
+    for (uint32_t p = rb_hs_pages.count; p-- > 0;) {
         struct rb_heap_sampler_page *page = rb_hs_pages.list[p];
-        for (uint32_t i = page->count; i-- > 0; ) {
+        for (uint32_t i = page->count; i-- > 0;) {
             if (!visit(&page->records[i], page, data)) rb_hs_drop_record(page, i);
         }
         rb_hs_page_release(page);
@@ -65,7 +65,7 @@ renumber_sites(const uint32_t *new_site)
     }
 }
 
-static const struct hs_user_of_sites user_of_sites = { see_sites, renumber_sites };
+static const struct hs_user_of_sites user_of_sites = {see_sites, renumber_sites};
 
 __attribute__((constructor)) static void
 follow_folding(void)

@@ -31,7 +31,7 @@ struct hs_limits
 rb_hs_limits(void)
 {
     const struct hs_options *options = &rb_hs_options;
-    return (struct hs_limits){ options->max_samples, options->max_depth, options->seeded, options->seed, false };
+    return (struct hs_limits){options->max_samples, options->max_depth, options->seeded, options->seed, false};
 }
 
 static void
@@ -94,8 +94,12 @@ start_session_i(struct session_change *change)
     rb_hs_memory_bound(rb_hs_options.max_samples != 0);
     struct hs_session *session = &rb_hs_sampler.session[change->session];
     *session = (struct hs_session){
-        .on = true, .serial = ++rb_hs_sampler.next_session, .interval = change->settings->interval,
-        .first_interval = change->settings->interval, .thread = change->settings->thread, .started_ns = rb_hs_now_ns(),
+        .on = true,
+        .serial = ++rb_hs_sampler.next_session,
+        .interval = change->settings->interval,
+        .first_interval = change->settings->interval,
+        .thread = change->settings->thread,
+        .started_ns = rb_hs_now_ns(),
     };
     if (change->settings->account) session->account_at_start = *change->settings->account;
     struct rb_heap_sampler_gc_counts counts;
@@ -115,7 +119,7 @@ rb_hs_session_start(const struct hs_session_settings *settings, bool main)
 {
     HS_CONTRACT(gvl);
     HS_CONTRACT(free);
-    struct session_change change = { .settings = settings, .main = main };
+    struct session_change change = {.settings = settings, .main = main};
     change_sessions(start_session_i, &change);
     if (change.session >= 0 && settings->malloc_interval &&
         !rb_hs_malloc_start(change.session, settings->malloc_interval, settings->thread)) {
@@ -158,7 +162,7 @@ rb_hs_session_stop(int session)
 {
     HS_CONTRACT(gvl);
     HS_CONTRACT(free);
-    struct session_change change = { .session = session };
+    struct session_change change = {.session = session};
     rb_hs_malloc_stop(session);
     change_sessions(stop_session_i, &change);
 }
@@ -175,7 +179,7 @@ rb_hs_session_retune(int session, uint64_t interval)
 {
     HS_CONTRACT(gvl);
     HS_CONTRACT(free);
-    struct session_change change = { .session = session, .interval = interval };
+    struct session_change change = {.session = session, .interval = interval};
     change_sessions(retune_session_i, &change);
     return change.ok;
 }
@@ -191,6 +195,6 @@ limit_i(struct session_change *change)
 void
 rb_hs_session_limit(const struct hs_limits *limits)
 {
-    struct session_change change = { .limits = limits };
+    struct session_change change = {.limits = limits};
     change_sessions(limit_i, &change);
 }

@@ -46,7 +46,7 @@ method_of(const rb_control_frame_t *cfp)
         if (me && imemo_type_p(me, imemo_ment)) return (const rb_callable_method_entry_t *)me;
         ep = VM_ENV_PREV_EP(ep);
     }
-    rb_control_frame_t moved = { .ep = ((const rb_env_t *)ep[VM_ENV_DATA_INDEX_FLAGS])->ep };
+    rb_control_frame_t moved = {.ep = ((const rb_env_t *)ep[VM_ENV_DATA_INDEX_FLAGS])->ep};
     return rb_vm_frame_method_entry(&moved);
 }
 
@@ -72,7 +72,7 @@ rb_hs_capture_hash(const rb_execution_context_t *ec, struct hs_stack_hash *hash,
     if (!ec->vm_stack || !cfp) return 0;
     const rb_control_frame_t *end = RUBY_VM_NEXT_CONTROL_FRAME(RUBY_VM_END_CONTROL_FRAME(ec));
     uint32_t left = limit;
-    struct hs_stack_hash sum = { 0, 0 };
+    struct hs_stack_hash sum = {0, 0};
 
     for (; cfp < end; cfp = RUBY_VM_PREVIOUS_CONTROL_FRAME(cfp)) {
         uintptr_t word = (uintptr_t)cfp->pc;
@@ -101,7 +101,7 @@ rb_hs_capture_frames(const rb_execution_context_t *ec, struct hs_raw_frame *fram
     for (uint32_t i = 0; i < depth; cfp = RUBY_VM_PREVIOUS_CONTROL_FRAME(cfp)) {
         uintptr_t code = frame_code(cfp);
         if (!code) continue;
-        frames[i++] = (struct hs_raw_frame){ code, (uintptr_t)cfp->pc, (uintptr_t)method_of(cfp) };
+        frames[i++] = (struct hs_raw_frame){code, (uintptr_t)cfp->pc, (uintptr_t)method_of(cfp)};
     }
 }
 
@@ -150,10 +150,10 @@ iseq_label(char *buffer, VALUE owner, const rb_iseq_t *iseq)
     for (;;) {
         const struct rb_iseq_constant_body *body = ISEQ_BODY(iseq);
         switch (body->type) {
-          case ISEQ_TYPE_METHOD:
+        case ISEQ_TYPE_METHOD:
             return append_method(buffer, len, owner, body->location.label);
-          case ISEQ_TYPE_BLOCK:
-          case ISEQ_TYPE_PLAIN: {
+        case ISEQ_TYPE_BLOCK:
+        case ISEQ_TYPE_PLAIN: {
             if (!body->parent_iseq) {
                 return append(buffer, len, "block in ", 9);
             }
@@ -172,16 +172,16 @@ iseq_label(char *buffer, VALUE owner, const rb_iseq_t *iseq)
                 return append(buffer, len, RSTRING_PTR(label), (size_t)RSTRING_LEN(label));
             }
             break;
-          }
-          case ISEQ_TYPE_RESCUE:
-          case ISEQ_TYPE_ENSURE:
-          case ISEQ_TYPE_EVAL:
+        }
+        case ISEQ_TYPE_RESCUE:
+        case ISEQ_TYPE_ENSURE:
+        case ISEQ_TYPE_EVAL:
             if (body->parent_iseq) {
                 iseq = body->parent_iseq;
                 break;
             }
             /* fall through */
-          default:
+        default:
             return append(buffer, len, RSTRING_PTR(body->location.label),
                           (size_t)RSTRING_LEN(body->location.label));
         }
@@ -225,7 +225,7 @@ name_code(const struct hs_raw_frame *frame)
 
     rb_hs_lock();
     struct hs_code *code = rb_hs_code_add(address, rb_hs_text(label, len), text_of(path), text_of(absolute_path),
-                                       shown_at_caller, merges_caller);
+                                          shown_at_caller, merges_caller);
     rb_hs_unlock();
     return code;
 }
@@ -265,7 +265,7 @@ resolve(const struct hs_raw_frame *raw, uint32_t depth, bool truncated)
 
     /* Name what is new first, since naming takes and leaves the lock; an entry
      * may move when another is added, so only addresses are kept. */
-    for (uint32_t i = depth; i-- > 0; ) {
+    for (uint32_t i = depth; i-- > 0;) {
         if (!rb_hs_code_find(raw[i].code) && !name_code(&raw[i])) return UINT32_MAX;
     }
 
@@ -274,7 +274,7 @@ resolve(const struct hs_raw_frame *raw, uint32_t depth, bool truncated)
         node = rb_hs_node_child(node, rb_hs_frame_synthetic("(truncated)"));
         rb_hs_unlock();
     }
-    for (uint32_t i = depth; i-- > 0; ) {
+    for (uint32_t i = depth; i-- > 0;) {
         struct hs_code *code = rb_hs_code_find(raw[i].code);
         /* A rescue or ensure frame hides the method's frame below it. */
         if (i > 0 && rb_hs_code_merges_caller(rb_hs_code_find(raw[i - 1].code))) continue;

@@ -28,20 +28,36 @@ static struct class_entry *entries;
 static uint32_t entry_count, entry_capacity;
 static uint32_t unnamed_count;
 static uint32_t other_classes;  /* text */
-static struct hs_map entries_by_key = { .use = HS_MEM_NAMES };
+static struct hs_map entries_by_key = {.use = HS_MEM_NAMES};
 uint64_t rb_hs_classes_dropped;
 
 static const char *
 type_name(VALUE flags)
 {
     switch (flags & RUBY_T_MASK) {
-#define NAMED(t) case t: return #t
-      NAMED(T_OBJECT); NAMED(T_CLASS); NAMED(T_MODULE); NAMED(T_FLOAT); NAMED(T_STRING);
-      NAMED(T_REGEXP); NAMED(T_ARRAY); NAMED(T_HASH); NAMED(T_STRUCT); NAMED(T_BIGNUM);
-      NAMED(T_FILE); NAMED(T_DATA); NAMED(T_MATCH); NAMED(T_COMPLEX); NAMED(T_RATIONAL);
-      NAMED(T_SYMBOL); NAMED(T_IMEMO); NAMED(T_NODE); NAMED(T_ICLASS);
+#define NAMED(t) \
+    case t: return #t
+        NAMED(T_OBJECT);
+        NAMED(T_CLASS);
+        NAMED(T_MODULE);
+        NAMED(T_FLOAT);
+        NAMED(T_STRING);
+        NAMED(T_REGEXP);
+        NAMED(T_ARRAY);
+        NAMED(T_HASH);
+        NAMED(T_STRUCT);
+        NAMED(T_BIGNUM);
+        NAMED(T_FILE);
+        NAMED(T_DATA);
+        NAMED(T_MATCH);
+        NAMED(T_COMPLEX);
+        NAMED(T_RATIONAL);
+        NAMED(T_SYMBOL);
+        NAMED(T_IMEMO);
+        NAMED(T_NODE);
+        NAMED(T_ICLASS);
 #undef NAMED
-      default: return "T_NONE";
+    default: return "T_NONE";
     }
 }
 
@@ -49,12 +65,24 @@ static const char *
 imemo_name(VALUE flags)
 {
     switch ((enum imemo_type)((flags >> FL_USHIFT) & IMEMO_MASK)) {
-#define NAME(t) case imemo_##t: return "(imemo:" #t ")"
-      NAME(env); NAME(cref); NAME(svar); NAME(throw_data); NAME(ifunc); NAME(memo); NAME(ment);
-      NAME(iseq); NAME(tmpbuf); NAME(ast); NAME(parser_strterm); NAME(callinfo); NAME(callcache);
-      NAME(constcache);
+#define NAME(t) \
+    case imemo_##t: return "(imemo:" #t ")"
+        NAME(env);
+        NAME(cref);
+        NAME(svar);
+        NAME(throw_data);
+        NAME(ifunc);
+        NAME(memo);
+        NAME(ment);
+        NAME(iseq);
+        NAME(tmpbuf);
+        NAME(ast);
+        NAME(parser_strterm);
+        NAME(callinfo);
+        NAME(callcache);
+        NAME(constcache);
 #undef NAME
-      default: return "(imemo)";
+    default: return "(imemo)";
     }
 }
 
@@ -117,7 +145,10 @@ add_entry(uint64_t key, VALUE klass, const char *type, const char *name, bool na
         rb_hs_map_put(&entries_by_key, key, entry_count)) {
         id = entry_count++;
         entries[id] = (struct class_entry){
-            .klass = klass, .text = rb_hs_text_cstr(name), .type_text = rb_hs_text_cstr(type), .named = named,
+            .klass = klass,
+            .text = rb_hs_text_cstr(name),
+            .type_text = rb_hs_text_cstr(type),
+            .named = named,
         };
         if (!named) unnamed_count++;
     }
@@ -197,7 +228,7 @@ static void
 index_entries(void)
 {
     /* Keys without a class do not change; drop and put back all the same. */
-    struct hs_map kept = { .use = HS_MEM_NAMES };
+    struct hs_map kept = {.use = HS_MEM_NAMES};
     bool complete = true;
     for (uint32_t i = 0; i < entries_by_key.capacity; i++) {
         uint64_t key = entries_by_key.keys[i];

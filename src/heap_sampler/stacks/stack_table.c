@@ -31,10 +31,10 @@ frames_max(void)
 
 /* Texts to numbers, a pair at a time: (path, absolute path) is a source,
  * (label, source) a method in it, (method, line) a frame. */
-static struct hs_map sources = { .use = HS_MEM_STACKS };
-static struct hs_map methods = { .use = HS_MEM_STACKS };
-static struct hs_map frames = { .use = HS_MEM_STACKS };
-static struct hs_map nodes = { .use = HS_MEM_STACKS };
+static struct hs_map sources = {.use = HS_MEM_STACKS};
+static struct hs_map methods = {.use = HS_MEM_STACKS};
+static struct hs_map frames = {.use = HS_MEM_STACKS};
+static struct hs_map nodes = {.use = HS_MEM_STACKS};
 
 static uint64_t
 pair(uint32_t a, uint32_t b)
@@ -65,11 +65,11 @@ find_or_add_frame(uint32_t label, uint32_t path, uint32_t absolute_path, uint32_
     if (found) return *found;
     if (rb_hs_frame_count >= frames_max() ||
         !rb_hs_grow(HS_MEM_STACKS, (void **)&rb_hs_frames, &frame_capacity,
-                 (uint64_t)rb_hs_frame_count + 1, sizeof(*rb_hs_frames)) ||
+                    (uint64_t)rb_hs_frame_count + 1, sizeof(*rb_hs_frames)) ||
         !rb_hs_map_put(&frames, pair(method, line), rb_hs_frame_count)) {
         return UINT32_MAX;
     }
-    rb_hs_frames[rb_hs_frame_count] = (struct hs_frame){ .label = label, .path = path, .absolute_path = absolute_path, .line = line };
+    rb_hs_frames[rb_hs_frame_count] = (struct hs_frame){.label = label, .path = path, .absolute_path = absolute_path, .line = line};
     return rb_hs_frame_count++;
 }
 
@@ -116,16 +116,16 @@ rb_hs_node_child(uint32_t parent, uint32_t frame)
     const uint32_t *found = rb_hs_map_find(&nodes, pair(parent, frame));
     if (found) return *found;
     if (!rb_hs_grow(HS_MEM_STACKS, (void **)&rb_hs_nodes, &node_capacity,
-                 (uint64_t)rb_hs_node_count + 2, sizeof(*rb_hs_nodes))) {
+                    (uint64_t)rb_hs_node_count + 2, sizeof(*rb_hs_nodes))) {
         return UINT32_MAX;
     }
-    if (!rb_hs_node_count) rb_hs_nodes[rb_hs_node_count++] = (struct hs_node){ HS_NODE_EMPTY, 0 };
+    if (!rb_hs_node_count) rb_hs_nodes[rb_hs_node_count++] = (struct hs_node){HS_NODE_EMPTY, 0};
     if (rb_hs_node_count >= rb_hs_nodes_max() ||
         (parent != HS_NODE_EMPTY && parent != evicted_node && !rb_hs_nodes_room()) ||
         !rb_hs_map_put(&nodes, pair(parent, frame), rb_hs_node_count)) {
         return UINT32_MAX;
     }
-    rb_hs_nodes[rb_hs_node_count] = (struct hs_node){ parent, frame };
+    rb_hs_nodes[rb_hs_node_count] = (struct hs_node){parent, frame};
     return rb_hs_node_count++;
 }
 
@@ -152,7 +152,7 @@ rb_hs_nodes_keep(bool *keep, uint32_t *new_node)
     HS_CONTRACT(write);
     if (!rb_hs_node_count) return;
     keep[HS_NODE_EMPTY] = true;
-    for (uint32_t node = rb_hs_node_count; node-- > 1; ) {
+    for (uint32_t node = rb_hs_node_count; node-- > 1;) {
         if (keep[node]) keep[rb_hs_nodes[node].parent] = true;
     }
     rb_hs_map_clear(&nodes);
@@ -239,7 +239,7 @@ rb_hs_stack_remember(const struct hs_stack_hash *hash, uint32_t node)
     }
     struct whole_stack *place = whole_place(wholes.places, wholes.capacity, hash);
     if (!place->hash.b) wholes.count++;
-    *place = (struct whole_stack){ *hash, node };
+    *place = (struct whole_stack){*hash, node};
 }
 
 static void
@@ -270,7 +270,7 @@ struct hs_code {
 static struct hs_code *codes;
 static uint32_t code_count, code_capacity, free_codes = UINT32_MAX;
 static uint64_t places_held;    /* by all codes: their capacities */
-static struct hs_map codes_by_address = { .use = HS_MEM_NAMES };
+static struct hs_map codes_by_address = {.use = HS_MEM_NAMES};
 
 struct hs_code *
 rb_hs_code_find(uintptr_t address)
@@ -281,7 +281,7 @@ rb_hs_code_find(uintptr_t address)
 
 struct hs_code *
 rb_hs_code_add(uintptr_t address, uint32_t label, uint32_t path, uint32_t absolute_path,
-            bool shown_at_caller, bool merges_caller)
+               bool shown_at_caller, bool merges_caller)
 {
     HS_CONTRACT(write);
     uint32_t number = free_codes;
@@ -299,8 +299,12 @@ rb_hs_code_add(uintptr_t address, uint32_t label, uint32_t path, uint32_t absolu
         free_codes = codes[number].next_free;
     }
     codes[number] = (struct hs_code){
-        .address = address, .label = label, .path = path, .absolute_path = absolute_path,
-        .shown_at_caller = shown_at_caller, .merges_caller = merges_caller,
+        .address = address,
+        .label = label,
+        .path = path,
+        .absolute_path = absolute_path,
+        .shown_at_caller = shown_at_caller,
+        .merges_caller = merges_caller,
     };
     return &codes[number];
 }
@@ -337,8 +341,8 @@ remember_place(struct hs_code *code, uint64_t place, uint32_t frame)
     if (code->place_count == PLACES_MAX) code->place_count = 0;
     places_held -= code->place_capacity;
     if (rb_hs_grow(HS_MEM_NAMES, (void **)&code->places, &code->place_capacity,
-                (uint64_t)code->place_count + 1, sizeof(*code->places))) {
-        code->places[code->place_count++] = (struct place){ place, frame };
+                   (uint64_t)code->place_count + 1, sizeof(*code->places))) {
+        code->places[code->place_count++] = (struct place){place, frame};
     }
     places_held += code->place_capacity;
     return frame;
@@ -353,7 +357,7 @@ rb_hs_code_add_frame(struct hs_code *code, uint64_t place, uint32_t line)
 uint32_t
 rb_hs_code_add_frame_like(struct hs_code *code, uint64_t place, uint32_t caller_frame)
 {
-    struct hs_frame at = { 0 };
+    struct hs_frame at = {0};
     if (caller_frame != UINT32_MAX) at = rb_hs_frames[caller_frame];
     return remember_place(code, place, frame_number(code->label, at.path, at.absolute_path, at.line));
 }
@@ -371,7 +375,8 @@ free_code(struct hs_code *code)
 }
 
 /* Codes are a cache of what their iseqs say, too. */
-enum { CODES_MAX = 1 << 15, PLACES_HELD_MAX = CODES_MAX * 4 };
+enum { CODES_MAX = 1 << 15,
+       PLACES_HELD_MAX = CODES_MAX * 4 };
 
 bool
 rb_hs_codes_full_p(void)

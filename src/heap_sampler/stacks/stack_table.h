@@ -79,7 +79,7 @@ void rb_hs_stack_remember(const struct hs_stack_hash *hash, uint32_t node);
 struct hs_code;
 struct hs_code *rb_hs_code_find(uintptr_t address);
 struct hs_code *rb_hs_code_add(uintptr_t address, uint32_t label, uint32_t path, uint32_t absolute_path,
-                            bool shown_at_caller, bool merges_caller);
+                               bool shown_at_caller, bool merges_caller);
 bool rb_hs_code_shown_at_caller(const struct hs_code *code);
 bool rb_hs_code_merges_caller(const struct hs_code *code);
 /* UINT32_MAX: not known yet. */

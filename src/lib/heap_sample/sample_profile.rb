@@ -8,13 +8,13 @@ require "heap_sample"
 # first called.
 #++
 class GC::SampleProfile
-  # Ruby's own definitions of these only load this file.
-  %i[save report top tree generations churn filter rows samples - leaks inspect pretty_print to_profile to_html].each do |name|
-    remove_method(name) if method_defined?(name, false)
-  end
-  %i[load leaks stack_of].each do |name|
-    singleton_class.remove_method(name) if singleton_class.method_defined?(name, false)
-  end
+  # Ruby's own definitions of these only load this file (ruby_api/init.c).  They stay until they are redefined, for other
+  # threads may call them meanwhile; an alias of itself says that the redefinition is meant.
+  instance_methods(false).each { |name| alias_method(name, name) }
+  singleton_class.instance_methods(false).each { |name| singleton_class.alias_method(name, name) }
+
+  PPROF = %w[pb.gz pb].freeze
+  private_constant :PPROF
 
   # A place in the stack of a sample; has the reading methods of
   # Thread::Backtrace::Location.
@@ -163,9 +163,6 @@ class GC::SampleProfile
 
     to_profile.save(target, format: name, **options)
   end
-
-  PPROF = %w[pb.gz pb].freeze
-  private_constant :PPROF
 
   # call-seq:
   #   to_html(root: Dir.pwd, title: nil) -> String

@@ -30,6 +30,26 @@ class TestHeapSampler < Test::Unit::TestCase
     RUBY
   end
 
+  # Threads call its methods while one of them loads the library: at no line of it is a method missing.
+  def test_the_library_loads_beside_calls
+    assert_sampler(<<~'RUBY')
+      once, all = GC::SampleProfile.instance_methods(false), GC::SampleProfile.singleton_methods(false)
+      assert_include once, :save
+      assert_include all, :load
+      missing = []
+      lines = 0
+      look = TracePoint.new(:line) do |event|
+        next unless event.path.end_with?("heap_sample/sample_profile.rb")
+        lines += 1
+        missing |= once.reject { GC::SampleProfile.method_defined?(_1) } + all.reject { GC::SampleProfile.respond_to?(_1) }
+      end
+      warnings = EnvUtil.verbose_warning { look.enable { assert_raise(Errno::ENOENT) { GC::SampleProfile.load("none.pb") } } }
+      assert_equal "", warnings
+      assert_operator lines, :>, 20
+      assert_equal [], missing
+    RUBY
+  end
+
   def test_settings_hold_until_stop
     assert_sampler(<<~'RUBY', args: ["--heap-sample=max-samples=3000,max-depth=7,interval=8k,output=none,malloc=off"])
       now = -> { GC::SampleProfile.stat.values_at(:max_samples, :max_depth, :interval) }

@@ -27,7 +27,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum kind { MEMORY, FILES, KINDS };
+enum kind { MEMORY,
+            FILES,
+            KINDS };
 
 struct control {
     int64_t at[KINDS];          /* the call that fails, counted from 1; 0: none */
@@ -39,7 +41,9 @@ struct control {
 
 enum { RANGES_MAX = 2048 };
 
-static struct { uintptr_t start, end; } ranges[RANGES_MAX];
+static struct {
+    uintptr_t start, end;
+} ranges[RANGES_MAX];
 static int range_count;
 static struct control *control;
 
@@ -185,9 +189,9 @@ open(const char *path, int flags, ...)
 #define FAILING_CALL(result, name, parameters, arguments) \
     result name parameters \
     { \
-        static result (*real) parameters; \
+        static result(*real) parameters; \
         if (!real) real = next(#name); \
-        return fails(FILES, CALLER) ? (result)-1 : real arguments; \
+        return fails(FILES, CALLER) ? (result) - 1 : real arguments; \
     }
 
 FAILING_CALL(ssize_t, read, (int fd, void *ptr, size_t len), (fd, ptr, len))

@@ -19,16 +19,17 @@ copy(const void *from, size_t size)
 
 #define TEXT(literal) {literal, sizeof(literal) - 1}
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-#define FILL(profile, rows_, nodes_, frames_, texts_) do { \
-    (profile)->rows = copy(rows_, sizeof(rows_)); \
-    (profile)->row_count = COUNT(rows_); \
-    (profile)->nodes = copy(nodes_, sizeof(nodes_)); \
-    (profile)->node_count = COUNT(nodes_); \
-    (profile)->frames = copy(frames_, sizeof(frames_)); \
-    (profile)->frame_count = COUNT(frames_); \
-    (profile)->texts = copy(texts_, sizeof(texts_)); \
-    (profile)->text_count = COUNT(texts_); \
-} while (0)
+#define FILL(profile, rows_, nodes_, frames_, texts_) \
+    do { \
+        (profile)->rows = copy(rows_, sizeof(rows_)); \
+        (profile)->row_count = COUNT(rows_); \
+        (profile)->nodes = copy(nodes_, sizeof(nodes_)); \
+        (profile)->node_count = COUNT(nodes_); \
+        (profile)->frames = copy(frames_, sizeof(frames_)); \
+        (profile)->frame_count = COUNT(frames_); \
+        (profile)->texts = copy(texts_, sizeof(texts_)); \
+        (profile)->text_count = COUNT(texts_); \
+    } while (0)
 
 /*
  * inuse_space: Ticket#store 6000.4 + 3000.2 (line 5), 999.9 (line 7);
@@ -38,38 +39,75 @@ void
 sample_profile(struct hs_profile *profile)
 {
     static const struct hs_text texts[] = {
-        TEXT(""), TEXT("<main>"), TEXT("app.rb"), TEXT("/srv/app.rb"), TEXT("Ticket#store"),
-        TEXT("lib/ticket.rb"), TEXT("/srv/lib/ticket.rb"), TEXT("Integer#times"),
-        TEXT("<internal:numeric>"), TEXT("(truncated)"), TEXT("String"), TEXT("T_STRING"),
-        TEXT("Ticket"), TEXT("T_OBJECT"), TEXT("never used"),
+        TEXT(""),
+        TEXT("<main>"),
+        TEXT("app.rb"),
+        TEXT("/srv/app.rb"),
+        TEXT("Ticket#store"),
+        TEXT("lib/ticket.rb"),
+        TEXT("/srv/lib/ticket.rb"),
+        TEXT("Integer#times"),
+        TEXT("<internal:numeric>"),
+        TEXT("(truncated)"),
+        TEXT("String"),
+        TEXT("T_STRING"),
+        TEXT("Ticket"),
+        TEXT("T_OBJECT"),
+        TEXT("never used"),
     };
     static const struct hs_frame frames[] = {
-        {9, 0, 0, 0, 0}, {1, 2, 3, 10, 0}, {7, 8, 0, 237, 0}, {4, 5, 6, 5, 0}, {4, 5, 6, 7, 0}, {14, 14, 14, 1, 0},
+        {9, 0, 0, 0, 0},
+        {1, 2, 3, 10, 0},
+        {7, 8, 0, 237, 0},
+        {4, 5, 6, 5, 0},
+        {4, 5, 6, 7, 0},
+        {14, 14, 14, 1, 0},
     };
     static const struct hs_node nodes[] = {
-        {0, 0}, {0, 1}, {1, 2}, {2, 3}, {2, 4}, {0, 0}, {5, 3},
+        {0, 0},
+        {0, 1},
+        {1, 2},
+        {2, 3},
+        {2, 4},
+        {0, 0},
+        {5, 3},
     };
     static const struct hs_row rows[] = {
-        {.node = 3, .class_name = 10, .type = 11, .slot_size = 40, .thread = 1, .has_birth = true, .birth_gc = 0,
-         .inuse = {2, 150.01, 6000.4, 1e6 + 0.5}},
-        {.node = 3, .class_name = 10, .type = 11, .slot_size = 40, .thread = 2, .has_birth = true, .birth_gc = 7,
-         .inuse = {1, 75.005, 3000.2, 5e5}, .young = {1, 75.005, 3000.2, 5e5}},
-        {.node = 3, .class_name = 10, .type = 11, .slot_size = 40,
-         .alloc = {5, 400.5, 16020, 2.5e6}, .dead = {2, 150, 6000, 1e6}, .dead_gcs = 301.5},
-        {.node = 4, .class_name = 12, .type = 13, .slot_size = 160, .thread = 1, .has_birth = true, .birth_gc = 3,
-         .inuse = {1, 6.2494, 999.9, 8e5}, .alloc = {1, 6.2494, 999.9, 8e5}},
-        {.node = 6, .class_name = 12, .type = 13, .slot_size = 160,
-         .inuse = {1, 3.125, 500, 0}, .alloc = {1, 3.125, 500, 0}},
+        {.node = 3, .class_name = 10, .type = 11, .slot_size = 40, .thread = 1, .has_birth = true, .birth_gc = 0, .inuse = {2, 150.01, 6000.4, 1e6 + 0.5}},
+        {.node = 3, .class_name = 10, .type = 11, .slot_size = 40, .thread = 2, .has_birth = true, .birth_gc = 7, .inuse = {1, 75.005, 3000.2, 5e5}, .young = {1, 75.005, 3000.2, 5e5}},
+        {.node = 3, .class_name = 10, .type = 11, .slot_size = 40, .alloc = {5, 400.5, 16020, 2.5e6}, .dead = {2, 150, 6000, 1e6}, .dead_gcs = 301.5},
+        {.node = 4, .class_name = 12, .type = 13, .slot_size = 160, .thread = 1, .has_birth = true, .birth_gc = 3, .inuse = {1, 6.2494, 999.9, 8e5}, .alloc = {1, 6.2494, 999.9, 8e5}},
+        {.node = 6, .class_name = 12, .type = 13, .slot_size = 160, .inuse = {1, 3.125, 500, 0}, .alloc = {1, 3.125, 500, 0}},
         {.node = 0, .class_name = 10, .type = 11, .slot_size = 64, .inuse = {1, 1, 64, 0}},
     };
     static const struct hs_profile_meta meta = {
-        .interval = 524288, .first_interval = 262144, .interval_changes = 1, .max_samples = 200000,
-        .max_depth = 512, .only_n = 1, .seeded = true, .seed = UINT64_MAX, .process_id = 4242,
-        .process_start = 0xabcdef, .session = 1, .started_ns = UINT64_C(1700000000000000001),
-        .taken_ns = UINT64_C(1700000090500000001), .gc_count = 9, .gc_minor = 7, .gc_major = 2,
-        .last_major_ns = UINT64_C(1700000080000000000), .live_samples = 6, .drop_samples = 1, .drop_stacks = 2,
-        .drop_frames = 3, .drop_classes = 4, .drop_moves = 5, .own_bytes = 65536, .heaps = 2,
-        .heap = {{40, 1000, 900, 10}, {80, 500, 400, 20}}, .ruby = "ruby 3.4.5 \"test\"",
+        .interval = 524288,
+        .first_interval = 262144,
+        .interval_changes = 1,
+        .max_samples = 200000,
+        .max_depth = 512,
+        .only_n = 1,
+        .seeded = true,
+        .seed = UINT64_MAX,
+        .process_id = 4242,
+        .process_start = 0xabcdef,
+        .session = 1,
+        .started_ns = UINT64_C(1700000000000000001),
+        .taken_ns = UINT64_C(1700000090500000001),
+        .gc_count = 9,
+        .gc_minor = 7,
+        .gc_major = 2,
+        .last_major_ns = UINT64_C(1700000080000000000),
+        .live_samples = 6,
+        .drop_samples = 1,
+        .drop_stacks = 2,
+        .drop_frames = 3,
+        .drop_classes = 4,
+        .drop_moves = 5,
+        .own_bytes = 65536,
+        .heaps = 2,
+        .heap = {{40, 1000, 900, 10}, {80, 500, 400, 20}},
+        .ruby = "ruby 3.4.5 \"test\"",
     };
 
     memset(profile, 0, sizeof(*profile));
@@ -83,10 +121,20 @@ hostile_profile(struct hs_profile *profile)
     static char every_byte[256];
     static const char cut_character[] = "cut \xf0\x9f\x92";
     struct hs_text texts[] = {
-        TEXT(""), TEXT("a;b\nc\rd\te\"f\\g"), TEXT("/tmp/;\n\"\\.rb"), TEXT("\xff\xfe"), TEXT("\xc0\x80 \xed\xa0\x80"),
-        TEXT("\xf4\x90\x80\x80 \xf8\x88\x80\x80\x80"), TEXT("LS\xe2\x80\xa8PS\xe2\x80\xa9NEL\xc2\x85"),
-        TEXT("nul\0inside"), TEXT("\x7f</script><!--"), TEXT("名前 \xf0\x9f\x92\x8e é"),
-        {every_byte, sizeof(every_byte)}, {cut_character, sizeof(cut_character) - 1}, TEXT("100"), TEXT("class 7 9"),
+        TEXT(""),
+        TEXT("a;b\nc\rd\te\"f\\g"),
+        TEXT("/tmp/;\n\"\\.rb"),
+        TEXT("\xff\xfe"),
+        TEXT("\xc0\x80 \xed\xa0\x80"),
+        TEXT("\xf4\x90\x80\x80 \xf8\x88\x80\x80\x80"),
+        TEXT("LS\xe2\x80\xa8PS\xe2\x80\xa9NEL\xc2\x85"),
+        TEXT("nul\0inside"),
+        TEXT("\x7f</script><!--"),
+        TEXT("名前 \xf0\x9f\x92\x8e é"),
+        {every_byte, sizeof(every_byte)},
+        {cut_character, sizeof(cut_character) - 1},
+        TEXT("100"),
+        TEXT("class 7 9"),
     };
     struct hs_frame frames[COUNT(texts)];
     struct hs_node nodes[COUNT(texts) + 1];
@@ -121,8 +169,7 @@ huge_profile(struct hs_profile *profile)
     for (uint32_t i = 0; i < COUNT(values); i++) {
         const double v = values[i];
         nodes[i + 1] = (struct hs_node){i, 0};
-        rows[i] = (struct hs_row){.node = i + 1, .slot_size = UINT32_MAX, .thread = UINT32_MAX, .has_birth = true,
-                                  .birth_gc = UINT64_MAX, .dead_gcs = v};
+        rows[i] = (struct hs_row){.node = i + 1, .slot_size = UINT32_MAX, .thread = UINT32_MAX, .has_birth = true, .birth_gc = UINT64_MAX, .dead_gcs = v};
         rows[i].memsize = v;
         rows[i].resident = v;
         rows[i].inuse = rows[i].young = rows[i].alloc = rows[i].dead = (struct hs_estimate){UINT64_MAX, v, v, v};
@@ -168,31 +215,52 @@ void
 malloc_profile(struct hs_profile *profile)
 {
     static const struct hs_text texts[] = {
-        TEXT(""), TEXT("<main>"), TEXT("app.rb"), TEXT("/srv/app.rb"), TEXT("String"), TEXT("T_STRING"),
-        TEXT("(malloc)"), TEXT("foo_new"), TEXT("/usr/lib/libfoo.so.1"), TEXT("libfoo.so.1"),
-        TEXT("/usr/lib/libbar;1.so"), TEXT("libbar;1.so"), TEXT("00ff17"), TEXT("_ZN3foo3newEv"), TEXT("[vdso]"),
+        TEXT(""),
+        TEXT("<main>"),
+        TEXT("app.rb"),
+        TEXT("/srv/app.rb"),
+        TEXT("String"),
+        TEXT("T_STRING"),
+        TEXT("(malloc)"),
+        TEXT("foo_new"),
+        TEXT("/usr/lib/libfoo.so.1"),
+        TEXT("libfoo.so.1"),
+        TEXT("/usr/lib/libbar;1.so"),
+        TEXT("libbar;1.so"),
+        TEXT("00ff17"),
+        TEXT("_ZN3foo3newEv"),
+        TEXT("[vdso]"),
     };
     static const struct hs_frame frames[] = {
-        {1, 2, 3, 10, 0}, {1, 2, 3, 20, 0}, {7, 8, 0, 0, 0x7f0000001234}, {0, 10, 0, 0, 0x7f0000101010},
-        {13, 8, 0, 0, 0x7f0000001999}, {0, 0, 0, 0, 0x1000}, {13, 10, 0, 0, 0x7f0000101020},
+        {1, 2, 3, 10, 0},
+        {1, 2, 3, 20, 0},
+        {7, 8, 0, 0, 0x7f0000001234},
+        {0, 10, 0, 0, 0x7f0000101010},
+        {13, 8, 0, 0, 0x7f0000001999},
+        {0, 0, 0, 0, 0x1000},
+        {13, 10, 0, 0, 0x7f0000101020},
     };
     static const struct hs_node nodes[] = {
-        {0, 0}, {0, 0}, {1, 4}, {2, 2}, {1, 6}, {4, 3}, {0, 1}, {6, 5},
+        {0, 0},
+        {0, 0},
+        {1, 4},
+        {2, 2},
+        {1, 6},
+        {4, 3},
+        {0, 1},
+        {6, 5},
     };
     static const struct hs_mapping mappings[] = {
-        {0x7f0000001000, 0x7f0000002000, 0x3000, 8, 12}, {0x7f0000100000, 0x7f0000102000, 0, 10, 0},
+        {0x7f0000001000, 0x7f0000002000, 0x3000, 8, 12},
+        {0x7f0000100000, 0x7f0000102000, 0, 10, 0},
         {UINT64_C(0xffffffffff600000), UINT64_MAX, 0, 14, 0},
     };
     static const struct hs_row rows[] = {
-        {.node = 1, .class_name = 4, .type = 5, .slot_size = 40, .has_birth = true, .birth_gc = 3,
-         .inuse = {1, 100, 4000, 4e4}, .memsize = 70000.4},
+        {.node = 1, .class_name = 4, .type = 5, .slot_size = 40, .has_birth = true, .birth_gc = 3, .inuse = {1, 100, 4000, 4e4}, .memsize = 70000.4},
         {.node = 1, .class_name = 4, .type = 5, .slot_size = 40, .alloc = {2, 200, 8000, 8e4}},
-        {.node = 3, .malloced = true, .library = 9, .class_name = 6, .type = 6, .thread = 2, .has_birth = true,
-         .birth_gc = 7, .inuse = {2, 4, 1000000, 2e6}, .resident = 8192.4},
-        {.node = 3, .malloced = true, .library = 9, .class_name = 6, .type = 6,
-         .alloc = {9, 18.25, 4500000, 9e6}, .dead = {7, 14.25, 3500000, 7e6}, .dead_gcs = 28.5},
-        {.node = 5, .malloced = true, .library = 11, .class_name = 6, .type = 6, .has_birth = true,
-         .inuse = {1, 1.5, 300000, 7}, .resident = 300000, .alloc = {1, 1.5, 300000, 7}},
+        {.node = 3, .malloced = true, .library = 9, .class_name = 6, .type = 6, .thread = 2, .has_birth = true, .birth_gc = 7, .inuse = {2, 4, 1000000, 2e6}, .resident = 8192.4},
+        {.node = 3, .malloced = true, .library = 9, .class_name = 6, .type = 6, .alloc = {9, 18.25, 4500000, 9e6}, .dead = {7, 14.25, 3500000, 7e6}, .dead_gcs = 28.5},
+        {.node = 5, .malloced = true, .library = 11, .class_name = 6, .type = 6, .has_birth = true, .inuse = {1, 1.5, 300000, 7}, .resident = 300000, .alloc = {1, 1.5, 300000, 7}},
         {.node = 7, .malloced = true, .class_name = 6, .type = 6, .inuse = {1, 1, 50000, 0}, .alloc = {1, 1, 50000, 0}},
     };
 
@@ -200,7 +268,12 @@ malloc_profile(struct hs_profile *profile)
     profile->meta.interval = profile->meta.first_interval = 524288;
     profile->meta.memsize = true;
     profile->meta.malloc = (struct hs_malloc_meta){
-        HS_MALLOC_ON, 100000, 524288, 1, "jemalloc 5.3.1", "no thread's stack: nobody asked",
+        HS_MALLOC_ON,
+        100000,
+        524288,
+        1,
+        "jemalloc 5.3.1",
+        "no thread's stack: nobody asked",
     };
     FILL(profile, rows, nodes, frames, texts);
     profile->mappings = copy(mappings, sizeof(mappings));

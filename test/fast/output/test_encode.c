@@ -112,10 +112,12 @@ test_formats(void)
     struct hs_buffer plain = {0}, packed = {0};
 
     ok(rb_hs_format_of("a.pb.gz", &format) && format == HS_PB_GZ && rb_hs_format_of("/b/.pb", &format) && format == HS_PB &&
-       !rb_hs_format_of("a.json", &format) && !rb_hs_format_of("", &format), "a path's ending says the format");
+           !rb_hs_format_of("a.json", &format) && !rb_hs_format_of("", &format),
+       "a path's ending says the format");
     sample_profile(&profile);
     ok(!rb_hs_encode(&profile, HS_PB, &plain) && !rb_hs_encode(&profile, HS_PB_GZ, &packed) &&
-       packed.len > 2 && memcmp(packed.ptr, "\x1f\x8b", 2) == 0 && packed.len < plain.len, "bytes without a file, packed or not");
+           packed.len > 2 && memcmp(packed.ptr, "\x1f\x8b", 2) == 0 && packed.len < plain.len,
+       "bytes without a file, packed or not");
     rb_hs_buffer_free(&plain);
     rb_hs_buffer_free(&packed);
     rb_hs_profile_free(&profile);
@@ -134,11 +136,21 @@ test_malloc(void)
     is_text(side ? side : "",
             "\"malloc\":{\"state\":\"on\",\"interval\":100000,\"first_interval\":524288,\"interval_changes\":1,"
             "\"allocator\":\"jemalloc 5.3.1\",\"missing\":\"no thread's stack: nobody asked\"},"
-            "\"memsize\":true,\"account\":null,\"account_at_start\":null}", "meta JSON: malloc's side");
+            "\"memsize\":true,\"account\":null,\"account_at_start\":null}",
+            "meta JSON: malloc's side");
 
-    static const struct { uint64_t address; uint32_t mapping; } cases[] = {
-        {0, 3}, {0x7f0000000fff, 3}, {0x7f0000001000, 0}, {0x7f0000001fff, 0}, {0x7f0000002000, 3},
-        {0x7f0000100000, 1}, {UINT64_MAX - 1, 2}, {UINT64_MAX, 3},
+    static const struct {
+        uint64_t address;
+        uint32_t mapping;
+    } cases[] = {
+        {0, 3},
+        {0x7f0000000fff, 3},
+        {0x7f0000001000, 0},
+        {0x7f0000001fff, 0},
+        {0x7f0000002000, 3},
+        {0x7f0000100000, 1},
+        {UINT64_MAX - 1, 2},
+        {UINT64_MAX, 3},
     };
     bool passed = true;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -157,10 +169,29 @@ test_account(void)
 
     sample_profile(&profile);
     profile.meta.account = (struct hs_account){
-        .taken_ns = 7, .cost_ns = 8, .rss = 1000, .slots_live = 100, .slots_free = 50, .malloc_live = 300,
-        .malloc_waste = 60, .malloc_metadata = 40, .stacks = 20, .code_and_files = 400, .jit = 0, .sampler = 10,
-        .unattributed = 20, .pss = 900, .malloc_known = true, .jemalloc = true, .je_allocated = 1, .je_active = 2,
-        .je_resident = 3, .je_dirty = 4, .je_retained = 5, .je_metadata = 6, .allocator = "jemalloc 5.3.0",
+        .taken_ns = 7,
+        .cost_ns = 8,
+        .rss = 1000,
+        .slots_live = 100,
+        .slots_free = 50,
+        .malloc_live = 300,
+        .malloc_waste = 60,
+        .malloc_metadata = 40,
+        .stacks = 20,
+        .code_and_files = 400,
+        .jit = 0,
+        .sampler = 10,
+        .unattributed = 20,
+        .pss = 900,
+        .malloc_known = true,
+        .jemalloc = true,
+        .je_allocated = 1,
+        .je_active = 2,
+        .je_resident = 3,
+        .je_dirty = 4,
+        .je_retained = 5,
+        .je_metadata = 6,
+        .allocator = "jemalloc 5.3.0",
     };
     /* no /proc, and a malloc that says nothing */
     profile.meta.account_at_start = (struct hs_account){.taken_ns = 1, .slots_live = 9, .allocator = "malloc"};
@@ -186,7 +217,8 @@ test_rounding(void)
 {
     ok(rb_hs_round(0.5) == 1 && rb_hs_round(0.49) == 0 && rb_hs_round(-0.5) == -1, "rounds to the nearest integer");
     ok(rb_hs_round(1e300) == INT64_MAX && rb_hs_round(INFINITY) == INT64_MAX &&
-       rb_hs_round(9223372036854775808.0) == INT64_MAX, "what is too large saturates");
+           rb_hs_round(9223372036854775808.0) == INT64_MAX,
+       "what is too large saturates");
     ok(rb_hs_round(9223372036854774784.0) == INT64_C(9223372036854774784), "the largest that fits does not");
     ok(rb_hs_round(-1e300) == INT64_MIN && rb_hs_round(-INFINITY) == INT64_MIN, "so does what is too small");
     ok(rb_hs_round(NAN) == 0, "not-a-number is 0");
@@ -199,8 +231,7 @@ test_broken(void)
     static const char *const broken[] = {
         "a circle of nodes", "a node of itself", "a parent past the nodes", "a frame past the frames",
         "a row past the nodes", "a class past the texts", "a label past the texts", "a path past the texts",
-        "a library past the texts", "a mapping's path past the texts", "its build id past them"
-    };
+        "a library past the texts", "a mapping's path past the texts", "its build id past them"};
 
     for (size_t i = 0; i < sizeof(broken) / sizeof(broken[0]); i++) {
         bool refused = true;
@@ -210,17 +241,17 @@ test_broken(void)
 
             i < 8 ? sample_profile(&profile) : malloc_profile(&profile);
             switch (i) {
-              case 0: profile.nodes[1].parent = 3; break;
-              case 1: profile.nodes[3].parent = 3; break;
-              case 2: profile.nodes[3].parent = profile.node_count; break;
-              case 3: profile.nodes[3].frame = profile.frame_count; break;
-              case 4: profile.rows[0].node = profile.node_count; break;
-              case 5: profile.rows[0].class_name = profile.text_count; break;
-              case 6: profile.frames[0].label = profile.text_count; break;
-              case 7: profile.frames[0].absolute_path = UINT32_MAX; break;
-              case 8: profile.rows[2].library = profile.text_count; break;
-              case 9: profile.mappings[2].path = profile.text_count; break;
-              case 10: profile.mappings[0].build_id = profile.text_count; break;
+            case 0: profile.nodes[1].parent = 3; break;
+            case 1: profile.nodes[3].parent = 3; break;
+            case 2: profile.nodes[3].parent = profile.node_count; break;
+            case 3: profile.nodes[3].frame = profile.frame_count; break;
+            case 4: profile.rows[0].node = profile.node_count; break;
+            case 5: profile.rows[0].class_name = profile.text_count; break;
+            case 6: profile.frames[0].label = profile.text_count; break;
+            case 7: profile.frames[0].absolute_path = UINT32_MAX; break;
+            case 8: profile.rows[2].library = profile.text_count; break;
+            case 9: profile.mappings[2].path = profile.text_count; break;
+            case 10: profile.mappings[0].build_id = profile.text_count; break;
             }
             if (encoders[e].encode(&profile, &out) != EINVAL) refused = false;
             rb_hs_buffer_free(&out);

@@ -9,7 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SESSIONS = 3, BATCH = 4000, CAP = 600, ROOM = 20000, TRIALS = 300 };
+enum { SESSIONS = 3,
+       BATCH = 4000,
+       CAP = 600,
+       ROOM = 20000,
+       TRIALS = 300 };
 
 struct sample {
     double size;
@@ -23,7 +27,7 @@ struct sums {
 };
 
 static struct hs_random randomness;
-static struct hs_epochs epochs = { .use = HS_MEM_TOTALS };
+static struct hs_epochs epochs = {.use = HS_MEM_TOTALS};
 static struct sample samples[ROOM];
 static size_t count;
 static uint64_t interval[HS_SESSIONS];
@@ -66,7 +70,7 @@ thin(void)
 static size_t
 most_of_a_session(int *session)
 {
-    size_t held[SESSIONS] = { 0 };
+    size_t held[SESSIONS] = {0};
     *session = 0;
     for (size_t i = 0; i < count; i++) {
         for (int s = 0; s < SESSIONS; s++) held[s] += (samples[i].sessions >> s) & 1;
@@ -82,14 +86,14 @@ most_of_a_session(int *session)
 static double
 bear(double drawn_at, bool capped)
 {
-    static const double sizes[] = { 40, 80, 640, 100000 };
+    static const double sizes[] = {40, 80, 640, 100000};
     double truth = 0;
     rb_hs_epoch_enter(&epochs, interval);
     for (int i = 0; i < BATCH; i++) {
         double size = i % 1000 ? sizes[i % 3] : sizes[3];
         truth += size;
         if (!rb_hs_random_chance(&randomness, rb_hs_probability(size, drawn_at))) continue;
-        struct sample sample = { .size = size, .epoch = epochs.current };
+        struct sample sample = {.size = size, .epoch = epochs.current};
         sample.longest = rb_hs_longest_interval(&randomness, size, drawn_at);
         sample.sessions = rb_hs_keepers(interval, (1 << SESSIONS) - 1, sample.longest);
         if (!sample.sessions || count == ROOM) continue;
@@ -151,13 +155,13 @@ walk(bool *all_counted)
 static void
 test_walks(void)
 {
-    struct sums mean[SESSIONS] = { { 0 } };
-    double squares[SESSIONS] = { 0 };
+    struct sums mean[SESSIONS] = {{0}};
+    double squares[SESSIONS] = {0};
     bool all_counted = true;
     for (int i = 0; i < TRIALS; i++) {
         double truth = walk(&all_counted);
         for (int s = 0; s < SESSIONS; s++) {
-            struct sums one = { 0 };
+            struct sums one = {0};
             for (size_t j = 0; j < count; j++) {
                 if ((samples[j].sessions >> s) & 1) add_to(&one, &samples[j], s);
             }
@@ -232,7 +236,7 @@ test_no_memory(void)
     uint32_t current = epochs.current;
     epochs.list[current].records++;
     for (uint64_t other = 1; epochs.count < epochs.capacity || epochs.current == current; other++) {
-        uint64_t filler[HS_SESSIONS] = { other };
+        uint64_t filler[HS_SESSIONS] = {other};
         entered &= rb_hs_epoch_enter(&epochs, filler);
         epochs.list[epochs.current].records++;
     }
@@ -245,7 +249,7 @@ test_no_memory(void)
         dropped += !rb_hs_lengthen(&epochs, sample.longest, &sample.sessions, &sample.epoch);
         changed += sample.sessions != samples[i].sessions || sample.epoch != born;
     }
-    uint64_t unseen[HS_SESSIONS] = { 3, 1, 4 };
+    uint64_t unseen[HS_SESSIONS] = {3, 1, 4};
     bool stayed = !rb_hs_epoch_enter(&epochs, unseen) && epochs.current == current;
     rb_hs_memory_fail_after(-1);
     ok(entered && stayed, "no memory for an epoch: the current one stays");
@@ -256,7 +260,7 @@ test_no_memory(void)
 static void
 test_longest(void)
 {
-    static const double sizes[] = { 1, 40, 640, 1e6, 1e9 }, drawn[] = { 1, 17, 1000003, 1099511627775.0 };
+    static const double sizes[] = {1, 40, 640, 1e6, 1e9}, drawn[] = {1, 17, 1000003, 1099511627775.0};
     bool all = true;
     for (size_t i = 0; i < 5; i++) {
         for (size_t j = 0; j < 4; j++) {

@@ -11,9 +11,9 @@
 #include <string.h>
 
 #ifdef HAVE_LIBZ
-# define WITH "with zlib"
+#define WITH "with zlib"
 #else
-# define WITH "without zlib"
+#define WITH "without zlib"
 #endif
 
 static void

@@ -79,7 +79,8 @@ is_limit(long long used_mib, long long limit_mib, bool machine, const char *name
     struct hs_memory_limit limit;
     bool found = rb_hs_memory_limit_read(root, 50, &limit);
     if (!ok(found && (long long)limit.used == used_mib * MIB && (long long)limit.bytes == limit_mib * MIB &&
-            limit.machine == machine, "%s", name)) {
+                limit.machine == machine,
+            "%s", name)) {
         note("%s: %llu of %llu%s", found ? "found" : "nothing", (unsigned long long)limit.used,
              (unsigned long long)limit.bytes, limit.machine ? ", machine" : "");
     }

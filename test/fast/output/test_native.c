@@ -104,7 +104,8 @@ test_places(void)
     uint32_t count;
 
     ok(strncmp(named_in(native, (char *)(void *)static_function_of_the_program + 1),
-               "static_function_of_the_program (test-", 37) == 0, "a static function of the program");
+               "static_function_of_the_program (test-", 37) == 0,
+       "a static function of the program");
     is_text(named_in(native, whole(0)), "exported_function (named.so)", "a function of a library");
     is_text(named_in(native, (char *)whole(1) + 1), "hidden_function (named.so)", "a static function of a library");
     is_text(named_in(native, stripped(0)), "exported_function (stripped.so)", "an exported function of a stripped library");
@@ -123,8 +124,9 @@ test_places(void)
     struct hs_native_place place;
     rb_hs_native_find(native, (uint64_t)(uintptr_t)whole(0), &place);
     ok(place.mapping < count && mappings[place.mapping].start <= (uintptr_t)whole(0) &&
-       mappings[place.mapping].end > (uintptr_t)whole(0) && mappings[place.mapping].path.ptr[0] == '/' &&
-       mappings[place.mapping].build_id.len == 40, "a mapping has its addresses, path and build id");
+           mappings[place.mapping].end > (uintptr_t)whole(0) && mappings[place.mapping].path.ptr[0] == '/' &&
+           mappings[place.mapping].build_id.len == 40,
+       "a mapping has its addresses, path and build id");
     uint32_t first = place.mapping;
     rb_hs_native_find(native, (uint64_t)(uintptr_t)whole(1), &place);
     is_number(place.mapping, first, "addresses of one mapping share it");
@@ -152,7 +154,8 @@ test_reuse(void)
     rb_hs_native_find(native, (uint64_t)(uintptr_t)addresses(0), &place);
     rb_hs_native_close(native);
     ok(place.function.len == 17 && memcmp(place.function.ptr, "exported_function", 17) == 0 &&
-       memcmp(place.file.ptr, "named.so", 8) == 0, "texts outlive the reading");
+           memcmp(place.file.ptr, "named.so", 8) == 0,
+       "texts outlive the reading");
     dlclose(library);
 }
 
@@ -173,7 +176,8 @@ test_other_file_at_the_same_place(void)
     for (int i = 0; i < 4; i++) {
         path_of(path, names[i]);
         void *library = load(names[i], &addresses);
-        void *function = i == 2 ? dlsym(library, "another_function") : i == 1 ? addresses(1) : addresses(0);
+        void *function = i == 2 ? dlsym(library, "another_function") : i == 1 ? addresses(1)
+                                                                              : addresses(0);
         Dl_info info;
         if (!dladdr(function, &info)) abort();
         size_t offset = (size_t)((char *)function - (char *)info.dli_fbase);   /* .text is mapped where it was linked */
@@ -245,7 +249,8 @@ bytes_read(void)
 static void
 test_big_table(void)
 {
-    enum { ASKED = 100, FUNCTIONS = 600000 };
+    enum { ASKED = 100,
+           FUNCTIONS = 600000 };
     char path[512], expected[64];
     struct stat file;
     path_of(path, "big.so");

@@ -19,7 +19,7 @@ parse(struct hs_options *options, const char *text, char error[512])
 static void
 describe(const struct hs_options *o, char *text, size_t size)
 {
-    static const char *const malloc_modes[] = { "", " malloc=standby", " malloc=off" };
+    static const char *const malloc_modes[] = {"", " malloc=standby", " malloc=off"};
     snprintf(text, size, "%s i=%llu o=%s%s e=%u k=%u r=%u%%/%llu s=%llu d=%u seed=%s%llu n=%u%s%s",
              o->on ? "on" : "off", (unsigned long long)o->interval, o->output_none ? "none" : o->output,
              o->output_given ? "!" : "", o->every, o->keep, o->at_rss_percent,
@@ -203,7 +203,8 @@ test_tables(void)
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         char printed[64];
         snprintf(printed, sizeof(printed), "%s", bad[i].text);
-        for (char *c = printed; *c; c++) if (*c == '\n') *c = '?';
+        for (char *c = printed; *c; c++)
+            if (*c == '\n') *c = '?';
 
         rb_hs_options_default(&before);
         bool parsed = parse(&options, bad[i].text, error);
@@ -254,8 +255,8 @@ test_parse(void)
 
     rb_hs_options_default(&options);
     ok(rb_hs_options_parse(&options, "interval=64k,seed=3", error, sizeof(error)) &&
-       rb_hs_options_parse(&options, "every=5", error, sizeof(error)) &&
-       options.interval == 65536 && options.seed == 3 && options.every == 5,
+           rb_hs_options_parse(&options, "every=5", error, sizeof(error)) &&
+           options.interval == 65536 && options.seed == 3 && options.every == 5,
        "a second text adds to the first");
     ok(rb_hs_options_parse(&options, "on", error, sizeof(error)) && options.interval == 65536,
        "`on` keeps what was set");
@@ -293,7 +294,7 @@ test_expand(void)
         snprintf(text, sizeof(text), "output=%s", expansions[i].output);
         parse(&options, text, error);
         bool expanded = rb_hs_options_expand_output(&options, expansions[i].pid, expansions[i].time,
-                                                 path, sizeof(path));
+                                                    path, sizeof(path));
         ok(expanded && strcmp(path, expansions[i].path) == 0, "expands %s to %s",
            expansions[i].output, expansions[i].path);
     }

@@ -28,7 +28,8 @@ sorts(size_t count, size_t size, uint32_t keys, int order)
     if (!ours || !theirs) abort();
     for (size_t i = 0; i < count; i++) {
         state = state * 1664525 + 1013904223;
-        uint32_t key = order > 0 ? (uint32_t)i : order < 0 ? (uint32_t)(count - i) : (state >> 8) % keys;
+        uint32_t key = order > 0 ? (uint32_t)i : order < 0 ? (uint32_t)(count - i)
+                                                           : (state >> 8) % keys;
         for (size_t at = 0; at < size; at++) ours[i * size + at] = ((const char *)&key)[at % sizeof(key)];
     }
     memcpy(theirs, ours, count * size);

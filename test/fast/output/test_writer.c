@@ -26,7 +26,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { BIG = 1 << 20, SKIPPED = 77 };
+enum { BIG = 1 << 20,
+       SKIPPED = 77 };
 
 static char folder[2048], big[BIG];
 
@@ -486,7 +487,10 @@ test_save(const char *top)
         const char *name;
         void (*make)(struct hs_profile *profile);
     } profiles[] = {
-        {"sample", sample_profile}, {"hostile", hostile_profile}, {"huge", huge_profile}, {"large", large_profile},
+        {"sample", sample_profile},
+        {"hostile", hostile_profile},
+        {"huge", huge_profile},
+        {"large", large_profile},
         {"malloc", malloc_profile},
     };
     static const char *const endings[] = {".pb.gz", ".pb"};

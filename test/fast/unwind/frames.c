@@ -71,7 +71,12 @@ fake_malloc(void)
 typedef void (*shape)(int depth);
 __attribute__((noinline)) static void go(int depth);
 
-#define SHAPE(name, ...) __attribute__((noinline)) static void name(int depth) { __VA_ARGS__; keep = 1; }
+#define SHAPE(name, ...) \
+    __attribute__((noinline)) static void name(int depth) \
+    { \
+        __VA_ARGS__; \
+        keep = 1; \
+    }
 SHAPE(plain, go(depth))
 SHAPE(large, char room[70000]; room[depth] = 1; keep = room[depth]; go(depth))
 SHAPE(moved, char *room = alloca(16 + draw(4000)); room[0] = 1; keep = room[0]; go(depth))
@@ -92,9 +97,9 @@ by_qsort(const void *left, const void *right)
     }
     return *(const int *)left - *(const int *)right;
 }
-SHAPE(through_qsort, int list[3] = { 3, 1, 2 }; depth_of_callback = depth; qsort(list, 3, sizeof(*list), by_qsort))
+SHAPE(through_qsort, int list[3] = {3, 1, 2}; depth_of_callback = depth; qsort(list, 3, sizeof(*list), by_qsort))
 
-static const shape shapes[] = { plain, large, moved, aligned, variable, busy, through_qsort };
+static const shape shapes[] = {plain, large, moved, aligned, variable, busy, through_qsort};
 
 static void
 go(int depth)

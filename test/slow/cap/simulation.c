@@ -20,7 +20,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { SLOT_SIZE = 40, SLOTS = 1638, WORDS = SLOTS / 64 + 1, CLASSES = 2000, DEAD_ONE_IN = 10 };
+enum { SLOT_SIZE = 40,
+       SLOTS = 1638,
+       WORDS = SLOTS / 64 + 1,
+       CLASSES = 2000,
+       DEAD_ONE_IN = 10 };
 
 struct page {
     struct rb_heap_sampler_page *table;
@@ -108,7 +112,7 @@ static void
 check_snapshot(const char *path)
 {
     struct hs_profile *profile = rb_hs_snapshot(HS_MAIN, NULL, false);
-    struct sums live = { 0, 0 }, alloc = { 0, 0 };
+    struct sums live = {0, 0}, alloc = {0, 0};
     size_t written = 0;
     ok(profile != NULL, "a snapshot, with %zu KiB in use", rb_hs_memory_total() >> 10);
     if (!profile) return;
@@ -129,7 +133,7 @@ check_snapshot(const char *path)
 static void
 simulate(uint64_t interval, const char *path)
 {
-    struct hs_session_settings settings = { .interval = interval };
+    struct hs_session_settings settings = {.interval = interval};
     bool in_bounds = rb_hs_session_start(&settings, true) == HS_MAIN;
     ok(in_bounds, "sampling at %" PRIu64 " bytes", interval);
     size_t step = page_count / 20 + 1, marked = 0;

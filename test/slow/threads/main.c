@@ -59,7 +59,7 @@ over_p(void)
 static void
 nap(long us)
 {
-    struct timespec time = { us / 1000000, us % 1000000 * 1000 };
+    struct timespec time = {us / 1000000, us % 1000000 * 1000};
     nanosleep(&time, NULL);
 }
 
@@ -68,7 +68,7 @@ nap(long us)
 static void
 start(void)
 {
-    struct hs_session_settings settings = { .interval = 64u << vm_random(4), .malloc_interval = 1000 };
+    struct hs_session_settings settings = {.interval = 64u << vm_random(4), .malloc_interval = 1000};
     if (rb_hs_session_start(&settings, true) == HS_MAIN) rb_hs_periodic_start();
 }
 
@@ -83,20 +83,20 @@ static void
 change_something(void)
 {
     static int block = -1;
-    struct hs_session_settings settings = { .interval = 32, .malloc_interval = 300, .thread = 1 };
+    struct hs_session_settings settings = {.interval = 32, .malloc_interval = 300, .thread = 1};
     add(&counts.changes, 1);
     if (!rb_hs_sampler.session[HS_MAIN].on) {
         start();
         return;
     }
     switch (vm_random(4)) {
-      case 0:
+    case 0:
         stop();
         break;
-      case 1:
+    case 1:
         rb_hs_session_retune(HS_MAIN, 64u << vm_random(6));
         break;
-      default:
+    default:
         if (block > 0) rb_hs_session_stop(block);
         block = block > 0 ? -1 : rb_hs_session_start(&settings, false);
     }
@@ -122,9 +122,14 @@ static bool
 snapshot(const char *name)
 {
     char path[4096];
-    struct seen seen = { 0, false };
+    struct seen seen = {0, false};
     struct hs_request request = {
-        .session = HS_MAIN, .flags = HS_WITH_SAMPLES, .path = name ? path : NULL, .format = HS_PB, .add_meta = look_at, .data = &seen,
+        .session = HS_MAIN,
+        .flags = HS_WITH_SAMPLES,
+        .path = name ? path : NULL,
+        .format = HS_PB,
+        .add_meta = look_at,
+        .data = &seen,
     };
     if (name) snprintf(path, sizeof(path), "%s/%s", folder, name);
     int error = rb_hs_request_serve(&request);
@@ -161,7 +166,7 @@ note_call(void *data)
 static void
 ask(unsigned ms)
 {
-    struct asked asked = { false, false };
+    struct asked asked = {false, false};
     bool answered = rb_hs_at_safe_point(note_call, &asked, ms);
     add(answered ? &counts.safe_points : &counts.missed, 1);
     if (!answered) nap(1000);
@@ -245,7 +250,7 @@ run_threads(int seconds)
     int count = 0;
     for (int i = 0; i < 2; i++) pthread_create(&threads[count++], NULL, ruby_thread, NULL);
     for (int i = 0; i < 2; i++) pthread_create(&threads[count++], NULL, ractor, NULL);
-    static const char *const names[] = { "a.pb.gz", "b.pb", "c.pb" };
+    static const char *const names[] = {"a.pb.gz", "b.pb", "c.pb"};
     for (int i = 0; i < 3; i++) pthread_create(&threads[count++], NULL, snapshot_thread, (void *)names[i]);
     sleep((unsigned)seconds);
     __atomic_store_n(&over, true, __ATOMIC_RELAXED);

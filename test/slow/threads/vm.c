@@ -28,7 +28,12 @@
 #undef snprintf
 #undef vsnprintf
 
-enum { PAGES = 24, PAGE_BYTES = 1 << 16, SLOT_BYTES = 40, SLOTS = PAGE_BYTES / SLOT_BYTES, CODES = 600, DEEPEST = 8 };
+enum { PAGES = 24,
+       PAGE_BYTES = 1 << 16,
+       SLOT_BYTES = 40,
+       SLOTS = PAGE_BYTES / SLOT_BYTES,
+       CODES = 600,
+       DEEPEST = 8 };
 
 struct slot {
     VALUE flags;                /* 0: free */
@@ -153,7 +158,7 @@ vm_boot(void)
 void
 vm_allocate(void)
 {
-    static const VALUE types[] = { T_STRING, T_ARRAY, T_OBJECT };
+    static const VALUE types[] = {T_STRING, T_ARRAY, T_OBJECT};
     struct slot *slot = find_free();
     uint64_t drawn_at;
     if (!slot) return;
@@ -192,10 +197,26 @@ each_slot(void (*visit)(struct slot *slot))
     }
 }
 
-static void mark_some(struct slot *slot) { set_mark(slot, vm_random(8) > 1); }
-static void move_some(struct slot *slot) { if (slot->flags != T_MOVED && vm_random(16) == 0) move(slot); }
-static void forget_moved(struct slot *slot) { if (slot->flags == T_MOVED) slot->flags = 0; }
-static void sweep(struct slot *slot) { if (!marked_p(slot)) slot->flags = 0; }
+static void
+mark_some(struct slot *slot)
+{
+    set_mark(slot, vm_random(8) > 1);
+}
+static void
+move_some(struct slot *slot)
+{
+    if (slot->flags != T_MOVED && vm_random(16) == 0) move(slot);
+}
+static void
+forget_moved(struct slot *slot)
+{
+    if (slot->flags == T_MOVED) slot->flags = 0;
+}
+static void
+sweep(struct slot *slot)
+{
+    if (!marked_p(slot)) slot->flags = 0;
+}
 
 void
 vm_gc(bool full, bool compact)
@@ -231,21 +252,50 @@ vm_free_pages(void)
 
 /* -- what the sampler asks of MRI ------------------------------------------------- */
 
-static rb_vm_t vm = { .default_params = { .thread_machine_stack_size = 1 << 20 } };
+static rb_vm_t vm = {.default_params = {.thread_machine_stack_size = 1 << 20}};
 rb_vm_t *ruby_current_vm_ptr = &vm;
 struct rb_ractor_struct *ruby_single_main_ractor = (struct rb_ractor_struct *)&vm;      /* not NULL: there is one */
 const char *rb_dynamic_description = "a VM for tests";
 VALUE rb_eArgError;
 uint64_t rb_hs_classes_dropped;
 
-void rb_vm_barrier(void) { }
-void rb_vm_lock_enter_body(unsigned int *lev) { abort(); }
-void rb_vm_lock_leave_body(unsigned int *lev) { abort(); }
-size_t rb_gc_count(void) { return gc_count; }
-int *rb_errno_ptr(void) { return __errno_location(); }
-void *rb_asan_poisoned_object_p(VALUE object) { return NULL; }
-void rb_heap_sampler_gc_recut(void) { }
-void rb_hs_malloc_boot(bool wanted) { }
+void
+rb_vm_barrier(void)
+{
+}
+void
+rb_vm_lock_enter_body(unsigned int *lev)
+{
+    abort();
+}
+void
+rb_vm_lock_leave_body(unsigned int *lev)
+{
+    abort();
+}
+size_t
+rb_gc_count(void)
+{
+    return gc_count;
+}
+int *
+rb_errno_ptr(void)
+{
+    return __errno_location();
+}
+void *
+rb_asan_poisoned_object_p(VALUE object)
+{
+    return NULL;
+}
+void
+rb_heap_sampler_gc_recut(void)
+{
+}
+void
+rb_hs_malloc_boot(bool wanted)
+{
+}
 
 bool
 rb_hs_malloc_raw_stacks_p(void)
@@ -283,9 +333,21 @@ vm_safe_point(void)
 
 /* -- contracts ------------------------------------------------------------------------- */
 
-bool rb_hs_gvl_p(void) { return gvl_held; }
-bool rb_hs_vm_locked_p(void) { return gvl_held; }
-bool rb_hs_in_gc_p(void) { return gvl_held; }
+bool
+rb_hs_gvl_p(void)
+{
+    return gvl_held;
+}
+bool
+rb_hs_vm_locked_p(void)
+{
+    return gvl_held;
+}
+bool
+rb_hs_in_gc_p(void)
+{
+    return gvl_held;
+}
 
 void
 rb_hs_fault(const char *format, ...)
@@ -297,8 +359,15 @@ rb_hs_fault(const char *format, ...)
     abort();
 }
 
-void rb_hs_unwind_refresh(void) { }
-void rb_raise(VALUE error, const char *format, ...) { abort(); }
+void
+rb_hs_unwind_refresh(void)
+{
+}
+void
+rb_raise(VALUE error, const char *format, ...)
+{
+    abort();
+}
 
 void
 rb_bug(const char *format, ...)
@@ -374,11 +443,15 @@ rb_heap_sampler_gc_each_table(void (*visit)(struct rb_heap_sampler_page **, uint
 void
 rb_heap_sampler_gc_counts(struct rb_heap_sampler_gc_counts *counts)
 {
-    *counts = (struct rb_heap_sampler_gc_counts){ .heap_count = 1, .heap = { { SLOT_BYTES, PAGES * SLOTS, 0 } } };
+    *counts = (struct rb_heap_sampler_gc_counts){.heap_count = 1, .heap = {{SLOT_BYTES, PAGES * SLOTS, 0}}};
 }
 
 /* Classes: one of each type. */
-uint32_t rb_hs_class_of_allocation(VALUE klass, VALUE flags) { return (uint32_t)flags; }
+uint32_t
+rb_hs_class_of_allocation(VALUE klass, VALUE flags)
+{
+    return (uint32_t)flags;
+}
 static uint32_t thing, t_string, t_object;
 
 static void
@@ -391,14 +464,41 @@ name_classes(void)
     rb_hs_unlock();
 }
 
-uint32_t rb_hs_class_text(uint32_t class_id) { return thing; }
-uint32_t rb_hs_class_type_text(uint32_t class_id) { return class_id == T_STRING ? t_string : t_object; }
-bool rb_hs_class_has_type(uint32_t class_id, VALUE flags) { return class_id == (uint32_t)flags; }
-void rb_hs_classes_after_mark(bool full) { }
-void rb_hs_classes_after_move(void) { }
-void rb_hs_classes_rename(void) { }
-void rb_hs_classes_check(void) { }
-void rb_hs_classes_check_living(bool (*alive)(uintptr_t)) { }
+uint32_t
+rb_hs_class_text(uint32_t class_id)
+{
+    return thing;
+}
+uint32_t
+rb_hs_class_type_text(uint32_t class_id)
+{
+    return class_id == T_STRING ? t_string : t_object;
+}
+bool
+rb_hs_class_has_type(uint32_t class_id, VALUE flags)
+{
+    return class_id == (uint32_t)flags;
+}
+void
+rb_hs_classes_after_mark(bool full)
+{
+}
+void
+rb_hs_classes_after_move(void)
+{
+}
+void
+rb_hs_classes_rename(void)
+{
+}
+void
+rb_hs_classes_check(void)
+{
+}
+void
+rb_hs_classes_check_living(bool (*alive)(uintptr_t))
+{
+}
 
 /* -- stacks ------------------------------------------------------------------------- */
 
@@ -424,10 +524,10 @@ uint32_t
 rb_hs_capture_resolve(const struct hs_raw_frame *frames, uint32_t depth, bool truncated)
 {
     uint32_t node = HS_NODE_EMPTY;
-    for (uint32_t i = depth; i-- > 0; ) {
+    for (uint32_t i = depth; i-- > 0;) {
         if (!rb_hs_code_find(frames[i].code) && !name_code(frames[i].code)) return UINT32_MAX;
     }
-    for (uint32_t i = depth; i-- > 0; ) {
+    for (uint32_t i = depth; i-- > 0;) {
         struct hs_code *code = rb_hs_code_find(frames[i].code);
         uint32_t frame = rb_hs_code_frame_at(code, frames[i].pc);
         rb_hs_lock();
@@ -442,11 +542,11 @@ static uint32_t
 some_frames(struct hs_raw_frame *frames, uint32_t depth, struct hs_stack_hash *hash)
 {
     uint32_t count = 0;
-    *hash = (struct hs_stack_hash){ 0, 0 };
+    *hash = (struct hs_stack_hash){0, 0};
     while (depth-- > 0) {
         const struct slot *code = codes[vm_random(CODES)];
         if (!code) continue;
-        frames[count++] = (struct hs_raw_frame){ (uintptr_t)code, code->serial, 0 };
+        frames[count++] = (struct hs_raw_frame){(uintptr_t)code, code->serial, 0};
         hs_stack_hash_add(hash, code->serial);
     }
     rb_hs_stack_hash_end(hash, count, false);
@@ -471,7 +571,8 @@ rb_hs_capture_stack(void)
 /* -- malloc ---------------------------------------------------------------------------- */
 
 #define NATIVE_BASE UINT64_C(0x100000)          /* no file is mapped there */
-enum { LIVE_MOST = 4096, DRAWN_AT = 256 };
+enum { LIVE_MOST = 4096,
+       DRAWN_AT = 256 };
 
 /* What a real malloc gives is of one thread until it frees it: the mutex is not held while the table is told. */
 static pthread_mutex_t blocks_mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -515,7 +616,11 @@ vm_malloc(void)
 {
     struct hs_raw_frame frame;
     struct hs_malloc_birth birth = {
-        .size = 16u << vm_random(12), .drawn_at = DRAWN_AT, .thread = 1 + vm_random(3), .native_count = 1, .copy = copy_frame,
+        .size = 16u << vm_random(12),
+        .drawn_at = DRAWN_AT,
+        .thread = 1 + vm_random(3),
+        .native_count = 1,
+        .copy = copy_frame,
     };
     pthread_rwlock_rdlock(&running);
     birth.gc = (uint32_t)gc_count;
@@ -592,19 +697,19 @@ rb_hs_malloc_retune(int session, uint64_t interval)
 void
 rb_hs_malloc_describe(struct hs_malloc_meta *meta, int session)
 {
-    *meta = (struct hs_malloc_meta){ .state = HS_MALLOC_ON, .interval = rb_hs_malloc_session(session).interval };
+    *meta = (struct hs_malloc_meta){.state = HS_MALLOC_ON, .interval = rb_hs_malloc_session(session).interval};
 }
 
 void
 rb_hs_malloc_excess(struct hs_account_excess *excess)
 {
-    *excess = (struct hs_account_excess){ 0 };
+    *excess = (struct hs_account_excess){0};
 }
 
 const struct hs_allocator *
 rb_hs_allocator(void)
 {
-    static const struct hs_allocator allocator = { .jemalloc = true, .prof_opened = true, .name = "a malloc for tests" };
+    static const struct hs_allocator allocator = {.jemalloc = true, .prof_opened = true, .name = "a malloc for tests"};
     return &allocator;
 }
 
@@ -642,7 +747,7 @@ row_agrees(const struct hs_profile *profile, const struct hs_row *row)
     uint64_t address = profile->frames[native->frame].address + 1;      /* it is told within the call */
     int len = snprintf(label, sizeof(label), "code %llu", (unsigned long long)(address - NATIVE_BASE) / 16);
     if (text->len == (uint32_t)len && memcmp(text->ptr, label, text->len) == 0) return true;
-    static const char *const unknown[] = { "(not named yet)", "(evicted)" };
+    static const char *const unknown[] = {"(not named yet)", "(evicted)"};
     for (int i = 0; i < 2; i++) {
         if (text->len == strlen(unknown[i]) && memcmp(text->ptr, unknown[i], text->len) == 0) return true;
     }

@@ -41,10 +41,10 @@ take_over(void *ptr)
 }
 
 static const rb_data_type_t
-    movable_type = { "careless/movable", { mark_movable, RUBY_DEFAULT_FREE }, .flags = RUBY_TYPED_FREE_IMMEDIATELY },
-    barrier_type = { "careless/barrier", { mark, RUBY_DEFAULT_FREE }, .flags = RUBY_TYPED_FREE_IMMEDIATELY | RUBY_TYPED_WB_PROTECTED },
-    dying_type = { "careless/dying", { mark, take_over }, .flags = RUBY_TYPED_FREE_IMMEDIATELY },
-    marked_type = { "careless/marked", { mark, RUBY_DEFAULT_FREE }, .flags = RUBY_TYPED_FREE_IMMEDIATELY };
+    movable_type = {"careless/movable", {mark_movable, RUBY_DEFAULT_FREE}, .flags = RUBY_TYPED_FREE_IMMEDIATELY},
+    barrier_type = {"careless/barrier", {mark, RUBY_DEFAULT_FREE}, .flags = RUBY_TYPED_FREE_IMMEDIATELY | RUBY_TYPED_WB_PROTECTED},
+    dying_type = {"careless/dying", {mark, take_over}, .flags = RUBY_TYPED_FREE_IMMEDIATELY},
+    marked_type = {"careless/marked", {mark, RUBY_DEFAULT_FREE}, .flags = RUBY_TYPED_FREE_IMMEDIATELY};
 
 static const rb_data_type_t *
 type_of(VALUE way)
@@ -94,11 +94,13 @@ what(VALUE self, VALUE way, VALUE where)
 {
     VALUE object = believed(way, where);
     switch (RB_BUILTIN_TYPE(object)) {
-      case T_NONE: return ID2SYM(rb_intern("freed"));
-      case T_MOVED: return ID2SYM(rb_intern("moved"));
-      case T_ZOMBIE: return ID2SYM(rb_intern("zombie"));
-      case T_IMEMO: case T_NODE: case T_ICLASS: return ID2SYM(rb_intern("internal"));
-      default: return RBASIC_CLASS(object) ? rb_obj_class(object) : ID2SYM(rb_intern("hidden"));
+    case T_NONE: return ID2SYM(rb_intern("freed"));
+    case T_MOVED: return ID2SYM(rb_intern("moved"));
+    case T_ZOMBIE: return ID2SYM(rb_intern("zombie"));
+    case T_IMEMO:
+    case T_NODE:
+    case T_ICLASS: return ID2SYM(rb_intern("internal"));
+    default: return RBASIC_CLASS(object) ? rb_obj_class(object) : ID2SYM(rb_intern("hidden"));
     }
 }
 

@@ -32,9 +32,9 @@ void *
 addresses(int which)
 {
     switch (which) {
-      case 0: return (void *)exported_function;
-      case 1: return (void *)hidden_function;
-      case 2: return (void *)last_hidden_function;
+    case 0: return (void *)exported_function;
+    case 1: return (void *)hidden_function;
+    case 2: return (void *)last_hidden_function;
     }
     return NULL;
 }
