@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# TAP from shell. Usage: . "$TOP/test/tap.sh"; check NAME COMMAND…; skip and todo NAME WHY …; finish at the end.
+# TAP from shell. Usage: . "$TOP/test/tap.sh"; check NAME COMMAND…; skip NAME WHY; finish at the end.
 # Or joined COMMAND…, where programs print TAP themselves.
 # shellcheck disable=SC2034 # read by whoever includes this file
 
@@ -22,13 +22,6 @@ check() {
         printf '# exit status %d\n' "$status"
         [ -z "$out" ] || printf '%s\n' "$out" | sed 's/^/# /'
     fi
-}
-
-# todo NAME WHY COMMAND…: a check that fails today, and why.
-todo() {
-    local failed=$tap_failed
-    check "$1 # TODO $2" "${@:3}"
-    tap_failed=$failed
 }
 
 # skip NAME WHY
