@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "json"
+require "tempfile"
 require "zlib"
 
 # Writes a raw profile as the sampler's C code does; doc/format.md.  Slow and
@@ -16,6 +17,16 @@ class PprofWriter
   # Those of format 1, and of format 2.
   OLD_TYPES = TYPES.first(13).freeze
   TYPES_2 = TYPES.first(22).freeze
+
+  # What a build becomes when it is saved and loaded.
+  def self.reloaded(build, **options)
+    Tempfile.create(["heap", ".pb.gz"]) do |file|
+      file.binmode
+      file.write(gzip(build.raw, **options))
+      file.flush
+      HeapSample::Profile.load(file.path)
+    end
+  end
 
   def self.gzip(raw, **options) = Zlib.gzip(new(raw, **options).encode)
 

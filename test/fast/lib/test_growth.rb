@@ -2,7 +2,6 @@
 
 require "sample_build"
 require "pprof_writer"
-require "tempfile"
 require "json"
 require "pp"
 
@@ -86,15 +85,9 @@ test "another session of the process is another run" do
 end
 
 test "a saved profile is matched with one from memory" do
-  require "tempfile"
-  Tempfile.create(["heap", ".pb.gz"]) do |file|
-    file.binmode
-    file.write(PprofWriter.gzip(sample_build.raw))
-    file.flush
-    growth = sample_build(**LATER).row(["y.rb:1 Y#y"], "String", inuse: 30, birth: 105).profile - Profile.load(file.path)
-    assert(growth.matched?)
-    equal(["String"], growth.groups(:class).select { |group| group.space.abs > UNIT }.map(&:key))
-  end
+  growth = sample_build(**LATER).row(["y.rb:1 Y#y"], "String", inuse: 30, birth: 105).profile - PprofWriter.reloaded(sample_build)
+  assert(growth.matched?)
+  equal(["String"], growth.groups(:class).select { |group| group.space.abs > UNIT }.map(&:key))
 end
 
 test "the wrong order and things that are no profile are ArgumentErrors" do
@@ -194,7 +187,7 @@ test "stacks have one number in all profiles if and only if they are equal" do
     stacks = Array.new(150) { Array.new(random.rand(0..6)) { "f#{random.rand(60)}.rb:#{random.rand(1..4)} F#f" } }
     random.rand(200).times { |n| one.row(["only#{round}.rb:#{n + 1} O#o"], "String", inuse: 1, birth: 1) }     # other numbers for the same frames
     stacks.each { |stack| one.row(stack, "String", inuse: 1, birth: 1) }
-    [one.profile, Tempfile.create(["heap", ".pb.gz"]) { |file| file.binmode; file.write(PprofWriter.gzip(one.raw)); file.flush; Profile.load(file.path) }]
+    [one.profile, PprofWriter.reloaded(one)]
   end.flatten
   interner = {}
   seen = profiles.flat_map do |profile|

@@ -11,15 +11,6 @@ LATER_META = {"gc" => {"count" => 110, "minor" => 85, "major" => 25}, "taken_ns"
 
 def profile = malloc_build.profile
 
-def reloaded(build, **options)
-  Tempfile.create(["heap", ".pb.gz"]) do |file|
-    file.binmode
-    file.write(PprofWriter.gzip(build.raw, **options))
-    file.flush
-    Profile.load(file.path)
-  end
-end
-
 # --- rows and frames ---
 
 test "a row of malloc says so, and which library called malloc" do
@@ -127,7 +118,7 @@ end
 
 test "a saved profile reads as it was" do
   build = malloc_build("memsize" => true)
-  build.profile.rows.zip(reloaded(build).rows) do |original, row|
+  build.profile.rows.zip(PprofWriter.reloaded(build).rows) do |original, row|
     equal([original.malloc?, original.library, original.class_name, original.slot_size], [row.malloc?, row.library, row.class_name, row.slot_size])
     equal(original.stack.map(&:to_s), row.stack.map(&:to_s))
     equal(original.stack.map(&:native?), row.stack.map(&:native?))
@@ -135,11 +126,11 @@ test "a saved profile reads as it was" do
     close(original.inuse.space, row.inuse.space, 1e-6)
     close(original.memsize, row.memsize, 1e-6)
   end
-  equal(build.profile.report(root: "/srv/app").to_s, reloaded(build).report(root: "/srv/app").to_s)
+  equal(build.profile.report(root: "/srv/app").to_s, PprofWriter.reloaded(build).report(root: "/srv/app").to_s)
 end
 
 test "a file of format 1 is one of slots" do
-  old = reloaded(Build.new("format" => 1, "malloc" => nil, "memsize" => nil).row([MAIN], "String", inuse: 12, birth: 3),
+  old = PprofWriter.reloaded(Build.new("format" => 1, "malloc" => nil, "memsize" => nil).row([MAIN], "String", inuse: 12, birth: 3),
                  types: PprofWriter::OLD_TYPES)
   equal([false, nil, 12], [old.malloc?, old.info.malloc_state, old.rows[0].inuse.samples])
   assert(!old.report.to_s.include?("malloc"), old.report.to_s)

@@ -5,7 +5,6 @@
 require "malloc_build"
 require "pprof_writer"
 require "json"
-require "tempfile"
 
 include HeapSample
 
@@ -34,20 +33,11 @@ def pool(build = moment(0), threads: 500, birth: 95)
   build.blocks(THREADS, "ruby", BLOCK_MIB, birth: birth, inuse: samples, resident: 16 << 10).blocks(THREADS, "ruby", BLOCK_MIB, alloc: samples)
 end
 
-def reread(build, **options)
-  Tempfile.create(["heap", ".pb.gz"]) do |file|
-    file.binmode
-    file.write(PprofWriter.gzip(build.raw, **options))
-    file.flush
-    Profile.load(file.path)
-  end
-end
-
 # --- files ---
 
 test "a saved profile has malloc's births, deaths and resident bytes, with samples and variance of the dead" do
   build = pool(loader)
-  build.profile.rows.zip(reread(build).rows) do |row, read|
+  build.profile.rows.zip(PprofWriter.reloaded(build).rows) do |row, read|
     equal([row.malloc?, row.birth_gc, row.thread, row.dead.samples, row.alloc.samples, row.inuse.samples],
           [read.malloc?, read.birth_gc, read.thread, read.dead.samples, read.alloc.samples, read.inuse.samples])
     [row.dead, row.alloc, row.inuse].zip([read.dead, read.alloc, read.inuse]) do |one, other|
@@ -57,11 +47,11 @@ test "a saved profile has malloc's births, deaths and resident bytes, with sampl
     close(row.resident, read.resident, 1e-4)
     close(row.dead_gcs, read.dead_gcs, 1e-4)
   end
-  equal(*[build.profile, reread(build)].map { |profile| profile.report.to_s.lines.last(2) })
+  equal(*[build.profile, PprofWriter.reloaded(build)].map { |profile| profile.report.to_s.lines.last(2) })
 end
 
 test "a file of format 2 is resident as a whole, and has no births of malloc" do
-  old = reread(malloc_build, types: PprofWriter::TYPES_2)
+  old = PprofWriter.reloaded(malloc_build, types: PprofWriter::TYPES_2)
   old.rows.each { |row| close(row.inuse.space, row.resident) }
   assert(!old.info.malloc_births? && loader.profile.info.malloc_births?)
   assert(!old.report.to_s.include?("resident"), old.report.to_s)

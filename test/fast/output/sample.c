@@ -279,3 +279,11 @@ malloc_profile(struct hs_profile *profile)
     profile->mappings = copy(mappings, sizeof(mappings));
     profile->mapping_count = COUNT(mappings);
 }
+
+const struct sample_profile sample_profiles[SAMPLE_PROFILES] = {
+    {"sample", sample_profile},
+    {"hostile", hostile_profile},
+    {"huge", huge_profile},
+    {"large", large_profile},
+    {"malloc", malloc_profile},
+};

@@ -15,4 +15,11 @@ void large_profile(struct hs_profile *profile);
  * their names, with some, and code that is in none. */
 void malloc_profile(struct hs_profile *profile);
 
+/* All of them. */
+enum { SAMPLE_PROFILES = 5 };
+extern const struct sample_profile {
+    const char *name;
+    void (*make)(struct hs_profile *profile);
+} sample_profiles[SAMPLE_PROFILES];
+
 #endif

@@ -40,19 +40,6 @@ static const struct {
 
 enum { ENCODERS = sizeof(encoders) / sizeof(encoders[0]) };
 
-static const struct {
-    const char *name;
-    void (*make)(struct hs_profile *profile);
-} profiles[] = {
-    {"sample", sample_profile},
-    {"hostile", hostile_profile},
-    {"huge", huge_profile},
-    {"large", large_profile},
-    {"malloc", malloc_profile},
-};
-
-enum { PROFILES = sizeof(profiles) / sizeof(profiles[0]) };
-
 static void
 test_meta(void)
 {
@@ -316,7 +303,7 @@ fail_each_allocation(int p, int e)
     int error;
     bool passed = true;
 
-    profiles[p].make(&profile);
+    sample_profiles[p].make(&profile);
     size_t held = rb_hs_memory_total();
     do {
         struct hs_buffer out = {0};
@@ -329,7 +316,7 @@ fail_each_allocation(int p, int e)
     } while (error && passed);
     rb_hs_profile_free(&profile);
     if (!ok(passed && countdown > 1, "%s of the %s profile: ENOMEM at each of %ld allocations, nothing kept",
-            encoders[e].name, profiles[p].name, countdown - 1)) {
+            encoders[e].name, sample_profiles[p].name, countdown - 1)) {
         note("error %d at allocation %ld", error, countdown);
     }
 }
@@ -356,7 +343,7 @@ void
 test_encode_memory(void)
 {
     test_buffer();
-    for (int p = 0; p < PROFILES; p++) {
+    for (int p = 0; p < SAMPLE_PROFILES; p++) {
         for (int e = 0; e < ENCODERS; e++) fail_each_allocation(p, e);
     }
     is_number((long long)rb_hs_memory_total(), 0, "nothing of the sampler's memory is left");

@@ -483,31 +483,21 @@ save(const struct hs_profile *profile, const char *path, size_t *written)
 void
 test_save(const char *top)
 {
-    static const struct {
-        const char *name;
-        void (*make)(struct hs_profile *profile);
-    } profiles[] = {
-        {"sample", sample_profile},
-        {"hostile", hostile_profile},
-        {"huge", huge_profile},
-        {"large", large_profile},
-        {"malloc", malloc_profile},
-    };
     static const char *const endings[] = {".pb.gz", ".pb"};
     char path[4096];
     struct hs_profile profile;
     struct stat status;
 
-    for (size_t p = 0; p < sizeof(profiles) / sizeof(profiles[0]); p++) {
+    for (size_t p = 0; p < SAMPLE_PROFILES; p++) {
         bool passed = true;
-        profiles[p].make(&profile);
+        sample_profiles[p].make(&profile);
         for (size_t e = 0; e < sizeof(endings) / sizeof(endings[0]); e++) {
             size_t written = 0;
-            snprintf(path, sizeof(path), "%s/%s%s", top, profiles[p].name, endings[e]);
+            snprintf(path, sizeof(path), "%s/%s%s", top, sample_profiles[p].name, endings[e]);
             if (save(&profile, path, &written)) passed = false;
             if (stat(path, &status) || (size_t)status.st_size != written) passed = false;
         }
         rb_hs_profile_free(&profile);
-        ok(passed, "saves the %s profile in every format", profiles[p].name);
+        ok(passed, "saves the %s profile in every format", sample_profiles[p].name);
     }
 }
