@@ -212,6 +212,9 @@ rb_hs_encode_meta_json(const struct hs_profile_meta *meta, struct hs_buffer *out
     rb_hs_buffer_puts(out, ",");
     append_number(out, "process_id", meta->process_id);
     rb_hs_buffer_printf(out, "\"process_start\":\"%016" PRIx64 "\",", meta->process_start);
+    append_number_or_null(out, "parent_id", meta->who.parent_id);
+    append_text(out, "title", meta->who.title, sizeof(meta->who.title));
+    append_text(out, "directory", meta->who.directory, sizeof(meta->who.directory));
     append_number(out, "session", meta->session);
     append_number(out, "started_ns", meta->started_ns);
     append_number(out, "taken_ns", meta->taken_ns);

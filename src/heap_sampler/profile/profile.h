@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "heap_sampler/account/account.h"
+#include "heap_sampler/account/who.h"
 #include "heap_sampler/base/table.h"
 #include "heap_sampler/base/texts.h"
 #include "heap_sampler/estimate/estimate.h"
@@ -77,6 +78,7 @@ struct hs_profile_meta {
     uint64_t seed;
     uint64_t process_id;
     uint64_t process_start;     /* random, one per process and fork */
+    struct hs_who who;
     uint64_t session;           /* serial of the session in its process */
     uint64_t started_ns;        /* Unix time */
     uint64_t taken_ns;

@@ -339,5 +339,6 @@ rb_hs_snapshot(int number, unsigned flags)
     if (number == HS_MAIN) rb_hs_malloc_look_at(&excess, profile);
     else rb_hs_malloc_look(&excess);
     rb_hs_account_take(&profile->meta.account, &excess, flags & HS_MAY_HOLD_UP);
+    rb_hs_who_read(&profile->meta.who);
     return profile;
 }

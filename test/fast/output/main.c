@@ -26,6 +26,7 @@ main(int argc, char **argv)
     if (argc == 3) {
         test_options();
         test_memory_limit(argv[2]);
+        test_who();
         test_encode();
         test_encode_memory();
         test_writer(argv[2]);

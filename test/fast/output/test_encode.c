@@ -51,7 +51,8 @@ test_meta(void)
     rb_hs_buffer_append(&out, "", 1);
     is_text(out.ptr,
             "{\"format\":3,\"generator\":\"heap_sampler\",\"ruby\":\"ruby 3.4.5 \\\"test\\\"\","
-            "\"process_id\":4242,\"process_start\":\"0000000000abcdef\",\"session\":1,"
+            "\"process_id\":4242,\"process_start\":\"0000000000abcdef\",\"parent_id\":17,\"title\":\"puma \\\"w\\\"\",\"directory\":null,"
+            "\"session\":1,"
             "\"started_ns\":1700000000000000001,\"taken_ns\":1700000090500000001,"
             "\"gc\":{\"count\":9,\"minor\":7,\"major\":2,\"last_minor_ns\":null,\"last_major_ns\":1700000080000000000},"
             "\"settings\":{\"interval\":524288,\"first_interval\":262144,\"interval_changes\":1,"

@@ -49,7 +49,7 @@ module HeapSample
         return {} if @foreign || @count.zero?
 
         {"format" => format, **SAME.first(2).to_h { |name| [name, agreed(name)] }}.merge(
-          "process_id" => nil, "process_start" => nil, "session" => nil,
+          "process_id" => nil, "process_start" => nil, "parent_id" => nil, "title" => nil, "directory" => nil, "session" => nil,
           "started_ns" => @started, "taken_ns" => @taken,
           "gc" => {"count" => @gc_count, "minor" => nil, "major" => nil, "last_minor_ns" => nil, "last_major_ns" => nil},
           "settings" => settings, "live_samples" => sum("live_samples"),

@@ -21,6 +21,12 @@ module HeapSample
     def ruby = at("ruby").then { |text| text if text.is_a?(String) }
     # The process that was sampled; nil of merged profiles.
     def process_id = number("process_id")
+    # Its parent's, at the snapshot.
+    def parent_id = number("parent_id")
+    # What ps shows of it, without arguments: "puma: cluster worker 0", "ruby app.rb".
+    def title = text("title")
+    # Its working directory.
+    def directory = text("directory")
     # Equal in profiles of one process and different after a fork.
     def process_start = at("process_start")
     # The number of the session in its process.

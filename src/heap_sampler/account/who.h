@@ -1,0 +1,23 @@
+#ifndef HEAP_SAMPLER_ACCOUNT_WHO_H
+#define HEAP_SAMPLER_ACCOUNT_WHO_H
+/*
+ * Who a process is, for people who look at the profiles of several: its title,
+ * its folder, its parent.  No MRI header.
+ */
+#include <stddef.h>
+#include <stdint.h>
+
+/* Texts are cut where they are longer, and empty where they are not known. */
+struct hs_who {
+    uint64_t parent_id;
+    char title[128];            /* what ps shows of it, without its arguments: "puma: cluster worker 0", "ruby app.rb" */
+    char directory[512];        /* its working directory */
+};
+
+/* [any] [free] It reads /proc and allocates nothing. */
+void rb_hs_who_read(struct hs_who *who);
+
+/* The title in `text`, which is `length` bytes of /proc/PID/cmdline: for rb_hs_who_read, and tests. */
+void rb_hs_title_of(const char *text, size_t length, struct hs_who *who);
+
+#endif

@@ -1,0 +1,43 @@
+/*
+ * Who a process is: its title, from what Linux has of its command line.
+ */
+#include "tap.h"
+#include "heap_sampler/account/who.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#define TITLE(line, wanted) title(line, sizeof(line), wanted)
+
+static void
+title(const char *line, size_t length, const char *wanted)
+{
+    struct hs_who who;
+    memset(&who, 'x', sizeof(who));
+    rb_hs_title_of(line, length, &who);
+    is_text(who.title, wanted, length ? line : "nothing");
+}
+
+void
+test_who(void)
+{
+    TITLE("ruby\0app.rb", "ruby app.rb");
+    TITLE("/usr/local/bin/ruby\0-W0\0--yjit\0/srv/bin/rails\0server\0-p\0" "3000", "ruby rails");
+    TITLE("ruby\0-e\0secret = 1", "ruby");
+    TITLE("ruby\0-I\0lib\0app.rb", "ruby");
+    TITLE("ruby", "ruby");
+    TITLE("ruby3.4\0-Ilib\0/x/y.rb\0--password\0secret", "ruby3.4 y.rb");
+    TITLE("puma: cluster worker 0: 17 [app]\0\0\0\0\0", "puma: cluster worker 0: 17 [app]");
+    TITLE("sidekiq 7.3.0 app [1 of 10 busy]\0", "sidekiq 7.3.0 app [1 of 10 busy]");
+    TITLE("rubyist: a title\0", "rubyist: a title");
+    TITLE("/opt/bin/program\0secret", "program");
+    title("ruby\0app", 8, "");
+    title("", 0, "");
+
+    struct hs_who who;
+    char here[512];
+    rb_hs_who_read(&who);
+    ok(who.parent_id == (uint64_t)getppid(), "the parent of this process");
+    ok(getcwd(here, sizeof(here)) && !strcmp(who.directory, here), "its folder");
+    ok(who.title[0] && !strchr(who.title, '/'), "its title: %s", who.title);
+}
