@@ -116,6 +116,16 @@ module HeapSample
   autoload :ShapeText, "#{here}/series/shape_text"
   autoload :Trend, "#{here}/series/trend"
 
+  # The answer: what grows, why, and how sure that is.
+  autoload :Containers, "#{here}/diagnosis/containers"
+  autoload :Course, "#{here}/diagnosis/course"
+  autoload :Finding, "#{here}/diagnosis/finding"
+  autoload :Findings, "#{here}/diagnosis/findings"
+  autoload :GcClock, "#{here}/diagnosis/gc_clock"
+  autoload :ProcessDiagnosis, "#{here}/diagnosis/process_diagnosis"
+  autoload :Settled, "#{here}/diagnosis/settled"
+  autoload :SettledGroup, "#{here}/diagnosis/settled_group"
+
   # The page for a browser.
   autoload :View, "#{here}/html/view"
   autoload :ViewColumns, "#{here}/html/columns"

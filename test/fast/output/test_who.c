@@ -22,7 +22,9 @@ void
 test_who(void)
 {
     TITLE("ruby\0app.rb", "ruby app.rb");
-    TITLE("/usr/local/bin/ruby\0-W0\0--yjit\0/srv/bin/rails\0server\0-p\0" "3000", "ruby rails");
+    TITLE("/usr/local/bin/ruby\0-W0\0--yjit\0/srv/bin/rails\0server\0-p\0"
+          "3000",
+          "ruby rails");
     TITLE("ruby\0-e\0secret = 1", "ruby");
     TITLE("ruby\0-I\0lib\0app.rb", "ruby");
     TITLE("ruby", "ruby");
