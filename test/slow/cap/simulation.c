@@ -12,7 +12,13 @@
 #include "internal/heap_sampler.h"
 #include "ruby/ruby.h"
 #include "heap_sampler/base/memory.h"
+#include "heap_sampler/profile/formats.h"
+#include "heap_sampler/profile/profile.h"
+#include "heap_sampler/profile/snapshot.h"
+#include "heap_sampler/profile/writer.h"
+#include "heap_sampler/settings/options.h"
 #include "heap_sampler/slots/page_table.h"
+#include "heap_sampler/slots/sessions.h"
 #include "heap_sampler/sites/sampler.h"
 
 #include <inttypes.h>
@@ -111,9 +117,8 @@ add(struct sums *sum, const struct hs_estimate *estimate)
 static void
 check_snapshot(const char *path)
 {
-    struct hs_profile *profile = rb_hs_snapshot(HS_MAIN, NULL, false);
+    struct hs_profile *profile = rb_hs_snapshot(HS_MAIN, 0);
     struct sums live = {0, 0}, alloc = {0, 0};
-    size_t written = 0;
     ok(profile != NULL, "a snapshot, with %zu KiB in use", rb_hs_memory_total() >> 10);
     if (!profile) return;
     for (size_t i = 0; i < profile->row_count; i++) {
@@ -125,8 +130,11 @@ check_snapshot(const char *path)
     }
     check_sum("what lives", live, made - died);
     check_sum("what was allocated", alloc, made);
-    int error = rb_hs_save_profile(profile, path, &written);
-    ok(error == 0, "it is written: %zu rows, %zu bytes", profile->row_count, written);
+    struct hs_buffer out = {0};
+    int error = rb_hs_encode(profile, HS_PB_GZ, &out);
+    if (!error) error = rb_hs_write_file(path, out.ptr, out.len);
+    ok(error == 0, "it is written: %zu rows, %zu bytes", profile->row_count, out.len);
+    rb_hs_buffer_free(&out);
     rb_hs_snapshot_free(profile);
 }
 
