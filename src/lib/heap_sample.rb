@@ -119,10 +119,14 @@ module HeapSample
   # The answer: what grows, why, and how sure that is.
   autoload :Containers, "#{here}/diagnosis/containers"
   autoload :Course, "#{here}/diagnosis/course"
+  autoload :Diagnosis, "#{here}/diagnosis/diagnosis"
+  autoload :DiagnosisText, "#{here}/diagnosis/diagnosis_text"
   autoload :Finding, "#{here}/diagnosis/finding"
   autoload :Findings, "#{here}/diagnosis/findings"
   autoload :GcClock, "#{here}/diagnosis/gc_clock"
+  autoload :Keeper, "#{here}/diagnosis/keeper"
   autoload :ProcessDiagnosis, "#{here}/diagnosis/process_diagnosis"
+  autoload :ProcessDiagnosisText, "#{here}/diagnosis/process_diagnosis_text"
   autoload :Settled, "#{here}/diagnosis/settled"
   autoload :SettledGroup, "#{here}/diagnosis/settled_group"
 

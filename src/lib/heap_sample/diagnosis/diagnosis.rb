@@ -1,0 +1,60 @@
+# frozen_string_literal: true
+
+module HeapSample
+  # The answer first: what each process of a folder of profiles does with its memory, the one that grew most first.
+  #
+  #   puts HeapSample::Diagnosis.of("/var/tmp/profiles")
+  #   HeapSample::Diagnosis.of("/var/tmp/profiles").leak?   #=> true
+  #
+  # It is the ProcessDiagnosis of the first process in full, and a table of all.
+  class Diagnosis
+    include Analysis
+    include Enumerable
+
+    TEXT = DiagnosisText
+
+    # ProcessDiagnosis of each process, the one that grew most first.
+    attr_reader :processes
+    # What was left out and why, an Array of String.
+    attr_reader :warnings
+
+    # call-seq:
+    #   Diagnosis.of(paths, width: 120, root: Dir.pwd, style: nil) -> diagnosis
+    #   Diagnosis.of(series, …) -> diagnosis
+    #
+    # +paths+: a folder of profiles, a file, or an Array of them; or a HeapSample::Series.  Raises FormatError if no
+    # file can be read, SystemCallError if a path is not there.
+    def self.of(what, **look)
+      new(what.is_a?(Series) ? [what] : Series.all(what), **look)
+    end
+
+    # +series+: an Array of Series, of a process each.
+    def initialize(series, **look)
+      look_like(look)
+      @processes = series.map { |one| ProcessDiagnosis.new(one, **look) }
+                         .sort_by.with_index { |process, index| [process.enough? ? 0 : 1, process.enough? ? -process.rss.grew : 0, index] }
+      @warnings = series.flat_map(&:warnings)
+    end
+
+    # The process that grew most.
+    def first = processes.first
+    def each(&block) = processes.each(&block)
+
+    # Does the process that grew most leak?
+    def leak? = first.leak?
+    def kind = first.kind
+    def grade = first.grade
+    def findings = first.shown_findings
+
+    # JSON-ready: the process that grew most, and all.
+    def to_h
+      first.to_h.slice(:verdict, :findings, :evidence, :next).merge(processes: processes.map(&:to_h), warnings: warnings)
+    end
+
+    # call-seq:
+    #   to_markdown -> String
+    #
+    # The same as text, for an issue or a chat.
+    def to_markdown = text.to_markdown
+  end
+end

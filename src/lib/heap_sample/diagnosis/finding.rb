@@ -1,0 +1,73 @@
+# frozen_string_literal: true
+
+module HeapSample
+  # One thing that grows: the lines of memory that one line of the application makes, together.  A request that
+  # leaves 24 objects behind is one finding, not 24.
+  class Finding
+    # Such a part of what came at once is no leak, but a step.
+    LUMP_MOST = 0.7
+    # Samples from which a finding may be relied on.
+    SAMPLES_LEAST = 8
+    # Frames of native code that make a thread or a fiber.
+    THREADS = /\A(?:thread_create_core|rb_thread_create|native_thread_create|rb_ec_initialize_vm_stack|fiber_.*|cont_.*|rb_fiber_.*|rb_threadptr_.*)\z/
+    THREAD_CLASSES = /\A(?:Thread|Fiber|Enumerator)(?:::|\z)/
+    # Malloc'd memory that Ruby itself asked for.
+    RUBY = Verdict::RUBY_FILE
+
+    # SettledGroups of lines, the largest growth first; that of all of them.
+    attr_reader :groups, :whole
+    # The Course of all of them.
+    attr_reader :course
+    # Places: the line that made most of it, and the application's line that led there (nil where there is none).
+    attr_reader :line, :app_line
+    # Frames by which most came, the innermost first.
+    attr_reader :stack
+    # The Container that keeps it, as far as known; nil.
+    attr_accessor :keeper
+
+    # +profile+: the last one, whose stacks the groups name.
+    def initialize(groups, settled, app_line, profile)
+      @groups = groups.sort_by { |group| -settled.course(group).grew }
+      @whole = groups.each_with_object(SettledGroup.new(nil, settled.moments.size)) { |group, sum| sum.merge(group) }
+      @course = settled.course(@whole)
+      @line = @groups.first.key
+      @app_line = app_line
+      @stack = @groups.first.stack ? profile.stacks.stack(@groups.first.stack) : []
+    end
+
+    # Bytes that came to stay.
+    def grew = course.grew
+
+    # Does it grow all along, and not at once?
+    def steady? = samples >= SAMPLES_LEAST && course.steady? && whole.lump <= LUMP_MOST
+
+    # The 95% interval of #grew, by sampling alone.
+    def interval
+      error = Statistics::Z * Math.sqrt([grew, 0].max * whole.unit)
+      [[grew - error, 0.0].max, grew + error]
+    end
+
+    def samples = whole.samples
+    def objects = whole.objects
+
+    # Of which kind: :threads, :native or :leak.
+    def kind
+      return :threads if share(whole.classes) { |name| THREAD_CLASSES.match?(name) } >= 0.3 || thread_stack?
+      return :native if share(whole.libraries) { |library| library && !RUBY.match?(library) && !library.empty? } >= 0.5
+
+      :leak
+    end
+
+    # The class that most of it is of; nil if it is blocks of malloc.
+    def class_name
+      name, = whole.classes.reject { |known, _| known == ClassMix::MALLOC }.max_by { |known, space| [space, known] }
+      name
+    end
+
+    private
+
+    def share(bytes) = bytes.sum { |key, space| yield(key) ? space : 0.0 } / [bytes.values.sum, 1.0].max
+
+    def thread_stack? = stack.take_while(&:native?).any? { |frame| THREADS.match?(frame.label) }
+  end
+end

@@ -1,0 +1,167 @@
+# frozen_string_literal: true
+
+module HeapSample
+  # What one process does with its memory, by a series of its profiles: does it leak, and where, or does it grow for
+  # another reason, or not at all?
+  #
+  # Three sizes are followed over the time past the warm-up, each as a Course:
+  #
+  # - the resident memory (RSS), which is what people see;
+  # - what is in use: live slots, live malloc and stacks, from the account, which is exact, but has garbage in it
+  #   that no GC has looked at yet;
+  # - what is settled: what major GCs left alive (Settled), of each line, which is an estimate and has no garbage in it.
+  #
+  # It leaks if lines that are settled grow all along.  Where RSS and what is in use grow all along, and too few major
+  # GCs have looked at what stays, this is growth of which it is not settled yet what it is.  Else it is bloat (RSS
+  # rose and stays), fragmentation (most of what rose is free memory), or nothing.
+  class ProcessDiagnosis
+    include Analysis
+
+    TEXT = ProcessDiagnosisText
+
+    # Of the time since sampling started, the part that is warm-up.
+    WARM_UP = 0.2
+    # Growth that is worth a word: a share of RSS, and bytes.
+    SHARE = 0.02
+    FLOOR = 1 << 20
+    PROFILES_LEAST = 6
+    # Major GCs past the warm-up from which a leak is proved.
+    MAJORS_TO_PROVE = 12
+
+    KINDS = %i[leak threads native bloat fragmentation steady unknown].freeze
+    GRADES = {proved: "proved", very_likely: "very likely", not_settled: "not settled", none: "none"}.freeze
+    LEAKS = %i[leak threads native].freeze
+
+    attr_reader :series
+    # Settled; Courses of RSS, of what is in use, of stacks of threads and fibers, and of free memory that is resident.
+    attr_reader :settled, :rss, :in_use, :stacks, :free
+
+    # call-seq:
+    #   ProcessDiagnosis.new(series, width: 120, root: Dir.pwd, style: nil)
+    def initialize(series, **look)
+      look_like(look)
+      @series = series
+      @known = series.infos.select { |info| info.account&.rss }
+      measure if enough?
+    end
+
+    # Are there profiles enough to say something?
+    def enough? = @known.size >= PROFILES_LEAST
+
+    # One of KINDS.
+    def kind = judgement.first
+    # One of GRADES' keys: how sure that is; :none where it is no leak.
+    def grade = judgement.last
+    # Is it a leak, as far as can be known?
+    def leak? = LEAKS.include?(kind) && %i[proved very_likely].include?(grade)
+    # Does it grow, and is not settled why?
+    def unsettled? = grade == :not_settled
+
+    # What grows, the most certain and largest first: Array of Finding.
+    def findings = @findings ||= enough? && settled.enough? ? findings_with_keepers : []
+
+    # Bytes of RSS now, and when its first profile was taken.
+    def rss_now = @known.last&.account&.rss
+    def rss_at_first = @known.first&.account&.rss
+
+    # Bytes from which growth is worth a word.
+    def least = [SHARE * rss_now, FLOOR].max
+
+    # Seconds that are judged.
+    def seconds = @known.size < 2 ? 0.0 : (@known.last.taken - @known.first.taken).to_f * (1 - WARM_UP)
+
+    # Bytes an hour of what grew in the judged time.
+    def per_hour(bytes) = bytes * 3600.0 / [settled.moments.last.seconds - [settled.from, settled.moments.first.seconds].max, 1e-3].max
+
+    # HeapSample::Meta of the last profile.
+    def info = series.infos.last
+    # What the process is called.
+    def role = info.title || (info.parent_id ? "child of #{info.parent_id}" : nil)
+
+    # JSON-ready: numbers not rounded, intervals as [low, high].
+    def to_h
+      {pid: info.process_id, role: role, profiles: series.size, seconds: seconds, rss: rss_now, growth: (rss.grew if enough?),
+       verdict: {kind: kind, grade: GRADES.fetch(grade), sentence: text.sentence}, findings: shown_findings.map { |finding| figures_of(finding) },
+       evidence: text.evidence, next: text.advice, warnings: series.warnings}
+    end
+
+    # Those that belong to the verdict.
+    def shown_findings = LEAKS.include?(kind) ? findings : []
+
+    private
+
+    def measure
+      @clock = GcClock.new(series.infos)
+      @from = seconds_of(@known.last) * WARM_UP
+      @settled = Settled.new(series, @clock, from: @from)
+      @rss = exact { |account| account.rss }
+      @in_use = exact { |account| %w[slots_live malloc_live stacks unattributed].sum { |name| account[name].to_i } }
+      @stacks = exact { |account| account["stacks"].to_i }
+      @free = exact { |account| %w[slots_free malloc_waste].sum { |name| account[name].to_i } }
+    end
+
+    # What the last moment has may be about to be freed: the less of the last two counts, at the last but one.
+    def exact
+      sizes = @known.map { |info| yield(info.account) }
+      Course.new(@known.map { |info| seconds_of(info) }[0..-2], [*sizes[0..-3], sizes.last(2).min], from: @from)
+    end
+
+    def seconds_of(info) = (info.taken - @clock.began).to_f
+
+    def findings_with_keepers
+      containers = settled.containers
+      Findings.of(settled).each { |finding| finding.keeper = Keeper.of(finding, containers) }
+    end
+
+    def judgement = @judgement ||= enough? ? judge : [:unknown, :none]
+
+    def judge
+      leading = findings.first
+      return [kind_of(leading), grade_of(leading)] if leading&.steady? && explains?(leading)
+      return [leading ? kind_of(leading) : :leak, :not_settled] if goes_on? && !at_once?
+      return [free.grew >= rss.grew / 2 ? :fragmentation : :bloat, :none] if rss.grew >= 2 * least
+
+      [:steady, :none]
+    end
+
+    # Do RSS and what is in use grow all along?
+    def goes_on? = rss.steady? && in_use.steady? && rss.grew >= least
+
+    # Do the lines that grow all along make enough of what grows?
+    def explains?(leading)
+      steady = findings.select(&:steady?).sum(&:grew)
+      grew = settled.course.grew
+      steady >= least && (steady >= grew / 3 || leading.grew >= grew / 4)
+    end
+
+    # Did what is settled come at once, so that what grows is what comes and goes?
+    def at_once? = settled.by_majors? && settled.total.born > least && settled.total.lump > Finding::LUMP_MOST
+
+    # Threads and fibers are their stacks first, and what these hold second.
+    def kind_of(finding)
+      stacks.steady? && stacks.grew >= [FLOOR / 2, rss.grew / 20].max ? :threads : finding.kind
+    end
+
+    def grade_of(leading)
+      return :not_settled unless settled.by_majors? && (goes_on? || leading.samples >= 2 * Finding::SAMPLES_LEAST)
+
+      goes_on? && settled.judged >= MAJORS_TO_PROVE ? :proved : :very_likely
+    end
+
+    def figures_of(finding)
+      {kind: finding.kind, grade: GRADES.fetch(finding.steady? ? grade : :not_settled), line: at(finding.line), app_line: at(finding.app_line),
+       class: finding.class_name, bytes: finding.grew, bytes_per_hour: per_hour(finding.grew),
+       interval_per_hour: finding.interval.map { |bytes| per_hour(bytes) }, objects: finding.objects, samples: finding.samples,
+       parts: finding.course.parts, lines: finding.groups.map { |group| {line: at(group.key), bytes: settled.course(group).grew} },
+       keeper: finding.keeper&.then { |keeper| {line: at(keeper.line), app_line: at(keeper.app_line), what: keeper.what, bytes: keeper.bytes, sizes: keeper.sizes} },
+       stack: finding.stack.map(&:to_s)}
+    end
+
+    # A Place as one text; what has no file is its label.
+    def at(place)
+      return unless place
+
+      place.path.empty? ? place.label : "#{place.path}:#{place.line} #{place.label}".strip
+    end
+  end
+end

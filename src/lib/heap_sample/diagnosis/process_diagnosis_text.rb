@@ -1,0 +1,167 @@
+# frozen_string_literal: true
+
+module HeapSample
+  # A ProcessDiagnosis as text: the verdict in a sentence, the evidence in two, and what to do next.
+  class ProcessDiagnosisText
+    FINDINGS = 5
+    COLUMNS = [["", :right], ["grew", :right], ["per hour", :right], ["objects", :right, 2], ["samples", :right, 3], ["class", :left, 1], ["line", :left]].freeze
+    WHAT = {leak: "It leaks", threads: "Threads or fibers pile up", native: "Native code leaks"}.freeze
+    HOW_SURE = {proved: "proved", very_likely: "very likely"}.freeze
+    private_constant :COLUMNS
+
+    def initialize(diagnosis, layout)
+      @diagnosis = diagnosis
+      @layout = layout
+    end
+
+    def to_s = @layout.text([head, answer, why, table, stack, advised])
+
+    def lines(_ = nil) = [*answer, *why]
+
+    def summary = @layout.subject(sentence)
+
+    # The verdict in one sentence.
+    def sentence
+      return too_few unless enough?
+      return leak if @diagnosis.leak?
+      return unsettled if @diagnosis.unsettled?
+
+      {bloat: bloat, fragmentation: fragmentation, steady: steady}.fetch(kind)
+    end
+
+    # What speaks for it, an Array of sentences.
+    def evidence
+      return [] unless enough?
+
+      [*(settled_grew if leading), rss_grew, *(steps if kind == :bloat)]
+    end
+
+    # What to do next, an Array of sentences.
+    def advice
+      return ["Sample for longer, or more often: RUBY_HEAP_SAMPLE=every=60 writes a profile each minute, and #{ProcessDiagnosis::PROFILES_LEAST} are needed."] unless enough?
+      return unsettled_advice if @diagnosis.unsettled?
+
+      {leak: leak_advice, threads: threads_advice, native: native_advice, bloat: bloat_advice, fragmentation: fragmentation_advice}.fetch(kind, [])
+    end
+
+    private
+
+    %i[kind findings settled rss in_use enough? least series].each { |name| define_method(name) { @diagnosis.public_send(name) } }
+
+    def leading = @diagnosis.shown_findings.first
+
+    def head
+      about = [series.describe, *@diagnosis.info.title].join(", ")
+      [*@layout.title("Diagnosis: #{about}"), *series.warnings.flat_map { |warning| @layout.sentence("Warning: #{warning}") }]
+    end
+
+    def answer = @layout.sentence(sentence)
+    def why = evidence.flat_map { |one| @layout.sentence(one) }
+    def advised = advice.flat_map { |one| @layout.sentence("Next: #{one}") }
+
+    def leak
+      "#{WHAT.fetch(kind)}, #{HOW_SURE.fetch(@diagnosis.grade)}: #{amount(leading)} came to stay at #{where(leading)}#{kept_by}."
+    end
+
+    def unsettled
+      at = leading ? " Most of what stays so far comes from #{where(leading)}#{kept_by}." : ""
+      "It grows all along, and what of it stays is not settled yet: RSS rose by #{bytes(rss.grew)} in #{time}.#{at}"
+    end
+
+    def bloat = "No leak is seen; it is bloat: RSS rose by #{bytes(rss.grew)} in #{time} and stays, and what is in use does not go on growing."
+
+    def fragmentation
+      "No leak is seen; it is fragmentation: RSS rose by #{bytes(rss.grew)} in #{time}, and #{bytes(@diagnosis.free.grew)} of that is free memory between what lives."
+    end
+
+    def steady = "No growth above #{bytes(least)}: RSS is #{bytes(@diagnosis.rss_now)}, #{signed(rss.grew)} in #{time}."
+
+    def too_few
+      count = series.size
+      "Too few profiles to say: #{count == 1 ? "there is 1" : "there are #{count}"} of this process, and #{ProcessDiagnosis::PROFILES_LEAST} are needed."
+    end
+
+    # "21.3 MiB in 33 s (+2.3 GiB an hour)"
+    def amount(finding)
+      "#{bytes(finding.grew)} in #{time} (#{signed(@diagnosis.per_hour(finding.grew))} an hour)"
+    end
+
+    # The application's line first, then the gem's.
+    def where(finding)
+      app, line = finding.app_line, finding.line
+      app && [app.path, app.line] != [line.path, line.line] ? "#{@layout.subject(app)}, by #{@layout.subject(line)}" : @layout.subject(line)
+    end
+
+    def kept_by
+      keeper = leading&.keeper or return ""
+
+      ", kept in the #{keeper.what} that grows at #{@layout.subject(keeper.line)}"
+    end
+
+    def settled_grew
+      parts = leading.course.parts.map { |part| signed(part) }
+      low, high = leading.interval
+      by = settled.by_majors? ? "#{settled.judged} major GCs left" : settled.by_gcs? ? "some GCs left (too few major ones have looked at it)" : "is in use (hardly a GC has looked at it)"
+      by = "What #{by}#{" alive" if settled.by_gcs?} of it grew by #{@layout.range(low, high)}, #{leading.steady? ? "in each part of the time" : "unevenly over time"}: #{parts.join(", ")}."
+      others = findings.size > 1 ? " It is #{@layout.percent(leading.grew / findings.sum(&:grew))} of all that grew." : ""
+      by + others
+    end
+
+    def rss_grew
+      "RSS went from #{bytes(@diagnosis.rss_at_first)} to #{bytes(@diagnosis.rss_now)}: in four equal parts of the time past the warm-up " \
+        "#{rss.parts.map { |part| signed(part) }.join(", ")}."
+    end
+
+    def steps = "Most of it came at once: a peak of memory was in use, and was freed, but its pages stay with the process."
+
+    def unsettled_advice
+      few = settled.by_majors? ? nil : "Major GCs are too few (#{@diagnosis.info.gc_major || "none"} so far). Let it run longer, or let the sampler ask for some: gc=1% in RUBY_HEAP_SAMPLE."
+      [few || "Let it run longer: each major GC and each profile makes the answer surer."]
+    end
+
+    def leak_advice
+      keeper = leading.keeper
+      return ["Look at what is added at #{@layout.subject(keeper.line)} and never taken out."] if keeper
+
+      ["Look at what keeps the #{leading.class_name ? "`#{@layout.name(leading.class_name)}`s" : "memory"} that #{@layout.subject(leading.app_line || leading.line)} makes: a constant, a class variable, a global list, a closure."]
+    end
+
+    def threads_advice = ["Look for threads and fibers that are started at #{@layout.subject(leading.app_line || leading.line)} and wait for ever: end them, or use a pool."]
+
+    def native_advice
+      library = leading.whole.libraries.max_by { |_, space| space }&.first
+      ["#{library ? "`#{@layout.name(library)}`" : "A library"} asks for this memory and does not give it back: look for a newer version of its gem, and for objects of it that have to be closed."]
+    end
+
+    def bloat_advice = ["Make the peak smaller: read and write in parts, take records in batches. heapsample churn shows which lines allocate most."]
+    def fragmentation_advice = ["GC.compact, fewer threads, or a restart now and then give it back. heapsample report shows how much is free, and where."]
+
+    def table
+      shown = @diagnosis.shown_findings.first(FINDINGS)
+      return [] if shown.size < 2
+
+      rows = shown.each_with_index.map do |finding, index|
+        [@layout.rank(index + 1, finding.samples < Finding::SAMPLES_LEAST), signed(finding.grew), signed(@diagnosis.per_hour(finding.grew)),
+         @layout.count(finding.objects), @layout.count(finding.samples), @layout.name(finding.class_name || ClassMix::MALLOC, ClassMix::LENGTH), finding.app_line || finding.line]
+      end
+      [*@layout.title("What grew, by the application's line:"), *@layout.table(COLUMNS, rows), *@layout.more(@diagnosis.shown_findings.size - shown.size)]
+    end
+
+    STACK = 8
+    private_constant :STACK
+
+    # How most of it came.
+    def stack
+      return [] unless leading
+
+      frames = leading.stack.reject(&:native?)
+      more = frames.size - STACK
+      ["Most of it came by:", *frames.first(STACK).map { |frame| "  #{@layout.place(Place.new(frame.full_path, frame.lineno, frame.label), @layout.width - 2)}" },
+       *("  and #{more} more" if more > 0)]
+    end
+
+    def time = @layout.duration(@diagnosis.seconds)
+    def bytes(value) = @layout.bytes(value)
+    def signed(value) = @layout.bytes(value, sign: true)
+  end
+end

@@ -1,0 +1,127 @@
+# frozen_string_literal: true
+
+module HeapSample
+  # What of each line was settled at some moments of a series: memory that a major GC, or where these are rare some
+  # GCs, left alive.  Young garbage is not in it, so that it tells growth from a heap that is just not collected yet.
+  #
+  # A moment is a major GC, and what was born before it is read from the last profile before the next one, by when
+  # all that it found dead is swept.  Where majors are fewer than MAJORS_LEAST in the time that is judged, each
+  # profile is a moment, and what has seen GCS GCs counts (#by_majors? is false then): old garbage is in it.  Where
+  # GCs are that few, too, it is what is in use (#by_gcs? is false).
+  class Settled
+    MAJORS_LEAST = 4
+    GCS = 4
+    # Profiles that are read: as many moments, evenly spread.
+    MOMENTS_MOST = 40
+
+    # Index of the profile that tells, seconds since the session began, and the GC count before which it was born.
+    Moment = Struct.new(:index, :seconds, :gc)
+
+    attr_reader :moments, :clock, :from
+    # Hash of Place => SettledGroup.
+    attr_reader :groups
+    # The last profile.
+    attr_reader :profile
+
+    # +from+: seconds since the session began from which on growth is judged.
+    def initialize(series, clock, from:)
+      @series = series
+      @clock = clock
+      @from = from
+      @moments = choose
+      read
+    end
+
+    def by_majors? = @how == :majors
+    def by_gcs? = @how != :none
+
+    # Moments in the judged time.
+    def judged = moments.count { |moment| moment.seconds >= from }
+
+    # Is there enough to tell growth in each part of a Course?
+    def enough? = moments.size > Course::PARTS && moments.last.seconds > from
+
+    def total
+      @total ||= groups.values.each_with_object(SettledGroup.new(nil, moments.size)) { |group, sum| sum.merge(group) }
+    end
+
+    # Containers that grow.
+    def containers = @containers.growing(moments.index { |moment| moment.seconds >= from } || 0)
+
+    # The Course of a group, or of all.
+    def course(group = total)
+      Course.new(moments.map(&:seconds), group.spaces, from: [from, moments.first.seconds].max, unit: group.unit)
+    end
+
+    private
+
+    def infos = @series.infos
+
+    def choose
+      majors = thin(last_of_each_major)
+      judged = majors.count { |moment| moment.seconds >= from }
+      @how = :majors
+      return majors if judged >= MAJORS_LEAST
+
+      aged = thin(aged_profiles)
+      @how = :gcs
+      return aged if aged.count { |moment| moment.seconds >= from } > Course::PARTS
+
+      @how = :none
+      thin(infos.each_index.map { |index| Moment.new(index, seconds_of(index), infos[index].gc_count.to_i + 1) })
+    end
+
+    def seconds_of(index) = (infos[index].taken - clock.began).to_f
+
+    def last_of_each_major
+      known = infos.each_index.select { |index| infos[index].last_major }
+      known.chunk_while { |one, other| infos[one].last_major == infos[other].last_major }.filter_map do |same|
+        seconds = (infos[same.last].last_major - clock.began).to_f
+        Moment.new(same.last, seconds, clock.count(seconds)) if seconds > 0
+      end
+    end
+
+    def aged_profiles
+      infos.each_index.filter_map do |index|
+        gc = infos[index].gc_count.to_i - GCS
+        Moment.new(index, clock.seconds(gc), gc) if gc > 0
+      end.uniq(&:gc)
+    end
+
+    def thin(moments)
+      return moments if moments.size <= MOMENTS_MOST
+
+      Array.new(MOMENTS_MOST) { |number| moments[number * (moments.size - 1) / (MOMENTS_MOST - 1)] }.uniq
+    end
+
+    def read
+      @groups = {}
+      @containers = Containers.new(moments.size)
+      moments.each_with_index do |moment, number|
+        @profile = @series[moment.index]
+        add(number, moment, number == moments.size - 1)
+      end
+    end
+
+    # From when to when, as shares of the judged time: with a GC count objects are born up to the next GC.
+    def born(birth)
+      @born ||= {}
+      @born[birth] ||= [birth, birth + 1].map { |gc| (clock.seconds(gc) - from) / [moments.last.seconds - from, 1e-6].max }
+    end
+
+    def add(number, moment, last)
+      lines = Keys.new(@profile, :line)
+      @profile.table.each do |row|
+        next unless row[Columns::INUSE_OBJECTS] > 0
+
+        key = lines.of(row)
+        @containers.add(number, row, @profile, key) if row[Columns::MALLOC]
+        next unless (birth = row[Columns::BIRTH_GC]) && birth <= moment.gc
+
+        group = (@groups[key] ||= SettledGroup.new(key, moments.size))
+        group.add(number, row)
+        group.describe(row, @profile, born(birth)) if last && clock.seconds(birth) >= from
+      end
+    end
+  end
+end

@@ -1,0 +1,89 @@
+# frozen_string_literal: true
+
+module HeapSample
+  # What was settled of one line at each moment of Settled.
+  class SettledGroup
+    # Parts of the judged time by which births are told apart.
+    AGES = 10
+
+    # A Place; of all together nil.
+    attr_reader :key
+    # Bytes at each moment, of slots and of malloc'd memory that is resident.
+    attr_reader :spaces
+    # Of what was born in the judged time and is there at its end: bytes by class, by stack, by library (nil of slots),
+    # and by which tenth of the time it was born in.
+    attr_reader :classes, :stacks, :libraries, :ages
+    # Samples and objects of that.
+    attr_reader :samples, :objects
+
+    def initialize(key, moments)
+      @key = key
+      @spaces = [0.0] * moments
+      @variance = 0.0
+      @samples_now = @samples = 0
+      @objects = 0.0
+      @classes, @stacks, @libraries = Array.new(3) { Hash.new(0.0) }
+      @ages = [0.0] * AGES
+    end
+
+    def add(moment, row)
+      @spaces[moment] += row[Columns::RESIDENT]
+      return unless moment == @spaces.size - 1
+
+      @variance += row[Columns::INUSE_VARIANCE]
+      @samples_now += row[Columns::INUSE_SAMPLES]
+    end
+
+    # Notes what a row at the last moment is, and from when to when it was born, as shares of the judged time.
+    def describe(row, profile, born)
+      space = row[Columns::RESIDENT]
+      @classes[profile.text(row[Columns::CLASS])] += space
+      @stacks[row[Columns::STACK]] += space
+      @libraries[row[Columns::MALLOC] ? profile.text(row[Columns::LIBRARY]) : nil] += space
+      @samples += row[Columns::INUSE_SAMPLES]
+      @objects += row[Columns::INUSE_OBJECTS]
+      spread(space, *born)
+    end
+
+    def merge(other)
+      other.spaces.each_with_index { |space, moment| @spaces[moment] += space }
+      other.ages.each_with_index { |space, age| @ages[age] += space }
+      %i[classes stacks libraries].each { |name| public_send(name).merge!(other.public_send(name)) { |_, one, more| one + more } }
+      @samples += other.samples
+      @objects += other.objects
+      @variance += other.variance
+      @samples_now += other.samples_now
+      self
+    end
+
+    # Bytes that one sample stands for, about; 0 where all is sampled.
+    def unit
+      spaces.last > 0 ? [variance / spaces.last, spaces.last / [samples_now, 1].max].min : 0.0
+    end
+
+    # Bytes born in the judged time that are still there.
+    def born = ages.sum
+
+    # The share of the largest tenth in #born: of what came all at once 1.
+    def lump = born > 0 ? ages.max / born : 0.0
+
+    # The stack by which most came, as a handle of the last profile; nil if nothing did.
+    def stack = stacks.max_by { |handle, space| [space, -handle] }&.first
+
+    protected
+
+    attr_reader :variance, :samples_now
+
+    private
+
+    # GCs are seldom: what is born between two is taken to be born evenly.
+    def spread(space, from, to)
+      from, to = [from, to].map { |share| share.clamp(0.0, 1.0) * AGES }
+      return @ages[[to.floor, AGES - 1].min] += space if to - from < 1e-9
+
+      (from.floor..[to.ceil - 1, AGES - 1].min).each do |age|
+        @ages[age] += space * ([to, age + 1].min - [from, age].max) / (to - from)
+      end
+    end
+  end
+end
