@@ -10,10 +10,11 @@ module HeapSample
       DONE = 0
       FAILED = 1
       MISUSED = 2
-      NAMES = %w[run report top tree churn generations diff leaks shape flame convert merge info].freeze
+      NAMES = %w[run diagnose report top tree churn generations diff leaks shape flame convert merge info].freeze
 
       INTRODUCTION = <<~TEXT
-        Usage: heapsample COMMAND [options] FILE…
+        Usage: heapsample FOLDER                      what grows, where, and how sure that is
+               heapsample COMMAND [options] FILE…
 
         Reads heap profiles (.pb.gz) of Ruby with the heap sampler, and those of Go and others as
         far as they carry. Every figure is an estimate and is given with its 95% interval.
@@ -23,10 +24,10 @@ module HeapSample
 
         heapsample COMMAND --help shows options and examples. To begin with:
 
+            heapsample profiles/                       the diagnosis of all processes in a folder
             heapsample run -- ruby app.rb              profile a program, then report
             heapsample top heap-4711.pb.gz             what is in use, by line
             heapsample diff before.pb.gz after.pb.gz   what grew
-            heapsample leaks profiles/                 what grows on and on, over a series
 
         A FILE may be -, the standard input. Of a FOLDER a command that reads one profile takes the last.
         heapsample --version shows the version.
@@ -42,7 +43,7 @@ module HeapSample
         when nil then usage($stderr) || MISUSED
         when "help", "-h", "--help" then help(rest)
         when "--version", "version" then puts("heapsample #{VERSION}") || DONE
-        else command(name).run(rest)
+        else named(name, rest)
         end
       rescue UsageError => e
         complain(e, MISUSED)
@@ -77,21 +78,22 @@ module HeapSample
         NAMES.map { |name| "    #{name.ljust(12)} #{command_class(name).summary}\n" }
       end
 
+      # A command; or files and folders, options among them, which are diagnosed.
+      def named(name, rest)
+        return command_class(name).new.run(rest) if NAMES.include?(name)
+        return Commands::Diagnose.new.run(@arguments) if @arguments.any? { |argument| File.exist?(argument) }
+
+        raise UsageError, "no command #{name.inspect}, and no such file or folder; heapsample help lists the commands#{Nearest.question(name, NAMES)}"
+      end
+
       def command(name)
         return command_class(name).new if NAMES.include?(name)
-        raise UsageError, "which command? #{commands_for(name)}" if File.exist?(name)
 
         raise UsageError, "no command #{name.inspect}; heapsample help lists them#{Nearest.question(name, NAMES)}"
       end
 
       def command_class(name)
         Commands.const_get(name.capitalize)
-      end
-
-      # What to do with a file or a folder that stands where a command should.
-      def commands_for(path)
-        report = "heapsample report #{path} shows what is in use"
-        File.directory?(path) ? "#{report} in its last profile, heapsample leaks #{path} what grows over all" : report
       end
 
       def complain(error, status)

@@ -75,6 +75,7 @@ Init_heap_sampler(void)
     }
     rb_define_singleton_method(rb_cSampleProfile, "load", load_and_call_again, -1);
     rb_define_singleton_method(rb_cSampleProfile, "leaks", load_and_call_again, -1);
+    rb_define_singleton_method(rb_cSampleProfile, "diagnose", load_and_call_again, -1);
     rb_define_singleton_method(rb_cSampleProfile, "stack_of", load_and_call_again, -1);
 #if HS_CHECKING
     rb_hs_init_check(rb_cSampleProfile);

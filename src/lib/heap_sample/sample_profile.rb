@@ -117,6 +117,18 @@ class GC::SampleProfile
     end
 
     # call-seq:
+    #   GC::SampleProfile.diagnose(paths, width: 120, root: Dir.pwd) -> HeapSample::Diagnosis
+    #
+    # What each process of a folder of profiles does with its memory, the one that grew most first: does it leak, where,
+    # and how sure is that?  +paths+ is a folder, files, or a HeapSample::Series.  Raises HeapSample::FormatError if no
+    # file can be read.
+    #
+    #   puts GC::SampleProfile.diagnose("/var/tmp/profiles")
+    def diagnose(paths, **look)
+      HeapSample::Diagnosis.of(paths, **look)
+    end
+
+    # call-seq:
     #   stack_of(object) -> Array of GC::SampleProfile::Location or nil
     #
     # Where +object+ was allocated, the innermost frame first; nil if it was not sampled.

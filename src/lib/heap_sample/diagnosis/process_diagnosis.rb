@@ -73,6 +73,9 @@ module HeapSample
     # Bytes an hour of what grew in the judged time.
     def per_hour(bytes) = bytes * 3600.0 / [settled.moments.last.seconds - [settled.from, settled.moments.first.seconds].max, 1e-3].max
 
+    # Did it grow, because what is in use did, and is that over?
+    def levelled_off? = rss.grew >= 2 * least && in_use.grew >= rss.grew / 2
+
     # HeapSample::Meta of the last profile.
     def info = series.infos.last
     # What the process is called.
@@ -119,9 +122,9 @@ module HeapSample
       leading = findings.first
       return [kind_of(leading), grade_of(leading)] if leading&.steady? && explains?(leading)
       return [leading ? kind_of(leading) : :leak, :not_settled] if goes_on? && !at_once?
-      return [free.grew >= rss.grew / 2 ? :fragmentation : :bloat, :none] if rss.grew >= 2 * least
+      return [:steady, :none] if rss.grew < 2 * least || levelled_off?
 
-      [:steady, :none]
+      [free.grew >= rss.grew / 2 ? :fragmentation : :bloat, :none]
     end
 
     # Do RSS and what is in use grow all along?

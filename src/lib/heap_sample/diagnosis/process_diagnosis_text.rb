@@ -26,7 +26,7 @@ module HeapSample
       return leak if @diagnosis.leak?
       return unsettled if @diagnosis.unsettled?
 
-      {bloat: bloat, fragmentation: fragmentation, steady: steady}.fetch(kind)
+      send(kind)
     end
 
     # What speaks for it, an Array of sentences.
@@ -41,7 +41,7 @@ module HeapSample
       return ["Sample for longer, or more often: RUBY_HEAP_SAMPLE=every=60 writes a profile each minute, and #{ProcessDiagnosis::PROFILES_LEAST} are needed."] unless enough?
       return unsettled_advice if @diagnosis.unsettled?
 
-      {leak: leak_advice, threads: threads_advice, native: native_advice, bloat: bloat_advice, fragmentation: fragmentation_advice}.fetch(kind, [])
+      kind == :steady ? [] : send(:"#{kind}_advice")
     end
 
     private
@@ -74,7 +74,11 @@ module HeapSample
       "No leak is seen; it is fragmentation: RSS rose by #{bytes(rss.grew)} in #{time}, and #{bytes(@diagnosis.free.grew)} of that is free memory between what lives."
     end
 
-    def steady = "No growth above #{bytes(least)}: RSS is #{bytes(@diagnosis.rss_now)}, #{signed(rss.grew)} in #{time}."
+    def steady
+      return "No growth above #{bytes(least)}: RSS is #{bytes(@diagnosis.rss_now)}, #{signed(rss.grew)} in #{time}." unless @diagnosis.levelled_off?
+
+      "No leak is seen: RSS rose by #{bytes(rss.grew)} in #{time} and levelled off, as what is in use did: a warm-up, or a cache that is full."
+    end
 
     def too_few
       count = series.size

@@ -188,6 +188,12 @@ module HeapSample
     def accounts = infos.map(&:account)
 
     # call-seq:
+    #   diagnosis(width: 120, root: Dir.pwd) -> HeapSample::ProcessDiagnosis
+    #
+    # What the process does with its memory: does it leak, where, and how sure is that?
+    def diagnosis(**look) = ProcessDiagnosis.new(self, **look)
+
+    # call-seq:
     #   leaks(by: :line, kind: :both, top: 20, width: 120, root: Dir.pwd, warmup: nil) -> HeapSample::Leaks
     #
     # What grows all along and is not collected.

@@ -1,0 +1,47 @@
+# frozen_string_literal: true
+
+module HeapSample
+  module Tool
+    module Commands
+      # The answer first; also what `heapsample FOLDER` is, with no command.
+      class Diagnose < ReportCommand
+        FORMATS = %w[text json markdown].freeze
+        TAKES = [].freeze
+        SUMMARY = "what grows, where it is made, what keeps it, and how sure that is"
+        USAGE = "[options] FILE…|FOLDER"
+        HELP = <<~TEXT
+          Judges each process of a folder of profiles, as every=… writes them, the one that grew most first:
+          does it leak (objects, threads, native code), bloat, fragment, or is it steady? A leak is
+          "proved" or "very likely"; growth that too few major GCs have looked at is "not settled".
+
+              heapsample /var/tmp/profiles               the same, without the command's name
+              heapsample diagnose /var/tmp/profiles --format markdown > issue.md
+
+        TEXT
+
+        def call(arguments)
+          paths = expect(arguments, 1.., "profiles")
+          series = all_series(paths)
+          diagnosis = Progress.show("reading #{series.sum(&:size)} profiles") { HeapSample::Diagnosis.new(series, **analysis_options).tap(&:kind) }
+          return $stdout.write(diagnosis.to_markdown) && nil if options[:format] == "markdown"
+
+          options[:json] ||= options[:format] == "json"
+          print_analysis(diagnosis)
+        end
+
+        private
+
+        def define_own(parser)
+          parser.on("--format FORMAT", FORMATS.join(", ")) { |format| options[:format] = choice("--format", format, FORMATS) }
+        end
+
+        def all_series(paths)
+          raise UsageError, "-: a series is read from files" if paths.include?(Inputs::STDIN)
+
+          paths.each { |path| raise Inputs.missing(path) unless File.exist?(path) }
+          Series.all(paths)
+        end
+      end
+    end
+  end
+end
