@@ -26,10 +26,10 @@ def told(row)
 end
 
 test "values are at the places that doc/format.md says, in its units" do
-  PprofWriter::TYPES.each_with_index do |(type, unit), place|
+  HeapSample::PprofWriter::TYPES.each_with_index do |(type, unit), place|
     equal([place.to_s, "`#{type}`", unit], documented("Sample types")[place].first(3))
   end
-  equal(PprofWriter::TYPES.size, documented("Sample types").size)
+  equal(HeapSample::PprofWriter::TYPES.size, documented("Sample types").size)
 end
 
 test "labels are those that doc/format.md says" do
@@ -39,7 +39,7 @@ end
 test "a row written and read again is what it was, column by column" do
   [sample_build, malloc_build("format" => 3)].each do |build|
     file = StringIO.new("".b)
-    PprofWriter.new(before = build.profile).write(file)
+    HeapSample::PprofWriter.new(before = build.profile).write(file)
     after = Profile.load(StringIO.new(file.string), name: "again")
     rows = [before, after].map { |profile| profile.rows.map { |row| told(row) } }
     equal(*rows)

@@ -86,7 +86,7 @@ class Draw
 end
 
 # A mixture: [slot size, objects] of each part.
-def simulate(parts, interval, seed = SEED)
+def simulate_mixture(parts, interval, seed = SEED)
   draw = Draw.new(seed)
   bytes = parts.sum { |size, count| size * count }
   objects = parts.sum { |_, count| count }
@@ -117,7 +117,7 @@ end
 [3, 8, 15, 20, 30, 50, 120].each do |expected|
   test "bytes of mixed slot sizes are covered, #{expected} samples expected" do
     [512 * 1024, 4096].each do |interval|
-      coverage, = simulate(even_mixture(expected, interval), interval)
+      coverage, = simulate_mixture(even_mixture(expected, interval), interval)
       high = expected >= 20 ? 0.97 + MARGIN : 1
       assert(coverage.between?(0.93 - MARGIN, high), "#{coverage} at an interval of #{interval}")
     end
@@ -126,14 +126,14 @@ end
 
 [20, 50, 120].each do |expected|
   test "objects of mixed slot sizes are covered, #{expected} samples expected" do
-    _, coverage = simulate(even_mixture(expected, 512 * 1024), 512 * 1024)
+    _, coverage = simulate_mixture(even_mixture(expected, 512 * 1024), 512 * 1024)
     assert(coverage >= 0.90, "#{coverage}")
   end
 end
 
 test "bytes are covered where large slots are nearly all sampled and small ones are not" do
   [[[40, 40], [640, 4]], [[40, 400], [640, 40]], [[40, 30], [80, 30], [640, 30]]].each do |parts|
-    coverage, = simulate(parts, 256)
+    coverage, = simulate_mixture(parts, 256)
     assert(coverage >= 0.93 - MARGIN, "#{coverage} for #{parts}")
   end
 end

@@ -11,7 +11,7 @@ require "zlib"
 include HeapSample
 
 # A profile, saved and read again.
-def reread(profile)
+def saved_and_loaded(profile)
   Profile.load(StringIO.new(Formats.encode(profile, "pb.gz")), name: "again")
 end
 
@@ -60,7 +60,7 @@ end
 
 test "a profile that was loaded saves what the one that was saved does" do
   [sample_build, malloc_build("format" => 3), Build.new].each do |build|
-    live, loaded = build.profile, reread(build.profile)
+    live, loaded = build.profile, saved_and_loaded(build.profile)
     equal(Formats.encode(live, "pb"), Formats.encode(loaded, "pb"))
     equal(Formats.encode(live, "pb.gz"), Formats.encode(loaded, "pb.gz"))
     equal(*[live, loaded].map { |profile| Formats.encode(profile, "folded").lines.sort })
@@ -69,7 +69,7 @@ test "a profile that was loaded saves what the one that was saved does" do
 end
 
 test "save writes what the path's end says, or what it is told, and returns how much" do
-  profile = reread(sample_build.profile)
+  profile = saved_and_loaded(sample_build.profile)
   in_folder do |dir|
     (Formats::NAMES - ["html"]).each do |name|
       path = "#{dir}/x.#{name}"

@@ -10,7 +10,7 @@ def at_minute(minute, **meta)
   sample_build("taken_ns" => Build::STARTED + minute * Build::MINUTE, **meta)
 end
 
-def in_folder(files)
+def in_folder_of(files)
   Dir.mktmpdir do |folder|
     files.each { |name, content| File.binwrite(File.join(folder, name), content.is_a?(String) ? content : PprofWriter.gzip(content.raw)) }
     yield folder
@@ -18,7 +18,7 @@ def in_folder(files)
 end
 
 test "a folder is read in the order of time, whatever the names" do
-  in_folder("c.pb.gz" => at_minute(1), "a.pb.gz" => at_minute(3), "b.pb.gz" => at_minute(2), "notes.txt" => "x", ".d.pb.gz" => "x") do |folder|
+  in_folder_of("c.pb.gz" => at_minute(1), "a.pb.gz" => at_minute(3), "b.pb.gz" => at_minute(2), "notes.txt" => "x", ".d.pb.gz" => "x") do |folder|
     series = Series.load(folder)
     equal(%w[c b a], series.paths.map { |path| File.basename(path, ".pb.gz") })
     equal([], series.warnings)
@@ -31,7 +31,7 @@ end
 test "processes and sessions are kept apart; the longest is loaded and the others are named" do
   files = {"a1.pb.gz" => at_minute(1), "a2.pb.gz" => at_minute(2), "b1.pb.gz" => at_minute(1, "process_start" => "other", "process_id" => 5),
            "c1.pb.gz" => at_minute(9, "session" => 2, "started_ns" => Build::STARTED + Build::MINUTE)}
-  in_folder(files) do |folder|
+  in_folder_of(files) do |folder|
     equal([2, 1, 1], Series.all(folder).map(&:size))
     series = Series.load(folder)
     equal(2, series.size)
@@ -42,7 +42,7 @@ end
 
 test "damaged files are named and left out" do
   whole = PprofWriter.gzip(at_minute(1).raw)
-  in_folder("a.pb.gz" => whole, "b.pb.gz" => whole[0, whole.size / 2], "c.pb.gz" => "", "d.pb.gz" => "no gzip", "e.pb.gz" => at_minute(2)) do |folder|
+  in_folder_of("a.pb.gz" => whole, "b.pb.gz" => whole[0, whole.size / 2], "c.pb.gz" => "", "d.pb.gz" => "no gzip", "e.pb.gz" => at_minute(2)) do |folder|
     series = Series.load(folder)
     equal(2, series.size)
     equal(%w[b c d], series.warnings.map { |warning| warning[%r{([^/]*)\.pb\.gz: not a readable heap profile}, 1] })
@@ -50,7 +50,7 @@ test "damaged files are named and left out" do
 end
 
 test "one moment counts once" do
-  in_folder("a.pb.gz" => at_minute(1), "copy.pb.gz" => at_minute(1), "b.pb.gz" => at_minute(2)) do |folder|
+  in_folder_of("a.pb.gz" => at_minute(1), "copy.pb.gz" => at_minute(1), "b.pb.gz" => at_minute(2)) do |folder|
     series = Series.load(folder)
     equal(2, series.size)
     assert(series.warnings.first.include?("copy.pb.gz: left out: the same moment as"), series.warnings.inspect)
@@ -58,13 +58,13 @@ test "one moment counts once" do
 end
 
 test "nothing to read is an error that says so" do
-  in_folder({}) { |folder| raises(FormatError, /: no profile \(\.pb\.gz, \.pb\) is there/) { Series.load(folder) } }
-  in_folder("a.pb.gz" => "") { |folder| raises(FormatError, /a\.pb\.gz: not a readable heap profile: it is an empty file/) { Series.load(folder) } }
+  in_folder_of({}) { |folder| raises(FormatError, /: no profile \(\.pb\.gz, \.pb\) is there/) { Series.load(folder) } }
+  in_folder_of("a.pb.gz" => "") { |folder| raises(FormatError, /a\.pb\.gz: not a readable heap profile: it is an empty file/) { Series.load(folder) } }
   raises(Errno::ENOENT, /nowhere/) { Series.load("/nowhere.pb.gz") }
 end
 
 test "a list of files, and profiles as objects" do
-  in_folder("a.pb.gz" => at_minute(1), "b.pb.gz" => at_minute(2)) do |folder|
+  in_folder_of("a.pb.gz" => at_minute(1), "b.pb.gz" => at_minute(2)) do |folder|
     equal(2, Series.load(Dir[File.join(folder, "*")]).size)
   end
   series = Series.new([at_minute(2).profile, at_minute(1).profile])
@@ -75,7 +75,7 @@ test "a list of files, and profiles as objects" do
 end
 
 test "what a file says of itself is read without its rows" do
-  in_folder("a.pb.gz" => at_minute(1)) do |folder|
+  in_folder_of("a.pb.gz" => at_minute(1)) do |folder|
     path = File.join(folder, "a.pb.gz")
     equal(Profile.load(path).meta, PprofReader.read_meta(path))
   end
@@ -87,6 +87,6 @@ test "a series is made of what there is" do
   equal([2, series], [series.size, Series.of(series)])
   equal(3, series.with(at_minute(3).profile).size)
   equal(2, series.size)
-  in_folder("a.pb.gz" => at_minute(1)) { |folder| equal([1, 1], [Series.of(folder).size, Series.of(Dir[File.join(folder, "*")]).size]) }
+  in_folder_of("a.pb.gz" => at_minute(1)) { |folder| equal([1, 1], [Series.of(folder).size, Series.of(Dir[File.join(folder, "*")]).size]) }
   raises(FormatError, /no profile/) { Series.of([]) }
 end

@@ -15,6 +15,11 @@ notices_stray() {
     touch "$hdr/patches/3.4/stray.patch"
     ! "$hdr/tool/check-patches" >"$hdr/out" && grep -q 'stray.patch: not in the series' "$hdr/out"
 }
+accepts_backup() {
+    make_toy "$hdr"
+    touch "$hdr/patches/3.4/gc-hook.patch~"
+    "$hdr/tool/check-patches"
+}
 accepts_toy() { make_toy "$hdr" && "$hdr/tool/check-patches"; }
 
 toy_refresh() { DISTFILES=$hdr/distfiles "$hdr/tool/refresh" "$@"; }
@@ -31,6 +36,7 @@ check 'a missing reason is noticed' notices 'no Why-not-overlay' '/^Why-not/d'
 check 'an empty description is noticed' notices 'no Description' 's/^Description:.*/Description:/'
 check 'a date that is none is noticed' notices 'no Last-Update' 's/^Last-Update:.*/Last-Update: soon/'
 check 'a patch outside the series is noticed' notices_stray
+check "a backup that quilt left is no patch" accepts_backup
 if command -v quilt >/dev/null; then
     check 'refresh mends an offset and keeps the header' refresh_mends_offset
 else

@@ -2,7 +2,7 @@
 
 # Runs the sampler's own tests with MRI's test-all on the patched build: TAP, a line for each test.
 # A file that holds no test, or that ended before all of its tests had run, is a failure too.
-# Usage: main.rb [NAME…]
+# Usage: main.rb [NAME…]     of test_heap_sampler_NAME.rb; `sampler` is test_heap_sampler.rb
 
 require_relative '../../tap'
 require_relative '../../alone/mri/build'
@@ -13,12 +13,14 @@ ours = Build.new(ENV.fetch('RUBY'))
 # The files of this checkout; they were copied into the built source by tool/apply.
 overlay = File.join(ENV.fetch('TOP'), 'src')
 files = Dir.glob('{ruby,-ext-,objspace}/**/test_heap_sampler*.rb', base: "#{overlay}/test").sort
+there = files.map { |file| File.basename(file, '.rb')[/\Atest_heap_sampler_?(.*)/, 1].then { |name| name.empty? ? 'sampler' : name } }
 files = files.grep(/_(?:#{Regexp.union(*ARGV)})\.rb\z/) unless ARGV.empty?
 
 files.each do |file|
   name = File.basename(file, '.rb').delete_prefix('test_')
-  if !File.file?("#{ours.src}/test/#{file}")
-    Tap.report(false, name, ['not in the built source yet: run make build'])
+  copy = "#{ours.src}/test/#{file}"
+  if !File.file?(copy) || File.binread(copy) != File.binread("#{overlay}/test/#{file}")
+    Tap.report(false, name, ["src/test/#{file} is not in the built source, or not as it is here: run make build"])
     next
   end
   # Memory and time are measured as MRI measures them: no test is left out.
@@ -36,5 +38,5 @@ files.each do |file|
     Tap.report(false, "#{name}: holds tests", ['none was run'])
   end
 end
-Tap.report(false, 'test_heap_sampler*.rb', ["no such test file in #{overlay.delete_prefix("#{ENV['TOP']}/")}/test"]) if files.empty?
+Tap.report(false, 'test_heap_sampler*.rb', ["no such test file in src/test; there are: #{there.join(', ')}"]) if files.empty?
 Tap.finish
