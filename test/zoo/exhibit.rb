@@ -25,8 +25,8 @@ class Exhibit
 
   # What the judge has to know; it is kept with a recorded series.
   def truth
-    return { "name" => name, "kinds" => ["steady"], "lines" => [], "keepers" => [], "holdout" => header.holdout? } if @mended
-
-    { "name" => name, "kinds" => header.kinds, "lines" => header.lines, "keepers" => header.keepers, "holdout" => header.holdout? }
+    growing = Header::GROWING.include?(header.kind) && !mended?
+    { "name" => name, "kinds" => mended? ? ["steady"] : header.kinds, "lines" => growing ? header.lines : [],
+      "keepers" => growing ? header.keepers : [], "settles" => header.settles, "holdout" => header.holdout? }
   end
 end

@@ -10,11 +10,12 @@
 #   # gems: json 2.7.1, rack 3.1.12     gems and their versions
 #   # mended: json 2.7.2                the version that does not leak: run too, as NAME_mended, and is steady
 #   # seconds: 41                       how long it runs
+#   # settles: 24                       until then, in seconds, nobody can tell it from a leak (a cache that fills)
 #   # holdout: yes                      the diagnosis must not be tuned on it
 class Header
   KINDS = %w[leak threads native fragmentation bloat steady].freeze
   GROWING = %w[leak threads native].freeze
-  KEYS = %w[kind also line keeper gems mended seconds holdout].freeze
+  KEYS = %w[kind also line keeper gems mended seconds settles holdout].freeze
   SECONDS = 41 # twenty profiles at every=2, and the last one
 
   def self.read(path) = new(path, File.read(path))
@@ -33,6 +34,7 @@ class Header
   def kind = @values["kind"]
   def kinds = [kind, *list("also")]
   def seconds = Float(@values["seconds"] || SECONDS)
+  def settles = Float(@values["settles"] || 0)
   def holdout? = @values.key?("holdout")
   def mended? = @values.key?("mended")
 

@@ -1,5 +1,6 @@
 # A cache with a bound (lru_redux) of 6,000 entries: it grows for some twenty seconds, is full, and stays so.
 #
+# settles: 18
 # kind: steady
 # also: bloat
 # gems: lru_redux 1.1.0

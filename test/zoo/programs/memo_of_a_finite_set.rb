@@ -1,6 +1,7 @@
 # A price for each of 2,000 articles is worked out when it is first asked for, and kept: most are there after the first
 # quarter of a minute, the rarest come late.
 #
+# settles: 16
 # kind: steady
 # also: bloat
 require_relative "../load"

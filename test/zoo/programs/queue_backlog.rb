@@ -1,5 +1,6 @@
 # A queue of jobs grows for twenty seconds, since a back end is slow, and then drains. Nothing is kept in the end.
 #
+# settles: 26
 # kind: steady
 # also: bloat
 # seconds: 61
