@@ -10,8 +10,8 @@ require_relative "header"
 # `truth`: Exhibit#truth. `answer`: what the command printed, nil if it failed. `early`: this much of the series was taken
 # before the program settled, when nobody can tell it from a leak.
 class Judgement
-  SURE = ["proved", "very likely"].freeze
-  GRADES = ["none", "not settled", *SURE].freeze
+  GRADES = ["none", "not settled", "very likely", "proved"].freeze # the surest last
+  SURE = GRADES.last(2).freeze
   OUTCOMES = %i[right hedged wrong alarm early silent].freeze
 
   attr_reader :truth

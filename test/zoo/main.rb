@@ -26,8 +26,8 @@ exit(Tap.plan) if ENV["RECORD"]
 
 recorded = exhibits.reject { |exhibit| failed.include?(exhibit.name) }
 examinations = Examiner.examine(recorded.to_h { |exhibit| [recorder.folder(exhibit), exhibit.truth] })
-puts Table.new(examinations).to_s.gsub(/^/, "# ")
 score = Score.new(examinations)
+puts Table.new(examinations).to_s.gsub(/^/, "# "), *score.lines.map { |line| "# #{line}" }
 score.shares.each do |name, (right, all)|
   check "#{name}: #{(Score::TARGETS[name] * 100).round}% are wanted", all.zero? || right >= Score::TARGETS[name] * all, "#{right} of #{all}"
 end

@@ -21,6 +21,14 @@ class Score
   def wrong = names { |one| %i[wrong alarm silent].include?(one.long.outcome) }
   def early = names { |one| one.judgements.values.any? { |judgement| judgement.outcome == :early } }
 
+  # The sums in words, a line each.
+  def lines
+    healthy = @examinations.reject { |one| one.long.grows? }.size
+    [*shares.map { |name, (right, all)| "#{name}: #{right} of #{all} (#{all.zero? ? "-" : (100.0 * right / all).round}%, wanted #{(TARGETS[name] * 100).round}%)" },
+     *{ "called a leak, of #{healthy} healthy ones" => alarms, "the same before they settled" => early, "hedged after 20" => hedged, "wrong after 20" => wrong }
+       .map { |name, list| "#{name}: #{list.size}#{" (#{list.join(", ")})" if list.any?}" }]
+  end
+
   private
 
   def names(&) = @examinations.select(&).map { |one| one.truth["name"] }
