@@ -1,0 +1,52 @@
+# frozen_string_literal: true
+
+# Is the judge of the zoo fair? On answers that are made by hand.
+require_relative "../../zoo/judgement"
+
+LEAK = { "kinds" => %w[leak native], "lines" => ["shop.rb:2", "tilt/template.rb"], "keepers" => ["shop.rb:9", "@cache"] }.freeze
+HEALTHY = { "kinds" => %w[steady bloat], "lines" => [], "keepers" => [] }.freeze
+
+def answer(kind, grade, **finding)
+  { "verdict" => { "kind" => kind, "grade" => grade }, "findings" => finding.any? ? [finding.transform_keys(&:to_s)] : [] }
+end
+
+def judged(truth, ...) = Judgement.new(truth, answer(...))
+
+test "a leak is right when it is named for sure, of any kind that the truth allows" do
+  equal %i[right right hedged wrong wrong],
+        [judged(LEAK, "leak", "proved"), judged(LEAK, "native", "very likely"), judged(LEAK, "leak", "not settled"),
+         judged(LEAK, "threads", "proved"), judged(LEAK, "steady", "none")].map(&:outcome)
+end
+
+test "of a healthy program any verdict is right that names no leak, and a sure leak is an alarm" do
+  equal %i[right right right hedged alarm],
+        [judged(HEALTHY, "steady", "none"), judged(HEALTHY, "bloat", "proved"), judged(HEALTHY, "fragmentation", "very likely"),
+         judged(HEALTHY, "leak", "not settled"), judged(HEALTHY, "threads", "very likely")].map(&:outcome)
+end
+
+test "an alarm before the program settled counts neither way" do
+  equal :early, Judgement.new(HEALTHY, answer("leak", "proved"), early: true).outcome
+end
+
+test "no answer is never right" do
+  equal %i[silent silent], [Judgement.new(HEALTHY, nil), Judgement.new(LEAK, nil)].map(&:outcome)
+end
+
+test "a line is right by the gem's line or by the application's, and its number is a whole one" do
+  equal [true, true, false, false],
+        [{ line: "gems/tilt-2.9.0/lib/tilt/template.rb:7", app_line: "page.rb:1" }, { line: "rack.rb:3", app_line: "programs/shop.rb:2" },
+         { line: "programs/shop.rb:21", app_line: nil }, { line: nil }].map { |finding| judged(LEAK, "leak", "proved", **finding).line_right? }
+end
+
+test "a keeper is right by its line or by its name; without one in the truth nobody asks" do
+  equal [true, true, false, false],
+        [{ "line" => "shop.rb:9" }, { "line" => nil, "what" => "Hash @cache" }, { "line" => "shop.rb:90" }, nil]
+    .map { |keeper| judged(LEAK, "leak", "proved", keeper: keeper).keeper_right? }
+  equal nil, judged(HEALTHY, "leak", "proved", keeper: { "line" => "x.rb:1" }).keeper_right?
+end
+
+test "a right verdict is weakened by a lesser grade, and by another kind, but not by a better grade" do
+  sure = judged(LEAK, "leak", "very likely")
+  equal [true, true, false, false],
+        [%w[leak not\ settled], %w[native proved], %w[leak proved], %w[leak very\ likely]].map { |later| sure.weakened_by?(judged(LEAK, *later)) }
+end

@@ -1,0 +1,52 @@
+# frozen_string_literal: true
+
+require_relative "diagnosis"
+require_relative "judgement"
+require_relative "zoo_series"
+
+# One series judged after 8 profiles, after 20, and after every other number of them.
+class Examination
+  SHORT = 8
+  LONG = 20
+  FEWEST = 3
+
+  # Judgement after so many profiles.
+  attr_reader :judgements, :truth, :warnings
+
+  # `counts`: after how many profiles, nil for all numbers of them.
+  def initialize(truth, folder, counts: nil)
+    @truth = truth
+    @warnings = []
+    series = ZooSeries.new(folder)
+    wanted = (counts&.push(series.size) || (FEWEST..series.size)).map { |count| [count, series.size].min }.uniq.sort
+    @judgements = wanted.to_h { |count| [count, judge(series, count)] }
+  end
+
+  def short = at(SHORT)
+  def long = at(LONG)
+  def last = @judgements.values.last
+
+  # From how many profiles on all verdicts are right; nil if the last one is not.
+  def right_after
+    wrong = @judgements.reject { |_, judgement| %i[right early].include?(judgement.outcome) }.keys.last
+    wrong ? @judgements.keys.find { |count| count > wrong } : @judgements.keys.first
+  end
+
+  # [count, Judgement before, Judgement then] where evidence that was added made a right verdict weaker, or another one.
+  def weakened
+    first = @judgements.values.find { |judgement| judgement.grows? && judgement.right? }
+    return [] unless first
+
+    @judgements.each_cons(2).filter_map { |(_, before), (count, after)| [count, before, after] if before.weakened_by?(after) }
+  end
+
+  private
+
+  # Of a series that is shorter, its last.
+  def at(count) = @judgements[count] || last
+
+  def judge(series, count)
+    early = series.seconds(count) < truth["settles"]
+    Judgement.new(truth, series.first(count) { |folder| ZooDiagnosis.of(folder) { |why| @warnings << why } }, early: early)
+  end
+end

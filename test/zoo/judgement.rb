@@ -1,0 +1,77 @@
+# frozen_string_literal: true
+
+require_relative "header"
+
+# What the diagnosis said of one series, beside the truth about it.
+#
+#   judgement = Judgement.new(exhibit.truth, JSON.parse(`heapsample DIR --json`))
+#   judgement.outcome      #=> :right
+#
+# `truth`: Exhibit#truth. `answer`: what the command printed, nil if it failed. `early`: this much of the series was taken
+# before the program settled, when nobody can tell it from a leak.
+class Judgement
+  GRADES = ["none", "not settled", "very likely", "proved"].freeze # the surest last
+  SURE = GRADES.last(2).freeze
+  OUTCOMES = %i[right hedged wrong alarm early silent].freeze
+
+  attr_reader :truth
+
+  def initialize(truth, answer, early: false)
+    @truth = truth
+    @answer = answer
+    @early = early
+  end
+
+  def kind = verdict["kind"]
+  def grade = verdict["grade"]
+  def sure? = SURE.include?(grade)
+  def grows? = Header::GROWING.include?(truth["kinds"].first)
+  def right? = outcome == :right
+
+  # right    a growing program: its kind, for sure; another one: no leak is named
+  # hedged   the right kind, not settled; of a healthy program, a leak that is not settled
+  # wrong    of a growing program, anything else
+  # alarm    a leak, for sure, in a program that has none
+  # early    the same, before the program settled; it counts neither way
+  # silent   there was no answer
+  def outcome
+    return :silent unless @answer
+    return of_growing if grows?
+    return :right unless Header::GROWING.include?(kind)
+    return :hedged unless sure?
+    @early ? :early : :alarm
+  end
+
+  # Whether the first finding names a line that makes the memory; nil where there is none to name.
+  def line_right? = truth["lines"].any? ? names?(truth["lines"], finding["line"], finding["app_line"]) : nil
+
+  # The same of what keeps it.
+  def keeper_right? = truth["keepers"].any? ? names?(truth["keepers"], *finding["keeper"]&.values_at("line", "what")) : nil
+
+  def line = finding.values_at("app_line", "line").compact.uniq.join(" ← ")
+  def keeper = finding["keeper"]&.values_at("line", "what")&.compact&.join(" ").to_s
+
+  # Is what `later` says, with more evidence, less sure or something else? Where this was no sure and right verdict of a
+  # growing program it may be.
+  def weakened_by?(later)
+    return false unless grows? && right?
+
+    later.kind != kind || GRADES.index(later.grade).to_i < GRADES.index(grade)
+  end
+
+  private
+
+  def verdict = @answer&.fetch("verdict", nil) || {}
+  def finding = @answer&.fetch("findings", nil)&.first || {}
+
+  def of_growing
+    return :wrong unless truth["kinds"].include?(kind)
+    return :right if sure?
+    grade == "not settled" ? :hedged : :wrong
+  end
+
+  # A number at the end of a pattern is a whole one: "a.rb:2" is not in "a.rb:21".
+  def names?(patterns, *texts)
+    patterns.any? { |pattern| texts.compact.any? { |text| text.match?(/#{Regexp.escape(pattern)}(?!(?<=\d)\d)/) } }
+  end
+end

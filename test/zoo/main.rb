@@ -1,0 +1,37 @@
+# frozen_string_literal: true
+
+# Records the programs of the zoo, or those whose names are given, lets the diagnosis judge them, and prints the table and
+# its sums: see run.
+require_relative "gem_folder"
+require_relative "recorder"
+require_relative "examiner"
+require_relative "score"
+require_relative "table"
+require_relative "../tap"
+
+ruby = ENV.fetch("RUBY") { RbConfig.ruby }
+build = File.expand_path("../../build/zoo", __dir__)
+exhibits = Exhibit.all.select { |exhibit| ARGV.empty? || ARGV.any? { |pattern| File.fnmatch?(pattern, exhibit.name) } }
+abort "no program is named #{ARGV.join(", ")}" if exhibits.empty?
+
+gems = GemFolder.new(File.join(build, "gems"), ruby: ruby).tap { |folder| folder.install(exhibits) }
+recorder = Recorder.new(ruby: ruby, gems: gems.path, into: ENV["INTO"] || File.join(build, "series"), beside: Integer(ENV["BESIDE"] || 4))
+failed = []
+recorder.record(exhibits) do |exhibit, good|
+  warn "#{exhibit.name}: #{Dir.children(recorder.folder(exhibit)).size} profiles#{"; it failed: #{recorder.log(exhibit)}" unless good}"
+  failed << exhibit.name unless good
+end
+check "each program runs to its end", failed.empty?, failed.empty? ? "#{exhibits.size} of them" : failed.join(", ")
+exit(Tap.plan) if ENV["RECORD"]
+
+recorded = exhibits.reject { |exhibit| failed.include?(exhibit.name) }
+examinations = Examiner.examine(recorded.to_h { |exhibit| [recorder.folder(exhibit), exhibit.truth] })
+score = Score.new(examinations)
+puts Table.new(examinations).to_s.gsub(/^/, "# "), *score.lines.map { |line| "# #{line}" }
+score.shares.each do |name, (right, all)|
+  check "#{name}: #{(Score::TARGETS[name] * 100).round}% are wanted", all.zero? || right >= Score::TARGETS[name] * all, "#{right} of #{all}"
+end
+check "no healthy program is called a leak", score.alarms.empty?, score.alarms.empty? ? "none of them" : score.alarms.join(", ")
+weaker = examinations.select { |one| one.weakened.any? }.map { |one| one.truth["name"] }
+check "evidence that is added never makes a right verdict weaker", weaker.empty?, weaker.empty? ? "none of them" : weaker.join(", ")
+Tap.finish
