@@ -36,6 +36,7 @@ module HeapSample
   autoload :Statistics, "#{here}/estimate/statistics"
 
   # One snapshot: rows, stacks, what it says about itself.
+  autoload :CPlusPlus, "#{here}/profile/cplusplus"
   autoload :Column, "#{here}/profile/column"
   autoload :Columns, "#{here}/profile/columns"
   autoload :Frame, "#{here}/profile/frame"
@@ -66,6 +67,7 @@ module HeapSample
   autoload :Verdict, "#{here}/account/verdict"
 
   # Which rows, summed by what, ranked by what.
+  autoload :CameBy, "#{here}/grouping/came_by"
   autoload :Filter, "#{here}/grouping/filter"
   autoload :Group, "#{here}/grouping/group"
   autoload :Groups, "#{here}/grouping/groups"
@@ -76,6 +78,7 @@ module HeapSample
   autoload :ClassMix, "#{here}/text/class_mix"
   autoload :Header, "#{here}/text/header"
   autoload :Layout, "#{here}/text/layout"
+  autoload :StackText, "#{here}/text/stack_text"
 
   # What one profile says.
   autoload :About, "#{here}/analysis/about"

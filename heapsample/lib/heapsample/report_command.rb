@@ -9,6 +9,8 @@ module HeapSample
     # and defines those of its own in #define_own.
     class ReportCommand < Command
       TAKES = %i[grouping memory top filters].freeze
+      # Has it rows that came by stacks?
+      STACKS = true
 
       private
 
@@ -57,6 +59,9 @@ module HeapSample
       def define_layout(parser)
         parser.separator ""
         parser.on("--json", "the same figures as JSON, unrounded") { options[:json] = true }
+        if self.class::STACKS
+          parser.on("--stacks", "the whole stack by which most of each row came") { options[:stacks] = true }
+        end
         parser.on("--width N", "characters in a line (the terminal's, else #{Terminal::WIDTH})") do |width|
           options[:width] = positive("--width", width)
         end
@@ -98,7 +103,7 @@ module HeapSample
       def analysis_options(*names, io: $stdout)
         terminal = Terminal.new(io)
         {root: Dir.pwd, width: terminal.width, style: terminal.style(options[:color] || "auto"),
-         **options.slice(:root, :width, *names)}
+         **options.slice(:root, :width, :stacks, *names)}
       end
 
       # Prints it as text or as JSON.

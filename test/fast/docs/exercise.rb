@@ -74,7 +74,7 @@ def analyses(profile)
   KINDS.each { |kind| profile.top(kind: kind).each { |row| read(row) } }
   [profile.top(by: :class, value: :inuse_objects), profile.top(value: "alloc_space"), profile.churn, profile.report, profile.generations,
    profile.generations(age: 1..), profile.tree, profile.tree(direction: :callers, by: :method)].each do |analysis|
-    [analysis.to_s, analysis.to_s(width: 60, root: "/"), analysis.to_h, analysis.inspect, analysis.lines(3), analysis.deconstruct_keys(nil)]
+    [analysis.to_s, analysis.to_s(width: 60, root: "/", stacks: true), analysis.to_h, analysis.inspect, analysis.lines(3), analysis.deconstruct_keys(nil)]
   end
   profile.generations.each { |generation| read(generation) }
   [read(profile.churn), read(profile.top), profile.top.first.deconstruct_keys(%i[rank])]
@@ -118,14 +118,14 @@ total => {samples: Numeric}
   read(growth)
   growth.report(by: :class).to_h
   report = growth.report
-  [report.to_s, report.inspect, report.lines(3)]
+  [report.to_s, report.inspect, report.lines(3), read(report)]
   groups = growth.groups(:line)
   growth.changes(groups)
   groups.first(20).each { |group| [read(group), read(group.gained), group.significant?, group.deconstruct_keys(nil)] }
   growth.rows.first(20).each { |row| read(row) }
 end
 retained = HeapSample::Retained.new(earlier, middle, now)
-[retained.to_s, retained.to_h, retained.inspect, retained.lines, retained.one_process?]
+[retained.to_s, read(retained), retained.to_h, retained.inspect, retained.lines, retained.one_process?]
 retained.each { |row| [read(row), row.deconstruct_keys(nil)] }
 HeapSample::Retained::Entry.new("key").compare(total, total, total)
 

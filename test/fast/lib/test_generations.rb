@@ -44,7 +44,7 @@ test "by age, word for word" do
   equal(<<~TEXT, sample_build.profile.generations(root: "/srv/app", width: 110).to_s)
     In use by age, in GCs (this is GC 100): 54.0 MiB ±10.2 MiB in 1,346,819 objects, 108 samples
          age     bytes   95% interval  samples  share     per GC                    the largest, by line
-          ~1   3.5 MiB  1.5 – 7.0 MiB        7   6.5%    3.5 MiB  █▏                …/lib/base.rb:100 Model::Base…
+          ~1   3.5 MiB  1.5 – 7.0 MiB        7   6.5%    3.5 MiB  █▏                …/base.rb:100 Model::Base.new
        2 – 3       0 B              -        0   0.0%        0 B                    -
        4 – 7       0 B              -        0   0.0%        0 B                    -
      ~8 – 15   2.0 MiB  0.6 – 5.0 MiB        4   3.7%  256.0 KiB  ▋                 models/x.rb:12 Foo#bar
@@ -54,9 +54,9 @@ test "by age, word for word" do
     By bytes, half of it has survived 80 GCs or more.
 
     Age 64 – 100: 48.5 MiB ±9.8 MiB in 1,271,447 objects, 97 samples
-            bytes   95% interval    objects  samples  share    age  class   line
-     1   48.0 MiB       ±9.7 MiB  1,258,339       96  99.0%   80.0  String  models/x.rb:12 Foo#bar
-    ~2  512.0 KiB  0.0 – 2.6 MiB     13,108        1   1.0%  100.0  Object  (no stack)
+           bytes   95% interval    objects  samples  share    age  class   line
+     1  48.0 MiB       ±9.7 MiB  1,258,339       96  99.0%   80.0  String  models/x.rb:12 Foo#bar
+    ~2   0.5 MiB  0.0 – 2.6 MiB     13,108        1   1.0%  100.0  Object  (no stack)
     ~ fewer than 10 samples: weak
 
     Young (born since the last completed mark, in no generation): 3.0 MiB (1.2 – 6.4 MiB) in 19,664 objects, 6

@@ -111,8 +111,8 @@ test "the report of growth, word for word" do
     ~ fewer than 10 samples: weak
 
     Within noise (no more than sampling explains in so many rows), by line:
-       bytes     95% interval  objects   gained     lost  samples  class   line
-    1    0 B  -4.1 – +4.1 MiB        0  3.5 MiB  3.5 MiB       14  Ticket  model-7.1.2/lib/base.rb:100 Model::Base.new
+         bytes     95% interval  objects   gained     lost  samples  class   line
+    1  0.0 MiB  -4.1 – +4.1 MiB        0  3.5 MiB  3.5 MiB       14  Ticket  model-7.1.2/lib/base.rb:100 Model::Base.new
 
     The largest growth: leak.rb:7 `Leak#now` +15.0 MiB (+9.9 – +21.3 MiB) in 393,231 objects, mostly `String`; at this rate
     90.0 MiB an hour of heap slots alone.

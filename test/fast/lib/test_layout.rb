@@ -48,7 +48,8 @@ test "however narrow, a place keeps its line" do
     assert(text.include?(":1234"), "#{room}: #{text}")
     assert(text.length <= room, "#{room}: #{text}") if room >= Layout::PLACE_MIN
   end
-  equal("…/to/application_controller.rb:1234 Some::Very::Long#meth…", LAYOUT.place(key, 58))
+  equal("…/way/down/to/application_controller.rb:1234 Some::Very::…", LAYOUT.place(key, 58))
+  equal("…/application_controller.rb:1234", LAYOUT.place(key, 37))
 end
 
 test "what a terminal would obey is written as Ruby writes it" do

@@ -15,18 +15,18 @@ test "the report by line, word for word" do
     114 live samples, the sampler itself uses 2.0 MiB
 
     In use (found alive by the last completed mark), by line: 54.0 MiB ±10.2 MiB in 1,346,819 objects, 108 samples
-            bytes   95% interval    objects  samples  share    age  class          line
-     1   50.0 MiB       ±9.8 MiB  1,310,770      100  92.6%   77.2  String 96% +1  models/x.rb:12 Foo#bar
-    ~2    3.5 MiB  1.5 – 7.0 MiB     22,941        7   6.5%    1.0  Ticket         model-7.1.2/lib/base.rb:100 Model::Base.…
-    ~3  512.0 KiB  0.0 – 2.6 MiB     13,108        1   0.9%  100.0  Object         (no stack)
+           bytes   95% interval    objects  samples  share    age  class          line
+     1  50.0 MiB       ±9.8 MiB  1,310,770      100  92.6%   77.2  String 96% +1  models/x.rb:12 Foo#bar
+    ~2   3.5 MiB  1.5 – 7.0 MiB     22,941        7   6.5%    1.0  Ticket         model-7.1.2/lib/base.rb:100 Model::Base.n…
+    ~3   0.5 MiB  0.0 – 2.6 MiB     13,108        1   0.9%  100.0  Object         (no stack)
     ~ fewer than 10 samples: weak
 
     By class:
-            bytes   95% interval    objects  samples  share    age  class
-     1   48.0 MiB       ±9.7 MiB  1,258,339       96  88.9%   80.0  String
-    ~2    3.5 MiB  1.5 – 7.0 MiB     22,941        7   6.5%    1.0  Ticket
-    ~3    2.0 MiB  0.6 – 5.0 MiB     52,431        4   3.7%   10.0  Array
-    ~4  512.0 KiB  0.0 – 2.6 MiB     13,108        1   0.9%  100.0  Object
+           bytes   95% interval    objects  samples  share    age  class
+     1  48.0 MiB       ±9.7 MiB  1,258,339       96  88.9%   80.0  String
+    ~2   3.5 MiB  1.5 – 7.0 MiB     22,941        7   6.5%    1.0  Ticket
+    ~3   2.0 MiB  0.6 – 5.0 MiB     52,431        4   3.7%   10.0  Array
+    ~4   0.5 MiB  0.0 – 2.6 MiB     13,108        1   0.9%  100.0  Object
 
     Young (born since the last completed mark, not in the tables): 3.0 MiB (1.2 – 6.4 MiB) in 19,664 objects, 6 samples
     (before start): about 4.0 MiB of the slots that are allocated now, of 19.1 MiB when sampling started
@@ -36,7 +36,7 @@ test "the report by line, word for word" do
      1  102.0 MiB      ±14.0 MiB  2,673,971      204  93.6%  51.0%  44.2 – 57.8%    2.0  models/x.rb:12 Foo#bar
      2    5.0 MiB  2.5 – 9.0 MiB     32,773       10   4.6%   0.0%   0.0 – 27.8%      -  …/lib/base.rb:100 Model::Base.new
     ~3    1.5 MiB  0.3 – 4.2 MiB      9,832        3   1.4%   0.0%   0.0 – 56.1%      -  main.rb:3 <main>
-    ~4  512.0 KiB  0.0 – 2.6 MiB     13,108        1   0.5%   0.0%   0.0 – 79.3%      -  (no stack)
+    ~4    0.5 MiB  0.0 – 2.6 MiB     13,108        1   0.5%   0.0%   0.0 – 79.3%      -  (no stack)
 
     The largest: models/x.rb:12 `Foo#bar` keeps 50.0 MiB ±9.8 MiB in 1.3 million objects, mostly `String`s, 92.6% of what is
     in use.

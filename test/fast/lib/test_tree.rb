@@ -38,10 +38,13 @@ def plain(profile, direction, by)
     next if row.inuse.zero?
 
     site = profile.stacks.site(row.columns[Columns::STACK])
-    frames = row.stack.drop_while { |frame| site.nil? || !frame.equal?(profile.stacks.frame(site)) }.reverse
+    native = direction == :callees ? row.stack.take_while(&:native?) : []
+    frames = (native + row.stack.drop_while { |frame| site.nil? || !frame.equal?(profile.stacks.frame(site)) }).reverse
     # What runs on its caller's line, or by method in the same method, is its caller.
     frames = frames.each_with_object([]) do |frame, kept|
-      name = "#{frame.full_path}#{":#{frame.lineno}" if by == :line} #{frame.qualified_label}"
+      name = frame.native? ? " #{frame}" : "#{frame.full_path}#{":#{frame.lineno}" if by == :line} #{frame.qualified_label}"
+      next kept << [name, nil] if frame.native? && (by == :line || kept.empty? || kept.last[0] != name)
+
       line = [frame.full_path, frame.lineno]
       next kept.last[1] = line if kept.any? && (kept.last[1] == line || by == :method && kept.last[0] == name)
 

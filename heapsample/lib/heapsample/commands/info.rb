@@ -6,6 +6,7 @@ module HeapSample
       # How a profile was taken.
       class Info < ReportCommand
         TAKES = [].freeze
+        STACKS = false
         SUMMARY = "how a profile was taken: settings, process, drops, what sampling cost"
         USAGE = "[options] FILE…|FOLDER"
         HELP = <<~TEXT

@@ -6,6 +6,7 @@ module HeapSample
       # How a process grows.
       class Shape < ReportCommand
         TAKES = [].freeze
+        STACKS = false
         SUMMARY = "whether a process bloats, fragments or leaks, with a plot"
         USAGE = "[options] FILE…|FOLDER"
         HELP = <<~TEXT

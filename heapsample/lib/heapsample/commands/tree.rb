@@ -6,6 +6,7 @@ module HeapSample
       # Who calls what allocates, or what is called.
       class Tree < ReportCommand
         TAKES = %i[grouping value memory top filters].freeze
+        STACKS = false
         SUMMARY = "callers or callees as a tree, collapsed where nothing branches"
         USAGE = "[options] FILE|FOLDER"
         HELP = <<~TEXT

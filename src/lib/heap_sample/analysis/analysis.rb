@@ -12,9 +12,10 @@ module HeapSample
     BRIEF = 5
 
     # call-seq:
-    #   to_s(width: 120, root: Dir.pwd, style: nil) -> String
+    #   to_s(width: 120, root: Dir.pwd, style: nil, stacks: false) -> String
     #
-    # The text, in lines of +width+ characters; paths below +root+ are shortened; +style+: see Layout.
+    # The text, in lines of +width+ characters; paths below +root+ are shortened; +style+: see Layout;
+    # with +stacks+ each row of code has the whole stack by which most of it came.
     # What was given for them when the analysis was made is what they are unless told otherwise.
     def to_s(**look) = text(**look).to_s
 

@@ -56,7 +56,7 @@ module HeapSample
 
       found = " #{dead(entry.group)} of it was found dead#{lived(entry.group)}." if entry.group.dead_share
       weak = " Too few samples to rely on." if entry.weak?
-      @layout.sentence("The most: #{@layout.subject(entry.key)} allocated #{@layout.bytes(entry.value)} " \
+      @layout.sentence("The most: #{@layout.subject(entry.key)} allocated #{@layout.size(entry.estimate)} " \
                        "#{@layout.bracketed(entry.estimate)}, #{@layout.share(entry.value, @churn.total.space)} of all.#{found}#{weak}")
     end
   end

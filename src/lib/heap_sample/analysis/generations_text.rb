@@ -46,7 +46,7 @@ module HeapSample
 
     def cells(generation)
       estimate = generation.estimate
-      ["#{Layout::WEAK_MARK if estimate.weak?}#{generation}", @layout.bytes(estimate.space),
+      ["#{Layout::WEAK_MARK if estimate.weak?}#{generation}", @layout.size(estimate),
        estimate.zero? ? Layout::NOTHING : @layout.interval(estimate), @layout.count(estimate.objects), @layout.count(estimate.samples),
        @layout.share(estimate.space, @generations.total.space), *(@layout.bytes(generation.bytes_per_gc) if wide?), bar(generation)]
     end

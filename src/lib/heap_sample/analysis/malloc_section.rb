@@ -6,6 +6,8 @@ module HeapSample
   class MallocSection
     FUNCTIONS = 5
     FUNCTION_LENGTH = 48
+    # Characters of a function's name for which all other columns give way.
+    NAME_LEAST = 16
 
     def initialize(profile, layout, top)
       @profile = profile
@@ -19,11 +21,11 @@ module HeapSample
       return [] if @largest.empty?
 
       resident = @largest.any? { |group| group.inuse.untouched? }
-      columns = [["", :right], ["bytes", :right], ["95% interval", :right, 2], *([["resident", :right, 3]] if resident), ["function", :left, 1], ["line", :left]]
+      columns = [["", :right], ["bytes", :right], ["95% interval", :right, 2], *([["resident", :right, 3]] if resident), ["function", :left, 9, NAME_LEAST], ["line", :left]]
       rows = @largest.each_with_index.map { |group, index| cells(group, index, resident) }
       [*@layout.title("malloc by function:"),
        *@layout.table(columns, rows, @largest.map { |group| :weak if group.inuse.weak? }),
-       *@layout.more(@groups.count { |group| !group.inuse.zero? } - rows.size)]
+       *@layout.more(@groups.count { |group| !group.inuse.zero? } - rows.size), *stacks]
     end
 
     # JSON-ready rows.
@@ -33,8 +35,15 @@ module HeapSample
 
     private
 
+    def stacks
+      return [] unless @layout.stacks?
+
+      came_by = CameBy.of(@profile, :function, @largest.map(&:key), kind: :malloc) { |row| row[Columns::INUSE_SPACE] }
+      StackText.section(@largest.each_with_index.map { |group, index| [index + 1, came_by.frames(group.key)] }, @layout)
+    end
+
     def cells(group, index, resident)
-      [@layout.rank(index + 1, group.inuse.weak?), @layout.bytes(group.inuse.space), @layout.interval(group.inuse),
+      [@layout.rank(index + 1, group.inuse.weak?), @layout.size(group.inuse), @layout.interval(group.inuse),
        *(@layout.bytes(group.inuse.resident.space) if resident), @layout.name(group.key, FUNCTION_LENGTH), line_of(group.key)]
     end
 

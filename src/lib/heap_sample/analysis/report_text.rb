@@ -71,7 +71,7 @@ module HeapSample
       row = @report.top.first
       return @layout.sentence(nothing_found) unless row
 
-      kept = "#{@layout.bytes(row.value)} #{@layout.bracketed(row.estimate)}#{@layout.resident(row.estimate)} in #{@layout.rough_count(row.estimate.objects)} " \
+      kept = "#{@layout.size(row.estimate)} #{@layout.bracketed(row.estimate)}#{@layout.resident(row.estimate)} in #{@layout.rough_count(row.estimate.objects)} " \
              "#{objects(row.group)}, #{@layout.percent(row.share)} of what is #{PARTS.fetch(@report.part)}"
       weak = " Too few samples to rely on: sample longer, or at a smaller interval." if row.weak?
       @layout.sentence("The largest: #{@layout.subject(row.key)} #{@report.part == :inuse ? "keeps" : "made"} #{kept}.#{weak}")

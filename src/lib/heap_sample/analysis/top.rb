@@ -60,7 +60,8 @@ module HeapSample
           slots_bytes: (group.slots_space if inuse), malloc_bytes: (group.malloc.space if inuse),
           memsize_bytes: (group.memsize if info.memsize? && inuse),
           age_gcs: group.age(info.gc_count), dead_share: group.dead_share, dead_share_interval: group.dead_interval, lived_gcs: group.lifetime,
-          classes: group.classes.first(Analysis::BRIEF).map { |reference, bytes| {class: @top.profile.text(reference), bytes: bytes} }
+          classes: group.classes.first(Analysis::BRIEF).map { |reference, bytes| {class: @top.profile.text(reference), bytes: bytes} },
+          stack: (@top.came_by.frames(key).map(&:to_s) if layout.stacks?)
         }.compact
       end
 
@@ -129,6 +130,11 @@ module HeapSample
     # How many groups there are in all.
     def count_all
       @count_all ||= @groups.count { |group| number(group) > 0 }
+    end
+
+    # How the memory of the rows came: a HeapSample::CameBy.
+    def came_by # :nodoc:
+      @came_by ||= CameBy.of(@profile, @by, entries.map(&:key), kind: value.kind) { |row| row[Columns::PARTS.fetch(value.part) + 2] }
     end
 
     # "In use (found alive by the last completed mark), by line: 38.2 MiB …".

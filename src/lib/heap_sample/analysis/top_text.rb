@@ -8,7 +8,7 @@ module HeapSample
       rank: ["", :right], bytes: ["bytes", :right], objects: ["objects", :right, 4], interval: ["95% interval", :right, 8],
       resident: ["resident", :right, 6], slots: ["slots", :right, 2], malloc: ["malloc", :right, 2], buffers: ["with buffers", :right, 2],
       samples: ["samples", :right, 5], share: ["share", :right, 7], age: ["age", :right, 1],
-      dead: ["dead", :right, 6], dead_interval: ["95% interval", :right, 3], lived: ["lived", :right, 3], class: ["class", :left, 3]
+      dead: ["dead", :right, 6], dead_interval: ["95% interval", :right, 3], lived: ["lived", :right, 3], class: ["class", :left, 3, ClassMix::LEAST]
     }.freeze
     private_constant :COLUMNS
 
@@ -33,9 +33,8 @@ module HeapSample
       cells = shown.map { |entry| columns.map { |column| cell(column, entry) } << entry.key }
       lines = @layout.table([*columns.map { |column| COLUMNS.fetch(column) }, [@top.by.to_s, :left]], cells,
                             shown.map { |entry| :weak if entry.weak? })
-      return lines unless notes
-
-      [*lines, *@layout.more(@top.count_all - shown.size), *@layout.legend(shown.any?(&:weak?))]
+      lines.concat(@layout.more(@top.count_all - shown.size), @layout.legend(shown.any?(&:weak?))) if notes
+      lines.concat(stacks(shown))
     end
 
     # "In use (found alive by the last completed mark), by line: 38.2 MiB …".
@@ -48,6 +47,10 @@ module HeapSample
     end
 
     private
+
+    def stacks(shown)
+      @layout.stacks? ? StackText.section(shown.map { |entry| [entry.rank, @top.came_by.frames(entry.key)] }, @layout) : []
+    end
 
     def value = @top.value
 
@@ -89,7 +92,7 @@ module HeapSample
       group, estimate = entry.group, entry.estimate
       case column
       when :rank then @layout.rank(entry.rank, entry.weak?)
-      when :bytes then @layout.bytes(estimate.space)
+      when :bytes then objects? || value.memsize? ? @layout.bytes(estimate.space) : @layout.size(estimate)
       when :objects then @layout.count(estimate.objects)
       when :interval then value.interval_text(estimate, @layout)
       when :resident then @layout.bytes(estimate.resident.space)

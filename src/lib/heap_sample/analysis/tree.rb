@@ -7,8 +7,9 @@ module HeapSample
   #   puts profile.filter(path: "cache.rb:16").tree(direction: :callers)   # who leads there
   #
   # :callees begins at the root of the stacks and leads to the lines that allocate,
-  # :callers at those lines and leads to the root.  Native code is left out, and what
-  # a line calls on its own line, C methods and blocks, is that line.  Where nothing
+  # :callers at those lines and leads to the root.  What a line calls on its own line, C
+  # methods and blocks, is that line.  From the root down the native code follows that a
+  # line called for memory of malloc, to the function that wanted it.  Where nothing
   # branches, frames are one node.  The largest nodes are shown; what is small or
   # beyond them is one node "N more" below its parent.
   class Tree
@@ -115,11 +116,14 @@ module HeapSample
         next unless row[at + 1] > 0 && (wanted.nil? || row[Columns::MALLOC] == wanted)
 
         handle = row[Columns::STACK]
-        sum = by_handle[handle] ||= (trails[@profile.stacks.trail(handle)] ||= Estimate.new)
+        sum = by_handle[handle] ||= (trails[@profile.stacks.trail(handle, native: native?)] ||= Estimate.new)
         value.add_row(sum, row)
       end
       trails
     end
+
+    # From the root down the tree goes on in native code.
+    def native? = @direction == :callees
 
     # What is found of a node before it is known whether it is shown.
     class Bud
@@ -172,7 +176,7 @@ module HeapSample
       end
     end
 
-    # Goes on as long as there is one way.
+    # Goes on as long as there is one way; native code is a node of its own.
     def collapse(bud)
       places, spans = bud.places.dup, bud.spans
       loop do
@@ -182,8 +186,11 @@ module HeapSample
         ways = ways(spans)
         break unless ways.size == 1
 
-        key, spans = ways.first
+        key, further = ways.first
+        break if key.first.native? && places.any? { |place| !place.native? }
+
         places.concat(key)
+        spans = further
       end
       Bud.new(places, spans, bud.weight, bud.parent, bud.role)
     end
@@ -271,6 +278,8 @@ module HeapSample
     end
 
     def place(frame)
+      return Place.of(frame) if frame.native?
+
       Place.new(frame.full_path, (frame.lineno if @by == :line), frame.qualified_label)
     end
 

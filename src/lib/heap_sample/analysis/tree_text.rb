@@ -54,9 +54,26 @@ module HeapSample
     def cells(node, prefix)
       estimate = node.estimate
       number = value.number(estimate)
-      ["#{Layout::WEAK_MARK if node.weak?}#{@layout.quantity(number, value.measure)}", @layout.share(number, @tree.total),
+      ["#{Layout::WEAK_MARK if node.weak?}#{quantity(number, estimate)}", @layout.share(number, @tree.total),
        value.interval_text(estimate, @layout), estimate.samples > 0 ? @layout.count(estimate.samples) : Layout::NOTHING,
-       ->(room) { branch(node, prefix, room) }]
+       Branch.new(prefix.length + needed(node)) { |room| branch(node, prefix, room) }]
+    end
+
+    # In the unit of the interval.
+    def quantity(number, estimate)
+      value.measure == :objects || value.memsize? ? @layout.quantity(number, value.measure) : @layout.size(estimate)
+    end
+
+    # The last cell of a row: it takes the room that is there, and needs some to show its lines.
+    class Branch
+      attr_reader :least
+
+      def initialize(least, &text)
+        @least = least
+        @text = text
+      end
+
+      def call(room) = @text.call(room)
     end
 
     # Is nothing shown of what it branches into?
@@ -70,8 +87,8 @@ module HeapSample
 
     ITSELF = {callees: "(the line itself)", callers: "(no caller)"}.freeze
     GAP = " › "
-    # Room that two places need.
-    BOTH = 48
+    # Room for how many frames are between two places.
+    BETWEEN = 12
 
     # "models/user.rb:3 User.all › 4 frames › db.rb:9 DB#query": of the frames of a
     # node the one where it branches or allocates, and the one that says most
@@ -84,19 +101,34 @@ module HeapSample
       end
       return @layout.name(node.equal?(@tree.root) ? "(all)" : Stacks::NO_STACK, room) if node.places.empty?
 
-      shown = shown(node.places)
-      shown = shown.last(1) if room && room < BOTH && @tree.direction == :callees
-      shown = shown.first(1) if room && room < BOTH && @tree.direction == :callers
-      fit(node.places, shown, room, cut_off: cut_off?(node))
+      fit(node.places, shown(node.places, room), room, cut_off: cut_off?(node))
     end
 
-    def shown(places)
-      main, others = @tree.direction == :callees ? [places.size - 1, (places.size - 2).downto(0)] : [0, (1...places.size)]
-      return [main] if places.size == 1
-
-      other = others.find { |index| GemName.of(places[index].path) == GemName::APP } unless GemName.of(places[main].path) == GemName::APP
-      [main, other || others.to_a.last].sort
+    # Indexes, in the order of the places: as many as have room for their lines.
+    def shown(places, room)
+      main = @tree.direction == :callees ? places.size - 1 : 0
+      both = [main, *other(places, main)]
+      both.pop if room && least(places.values_at(*both)) > room
+      both.sort
     end
+
+    # The application's that is nearest, else the other end.
+    def other(places, main)
+      others = @tree.direction == :callees ? (main - 1).downto(0).to_a : (1...places.size).to_a
+      app = others.find { |index| application?(places[index]) } unless application?(places[main])
+      app || others.last
+    end
+
+    # Room that places need for their lines.
+    def least(places)
+      places.sum { |place| [@layout.place(place).length, @layout.least(place)].min } + BETWEEN * (places.size - 1)
+    end
+
+    def needed(node)
+      node.role || node.places.empty? ? 0 : least(node.places.values_at(*shown(node.places, nil)))
+    end
+
+    def application?(place) = !place.path.empty? && GemName.of(place.path) == GemName::APP
 
     # Places at the indexes +shown+, with how many frames are between, and "…" where
     # it branches into what is not shown.
@@ -112,10 +144,12 @@ module HeapSample
       parts.map { |part| part.is_a?(Place) ? @layout.place(part, room && share_of_room(part, parts.grep(Place), room)) : part }.join(GAP)
     end
 
-    # Half, or what the other place does not need.
+    # What its line needs with half of what is left, or what the other place does not need.
     def share_of_room(place, places, room)
       other = places.find { |candidate| !candidate.equal?(place) }
-      [other ? [room / 2, room - @layout.place(other).length].max : room, 1].max
+      return [room, 1].max unless other
+
+      [least([place]) + (room - places.sum { |one| least([one]) }) / 2, room - @layout.place(other).length].max.clamp(1..)
     end
   end
 end

@@ -8,8 +8,6 @@ module HeapSample
     SLOTS = "(slots)"
     # and of what is and has no native frame.
     NO_FUNCTION = "(unknown)"
-    # Functions that only hand malloc's memory on: their caller is of interest.
-    HANDS_ON = /(?:malloc|calloc|realloc|zalloc|memalign|strn?dup)|\A_Zn[aw]/i
 
     # Raises ArgumentError unless +by+ is one of Groups::BY.
     def initialize(profile, by)
@@ -54,7 +52,7 @@ module HeapSample
         library = name(row[Columns::LIBRARY])
         own = frames.drop_while { |frame| frame.library != library }.take_while { |frame| frame.library == library }
         own = frames if own.empty?
-        frame = own.find { |candidate| !HANDS_ON.match?(candidate.label) } || own.first
+        frame = own.find { |candidate| !candidate.hands_on? } || own.first
         text = frame ? frame.to_s : NO_FUNCTION
         @names[text] ||= -text
       end

@@ -52,6 +52,13 @@ module HeapSample
       @tables.fetch(change).first(all ? @top : [OTHERS, @top].min)
     end
 
+    # How what changed came, in all groups that are shown: a HeapSample::CameBy.
+    def came_by # :nodoc:
+      @came_by ||= growth.rows.each_with_object(CameBy.new(@by, CHANGES.flat_map { |change| shown(change).map(&:key) })) do |row, came_by|
+        came_by.add(row.row.profile, row.row.columns, row.space) if @kind == :both || row.malloc? == (@kind == :malloc)
+      end
+    end
+
     # What the process grew in: a Verdict; nil if the profiles do not tell, or are filtered.
     def verdict(layout = Layout.new)
       return unless account?
@@ -95,7 +102,8 @@ module HeapSample
 
     def group_to_h(group, change)
       {**Analysis.key(group.key, layout), change: change, **net_to_h(group),
-       classes: group.classes.first(BRIEF).map { |name, bytes| {class: name, bytes: bytes} }}
+       classes: group.classes.first(BRIEF).map { |name, bytes| {class: name, bytes: bytes} },
+       **(layout.stacks? ? {stack: came_by.frames(group.key).map(&:to_s)} : {})}
     end
   end
 end

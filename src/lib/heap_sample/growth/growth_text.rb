@@ -65,11 +65,15 @@ module HeapSample
       resident = untouched?(shown)
       columns = [["", :right], ["bytes", :right], ["95% interval", :right, 7], *([["resident", :right, 6]] if resident), ["objects", :right, 2],
                  *sides.map { |name| [name, :right, 4] }, ["samples", :right, 3]]
-      columns << ["class", :left, 1] unless @report.by == :class
+      columns << ["class", :left, 1, ClassMix::LEAST] unless @report.by == :class
       styles = shown.map { |group| group.weak? || change == :noise ? :weak : change }
       [*@layout.title("#{TITLES[change]}, by #{@report.by}:"),
        *@layout.table([*columns, [@report.by.to_s, :left]], shown.each_with_index.map { |group, index| cells(group, index, resident) }, styles),
-       *@layout.more(@report.tables[change].size - shown.size), *@layout.legend(shown.any?(&:weak?))]
+       *@layout.more(@report.tables[change].size - shown.size), *@layout.legend(shown.any?(&:weak?)), *stacks(shown)]
+    end
+
+    def stacks(shown)
+      @layout.stacks? ? StackText.section(shown.each_with_index.map { |group, index| [index + 1, @report.came_by.frames(group.key)] }, @layout) : []
     end
 
     # Has one of them memory that nobody has touched?
@@ -77,26 +81,25 @@ module HeapSample
 
     def cells(group, index, resident)
       [
-        @layout.rank(index + 1, group.weak?), @layout.bytes(group.space, sign: true), interval(group),
+        @layout.rank(index + 1, group.weak?), *figure(group),
         *(@layout.bytes(group.resident_space, sign: true) if resident), @layout.count(group.objects), @layout.bytes(group.gained.space), @layout.bytes(group.lost.space),
         @layout.count(group.samples), *(ClassMix.first_of(group.classes, @layout) unless @report.by == :class), group.key
       ]
     end
 
-    # Without samples on either side the profiles do not tell their errors.
-    def interval(net)
-      return "exact" if net.exact?
-      return "?" if net.samples.zero?
+    # Bytes and their interval.  Without samples on either side the profiles do not tell their errors.
+    def figure(net)
+      return @layout.figure(net.space, net.space_interval, sign: true) unless net.exact? || net.samples.zero?
 
-      low, high = net.space_interval
-      @layout.range(low, high, sign: true)
+      [@layout.bytes(net.space, sign: true), net.exact? ? "exact" : "?"]
     end
 
     def amount(net)
       return "nothing changed" if net.zero?
 
       resident = ", #{@layout.bytes(net.resident_space, sign: true)} of it resident," if net.untouched?
-      "#{@layout.bytes(net.space, sign: true)} (#{interval(net)})#{resident} in #{@layout.count(net.objects)} objects"
+      bytes, interval = figure(net)
+      "#{bytes} (#{interval})#{resident} in #{@layout.count(net.objects)} objects"
     end
 
     def conclusion

@@ -57,8 +57,10 @@ module HeapSample
       return "nothing changed" if zero?
 
       layout = Layout.new
-      limits = samples.zero? ? "interval not known" : exact? ? "exact" : layout.range(*space_interval, sign: true)
-      "#{layout.bytes(space, sign: true)} (#{limits}) in #{layout.count(objects)} objects"
+      bytes, limits = if samples.zero? || exact? then [layout.bytes(space, sign: true), exact? ? "exact" : "interval not known"]
+                      else layout.figure(space, space_interval, sign: true)
+                      end
+      "#{bytes} (#{limits}) in #{layout.count(objects)} objects"
     end
 
     # For pattern matching, the names of #to_h.

@@ -142,6 +142,7 @@ module HeapSample
       @profiles.each_cons(2) { |earlier, later| Diff.new(later, earlier) }      # checks order and filters
       @keys = @profiles.to_h { |profile| [profile, Keys.new(profile, by)] }.compare_by_identity
       @groups = {}
+      @held = []
       one_process? ? retain : compare
       @total = sum
     end
@@ -162,7 +163,7 @@ module HeapSample
         by: @by, kind: @kind, filter: @profiles[0].filtered&.names, one_process: one_process?,
         malloc_left_out: malloc_left_out?,
         profiles: @profiles.map { |profile| Header.new(profile.info, names).to_h.slice(:process_id, :taken, :gc) },
-        total: total.to_h(names), rows_in_all: rows.size, rows: map { |entry| entry.to_h(names) }
+        total: total.to_h(names), rows_in_all: rows.size, rows: map { |entry| row_to_h(entry, names) }
       }.compact
     end
 
@@ -175,6 +176,11 @@ module HeapSample
       return true if states.any? && !states.all?
 
       states.all? && one_process? && @profiles.map { |profile| [profile.info.malloc_interval, profile.info.malloc_interval_changes] }.uniq.size > 1
+    end
+
+    # How what is retained came, in the groups that are shown: a HeapSample::CameBy.
+    def came_by # :nodoc:
+      @came_by ||= @held.each_with_object(CameBy.new(@by, map(&:key))) { |(row, bytes), came_by| came_by.add(row.profile, row.columns, bytes) }
     end
 
     # Those that are more than noise; within one process all are.
@@ -190,6 +196,11 @@ module HeapSample
     end
 
     private
+
+    def row_to_h(entry, layout)
+      figures = entry.to_h(layout)
+      layout.stacks? ? figures.merge(stack: came_by.frames(entry.key).map(&:to_s)) : figures
+    end
 
     def group(key)
       @groups[key] ||= Entry.new(key)
@@ -242,6 +253,7 @@ module HeapSample
       return if estimate.zero?
 
       nothing = Estimate.new
+      @held << [row, estimate.space] if side == :stayed
       group(@keys[row.profile].of(row.columns))
         .add(row.class_name, side == :stayed ? estimate : nothing, side == :came ? estimate : nothing)
     end
@@ -273,6 +285,7 @@ module HeapSample
       totals = @profiles.map do |profile|
         profile.groups(@by, kind: @kind).to_h { |group| [group.key, inuse(group)] }
       end
+      @profiles.last.rows.each { |row| @held << [row, row.inuse.space] if wanted?(row.columns) }
       nothing = Estimate.new
       totals.flat_map(&:keys).uniq.each do |key|
         sums = totals.map { |known| known.fetch(key, nothing) }

@@ -34,14 +34,15 @@ module HeapSample
       return "at least #{@layout.bytes(row.value)} in #{@layout.count(row.stayed.objects)} objects, #{@layout.count(row.samples)} samples" if row.bound?
       return @layout.amount(row.stayed) if row.less.zero?
 
-      "#{@layout.bytes(row.value)} (#{interval(row)})"
+      "#{figure(row)[0]} (#{figure(row)[1]})"
     end
 
-    def interval(row)
-      return "or more" if row.bound?
-      return @layout.interval(row.stayed) if row.less.zero?
+    # Bytes and their interval.
+    def figure(row)
+      return ["≥ #{@layout.bytes(row.value)}", "not known"] if row.bound?
+      return [@layout.size(row.stayed), @layout.interval(row.stayed)] if row.less.zero?
 
-      row.interval ? @layout.range(*row.interval, sign: true) : "?"
+      row.interval ? @layout.figure(row.value, row.interval, sign: true) : [@layout.bytes(row.value), "?"]
     end
 
     def head
@@ -88,7 +89,9 @@ module HeapSample
     end
 
     def whole
-      "Of #{@layout.bytes(@retained.total.came.space)}#{" #{@layout.bracketed(@retained.total.came)}" unless @retained.total.bound?} that came, #{share(@retained.total)} is still in use."
+      total = @retained.total
+      came = total.bound? ? "at least #{@layout.bytes(total.came.space)}" : "#{@layout.size(total.came)} #{@layout.bracketed(total.came)}"
+      "Of #{came} that came, #{share(total)} is still in use."
     end
 
     def share(row)
@@ -104,13 +107,17 @@ module HeapSample
 
       cells = shown.each_with_index.map { |row, index| cells(row, index) }
       [*@layout.table(columns, cells, shown.map { |row| :weak if row.weak? }),
-       *@layout.more(@retained.rows.size - shown.size), *@layout.legend(shown.any?(&:weak?))]
+       *@layout.more(@retained.rows.size - shown.size), *@layout.legend(shown.any?(&:weak?)), *stacks(shown)]
+    end
+
+    def stacks(shown)
+      @layout.stacks? ? StackText.section(shown.each_with_index.map { |row, index| [index + 1, @retained.came_by.frames(row.key)] }, @layout) : []
     end
 
     def columns
       sides = @retained.one_process? ? [["came", :right, 4], ["still in use", :right, 3], ["95% interval", :right, 2]] : SIDES
       [["", :right], ["bytes", :right], ["95% interval", :right, 8], *sides, ["samples", :right, 5],
-       *([["class", :left, 1]] if classes?), [@retained.by.to_s, :left]]
+       *([["class", :left, 1, ClassMix::LEAST]] if classes?), [@retained.by.to_s, :left]]
     end
 
     def classes? = @retained.by != :class && @retained.one_process?
@@ -122,7 +129,7 @@ module HeapSample
               else
                 [row.less, row.came, row.stayed].map { |side| @layout.bytes(side.space) }
               end
-      [@layout.rank(index + 1, row.weak?), @layout.bytes(row.value), interval(row), *sides, @layout.count(row.samples),
+      [@layout.rank(index + 1, row.weak?), *figure(row), *sides, @layout.count(row.samples),
        *(ClassMix.first_of(row.classes, @layout) if classes?), row.key]
     end
 

@@ -8,6 +8,9 @@ module HeapSample
     # What MRI puts before the method's name in the label of a frame inside it.
     INSIDE = /\A(?:(?:block(?: \(\d+ levels\))?|rescue|ensure) in )+/
 
+    # Functions that only hand malloc's memory on: their caller is of interest.
+    HANDS_ON = /(?:malloc|calloc|realloc|zalloc|memalign|strn?dup)|\A_Zn[aw]|\Aoperator new/i
+
     # As MRI prints it, with its class: "block in Foo#bar".
     attr_reader :label
     # As it was loaded; of a frame of a C method, that of its caller.
@@ -30,6 +33,11 @@ module HeapSample
     # Is it native code?
     def native?
       address > 0
+    end
+
+    # Is it a function that gets memory for its caller?
+    def hands_on? # :nodoc:
+      native? && HANDS_ON.match?(label)
     end
 
     # Base name of the file that native code is in; nil for Ruby code.

@@ -40,7 +40,9 @@ module HeapSample
         label, path, absolute_path, line, address = @fields[id * FRAME_FIELDS, FRAME_FIELDS]
         absolute = @texts[absolute_path]
         label = @texts[label]
-        label = address > 0 ? unnamed(@texts[path], address) : NO_LABEL if label.empty?
+        label = if label.empty? then address > 0 ? unnamed(@texts[path], address) : NO_LABEL
+                else address > 0 ? CPlusPlus.name(label) : label
+                end
         Frame.new(label, @texts[path], absolute.empty? ? nil : absolute, line, address)
       end
     end
@@ -102,21 +104,30 @@ module HeapSample
     end
 
     # call-seq:
-    #   trail(handle) -> binary String
+    #   trail(handle, native: false) -> binary String
     #
     # The stack from its site to its root, packed: tokens of one byte or more, of
     # which all but the last have their high bit set; see #token_frames.  Empty if
-    # no Ruby code is on the stack.
-    def trail(handle)
+    # no Ruby code is on the stack.  With +native+ the native code that the site
+    # called comes first, from the function on that wanted the memory.
+    def trail(handle, native: false)
       site = site(handle)
-      return EMPTY unless site
+      return EMPTY unless site || native
 
       list = packed(handle)
       from = 0
-      until token_frames(list.byteslice(from, (stop = Stacks.token_stop(list, from)) - from)).include?(site)
-        from = stop
+      inside, innermost = EMPTY, nil
+      while from < list.bytesize
+        token = list.byteslice(from, Stacks.token_stop(list, from) - from)
+        ids = token_frames(token)
+        break if ids.include?(site)
+
+        from += token.bytesize
+        next unless native && native?(ids.last)
+
+        innermost, inside = innermost && !frame(innermost).hands_on? ? [innermost, inside + token] : [ids.last, token]
       end
-      from.zero? ? list : list.byteslice(from, list.bytesize)
+      inside + (from.zero? ? list : list.byteslice(from, list.bytesize))
     end
 
     # Where the token that begins at +from+ ends.

@@ -4,9 +4,8 @@ module HeapSample
   # Leaks as text.
   class LeaksText
     OTHERS = 5
-    # Leaks of which the stack is shown, and frames of it.
+    # Leaks of which the stack is shown.
     STACKS = 3
-    FRAMES = 8
 
     # How rows grew that are no leaks.
     HOW = {unsettled: "like a leak, or awaits a major GC", slowing: "slowing down, as a cache fills", unsteady: "in steps, or up and down"}.freeze
@@ -64,7 +63,7 @@ module HeapSample
       return [] if @leaks.empty?
 
       shown = @leaks.leaks.first(top)
-      columns = [*COLUMNS, *([["memory", :left, 2]] if malloc?), *([["class", :left, 1]] unless @leaks.by == :class), [@leaks.by.to_s, :left]]
+      columns = [*COLUMNS, *([["memory", :left, 2]] if malloc?), *([["class", :left, 1, ClassMix::LEAST]] unless @leaks.by == :class), [@leaks.by.to_s, :left]]
       rows = shown.each_with_index.map { |row, index| cells(row, index) }
       [*@layout.title("Grows all along and is not collected, by #{@leaks.by}:"),
        *@layout.table(columns, rows, shown.map { |row| row.weak? ? :weak : :grown }), *below(@leaks.leaks, shown)]
@@ -113,15 +112,8 @@ module HeapSample
 
     # Where the memory of the first leaks comes from.
     def stacks
-      @leaks.leaks.first([STACKS, @leaks.top].min).each_with_index.flat_map do |row, index|
-        frames = @leaks.frames_of(row)
-        next [] if frames.empty?
-
-        more = frames.size - FRAMES
-        ["Most of #{index + 1} came by:",
-         *frames.first(FRAMES).map { |frame| "  #{@layout.place(Place.new(frame.full_path, frame.lineno, frame.label), @layout.width - 2)}" },
-         *("  and #{more} more" if more > 0)]
-      end
+      shown = @leaks.leaks.first([@layout.stacks? ? @leaks.top : STACKS, @leaks.top].min)
+      StackText.section(shown.each_with_index.map { |row, index| [index + 1, @leaks.frames_of(row)] }, @layout)
     end
 
     def others

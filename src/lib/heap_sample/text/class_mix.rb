@@ -7,6 +7,8 @@ module HeapSample
   class ClassMix
     MALLOC = "(malloc)"
     LENGTH = 28
+    # To which a column is cut before it makes room altogether.
+    LEAST = 12
 
     # "Seat +3", of pairs of a name and bytes.
     def self.first_of(classes, layout)

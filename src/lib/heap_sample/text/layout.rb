@@ -20,10 +20,17 @@ module HeapSample
     COUNT_UNITS = [[1e9, "billion"], [1e6, "million"]].freeze
     ELLIPSIS = "…"
     WIDTH = 120
-    # Room for a place, to which columns give way; and what it has at least,
-    # however narrow the table.
+    # Room for a place, to which columns give way; the part of a line up to which they do so
+    # for a longer file name; and what a place has at least, however narrow the table.
     PLACE_MIN = 30
+    PLACE_SHARE = 0.6
     ROOM_MIN = 16
+    # What is left of a label while there are folders to cut, with the blank before it; and the
+    # shortest that still tells something.
+    LABEL_LEAST = 14
+    LABEL_SHORTEST = 6
+    # A place that does not fit into its column stands below, so far from the left.
+    BELOW = 4
 
     GEM_PATH = %r{\A.*/gems/([^/]+-(?:\d[^/]*|\h{7,})/.+)\z}m
     RUBY_PATH = %r{\A.*/lib/(ruby/\d+\.\d+\.\d+[^/]*/.+)\z}m
@@ -49,10 +56,10 @@ module HeapSample
       text.gsub(UNSAFE) { |character| ESCAPES[character] || format("\\u%04X", character.ord) }
     end
 
-    # Paths below +root+ are given relative to it.  Raises ArgumentError unless
+    # Paths below +root+ are given relative to it.  With +stacks+ rows are shown with their whole stacks.  Raises ArgumentError unless
     # +width+ is a positive Integer, +root+ a path or nil, and +style+ nil or what
     # answers STYLES.
-    def initialize(width: WIDTH, root: nil, style: nil)
+    def initialize(width: WIDTH, root: nil, style: nil, stacks: false)
       Layout.check(width: width)
       raise ArgumentError, "root is a path or nil, not #{root.inspect}" unless root.nil? || root.is_a?(String) || root.respond_to?(:to_path)
       unless style.nil? || STYLES.all? { |name| style.respond_to?(name) }
@@ -62,7 +69,11 @@ module HeapSample
       @width = width
       @root = "#{root.to_s.chomp("/")}/" if root
       @style = style
+      @stacks = stacks
     end
+
+    # Is the whole stack of each row shown?
+    def stacks? = @stacks
 
     # Raises ArgumentError for what is no positive Integer.
     def self.check(**options) # :nodoc:
@@ -99,10 +110,21 @@ module HeapSample
       "#{sections.reject(&:empty?).map { |lines| lines.join("\n") }.join("\n\n")}\n"
     end
 
-    # "48.1 MiB"; with a sign if +sign+.
-    def bytes(value, sign: false)
-      unit = scale(value.abs)
+    # "48.1 MiB"; with a sign if +sign+; +unit+: an index of UNITS, if it is not to fit the value.
+    def bytes(value, sign: false, unit: scale(value.abs))
       "#{in_unit(value, unit, sign)} #{UNITS[unit]}"
+    end
+
+    # The bytes of an estimate, in the unit of its #interval.
+    def size(estimate) = bytes(estimate.space, unit: unit_of(estimate))
+
+    # call-seq:
+    #   figure(value, limits, sign: false) -> [String, String]
+    #
+    # Bytes and their interval in one unit: ["+0.9 MiB", "+0.4 – +1.6 MiB"].
+    def figure(value, limits, sign: false)
+      unit = scale([value, *limits].map(&:abs).max)
+      [bytes(value, sign: sign, unit: unit), range(*limits, sign: sign, unit: unit)]
     end
 
     # A setting, as it was given: "512 KiB".
@@ -146,8 +168,8 @@ module HeapSample
       hours < 48 ? "#{hours} h #{minutes % 60} min" : "#{hours / 24} d #{hours % 24} h"
     end
 
-    # The 95% interval of an estimate's bytes, or of its objects.  "±2.2 MiB" where
-    # that is honest; the limits where they are not about as far on either side.
+    # The 95% interval of an estimate's bytes, or of its objects, in the unit of #size: "±0.1 GiB" of "1.2 GiB".
+    # "±2.2 MiB" where that is honest; the limits where they are not about as far on either side.
     # "?" where the profile does not tell.
     def interval(estimate, measure = :space)
       return "exact" if estimate.exact?
@@ -156,9 +178,9 @@ module HeapSample
       return "?" unless limits
 
       low, high = limits
-      return "±#{quantity((high - low) / 2, measure)}" if estimate.samples >= SYMMETRIC_FROM
+      return measure == :objects ? "±#{count((high - low) / 2)}" : "±#{error((high - low) / 2, unit_of(estimate))}" if symmetric?(estimate)
 
-      measure == :objects ? "#{count(low)} – #{count(high)}" : range(low, high)
+      measure == :objects ? "#{count(low)} – #{count(high)}" : range(low, high, unit: unit_of(estimate))
     end
 
     # Bytes or, of :objects, their number.
@@ -180,7 +202,7 @@ module HeapSample
       return "nothing sampled" if estimate.zero?
 
       samples = ", #{count(estimate.samples)} samples" if estimate.samples > 0
-      "#{bytes(estimate.space)} #{bracketed(estimate)}#{resident(estimate)} in #{count(estimate.objects)} objects#{samples}"
+      "#{size(estimate)} #{bracketed(estimate)}#{resident(estimate)} in #{count(estimate.objects)} objects#{samples}"
     end
 
     # ", 9.1 MiB of it resident," where that differs.
@@ -209,8 +231,7 @@ module HeapSample
     end
 
     # Two sizes in the unit of the larger one: "1.5 – 7.0 MiB".
-    def range(low, high, sign: false)
-      unit = scale([low.abs, high.abs].max)
+    def range(low, high, sign: false, unit: scale([low.abs, high.abs].max))
       "#{in_unit(low, unit, sign)} – #{in_unit(high, unit, sign)} #{UNITS[unit]}"
     end
 
@@ -218,19 +239,30 @@ module HeapSample
     SYMMETRIC_FROM = 20
 
     # "models/user.rb:12 User#name": the place of a group, or its name; or what it
-    # makes of the room, if it is callable.
+    # makes of the room, if it is callable.  Of a place the label is cut first, then the
+    # path in front; the file's name and the line are whole wherever they fit.
     def place(key, room = nil)
       return key.call(room) if key.respond_to?(:call)
       return name(key, room) unless key.is_a?(Place)
       return name(key.label || "", room) if key.path.empty?
 
-      path = Layout.clean(path(key.path))
-      line = key.line.to_i > 0 ? ":#{key.line}" : ""
-      label = key.label ? " #{Layout.clean(key.label)}" : ""
-      return "#{path}#{line}#{label}" if room.nil? || (path + line + label).length <= room
+      path, line, label = parts(key)
+      whole = path + line + label
+      return whole if room.nil? || whole.length <= room
 
-      path = shorten_path(path, [room - line.length - label.length, room * 2 / 3 - line.length].max)
-      path + line + cut(label, room - path.length - line.length)
+      kept = [label.length, LABEL_LEAST, room - file_length(path) - line.length].min.clamp(0..)
+      place = shorten_path(path, room - line.length - kept) + line
+      rest = room - place.length
+      label.length <= rest || rest >= LABEL_SHORTEST ? place + cut(label, rest) : place
+    end
+
+    # Characters that #place needs for the name of a file and the line.
+    def least(key)
+      return key.respond_to?(:least) ? key.least : 0 if key.respond_to?(:call)
+      return 0 if !key.is_a?(Place) || key.path.empty?
+
+      path, line, = parts(key)
+      file_length(path) + line.length
     end
 
     # A group in a sentence: "models/user.rb:12 `User#name`", "`String`".
@@ -248,18 +280,20 @@ module HeapSample
       path[GEM_PATH, 1] || path[RUBY_PATH, 1] || path
     end
 
-    # The lines of a table.  +columns+: a title, :left or :right, and for those
-    # that a narrow table can do without the order in which they go, from 1.  The
+    # The lines of a table.  +columns+: a title, :left or :right, for those
+    # that a narrow table can do without the order in which they go, from 1, and for texts
+    # that may be cut before any goes the width that is left of them.  The
     # last column is not padded: it is a place or a name, cut to the room that is
-    # left, or asked what it makes of that.  Of the columns that can go, one that has
+    # left, or asked what it makes of that; where not even a place's file and line fit, it is a
+    # line of its own.  Of the columns that can go, one that has
     # NOTHING for all rows does.  +styles+: for each row the style of its figures,
-    # nil for none.
-    def table(columns, rows, styles = [])
+    # nil for none.  +below+: for each row what its second line has, a place or nothing.
+    def table(columns, rows, styles = [], below = [])
       kept, widths, room = fit(columns, rows)
       columns = columns.values_at(*kept)
-      lines = rows.each_with_index.map do |cells, index|
-        line([*cells.values_at(*kept[0..-2]).map { |cell| Layout.clean(cell.to_s) }, place(cells.last, room)],
-             columns, widths, styles[index] || :plain, :plain)
+      lines = rows.each_with_index.flat_map do |cells, index|
+        figures = cells.values_at(*kept[0..-2]).each_with_index.map { |cell, at| cut(Layout.clean(cell.to_s), widths[at]) }
+        [*row(figures, cells.last, room, columns, widths, styles[index] || :plain), *(second_line(below[index]) if below[index])]
       end
       [line(columns.map(&:first), columns, widths, :head, :head), *lines]
     end
@@ -282,11 +316,41 @@ module HeapSample
       unit
     end
 
+    # Of the two figures of an estimate the one that is larger as it is shown.
+    def unit_of(estimate)
+      limits = estimate.interval unless estimate.exact? || symmetric?(estimate)
+      scale([estimate.space, *limits].max)
+    end
+
+    def symmetric?(estimate) = estimate.samples >= SYMMETRIC_FROM
+
+    # With as many decimals as leave a digit of it.
+    def error(value, unit)
+      return bytes(value, unit: unit) if unit.zero?
+
+      value /= 1024.0**unit
+      decimals = (1..ERROR_DECIMALS).find { |count| value.round(count) > 0 }
+      "#{format("%.#{decimals || ERROR_DECIMALS}f", decimals ? value : 10.0**-ERROR_DECIMALS)} #{UNITS[unit]}"
+    end
+
+    ERROR_DECIMALS = 3
+    private_constant :ERROR_DECIMALS
+
     def in_unit(value, unit, sign)
       number = format(unit.zero? ? "%.0f" : "%.1f", value.abs / 1024.0**unit)
       return number if number.to_f.zero?
 
       value < 0 ? "-#{number}" : "#{"+" if sign}#{number}"
+    end
+
+    # Path, line and label of a place, as they are shown.
+    def parts(key)
+      [Layout.clean(path(key.path)), key.line.to_i > 0 ? ":#{key.line}" : "", key.label ? " #{Layout.clean(key.label)}" : ""]
+    end
+
+    # Of "…/user.rb".
+    def file_length(path)
+      [path.length, path.length - (path.rindex("/") || -1) + ELLIPSIS.length].min
     end
 
     # Indexes of the columns that tell something and have room, their widths, and
@@ -296,12 +360,38 @@ module HeapSample
       widths = columns[0..-2].each_index.map do |index|
         [columns[index][0], *rows.map { |cells| Layout.clean(cells[index].to_s) }].map(&:length).max
       end
-      needed = [rows.map { |cells| place(cells.last).length }.max || 0, PLACE_MIN].min
       room = -> { width - kept[0..-2].sum { |index| widths[index] + 2 } }
+      needed = needed(rows)
+      narrow(columns, kept, widths) { needed - room.call }
       kept.select { |index| columns[index][2] }.sort_by { |index| columns[index][2] }.each do |index|
         kept.delete(index) if room.call < needed
       end
-      [kept, widths.values_at(*kept), [room.call, ROOM_MIN].max]
+      [kept, widths.values_at(*kept[0..-2]), [room.call, ROOM_MIN].max]
+    end
+
+    # What the last column should have.
+    def needed(rows)
+      keys = rows.map(&:last)
+      [[keys.map { |key| place(key).length }.max || 0, PLACE_MIN].min, [keys.map { |key| least(key) }.max || 0, (width * PLACE_SHARE).floor].min].max
+    end
+
+    # Texts that may be cut give what the block says is missing.
+    def narrow(columns, kept, widths)
+      kept[0..-2].select { |index| columns[index][3] }.each do |index|
+        least = [columns[index][3], columns[index][0].length].max
+        widths[index] = [widths[index] - [yield, 0].max, [least, widths[index]].min].max
+      end
+    end
+
+    # A row, of two lines where its place does not fit.
+    def row(figures, last, room, columns, widths, style)
+      return [line([*figures, place(last, room)], columns, widths, style, :plain)] if !last.is_a?(Place) || least(last) <= room
+
+      [line([*figures, ""], columns, widths, style, :plain), "#{" " * BELOW}#{place(last, width - BELOW)}"]
+    end
+
+    def second_line(place)
+      styled(:weak, "#{" " * BELOW}#{place(place, width - BELOW)}")
     end
 
     def line(cells, columns, widths, figures, last)

@@ -1,0 +1,57 @@
+# frozen_string_literal: true
+
+module HeapSample
+  # Names of C++ functions as their authors wrote them.  A profile has the symbols of its files
+  # (_ZN6google8protobuf5ArenaC1Ev).  The C++ library itself says what they mean (libstdc++'s
+  # __cxa_demangle, called by Fiddle); we have no rules of our own.  Where either is missing, the name is the symbol.
+  module CPlusPlus
+    SYMBOL = /\A_Z[\w.$]+\z/
+    # What a compiler adds to a symbol: ".part.0", ".cold".
+    SUFFIX = /\.[\w.]+\z/
+    # Longer symbols are templates that nobody reads.
+    LONGEST = 2000
+    LIBRARIES = %w[libstdc++.so.6 libc++abi.so.1 libc++abi.dylib].freeze
+
+    @names = {}
+
+    class << self
+      # "google::protobuf::Arena::Arena()"; +symbol+ itself where it is no symbol of C++, or nothing reads it.
+      def name(symbol)
+        return symbol unless SYMBOL.match?(symbol) && symbol.length <= LONGEST
+
+        @names[symbol] ||= demangled(symbol.sub(SUFFIX, "")) || symbol
+      end
+
+      private
+
+      def demangled(symbol)
+        function = demangler or return
+        text = function.call(symbol, nil, nil, nil)
+        Profile.clean(text.to_s).tap { Fiddle.free(text.to_i) } unless text.null?
+      end
+
+      # __cxa_demangle; false where there is none.
+      def demangler
+        @demangler = find_demangler || false if @demangler.nil?
+        @demangler
+      end
+
+      def find_demangler
+        load_fiddle
+        LIBRARIES.each do |library|
+          return Fiddle::Function.new(Fiddle.dlopen(library)["__cxa_demangle"], [Fiddle::TYPE_VOIDP] * 4, Fiddle::TYPE_VOIDP)
+        rescue Fiddle::DLError
+          next
+        end
+        nil
+      rescue LoadError
+        nil
+      end
+
+      # Bundler would warn the program's users of a gem that they never heard of.
+      def load_fiddle
+        respond_to?(:no_warning_require, true) ? no_warning_require("fiddle") : require("fiddle")
+      end
+    end
+  end
+end
