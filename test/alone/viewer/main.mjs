@@ -190,13 +190,13 @@ await test("a click zooms, the table follows, Escape goes back, and the address 
     equal(["", before], [await state(page, "zoom"), (await rows(page)).length]);
   }));
 
-await test("callers start at the lines that memory is put down to", () =>
+await test("callers start at the lines that memory is charged to", () =>
   on("mixed", async (page) => {
     await redrawn(page, () => page.click('[data-name="direction"][data-value="callers"]'));
     const level = (await frames(page))
       .filter(({ depth, classes }) => depth === 1 && !classes.includes("rest"))
       .sort((a, b) => a.left - b.left);
-    const expected = told.mixed.live.line.both.bytes
+    const expected = told.mixed.inuse.line.both.bytes
       .filter(({ name }) => name[1] !== "(no stack)")
       .sort((a, b) => b.value - a.value);
     for (const [i, frame] of level.entries())
@@ -394,9 +394,9 @@ await test("growth is red, shrinking blue, noise grey, and what is steady takes 
 await test("a Growth alone is a page too, which opens with it", () =>
   on("growth", async (page) => {
     equal("growth", await state(page, "value"));
-    await show(page, { value: "live" });
+    await show(page, { value: "inuse" });
     const again = await browser.open(file("growth"), { hash: await page.$eval("#link", (link) => link.hash) });
-    equal("live", await state(again, "value"), "by a link");
+    equal("inuse", await state(again, "value"), "by a link");
     await again.close();
     await redrawn(page, () => page.evaluate(() => (location.hash = "#by=class")));
     equal(["growth", "class"], [await state(page, "value"), await state(page, "by")], "another address");
@@ -617,7 +617,7 @@ await test("what has the focus is seen, and everything to press can be reached b
     for (const name of [
       "theme",
       "help-button",
-      "live",
+      "inuse",
       "callers",
       "flame",
       "search",

@@ -27,7 +27,7 @@ def figures(key, estimate, unit)
    objects: estimate.objects, weak: estimate.weak?, interval: unit == "objects" ? estimate.objects_interval : estimate.space_interval}
 end
 
-VALUES = {"live" => :inuse, "allocated" => :alloc, "young" => :young, "dead" => :dead}.freeze
+VALUES = {"inuse" => :inuse, "allocated" => :alloc, "young" => :young, "dead" => :dead}.freeze
 
 def expected(profile)
   VALUES.to_h do |value, estimate|

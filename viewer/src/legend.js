@@ -1,0 +1,15 @@
+// What the colours of the graph mean.
+import { el, fill } from "./dom.js";
+
+const CODE = { app: "application", gem: "gem", ruby: "Ruby's library", native: "native code" };
+const GROWTH = { grown: "grew", shrunk: "shrank", noise: "within noise" };
+
+export const drawLegend = (element, { growth, folds, found }) => {
+  const kinds = { ...(growth ? GROWTH : CODE), rest: "narrower" };
+  if (folds) kinds.fold = "folded: gems, Ruby's library, native code";
+  if (found) kinds.found = "found";
+  const swatches = Object.entries(kinds).map(([kind, text]) =>
+    el("span", {}, el("span", { className: `swatch ${kind}` }), text),
+  );
+  fill(element, ...swatches, growth ? el("span", {}, "width: how much stacks changed") : null);
+};
