@@ -10,7 +10,7 @@ import { Groups } from "./groups.js";
 import { Keys } from "./keys.js";
 import { drawLegend } from "./legend.js";
 import { help, Theme, Tip } from "./overlays.js";
-import { framesAt } from "./places.js";
+import { framesAt, shortened } from "./places.js";
 import { inWindow } from "./scroll.js";
 import { ESTIMATES, Selection } from "./selection.js";
 import { State } from "./state.js";
@@ -64,7 +64,10 @@ export class App {
     const places = ["main", "search", "filters", "graph", "table"].map((name) => [name, byId(`${name}-controls`)]);
     this.toolbar.place(Object.fromEntries(places), byId("filters-button"));
     help(byId("help"));
-    drawDiagnosis(byId("diagnosis"), this.data.diagnosis, { select: (lines) => this.showLine(lines) });
+    drawDiagnosis(byId("diagnosis"), this.data.diagnosis, {
+      select: (lines) => this.showLine(lines),
+      short: (line) => shortened(line, this.view),
+    });
     this.drawMemory();
   }
 

@@ -1,70 +1,77 @@
 // What the page opens with: what grows, how sure that is, where it is made and what keeps it, as
 // HeapSample::Diagnosis says. All of it is text of others, and stays text.
 import { el, fill } from "./dom.js";
-import { bytes, range, visible } from "./format.js";
+import { bytes, cut, range, visible } from "./format.js";
 
-// How sure it is; the style of a badge by it.
-const GRADES = { proved: "proved", "very likely": "likely", growing: "growing", steady: "steady" };
-const SETTLED = { growing: "growing, not settled" };
+// How sure it is, and the style of a badge by it; what is no leak is called by its kind.
+const GRADES = { proved: "proved", "very likely": "likely", "not settled": "growing", growing: "growing" };
+const SAID = { "not settled": "growing, not settled", growing: "growing, not settled" };
 const SHOWN = 3;
+const LENGTH = 1000; // characters of a text; of a grade and a kind
+const WORD = 40;
 
 const words = (text) => String(text ?? "").replaceAll("_", " ");
-const text = (given) => visible(String(given));
+const text = (given, most = LENGTH) => cut(visible(String(given)), most);
 const some = (list) => (Array.isArray(list) ? list : []);
 
-export const badge = (grade) => {
+const styleOf = ({ grade }) => (Object.hasOwn(GRADES, words(grade)) ? GRADES[words(grade)] : "steady");
+
+const badge = ({ kind, grade }) => {
   const name = words(grade);
-  const known = Object.keys(GRADES).find((start) => name.startsWith(start));
-  return el("span", { className: `badge ${GRADES[known] || "steady"}` }, text(SETTLED[name] || name));
+  const said = Object.hasOwn(SAID, name) ? SAID[name] : name === "none" ? words(kind) : name;
+  return el("span", { className: `badge ${styleOf({ grade })}` }, text(said, WORD));
 };
 
-// `on.select(lines)`: the lines of a finding, that of the application first.
+// `on.select(lines)`: shows one of the lines of a finding, that of the application first; `on.short(line)`: the
+// same with its path as the page has it.
 export const drawDiagnosis = (element, diagnosis, on) => {
   element.hidden = !diagnosis;
   if (!diagnosis) return;
   const findings = some(diagnosis.findings);
   const processes = some(diagnosis.processes);
   const rest = findings.slice(SHOWN);
-  element.classList.add(badge(diagnosis.verdict.grade).classList[1]);
+  element.className = styleOf(diagnosis.verdict);
   fill(
     element,
-    el(
-      "p",
-      { className: "verdict" },
-      badge(diagnosis.verdict.grade),
-      el("strong", {}, text(diagnosis.verdict.sentence)),
-    ),
-    ...findings.slice(0, SHOWN).map((finding) => draw(finding, on)),
-    rest.length ? more(`${rest.length} more`, ...rest.map((finding) => draw(finding, on))) : null,
+    el("p", { className: "verdict" }, badge(diagnosis.verdict), el("strong", {}, text(diagnosis.verdict.sentence))),
+    ...findings.slice(0, SHOWN).map((finding) => draw(finding, diagnosis.verdict, on)),
+    rest.length ? more(`${rest.length} more`, ...rest.map((finding) => draw(finding, diagnosis.verdict, on))) : null,
     processes.length > 1 ? processTable(processes) : null,
   );
 };
 
+// Of the whole or of a finding: the evidence, and what to do next.
+const sentences = (given) => [...some(given.evidence).map((sentence) => el("p", {}, text(sentence))), next(given)];
+
 const more = (title, ...children) => el("details", {}, el("summary", {}, title), ...children);
 
-const draw = (finding, on) =>
+const draw = (finding, verdict, on) =>
   el(
     "article",
     { className: "finding" },
-    head(finding, on),
-    facts(finding),
-    ...some(finding.evidence).map((sentence) => el("p", {}, text(sentence))),
-    next(finding),
+    head(finding, verdict, on),
+    facts(finding, on),
+    ...sentences(finding),
     some(finding.stack).length
       ? more("Stack", el("ol", { className: "stack" }, ...finding.stack.map((frame) => el("li", {}, text(frame)))))
       : null,
   );
 
-// The line that one can change, and how much it is.
-const head = (finding, on) => {
+// The line that one can change, and how much it is; how sure, where the verdict is of another grade.
+const head = (finding, verdict, on) => {
   const lines = [finding.app_line, finding.line].filter((line) => line);
-  const where = lines.length ? text(lines[0]) : "no line of Ruby";
+  const where = lines.length ? text(on.short(lines[0])) : "no line of Ruby";
   const show = { type: "button", className: "where", title: "Show it in the graph", onclick: () => on.select(lines) };
   return el(
     "h2",
     {},
     lines.length ? el("button", show, el("bdi", {}, where)) : el("span", { className: "where" }, where),
-    el("span", { className: "kind" }, badge(finding.grade), text(words(finding.kind))),
+    el(
+      "span",
+      { className: "kind" },
+      finding.grade === verdict.grade ? null : badge(finding),
+      text(words(finding.kind), WORD),
+    ),
     rate(finding),
   );
 };
@@ -80,9 +87,9 @@ const rate = ({ bytes_per_hour: perHour, interval_per_hour: limits }) => {
   );
 };
 
-const facts = (finding) => {
+const facts = (finding, on) => {
   const list = [];
-  const add = (name, value) => list.push(el("dt", {}, name), el("dd", {}, el("bdi", {}, value)));
+  const add = (name, value) => list.push(el("div", {}, el("dt", {}, name), " ", el("dd", {}, el("bdi", {}, value))));
   const { line, app_line: own, keeper } = finding;
   if (keeper)
     add(
@@ -94,12 +101,12 @@ const facts = (finding) => {
     );
   if (line && own && line !== own) add("allocated at", text(line));
   if (finding.class) add("mostly", text(finding.class));
-  if (typeof finding.bytes === "number") add("in use", bytes(finding.bytes));
+  if (typeof finding.bytes === "number") add("grew by", bytes(finding.bytes));
   return list.length ? el("dl", { className: "facts" }, ...list) : null;
 };
 
-const next = (finding) => {
-  const steps = some(finding.next);
+const next = (given) => {
+  const steps = some(given.next);
   if (steps.length === 0) return null;
   return el(
     "div",
@@ -121,7 +128,7 @@ const processTable = (processes) => {
       cell(role ? text(role) : "", false),
       cell(figure(rss)),
       cell(figure(growth, true)),
-      el("td", {}, ...(verdict ? [badge(verdict.grade), " ", text(verdict.sentence ?? "")] : ["–"])),
+      el("td", {}, ...(verdict ? [badge(verdict), " ", text(verdict.sentence ?? "")] : ["–"])),
     );
   const titles = [["pid"], ["role", false], ["RSS"], ["growth"], ["verdict", false]];
   const heads = titles.map(([title, number = true]) =>

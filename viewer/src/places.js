@@ -1,6 +1,6 @@
 // Frames by what others call them: "app/models/ticket.rb:12 Ticket#close", or the same with its whole path.
 
-const PLACE = /^(.*?):(\d+)(?:[\s:].*)?$/s;
+const PLACE = /^(.*?):(\d+)([\s:].*)?$/s;
 
 // A byte for each frame at that line, or null if there is none.
 export const framesAt = (place, { texts, frames }) => {
@@ -17,4 +17,12 @@ export const framesAt = (place, { texts, frames }) => {
     number === Number(line) && (isHere(shorts[i]) || isHere(paths[i])) ? 1 : 0,
   );
   return at.includes(1) ? at : null;
+};
+
+// The same place with its path as the table has it.
+export const shortened = (place, view) => {
+  const at = framesAt(place, view);
+  if (!at) return place;
+  const [, , line, rest = ""] = PLACE.exec(String(place));
+  return `${view.texts[view.frames.get("short")[at.indexOf(1)]]}:${line}${rest}`;
 };

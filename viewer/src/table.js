@@ -236,7 +236,7 @@ export class Table {
       const mark = column.name === "value" && weak ? el("span", { className: "few", title: WEAK }, "~") : null;
       return el("td", { className: `number ${column.name}` }, mark, text);
     });
-    return el("tr", { className: classes.join(" ") }, ...cells);
+    return el("tr", { className: classes.filter((name) => name).join(" ") }, ...cells);
   }
 
   nameCell(row, view) {

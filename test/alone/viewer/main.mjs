@@ -3,6 +3,9 @@ import { spawnSync } from "node:child_process";
 import { readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { Browser, frameNamed, frames, redrawn, rows, show, state, summary } from "./browser.mjs";
+import { diagnosis } from "./diagnosis.mjs";
+import { folding } from "./folding.mjs";
+import { legible } from "./legible.mjs";
 import { assert, close, equal, finish, note, test } from "./tap.mjs";
 
 const [folder, shots] = process.argv.slice(2);
@@ -497,13 +500,13 @@ await test("the account of the process over a series: a chart, and what changed"
     const rss = cells[cells.length - 1];
     equal([`${told.account.rss / 2 ** 20}.0 MiB`, "100.0%", "+60.0 MiB", "RSS"], rss);
     assert(
-      cells.some((row) => row[3] === "live slots" && row[2] === "+40.0 MiB"),
+      cells.some((row) => row[3] === "slots in use" && row[2] === "+40.0 MiB"),
       JSON.stringify(cells),
     );
     assert((await page.$eval("#memory", (element) => element.textContent)).includes("Growing in"), "no verdict");
     const svg = await page.$("#memory svg");
     await svg.hover();
-    assert((await page.$eval("#tip", (tip) => tip.textContent)).includes("live slots:"), "no figures at the mouse");
+    assert((await page.$eval("#tip", (tip) => tip.textContent)).includes("slots in use:"), "no figures at the mouse");
   }));
 
 await test("how it was sampled is told", () =>
@@ -533,6 +536,40 @@ await test("a page whose data is cut says that it cannot be shown", () =>
     },
     { ready: "document.getElementById('summary').textContent.includes('cannot')" },
   ));
+
+// --- what each has a file for ---
+
+await diagnosis(on, told.hostile);
+await legible(on);
+await folding(on);
+
+// --- what the schema says ---
+
+await test("rows are grouped by what the library groups by, and by a column that the schema has more", async () => {
+  const menu = (page) => page.$$eval('[data-name="by"] option', (list) => list.map(({ value }) => value));
+  await on("mixed", async (page) => equal(told.kinds, await menu(page)));
+  await on("flavour", async (page) => {
+    equal([], page.troubles);
+    assert((await menu(page)).includes("flavour"), JSON.stringify(await menu(page)));
+    await show(page, { by: "flavour" });
+    equal(
+      [
+        ["sweet", 30],
+        ["sour", 12],
+      ],
+      (await rows(page)).map(({ name, samples }) => [name, samples]),
+    );
+    await redrawn(page, () => page.select('select[data-name="flavour"]', "sour"));
+    equal(
+      [["a.rb:2", 12]],
+      (
+        await rows(page)
+          .then(() => show(page, { by: "line" }))
+          .then(() => rows(page))
+      ).map(({ place, samples }) => [place, samples]),
+    );
+  });
+});
 
 // --- keyboard, light and dark, widths ---
 
@@ -666,10 +703,10 @@ await test("light and dark follow the system and the button", async () => {
   await on("mixed", async (page) => assert((await luminance(page)) > 600, "light by the system"));
 });
 
-for (const width of [500, 800, 1100, 1920]) {
+for (const width of [390, 500, 800, 1100, 1400, 1920]) {
   await test(`at ${width} pixels nothing overlaps or leaves the page`, () =>
     on(
-      "series",
+      "grown",
       async (page) => {
         await show(page, { value: "growth", search: "leak" });
         const wide = await page.evaluate(() => document.documentElement.scrollWidth);
@@ -677,7 +714,7 @@ for (const width of [500, 800, 1100, 1920]) {
         const overlaps = await page.evaluate(() => {
           const seen = [
             ...document.querySelectorAll(
-              "header > *, .control, #summary, .bar, #graph, #table, #legend, #cards section, #memory .axis text, #generations .axis text",
+              "header > *, .finding h2 > *, .facts div, .finding p, .control, #filters-button, #summary, .bar, #graph, #table, #legend, #cards section, #memory .axis text, #generations .axis text",
             ),
           ]
             .map((element) => [element, element.getBoundingClientRect()])

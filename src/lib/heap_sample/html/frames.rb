@@ -67,7 +67,7 @@ module HeapSample
     def gem(frame, path)
       return NATIVE if frame.native?
 
-      path.empty? ? frame.label : GemName.of(path)
+      path.empty? ? GemName::RUBY : GemName.of(path)
     end
   end
 end
