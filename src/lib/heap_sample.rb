@@ -137,7 +137,9 @@ module HeapSample
   autoload :View, "#{here}/html/view"
   autoload :ViewColumns, "#{here}/html/columns"
   autoload :ViewFrames, "#{here}/html/frames"
+  autoload :ViewGroups, "#{here}/html/groups"
   autoload :ViewSheet, "#{here}/html/sheet"
+  autoload :ViewTitles, "#{here}/html/titles"
   autoload :Viewable, "#{here}/html/viewable"
 
   # What a block leaves behind, in test suites.

@@ -182,8 +182,14 @@ export const drawMemory = (element, { accounts, parts, verdict }, on) => {
     element.append(el("p", { className: "note" }, "The profile has no account of the process's memory."));
     return;
   }
-  if (accounts.length > 2) drawAccounts(element, accounts, parts, on);
-  element.append(accountTable(accounts, parts));
+  const table = accountTable(accounts, parts);
+  if (accounts.length > 2) {
+    const chart = el("div");
+    element.append(chart, table);
+    drawAccounts(chart, accounts, parts, on);
+  } else {
+    element.append(table);
+  }
   if (verdict) element.append(el("p", {}, verdict));
 };
 
@@ -255,7 +261,7 @@ const accountTable = (accounts, parts) => {
       "tr",
       { className: key },
       el("td", { className: "number" }, bytes(value)),
-      el("td", { className: "number" }, last.rss ? percent(value / last.rss) : ""),
+      el("td", { className: "number share" }, last.rss ? percent(value / last.rss) : ""),
       first
         ? el("td", { className: "number" }, before === undefined || before === null ? "?" : bytes(value - before, true))
         : null,
@@ -277,7 +283,9 @@ const accountTable = (accounts, parts) => {
       el(
         "tr",
         {},
-        ...titles.map((title) => el("th", { scope: "col", className: title === "where" ? "" : "number" }, title)),
+        ...titles.map((title) =>
+          el("th", { scope: "col", className: title === "where" ? "" : `number ${title}` }, title),
+        ),
       ),
     ),
     el("tbody", {}, ...rows),

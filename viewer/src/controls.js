@@ -26,7 +26,7 @@ export const choice = (name, label, options, state, text = "") => {
 };
 
 // What a change makes meaningless: a way through another tree.
-const reset = (name) => (["direction", "detail", "value", "since"].includes(name) ? { zoom: "" } : {});
+const reset = (name) => (["direction", "detail", "frames", "value", "since"].includes(name) ? { zoom: "" } : {});
 
 // A list to choose from. `options`: [value, text]; `wanted` tells whether it is
 // there just now.

@@ -29,7 +29,7 @@ export const unpack = async (base64) => {
     format ? new ARRAYS[format](buffer, 4 + length + at, size) : new Uint8Array(size);
   const columns = (references) =>
     new Map(Object.entries(references).map(([name, reference]) => [name, column(reference)]));
-  head.live = columns(head.live);
+  head.profile = columns(head.profile);
   head.frames = columns(head.frames);
   for (const growth of head.growths) growth.columns = columns(growth.columns);
   return head;

@@ -4,12 +4,15 @@
 import flamegraph from "d3-flame-graph";
 import { select } from "d3-selection";
 import { timerFlush } from "d3-timer";
-import { visible } from "./trees.js";
+import { cutFront } from "./format.js";
+import { within } from "./scroll.js";
+import { FOLD, visible } from "./trees.js";
 
 const NARROWEST = 2; // pixels
 const MOST = 1000; // frames at a time
 const HEIGHT = 20; // pixels of a frame
-const ROOMY = 240; // pixels from which on a frame has its whole name
+const CONTEXT = 2 * HEIGHT; // what is seen around a frame that is scrolled to
+const CHARACTER = 6.7; // pixels, more or less
 
 // The library would make a <title> for each frame, and wants this in place of it.
 const noTooltip = Object.assign(() => {}, { show() {}, hide() {} });
@@ -47,6 +50,7 @@ export class Flame {
       data = { node, rest: 0, value: focus.width, children: [data], fade: true };
     }
     this.on.draw(nodesOf(data));
+    this.tree = tree;
     this.focus = focus;
     this.flame = flame;
     this.width = width;
@@ -56,7 +60,7 @@ export class Flame {
         .transitionDuration(0)
         .resetHeightOnZoom(true)
         .tooltip(noTooltip)
-        .getName((d) => (d.data.rest ? `${d.data.rest} narrower` : this.look(d.data.node).name))
+        .getName((d) => (d.data.rest ? `${d.data.rest} narrower` : this.look(d.data.node).label))
         .setColorMapper(() => "");
       this.chart.inverted(!flame);
       this.chart.width(width);
@@ -91,13 +95,32 @@ export class Flame {
       frame.setAttribute("aria-label", text);
       frame.setAttribute("tabindex", -1);
       if (!data.rest) this.byNode.set(data.node, frame);
-      if (!data.rest && (x1 - x0) * this.width < ROOMY) frame.querySelector("div").textContent = look.short;
+      if (!data.rest) this.write(frame.querySelector("div"), look, ((x1 - x0) * this.width) / CHARACTER);
       if (look.found) frame.parentNode.append(frame); // its outline above its neighbours
     }
     const first = this.byNode.get(this.focus);
     if (first) first.setAttribute("tabindex", 0);
     if (keepFocus && first) first.focus({ preventScroll: true });
     this.fit();
+  }
+
+  // The label, or what of it has room for so many characters.
+  write(element, { label, short, path }, room) {
+    if (path) element.textContent = cutFront(label, Math.max(1, Math.floor(room)));
+    else if (label.length > room) element.textContent = short;
+  }
+
+  // Scrolls to what is zoomed in on, or to the widest frame that is found. Is there one?
+  showFocus() {
+    const frame = this.byNode.get(this.focus);
+    if (frame) within(this.element, frame, CONTEXT);
+  }
+
+  showFound() {
+    const found = [...this.byNode.values()].filter((frame) => frame.classList.contains("matched"));
+    const [widest] = found.sort((a, b) => b.__data__.value - a.__data__.value);
+    if (widest) within(this.element, widest, CONTEXT);
+    return widest || null;
   }
 
   // The library leaves room for a title, which there is none of.
@@ -119,9 +142,10 @@ export class Flame {
     this.zoom(frame.__data__.data);
   }
 
-  // On what is zoomed already: back.
+  // On what is zoomed already: back. A fold opens.
   zoom({ node }) {
-    this.on.zoom(node === this.focus && node.parent ? node.parent : node);
+    if (node === this.focus && node.parent) this.on.zoom(node.parent);
+    else this.on.zoom(node.group === FOLD ? this.tree.opened(node) : node);
   }
 
   hovered(event) {

@@ -1,5 +1,6 @@
 // Figures and names as text, as HeapSample::Layout writes them.
 
+const MINUS = "\u2212";
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
 
 const scale = (size) => {
@@ -14,7 +15,7 @@ const scale = (size) => {
 const inUnit = (value, unit, sign) => {
   const number = (Math.abs(value) / 1024 ** unit).toFixed(unit === 0 ? 0 : 1);
   if (Number(number) === 0) return number;
-  return (value < 0 ? "-" : sign ? "+" : "") + number;
+  return (value < 0 ? MINUS : sign ? "+" : "") + number;
 };
 
 export const bytes = (value, sign = false) => {
@@ -27,7 +28,7 @@ const NUMBER = new Intl.NumberFormat("en-US");
 
 export const count = (value, sign = false) => {
   const rounded = Math.round(value);
-  return (sign && rounded > 0 ? "+" : "") + NUMBER.format(rounded);
+  return (rounded < 0 ? MINUS : sign && rounded > 0 ? "+" : "") + NUMBER.format(Math.abs(rounded));
 };
 
 export const percent = (share) => `${(share * 100).toFixed(1)}%`;
@@ -67,5 +68,13 @@ const escaped = (character) => `\\u${character.charCodeAt(0).toString(16).padSta
 
 // A name as a person can read it, whatever is in it.
 export const visible = (text) => (text === "" ? "(unknown)" : text.replace(UNSEEN, escaped));
+
+// The end of a path, whole directories if possible: "…/models/ticket.rb".
+export const cutFront = (path, length) => {
+  if (path.length <= length) return path;
+  const tail = path.slice(-Math.max(length - 1, 1));
+  const slash = tail.indexOf("/");
+  return `…${slash >= 0 && slash < tail.length - 1 ? tail.slice(slash) : tail}`;
+};
 
 export const cut = (text, length) => (text.length <= length ? text : `${text.slice(0, length - 1)}…`);

@@ -1,10 +1,15 @@
-// How a frame looks: its name, its colour, how it is spoken, and what its tooltip says.
+// How a frame looks: its label, its colour, how it is spoken, and what its tooltip says.
 import { changes } from "./estimate.js";
+import { contents, told } from "./folding.js";
 import { amount, count, cut, interval, percent, visible } from "./format.js";
+import { FOLD } from "./trees.js";
 
 // A growth is drawn strong from this share of the whole on.
 const MUCH = 0.1;
 const LABEL = 200;
+const OWNERS = 12; // gems that a tooltip names
+// Methods whose names say nothing without the file.
+const NAMELESS = /^(?:(?:block(?: \(\d+ levels\))?|rescue|ensure) in )*<(?:main|top \(required\))>$/;
 const NAMESPACES = /(?:[A-Z]\w*::)+(?=[A-Z])/g;
 
 export class FrameLook {
@@ -38,15 +43,24 @@ export class FrameLook {
 
   look(node) {
     const unit = this.state.get("unit");
-    const name = this.frameName(node);
+    const fold = node.group === FOLD ? this.contents(node) : null;
+    const name = fold ? visible(told(fold)) : this.frameName(node);
+    const label = fold ? name : this.label(node);
     const estimate = this.tree.estimate(node);
     const net = "gained" in estimate;
-    const found = this.wanted !== null && node.group >= 0 && this.matches(node.group);
+    const found = fold ? fold.found : this.wanted !== null && node.group >= 0 && this.matches(node.group);
     const classes = [net ? this.growthClass(estimate, node) : node.group >= 0 ? this.codeClass(node.group) : ""];
+    if (fold) classes.push("fold");
     if (this.wanted) classes.push(found ? "matched" : "unmatched");
     const share = net ? "" : `${percent(node.width / this.tree.root.width)}, `;
     const spoken = `${name}, ${amount(estimate.value(unit), unit, net)}, ${share}${count(estimate.samples)} samples${estimate.weak ? ", weak" : ""}`;
-    return { name, short: name.replace(NAMESPACES, ""), classes: classes.join(" "), spoken, found };
+    const path = this.state.get("detail") === "file" && node.group >= 0;
+    return { name, label, short: label.replace(NAMESPACES, ""), path, classes: classes.join(" "), spoken, found };
+  }
+
+  // What is in a fold.
+  contents(node) {
+    return contents(this.tree, node, this.selection, this.wanted);
   }
 
   // Does one of the frames that a node stands for match?
@@ -61,8 +75,8 @@ export class FrameLook {
 
   codeClass(frame) {
     if (this.frames.get("native")[frame]) return "native";
-    const gem = this.texts[this.frames.get("gem")[frame]];
-    return gem === "(app)" ? "app" : gem.startsWith("(") ? "ruby" : "gem";
+    if (this.frames.get("application")[frame]) return "app";
+    return this.texts[this.frames.get("gem")[frame]].startsWith("(") ? "ruby" : "gem";
   }
 
   growthClass(net, node) {
@@ -72,12 +86,25 @@ export class FrameLook {
     return `${direction > 0 ? "grown" : "shrunk"}${much ? " much" : ""}`;
   }
 
+  // What stands in the frame: the method, since the path has no room.
+  label(node) {
+    const detail = this.state.get("detail");
+    const [label, method, short, line, native] = this.fields(node.group);
+    if (node.group < 0 || native || detail === "file") return this.frameName(node);
+    const name = cut(visible(this.texts[detail === "line" ? label : method]), LABEL);
+    const at = detail === "line" && line > 0 ? `:${line}` : "";
+    if (!NAMELESS.test(name)) return name + at;
+    return `${name} ${cut(visible(this.texts[short].split("/").pop()), LABEL)}${at}`;
+  }
+
+  fields(group) {
+    return ["label", "method", "short", "line", "native"].map((name) => this.frames.get(name)[group]);
+  }
+
   frameName(node) {
     if (node.group < 0) return "all";
     const detail = this.state.get("detail");
-    const [label, method, short, line, native] = ["label", "method", "short", "line", "native"].map(
-      (name) => this.frames.get(name)[node.group],
-    );
+    const [label, method, short, line, native] = this.fields(node.group);
     if (native) return cut(visible(this.texts[label]), LABEL);
     if (detail === "file") return cut(visible(this.texts[short]), LABEL);
     const place = this.texts[short] + (detail === "line" && line > 0 ? `:${line}` : "");
@@ -86,13 +113,15 @@ export class FrameLook {
 
   // The lines of a tooltip.
   told(node, rest) {
-    if (Array.isArray(node)) return node;
     const unit = this.state.get("unit");
     if (rest) return [`${count(rest)} frames too narrow to draw`, "Zoom in on the frame they are next to."];
     const estimate = this.tree.estimate(node);
     const root = this.tree.root;
     const lines = [];
-    if (node.group < 0) {
+    if (node.group === FOLD) {
+      const fold = this.contents(node);
+      lines.push(visible(told(fold, OWNERS)), node.open ? "A click folds them again." : "Folded: a click shows them.");
+    } else if (node.group < 0) {
       lines.push("all");
     } else {
       const [label, method, path, line] = ["label", "method", "path", "line"].map(

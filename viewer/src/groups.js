@@ -1,11 +1,9 @@
-// Rows that share a line, line of the application, method, file, class, type, gem, function or library,
-// summed, as HeapSample::Groups sums them.
+// Rows that share a line, line of the application, method, file or a text, summed, as
+// HeapSample::Groups sums them. What they may share, the profile says: each kind has a `name`,
+// the `column` of its key, for code the `detail` that tells frames apart, and `malloc` where slots
+// have no such key.
 import { Estimate, FIELDS, Net } from "./estimate.js";
 
-export const KINDS = ["line", "app", "method", "file", "class", "type", "gem", "function", "library"];
-// Those that are code, by how they tell frames apart. "app" is the nearest line of
-// the application, "line" that which allocated.
-export const DETAIL = { line: "line", app: "line", method: "method", file: "file" };
 export const NO_STACK = "(no stack)";
 const SLOTS = "(slots)";
 
@@ -25,19 +23,16 @@ export const groupFrames = (frames, kind) => {
   return groups;
 };
 
-// The key of each row: a frame, counted from 1, or a text.
-const keysOf = (sheet, kind, frameGroups) => {
-  if (kind in DETAIL) {
-    const groups = frameGroups(DETAIL[kind]);
-    return Int32Array.from(sheet.columns.get(kind === "app" ? "app" : "site"), (site) =>
-      site === 0 ? 0 : groups[site - 1] + 1,
-    );
+// The key of each row: a frame, counted from 1, or a text; -1 of slots that have none.
+const keysOf = (sheet, { column, detail, malloc: mallocOnly }, frameGroups) => {
+  const keys = sheet.columns.get(column);
+  if (detail) {
+    const groups = frameGroups(detail);
+    return Int32Array.from(keys, (frame) => (frame === 0 ? 0 : groups[frame - 1] + 1));
   }
+  if (!mallocOnly) return keys;
   const malloc = sheet.columns.get("malloc");
-  const texts = sheet.columns.get(kind);
-  if (kind === "function" || kind === "library")
-    return Int32Array.from(texts, (text, row) => (malloc[row] ? text : -1));
-  return texts;
+  return Int32Array.from(keys, (text, row) => (malloc[row] ? text : -1));
 };
 
 export class Groups {
@@ -45,8 +40,8 @@ export class Groups {
   constructor(sheet, mask, names, kind, frameGroups) {
     this.sheet = sheet;
     const known = (sheet.keys ||= new Map());
-    if (!known.has(kind)) known.set(kind, keysOf(sheet, kind, frameGroups));
-    this.number(mask, known.get(kind));
+    if (!known.has(kind.name)) known.set(kind.name, keysOf(sheet, kind, frameGroups));
+    this.number(mask, known.get(kind.name));
     const estimates = names.map((name) => sheet.estimate(name).map((column) => this.sum(column)));
     const extra = this.extras(names[0]);
     this.list = this.keys.map((key, number) => {
@@ -112,7 +107,7 @@ export class Groups {
     };
   }
 
-  // Texts of the classes of some groups and their live bytes, the largest first;
+  // Texts of the classes of some groups and their bytes, in use and young, the largest first;
   // malloc is a class only where it is most of the group.
   classes(groups) {
     const [klass, malloc, inuse, young] = ["class", "malloc", "inuse_space", "young_space"].map((name) =>
@@ -160,15 +155,11 @@ const UNTOUCHED_LEAST = 1 << 20;
 export const isUntouched = (space, resident) => space - resident >= Math.max(UNTOUCHED_SHARE * space, UNTOUCHED_LEAST);
 
 // What a group is called: its name, and where it is.
-export const nameOf = (kind, key, { texts, frames }) => {
-  const detail = DETAIL[kind];
-  if (detail) {
-    if (key === 0) return { name: NO_STACK, place: "" };
-    const frame = key - 1;
-    const short = texts[frames.get("short")[frame]];
-    const line = detail === "line" && frames.get("line")[frame] > 0 ? `:${frames.get("line")[frame]}` : "";
-    return { name: detail === "file" ? "" : texts[frames.get("method")[frame]], place: short + line };
-  }
-  if (key === -1) return { name: SLOTS, place: "" };
-  return { name: texts[key] || (kind === "gem" ? NO_STACK : ""), place: "" };
+export const nameOf = ({ detail }, key, { texts, frames }) => {
+  if (!detail) return { name: key === -1 ? SLOTS : texts[key], place: "" };
+  if (key === 0) return { name: NO_STACK, place: "" };
+  const frame = key - 1;
+  const short = texts[frames.get("short")[frame]];
+  const line = detail === "line" && frames.get("line")[frame] > 0 ? `:${frames.get("line")[frame]}` : "";
+  return { name: detail === "file" ? "" : texts[frames.get("method")[frame]], place: short + line };
 };

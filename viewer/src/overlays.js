@@ -59,9 +59,10 @@ export class Theme {
 }
 
 const KEYS = [
-  ["/", "search"],
-  ["1 … 5", "live, allocated, young, dead, growth"],
+  ["/", "search; Enter zooms in on what is found"],
+  ["1 … 5", "in use, allocated, young, dead, growth"],
   ["c", "callees or callers"],
+  ["f", "frames of the application, or all"],
   ["i", "icicle or flame"],
   ["b", "bytes or objects"],
   ["g", "go to the graph"],
@@ -76,7 +77,8 @@ const KEYS = [
 const TEXTS = [
   "Figures are estimates from a sample; each stands with its 95% interval. A ~ marks what has fewer than 10 samples: right on average, and maybe wrong by half or twofold.",
   "In the growth, red grew and blue shrank by more than sampling explains in so many rows or frames (of what is coloured 5% is wrong, on average); grey may be nothing. A frame is as wide as the changes of its stacks, whichever way they go, so what stays the same takes no room.",
-  "Memory is put down to the nearest line of Ruby code. Callers start there; callees start at the root. A click on a line in the table marks it in the graph; a click on a class, type or gem shows that alone. The table follows the zoom.",
+  "Memory is charged to the nearest line of Ruby code. Callers start there; callees start at the root. A click on a line in the table marks it in the graph; a click on a class, type or gem shows that alone. The table follows the zoom.",
+  "Frames of gems, of Ruby's library and of native code are folded between those of the application: one grey frame stands for all that lie there. A click on it shows them.",
   "The address keeps what is shown: a link to it, or a bookmark, opens the same view of this file.",
 ];
 

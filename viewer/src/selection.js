@@ -1,12 +1,13 @@
 // What is looked at: the rows that pass the filters, what they add up to, and the
 // tree of it, for what the state tells. What was worked out is kept.
+import { foldedFrames } from "./folding.js";
 import { groupFrames } from "./groups.js";
 import { Sheet } from "./sheet.js";
 import { Callees, Callers } from "./trees.js";
 
 // The estimates behind each value.
 export const ESTIMATES = {
-  live: ["inuse"],
+  inuse: ["inuse"],
   allocated: ["alloc"],
   young: ["young"],
   dead: ["dead"],
@@ -19,6 +20,7 @@ export class Selection {
     this.state = state;
     this.texts = data.texts;
     this.frames = data.frames;
+    this.kinds = new Map(data.groups.map((kind) => [kind.name, kind]));
     this.known = new Map();
   }
 
@@ -30,7 +32,7 @@ export class Selection {
 
   sheet(value = this.state.get("value")) {
     const growth = value === "growth" ? this.growth : null;
-    const columns = growth ? growth.columns : this.data.live;
+    const columns = growth ? growth.columns : this.data.profile;
     return this.once(
       `sheet ${growth ? this.state.get("since") : ""}`,
       () => new Sheet(columns, this.data.malloc_births),
@@ -45,37 +47,49 @@ export class Selection {
     return this.once(`detail ${detail}`, () => groupFrames(this.frames, detail));
   }
 
-  // The filter that the state tells. A class is a name, or if there is none like
-  // that, a part of names.
+  // The kinds of texts by which rows are filtered.
+  get filters() {
+    return [...this.kinds.values()].filter(({ detail, malloc }) => !detail && !malloc).map(({ name }) => name);
+  }
+
+  // The frames that are folded, a byte each; null: none is.
+  get folded() {
+    return this.state.get("frames") === "app" ? this.foldable : null;
+  }
+
+  get foldable() {
+    return this.once("folded", () => foldedFrames(this.frames));
+  }
+
+  // The filter that the state tells: texts by column, ages, memory.
   filter() {
-    const { state, texts } = this;
-    const number = (text) => (text === "" ? null : texts.indexOf(text));
-    const name = state.get("class");
-    let classes = null;
-    if (name !== "") {
-      const all = this.classes;
-      const same = all.filter((text) => texts[text] === name);
-      const part = name.toLowerCase();
-      classes = new Set(same.length ? same : all.filter((text) => texts[text].toLowerCase().includes(part)));
+    const { state } = this;
+    const texts = new Map();
+    for (const name of this.filters) {
+      const value = state.get(name);
+      if (value !== "")
+        texts.set(name, name === "class" ? this.classesLike(value) : new Set([this.texts.indexOf(value)]));
     }
     const age = /^(\d+)(-(\d*))?$/.exec(state.get("age"));
     const ages = age
       ? [Number(age[1]), age[2] === undefined ? Number(age[1]) : age[3] === "" ? Infinity : Number(age[3])]
       : null;
-    return {
-      memory: state.get("memory"),
-      classes,
-      type: number(state.get("type")),
-      gem: number(state.get("gem")),
-      ages,
-    };
+    return { memory: state.get("memory"), texts, ages };
+  }
+
+  // The class of that name or, if there is none, those that have it in their names.
+  classesLike(name) {
+    const { texts, classes } = this;
+    const same = classes.filter((text) => texts[text] === name);
+    const part = name.toLowerCase();
+    return new Set(same.length ? same : classes.filter((text) => texts[text].toLowerCase().includes(part)));
   }
 
   // The texts that are classes in the profile or one of the growths.
   get classes() {
     return this.once("classes", () => {
       const seen = new Uint8Array(this.texts.length);
-      for (const columns of [this.data.live, ...this.data.growths.map((growth) => growth.columns)]) {
+      for (const columns of [this.data.profile, ...this.data.growths.map((growth) => growth.columns)]) {
         for (const text of columns.get("class")) seen[text] = 1;
       }
       return [...seen.keys()].filter((text) => seen[text]);
@@ -83,7 +97,7 @@ export class Selection {
   }
 
   get filterKey() {
-    return JSON.stringify(["memory", "class", "type", "gem", "age"].map((name) => this.state.get(name)));
+    return JSON.stringify(["memory", "age", ...this.filters].map((name) => this.state.get(name)));
   }
 
   get sheetKey() {
@@ -119,11 +133,15 @@ export class Selection {
     const { state } = this;
     const sums = this.sums();
     const detail = state.get("detail");
-    const key = `${this.sheetKey} ${state.get("unit")} ${this.filterKey} ${detail} ${state.get("direction")}`;
+    const key = [
+      this.sheetKey,
+      this.filterKey,
+      ...["unit", "detail", "direction", "frames"].map((name) => state.get(name)),
+    ];
     return this.recent(
       "tree",
-      key,
-      () => new (state.get("direction") === "callers" ? Callers : Callees)(sums, this.groupOf(detail)),
+      key.join(" "),
+      () => new (state.get("direction") === "callers" ? Callers : Callees)(sums, this.groupOf(detail), this.folded),
     );
   }
 

@@ -55,7 +55,7 @@ export class Sheet {
     for (let row = 1; row < stack.length; row++) stack[row] += stack[row - 1];
     this.stack = stack;
     this.site = this.columns.get("site");
-    // The node of the frame that a stack is put down to; the leaf's if there is none.
+    // The node of the frame that a stack is charged to; the leaf's if there is none.
     this.siteNode = Int32Array.from(this.stackNode);
     let last = -1;
     for (let row = 0; row < stack.length; row++) {
@@ -103,20 +103,18 @@ export class Sheet {
   }
 
   // A byte a row: 1 where it passes. `filter`: memory is slots, malloc or both;
-  // classes a Set of texts, type and gem a text, or null; ages [from, to] in GCs
-  // of those that gcCount tells, or null.
-  mask(filter, gcCount) {
-    const [malloc, klass, type, gem, birth] = ["malloc", "class", "type", "gem", "birth_gc"].map((name) =>
-      this.columns.get(name),
-    );
+  // texts has Sets of texts by column; ages [from, to] in GCs of those that gcCount
+  // tells, or null.
+  mask({ memory, texts, ages }, gcCount) {
+    const [malloc, birth] = ["malloc", "birth_gc"].map((name) => this.columns.get(name));
     const mask = new Uint8Array(this.rowCount).fill(1);
-    const wanted = { slots: 0, malloc: 1 }[filter.memory];
-    const { classes, ages } = filter;
+    const wanted = { slots: 0, malloc: 1 }[memory];
+    for (const [name, some] of texts) {
+      const column = this.columns.get(name);
+      for (let row = 0; row < mask.length; row++) if (!some.has(column[row])) mask[row] = 0;
+    }
     for (let row = 0; row < mask.length; row++) {
       if (wanted !== undefined && malloc[row] !== wanted) mask[row] = 0;
-      else if (classes && !classes.has(klass[row])) mask[row] = 0;
-      else if (filter.type !== null && type[row] !== filter.type) mask[row] = 0;
-      else if (filter.gem !== null && gem[row] !== filter.gem) mask[row] = 0;
       else if (ages) {
         const age = birth[row] === 0 ? -1 : gcCount - (birth[row] - 1);
         if (age < 0 || age < ages[0] || age > ages[1]) mask[row] = 0;

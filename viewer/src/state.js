@@ -1,26 +1,22 @@
 // What is looked at, and how: kept in the address, so that a link (or a reload)
 // shows the same view.
 
-import { KINDS } from "./groups.js";
-
 // prettier-ignore
 export const DEFAULTS = {
-  value: "live",        // live, allocated, young, dead, growth
+  value: "inuse",       // inuse, allocated, young, dead, growth
   since: "0",           // growth: which of the earlier profiles
   unit: "bytes",        // or objects
   memory: "both",       // slots, malloc
   graph: "icicle",      // or flame
   direction: "callees", // or callers
   detail: "line",       // method, file: what frames are told apart by
+  frames: "app",        // the application's, the others folded; or all
   by: "line",           // what the table's rows are
   sort: "value",        // column of the table, "-" before it: the smallest first
-  class: "",
-  type: "",
-  gem: "",
   age: "",              // "3-10", in GCs
   search: "",
   mark: "",             // a row of the table that is marked: "line:17"
-  zoom: "",             // groups of frames from the root on: "3.17.4"
+  zoom: "",             // groups of frames and folds from the root on: "3.f.4"
 };
 
 const one =
@@ -36,11 +32,11 @@ const CHECKS = {
   graph: one("icicle", "flame"),
   direction: one("callees", "callers"),
   detail: one("line", "method", "file"),
-  by: one(...KINDS),
+  frames: one("app", "all"),
   sort: like(/^-?[a-z]+$/),
   age: like(/^(\d+(-\d*)?)?$/),
   mark: like(/^((line|method|file):\d+)?$/),
-  zoom: like(/^(\d+(\.\d+)*)?$/),
+  zoom: like(/^((\d+|f|o)(\.(\d+|f|o))*)?$/),
 };
 
 export class State {
@@ -53,8 +49,13 @@ export class State {
     window.addEventListener("hashchange", () => {
       if (this.text() === window.location.hash) return;
       this.values = { ...this.defaults, ...this.read() };
-      changed(Object.keys(DEFAULTS));
+      changed(Object.keys(this.defaults));
     });
+  }
+
+  // A value more, such as a filter by a column that this page has.
+  add(name) {
+    this.defaults[name] = "";
   }
 
   // Takes what the page opens with where the address says nothing.
@@ -66,7 +67,7 @@ export class State {
   read() {
     const given = new URLSearchParams(this.window.location.hash.slice(1));
     return Object.fromEntries(
-      [...given].filter(([name, value]) => Object.hasOwn(DEFAULTS, name) && this.allows(name, value)),
+      [...given].filter(([name, value]) => Object.hasOwn(this.defaults, name) && this.allows(name, value)),
     );
   }
 

@@ -1,9 +1,13 @@
-// The table beside the graph.
+// The table below the graph.
 import { age, deadShare, isUntouched, lifetime, nameOf } from "./groups.js";
-import { amount, bytes, count, cut, interval, percent, visible } from "./format.js";
+import { amount, bytes, count, cut, cutFront, interval, percent, visible } from "./format.js";
 import { el, fill } from "./dom.js";
+import { fitPlaces } from "./fit.js";
+import { within } from "./scroll.js";
 
 const STEP = 100;
+const ROW = 26; // pixels
+const WEAK = "fewer than 10 samples: weak";
 
 const figure = (value, digits = 1) => (value === null ? "–" : value.toFixed(digits));
 const orDash = (value) => (value > 0 ? bytes(value) : "–");
@@ -26,7 +30,7 @@ export const columnsFor = (view) => {
     (row) => row.estimate.samples,
   );
   const within = of("interval", "95% interval", (row) => interval(row.estimate, unit));
-  const name = of("name", view.by, null, (row) => row.name + row.place);
+  const name = of("name", view.by.name, null, (row) => row.name + row.place);
   if (view.value === "growth") {
     const [gained, lost] = view.matched ? ["gained", "lost"] : ["later", "earlier"];
     return [
@@ -56,7 +60,7 @@ export const columnsFor = (view) => {
   const share = of("share", "share", (row) => (totals.value > 0 ? percent(value(row) / totals.value) : ""), value);
   const columns = [name, of("value", unit, (row) => amount(value(row), unit), value), within, share, samples];
   if (unit === "bytes") columns.push(objects);
-  if (view.value === "live") {
+  if (view.value === "inuse") {
     if (unit === "bytes" && view.groups.list.some((row) => isUntouched(row.estimate.space, row.resident))) {
       columns.push(
         of(
@@ -147,8 +151,12 @@ export class Table {
 
   // `view`: the groups, what they are of, and how they are sorted.
   draw(view) {
-    if (view.key !== this.key) this.shown = STEP;
+    if (view.key !== this.key) {
+      this.shown = STEP;
+      this.element.scrollTop = 0;
+    }
     this.key = view.key;
+    this.view = view;
     const columns = columnsFor(view);
     const rows = view.groups.list.filter((row) => !row.estimate.zero);
     for (const row of rows) Object.assign(row, nameOf(view.by, row.key, view.names));
@@ -173,11 +181,24 @@ export class Table {
           )
         : null,
     );
+    fitPlaces(this.element);
   }
 
   more(view) {
     this.shown += STEP * 5;
     this.draw(view);
+  }
+
+  // Scrolls to the first row that is found or marked, if it has to show more rows first.
+  showFound() {
+    const at = this.rows.findIndex((row) => this.view.found(row) || this.view.marked(row));
+    if (at < 0) return;
+    if (at >= this.shown) {
+      this.shown = at + STEP;
+      this.draw(this.view);
+    }
+    const row = this.element.querySelectorAll("tbody tr")[at];
+    within(this.element, row, ROW, ROW);
   }
 
   sort(rows, columns, order) {
@@ -207,19 +228,22 @@ export class Table {
 
   row(row, columns, view) {
     const weak = row.estimate.weak;
-    const classes = [weak ? "weak" : "", view.marked(row) ? "marked" : ""];
+    const classes = [weak ? "weak" : "", view.marked(row) ? "marked" : "", view.found(row) ? "found" : ""];
     if (view.value === "growth") classes.push(["shrunk", "noise", "grown"][row.direction + 1]);
     const cells = columns.map((column) => {
       if (column.name === "name") return this.nameCell(row, view);
       const text = column.cell(row);
-      return el("td", { className: `number ${column.name}` }, column.name === "value" && weak ? `~${text}` : text);
+      const mark = column.name === "value" && weak ? el("span", { className: "few", title: WEAK }, "~") : null;
+      return el("td", { className: `number ${column.name}` }, mark, text);
     });
-    return el("tr", { className: classes.join(" ") }, ...cells);
+    return el("tr", { className: classes.filter((name) => name).join(" ") }, ...cells);
   }
 
   nameCell(row, view) {
     const parts = [];
-    if (row.place) parts.push(el("bdi", { className: "place" }, cut(visible(row.place), 300)));
+    // Its box runs from right to left, so that what has no room is cut in front.
+    if (row.place)
+      parts.push(el("span", { className: "place" }, el("bdi", { dir: "ltr" }, cutFront(visible(row.place), 300))));
     if (row.name || !row.place) parts.push(el("bdi", { className: "label" }, cut(visible(row.name), 300)));
     const title = cut(
       [row.place, row.name]

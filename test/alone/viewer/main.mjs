@@ -3,6 +3,9 @@ import { spawnSync } from "node:child_process";
 import { readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { Browser, frameNamed, frames, redrawn, rows, show, state, summary } from "./browser.mjs";
+import { diagnosis } from "./diagnosis.mjs";
+import { folding } from "./folding.mjs";
+import { legible } from "./legible.mjs";
 import { assert, close, equal, finish, note, test } from "./tap.mjs";
 
 const [folder, shots] = process.argv.slice(2);
@@ -190,13 +193,13 @@ await test("a click zooms, the table follows, Escape goes back, and the address 
     equal(["", before], [await state(page, "zoom"), (await rows(page)).length]);
   }));
 
-await test("callers start at the lines that memory is put down to", () =>
+await test("callers start at the lines that memory is charged to", () =>
   on("mixed", async (page) => {
     await redrawn(page, () => page.click('[data-name="direction"][data-value="callers"]'));
     const level = (await frames(page))
       .filter(({ depth, classes }) => depth === 1 && !classes.includes("rest"))
       .sort((a, b) => a.left - b.left);
-    const expected = told.mixed.live.line.both.bytes
+    const expected = told.mixed.inuse.line.both.bytes
       .filter(({ name }) => name[1] !== "(no stack)")
       .sort((a, b) => b.value - a.value);
     for (const [i, frame] of level.entries())
@@ -394,9 +397,9 @@ await test("growth is red, shrinking blue, noise grey, and what is steady takes 
 await test("a Growth alone is a page too, which opens with it", () =>
   on("growth", async (page) => {
     equal("growth", await state(page, "value"));
-    await show(page, { value: "live" });
+    await show(page, { value: "inuse" });
     const again = await browser.open(file("growth"), { hash: await page.$eval("#link", (link) => link.hash) });
-    equal("live", await state(again, "value"), "by a link");
+    equal("inuse", await state(again, "value"), "by a link");
     await again.close();
     await redrawn(page, () => page.evaluate(() => (location.hash = "#by=class")));
     equal(["growth", "class"], [await state(page, "value"), await state(page, "by")], "another address");
@@ -497,13 +500,13 @@ await test("the account of the process over a series: a chart, and what changed"
     const rss = cells[cells.length - 1];
     equal([`${told.account.rss / 2 ** 20}.0 MiB`, "100.0%", "+60.0 MiB", "RSS"], rss);
     assert(
-      cells.some((row) => row[3] === "live slots" && row[2] === "+40.0 MiB"),
+      cells.some((row) => row[3] === "slots in use" && row[2] === "+40.0 MiB"),
       JSON.stringify(cells),
     );
     assert((await page.$eval("#memory", (element) => element.textContent)).includes("Growing in"), "no verdict");
     const svg = await page.$("#memory svg");
     await svg.hover();
-    assert((await page.$eval("#tip", (tip) => tip.textContent)).includes("live slots:"), "no figures at the mouse");
+    assert((await page.$eval("#tip", (tip) => tip.textContent)).includes("slots in use:"), "no figures at the mouse");
   }));
 
 await test("how it was sampled is told", () =>
@@ -533,6 +536,40 @@ await test("a page whose data is cut says that it cannot be shown", () =>
     },
     { ready: "document.getElementById('summary').textContent.includes('cannot')" },
   ));
+
+// --- what each has a file for ---
+
+await diagnosis(on, told.hostile);
+await legible(on);
+await folding(on);
+
+// --- what the schema says ---
+
+await test("rows are grouped by what the library groups by, and by a column that the schema has more", async () => {
+  const menu = (page) => page.$$eval('[data-name="by"] option', (list) => list.map(({ value }) => value));
+  await on("mixed", async (page) => equal(told.kinds, await menu(page)));
+  await on("flavour", async (page) => {
+    equal([], page.troubles);
+    assert((await menu(page)).includes("flavour"), JSON.stringify(await menu(page)));
+    await show(page, { by: "flavour" });
+    equal(
+      [
+        ["sweet", 30],
+        ["sour", 12],
+      ],
+      (await rows(page)).map(({ name, samples }) => [name, samples]),
+    );
+    await redrawn(page, () => page.select('select[data-name="flavour"]', "sour"));
+    equal(
+      [["a.rb:2", 12]],
+      (
+        await rows(page)
+          .then(() => show(page, { by: "line" }))
+          .then(() => rows(page))
+      ).map(({ place, samples }) => [place, samples]),
+    );
+  });
+});
 
 // --- keyboard, light and dark, widths ---
 
@@ -617,7 +654,7 @@ await test("what has the focus is seen, and everything to press can be reached b
     for (const name of [
       "theme",
       "help-button",
-      "live",
+      "inuse",
       "callers",
       "flame",
       "search",
@@ -666,10 +703,10 @@ await test("light and dark follow the system and the button", async () => {
   await on("mixed", async (page) => assert((await luminance(page)) > 600, "light by the system"));
 });
 
-for (const width of [500, 800, 1100, 1920]) {
+for (const width of [390, 500, 800, 1100, 1400, 1920]) {
   await test(`at ${width} pixels nothing overlaps or leaves the page`, () =>
     on(
-      "series",
+      "grown",
       async (page) => {
         await show(page, { value: "growth", search: "leak" });
         const wide = await page.evaluate(() => document.documentElement.scrollWidth);
@@ -677,7 +714,7 @@ for (const width of [500, 800, 1100, 1920]) {
         const overlaps = await page.evaluate(() => {
           const seen = [
             ...document.querySelectorAll(
-              "header > *, .control, #summary, .bar, #graph, #table, #legend, #cards section, #memory .axis text, #generations .axis text",
+              "header > *, .finding h2 > *, .facts div, .finding p, .control, #filters-button, #summary, .bar, #graph, #table, #legend, #cards section, #memory .axis text, #generations .axis text",
             ),
           ]
             .map((element) => [element, element.getBoundingClientRect()])

@@ -6,9 +6,12 @@
 #   ruby pages.rb FOLDER TEMPLATE
 require "json"
 require "big_build"
+require "fileutils"
 require "heap_sample"
 require "malloc_build"
 require "sample_build"
+require "service"
+require "tmpdir"
 
 FOLDER, TEMPLATE = ARGV
 ROOT = "/srv/app"
@@ -27,7 +30,7 @@ def figures(key, estimate, unit)
    objects: estimate.objects, weak: estimate.weak?, interval: unit == "objects" ? estimate.objects_interval : estimate.space_interval}
 end
 
-VALUES = {"live" => :inuse, "allocated" => :alloc, "young" => :young, "dead" => :dead}.freeze
+VALUES = {"inuse" => :inuse, "allocated" => :alloc, "young" => :young, "dead" => :dead}.freeze
 
 def expected(profile)
   VALUES.to_h do |value, estimate|
@@ -51,8 +54,8 @@ def expected_growth(growth)
   end
 end
 
-def page(name, subject)
-  HeapSample::View.new(subject, root: ROOT, template: TEMPLATE).save(File.join(FOLDER, "#{name}.html"))
+def page(name, subject, **options)
+  HeapSample::View.new(subject, root: ROOT, template: TEMPLATE, **options).save(File.join(FOLDER, "#{name}.html"))
 end
 
 # --- one profile with every kind of row ---
@@ -145,7 +148,7 @@ def filtered(profile, &block)
                      .groups(:class).total.inuse.then { |total| [total.space, total.samples, total.space_interval] }
 end
 
-told = {}
+told = {kinds: HeapSample::Groups::BY}
 mixed = mixed().profile
 page("mixed", mixed)
 told[:mixed] = expected(mixed)
@@ -176,7 +179,17 @@ page("many", many)
 told[:many] = expected_growth(many[1] - many[0])[:line]
 page("growth", series.last - series.first)
 
-page("hostile", hostile)
+page("service", service)
+page("grown", Array.new(3) { |step| service(step: step) }, diagnosis: diagnosis)
+page("processes", service(step: 1, pid: 4712) - service)
+page("deep", deep)
+Dir.mktmpdir do |folder|
+  FileUtils.cp_r(File.expand_path("../../../src/lib", __dir__), folder)
+  arguments = [File.join(FOLDER, "flavour.html"), TEMPLATE, File.join(folder, "lib")]
+  system(RbConfig.ruby, "--disable=gems", "-I", File.expand_path("../../fast/lib", __dir__), File.join(__dir__, "flavour.rb"), *arguments, exception: true)
+end
+
+page("hostile", hostile, diagnosis: hostile_diagnosis(HOSTILE))
 told[:hostile] = HOSTILE
 page("young", Build.new.row(["/srv/app/a.rb:1 A#a"], "String", birth: 100, young: 4).profile)
 page("empty", Build.new.profile)

@@ -19,9 +19,9 @@ test "an account as a table: parts that are nothing are left out" do
   equal(<<~TEXT.lines(chomp: true), Account.of(account).lines(Layout.new))
     Memory of the process: RSS 100.0 MiB
        bytes  share  where
-    40.0 MiB  40.0%  live slots
+    40.0 MiB  40.0%  slots in use
      5.0 MiB   5.0%  free slots in heap pages, page headers
-    30.0 MiB  30.0%  malloc: live
+    30.0 MiB  30.0%  malloc: in use
     10.0 MiB  10.0%  malloc: waste (fragmentation, caches)
      1.0 MiB   1.0%  malloc: its own data
      1.0 MiB   1.0%  stacks of threads and fibers
@@ -35,7 +35,7 @@ end
 test "with an earlier one it shows what changed" do
   lines = Account.of(account(slots_live: 60)).lines(Layout.new, Account.of(account), "since then")
   equal("Memory of the process: RSS 120.0 MiB, +20.0 MiB since then", lines[0])
-  equal("60.0 MiB  50.0%  +20.0 MiB  live slots", lines[2])
+  equal("60.0 MiB  50.0%  +20.0 MiB  slots in use", lines[2])
   equal(" 5.0 MiB   4.2%        0 B  free slots in heap pages, page headers", lines[3])
 end
 
@@ -50,7 +50,7 @@ test "without /proc it says so and shows what is known" do
   blind = account({rss: nil, pss: nil, stacks: nil, code_and_files: nil, jit: nil, unattributed: nil})
   lines = Account.of(blind).lines(Layout.new, Account.of(account))
   assert(lines[0].include?("/proc could not be read"), lines[0])
-  equal("40.0 MiB     0 B  live slots", lines[2])
+  equal("40.0 MiB     0 B  slots in use", lines[2])
   equal([], lines.grep(/stacks|share/))
 end
 

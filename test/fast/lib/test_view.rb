@@ -41,10 +41,10 @@ end
 test "a page has every row with its stack and figures" do
   profile = malloc_build.profile
   head, column = template { |path| read(View.new(profile, template: path).to_s) }
-  live = head["live"]
-  all = stacks(head, column, live)
+  sheet = head["profile"]
+  all = stacks(head, column, sheet)
   number = 0
-  rows = column[live["stack"]].zip(column[live["inuse_space"]], column[live["malloc"]], column[live["birth_gc"]]).map do |step, *row|
+  rows = column[sheet["stack"]].zip(column[sheet["inuse_space"]], column[sheet["malloc"]], column[sheet["birth_gc"]]).map do |step, *row|
     number += step
     [all[number], *row]
   end

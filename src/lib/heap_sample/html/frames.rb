@@ -34,23 +34,23 @@ module HeapSample
     # The numbers of the frames of +stacks+, by their ids there.  Native frames
     # that differ only in their address are one.
     def numbers(stacks)
-      @of_stacks[stacks] ||= stacks.frames.map { |frame| number(frame) }
+      @of_stacks[stacks] ||= stacks.frames.each_with_index.map { |frame, id| number(frame, stacks.application?(id)) }
     end
 
-    # Label, method, path, short path, line, whether native, and gem of all
-    # frames, as columns of numbers.
+    # Label, method, path, short path, line, whether native, gem, and whether it is
+    # the application's, of all frames, as columns of numbers.
     def columns
       fields = @frames.transpose
       fields = Array.new(FIELDS.size) { [] } if fields.empty?
       FIELDS.zip(fields).to_h
     end
 
-    FIELDS = %i[label method path short line native gem].freeze
+    FIELDS = %i[label method path short line native gem application].freeze
 
     private
 
-    def number(frame)
-      fields = fields(frame)
+    def number(frame, application)
+      fields = [*fields(frame), application ? 1 : 0]
       @frame_numbers[fields] ||= begin
         @frames << fields
         @frames.size - 1
@@ -67,7 +67,7 @@ module HeapSample
     def gem(frame, path)
       return NATIVE if frame.native?
 
-      path.empty? ? frame.label : GemName.of(path)
+      path.empty? ? GemName::RUBY : GemName.of(path)
     end
   end
 end

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 module HeapSample
-  # Profiles as one HTML page that needs nothing else: flame graph, table, what
-  # is alive by age, and where the memory of the process is.
+  # Profiles as one HTML page that needs nothing else: a diagnosis if there is one, flame
+  # graph, table, what is in use by age, and where the memory of the process is.
   #
   #   HeapSample::View.new(profile).save("heap.html")
   #   HeapSample::View.new([monday, tuesday, friday]).save("heap.html")   # with the growth
@@ -24,7 +24,7 @@ module HeapSample
     DATA = "<!--data-->"
 
     # call-seq:
-    #   View.new(profile, root: Dir.pwd, title: nil, template: nil) -> view
+    #   View.new(profile, root: Dir.pwd, title: nil, template: nil, diagnosis: nil) -> view
     #   View.new(growth, …) -> view
     #   View.new(series, …) -> view
     #
@@ -33,14 +33,15 @@ module HeapSample
     # one, its growth since the first, the middle one and the one before it, and the
     # account of the process over all.  Paths below +root+ are shortened; +title+ is
     # that of the page; +template+ a file in place of the one that is installed.
+    # +diagnosis+ is what the page opens with: nil, or an object whose +to_h+ is of the form of Diagnosis#to_h.
     # Raises ArgumentError if there is no profile, or a base was taken after the last.
-    def initialize(subject, root: Dir.pwd, title: nil, template: nil)
+    def initialize(subject, root: Dir.pwd, title: nil, template: nil, diagnosis: nil)
       @warnings = subject.is_a?(Series) ? subject.warnings : []
       @infos, @growths, @profile = read(subject)
-      @first = subject.is_a?(Growth) ? "growth" : "live"
       @layout = Layout.new(width: ONE_LINE, root: root)
-      @title = title || default_title
+      @titles = ViewTitles.new(@profile, @growths, title)
       @template = template
+      @diagnosis = diagnosis
     end
 
     # The page, as a binary String.  Raises View::Missing if this Ruby was
@@ -48,7 +49,7 @@ module HeapSample
     def to_s
       page = template
       before, between, after = page.b.partition(TITLE).then { |head, _, rest| [head, *rest.partition(DATA).values_at(0, 2)] }
-      [before, escape(@title).b, between, [data].pack("m0"), after].join
+      [before, escape(@titles.first).b, between, [data].pack("m0"), after].join
     end
 
     # call-seq:
@@ -69,7 +70,7 @@ module HeapSample
     end
 
     def inspect
-      "#<#{self.class} #{@title}, #{@infos.size} profile#{"s" unless @infos.size == 1}>"
+      "#<#{self.class} #{@titles.first}, #{@infos.size} profile#{"s" unless @infos.size == 1}>"
     end
 
     private
@@ -100,12 +101,6 @@ module HeapSample
       count <= BASES ? [*0...count] : [0, count / 2, count - 1]
     end
 
-    def default_title
-      info = @profile.info
-      ["Heap profile#{" of process #{info.process_id}" if info.process_id}",
-       *(info.taken.utc.strftime("%Y-%m-%d %H:%M:%S UTC") if info.taken)].join(", ")
-    end
-
     def template
       path = @template || [File.dirname(__dir__), *$LOAD_PATH.map { |folder| File.join(folder.to_s, "heap_sample") }]
                           .map { |folder| File.join(folder, TEMPLATE) }.find { |file| File.file?(file) }
@@ -122,10 +117,10 @@ module HeapSample
     def data
       frames = ViewFrames.new(@layout)
       columns = ViewColumns.new
-      live = columns.add_all(ViewSheet.of_profile(@profile, frames))
+      profile = columns.add_all(ViewSheet.of_profile(@profile, frames))
       growths = @growths.map { |growth| about_growth(growth).merge(columns: columns.add_all(ViewSheet.of_growth(growth, frames))) }
-      columns.pack({version: 1, title: @title, first: @first, **about, live: live, growths: growths, **memory,
-                    frames: columns.add_all(frames.columns), texts: frames.texts})
+      columns.pack({version: 2, title: @titles.of(@profile), groups: ViewGroups.all, diagnosis: @diagnosis&.to_h, **about,
+                    profile: profile, growths: growths, **memory, frames: columns.add_all(frames.columns), texts: frames.texts})
     end
 
     def about
@@ -135,7 +130,7 @@ module HeapSample
     end
 
     def about_growth(growth)
-      {since: growth.earlier.info.taken&.utc&.strftime("%Y-%m-%d %H:%M:%S UTC"), seconds: growth.seconds, gcs: growth.gcs,
+      {title: @titles.of(growth), since: @titles.moment(growth.earlier), seconds: growth.seconds, gcs: growth.gcs,
        matched: growth.matched?, same_run: growth.same_run?, malloc_left_out: growth.malloc_left_out?}
     end
 

@@ -103,6 +103,15 @@ module HeapSample
       @application_sites[handle] || nil
     end
 
+    # Is a frame, by id, of the application's code?
+    def application?(id)
+      known = @application[id]
+      return known unless known.nil?
+
+      path = frame(id).full_path
+      @application[id] = !native?(id) && !path.empty? && GemName.of(path) == GemName::APP
+    end
+
     # call-seq:
     #   trail(handle, native: false) -> binary String
     #
@@ -186,14 +195,6 @@ module HeapSample
         break if nature(id) == :ruby
       end
       found
-    end
-
-    def application?(id)
-      known = @application[id]
-      return known unless known.nil?
-
-      path = frame(id).full_path
-      @application[id] = !native?(id) && !path.empty? && GemName.of(path) == GemName::APP
     end
 
     # Native code that its file has no name for: where in the file it is.

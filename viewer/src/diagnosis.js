@@ -1,0 +1,147 @@
+// What the page opens with: what grows, how sure that is, where it is made and what keeps it, as
+// HeapSample::Diagnosis says. All of it is text of others, and stays text.
+import { el, fill } from "./dom.js";
+import { bytes, cut, range, visible } from "./format.js";
+
+// How sure it is, and the style of a badge by it; what is no leak is called by its kind.
+const GRADES = { proved: "proved", "very likely": "likely", "not settled": "growing", growing: "growing" };
+const SAID = { "not settled": "growing, not settled", growing: "growing, not settled" };
+const SHOWN = 3;
+const LENGTH = 1000; // characters of a text; of a grade and a kind
+const WORD = 40;
+
+const words = (text) => String(text ?? "").replaceAll("_", " ");
+const text = (given, most = LENGTH) => cut(visible(String(given)), most);
+const some = (list) => (Array.isArray(list) ? list : []);
+
+const styleOf = ({ grade }) => (Object.hasOwn(GRADES, words(grade)) ? GRADES[words(grade)] : "steady");
+
+const badge = ({ kind, grade }) => {
+  const name = words(grade);
+  const said = Object.hasOwn(SAID, name) ? SAID[name] : name === "none" ? words(kind) : name;
+  return el("span", { className: `badge ${styleOf({ grade })}` }, text(said, WORD));
+};
+
+// `on.select(lines)`: shows one of the lines of a finding, that of the application first; `on.short(line)`: the
+// same with its path as the page has it.
+export const drawDiagnosis = (element, diagnosis, on) => {
+  element.hidden = !diagnosis;
+  if (!diagnosis) return;
+  const findings = some(diagnosis.findings);
+  const processes = some(diagnosis.processes);
+  const rest = findings.slice(SHOWN);
+  element.className = styleOf(diagnosis.verdict);
+  fill(
+    element,
+    el("p", { className: "verdict" }, badge(diagnosis.verdict), el("strong", {}, text(diagnosis.verdict.sentence))),
+    ...findings.slice(0, SHOWN).map((finding) => draw(finding, diagnosis.verdict, on)),
+    rest.length ? more(`${rest.length} more`, ...rest.map((finding) => draw(finding, diagnosis.verdict, on))) : null,
+    processes.length > 1 ? processTable(processes) : null,
+  );
+};
+
+// Of the whole or of a finding: the evidence, and what to do next.
+const sentences = (given) => [...some(given.evidence).map((sentence) => el("p", {}, text(sentence))), next(given)];
+
+const more = (title, ...children) => el("details", {}, el("summary", {}, title), ...children);
+
+const draw = (finding, verdict, on) =>
+  el(
+    "article",
+    { className: "finding" },
+    head(finding, verdict, on),
+    facts(finding, on),
+    ...sentences(finding),
+    some(finding.stack).length
+      ? more("Stack", el("ol", { className: "stack" }, ...finding.stack.map((frame) => el("li", {}, text(frame)))))
+      : null,
+  );
+
+// The line that one can change, and how much it is; how sure, where the verdict is of another grade.
+const head = (finding, verdict, on) => {
+  const lines = [finding.app_line, finding.line].filter((line) => line);
+  const where = lines.length ? text(on.short(lines[0])) : "no line of Ruby";
+  const show = { type: "button", className: "where", title: "Show it in the graph", onclick: () => on.select(lines) };
+  return el(
+    "h2",
+    {},
+    lines.length ? el("button", show, el("bdi", {}, where)) : el("span", { className: "where" }, where),
+    el(
+      "span",
+      { className: "kind" },
+      finding.grade === verdict.grade ? null : badge(finding),
+      text(words(finding.kind), WORD),
+    ),
+    rate(finding),
+  );
+};
+
+const rate = ({ bytes_per_hour: perHour, interval_per_hour: limits }) => {
+  if (typeof perHour !== "number") return null;
+  const between = Array.isArray(limits) ? ` (${range(...limits, "bytes", true)})` : "";
+  return el(
+    "span",
+    { className: "rate" },
+    `${bytes(perHour, true)} an hour`,
+    el("span", { className: "note" }, between),
+  );
+};
+
+const facts = (finding, on) => {
+  const list = [];
+  const add = (name, value) => list.push(el("div", {}, el("dt", {}, name), " ", el("dd", {}, el("bdi", {}, value))));
+  const { line, app_line: own, keeper } = finding;
+  if (keeper)
+    add(
+      "kept by",
+      [keeper.what, keeper.line]
+        .filter((part) => part)
+        .map(text)
+        .join(", "),
+    );
+  if (line && own && line !== own) add("allocated at", text(line));
+  if (finding.class) add("mostly", text(finding.class));
+  if (typeof finding.bytes === "number") add("grew by", bytes(finding.bytes));
+  return list.length ? el("dl", { className: "facts" }, ...list) : null;
+};
+
+const next = (given) => {
+  const steps = some(given.next);
+  if (steps.length === 0) return null;
+  return el(
+    "div",
+    { className: "next" },
+    el("span", { className: "name" }, "Next"),
+    el("ul", {}, ...steps.map((step) => el("li", {}, text(step)))),
+  );
+};
+
+const figure = (value, sign = false) => (typeof value === "number" ? bytes(value, sign) : "–");
+
+const processTable = (processes) => {
+  const cell = (value, number = true) => el("td", number ? { className: "number" } : {}, value);
+  const row = ({ pid, role, rss, growth, verdict }) =>
+    el(
+      "tr",
+      {},
+      cell(text(pid ?? "?")),
+      cell(role ? text(role) : "", false),
+      cell(figure(rss)),
+      cell(figure(growth, true)),
+      el("td", {}, ...(verdict ? [badge(verdict), " ", text(verdict.sentence ?? "")] : ["–"])),
+    );
+  const titles = [["pid"], ["role", false], ["RSS"], ["growth"], ["verdict", false]];
+  const heads = titles.map(([title, number = true]) =>
+    el("th", { scope: "col", className: number ? "number" : "" }, title),
+  );
+  return el(
+    "div",
+    { className: "processes" },
+    el(
+      "table",
+      { className: "figures" },
+      el("thead", {}, el("tr", {}, ...heads)),
+      el("tbody", {}, ...processes.map(row)),
+    ),
+  );
+};

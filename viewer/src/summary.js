@@ -1,0 +1,96 @@
+// The sentence above the graph: what there is of what is shown, and what one must know to read it.
+import { el } from "./dom.js";
+import { amount, count, duration, interval, percent, visible } from "./format.js";
+import { isUntouched } from "./groups.js";
+
+export const TITLES = {
+  inuse: "In use",
+  allocated: "Allocated since start",
+  young: "Young",
+  dead: "Dead",
+  growth: "Growth",
+};
+const NOTES = {
+  inuse: "Objects found alive by the last completed mark, and what malloc gave.",
+  allocated: "Everything born since sampling started.",
+  young: "Born since the last completed mark: not known to be in use.",
+  dead: "What was allocated since sampling started and found dead, or freed.",
+};
+
+export class Summary {
+  constructor(view) {
+    this.view = view;
+    this.data = view.data;
+    this.state = view.state;
+  }
+
+  // The parts of the sentence; `wanted`: the frames that are searched for, or null.
+  parts(wanted) {
+    const { view, state } = this;
+    const value = state.get("value");
+    const total = view.sums().total;
+    const parts = [el("span", { className: "strong" }, `${TITLES[value]}: ${this.figures(total)}`)];
+    if (value === "inuse" && state.get("unit") === "bytes") parts.push(this.resident(total));
+    if (this.filtered) parts.push(" (filtered)");
+    if (wanted) parts.push(` · found: ${this.found(view.found(wanted), total)}`);
+    parts.push(" ", el("span", { className: "note" }, value === "growth" ? this.growthNote() : NOTES[value]));
+    if (value === "allocated" && this.data.malloc && !this.data.malloc_alloc_known)
+      parts.push(el("span", { className: "note" }, " Heap slots alone."));
+    for (const warning of this.warnings()) parts.push(" ", el("span", { className: "warning" }, warning));
+    return parts;
+  }
+
+  get filtered() {
+    const { view, state } = this;
+    return [...view.filters, "age"].some((name) => state.get(name) !== "") || state.get("memory") !== "both";
+  }
+
+  found(found, total) {
+    const unit = this.state.get("unit");
+    const share = this.state.get("value") !== "growth" && total.value(unit) > 0;
+    if (found.zero) return "nothing";
+    return this.figures(found) + (share ? `, ${percent(found.value(unit) / total.value(unit))}` : "");
+  }
+
+  // What of it is resident, where that differs: memory that nobody has touched fills none.
+  resident(total) {
+    const mask = this.view.mask();
+    const sum = this.view
+      .sheet()
+      .columns.get("resident")
+      .reduce((all, bytes, row) => all + bytes * mask[row], 0);
+    return isUntouched(total.space, sum) ? `, ${amount(sum, "bytes")} of it resident` : "";
+  }
+
+  figures(estimate) {
+    const unit = this.state.get("unit");
+    const net = "gained" in estimate;
+    if (estimate.zero) return net ? "nothing changed" : "nothing sampled";
+    const within = interval(estimate, unit);
+    const objects = unit === "bytes" ? ` in ${count(estimate.objects, net)} objects` : " objects";
+    return `${amount(estimate.value(unit), unit, net)} ${within.startsWith("±") ? within : `(${within})`}${objects}, ${count(estimate.samples)} samples`;
+  }
+
+  growthNote() {
+    const { seconds, gcs, since, matched, same_run: sameRun } = this.view.growth;
+    const span = [
+      seconds !== null && seconds >= 0 ? `${duration(seconds)} before` : "",
+      gcs !== null ? `${count(gcs)} GCs` : "",
+    ].filter((text) => text);
+    const how = matched
+      ? "Births and deaths in between; what survived adds nothing."
+      : sameRun
+        ? "The sampling interval changed in between: totals are compared."
+        : "Not of one session of one process: totals are compared.";
+    return `Since ${visible(since)}${span.length ? ` (${span.join(", ")})` : ""}. ${how}`;
+  }
+
+  warnings() {
+    if (this.state.get("value") !== "growth") return [];
+    const { malloc_left_out: leftOut, gcs } = this.view.growth;
+    return [
+      leftOut ? "Malloc was sampled for one of the two profiles only: it is left out." : null,
+      gcs === 0 ? "No GC ran in between: what is in use in slots cannot have changed." : null,
+    ].filter((warning) => warning);
+  }
+}
