@@ -5,6 +5,7 @@ HEAP_SAMPLER_OBJS = \
 	heap_sampler/base/clock.$(OBJEXT) heap_sampler/base/locks.$(OBJEXT) heap_sampler/base/memory.$(OBJEXT) \
 	heap_sampler/base/report.$(OBJEXT) heap_sampler/base/signals.$(OBJEXT) heap_sampler/base/table.$(OBJEXT) \
 	heap_sampler/base/texts.$(OBJEXT) \
+	heap_sampler/collections/collections.$(OBJEXT) heap_sampler/collections/gc_times.$(OBJEXT) \
 	heap_sampler/estimate/draw.$(OBJEXT) heap_sampler/estimate/epochs.$(OBJEXT) heap_sampler/estimate/estimate.$(OBJEXT) \
 	heap_sampler/malloc/boot.$(OBJEXT) heap_sampler/malloc/hooks.$(OBJEXT) heap_sampler/malloc/stacks.$(OBJEXT) \
 	heap_sampler/malloc/table.$(OBJEXT) heap_sampler/malloc/yjit.$(OBJEXT) \
@@ -29,4 +30,4 @@ HEAP_SAMPLER_OBJS = \
 	heap_sampler/slots/page_table.$(OBJEXT) heap_sampler/slots/records.$(OBJEXT) heap_sampler/slots/sessions.$(OBJEXT) \
 	heap_sampler/stacks/capture.$(OBJEXT) heap_sampler/stacks/class_table.$(OBJEXT) \
 	heap_sampler/stacks/stack_table.$(OBJEXT)
-HEAP_SAMPLER_DIRS = heap_sampler/account heap_sampler/base heap_sampler/estimate heap_sampler/malloc heap_sampler heap_sampler/native heap_sampler/process heap_sampler/profile heap_sampler/ruby_api heap_sampler/settings heap_sampler/sites heap_sampler/slots heap_sampler/stacks
+HEAP_SAMPLER_DIRS = heap_sampler/account heap_sampler/base heap_sampler/collections heap_sampler/estimate heap_sampler/malloc heap_sampler heap_sampler/native heap_sampler/process heap_sampler/profile heap_sampler/ruby_api heap_sampler/settings heap_sampler/sites heap_sampler/slots heap_sampler/stacks

@@ -41,6 +41,9 @@ void rb_heap_sampler_on_move(struct rb_heap_sampler_page *from, unsigned int fro
                              struct rb_heap_sampler_page **to, uintptr_t to_body, const uintptr_t *to_mark_bits,
                              unsigned int to_slot);
 
+/* A GC begins; the count of GCs is already that of this one. [gc] */
+void rb_heap_sampler_on_gc_start(bool full_mark);
+
 /* Marking is complete: mark bits tell the living, nothing is swept yet. [gc] */
 void rb_heap_sampler_on_mark_end(bool full_mark);
 
@@ -130,6 +133,11 @@ static inline void
 rb_heap_sampler_on_page_body(uintptr_t body, size_t size, bool exists)
 {
     (void)body, (void)size, (void)exists;
+}
+static inline void
+rb_heap_sampler_on_gc_start(bool full_mark)
+{
+    (void)full_mark;
 }
 static inline void
 rb_heap_sampler_on_mark_end(bool full_mark)

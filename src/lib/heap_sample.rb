@@ -40,6 +40,7 @@ module HeapSample
   autoload :Column, "#{here}/profile/column"
   autoload :Columns, "#{here}/profile/columns"
   autoload :Frame, "#{here}/profile/frame"
+  autoload :GCTimes, "#{here}/profile/gc_times"
   autoload :GemName, "#{here}/profile/gem_name"
   autoload :ListStacks, "#{here}/profile/list_stacks"
   autoload :Meta, "#{here}/profile/meta"

@@ -2,12 +2,24 @@
 
 #include <time.h>
 
+static uint64_t
+ns_of(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
 uint64_t
 rb_hs_now_ns(void)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+    return ns_of(CLOCK_REALTIME);
+}
+
+uint64_t
+rb_hs_steady_ns(void)
+{
+    return ns_of(CLOCK_MONOTONIC);
 }
 
 int64_t

@@ -5,6 +5,8 @@
 
 /* Nanoseconds since 1970. */
 uint64_t rb_hs_now_ns(void);
+/* Nanoseconds of a clock that never goes back. */
+uint64_t rb_hs_steady_ns(void);
 /* Seconds of a clock that never goes back: no system call, and right to some
  * milliseconds. */
 int64_t rb_hs_coarse_seconds(void);

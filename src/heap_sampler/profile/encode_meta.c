@@ -19,6 +19,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+enum { NS_PER_MS = 1000000 };
+
 static void
 append_name(struct hs_buffer *out, const char *name)
 {
@@ -51,6 +53,22 @@ end_with(struct hs_buffer *out, const char *text)
     rb_hs_buffer_puts(out, text);
 }
 
+/* Each is counted from the one before, the first from zero: small numbers, which compress well. */
+static void
+append_gc_times(struct hs_buffer *out, const struct hs_gc_times *times)
+{
+    struct hs_gc_time before = {0};
+    append_name(out, "times");
+    rb_hs_buffer_puts(out, "[");
+    for (uint32_t i = 0; i < times->count && i < HS_GC_TIMES; i++) {
+        const struct hs_gc_time *time = &times->list[i];
+        rb_hs_buffer_printf(out, "[%" PRIu32 ",%" PRIu64 ",%" PRIu32 "],", time->gc - before.gc,
+                            time->ns / NS_PER_MS - before.ns / NS_PER_MS, time->majors - before.majors);
+        before = *time;
+    }
+    end_with(out, "],");
+}
+
 static void
 append_gc(struct hs_buffer *out, const struct hs_profile_meta *meta)
 {
@@ -61,6 +79,7 @@ append_gc(struct hs_buffer *out, const struct hs_profile_meta *meta)
     append_number(out, "major", meta->gc_major);
     append_number_or_null(out, "last_minor_ns", meta->last_minor_ns);
     append_number_or_null(out, "last_major_ns", meta->last_major_ns);
+    append_gc_times(out, &meta->gc_times);
     end_with(out, "},");
 }
 

@@ -16,6 +16,7 @@
 #include "heap_sampler/base/texts.h"
 #include "heap_sampler/estimate/draw.h"
 #include "heap_sampler/estimate/estimate.h"
+#include "heap_sampler/collections/collections.h"
 #include "heap_sampler/malloc/hooks.h"
 #include "heap_sampler/malloc/state.h"
 #include "heap_sampler/malloc/table.h"
@@ -166,6 +167,7 @@ describe(struct hs_profile_meta *meta, const struct hs_session *session)
         .drop_moves = rb_hs_sampler.dropped_moves,
         .own_bytes = rb_hs_memory_total(),
     };
+    rb_hs_gc_times_copy(&meta->gc_times);
     meta->heaps = counts.heap_count < HS_HEAPS_MAX ? counts.heap_count : HS_HEAPS_MAX;
     for (uint32_t i = 0; i < meta->heaps; i++) {
         meta->heap[i] = (struct hs_heap_stat){

@@ -97,6 +97,9 @@ HeapSample::Profile.load(File.open(File.join(folder, "05.pb.gz"), "rb"), name: "
   read(profile.groups(:line))
   profile.groups(:line).largest(:inuse, 3)
   read(profile.info)
+  times = profile.info.gc_times
+  times.each { |begun| [times.born(begun.gc), times.majors_at(begun.time)] }
+  times.size
   account = profile.info.account
   read(account)
   account.since(profile.info.account_at_start)

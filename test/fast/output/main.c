@@ -34,6 +34,7 @@ main(int argc, char **argv)
         test_native(argv[2]);
         test_table();
         test_epochs();
+        test_gc_times();
     }
     return tap_finish();
 }

@@ -14,5 +14,6 @@ void test_native(const char *folder);
 void test_native_fork(void);
 void test_table(void);
 void test_epochs(void);
+void test_gc_times(void);
 
 #endif

@@ -51,7 +51,8 @@ module HeapSample
         {"format" => format, **SAME.first(2).to_h { |name| [name, agreed(name)] }}.merge(
           "process_id" => nil, "process_start" => nil, "parent_id" => nil, "title" => nil, "directory" => nil, "session" => nil,
           "started_ns" => @started, "taken_ns" => @taken,
-          "gc" => {"count" => @gc_count, "minor" => nil, "major" => nil, "last_minor_ns" => nil, "last_major_ns" => nil},
+          "gc" => {"count" => @gc_count, "minor" => nil, "major" => nil, "last_minor_ns" => nil, "last_major_ns" => nil,
+                   "times" => nil},
           "settings" => settings, "live_samples" => sum("live_samples"),
           "drops" => DROPS.to_h { |name| [name, sum("drops.#{name}")] }, "own_bytes" => sum("own_bytes"),
           "heaps" => @heaps&.values || [], "malloc" => merged_malloc, "memsize" => agreed("memsize") == true,

@@ -49,9 +49,11 @@ module HeapSample
     def gc_minor = number("gc", "minor")
     # Major GCs so far.
     def gc_major = number("gc", "major")
-    # When the last major GC was, a Time.
+    # When GCs began: GCTimes.  nil in files of older versions, and of merged profiles.
+    def gc_times = GCTimes.of(at("gc", "times"))
+    # When the last major GC ended to mark, a Time.
     def last_major = time("gc", "last_major_ns")
-    # When the last minor GC was, a Time.
+    # When the last minor GC ended to mark, a Time.
     def last_minor = time("gc", "last_minor_ns")
     # Samples that the sampler held.
     def live_samples = number("live_samples")
