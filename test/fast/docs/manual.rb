@@ -61,6 +61,9 @@ none("each method of GC::SampleProfile and its samples has a page", missing)
 silent = found.compact.reject { |name, page| page == true || name == "#{SAMPLE}#young?" || page.call_seq&.include?("->") }.keys
 none("each page says how the method is called and what it returns", silent)
 
+text, = ri("#{profile}.stat")
+none("the page of stat names each of its keys", profile.stat.keys.reject { |key| text.match?(/:#{key}\b/) })
+
 # Is it marked as no part of the API, or a column that HeapSample::Columns has a page of?
 def internal?(name)
   klass, sign, method = name.match(/\A(.+?)([#.])([^#.]+)\z/).captures

@@ -69,6 +69,9 @@ none("every command of heapsample that a page shows is there", TEXTS.flat_map do
   text.scan(/^ {4}(?:\$ )?heapsample ([a-z]+)/).flatten.uniq.reject { |name| commands.include?(name) }.map { |name| "#{page}: heapsample #{name}" }
 end)
 
+all = TEXTS.fetch("heapsample/README.md")[/^## All commands.*?(?=^## )/m].to_s
+none("heapsample/README.md names every command, under All commands", commands.reject { |name| all.match?(/^\| .*`#{name}[ `]/) })
+
 words = TEXTS.fetch("doc/glossary.md").scan(/^\*\*(.+?)\*\*/).flatten
 none("the glossary is in order", words == words.uniq.sort_by(&:downcase) ? [] : words)
 Tap.finish

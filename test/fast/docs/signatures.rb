@@ -62,6 +62,9 @@ differences = ours.flat_map do |name|
   extra = (said - there).reject { |one| one == "#initialize" || klass < Struct }
   missing.map { |one| "#{klass}#{one} is not in sig/" } + extra.map { |one| "#{klass}#{one} is in sig/ and not in the code" }
 end
+# An analysis is what its class describes: sig/ must have it, whether or not a method there returns it.
+analyses = HeapSample.constants.map { |name| HeapSample.const_get(name) }.grep(Class).select { |klass| klass < HeapSample::Analysis }.uniq
+differences.concat((analyses.map { |klass| "::#{klass}" } - ours.map(&:to_s)).map { |name| "#{name.delete_prefix("::")}: the class is not in sig/" })
 differences << "sig/ has #{ours.size} classes only" if ours.size < 30
 none("each class in sig/ has the methods that the code has", differences)
 
