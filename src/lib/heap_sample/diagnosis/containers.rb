@@ -5,18 +5,24 @@ module HeapSample
   # a larger one when it is full.  So a line at which one block gets larger and larger fills a container, and this
   # container keeps what is put into it; no walk over the heap is needed to see it.
   class Containers
-    # What allocates such blocks in Ruby: the function, and what the container is.
+    # Tables of the VM that follow what others keep, and keep nothing themselves.
+    FOLLOWERS = /generic_iv|gen_ivtbl|define_final|obj_id|id2ref|register_fstring|callable_method_entry|gc_register/
+    # What the functions of Ruby that asked for such a block say: the first that fits.
     KINDS = {
-      /\A(?:rb_)?(?:st_|rebuild_table|rb_hash|ar_|hash_)/ => "Hash",
-      /\A(?:rb_)?ary_|\Arb_ary_/ => "Array",
-      /\Arb_id_table_|\Ahash_table_|\Arb_managed_id_table/ => "table of methods, constants or symbols",
-      /\Arb_ivar_|\Agen_ivtbl|\Arb_ensure_iv_list|\Arb_obj_/ => "instance variables"
+      /\Arb_method_entry_make/ => "method table",
+      /\Adsymbol_|\Aintern_|\Arb_intern/ => "symbol table",
+      /\A(?:rb_)?(?:st_|rebuild_table|hash_|ar_)/ => "Hash",
+      /\A(?:rb_)?ary_/ => "Array",
+      /\Arb_id_table_|\Arb_managed_id_table/ => "table of the VM",
+      /\Arb_ivar_|\Arb_ensure_iv_list/ => "instance variables"
     }.freeze
-    FUNCTIONS = 4
+    FUNCTIONS = 6
     # Such a block, at least, is one that can be seen to grow.
     BYTES_LEAST = 8 << 10
     # From early to late.
     GROWTH_LEAST = 1.4
+    # One of so many moments may have no sample of it.
+    GAPS_MOST = 2
 
     # A container that grows: the Place of the line that fills it, what it is, its bytes at each moment (nil where
     # none was sampled), and its stack.
@@ -56,26 +62,25 @@ module HeapSample
 
     private
 
-    # The functions of Ruby that asked for the block: the names of a profile's frames are texts of it, so that they
-    # are looked at once.
     def kind_of(row, profile)
       key = [profile, row[Columns::STACK]]
       return @kinds[key] if @kinds.key?(key)
 
       functions = profile.stacks.stack(row[Columns::STACK]).take_while(&:native?).first(FUNCTIONS).map(&:label)
-      @kinds[key] = KINDS.find { |pattern, _| functions.any? { |name| pattern.match?(name) } }&.last
+      follows = functions.any? { |name| FOLLOWERS.match?(name) }
+      @kinds[key] = follows ? nil : KINDS.find { |pattern, _| functions.any? { |name| pattern.match?(name) } }&.last
     end
 
-    # It is there at the end, larger than before, and has grown in the judged time: a table that was made whole once
-    # has not.
+    # It is there from when it was first seen to the end, never smaller than before, and has got larger in the judged
+    # time: a table that was made whole at once has not, and blocks of different tables are now here and now not.
     def grows?(sizes, from)
-      last = sizes.rindex { |size| size } or return false
-      return false if last < sizes.size - 2
+      first = sizes.index { |size| size } or return false
+      seen = sizes[first..]
+      return false if seen.size < 3 || seen.count(nil) * GAPS_MOST > seen.size || seen.last(2).none?
 
-      seen = sizes.compact
-      late = sizes[from..].compact
-      seen.size > 2 && late.any? && late.last >= late.max * 0.99 && seen.last >= GROWTH_LEAST * seen.first && (late.first < late.last || sizes[0...from].compact.empty?) &&
-        seen.each_cons(2).count { |one, other| other > one * 1.1 } >= 1
+      known = seen.compact
+      known.each_cons(2).all? { |one, other| other >= one * 0.99 } && known.last >= GROWTH_LEAST * known.first &&
+        known.last > (seen.first([from - first + 1, 1].max).compact.last || known.last)
     end
 
     def container(line, kind, sizes)
