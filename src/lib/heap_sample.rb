@@ -36,6 +36,7 @@ module HeapSample
   autoload :Statistics, "#{here}/estimate/statistics"
 
   # One snapshot: rows, stacks, what it says about itself.
+  autoload :AskedGCs, "#{here}/profile/asked_gcs"
   autoload :Column, "#{here}/profile/column"
   autoload :Columns, "#{here}/profile/columns"
   autoload :Frame, "#{here}/profile/frame"
