@@ -12,7 +12,7 @@ HEAP_SAMPLER_OBJS = \
 	heap_sampler/mri.$(OBJEXT) \
 	heap_sampler/native/allocator.$(OBJEXT) heap_sampler/native/elf_symbols.$(OBJEXT) heap_sampler/native/names.$(OBJEXT) \
 	heap_sampler/native/unwind.$(OBJEXT) \
-	heap_sampler/process/identity.$(OBJEXT) heap_sampler/process/life.$(OBJEXT) heap_sampler/process/output.$(OBJEXT) \
+	heap_sampler/process/identity.$(OBJEXT) heap_sampler/process/life.$(OBJEXT) heap_sampler/process/majors.$(OBJEXT) heap_sampler/process/output.$(OBJEXT) \
 	heap_sampler/process/periodic.$(OBJEXT) heap_sampler/process/request.$(OBJEXT) \
 	heap_sampler/process/safe_point.$(OBJEXT) \
 	heap_sampler/profile/buffer.$(OBJEXT) heap_sampler/profile/encode.$(OBJEXT) \

@@ -70,8 +70,15 @@ struct rb_heap_sampler_page *rb_heap_sampler_gc_table_of(VALUE obj, unsigned int
 VALUE rb_heap_sampler_gc_slot_address(uintptr_t body, unsigned int slot);
 /* Each page that has a table. [vm], or [gc]. */
 void rb_heap_sampler_gc_each_table(void (*visit)(struct rb_heap_sampler_page **table, uintptr_t body, void *data), void *data);
+/* Begins a major GC that marks in steps of about so many slots, unless one marks already. false: GC is disabled, or major GCs
+ * are. Raises nothing; no finalizer runs in it. [gvl] */
+bool rb_heap_sampler_gc_start_major(size_t step_slots);
+/* A step of such marking, if there is any. [gvl] */
+void rb_heap_sampler_gc_step_major(size_t slots);
 struct rb_heap_sampler_gc_counts {
     uint64_t gc, minor, major;
+    uint64_t gc_ns;             /* CPU time of all of them so far */
+    bool timed;                 /* false: nobody takes their time (GC.measure_total_time = false) */
     uint32_t heap_count;
     struct {
         uint32_t slot_size;

@@ -37,6 +37,7 @@ module HeapSample
 
   # One snapshot: rows, stacks, what it says about itself.
   autoload :CPlusPlus, "#{here}/profile/cplusplus"
+  autoload :AskedGCs, "#{here}/profile/asked_gcs"
   autoload :Column, "#{here}/profile/column"
   autoload :Columns, "#{here}/profile/columns"
   autoload :Frame, "#{here}/profile/frame"

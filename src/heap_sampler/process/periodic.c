@@ -12,6 +12,7 @@
 #include "heap_sampler/base/memory.h"
 #include "heap_sampler/base/report.h"
 #include "heap_sampler/native/allocator.h"
+#include "heap_sampler/process/majors.h"
 #include "heap_sampler/process/output.h"
 #include "heap_sampler/process/safe_point.h"
 #include "heap_sampler/profile/snapshot.h"
@@ -54,12 +55,19 @@ forget_written(void)
     periodic.written_count = 0;
 }
 
+static bool
+stopping(void)
+{
+    return __atomic_load_n(&periodic.stopping, __ATOMIC_ACQUIRE);
+}
+
 /* keep=N: a new profile drives out the oldest of this process. */
 static void
 save_periodic(void)
 {
     struct hs_output output;
     uint32_t keep = rb_hs_options.keep;
+    rb_hs_major_before_profile(stopping);
     rb_hs_name_at_safe_point();
     if (rb_hs_output_save(&output, "", 0) != 0 || !keep) return;
     if (periodic.written && periodic.written_capacity != keep) forget_written();    /* a #! line has changed it */
@@ -197,7 +205,7 @@ run(void *unused)
     add_ms(&due, (uint64_t)options->every * 1000);
     add_ms(&look, POLL_MS);     /* a child that is forked in want of memory may be gone by then */
     pthread_mutex_lock(&periodic.mutex);
-    while (!__atomic_load_n(&periodic.stopping, __ATOMIC_ACQUIRE)) {
+    while (!stopping()) {
         clock_gettime(CLOCK_MONOTONIC, &now);
         if (watch && !before_p(&now, &look)) {
             watch_memory(&now);
@@ -226,6 +234,7 @@ rb_hs_periodic_start(void)
         (!options->every && !options->at_rss_percent && !options->at_rss_bytes)) {
         return;
     }
+    rb_hs_majors_begin();
     pthread_condattr_t clock;
     pthread_condattr_init(&clock);
     pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
@@ -248,7 +257,7 @@ rb_hs_periodic_start(void)
 bool
 rb_hs_periodic_running_p(void)
 {
-    return periodic.running && !__atomic_load_n(&periodic.stopping, __ATOMIC_ACQUIRE);
+    return periodic.running && !stopping();
 }
 
 /* A save that is under way is waited for: it may take as long as the disk.
@@ -269,6 +278,7 @@ void
 rb_hs_periodic_after_fork(void)
 {
     pthread_mutex_init(&periodic.mutex, NULL);
+    rb_hs_majors_after_fork();
     bool was_running = periodic.running;
     periodic.running = false;
     periodic.short_of_memory = periodic.at_rss_saved = periodic.at_rss_failed = false;

@@ -69,6 +69,33 @@ append_gc_times(struct hs_buffer *out, const struct hs_gc_times *times)
     end_with(out, "],");
 }
 
+static const char *const asked_last[] = {
+    [HS_ASKED_NONE] = "none",
+    [HS_ASKED_ENDED] = "ended",
+    [HS_ASKED_UNFINISHED] = "unfinished",
+    [HS_ASKED_NOT_NEEDED] = "not_needed",
+    [HS_ASKED_OVER_BUDGET] = "over_budget",
+    [HS_ASKED_NO_SAFE_POINT] = "no_safe_point",
+    [HS_ASKED_REFUSED] = "refused",
+};
+
+static void
+append_asked(struct hs_buffer *out, const struct hs_asked_gcs *asked)
+{
+    append_name(out, "asked");
+    if (!asked->limit_ppm) {
+        rb_hs_buffer_puts(out, "null,");
+        return;
+    }
+    rb_hs_buffer_puts(out, "{");
+    append_number(out, "limit_ppm", asked->limit_ppm);
+    append_number(out, "count", asked->count);
+    append_number(out, "ns", asked->ns);
+    append_number(out, "of_ns", asked->of_ns);
+    bool known = (size_t)asked->last < sizeof(asked_last) / sizeof(*asked_last);
+    rb_hs_buffer_printf(out, "\"last\":\"%s\"},", asked_last[known ? asked->last : HS_ASKED_NONE]);
+}
+
 static void
 append_gc(struct hs_buffer *out, const struct hs_profile_meta *meta)
 {
@@ -80,6 +107,7 @@ append_gc(struct hs_buffer *out, const struct hs_profile_meta *meta)
     append_number_or_null(out, "last_minor_ns", meta->last_minor_ns);
     append_number_or_null(out, "last_major_ns", meta->last_major_ns);
     append_gc_times(out, &meta->gc_times);
+    append_asked(out, &meta->asked);
     end_with(out, "},");
 }
 

@@ -14,6 +14,7 @@
 #include "heap_sampler/account/who.h"
 #include "heap_sampler/base/table.h"
 #include "heap_sampler/base/texts.h"
+#include "heap_sampler/collections/asked.h"
 #include "heap_sampler/collections/gc_times.h"
 #include "heap_sampler/estimate/estimate.h"
 #include "heap_sampler/malloc/state.h"
@@ -86,6 +87,7 @@ struct hs_profile_meta {
     uint64_t gc_count, gc_minor, gc_major;
     uint64_t last_minor_ns, last_major_ns;      /* Unix time, 0: none yet */
     struct hs_gc_times gc_times;        /* Unix time */
+    struct hs_asked_gcs asked;
     uint64_t live_samples;
     uint64_t drop_samples, drop_stacks, drop_frames, drop_classes, drop_moves;
     uint64_t own_bytes;

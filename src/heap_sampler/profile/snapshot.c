@@ -168,6 +168,7 @@ describe(struct hs_profile_meta *meta, const struct hs_session *session)
         .own_bytes = rb_hs_memory_total(),
     };
     rb_hs_gc_times_copy(&meta->gc_times);
+    meta->asked = rb_hs_asked_gcs();
     meta->heaps = counts.heap_count < HS_HEAPS_MAX ? counts.heap_count : HS_HEAPS_MAX;
     for (uint32_t i = 0; i < meta->heaps; i++) {
         meta->heap[i] = (struct hs_heap_stat){

@@ -96,7 +96,7 @@ enum { OF_SLOTS,
        OF_SEED,
        OF_MALLOC,
        OF_FILES,
-       KEYWORDS = OF_FILES + 6 };
+       KEYWORDS = OF_FILES + 7 };
 static const char *const keyword_names[KEYWORDS] = {
     "interval",
     "max_samples",
@@ -106,6 +106,7 @@ static const char *const keyword_names[KEYWORDS] = {
     "output",
     "every",
     "keep",
+    "gc",
     "at_rss",
     "only",
     "quiet",
@@ -231,7 +232,7 @@ take_back_options(void)
  *               mean bytes between two samples, 1 to 2**40: sample malloc, or raise RuntimeError, which
  *               says what is missing. It is possible if Ruby was started with
  *               <tt>--heap-sample</tt> or <tt>--heap-sample=off,malloc=standby</tt>
- * [output, every, keep, at_rss, only, quiet] files, until GC::SampleProfile.stop. With any of them a profile is
+ * [output, every, keep, gc, at_rss, only, quiet] files, until GC::SampleProfile.stop. With any of them a profile is
  *               written at exit too, unless <tt>output: "none"</tt>
  *
  *   GC::SampleProfile.start(interval: "64k")                                  # => true

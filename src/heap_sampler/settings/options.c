@@ -23,6 +23,9 @@ enum {
     DEFAULT_MAX_SAMPLES = 200000,
     EVERY_MAX = 86400 * 365,
     KEEP_MAX = 1000000,
+    DEFAULT_GC_PPM = 10000,     /* 1% */
+    GC_PPM_MIN = 10,
+    GC_PPM_MAX = 500000,
     SAMPLES_MAX = 1000000000,
     DEPTH_MAX = 4096,
     ONLY_MAX = 1000000,
@@ -49,7 +52,7 @@ struct reader {
 };
 
 static const char setting_names[] =
-    "interval, output, every, keep, at-rss, max-samples, max-depth, seed, only, malloc, quiet, on, off";
+    "interval, output, every, keep, gc, at-rss, max-samples, max-depth, seed, only, malloc, quiet, on, off";
 
 void
 rb_hs_options_default(struct hs_options *options)
@@ -57,6 +60,7 @@ rb_hs_options_default(struct hs_options *options)
     memset(options, 0, sizeof(*options));
     options->interval = 512 * KIB;
     strcpy(options->output, DEFAULT_OUTPUT);
+    options->gc_ppm = DEFAULT_GC_PPM;
     options->max_samples = DEFAULT_MAX_SAMPLES;
     options->max_depth = DEFAULT_MAX_DEPTH;
     options->only_n = 1;
@@ -236,6 +240,37 @@ read_keep(struct reader *reader)
     return fail_value(reader, "must be a number of profiles from 1 to 1000000");
 }
 
+/* A percentage with up to three decimals, in thousandths of a percent. */
+static bool
+read_milli_percent(struct span value, uint32_t *milli)
+{
+    enum { DECIMALS = 3 };
+    if (!value.len || value.ptr[--value.len] != '%') return false;
+    const char *dot = value.len ? memchr(value.ptr, '.', value.len) : NULL;
+    struct span whole = {value.ptr, dot ? (size_t)(dot - value.ptr) : value.len}, part = {"0", 1};
+    if (dot) part = (struct span){dot + 1, value.len - whole.len - 1};
+    uint64_t units, decimals;
+    if (part.len > DECIMALS || !read_digits(whole, &units) || !read_digits(part, &decimals) || units > 100) return false;
+    for (size_t len = part.len; len < DECIMALS; len++) decimals *= 10;
+    *milli = (uint32_t)(units * 1000 + decimals);
+    return true;
+}
+
+static bool
+read_gc(struct reader *reader)
+{
+    uint32_t milli = 0;
+    if (span_is(reader->value, "off")) {
+        reader->options->gc_ppm = 0;
+        return true;
+    }
+    if (read_milli_percent(reader->value, &milli) && milli * 10 >= GC_PPM_MIN && milli * 10 <= GC_PPM_MAX) {
+        reader->options->gc_ppm = milli * 10;
+        return true;
+    }
+    return fail_value(reader, "must be a share of the time from 0.001% to 50%, such as 1%, or off");
+}
+
 /* No Ruby is as small as a MiB: a number without its unit was forgotten to be
  * given one, and would write a profile at once. */
 static bool
@@ -355,6 +390,7 @@ static const struct {
     {"output", read_output},
     {"every", read_every},
     {"keep", read_keep},
+    {"gc", read_gc},
     {"at-rss", read_at_rss},
     {"max-samples", read_max_samples},
     {"max-depth", read_max_depth},

@@ -11,6 +11,8 @@
  *                     `none` writes no profile and says nothing at exit
  *   every=SECONDS     a profile every so often, 1 .. 86400*365
  *   keep=N            keep the newest N periodic profiles of this process, 1 .. 1e6
+ *   gc=1%|off         a major GC before a periodic profile, if none has ended since the one before; all of them
+ *                     take so much of the time at most, 0.001% .. 50%
  *   at-rss=80%|SIZE   one profile when the cgroup's memory in use crosses this share of its limit,
  *                     or the process's own resident memory this size, 1m .. 1t
  *   max-samples=N|none, max-depth=1..4096, seed=N (64 bits), only=1/N (N 1 .. 1e6)
@@ -46,6 +48,7 @@ struct hs_options {
     bool output_given;
     uint32_t every;             /* seconds, 0: never */
     uint32_t keep;              /* 0: all */
+    uint32_t gc_ppm;            /* of the time, in millionths; 0: off */
     uint32_t at_rss_percent;    /* 0: none */
     uint64_t at_rss_bytes;      /* 0: none */
     uint64_t max_samples;       /* 0: none */

@@ -14,6 +14,8 @@ const struct ruby_opt_message rb_heap_sampler_messages[] = {
                      "Formats: .pb.gz, .pb (`heapsample convert` makes others)."),
     M("every=seconds", "Also write a profile every so many seconds."),
     M("keep=number", "Keep only so many of these."),
+    M("gc=share", "A major GC before such a profile, in so much of the time\n"
+                  "at most (default: 1%); off asks for none."),
     M("at-rss=share|size", "Also write one, to ...-at-rss.pb.gz, when 80% of the cgroup's\n"
                            "memory limit is used, or when this process has 2g resident."),
     M("max-samples=number", "Double the interval at so many live samples\n"

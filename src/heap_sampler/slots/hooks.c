@@ -24,6 +24,7 @@
 #include "heap_sampler/base/memory.h"
 #include "heap_sampler/base/must.h"
 #include "heap_sampler/base/report.h"
+#include "heap_sampler/collections/collections.h"
 #include "heap_sampler/estimate/draw.h"
 #include "heap_sampler/estimate/epochs.h"
 #include "heap_sampler/estimate/estimate.h"
@@ -172,6 +173,7 @@ rb_heap_sampler_on_mark_end(bool full_mark)
     HS_CONTRACT(vm);
     HS_CONTRACT(free);
     size_t gc_count = rb_gc_count();
+    rb_hs_gc_mark_ended(full_mark);
     rb_hs_malloc_name_stacks();
     rb_hs_lock();
     rb_hs_sampler.marks++;

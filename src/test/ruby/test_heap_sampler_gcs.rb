@@ -61,4 +61,178 @@ class TestHeapSamplerGCs < Test::Unit::TestCase
       assert_predicate Process.wait2(pid)[1], :success?
     RUBY
   end
+
+  # What a program that writes a profile each second tells of the GCs that were asked for, after each new profile:
+  # [majors so far, its gc.asked]. It goes on until the block is content, and for a minute at most.
+  PROFILES = <<~'RUBY'
+    require "heap_sample"
+    Warning[:experimental] = false
+
+    def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    def infos = Dir["#{DIR}/*-#{$$}.pb.gz"].sort.map { |file| HeapSample::Profile.load(file).info }
+    def work_until
+      deadline = now + 60
+      seen = 0
+      until now > deadline
+        2000.times { yield }
+        sleep 0.002
+        files = Dir["#{DIR}/*-#{$$}.pb.gz"].size
+        next if files == seen
+        seen = files
+        return if $enough.call(infos)
+      end
+      flunk "not within a minute: #{infos.map { |info| [info.gc_major, info.gc_asked.to_a] }}"
+    end
+    # No GC comes by itself: none of these writes a single object that dies.
+    def leak = ($leak ||= []) << Object.new
+  RUBY
+
+  def assert_with_profiles(script, settings: "gc=50%", prelude: "")
+    Dir.mktmpdir do |dir|
+      every = "every=1,interval=64k,malloc=off,quiet,output=#{dir}/%t-%p.pb.gz,#{settings}"
+      env = { "RUBY_GC_HEAP_GROWTH_FACTOR" => "4" }
+      assert_separately([env, "-W0", "--disable=gems", "--heap-sample=#{every}"], "DIR = #{dir.dump}\n#{PROFILES}\n#{script}", timeout: 120)
+    end
+  end
+
+  def test_a_heap_that_grows_has_a_major_before_each_profile
+    assert_with_profiles(<<~'RUBY')
+      $enough = ->(infos) { infos.size >= 6 }
+      work_until { leak }
+      before, *after = infos
+      lasts = after.map { |info| info.gc_asked.last }
+      assert_empty lasts - %i[ended not_needed], lasts.inspect
+      assert_include lasts, :ended
+      after.each_cons(2) { |a, b| assert_operator b.gc_major, :>, a.gc_major }
+      # What the last profile says is in use, a mark has looked at not long before.
+      after.each { |info| assert_operator info.taken - info.last_major, :<, 1.5 }
+      asked = after.last.gc_asked
+      assert_operator asked.seconds, :>, 0
+      assert_operator asked.share, :<=, 0.5
+      assert_operator after.last.gc_major, :>=, asked.count
+    RUBY
+  end
+
+  def test_off_asks_for_none
+    assert_with_profiles(<<~'RUBY', settings: "gc=off")
+      $enough = ->(infos) { infos.size >= 3 }
+      work_until { leak }
+      assert_equal [nil], infos.map(&:gc_asked).uniq
+      assert_not_equal :force, GC.latest_gc_info(:major_by)
+    RUBY
+  end
+
+  # A million live objects take some 60 ms: 0.1% of some seconds pays for none.
+  def test_the_share_is_kept
+    assert_with_profiles(<<~'RUBY', settings: "gc=0.1%")
+      big = Array.new(1_000_000) { Object.new }
+      GC.start
+      $enough = ->(infos) { infos.size >= 4 }
+      work_until { leak }
+      last = infos.last.gc_asked
+      assert_equal [0.001, 0], [last.limit, last.count]
+      assert_include infos.map { |info| info.gc_asked.last }, :over_budget
+    RUBY
+  end
+
+  # The largest share is spent, and never more than that: each profile says what was spent so far.
+  def test_the_price_stays_below_the_share
+    assert_with_profiles(<<~'RUBY', settings: "gc=2%")
+      big = Array.new(300_000) { Object.new }
+      $enough = ->(infos) { infos.size >= 8 && infos.last.gc_asked.count >= 2 }
+      work_until { leak }
+      infos.each { |info| assert_operator info.gc_asked.share, :<=, 0.03, info.gc_asked.to_a.inspect }
+      counts = infos.map { |info| info.gc_asked.count }
+      assert_equal counts.sort, counts
+    RUBY
+  end
+
+  def test_gc_that_is_disabled_stays_so
+    assert_with_profiles(<<~'RUBY')
+      GC.start
+      GC.disable
+      count = GC.count
+      $enough = ->(infos) { infos.count { |info| info.gc_asked.last == :refused } >= 2 }
+      work_until { leak }
+      assert_equal [count, true], [GC.count, GC.disable]
+    RUBY
+  end
+
+  def test_majors_that_are_disabled_stay_so
+    assert_with_profiles(<<~'RUBY')
+      GC.start
+      GC.config(rgengc_allow_full_mark: false)
+      majors = GC.stat(:major_gc_count)
+      $enough = ->(infos) { infos.count { |info| info.gc_asked.last == :refused } >= 2 }
+      work_until { leak }
+      assert_equal majors, GC.stat(:major_gc_count)
+    RUBY
+  end
+
+  # Marking stands still where nobody allocates, and Ruby code reaches safe points all the same.
+  def test_marking_ends_in_a_program_that_allocates_nothing
+    assert_with_profiles(<<~'RUBY')
+      $leak = Array.new(400_000) { Object.new }
+      until infos.size >= 3
+        deadline = now + 1
+        i = 0
+        i += 1 until i % 1000 == 0 && now > deadline
+      end
+      lasts = infos.map { |info| info.gc_asked.last }
+      assert_empty lasts - %i[ended not_needed], lasts.inspect
+    RUBY
+  end
+
+  def test_an_idle_program_is_let_alone
+    assert_with_profiles(<<~'RUBY')
+      sleep 4.5                               # in which nothing happens
+      asked = infos.first(3).map(&:gc_asked)
+      assert_equal [0], asked.map(&:count).uniq
+      assert_equal [:no_safe_point], asked.map(&:last).uniq
+    RUBY
+  end
+
+  def test_ractors
+    assert_with_profiles(<<~'RUBY')
+      ractors = 3.times.map do
+        Ractor.new do
+          kept = []
+          until Ractor.receive_if { true } == :stop
+            20_000.times { kept << [Object.new] }
+            GC.start(full_mark: false) if rand < 0.1
+          end
+          kept.size
+        end
+      end
+      $enough = ->(infos) { infos.size >= 5 && infos.last.gc_asked.count >= 2 }
+      rounds = 0
+      work_until do
+        leak
+        ractors.each { |ractor| ractor.send(:go) } if (rounds += 1) % 20_000 == 0
+      end
+      ractors.each { |ractor| ractor.send(:stop) }
+      assert_equal 3, ractors.map(&:take).size
+    RUBY
+  end
+
+  def test_a_forked_child_has_a_budget_of_its_own_and_none_before_its_first_profile
+    assert_with_profiles(<<~'RUBY')
+      $enough = ->(infos) { infos.size >= 4 && infos.last.gc_asked.count >= 2 }
+      work_until { leak }
+      reading, writing = IO.pipe
+      pid = fork do
+        $enough = ->(infos) { infos.size >= 4 && infos.last.gc_asked.count >= 1 }
+        work_until { leak }
+        asked = infos.map(&:gc_asked)
+        writing.puts [asked[0].last, asked[0].count, asked[0].of < 3, asked.last.count < 10].inspect
+        exit!(0)
+      rescue Exception => error
+        writing.puts error.message
+        exit!(1)
+      end
+      writing.close
+      assert_equal "[:none, 0, true, true]\n", reading.read
+      Process.wait(pid)
+    RUBY
+  end
 end

@@ -97,6 +97,7 @@ HeapSample::Profile.load(File.open(File.join(folder, "05.pb.gz"), "rb"), name: "
   read(profile.groups(:line))
   profile.groups(:line).largest(:inuse, 3)
   read(profile.info)
+  read(profile.info.gc_asked) if profile.info.gc_asked
   times = profile.info.gc_times
   times.each { |begun| [times.born(begun.gc), times.majors_at(begun.time)] }
   times.size

@@ -39,3 +39,28 @@ test "meta data have them" do
   build = Build.new("gc" => {"count" => 5, "times" => [[4, 1_767_225_600_000, 0], [1, 1000, 1]]})
   equal([[4, at(0), 0], [5, at(1), 1]], build.profile.info.gc_times.map(&:to_a))
 end
+
+ASKED = {"limit_ppm" => 10_000, "count" => 3, "ns" => 450_000_000, "of_ns" => 90_000_000_000, "last" => "over_budget"}.freeze
+
+test "majors that were asked for have their price" do
+  asked = AskedGCs.of(ASKED)
+  equal([0.01, 3, 0.45, 90.0, :over_budget], asked.to_a)
+  close(0.005, asked.share, 1e-9)
+  equal(0.0, AskedGCs.of(ASKED.merge("of_ns" => 0)).share)
+  [nil, 1, [], {}, ASKED.merge("ns" => -1), ASKED.merge("count" => "3"), ASKED.merge("last" => "x"), ASKED.merge("last" => nil),
+   ASKED.merge("last" => [])].each { |nonsense| equal(nil, AskedGCs.of(nonsense)) }
+end
+
+def head(asked)
+  build = Build.new("gc" => {"count" => 9, "minor" => 4, "major" => 5, "last_major_ns" => nil, "asked" => asked})
+  build.row(["a.rb:1 A#a"], "String", inuse: 20, birth: 1)
+  HeapSample::Header.new(build.profile.info, Layout.new(width: 300)).lines.grep(/ GCs/).first
+end
+
+test "the head of a report tells of them, and why there was none" do
+  equal("9 GCs: 4 minor, 5 major (none yet)", head(nil).sub(/\.\z/, ""))
+  assert(head(ASKED).include?("5 major (none yet); 3 of them begun for periodic profiles, in 0.5% of the time; before the last " \
+                              "periodic profile another would have taken more than gc= allows"), head(ASKED))
+  assert(head(ASKED.merge("last" => "ended", "ns" => 45_000_000)).end_with?("3 of them begun for periodic profiles, in 0.05% of the time"))
+  equal(head(nil), head(ASKED.merge("count" => 0, "last" => "not_needed")))
+end

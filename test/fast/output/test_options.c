@@ -26,9 +26,11 @@ describe(const struct hs_options *o, char *text, size_t size)
              (unsigned long long)o->at_rss_bytes, (unsigned long long)o->max_samples, o->max_depth,
              o->seeded ? "!" : "", (unsigned long long)o->seed, o->only_n, malloc_modes[o->malloc_mode],
              o->quiet ? " quiet" : "");
-    if (o->malloc_interval == 524288) return;
     size_t len = strlen(text);
-    snprintf(text + len, size - len, " malloc=%llu", (unsigned long long)o->malloc_interval);
+    if (o->malloc_interval != 524288) {
+        len += (size_t)snprintf(text + len, size - len, " malloc=%llu", (unsigned long long)o->malloc_interval);
+    }
+    if (o->gc_ppm != 10000) snprintf(text + len, size - len, " gc=%u", o->gc_ppm);
 }
 
 #define REST "e=0 k=0 r=0%/0 s=200000 d=512 seed=0 n=1"
@@ -77,6 +79,12 @@ static const struct {
     {"every=1", "on i=524288 " OUT "e=1 k=0 r=0%/0 s=200000 d=512 seed=0 n=1"},
     {"every=31536000", "on i=524288 " OUT "e=31536000 k=0 r=0%/0 s=200000 d=512 seed=0 n=1"},
     {"keep=1000000", "on i=524288 " OUT "e=0 k=1000000 r=0%/0 s=200000 d=512 seed=0 n=1"},
+    {"gc=1%", "on i=524288 " OUT REST},
+    {"gc=off", "on i=524288 " OUT REST " gc=0"},
+    {"gc=off,gc=50%", "on i=524288 " OUT REST " gc=500000"},
+    {"gc=0.1%", "on i=524288 " OUT REST " gc=1000"},
+    {"gc=2.50%", "on i=524288 " OUT REST " gc=25000"},
+    {"gc=0.001%", "on i=524288 " OUT REST " gc=10"},
     {"at-rss=1%", "on i=524288 " OUT "e=0 k=0 r=1%/0 s=200000 d=512 seed=0 n=1"},
     {"at-rss=100%", "on i=524288 " OUT "e=0 k=0 r=100%/0 s=200000 d=512 seed=0 n=1"},
     {"at-rss=900m", "on i=524288 " OUT "e=0 k=0 r=0%/943718400 s=200000 d=512 seed=0 n=1"},
@@ -127,6 +135,17 @@ static const struct {
     {"every=4294967297", "every=4294967297: ", "31536000"},
     {"keep=0", "keep=0: ", "1 to 1000000"},
     {"keep=1000001", "keep=1000001: ", "1 to 1000000"},
+    {"gc=0%", "gc=0%: ", "0.001% to 50%"},
+    {"gc=50.001%", "gc=50.001%: ", "or off"},
+    {"gc=1", "gc=1: ", "such as 1%"},
+    {"gc=", "gc=: ", "such as 1%"},
+    {"gc=%", "gc=%: ", "such as 1%"},
+    {"gc=.5%", "gc=.5%: ", "such as 1%"},
+    {"gc=5.%", "gc=5.%: ", "such as 1%"},
+    {"gc=0.0001%", "gc=0.0001%: ", "such as 1%"},
+    {"gc=1e1%", "gc=1e1%: ", "such as 1%"},
+    {"gc=on", "gc=on: ", "such as 1%"},
+    {"gc=99999999999999999999%", "gc=99999999999999999999%: ", "such as 1%"},
     {"at-rss=0%", "at-rss=0%: ", "1% to 100%"},
     {"at-rss=101%", "at-rss=101%: ", "1% to 100%"},
     {"at-rss=%", "at-rss=%: ", "1% to 100%"},
@@ -165,7 +184,7 @@ static const struct {
     {"output=x%.pb", "output=x%.pb: ", "%p (process id)"},
     {"output=x.pb%", "output=x.pb%: ", "%p (process id)"},
     {"output=None", "output=None: ", ".pb.gz"},
-    {"banana", "unknown setting \"banana\"", "interval, output, every, keep, at-rss"},
+    {"banana", "unknown setting \"banana\"", "interval, output, every, keep, gc, at-rss"},
     {"banana=1", "unknown setting \"banana\"", "max-samples, max-depth, seed, only"},
     {"Interval=1k", "unknown setting \"Interval\"", "interval"},
     {"interval =1k", "unknown setting \"interval \"", "interval"},

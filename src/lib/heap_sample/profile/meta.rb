@@ -51,6 +51,8 @@ module HeapSample
     def gc_major = number("gc", "major")
     # When GCs began: GCTimes.  nil in files of older versions, and of merged profiles.
     def gc_times = GCTimes.of(at("gc", "times"))
+    # The major GCs that <tt>gc=</tt> asked for: AskedGCs.  nil if none is ever asked for.
+    def gc_asked = AskedGCs.of(at("gc", "asked"))
     # When the last major GC ended to mark, a Time.
     def last_major = time("gc", "last_major_ns")
     # When the last minor GC ended to mark, a Time.

@@ -29,7 +29,7 @@ module HeapSample
         interval_bytes: @info.interval, first_interval_bytes: @info.first_interval, interval_changes: @info.interval_changes,
         only_n: @info.only_n, live_samples: @info.live_samples, own_bytes: @info.own_bytes, dropped: @info.drops,
         gc: {count: @info.gc_count, minor: @info.gc_minor, major: @info.gc_major,
-             last_minor: time(@info.last_minor), last_major: time(@info.last_major)},
+             last_minor: time(@info.last_minor), last_major: time(@info.last_major), asked: asked},
         malloc: {state: @info.malloc_state, interval_bytes: @info.malloc_interval, allocator: @info.malloc_allocator,
                  first_interval_bytes: @info.malloc_first_interval, interval_changes: @info.malloc_interval_changes,
                  missing: @info.malloc_missing, births_known: @info.malloc_births?, alloc_known: @info.malloc_alloc_known?},
@@ -102,8 +102,23 @@ module HeapSample
              else "the last at #{last.utc.strftime("%H:%M:%S UTC")}"
              end
       "#{@layout.count(@info.gc_count)} GC#{"s" unless @info.gc_count == 1}: #{@layout.count(@info.gc_minor || 0)} minor, " \
-        "#{@layout.count(@info.gc_major || 0)} major (#{last})"
+        "#{@layout.count(@info.gc_major || 0)} major (#{last})#{asked_for}"
     end
+
+    def asked
+      @info.gc_asked&.then { |gcs| {limit: gcs.limit, count: gcs.count, seconds: gcs.seconds, share: gcs.share, last: gcs.last} }
+    end
+
+    # What the sampler has to do with them.
+    def asked_for
+      gcs = @info.gc_asked or return
+      parts = []
+      parts << "#{@layout.count(gcs.count)} of them begun for periodic profiles, in #{percent(gcs.share)} of the time" if gcs.count > 0
+      parts << gcs.why if %i[unfinished over_budget no_safe_point refused].include?(gcs.last)
+      "; #{parts.join("; ")}" unless parts.empty?
+    end
+
+    def percent(share) = "#{(share * 100).round(share < 0.01 ? 2 : 1)}%"
 
     def own
       samples = @info.live_samples
