@@ -11,7 +11,7 @@ endif
 INSTALLED = $(or $(PREFIX),$(BUILT)/prefix)
 RUBY = $(INSTALLED)/bin/ruby
 
-.PHONY: help demo build stock deps test test-mri-full test-checks test-threads bench refresh clean distclean
+.PHONY: help demo build stock deps test test-zoo test-mri-full test-checks test-threads bench refresh clean distclean
 
 help:
 	@sed -n 's/^#: //p' $(firstword $(MAKEFILE_LIST))
@@ -50,6 +50,12 @@ test: build
 test-%: build
 	@tool/deps test example
 	@RUBY=$(abspath $(RUBY)) tool/run-tests $(or $(wildcard test/*/$*/run),$(error no suite named $*; the suites: $(sort $(notdir $(patsubst %/run,%,$(wildcard test/*/*/run))))))
+
+#: make test-zoo      records programs whose truth is known, and says how often the diagnosis is right (a quarter of an hour)
+#  (not by tool/run-tests: its table is what one wants to see)
+test-zoo: build
+	@tool/deps test example
+	@RUBY=$(abspath $(RUBY)) test/zoo/run
 
 #: make test-torture  ten minutes of everything at once (TORTURE_SECONDS=3600 SUITE_SECONDS=5400: an hour)
 

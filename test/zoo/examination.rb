@@ -18,7 +18,7 @@ class Examination
     @truth = truth
     @warnings = []
     series = ZooSeries.new(folder)
-    wanted = (counts&.push(series.size) || (FEWEST..series.size)).map { |count| [count, series.size].min }.uniq.sort
+    wanted = (counts ? [*counts, series.size] : (FEWEST..series.size)).map { |count| [count, series.size].min }.uniq.sort
     @judgements = wanted.to_h { |count| [count, judge(series, count)] }
   end
 

@@ -14,6 +14,8 @@ class Judgement
   SURE = GRADES.last(2).freeze
   OUTCOMES = %i[right hedged wrong alarm early silent].freeze
 
+  def self.grows?(truth) = Header::GROWING.include?(truth["kinds"].first)
+
   attr_reader :truth
 
   def initialize(truth, answer, early: false)
@@ -25,7 +27,7 @@ class Judgement
   def kind = verdict["kind"]
   def grade = verdict["grade"]
   def sure? = SURE.include?(grade)
-  def grows? = Header::GROWING.include?(truth["kinds"].first)
+  def grows? = self.class.grows?(truth)
   def right? = outcome == :right
 
   # right    a growing program: its kind, for sure; another one: no leak is named

@@ -31,7 +31,6 @@ puts Table.new(examinations).to_s.gsub(/^/, "# "), *score.lines.map { |line| "# 
 score.shares.each do |name, (right, all)|
   check "#{name}: #{(Score::TARGETS[name] * 100).round}% are wanted", all.zero? || right >= Score::TARGETS[name] * all, "#{right} of #{all}"
 end
-check "no healthy program is called a leak", score.alarms.empty?, score.alarms.empty? ? "none of them" : score.alarms.join(", ")
-weaker = examinations.select { |one| one.weakened.any? }.map { |one| one.truth["name"] }
-check "evidence that is added never makes a right verdict weaker", weaker.empty?, weaker.empty? ? "none of them" : weaker.join(", ")
+{ "no healthy program is called a leak" => score.alarms, "evidence that is added makes no right verdict weaker, nor another one" => score.weakened }
+  .each { |name, found| check name, found.empty?, found.empty? ? "none" : found.join(", ") }
 Tap.finish

@@ -21,11 +21,19 @@ class Score
   def wrong = names { |one| %i[wrong alarm silent].include?(one.long.outcome) }
   def early = names { |one| one.judgements.values.any? { |judgement| judgement.outcome == :early } }
 
+  # "NAME after COUNT: …" where evidence that was added made a right verdict weaker, or another one.
+  def weakened
+    @examinations.flat_map do |one|
+      one.weakened.map { |count, before, after| "#{one.truth["name"]} after #{count}: #{before.kind} #{before.grade} became #{after.kind} #{after.grade}" }
+    end
+  end
+
   # The sums in words, a line each.
   def lines
     healthy = @examinations.reject { |one| one.long.grows? }.size
     [*shares.map { |name, (right, all)| "#{name}: #{right} of #{all} (#{all.zero? ? "-" : (100.0 * right / all).round}%, wanted #{(TARGETS[name] * 100).round}%)" },
-     *{ "called a leak, of #{healthy} healthy ones" => alarms, "the same before they settled" => early, "hedged after 20" => hedged, "wrong after 20" => wrong }
+     *{ "called a leak, of #{healthy} healthy ones" => alarms, "the same before they settled" => early, "hedged after 20" => hedged, "wrong after 20" => wrong,
+        "right verdicts that evidence made weaker" => weakened }
        .map { |name, list| "#{name}: #{list.size}#{" (#{list.join(", ")})" if list.any?}" }]
   end
 

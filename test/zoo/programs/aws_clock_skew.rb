@@ -9,7 +9,7 @@
 require_relative "../load"
 require "aws-sdk-core"
 require "time"
-Aws::Plugins::RetryErrors
+require "aws-sdk-core/plugins/retry_errors" # autoload
 Aws.config[:region] = "us-east-1"
 Request = Struct.new(:endpoint)
 Response = Struct.new(:headers)

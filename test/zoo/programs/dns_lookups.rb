@@ -28,4 +28,4 @@ rescue Dnsruby::NXDomain
   nil
 end
 
-Load.run(150) { |n| resolve("host#{n}.example.com") }
+Load.run(250) { |n| resolve("host#{n}.example.com") }

@@ -8,7 +8,7 @@ class Connection
   def initialize(number)
     @number = number
     @buffer = +""
-    @heartbeat = Thread.new { loop { sleep 30; write("ping") } } # LEAK KEEPER
+    @heartbeat = Thread.new { loop { sleep 30; write("ping") } } # LEAK
   end
 
   def write(text) = @buffer << text

@@ -3,6 +3,7 @@
 #
 # kind: bloat
 # also: steady, fragmentation
+# gems: json 2.7.2
 # holdout: yes
 require_relative "../load"
 require "json"

@@ -6,7 +6,7 @@ require_relative "../load"
 Warning[:experimental] = false
 
 def start(number)
-  Ractor.new(number) { |job| [job, Ractor.receive] } # LEAK KEEPER
+  Ractor.new(number) { |job| [job, Ractor.receive] } # LEAK
 end
 
 Load.run(50) do |n|

@@ -2,7 +2,6 @@
 # lives for ever.
 #
 # kind: threads
-# keeper: @inbox
 require_relative "../load"
 
 class Upstream
@@ -10,7 +9,7 @@ class Upstream
 
   def fetch(number)
     reply = Queue.new
-    Thread.new { reply << "x" * 100; number % 25 == 0 ? @inbox.pop : nil } # LEAK KEEPER
+    Thread.new { reply << "x" * 100; number % 25 == 0 ? @inbox.pop : nil } # LEAK
     reply.pop
   end
 end

@@ -14,8 +14,9 @@ struct Answer {
 class Index {
     std::unordered_map<std::string, Answer> answers_;
 
-public:
-    const Answer &find(const std::string &place) {
+  public:
+    const Answer &find(const std::string &place)
+    {
         auto found = answers_.find(place);
         if (found != answers_.end()) return found->second;
 
@@ -26,20 +27,26 @@ public:
     }
 };
 
-static Index &index() {
+static Index &
+index()
+{
     static Index *the_index = new Index;
     return *the_index;
 }
 
 }  // namespace geo
 
-static VALUE geo_distance(VALUE, VALUE place) {
+static VALUE
+geo_distance(VALUE, VALUE place)
+{
     double sum = 0;
     for (double step : geo::index().find(StringValueCStr(place)).track)
         sum += step;
     return DBL2NUM(sum);
 }
 
-extern "C" void Init_geo(void) {
+extern "C" void
+Init_geo(void)
+{
     rb_define_singleton_method(rb_define_module("Geo"), "distance", RUBY_METHOD_FUNC(geo_distance), 1);
 }
