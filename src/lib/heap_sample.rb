@@ -76,6 +76,7 @@ module HeapSample
   autoload :Value, "#{here}/grouping/value"
 
   # What all texts share.
+  autoload :AwaitsMajor, "#{here}/text/awaits_major"
   autoload :ClassMix, "#{here}/text/class_mix"
   autoload :Header, "#{here}/text/header"
   autoload :Layout, "#{here}/text/layout"

@@ -85,6 +85,7 @@ struct hs_profile_meta {
     uint64_t taken_ns;
     uint64_t gc_count, gc_minor, gc_major;
     uint64_t last_minor_ns, last_major_ns;      /* Unix time, 0: none yet */
+    uint64_t last_major_gc;     /* the GC count of the last major one, 0: none yet */
     struct hs_gc_times gc_times;        /* Unix time */
     uint64_t live_samples;
     uint64_t drop_samples, drop_stacks, drop_frames, drop_classes, drop_moves;

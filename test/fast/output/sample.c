@@ -99,6 +99,7 @@ sample_profile(struct hs_profile *profile)
         .gc_minor = 7,
         .gc_major = 2,
         .last_major_ns = UINT64_C(1700000080000000000),
+        .last_major_gc = 8,
         .gc_times = {2, {{UINT64_C(1699999999000999999), 1, 0}, {UINT64_C(1700000080000000000), 9, 2}}},
         .live_samples = 6,
         .drop_samples = 1,

@@ -58,7 +58,7 @@ module HeapSample
         {
           rank: rank, **Analysis.key(key, layout), value: value, interval: interval, share: share, **estimate.to_h,
           slots_bytes: (group.slots_space if inuse), malloc_bytes: (group.malloc.space if inuse),
-          memsize_bytes: (group.memsize if info.memsize? && inuse),
+          awaits_major_gc_bytes: (group.awaiting if inuse), memsize_bytes: (group.memsize if info.memsize? && inuse),
           age_gcs: group.age(info.gc_count), dead_share: group.dead_share, dead_share_interval: group.dead_interval, lived_gcs: group.lifetime,
           classes: group.classes.first(Analysis::BRIEF).map { |reference, bytes| {class: @top.profile.text(reference), bytes: bytes} },
           stack: (@top.came_by.frames(key).map(&:to_s) if layout.stacks?)

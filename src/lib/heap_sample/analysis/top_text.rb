@@ -23,7 +23,7 @@ module HeapSample
 
     # Title and table.
     def lines(count = nil)
-      [*@layout.title(title), *(table(count) unless @top.total.zero?)]
+      [*@layout.title(title), *awaiting, *(table(count) unless @top.total.zero?)]
     end
 
     # Lines of the table, with what it leaves out and the meaning of its marks;
@@ -47,6 +47,10 @@ module HeapSample
     end
 
     private
+
+    def awaiting
+      value.part == :inuse ? AwaitsMajor.lines(@top.profile, @layout, value.kind) : []
+    end
 
     def stacks(shown)
       @layout.stacks? ? StackText.section(shown.map { |entry| [entry.rank, @top.came_by.frames(entry.key)] }, @layout) : []

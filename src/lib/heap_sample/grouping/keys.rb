@@ -9,6 +9,14 @@ module HeapSample
     # and of what is and has no native frame.
     NO_FUNCTION = "(unknown)"
 
+    # What the VM and the sampler allocate for themselves: no leak of anybody's.
+    MACHINERY = ["(GC)", "(YJIT)", "(heap sampler)"].freeze
+
+    # Is a group's key that of the VM's or the sampler's own memory?
+    def self.machinery?(key)
+      MACHINERY.include?(key.is_a?(Place) ? key.label : key)
+    end
+
     # Raises ArgumentError unless +by+ is one of Groups::BY.
     def initialize(profile, by)
       unless Groups::BY.include?(by)

@@ -8,8 +8,6 @@ module HeapSample
 
     # Rows of the tables beside what grew.
     OTHERS = 5
-    # Seconds between two profiles from which on a rate is more than a curiosity.
-    RATE_FROM = 10
 
     CHANGES = %i[grown shrunk noise].freeze
     TEXT = GrowthText
@@ -68,12 +66,6 @@ module HeapSample
 
     SINCE = "between the two profiles"
 
-    # Bytes an hour, of so many between the two profiles; nil where a rate says nothing.
-    def per_hour(bytes)
-      seconds = @growth.seconds
-      bytes * 3600 / seconds.to_f if @growth.same_run? && seconds && seconds >= RATE_FROM
-    end
-
     private
 
     # Change => groups, the largest first.
@@ -96,8 +88,7 @@ module HeapSample
 
     def net_to_h(net)
       limits = net.samples.zero? ? nil : net.space_interval
-      {**net.to_h, bytes_interval: limits, bytes_per_hour: per_hour(net.space),
-       bytes_per_hour_interval: (limits.map { |limit| per_hour(limit) } if limits && per_hour(0))}
+      {**net.to_h, bytes_interval: limits, awaits_major_gc_bytes: net.awaiting}
     end
 
     def group_to_h(group, change)
