@@ -32,7 +32,7 @@ module HeapSample
       shown = count ? @top.first(count) : @top.entries
       cells = shown.map { |entry| columns.map { |column| cell(column, entry) } << entry.key }
       lines = @layout.table([*columns.map { |column| COLUMNS.fetch(column) }, [@top.by.to_s, :left]], cells,
-                            shown.map { |entry| :weak if entry.weak? })
+                            shown.map { |entry| :weak if entry.weak? }, shown.map { |entry| @top.application(entry) })
       lines.concat(@layout.more(@top.count_all - shown.size), @layout.legend(shown.any?(&:weak?))) if notes
       lines.concat(stacks(shown))
     end

@@ -132,7 +132,7 @@ module HeapSample
       node.role || node.places.empty? ? 0 : least(node.places.values_at(*shown(node.places, nil)))
     end
 
-    def application?(place) = !place.path.empty? && GemName.of(place.path) == GemName::APP
+    def application?(place) = !place.path.empty? && GemName.of(place.path, @tree.profile.stacks.roots) == GemName::APP
 
     # Places at the indexes +shown+, with how many frames are between, and "…" where
     # it branches into what is not shown.

@@ -50,6 +50,11 @@ module HeapSample
       @tables.fetch(change).first(all ? @top : [OTHERS, @top].min)
     end
 
+    # The application's line that led to most of a group, where it is not of that line itself; nil if there is none.
+    def application(group) # :nodoc:
+      came_by.application(group.key) if Top::APPLICATION.include?(@by)
+    end
+
     # How what changed came, in all groups that are shown: a HeapSample::CameBy.
     def came_by # :nodoc:
       @came_by ||= growth.rows.each_with_object(CameBy.new(@by, CHANGES.flat_map { |change| shown(change).map(&:key) })) do |row, came_by|
@@ -67,6 +72,8 @@ module HeapSample
     SINCE = "between the two profiles"
 
     private
+
+    def directory = @growth&.later&.info&.directory
 
     # Change => groups, the largest first.
     def sorted(groups)
@@ -94,7 +101,7 @@ module HeapSample
     def group_to_h(group, change)
       {**Analysis.key(group.key, layout), change: change, **net_to_h(group),
        classes: group.classes.first(BRIEF).map { |name, bytes| {class: name, bytes: bytes} },
-       **(layout.stacks? ? {stack: came_by.frames(group.key).map(&:to_s)} : {})}
+       **(application(group)&.then { |place| {application: Analysis.key(place, layout)} } || {}), **(layout.stacks? ? {stack: came_by.frames(group.key).map(&:to_s)} : {})}
     end
   end
 end

@@ -70,7 +70,8 @@ module HeapSample
       columns << ["class", :left, 1, ClassMix::LEAST] unless @report.by == :class
       styles = shown.map { |group| group.weak? || change == :noise ? :weak : change }
       [*@layout.title("#{TITLES[change]}, by #{@report.by}:"),
-       *@layout.table([*columns, [@report.by.to_s, :left]], shown.each_with_index.map { |group, index| cells(group, index, resident) }, styles),
+       *@layout.table([*columns, [@report.by.to_s, :left]], shown.each_with_index.map { |group, index| cells(group, index, resident) }, styles,
+                      shown.map { |group| @report.application(group) }),
        *@layout.more(@report.tables[change].size - shown.size), *@layout.legend(shown.any?(&:weak?)), *stacks(shown)]
     end
 

@@ -186,6 +186,11 @@ module HeapSample
       states.all? && one_process? && @profiles.map { |profile| [profile.info.malloc_interval, profile.info.malloc_interval_changes] }.uniq.size > 1
     end
 
+    # The application's line that led to most of an entry, where it is not of that line itself; nil if there is none.
+    def application(entry) # :nodoc:
+      came_by.application(entry.key) if Top::APPLICATION.include?(@by)
+    end
+
     # How what is retained came, in the groups that are shown: a HeapSample::CameBy.
     def came_by # :nodoc:
       @came_by ||= @held.each_with_object(CameBy.new(@by, map(&:key))) { |(row, bytes), came_by| came_by.add(row.profile, row.columns, bytes) }
@@ -205,8 +210,10 @@ module HeapSample
 
     private
 
+    def directory = @profiles&.last&.info&.directory
+
     def row_to_h(entry, layout)
-      figures = entry.to_h(layout)
+      figures = {**entry.to_h(layout), application: application(entry)&.then { |place| Analysis.key(place, layout) }}.compact
       layout.stacks? ? figures.merge(stack: came_by.frames(entry.key).map(&:to_s)) : figures
     end
 

@@ -103,7 +103,7 @@ module HeapSample
       return [] if shown.empty?
 
       cells = shown.each_with_index.map { |row, index| cells(row, index) }
-      [*@layout.table(columns, cells, shown.map { |row| :weak if row.weak? }),
+      [*@layout.table(columns, cells, shown.map { |row| :weak if row.weak? }, shown.map { |row| @retained.application(row) }),
        *@layout.more(@retained.rows.size - shown.size), *@layout.legend(shown.any?(&:weak?)), *stacks(shown)]
     end
 
