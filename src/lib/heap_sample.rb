@@ -44,6 +44,7 @@ module HeapSample
   autoload :GCTimes, "#{here}/profile/gc_times"
   autoload :GemName, "#{here}/profile/gem_name"
   autoload :ListStacks, "#{here}/profile/list_stacks"
+  autoload :Loading, "#{here}/profile/loading"
   autoload :Meta, "#{here}/profile/meta"
   autoload :NodeStacks, "#{here}/profile/node_stacks"
   autoload :Place, "#{here}/profile/place"
@@ -77,6 +78,7 @@ module HeapSample
   autoload :Value, "#{here}/grouping/value"
 
   # What all texts share.
+  autoload :AwaitsMajor, "#{here}/text/awaits_major"
   autoload :ClassMix, "#{here}/text/class_mix"
   autoload :Header, "#{here}/text/header"
   autoload :Layout, "#{here}/text/layout"

@@ -106,6 +106,7 @@ append_gc(struct hs_buffer *out, const struct hs_profile_meta *meta)
     append_number(out, "major", meta->gc_major);
     append_number_or_null(out, "last_minor_ns", meta->last_minor_ns);
     append_number_or_null(out, "last_major_ns", meta->last_major_ns);
+    append_number_or_null(out, "last_major_gc", meta->last_major_gc);
     append_gc_times(out, &meta->gc_times);
     append_asked(out, &meta->asked);
     end_with(out, "},");

@@ -86,6 +86,7 @@ struct hs_profile_meta {
     uint64_t taken_ns;
     uint64_t gc_count, gc_minor, gc_major;
     uint64_t last_minor_ns, last_major_ns;      /* Unix time, 0: none yet */
+    uint64_t last_major_gc;     /* the GC count of the last major one, 0: none yet */
     struct hs_gc_times gc_times;        /* Unix time */
     struct hs_asked_gcs asked;
     uint64_t live_samples;

@@ -159,6 +159,7 @@ describe(struct hs_profile_meta *meta, const struct hs_session *session)
         .gc_major = counts.major,
         .last_minor_ns = rb_hs_sampler.minor_ns,
         .last_major_ns = rb_hs_sampler.major_ns,
+        .last_major_gc = rb_hs_sampler.major_gc,
         .live_samples = session->samples,
         .drop_samples = rb_hs_sampler.dropped_samples,
         .drop_stacks = rb_hs_stack_drops.stacks,

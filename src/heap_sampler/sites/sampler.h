@@ -52,6 +52,7 @@ struct hs_sampler {
     uint32_t site_count, site_capacity;
     uint32_t marks;             /* completed marks */
     uint64_t minor_ns, major_ns;                /* Unix time of the last, 0: none */
+    uint64_t major_gc;          /* the GC count of that major one */
     uint64_t next_id;
     uint64_t next_session;
     uint64_t process_start;     /* random: tells processes apart, forks too */

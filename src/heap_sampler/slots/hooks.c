@@ -178,6 +178,7 @@ rb_heap_sampler_on_mark_end(bool full_mark)
     rb_hs_lock();
     rb_hs_sampler.marks++;
     *(full_mark ? &rb_hs_sampler.major_ns : &rb_hs_sampler.minor_ns) = rb_hs_now_ns();
+    if (full_mark) rb_hs_sampler.major_gc = gc_count;
     rb_hs_filter_records(bury_record, &gc_count);
     if (rb_hs_codes_sweep(full_mark, code_liveness)) rb_hs_malloc_forget_addresses();
     rb_hs_unlock();

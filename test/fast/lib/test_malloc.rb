@@ -164,10 +164,10 @@ test "the report of slots and malloc, word for word" do
 
     In use (objects found alive by the last completed mark, and what malloc gave), by line: 992.2 MiB ±8.6 MiB in 620,094
     objects, 177 samples
-            bytes   95% interval     slots     malloc  objects  samples  share   age  class          line
-     1  973.7 MiB       ±6.2 MiB  20.0 MiB  953.7 MiB  524,408      140  98.1%  80.0  (malloc) 98%…  load.rb:12 Loader#read
-     2   17.5 MiB       ±5.9 MiB         -   17.5 MiB   79,301       35   1.8%     -  (malloc)       parse.rb:7 Parser#parse
-    ~3    1.0 MiB  0.1 – 3.4 MiB         -    1.0 MiB   16,385        2   0.1%     -  (malloc)       (no GVL) (no GVL)
+            bytes   95% interval     slots     malloc  objects  samples  share  class            line
+     1  973.7 MiB       ±6.2 MiB  20.0 MiB  953.7 MiB  524,408      140  98.1%  (malloc) 98% +1  load.rb:12 Loader#read
+     2   17.5 MiB       ±5.9 MiB         -   17.5 MiB   79,301       35   1.8%  (malloc)         parse.rb:7 Parser#parse
+    ~3    1.0 MiB  0.1 – 3.4 MiB         -    1.0 MiB   16,385        2   0.1%  (malloc)         (no GVL) (no GVL)
     ~ fewer than 10 samples: weak
 
     By class:

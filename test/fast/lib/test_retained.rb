@@ -103,6 +103,20 @@ test "malloc in files of format 2: so much as must have stayed, which is said to
   assert(!text.match?(/±|\d – \d/), text)
 end
 
+# A ring of blocks that are all replaced, and a line that keeps each: no GC in between, so that births are alike.
+test "malloc between two GCs: what was replaced is not retained, and what stayed is a bound" do
+  gc = at(0).meta["gc"]
+  held = lambda do |number, ring, kept|
+    build = at(number)
+    build.meta["gc"] = gc
+    build.blocks(["#{RUBY} ring", PARSE], "ruby", 20_000, birth: gc["count"], inuse: 30, alloc: ring)
+         .blocks(["#{RUBY} keep", "/srv/app/keep.rb:1 Keep#all"], "ruby", 20_000, birth: gc["count"], inuse: kept, alloc: kept).profile
+  end
+  found = retained([held[0, 30, 10], held[1, 60, 40], held[2, 90, 70]])
+  equal([["/srv/app/keep.rb", 30, true]], found.map { |row| [row.key.path, row.samples, row.bound?] })
+  assert(found.to_s.tr("\n", " ").include?("at least so much is retained") && found.to_s.include?("retains at least"), found.to_s)
+end
+
 test "malloc that was not sampled for all three is left out" do
   malloc = ->(number) { at(number).malloc([RUBY, PARSE], "ruby", 20_000, inuse: 10 * number).row(LEAK, "String", inuse: 10 * number, birth: 104).profile }
   both = retained([at(0).profile, malloc[1], malloc[2]])

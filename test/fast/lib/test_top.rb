@@ -173,6 +173,7 @@ test "churn: what died, with its interval, how long it lived, and how fast it is
             bytes   95% interval    objects  samples  share   dead  95% interval  lived  line
      1  102.0 MiB      ±14.0 MiB  2,673,971      204  93.6%  51.0%  44.2 – 57.8%    2.0  models/x.rb:12 Foo#bar
      2    5.0 MiB  2.5 – 9.0 MiB     32,773       10   4.6%   0.0%   0.0 – 27.8%      -  …/lib/base.rb:100 Model::Base.new
+        ← main.rb:3 <main>
     ~3    1.5 MiB  0.3 – 4.2 MiB      9,832        3   1.4%   0.0%   0.0 – 56.1%      -  main.rb:3 <main>
     ~4    0.5 MiB  0.0 – 2.6 MiB     13,108        1   0.5%   0.0%   0.0 – 79.3%      -  (no stack)
     ~ fewer than 10 samples: weak

@@ -99,6 +99,7 @@ sample_profile(struct hs_profile *profile)
         .gc_minor = 7,
         .gc_major = 2,
         .last_major_ns = UINT64_C(1700000080000000000),
+        .last_major_gc = 8,
         .asked = {10000, 3, 41000000, UINT64_C(90000000000), HS_ASKED_OVER_BUDGET},
         .gc_times = {2, {{UINT64_C(1699999999000999999), 1, 0}, {UINT64_C(1700000080000000000), 9, 2}}},
         .live_samples = 6,

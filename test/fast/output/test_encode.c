@@ -54,7 +54,7 @@ test_meta(void)
             "\"process_id\":4242,\"process_start\":\"0000000000abcdef\",\"parent_id\":17,\"title\":\"puma \\\"w\\\"\",\"directory\":null,"
             "\"session\":1,"
             "\"started_ns\":1700000000000000001,\"taken_ns\":1700000090500000001,"
-            "\"gc\":{\"count\":9,\"minor\":7,\"major\":2,\"last_minor_ns\":null,\"last_major_ns\":1700000080000000000,"
+            "\"gc\":{\"count\":9,\"minor\":7,\"major\":2,\"last_minor_ns\":null,\"last_major_ns\":1700000080000000000,\"last_major_gc\":8,"
             "\"times\":[[1,1699999999000,0],[8,81000,2]],"
             "\"asked\":{\"limit_ppm\":10000,\"count\":3,\"ns\":41000000,\"of_ns\":90000000000,\"last\":\"over_budget\"}},"
             "\"settings\":{\"interval\":524288,\"first_interval\":262144,\"interval_changes\":1,"

@@ -52,7 +52,7 @@ module HeapSample
           "process_id" => nil, "process_start" => nil, "parent_id" => nil, "title" => nil, "directory" => nil, "session" => nil,
           "started_ns" => @started, "taken_ns" => @taken,
           "gc" => {"count" => @gc_count, "minor" => nil, "major" => nil, "last_minor_ns" => nil, "last_major_ns" => nil,
-                   "times" => nil, "asked" => nil},
+                   "times" => nil, "asked" => nil, "last_major_gc" => nil},
           "settings" => settings, "live_samples" => sum("live_samples"),
           "drops" => DROPS.to_h { |name| [name, sum("drops.#{name}")] }, "own_bytes" => sum("own_bytes"),
           "heaps" => @heaps&.values || [], "malloc" => merged_malloc, "memsize" => agreed("memsize") == true,

@@ -63,6 +63,9 @@ module HeapSample
       layout
     end
 
-    def layout(**look) = Layout.new(root: Dir.pwd, **@look, **look)
+    def layout(**look) = Layout.new(root: Dir.pwd, directory: directory, **@look, **look)
+
+    # The working directory of the process that is told of; nil if that is not known, or there are several.
+    def directory = (@profile.info.directory if @profile.is_a?(Profile))
   end
 end

@@ -17,7 +17,7 @@ module HeapSample
     def lines(count = nil)
       return @layout.title(@top.title) if @churn.total.zero?
 
-      [*@layout.title(@top.title), *@layout.sentence(whole), *@top.table(count)]
+      [*@layout.title(@top.title), *@layout.sentence(whole), *AwaitsMajor.lines(@churn.profile, @layout, @churn.top.value.kind), *@top.table(count)]
     end
 
     # The same without remarks, as a part of a report; none if there is nothing.

@@ -25,7 +25,7 @@ module HeapSample
       largest = @generations.map { |generation| generation.top(by: @generations.by, top: 1).first&.key }
       rows = @generations.each_with_index.map { |generation, index| [*cells(generation), largest[index] || Layout::NOTHING] }
       median = @generations.median
-      [*@layout.title(title), *@layout.table(columns, rows, @generations.map { |generation| :weak if generation.estimate.weak? }),
+      [*@layout.title(title), *AwaitsMajor.lines(@generations.profile, @layout), *@layout.table(columns, rows, @generations.map { |generation| :weak if generation.estimate.weak? }),
        *@layout.sentence("By bytes, half of it has survived #{@layout.count(median)} GC#{"s" unless median == 1} or more.")]
     end
 

@@ -68,13 +68,23 @@ module HeapSample
     end
 
     def conclusion
-      row = @report.top.first
+      row = @report.top.find { |entry| !Keys.machinery?(entry.key) } || @report.top.first
       return @layout.sentence(nothing_found) unless row
 
       kept = "#{@layout.size(row.estimate)} #{@layout.bracketed(row.estimate)}#{@layout.resident(row.estimate)} in #{@layout.rough_count(row.estimate.objects)} " \
              "#{objects(row.group)}, #{@layout.percent(row.share)} of what is #{PARTS.fetch(@report.part)}"
       weak = " Too few samples to rely on: sample longer, or at a smaller interval." if row.weak?
-      @layout.sentence("The largest: #{@layout.subject(row.key)} #{@report.part == :inuse ? "keeps" : "made"} #{kept}.#{weak}")
+      @layout.sentence("The largest: #{@layout.subject(row.key)} #{verb(row)} #{kept}.#{weak}#{awaiting(row)}")
+    end
+
+    def verb(row)
+      return "made" unless @report.part == :inuse
+
+      awaiting(row).empty? ? "keeps" : "holds"
+    end
+
+    def awaiting(row)
+      @report.part == :inuse ? AwaitsMajor.of_row(row.group.awaiting, row.group.inuse.space) : ""
     end
 
     def nothing_found

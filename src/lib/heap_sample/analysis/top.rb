@@ -12,6 +12,8 @@ module HeapSample
     include Analysis
 
     ROWS = 20
+    # What rows are of whose memory some line of the application asked for.
+    APPLICATION = %i[line method file gem function library].freeze
     TEXT = TopText
 
     # One group and its rank.
@@ -56,9 +58,9 @@ module HeapSample
         inuse = ranked_by.part == :inuse
         info = @top.profile.info
         {
-          rank: rank, **Analysis.key(key, layout), value: value, interval: interval, share: share, **estimate.to_h,
+          rank: rank, **Analysis.key(key, layout), application: @top.application(self)&.then { |place| Analysis.key(place, layout) }, value: value, interval: interval, share: share, **estimate.to_h,
           slots_bytes: (group.slots_space if inuse), malloc_bytes: (group.malloc.space if inuse),
-          memsize_bytes: (group.memsize if info.memsize? && inuse),
+          awaits_major_gc_bytes: (group.awaiting if inuse), memsize_bytes: (group.memsize if info.memsize? && inuse),
           age_gcs: group.age(info.gc_count), dead_share: group.dead_share, dead_share_interval: group.dead_interval, lived_gcs: group.lifetime,
           classes: group.classes.first(Analysis::BRIEF).map { |reference, bytes| {class: @top.profile.text(reference), bytes: bytes} },
           stack: (@top.came_by.frames(key).map(&:to_s) if layout.stacks?)
@@ -130,6 +132,11 @@ module HeapSample
     # How many groups there are in all.
     def count_all
       @count_all ||= @groups.count { |group| number(group) > 0 }
+    end
+
+    # The application's line that led to most of an entry, where it is not of that line itself; nil if there is none.
+    def application(entry) # :nodoc:
+      came_by.application(entry.key) if APPLICATION.include?(@by)
     end
 
     # How the memory of the rows came: a HeapSample::CameBy.

@@ -23,7 +23,7 @@ module HeapSample
 
     # Title and table.
     def lines(count = nil)
-      [*@layout.title(title), *(table(count) unless @top.total.zero?)]
+      [*@layout.title(title), *awaiting, *(table(count) unless @top.total.zero?)]
     end
 
     # Lines of the table, with what it leaves out and the meaning of its marks;
@@ -32,7 +32,7 @@ module HeapSample
       shown = count ? @top.first(count) : @top.entries
       cells = shown.map { |entry| columns.map { |column| cell(column, entry) } << entry.key }
       lines = @layout.table([*columns.map { |column| COLUMNS.fetch(column) }, [@top.by.to_s, :left]], cells,
-                            shown.map { |entry| :weak if entry.weak? })
+                            shown.map { |entry| :weak if entry.weak? }, shown.map { |entry| @top.application(entry) })
       lines.concat(@layout.more(@top.count_all - shown.size), @layout.legend(shown.any?(&:weak?))) if notes
       lines.concat(stacks(shown))
     end
@@ -47,6 +47,10 @@ module HeapSample
     end
 
     private
+
+    def awaiting
+      value.part == :inuse ? AwaitsMajor.lines(@top.profile, @layout, value.kind) : []
+    end
 
     def stacks(shown)
       @layout.stacks? ? StackText.section(shown.map { |entry| [entry.rank, @top.came_by.frames(entry.key)] }, @layout) : []

@@ -17,8 +17,8 @@ module HeapSample
       return @layout.title(title) if @tree.root.estimate.zero?
 
       rows = top ? drawn.first(top) : drawn
-      [*@layout.title(title), *@layout.table(columns, rows.map(&:first), rows.map { |_, node| :weak if node.weak? || node.role == :more }),
-       *@layout.legend(rows.any? { |_, node| node.weak? })]
+      styles = rows.map { |_, node| :weak if node.weak? || node.role == :more }
+      [*@layout.title(title), *awaiting, *@layout.table(columns, rows.map(&:first), styles), *@layout.legend(rows.any? { |_, node| node.weak? })]
     end
 
     def summary = title
@@ -26,6 +26,10 @@ module HeapSample
     private
 
     def value = @tree.value
+
+    def awaiting
+      value.part == :inuse ? AwaitsMajor.lines(@tree.profile, @layout, value.kind) : []
+    end
 
     def title
       "#{value.title(@tree.profile)}, #{@tree.direction} #{Tree::DIRECTIONS.fetch(@tree.direction)}: #{value.amount(@tree.root.estimate, @layout)}"
@@ -128,7 +132,7 @@ module HeapSample
       node.role || node.places.empty? ? 0 : least(node.places.values_at(*shown(node.places, nil)))
     end
 
-    def application?(place) = !place.path.empty? && GemName.of(place.path) == GemName::APP
+    def application?(place) = !place.path.empty? && GemName.of(place.path, @tree.profile.stacks.roots) == GemName::APP
 
     # Places at the indexes +shown+, with how many frames are between, and "…" where
     # it branches into what is not shown.

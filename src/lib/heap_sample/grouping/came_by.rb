@@ -40,13 +40,18 @@ module HeapSample
     # The frames by which most of the group's memory came; none if nothing tells.
     def frames(key) = heaviest(key)&.frames || []
 
-    # The application's line that led to most of it: a Place, or nil.
+    # The application's line that led to most of it, where the group is not of that line itself: a Place, or nil.
     def application(key)
-      lines = @sums.fetch(key, {}).each_with_object(Hash.new(0.0)) { |(stack, bytes), sums| sums[stack.application] += bytes }
-      lines.max_by { |_, bytes| bytes }&.first
+      found = application_line(key)
+      found unless found.nil? || key == GemName::APP || key.is_a?(Place) && key.path == found.path && (key.line.nil? || key.line == found.line)
     end
 
     private
+
+    def application_line(key)
+      lines = @sums.fetch(key, {}).each_with_object(Hash.new(0.0)) { |(stack, bytes), sums| sums[stack.application] += bytes }
+      lines.max_by { |_, bytes| bytes }&.first
+    end
 
     def heaviest(key) = @sums.fetch(key, {}).max_by { |_, bytes| bytes }&.first
   end

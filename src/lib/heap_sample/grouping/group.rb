@@ -11,9 +11,14 @@ module HeapSample
     attr_reader :malloc
     # Bytes of the slots in use with what they hold outside.
     attr_reader :memsize
+    # Bytes of what is in use that no major GC has looked at.
+    attr_reader :awaiting
 
-    # +malloc_deaths+: do rows of malloc tell deaths?  See Meta#malloc_births?.
-    def initialize(key, malloc_deaths: true)
+    # +malloc_deaths+: do rows of malloc tell deaths?  See Meta#malloc_births?.  +major_gc+: from which GC count on
+    # no major GC has looked at what was born; nil if that is not known.
+    def initialize(key, malloc_deaths: true, major_gc: nil)
+      @major_gc = major_gc
+      @awaiting = 0.0
       @key = key
       @malloc_deaths = malloc_deaths
       @inuse = Estimate.new
@@ -58,6 +63,7 @@ module HeapSample
       @malloc.add(group.malloc)
       @deathless.add(group.deathless)
       @memsize += group.memsize
+      @awaiting += group.awaiting
       @dead_gcs += group.dead_gcs
       @deaths_untold ||= group.deaths_untold
       @births += group.births
@@ -118,6 +124,7 @@ module HeapSample
       birth = row[Columns::BIRTH_GC]
       return unless birth
 
+      @awaiting += row[Columns::INUSE_SPACE] if @major_gc && birth >= @major_gc
       @births += birth * row[Columns::INUSE_OBJECTS]
       @born += row[Columns::INUSE_OBJECTS]
     end

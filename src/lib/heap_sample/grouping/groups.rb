@@ -23,12 +23,12 @@ module HeapSample
       keys = Keys.new(profile, by)
       groups = {}.compare_by_identity
       wanted = wanted(kind)
-      malloc_deaths = profile.info.malloc_births?
+      told = {malloc_deaths: profile.info.malloc_births?, major_gc: profile.info.last_major_gc || (0 if profile.info.gc_major == 0)}
       profile.table.each do |row|
         next unless wanted.nil? || row[Columns::MALLOC] == wanted
 
         key = keys.of(row)
-        (groups[key] ||= Group.new(key, malloc_deaths: malloc_deaths)).add(row)
+        (groups[key] ||= Group.new(key, **told)).add(row)
       end
       new(groups.values)
     end

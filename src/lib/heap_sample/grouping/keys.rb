@@ -9,6 +9,14 @@ module HeapSample
     # and of what is and has no native frame.
     NO_FUNCTION = "(unknown)"
 
+    # What the VM and the sampler allocate for themselves: no leak of anybody's.
+    MACHINERY = ["(GC)", "(YJIT)", "(heap sampler)"].freeze
+
+    # Is a group's key that of the VM's or the sampler's own memory?
+    def self.machinery?(key)
+      MACHINERY.include?(key.is_a?(Place) ? key.label : key)
+    end
+
     # Raises ArgumentError unless +by+ is one of Groups::BY.
     def initialize(profile, by)
       unless Groups::BY.include?(by)
@@ -23,6 +31,7 @@ module HeapSample
       @places = []
       @same = {}
       @functions = {}
+      @gems = {}
     end
 
     # A Place, or the name of a class, type, gem, function or library.
@@ -32,7 +41,7 @@ module HeapSample
       case @by
       when :function then row[Columns::MALLOC] ? function(row) : SLOTS
       when :library then row[Columns::MALLOC] ? name(row[Columns::LIBRARY]) : SLOTS
-      when :gem then gem(@stacks.site(row[Columns::STACK]))
+      when :gem then gem(row)
       when :app then place(@stacks.application_site(row[Columns::STACK]) || @stacks.site(row[Columns::STACK]))
       else place(@stacks.site(row[Columns::STACK]))
       end
@@ -59,26 +68,32 @@ module HeapSample
     end
 
     # Above the nearest Ruby frame, leaf first.
-    def native_frames(row)
+    def native_frames(row) = native_ids(row).map { |id| @stacks.frame(id) }
+
+    def native_ids(row)
       ids = []
       @stacks.each_frame_id(row[Columns::STACK]) do |id|
         break unless @stacks.native?(id)
 
         ids << id
       end
-      ids.map { |id| @stacks.frame(id) }
+      ids
     end
 
-    # The gem that the code of a frame is of; what stands for something else than
-    # code is itself: "(GC)".
-    def gem(site)
-      return Stacks::NO_STACK unless site
-
-      @places[site] ||= begin
-        frame = @stacks.frame(site)
-        name = frame.full_path.empty? ? frame.label : GemName.of(frame.full_path)
+    # The gem whose code wanted the memory: that of the line, or, of malloc, of the shared library that the line led
+    # to.  A library of the system that no gem's called is itself: "(libxml2.so.2)".
+    def gem(row)
+      @gems[row[Columns::STACK]] ||= begin
+        site = @stacks.site(row[Columns::STACK])
+        name = site ? @stacks.owner(site) : Stacks::NO_STACK
+        name = gem_of_library(row) || name unless Keys.machinery?(name)
         @same[name] ||= name
       end
+    end
+
+    def gem_of_library(row)
+      owners = native_ids(row).map { |id| @stacks.owner(id) } - [GemName::RUBY]
+      owners.find { |owner| !owner.start_with?("(") || owner == GemName::APP } || owners.first
     end
 
     def place(site)

@@ -8,16 +8,20 @@ module HeapSample
     # A Place, or the name of a class, type, gem, function or library.
     attr_reader :key
     attr_reader :gained, :lost
+    # Bytes that came and that no major GC has looked at.
+    attr_reader :awaiting
 
     def initialize(key)
       @key = key
       @gained = Estimate.new
       @lost = Estimate.new
+      @awaiting = 0.0
       @classes = Hash.new(0.0)
     end
 
     def add(row) # :nodoc:
       @gained.add(row.gained)
+      @awaiting += row.gained.space if row.row.profile.info.awaits_major?(row.birth_gc)
       @lost.add(row.lost)
       @classes[row.class_name] += row.space
       self
@@ -26,6 +30,7 @@ module HeapSample
     # Adds another group's sums.
     def merge(group) # :nodoc:
       @gained.add(group.gained)
+      @awaiting += group.awaiting
       @lost.add(group.lost)
       self
     end

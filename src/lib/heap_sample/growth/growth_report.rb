@@ -8,8 +8,6 @@ module HeapSample
 
     # Rows of the tables beside what grew.
     OTHERS = 5
-    # Seconds between two profiles from which on a rate is more than a curiosity.
-    RATE_FROM = 10
 
     CHANGES = %i[grown shrunk noise].freeze
     TEXT = GrowthText
@@ -52,6 +50,11 @@ module HeapSample
       @tables.fetch(change).first(all ? @top : [OTHERS, @top].min)
     end
 
+    # The application's line that led to most of a group, where it is not of that line itself; nil if there is none.
+    def application(group) # :nodoc:
+      came_by.application(group.key) if Top::APPLICATION.include?(@by)
+    end
+
     # How what changed came, in all groups that are shown: a HeapSample::CameBy.
     def came_by # :nodoc:
       @came_by ||= growth.rows.each_with_object(CameBy.new(@by, CHANGES.flat_map { |change| shown(change).map(&:key) })) do |row, came_by|
@@ -68,13 +71,9 @@ module HeapSample
 
     SINCE = "between the two profiles"
 
-    # Bytes an hour, of so many between the two profiles; nil where a rate says nothing.
-    def per_hour(bytes)
-      seconds = @growth.seconds
-      bytes * 3600 / seconds.to_f if @growth.same_run? && seconds && seconds >= RATE_FROM
-    end
-
     private
+
+    def directory = @growth&.later&.info&.directory
 
     # Change => groups, the largest first.
     def sorted(groups)
@@ -96,14 +95,13 @@ module HeapSample
 
     def net_to_h(net)
       limits = net.samples.zero? ? nil : net.space_interval
-      {**net.to_h, bytes_interval: limits, bytes_per_hour: per_hour(net.space),
-       bytes_per_hour_interval: (limits.map { |limit| per_hour(limit) } if limits && per_hour(0))}
+      {**net.to_h, bytes_interval: limits, awaits_major_gc_bytes: net.awaiting}
     end
 
     def group_to_h(group, change)
       {**Analysis.key(group.key, layout), change: change, **net_to_h(group),
        classes: group.classes.first(BRIEF).map { |name, bytes| {class: name, bytes: bytes} },
-       **(layout.stacks? ? {stack: came_by.frames(group.key).map(&:to_s)} : {})}
+       **(application(group)&.then { |place| {application: Analysis.key(place, layout)} } || {}), **(layout.stacks? ? {stack: came_by.frames(group.key).map(&:to_s)} : {})}
     end
   end
 end

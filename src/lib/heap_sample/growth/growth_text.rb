@@ -36,6 +36,8 @@ module HeapSample
       if growth.gcs == 0 && @report.kind != :malloc
         lines << "No GC ran in between: which objects are in use is what the same mark found, and cannot have changed."
       end
+      lines << AwaitsMajor.sentence(growth.later.info, @layout, @report.total.awaiting, @report.total.gained.space, "what came")
+      lines.compact!
       [*@layout.title(title), *lines.flat_map { |line| @layout.sentence(line) }, *Header.part(growth.later, @layout)]
     end
 
@@ -68,7 +70,8 @@ module HeapSample
       columns << ["class", :left, 1, ClassMix::LEAST] unless @report.by == :class
       styles = shown.map { |group| group.weak? || change == :noise ? :weak : change }
       [*@layout.title("#{TITLES[change]}, by #{@report.by}:"),
-       *@layout.table([*columns, [@report.by.to_s, :left]], shown.each_with_index.map { |group, index| cells(group, index, resident) }, styles),
+       *@layout.table([*columns, [@report.by.to_s, :left]], shown.each_with_index.map { |group, index| cells(group, index, resident) }, styles,
+                      shown.map { |group| @report.application(group) }),
        *@layout.more(@report.tables[change].size - shown.size), *@layout.legend(shown.any?(&:weak?)), *stacks(shown)]
     end
 
@@ -103,20 +106,15 @@ module HeapSample
     end
 
     def conclusion
-      group = @report.tables[:grown].first
+      group = @report.tables[:grown].find { |grown| !Keys.machinery?(grown.key) } || @report.tables[:grown].first
       return @layout.sentence("Nothing grew by more than sampling alone explains.") unless group
 
-      name, = group.classes.first
+      name, = ClassMix.told(group.classes).first
       mostly = @report.by == :class ? "" : ", mostly #{ClassMix.mostly(name, @layout)}"
-      @layout.sentence("The largest growth: #{@layout.subject(group.key)} #{amount(group)}#{mostly}#{rate(group)}.")
+      @layout.sentence("The largest growth: #{@layout.subject(group.key)} #{amount(group)}#{memory}#{mostly}.#{AwaitsMajor.of_row(group.awaiting, group.gained.space)}")
     end
 
-    # What was never touched fills no memory.
-    def rate(group)
-      per_hour = @report.per_hour(group.resident_space) or return ""
-
-      memory = Value.part_of_all(growth.later, growth.malloc_left_out? ? :slots : @report.kind)
-      "; at this rate #{@layout.bytes(per_hour)}#{" of resident memory" if group.untouched?} an hour#{memory}"
-    end
+    # Which memory a figure is of, where it is not of all.
+    def memory = Value.part_of_all(growth.later, growth.malloc_left_out? ? :slots : @report.kind)
   end
 end

@@ -15,7 +15,7 @@ module HeapSample
   # - born in the very GC of one of the two: what was in use in the first is taken
   #   off, and no more counts than was in use in the second.
   #
-  # In files of format 2 malloc tells no births.  Of what is in use at a stack in the third so much is
+  # In files of format 2 malloc tells no births, and where no GC ran between two of the profiles they tell nothing.  Of what is in use at a stack in the third so much is
   # retained as must be: what was in the second, less all that the second had from
   # before the first (see Diff for how many that are).  More may be: it is said to be
   # a bound (#bound?), and has no interval.
@@ -33,12 +33,15 @@ module HeapSample
       # profiles and was in use in the second.  Of several processes +stayed+ has the
       # smaller of the later two totals, and #less the first's.
       attr_reader :stayed, :came, :less
+      # Bytes of what is retained that no major GC has looked at.
+      attr_reader :awaiting
 
       def initialize(key) # :nodoc:
         @key = key
         @stayed = Estimate.new
         @came = Estimate.new
         @less = Estimate.new
+        @awaiting = 0.0
         @classes = Hash.new(0.0)
         @bound = false
       end
@@ -47,7 +50,8 @@ module HeapSample
       attr_accessor :bound # :nodoc:
       alias bound? bound
 
-      def add(class_name, stayed, came) # :nodoc:
+      def add(class_name, stayed, came, awaiting = 0.0) # :nodoc:
+        @awaiting += awaiting
         @stayed.add(stayed)
         @came.add(came)
         @classes[class_name] += stayed.space
@@ -102,7 +106,8 @@ module HeapSample
 
       # JSON-ready: numbers not rounded, intervals as [low, high].
       def to_h(layout = Layout.new(root: Dir.pwd))
-        {**(key ? Analysis.key(key, layout) : {}), bytes: value, bytes_interval: interval, lower_bound: (true if bound?), samples: samples, weak: weak?,
+        {**(key ? Analysis.key(key, layout) : {}), bytes: value, bytes_interval: interval, lower_bound: (true if bound?),
+         awaits_major_gc_bytes: (awaiting unless @compared), samples: samples, weak: weak?,
          came: came.to_h, objects: (stayed.objects unless @compared), still_in_use_share: share, still_in_use_share_interval: share_interval,
          first: (less.to_h if @compared), classes: (classes.first(Analysis::BRIEF).map { |name, bytes| {class: name, bytes: bytes} } if key && !@compared)}.compact
       end
@@ -170,12 +175,20 @@ module HeapSample
     # Does malloc tell births?
     def births? = Diff.births?(*@profiles)
 
+    # Did a GC run between each two?  Else births tell nothing of which blocks came when.
+    def gcs_between? = @profiles.map { |profile| profile.info.gc_count }.uniq.size == 3
+
     # Is malloc left out?  Within one process numbers of samples are compared, which must stand for as much.
     def malloc_left_out?
       states = @profiles.map { |profile| profile.malloc? || profile.info.malloc_state == "on" }
       return true if states.any? && !states.all?
 
       states.all? && one_process? && @profiles.map { |profile| [profile.info.malloc_interval, profile.info.malloc_interval_changes] }.uniq.size > 1
+    end
+
+    # The application's line that led to most of an entry, where it is not of that line itself; nil if there is none.
+    def application(entry) # :nodoc:
+      came_by.application(entry.key) if Top::APPLICATION.include?(@by)
     end
 
     # How what is retained came, in the groups that are shown: a HeapSample::CameBy.
@@ -197,8 +210,10 @@ module HeapSample
 
     private
 
+    def directory = @profiles&.last&.info&.directory
+
     def row_to_h(entry, layout)
-      figures = entry.to_h(layout)
+      figures = {**entry.to_h(layout), application: application(entry)&.then { |place| Analysis.key(place, layout) }}.compact
       layout.stacks? ? figures.merge(stack: came_by.frames(entry.key).map(&:to_s)) : figures
     end
 
@@ -221,7 +236,7 @@ module HeapSample
       retain_births(false)
       return if @kind == :slots || malloc_left_out?
 
-      births? ? retain_births(true) : retain_malloc
+      births? && gcs_between? ? retain_births(true) : retain_malloc
     end
 
     # Of malloc or of slots.  Births at the GC of one of the first two profiles are
@@ -255,7 +270,8 @@ module HeapSample
       nothing = Estimate.new
       @held << [row, estimate.space] if side == :stayed
       group(@keys[row.profile].of(row.columns))
-        .add(row.class_name, side == :stayed ? estimate : nothing, side == :came ? estimate : nothing)
+        .add(row.class_name, side == :stayed ? estimate : nothing, side == :came ? estimate : nothing,
+             side == :stayed && row.profile.info.awaits_major?(row.birth_gc) ? estimate.space : 0.0)
     end
 
     # The same of what may be more.
@@ -302,7 +318,7 @@ module HeapSample
       return total.compare(*@profiles.map { |profile| inuse(profile.groups(@by, kind: @kind).total) }) unless one_process?
 
       @groups.each_value do |row|
-        total.add("", row.stayed, row.came)
+        total.add("", row.stayed, row.came, row.awaiting)
         total.bound ||= row.bound?
       end
       total

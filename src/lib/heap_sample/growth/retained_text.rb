@@ -49,8 +49,9 @@ module HeapSample
       lines = [spans]
       if @retained.one_process?
         lines << whole if @retained.total.share
-        lines << "No GC ran between two of the profiles: what is in use is what the same mark found." if same_gc? && @retained.kind != :malloc
+        lines << "No GC ran between two of the profiles: what is in use is what the same mark found." if !@retained.gcs_between? && @retained.kind != :malloc
         lines << malloc_note if malloc_rows?
+        lines << AwaitsMajor.sentence(@retained.profiles.last.info, @layout, @retained.total.awaiting, @retained.total.stayed.space, "what is retained")
       else
         lines << "The profiles are not of one session of one process: what both of the later ones have more than the first, " \
                  "and by more than sampling explains."
@@ -65,15 +66,11 @@ module HeapSample
         return "These files do not tell the births of malloc's blocks: at least so much of it is retained, and more where blocks come and go."
       end
 
-      "Blocks of malloc that came or went while no GC ran cannot be told from those that they replaced." if same_gc?
+      "Blocks of malloc that came or went while no GC ran cannot be told from those that they replaced: at least so much is retained." unless @retained.gcs_between?
     end
 
     def malloc_rows?
       @retained.kind != :slots && !@retained.malloc_left_out? && @retained.profiles.any?(&:malloc?)
-    end
-
-    def same_gc?
-      @retained.profiles.map { |profile| profile.info.gc_count }.uniq.size < 3
     end
 
     # "10 min 0 s, 10 GCs from the first to the second; …"
@@ -90,7 +87,7 @@ module HeapSample
 
     def whole
       total = @retained.total
-      came = total.bound? ? "at least #{@layout.bytes(total.came.space)}" : "#{@layout.size(total.came)} #{@layout.bracketed(total.came)}"
+      came = total.bound? ? "at most #{@layout.bytes(total.came.space)}" : "#{@layout.size(total.came)} #{@layout.bracketed(total.came)}"
       "Of #{came} that came, #{share(total)} is still in use."
     end
 
@@ -106,7 +103,7 @@ module HeapSample
       return [] if shown.empty?
 
       cells = shown.each_with_index.map { |row, index| cells(row, index) }
-      [*@layout.table(columns, cells, shown.map { |row| :weak if row.weak? }),
+      [*@layout.table(columns, cells, shown.map { |row| :weak if row.weak? }, shown.map { |row| @retained.application(row) }),
        *@layout.more(@retained.rows.size - shown.size), *@layout.legend(shown.any?(&:weak?)), *stacks(shown)]
     end
 
@@ -134,12 +131,12 @@ module HeapSample
     end
 
     def conclusion
-      row = @retained.rows.first
+      row = @retained.rows.find { |one| !Keys.machinery?(one.key) } || @retained.rows.first
       return @layout.sentence("Nothing that came after the first profile is known to be retained.") unless row
 
       still = ", #{share(row)} of what came there" if row.share
       weak = " Too few samples to rely on." if row.weak?
-      @layout.sentence("The largest: #{@layout.subject(row.key)} retains #{amount(row)}#{still}.#{weak}")
+      @layout.sentence("The largest: #{@layout.subject(row.key)} retains #{amount(row)}#{still}.#{weak}#{AwaitsMajor.of_row(row.awaiting, row.stayed.space)}")
     end
   end
 end

@@ -55,6 +55,19 @@ module HeapSample
     def gc_asked = AskedGCs.of(at("gc", "asked"))
     # When the last major GC ended to mark, a Time.
     def last_major = time("gc", "last_major_ns")
+    # Its GC count: what was born at it or later no major GC has looked at.
+    def last_major_gc = number("gc", "last_major_gc")
+
+    # call-seq:
+    #   awaits_major?(birth_gc) -> true or false
+    #
+    # Has no major GC looked at what was born at that GC count?  false where it is not known.
+    def awaits_major?(birth_gc)
+      return false unless birth_gc
+
+      last_major_gc ? birth_gc >= last_major_gc : gc_major == 0
+    end
+
     # When the last minor GC ended to mark, a Time.
     def last_minor = time("gc", "last_minor_ns")
     # Samples that the sampler held.

@@ -69,6 +69,7 @@ module HeapSample
       @stacks = stacks
       @table = rows
       @filtered = filtered
+      stacks.roots = [info.directory].compact if info.directory
     end
 
     # All frames, each once.

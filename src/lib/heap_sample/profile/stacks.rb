@@ -26,8 +26,21 @@ module HeapSample
       @arrays = []
       @sites = []
       @application_sites = []
-      @application = []
+      @owners = []
       @natures = []
+      @loading = []
+      @roots = []
+    end
+
+    # Where the application is: absolute paths of folders.  See GemName.
+    attr_reader :roots
+
+    # Set once, before the stacks are asked.
+    def roots=(roots)
+      return if roots == @roots
+
+      @roots = roots
+      [@application_sites, @owners].each(&:clear)
     end
 
     # How many frames there are.
@@ -85,6 +98,7 @@ module HeapSample
     # Ruby code, nil if there is none.  A frame of a C method has the path and
     # line of its caller, so the search goes on while these stay the same; Ruby
     # code inside MRI (<internal:…>) counts as C, as in Ruby's own backtraces.
+    # Code that loads code (Loading) is passed over: the line that asked for it counts.
     def site(handle)
       known = @sites[handle]
       return known || nil unless known.nil?
@@ -94,7 +108,8 @@ module HeapSample
     end
 
     # The same of the application's code (GemName): the nearest line of it that
-    # called the gem or library which allocated; nil if there is none.
+    # called the gem or library which allocated; nil if there is none.  A line below the application's roots
+    # comes before one that is merely no gem's, and a file in bin that only starts a gem's program is none.
     def application_site(handle)
       known = @application_sites[handle]
       return known || nil unless known.nil?
@@ -104,12 +119,18 @@ module HeapSample
     end
 
     # Is a frame, by id, of the application's code?
-    def application?(id)
-      known = @application[id]
-      return known unless known.nil?
+    def application?(id) = !native?(id) && owner(id) == GemName::APP
 
-      path = frame(id).full_path
-      @application[id] = !native?(id) && !path.empty? && GemName.of(path) == GemName::APP
+    # Whose code a frame is: "rack-3.1.7", "(ruby)", "(app)", "(libxml2.so.2)"; what stands for something else than code
+    # is itself: "(GC)".
+    def owner(id)
+      @owners[id] ||= begin
+        frame = frame(id)
+        path = frame.full_path
+        if frame.native? then GemName.of_library(path, @roots)
+        else path.empty? ? frame.label : GemName.of(path, @roots)
+        end
+      end
     end
 
     # call-seq:
@@ -174,9 +195,14 @@ module HeapSample
     private
 
     def find_site(handle)
+      nearest_site(handle) { |id| loading?(id) } || nearest_site(handle) { false }
+    end
+
+    # The block says which frames are passed over.
+    def nearest_site(handle)
       found = nil
       each_frame_id(handle) do |id|
-        next if native?(id)
+        next if native?(id) || found.nil? && yield(id)
         break unless found.nil? || nature(found) == :internal || same_line?(found, id)
 
         found = id
@@ -186,15 +212,33 @@ module HeapSample
     end
 
     def find_application_site(handle)
-      found = nil
+      below_roots = application_frame(handle) { |id| below_root?(id) } unless @roots.empty?
+      below_roots || application_frame(handle) { true }
+    end
+
+    # The nearest of the application's frames for which the block is true.
+    def application_frame(handle)
+      found = inner = nil
       each_frame_id(handle) do |id|
-        next if found.nil? && !application?(id)
+        next if native?(id)
+
+        if found.nil? && !(application?(id) && yield(id) && !Loading.start?(frame(id), inner && frame(inner)))
+          inner = id
+          next
+        end
         break unless found.nil? || same_line?(found, id)
 
         found = id
         break if nature(id) == :ruby
       end
       found
+    end
+
+    def below_root?(id) = !GemName.root_of(frame(id).full_path, @roots).nil?
+
+    def loading?(id)
+      known = @loading[id]
+      known.nil? ? @loading[id] = Loading.path?(@texts[@fields[id * FRAME_FIELDS + 1]]) || Loading.path?(@texts[@fields[id * FRAME_FIELDS + 2]]) : known
     end
 
     # Native code that its file has no name for: where in the file it is.

@@ -8,10 +8,11 @@ module HeapSample
     MALLOC = "(malloc)"
     LENGTH = 28
     # To which a column is cut before it makes room altogether.
-    LEAST = 12
+    LEAST = 16
 
     # "Seat +3", of pairs of a name and bytes.
     def self.first_of(classes, layout)
+      classes = told(classes)
       "#{layout.name(classes[0][0], LENGTH)}#{" +#{classes.size - 1}" if classes.size > 1}"
     end
 
@@ -24,7 +25,8 @@ module HeapSample
     # of all; the block gives the name of a class.
     def self.told(classes)
       malloc, others = classes.partition { |name, _| (block_given? ? yield(name) : name) == MALLOC }
-      malloc.sum { |_, space| space } * 2 > classes.sum { |_, space| space } ? classes : others
+      most = malloc.sum { |_, space| space.abs } * 2 > classes.sum { |_, space| space.abs }
+      most || others.empty? ? malloc + others : others
     end
 
     def initialize(profile, group, layout)

@@ -31,6 +31,8 @@ module HeapSample
     LABEL_SHORTEST = 6
     # A place that does not fit into its column stands below, so far from the left.
     BELOW = 4
+    # Before the line of the application that led to a row.
+    LED = "← "
 
     GEM_PATH = %r{\A.*/gems/([^/]+-(?:\d[^/]*|\h{7,})/.+)\z}m
     RUBY_PATH = %r{\A.*/lib/(ruby/\d+\.\d+\.\d+[^/]*/.+)\z}m
@@ -56,10 +58,10 @@ module HeapSample
       text.gsub(UNSAFE) { |character| ESCAPES[character] || format("\\u%04X", character.ord) }
     end
 
-    # Paths below +root+ are given relative to it.  With +stacks+ rows are shown with their whole stacks.  Raises ArgumentError unless
+    # Paths below +root+ are given relative to it, and else those below +directory+, where a process ran.  With +stacks+ rows are shown with their whole stacks.  Raises ArgumentError unless
     # +width+ is a positive Integer, +root+ a path or nil, and +style+ nil or what
     # answers STYLES.
-    def initialize(width: WIDTH, root: nil, style: nil, stacks: false)
+    def initialize(width: WIDTH, root: nil, style: nil, stacks: false, directory: nil)
       Layout.check(width: width)
       raise ArgumentError, "root is a path or nil, not #{root.inspect}" unless root.nil? || root.is_a?(String) || root.respond_to?(:to_path)
       unless style.nil? || STYLES.all? { |name| style.respond_to?(name) }
@@ -68,6 +70,7 @@ module HeapSample
 
       @width = width
       @root = "#{root.to_s.chomp("/")}/" if root
+      @directory = "#{directory.chomp("/")}/" if directory
       @style = style
       @stacks = stacks
     end
@@ -275,8 +278,8 @@ module HeapSample
 
     # Where a gem, Ruby's library or the application is does not matter.
     def path(path)
-      return path.delete_prefix(@root) if @root && path.start_with?(@root) && path.length > @root.length
-
+      below = [@root, @directory].compact.find { |folder| path.start_with?(folder) && path.length > folder.length && folder != "/" }
+      path = path.delete_prefix(below) if below
       path[GEM_PATH, 1] || path[RUBY_PATH, 1] || path
     end
 
@@ -391,7 +394,7 @@ module HeapSample
     end
 
     def second_line(place)
-      styled(:weak, "#{" " * BELOW}#{place(place, width - BELOW)}")
+      styled(:weak, "#{" " * BELOW}#{LED}#{place(place, width - BELOW - LED.length)}")
     end
 
     def line(cells, columns, widths, figures, last)

@@ -1,0 +1,59 @@
+# frozen_string_literal: true
+
+module HeapSample
+  # Says how much of what is in use no major GC has looked at.  A minor GC leaves old objects alone, dead or
+  # not, and what malloc gave them with them: so what was born since the last major GC is in use as far as anybody
+  # knows, and may be garbage.
+  module AwaitsMajor
+    # A smaller part of all is not worth a sentence; from the larger one on a row is said to hold it, and not to keep it.
+    TOLD = 0.01
+    MOST = 0.5
+
+    class << self
+      # Lines about what is in use in a profile: none where major GCs have looked at it.
+      def lines(profile, layout, kind = :both)
+        total = profile.groups(:class, kind: kind).total
+        text = sentence(profile.info, layout, total.awaiting, total.inuse.space)
+        text ? layout.sentence(text) : []
+      end
+
+      # " No major GC has looked at 93% of it: it may be garbage." of a row; "" where that is less than most.
+      def of_row(awaiting, space)
+        return "" unless most?(awaiting, space)
+
+        " No major GC has looked at #{part(awaiting, space)} of it: it may be garbage that waits for one."
+      end
+
+      def most?(awaiting, space) = space > 0 && awaiting > MOST * space
+
+      # Of so many bytes that await a major GC, of all; nil if there is nothing to say.
+      def sentence(info, layout, awaiting, space, what = "what is in use")
+        return unless space > 0 && !info.merged?
+        return "No major GC has run in this process yet: #{what} may be garbage that waits for one." if info.gc_major == 0
+        return unknown(info, layout, what) unless info.last_major_gc
+        return unless awaiting > TOLD * space
+
+        "The last major GC was #{ago(info, layout)}. It has not looked at #{layout.bytes(awaiting)} (#{part(awaiting, space)}) of #{what}, " \
+          "born since: that may be garbage which waits for the next one."
+      end
+
+      private
+
+      # Of files that do not tell the GC count of the last major one.
+      def unknown(info, layout, what)
+        return unless info.last_major && info.last_minor && info.last_minor > info.last_major
+
+        "The last major GC was #{ago(info, layout)}: what was born since, of #{what}, may be garbage that waits for the next one."
+      end
+
+      def ago(info, layout)
+        return "at an unknown time" unless info.last_major
+        return "at #{info.last_major.utc.strftime("%H:%M:%S UTC")}" unless info.taken && info.taken >= info.last_major
+
+        "#{layout.duration(info.taken - info.last_major)} before"
+      end
+
+      def part(awaiting, space) = "#{[awaiting * 100 / space, 100].min.round}%"
+    end
+  end
+end

@@ -1,0 +1,81 @@
+# frozen_string_literal: true
+
+require "malloc_build"
+require "json"
+
+include HeapSample
+
+GEMS = "/usr/local/bundle/ruby/3.4.0"
+PUMA = "#{GEMS}/gems/puma-6.4.2/lib/puma/server.rb:9 Puma::Server#run"
+APP_LINE = "/srv/shop/app/models/order.rb:12 Order#total"
+STUB = "/usr/local/bin/puma"
+LOADERS = ["/usr/local/lib/ruby/3.4.0/bundled_gems.rb:69 Kernel#require", "/usr/local/lib/ruby/3.4.0/bundled_gems.rb:69 block (2 levels) in Kernel#replace_require",
+           "#{GEMS}/gems/bootsnap-1.18.3/lib/bootsnap/load_path_cache/core_ext/kernel_require.rb:30 Kernel#require",
+           "#{GEMS}/gems/zeitwerk-2.6.13/lib/zeitwerk/core_ext/kernel.rb:34 Kernel#require"].freeze
+
+def of_shop(*stacks, **meta)
+  build = Build.new("directory" => "/srv/shop", **meta)
+  stacks.each_with_index { |stack, index| build.row(stack, "String", inuse: 50 - index, birth: 1) }
+  build.profile
+end
+
+def owner_of(*stack, by: :app) = of_shop(stack).groups(by).first.key.then { |key| key.is_a?(Place) ? "#{key.path}:#{key.line}" : key }
+
+test "whose a file is" do
+  shop = ["/srv/shop"]
+  {
+    "/srv/shop/app/models/order.rb" => "(app)", "/srv/shop/vendor/bundle/ruby/3.4.0/gems/rack-3.1.7/lib/rack.rb" => "rack-3.1.7",
+    "/srv/shop/vendor/bundle/ruby/3.4.0/bin/puma" => "(ruby)", "/srv/shop/shop.gemspec" => "(ruby)", "/srv/shop/Gemfile" => "(ruby)",
+    "#{GEMS}/specifications/rack-3.1.7.gemspec" => "(ruby)", "/usr/local/bin/puma" => "(ruby)", "/srv/shop/bin/work" => "(app)",
+    "/srv/engines/pay/lib/pay.rb" => "(app)", "/usr/local/lib/ruby/3.4.0/json/common.rb" => "(ruby)", "(eval at /srv/shop/x.rb:3)" => "(app)"
+  }.each { |path, owner| equal([path, owner], [path, GemName.of(path, shop)]) }
+  equal("(app)", GemName.of("/src/gems/pay-1.0/lib/pay.rb", ["/src/gems/pay-1.0"]))
+  equal("rack-3.1.7", GemName.of("/gems/rack-3.1.7/lib/rack.rb", ["/"]))
+end
+
+test "require charges the line that asked for the file, whoever answers it" do
+  loaded = "#{GEMS}/gems/rails-7.1.3/lib/rails.rb:5 <top (required)>"
+  boot = "/srv/shop/config/application.rb:3 <top (required)>"
+  equal([loaded[/\A\S+/]] * 2, [owner_of(*LOADERS, loaded, boot, by: :line), owner_of(*LOADERS.first(1), loaded, by: :line)])
+  equal(["rails-7.1.3", boot[/\A\S+/]], [owner_of(*LOADERS, loaded, boot, by: :gem), owner_of(*LOADERS, loaded, boot)])
+  equal([boot[/\A\S+/], "(app)"], [owner_of(*LOADERS, boot, by: :line), owner_of(*LOADERS, boot, by: :gem)])
+  equal(LOADERS[0][/\A\S+/], owner_of(*LOADERS.first(2), by: :line))
+end
+
+test "the application is what lies below the working directory, and no file that only starts a gem" do
+  start = ["#{STUB}:25 Kernel#load", "#{STUB}:25 <main>"]
+  equal(PUMA[/\A\S+/], owner_of(PUMA, *start))
+  equal(PUMA[/\A\S+/], owner_of(PUMA, "/srv/shop/bin/puma:25 Kernel#load", "/srv/shop/bin/puma:25 <main>"))
+  equal("/srv/shop/bin/work:7", owner_of(PUMA, "/srv/shop/bin/work:7 <main>"))
+  equal("/srv/shop/app/models/order.rb:12", owner_of("/srv/engines/pay/lib/pay.rb:3 Pay.now", APP_LINE, *start))
+  equal("/srv/engines/pay/lib/pay.rb:3", owner_of("/srv/engines/pay/lib/pay.rb:3 Pay.now", *start))
+end
+
+test "a row of a gem names the application's line that led to most of it; one of the application does not" do
+  first = of_shop([PUMA, APP_LINE], [PUMA, "/srv/shop/app/rare.rb:1 Rare#call"], [APP_LINE])
+  text = first.top(width: 80).to_s
+  assert(text.match?(%r{/server\.rb:9 .*\n    ← app/models/order\.rb:12 Order#total$}), text)
+  equal(1, text.scan("←").size)
+  %i[method file gem].each { |by| assert(first.top(by: by).to_s.include?("← app/models/order.rb:12"), by) }
+  rows = JSON.parse(JSON.generate(first.top.to_h), symbolize_names: true)[:rows]
+  equal([{path: "/srv/shop/app/models/order.rb", line: 12}, nil], rows.map { |row| row[:application]&.slice(:path, :line) })
+
+  time = ->(index) { {"taken_ns" => Build::STARTED + index * Build::MINUTE, "gc" => {"count" => 100 + 10 * index, "major" => 3, "last_major_gc" => 190}} }
+  later, last = [1, 2].map { |index| Build.new("directory" => "/srv/shop", **time[index]).row([PUMA, APP_LINE], "String", inuse: 50, birth: 105).profile }
+  earlier = Build.new(**time[0]).profile
+  [(later - earlier).report, Retained.new(earlier, later, last)].each { |analysis| assert(analysis.to_s.include?("← app/models/order.rb:12"), analysis.to_s) }
+end
+
+test "a gem is known by its shared library; a library of the system by its name, and never as the application" do
+  gem_of = lambda do |*native, line: APP_LINE, directory: "/srv/shop"|
+    Build.new("directory" => directory).malloc([*native, line], File.basename(native.first[/\A!(\S+)/, 1]), 5000, inuse: 30).profile.groups(:gem).first.key
+  end
+  nokogiri = "!#{GEMS}/extensions/x86_64-linux/3.4.0/nokogiri-1.16.0/nokogiri/nokogiri.so parse"
+  own = "!#{GEMS}/gems/nokogiri-1.16.0/lib/nokogiri/3.4/nokogiri.so parse"
+  xml = "!/usr/lib/x86_64-linux-gnu/libxml2.so.2 xmlNewNode"
+  ruby = "!/usr/local/bin/ruby ruby_xmalloc"
+  equal(["nokogiri-1.16.0"] * 4, [gem_of[nokogiri], gem_of[xml, own], gem_of[ruby, nokogiri], gem_of["!/usr/lib/libstdc++.so.6 _Znwm", own]])
+  equal(["(libxml2.so.2)"] * 3, [gem_of[xml], gem_of[xml, directory: nil], gem_of[xml, line: PUMA]])
+  equal(["(app)", "puma-6.4.2", "(app)"], [gem_of[ruby], gem_of[ruby, line: PUMA], gem_of["!/srv/shop/ext/fast.so make"]])
+  equal("(GC)", gem_of[xml, line: ":0 (GC)"])
+end
