@@ -34,6 +34,7 @@ export const drawDiagnosis = (element, diagnosis, on) => {
   fill(
     element,
     el("p", { className: "verdict" }, badge(diagnosis.verdict), el("strong", {}, text(diagnosis.verdict.sentence))),
+    ...sentences(diagnosis),
     ...findings.slice(0, SHOWN).map((finding) => draw(finding, diagnosis.verdict, on)),
     rest.length ? more(`${rest.length} more`, ...rest.map((finding) => draw(finding, diagnosis.verdict, on))) : null,
     processes.length > 1 ? processTable(processes) : null,
@@ -91,15 +92,9 @@ const facts = (finding, on) => {
   const list = [];
   const add = (name, value) => list.push(el("div", {}, el("dt", {}, name), " ", el("dd", {}, el("bdi", {}, value))));
   const { line, app_line: own, keeper } = finding;
-  if (keeper)
-    add(
-      "kept by",
-      [keeper.what, keeper.line]
-        .filter((part) => part)
-        .map(text)
-        .join(", "),
-    );
-  if (line && own && line !== own) add("allocated at", text(line));
+  const keeps = keeper ? [keeper.what, keeper.line && on.short(keeper.line)].filter((part) => part) : [];
+  if (keeps.length) add("kept by", keeps.map((part) => text(part)).join(", "));
+  if (line && own && line !== own) add("allocated at", text(on.short(line)));
   if (finding.class) add("mostly", text(finding.class));
   if (typeof finding.bytes === "number") add("grew by", bytes(finding.bytes));
   return list.length ? el("dl", { className: "facts" }, ...list) : null;
