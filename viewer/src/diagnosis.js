@@ -33,7 +33,8 @@ export const drawDiagnosis = (element, diagnosis, on) => {
   element.className = styleOf(diagnosis.verdict);
   fill(
     element,
-    el("p", { className: "verdict" }, badge(diagnosis.verdict), el("strong", {}, text(diagnosis.verdict.sentence))),
+    el("p", { className: "verdict" }, badge(diagnosis.verdict), el("strong", {}, ...prose(diagnosis.verdict.sentence))),
+    ...some(diagnosis.warnings).map((warning) => el("p", { className: "warning" }, text(warning))),
     ...sentences(diagnosis),
     ...findings.slice(0, SHOWN).map((finding) => draw(finding, diagnosis.verdict, on)),
     rest.length ? more(`${rest.length} more`, ...rest.map((finding) => draw(finding, diagnosis.verdict, on))) : null,
@@ -41,8 +42,14 @@ export const drawDiagnosis = (element, diagnosis, on) => {
   );
 };
 
+// A sentence; what is between backticks in it is code.
+const prose = (sentence) =>
+  text(sentence)
+    .split(/`([^`]+)`/)
+    .map((part, i) => (i % 2 ? el("code", {}, part) : part));
+
 // Of the whole or of a finding: the evidence, and what to do next.
-const sentences = (given) => [...some(given.evidence).map((sentence) => el("p", {}, text(sentence))), next(given)];
+const sentences = (given) => [...some(given.evidence).map((sentence) => el("p", {}, ...prose(sentence))), next(given)];
 
 const more = (title, ...children) => el("details", {}, el("summary", {}, title), ...children);
 
@@ -51,12 +58,14 @@ const draw = (finding, verdict, on) =>
     "article",
     { className: "finding" },
     head(finding, verdict, on),
-    facts(finding, on),
+    el("div", { className: "row" }, facts(finding, on), stack(finding)),
     ...sentences(finding),
-    some(finding.stack).length
-      ? more("Stack", el("ol", { className: "stack" }, ...finding.stack.map((frame) => el("li", {}, text(frame)))))
-      : null,
   );
+
+const stack = ({ stack: frames }) =>
+  some(frames).length
+    ? more("Stack", el("ol", { className: "stack" }, ...frames.map((frame) => el("li", {}, text(frame)))))
+    : null;
 
 // The line that one can change, and how much it is; how sure, where the verdict is of another grade.
 const head = (finding, verdict, on) => {
@@ -71,7 +80,7 @@ const head = (finding, verdict, on) => {
       "span",
       { className: "kind" },
       finding.grade === verdict.grade ? null : badge(finding),
-      text(words(finding.kind), WORD),
+      finding.kind === verdict.kind ? null : text(words(finding.kind), WORD),
     ),
     rate(finding),
   );
@@ -107,7 +116,7 @@ const next = (given) => {
     "div",
     { className: "next" },
     el("span", { className: "name" }, "Next"),
-    el("ul", {}, ...steps.map((step) => el("li", {}, text(step)))),
+    el("ul", {}, ...steps.map((step) => el("li", {}, ...prose(step)))),
   );
 };
 
@@ -123,7 +132,7 @@ const processTable = (processes) => {
       cell(role ? text(role) : "", false),
       cell(figure(rss)),
       cell(figure(growth, true)),
-      el("td", {}, ...(verdict ? [badge(verdict), " ", text(verdict.sentence ?? "")] : ["–"])),
+      el("td", {}, ...(verdict ? [badge(verdict), " ", ...prose(verdict.sentence ?? "")] : ["–"])),
     );
   const titles = [["pid"], ["role", false], ["RSS"], ["growth"], ["verdict", false]];
   const heads = titles.map(([title, number = true]) =>
