@@ -33,15 +33,23 @@ export const drawDiagnosis = (element, diagnosis, on) => {
   element.className = styleOf(diagnosis.verdict);
   fill(
     element,
-    el("p", { className: "verdict" }, badge(diagnosis.verdict), el("strong", {}, text(diagnosis.verdict.sentence))),
+    el("p", { className: "verdict" }, badge(diagnosis.verdict), el("strong", {}, ...prose(diagnosis.verdict.sentence))),
+    ...some(diagnosis.warnings).map((warning) => el("p", { className: "warning" }, text(warning))),
+    ...sentences(diagnosis),
     ...findings.slice(0, SHOWN).map((finding) => draw(finding, diagnosis.verdict, on)),
     rest.length ? more(`${rest.length} more`, ...rest.map((finding) => draw(finding, diagnosis.verdict, on))) : null,
     processes.length > 1 ? processTable(processes) : null,
   );
 };
 
+// A sentence; what is between backticks in it is code.
+const prose = (sentence) =>
+  text(sentence)
+    .split(/`([^`]+)`/)
+    .map((part, i) => (i % 2 ? el("code", {}, part) : part));
+
 // Of the whole or of a finding: the evidence, and what to do next.
-const sentences = (given) => [...some(given.evidence).map((sentence) => el("p", {}, text(sentence))), next(given)];
+const sentences = (given) => [...some(given.evidence).map((sentence) => el("p", {}, ...prose(sentence))), next(given)];
 
 const more = (title, ...children) => el("details", {}, el("summary", {}, title), ...children);
 
@@ -50,12 +58,14 @@ const draw = (finding, verdict, on) =>
     "article",
     { className: "finding" },
     head(finding, verdict, on),
-    facts(finding, on),
+    el("div", { className: "row" }, facts(finding, on), stack(finding)),
     ...sentences(finding),
-    some(finding.stack).length
-      ? more("Stack", el("ol", { className: "stack" }, ...finding.stack.map((frame) => el("li", {}, text(frame)))))
-      : null,
   );
+
+const stack = ({ stack: frames }) =>
+  some(frames).length
+    ? more("Stack", el("ol", { className: "stack" }, ...frames.map((frame) => el("li", {}, text(frame)))))
+    : null;
 
 // The line that one can change, and how much it is; how sure, where the verdict is of another grade.
 const head = (finding, verdict, on) => {
@@ -70,7 +80,7 @@ const head = (finding, verdict, on) => {
       "span",
       { className: "kind" },
       finding.grade === verdict.grade ? null : badge(finding),
-      text(words(finding.kind), WORD),
+      finding.kind === verdict.kind ? null : text(words(finding.kind), WORD),
     ),
     rate(finding),
   );
@@ -91,15 +101,9 @@ const facts = (finding, on) => {
   const list = [];
   const add = (name, value) => list.push(el("div", {}, el("dt", {}, name), " ", el("dd", {}, el("bdi", {}, value))));
   const { line, app_line: own, keeper } = finding;
-  if (keeper)
-    add(
-      "kept by",
-      [keeper.what, keeper.line]
-        .filter((part) => part)
-        .map(text)
-        .join(", "),
-    );
-  if (line && own && line !== own) add("allocated at", text(line));
+  const keeps = keeper ? [keeper.what, keeper.line && on.short(keeper.line)].filter((part) => part) : [];
+  if (keeps.length) add("kept by", keeps.map((part) => text(part)).join(", "));
+  if (line && own && line !== own) add("allocated at", text(on.short(line)));
   if (finding.class) add("mostly", text(finding.class));
   if (typeof finding.bytes === "number") add("grew by", bytes(finding.bytes));
   return list.length ? el("dl", { className: "facts" }, ...list) : null;
@@ -112,7 +116,7 @@ const next = (given) => {
     "div",
     { className: "next" },
     el("span", { className: "name" }, "Next"),
-    el("ul", {}, ...steps.map((step) => el("li", {}, text(step)))),
+    el("ul", {}, ...steps.map((step) => el("li", {}, ...prose(step)))),
   );
 };
 
@@ -128,7 +132,7 @@ const processTable = (processes) => {
       cell(role ? text(role) : "", false),
       cell(figure(rss)),
       cell(figure(growth, true)),
-      el("td", {}, ...(verdict ? [badge(verdict), " ", text(verdict.sentence ?? "")] : ["–"])),
+      el("td", {}, ...(verdict ? [badge(verdict), " ", ...prose(verdict.sentence ?? "")] : ["–"])),
     );
   const titles = [["pid"], ["role", false], ["RSS"], ["growth"], ["verdict", false]];
   const heads = titles.map(([title, number = true]) =>

@@ -91,12 +91,22 @@ module HeapSample
         profiles
       end
 
+      # Of each process's profiles.
+      def all_series(paths)
+        check_series(paths)
+        Series.all(paths)
+      end
+
       # Of one process's profiles.
       def load_series(paths)
+        check_series(paths)
+        filters.apply_to_series(Progress.show("reading #{paths.size == 1 ? paths.first : "#{paths.size} files"}") { Series.load(paths) })
+      end
+
+      def check_series(paths)
         raise UsageError, "-: a series is read from files" if paths.include?(Inputs::STDIN)
 
         paths.each { |path| raise Inputs.missing(path) unless File.exist?(path) }
-        filters.apply_to_series(Progress.show("reading #{paths.size == 1 ? paths.first : "#{paths.size} files"}") { Series.load(paths) })
       end
 
       # The options of an analysis: +names+, if they were given, and how it looks.

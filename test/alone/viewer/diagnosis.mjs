@@ -37,7 +37,7 @@ export const diagnosis = async (on, hostile) => {
       const said = await text(page, "#diagnosis");
       for (const part of [
         "very likely Process 4711 leaks at app/models/ticket/cache.rb:12.",
-        "app/models/ticket/cache.rb:12 Ticket::Cache.store leak +9.5 GiB an hour (+8.5 – +10.5 GiB)",
+        "app/models/ticket/cache.rb:12 Ticket::Cache.store +9.5 GiB an hour (+8.5 – +10.5 GiB)",
         "kept by a Hash that grows, app/models/ticket/cache.rb:13",
         "allocated at activerecord-8.1.4/lib/active_record/result.rb:173 ActiveRecord::Result#columns",
         "mostly String",
@@ -45,7 +45,7 @@ export const diagnosis = async (on, hostile) => {
         "Of 48.0 MiB that came, 100% (92 – 100%) is still there after 3 major GCs.",
         "Give the Hash a limit.",
         "RSS rose by 90.0 MiB in 2 min. Next Look at the first line first.",
-        "growing, not settled leak \u22125.0 MiB an hour (\u22129.0 – +3.0 MiB)",
+        "growing, not settled \u22125.0 MiB an hour (\u22129.0 – +3.0 MiB)",
       ])
         assert(said.includes(part), `no "${part}" in ${said}`);
       const table = await page.$$eval("#diagnosis .processes tr", (list) =>

@@ -42,7 +42,9 @@ def deep
 end
 
 # What the page opens with, as HeapSample::Diagnosis has it.
-Diagnosed = Struct.new(:to_h)
+Diagnosed = Struct.new(:told) do
+  def to_h = told
+end
 
 def diagnosis
   leak = {kind: :leak, grade: "very likely", line: "#{GEMS}/activerecord-8.1.4/lib/active_record/result.rb:173 ActiveRecord::Result#columns",

@@ -34,13 +34,6 @@ module HeapSample
         def define_own(parser)
           parser.on("--format FORMAT", FORMATS.join(", ")) { |format| options[:format] = choice("--format", format, FORMATS) }
         end
-
-        def all_series(paths)
-          raise UsageError, "-: a series is read from files" if paths.include?(Inputs::STDIN)
-
-          paths.each { |path| raise Inputs.missing(path) unless File.exist?(path) }
-          Series.all(paths)
-        end
       end
     end
   end

@@ -5,12 +5,13 @@ module HeapSample
     module Commands
       # The HTML view.
       class Flame < ReportCommand
-        SUMMARY = "one HTML file: flame graph, table, generations, growth; opens offline"
+        SUMMARY = "one HTML file: diagnosis, flame graph, table, growth; opens offline"
         USAGE = "[options] [BEFORE] FILE|FOLDER -o OUTPUT.html"
         HELP = <<~TEXT
           Writes one self-contained page that opens from disk, without network. With BEFORE, an earlier
-          profile, it shows the growth too. Of a folder, or of more than two files, it takes the series of one
-          process: the page shows the last profile, the growth, and the memory of the process over time.
+          profile, it opens with the growth. Of a folder, or of more than two files, it opens with the diagnosis
+          of all processes, and shows the one that grew most: its growth, its last profile, and its memory
+          over time.
 
               heapsample flame heap.pb.gz -o heap.html
               heapsample flame before.pb.gz after.pb.gz -o growth.html
@@ -24,7 +25,8 @@ module HeapSample
           expect(arguments, 1.., "profile")
           output = output_path(arguments, ".html")
           check_format(output)
-          view = View.new(subject(arguments), **options.slice(:root, :title))
+          subject, diagnosis = series?(arguments) ? diagnosed(arguments) : [load_in_order(arguments), nil]
+          view = View.new(subject, diagnosis: diagnosis, **options.slice(:root, :title))
           Progress.show("writing #{output}") { Output.write(output) { |io| io.write(view.to_s) } }
           tell_written(output)
         end
@@ -39,13 +41,19 @@ module HeapSample
           raise UsageError, "#{output}: flame writes #{FORMATS.first}; heapsample convert writes #{others.join(", ")}"
         end
 
-        # In the order of time.
-        def subject(paths)
-          return load_in_order(paths) unless paths.size > 2 || paths.any? { |path| path != Inputs::STDIN && File.directory?(path) }
+        def series?(paths) = paths.size > 2 || paths.any? { |path| path != Inputs::STDIN && File.directory?(path) }
 
-          load_series(paths).tap do |series|
-            Message.say("#{series.describe}#{"; left out are #{series.warnings.size} more" unless series.warnings.empty?}")
-          end
+        # The process that grew most, and what is said of all; of a part of the profiles nothing is said.
+        def diagnosed(paths)
+          series = all_series(paths)
+          diagnosis = Progress.show("reading #{series.sum(&:size)} profiles") { Diagnosis.new(series, root: options[:root] || Dir.pwd).tap(&:kind) }
+          shown = filters.apply_to_series(diagnosis.first.series)
+          Message.say("#{shown.describe}#{beside(series.size - 1)}")
+          [shown, (diagnosis if filters.empty?)]
+        end
+
+        def beside(count)
+          count > 0 ? "; #{count} more #{count == 1 ? "is" : "are"} in the diagnosis" : ""
         end
 
         def define_options(parser)

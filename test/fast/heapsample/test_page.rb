@@ -1,0 +1,53 @@
+# frozen_string_literal: true
+
+# The page that flame writes of a folder, and what it opens with; test/alone/viewer looks at pages themselves.
+
+require "tool"
+require "build"
+
+# A process whose RSS grows by +step+ MiB a minute, which a line keeps.
+def write_process(dir, pid, profiles, step)
+  profiles.times do |minute|
+    sizes = {"slots_live" => (40 + step * minute) << 20, "slots_free" => 8 << 20, "code_and_files" => 12 << 20}
+    account = sizes.merge("rss" => sizes.values.sum, "pss" => nil, "taken_ns" => Build::STARTED, "cost_ns" => 1)
+    build = Build.new(process_id: pid, process_start: format("%016x", pid), taken_ns: Build::STARTED + (minute + 1) * Build::MINUTE, account: account,
+                      gc: {"count" => 100 + 10 * minute, "minor" => 80, "major" => 20 + 2 * minute})
+    build.row(["/srv/app/steady.rb:1 Steady#keep"], "String", birth: 5, inuse: 80)
+    (0..minute).each { |birth| build.row(["/srv/app/leak.rb:7 Leak#now"], "Array", type: "T_ARRAY", birth: 100 + 10 * birth, inuse: 2 * step) } if step > 0
+    write(File.join(dir, "#{pid}-#{minute}.pb.gz"), PprofWriter.gzip(build.raw))
+  end
+end
+
+# The object in a page.
+def page_data(path)
+  data = Zlib.gunzip(File.binread(path)[%r{<script id="data"[^>]*>(.*?)</script>}m, 1].unpack1("m0"))
+  JSON.parse(data[4, data.unpack1("V")])
+end
+
+folder do |dir|
+  view = File.join(dir, "view")
+  profiles = File.join(dir, "profiles")
+  FileUtils.mkdir_p([File.join(view, File.dirname(TEMPLATE)), profiles])
+  FileUtils.cp(BUILT, File.join(view, TEMPLATE))
+  write_process(profiles, 100, 20, 0)
+  write_process(profiles, 200, 9, 5)
+  flame = lambda do |*arguments|
+    path = File.join(dir, "page.html")
+    result = heapsample("flame", profiles, *arguments, "-o", path, env: {"RUBYLIB" => view})
+    flunk(result.err) unless result.status.zero?
+    [page_data(path), result.err]
+  end
+
+  test "a folder's page shows the process that grew most, not the one with most profiles, and opens with the diagnosis of all" do
+    data, said = flame.call
+    assert(data["title"].start_with?("Heap profile of process 200,"), data["title"])
+    equal([200, 100], data["diagnosis"]["processes"].map { |process| process["pid"] })
+    assert(!data["diagnosis"]["verdict"]["sentence"].empty?)
+    assert(said.include?("process 200, 9 profiles") && said.include?("; 1 more is in the diagnosis"), said)
+  end
+
+  test "of a part of the profiles nothing is diagnosed" do
+    data, = flame.call("--class", "Array")
+    equal(nil, data["diagnosis"])
+  end
+end
