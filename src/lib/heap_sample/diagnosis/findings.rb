@@ -9,6 +9,8 @@ module HeapSample
     # A finding has such a part of all growth, at least.
     PART_LEAST = 0.02
     MOST = 20
+    # A frame in which a file is loaded has one of these labels.
+    LOADED = /\A<(?:top \(required\)|class:|module:)/
 
     module_function
 
@@ -17,11 +19,34 @@ module HeapSample
     def of(settled)
       profile = settled.profile
       grown = settled.groups.values.select { |group| group.born > 0 && !NOBODY.match?(group.key.label.to_s) && settled.course(group).grew > 0 }
-      found = grown.group_by { |group| app_line(group, profile) || group.key }.map do |place, groups|
+      found = without_loading(grown, settled, profile).group_by { |group| app_line(group, profile) || group.key }.map do |place, groups|
         Finding.new(groups, settled, (place if app_line(groups.first, profile)), profile)
       end
       least = PART_LEAST * found.sum(&:grew)
       found.select { |finding| finding.grew > least }.sort_by { |finding| [finding.steady? ? 0 : 1, -finding.grew] }.first(MOST)
+    end
+
+    # Without the code that was loaded: of a file all comes at once, when it is first needed.  A file that is loaded
+    # again and again is left in.
+    def without_loading(groups, settled, profile)
+      groups.group_by { |group| loaded_file(group, profile) }.flat_map do |file, same|
+        file && Finding.new(same, settled, nil, profile).whole.lump > Finding::LUMP_MOST ? [] : same
+      end
+    end
+
+    # The file that was being loaded when most of a group came: the nearest frame of one, if it lies before the
+    # application's line or is that line; nil if none is.
+    def loaded_file(group, profile)
+      return unless group.stack
+
+      stacks = profile.stacks
+      site = stacks.application_site(group.stack)
+      stacks.each_frame_id(group.stack) do |id|
+        frame = stacks.frame(id)
+        return frame.full_path if LOADED.match?(frame.label)
+        return if id == site
+      end
+      nil
     end
 
     # The line of the application by which most of a group came; nil where no line of it is known.

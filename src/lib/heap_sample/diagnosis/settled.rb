@@ -77,7 +77,7 @@ module HeapSample
       known = infos.each_index.select { |index| infos[index].last_major }
       known.chunk_while { |one, other| infos[one].last_major == infos[other].last_major }.filter_map do |same|
         seconds = (infos[same.last].last_major - clock.began).to_f
-        Moment.new(same.last, seconds, clock.count(seconds)) if seconds > 0
+        Moment.new(same.last, seconds, infos[same.last].last_major_gc&.pred || clock.count(seconds)) if seconds > 0
       end
     end
 

@@ -16,7 +16,7 @@ module HeapSample
 
     class << self
       # "google::protobuf::Arena::Arena()"; +symbol+ itself where it is no symbol of C++, or nothing reads it.
-      def name(symbol)
+      def readable(symbol)
         return symbol unless SYMBOL.match?(symbol) && symbol.length <= LONGEST
 
         @names[symbol] ||= demangled(symbol.sub(SUFFIX, "")) || symbol

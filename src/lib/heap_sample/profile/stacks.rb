@@ -54,7 +54,7 @@ module HeapSample
         absolute = @texts[absolute_path]
         label = @texts[label]
         label = if label.empty? then address > 0 ? unnamed(@texts[path], address) : NO_LABEL
-                else address > 0 ? CPlusPlus.name(label) : label
+                else address > 0 ? CPlusPlus.readable(label) : label
                 end
         Frame.new(label, @texts[path], absolute.empty? ? nil : absolute, line, address)
       end

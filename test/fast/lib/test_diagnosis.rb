@@ -1,0 +1,206 @@
+# frozen_string_literal: true
+
+# The diagnosis, on series that are made up; real programs judge it in test/zoo.
+require "heap_sample"
+require "build"
+require "json"
+require "stringio"
+
+include HeapSample
+
+MIB = 1 << 20
+SECOND = 1_000_000_000
+GC_EACH = 10 # GCs between two profiles, one of which is a major one
+UNIT = 64 * 1024
+
+APP = "/srv/app/cart.rb:12 Cart#add"
+LEAK = ["/gems/gems/rack-3.1.7/lib/rack/body.rb:5 Rack::Body#read", APP, "/srv/app/main.rb:3 <main>"].freeze
+CHURN = ["/srv/app/page.rb:9 Page#render", "/srv/app/main.rb:3 <main>"].freeze
+
+# A profile each minute.  The block gives a Hash for profile +number+ (from 1 on): rows: what it does with a Build; live,
+# free, stacks: MiB of the account.
+def series(count, gc_each: GC_EACH, majors: true, **meta)
+  Series.new(Array.new(count) do |index|
+    number = index + 1
+    now = Build::STARTED + number * 60 * SECOND
+    state = yield number
+    build = Build.new(interval: UNIT, **{
+      "taken_ns" => now, "title" => "ruby app.rb",
+      "gc" => {"count" => number * gc_each, "major" => majors ? number : 1, "minor" => number * (gc_each - 1),
+               "last_major_ns" => majors ? now - SECOND : Build::STARTED + SECOND, "last_major_gc" => majors ? number * gc_each : 1},
+      "account" => account(**state.except(:rows))
+    }.merge(meta))
+    state[:rows]&.call(build)
+    build.profile
+  end)
+end
+
+def account(live: 20, free: 4, stacks: 0.2, malloc: 10, code: 10)
+  parts = {"slots_live" => live, "slots_free" => free, "malloc_live" => malloc, "malloc_waste" => 1, "stacks" => stacks, "code_and_files" => code, "unattributed" => 0}
+  parts.transform_values { |size| (size * MIB).to_i }.then { |sizes| sizes.merge("rss" => sizes.values.sum) }
+end
+
+# +each+ samples born before each of the profiles up to +number+, all of which are there at profile +number+.
+def kept(build, stack, number, each, class_name: "String", from: 1)
+  (from..number).each { |birth| build.row(stack, class_name, birth: birth * GC_EACH - 5, inuse: each) }
+end
+
+def leaking(count, **options)
+  series(count, **options) { |number| {live: 20 + number, rows: ->(build) { kept(build, LEAK, number, 16) }} }
+end
+
+def diagnosis(...) = ProcessDiagnosis.new(series(...))
+
+test "what grows in each part of the time, and major GCs leave alive, is a leak: where, how much, how sure" do
+  found = ProcessDiagnosis.new(leaking(20))
+  equal([:leak, :proved], [found.kind, found.grade])
+  finding = found.findings.first
+  equal(["/srv/app/cart.rb", 12], [finding.app_line.path, finding.app_line.line])
+  equal([5, "String"], [finding.line.line, finding.class_name])
+  assert((finding.grew / (16 * UNIT * 16)).between?(0.8, 1.2), finding.grew.inspect)
+  low, high = finding.interval
+  assert(low < finding.grew && finding.grew < high)
+end
+
+test "after few profiles it is very likely, and after fewer nothing is said" do
+  equal(:very_likely, ProcessDiagnosis.new(leaking(8)).grade)
+  few = ProcessDiagnosis.new(leaking(5))
+  equal([:unknown, :none, []], [few.kind, few.grade, few.findings])
+  assert(few.to_s.include?("Too few profiles to say: there are 5 of this process, and 6 are needed."), few.to_s)
+end
+
+test "where no major GC looks at what stays it is growth that is not settled, and the text says what to do" do
+  found = ProcessDiagnosis.new(leaking(12, majors: false))
+  equal(:not_settled, found.grade)
+  assert(!found.leak?)
+  assert(found.to_s.include?("gc=1%"), found.to_s)
+end
+
+test "what comes at once is no leak" do
+  found = diagnosis(20) { |number| {live: 20 + (number > 12 ? 16 : 0), rows: ->(build) { build.row(LEAK, "String", birth: 125, inuse: number > 12 ? 256 : 0) }} }
+  assert(!found.leak?, found.to_s)
+end
+
+test "what is always there in another form, and never stays, is no leak" do
+  found = diagnosis(20) { |number| {live: 20 + number, rows: ->(build) { build.row(CHURN, "String", birth: number * GC_EACH - 5, inuse: 16 * number) }} }
+  assert(!found.leak?, found.to_s)
+end
+
+test "a cache that is full, and a warm-up, have levelled off" do
+  found = diagnosis(20) { |number| {live: 20 + [number, 8].min * 2, rows: ->(build) { kept(build, LEAK, [number, 8].min, 16) }} }
+  equal([:steady, :none], [found.kind, found.grade])
+  assert(found.to_s.include?("levelled off"), found.to_s)
+end
+
+test "a file that is loaded is no leak, whatever is loaded after it" do
+  found = diagnosis(20) do |number|
+    {live: 20 + number, rows: lambda { |build|
+      (1..number).each { |file| build.row(["/srv/app/models/m#{file}.rb:1 <top (required)>", "/srv/app/cart.rb:12 Cart#add"], "String", birth: file * GC_EACH - 5, inuse: 16) }
+    }}
+  end
+  assert(!found.leak?, found.to_s)
+end
+
+test "nothing grows: steady, above which growth is said" do
+  found = diagnosis(20) { |number| {live: 20 + number % 2, rows: ->(build) { build.row(CHURN, "String", birth: number * GC_EACH - 5, inuse: 30) }} }
+  equal([:steady, :none], [found.kind, found.grade])
+  assert(found.to_s.include?("No growth above 1.0 MiB: RSS is "), found.to_s)
+end
+
+test "RSS that rises while what is in use does not: fragmentation, or bloat" do
+  equal(:fragmentation, diagnosis(20) { |number| {free: 4 + number} }.kind)
+  equal(:bloat, diagnosis(20) { |number| {free: 4 + (number > 10 ? 2 : 0), code: number > 10 ? 15 : 10} }.kind)
+end
+
+test "stacks of threads that grow all along are threads that pile up" do
+  found = diagnosis(20) { |number| {stacks: 0.2 + number, rows: ->(build) { kept(build, LEAK, number, 16, class_name: "Thread") }} }
+  equal([:threads, :proved], [found.kind, found.grade])
+end
+
+test "a request that leaves many objects behind is one finding" do
+  places = Array.new(12) { |n| ["/gems/gems/g-1.0/lib/g.rb:#{n + 1} G#g#{n}", APP] }
+  found = diagnosis(20) { |number| {live: 20 + number, rows: ->(build) { places.each { |stack| kept(build, stack, number, 2) } }} }
+  equal(1, found.findings.size)
+  equal(12, found.findings.first.groups.size)
+end
+
+test "more profiles never make a leak's verdict weaker" do
+  rank = {none: 0, not_settled: 1, very_likely: 2, proved: 3}
+  grades = (6..30).map { |count| rank.fetch(ProcessDiagnosis.new(leaking(count)).grade) }
+  equal(grades.sort, grades)
+end
+
+test "of several processes the one that grew most is first, and judged" do
+  idle = series(20, "process_id" => 1, "process_start" => "a", "title" => "puma 6: master") { {} }
+  found = Diagnosis.new([idle, leaking(20, "process_id" => 2, "process_start" => "b", "parent_id" => 1)])
+  equal([2, 1], found.map { |process| process.info.process_id })
+  assert(found.leak?)
+  text = found.to_s(width: 80)
+  assert(text.start_with?("2 processes, the one that grew most first:"), text)
+  assert(text.lines.all? { |line| line.chomp.length <= 80 }, text)
+  assert(text.include?("puma 6: master"))
+end
+
+test "data and Markdown say the same, and JSON takes them" do
+  found = Diagnosis.of(leaking(20))
+  data = JSON.parse(JSON.generate(found.to_h))
+  equal(["leak", "proved"], data["verdict"].values_at("kind", "grade"))
+  equal("/srv/app/cart.rb:12 Cart#add", data["findings"][0]["app_line"])
+  low, high = data["findings"][0]["interval_per_hour"]
+  assert(data["findings"][0]["bytes_per_hour"].between?(low, high))
+  assert(found.to_markdown.start_with?("## It leaks, proved: "), found.to_markdown)
+end
+
+test "names in a profile reach no terminal as they are" do
+  found = Diagnosis.of(series(20) { |number| {live: 20 + number, rows: ->(build) { kept(build, ["/srv/app/\e[31mx.rb:1 X#x\e[0m"], number, 16, class_name: "\e]0;title\a") }} })
+  assert(!(found.to_s + found.to_markdown).include?("\e"))
+end
+
+# --- a Course ---
+
+test "a Course: what is kept, and in which part it came" do
+  saw = Course.new((0..12).to_a, [1, 9, 2, 9, 3, 9, 4, 9, 5, 9, 6, 9, 7])
+  equal([1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7], saw.kept)
+  assert(saw.steady?)
+  assert(!Course.new((0..12).to_a, [1] * 6 + [9] * 7).steady?, "a step")
+  assert(!Course.new((0..12).to_a, (0..12).map { |n| 9 * (1 - Math.exp(-n / 2.0)) }).steady?, "what levels off")
+  assert(!Course.new((0..12).to_a, [5] * 13).steady?, "level")
+end
+
+# --- GcClock ---
+
+test "births have the time of their GC, by the profiles and by the list that they have" do
+  rough = leaking(10).infos
+  equal(60.0, GcClock.new(rough).seconds(10).round(1))
+  equal(30.0, GcClock.new(rough).seconds(5).round(1))
+  listed = leaking(10, "gc" => {"count" => 100, "major" => 1, "last_major_ns" => Build::STARTED + SECOND, "times" => [[5, (Build::STARTED / 1_000_000) + 3000, 0]]}).infos
+  equal(3.0, GcClock.new(listed.last(1)).seconds(5).round(1))
+end
+
+# --- containers ---
+
+TABLE = ["!/usr/bin/ruby rb_st_init_existing_table_with_size", "!/usr/bin/ruby rebuild_table", "/srv/app/cart.rb:14 Hash#[]=", "/srv/app/cart.rb:14 Cart#add"].freeze
+
+test "a Hash whose block gets larger keeps what its lines make" do
+  found = diagnosis(20) do |number|
+    {live: 20 + number, rows: lambda { |build|
+      kept(build, LEAK, number, 16)
+      build.blocks(TABLE, "ruby", 16 * 1024 * 2**(number / 4), birth: number / 4 * 4 * GC_EACH, inuse: 1)
+    }}
+  end
+  keeper = found.findings.first.keeper
+  equal(["Hash", "/srv/app/cart.rb", 14], [keeper.what, keeper.line.path, keeper.line.line])
+  assert(found.to_s.include?("kept in the Hash that grows at"), found.to_s)
+end
+
+test "a table that was made whole keeps nothing, nor does one of the VM that follows what others keep" do
+  follower = ["!/usr/bin/ruby rebuild_table", "!/usr/bin/ruby generic_ivar_set_shape_ivptr", "/srv/app/cart.rb:12 Cart#add"]
+  found = diagnosis(20) do |number|
+    {live: 20 + number, rows: lambda { |build|
+      kept(build, LEAK, number, 16)
+      build.blocks(TABLE, "ruby", 1 << 20, birth: 1, inuse: 1)
+      build.blocks(follower, "ruby", 16 * 1024 * 2**(number / 4), birth: number / 4 * 4 * GC_EACH, inuse: 1)
+    }}
+  end
+  equal(nil, found.findings.first.keeper)
+end
