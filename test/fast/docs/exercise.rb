@@ -145,6 +145,11 @@ series.filter(class: "Kept").filtered
 leaks = series.leaks
 read(leaks)
 leaks.lines(3)
+diagnosis = GC::SampleProfile.diagnose(folder)
+[diagnosis, HeapSample::Diagnosis.of(series)].each { |whole| [read(whole), whole.each { |process| read(process) }] }
+diagnosis.first.per_hour(1)
+diagnosis.first.findings.each { |finding| [read(finding), finding.keeper = nil] }
+read(HeapSample::Course.new([0, 1, 2], [1, 2, 3], from: 0, unit: 0.0))
 [*leaks, *leaks.others].each { |row| read(row) }
 series.leaks(by: :stack, kind: :slots, warmup: 0).to_s
 

@@ -87,8 +87,7 @@ module HeapSample
       profile, handle = @stacks[[line, kind]]
       stack = profile ? profile.stacks.stack(handle) : []
       site = profile&.stacks&.application_site(handle)
-      app = site && profile.stacks.frame(site).then { |frame| Place.new(frame.full_path, frame.lineno, frame.qualified_label) }
-      Container.new(line, app, kind, sizes, stack)
+      Container.new(line, site && Place.of(profile.stacks.frame(site)), kind, sizes, stack)
     end
   end
 end

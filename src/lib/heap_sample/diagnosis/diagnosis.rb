@@ -38,12 +38,16 @@ module HeapSample
 
     # The process that grew most.
     def first = processes.first
+    # Yields the ProcessDiagnosis of each process, the one that grew most first.
     def each(&block) = processes.each(&block)
 
     # Does the process that grew most leak?
     def leak? = first.leak?
+    # What it does: see ProcessDiagnosis#kind.
     def kind = first.kind
+    # How sure that is: see ProcessDiagnosis#grade.
     def grade = first.grade
+    # What grows in it: Array of Finding.
     def findings = first.shown_findings
 
     # JSON-ready: the process that grew most, and all.

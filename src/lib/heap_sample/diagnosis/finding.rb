@@ -47,7 +47,9 @@ module HeapSample
       [[grew - error, 0.0].max, grew + error]
     end
 
+    # Samples of what came to stay.
     def samples = whole.samples
+    # Objects and blocks of what came to stay, about.
     def objects = whole.objects
 
     # Of which kind: :threads, :native or :leak.

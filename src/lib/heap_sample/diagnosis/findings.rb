@@ -52,10 +52,7 @@ module HeapSample
     # The line of the application by which most of a group came; nil where no line of it is known.
     def app_line(group, profile)
       site = group.stack && profile.stacks.application_site(group.stack)
-      return unless site
-
-      frame = profile.stacks.frame(site)
-      Place.new(frame.full_path, frame.lineno, frame.qualified_label)
+      site && Place.of(profile.stacks.frame(site))
     end
   end
 end

@@ -25,6 +25,9 @@ module HeapSample
     SHARE = 0.02
     FLOOR = 1 << 20
     PROFILES_LEAST = 6
+    # Samples and major GCs of what is settled that bear out what RSS shows.
+    SAMPLES_TO_BEAR_OUT = 4
+    MAJORS_TO_BEAR_OUT = 10
     # Major GCs past the warm-up from which a leak is proved.
     MAJORS_TO_PROVE = 12
 
@@ -60,8 +63,9 @@ module HeapSample
     # What grows, the most certain and largest first: Array of Finding.
     def findings = @findings ||= enough? && settled.enough? ? findings_with_keepers : []
 
-    # Bytes of RSS now, and when its first profile was taken.
+    # Bytes of RSS when its last profile was taken.
     def rss_now = @known.last&.account&.rss
+    # Bytes of RSS when its first profile was taken.
     def rss_at_first = @known.first&.account&.rss
 
     # Bytes from which growth is worth a word.
@@ -121,7 +125,7 @@ module HeapSample
     def judge
       leading = findings.first
       return [kind_of(leading), grade_of(leading)] if leading&.steady? && explains?(leading)
-      return [leading ? kind_of(leading) : :leak, :not_settled] if goes_on? && !at_once?
+      return [leading ? kind_of(leading) : :leak, borne_out? ? :very_likely : :not_settled] if goes_on? && !at_once?
       return [:steady, :none] if rss.grew < 2 * least || levelled_off?
 
       [free.grew >= rss.grew / 2 ? :fragmentation : :bloat, :none]
@@ -135,6 +139,12 @@ module HeapSample
       steady = findings.select(&:steady?).sum(&:grew)
       grew = settled.course.grew
       steady >= least && (steady >= grew / 3 || leading.grew >= grew / 4)
+    end
+
+    # Where RSS and what is in use, which are exact, grow all along, a few samples that do so as well are enough.
+    def borne_out?
+      course = settled.course
+      settled.by_majors? && settled.judged >= MAJORS_TO_BEAR_OUT && settled.total.samples >= SAMPLES_TO_BEAR_OUT && course.steady? && course.grew >= in_use.grew / 3
     end
 
     # Did what is settled come at once, so that what grows is what comes and goes?

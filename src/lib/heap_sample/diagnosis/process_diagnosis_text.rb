@@ -38,7 +38,7 @@ module HeapSample
 
     # What to do next, an Array of sentences.
     def advice
-      return ["Sample for longer, or more often: RUBY_HEAP_SAMPLE=every=60 writes a profile each minute, and #{ProcessDiagnosis::PROFILES_LEAST} are needed."] unless enough?
+      return ["Sample for longer, or more often: every=60 in RUBY_HEAP_SAMPLE writes a profile each minute."] unless enough?
       return unsettled_advice if @diagnosis.unsettled?
 
       kind == :steady ? [] : send(:"#{kind}_advice")
@@ -68,7 +68,7 @@ module HeapSample
       "It grows all along, and what of it stays is not settled yet: RSS rose by #{bytes(rss.grew)} in #{time}.#{at}"
     end
 
-    def bloat = "No leak is seen; it is bloat: RSS rose by #{bytes(rss.grew)} in #{time} and stays, and what is in use does not go on growing."
+    def bloat = "No leak is seen; it is bloat: RSS rose by #{bytes(rss.grew)} in #{time} and stays, and what is in use does not grow."
 
     def fragmentation
       "No leak is seen; it is fragmentation: RSS rose by #{bytes(rss.grew)} in #{time}, and #{bytes(@diagnosis.free.grew)} of that is free memory between what lives."
@@ -105,36 +105,47 @@ module HeapSample
     def settled_grew
       parts = leading.course.parts.map { |part| signed(part) }
       low, high = leading.interval
-      by = settled.by_majors? ? "#{settled.judged} major GCs left" : settled.by_gcs? ? "some GCs left (too few major ones have looked at it)" : "is in use (hardly a GC has looked at it)"
-      by = "What #{by}#{" alive" if settled.by_gcs?} of it grew by #{@layout.range(low, high)}, #{leading.steady? ? "in each part of the time" : "unevenly over time"}: #{parts.join(", ")}."
-      others = findings.size > 1 ? " It is #{@layout.percent(leading.grew / findings.sum(&:grew))} of all that grew." : ""
-      by + others
+      how = leading.steady? ? "all along" : "unevenly over time"
+      text = "What #{looked_at} of it grew by #{@layout.range(low, high)}, #{how}: in four equal parts of the time #{parts.join(", ")}."
+      findings.size > 1 ? "#{text} It is #{@layout.percent(leading.grew / findings.sum(&:grew))} of all that grew." : text
+    end
+
+    def looked_at
+      return "#{settled.judged} major GCs left alive" if settled.by_majors?
+
+      settled.by_gcs? ? "some GCs left alive (too few major ones have looked at it)" : "is in use (hardly a GC has looked at it)"
     end
 
     def rss_grew
-      "RSS went from #{bytes(@diagnosis.rss_at_first)} to #{bytes(@diagnosis.rss_now)}: in four equal parts of the time past the warm-up " \
+      "RSS went from #{bytes(@diagnosis.rss_at_first)} to #{bytes(@diagnosis.rss_now)}, past the warm-up " \
         "#{rss.parts.map { |part| signed(part) }.join(", ")}."
     end
 
     def steps = "Most of it came at once: a peak of memory was in use, and was freed, but its pages stay with the process."
 
     def unsettled_advice
-      few = settled.by_majors? ? nil : "Major GCs are too few (#{@diagnosis.info.gc_major || "none"} so far). Let it run longer, or let the sampler ask for some: gc=1% in RUBY_HEAP_SAMPLE."
-      [few || "Let it run longer: each major GC and each profile makes the answer surer."]
+      return ["Let it run longer: each major GC and each profile makes the answer surer."] if settled.by_majors?
+
+      ["Major GCs are too few (#{@diagnosis.info.gc_major || "none"} so far). Let it run longer, or let the sampler ask for some: gc=1% in RUBY_HEAP_SAMPLE."]
     end
 
     def leak_advice
       keeper = leading.keeper
       return ["Look at what is added at #{@layout.subject(keeper.line)} and never taken out."] if keeper
 
-      ["Look at what keeps the #{leading.class_name ? "`#{@layout.name(leading.class_name)}`s" : "memory"} that #{@layout.subject(leading.app_line || leading.line)} makes: a constant, a class variable, a global list, a closure."]
+      what = leading.class_name ? "`#{@layout.name(leading.class_name)}`s" : "memory"
+      ["Look at what keeps the #{what} that #{@layout.subject(leading.app_line || leading.line)} makes: a constant, a class variable, a global list, a closure."]
     end
 
-    def threads_advice = ["Look for threads and fibers that are started at #{@layout.subject(leading.app_line || leading.line)} and wait for ever: end them, or use a pool."]
+    def threads_advice
+      at = leading ? " at #{@layout.subject(leading.app_line || leading.line)}" : ""
+      ["Look for threads and fibers that are started#{at} and wait for ever: end them, or use a pool."]
+    end
 
     def native_advice
       library = leading.whole.libraries.max_by { |_, space| space }&.first
-      ["#{library ? "`#{@layout.name(library)}`" : "A library"} asks for this memory and does not give it back: look for a newer version of its gem, and for objects of it that have to be closed."]
+      ["#{library ? "`#{@layout.name(library)}`" : "A library"} asks for this memory and does not give it back: look for a newer version of its gem, " \
+       "and for objects of it that have to be closed."]
     end
 
     def bloat_advice = ["Make the peak smaller: read and write in parts, take records in batches. heapsample churn shows which lines allocate most."]
@@ -146,22 +157,16 @@ module HeapSample
 
       rows = shown.each_with_index.map do |finding, index|
         [@layout.rank(index + 1, finding.samples < Finding::SAMPLES_LEAST), signed(finding.grew), signed(@diagnosis.per_hour(finding.grew)),
-         @layout.count(finding.objects), @layout.count(finding.samples), @layout.name(finding.class_name || ClassMix::MALLOC, ClassMix::LENGTH), finding.app_line || finding.line]
+         @layout.count(finding.objects), @layout.count(finding.samples), @layout.name(finding.class_name || ClassMix::MALLOC, ClassMix::LENGTH),
+         finding.app_line || finding.line]
       end
       [*@layout.title("What grew, by the application's line:"), *@layout.table(COLUMNS, rows), *@layout.more(@diagnosis.shown_findings.size - shown.size)]
     end
 
-    STACK = 8
-    private_constant :STACK
-
-    # How most of it came.
+    # How most of it came: of the first, or where stacks are asked for of each that is shown.
     def stack
-      return [] unless leading
-
-      frames = leading.stack.reject(&:native?)
-      more = frames.size - STACK
-      ["Most of it came by:", *frames.first(STACK).map { |frame| "  #{@layout.place(Place.new(frame.full_path, frame.lineno, frame.label), @layout.width - 2)}" },
-       *("  and #{more} more" if more > 0)]
+      shown = @diagnosis.shown_findings.first(@layout.stacks? ? FINDINGS : 1)
+      StackText.section(shown.each_with_index.map { |finding, index| [shown.size > 1 ? index + 1 : "it", finding.stack] }, @layout)
     end
 
     def time = @layout.duration(@diagnosis.seconds)

@@ -111,6 +111,9 @@ module HeapSample
       judge unless @reason
     end
 
+    # What the process as a whole does, which this is a part of; nil of a part of the rows.
+    def diagnosis = (@diagnosis ||= series.diagnosis unless series.filtered)
+
     # Is there no leak?
     def empty? = leaks.empty?
     def each(&block) = leaks.each(&block)

@@ -20,7 +20,7 @@ module HeapSample
     end
 
     def to_s
-      return @layout.text([head, @layout.sentence(@leaks.reason)]) if @leaks.reason
+      return @layout.text([head, [*@layout.sentence(@leaks.reason), *diagnosed]]) if @leaks.reason
 
       @layout.text([head, table(@leaks.top), stacks, others, figures, conclusion])
     end
@@ -159,7 +159,7 @@ module HeapSample
         "Sample from the start of the process to know."
     end
 
-    def conclusion = @layout.sentence(@leaks.empty? ? none_found : steepest)
+    def conclusion = [*@layout.sentence(@leaks.empty? ? none_found : steepest), *(diagnosed if @leaks.empty?)]
 
     def steepest
       row = @leaks.leaks.first
@@ -169,8 +169,14 @@ module HeapSample
         "#{", mostly #{mostly(row)}" if @leaks.by != :class && classes(row).any?}."
     end
 
+    # What the diagnosis says where no row is named: it looks at RSS too, and does not need as much.
+    def diagnosed
+      whole = @leaks.diagnosis
+      whole&.leak? || whole&.unsettled? ? @layout.sentence("As a whole: #{whole.text(width: @layout.width).sentence}") : []
+    end
+
     def none_found
-      return "None found." unless (row = @leaks.others.find { |other| other.verdict == :unsettled })
+      return diagnosed.any? ? "No row is named for certain." : "None found." unless (row = @leaks.others.find { |other| other.verdict == :unsettled })
 
       "None found for certain. #{@layout.subject(Leaks.place(row.key))} grows like a leak, #{@layout.bytes(row.slope, sign: true)} an hour, but " \
         "major GCs were too few to tell it from garbage that waits for one. A longer series tells, or a GC.start now and then."

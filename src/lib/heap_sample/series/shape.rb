@@ -62,6 +62,9 @@ module HeapSample
       judge unless @reason
     end
 
+    # What the process does by all that is known, its lines too.
+    def diagnosis = @diagnosis ||= series.diagnosis
+
     # What the process does: some of :leaks, :bloats, :fragments, :fills; nil if it cannot be said.
     def verdict = reason ? nil : findings.map(&:pattern).uniq
 

@@ -81,7 +81,15 @@ module HeapSample
       text = if findings.empty? then "does not grow: RSS #{@layout.bytes(rss.first)} at first, #{@layout.bytes(rss.last)} at the end"
              else verdict.map { |pattern| NAMES.fetch(pattern) }.join(" and ")
              end
-      @layout.sentence("The process #{text}.#{unsure}")
+      [*@layout.sentence("The process #{text}.#{unsure}"), *diagnosed]
+    end
+
+    # What the lines say, where RSS alone says otherwise.
+    def diagnosed
+      whole = @shape.diagnosis
+      return [] unless whole.enough? && verdict.include?(:leaks) != (whole.leak? || whole.unsettled?)
+
+      @layout.sentence("With what its lines show: #{whole.text(width: @layout.width).sentence}")
     end
 
     def unsure
