@@ -7,6 +7,8 @@ require_relative "../../zoo/examiner"
 require_relative "../../zoo/score"
 require_relative "../../zoo/table"
 require_relative "reached"
+require_relative "test_archive"
+require_relative "test_examination"
 require_relative "test_judgement"
 
 COUNTS = [3, 5, 8, 12, 16, 20].freeze
