@@ -3,6 +3,7 @@
 # Is the zoo examined as its README says? On folders and answers that are made by hand.
 require_relative "../../zoo/examination"
 require_relative "../../zoo/score"
+require_relative "reached"
 
 def series(*names)
   Dir.mktmpdir do |folder|
@@ -60,4 +61,10 @@ test "the shares count what is right after 20 profiles and after 8, and lines of
   never = examined("leak", *["leak not settled"] * 21)
   equal({ "right after 20 profiles" => [1, 2], "right after 8 profiles" => [0, 2], "lines right, of the growing that are right" => [0, 0], "keepers right, of those" => [0, 0] },
         Score.new([slow, never]).shares)
+end
+
+test "fewer that are right and more faults are worse than before, more that are right and fewer faults are not" do
+  before = Reached.new(right: { "lines" => 5 }, faults: { "alarms" => 2 })
+  now = [[5, 2], [6, 1], [4, 2], [5, 3]].map { |lines, alarms| Reached.new(right: { "lines" => lines }, faults: { "alarms" => alarms }) }
+  equal [[true, true], [true, true], [false, true], [true, false]], now.map { |one| one.enum_for(:since, before).map { |_, holds, _| holds } }
 end
