@@ -17,9 +17,6 @@ module ZooDiagnosis
     nil
   end
 
-  # Is there such a command?
-  def there?(folder) = !of(folder).nil?
-
   def captured
     kept = [$stdout, $stderr]
     $stdout = StringIO.new

@@ -13,9 +13,10 @@ class Examination
   # Judgement after so many profiles.
   attr_reader :judgements, :truth, :warnings
 
-  # `counts`: after how many profiles, nil for all numbers of them.
-  def initialize(truth, folder, counts: nil)
+  # `counts`: after how many profiles, nil for all numbers of them. `diagnosis`: ZooDiagnosis, or what has its #of.
+  def initialize(truth, folder, counts: nil, diagnosis: ZooDiagnosis)
     @truth = truth
+    @diagnosis = diagnosis
     @warnings = []
     series = ZooSeries.new(folder)
     wanted = (counts ? [*counts, series.size] : (FEWEST..series.size)).map { |count| [count, series.size].min }.uniq.sort
@@ -47,6 +48,6 @@ class Examination
 
   def judge(series, count)
     early = series.seconds(count) < truth["settles"]
-    Judgement.new(truth, series.first(count) { |folder| ZooDiagnosis.of(folder) { |why| @warnings << why } }, early: early)
+    Judgement.new(truth, series.first(count) { |folder| @diagnosis.of(folder) { |why| @warnings << why } }, early: early)
   end
 end

@@ -12,13 +12,21 @@ class Reached
   def self.read = new(**JSON.parse(File.read(FILE), symbolize_names: true).transform_values { |numbers| numbers.transform_keys(&:to_s) })
 
   def self.of(score)
+    lines, growing = score.shares["lines right, of the growing that are right"]
     new(right: score.shares.transform_values(&:first),
-        faults: { "healthy programs called a leak" => score.alarms.size, "right verdicts that evidence made weaker" => score.weakened.size })
+        faults: { "wrong lines where the verdict is right" => growing - lines, "healthy programs called a leak" => score.alarms.size,
+                  "right verdicts that evidence made weaker" => score.weakened.size })
   end
 
   def initialize(right:, faults:)
     @right = right
     @faults = faults
+  end
+
+  # Yields of each number its name, whether it is no worse than it was, and the figures.
+  def since(before)
+    right.each { |name, now| yield "#{name}: not fewer than before", now >= before.right[name], "#{now}, #{before.right[name]} before" }
+    faults.each { |name, now| yield "#{name}: not more than before", now <= before.faults[name], "#{now}, #{before.faults[name]} before" }
   end
 
   def keep = File.write(FILE, "#{JSON.pretty_generate(right: right, faults: faults)}\n")

@@ -1,0 +1,70 @@
+# frozen_string_literal: true
+
+# Is the zoo examined as its README says? On folders and answers that are made by hand.
+require_relative "../../zoo/examination"
+require_relative "../../zoo/score"
+require_relative "reached"
+
+def series(*names)
+  Dir.mktmpdir do |folder|
+    names.each { |name| File.write(File.join(folder, name), "") }
+    yield folder
+  end
+end
+
+# Says what is given, by the number of profiles in the folder.
+Sayings = Struct.new(:verdicts) do
+  def of(folder)
+    kind, grade = verdicts.fetch(Dir.children(folder).size - 1).split(/ /, 2)
+    { "verdict" => { "kind" => kind, "grade" => grade || "none" } }
+  end
+end
+
+# An Examination whose verdict after each number of profiles is given.
+def examined(kind, *verdicts, settles: 0)
+  truth = { "name" => kind, "kinds" => [kind], "lines" => [], "keepers" => [], "settles" => settles }
+  names = verdicts.each_index.map { |index| format("heap-1-20260101T0000%02d.pb.gz", index * 2) }
+  series(*names) { |folder| Examination.new(truth, folder, diagnosis: Sayings.new(verdicts)) }
+end
+
+test "the first profiles are those that were there when the process with most had written so many" do
+  names = %w[heap-9-20260101T000002.pb.gz heap-9-20260101T000004.pb.gz heap-9-20260101T000006.pb.gz heap-10-20260101T000003.pb.gz heap-10-20260101T000005.pb.gz]
+  series(*names) do |folder|
+    one = ZooSeries.new(folder)
+    equal [3, 4], [one.size, one.seconds(3)]
+    equal names.values_at(3, 0, 1), one.first(2) { |part| Dir.children(part).sort }
+    equal names.sort, one.first(20) { |part| Dir.children(part).sort }
+  end
+end
+
+test "a verdict is right since the last number of profiles at which it was not" do
+  equal 6, examined("leak", *["steady"] * 3, "leak proved", "steady", "leak proved", "leak proved").right_after
+  equal nil, examined("leak", "steady", "steady", "leak proved", "leak not settled").right_after
+  equal 3, examined("steady", *["steady"] * 5).right_after
+end
+
+test "evidence that makes a right verdict weaker is found, wherever it comes" do
+  equal [5], examined("leak", "steady", "steady", "leak not settled", "leak very likely", "leak not settled", "leak proved").weakened.map(&:first)
+  equal [], examined("leak", "steady", "steady", "leak not settled", "leak very likely", "leak proved").weakened
+  equal [], examined("steady", "steady", "steady", "steady", "leak not settled").weakened
+end
+
+test "an alarm before a healthy program settled counts neither way, and after that against it" do
+  early = examined("steady", *["leak proved"] * 4, *["steady"] * 20, settles: 8)
+  late = examined("steady", *["leak proved"] * 9, *["steady"] * 20, settles: 8)
+  equal [[], ["steady"]], [early, late].map { |one| Score.new([one]).alarms }
+  equal [[1, 1], [0, 1]], [early, late].map { |one| Score.new([one]).shares["right after 8 profiles"] }
+end
+
+test "the shares count what is right after 20 profiles and after 8, and lines of what is right alone" do
+  slow = examined("leak", *["steady"] * 12, *["leak proved"] * 9)
+  never = examined("leak", *["leak not settled"] * 21)
+  equal({ "right after 20 profiles" => [1, 2], "right after 8 profiles" => [0, 2], "lines right, of the growing that are right" => [0, 0], "keepers right, of those" => [0, 0] },
+        Score.new([slow, never]).shares)
+end
+
+test "fewer that are right and more faults are worse than before, more that are right and fewer faults are not" do
+  before = Reached.new(right: { "lines" => 5 }, faults: { "alarms" => 2 })
+  now = [[5, 2], [6, 1], [4, 2], [5, 3]].map { |lines, alarms| Reached.new(right: { "lines" => lines }, faults: { "alarms" => alarms }) }
+  equal [[true, true], [true, true], [false, true], [true, false]], now.map { |one| one.enum_for(:since, before).map { |_, holds, _| holds } }
+end
