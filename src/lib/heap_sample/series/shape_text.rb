@@ -3,7 +3,6 @@
 module HeapSample
   # A Shape as text.
   class ShapeText
-    BARS = "▁▂▃▄▅▆▇█"
     PLOT_WIDTH = 60
     NAME_WIDTH = 6
     NAMES = {bloats: "bloats", fragments: "fragments", fills: "fills", leaks: "leaks"}.freeze
@@ -42,11 +41,7 @@ module HeapSample
     end
 
     # From its least on, all in one measure: how much RSS changed.
-    def bars(sizes, change, room)
-      width = [PLOT_WIDTH, [room, 1].max, sizes.size].min
-      groups = sizes.each_index.group_by { |index| index * width / sizes.size }.values
-      groups.map { |group| BARS[(((group.sum { |index| sizes[index] } / group.size.to_f) - sizes.min) / change * BARS.size).floor.clamp(0, BARS.size - 1)] }.join
-    end
+    def bars(sizes, change, room) = Plot.bars(sizes, change, [PLOT_WIDTH, [room, 1].max].min)
 
     def evidence
       findings.flat_map { |finding| @layout.sentence("- #{sentence(finding)}") }
