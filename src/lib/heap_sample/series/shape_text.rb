@@ -51,8 +51,8 @@ module HeapSample
       bytes = @layout.bytes(finding.bytes, sign: true)
       case finding.term
       when :line
-        slope, interval = curve.slope
-        "RSS grows in a line: #{bytes}, #{@layout.bytes(slope, sign: true)} an hour (95%: #{@layout.range(*interval, sign: true)}); #{where(finding)}" \
+        rate, limits = @layout.figure(*curve.slope, sign: true)
+        "RSS grows in a line: #{bytes}, #{rate} an hour (95%: #{limits}); #{where(finding)}" \
           "#{" that nobody uses and that has not levelled off" if finding.pattern == :fragments}."
       when :level
         "RSS levels off after #{bytes}; #{where(finding)}" \
