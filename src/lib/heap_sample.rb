@@ -82,6 +82,7 @@ module HeapSample
   autoload :ClassMix, "#{here}/text/class_mix"
   autoload :Header, "#{here}/text/header"
   autoload :Layout, "#{here}/text/layout"
+  autoload :Plot, "#{here}/text/plot"
   autoload :StackText, "#{here}/text/stack_text"
 
   # What one profile says.
@@ -118,6 +119,8 @@ module HeapSample
   autoload :Curve, "#{here}/series/curve"
   autoload :Leaks, "#{here}/series/leaks"
   autoload :LeaksText, "#{here}/series/leaks_text"
+  autoload :LineHistory, "#{here}/series/line_history"
+  autoload :LineHistoryText, "#{here}/series/line_history_text"
   autoload :Series, "#{here}/series/series"
   autoload :Shape, "#{here}/series/shape"
   autoload :ShapeText, "#{here}/series/shape_text"

@@ -137,6 +137,13 @@ HeapSample::Retained::Entry.new("key").compare(total, total, total)
 series = HeapSample::Series.load(folder)
 HeapSample::Series.of(folder)
 HeapSample::Series.of(profiles)
+history = series.line("exercise.rb:#{File.readlines(__FILE__).index { |line| line.start_with?("def keep") } + 1}")
+[read(history), history.to_s, history.to_h, history.inspect, history.lines(3), history.moments.each { |moment| read(moment) }]
+begin
+  series.line("nowhere.rb:1")
+rescue HeapSample::LineHistory::NotFound => e
+  e.places
+end
 HeapSample::Series.all(folder)
 read(series)
 series.with(now).size

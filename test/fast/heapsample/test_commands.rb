@@ -39,12 +39,28 @@ folder do |dir|
 
     test "#{with}: --json on every report is JSON with the same figures" do
       {"top" => [b], "report" => [b], "tree" => [b], "churn" => [b], "generations" => [b], "diff" => [a, b], "leaks" => [dir],
-       "shape" => [dir], "info" => [b]}.each do |command, files|
+       "shape" => [dir], "info" => [b], "line" => ["leak.rb:9", dir]}.each do |command, files|
         JSON.parse(printed(command, "--json", *files, **options))
       end
       row = JSON.parse(printed("top", "--json", "--class", "Leaked", b, **options)).fetch("rows").fetch(0)
       estimate = HeapSample::Profile.load(b).filter(class: "Leaked").top.first.estimate
       close(estimate.space, row["estimate"] ? row["estimate"]["bytes"] : row["bytes"], 1e-9)
+    end
+
+    test "#{with}: one line over time; the nearest where it is not there" do
+      equal(HeapSample::Series.load(dir).line("leak.rb:9", width: 80, root: Dir.pwd).to_s, printed("line", "leak.rb:9", dir, "--width", "80", **options))
+      fails(1, /no memory came from leak\.rb:8; the nearest lines are app\/leak\.rb:9/, "line", "leak.rb:8", dir, **options)
+      fails(1, /no memory came from laek\.rb:9; .*did you mean \S*leak\.rb:9\?/, "line", "laek.rb:9", dir, **options)
+      fails(2, /which line, and which profiles\?/, "line", "leak.rb:9", **options)
+    end
+
+    test "#{with}: --stacks shows how each row came" do
+      {"top" => [b], "report" => [b], "churn" => [b], "generations" => [b], "diff" => [a, b]}.each do |command, files|
+        assert(printed(command, *files, "--stacks", **options).match?(/^Most of 1 came by:\n  /), command)
+        assert(printed(command, *files, "--stacks", "--json", **options).include?('"stack": ['), command) unless command == "generations"
+        assert(!printed(command, *files, **options).include?("came by"), command)
+      end
+      fails(2, /invalid option: --stacks/, "shape", dir, "--stacks", **options)
     end
 
     test "#{with}: filters are the library's" do

@@ -44,7 +44,7 @@ module HeapSample
 
     def cells(group, index, resident)
       [@layout.rank(index + 1, group.inuse.weak?), @layout.size(group.inuse), @layout.interval(group.inuse),
-       *(@layout.bytes(group.inuse.resident.space) if resident), @layout.name(group.key, FUNCTION_LENGTH), line_of(group.key)]
+       *(@layout.size(group.inuse, group.inuse.resident.space) if resident), @layout.name(group.key, FUNCTION_LENGTH), line_of(group.key)]
     end
 
     # The line that most of a function's memory is for.

@@ -99,10 +99,10 @@ module HeapSample
       when :bytes then objects? || value.memsize? ? @layout.bytes(estimate.space) : @layout.size(estimate)
       when :objects then @layout.count(estimate.objects)
       when :interval then value.interval_text(estimate, @layout)
-      when :resident then @layout.bytes(estimate.resident.space)
-      when :slots then part(group.slots_space)
-      when :malloc then part(group.malloc.space)
-      when :buffers then part(group.memsize)
+      when :resident then @layout.size(estimate, estimate.resident.space)
+      when :slots then part(group.slots_space, estimate)
+      when :malloc then part(group.malloc.space, estimate)
+      when :buffers then part(group.memsize, estimate)
       when :samples then estimate.samples > 0 ? @layout.count(estimate.samples) : Layout::NOTHING
       when :share then entry.share ? @layout.percent(entry.share) : Layout::NOTHING
       when :age then mean(group.age(@top.profile.info.gc_count))
@@ -113,7 +113,7 @@ module HeapSample
       end
     end
 
-    def part(space) = space > 0 ? @layout.bytes(space) : Layout::NOTHING
+    def part(space, estimate) = space > 0 ? @layout.size(estimate, space) : Layout::NOTHING
     def mean(gcs) = gcs ? format("%.1f", gcs) : Layout::NOTHING
   end
 end

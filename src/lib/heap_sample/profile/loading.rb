@@ -17,7 +17,7 @@ module HeapSample
     LABEL = /\A(?:Kernel[#.](?:require|require_relative|load|autoload)|Gem\.activate_and_load_bin_path|Bundler\.(?:require|setup)|Gem\.activate_bin_path)\z/
     # A file that only starts a program of a gem.
     START = %r{/(?:bin|exe|script)/[^/.]+\z}
-    TOP = /\A(?:rescue in |block in )?<(?:main|top \(required\))>\z/
+    TOP = /\A(?:rescue in |block in )?<(?:main|top \(required\)|compiled)>\z/
 
     module_function
 

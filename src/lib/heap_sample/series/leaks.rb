@@ -163,11 +163,21 @@ module HeapSample
       (handle = row.cohort.stack) ? cohorts.profile.stacks.stack(handle) : []
     end
 
+    # The application's line by which most of a row's memory came, where the row is not of that line itself; nil if there is none.
+    def application(row) # :nodoc:
+      return unless (handle = row.cohort.stack) && @by != :stack
+
+      came_by = CameBy.new(@by, [row.key])
+      came_by.add_stack(row.key, cohorts.profile.stacks, handle)
+      came_by.application(row.key) if Top::APPLICATION.include?(@by)
+    end
+
     private
 
     def judge
-      tested = cohorts.groups.filter_map { |key, cohort| row(key, cohort) }
-      @judged, @unjudged = tested.size, cohorts.groups.size - tested.size
+      groups = cohorts.groups.reject { |key, _| Keys.machinery?(Leaks.place(key)) }
+      tested = groups.filter_map { |key, cohort| row(key, cohort) }
+      @judged, @unjudged = tested.size, groups.size - tested.size
       found = Statistics.discoveries(tested.map(&:odds), level: LEVEL)
       tested.zip(found) { |row, grows| row.verdict = verdict(row, grows, LEVEL / tested.size) }
       @leaks = tested.select { |row| row.verdict == :leak }.sort_by.with_index { |row, index| [-row.slope, index] }
@@ -213,6 +223,7 @@ module HeapSample
 
     def figures_of(row)
       {**Analysis.key(Leaks.place(row.key), layout), verdict: row.verdict, **rate(row.trend), weak: row.weak?, memory: row.kind,
+       application: application(row)&.then { |place| Analysis.key(place, layout) },
        bytes_now: row.cohort.at(cohorts.size, row.kind).space, untouched_bytes_now: row.cohort.untouched(cohorts.size, row.kind),
        odds: row.odds, pace: row.trend.pace,
        classes: row.cohort.classes.first(Analysis::BRIEF).map { |class_name, space| {name: class_name, bytes: space} },

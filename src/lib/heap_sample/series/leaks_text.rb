@@ -9,6 +9,7 @@ module HeapSample
 
     # How rows grew that are no leaks.
     HOW = {unsettled: "like a leak, or awaits a major GC", slowing: "slowing down, as a cache fills", unsteady: "in steps, or up and down"}.freeze
+    KINDS = {slots: "heap slots", malloc: "malloc"}.freeze
     # Title, side, and the order in which a narrow table loses a column.
     COLUMNS = [["", :right], ["per hour", :right], ["95% interval", :right, 7], ["grew", :right, 4], ["now", :right, 5], ["samples", :right, 3]].freeze
     OTHER_COLUMNS = [["", :right], ["grew", :right], ["95% interval", :right, 2], ["samples", :right, 1], ["how", :left, 3]].freeze
@@ -66,7 +67,7 @@ module HeapSample
       columns = [*COLUMNS, *([["memory", :left, 2]] if malloc?), *([["class", :left, 1, ClassMix::LEAST]] unless @leaks.by == :class), [@leaks.by.to_s, :left]]
       rows = shown.each_with_index.map { |row, index| cells(row, index) }
       [*@layout.title("Grows all along and is not collected, by #{@leaks.by}:"),
-       *@layout.table(columns, rows, shown.map { |row| row.weak? ? :weak : :grown }), *below(@leaks.leaks, shown)]
+       *@layout.table(columns, rows, shown.map { |row| row.weak? ? :weak : :grown }, shown.map { |row| @leaks.application(row) }), *below(@leaks.leaks, shown)]
     end
 
     # What a table leaves out, and the meaning of its marks.
@@ -75,8 +76,7 @@ module HeapSample
     end
 
     def cells(row, index)
-      low, high = row.slope_interval
-      [@layout.rank(index + 1, row.weak?), @layout.bytes(row.slope, sign: true), @layout.range(low, high, sign: true),
+      [@layout.rank(index + 1, row.weak?), *@layout.figure(row.slope, row.slope_interval, sign: true),
        @layout.bytes(row.space, sign: true), @layout.bytes(row.cohort.at(cohorts.size, row.kind).space), @layout.count(row.samples),
        *(row.kind if malloc?), *(class_name(row) unless @leaks.by == :class), Leaks.place(row.key)]
     end
@@ -121,7 +121,7 @@ module HeapSample
       return [] if shown.empty?
 
       rows = shown.each_with_index.map do |row, index|
-        [@layout.rank(index + 1, row.weak?), @layout.bytes(row.space, sign: true), @layout.range(*row.trend.whole.space_interval, sign: true),
+        [@layout.rank(index + 1, row.weak?), *@layout.figure(row.space, row.trend.whole.space_interval, sign: true),
          @layout.count(row.samples), HOW.fetch(row.verdict), Leaks.place(row.key)]
       end
       [*@layout.title(cohorts.settled? ? "Grew, but not as a leak does:" : "Grew, but no leak for certain:"),
@@ -134,7 +134,13 @@ module HeapSample
 
     def everything
       total = @leaks.total
-      "Everything together: #{@layout.bytes(total.slope, sign: true)} an hour (#{@layout.range(*total.slope_interval, sign: true)})#{memory}."
+      "Everything together: #{rate(total)}#{memory}."
+    end
+
+    # "+1.2 GiB an hour (+1.1 – +1.3 GiB)".
+    def rate(grown)
+      slope, limits = @layout.figure(grown.slope, grown.slope_interval, sign: true)
+      "#{slope} an hour (#{limits})"
     end
 
     # Which memory the rate is of, where it is not of all.
@@ -163,9 +169,8 @@ module HeapSample
 
     def steepest
       row = @leaks.leaks.first
-      low, high = row.slope_interval
       "#{@leaks.leaks.size == 1 ? "It leaks at" : "#{@leaks.leaks.size} leaks, the steepest at"} #{@layout.subject(Leaks.place(row.key))}: " \
-        "#{@layout.bytes(row.slope, sign: true)} an hour (#{@layout.range(low, high, sign: true)})" \
+        "#{rate(row)}#{" of #{KINDS.fetch(row.kind)} alone" if row.cohort.kinds.size > 1 && row.kind != :both}" \
         "#{", mostly #{mostly(row)}" if @leaks.by != :class && classes(row).any?}."
     end
 

@@ -205,6 +205,12 @@ module HeapSample
     # How the process as a whole grows.
     def shape(**options) = Shape.new(self, **options)
 
+    # call-seq:
+    #   line("order.rb:12", kind: :both, top: 20, width: 120, root: Dir.pwd) -> HeapSample::LineHistory
+    #
+    # One line of code over time.
+    def line(line, **options) = LineHistory.new(self, line, **options)
+
     # "process 4711, 60 profiles, 2026-01-01 00:00 – 01:00 UTC"
     def describe
       session = infos.first.session.to_i

@@ -3,7 +3,6 @@
 module HeapSample
   # A Shape as text.
   class ShapeText
-    BARS = "▁▂▃▄▅▆▇█"
     PLOT_WIDTH = 60
     NAME_WIDTH = 6
     NAMES = {bloats: "bloats", fragments: "fragments", fills: "fills", leaks: "leaks"}.freeze
@@ -42,11 +41,7 @@ module HeapSample
     end
 
     # From its least on, all in one measure: how much RSS changed.
-    def bars(sizes, change, room)
-      width = [PLOT_WIDTH, [room, 1].max, sizes.size].min
-      groups = sizes.each_index.group_by { |index| index * width / sizes.size }.values
-      groups.map { |group| BARS[(((group.sum { |index| sizes[index] } / group.size.to_f) - sizes.min) / change * BARS.size).floor.clamp(0, BARS.size - 1)] }.join
-    end
+    def bars(sizes, change, room) = Plot.bars(sizes, change, [PLOT_WIDTH, [room, 1].max].min)
 
     def evidence
       findings.flat_map { |finding| @layout.sentence("- #{sentence(finding)}") }
@@ -56,8 +51,8 @@ module HeapSample
       bytes = @layout.bytes(finding.bytes, sign: true)
       case finding.term
       when :line
-        slope, interval = curve.slope
-        "RSS grows in a line: #{bytes}, #{@layout.bytes(slope, sign: true)} an hour (95%: #{@layout.range(*interval, sign: true)}); #{where(finding)}" \
+        rate, limits = @layout.figure(*curve.slope, sign: true)
+        "RSS grows in a line: #{bytes}, #{rate} an hour (95%: #{limits}); #{where(finding)}" \
           "#{" that nobody uses and that has not levelled off" if finding.pattern == :fragments}."
       when :level
         "RSS levels off after #{bytes}; #{where(finding)}" \

@@ -118,8 +118,8 @@ module HeapSample
       "#{in_unit(value, unit, sign)} #{UNITS[unit]}"
     end
 
-    # The bytes of an estimate, in the unit of its #interval.
-    def size(estimate) = bytes(estimate.space, unit: unit_of(estimate))
+    # The bytes of an estimate, or a part of them, in the unit of its #interval.
+    def size(estimate, space = estimate.space) = bytes(space, unit: unit_of(estimate))
 
     # call-seq:
     #   figure(value, limits, sign: false) -> [String, String]
@@ -210,7 +210,7 @@ module HeapSample
 
     # ", 9.1 MiB of it resident," where that differs.
     def resident(estimate)
-      estimate.untouched? ? ", #{bytes(estimate.resident.space)} of it resident," : ""
+      estimate.untouched? ? ", #{size(estimate, estimate.resident.space)} of it resident," : ""
     end
 
     # The part that +value+ is of +total+; NOTHING if that is 0.

@@ -1,0 +1,140 @@
+# frozen_string_literal: true
+
+module HeapSample
+  # One line of code over time: what it has in use at each profile of a series, and what was born and died there.
+  #
+  #   puts series.line("order.rb:12")
+  #
+  # It is what the line made itself and, of the application's lines, what gems and Ruby made that it called: the rows by
+  # :line and by :app that are of that line.
+  class LineHistory
+    include Analysis
+
+    # A line that is not there, or is in several files.  +places+ are texts of what is there: "a/order.rb:12".
+    class NotFound < ArgumentError
+      attr_reader :places
+
+      def initialize(message, places)
+        super(message)
+        @places = places
+      end
+    end
+
+    # What the line had at one profile: its Time and GC count, and a Group of its rows.
+    Moment = Struct.new(:time, :gc, :group) do
+      # Estimates: in use; ever born; ever found dead.
+      def inuse = group.inuse
+      def born = group.alloc
+      def died = group.dead
+    end
+
+    LINE = /\A(.+):(\d+)\z/m
+    # Lines that an error names.
+    NAMED = 3
+    ROWS = 20
+    TEXT = LineHistoryText
+
+    # Of which series; of which memory; how many moments a text shows.
+    attr_reader :series, :kind, :rows
+    # The line: a Place; a Moment for each profile; what changed from the first to the last, a GrowthGroup.
+    attr_reader :place, :moments, :growth
+
+    # call-seq:
+    #   LineHistory.new(series, "models/order.rb:12", kind: :both, top: 20, width: 120, root: Dir.pwd, style: nil)
+    #
+    # The path may lack folders in front.  Raises NotFound if no profile has such a line, or there are several; ArgumentError
+    # if an argument makes no sense.
+    def initialize(series, line, kind: :both, top: ROWS, **look)
+      Layout.check(top: top)
+      look_like(look)
+      @series = series
+      @kind = kind
+      @rows = top
+      @wanted = Groups.wanted(kind)
+      @file, @number = line.to_s.match(LINE)&.captures
+      raise ArgumentError, "a line is FILE:LINE (order.rb:12), not #{line.inspect}" unless @file
+
+      @path = %r{(?:\A|/)#{Regexp.escape(@file.delete_prefix("./"))}\z}
+      read
+    end
+
+    # JSON-ready: numbers not rounded, intervals as [low, high].
+    def to_h
+      {process_id: series.infos.first.process_id, **Analysis.key(place, layout), kind: kind, warnings: series.warnings,
+       profiles: moments.map { |moment| moment_to_h(moment) }, growth: growth.to_h, still_in_use_share: still}
+    end
+
+    # Of what was born there since sampling started the part that is not dead; nil if nothing tells.
+    def still = moments.last.group.dead_share&.then { |dead| 1 - dead }
+
+    private
+
+    def moment_to_h(moment)
+      {time: moment.time.utc.strftime("%FT%TZ"), gc: moment.gc, inuse: moment.inuse.to_h, born: moment.born.to_h, died: moment.died.to_h}
+    end
+
+    def directory = @series&.infos&.last&.directory
+
+    def read
+      found = Hash.new { |known, place| known[place] = {} }
+      ends = {}
+      series.each_with_index do |profile, index|
+        rows_by_place(profile).each { |place, rows| found[place][index] = group(profile, rows) }
+        ends[index] = profile if [0, series.size - 1].include?(index)
+      end
+      @place = only(found.keys, ends.values.last)
+      @moments = series.infos.each_with_index.map { |info, index| Moment.new(info.taken, info.gc_count, found[@place][index] || Group.new(@place)) }
+      @growth = grown(ends[0], ends[series.size - 1])
+    end
+
+    # Place without a label => rows.
+    def rows_by_place(profile)
+      places = Hash.new { |known, handle| known[handle] = places_of(profile.stacks, handle) }
+      profile.table.each_with_object({}) do |row, found|
+        next unless @wanted.nil? || row[Columns::MALLOC] == @wanted
+
+        places[row[Columns::STACK]].each { |place| (found[place] ||= []) << row }
+      end
+    end
+
+    def places_of(stacks, handle)
+      [stacks.site(handle), stacks.application_site(handle)].compact.uniq.filter_map do |id|
+        frame = stacks.frame(id)
+        Place.new(frame.full_path, frame.lineno) if frame.lineno == @number.to_i && @path.match?(frame.full_path)
+      end.uniq
+    end
+
+    def group(profile, rows)
+      info = profile.info
+      rows.each_with_object(Group.new(nil, malloc_deaths: info.malloc_births?, major_gc: info.last_major_gc)) { |row, group| group.add(row) }
+    end
+
+    def grown(first, last)
+      total = GrowthGroup.new(place)
+      return total if series.size < 2
+
+      parts = [last, first].map { |profile| profile.with(rows_by_place(profile).fetch(place, [])) }
+      (parts[0] - parts[1]).rows.each_with_object(total) { |row, sum| sum.add(row) }
+    end
+
+    def only(places, last)
+      return places.first if places.size == 1
+      raise not_there(last) if places.empty?
+
+      names = names(places.sort_by(&:path))
+      raise NotFound.new("#{@file}:#{@number} is a line of several files: #{names.join(", ")}; give more of the path", names)
+    end
+
+    # Names the nearest lines of the file, else the largest lines.
+    def not_there(last)
+      all = last.groups(:line, kind: kind).ranked(last.table.size) { |group| group.inuse.space + group.alloc.space }.map(&:key)
+      all = all.reject { |key| key.path.empty? }.map { |key| Place.new(key.path, key.line) }.uniq
+      same = all.select { |key| @path.match?(key.path) }
+      near = same.empty? ? all : same.sort_by { |key| (key.line - @number.to_i).abs }
+      NotFound.new("no memory came from #{@file}:#{@number}; #{same.empty? ? "the largest lines are" : "the nearest lines are"} " \
+                   "#{names(near.first(NAMED)).join(", ")}", names(all))
+    end
+
+    def names(places) = places.map { |place| layout.place(place) }
+  end
+end
