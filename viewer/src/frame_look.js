@@ -80,7 +80,7 @@ export class FrameLook {
   codeClass(frame) {
     if (this.frames.get("native")[frame]) return "native";
     if (this.frames.get("application")[frame]) return "app";
-    return this.texts[this.frames.get("gem")[frame]].startsWith("(") ? "ruby" : "gem";
+    return this.texts[this.frames.get("owner")[frame]].startsWith("(") ? "ruby" : "gem";
   }
 
   growthClass(net, node) {
