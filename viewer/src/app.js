@@ -64,7 +64,8 @@ export class App {
     const places = ["main", "search", "filters", "graph", "table"].map((name) => [name, byId(`${name}-controls`)]);
     this.toolbar.place(Object.fromEntries(places), byId("filters-button"));
     help(byId("help"));
-    drawDiagnosis(byId("diagnosis"), this.data.diagnosis, {
+    byId("diagnosis").hidden = !this.data.diagnosis;
+    drawDiagnosis(byId("findings"), this.data.diagnosis, {
       select: (lines) => this.showLine(lines),
       short: (line) => shortened(line, this.view),
     });
@@ -253,7 +254,8 @@ export class App {
   }
 
   drawMemory() {
-    drawMemory(byId("memory"), this.data, { hover: (lines, where) => this.tip.show(lines, where) });
+    const chart = this.data.diagnosis ? byId("over-time") : null;
+    drawMemory(byId("memory"), this.data, { hover: (lines, where) => this.tip.show(lines, where) }, chart);
   }
 
   // The page was made wider or narrower.

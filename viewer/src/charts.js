@@ -174,23 +174,43 @@ const ages = (from, to) =>
 const figures = (estimate, unit) =>
   `${amount(estimate.value(unit), unit)} (${interval(estimate, unit)}), ${count(estimate.samples)} samples`;
 
-// The accounts of the process: a chart if there are more than two, and a table of
-// the last one with what changed since the first.
-export const drawMemory = (element, { accounts, parts, verdict }, on) => {
+// The accounts of the process: a table of the last one with what changed since the first, and a chart if there are
+// more than two: in `chart` or, where that is null, beside the table.
+export const drawMemory = (element, { accounts, parts, verdict }, on, chart = null) => {
   fill(element);
   if (accounts.length === 0) {
     element.append(el("p", { className: "note" }, "The profile has no account of the process's memory."));
     return;
   }
-  const table = accountTable(accounts, parts);
   if (accounts.length > 2) {
-    const chart = el("div");
-    element.append(chart, table);
-    drawAccounts(chart, accounts, parts, on);
-  } else {
-    element.append(table);
+    if (chart) fill(chart, el("figcaption", {}, "Memory of the process"));
+    else element.append((chart = el("div")));
   }
+  element.append(accountTable(accounts, parts));
   if (verdict) element.append(el("p", {}, verdict));
+  // It takes the width that it has beside the rest.
+  if (accounts.length > 2) drawAccounts(chart, accounts, parts, on);
+  if (chart?.firstChild.tagName === "FIGCAPTION") chart.append(partsLegend(accounts, parts));
+};
+
+const LEGEND = 5;
+
+// The largest parts; the others are in the table.
+const partsLegend = (accounts, parts) => {
+  const last = accounts[accounts.length - 1].parts;
+  const names = Object.keys(parts);
+  const largest = [...names].sort((a, b) => (last[b] || 0) - (last[a] || 0)).slice(0, LEGEND);
+  const swatches = names
+    .filter((name) => largest.includes(name))
+    .map((name) =>
+      el(
+        "span",
+        {},
+        el("span", { className: `swatch part${names.indexOf(name)}` }),
+        parts[name].replace(/[(,].*$/, ""),
+      ),
+    );
+  return el("p", { className: "note parts" }, ...swatches);
 };
 
 const drawAccounts = (element, accounts, parts, on) => {

@@ -25,12 +25,11 @@ const badge = ({ kind, grade }) => {
 // `on.select(lines)`: shows one of the lines of a finding, that of the application first; `on.short(line)`: the
 // same with its path as the page has it.
 export const drawDiagnosis = (element, diagnosis, on) => {
-  element.hidden = !diagnosis;
   if (!diagnosis) return;
   const findings = some(diagnosis.findings);
   const processes = some(diagnosis.processes);
   const rest = findings.slice(SHOWN);
-  element.className = styleOf(diagnosis.verdict);
+  element.parentNode.className = styleOf(diagnosis.verdict);
   fill(
     element,
     el("p", { className: "verdict" }, badge(diagnosis.verdict), el("strong", {}, ...prose(diagnosis.verdict.sentence))),

@@ -60,7 +60,7 @@ export class Flame {
         .transitionDuration(0)
         .resetHeightOnZoom(true)
         .tooltip(noTooltip)
-        .getName((d) => (d.data.rest ? `${d.data.rest} narrower` : this.look(d.data.node).label))
+        .getName((d) => (d.data.rest ? `${d.data.rest} narrower` : this.look(d.data.node).labels[0]))
         .setColorMapper(() => "");
       this.chart.inverted(!flame);
       this.chart.width(width);
@@ -104,10 +104,10 @@ export class Flame {
     this.fit();
   }
 
-  // The label, or what of it has room for so many characters.
-  write(element, { label, short, path }, room) {
-    if (path) element.textContent = cutFront(label, Math.max(1, Math.floor(room)));
-    else if (label.length > room) element.textContent = short;
+  // The longest of the labels that has room, which is given in characters.
+  write(element, { labels, path }, room) {
+    const text = labels.find((label) => label.length <= room) || labels[labels.length - 1];
+    element.textContent = path ? cutFront(labels[0], Math.max(1, Math.floor(room))) : text;
   }
 
   // Scrolls to what is zoomed in on, or to the widest frame that is found. Is there one?

@@ -8,19 +8,21 @@ export const foldedFrames = (frames) => {
   return folded.includes(0) && folded.includes(1) ? folded : null;
 };
 
-const NATIVE = "native code";
-const RUBY = "ruby";
 const SHOWN = 2;
+const APPLICATION = "(app)";
 const VERSION = /-(?:\d[^-]*(?:-[^-]+)*|[0-9a-f]{7,})$/;
 
-// "puma" of "puma-8.0.2".
-const nameOf = (gem) => gem.replace(VERSION, "");
+// Whose code it is: "puma" of "puma-8.0.2", "libxml2.so.2" of "(libxml2.so.2)".
+const ownerOf = (text) => {
+  if (text === APPLICATION) return "native code";
+  return text.replace(text.startsWith("(") ? /[()]/g : VERSION, "");
+};
 
 // What is in a fold: how many frames its deepest and its shallowest stack have, whose they are, and
 // whether one of them is wanted (a byte for each frame, or null).
 export const contents = (tree, fold, selection, wanted) => {
   const { frames, texts } = selection;
-  const [native, gem] = [frames.get("native"), frames.get("gem")];
+  const owner = frames.get("owner");
   const widths = new Map();
   const seen = new Set();
   let deepest = 0;
@@ -29,11 +31,9 @@ export const contents = (tree, fold, selection, wanted) => {
     seen.add(tree.groupOf[frame]);
     deepest = Math.max(deepest, deep);
     found ||= wanted !== null && wanted[frame] === 1;
-    const key = native[frame] ? -1 : gem[frame];
-    widths.set(key, (widths.get(key) || 0) + width);
+    widths.set(owner[frame], (widths.get(owner[frame]) || 0) + width);
   });
-  const owner = (key) => (key < 0 ? NATIVE : texts[key].startsWith("(") ? RUBY : nameOf(texts[key]));
-  const owners = new Set([...widths].sort((a, b) => b[1] - a[1]).map(([key]) => owner(key)));
+  const owners = new Set([...widths].sort((a, b) => b[1] - a[1]).map(([text]) => ownerOf(texts[text])));
   return { deepest, linear: seen.size === deepest, owners: [...owners], found };
 };
 

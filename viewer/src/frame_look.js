@@ -10,6 +10,9 @@ const LABEL = 200;
 const OWNERS = 12; // gems that a tooltip names
 // Methods whose names say nothing without the file.
 const NAMELESS = /^(?:(?:block(?: \(\d+ levels\))?|rescue|ensure) in )*<(?:main|top \(required\))>$/;
+// What of a label is kept where there is little room: "#seat_plan:24" of "TicketsController#seat_plan:24", and
+// "config.ru:1" of "<main> config.ru:1".
+const LAST = /(?<=> )\S+$|[#.][^#.\s]+$/;
 const NAMESPACES = /(?:[A-Z]\w*::)+(?=[A-Z])/g;
 
 export class FrameLook {
@@ -55,7 +58,9 @@ export class FrameLook {
     const share = net ? "" : `${percent(node.width / this.tree.root.width)}, `;
     const spoken = `${name}, ${amount(estimate.value(unit), unit, net)}, ${share}${count(estimate.samples)} samples${estimate.weak ? ", weak" : ""}`;
     const path = this.state.get("detail") === "file" && node.group >= 0;
-    return { name, label, short: label.replace(NAMESPACES, ""), path, classes: classes.join(" "), spoken, found };
+    const short = label.replace(NAMESPACES, "");
+    const labels = [label, short, LAST.exec(short)?.[0] || short];
+    return { name, labels, short, path, classes: classes.join(" "), spoken, found };
   }
 
   // What is in a fold.
@@ -76,7 +81,7 @@ export class FrameLook {
   codeClass(frame) {
     if (this.frames.get("native")[frame]) return "native";
     if (this.frames.get("application")[frame]) return "app";
-    return this.texts[this.frames.get("gem")[frame]].startsWith("(") ? "ruby" : "gem";
+    return this.texts[this.frames.get("owner")[frame]].startsWith("(") ? "ruby" : "gem";
   }
 
   growthClass(net, node) {

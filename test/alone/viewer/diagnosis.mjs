@@ -67,9 +67,27 @@ export const diagnosis = async (on, hostile) => {
       assert((await text(page, "#diagnosis .stack")).includes("TicketsController#show"), "the stack");
     }));
 
+  for (const width of [1400, 390])
+    await test(`at ${width} pixels memory over time stands in the diagnosis, and not twice`, () =>
+      on(
+        "grown",
+        async (page) => {
+          const box = (selector) =>
+            page.$eval(selector, (element) => {
+              const { left, right, top } = element.getBoundingClientRect();
+              return { left, right, top };
+            });
+          const [chart, findings] = [await box("#over-time svg"), await box("#findings")];
+          if (width > 1100) assert(chart.left >= findings.right && chart.top < 200, JSON.stringify([chart, findings]));
+          assert(chart.right <= width, JSON.stringify(chart));
+          equal([1, 0], [(await page.$$("#over-time path.rss")).length, (await page.$$("#memory svg")).length]);
+        },
+        { width },
+      ));
+
   await test("without a diagnosis there is no section", () =>
     on("service", async (page) =>
-      equal([true, ""], await page.$eval("#diagnosis", (element) => [element.hidden, element.textContent])),
+      equal([true, ""], await page.$eval("#diagnosis", (element) => [element.hidden, element.textContent.trim()])),
     ));
 
   await test("a click on a finding shows its line in the graph and in the table", () =>

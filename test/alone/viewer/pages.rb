@@ -180,7 +180,7 @@ told[:many] = expected_growth(many[1] - many[0])[:line]
 page("growth", series.last - series.first)
 
 page("service", service)
-page("grown", Array.new(3) { |step| service(step: step) }, diagnosis: diagnosis)
+page("grown", Array.new(3) { |step| service(step: step, account: account(step), account_at_start: account(0)) }, diagnosis: diagnosis)
 page("processes", service(step: 1, pid: 4712) - service)
 page("deep", deep)
 Dir.mktmpdir do |folder|

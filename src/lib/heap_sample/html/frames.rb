@@ -4,9 +4,6 @@ module HeapSample
   # Texts and frames of all profiles in a view, each once and by number.  Number
   # 0 of the texts is the empty one.
   class ViewFrames
-    # In place of a gem, that of native frames.
-    NATIVE = "(native)"
-
     attr_reader :texts
 
     def initialize(layout)
@@ -34,23 +31,23 @@ module HeapSample
     # The numbers of the frames of +stacks+, by their ids there.  Native frames
     # that differ only in their address are one.
     def numbers(stacks)
-      @of_stacks[stacks] ||= stacks.frames.each_with_index.map { |frame, id| number(frame, stacks.application?(id)) }
+      @of_stacks[stacks] ||= stacks.frames.each_with_index.map { |frame, id| number(frame, stacks.application?(id), stacks.owner(id)) }
     end
 
-    # Label, method, path, short path, line, whether native, gem, and whether it is
-    # the application's, of all frames, as columns of numbers.
+    # Label, method, path, short path, line, whether native, whose code it is (Stacks#owner), and whether
+    # that is the application, of all frames, as columns of numbers.
     def columns
       fields = @frames.transpose
       fields = Array.new(FIELDS.size) { [] } if fields.empty?
       FIELDS.zip(fields).to_h
     end
 
-    FIELDS = %i[label method path short line native gem application].freeze
+    FIELDS = %i[label method path short line native owner application].freeze
 
     private
 
-    def number(frame, application)
-      fields = [*fields(frame), application ? 1 : 0]
+    def number(frame, application, owner)
+      fields = [*fields(frame), text(frame.full_path.empty? ? GemName::RUBY : owner), application ? 1 : 0]
       @frame_numbers[fields] ||= begin
         @frames << fields
         @frames.size - 1
@@ -60,14 +57,7 @@ module HeapSample
     def fields(frame)
       label = frame.native? ? frame.to_s : frame.label
       path = frame.full_path
-      [text(label), text(frame.native? ? label : frame.qualified_label), text(path), text(@layout.path(path)), frame.lineno,
-       frame.native? ? 1 : 0, text(gem(frame, path))]
-    end
-
-    def gem(frame, path)
-      return NATIVE if frame.native?
-
-      path.empty? ? GemName::RUBY : GemName.of(path)
+      [text(label), text(frame.native? ? label : frame.qualified_label), text(path), text(@layout.path(path)), frame.lineno, frame.native? ? 1 : 0]
     end
   end
 end
