@@ -6,8 +6,8 @@
 /* Why there was one before the last periodic profile, or none. */
 enum hs_asked_last {
     HS_ASKED_NONE,              /* no profile was due yet; or a forked child's first is */
-    HS_ASKED_ENDED,             /* it was asked for, and its marking is complete */
-    HS_ASKED_UNFINISHED,        /* it was asked for, and still marks */
+    HS_ASKED_ENDED,             /* one was asked for, or marked already and was waited for; its marking is complete */
+    HS_ASKED_UNFINISHED,        /* the same, and it still marks */
     HS_ASKED_NOT_NEEDED,        /* one ended by itself since the periodic profile before */
     HS_ASKED_OVER_BUDGET,       /* another would take more than the limit */
     HS_ASKED_NO_SAFE_POINT,     /* Ruby code reached none in time: it waits, or is in a long call */

@@ -188,7 +188,7 @@ class TestHeapSamplerGCs < Test::Unit::TestCase
       sleep 4.5                               # in which nothing happens
       asked = infos.first(3).map(&:gc_asked)
       assert_equal [0], asked.map(&:count).uniq
-      assert_equal [:no_safe_point], asked.map(&:last).uniq
+      assert_include [[:no_safe_point], [:not_needed, :no_safe_point]], asked.map(&:last).uniq
     RUBY
   end
 
