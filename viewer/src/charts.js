@@ -4,7 +4,7 @@ import { scaleLinear, scaleUtc } from "d3-scale";
 import { select } from "d3-selection";
 import { area, line, stack } from "d3-shape";
 import { Estimate } from "./estimate.js";
-import { amount, bytes, count, duration, interval, percent } from "./format.js";
+import { amount, bytes, count, duration, interval, percent, size } from "./format.js";
 import { el, fill } from "./dom.js";
 
 const BARS = 40;
@@ -172,7 +172,7 @@ const ages = (from, to) =>
   from === to ? `${count(from)} GC${from === 1 ? "" : "s"} old` : `${count(from)} to ${count(to)} GCs old`;
 
 const figures = (estimate, unit) =>
-  `${amount(estimate.value(unit), unit)} (${interval(estimate, unit)}), ${count(estimate.samples)} samples`;
+  `${size(estimate, unit)} (${interval(estimate, unit)}), ${count(estimate.samples)} samples`;
 
 // The accounts of the process: a table of the last one with what changed since the first, and a chart if there are
 // more than two: in `chart` or, where that is null, beside the table.

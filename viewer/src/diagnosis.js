@@ -1,7 +1,7 @@
 // What the page opens with: what grows, how sure that is, where it is made and what keeps it, as
 // HeapSample::Diagnosis says. All of it is text of others, and stays text.
 import { el, fill } from "./dom.js";
-import { bytes, cut, range, visible } from "./format.js";
+import { bytes, cut, figureWithin, visible } from "./format.js";
 
 // How sure it is, and the style of a badge by it; what is no leak is called by its kind.
 const GRADES = { proved: "proved", "very likely": "likely", "not settled": "growing", growing: "growing" };
@@ -87,13 +87,9 @@ const head = (finding, verdict, on) => {
 
 const rate = ({ bytes_per_hour: perHour, interval_per_hour: limits }) => {
   if (typeof perHour !== "number") return null;
-  const between = Array.isArray(limits) ? ` (${range(...limits, "bytes", true)})` : "";
-  return el(
-    "span",
-    { className: "rate" },
-    `${bytes(perHour, true)} an hour`,
-    el("span", { className: "note" }, between),
-  );
+  const [figure, between] = Array.isArray(limits) ? figureWithin(perHour, limits) : [bytes(perHour, true), ""];
+  const note = between ? el("span", { className: "note" }, ` (${between})`) : null;
+  return el("span", { className: "rate" }, `${figure} an hour`, note);
 };
 
 const facts = (finding, on) => {

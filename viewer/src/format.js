@@ -18,13 +18,20 @@ const inUnit = (value, unit, sign) => {
   return (value < 0 ? MINUS : sign ? "+" : "") + number;
 };
 
-export const bytes = (value, sign = false) => {
-  const unit = scale(Math.abs(value));
+export const bytes = (value, sign = false, unit = scale(Math.abs(value))) => {
   return `${inUnit(value, unit, sign)} ${UNITS[unit]}`;
 };
 
 // One for all: toLocaleString would make another for each figure.
 const NUMBER = new Intl.NumberFormat("en-US");
+
+const largest = (values) => scale(Math.max(...values.map(Math.abs)));
+
+// A figure and its limits in bytes, in one unit.
+export const figureWithin = (value, limits) => {
+  const scaled = largest([value, ...limits]);
+  return [bytes(value, true, scaled), range(...limits, "bytes", true, scaled)];
+};
 
 export const count = (value, sign = false) => {
   const rounded = Math.round(value);
@@ -35,22 +42,47 @@ export const percent = (share) => `${(share * 100).toFixed(1)}%`;
 
 export const amount = (value, unit, sign = false) => (unit === "objects" ? count(value, sign) : bytes(value, sign));
 
-export const range = (low, high, unit, sign = false) => {
+export const range = (low, high, unit, sign = false, scaled = largest([low, high])) => {
   if (unit === "objects") return `${count(low, sign)} – ${count(high, sign)}`;
-  const scaled = scale(Math.max(Math.abs(low), Math.abs(high)));
   return `${inUnit(low, scaled, sign)} – ${inUnit(high, scaled, sign)} ${UNITS[scaled]}`;
 };
 
 const SYMMETRIC_FROM = 20;
+const isSymmetric = (estimate) => !("gained" in estimate) && estimate.samples >= SYMMETRIC_FROM;
+
+// Of the two figures of an estimate the unit of the one that is larger as it is shown.
+const unitOf = (estimate) =>
+  largest([
+    estimate.value("bytes"),
+    ...(estimate.exact || estimate.samples === 0 || isSymmetric(estimate) ? [] : estimate.interval("bytes")),
+  ]);
+
+// An Estimate or, with a sign, a Net: in the unit of its interval.
+export const size = (estimate, unit) => {
+  const sign = "gained" in estimate;
+  if (unit === "objects") return count(estimate.objects, sign);
+  return bytes(estimate.space, sign, unitOf(estimate));
+};
+
+const MOST_DECIMALS = 3;
+
+// With as many decimals as leave a digit of it.
+const error = (value, unit) => {
+  if (unit === 0) return bytes(value, false, unit);
+  const scaled = value / 1024 ** unit;
+  for (let decimals = 1; decimals < MOST_DECIMALS; decimals++)
+    if (Number(scaled.toFixed(decimals)) > 0) return `${scaled.toFixed(decimals)} ${UNITS[unit]}`;
+  return `${Math.max(scaled, 10 ** -MOST_DECIMALS).toFixed(MOST_DECIMALS)} ${UNITS[unit]}`;
+};
 
 // The 95% interval of an Estimate or, with a sign, of a Net.
 export const interval = (estimate, unit) => {
-  const sign = "gained" in estimate;
   if (estimate.exact) return "exact";
   if (estimate.samples === 0) return "?";
   const [low, high] = estimate.interval(unit);
-  if (!sign && estimate.samples >= SYMMETRIC_FROM) return `±${amount((high - low) / 2, unit)}`;
-  return range(low, high, unit, sign);
+  if (unit === "objects" && isSymmetric(estimate)) return `±${count((high - low) / 2)}`;
+  if (isSymmetric(estimate)) return `±${error((high - low) / 2, unitOf(estimate))}`;
+  return range(low, high, unit, "gained" in estimate, unitOf(estimate));
 };
 
 export const duration = (seconds) => {

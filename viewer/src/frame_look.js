@@ -1,7 +1,7 @@
 // How a frame looks: its label, its colour, how it is spoken, and what its tooltip says.
 import { changes } from "./estimate.js";
 import { contents, told } from "./folding.js";
-import { amount, count, cut, interval, percent, visible } from "./format.js";
+import { amount, count, cut, interval, percent, size, visible } from "./format.js";
 import { FOLD } from "./trees.js";
 
 // A growth is drawn strong from this share of the whole on.
@@ -140,7 +140,7 @@ export class FrameLook {
     if (estimate.zero) return [...lines, "nothing"];
     if ("gained" in estimate) {
       lines.push(
-        `${amount(estimate.value(unit), unit, true)} (${interval(estimate, unit)})${this.directions.get(node) ? "" : ", within noise"}`,
+        `${size(estimate, unit)} (${interval(estimate, unit)})${this.directions.get(node) ? "" : ", within noise"}`,
       );
       const [gained, lost] = this.selection.growth.matched ? ["gained", "lost"] : ["later", "earlier"];
       lines.push(
@@ -149,7 +149,7 @@ export class FrameLook {
     } else {
       const within = interval(estimate, unit);
       lines.push(
-        `${amount(estimate.value(unit), unit)} ${within.startsWith("±") ? within : `(${within})`}, ${percent(node.width / root.width)}`,
+        `${size(estimate, unit)} ${within.startsWith("±") ? within : `(${within})`}, ${percent(node.width / root.width)}`,
       );
       if (unit === "bytes") lines.push(`${count(estimate.objects)} objects, ${interval(estimate, "objects")}`);
       const own = node.width - this.tree.children(node).reduce((sum, child) => sum + child.width, 0);

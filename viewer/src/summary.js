@@ -1,6 +1,6 @@
 // The sentence above the graph: what there is of what is shown, and what one must know to read it.
 import { el } from "./dom.js";
-import { amount, count, duration, interval, percent, visible } from "./format.js";
+import { amount, count, duration, interval, percent, size, visible } from "./format.js";
 import { isUntouched } from "./groups.js";
 
 export const TITLES = {
@@ -68,7 +68,7 @@ export class Summary {
     if (estimate.zero) return net ? "nothing changed" : "nothing sampled";
     const within = interval(estimate, unit);
     const objects = unit === "bytes" ? ` in ${count(estimate.objects, net)} objects` : " objects";
-    return `${amount(estimate.value(unit), unit, net)} ${within.startsWith("±") ? within : `(${within})`}${objects}, ${count(estimate.samples)} samples`;
+    return `${size(estimate, unit)} ${within.startsWith("±") ? within : `(${within})`}${objects}, ${count(estimate.samples)} samples`;
   }
 
   growthNote() {

@@ -1,6 +1,6 @@
 // The table below the graph.
 import { age, deadShare, isUntouched, lifetime, nameOf } from "./groups.js";
-import { amount, bytes, count, cut, cutFront, interval, percent, visible } from "./format.js";
+import { amount, bytes, count, cut, cutFront, interval, percent, size, visible } from "./format.js";
 import { el, fill } from "./dom.js";
 import { fitPlaces } from "./fit.js";
 import { within } from "./scroll.js";
@@ -38,7 +38,7 @@ export const columnsFor = (view) => {
       of(
         "value",
         "change",
-        (row) => amount(value(row), unit, true),
+        (row) => size(row.estimate, unit),
         (row) => Math.abs(value(row)),
       ),
       within,
@@ -58,7 +58,7 @@ export const columnsFor = (view) => {
     ];
   }
   const share = of("share", "share", (row) => (totals.value > 0 ? percent(value(row) / totals.value) : ""), value);
-  const columns = [name, of("value", unit, (row) => amount(value(row), unit), value), within, share, samples];
+  const columns = [name, of("value", unit, (row) => size(row.estimate, unit), value), within, share, samples];
   if (unit === "bytes") columns.push(objects);
   if (view.value === "inuse") {
     if (unit === "bytes" && view.groups.list.some((row) => isUntouched(row.estimate.space, row.resident))) {

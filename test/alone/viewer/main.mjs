@@ -101,7 +101,7 @@ await test("rows are written as the report writes them, weak ones marked", () =>
       list.map((row) => [...row.cells].map((cell) => cell.innerText.trim())),
     );
     const many = cells.find(([name]) => name.includes("many.rb:1"));
-    equal(["2.4 GiB", "±69.3 MiB", "5,000", "65,538,500", "Many", "109.0"], [many[1], many[2], ...many.slice(4, 8)]);
+    equal(["2.4 GiB", "±0.1 GiB", "5,000", "65,538,500", "Many", "109.0"], [many[1], many[2], ...many.slice(4, 8)]);
     const few = cells.find(([name]) => name.includes("many.rb:2"));
     assert(few[1].startsWith("~"), few.join(" | "));
     await show(page, { by: "class" });
@@ -112,6 +112,17 @@ await test("rows are written as the report writes them, weak ones marked", () =>
     );
     equal("1001.4 MiB", string[head.indexOf("with buffers")], "String with its buffers");
     assert(/^0\.0 – 2\.\d MiB$|^\d+\.\d – \d+\.\d (K|M)iB$/.test(few[2]), few.join(" | "));
+  }));
+
+await test("a figure and its interval have one unit, and are written as the library writes them", () =>
+  on("mixed", async (page) => {
+    const cells = await page.$$eval("#table tbody tr", (list) =>
+      list.map((row) => [row.querySelector("td.value").lastChild.data, row.querySelector("td.interval").innerText]),
+    );
+    const names = (await rows(page)).map(({ name, place }) => JSON.stringify([place, name]));
+    assert(cells.length === told.written.length && cells.length > 5, `${cells.length} rows`);
+    for (const [name, size, interval] of told.written)
+      equal([size, interval], cells[names.indexOf(JSON.stringify(name))], name.join(" "));
   }));
 
 await test("blocks of malloc have births, deaths and what is resident, as the library says", () =>

@@ -152,6 +152,9 @@ told = {kinds: HeapSample::Groups::BY}
 mixed = mixed().profile
 page("mixed", mixed)
 told[:mixed] = expected(mixed)
+told[:written] = mixed.groups(:line).reject { |group| group.inuse.zero? }.map do |group|
+  [names(group.key), LAYOUT.size(group.inuse), LAYOUT.interval(group.inuse)]
+end
 text = mixed.texts.method(:[])
 at = HeapSample::Columns
 told[:filters] = {
