@@ -2,6 +2,7 @@
 // HeapSample::Diagnosis says. All of it is text of others, and stays text.
 import { el, fill } from "./dom.js";
 import { bytes, cut, figureWithin, visible } from "./format.js";
+import { sameLine } from "./places.js";
 
 // How sure it is, and the style of a badge by it; what is no leak is called by its kind.
 const GRADES = { proved: "proved", "very likely": "likely", "not settled": "growing", growing: "growing" };
@@ -98,7 +99,7 @@ const facts = (finding, on) => {
   const { line, app_line: own, keeper } = finding;
   const keeps = keeper ? [keeper.what, keeper.line && on.short(keeper.line)].filter((part) => part) : [];
   if (keeps.length) add("kept by", keeps.map((part) => text(part)).join(", "));
-  if (line && own && line !== own) add("allocated at", text(on.short(line)));
+  if (line && own && !sameLine(line, own)) add("allocated at", text(on.short(line)));
   if (finding.class) add("mostly", text(finding.class));
   if (typeof finding.bytes === "number") add("grew by", bytes(finding.bytes));
   return list.length ? el("dl", { className: "facts" }, ...list) : null;

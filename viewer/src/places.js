@@ -2,6 +2,12 @@
 
 const PLACE = /^(.*?):(\d+)([\s:].*)?$/s;
 
+// Are two places one line, whatever the method is called?
+export const sameLine = (one, other) => {
+  const [a, b] = [one, other].map((place) => PLACE.exec(String(place)));
+  return a && b ? a[1] === b[1] && a[2] === b[2] : one === other;
+};
+
 // A byte for each frame at that line, or null if there is none.
 export const framesAt = (place, { texts, frames }) => {
   const found = PLACE.exec(String(place));

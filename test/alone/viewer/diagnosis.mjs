@@ -48,6 +48,7 @@ export const diagnosis = async (on, hostile) => {
         "growing, not settled \u22125.0 MiB an hour (\u22129.0 – +3.0 MiB)",
       ])
         assert(said.includes(part), `no "${part}" in ${said}`);
+      equal(1, said.split("allocated at").length - 1, "the same line, said twice");
       const table = await page.$$eval("#diagnosis .processes tr", (list) =>
         list.map((row) => [...row.cells].map((cell) => cell.innerText.trim())),
       );
