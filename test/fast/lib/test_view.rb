@@ -136,3 +136,26 @@ test "a file is written whole, for its owner, or not at all" do
     equal(100_000, reader.value.size)
   end
 end
+
+test "a diagnosis is in the data as its to_h has it; without one there is none" do
+  profile = sample_build.profile
+  said = Struct.new(:told) { def to_h = told }.new({verdict: {kind: :leak, grade: "proved", sentence: "It leaks."}, findings: []})
+  template do |path|
+    equal(nil, read(View.new(profile, template: path).to_s)[0]["diagnosis"])
+    equal({"verdict" => {"kind" => "leak", "grade" => "proved", "sentence" => "It leaks."}, "findings" => []},
+          read(View.new(profile, template: path, diagnosis: said).to_s)[0]["diagnosis"])
+  end
+end
+
+test "titles name what is compared: one day once, two processes both, and what was given above all" do
+  at = ->(minute, **meta) { Build.new(taken_ns: Build::STARTED + minute * Build::MINUTE, **meta).row(["a.rb:1 A#a"], "String", birth: 3, inuse: 5).profile }
+  titles = ->(subject, **options) { template { |path| read(View.new(subject, template: path, **options).to_s)[0] } }
+  head = titles[[at[1], at[2]]]
+  equal(["Heap profile of process 4711, 2026-01-01 00:02:00 UTC", ["Heap growth of process 4711, 2026-01-01 00:01:00 → 00:02:00 UTC"]],
+        [head["title"], head["growths"].map { |growth| growth["title"] }])
+  equal("process 4711 at 2026-01-01 00:01:00 UTC", head["growths"][0]["since"])
+  equal("Heap growth of process 4711, 2026-01-01 00:01:00 → 2026-01-02 00:01:00 UTC", titles[at[1441] - at[1]]["growths"][0]["title"])
+  equal("Heap growth, process 1 at 2026-01-01 00:01:00 → process 2 at 2026-01-01 00:02:00 UTC",
+        titles[at[2, process_id: 2, process_start: "b"] - at[1, process_id: 1, process_start: "a"]]["growths"][0]["title"])
+  equal("Mine", titles[[at[1], at[2]], title: "Mine"]["growths"][0]["title"])
+end
