@@ -71,6 +71,7 @@ module HeapSample
 
   # Which rows, summed by what, ranked by what.
   autoload :CameBy, "#{here}/grouping/came_by"
+  autoload :Extensions, "#{here}/grouping/extensions"
   autoload :Filter, "#{here}/grouping/filter"
   autoload :Group, "#{here}/grouping/group"
   autoload :Groups, "#{here}/grouping/groups"

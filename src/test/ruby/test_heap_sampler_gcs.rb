@@ -95,6 +95,24 @@ class TestHeapSamplerGCs < Test::Unit::TestCase
     end
   end
 
+  def test_the_profile_has_the_gc_count_of_the_last_major_gc
+    assert_separately(%w[-W0 --disable=gems], <<~'RUBY')
+      GC::SampleProfile.start(interval: 1024)
+      GC.start
+      # A GC that was to be minor may become a major one.
+      infos = 20.times.lazy.map do
+        GC.start
+        major = GC.count
+        2.times { GC.start(full_mark: false) }
+        [major, GC.stat(:major_gc_count), GC.sample_profile(full_gc: false).to_profile.info]
+      end
+      major, _, info = infos.find { |found, majors, told| told.gc_major == majors && told.gc_count == found + 2 && told.last_minor && told.last_minor > told.last_major }
+      assert_not_nil info
+      assert_equal major, info.last_major_gc
+      assert info.awaits_major?(major) && info.awaits_major?(major + 1) && !info.awaits_major?(major - 1) && !info.awaits_major?(nil)
+    RUBY
+  end
+
   def test_a_heap_that_grows_has_a_major_before_each_profile
     assert_with_profiles(<<~'RUBY')
       $enough = ->(infos) { infos.size >= 6 }

@@ -66,6 +66,18 @@ test "a row of a gem names the application's line that led to most of it; one of
   [(later - earlier).report, Retained.new(earlier, later, last)].each { |analysis| assert(analysis.to_s.include?("← app/models/order.rb:12"), analysis.to_s) }
 end
 
+test "objects that a C extension makes are counted for its gem, where a block of malloc shows which it is" do
+  native = "!#{GEMS}/gems/nokogiri-1.16.0/lib/nokogiri/3.4/nokogiri.so read_memory"
+  line = APP_LINE[/\A\S+/]
+  build = Build.new("directory" => "/srv/shop")
+               .row(["#{line} Nokogiri::XML::Document.read_memory", APP_LINE], "Nokogiri::XML::Document", inuse: 20, birth: 1)
+               .row(["#{line} Array#map", APP_LINE], "Array", inuse: 5, birth: 1)
+  equal({"(app)" => 25}, build.profile.groups(:gem).to_h { |group| [group.key, group.inuse.samples] })
+  build.malloc(["!/usr/lib/libxml2.so.2 xmlNewNode", native, "#{line} Nokogiri::XML::Document.read_memory", APP_LINE], "libxml2.so.2", 5000, inuse: 30)
+       .malloc(["!/usr/local/bin/ruby ruby_xmalloc", "!/usr/local/bin/ruby rb_ary_map", "#{line} Array#map", APP_LINE], "ruby", 5000, inuse: 3)
+  equal({"nokogiri-1.16.0" => 50, "(app)" => 8}, build.profile.groups(:gem).to_h { |group| [group.key, group.inuse.samples] })
+end
+
 test "a gem is known by its shared library; a library of the system by its name, and never as the application" do
   gem_of = lambda do |*native, line: APP_LINE, directory: "/srv/shop"|
     Build.new("directory" => directory).malloc([*native, line], File.basename(native.first[/\A!(\S+)/, 1]), 5000, inuse: 30).profile.groups(:gem).first.key

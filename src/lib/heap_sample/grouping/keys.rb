@@ -80,8 +80,8 @@ module HeapSample
       ids
     end
 
-    # The gem whose code wanted the memory: that of the line, or, of malloc, of the shared library that the line led
-    # to.  A library of the system that no gem's called is itself: "(libxml2.so.2)".
+    # The gem whose code wanted the memory: that of the line, or of the shared library that the line led
+    # to, for memory of malloc or for an object.  A library of the system that no gem's called is itself: "(libxml2.so.2)".
     def gem(row)
       @gems[row[Columns::STACK]] ||= begin
         site = @stacks.site(row[Columns::STACK])
@@ -92,9 +92,13 @@ module HeapSample
     end
 
     def gem_of_library(row)
+      return extensions.owner(row[Columns::STACK]) unless row[Columns::MALLOC]
+
       owners = native_ids(row).map { |id| @stacks.owner(id) } - [GemName::RUBY]
       owners.find { |owner| !owner.start_with?("(") || owner == GemName::APP } || owners.first
     end
+
+    def extensions = @extensions ||= Extensions.new(@profile)
 
     def place(site)
       return NO_STACK unless site

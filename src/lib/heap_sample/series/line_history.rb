@@ -10,8 +10,9 @@ module HeapSample
   class LineHistory
     include Analysis
 
-    # A line that is not there, or is in several files.  +places+ are texts of what is there: "a/order.rb:12".
+    # A line that is not there, or is in several files.
     class NotFound < ArgumentError
+      # Texts of what is there: "a/order.rb:12".
       attr_reader :places
 
       def initialize(message, places)
