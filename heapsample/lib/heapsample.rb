@@ -37,6 +37,7 @@ module HeapSample
 
     # Many profiles into one.
     autoload :Merge, "#{directory}/merging/merge"
+    autoload :MergedAlive, "#{directory}/merging/merged_alive"
     autoload :MergedMeta, "#{directory}/merging/merged_meta"
     autoload :MergedStacks, "#{directory}/merging/merged_stacks"
 

@@ -27,6 +27,16 @@
  *   - rb_postponed_job_trigger consists of atomic operations.
  *   - VM stacks of threads are malloc's; fiber stacks have guards below them.
  *
+ * ractor.c, thread.c, thread_pthread.c, thread_pthread_mn.c, thread_sync.c, cont.c (account/threads.c)
+ *   - A thread's struct is freed by thread_free alone, after rb_ractor_living_threads_insert
+ *     had it; a fiber's by fiber_free.  Who is in a list has a Ractor.
+ *   - A block for a Thread or a Fiber is in the struct before that.
+ *   - th->status is THREAD_STOPPED while a time is waited for, and THREAD_STOPPED_FOREVER
+ *     while another thread is; blocking_region_buffer is set without the GVL.
+ *   - sched.malloc_stack: context_stack is the VM stack, and it and nt->altstack are
+ *     malloc's till thread_free.  Else (M:N) context_stack is the machine stack, one page
+ *     above the VM stack.
+ *
  * vm_backtrace.c (stacks/capture.c)
  *   - The rules of labels: named classes only, `Foo#bar`, `Foo.bar`, blocks with
  *     their levels; methods in C, `<internal:` files and c_trace methods have the

@@ -1,7 +1,9 @@
 # The sampler's objects, a folder a line or more, and its folders. template/Makefile.in includes this: a new C file changes no patch.
 HEAP_SAMPLER_OBJS = \
-	heap_sampler/account/account.$(OBJEXT) heap_sampler/account/cgroup.$(OBJEXT) heap_sampler/account/fields.$(OBJEXT) \
-	heap_sampler/account/survey.$(OBJEXT) heap_sampler/account/who.$(OBJEXT) \
+	heap_sampler/account/account.$(OBJEXT) heap_sampler/account/alive.$(OBJEXT) heap_sampler/account/census.$(OBJEXT) \
+	heap_sampler/account/cgroup.$(OBJEXT) heap_sampler/account/fields.$(OBJEXT) heap_sampler/account/origins.$(OBJEXT) \
+	heap_sampler/account/population.$(OBJEXT) heap_sampler/account/survey.$(OBJEXT) \
+	heap_sampler/account/threads.$(OBJEXT) heap_sampler/account/who.$(OBJEXT) \
 	heap_sampler/base/clock.$(OBJEXT) heap_sampler/base/locks.$(OBJEXT) heap_sampler/base/memory.$(OBJEXT) \
 	heap_sampler/base/report.$(OBJEXT) heap_sampler/base/signals.$(OBJEXT) heap_sampler/base/table.$(OBJEXT) \
 	heap_sampler/base/texts.$(OBJEXT) \

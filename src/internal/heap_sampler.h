@@ -16,6 +16,27 @@
 #include "ruby/internal/value.h"
 
 struct rb_heap_sampler_page;            /* the samples of one heap page */
+struct rb_thread_struct;
+
+/* A thread or a fiber, among all there are: part of its struct.  All zero: it is not in their list. */
+struct rb_heap_sampler_alive {
+#if USE_HEAP_SAMPLER
+    struct rb_heap_sampler_alive *next, *previous;
+    uint32_t origin;            /* where it was made: heap_sampler/account/origins.h */
+#else
+    char unused;
+#endif
+};
+
+/* What a thread has of ours. */
+struct rb_heap_sampler_thread {
+    struct rb_heap_sampler_alive alive;
+#if USE_HEAP_SAMPLER
+    uintptr_t machine_stack;    /* its lowest address; 0: the thread has not run yet */
+    size_t machine_stack_size;
+    uintptr_t vm_stack;         /* of the main thread, which has it from the beginning */
+#endif
+};
 
 #if USE_HEAP_SAMPLER
 
@@ -113,6 +134,31 @@ void rb_heap_sampler_in_child(void);
 void rb_heap_sampler_vm_ends(void);
 /* thread_pthread.c: this native thread will run no Ruby any more. */
 void rb_heap_sampler_native_thread_ends(void);
+/* ractor.c, thread.c, vm.c: a thread is among those that live. [gvl] of the thread that made it; of
+ * the main thread before there is a GVL.  In a forked child once more, of the thread that is left. */
+void rb_heap_sampler_thread_begins(struct rb_thread_struct *th);
+/* It runs now, on its own stack. */
+void rb_heap_sampler_thread_runs(struct rb_thread_struct *th);
+/* It has ended, nobody refers to it any more, and its struct is about to be freed. [gc], or at the end of the process. */
+void rb_heap_sampler_thread_goes(struct rb_thread_struct *th);
+/* cont.c: a fiber was made that will run `proc`. [gvl] */
+void rb_heap_sampler_fiber_begins(struct rb_heap_sampler_alive *fiber, VALUE proc);
+/* Its struct is about to be freed. [gc], or at the end of the process. */
+void rb_heap_sampler_fiber_goes(struct rb_heap_sampler_alive *fiber);
+
+/* -- cont.c offers: */
+struct rb_heap_sampler_fiber {
+    int state;                  /* enum fiber_status: 0 created, 1 resumed, 2 suspended, 3 terminated */
+    uintptr_t stack;            /* the lowest address of both its stacks; 0: it has none */
+    size_t stack_size;
+};
+/* While it is in the list. Plain loads; [any] */
+void rb_heap_sampler_fiber_look(const struct rb_heap_sampler_alive *fiber, struct rb_heap_sampler_fiber *look);
+
+/* thread_pthread.c, signal.c, vm.c: what this thread gets from malloc between these two is a stack. */
+void rb_heap_sampler_stack_begins(void);
+void rb_heap_sampler_stack_ends(void);
+
 /* How `ruby --help` lists the option, and its settings. */
 #define RB_HEAP_SAMPLER_HELP(M) \
     M("--heap-sample[=settings]", "", "Sample the heap; write a profile of it at exit;\n" \
@@ -178,6 +224,39 @@ rb_heap_sampler_vm_ends(void)
 }
 static inline void
 rb_heap_sampler_native_thread_ends(void)
+{
+}
+static inline void
+rb_heap_sampler_thread_begins(struct rb_thread_struct *th)
+{
+    (void)th;
+}
+static inline void
+rb_heap_sampler_thread_runs(struct rb_thread_struct *th)
+{
+    (void)th;
+}
+static inline void
+rb_heap_sampler_thread_goes(struct rb_thread_struct *th)
+{
+    (void)th;
+}
+static inline void
+rb_heap_sampler_fiber_begins(struct rb_heap_sampler_alive *fiber, VALUE proc)
+{
+    (void)fiber, (void)proc;
+}
+static inline void
+rb_heap_sampler_fiber_goes(struct rb_heap_sampler_alive *fiber)
+{
+    (void)fiber;
+}
+static inline void
+rb_heap_sampler_stack_begins(void)
+{
+}
+static inline void
+rb_heap_sampler_stack_ends(void)
 {
 }
 static inline void

@@ -67,6 +67,9 @@ module HeapSample
 
   # Where the memory of the process is, and what that grows in.
   autoload :Account, "#{here}/account/account"
+  autoload :Alive, "#{here}/account/alive"
+  autoload :AliveText, "#{here}/account/alive_text"
+  autoload :Population, "#{here}/account/population"
   autoload :Verdict, "#{here}/account/verdict"
 
   # Which rows, summed by what, ranked by what.

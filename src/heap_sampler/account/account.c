@@ -10,6 +10,7 @@
  */
 #include "heap_sampler/mri.h"
 #include "heap_sampler/account/account.h"
+#include "heap_sampler/account/census.h"
 #include "heap_sampler/account/survey.h"
 #include "heap_sampler/base/clock.h"
 #include "heap_sampler/base/memory.h"
@@ -154,6 +155,34 @@ count_slots(struct hs_account *account, const struct hs_survey *survey)
     account->slots_free = pages - account->slots_live;
 }
 
+static void
+count_alive(struct hs_account *account, const struct hs_census *census)
+{
+    account->threads = census->of[HS_THREADS].count;
+    account->fibers = census->of[HS_FIBERS].count;
+    account->stacks_known = census->stacks_known;
+    account->thread_stacks = census->of[HS_THREADS].stacks;
+    account->fiber_stacks = census->of[HS_FIBERS].stacks;
+}
+
+static void
+take_off(uint64_t *figure, uint64_t bytes)
+{
+    *figure -= smaller(bytes, *figure);
+}
+
+/* What malloc(3) says, less what is no program's data. */
+static void
+leave_out(struct malloc_says *says, const struct hs_account_excess *excess, const struct hs_census *census)
+{
+    uint64_t stacks = census->stacks_known ? census->malloced : 0;
+    take_off(&says->live, stacks + excess->allocated);
+    take_off(&says->held, stacks + excess->resident);
+    take_off(&says->sparse_live, stacks + excess->allocated);
+    says->untouched_known = excess->untouched_known;
+    says->untouched_live = excess->untouched;
+}
+
 static uint64_t
 monotonic_ns(void)
 {
@@ -162,45 +191,61 @@ monotonic_ns(void)
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
+/* Divide what the survey left over among malloc, the stacks that malloc gave, and nobody. */
+static void
+divide_rest(struct hs_account *account, const struct hs_survey *survey, const struct malloc_says *says, uint64_t stacks)
+{
+    /* jemalloc maps with MAP_NORESERVE, unless the system does not overcommit. */
+    uint64_t rest = survey->other + survey->noreserve;
+    uint64_t mine = account->jemalloc && survey->noreserve ? survey->noreserve : rest;
+    stacks = smaller(stacks, mine);
+    account->stacks = survey->stacks + stacks;
+    if (says->known) divide_malloc(account, says, mine - stacks);
+    account->unattributed = rest - stacks - account->malloc_live - account->malloc_waste - account->malloc_metadata;
+}
+
+static void
+subtract_sampler(struct hs_account *account, bool surveyed)
+{
+    uint64_t own = rb_hs_memory_total();
+    uint64_t *holder = account->malloc_known ? &account->malloc_live : &account->unattributed;
+    account->sampler = surveyed ? smaller(own, *holder) : own;
+    take_off(holder, account->sampler);
+}
+
 void
-rb_hs_account_take(struct hs_account *account, const struct hs_account_excess *excess, bool may_hold_up)
+rb_hs_account_take(struct hs_account *account, const struct hs_account_excess *excess, const struct hs_census *census,
+                   bool may_hold_up)
 {
     HS_CONTRACT(free);
+    static const struct hs_account_excess none;
     uint64_t began = monotonic_ns();
     const struct hs_allocator *allocator = rb_hs_allocator();
+    struct hs_census counted;
     struct hs_survey survey;
     bool surveyed = rb_hs_survey_take(&survey, may_hold_up);
+    if (!census) {
+        rb_hs_census_take(&counted, false);
+        census = &counted;
+    }
 
     *account = (struct hs_account){.taken_ns = rb_hs_now_ns()};
     memcpy(account->allocator, allocator->name, sizeof(account->allocator));
     count_slots(account, surveyed ? &survey : NULL);
+    count_alive(account, census);
 
     struct malloc_says says = allocator->jemalloc ? ask_jemalloc(account) : ask_libc();
-    if (excess) {
-        says.live -= smaller(excess->allocated, says.live);
-        says.held -= smaller(excess->resident, says.held);
-        says.sparse_live -= smaller(excess->allocated, says.sparse_live);
-        says.untouched_known = excess->untouched_known;
-        says.untouched_live = excess->untouched;
-    }
-    uint64_t own = rb_hs_memory_total();
+    leave_out(&says, excess ? excess : &none, census);
     if (surveyed) {
         account->rss = survey.rss;
         account->pss = survey.pss;
-        account->stacks = survey.stacks;
         account->code_and_files = survey.files;
         account->jit = survey.jit;
-        /* jemalloc maps with MAP_NORESERVE, unless the system does not overcommit. */
-        uint64_t mine = allocator->jemalloc && survey.noreserve ? survey.noreserve : survey.other + survey.noreserve;
-        if (says.known) divide_malloc(account, &says, mine);
-        account->unattributed = survey.other + survey.noreserve - account->malloc_live - account->malloc_waste -
-            account->malloc_metadata;
+        divide_rest(account, &survey, &says, census->malloced_resident);
     }
     else if (says.known) {
         divide_malloc(account, &says, UINT64_MAX);
     }
-    uint64_t *holder = account->malloc_known ? &account->malloc_live : &account->unattributed;
-    account->sampler = surveyed ? smaller(own, *holder) : own;
-    *holder -= smaller(account->sampler, *holder);
+    subtract_sampler(account, surveyed);
     account->cost_ns = monotonic_ns() - began;
 }

@@ -20,27 +20,30 @@ struct hs_account {
     uint64_t malloc_live;       /* in use by whoever called malloc(3), without the sampler */
     uint64_t malloc_waste;      /* resident in malloc(3)'s hands: fragmentation, caches */
     uint64_t malloc_metadata;   /* jemalloc's own, its profiler's included; 0: not told apart */
-    uint64_t stacks;            /* of threads and fibers */
+    uint64_t stacks;            /* of threads and fibers, the VM stacks that malloc(3) gave to threads included */
     uint64_t code_and_files;
     uint64_t jit;               /* executable memory that is no file's */
     uint64_t sampler;
     uint64_t unattributed;
 
     uint64_t pss;               /* 0: not read */
+    uint64_t threads, fibers;   /* that live: as many */
+    bool stacks_known;          /* how much of whose stacks is resident: */
+    uint64_t thread_stacks, fiber_stacks;       /* of `stacks` */
     bool malloc_known;          /* else malloc's memory is in `unattributed` */
     bool jemalloc;              /* its own virtual figures: */
     uint64_t je_allocated, je_active, je_resident, je_dirty, je_retained, je_metadata;
     char allocator[48];
 };
 
-/* The fields that are bytes, by name: what adds up to rss, rss before and pss
- * behind it; and jemalloc's.  profile/profile.c. */
+/* The fields that are numbers, by name: what adds up to rss, rss before it, and what
+ * stands beside behind it; and jemalloc's.  profile/profile.c. */
 struct hs_account_field {
     const char *name;
-    uint64_t bytes;
+    uint64_t value;             /* bytes; threads and fibers: as many */
     bool known;
 };
-enum { HS_ACCOUNT_FIELDS = 12,
+enum { HS_ACCOUNT_FIELDS = 16,
        HS_JEMALLOC_FIELDS = 6 };
 void rb_hs_account_fields(const struct hs_account *account, struct hs_account_field fields[HS_ACCOUNT_FIELDS]);
 void rb_hs_jemalloc_fields(const struct hs_account *account, struct hs_account_field fields[HS_JEMALLOC_FIELDS]);
@@ -52,10 +55,13 @@ struct hs_account_excess {
     uint64_t untouched;         /* of what is allocated: never touched, so that it is not resident; an estimate */
 };
 
+struct hs_census;
+
 /* [any] [free] It allocates nothing.
- * `excess` may be NULL.  `may_hold_up`: threads that map or unmap memory may be
+ * `excess` may be NULL; so may `census`, the threads and fibers just now: then they are counted here.  `may_hold_up`: threads that map or unmap memory may be
  * made to wait, 10 ms per resident gigabyte, so that Pss can be told, and to
  * whom each mapping belongs, better; else no longer than half a millisecond. */
-void rb_hs_account_take(struct hs_account *account, const struct hs_account_excess *excess, bool may_hold_up);
+void rb_hs_account_take(struct hs_account *account, const struct hs_account_excess *excess, const struct hs_census *census,
+                        bool may_hold_up);
 
 #endif

@@ -20,6 +20,10 @@ rb_hs_account_fields(const struct hs_account *account, struct hs_account_field f
         {"sampler", account->sampler, true},
         {"unattributed", account->unattributed, surveyed},
         {"pss", account->pss, account->pss != 0},
+        {"threads", account->threads, true},
+        {"fibers", account->fibers, true},
+        {"thread_stacks", account->thread_stacks, account->stacks_known},
+        {"fiber_stacks", account->fiber_stacks, account->stacks_known},
     };
     memcpy(fields, all, sizeof(all));
 }

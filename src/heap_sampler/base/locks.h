@@ -7,6 +7,7 @@
  *       the sampler's lock    this file
  *         the malloc mutex    malloc/table.c
  *           the mutex of native names     native/names.c: not below the two above
+ *         the mutex of the living         account/alive.c: nothing is below it
  *
  * A thread takes them from the top downwards only, and may leave out any.
  *
@@ -19,8 +20,11 @@
  * *The malloc mutex* protects the tables of malloc/.  It is taken inside
  * malloc(3), on any thread, at any moment.
  *
- * Around fork(2) the parent holds the second and the third (process/life.c,
- * malloc/table.c), so that the child finds its tables whole.
+ * *The mutex of the living* protects the lists of threads and fibers, and the
+ * structs of those in them from being freed.  It is taken where one begins and
+ * where it is freed, in GC too.
+ *
+ * Around fork(2) the parent holds all of ours (process/life.c, malloc/table.c), so that the child finds its tables whole.
  */
 #include <stdbool.h>
 

@@ -50,6 +50,7 @@ extern VALUE rb_vm_exec(rb_execution_context_t *ec);      /* vm.c, in no header 
 
 HOOK_LOCAL bool ruby_has_left;  /* this native thread has run its Ruby thread to the end */
 HOOK_LOCAL bool naming;         /* what this thread allocates is for the sampler */
+HOOK_LOCAL bool making_stack;   /* what this thread allocates is a stack */
 HOOK_LOCAL volatile bool drawing_anew;  /* what this thread allocates is for nobody; the compiler knows that malloc does not read it */
 
 static bool asked;              /* the settings wanted it when the process began */
@@ -70,6 +71,20 @@ void
 rb_heap_sampler_native_thread_ends(void)
 {
     ruby_has_left = true;
+}
+
+/* Stacks are large, and hardly touched: the account knows them by address (account/threads.c), and how
+ * much of each is resident. As samples they would be figures of memory that nobody uses. */
+void
+rb_heap_sampler_stack_begins(void)
+{
+    making_stack = true;
+}
+
+void
+rb_heap_sampler_stack_ends(void)
+{
+    making_stack = false;
 }
 
 /* The VM's data goes; C code may allocate till the end of the process. */
@@ -249,6 +264,8 @@ sample(uintptr_t address, uint64_t size, uint64_t drawn_at)
         .stack = ec,
         .copy = copy_frames,
     };
+    /* Making room for a stack may start a GC. */
+    if (making_stack && birth.kind != HS_MALLOC_AT_GC) return;
     count(&counters.samples);
     switch (birth.kind) {
     case HS_MALLOC_STACK: birth.depth = rb_hs_capture_hash(ec, &birth.hash, &birth.truncated); break;

@@ -5,6 +5,7 @@
 #include "heap_sampler/mri.h"
 #include "heap_sampler/process/life.h"
 #include "heap_sampler/account/account.h"
+#include "heap_sampler/account/alive.h"
 #include "heap_sampler/base/locks.h"
 #include "heap_sampler/base/must.h"
 #include "heap_sampler/base/report.h"
@@ -110,7 +111,7 @@ start_main_session(void)
 {
     struct hs_account account;
     rb_hs_note_start_folder();
-    rb_hs_account_take(&account, NULL, true);
+    rb_hs_account_take(&account, NULL, NULL, true);
     struct hs_session_settings settings = {.interval = rb_hs_options.interval, .account = &account};
     if (rb_hs_options.malloc_mode == HS_MALLOC_SAY_ON) settings.malloc_interval = rb_hs_options.malloc_interval;
     if (rb_hs_session_start(&settings, true) < 0) {
@@ -173,6 +174,7 @@ rb_heap_sampler_before_fork(void)
 {
     rb_hs_lock();
     rb_hs_native_before_fork();
+    rb_hs_alive_before_fork();
 }
 
 void
@@ -183,6 +185,7 @@ rb_heap_sampler_after_fork(int pid)
         rb_hs_become_child();
         rb_hs_be_quiet(rb_hs_options.quiet);
     }
+    rb_hs_alive_after_fork(pid == 0);
     rb_hs_native_after_fork();
     rb_hs_unlock();
 }

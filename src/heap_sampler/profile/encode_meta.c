@@ -7,6 +7,8 @@
  * are compared, or typed in again) are strings.
  */
 #include "heap_sampler/account/account.h"
+#include "heap_sampler/account/census.h"
+#include "heap_sampler/account/population.h"
 #include "heap_sampler/base/texts.h"
 #include "heap_sampler/malloc/state.h"
 #include "heap_sampler/profile/buffer.h"
@@ -205,7 +207,7 @@ append_fields(struct hs_buffer *out, const struct hs_account_field *fields, size
 {
     for (size_t i = 0; i < count; i++) {
         if (fields[i].known) {
-            append_number(out, fields[i].name, fields[i].bytes);
+            append_number(out, fields[i].name, fields[i].value);
         }
         else {
             append_number_or_null(out, fields[i].name, 0);
@@ -238,6 +240,58 @@ append_account(struct hs_buffer *out, const char *name, const struct hs_account 
         end_with(out, "}");
     }
     rb_hs_buffer_puts(out, "},");
+}
+
+static void
+append_population(struct hs_buffer *out, const struct hs_census *census, enum hs_alive_kind kind, const struct hs_population *population)
+{
+    append_number(out, "count", population->count);
+    for (int state = 0; state < HS_ALIVE_STATES; state++) {
+        if (!rb_hs_alive_state_p(kind, (enum hs_alive_state)state)) continue;
+        append_number(out, rb_hs_alive_state_name((enum hs_alive_state)state), population->states[state]);
+    }
+    if (census->stacks_known) append_number(out, "stacks", population->stacks);
+    else rb_hs_buffer_puts(out, "\"stacks\":null,");
+}
+
+static void
+append_birthplace(struct hs_buffer *out, const struct hs_census *census, const struct hs_birthplace *place)
+{
+    rb_hs_buffer_puts(out, "{");
+    append_name(out, "path");
+    rb_hs_append_json(out, place->path);
+    rb_hs_buffer_puts(out, ",");
+    append_number_or_null(out, "line", place->line);
+    append_population(out, census, place->kind, &place->population);
+    end_with(out, "},");
+}
+
+static void
+append_kind(struct hs_buffer *out, const char *name, const struct hs_census *census, enum hs_alive_kind kind)
+{
+    append_name(out, name);
+    rb_hs_buffer_puts(out, "{");
+    append_population(out, census, kind, &census->of[kind]);
+    append_name(out, "made");
+    rb_hs_buffer_puts(out, "[");
+    for (uint32_t i = 0; i < census->place_count; i++) {
+        if (census->places[i].kind == kind) append_birthplace(out, census, &census->places[i]);
+    }
+    end_with(out, "]},");
+}
+
+static void
+append_alive(struct hs_buffer *out, const struct hs_census *census)
+{
+    append_name(out, "alive");
+    if (!census->taken) {
+        rb_hs_buffer_puts(out, "null,");
+        return;
+    }
+    rb_hs_buffer_puts(out, "{");
+    append_kind(out, "threads", census, HS_THREADS);
+    append_kind(out, "fibers", census, HS_FIBERS);
+    end_with(out, "},");
 }
 
 static void
@@ -275,6 +329,7 @@ rb_hs_encode_meta_json(const struct hs_profile_meta *meta, struct hs_buffer *out
     append_malloc(out, meta);
     append_account(out, "account", &meta->account);
     append_account(out, "account_at_start", &meta->account_at_start);
+    append_alive(out, &meta->census);
     append_items(out, meta);
     end_with(out, "}");
     return out->failed ? ENOMEM : 0;

@@ -50,6 +50,7 @@ rb_hs_profile_free(struct hs_profile *profile)
     if (!profile) return;
     for (uint32_t i = 0; i < profile->meta.item_count; i++) free_item(&profile->meta.items[i]);
     rb_hs_free(HS_MEM_SNAPSHOTS, profile->meta.items);
+    rb_hs_free(HS_MEM_SNAPSHOTS, profile->meta.census.places);
     rb_hs_free(HS_MEM_SNAPSHOTS, profile->samples.list);
     rb_hs_map_free(&profile->samples.by_id);
     rb_hs_free(HS_MEM_SNAPSHOTS, profile->rows);

@@ -11,8 +11,9 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "heap_sampler/account/account.h"
-#include "heap_sampler/account/who.h"
-#include "heap_sampler/base/table.h"
+#include "heap_sampler/account/census.h"
+    #include "heap_sampler/account/who.h"
+    #include "heap_sampler/base/table.h"
 #include "heap_sampler/base/texts.h"
 #include "heap_sampler/collections/asked.h"
 #include "heap_sampler/collections/gc_times.h"
@@ -24,7 +25,7 @@
 #define HS_FORMAT_VERSION 3
 
 /* A file that is mapped into memory with native code in it. */
-struct hs_mapping {
+    struct hs_mapping {
     uint64_t start, end;        /* addresses */
     uint64_t offset;            /* of `start` in the file, bytes */
     uint32_t path;              /* text */
@@ -98,6 +99,7 @@ struct hs_profile_meta {
     bool memsize;               /* rows tell it */
     struct hs_malloc_meta malloc;
     struct hs_account account;  /* of the process, at the snapshot */
+    struct hs_census census;    /* its threads and fibers, then */
     struct hs_account account_at_start;         /* of the session; taken_ns 0: none, a block's session */
     struct hs_meta_item *items;
     uint32_t item_count, item_capacity;

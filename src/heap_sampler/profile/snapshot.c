@@ -8,6 +8,7 @@
 #include "heap_sampler/mri.h"
 #include "heap_sampler/profile/snapshot.h"
 #include "heap_sampler/account/account.h"
+#include "heap_sampler/account/census.h"
 #include "heap_sampler/base/clock.h"
 #include "heap_sampler/base/locks.h"
 #include "heap_sampler/base/memory.h"
@@ -342,7 +343,8 @@ rb_hs_snapshot(int number, unsigned flags)
     struct hs_account_excess excess;
     if (number == HS_MAIN) rb_hs_malloc_look_at(&excess, profile);
     else rb_hs_malloc_look(&excess);
-    rb_hs_account_take(&profile->meta.account, &excess, flags & HS_MAY_HOLD_UP);
+    rb_hs_census_take(&profile->meta.census, true);
+    rb_hs_account_take(&profile->meta.account, &excess, &profile->meta.census, flags & HS_MAY_HOLD_UP);
     rb_hs_who_read(&profile->meta.who);
     return profile;
 }

@@ -27,7 +27,7 @@ class TestHeapSamplerAccount < Test::Unit::TestCase
     assert_account(<<~'RUBY')
       assert_equal false, GC::SampleProfile.running?
       memory = account
-      assert_equal [:rss, *PARTS, :pss, :allocator, :jemalloc, :cost_ns], memory.keys
+      assert_equal [:rss, *PARTS, :pss, :threads, :fibers, :thread_stacks, :fiber_stacks, :allocator, :jemalloc, :cost_ns, :alive], memory.keys
       assert_kind_of String, memory[:allocator]
       assert_operator memory[:pss], :<=, memory[:rss]
       assert_operator memory[:cost_ns], :>, 0
@@ -271,7 +271,7 @@ class TestHeapSamplerAccount < Test::Unit::TestCase
           write.close
           memory = Marshal.load(read)
           Process.wait(pid)
-          assert_equal %i[rss stacks code_and_files jit unattributed pss], memory.select { |_, value| value.nil? }.keys - [:jemalloc]
+          assert_equal %i[rss stacks code_and_files jit unattributed pss thread_stacks fiber_stacks], memory.select { |_, value| value.nil? }.keys - [:jemalloc]
           assert_operator memory[:slots_live], :>, 0
         end
       end

@@ -104,6 +104,10 @@ HeapSample::Profile.load(File.open(File.join(folder, "05.pb.gz"), "rb"), name: "
   account = profile.info.account
   read(account)
   account.since(profile.info.account_at_start)
+  alive = profile.info.alive
+  read(alive)
+  [alive[:threads], *alive.threads.made].each { |population| read(population) }
+  HeapSample::Alive.of(profile.meta["alive"]).since(HeapSample::Alive.new({})).each { |change| read(change) }
   read(HeapSample::About.new(profile))
   part = profile.filter(class: ["String", /Kept/], age: 0.., kind: :slots)
   read(part.filtered)

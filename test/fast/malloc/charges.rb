@@ -20,7 +20,7 @@ Case = Struct.new(:what, :where, :functions, :line, :truth, :mapped, :exact)
 CASES = []
 KEEP = {}
 
-# where: :malloc, :slots, :both (neither is nearly all), :no_gvl (malloc, but under "(no GVL)"), :mapped
+# where: :malloc, :slots, :both (neither is nearly all), :no_gvl (malloc, but under "(no GVL)"), :stacks
 # (neither). functions: one of them must have most of what malloc gave. exact: false where the line also frees what
 # others allocated, such as an older table.
 def on(what, where, *functions, exact: true, &make)
@@ -102,12 +102,11 @@ on("an exception's backtrace", :both, "rb_data_typed_object_zalloc") { Array.new
 
 # Concurrency
 on("Mutex, Queue, Random and other objects of C: their structs", :malloc, "rb_data_typed_object_zalloc") { Array.new(300) { |i| Random.new(i) } }
-on("Thread.new: its VM stack, 1 MiB, mostly never touched", :malloc, "thread_create_core") { Array.new(20) { Thread.new { sleep } } }
-on("Thread.new: its machine stack", :mapped) { Array.new(20) { Thread.new { sleep } } }
-on("Fiber, Enumerator#next: stacks", :mapped) { Array.new(200) { f = Fiber.new { Fiber.yield }; f.resume; f } }
-on("Ractor.new: signal stacks; its machine stack is mmapped", :malloc, "rb_allocate_sigaltstack") { Array.new(5) { Ractor.new { Ractor.receive } } }
+on("Thread.new: its stacks", :stacks) { Array.new(20) { Thread.new { sleep } } }
+on("Fiber, Enumerator#next: stacks", :stacks) { Array.new(200) { f = Fiber.new { Fiber.yield }; f.resume; f } }
+on("Ractor.new: its stacks", :stacks) { Array.new(5) { Ractor.new { Ractor.receive } } }
 
-WHERE = {malloc: "malloc", slots: "slots", both: "slots and malloc", no_gvl: "malloc, as `(no GVL)`", mapped: "neither: mmapped"}.freeze
+WHERE = {malloc: "malloc", slots: "slots", both: "slots and malloc", no_gvl: "malloc, as `(no GVL)`", stacks: "neither: stacks are counted"}.freeze
 
 if TABLE
   puts "| what | where | function, by the most of it |", "| --- | --- | --- |"
@@ -136,7 +135,7 @@ def wrong(made, rows)
   when :malloc then return "not mostly malloc: #{shown}" unless share > 0.8
   when :slots then return "not mostly slots: #{shown}" unless share < 0.2
   when :both then return "not both: #{shown}" unless share.between?(0.15, 0.85)
-  when :mapped then return "charged: #{shown}" unless made.mapped > 2 * (malloc + slots)
+  when :stacks then return "charged: #{shown}" unless made.mapped > 2 * (malloc + slots)
   end
   most = malloc_of(rows).group_by(&:function).transform_values { |of| space(of) }.max_by(&:last)
   return "most is #{most.inspect}: #{shown}" if made.functions.any? && !made.functions.include?(most&.first)

@@ -185,6 +185,10 @@ huge_profile(struct hs_profile *profile)
     profile->meta.seeded = profile->meta.memsize = true;
     profile->meta.account.malloc_known = profile->meta.account.jemalloc = true;
     profile->meta.account_at_start.malloc_known = profile->meta.account_at_start.jemalloc = true;
+    profile->meta.account.stacks_known = profile->meta.account_at_start.stacks_known = true;
+    profile->meta.census.taken = profile->meta.census.stacks_known = true;
+    profile->meta.census.places = NULL;
+    profile->meta.census.place_count = 0;
     profile->meta.heaps = HS_HEAPS_MAX;
     FILL(profile, rows, nodes, frames, texts);
 }

@@ -64,7 +64,7 @@ test_meta(void)
             "{\"slot_size\":40,\"total_slots\":1000,\"live_slots\":900,\"live_at_start\":10},"
             "{\"slot_size\":80,\"total_slots\":500,\"live_slots\":400,\"live_at_start\":20}],"
             "\"malloc\":{\"state\":\"missing\",\"interval\":null,\"first_interval\":null,\"interval_changes\":0,\"allocator\":null,"
-            "\"missing\":null},\"memsize\":false,\"account\":null,\"account_at_start\":null}",
+            "\"missing\":null},\"memsize\":false,\"account\":null,\"account_at_start\":null,\"alive\":null}",
             "meta JSON: every field of version 3");
     rb_hs_buffer_free(&out);
     rb_hs_profile_free(&profile);
@@ -126,7 +126,7 @@ test_malloc(void)
     is_text(side ? side : "",
             "\"malloc\":{\"state\":\"on\",\"interval\":100000,\"first_interval\":524288,\"interval_changes\":1,"
             "\"allocator\":\"jemalloc 5.3.1\",\"missing\":\"no thread's stack: nobody asked\"},"
-            "\"memsize\":true,\"account\":null,\"account_at_start\":null}",
+            "\"memsize\":true,\"account\":null,\"account_at_start\":null,\"alive\":null}",
             "meta JSON: malloc's side");
 
     static const struct {
@@ -173,6 +173,11 @@ test_account(void)
         .sampler = 10,
         .unattributed = 20,
         .pss = 900,
+        .threads = 3,
+        .fibers = 2,
+        .stacks_known = true,
+        .thread_stacks = 15,
+        .fiber_stacks = 5,
         .malloc_known = true,
         .jemalloc = true,
         .je_allocated = 1,
@@ -191,13 +196,47 @@ test_account(void)
     is_text(account ? account : "",
             "\"account\":{\"taken_ns\":7,\"cost_ns\":8,\"rss\":1000,\"slots_live\":100,\"slots_free\":50,"
             "\"malloc_live\":300,\"malloc_waste\":60,\"malloc_metadata\":40,\"stacks\":20,\"code_and_files\":400,"
-            "\"jit\":0,\"sampler\":10,\"unattributed\":20,\"pss\":900,\"allocator\":\"jemalloc 5.3.0\","
+            "\"jit\":0,\"sampler\":10,\"unattributed\":20,\"pss\":900,\"threads\":3,"
+            "\"fibers\":2,\"thread_stacks\":15,\"fiber_stacks\":5,\"allocator\":\"jemalloc 5.3.0\","
             "\"jemalloc\":{\"allocated\":1,\"active\":2,\"resident\":3,\"dirty\":4,\"retained\":5,\"metadata\":6}},"
             "\"account_at_start\":{\"taken_ns\":1,\"cost_ns\":0,\"rss\":null,\"slots_live\":9,\"slots_free\":0,"
             "\"malloc_live\":null,\"malloc_waste\":null,\"malloc_metadata\":null,\"stacks\":null,"
             "\"code_and_files\":null,\"jit\":null,\"sampler\":0,\"unattributed\":null,\"pss\":null,"
-            "\"allocator\":\"malloc\",\"jemalloc\":null}}",
+            "\"threads\":0,\"fibers\":0,\"thread_stacks\":null,\"fiber_stacks\":null,"
+            "\"allocator\":\"malloc\",\"jemalloc\":null},\"alive\":null}",
             "meta JSON: the accounts, null where a value is not known");
+    rb_hs_buffer_free(&out);
+    rb_hs_profile_free(&profile);
+}
+
+static void
+test_alive(void)
+{
+    struct hs_profile profile;
+    struct hs_buffer out = {0};
+
+    sample_profile(&profile);
+    struct hs_birthplace *places = rb_hs_calloc(HS_MEM_SNAPSHOTS, 2, sizeof(*places));
+    places[0] = (struct hs_birthplace){HS_THREADS, 12, {"a\"b.rb", 6}, {2, {[HS_SLEEPING] = 1, [HS_WAITING] = 1}, 8192}};
+    places[1] = (struct hs_birthplace){HS_FIBERS, 0, {"(other)", 7}, {1, {[HS_SUSPENDED] = 1, [HS_ENDED] = 4}, 4096}};
+    profile.meta.census = (struct hs_census){
+        .taken = true,
+        .stacks_known = true,
+        .of = {[HS_THREADS] = {3, {[HS_RUNNING] = 1, [HS_SLEEPING] = 1, [HS_WAITING] = 1}, 9000}, [HS_FIBERS] = {1, {[HS_SUSPENDED] = 1, [HS_ENDED] = 4}, 4096}},
+        .places = places,
+        .place_count = 2,
+    };
+    rb_hs_encode_meta_json(&profile.meta, &out);
+    rb_hs_buffer_append(&out, "", 1);
+    const char *alive = strstr(out.ptr, "\"alive\":");
+    is_text(alive ? alive : "",
+            "\"alive\":{\"threads\":{\"count\":3,\"running\":1,\"runnable\":0,\"sleeping\":1,\"waiting\":1,\"blocked\":0,"
+            "\"ended\":0,\"stacks\":9000,\"made\":[{\"path\":\"a\\\"b.rb\",\"line\":12,\"count\":2,\"running\":0,\"runnable\":0,"
+            "\"sleeping\":1,\"waiting\":1,\"blocked\":0,\"ended\":0,\"stacks\":8192}]},"
+            "\"fibers\":{\"count\":1,\"created\":0,\"resumed\":0,\"suspended\":1,\"ended\":4,\"stacks\":4096,"
+            "\"made\":[{\"path\":\"(other)\",\"line\":null,\"count\":1,\"created\":0,\"resumed\":0,\"suspended\":1,\"ended\":4,"
+            "\"stacks\":4096}]}}}",
+            "meta JSON: threads and fibers, by what they do and where they were made");
     rb_hs_buffer_free(&out);
     rb_hs_profile_free(&profile);
 }
@@ -291,6 +330,7 @@ test_encode(void)
     test_meta_items();
     test_malloc();
     test_account();
+    test_alive();
     test_rounding();
     test_broken();
     test_empty();

@@ -106,13 +106,30 @@ change_something(void)
 struct seen {
     long rows;
     bool samples;
+    bool alive;                 /* each of those that were counted was made somewhere, and has a stack */
 };
+
+static bool
+census_agrees(const struct hs_census *census)
+{
+    uint64_t counts[HS_ALIVE_KINDS] = {0}, stacks = 0;
+    for (uint32_t i = 0; i < census->place_count; i++) {
+        counts[census->places[i].kind] += census->places[i].population.count;
+        stacks += census->places[i].population.stacks;
+    }
+    for (int kind = 0; kind < HS_ALIVE_KINDS; kind++) {
+        if (census->places && counts[kind] != census->of[kind].count) return false;
+        stacks -= census->places ? census->of[kind].stacks : 0;
+    }
+    return census->taken && !stacks;
+}
 
 static int
 look_at(struct hs_profile *profile, void *data)
 {
     struct seen *seen = data;
     seen->rows = vm_check_malloc_rows(profile);
+    seen->alive = census_agrees(&profile->meta.census);
     seen->samples = profile->samples.list != NULL && profile->samples.count == profile->meta.live_samples;
     return rb_hs_profile_add_meta(profile, "test", "true") ? 0 : ENOMEM;
 }
@@ -122,7 +139,7 @@ static bool
 snapshot(const char *name)
 {
     char path[4096];
-    struct seen seen = {0, false};
+    struct seen seen = {0, false, false};
     struct hs_request request = {
         .session = HS_MAIN,
         .flags = HS_WITH_SAMPLES,
@@ -141,7 +158,7 @@ snapshot(const char *name)
     }
     add(&counts.snapshots, 1);
     add(&counts.rows, seen.rows > 0 ? (uint64_t)seen.rows : 0);
-    bool right = seen.rows >= 0 && (error || (seen.samples && bytes == !name));
+    bool right = seen.rows >= 0 && (error || (seen.samples && seen.alive && bytes == !name));
     if (!right) add(&counts.wrong, 1);
     /* Four at once may want more than the bound of own memory leaves them. */
     if (error) add(error == ENOMEM ? &counts.without_room : &counts.unsaved, 1);
@@ -221,6 +238,7 @@ ractor(void *unused)
 {
     while (!over_p()) {
         for (int i = 0; i < 20; i++) vm_malloc();
+        for (int i = 0; i < 50; i++) vm_fiber();
         for (int i = 0; i < 20; i++) vm_free();
         nap(500);
     }

@@ -6,6 +6,9 @@
 #include "ruby/debug.h"
 #include "ruby/ruby.h"
 #include "vm_core.h"
+#include "heap_sampler/account/alive.h"
+#include "heap_sampler/account/origins.h"
+#include "heap_sampler/account/threads.h"
 #include "heap_sampler/base/locks.h"
 #include "heap_sampler/base/must.h"
 #include "heap_sampler/native/allocator.h"
@@ -698,6 +701,49 @@ void
 rb_hs_malloc_describe(struct hs_malloc_meta *meta, int session)
 {
     *meta = (struct hs_malloc_meta){.state = HS_MALLOC_ON, .interval = rb_hs_malloc_session(session).interval};
+}
+
+/* -- fibers ------------------------------------------------------------------------ */
+
+struct fiber {
+    struct rb_heap_sampler_alive alive;
+    uintptr_t stack;
+};
+
+/* Each thread has its own; who counts looks at all. */
+void
+vm_fiber(void)
+{
+    enum { FIBERS = 300 };
+    static _Thread_local struct fiber *fibers[FIBERS];
+    struct fiber **place = &fibers[vm_random(FIBERS)];
+    if (*place) {
+        rb_hs_alive_remove(&(*place)->alive);
+        memset(*place, 0xee, sizeof(**place));
+        free(*place);
+        *place = NULL;
+        return;
+    }
+    char path[32];
+    int len = snprintf(path, sizeof(path), "file%u.rb", vm_random(100));
+    struct hs_alive_place made = {HS_ORIGINS_FIXED, 1 + vm_random(20), path, (size_t)len};
+    *place = calloc(1, sizeof(**place));
+    (*place)->stack = (uintptr_t)*place & ~(uintptr_t)4095;
+    rb_hs_alive_add(vm_random(2) ? HS_THREADS : HS_FIBERS, &(*place)->alive, &made);
+}
+
+void
+rb_hs_fiber_look(const struct rb_heap_sampler_alive *alive, struct hs_alive_look *look)
+{
+    const struct fiber *fiber = (const struct fiber *)alive;
+    *look = (struct hs_alive_look){.state = HS_SUSPENDED, .mapped = {fiber->stack, 4096}};
+}
+
+void
+rb_hs_thread_look(const struct rb_heap_sampler_alive *alive, struct hs_alive_look *look)
+{
+    rb_hs_fiber_look(alive, look);
+    look->state = HS_SLEEPING;
 }
 
 void

@@ -30,6 +30,7 @@ void vm_safe_point(void);
 
 /* As a Ractor: without the GVL, but no GC runs meanwhile. */
 void vm_malloc(void);
+void vm_fiber(void);            /* one begins, or one ends */
 void vm_free(void);
 /* Waits until nobody is inside of vm_malloc. */
 void vm_settle(void);

@@ -24,6 +24,7 @@ module HeapSample
         @sums = Hash.new(0)
         @heaps = {}
         @accounts = {}
+        @alive = MergedAlive.new
         @states = []
         @malloc = {}
       end
@@ -43,6 +44,7 @@ module HeapSample
         heaps(meta["heaps"])
         malloc(meta["malloc"])
         ACCOUNTS.each { |name| account(name, meta[name]) }
+        @alive.add(meta["alive"])
       end
 
       def to_h(files:, evicted:)
@@ -56,7 +58,7 @@ module HeapSample
           "settings" => settings, "live_samples" => sum("live_samples"),
           "drops" => DROPS.to_h { |name| [name, sum("drops.#{name}")] }, "own_bytes" => sum("own_bytes"),
           "heaps" => @heaps&.values || [], "malloc" => merged_malloc, "memsize" => agreed("memsize") == true,
-          **ACCOUNTS.to_h { |name| [name, merged_account(name)] },
+          **ACCOUNTS.to_h { |name| [name, merged_account(name)] }, "alive" => @alive.to_h,
           "merged" => {"processes" => @processes, "profiles" => files, "evicted_rows" => evicted}
         )
       end

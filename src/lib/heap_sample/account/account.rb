@@ -45,6 +45,9 @@ module HeapSample
     # As #rss, but a page that processes share counts in parts.
     def pss = self["pss"]
 
+    # How many threads, or fibers, lived: {threads: 4, fibers: 0}; empty if not known.
+    def alive = Alive::KINDS.keys.to_h { |kind| [kind, self[kind.to_s]] }.compact
+
     # "jemalloc 5.3.0"
     def allocator
       @values["allocator"].then { |name| name if name.is_a?(String) && !name.empty? }
@@ -65,7 +68,8 @@ module HeapSample
 
     # JSON-ready: the parts that are known, RSS and PSS, in bytes.
     def to_h
-      {rss_bytes: rss, pss_bytes: pss, allocator: allocator, parts_bytes: parts.transform_keys(&:to_sym)}.compact
+      {rss_bytes: rss, pss_bytes: pss, allocator: allocator, parts_bytes: parts.transform_keys(&:to_sym), **alive,
+       thread_stacks_bytes: self["thread_stacks"], fiber_stacks_bytes: self["fiber_stacks"]}.compact
     end
 
     # call-seq:

@@ -82,7 +82,7 @@ module HeapSample
       now = profile.info.account
       return {} if now.nil? || profile.filtered
 
-      {account: now.to_h, account_at_start: profile.info.account_at_start&.to_h, verdict: verdict(layout)&.to_s}
+      {account: now.to_h, account_at_start: profile.info.account_at_start&.to_h, alive: profile.info.alive&.to_h, verdict: verdict(layout)&.to_s}
     end
   end
 end

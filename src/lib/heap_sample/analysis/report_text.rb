@@ -13,7 +13,7 @@ module HeapSample
     end
 
     def to_s
-      @layout.text([head, lines, class_table, functions, remainder, churn, account, conclusion])
+      @layout.text([head, lines, class_table, functions, remainder, churn, account, alive, conclusion])
     end
 
     # The main table, title first; at most +count+ rows of it.
@@ -65,6 +65,14 @@ module HeapSample
       return now.lines(@layout) unless start
 
       [*now.lines(@layout, start, "since sampling started"), *@layout.sentence(@report.verdict(@layout).to_s)]
+    end
+
+    # Its threads and fibers, where there are more than the main thread.
+    def alive
+      alive = @info.alive
+      return [] if alive.nil? || @report.profile.filtered
+
+      AliveText.new(alive, @layout, before: @info.account_at_start&.alive || {}, since: "since sampling started").lines
     end
 
     def conclusion

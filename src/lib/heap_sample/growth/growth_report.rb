@@ -40,7 +40,7 @@ module HeapSample
         same_run: @growth.same_run?, matched: @growth.matched?, malloc_left_out: @growth.malloc_left_out?,
         total: net_to_h(@total), rows_in_all: @tables.transform_values(&:size),
         rows: CHANGES.flat_map { |change| shown(change).map { |group| group_to_h(group, change) } },
-        **account_to_h
+        **account_to_h, **alive_to_h
       }.compact
     end
 
@@ -91,6 +91,12 @@ module HeapSample
       return {} unless account?
 
       {account: @growth.later.info.account.to_h, account_earlier: @growth.earlier.info.account.to_h, verdict: verdict(layout).to_s}
+    end
+
+    def alive_to_h
+      return {} if @growth.later.filtered
+
+      {alive: @growth.later.info.alive&.to_h, alive_earlier: @growth.earlier.info.alive&.to_h}
     end
 
     def net_to_h(net)

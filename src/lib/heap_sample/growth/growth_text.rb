@@ -11,7 +11,7 @@ module HeapSample
     end
 
     def to_s
-      @layout.text([head, *TITLES.keys.map { |change| table(change) }, account, conclusion])
+      @layout.text([head, *TITLES.keys.map { |change| table(change) }, account, alive, conclusion])
     end
 
     # The first line and the table of what grew, at most +count+ rows.
@@ -46,6 +46,16 @@ module HeapSample
       verdict = @report.verdict(@layout) or return []
 
       [*growth.later.info.account.lines(@layout, growth.earlier.info.account, GrowthReport::SINCE), *@layout.sentence(verdict.to_s)]
+    end
+
+    # Of which threads and fibers there are more, or fewer.
+    def alive
+      later, earlier = growth.later.info.alive, growth.earlier.info.alive
+      return [] if later.nil? || earlier.nil? || growth.later.filtered
+
+      before = Alive::KINDS.keys.to_h { |kind| [kind, earlier[kind].count] }
+      text = AliveText.new(later, @layout, before: before)
+      [*text.lines, *text.changes(earlier)]
     end
 
     def span

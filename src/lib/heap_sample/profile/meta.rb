@@ -100,6 +100,9 @@ module HeapSample
     # The same at the session's start.
     def account_at_start = Account.of(at("account_at_start"))
 
+    # Its threads and fibers: an Alive, or nil.
+    def alive = Alive.of(at("alive"))
+
     # Of how many processes a merged profile is the sum, and of how many files; nil
     # of one that is not merged.
     def merged_processes = number("merged", "processes")

@@ -1,0 +1,167 @@
+/* See account/census.h. */
+#include "heap_sampler/account/census.h"
+#include "heap_sampler/account/alive.h"
+#include "heap_sampler/account/origins.h"
+#include "heap_sampler/account/survey.h"
+#include "heap_sampler/account/threads.h"
+#include "heap_sampler/base/memory.h"
+#include "heap_sampler/base/must.h"
+#include "heap_sampler/base/table.h"
+
+#include <string.h>
+#include <unistd.h>
+
+enum { BATCH = 64 };            /* looked at in one hold of the mutex */
+
+struct looked_at {
+    uint32_t origin;
+    struct hs_alive_look look;
+};
+
+struct counting {
+    struct hs_census *census;
+    enum hs_alive_kind kind;
+    struct hs_population *by_origin;    /* NULL: not asked for */
+    uint32_t origins;
+    int pagemap;
+    struct looked_at batch[BATCH];
+    uint32_t batched;
+};
+
+static bool
+look_at(const struct rb_heap_sampler_alive *alive, void *data)
+{
+    struct counting *counting = data;
+    struct looked_at *seen = &counting->batch[counting->batched++];
+    seen->origin = alive->origin;
+    if (counting->kind == HS_THREADS) rb_hs_thread_look(alive, &seen->look);
+    else rb_hs_fiber_look(alive, &seen->look);
+    return counting->batched < BATCH;
+}
+
+static uint64_t
+resident(const struct counting *counting, const struct hs_stack_range *range)
+{
+    enum { MOST = 1 << 26 };    /* a stack without a limit: what grows downwards is used at its upper end */
+    uintptr_t end = range->start + range->size, start = range->size > MOST ? end - MOST : range->start;
+    if (!range->size || counting->pagemap < 0) return 0;
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE) - 1;
+    return rb_hs_survey_resident(counting->pagemap, start & ~page, (end + page) & ~page);
+}
+
+static void
+add_one(struct hs_population *population, enum hs_alive_state state, uint64_t stacks)
+{
+    population->count += state != HS_ENDED;
+    population->states[state]++;
+    population->stacks += stacks;
+}
+
+static void
+count_one(struct counting *counting, const struct looked_at *seen)
+{
+    struct hs_census *census = counting->census;
+    const struct hs_alive_look *look = &seen->look;
+    uint64_t stacks = resident(counting, &look->mapped);
+    for (int i = 0; i < 2; i++) {
+        uint64_t bytes = resident(counting, &look->malloced[i]);
+        census->malloced += look->malloced[i].size;
+        census->malloced_resident += bytes;
+        stacks += bytes;
+    }
+    add_one(&census->of[counting->kind], look->state, stacks);
+    if (!counting->by_origin) return;
+    add_one(&counting->by_origin[seen->origin < counting->origins ? seen->origin : HS_ORIGIN_OTHER], look->state, stacks);
+}
+
+static void
+count_batch(void *data)
+{
+    struct counting *counting = data;
+    for (uint32_t i = 0; i < counting->batched; i++) count_one(counting, &counting->batch[i]);
+    counting->batched = 0;
+}
+
+/* -- by place --------------------------------------------------------------------------- */
+
+/* The most populous first, "(other)" last. */
+static int
+compare_places(const void *left, const void *right)
+{
+    const struct hs_birthplace *a = left, *b = right;
+    const struct hs_population *pa = &a->population, *pb = &b->population;
+    if (pa->count != pb->count) return pa->count > pb->count ? -1 : 1;
+    if (pa->states[HS_ENDED] != pb->states[HS_ENDED]) return pa->states[HS_ENDED] > pb->states[HS_ENDED] ? -1 : 1;
+    if (a->line != b->line) return a->line < b->line ? -1 : 1;
+    return a->path.ptr < b->path.ptr ? -1 : a->path.ptr > b->path.ptr;
+}
+
+static void
+add_population(struct hs_population *sum, const struct hs_population *one)
+{
+    sum->count += one->count;
+    sum->stacks += one->stacks;
+    for (int i = 0; i < HS_ALIVE_STATES; i++) sum->states[i] += one->states[i];
+}
+
+static bool
+empty_p(const struct hs_population *population)
+{
+    return !population->count && !population->states[HS_ENDED];
+}
+
+static void
+add_places(struct hs_census *census, enum hs_alive_kind kind, const struct hs_population *by_origin, uint32_t origins)
+{
+    uint32_t populated = 0, before = census->place_count;
+    for (uint32_t i = 0; i < origins; i++) populated += !empty_p(&by_origin[i]);
+    uint32_t capacity = before;
+    if (!populated || !rb_hs_grow(HS_MEM_SNAPSHOTS, (void **)&census->places, &capacity, (uint64_t)before + populated + 1, sizeof(*census->places))) return;
+
+    struct hs_birthplace *places = census->places + before, other = {.kind = kind};
+    uint32_t count = 0;
+    other.path = rb_hs_origin_path(HS_ORIGIN_OTHER, &other.line);
+    other.population = by_origin[HS_ORIGIN_OTHER];
+    for (uint32_t i = HS_ORIGIN_OTHER + 1; i < origins; i++) {
+        if (empty_p(&by_origin[i])) continue;
+        struct hs_birthplace *place = &places[count++];
+        *place = (struct hs_birthplace){.kind = kind, .population = by_origin[i]};
+        place->path = rb_hs_origin_path(i, &place->line);
+    }
+    rb_hs_sort(places, count, sizeof(*places), compare_places);
+    while (count > HS_BIRTHPLACES) add_population(&other.population, &places[--count].population);
+    if (!empty_p(&other.population)) places[count++] = other;
+    census->place_count = before + count;
+}
+
+/* -- all of it ----------------------------------------------------------------------------- */
+
+static void
+count_kind(struct counting *counting, enum hs_alive_kind kind, bool places)
+{
+    struct hs_alive_visit visit = {look_at, count_batch, counting};
+    counting->kind = kind;
+    counting->origins = rb_hs_origin_count();
+    counting->by_origin = places ? rb_hs_calloc(HS_MEM_SNAPSHOTS, counting->origins, sizeof(*counting->by_origin)) : NULL;
+    rb_hs_alive_each(kind, &visit);
+    if (counting->by_origin) add_places(counting->census, kind, counting->by_origin, counting->origins);
+    rb_hs_free(HS_MEM_SNAPSHOTS, counting->by_origin);
+}
+
+void
+rb_hs_census_take(struct hs_census *census, bool places)
+{
+    HS_CONTRACT(free);
+    struct counting counting = {.census = census, .pagemap = rb_hs_survey_open_pagemap()};
+    *census = (struct hs_census){.taken = true, .stacks_known = counting.pagemap >= 0};
+    for (int kind = 0; kind < HS_ALIVE_KINDS; kind++) count_kind(&counting, (enum hs_alive_kind)kind, places);
+    if (counting.pagemap >= 0) close(counting.pagemap);
+}
+
+void
+rb_hs_census_free(struct hs_census *census)
+{
+    rb_hs_free(HS_MEM_SNAPSHOTS, census->places);
+    census->places = NULL;
+    census->place_count = 0;
+}
