@@ -226,6 +226,7 @@ vm_gc(bool full, bool compact)
 {
     pthread_rwlock_wrlock(&running);
     gc_count++;
+    rb_heap_sampler_on_gc_start(full);
     each_slot(mark_some);
     rb_heap_sampler_on_mark_end(full);
     for (int i = 0; i < CODES; i++) {
@@ -446,7 +447,20 @@ rb_heap_sampler_gc_each_table(void (*visit)(struct rb_heap_sampler_page **, uint
 void
 rb_heap_sampler_gc_counts(struct rb_heap_sampler_gc_counts *counts)
 {
-    *counts = (struct rb_heap_sampler_gc_counts){.heap_count = 1, .heap = {{SLOT_BYTES, PAGES * SLOTS, 0}}};
+    *counts = (struct rb_heap_sampler_gc_counts){.gc = gc_count, .heap_count = 1, .heap = {{SLOT_BYTES, PAGES * SLOTS, 0}}};
+}
+
+/* GCs are begun by main.c alone. */
+bool
+rb_heap_sampler_gc_start_major(size_t step_slots)
+{
+    (void)step_slots;
+    return false;
+}
+void
+rb_heap_sampler_gc_step_major(size_t slots)
+{
+    (void)slots;
 }
 
 /* Classes: one of each type. */
