@@ -5,11 +5,11 @@ module HeapSample
   # the profile before.
   #
   # [limit]    the share of the time that they may take, 0.01 for <tt>gc=1%</tt>
-  # [count]    how many there were
+  # [started]  how many there were
   # [seconds]  the CPU time that they took
   # [of]       seconds since periodic profiles began: #share is of these
   # [last]     why there was one before the last periodic profile, or none: a key of WHY
-  AskedGCs = Struct.new(:limit, :count, :seconds, :of, :last) do
+  AskedGCs = Struct.new(:limit, :started, :seconds, :of, :last) do
     # Of the file's field.  nil if it has none, or nonsense.
     def self.of(values)
       return unless values.is_a?(Hash)

@@ -106,14 +106,14 @@ module HeapSample
     end
 
     def asked
-      @info.gc_asked&.then { |gcs| {limit: gcs.limit, count: gcs.count, seconds: gcs.seconds, share: gcs.share, last: gcs.last} }
+      @info.gc_asked&.then { |gcs| {limit: gcs.limit, started: gcs.started, seconds: gcs.seconds, share: gcs.share, last: gcs.last} }
     end
 
     # What the sampler has to do with them.
     def asked_for
       gcs = @info.gc_asked or return
       parts = []
-      parts << "#{@layout.count(gcs.count)} of them begun for periodic profiles, in #{percent(gcs.share)} of the time" if gcs.count > 0
+      parts << "#{@layout.count(gcs.started)} of them begun for periodic profiles, in #{percent(gcs.share)} of the time" if gcs.started > 0
       parts << gcs.why if %i[unfinished over_budget no_safe_point refused].include?(gcs.last)
       "; #{parts.join("; ")}" unless parts.empty?
     end
