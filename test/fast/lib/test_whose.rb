@@ -91,3 +91,17 @@ test "a gem is known by its shared library; a library of the system by its name,
   equal(["(app)", "puma-6.4.2", "(app)"], [gem_of[ruby], gem_of[ruby, line: PUMA], gem_of["!/srv/shop/ext/fast.so make"]])
   equal("(GC)", gem_of[xml, line: ":0 (GC)"])
 end
+
+test "paths below the folder of the process are relative, wherever and of whatever they are read" do
+  profiles = [0, 1, 2].map do |index|
+    build = Build.new("directory" => "/srv/shop", "taken_ns" => Build::STARTED + (10 + index) * Build::MINUTE, "gc" => {"count" => 100 + 10 * index, "major" => 9, "last_major_gc" => 99})
+    (0..index).each { |step| build.row([APP_LINE], "String", inuse: 20, birth: 95 + 10 * step) }
+    build.profile
+  end
+  series = Series.new(profiles)
+  [profiles[2].top, profiles[2].report, profiles[2].tree, profiles[2].generations, (profiles[2] - profiles[0]).report, Retained.new(*profiles),
+   series.line("order.rb:12")].each do |analysis|
+    text = analysis.to_s(root: "/somewhere/else")
+    assert(text.include?("app/models/order.rb:12") && !text.include?("/srv/shop"), "#{analysis.class}: #{text}")
+  end
+end

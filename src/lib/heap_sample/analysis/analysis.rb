@@ -66,6 +66,6 @@ module HeapSample
     def layout(**look) = Layout.new(root: Dir.pwd, directory: directory, **@look, **look)
 
     # The working directory of the process that is told of; nil if that is not known, or there are several.
-    def directory = (@profile.info.directory if @profile.is_a?(Profile))
+    def directory = (@profile.is_a?(Profile) ? @profile.info : @series.is_a?(Series) ? @series.infos.last : nil)&.directory
   end
 end

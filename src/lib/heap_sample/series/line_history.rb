@@ -74,8 +74,6 @@ module HeapSample
       {time: moment.time.utc.strftime("%FT%TZ"), gc: moment.gc, inuse: moment.inuse.to_h, born: moment.born.to_h, died: moment.died.to_h}
     end
 
-    def directory = @series&.infos&.last&.directory
-
     def read
       found = Hash.new { |known, place| known[place] = {} }
       ends = {}
