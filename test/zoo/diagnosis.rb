@@ -8,12 +8,15 @@ require_relative "../../heapsample/lib/heapsample"
 module ZooDiagnosis
   module_function
 
-  # A Hash, or nil; then `warning` yields why.
+  # A Hash, or nil where there is no answer; then the block is told why.
   def of(folder)
     out, errors = captured { HeapSample::Tool::CLI.new([folder, "--json"]).run }
     JSON.parse(out)
   rescue JSON::ParserError
-    yield errors.lines.first.to_s.strip if block_given?
+    yield errors.lines.first.to_s.strip
+    nil
+  rescue StandardError => e # the diagnosis is what is tested: where it fails, the others are judged all the same
+    yield "#{e.class}: #{e.message.lines.first.strip} (#{e.backtrace.first})"
     nil
   end
 

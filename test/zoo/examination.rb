@@ -48,6 +48,6 @@ class Examination
 
   def judge(series, count)
     early = series.seconds(count) < truth["settles"]
-    Judgement.new(truth, series.first(count) { |folder| @diagnosis.of(folder) { |why| @warnings << why } }, early: early)
+    Judgement.new(truth, series.first(count) { |folder| @diagnosis.of(folder) { |why| @warnings << "#{truth["name"]} after #{count}: #{why}" } }, early: early)
   end
 end

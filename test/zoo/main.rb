@@ -27,6 +27,8 @@ exit(Tap.plan) if ENV["RECORD"]
 recorded = exhibits.reject { |exhibit| failed.include?(exhibit.name) }
 examinations = Examiner.examine(recorded.to_h { |exhibit| [recorder.folder(exhibit), exhibit.truth] })
 score = Score.new(examinations)
+silent = examinations.flat_map(&:warnings)
+check "each series gets an answer", silent.empty?, silent.empty? ? "#{examinations.size} of them" : silent.join(", ")
 puts Table.new(examinations).to_s.gsub(/^/, "# "), *score.lines.map { |line| "# #{line}" }
 score.shares.each do |name, (right, all)|
   check "#{name}: #{(Score::TARGETS[name] * 100).round}% are wanted", all.zero? || right >= Score::TARGETS[name] * all, "#{right} of #{all}"

@@ -68,3 +68,16 @@ test "fewer that are right and more faults are worse than before, more that are 
   now = [[5, 2], [6, 1], [4, 2], [5, 3]].map { |lines, alarms| Reached.new(right: { "lines" => lines }, faults: { "alarms" => alarms }) }
   equal [[true, true], [true, true], [false, true], [true, false]], now.map { |one| one.enum_for(:since, before).map { |_, holds, _| holds } }
 end
+
+test "a diagnosis that fails is no answer, and the warning names the series and what failed" do
+  failing = Module.new do
+    def self.of(_folder)
+      yield "NoMethodError: undefined method"
+      nil
+    end
+  end
+  series("heap-1-20260101T000000.pb.gz", "heap-1-20260101T000002.pb.gz") do |folder|
+    one = Examination.new({ "name" => "shop", "kinds" => ["leak"], "lines" => [], "keepers" => [], "settles" => 0 }, folder, counts: [2], diagnosis: failing)
+    equal [:silent, ["shop after 2: NoMethodError: undefined method"]], [one.last.outcome, one.warnings]
+  end
+end
