@@ -114,11 +114,13 @@ test "where a value is wrong, the choices are listed" do
   end
 end
 
-test "a file in place of a command: which command?" do
+test "a file or a folder in place of a command is diagnosed; what is neither is no command" do
   profiles do |dir, at|
-    fails(2, /which command\? heapsample report .*a-later\.pb\.gz/, at["a-later.pb.gz"])
-    fails(2, /which command\? heapsample report #{dir} .*heapsample leaks #{dir}/, dir)
-    fails(2, /series is read from files/, "leaks", "-")
+    assert(stdout(at["a-later.pb.gz"]).include?("Too few profiles to say: there is 1 of this process"))
+    equal(stdout("diagnose", dir), stdout(dir))
+    equal(stdout("diagnose", "--json", dir), stdout(dir, "--json"))
+    fails(2, /no command "dignose", and no such file or folder; .*did you mean diagnose\?/, "dignose")
+    %w[leaks diagnose].each { |command| fails(2, /series is read from files/, command, "-") }
   end
 end
 

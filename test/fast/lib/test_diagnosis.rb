@@ -99,6 +99,7 @@ test "a file that is loaded is no leak, whatever is loaded after it" do
     }}
   end
   assert(!found.leak?, found.to_s)
+  assert(found.to_s.include?("most of what came to stay is code that was loaded"), found.to_s)
 end
 
 test "nothing grows: steady, above which growth is said" do

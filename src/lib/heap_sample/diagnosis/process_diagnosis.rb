@@ -82,6 +82,9 @@ module HeapSample
     # Did it grow, because what is in use did, and is that over?
     def levelled_off? = rss.grew >= 2 * least && in_use.grew >= rss.grew / 2
 
+    # Is most of what came to stay code that was loaded?  Findings leave it out.
+    def loads_code? = settled.enough? && settled.course.grew >= least && findings.sum(&:grew) < settled.course.grew / 2
+
     # HeapSample::Meta of the last profile.
     def info = series.infos.last
     # What the process is called.
@@ -131,8 +134,8 @@ module HeapSample
 
       leading = findings.first
       return [kind_of(leading), grade_of(leading)] if leading&.steady? && explains?(leading)
-      return [leading ? kind_of(leading) : :leak, borne_out? ? :very_likely : :not_settled] if goes_on? && !at_once?
-      return [:steady, :none] if rss.grew < 2 * least || levelled_off?
+      return [leading ? kind_of(leading) : :leak, borne_out? ? :very_likely : :not_settled] if goes_on? && !at_once? && !loads_code?
+      return [:steady, :none] if rss.grew < 2 * least || levelled_off? || loads_code?
 
       [free.grew >= rss.grew / 2 ? :fragmentation : :bloat, :none]
     end
@@ -149,8 +152,8 @@ module HeapSample
 
     # Where RSS and what is in use, which are exact, grow all along, a few samples that do so as well are enough.
     def borne_out?
-      course = settled.course
-      settled.by_majors? && settled.judged >= MAJORS_TO_BEAR_OUT && settled.total.samples >= SAMPLES_TO_BEAR_OUT && course.steady? && course.grew >= in_use.grew / 3
+      settled.by_majors? && settled.judged >= MAJORS_TO_BEAR_OUT && settled.course.steady? &&
+        findings.sum(&:samples) >= SAMPLES_TO_BEAR_OUT && findings.sum(&:grew) >= in_use.grew / 3
     end
 
     # Did what is settled come at once, so that what grows is what comes and goes?

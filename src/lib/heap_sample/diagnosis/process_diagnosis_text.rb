@@ -84,9 +84,12 @@ module HeapSample
     end
 
     def steady
-      return "No growth above #{bytes(least)}: RSS is #{bytes(@diagnosis.rss_now)}, #{signed(rss.grew)} in #{time}." unless @diagnosis.levelled_off?
+      return "No growth above #{bytes(least)}: RSS is #{bytes(@diagnosis.rss_now)}, #{signed(rss.grew)} in #{time}." if rss.grew < 2 * least
 
-      "No leak is seen: RSS rose by #{bytes(rss.grew)} in #{time} and levelled off, as what is in use did: a warm-up, or a cache that is full."
+      rose = "No leak is seen: RSS rose by #{bytes(rss.grew)} in #{time}"
+      return "#{rose}, and most of what came to stay is code that was loaded." if @diagnosis.loads_code?
+
+      "#{rose} and levelled off, as what is in use did: a warm-up, or a cache that is full."
     end
 
     def too_few
