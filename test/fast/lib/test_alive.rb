@@ -59,6 +59,7 @@ test "a difference says of which there are more, by the line where they were mad
   text = report.to_s
   assert(text.include?("Threads: 4 → 1,943; "), text)
   assert(text.include?("+1,941 threads made at pool.rb:30 (0 → 1,941)\n-2 threads made at pool.rb:9 (3 → 1)\n"), text)
+  assert(text.end_with?("Nothing grew by more than sampling alone explains but the number of threads.\n"), text)
   equal([4, 1943], [report.to_h[:alive_earlier], report.to_h[:alive]].map { |all| all[:threads][:count] })
 end
 

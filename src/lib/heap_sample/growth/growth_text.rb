@@ -115,9 +115,23 @@ module HeapSample
       "#{bytes} (#{interval})#{resident} in #{@layout.count(net.objects)} objects"
     end
 
+    # What is counted has no error of sampling.
+    def no_row_grew
+      return "Nothing grew by more than sampling alone explains." if more_alive.empty?
+
+      "Nothing grew by more than sampling alone explains but the number of #{more_alive.join(" and ")}."
+    end
+
+    def more_alive
+      later, earlier = growth.later.info.alive, growth.earlier.info.alive
+      return [] if later.nil? || earlier.nil? || growth.later.filtered
+
+      Alive::KINDS.keys.select { |kind| later[kind].count > earlier[kind].count }
+    end
+
     def conclusion
       group = @report.tables[:grown].find { |grown| !Keys.machinery?(grown.key) } || @report.tables[:grown].first
-      return @layout.sentence("Nothing grew by more than sampling alone explains.") unless group
+      return @layout.sentence(no_row_grew) unless group
 
       name, = ClassMix.told(group.classes).first
       mostly = @report.by == :class ? "" : ", mostly #{ClassMix.mostly(name, @layout)}"
