@@ -133,6 +133,7 @@ module HeapSample
   # The answer: what grows, why, and how sure that is.
   autoload :Containers, "#{here}/diagnosis/containers"
   autoload :Course, "#{here}/diagnosis/course"
+  autoload :Crowd, "#{here}/diagnosis/crowd"
   autoload :Diagnosis, "#{here}/diagnosis/diagnosis"
   autoload :DiagnosisText, "#{here}/diagnosis/diagnosis_text"
   autoload :Finding, "#{here}/diagnosis/finding"

@@ -108,6 +108,8 @@ HeapSample::Profile.load(File.open(File.join(folder, "05.pb.gz"), "rb"), name: "
   read(alive)
   [alive[:threads], *alive.threads.made].each { |population| read(population) }
   HeapSample::Alive.of(profile.meta["alive"]).since(HeapSample::Alive.new({})).each { |change| read(change) }
+  crowd = HeapSample::Crowd.of([profile.info] * 2) { HeapSample::Course.new([0, 1, 2, 3, 4], [0, 50, 100, 150, 200]) }
+  read(crowd) if crowd
   read(HeapSample::About.new(profile))
   part = profile.filter(class: ["String", /Kept/], age: 0.., kind: :slots)
   read(part.filtered)

@@ -38,6 +38,8 @@ module HeapSample
     attr_reader :series
     # Settled; Courses of RSS, of what is in use, of stacks of threads and fibers, and of free memory that is resident.
     attr_reader :settled, :rss, :in_use, :stacks, :free
+    # Threads or fibers that pile up: a Crowd, or nil.
+    attr_reader :crowd
 
     # call-seq:
     #   ProcessDiagnosis.new(series, width: 120, root: Dir.pwd, style: nil)
@@ -89,6 +91,7 @@ module HeapSample
     def to_h
       {pid: info.process_id, role: role, profiles: series.size, seconds: seconds, rss: rss_now, growth: (rss.grew if enough?),
        verdict: {kind: kind, grade: GRADES.fetch(grade), sentence: text.sentence}, findings: shown_findings.map { |finding| figures_of(finding) },
+       crowd: crowd && {kind: crowd.kind, before: crowd.before, now: crowd.now, line: at(crowd.place)},
        evidence: text.evidence, next: text.advice, warnings: series.warnings}
     end
 
@@ -104,6 +107,7 @@ module HeapSample
       @rss = exact { |account| account.rss }
       @in_use = exact { |account| %w[slots_live malloc_live stacks unattributed].sum { |name| account[name].to_i } }
       @stacks = exact { |account| account["stacks"].to_i }
+      @crowd = Crowd.of(@known) { |kind| exact { |account| account[kind.to_s].to_i } }
       @free = exact { |account| %w[slots_free malloc_waste].sum { |name| account[name].to_i } }
     end
 
@@ -123,6 +127,8 @@ module HeapSample
     def judgement = @judgement ||= enough? ? judge : [:unknown, :none]
 
     def judge
+      return [:threads, @known.size >= MAJORS_TO_PROVE ? :proved : :very_likely] if crowd
+
       leading = findings.first
       return [kind_of(leading), grade_of(leading)] if leading&.steady? && explains?(leading)
       return [leading ? kind_of(leading) : :leak, borne_out? ? :very_likely : :not_settled] if goes_on? && !at_once?

@@ -60,7 +60,16 @@ module HeapSample
     def advised = advice.flat_map { |one| @layout.sentence("Next: #{one}") }
 
     def leak
+      return crowd if kind == :threads && @diagnosis.crowd
+
       "#{WHAT.fetch(kind)}, #{HOW_SURE.fetch(@diagnosis.grade)}: #{amount(leading)} came to stay at #{where(leading)}#{kept_by}."
+    end
+
+    # "Threads pile up, proved: 25 → 647, made at app/x.rb:12."
+    def crowd
+      crowd = @diagnosis.crowd
+      at = ", made at #{@layout.subject(crowd.place)}" if crowd.place
+      "#{crowd.kind.capitalize} pile up, #{HOW_SURE.fetch(@diagnosis.grade)}: #{@layout.count(crowd.before)} → #{@layout.count(crowd.now)}#{at}."
     end
 
     def unsettled
@@ -138,7 +147,8 @@ module HeapSample
     end
 
     def threads_advice
-      at = leading ? " at #{@layout.subject(leading.app_line || leading.line)}" : ""
+      place = @diagnosis.crowd&.place || (leading.app_line || leading.line if leading)
+      at = place ? " at #{@layout.subject(place)}" : ""
       ["Look for threads and fibers that are started#{at} and wait for ever: end them, or use a pool."]
     end
 
