@@ -6,7 +6,7 @@
 #include "heap_sampler/base/must.h"
 
 /* What a major takes for each live slot, before one was measured: 60 to 85 ns were, sweeping included, at 28 thousand to 4
- * million slots (test/fast/gc-price). */
+ * million slots. */
 enum { GUESSED_NS_PER_SLOT = 100 };
 
 /* A GC and its price. */

@@ -12,8 +12,8 @@
 #include <stdint.h>
 #include "heap_sampler/account/account.h"
 #include "heap_sampler/account/census.h"
-    #include "heap_sampler/account/who.h"
-    #include "heap_sampler/base/table.h"
+#include "heap_sampler/account/who.h"
+#include "heap_sampler/base/table.h"
 #include "heap_sampler/base/texts.h"
 #include "heap_sampler/collections/asked.h"
 #include "heap_sampler/collections/gc_times.h"
@@ -25,7 +25,7 @@
 #define HS_FORMAT_VERSION 3
 
 /* A file that is mapped into memory with native code in it. */
-    struct hs_mapping {
+struct hs_mapping {
     uint64_t start, end;        /* addresses */
     uint64_t offset;            /* of `start` in the file, bytes */
     uint32_t path;              /* text */

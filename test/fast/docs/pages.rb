@@ -66,7 +66,7 @@ none("every file of the repository that a page names is there", scripts)
 
 commands = Dir["#{TOP}/heapsample/lib/heapsample/commands/*.rb"].map { |file| File.basename(file, ".rb") }
 none("every command of heapsample that a page shows is there", TEXTS.flat_map do |page, text|
-  text.scan(/^ {4}(?:\$ )?heapsample ([a-z]+)/).flatten.uniq.reject { |name| commands.include?(name) }.map { |name| "#{page}: heapsample #{name}" }
+  text.scan(/^ {4}(?:\$ )?heapsample ([a-z]+)(?=[ \n]|$)/).flatten.uniq.reject { |name| commands.include?(name) }.map { |name| "#{page}: heapsample #{name}" }
 end)
 
 all = TEXTS.fetch("heapsample/README.md")[/^## All commands.*?(?=^## )/m].to_s

@@ -116,9 +116,9 @@ end
 
 test "a file or a folder in place of a command is diagnosed; what is neither is no command" do
   profiles do |dir, at|
-    assert(stdout(at["a-later.pb.gz"]).include?("Too few profiles to say: there is 1 of this process"))
-    equal(stdout("diagnose", dir), stdout(dir))
-    equal(stdout("diagnose", "--json", dir), stdout(dir, "--json"))
+    assert(printed(at["a-later.pb.gz"]).include?("Too few profiles to say: there is 1 of this process"))
+    equal(printed("diagnose", dir), printed(dir))
+    equal(printed("diagnose", "--json", dir), printed(dir, "--json"))
     fails(2, /no command "dignose", and no such file or folder; .*did you mean diagnose\?/, "dignose")
     %w[leaks diagnose].each { |command| fails(2, /series is read from files/, command, "-") }
   end

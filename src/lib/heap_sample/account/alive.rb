@@ -22,7 +22,9 @@ module HeapSample
       @values = values
     end
 
+    # The threads.
     def threads = self[:threads]
+    # The fibers.
     def fibers = self[:fibers]
 
     # call-seq:

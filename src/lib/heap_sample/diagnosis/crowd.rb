@@ -26,10 +26,12 @@ module HeapSample
       @course = course
     end
 
+    # Are there more and more of them, many more than at first?
     def grows? = !@first.nil? && !@last.nil? && course.steady? && course.grew >= LEAST && course.grew >= SHARE * now
 
-    # How many there were at first, and are now.
+    # How many there were at first.
     def before = @first[kind].count
+    # How many there are now.
     def now = @last[kind].count
 
     # Where most of what is new was made: a HeapSample::Place; nil if that is not known.
