@@ -9,6 +9,7 @@ HEAP_SAMPLER_OBJS = \
 	heap_sampler/base/texts.$(OBJEXT) \
 	heap_sampler/collections/collections.$(OBJEXT) heap_sampler/collections/gc_times.$(OBJEXT) \
 	heap_sampler/estimate/draw.$(OBJEXT) heap_sampler/estimate/epochs.$(OBJEXT) heap_sampler/estimate/estimate.$(OBJEXT) \
+	heap_sampler/estimate/pace.$(OBJEXT) \
 	heap_sampler/malloc/boot.$(OBJEXT) heap_sampler/malloc/hooks.$(OBJEXT) heap_sampler/malloc/stacks.$(OBJEXT) \
 	heap_sampler/malloc/table.$(OBJEXT) heap_sampler/malloc/yjit.$(OBJEXT) \
 	heap_sampler/mri.$(OBJEXT) \
@@ -28,7 +29,7 @@ HEAP_SAMPLER_OBJS = \
 	heap_sampler/settings/options.$(OBJEXT) heap_sampler/settings/usage.$(OBJEXT) \
 	heap_sampler/sites/folding.$(OBJEXT) heap_sampler/sites/sampler.$(OBJEXT) heap_sampler/sites/site_table.$(OBJEXT) \
 	heap_sampler/sites/totals.$(OBJEXT) \
-	heap_sampler/slots/check.$(OBJEXT) heap_sampler/slots/hooks.$(OBJEXT) heap_sampler/slots/intervals.$(OBJEXT) \
+	heap_sampler/slots/automatic.$(OBJEXT) heap_sampler/slots/check.$(OBJEXT) heap_sampler/slots/hooks.$(OBJEXT) heap_sampler/slots/intervals.$(OBJEXT) \
 	heap_sampler/slots/page_table.$(OBJEXT) heap_sampler/slots/records.$(OBJEXT) heap_sampler/slots/sessions.$(OBJEXT) \
 	heap_sampler/stacks/capture.$(OBJEXT) heap_sampler/stacks/class_table.$(OBJEXT) \
 	heap_sampler/stacks/stack_table.$(OBJEXT)

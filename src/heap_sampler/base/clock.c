@@ -22,6 +22,12 @@ rb_hs_steady_ns(void)
     return ns_of(CLOCK_MONOTONIC);
 }
 
+uint64_t
+rb_hs_cpu_ns(void)
+{
+    return ns_of(CLOCK_PROCESS_CPUTIME_ID);
+}
+
 int64_t
 rb_hs_coarse_seconds(void)
 {

@@ -7,6 +7,8 @@
 uint64_t rb_hs_now_ns(void);
 /* Nanoseconds of a clock that never goes back. */
 uint64_t rb_hs_steady_ns(void);
+/* Nanoseconds of CPU time that the process has used: a system call. */
+uint64_t rb_hs_cpu_ns(void);
 /* Seconds of a clock that never goes back: no system call, and right to some
  * milliseconds. */
 int64_t rb_hs_coarse_seconds(void);

@@ -26,6 +26,7 @@
 #include "heap_sampler/base/locks.h"
 #include "heap_sampler/base/memory.h"
 #include "heap_sampler/base/must.h"
+#include "heap_sampler/estimate/pace.h"
 #include "heap_sampler/malloc/state.h"
 #include "heap_sampler/malloc/table.h"
 #include "heap_sampler/malloc/yjit.h"
@@ -60,6 +61,8 @@ static bool active;             /* jemalloc's profiler draws */
 static rb_postponed_job_handle_t job = POSTPONED_JOB_HANDLE_INVALID;
 
 static struct hs_malloc_counts counters;        /* atomics */
+static bool automatic;          /* malloc=auto; [vm] */
+enum { LOOKED_AT_EACH = 256 };  /* samples, while it is */
 
 static void
 count(uint64_t *counter)
@@ -277,7 +280,9 @@ sample(uintptr_t address, uint64_t size, uint64_t drawn_at)
     if (birth.kind == HS_MALLOC_STACK && !birth.depth) birth.kind = HS_MALLOC_AT_NO_FRAME;
     birth.native_count = rb_hs_unwind(native, stack_end(ec));
     /* No handle was left for the job: the ends of marks must do. */
-    if (rb_hs_malloc_born(&birth) && birth.kind == HS_MALLOC_STACK && job != POSTPONED_JOB_HANDLE_INVALID) {
+    bool wanted = rb_hs_malloc_born(&birth);
+    wanted = wanted || (automatic && __atomic_load_n(&counters.samples, __ATOMIC_RELAXED) % LOOKED_AT_EACH == 0);
+    if (wanted && birth.kind == HS_MALLOC_STACK && job != POSTPONED_JOB_HANDLE_INVALID) {
         rb_postponed_job_trigger(job);
     }
 }
@@ -315,6 +320,45 @@ fold_stacks(void)
     rb_hs_unlock();
 }
 
+/* -- malloc=auto ----------------------------------------------------------------------- */
+
+enum { SAMPLE_NS = 1500 };      /* birth and death, unwinding, a page of jemalloc's (benchmark/run sample_cost: 0.9 µs and the page) */
+enum { ROOMY_BYTES = 2 << 20 };
+static struct hs_pace pace;     /* [vm] */
+static uint64_t paced_samples;  /* [vm] */
+
+void
+rb_hs_malloc_automatic(bool on)
+{
+    HS_CONTRACT(gvl);
+    automatic = on;
+    paced_samples = __atomic_load_n(&counters.samples, __ATOMIC_RELAXED);
+    pace = (struct hs_pace){.budget = HS_PACE_BUDGET, .sample_ns = SAMPLE_NS};
+}
+
+bool
+rb_hs_malloc_automatic_p(void)
+{
+    return automatic;
+}
+
+/* Samples of a finer session beside it are not the main one's. */
+static void
+retune_automatic(void)
+{
+    struct hs_malloc_session main = rb_hs_malloc_session(HS_MAIN);
+    uint64_t samples = __atomic_load_n(&counters.samples, __ATOMIC_RELAXED);
+    if (!automatic || !main.on) return;
+    double share = drawn_interval < main.interval ? (double)drawn_interval / (double)main.interval : 1;
+    pace.samples += (uint64_t)((double)(samples - paced_samples) * share);
+    paced_samples = samples;
+    bool roomy = rb_hs_memory_total() - rb_hs_memory_bytes(HS_MEM_SNAPSHOTS) < ROOMY_BYTES;
+    uint64_t next = rb_hs_pace_next(&pace, main.interval, rb_hs_cpu_ns(), false, roomy);
+    if (next != main.interval) rb_hs_malloc_session_retune(HS_MAIN, next);
+}
+
+/* -- naming, again ----------------------------------------------------------------------- */
+
 static void adjust_draws(void);
 
 void
@@ -333,6 +377,7 @@ rb_hs_malloc_name_stacks(void)
     }
     rb_hs_malloc_join_stacks();
     fold_stacks();
+    retune_automatic();
     adjust_draws();             /* at the cap the interval was lengthened inside malloc, where jemalloc cannot be told */
     naming = false;
 }
@@ -506,6 +551,7 @@ rb_hs_malloc_describe(struct hs_malloc_meta *meta, int number)
         meta->interval = session.on ? session.interval : rb_hs_options.malloc_interval;
         meta->first_interval = session.first_interval;
         meta->interval_changes = session.interval_changes;
+        meta->automatic = session.on && automatic && number == HS_MAIN;
     }
 }
 

@@ -22,6 +22,10 @@ bool rb_hs_malloc_start(int session, uint64_t interval, uint32_t thread);
 void rb_hs_malloc_stop(int session);
 /* false: no memory, the interval is what it was. [gvl] [free] */
 bool rb_hs_malloc_retune(int session, uint64_t interval);
+/* malloc=auto: the interval of the main session is what the budget pays for (estimate/pace.h), or no longer. It changes
+ * where stacks are named: at ends of marks, and in a job that many samples ask for. [gvl] */
+void rb_hs_malloc_automatic(bool on);
+bool rb_hs_malloc_automatic_p(void);
 
 /* Name the stacks that were met since. In GC only when marking is complete
  * and nothing is swept. [vm] [free] */

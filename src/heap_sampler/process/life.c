@@ -78,7 +78,8 @@ follow_script_line(uint64_t interval_before)
     if (options->seeded && !on) rb_hs_seed_process();
     bool wanted = options->on && rb_hs_process_chosen_p();
     if (on && wanted) {
-        if (options->interval != interval_before) rb_hs_session_retune(HS_MAIN, options->interval);
+        if (options->interval != interval_before) rb_hs_session_retune(HS_MAIN, options->interval, options->interval_auto);
+        rb_hs_malloc_automatic(options->malloc_auto);
         if (options->malloc_mode != HS_MALLOC_SAY_ON) rb_hs_malloc_stop(HS_MAIN);
         else if (rb_hs_malloc_session(HS_MAIN).on) rb_hs_malloc_retune(HS_MAIN, options->malloc_interval);
         rb_hs_periodic_start();
@@ -112,7 +113,8 @@ start_main_session(void)
     struct hs_account account;
     rb_hs_note_start_folder();
     rb_hs_account_take(&account, NULL, NULL, true);
-    struct hs_session_settings settings = {.interval = rb_hs_options.interval, .account = &account};
+    struct hs_session_settings settings = {.interval = rb_hs_options.interval, .automatic = rb_hs_options.interval_auto, .account = &account};
+    rb_hs_malloc_automatic(rb_hs_options.malloc_auto);
     if (rb_hs_options.malloc_mode == HS_MALLOC_SAY_ON) settings.malloc_interval = rb_hs_options.malloc_interval;
     if (rb_hs_session_start(&settings, true) < 0) {
         rb_hs_warn_once(HS_TROUBLE_MEMORY, "no memory: sampling is off");

@@ -74,6 +74,7 @@ struct hs_profile_meta {
     uint64_t interval;          /* bytes, now */
     uint64_t first_interval;    /* bytes, at the session's start */
     uint64_t interval_changes;
+    bool interval_auto;
     uint64_t max_samples;       /* 0: none */
     uint32_t max_depth;
     uint32_t only_n;            /* only=1/N */

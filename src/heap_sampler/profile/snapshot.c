@@ -27,6 +27,7 @@
 #include "heap_sampler/settings/options.h"
 #include "heap_sampler/sites/sampler.h"
 #include "heap_sampler/sites/totals.h"
+#include "heap_sampler/slots/automatic.h"
 #include "heap_sampler/slots/check.h"
 #include "heap_sampler/slots/intervals.h"
 #include "heap_sampler/slots/page_table.h"
@@ -145,6 +146,7 @@ describe(struct hs_profile_meta *meta, const struct hs_session *session)
         .interval = session->interval,
         .first_interval = session->first_interval,
         .interval_changes = session->interval_changes,
+        .interval_auto = session == &rb_hs_sampler.session[HS_MAIN] && rb_hs_automatic_p(),
         .max_samples = options->max_samples,
         .max_depth = options->max_depth,
         .only_n = options->only_n,

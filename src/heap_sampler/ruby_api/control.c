@@ -11,6 +11,7 @@
 #include "heap_sampler/ruby_api/ruby_api.h"
 #include "heap_sampler/settings/options.h"
 #include "heap_sampler/sites/sampler.h"
+#include "heap_sampler/slots/automatic.h"
 #include "heap_sampler/slots/page_table.h"
 #include "heap_sampler/slots/sessions.h"
 #include "heap_sampler/stacks/class_table.h"
@@ -250,7 +251,11 @@ s_start(int argc, VALUE *argv, VALUE klass)
     rb_get_kwargs(given_hash, keywords, 0, KEYWORDS, values);
 
     struct hs_options options;
+    bool slots_said = !UNDEF_P(values[OF_SLOTS]), slots_text = slots_said && text_p(values[OF_SLOTS]);
+    bool malloc_said = !UNDEF_P(values[OF_MALLOC]), malloc_text = malloc_said && text_p(values[OF_MALLOC]);
     bool files = read_settings(values, &options);
+    bool automatic = (slots_text || !slots_said) && options.interval_auto;
+    bool malloc_automatic = (malloc_text || !malloc_said) && options.malloc_auto;
     uint64_t interval = UNDEF_P(values[OF_SLOTS]) ? rb_hs_options.interval : rb_hs_interval_value(values[OF_SLOTS]);
     struct hs_limits limits;
     given_limits(values + OF_SAMPLES, &limits);         /* raises where one is bad */
@@ -269,18 +274,20 @@ s_start(int argc, VALUE *argv, VALUE klass)
             !rb_hs_malloc_start(HS_MAIN, malloc_interval, 0)) {
             rb_raise(rb_eNoMemError, "no memory to sample malloc");
         }
-        if (!UNDEF_P(values[OF_SLOTS]) && !rb_hs_session_retune(HS_MAIN, interval)) {
+        if (!UNDEF_P(values[OF_SLOTS]) && !rb_hs_session_retune(HS_MAIN, interval, automatic)) {
             rb_raise(rb_eNoMemError, "no memory to change the interval: it is as it was");
         }
+        if (malloc_said) rb_hs_malloc_automatic(malloc_automatic);
         if (limited) rb_hs_session_limit(&limits);
         resume_periodic();
         return Qfalse;
     }
-    struct hs_session_settings session = {.interval = interval, .malloc_interval = malloc_interval, .account = &account, .limits = limited ? &limits : NULL};
+    struct hs_session_settings session = {.interval = interval, .automatic = automatic, .malloc_interval = malloc_interval, .account = &account, .limits = limited ? &limits : NULL};
     if (rb_hs_session_start(&session, true) < 0) {
         take_back_options();
         rb_raise(rb_eNoMemError, "no memory to sample the heap");
     }
+    rb_hs_malloc_automatic(malloc_automatic);
     resume_periodic();
     return Qtrue;
 }
@@ -333,6 +340,7 @@ s_running_p(VALUE klass)
  *
  * [:running, :sessions] whether sampling is on; how many samplings there are, with profiled blocks
  * [:interval, :first_interval] mean bytes between two samples of slots, now and at the start; or +nil+
+ * [:interval_auto] whether it is what the budget pays for
  * [:max_samples, :max_depth] as in GC::SampleProfile.start
  * [:live_samples, :samples_taken] samples of slots that are held; samples of slots ever taken
  * [:pages, :stacks, :frames, :sites, :texts] sizes of the sampler's tables
@@ -343,6 +351,7 @@ s_running_p(VALUE klass)
  * [:malloc_missing] a String: what is missing and which setting gives it; or +nil+
  * [:malloc_allocator] the name and version of malloc(3)
  * [:malloc_interval] mean bytes between two samples of malloc; or +nil+
+ * [:malloc_interval_auto] whether it is what the budget pays for
  * [:malloc_samples_taken, :malloc_samples_in_gc, :malloc_samples_without_gvl]
  *   samples of malloc ever taken; those of them during GC; those of them on a thread without the GVL
  * [:malloc_live_samples, :malloc_stacks, :malloc_stacks_pending]
@@ -367,6 +376,7 @@ s_stat(VALUE klass)
     SET("running", RBOOL(main->on));
     SET("sessions", INT2FIX(sessions));
     SET("interval", main->on ? ULL2NUM(main->interval) : Qnil);
+    SET("interval_auto", RBOOL(main->on && rb_hs_automatic_p()));
     SET("first_interval", main->on ? ULL2NUM(main->first_interval) : Qnil);
     SET("max_samples", rb_hs_options.max_samples ? ULL2NUM(rb_hs_options.max_samples) : Qnil);
     SET("max_depth", UINT2NUM(rb_hs_options.max_depth));
@@ -389,6 +399,7 @@ s_stat(VALUE klass)
     SET("malloc_allocator", rb_utf8_str_new_cstr(malloc_meta.allocator));
     SET("malloc_missing", *malloc_meta.missing ? rb_utf8_str_new_cstr(malloc_meta.missing) : Qnil);
     SET("malloc_interval", malloc_meta.interval ? ULL2NUM(malloc_meta.interval) : Qnil);
+    SET("malloc_interval_auto", RBOOL(malloc_meta.interval && rb_hs_malloc_automatic_p()));
     SET("malloc_samples_taken", ULL2NUM(malloc_counts.samples));
     SET("malloc_samples_in_gc", ULL2NUM(malloc_counts.gc));
     SET("malloc_samples_without_gvl", ULL2NUM(malloc_counts.no_gvl));

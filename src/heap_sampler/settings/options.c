@@ -7,6 +7,7 @@
  * A comma ends a setting, also in a path.
  */
 #include "heap_sampler/settings/options.h"
+#include "heap_sampler/estimate/pace.h"
 
 struct hs_options rb_hs_options;
 
@@ -171,8 +172,14 @@ read_count(struct span span, uint64_t max, uint32_t *count)
 static bool
 read_interval(struct reader *reader)
 {
-    if (read_size(reader->value, &reader->options->interval)) return true;
-    return fail_value(reader, "must be a size in bytes from 1 to 1t, such as 512k (suffixes k, m, g, t)");
+    struct hs_options *options = reader->options;
+    options->interval_auto = span_is(reader->value, "auto");
+    if (options->interval_auto) {
+        options->interval = HS_PACE_FIRST;
+        return true;
+    }
+    if (read_size(reader->value, &options->interval)) return true;
+    return fail_value(reader, "must be a size in bytes from 1 to 1t, such as 512k (suffixes k, m, g, t), or auto");
 }
 
 /* The most bytes that a pattern can become; 0: it has an unknown %. */
@@ -363,11 +370,17 @@ read_malloc(struct reader *reader)
     else if (span_is(reader->value, "standby")) {
         options->malloc_mode = HS_MALLOC_SAY_STANDBY;
     }
+    else if (span_is(reader->value, "auto")) {
+        options->malloc_mode = HS_MALLOC_SAY_ON;
+        options->malloc_auto = true;
+        options->malloc_interval = HS_PACE_FIRST;
+    }
     else if (read_size(reader->value, &options->malloc_interval)) {
+        options->malloc_auto = false;
         options->malloc_mode = HS_MALLOC_SAY_ON;
     }
     else {
-        return fail_value(reader, "must be on, off, standby, or a size in bytes from 1 to 1t, such as 512k");
+        return fail_value(reader, "must be on, off, standby, auto, or a size in bytes from 1 to 1t, such as 512k");
     }
     return true;
 }

@@ -4,6 +4,7 @@
  * The settings of --heap-sample and RUBY_HEAP_SAMPLE: names, ranges, errors.
  * No MRI header; tested alone.
  *
+ *   interval=auto     as many samples as a budget pays for (estimate/pace.h), of slots and of malloc
  *   interval=512k     mean bytes between samples, 1 .. 1t (suffixes k m g t, powers of 1024)
  *   output=PATH       %p process id, %t UTC time (YYYYmmddTHHMMSS), %% a percent sign;
  *                     ends in .pb.gz or .pb; a relative one is of the folder
@@ -16,7 +17,7 @@
  *   at-rss=80%|SIZE   one profile when the cgroup's memory in use crosses this share of its limit,
  *                     or the process's own resident memory this size, 1m .. 1t
  *   max-samples=N|none, max-depth=1..4096, seed=N (64 bits), only=1/N (N 1 .. 1e6)
- *   malloc=on|off|standby|SIZE   sample malloc as well (on), never, or when it is started from
+ *   malloc=on|off|standby|auto|SIZE   sample malloc as well (on), never, or when it is started from
  *                     Ruby; SIZE is its mean bytes between samples (512k)
  *   quiet | quiet=on|off   say nothing of profiles that were written; forked children say nothing at all
  *   on | 1 | true | yes    with what was set before, or the defaults
@@ -42,7 +43,8 @@ enum hs_malloc_mode {
 
 struct hs_options {
     bool on;
-    uint64_t interval;
+    uint64_t interval;          /* bytes; of auto: with which it begins */
+    bool interval_auto;
     char output[4096];
     bool output_none;
     bool output_given;
@@ -57,6 +59,7 @@ struct hs_options {
     uint64_t seed;
     uint32_t only_n;            /* 1: every process */
     enum hs_malloc_mode malloc_mode;
+    bool malloc_auto;
     uint64_t malloc_interval;   /* bytes, as it was asked for */
     bool quiet;
 };

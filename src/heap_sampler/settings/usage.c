@@ -8,7 +8,8 @@
 #define M(setting, description) RUBY_OPT_MESSAGE(setting, "", description)
 
 const struct ruby_opt_message rb_heap_sampler_messages[] = {
-    M("interval=size", "Mean bytes between two samples (default: 512k)."),
+    M("interval=size", "Mean bytes between two samples (default: 512k); auto:\n"
+                       "as many as 0.1% of the CPU time pays for."),
     M("output=path", "Where to write (default: heap-%p-%t.pb.gz);\n"
                      "%p is the process id, %t the time; none writes nothing.\n"
                      "Formats: .pb.gz, .pb (`heapsample convert` makes others)."),

@@ -35,6 +35,7 @@
 #include "heap_sampler/sites/sampler.h"
 #include "heap_sampler/sites/site_table.h"
 #include "heap_sampler/sites/totals.h"
+#include "heap_sampler/slots/automatic.h"
 #include "heap_sampler/slots/check.h"
 #include "heap_sampler/slots/intervals.h"
 #include "heap_sampler/slots/page_table.h"
@@ -116,6 +117,7 @@ rb_heap_sampler_on_take(struct rb_heap_sampler_page **table, uintptr_t body, con
                                   sessions_of(born.thread), born.longest);
     if (!born.sessions) return;
 
+    uint64_t began = rb_hs_automatic_sample_begins();
     rb_hs_make_room_for_stack(rb_hs_options.max_depth);
     uint32_t node = rb_hs_capture_stack();
     uint32_t class_id = rb_hs_class_of_allocation(klass, flags);
@@ -134,6 +136,7 @@ rb_heap_sampler_on_take(struct rb_heap_sampler_page **table, uintptr_t body, con
     bool added = site != UINT32_MAX && add_record(table, body, mark_bits, slot, &born);
     if (!added) rb_hs_sampler.dropped_samples++;
     rb_hs_widen_intervals();
+    rb_hs_automatic_sample_ends(began, born.sessions);
     rb_hs_unlock();
     if (!added) rb_hs_warn_of_gaps();
 }
@@ -181,6 +184,7 @@ rb_heap_sampler_on_mark_end(bool full_mark)
     if (full_mark) rb_hs_sampler.major_gc = gc_count;
     rb_hs_filter_records(bury_record, &gc_count);
     if (rb_hs_codes_sweep(full_mark, code_liveness)) rb_hs_malloc_forget_addresses();
+    rb_hs_automatic_at_mark();
     rb_hs_unlock();
     rb_hs_classes_after_mark(full_mark);
     rb_hs_check(HS_CHECK_MARKED);

@@ -70,6 +70,13 @@ thin_record(struct hs_record *record, const struct rb_heap_sampler_page *page, v
     return true;
 }
 
+void
+rb_hs_thin_records(void)
+{
+    HS_CONTRACT(write);
+    rb_hs_filter_records(thin_record, NULL);
+}
+
 /* Own memory is bounded; for how many samples it does depends on how they lie
  * on their pages, and on what a snapshot of them takes. So few it always has
  * room for. */
@@ -117,6 +124,6 @@ rb_hs_widen_intervals(void)
         struct hs_session *session = largest_session();
         if (!session) return;
         if (!rb_hs_change_interval(session, session->interval * 2)) return;
-        rb_hs_filter_records(thin_record, NULL);
+        rb_hs_thin_records();
     } while (crowded(3));
 }

@@ -10,6 +10,7 @@
 #include "heap_sampler/malloc/hooks.h"
 #include "heap_sampler/settings/options.h"
 #include "heap_sampler/sites/sampler.h"
+#include "heap_sampler/slots/automatic.h"
 #include "heap_sampler/slots/check.h"
 #include "heap_sampler/slots/intervals.h"
 #include "heap_sampler/slots/page_table.h"
@@ -17,7 +18,7 @@
 
 struct session_change {
     int session;
-    bool main, ok;
+    bool main, ok, automatic;
     const struct hs_session_settings *settings;
     uint64_t interval;
     const struct hs_limits *limits;
@@ -107,6 +108,7 @@ start_session_i(struct session_change *change)
     for (uint32_t i = 0; i < counts.heap_count && i < HS_HEAPS_MAX; i++) {
         session->live_at_start[i] = counts.heap[i].live_slots;
     }
+    if (change->main) rb_hs_automatic(change->settings->automatic);
     if (!rb_hs_enter_epoch()) {
         session->on = false;
         change->session = -2;
@@ -171,15 +173,16 @@ static void
 retune_session_i(struct session_change *change)
 {
     struct hs_session *session = &rb_hs_sampler.session[change->session];
+    if (change->session == HS_MAIN) rb_hs_automatic(change->automatic);
     change->ok = session->interval == change->interval || rb_hs_change_interval(session, change->interval);
 }
 
 bool
-rb_hs_session_retune(int session, uint64_t interval)
+rb_hs_session_retune(int session, uint64_t interval, bool automatic)
 {
     HS_CONTRACT(gvl);
     HS_CONTRACT(free);
-    struct session_change change = {.session = session, .interval = interval};
+    struct session_change change = {.session = session, .interval = interval, .automatic = automatic};
     change_sessions(retune_session_i, &change);
     return change.ok;
 }

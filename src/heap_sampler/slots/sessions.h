@@ -18,6 +18,7 @@ struct hs_limits {
 /* All of it: [gvl] [free]. */
 struct hs_session_settings {
     uint64_t interval;
+    bool automatic;             /* HS_MAIN only: `interval` is the first of interval=auto */
     uint64_t malloc_interval;   /* 0: malloc is not sampled for it */
     uint32_t thread;
     const struct hs_account *account;   /* taken just before; NULL: none */
@@ -28,7 +29,7 @@ struct hs_session_settings {
 int rb_hs_session_start(const struct hs_session_settings *settings, bool main);
 void rb_hs_session_stop(int session);
 /* false: no memory, the interval is as it was. */
-bool rb_hs_session_retune(int session, uint64_t interval);
+bool rb_hs_session_retune(int session, uint64_t interval, bool automatic);
 /* While HS_MAIN is on: from here on. */
 void rb_hs_session_limit(const struct hs_limits *limits);
 /* The limits in force. */

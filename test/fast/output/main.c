@@ -35,6 +35,7 @@ main(int argc, char **argv)
         test_table();
         test_epochs();
         test_gc_times();
+        test_pace();
     }
     return tap_finish();
 }

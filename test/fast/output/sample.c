@@ -182,7 +182,7 @@ huge_profile(struct hs_profile *profile)
     memset(&profile->meta, 0xff, sizeof(profile->meta));
     profile->meta.items = NULL;
     profile->meta.item_count = profile->meta.item_capacity = 0;
-    profile->meta.seeded = profile->meta.memsize = true;
+    profile->meta.seeded = profile->meta.memsize = profile->meta.interval_auto = profile->meta.malloc.automatic = true;
     profile->meta.account.malloc_known = profile->meta.account.jemalloc = true;
     profile->meta.account_at_start.malloc_known = profile->meta.account_at_start.jemalloc = true;
     profile->meta.account.stacks_known = profile->meta.account_at_start.stacks_known = true;
@@ -280,6 +280,7 @@ malloc_profile(struct hs_profile *profile)
         100000,
         524288,
         1,
+        true,
         "jemalloc 5.3.1",
         "no thread's stack: nobody asked",
     };

@@ -20,8 +20,8 @@ static void
 describe(const struct hs_options *o, char *text, size_t size)
 {
     static const char *const malloc_modes[] = {"", " malloc=standby", " malloc=off"};
-    snprintf(text, size, "%s i=%llu o=%s%s e=%u k=%u r=%u%%/%llu s=%llu d=%u seed=%s%llu n=%u%s%s",
-             o->on ? "on" : "off", (unsigned long long)o->interval, o->output_none ? "none" : o->output,
+    snprintf(text, size, "%s i=%llu%s o=%s%s e=%u k=%u r=%u%%/%llu s=%llu d=%u seed=%s%llu n=%u%s%s",
+             o->on ? "on" : "off", (unsigned long long)o->interval, o->interval_auto ? " auto" : "", o->output_none ? "none" : o->output,
              o->output_given ? "!" : "", o->every, o->keep, o->at_rss_percent,
              (unsigned long long)o->at_rss_bytes, (unsigned long long)o->max_samples, o->max_depth,
              o->seeded ? "!" : "", (unsigned long long)o->seed, o->only_n, malloc_modes[o->malloc_mode],
@@ -30,6 +30,7 @@ describe(const struct hs_options *o, char *text, size_t size)
     if (o->malloc_interval != 524288) {
         len += (size_t)snprintf(text + len, size - len, " malloc=%llu", (unsigned long long)o->malloc_interval);
     }
+    if (o->malloc_auto) len += (size_t)snprintf(text + len, size - len, " malloc=auto");
     if (o->gc_ppm != 10000) snprintf(text + len, size - len, " gc=%u", o->gc_ppm);
 }
 
@@ -66,6 +67,11 @@ static const struct {
     {"interval=1t", "on i=1099511627776 " OUT REST},
     {"interval=1024g", "on i=1099511627776 " OUT REST},
     {"interval=007", "on i=7 " OUT REST},
+    {"interval=auto", "on i=524288 auto " OUT REST},
+    {"interval=auto,interval=2k", "on i=2048 " OUT REST},
+    {"interval=2k,interval=auto", "on i=524288 auto " OUT REST},
+    {"malloc=64k,malloc=auto", "on i=524288 " OUT REST " malloc=auto"},
+    {"malloc=auto,malloc=off", "on i=524288 " OUT REST " malloc=off malloc=auto"},
     {"interval=1k,interval=2k", "on i=2048 " OUT REST},
     {"off,interval=1k", "off i=1024 " OUT REST},
     {"interval=1k,off", "off i=1024 " OUT REST},

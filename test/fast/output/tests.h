@@ -15,5 +15,6 @@ void test_native_fork(void);
 void test_table(void);
 void test_epochs(void);
 void test_gc_times(void);
+void test_pace(void);
 
 #endif

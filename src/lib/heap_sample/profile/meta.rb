@@ -37,6 +37,8 @@ module HeapSample
     def first_interval = number("settings", "first_interval")
     # How often the interval changed.
     def interval_changes = number("settings", "interval_changes") || 0
+    # Is the interval what a budget pays for?
+    def interval_auto? = at("settings", "interval_auto") == true
     # One process in so many is sampled.
     def only_n = number("settings", "only_n")
     # When the session began, a Time.
@@ -83,6 +85,8 @@ module HeapSample
     def malloc_first_interval = number("malloc", "first_interval")
     # How often the interval of malloc changed.
     def malloc_interval_changes = number("malloc", "interval_changes") || 0
+    # Is the interval of malloc what a budget pays for?
+    def malloc_interval_auto? = at("malloc", "interval_auto") == true
     # Do rows of malloc have births and deaths?  They have since format 3.
     def malloc_births? = format.to_i >= MALLOC_BIRTHS_FROM
     # Do they tell what was allocated in all?

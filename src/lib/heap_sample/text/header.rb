@@ -26,7 +26,7 @@ module HeapSample
       {
         format: @info.format, ruby: @info.ruby, process_id: @info.process_id, process_start: @info.process_start,
         session: @info.session, started: time(@info.started), taken: time(@info.taken),
-        interval_bytes: @info.interval, first_interval_bytes: @info.first_interval, interval_changes: @info.interval_changes,
+        interval_bytes: @info.interval, interval_auto: @info.interval_auto?, first_interval_bytes: @info.first_interval, interval_changes: @info.interval_changes,
         only_n: @info.only_n, live_samples: @info.live_samples, own_bytes: @info.own_bytes, dropped: @info.drops,
         gc: {count: @info.gc_count, minor: @info.gc_minor, major: @info.gc_major,
              last_minor: time(@info.last_minor), last_major: time(@info.last_major), asked: asked},
@@ -67,14 +67,15 @@ module HeapSample
     end
 
     def interval
-      one_per(@info.interval, @info.first_interval) if @info.interval
+      one_per(@info.interval, @info.first_interval, @info.interval_auto?) if @info.interval
     end
 
-    def one_per(interval, first)
+    def one_per(interval, first, auto)
       text = "one sample per #{@layout.setting(interval)} allocated"
-      return text unless first && first != interval
-
-      "#{text} (#{@layout.setting(first)} at first)"
+      notes = []
+      notes << "auto" if auto
+      notes << "#{@layout.setting(first)} at first" if first && first != interval
+      notes.empty? ? text : "#{text} (#{notes.join(", ")})"
     end
 
     # What is known of malloc'd memory, and how to know more.
@@ -82,7 +83,7 @@ module HeapSample
       allocator = @info.malloc_allocator
       case @info.malloc_state
       when "on"
-        ["malloc: #{one_per(@info.malloc_interval || 0, @info.malloc_first_interval)}", allocator].compact.join(", ") +
+        ["malloc: #{one_per(@info.malloc_interval || 0, @info.malloc_first_interval, @info.malloc_interval_auto?)}", allocator].compact.join(", ") +
           (@info.malloc_missing ? "; missing: #{@info.malloc_missing}" : "")
       when "standby"
         "malloc: not sampled, on standby: GC::SampleProfile.start begins it"
