@@ -148,7 +148,7 @@ class TestHeapSamplerGCs < Test::Unit::TestCase
       $enough = ->(infos) { infos.size >= 4 }
       work_until { leak }
       last = infos.last.gc_asked
-      assert_equal [0.001, 0], [last.limit, last.count]
+      assert_equal [0.001, 0], [last.limit, last.started]
       assert_include infos.map { |info| info.gc_asked.last }, :over_budget
     RUBY
   end
@@ -242,7 +242,7 @@ class TestHeapSamplerGCs < Test::Unit::TestCase
         $enough = ->(infos) { infos.size >= 4 && infos.last.gc_asked.started >= 1 }
         work_until { leak }
         asked = infos.map(&:gc_asked)
-        writing.puts [asked[0].last, asked[0].count, asked[0].of < 3, asked.last.count < 10].inspect
+        writing.puts [asked[0].last, asked[0].started, asked[0].of < 3, asked.last.started < 10].inspect
         exit!(0)
       rescue Exception => error
         writing.puts error.message

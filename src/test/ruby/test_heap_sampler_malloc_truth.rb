@@ -349,9 +349,8 @@ class TestHeapSamplerMallocTruth < Test::Unit::TestCase
       used, resident = sum[:reserve]
       assert_in_delta 100, used, 1
       assert_operator resident, :<, 1
-      used, resident = sum[:wait_for_ever]
-      assert_operator used, :>, 290
-      assert_operator resident, :<, 30
+      # Stacks of threads are none of malloc's: the account has them.
+      assert_operator sum[:wait_for_ever][0], :<, 10
       assert_in_delta 20, sum[:fill][0], 1
       assert_in_delta 20, sum[:fill][1], 1
       # No report says more than the process has.

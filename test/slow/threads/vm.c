@@ -225,7 +225,7 @@ void
 vm_gc(bool full, bool compact)
 {
     pthread_rwlock_wrlock(&running);
-    gc_count++;
+    __atomic_add_fetch(&gc_count, 1, __ATOMIC_RELAXED);
     rb_heap_sampler_on_gc_start(full);
     each_slot(mark_some);
     rb_heap_sampler_on_mark_end(full);
@@ -447,7 +447,9 @@ rb_heap_sampler_gc_each_table(void (*visit)(struct rb_heap_sampler_page **, uint
 void
 rb_heap_sampler_gc_counts(struct rb_heap_sampler_gc_counts *counts)
 {
-    *counts = (struct rb_heap_sampler_gc_counts){.gc = gc_count, .heap_count = 1, .heap = {{SLOT_BYTES, PAGES * SLOTS, 0}}};
+    /* The account reads it without a lock: a word that may be a GC old. */
+    size_t gc = __atomic_load_n(&gc_count, __ATOMIC_RELAXED);
+    *counts = (struct rb_heap_sampler_gc_counts){.gc = gc, .heap_count = 1, .heap = {{SLOT_BYTES, PAGES * SLOTS, 0}}};
 }
 
 /* GCs are begun by main.c alone. */
