@@ -94,7 +94,7 @@ change_something(void)
         stop();
         break;
     case 1:
-        rb_hs_session_retune(HS_MAIN, 64u << vm_random(6));
+        rb_hs_session_retune(HS_MAIN, 64u << vm_random(6), vm_random(2));
         break;
     default:
         if (block > 0) rb_hs_session_stop(block);

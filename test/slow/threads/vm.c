@@ -707,6 +707,19 @@ rb_hs_malloc_stop(int session)
     rb_hs_malloc_session_stop(session);
 }
 
+/* malloc=auto retunes where stacks are named, which main.c does by itself. */
+void
+rb_hs_malloc_automatic(bool on)
+{
+    (void)on;
+}
+
+bool
+rb_hs_malloc_automatic_p(void)
+{
+    return false;
+}
+
 bool
 rb_hs_malloc_retune(int session, uint64_t interval)
 {
