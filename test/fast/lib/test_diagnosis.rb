@@ -205,3 +205,11 @@ test "a table that was made whole keeps nothing, nor does one of the VM that fol
   end
   equal(nil, found.findings.first.keeper)
 end
+
+LOG = ["!/usr/bin/ruby rb_str_buf_append", "/srv/app/log.rb:4 Log#add", "/srv/app/main.rb:3 <main>"].freeze
+
+test "a String that is appended to is a leak, though its one block is always new" do
+  found = diagnosis(20) { |number| {live: 20 + number, rows: ->(build) { build.blocks(LOG, "ruby", number << 20, birth: number * GC_EACH - 5, inuse: 1) }} }
+  assert(found.leak?, found.to_s)
+  equal(["/srv/app/log.rb", 4], [found.findings.first.line.path, found.findings.first.line.line])
+end

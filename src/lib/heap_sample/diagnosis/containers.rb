@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 module HeapSample
-  # Containers that grow: a Hash, an Array or a table of the VM has its entries in one block, which is replaced by
-  # a larger one when it is full.  So a line at which one block gets larger and larger fills a container, and this
+  # Containers that grow: a Hash, an Array, a String or a table of the VM has its entries in one block, which is
+  # replaced by a larger one when it is full.  So a line at which one block gets larger and larger fills a container, and this
   # container keeps what is put into it; no walk over the heap is needed to see it.
   class Containers
     # Tables of the VM that follow what others keep, and keep nothing themselves.
@@ -13,6 +13,7 @@ module HeapSample
       /\Adsymbol_|\Aintern_|\Arb_intern/ => "symbol table",
       /\A(?:rb_)?(?:st_|rebuild_table|hash_|ar_)/ => "Hash",
       /\A(?:rb_)?ary_/ => "Array",
+      /\A(?:rb_)?(?:enc_)?str_/ => "String",
       /\Arb_id_table_|\Arb_managed_id_table/ => "table of the VM",
       /\Arb_ivar_|\Arb_ensure_iv_list/ => "instance variables"
     }.freeze

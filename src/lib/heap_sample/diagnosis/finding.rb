@@ -39,7 +39,7 @@ module HeapSample
     def grew = course.grew
 
     # Does it grow all along, and not at once?
-    def steady? = samples >= SAMPLES_LEAST && course.steady? && whole.lump <= LUMP_MOST
+    def steady? = certain? && course.steady? && (whole.lump <= LUMP_MOST || container?)
 
     # The 95% interval of #grew, by sampling alone.
     def interval
@@ -67,6 +67,12 @@ module HeapSample
     end
 
     private
+
+    # Are there samples enough?  Large blocks are all sampled, so that few are exact.
+    def certain? = samples >= SAMPLES_LEAST || (samples.positive? && grew >= SAMPLES_LEAST * whole.unit)
+
+    # Is it itself a container that gets larger: a String that is appended to, a table?  Its one block is always new.
+    def container? = !keeper.nil? && keeper.line == line && keeper.grew >= grew / 2
 
     def share(bytes) = bytes.sum { |key, space| yield(key) ? space : 0.0 } / [bytes.values.sum, 1.0].max
 

@@ -16,11 +16,14 @@ module HeapSample
 
     # call-seq:
     #   Findings.of(settled) -> Array of Finding
+    #
+    # Each with the container that keeps it, as far as known.
     def of(settled)
       profile = settled.profile
       grown = settled.groups.values.select { |group| group.born > 0 && !NOBODY.match?(group.key.label.to_s) && settled.course(group).grew > 0 }
+      containers = settled.containers
       found = without_loading(grown, settled, profile).group_by { |group| app_line(group, profile) || group.key }.map do |place, groups|
-        Finding.new(groups, settled, (place if app_line(groups.first, profile)), profile)
+        Finding.new(groups, settled, (place if app_line(groups.first, profile)), profile).tap { |finding| finding.keeper = Keeper.of(finding, containers) }
       end
       least = PART_LEAST * found.sum(&:grew)
       found.select { |finding| finding.grew > least }.sort_by { |finding| [finding.steady? ? 0 : 1, -finding.grew] }.first(MOST)

@@ -63,7 +63,7 @@ module HeapSample
     def unsettled? = grade == :not_settled
 
     # What grows, the most certain and largest first: Array of Finding.
-    def findings = @findings ||= enough? && settled.enough? ? findings_with_keepers : []
+    def findings = @findings ||= enough? && settled.enough? ? Findings.of(settled) : []
 
     # Bytes of RSS when its last profile was taken.
     def rss_now = @known.last&.account&.rss
@@ -121,11 +121,6 @@ module HeapSample
     end
 
     def seconds_of(info) = (info.taken - @clock.began).to_f
-
-    def findings_with_keepers
-      containers = settled.containers
-      Findings.of(settled).each { |finding| finding.keeper = Keeper.of(finding, containers) }
-    end
 
     def judgement = @judgement ||= enough? ? judge : [:unknown, :none]
 
