@@ -153,6 +153,7 @@ end
 HeapSample::Series.all(folder)
 read(series)
 series.with(now).size
+series.upto(3).size
 series.filter(class: "Kept").filtered
 [read(series.shape), series.shape.lines(nil)]
 leaks = series.leaks

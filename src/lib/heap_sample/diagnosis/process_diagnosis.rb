@@ -34,6 +34,10 @@ module HeapSample
     KINDS = %i[leak threads native bloat fragmentation steady unknown].freeze
     GRADES = {proved: "proved", very_likely: "very likely", not_settled: "not settled", none: "none"}.freeze
     LEAKS = %i[leak threads native].freeze
+    # Grades that earlier verdicts may raise, and by how many profiles fewer these had.
+    HELD = %i[not_settled very_likely].freeze
+    FEWER = [1, 2, 4, 6].freeze
+    private_constant :HELD, :FEWER
 
     attr_reader :series
     # Settled; Courses of RSS, of what is in use, of stacks of threads and fibers, and of free memory that is resident.
@@ -101,6 +105,10 @@ module HeapSample
     # Those that belong to the verdict.
     def shown_findings = LEAKS.include?(kind) ? findings : []
 
+    # Without what earlier profiles said.
+    def raw_judgement = enough? ? judge : [:unknown, :none] # :nodoc:
+    protected :raw_judgement
+
     private
 
     def measure
@@ -122,7 +130,17 @@ module HeapSample
 
     def seconds_of(info) = (info.taken - @clock.began).to_f
 
-    def judgement = @judgement ||= enough? ? judge : [:unknown, :none]
+    def judgement = @judgement ||= enough? ? hold(judge) : [:unknown, :none]
+
+    # What some profiles fewer made sure of stays so while it goes on: more evidence, noisy as it is, makes no verdict
+    # weaker.  Only another verdict does.
+    def hold((kind, grade))
+      return [kind, grade] if findings.empty? || !HELD.include?(grade)
+
+      earlier = FEWER.map { |fewer| series.size - fewer }.select { |count| count >= PROFILES_LEAST }
+      grades = earlier.map { |count| ProcessDiagnosis.new(series.upto(count)).raw_judgement }.select { |one, _| LEAKS.include?(one) }.map(&:last)
+      [kind, [grade, *grades].min_by { |one| GRADES.keys.index(one) }]
+    end
 
     def judge
       return [:threads, @known.size >= MAJORS_TO_PROVE ? :proved : :very_likely] if crowd

@@ -140,6 +140,12 @@ module HeapSample
     end
 
     # call-seq:
+    #   upto(count) -> HeapSample::Series
+    #
+    # The first +count+ profiles of it.
+    def upto(count) = Series.new(@entries.first(count), warnings: @warnings.dup)
+
+    # call-seq:
     #   filter(**wanted) -> series
     #
     # The same of some rows: the conditions of Profile#filter, but +age+, which would be
