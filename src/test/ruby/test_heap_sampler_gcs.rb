@@ -153,7 +153,8 @@ class TestHeapSamplerGCs < Test::Unit::TestCase
     RUBY
   end
 
-  # The largest share is spent, and never more than that: each profile says what was spent so far.
+  # About the share is spent: the price of a GC is known when it is over, so that one may go over it by half.  Each
+  # profile says what was spent so far.
   def test_the_price_stays_below_the_share
     assert_with_profiles(<<~'RUBY', settings: "gc=2%")
       big = Array.new(100_000) { Object.new }

@@ -2,8 +2,6 @@
 
 require "tool"
 require "two_profiles"
-require "io/console"
-require "pty"
 
 # The two, and a third later.
 folder do |dir|
@@ -136,23 +134,6 @@ folder do |dir|
       [writer, err_writer].each(&:close)
       Process.wait(pid)
       equal(["", 0], [err_reader.read, $?.exitstatus])
-    end
-  end
-
-  # What a command prints on a terminal.
-  def on_terminal(*arguments, columns: 100, env: {})
-    PTY.open do |terminal, tty|
-      tty.winsize = [40, columns]
-      pid = Process.spawn({**CLEAN, "TERM" => "xterm", **env}, OURS, EXE, *arguments, out: tty, err: tty)
-      tty.close
-      text = +""
-      begin
-        loop { text << terminal.readpartial(4096) }
-      rescue EOFError, Errno::EIO
-        nil
-      end
-      Process.wait(pid)
-      text.force_encoding("UTF-8").gsub("\r\n", "\n")
     end
   end
 

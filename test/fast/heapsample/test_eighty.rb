@@ -2,8 +2,6 @@
 
 require "tool"
 require "build"
-require "io/console"
-require "pty"
 
 # On a terminal of 80 columns, where all that has a name has a very long one.
 
@@ -34,21 +32,7 @@ def hostile_series(folder, count)
   end
 end
 
-def at_80(*arguments)
-  PTY.open do |terminal, tty|
-    tty.winsize = [40, 80]
-    pid = Process.spawn({**CLEAN, "TERM" => "xterm"}, OURS, EXE, *arguments, out: tty, err: tty)
-    tty.close
-    text = +""
-    begin
-      loop { text << terminal.readpartial(4096) }
-    rescue EOFError, Errno::EIO
-      nil
-    end
-    Process.wait(pid)
-    [text.force_encoding("UTF-8").gsub("\r\n", "\n").gsub(/\e\[\d*m/, ""), $?.exitstatus]
-  end
-end
+def at_80(*arguments) = [on_terminal(*arguments, columns: 80).gsub(/\e\[\d*m/, ""), $?.exitstatus]
 
 folder do |dir|
   profiles = hostile_series(dir, 25)

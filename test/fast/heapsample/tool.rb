@@ -2,8 +2,10 @@
 
 require "heap_sample"
 require "fileutils"
+require "io/console"
 require "json"
 require "open3"
+require "pty"
 require "sample_build"
 require "pprof_writer"
 require "tmpdir"
@@ -47,6 +49,23 @@ module Tool
       raise Tap::Failure, "error is #{result.err.inspect}, not #{pattern.inspect}"
     end
     result
+  end
+
+  # What the tool prints on a terminal; $? is how it ended.
+  def on_terminal(*arguments, columns: 100, env: {})
+    PTY.open do |terminal, tty|
+      tty.winsize = [40, columns]
+      pid = Process.spawn({**CLEAN, "TERM" => "xterm", **env}, OURS, EXE, *arguments, out: tty, err: tty)
+      tty.close
+      text = +""
+      begin
+        loop { text << terminal.readpartial(4096) }
+      rescue EOFError, Errno::EIO
+        nil
+      end
+      Process.wait(pid)
+      text.force_encoding("UTF-8").gsub("\r\n", "\n")
+    end
   end
 
   def folder(&block) = Dir.mktmpdir("heapsample-test-", &block)

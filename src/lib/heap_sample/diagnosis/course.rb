@@ -43,20 +43,11 @@ module HeapSample
       parts.count { |part| part + slack >= PART_LEAST * mean } >= PARTS - 1 && parts.last + slack >= LAST_LEAST * mean && !slowing?
     end
 
-    # Growth in the second half as a part of that in the first; nil if there was none in the first.
-    def pace
-      first, second = parts.each_slice(PARTS / 2).map(&:sum)
-      second / first.to_f if first > 0
-    end
-
     # Does it level off?
     def slowing?
       first, second = parts.each_slice(PARTS / 2).map(&:sum)
       second + Math.sqrt([second, 0].max * @unit) < PACE_LEAST * first
     end
-
-    # The largest part's share of all growth: 1 of a single step.
-    def unevenness = grew > 0 ? parts.max / grew.to_f : 0.0
 
     private
 

@@ -8,8 +8,7 @@ module HeapSample
     LUMP_MOST = 0.7
     # Samples from which a finding may be relied on.
     SAMPLES_LEAST = 8
-    # Frames of native code that make a thread or a fiber.
-    THREADS = /\A(?:thread_create_core|rb_thread_create|native_thread_create|rb_ec_initialize_vm_stack|fiber_.*|cont_.*|rb_fiber_.*|rb_threadptr_.*)\z/
+    # What stands for a thread or a fiber: their stacks are no rows.
     THREAD_CLASSES = /\A(?:Thread|Fiber|Enumerator)(?:::|\z)/
     # Malloc'd memory that Ruby itself asked for.
     RUBY = Verdict::RUBY_FILE
@@ -28,7 +27,7 @@ module HeapSample
     # +profile+: the last one, whose stacks the groups name.
     def initialize(groups, settled, app_line, profile)
       @groups = groups.sort_by { |group| -settled.course(group).grew }
-      @whole = groups.each_with_object(SettledGroup.new(nil, settled.moments.size)) { |group, sum| sum.merge(group) }
+      @whole = SettledGroup.sum(groups, settled.moments.size)
       @course = settled.course(@whole)
       @line = @groups.first.key
       @app_line = app_line
@@ -54,7 +53,7 @@ module HeapSample
 
     # Of which kind: :threads, :native or :leak.
     def kind
-      return :threads if share(whole.classes) { |name| THREAD_CLASSES.match?(name) } >= 0.3 || thread_stack?
+      return :threads if share(whole.classes) { |name| THREAD_CLASSES.match?(name) } >= 0.3
       return :native if share(whole.libraries) { |library| library && !RUBY.match?(library) && !library.empty? } >= 0.5
 
       :leak
@@ -75,7 +74,5 @@ module HeapSample
     def container? = !keeper.nil? && keeper.line == line && keeper.grew >= grew / 2
 
     def share(bytes) = bytes.sum { |key, space| yield(key) ? space : 0.0 } / [bytes.values.sum, 1.0].max
-
-    def thread_stack? = stack.take_while(&:native?).any? { |frame| THREADS.match?(frame.label) }
   end
 end

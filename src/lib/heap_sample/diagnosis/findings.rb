@@ -33,7 +33,7 @@ module HeapSample
     # again and again is left in.
     def without_loading(groups, settled, profile)
       groups.group_by { |group| loaded_file(group, profile) }.flat_map do |file, same|
-        file && Finding.new(same, settled, nil, profile).whole.lump > Finding::LUMP_MOST ? [] : same
+        file && SettledGroup.sum(same, settled.moments.size).lump > Finding::LUMP_MOST ? [] : same
       end
     end
 

@@ -42,7 +42,7 @@ module HeapSample
     def enough? = moments.size > Course::PARTS && moments.last.seconds > from
 
     def total
-      @total ||= groups.values.each_with_object(SettledGroup.new(nil, moments.size)) { |group, sum| sum.merge(group) }
+      @total ||= SettledGroup.sum(groups.values, moments.size)
     end
 
     # Containers that grow.

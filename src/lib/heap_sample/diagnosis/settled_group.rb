@@ -16,6 +16,11 @@ module HeapSample
     # Samples and objects of that.
     attr_reader :samples, :objects
 
+    # Several of them as one, which has no key.
+    def self.sum(groups, moments)
+      groups.each_with_object(new(nil, moments)) { |group, sum| sum.merge(group) }
+    end
+
     def initialize(key, moments)
       @key = key
       @spaces = [0.0] * moments
