@@ -204,21 +204,33 @@ expanded_max(struct span pattern)
     return len;
 }
 
+/* In a folder a file has the default's name. `room` holds the path then. */
+static struct span
+output_path(struct span value, char *room)
+{
+    if (value.ptr[value.len - 1] != '/') return value;
+    memcpy(room, value.ptr, value.len);
+    memcpy(room + value.len, DEFAULT_OUTPUT, sizeof(DEFAULT_OUTPUT));
+    return (struct span){room, value.len + sizeof(DEFAULT_OUTPUT) - 1};
+}
+
 static bool
 read_output(struct reader *reader)
 {
     struct hs_options *options = reader->options;
-    struct span value = reader->value, file = value;
+    char room[sizeof(options->output) + sizeof(DEFAULT_OUTPUT)];
 
-    if (span_is(value, "none")) {
+    if (span_is(reader->value, "none")) {
         options->output_none = options->output_given = true;
         return true;
     }
-    if (!value.len) return fail_value(reader, "must be a path, or none");
+    if (!reader->value.len) return fail_value(reader, "must be a path, or none");
+    if (reader->value.len >= sizeof(options->output)) return fail_value(reader, "is too long a path");
+    struct span value = output_path(reader->value, room), file = value;
     size_t len = expanded_max(value);
     if (!len) return fail_value(reader, "knows %p (process id), %t (time) and %% (a percent sign) only");
     if (!ends_with(value, ".pb.gz") && !ends_with(value, ".pb")) {
-        return fail_value(reader, "must end in .pb.gz or .pb, or be none");
+        return fail_value(reader, "must end in .pb.gz or .pb, or in / for a folder, or be none");
     }
     for (size_t i = 0; i < value.len; i++) {
         if (value.ptr[i] == '/') file = (struct span){value.ptr + i + 1, value.len - i - 1};

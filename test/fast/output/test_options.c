@@ -82,6 +82,8 @@ static const struct {
     {"output=/tmp/%%-%p/x%t.pb.gz", "on i=524288 o=/tmp/%%-%p/x%t.pb.gz! " REST},
     {"output=a=b.pb.gz", "on i=524288 o=a=b.pb.gz! " REST},
     {"output=x.pb", "on i=524288 o=x.pb! " REST},
+    {"output=heaps/", "on i=524288 o=heaps/heap-%p-%t.pb.gz! " REST},
+    {"output=/tmp/%p.pb/", "on i=524288 o=/tmp/%p.pb/heap-%p-%t.pb.gz! " REST},
     {"every=1", "on i=524288 " OUT "e=1 k=0 r=0%/0 s=200000 d=512 seed=0 n=1"},
     {"every=31536000", "on i=524288 " OUT "e=31536000 k=0 r=0%/0 s=200000 d=512 seed=0 n=1"},
     {"keep=1000000", "on i=524288 " OUT "e=0 k=1000000 r=0%/0 s=200000 d=512 seed=0 n=1"},
@@ -180,12 +182,11 @@ static const struct {
     {"only=1/1000001", "only=1/1000001: ", "1000000"},
     {"output=", "output=: ", "must be a path, or none"},
     {"output", "output: ", "needs a value"},
-    {"output=heap", "output=heap: ", ".pb.gz or .pb, or be none"},
-    {"output=heap.gz", "output=heap.gz: ", ".pb.gz or .pb, or be none"},
-    {"output=heap.json", "output=heap.json: ", ".pb.gz or .pb, or be none"},
-    {"output=heap.html", "output=heap.html: ", ".pb.gz or .pb, or be none"},
-    {"output=x.pb/", "output=x.pb/: ", ".pb.gz or .pb, or be none"},
-    {"output=/dev/stdout", "output=/dev/stdout: ", ".pb.gz or .pb, or be none"},
+    {"output=heap", "output=heap: ", ".pb.gz or .pb, or in / for a folder, or be none"},
+    {"output=heap.gz", "output=heap.gz: ", ".pb.gz or .pb, or in / for a folder, or be none"},
+    {"output=heap.json", "output=heap.json: ", ".pb.gz or .pb, or in / for a folder, or be none"},
+    {"output=heap.html", "output=heap.html: ", ".pb.gz or .pb, or in / for a folder, or be none"},
+    {"output=/dev/stdout", "output=/dev/stdout: ", ".pb.gz or .pb, or in / for a folder, or be none"},
     {"output=%d.pb", "output=%d.pb: ", "%p (process id), %t (time) and %%"},
     {"output=x%.pb", "output=x%.pb: ", "%p (process id)"},
     {"output=x.pb%", "output=x.pb%: ", "%p (process id)"},
@@ -262,6 +263,14 @@ test_output_length(void)
     strcat(text, "x.pb");
     ok(!parse(&options, text, error) && strstr(error, "too long"),
        "rejects a pattern that may grow over the limit");
+
+    strcpy(text, "output=");
+    for (size_t len = 4080; len < 4100; len++) {
+        memset(text + 7, 'd', len);
+        for (size_t i = 7 + 100; i < 7 + len; i += 101) text[i] = '/';
+        strcpy(text + 7 + len - 1, "/");
+        if (parse(&options, text, error) || !strstr(error, "too long")) ok(false, "a folder of %zu bytes is too long", len);
+    }
 
     strcpy(text, "output=");
     memset(text + 7, 'x', 240);
