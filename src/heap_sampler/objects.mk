@@ -10,12 +10,13 @@ HEAP_SAMPLER_OBJS = \
 	heap_sampler/collections/collections.$(OBJEXT) heap_sampler/collections/gc_times.$(OBJEXT) \
 	heap_sampler/estimate/draw.$(OBJEXT) heap_sampler/estimate/epochs.$(OBJEXT) heap_sampler/estimate/estimate.$(OBJEXT) \
 	heap_sampler/estimate/pace.$(OBJEXT) \
+	heap_sampler/life/life.$(OBJEXT) \
 	heap_sampler/malloc/boot.$(OBJEXT) heap_sampler/malloc/hooks.$(OBJEXT) heap_sampler/malloc/stacks.$(OBJEXT) \
 	heap_sampler/malloc/table.$(OBJEXT) heap_sampler/malloc/yjit.$(OBJEXT) \
 	heap_sampler/mri.$(OBJEXT) \
 	heap_sampler/native/allocator.$(OBJEXT) heap_sampler/native/elf_symbols.$(OBJEXT) heap_sampler/native/names.$(OBJEXT) \
 	heap_sampler/native/unwind.$(OBJEXT) \
-	heap_sampler/process/identity.$(OBJEXT) heap_sampler/process/life.$(OBJEXT) heap_sampler/process/majors.$(OBJEXT) heap_sampler/process/output.$(OBJEXT) \
+	heap_sampler/process/identity.$(OBJEXT) heap_sampler/process/majors.$(OBJEXT) heap_sampler/process/output.$(OBJEXT) \
 	heap_sampler/process/periodic.$(OBJEXT) heap_sampler/process/request.$(OBJEXT) \
 	heap_sampler/process/safe_point.$(OBJEXT) \
 	heap_sampler/profile/buffer.$(OBJEXT) heap_sampler/profile/encode.$(OBJEXT) \
@@ -26,6 +27,8 @@ HEAP_SAMPLER_OBJS = \
 	heap_sampler/ruby_api/control.$(OBJEXT) heap_sampler/ruby_api/init.$(OBJEXT) heap_sampler/ruby_api/memory.$(OBJEXT) \
 	heap_sampler/ruby_api/objects.$(OBJEXT) heap_sampler/ruby_api/profile_object.$(OBJEXT) \
 	heap_sampler/ruby_api/raw.$(OBJEXT) \
+	heap_sampler/service/address.$(OBJEXT) heap_sampler/service/answers.$(OBJEXT) heap_sampler/service/attach.$(OBJEXT) \
+	heap_sampler/service/connection.$(OBJEXT) heap_sampler/service/protocol.$(OBJEXT) heap_sampler/service/service.$(OBJEXT) \
 	heap_sampler/settings/options.$(OBJEXT) heap_sampler/settings/usage.$(OBJEXT) \
 	heap_sampler/sites/folding.$(OBJEXT) heap_sampler/sites/sampler.$(OBJEXT) heap_sampler/sites/site_table.$(OBJEXT) \
 	heap_sampler/sites/totals.$(OBJEXT) \
@@ -33,4 +36,4 @@ HEAP_SAMPLER_OBJS = \
 	heap_sampler/slots/page_table.$(OBJEXT) heap_sampler/slots/records.$(OBJEXT) heap_sampler/slots/sessions.$(OBJEXT) \
 	heap_sampler/stacks/capture.$(OBJEXT) heap_sampler/stacks/class_table.$(OBJEXT) \
 	heap_sampler/stacks/stack_table.$(OBJEXT)
-HEAP_SAMPLER_DIRS = heap_sampler/account heap_sampler/base heap_sampler/collections heap_sampler/estimate heap_sampler/malloc heap_sampler heap_sampler/native heap_sampler/process heap_sampler/profile heap_sampler/ruby_api heap_sampler/settings heap_sampler/sites heap_sampler/slots heap_sampler/stacks
+HEAP_SAMPLER_DIRS = heap_sampler/account heap_sampler/base heap_sampler/collections heap_sampler/estimate heap_sampler/life heap_sampler/malloc heap_sampler heap_sampler/native heap_sampler/process heap_sampler/profile heap_sampler/ruby_api heap_sampler/service heap_sampler/settings heap_sampler/sites heap_sampler/slots heap_sampler/stacks

@@ -173,10 +173,16 @@ find_stacks(const rb_thread_t *th, struct hs_alive_look *look)
     };
 }
 
+static rb_thread_t *
+thread_of(const struct rb_heap_sampler_alive *alive)
+{
+    return (rb_thread_t *)((char *)alive - offsetof(rb_thread_t, heap_sampler.alive));
+}
+
 void
 rb_hs_thread_look(const struct rb_heap_sampler_alive *alive, struct hs_alive_look *look)
 {
-    const rb_thread_t *th = (const rb_thread_t *)((const char *)alive - offsetof(rb_thread_t, heap_sampler.alive));
+    const rb_thread_t *th = thread_of(alive);
     *look = (struct hs_alive_look){.state = state_of(th)};
     find_stacks(th, look);
 }
@@ -188,4 +194,34 @@ rb_hs_fiber_look(const struct rb_heap_sampler_alive *alive, struct hs_alive_look
     struct rb_heap_sampler_fiber fiber;
     rb_heap_sampler_fiber_look(alive, &fiber);
     *look = (struct hs_alive_look){.state = states[fiber.state], .mapped = {fiber.stack, fiber.stack ? fiber.stack_size : 0}};
+}
+
+/* -- waking one ------------------------------------------------------------------------------ */
+
+static bool
+wake_if_it_sleeps(const struct rb_heap_sampler_alive *alive, void *data)
+{
+    bool *woken = data;
+    rb_thread_t *th = thread_of(alive);
+    enum hs_alive_state state = *woken ? HS_RUNNING : state_of(th);
+    if ((state != HS_SLEEPING && state != HS_WAITING) || th->ractor != th->vm->ractor.main_ractor) return true;
+    RUBY_VM_SET_POSTPONED_JOB_INTERRUPT(th->ec);
+    rb_threadptr_interrupt(th);
+    *woken = true;
+    return true;
+}
+
+static void
+nothing_more(void *unused)
+{
+    (void)unused;
+}
+
+bool
+rb_hs_wake_a_sleeper(void)
+{
+    bool woken = false;
+    const struct hs_alive_visit visit = {wake_if_it_sleeps, nothing_more, &woken};
+    rb_hs_alive_each(HS_THREADS, &visit);
+    return woken;
 }

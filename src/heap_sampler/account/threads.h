@@ -26,4 +26,9 @@ struct hs_alive_look {
 void rb_hs_thread_look(const struct rb_heap_sampler_alive *thread, struct hs_alive_look *look);
 void rb_hs_fiber_look(const struct rb_heap_sampler_alive *fiber, struct hs_alive_look *look);
 
+/* Of the threads of the main Ractor that sleep or wait for another thread, one looks for interrupts, serves postponed jobs,
+ * and goes on to sleep. Who waits in a system call or in C code is left alone: there an interrupt may end what it waits for.
+ * false: none sleeps. [any] */
+bool rb_hs_wake_a_sleeper(void);
+
 #endif

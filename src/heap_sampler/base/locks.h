@@ -24,7 +24,7 @@
  * structs of those in them from being freed.  It is taken where one begins and
  * where it is freed, in GC too.
  *
- * Around fork(2) the parent holds all of ours (process/life.c, malloc/table.c), so that the child finds its tables whole.
+ * Around fork(2) the parent holds all of ours (life/life.c, malloc/table.c), so that the child finds its tables whole.
  */
 #include <stdbool.h>
 

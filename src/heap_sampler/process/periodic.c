@@ -42,6 +42,9 @@ static struct {
     size_t held;                /* bytes of snapshots that the thread holds, with `written` */
 } periodic = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
+/* How long a profile waits for names. */
+enum { NAMES_MS = 100 };
+
 /* -- saving ---------------------------------------------------------------- */
 
 static void
@@ -68,7 +71,7 @@ save_periodic(void)
     struct hs_output output;
     uint32_t keep = rb_hs_options.keep;
     rb_hs_major_before_profile(stopping);
-    rb_hs_name_at_safe_point();
+    rb_hs_name_at_safe_point(NAMES_MS);
     if (rb_hs_output_save(&output, "", 0) != 0 || !keep) return;
     if (periodic.written && periodic.written_capacity != keep) forget_written();    /* a #! line has changed it */
     if (!periodic.written) {
@@ -165,7 +168,7 @@ watch_memory(const struct timespec *now)
     if (before_p(now, &periodic.at_rss_turn)) return;
 
     struct hs_output output;
-    rb_hs_name_at_safe_point();
+    rb_hs_name_at_safe_point(NAMES_MS);
     if (rb_hs_output_save(&output, "-at-rss", HS_MAY_HOLD_UP) == 0) {
         periodic.at_rss_saved = true;
         rb_hs_output_announce(&output, why);

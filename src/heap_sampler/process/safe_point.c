@@ -1,52 +1,52 @@
 /* See process/safe_point.h. */
 #include "heap_sampler/mri.h"
 #include "heap_sampler/process/safe_point.h"
+#include "heap_sampler/account/threads.h"
 #include "heap_sampler/base/must.h"
 #include "heap_sampler/malloc/hooks.h"
 #include <errno.h>
 #include <pthread.h>
+#include <stdint.h>
 #include <time.h>
-
-enum state { WAITING,
-             RUNNING,
-             DONE };
-
-/* On the stack of the thread that waits. */
-struct call {
-    void (*function)(void *data);
-    void *data;
-    enum state state;
-    struct call *next;
-};
+#include <unistd.h>
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;       /* protects the list, and the state of each */
 static pthread_cond_t done;
-static struct call *calls;
+static struct hs_safe_call *calls;
 static rb_postponed_job_handle_t job = POSTPONED_JOB_HANDLE_INVALID;
 
-static struct call *
+static struct hs_safe_call *
 next_waiting(void)
 {
-    for (struct call *call = calls; call; call = call->next) {
-        if (call->state == WAITING) return call;
+    for (struct hs_safe_call *call = calls; call; call = call->next) {
+        if (call->state == HS_CALL_WAITING) return call;
     }
     return NULL;
+}
+
+static void
+write_to(int eventfd)
+{
+    const uint64_t one = 1;
+    ssize_t unused = write(eventfd, &one, sizeof(one));
+    (void)unused;
 }
 
 /* Another thread of Ruby's may come here before it is done: each call is taken by one. */
 static void
 run_calls(void *unused)
 {
-    struct call *call;
+    struct hs_safe_call *call;
     (void)unused;
     pthread_mutex_lock(&mutex);
     while ((call = next_waiting())) {
-        call->state = RUNNING;
+        call->state = HS_CALL_RUNNING;
         pthread_mutex_unlock(&mutex);
         call->function(call->data);
         pthread_mutex_lock(&mutex);
-        call->state = DONE;
+        call->state = HS_CALL_DONE;
         pthread_cond_broadcast(&done);
+        if (call->wake >= 0) write_to(call->wake);
     }
     pthread_mutex_unlock(&mutex);
 }
@@ -78,39 +78,96 @@ rb_hs_safe_point_after_fork(void)
 }
 
 static void
-take_out(struct call *call)
+take_out(struct hs_safe_call *call)
 {
-    struct call **place = &calls;
+    struct hs_safe_call **place = &calls;
     while (*place && *place != call) place = &(*place)->next;
     if (*place) *place = call->next;
+}
+
+void
+rb_hs_safe_point_ask(struct hs_safe_call *call)
+{
+    call->state = HS_CALL_WAITING;
+    call->next = NULL;
+    pthread_mutex_lock(&mutex);
+    struct hs_safe_call **last = &calls;
+    while (*last) last = &(*last)->next;
+    *last = call;
+    pthread_mutex_unlock(&mutex);
+    rb_postponed_job_trigger(job);
+}
+
+/* Nobody looks for interrupts while each thread sleeps or waits. */
+void
+rb_hs_safe_point_nudge(void)
+{
+    rb_hs_wake_a_sleeper();
+}
+
+static void
+add_ms(struct timespec *time, uint64_t ms)
+{
+    uint64_t ns = (uint64_t)time->tv_nsec + ms % 1000 * 1000000;
+    time->tv_sec += (time_t)(ms / 1000 + ns / 1000000000);
+    time->tv_nsec = (long)(ns % 1000000000);
+}
+
+static bool
+before_p(const struct timespec *a, const struct timespec *b)
+{
+    return a->tv_sec != b->tv_sec ? a->tv_sec < b->tv_sec : a->tv_nsec < b->tv_nsec;
+}
+
+bool
+rb_hs_safe_point_done_p(const struct hs_safe_call *call)
+{
+    pthread_mutex_lock(&mutex);
+    bool is = call->state == HS_CALL_DONE;
+    pthread_mutex_unlock(&mutex);
+    return is;
+}
+
+bool
+rb_hs_safe_point_settle(struct hs_safe_call *call)
+{
+    pthread_mutex_lock(&mutex);
+    while (call->state == HS_CALL_RUNNING) pthread_cond_wait(&done, &mutex);
+    take_out(call);
+    bool is = call->state == HS_CALL_DONE;
+    pthread_mutex_unlock(&mutex);
+    return is;
+}
+
+/* Until it is no longer waiting, or until then. */
+static bool
+wait_until(const struct hs_safe_call *call, const struct timespec *until)
+{
+    int error = 0;
+    pthread_mutex_lock(&mutex);
+    while (call->state == HS_CALL_WAITING && !error) error = pthread_cond_timedwait(&done, &mutex, until);
+    bool waits = call->state == HS_CALL_WAITING;
+    pthread_mutex_unlock(&mutex);
+    return !waits;
 }
 
 bool
 rb_hs_at_safe_point(void (*function)(void *data), void *data, unsigned ms)
 {
-    struct call call = {function, data, WAITING, NULL};
-    struct timespec until;
+    enum { NUDGE_MS = 20 };
+    struct hs_safe_call call = {.function = function, .data = data, .wake = -1};
+    struct timespec end, until;
     if (job == POSTPONED_JOB_HANDLE_INVALID) return false;
     clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += (time_t)(ms / 1000);
-    until.tv_nsec += (long)(ms % 1000) * 1000000;
-    if (until.tv_nsec >= 1000000000) {
-        until.tv_sec++;
-        until.tv_nsec -= 1000000000;
+    end = until;
+    add_ms(&end, ms);
+    rb_hs_safe_point_ask(&call);
+    while (before_p(&until, &end)) {
+        add_ms(&until, NUDGE_MS);
+        if (wait_until(&call, before_p(&until, &end) ? &until : &end)) break;
+        rb_hs_safe_point_nudge();
     }
-
-    pthread_mutex_lock(&mutex);
-    struct call **last = &calls;
-    while (*last) last = &(*last)->next;
-    *last = &call;
-    rb_postponed_job_trigger(job);
-    int error = 0;
-    while (call.state == WAITING && !error) error = pthread_cond_timedwait(&done, &mutex, &until);
-    /* What has begun is waited for: it uses our stack. */
-    while (call.state == RUNNING) pthread_cond_wait(&done, &mutex);
-    take_out(&call);
-    pthread_mutex_unlock(&mutex);
-    return call.state == DONE;
+    return rb_hs_safe_point_settle(&call);
 }
 
 static void
@@ -123,8 +180,7 @@ name_stacks(void *unused)
 }
 
 void
-rb_hs_name_at_safe_point(void)
+rb_hs_name_at_safe_point(unsigned ms)
 {
-    enum { WAIT_MS = 100 };
-    if (rb_hs_malloc_raw_stacks_p()) rb_hs_at_safe_point(name_stacks, NULL, WAIT_MS);
+    if (rb_hs_malloc_raw_stacks_p()) rb_hs_at_safe_point(name_stacks, NULL, ms);
 }

@@ -18,7 +18,26 @@ void rb_hs_safe_point_after_fork(void);
  * the GVL; several may ask at once. */
 bool rb_hs_at_safe_point(void (*call)(void *data), void *data, unsigned ms);
 
-/* Stacks of malloc that have no name yet get it, if a safe point comes within a tenth of a second. A thread without the GVL. */
-void rb_hs_name_at_safe_point(void);
+/* The same for a thread that does not wait: a call that is asked for is done later, or is taken back. It lives until it is
+ * settled. */
+enum hs_safe_call_state { HS_CALL_WAITING,
+                          HS_CALL_RUNNING,
+                          HS_CALL_DONE };
+struct hs_safe_call {
+    void (*function)(void *data);
+    void *data;
+    int wake;                   /* an eventfd that is written to when it is done; -1: none */
+    enum hs_safe_call_state state;
+    struct hs_safe_call *next;
+};
+void rb_hs_safe_point_ask(struct hs_safe_call *call);
+bool rb_hs_safe_point_done_p(const struct hs_safe_call *call);
+/* Where no thread of Ruby's runs, one that sleeps looks up and serves the calls. [any] */
+void rb_hs_safe_point_nudge(void);
+/* It is done, or is not done any more; one that runs is waited for. true: it is done. */
+bool rb_hs_safe_point_settle(struct hs_safe_call *call);
+
+/* Stacks of malloc that have no name yet get it, if a safe point comes within `ms` milliseconds. A thread without the GVL. */
+void rb_hs_name_at_safe_point(unsigned ms);
 
 #endif

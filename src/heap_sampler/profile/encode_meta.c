@@ -13,6 +13,7 @@
 #include "heap_sampler/malloc/state.h"
 #include "heap_sampler/profile/buffer.h"
 #include "heap_sampler/profile/encode.h"
+#include "heap_sampler/profile/encode_about.h"
 #include "heap_sampler/profile/formats.h"
 #include "heap_sampler/profile/profile.h"
 #include "heap_sampler/sites/sampler.h"
@@ -304,6 +305,43 @@ append_items(struct hs_buffer *out, const struct hs_profile_meta *meta)
         rb_hs_append_json(out, rb_hs_text_of(item->name));
         rb_hs_buffer_printf(out, ":%s,", item->json);
     }
+}
+
+int
+rb_hs_encode_about(const struct hs_about *about, struct hs_buffer *out)
+{
+    rb_hs_buffer_puts(out, "{");
+    append_number(out, "protocol", 1);
+    append_number(out, "process_id", about->process_id);
+    rb_hs_buffer_printf(out, "\"process_start\":\"%016" PRIx64 "\",", about->process_start);
+    append_number_or_null(out, "parent_id", about->who.parent_id);
+    append_text(out, "title", about->who.title, sizeof(about->who.title));
+    append_text(out, "directory", about->who.directory, sizeof(about->who.directory));
+    append_text(out, "ruby", about->ruby, strlen(about->ruby));
+    append_number(out, "taken_ns", about->taken_ns);
+    rb_hs_buffer_printf(out, "\"sampling\":%s,", about->sampling ? "true" : "false");
+    append_number_or_null(out, "started_ns", about->started_ns);
+    append_number_or_null(out, "interval", about->interval);
+    append_number_or_null(out, "every", about->every);
+    rb_hs_buffer_printf(out, "\"malloc\":{\"state\":\"%s\",", malloc_state(about->malloc.state));
+    append_number_or_null(out, "interval", about->malloc.interval);
+    append_text(out, "missing", about->malloc.missing, sizeof(about->malloc.missing));
+    end_with(out, "},");
+    append_account(out, "account", &about->account);
+    append_account(out, "account_at_start", &about->account_at_start);
+    end_with(out, "}");
+    return out->failed ? ENOMEM : 0;
+}
+
+int
+rb_hs_encode_memory(const struct hs_account *account, const struct hs_account *at_start, const struct hs_census *census, struct hs_buffer *out)
+{
+    rb_hs_buffer_puts(out, "{");
+    append_account(out, "account", account);
+    append_account(out, "account_at_start", at_start);
+    append_alive(out, census);
+    end_with(out, "}");
+    return out->failed ? ENOMEM : 0;
 }
 
 int

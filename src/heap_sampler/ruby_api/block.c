@@ -1,5 +1,5 @@
 /* GC.sample_profile: a snapshot of now, or a profile of a block. */
-#include "heap_sampler/process/life.h"
+#include "heap_sampler/life/life.h"
 #include "heap_sampler/ruby_api/ruby_api.h"
 #include "heap_sampler/sites/sampler.h"
 #include "heap_sampler/slots/sessions.h"

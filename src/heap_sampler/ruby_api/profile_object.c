@@ -1,6 +1,6 @@
 /* The object GC::SampleProfile: taken, held, written to a file. */
 #include "heap_sampler/base/memory.h"
-#include "heap_sampler/process/life.h"
+#include "heap_sampler/life/life.h"
 #include "heap_sampler/profile/buffer.h"
 #include "heap_sampler/profile/formats.h"
 #include "heap_sampler/profile/profile.h"

@@ -53,7 +53,7 @@ struct reader {
 };
 
 static const char setting_names[] =
-    "interval, output, every, keep, gc, at-rss, max-samples, max-depth, seed, only, malloc, quiet, on, off";
+    "interval, output, every, keep, gc, at-rss, max-samples, max-depth, seed, only, malloc, quiet, socket, on, off";
 
 void
 rb_hs_options_default(struct hs_options *options)
@@ -407,6 +407,14 @@ read_quiet(struct reader *reader)
     return true;
 }
 
+static bool
+read_socket(struct reader *reader)
+{
+    if (!span_is(reader->value, "on") && !span_is(reader->value, "off")) return fail_value(reader, "must be on or off");
+    reader->options->no_socket = span_is(reader->value, "off");
+    return true;
+}
+
 static const struct {
     const char *name;
     bool (*read)(struct reader *reader);
@@ -423,6 +431,7 @@ static const struct {
     {"only", read_only},
     {"malloc", read_malloc},
     {"quiet", read_quiet},
+    {"socket", read_socket},
 };
 
 static bool

@@ -62,10 +62,11 @@ struct hs_options {
     bool malloc_auto;
     uint64_t malloc_interval;   /* bytes, as it was asked for */
     bool quiet;
+    bool no_socket;             /* nobody may ask this process */
 };
 
 /* Those of this process; read by any thread, written under the VM lock while no
- * other thread of ours runs (process/life.c). */
+ * other thread of ours runs (life/life.c). */
 extern struct hs_options rb_hs_options;
 
 void rb_hs_options_default(struct hs_options *options);

@@ -27,5 +27,6 @@ const struct ruby_opt_message rb_heap_sampler_messages[] = {
     M("malloc=size", "Sample malloc once in so many bytes (default: 512k);\n"
                      "on, off, or standby (until GC::SampleProfile.start)."),
     M("quiet", "Do not tell of profiles; children say nothing at all."),
+    M("socket=off", "Nobody may ask this process (heapsample PID)."),
     M("on, off", "Sample, or do not."),
     {NULL}};

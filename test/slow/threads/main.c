@@ -9,7 +9,7 @@
  */
 #include "heap_sampler/base/must.h"
 #include "heap_sampler/malloc/table.h"
-#include "heap_sampler/process/life.h"
+#include "heap_sampler/life/life.h"
 #include "heap_sampler/process/periodic.h"
 #include "heap_sampler/process/request.h"
 #include "heap_sampler/process/safe_point.h"

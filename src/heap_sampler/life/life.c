@@ -3,7 +3,7 @@
  * forked, Ruby code ends.
  */
 #include "heap_sampler/mri.h"
-#include "heap_sampler/process/life.h"
+#include "heap_sampler/life/life.h"
 #include "heap_sampler/account/account.h"
 #include "heap_sampler/account/alive.h"
 #include "heap_sampler/base/locks.h"
@@ -16,6 +16,9 @@
 #include "heap_sampler/process/output.h"
 #include "heap_sampler/process/periodic.h"
 #include "heap_sampler/process/safe_point.h"
+#include "heap_sampler/service/address.h"
+#include "heap_sampler/service/attach.h"
+#include "heap_sampler/service/service.h"
 #include "heap_sampler/settings/options.h"
 #include "heap_sampler/sites/sampler.h"
 #include "heap_sampler/slots/check.h"
@@ -122,6 +125,15 @@ start_main_session(void)
     }
     rb_hs_output_check();
     rb_hs_periodic_start();
+    if (!rb_hs_options.no_socket) rb_hs_service_start();        /* what it could not do, stat says */
+}
+
+/* Who has said off means it; a Ruby that nobody said anything to can be asked. */
+static void
+boot_service(void)
+{
+    rb_hs_address_boot();
+    if (!rb_hs_options.no_socket) rb_hs_attach_boot();
 }
 
 void
@@ -130,6 +142,7 @@ rb_heap_sampler_boot(void)
     prepare_options();
     booted = true;
     rb_hs_safe_point_boot();
+    boot_service();
     rb_hs_seed_process();
     if (rb_hs_options.on) rb_hs_note_start_folder();    /* for a child that may be chosen, too */
     bool chosen = rb_hs_options.on && rb_hs_process_chosen_p();
@@ -158,11 +171,21 @@ rb_hs_ended_p(void)
     return ended;
 }
 
+/* A call that it waits for may run on another thread, which needs the GVL to end it. */
+static void *
+end_service(void *unused)
+{
+    (void)unused;
+    rb_hs_service_end();
+    return NULL;
+}
+
 void
 rb_heap_sampler_at_exit(void)
 {
     ended = true;
     if (!booted) return;
+    rb_thread_call_without_gvl(end_service, NULL, NULL, NULL);
     rb_hs_periodic_stop();
     if (rb_hs_options.on && rb_hs_sampler.session[HS_MAIN].on && !rb_hs_options.output_none) {
         rb_hs_name_all();
@@ -200,6 +223,7 @@ rb_heap_sampler_in_child(void)
     rb_hs_check_tables();
     rb_hs_safe_point_after_fork();
     rb_hs_periodic_after_fork();
+    rb_hs_service_after_fork();
     if (!rb_hs_options.on || rb_hs_options.only_n <= 1) return;
     bool chosen = rb_hs_process_chosen_p();
     if (chosen && !rb_hs_sampler.session[HS_MAIN].on) {

@@ -1,5 +1,5 @@
-#ifndef HEAP_SAMPLER_PROCESS_LIFE_H
-#define HEAP_SAMPLER_PROCESS_LIFE_H
+#ifndef HEAP_SAMPLER_LIFE_LIFE_H
+#define HEAP_SAMPLER_LIFE_LIFE_H
 /* From the settings of the command line to the profile at exit. */
 #include <stdbool.h>
 

@@ -1,0 +1,185 @@
+/* See service/answers.h. */
+#include "heap_sampler/mri.h"
+#include "heap_sampler/service/answers.h"
+#include "heap_sampler/account/account.h"
+#include "heap_sampler/account/census.h"
+#include "heap_sampler/account/who.h"
+#include "heap_sampler/base/clock.h"
+#include "heap_sampler/base/locks.h"
+#include "heap_sampler/base/must.h"
+#include "heap_sampler/malloc/hooks.h"
+#include "heap_sampler/process/request.h"
+#include "heap_sampler/process/safe_point.h"
+#include "heap_sampler/profile/encode_about.h"
+#include "heap_sampler/profile/formats.h"
+#include "heap_sampler/profile/malloc_rows.h"
+#include "heap_sampler/settings/options.h"
+#include "heap_sampler/sites/sampler.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <string.h>
+#include <unistd.h>
+
+extern const char *rb_dynamic_description;       /* RUBY_DESCRIPTION; version.c */
+
+void
+rb_hs_answer_error(struct hs_answer *answer, const char *format, ...)
+{
+    char text[512];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    rb_hs_buffer_free(&answer->out);
+    answer->ok = false;
+    answer->type = "text";
+    rb_hs_buffer_puts(&answer->out, text);
+}
+
+static bool
+given_p(const struct hs_ask *ask, const char *key)
+{
+    const char *value = rb_hs_ask_value(ask, key);
+    return value && strcmp(value, "1") == 0;
+}
+
+/* -- hello, memory -------------------------------------------------------------------- */
+
+static void
+look_at_memory(struct hs_account *account, struct hs_census *census, bool places)
+{
+    struct hs_account_excess excess;
+    rb_hs_malloc_look(&excess);
+    rb_hs_census_take(census, places);
+    rb_hs_account_take(account, &excess, census, false);
+}
+
+static struct hs_account
+account_at_start(void)
+{
+    struct hs_account account = {0};
+    rb_hs_lock();
+    if (rb_hs_sampler.session[HS_MAIN].on) account = rb_hs_sampler.session[HS_MAIN].account_at_start;
+    rb_hs_unlock();
+    return account;
+}
+
+static void
+answer_hello(struct hs_buffer *out)
+{
+    struct hs_about about = {.ruby = rb_dynamic_description, .process_id = (uint64_t)getpid(), .taken_ns = rb_hs_now_ns(), .every = rb_hs_options.every};
+    struct hs_census census;
+    rb_hs_lock();
+    const struct hs_session *session = &rb_hs_sampler.session[HS_MAIN];
+    about.sampling = session->on;
+    about.interval = session->on ? session->interval : 0;
+    about.started_ns = session->on ? session->started_ns : 0;
+    about.process_start = rb_hs_sampler.process_start;
+    rb_hs_unlock();
+    rb_hs_malloc_describe(&about.malloc, HS_MAIN);
+    about.account_at_start = account_at_start();
+    look_at_memory(&about.account, &census, false);
+    rb_hs_who_read(&about.who);
+    rb_hs_encode_about(&about, out);
+}
+
+static void
+answer_memory(struct hs_buffer *out)
+{
+    struct hs_account account, start = account_at_start();
+    struct hs_census census;
+    look_at_memory(&account, &census, true);
+    rb_hs_encode_memory(&account, &start, &census, out);
+    rb_hs_census_free(&census);
+}
+
+/* -- profile ------------------------------------------------------------------------------ */
+
+/* How long a profile waits for names: whoever asks is in no hurry, but who has asked before waits too. */
+enum { NAMES_MS = 30 };
+
+static void
+answer_profile(struct hs_answer *answer)
+{
+    struct hs_request request = {.session = HS_MAIN, .format = HS_PB_GZ};
+    rb_hs_name_at_safe_point(NAMES_MS);
+    int error = rb_hs_request_serve(&request);
+    answer->type = "pb.gz";
+    answer->out = request.out;
+    if (error == ESRCH) rb_hs_answer_error(answer, "this process is not sampled: start it (heapsample start %ld)", (long)getpid());
+    else if (error) rb_hs_answer_error(answer, "no profile: %s", strerror(error));
+}
+
+/* -- settings -------------------------------------------------------------------------------- */
+
+static VALUE
+keywords_of(const struct hs_ask *ask)
+{
+    VALUE keywords = rb_hash_new();
+    for (size_t i = 0; i < ask->argument_count; i++) {
+        VALUE name = rb_str_new_cstr(ask->arguments[i].key);
+        for (char *c = RSTRING_PTR(name); *c; c++) *c = *c == '-' ? '_' : *c;
+        rb_hash_aset(keywords, rb_str_intern(name), rb_str_new_cstr(ask->arguments[i].value));
+    }
+    return keywords;
+}
+
+static VALUE
+call_ruby(VALUE data)
+{
+    const struct hs_ask *ask = (const struct hs_ask *)data;
+    if (ask->verb == HS_ASK_STOP) return rb_funcall(rb_path2class("GC::SampleProfile"), rb_intern("stop"), 0);
+    VALUE keywords = keywords_of(ask);
+    return rb_funcallv_kw(rb_path2class("GC::SampleProfile"), rb_intern("start"), 1, &keywords, RB_PASS_KEYWORDS);
+}
+
+static void
+change_settings(const struct hs_ask *ask, struct hs_answer *answer)
+{
+    int raised = 0;
+    if (ask->verb == HS_ASK_SET && !rb_hs_sampler.session[HS_MAIN].on) {
+        rb_hs_answer_error(answer, "this process is not sampled: start takes the same settings");
+        return;
+    }
+    rb_protect(call_ruby, (VALUE)ask, &raised);
+    if (!raised) return;
+    VALUE error = rb_errinfo(), text = rb_check_funcall(error, rb_intern("message"), 0, NULL);
+    rb_set_errinfo(Qnil);
+    rb_hs_answer_error(answer, "%.*s", RB_TYPE_P(text, T_STRING) ? (int)RSTRING_LEN(text) : 6, RB_TYPE_P(text, T_STRING) ? RSTRING_PTR(text) : "failed");
+}
+
+/* -- which --------------------------------------------------------------------------------------- */
+
+bool
+rb_hs_ask_needs_ruby_p(const struct hs_ask *ask)
+{
+    switch (ask->verb) {
+    case HS_ASK_START:
+    case HS_ASK_SET:
+    case HS_ASK_STOP: return true;
+    default: return given_p(ask, "gc");
+    }
+}
+
+bool
+rb_hs_answer_in_ruby(const struct hs_ask *ask, struct hs_answer *answer)
+{
+    HS_CONTRACT(gvl);
+    answer->ok = true;
+    if (given_p(ask, "gc")) rb_gc();
+    else change_settings(ask, answer);
+    return answer->ok;
+}
+
+void
+rb_hs_answer(const struct hs_ask *ask, struct hs_answer *answer)
+{
+    answer->ok = true;
+    answer->type = "json";
+    switch (ask->verb) {
+    case HS_ASK_PROFILE: answer_profile(answer); return;
+    case HS_ASK_MEMORY: answer_memory(&answer->out); return;
+    default: answer_hello(&answer->out);        /* what start, set and stop have made of it, too */
+    }
+}

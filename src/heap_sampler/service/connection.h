@@ -1,0 +1,45 @@
+#ifndef HEAP_SAMPLER_SERVICE_CONNECTION_H
+#define HEAP_SAMPLER_SERVICE_CONNECTION_H
+/*
+ * One who asks: a line comes in, an answer goes out, and then the connection
+ * ends.  Nothing here blocks: whoever sends half a line, or never reads,
+ * keeps a place until its deadline and no more.
+ *
+ * No MRI header.  Contract: the service's thread.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "heap_sampler/profile/buffer.h"
+#include "heap_sampler/service/protocol.h"
+
+enum hs_connection_state { HS_READING,
+                           HS_WAITING,  /* for a safe point */
+                           HS_WRITING,
+                           HS_OVER };
+
+struct hs_connection {
+    int fd;
+    enum hs_connection_state state;
+    uint64_t deadline_ns;       /* of the state; rb_hs_steady_ns() */
+    char line[HS_ASK_LINE_MAX];
+    size_t line_len;
+    struct hs_buffer out;
+    size_t written;
+};
+
+/* The peer is this process's user, or root. */
+bool rb_hs_peer_allowed_p(int fd);
+/* One that begins; NULL: no memory. `fd` is its own then. */
+struct hs_connection *rb_hs_connection_open(int fd, uint64_t now_ns);
+void rb_hs_connection_close(struct hs_connection *connection);
+
+/* Reads what is there. true: the line is whole, without its end. */
+bool rb_hs_connection_read(struct hs_connection *connection);
+/* The frame that answers, and the end: what `body` holds is copied. */
+void rb_hs_connection_answer(struct hs_connection *connection, bool ok, const char *type, const char *body, size_t len, uint64_t now_ns);
+void rb_hs_connection_refuse(struct hs_connection *connection, const char *sentence, uint64_t now_ns);
+/* Writes what the other side takes now. */
+void rb_hs_connection_write(struct hs_connection *connection);
+
+#endif

@@ -1,0 +1,128 @@
+/* See service/protocol.h. */
+#include "heap_sampler/service/protocol.h"
+
+#include <string.h>
+
+static const char greeting[] = "heap-sample/1 ";
+
+static const struct {
+    const char *name;
+    const char *keys[3];        /* that it takes; NULL: settings, any */
+} verbs[HS_ASK_VERBS] = {
+    [HS_ASK_HELLO] = {"hello", {""}},
+    [HS_ASK_PROFILE] = {"profile", {"gc", "why", ""}},
+    [HS_ASK_MEMORY] = {"memory", {""}},
+    [HS_ASK_START] = {"start", {NULL}},
+    [HS_ASK_SET] = {"set", {NULL}},
+    [HS_ASK_STOP] = {"stop", {""}},
+};
+
+const char *
+rb_hs_verb_name(enum hs_verb verb)
+{
+    return verbs[verb].name;
+}
+
+static bool
+verb_of(const char *name, enum hs_verb *verb)
+{
+    for (int i = 0; i < HS_ASK_VERBS; i++) {
+        if (strcmp(verbs[i].name, name) != 0) continue;
+        *verb = (enum hs_verb)i;
+        return true;
+    }
+    return false;
+}
+
+static bool
+takes_key_p(enum hs_verb verb, const char *key)
+{
+    const char *const *keys = verbs[verb].keys;
+    if (!keys[0]) return true;
+    for (; **keys; keys++) {
+        if (strcmp(*keys, key) == 0) return true;
+    }
+    return false;
+}
+
+static int
+digit_of(char c)
+{
+    if (c >= '0' && c <= '9') return c - '0';
+    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+    if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+    return -1;
+}
+
+/* "%20" is a blank, as in a URL. In place; false: a percent sign that begins nothing, or a NUL. */
+static bool
+decode(char *text)
+{
+    char *to = text;
+    for (const char *from = text; *from; from++) {
+        if (*from != '%') {
+            *to++ = *from;
+            continue;
+        }
+        int high = digit_of(from[1]), low = high < 0 ? -1 : digit_of(from[2]);
+        if (low < 0 || high * 16 + low == 0) return false;
+        *to++ = (char)(high * 16 + low);
+        from += 2;
+    }
+    *to = '\0';
+    return true;
+}
+
+static const char *
+add_argument(struct hs_ask *ask, char *word)
+{
+    char *equals = strchr(word, '=');
+    if (!equals) return "an argument is not KEY=VALUE";
+    if (ask->argument_count == HS_ASK_ARGUMENTS_MAX) return "there are more than 16 arguments";
+    *equals = '\0';
+    if (!*word || !takes_key_p(ask->verb, word)) return "the request does not take this argument";
+    if (rb_hs_ask_value(ask, word)) return "an argument is given twice";
+    if (!decode(equals + 1)) return "a percent sign in an argument must be followed by two hexadecimal digits, not 00";
+    ask->arguments[ask->argument_count++] = (struct hs_argument){word, equals + 1};
+    return NULL;
+}
+
+/* Cuts the next word off; NULL: there is none. */
+static char *
+next_word(char **rest)
+{
+    char *word = *rest, *end = word ? strchr(word, ' ') : NULL;
+    if (!word || !*word) return NULL;
+    if (end) *end = '\0';
+    *rest = end ? end + 1 : NULL;
+    return word;
+}
+
+const char *
+rb_hs_ask_parse(const char *line, size_t len, struct hs_ask *ask)
+{
+    ask->argument_count = 0;
+    if (len >= sizeof(ask->text)) return "the request is longer than 4,095 bytes";
+    if (memchr(line, '\0', len)) return "the request has a NUL in it";
+    if (len < sizeof(greeting) - 1 || memcmp(line, greeting, sizeof(greeting) - 1) != 0) {
+        return "this is heap-sample/1: a request begins so, and then a blank";
+    }
+    memcpy(ask->text, line, len);
+    ask->text[len] = '\0';
+    char *rest = ask->text + sizeof(greeting) - 1, *word = next_word(&rest);
+    if (!word || !verb_of(word, &ask->verb)) return "there is no such request; there are hello, profile, memory, start, set and stop";
+    while ((word = next_word(&rest))) {
+        const char *wrong = add_argument(ask, word);
+        if (wrong) return wrong;
+    }
+    return rest && *rest ? "there are two blanks, one after the other" : NULL;
+}
+
+const char *
+rb_hs_ask_value(const struct hs_ask *ask, const char *key)
+{
+    for (size_t i = 0; i < ask->argument_count; i++) {
+        if (strcmp(ask->arguments[i].key, key) == 0) return ask->arguments[i].value;
+    }
+    return NULL;
+}
