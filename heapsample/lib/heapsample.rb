@@ -35,6 +35,11 @@ module HeapSample
     autoload :Inputs, "#{directory}/files/inputs"
     autoload :Output, "#{directory}/files/output"
 
+    # A running process, look by look.
+    autoload :Watching, "#{directory}/watching/watching"
+    autoload :WatchLines, "#{directory}/watching/watch_lines"
+    autoload :WatchScreen, "#{directory}/watching/watch_screen"
+
     # Many profiles into one.
     autoload :Merge, "#{directory}/merging/merge"
     autoload :MergedAlive, "#{directory}/merging/merged_alive"

@@ -72,6 +72,10 @@ module HeapSample
   autoload :Population, "#{here}/account/population"
   autoload :Verdict, "#{here}/account/verdict"
 
+  # A running process, asked.
+  autoload :LiveProcess, "#{here}/live/live_process"
+  autoload :LiveSocket, "#{here}/live/live_socket"
+
   # Which rows, summed by what, ranked by what.
   autoload :CameBy, "#{here}/grouping/came_by"
   autoload :Extensions, "#{here}/grouping/extensions"

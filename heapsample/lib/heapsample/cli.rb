@@ -10,11 +10,11 @@ module HeapSample
       DONE = 0
       FAILED = 1
       MISUSED = 2
-      NAMES = %w[run diagnose report top tree churn generations diff leaks line shape flame convert merge info].freeze
+      NAMES = %w[run diagnose report top tree churn generations diff leaks line shape flame convert merge info ps memory watch start set stop].freeze
 
       INTRODUCTION = <<~TEXT
-        Usage: heapsample FOLDER                      what grows, where, and how sure that is
-               heapsample COMMAND [options] FILE…
+        Usage: heapsample FOLDER|PID                  what grows, where, and how sure that is
+               heapsample COMMAND [options] FILE|PID…
 
         Reads heap profiles (.pb.gz) of Ruby with the heap sampler, and those of Go and others as
         far as they carry. Every figure is an estimate and is given with its 95% interval.
@@ -28,8 +28,10 @@ module HeapSample
             heapsample run -- ruby app.rb              profile a program, then report
             heapsample top heap-4711.pb.gz             what is in use, by line
             heapsample diff before.pb.gz after.pb.gz   what grew
+            heapsample ps                              which Rubies run here, and how much they grew
 
         A FILE may be -, the standard input. Of a FOLDER a command that reads one profile takes the last.
+        A PID is that of a running Ruby, which is asked; the path of its socket does as well.
         heapsample --version shows the version.
       TEXT
 
@@ -47,7 +49,7 @@ module HeapSample
         end
       rescue UsageError => e
         complain(e, MISUSED)
-      rescue Failure, FormatError, View::Missing, ArgumentError => e
+      rescue Failure, FormatError, LiveProcess::Refused, View::Missing, ArgumentError => e
         complain(e, FAILED)
       rescue Errno::EPIPE
         leave
@@ -81,7 +83,7 @@ module HeapSample
       # A command; or files and folders, options among them, which are diagnosed.
       def named(name, rest)
         return command_class(name).new.run(rest) if NAMES.include?(name)
-        return Commands::Diagnose.new.run(@arguments) if @arguments.any? { |argument| File.exist?(argument) }
+        return Commands::Diagnose.new.run(@arguments) if @arguments.any? { |argument| File.exist?(argument) || Inputs.live(argument) }
 
         raise UsageError, "no command #{name.inspect}, and no such file or folder; heapsample help lists the commands#{Nearest.question(name, NAMES)}"
       end

@@ -58,6 +58,7 @@ module HeapSample
 
       def define_layout(parser)
         parser.separator ""
+        define_live(parser)
         parser.on("--json", "the same figures as JSON, unrounded") { options[:json] = true }
         if self.class::STACKS
           parser.on("--stacks", "the whole stack by which most of each row came") { options[:stacks] = true }
@@ -71,6 +72,13 @@ module HeapSample
         end
       end
 
+      # Of a running process.
+      def define_live(parser)
+        return unless self.class::USAGE.match?(/\bFILE\b|\bBEFORE\b/)
+
+        parser.on("--full-gc", "of a running process: after a full GC, which it waits for") { options[:full_gc] = true }
+      end
+
       def filters
         @filters ||= Filters.new
       end
@@ -78,7 +86,7 @@ module HeapSample
       # Profiles, filtered; a folder stands for the last one in it.
       def load(paths)
         files = paths.map { |path| Inputs.one(path) }
-        filters.apply(files, files.map { |file| Inputs.load(file) })
+        filters.apply(files, files.map { |file| Inputs.load(file, full_gc: options[:full_gc]) })
       end
 
       # The same in the order of time.
@@ -106,7 +114,7 @@ module HeapSample
       def check_series(paths)
         raise UsageError, "-: a series is read from files" if paths.include?(Inputs::STDIN)
 
-        paths.each { |path| raise Inputs.missing(path) unless File.exist?(path) }
+        paths.each { |path| raise Inputs.missing(path) unless File.exist?(path) || Inputs.live(path) }
       end
 
       # The options of an analysis: +names+, if they were given, and how it looks.

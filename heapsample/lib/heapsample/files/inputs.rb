@@ -2,8 +2,8 @@
 
 module HeapSample
   module Tool
-    # The files that the user named: profiles, folders of them, "-" for what is
-    # piped in.
+    # What the user named: profiles, folders of them, "-" for what is piped in, and
+    # running processes (a process id, or the path of a socket).
     module Inputs
       STDIN = "-"
       ENDINGS = Series::ENDINGS
@@ -14,15 +14,31 @@ module HeapSample
       #   Inputs.load("heap.pb.gz") -> HeapSample::Profile
       #
       # Errors name the file: FormatError, or Failure if it cannot be opened.
-      def load(path, progress: nil)
-        return Progress.show("reading #{path}") { load(path, progress: true) } unless progress
+      def load(path, progress: nil, full_gc: false)
+        return Progress.show("reading #{path}") { load(path, progress: true, full_gc: full_gc) } unless progress
         return Profile.load($stdin.binmode, name: "(standard input)") if path == STDIN
+
+        process = live(path)
+        return process.profile(gc: full_gc) if process
 
         opened(path) { Profile.load(path) }
       end
 
+      # A running process, a LiveProcess; nil if +path+ names none.
+      def live(path)
+        LiveProcess.named(path) unless path == STDIN
+      end
+
+      # The running process of that name, or UsageError.
+      def running(path)
+        live(path) or raise UsageError, "#{path}: no process: give the number of a running Ruby (heapsample ps lists them), or the path of its socket"
+      end
+
       # What a profile says about itself, as Profile#meta.
       def meta(path)
+        process = live(path)
+        return process.profile.meta if process
+
         opened(path) { PprofReader.read_meta(path) }
       end
 

@@ -1,0 +1,77 @@
+# frozen_string_literal: true
+
+module HeapSample
+  module Tool
+    module Commands
+      # The Rubies that run here.
+      class Ps < ReportCommand
+        TAKES = [].freeze
+        STACKS = false
+        SUMMARY = "which Rubies run here: memory, growth since they are sampled, threads"
+        USAGE = "[options]"
+        HELP = <<~TEXT
+          Each running Ruby with the heap sampler that you may ask, the one that grew most first. A process
+          is the child of the one whose number is under "of". Growth is that of RSS since sampling started.
+
+              heapsample ps
+              heapsample ps --json | jq '.[].process_id'
+
+        TEXT
+        HEAD = [["pid", :right], ["of", :right], ["RSS", :right], ["grew", :right], ["in", :right], ["threads", :right], ["sampled", :left], ["title", :left]].freeze
+
+        def call(arguments)
+          expect(arguments, 0..0, "")
+          said, refused = all
+          return puts(JSON.pretty_generate(said.map { |about| plain(about) })) if options[:json]
+
+          puts said.empty? ? "No Ruby with the heap sampler runs here that you may ask." : table(said)
+          refused.each { |message| Message.say(message) }
+          nil
+        end
+
+        private
+
+        def define_live(parser); end
+
+        def all
+          refused = []
+          said = (LiveProcess.all.reject { |process| process.pid == Process.pid }).filter_map do |process|
+            process.hello.merge(process_id: process.pid)
+          rescue LiveProcess::Refused => e
+            refused << e.message
+            nil
+          end
+          [said.sort_by.with_index { |about, index| [-(grew(about) || -1), index] }, refused]
+        end
+
+        def grew(about)
+          now, start = about[:account]&.rss, about[:account_at_start]&.rss
+          now - start if now && start
+        end
+
+        def table(said)
+          layout = Layout.new(**analysis_options.slice(:width, :style))
+          layout.table(HEAD, said.map { |about| row(layout, about) })
+        end
+
+        def row(layout, about)
+          account, grew = about[:account], grew(about)
+          [about[:process_id].to_s, about[:parent_id].to_s, account&.rss ? layout.bytes(account.rss) : "?",
+           grew ? layout.bytes(grew, sign: true) : Layout::NOTHING, grew ? layout.duration((about[:taken_ns] - about[:started_ns]) / 1e9) : Layout::NOTHING,
+           (account&.alive || {}).fetch(:threads, "?").to_s, sampled(layout, about), about[:title].to_s]
+        end
+
+        def sampled(layout, about)
+          return "no" unless about[:sampling]
+
+          every = about[:every]
+          "each #{layout.setting(about[:interval])}#{", every #{every} s" if every}"
+        end
+
+        def plain(about)
+          about.transform_values { |value| value.respond_to?(:parts) ? value.to_h : value }
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,59 @@
+# frozen_string_literal: true
+
+require "io/console"
+
+module HeapSample
+  module Tool
+    # What is watched, on a terminal: drawn anew at each look, and obeying keys.
+    class WatchScreen
+      # The screen that programs may draw on, without a cursor; and back.
+      ENTER = "\e[?1049h\e[?25l"
+      LEAVE = "\e[?25h\e[?1049l"
+      HOME = "\e[H"
+      LINE_END = "\e[K\r\n"
+      REST = "\e[J"
+      KEYS = "p pauses · r counts from now on · q ends"
+
+      def initialize(watching, input, output)
+        @watching = watching
+        @input = input
+        @output = output
+        @paused = false
+      end
+
+      def run(every:, seconds: nil)
+        @output.write(ENTER)
+        began = now
+        @input.raw(intr: true) do
+          loop do
+            draw(@watching.look) unless @paused
+            break if obey(every) == :quit || (seconds && now - began > seconds)
+          end
+        end
+      ensure
+        @output.write(LEAVE)
+      end
+
+      private
+
+      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+
+      def draw(look)
+        lines = [*look.to_s.lines(chomp: true).first(@output.winsize.first - 2), KEYS]
+        @output.write(HOME, lines.map { |line| line + LINE_END }.join, REST)
+        @output.flush
+      end
+
+      # Waits for the next look, or for a key.
+      def obey(every)
+        return unless @input.wait_readable(every)
+
+        case @input.getc
+        when "q", "\u0003", nil then :quit
+        when "p" then @paused = !@paused
+        when "r" then @watching.restart
+        end
+      end
+    end
+  end
+end

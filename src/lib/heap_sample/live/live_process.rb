@@ -1,0 +1,151 @@
+# frozen_string_literal: true
+
+require "stringio"
+
+module HeapSample
+  # A running Ruby that can be asked: for a profile, its memory, its settings.
+  #
+  #   process = HeapSample::LiveProcess.new(4711)
+  #   process.profile.top.to_s
+  #   process.memory[:account][:rss]
+  #
+  # A process that was started with no setting opens its socket when it gets a signal; it is sent only where /proc says that
+  # it is handled.  Whoever asks is the process's user, or root.  A process in a container is asked from outside of it by its
+  # process id there, as root.
+  class LiveProcess
+    Refused = LiveSocket::Refused
+    # Beside the realtime signals that glibc keeps: SIGRTMIN, as a program sees it, is 34.
+    SIGNAL = 34 + 11
+    OPENS_WITHIN = 3.0
+    # Inspects processes: tests have another.
+    PROC = "/proc"
+
+    # The one that +text+ names: a process id, or the path of a socket; nil if it names none.
+    def self.named(text)
+      return new(text.to_i) if text.match?(/\A[1-9]\d{0,9}\z/) && !File.exist?(text)
+
+      new(nil, socket: text) if !text.empty? && File.socket?(text)
+    end
+
+    # All that can be asked by who asks, or could be: those that handle the signal.
+    def self.all
+      Dir.children(PROC).grep(/\A\d+\z/).map(&:to_i).sort.filter_map do |pid|
+        process = new(pid)
+        process if process.ruby?
+      end
+    end
+
+    attr_reader :pid
+
+    def initialize(pid, socket: nil)
+      @pid = pid
+      @socket = socket
+    end
+
+    def name = pid ? "process #{pid}" : @socket
+
+    # Does it handle the signal, as every Ruby with the heap sampler does?
+    def ruby?
+      caught = status[/^SigCgt:\s*(\h+)/, 1] or return false
+      caught.to_i(16)[SIGNAL - 1] == 1
+    end
+
+    # What it says of itself: process_id, parent_id, title, directory, ruby, sampling, interval, every, malloc, and its
+    # Accounts of now and of when sampling started (nil where it does not sample): account, account_at_start.
+    def hello = described(ask("hello"))
+
+    # Accounts as in #hello, and alive: its threads and fibers, an Alive.
+    def memory = described(ask("memory"))
+
+    # A profile of now; with +gc+ a full GC comes first.
+    def profile(gc: false)
+      Profile.load(StringIO.new(ask("profile", **(gc ? {gc: 1} : {}))), name: name)
+    end
+
+    # Starts to sample, or changes settings; they are those of RUBY_HEAP_SAMPLE. What #hello says afterwards.
+    def start(**settings) = described(ask("start", **settings))
+    def set(**settings) = described(ask("set", **settings))
+    def stop = described(ask("stop"))
+
+    # The path of its socket; opened by the signal where there is none.
+    def socket
+      @socket ||= listening || open_socket
+    end
+
+    private
+
+    def described(answer)
+      answer.to_h do |name, value|
+        value = Account.of(value) if name.start_with?("account")
+        value = Alive.of(value) if name == "alive"
+        [name.to_sym, value]
+      end
+    end
+
+    def ask(verb, **arguments)
+      LiveSocket.new(socket, name: name).ask(verb, **arguments)
+    end
+
+    def status
+      File.read("#{PROC}/#{pid}/status")
+    rescue Errno::ENOENT, Errno::ESRCH
+      ""
+    end
+
+    def open_socket
+      raise Refused, "#{name}: there is no such process" if status.empty?
+      raise Refused, "#{name}: no Ruby with the heap sampler, or one with socket=off" unless ruby?
+
+      Process.kill(SIGNAL, pid)
+      wait_for_socket or raise Refused, "#{name}: it was asked to open its socket, and has not within #{OPENS_WITHIN.to_i} s (its stderr may say why)"
+    rescue Errno::EPERM
+      raise Refused, "#{name}: it belongs to another user; ask as that user, or as root"
+    rescue Errno::ESRCH
+      raise Refused, "#{name}: it has just ended"
+    end
+
+    def wait_for_socket
+      deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + OPENS_WITHIN
+      until (path = listening)
+        return if Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
+
+        sleep 0.01
+      end
+      path
+    end
+
+    # In the process's own view of the file system, and with the number that it has in its own namespace.
+    def listening
+      own = status[/^NSpid:.*?(\d+)\s*$/, 1] || pid
+      name = "#{own}-#{start_time}.sock"
+      folders.map { |folder| File.join(folder, name) }.find { |path| File.socket?(path) }
+    rescue SystemCallError
+      nil
+    end
+
+    def start_time
+      File.read("#{PROC}/#{pid}/stat")[/\)(.*)\z/m, 1].split[19]
+    end
+
+    def folders
+      user = status[/^Uid:\s+\d+\s+(\d+)/, 1]
+      [*environment, "/tmp"].uniq.map { |folder| File.join(root, folder, "ruby-heap-#{user}") }
+    end
+
+    # Ours is not below /proc/PID/root for another user than root.
+    def root
+      same = File.identical?("#{PROC}/#{pid}/root", "/")
+      same ? "/" : "#{PROC}/#{pid}/root"
+    rescue SystemCallError
+      "/"
+    end
+
+    # As it was started.
+    def environment
+      variables = File.binread("#{PROC}/#{pid}/environ").split("\0")
+      %w[XDG_RUNTIME_DIR TMPDIR].filter_map { |name| variables.find { |variable| variable.start_with?("#{name}=/") }&.split("=", 2)&.last }
+    rescue SystemCallError
+      []
+    end
+  end
+end
