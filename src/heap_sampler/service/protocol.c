@@ -115,7 +115,7 @@ rb_hs_ask_parse(const char *line, size_t len, struct hs_ask *ask)
         const char *wrong = add_argument(ask, word);
         if (wrong) return wrong;
     }
-    return rest && *rest ? "there are two blanks, one after the other" : NULL;
+    return NULL;
 }
 
 const char *

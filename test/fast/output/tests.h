@@ -16,5 +16,6 @@ void test_table(void);
 void test_epochs(void);
 void test_gc_times(void);
 void test_pace(void);
+void test_protocol(void);
 
 #endif

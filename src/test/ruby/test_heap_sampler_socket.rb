@@ -1,0 +1,200 @@
+# frozen_string_literal: false
+require 'test/unit'
+require 'tmpdir'
+require 'socket'
+
+# A running process is asked over its socket, whatever it does.
+class TestHeapSamplerSocket < Test::Unit::TestCase
+  PRELUDE = <<~'RUBY'
+    $stdout.sync = true
+    def ready = $stdout.puts("ready")
+  RUBY
+
+  def setup
+    @dir = Dir.mktmpdir("ask")
+  end
+
+  def teardown
+    FileUtils.rm_rf(@dir)
+  end
+
+  # Runs a script, and yields its process, as who asks sees it, once it has said "ready".
+  def running(script, settings: nil, env: {})
+    require "heap_sample"
+    env = {"TMPDIR" => @dir, "XDG_RUNTIME_DIR" => nil, "RUBY_HEAP_SAMPLE" => settings, **env}
+    IO.popen([env, EnvUtil.rubybin, "-W0", "--disable=gems", "-e", PRELUDE + script, err: [:child, :out]], "r+") do |io|
+      line = io.gets
+      assert_equal "ready\n", line, line
+      yield HeapSample::LiveProcess.new(io.pid), io
+    ensure
+      Process.kill(:KILL, io.pid) rescue nil
+    end
+  end
+
+  def sockets = Dir.glob("#{@dir}/ruby-heap-*/*.sock")
+
+  def seconds
+    began = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    yield
+    Process.clock_gettime(Process::CLOCK_MONOTONIC) - began
+  end
+
+  def test_a_profile_of_what_it_holds
+    running("$kept = Array.new(50_000) { Object.new }; ready; sleep", settings: "interval=4k,output=none") do |process|
+      assert_equal [1], sockets.map { |path| File.stat(path).mode & 0o077 == 0 ? 1 : 0 }
+      assert_equal 0o700, File.stat(File.dirname(sockets.first)).mode & 0o777
+      hello = process.hello
+      assert_equal [process.pid, true, 4096], hello.values_at(:process_id, :sampling, :interval)
+      assert_operator hello[:account].rss, :>, 1 << 20
+      assert_equal 1, process.memory[:alive].threads.count
+      objects = process.profile(gc: true).rows.select { |row| row.class_name == "Object" }.sum { |row| row.inuse.objects }
+      assert_in_delta 50_000, objects, 10_000
+    end
+  end
+
+  # Nobody prepared it: a signal opens the socket, and slots are sampled from then on.
+  def test_one_that_was_started_with_no_setting
+    running(<<~'RUBY') do |process, io|
+      ready
+      $kept = []
+      $stdin.gets
+      $kept = Array.new(50_000) { Object.new }
+      ready
+      sleep
+    RUBY
+      assert_empty sockets
+      assert_equal false, process.hello[:sampling]
+      assert_raise_with_message(HeapSample::LiveSocket::Refused, /not sampled/) { process.profile }
+      said = process.start(interval: "4k")
+      assert_equal [true, 4096], said.values_at(:sampling, :interval)
+      assert_match(/must be asked for when Ruby starts/, said[:malloc]["missing"])
+      io.puts
+      assert_equal "ready\n", io.gets
+      assert_in_delta 50_000, process.profile(gc: true).rows.sum { |row| row.class_name == "Object" ? row.inuse.objects : 0 }, 10_000
+      assert_equal false, process.stop[:sampling]
+    end
+  end
+
+  # C code holds the GVL: what needs no Ruby code is answered, what needs it says so.
+  def test_while_c_code_holds_the_gvl
+    begin
+      require "fiddle"
+    rescue LoadError
+      omit "no fiddle"
+    end
+    running(<<~'RUBY', settings: "interval=4k,output=none") do |process|
+      require "fiddle"
+      usleep = Fiddle::Function.new(Fiddle::Handle::DEFAULT["usleep"], [Fiddle::TYPE_INT], Fiddle::TYPE_INT, need_gvl: true)
+      ready
+      usleep.call(12_000_000)
+      sleep
+    RUBY
+      sleep 0.2
+      times = Array.new(5) { [seconds { process.hello }, seconds { process.profile }, seconds { process.memory }] }
+      asked = Thread.new { assert_raise(HeapSample::LiveSocket::Refused) { process.set(interval: "64k") } }
+      times += Array.new(3) { [seconds { process.profile }] }
+      assert_operator times.flatten.min(6).max, :<, 0.5, times.inspect
+      assert_match(/safe point for 5 s/, asked.value.message)
+      assert_equal 4096, process.hello[:interval]
+    end
+  end
+
+  # All threads sleep: one is woken, serves what needs the GVL, and sleeps on.
+  def test_while_all_threads_sleep
+    running("Thread.new { Queue.new.pop }; ready; p sleep(3)", settings: "interval=4k,output=none") do |process, io|
+      assert_operator seconds { assert_equal 8192, process.set(interval: "8k")[:interval] }, :<, 2.5
+      assert_equal "3\n", io.gets
+    end
+  end
+
+  def test_a_child_has_its_own
+    running(<<~'RUBY', settings: "interval=4k,output=none") do |process, io|
+      $kept = Array.new(1000) { Object.new }
+      child = fork { $child = Array.new(50_000) { Object.new }; sleep }
+      sleep 0.1 until Dir.glob("#{ENV["TMPDIR"]}/ruby-heap-*/#{child}-*.sock").any?
+      ready
+      puts child
+      sleep
+    RUBY
+      pid = io.gets.to_i
+      child = HeapSample::LiveProcess.new(pid)
+      sleep 0.05 until child.memory[:account].rss > 1 << 20
+      assert_equal [pid, process.pid], child.hello.values_at(:process_id, :parent_id)
+      assert_in_delta 51_000, child.profile(gc: true).rows.sum { |row| row.class_name == "Object" ? row.inuse.objects : 0 }, 10_000
+      assert_in_delta 1000, process.profile(gc: true).rows.sum { |row| row.class_name == "Object" ? row.inuse.objects : 0 }, 1000
+      Process.kill(:KILL, pid)
+    end
+  end
+
+  # It goes with the process; what a killed one leaves behind is replaced, or answers nobody.
+  def test_the_end
+    running("ready; $stdin.gets", settings: "output=none") do |process, io|
+      process.hello
+      path = sockets.first
+      io.puts
+      io.read
+      assert_not_send([File, :exist?, path])
+    end
+    running("ready; sleep", settings: "output=none") do |process, io|
+      path = process.socket
+      Process.kill(:KILL, process.pid)
+      io.read
+      assert_send([File, :exist?, path])
+      assert_raise_with_message(HeapSample::LiveSocket::Refused, /nobody listens/) { HeapSample::LiveProcess.new(nil, socket: path).hello }
+    end
+  end
+
+  # Half a request, none, too much of it, hundreds at once, one who never reads: others are answered, and it is left as it was.
+  def test_bad_guests
+    running("$kept = Array.new(200_000) { Object.new }; ready; sleep", settings: "interval=64,output=none,max-samples=none") do |process|
+      path = process.socket
+      before = Dir.children("/proc/#{process.pid}/fd").size
+      guests = Array.new(200) do |i|
+        guest = UNIXSocket.new(path)
+        case i % 4
+        when 0 then guest.write("heap-sample/1 pro")
+        when 1 then guest.write("x" * 5000)
+        when 2 then guest.write("heap-sample/1 profile\n")
+        end
+        guest
+      rescue Errno::EPIPE, Errno::EAGAIN, Errno::ECONNRESET
+        guest
+      end
+      answers = guests.values_at(*(1...200).step(4)).filter_map { |guest| guest.read(60) rescue nil }
+      assert_send([answers.join, :match?, /longer than 4,095 bytes|32 others/])
+      guests.each(&:close)
+      sleep 0.2
+      assert_equal true, process.hello[:sampling]
+      assert_equal before, Dir.children("/proc/#{process.pid}/fd").size
+    end
+  end
+
+  def test_socket_off
+    running("ready; sleep", settings: "output=none,socket=off") do |process|
+      assert_empty sockets
+      assert_equal false, process.ruby?
+      assert_raise_with_message(HeapSample::LiveSocket::Refused, /socket=off/) { process.hello }
+    end
+  end
+
+  # In /tmp anybody may have made the folder before.
+  def test_a_folder_that_is_open_to_others
+    folder = "#{@dir}/ruby-heap-#{Process.euid}"
+    Dir.mkdir(folder)
+    File.chmod(0o777, folder)
+    running("ready; sleep", settings: "output=none") do |process, io|
+      assert_empty sockets
+      assert_raise_with_message(HeapSample::LiveSocket::Refused, /has not within/) { process.hello }
+      assert_match(/heap-sample: .*open to others/, io.gets)
+    end
+  end
+
+  def test_bad_settings_are_refused_in_words
+    running("ready; sleep", settings: "output=none") do |process|
+      error = assert_raise(HeapSample::LiveSocket::Refused) { process.set(interval: "foo") }
+      assert_match(/interval=foo: must be a size/, error.message)
+      error = assert_raise(HeapSample::LiveSocket::Refused) { process.set(nonsense: 1) }
+      assert_match(/unknown keyword: :nonsense/, error.message)
+    end
+  end
+end

@@ -1,0 +1,164 @@
+/* What comes over the socket: service/protocol.c, service/connection.c. */
+#include "heap_sampler/service/connection.h"
+#include "heap_sampler/service/protocol.h"
+#include "tap.h"
+#include "tests.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* The request as text, or what is said to be wrong with it. */
+static const char *
+shown(const char *line, size_t len)
+{
+    static struct hs_ask ask;
+    static char text[8192];
+    const char *wrong = rb_hs_ask_parse(line, len, &ask);
+    if (wrong) return wrong;
+    int at = snprintf(text, sizeof(text), "%s", rb_hs_verb_name(ask.verb));
+    for (size_t i = 0; i < ask.argument_count; i++) {
+        at += snprintf(text + at, sizeof(text) - (size_t)at, " %s[%s]", ask.arguments[i].key, ask.arguments[i].value);
+    }
+    return text;
+}
+
+static const struct {
+    const char *line, *shown;
+} lines[] = {
+    {"heap-sample/1 hello", "hello"},
+    {"heap-sample/1 profile gc=1", "profile gc[1]"},
+    {"heap-sample/1 profile gc=", "profile gc[]"},
+    {"heap-sample/1 set interval=64k output=a%20b%2c%25.pb", "set interval[64k] output[a b,%.pb]"},
+    {"heap-sample/1 start", "start"},
+    {"heap-sample/1 stop", "stop"},
+    {"", "this is heap-sample/1: a request begins so, and then a blank"},
+    {"heap-sample/1", "this is heap-sample/1: a request begins so, and then a blank"},
+    {"heap-sample/2 hello", "this is heap-sample/1: a request begins so, and then a blank"},
+    {"GET / HTTP/1.1\r", "this is heap-sample/1: a request begins so, and then a blank"},
+    {"heap-sample/1 ", "there is no such request; there are hello, profile, memory, start, set and stop"},
+    {"heap-sample/1 Hello", "there is no such request; there are hello, profile, memory, start, set and stop"},
+    {"heap-sample/1 hello\r", "there is no such request; there are hello, profile, memory, start, set and stop"},
+    {"heap-sample/1 hello x=1", "the request does not take this argument"},
+    {"heap-sample/1 profile gc", "an argument is not KEY=VALUE"},
+    {"heap-sample/1 set =1", "the request does not take this argument"},
+    {"heap-sample/1 profile gc=1 gc=1", "an argument is given twice"},
+    {"heap-sample/1 set a=%", "a percent sign in an argument must be followed by two hexadecimal digits, not 00"},
+    {"heap-sample/1 set a=%4", "a percent sign in an argument must be followed by two hexadecimal digits, not 00"},
+    {"heap-sample/1 set a=%00", "a percent sign in an argument must be followed by two hexadecimal digits, not 00"},
+    {"heap-sample/1 set a=1  b=2", "an argument is not KEY=VALUE"},
+    {"heap-sample/1 set a=1 b=1 c=1 d=1 e=1 f=1 g=1 h=1 i=1 j=1 k=1 l=1 m=1 n=1 o=1 p=1 q=1", "there are more than 16 arguments"},
+};
+
+static void
+test_lines(void)
+{
+    for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
+        const char *is = shown(lines[i].line, strlen(lines[i].line));
+        ok(strcmp(is, lines[i].shown) == 0, "\"%.60s\": %s", lines[i].line, is);
+    }
+    ok(strstr(shown("heap-sample/1 hello\0x", 21), "NUL") != NULL, "a NUL in a request is refused");
+    char *longest = malloc(HS_ASK_LINE_MAX);
+    memset(longest, 'x', HS_ASK_LINE_MAX);
+    memcpy(longest, "heap-sample/1 set a=", 20);
+    ok(strncmp(shown(longest, HS_ASK_LINE_MAX - 1), "set a[xxx", 9) == 0, "a request of 4,095 bytes is taken");
+    ok(strstr(shown(longest, HS_ASK_LINE_MAX), "longer") != NULL, "one of 4,096 is not");
+    free(longest);
+}
+
+/* Requests with a few bytes changed; ASan looks on. */
+static void
+test_noise(void)
+{
+    const char from[] = "heap-sample/1 set interval=64k output=a%20b gc=1 ";
+    unsigned state = 7, refused = 0;
+    for (int round = 0; round < 200000; round++) {
+        char line[sizeof(from)];
+        memcpy(line, from, sizeof(from));
+        for (int change = 0; change < 3; change++) {
+            state = state * 1664525 + 1013904223;
+            line[(state >> 8) % (sizeof(from) - 1)] = (char)(state >> 24);
+        }
+        struct hs_ask ask;
+        size_t len = (state >> 4) % sizeof(from);
+        const char *wrong = rb_hs_ask_parse(line, len, &ask);
+        refused += wrong != NULL;
+        if (!wrong && (ask.argument_count > HS_ASK_ARGUMENTS_MAX || ask.verb >= HS_ASK_VERBS)) ok(false, "a request that is none: %.*s", (int)len, line);
+    }
+    ok(refused > 100000 && refused < 200000, "of 200,000 requests with noise %u are refused, and none is misread", refused);
+}
+
+static struct hs_connection *
+connected(int *other)
+{
+    int pair[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair) != 0) abort();
+    *other = pair[1];
+    return rb_hs_connection_open(pair[0], 0);
+}
+
+static void
+test_connection(void)
+{
+    int other;
+    char got[256];
+    struct hs_connection *connection = connected(&other);
+    ok(rb_hs_peer_allowed_p(connection->fd), "our own user may ask");
+    ok(!rb_hs_connection_read(connection) && connection->state == HS_READING, "nothing is there yet");
+    ok(write(other, "heap-sample/1 he", 16) == 16 && !rb_hs_connection_read(connection), "half a line is no request");
+    ok(write(other, "llo\nmore", 8) == 8 && rb_hs_connection_read(connection) && connection->line_len == 19, "the other half is");
+    rb_hs_connection_answer(connection, true, "json", "{}", 2, 0);
+    rb_hs_connection_write(connection);
+    ssize_t len = read(other, got, sizeof(got));
+    ok(len == 26 && memcmp(got, "heap-sample/1 ok json 2\n{}", 26) == 0, "a frame answers");
+    ok(connection->state == HS_OVER, "and then it is over");
+    rb_hs_connection_close(connection);
+    close(other);
+
+    connection = connected(&other);
+    close(other);
+    ok(!rb_hs_connection_read(connection) && connection->state == HS_OVER, "who hangs up is forgotten");
+    rb_hs_connection_close(connection);
+
+    connection = connected(&other);
+    char flood[HS_ASK_LINE_MAX];
+    memset(flood, 'x', sizeof(flood));
+    bool sent = write(other, flood, sizeof(flood)) == sizeof(flood) && write(other, flood, sizeof(flood)) > 0;
+    ok(sent && rb_hs_connection_read(connection) && connection->line_len == sizeof(flood), "a line without an end is one that is too long");
+    rb_hs_connection_close(connection);
+    close(other);
+}
+
+/* A reader that never reads: what it does not take stays, and nothing blocks. */
+static void
+test_slow_reader(void)
+{
+    int other;
+    struct hs_connection *connection = connected(&other);
+    size_t size = 8 << 20, all = 0;
+    char *body = calloc(1, size), got[65536];
+    rb_hs_connection_answer(connection, true, "pb.gz", body, size, 0);
+    rb_hs_connection_write(connection);
+    ok(connection->state == HS_WRITING && connection->written < size, "a reader that does not read leaves the rest");
+    for (;;) {
+        ssize_t len = read(other, got, sizeof(got));
+        if (len > 0) all += (size_t)len;
+        if (connection->state == HS_OVER && len <= 0) break;
+        if (connection->state != HS_OVER) rb_hs_connection_write(connection);
+    }
+    ok(all == size + strlen("heap-sample/1 ok pb.gz 8388608\n"), "and one that is slow gets all");
+    free(body);
+    rb_hs_connection_close(connection);
+    close(other);
+}
+
+void
+test_protocol(void)
+{
+    test_lines();
+    test_noise();
+    test_connection();
+    test_slow_reader();
+}
