@@ -159,8 +159,9 @@ void rb_heap_sampler_fiber_look(const struct rb_heap_sampler_alive *fiber, struc
 void rb_heap_sampler_stack_begins(void);
 void rb_heap_sampler_stack_ends(void);
 
-/* thread_pthread.c: the timer thread has been woken: open the socket, if a signal asked for that. [any] */
-void rb_heap_sampler_attach(void);
+/* thread_pthread.c: the timer thread has been woken: open the socket, if a signal asked for that.  `signals` ends a wait for a
+ * system call by a signal alone. [any] */
+void rb_heap_sampler_attach(void (*signals)(void *));
 
 /* How `ruby --help` lists the option, and its settings. */
 #define RB_HEAP_SAMPLER_HELP(M) \
@@ -191,8 +192,9 @@ rb_heap_sampler_on_page_body(uintptr_t body, size_t size, bool exists)
     (void)body, (void)size, (void)exists;
 }
 static inline void
-rb_heap_sampler_attach(void)
+rb_heap_sampler_attach(void (*signals)(void *))
 {
+    (void)signals;
 }
 static inline void
 rb_heap_sampler_on_gc_start(bool full_mark)

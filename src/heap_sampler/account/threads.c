@@ -198,16 +198,36 @@ rb_hs_fiber_look(const struct rb_heap_sampler_alive *alive, struct hs_alive_look
 
 /* -- waking one ------------------------------------------------------------------------------ */
 
-static bool
-wake_if_it_sleeps(const struct rb_heap_sampler_alive *alive, void *data)
+static void (*signalling)(void *);      /* atomic */
+
+void
+rb_hs_note_signalling(void (*function)(void *))
 {
-    bool *woken = data;
+    __atomic_store_n(&signalling, function, __ATOMIC_RELAXED);
+}
+
+struct waking {
+    bool reading, woken;
+};
+
+static bool
+may_be_woken_p(const rb_thread_t *th, bool reading)
+{
+    if (th->ractor != th->vm->ractor.main_ractor) return false;
+    enum hs_alive_state state = state_of(th);
+    if (!reading) return state == HS_SLEEPING || state == HS_WAITING;
+    return state == HS_BLOCKED && th->unblock.func && th->unblock.func == __atomic_load_n(&signalling, __ATOMIC_RELAXED);
+}
+
+static bool
+wake_one(const struct rb_heap_sampler_alive *alive, void *data)
+{
+    struct waking *waking = data;
     rb_thread_t *th = thread_of(alive);
-    enum hs_alive_state state = *woken ? HS_RUNNING : state_of(th);
-    if ((state != HS_SLEEPING && state != HS_WAITING) || th->ractor != th->vm->ractor.main_ractor) return true;
+    if (waking->woken || !may_be_woken_p(th, waking->reading)) return true;
     RUBY_VM_SET_POSTPONED_JOB_INTERRUPT(th->ec);
     rb_threadptr_interrupt(th);
-    *woken = true;
+    waking->woken = true;
     return true;
 }
 
@@ -217,11 +237,17 @@ nothing_more(void *unused)
     (void)unused;
 }
 
-bool
-rb_hs_wake_a_sleeper(void)
+static bool
+wake(bool reading)
 {
-    bool woken = false;
-    const struct hs_alive_visit visit = {wake_if_it_sleeps, nothing_more, &woken};
+    struct waking waking = {.reading = reading};
+    const struct hs_alive_visit visit = {wake_one, nothing_more, &waking};
     rb_hs_alive_each(HS_THREADS, &visit);
-    return woken;
+    return waking.woken;
+}
+
+bool
+rb_hs_wake_a_sleeper(bool reading)
+{
+    return wake(false) || (reading && wake(true));
 }

@@ -27,8 +27,11 @@ void rb_hs_thread_look(const struct rb_heap_sampler_alive *thread, struct hs_ali
 void rb_hs_fiber_look(const struct rb_heap_sampler_alive *fiber, struct hs_alive_look *look);
 
 /* Of the threads of the main Ractor that sleep or wait for another thread, one looks for interrupts, serves postponed jobs,
- * and goes on to sleep. Who waits in a system call or in C code is left alone: there an interrupt may end what it waits for.
- * false: none sleeps. [any] */
-bool rb_hs_wake_a_sleeper(void);
+ * and goes on to sleep. Where none does, and `reading`, one that waits in a system call that a signal interrupts (EINTR), as
+ * Ruby's own do. Who waits otherwise in C code is left alone: there an interrupt may end what it waits for.
+ * false: there is none. [any] */
+bool rb_hs_wake_a_sleeper(bool reading);
+/* The function that ends a wait by a signal alone. [any] */
+void rb_hs_note_signalling(void (*function)(void *));
 
 #endif

@@ -100,9 +100,9 @@ rb_hs_safe_point_ask(struct hs_safe_call *call)
 
 /* Nobody looks for interrupts while each thread sleeps or waits. */
 void
-rb_hs_safe_point_nudge(void)
+rb_hs_safe_point_nudge(bool reading)
 {
-    rb_hs_wake_a_sleeper();
+    rb_hs_wake_a_sleeper(reading);
 }
 
 static void
@@ -165,7 +165,7 @@ rb_hs_at_safe_point(void (*function)(void *data), void *data, unsigned ms)
     while (before_p(&until, &end)) {
         add_ms(&until, NUDGE_MS);
         if (wait_until(&call, before_p(&until, &end) ? &until : &end)) break;
-        rb_hs_safe_point_nudge();
+        rb_hs_safe_point_nudge(false);
     }
     return rb_hs_safe_point_settle(&call);
 }

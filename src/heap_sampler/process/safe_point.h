@@ -32,8 +32,9 @@ struct hs_safe_call {
 };
 void rb_hs_safe_point_ask(struct hs_safe_call *call);
 bool rb_hs_safe_point_done_p(const struct hs_safe_call *call);
-/* Where no thread of Ruby's runs, one that sleeps looks up and serves the calls. [any] */
-void rb_hs_safe_point_nudge(void);
+/* Where no thread of Ruby's runs, one that sleeps looks up and serves the calls; with `reading`, or one that waits in
+ * a system call. [any] */
+void rb_hs_safe_point_nudge(bool reading);
 /* It is done, or is not done any more; one that runs is waited for. true: it is done. */
 bool rb_hs_safe_point_settle(struct hs_safe_call *call);
 

@@ -1,6 +1,7 @@
 /* See service/attach.h. */
 #include "heap_sampler/mri.h"
 #include "heap_sampler/service/attach.h"
+#include "heap_sampler/account/threads.h"
 #include "heap_sampler/base/must.h"
 #include "heap_sampler/base/report.h"
 #include "heap_sampler/service/service.h"
@@ -21,8 +22,9 @@ on_signal(int signal, siginfo_t *info, void *context)
 }
 
 void
-rb_heap_sampler_attach(void)
+rb_heap_sampler_attach(void (*signals)(void *))
 {
+    rb_hs_note_signalling(signals);
     if (!__atomic_load_n(&asked, __ATOMIC_ACQUIRE) || !__atomic_exchange_n(&asked, false, __ATOMIC_ACQ_REL)) return;
     if (!rb_hs_service_reopen()) rb_hs_warn("somebody asked for a socket, and there is none: %s", rb_hs_service_trouble());
 }

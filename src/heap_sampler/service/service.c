@@ -100,7 +100,7 @@ go_on(struct place *place, uint64_t now)
 {
     bool late = now >= place->connection->deadline_ns;
     if (!rb_hs_safe_point_done_p(&place->call) && !late) {
-        rb_hs_safe_point_nudge();
+        rb_hs_safe_point_nudge(true);
         return;
     }
     place->asked = false;
