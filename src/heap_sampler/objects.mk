@@ -11,7 +11,7 @@ HEAP_SAMPLER_OBJS = \
 	heap_sampler/estimate/draw.$(OBJEXT) heap_sampler/estimate/epochs.$(OBJEXT) heap_sampler/estimate/estimate.$(OBJEXT) \
 	heap_sampler/estimate/pace.$(OBJEXT) \
 	heap_sampler/life/life.$(OBJEXT) \
-	heap_sampler/malloc/boot.$(OBJEXT) heap_sampler/malloc/hooks.$(OBJEXT) heap_sampler/malloc/stacks.$(OBJEXT) \
+	heap_sampler/malloc/automatic.$(OBJEXT) heap_sampler/malloc/boot.$(OBJEXT) heap_sampler/malloc/hooks.$(OBJEXT) heap_sampler/malloc/stacks.$(OBJEXT) \
 	heap_sampler/malloc/table.$(OBJEXT) heap_sampler/malloc/yjit.$(OBJEXT) \
 	heap_sampler/mri.$(OBJEXT) \
 	heap_sampler/native/allocator.$(OBJEXT) heap_sampler/native/elf_symbols.$(OBJEXT) heap_sampler/native/names.$(OBJEXT) \

@@ -92,3 +92,13 @@ rb_hs_lengthen(struct hs_epochs *epochs, float longest, uint8_t *sessions, uint3
     *epoch = number;
     return true;
 }
+
+uint8_t
+rb_hs_epochs_differ(const struct hs_epochs *epochs, uint32_t one, uint32_t other, uint8_t sessions)
+{
+    uint8_t differ = 0;
+    for (int s = 0; one != other && s < HS_SESSIONS; s++) {
+        if (epochs->list[one].interval[s] != epochs->list[other].interval[s]) differ |= (uint8_t)(1u << s);
+    }
+    return differ & sessions;
+}

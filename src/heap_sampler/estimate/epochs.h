@@ -70,4 +70,7 @@ bool rb_hs_epoch_enter(struct hs_epochs *epochs, const uint64_t interval[HS_SESS
  * each stands for is right. */
 bool rb_hs_lengthen(struct hs_epochs *epochs, float longest, uint8_t *sessions, uint32_t *epoch);
 
+/* Those of the sessions whose interval is another one in the other epoch. */
+uint8_t rb_hs_epochs_differ(const struct hs_epochs *epochs, uint32_t one, uint32_t other, uint8_t sessions);
+
 #endif

@@ -9,6 +9,7 @@
 #include "heap_sampler/base/locks.h"
 #include "heap_sampler/base/must.h"
 #include "heap_sampler/base/report.h"
+#include "heap_sampler/malloc/automatic.h"
 #include "heap_sampler/malloc/hooks.h"
 #include "heap_sampler/malloc/table.h"
 #include "heap_sampler/native/names.h"
@@ -74,14 +75,16 @@ rb_heap_sampler_add_text(struct rb_heap_sampler_text **list, const char *text)
 
 /* A script's #! line is read when all else has begun. */
 static void
-follow_script_line(uint64_t interval_before)
+follow_script_line(const struct hs_options *before)
 {
     const struct hs_options *options = &rb_hs_options;
     bool on = rb_hs_sampler.session[HS_MAIN].on;
     if (options->seeded && !on) rb_hs_seed_process();
     bool wanted = options->on && rb_hs_process_chosen_p();
     if (on && wanted) {
-        if (options->interval != interval_before) rb_hs_session_retune(HS_MAIN, options->interval, options->interval_auto);
+        if (options->interval != before->interval || options->interval_auto != before->interval_auto) {
+            rb_hs_session_retune(HS_MAIN, options->interval, options->interval_auto);
+        }
         rb_hs_malloc_automatic(options->malloc_auto);
         if (options->malloc_mode != HS_MALLOC_SAY_ON) rb_hs_malloc_stop(HS_MAIN);
         else if (rb_hs_malloc_session(HS_MAIN).on) rb_hs_malloc_retune(HS_MAIN, options->malloc_interval);
@@ -99,7 +102,7 @@ void
 rb_heap_sampler_option(struct rb_heap_sampler_text *list, const char *from, bool environment)
 {
     prepare_options();
-    uint64_t interval_before = rb_hs_options.interval;
+    struct hs_options before = rb_hs_options;
     if (booted) rb_hs_periodic_stop();  /* it reads the settings */
     while (list) {
         struct rb_heap_sampler_text *next = list->next;
@@ -107,7 +110,7 @@ rb_heap_sampler_option(struct rb_heap_sampler_text *list, const char *from, bool
         free(list);
         list = next;
     }
-    if (booted) follow_script_line(interval_before);
+    if (booted) follow_script_line(&before);
 }
 
 static void

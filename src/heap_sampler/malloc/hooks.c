@@ -26,7 +26,7 @@
 #include "heap_sampler/base/locks.h"
 #include "heap_sampler/base/memory.h"
 #include "heap_sampler/base/must.h"
-#include "heap_sampler/estimate/pace.h"
+#include "heap_sampler/malloc/automatic.h"
 #include "heap_sampler/malloc/state.h"
 #include "heap_sampler/malloc/table.h"
 #include "heap_sampler/malloc/yjit.h"
@@ -61,8 +61,6 @@ static bool active;             /* jemalloc's profiler draws */
 static rb_postponed_job_handle_t job = POSTPONED_JOB_HANDLE_INVALID;
 
 static struct hs_malloc_counts counters;        /* atomics */
-static bool automatic;          /* malloc=auto; [vm] */
-enum { LOOKED_AT_EACH = 256 };  /* samples, while it is */
 
 static void
 count(uint64_t *counter)
@@ -211,7 +209,7 @@ static struct {
     uint64_t size, extent;
 } large;
 static struct {
-    int64_t allocated, resident;
+    int64_t allocated, resident, touched;
 } excess;         /* atomics */
 
 static void
@@ -219,8 +217,17 @@ note_excess(uint64_t size, int sign)
 {
     enum { PAGE = 4096 };
     if (size >= large.size) return;
+    uint64_t pages = (size + PAGE - 1) / PAGE * PAGE;
     __atomic_fetch_add(&excess.allocated, sign * (int64_t)(large.size - size), __ATOMIC_RELAXED);
-    __atomic_fetch_add(&excess.resident, sign * (int64_t)(large.extent - (size + PAGE - 1) / PAGE * PAGE), __ATOMIC_RELAXED);
+    __atomic_fetch_add(&excess.resident, sign * (int64_t)(large.extent - pages), __ATOMIC_RELAXED);
+    __atomic_fetch_add(&excess.touched, sign * (int64_t)(pages - size), __ATOMIC_RELAXED);
+}
+
+size_t
+rb_hs_malloc_pages_bytes(void)
+{
+    int64_t touched = __atomic_load_n(&excess.touched, __ATOMIC_RELAXED);
+    return touched > 0 ? (size_t)touched : 0;
 }
 
 void
@@ -281,7 +288,7 @@ sample(uintptr_t address, uint64_t size, uint64_t drawn_at)
     birth.native_count = rb_hs_unwind(native, stack_end(ec));
     /* No handle was left for the job: the ends of marks must do. */
     bool wanted = rb_hs_malloc_born(&birth);
-    wanted = wanted || (automatic && __atomic_load_n(&counters.samples, __ATOMIC_RELAXED) % LOOKED_AT_EACH == 0);
+    wanted = wanted || rb_hs_malloc_automatic_due(__atomic_load_n(&counters.samples, __ATOMIC_RELAXED));
     if (wanted && birth.kind == HS_MALLOC_STACK && job != POSTPONED_JOB_HANDLE_INVALID) {
         rb_postponed_job_trigger(job);
     }
@@ -320,45 +327,6 @@ fold_stacks(void)
     rb_hs_unlock();
 }
 
-/* -- malloc=auto ----------------------------------------------------------------------- */
-
-enum { SAMPLE_NS = 1500 };      /* birth and death, unwinding, a page of jemalloc's (benchmark/run sample_cost: 0.9 µs and the page) */
-enum { ROOMY_BYTES = 2 << 20 };
-static struct hs_pace pace;     /* [vm] */
-static uint64_t paced_samples;  /* [vm] */
-
-void
-rb_hs_malloc_automatic(bool on)
-{
-    HS_CONTRACT(gvl);
-    automatic = on;
-    paced_samples = __atomic_load_n(&counters.samples, __ATOMIC_RELAXED);
-    pace = (struct hs_pace){.budget = HS_PACE_BUDGET, .sample_ns = SAMPLE_NS};
-}
-
-bool
-rb_hs_malloc_automatic_p(void)
-{
-    return automatic;
-}
-
-/* Samples of a finer session beside it are not the main one's. */
-static void
-retune_automatic(void)
-{
-    struct hs_malloc_session main = rb_hs_malloc_session(HS_MAIN);
-    uint64_t samples = __atomic_load_n(&counters.samples, __ATOMIC_RELAXED);
-    if (!automatic || !main.on) return;
-    double share = drawn_interval < main.interval ? (double)drawn_interval / (double)main.interval : 1;
-    pace.samples += (uint64_t)((double)(samples - paced_samples) * share);
-    paced_samples = samples;
-    bool roomy = rb_hs_memory_total() - rb_hs_memory_bytes(HS_MEM_SNAPSHOTS) < ROOMY_BYTES;
-    uint64_t next = rb_hs_pace_next(&pace, main.interval, rb_hs_cpu_ns(), false, roomy);
-    if (next != main.interval) rb_hs_malloc_session_retune(HS_MAIN, next);
-}
-
-/* -- naming, again ----------------------------------------------------------------------- */
-
 static void adjust_draws(void);
 
 void
@@ -370,6 +338,8 @@ rb_hs_malloc_name_stacks(void)
     struct hs_malloc_raw raw;
     if (!opened || naming) return;
     naming = true;
+    bool any = rb_hs_malloc_raw_stacks_p();
+    uint64_t began = any ? rb_hs_steady_ns() : 0;
     while (rb_hs_malloc_next_raw(&raw, frames)) {
         rb_hs_make_room_for_stack(raw.depth);
         uint32_t node = rb_hs_capture_resolve(frames, raw.depth, raw.truncated);
@@ -377,7 +347,8 @@ rb_hs_malloc_name_stacks(void)
     }
     rb_hs_malloc_join_stacks();
     fold_stacks();
-    retune_automatic();
+    if (any) rb_hs_malloc_automatic_work(rb_hs_steady_ns() - began);
+    rb_hs_malloc_automatic_look();
     adjust_draws();             /* at the cap the interval was lengthened inside malloc, where jemalloc cannot be told */
     naming = false;
 }
@@ -551,7 +522,8 @@ rb_hs_malloc_describe(struct hs_malloc_meta *meta, int number)
         meta->interval = session.on ? session.interval : rb_hs_options.malloc_interval;
         meta->first_interval = session.first_interval;
         meta->interval_changes = session.interval_changes;
-        meta->automatic = session.on && automatic && number == HS_MAIN;
+        meta->thinnings = session.thinnings;
+        meta->automatic = session.on && number == HS_MAIN && rb_hs_malloc_automatic_p();
     }
 }
 
@@ -561,4 +533,5 @@ rb_hs_malloc_counts(struct hs_malloc_counts *counts)
     counts->samples = __atomic_load_n(&counters.samples, __ATOMIC_RELAXED);
     counts->gc = __atomic_load_n(&counters.gc, __ATOMIC_RELAXED);
     counts->no_gvl = __atomic_load_n(&counters.no_gvl, __ATOMIC_RELAXED);
+    counts->drawn_interval = __atomic_load_n(&drawn_interval, __ATOMIC_RELAXED);
 }

@@ -22,10 +22,6 @@ bool rb_hs_malloc_start(int session, uint64_t interval, uint32_t thread);
 void rb_hs_malloc_stop(int session);
 /* false: no memory, the interval is what it was. [gvl] [free] */
 bool rb_hs_malloc_retune(int session, uint64_t interval);
-/* malloc=auto: the interval of the main session is what the budget pays for (estimate/pace.h), or no longer. It changes
- * where stacks are named: at ends of marks, and in a job that many samples ask for. [gvl] */
-void rb_hs_malloc_automatic(bool on);
-bool rb_hs_malloc_automatic_p(void);
 
 /* Name the stacks that were met since. In GC only when marking is complete
  * and nothing is swept. [vm] [free] */
@@ -38,10 +34,13 @@ void rb_hs_malloc_describe(struct hs_malloc_meta *meta, int session);
 
 /* What sampling adds to jemalloc's figures now. [malloc] */
 void rb_hs_malloc_excess(struct hs_account_excess *excess);
+/* Bytes of the pages that jemalloc gives to small blocks that it samples, less the blocks. [malloc] */
+size_t rb_hs_malloc_pages_bytes(void);
 
 struct hs_malloc_counts {
     uint64_t samples;           /* births that jemalloc drew */
     uint64_t gc, no_gvl;        /* of these, by where they were */
+    uint64_t drawn_interval;    /* at which it draws now, bytes */
 };
 void rb_hs_malloc_counts(struct hs_malloc_counts *counts);
 

@@ -17,6 +17,7 @@ struct hs_malloc_meta {
     uint64_t interval;          /* bytes, now; 0 unless on */
     uint64_t first_interval;    /* bytes, when the session began to sample malloc; 0 unless on */
     uint64_t interval_changes;
+    uint64_t thinnings;         /* how often blocks that were held went, or got other weights, since there were too many */
     bool automatic;             /* malloc=auto */
     char allocator[48];         /* "jemalloc 5.3.1-0-g…", "glibc 2.36", … */
     char missing[256];          /* why malloc is not sampled, and what would change it; "": nothing */

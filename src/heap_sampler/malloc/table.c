@@ -185,16 +185,27 @@ enter_epoch(void)
     return rb_hs_epoch_enter(&epochs, interval);
 }
 
+/* *data: the sessions of which something changes. */
 static bool
 lengthen(struct block *block, void *data)
 {
-    uint8_t was = block->sessions;
-    (void)data;
-    if (!rb_hs_lengthen(&epochs, block->longest, &block->sessions, &block->epoch)) return false;
+    uint8_t was = block->sessions, *changed = data;
+    uint32_t epoch = block->epoch;
+    bool kept = rb_hs_lengthen(&epochs, block->longest, &block->sessions, &block->epoch);
+    *changed |= kept ? rb_hs_epochs_differ(&epochs, epoch, block->epoch, was) : was;
+    if (!kept) return false;
     for (int s = 0; s < HS_SESSIONS; s++) {
         if ((was & ~block->sessions) & (1u << s)) sessions[s].is.samples--;
     }
     return true;
+}
+
+static void
+thin_blocks(void)
+{
+    uint8_t changed = 0;
+    filter_blocks(lengthen, &changed);
+    for (int s = 0; s < HS_SESSIONS; s++) sessions[s].is.thinnings += changed >> s & 1;
 }
 
 static struct session *
@@ -221,7 +232,7 @@ widen_once(void)
         session->is.interval_changes--;
         return false;
     }
-    filter_blocks(lengthen, NULL);
+    thin_blocks();
     return true;
 }
 
@@ -488,6 +499,7 @@ rb_hs_malloc_copy(struct hs_malloc_copy *copy, int s)
     copy->interval = session->is.interval;
     copy->first_interval = session->is.first_interval;
     copy->interval_changes = session->is.interval_changes;
+    copy->thinnings = session->is.thinnings;
     copy->blocks = rb_hs_malloc(HS_MEM_SNAPSHOTS, session->is.samples * sizeof(*copy->blocks) + 1);
     bool ok = copy->blocks && rb_hs_malloc_stacks_copy(copy, s);
     for (uint32_t place = 0; ok && place < block_places; place++) {

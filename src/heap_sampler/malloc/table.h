@@ -76,7 +76,7 @@ void rb_hs_malloc_session_stop(int session);
 bool rb_hs_malloc_session_retune(int session, uint64_t interval);
 struct hs_malloc_session {
     bool on;
-    uint64_t interval, first_interval, interval_changes;
+    uint64_t interval, first_interval, interval_changes, thinnings;
     uint64_t samples;           /* of living blocks */
 };
 /* [any] */
@@ -128,7 +128,7 @@ struct hs_malloc_copy {
     struct hs_totals *totals;   /* by stack */
     uintptr_t *natives;
     uint32_t block_count, stack_count, native_count;
-    uint64_t interval, first_interval, interval_changes;
+    uint64_t interval, first_interval, interval_changes, thinnings;
 };
 /* What a session knows. false: no memory. [tables] */
 bool rb_hs_malloc_copy(struct hs_malloc_copy *copy, int session);

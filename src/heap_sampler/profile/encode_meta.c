@@ -123,6 +123,7 @@ append_settings(struct hs_buffer *out, const struct hs_profile_meta *meta)
     append_number(out, "interval", meta->interval);
     append_number(out, "first_interval", meta->first_interval);
     append_number(out, "interval_changes", meta->interval_changes);
+    append_number(out, "thinnings", meta->thinnings);
     rb_hs_buffer_printf(out, "\"interval_auto\":%s,", meta->interval_auto ? "true" : "false");
     append_number_or_null(out, "max_samples", meta->max_samples);
     append_number(out, "max_depth", meta->max_depth);
@@ -197,6 +198,7 @@ append_malloc(struct hs_buffer *out, const struct hs_profile_meta *meta)
     append_number_or_null(out, "interval", side->interval);
     append_number_or_null(out, "first_interval", side->first_interval);
     append_number(out, "interval_changes", side->interval_changes);
+    append_number(out, "thinnings", side->thinnings);
     rb_hs_buffer_printf(out, "\"interval_auto\":%s,", side->automatic ? "true" : "false");
     append_text(out, "allocator", side->allocator, sizeof(side->allocator));
     append_text(out, "missing", side->missing, sizeof(side->missing));

@@ -73,7 +73,7 @@ struct hs_meta_item {
 struct hs_profile_meta {
     uint64_t interval;          /* bytes, now */
     uint64_t first_interval;    /* bytes, at the session's start */
-    uint64_t interval_changes;
+    uint64_t interval_changes, thinnings;
     bool interval_auto;
     uint64_t max_samples;       /* 0: none */
     uint32_t max_depth;

@@ -146,6 +146,7 @@ describe(struct hs_profile_meta *meta, const struct hs_session *session)
         .interval = session->interval,
         .first_interval = session->first_interval,
         .interval_changes = session->interval_changes,
+        .thinnings = session->thinnings,
         .interval_auto = session == &rb_hs_sampler.session[HS_MAIN] && rb_hs_automatic_p(),
         .max_samples = options->max_samples,
         .max_depth = options->max_depth,

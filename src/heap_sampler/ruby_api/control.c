@@ -3,6 +3,7 @@
 #include "heap_sampler/base/memory.h"
 #include "heap_sampler/base/texts.h"
 #include "heap_sampler/estimate/epochs.h"
+#include "heap_sampler/malloc/automatic.h"
 #include "heap_sampler/malloc/hooks.h"
 #include "heap_sampler/malloc/state.h"
 #include "heap_sampler/malloc/table.h"
@@ -191,6 +192,8 @@ replace_options(const struct hs_options *options)
     rb_hs_options.seeded = now.seeded;
     rb_hs_options.seed = now.seed;
     rb_hs_options.interval = now.interval;
+    rb_hs_options.interval_auto = now.interval_auto;
+    rb_hs_options.malloc_auto = now.malloc_auto;
     rb_hs_options.malloc_interval = now.malloc_interval;
     rb_hs_options.malloc_mode = now.malloc_mode;
     rb_hs_note_start_folder();
@@ -223,7 +226,8 @@ take_back_options(void)
  *
  * Raises ArgumentError for a value that a setting does not take.
  *
- * [interval]    mean bytes of heap slots between two samples, 1 to 2**40
+ * [interval]    mean bytes of heap slots between two samples, 1 to 2**40; <tt>"auto"</tt>, the default: as many as
+ *               0.1% of the CPU time pays for
  * [max_samples] the most live samples of slots to hold, together with those of profiled blocks of Ruby.
  *               Where there would be more, the interval of whatever holds the most, this or a block,
  *               doubles. +nil+: no cap
@@ -255,7 +259,7 @@ s_start(int argc, VALUE *argv, VALUE klass)
     bool malloc_said = !UNDEF_P(values[OF_MALLOC]), malloc_text = malloc_said && text_p(values[OF_MALLOC]);
     bool files = read_settings(values, &options);
     bool automatic = (slots_text || !slots_said) && options.interval_auto;
-    bool malloc_automatic = (malloc_text || !malloc_said) && options.malloc_auto;
+    bool malloc_automatic = (malloc_text || !malloc_said || !RB_INTEGER_TYPE_P(values[OF_MALLOC])) && options.malloc_auto;
     uint64_t interval = UNDEF_P(values[OF_SLOTS]) ? rb_hs_options.interval : rb_hs_interval_value(values[OF_SLOTS]);
     struct hs_limits limits;
     given_limits(values + OF_SAMPLES, &limits);         /* raises where one is bad */
@@ -270,14 +274,13 @@ s_start(int argc, VALUE *argv, VALUE klass)
     if (rb_hs_sampler.session[HS_MAIN].on) {
         /* One that is sampled already keeps its interval, unless another one is given. */
         bool given = !UNDEF_P(values[OF_MALLOC]) && FIXNUM_P(values[OF_MALLOC]);
-        if (malloc_interval && (given || !rb_hs_malloc_session(HS_MAIN).on) &&
-            !rb_hs_malloc_start(HS_MAIN, malloc_interval, 0)) {
-            rb_raise(rb_eNoMemError, "no memory to sample malloc");
+        if (malloc_interval && (given || !rb_hs_malloc_session(HS_MAIN).on)) {
+            if (!rb_hs_malloc_start(HS_MAIN, malloc_interval, 0)) rb_raise(rb_eNoMemError, "no memory to sample malloc");
+            rb_hs_malloc_automatic(malloc_automatic);
         }
         if (!UNDEF_P(values[OF_SLOTS]) && !rb_hs_session_retune(HS_MAIN, interval, automatic)) {
             rb_raise(rb_eNoMemError, "no memory to change the interval: it is as it was");
         }
-        if (malloc_said) rb_hs_malloc_automatic(malloc_automatic);
         if (limited) rb_hs_session_limit(&limits);
         resume_periodic();
         return Qfalse;

@@ -59,13 +59,15 @@ void
 rb_hs_options_default(struct hs_options *options)
 {
     memset(options, 0, sizeof(*options));
-    options->interval = 512 * KIB;
+    options->interval = HS_PACE_LONGEST;
+    options->interval_auto = true;
     strcpy(options->output, DEFAULT_OUTPUT);
     options->gc_ppm = DEFAULT_GC_PPM;
     options->max_samples = DEFAULT_MAX_SAMPLES;
     options->max_depth = DEFAULT_MAX_DEPTH;
     options->only_n = 1;
-    options->malloc_interval = 512 * KIB;
+    options->malloc_interval = HS_PACE_LONGEST;
+    options->malloc_auto = true;
 }
 
 static bool
@@ -175,11 +177,11 @@ read_interval(struct reader *reader)
     struct hs_options *options = reader->options;
     options->interval_auto = span_is(reader->value, "auto");
     if (options->interval_auto) {
-        options->interval = HS_PACE_FIRST;
+        options->interval = HS_PACE_LONGEST;
         return true;
     }
     if (read_size(reader->value, &options->interval)) return true;
-    return fail_value(reader, "must be a size in bytes from 1 to 1t, such as 512k (suffixes k, m, g, t), or auto");
+    return fail_value(reader, "must be a size in bytes from 1 to 1t, such as 64k (suffixes k, m, g, t), or auto");
 }
 
 /* The most bytes that a pattern can become; 0: it has an unknown %. */
@@ -385,14 +387,14 @@ read_malloc(struct reader *reader)
     else if (span_is(reader->value, "auto")) {
         options->malloc_mode = HS_MALLOC_SAY_ON;
         options->malloc_auto = true;
-        options->malloc_interval = HS_PACE_FIRST;
+        options->malloc_interval = HS_PACE_LONGEST;
     }
     else if (read_size(reader->value, &options->malloc_interval)) {
         options->malloc_auto = false;
         options->malloc_mode = HS_MALLOC_SAY_ON;
     }
     else {
-        return fail_value(reader, "must be on, off, standby, auto, or a size in bytes from 1 to 1t, such as 512k");
+        return fail_value(reader, "must be on, off, standby, auto, or a size in bytes from 1 to 1t, such as 64k");
     }
     return true;
 }

@@ -4,8 +4,8 @@
  * The settings of --heap-sample and RUBY_HEAP_SAMPLE: names, ranges, errors.
  * No MRI header; tested alone.
  *
- *   interval=auto     as many samples as a budget pays for (estimate/pace.h), of slots and of malloc
- *   interval=512k     mean bytes between samples, 1 .. 1t (suffixes k m g t, powers of 1024)
+ *   interval=auto     as many samples as a budget pays for (estimate/pace.h); the default
+ *   interval=64k      mean bytes between samples, 1 .. 1t (suffixes k m g t, powers of 1024)
  *   output=PATH       %p process id, %t UTC time (YYYYmmddTHHMMSS), %% a percent sign;
  *                     ends in .pb.gz or .pb; a relative one is of the folder
  *                     that the process was started in
@@ -18,7 +18,7 @@
  *                     or the process's own resident memory this size, 1m .. 1t
  *   max-samples=N|none, max-depth=1..4096, seed=N (64 bits), only=1/N (N 1 .. 1e6)
  *   malloc=on|off|standby|auto|SIZE   sample malloc as well (on), never, or when it is started from
- *                     Ruby; SIZE is its mean bytes between samples (512k)
+ *                     Ruby; SIZE is its mean bytes between samples, auto (the default) as many as a budget pays for
  *   quiet | quiet=on|off   say nothing of profiles that were written; forked children say nothing at all
  *   on | 1 | true | yes    with what was set before, or the defaults
  *   off | 0 | false | no | empty text   no sampling

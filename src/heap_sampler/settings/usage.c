@@ -8,7 +8,7 @@
 #define M(setting, description) RUBY_OPT_MESSAGE(setting, "", description)
 
 const struct ruby_opt_message rb_heap_sampler_messages[] = {
-    M("interval=size", "Mean bytes between two samples (default: 512k); auto:\n"
+    M("interval=size", "Mean bytes between two samples; auto, the default:\n"
                        "as many as 0.1% of the CPU time pays for."),
     M("output=path", "Where to write (default: heap-%p-%t.pb.gz);\n"
                      "%p is the process id, %t the time; none writes nothing.\n"
@@ -24,7 +24,7 @@ const struct ruby_opt_message rb_heap_sampler_messages[] = {
     M("max-depth=frames", "Frames of a stack to keep (default: 512)."),
     M("seed=number", "Take the same samples in each run of the same program."),
     M("only=1/number", "Sample one process in so many."),
-    M("malloc=size", "Sample malloc once in so many bytes (default: 512k);\n"
+    M("malloc=size", "Sample malloc once in so many bytes (default: auto);\n"
                      "on, off, or standby (until GC::SampleProfile.start)."),
     M("quiet", "Do not tell of profiles; children say nothing at all."),
     M("socket=off", "Nobody may ask this process (heapsample PID)."),

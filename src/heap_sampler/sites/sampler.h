@@ -34,6 +34,7 @@ struct hs_session {
     uint64_t serial;
     uint64_t interval, first_interval;          /* bytes */
     uint64_t interval_changes;
+    uint64_t thinnings;         /* how often records that were held went, or got other weights, since there were too many */
     uint32_t thread;            /* only this thread's samples; 0: all threads' */
     uint64_t started_ns;        /* Unix time */
     uint64_t samples;           /* live records with its bit */

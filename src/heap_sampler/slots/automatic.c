@@ -1,29 +1,100 @@
 /* See slots/automatic.h. */
+#include "heap_sampler/mri.h"
 #include "heap_sampler/slots/automatic.h"
 #include "heap_sampler/base/clock.h"
-#include "heap_sampler/base/memory.h"
+#include "heap_sampler/base/locks.h"
 #include "heap_sampler/base/must.h"
 #include "heap_sampler/estimate/pace.h"
+#include "heap_sampler/malloc/automatic.h"
 #include "heap_sampler/sites/sampler.h"
+#include "heap_sampler/slots/check.h"
 #include "heap_sampler/slots/intervals.h"
 
 enum {
     TIMED_EACH = 16,            /* samples: a clock takes as long as a tenth of one */
-    LOOKED_AT_EACH = 64,
-    GUESSED_SAMPLE_NS = 700     /* until some were timed */
+    SAMPLES_EACH = 64,          /* looked at */
+    LISTS_EACH = 32,            /* looked at: some 2 MB of objects */
+    GUESSED_SAMPLE_NS = 2500,   /* until some were timed */
+    JOB_AFTER_NS = 50000000     /* since the last, for malloc */
 };
 
 static struct hs_pace pace;
 static bool automatic;
-static uint32_t turn;
-static size_t bytes_when_full;
+static uint32_t turn, lists;
+static uint64_t capped_at, thinnings;   /* the interval where the cap has thinned, and how often it has */
+static uint64_t job_ns;                 /* when malloc was asked last */
+static rb_postponed_job_handle_t job = POSTPONED_JOB_HANDLE_INVALID;
+
+static struct hs_session *
+main_session(void)
+{
+    return &rb_hs_sampler.session[HS_MAIN];
+}
+
+static struct hs_pace_time
+now(void)
+{
+    return (struct hs_pace_time){.cpu_ns = rb_hs_cpu_ns(), .steady_ns = rb_hs_steady_ns()};
+}
+
+/* Where the cap has thinned, a shorter interval would only bring it to thin again. */
+static uint64_t
+least_interval(const struct hs_session *session)
+{
+    uint64_t least = rb_hs_pace_shortest(rb_hs_automatic_bytes());
+    if (session->thinnings != thinnings) capped_at = session->interval;
+    thinnings = session->thinnings;
+    if (least == HS_PACE_SHORTEST) capped_at = 0;
+    return least > capped_at ? least : capped_at;
+}
+
+/* Did it get shorter? */
+static bool
+look(bool may_get_shorter)
+{
+    struct hs_session *session = main_session();
+    uint64_t was = session->interval;
+    pace.budget = HS_PACE_BUDGET + rb_hs_malloc_automatic_left();
+    uint64_t next = rb_hs_pace_next(&pace, was, now(), least_interval(session), may_get_shorter);
+    return next != was && rb_hs_change_interval(session, next) && next < was;
+}
+
+static bool
+cut_anew(void)
+{
+    rb_vm_barrier();
+    rb_hs_lock();
+    bool shorter = automatic && main_session()->on && look(true);
+    rb_hs_unlock();
+    if (shorter) rb_heap_sampler_gc_recut();
+    return shorter;
+}
+
+static void
+look_job(void *unused)
+{
+    RB_VM_LOCK_ENTER();
+    rb_hs_malloc_automatic_look();
+    job_ns = rb_hs_steady_ns();
+    if (pace.eager && cut_anew()) rb_hs_check(HS_CHECK_ANY);
+    RB_VM_LOCK_LEAVE();
+}
+
+static void
+ask_for_job(void)
+{
+    bool wanted = (automatic && pace.eager) || (rb_hs_malloc_automatic_p() && rb_hs_steady_ns() > job_ns + JOB_AFTER_NS);
+    if (wanted && job != POSTPONED_JOB_HANDLE_INVALID) rb_postponed_job_trigger(job);
+}
 
 void
 rb_hs_automatic(bool on)
 {
     automatic = on;
-    bytes_when_full = 0;
-    pace = (struct hs_pace){.budget = HS_PACE_BUDGET, .sample_ns = GUESSED_SAMPLE_NS};
+    capped_at = 0;
+    thinnings = main_session()->thinnings;
+    rb_hs_pace_begin(&pace, GUESSED_SAMPLE_NS, now());
+    if (job == POSTPONED_JOB_HANDLE_INVALID) job = rb_postponed_job_preregister(0, look_job, NULL);
 }
 
 bool
@@ -32,31 +103,17 @@ rb_hs_automatic_p(void)
     return automatic;
 }
 
-static size_t
-own_bytes(void)
+void
+rb_hs_automatic_list(void)
 {
-    return rb_hs_memory_total() - rb_hs_memory_bytes(HS_MEM_SNAPSHOTS);
-}
-
-/* Stacks and names stay when samples go: what is over the limit once is no reason to take fewer ever again, but what grows
- * further is. */
-static bool
-full_p(size_t bytes)
-{
-    if (bytes <= HS_AUTOMATIC_BYTES || bytes <= bytes_when_full + bytes_when_full / 8) return false;
-    bytes_when_full = bytes;
-    return true;
-}
-
-static void
-look(bool at_mark)
-{
-    struct hs_session *session = &rb_hs_sampler.session[HS_MAIN];
-    size_t bytes = own_bytes();
-    bool full = full_p(bytes);
-    uint64_t next = rb_hs_pace_next(&pace, session->interval, rb_hs_cpu_ns(), full, bytes < HS_AUTOMATIC_BYTES / 2);
-    if (next == session->interval || (next < session->interval && !at_mark)) return;
-    if (rb_hs_change_interval(session, next) && full) rb_hs_thin_records();
+    HS_CONTRACT(vm);
+    if (++lists % LISTS_EACH || rb_during_gc() || !main_session()->on) return;
+    if (automatic) {
+        rb_hs_lock();
+        look(false);
+        rb_hs_unlock();
+    }
+    ask_for_job();
 }
 
 uint64_t
@@ -71,12 +128,16 @@ rb_hs_automatic_sample_ends(uint64_t began, uint8_t sessions)
     HS_CONTRACT(write);
     if (!automatic || !(sessions & 1u << HS_MAIN)) return;
     if (began) rb_hs_pace_cost(&pace, (double)(rb_hs_steady_ns() - began));
-    if (++pace.samples % LOOKED_AT_EACH == 0) look(false);
+    if (++pace.samples % SAMPLES_EACH) return;
+    look(false);
+    ask_for_job();
 }
 
 void
-rb_hs_automatic_at_mark(void)
+rb_hs_automatic_at_mark(uint64_t began)
 {
     HS_CONTRACT(write);
-    if (automatic && rb_hs_sampler.session[HS_MAIN].on) look(true);
+    if (!automatic || !main_session()->on) return;
+    rb_hs_pace_work(&pace, (double)(rb_hs_steady_ns() - began));
+    look(true);
 }

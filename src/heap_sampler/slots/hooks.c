@@ -61,6 +61,7 @@ rb_hs_warn_of_gaps(void)
 unsigned int
 rb_heap_sampler_on_install(size_t slot_size, unsigned int slots, uint64_t *drawn_at)
 {
+    rb_hs_automatic_list();
     *drawn_at = rb_hs_sampler.interval;
     return rb_hs_draw(&rb_hs_sampler.random, (double)slot_size, (double)rb_hs_sampler.interval, slots);
 }
@@ -147,7 +148,7 @@ static bool
 bury_record(struct hs_record *record, const struct rb_heap_sampler_page *page, void *data)
 {
     if (hs_page_marked_p(page, record->slot)) {
-        record->young = false;
+        if (record->young) record->young = false;       /* a forked child shares the others with its parent */
         return true;
     }
     double age = (double)((uint32_t)*(size_t *)data - record->birth_gc);
@@ -182,9 +183,10 @@ rb_heap_sampler_on_mark_end(bool full_mark)
     rb_hs_sampler.marks++;
     *(full_mark ? &rb_hs_sampler.major_ns : &rb_hs_sampler.minor_ns) = rb_hs_now_ns();
     if (full_mark) rb_hs_sampler.major_gc = gc_count;
+    uint64_t began = rb_hs_steady_ns();
     rb_hs_filter_records(bury_record, &gc_count);
     if (rb_hs_codes_sweep(full_mark, code_liveness)) rb_hs_malloc_forget_addresses();
-    rb_hs_automatic_at_mark();
+    rb_hs_automatic_at_mark(began);
     rb_hs_unlock();
     rb_hs_classes_after_mark(full_mark);
     rb_hs_check(HS_CHECK_MARKED);

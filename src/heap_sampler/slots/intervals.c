@@ -60,21 +60,25 @@ rb_hs_snapshot_bytes(void)
         rb_hs_text_count * TEXT + rb_hs_malloc_snapshot_bytes();
 }
 
-/* At the current intervals, or at longer ones that it is kept at already. */
+/* At the current intervals, or at longer ones that it is kept at already; *data: the sessions of which something changes. */
 static bool
 thin_record(struct hs_record *record, const struct rb_heap_sampler_page *page, void *data)
 {
-    uint8_t sessions = record->sessions;
-    if (!rb_hs_lengthen(&rb_hs_sampler.epochs, record->longest, &record->sessions, &record->epoch)) return false;
-    rb_hs_count_off(sessions & (uint8_t)~record->sessions);
-    return true;
+    uint8_t sessions = record->sessions, *changed = data;
+    uint32_t epoch = record->epoch;
+    bool kept = rb_hs_lengthen(&rb_hs_sampler.epochs, record->longest, &record->sessions, &record->epoch);
+    *changed |= kept ? rb_hs_epochs_differ(&rb_hs_sampler.epochs, epoch, record->epoch, sessions) : sessions;
+    if (kept) rb_hs_count_off(sessions & (uint8_t)~record->sessions);
+    return kept;
 }
 
-void
-rb_hs_thin_records(void)
+/* What is held at shorter intervals than the present ones is held at these, or goes. */
+static void
+thin_records(void)
 {
-    HS_CONTRACT(write);
-    rb_hs_filter_records(thin_record, NULL);
+    uint8_t changed = 0;
+    rb_hs_filter_records(thin_record, &changed);
+    for (int s = 0; s < HS_SESSIONS; s++) rb_hs_sampler.session[s].thinnings += changed >> s & 1;
 }
 
 /* Own memory is bounded; for how many samples it does depends on how they lie
@@ -124,6 +128,6 @@ rb_hs_widen_intervals(void)
         struct hs_session *session = largest_session();
         if (!session) return;
         if (!rb_hs_change_interval(session, session->interval * 2)) return;
-        rb_hs_thin_records();
+        thin_records();
     } while (crowded(3));
 }

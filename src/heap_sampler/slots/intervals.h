@@ -15,8 +15,6 @@
 bool rb_hs_enter_epoch(void);
 /* false: no memory, the interval is as it was. */
 bool rb_hs_change_interval(struct hs_session *session, uint64_t interval);
-/* What is held at shorter intervals than the present ones is held at these, or goes. */
-void rb_hs_thin_records(void);
 /* While there are too many samples, the session with the most takes fewer. */
 void rb_hs_widen_intervals(void);
 

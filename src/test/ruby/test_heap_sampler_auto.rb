@@ -6,13 +6,16 @@ class TestHeapSamplerAuto < Test::Unit::TestCase
   PRELUDE = <<~'RUBY'
     require "heap_sample"
     class Marked; end
+    class Gone; end
+    $gone = 0
 
     def cpu = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)
     def interval = GC::SampleProfile.stat[:interval]
     # Allocates fast, and keeps one object in ten, until the block is content.
     def busy(kept)
       until yield
-        20_000.times { |i| kept << Marked.new if i % 10 == 0; "x" * 60 }
+        20_000.times { |i| kept << Marked.new if i % 10 == 0; Gone.new; "x" * 60 }
+        $gone += 20_000
       end
     end
     # Allocates little; its GCs are ours.
@@ -22,7 +25,8 @@ class TestHeapSamplerAuto < Test::Unit::TestCase
         from = cpu
         i = 0
         i += 1 until i % 1000 == 0 && cpu > from + 0.1
-        20_000.times { kept << Marked.new }
+        20_000.times { kept << Marked.new; Gone.new }
+        $gone += 20_000
         GC.start
       end
     end
@@ -32,30 +36,70 @@ class TestHeapSamplerAuto < Test::Unit::TestCase
     assert_separately(["-W0", "--disable=gems", "--heap-sample=#{settings}"], PRELUDE + script, timeout: 300)
   end
 
+  def test_it_is_the_default
+    assert_separately(["-W0", "--disable=gems", "--heap-sample=output=none"], <<~'RUBY')
+      assert_equal [524288, true], GC::SampleProfile.stat.values_at(:first_interval, :interval_auto)
+      malloc, auto = GC::SampleProfile.stat.values_at(:malloc, :malloc_interval_auto)
+      assert_equal malloc == :on, auto
+      GC::SampleProfile.stop
+      GC::SampleProfile.start(interval: 4096)
+      assert_equal [4096, false, malloc == :on], GC::SampleProfile.stat.values_at(:interval, :interval_auto, :malloc_interval_auto)
+    RUBY
+    assert_separately(["-W0", "--disable=gems", "--heap-sample=output=none,interval=512k,malloc=512k"], <<~'RUBY')
+      assert_equal [524288, false, false], GC::SampleProfile.stat.values_at(:interval, :interval_auto, :malloc_interval_auto)
+    RUBY
+  end
+
   def test_it_moves_both_ways_and_figures_stay_right
     3.times do |seed|
       assert_auto(<<~'RUBY', settings: "interval=auto,malloc=off,output=none,seed=#{seed}")
         assert_equal [true, false], GC::SampleProfile.stat.values_at(:interval_auto, :malloc_interval_auto)
         kept = []
-        first = interval
-        busy(kept) { interval > first }
-        long = interval
-        calm(kept) { interval <= 64 * 1024 }
-        short = interval
-        assert_operator short, :<, first
-        busy(kept) { interval > short * 2 }
+        2.times do
+          calm(kept) { interval <= 64 * 1024 }
+          short = interval
+          assert_operator short, :<=, 64 * 1024
+          busy(kept) { interval > short * 2 }
+        end
         GC.start
         profile = GC.sample_profile.to_profile
-        rows = profile.rows.select { |row| row.class_name == "Marked" }
-        found = rows.sum { |row| row.inuse.space + row.young.space }
-        spread = Math.sqrt(rows.sum { |row| row.inuse.variance + row.young.variance })
-        assert_in_delta kept.size * 40, found, 5 * spread, [long, short, interval, kept.size].inspect
-        assert_operator spread, :<, kept.size * 40     # it says something
+        check = lambda do |truth, rows, *of|
+          found, variance = of.map { |one| rows.map(&one) }.flatten.then { |all| [all.sum(&:space), all.sum(&:variance)] }
+          assert_in_delta truth, found, 5 * Math.sqrt(variance), [interval, kept.size].inspect
+          assert_operator Math.sqrt(variance), :<, truth     # it says something
+        end
+        marked, gone = %w[Marked Gone].map { |name| profile.rows.select { |row| row.class_name == name } }
+        check[kept.size * 40, marked, :inuse, :young]
+        check[kept.size * 40, marked, :alloc]
+        check[$gone * 40, gone, :alloc]
+        check[$gone * 40, gone, :dead, :young]
         info = profile.info
-        assert_equal [true, first, false], [info.interval_auto?, info.first_interval, info.malloc_interval_auto?]
+        assert_equal [true, 524288, false], [info.interval_auto?, info.first_interval, info.malloc_interval_auto?]
         assert_operator info.interval_changes, :>=, 4
+        assert_equal 0, info.thinnings
       RUBY
     end
+  end
+
+  def test_it_gets_shorter_without_a_gc
+    assert_auto(<<~'RUBY')
+      GC.disable
+      gcs = GC.count
+      deadline = cpu + 60
+      until interval <= 64 * 1024 || cpu > deadline
+        from = cpu
+        i = 0
+        i += 1 until i % 1000 == 0 && cpu > from + 0.1
+        20_000.times { Marked.new }
+      end
+      assert_operator interval, :<=, 64 * 1024
+      assert_equal gcs, GC.count
+      # What is born from here on is drawn at it, in the lists of free slots that were installed before too.
+      held = Array.new(100_000) { Gone.new }
+      rows = GC.sample_profile.to_profile.rows.select { |row| row.class_name == "Gone" }
+      assert_operator rows.sum { |row| row.young.samples }, :>, 20
+      assert_in_delta held.size * 40, rows.sum { |row| row.young.space }, 5 * Math.sqrt(rows.sum { |row| row.young.variance })
+    RUBY
   end
 
   def test_malloc_moves_both_ways
@@ -108,7 +152,7 @@ class TestHeapSamplerAuto < Test::Unit::TestCase
       assert_predicate Process.wait2(pid)[1], :success?
       GC::SampleProfile.stop
       GC::SampleProfile.start
-      assert_equal [524288, false], stat.call
+      assert_equal [524288, true], stat.call
     RUBY
   end
 end

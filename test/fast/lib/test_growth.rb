@@ -80,6 +80,15 @@ test "so too where the interval changed, and the report says it" do
   assert(growth.report.to_s.include?("later"))
 end
 
+test "an interval that moved matches rows all the same, samples that were thinned do not" do
+  settings = ->(changes, thinnings) { {"interval" => UNIT / changes, "first_interval" => UNIT, "interval_changes" => changes, "thinnings" => thinnings} }
+  earlier = one(100, settings: settings[1, 2])
+  growth = one(90, **LATER, settings: settings[8, 2]) - earlier
+  assert(growth.matched?)
+  equal([0, 10], [growth.total.gained.samples, growth.total.lost.samples])
+  assert(!(one(90, **LATER, settings: settings[1, 3]) - earlier).matched?)
+end
+
 test "another session of the process is another run" do
   assert(!(one(1, **LATER, session: 2) - one(1)).same_run?)
 end

@@ -237,6 +237,16 @@ test "where the interval changed, the longest time with one is judged" do
   equal(["L"], names(leaks))
 end
 
+test "where the interval moved and nothing was thinned, all of the time is judged" do
+  profiles = simulator(3, profiles: 40).leak("L", 400).profiles
+  profiles.each_with_index do |profile, index|
+    profile.meta["settings"] = profile.meta["settings"].merge("interval" => 1024 << index % 3, "interval_changes" => index, "thinnings" => 0)
+  end
+  leaks = Series.new(profiles).leaks
+  assert(!leaks.to_s.include?("The sampling interval changed"), leaks.to_s)
+  equal(["L"], names(leaks))
+end
+
 test "a line's slots are judged without the malloc that comes and goes there" do
   sim = simulator(5).leak("L", 150)
   noise = simulator(6).churn("L", 200).malloced("L", 30_000).without_births

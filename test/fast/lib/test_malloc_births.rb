@@ -167,6 +167,11 @@ test "what a line mallocs and frees again does not blur what it keeps" do
   assert(growth.total.significant?)
 end
 
+test "an interval of malloc that moved matches blocks all the same" do
+  malloc = ->(changes) { {"state" => "on", "interval" => (512 << 10) >> changes, "interval_changes" => changes, "thinnings" => 0} }
+  assert((loader(moment(1, "malloc" => malloc[3])).profile - loader(moment(0, "malloc" => malloc[1])).profile).matched?)
+end
+
 test "where malloc's interval changed in between, totals are compared" do
   later = loader(moment(1, "malloc" => {"state" => "on", "interval" => 512 << 10, "interval_changes" => 2})).profile
   assert(!(later - loader.profile).matched?)

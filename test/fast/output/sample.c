@@ -280,6 +280,7 @@ malloc_profile(struct hs_profile *profile)
         100000,
         524288,
         1,
+        0,
         true,
         "jemalloc 5.3.1",
         "no thread's stack: nobody asked",

@@ -57,13 +57,13 @@ test_meta(void)
             "\"gc\":{\"count\":9,\"minor\":7,\"major\":2,\"last_minor_ns\":null,\"last_major_ns\":1700000080000000000,\"last_major_gc\":8,"
             "\"times\":[[1,1699999999000,0],[8,81000,2]],"
             "\"asked\":{\"limit_ppm\":10000,\"count\":3,\"ns\":41000000,\"of_ns\":90000000000,\"last\":\"over_budget\"}},"
-            "\"settings\":{\"interval\":524288,\"first_interval\":262144,\"interval_changes\":1,\"interval_auto\":false,"
+            "\"settings\":{\"interval\":524288,\"first_interval\":262144,\"interval_changes\":1,\"thinnings\":0,\"interval_auto\":false,"
             "\"max_samples\":200000,\"max_depth\":512,\"only_n\":1,\"seed\":\"18446744073709551615\"},"
             "\"live_samples\":6,\"drops\":{\"samples\":1,\"stacks\":2,\"frames\":3,\"classes\":4,\"moves\":5},"
             "\"own_bytes\":65536,\"heaps\":["
             "{\"slot_size\":40,\"total_slots\":1000,\"live_slots\":900,\"live_at_start\":10},"
             "{\"slot_size\":80,\"total_slots\":500,\"live_slots\":400,\"live_at_start\":20}],"
-            "\"malloc\":{\"state\":\"missing\",\"interval\":null,\"first_interval\":null,\"interval_changes\":0,\"interval_auto\":false,\"allocator\":null,"
+            "\"malloc\":{\"state\":\"missing\",\"interval\":null,\"first_interval\":null,\"interval_changes\":0,\"thinnings\":0,\"interval_auto\":false,\"allocator\":null,"
             "\"missing\":null},\"memsize\":false,\"account\":null,\"account_at_start\":null,\"alive\":null}",
             "meta JSON: every field of version 3");
     rb_hs_buffer_free(&out);
@@ -124,7 +124,7 @@ test_malloc(void)
     rb_hs_buffer_append(&out, "", 1);
     const char *side = strstr(out.ptr, "\"malloc\":");
     is_text(side ? side : "",
-            "\"malloc\":{\"state\":\"on\",\"interval\":100000,\"first_interval\":524288,\"interval_changes\":1,\"interval_auto\":true,"
+            "\"malloc\":{\"state\":\"on\",\"interval\":100000,\"first_interval\":524288,\"interval_changes\":1,\"thinnings\":0,\"interval_auto\":true,"
             "\"allocator\":\"jemalloc 5.3.1\",\"missing\":\"no thread's stack: nobody asked\"},"
             "\"memsize\":true,\"account\":null,\"account_at_start\":null,\"alive\":null}",
             "meta JSON: malloc's side");

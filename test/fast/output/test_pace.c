@@ -19,6 +19,7 @@ static const double slot_size[HEAPS] = {40, 160, 640}, SAMPLE_NS = 700;
 
 struct sample {
     double size;
+    bool dies;
     float longest;
     uint8_t sessions;
     uint32_t epoch;
@@ -32,7 +33,9 @@ static struct {
     uint32_t count, most;       /* of which own memory has room for so many */
     uint64_t interval, cpu_ns, taken;
     uint32_t shortened, lengthened;
-    double born;
+    bool dying;                 /* what is born now is dead at the next mark */
+    double born, died;          /* bytes: the truth */
+    double dead, dead_variance; /* of samples that died */
     struct {
         uint32_t left, until_sample;    /* slots; until_sample 0: none is sampled */
         double drawn_at;
@@ -61,13 +64,24 @@ thin(void)
     sim.count = kept;
 }
 
-static void
-look(bool at_mark)
+static struct hs_pace_time
+now(void)
 {
-    bool full = sim.count > sim.most;
-    uint64_t next = rb_hs_pace_next(&sim.pace, sim.interval, sim.cpu_ns, full, sim.count < sim.most / 2);
-    if (next > sim.interval || (at_mark && next < sim.interval)) enter(next);
-    if (full) thin();
+    return (struct hs_pace_time){.cpu_ns = sim.cpu_ns, .steady_ns = sim.cpu_ns};
+}
+
+/* Samples take a share of the memory that is allowed; the cap is at all of it. */
+static void
+look(bool may_get_shorter)
+{
+    bool capped = sim.count > sim.most;
+    if (capped) {
+        enter(sim.interval * 2);
+        thin();
+    }
+    uint64_t least = rb_hs_pace_shortest(HS_PACE_BYTES / sim.most * sim.count);
+    uint64_t next = rb_hs_pace_next(&sim.pace, sim.interval, now(), least, may_get_shorter);
+    if (next != sim.interval) enter(next);
 }
 
 static void
@@ -77,10 +91,18 @@ cut(int heap)
     sim.list[heap].until_sample = rb_hs_draw(&sim.random, slot_size[heap], (double)sim.interval, sim.list[heap].left);
 }
 
+/* All lists, for a shorter interval: a mark, or the job. */
+static void
+recut(void)
+{
+    look(true);
+    for (int heap = 0; heap < HEAPS; heap++) cut(heap);
+}
+
 static void
 take(int heap)
 {
-    struct sample sample = {.size = slot_size[heap], .epoch = sim.epochs.current};
+    struct sample sample = {.size = slot_size[heap], .dies = sim.dying, .epoch = sim.epochs.current};
     sample.longest = rb_hs_longest_interval(&sim.random, sample.size, sim.list[heap].drawn_at);
     sample.sessions = rb_hs_keepers(sim.epochs.list[sample.epoch].interval, 1, sample.longest);
     if (!sample.sessions || sim.count == ROOM) return;
@@ -89,6 +111,7 @@ take(int heap)
     sim.pace.samples++;
     sim.taken++;
     if (sim.taken % 64 == 0) look(false);
+    if (sim.pace.eager) recut();
 }
 
 /* As many slots as there are up to the next sample, or the end of the list. */
@@ -101,23 +124,49 @@ allocate(int heap, double ns_each)
     }
     uint32_t next = sim.list[heap].until_sample, slots = next ? next : sim.list[heap].left;
     sim.born += slots * slot_size[heap];
+    if (sim.dying) sim.died += slots * slot_size[heap];
     sim.cpu_ns += (uint64_t)(slots * ns_each);
     sim.list[heap].left -= slots;
     if (next) take(heap);
     if (sim.list[heap].left) cut(heap);
 }
 
-/* After a mark the lists are installed again, and cut anew. */
 static void
-mark(void)
+add(const struct sample *sample, double *space, double *variance)
 {
-    look(true);
-    for (int heap = 0; heap < HEAPS; heap++) cut(heap);
+    double weight = rb_hs_weight(sample->size, (double)sim.epochs.list[sample->epoch].interval[0]);
+    *space += weight * sample->size;
+    *variance += weight * (weight - 1) * sample->size * sample->size;
 }
 
 static void
-phase(uint64_t until_ns, double ns_each)
+bury(void)
 {
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < sim.count; i++) {
+        struct sample *sample = &sim.samples[i];
+        if (!sample->dies) {
+            sim.samples[kept++] = *sample;
+            continue;
+        }
+        add(sample, &sim.dead, &sim.dead_variance);
+        sim.epochs.list[sample->epoch].records--;
+    }
+    sim.count = kept;
+}
+
+static void
+mark(void)
+{
+    bury();
+    recut();
+    sim.dying = !sim.dying;
+}
+
+static void
+phase(double ns, double ns_each)
+{
+    uint64_t until_ns = sim.cpu_ns + (uint64_t)ns;
     uint32_t steps = 0;
     while (sim.cpu_ns < until_ns) {
         for (int heap = 0; heap < HEAPS; heap++) allocate(heap, ns_each);
@@ -131,68 +180,147 @@ begin(uint32_t most)
     for (uint32_t i = 0; i < sim.count; i++) sim.epochs.list[sim.samples[i].epoch].records--;
     sim.count = sim.shortened = sim.lengthened = 0;
     sim.taken = sim.cpu_ns = 0;
-    sim.born = 0;
+    sim.born = sim.died = sim.dead = sim.dead_variance = 0;
+    sim.dying = false;
     sim.most = most;
     memset(sim.list, 0, sizeof(sim.list));
-    sim.pace = (struct hs_pace){.budget = HS_PACE_BUDGET, .sample_ns = SAMPLE_NS};
-    sim.interval = HS_PACE_FIRST;
-    enter(HS_PACE_FIRST);
+    rb_hs_pace_begin(&sim.pace, SAMPLE_NS, now());
+    sim.interval = HS_PACE_LONGEST;
+    enter(HS_PACE_LONGEST);
 }
 
-/* The CPU time of a second is 1e9 ns; fast: 20 million objects in it. */
+/* Four times fast (4 million objects a second of CPU time), then slowly (50 thousand). */
 static void
 live(uint32_t most)
 {
     begin(most);
-    phase(200000000, 50);
-    phase(8200000000, 20000);
-    phase(8400000000, 50);
-    phase(11000000000, 20000);
+    for (int i = 0; i < 4; i++) {
+        phase(0.1e9, 250);
+        phase(1.5e9, 20000);
+    }
+    while (!sim.dying) mark();
+    mark();                     /* nothing is left that is to die */
+}
+
+/* One figure over many lives, against the truth. */
+struct figure {
+    const char *name;
+    double mean, squares, variances;
+    int covered;
+};
+
+static void
+compare(struct figure *figure, double found, double variance, double truth)
+{
+    double off = found - truth;
+    figure->mean += off / TRIALS;
+    figure->squares += off * off / TRIALS;
+    figure->variances += variance / TRIALS;
+    figure->covered += fabs(off) < 1.96 * sqrt(variance);
 }
 
 static void
-test_lives(const char *name, uint32_t most, uint32_t shortened)
+judge(const struct figure *figure, const char *how)
 {
-    double mean = 0, squares = 0, variances = 0, covered = 0, dearest = 0;
+    double z = figure->mean / sqrt(figure->squares / TRIALS), ratio = sqrt(figure->squares / figure->variances);
+    double covered = 100.0 * figure->covered / TRIALS;
+    ok(fabs(z) < 4, "auto, %s: no bias of %s (z %.2f, bound 4)", how, figure->name, z);
+    ok(fabs(ratio - 1) < 0.15, "auto, %s: the spread of %s is what the variance says (ratio %.3f, within 0.15)", how, figure->name, ratio);
+    ok(covered > 92, "auto, %s: 95%% intervals hold %s in %.1f%% (92%% at least)", how, figure->name, covered);
+}
+
+static void
+test_lives(const char *how, uint32_t most, uint32_t moves)
+{
+    struct figure born = {.name = "births"}, dead = {.name = "deaths"}, held = {.name = "what is in use"};
+    double dearest = 0;
     uint32_t moved = 0;
     for (int i = 0; i < TRIALS; i++) {
         double space = 0, variance = 0;
         live(most);
-        for (uint32_t j = 0; j < sim.count; j++) {
-            const struct sample *sample = &sim.samples[j];
-            double weight = rb_hs_weight(sample->size, (double)sim.epochs.list[sample->epoch].interval[0]);
-            space += weight * sample->size;
-            variance += weight * (weight - 1) * sample->size * sample->size;
-        }
-        double off = space - sim.born, cost = (double)sim.taken * SAMPLE_NS / (double)sim.cpu_ns;
-        mean += off / TRIALS;
-        squares += off * off / TRIALS;
-        variances += variance / TRIALS;
-        covered += fabs(off) < 1.96 * sqrt(variance);
-        dearest = fmax(dearest, cost);
-        moved += sim.lengthened >= 1 && sim.shortened >= shortened;
+        for (uint32_t j = 0; j < sim.count; j++) add(&sim.samples[j], &space, &variance);
+        compare(&held, space, variance, sim.born - sim.died);
+        compare(&dead, sim.dead, sim.dead_variance, sim.died);
+        compare(&born, space + sim.dead, variance + sim.dead_variance, sim.born);
+        dearest = fmax(dearest, (double)sim.taken * SAMPLE_NS / (double)sim.cpu_ns);
+        moved += sim.lengthened >= moves && sim.shortened >= moves;
     }
-    double z = mean / sqrt(squares / TRIALS), ratio = sqrt(squares / variances);
-    ok(moved == TRIALS, "auto, %s: the interval gets longer, and shorter %u times at least, in each of %d lives (%u)", name, shortened, TRIALS, moved);
-    ok(fabs(z) < 4, "auto, %s: no bias (z %.2f, bound 4)", name, z);
-    ok(fabs(ratio - 1) < 0.15, "auto, %s: the spread is what the variance says (ratio %.3f, within 0.15)", name, ratio);
-    ok(covered / TRIALS > 0.92, "auto, %s: 95%% intervals hold the truth in %.1f%% (92%% at least)", name, covered / TRIALS * 100);
-    ok(dearest < HS_PACE_BUDGET, "auto, %s: samples take %.3f%% of the CPU time at most (0.1%% are allowed)", name, dearest * 100);
+    ok(moved == TRIALS, "auto, %s: the interval gets longer and shorter %u times at least in each of %d lives (%u)", how, moves, TRIALS, moved);
+    judge(&born, how);
+    judge(&dead, how);
+    judge(&held, how);
+    ok(dearest < HS_PACE_BUDGET, "auto, %s: samples take %.3f%% of the CPU time at most (0.1%% are allowed)", how, dearest * 100);
+}
+
+/* How much CPU time a program at so many bytes a second, from this interval, takes to come to another one at least so far. */
+static double
+seconds_to(uint64_t from, uint64_t to, double bytes_a_second, double *spent_ns)
+{
+    struct hs_pace pace;
+    struct hs_pace_time at = {0};
+    double owed = 0;
+    *spent_ns = 0;
+    rb_hs_pace_begin(&pace, SAMPLE_NS, at);
+    pace.saved_ns = from < to ? 1e9 * HS_PACE_BUDGET : 0;
+    for (uint64_t interval = from; at.cpu_ns < 10000000000; at.cpu_ns += 1000000) {
+        at.steady_ns = at.cpu_ns;
+        for (owed += bytes_a_second / 1e3 / (double)interval; owed >= 1; owed--) {
+            pace.samples++;
+            *spent_ns += SAMPLE_NS;
+        }
+        interval = rb_hs_pace_next(&pace, interval, at, HS_PACE_SHORTEST, true);
+        if (from < to ? interval >= to : interval <= to) break;
+    }
+    return (double)at.cpu_ns / 1e9;
+}
+
+static void
+test_speed(void)
+{
+    double spent, seconds = seconds_to(HS_PACE_LONGEST, HS_PACE_SHORTEST, 1e6, &spent);
+    ok(seconds <= 0.2, "auto: a program that hardly allocates is at 16k after %.3f s of CPU time (0.2 at most)", seconds);
+    seconds = seconds_to(HS_PACE_SHORTEST, HS_PACE_LONGEST, 1e9, &spent);
+    ok(spent < 2e6, "auto: one that allocates a gigabyte a second is back at 512k after %.3f s; samples took %.2f ms, of 1 that was saved (2 at most)", seconds, spent / 1e6);
+}
+
+/* A process that sleeps earns a tenth of the time that passes. */
+static void
+test_idle(void)
+{
+    struct hs_pace pace;
+    rb_hs_pace_begin(&pace, SAMPLE_NS, (struct hs_pace_time){0});
+    uint64_t interval = HS_PACE_LONGEST;
+    for (uint64_t ms = 0; ms < 2000; ms += 100) {
+        interval = rb_hs_pace_next(&pace, interval, (struct hs_pace_time){.cpu_ns = 0, .steady_ns = ms * 1000000}, HS_PACE_SHORTEST, true);
+    }
+    ok(interval == HS_PACE_SHORTEST, "auto: a process that sleeps is at 16k after two seconds (%llu)", (unsigned long long)interval);
 }
 
 static void
 test_bounds(void)
 {
-    struct hs_pace pace = {.budget = HS_PACE_BUDGET, .sample_ns = SAMPLE_NS};
-    uint64_t next = rb_hs_pace_next(&pace, HS_PACE_SHORTEST, 5000000000, false, true);
-    ok(next == HS_PACE_SHORTEST, "auto: without samples the interval stays the shortest");
+    struct hs_pace pace;
+    struct hs_pace_time at = {.cpu_ns = 5000000000};
+    rb_hs_pace_begin(&pace, SAMPLE_NS, (struct hs_pace_time){0});
+    ok(rb_hs_pace_next(&pace, HS_PACE_SHORTEST, at, HS_PACE_SHORTEST, true) == HS_PACE_SHORTEST, "auto: without samples the interval stays the shortest");
     pace.samples = 1000000;
-    next = rb_hs_pace_next(&pace, HS_INTERVAL_MAX / 2, 5100000000, false, true);
-    ok(next == HS_INTERVAL_MAX, "auto: it ends at the longest");
-    next = rb_hs_pace_next(&pace, HS_INTERVAL_MAX, 5200000000, true, false);
-    ok(next == HS_INTERVAL_MAX, "auto: and stays there");
+    at.cpu_ns += 100000000;
+    ok(rb_hs_pace_next(&pace, HS_PACE_SHORTEST, at, HS_PACE_SHORTEST, true) == HS_PACE_LONGEST / 2, "auto: 16 times as long at once");
+    pace.samples = 10000000;
+    at.cpu_ns += 100000000;
+    ok(rb_hs_pace_next(&pace, HS_PACE_LONGEST, at, HS_PACE_SHORTEST, true) == HS_PACE_LONGEST, "auto: it ends at the longest");
+    pace.samples = 10000000;
+    ok(rb_hs_pace_next(&pace, HS_INTERVAL_MAX, at, HS_PACE_SHORTEST, true) == HS_INTERVAL_MAX, "auto: what the cap made longer stays");
+    rb_hs_pace_begin(&pace, SAMPLE_NS, at);
     rb_hs_pace_cost(&pace, 1e9);
-    ok(pace.sample_ns < SAMPLE_NS * 1.2, "auto: a sample that was interrupted is no measure");
+    ok(pace.sample_ns < SAMPLE_NS * 1.6, "auto: a sample that was interrupted counts as ten");
+    at.cpu_ns = 0;
+    rb_hs_pace_next(&pace, HS_PACE_LONGEST, at, HS_PACE_SHORTEST, true);
+    ok(pace.window_ns == 0, "auto: a child's CPU time begins anew");
+    bool steps = rb_hs_pace_shortest(0) == HS_PACE_SHORTEST && rb_hs_pace_shortest(HS_PACE_BYTES / 2) == HS_PACE_SHORTEST &&
+        rb_hs_pace_shortest(HS_PACE_BYTES / 4 * 3) == 64 << 10 && rb_hs_pace_shortest(HS_PACE_BYTES) == HS_PACE_LONGEST &&
+        rb_hs_pace_shortest(HS_PACE_BYTES * 9) == HS_PACE_LONGEST;
+    ok(steps, "auto: the more samples hold the longer is the shortest interval, up to 512k");
 }
 
 void
@@ -200,6 +328,8 @@ test_pace(void)
 {
     rb_hs_random_seed(&sim.random, 7);
     test_bounds();
-    test_lives("with room", ROOM - 1, 2);
-    test_lives("with little memory", 1500, 0);
+    test_speed();
+    test_idle();
+    test_lives("with room", ROOM - 1, 4);
+    test_lives("with little memory", 1500, 4);
 }

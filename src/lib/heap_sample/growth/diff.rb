@@ -37,7 +37,8 @@ module HeapSample
   # a stack's samples, so one more may change what the others stand for), and a row in which nothing happened
   # adds no error, be it 100 MB.
   #
-  # If the sampling interval changed in between, every survivor's weight did,
+  # An interval that moves (<tt>interval=auto</tt>) changes no survivor's weight.  Where
+  # the sampler had too many samples and thinned them in between, the others' weights did,
   # and in two processes or sessions no sample is common: rows are not matched
   # and the variances of both sides add.  Growth#matched? tells.  Slots and
   # malloc have intervals of their own.  If one of the two profiles has no malloc
@@ -117,14 +118,12 @@ module HeapSample
 
     def slots_matched?
       later, earlier = @later.info, @earlier.info
-      later.same_run?(earlier) && later.interval == earlier.interval &&
-        later.interval_changes == earlier.interval_changes
+      later.same_run?(earlier) && later.weights == earlier.weights
     end
 
     def malloc_matched?
       later, earlier = @later.info, @earlier.info
-      later.same_run?(earlier) && later.malloc_interval == earlier.malloc_interval &&
-        later.malloc_interval_changes == earlier.malloc_interval_changes
+      later.same_run?(earlier) && later.malloc_weights == earlier.malloc_weights
     end
 
     def malloc_rows(later, earlier)

@@ -183,7 +183,7 @@ module HeapSample
       states = @profiles.map { |profile| profile.malloc? || profile.info.malloc_state == "on" }
       return true if states.any? && !states.all?
 
-      states.all? && one_process? && @profiles.map { |profile| [profile.info.malloc_interval, profile.info.malloc_interval_changes] }.uniq.size > 1
+      states.all? && one_process? && @profiles.map { |profile| profile.info.malloc_weights }.uniq.size > 1
     end
 
     # The application's line that led to most of an entry, where it is not of that line itself; nil if there is none.

@@ -37,6 +37,11 @@ module HeapSample
     def first_interval = number("settings", "first_interval")
     # How often the interval changed.
     def interval_changes = number("settings", "interval_changes") || 0
+    # How often the sampler had too many samples, and took away or weighted anew some that it held.
+    def thinnings = number("settings", "thinnings")
+    # Equal in two profiles of a session if what is a sample in both stands for the same in both.  A file without
+    # #thinnings says no more than whether the interval is another.
+    def weights = thinnings || [interval, interval_changes] # :nodoc:
     # Is the interval what a budget pays for?
     def interval_auto? = at("settings", "interval_auto") == true
     # One process in so many is sampled.
@@ -85,6 +90,10 @@ module HeapSample
     def malloc_first_interval = number("malloc", "first_interval")
     # How often the interval of malloc changed.
     def malloc_interval_changes = number("malloc", "interval_changes") || 0
+    # As #thinnings, of malloc.
+    def malloc_thinnings = number("malloc", "thinnings")
+    # As #weights, of malloc.
+    def malloc_weights = malloc_thinnings || [malloc_interval, malloc_interval_changes] # :nodoc:
     # Is the interval of malloc what a budget pays for?
     def malloc_interval_auto? = at("malloc", "interval_auto") == true
     # Do rows of malloc have births and deaths?  They have since format 3.

@@ -270,11 +270,11 @@ module HeapSample
       []
     end
 
-    # Weights change with the interval, and with them the error of survivors: only the
-    # longest time with one interval is judged.
+    # Where the sampler thins its samples the weights of the others change, and with them the error of survivors: only the
+    # longest time without that is judged.
     def constant_stretch
       settings = @series.infos.map do |info|
-        [info.interval, info.interval_changes, *([info.malloc_interval, info.malloc_interval_changes] if info.malloc_state == "on")]
+        [info.weights, *(info.malloc_weights if info.malloc_state == "on")]
       end
       stretches = settings.each_index.chunk_while { |one, other| settings[one] == settings[other] }.to_a
       longest = stretches.max_by { |stretch| [@series.times[stretch.last] - @series.times[stretch.first], stretch.size] }

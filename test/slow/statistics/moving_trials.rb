@@ -1,0 +1,74 @@
+# frozen_string_literal: true
+
+# Do estimates stay right while interval=auto moves, in a process with a job and with GCs?
+#
+# In each life the process works without allocating much, then allocates fast, several times. Some of what it makes
+# stays, the rest dies. Prints TAP.
+# Usage: ruby moving_trials.rb [TRIALS]    (default 2000; a life is worth 30 trials)
+require_relative "../../tap"
+require "heap_sample"
+
+LIVES = Integer(ARGV[0] || 2000) / 30
+class Kept; end
+class Gone; end
+FIGURES = { "in use" => ["Kept", %i[inuse young]], "born" => ["Gone", %i[alloc]], "died" => ["Gone", %i[dead young]] }.freeze
+
+def cpu = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)
+def interval = GC::SampleProfile.stat[:interval]
+
+class Life
+  attr_reader :kept, :gone, :moves
+
+  def initialize
+    @kept = []
+    @gone = @moves = 0
+    GC::SampleProfile.stop
+    GC::SampleProfile.start(interval: "auto", malloc: false)
+    3.times do
+      phase(0.5, 300, 0.005) { interval <= 64 << 10 }
+      phase(0.3, 20_000, 0) { interval >= 256 << 10 }
+    end
+    GC.start
+    @profile = GC.sample_profile.to_profile
+    @moves = @profile.info.interval_changes
+  end
+
+  # Estimate and variance, objects.
+  def figure(class_name, values)
+    rows = @profile.rows.select { |row| row.class_name == class_name && row.slot_size == 40 }
+    estimates = rows.flat_map { |row| values.map { |value| row.public_send(value) } }
+    [estimates.sum(&:objects), estimates.sum(&:variance) / 1600.0]
+  end
+
+  def truth = { "in use" => @kept.size, "born" => @gone, "died" => @gone }
+
+  private
+
+  # For so many seconds at most, until the block is content: makes objects, then works for a while.
+  def phase(seconds, objects, work)
+    until_time = cpu + seconds
+    until yield || cpu > until_time
+      objects.times { |i| i % 10 == 0 ? @kept << Kept.new : Gone.new }
+      @gone += objects - (objects + 9) / 10
+      from = cpu
+      nil until cpu >= from + work
+    end
+  end
+end
+
+lives = Array.new(LIVES) { Life.new.then { |life| [life.truth, FIGURES.transform_values { |what| life.figure(*what) }, life.moves] } }
+moves = lives.map(&:last)
+check("the interval moves in each life, both ways", moves.min >= 4, "#{moves.sum / LIVES} times, #{moves.min} at least")
+FIGURES.each_key do |name|
+  errors = lives.map { |truth, found| found[name][0] - truth[name] }
+  variances = lives.map { |_, found| found[name][1] }
+  mean = errors.sum / LIVES
+  variance = errors.sum { |error| error**2 } / LIVES
+  z = mean / Math.sqrt(variance / LIVES)
+  check("bias while the interval moves, #{name}", z.abs < 4, format("z %.2f (bound 4), mean error %.0f of %.0f", z, mean, lives.sum { |truth,| truth[name] } / LIVES))
+  ratio = Math.sqrt(errors.zip(variances).sum { |error, of| error**2 / of } / LIVES)
+  check("spread while the interval moves, #{name}", (ratio - 1).abs < [0.1, 4 / Math.sqrt(2 * LIVES)].max, format("ratio %.3f", ratio))
+  inside = errors.zip(variances).count { |error, of| error.abs < 1.96 * Math.sqrt(of) }
+  check("coverage while the interval moves, #{name}", inside >= 0.93 * LIVES - 3 * Math.sqrt(0.05 * LIVES), "#{inside} of #{LIVES}")
+end
+exit!(Tap.plan)
