@@ -1,8 +1,12 @@
 # frozen_string_literal: true
 
-# Runs the sampler's own tests with MRI's test-all on the patched build: TAP, a line for each test.
+# Runs the sampler's own tests with MRI's test-all on the patched build: TAP, a line for each test. Files run beside
+# each other, since many of their tests wait for a profile that is written once a second.
 # A file that holds no test, or that ended before all of its tests had run, is a failure too.
 # Usage: main.rb [NAME…]     of test_heap_sampler_NAME.rb; `sampler` is test_heap_sampler.rb
+#
+# Environment: JOBS     so many files beside each other (3)
+#              SECONDS  tests that take as long are named, with their time (10)
 
 require_relative '../../tap'
 require_relative '../../alone/mri/build'
@@ -16,7 +20,20 @@ files = Dir.glob('{ruby,-ext-,objspace}/**/test_heap_sampler*.rb', base: "#{over
 there = files.map { |file| File.basename(file, '.rb')[/\Atest_heap_sampler_?(.*)/, 1].then { |name| name.empty? ? 'sampler' : name } }
 files = files.grep(/_(?:#{Regexp.union(*ARGV)})\.rb\z/) unless ARGV.empty?
 
-files.each do |file|
+report = lambda do |name, test, outcome|
+  case outcome.status
+  when 'pass' then Tap.report(true, "#{name}: #{test}")
+  when 'skip' then Tap.skip("#{name}: #{test}", outcome.message.lines.first.to_s.chomp.sub(/\A[\w:]+: /, ''))
+  else Tap.report(false, "#{name}: #{test}", outcome.message.b.lines(chomp: true))
+  end
+end
+
+times = lambda do |name, results|
+  long = results.outcomes.select { |_, outcome| outcome.seconds >= Float(ENV.fetch('SECONDS', '10')) }
+  puts "# #{name}: #{results}", *long.sort_by { |_, outcome| -outcome.seconds }.map { |test, outcome| format('#   %4d s %s', outcome.seconds, test) }
+end
+
+run = lambda do |file|
   name = File.basename(file, '.rb').delete_prefix('test_')
   copy = "#{ours.src}/test/#{file}"
   if !File.file?(copy) || File.binread(copy) != File.binread("#{overlay}/test/#{file}")
@@ -25,18 +42,20 @@ files.each do |file|
   end
   # Memory and time are measured as MRI measures them: no test is left out.
   results = TestAll.new(name, [file], []).run(ours, Configuration.new('own'))
-  results.outcomes.each do |test, outcome|
-    case outcome.status
-    when 'pass' then Tap.report(true, "#{name}: #{test}")
-    when 'skip' then Tap.skip("#{name}: #{test}", outcome.message.lines.first.to_s.chomp.sub(/\A[\w:]+: /, ''))
-    else Tap.report(false, "#{name}: #{test}", outcome.message.b.lines(chomp: true))
-    end
-  end
+  results.outcomes.each { |test, outcome| report.call(name, test, outcome) }
+  times.call(name, results)
   if results.broken
     Tap.report(false, "#{name}: runs to its end", results.broken.b.lines(chomp: true))
   elsif results.tests.empty?
     Tap.report(false, "#{name}: holds tests", ['none was run'])
   end
 end
+
+# Stopped, it leaves nothing running: Part#run ends its process.
+%w[TERM INT HUP].each { |signal| trap(signal) { exit 1 } }
+work = Queue.new(files).close
+Array.new(Integer(ENV.fetch('JOBS', '3'))) {
+  Thread.new { while (file = work.pop) do run.call(file) end }
+}.each(&:join)
 Tap.report(false, 'test_heap_sampler*.rb', ["no such test file in src/test; there are: #{there.join(', ')}"]) if files.empty?
 Tap.finish
