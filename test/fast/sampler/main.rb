@@ -7,18 +7,21 @@
 #
 # Environment: JOBS     so many files beside each other (3)
 #              SECONDS  tests that take as long are named, with their time (10)
+#              RUBY_THREAD_TIMESLICE  milliseconds; MRI's 100 make tests with busy threads wait, and change threads seldom (10)
 
 require_relative '../../tap'
 require_relative '../../alone/mri/build'
 require_relative '../../alone/mri/configuration'
 require_relative '../../alone/mri/part'
 
+ENV['RUBY_THREAD_TIMESLICE'] ||= '10'
 ours = Build.new(ENV.fetch('RUBY'))
 # The files of this checkout; they were copied into the built source by tool/apply.
 overlay = File.join(ENV.fetch('TOP'), 'src')
 files = Dir.glob('{ruby,-ext-,objspace}/**/test_heap_sampler*.rb', base: "#{overlay}/test").sort
-there = files.map { |file| File.basename(file, '.rb')[/\Atest_heap_sampler_?(.*)/, 1].then { |name| name.empty? ? 'sampler' : name } }
-files = files.grep(/_(?:#{Regexp.union(*ARGV)})\.rb\z/) unless ARGV.empty?
+short = ->(file) { File.basename(file, '.rb')[/\Atest_heap_sampler_?(.*)/, 1].then { |name| name.empty? ? 'sampler' : name } }
+there = files.map(&short)
+files.select! { |file| ARGV.include?(short.call(file)) } unless ARGV.empty?
 
 report = lambda do |name, test, outcome|
   case outcome.status
