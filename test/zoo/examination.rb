@@ -2,6 +2,7 @@
 
 require_relative "diagnosis"
 require_relative "judgement"
+require_relative "read_once"
 require_relative "zoo_series"
 
 # One series judged after 8 profiles, after 20, and after every other number of them.
@@ -20,7 +21,7 @@ class Examination
     @warnings = []
     series = ZooSeries.new(folder)
     wanted = (counts ? [*counts, series.size] : (FEWEST..series.size)).map { |count| [count, series.size].min }.uniq.sort
-    @judgements = wanted.to_h { |count| [count, judge(series, count)] }
+    @judgements = ReadOnce.during { wanted.to_h { |count| [count, judge(series, count)] } }
   end
 
   def short = at(SHORT)

@@ -10,7 +10,9 @@
 #include "heap_sampler/profile/malloc_rows.h"
 #include "heap_sampler/account/account.h"
 #include "heap_sampler/account/survey.h"
+#include "heap_sampler/base/locks.h"
 #include "heap_sampler/base/memory.h"
+#include "heap_sampler/base/must.h"
 #include "heap_sampler/base/table.h"
 #include "heap_sampler/base/texts.h"
 #include "heap_sampler/estimate/draw.h"
@@ -387,10 +389,13 @@ rb_hs_malloc_look_at(struct hs_account_excess *excess, const struct hs_profile *
 void
 rb_hs_malloc_look(struct hs_account_excess *excess)
 {
+    HS_CONTRACT(free);
     struct hs_malloc_copy copy;
     double untouched = 0;
     rb_hs_malloc_excess(excess);
+    rb_hs_lock();
     excess->untouched_known = rb_hs_malloc_session(HS_MAIN).on && rb_hs_malloc_copy(&copy, HS_MAIN);
+    rb_hs_unlock();
     if (!excess->untouched_known) return;
     struct look look = {rb_hs_survey_open_pagemap(), PAGES_MOST};
     for (uint32_t i = 0; i < copy.block_count; i++) {

@@ -15,9 +15,9 @@
  * False: no memory. */
 bool rb_hs_malloc_rows_add(struct hs_malloc_copy *copy, const struct hs_yjit_memory *yjit, struct hs_profile *profile);
 /* For an account of the process: what sampling adds to jemalloc's figures, and
- * what of malloc's blocks was never touched. [any] */
+ * what of malloc's blocks was never touched. [any] [free] */
 void rb_hs_malloc_look(struct hs_account_excess *excess);
-/* The same where a profile has been made just now, of which the rows are. */
+/* The same where a profile has been made just now, of which the rows are. [any] */
 void rb_hs_malloc_look_at(struct hs_account_excess *excess, const struct hs_profile *profile);
 
 #endif

@@ -60,7 +60,8 @@ why = Group.with(LIMIT) do |group|
   test("keep= left them alone, and kept its own") do
     kept = files.grep_v(/-at-rss/).group_by(&:to_i)
     equal([true], kept.values.map { |own| own.size.between?(1, 2) }.uniq)
-    equal(3, kept.size)
+    # Puma may have begun another one in place of the killed.
+    equal([], pids - kept.keys)
   end
   profiles = files.grep(/-at-rss/).map { |file| GC::SampleProfile.load("#{PROFILES}/#{file}") }
   test("none of them was near the limit by itself") do

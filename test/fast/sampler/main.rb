@@ -1,22 +1,42 @@
 # frozen_string_literal: true
 
-# Runs the sampler's own tests with MRI's test-all on the patched build: TAP, a line for each test.
+# Runs the sampler's own tests with MRI's test-all on the patched build: TAP, a line for each test. Files run beside
+# each other, since many of their tests wait for a profile that is written once a second.
 # A file that holds no test, or that ended before all of its tests had run, is a failure too.
 # Usage: main.rb [NAME…]     of test_heap_sampler_NAME.rb; `sampler` is test_heap_sampler.rb
+#
+# Environment: JOBS     so many files beside each other (3)
+#              SECONDS  tests that take as long are named, with their time (10)
+#              RUBY_THREAD_TIMESLICE  milliseconds; MRI's 100 make tests with busy threads wait, and change threads seldom (10)
 
 require_relative '../../tap'
 require_relative '../../alone/mri/build'
 require_relative '../../alone/mri/configuration'
 require_relative '../../alone/mri/part'
 
+ENV['RUBY_THREAD_TIMESLICE'] ||= '10'
 ours = Build.new(ENV.fetch('RUBY'))
 # The files of this checkout; they were copied into the built source by tool/apply.
 overlay = File.join(ENV.fetch('TOP'), 'src')
 files = Dir.glob('{ruby,-ext-,objspace}/**/test_heap_sampler*.rb', base: "#{overlay}/test").sort
-there = files.map { |file| File.basename(file, '.rb')[/\Atest_heap_sampler_?(.*)/, 1].then { |name| name.empty? ? 'sampler' : name } }
-files = files.grep(/_(?:#{Regexp.union(*ARGV)})\.rb\z/) unless ARGV.empty?
+short = ->(file) { File.basename(file, '.rb')[/\Atest_heap_sampler_?(.*)/, 1].then { |name| name.empty? ? 'sampler' : name } }
+there = files.map(&short)
+files.select! { |file| ARGV.include?(short.call(file)) } unless ARGV.empty?
 
-files.each do |file|
+report = lambda do |name, test, outcome|
+  case outcome.status
+  when 'pass' then Tap.report(true, "#{name}: #{test}")
+  when 'skip' then Tap.skip("#{name}: #{test}", outcome.message.lines.first.to_s.chomp.sub(/\A[\w:]+: /, ''))
+  else Tap.report(false, "#{name}: #{test}", outcome.message.b.lines(chomp: true))
+  end
+end
+
+times = lambda do |name, results|
+  long = results.outcomes.select { |_, outcome| outcome.seconds >= Float(ENV.fetch('SECONDS', '10')) }
+  puts "# #{name}: #{results}", *long.sort_by { |_, outcome| -outcome.seconds }.map { |test, outcome| format('#   %4d s %s', outcome.seconds, test) }
+end
+
+run = lambda do |file|
   name = File.basename(file, '.rb').delete_prefix('test_')
   copy = "#{ours.src}/test/#{file}"
   if !File.file?(copy) || File.binread(copy) != File.binread("#{overlay}/test/#{file}")
@@ -25,18 +45,20 @@ files.each do |file|
   end
   # Memory and time are measured as MRI measures them: no test is left out.
   results = TestAll.new(name, [file], []).run(ours, Configuration.new('own'))
-  results.outcomes.each do |test, outcome|
-    case outcome.status
-    when 'pass' then Tap.report(true, "#{name}: #{test}")
-    when 'skip' then Tap.skip("#{name}: #{test}", outcome.message.lines.first.to_s.chomp.sub(/\A[\w:]+: /, ''))
-    else Tap.report(false, "#{name}: #{test}", outcome.message.b.lines(chomp: true))
-    end
-  end
+  results.outcomes.each { |test, outcome| report.call(name, test, outcome) }
+  times.call(name, results)
   if results.broken
     Tap.report(false, "#{name}: runs to its end", results.broken.b.lines(chomp: true))
   elsif results.tests.empty?
     Tap.report(false, "#{name}: holds tests", ['none was run'])
   end
 end
+
+# Stopped, it leaves nothing running: Part#run ends its process.
+%w[TERM INT HUP].each { |signal| trap(signal) { exit 1 } }
+work = Queue.new(files).close
+Array.new(Integer(ENV.fetch('JOBS', '3'))) {
+  Thread.new { while (file = work.pop) do run.call(file) end }
+}.each(&:join)
 Tap.report(false, 'test_heap_sampler*.rb', ["no such test file in src/test; there are: #{there.join(', ')}"]) if files.empty?
 Tap.finish
