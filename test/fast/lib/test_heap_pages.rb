@@ -59,13 +59,13 @@ test "a report says what a forked process does not share any more, by line" do
   text = profile.report(**LOOK_AT_PAGES).to_s
   assert(text.gsub(/\s+/, " ").include?("not any more: 45.0 MiB of 60.0 MiB of heap pages (75.0%)"), text)
   assert(profile.top(value: :unshared, **LOOK_AT_PAGES).to_s.match?(/30\.0 MiB +±.* +20\.0 MiB .*a\.rb:3/), text)
-  equal({bytes: 60 * MIB_OF_PAGES, unshared: 45 * MIB_OF_PAGES}, profile.info.inherited)
+  equal({bytes: 60 * MIB_OF_PAGES, unshared: 45 * MIB_OF_PAGES}, profile.info.inherited_pages)
 end
 
 test "a report says why what is shared is not known" do
   profile = pages_build("inherited" => nil, "inherited_missing" => "the process that it was forked from has ended")
   assert(profile.report(**LOOK_AT_PAGES).to_s.gsub(/\s+/, " ").include?("is not known: the process that it was forked from has ended."))
-  equal(nil, profile.info.inherited)
+  equal(nil, profile.info.inherited_pages)
 end
 
 test "a group's free memory is the sum of its rows, a filter's that of what is left" do

@@ -23,7 +23,7 @@ module HeapSample
     def to_h
       {held_free_bytes: info.held_bytes, compact_bytes: info.compact_bytes,
        holds_free: (top(:holds_free).to_h unless info.held_bytes.nil? && top(:holds_free).total.zero?),
-       inherited: info.inherited, inherited_missing: info.inherited_missing, unshared: (top(:unshared).to_h if info.inherited)}.compact
+       inherited: info.inherited_pages, inherited_missing: info.inherited_missing, unshared: (top(:unshared).to_h if info.inherited_pages)}.compact
     end
 
     # The groups by one of Value::SHARES: a HeapSample::Top.
@@ -54,7 +54,7 @@ module HeapSample
     end
 
     def unshared
-      inherited = info.inherited
+      inherited = info.inherited_pages
       return missing unless inherited
       return [] unless much?(inherited[:unshared])
 

@@ -137,12 +137,12 @@ module HeapSample
 
     # Of a forked process: resident bytes of the heap pages that it has from its parent, and of these the bytes that
     # it shares with nobody any more: {bytes: …, unshared: …}.  nil if it was not forked, or this is not known.
-    def inherited
+    def inherited_pages
       bytes, unshared = number("inherited", "bytes"), number("inherited", "unshared")
       {bytes: bytes, unshared: unshared} if bytes && unshared
     end
 
-    # Why #inherited is not known; nil if it is known, or the process was not forked.
+    # Why #inherited_pages is not known; nil if it is known, or the process was not forked.
     def inherited_missing = text("inherited_missing")
 
     # call-seq:
