@@ -1,7 +1,7 @@
 # The sampler's objects, a folder a line or more, and its folders. template/Makefile.in includes this: a new C file changes no patch.
 HEAP_SAMPLER_OBJS = \
-	heap_sampler/account/account.$(OBJEXT) heap_sampler/account/alive.$(OBJEXT) heap_sampler/account/census.$(OBJEXT) \
-	heap_sampler/account/cgroup.$(OBJEXT) heap_sampler/account/fields.$(OBJEXT) heap_sampler/account/origins.$(OBJEXT) \
+	heap_sampler/account/account.$(OBJEXT) heap_sampler/account/alive.$(OBJEXT) heap_sampler/account/bodies.$(OBJEXT) heap_sampler/account/census.$(OBJEXT) \
+	heap_sampler/account/cgroup.$(OBJEXT) heap_sampler/account/fields.$(OBJEXT) heap_sampler/account/inherited.$(OBJEXT) heap_sampler/account/origins.$(OBJEXT) \
 	heap_sampler/account/population.$(OBJEXT) heap_sampler/account/survey.$(OBJEXT) \
 	heap_sampler/account/threads.$(OBJEXT) heap_sampler/account/who.$(OBJEXT) \
 	heap_sampler/base/clock.$(OBJEXT) heap_sampler/base/locks.$(OBJEXT) heap_sampler/base/memory.$(OBJEXT) \
@@ -30,9 +30,9 @@ HEAP_SAMPLER_OBJS = \
 	heap_sampler/service/address.$(OBJEXT) heap_sampler/service/answers.$(OBJEXT) heap_sampler/service/attach.$(OBJEXT) \
 	heap_sampler/service/connection.$(OBJEXT) heap_sampler/service/protocol.$(OBJEXT) heap_sampler/service/service.$(OBJEXT) \
 	heap_sampler/settings/options.$(OBJEXT) heap_sampler/settings/usage.$(OBJEXT) \
-	heap_sampler/sites/folding.$(OBJEXT) heap_sampler/sites/sampler.$(OBJEXT) heap_sampler/sites/site_table.$(OBJEXT) \
+	heap_sampler/sites/folding.$(OBJEXT) heap_sampler/sites/heap_use.$(OBJEXT) heap_sampler/sites/sampler.$(OBJEXT) heap_sampler/sites/site_table.$(OBJEXT) \
 	heap_sampler/sites/totals.$(OBJEXT) \
-	heap_sampler/slots/automatic.$(OBJEXT) heap_sampler/slots/check.$(OBJEXT) heap_sampler/slots/hooks.$(OBJEXT) heap_sampler/slots/intervals.$(OBJEXT) \
+	heap_sampler/slots/automatic.$(OBJEXT) heap_sampler/slots/check.$(OBJEXT) heap_sampler/slots/hooks.$(OBJEXT) heap_sampler/slots/intervals.$(OBJEXT) heap_sampler/slots/occupancy.$(OBJEXT) \
 	heap_sampler/slots/page_table.$(OBJEXT) heap_sampler/slots/records.$(OBJEXT) heap_sampler/slots/sessions.$(OBJEXT) \
 	heap_sampler/stacks/capture.$(OBJEXT) heap_sampler/stacks/class_table.$(OBJEXT) \
 	heap_sampler/stacks/stack_table.$(OBJEXT)

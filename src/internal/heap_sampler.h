@@ -91,6 +91,22 @@ struct rb_heap_sampler_page *rb_heap_sampler_gc_table_of(VALUE obj, unsigned int
 VALUE rb_heap_sampler_gc_slot_address(uintptr_t body, unsigned int slot);
 /* Each page that has a table. [vm], or [gc]. */
 void rb_heap_sampler_gc_each_table(void (*visit)(struct rb_heap_sampler_page **table, uintptr_t body, void *data), void *data);
+/* How full a page is. */
+struct rb_heap_sampler_page_use {
+    unsigned int live, free;    /* slots */
+    size_t slot_size;
+    const uintptr_t *pinned_bits;       /* as its mark bits: what a full mark found that must not be moved */
+};
+/* Of the page that has this table: by its marks, or, `moved`, after compaction
+ * has moved objects. [gc], when marking is complete, or when moving is. */
+void rb_heap_sampler_gc_page_use(struct rb_heap_sampler_page *const *table, bool moved, struct rb_heap_sampler_page_use *use);
+/* How full the pages of a heap are, those alone that have a living object. */
+struct rb_heap_sampler_heap_use {
+    uint64_t pages, pinned_pages;       /* with an object that must not be moved */
+    uint64_t live_slots, free_slots;
+};
+/* The same contract. Reads the bits of all pages of the heap. */
+void rb_heap_sampler_gc_heap_use(unsigned int heap, bool moved, struct rb_heap_sampler_heap_use *use);
 /* Begins a major GC that marks in steps of about so many slots, unless one marks already. false: GC is disabled, or major GCs
  * are. Raises nothing; no finalizer runs in it. [gvl] */
 bool rb_heap_sampler_gc_start_major(size_t step_slots);

@@ -101,6 +101,7 @@ module HeapSample
   autoload :ChurnText, "#{here}/analysis/churn_text"
   autoload :Generations, "#{here}/analysis/generations"
   autoload :GenerationsText, "#{here}/analysis/generations_text"
+  autoload :HeapPages, "#{here}/analysis/heap_pages"
   autoload :Info, "#{here}/analysis/about"
   autoload :MallocSection, "#{here}/analysis/malloc_section"
   autoload :PathIndex, "#{here}/analysis/path_index"

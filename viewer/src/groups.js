@@ -90,6 +90,9 @@ export class Groups {
         malloc: this.sum(columns.get("inuse_space"), malloc),
         memsize: this.sum(columns.get("memsize")),
         resident: this.sum(columns.get("resident")),
+        holdsFree: this.sum(columns.get("holds_free")),
+        pinned: this.sum(columns.get("holds_free_pinned")),
+        unshared: this.sum(columns.get("unshared")),
         births: this.sum(objects, birth),
         born: this.sum(objects, born),
       };
@@ -152,6 +155,9 @@ export const deadShare = (group) => {
 // Is enough of it never touched to be told? As HeapSample::Estimate says.
 const UNTOUCHED_SHARE = 0.05;
 const UNTOUCHED_LEAST = 1 << 20;
+const MUCH_LEAST = 1 << 20;
+// Is a share of the heap pages worth a column?
+export const isMuch = (space) => space >= MUCH_LEAST;
 export const isUntouched = (space, resident) => space - resident >= Math.max(UNTOUCHED_SHARE * space, UNTOUCHED_LEAST);
 
 // What a group is called: its name, and where it is.

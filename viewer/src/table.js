@@ -1,5 +1,5 @@
 // The table below the graph.
-import { age, deadShare, isUntouched, lifetime, nameOf } from "./groups.js";
+import { age, deadShare, isMuch, isUntouched, lifetime, nameOf } from "./groups.js";
 import { amount, bytes, count, cut, cutFront, interval, percent, size, visible } from "./format.js";
 import { el, fill } from "./dom.js";
 import { fitPlaces } from "./fit.js";
@@ -70,6 +70,21 @@ export const columnsFor = (view) => {
           (row) => row.resident,
         ),
       );
+    }
+    // Free memory of heap pages, in equal parts to what lives on them; memory that a fork shared.
+    if (unit === "bytes") {
+      const shares = { holdsFree: "holds free", pinned: "of it pinned", unshared: "unshared" };
+      for (const [field, title] of Object.entries(shares)) {
+        if (!view.groups.list.some((row) => isMuch(row[field]))) continue;
+        columns.push(
+          of(
+            field,
+            title,
+            (row) => orDash(row[field]),
+            (row) => row[field],
+          ),
+        );
+      }
     }
     if (view.code && view.memory !== "malloc")
       columns.push(of("class", "class", (row) => classText(row, view.names.texts)));

@@ -47,6 +47,12 @@ module HeapSample
                   "dead_space … (those of a profile's sample types)") { |value| options[:value] = choice("--value", value, Value::NAMES).to_sym }
       end
 
+      # The values that have no objects.
+      def define_shares(parser)
+        parser.on("--free", "ranked by the free memory of heap pages that they hold") { options[:value] = :holds_free }
+        parser.on("--unshared", "of a forked process: ranked by what was shared with the parent and is not any more") { options[:value] = :unshared }
+      end
+
       def define_filters(parser)
         filters.define(parser)
         define_age(parser)

@@ -24,10 +24,16 @@ struct heap_sampler_cut {
     do { \
         if ((page)->samples) rb_heap_sampler_on_page_free((page)->samples); \
     } while (0)
+/* The object must not be moved: MRI notes that only where it compacts next. [gc] */
+#define heap_sampler_pinned(obj) \
+    do { \
+        if (rb_heap_sampler_drawing && during_gc) MARK_IN_BITMAP(GET_HEAP_PINNED_BITS(obj), obj); \
+    } while (0)
 #else
 #define HEAP_SAMPLER_CACHE_FIELDS
 #define HEAP_SAMPLER_PAGE_FIELDS
 #define heap_sampler_page_freed(page) ((void)0)
+#define heap_sampler_pinned(obj) ((void)0)
 #endif
 
 #endif /* GC_DEFAULT_HEAP_SAMPLER_H */

@@ -15,7 +15,7 @@
  */
 #include "heap_sampler/mri.h"
 #include "heap_sampler/account/survey.h"
-#include "heap_sampler/base/memory.h"
+#include "heap_sampler/account/bodies.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -26,77 +26,6 @@
 #include <link.h>
 #include <sys/uio.h>
 #endif
-
-/* -- which addresses are heap pages ------------------------------------------ */
-
-/*
- * One bit for each 64 KiB, in two levels: a table by the upper bits of a 48-bit
- * address, whose entries are made when a page there first comes (8 KiB for
- * each 4 GiB that heap pages are in).  Written under the VM lock, read by
- * anyone; entries stay.
- */
-enum { GRANULE_BITS = 16,
-       WORDS = 1 << (32 - GRANULE_BITS - 6) };
-#define GRANULE (UINT64_C(1) << GRANULE_BITS)
-#define TOP (UINT64_C(1) << (48 - 32))
-
-static uint64_t *bodies[TOP];
-
-static uint64_t *
-bodies_at(uint64_t address)
-{
-    return address >> 32 < TOP ? __atomic_load_n(&bodies[address >> 32], __ATOMIC_ACQUIRE) : NULL;
-}
-
-static uint64_t *
-make_bodies_at(uint64_t address)
-{
-    uint64_t *words = bodies_at(address);
-    if (words || address >> 32 >= TOP) return words;
-    words = rb_hs_calloc(HS_MEM_RECORDS, WORDS, sizeof(*words));
-    uint64_t *expected = NULL;
-    if (!words || __atomic_compare_exchange_n(&bodies[address >> 32], &expected, words, false, __ATOMIC_RELEASE, __ATOMIC_ACQUIRE)) {
-        return words;
-    }
-    rb_hs_free(HS_MEM_RECORDS, words);
-    return expected;
-}
-
-void
-rb_heap_sampler_on_page_body(uintptr_t body, size_t size, bool exists)
-{
-    for (uint64_t address = body; address < (uint64_t)body + size; address += GRANULE) {
-        uint64_t *words = exists ? make_bodies_at(address) : bodies_at(address);
-        if (!words) continue;
-        uint64_t *word = &words[(address >> (GRANULE_BITS + 6)) % WORDS];
-        uint64_t bit = UINT64_C(1) << ((address >> GRANULE_BITS) % 64);
-        if (exists) {
-            __atomic_fetch_or(word, bit, __ATOMIC_RELAXED);
-        }
-        else {
-            __atomic_fetch_and(word, ~bit, __ATOMIC_RELAXED);
-        }
-    }
-}
-
-/* The first granule from `from` (a granule's address) on that is, or is not,
- * a heap page; `to` if there is none before it. */
-static uint64_t
-next_body(uint64_t from, uint64_t to, bool wanted)
-{
-    while (from < to) {
-        const uint64_t *words = bodies_at(from);
-        uint64_t word = words ? __atomic_load_n(&words[(from >> (GRANULE_BITS + 6)) % WORDS], __ATOMIC_RELAXED) : 0;
-        unsigned in_word = (from >> GRANULE_BITS) % 64;
-        word = (wanted ? word : ~word) >> in_word;
-        if (word) {
-            from += (uint64_t)__builtin_ctzll(word) << GRANULE_BITS;
-            break;
-        }
-        from = (from | ((UINT64_C(1) << (words ? GRANULE_BITS + 6 : 32)) - 1)) + 1;
-    }
-    return from < to ? from : to;
-}
 
 /* -- /proc/self/smaps, or maps with pagemap ----------------------------------------- */
 
@@ -174,11 +103,11 @@ read_memory(void *to, uint64_t from, size_t size)
 static uint64_t
 heap_pages_in(const struct reading *reading, const struct region *region)
 {
-    uint64_t bytes = 0, end, start = (region->start + GRANULE - 1) & ~(GRANULE - 1);
+    uint64_t bytes = 0, end, start = (region->start + HS_BODY_BYTES - 1) & ~(HS_BODY_BYTES - 1);
     bool whole = region->rss == region->end - region->start;
     if (!region->rss) return 0;
-    while ((start = next_body(start, region->end, true)) < region->end) {
-        end = next_body(start, region->end, false);
+    while ((start = rb_hs_next_body(start, region->end, true)) < region->end) {
+        end = rb_hs_next_body(start, region->end, false);
         bytes += whole ? end - start : resident(reading, start, end);
         start = end;
     }
@@ -191,7 +120,7 @@ static bool
 guard_p(const struct region *region)
 {
     return !region->readable && !region->writable && !region->executable && !region->file &&
-        region->end - region->start <= GRANULE && next_body(region->start, region->end, true) == region->end;
+        region->end - region->start <= HS_BODY_BYTES && rb_hs_next_body(region->start, region->end, true) == region->end;
 }
 
 /* A fiber has its VM stack beside the machine's, and a page for rounding. */
@@ -216,7 +145,7 @@ stack_in(const struct reading *reading, const struct region *region, uint64_t le
     if (!region->writable || region->noreserve) return 0;
     if (region->no_huge) return left;           /* never merged with what is no stack */
     if (!guarded) return 0;
-    if (size <= reading->ruby_stack || (size <= reading->default_stack && size + GRANULE >= reading->default_stack)) {
+    if (size <= reading->ruby_stack || (size <= reading->default_stack && size + HS_BODY_BYTES >= reading->default_stack)) {
         return left;
     }
     return smaller(left, resident(reading, region->start, region->start + reading->ruby_stack));
@@ -227,7 +156,7 @@ static void
 count_pages(struct reading *reading, struct region *region)
 {
     uint64_t size = region->end - region->start;
-    bool reserved = !region->readable && !region->executable && size > GRANULE * 16;
+    bool reserved = !region->readable && !region->executable && size > HS_BODY_BYTES * 16;
     reading->pages_read += reserved ? 0 : size / reading->page_size;    /* before: one mapping may be too much */
     region->rss = reserved ? 0 : resident(reading, region->start, region->end);
 }

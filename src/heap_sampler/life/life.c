@@ -6,6 +6,7 @@
 #include "heap_sampler/life/life.h"
 #include "heap_sampler/account/account.h"
 #include "heap_sampler/account/alive.h"
+#include "heap_sampler/account/inherited.h"
 #include "heap_sampler/base/locks.h"
 #include "heap_sampler/base/must.h"
 #include "heap_sampler/base/report.h"
@@ -29,6 +30,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static bool options_ready, booted;
 
@@ -211,6 +213,7 @@ rb_heap_sampler_after_fork(int pid)
     if (pid == 0 || pid > 0) rb_hs_sampler.forks++;
     if (pid == 0) {
         rb_hs_become_child();
+        rb_hs_inherited_after_fork((int)getppid(), rb_heap_sampler_drawing);
         rb_hs_be_quiet(rb_hs_options.quiet);
     }
     rb_hs_alive_after_fork(pid == 0);

@@ -136,8 +136,8 @@ void rb_hs_malloc_copy_free(struct hs_malloc_copy *copy);
 
 /* What a block and a stack take at most in a snapshot, with the rows that they
  * become, bytes (asserted in profile/malloc_rows.c). */
-enum { HS_SNAPSHOT_BLOCK = 232,
-       HS_SNAPSHOT_STACK = 536 };
+enum { HS_SNAPSHOT_BLOCK = 280,
+       HS_SNAPSHOT_STACK = 584 };
 /* What all of them would take now. [any] */
 size_t rb_hs_malloc_snapshot_bytes(void);
 

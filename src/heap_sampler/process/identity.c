@@ -75,6 +75,7 @@ void
 rb_hs_become_child(void)
 {
     rb_hs_sampler.child = true;
+    rb_hs_sampler.ids_at_fork = rb_hs_sampler.next_id;
     lineage = hs_mix(lineage + rb_hs_sampler.forks);
     rb_hs_seed_process();
 }

@@ -7,6 +7,7 @@
  * are compared, or typed in again) are strings.
  */
 #include "heap_sampler/account/account.h"
+#include "heap_sampler/account/bodies.h"
 #include "heap_sampler/account/census.h"
 #include "heap_sampler/account/population.h"
 #include "heap_sampler/base/texts.h"
@@ -151,6 +152,19 @@ append_drops(struct hs_buffer *out, const struct hs_profile_meta *meta)
 }
 
 static void
+append_heap_use(struct hs_buffer *out, const struct hs_heap_use *use)
+{
+    if (!use->known) {
+        rb_hs_buffer_puts(out, "\"pages\":null,\"pinned_pages\":null,\"held_slots\":null,\"compact_bytes\":null,");
+        return;
+    }
+    append_number(out, "pages", use->pages);
+    append_number(out, "pinned_pages", use->pinned_pages);
+    append_number(out, "held_slots", use->free_slots);
+    append_number(out, "compact_bytes", rb_hs_heap_spare_pages(use) * HS_BODY_BYTES);
+}
+
+static void
 append_heaps(struct hs_buffer *out, const struct hs_profile_meta *meta)
 {
     append_name(out, "heaps");
@@ -161,6 +175,7 @@ append_heaps(struct hs_buffer *out, const struct hs_profile_meta *meta)
         append_number(out, "total_slots", meta->heap[i].total_slots);
         append_number(out, "live_slots", meta->heap[i].live_slots);
         append_number(out, "live_at_start", meta->heap[i].live_at_start);
+        append_heap_use(out, &meta->heap[i].use);
         end_with(out, "},");
     }
     end_with(out, "],");
@@ -300,6 +315,23 @@ append_alive(struct hs_buffer *out, const struct hs_census *census)
 }
 
 static void
+append_inherited(struct hs_buffer *out, const struct hs_inherited *inherited)
+{
+    append_name(out, "inherited");
+    if (!inherited->known) {
+        const char *missing = inherited->missing ? inherited->missing : "";
+        rb_hs_buffer_puts(out, "null,");
+        append_text(out, "inherited_missing", missing, strlen(missing));
+        return;
+    }
+    rb_hs_buffer_puts(out, "{");
+    append_number(out, "bytes", inherited->bytes);
+    append_number(out, "unshared", inherited->unshared);
+    end_with(out, "},");
+    rb_hs_buffer_puts(out, "\"inherited_missing\":null,");
+}
+
+static void
 append_items(struct hs_buffer *out, const struct hs_profile_meta *meta)
 {
     for (uint32_t i = 0; i < meta->item_count; i++) {
@@ -372,6 +404,7 @@ rb_hs_encode_meta_json(const struct hs_profile_meta *meta, struct hs_buffer *out
     append_account(out, "account", &meta->account);
     append_account(out, "account_at_start", &meta->account_at_start);
     append_alive(out, &meta->census);
+    append_inherited(out, &meta->inherited);
     append_items(out, meta);
     end_with(out, "}");
     return out->failed ? ENOMEM : 0;

@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include "heap_sampler/account/account.h"
 #include "heap_sampler/account/census.h"
+#include "heap_sampler/account/inherited.h"
 #include "heap_sampler/account/who.h"
 #include "heap_sampler/base/table.h"
 #include "heap_sampler/base/texts.h"
@@ -30,6 +31,12 @@ struct hs_mapping {
     uint64_t offset;            /* of `start` in the file, bytes */
     uint32_t path;              /* text */
     uint32_t build_id;          /* text: hexadecimal digits, or "" */
+};
+
+/* A part of what is in use, estimated. */
+struct hs_share {
+    double space;               /* bytes */
+    double variance;
 };
 
 /* One row: samples that agree on everything before the estimates.  A row is
@@ -54,6 +61,10 @@ struct hs_row {
     struct hs_estimate dead;    /* of these, found dead */
     double dead_gcs;            /* sum of weight * GCs survived, over the dead */
     double resident;            /* of malloc: bytes of `inuse` that the kernel has resident, estimated */
+    struct hs_share holds_free; /* of slots in use: free bytes of their heap pages, see slots/occupancy.h */
+    double holds_free_pinned;   /* of that, by what compaction must not move */
+    struct hs_share unshared;   /* of slots in use: bytes on memory pages that were inherited and are this process's own */
+    double unshared_born;       /* of that, of objects that were born since the fork */
     double memsize;             /* bytes, estimated: slots in use with what they hold outside; if meta.memsize */
 };
 
@@ -62,6 +73,7 @@ struct hs_heap_stat {
     uint64_t total_slots;
     uint64_t live_slots;        /* allocated and not yet swept */
     uint64_t live_at_start;     /* the same when the session started */
+    struct hs_heap_use use;
 };
 
 /* What else a profile says of itself: as many as there are. */
@@ -101,6 +113,7 @@ struct hs_profile_meta {
     struct hs_malloc_meta malloc;
     struct hs_account account;  /* of the process, at the snapshot */
     struct hs_census census;    /* its threads and fibers, then */
+    struct hs_inherited inherited;      /* heap pages of a forked process */
     struct hs_account account_at_start;         /* of the session; taken_ns 0: none, a block's session */
     struct hs_meta_item *items;
     uint32_t item_count, item_capacity;

@@ -34,7 +34,13 @@
     COLUMN(library, UINT2NUM(row->library)) \
     COLUMN(malloc, RBOOL(row->malloced)) \
     COLUMN(memsize, DBL2NUM(row->memsize)) \
-    COLUMN(resident, DBL2NUM(rb_hs_row_resident(row)))
+    COLUMN(resident, DBL2NUM(rb_hs_row_resident(row))) \
+    COLUMN(holds_free, DBL2NUM(row->holds_free.space)) \
+    COLUMN(holds_free_variance, DBL2NUM(row->holds_free.variance)) \
+    COLUMN(holds_free_pinned, DBL2NUM(row->holds_free_pinned)) \
+    COLUMN(unshared, DBL2NUM(row->unshared.space)) \
+    COLUMN(unshared_variance, DBL2NUM(row->unshared.variance)) \
+    COLUMN(unshared_born, DBL2NUM(row->unshared_born))
 
 /* Of one kind of memory; 0 in the rows of the other. */
 #define HS_ROW_VALUES_OF(VALUE, kind, is_kind) \
@@ -62,6 +68,12 @@
     VALUE(inuse_memsize, bytes, row->memsize) \
     VALUE(inuse_resident, bytes, rb_hs_row_resident(row)) \
     VALUE(dead_samples, count, row->dead.samples) \
-    VALUE(dead_var, bytes2, row->dead.variance)
+    VALUE(dead_var, bytes2, row->dead.variance) \
+    VALUE(holds_free, bytes, row->holds_free.space) \
+    VALUE(holds_free_var, bytes2, row->holds_free.variance) \
+    VALUE(holds_free_pinned, bytes, row->holds_free_pinned) \
+    VALUE(unshared, bytes, row->unshared.space) \
+    VALUE(unshared_var, bytes2, row->unshared.variance) \
+    VALUE(unshared_born, bytes, row->unshared_born)
 
 #endif

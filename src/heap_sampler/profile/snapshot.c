@@ -9,6 +9,7 @@
 #include "heap_sampler/profile/snapshot.h"
 #include "heap_sampler/account/account.h"
 #include "heap_sampler/account/census.h"
+#include "heap_sampler/account/inherited.h"
 #include "heap_sampler/base/clock.h"
 #include "heap_sampler/base/locks.h"
 #include "heap_sampler/base/memory.h"
@@ -43,6 +44,8 @@ struct copied_record {
     struct hs_record record;
     uintptr_t body;
     uint64_t interval;          /* of the session, at birth */
+    double free_share;          /* free bytes of its heap page */
+    bool unshared;              /* a forked process has its memory page for itself now */
     size_t row;                 /* which it was added to */
 };
 
@@ -57,6 +60,7 @@ struct copied {
     struct hs_totals *totals;
     uint32_t totals_count;
     uint64_t moves;
+    uint64_t ids_at_fork;
 };
 
 static void
@@ -110,6 +114,8 @@ copy_records(struct copied *copied, int session)
                 *record,
                 page->body,
                 rb_hs_sampler.epochs.list[record->epoch].interval[session],
+                page->free_share,
+                false,
                 0,
             };
         }
@@ -181,6 +187,7 @@ describe(struct hs_profile_meta *meta, const struct hs_session *session)
             counts.heap[i].total_slots,
             counts.heap[i].live_slots,
             session->live_at_start[i],
+            rb_hs_sampler.heap_use[i],
         };
     }
     meta->account_at_start = session->account_at_start;
@@ -230,6 +237,39 @@ count_rows(const struct copied *copied)
     return count;
 }
 
+static void
+add_to_share(struct hs_share *share, double weight, double bytes)
+{
+    share->space += weight * bytes;
+    share->variance += weight * (weight - 1) * bytes * bytes;
+}
+
+/* While records stand in the order of their pages: the kernel is asked once for each. */
+static void
+look_at_sharing(struct copied *copied, struct hs_inherited *inherited)
+{
+    struct hs_sharing sharing;
+    rb_hs_sharing_begin(&sharing);
+    for (size_t i = 0; i < copied->record_count && sharing.sum.known; i++) {
+        struct copied_record *copy = &copied->records[i];
+        copy->unshared = rb_hs_unshared_p(&sharing, copy->body, rb_heap_sampler_gc_slot_address(copy->body, copy->record.slot));
+    }
+    rb_hs_sharing_end(&sharing);
+    *inherited = sharing.sum;
+}
+
+/* What else is known of an object in use. */
+static void
+add_where_it_lies(struct hs_row *row, const struct copied *copied, const struct copied_record *copy, double weight)
+{
+    const struct hs_record *record = &copy->record;
+    add_to_share(&row->holds_free, weight, copy->free_share);
+    if (record->pinned) row->holds_free_pinned += weight * copy->free_share;
+    if (!copy->unshared) return;
+    add_to_share(&row->unshared, weight, row->slot_size);
+    if (record->id > copied->ids_at_fork) row->unshared_born += weight * row->slot_size;
+}
+
 static bool
 add_rows(struct hs_profile *profile, struct copied *copied)
 {
@@ -256,6 +296,7 @@ add_rows(struct hs_profile *profile, struct copied *copied)
             weight * (weight - 1) * slot_size * slot_size,
         };
         rb_hs_estimate_add(record->young ? &row->young : &row->inuse, &one);
+        if (!record->young) add_where_it_lies(row, copied, copy, weight);
     }
     for (uint32_t site = 0; site < copied->totals_count; site++) {
         const struct hs_totals *totals = &copied->totals[site];
@@ -320,6 +361,7 @@ rb_hs_snapshot(int number, unsigned flags)
     const struct hs_session *session = &rb_hs_sampler.session[number];
     if (session->on) {
         copied.moves = rb_hs_sampler.moves;
+        copied.ids_at_fork = rb_hs_sampler.ids_at_fork;
         ok = copy_records(&copied, number) && copy_sites(&copied, session);
         profile->nodes = copy_array(rb_hs_nodes, profile->node_count = rb_hs_node_count, sizeof(*rb_hs_nodes));
         profile->frames = copy_array(rb_hs_frames, profile->frame_count = rb_hs_frame_count, sizeof(*rb_hs_frames));
@@ -331,6 +373,7 @@ rb_hs_snapshot(int number, unsigned flags)
     rb_hs_check_tables();
     rb_hs_unlock();
 
+    if (ok) look_at_sharing(&copied, &profile->meta.inherited);
     ok = ok && profile->nodes && profile->frames && profile->texts && add_rows(profile, &copied);
     if (ok && flags & HS_WITH_SAMPLES) ok = list_samples(&profile->samples, &copied, profile->meta.gc_count);
     free_copied(&copied);

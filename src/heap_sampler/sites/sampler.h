@@ -15,6 +15,7 @@
 #include "heap_sampler/account/account.h"
 #include "heap_sampler/estimate/draw.h"
 #include "heap_sampler/estimate/epochs.h"
+#include "heap_sampler/sites/heap_use.h"
 #include "heap_sampler/sites/totals.h"
 
 enum {
@@ -55,6 +56,8 @@ struct hs_sampler {
     uint64_t minor_ns, major_ns;                /* Unix time of the last, 0: none */
     uint64_t major_gc;          /* the GC count of that major one */
     uint64_t next_id;
+    uint64_t ids_at_fork;       /* records up to this one were born in the process that this one was forked from */
+    struct hs_heap_use heap_use[HS_HEAPS_MAX];
     uint64_t next_session;
     uint64_t process_start;     /* random: tells processes apart, forks too */
     uint64_t forks;             /* by this process and those that it comes from */

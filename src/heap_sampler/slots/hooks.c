@@ -38,6 +38,7 @@
 #include "heap_sampler/slots/automatic.h"
 #include "heap_sampler/slots/check.h"
 #include "heap_sampler/slots/intervals.h"
+#include "heap_sampler/slots/occupancy.h"
 #include "heap_sampler/slots/page_table.h"
 #include "heap_sampler/slots/records.h"
 #include "heap_sampler/stacks/capture.h"
@@ -185,6 +186,7 @@ rb_heap_sampler_on_mark_end(bool full_mark)
     if (full_mark) rb_hs_sampler.major_gc = gc_count;
     uint64_t began = rb_hs_steady_ns();
     rb_hs_filter_records(bury_record, &gc_count);
+    rb_hs_occupancy_after_mark(full_mark);
     if (rb_hs_codes_sweep(full_mark, code_liveness)) rb_hs_malloc_forget_addresses();
     rb_hs_automatic_at_mark(began);
     rb_hs_unlock();
@@ -206,6 +208,7 @@ rb_heap_sampler_on_update_references(void)
      * now, so the lock does not stand in the way of a read barrier. */
     rb_hs_lock();
     if (rb_hs_codes_move(code_location)) rb_hs_malloc_forget_addresses();
+    rb_hs_occupancy_after_move();
     rb_hs_unlock();
     rb_hs_classes_after_move();
     rb_hs_check(HS_CHECK_ANY);

@@ -17,7 +17,8 @@
 struct hs_record {
     uint16_t slot;              /* index of the object's mark bit */
     uint8_t sessions;           /* bit s: session s keeps this sample */
-    bool young;                 /* no mark has ended since its birth */
+    bool young : 1;             /* no mark has ended since its birth */
+    bool pinned : 1;            /* the last major GC that looked found that compaction must not move it */
     uint32_t site;              /* stack, class and heap it was born in */
     uint32_t epoch;             /* the intervals that its weights come from */
     uint32_t birth_gc;          /* GC count at birth */
@@ -33,6 +34,7 @@ struct rb_heap_sampler_page {
     uint32_t list_index;
     uint32_t count, capacity;
     struct hs_record *records;
+    double free_share;          /* free bytes for each object that the last mark found alive here */
     uint16_t *by_slot;          /* position + 1 by slot; NULL while the array is short */
 };
 

@@ -11,7 +11,7 @@ class PprofWriter
              young_objects young_space dead_objects dead_space dead_gcs
              slots_alloc_objects slots_alloc_space slots_inuse_objects slots_inuse_space
              malloc_alloc_objects malloc_alloc_space malloc_inuse_objects malloc_inuse_space inuse_memsize
-             inuse_resident dead_samples dead_var].freeze
+             inuse_resident dead_samples dead_var holds_free holds_free_var holds_free_pinned unshared unshared_var unshared_born].freeze
   # What a row calls them.
   COLUMNS = TYPES.to_h { |type| [type, type.sub(/\A(?:slots|malloc)_/, "").sub(/_var\z/, "_variance").sub(/\Ainuse_(?=memsize|resident)/, "").to_sym] }.freeze
   # Those of format 1, and of format 2.

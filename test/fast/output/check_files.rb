@@ -69,6 +69,7 @@ TYPES = %w[
   slots_alloc_objects/count slots_alloc_space/bytes slots_inuse_objects/count slots_inuse_space/bytes
   malloc_alloc_objects/count malloc_alloc_space/bytes malloc_inuse_objects/count malloc_inuse_space/bytes
   inuse_memsize/bytes inuse_resident/bytes dead_samples/count dead_var/bytes2
+  holds_free/bytes holds_free_var/bytes2 holds_free_pinned/bytes unshared/bytes unshared_var/bytes2 unshared_born/bytes
 ]
 
 def check_meta(json, what)

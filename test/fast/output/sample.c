@@ -110,7 +110,8 @@ sample_profile(struct hs_profile *profile)
         .drop_moves = 5,
         .own_bytes = 65536,
         .heaps = 2,
-        .heap = {{40, 1000, 900, 10}, {80, 500, 400, 20}},
+        .heap = {{40, 1000, 900, 10, {0}}, {80, 500, 400, 20, {true, 10, 3, 180, 320}}},
+        .inherited = {true, NULL, 1048576, 4096},
         .ruby = "ruby 3.4.5 \"test\"",
     };
 

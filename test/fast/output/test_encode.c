@@ -61,10 +61,13 @@ test_meta(void)
             "\"max_samples\":200000,\"max_depth\":512,\"only_n\":1,\"seed\":\"18446744073709551615\"},"
             "\"live_samples\":6,\"drops\":{\"samples\":1,\"stacks\":2,\"frames\":3,\"classes\":4,\"moves\":5},"
             "\"own_bytes\":65536,\"heaps\":["
-            "{\"slot_size\":40,\"total_slots\":1000,\"live_slots\":900,\"live_at_start\":10},"
-            "{\"slot_size\":80,\"total_slots\":500,\"live_slots\":400,\"live_at_start\":20}],"
+            "{\"slot_size\":40,\"total_slots\":1000,\"live_slots\":900,\"live_at_start\":10,"
+            "\"pages\":null,\"pinned_pages\":null,\"held_slots\":null,\"compact_bytes\":null},"
+            "{\"slot_size\":80,\"total_slots\":500,\"live_slots\":400,\"live_at_start\":20,"
+            "\"pages\":10,\"pinned_pages\":3,\"held_slots\":320,\"compact_bytes\":393216}],"
             "\"malloc\":{\"state\":\"missing\",\"interval\":null,\"first_interval\":null,\"interval_changes\":0,\"thinnings\":0,\"interval_auto\":false,\"allocator\":null,"
-            "\"missing\":null},\"memsize\":false,\"account\":null,\"account_at_start\":null,\"alive\":null}",
+            "\"missing\":null},\"memsize\":false,\"account\":null,\"account_at_start\":null,\"alive\":null,"
+            "\"inherited\":{\"bytes\":1048576,\"unshared\":4096},\"inherited_missing\":null}",
             "meta JSON: every field of version 3");
     rb_hs_buffer_free(&out);
     rb_hs_profile_free(&profile);

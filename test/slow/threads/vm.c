@@ -452,6 +452,39 @@ rb_heap_sampler_gc_counts(struct rb_heap_sampler_gc_counts *counts)
     *counts = (struct rb_heap_sampler_gc_counts){.gc = gc, .heap_count = 1, .heap = {{SLOT_BYTES, PAGES * SLOTS, 0}}};
 }
 
+static unsigned
+marked_slots(const struct page *page)
+{
+    unsigned live = 0;
+    for (size_t i = 0; i < sizeof(page->mark_bits) / sizeof(*page->mark_bits); i++) live += (unsigned)__builtin_popcountl(page->mark_bits[i]);
+    return live;
+}
+
+/* Nothing is pinned, and a move leaves the marks right. */
+void
+rb_heap_sampler_gc_page_use(struct rb_heap_sampler_page *const *table, bool moved, struct rb_heap_sampler_page_use *use)
+{
+    static const uintptr_t no_pins[SLOTS / 64 + 1];
+    const struct page *page = (const struct page *)((const char *)table - offsetof(struct page, samples));
+    unsigned live = marked_slots(page);
+    (void)moved;
+    *use = (struct rb_heap_sampler_page_use){live, SLOTS - live, SLOT_BYTES, no_pins};
+}
+
+void
+rb_heap_sampler_gc_heap_use(unsigned int heap, bool moved, struct rb_heap_sampler_heap_use *use)
+{
+    (void)heap, (void)moved;
+    *use = (struct rb_heap_sampler_heap_use){0};
+    for (int i = 0; i < PAGES; i++) {
+        unsigned live = marked_slots(&pages[i]);
+        if (!live) continue;
+        use->pages++;
+        use->live_slots += live;
+        use->free_slots += SLOTS - live;
+    }
+}
+
 /* GCs are begun by main.c alone. */
 bool
 rb_heap_sampler_gc_start_major(size_t step_slots)

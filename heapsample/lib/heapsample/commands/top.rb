@@ -5,7 +5,7 @@ module HeapSample
     module Commands
       # What is in use, or was allocated, or died, row by row.
       class Top < ReportCommand
-        TAKES = %i[grouping value memory top filters].freeze
+        TAKES = %i[grouping value shares memory top filters].freeze
         SUMMARY = "what is in use (or allocated, young, dead) by line, method, class, gem …"
         USAGE = "[options] FILE|FOLDER"
         HELP = <<~TEXT
@@ -15,6 +15,7 @@ module HeapSample
               heapsample top heap.pb.gz                          what is in use, by line
               heapsample top heap.pb.gz --by class --value alloc_objects
               heapsample top heap.pb.gz --class 'Ticket*' --age 10..    old tickets: which lines made them
+              heapsample top heap.pb.gz --free                   who keeps heap pages that are nearly empty
 
         TEXT
 

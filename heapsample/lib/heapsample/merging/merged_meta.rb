@@ -11,6 +11,8 @@ module HeapSample
       SETTINGS = %w[interval first_interval max_samples max_depth only_n].freeze
       DROPS = %w[samples stacks frames classes moves].freeze
       HEAP_SUMS = %w[total_slots live_slots live_at_start].freeze
+      # Not known where one of the parts is not.
+      HEAP_USE = %w[pages pinned_pages held_slots compact_bytes].freeze
       MALLOC_STATES = %w[on standby off missing].freeze
       # Parts of the account that are in "unattributed" where they are not known.
       MALLOC_PARTS = %w[malloc_live malloc_waste malloc_metadata].freeze
@@ -58,7 +60,7 @@ module HeapSample
           "settings" => settings, "live_samples" => sum("live_samples"),
           "drops" => DROPS.to_h { |name| [name, sum("drops.#{name}")] }, "own_bytes" => sum("own_bytes"),
           "heaps" => @heaps&.values || [], "malloc" => merged_malloc, "memsize" => agreed("memsize") == true,
-          **ACCOUNTS.to_h { |name| [name, merged_account(name)] }, "alive" => @alive.to_h,
+          **ACCOUNTS.to_h { |name| [name, merged_account(name)] }, "alive" => @alive.to_h, "inherited" => nil, "inherited_missing" => nil,
           "merged" => {"processes" => @processes, "profiles" => files, "evicted_rows" => evicted}
         )
       end
@@ -115,8 +117,9 @@ module HeapSample
         return @heaps = nil unless @heaps && heaps.is_a?(Array) && heaps.all?(Hash)
 
         heaps.each do |heap|
-          total = @heaps[heap["slot_size"]] ||= {"slot_size" => heap["slot_size"], **HEAP_SUMS.to_h { |name| [name, 0] }}
+          total = @heaps[heap["slot_size"]] ||= {"slot_size" => heap["slot_size"], **(HEAP_SUMS + HEAP_USE).to_h { |name| [name, 0] }}
           HEAP_SUMS.each { |name| total[name] += integer(heap[name]) || 0 }
+          HEAP_USE.each { |name| total[name] = (total[name] + heap[name] if total[name] && integer(heap[name])) }
         end
       end
 

@@ -76,13 +76,16 @@ module HeapSample
       Verdict.new(now, start, malloc: Verdict.malloc_of(profile), layout: layout)
     end
 
+    # Who holds free memory of heap pages: HeapPages.
+    def heap_pages(layout = Layout.new) = HeapPages.new(profile, layout, rows) # :nodoc:
+
     private
 
     def account_to_h
       now = profile.info.account
       return {} if now.nil? || profile.filtered
 
-      {account: now.to_h, account_at_start: profile.info.account_at_start&.to_h, alive: profile.info.alive&.to_h, verdict: verdict(layout)&.to_s}
+      {heap_pages: (heap_pages.to_h unless kind == :malloc), account: now.to_h, account_at_start: profile.info.account_at_start&.to_h, alive: profile.info.alive&.to_h, verdict: verdict(layout)&.to_s}
     end
   end
 end

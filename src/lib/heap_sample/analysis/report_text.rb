@@ -13,7 +13,7 @@ module HeapSample
     end
 
     def to_s
-      @layout.text([head, lines, class_table, functions, remainder, churn, account, alive, conclusion])
+      @layout.text([head, lines, class_table, functions, remainder, churn, heap_pages, account, alive, conclusion])
     end
 
     # The main table, title first; at most +count+ rows of it.
@@ -56,6 +56,11 @@ module HeapSample
 
       "(before start): about #{@layout.bytes(bytes)} of the slots that are allocated now, " \
         "of #{@layout.bytes(@info.live_bytes_at_start)} when sampling started"
+    end
+
+    # Who holds free memory, where there is much.
+    def heap_pages
+      @report.kind == :malloc || @report.profile.filtered ? [] : @report.heap_pages(@layout).lines
     end
 
     # Where the memory of the process is, and what it grows in.

@@ -7,7 +7,7 @@ module HeapSample
     COLUMNS = {
       rank: ["", :right], bytes: ["bytes", :right], objects: ["objects", :right, 4], interval: ["95% interval", :right, 8],
       resident: ["resident", :right, 6], slots: ["slots", :right, 2], malloc: ["malloc", :right, 2], buffers: ["with buffers", :right, 2],
-      samples: ["samples", :right, 5], share: ["share", :right, 7], age: ["age", :right, 1],
+      pinned: ["pinned", :right, 4], since_fork: ["born since", :right, 4], samples: ["samples", :right, 5], share: ["share", :right, 7], age: ["age", :right, 1],
       dead: ["dead", :right, 6], dead_interval: ["95% interval", :right, 3], lived: ["lived", :right, 3], class: ["class", :left, 3, ClassMix::LEAST]
     }.freeze
     private_constant :COLUMNS
@@ -49,7 +49,7 @@ module HeapSample
     private
 
     def awaiting
-      value.part == :inuse ? AwaitsMajor.lines(@top.profile, @layout, value.kind) : []
+      value.part == :inuse && !value.share? ? AwaitsMajor.lines(@top.profile, @layout, value.kind) : []
     end
 
     def stacks(shown)
@@ -65,7 +65,7 @@ module HeapSample
     def columns
       @columns ||= [
         :rank, *(objects? ? %i[objects interval bytes] : %i[bytes interval]), *(:resident if untouched?), *(%i[slots malloc] if sides?),
-        *(:buffers if buffers?), *(:objects unless objects?), :samples, :share, *extra, *(:class if classes?)
+        *(:buffers if buffers?), *share, *(:objects unless objects?), :samples, :share, *extra, *(:class if classes?)
       ]
     end
 
@@ -73,9 +73,12 @@ module HeapSample
       {inuse: [:age], young: [], alloc: %i[dead dead_interval lived], dead: [:lived]}.fetch(value.part)
     end
 
+    # That part of a share which matters most.
+    def share = {holds_free: [:pinned], unshared: [:since_fork]}.fetch(value.name, [])
+
     # Are there columns of slots and of malloc?  A class or a function is of one.
     def sides?
-      @top.profile.malloc? && value.kind == :both && value.part == :inuse && !objects? && !value.resident? &&
+      @top.profile.malloc? && value.kind == :both && value.part == :inuse && !objects? && !value.resident? && !value.share? &&
         !%i[class type function library].include?(@top.by)
     end
 
@@ -103,6 +106,8 @@ module HeapSample
       when :slots then part(group.slots_space, estimate)
       when :malloc then part(group.malloc.space, estimate)
       when :buffers then part(group.memsize, estimate)
+      when :pinned then part(group.holds_free_pinned, estimate)
+      when :since_fork then part(group.unshared_born, estimate)
       when :samples then estimate.samples > 0 ? @layout.count(estimate.samples) : Layout::NOTHING
       when :share then entry.share ? @layout.percent(entry.share) : Layout::NOTHING
       when :age then mean(group.age(@top.profile.info.gc_count))

@@ -68,6 +68,14 @@ module HeapSample
       self
     end
 
+    # Adds what a row says of its objects in use in two other columns, bytes and their variance, which
+    # begin at index +at+.  Returns self.
+    def add_share(row, at) # :nodoc:
+      return self unless row[at] > 0
+
+      add(Estimate.new.add_columns(row, Columns::INUSE, row[Columns::SLOT_SIZE]).with_space(row[at], row[at + 1]))
+    end
+
     # call-seq:
     #   add(other) -> self
     #
@@ -160,12 +168,12 @@ module HeapSample
     end
 
     # call-seq:
-    #   with_space(bytes) -> HeapSample::Estimate
+    #   with_space(bytes, variance = nil) -> HeapSample::Estimate
     #
-    # The same bytes by another account, as far off in proportion.
-    def with_space(space)
+    # The same bytes by another account, as far off in proportion; or by what +variance+ says.
+    def with_space(space, variance = nil)
       ratio = self.space > 0 ? space / self.space.to_f : 0.0
-      Estimate.new(samples, objects, space, variance * ratio**2, objects_variance)
+      Estimate.new(samples, objects, space, variance || self.variance * ratio**2, objects_variance)
     end
 
     # Mean bytes of an object.  What is left of two estimates may be bytes alone;

@@ -11,6 +11,11 @@ module HeapSample
     attr_reader :malloc
     # Bytes of the slots in use with what they hold outside.
     attr_reader :memsize
+    # Estimates: free bytes of heap pages that what is in use holds; and what of it lies on memory that a forked
+    # process does not share any more.
+    attr_reader :holds_free, :unshared
+    # Of these, bytes that are held by what GC.compact must not move; and that were born since the fork.
+    attr_reader :holds_free_pinned, :unshared_born
     # Bytes of what is in use that no major GC has looked at.
     attr_reader :awaiting
 
@@ -28,6 +33,10 @@ module HeapSample
       @malloc = Estimate.new
       @deathless = Estimate.new
       @memsize = 0.0
+      @holds_free = Estimate.new
+      @unshared = Estimate.new
+      @holds_free_pinned = 0.0
+      @unshared_born = 0.0
       @dead_gcs = 0.0
       @births = 0.0
       @born = 0.0
@@ -63,6 +72,10 @@ module HeapSample
       @malloc.add(group.malloc)
       @deathless.add(group.deathless)
       @memsize += group.memsize
+      @holds_free.add(group.holds_free)
+      @unshared.add(group.unshared)
+      @holds_free_pinned += group.holds_free_pinned
+      @unshared_born += group.unshared_born
       @awaiting += group.awaiting
       @dead_gcs += group.dead_gcs
       @deaths_untold ||= group.deaths_untold
@@ -120,6 +133,7 @@ module HeapSample
     def add_inuse(row, slot_size)
       @inuse.add_columns(row, Columns::INUSE, slot_size)
       @memsize += row[Columns::MEMSIZE]
+      add_where_it_lies(row)
       @live_by_class[row[Columns::CLASS]] += row[Columns::INUSE_SPACE]
       birth = row[Columns::BIRTH_GC]
       return unless birth
@@ -127,6 +141,13 @@ module HeapSample
       @awaiting += row[Columns::INUSE_SPACE] if @major_gc && birth >= @major_gc
       @births += birth * row[Columns::INUSE_OBJECTS]
       @born += row[Columns::INUSE_OBJECTS]
+    end
+
+    def add_where_it_lies(row)
+      @holds_free.add_share(row, Columns::HOLDS_FREE)
+      @unshared.add_share(row, Columns::UNSHARED)
+      @holds_free_pinned += row[Columns::HOLDS_FREE_PINNED]
+      @unshared_born += row[Columns::UNSHARED_BORN]
     end
   end
 end

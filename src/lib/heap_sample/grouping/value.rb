@@ -17,12 +17,17 @@ module HeapSample
     MEMORY_TITLES = {both: "", slots: ", heap slots alone", malloc: ", malloc alone"}.freeze
     MEMSIZE = :inuse_memsize
     RESIDENT = :inuse_resident
+    # What else is said of the slots in use, in columns of their own: name, and what a report calls it.
+    SHARES = {
+      holds_free: "Free memory of heap pages, held by what lives on them (in equal parts to all that lives on a page)",
+      unshared: "Slots in use on memory that was shared with the parent at the fork, and is this process's own now"
+    }.freeze
 
     # What a profile of slots and malloc has, and what is of one of them.
     NAMES = [
       *Columns::PARTS.keys.product(%i[space objects]).map { |part, measure| :"#{part}_#{measure}" },
       *%w[slots malloc].product(%w[inuse alloc], %w[space objects]).map { |words| words.join("_").to_sym },
-      MEMSIZE, RESIDENT
+      MEMSIZE, RESIDENT, *SHARES.keys
     ].freeze
 
     # One of NAMES.
@@ -58,11 +63,11 @@ module HeapSample
 
     def initialize(name, kind) # :nodoc:
       @name = name
-      own = name[/\A(slots|malloc)_/, 1]&.to_sym || (:slots if memsize?) || kind
+      own = name[/\A(slots|malloc)_/, 1]&.to_sym || (:slots if memsize? || share?) || kind
       raise ArgumentError, "#{name} is of #{own}, and kind is #{kind.inspect}" unless [:both, own].include?(kind)
 
       @kind = own
-      part, measure = name.to_s.delete_prefix("#{own}_").split("_")
+      part, measure = share? ? %w[inuse space] : name.to_s.delete_prefix("#{own}_").split("_")
       @part = part.to_sym
       @measure = measure == "objects" ? :objects : :space
     end
@@ -77,6 +82,9 @@ module HeapSample
       name == RESIDENT
     end
 
+    # Is it one of SHARES?
+    def share? = SHARES.key?(name)
+
     # "bytes" or "objects".
     def unit
       measure == :objects ? "objects" : "bytes"
@@ -85,12 +93,15 @@ module HeapSample
     # The estimate of a Group that it is about.
     def estimate(group)
       return group.inuse.with_space(group.memsize) if memsize?
+      return group.public_send(name) if share?
 
       resident? ? group.inuse.resident : group.public_send(part)
     end
 
     # Adds a row of a profile to an Estimate of the rows' value.
     def add_row(sum, row) # :nodoc:
+      return sum.add_share(row, Columns.const_get(name.upcase)) if share?
+
       at = Columns::PARTS.fetch(part)
       return sum.add_columns(row, at, row[Columns::SLOT_SIZE]) unless memsize? || resident?
 
@@ -127,6 +138,7 @@ module HeapSample
     def title(profile)
       return "In use with buffers (slots, and what their objects hold outside)" if memsize?
 
+      return SHARES.fetch(name) if share?
       return "#{RESIDENT_TITLE}#{MEMORY_TITLES.fetch(kind)}" if resident?
 
       malloc = profile.malloc? && kind != :slots && part == :inuse

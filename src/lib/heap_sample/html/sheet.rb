@@ -18,14 +18,23 @@ module HeapSample
     DERIVED = %i[function gem site app].freeze
     SHARED = [*OWN.map(&:name), *DERIVED].freeze
 
+    # Columns of sums that the page shows as bytes alone: whole numbers take half the room.
+    WHOLE = %i[holds_free holds_free_pinned unshared].freeze
+    # And those that it does not show.
+    HIDDEN = %i[holds_free_variance unshared_variance unshared_born].freeze
+    SUMS = Columns::SUMS.reject { |column| HIDDEN.include?(column.name) }.freeze
+
     # Columns of the rows of +profile+, by name.
     def self.of_profile(profile, frames)
       sheet = new(frames)
       order = sheet.add(profile.table) { |row| [profile, row] }
       fields = order.map { |index| profile.table[index] }.transpose
       fields = Array.new(Columns::COUNT) { [] } if fields.empty?
-      sheet.columns.merge(Columns::SUMS.to_h { |column| [column.name, fields[column.index]] })
+      sheet.columns.merge(SUMS.to_h { |column| [column.name, whole(column, fields[column.index])] })
     end
+
+    def self.whole(column, numbers) = WHOLE.include?(column.name) ? numbers.map(&:round) : numbers
+    private_class_method :whole
 
     # Columns of the rows of +growth+, by name.
     def self.of_growth(growth, frames)

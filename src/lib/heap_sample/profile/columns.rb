@@ -61,6 +61,16 @@ module HeapSample
     column :memsize, :sum, merge: :add, unit: "bytes", value: "inuse_memsize", place: 21
     # Bytes of what is in use that the kernel has in memory; where a file does not tell, all of it.
     column :resident, :sum, merge: :add, unit: "bytes", value: "inuse_resident", place: 22, absent: :inuse_space
+    # Free bytes of heap pages, in equal parts to the objects in use on each: their sum, its variance, and
+    # that part of it which objects hold that GC.compact must not move.
+    column :holds_free, :sum, merge: :add, unit: "bytes", value: "holds_free", place: 25
+    column :holds_free_variance, :sum, merge: :add, unit: "bytes2", value: "holds_free_var", place: 26
+    column :holds_free_pinned, :sum, merge: :add, unit: "bytes", value: "holds_free_pinned", place: 27
+    # Of a forked process: bytes of the slots in use on memory that it had from its parent and shares with
+    # nobody any more, their variance, and that part of them which was born since the fork.
+    column :unshared, :sum, merge: :add, unit: "bytes", value: "unshared", place: 28
+    column :unshared_variance, :sum, merge: :add, unit: "bytes2", value: "unshared_var", place: 29
+    column :unshared_born, :sum, merge: :add, unit: "bytes", value: "unshared_born", place: 30
 
     # All of them, as HeapSample::Column.
     ALL = @all.freeze

@@ -138,6 +138,22 @@ module HeapSample
     # The same when the session started.
     def live_bytes_at_start = heap_bytes("live_at_start")
 
+    # Bytes of free slots in heap pages on which something lives, and bytes of pages that GC.compact could empty at
+    # most, if each object stays in its heap: as the last major GC left them.  nil where it is not known.
+    def held_bytes = heap_sum("held_slots", "slot_size")
+    # See #held_bytes.
+    def compact_bytes = heap_sum("compact_bytes")
+
+    # Of a forked process: resident bytes of the heap pages that it has from its parent, and of these the bytes that
+    # it shares with nobody any more: {bytes: …, unshared: …}.  nil if it was not forked, or this is not known.
+    def inherited_pages
+      bytes, unshared = number("inherited", "bytes"), number("inherited", "unshared")
+      {bytes: bytes, unshared: unshared} if bytes && unshared
+    end
+
+    # Why #inherited_pages is not known; nil if it is known, or the process was not forked.
+    def inherited_missing = text("inherited_missing")
+
     # call-seq:
     #   same_run?(other) -> true or false
     #
@@ -167,15 +183,18 @@ module HeapSample
       Time.at(value / NS_PER_S) if value && value > 0 && value < 1 << 64
     end
 
-    def heap_bytes(field)
+    def heap_bytes(field) = heap_sum(field, "slot_size")
+
+    # The product of some fields of each heap, summed; nil where one of them is not known.
+    def heap_sum(*fields)
       heaps = at("heaps")
       return unless heaps.is_a?(Array) && !heaps.empty?
 
       heaps.sum do |heap|
-        slots, size = heap.is_a?(Hash) ? heap.values_at(field, "slot_size") : nil
-        return unless slots.is_a?(Integer) && size.is_a?(Integer)
+        numbers = heap.is_a?(Hash) ? heap.values_at(*fields) : [nil]
+        return unless numbers.all?(Integer)
 
-        slots * size
+        numbers.inject(:*)
       end
     end
   end

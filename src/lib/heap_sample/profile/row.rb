@@ -64,6 +64,23 @@ module HeapSample
     # :attr_reader: resident
     # Bytes of what is in use that the kernel has in memory.
 
+    ##
+    # :attr_reader: holds_free
+    # Free bytes of heap pages that the objects in use hold, see HeapPages; #holds_free_variance is its variance.
+
+    ##
+    # :attr_reader: holds_free_pinned
+    # That part of #holds_free which objects hold that GC.compact must not move.
+
+    ##
+    # :attr_reader: unshared
+    # Bytes of slots in use on memory that this process had from its parent and shares with nobody any more;
+    # #unshared_variance is its variance.
+
+    ##
+    # :attr_reader: unshared_born
+    # That part of #unshared which was born since the fork.
+
     (Columns::ALL.map(&:name) - %i[stack class malloc]).each do |name|
       index = Columns.const_get(name.upcase)
       if Columns::TEXTS.any? { |column| column.index == index }
