@@ -78,16 +78,17 @@ struct hs_edge {
     char text[HS_EDGE_TEXT_MAX];        /* whole: "@label of Badge"; cut if it is too long */
 };
 
-/* A reference, before it has a name; inner matters of edge_*.c.  The VALUEs and pointers are of the heap. */
+/* A reference, before it has a name.  All that it points to is the heap's, or constant. */
 struct hs_reference {
-    VALUE child;
+    VALUE child;                /* no special constant; of a stack: a word that may be no object, so compare it only */
     enum hs_edge_kind kind;
     VALUE parent;               /* 0: a root */
     const char *what;           /* a word for it, or NULL */
     ID id;                      /* the variable's, constant's or member's name, or 0 */
     const void *code;           /* rb_iseq_t: the code that it is in, or NULL */
-    VALUE method;               /* the method entry of that code, or 0 */
-    const void *address;        /* of a variable that a library registered */
+    const VALUE *pc;            /* where that code stands; NULL: the code as a whole is meant */
+    const void *method;         /* the method entry of that code, or NULL */
+    const void *address;        /* of a variable that a library registered, or NULL */
 };
 
 /* False: enough. */
@@ -97,17 +98,20 @@ typedef bool hs_each_reference(const struct hs_reference *reference, void *data)
  * is the one to name.  What its mark function alone knows (the private fields of an extension's object) does not come. */
 void rb_hs_references(VALUE parent, hs_each_reference *each, void *data);
 void rb_hs_reference_name(const struct hs_reference *reference, struct hs_edge *edge);
-/* What an object refers to is named after its type: for children that rb_hs_references does not tell. */
-void rb_hs_edge_unknown(VALUE parent, struct hs_edge *edge);
+/* For a child that rb_hs_references does not tell: the edge has the name of the parent's type. */
+void rb_hs_edge_unknown(VALUE parent, VALUE child, struct hs_edge *edge);
 
 /* The edge from `parent` to `child`, which the mark function of the parent is known to mark. */
 void rb_hs_edge(VALUE parent, VALUE child, struct hs_edge *edge);
 
-/* The same for roots.  `category` is that of rb_objspace_reachable_objects_from_root ("vm", "global_tbl", …). */
-void rb_hs_root_references(hs_each_reference *each, void *data);
+/* The same for roots.  `category` is that of rb_objspace_reachable_objects_from_root ("vm", "global_tbl", …), or one of
+ * ours: HS_ROOT_…. */
+void rb_hs_root_references(const char *category, hs_each_reference *each, void *data);
 void rb_hs_root_edge(const char *category, VALUE child, struct hs_edge *edge);
-/* Finalizers are roots that rb_objspace_reachable_objects_from_root leaves out. */
-void rb_hs_finalizers(hs_each_reference *each, void *data);
+/* Roots that rb_objspace_reachable_objects_from_root leaves out: who walks asks rb_hs_root_references for them. */
+#define HS_ROOT_FINALIZERS "finalizers" /* blocks of ObjectSpace.define_finalizer */
+/* Object, whose constants all named modules are: the first root of a walk, so that chains begin with a constant. */
+#define HS_ROOT_CONSTANTS "constants"
 
 /* "Badge", "(anonymous Class < Badge)", "(imemo:env)", "(hidden T_ARRAY)"; returns the length. */
 size_t rb_hs_object_class_name(VALUE object, char *name, size_t size);
