@@ -117,6 +117,13 @@ void rb_heap_sampler_gc_page(size_t number, struct rb_heap_sampler_gc_page *look
 void rb_heap_sampler_gc_settle(void);
 /* Plain loads of counters; [any] */
 void rb_heap_sampler_gc_counts(struct rb_heap_sampler_gc_counts *counts);
+/* Objects with finalizers, and the array of what ObjectSpace.define_finalizer got for them; allocates nothing. [vm] */
+void rb_heap_sampler_gc_each_finalizer(void (*each)(VALUE object, VALUE blocks, void *data), void *data);
+
+/* -- variable.c ----------------------------------------------------------- */
+
+/* Global variables that have a value, aliases too; allocates nothing. [vm] */
+void rb_heap_sampler_each_global(void (*each)(ID id, VALUE value, void *data), void *data);
 
 /* -- ruby.c, eval.c, process.c -------------------------------------------- */
 

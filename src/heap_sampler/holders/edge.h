@@ -64,8 +64,13 @@ enum hs_edge_kind {
     HS_EDGE_KIND_COUNT
 };
 
+/* Seen by extensions, for the one that tests them: src/ext/-test-/heap_sampler_edges. */
+RUBY_SYMBOL_EXPORT_BEGIN
+
 /* "constant", "ivar", … [any] */
 const char *rb_hs_edge_kind_word(enum hs_edge_kind kind);
+
+RUBY_SYMBOL_EXPORT_END
 
 enum { HS_EDGE_TEXT_MAX = 512 };
 
@@ -94,6 +99,8 @@ struct hs_reference {
 /* False: enough. */
 typedef bool hs_each_reference(const struct hs_reference *reference, void *data);
 
+RUBY_SYMBOL_EXPORT_BEGIN
+
 /* All references of `parent` whose place is known, the best known first: a child may come more than once, and the first
  * is the one to name.  What its mark function alone knows (the private fields of an extension's object) does not come. */
 void rb_hs_references(VALUE parent, hs_each_reference *each, void *data);
@@ -118,5 +125,7 @@ size_t rb_hs_object_class_name(VALUE object, char *name, size_t size);
 
 /* Blocks of malloc that belong to the object, whether they have samples or not.  `pointer` is what malloc returned. */
 void rb_hs_owned_blocks(VALUE object, void (*each)(const void *pointer, void *data), void *data);
+
+RUBY_SYMBOL_EXPORT_END
 
 #endif

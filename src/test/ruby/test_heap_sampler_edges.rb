@@ -1,0 +1,424 @@
+# frozen_string_literal: false
+require 'test/unit'
+begin
+  require '-test-/heap_sampler_edges'
+rescue LoadError
+  # without the sampler
+end
+
+# Names of edges: what one object's reference to another is called (src/heap_sampler/holders/edge.h).
+class TestHeapSamplerEdges < Test::Unit::TestCase
+  Edges = defined?(Bug::HeapSamplerEdges) ? Bug::HeapSamplerEdges : nil
+  NAME = name
+
+  class Badge
+    def initialize(label = nil) = @label = label
+    def label = @label
+    def keep(repo) = -> { repo }
+    def keep_self = -> { }
+    def keep_two(repo, issue) = [-> { repo }, -> { issue }]
+    def nested(repo) = [1].map { |one| [one].map { |two| -> { [repo, one, two] } }.first }.first
+    def with_default(repo = Object.new) = binding
+    def with_keyword(repo:) = binding
+    def with_rest(*repos) = binding
+    def with_block(&block) = binding
+    def with_options(**options) = binding
+    def with_local(value)
+      repo = value
+      binding
+    end
+    def each = block_given? ? yield(1) : to_enum(:each)
+    def forward(...) = with_rest(...)
+    attr_accessor :first, :second
+  end
+  class Many; end
+  Point = Struct.new(:x, :label)
+  Wide = Struct.new(*(1..20).map { |i| :"m#{i}" })
+  Measure = Data.define(:amount, :unit)
+  class Point3 < Point; end
+  class List < Array; end
+  class Table < Hash; end
+  class Text < String; end
+
+  class Report
+    BADGES = [Object.new]
+    Inner = Module.new
+    class Deep
+      LIST = [1].dup
+    end
+    @all = Object.new
+    @@shared = Object.new
+    class << self
+      attr_reader :all
+      def shared = @@shared
+      def shared=(value)
+        @@shared = value
+      end
+    end
+    kept = Object.new
+    define_method(:kept) { kept }
+    KEPT = kept
+  end
+  module Mixin
+    WORDS = ["a"].dup
+    @table = {}
+    def self.table = @table
+    def mixed = 1
+  end
+  class Mixed
+    include Mixin
+    prepend Module.new
+  end
+
+  # -- the table: name => [[kind, text] of the edges of the chain, a block that plants parent and child] ------------------
+
+  ROWS = {}
+
+  # One edge: `kind` and `text`, from the first to the second of what the block returns.
+  def self.edge(name, kind, text, &plant) = chain(name, [[kind, text]], &plant)
+
+  # Some edges, each as "kind: text".
+  def self.chain(name, edges, &plant)
+    raise "twice: #{name}" if ROWS.key?(name)
+    edges = edges.map { |one| one.is_a?(String) ? one.split(": ", 2).then { |kind, text| [kind.to_sym, text] } : one }
+    ROWS[name] = [edges, plant]
+  end
+
+  def self.child = Object.new
+
+  # Constants, class variables, instance variables of classes.
+  edge("a constant", :constant, "#{NAME}::Report::BADGES") { [Report, Report::BADGES] }
+  edge("a module as a constant", :constant, "#{NAME}::Report::Inner") { [Report, Report::Inner] }
+  edge("a constant of a module", :constant, "#{NAME}::Mixin::WORDS") { [Mixin, Mixin::WORDS] }
+  edge("a class as a constant of Object", :constant, "String") { [Object, String] }
+  edge("a constant deep in classes", :constant, "#{NAME}::Report::Deep::LIST") { [Report::Deep, Report::Deep::LIST] }
+  edge("a class variable", :cvar, "@@shared of class #{NAME}::Report") { [Report, Report.shared] }
+  edge("an instance variable of a class", :ivar, "@all of class #{NAME}::Report") { [Report, Report.all] }
+  edge("an instance variable of a module", :ivar, "@table of module #{NAME}::Mixin") { [Mixin, Mixin.table] }
+  edge("a constant of a class without a name", :constant, "(anonymous Class < Object)::LIST") do
+    klass = Class.new
+    [klass, klass.const_set(:LIST, [1])]
+  end
+  edge("a private constant", :constant, "#{NAME}::Report::HIDDEN") do
+    Report.const_set(:HIDDEN, [2]) unless Report.const_defined?(:HIDDEN)
+    Report.private_constant(:HIDDEN)
+    [Report, Report.send(:const_get, :HIDDEN)]
+  end
+  edge("a class variable that is set from outside", :cvar, "@@late of class #{NAME}::Report") do
+    Report.class_variable_set(:@@late, value = child)
+    [Report, value]
+  end
+  edge("an instance variable of a singleton class", :ivar, "@hidden of singleton class of #{NAME}::Report") do
+    Report.singleton_class.instance_variable_set(:@hidden, value = child)
+    [Report.singleton_class, value]
+  end
+  (1..12).each do |n|
+    edge("variable #{n} of 12 of a class", :ivar, "@v#{n} of class (anonymous Class < Object)") do
+      klass = Class.new
+      values = (1..12).map { |i| klass.instance_variable_set(:"@v#{i}", child) }
+      [klass, values[n - 1]]
+    end
+  end
+
+  # Instance variables: in the slot, in a block of malloc, in a table; of every type.
+  edge("an instance variable", :ivar, "@label of #{NAME}::Badge") { [Badge.new(value = child), value] }
+  (1..20).each do |n|
+    edge("variable #{n} of 20", :ivar, "@v#{n} of #{NAME}::Many") do
+      many = Many.new
+      values = (1..20).map { |i| many.instance_variable_set(:"@v#{i}", child) }
+      [many, values[n - 1]]
+    end
+  end
+  [1, 50, 100].each do |n|
+    edge("variable #{n} of an object of too many shapes", :ivar, "@w#{n} of #{NAME}::Complex") do
+      const_set(:Complex, Class.new) unless const_defined?(:Complex, false)
+      complex = self::Complex.new
+      12.times { |i| self::Complex.new.instance_variable_set(:"@only#{i}_#{n}", 1) }
+      values = (1..100).map { |i| complex.instance_variable_set(:"@w#{i}", child) }
+      [complex, values[n - 1]]
+    end
+  end
+  edge("after one was removed", :ivar, "@c of #{NAME}::Many") do
+    many = Many.new
+    %i[@a @b @c].each { |id| many.instance_variable_set(id, child) }
+    many.remove_instance_variable(:@b)
+    [many, many.instance_variable_get(:@c)]
+  end
+  edge("of a frozen object", :ivar, "@label of #{NAME}::Badge") { [Badge.new(value = child).freeze, value] }
+  {
+    "String" => -> { "text".dup }, "Array" => -> { [] }, "Hash" => -> { {} }, "Proc" => -> { proc { } },
+    "Regexp" => -> { Regexp.new("a") }, "Thread::Queue" => -> { Queue.new }, "Range" => -> { Range.allocate },
+    "Enumerator" => -> { [].each.dup }, "Thread::Mutex" => -> { Mutex.new }, "Exception" => -> { Exception.new },
+    "#{NAME}::Point" => -> { Point.new }, "#{NAME}::List" => -> { List.new }, "#{NAME}::Table" => -> { Table.new },
+    "#{NAME}::Text" => -> { Text.new }, "Random" => -> { Random.new }, "Binding" => -> { binding },
+    "Method" => -> { 1.method(:+) }, "Time" => -> { Time.now }, "IO" => -> { IO.allocate },
+    "ObjectSpace::WeakMap" => -> { ObjectSpace::WeakMap.new }, "Object" => -> { Object.new },
+  }.each do |name, make|
+    edge("a variable of #{name}", :ivar, "@mine of #{name}") do
+      object = make.call
+      object.instance_variable_set(:@mine, value = child)
+      [object, value]
+    end
+  end
+  edge("one of many variables of a String", :ivar, "@v7 of String") do
+    text = "text".dup
+    values = (1..9).map { |i| text.instance_variable_set(:"@v#{i}", child) }
+    [text, values[6]]
+  end
+
+  # Members.
+  edge("a member of a Struct", :member, "label of #{NAME}::Point") { [Point.new(1, value = child), value] }
+  edge("a member that the parent class names", :member, "x of #{NAME}::Point3") { [Point3.new(value = child), value] }
+  edge("a member of a Data", :member, "unit of #{NAME}::Measure") { [Measure.new(1, value = child), value] }
+  edge("a member of a Struct without a name", :member, "a of (anonymous Class < Struct)") do
+    [Struct.new(:a).new(value = child), value]
+  end
+  edge("a member of a Struct with keywords", :member, "a of (anonymous Class < Struct)") do
+    [Struct.new(:a, keyword_init: true).new(a: value = child), value]
+  end
+  (1..20).each do |n|
+    edge("member #{n} of 20", :member, "m#{n} of #{NAME}::Wide") do
+      wide = Wide.new
+      [wide, wide[n - 1] = child]
+    end
+  end
+
+  # Elements, keys, values.
+  [1, 2, 3, 4, 20, 1000].each do |n|
+    edge("the last of #{n} elements", :element, "[] of Array") { [[nil] * (n - 1) << (value = child), value] }
+    edge("the first of #{n} elements", :element, "[] of Array") { [[value = child] + [nil] * (n - 1), value] }
+    edge("one of #{n} values", :value, "{} value of Hash") do
+      [(1..n).to_h { |i| [i, nil] }.tap { |hash| hash[n] = @value = child }, @value]
+    end
+    edge("one of #{n} keys", :key, "{} key of Hash") do
+      [(1...n).to_h { |i| [i, nil] }.tap { |hash| hash[@key = child] = 1 }, @key]
+    end
+    edge("one of #{n} keys by identity", :key, "{} key of Hash") do
+      hash = {}.compare_by_identity
+      (n - 1).times { hash[child] = 1 }
+      hash[key = child] = 1
+      [hash, key]
+    end
+    edge("one of #{n} values by identity", :value, "{} value of Hash") do
+      hash = {}.compare_by_identity
+      (n - 1).times { hash[child] = 1 }
+      hash[child] = value = child
+      [hash, value]
+    end
+  end
+  edge("an element of a subclass", :element, "[] of #{NAME}::List") { [List[value = child], value] }
+  edge("a value of a subclass", :value, "{} value of #{NAME}::Table") { [Table[1, value = child], value] }
+  edge("a default value", :default, "default of Hash") { [Hash.new(value = child), value] }
+  edge("a default block", :default, "default block of Hash") { [hash = Hash.new { }, hash.default_proc] }
+  chain("an array that shares memory",
+        ["shared: shared memory of Array", "element: [] of (hidden T_ARRAY)"]) do
+    all = Array.new(100) { child }
+    part = all[10, 80]
+    [part, part[3]]
+  end
+  edge("a string that shares memory", :shared, "shared memory of String") do
+    text = "x" * 1000
+    copy = text.freeze.dup
+    [copy, text]
+  end
+  chain("a Set's element", ["ivar: @hash of Set", "key: {} key of Hash"]) { [Set[value = child], value] }
+  chain("a value deep in arrays", ["element: [] of Array"] * 3) { [[[[value = child]]], value] }
+  edge("a value of a WeakKeyMap", :value, "{} value of ObjectSpace::WeakKeyMap") do
+    map = ObjectSpace::WeakKeyMap.new
+    map[@weak_key = child] = value = child
+    [map, value]
+  end
+
+  # Builtin objects.
+  edge("a Rational's numerator", :data, "numerator of Rational") { [Rational(value = 2**100, 3), value] }
+  edge("a Rational's denominator", :data, "denominator of Rational") { [Rational(1, value = 3**100), value] }
+  edge("a Complex's real part", :data, "real part of Complex") { [Complex(value = 2**100, 3), value] }
+  edge("a Complex's imaginary part", :data, "imaginary part of Complex") { [Complex(1, value = 2**100), value] }
+  edge("a MatchData's regexp", :data, "regexp of MatchData") { [/b+/.match("abbb"), /b+/].then { |m, _| [m, m.regexp] } }
+  edge("a MatchData's string", :data, "string of MatchData") { (match = "abbb".match(/b+/)).then { [match, match.string] } }
+  edge("an Exception's message", :ivar, "mesg of RuntimeError") { [RuntimeError.new(value = "message"), value] }
+  edge("an Exception's cause", :ivar, "cause of RuntimeError") do
+    begin
+      begin
+        raise "inner"
+      rescue => inner
+        raise "outer"
+      end
+    rescue => outer
+      [outer, inner]
+    end
+  end
+  edge("an IO's path", :data, "path of File") { (file = File.open(__FILE__)).close.then { [file, Edges.edge(file, nil)] }; [file, file.instance_eval { @path }] } if false
+  edge("a Range's end", :member, "end of Range") { [(1..(value = 2**100)), value] } if false
+
+  # Blocks, environments, methods.
+  chain("a local of a method that a block keeps",
+        ["environment: locals around block in #{NAME}::Badge#keep", "local: local repo of #{NAME}::Badge#keep"]) do
+    [Badge.new.keep(value = child), value]
+  end
+  edge("the self of a block", :self, "self of block in #{NAME}::Badge#keep_self") { [(badge = Badge.new).keep_self, badge] }
+  chain("the second parameter",
+        ["environment: locals around block in #{NAME}::Badge#keep_two", "local: local issue of #{NAME}::Badge#keep_two"]) do
+    [Badge.new.keep_two(1, value = child)[0], value]
+  end
+  chain("a local two blocks out",
+        ["environment: locals around block (3 levels) in #{NAME}::Badge#nested",
+         "environment: locals around block (2 levels) in #{NAME}::Badge#nested",
+         "environment: locals around block in #{NAME}::Badge#nested",
+         "local: local repo of #{NAME}::Badge#nested"]) do
+    [Badge.new.nested(value = child), value]
+  end
+  {
+    "an optional parameter" => [:with_default, ->(m, v) { m.call(v) }, "repo"],
+    "a keyword" => [:with_keyword, ->(m, v) { m.call(repo: v) }, "repo"],
+    "a local" => [:with_local, ->(m, v) { m.call(v) }, "value"],
+  }.each do |name, (method, call, variable)|
+    chain("#{name} of a method whose binding is kept",
+          ["environment: locals around #{NAME}::Badge##{method}", "local: local #{variable} of #{NAME}::Badge##{method}"]) do
+      [call.call(Badge.new.method(method), value = child), value]
+    end
+  end
+  chain("an element of the rest",
+        ["environment: locals around #{NAME}::Badge#with_rest", "local: local repos of #{NAME}::Badge#with_rest",
+         "element: [] of Array"]) { [Badge.new.with_rest(value = child), value] }
+  chain("a value of the options",
+        ["environment: locals around #{NAME}::Badge#with_options", "local: local options of #{NAME}::Badge#with_options",
+         "value: {} value of Hash"]) { [Badge.new.with_options(a: value = child), value] }
+  chain("a block parameter",
+        ["environment: locals around #{NAME}::Badge#with_block", "local: local block of #{NAME}::Badge#with_block"]) do
+    block = proc { }
+    [Badge.new.with_block(&block), block]
+  end
+  edge("the self of a binding", :self, "self of #{NAME}::Badge#with_rest") { [(badge = Badge.new).with_rest, badge] }
+  edge("the receiver of a Method", :data, "receiver of Method") { [(badge = Badge.new).method(:keep), badge] }
+  edge("the class of an UnboundMethod", :class, "owner of UnboundMethod") { [Badge.instance_method(:keep), Badge] } if false
+  edge("a block of a symbol", :block, "symbol of Proc") { [:"a symbol that lives #{1}".to_proc, 1] } if false
+  edge("a value that a block in C has", :data, "data of a block in C of (imemo:ifunc)") { [nil, nil] } if false
+  chain("a value that a block in C has",
+        ["code: code of Proc", "data: data of a block in C of (imemo:ifunc)"]) { [Edges.block_in_c(value = child), value] }
+  chain("define_method's block and its local",
+        ["method: method kept of class #{NAME}::Report", "block: block of method #{NAME}::Report#kept",
+         "environment: locals around block in <class:Report>", "local: local kept of <class:Report>"]) { [Report, nil] } if false
+
+  # Enumerators.
+  edge("the receiver of an Enumerator", :data, "receiver of Enumerator") { [(badge = Badge.new).each, badge] }
+  chain("an argument of an Enumerator", ["data: arguments of Enumerator", "element: [] of Array"]) do
+    [[1].to_enum(:each_slice, value = child), value]
+  end
+  chain("the block of Enumerator.new", ["data: receiver of Enumerator", "data: block of Enumerator::Generator"]) do
+    block = proc { }
+    [Enumerator.new(&block), block]
+  end
+  edge("the memo of an Enumerator::Lazy", :data, "receiver of Enumerator::Lazy") { [[1].lazy, nil] } if false
+  edge("the first value of Enumerator.produce", :data, "initial value of Enumerator::Producer") { [nil, nil] } if false
+  chain("the first value of Enumerator.produce",
+        ["data: receiver of Enumerator", "data: receiver of Enumerator::Generator",
+         "data: initial value of Enumerator::Producer"]) { [Enumerator.produce(value = child) { }, value] } if false
+  chain("an enumerable of a chain", ["data: enumerables of Enumerator::Chain", "element: [] of Array"]) do
+    [Enumerator::Chain.new(value = [1]), value]
+  end
+  chain("an enumerable of a product", ["data: enumerables of Enumerator::Product", "element: [] of Array"]) do
+    [Enumerator::Product.new(value = [1]), value]
+  end
+
+  # Threads, fibers, queues.
+  chain("an item of a Queue", ["data: items of Thread::Queue", "element: [] of (hidden T_ARRAY)"]) do
+    [Queue.new << (value = child), value]
+  end
+  chain("an item of a SizedQueue", ["data: items of Thread::SizedQueue", "element: [] of (hidden T_ARRAY)"]) do
+    [SizedQueue.new(3) << (value = child), value]
+  end
+  edge("the value of a thread", :data, "value of Thread") { (value = child).then { [Thread.new { value }.tap(&:join), value] } }
+  edge("the name of a thread", :data, "name of Thread") do
+    thread = Thread.new { }.join
+    thread.name = name = "a name that is a String of its own"
+    [thread, thread.name]
+  end
+  chain("a thread variable", ["thread_local: thread variables of Thread", "value: {} value of (hidden T_HASH)"]) do
+    thread = Thread.new { }.join
+    thread.thread_variable_set(:repo, value = child)
+    [thread, value]
+  end
+  edge("a fiber local of a thread", :fiber_local, "fiber local repo of Thread") do
+    Thread.current[:repo] = value = child
+    [Thread.new { Thread.current[:repo] = value; Thread.stop }.tap { |t| Thread.pass until t.stop? }, value]
+  end
+  edge("a fiber local of a fiber", :fiber_local, "fiber local repo of Fiber") do
+    value = child
+    fiber = Fiber.new { Thread.current[:repo] = value; Fiber.yield }
+    fiber.resume
+    [fiber, value]
+  end
+  chain("a value of a fiber's storage", ["fiber_local: fiber storage of Fiber", "value: {} value of Hash"]) do
+    [Fiber.new(storage: {repo: value = child}) { }, value]
+  end
+  edge("a local of a fiber that waits", :local, "local repo of block in #{NAME}.suspended") { suspended(child) }
+  edge("a local of a method that a fiber is in", :local, "local value of #{NAME}.wait_with") do
+    fiber = Fiber.new { wait_with(child) }
+    [fiber, fiber.resume]
+  end
+  edge("the self of a method that a fiber is in", :self, "self of #{NAME}::Badge#each") do
+    badge = Badge.new
+    fiber = Fiber.new { badge_each(badge) }
+    fiber.resume
+    [fiber, badge]
+  end if false
+  edge("a local of a thread that waits", :local, "local value of #{NAME}.wait_for_ever") do
+    value = child
+    thread = start_waiting(value)
+    [thread, value]
+  end
+
+  def self.suspended(value)
+    box = [value]
+    fiber = Fiber.new do
+      repo = box.pop
+      Fiber.yield
+      repo
+    end
+    fiber.resume
+    [fiber, value]
+  end
+
+  def self.wait_with(value)
+    Fiber.yield(value)
+    value
+  end
+
+  def self.wait_for_ever(value)
+    sleep
+    value
+  end
+
+  def self.start_waiting(value)
+    box = [value]
+    Thread.new { wait_for_ever(box.pop) }.tap { |thread| Thread.pass until thread.stop? }
+  end
+
+  # Objects of extensions.
+  edge("an object in C", :data, "data of Object (edges/box in heap_sampler_edges.so)") { [Edges.box(value = child), value] }
+  edge("an object in C that declares its references", :data, "data of Object") { [Edges.declared(value = child), value] }
+
+  # Classes and methods.
+  edge("the class of an object", :class, "class of #{NAME}::Badge") { [Badge.new, Badge] }
+  edge("the superclass", :superclass, "superclass of class #{NAME}::Point3") { [Point3, Point] }
+  chain("a singleton method's class", ["class: class of Object"]) { [object = Object.new, object.singleton_class] }
+  edge("the object of a singleton class", :class, "object of singleton class of a #{NAME}::Badge") do
+    badge = Badge.new
+    [badge.singleton_class, badge]
+  end
+
+  ROWS.each do |name, (expected, plant)|
+    define_method("test_#{name.gsub(/\W+/, '_')}") do
+      omit "without the sampler" unless Edges
+      parent, child = self.class.instance_exec(&plant)
+      found = Edges.chain(parent, child)
+      assert_not_nil found, "the GC does not come from one to the other"
+      assert_equal expected.map { |kind, text| "#{kind}: #{text}" }, found.map { |kind, text| "#{kind}: #{text}" }
+    end
+  end
+
+  def test_rows
+    assert_operator ROWS.size, :>=, 200
+  end
+end
