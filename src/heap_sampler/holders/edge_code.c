@@ -22,11 +22,11 @@ code_visit_env(struct hs_visit *visit, const rb_env_t *env)
         }
     }
     if (!VM_ENV_LOCAL_P(env->ep)) {
-        hs_visit(visit, HS_EDGE_ENVIRONMENT, "locals around", 0, (VALUE)rb_vm_env_prev_env(env));
+        hs_visit(visit, HS_EDGE_ENVIRONMENT, "locals outside", 0, (VALUE)rb_vm_env_prev_env(env));
     }
     hs_visit(visit, HS_EDGE_CODE, "code", 0, (VALUE)env->iseq);
     hs_visit(visit, HS_EDGE_METHOD, "method", 0, env->ep[VM_ENV_DATA_INDEX_ME_CREF]);
-    if (VM_ENV_LOCAL_P(env->ep)) hs_visit(visit, HS_EDGE_BLOCK, "block given to", 0, VM_ENV_BLOCK_HANDLER(env->ep));
+    if (VM_ENV_LOCAL_P(env->ep)) hs_visit(visit, HS_EDGE_BLOCK, "block argument", 0, VM_ENV_BLOCK_HANDLER(env->ep));
     for (unsigned int i = 0; i < env->env_size && !visit->enough; i++) {
         hs_visit(visit, HS_EDGE_STACK, "argument", 0, env->env[i]);
     }
@@ -39,7 +39,7 @@ code_visit_captured(struct hs_visit *visit, const struct rb_captured_block *capt
     const rb_iseq_t *iseq = hs_iseq(captured->code.iseq);
     if (captured->ep) hs_visit_in(visit, iseq, NULL, hs_method_of_ep(captured->ep));
     hs_visit(visit, HS_EDGE_SELF, "self", 0, captured->self);
-    if (captured->ep) hs_visit(visit, HS_EDGE_ENVIRONMENT, "locals around", 0, captured->ep[VM_ENV_DATA_INDEX_ENV]);
+    if (captured->ep) hs_visit(visit, HS_EDGE_ENVIRONMENT, "locals outside", 0, captured->ep[VM_ENV_DATA_INDEX_ENV]);
     hs_visit(visit, HS_EDGE_CODE, "code", 0, captured->code.val);
 }
 
@@ -92,6 +92,7 @@ static void
 code_visit_method(struct hs_visit *visit, const rb_method_entry_t *method)
 {
     if (method->def) code_visit_definition(visit, method->def);
+    if (method->def && method->def->iseq_overload) hs_visit(visit, HS_EDGE_METHOD, "itself", 0, (VALUE)method);
     hs_visit(visit, HS_EDGE_CLASS, "owner", 0, method->owner);
     hs_visit(visit, HS_EDGE_CLASS, "class", 0, method->defined_class);
 }
@@ -186,8 +187,8 @@ code_visit_iseq(struct hs_visit *visit, const rb_iseq_t *iseq)
     code_visit_literals(visit, iseq);
     code_visit_keywords(visit, body);
     code_visit_rescues(visit, body);
-    hs_visit(visit, HS_EDGE_CODE, "code around", 0, (VALUE)body->parent_iseq);
-    hs_visit(visit, HS_EDGE_CODE, "method's code around", 0, (VALUE)body->local_iseq);
+    hs_visit(visit, HS_EDGE_CODE, "code outside", 0, (VALUE)body->parent_iseq);
+    hs_visit(visit, HS_EDGE_CODE, "method outside", 0, (VALUE)body->local_iseq);
     hs_visit(visit, HS_EDGE_CODE, "short form", 0, (VALUE)body->mandatory_only_iseq);
     hs_visit(visit, HS_EDGE_CODE, "name", 0, body->location.label);
     hs_visit(visit, HS_EDGE_CODE, "name", 0, body->location.base_label);

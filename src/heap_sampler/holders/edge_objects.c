@@ -43,9 +43,10 @@ objects_variables(struct hs_visit *visit, VALUE object, const VALUE *values, st_
         if (table) st_foreach(table, objects_variable_i, (st_data_t)visit);
         return;
     }
-    rb_shape_t *shape = rb_shape_get_shape(object);
-    for (; shape && shape->type != SHAPE_ROOT && !visit->enough; shape = rb_shape_get_parent(shape)) {
+    const rb_shape_t *shape = rb_shape_get_shape(object);
+    while (shape->parent_id != INVALID_SHAPE_ID && !visit->enough) {
         if (shape->type == SHAPE_IVAR) objects_variable(visit, shape->edge_name, values[shape->next_iv_index - 1]);
+        shape = rb_shape_get_shape_by_id(shape->parent_id);
     }
 }
 

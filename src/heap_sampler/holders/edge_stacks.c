@@ -52,7 +52,7 @@ stacks_visit_environments(struct hs_visit *visit, const rb_control_frame_t *fram
     if (VM_ENV_LOCAL_P(ep)) return;
     const VALUE *around = VM_ENV_PREV_EP(ep);
     if (VM_ENV_FLAGS(around, VM_ENV_FLAG_ESCAPED)) {
-        hs_visit(visit, HS_EDGE_ENVIRONMENT, "locals around", 0, around[VM_ENV_DATA_INDEX_ENV]);
+        hs_visit(visit, HS_EDGE_ENVIRONMENT, "locals outside", 0, around[VM_ENV_DATA_INDEX_ENV]);
     }
 }
 

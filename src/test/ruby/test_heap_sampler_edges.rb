@@ -230,8 +230,8 @@ class TestHeapSamplerEdges < Test::Unit::TestCase
   end
 
   # Builtin objects.
-  edge("a Rational's numerator", :data, "numerator of Rational") { [Rational(value = 2**100, 3), value] }
-  edge("a Rational's denominator", :data, "denominator of Rational") { [Rational(1, value = 3**100), value] }
+  edge("a Rational's numerator", :data, "numerator of Rational") { (one = Rational(2**100, 3)).then { [one, one.numerator] } }
+  edge("a Rational's denominator", :data, "denominator of Rational") { (one = Rational(2, 3**100)).then { [one, one.denominator] } }
   edge("a Complex's real part", :data, "real part of Complex") { [Complex(value = 2**100, 3), value] }
   edge("a Complex's imaginary part", :data, "imaginary part of Complex") { [Complex(1, value = 2**100), value] }
   edge("a MatchData's regexp", :data, "regexp of MatchData") { [/b+/.match("abbb"), /b+/].then { |m, _| [m, m.regexp] } }
@@ -248,23 +248,21 @@ class TestHeapSamplerEdges < Test::Unit::TestCase
       [outer, inner]
     end
   end
-  edge("an IO's path", :data, "path of File") { (file = File.open(__FILE__)).close.then { [file, Edges.edge(file, nil)] }; [file, file.instance_eval { @path }] } if false
-  edge("a Range's end", :member, "end of Range") { [(1..(value = 2**100)), value] } if false
 
   # Blocks, environments, methods.
   chain("a local of a method that a block keeps",
-        ["environment: locals around block in #{NAME}::Badge#keep", "local: local repo of #{NAME}::Badge#keep"]) do
+        ["environment: locals outside of block in #{NAME}::Badge#keep", "local: local repo of #{NAME}::Badge#keep"]) do
     [Badge.new.keep(value = child), value]
   end
   edge("the self of a block", :self, "self of block in #{NAME}::Badge#keep_self") { [(badge = Badge.new).keep_self, badge] }
   chain("the second parameter",
-        ["environment: locals around block in #{NAME}::Badge#keep_two", "local: local issue of #{NAME}::Badge#keep_two"]) do
+        ["environment: locals outside of block in #{NAME}::Badge#keep_two", "local: local issue of #{NAME}::Badge#keep_two"]) do
     [Badge.new.keep_two(1, value = child)[0], value]
   end
   chain("a local two blocks out",
-        ["environment: locals around block (3 levels) in #{NAME}::Badge#nested",
-         "environment: locals around block (2 levels) in #{NAME}::Badge#nested",
-         "environment: locals around block in #{NAME}::Badge#nested",
+        ["environment: locals outside of block (3 levels) in #{NAME}::Badge#nested",
+         "environment: locals outside of block (2 levels) in #{NAME}::Badge#nested",
+         "environment: locals outside of block in #{NAME}::Badge#nested",
          "local: local repo of #{NAME}::Badge#nested"]) do
     [Badge.new.nested(value = child), value]
   end
@@ -274,32 +272,25 @@ class TestHeapSamplerEdges < Test::Unit::TestCase
     "a local" => [:with_local, ->(m, v) { m.call(v) }, "value"],
   }.each do |name, (method, call, variable)|
     chain("#{name} of a method whose binding is kept",
-          ["environment: locals around #{NAME}::Badge##{method}", "local: local #{variable} of #{NAME}::Badge##{method}"]) do
+          ["environment: locals outside of #{NAME}::Badge##{method}", "local: local #{variable} of #{NAME}::Badge##{method}"]) do
       [call.call(Badge.new.method(method), value = child), value]
     end
   end
   chain("an element of the rest",
-        ["environment: locals around #{NAME}::Badge#with_rest", "local: local repos of #{NAME}::Badge#with_rest",
+        ["environment: locals outside of #{NAME}::Badge#with_rest", "local: local repos of #{NAME}::Badge#with_rest",
          "element: [] of Array"]) { [Badge.new.with_rest(value = child), value] }
   chain("a value of the options",
-        ["environment: locals around #{NAME}::Badge#with_options", "local: local options of #{NAME}::Badge#with_options",
+        ["environment: locals outside of #{NAME}::Badge#with_options", "local: local options of #{NAME}::Badge#with_options",
          "value: {} value of Hash"]) { [Badge.new.with_options(a: value = child), value] }
   chain("a block parameter",
-        ["environment: locals around #{NAME}::Badge#with_block", "local: local block of #{NAME}::Badge#with_block"]) do
+        ["environment: locals outside of #{NAME}::Badge#with_block", "block: block argument of #{NAME}::Badge#with_block"]) do
     block = proc { }
     [Badge.new.with_block(&block), block]
   end
   edge("the self of a binding", :self, "self of #{NAME}::Badge#with_rest") { [(badge = Badge.new).with_rest, badge] }
   edge("the receiver of a Method", :data, "receiver of Method") { [(badge = Badge.new).method(:keep), badge] }
-  edge("the class of an UnboundMethod", :class, "owner of UnboundMethod") { [Badge.instance_method(:keep), Badge] } if false
-  edge("a block of a symbol", :block, "symbol of Proc") { [:"a symbol that lives #{1}".to_proc, 1] } if false
-  edge("a value that a block in C has", :data, "data of a block in C of (imemo:ifunc)") { [nil, nil] } if false
   chain("a value that a block in C has",
-        ["code: code of Proc", "data: data of a block in C of (imemo:ifunc)"]) { [Edges.block_in_c(value = child), value] }
-  chain("define_method's block and its local",
-        ["method: method kept of class #{NAME}::Report", "block: block of method #{NAME}::Report#kept",
-         "environment: locals around block in <class:Report>", "local: local kept of <class:Report>"]) { [Report, nil] } if false
-
+        ["code: code of Bug::HeapSamplerEdges.block_in_c", "data: data of a block in C of (imemo:ifunc)"]) { [Edges.block_in_c(value = child), value] }
   # Enumerators.
   edge("the receiver of an Enumerator", :data, "receiver of Enumerator") { [(badge = Badge.new).each, badge] }
   chain("an argument of an Enumerator", ["data: arguments of Enumerator", "element: [] of Array"]) do
@@ -309,11 +300,6 @@ class TestHeapSamplerEdges < Test::Unit::TestCase
     block = proc { }
     [Enumerator.new(&block), block]
   end
-  edge("the memo of an Enumerator::Lazy", :data, "receiver of Enumerator::Lazy") { [[1].lazy, nil] } if false
-  edge("the first value of Enumerator.produce", :data, "initial value of Enumerator::Producer") { [nil, nil] } if false
-  chain("the first value of Enumerator.produce",
-        ["data: receiver of Enumerator", "data: receiver of Enumerator::Generator",
-         "data: initial value of Enumerator::Producer"]) { [Enumerator.produce(value = child) { }, value] } if false
   chain("an enumerable of a chain", ["data: enumerables of Enumerator::Chain", "element: [] of Array"]) do
     [Enumerator::Chain.new(value = [1]), value]
   end
@@ -334,14 +320,18 @@ class TestHeapSamplerEdges < Test::Unit::TestCase
     thread.name = name = "a name that is a String of its own"
     [thread, thread.name]
   end
-  chain("a thread variable", ["thread_local: thread variables of Thread", "value: {} value of (hidden T_HASH)"]) do
+  chain("a thread variable", ["thread_local: thread variables of Thread", "value: {} value of Hash"]) do
     thread = Thread.new { }.join
     thread.thread_variable_set(:repo, value = child)
     [thread, value]
   end
   edge("a fiber local of a thread", :fiber_local, "fiber local repo of Thread") do
-    Thread.current[:repo] = value = child
-    [Thread.new { Thread.current[:repo] = value; Thread.stop }.tap { |t| Thread.pass until t.stop? }, value]
+    value = child
+    thread = waiting do
+      Thread.current[:repo] = value
+      sleep
+    end
+    [thread, value]
   end
   edge("a fiber local of a fiber", :fiber_local, "fiber local repo of Fiber") do
     value = child
@@ -357,12 +347,6 @@ class TestHeapSamplerEdges < Test::Unit::TestCase
     fiber = Fiber.new { wait_with(child) }
     [fiber, fiber.resume]
   end
-  edge("the self of a method that a fiber is in", :self, "self of #{NAME}::Badge#each") do
-    badge = Badge.new
-    fiber = Fiber.new { badge_each(badge) }
-    fiber.resume
-    [fiber, badge]
-  end if false
   edge("a local of a thread that waits", :local, "local value of #{NAME}.wait_for_ever") do
     value = child
     thread = start_waiting(value)
@@ -392,20 +376,136 @@ class TestHeapSamplerEdges < Test::Unit::TestCase
 
   def self.start_waiting(value)
     box = [value]
-    Thread.new { wait_for_ever(box.pop) }.tap { |thread| Thread.pass until thread.stop? }
+    waiting { wait_for_ever(box.pop) }
   end
 
   # Objects of extensions.
   edge("an object in C", :data, "data of Object (edges/box in heap_sampler_edges.so)") { [Edges.box(value = child), value] }
   edge("an object in C that declares its references", :data, "data of Object") { [Edges.declared(value = child), value] }
 
-  # Classes and methods.
+  edge("an object in C of the same type's name as one of the VM's", :data, "data of Object (queue in heap_sampler_edges.so)") do
+    [Edges.box_named_queue(value = child), value]
+  end
+
+  # Classes, methods, code.
   edge("the class of an object", :class, "class of #{NAME}::Badge") { [Badge.new, Badge] }
   edge("the superclass", :superclass, "superclass of class #{NAME}::Point3") { [Point3, Point] }
-  chain("a singleton method's class", ["class: class of Object"]) { [object = Object.new, object.singleton_class] }
+  edge("a singleton class", :class, "class of Object") { [object = Object.new, object.singleton_class] }
   edge("the object of a singleton class", :class, "object of singleton class of a #{NAME}::Badge") do
     badge = Badge.new
     [badge.singleton_class, badge]
+  end
+  chain("an included module",
+        ["superclass: superclass of class (anonymous Class < Object)", "class: class of module #{NAME}::Mixin"]) do
+    [Class.new { include Mixin }, Mixin]
+  end
+  chain("define_method's block and its local",
+        ["method: method kept of class (anonymous Class < Object)", "block: block of method kept",
+         "environment: locals outside of block in #{NAME}.defining", "local: local value of #{NAME}.defining"]) do
+    value = child
+    [defining(value), value]
+  end
+  chain("a singleton method that a block defines",
+        ["class: class of Object", "method: method kept of singleton class of a Object", "block: block of method kept",
+         "environment: locals outside of block in #{NAME}.defining_singleton",
+         "local: local value of #{NAME}.defining_singleton"]) do
+    value = child
+    [defining_singleton(value), value]
+  end
+  chain("a literal of a method",
+        ["method: method pattern of class #{NAME}::Code", "code: code of method #{NAME}::Code#pattern",
+         "code: literal of pattern"]) { [Code, Code.new.pattern] }
+  chain("a literal of a block",
+        ["method: method block of class #{NAME}::Code", "code: code of method #{NAME}::Code#block",
+         "code: block of block", "code: literal of block in block"]) { [Code, Code.new.block.call] }
+  chain("a value that is made once",
+        ["method: method once of class #{NAME}::Code", "code: code of method #{NAME}::Code#once",
+         "code: value that is made once of once"]) { [Code, Code.new.once] }
+  chain("the default of a keyword",
+        ["method: method keyword of class #{NAME}::Code", "code: code of method #{NAME}::Code#keyword",
+         "code: default of a keyword of keyword"]) { [Code, Code.new.keyword] }
+  chain("a constant in a cache",
+        ["method: method constant of class #{NAME}::Code", "code: code of method #{NAME}::Code#constant",
+         "cache: cached constant of constant", "cache: value of (imemo:constcache)"]) do
+    [Code, Code.new.constant]
+  end
+
+  class Code
+    VALUE = [1]
+    def pattern = /a pattern/
+    def block = -> { /another pattern/ }
+    def once = /#{"a"}b/o
+    def keyword(one: 2.0i) = one
+    def constant = TestHeapSamplerEdges::CACHED
+  end
+  CACHED = ["cached"]
+
+  def self.defining(value) = Class.new { define_method(:kept) { value } }
+  def self.defining_singleton(value) = Object.new.tap { |object| object.define_singleton_method(:kept) { value } }
+
+  # The VM's own.
+  edge("a TracePoint's block", :data, "block of TracePoint") do
+    block = proc { }
+    [TracePoint.new(:raise, &block), block]
+  end
+  chain("a value of a Ractor's storage", ["thread_local: Ractor local kept of Ractor"]) do
+    Ractor.current[:kept] = value = child
+    [Ractor.current, value]
+  end
+  edge("a Dir's path", :data, "path of Dir") { (dir = Dir.new(".")).close.then { [dir, dir.path] } }
+  chain("arguments of a thread", ["data: arguments of Thread", "element: [] of Array"]) do
+    value = child
+    thread = waiting(value) { |one| sleep; one }
+    [thread, value]
+  end
+  edge("the block of a thread", :block, "block of Thread") do
+    block = proc { sleep }
+    [waiting(&block), block]
+  end
+  edge("the block of a fiber", :data, "data of Fiber (fiber in ruby)") { (block = proc { }).then { [Fiber.new(&block), block] } }
+  (1..8).each do |n|
+    chain("local #{n} of 8 of a block that a block keeps",
+          ["environment: locals outside of block (2 levels) in #{NAME}.eight",
+           "local: local l#{n} of block in #{NAME}.eight"]) do
+      values = Array.new(8) { child }
+      [eight(values), values[n - 1]]
+    end
+  end
+  (1..8).each do |n|
+    edge("local #{n} of 8 of a fiber that waits", :local, "local l#{n} of #{NAME}.eight_in_fiber") do
+      values = Array.new(8) { child }
+      fiber = Fiber.new { eight_in_fiber(values) }
+      fiber.resume
+      held = values[n - 1]
+      values.clear
+      [fiber, held]
+    end
+  end
+
+  def self.eight(values)
+    [values].map { |(l1, l2, l3, l4, l5, l6, l7, l8)| -> { [l1, l2, l3, l4, l5, l6, l7, l8] } }.first
+  end
+
+  def self.eight_in_fiber(values)
+    l1, l2, l3, l4, l5, l6, l7, l8 = values
+    Fiber.yield
+    [l1, l2, l3, l4, l5, l6, l7, l8]
+  end
+
+  def self.waiting(*arguments, &block)
+    thread = Thread.new(*arguments, &block)
+    (@threads ||= []) << thread
+    Thread.pass until thread.stop?
+    thread
+  end
+
+  def self.end_threads
+    @threads&.each { |thread| thread.kill.join }
+    @threads = nil
+  end
+
+  def teardown
+    self.class.end_threads
   end
 
   ROWS.each do |name, (expected, plant)|
@@ -420,5 +520,154 @@ class TestHeapSamplerEdges < Test::Unit::TestCase
 
   def test_rows
     assert_operator ROWS.size, :>=, 200
+  end
+
+  # -- what is in no table -----------------------------------------------------------------------------------------------
+
+  def edges(script, args: [], timeout: 60)
+    omit "without the sampler" unless Edges
+    assert_separately(["-W0", "-r-test-/heap_sampler_edges", *args], "Edges = Bug::HeapSamplerEdges\n" + script, timeout: timeout)
+  end
+
+  def test_a_WeakMap_keeps_nothing
+    edges(<<~'RUBY')
+      map = ObjectSpace::WeakMap.new
+      key, value = Object.new, Object.new
+      map[key] = value
+      assert_nil Edges.chain(map, value)
+      assert_nil Edges.chain(map, key)
+      keys = ObjectSpace::WeakKeyMap.new
+      keys[key] = 1
+      assert_nil Edges.chain(keys, key)
+    RUBY
+  end
+
+  def test_code_has_its_place
+    edges(<<~'RUBY')
+      code = <<~SOURCE
+        class Badge
+          def keep(repo)
+            kept = repo
+            -> {
+              repo
+            }
+          end
+          def wait(repo)
+            Fiber.yield
+
+            repo
+          end
+        end
+      SOURCE
+      eval(code, TOPLEVEL_BINDING, "badge.rb", 1)
+      value = Object.new
+      block = Badge.new.keep(value)
+      assert_equal [["environment", "badge.rb", 4], ["local", "badge.rb", 2]],
+                   Edges.chain(block, value).map { |kind, _, path, line| [kind.to_s, path, line] }
+      fiber = Fiber.new { Badge.new.wait(Object.new.tap { |one| value = one }) }
+      fiber.resume
+      assert_equal [:local, "local repo of Badge#wait", "badge.rb", 9], Edges.edge(fiber, value)
+      assert_equal [:ivar, "@x of Badge", nil, 0], Edges.edge(Badge.new.tap { |b| b.instance_variable_set(:@x, value) }, value)
+    RUBY
+  end
+
+  def test_roots
+    edges(<<~'RUBY')
+      $badges = badges = Object.new
+      assert_equal [:gvar, "$badges", nil, 0], Edges.root_edge("global_tbl", badges)
+      hidden, seen = Object.new, Object.new
+      Edges.register(hidden, seen)
+      assert_equal [:address, "variable in heap_sampler_edges.so", nil, 0], Edges.root_edge("vm", hidden)
+      assert_equal [:address, "hs_edges_seen_address in heap_sampler_edges.so", nil, 0], Edges.root_edge("vm", seen)
+      assert_equal [:gvar, "$LOAD_PATH", nil, 0], Edges.root_edge("vm", $LOAD_PATH)
+      assert_equal [:gvar, "$LOADED_FEATURES", nil, 0], Edges.root_edge("vm", $LOADED_FEATURES)
+      trap("USR2", block = proc { })
+      assert_equal [:root, "(trap)", nil, 0], Edges.root_edge("vm", block)
+      assert_equal [:root, "(main object)", nil, 0], Edges.root_edge("vm", self)
+      assert_equal [:root, "(threads)", nil, 0], Edges.root_edge("vm", Ractor.current)
+      assert_equal [:root, "(constants)", nil, 0], Edges.root_edge("constants", Object)
+      assert_equal [:root, "(at_exit)", nil, 0], Edges.root_edge("end_proc", block)
+      assert_equal [:root, "(machine stack)", nil, 0], Edges.root_edge("machine_context", block)
+      assert_equal [:root, "(VM)", nil, 0], Edges.root_edge("vm", Object.new)
+      assert_equal [:root, "(root)", nil, 0], Edges.root_edge("of a later Ruby", Object.new)
+    RUBY
+  end
+
+  def test_finalizers_are_roots
+    edges(<<~'RUBY')
+      kept = Object.new
+      object = Object.new
+      ObjectSpace.define_finalizer(object, block = proc { kept })
+      assert_equal [[[:finalizer, "(finalizer)", nil, 0]], true], Edges.finalizers(block)
+    RUBY
+  end
+
+  # Each reference of each object of a program with much of the standard library has a name; nothing is allocated for it.
+  def test_all_objects
+    libraries = %w[json set erb optparse psych openssl socket net/http rdoc tempfile fileutils date bigdecimal ripper
+                   pstore digest zlib strscan forwardable delegate observer logger monitor timeout open3 uri resolv find]
+    edges(<<~RUBY, timeout: 120)
+      #{libraries}.each { |library| require library rescue LoadError }
+      [1, 2].each.next
+      fibers = Array.new(3) { |n| Fiber.new { |one| Fiber.yield(one) }.tap { |f| f.resume(Object.new) } }
+      threads = Array.new(3) { Thread.new { Queue.new.pop } }
+      Ractor.new { Ractor.receive }
+      Thread.pass until threads.all?(&:stop?)
+      sweep = Edges.sweep
+      assert_operator sweep[:edges], :>, 100_000
+      assert_equal 0, sweep[:unnamed]
+      assert_equal 0, sweep[:out_of_form]
+      assert_equal 0, sweep[:allocated_objects]
+      assert_equal 0, sweep[:allocated_bytes] if sweep[:allocated_bytes]
+      assert_operator sweep[:kinds][:other], :<, 0.02 * sweep[:edges], sweep[:others].inspect
+      assert_equal [], sweep[:others].map { |one| one[1] }.uniq
+    RUBY
+  end
+
+  # -- blocks of malloc ----------------------------------------------------------------------------------------------------
+
+  def test_blocks
+    edges(<<~'RUBY')
+      class Many; end
+      many = Many.new
+      300.times { |n| many.instance_variable_set(:"@v#{n}", n) }
+      wide = Struct.new(*(1..200).map { |n| :"m#{n}" }).new
+      locals = binding
+      text = "x" * 100_000
+      {
+        "a string" => [text, [100_001]],
+        "an array" => [Array.new(10_000), [80_000]],
+        "a bignum" => [1 << 80_000, [10_001]],
+        "a struct" => [wide, [1600]],
+        "variables" => [many, [2400]],
+        "a hash" => [(1..1000).to_h { |n| [n, n] }, [1024, 24_000]],
+        "a small string" => ["x" * 20, []],
+        "a small array" => [[1, 2], []],
+        "a small hash" => [{a: 1}, []],
+        "a string that shares" => [text[10, 99_990], []],
+        "an integer" => [2**62 + 1, []],
+        "an object in C" => [Edges.box(1), [8]],
+      }.each do |name, (object, least)|
+        sizes = Edges.blocks(object).sort
+        assert_equal least.size, sizes.size, name
+        sizes.zip(least) { |size, expected| assert_includes(expected..(expected * 2.2 + 16), size, name) }
+      end
+      copy = "y".dup
+      copy.instance_variable_set(:@a, 1)
+      assert_equal 1, Edges.blocks(copy).size, "generic variables"
+      assert_operator Edges.blocks(Regexp.new("a" * 1000)).sum, :>, 1000
+      assert_operator Edges.blocks(Class.new { 100.times { |n| const_set(:"C#{n}", n) } }).size, :>, 100
+    RUBY
+  end
+
+  def test_blocks_of_all_objects
+    edges(<<~'RUBY')
+      require "rdoc"
+      require "psych"
+      objects, blocks, short, type = Edges.audit
+      assert_operator objects, :>, 20_000
+      assert_operator blocks, :>, 1000
+      assert_equal 0, short, "of type #{type}"
+    RUBY
   end
 end

@@ -40,6 +40,39 @@ s_root_edge(VALUE self, VALUE category, VALUE child)
     return edge_value(&edge);
 }
 
+/* The blocks among what finalizers keep: [[edge, …], found?] */
+struct finalizers {
+    VALUE block, edges;
+    bool found;
+};
+
+static void
+finalizers_find(VALUE child, void *data)
+{
+    struct finalizers *finalizers = data;
+    if (child == finalizers->block) finalizers->found = true;
+}
+
+static bool
+finalizers_i(const struct hs_reference *reference, void *data)
+{
+    struct finalizers *finalizers = data;
+    struct hs_edge edge;
+    rb_objspace_reachable_objects_from(reference->child, finalizers_find, finalizers);
+    rb_hs_reference_name(reference, &edge);
+    if (finalizers->found) rb_ary_push(finalizers->edges, edge_value(&edge));
+    return !finalizers->found;
+}
+
+/* finalizers(block) -> [[edge], true]: the finalizer that has this block */
+static VALUE
+s_finalizers(VALUE self, VALUE block)
+{
+    struct finalizers finalizers = {.block = block, .edges = rb_ary_new()};
+    rb_hs_root_references(HS_ROOT_FINALIZERS, finalizers_i, &finalizers);
+    return rb_ary_new_from_args(2, finalizers.edges, finalizers.found ? Qtrue : Qfalse);
+}
+
 /* -- the shortest chain from one object to another, by what the GC would mark ---------------------------------------- */
 
 struct chain_link {
@@ -77,6 +110,13 @@ chain_names(const struct chain *chain, size_t last)
     return names;
 }
 
+/* Whether the shortest chain goes through classes is chance: they lead everywhere. */
+static bool
+chain_stops_at(VALUE object, VALUE parent)
+{
+    return object != parent && (RB_TYPE_P(object, T_CLASS) || RB_TYPE_P(object, T_MODULE));
+}
+
 /* chain(parent, child) -> [edge, …]; nil: the GC would not come from one to the other */
 static VALUE
 s_chain(VALUE self, VALUE parent, VALUE child)
@@ -85,8 +125,9 @@ s_chain(VALUE self, VALUE parent, VALUE child)
     VALUE names = Qnil;
     chain_reach(parent, &chain);
     for (; chain.at < chain.count && NIL_P(names); chain.at++) {
-        if (chain.links[chain.at].object == child) names = chain_names(&chain, chain.at);
-        else rb_objspace_reachable_objects_from(chain.links[chain.at].object, chain_reach, &chain);
+        VALUE object = chain.links[chain.at].object;
+        if (object == child) names = chain_names(&chain, chain.at);
+        else if (!chain_stops_at(object, parent)) rb_objspace_reachable_objects_from(object, chain_reach, &chain);
     }
     st_free_table(chain.seen);
     free(chain.links);
@@ -163,6 +204,21 @@ allocated_objects(void)
     return rb_gc_stat(ID2SYM(rb_intern("total_allocated_objects")));
 }
 
+static int
+sweep_nothing(void *begin, void *end, size_t size, void *data)
+{
+    return 0;
+}
+
+/* What going through the objects allocates by itself. */
+static uint64_t
+sweep_own_bytes(void)
+{
+    uint64_t before = allocated_bytes();
+    rb_objspace_each_objects(sweep_nothing, NULL);
+    return allocated_bytes() - before;
+}
+
 static VALUE
 sweep_value(const struct sweep *sweep, size_t objects, uint64_t bytes)
 {
@@ -189,11 +245,12 @@ s_sweep(VALUE self)
 {
     struct sweep *sweep = calloc(1, sizeof(*sweep));
     VALUE disabled = rb_gc_disable();
+    uint64_t own_bytes = sweep_own_bytes();
     size_t objects = allocated_objects();
     uint64_t bytes = allocated_bytes();
     rb_objspace_each_objects(sweep_objects, sweep);
     rb_objspace_reachable_objects_from_root(sweep_root, sweep);
-    bytes = allocated_bytes() - bytes;
+    bytes = allocated_bytes() - bytes - own_bytes;
     objects = allocated_objects() - objects;
     if (!RTEST(disabled)) rb_gc_enable();
     VALUE value = sweep_value(sweep, objects, bytes);
@@ -218,6 +275,69 @@ s_blocks(VALUE self, VALUE object)
     return sizes;
 }
 
+/* What objects own, compared with what the GC thinks that they use. */
+struct audit {
+    uint64_t objects, blocks, short_objects;
+    int short_type;
+    size_t owned;               /* by the object that is looked at */
+};
+
+static void
+audit_i(const void *pointer, void *data)
+{
+    struct audit *audit = data;
+    audit->blocks++;
+    audit->owned += malloc_usable_size((void *)pointer);
+}
+
+/* Those whose size says nothing of other objects' blocks, and that malloc alone has. */
+static bool
+audit_wants(VALUE object)
+{
+    switch (RB_BUILTIN_TYPE(object)) {
+    case T_STRING:
+    case T_ARRAY:
+    case T_HASH:
+    case T_OBJECT:
+    case T_STRUCT:
+    case T_BIGNUM:
+    case T_MATCH:
+    case T_REGEXP:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static int
+audit_objects(void *begin, void *end, size_t size, void *data)
+{
+    struct audit *audit = data;
+    for (char *at = begin; at < (char *)end; at += size) {
+        VALUE object = (VALUE)at;
+        if (rb_objspace_garbage_object_p(object) || !audit_wants(object)) continue;
+        audit->objects++;
+        audit->owned = 0;
+        rb_hs_owned_blocks(object, audit_i, audit);
+        /* A hash's st_table is in its slot, and memsize_of counts it twice. */
+        size_t twice = RB_TYPE_P(object, T_HASH) ? sizeof(st_table) : 0;
+        if (audit->owned + rb_gc_obj_slot_size(object) + twice >= rb_obj_memsize_of(object)) continue;
+        audit->short_objects++;
+        audit->short_type = RB_BUILTIN_TYPE(object);
+    }
+    return 0;
+}
+
+/* audit -> [objects, blocks, objects that own less than ObjectSpace.memsize_of says, the type of one of them] */
+static VALUE
+s_audit(VALUE self)
+{
+    struct audit audit = {0};
+    rb_objspace_each_objects(audit_objects, &audit);
+    return rb_ary_new_from_args(4, ULL2NUM(audit.objects), ULL2NUM(audit.blocks), ULL2NUM(audit.short_objects),
+                                INT2NUM(audit.short_type));
+}
+
 /* -- an object in C whose form nobody knows -------------------------------------------------------------------------- */
 
 static void
@@ -229,12 +349,27 @@ box_mark(void *value)
 static const rb_data_type_t box_type = {"edges/box", {box_mark, RUBY_DEFAULT_FREE}, 0, 0, RUBY_TYPED_FREE_IMMEDIATELY};
 
 static VALUE
-s_box(VALUE self, VALUE value)
+box_of(const rb_data_type_t *type, VALUE value)
 {
     VALUE *box;
-    VALUE object = TypedData_Make_Struct(rb_cObject, VALUE, &box_type, box);
+    VALUE object = TypedData_Make_Struct(rb_cObject, VALUE, type, box);
     *box = value;
     return object;
+}
+
+static VALUE
+s_box(VALUE self, VALUE value)
+{
+    return box_of(&box_type, value);
+}
+
+/* Its name is that of a type of the VM's. */
+static const rb_data_type_t queue_type = {"queue", {box_mark, RUBY_DEFAULT_FREE}, 0, 0, RUBY_TYPED_FREE_IMMEDIATELY};
+
+static VALUE
+s_box_named_queue(VALUE self, VALUE value)
+{
+    return box_of(&queue_type, value);
 }
 
 /* The same, and it says where its reference is. */
@@ -250,10 +385,7 @@ static const rb_data_type_t declared_type = {
 static VALUE
 s_declared(VALUE self, VALUE value)
 {
-    VALUE *box;
-    VALUE object = TypedData_Make_Struct(rb_cObject, VALUE, &declared_type, box);
-    *box = value;
-    return object;
+    return box_of(&declared_type, value);
 }
 
 static VALUE hidden_address;    /* no symbol tells it */
@@ -291,10 +423,13 @@ Init_heap_sampler_edges(void)
     VALUE edges = rb_define_module_under(bug, "HeapSamplerEdges");
     rb_define_singleton_method(edges, "edge", s_edge, 2);
     rb_define_singleton_method(edges, "root_edge", s_root_edge, 2);
+    rb_define_singleton_method(edges, "finalizers", s_finalizers, 1);
     rb_define_singleton_method(edges, "chain", s_chain, 2);
     rb_define_singleton_method(edges, "sweep", s_sweep, 0);
     rb_define_singleton_method(edges, "blocks", s_blocks, 1);
+    rb_define_singleton_method(edges, "audit", s_audit, 0);
     rb_define_singleton_method(edges, "box", s_box, 1);
+    rb_define_singleton_method(edges, "box_named_queue", s_box_named_queue, 1);
     rb_define_singleton_method(edges, "declared", s_declared, 1);
     rb_define_singleton_method(edges, "register", s_register, 2);
     rb_define_singleton_method(edges, "block_in_c", s_block_in_c, 1);
