@@ -42,27 +42,60 @@
  *     their levels; methods in C, `<internal:` files and c_trace methods have the
  *     place of their caller.
  *
+ * gc.c, imemo.c, iseq.c, vm.c, proc.c, variable.c (holders/edge_*.c, owned_blocks.c)
+ *   - rb_gc_mark_children and the mark functions of the VM's own types say what refers to
+ *     what; holders/edge_*.c goes through the same fields, and rb_gc_obj_free's in owned_blocks.c.
+ *   - These allocate nothing and raise nothing, and take at most the VM lock, in a forked child
+ *     too: rb_id2str, rb_id_table_foreach, st_foreach with a callback that deletes nothing,
+ *     rb_hash_stlike_foreach, rb_gen_ivtbl_get without an ID, rb_shape_get_parent,
+ *     rb_vm_frame_method_entry, rb_iseq_path, rb_iseq_line_no, rb_class_real.
+ *   - Private structs whose words edge_data.c has as a table, by the type's name: enumerator.c,
+ *     proc.c (METHOD), thread_sync.c, weakmap.c, variable.c (autoload), vm_trace.c, dir.c,
+ *     vm.c (pin_array_list), vm_backtrace.c; that of id_table.c and STR_NOFREE of string.c in
+ *     owned_blocks.c. test_heap_sampler_edges.rb fails where one has changed.
+ *
  * yjit.c, yjit/src/stats.rs (malloc/yjit.c)
  *   - YJIT compiles between rb_yjit_vm_lock_then_barrier and rb_yjit_vm_unlock, or
  *     in rb_yjit_compile_iseq, on one thread.
  */
 #include "ruby/internal/config.h"
 #include "internal.h"
+#include "internal/array.h"
+#include "internal/bignum.h"
 #include "internal/class.h"
+#include "internal/complex.h"
+#include "internal/cont.h"
 #include "internal/gc.h"
+#include "internal/hash.h"
 #include "internal/heap_sampler.h"
 #include "internal/imemo.h"
+#include "internal/io.h"
 #include "internal/object.h"
+#include "internal/rational.h"
+#include "internal/re.h"
 #include "internal/sanitizers.h"
 #include "internal/string.h"
+#include "internal/struct.h"
+#include "internal/symbol.h"
 #include "internal/thread.h"
+#include "internal/variable.h"
 #include "ruby/debug.h"
 #include "ruby/encoding.h"
+#include "ruby/onigmo.h"
 #include "ruby/ractor.h"
+#include "ruby/re.h"
 #include "ruby/ruby.h"
 #include "ruby/thread.h"
+#include "constant.h"
+#include "id.h"
+#include "id_table.h"
 #include "iseq.h"
+#include "method.h"
 #include "ractor_core.h"
+#include "shape.h"
+#include "symbol.h"
+#include "variable.h"
+#include "vm_callinfo.h"
 #include "vm_core.h"
 #include "vm_sync.h"
 

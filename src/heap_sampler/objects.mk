@@ -10,6 +10,14 @@ HEAP_SAMPLER_OBJS = \
 	heap_sampler/collections/collections.$(OBJEXT) heap_sampler/collections/gc_times.$(OBJEXT) \
 	heap_sampler/estimate/draw.$(OBJEXT) heap_sampler/estimate/epochs.$(OBJEXT) heap_sampler/estimate/estimate.$(OBJEXT) \
 	heap_sampler/estimate/pace.$(OBJEXT) \
+	heap_sampler/holders/answer.$(OBJEXT) heap_sampler/holders/ask.$(OBJEXT) heap_sampler/holders/arena.$(OBJEXT) heap_sampler/holders/chains.$(OBJEXT) \
+	heap_sampler/holders/child.$(OBJEXT) heap_sampler/holders/holders.$(OBJEXT) \
+	heap_sampler/holders/roots.$(OBJEXT) heap_sampler/holders/slot_index.$(OBJEXT) heap_sampler/holders/walk.$(OBJEXT) \
+	heap_sampler/holders/edge.$(OBJEXT) heap_sampler/holders/edge_code.$(OBJEXT) heap_sampler/holders/edge_data.$(OBJEXT) \
+	heap_sampler/holders/edge_libraries.$(OBJEXT) heap_sampler/holders/edge_modules.$(OBJEXT) \
+	heap_sampler/holders/edge_objects.$(OBJEXT) heap_sampler/holders/edge_roots.$(OBJEXT) \
+	heap_sampler/holders/edge_stacks.$(OBJEXT) heap_sampler/holders/edge_text.$(OBJEXT) \
+	heap_sampler/holders/owned_blocks.$(OBJEXT) \
 	heap_sampler/life/life.$(OBJEXT) \
 	heap_sampler/malloc/automatic.$(OBJEXT) heap_sampler/malloc/boot.$(OBJEXT) heap_sampler/malloc/hooks.$(OBJEXT) heap_sampler/malloc/stacks.$(OBJEXT) \
 	heap_sampler/malloc/table.$(OBJEXT) heap_sampler/malloc/yjit.$(OBJEXT) \
@@ -21,7 +29,7 @@ HEAP_SAMPLER_OBJS = \
 	heap_sampler/process/safe_point.$(OBJEXT) \
 	heap_sampler/profile/buffer.$(OBJEXT) heap_sampler/profile/encode.$(OBJEXT) \
 	heap_sampler/profile/encode_meta.$(OBJEXT) heap_sampler/profile/encode_pprof.$(OBJEXT) \
-	heap_sampler/profile/formats.$(OBJEXT) heap_sampler/profile/gzip.$(OBJEXT) heap_sampler/profile/malloc_rows.$(OBJEXT) \
+	heap_sampler/profile/formats.$(OBJEXT) heap_sampler/profile/gzip.$(OBJEXT) heap_sampler/profile/kept.$(OBJEXT) heap_sampler/profile/malloc_rows.$(OBJEXT) \
 	heap_sampler/profile/profile.$(OBJEXT) heap_sampler/profile/snapshot.$(OBJEXT) heap_sampler/profile/writer.$(OBJEXT) \
 	heap_sampler/ruby_api/block.$(OBJEXT) heap_sampler/ruby_api/check_api.$(OBJEXT) \
 	heap_sampler/ruby_api/control.$(OBJEXT) heap_sampler/ruby_api/init.$(OBJEXT) heap_sampler/ruby_api/memory.$(OBJEXT) \
@@ -34,6 +42,6 @@ HEAP_SAMPLER_OBJS = \
 	heap_sampler/sites/totals.$(OBJEXT) \
 	heap_sampler/slots/automatic.$(OBJEXT) heap_sampler/slots/check.$(OBJEXT) heap_sampler/slots/hooks.$(OBJEXT) heap_sampler/slots/intervals.$(OBJEXT) heap_sampler/slots/occupancy.$(OBJEXT) \
 	heap_sampler/slots/page_table.$(OBJEXT) heap_sampler/slots/records.$(OBJEXT) heap_sampler/slots/sessions.$(OBJEXT) \
-	heap_sampler/stacks/capture.$(OBJEXT) heap_sampler/stacks/class_table.$(OBJEXT) \
+	heap_sampler/stacks/capture.$(OBJEXT) heap_sampler/stacks/class_table.$(OBJEXT) heap_sampler/stacks/labels.$(OBJEXT) \
 	heap_sampler/stacks/stack_table.$(OBJEXT)
-HEAP_SAMPLER_DIRS = heap_sampler/account heap_sampler/base heap_sampler/collections heap_sampler/estimate heap_sampler/life heap_sampler/malloc heap_sampler heap_sampler/native heap_sampler/process heap_sampler/profile heap_sampler/ruby_api heap_sampler/service heap_sampler/settings heap_sampler/sites heap_sampler/slots heap_sampler/stacks
+HEAP_SAMPLER_DIRS = heap_sampler/account heap_sampler/base heap_sampler/collections heap_sampler/estimate heap_sampler/holders heap_sampler/life heap_sampler/malloc heap_sampler heap_sampler/native heap_sampler/process heap_sampler/profile heap_sampler/ruby_api heap_sampler/service heap_sampler/settings heap_sampler/sites heap_sampler/slots heap_sampler/stacks

@@ -122,8 +122,24 @@ struct rb_heap_sampler_gc_counts {
         uint64_t total_slots, live_slots;
     } heap[16];
 };
+/* The heap pages that there are, in the order of their addresses. [vm], or in a child that has only this thread. */
+struct rb_heap_sampler_gc_page {
+    uintptr_t start;            /* of its first slot */
+    uint32_t slot_size, slots;  /* no slots: it is in no heap */
+};
+size_t rb_heap_sampler_gc_page_count(void);
+void rb_heap_sampler_gc_page(size_t number, struct rb_heap_sampler_gc_page *look);
+/* While GC compacts, some heap pages cannot be read and some references lead to where objects were: end it. [gvl] */
+void rb_heap_sampler_gc_settle(void);
 /* Plain loads of counters; [any] */
 void rb_heap_sampler_gc_counts(struct rb_heap_sampler_gc_counts *counts);
+/* Objects with finalizers, and the array of what ObjectSpace.define_finalizer got for them; allocates nothing. [vm] */
+void rb_heap_sampler_gc_each_finalizer(void (*each)(VALUE object, VALUE blocks, void *data), void *data);
+
+/* -- variable.c ----------------------------------------------------------- */
+
+/* Global variables that have a value, aliases too; allocates nothing. [vm] */
+void rb_heap_sampler_each_global(void (*each)(ID id, VALUE value, void *data), void *data);
 
 /* -- ruby.c, eval.c, process.c -------------------------------------------- */
 

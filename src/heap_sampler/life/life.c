@@ -10,6 +10,7 @@
 #include "heap_sampler/base/locks.h"
 #include "heap_sampler/base/must.h"
 #include "heap_sampler/base/report.h"
+#include "heap_sampler/holders/ask.h"
 #include "heap_sampler/malloc/automatic.h"
 #include "heap_sampler/malloc/hooks.h"
 #include "heap_sampler/malloc/table.h"
@@ -227,6 +228,7 @@ rb_heap_sampler_in_child(void)
 {
     if (!booted) return;
     rb_hs_check_tables();
+    rb_hs_holders_after_fork();
     rb_hs_safe_point_after_fork();
     rb_hs_periodic_after_fork();
     rb_hs_service_after_fork();

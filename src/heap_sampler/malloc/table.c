@@ -505,14 +505,17 @@ rb_hs_malloc_copy(struct hs_malloc_copy *copy, int s)
     for (uint32_t place = 0; ok && place < block_places; place++) {
         const struct block *block = &blocks[place];
         if (!block->address || !(block->sessions & (1u << s))) continue;
-        copy->blocks[copy->block_count++] = (struct hs_malloc_block_copy){
+        copy->blocks[copy->block_count] = (struct hs_malloc_block_copy){
             block->address,
             block->size,
             epochs.list[block->epoch].interval[s],
             block->stack,
             block->birth_gc,
             block->thread,
+            copy->block_count,
+            0,
         };
+        copy->block_count++;
     }
     unlock_malloc();
     if (!ok) rb_hs_malloc_copy_free(copy);

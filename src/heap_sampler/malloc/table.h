@@ -116,6 +116,8 @@ struct hs_malloc_block_copy {
     uintptr_t address;
     uint64_t size, interval;
     uint32_t stack, birth_gc, thread;
+    uint32_t number;            /* its place when it was copied */
+    size_t row;                 /* of the profile: which it was added to */
 };
 struct hs_malloc_stack_copy {
     uint32_t node;              /* or HS_MALLOC_RAW */
@@ -136,7 +138,7 @@ void rb_hs_malloc_copy_free(struct hs_malloc_copy *copy);
 
 /* What a block and a stack take at most in a snapshot, with the rows that they
  * become, bytes (asserted in profile/malloc_rows.c). */
-enum { HS_SNAPSHOT_BLOCK = 280,
+enum { HS_SNAPSHOT_BLOCK = 288,
        HS_SNAPSHOT_STACK = 584 };
 /* What all of them would take now. [any] */
 size_t rb_hs_malloc_snapshot_bytes(void);

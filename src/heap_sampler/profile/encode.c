@@ -36,6 +36,15 @@ rb_hs_profile_check(const struct hs_profile *profile)
         if (row->type >= profile->text_count) return EINVAL;
         if (row->library >= profile->text_count) return EINVAL;
     }
+    for (uint32_t i = 0; i < profile->holders.node_count; i++) {
+        const struct hs_holder *node = &profile->holders.nodes[i];
+        if (node->parent > i || node->kind >= profile->text_count) return EINVAL;
+        if (node->name >= profile->text_count || node->klass >= profile->text_count || node->path >= profile->text_count) return EINVAL;
+    }
+    for (size_t i = 0; i < profile->kept_count; i++) {
+        const struct hs_kept *kept = &profile->kept[i];
+        if (kept->row >= profile->row_count || kept->node >= profile->holders.node_count) return EINVAL;
+    }
     for (uint32_t i = 0; i < profile->mapping_count; i++) {
         if (profile->mappings[i].path >= profile->text_count) return EINVAL;
         if (profile->mappings[i].build_id >= profile->text_count) return EINVAL;

@@ -132,6 +132,12 @@ struct function {
 };
 enum { NATIVE = UINT32_MAX };
 
+/* Of a node of the holders; 0: not met yet. */
+struct holder_locations {
+    uint64_t reference;         /* to an object */
+    uint64_t object, block;     /* that object, or its memory, where a stack begins */
+};
+
 struct pprof {
     const struct hs_profile *profile;
     struct hs_buffer *out;
@@ -146,6 +152,9 @@ struct pprof {
     bool *mapping_unnamed;              /* by mapping: it has a location without a function */
     uint64_t location_count, no_stack_location;
     uint32_t function_count, string_count;
+    struct holder_locations *of_holder; /* by node of the holders */
+    uint32_t object_string, row_string;
+    uint64_t holder_count;
 };
 
 static void
@@ -302,7 +311,7 @@ location_of_no_stack(struct pprof *p)
 }
 
 static void
-put_value_type(struct pprof *p, uint32_t field, enum fixed_string type, enum fixed_string unit)
+put_value_type(struct pprof *p, uint32_t field, uint32_t type, enum fixed_string unit)
 {
     put_number(&p->message, VALUE_TYPE_TYPE, type);
     put_number(&p->message, VALUE_TYPE_UNIT, unit);
@@ -310,7 +319,7 @@ put_value_type(struct pprof *p, uint32_t field, enum fixed_string type, enum fix
 }
 
 static void
-put_label(struct pprof *p, enum fixed_string key, uint32_t string, uint64_t number, enum fixed_string unit)
+put_label(struct pprof *p, uint32_t key, uint32_t string, uint64_t number, enum fixed_string unit)
 {
     put_number(&p->packed, LABEL_KEY, key);
     put_number(&p->packed, LABEL_STR, string);
@@ -341,6 +350,116 @@ put_labels(struct pprof *p, const struct hs_row *row)
     if (row->thread) put_label(p, S_thread, 0, row->thread, S_count);
 }
 
+/* -- who keeps it ------------------------------------------------------------------------ */
+
+/* Behind all other sample types, in a profile that has them. */
+enum { KEPT_TYPES = 3 };
+static const struct {
+    const char *type;
+    enum fixed_string unit;
+} kept_types[KEPT_TYPES] = {{"kept_objects", S_count}, {"kept_space", S_bytes}, {"kept_var", S_bytes2}};
+
+static bool
+kept_p(const struct pprof *p)
+{
+    return p->profile->holders.nodes != NULL;
+}
+
+/* Their functions and locations have the numbers behind those of all frames. */
+static uint64_t
+put_holder(struct pprof *p, uint32_t name, uint32_t kind, uint32_t path, uint32_t line)
+{
+    uint64_t number = (uint64_t)p->profile->frame_count + 1 + ++p->holder_count;
+    put_function(p, number, name, kind, path);
+    put_location(p, number, RUBY_MAPPING, 0, number, line);
+    return number;
+}
+
+static uint64_t
+location_of_reference(struct pprof *p, uint32_t number)
+{
+    const struct hs_holder *node = &p->profile->holders.nodes[number];
+    uint64_t *location = &p->of_holder[number].reference;
+    if (!*location) *location = put_holder(p, string_of(p, node->name), string_of(p, node->kind), string_of(p, node->path), node->line);
+    return *location;
+}
+
+/* The object at the end of a chain, by its class, or the memory that it has from malloc. */
+static uint64_t
+location_of_end(struct pprof *p, uint32_t number, bool block)
+{
+    const struct hs_holder *node = &p->profile->holders.nodes[number];
+    uint64_t *location = block ? &p->of_holder[number].block : &p->of_holder[number].object;
+    if (*location) return *location;
+    uint32_t name = block ? 0 : string_of(p, node->klass);
+    if (!name) name = add_string(p, rb_hs_text_of(block ? "(malloc)" : "(object)"));
+    *location = put_holder(p, name, block ? S_malloc : p->object_string, S_empty, 0);
+    return *location;
+}
+
+/* From the object up to the root. What was not reached has no object to tell of. */
+static int
+stack_of_holders(struct pprof *p, uint32_t number, bool block)
+{
+    const struct hs_holder *nodes = p->profile->holders.nodes;
+    uint32_t depth = 0;
+    for (uint32_t node = number; nodes[node].parent != node; node = nodes[node].parent) depth++;
+    uint64_t end = depth ? location_of_end(p, number, block) : 0;
+    for (uint32_t node = number;; node = nodes[node].parent) {
+        location_of_reference(p, node);
+        if (nodes[node].parent == node) break;
+    }
+    if (end) put_varint(&p->packed, end);
+    for (uint32_t node = number;; node = nodes[node].parent) {
+        put_varint(&p->packed, p->of_holder[node].reference);
+        if (nodes[node].parent == node) break;
+    }
+    return p->packed.failed ? ENOMEM : 0;
+}
+
+static void
+put_kept_labels(struct pprof *p, const struct hs_kept *kept)
+{
+    const struct hs_row *row = &p->profile->rows[kept->row];
+    uint32_t owner = string_of(p, p->profile->holders.nodes[kept->node].klass), type = string_of(p, row->type);
+    uint32_t class_name = row->malloced && owner ? owner : string_of(p, row->class_name);
+    if (class_name) put_label(p, S_class, class_name, 0, S_empty);
+    if (type) put_label(p, S_type, type, 0, S_empty);
+    if (row->malloced) put_label(p, S_kind, S_malloc, 0, S_empty);
+    put_label(p, p->row_string, 0, kept->row, S_count);
+}
+
+static int
+put_kept(struct pprof *p, const struct hs_kept *kept)
+{
+    const double value[KEPT_TYPES] = {kept->objects, kept->space, kept->variance};
+    int error = stack_of_holders(p, kept->node, p->profile->rows[kept->row].malloced);
+    put_bytes(&p->message, SAMPLE_LOCATION_ID, &p->packed);
+    p->packed.len = 0;
+    for (int i = 0; i < SAMPLE_TYPES; i++) put_varint(&p->packed, 0);
+    for (int i = 0; i < KEPT_TYPES; i++) put_varint(&p->packed, (uint64_t)rb_hs_round(value[i]));
+    put_bytes(&p->message, SAMPLE_VALUE, &p->packed);
+    p->packed.len = 0;
+    put_kept_labels(p, kept);
+    put_message(p, p->out, PROFILE_SAMPLE);
+    return p->out->failed ? ENOMEM : error;
+}
+
+static int
+put_all_kept(struct pprof *p)
+{
+    int error = 0;
+    if (!kept_p(p)) return 0;
+    p->of_holder = rb_hs_calloc(HS_MEM_SNAPSHOTS, p->profile->holders.node_count, sizeof(*p->of_holder));
+    if (!p->of_holder) return ENOMEM;
+    p->row_string = add_string(p, rb_hs_text_of("row"));
+    p->object_string = add_string(p, rb_hs_text_of("object"));
+    for (size_t i = 0; !error && i < p->profile->kept_count; i++) error = put_kept(p, &p->profile->kept[i]);
+    return error;
+}
+
+/* -- rows and the rest ----------------------------------------------------------------------- */
+
 static int
 put_sample(struct pprof *p, const struct hs_row *row)
 {
@@ -363,6 +482,7 @@ put_sample(struct pprof *p, const struct hs_row *row)
 
     values(row, value);
     for (int i = 0; i < SAMPLE_TYPES; i++) put_varint(&p->packed, (uint64_t)value[i]);
+    for (int i = 0; kept_p(p) && i < KEPT_TYPES; i++) put_varint(&p->packed, 0);
     put_bytes(&p->message, SAMPLE_VALUE, &p->packed);
     p->packed.len = 0;
 
@@ -411,6 +531,10 @@ put_head(struct pprof *p)
     for (int i = 0; i < SAMPLE_TYPES; i++) {
         put_value_type(p, PROFILE_SAMPLE_TYPE, sample_types[i].type, sample_types[i].unit);
     }
+    for (int i = 0; kept_p(p) && i < KEPT_TYPES; i++) {
+        uint32_t type = add_string(p, rb_hs_text_of(kept_types[i].type));
+        put_value_type(p, PROFILE_SAMPLE_TYPE, type, kept_types[i].unit);
+    }
     put_ruby_mapping(p);
     uint64_t duration = meta->taken_ns > meta->started_ns ? meta->taken_ns - meta->started_ns : 0;
     put_number(p->out, PROFILE_TIME_NANOS, (uint64_t)rb_hs_saturate(meta->started_ns));
@@ -451,6 +575,7 @@ dispose(struct pprof *p)
     rb_hs_free(HS_MEM_SNAPSHOTS, p->function_slots);
     rb_hs_free(HS_MEM_SNAPSHOTS, p->function);
     rb_hs_free(HS_MEM_SNAPSHOTS, p->mapping_unnamed);
+    rb_hs_free(HS_MEM_SNAPSHOTS, p->of_holder);
     rb_hs_buffer_free(&p->locations);
     rb_hs_buffer_free(&p->functions);
     rb_hs_buffer_free(&p->strings);
@@ -469,6 +594,7 @@ rb_hs_encode_pprof(const struct hs_profile *profile, struct hs_buffer *out)
     error = prepare(&p);
     if (!error) error = put_head(&p);
     for (size_t i = 0; !error && i < profile->row_count; i++) error = put_sample(&p, &profile->rows[i]);
+    if (!error) error = put_all_kept(&p);
     if (!error) {
         put_native_mappings(&p);
         rb_hs_buffer_append(out, p.locations.ptr, p.locations.len);

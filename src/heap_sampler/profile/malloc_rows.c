@@ -427,13 +427,14 @@ add_blocks(struct building *b, struct hs_malloc_copy *copy)
     struct hs_row *row = NULL;
     rb_hs_sort(copy->blocks, copy->block_count, sizeof(*copy->blocks), compare_blocks);
     for (uint32_t i = 0; i < copy->block_count; i++) {
-        const struct hs_malloc_block_copy *block = &copy->blocks[i];
+        struct hs_malloc_block_copy *block = &copy->blocks[i];
         if (!i || compare_blocks(block - 1, block) != 0) {
             row = add_row(b, block->stack);
             row->has_birth = true;
             row->birth_gc = block->birth_gc;
             row->thread = block->thread;
         }
+        block->row = b->profile->row_count - 1;
         double size = (double)block->size, weight = rb_hs_weight(size, (double)block->interval);
         struct hs_estimate one = {1, weight, weight * size, weight * (weight - 1) * size * size};
         rb_hs_estimate_add(&row->inuse, &one);

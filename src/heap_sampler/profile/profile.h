@@ -19,6 +19,7 @@
 #include "heap_sampler/collections/asked.h"
 #include "heap_sampler/collections/gc_times.h"
 #include "heap_sampler/estimate/estimate.h"
+#include "heap_sampler/holders/holders.h"
 #include "heap_sampler/malloc/state.h"
 #include "heap_sampler/sites/sampler.h"
 #include "heap_sampler/stacks/stack_table.h"
@@ -139,6 +140,12 @@ struct hs_live_samples {
     struct hs_map by_id;        /* positions; empty until one is looked for */
 };
 
+/* What of a row is reached on the chain that ends with a node of `holders`. */
+struct hs_kept {
+    uint32_t row, node;
+    double objects, space, variance;
+};
+
 struct hs_profile {
     struct hs_profile_meta meta;
     struct hs_live_samples samples;     /* list NULL: they were not asked for */
@@ -152,6 +159,9 @@ struct hs_profile {
     uint32_t text_count;
     struct hs_mapping *mappings;        /* of native frames, by start */
     uint32_t mapping_count;
+    struct hs_holders holders;  /* who keeps it: chains, where they were asked for; their texts are the profile's */
+    struct hs_kept *kept;       /* by row, then node */
+    size_t kept_count;
 };
 
 /* Bytes of `inuse` that the kernel has resident; those of slots always are. */

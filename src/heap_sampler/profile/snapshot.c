@@ -19,10 +19,13 @@
 #include "heap_sampler/estimate/draw.h"
 #include "heap_sampler/estimate/estimate.h"
 #include "heap_sampler/collections/collections.h"
+#include "heap_sampler/holders/ask.h"
+#include "heap_sampler/holders/roots.h"
 #include "heap_sampler/malloc/hooks.h"
 #include "heap_sampler/malloc/state.h"
 #include "heap_sampler/malloc/table.h"
 #include "heap_sampler/malloc/yjit.h"
+#include "heap_sampler/profile/kept.h"
 #include "heap_sampler/profile/malloc_rows.h"
 #include "heap_sampler/profile/profile.h"
 #include "heap_sampler/settings/options.h"
@@ -46,7 +49,8 @@ struct copied_record {
     uint64_t interval;          /* of the session, at birth */
     double free_share;          /* free bytes of its heap page */
     bool unshared;              /* a forked process has its memory page for itself now */
-    size_t row;                 /* which it was added to */
+    uint32_t number;            /* its place when it was copied */
+    uint32_t row;               /* which it was added to */
 };
 
 struct copied {
@@ -70,6 +74,7 @@ free_copied(struct copied *copied)
     rb_hs_free(HS_MEM_SNAPSHOTS, copied->sites);
     rb_hs_free(HS_MEM_SNAPSHOTS, copied->names);
     rb_hs_free(HS_MEM_SNAPSHOTS, copied->totals);
+    *copied = (struct copied){0};
 }
 
 _Static_assert(sizeof(struct copied_record) + sizeof(struct hs_row) + sizeof(struct hs_live_sample) <= HS_SNAPSHOT_RECORD,
@@ -110,14 +115,16 @@ copy_records(struct copied *copied, int session)
         for (uint32_t i = 0; i < page->count; i++) {
             const struct hs_record *record = &page->records[i];
             if (!(record->sessions & (1u << session))) continue;
-            copied->records[copied->record_count++] = (struct copied_record){
+            copied->records[copied->record_count] = (struct copied_record){
                 *record,
                 page->body,
                 rb_hs_sampler.epochs.list[record->epoch].interval[session],
                 page->free_share,
                 false,
+                (uint32_t)copied->record_count,
                 0,
             };
+            copied->record_count++;
         }
     }
     return true;
@@ -270,6 +277,13 @@ add_where_it_lies(struct hs_row *row, const struct copied *copied, const struct 
     if (record->id > copied->ids_at_fork) row->unshared_born += weight * row->slot_size;
 }
 
+static struct hs_estimate
+estimate_of(double size, uint64_t interval)
+{
+    double weight = rb_hs_weight(size, (double)interval);
+    return (struct hs_estimate){1, weight, weight * size, weight * (weight - 1) * size * size};
+}
+
 static bool
 add_rows(struct hs_profile *profile, struct copied *copied)
 {
@@ -287,16 +301,10 @@ add_rows(struct hs_profile *profile, struct copied *copied)
             row->birth_gc = record->birth_gc;
             row->thread = record->thread;
         }
-        copy->row = profile->row_count - 1;
-        double slot_size = row->slot_size, weight = rb_hs_weight(slot_size, (double)copy->interval);
-        struct hs_estimate one = {
-            1,
-            weight,
-            weight * slot_size,
-            weight * (weight - 1) * slot_size * slot_size,
-        };
+        copy->row = (uint32_t)(profile->row_count - 1);
+        struct hs_estimate one = estimate_of(row->slot_size, copy->interval);
         rb_hs_estimate_add(record->young ? &row->young : &row->inuse, &one);
-        if (!record->young) add_where_it_lies(row, copied, copy, weight);
+        if (!record->young) add_where_it_lies(row, copied, copy, one.objects);
     }
     for (uint32_t site = 0; site < copied->totals_count; site++) {
         const struct hs_totals *totals = &copied->totals[site];
@@ -346,51 +354,198 @@ rb_hs_snapshot_free(struct hs_profile *profile)
     rb_hs_free(HS_MEM_SNAPSHOTS, profile);
 }
 
-struct hs_profile *
-rb_hs_snapshot(int number, unsigned flags)
-{
-    HS_CONTRACT(free);
-    struct copied copied = {0};
-    struct hs_malloc_copy malloc_copy = {0};
-    bool ok = false;
-    struct hs_profile *profile = rb_hs_calloc(HS_MEM_SNAPSHOTS, 1, sizeof(*profile));
-    if (!profile) return NULL;
-    make_room(&copied);
+/* -- who keeps it ------------------------------------------------------------------- */
 
-    rb_hs_lock();
+struct hs_snapshot {
+    int session;
+    unsigned flags;
+    struct hs_profile *profile;
+    struct copied copied;
+    struct hs_malloc_copy malloc_copy;
+    struct hs_holders_child child;
+    bool ok;
+    bool asked;                 /* the child is to be waited for */
+};
+
+static uintptr_t
+wanted_object(const void *data, uint32_t position)
+{
+    const struct hs_snapshot *snapshot = data;
+    const struct copied_record *copy = &snapshot->copied.records[position];
+    return (uintptr_t)rb_heap_sampler_gc_slot_address(copy->body, copy->record.slot);
+}
+
+static uintptr_t
+wanted_block(const void *data, uint32_t position)
+{
+    const struct hs_snapshot *snapshot = data;
+    return snapshot->malloc_copy.blocks[position].address;
+}
+
+static void
+fork_child(struct hs_snapshot *snapshot)
+{
+    struct hs_wanted wanted = {
+        .data = snapshot,
+        .objects = (uint32_t)snapshot->copied.record_count,
+        .blocks = snapshot->malloc_copy.block_count,
+        .object = wanted_object,
+        .block = wanted_block,
+    };
+    rb_hs_holders_fork(&snapshot->child, &wanted);
+}
+
+/* What is counted, and not sampled: the memory of YJIT's code, which no object has. */
+static void
+add_counted(struct hs_profile *profile)
+{
+    for (size_t i = 0; i < profile->row_count; i++) {
+        const struct hs_row *row = &profile->rows[i];
+        if (row->malloced && !row->has_birth && row->inuse.samples) rb_hs_kept_add(profile, i, HS_TOP_CACHES, &row->inuse);
+    }
+}
+
+static bool
+join_kept(struct hs_snapshot *snapshot)
+{
+    struct hs_profile *profile = snapshot->profile;
+    const struct hs_holders *holders = &profile->holders;
+    if (!rb_hs_kept_begin(profile, snapshot->copied.record_count + snapshot->malloc_copy.block_count + 1)) return false;
+    for (size_t i = 0; i < snapshot->copied.record_count; i++) {
+        const struct copied_record *copy = &snapshot->copied.records[i];
+        struct hs_estimate one = estimate_of(profile->rows[copy->row].slot_size, copy->interval);
+        rb_hs_kept_add(profile, copy->row, holders->object_nodes[copy->number], &one);
+    }
+    for (uint32_t i = 0; i < snapshot->malloc_copy.block_count; i++) {
+        const struct hs_malloc_block_copy *block = &snapshot->malloc_copy.blocks[i];
+        struct hs_estimate one = estimate_of((double)block->size, block->interval);
+        rb_hs_kept_add(profile, block->row, holders->block_nodes[block->number], &one);
+    }
+    add_counted(profile);
+    return rb_hs_kept_end(profile);
+}
+
+/* Without room for the answer there is a profile all the same. */
+static bool
+add_kept(struct hs_snapshot *snapshot)
+{
+    struct hs_profile *profile = snapshot->profile;
+    if (!(snapshot->flags & HS_WITH_HOLDERS)) return true;
+    if (!profile->holders.refusal && !join_kept(snapshot)) {
+        profile->holders.refusal = HS_REFUSED_NO_ANSWER_ROOM;
+        profile->kept_count = 0;
+    }
+    if (profile->holders.refusal) rb_hs_holders_free(&profile->holders);
+    return rb_hs_kept_describe(profile);
+}
+
+/* -- all of it ------------------------------------------------------------------------- */
+
+static void
+copy_all(struct hs_snapshot *snapshot)
+{
+    struct hs_profile *profile = snapshot->profile;
+    int number = snapshot->session;
     const struct hs_session *session = &rb_hs_sampler.session[number];
+    bool ok = false;
+    rb_hs_lock();
     if (session->on) {
-        copied.moves = rb_hs_sampler.moves;
-        copied.ids_at_fork = rb_hs_sampler.ids_at_fork;
-        ok = copy_records(&copied, number) && copy_sites(&copied, session);
+        snapshot->copied.moves = rb_hs_sampler.moves;
+        snapshot->copied.ids_at_fork = rb_hs_sampler.ids_at_fork;
+        ok = copy_records(&snapshot->copied, number) && copy_sites(&snapshot->copied, session);
         profile->nodes = copy_array(rb_hs_nodes, profile->node_count = rb_hs_node_count, sizeof(*rb_hs_nodes));
         profile->frames = copy_array(rb_hs_frames, profile->frame_count = rb_hs_frame_count, sizeof(*rb_hs_frames));
         profile->texts = copy_array(rb_hs_texts, profile->text_count = rb_hs_text_count, sizeof(*rb_hs_texts));
         describe(&profile->meta, session);
         rb_hs_malloc_describe(&profile->meta.malloc, number);
-        if (profile->meta.malloc.state == HS_MALLOC_ON) ok = ok && rb_hs_malloc_copy(&malloc_copy, number);
+        if (profile->meta.malloc.state == HS_MALLOC_ON) ok = ok && rb_hs_malloc_copy(&snapshot->malloc_copy, number);
     }
     rb_hs_check_tables();
+    snapshot->ok = ok && profile->nodes && profile->frames && profile->texts;
+    if (snapshot->ok && snapshot->asked) fork_child(snapshot);
     rb_hs_unlock();
+}
 
-    if (ok) look_at_sharing(&copied, &profile->meta.inherited);
-    ok = ok && profile->nodes && profile->frames && profile->texts && add_rows(profile, &copied);
-    if (ok && flags & HS_WITH_SAMPLES) ok = list_samples(&profile->samples, &copied, profile->meta.gc_count);
-    free_copied(&copied);
-    if (ok && malloc_copy.blocks) {
-        struct hs_yjit_memory yjit = rb_hs_yjit_memory(number);
-        ok = rb_hs_malloc_rows_add(&malloc_copy, &yjit, profile);
+/* What is copied and what the child sees are of one moment. */
+static void
+copy_all_and_fork(struct hs_snapshot *snapshot)
+{
+    uint64_t begun = rb_hs_steady_ns();
+    RB_VM_LOCK_ENTER();
+    {
+        rb_vm_barrier();
+        copy_all(snapshot);
     }
-    rb_hs_malloc_copy_free(&malloc_copy);
-    if (!ok) {
-        rb_hs_snapshot_free(profile);
+    RB_VM_LOCK_LEAVE();
+    snapshot->profile->holders.hold_up_ns = rb_hs_steady_ns() - begun;
+}
+
+struct hs_snapshot *
+rb_hs_snapshot_begin(int session, unsigned flags)
+{
+    HS_CONTRACT(free);
+    struct hs_snapshot *snapshot = rb_hs_calloc(HS_MEM_SNAPSHOTS, 1, sizeof(*snapshot));
+    if (!snapshot) return NULL;
+    snapshot->session = session;
+    snapshot->flags = flags;
+    snapshot->profile = rb_hs_calloc(HS_MEM_SNAPSHOTS, 1, sizeof(*snapshot->profile));
+    if (!snapshot->profile) {
+        rb_hs_free(HS_MEM_SNAPSHOTS, snapshot);
         return NULL;
     }
+    make_room(&snapshot->copied);
+    snapshot->asked = flags & HS_WITH_HOLDERS && rb_hs_holders_prepare(&snapshot->child, &snapshot->profile->holders);
+    if (snapshot->asked) copy_all_and_fork(snapshot);
+    else copy_all(snapshot);
+    return snapshot;
+}
+
+/* The child works meanwhile. */
+static bool
+make_rows(struct hs_snapshot *snapshot)
+{
+    struct hs_profile *profile = snapshot->profile;
+    look_at_sharing(&snapshot->copied, &profile->meta.inherited);
+    if (!add_rows(profile, &snapshot->copied)) return false;
+    if (snapshot->flags & HS_WITH_SAMPLES && !list_samples(&profile->samples, &snapshot->copied, profile->meta.gc_count)) return false;
+    if (!snapshot->asked) free_copied(&snapshot->copied);
+    if (!snapshot->malloc_copy.blocks) return true;
+    struct hs_yjit_memory yjit = rb_hs_yjit_memory(snapshot->session);
+    return rb_hs_malloc_rows_add(&snapshot->malloc_copy, &yjit, profile);
+}
+
+static void
+take_account(struct hs_snapshot *snapshot)
+{
+    struct hs_profile *profile = snapshot->profile;
     struct hs_account_excess excess;
-    if (number == HS_MAIN) rb_hs_malloc_look_at(&excess, profile);
+    if (snapshot->session == HS_MAIN) rb_hs_malloc_look_at(&excess, profile);
     else rb_hs_malloc_look(&excess);
     rb_hs_census_take(&profile->meta.census, true);
-    rb_hs_account_take(&profile->meta.account, &excess, &profile->meta.census, flags & HS_MAY_HOLD_UP);
+    rb_hs_account_take(&profile->meta.account, &excess, &profile->meta.census, snapshot->flags & HS_MAY_HOLD_UP);
     rb_hs_who_read(&profile->meta.who);
-    return profile;
+}
+
+struct hs_profile *
+rb_hs_snapshot_end(struct hs_snapshot *snapshot, const volatile bool *cancelled)
+{
+    struct hs_profile *profile = snapshot->profile;
+    bool ok = snapshot->ok && make_rows(snapshot);
+    if (ok) take_account(snapshot);
+    if (snapshot->asked) rb_hs_holders_wait(&snapshot->child, cancelled);
+    ok = ok && add_kept(snapshot);
+    free_copied(&snapshot->copied);
+    rb_hs_malloc_copy_free(&snapshot->malloc_copy);
+    rb_hs_free(HS_MEM_SNAPSHOTS, snapshot);
+    if (ok) return profile;
+    rb_hs_snapshot_free(profile);
+    return NULL;
+}
+
+struct hs_profile *
+rb_hs_snapshot(int session, unsigned flags)
+{
+    static const volatile bool never;
+    struct hs_snapshot *snapshot = rb_hs_snapshot_begin(session, flags);
+    return snapshot ? rb_hs_snapshot_end(snapshot, &never) : NULL;
 }

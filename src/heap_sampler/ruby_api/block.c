@@ -35,7 +35,7 @@ static const rb_data_type_t session_guard_type = {
 
 struct block_profile {
     int session;
-    bool full_gc, memsize;
+    struct snapshot_wish wish;
     struct session_guard *guard;
 };
 
@@ -59,7 +59,7 @@ profile_block(VALUE ptr)
 {
     struct block_profile *block = (struct block_profile *)ptr;
     rb_yield(Qundef);
-    return rb_hs_take_snapshot(block->session, block->full_gc, block->memsize);
+    return rb_hs_take_snapshot(block->session, &block->wish);
 }
 
 static VALUE
@@ -71,10 +71,16 @@ end_block(VALUE ptr)
     return Qnil;
 }
 
+static bool
+given(VALUE value)
+{
+    return !UNDEF_P(value) && RTEST(value);
+}
+
 /*
  * call-seq:
- *   GC.sample_profile(full_gc: false, memsize: false) -> GC::SampleProfile
- *   GC.sample_profile(interval: 65536, threads: nil, full_gc: false, memsize: false) { ... } -> GC::SampleProfile
+ *   GC.sample_profile(full_gc: false, memsize: false, why: false) -> GC::SampleProfile
+ *   GC.sample_profile(interval: 65536, threads: nil, full_gc: false, memsize: false, why: false) { ... } -> GC::SampleProfile
  *
  * Returns a profile of the memory of this process.
  *
@@ -93,6 +99,9 @@ end_block(VALUE ptr)
  *            dead; otherwise the last completed mark decides
  * [memsize]  +true+ asks each live sampled object for its size with its buffers
  *            (ObjectSpace.memsize_of), in steps that let other threads run
+ * [why]      +true+ asks who keeps each live sample: a child process, which has a copy of this one's memory, walks the
+ *            heap. Ruby code stands still while the kernel makes the child, and runs on meanwhile. Where there is no
+ *            answer, the profile says why
  *
  *   puts GC.sample_profile.report
  *   GC.sample_profile(interval: 4096) { work }.save("work.pb.gz")
@@ -103,17 +112,18 @@ end_block(VALUE ptr)
 static VALUE
 gc_sample_profile(int argc, VALUE *argv, VALUE mod)
 {
-    static ID keywords[4];
-    VALUE options, values[4];
+    static ID keywords[5];
+    VALUE options, values[5];
     if (!keywords[0]) {
         keywords[0] = rb_intern("interval");
         keywords[1] = rb_intern("threads");
         keywords[2] = rb_intern("full_gc");
         keywords[3] = rb_intern("memsize");
+        keywords[4] = rb_intern("why");
     }
     rb_scan_args(argc, argv, "0:", &options);
-    rb_get_kwargs(options, keywords, 0, 4, values);
-    bool full_gc = !UNDEF_P(values[2]) && RTEST(values[2]), memsize = !UNDEF_P(values[3]) && RTEST(values[3]);
+    rb_get_kwargs(options, keywords, 0, 5, values);
+    struct snapshot_wish wish = {given(values[2]), given(values[3]), given(values[4])};
 
     if (!rb_block_given_p()) {
         if (!UNDEF_P(values[0]) || !UNDEF_P(values[1])) {
@@ -123,7 +133,7 @@ gc_sample_profile(int argc, VALUE *argv, VALUE mod)
             rb_raise(rb_eRuntimeError, "nothing is being sampled: start Ruby with --heap-sample, "
                                        "call GC::SampleProfile.start, or give a block");
         }
-        return rb_hs_take_snapshot(HS_MAIN, full_gc, memsize);
+        return rb_hs_take_snapshot(HS_MAIN, &wish);
     }
 
     struct hs_session_settings settings = {.interval = BLOCK_INTERVAL};
@@ -137,7 +147,7 @@ gc_sample_profile(int argc, VALUE *argv, VALUE mod)
     settings.malloc_interval = settings.interval;
     struct session_guard *guard;
     VALUE guard_object = TypedData_Make_Struct(0, struct session_guard, &session_guard_type, guard);
-    struct block_profile block = {start_block_session(&settings, guard), full_gc, memsize, guard};
+    struct block_profile block = {start_block_session(&settings, guard), wish, guard};
     if (block.session == -1) rb_raise(rb_eRuntimeError, "seven blocks are being profiled already");
     if (block.session < 0) rb_raise(rb_eNoMemError, "no memory for a heap profile");
     VALUE profile = rb_ensure(profile_block, (VALUE)&block, end_block, (VALUE)&block);

@@ -57,16 +57,32 @@ rb_hs_profile_data(VALUE self)
 /* -- snapshots ------------------------------------------------------------------ */
 
 struct snapshot_args {
-    int session;
+    struct hs_snapshot *snapshot;
     struct sample_profile *into;
+    volatile bool cancelled;    /* who keeps it is not waited for any more */
 };
 
 static void *
-snapshot_without_gvl(void *ptr)
+end_without_gvl(void *ptr)
 {
     struct snapshot_args *args = ptr;
-    args->into->profile = rb_hs_snapshot(args->session, HS_WITH_SAMPLES);
+    args->into->profile = rb_hs_snapshot_end(args->snapshot, &args->cancelled);
     return NULL;
+}
+
+static void
+cancel(void *ptr)
+{
+    struct snapshot_args *args = ptr;
+    args->cancelled = true;
+}
+
+static void
+take(struct sample_profile *into, int session, bool why)
+{
+    struct snapshot_args args = {.into = into};
+    args.snapshot = rb_hs_snapshot_begin(session, HS_WITH_SAMPLES | (why ? HS_WITH_HOLDERS : 0));
+    if (args.snapshot) rb_nogvl(end_without_gvl, &args, cancel, &args, 0);
 }
 
 /* What a sample in use stands for. One that died since the snapshot, or whose
@@ -101,28 +117,27 @@ rb_hs_session_goes_on(int session, uint64_t serial)
 }
 
 VALUE
-rb_hs_take_snapshot(int session, bool full_gc, bool memsize)
+rb_hs_take_snapshot(int session, const struct snapshot_wish *wish)
 {
-    if (full_gc) rb_gc_start();
+    if (wish->full_gc) rb_gc_start();
     rb_hs_name_all();
 
     struct sample_profile *data;
     VALUE self = TypedData_Make_Struct(class_of_profiles, struct sample_profile, &sample_profile_type, data);
-    struct snapshot_args args = {session, data};
     uint64_t serial = rb_hs_sampler.session[session].serial;
-    rb_thread_call_without_gvl(snapshot_without_gvl, &args, NULL, NULL);
+    take(data, session, wish->why);
     rb_hs_check_now();
     if (!data->profile && rb_hs_session_goes_on(session, serial)) {
         /* Profiles that nobody holds any more may have its room. */
         rb_gc_start();
-        rb_thread_call_without_gvl(snapshot_without_gvl, &args, NULL, NULL);
+        take(data, session, wish->why);
     }
     if (!data->profile) {
         if (!rb_hs_session_goes_on(session, serial)) rb_raise(rb_eRuntimeError, "nothing is being sampled: it was stopped meanwhile");
         rb_raise(rb_eNoMemError, "no memory for a heap profile (profiles that are held take %" PRIuSIZE " of %" PRIuSIZE " bytes)",
                  rb_hs_memory_bytes(HS_MEM_SNAPSHOTS), rb_hs_memory_share(HS_MEM_SNAPSHOTS));
     }
-    if (memsize) measure_samples(data);
+    if (wish->memsize) measure_samples(data);
     return self;
 }
 

@@ -41,6 +41,39 @@ raw_texts(const struct hs_profile *profile)
     return texts;
 }
 
+/* Eight numbers for each node, or nil where nobody asked. */
+static VALUE
+raw_holders(const struct hs_profile *profile)
+{
+    const struct hs_holders *holders = &profile->holders;
+    if (!holders->nodes) return Qnil;
+    VALUE nodes = rb_ary_new_capa((long)holders->node_count * 8);
+    for (uint32_t i = 0; i < holders->node_count; i++) {
+        const struct hs_holder *node = &holders->nodes[i];
+        const uint32_t numbers[] = {node->parent, node->kind, node->name, node->klass, node->path, node->line, node->objects, node->folded};
+        rb_thread_check_ints();
+        for (size_t n = 0; n < sizeof(numbers) / sizeof(*numbers); n++) rb_ary_push(nodes, UINT2NUM(numbers[n]));
+    }
+    return nodes;
+}
+
+static VALUE
+raw_kept(const struct hs_profile *profile)
+{
+    if (!profile->holders.nodes) return Qnil;
+    VALUE list = rb_ary_new_capa((long)profile->kept_count * 5);
+    for (size_t i = 0; i < profile->kept_count; i++) {
+        const struct hs_kept *kept = &profile->kept[i];
+        rb_thread_check_ints();
+        rb_ary_push(list, UINT2NUM(kept->row));
+        rb_ary_push(list, UINT2NUM(kept->node));
+        rb_ary_push(list, DBL2NUM(kept->objects));
+        rb_ary_push(list, DBL2NUM(kept->space));
+        rb_ary_push(list, DBL2NUM(kept->variance));
+    }
+    return list;
+}
+
 /*
  * call-seq:
  *   profile.raw -> hash
@@ -54,6 +87,9 @@ raw_texts(const struct hs_profile *profile)
  * [:nodes]     two numbers for each: parent and frame
  * [:rows]      an Array for each; GC::SampleProfile::COLUMNS has the index of each column
  * [:mappings]  three numbers for each mapping of native code: start, end, offset in the file
+ * [:holders]   with why: eight numbers for each node of the chains: parent, texts of kind, name, class and path, line,
+ *              objects, folded ones; +nil+ where there is no answer
+ * [:kept]      with why: five numbers for each part of a row: row, node, objects, space, variance
  */
 static VALUE
 profile_raw(VALUE self)
@@ -93,6 +129,8 @@ profile_raw(VALUE self)
     rb_hash_aset(hash, ID2SYM(rb_intern("nodes")), nodes);
     rb_hash_aset(hash, ID2SYM(rb_intern("rows")), raw_rows(profile));
     rb_hash_aset(hash, ID2SYM(rb_intern("mappings")), mappings);
+    rb_hash_aset(hash, ID2SYM(rb_intern("holders")), raw_holders(profile));
+    rb_hash_aset(hash, ID2SYM(rb_intern("kept")), raw_kept(profile));
     RB_GC_GUARD(self);
     return hash;
 }

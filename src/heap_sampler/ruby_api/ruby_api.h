@@ -25,7 +25,10 @@ struct sample_profile *rb_hs_profile_data(VALUE self);
 /* Is that still the same session? Other threads run during a snapshot, and may stop what it is of. */
 bool rb_hs_session_goes_on(int session, uint64_t serial);
 /* A new GC::SampleProfile. Raises RuntimeError, NoMemoryError. */
-VALUE rb_hs_take_snapshot(int session, bool full_gc, bool memsize);
+struct snapshot_wish {
+    bool full_gc, memsize, why;
+};
+VALUE rb_hs_take_snapshot(int session, const struct snapshot_wish *wish);
 
 /* The account of the process; other threads run meanwhile. */
 void rb_hs_account_now(struct hs_account *account);

@@ -1,6 +1,5 @@
 /*
- * From control frames to a stack's number.  No other file walks them, or reads
- * what an iseq or a method entry says.
+ * From control frames to a stack's number.
  *
  * The walk hashes one word a frame; a stack that has been met before costs
  * nothing more.  Only a new one is copied and has its frames named, which
@@ -17,10 +16,8 @@
 #include "heap_sampler/base/must.h"
 #include "heap_sampler/base/texts.h"
 #include "heap_sampler/settings/options.h"
-#include "heap_sampler/stacks/class_table.h"
+#include "heap_sampler/stacks/labels.h"
 #include "heap_sampler/stacks/stack_table.h"
-
-enum { LABEL_MAX_BYTES = 512 };
 
 /* One stack is captured at a time: VM lock. */
 static struct hs_raw_frame raw_stack[HS_DEPTH_MAX];
@@ -105,89 +102,6 @@ rb_hs_capture_frames(const rb_execution_context_t *ec, struct hs_raw_frame *fram
     }
 }
 
-/* Labels, after the rules of vm_backtrace.c on the version at hand: named
- * classes only, `Foo#bar`, `Foo.bar`, blocks with their levels. */
-
-static size_t
-append(char *buffer, size_t len, const char *text, size_t text_len)
-{
-    size_t room = LABEL_MAX_BYTES - len;
-    if (text_len > room) text_len = room;
-    memcpy(buffer + len, text, text_len);
-    return len + text_len;
-}
-
-static size_t
-append_method(char *buffer, size_t len, VALUE owner, VALUE name)
-{
-    char class_name[256];
-    const char *between = NULL;
-    if (owner && !NIL_P(owner) && (RB_TYPE_P(owner, T_CLASS) || RB_TYPE_P(owner, T_MODULE))) {
-        if (RB_TYPE_P(owner, T_CLASS) && RCLASS_SINGLETON_P(owner)) {
-            VALUE attached = RCLASS_ATTACHED_OBJECT(owner);
-            if (!RB_SPECIAL_CONST_P(attached) &&
-                (RB_TYPE_P(attached, T_CLASS) || RB_TYPE_P(attached, T_MODULE)) &&
-                rb_hs_class_name(attached, class_name, sizeof(class_name))) {
-                between = ".";
-            }
-        }
-        else if (rb_hs_class_name(owner, class_name, sizeof(class_name))) {
-            between = "#";
-        }
-    }
-    if (between) {
-        len = append(buffer, len, class_name, strlen(class_name));
-        len = append(buffer, len, between, 1);
-    }
-    if (RB_TYPE_P(name, T_STRING)) len = append(buffer, len, RSTRING_PTR(name), (size_t)RSTRING_LEN(name));
-    return len;
-}
-
-static size_t
-iseq_label(char *buffer, VALUE owner, const rb_iseq_t *iseq)
-{
-    size_t len = 0;
-    for (;;) {
-        const struct rb_iseq_constant_body *body = ISEQ_BODY(iseq);
-        switch (body->type) {
-        case ISEQ_TYPE_METHOD:
-            return append_method(buffer, len, owner, body->location.label);
-        case ISEQ_TYPE_BLOCK:
-        case ISEQ_TYPE_PLAIN: {
-            if (!body->parent_iseq) {
-                return append(buffer, len, "block in ", 9);
-            }
-            int level = 0;
-            const rb_iseq_t *local = body->local_iseq;
-            while (iseq != local && ISEQ_BODY(iseq)->parent_iseq) {
-                if (ISEQ_BODY(iseq)->type == ISEQ_TYPE_BLOCK) level++;
-                iseq = ISEQ_BODY(iseq)->parent_iseq;
-            }
-            char levels[48];
-            int n = level <= 1 ? snprintf(levels, sizeof(levels), "block in ")
-                               : snprintf(levels, sizeof(levels), "block (%d levels) in ", level);
-            len = append(buffer, len, levels, (size_t)n);
-            if (ISEQ_BODY(iseq)->type == ISEQ_TYPE_PLAIN || ISEQ_BODY(iseq)->type == ISEQ_TYPE_BLOCK) {
-                VALUE label = ISEQ_BODY(iseq)->location.label;
-                return append(buffer, len, RSTRING_PTR(label), (size_t)RSTRING_LEN(label));
-            }
-            break;
-        }
-        case ISEQ_TYPE_RESCUE:
-        case ISEQ_TYPE_ENSURE:
-        case ISEQ_TYPE_EVAL:
-            if (body->parent_iseq) {
-                iseq = body->parent_iseq;
-                break;
-            }
-            /* fall through */
-        default:
-            return append(buffer, len, RSTRING_PTR(body->location.label),
-                          (size_t)RSTRING_LEN(body->location.label));
-        }
-    }
-}
-
 static uint32_t
 text_of(VALUE string)
 {
@@ -199,7 +113,7 @@ static struct hs_code *
 name_code(const struct hs_raw_frame *frame)
 {
     uintptr_t address = frame->code;
-    char label[LABEL_MAX_BYTES];
+    char label[HS_LABEL_MAX];
     size_t len = 0;
     VALUE path = Qnil, absolute_path = Qnil;
     bool shown_at_caller = true, merges_caller = false;
@@ -213,14 +127,14 @@ name_code(const struct hs_raw_frame *frame)
             strncmp(RSTRING_PTR(path), "<internal:", 10) == 0;
         merges_caller = ISEQ_BODY(iseq)->type == ISEQ_TYPE_RESCUE || ISEQ_BODY(iseq)->type == ISEQ_TYPE_ENSURE;
         if (shown_at_caller && me && ISEQ_BODY(iseq)->type == ISEQ_TYPE_METHOD) {
-            len = append_method(label, 0, me->owner, rb_id2str(me->def->original_id));
+            len = rb_hs_label_of_method(label, me);
         }
         else {
-            len = iseq_label(label, me ? me->owner : Qnil, iseq);
+            len = rb_hs_label_of_code(label, iseq, me);
         }
     }
     else if (me) {
-        len = append_method(label, 0, me->owner, rb_id2str(me->def->original_id));
+        len = rb_hs_label_of_method(label, me);
     }
 
     rb_hs_lock();
@@ -242,18 +156,6 @@ pc_within(const struct hs_raw_frame *frame)
     uintptr_t begin = (uintptr_t)body->iseq_encoded;
     uintptr_t end = begin + body->iseq_size * sizeof(VALUE);
     return begin && frame->pc >= begin && frame->pc <= end ? frame->pc : 0;
-}
-
-/* Without a pc: where the code begins. */
-static int
-line_of(uintptr_t address, uintptr_t pc)
-{
-    const rb_iseq_t *iseq = (const rb_iseq_t *)address;
-    if (!pc) return ISEQ_BODY(iseq)->location.first_lineno;
-    /* pc stands behind the instruction that runs. */
-    ptrdiff_t place = (const VALUE *)pc - ISEQ_BODY(iseq)->iseq_encoded;
-    if (place > 0) place--;
-    return (int)rb_iseq_line_no(iseq, (size_t)place);
 }
 
 static uint32_t
@@ -283,7 +185,7 @@ resolve(const struct hs_raw_frame *raw, uint32_t depth, bool truncated)
         uint64_t place = at_caller ? caller : pc_within(&raw[i]);
         uint32_t frame = rb_hs_code_frame_at(code, place);
         if (frame == UINT32_MAX) {
-            uint32_t line = at_caller ? 0 : (uint32_t)line_of(raw[i].code, place);
+            uint32_t line = at_caller ? 0 : (uint32_t)rb_hs_line_of((const rb_iseq_t *)raw[i].code, (const VALUE *)place);
             rb_hs_lock();
             frame = at_caller ? rb_hs_code_add_frame_like(code, place, caller)
                               : rb_hs_code_add_frame(code, place, line);

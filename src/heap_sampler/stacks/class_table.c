@@ -166,20 +166,52 @@ key_of(VALUE klass, VALUE flags)
     return (uint64_t)klass * 32 + (flags & RUBY_T_MASK) + 1;
 }
 
+static void
+name_without_class(VALUE flags, char *name, size_t size)
+{
+    if ((flags & RUBY_T_MASK) == T_IMEMO) {
+        snprintf(name, size, "%s", imemo_name(flags));
+    }
+    else {
+        snprintf(name, size, "(hidden %s)", type_name(flags));
+    }
+}
+
 static uint32_t
 class_without_name(VALUE flags)
 {
     char name[64];
     uint64_t key = (UINT64_C(1) << 62) + (flags & RUBY_T_MASK);
-    if ((flags & RUBY_T_MASK) == T_IMEMO) {
-        snprintf(name, sizeof(name), "%s", imemo_name(flags));
-        key += ((flags >> FL_USHIFT) & IMEMO_MASK) * 32;
-    }
-    else {
-        snprintf(name, sizeof(name), "(hidden %s)", type_name(flags));
-    }
+    name_without_class(flags, name, sizeof(name));
+    if ((flags & RUBY_T_MASK) == T_IMEMO) key += ((flags >> FL_USHIFT) & IMEMO_MASK) * 32;
     const uint32_t *found = rb_hs_map_find(&entries_by_key, key);
     return found ? *found : add_entry(key, 0, type_name(flags), name, true);
+}
+
+/* 0: it has none.  In an imemo the class's place holds something else. */
+static VALUE
+class_to_name(VALUE klass, VALUE flags)
+{
+    bool internal = (flags & RUBY_T_MASK) == T_IMEMO || (flags & RUBY_T_MASK) == T_NODE;
+    return internal || !klass ? 0 : rb_class_real(klass);
+}
+
+void
+rb_hs_class_name_of(VALUE klass, VALUE flags, char *name, size_t size)
+{
+    klass = class_to_name(klass, flags);
+    if (klass) {
+        name_of(klass, name, size);
+    }
+    else {
+        name_without_class(flags, name, size);
+    }
+}
+
+void
+rb_hs_class_full_name(VALUE klass, char *name, size_t size)
+{
+    name_of(klass, name, size);
 }
 
 uint32_t
@@ -187,10 +219,8 @@ rb_hs_class_of_allocation(VALUE klass, VALUE flags)
 {
     HS_CONTRACT(vm);
     HS_CONTRACT(free);
-    /* In an imemo the class's place holds something else. */
-    bool internal = (flags & RUBY_T_MASK) == T_IMEMO || (flags & RUBY_T_MASK) == T_NODE;
-    if (!internal && klass) klass = rb_class_real(klass);
-    if (internal || !klass) return class_without_name(flags);
+    klass = class_to_name(klass, flags);
+    if (!klass) return class_without_name(flags);
 
     const uint32_t *found = rb_hs_map_find(&entries_by_key, key_of(klass, flags));
     if (found) return *found;

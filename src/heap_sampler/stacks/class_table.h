@@ -31,8 +31,12 @@ void rb_hs_classes_rename(void);
 
 extern uint64_t rb_hs_classes_dropped;
 
-/* "Foo", or "" if it has no name yet; cut to the buffer; shared with stacks/capture.c. */
+/* "Foo", or "" if it has no name yet; cut to the buffer. False: the name is not its last one. [vm] */
 bool rb_hs_class_name(VALUE klass, char *buffer, size_t size);
+/* The same, and for a class without a name what is known of it: "(anonymous Class < Foo)". [vm] */
+void rb_hs_class_full_name(VALUE klass, char *name, size_t size);
+/* The name that samples of such an object have, without a number in the table. [vm] */
+void rb_hs_class_name_of(VALUE klass, VALUE flags, char *name, size_t size);
 
 #if HS_CHECKING
 /* Is this the type that the number stands for? [vm] */

@@ -1,0 +1,56 @@
+#ifndef HEAP_SAMPLER_HOLDERS_ASK_H
+#define HEAP_SAMPLER_HOLDERS_ASK_H
+/*
+ * Why is it alive?  A child of this process, which has a copy of its memory as
+ * of now, walks the heap from the roots and says of each sample on which chain
+ * of references it is reached.
+ *
+ *     this process                          the child
+ *     prepare   is there memory for it?
+ *     fork      all that needs the GVL:     walk.h   from the roots, breadth first
+ *               a copy of the page tables   chains.h the chains of the samples, by name
+ *     wait      Ruby code runs on           answer.h writes it into the memfd, and ends
+ *     answer    read and checked
+ *
+ * It calls neither malloc(3) nor what allocates objects, and runs no code of
+ * Ruby's, but it calls the mark functions of extensions.  Where one of these
+ * hangs or crashes, the child ends, and this process says which it was.
+ *
+ * Nobody but us sees the child: its end sends no signal, and Process.wait does
+ * not find it.  Nothing of it is left when wait has returned.
+ *
+ * One at a time.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include "heap_sampler/holders/holders.h"
+
+/* What chains are asked for: objects and blocks of malloc by their position. */
+struct hs_wanted {
+    const void *data;
+    uint32_t objects, blocks;
+    uintptr_t (*object)(const void *data, uint32_t position);   /* a VALUE */
+    uintptr_t (*block)(const void *data, uint32_t position);    /* what malloc returned */
+};
+
+struct hs_holders_child {
+    pid_t pid;                  /* 0: none */
+    int memfd;                  /* -1: none */
+    uint64_t deadline_ns;       /* from the fork on */
+    uint64_t begun_ns;
+    struct hs_progress *progress;
+    struct hs_wanted wanted;
+    struct hs_holders *into;
+};
+
+/* [gvl] [free] False: refused, into->refusal says why. */
+bool rb_hs_holders_prepare(struct hs_holders_child *child, struct hs_holders *into);
+/* [vm], and no other Ractor runs; not in GC. */
+void rb_hs_holders_fork(struct hs_holders_child *child, const struct hs_wanted *wanted);
+/* Until the child has ended; `cancelled` may become true meanwhile. After each prepare that was not refused. [any] */
+void rb_hs_holders_wait(struct hs_holders_child *child, const volatile bool *cancelled);
+/* In a child of Ruby's that was forked while a walk was under way: it is not this process's. */
+void rb_hs_holders_after_fork(void);
+
+#endif

@@ -1,0 +1,64 @@
+#ifndef HEAP_SAMPLER_HOLDERS_CHAINS_H
+#define HEAP_SAMPLER_HOLDERS_CHAINS_H
+/*
+ * Chains as a tree: from what each object was reached from, read backwards, to
+ * nodes with names.
+ *
+ *     (constants) -- Report::BADGES -- [] of Array -- @label of Badge
+ *     root           node              node           node: of 60 Strings
+ *
+ * A node is a reference by its name, below the node of the chain before it; so
+ * the chains of a million elements of one array are one node.
+ *
+ * Each object on a chain is named once: then its node stands in place of the
+ * object that it was reached from.  A chain is read without memory: on the way
+ * up each object is led to the one below it, as by pointer reversal.
+ *
+ * What repeats is folded: a list of a million links is one node, not a million,
+ * and so are the levels of a tree whose links have up to four steps.
+ *
+ * In the child.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include "heap_sampler/holders/edge.h"
+#include "heap_sampler/holders/walk.h"
+
+enum { HS_NODES_MOST = 1 << 16,
+       HS_TEXTS_MOST = 1 << 16,
+       HS_TEXT_BYTES_MOST = 8 << 20 };
+
+struct hs_chain_node {
+    uint32_t parent;            /* a lower number; of a root its own */
+    uint32_t kind;              /* enum hs_edge_kind */
+    uint32_t name, klass, path; /* texts; `klass` of the object that is referred to */
+    uint32_t line;
+    uint32_t objects;           /* that are on chains, here */
+    uint32_t folded;            /* of these, those that were folded into it */
+    uint32_t next;              /* with the same hash, + 1 */
+};
+
+/* A text of the tree: bytes in one run. */
+struct hs_chain_text {
+    uint32_t at, len;
+};
+
+struct hs_chains {
+    struct hs_walk *walk;
+    struct hs_chain_node *nodes;        /* the first are the roots (roots.h) */
+    struct hs_chain_text *texts;        /* text 0 is empty */
+    char *bytes;
+    uint32_t node_count, text_count, byte_count;
+    uint32_t *node_hash, *text_hash;    /* number + 1; chained by `next`, probed */
+    uint32_t kind_texts[HS_EDGE_KIND_COUNT];    /* their words */
+    uint32_t evicted;           /* names that found no room */
+};
+
+/* False: no memory. */
+bool rb_hs_chains_make(struct hs_chains *chains, struct hs_walk *walk);
+/* The node of an object, HS_TOP_NOT_REACHED where it was not reached. */
+uint32_t rb_hs_chain_node_of(struct hs_chains *chains, VALUE object);
+/* A node below `parent`, by its name. */
+uint32_t rb_hs_chain_node(struct hs_chains *chains, uint32_t parent, const struct hs_edge *edge, VALUE child);
+
+#endif

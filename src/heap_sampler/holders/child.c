@@ -1,0 +1,176 @@
+/* See holders/child.h. */
+#include "heap_sampler/mri.h"
+#include "heap_sampler/holders/child.h"
+#include "heap_sampler/base/clock.h"
+#include "heap_sampler/base/table.h"
+#include "heap_sampler/holders/answer.h"
+#include "heap_sampler/holders/arena.h"
+#include "heap_sampler/holders/chains.h"
+#include "heap_sampler/holders/roots.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* -- manners --------------------------------------------------------------------------------- */
+
+/* Ruby's handlers are of a process that this one is not; a crash ends it, without a report and without a core. All signals
+ * were blocked by the parent. */
+static void
+take_default_signals(unsigned seconds)
+{
+    struct sigaction by_default = {.sa_handler = SIG_DFL};
+    struct rlimit none = {0, 0};
+    sigset_t all;
+    for (int number = 1; number < NSIG; number++) sigaction(number, &by_default, NULL);
+    setrlimit(RLIMIT_CORE, &none);
+    alarm(seconds);
+    sigfillset(&all);
+    sigprocmask(SIG_UNBLOCK, &all, NULL);
+}
+
+/* A copy of a socket or a pipe would keep it open after the parent has closed it. What a library prints goes nowhere. */
+static void
+close_others(int memfd)
+{
+#ifdef SYS_close_range
+    if (memfd) syscall(SYS_close_range, 0u, (unsigned)memfd - 1, 0u);
+    syscall(SYS_close_range, (unsigned)memfd + 1, ~0u, 0u);
+#endif
+}
+
+/* If memory gets short the kernel is to end this process, and none other. */
+static void
+be_the_first_to_go(void)
+{
+    int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+    if (fd < 0) return;
+    if (write(fd, "1000", 4) < 0) { /* it is a courtesy */
+    }
+    close(fd);
+}
+
+static void
+give_way(void)
+{
+    enum { NICER = 10 };
+    setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + NICER);
+    prctl(PR_SET_NAME, "ruby-why", 0, 0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+    be_the_first_to_go();
+}
+
+/* -- whose block is it? ------------------------------------------------------------------------ */
+
+/* The wanted blocks by address, and the object that each belongs to. */
+static struct {
+    uintptr_t *addresses;       /* 0: empty; linear probing */
+    uint32_t *positions;
+    uint32_t mask;
+    uint32_t *owners;           /* by position: the object's number; the first that is reached */
+    uint32_t object;            /* that is looked at */
+} blocks;
+
+static bool
+index_blocks(const struct hs_wanted *wanted)
+{
+    uint32_t places = 64;
+    while (places < wanted->blocks * 4) places *= 2;
+    blocks.mask = places - 1;
+    blocks.addresses = rb_hs_arena_map(places * sizeof(*blocks.addresses));
+    blocks.positions = rb_hs_arena_map(places * sizeof(*blocks.positions));
+    blocks.owners = rb_hs_arena_map(wanted->blocks * sizeof(*blocks.owners));
+    if (!blocks.addresses || !blocks.positions || !blocks.owners) return false;
+    for (uint32_t i = 0; i < wanted->blocks; i++) {
+        uintptr_t address = wanted->block(wanted->data, i);
+        uint32_t place = (uint32_t)hs_mix(address) & blocks.mask;
+        while (blocks.addresses[place]) place = (place + 1) & blocks.mask;
+        blocks.addresses[place] = address;
+        blocks.positions[place] = i;
+    }
+    return true;
+}
+
+static void
+own_block(const void *pointer, void *unused)
+{
+    uint32_t place = (uint32_t)hs_mix((uintptr_t)pointer) & blocks.mask;
+    (void)unused;
+    for (; blocks.addresses[place]; place = (place + 1) & blocks.mask) {
+        if (blocks.addresses[place] != (uintptr_t)pointer) continue;
+        uint32_t *owner = &blocks.owners[blocks.positions[place]];
+        if (!*owner) *owner = blocks.object;
+        return;
+    }
+}
+
+static void
+look_for_blocks(struct hs_walk *walk, VALUE object, uint32_t number)
+{
+    (void)walk;
+    blocks.object = number;
+    rb_hs_owned_blocks(object, own_block, NULL);
+}
+
+/* -- the work ----------------------------------------------------------------------------------- */
+
+static struct hs_walk walk;
+static struct hs_chains chains;
+
+static bool
+name_all(const struct hs_wanted *wanted, struct hs_answer *answer)
+{
+    uint32_t *objects = rb_hs_arena_map(wanted->objects * sizeof(*objects)), *owners = blocks.owners;
+    if (!objects) return false;
+    for (uint32_t i = 0; i < wanted->objects; i++) objects[i] = rb_hs_chain_node_of(&chains, wanted->object(wanted->data, i));
+    for (uint32_t i = 0; i < wanted->blocks; i++) {
+        owners[i] = owners[i] ? rb_hs_chain_node_of(&chains, hs_index_object(&walk.index, owners[i])) : HS_TOP_NOT_REACHED;
+    }
+    answer->object_nodes = objects;
+    answer->block_nodes = owners;
+    return true;
+}
+
+static bool
+prepare(const struct hs_child_order *order)
+{
+    const struct hs_wanted *wanted = order->wanted;
+    if (!rb_hs_walk_make(&walk, order->progress) || !rb_hs_chains_make(&chains, &walk) || !index_blocks(wanted)) return false;
+    if (wanted->blocks) walk.each = look_for_blocks;
+    return rb_hs_roots_read(&walk);
+}
+
+static int
+answer(const struct hs_child_order *order)
+{
+    const struct hs_wanted *wanted = order->wanted;
+    struct hs_answer answer = {.chains = &chains, .object_count = wanted->objects, .block_count = wanted->blocks};
+    uint64_t begun = rb_hs_steady_ns();
+    if (!prepare(order)) return HS_CHILD_NO_ROOM;
+    rb_hs_roots_walk(&walk);
+    uint64_t walked = rb_hs_steady_ns();
+    if (!name_all(wanted, &answer)) return HS_CHILD_NO_ROOM;
+    answer.figures = (struct hs_holder_figures){
+        .objects = order->progress->objects,
+        .edges = order->progress->edges,
+        .walk_ns = walked - begun,
+        .name_ns = rb_hs_steady_ns() - walked,
+        .child_bytes = rb_hs_arena_resident(),
+        .slots = walk.index.slots,
+        .evicted = chains.evicted,
+    };
+    return rb_hs_answer_write(order->memfd, &answer) ? HS_CHILD_DONE : HS_CHILD_NOT_WRITTEN;
+}
+
+void
+rb_hs_child_run(const struct hs_child_order *order)
+{
+    take_default_signals(order->seconds);
+    close_others(order->memfd);
+    give_way();
+    _exit(answer(order));
+}

@@ -1,0 +1,131 @@
+#ifndef HEAP_SAMPLER_HOLDERS_EDGE_H
+#define HEAP_SAMPLER_HOLDERS_EDGE_H
+/*
+ * Edges: why an object keeps another, in words.  An edge is one reference from
+ * a parent (an object, or a root) to a child: a constant, an instance variable,
+ * a local variable of a block, ….
+ *
+ * Who walks the heap needs no names; it names the edges of the chains that it
+ * found.  Each is a question of two steps, since a large parent may be asked
+ * for many children:
+ *
+ *   references  goes through all that a parent refers to: plain loads
+ *   name        makes the text of one reference
+ *
+ * rb_hs_edge does both for one child.  It costs as much as going through the
+ * parent's references up to the child: for an array nothing, for a hash of a
+ * million entries some milliseconds.  Who has many children of one parent calls
+ * rb_hs_references once, and names those that it knows.
+ *
+ * [vm], not in GC.  For a forked child of the process too: they allocate no
+ * memory and no objects, take no lock but the VM lock, raise nothing, and call
+ * no Ruby code and no code of an extension.  They trust the heap's objects.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "ruby/ruby.h"
+#include "heap_sampler/base/texts.h"
+
+/* Kinds of edges: the constant and its word in files. */
+#define HS_EDGE_KINDS(X) \
+    X(CONSTANT, "constant")             /* Report::BADGES */ \
+    X(CVAR, "cvar")                     /* @@all of Report */ \
+    X(IVAR, "ivar")                     /* @label of Badge */ \
+    X(GVAR, "gvar")                     /* $badges */ \
+    X(MEMBER, "member")                 /* label of Point: of a Struct or a Data */ \
+    X(ELEMENT, "element")               /* [] of Array */ \
+    X(KEY, "key")                       /* {} key of Hash */ \
+    X(VALUE, "value")                   /* {} value of Hash */ \
+    X(DEFAULT, "default")               /* the default value or block of a Hash */ \
+    X(LOCAL, "local")                   /* local repo of block in Badge#initialize */ \
+    X(STACK, "stack")                   /* a value that code works on: no variable */ \
+    X(SELF, "self")                     /* of a block, a frame, a method */ \
+    X(BLOCK, "block")                   /* from a Proc or a frame to its block */ \
+    X(ENVIRONMENT, "environment")       /* to the locals of a block, or of the code around it */ \
+    X(THREAD_LOCAL, "thread_local")     /* Thread#thread_variable_get */ \
+    X(FIBER_LOCAL, "fiber_local")       /* Thread#[], Fiber[] */ \
+    X(CLASS, "class")                   /* to the object's class */ \
+    X(SUPERCLASS, "superclass")         /* and to modules that are included or prepended */ \
+    X(METHOD, "method")                 /* of a class, and what a method consists of */ \
+    X(CODE, "code")                     /* what compiled code has: literals, blocks, names */ \
+    X(CACHE, "cache")                   /* of the VM: method caches, constant caches */ \
+    X(SHARED, "shared")                 /* the array or string whose memory this one shares */ \
+    X(DATA, "data")                     /* of an object in C: the type's name, or the field's */ \
+    X(FINALIZER, "finalizer")           /* ObjectSpace.define_finalizer */ \
+    X(ADDRESS, "address")               /* a root that a library registered */ \
+    X(ROOT, "root")                     /* any other root */ \
+    X(OTHER, "other")                   /* not known better */
+
+enum hs_edge_kind {
+#define HS_EDGE_KIND(kind, word) HS_EDGE_##kind,
+    HS_EDGE_KINDS(HS_EDGE_KIND)
+#undef HS_EDGE_KIND
+    HS_EDGE_KIND_COUNT
+};
+
+/* Seen by extensions, for the one that tests them: src/ext/-test-/heap_sampler_edges. */
+RUBY_SYMBOL_EXPORT_BEGIN
+
+/* "constant", "ivar", … [any] */
+const char *rb_hs_edge_kind_word(enum hs_edge_kind kind);
+
+RUBY_SYMBOL_EXPORT_END
+
+enum { HS_EDGE_TEXT_MAX = 512 };
+
+/* A name.  It never has the text of a key, a string or another value. */
+struct hs_edge {
+    enum hs_edge_kind kind;
+    uint32_t line;              /* of the code that the name tells of; 0: none */
+    struct hs_text path;        /* its file; bytes of a Ruby string that the heap holds; "": none */
+    size_t length;              /* of text, without its NUL */
+    char text[HS_EDGE_TEXT_MAX];        /* whole: "@label of Badge"; cut if it is too long */
+};
+
+/* A reference, before it has a name.  All that it points to is the heap's, or constant. */
+struct hs_reference {
+    VALUE child;                /* no special constant; of a stack: a word that may be no object, so compare it only */
+    enum hs_edge_kind kind;
+    VALUE parent;               /* 0: a root */
+    const char *what;           /* a word for it, or NULL */
+    ID id;                      /* the variable's, constant's or member's name, or 0 */
+    const void *code;           /* rb_iseq_t: the code that it is in, or NULL */
+    const VALUE *pc;            /* where that code stands; NULL: the code as a whole is meant */
+    const void *method;         /* the method entry of that code, or NULL */
+    const void *address;        /* of a variable that a library registered, or NULL */
+};
+
+/* False: enough. */
+typedef bool hs_each_reference(const struct hs_reference *reference, void *data);
+
+RUBY_SYMBOL_EXPORT_BEGIN
+
+/* All references of `parent` whose place is known, the best known first: a child may come more than once, and the first
+ * is the one to name.  What its mark function alone knows (the private fields of an extension's object) does not come. */
+void rb_hs_references(VALUE parent, hs_each_reference *each, void *data);
+void rb_hs_reference_name(const struct hs_reference *reference, struct hs_edge *edge);
+/* For a child that rb_hs_references does not tell: the edge has the name of the parent's type. */
+void rb_hs_edge_unknown(VALUE parent, VALUE child, struct hs_edge *edge);
+
+/* The edge from `parent` to `child`, which the mark function of the parent is known to mark. */
+void rb_hs_edge(VALUE parent, VALUE child, struct hs_edge *edge);
+
+/* The same for roots.  `category` is that of rb_objspace_reachable_objects_from_root ("vm", "global_tbl", …), or one of
+ * ours: HS_ROOT_…. */
+void rb_hs_root_references(const char *category, hs_each_reference *each, void *data);
+void rb_hs_root_edge(const char *category, VALUE child, struct hs_edge *edge);
+/* Roots that rb_objspace_reachable_objects_from_root leaves out: who walks asks rb_hs_root_references for them. */
+#define HS_ROOT_FINALIZERS "finalizers" /* blocks of ObjectSpace.define_finalizer */
+/* Object, whose constants all named modules are: the first root of a walk, so that chains begin with a constant. */
+#define HS_ROOT_CONSTANTS "constants"
+
+/* "Badge", "(anonymous Class < Badge)", "(imemo:env)", "(hidden T_ARRAY)"; returns the length. */
+size_t rb_hs_object_class_name(VALUE object, char *name, size_t size);
+
+/* Blocks of malloc that belong to the object, whether they have samples or not.  `pointer` is what malloc returned. */
+void rb_hs_owned_blocks(VALUE object, void (*each)(const void *pointer, void *data), void *data);
+
+RUBY_SYMBOL_EXPORT_END
+
+#endif

@@ -1,0 +1,109 @@
+/*
+ * References of a thread's or a fiber's stack: the VM stack by frames, and what
+ * the VM keeps beside it.  Values that only the machine stack has do not come:
+ * who asks for one gets "C stack" (edge_data.c).
+ *
+ * A frame's values on the VM stack are those between the stack pointer of its
+ * caller and its own: the receiver, arguments and other locals, three words of
+ * the environment, and what it works on.
+ */
+#include "heap_sampler/holders/edge_visit.h"
+
+static const rb_control_frame_t *
+stacks_end(const rb_execution_context_t *ec)
+{
+    return (const void *)(ec->vm_stack + ec->vm_stack_size);
+}
+
+static bool
+stacks_holds(const rb_execution_context_t *ec, const VALUE *ep)
+{
+    return ep >= ec->vm_stack && ep < ec->vm_stack + ec->vm_stack_size;
+}
+
+/* The next references are of this frame. */
+static void
+stacks_enter(struct hs_visit *visit, const rb_control_frame_t *frame)
+{
+    const rb_iseq_t *iseq = hs_iseq(frame->iseq);
+    hs_visit_in(visit, iseq, iseq ? frame->pc : NULL, frame->ep ? hs_method_of_ep(frame->ep) : NULL);
+}
+
+static void
+stacks_visit_locals(struct hs_visit *visit, const rb_execution_context_t *ec, const rb_control_frame_t *frame)
+{
+    const rb_iseq_t *iseq = hs_iseq(frame->iseq);
+    if (!iseq || !frame->pc || !stacks_holds(ec, frame->ep)) return;
+    const struct rb_iseq_constant_body *body = ISEQ_BODY(iseq);
+    const VALUE *locals = frame->ep - (VM_ENV_DATA_SIZE - 1) - body->local_table_size;
+    if (!stacks_holds(ec, locals)) return;
+    for (unsigned int i = 0; i < body->local_table_size && !visit->enough; i++) {
+        hs_visit(visit, HS_EDGE_LOCAL, "local", body->local_table[i], locals[i]);
+    }
+}
+
+static void
+stacks_visit_environments(struct hs_visit *visit, const rb_control_frame_t *frame)
+{
+    const VALUE *ep = frame->ep;
+    if (VM_ENV_FLAGS(ep, VM_ENV_FLAG_ESCAPED)) {
+        hs_visit(visit, HS_EDGE_ENVIRONMENT, "locals", 0, ep[VM_ENV_DATA_INDEX_ENV]);
+    }
+    if (VM_ENV_LOCAL_P(ep)) return;
+    const VALUE *around = VM_ENV_PREV_EP(ep);
+    if (VM_ENV_FLAGS(around, VM_ENV_FLAG_ESCAPED)) {
+        hs_visit(visit, HS_EDGE_ENVIRONMENT, "locals outside", 0, around[VM_ENV_DATA_INDEX_ENV]);
+    }
+}
+
+/* What a frame has for itself, the best named first. */
+static void
+stacks_visit_frame(struct hs_visit *visit, const rb_execution_context_t *ec, const rb_control_frame_t *frame)
+{
+    stacks_enter(visit, frame);
+    stacks_visit_locals(visit, ec, frame);
+    stacks_visit_environments(visit, frame);
+    hs_visit(visit, HS_EDGE_SELF, "self", 0, frame->self);
+}
+
+static void
+stacks_visit_values(struct hs_visit *visit, const rb_control_frame_t *frame, const VALUE *from)
+{
+    stacks_enter(visit, frame);
+    for (; from < frame->sp && !visit->enough; from++) hs_visit(visit, HS_EDGE_STACK, "stack", 0, *from);
+    hs_visit(visit, HS_EDGE_CODE, "code", 0, (VALUE)frame->iseq);
+    hs_visit(visit, HS_EDGE_BLOCK, "block", 0, (VALUE)frame->block_code);
+}
+
+static void
+stacks_visit_vm_stack(struct hs_visit *visit, const rb_execution_context_t *ec)
+{
+    const rb_control_frame_t *end = stacks_end(ec);
+    for (const rb_control_frame_t *frame = ec->cfp; frame < end && !visit->enough; frame++) {
+        stacks_visit_frame(visit, ec, frame);
+    }
+    for (const rb_control_frame_t *frame = ec->cfp; frame < end && !visit->enough; frame++) {
+        stacks_visit_values(visit, frame, frame + 1 < end ? frame[1].sp : ec->vm_stack);
+    }
+    hs_visit_in(visit, NULL, NULL, NULL);
+}
+
+static enum rb_id_table_iterator_result
+stacks_fiber_local_i(ID id, VALUE value, void *data)
+{
+    hs_visit(data, HS_EDGE_FIBER_LOCAL, "fiber local", id, value);
+    return hs_visit_id_table(data);
+}
+
+void
+rb_hs_visit_stack(struct hs_visit *visit, const rb_execution_context_t *ec)
+{
+    if (ec->local_storage) rb_id_table_foreach(ec->local_storage, stacks_fiber_local_i, visit);
+    hs_visit(visit, HS_EDGE_FIBER_LOCAL, "fiber storage", 0, ec->storage);
+    if (ec->vm_stack && ec->cfp) stacks_visit_vm_stack(visit, ec);
+    hs_visit(visit, HS_EDGE_LOCAL, "$!", 0, ec->errinfo);
+    hs_visit(visit, HS_EDGE_LOCAL, "special variables", 0, ec->root_svar);
+    hs_visit(visit, HS_EDGE_STACK, "recursion guard", 0, ec->local_storage_recursive_hash);
+    hs_visit(visit, HS_EDGE_STACK, "recursion guard", 0, ec->local_storage_recursive_hash_for_trace);
+    hs_visit(visit, HS_EDGE_STACK, "constant", 0, ec->private_const_reference);
+}

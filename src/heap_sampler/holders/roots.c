@@ -1,0 +1,128 @@
+/* See holders/roots.h. */
+#include "heap_sampler/mri.h"
+#include "heap_sampler/holders/roots.h"
+#include "heap_sampler/holders/arena.h"
+#include "constant.h"
+#include "id_table.h"
+
+#include <string.h>
+
+enum { ROOTS_MOST = 1 << 22 };  /* a machine stack of 8 MiB has fewer */
+
+static struct root_object {
+    VALUE object;
+    enum hs_root root;
+} *roots;
+static uint32_t root_count;
+static VALUE *modules;          /* in the order in which their names were found */
+
+const char *
+rb_hs_root_category(enum hs_root root)
+{
+    static const char *const categories[HS_TOP_COUNT] = {
+#define HS_TOP(root, name, category) [HS_TOP_##root] = category,
+        HS_TOPS(HS_TOP)
+#undef HS_TOP
+    };
+    return categories[root];
+}
+
+/* -- reading them ---------------------------------------------------------------------- */
+
+static enum hs_root
+root_of(const char *category, VALUE object)
+{
+    if (strcmp(category, "global_tbl") == 0) return HS_TOP_GLOBALS;
+    if (strcmp(category, "end_proc") == 0) return HS_TOP_AT_EXIT;
+    if (strcmp(category, "machine_context") == 0) return HS_TOP_MACHINE_STACK;
+    if (strcmp(category, "YJIT") == 0 || imemo_type_p(object, imemo_callcache)) return HS_TOP_CACHES;
+    return rb_ractor_p(object) ? HS_TOP_THREADS : HS_TOP_VM;
+}
+
+static void
+add_root(VALUE object, enum hs_root root)
+{
+    if (root_count < ROOTS_MOST) roots[root_count++] = (struct root_object){object, root};
+}
+
+static void
+read_root(const char *category, VALUE object, void *unused)
+{
+    (void)unused;
+    add_root(object, root_of(category, object));
+}
+
+static bool
+read_finalizer(const struct hs_reference *reference, void *unused)
+{
+    (void)unused;
+    add_root(reference->child, HS_TOP_FINALIZERS);
+    return true;
+}
+
+bool
+rb_hs_roots_read(struct hs_walk *walk)
+{
+    roots = rb_hs_arena_map(ROOTS_MOST * sizeof(*roots));
+    modules = rb_hs_arena_map(walk->index.slots * sizeof(*modules));
+    if (!roots || !modules) return false;
+    rb_objspace_reachable_objects_from_root(read_root, NULL);
+    rb_hs_root_references(HS_ROOT_FINALIZERS, read_finalizer, NULL);
+    return true;
+}
+
+/* -- walking from them --------------------------------------------------------------------- */
+
+struct naming {
+    struct hs_walk *walk;
+    uint32_t count, from;
+};
+
+static void
+reach_module(struct naming *naming, VALUE module)
+{
+    if (hs_walk_reached_p(naming->walk, module)) return;
+    rb_hs_walk_reach(naming->walk, module, naming->from);
+    modules[naming->count++] = module;
+}
+
+static enum rb_id_table_iterator_result
+reach_constant(VALUE entry, void *data)
+{
+    VALUE value = ((const rb_const_entry_t *)entry)->value;
+    if (!SPECIAL_CONST_P(value) && (BUILTIN_TYPE(value) == T_CLASS || BUILTIN_TYPE(value) == T_MODULE)) reach_module(data, value);
+    return ID_TABLE_CONTINUE;
+}
+
+/* Level by level, too: the shortest name wins. */
+static void
+reach_modules(struct hs_walk *walk)
+{
+    struct naming naming = {walk, 0, HS_ROOT_NUMBERS + HS_TOP_CONSTANTS};
+    reach_module(&naming, rb_cObject);
+    for (uint32_t i = 0; i < naming.count; i++) {
+        struct rb_id_table *constants = RCLASS_CONST_TBL(modules[i]);
+        naming.from = hs_index_number(&walk->index, modules[i]);
+        if (constants) rb_id_table_foreach_values(constants, reach_constant, &naming);
+    }
+}
+
+static void
+reach_roots(struct hs_walk *walk, enum hs_root root)
+{
+    for (uint32_t i = 0; i < root_count; i++) {
+        if (roots[i].root == root) rb_hs_walk_reach(walk, roots[i].object, HS_ROOT_NUMBERS + root);
+    }
+}
+
+void
+rb_hs_roots_walk(struct hs_walk *walk)
+{
+    reach_modules(walk);
+    for (enum hs_root root = HS_TOP_GLOBALS; root <= HS_TOP_THREADS; root++) reach_roots(walk, root);
+    rb_hs_walk_pass(walk, HS_PASS_LASTING);
+    reach_roots(walk, HS_TOP_MACHINE_STACK);
+    rb_hs_walk_pass(walk, HS_PASS_RUNNING);
+    reach_roots(walk, HS_TOP_CACHES);
+    rb_hs_walk_pass(walk, HS_PASS_CACHED);
+}

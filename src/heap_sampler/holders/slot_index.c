@@ -1,0 +1,69 @@
+/* See holders/slot_index.h. */
+#include "heap_sampler/holders/slot_index.h"
+#include "heap_sampler/holders/arena.h"
+#include "internal/heap_sampler.h"
+
+#include <sys/mman.h>
+
+enum { PAGES_MOST = HS_NODE_NUMBERS >> HS_SLOT_BITS };
+
+static bool
+add_page(struct hs_slot_index *index, const struct rb_heap_sampler_gc_page *look)
+{
+    if (look->slots > HS_SLOT_MASK + 1) return false;
+    index->pages[index->page_count++] = (struct hs_index_page){
+        .start = look->start,
+        .first = index->slots,
+        .by_size = (uint32_t)((UINT64_C(1) << 32) / look->slot_size + 1),
+        .slot_size = (uint16_t)look->slot_size,
+        .slots = (uint16_t)look->slots,
+    };
+    index->slots += look->slots;
+    return true;
+}
+
+static bool
+add_pages(struct hs_slot_index *index)
+{
+    size_t count = rb_heap_sampler_gc_page_count();
+    if (count >= PAGES_MOST) return false;
+    index->pages = rb_hs_arena_map((count + 1) * sizeof(*index->pages));
+    if (!index->pages) return false;
+    index->page_count = 1;
+    for (size_t i = 0; i < count; i++) {
+        struct rb_heap_sampler_gc_page look;
+        rb_heap_sampler_gc_page(i, &look);
+        if (look.slots && !add_page(index, &look)) return false;
+    }
+    return index->page_count > 1;
+}
+
+/* Pages lie between the first and the last: they come in the order of their addresses. */
+static bool
+add_blocks(struct hs_slot_index *index)
+{
+    index->first_block = index->pages[1].start >> HS_PAGE_BITS;
+    index->blocks = (index->pages[index->page_count - 1].start >> HS_PAGE_BITS) - index->first_block + 1;
+    index->page_of_block = rb_hs_arena_map(index->blocks * sizeof(*index->page_of_block));
+    if (!index->page_of_block) return false;
+    for (uint32_t i = 1; i < index->page_count; i++) {
+        index->page_of_block[(index->pages[i].start >> HS_PAGE_BITS) - index->first_block] = i;
+    }
+    return true;
+}
+
+bool
+rb_hs_index_make(struct hs_slot_index *index)
+{
+    *index = (struct hs_slot_index){0};
+    if (!add_pages(index) || !add_blocks(index)) return false;
+    index->from = rb_hs_arena_map(index->slots * sizeof(*index->from));
+    return index->from != NULL;
+}
+
+/* Anonymous private memory is zeroes again. */
+void
+rb_hs_index_clear(struct hs_slot_index *index)
+{
+    madvise(index->from, index->slots * sizeof(*index->from), MADV_DONTNEED);
+}

@@ -1,0 +1,82 @@
+#ifndef HEAP_SAMPLER_HOLDERS_WALK_H
+#define HEAP_SAMPLER_HOLDERS_WALK_H
+/*
+ * The walk: breadth first from the roots, so that what an object was reached
+ * from lies on a shortest chain.
+ *
+ * Shortest is not best: a value that a constant holds, four links deep, may be
+ * in a local variable of the request that runs just now, or in a cache of the
+ * VM, one link deep.  So there are three passes, each complete before the next
+ * begins, and what is reached in one is not looked at again:
+ *
+ *   lasting    constants, classes, global variables, what the VM and C code hold
+ *   running    stacks of threads and fibers
+ *   cached     call caches, constant caches, compiled code's
+ *
+ * A level is a queue while it is short, in the order in which it was reached:
+ * where two chains are equally short the one from the first root wins.  A long
+ * level is a bit for each slot, or its queue would take more than all else.
+ *
+ * In the child.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include "ruby/ruby.h"
+#include "heap_sampler/holders/slot_index.h"
+
+enum hs_pass { HS_PASS_LASTING,
+               HS_PASS_RUNNING,
+               HS_PASS_CACHED,
+               HS_PASSES };
+
+/* A set of objects by number: a queue or bits, by its length. */
+struct hs_level {
+    uint32_t *queue;
+    uint32_t count;             /* in the queue */
+    bool wide;                  /* they are bits */
+    uint64_t *bits;             /* by place */
+};
+
+/* What the child does, for its parent: it may hang or crash in an extension's mark function. In memory that both have. */
+struct hs_progress {
+    uint64_t objects, edges;
+    char type[96];              /* of the T_DATA whose mark function runs; "": none does */
+};
+
+struct hs_walk {
+    struct hs_slot_index index;
+    struct hs_level now, next;
+    uint32_t queue_most;
+    uint64_t *later[HS_PASSES];         /* reached, and to be gone through in a later pass: bits */
+    enum hs_pass pass;
+    uint32_t from;              /* the number of what is gone through */
+    bool from_ractor;
+    struct hs_progress *progress;
+    /* Called with each object that is gone through; may be NULL. */
+    void (*each)(struct hs_walk *walk, VALUE object, uint32_t number);
+    void *data;                 /* of `each` */
+    /* Threads that their Ractor does not lead to: they may never wake (waiters.h). */
+    const VALUE *held_back;
+    uint32_t held_back_count;
+    /* A reference that is left out: from this number to that object (without.h). */
+    uint32_t without_from;
+    VALUE without;
+};
+
+/* False: no memory. */
+bool rb_hs_walk_make(struct hs_walk *walk, struct hs_progress *progress);
+/* `object` is reached from `from`, an object's number or a root's. */
+void rb_hs_walk_reach(struct hs_walk *walk, VALUE object, uint32_t from);
+/* From all that was reached, and what was put off to this pass, as far as it goes. */
+void rb_hs_walk_pass(struct hs_walk *walk, enum hs_pass pass);
+/* Nothing is reached. */
+void rb_hs_walk_clear(struct hs_walk *walk);
+
+static inline bool
+hs_walk_reached_p(const struct hs_walk *walk, VALUE object)
+{
+    uint32_t number = hs_index_number(&walk->index, object);
+    return number && *hs_index_from(&walk->index, number);
+}
+
+#endif
