@@ -57,6 +57,7 @@ module HeapSample
   autoload :Chain, "#{here}/holders/chain"
   autoload :Edge, "#{here}/holders/edge"
   autoload :Holders, "#{here}/holders/holders"
+  autoload :NearestHolder, "#{here}/holders/nearest_holder"
   autoload :Roots, "#{here}/holders/roots"
   autoload :Walk, "#{here}/holders/walk"
 
@@ -150,6 +151,7 @@ module HeapSample
   autoload :Diagnosis, "#{here}/diagnosis/diagnosis"
   autoload :DiagnosisText, "#{here}/diagnosis/diagnosis_text"
   autoload :Finding, "#{here}/diagnosis/finding"
+  autoload :FindingHolders, "#{here}/diagnosis/finding_holders"
   autoload :Findings, "#{here}/diagnosis/findings"
   autoload :GcClock, "#{here}/diagnosis/gc_clock"
   autoload :Keeper, "#{here}/diagnosis/keeper"

@@ -49,7 +49,7 @@ class HeldBuild
     @node_ids[[parent, text, object]] ||= begin
       kind, name, times, path, line = text.match(/\A(\S+) (.*?)(?: ×(\d+))?(?: @(\S+):(\d+))?\z/m).captures
       number = @nodes.size / 8
-      @nodes.push(kind.to_sym, parent || number, text_id(name), text_id(object), text_id(path.to_s), line.to_i, (times || 1).to_i, (times || 1).to_i - 1)
+      @nodes.push(parent || number, text_id(kind), text_id(name), text_id(object), text_id(path.to_s), line.to_i, (times || 1).to_i, (times || 1).to_i - 1)
       number
     end
   end

@@ -169,3 +169,58 @@ test "what a profile says of the walk" do
   equal(nil, sample_build.profile.info.walk)
   equal({}, HeapSample::Walk.of({"objects" => -3, "ns" => "x", "refused" => 4}).to_h)
 end
+
+# --- the one reference to name ---
+
+# The name of what keeps the last row of a build.
+def named(build, *ways)
+  held = HeapBuildWays.call(build, ways)
+  held.nearest_holder.of_row(held.table.last)&.to_s
+end
+
+HeapBuildWays = lambda do |build, ways|
+  HeldBuild.new(build).tap { |held| ways.each { |edges| held.way(build.raw[:rows].size - 1, edges, part: 1.0 / ways.size) } }.profile
+end
+
+# Leaves in things, and as many things of a class as there are samples.
+def leaves(samples_of = {})
+  build = Build.new(interval: 4096)
+  samples_of.each { |class_name, samples| build.row(["/srv/app/t.rb:1 T#new"], class_name, type: "T_OBJECT", inuse: samples, birth: 1) }
+  build.row(["/srv/app/a.rb:1 A#b"], "Leaf", inuse: 100, birth: 1)
+end
+
+test "the reference to name is the one to the collection that things are in, not one of their own" do
+  equal("Report::BADGES", named(leaves, ["constant Report::BADGES", "element [] of Array"]))
+  equal("Report::BADGES", named(leaves("Badge" => 40), ["constant Report::BADGES", "element [] of Array", "ivar @names of Badge", "element [] of Array"]))
+  equal("@subscribers of Notifier", named(leaves("Order" => 40), ["constant Shop", "ivar @notifier of Shop", "ivar @subscribers of Notifier", "value {} value of Hash", "element [] of Array",
+                                                                  "ivar @block of Timed", "environment closure of Proc", "local local order of block in Shop#run", "ivar @items of Order", "element [] of Array"]))
+  equal("@subscribers of Notifier", named(leaves, ["constant Shop", "ivar @subscribers of Notifier", "element [] of Array", "environment closure of Proc", "local local list of block in A#b", "element [] of Array"]))
+  equal("thread-local :cache", named(leaves, ["root (threads)", "element [] of Array", "thread_local thread-local :cache", "value {} value of Hash"]))
+  equal("local batch of block in Worker#run /srv/app/w.rb:7", named(leaves, ["root (threads)", "local local batch of block in Worker#run @/srv/app/w.rb:7", "element [] of Array"]).sub("local local", "local"))
+  equal("@head of Queue", named(leaves, ["constant JOBS", "ivar @head of Queue ×900", "ivar @job of Node"]))
+  equal("$last", named(leaves, ["gvar $last", "ivar @parent of Request", "ivar @env of Request"]))
+end
+
+test "of several ways the one that keeps most counts; what nobody wrote is called so" do
+  equal("(machine stack)", named(leaves, ["root (machine stack)"]))
+  equal("(VM caches)", named(leaves, ["root (VM caches)", "cache callable method cache of A"]))
+  build = leaves("Other" => 10)
+  held = HeldBuild.new(build).way(1, ["constant A", "element [] of Array"], part: 0.7).way(1, ["constant B", "element [] of Array"], part: 0.3).profile
+  answer = held.nearest_holder.of_rows(held.table)
+  equal("A", answer.to_s)
+  close(0.7, answer.share, 1e-9)
+  equal({name: "A", kind: "constant", root: "(constants)", share: answer.share}, answer.to_h)
+  equal(nil, held.nearest_holder.of_row(held.table.first))
+end
+
+test "a growth report names who keeps what came, where the later profile tells" do
+  base = ->(**meta) { Build.new(interval: 4096, **meta).row(["/srv/app/a.rb:1 A#b"], "Old", inuse: 100, birth: 20) }
+  later = base.call(taken_ns: Build::STARTED + 20 * Build::MINUTE, gc: {"count" => 110, "minor" => 85, "major" => 25}).row(["/srv/app/a.rb:1 A#b"], "New", inuse: 90, birth: 105)
+  earlier = HeapSample::Profile.from_raw(base.call.raw)
+  now = HeldBuild.new(later).way(0, ["constant OLD", "element [] of Array"]).way(1, ["constant NEW", "element [] of Array"]).profile
+  report = (now - earlier).report
+  assert(report.to_s.include?("`NEW` keeps 100.0% of it."), report.to_s)
+  equal("NEW", report.to_h[:rows].first[:holder][:name])
+  without = (HeapSample::Profile.from_raw(later.raw) - earlier).report
+  assert(!without.to_s.include?("keeps") && !without.to_h[:rows].first.key?(:holder), without.to_s)
+end

@@ -106,7 +106,7 @@ module HeapSample
       return [] unless profile.holders
 
       keys = Keys.new(profile, by)
-      shares = since ? Grown.new(profile, since) : nil
+      shares = since ? Grown.new(profile - since) : nil
       chains = {}
       profile.holders.filter_map do |held|
         estimate = held.estimate

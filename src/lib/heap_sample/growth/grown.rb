@@ -3,10 +3,11 @@
 module HeapSample
   # Which part of a profile's rows came after an earlier profile.
   class Grown
-    # Raises ArgumentError as Diff does.
-    def initialize(later, earlier)
+    # +growth+: between the two.
+    def initialize(growth)
+      later, earlier = growth.later, growth.earlier
       @gained = Hash.new(0.0).compare_by_identity
-      (later - earlier).rows.each { |row| @gained[row.row.columns] = [row.space, 0.0].max }
+      growth.rows.each { |row| @gained[row.row.columns] = [row.space, 0.0].max }
       @since = earlier.info.gc_count if later.info.same_run?(earlier.info)
       @interner = {}
       @young = young(earlier)

@@ -32,16 +32,16 @@ module HeapSample
     # call-seq:
     #   Holders.from_raw(nodes, kept, texts, rows) -> HeapSample::Holders or nil
     #
-    # Takes what the sampler hands over (GC::SampleProfile#raw): +nodes+ (kind, parent, name, class, path, line, objects, folded
+    # Takes what the sampler hands over (GC::SampleProfile#raw): +nodes+ (parent, kind, name, class, path, line, objects, folded
     # ones; flattened; a root is its own parent), +kept+ (row, node, objects, space, variance; flattened), the texts and the rows
     # that they are indexes into.
     def self.from_raw(nodes, kept, texts, rows)
       return unless nodes && kept
 
       parents, edges, classes = [0], [nil], [""]
-      nodes.each_slice(NODE_FIELDS).with_index do |(kind, parent, name, class_name, path, line, objects, folded), index|
+      nodes.each_slice(NODE_FIELDS).with_index do |(parent, kind, name, class_name, path, line, objects, folded), index|
         parents << (parent == index ? 0 : parent + 1)
-        edges << Edge.new(texts[name], kind.to_s, texts[path], line, repeats: (objects if folded > 0))
+        edges << Edge.new(texts[name], texts[kind], texts[path], line, repeats: (objects if folded > 0))
         classes << texts[class_name]
       end
       held = kept.each_slice(HELD_FIELDS).map do |row, node, *figures|

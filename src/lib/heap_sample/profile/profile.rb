@@ -77,6 +77,9 @@ module HeapSample
       stacks.roots = [info.directory].compact if info.directory
     end
 
+    # Which reference to name for who keeps a row: a NearestHolder; nil if no walk looked for holders.
+    def nearest_holder = (@nearest_holder ||= NearestHolder.new(self) if holders) # :nodoc:
+
     # All frames, each once.
     def frames
       stacks.frames
