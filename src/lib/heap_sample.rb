@@ -166,6 +166,7 @@ module HeapSample
   autoload :ViewFrames, "#{here}/html/frames"
   autoload :ViewGroups, "#{here}/html/groups"
   autoload :ViewSheet, "#{here}/html/sheet"
+  autoload :ViewWays, "#{here}/html/ways"
   autoload :ViewTitles, "#{here}/html/titles"
   autoload :Viewable, "#{here}/html/viewable"
 

@@ -49,7 +49,7 @@ module HeapSample
           estimate = held.estimate
           space = block_given? ? yield(row, estimate).space : estimate.space
           all += space
-          sums[node_of(held.node)] += space
+          sums[node(held.node)] += space
         end
       end
       node, space = sums.max_by { |one, bytes| [bytes, -one] }
@@ -58,6 +58,15 @@ module HeapSample
 
     # The largest of one row; nil if nothing tells.
     def of_row(row) = of_rows([row])
+
+    # The node whose edge is named for a way that ends in +node+: it or one above.
+    def node(node)
+      @ends[node] ||= begin
+        path = @holders.path(node)
+        (path.size - 1 - index(path)).times { node = @holders.parent(node) }
+        node
+      end
+    end
 
     private
 
@@ -68,16 +77,6 @@ module HeapSample
     def answer(node, share)
       path = @holders.path(node)
       Answer.new(path.last, path, share)
-    end
-
-    # The node whose edge is named: it or one above.
-    def node_of(node)
-      @ends[node] ||= begin
-        path = @holders.path(node)
-        at = index(path)
-        (path.size - 1 - at).times { node = @holders.parent(node) }
-        node
-      end
     end
 
     def index(path)
