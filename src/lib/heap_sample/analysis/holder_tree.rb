@@ -70,9 +70,6 @@ module HeapSample
       def at_end(key) = children[[:end, key]] ||= Sum.new(nil, key)
     end
 
-    # The Node of all.
-    attr_reader :root
-
     # +top+: nodes that are shown; those of a smaller part of all than +min_share+ are not.
     def initialize(top:, min_share:)
       @top = top
@@ -80,6 +77,9 @@ module HeapSample
       @all = Sum.new
     end
 
+    # call-seq:
+    #   add(steps, key, estimate, malloc)
+    #
     # Adds what is kept by a way: steps, what the objects are, how much, and whether it is blocks of malloc.
     def add(steps, key, estimate, malloc)
       sum = @all

@@ -78,7 +78,7 @@ module HeapSample
     end
 
     # Which reference to name for who keeps a row: a NearestHolder; nil if no walk looked for holders.
-    def nearest_holder = (@nearest_holder ||= NearestHolder.new(self) if holders) # :nodoc:
+    def nearest_holder = (@nearest_holder ||= NearestHolder.new(self) if holders)
 
     # All frames, each once.
     def frames
