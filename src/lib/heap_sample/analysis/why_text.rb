@@ -82,8 +82,9 @@ module HeapSample
         until waiting.empty?
           node, first, rest = waiting.pop
           rows << [node, first, rest]
-          waiting.concat(node.children.each_with_index.map do |child, index|
-            last = index == node.children.size - 1
+          children = cut_off?(node) ? [] : node.children
+          waiting.concat(children.each_with_index.map do |child, index|
+            last = index == children.size - 1
             [child, "#{rest}#{last ? "└ " : "├ "}", "#{rest}#{last ? "  " : "│ "}"]
           end.reverse)
         end
@@ -94,12 +95,15 @@ module HeapSample
     def row(node, first, rest)
       room = @layout.width - figures_width
       first, rest = [first, rest].map { |prefix| prefix.length > room / 2 ? "#{Layout::ELLIPSIS}#{prefix[-(room / 2 - 1)..]}" : prefix }
-      bar = node.children.empty? ? "  " : "│ "
+      bar = node.children.empty? || cut_off?(node) ? "  " : "│ "
       names = wrap(names(node), room - rest.length - bar.length)
       figures = columns.map { |name| cell(node, name).rjust(widths.fetch(name)) }.join("  ")
       style = node.weak? || node.role ? :weak : :plain
       [@layout.styled(style, "#{figures}  #{first}#{names.first}"), *names.drop(1).map { |name| "#{" " * figures_width}#{rest}#{bar}#{name}" }]
     end
+
+    # Is nothing shown of what it branches into?
+    def cut_off?(node) = node.children.size == 1 && node.children.first.role == :more
 
     # The widest that leave room for names.
     def columns
@@ -128,6 +132,7 @@ module HeapSample
 
       names = node.steps.each_with_index.map { |step, at| self.step(step, node.repeats[at]) }
       names = shortened(names) unless @why.full
+      names << Layout::ELLIPSIS if cut_off?(node)
       node.key ? [*names, objects(node)] : names
     end
 
@@ -140,7 +145,7 @@ module HeapSample
     # "60 Issue", "60 String + 1,219 blocks", "1,219 blocks of String", "60 at app/a.rb:3 A#b".
     def objects(node)
       all, blocks = node.estimate.objects.round, node.blocks.round
-      blocks_text = "#{@layout.count(blocks)} blocks"
+      blocks_text = "#{@layout.count(blocks)} block#{"s" unless blocks == 1}"
       return "#{blocks_text} of #{node.key == ClassMix::MALLOC ? "malloc" : object(node.key)}" if blocks >= all
 
       "#{@layout.count(all - blocks)} #{"at " if node.key.is_a?(Place)}#{object(node.key)}#{" + #{blocks_text}" if blocks > 0}"

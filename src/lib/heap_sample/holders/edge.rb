@@ -11,7 +11,7 @@ module HeapSample
     # References within the VM: from a block to its variables, from a string to one whose bytes it shares.
     PLUMBING = %w[environment shared].freeze
     # Collections of anything, which say nothing of who keeps: who reads wants to know whose they are.
-    GENERIC = /\A(?:Array|Hash|Set|SortedSet|Concurrent::(?:Array|Hash|Map|Set))\z/
+    GENERIC = /\A(?:Array|Hash|Set|SortedSet|Concurrent::(?:Array|Hash|Map|Set)|\(hidden T_(?:ARRAY|HASH)\))\z/
     # "@next of Node ×812": so many in a row.
     REPEATS = / ×([\d,]+)\z/
     OWNER = / of (.+)\z/m

@@ -8,7 +8,8 @@ module HeapSample
     Root = Struct.new(:pattern, :meaning, :keeps)
 
     KNOWN = [
-      Root.new(/\A\(not reached\)/, "Nothing reached it: garbage that no GC has looked at yet, or what only C code knows of.", false),
+      Root.new(/\A\(not reached\)/, "No way was found. Objects: garbage that no GC has looked at yet. Blocks of malloc: those of the VM, and of C code that does not tell whose they are.", false),
+      Root.new(/\A\(VM\)/, "The VM keeps it: its own objects, and what C code has registered.", true),
       Root.new(/\A\(not walked\)/, "The walk was stopped before it came there: it took too long.", false),
       Root.new(/\A\(evicted\)/, "There was no room for more ways.", false),
       Root.new(/\A\(machine stack\)/, "A C function works on it, or has left a reference on the stack of its thread. It may be free soon.", false),
