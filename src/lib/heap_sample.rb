@@ -11,6 +11,7 @@
 # - HeapSample::Growth: the difference of two profiles;
 # - HeapSample::Top, Tree, Generations, Churn, Retained: one view each, as text, as data
 #   and as objects;
+# - HeapSample::Why: which references keep what is alive;
 # - HeapSample::Series: the profiles of one process over time; HeapSample::Leaks and
 #   HeapSample::Shape: what grows in them, and how;
 # - HeapSample::Report and GrowthReport: what there is to say, as text and data;
@@ -52,7 +53,16 @@ module HeapSample
   autoload :Row, "#{here}/profile/row"
   autoload :Stacks, "#{here}/profile/stacks"
 
+  # Who keeps what is alive.
+  autoload :Chain, "#{here}/holders/chain"
+  autoload :Edge, "#{here}/holders/edge"
+  autoload :Holders, "#{here}/holders/holders"
+  autoload :NearestHolder, "#{here}/holders/nearest_holder"
+  autoload :Roots, "#{here}/holders/roots"
+  autoload :Walk, "#{here}/holders/walk"
+
   # The file format of the sampler.
+  autoload :PprofHolders, "#{here}/pprof/holders"
   autoload :PprofReader, "#{here}/pprof/reader"
   autoload :PprofWriter, "#{here}/pprof/writer"
   autoload :Protobuf, "#{here}/pprof/protobuf"
@@ -102,6 +112,7 @@ module HeapSample
   autoload :Generations, "#{here}/analysis/generations"
   autoload :GenerationsText, "#{here}/analysis/generations_text"
   autoload :HeapPages, "#{here}/analysis/heap_pages"
+  autoload :HolderTree, "#{here}/analysis/holder_tree"
   autoload :Info, "#{here}/analysis/about"
   autoload :MallocSection, "#{here}/analysis/malloc_section"
   autoload :PathIndex, "#{here}/analysis/path_index"
@@ -111,9 +122,12 @@ module HeapSample
   autoload :TopText, "#{here}/analysis/top_text"
   autoload :Tree, "#{here}/analysis/tree"
   autoload :TreeText, "#{here}/analysis/tree_text"
+  autoload :Why, "#{here}/analysis/why"
+  autoload :WhyText, "#{here}/analysis/why_text"
 
   # What two or three say.
   autoload :Diff, "#{here}/growth/diff"
+  autoload :Grown, "#{here}/growth/grown"
   autoload :Growth, "#{here}/growth/growth"
   autoload :GrowthGroup, "#{here}/growth/growth_group"
   autoload :GrowthReport, "#{here}/growth/growth_report"
@@ -142,6 +156,7 @@ module HeapSample
   autoload :Diagnosis, "#{here}/diagnosis/diagnosis"
   autoload :DiagnosisText, "#{here}/diagnosis/diagnosis_text"
   autoload :Finding, "#{here}/diagnosis/finding"
+  autoload :FindingHolders, "#{here}/diagnosis/finding_holders"
   autoload :Findings, "#{here}/diagnosis/findings"
   autoload :GcClock, "#{here}/diagnosis/gc_clock"
   autoload :Keeper, "#{here}/diagnosis/keeper"
@@ -156,6 +171,7 @@ module HeapSample
   autoload :ViewFrames, "#{here}/html/frames"
   autoload :ViewGroups, "#{here}/html/groups"
   autoload :ViewSheet, "#{here}/html/sheet"
+  autoload :ViewWays, "#{here}/html/ways"
   autoload :ViewTitles, "#{here}/html/titles"
   autoload :Viewable, "#{here}/html/viewable"
 

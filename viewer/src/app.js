@@ -23,6 +23,12 @@ import { pathTo } from "./trees.js";
 const OF_TABLE = ["by", "sort"];
 const OF_GRAPH = [...OF_TABLE, "zoom", "mark", "search", "graph", "direction", "detail", "frames"];
 
+// Where the graph begins, by its direction.
+const STARTS = {
+  code: ["From the root to what it calls", "From the lines that memory is charged to, to their callers"],
+  kept: ["From the roots of the heap to what they keep", "From what keeps it, to the roots of the heap"],
+};
+
 const byId = (id) => document.getElementById(id);
 
 export class App {
@@ -155,6 +161,7 @@ export class App {
     this.drawPlace();
     drawLegend(byId("legend"), {
       growth: this.state.get("value") === "growth",
+      kept: this.state.get("value") === "kept",
       folds: this.view.folded !== null,
       found: this.wantedFrames !== null,
     });
@@ -164,14 +171,16 @@ export class App {
   drawPlace() {
     const path = [];
     for (let node = this.focus; node.parent; node = node.parent) path.unshift(this.look.of(node).short);
-    const roots = { callers: "From the lines that memory is charged to, to their callers" };
+    const [fromRoot, fromLine] = STARTS[this.state.get("value") === "kept" ? "kept" : "code"];
     const place = byId("place");
     place.textContent = path.length
       ? path
           .slice(-4)
           .map((name) => cut(name, 60))
           .join(" › ")
-      : roots[this.state.get("direction")] || "From the root to what it calls";
+      : this.state.get("direction") === "callers"
+        ? fromLine
+        : fromRoot;
     place.title = cut(path.join(" › "), 2000);
     byId("out").hidden = path.length === 0;
     fill(byId("details"), ...(path.length ? this.look.told(this.focus, 0).map((line) => el("bdi", {}, line)) : []));

@@ -30,6 +30,7 @@ export const unpack = async (base64) => {
   const columns = (references) =>
     new Map(Object.entries(references).map(([name, reference]) => [name, column(reference)]));
   head.profile = columns(head.profile);
+  if (head.kept) head.kept = columns(head.kept);
   head.frames = columns(head.frames);
   for (const growth of head.growths) growth.columns = columns(growth.columns);
   return head;

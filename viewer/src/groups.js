@@ -139,6 +139,18 @@ export class Groups {
   }
 }
 
+// The reference that keeps most of each of some groups in use, a text; 0: not known.
+export const holders = (list, groups) => {
+  const [holder, inuse, young] = ["holder", "inuse_space", "young_space"].map((name) => groups.sheet.columns.get(name));
+  const sums = new Map(list.map(({ number }) => [number, new Map()]));
+  for (let i = 0; i < groups.rows.length; i++) {
+    const row = groups.rows[i];
+    const own = sums.get(groups.numberOf[i]);
+    if (own && holder[row] > 0) own.set(holder[row], (own.get(holder[row]) || 0) + inuse[row] + young[row]);
+  }
+  return list.map(({ number }) => [...sums.get(number)].sort((a, b) => b[1] - a[1])[0]?.[0] || 0);
+};
+
 // Mean number of GCs since the birth of what is in use, or null.
 export const age = (group, gcCount) =>
   gcCount !== null && group.born > 0 ? gcCount + 1 - group.births / group.born : null;

@@ -12,6 +12,7 @@ export const ESTIMATES = {
   young: ["young"],
   dead: ["dead"],
   growth: ["gained", "lost"],
+  kept: ["inuse"],
 };
 
 export class Selection {
@@ -32,9 +33,10 @@ export class Selection {
 
   sheet(value = this.state.get("value")) {
     const growth = value === "growth" ? this.growth : null;
-    const columns = growth ? growth.columns : this.data.profile;
+    const kept = value === "kept";
+    const columns = growth ? growth.columns : kept ? this.data.kept : this.data.profile;
     return this.once(
-      `sheet ${growth ? this.state.get("since") : ""}`,
+      `sheet ${growth ? this.state.get("since") : ""} ${kept ? "kept" : ""}`,
       () => new Sheet(columns, this.data.malloc_births),
     );
   }
@@ -89,7 +91,8 @@ export class Selection {
   get classes() {
     return this.once("classes", () => {
       const seen = new Uint8Array(this.texts.length);
-      for (const columns of [this.data.profile, ...this.data.growths.map((growth) => growth.columns)]) {
+      const kept = this.data.kept ? [this.data.kept] : [];
+      for (const columns of [this.data.profile, ...kept, ...this.data.growths.map((growth) => growth.columns)]) {
         for (const text of columns.get("class")) seen[text] = 1;
       }
       return [...seen.keys()].filter((text) => seen[text]);
@@ -116,7 +119,7 @@ export class Selection {
 
   mask() {
     const sheet = this.sheet();
-    return this.recent("mask", `${sheet.growth} ${this.state.get("since")} ${this.filterKey}`, () =>
+    return this.recent("mask", `${sheet.growth} ${this.sheetKey} ${this.filterKey}`, () =>
       sheet.mask(this.filter(), this.data.gc_count),
     );
   }

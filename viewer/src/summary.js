@@ -9,12 +9,14 @@ export const TITLES = {
   young: "Young",
   dead: "Dead",
   growth: "Growth",
+  kept: "Kept alive",
 };
 const NOTES = {
   inuse: "Objects found alive by the last completed mark, and what malloc gave.",
   allocated: "Everything born since sampling started.",
   young: "Born since the last completed mark: not known to be in use.",
   dead: "What was allocated since sampling started and found dead, or freed.",
+  kept: "References from the roots of the heap to what they keep; each object by one of the shortest ways.",
 };
 
 export class Summary {

@@ -1,5 +1,5 @@
 // The table below the graph.
-import { age, deadShare, isMuch, isUntouched, lifetime, nameOf } from "./groups.js";
+import { age, deadShare, holders, isMuch, isUntouched, lifetime, nameOf } from "./groups.js";
 import { amount, bytes, count, cut, cutFront, interval, percent, size, visible } from "./format.js";
 import { el, fill } from "./dom.js";
 import { fitPlaces } from "./fit.js";
@@ -30,7 +30,7 @@ export const columnsFor = (view) => {
     (row) => row.estimate.samples,
   );
   const within = of("interval", "95% interval", (row) => interval(row.estimate, unit));
-  const name = of("name", view.by.name, null, (row) => row.name + row.place);
+  const name = of("name", view.value === "kept" && view.code ? "kept by" : view.by.name, null, (row) => row.name + row.place);
   if (view.value === "growth") {
     const [gained, lost] = view.matched ? ["gained", "lost"] : ["later", "earlier"];
     return [
@@ -88,6 +88,8 @@ export const columnsFor = (view) => {
     }
     if (view.code && view.memory !== "malloc")
       columns.push(of("class", "class", (row) => classText(row, view.names.texts)));
+    if (view.groups.sheet.columns.has("holder"))
+      columns.push(of("holder", "kept by", (row) => holderText(row, view.names.texts)));
     if (view.buffers)
       columns.push(
         of(
@@ -156,6 +158,9 @@ const classText = ({ classes }, texts) => {
   return `${name} ${Math.round((space / classes.reduce((sum, [, bytes]) => sum + bytes, 0)) * 100)}% +${others.length}`;
 };
 
+// Who keeps most of a row; the whole of it is in the cell's title.
+const holderText = ({ holder }, texts) => (holder ? visible(texts[holder]) : "–");
+
 export class Table {
   // `on`: sort(text), select(row).
   constructor(element, on) {
@@ -182,6 +187,9 @@ export class Table {
     const shown = rows.slice(0, this.shown);
     if (columns.some((column) => column.name === "class")) {
       view.groups.classes(shown).forEach((classes, i) => (shown[i].classes = classes));
+    }
+    if (columns.some((column) => column.name === "holder")) {
+      holders(shown, view.groups).forEach((holder, i) => (shown[i].holder = holder));
     }
     const body = shown.map((row) => this.row(row, columns, view));
     fill(
@@ -249,7 +257,8 @@ export class Table {
       if (column.name === "name") return this.nameCell(row, view);
       const text = column.cell(row);
       const mark = column.name === "value" && weak ? el("span", { className: "few", title: WEAK }, "~") : null;
-      return el("td", { className: `number ${column.name}` }, mark, text);
+      const title = column.name === "holder" ? { title: text } : {};
+      return el("td", { className: `number ${column.name}`, ...title }, mark, text);
     });
     return el("tr", { className: classes.filter((name) => name).join(" ") }, ...cells);
   }

@@ -70,6 +70,7 @@ export class Toolbar {
     if (this.some("young")) values.young = "Young";
     if (this.some("dead")) values.dead = "Dead";
     if (this.data.growths.length) values.growth = "Growth";
+    if (this.data.kept) values.kept = "Kept by";
     return values;
   }
 

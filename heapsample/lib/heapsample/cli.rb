@@ -10,7 +10,7 @@ module HeapSample
       DONE = 0
       FAILED = 1
       MISUSED = 2
-      NAMES = %w[run diagnose report top tree churn generations diff leaks line shape flame convert merge info ps memory watch start set stop].freeze
+      NAMES = %w[run diagnose report top tree why churn generations diff leaks line shape flame convert merge info ps memory watch start set stop].freeze
 
       INTRODUCTION = <<~TEXT
         Usage: heapsample FOLDER|PID                  what grows, where, and how sure that is

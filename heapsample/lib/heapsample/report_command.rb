@@ -89,9 +89,9 @@ module HeapSample
         @filters ||= Filters.new
       end
 
-      # Profiles, filtered; a folder stands for the last one in it.
-      def load(paths)
-        files = paths.map { |path| Inputs.one(path) }
+      # Profiles, filtered; a folder stands for the last one in it (see Inputs.one).
+      def load(paths, &wanted)
+        files = paths.map { |path| Inputs.one(path, &wanted) }
         filters.apply(files, files.map { |file| Inputs.load(file, full_gc: options[:full_gc]) })
       end
 

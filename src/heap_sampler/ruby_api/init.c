@@ -58,6 +58,7 @@ Init_heap_sampler(void)
         "report",
         "top",
         "tree",
+        "why",
         "generations",
         "churn",
         "filter",

@@ -229,6 +229,17 @@ class GC::SampleProfile
   end
 
   # call-seq:
+  #   why(by: :class, since: nil, full: false, top: 30, min_share: 0.01, …) -> HeapSample::Why
+  #
+  # Who keeps what is alive: the references by which it is reached, of a snapshot that was taken with <tt>why: true</tt>.
+  # +since+, an earlier profile of this process: only what came after it.  See HeapSample::Why.
+  #
+  #   puts GC.sample_profile(why: true).why
+  def why(since: nil, **options)
+    to_profile.why(since: since, **options)
+  end
+
+  # call-seq:
   #   generations(age: nil, by: :line, top: 3, …) -> HeapSample::Generations
   #
   # What is in use by age, in GCs, with the lines behind each age.  With +age+, a Range or an Integer,

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { Browser, frameNamed, frames, redrawn, rows, show, state, summary } from "./browser.mjs";
 import { diagnosis } from "./diagnosis.mjs";
 import { folding } from "./folding.mjs";
+import { kept } from "./kept.mjs";
 import { legible } from "./legible.mjs";
 import { assert, close, equal, finish, note, test } from "./tap.mjs";
 
@@ -553,6 +554,7 @@ await test("a page whose data is cut says that it cannot be shown", () =>
 await diagnosis(on, told.hostile);
 await legible(on);
 await folding(on);
+await kept(on, told.kept);
 
 // --- what the schema says ---
 

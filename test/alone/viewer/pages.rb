@@ -7,6 +7,7 @@
 require "json"
 require "big_build"
 require "fileutils"
+require "held_build"
 require "heap_sample"
 require "malloc_build"
 require "sample_build"
@@ -182,6 +183,9 @@ page("many", many)
 told[:many] = expected_growth(many[1] - many[0])[:line]
 page("growth", series.last - series.first)
 
+kept = held_build.profile
+page("kept", kept)
+told[:kept] = {space: kept.why.total.space, samples: kept.why.total.samples}
 page("service", service)
 page("grown", Array.new(3) { |step| service(step: step, account: account(step), account_at_start: account(0)) }, diagnosis: diagnosis)
 page("processes", service(step: 1, pid: 4712) - service)

@@ -123,6 +123,28 @@ total => {samples: Numeric}
 
 [total == total.dup, total.deconstruct_keys(nil)]
 
+# Who keeps what, in ways that are made up.
+raw = now.raw.merge(meta: JSON.parse(now.raw[:meta_json]).merge("kept" => {"refused" => nil, "objects" => 10, "ns" => 10}))
+texts = raw[:texts].size
+raw[:texts] += ["root", "(constants)", "constant", "KEPT", "element", "[] of Array"]
+raw[:holders] = [[0, 0, 1], [0, 2, 3], [1, 4, 5]].flat_map { |parent, kind, name| [parent, texts + kind, texts + name, 0, 0, 0, 1, 0] }
+raw[:kept] = raw[:rows].each_index.flat_map { |row| [row, 2, *raw[:rows][row].values_at(*%i[OBJECTS SPACE VARIANCE].map { |name| HeapSample::Columns.const_get(:"INUSE_#{name}") })] }
+known = HeapSample::Profile.from_raw(raw)
+why = known.why(since: earlier, full: true)
+[why, known.why(by: :line)].each { |one| [read(one), one.to_s, one.to_h, one.inspect, one.lines(3), one.to_markdown, one.to_folded] }
+nodes = [why.root]
+while (node = nodes.shift)
+  read(node)
+  nodes.concat(node.children)
+end
+[read(known.holders), known.holders.each { |held| read(held) }, known.holders.of(known.table).all, known.holders.parent(3), known.holders.path(3)]
+edge = known.holders.edge(3)
+[read(edge), edge == edge.dup, known.info.walk.then { |walk| read(walk) }, HeapSample::Walk.of(nil)]
+HeapSample::Holders.from_raw(nil, nil, raw[:texts], raw[:rows])
+nearest = known.nearest_holder
+[nearest.node(3), nearest.of_rows(known.table) { |_, estimate| estimate }, nearest.of_row(known.table.first)].grep(HeapSample::NearestHolder::Answer).each { |answer| [read(answer), answer.to_s] }
+now.why(top: 3).reason
+
 # Growth.
 [now - earlier, loaded - middle.to_profile].each do |growth|
   read(growth)
@@ -131,6 +153,7 @@ total => {samples: Numeric}
   [report.to_s, report.inspect, report.lines(3), read(report)]
   groups = growth.groups(:line)
   growth.changes(groups)
+  groups.first(20).each { |group| report.holder(group) }
   groups.first(20).each { |group| [read(group), read(group.gained), group.significant?, group.deconstruct_keys(nil)] }
   growth.rows.first(20).each { |row| read(row) }
 end
@@ -162,9 +185,9 @@ leaks.lines(3)
 diagnosis = GC::SampleProfile.diagnose(folder)
 [diagnosis, HeapSample::Diagnosis.of(series)].each { |whole| [read(whole), whole.each { |process| read(process) }] }
 diagnosis.first.per_hour(1)
-diagnosis.first.findings.each { |finding| [read(finding), finding.keeper = nil] }
+diagnosis.first.findings.each { |finding| [read(finding), finding.keeper = nil, finding.holder = nil] }
 read(HeapSample::Course.new([0, 1, 2], [1, 2, 3], from: 0, unit: 0.0))
-[*leaks, *leaks.others].each { |row| read(row) }
+[*leaks, *leaks.others].each { |row| [read(row), leaks.holder(row)] }
 series.leaks(by: :stack, kind: :slots, warmup: 0).to_s
 
 # Assertions, where a failure is of interest too.

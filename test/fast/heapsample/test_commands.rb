@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "tool"
+require "held_build"
 require "two_profiles"
 
 # The two, and a third later.
@@ -22,6 +23,9 @@ folder do |dir|
             printed("top", "--by", "class", "--value=alloc_objects", "--top", "2", "--width", "80", b, **options))
       equal(profile.report(by: :method, **layout).to_s, printed("report", "--by", "method", b, **options))
       equal(HeapSample::Tree.new(profile, direction: :callers, **layout).to_s, printed("tree", "--callers", b, **options))
+      held = write(File.join(dir, "held.pb"), HeapSample::Formats.encode(held_build.profile, "pb"))
+      equal(HeapSample::Profile.load(held).why(full: true, by: :line, width: 80, root: Dir.pwd).to_s, printed("why", held, "--full", "--by", "line", "--width", "80", **options))
+      File.unlink(held)
       equal(profile.churn(**layout).to_s, printed("churn", b, **options))
       equal(profile.generations(**layout).to_s, printed("generations", b, **options))
       equal((profile - HeapSample::Profile.load(a)).report(**layout).to_s, printed("diff", a, b, **options))
@@ -50,6 +54,24 @@ folder do |dir|
       fails(1, /no memory came from leak\.rb:8; the nearest lines are app\/leak\.rb:9/, "line", "leak.rb:8", dir, **options)
       fails(1, /no memory came from laek\.rb:9; .*did you mean \S*leak\.rb:9\?/, "line", "laek.rb:9", dir, **options)
       fails(2, /which line, and which profiles\?/, "line", "leak.rb:9", **options)
+    end
+
+    test "#{with}: why takes the last profile of a folder that has a walk, filters it, and takes an earlier one away" do
+      held = File.join(dir, "early")
+      FileUtils.mkdir_p(held)
+      write(File.join(held, "a.pb.gz"), HeapSample::Formats.encode(held_build.profile, "pb.gz"))
+      FileUtils.cp(b, File.join(held, "b.pb.gz"))
+      result = heapsample("why", held, "--class", "Ticket", "--root", "/srv/app", **options)
+      equal(0, result.status)
+      assert(result.err.include?("a.pb.gz: the last of 2 profiles") && result.out.include?("Ticket::ALL → 5,221 Ticket"), result.err + result.out)
+      path = File.join(held, "a.pb.gz")
+      assert(JSON.parse(printed("why", path, "--json", **options))["nodes"].any? { |node| node["steps"].any? { |step| step["edges"][0]["name"] == "Ticket::ALL" } })
+      assert(printed("why", path, "--format", "folded", **options).include?("(constants);Ticket::ALL;Ticket "))
+      assert(printed("why", path, "--format", "markdown", **options).include?("  - 1.2 MiB ±0.1 MiB, 15.5%: `Ticket::ALL`"))
+      assert(printed("why", path, "--grown-since", path, **options).include?("nothing sampled"))
+      fails(1, /b\.pb\.gz: This profile does not tell who keeps what\. Take one with/, "why", b, **options)
+      fails(1, /no such class/, "why", path, "--class", "Tikcet", **options)
+      FileUtils.rm_r(held)
     end
 
     test "#{with}: --stacks shows how each row came" do

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "held_build"
 require "malloc_build"
 require "sample_build"
 require "series_simulator"
@@ -15,6 +16,7 @@ def analyses
   last = malloc_build(**LATER_GC, taken_ns: Build::STARTED + 30 * Build::MINUTE).row(["/srv/app/leak.rb:7 Leak#now", MAIN], "String", inuse: 30, birth: 105).profile
   series = SeriesSimulator.new(seed: 1).leak("/srv/app/leak.rb", 200).churn("/srv/app/work.rb", 100).series
   {
+    why: ->(**options) { held_build.profile.why(**options) },
     report: ->(**options) { profile.report(**options) }, top: ->(**options) { profile.top(**options) }, tree: ->(**options) { profile.tree(**options) },
     generations: ->(**options) { sample_build.profile.generations(**options) }, churn: ->(**options) { profile.churn(**options) },
     info: ->(**options) { About.new(profile, **options) }, growth: ->(**options) { (later - profile).report(**options) },

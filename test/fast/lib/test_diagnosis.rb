@@ -3,6 +3,7 @@
 # The diagnosis, on series that are made up; real programs judge it in test/zoo.
 require "heap_sample"
 require "build"
+require "held_build"
 require "json"
 require "stringio"
 
@@ -212,4 +213,41 @@ test "a String that is appended to is a leak, though its one block is always new
   found = diagnosis(20) { |number| {live: 20 + number, rows: ->(build) { build.blocks(LOG, "ruby", number << 20, birth: number * GC_EACH - 5, inuse: 1) }} }
   assert(found.leak?, found.to_s)
   equal(["/srv/app/log.rb", 4], [found.findings.first.line.path, found.findings.first.line.line])
+end
+
+# The series with a walk in its last profile: all that is there is kept by a way.
+def walked(series, *edges, walk: {})
+  held = series.infos.size.times.map do |index|
+    profile = series[index]
+    next profile unless index == series.size - 1
+
+    nodes = ["root (constants)", *edges].each_with_index.flat_map do |text, number|
+      kind, name = text.split(" ", 2)
+      profile.texts.push(kind, name)
+      [[number - 1, 0].max, profile.texts.size - 2, profile.texts.size - 1, 0, 0, 0, 1, 0]
+    end
+    kept = profile.table.each_index.flat_map do |row|
+      [row, nodes.size / 8 - 1, *%i[OBJECTS SPACE VARIANCE].map { |figure| profile.table[row][Columns.const_get(:"INUSE_#{figure}")] }]
+    end
+    Profile.new(meta: profile.meta.merge("kept" => {"refused" => nil, **walk}), texts: profile.texts, stacks: profile.stacks, rows: profile.table,
+                holders: Holders.from_raw(nodes, kept, profile.texts, profile.table))
+  end
+  Series.new(held)
+end
+
+test "where a profile tells who keeps what, the diagnosis names it, and else infers" do
+  found = ProcessDiagnosis.new(walked(leaking(20), "constant Cart::ALL", "element [] of Array"))
+  equal([:leak, :proved], [found.kind, found.grade])
+  equal("Cart::ALL", found.findings.first.holder.to_s)
+  assert(found.text(width: 400).sentence.end_with?("Rack::Body#read`, kept by `Cart::ALL`."), found.text.sentence)
+  assert(found.text.advice.first.include?("Look at what is added to `Cart::ALL` and never taken out."), found.text.advice.inspect)
+  equal("Cart::ALL", found.to_h[:findings].first[:holder][:name])
+  assert(ProcessDiagnosis.new(leaking(20)).findings.first.holder.nil?)
+end
+
+test "the VM's caches and the machine stack are not called a holder that somebody wrote" do
+  series = walked(leaking(20), "cache callable method cache of A")
+  series[19].holders.each { |held| series[19].holders.path(held.node).first.instance_variable_set(:@name, "(VM caches)") }
+  sentence = ProcessDiagnosis.new(series).text(width: 400).sentence
+  assert(sentence.include?(", kept by nothing that was written: (VM caches) (the VM's own caches and compiled code keep it"), sentence)
 end

@@ -54,7 +54,7 @@ end
 
 test "a snapshot has the analyses of its profile" do
   profile = sample_build.profile
-  {top: {by: :class}, tree: {direction: :callers}, generations: {by: :method}, churn: {top: 1}, report: {by: :gem}}.each do |name, options|
+  {top: {by: :class}, tree: {direction: :callers}, why: {full: true}, generations: {by: :method}, churn: {top: 1}, report: {by: :gem}}.each do |name, options|
     equal(profile.public_send(name, **options).to_s, sampled.public_send(name, **options).to_s)
   end
   equal(profile.filter(class: "String").report.to_s, sampled.filter(class: "String").report.to_s)

@@ -45,26 +45,28 @@ module HeapSample
       # call-seq:
       #   Inputs.one(path) -> path of a file
       #
-      # A folder stands for the last profile in it; which that is, is said.
-      def one(path)
-        path != STDIN && File.directory?(path) ? last_in(path) : path
+      # A folder stands for the last profile in it, or the last of those for whose Meta the block is true, if there is one;
+      # which that is, is said.
+      def one(path, &wanted)
+        path != STDIN && File.directory?(path) ? last_in(path, &wanted) : path
       end
 
       def last_in(folder)
         known = Progress.show("looking at #{folder}") { expand([folder]).filter_map { |path| dated(path) } }
         raise Failure, "#{folder}: no profile in this folder can be read" if known.empty?
 
-        path, = known.max_by.with_index { |(_, time, _), index| [time, index] }
-        processes = known.map(&:last).uniq.size
+        wanted = known.select { |(*, info)| !block_given? || yield(info) }
+        path, = (wanted.empty? ? known : wanted).max_by.with_index { |(_, time, _), index| [time, index] }
+        processes = known.map { |_, _, info| info.process_start }.uniq.size
         which = known.size == 1 ? "the only profile" : "the last of #{known.size} profiles#{" of #{processes} processes" if processes > 1}"
         Message.say("#{path}: #{which} in #{folder}")
         path
       end
 
-      # Path, time and process of a profile; nil if it is damaged or gone (keep= deletes).
+      # Path, time and Meta of a profile; nil if it is damaged or gone (keep= deletes).
       def dated(path)
         info = Meta.new(PprofReader.read_meta(path))
-        [path, info.taken || File.mtime(path), info.process_start]
+        [path, info.taken || File.mtime(path), info]
       rescue FormatError => e
         Message.say("#{e.message}: left out")
       rescue Errno::ENOENT

@@ -21,8 +21,10 @@ module HeapSample
     attr_reader :line, :app_line
     # Frames by which most came, the innermost first.
     attr_reader :stack
-    # The Container that keeps it, as far as known; nil.
+    # The Container that keeps it, as far as known without a walk; nil.
     attr_accessor :keeper
+    # The reference that keeps most of it, if a walk found it: a NearestHolder::Answer; nil.
+    attr_accessor :holder
 
     # +profile+: the last one, whose stacks the groups name.
     def initialize(groups, settled, app_line, profile)

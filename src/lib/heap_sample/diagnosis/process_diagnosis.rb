@@ -67,7 +67,7 @@ module HeapSample
     def unsettled? = grade == :not_settled
 
     # What grows, the most certain and largest first: Array of Finding.
-    def findings = @findings ||= enough? && settled.enough? ? Findings.of(settled) : []
+    def findings = @findings ||= enough? && settled.enough? ? FindingHolders.add(Findings.of(settled), series, settled) : []
 
     # Bytes of RSS when its last profile was taken.
     def rss_now = @known.last&.account&.rss
@@ -189,7 +189,7 @@ module HeapSample
        interval_per_hour: finding.interval.map { |bytes| per_hour(bytes) }, objects: finding.objects, samples: finding.samples,
        parts: finding.course.parts, lines: finding.groups.map { |group| {line: at(group.key), bytes: settled.course(group).grew} },
        keeper: finding.keeper&.then { |keeper| {line: at(keeper.line), app_line: at(keeper.app_line), what: keeper.what, bytes: keeper.bytes, sizes: keeper.sizes} },
-       stack: finding.stack.map(&:to_s)}
+       holder: finding.holder&.to_h, stack: finding.stack.map(&:to_s)}
     end
 
     # A Place as one text; what has no file is its label.

@@ -109,9 +109,18 @@ module HeapSample
     end
 
     def kept_by
+      return held_by(leading.holder) if leading&.holder
+
       keeper = leading&.keeper or return ""
 
       ", kept in the #{keeper.what} that grows at #{@layout.subject(keeper.line)}"
+    end
+
+    # By a walk.
+    def held_by(holder)
+      return ", kept by `#{holder.to_s(@layout)}`#{" (#{@layout.percent(holder.share)} of it)" if holder.share < 0.9}" if holder.kept?
+
+      ", kept by nothing that was written: #{holder} (#{holder.root.meaning.delete_suffix(".").sub(/\A[A-Z](?=[a-z])/, &:downcase)})"
     end
 
     def settled_grew
@@ -142,6 +151,9 @@ module HeapSample
     end
 
     def leak_advice
+      holder = leading.holder
+      return ["Look at what is added to `#{holder.to_s(@layout)}` and never taken out. heapsample why shows the whole way."] if holder&.kept?
+
       keeper = leading.keeper
       return ["Look at what is added at #{@layout.subject(keeper.line)} and never taken out."] if keeper
 

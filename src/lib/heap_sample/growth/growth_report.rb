@@ -55,6 +55,16 @@ module HeapSample
       came_by.application(group.key) if Top::APPLICATION.include?(@by)
     end
 
+    # Who keeps most of what a group gained: a NearestHolder::Answer; nil if no walk looked for it when the later profile was taken.
+    def holder(group)
+      return unless (nearest = growth.later.nearest_holder)
+
+      keys = Keys.new(growth.later, @by)
+      @later_rows ||= growth.later.table.group_by { |row| keys.of(row) }
+      @grown ||= Grown.new(growth)
+      nearest.of_rows(@later_rows.fetch(group.key, [])) { |row, estimate| @grown.part(row, estimate) }
+    end
+
     # How what changed came, in all groups that are shown: a HeapSample::CameBy.
     def came_by # :nodoc:
       @came_by ||= growth.rows.each_with_object(CameBy.new(@by, CHANGES.flat_map { |change| shown(change).map(&:key) })) do |row, came_by|
@@ -107,6 +117,7 @@ module HeapSample
     def group_to_h(group, change)
       {**Analysis.key(group.key, layout), change: change, **net_to_h(group),
        classes: group.classes.first(BRIEF).map { |name, bytes| {class: name, bytes: bytes} },
+       **(change == :grown ? holder(group)&.then { |answer| {holder: answer.to_h} } || {} : {}),
        **(application(group)&.then { |place| {application: Analysis.key(place, layout)} } || {}), **(layout.stacks? ? {stack: came_by.frames(group.key).map(&:to_s)} : {})}
     end
   end

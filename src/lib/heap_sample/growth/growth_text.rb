@@ -135,7 +135,14 @@ module HeapSample
 
       name, = ClassMix.told(group.classes).first
       mostly = @report.by == :class ? "" : ", mostly #{ClassMix.mostly(name, @layout)}"
-      @layout.sentence("The largest growth: #{@layout.subject(group.key)} #{amount(group)}#{memory}#{mostly}.#{AwaitsMajor.of_row(group.awaiting, group.gained.space)}")
+      @layout.sentence("The largest growth: #{@layout.subject(group.key)} #{amount(group)}#{memory}#{mostly}.#{kept_by(group)}#{AwaitsMajor.of_row(group.awaiting, group.gained.space)}")
+    end
+
+    # Who keeps it, by a walk.
+    def kept_by(group)
+      holder = @report.holder(group) or return ""
+
+      " #{holder.kept? ? "`#{holder.to_s(@layout)}`" : holder.to_s(@layout)} keeps #{@layout.percent(holder.share)} of it."
     end
 
     # Which memory a figure is of, where it is not of all.

@@ -4,7 +4,8 @@ module HeapSample
   # Texts and frames of all profiles in a view, each once and by number.  Number
   # 0 of the texts is the empty one.
   class ViewFrames
-    attr_reader :texts
+    # The Strings; how paths are shortened.
+    attr_reader :texts, :layout
 
     def initialize(layout)
       @layout = layout
@@ -31,10 +32,10 @@ module HeapSample
     # The numbers of the frames of +stacks+, by their ids there.  Native frames
     # that differ only in their address are one.
     def numbers(stacks)
-      @of_stacks[stacks] ||= stacks.frames.each_with_index.map { |frame, id| number(frame, stacks.application?(id), stacks.owner(id)) }
+      @of_stacks[stacks] ||= stacks.frames.each_with_index.map { |frame, id| number(frame, stacks.application?(id), stacks.folded_as(id)) }
     end
 
-    # Label, method, path, short path, line, whether native, whose code it is (Stacks#owner), and whether
+    # Label, method, path, short path, line, whether native, whose code it is (Stacks#folded_as), and whether
     # that is the application, of all frames, as columns of numbers.
     def columns
       fields = @frames.transpose
@@ -47,7 +48,7 @@ module HeapSample
     private
 
     def number(frame, application, owner)
-      fields = [*fields(frame), text(frame.full_path.empty? ? GemName::RUBY : owner), application ? 1 : 0]
+      fields = [*fields(frame), text(owner), application ? 1 : 0]
       @frame_numbers[fields] ||= begin
         @frames << fields
         @frames.size - 1

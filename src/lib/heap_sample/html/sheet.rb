@@ -30,11 +30,18 @@ module HeapSample
       order = sheet.add(profile.table) { |row| [profile, row] }
       fields = order.map { |index| profile.table[index] }.transpose
       fields = Array.new(Columns::COUNT) { [] } if fields.empty?
-      sheet.columns.merge(SUMS.to_h { |column| [column.name, whole(column, fields[column.index])] })
+      sheet.columns.merge(SUMS.to_h { |column| [column.name, whole(column, fields[column.index])] },
+                          profile.holders ? {holder: holders(profile, frames, order)} : {})
     end
 
     def self.whole(column, numbers) = WHOLE.include?(column.name) ? numbers.map(&:round) : numbers
     private_class_method :whole
+
+    # Who keeps most of each row, a text; 0 of what nobody is known to keep.
+    def self.holders(profile, frames, order)
+      order.map { |index| profile.nearest_holder.of_row(profile.table[index])&.then { |answer| frames.text(answer.to_s(frames.layout)) } || 0 }
+    end
+    private_class_method :holders
 
     # Columns of the rows of +growth+, by name.
     def self.of_growth(growth, frames)

@@ -120,7 +120,12 @@ module HeapSample
       profile = columns.add_all(ViewSheet.of_profile(@profile, frames))
       growths = @growths.map { |growth| about_growth(growth).merge(columns: columns.add_all(ViewSheet.of_growth(growth, frames))) }
       columns.pack({version: 2, title: @titles.of(@profile), groups: ViewGroups.all, diagnosis: @diagnosis&.to_h, **about,
-                    profile: profile, growths: growths, **memory, frames: columns.add_all(frames.columns), texts: frames.texts})
+                    profile: profile, growths: growths, kept: kept(columns, frames), **memory, frames: columns.add_all(frames.columns), texts: frames.texts})
+    end
+
+    # Who keeps what, as rows; nil where the profile does not tell.
+    def kept(columns, frames)
+      columns.add_all(ViewSheet.of_profile(ViewWays.of(@profile), frames)) if @profile.holders
     end
 
     def about

@@ -129,7 +129,7 @@ module HeapSample
       mappings = read_mappings
       stacks = ListStacks.new(@texts, *read_frames(mappings), mapped_code(mappings))
       rows = read_rows(stacks, @ours ? Meta.new(meta).interval : read_period)
-      {meta: meta, texts: @texts, stacks: stacks, rows: rows}
+      {meta: meta, texts: @texts, stacks: stacks, rows: rows, holders: @kept.holders(rows)}
     end
 
     def read_meta_alone # :nodoc:
@@ -227,6 +227,7 @@ module HeapSample
 
       @value_of = places.zip(Columns::ALL).map { |place, column| place || @value_count + ABSENT.index(column.absent) }
       @ours = (OURS - names).empty?
+      @kept = PprofHolders.new(@texts, names, wanted: @ours)
     end
 
     def type_names(field)
@@ -308,6 +309,9 @@ module HeapSample
       frames_of = Hash.new(0)
       each_message(Field::LOCATION) do |message|
         id, lines = read_location(message, functions, mappings)
+        next if @kept.edge?(id, lines)
+
+        lines.each { |line| line.slice!(Stacks::FRAME_FIELDS..) }
         first = fields.size / Stacks::FRAME_FIELDS
         lines.each { |line| fields.concat(line) }
         frames_of[id] = lines.size == 1 ? first : Array.new(lines.size) { |index| first + index }
@@ -316,7 +320,7 @@ module HeapSample
     end
 
     # Its id, and the fields of its frames.  What has an address and no source
-    # file is native code: its path is its mapping's.
+    # file is native code: its path is its mapping's.  Behind the fields is the function's system name, where there is one.
     def read_location(message, functions, mappings)
       id = mapping = address = 0
       lines = []
@@ -338,21 +342,22 @@ module HeapSample
       [id, lines.map { |line| line[1].zero? ? [line[0], path, 0, 0, address] : line }]
     end
 
-    # Function id => label and path.
+    # Function id => label, path and system name.
     def read_functions
-      functions = Hash.new([0, 0])
+      functions = Hash.new([0, 0, 0])
       each_message(Field::FUNCTION) do |message|
-        id = name = path = 0
+        id = name = path = system = 0
         message.each_field do |number, value, to|
           next if to
 
           case number
           when 1 then id = value
           when 2 then name = reference(value)
+          when 3 then system = reference(value)
           when 4 then path = reference(value)
           end
         end
-        functions[id] = [name, path]
+        functions[id] = [name, path, system]
       end
       functions
     end
@@ -367,8 +372,8 @@ module HeapSample
         function = value if number == 1
         line = value if number == 2
       end
-      label, path = functions[function]
-      [label, path, @texts[path].start_with?("/") ? path : 0, line.clamp(0, LINE_MAX), 0]
+      label, path, system = functions[function]
+      [label, path, @texts[path].start_with?("/") ? path : 0, line.clamp(0, LINE_MAX), 0, system]
     end
 
     # The hot part.  Samples share many of their labels and values, byte for
@@ -384,6 +389,9 @@ module HeapSample
       index = 0
       while (from = spans[index])
         list, packed, rest = split_sample(from, spans[index + 1])
+        index += 2
+        next if @kept.take(list, packed, rest)
+
         found = labels[rest] ||= read_labels(rest)
         slot_size = found[slot_size_label]
         row = (templates[packed][slot_size] ||= template(packed, slot_size, interval)).dup
@@ -394,7 +402,6 @@ module HeapSample
           label += 1
         end
         rows << row
-        index += 2
       end
       rows
     end

@@ -9,6 +9,8 @@ module HeapSample
   # no samples, variances or settings; it gets the four sample types that all know.
   #
   #   PprofWriter.new(profile).write(io)
+  #
+  # Who keeps what, if the profile tells, is samples behind the rows: PprofHolders reads them.
   class PprofWriter
     # Values that every program's files have; ours have them again of slots alone and of malloc alone.
     BOTH = Columns::VALUES.first(4).freeze
@@ -35,10 +37,16 @@ module HeapSample
     # Where the output is handed on.
     BUFFER = 1 << 16
 
+    # Units of PprofHolders::TYPES.
+    HELD_UNITS = %w[count bytes bytes2].freeze
+
     def initialize(profile)
       @profile = profile
       @stacks = profile.stacks
       @own = !profile.meta.empty?
+      @holders = profile.holders if @own
+      @no_rows = [0] * HELD_UNITS.size if @holders
+      @holder_count = 0
       @strings = {}
       @locations = {}
       @functions = {}
@@ -52,8 +60,8 @@ module HeapSample
 
     def write(io)
       out = head
-      @profile.table.each do |row|
-        out << sample(row)
+      each_sample do |bytes|
+        out << bytes
         out = io.write(out) && "".b if out.bytesize > BUFFER
       end
       io.write(out, mappings, @location_bytes, @function_bytes, strings)
@@ -61,14 +69,30 @@ module HeapSample
 
     private
 
+    def each_sample
+      @profile.table.each { |row| yield sample(row) }
+      return unless @holders
+
+      string(PprofHolders::ROW)
+      numbers = {}.compare_by_identity
+      @profile.table.each_with_index { |row, index| numbers[row] = index }
+      @holders.each { |held| yield held_sample(held, numbers.fetch(held.row)) }
+    end
+
     def head
       FIXED.each { |text| string(text) } if @own
-      out = (@own ? TYPES : TYPES.first(BOTH.size)).map { |type, unit| message(1, value_type(type, unit)) }.join
+      out = types.map { |type, unit| message(1, value_type(type, unit)) }.join
       out << message(3, number(1, RUBY_MAPPING) + number(7, 1) + number(8, 1) + number(9, 1))
       info = @profile.info
       out << number(9, nanoseconds("started_ns")) << number(10, [nanoseconds("taken_ns") - nanoseconds("started_ns"), 0].max)
       out << message(11, value_type("space", "bytes")) << number(12, info.interval || 0) << number(14, string("inuse_space"))
       @own ? out << number(13, string(JSON.generate(@profile.meta))) : out
+    end
+
+    def types
+      return TYPES.first(BOTH.size) unless @own
+
+      @holders ? TYPES + PprofHolders::TYPES.zip(HELD_UNITS) : TYPES
     end
 
     def nanoseconds(field)
@@ -95,8 +119,55 @@ module HeapSample
       return both unless @own
 
       none = [0] * BOTH.size
-      both.dup.concat(rounded(row, NEXT), row[Columns::MALLOC] ? none + both : both + none, rounded(row, LAST))
+      both.dup.concat(rounded(row, NEXT), row[Columns::MALLOC] ? none + both : both + none, rounded(row, LAST), @no_rows || [])
     end
+
+    # Its stack is references, its values are the last; its labels are class, type and kind, and which row it is of.
+    def held_sample(held, number)
+      list = message(1, held_locations(held).map { |id| @numbers[id] }.join)
+      values = [0] * TYPES.size + [held.objects, held.space, held.variance].map { |value| whole(value) }
+      message(2, list + message(2, values.map { |value| @numbers[value] }.join) + held_labels(held) + label(PprofHolders::ROW, nil, number, "count"))
+    end
+
+    def held_labels(held)
+      text_label(PprofHolders::CLASS, held.class_name) + HELD_LABELS.map { |column| label_of(column, held.row[column.index]) }.join
+    end
+
+    HELD_LABELS = Columns::LABELS.select { |column| %i[type malloc].include?(column.name) }.freeze
+
+    # From the object up to the root. What was not reached has no object to tell of.
+    def held_locations(held)
+      node = held.node
+      ids = @holders.parent(node).zero? ? [] : [end_location(held)]
+      until node.zero?
+        ids << edge_location(node)
+        node = @holders.parent(node)
+      end
+      ids
+    end
+
+    def end_location(held)
+      malloc = held.row[Columns::MALLOC]
+      name = malloc ? ClassMix::MALLOC : held.class_name
+      (@ends ||= {})[[held.node, malloc]] ||= holder_location(name.empty? ? NO_CLASS : name, malloc ? PprofHolders::BLOCK : PprofHolders::OBJECT, "", 0)
+    end
+
+    # One for each node.
+    def edge_location(node)
+      edge = @holders.edge(node)
+      (@edges ||= {})[node] ||= holder_location(edge.to_s, edge.kind, edge.path, edge.line)
+    end
+
+    # Its number, which its function has too, is past those of frames.
+    def holder_location(name, kind, path, line)
+      id = @stacks.frame_count + 1 + (@holder_count += 1)
+      add_function(id, string(name), string(kind), path.empty? ? 0 : string(path))
+      add_location(id, RUBY_MAPPING, 0, id, line)
+      id
+    end
+
+    NO_CLASS = "(object)"
+    private_constant :NO_CLASS, :HELD_LABELS
 
     def rounded(row, columns)
       columns.map { |column| whole(row[column.index]) }

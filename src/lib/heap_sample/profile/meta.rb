@@ -116,6 +116,9 @@ module HeapSample
     # Its threads and fibers: an Alive, or nil.
     def alive = Alive.of(at("alive"))
 
+    # What the walk for holders cost, or why it was refused: a Walk; nil if nobody asked for one.
+    def walk = Walk.of(at("kept"))
+
     # Of how many processes a merged profile is the sum, and of how many files; nil
     # of one that is not merged.
     def merged_processes = number("merged", "processes")

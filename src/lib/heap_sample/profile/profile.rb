@@ -20,17 +20,21 @@ module HeapSample
     attr_reader :table
     # What #filter left of a profile: the HeapSample::Filter, nil if it is whole.
     attr_reader :filtered
+    # Who keeps what is alive: HeapSample::Holders; nil if no walk looked for it.
+    attr_reader :holders
 
     # call-seq:
     #   HeapSample::Profile.from_raw(hash) -> profile
     #
     # Takes what the sampler hands over: +:meta+, +:texts+, +:frames+ (label,
     # path, absolute path, line, address; flattened), +:nodes+ (parent, frame;
-    # flattened, node 0 the empty stack), +:rows+, and +:mappings+ of native
-    # code if there are any (start, end, offset in the file; flattened).
+    # flattened, node 0 the empty stack), +:rows+, +:mappings+ of native
+    # code if there are any (start, end, offset in the file; flattened), and
+    # +:holders+ and +:kept+ if a walk looked for them (see Holders.from_raw).
     def self.from_raw(raw)
       texts = raw.fetch(:texts).map { |text| clean(text) }
-      new(meta: raw.fetch(:meta), texts: texts, rows: whole(raw.fetch(:rows)),
+      rows = whole(raw.fetch(:rows))
+      new(meta: raw.fetch(:meta), texts: texts, rows: rows, holders: Holders.from_raw(*raw.values_at(:holders, :kept), texts, rows),
           stacks: NodeStacks.new(texts, raw.fetch(:frames), raw.fetch(:nodes), raw[:mappings] || []))
     end
 
@@ -63,7 +67,8 @@ module HeapSample
       text.valid_encoding? ? text : text.scrub("?")
     end
 
-    def initialize(meta:, texts:, stacks:, rows:, filtered: nil)
+    def initialize(meta:, texts:, stacks:, rows:, filtered: nil, holders: nil)
+      @holders = holders
       @meta = meta
       @texts = texts
       @stacks = stacks
@@ -71,6 +76,9 @@ module HeapSample
       @filtered = filtered
       stacks.roots = [info.directory].compact if info.directory
     end
+
+    # Which reference to name for who keeps a row: a NearestHolder; nil if no walk looked for holders.
+    def nearest_holder = (@nearest_holder ||= NearestHolder.new(self) if holders)
 
     # All frames, each once.
     def frames
@@ -127,7 +135,8 @@ module HeapSample
       filter = Filter.new(**wanted)
       return self if filter.to_h.empty?
 
-      Profile.new(meta: meta, texts: texts, stacks: stacks, rows: filter.rows(self), filtered: filter)
+      rows = filter.rows(self)
+      Profile.new(meta: meta, texts: texts, stacks: stacks, rows: rows, filtered: filter, holders: holders&.of(rows))
     end
 
     # The same with other rows.
@@ -173,6 +182,14 @@ module HeapSample
     # Who calls what allocates; see HeapSample::Tree.
     def tree(**options)
       Tree.new(self, **options)
+    end
+
+    # call-seq:
+    #   why(by: :class, since: nil, full: false, top: 30, …) -> HeapSample::Why
+    #
+    # Who keeps what is alive, if a walk looked for it; see HeapSample::Why.
+    def why(**options)
+      Why.new(self, **options)
     end
 
     # call-seq:

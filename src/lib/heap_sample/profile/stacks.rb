@@ -133,6 +133,9 @@ module HeapSample
       end
     end
 
+    # What a frame is called that is folded with others.
+    def folded_as(id) = frame(id).full_path.empty? ? GemName::RUBY : owner(id)
+
     # call-seq:
     #   trail(handle, native: false) -> binary String
     #

@@ -172,6 +172,15 @@ module HeapSample
       came_by.application(row.key) if Top::APPLICATION.include?(@by)
     end
 
+    # Who keeps most of what is alive of a row: a NearestHolder::Answer; nil if no profile of the series tells.
+    def holder(row)
+      return unless @by != :stack && (profile = series.walked) && profile.nearest_holder
+
+      keys = Keys.new(profile, @by)
+      @walked_rows ||= profile.table.group_by { |columns| keys.of(columns) }
+      profile.nearest_holder.of_rows(@walked_rows.fetch(row.key, []))
+    end
+
     private
 
     def judge
@@ -224,7 +233,7 @@ module HeapSample
     def figures_of(row)
       {**Analysis.key(Leaks.place(row.key), layout), verdict: row.verdict, **rate(row.trend), weak: row.weak?, memory: row.kind,
        application: application(row)&.then { |place| Analysis.key(place, layout) },
-       bytes_now: row.cohort.at(cohorts.size, row.kind).space, untouched_bytes_now: row.cohort.untouched(cohorts.size, row.kind),
+       holder: (holder(row)&.to_h if row.verdict == :leak), bytes_now: row.cohort.at(cohorts.size, row.kind).space, untouched_bytes_now: row.cohort.untouched(cohorts.size, row.kind),
        odds: row.odds, pace: row.trend.pace,
        classes: row.cohort.classes.first(Analysis::BRIEF).map { |class_name, space| {name: class_name, bytes: space} },
        stack: frames_of(row).map(&:to_s)}

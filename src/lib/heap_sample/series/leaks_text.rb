@@ -171,7 +171,14 @@ module HeapSample
       row = @leaks.leaks.first
       "#{@leaks.leaks.size == 1 ? "It leaks at" : "#{@leaks.leaks.size} leaks, the steepest at"} #{@layout.subject(Leaks.place(row.key))}: " \
         "#{rate(row)}#{" of #{KINDS.fetch(row.kind)} alone" if row.cohort.kinds.size > 1 && row.kind != :both}" \
-        "#{", mostly #{mostly(row)}" if @leaks.by != :class && classes(row).any?}."
+        "#{", mostly #{mostly(row)}" if @leaks.by != :class && classes(row).any?}.#{kept_by(row)}"
+    end
+
+    # Who keeps it, by a walk.
+    def kept_by(row)
+      holder = @leaks.holder(row) or return ""
+
+      " #{holder.kept? ? "`#{holder.to_s(@layout)}`" : holder.to_s(@layout)} keeps #{@layout.percent(holder.share)} of it."
     end
 
     # What the diagnosis says where no row is named: it looks at RSS too, and does not need as much.

@@ -176,6 +176,15 @@ module HeapSample
     # The latest profile.
     def last = self[-1]
 
+    # call-seq:
+    #   walked -> HeapSample::Profile or nil
+    #
+    # The latest profile that tells who keeps what (Profile#holders).
+    def walked
+      index = infos.rindex { |info| info.walk && info.walk.refused.nil? }
+      @walked ||= self[index] if index
+    end
+
     # Each profile, read one at a time.
     def each
       return to_enum { size } unless block_given?

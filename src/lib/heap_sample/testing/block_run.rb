@@ -34,11 +34,25 @@ module HeapSample
     REASON = "this Ruby has no heap sampler (GC.sample_profile): what a block retains is not measured"
 
     # The profile of what the block given makes, with every object asked for its size,
-    # after a full GC.
-    def profile(interval:, threads:, &block)
+    # after a full GC; +options+ are those of GC.sample_profile.
+    def profile(interval:, threads:, **options, &block)
       raise NotImplementedError, REASON unless possible?
 
-      GC.sample_profile(interval: interval, threads: threads, full_gc: true, memsize: true, &block).to_profile
+      GC.sample_profile(interval: interval, threads: threads, full_gc: true, memsize: true, **options, &block).to_profile
+    end
+
+    # Who keeps what a block leaves behind at some lines: line => NearestHolder::Answer, without those that are not known.
+    # The block runs +runs+ times again, and a walk over the heap follows, which takes a while: a test that passes makes none.
+    # Where it cannot run again, the failure is told without them.
+    def holders(block, lines, runs:, threads:)
+      profile = profile(interval: 1, threads: threads, why: true) { runs.times { call(block) } }
+      return {} unless profile.nearest_holder
+
+      keys = Keys.new(profile, :line)
+      rows = retained(profile).map(&:columns).group_by { |row| keys.of(row) }.slice(*lines)
+      rows.transform_values { |same| profile.nearest_holder.of_rows(same) }.compact
+    rescue StandardError
+      {}
     end
 
     # What is no data of a program, but of the code that ran: made once by each call of a
@@ -53,11 +67,23 @@ module HeapSample
     # Set, a failure shows the whole report as well.
     WANTS_REPORT = "HEAP_SAMPLE_REPORT"
 
-    # What a failed test prints: the sentence, and the lines behind it, which are few.
-    def failure(sentence, lines, profile)
+    # What a failed test prints: the sentence, the lines behind it, which are few, and who keeps it: line => NearestHolder::Answer.
+    def failure(sentence, lines, profile, holders)
       report = ENV[WANTS_REPORT].to_s.empty? ? "#{WANTS_REPORT}=1 shows the whole report." : profile.report(top: 5)
-      "#{sentence}\n\n#{table(lines).join("\n")}\n\n#{report}"
+      [sentence, table(lines).join("\n"), *kept_by(lines, holders), report].join("\n\n")
     end
+
+    # "shop.rb:3 Shop#order: kept by `Shop::ORDERS`", of the largest lines.
+    def kept_by(lines, holders, layout: Layout.new(root: Dir.pwd))
+      known = largest(lines).filter_map do |key, _|
+        answer = holders[key] or next
+        "#{layout.place(key)}: kept by #{answer.kept? ? "`#{answer.to_s(layout)}`" : answer.to_s(layout)}"
+      end
+      known.empty? ? [] : [known.join("\n")]
+    end
+
+    # Pairs of the largest lines.
+    def largest(lines, top = 5) = lines.sort_by.with_index { |(_, (bytes, *)), index| [-bytes, index] }.first(top)
 
     # "1 object", "1,234 objects".
     def objects(count, layout)
@@ -66,8 +92,7 @@ module HeapSample
 
     # Table of the largest lines in Hash of [bytes, objects, row].
     def table(lines, top: 5, layout: Layout.new(root: Dir.pwd))
-      largest = lines.sort_by.with_index { |(_, (bytes, *)), index| [-bytes, index] }.first(top)
-      rows = largest.map { |key, (bytes, objects, name)| [layout.bytes(bytes), layout.count(objects), name, key] }
+      rows = largest(lines, top).map { |key, (bytes, objects, name)| [layout.bytes(bytes), layout.count(objects), name, key] }
       more = lines.size - rows.size
       [*layout.table([["with buffers", :right], ["objects", :right], ["class", :left], ["line", :left]], rows),
        *("and #{layout.count(more)} more" if more > 0)]

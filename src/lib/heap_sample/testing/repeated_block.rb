@@ -29,6 +29,8 @@ module HeapSample
       raise ArgumentError, "warmup is an Integer of 0 or more, not #{warmup.inspect}" unless warmup.is_a?(Integer) && warmup >= 0
 
       @runs = runs
+      @block = block
+      @threads = threads
       warmup.times { BlockRun.call(block) }
       counts = Array.new(runs + 1, 0)
       @profile = BlockRun.profile(interval: interval, threads: threads) do
@@ -51,7 +53,7 @@ module HeapSample
       layout = Layout.new(root: Dir.pwd)
       left = BlockRun.objects(leaks.sum(&:objects), layout)
       BlockRun.failure("The block leaks: after #{@runs} runs, each followed by a full GC, #{layout.bytes(leaks.sum(&:bytes))} in #{left} of most runs are there.",
-                       lines, profile)
+                       lines, profile, BlockRun.holders(@block, lines.keys, runs: PARTS, threads: @threads))
     end
 
     def inspect

@@ -21,6 +21,8 @@ module HeapSample
       body = block            # makes the Proc here, not where it is counted
       warmup.times { BlockRun.call(body) }
       @profile = BlockRun.profile(interval: interval, threads: threads) { BlockRun.call(body) }
+      @block = body
+      @threads = threads
       @rows = BlockRun.retained(@profile)
       @bytes = @rows.sum(&:memsize)
     end
@@ -42,8 +44,9 @@ module HeapSample
       low, high = interval
       error = high - low < 1 ? "" : " (95%: #{layout.range(low, high)})"
       held = BlockRun.objects(@rows.sum { |row| row.inuse.objects }, layout)
-      BlockRun.failure("The block retains #{layout.bytes(bytes)}#{error} in #{held}; at most #{layout.bytes(limit)} may be.",
-                       BlockRun.by_line(profile, @rows), profile)
+      lines = BlockRun.by_line(profile, @rows)
+      BlockRun.failure("The block retains #{layout.bytes(bytes)}#{error} in #{held}; at most #{layout.bytes(limit)} may be.", lines, profile,
+                       BlockRun.holders(@block, lines.keys, runs: 1, threads: @threads))
     end
 
     def inspect

@@ -171,6 +171,9 @@ module HeapSample
       hours < 48 ? "#{hours} h #{minutes % 60} min" : "#{hours / 24} d #{hours % 24} h"
     end
 
+    # The same of what may be short: "21 ms".
+    def time(seconds) = seconds < 1 ? "#{count((seconds * 1000).ceil)} ms" : duration(seconds)
+
     # The 95% interval of an estimate's bytes, or of its objects, in the unit of #size: "±0.1 GiB" of "1.2 GiB".
     # "±2.2 MiB" where that is honest; the limits where they are not about as far on either side.
     # "?" where the profile does not tell.

@@ -1,0 +1,143 @@
+# frozen_string_literal: true
+
+module HeapSample
+  # Who keeps what is alive: the ways by which it is reached from the roots of the heap, as a tree of how much each keeps.
+  #
+  #   puts GC.sample_profile(why: true).why
+  #   puts profile.filter(class: "Ticket").why(since: before)     # of tickets, only what came since
+  #
+  # A profile says where memory was allocated; this says which references keep it: a constant, an instance variable,
+  # a local variable of a block, a thread's local.  Each way is a shortest one: there may be others, and what keeps an
+  # object in two ways is not free when one is cut.  Names of code alone are told, never the contents of a key or a string.
+  class Why
+    include Analysis
+    include Enumerable
+
+    TEXT = WhyText
+    ROWS = 30
+    # Smaller nodes, as a part of all, are not shown.
+    MIN_SHARE = 0.01
+
+    # The Profile; what the objects at the end are told by; whether collections are shown.
+    attr_reader :profile, :by, :full
+    # What is asked for came after this one: a Profile, or nil.
+    attr_reader :since
+    # The HolderTree::Node of all, whose children are the categories of roots.
+    attr_reader :root
+    # Why nothing can be said, a String; nil if something can.
+    attr_reader :reason
+
+    # call-seq:
+    #   Why.new(profile, by: :class, since: nil, full: false, top: 30, min_share: 0.01, width: 120, root: Dir.pwd, style: nil)
+    #
+    # +by+: what the objects at the end of a way are told by, one of Groups::BY; +since+: an earlier profile of the
+    # process: only what came after it; +full+: with collections and without what is shortened; +top+: nodes that
+    # are shown; +min_share+: nodes of a smaller part of all are not.  Raises ArgumentError if one of them makes no sense.
+    def initialize(profile, by: :class, since: nil, full: false, top: ROWS, min_share: MIN_SHARE, **look)
+      Layout.check(top: top)
+      raise ArgumentError, "min_share is a number from 0 to 1, not #{min_share.inspect}" unless min_share.is_a?(Numeric) && min_share.between?(0, 1)
+
+      look_like(look)
+      @profile = profile
+      @by = by
+      @since = since.respond_to?(:to_profile) ? since.to_profile : since
+      @full = full
+      @reason = no_walk
+      @root = grow(top, min_share)
+    end
+
+    # All that is kept: a HeapSample::Estimate.
+    def total = root.estimate
+
+    # Is nothing kept that matches?
+    def empty? = total.zero?
+
+    # Yields the HolderTree::Node of each category of roots, the largest first.
+    def each(&block) = root.children.each(&block)
+
+    # The node that keeps most, of those below roots that stand for code (see Roots); nil if there is none.
+    def largest
+      @largest ||= reject { |node| node.role || Roots.of(node.steps.first.first.name)&.keeps == false }.flat_map { |node| node.steps.size > 1 ? [node] : node.children }
+                   .reject(&:role).max_by { |node| node.estimate.space }
+    end
+
+    # JSON-ready: a flat list of nodes, each after its parent, which it names by index.
+    def to_h
+      {by: by, full: full, filter: profile.filtered&.names, reason: reason, walk: profile.info.walk&.to_h, total: total.to_h, nodes: nodes_to_h}.compact
+    end
+
+    # call-seq:
+    #   to_folded -> String
+    #
+    # The ways as folded stacks, the root first: a line each, with its bytes.  For flamegraph.pl and speedscope.
+    def to_folded
+      sums = ways.each_with_object(Hash.new(0.0)) do |(steps, key, estimate, _), found|
+        found[[*steps.map { |step| text.step(step) }, text.object(key)].map { |name| name.tr(";", ",") }.join(";")] += estimate.space
+      end
+      sums.sort.map { |names, bytes| "#{names} #{bytes.round}\n" }.join
+    end
+
+    # call-seq:
+    #   to_markdown -> String
+    #
+    # The tree as a list, for an issue or a chat.
+    def to_markdown = text.to_markdown
+
+    private
+
+    def no_walk
+      return if profile.holders
+      return "Nobody keeps what is asked for: nothing of it was alive." if profile.info.walk && profile.info.walk.refused.nil?
+
+      refused = profile.info.walk&.refused
+      return "Who keeps it was asked for, and refused: #{refused}." if refused
+
+      "This profile does not tell who keeps what. Take one with GC.sample_profile(why: true), or set why=N in RUBY_HEAP_SAMPLE: each N-th periodic profile then does."
+    end
+
+    def grow(top, min_share)
+      tree = HolderTree.new(top: top, min_share: min_share)
+      ways.each { |way| tree.add(*way) }
+      tree.grow
+    end
+
+    # Steps, what the objects are, how much of them, and whether they are blocks of malloc, of each way.
+    def ways
+      return [] unless profile.holders
+
+      keys = Keys.new(profile, by)
+      shares = since ? Grown.new(profile - since) : nil
+      chains = {}
+      profile.holders.filter_map do |held|
+        estimate = held.estimate
+        estimate = shares.part(held.row, estimate) if shares
+        next if estimate.zero?
+
+        steps = chains[held.node] ||= Chain.of(profile.holders.path(held.node), full: full)
+        [steps, key(keys, held), estimate, held.row[Columns::MALLOC]]
+      end
+    end
+
+    # Memory is told by the class of the object that has it.
+    def key(keys, held) = by == :class ? held.class_name : keys.of(held.row)
+
+    def nodes_to_h
+      nodes = []
+      names = layout
+      waiting = [[root, nil]]
+      until waiting.empty?
+        node, parent = waiting.pop
+        index = nodes.size
+        nodes << node_to_h(node, parent, names)
+        waiting.concat(node.children.reverse.map { |child| [child, index] })
+      end
+      nodes
+    end
+
+    def node_to_h(node, parent, names)
+      {parent: parent, role: node.role, count: (node.count if node.role == :more),
+       steps: node.steps.each_with_index.map { |step, at| {edges: step.edges.map(&:to_h), repeats: node.repeats[at]} },
+       key: node.key && Analysis.key(node.key, names), blocks: (node.blocks if node.blocks > 0), share: (node.estimate.space / total.space.to_f unless total.zero?), **node.estimate.to_h}.compact
+    end
+  end
+end

@@ -1,0 +1,189 @@
+# frozen_string_literal: true
+
+module HeapSample
+  # A Why as text: a tree, whose names are never cut.  What does not fit into a line goes on in the next.
+  class WhyText
+    ARROW = " → "
+    # Of a way of so many steps those in the middle are counted, unless it is to be told in full.
+    STEPS_MOST = 10
+    ENDS = 4
+    # Room that names have at least; what a narrow text does without: the last columns of these first.
+    ROOM = 40
+    COLUMNS = %w[bytes share].push("95% interval").freeze
+    private_constant :COLUMNS
+
+    def initialize(why, layout)
+      @why = why
+      @layout = layout
+    end
+
+    def to_s
+      @layout.text([head, *(@why.reason ? [@layout.sentence(@why.reason)] : [lines, roots, conclusion])])
+    end
+
+    # Title and tree, at most +top+ nodes of it.
+    def lines(top = nil)
+      return @layout.sentence(@why.reason) if @why.reason
+      return @layout.title(title) if @why.empty?
+
+      rows = top ? drawn.first(top) : drawn
+      [*@layout.title(title), heading, *rows.flat_map { |node, *prefixes| row(node, *prefixes) }, *@layout.legend(rows.any? { |node, *| node.weak? })]
+    end
+
+    def summary = @why.reason || title
+
+    def to_markdown
+      return "#{@why.reason}\n" if @why.reason
+
+      items = drawn.map do |node, depth|
+        "#{"  " * (depth.length / 2)}- #{@layout.size(node.estimate)} #{@layout.bracketed(node.estimate)}, #{share(node)}: #{names(node).map { |name| "`#{name.tr("`", "'")}`" }.join(ARROW)}"
+      end
+      "## #{title}\n\n#{items.join("\n")}\n"
+    end
+
+    # A step as it is called: "@next of Node ×2 – 812", "local repo of block in Badge#initialize app/badge.rb:7".
+    def step(step, repeats = [step.repeats, step.repeats])
+      low, high = repeats
+      times = " ×#{low == high ? @layout.count(high) : "#{@layout.count(low)} – #{@layout.count(high)}"}" if high > 1
+      names = step.edges.map { |edge| edge_name(edge) }
+      names.size == 1 ? "#{names.first}#{times}" : "(#{names.join(ARROW)})#{times}"
+    end
+
+    # What the objects at the end are.
+    def object(key) = key.is_a?(Place) ? @layout.place(key) : @layout.name(key)
+
+    private
+
+    def title
+      since = ", came since #{@why.since.info.taken&.utc&.strftime("%H:%M:%S UTC") || "the earlier profile"}" if @why.since
+      "Who keeps what is alive#{since}: #{@layout.amount(@why.total)}"
+    end
+
+    def head
+      [*Header.part(@why.profile, @layout), *(walk unless @why.reason)]
+    end
+
+    # What it cost.
+    def walk
+      walk = @why.profile.info.walk or return
+      return unless walk.objects && walk.seconds
+
+      held_up = "; the program was held up for #{@layout.time(walk.hold_up)}" if walk.hold_up
+      @layout.sentence("A walk over #{@layout.count(walk.objects)} objects found it, in #{@layout.time(walk.seconds)}#{held_up}.")
+    end
+
+    def heading = @layout.styled(:head, "#{columns.map { |name| name.rjust(widths.fetch(name)) }.join("  ")}  who keeps it")
+
+    # Node, prefix of its first line and of what follows.
+    def drawn
+      @drawn ||= begin
+        rows = []
+        waiting = @why.root.children.map { |node| [node, "", ""] }.reverse
+        until waiting.empty?
+          node, first, rest = waiting.pop
+          rows << [node, first, rest]
+          children = cut_off?(node) ? [] : node.children
+          waiting.concat(children.each_with_index.map do |child, index|
+            last = index == children.size - 1
+            [child, "#{rest}#{last ? "└ " : "├ "}", "#{rest}#{last ? "  " : "│ "}"]
+          end.reverse)
+        end
+        rows
+      end
+    end
+
+    def row(node, first, rest)
+      room = @layout.width - figures_width
+      first, rest = [first, rest].map { |prefix| prefix.length > room / 2 ? "#{Layout::ELLIPSIS}#{prefix[-(room / 2 - 1)..]}" : prefix }
+      bar = node.children.empty? || cut_off?(node) ? "  " : "│ "
+      names = wrap(names(node), room - rest.length - bar.length)
+      figures = columns.map { |name| cell(node, name).rjust(widths.fetch(name)) }.join("  ")
+      style = node.weak? || node.role ? :weak : :plain
+      [@layout.styled(style, "#{figures}  #{first}#{names.first}"), *names.drop(1).map { |name| "#{" " * figures_width}#{rest}#{bar}#{name}" }]
+    end
+
+    # Is nothing shown of what it branches into?
+    def cut_off?(node) = node.children.size == 1 && node.children.first.role == :more
+
+    # The widest that leave room for names.
+    def columns
+      @columns ||= COLUMNS.size.downto(1).map { |count| COLUMNS.first(count) }.find { |names| @layout.width - names.sum { |name| widths.fetch(name) + 2 } >= ROOM } || COLUMNS.first(1)
+    end
+
+    def widths
+      @widths ||= COLUMNS.to_h { |name| [name, [name, *drawn.map { |node, *| cell(node, name) }].map(&:length).max] }
+    end
+
+    def figures_width = columns.sum { |name| widths.fetch(name) + 2 }
+
+    def cell(node, name)
+      case name
+      when "bytes" then "#{Layout::WEAK_MARK if node.weak?}#{@layout.size(node.estimate)}"
+      when "share" then share(node)
+      else @layout.interval(node.estimate)
+      end
+    end
+
+    def share(node) = @layout.share(node.estimate.space, @why.total.space)
+
+    # What a node is called: its steps and, at the end, how many objects of which class.
+    def names(node)
+      return ["#{@layout.count(node.count)} more"] if node.role == :more
+
+      names = node.steps.each_with_index.map { |step, at| self.step(step, node.repeats[at]) }
+      names = shortened(names) unless @why.full
+      names << Layout::ELLIPSIS if cut_off?(node)
+      node.key ? [*names, objects(node)] : names
+    end
+
+    def shortened(names)
+      return names if names.size <= STEPS_MOST
+
+      [*names.first(ENDS), "#{names.size - 2 * ENDS} more", *names.last(ENDS)]
+    end
+
+    # "60 Issue", "60 String + 1,219 blocks", "1,219 blocks of String", "60 at app/a.rb:3 A#b".
+    def objects(node)
+      all, blocks = node.estimate.objects.round, node.blocks.round
+      blocks_text = "#{@layout.count(blocks)} block#{"s" unless blocks == 1}"
+      return "#{blocks_text} of #{node.key == ClassMix::MALLOC ? "malloc" : object(node.key)}" if blocks >= all
+
+      "#{@layout.count(all - blocks)} #{"at " if node.key.is_a?(Place)}#{object(node.key)}#{" + #{blocks_text}" if blocks > 0}"
+    end
+
+    def edge_name(edge)
+      at = " #{@layout.place(edge.place)}" if edge.place
+      "#{@layout.name(edge.name)}#{at}"
+    end
+
+    # Lines of at most +room+ characters; broken after an arrow, else between words, else anywhere.
+    def wrap(names, room)
+      fill(names.each_with_index.flat_map { |name, at| together("#{name}#{ARROW.rstrip if at < names.size - 1}".split(" "), room) }, room)
+    end
+
+    def fill(pieces, room)
+      pieces.each_with_object([+""]) do |piece, lines|
+        lines << +"" if !lines.last.empty? && lines.last.length + 1 + piece.length > room
+        lines.last << " " unless lines.last.empty?
+        piece.chars.each_slice(room).map(&:join).each_with_index { |part, at| at.zero? ? lines.last << part : lines << +part }
+      end
+    end
+
+    # A name as one piece where it fits into a line.
+    def together(words, room) = words.sum(&:length) + words.size - 1 <= room ? [words.join(" ")] : words
+
+    # What categories mean that nobody wrote.
+    def roots
+      known = @why.map { |node| node.steps.first&.first&.name }.compact.filter_map { |name| Roots.of(name)&.then { |root| [name, root] } }
+      known.flat_map { |name, root| @layout.remark("#{name}: #{root.meaning}") }
+    end
+
+    def conclusion
+      node = @why.largest or return []
+
+      name = node.steps.each_with_index.map { |step, at| self.step(step, node.repeats[at]) }
+      weak = " Too few samples to rely on." if node.weak?
+      fill("The largest: `#{shortened(name).join(ARROW)}` keeps #{@layout.amount(node.estimate)}, #{share(node)}.#{weak}".split(" "), @layout.width)
+    end
+  end
+end

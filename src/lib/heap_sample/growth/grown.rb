@@ -1,0 +1,51 @@
+# frozen_string_literal: true
+
+module HeapSample
+  # Which part of a profile's rows came after an earlier profile.
+  class Grown
+    # +growth+: between the two.
+    def initialize(growth)
+      later, earlier = growth.later, growth.earlier
+      @gained = Hash.new(0.0).compare_by_identity
+      growth.rows.each { |row| @gained[row.row.columns] = [row.space, 0.0].max }
+      @since = earlier.info.gc_count if later.info.same_run?(earlier.info)
+      @interner = {}
+      @young = young(earlier)
+      later.rows.each { |row| @gained[row.columns] += came_young(row) if row.columns[Columns::YOUNG_SPACE] > 0 }
+    end
+
+    # call-seq:
+    #   part(row, estimate) -> HeapSample::Estimate
+    #
+    # Of an estimate of some of a row what came.
+    def part(row, estimate)
+      all = row[Columns::INUSE_SPACE] + row[Columns::YOUNG_SPACE]
+      return Estimate.new unless all > 0
+
+      share = [@gained[row] / all.to_f, 1.0].min
+      samples = (estimate.samples * share).round
+      return Estimate.new if samples.zero?
+
+      Estimate.new(samples, estimate.objects * share, estimate.space * share, estimate.variance * share, estimate.objects_variance * share)
+    end
+
+    private
+
+    # Bytes that were young before, by what tells rows apart.
+    def young(earlier)
+      return {} unless @since
+
+      earlier.rows.each_with_object(Hash.new(0.0)) do |row, sums|
+        sums[row.identity(@interner)] += row.columns[Columns::YOUNG_SPACE] if row.columns[Columns::YOUNG_SPACE] > 0
+      end
+    end
+
+    # Of what no mark has seen yet: born before is not come, born since is; of what was born in between two GCs, what was not there before.
+    def came_young(row)
+      space = row.columns[Columns::YOUNG_SPACE]
+      return space if @since.nil? || row.birth_gc.nil? || row.birth_gc > @since
+
+      row.birth_gc < @since ? 0.0 : [space - @young.fetch(row.identity(@interner), 0.0), 0.0].max
+    end
+  end
+end

@@ -1,0 +1,71 @@
+# frozen_string_literal: true
+
+module HeapSample
+  # One reference on the way from a root of the heap to an object: `Report::BADGES`, `@label of Badge`,
+  # `[] of Array`, `local repo of block in Badge#initialize`.
+  class Edge
+    # What kinds there are, as files call them.  One that is not known is shown as it is.
+    ROOT = "root"
+    # References that a collection has to what is in it.
+    ENTRIES = %w[element key value default].freeze
+    # References within the VM: from a block to its variables, from a string to one whose bytes it shares.
+    PLUMBING = %w[environment shared].freeze
+    # Collections of anything, which say nothing of who keeps: who reads wants to know whose they are.
+    GENERIC = /\A(?:Array|Hash|Set|SortedSet|Concurrent::(?:Array|Hash|Map|Set)|\(hidden T_(?:ARRAY|HASH)\))\z/
+    # "@next of Node ×812": so many in a row.
+    REPEATS = / ×([\d,]+)\z/
+    OWNER = / of (.+)\z/m
+
+    # What it is called, without how often it is repeated; of which kind.
+    attr_reader :name, :kind
+    # Of code: the file and line; "" and 0 if there is none.
+    attr_reader :path, :line
+    # How many objects are linked by it to each other: a list, or a tree.
+    attr_reader :repeats
+
+    def initialize(name, kind, path = "", line = 0, repeats: nil)
+      @name = name.sub(REPEATS, "")
+      @repeats = repeats || name[REPEATS, 1]&.delete(",")&.to_i || 1
+      @kind = kind
+      @path = path
+      @line = line
+    end
+
+    # Is it a root's category, where a way begins?
+    def root? = kind == ROOT
+    # Is it from a collection to what is in it?
+    def entry? = ENTRIES.include?(kind)
+    # Does it say nothing of who keeps?  The short form passes through such an edge.
+    def passed_through? = PLUMBING.include?(kind) || entry? && GENERIC.match?(owner.to_s)
+
+    # The class of the object that has it; nil where its name tells none.
+    def owner = (name[OWNER, 1] unless root?)
+
+    # The file and line; nil if there is none.
+    def place
+      Place.new(path, line, nil) unless path.empty?
+    end
+
+    # JSON-ready.
+    def to_h
+      {name: name, kind: kind, path: (path unless path.empty?), line: (line if line > 0), repeats: (repeats if repeats > 1)}.compact
+    end
+
+    # As a file has it.
+    def to_s = repeats > 1 ? "#{name} ×#{repeats}" : name
+
+    def inspect
+      "#<#{self.class} #{kind} #{self}>"
+    end
+
+    def ==(other)
+      other.is_a?(Edge) && key == other.key && repeats == other.repeats
+    end
+    alias eql? ==
+
+    def hash = key.hash
+
+    # What tells edges apart, however often they are repeated.
+    def key = (@key ||= [kind, name, path, line])
+  end
+end

@@ -1,0 +1,99 @@
+# frozen_string_literal: true
+
+module HeapSample
+  # Who keeps what a profile found alive: for each row the ways by which its objects are reached from the roots of the
+  # heap, and how much of it by each.  A walk over the heap found them (GC.sample_profile(why: true)).
+  #
+  # The ways are a tree: a node is an Edge below its parent; node 0 is where all begin.
+  class Holders
+    include Enumerable
+
+    # So much of a +row+ (as Profile#table has it) is kept by the way that ends in +node+; +class_name+: of the objects, or of
+    # the object that the memory belongs to.
+    Held = Struct.new(:row, :node, :class_name, :objects, :space, :variance) do
+      # All objects of a row have about one size and one weight, which tell how many samples stand behind them.
+      def estimate
+        return Estimate.new if objects <= 0 || space <= 0
+
+        size = space / objects.to_f
+        samples = [(objects / (1 + variance * objects / space.to_f**2)).round, 1].max
+        Estimate.new(samples, objects, space, variance, variance / size**2)
+      end
+    end
+
+    # What the sampler hands over: numbers for each node, and for each part of a row.
+    NODE_FIELDS = 8
+    HELD_FIELDS = 5
+    private_constant :NODE_FIELDS, :HELD_FIELDS
+
+    # Array of Held.
+    attr_reader :all
+
+    # call-seq:
+    #   Holders.from_raw(nodes, kept, texts, rows) -> HeapSample::Holders or nil
+    #
+    # Takes what the sampler hands over (GC::SampleProfile#raw): +nodes+ (parent, kind, name, class, path, line, objects, folded
+    # ones; flattened; a root is its own parent), +kept+ (row, node, objects, space, variance; flattened), the texts and the rows
+    # that they are indexes into.
+    def self.from_raw(nodes, kept, texts, rows)
+      return unless nodes && kept
+
+      parents, edges, classes = [0], [nil], [""]
+      nodes.each_slice(NODE_FIELDS).with_index do |(parent, kind, name, class_name, path, line, objects, folded), index|
+        parents << (parent == index ? 0 : parent + 1)
+        edges << Edge.new(texts[name], texts[kind], texts[path], line, repeats: (objects if folded > 0 && parent != index))
+        classes << texts[class_name]
+      end
+      held = kept.each_slice(HELD_FIELDS).map do |row, node, *figures|
+        columns = rows.fetch(row)
+        own = classes.fetch(node + 1)
+        Held.new(columns, node + 1, columns[Columns::MALLOC] && !own.empty? ? own : texts[columns[Columns::CLASS]], *figures)
+      end
+      new(parents, edges, held)
+    end
+
+    # +parents+: of each node; +edges+: the Edge of each; of node 0 neither counts.
+    def initialize(parents, edges, all)
+      @parents = parents
+      @edges = edges
+      @all = all
+      @paths = {}
+    end
+
+    def each(&block) = all.each(&block)
+
+    # How many nodes there are, the one where all begin included.
+    def size = @parents.size
+
+    # Is nothing kept?
+    def empty? = all.empty?
+
+    # The parent of a node, and its Edge.
+    def parent(node) = @parents[node]
+    # The Edge of a node; nil of node 0.
+    def edge(node) = @edges[node]
+
+    # The way to a node, the root first: an Array of Edge.
+    def path(node)
+      @paths[node] ||= begin
+        edges = []
+        until node.zero?
+          edges << @edges[node]
+          node = @parents[node]
+        end
+        edges.reverse.freeze
+      end
+    end
+
+    # The same of some of the rows only.
+    def of(rows)
+      wanted = {}.compare_by_identity
+      rows.each { |row| wanted[row] = true }
+      Holders.new(@parents, @edges, all.select { |held| wanted[held.row] })
+    end
+
+    def inspect
+      "#<#{self.class} #{all.size} ways, #{size - 1} nodes>"
+    end
+  end
+end

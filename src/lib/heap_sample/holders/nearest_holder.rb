@@ -1,0 +1,113 @@
+# frozen_string_literal: true
+
+module HeapSample
+  # Of the references on a way the one to name when there is room for one: who keeps what is at its end.
+  #
+  # That is the reference to the collection, or the list, in which the objects are: `Report::BADGES`, `@subscribers of
+  # Notifier`.  But a thing that is kept often has collections of its own: of an order in `Shop::ORDERS` that has
+  # its items in an array, `@items of Order` is not the answer.  So references that objects have of which there are many are
+  # passed over, and so are the variables of blocks that are kept themselves.
+  class NearestHolder
+    # From so many samples on there are many objects of a class.
+    MANY = 3
+    # References of which there is one.
+    SINGLE = %w[constant cvar gvar thread_local fiber_local address].freeze
+    ENVIRONMENT = "environment"
+
+    # What keeps most of some rows: the Edge, the Edges from the root to it, the part of the bytes that it keeps.
+    Answer = Struct.new(:edge, :path, :share) do
+      # What is known of the root, where nobody wrote it: a Roots::Root, nil of others.
+      def root = Roots.of(path.first.name)
+      # Did somebody write what keeps it?
+      def kept? = root.nil? || root.keeps
+
+      # "@subscribers of Notifier", "local cache of Worker#run app/worker.rb:7".
+      def to_s(layout = Layout.new(root: Dir.pwd))
+        kept? ? [layout.name(edge.name), *(layout.place(edge.place) if edge.place)].join(" ") : path.first.name
+      end
+
+      # JSON-ready.
+      def to_h = {name: edge.name, kind: edge.kind, path: (edge.path unless edge.path.empty?), line: (edge.line if edge.line > 0), root: path.first.name, share: share}.compact
+    end
+
+    # +profile+: one that tells holders.
+    def initialize(profile)
+      @profile = profile
+      @holders = profile.holders
+      @ends = {}
+    end
+
+    # call-seq:
+    #   of_rows(rows) { |row, estimate| estimate } -> Answer or nil
+    #
+    # Who keeps most of some rows of the profile's table; of each part of a row so much counts as the block makes of it, or all.
+    def of_rows(rows)
+      sums = Hash.new(0.0)
+      all = 0.0
+      rows.each do |row|
+        by_row[row]&.each do |held|
+          estimate = held.estimate
+          space = block_given? ? yield(row, estimate).space : estimate.space
+          all += space
+          sums[node(held.node)] += space
+        end
+      end
+      node, space = sums.max_by { |one, bytes| [bytes, -one] }
+      answer(node, space / all) if node && all > 0
+    end
+
+    # The largest of one row; nil if nothing tells.
+    def of_row(row) = of_rows([row])
+
+    # The node whose edge is named for a way that ends in +node+: it or one above.
+    def node(node)
+      @ends[node] ||= begin
+        path = @holders.path(node)
+        (path.size - 1 - index(path)).times { node = @holders.parent(node) }
+        node
+      end
+    end
+
+    private
+
+    def by_row
+      @by_row ||= @holders.each_with_object({}.compare_by_identity) { |held, groups| (groups[held.row] ||= []) << held }
+    end
+
+    def answer(node, share)
+      path = @holders.path(node)
+      Answer.new(path.last, path, share)
+    end
+
+    def index(path)
+      found = collections(path).reverse.find { |at| !passed_over?(path, at) } || path.rindex { |edge| SINGLE.include?(edge.kind) }
+      found || path.index { |edge| !edge.root? && !edge.passed_through? } || 0
+    end
+
+    # Indexes of references to collections and lists.
+    def collections(path)
+      (0...path.size).select do |at|
+        edge = path[at]
+        !edge.root? && !edge.passed_through? && (edge.repeats > 1 || path[at + 1]&.entry?)
+      end
+    end
+
+    # Is it of an object of which there are many, or of a block that something above keeps?
+    def passed_over?(path, at)
+      edge = path[at]
+      return false if SINGLE.include?(edge.kind)
+      return true if many?(edge.owner)
+
+      at > 0 && path[at - 1].kind == ENVIRONMENT && collections(path).first < at
+    end
+
+    def many?(class_name) = (samples[class_name] || 0) >= MANY
+
+    # Samples of what lives, by class.
+    def samples
+      @samples ||= @profile.table.each_with_object(Hash.new(0)) do |row, sums|
+        sums[@profile.text(row[Columns::CLASS])] += row[Columns::INUSE_SAMPLES] + row[Columns::YOUNG_SAMPLES] unless row[Columns::MALLOC]
+      end
+    end
+  end
+end

@@ -1,0 +1,53 @@
+# frozen_string_literal: true
+
+module HeapSample
+  # What a profile says of the walk that looked for holders: what it cost, or why there was none.
+  class Walk
+    # call-seq:
+    #   HeapSample::Walk.of(values) -> HeapSample::Walk or nil
+    #
+    # What +values+ say; nil if they say nothing.
+    def self.of(values)
+      new(values) if values.is_a?(Hash)
+    end
+
+    def initialize(values)
+      @values = values
+    end
+
+    # Why there was none, a String; nil if it was made.
+    def refused
+      why = text("refused") or return
+
+      (type = text("ended_in")) ? "#{why}, in the mark function of #{type}" : why
+    end
+
+    # How many objects it saw.
+    def objects = number("objects")
+    # How many references it followed.
+    def edges = number("edges")
+    # How long it took, in seconds; the program ran on meanwhile.
+    def seconds = number("ns")&.then { |ns| ns / 1e9 }
+    # How long it held the program up, in seconds.
+    def hold_up = number("hold_up_ns")&.then { |ns| ns / 1e9 }
+    # Memory that it needed for itself.
+    def child_bytes = number("child_bytes")
+
+    # JSON-ready.
+    def to_h
+      {refused: refused, objects: objects, edges: edges, seconds: seconds, hold_up_seconds: hold_up, child_bytes: child_bytes}.compact
+    end
+
+    private
+
+    def text(name)
+      value = @values[name]
+      value if value.is_a?(String) && !value.empty?
+    end
+
+    def number(name)
+      value = @values[name]
+      value if value.is_a?(Numeric) && value >= 0
+    end
+  end
+end

@@ -1,0 +1,115 @@
+# frozen_string_literal: true
+
+module HeapSample
+  # The samples of a file that say who keeps a row: their stacks are references (HeapSample::Edge), their values the last
+  # three types.  They are no rows: whoever sums rows must not see them.  Collects them while rows are read.
+  class PprofHolders
+    # Their values, in the order of Holders::Held.
+    TYPES = %w[kept_objects kept_space kept_var].freeze
+    # Kinds of the frame that a stack may begin with, which is no reference: an object, by its class, or memory of the object
+    # before it.
+    OBJECT, BLOCK = "object", "malloc"
+    ENDS = [OBJECT, BLOCK].freeze
+    # Labels: of which row it is, by its place among the samples, from 0; the class of the objects or, of memory, that of the object which has it.
+    ROW, CLASS = "row", "class"
+    KEY, TEXT, NUMBER = 1, 2, 3
+    LABEL = 3
+
+    # +types+: names of the sample types.
+    def initialize(texts, types, wanted:)
+      @texts = texts
+      @count = types.size
+      @places = TYPES.map { |name| types.index(name) }
+      @places = nil unless wanted && @places.all?
+      @edges = {}
+      @known = {}
+      @taken = []
+    end
+
+    # Is a location a reference?  It has a system name, and no address.
+    def edge?(id, lines)
+      return false unless @places && lines.size == 1
+
+      name, path, _, line, address, system = lines.first
+      return false if address > 0 || system.nil? || system.zero?
+
+      @edges[id] = Edge.new(@texts[name], @texts[system], @texts[path], line)
+      true
+    end
+
+    # Takes a sample if it is one of them: packed location ids, packed values, labels.
+    def take(list, packed, labels)
+      return false unless @places
+
+      values = @known.fetch(packed) { @known[packed] = values(packed) } or return false
+      @taken << [list, values, labels]
+      true
+    end
+
+    # Holders of +rows+, all rows of the file in its order; nil if it does not tell any.
+    def holders(rows)
+      return if @taken.empty?
+
+      @parents, @numbers, @nodes = [0], [nil], {}
+      held = @taken.map do |list, values, labels|
+        number, class_name = read_labels(labels)
+        row = rows[number || rows.size] or raise Protobuf::Malformed, "a holder is of no row"
+        Holders::Held.new(row, node(list), class_name || @texts[row[Columns::CLASS]], *values)
+      end
+      Holders.new(@parents, @numbers, held)
+    end
+
+    private
+
+    # nil of a row's.
+    def values(packed)
+      values = Protobuf.packed(packed, 0, packed.bytesize)
+      return unless values.size == @count        # whoever reads rows says so
+
+      found = values.values_at(*@places)
+      raise Protobuf::Malformed, "a value is negative" if found.max >= 1 << 63
+
+      found if found.any?(&:positive?)
+    end
+
+    # The row's number and the class.
+    def read_labels(labels)
+      number = class_name = nil
+      Protobuf.new(labels).each_field do |field, from, to|
+        next unless field == LABEL && to
+
+        key, text, value = read_label(labels.byteslice(from, to - from))
+        number = value if key == ROW
+        class_name = @texts.fetch(text) { raise Protobuf::Malformed, "a string is missing (cut off?)" } if key == CLASS
+      end
+      [number, class_name]
+    end
+
+    def read_label(label)
+      key = text = number = 0
+      Protobuf.new(label).each_field do |field, value, to|
+        next if to
+
+        case field
+        when KEY then key = value
+        when TEXT then text = value
+        when NUMBER then number = value
+        end
+      end
+      [@texts[key], text, number]
+    end
+
+    def node(list)
+      Protobuf.packed(list, 0, list.bytesize).reverse.inject(0) do |parent, id|
+        edge = @edges[id] or raise Protobuf::Malformed, "a holder has a frame that is no reference"
+        next parent if ENDS.include?(edge.kind)
+
+        @nodes[[parent, id]] ||= begin
+          @parents << parent
+          @numbers << edge
+          @parents.size - 1
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,79 @@
+# frozen_string_literal: true
+
+require "build"
+
+# What a walk found, by hand: ways to the rows of a Build, as text.
+#
+#   held = HeldBuild.new(build)
+#   held.way(0, ["constant Report::BADGES", "element [] of Array", "ivar @label of Badge"], "String", objects: 60, space: 2400)
+#   held.profile
+#
+# A way begins with its root's category: "root (constants)" unless it says another.  "local list of block in A#b @app/a.rb:7"
+# has a file and a line.
+class HeldBuild
+  ROOT = "root (constants)"
+
+  def initialize(build, **walk)
+    @build = build
+    @texts = build.raw[:texts]
+    @nodes = []
+    @node_ids = {}
+    @held = []
+    build.meta["kept"] = {"refused" => nil, "ended_in" => nil, "signal" => 0, "objects" => 1_234_567, "edges" => 2_345_678, "hold_up_ns" => 21_000_000, "ns" => 1_700_000_000,
+                          "estimate_bytes" => 9_000_000, "child_bytes" => 7_000_000, "evicted" => 0, **walk.transform_keys(&:to_s)}
+  end
+
+  # Of the row that is the +row+th, from 0, so much; all of it if nobody says how much: a +part+ of it.
+  def way(row, edges, object = nil, part: 1.0)
+    columns = @build.raw[:rows].fetch(row)
+    edges = [ROOT, *edges] unless edges.first&.start_with?("root ")
+    object ||= @texts[columns[HeapSample::Columns::CLASS]]
+    *before, last = edges
+    node = node(before.inject(nil) { |parent, text| node(parent, text, "") }, last, edges.size > 1 ? object : "")
+    figures = %i[OBJECTS SPACE VARIANCE].map do |figure|
+      %i[INUSE YOUNG].sum { |side| columns[HeapSample::Columns.const_get(:"#{side}_#{figure}")] } * part
+    end
+    @held.push(row, node, *figures)
+    self
+  end
+
+  # What the sampler hands over.
+  def raw = @build.raw.merge(holders: @nodes, kept: @held)
+
+  def profile = HeapSample::Profile.from_raw(raw)
+
+  private
+
+  # "×812" is as many objects, all but one of them folded.
+  def node(parent, text, object)
+    @node_ids[[parent, text, object]] ||= begin
+      kind, name, times, path, line = text.match(/\A(\S+) (.*?)(?: ×(\d+))?(?: @(\S+):(\d+))?\z/m).captures
+      number = @nodes.size / 8
+      @nodes.push(parent || number, text_id(kind), text_id(name), text_id(object), text_id(path.to_s), line.to_i, (times || 1).to_i, (times || 1).to_i - 1)
+      number
+    end
+  end
+
+  def text_id(text) = @texts.index(text) || (@texts << text).size - 1
+end
+
+SHOP = "/srv/app/shop.rb"
+
+# A constant that keeps tickets through arrays, a hash of sessions that keeps strings, a thread's local, and garbage.
+def held_build(**walk)
+  build = Build.new(interval: 4096)
+               .row(["#{SHOP}:12 Ticket.load", "#{SHOP}:99 <main>"], "Ticket", type: "T_OBJECT", slot: 160, inuse: 200, birth: 20)
+               .row(["#{SHOP}:14 Ticket#name", "#{SHOP}:99 <main>"], "String", inuse: 100, birth: 20)
+               .row(["#{SHOP}:30 Session#open", "#{SHOP}:99 <main>"], "String", inuse: 60, birth: 90)
+               .row(["#{SHOP}:40 Worker#run", "#{SHOP}:99 <main>"], "Hash", type: "T_HASH", slot: 160, inuse: 20, young: 10, birth: 100)
+               .row(["#{SHOP}:50 Shop#render", "#{SHOP}:99 <main>"], "String", young: 30, birth: 100)
+               .blocks(["!/opt/ruby/bin/ruby str_buf_new", "#{SHOP}:30 Session#open", "#{SHOP}:99 <main>"], "ruby", 1000, inuse: 12, alloc: 12, birth: 90)
+  HeldBuild.new(build, **walk)
+           .way(0, ["constant Ticket::ALL", "element [] of Array"])
+           .way(1, ["constant Ticket::ALL", "element [] of Array", "ivar @name of Ticket"])
+           .way(2, ["constant Session::STORE", "value {} value of Hash", "ivar @data of Session"], part: 0.5)
+           .way(2, ["constant Session::STORE", "value {} value of Hash", "ivar @next of Session ×812", "ivar @data of Session"], part: 0.5)
+           .way(3, ["root (threads)", "thread_local thread-local :cache", "local local job of block in Worker#run @#{SHOP}:41"])
+           .way(4, ["root (not reached)"])
+           .way(5, ["constant Session::STORE", "value {} value of Hash", "ivar @data of Session"], "String")
+end

@@ -1,0 +1,228 @@
+# frozen_string_literal: true
+
+require "held_build"
+require "sample_build"
+require "stringio"
+
+# A saved profile, read again.
+def again(profile)
+  io = StringIO.new("".b)
+  PprofWriter_OF_LIBRARY.new(profile).write(io)
+  HeapSample::Profile.load(StringIO.new(io.string), name: "again")
+end
+
+PprofWriter_OF_LIBRARY = HeapSample::PprofWriter
+
+# The text of the tree, without figures.
+def ways(why, width: 200)
+  lines = why.to_s(width: width, root: "/srv/app").lines(chomp: true)
+  from = lines.index { |line| line.end_with?("who keeps it") }
+  lines[from + 1..].take_while { |line| !line.empty? }.map { |line| line[lines[from].index("who keeps it")..] }
+end
+
+test "rows, totals and reports are the same with holders and without" do
+  with, without = held_build.profile, HeapSample::Profile.from_raw(held_build.raw.except(:holders, :kept))
+  [[with, without], [again(with), again(without)]].each do |one, other|
+    equal(other.rows.map(&:to_h), one.rows.map(&:to_h))
+    %i[report top tree churn generations].each { |name| equal(other.public_send(name).to_s, one.public_send(name).to_s) }
+    equal(other.stacks.frame_count, one.stacks.frame_count)
+  end
+end
+
+test "a file keeps ways, kinds, files and lines; older readers see samples of nothing" do
+  profile = held_build.profile
+  loaded = again(profile)
+  equal(profile.holders.map { |held| profile.holders.path(held.node) }, loaded.holders.map { |held| loaded.holders.path(held.node) })
+  equal(ways(profile.why), ways(loaded.why))
+  edge = loaded.holders.flat_map { |held| loaded.holders.path(held.node) }.find { |one| one.kind == "local" }
+  equal([SHOP, 41], [edge.path, edge.line])
+  equal(again(loaded).why(full: true).to_h, loaded.why(full: true).to_h)
+end
+
+test "what is kept is what there is: the sum over holders is the sum over rows" do
+  profile = held_build.profile
+  total = profile.groups(:class).total
+  close(total.inuse.space + total.young.space, profile.why.total.space, 1e-9)
+  close(total.inuse.variance + total.young.variance, profile.why.total.variance, 1e-9)
+  equal(432, profile.why.total.samples)
+  equal(profile.why.total.space, profile.why.sum { |node| node.estimate.space })
+end
+
+test "the short form passes through collections and tells whose they are; the full form has all" do
+  equal(["(constants)", "├ Session::STORE", "│ ├ @data of Session → 3,087 String + 6,297 blocks", "│ └ @next of Session ×812 → @data of Session → 3,087 String",
+         "└ Ticket::ALL", "  ├ 5,221 Ticket", "  └ @name of Ticket → 10,290 String", "(threads)",
+         "└ thread-local :cache → local job of block in Worker#run shop.rb:41 → 783 Hash", "(not reached)", "└ 3,087 String"], ways(held_build.profile.why))
+  full = ways(held_build.profile.why(full: true))
+  assert(full.include?("├ Session::STORE → {} value of Hash") && full.include?("└ Ticket::ALL → [] of Array"), full.join("\n"))
+end
+
+test "at the end of a way stands what is asked for" do
+  text = held_build.profile.why(by: :line).to_s(root: "/srv/app")
+  assert(text.include?("Ticket::ALL") && text.include?("5,221 at shop.rb:12 Ticket.load"), text)
+  raises(ArgumentError, /cannot group by :colour/) { held_build.profile.why(by: :colour) }
+end
+
+test "a list is the same list however long it is, and so is a tree of arrays" do
+  build = Build.new(interval: 4096)
+  3.times { |line| build.row(["/srv/app/a.rb:#{line + 1} A#b"], "Leaf", inuse: 50, birth: 1) }
+  link = "ivar @next of Node"
+  branch = ["ivar @children of Node", "element [] of Array"]
+  held = HeldBuild.new(build).way(0, ["constant LIST", "#{link} ×3"]).way(1, ["constant LIST", *[link] * 9, "#{link} ×800"]).way(2, ["constant TREE", *branch * 40])
+  equal(["(constants)", "├ LIST → @next of Node ×3 – 809 → 10,290 Leaf", "└ TREE → @children of Node ×40 → 5,145 Leaf"], ways(held.profile.why))
+  assert(ways(held.profile.why(full: true)).include?("└ TREE → (@children of Node → [] of Array) ×40 → 5,145 Leaf"))
+end
+
+test "names are never cut in 80 columns, nor in 40, however deep and long they are" do
+  name = "Some::Very::Long::Namespace::Of::An::Application::That::Nests::Modules::Too::Deep::REGISTRY_OF_ALL_THINGS"
+  build = Build.new(interval: 4096)
+  30.times { |line| build.row(["/srv/app/a.rb:#{line + 1} A#b"], "Leaf#{line}", inuse: 50 + line, birth: 1) }
+  held = HeldBuild.new(build)
+  30.times { |line| held.way(line, ["constant #{name}", *Array.new(line) { |level| "ivar @level_#{level} of Level#{level}" }]) }
+  [80, 40].each do |width|
+    text = held.profile.why(top: 100).to_s(width: width)
+    assert(text.lines(chomp: true).all? { |line| line.length <= width }, text)
+    joined = text.lines(chomp: true).map { |line| line.sub(/\A[~\d. KMiB%±]*[├└│ …]*/, "").delete(" ") }.join
+    assert(joined.include?(name) && joined.include?("@level_3ofLevel3"), text)
+  end
+end
+
+test "depth and width are bounded, and nothing is lost: what is not shown is counted" do
+  build = Build.new(interval: 4096)
+  held = HeldBuild.new(build)
+  200.times do |line|
+    build.row(["/srv/app/a.rb:#{line + 1} A#b"], "Leaf#{line}", inuse: 50, birth: 1)
+    held.way(line, ["constant ALL#{line % 20}", *Array.new(line % 50) { |level| "ivar @level_#{level}_#{line} of Level#{level}" }])
+  end
+  why = held.profile.why(top: 10, min_share: 0)
+  nodes = why.to_h[:nodes]
+  equal(11, nodes.count { |node| node[:role].nil? })
+  more = nodes.select { |node| node[:role] == :more }
+  shown = nodes.reject { |node| node[:role] || nodes.any? { |other| other[:parent] == nodes.index(node) } }
+  close(why.total.space, (more + shown).sum { |node| node[:bytes] }, 1e-6)
+end
+
+test "of an earlier profile only what came since counts" do
+  base = ->(**meta) { Build.new(interval: 4096, **meta).row(["/srv/app/a.rb:1 A#b"], "Old", inuse: 100, birth: 20) }
+  earlier = base.call.row(["/srv/app/a.rb:3 A#b"], "Young", young: 10, birth: 100)
+  later = base.call(taken_ns: Build::STARTED + 20 * Build::MINUTE, gc: {"count" => 110, "minor" => 85, "major" => 25})
+              .row(["/srv/app/a.rb:3 A#b"], "Young", young: 25, birth: 100)
+              .row(["/srv/app/a.rb:2 A#c"], "New", inuse: 60, birth: 105).row(["/srv/app/a.rb:2 A#c"], "New", young: 20, birth: 110)
+  now = HeldBuild.new(later).way(0, ["constant A"]).way(1, ["constant B"]).way(2, ["constant C"]).way(3, ["constant C"]).profile
+  why = now.why(since: HeapSample::Profile.from_raw(earlier.raw))
+  equal(["(constants)", "├ C → 8,232 New", "└ B → 1,544 Young"], ways(why))
+  assert(why.to_s.include?("came since 00:10:00 UTC: 381.9 KiB"), why.to_s)
+  equal(0, now.why(since: now).total.samples)
+end
+
+test "filters choose whose holders are told" do
+  why = held_build.profile.filter(class: "Ticket").why
+  equal(["(constants)", "└ Ticket::ALL → 5,221 Ticket"], ways(why))
+  assert(why.to_s.start_with?("A part of the profile, filtered: class Ticket"))
+end
+
+test "where there was no walk, or it was refused, the text says so, and what to do" do
+  none = sample_build.profile.why
+  assert(none.reason.include?("GC.sample_profile(why: true)") && none.empty? && none.to_s.split.join(" ") == none.reason, none.to_s)
+  refused = HeapSample::Profile.from_raw(held_build(refused: "it would need 120 MiB, and the cgroup has 80 MiB left").raw.except(:holders, :kept)).why
+  equal("Who keeps it was asked for, and refused: it would need 120 MiB, and the cgroup has 80 MiB left.", refused.reason)
+  equal([], refused.to_a)
+  equal("#{refused.reason}\n", refused.to_markdown)
+end
+
+test "roots that nobody wrote are explained, and are never the largest holder" do
+  profile = held_build.profile
+  text = profile.why.to_s
+  assert(text.include?("(not reached): No way was found"), text)
+  build = Build.new(interval: 4096).row(["/srv/app/a.rb:1 A#b"], "Leaf", inuse: 500, birth: 1).row(["/srv/app/a.rb:2 A#b"], "Leaf", inuse: 50, birth: 1)
+  held = HeldBuild.new(build).way(0, ["root (machine stack)"]).way(1, ["constant KEPT"])
+  assert(held.profile.why.to_s.include?("The largest: `KEPT` keeps"), held.profile.why.to_s)
+end
+
+test "folded and markdown have the same ways and bytes" do
+  why = held_build.profile.why(by: :class)
+  folded = why.to_folded
+  assert(folded.include?("(constants);Ticket::ALL;@name of Ticket;String 411603\n"), folded)
+  close(why.total.space, folded.lines.sum { |line| line[/\d+$/].to_i }, 1e-4)
+  assert(why.to_markdown.include?("  - 1.2 MiB ±0.1 MiB, 15.5%: `Ticket::ALL`\n    - 815.7 KiB"), why.to_markdown)
+end
+
+test "no name from a file moves the cursor" do
+  build = Build.new(interval: 4096).row(["/srv/app/a.rb:1 A#b"], "Leaf", inuse: 500, birth: 1)
+  text = HeldBuild.new(build).way(0, ["constant A\e[31m\n::B"]).profile.why.to_s
+  assert(text.include?("A\\e[31m\\n::B"), text)
+end
+
+test "a damaged file is refused: a holder of no row, a frame that is no reference" do
+  build = HeldBuild.new(Build.new(interval: 4096).row(["/srv/app/a.rb:1 A#b"], "Leaf", inuse: 500, birth: 1)).way(0, ["constant A"])
+  saved = StringIO.new("".b).tap { |io| HeapSample::PprofWriter.new(build.profile).write(io) }.string
+  key = HeapSample::PprofReader.new(saved).then { |reader| reader.send(:scan); reader.instance_variable_get(:@texts).index("row") }
+  label = [8, key, 32].pack("C*")
+  at = saved.rindex(label) or flunk("no label")
+  wrong = saved.dup
+  wrong[at, 3] = [8, key, 24, 99, 32].pack("C*")[0, 3]      # number 32 and what follows is cut off or another row
+  raises(HeapSample::FormatError, /not a readable heap profile/) { HeapSample::Profile.load(StringIO.new(wrong), name: "x") }
+end
+
+test "what a profile says of the walk" do
+  walk = held_build.profile.info.walk
+  equal([1_234_567, 2_345_678, 1.7, 0.021, 7_000_000, nil], [walk.objects, walk.edges, walk.seconds, walk.hold_up, walk.child_bytes, walk.refused])
+  equal(nil, sample_build.profile.info.walk)
+  equal({}, HeapSample::Walk.of({"objects" => -3, "ns" => "x", "refused" => 4}).to_h)
+end
+
+# --- the one reference to name ---
+
+# The name of what keeps the last row of a build.
+def named(build, *ways)
+  held = HeapBuildWays.call(build, ways)
+  held.nearest_holder.of_row(held.table.last)&.to_s
+end
+
+HeapBuildWays = lambda do |build, ways|
+  HeldBuild.new(build).tap { |held| ways.each { |edges| held.way(build.raw[:rows].size - 1, edges, part: 1.0 / ways.size) } }.profile
+end
+
+# Leaves in things, and as many things of a class as there are samples.
+def leaves(samples_of = {})
+  build = Build.new(interval: 4096)
+  samples_of.each { |class_name, samples| build.row(["/srv/app/t.rb:1 T#new"], class_name, type: "T_OBJECT", inuse: samples, birth: 1) }
+  build.row(["/srv/app/a.rb:1 A#b"], "Leaf", inuse: 100, birth: 1)
+end
+
+test "the reference to name is the one to the collection that things are in, not one of their own" do
+  equal("Report::BADGES", named(leaves, ["constant Report::BADGES", "element [] of Array"]))
+  equal("Report::BADGES", named(leaves("Badge" => 40), ["constant Report::BADGES", "element [] of Array", "ivar @names of Badge", "element [] of Array"]))
+  to_block = ["constant Shop", "ivar @notifier of Shop", "ivar @subscribers of Notifier", "value {} value of Hash", "element [] of Array"]
+  in_block = ["ivar @block of Timed", "environment closure of Proc", "local local order of block in Shop#run"]
+  equal("@subscribers of Notifier", named(leaves("Order" => 40), [*to_block, *in_block, "ivar @items of Order", "element [] of Array"]))
+  equal("@subscribers of Notifier", named(leaves, [*to_block, *in_block.drop(1), "element [] of Array"]))
+  equal("thread-local :cache", named(leaves, ["root (threads)", "element [] of Array", "thread_local thread-local :cache", "value {} value of Hash"]))
+  batch = "local local batch of block in Worker#run @/srv/app/w.rb:7"
+  equal("local batch of block in Worker#run /srv/app/w.rb:7", named(leaves, ["root (threads)", batch, "element [] of Array"]))
+  equal("@head of Queue", named(leaves, ["constant JOBS", "ivar @head of Queue ×900", "ivar @job of Node"]))
+  equal("$last", named(leaves, ["gvar $last", "ivar @parent of Request", "ivar @env of Request"]))
+end
+
+test "of several ways the one that keeps most counts; what nobody wrote is called so" do
+  equal("(machine stack)", named(leaves, ["root (machine stack)"]))
+  equal("(VM caches)", named(leaves, ["root (VM caches)", "cache callable method cache of A"]))
+  build = leaves("Other" => 10)
+  held = HeldBuild.new(build).way(1, ["constant A", "element [] of Array"], part: 0.7).way(1, ["constant B", "element [] of Array"], part: 0.3).profile
+  answer = held.nearest_holder.of_rows(held.table)
+  equal("A", answer.to_s)
+  close(0.7, answer.share, 1e-9)
+  equal({name: "A", kind: "constant", root: "(constants)", share: answer.share}, answer.to_h)
+  equal(nil, held.nearest_holder.of_row(held.table.first))
+end
+
+test "a growth report names who keeps what came, where the later profile tells" do
+  base = ->(**meta) { Build.new(interval: 4096, **meta).row(["/srv/app/a.rb:1 A#b"], "Old", inuse: 100, birth: 20) }
+  later = base.call(taken_ns: Build::STARTED + 20 * Build::MINUTE, gc: {"count" => 110, "minor" => 85, "major" => 25}).row(["/srv/app/a.rb:1 A#b"], "New", inuse: 90, birth: 105)
+  earlier = HeapSample::Profile.from_raw(base.call.raw)
+  now = HeldBuild.new(later).way(0, ["constant OLD", "element [] of Array"]).way(1, ["constant NEW", "element [] of Array"]).profile
+  report = (now - earlier).report
+  assert(report.to_s.include?("`NEW` keeps 100.0% of it."), report.to_s)
+  equal("NEW", report.to_h[:rows].first[:holder][:name])
+  without = (HeapSample::Profile.from_raw(later.raw) - earlier).report
+  assert(!without.to_s.include?("keeps") && !without.to_h[:rows].first.key?(:holder), without.to_s)
+end
