@@ -113,12 +113,6 @@ add_ms(struct timespec *time, uint64_t ms)
     time->tv_nsec = (long)(ns % 1000000000);
 }
 
-static bool
-before_p(const struct timespec *a, const struct timespec *b)
-{
-    return a->tv_sec != b->tv_sec ? a->tv_sec < b->tv_sec : a->tv_nsec < b->tv_nsec;
-}
-
 bool
 rb_hs_safe_point_done_p(const struct hs_safe_call *call)
 {
@@ -139,34 +133,25 @@ rb_hs_safe_point_settle(struct hs_safe_call *call)
     return is;
 }
 
-/* Until it is no longer waiting, or until then. */
-static bool
+static void
 wait_until(const struct hs_safe_call *call, const struct timespec *until)
 {
     int error = 0;
     pthread_mutex_lock(&mutex);
     while (call->state == HS_CALL_WAITING && !error) error = pthread_cond_timedwait(&done, &mutex, until);
-    bool waits = call->state == HS_CALL_WAITING;
     pthread_mutex_unlock(&mutex);
-    return !waits;
 }
 
 bool
 rb_hs_at_safe_point(void (*function)(void *data), void *data, unsigned ms)
 {
-    enum { NUDGE_MS = 20 };
     struct hs_safe_call call = {.function = function, .data = data, .wake = -1};
-    struct timespec end, until;
+    struct timespec until;
     if (job == POSTPONED_JOB_HANDLE_INVALID) return false;
     clock_gettime(CLOCK_MONOTONIC, &until);
-    end = until;
-    add_ms(&end, ms);
+    add_ms(&until, ms);
     rb_hs_safe_point_ask(&call);
-    while (before_p(&until, &end)) {
-        add_ms(&until, NUDGE_MS);
-        if (wait_until(&call, before_p(&until, &end) ? &until : &end)) break;
-        rb_hs_safe_point_nudge(false);
-    }
+    wait_until(&call, &until);
     return rb_hs_safe_point_settle(&call);
 }
 
