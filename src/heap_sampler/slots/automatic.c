@@ -6,12 +6,13 @@
 #include "heap_sampler/base/must.h"
 #include "heap_sampler/estimate/pace.h"
 #include "heap_sampler/malloc/automatic.h"
+#include "heap_sampler/malloc/hooks.h"
 #include "heap_sampler/sites/sampler.h"
 #include "heap_sampler/slots/check.h"
 #include "heap_sampler/slots/intervals.h"
 
 enum {
-    TIMED_EACH = 16,            /* samples: a clock takes as long as a tenth of one */
+    TIMED_EACH = 4,             /* samples: a clock takes a hundredth of one */
     SAMPLES_EACH = 64,          /* looked at */
     LISTS_EACH = 32,            /* looked at: some 2 MB of objects */
     GUESSED_SAMPLE_NS = 2500,   /* until some were timed */
@@ -41,7 +42,9 @@ now(void)
 static uint64_t
 least_interval(const struct hs_session *session)
 {
-    uint64_t least = rb_hs_pace_shortest(rb_hs_automatic_bytes());
+    struct hs_malloc_counts counts;
+    rb_hs_malloc_counts(&counts);
+    uint64_t least = rb_hs_pace_shortest(rb_hs_automatic_bytes(&counts));
     if (session->thinnings != thinnings) capped_at = session->interval;
     thinnings = session->thinnings;
     if (least == HS_PACE_SHORTEST) capped_at = 0;
@@ -74,7 +77,7 @@ static void
 look_job(void *unused)
 {
     RB_VM_LOCK_ENTER();
-    rb_hs_malloc_automatic_look();
+    rb_hs_malloc_follow_pace();
     job_ns = rb_hs_steady_ns();
     if (pace.eager && cut_anew()) rb_hs_check(HS_CHECK_ANY);
     RB_VM_LOCK_LEAVE();
