@@ -4,6 +4,7 @@
 #include "heap_sampler/base/table.h"
 #include "heap_sampler/holders/arena.h"
 #include "heap_sampler/holders/roots.h"
+#include "heap_sampler/holders/waiters.h"
 
 #include <string.h>
 
@@ -128,11 +129,12 @@ rb_hs_chain_node(struct hs_chains *chains, uint32_t parent, const struct hs_edge
 /* -- chains ------------------------------------------------------------------------------- */
 
 static uint32_t
-node_below_root(struct hs_chains *chains, enum hs_root root, VALUE child)
+node_below_root(struct hs_chains *chains, enum hs_top root, VALUE child)
 {
     struct hs_edge edge;
     if (child == rb_cObject) return root;
-    rb_hs_root_edge(rb_hs_root_category(root), child, &edge);
+    if (root == HS_TOP_STUCK) rb_hs_waiter_edge(child, &edge);
+    else rb_hs_root_edge(rb_hs_root_category(root), child, &edge);
     return rb_hs_chain_node(chains, root, &edge, child);
 }
 
@@ -141,7 +143,7 @@ static uint32_t
 first_node(struct hs_chains *chains, uint32_t number, uint32_t from)
 {
     if (from < HS_ROOT_NUMBERS) return from - HS_NODE_NUMBERS;
-    return node_below_root(chains, (enum hs_root)(from - HS_ROOT_NUMBERS), hs_index_object(&chains->walk->index, number));
+    return node_below_root(chains, (enum hs_top)(from - HS_ROOT_NUMBERS), hs_index_object(&chains->walk->index, number));
 }
 
 static uint32_t
@@ -207,7 +209,7 @@ rb_hs_chains_make(struct hs_chains *chains, struct hs_walk *walk)
         const char *word = rb_hs_edge_kind_word((enum hs_edge_kind)kind);
         chains->kind_texts[kind] = text_number(chains, word, strlen(word));
     }
-#define HS_TOP(root, name, category) add_root(chains, name);
+#define HS_TOP(top, name, category) add_root(chains, name);
     HS_TOPS(HS_TOP)
 #undef HS_TOP
     return true;

@@ -7,6 +7,7 @@
 #include "heap_sampler/holders/arena.h"
 #include "heap_sampler/holders/chains.h"
 #include "heap_sampler/holders/roots.h"
+#include "heap_sampler/holders/waiters.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -121,11 +122,20 @@ look_for_blocks(struct hs_walk *walk, VALUE object, uint32_t number)
 static struct hs_walk walk;
 static struct hs_chains chains;
 
+/* Whether it keeps a sample or not. */
+static void
+name_stuck(VALUE thread, void *unused)
+{
+    (void)unused;
+    rb_hs_chain_node_of(&chains, thread);
+}
+
 static bool
 name_all(const struct hs_wanted *wanted, struct hs_answer *answer)
 {
     uint32_t *objects = rb_hs_arena_map(wanted->objects * sizeof(*objects)), *owners = blocks.owners;
     if (!objects) return false;
+    rb_hs_waiters_each_stuck(name_stuck, NULL);
     for (uint32_t i = 0; i < wanted->objects; i++) objects[i] = rb_hs_chain_node_of(&chains, wanted->object(wanted->data, i));
     for (uint32_t i = 0; i < wanted->blocks; i++) {
         owners[i] = owners[i] ? rb_hs_chain_node_of(&chains, hs_index_object(&walk.index, owners[i])) : HS_TOP_NOT_REACHED;
@@ -141,7 +151,7 @@ prepare(const struct hs_child_order *order)
     const struct hs_wanted *wanted = order->wanted;
     if (!rb_hs_walk_make(&walk, order->progress) || !rb_hs_chains_make(&chains, &walk) || !index_blocks(wanted)) return false;
     if (wanted->blocks) walk.each = look_for_blocks;
-    return rb_hs_roots_read(&walk);
+    return rb_hs_roots_read(&walk) && rb_hs_waiters_read(&walk);
 }
 
 static int
@@ -152,6 +162,7 @@ answer(const struct hs_child_order *order)
     uint64_t begun = rb_hs_steady_ns();
     if (!prepare(order)) return HS_CHILD_NO_ROOM;
     rb_hs_roots_walk(&walk);
+    rb_hs_waiters_settle(&walk);
     uint64_t walked = rb_hs_steady_ns();
     if (!name_all(wanted, &answer)) return HS_CHILD_NO_ROOM;
     answer.figures = (struct hs_holder_figures){

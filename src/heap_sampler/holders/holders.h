@@ -33,6 +33,29 @@ enum hs_refusal {
 };
 const char *rb_hs_refusal_text(enum hs_refusal refusal);
 
+/* The first nodes of the tree of holders (chains.h), in this order, and as rb_hs_root_edge knows what lies below
+ * them (edge.h). The last ones are of what has no chain. */
+#define HS_TOPS(TOP) \
+    TOP(CONSTANTS, "(constants)", HS_ROOT_CONSTANTS) \
+    TOP(GLOBALS, "(global variables)", "global_tbl") \
+    TOP(AT_EXIT, "(at_exit)", "end_proc") \
+    TOP(FINALIZERS, "(finalizers)", HS_ROOT_FINALIZERS) \
+    TOP(VM, "(VM)", "vm") \
+    TOP(THREADS, "(threads)", "vm") \
+    TOP(MACHINE_STACK, "(machine stack)", "machine_context") \
+    TOP(CACHES, "(VM caches)", "YJIT") \
+    TOP(STUCK, "(threads that can never wake)", "vm") \
+    TOP(NOT_REACHED, "(not reached)", "") \
+    TOP(NOT_WALKED, "(not walked)", "") \
+    TOP(EVICTED, "(evicted)", "")
+
+enum hs_top {
+#define HS_TOP(top, name, category) HS_TOP_##top,
+    HS_TOPS(HS_TOP)
+#undef HS_TOP
+        HS_TOP_COUNT
+};
+
 /* One reference by its name, as a node of the tree of chains: chains.h. */
 struct hs_holder {
     uint32_t parent;            /* a lower number; of a root its own */

@@ -365,6 +365,7 @@ struct hs_snapshot {
     struct hs_holders_child child;
     bool ok;
     bool asked;                 /* the child is to be waited for */
+    bool worked;                /* the rows are there */
 };
 
 static uintptr_t
@@ -481,7 +482,7 @@ copy_all_and_fork(struct hs_snapshot *snapshot)
 }
 
 struct hs_snapshot *
-rb_hs_snapshot_begin(int session, unsigned flags)
+rb_hs_snapshot_begin(int session, unsigned flags, unsigned seconds)
 {
     HS_CONTRACT(free);
     struct hs_snapshot *snapshot = rb_hs_calloc(HS_MEM_SNAPSHOTS, 1, sizeof(*snapshot));
@@ -494,13 +495,12 @@ rb_hs_snapshot_begin(int session, unsigned flags)
         return NULL;
     }
     make_room(&snapshot->copied);
-    snapshot->asked = flags & HS_WITH_HOLDERS && rb_hs_holders_prepare(&snapshot->child, &snapshot->profile->holders);
+    snapshot->asked = flags & HS_WITH_HOLDERS && rb_hs_holders_prepare(&snapshot->child, &snapshot->profile->holders, seconds);
     if (snapshot->asked) copy_all_and_fork(snapshot);
     else copy_all(snapshot);
     return snapshot;
 }
 
-/* The child works meanwhile. */
 static bool
 make_rows(struct hs_snapshot *snapshot)
 {
@@ -526,14 +526,31 @@ take_account(struct hs_snapshot *snapshot)
     rb_hs_who_read(&profile->meta.who);
 }
 
+/* The child works meanwhile. */
+bool
+rb_hs_snapshot_work(struct hs_snapshot *snapshot, const volatile bool *interrupted)
+{
+    if (!snapshot->worked) {
+        snapshot->worked = true;
+        snapshot->ok = snapshot->ok && make_rows(snapshot);
+        if (snapshot->ok) take_account(snapshot);
+    }
+    return !snapshot->asked || rb_hs_holders_wait(&snapshot->child, interrupted);
+}
+
+void
+rb_hs_snapshot_refuse(struct hs_snapshot *snapshot, enum hs_refusal refusal)
+{
+    snapshot->flags |= HS_WITH_HOLDERS;
+    snapshot->profile->holders.refusal = refusal;
+}
+
 struct hs_profile *
-rb_hs_snapshot_end(struct hs_snapshot *snapshot, const volatile bool *cancelled)
+rb_hs_snapshot_end(struct hs_snapshot *snapshot)
 {
     struct hs_profile *profile = snapshot->profile;
-    bool ok = snapshot->ok && make_rows(snapshot);
-    if (ok) take_account(snapshot);
-    if (snapshot->asked) rb_hs_holders_wait(&snapshot->child, cancelled);
-    ok = ok && add_kept(snapshot);
+    if (snapshot->asked) rb_hs_holders_end(&snapshot->child);
+    bool ok = snapshot->worked && snapshot->ok && add_kept(snapshot);
     free_copied(&snapshot->copied);
     rb_hs_malloc_copy_free(&snapshot->malloc_copy);
     rb_hs_free(HS_MEM_SNAPSHOTS, snapshot);
@@ -546,6 +563,8 @@ struct hs_profile *
 rb_hs_snapshot(int session, unsigned flags)
 {
     static const volatile bool never;
-    struct hs_snapshot *snapshot = rb_hs_snapshot_begin(session, flags);
-    return snapshot ? rb_hs_snapshot_end(snapshot, &never) : NULL;
+    struct hs_snapshot *snapshot = rb_hs_snapshot_begin(session, flags, 0);
+    if (!snapshot) return NULL;
+    rb_hs_snapshot_work(snapshot, &never);
+    return rb_hs_snapshot_end(snapshot);
 }
