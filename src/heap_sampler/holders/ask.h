@@ -24,6 +24,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include "heap_sampler/estimate/estimate.h"
 #include "heap_sampler/holders/holders.h"
 
 /* What chains are asked for: objects and blocks of malloc by their position. */
@@ -32,6 +33,8 @@ struct hs_wanted {
     uint32_t objects, blocks;
     uintptr_t (*object)(const void *data, uint32_t position);   /* a VALUE */
     uintptr_t (*block)(const void *data, uint32_t position);    /* what malloc returned */
+    struct hs_estimate (*object_weight)(const void *data, uint32_t position);   /* what it stands for */
+    struct hs_estimate (*block_weight)(const void *data, uint32_t position);
 };
 
 struct hs_holders_child {

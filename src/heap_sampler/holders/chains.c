@@ -106,8 +106,9 @@ names_all_p(const struct hs_chains *chains, uint32_t parent, enum hs_edge_kind k
     return parent == HS_TOP_CONSTANTS;
 }
 
-uint32_t
-rb_hs_chain_node(struct hs_chains *chains, uint32_t parent, const struct hs_edge *edge, VALUE child)
+/* The node of a reference below `parent`, by its name. */
+static uint32_t
+node_named(struct hs_chains *chains, uint32_t parent, const struct hs_edge *edge, uint32_t from, VALUE child)
 {
     char klass[HS_EDGE_TEXT_MAX];
     size_t klass_len = rb_hs_object_class_name(child, klass, sizeof(klass));
@@ -118,6 +119,8 @@ rb_hs_chain_node(struct hs_chains *chains, uint32_t parent, const struct hs_edge
         .klass = text_number(chains, klass, klass_len),
         .path = text_number(chains, edge->path.ptr, edge->path.len),
         .line = edge->line,
+        .from = from,
+        .object = child,
     };
     uint32_t node = repeated(chains, wanted.parent, &wanted);
     if (node == UINT32_MAX) node = find_or_add(chains, &wanted);
@@ -135,7 +138,7 @@ node_below_root(struct hs_chains *chains, enum hs_top root, VALUE child)
     if (child == rb_cObject) return root;
     if (root == HS_TOP_STUCK) rb_hs_waiter_edge(child, &edge);
     else rb_hs_root_edge(rb_hs_root_category(root), child, &edge);
-    return rb_hs_chain_node(chains, root, &edge, child);
+    return node_named(chains, root, &edge, HS_ROOT_NUMBERS + root, child);
 }
 
 /* From what stands in place of the first object's parent: a root, or a node that it was given before. */
@@ -152,7 +155,7 @@ node_below(struct hs_chains *chains, uint32_t node, uint32_t parent, uint32_t ch
     struct hs_edge edge;
     VALUE object = hs_index_object(&chains->walk->index, child);
     rb_hs_edge(hs_index_object(&chains->walk->index, parent), object, &edge);
-    return rb_hs_chain_node(chains, node, &edge, object);
+    return node_named(chains, node, &edge, parent, object);
 }
 
 uint32_t

@@ -64,13 +64,20 @@ struct hs_holder {
     uint32_t objects, folded;
 };
 
+/* What would be freed if the reference of a node were not there. */
+enum { HS_FREED_MOST = 8 };
+struct hs_freed {
+    uint32_t node;
+    double objects, space, variance;
+};
+
 struct hs_holder_text {
     uint32_t at, len;
 };
 
 struct hs_holder_figures {
     uint64_t objects, edges;    /* gone through */
-    uint64_t walk_ns, name_ns;  /* of the child's time */
+    uint64_t walk_ns, name_ns, without_ns;      /* of the child's time */
     uint64_t child_bytes;       /* of its tables, in memory */
     uint64_t slots;
     uint64_t evicted;           /* names for which there was no room */
@@ -92,6 +99,8 @@ struct hs_holders {
     uint32_t byte_count;
     uint32_t *object_nodes, *block_nodes;       /* by position: a node */
     uint32_t object_count, block_count;
+    struct hs_freed freed[HS_FREED_MOST];
+    uint32_t freed_count;
 };
 
 void rb_hs_holders_free(struct hs_holders *holders);

@@ -383,6 +383,22 @@ wanted_block(const void *data, uint32_t position)
     return snapshot->malloc_copy.blocks[position].address;
 }
 
+static struct hs_estimate
+object_weight(const void *data, uint32_t position)
+{
+    const struct hs_snapshot *snapshot = data;
+    const struct copied_record *copy = &snapshot->copied.records[position];
+    return estimate_of(snapshot->copied.sites[copy->record.site].slot_size, copy->interval);
+}
+
+static struct hs_estimate
+block_weight(const void *data, uint32_t position)
+{
+    const struct hs_snapshot *snapshot = data;
+    const struct hs_malloc_block_copy *block = &snapshot->malloc_copy.blocks[position];
+    return estimate_of((double)block->size, block->interval);
+}
+
 static void
 fork_child(struct hs_snapshot *snapshot)
 {
@@ -392,6 +408,8 @@ fork_child(struct hs_snapshot *snapshot)
         .blocks = snapshot->malloc_copy.block_count,
         .object = wanted_object,
         .block = wanted_block,
+        .object_weight = object_weight,
+        .block_weight = block_weight,
     };
     rb_hs_holders_fork(&snapshot->child, &wanted);
 }
