@@ -10,7 +10,7 @@
 struct head {
     char magic[8];
     struct hs_holder_figures figures;
-    uint32_t nodes, texts, bytes, objects, blocks, unused;
+    uint32_t nodes, texts, bytes, objects, blocks, freed;
 };
 static const char magic[8] = "HSwhy1\n";
 
@@ -52,6 +52,7 @@ rb_hs_answer_write(int fd, const struct hs_answer *answer)
         .bytes = chains->byte_count,
         .objects = answer->object_count,
         .blocks = answer->block_count,
+        .freed = answer->freed_count,
     };
     memcpy(head.magic, magic, sizeof(magic));
     return lseek(fd, sizeof(head), SEEK_SET) >= 0 && write_nodes(fd, chains) &&
@@ -59,6 +60,7 @@ rb_hs_answer_write(int fd, const struct hs_answer *answer)
         write_all(fd, chains->bytes, chains->byte_count) &&
         write_all(fd, answer->object_nodes, answer->object_count * sizeof(uint32_t)) &&
         write_all(fd, answer->block_nodes, answer->block_count * sizeof(uint32_t)) &&
+        write_all(fd, answer->freed, answer->freed_count * sizeof(*answer->freed)) &&
         pwrite(fd, &head, sizeof(head), 0) == (ssize_t)sizeof(head);
 }
 
@@ -98,7 +100,7 @@ head_good_p(const struct head *head, uint32_t objects, uint32_t blocks)
 {
     return memcmp(head->magic, magic, sizeof(magic)) == 0 && head->nodes >= HS_TOP_COUNT && head->nodes <= HS_NODES_MOST &&
         head->texts && head->texts <= HS_TEXTS_MOST && head->bytes <= HS_TEXT_BYTES_MOST && head->objects == objects &&
-        head->blocks == blocks;
+        head->blocks == blocks && head->freed <= HS_FREED_MOST;
 }
 
 static bool
@@ -136,9 +138,18 @@ numbers_good_p(const uint32_t *numbers, uint32_t count, uint32_t limit)
 }
 
 static bool
+freed_good_p(const struct hs_holders *holders)
+{
+    for (uint32_t i = 0; i < holders->freed_count; i++) {
+        if (holders->freed[i].node >= holders->node_count || !(holders->freed[i].space >= 0)) return false;
+    }
+    return true;
+}
+
+static bool
 good_p(const struct hs_holders *holders)
 {
-    return texts_good_p(holders) && nodes_good_p(holders) &&
+    return texts_good_p(holders) && nodes_good_p(holders) && freed_good_p(holders) &&
         numbers_good_p(holders->object_nodes, holders->object_count, holders->node_count) &&
         numbers_good_p(holders->block_nodes, holders->block_count, holders->node_count);
 }
@@ -156,6 +167,8 @@ rb_hs_answer_read(int fd, uint32_t objects, uint32_t blocks, struct hs_holders *
     into->bytes = read_array(&reader, into->byte_count = head.bytes, 1);
     into->object_nodes = read_array(&reader, into->object_count = objects, sizeof(uint32_t));
     into->block_nodes = read_array(&reader, into->block_count = blocks, sizeof(uint32_t));
+    bool whole = read_all(fd, into->freed, head.freed * sizeof(*into->freed), &reader.at);
+    into->freed_count = whole ? head.freed : 0;
     if (reader.no_room) into->refusal = HS_REFUSED_NO_ANSWER_ROOM;
     else if (good_p(into)) into->refusal = HS_REFUSED_NONE;
 }

@@ -13,6 +13,8 @@ struct hs_answer {
     const uint32_t *object_nodes, *block_nodes;
     uint32_t object_count, block_count;
     struct hs_holder_figures figures;
+    struct hs_freed freed[HS_FREED_MOST];
+    uint32_t freed_count;
 };
 
 /* In the child. False: it could not be written. */

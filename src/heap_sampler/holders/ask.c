@@ -26,6 +26,7 @@ static const uint64_t other_bytes = 16 << 20;   /* names, and pages that the ker
 
 /* The one that is under way: nobody else prepares meanwhile. */
 static struct hs_holders_child *current;
+static bool no_more;
 
 /* -- before ------------------------------------------------------------------------------------ */
 
@@ -51,6 +52,7 @@ static enum hs_refusal
 refusal(struct hs_holders *into)
 {
     into->estimate = estimate_bytes();
+    if (no_more) return HS_REFUSED_AT_EXIT;
     if (rb_during_gc()) return HS_REFUSED_IN_GC;
     return memory_short_p(into->estimate) ? HS_REFUSED_SHORT_OF_MEMORY : HS_REFUSED_NONE;
 }
@@ -75,11 +77,11 @@ share_memory(struct hs_holders_child *child)
 }
 
 bool
-rb_hs_holders_prepare(struct hs_holders_child *child, struct hs_holders *into)
+rb_hs_holders_prepare(struct hs_holders_child *child, struct hs_holders *into, unsigned seconds)
 {
     HS_CONTRACT(gvl);
     struct hs_holders_child *none = NULL;
-    *child = (struct hs_holders_child){.memfd = -1, .deadline_ns = DEADLINE_S * second_ns, .into = into};
+    *child = (struct hs_holders_child){.memfd = -1, .deadline_ns = (seconds ? seconds : DEADLINE_S) * second_ns, .into = into};
     *into = (struct hs_holders){.refusal = HS_REFUSED_UNDER_WAY};
     if (!__atomic_compare_exchange_n(&current, &none, child, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) return false;
     into->refusal = refusal(into);
@@ -112,21 +114,22 @@ rb_hs_holders_fork(struct hs_holders_child *child, const struct hs_wanted *wante
 
 /* -- after ------------------------------------------------------------------------------------------- */
 
-static bool
-ended_p(const struct hs_holders_child *child, int *status)
+static void
+look(struct hs_holders_child *child, int flags)
 {
-    pid_t pid = waitpid(child->pid, status, __WCLONE | WNOHANG);
-    if (pid == 0 || (pid < 0 && errno == EINTR)) return false;
-    if (pid < 0) *status = HS_CHILD_NOT_WRITTEN << 8;   /* somebody waited for it with __WALL */
-    return true;
+    pid_t pid;
+    do {
+        pid = waitpid(child->pid, &child->status, __WCLONE | flags);
+    } while (pid < 0 && errno == EINTR);
+    if (pid < 0) child->status = HS_CHILD_NOT_WRITTEN << 8;     /* somebody waited for it with __WALL */
+    child->ended = pid != 0;
 }
 
 static void
-kill_child(const struct hs_holders_child *child)
+kill_child(struct hs_holders_child *child)
 {
-    int status;
     kill(child->pid, SIGKILL);
-    while (waitpid(child->pid, &status, __WCLONE) < 0 && errno == EINTR) {}
+    look(child, 0);
 }
 
 static enum hs_refusal
@@ -143,29 +146,43 @@ refusal_of(const struct hs_holders_child *child, int status)
     }
 }
 
-static enum hs_refusal
-await_end(struct hs_holders_child *child, const volatile bool *cancelled)
+/* It ends by itself at the deadline, unless it is stopped. */
+static void
+watch_deadline(struct hs_holders_child *child)
+{
+    if (rb_hs_steady_ns() - child->begun_ns < child->deadline_ns + GRACE_S * second_ns) return;
+    kill_child(child);
+    child->status = SIGALRM;
+}
+
+bool
+rb_hs_holders_wait(struct hs_holders_child *child, const volatile bool *interrupted)
 {
     uint64_t nap = NAP_LEAST_NS;
-    int status;
-    while (!ended_p(child, &status)) {
-        uint64_t passed = rb_hs_steady_ns() - child->begun_ns;
-        bool late = passed > child->deadline_ns + GRACE_S * second_ns;
-        if (late || *cancelled) {
-            kill_child(child);
-            return late ? HS_REFUSED_DEADLINE : HS_REFUSED_CANCELLED;
-        }
+    if (!child->pid) return true;
+    for (;;) {
+        if (!child->ended) look(child, WNOHANG);
+        if (!child->ended) watch_deadline(child);
+        if (child->ended || *interrupted) return child->ended;
         nanosleep(&(struct timespec){0, (long)nap}, NULL);
         if (nap < NAP_MOST_NS) nap *= 2;
     }
-    return refusal_of(child, status);
+}
+
+static enum hs_refusal
+outcome(struct hs_holders_child *child)
+{
+    if (!child->pid) return HS_REFUSED_NO_CHILD;
+    if (child->ended) return refusal_of(child, child->status);
+    kill_child(child);
+    return HS_REFUSED_CANCELLED;
 }
 
 void
-rb_hs_holders_wait(struct hs_holders_child *child, const volatile bool *cancelled)
+rb_hs_holders_end(struct hs_holders_child *child)
 {
     struct hs_holders *into = child->into;
-    into->refusal = child->pid ? await_end(child, cancelled) : HS_REFUSED_NO_CHILD;
+    into->refusal = outcome(child);
     into->figures.objects = child->progress->objects;
     into->figures.edges = child->progress->edges;
     if (into->refusal == HS_REFUSED_NONE) {
@@ -176,6 +193,12 @@ rb_hs_holders_wait(struct hs_holders_child *child, const volatile bool *cancelle
     }
     into->ns = rb_hs_steady_ns() - child->begun_ns;
     release(child);
+}
+
+void
+rb_hs_holders_no_more(void)
+{
+    no_more = true;
 }
 
 void

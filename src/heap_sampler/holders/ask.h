@@ -24,6 +24,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include "heap_sampler/estimate/estimate.h"
 #include "heap_sampler/holders/holders.h"
 
 /* What chains are asked for: objects and blocks of malloc by their position. */
@@ -32,6 +33,8 @@ struct hs_wanted {
     uint32_t objects, blocks;
     uintptr_t (*object)(const void *data, uint32_t position);   /* a VALUE */
     uintptr_t (*block)(const void *data, uint32_t position);    /* what malloc returned */
+    struct hs_estimate (*object_weight)(const void *data, uint32_t position);   /* what it stands for */
+    struct hs_estimate (*block_weight)(const void *data, uint32_t position);
 };
 
 struct hs_holders_child {
@@ -42,14 +45,20 @@ struct hs_holders_child {
     struct hs_progress *progress;
     struct hs_wanted wanted;
     struct hs_holders *into;
+    bool ended;
+    int status;                 /* as waitpid(2) has it, when it has ended */
 };
 
-/* [gvl] [free] False: refused, into->refusal says why. */
-bool rb_hs_holders_prepare(struct hs_holders_child *child, struct hs_holders *into);
+/* `seconds` is the deadline, 0: the usual one. [gvl] [free] False: refused, into->refusal says why. */
+bool rb_hs_holders_prepare(struct hs_holders_child *child, struct hs_holders *into, unsigned seconds);
 /* [vm], and no other Ractor runs; not in GC. */
 void rb_hs_holders_fork(struct hs_holders_child *child, const struct hs_wanted *wanted);
-/* Until the child has ended; `cancelled` may become true meanwhile. After each prepare that was not refused. [any] */
-void rb_hs_holders_wait(struct hs_holders_child *child, const volatile bool *cancelled);
+/* Until the child has ended, or *interrupted is true: then false. [any] */
+bool rb_hs_holders_wait(struct hs_holders_child *child, const volatile bool *interrupted);
+/* After each prepare that was not refused: the answer is read. A child that has not ended is killed. [any] */
+void rb_hs_holders_end(struct hs_holders_child *child);
+/* Objects are about to be freed: nobody asks any more. */
+void rb_hs_holders_no_more(void);
 /* In a child of Ruby's that was forked while a walk was under way: it is not this process's. */
 void rb_hs_holders_after_fork(void);
 

@@ -4,6 +4,7 @@
 #include "heap_sampler/base/table.h"
 #include "heap_sampler/holders/arena.h"
 #include "heap_sampler/holders/roots.h"
+#include "heap_sampler/holders/waiters.h"
 
 #include <string.h>
 
@@ -105,8 +106,9 @@ names_all_p(const struct hs_chains *chains, uint32_t parent, enum hs_edge_kind k
     return parent == HS_TOP_CONSTANTS;
 }
 
-uint32_t
-rb_hs_chain_node(struct hs_chains *chains, uint32_t parent, const struct hs_edge *edge, VALUE child)
+/* The node of a reference below `parent`, by its name. */
+static uint32_t
+node_named(struct hs_chains *chains, uint32_t parent, const struct hs_edge *edge, uint32_t from, VALUE child)
 {
     char klass[HS_EDGE_TEXT_MAX];
     size_t klass_len = rb_hs_object_class_name(child, klass, sizeof(klass));
@@ -117,6 +119,8 @@ rb_hs_chain_node(struct hs_chains *chains, uint32_t parent, const struct hs_edge
         .klass = text_number(chains, klass, klass_len),
         .path = text_number(chains, edge->path.ptr, edge->path.len),
         .line = edge->line,
+        .from = from,
+        .object = child,
     };
     uint32_t node = repeated(chains, wanted.parent, &wanted);
     if (node == UINT32_MAX) node = find_or_add(chains, &wanted);
@@ -128,12 +132,13 @@ rb_hs_chain_node(struct hs_chains *chains, uint32_t parent, const struct hs_edge
 /* -- chains ------------------------------------------------------------------------------- */
 
 static uint32_t
-node_below_root(struct hs_chains *chains, enum hs_root root, VALUE child)
+node_below_root(struct hs_chains *chains, enum hs_top root, VALUE child)
 {
     struct hs_edge edge;
     if (child == rb_cObject) return root;
-    rb_hs_root_edge(rb_hs_root_category(root), child, &edge);
-    return rb_hs_chain_node(chains, root, &edge, child);
+    if (root == HS_TOP_STUCK) rb_hs_waiter_edge(child, &edge);
+    else rb_hs_root_edge(rb_hs_root_category(root), child, &edge);
+    return node_named(chains, root, &edge, HS_ROOT_NUMBERS + root, child);
 }
 
 /* From what stands in place of the first object's parent: a root, or a node that it was given before. */
@@ -141,7 +146,7 @@ static uint32_t
 first_node(struct hs_chains *chains, uint32_t number, uint32_t from)
 {
     if (from < HS_ROOT_NUMBERS) return from - HS_NODE_NUMBERS;
-    return node_below_root(chains, (enum hs_root)(from - HS_ROOT_NUMBERS), hs_index_object(&chains->walk->index, number));
+    return node_below_root(chains, (enum hs_top)(from - HS_ROOT_NUMBERS), hs_index_object(&chains->walk->index, number));
 }
 
 static uint32_t
@@ -150,7 +155,7 @@ node_below(struct hs_chains *chains, uint32_t node, uint32_t parent, uint32_t ch
     struct hs_edge edge;
     VALUE object = hs_index_object(&chains->walk->index, child);
     rb_hs_edge(hs_index_object(&chains->walk->index, parent), object, &edge);
-    return rb_hs_chain_node(chains, node, &edge, object);
+    return node_named(chains, node, &edge, parent, object);
 }
 
 uint32_t
@@ -207,7 +212,7 @@ rb_hs_chains_make(struct hs_chains *chains, struct hs_walk *walk)
         const char *word = rb_hs_edge_kind_word((enum hs_edge_kind)kind);
         chains->kind_texts[kind] = text_number(chains, word, strlen(word));
     }
-#define HS_TOP(root, name, category) add_root(chains, name);
+#define HS_TOP(top, name, category) add_root(chains, name);
     HS_TOPS(HS_TOP)
 #undef HS_TOP
     return true;

@@ -35,6 +35,8 @@ struct hs_chain_node {
     uint32_t line;
     uint32_t objects;           /* that are on chains, here */
     uint32_t folded;            /* of these, those that were folded into it */
+    uint32_t from;              /* of the first of these, what it was reached from */
+    VALUE object;
     uint32_t next;              /* with the same hash, + 1 */
 };
 
@@ -58,7 +60,5 @@ struct hs_chains {
 bool rb_hs_chains_make(struct hs_chains *chains, struct hs_walk *walk);
 /* The node of an object, HS_TOP_NOT_REACHED where it was not reached. */
 uint32_t rb_hs_chain_node_of(struct hs_chains *chains, VALUE object);
-/* A node below `parent`, by its name. */
-uint32_t rb_hs_chain_node(struct hs_chains *chains, uint32_t parent, const struct hs_edge *edge, VALUE child);
 
 #endif

@@ -7,6 +7,8 @@
 #include "heap_sampler/holders/arena.h"
 #include "heap_sampler/holders/chains.h"
 #include "heap_sampler/holders/roots.h"
+#include "heap_sampler/holders/waiters.h"
+#include "heap_sampler/holders/without.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -118,20 +120,31 @@ look_for_blocks(struct hs_walk *walk, VALUE object, uint32_t number)
 
 /* -- the work ----------------------------------------------------------------------------------- */
 
+static const uint64_t half_second_ns = 500000000;       /* of each second, for what comes after the answer is known */
 static struct hs_walk walk;
 static struct hs_chains chains;
+
+/* Whether it keeps a sample or not. */
+static void
+name_stuck(VALUE thread, void *unused)
+{
+    (void)unused;
+    rb_hs_chain_node_of(&chains, thread);
+}
 
 static bool
 name_all(const struct hs_wanted *wanted, struct hs_answer *answer)
 {
-    uint32_t *objects = rb_hs_arena_map(wanted->objects * sizeof(*objects)), *owners = blocks.owners;
-    if (!objects) return false;
+    uint32_t *objects = rb_hs_arena_map(wanted->objects * sizeof(*objects)), *owned = rb_hs_arena_map(wanted->blocks * sizeof(*owned));
+    if (!objects || !owned) return false;
+    rb_hs_waiters_each_stuck(name_stuck, NULL);
     for (uint32_t i = 0; i < wanted->objects; i++) objects[i] = rb_hs_chain_node_of(&chains, wanted->object(wanted->data, i));
     for (uint32_t i = 0; i < wanted->blocks; i++) {
-        owners[i] = owners[i] ? rb_hs_chain_node_of(&chains, hs_index_object(&walk.index, owners[i])) : HS_TOP_NOT_REACHED;
+        uint32_t owner = blocks.owners[i];
+        owned[i] = owner ? rb_hs_chain_node_of(&chains, hs_index_object(&walk.index, owner)) : HS_TOP_NOT_REACHED;
     }
     answer->object_nodes = objects;
-    answer->block_nodes = owners;
+    answer->block_nodes = owned;
     return true;
 }
 
@@ -141,7 +154,7 @@ prepare(const struct hs_child_order *order)
     const struct hs_wanted *wanted = order->wanted;
     if (!rb_hs_walk_make(&walk, order->progress) || !rb_hs_chains_make(&chains, &walk) || !index_blocks(wanted)) return false;
     if (wanted->blocks) walk.each = look_for_blocks;
-    return rb_hs_roots_read(&walk);
+    return rb_hs_roots_read(&walk) && rb_hs_waiters_read(&walk);
 }
 
 static int
@@ -152,13 +165,18 @@ answer(const struct hs_child_order *order)
     uint64_t begun = rb_hs_steady_ns();
     if (!prepare(order)) return HS_CHILD_NO_ROOM;
     rb_hs_roots_walk(&walk);
+    rb_hs_waiters_settle(&walk);
     uint64_t walked = rb_hs_steady_ns();
     if (!name_all(wanted, &answer)) return HS_CHILD_NO_ROOM;
+    uint64_t named = rb_hs_steady_ns(), objects = order->progress->objects, edges = order->progress->edges;
+    struct hs_found found = {wanted, answer.object_nodes, answer.block_nodes, blocks.owners};
+    answer.freed_count = rb_hs_without(&chains, &found, answer.freed, begun + order->seconds * half_second_ns);
     answer.figures = (struct hs_holder_figures){
-        .objects = order->progress->objects,
-        .edges = order->progress->edges,
+        .objects = objects,
+        .edges = edges,
         .walk_ns = walked - begun,
-        .name_ns = rb_hs_steady_ns() - walked,
+        .name_ns = named - walked,
+        .without_ns = rb_hs_steady_ns() - named,
         .child_bytes = rb_hs_arena_resident(),
         .slots = walk.index.slots,
         .evicted = chains.evicted,

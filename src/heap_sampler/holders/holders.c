@@ -25,5 +25,5 @@ rb_hs_holders_free(struct hs_holders *holders)
     holders->texts = NULL;
     holders->bytes = NULL;
     holders->object_nodes = holders->block_nodes = NULL;
-    holders->node_count = holders->text_count = holders->object_count = holders->block_count = 0;
+    holders->node_count = holders->text_count = holders->object_count = holders->block_count = holders->freed_count = 0;
 }

@@ -33,6 +33,29 @@ enum hs_refusal {
 };
 const char *rb_hs_refusal_text(enum hs_refusal refusal);
 
+/* The first nodes of the tree of holders (chains.h), in this order, and as rb_hs_root_edge knows what lies below
+ * them (edge.h). The last ones are of what has no chain. */
+#define HS_TOPS(TOP) \
+    TOP(CONSTANTS, "(constants)", HS_ROOT_CONSTANTS) \
+    TOP(GLOBALS, "(global variables)", "global_tbl") \
+    TOP(AT_EXIT, "(at_exit)", "end_proc") \
+    TOP(FINALIZERS, "(finalizers)", HS_ROOT_FINALIZERS) \
+    TOP(VM, "(VM)", "vm") \
+    TOP(THREADS, "(threads)", "vm") \
+    TOP(MACHINE_STACK, "(machine stack)", "machine_context") \
+    TOP(CACHES, "(VM caches)", "YJIT") \
+    TOP(STUCK, "(threads that can never wake)", "vm") \
+    TOP(NOT_REACHED, "(not reached)", "") \
+    TOP(NOT_WALKED, "(not walked)", "") \
+    TOP(EVICTED, "(evicted)", "")
+
+enum hs_top {
+#define HS_TOP(top, name, category) HS_TOP_##top,
+    HS_TOPS(HS_TOP)
+#undef HS_TOP
+        HS_TOP_COUNT
+};
+
 /* One reference by its name, as a node of the tree of chains: chains.h. */
 struct hs_holder {
     uint32_t parent;            /* a lower number; of a root its own */
@@ -41,13 +64,20 @@ struct hs_holder {
     uint32_t objects, folded;
 };
 
+/* What would be freed if the reference of a node were not there. */
+enum { HS_FREED_MOST = 8 };
+struct hs_freed {
+    uint32_t node;
+    double objects, space, variance;
+};
+
 struct hs_holder_text {
     uint32_t at, len;
 };
 
 struct hs_holder_figures {
     uint64_t objects, edges;    /* gone through */
-    uint64_t walk_ns, name_ns;  /* of the child's time */
+    uint64_t walk_ns, name_ns, without_ns;      /* of the child's time */
     uint64_t child_bytes;       /* of its tables, in memory */
     uint64_t slots;
     uint64_t evicted;           /* names for which there was no room */
@@ -69,6 +99,8 @@ struct hs_holders {
     uint32_t byte_count;
     uint32_t *object_nodes, *block_nodes;       /* by position: a node */
     uint32_t object_count, block_count;
+    struct hs_freed freed[HS_FREED_MOST];
+    uint32_t freed_count;
 };
 
 void rb_hs_holders_free(struct hs_holders *holders);

@@ -2,6 +2,7 @@
 #include "heap_sampler/mri.h"
 #include "heap_sampler/holders/roots.h"
 #include "heap_sampler/holders/arena.h"
+#include "heap_sampler/holders/edge.h"
 #include "constant.h"
 #include "id_table.h"
 
@@ -11,16 +12,16 @@ enum { ROOTS_MOST = 1 << 22 };  /* a machine stack of 8 MiB has fewer */
 
 static struct root_object {
     VALUE object;
-    enum hs_root root;
+    enum hs_top root;
 } *roots;
 static uint32_t root_count;
 static VALUE *modules;          /* in the order in which their names were found */
 
 const char *
-rb_hs_root_category(enum hs_root root)
+rb_hs_root_category(enum hs_top root)
 {
     static const char *const categories[HS_TOP_COUNT] = {
-#define HS_TOP(root, name, category) [HS_TOP_##root] = category,
+#define HS_TOP(top, name, category) [HS_TOP_##top] = category,
         HS_TOPS(HS_TOP)
 #undef HS_TOP
     };
@@ -29,7 +30,7 @@ rb_hs_root_category(enum hs_root root)
 
 /* -- reading them ---------------------------------------------------------------------- */
 
-static enum hs_root
+static enum hs_top
 root_of(const char *category, VALUE object)
 {
     if (strcmp(category, "global_tbl") == 0) return HS_TOP_GLOBALS;
@@ -40,7 +41,7 @@ root_of(const char *category, VALUE object)
 }
 
 static void
-add_root(VALUE object, enum hs_root root)
+add_root(VALUE object, enum hs_top root)
 {
     if (root_count < ROOTS_MOST) roots[root_count++] = (struct root_object){object, root};
 }
@@ -108,7 +109,7 @@ reach_modules(struct hs_walk *walk)
 }
 
 static void
-reach_roots(struct hs_walk *walk, enum hs_root root)
+reach_roots(struct hs_walk *walk, enum hs_top root)
 {
     for (uint32_t i = 0; i < root_count; i++) {
         if (roots[i].root == root) rb_hs_walk_reach(walk, roots[i].object, HS_ROOT_NUMBERS + root);
@@ -119,7 +120,7 @@ void
 rb_hs_roots_walk(struct hs_walk *walk)
 {
     reach_modules(walk);
-    for (enum hs_root root = HS_TOP_GLOBALS; root <= HS_TOP_THREADS; root++) reach_roots(walk, root);
+    for (enum hs_top root = HS_TOP_GLOBALS; root <= HS_TOP_THREADS; root++) reach_roots(walk, root);
     rb_hs_walk_pass(walk, HS_PASS_LASTING);
     reach_roots(walk, HS_TOP_MACHINE_STACK);
     rb_hs_walk_pass(walk, HS_PASS_RUNNING);

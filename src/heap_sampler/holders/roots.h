@@ -13,33 +13,11 @@
  *
  * In the child.
  */
-#include "heap_sampler/holders/edge.h"
+#include "heap_sampler/holders/holders.h"
 #include "heap_sampler/holders/walk.h"
 
-/* The first nodes of the tree of holders (chains.h), in this order; the last three are of what has no chain. */
-#define HS_TOPS(TOP) \
-    TOP(CONSTANTS, "(constants)", HS_ROOT_CONSTANTS) \
-    TOP(GLOBALS, "(global variables)", "global_tbl") \
-    TOP(AT_EXIT, "(at_exit)", "end_proc") \
-    TOP(FINALIZERS, "(finalizers)", HS_ROOT_FINALIZERS) \
-    TOP(VM, "(VM)", "vm") \
-    TOP(THREADS, "(threads)", "vm") \
-    TOP(MACHINE_STACK, "(machine stack)", "machine_context") \
-    TOP(CACHES, "(VM caches)", "YJIT") \
-    TOP(STUCK, "(threads that can never wake)", "vm") \
-    TOP(NOT_REACHED, "(not reached)", "") \
-    TOP(NOT_WALKED, "(not walked)", "") \
-    TOP(EVICTED, "(evicted)", "")
-
-enum hs_root {
-#define HS_TOP(root, name, category) HS_TOP_##root,
-    HS_TOPS(HS_TOP)
-#undef HS_TOP
-        HS_TOP_COUNT
-};
-
 /* As rb_hs_root_edge knows the roots of that kind. */
-const char *rb_hs_root_category(enum hs_root root);
+const char *rb_hs_root_category(enum hs_top top);
 /* False: no memory. */
 bool rb_hs_roots_read(struct hs_walk *walk);
 /* All passes, from what was read. */

@@ -72,7 +72,7 @@ void
 rb_hs_walk_reach(struct hs_walk *walk, VALUE object, uint32_t from)
 {
     uint32_t number = hs_index_number(&walk->index, object);
-    if (number == HS_NO_OBJECT) return;
+    if (number == HS_NO_OBJECT || (object == walk->without && from == walk->without_from)) return;
     uint32_t *place = hs_index_from(&walk->index, number);
     if (*place) return;
     *place = from;
@@ -86,7 +86,6 @@ follow(VALUE child, void *data)
     struct hs_walk *walk = data;
     walk->progress->edges++;
     if (walk->from_ractor && held_back_p(walk, child)) return;
-    if (child == walk->without && walk->from == walk->without_from) return;
     rb_hs_walk_reach(walk, child, walk->from);
 }
 
@@ -102,10 +101,11 @@ cache_p(VALUE object)
     }
 }
 
+/* TOPLEVEL_BINDING has the locals of the main program, too. */
 static bool
 stack_p(VALUE object)
 {
-    return rb_typeddata_is_kind_of(object, &ruby_threadptr_data_type) || rb_obj_is_fiber(object);
+    return rb_typeddata_is_kind_of(object, &ruby_binding_data_type) || rb_typeddata_is_kind_of(object, &ruby_threadptr_data_type) || rb_obj_is_fiber(object);
 }
 
 static enum hs_pass

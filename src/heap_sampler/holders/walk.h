@@ -10,7 +10,7 @@
  * begins, and what is reached in one is not looked at again:
  *
  *   lasting    constants, classes, global variables, what the VM and C code hold
- *   running    stacks of threads and fibers
+ *   running    stacks of threads and fibers, and what a Binding has of them
  *   cached     call caches, constant caches, compiled code's
  *
  * A level is a queue while it is short, in the order in which it was reached:
@@ -65,7 +65,7 @@ struct hs_walk {
 
 /* False: no memory. */
 bool rb_hs_walk_make(struct hs_walk *walk, struct hs_progress *progress);
-/* `object` is reached from `from`, an object's number or a root's. */
+/* `object` is reached from `from`, an object's number or a root's, unless that reference is left out. */
 void rb_hs_walk_reach(struct hs_walk *walk, VALUE object, uint32_t from);
 /* From all that was reached, and what was put off to this pass, as far as it goes. */
 void rb_hs_walk_pass(struct hs_walk *walk, enum hs_pass pass);

@@ -190,6 +190,7 @@ void
 rb_heap_sampler_at_exit(void)
 {
     ended = true;
+    rb_hs_holders_no_more();
     if (!booted) return;
     rb_thread_call_without_gvl(end_service, NULL, NULL, NULL);
     rb_hs_periodic_stop();

@@ -82,14 +82,14 @@ tell_of_error(const struct hs_output *output, int error)
 }
 
 int
-rb_hs_output_save(struct hs_output *output, const char *suffix, unsigned flags)
+rb_hs_output_save(struct hs_output *output, const char *suffix, unsigned flags, const volatile bool *stopping)
 {
     int error = choose_path(output);
     if (!error && *suffix) {
         add_to_name(output->path, sizeof(output->path), suffix);
         add_to_name(output->full, sizeof(output->full), suffix);
     }
-    struct hs_request request = {.session = HS_MAIN, .flags = flags, .path = output->full};
+    struct hs_request request = {.session = HS_MAIN, .flags = flags, .stopping = stopping, .path = output->full};
     if (!error) error = rb_hs_request_serve(&request);
     output->bytes = request.bytes;
     output->samples = request.samples;
@@ -111,7 +111,7 @@ int
 rb_hs_output_at_exit(void)
 {
     struct hs_output output;
-    int error = rb_hs_output_save(&output, "", HS_MAY_HOLD_UP);
+    int error = rb_hs_output_save(&output, "", HS_MAY_HOLD_UP, NULL);
     if (!error) rb_hs_output_announce(&output, "");
     return error;
 }

@@ -4,6 +4,7 @@
  * The output of the options: where profiles of the main session are written,
  * and what is said about them.
  */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,7 +23,7 @@ void rb_hs_note_start_folder(void);
 void rb_hs_output_check(void);
 /* Takes a profile now and writes it; `suffix` is added to the file's name. An error is reported, the same one once. 0, or an
  * errno value. One thread at a time. */
-int rb_hs_output_save(struct hs_output *output, const char *suffix, unsigned flags);
+int rb_hs_output_save(struct hs_output *output, const char *suffix, unsigned flags, const volatile bool *stopping);
 /* "wrote …", with the reason; nothing under `quiet`. [any] */
 void rb_hs_output_announce(const struct hs_output *output, const char *why);
 /* Both, when Ruby code has ended. */

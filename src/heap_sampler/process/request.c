@@ -1,6 +1,7 @@
 /* See process/request.h. */
 #include "heap_sampler/process/request.h"
 #include "heap_sampler/base/locks.h"
+#include "heap_sampler/process/safe_point.h"
 #include "heap_sampler/profile/buffer.h"
 #include "heap_sampler/profile/formats.h"
 #include "heap_sampler/profile/profile.h"
@@ -30,11 +31,47 @@ session_on_p(int session)
     return on;
 }
 
+enum { SAFE_POINT_MS = 2000 };
+
+struct beginning {
+    const struct hs_request *request;
+    struct hs_snapshot *snapshot;
+};
+
+static void
+begin(void *data)
+{
+    struct beginning *beginning = data;
+    beginning->snapshot = rb_hs_snapshot_begin(beginning->request->session, beginning->request->flags, 0);
+}
+
+/* Where no safe point comes there is a profile all the same. */
+static struct hs_snapshot *
+begin_at_safe_point(const struct hs_request *request)
+{
+    struct beginning beginning = {request, NULL};
+    if (rb_hs_at_safe_point(begin, &beginning, SAFE_POINT_MS)) return beginning.snapshot;
+    struct hs_snapshot *snapshot = rb_hs_snapshot_begin(request->session, request->flags & ~(unsigned)HS_WITH_HOLDERS, 0);
+    if (snapshot) rb_hs_snapshot_refuse(snapshot, HS_REFUSED_NO_SAFE_POINT);
+    return snapshot;
+}
+
+static struct hs_profile *
+take(const struct hs_request *request)
+{
+    static const volatile bool never;
+    if (!(request->flags & HS_WITH_HOLDERS)) return rb_hs_snapshot(request->session, request->flags);
+    struct hs_snapshot *snapshot = begin_at_safe_point(request);
+    if (!snapshot) return NULL;
+    rb_hs_snapshot_work(snapshot, request->stopping ? request->stopping : &never);
+    return rb_hs_snapshot_end(snapshot);
+}
+
 int
 rb_hs_request_serve(struct hs_request *request)
 {
     if (request->path && !rb_hs_format_of(request->path, &request->format)) return EINVAL;
-    struct hs_profile *profile = rb_hs_snapshot(request->session, request->flags);
+    struct hs_profile *profile = take(request);
     if (!profile) return session_on_p(request->session) ? ENOMEM : ESRCH;
     int error = encode(request, profile);
     rb_hs_snapshot_free(profile);

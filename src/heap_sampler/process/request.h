@@ -4,6 +4,7 @@
  * A request for a profile: what of, and where to.  Whoever wants a profile
  * makes one: the timer, the exit, and what asks from outside.
  */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include "heap_sampler/profile/buffer.h"
@@ -13,7 +14,8 @@
 struct hs_request {
     /* asked for */
     int session;
-    unsigned flags;             /* of rb_hs_snapshot */
+    unsigned flags;             /* of rb_hs_snapshot; with HS_WITH_HOLDERS it is asked at a safe point, by a thread without the GVL */
+    const volatile bool *stopping;      /* who keeps it is not waited for any more; may be NULL */
     const char *path;           /* a file, in the format of its ending; NULL: bytes into `out` */
     enum hs_format format;      /* of `out` */
     int (*add_meta)(struct hs_profile *profile, void *data);   /* adds to it before it is encoded; 0, or an errno value; may be NULL */

@@ -91,6 +91,69 @@ append_text_or_null(struct hs_buffer *out, const char *name, const char *text)
     rb_hs_buffer_puts(out, ",");
 }
 
+/* The names of a node's chain, root first; of a very long chain its end. */
+static void
+append_chain(struct hs_buffer *out, const struct hs_profile *profile, uint32_t node)
+{
+    enum { STEPS_MOST = 64 };
+    const struct hs_holder *nodes = profile->holders.nodes;
+    uint32_t names[STEPS_MOST], count = 0;
+    for (;; node = nodes[node].parent) {
+        names[count++] = nodes[node].name;
+        if (nodes[node].parent == node || count == STEPS_MOST) break;
+    }
+    while (count) {
+        rb_hs_append_json(out, profile->texts[names[--count]]);
+        if (count) rb_hs_buffer_puts(out, ",");
+    }
+}
+
+static void
+append_freed(struct hs_buffer *out, const struct hs_profile *profile)
+{
+    rb_hs_buffer_puts(out, "\"freed\":[");
+    for (uint32_t i = 0; i < profile->holders.freed_count; i++) {
+        const struct hs_freed *freed = &profile->holders.freed[i];
+        rb_hs_buffer_printf(out, "%s{\"chain\":[", i ? "," : "");
+        append_chain(out, profile, freed->node);
+        rb_hs_buffer_printf(out, "],\"objects\":%.0f,\"space\":%.0f,\"var\":%.0f}", freed->objects, freed->space, freed->variance);
+    }
+    rb_hs_buffer_puts(out, "],");
+}
+
+/* What is reached through a node and those below it. */
+static double
+space_below(const struct hs_profile *profile, uint32_t top)
+{
+    double space = 0;
+    for (size_t i = 0; i < profile->kept_count; i++) {
+        uint32_t node = profile->kept[i].node;
+        while (node > top) node = profile->holders.nodes[node].parent;
+        if (node == top) space += profile->kept[i].space;
+    }
+    return space;
+}
+
+/* Threads by the line where they wait. */
+static void
+append_stuck(struct hs_buffer *out, const struct hs_profile *profile)
+{
+    const struct hs_holders *holders = &profile->holders;
+    const char *separator = "";
+    rb_hs_buffer_puts(out, "\"stuck\":[");
+    for (uint32_t i = HS_TOP_COUNT; i < holders->node_count; i++) {
+        const struct hs_holder *node = &holders->nodes[i];
+        if (node->parent != HS_TOP_STUCK) continue;
+        rb_hs_buffer_printf(out, "%s{\"name\":", separator);
+        rb_hs_append_json(out, profile->texts[node->name]);
+        rb_hs_buffer_puts(out, ",\"path\":");
+        rb_hs_append_json(out, profile->texts[node->path]);
+        rb_hs_buffer_printf(out, ",\"line\":%u,\"threads\":%u,\"space\":%.0f}", node->line, node->objects, space_below(profile, i));
+        separator = ",";
+    }
+    rb_hs_buffer_puts(out, "],");
+}
+
 bool
 rb_hs_kept_describe(struct hs_profile *profile)
 {
@@ -102,6 +165,9 @@ rb_hs_kept_describe(struct hs_profile *profile)
     append_text_or_null(&json, "ended_in", holders->type);
     rb_hs_buffer_printf(&json, "\"signal\":%d,\"objects\":%" PRIu64 ",\"edges\":%" PRIu64 ",\"slots\":%" PRIu64 ",", holders->signal,
                         figures->objects, figures->edges, figures->slots);
+    append_freed(&json, profile);
+    append_stuck(&json, profile);
+    rb_hs_buffer_printf(&json, "\"without_ns\":%" PRIu64 ",", figures->without_ns);
     rb_hs_buffer_printf(&json, "\"hold_up_ns\":%" PRIu64 ",\"ns\":%" PRIu64 ",\"walk_ns\":%" PRIu64 ",\"name_ns\":%" PRIu64 ",",
                         holders->hold_up_ns, holders->ns, figures->walk_ns, figures->name_ns);
     rb_hs_buffer_printf(&json, "\"estimate_bytes\":%" PRIu64 ",\"child_bytes\":%" PRIu64 ",\"evicted\":%" PRIu64 "}", holders->estimate,

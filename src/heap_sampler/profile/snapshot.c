@@ -365,6 +365,7 @@ struct hs_snapshot {
     struct hs_holders_child child;
     bool ok;
     bool asked;                 /* the child is to be waited for */
+    bool worked;                /* the rows are there */
 };
 
 static uintptr_t
@@ -382,6 +383,22 @@ wanted_block(const void *data, uint32_t position)
     return snapshot->malloc_copy.blocks[position].address;
 }
 
+static struct hs_estimate
+object_weight(const void *data, uint32_t position)
+{
+    const struct hs_snapshot *snapshot = data;
+    const struct copied_record *copy = &snapshot->copied.records[position];
+    return estimate_of(snapshot->copied.sites[copy->record.site].slot_size, copy->interval);
+}
+
+static struct hs_estimate
+block_weight(const void *data, uint32_t position)
+{
+    const struct hs_snapshot *snapshot = data;
+    const struct hs_malloc_block_copy *block = &snapshot->malloc_copy.blocks[position];
+    return estimate_of((double)block->size, block->interval);
+}
+
 static void
 fork_child(struct hs_snapshot *snapshot)
 {
@@ -391,6 +408,8 @@ fork_child(struct hs_snapshot *snapshot)
         .blocks = snapshot->malloc_copy.block_count,
         .object = wanted_object,
         .block = wanted_block,
+        .object_weight = object_weight,
+        .block_weight = block_weight,
     };
     rb_hs_holders_fork(&snapshot->child, &wanted);
 }
@@ -481,7 +500,7 @@ copy_all_and_fork(struct hs_snapshot *snapshot)
 }
 
 struct hs_snapshot *
-rb_hs_snapshot_begin(int session, unsigned flags)
+rb_hs_snapshot_begin(int session, unsigned flags, unsigned seconds)
 {
     HS_CONTRACT(free);
     struct hs_snapshot *snapshot = rb_hs_calloc(HS_MEM_SNAPSHOTS, 1, sizeof(*snapshot));
@@ -494,13 +513,12 @@ rb_hs_snapshot_begin(int session, unsigned flags)
         return NULL;
     }
     make_room(&snapshot->copied);
-    snapshot->asked = flags & HS_WITH_HOLDERS && rb_hs_holders_prepare(&snapshot->child, &snapshot->profile->holders);
+    snapshot->asked = flags & HS_WITH_HOLDERS && rb_hs_holders_prepare(&snapshot->child, &snapshot->profile->holders, seconds);
     if (snapshot->asked) copy_all_and_fork(snapshot);
     else copy_all(snapshot);
     return snapshot;
 }
 
-/* The child works meanwhile. */
 static bool
 make_rows(struct hs_snapshot *snapshot)
 {
@@ -526,14 +544,31 @@ take_account(struct hs_snapshot *snapshot)
     rb_hs_who_read(&profile->meta.who);
 }
 
+/* The child works meanwhile. */
+bool
+rb_hs_snapshot_work(struct hs_snapshot *snapshot, const volatile bool *interrupted)
+{
+    if (!snapshot->worked) {
+        snapshot->worked = true;
+        snapshot->ok = snapshot->ok && make_rows(snapshot);
+        if (snapshot->ok) take_account(snapshot);
+    }
+    return !snapshot->asked || rb_hs_holders_wait(&snapshot->child, interrupted);
+}
+
+void
+rb_hs_snapshot_refuse(struct hs_snapshot *snapshot, enum hs_refusal refusal)
+{
+    snapshot->flags |= HS_WITH_HOLDERS;
+    snapshot->profile->holders.refusal = refusal;
+}
+
 struct hs_profile *
-rb_hs_snapshot_end(struct hs_snapshot *snapshot, const volatile bool *cancelled)
+rb_hs_snapshot_end(struct hs_snapshot *snapshot)
 {
     struct hs_profile *profile = snapshot->profile;
-    bool ok = snapshot->ok && make_rows(snapshot);
-    if (ok) take_account(snapshot);
-    if (snapshot->asked) rb_hs_holders_wait(&snapshot->child, cancelled);
-    ok = ok && add_kept(snapshot);
+    if (snapshot->asked) rb_hs_holders_end(&snapshot->child);
+    bool ok = snapshot->worked && snapshot->ok && add_kept(snapshot);
     free_copied(&snapshot->copied);
     rb_hs_malloc_copy_free(&snapshot->malloc_copy);
     rb_hs_free(HS_MEM_SNAPSHOTS, snapshot);
@@ -546,6 +581,8 @@ struct hs_profile *
 rb_hs_snapshot(int session, unsigned flags)
 {
     static const volatile bool never;
-    struct hs_snapshot *snapshot = rb_hs_snapshot_begin(session, flags);
-    return snapshot ? rb_hs_snapshot_end(snapshot, &never) : NULL;
+    struct hs_snapshot *snapshot = rb_hs_snapshot_begin(session, flags, 0);
+    if (!snapshot) return NULL;
+    rb_hs_snapshot_work(snapshot, &never);
+    return rb_hs_snapshot_end(snapshot);
 }

@@ -14,13 +14,17 @@ enum hs_snapshot_flags {
  * then worked on without it. NULL: no memory, or the session is over. [any] */
 struct hs_profile *rb_hs_snapshot(int session, unsigned flags);
 
-/* The same in two steps, since HS_WITH_HOLDERS needs the GVL for the first. `end` takes long, and may be told to wait no
- * longer for who keeps what; it frees the snapshot. */
+/* The same in three steps, since HS_WITH_HOLDERS needs the GVL for the first, and time for the second. */
 struct hs_snapshot;
-/* NULL: no memory. [any] [free]; [gvl] with HS_WITH_HOLDERS */
-struct hs_snapshot *rb_hs_snapshot_begin(int session, unsigned flags);
-/* [any] [free] */
-struct hs_profile *rb_hs_snapshot_end(struct hs_snapshot *snapshot, const volatile bool *cancelled);
+/* `seconds`: what the walk may take, 0: the usual deadline. NULL: no memory. [any] [free]; [gvl] with HS_WITH_HOLDERS */
+struct hs_snapshot *rb_hs_snapshot_begin(int session, unsigned flags, unsigned seconds);
+/* Nobody was asked who keeps it, for this reason: the profile says so. */
+void rb_hs_snapshot_refuse(struct hs_snapshot *snapshot, enum hs_refusal refusal);
+/* False: *interrupted, and it is not complete; more of the same is to follow, or the end. [any] [free] */
+bool rb_hs_snapshot_work(struct hs_snapshot *snapshot, const volatile bool *interrupted);
+/* The profile, and no snapshot any more. If it is not complete, it does not know who keeps it. NULL: no memory, or the
+ * session is over. [any] [free] */
+struct hs_profile *rb_hs_snapshot_end(struct hs_snapshot *snapshot);
 /* `profile` may be NULL. */
 void rb_hs_snapshot_free(struct hs_profile *profile);
 

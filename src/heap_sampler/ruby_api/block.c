@@ -77,6 +77,17 @@ given(VALUE value)
     return !UNDEF_P(value) && RTEST(value);
 }
 
+static unsigned
+why_seconds(VALUE value)
+{
+    enum { SECONDS_MOST = 3600 };
+    if (!given(value) || value == Qtrue) return 0;
+    if (!FIXNUM_P(value) || FIX2LONG(value) < 1 || FIX2LONG(value) > SECONDS_MOST) {
+        rb_raise(rb_eArgError, "why must be true, false, or 1 to 3600 seconds, not %" PRIsVALUE, rb_inspect(value));
+    }
+    return (unsigned)FIX2LONG(value);
+}
+
 /*
  * call-seq:
  *   GC.sample_profile(full_gc: false, memsize: false, why: false) -> GC::SampleProfile
@@ -99,7 +110,7 @@ given(VALUE value)
  *            dead; otherwise the last completed mark decides
  * [memsize]  +true+ asks each live sampled object for its size with its buffers
  *            (ObjectSpace.memsize_of), in steps that let other threads run
- * [why]      +true+ asks who keeps each live sample: a child process, which has a copy of this one's memory, walks the
+ * [why]      +true+, or the seconds that it may take (30), asks who keeps each live sample: a child process, which has a copy of this one's memory, walks the
  *            heap. Ruby code stands still while the kernel makes the child, and runs on meanwhile. Where there is no
  *            answer, the profile says why
  *
@@ -123,7 +134,7 @@ gc_sample_profile(int argc, VALUE *argv, VALUE mod)
     }
     rb_scan_args(argc, argv, "0:", &options);
     rb_get_kwargs(options, keywords, 0, 5, values);
-    struct snapshot_wish wish = {given(values[2]), given(values[3]), given(values[4])};
+    struct snapshot_wish wish = {given(values[2]), given(values[3]), given(values[4]), why_seconds(values[4])};
 
     if (!rb_block_given_p()) {
         if (!UNDEF_P(values[0]) || !UNDEF_P(values[1])) {

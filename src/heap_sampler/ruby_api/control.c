@@ -98,7 +98,7 @@ enum { OF_SLOTS,
        OF_SEED,
        OF_MALLOC,
        OF_FILES,
-       KEYWORDS = OF_FILES + 7 };
+       KEYWORDS = OF_FILES + 8 };
 static const char *const keyword_names[KEYWORDS] = {
     "interval",
     "max_samples",
@@ -108,6 +108,7 @@ static const char *const keyword_names[KEYWORDS] = {
     "output",
     "every",
     "keep",
+    "why",
     "gc",
     "at_rss",
     "only",

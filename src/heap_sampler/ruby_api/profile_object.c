@@ -59,30 +59,65 @@ rb_hs_profile_data(VALUE self)
 struct snapshot_args {
     struct hs_snapshot *snapshot;
     struct sample_profile *into;
-    volatile bool cancelled;    /* who keeps it is not waited for any more */
+    volatile bool interrupted;
+    bool complete, ended;
 };
+
+static void *
+work_without_gvl(void *ptr)
+{
+    struct snapshot_args *args = ptr;
+    args->complete = rb_hs_snapshot_work(args->snapshot, &args->interrupted);
+    return NULL;
+}
 
 static void *
 end_without_gvl(void *ptr)
 {
     struct snapshot_args *args = ptr;
-    args->into->profile = rb_hs_snapshot_end(args->snapshot, &args->cancelled);
+    args->into->profile = rb_hs_snapshot_end(args->snapshot);
+    args->ended = true;
     return NULL;
 }
 
 static void
-cancel(void *ptr)
+interrupt(void *ptr)
 {
     struct snapshot_args *args = ptr;
-    args->cancelled = true;
+    args->interrupted = true;
+}
+
+static VALUE
+check_ints(VALUE unused)
+{
+    rb_thread_check_ints();
+    return unused;
+}
+
+/* Who keeps it may take seconds: signals, Timeout and Thread#raise come through meanwhile, and what they raise is raised when the child
+ * is gone. */
+static int
+work(struct snapshot_args *args)
+{
+    int state = 0;
+    while (!state && !args->complete) {
+        args->interrupted = false;
+        rb_nogvl(work_without_gvl, args, interrupt, args, RB_NOGVL_INTR_FAIL);
+        rb_protect(check_ints, Qnil, &state);
+    }
+    return state;
 }
 
 static void
-take(struct sample_profile *into, int session, bool why)
+take(struct sample_profile *into, int session, const struct snapshot_wish *wish)
 {
     struct snapshot_args args = {.into = into};
-    args.snapshot = rb_hs_snapshot_begin(session, HS_WITH_SAMPLES | (why ? HS_WITH_HOLDERS : 0));
-    if (args.snapshot) rb_nogvl(end_without_gvl, &args, cancel, &args, 0);
+    args.snapshot = rb_hs_snapshot_begin(session, HS_WITH_SAMPLES | (wish->why ? HS_WITH_HOLDERS : 0), wish->why_seconds);
+    if (!args.snapshot) return;
+    int state = work(&args);
+    rb_nogvl(end_without_gvl, &args, NULL, NULL, RB_NOGVL_INTR_FAIL);
+    if (!args.ended) end_without_gvl(&args);    /* it was interrupted before it began: nothing may be raised here */
+    if (state) rb_jump_tag(state);
 }
 
 /* What a sample in use stands for. One that died since the snapshot, or whose
@@ -125,12 +160,12 @@ rb_hs_take_snapshot(int session, const struct snapshot_wish *wish)
     struct sample_profile *data;
     VALUE self = TypedData_Make_Struct(class_of_profiles, struct sample_profile, &sample_profile_type, data);
     uint64_t serial = rb_hs_sampler.session[session].serial;
-    take(data, session, wish->why);
+    take(data, session, wish);
     rb_hs_check_now();
     if (!data->profile && rb_hs_session_goes_on(session, serial)) {
         /* Profiles that nobody holds any more may have its room. */
         rb_gc_start();
-        take(data, session, wish->why);
+        take(data, session, wish);
     }
     if (!data->profile) {
         if (!rb_hs_session_goes_on(session, serial)) rb_raise(rb_eRuntimeError, "nothing is being sampled: it was stopped meanwhile");

@@ -27,6 +27,7 @@ bool rb_hs_session_goes_on(int session, uint64_t serial);
 /* A new GC::SampleProfile. Raises RuntimeError, NoMemoryError. */
 struct snapshot_wish {
     bool full_gc, memsize, why;
+    unsigned why_seconds;       /* 0: the usual deadline */
 };
 VALUE rb_hs_take_snapshot(int session, const struct snapshot_wish *wish);
 

@@ -53,7 +53,7 @@ struct reader {
 };
 
 static const char setting_names[] =
-    "interval, output, every, keep, gc, at-rss, max-samples, max-depth, seed, only, malloc, quiet, socket, on, off";
+    "interval, output, every, keep, why, gc, at-rss, max-samples, max-depth, seed, only, malloc, quiet, socket, on, off";
 
 void
 rb_hs_options_default(struct hs_options *options)
@@ -261,6 +261,16 @@ read_keep(struct reader *reader)
     return fail_value(reader, "must be a number of profiles from 1 to 1000000");
 }
 
+static bool
+read_why(struct reader *reader)
+{
+    if (span_is(reader->value, "off")) reader->options->why = 0;
+    else if (!read_count(reader->value, KEEP_MAX, &reader->options->why)) {
+        return fail_value(reader, "must be a number of periodic profiles from 1 to 1000000, or off");
+    }
+    return true;
+}
+
 /* A percentage with up to three decimals, in thousandths of a percent. */
 static bool
 read_milli_percent(struct span value, uint32_t *milli)
@@ -425,6 +435,7 @@ static const struct {
     {"output", read_output},
     {"every", read_every},
     {"keep", read_keep},
+    {"why", read_why},
     {"gc", read_gc},
     {"at-rss", read_at_rss},
     {"max-samples", read_max_samples},

@@ -1,0 +1,2 @@
+# frozen_string_literal: false
+create_makefile("-test-/heap_sampler_holders")

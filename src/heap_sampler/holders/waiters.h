@@ -1,0 +1,33 @@
+#ifndef HEAP_SAMPLER_HOLDERS_WAITERS_H
+#define HEAP_SAMPLER_HOLDERS_WAITERS_H
+/*
+ * Threads that can never wake.
+ *
+ * A thread that waits for a Queue, SizedQueue, Mutex, ConditionVariable or
+ * another Thread, without a time limit, is woken by who has that object, or the
+ * Thread itself (Thread#wakeup, #raise, #kill).  If neither can be reached but
+ * from threads that wait in this way, nobody will: the thread and all that its
+ * stack holds stay for ever.
+ *
+ *   read      which threads wait so: their Ractor does not lead to them
+ *   settle    after the walk: those whose object, or Thread, was reached are
+ *             live, and what they hold is reached through them; and so on,
+ *             until no more are found.  The others are stuck.
+ *
+ * Thread.list is not counted as a way to reach a thread.  A fiber needs none of
+ * this: one that nobody can resume is garbage.
+ *
+ * In the child.
+ */
+#include "heap_sampler/holders/edge.h"
+#include "heap_sampler/holders/walk.h"
+
+/* False: no memory. */
+bool rb_hs_waiters_read(struct hs_walk *walk);
+void rb_hs_waiters_settle(struct hs_walk *walk);
+/* After that: each Thread that is stuck. */
+void rb_hs_waiters_each_stuck(void (*each)(VALUE thread, void *data), void *data);
+/* "waits for Queue", and where. */
+void rb_hs_waiter_edge(VALUE thread, struct hs_edge *edge);
+
+#endif

@@ -1,0 +1,365 @@
+# frozen_string_literal: false
+require 'test/unit'
+
+# Who keeps it: GC.sample_profile(why: true) lets a child process walk the heap, and says of each live sample on which
+# chain of references it is reached (src/heap_sampler/holders).
+class TestHeapSamplerHolders < Test::Unit::TestCase
+  PRELUDE = <<~'RUBY'
+    require "json"
+    require "objspace"
+    # The chains of a profile. A path is a list of steps, root first.
+    class Why
+      Step = Struct.new(:kind, :name, :class, :path, :line, :objects, :folded)
+      attr_reader :raw, :kept
+      def initialize(profile = GC.sample_profile(why: true))
+        @profile = profile
+        @raw = profile.raw
+        @kept = JSON.parse(@raw[:meta_json]).fetch("kept")
+        texts = @raw[:texts]
+        @nodes = (@raw[:holders] || []).each_slice(8).to_a
+        @steps = @nodes.map { |_, kind, name, klass, path, line, objects, folded| Step.new(texts[kind], texts[name], texts[klass], texts[path], line, objects, folded) }
+      end
+      def refused = @kept["refused"]
+      def path(node)
+        steps = [@steps[node]]
+        steps.unshift(@steps[node = @nodes[node][0]]) until @nodes[node][0] == node
+        steps
+      end
+      # [path, class of the row, bytes] of each part
+      def parts
+        columns = GC::SampleProfile::COLUMNS
+        @raw[:kept].each_slice(5).map do |row, node, _, space, _|
+          [path(node), @raw[:texts][@raw[:rows][row][columns[:class]]], space]
+        end
+      end
+      # The paths of the samples of this class, with their bytes.
+      def of(name) = parts.select { |_, klass,| klass == name }.group_by { |path,| path.map(&:name) }.transform_values { |list| list.sum(&:last) }
+      def sums
+        columns = GC::SampleProfile::COLUMNS
+        by_row = Hash.new(0.0)
+        @raw[:kept].each_slice(5) { |row, _, _, space, _| by_row[row] += space }
+        @raw[:rows].each_with_index.map { |row, i| [row[columns[:inuse_space]] + row[columns[:young_space]], by_row[i]] }
+      end
+    end
+    class Badge
+      attr_accessor :label
+      def initialize(label) = @label = label
+    end
+    class Leaf; end
+    class Link
+      attr_accessor :following, :leaf
+    end
+    def leaves(count = 1000) = Array.new(count) { Leaf.new }
+  RUBY
+
+  SAMPLED = ["--heap-sample=interval=400,malloc=4k,output=none,seed=5"]
+
+  def assert_why(script, args: SAMPLED, env: {}, timeout: 120)
+    assert_separately([env, "-W1", "--disable=gems", *args], PRELUDE + script, timeout: timeout)
+  end
+
+  def test_chains_of_constants_globals_and_locals
+    assert_why(<<~'RUBY')
+      module Report
+        BADGES = Array.new(500) { Badge.new(leaves(3)) }
+      end
+      $leaves = leaves
+      class Badge; @all = leaves; @@shared = {one: leaves}; end
+      why = Why.new
+      assert_nil why.refused
+      paths = why.of("Leaf").keys
+      [["(constants)", "Report::BADGES", "[] of Array", "@label of Badge", "[] of Array"],
+       ["(global variables)", "$leaves", "[] of Array"],
+       ["(constants)", "Badge", "@all of class Badge", "[] of Array"],
+      ].each { |path| assert_include paths, path }
+      assert_equal 1, paths.count { |path| path.include?("@@shared of class Badge") }, paths.inspect
+      assert_empty paths.select { |path| path.last.start_with?("(not") }, "all are held"
+    RUBY
+  end
+
+  # Each step of each chain leads from objects that are there to objects that are there, as ObjectSpace sees it.
+  def test_each_edge_is_a_reference
+    assert_why(<<~'RUBY')
+      module Plant
+        LIST = [leaves(200), {a: leaves(200)}, Badge.new(leaves(200)), Struct.new(:leaf).new(leaves(200)), [[[leaves(200)]]]]
+      end
+      names = ->(object) { object.is_a?(ObjectSpace::InternalObjectWrapper) ? nil : Object.instance_method(:class).bind_call(object).name }
+      checked = 0
+      Why.new.parts.each do |path, klass,|
+        next unless klass == "Leaf" && path[1].name == "Plant::LIST"
+        here = [Plant::LIST]
+        path.drop(2).each do |step|
+          here = here.flat_map { |object| ObjectSpace.reachable_objects_from(object) }.uniq(&:__id__).select { |object| names[object] == step.class || step.class.start_with?("(") }
+          assert_not_empty here, path.inspect
+        end
+        checked += 1
+      end
+      assert_operator checked, :>=, 4
+    RUBY
+  end
+
+  def test_parts_of_a_row_add_up_to_the_row
+    assert_why(<<~'RUBY')
+      KEPT = leaves(5000)
+      STRINGS = Array.new(5000) { |i| "a string that malloc holds, number #{i}, and more of it" }
+      garbage = nil
+      20_000.times { garbage = Leaf.new }
+      why = Why.new
+      why.sums.each { |row, parts| assert_in_delta row, parts, row * 1e-9 + 1e-6 }
+      assert_operator why.sums.sum(&:first), :>, 100_000
+      assert_include why.of("(malloc)").keys.map { |path| path[1] }, "STRINGS"
+      assert_operator why.of("Leaf").sum { |path, space| path == ["(not reached)"] ? space : 0 }, :>, 40_000, "dead, and nobody has looked yet"
+    RUBY
+  end
+
+  def test_a_long_list_is_one_step
+    assert_why(<<~'RUBY', args: ["--heap-sample=interval=64k,malloc=off,output=none,seed=5"])
+      head = nil
+      500_000.times { link = Link.new; link.following = head; head = link }
+      LIST = head
+      tree = ->(depth) { depth.zero? ? leaves(1) : [{deeper: tree[depth - 1]}] }
+      TREE = Array.new(200) { tree[100] }
+      why = Why.new
+      assert_nil why.refused
+      paths = why.parts.select { |_, klass,| klass == "Link" }.map(&:first).uniq
+      assert_operator paths.size, :<=, 2, "the first, and all others"
+      assert_operator paths.map { |path| path.last.folded }.max, :>, 400_000
+      deepest = why.parts.select { |path,| path[1].name == "TREE" }.map { |path,| path.size }.max
+      assert_operator deepest, :<, 12
+    RUBY
+  end
+
+  def test_a_constant_wins_over_a_nearer_local_and_a_cache
+    assert_why(<<~'RUBY')
+      module Deep
+        module Deeper
+          KEPT = {one: [leaves]}
+        end
+      end
+      here = Deep::Deeper::KEPT[:one][0]
+      assert_equal [["(constants)", "Deep::Deeper::KEPT", "{} value of Hash", "[] of Array", "[] of Array"]], Why.new.of("Leaf").keys
+      here.clear
+    RUBY
+  end
+
+  def test_the_process_sees_no_child
+    assert_why(<<~'RUBY')
+      died = 0
+      trap(:CHLD) { died += 1 }
+      waiter = Thread.new { Thread.stop; Process.wait(-1) rescue $!.class }
+      Thread.pass until waiter.stop?
+      waiter.run
+      assert_equal Errno::ECHILD, waiter.value
+      own = fork { exit! 7 }
+      fds = Dir.children("/proc/self/fd").size
+      10.times { assert_nil Why.new.refused }
+      assert_equal [own, 7], Process.wait2(-1).then { |pid, status| [pid, status.exitstatus] }
+      assert_raise(Errno::ECHILD) { Process.wait(-1) }
+      assert_raise(Errno::ECHILD) { Process.wait(-1, Process::WNOHANG) }
+      assert_equal 1, died
+      assert_equal fds, Dir.children("/proc/self/fd").size
+      assert_empty Dir.glob("/proc/self/task/*/children").map { |file| File.read(file) }.join
+    RUBY
+  end
+
+  # Closed here means closed: the child has no copy.
+  def test_the_child_holds_no_pipe_open
+    assert_why(<<~'RUBY')
+      require "-test-/heap_sampler_holders"
+      KEPT = Bug::HeapSamplerHolders.trouble("hang")
+      reader, writer = IO.pipe
+      asking = Thread.new { Why.new(GC.sample_profile(why: 3)) }
+      sleep 0.01 until File.read("/proc/self/task/#{Process.pid}/children") + Dir.glob("/proc/self/task/*/children").map { |file| File.read(file) }.join != ""
+      sleep 0.3
+      writer.close
+      assert_equal "", Timeout.timeout(1) { reader.read } if require "timeout"
+      assert_match(/deadline/, asking.value.refused)
+    RUBY
+  end
+
+  def test_a_mark_function_that_crashes_or_hangs_is_named
+    assert_why(<<~'RUBY', timeout: 240)
+      require "-test-/heap_sampler_holders"
+      {"segv" => :SEGV, "abort" => :ABRT, "bug" => :ABRT}.each do |how, signal|
+        kept = Bug::HeapSamplerHolders.trouble(how)
+        why = Why.new
+        assert_match(/ended early/, why.refused)
+        assert_equal "Bug::Trouble", why.kept["ended_in"]
+        assert_equal Signal.list[signal.to_s], why.kept["signal"]
+        assert_nil why.raw[:kept]
+        Bug.module_eval { kept = nil }
+      end
+      GC.start
+    RUBY
+    assert_why(<<~'RUBY')
+      require "-test-/heap_sampler_holders"
+      KEPT = Bug::HeapSamplerHolders.trouble("hang")
+      begun = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+      why = Why.new(GC.sample_profile(why: 1))
+      assert_match(/longer than its deadline/, why.refused)
+      assert_equal "Bug::Trouble", why.kept["ended_in"]
+      assert_operator Process.clock_gettime(Process::CLOCK_MONOTONIC) - begun, :<, 10
+    RUBY
+  end
+
+  def test_timeout_ends_the_child
+    assert_why(<<~'RUBY')
+      require "-test-/heap_sampler_holders"
+      require "timeout"
+      KEPT = Bug::HeapSamplerHolders.trouble("hang")
+      begun = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+      assert_raise(Timeout::Error) { Timeout.timeout(1) { GC.sample_profile(why: true) } }
+      assert_operator Process.clock_gettime(Process::CLOCK_MONOTONIC) - begun, :<, 10
+      assert_empty Dir.glob("/proc/self/task/*/children").map { |file| File.read(file) }.join
+      signals = 0
+      trap(:USR1) { signals += 1 }
+      Thread.new { 3.times { sleep 0.1; Process.kill(:USR1, Process.pid) } }
+      why = Why.new(GC.sample_profile(why: 1))
+      assert_match(/deadline/, why.refused, "a signal with a handler does not end it")
+      assert_equal 3, signals
+    RUBY
+  end
+
+  def test_one_at_a_time
+    assert_why(<<~'RUBY')
+      require "-test-/heap_sampler_holders"
+      KEPT = Bug::HeapSamplerHolders.trouble("hang")
+      first = Thread.new { Why.new(GC.sample_profile(why: 2)) }
+      sleep 0.01 until first.stop?
+      sleep 0.5
+      assert_match(/another walk is under way/, Why.new.refused)
+      pid = fork { exit!(Why.new(GC.sample_profile(why: 1)).refused.match?(/deadline|early/) ? 0 : 1) }
+      assert_equal 0, Process.wait2(pid).last.exitstatus, "a forked worker may ask for itself"
+      assert_match(/deadline/, first.value.refused)
+    RUBY
+  end
+
+  def test_while_gc_marks_in_steps_and_after_it_moved_objects
+    assert_why(<<~'RUBY')
+      module Plant; KEPT = {one: leaves(5000)}; end
+      path = ["(constants)", "Plant::KEPT", "{} value of Hash", "[] of Array"]
+      look = lambda do |message|
+        why = Why.new
+        assert_nil why.refused, message
+        assert_equal [path], why.of("Leaf").keys, message
+      end
+      GC.start(full_mark: true, immediate_mark: false, immediate_sweep: false)
+      look["marking"]
+      GC.start
+      GC.start(full_mark: true, immediate_sweep: false)
+      look["sweeping"]
+      GC.compact
+      look["compacted"]
+      GC.auto_compact = true
+      GC.start(full_mark: true, immediate_sweep: false)
+      look["compacting"]
+      GC.start
+      GC.verify_internal_consistency if GC.respond_to?(:verify_internal_consistency)
+      look["at the end"]
+    RUBY
+  end
+
+  def test_with_yjit
+    omit "no YJIT" unless defined?(RubyVM::YJIT)
+    assert_why(<<~'RUBY', args: ["--yjit", "--yjit-call-threshold=2", *SAMPLED])
+      module Plant; KEPT = {one: leaves(5000)}; end
+      200.times { |i| Badge.new(i).label }
+      why = Why.new
+      assert_nil why.refused
+      assert_equal [["(constants)", "Plant::KEPT", "{} value of Hash", "[] of Array"]], why.of("Leaf").keys
+      why.sums.each { |row, parts| assert_in_delta row, parts, row * 1e-9 + 1e-6 }
+    RUBY
+  end
+
+  def test_with_ractors
+    assert_why(<<~'RUBY', args: ["-W0", *SAMPLED])
+      module Plant; KEPT = {one: leaves(5000)}; end
+      ractors = Array.new(3) { Ractor.new { kept = Array.new(1000) { Leaf.new }; Ractor.receive; kept } }
+      busy = Ractor.new { loop { Array.new(100) { Object.new } } }
+      sleep 0.2
+      5.times do
+        why = Why.new
+        assert_nil why.refused
+        paths = why.of("Leaf").keys
+        assert_include paths, ["(constants)", "Plant::KEPT", "{} value of Hash", "[] of Array"]
+        assert_not_empty paths.select { |path| path[0] == "(threads)" }
+      end
+      ractors.each { |ractor| ractor.send(1) }
+    RUBY
+  end
+
+  def test_what_would_be_freed
+    assert_why(<<~'RUBY')
+      module Plant
+        ALONE = [leaves(20_000)]
+        SHARED = {one: leaves(20_000)}
+        ALSO = [SHARED[:one]]
+      end
+      why = Why.new
+      freed = why.kept["freed"].to_h { |one| [one["chain"].last, one] }
+      size = GC.stat_heap(0, :slot_size)
+      alone = freed.fetch("Plant::ALONE")
+      assert_equal ["(constants)", "Plant::ALONE"], alone["chain"]
+      assert_operator (alone["space"] - 20_000 * size).abs, :<=, 4 * Math.sqrt(alone["var"]) + 20_000 * 8 * 2, alone.inspect
+      shared = freed["Plant::SHARED"] || freed["Plant::ALSO"]
+      assert_operator shared["space"], :<, 100_000, "what two hold is freed by neither"
+    RUBY
+  end
+
+  def test_threads_that_can_never_wake
+    assert_why(<<~'RUBY', timeout: 60)
+      require "monitor"
+      require "timeout"
+      Timeout.timeout(5) { }
+      KEPT = Queue.new
+      workers = Array.new(2) { Thread.new { KEPT.pop } }
+      workers.clear
+      queues = []
+      Thread.new { leaves(2000).tap { |kept| Queue.new.pop; kept.size } }; lost = __LINE__
+      3.times { Thread.new { lock = Mutex.new; condition = ConditionVariable.new; kept = leaves(1000); lock.synchronize { condition.wait(lock) }; kept.size } }; lost_too = __LINE__
+      Thread.new { Thread.new { SizedQueue.new(1).pop }.join }; joins = __LINE__
+      POOL = [Thread.new { Queue.new.pop }]
+      Thread.new { Queue.new.pop(timeout: 100) }
+      Thread.new { sleep }
+      monitor = Monitor.new
+      CONDITION = monitor.new_cond
+      Thread.new { monitor.synchronize { CONDITION.wait } }
+      sleep 0.5
+      GC.start
+      why = Why.new
+      stuck = why.kept["stuck"].to_h { |one| [[one["line"], one["name"]], one] }
+      assert_equal [[lost, "waits for Thread::Queue"], [lost_too, "waits for Thread::ConditionVariable"], [joins, "waits for Thread::SizedQueue"], [joins, "waits for Thread"]].sort, stuck.keys.sort, stuck.inspect
+      assert_equal [1, 3], [stuck[[lost, "waits for Thread::Queue"]]["threads"], stuck[[lost_too, "waits for Thread::ConditionVariable"]]["threads"]]
+      assert_operator stuck[[lost, "waits for Thread::Queue"]]["space"], :>, 50_000
+      assert_operator stuck[[lost_too, "waits for Thread::ConditionVariable"]]["space"], :>, 80_000
+    RUBY
+  end
+
+  def test_refused_where_there_is_no_room_and_at_the_end
+    assert_why(<<~'RUBY')
+      KEPT = leaves
+      limit = File.read("/proc/self/statm").to_i * 4096 + 60_000_000
+      pid = fork do
+        Process.setrlimit(:AS, limit)
+        exit!(Why.new.refused&.match?(/ulimit -v/) ? 0 : 1)
+      end
+      assert_equal 0, Process.wait2(pid).last.exitstatus
+    RUBY
+    script = <<~'RUBY'
+      ObjectSpace.define_finalizer("x".dup, proc { $stdout.puts GC.sample_profile(why: true).raw[:meta_json][/"refused":"[^"]*/] })
+    RUBY
+    assert_in_out_err(["--disable=gems", *SAMPLED, "-e", script], "", /the process is ending/, [])
+  end
+
+  def test_why_as_a_setting
+    Dir.mktmpdir do |dir|
+      assert_separately([{"DIR" => dir}, "-W1", "--disable=gems", "--heap-sample=interval=400,every=1,why=2,quiet,output=#{dir}/x-%t.pb"], PRELUDE + <<~'RUBY', timeout: 60)
+        KEPT = leaves
+        files = -> { Dir.glob(ENV["DIR"] + "/*.pb") }
+        200.times { sleep 0.1; break if files[].size >= 3 }
+        asked = files[].sort.first(2).map { |file| File.binread(file).include?("kept_space") }
+        assert_equal [false, true], asked
+      RUBY
+    end
+  end
+end
