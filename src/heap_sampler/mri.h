@@ -50,7 +50,7 @@
  *     rb_hash_stlike_foreach, rb_gen_ivtbl_get without an ID, rb_shape_get_parent,
  *     rb_vm_frame_method_entry, rb_iseq_path, rb_iseq_line_no, rb_class_real.
  *   - Private structs whose words edge_data.c has as a table, by the type's name: enumerator.c,
- *     proc.c (METHOD), thread_sync.c, weakmap.c, variable.c (autoload), vm_trace.c, dir.c,
+ *     proc.c (METHOD), thread_sync.c, weakmap.c, variable.c (autoload), vm_trace.c,
  *     vm.c (pin_array_list), vm_backtrace.c; that of id_table.c and STR_NOFREE of string.c in
  *     owned_blocks.c. test_heap_sampler_edges.rb fails where one has changed.
  *

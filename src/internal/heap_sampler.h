@@ -187,6 +187,13 @@ struct rb_heap_sampler_fiber {
 /* While it is in the list. Plain loads; [any] */
 void rb_heap_sampler_fiber_look(const struct rb_heap_sampler_alive *fiber, struct rb_heap_sampler_fiber *look);
 
+/* What a fiber refers to beside its stack; 0: nothing. Plain loads; [vm] */
+struct rb_fiber_struct;
+struct rb_heap_sampler_fiber_kept {
+    VALUE block, value, resumed_by;
+};
+void rb_heap_sampler_fiber_keeps(const struct rb_fiber_struct *fiber, struct rb_heap_sampler_fiber_kept *kept);
+
 /* thread_pthread.c, signal.c, vm.c: what this thread gets from malloc between these two is a stack. */
 void rb_heap_sampler_stack_begins(void);
 void rb_heap_sampler_stack_ends(void);

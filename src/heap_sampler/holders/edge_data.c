@@ -31,7 +31,6 @@ static const struct data_form {
     {"autoload_const", {NULL, NULL, "feature", "module", NULL, "value", NULL, "file"}},
     {"autoload_data", {"path", "mutex"}},
     {"tracepoint", {NULL, NULL, "targets", NULL, NULL, "block", NULL, "self"}},
-    {"dir", {NULL, "path"}},
     {"VM/pin_array_list", {"earlier objects"}},
     {"backtrace", {NULL, "array", "locations"}},
 };
@@ -106,7 +105,12 @@ static void
 data_visit_fiber(struct hs_visit *visit, rb_fiber_t *fiber)
 {
     const rb_execution_context_t *ec = rb_fiberptr_get_ec(fiber);
+    struct rb_heap_sampler_fiber_kept kept;
+    rb_heap_sampler_fiber_keeps(fiber, &kept);
     rb_hs_visit_stack(visit, ec);
+    hs_visit(visit, HS_EDGE_BLOCK, "block", 0, kept.block);
+    hs_visit(visit, HS_EDGE_DATA, "value", 0, kept.value);
+    hs_visit(visit, HS_EDGE_DATA, "resumed by", 0, kept.resumed_by);
     if (ec->thread_ptr) hs_visit(visit, HS_EDGE_DATA, "thread", 0, ec->thread_ptr->self);
     hs_visit(visit, HS_EDGE_SELF, "self", 0, rb_fiberptr_self(fiber));
 }
@@ -153,6 +157,16 @@ rb_hs_vm_type_p(const rb_data_type_t *type, const char *name)
         rb_hs_same_library_p(type, &ruby_threadptr_data_type);
 }
 
+/* Types that say where their references are. */
+static void
+data_visit_declared(struct hs_visit *visit, const rb_data_type_t *type, const char *data)
+{
+    const size_t *offset = (const size_t *)(uintptr_t)type->function.dmark;
+    for (; *offset != RUBY_REF_END && !visit->enough; offset++) {
+        hs_visit(visit, HS_EDGE_DATA, "data", 0, *(const VALUE *)(data + *offset));
+    }
+}
+
 static void
 data_visit_vm_object(struct hs_visit *visit, const rb_data_type_t *type, void *data)
 {
@@ -172,16 +186,7 @@ data_visit_vm_object(struct hs_visit *visit, const rb_data_type_t *type, void *d
     else {
         const struct data_form *form = data_form_of(type);
         if (form) data_visit_words(visit, form, data);
-    }
-}
-
-/* Extensions that say where their references are. */
-static void
-data_visit_declared(struct hs_visit *visit, const rb_data_type_t *type, const char *data)
-{
-    const size_t *offset = (const size_t *)(uintptr_t)type->function.dmark;
-    for (; *offset != RUBY_REF_END && !visit->enough; offset++) {
-        hs_visit(visit, HS_EDGE_DATA, "data", 0, *(const VALUE *)(data + *offset));
+        else if (type->flags & RUBY_TYPED_DECL_MARKING) data_visit_declared(visit, type, data);
     }
 }
 

@@ -114,7 +114,8 @@ chain_names(const struct chain *chain, size_t last)
 static bool
 chain_stops_at(VALUE object, VALUE parent)
 {
-    return object != parent && (RB_TYPE_P(object, T_CLASS) || RB_TYPE_P(object, T_MODULE));
+    if (object == parent || RB_TYPE_P(object, T_MODULE)) return object != parent;
+    return RB_TYPE_P(object, T_CLASS) && !RB_FL_TEST_RAW(object, RUBY_FL_SINGLETON);
 }
 
 /* chain(parent, child) -> [edge, …]; nil: the GC would not come from one to the other */
