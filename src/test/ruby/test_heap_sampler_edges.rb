@@ -23,14 +23,17 @@ class TestHeapSamplerEdges < Test::Unit::TestCase
     def with_rest(*repos) = binding
     def with_block(&block) = binding
     def with_options(**options) = binding
+
     def with_local(value)
       repo = value
       binding
     end
+
     def each = block_given? ? yield(1) : to_enum(:each)
     def forward(...) = with_rest(...)
     attr_accessor :first, :second
   end
+
   class Many; end
   Point = Struct.new(:x, :label)
   Wide = Struct.new(*(1..20).map { |i| :"m#{i}" })
@@ -50,7 +53,9 @@ class TestHeapSamplerEdges < Test::Unit::TestCase
     @@shared = Object.new
     class << self
       attr_reader :all
+
       def shared = @@shared
+
       def shared=(value)
         @@shared = value
       end
@@ -59,12 +64,14 @@ class TestHeapSamplerEdges < Test::Unit::TestCase
     define_method(:kept) { kept }
     KEPT = kept
   end
+
   module Mixin
     WORDS = ["a"].dup
     @table = {}
     def self.table = @table
     def mixed = 1
   end
+
   class Mixed
     include Mixin
     prepend Module.new
@@ -317,7 +324,7 @@ class TestHeapSamplerEdges < Test::Unit::TestCase
   edge("the value of a thread", :data, "value of Thread") { (value = child).then { [Thread.new { value }.tap(&:join), value] } }
   edge("the name of a thread", :data, "name of Thread") do
     thread = Thread.new { }.join
-    thread.name = name = "a name that is a String of its own"
+    thread.name = "a name that is a String of its own"
     [thread, thread.name]
   end
   chain("a thread variable", ["thread_local: thread variables of Thread", "value: {} value of Hash"]) do
@@ -408,6 +415,7 @@ class TestHeapSamplerEdges < Test::Unit::TestCase
   end
   chain("a singleton method that a block defines",
         ["class: class of Object", "method: method kept of singleton class of a Object", "block: block of method kept",
+         "environment: locals outside of block (2 levels) in #{NAME}.defining_singleton",
          "environment: locals outside of block in #{NAME}.defining_singleton",
          "local: local value of #{NAME}.defining_singleton"]) do
     value = child
@@ -435,7 +443,7 @@ class TestHeapSamplerEdges < Test::Unit::TestCase
     VALUE = [1]
     def pattern = /a pattern/
     def block = -> { /another pattern/ }
-    def once = /#{"a"}b/o
+    def once = /ab/o
     def keyword(one: 2.0i) = one
     def constant = TestHeapSamplerEdges::CACHED
   end
@@ -452,11 +460,6 @@ class TestHeapSamplerEdges < Test::Unit::TestCase
   chain("a value of a Ractor's storage", ["thread_local: Ractor local kept of Ractor"]) do
     Ractor.current[:kept] = value = child
     [Ractor.current, value]
-  end
-  chain("arguments of a thread", ["data: arguments of Thread", "element: [] of Array"]) do
-    value = child
-    thread = waiting(value) { sleep }
-    [thread, value]
   end
   edge("the block of a thread", :block, "block of Thread") do
     block = proc { sleep }
@@ -603,25 +606,34 @@ class TestHeapSamplerEdges < Test::Unit::TestCase
   end
 
   # Each reference of each object of a program with much of the standard library has a name; nothing is allocated for it.
-  def test_all_objects
+  def assert_all_named(before = "", args: [])
     libraries = %w[json set erb optparse psych openssl socket net/http rdoc tempfile fileutils date ripper
-                   pstore digest zlib strscan forwardable delegate observer logger monitor timeout open3 uri resolv find]
-    edges(<<~RUBY, timeout: 120)
-      #{libraries}.each { |library| require library rescue LoadError }
+                   pstore digest zlib strscan forwardable delegate logger monitor timeout open3 uri resolv find]
+    edges(<<~RUBY, args: args, timeout: 240)
+      #{libraries}.each { |library| require library }
       [1, 2].each.next
       fibers = Array.new(3) { |n| Fiber.new { |one| Fiber.yield(one) }.tap { |f| f.resume(Object.new) } }
       threads = Array.new(3) { Thread.new { Queue.new.pop } }
       Ractor.new { Ractor.receive }
       Thread.pass until threads.all?(&:stop?)
+      #{before}
       sweep = Edges.sweep
       assert_operator sweep[:edges], :>, 100_000
       assert_equal 0, sweep[:unnamed]
       assert_equal 0, sweep[:out_of_form]
       assert_equal 0, sweep[:allocated_objects]
       assert_equal 0, sweep[:allocated_bytes] if sweep[:allocated_bytes]
-      assert_operator sweep[:kinds][:other], :<, 0.02 * sweep[:edges], sweep[:others].inspect
       assert_equal [], sweep[:others].map { |one| one[1] }.uniq
     RUBY
+  end
+
+  def test_all_objects = assert_all_named
+  def test_all_objects_while_marking = assert_all_named("GC.start(full_mark: true, immediate_mark: false)")
+  def test_all_objects_with_yjit = assert_all_named("200.times { JSON.generate([1, {a: 2}]) }", args: ["--yjit"])
+
+  def test_all_objects_after_compaction
+    omit "no compaction here" unless GC.respond_to?(:compact)
+    assert_all_named("GC.compact")
   end
 
   # -- blocks of malloc ----------------------------------------------------------------------------------------------------
@@ -640,7 +652,7 @@ class TestHeapSamplerEdges < Test::Unit::TestCase
         "a bignum" => [1 << 80_000, [10_001]],
         "a struct" => [wide, [1600]],
         "variables" => [many, [2400]],
-        "a hash" => [(1..1000).to_h { |n| [n, n] }, [1024, 24_000]],
+        "a hash" => [(1..1000).to_h { |n| [n, n] }, [4096, 24_000]],
         "a small string" => ["x" * 20, []],
         "a small array" => [[1, 2], []],
         "a small hash" => [{a: 1}, []],
@@ -666,7 +678,7 @@ class TestHeapSamplerEdges < Test::Unit::TestCase
       require "psych"
       objects, blocks, short, type = Edges.audit
       assert_operator objects, :>, 10_000
-      assert_operator blocks, :>, 1000
+      assert_operator blocks, :>, 500
       assert_equal 0, short, "of type #{type}"
     RUBY
   end
