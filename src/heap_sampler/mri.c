@@ -24,11 +24,12 @@ rb_hs_gvl_p(void)
     return ruby_thread_has_gvl_p();
 }
 
-/* Or no other Ractor runs. */
+/* Or no other Ractor runs.  A thread of Ruby's without an execution context is the last one: the VM is being freed. */
 bool
 rb_hs_vm_locked_p(void)
 {
-    return rb_multi_ractor_p() ? rb_vm_locked_p() : ruby_thread_has_gvl_p();
+    bool others = rb_multi_ractor_p() && rb_current_execution_context(false);
+    return others ? rb_vm_locked_p() : ruby_thread_has_gvl_p();
 }
 
 bool
