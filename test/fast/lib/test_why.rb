@@ -226,3 +226,17 @@ test "a growth report names who keeps what came, where the later profile tells" 
   without = (HeapSample::Profile.from_raw(later.raw) - earlier).report
   assert(!without.to_s.include?("keeps") && !without.to_h[:rows].first.key?(:holder), without.to_s)
 end
+
+test "threads that can never wake: where they wait, what for, and what they keep" do
+  build = Build.new(interval: 4096).row(["/srv/app/a.rb:1 A#b"], "Job", type: "T_OBJECT", inuse: 60, birth: 1).row(["/srv/app/a.rb:2 A#b"], "Other", inuse: 60, birth: 1)
+  root = "root (threads that can never wake)"
+  held = HeldBuild.new(build).way(0, [root, "root waits for Queue ×12 @/srv/app/pool.rb:7", "local local job of block in Pool#work"]).way(1, [root, "root waits for Mutex @/srv/app/lock.rb:3"])
+  stuck = held.profile.report.stuck
+  equal([["waits for Mutex", 1, 60], ["waits for Queue", 12, 60]], stuck.map { |place| [place.edge.name, place.count, place.estimate.samples] }.sort)
+  text = held.profile.report.to_s(root: "/srv/app")
+  assert(text.include?("13 threads can never wake: nobody has what they wait for."), text)
+  assert(text.match?(/12 +241\.2 KiB +±61\.8 KiB +waits for Queue +pool\.rb:7$/), text)
+  assert(again(held.profile).report.to_s(root: "/srv/app").include?("241.2 KiB"), again(held.profile).report.to_s)
+  assert(!held_build.profile.report.to_s.include?("never wake") && held_build.profile.report.to_h[:stuck] == [])
+  assert(!sample_build.profile.report.to_h.key?(:stuck))
+end

@@ -18,7 +18,7 @@ module HeapSample
     end
 
     def to_s
-      @layout.text([head, *(@why.reason ? [@layout.sentence(@why.reason)] : [lines, roots, conclusion])])
+      @layout.text([head, *(@why.reason ? [@layout.sentence(@why.reason)] : [lines, roots, stuck, conclusion])])
     end
 
     # Title and tree, at most +top+ nodes of it.
@@ -177,6 +177,8 @@ module HeapSample
       known = @why.map { |node| node.steps.first&.first&.name }.compact.filter_map { |name| Roots.of(name)&.then { |root| [name, root] } }
       known.flat_map { |name, root| @layout.remark("#{name}: #{root.meaning}") }
     end
+
+    def stuck = StuckThreads.lines(StuckThreads.of(@why.profile.holders), @layout)
 
     def conclusion
       node = @why.largest or return []
