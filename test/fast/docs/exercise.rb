@@ -137,7 +137,7 @@ while (node = nodes.shift)
   read(node)
   nodes.concat(node.children)
 end
-[read(known.holders), known.holders.each { |held| read(held) }, known.holders.of(known.table).all, known.holders.parent(3), known.holders.count(3), known.holders.path(3)]
+[read(known.holders), known.holders.each { |held| read(held) }, known.holders.of(known.table).all, known.holders.parent(3), known.holders.path(3)]
 edge = known.holders.edge(3)
 [read(edge), edge == edge.dup, edge.names_owner_of?(edge), known.info.walk.then { |walk| read(walk) }, HeapSample::Walk.of(nil)]
 HeapSample::Holders.from_raw(nil, nil, raw[:texts], raw[:rows])

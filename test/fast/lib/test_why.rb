@@ -236,7 +236,7 @@ test "threads that can never wake: where they wait, what for, and what they keep
   text = held.profile.report.to_s(root: "/srv/app")
   assert(text.include?("13 threads can never wake: nobody has what they wait for."), text)
   assert(text.match?(/12 +241\.2 KiB +±61\.8 KiB +waits for Queue +pool\.rb:7$/), text)
-  assert(again(held.profile).report.to_s(root: "/srv/app").include?("241.2 KiB"), again(held.profile).report.to_s)
+  equal(stuck.map(&:count), again(held.profile).report.stuck.map(&:count))
   assert(!held_build.profile.report.to_s.include?("never wake") && held_build.profile.report.to_h[:stuck] == [])
   assert(!sample_build.profile.report.to_h.key?(:stuck))
 end

@@ -38,24 +38,22 @@ module HeapSample
     def self.from_raw(nodes, kept, texts, rows)
       return unless nodes && kept
 
-      parents, edges, classes, counts = [0], [nil], [""], [0]
+      parents, edges, classes = [0], [nil], [""]
       nodes.each_slice(NODE_FIELDS).with_index do |(parent, kind, name, class_name, path, line, objects, folded), index|
         parents << (parent == index ? 0 : parent + 1)
-        edges << Edge.new(texts[name], texts[kind], texts[path], line, repeats: (objects if folded > 0 && parent != index))
+        edges << Edge.new(texts[name], texts[kind], texts[path], line, repeats: (objects if parent != index && (folded > 0 || texts[nodes[parent * NODE_FIELDS + 2]] == StuckThreads::ROOT)))
         classes << texts[class_name]
-        counts << objects
       end
       held = kept.each_slice(HELD_FIELDS).map do |row, node, *figures|
         columns = rows.fetch(row)
         own = classes.fetch(node + 1)
         Held.new(columns, node + 1, columns[Columns::MALLOC] && !own.empty? ? own : texts[columns[Columns::CLASS]], *figures)
       end
-      new(parents, edges, held, counts)
+      new(parents, edges, held)
     end
 
-    # +parents+: of each node; +edges+: the Edge of each; of node 0 neither counts.  +counts+: how many objects each is of, if that is known.
-    def initialize(parents, edges, all, counts = nil)
-      @counts = counts
+    # +parents+: of each node; +edges+: the Edge of each; of node 0 neither counts.
+    def initialize(parents, edges, all)
       @parents = parents
       @edges = edges
       @all = all
@@ -72,8 +70,6 @@ module HeapSample
 
     # The parent of a node, and its Edge.
     def parent(node) = @parents[node]
-    # How many objects on ways a node is of; nil where the file does not tell.
-    def count(node) = @counts&.at(node)
     # The Edge of a node; nil of node 0.
     def edge(node) = @edges[node]
 
@@ -93,7 +89,7 @@ module HeapSample
     def of(rows)
       wanted = {}.compare_by_identity
       rows.each { |row| wanted[row] = true }
-      Holders.new(@parents, @edges, all.select { |held| wanted[held.row] }, @counts)
+      Holders.new(@parents, @edges, all.select { |held| wanted[held.row] })
     end
 
     def inspect

@@ -2,11 +2,11 @@
 
 module HeapSample
   # Threads that can never wake: they wait, without a time limit, for an object that nobody else has.  A walk tells them:
-  # each place where some wait, what for, how many, and what they keep.
+  # each place where some wait, what for, how many, and what they keep.  A file tells of those that keep something that was sampled.
   class StuckThreads
     ROOT = "(threads that can never wake)"
 
-    # +edge+: "waits for Queue", with the file and line; +count+: how many threads, nil where the file does not tell; +estimate+: what
+    # +edge+: "waits for Queue", with the file and line; +count+: how many threads; +estimate+: what
     # they keep.
     Place = Struct.new(:edge, :count, :estimate) do
       # JSON-ready.
@@ -24,7 +24,7 @@ module HeapSample
       (1...holders.size).each do |node|
         next unless holders.parent(node).nonzero? && holders.parent(holders.parent(node)).zero? && holders.edge(holders.parent(node)).name == ROOT
 
-        found[node] = Place.new(holders.edge(node), holders.count(node), Estimate.new)
+        found[node] = Place.new(holders.edge(node), holders.edge(node).repeats, Estimate.new)
       end
       holders.each { |held| found[below_root(holders, held.node)]&.estimate&.add(held.estimate) } unless found.empty?
       found.values.sort_by.with_index { |place, index| [-place.estimate.space, index] }
@@ -41,8 +41,9 @@ module HeapSample
     def self.lines(places, layout)
       return [] if places.empty?
 
-      total = places.all?(&:count) ? "#{layout.count(places.sum(&:count))} threads" : "Threads"
-      rows = places.map { |place| [place.count ? layout.count(place.count) : Layout::NOTHING, layout.size(place.estimate), layout.interval(place.estimate), layout.name(place.edge.name), where(place)] }
+      count = places.sum(&:count)
+      total = "#{layout.count(count)} thread#{"s" unless count == 1}"
+      rows = places.map { |place| [layout.count(place.count), layout.size(place.estimate), layout.interval(place.estimate), layout.name(place.edge.name), where(place)] }
       [*layout.title("#{total} can never wake: nobody has what they wait for."),
        *layout.table([["threads", :right, 1], ["keep", :right], ["95% interval", :right, 2], ["what", :left], ["at", :left]], rows)]
     end
