@@ -59,6 +59,7 @@ module HeapSample
   autoload :Holders, "#{here}/holders/holders"
   autoload :NearestHolder, "#{here}/holders/nearest_holder"
   autoload :Roots, "#{here}/holders/roots"
+  autoload :StuckThreads, "#{here}/holders/stuck_threads"
   autoload :Walk, "#{here}/holders/walk"
 
   # The file format of the sampler.

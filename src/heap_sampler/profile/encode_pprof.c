@@ -15,6 +15,7 @@
  */
 #include "heap_sampler/base/memory.h"
 #include "heap_sampler/base/texts.h"
+#include "heap_sampler/holders/edge.h"
 #include "heap_sampler/profile/buffer.h"
 #include "heap_sampler/profile/encode.h"
 #include "heap_sampler/profile/formats.h"
@@ -23,6 +24,8 @@
 #include "heap_sampler/stacks/stack_table.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Field numbers of profile.proto. */
@@ -375,12 +378,24 @@ put_holder(struct pprof *p, uint32_t name, uint32_t kind, uint32_t path, uint32_
     return number;
 }
 
+/* "@next of Node", or "@next of Node ×812" of objects that are linked by it to each other, and of threads that wait alike. */
+static uint32_t
+name_of_reference(struct pprof *p, const struct hs_holder *node)
+{
+    const struct hs_text *name = &p->profile->texts[node->name];
+    char text[HS_EDGE_TEXT_MAX + 16];
+    bool many = node->folded || (node->parent == HS_TOP_STUCK && node->objects > 1);
+    if (!many || node->parent == node - p->profile->holders.nodes) return string_of(p, node->name);
+    int length = snprintf(text, sizeof(text), "%.*s \xc3\x97%" PRIu32, (int)name->len, name->ptr, node->objects);
+    return add_string(p, (struct hs_text){text, (uint32_t)length});
+}
+
 static uint64_t
 location_of_reference(struct pprof *p, uint32_t number)
 {
     const struct hs_holder *node = &p->profile->holders.nodes[number];
     uint64_t *location = &p->of_holder[number].reference;
-    if (!*location) *location = put_holder(p, string_of(p, node->name), string_of(p, node->kind), string_of(p, node->path), node->line);
+    if (!*location) *location = put_holder(p, name_of_reference(p, node), string_of(p, node->kind), string_of(p, node->path), node->line);
     return *location;
 }
 

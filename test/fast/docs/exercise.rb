@@ -139,7 +139,7 @@ while (node = nodes.shift)
 end
 [read(known.holders), known.holders.each { |held| read(held) }, known.holders.of(known.table).all, known.holders.parent(3), known.holders.path(3)]
 edge = known.holders.edge(3)
-[read(edge), edge == edge.dup, known.info.walk.then { |walk| read(walk) }, HeapSample::Walk.of(nil)]
+[read(edge), edge == edge.dup, edge.names_owner_of?(edge), known.info.walk.then { |walk| read(walk) }, HeapSample::Walk.of(nil)]
 HeapSample::Holders.from_raw(nil, nil, raw[:texts], raw[:rows])
 nearest = known.nearest_holder
 [nearest.node(3), nearest.of_rows(known.table) { |_, estimate| estimate }, nearest.of_row(known.table.first)].grep(HeapSample::NearestHolder::Answer).each { |answer| [read(answer), answer.to_s] }

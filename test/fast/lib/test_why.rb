@@ -226,3 +226,37 @@ test "a growth report names who keeps what came, where the later profile tells" 
   without = (HeapSample::Profile.from_raw(later.raw) - earlier).report
   assert(!without.to_s.include?("keeps") && !without.to_h[:rows].first.key?(:holder), without.to_s)
 end
+
+test "threads that can never wake: where they wait, what for, and what they keep" do
+  build = Build.new(interval: 4096).row(["/srv/app/a.rb:1 A#b"], "Job", type: "T_OBJECT", inuse: 60, birth: 1).row(["/srv/app/a.rb:2 A#b"], "Other", inuse: 60, birth: 1)
+  root = "root (threads that can never wake)"
+  held = HeldBuild.new(build).way(0, [root, "root waits for Queue ×12 @/srv/app/pool.rb:7", "local local job of block in Pool#work"]).way(1, [root, "root waits for Mutex @/srv/app/lock.rb:3"])
+  stuck = held.profile.report.stuck
+  equal([["waits for Mutex", 1, 60], ["waits for Queue", 12, 60]], stuck.map { |place| [place.edge.name, place.count, place.estimate.samples] }.sort)
+  text = held.profile.report.to_s(root: "/srv/app")
+  assert(text.include?("13 threads can never wake: nobody has what they wait for."), text)
+  assert(text.match?(/12 +241\.2 KiB +±61\.8 KiB +waits for Queue +pool\.rb:7$/), text)
+  equal(stuck.map(&:count), again(held.profile).report.stuck.map(&:count))
+  assert(!held_build.profile.report.to_s.include?("never wake") && held_build.profile.report.to_h[:stuck] == [])
+  assert(!sample_build.profile.report.to_h.key?(:stuck))
+end
+
+test "the short form leaves out what only repeats: a class before its variable, the thread before its local" do
+  build = Build.new(interval: 4096)
+  2.times { |line| build.row(["/srv/app/a.rb:#{line + 1} A#b"], "Leaf", inuse: 50 + line, birth: 1) }
+  held = HeldBuild.new(build).way(0, ["constant Cart", "cvar @@every of class Cart", "value {} value of Hash", "ivar @backend of Concurrent::Map"])
+                  .way(1, ["root (threads)", "root (threads)", "data thread of Ractor", "data fiber of Thread", "fiber_local fiber local cache of Fiber"])
+  equal(["(threads)", "└ fiber local cache of Fiber → 5,248 Leaf", "(constants)", "└ @@every of class Cart → 5,145 Leaf"], ways(held.profile.why))
+  full = ways(held.profile.why(full: true))
+  assert(full.include?("└ Cart → @@every of class Cart → {} value of Hash → @backend of Concurrent::Map → 5,145 Leaf"), full.join("\n"))
+end
+
+test "in the short form classes, methods and compiled code are one; what a method's block refers to is not" do
+  build = Build.new(interval: 4096)
+  ["(imemo:iseq)", "String", "Class", "Leaf", "Class"].each_with_index { |name, line| build.row(["/srv/app/a.rb:#{line + 1} A#b"], name, inuse: 50 + line, birth: 1) }
+  held = HeldBuild.new(build).way(0, ["constant A", "method A#b", "code block in A#b"]).way(1, ["constant B", "class class of B", "method B.c", "code literal of B.c"]).way(2, ["constant C"])
+                  .way(3, ["constant D", "method D#e", "environment closure of Proc", "local local list of block in <class:D>", "element [] of Array"]).way(4, ["ivar @kinds of Registry"])
+  equal(["(constants)", "├ (loaded code)", "│ ├ 5,351 Class", "│ ├ 5,248 String", "│ └ 5,145 (imemo:iseq)", "├ @kinds of Registry → 5,557 Class",
+         "└ D → D#e → local list of block in <class:D> → 5,454 Leaf"], ways(held.profile.why))
+  assert(ways(held.profile.why(full: true)).any? { |line| line.include?("A → A#b → block in A#b") })
+end

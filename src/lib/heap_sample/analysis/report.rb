@@ -53,7 +53,7 @@ module HeapSample
       {
         header: Header.new(profile.info, layout).to_h, filter: profile.filtered&.names, top: top.to_h,
         classes: (by_class.to_h if classes?), malloc_functions: (MallocSection.new(profile, layout, rows).to_h if functions?),
-        young: total.young.to_h, before_start_bytes: before_start_bytes, churn: churn.to_h, **account_to_h
+        young: total.young.to_h, before_start_bytes: before_start_bytes, churn: churn.to_h, stuck: (stuck.map(&:to_h) if profile.holders), **account_to_h
       }.compact
     end
 
@@ -78,6 +78,9 @@ module HeapSample
 
     # Who holds free memory of heap pages: HeapPages.
     def heap_pages(layout = Layout.new) = HeapPages.new(profile, layout, rows) # :nodoc:
+
+    # Threads that can never wake, if a walk looked for them: Array of StuckThreads::Place.
+    def stuck = StuckThreads.of(profile.holders)
 
     private
 

@@ -13,7 +13,7 @@ module HeapSample
     end
 
     def to_s
-      @layout.text([head, lines, class_table, functions, remainder, churn, heap_pages, account, alive, conclusion])
+      @layout.text([head, lines, class_table, functions, remainder, churn, heap_pages, account, alive, stuck, conclusion])
     end
 
     # The main table, title first; at most +count+ rows of it.
@@ -79,6 +79,9 @@ module HeapSample
 
       AliveText.new(alive, @layout, before: @info.account_at_start&.alive || {}, since: "since sampling started").lines
     end
+
+    # Threads that can never wake.
+    def stuck = @report.profile.filtered ? [] : StuckThreads.lines(@report.stuck, @layout)
 
     def conclusion
       row = @report.top.find { |entry| !Keys.machinery?(entry.key) } || @report.top.first

@@ -58,7 +58,7 @@ module HeapSample
     # The node that keeps most, of those below roots that stand for code (see Roots); nil if there is none.
     def largest
       @largest ||= reject { |node| node.role || Roots.of(node.steps.first.first.name)&.keeps == false }.flat_map { |node| node.steps.size > 1 ? [node] : node.children }
-                   .reject(&:role).max_by { |node| node.estimate.space }
+                   .reject { |node| node.role || node.steps.any? { |step| step.first.equal?(Chain::LOADED) } }.max_by { |node| node.estimate.space }
     end
 
     # JSON-ready: a flat list of nodes, each after its parent, which it names by index.
@@ -113,7 +113,7 @@ module HeapSample
         estimate = shares.part(held.row, estimate) if shares
         next if estimate.zero?
 
-        steps = chains[held.node] ||= Chain.of(profile.holders.path(held.node), full: full)
+        steps = chains[[held.node, held.class_name]] ||= Chain.of(profile.holders.path(held.node), object: held.class_name, full: full)
         [steps, key(keys, held), estimate, held.row[Columns::MALLOC]]
       end
     end

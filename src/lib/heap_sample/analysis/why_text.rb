@@ -18,7 +18,7 @@ module HeapSample
     end
 
     def to_s
-      @layout.text([head, *(@why.reason ? [@layout.sentence(@why.reason)] : [lines, roots, conclusion])])
+      @layout.text([head, *(@why.reason ? [@layout.sentence(@why.reason)] : [lines, roots, stuck, conclusion])])
     end
 
     # Title and tree, at most +top+ nodes of it.
@@ -156,10 +156,24 @@ module HeapSample
       "#{@layout.name(edge.name)}#{at}"
     end
 
-    # Lines of at most +room+ characters; broken after an arrow, else between words, else anywhere.
+    # Lines of at most +room+ characters.  A name that fits into a line is in one; a longer one begins one, and is broken between
+    # words, or else anywhere.
     def wrap(names, room)
-      fill(names.each_with_index.flat_map { |name, at| together("#{name}#{ARROW.rstrip if at < names.size - 1}".split(" "), room) }, room)
+      lines = [+""]
+      names.each_with_index do |name, at|
+        name += ARROW.rstrip if at < names.size - 1
+        if lines.last.empty? || name.length > room || lines.last.length + 1 + name.length > room
+          lines << +"" unless lines.last.empty?
+          lines[-1..] = fill(pieces(name, room), room)
+        else
+          lines.last << " " << name
+        end
+      end
+      lines
     end
+
+    # The arrow stays with the word before it.
+    def pieces(name, room) = name.length > room ? name.split(/ (?!→)/) : [name]
 
     def fill(pieces, room)
       pieces.each_with_object([+""]) do |piece, lines|
@@ -169,14 +183,13 @@ module HeapSample
       end
     end
 
-    # A name as one piece where it fits into a line.
-    def together(words, room) = words.sum(&:length) + words.size - 1 <= room ? [words.join(" ")] : words
-
     # What categories mean that nobody wrote.
     def roots
-      known = @why.map { |node| node.steps.first&.first&.name }.compact.filter_map { |name| Roots.of(name)&.then { |root| [name, root] } }
+      known = [*@why, *@why.flat_map(&:children)].flat_map(&:steps).map { |step| step.first.name }.uniq.filter_map { |name| Roots.of(name)&.then { |root| [name, root] } }
       known.flat_map { |name, root| @layout.remark("#{name}: #{root.meaning}") }
     end
+
+    def stuck = StuckThreads.lines(StuckThreads.of(@why.profile.holders), @layout)
 
     def conclusion
       node = @why.largest or return []

@@ -2,11 +2,15 @@
 
 module HeapSample
   # The way from a root to an object as a person reads it: a list of steps.  The short form passes through collections of
-  # anything (whose they are is the edge before); in either, what repeats is one step, so that a list of a million links is
-  # "@next of Node ×1,000,000".
+  # anything (whose they are is the edge before), and all classes, methods and compiled code are one; in either, what repeats is
+  # one step, so that a list of a million links is "@next of Node ×1,000,000".
   module Chain
     # Edges in a row that repeat together: of a list one, of a tree with arrays two, …
     PERIOD_MOST = 4
+
+    # What classes, modules and code consist of.
+    LOADED = Edge.new("(loaded code)", "code")
+    LOADED_OBJECTS = /\A(?:Class|Module|\(hidden (?:Class|Module|T_CLASS|T_ICLASS|T_MODULE)\)|\(imemo:(?:iseq|ment|cref|callcache|callinfo|constcache)\))\z/
 
     # Edges that are one step, and how often they come one after the other.
     Step = Struct.new(:edges, :repeats) do
@@ -19,11 +23,12 @@ module HeapSample
     module_function
 
     # call-seq:
-    #   Chain.of(edges, full: false) -> Array of Step
+    #   Chain.of(edges, object: nil, full: false) -> Array of Step
     #
-    # +edges+: the root first, as Holders#path gives them.
-    def of(edges, full: false)
-      edges = edges.reject(&:passed_through?) unless full
+    # +edges+: the root first, as Holders#path gives them; +object+: the class of what they lead to.
+    def of(edges, object: nil, full: false)
+      edges = edges.drop(1) if edges[0]&.key == edges[1]&.key        # a root below its category, of the same name
+      edges = loaded?(edges, object) ? [edges.first, LOADED] : short(edges) unless full
       steps = []
       from = 0
       while from < edges.size
@@ -32,6 +37,20 @@ module HeapSample
         from += period * count
       end
       merge(steps)
+    end
+
+    # Is it code?  What a method refers to by a variable of the block that it was made of is not.
+    def loaded?(edges, object)
+      at = edges.rindex(&:code?)
+      return edges.drop(at + 1).none?(&:written?) if at
+
+      LOADED_OBJECTS.match?(object.to_s) && edges.drop(1).all? { |edge| edge.kind == "constant" }
+    end
+
+    # Without collections, and without a constant before a variable of that class or module.
+    def short(edges)
+      edges = edges.reject(&:passed_through?)
+      edges.reject.with_index { |edge, at| edge.names_owner_of?(edges[at + 1]) }
     end
 
     # How many edges from an index on repeat, and how often.
@@ -52,6 +71,6 @@ module HeapSample
       end
     end
 
-    private_class_method :run, :merge
+    private_class_method :loaded?, :short, :run, :merge
   end
 end

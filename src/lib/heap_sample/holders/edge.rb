@@ -10,6 +10,13 @@ module HeapSample
     ENTRIES = %w[element key value default].freeze
     # References within the VM: from a block to its variables, from a string to one whose bytes it shares.
     PLUMBING = %w[environment shared].freeze
+    # From a Ractor to its threads, and from these to the fiber that runs.
+    RUNNING = ["thread of Ractor", "fiber of Thread"].freeze
+    # References that loaded code consists of.
+    CODE = %w[class superclass method code cache].freeze
+    # Those that somebody wrote: there is one of the first, and as many of the others as there are objects.
+    SINGLE = %w[constant cvar gvar thread_local fiber_local address].freeze
+    WRITTEN = [*SINGLE, "ivar", "member", "local"].freeze
     # Collections of anything, which say nothing of who keeps: who reads wants to know whose they are.
     GENERIC = /\A(?:Array|Hash|Set|SortedSet|Concurrent::(?:Array|Hash|Map|Set)|\(hidden T_(?:ARRAY|HASH)\))\z/
     # "@next of Node ×812": so many in a row.
@@ -33,10 +40,20 @@ module HeapSample
 
     # Is it a root's category, where a way begins?
     def root? = kind == ROOT
-    # Is it from a collection to what is in it?
-    def entry? = ENTRIES.include?(kind)
+    # Is it from a collection to what is in it, or within a collection of anything?
+    def entry? = ENTRIES.include?(kind) || generic?
     # Does it say nothing of who keeps?  The short form passes through such an edge.
-    def passed_through? = PLUMBING.include?(kind) || entry? && GENERIC.match?(owner.to_s)
+    def passed_through? = PLUMBING.include?(kind) || generic? || RUNNING.include?(name)
+    # Is it the constant of a class or module, whose variable the edge +other+ is?
+    def names_owner_of?(other) = kind == "constant" && !other.nil? && ["class #{name}", "module #{name}"].include?(other.owner)
+
+    # Is it of loaded code?
+    def code? = CODE.include?(kind)
+    # Did somebody write it?
+    def written? = WRITTEN.include?(kind)
+
+    # Has a collection of anything it?
+    def generic? = !root? && GENERIC.match?(owner.to_s)
 
     # The class of the object that has it; nil where its name tells none.
     def owner = (name[OWNER, 1] unless root?)

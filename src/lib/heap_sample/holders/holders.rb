@@ -41,7 +41,7 @@ module HeapSample
       parents, edges, classes = [0], [nil], [""]
       nodes.each_slice(NODE_FIELDS).with_index do |(parent, kind, name, class_name, path, line, objects, folded), index|
         parents << (parent == index ? 0 : parent + 1)
-        edges << Edge.new(texts[name], texts[kind], texts[path], line, repeats: (objects if folded > 0 && parent != index))
+        edges << Edge.new(texts[name], texts[kind], texts[path], line, repeats: (objects if parent != index && (folded > 0 || texts[nodes[parent * NODE_FIELDS + 2]] == StuckThreads::ROOT)))
         classes << texts[class_name]
       end
       held = kept.each_slice(HELD_FIELDS).map do |row, node, *figures|

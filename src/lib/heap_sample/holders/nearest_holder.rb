@@ -10,8 +10,6 @@ module HeapSample
   class NearestHolder
     # From so many samples on there are many objects of a class.
     MANY = 3
-    # References of which there is one.
-    SINGLE = %w[constant cvar gvar thread_local fiber_local address].freeze
     ENVIRONMENT = "environment"
 
     # What keeps most of some rows: the Edge, the Edges from the root to it, the part of the bytes that it keeps.
@@ -80,8 +78,8 @@ module HeapSample
     end
 
     def index(path)
-      found = collections(path).reverse.find { |at| !passed_over?(path, at) } || path.rindex { |edge| SINGLE.include?(edge.kind) }
-      found || path.index { |edge| !edge.root? && !edge.passed_through? } || 0
+      found = collections(path).reverse.find { |at| !passed_over?(path, at) } || path.rindex { |edge| Edge::SINGLE.include?(edge.kind) }
+      found || path.index { |edge| edge.written? && !edge.passed_through? } || path.index { |edge| !edge.root? && !edge.passed_through? } || 0
     end
 
     # Indexes of references to collections and lists.
@@ -95,7 +93,7 @@ module HeapSample
     # Is it of an object of which there are many, or of a block that something above keeps?
     def passed_over?(path, at)
       edge = path[at]
-      return false if SINGLE.include?(edge.kind)
+      return false if Edge::SINGLE.include?(edge.kind)
       return true if many?(edge.owner)
 
       at > 0 && path[at - 1].kind == ENVIRONMENT && collections(path).first < at

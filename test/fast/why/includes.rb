@@ -1,0 +1,13 @@
+# frozen_string_literal: true
+
+# Pages that a constant keeps, each with an author and, since somebody wrote `includes`, all books of the author.
+require_relative "../../../examples/includes/library"
+require "heap_sample/sample_profile"
+
+class Page
+  def initialize(id) = @author = Author.includes(:books).find(id)
+end
+
+PAGES = Array.new(3) { Page.new(fill(books: 2000)) }
+GC.start
+GC.sample_profile(why: true).save(ARGV.fetch(0))

@@ -1,0 +1,28 @@
+# frozen_string_literal: true
+
+# Twelve threads wait for a queue that nobody else has; others wait for what somebody has: a pool's queue, Timeout's thread, one
+# that sleeps, one that is joined. Fails unless the twelve alone are told, with where they wait.
+require "heap_sample/sample_profile"
+require "timeout"
+
+def abandoned(count)
+  queue = Queue.new
+  count.times { |number| Thread.new { text = "what it holds #{number} " * 500; queue.pop; text } } # STUCK
+  nil
+end
+
+LINE = File.readlines(__FILE__).index { |line| line.end_with?("# STUCK\n") } + 1
+JOBS = Queue.new
+POOL = Array.new(3) { Thread.new { loop { JOBS.pop.call } } }
+Timeout.timeout(10) { abandoned(12) }
+sleeper = Thread.new { sleep }
+Thread.new { sleeper.join }
+sleep 0.3
+GC.start
+stuck = GC.sample_profile(why: true).report.stuck
+found = stuck.map { |place| [place.edge.name, File.basename(place.edge.path), place.edge.line, place.count] }
+expected = [["waits for Thread::Queue", File.basename(__FILE__), LINE, 12]]
+exit if found == expected && stuck.first.estimate.space > 12 * 4096
+
+puts "expected #{expected}", "found #{found}", stuck.map { |place| place.estimate.to_s }
+exit 1
