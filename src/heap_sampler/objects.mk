@@ -26,7 +26,7 @@ HEAP_SAMPLER_OBJS = \
 	heap_sampler/native/unwind.$(OBJEXT) \
 	heap_sampler/process/identity.$(OBJEXT) heap_sampler/process/majors.$(OBJEXT) heap_sampler/process/output.$(OBJEXT) \
 	heap_sampler/process/periodic.$(OBJEXT) heap_sampler/process/request.$(OBJEXT) \
-	heap_sampler/process/safe_point.$(OBJEXT) \
+	heap_sampler/process/safe_point.$(OBJEXT) heap_sampler/process/walks.$(OBJEXT) \
 	heap_sampler/profile/buffer.$(OBJEXT) heap_sampler/profile/encode.$(OBJEXT) \
 	heap_sampler/profile/encode_meta.$(OBJEXT) heap_sampler/profile/encode_pprof.$(OBJEXT) \
 	heap_sampler/profile/formats.$(OBJEXT) heap_sampler/profile/gzip.$(OBJEXT) heap_sampler/profile/kept.$(OBJEXT) heap_sampler/profile/malloc_rows.$(OBJEXT) \

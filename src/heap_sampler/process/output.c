@@ -3,6 +3,7 @@
 #include "heap_sampler/base/must.h"
 #include "heap_sampler/base/report.h"
 #include "heap_sampler/process/request.h"
+#include "heap_sampler/process/walks.h"
 #include "heap_sampler/profile/formats.h"
 #include "heap_sampler/profile/snapshot.h"
 #include "heap_sampler/profile/writer.h"
@@ -93,6 +94,7 @@ rb_hs_output_save(struct hs_output *output, const char *suffix, unsigned flags, 
     if (!error) error = rb_hs_request_serve(&request);
     output->bytes = request.bytes;
     output->samples = request.samples;
+    if (flags & HS_WITH_HOLDERS) rb_hs_walk_took(request.walk_ns, request.hold_up_ns);
     if (error) tell_of_error(output, error);
     return error;
 }

@@ -15,6 +15,7 @@
 #include "heap_sampler/process/majors.h"
 #include "heap_sampler/process/output.h"
 #include "heap_sampler/process/safe_point.h"
+#include "heap_sampler/process/walks.h"
 #include "heap_sampler/profile/snapshot.h"
 #include "heap_sampler/settings/options.h"
 
@@ -37,7 +38,6 @@ static struct {
     bool short_of_memory;       /* what at-rss= watches for has been seen */
     bool at_rss_saved, at_rss_failed;   /* it is saved once a process */
     struct timespec at_rss_turn;        /* when to save then */
-    uint64_t saved;             /* periodic profiles so far */
     char **written;             /* paths of the newest `keep` periodic profiles, as a ring */
     uint32_t written_count, written_capacity;
     size_t held;                /* bytes of snapshots that the thread holds, with `written` */
@@ -65,15 +65,6 @@ stopping(void)
     return __atomic_load_n(&periodic.stopping, __ATOMIC_ACQUIRE);
 }
 
-/* why=N: of one in so many. */
-static unsigned
-why_wanted(void)
-{
-    uint32_t why = rb_hs_options.why;
-    periodic.saved++;
-    return why && periodic.saved % why == 0 ? HS_WITH_HOLDERS : 0;
-}
-
 /* keep=N: a new profile drives out the oldest of this process. */
 static void
 save_periodic(void)
@@ -82,7 +73,7 @@ save_periodic(void)
     uint32_t keep = rb_hs_options.keep;
     rb_hs_major_before_profile(stopping);
     rb_hs_name_at_safe_point(NAMES_MS);
-    if (rb_hs_output_save(&output, "", why_wanted(), &periodic.stopping) != 0 || !keep) return;
+    if (rb_hs_output_save(&output, "", rb_hs_walk_due_p() ? HS_WITH_HOLDERS : 0, &periodic.stopping) != 0 || !keep) return;
     if (periodic.written && periodic.written_capacity != keep) forget_written();    /* a #! line has changed it */
     if (!periodic.written) {
         periodic.written_capacity = keep;
@@ -181,7 +172,7 @@ watch_memory(const struct timespec *now)
     rb_hs_name_at_safe_point(NAMES_MS);
     if (rb_hs_output_save(&output, "-at-rss", HS_MAY_HOLD_UP, NULL) == 0) {
         /* Who keeps it takes time and memory: with that it is written once more, if the process lives to see it. */
-        if (rb_hs_options.why) rb_hs_output_save(&output, "-at-rss", HS_MAY_HOLD_UP | HS_WITH_HOLDERS, &periodic.stopping);
+        if (rb_hs_options.why || rb_hs_options.why_ppm) rb_hs_output_save(&output, "-at-rss", HS_MAY_HOLD_UP | HS_WITH_HOLDERS, &periodic.stopping);
         periodic.at_rss_saved = true;
         rb_hs_output_announce(&output, why);
     }
@@ -250,6 +241,7 @@ rb_hs_periodic_start(void)
         return;
     }
     rb_hs_majors_begin();
+    rb_hs_walks_begin();
     pthread_condattr_t clock;
     pthread_condattr_init(&clock);
     pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);

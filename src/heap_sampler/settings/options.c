@@ -25,6 +25,7 @@ enum {
     EVERY_MAX = 86400 * 365,
     KEEP_MAX = 1000000,
     DEFAULT_GC_PPM = 10000,     /* 1% */
+    DEFAULT_WHY_PPM = 10000,
     GC_PPM_MIN = 10,
     GC_PPM_MAX = 500000,
     SAMPLES_MAX = 1000000000,
@@ -63,6 +64,7 @@ rb_hs_options_default(struct hs_options *options)
     options->interval_auto = true;
     strcpy(options->output, DEFAULT_OUTPUT);
     options->gc_ppm = DEFAULT_GC_PPM;
+    options->why_ppm = DEFAULT_WHY_PPM;
     options->max_samples = DEFAULT_MAX_SAMPLES;
     options->max_depth = DEFAULT_MAX_DEPTH;
     options->only_n = 1;
@@ -261,16 +263,6 @@ read_keep(struct reader *reader)
     return fail_value(reader, "must be a number of profiles from 1 to 1000000");
 }
 
-static bool
-read_why(struct reader *reader)
-{
-    if (span_is(reader->value, "off")) reader->options->why = 0;
-    else if (!read_count(reader->value, KEEP_MAX, &reader->options->why)) {
-        return fail_value(reader, "must be a number of periodic profiles from 1 to 1000000, or off");
-    }
-    return true;
-}
-
 /* A percentage with up to three decimals, in thousandths of a percent. */
 static bool
 read_milli_percent(struct span value, uint32_t *milli)
@@ -300,6 +292,20 @@ read_gc(struct reader *reader)
         return true;
     }
     return fail_value(reader, "must be a share of the time from 0.001% to 50%, such as 1%, or off");
+}
+
+static bool
+read_why(struct reader *reader)
+{
+    struct hs_options *options = reader->options;
+    uint32_t milli = 0, each = 0;
+    bool off = span_is(reader->value, "off"), share = read_milli_percent(reader->value, &milli) && milli * 10 <= GC_PPM_MAX && milli;
+    if (!off && !share && !read_count(reader->value, KEEP_MAX, &each)) {
+        return fail_value(reader, "must be a share of the time from 0.001% to 50%, such as 1%, a number of periodic profiles from 1 to 1000000, or off");
+    }
+    options->why_ppm = share ? milli * 10 : 0;
+    options->why = each;
+    return true;
 }
 
 /* No Ruby is as small as a MiB: a number without its unit was forgotten to be

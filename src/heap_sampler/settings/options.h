@@ -12,7 +12,8 @@
  *                     `none` writes no profile and says nothing at exit
  *   every=SECONDS     a profile every so often, 1 .. 86400*365
  *   keep=N            keep the newest N periodic profiles of this process, 1 .. 1e6
- *   why=N|off         every N-th periodic profile, and that of at-rss=, says who keeps what, 1 .. 1e6
+ *   why=1%|N|off      periodic profiles, and that of at-rss=, say who keeps what: as many as take so much of the
+ *                     time at most, or every N-th, 1 .. 1e6
  *   gc=1%|off         a major GC before a periodic profile, if none has ended since the one before; all of them
  *                     take so much of the time at most, 0.001% .. 50%
  *   at-rss=80%|SIZE   one profile when the cgroup's memory in use crosses this share of its limit,
@@ -51,7 +52,8 @@ struct hs_options {
     bool output_given;
     uint32_t every;             /* seconds, 0: never */
     uint32_t keep;              /* 0: all */
-    uint32_t why;               /* of so many periodic profiles one says who keeps what; 0: none */
+    uint32_t why;               /* of so many periodic profiles one says who keeps what; 0: none, or by a share: */
+    uint32_t why_ppm;           /* of the time, in millionths, that walks may take; 0: none */
     uint32_t gc_ppm;            /* of the time, in millionths; 0: off */
     uint32_t at_rss_percent;    /* 0: none */
     uint64_t at_rss_bytes;      /* 0: none */

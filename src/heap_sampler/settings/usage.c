@@ -15,7 +15,8 @@ const struct ruby_opt_message rb_heap_sampler_messages[] = {
                      "Formats: .pb.gz, .pb (`heapsample convert` makes others)."),
     M("every=seconds", "Also write a profile every so many seconds."),
     M("keep=number", "Keep only so many of these."),
-    M("why=number", "One in so many of these says who keeps what; off: none."),
+    M("why=share|number", "They say who keeps what, where that takes so much of the time\n"
+                          "at most (default: 1%), or one in so many; off: none."),
     M("gc=share", "A major GC before such a profile, in so much of the time\n"
                   "at most (default: 1%); off asks for none."),
     M("at-rss=share|size", "Also write one, to ...-at-rss.pb.gz, when 80% of the cgroup's\n"
