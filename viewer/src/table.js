@@ -30,7 +30,12 @@ export const columnsFor = (view) => {
     (row) => row.estimate.samples,
   );
   const within = of("interval", "95% interval", (row) => interval(row.estimate, unit));
-  const name = of("name", view.value === "kept" && view.code ? "kept by" : view.by.name, null, (row) => row.name + row.place);
+  const name = of(
+    "name",
+    view.value === "kept" && view.code ? "kept by" : view.by.name,
+    null,
+    (row) => row.name + row.place,
+  );
   if (view.value === "growth") {
     const [gained, lost] = view.matched ? ["gained", "lost"] : ["later", "earlier"];
     return [

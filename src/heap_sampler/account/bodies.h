@@ -4,7 +4,7 @@
  * Which addresses are GC's heap pages: the hook beside their mmap says so, from
  * the first page on.  And which of these a forked process has from its parent.
  *
- * No MRI header; reading is [any], and takes no lock.
+ * Reading is [any], and takes no lock.
  */
 #include <stdbool.h>
 #include <stdint.h>

@@ -47,10 +47,10 @@ struct copied_record {
     struct hs_record record;
     uintptr_t body;
     uint64_t interval;          /* of the session, at birth */
-    double free_share;          /* free bytes of its heap page */
-    bool unshared;              /* a forked process has its memory page for itself now */
     uint32_t number;            /* its place when it was copied */
     uint32_t row;               /* which it was added to */
+    float free_share;           /* free bytes of its heap page */
+    bool unshared;              /* a forked process has its memory page for itself now */
 };
 
 struct copied {
@@ -119,10 +119,10 @@ copy_records(struct copied *copied, int session)
                 *record,
                 page->body,
                 rb_hs_sampler.epochs.list[record->epoch].interval[session],
-                page->free_share,
-                false,
                 (uint32_t)copied->record_count,
                 0,
+                (float)page->free_share,
+                false,
             };
             copied->record_count++;
         }

@@ -20,7 +20,7 @@ void rb_hs_widen_intervals(void);
 
 /* What a record and a site take at most in a snapshot, with the rows that they
  * become, bytes (asserted in profile/snapshot.c). */
-enum { HS_SNAPSHOT_RECORD = 384,
+enum { HS_SNAPSHOT_RECORD = 376,
        HS_SNAPSHOT_SITE = 332 };
 /* About what a snapshot takes at most, with what encodes it; of what there is
  * now. */

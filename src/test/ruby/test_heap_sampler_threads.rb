@@ -74,7 +74,9 @@ class TestHeapSamplerThreads < Test::Unit::TestCase
       keep = make.()
       assert_soon([1, 50]) { threads.values_at(:count, :ended) }
       keep.clear
-      make.()
+      # Deep in the machine stack, so that what stays behind there keeps none of them.
+      deep = ->(depth) { depth.zero? ? make.().clear : [1].each { deep.(depth - 1) } }
+      deep.(30)
       4.times { GC.start }
       assert_operator threads[:ended], :<, 20
     RUBY

@@ -19,6 +19,8 @@ folder do |dir|
       profile = HeapSample::Profile.load(b)
       layout = {width: 120, root: Dir.pwd}
       equal(profile.top(**layout).to_s, printed("top", b, **options))
+      equal(profile.top(value: :holds_free, width: 100, root: Dir.pwd).to_s, printed("top", "--free", "--width", "100", b, **options))
+      equal(profile.top(value: :unshared, width: 100, root: Dir.pwd).to_s, printed("top", "--unshared", "--width", "100", b, **options))
       equal(profile.top(by: :class, value: :alloc_objects, top: 2, width: 80, root: Dir.pwd).to_s,
             printed("top", "--by", "class", "--value=alloc_objects", "--top", "2", "--width", "80", b, **options))
       equal(profile.report(by: :method, **layout).to_s, printed("report", "--by", "method", b, **options))

@@ -114,6 +114,16 @@ test "RSS that rises while what is in use does not: fragmentation, or bloat" do
   equal(:bloat, diagnosis(20) { |number| {free: 4 + (number > 10 ? 2 : 0), code: number > 10 ? 15 : 10} }.kind)
 end
 
+test "fragmentation names the lines that hold heap pages" do
+  found = ProcessDiagnosis.new(Series.new(series(20) { |number| {free: 4 + number, rows: ->(build) { build.row(LEAK, "String", birth: 5, inuse: 40) }} }.map do |profile|
+    profile.table[0][HeapSample::Columns::HOLDS_FREE, 3] = [15 * MIB, (3 * MIB)**2, 0]
+    profile
+  end))
+  equal(:fragmentation, found.kind)
+  text = found.to_s.gsub(/\s+/, " ")
+  assert(text.include?("held by what lives there: 15.0 MiB by") && text.include?("(none of it pinned)"), text)
+end
+
 test "stacks of threads that grow all along are threads that pile up" do
   found = diagnosis(20) { |number| {stacks: 0.2 + number, rows: ->(build) { kept(build, LEAK, number, 16, class_name: "Thread") }} }
   equal([:threads, :proved], [found.kind, found.grade])

@@ -136,20 +136,20 @@ def check_pprof(bytes, name)
   case name
   when "sample"
     check(samples.size == 6, "pprof: rows were merged or lost")
-    check(packed(one(samples[0], 2)) == [0, 0, 150, 6000, 2, 0, 1000001, 0, 0, 0, 0, 0, 0, 0, 0, 150, 6000, 0, 0, 0, 0, 0, 6000, 0, 0],
+    check(packed(one(samples[0], 2)) == [0, 0, 150, 6000, 2, 0, 1000001, 0, 0, 0, 0, 0, 0, 0, 0, 150, 6000, 0, 0, 0, 0, 0, 6000, 0, 0, 700, 9000, 300, 1200, 8000, 400],
           "pprof: values of row 0")
     check(packed(one(samples[2], 2)) == [401, 16020, 0, 0, 0, 5, 0, 2500000, 0, 0, 150, 6000, 302, 401, 16020] + [0] * 8 +
-                                        [2, 1000000], "pprof: values of row 2")
+                                        [2, 1000000] + [0] * 6, "pprof: values of row 2")
     check(one(profile, 9) == 1700000000000000001 && one(profile, 10) == 90500000000, "pprof: times")
     check(one(profile, 12) == 524288, "pprof: period")
     check(!strings.include?("never used"), "pprof: a frame that no row uses")
     check(meta["settings"]["seed"] == "18446744073709551615", "pprof: seed")
   when "malloc"
     check(packed(one(samples[0], 2))[21..22] == [70000, 4000], "pprof: memsize, and slots are resident")
-    check(packed(one(samples[2], 2)) == [0, 0, 4, 1000000, 2, 0, 2000000] + [0] * 12 + [4, 1000000, 0, 8192, 0, 0],
+    check(packed(one(samples[2], 2)) == [0, 0, 4, 1000000, 2, 0, 2000000] + [0] * 12 + [4, 1000000, 0, 8192, 0, 0] + [0] * 6,
           "pprof: a row of malloc with a birth")
     check(packed(one(samples[3], 2)) == [18, 4500000, 0, 0, 0, 9, 0, 9000000, 0, 0, 14, 3500000, 29, 0, 0, 0, 0,
-                                        18, 4500000, 0, 0, 0, 0, 7, 7000000], "pprof: totals of malloc")
+                                        18, 4500000, 0, 0, 0, 0, 7, 7000000] + [0] * 6, "pprof: totals of malloc")
     labels = samples[2..3].map do |sample|
       all(sample, 3).to_h { |l| f = message(l); [strings[one(f, 1)], one(f, 3) > 0 ? one(f, 3) : strings[one(f, 2)]] }
     end

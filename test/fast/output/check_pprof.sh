@@ -33,13 +33,15 @@ prints "dead_objects" " 150 100% 100% 150 100% Ticket#store" "$(top_of dead_obje
 prints "dead_space" " 6000B 100% 100% 6000B 100% Ticket#store" "$(top_of dead_space -unit=B)"
 prints "dead_samples" " 2 100% 100% 2 100% Ticket#store" "$(top_of dead_samples)"
 prints "dead_var" "of 1000000bytes2 total" "$(top_of dead_var)"
+prints "holds_free" " 700B 100% 100% 700B 100% Ticket#store" "$(top_of holds_free -unit=B)"
+prints "unshared" " 1200B 100% 100% 1200B 100% Ticket#store" "$(top_of unshared -unit=B)"
 prints "dead_gcs" " 302 100% 100% 302 100% Ticket#store" "$(top_of dead_gcs)"
 
 text=$(pprof sample.pb.gz -raw)
 prints "the period's type" "PeriodType: space bytes" "$text"
 prints "the period" "Period: 524288" "$text"
-prints "a row" " 0 0 150 6000 2 0 1000001 0 0 0 0 0 0 0 0 150 6000 0 0 0 0 0 6000 0 0: 1 2 3" "$text"
-prints "a row of totals" " 401 16020 0 0 0 5 0 2500000 0 0 150 6000 302 401 16020 0 0 0 0 0 0 0 0 2 1000000: 1 2 3" "$text"
+prints "a row" " 0 0 150 6000 2 0 1000001 0 0 0 0 0 0 0 0 150 6000 0 0 0 0 0 6000 0 0 700 9000 300 1200 8000 400: 1 2 3" "$text"
+prints "a row of totals" " 401 16020 0 0 0 5 0 2500000 0 0 150 6000 302 401 16020 0 0 0 0 0 0 0 0 2 1000000 0 0 0 0 0 0: 1 2 3" "$text"
 prints "its labels, a birth at GC 0 too" " gc_birth:[0 count] slot_size:[40 bytes] thread:[1 count]" "$text"
 prints "a location" " Ticket#store /srv/lib/ticket.rb:5" "$text"
 prints "a path that is not absolute" " Integer#times <internal:numeric>:237" "$text"

@@ -73,7 +73,7 @@ sample_profile(struct hs_profile *profile)
         {5, 3},
     };
     static const struct hs_row rows[] = {
-        {.node = 3, .class_name = 10, .type = 11, .slot_size = 40, .thread = 1, .has_birth = true, .birth_gc = 0, .inuse = {2, 150.01, 6000.4, 1e6 + 0.5}},
+        {.node = 3, .class_name = 10, .type = 11, .slot_size = 40, .thread = 1, .has_birth = true, .birth_gc = 0, .inuse = {2, 150.01, 6000.4, 1e6 + 0.5}, .holds_free = {700.4, 9000}, .holds_free_pinned = 300, .unshared = {1200, 8000}, .unshared_born = 400},
         {.node = 3, .class_name = 10, .type = 11, .slot_size = 40, .thread = 2, .has_birth = true, .birth_gc = 7, .inuse = {1, 75.005, 3000.2, 5e5}, .young = {1, 75.005, 3000.2, 5e5}},
         {.node = 3, .class_name = 10, .type = 11, .slot_size = 40, .alloc = {5, 400.5, 16020, 2.5e6}, .dead = {2, 150, 6000, 1e6}, .dead_gcs = 301.5},
         {.node = 4, .class_name = 12, .type = 13, .slot_size = 160, .thread = 1, .has_birth = true, .birth_gc = 3, .inuse = {1, 6.2494, 999.9, 8e5}, .alloc = {1, 6.2494, 999.9, 8e5}},
@@ -191,6 +191,8 @@ huge_profile(struct hs_profile *profile)
     profile->meta.census.places = NULL;
     profile->meta.census.place_count = 0;
     profile->meta.heaps = HS_HEAPS_MAX;
+    for (int i = 0; i < HS_HEAPS_MAX; i++) profile->meta.heap[i].use.known = true;
+    profile->meta.inherited.known = true;
     FILL(profile, rows, nodes, frames, texts);
 }
 

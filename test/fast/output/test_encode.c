@@ -129,7 +129,7 @@ test_malloc(void)
     is_text(side ? side : "",
             "\"malloc\":{\"state\":\"on\",\"interval\":100000,\"first_interval\":524288,\"interval_changes\":1,\"thinnings\":0,\"interval_auto\":true,"
             "\"allocator\":\"jemalloc 5.3.1\",\"missing\":\"no thread's stack: nobody asked\"},"
-            "\"memsize\":true,\"account\":null,\"account_at_start\":null,\"alive\":null}",
+            "\"memsize\":true,\"account\":null,\"account_at_start\":null,\"alive\":null,\"inherited\":null,\"inherited_missing\":null}",
             "meta JSON: malloc's side");
 
     static const struct {
@@ -206,7 +206,8 @@ test_account(void)
             "\"malloc_live\":null,\"malloc_waste\":null,\"malloc_metadata\":null,\"stacks\":null,"
             "\"code_and_files\":null,\"jit\":null,\"sampler\":0,\"unattributed\":null,\"pss\":null,"
             "\"threads\":0,\"fibers\":0,\"thread_stacks\":null,\"fiber_stacks\":null,"
-            "\"allocator\":\"malloc\",\"jemalloc\":null},\"alive\":null}",
+            "\"allocator\":\"malloc\",\"jemalloc\":null},\"alive\":null,"
+            "\"inherited\":{\"bytes\":1048576,\"unshared\":4096},\"inherited_missing\":null}",
             "meta JSON: the accounts, null where a value is not known");
     rb_hs_buffer_free(&out);
     rb_hs_profile_free(&profile);
@@ -238,7 +239,7 @@ test_alive(void)
             "\"sleeping\":1,\"waiting\":1,\"blocked\":0,\"ended\":0,\"stacks\":8192}]},"
             "\"fibers\":{\"count\":1,\"created\":0,\"resumed\":0,\"suspended\":1,\"ended\":4,\"stacks\":4096,"
             "\"made\":[{\"path\":\"(other)\",\"line\":null,\"count\":1,\"created\":0,\"resumed\":0,\"suspended\":1,\"ended\":4,"
-            "\"stacks\":4096}]}}}",
+            "\"stacks\":4096}]}},\"inherited\":{\"bytes\":1048576,\"unshared\":4096},\"inherited_missing\":null}",
             "meta JSON: threads and fibers, by what they do and where they were made");
     rb_hs_buffer_free(&out);
     rb_hs_profile_free(&profile);

@@ -14,7 +14,7 @@ module Store
   QUIET = quiet(100_000)
   COUNTED = counted(50_000)
   SPARSE = sparse(200_000)
-  SESSIONS = [] # rubocop:disable Style/MutableConstant
+  SESSIONS = []
 end
 
 def work

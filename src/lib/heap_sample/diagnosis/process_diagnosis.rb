@@ -37,6 +37,8 @@ module HeapSample
     # Grades that earlier verdicts may raise, and by how many profiles fewer these had.
     HELD = %i[not_settled very_likely].freeze
     FEWER = [1, 2, 4, 6].freeze
+    # How many lines are named that hold free memory.
+    HOLDERS = 3
     private_constant :HELD, :FEWER
 
     attr_reader :series
@@ -88,6 +90,12 @@ module HeapSample
 
     # Is most of what came to stay code that was loaded?  Findings leave it out.
     def loads_code? = settled.enough? && settled.course.grew >= least && findings.sum(&:grew) < settled.course.grew / 2
+
+    # The lines that hold most free memory of heap pages in the last profile: a Top.  nil if that is not worth a word.
+    def holders
+      top = series.last.top(value: :holds_free, top: HOLDERS)
+      top if top.total.space >= least
+    end
 
     # HeapSample::Meta of the last profile.
     def info = series.infos.last

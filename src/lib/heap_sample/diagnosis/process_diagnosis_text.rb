@@ -33,7 +33,7 @@ module HeapSample
     def evidence
       return [] unless enough?
 
-      [*(settled_grew if leading), rss_grew, *(steps if kind == :bloat)]
+      [*(settled_grew if leading), rss_grew, *(steps if kind == :bloat), *(held if kind == :fragmentation)]
     end
 
     # What to do next, an Array of sentences.
@@ -144,6 +144,18 @@ module HeapSample
 
     def steps = "Most of it came at once: a peak of memory was in use, and was freed, but its pages stay with the process."
 
+    # "40.0 MiB ±9.0 MiB of it is free on heap pages, and held by what lives there: 38.1 MiB by app/x.rb:3 (none of it pinned)."
+    def held
+      top = @diagnosis.holders or return
+      lines = top.map { |entry| "#{@layout.size(entry.estimate)} by #{@layout.subject(entry.key)} (#{pinned(entry.group)})" }
+      "#{@layout.size(top.total)} #{@layout.bracketed(top.total)} of it is free on heap pages, and held by what lives there: #{lines.join(", ")}."
+    end
+
+    def pinned(group)
+      share = group.holds_free_pinned / group.holds_free.space
+      share < 0.01 ? "none of it pinned" : "#{@layout.percent(share)} pinned"
+    end
+
     def unsettled_advice
       return ["Let it run longer: each major GC and each profile makes the answer surer."] if settled.by_majors?
 
@@ -174,7 +186,7 @@ module HeapSample
     end
 
     def bloat_advice = ["Make the peak smaller: read and write in parts, take records in batches. heapsample churn shows which lines allocate most."]
-    def fragmentation_advice = ["GC.compact, fewer threads, or a restart now and then give it back. heapsample report shows how much is free, and where."]
+    def fragmentation_advice = ["GC.compact, fewer threads, or a restart now and then give it back. heapsample top --free shows who holds heap pages."]
 
     def table
       shown = @diagnosis.shown_findings.first(FINDINGS)
