@@ -61,7 +61,7 @@ enum hs_edge_kind {
 #define HS_EDGE_KIND(kind, word) HS_EDGE_##kind,
     HS_EDGE_KINDS(HS_EDGE_KIND)
 #undef HS_EDGE_KIND
-    HS_EDGE_KIND_COUNT
+        HS_EDGE_KIND_COUNT
 };
 
 /* Seen by extensions, for the one that tests them: src/ext/-test-/heap_sampler_edges. */

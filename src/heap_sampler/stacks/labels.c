@@ -79,7 +79,7 @@ rb_hs_label_of_code(char *buffer, const rb_iseq_t *iseq, const rb_callable_metho
             /* fall through */
         default:
             return labels_append(buffer, len, RSTRING_PTR(body->location.label),
-                          (size_t)RSTRING_LEN(body->location.label));
+                                 (size_t)RSTRING_LEN(body->location.label));
         }
     }
 }
