@@ -24,12 +24,21 @@ rb_hs_gvl_p(void)
     return ruby_thread_has_gvl_p();
 }
 
-/* Or no other Ractor runs.  A thread of Ruby's without an execution context is the last one: the VM is being freed. */
+/* When the VM ends, its threads go before its pages: MRI does not say any more who runs, and one thread is left. */
+static bool ended;
+
+void
+rb_hs_note_vm_end(void)
+{
+    ended = true;
+}
+
+/* Or no other Ractor runs. */
 bool
 rb_hs_vm_locked_p(void)
 {
-    bool others = rb_multi_ractor_p() && rb_current_execution_context(false);
-    return others ? rb_vm_locked_p() : ruby_thread_has_gvl_p();
+    if (ended) return true;
+    return rb_multi_ractor_p() ? rb_vm_locked_p() : ruby_thread_has_gvl_p();
 }
 
 bool

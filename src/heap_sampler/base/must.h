@@ -53,6 +53,8 @@ void rb_hs_fault(const char *format, ...) __attribute__((format(printf, 1, 2), n
 bool rb_hs_gvl_p(void);
 bool rb_hs_vm_locked_p(void);
 bool rb_hs_in_gc_p(void);
+/* mri.c: from here on the VM is being freed. [gvl] */
+void rb_hs_note_vm_end(void);
 /* base/locks.c */
 bool rb_hs_locked_p(void);
 

@@ -92,6 +92,9 @@ rb_heap_sampler_stack_ends(void)
 void
 rb_heap_sampler_vm_ends(void)
 {
+#if HS_CHECKING
+    rb_hs_note_vm_end();
+#endif
     ended = true;
 }
 

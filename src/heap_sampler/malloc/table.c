@@ -43,9 +43,13 @@ static uint64_t dropped;
 
 /* -- the mutex ------------------------------------------------------------------- */
 
+/* Does this thread hold it?  Then what calls malloc is the report of a crash in here, and is let through. */
+static _Thread_local __attribute__((tls_model("initial-exec"))) bool held;
+
 static void
 unlock_malloc(void)
 {
+    held = false;
     pthread_mutex_unlock(&mutex);
 }
 
@@ -55,6 +59,7 @@ static void
 lock_malloc(void)
 {
     pthread_mutex_lock(&mutex);
+    held = true;
 }
 
 static const struct hs_user_of_nodes user_of_nodes = {
@@ -150,6 +155,7 @@ bury(const struct block *block, uint32_t gc)
 void
 rb_hs_malloc_died(uintptr_t address, uint32_t gc)
 {
+    if (held) return;
     lock_malloc();
     uint32_t place = block_places ? place_of(address) : 0;
     if (block_places && blocks[place].address) {
@@ -313,6 +319,7 @@ bool
 rb_hs_malloc_born(const struct hs_malloc_birth *birth)
 {
     struct block block = {.address = birth->address, .size = birth->size, .birth_gc = birth->gc, .thread = birth->thread};
+    if (held) return false;
     lock_malloc();
     if (find_keepers(birth, &block)) {
         if (add_block(birth, &block)) {

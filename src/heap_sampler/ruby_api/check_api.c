@@ -48,6 +48,14 @@ other_class(uint32_t class_id)
     rb_raise(rb_eArgError, "all samples are of one type");
 }
 
+static void
+drop_all_of(struct rb_heap_sampler_page *page)
+{
+    rb_hs_lock();
+    while (page->count) rb_hs_page_drop(page, 0);
+    rb_hs_unlock();
+}
+
 /* Each is one way in which the tables could go wrong. */
 static bool
 spoil(const char *what)
@@ -57,8 +65,7 @@ spoil(const char *what)
     struct hs_site *site = &rb_hs_sampler.sites[record->site];
     if (strcmp(what, "count") == 0) rb_hs_pages.records++;
     else if (strcmp(what, "slot") == 0) record->slot = free_slot(page);
-    else if (strcmp(what, "table") == 0)
-        while (page->count) rb_hs_page_drop(page, 0);
+    else if (strcmp(what, "table") == 0) drop_all_of(page);
     else if (strcmp(what, "owner") == 0) *page->owner = NULL;
     else if (strcmp(what, "type") == 0) site->class_id = other_class(site->class_id);
     else if (strcmp(what, "session") == 0) rb_hs_sampler.session[HS_MAIN].samples--;

@@ -183,7 +183,8 @@ stopping(void)
 static short
 events_of(const struct hs_connection *connection)
 {
-    return connection->state == HS_READING ? POLLIN : connection->state == HS_WRITING ? POLLOUT : 0;
+    return connection->state == HS_READING ? POLLIN : connection->state == HS_WRITING ? POLLOUT
+                                                                                      : 0;
 }
 
 enum { NUDGE_MS = 20 };

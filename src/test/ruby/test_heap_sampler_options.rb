@@ -483,7 +483,7 @@ class TestHeapSamplerOptions < Test::Unit::TestCase
     _, err, = ruby("--heap-sample=x", "-e", "1")
     listed = out[/^Heap sample settings.*?:\n(?:  .*\n)+/].scan(/^  (\S.*?)(?:  |$)/).flatten.flat_map { |line| line.split(", ") }
     assert_equal err[/settings: (.*) \(/, 1].split(", "), listed.map { |line| line[/[a-z-]+/] }
-    assert_operator out.lines.map { |line| line.chomp.size }.max, :<=, 85
+    assert_operator out.lines.drop(1).map { |line| line.chomp.size }.max, :<=, 85    # the first has the path of this Ruby
     out, = ruby("-h")
     assert_operator out.lines.size, :<=, 25
     out, err, = ruby("--heap-sample", "-v")

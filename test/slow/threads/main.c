@@ -22,6 +22,7 @@
 #include "heap_sampler/slots/page_table.h"
 #include "heap_sampler/sites/sampler.h"
 #include "heap_sampler/slots/check.h"
+#include "heap_sampler/stacks/stack_table.h"
 #include "tap.h"
 #include "vm.h"
 
@@ -274,6 +275,23 @@ all_happened(void)
     return true;
 }
 
+/* What the report of a crash does that came while the malloc mutex was held: it calls malloc and free. */
+static void
+malloc_in_a_crash(void)
+{
+    struct hs_malloc_birth birth = {.address = 16, .size = 1 << 20, .kind = HS_MALLOC_AT_NO_GVL};
+    vm_lock();
+    rb_hs_lock();
+    bool *keep = calloc(rb_hs_node_count + 1, sizeof(*keep));
+    rb_hs_malloc_fold_begin(keep, true);
+    ok(!rb_hs_malloc_born(&birth), "a block that is born while its thread holds the malloc mutex is let through");
+    rb_hs_malloc_died(16, 0);
+    rb_hs_malloc_fold_end(NULL);
+    free(keep);
+    rb_hs_unlock();
+    vm_unlock();
+}
+
 static void
 run_threads(int seconds)
 {
@@ -302,6 +320,7 @@ main(int argc, char **argv)
     start();
     vm_unlock();
 
+    malloc_in_a_crash();
     run_threads(atoi(argv[2]));
     printf("# %llu allocations, %llu collections, %llu changes, %llu forks; %llu snapshots with %llu rows of malloc, %llu when off, %llu without room\n",
            (unsigned long long)counts.allocations, (unsigned long long)counts.collections, (unsigned long long)counts.changes,
