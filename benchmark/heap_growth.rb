@@ -8,7 +8,7 @@ Real::Setup.own
 
 def job(every) = { "BENCH_JOB_EVERY" => every.to_s }
 JOB = ["-r", File.join(Bench.extension("postponed_job", Bench::STOCK_RUBY), "postponed_job.so")].freeze
-BOTH = "--heap-sample=output=none,interval=512k".freeze
+BOTH = "--heap-sample=output=none,interval=512k,malloc=512k".freeze
 
 # Name => ruby, options, environment.
 CONFIGURATIONS = {

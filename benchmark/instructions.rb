@@ -29,7 +29,7 @@ add["stock", stock, stock]
 add["stock again (control)", slope(Bench::STOCK_RUBY, *bare), stock]
 add["off", slope(Bench::RUBY, *bare), stock, "<= 1.001"]
 add["on, 512k", slope(Bench::RUBY, *bare, *Bench.sampling("512k")), stock, "<= 1.003"]
-add["on, 512k, malloc too", slope(Bench::RUBY, *bare, *Bench.sampling("512k", malloc: "on")), stock]
+add["on, 512k, malloc too", slope(Bench::RUBY, *bare, *Bench.sampling("512k", malloc: "512k")), stock]
 add["on, 64k", slope(Bench::RUBY, *bare, *Bench.sampling("64k")), stock]
 add["on, 4k", slope(Bench::RUBY, *bare, *Bench.sampling("4k")), stock]
 natural = slope(Bench::STOCK_RUBY, *bare, gc: "gc")
@@ -68,6 +68,7 @@ base = start[Bench::STOCK_RUBY]
 rows = [
   ["stock", base], ["stock again (control)", start[Bench::STOCK_RUBY]], ["off", start[Bench::RUBY]],
   ["on, 512k", start[Bench::RUBY, *Bench.sampling("512k")]],
-  ["on, 512k, malloc too", start[Bench::RUBY, *Bench.sampling("512k", malloc: "on")]],
+  ["on, 512k, malloc too", start[Bench::RUBY, *Bench.sampling("512k", malloc: "512k")]],
+  ["on, auto, malloc too", start[Bench::RUBY, *Bench.sampling("auto", malloc: "auto")]],
 ].map { |name, count| [name, count, count - base, Bench.ratio(count.fdiv(base))] }
 Bench.table ["", "instructions", "more than stock", "ratio"], rows

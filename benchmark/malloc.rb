@@ -21,8 +21,8 @@ CONFIGURATIONS = {
   "stock, jemalloc's profiler open, not active" => [Bench::STOCK_RUBY, [], jemalloc(OPEN)],
   "standby" => [Bench::RUBY, ["--heap-sample=off,malloc=standby"], {}],
   "stock, jemalloc's profiler at 512k" => [Bench::STOCK_RUBY, [], jemalloc(OWN)],
-  "on, malloc alone at 512k" => [Bench::RUBY, settings("interval=1t"), {}],
-  "on, slots and malloc at 512k" => [Bench::RUBY, settings("interval=512k"), {}],
+  "on, malloc alone at 512k" => [Bench::RUBY, settings("interval=1t,malloc=512k"), {}],
+  "on, slots and malloc at 512k" => [Bench::RUBY, settings("interval=512k,malloc=512k"), {}],
 }.freeze
 ITSELF = "stock, jemalloc's profiler at 512k".freeze
 

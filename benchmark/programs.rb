@@ -23,7 +23,7 @@ rows = PROGRAMS.flat_map do |name, script|
       "stock again (control)" => run[Bench::STOCK_RUBY],
       "off" => run[Bench::RUBY],
       "on, 512k" => run[Bench::RUBY, *Bench.sampling("512k")],
-      "on, 512k, malloc too" => run[Bench::RUBY, *Bench.sampling("512k", malloc: "on")],
+      "on, 512k, malloc too" => run[Bench::RUBY, *Bench.sampling("512k", malloc: "512k")],
       "on, 64k" => run[Bench::RUBY, *Bench.sampling("64k")],
     }
     configurations.each_value(&:call) # files into the page cache
@@ -42,7 +42,7 @@ script = [Bench.here("programs/asciidoctor.rb"), ROUNDS]
 counts = {
   "stock" => [Bench::STOCK_RUBY], "off" => [Bench::RUBY],
   "on, 512k" => [Bench::RUBY, *Bench.sampling("512k")],
-  "on, 512k, malloc too" => [Bench::RUBY, *Bench.sampling("512k", malloc: "on")], "on, 64k" => [Bench::RUBY, *Bench.sampling("64k")],
+  "on, 512k, malloc too" => [Bench::RUBY, *Bench.sampling("512k", malloc: "512k")], "on, 64k" => [Bench::RUBY, *Bench.sampling("64k")],
 }.transform_values { |ruby, *options| Bench.instructions(ruby, *options, *script) }
 Bench.title "Instructions of a whole program",
   "setarch -R valgrind --tool=callgrind --callgrind-out-file=/dev/null $RUBY OPTIONS benchmark/programs/asciidoctor.rb #{ROUNDS}",

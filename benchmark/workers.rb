@@ -20,7 +20,8 @@ sizes = Bench.interleaved(SIZES.size, {
   "off again (control)" => measure[Bench::RUBY],
   "stock" => measure[Bench::STOCK_RUBY],
   "on, 512k" => measure[Bench::RUBY, *Bench.sampling("512k")],
-  "on, 512k, malloc too" => measure[Bench::RUBY, *Bench.sampling("512k", malloc: "on")],
+  "on, 512k, malloc too" => measure[Bench::RUBY, *Bench.sampling("512k", malloc: "512k")],
+  "on, auto, malloc too" => measure[Bench::RUBY, *Bench.sampling("auto", malloc: "auto")],
   "on, 64k" => measure[Bench::RUBY, *Bench.sampling("64k")],
 })
 rows = sizes.map do |name, pairs|

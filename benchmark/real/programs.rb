@@ -28,8 +28,9 @@ module Real
     Configuration.new("stock2", Bench::STOCK_RUBY, [], {}),
     Configuration.new("off", Bench::RUBY, [], {}),
     sampled("slots", ",interval=512k,malloc=off"),
-    sampled("both", ",interval=512k"),
-    sampled("both-128k", ",interval=128k"),
+    sampled("both", ",interval=512k,malloc=512k"),
+    sampled("auto", ",interval=auto,malloc=auto"),
+    sampled("both-128k", ",interval=128k,malloc=128k"),
     Configuration.new("jemalloc", Bench::STOCK_RUBY, [], { "MALLOC_CONF" => "prof:true,prof_active:true,lg_prof_sample:19" }),
   ].freeze
 
