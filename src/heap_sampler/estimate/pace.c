@@ -12,7 +12,7 @@ static const double LONG_NS = 250e6, SHORT_NS = 50e6;
 static const uint64_t FEW = 16;
 /* What samples are to cost once the interval got shorter, as a part of the budget. */
 static const double AIM = 0.75;
-static const uint32_t TIMED_MOST = 64, TIMED_GUESS = 16;
+static const uint32_t TIMED_MOST = 32, TIMED_GUESS = 16;
 
 void
 rb_hs_pace_begin(struct hs_pace *pace, double sample_ns, struct hs_pace_time now)
@@ -41,15 +41,22 @@ passed(uint64_t from, uint64_t to)
     return to > from ? (double)(to - from) : 0;     /* a child's CPU time begins anew */
 }
 
+/* What samples cost at the longest interval is no debt: it gets no longer. While a program starts they cost most. */
+static double
+debt_most(uint64_t interval)
+{
+    return interval < HS_PACE_LONGEST ? SAVED_MOST_NS : 0;
+}
+
 static void
-earn_and_pay(struct hs_pace *pace, struct hs_pace_time now)
+earn_and_pay(struct hs_pace *pace, struct hs_pace_time now, uint64_t interval)
 {
     double ns = fmax(passed(pace->last.cpu_ns, now.cpu_ns), IDLE * passed(pace->last.steady_ns, now.steady_ns));
     pace->last = now;
     pace->window_ns += ns;
     pace->saved_ns -= (double)(pace->samples - pace->counted) * pace->sample_ns;
     pace->counted = pace->samples;
-    pace->saved_ns = fmin(pace->saved_ns + ns * pace->budget, SAVED_MOST_NS);
+    pace->saved_ns = fmax(fmin(pace->saved_ns + ns * pace->budget, SAVED_MOST_NS), -debt_most(interval));
 }
 
 static uint64_t
@@ -94,7 +101,7 @@ affordable(const struct hs_pace *pace)
 uint64_t
 rb_hs_pace_next(struct hs_pace *pace, uint64_t interval, struct hs_pace_time now, uint64_t least, bool may_get_shorter)
 {
-    earn_and_pay(pace, now);
+    earn_and_pay(pace, now, interval);
     double spent = (double)pace->samples * pace->sample_ns, earned = pace->window_ns * pace->budget;
     pace->eager = false;
     if (interval < least) return new_window(pace, least);
@@ -103,7 +110,7 @@ rb_hs_pace_next(struct hs_pace *pace, uint64_t interval, struct hs_pace_time now
         if (pace->work_ns > earned / 2) return new_window(pace, lengthened(interval, 2));
     }
     if (pace->window_ns < SHORT_NS) return interval;
-    uint64_t next = pace->saved_ns > 0 ? shortened(interval, affordable(pace), least) : interval;
+    uint64_t next = pace->saved_ns >= 0 ? shortened(interval, affordable(pace), least) : interval;
     pace->eager = next < interval && !may_get_shorter;
     if (pace->eager) return interval;
     return next < interval || pace->window_ns > LONG_NS ? new_window(pace, next) : interval;

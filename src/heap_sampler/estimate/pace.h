@@ -7,7 +7,7 @@
  *
  * The budget is a share of the CPU time of the process; one that idles earns as
  * if it used a fifth of a processor.  What was earned and not spent is saved, up
- * to what a second of CPU time earns.
+ * to what a second of CPU time earns, and so are debts; but not at 512 KiB.
  *
  *     savings gone, and samples of the window cost more than it earned
  *         longer, at once: so many times as their cost was too high

@@ -11,7 +11,7 @@
 #include "heap_sampler/slots/intervals.h"
 
 enum {
-    TIMED_EACH = 16,            /* samples: a clock takes as long as a tenth of one */
+    TIMED_EACH = 4,             /* samples: a clock takes a hundredth of one */
     SAMPLES_EACH = 64,          /* looked at */
     LISTS_EACH = 32,            /* looked at: some 2 MB of objects */
     GUESSED_SAMPLE_NS = 2500,   /* until some were timed */
