@@ -4,7 +4,6 @@
 #include "heap_sampler/base/memory.h"
 #include "heap_sampler/base/must.h"
 #include "heap_sampler/estimate/pace.h"
-#include "heap_sampler/malloc/hooks.h"
 #include "heap_sampler/malloc/table.h"
 #include "heap_sampler/sites/sampler.h"
 
@@ -16,6 +15,7 @@ enum {
 static bool automatic;          /* [vm]; read by any thread */
 static struct hs_pace pace;     /* [vm] */
 static uint64_t paced;          /* samples that it knows of; [vm] */
+static bool paced_known;
 static uint64_t due;            /* samples at which it is to be asked; atomic */
 static uint64_t capped_at, thinnings;   /* as in slots/automatic.c */
 
@@ -36,14 +36,12 @@ void
 rb_hs_malloc_automatic(bool on)
 {
     HS_CONTRACT(gvl);
-    struct hs_malloc_counts counts;
-    rb_hs_malloc_counts(&counts);
     automatic = on;
-    paced = counts.samples;
+    paced_known = false;
     capped_at = 0;
     thinnings = rb_hs_malloc_session(HS_MAIN).thinnings;
     rb_hs_pace_begin(&pace, SAMPLE_NS, now());
-    set_due(paced);
+    set_due(0);
 }
 
 bool
@@ -72,15 +70,15 @@ rb_hs_malloc_automatic_work(uint64_t ns)
 }
 
 size_t
-rb_hs_automatic_bytes(void)
+rb_hs_automatic_bytes(const struct hs_malloc_counts *counts)
 {
-    return rb_hs_memory_total() - rb_hs_memory_bytes(HS_MEM_SNAPSHOTS) + rb_hs_malloc_pages_bytes();
+    return rb_hs_memory_total() - rb_hs_memory_bytes(HS_MEM_SNAPSHOTS) + counts->pages_bytes;
 }
 
 static uint64_t
-least_interval(const struct hs_malloc_session *session)
+least_interval(const struct hs_malloc_session *session, const struct hs_malloc_counts *counts)
 {
-    uint64_t least = rb_hs_pace_shortest(rb_hs_automatic_bytes());
+    uint64_t least = rb_hs_pace_shortest(rb_hs_automatic_bytes(counts));
     if (session->thinnings != thinnings) capped_at = session->interval;
     thinnings = session->thinnings;
     if (least == HS_PACE_SHORTEST) capped_at = 0;
@@ -89,24 +87,23 @@ least_interval(const struct hs_malloc_session *session)
 
 /* Samples of a finer session beside it are not the main one's. */
 static void
-count_samples(const struct hs_malloc_session *session)
+count_samples(const struct hs_malloc_session *session, const struct hs_malloc_counts *counts)
 {
-    struct hs_malloc_counts counts;
-    rb_hs_malloc_counts(&counts);
-    double share = counts.drawn_interval < session->interval ? (double)counts.drawn_interval / (double)session->interval : 1;
-    pace.samples += (uint64_t)((double)(counts.samples - paced) * share);
-    paced = counts.samples;
+    double share = counts->drawn_interval < session->interval ? (double)counts->drawn_interval / (double)session->interval : 1;
+    if (paced_known) pace.samples += (uint64_t)((double)(counts->samples - paced) * share);
+    paced = counts->samples;
+    paced_known = true;
 }
 
-void
-rb_hs_malloc_automatic_look(void)
+uint64_t
+rb_hs_malloc_automatic_next(const struct hs_malloc_counts *counts)
 {
     HS_CONTRACT(vm);
     HS_CONTRACT(free);
     struct hs_malloc_session session = rb_hs_malloc_session(HS_MAIN);
-    if (!automatic || !session.on) return;
-    count_samples(&session);
-    uint64_t next = rb_hs_pace_next(&pace, session.interval, now(), least_interval(&session), true);
-    if (next != session.interval) rb_hs_malloc_retune(HS_MAIN, next);
+    if (!automatic || !session.on) return 0;
+    count_samples(&session, counts);
+    uint64_t next = rb_hs_pace_next(&pace, session.interval, now(), least_interval(&session, counts), true);
     set_due(paced);
+    return next;
 }

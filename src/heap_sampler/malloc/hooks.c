@@ -223,13 +223,6 @@ note_excess(uint64_t size, int sign)
     __atomic_fetch_add(&excess.touched, sign * (int64_t)(pages - size), __ATOMIC_RELAXED);
 }
 
-size_t
-rb_hs_malloc_pages_bytes(void)
-{
-    int64_t touched = __atomic_load_n(&excess.touched, __ATOMIC_RELAXED);
-    return touched > 0 ? (size_t)touched : 0;
-}
-
 void
 rb_hs_malloc_excess(struct hs_account_excess *of)
 {
@@ -348,7 +341,7 @@ rb_hs_malloc_name_stacks(void)
     rb_hs_malloc_join_stacks();
     fold_stacks();
     if (any) rb_hs_malloc_automatic_work(rb_hs_steady_ns() - began);
-    rb_hs_malloc_automatic_look();
+    rb_hs_malloc_follow_pace();
     adjust_draws();             /* at the cap the interval was lengthened inside malloc, where jemalloc cannot be told */
     naming = false;
 }
@@ -444,6 +437,15 @@ rb_hs_malloc_retune(int session, uint64_t interval)
     return true;
 }
 
+void
+rb_hs_malloc_follow_pace(void)
+{
+    struct hs_malloc_counts counts;
+    rb_hs_malloc_counts(&counts);
+    uint64_t next = rb_hs_malloc_automatic_next(&counts);
+    if (next) rb_hs_malloc_retune(HS_MAIN, next);
+}
+
 static bool
 set_hook(const char *name, void (*hook)(void))
 {
@@ -534,4 +536,6 @@ rb_hs_malloc_counts(struct hs_malloc_counts *counts)
     counts->gc = __atomic_load_n(&counters.gc, __ATOMIC_RELAXED);
     counts->no_gvl = __atomic_load_n(&counters.no_gvl, __ATOMIC_RELAXED);
     counts->drawn_interval = __atomic_load_n(&drawn_interval, __ATOMIC_RELAXED);
+    int64_t touched = __atomic_load_n(&excess.touched, __ATOMIC_RELAXED);
+    counts->pages_bytes = touched > 0 ? (uint64_t)touched : 0;
 }

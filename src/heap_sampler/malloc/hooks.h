@@ -20,7 +20,7 @@ void rb_hs_malloc_boot(bool wanted);
  * be sampled.  false: no memory. [gvl] [free] */
 bool rb_hs_malloc_start(int session, uint64_t interval, uint32_t thread);
 void rb_hs_malloc_stop(int session);
-/* false: no memory, the interval is what it was. [gvl] [free] */
+/* false: no memory, the interval is what it was. [vm] [free] */
 bool rb_hs_malloc_retune(int session, uint64_t interval);
 
 /* Name the stacks that were met since. In GC only when marking is complete
@@ -29,19 +29,16 @@ void rb_hs_malloc_name_stacks(void);
 /* Are there any? [any] */
 bool rb_hs_malloc_raw_stacks_p(void);
 
+/* malloc=auto: take the interval that the budget pays for now. [vm] [free] */
+void rb_hs_malloc_follow_pace(void);
+
 /* State, interval, allocator, and why it is missing, of a session. [any] */
 void rb_hs_malloc_describe(struct hs_malloc_meta *meta, int session);
 
 /* What sampling adds to jemalloc's figures now. [malloc] */
 void rb_hs_malloc_excess(struct hs_account_excess *excess);
-/* Bytes of the pages that jemalloc gives to small blocks that it samples, less the blocks. [malloc] */
-size_t rb_hs_malloc_pages_bytes(void);
 
-struct hs_malloc_counts {
-    uint64_t samples;           /* births that jemalloc drew */
-    uint64_t gc, no_gvl;        /* of these, by where they were */
-    uint64_t drawn_interval;    /* at which it draws now, bytes */
-};
+/* [malloc] */
 void rb_hs_malloc_counts(struct hs_malloc_counts *counts);
 
 #endif

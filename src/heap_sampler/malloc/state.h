@@ -12,6 +12,14 @@ enum hs_malloc_state {
     HS_MALLOC_ON
 };
 
+/* What the hooks have seen. */
+struct hs_malloc_counts {
+    uint64_t samples;           /* births that jemalloc drew */
+    uint64_t gc, no_gvl;        /* of these, by where they were */
+    uint64_t drawn_interval;    /* at which it draws now, bytes */
+    uint64_t pages_bytes;       /* of the pages that it gives to small blocks that it samples, less the blocks */
+};
+
 struct hs_malloc_meta {
     enum hs_malloc_state state;
     uint64_t interval;          /* bytes, now; 0 unless on */

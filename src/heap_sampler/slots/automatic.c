@@ -6,6 +6,7 @@
 #include "heap_sampler/base/must.h"
 #include "heap_sampler/estimate/pace.h"
 #include "heap_sampler/malloc/automatic.h"
+#include "heap_sampler/malloc/hooks.h"
 #include "heap_sampler/sites/sampler.h"
 #include "heap_sampler/slots/check.h"
 #include "heap_sampler/slots/intervals.h"
@@ -41,7 +42,9 @@ now(void)
 static uint64_t
 least_interval(const struct hs_session *session)
 {
-    uint64_t least = rb_hs_pace_shortest(rb_hs_automatic_bytes());
+    struct hs_malloc_counts counts;
+    rb_hs_malloc_counts(&counts);
+    uint64_t least = rb_hs_pace_shortest(rb_hs_automatic_bytes(&counts));
     if (session->thinnings != thinnings) capped_at = session->interval;
     thinnings = session->thinnings;
     if (least == HS_PACE_SHORTEST) capped_at = 0;
@@ -74,7 +77,7 @@ static void
 look_job(void *unused)
 {
     RB_VM_LOCK_ENTER();
-    rb_hs_malloc_automatic_look();
+    rb_hs_malloc_follow_pace();
     job_ns = rb_hs_steady_ns();
     if (pace.eager && cut_anew()) rb_hs_check(HS_CHECK_ANY);
     RB_VM_LOCK_LEAVE();
