@@ -244,7 +244,8 @@ test "threads that can never wake: where they wait, what for, and what they keep
 end
 
 test "what would be freed without one reference, with its interval; of a part of the profile nobody knows" do
-  freed = [{"chain" => ["(constants)", "Session::STORE"], "objects" => 9384, "space" => 6_420_000, "var" => 3.3e12}, {"chain" => ["(constants)", "Ticket::ALL"], "objects" => 0, "space" => 0, "var" => 0}]
+  freed = [{"chain" => ["(constants)", "Session::STORE"], "objects" => 9384, "space" => 6_420_000, "var" => 3.3e12},
+           {"chain" => ["(constants)", "Ticket::ALL"], "objects" => 0, "space" => 0, "var" => 0}]
   why = held_build(freed: freed).profile.why
   equal([["Session::STORE", 6_420_000], ["Ticket::ALL", 0]], why.freed.map { |one| [one.chain.last, one.estimate.space] })
   text = why.to_s
