@@ -378,14 +378,13 @@ put_holder(struct pprof *p, uint32_t name, uint32_t kind, uint32_t path, uint32_
     return number;
 }
 
-/* "@next of Node", or "@next of Node ×812" of objects that are linked by it to each other, and of threads that wait alike. */
+/* "@next of Node", or "@next of Node ×812" of objects that are linked by it to each other. */
 static uint32_t
 name_of_reference(struct pprof *p, const struct hs_holder *node)
 {
     const struct hs_text *name = &p->profile->texts[node->name];
     char text[HS_EDGE_TEXT_MAX + 16];
-    bool many = node->folded || (node->parent == HS_TOP_STUCK && node->objects > 1);
-    if (!many || node->parent == node - p->profile->holders.nodes) return string_of(p, node->name);
+    if (!node->folded || node->parent == node - p->profile->holders.nodes) return string_of(p, node->name);
     int length = snprintf(text, sizeof(text), "%.*s \xc3\x97%" PRIu32, (int)name->len, name->ptr, node->objects);
     return add_string(p, (struct hs_text){text, (uint32_t)length});
 }

@@ -5,6 +5,7 @@
 # with them; what is about memory runs as a process with a limit.
 
 require "tool"
+require "held_build"
 require "synthetic"
 
 LIMIT = 2 << 30                 # bytes of address space
@@ -13,6 +14,8 @@ SECONDS = 60
 REAL = sample_build.malloc(["!/usr/lib/libfoo.so foo_new", "app/a.rb:3 A#b"], "libfoo.so", 2000, inuse: 20).raw
 PB = PprofWriter.new(REAL).encode
 GZ = Zlib.gzip(PB)
+# One that says who keeps what.
+HELD = HeapSample::Formats.encode(held_build.profile, "pb")
 
 # Reads it and uses all of it, or is refused with a FormatError.
 def read_or_refused(bytes, ending)
@@ -25,6 +28,8 @@ def read_or_refused(bytes, ending)
       HeapSample::Tree.new(profile).to_s
       profile.generations.to_s
       HeapSample::About.new(profile).to_s
+      [profile.why.to_s, profile.why(full: true).to_h, profile.why.to_folded]
+      profile.table.first(3).each { |row| profile.nearest_holder&.of_row(row)&.to_s }
       HeapSample::PprofWriter.new(profile).write(StringIO.new)
       HeapSample::FoldedWriter.new(profile).write(StringIO.new)
       HeapSample::SpeedscopeWriter.new(profile).write(StringIO.new)
@@ -53,6 +58,7 @@ SLOW = ENV["SLOW"] == "1"
 test "cut at any byte" do
   (0...GZ.bytesize).step(SLOW ? 1 : 3) { |length| equal(:refused, read_or_refused(GZ[0, length], ".pb.gz")) }
   (0...PB.bytesize).step(SLOW ? 1 : 23) { |length| read_or_refused(PB[0, length], ".pb") }
+  (0...HELD.bytesize).step(SLOW ? 1 : 23) { |length| read_or_refused(HELD[0, length], ".pb") }
 end
 
 test "any bit flipped" do
@@ -61,12 +67,16 @@ test "any bit flipped" do
     bit = SLOW ? index : random.rand(PB.bytesize * 8)
     read_or_refused(PB.dup.tap { |bytes| bytes.setbyte(bit / 8, bytes.getbyte(bit / 8) ^ (1 << bit % 8)) }, ".pb")
   end
+  (SLOW ? HELD.bytesize * 8 : 400).times do |index|
+    bit = SLOW ? index : random.rand(HELD.bytesize * 8)
+    read_or_refused(HELD.dup.tap { |bytes| bytes.setbyte(bit / 8, bytes.getbyte(bit / 8) ^ (1 << bit % 8)) }, ".pb")
+  end
 end
 
 test "spliced with itself and with noise" do
   random = Random.new(2)
   (SLOW ? 5_000 : 120).times do
-    bytes = PB.dup
+    bytes = [PB, HELD].sample(random: random).dup
     random.rand(1..6).times do
       from, to = random.rand(bytes.bytesize), random.rand(bytes.bytesize)
       bytes[from, random.rand(40)] = random.rand(2).zero? ? bytes.byteslice(to, random.rand(60)) : random.bytes(random.rand(20))

@@ -228,17 +228,30 @@ test "a growth report names who keeps what came, where the later profile tells" 
 end
 
 test "threads that can never wake: where they wait, what for, and what they keep" do
-  build = Build.new(interval: 4096).row(["/srv/app/a.rb:1 A#b"], "Job", type: "T_OBJECT", inuse: 60, birth: 1).row(["/srv/app/a.rb:2 A#b"], "Other", inuse: 60, birth: 1)
-  root = "root (threads that can never wake)"
-  held = HeldBuild.new(build).way(0, [root, "root waits for Queue ×12 @/srv/app/pool.rb:7", "local local job of block in Pool#work"]).way(1, [root, "root waits for Mutex @/srv/app/lock.rb:3"])
-  stuck = held.profile.report.stuck
-  equal([["waits for Mutex", 1, 60], ["waits for Queue", 12, 60]], stuck.map { |place| [place.edge.name, place.count, place.estimate.samples] }.sort)
-  text = held.profile.report.to_s(root: "/srv/app")
-  assert(text.include?("13 threads can never wake: nobody has what they wait for."), text)
-  assert(text.match?(/12 +241\.2 KiB +±61\.8 KiB +waits for Queue +pool\.rb:7$/), text)
-  equal(stuck.map(&:count), again(held.profile).report.stuck.map(&:count))
+  stuck = [{"name" => "waits for Thread::Mutex", "path" => "/srv/app/lock.rb", "line" => 3, "threads" => 1, "space" => 0},
+           {"name" => "waits for Thread::Queue", "path" => "/srv/app/pool.rb", "line" => 7, "threads" => 12, "space" => 246_960}]
+  profile = held_build(stuck: stuck).profile
+  [profile, again(profile)].each do |one|
+    equal([["waits for Thread::Queue", 12, 246_960], ["waits for Thread::Mutex", 1, 0]], one.report.stuck.map { |place| [place.what, place.threads, place.space] })
+    text = one.report.to_s(root: "/srv/app")
+    assert(text.include?("13 threads can never wake: nobody else has what they wait for."), text)
+    assert(text.match?(/12 +241\.2 KiB +waits for Thread::Queue +pool\.rb:7$/) && one.why.to_s(root: "/srv/app").include?("pool.rb:7"), text)
+  end
   assert(!held_build.profile.report.to_s.include?("never wake") && held_build.profile.report.to_h[:stuck] == [])
   assert(!sample_build.profile.report.to_h.key?(:stuck))
+  damaged = [{"name" => 3}, 4, {"name" => "x", "path" => "y", "line" => -1, "threads" => 1, "space" => 1}]
+  equal([], held_build(stuck: damaged, freed: [{"chain" => []}, "x"]).profile.report.stuck)
+end
+
+test "what would be freed without one reference, with its interval; of a part of the profile nobody knows" do
+  freed = [{"chain" => ["(constants)", "Session::STORE"], "objects" => 9384, "space" => 6_420_000, "var" => 3.3e12},
+           {"chain" => ["(constants)", "Ticket::ALL"], "objects" => 0, "space" => 0, "var" => 0}]
+  why = held_build(freed: freed).profile.why
+  equal([["Session::STORE", 6_420_000], ["Ticket::ALL", 0]], why.freed.map { |one| [one.chain.last, one.estimate.space] })
+  text = why.to_s
+  assert(text.include?("What would be freed if one reference were not there:") && text.match?(/6\.1 MiB +\S.*MiB +Session::STORE$/), text)
+  equal(6_420_000, why.to_h[:freed].first[:bytes])
+  equal([], held_build(freed: freed).profile.filter(class: "Ticket").why.freed)
 end
 
 test "the short form leaves out what only repeats: a class before its variable, the thread before its local" do

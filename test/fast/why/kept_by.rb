@@ -7,9 +7,10 @@ require "heap_sample"
 path, expression, *filters = ARGV
 profile = HeapSample::Profile.load(path).filter(**filters.to_h { |filter| filter.split(":", 2) }.transform_keys(&:to_sym))
 why = profile.why
-folded = why.to_folded
-holder = profile.nearest_holder&.of_rows(profile.table)
-exit if why.reason.nil? && !why.empty? && eval(expression)
+names = binding
+names.local_variable_set(:folded, why.to_folded)
+names.local_variable_set(:holder, profile.nearest_holder&.of_rows(profile.table))
+exit if why.reason.nil? && !why.empty? && names.eval(expression)
 
-puts why.to_s, "", "named: #{holder}"
+puts why, "", "named: #{names.local_variable_get(:holder)}"
 exit 1

@@ -80,7 +80,7 @@ module HeapSample
     def heap_pages(layout = Layout.new) = HeapPages.new(profile, layout, rows) # :nodoc:
 
     # Threads that can never wake, if a walk looked for them: Array of StuckThreads::Place.
-    def stuck = StuckThreads.of(profile.holders)
+    def stuck = profile.info.walk&.stuck || []
 
     private
 

@@ -7,6 +7,8 @@ module HeapSample
     # Of a way of so many steps those in the middle are counted, unless it is to be told in full.
     STEPS_MOST = 10
     ENDS = 4
+    # References of which it is told what would be freed without them.
+    FREED = 5
     # Room that names have at least; what a narrow text does without: the last columns of these first.
     ROOM = 40
     COLUMNS = %w[bytes share].push("95% interval").freeze
@@ -18,7 +20,7 @@ module HeapSample
     end
 
     def to_s
-      @layout.text([head, *(@why.reason ? [@layout.sentence(@why.reason)] : [lines, roots, stuck, conclusion])])
+      @layout.text([head, *(@why.reason ? [@layout.sentence(@why.reason)] : [lines, roots, freed, stuck, conclusion])])
     end
 
     # Title and tree, at most +top+ nodes of it.
@@ -189,7 +191,16 @@ module HeapSample
       known.flat_map { |name, root| @layout.remark("#{name}: #{root.meaning}") }
     end
 
-    def stuck = StuckThreads.lines(StuckThreads.of(@why.profile.holders), @layout)
+    # Of a part of the profile it is not known.
+    def freed
+      list = @why.freed.first(FREED)
+      return [] if list.empty?
+
+      rows = list.map { |one| [@layout.size(one.estimate), @layout.interval(one.estimate), ->(room) { @layout.name(one.chain.last, room) }] }
+      [*@layout.title("What would be freed if one reference were not there:"), *@layout.table([["bytes", :right], ["95% interval", :right, 1], ["reference", :left]], rows)]
+    end
+
+    def stuck = @why.profile.filtered ? [] : StuckThreads.lines(@why.profile.info.walk&.stuck || [], @layout)
 
     def conclusion
       node = @why.largest or return []

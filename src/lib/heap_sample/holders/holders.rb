@@ -11,14 +11,16 @@ module HeapSample
     # So much of a +row+ (as Profile#table has it) is kept by the way that ends in +node+; +class_name+: of the objects, or of
     # the object that the memory belongs to.
     Held = Struct.new(:row, :node, :class_name, :objects, :space, :variance) do
-      # All objects of a row have about one size and one weight, which tell how many samples stand behind them.
-      def estimate
-        return Estimate.new if objects <= 0 || space <= 0
+      def estimate = Holders.estimate(objects, space, variance)
+    end
 
-        size = space / objects.to_f
-        samples = [(objects / (1 + variance * objects / space.to_f**2)).round, 1].max
-        Estimate.new(samples, objects, space, variance, variance / size**2)
-      end
+    # An Estimate of objects that have about one size and one weight, which tell how many samples stand behind them.
+    def self.estimate(objects, space, variance) # :nodoc:
+      return Estimate.new if objects <= 0 || space <= 0
+
+      size = space / objects.to_f
+      samples = [(objects / (1 + variance * objects / space.to_f**2)).round, 1].max
+      Estimate.new(samples, objects, space, variance, variance / size**2)
     end
 
     # What the sampler hands over: numbers for each node, and for each part of a row.
@@ -41,7 +43,7 @@ module HeapSample
       parents, edges, classes = [0], [nil], [""]
       nodes.each_slice(NODE_FIELDS).with_index do |(parent, kind, name, class_name, path, line, objects, folded), index|
         parents << (parent == index ? 0 : parent + 1)
-        edges << Edge.new(texts[name], texts[kind], texts[path], line, repeats: (objects if parent != index && (folded > 0 || texts[nodes[parent * NODE_FIELDS + 2]] == StuckThreads::ROOT)))
+        edges << Edge.new(texts[name], texts[kind], texts[path], line, repeats: (objects if folded > 0 && parent != index))
         classes << texts[class_name]
       end
       held = kept.each_slice(HELD_FIELDS).map do |row, node, *figures|

@@ -2,53 +2,36 @@
 
 module HeapSample
   # Threads that can never wake: they wait, without a time limit, for an object that nobody else has.  A walk tells them:
-  # each place where some wait, what for, how many, and what they keep.  A file tells of those that keep something that was sampled.
-  class StuckThreads
-    ROOT = "(threads that can never wake)"
-
-    # +edge+: "waits for Queue", with the file and line; +count+: how many threads; +estimate+: what
-    # they keep.
-    Place = Struct.new(:edge, :count, :estimate) do
+  # each place where some wait, what for, how many, and what they alone keep.
+  module StuckThreads
+    # +what+: "waits for Thread::Queue"; +path+ and +line+ of the code that waits; +threads+: how many; +space+: bytes, about.
+    Place = Struct.new(:what, :path, :line, :threads, :space) do
       # JSON-ready.
-      def to_h = {waits_for: edge.name, path: edge.path, line: edge.line, threads: count, **estimate.to_h}.compact
+      def to_h = {what: what, path: path, line: line, threads: threads, bytes: space}
     end
 
-    # call-seq:
-    #   StuckThreads.of(holders) -> Array of Place
-    #
-    # The largest first; none where nobody is stuck, or no walk was made.
-    def self.of(holders)
-      return [] unless holders
+    module_function
 
-      found = {}
-      (1...holders.size).each do |node|
-        next unless holders.parent(node).nonzero? && holders.parent(holders.parent(node)).zero? && holders.edge(holders.parent(node)).name == ROOT
-
-        found[node] = Place.new(holders.edge(node), holders.edge(node).repeats, Estimate.new)
+    # Array of Place, of what a profile says; those that keep most first.
+    def of(values)
+      places = values.filter_map do |value|
+        place = Place.new(*value.values_at("name", "path", "line", "threads", "space"))
+        place if place.what.is_a?(String) && place.path.is_a?(String) && [place.line, place.threads, place.space].all? { |number| number.is_a?(Numeric) && number >= 0 }
       end
-      holders.each { |held| found[below_root(holders, held.node)]&.estimate&.add(held.estimate) } unless found.empty?
-      found.values.sort_by.with_index { |place, index| [-place.estimate.space, index] }
+      places.sort_by.with_index { |place, index| [-place.space, -place.threads, index] }
     end
 
-    # The second node of a way.
-    def self.below_root(holders, node)
-      node = holders.parent(node) until node.zero? || holders.parent(holders.parent(node)).zero?
-      node
-    end
-    private_class_method :below_root
-
-    # Lines of text about them.
-    def self.lines(places, layout)
+    # Lines of text about them; none where there are none.
+    def lines(places, layout)
       return [] if places.empty?
 
-      count = places.sum(&:count)
-      total = "#{layout.count(count)} thread#{"s" unless count == 1}"
-      rows = places.map { |place| [layout.count(place.count), layout.size(place.estimate), layout.interval(place.estimate), layout.name(place.edge.name), where(place)] }
-      [*layout.title("#{total} can never wake: nobody has what they wait for."),
-       *layout.table([["threads", :right, 1], ["keep", :right], ["95% interval", :right, 2], ["what", :left], ["at", :left]], rows)]
+      count = places.sum(&:threads)
+      rows = places.map { |place| [layout.count(place.threads), layout.bytes(place.space), layout.name(place.what), where(place)] }
+      [*layout.title("#{layout.count(count)} thread#{"s" unless count == 1} can never wake: nobody else has what they wait for."),
+       *layout.table([["threads", :right], ["keep", :right], ["what", :left], ["at", :left]], rows)]
     end
 
-    def self.where(place) = place.edge.place || Layout::NOTHING
+    def where(place) = place.path.empty? ? Layout::NOTHING : HeapSample::Place.new(place.path, place.line, nil)
     private_class_method :where
   end
 end

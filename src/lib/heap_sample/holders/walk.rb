@@ -33,12 +33,36 @@ module HeapSample
     # Memory that it needed for itself.
     def child_bytes = number("child_bytes")
 
+    # What would be freed if one reference were not there, of the references that keep most: Array of Freed, the largest first.
+    def freed
+      list("freed").filter_map do |one|
+        chain, *figures = one.values_at("chain", "objects", "space", "var")
+        next unless chain.is_a?(Array) && chain.all?(String) && chain.any? && figures.all? { |figure| figure.is_a?(Numeric) && figure >= 0 }
+
+        Freed.new(chain, Holders.estimate(*figures))
+      end
+    end
+
+    # +chain+: the names of references, the root first; +estimate+: what would be freed without the last.
+    Freed = Struct.new(:chain, :estimate) do
+      # JSON-ready.
+      def to_h = {chain: chain, **estimate.to_h}
+    end
+
+    # Threads that can never wake, by the line where they wait: Array of StuckThreads::Place, those that keep most first.
+    def stuck = StuckThreads.of(list("stuck"))
+
     # JSON-ready.
     def to_h
       {refused: refused, objects: objects, edges: edges, seconds: seconds, hold_up_seconds: hold_up, child_bytes: child_bytes}.compact
     end
 
     private
+
+    def list(name)
+      value = @values[name]
+      value.is_a?(Array) ? value.grep(Hash) : []
+    end
 
     def text(name)
       value = @values[name]
