@@ -129,6 +129,33 @@ node_named(struct hs_chains *chains, uint32_t parent, const struct hs_edge *edge
     return node;
 }
 
+/* -- marks ------------------------------------------------------------------------------------ */
+
+static uint32_t
+place_of(const struct hs_chains *chains, uint32_t number)
+{
+    return chains->walk->index.pages[number >> HS_SLOT_BITS].first + (number & HS_SLOT_MASK);
+}
+
+static bool
+marked_p(const struct hs_chains *chains, uint32_t number)
+{
+    uint32_t place = place_of(chains, number);
+    return chains->marked[place / 64] >> place % 64 & 1;
+}
+
+void
+rb_hs_chain_mark(struct hs_chains *chains, VALUE object)
+{
+    const struct hs_slot_index *index = &chains->walk->index;
+    uint32_t number = hs_index_number(index, object);
+    while (number != HS_NO_OBJECT && number < HS_NODE_NUMBERS && !marked_p(chains, number)) {
+        uint32_t place = place_of(chains, number);
+        chains->marked[place / 64] |= UINT64_C(1) << place % 64;
+        number = *hs_index_from(index, number);
+    }
+}
+
 /* -- chains ------------------------------------------------------------------------------- */
 
 static uint32_t
@@ -149,13 +176,44 @@ first_node(struct hs_chains *chains, uint32_t number, uint32_t from)
     return node_below_root(chains, (enum hs_top)(from - HS_ROOT_NUMBERS), hs_index_object(&chains->walk->index, number));
 }
 
+/* -- all that one parent refers to ---------------------------------------------------------- */
+
+struct naming {
+    struct hs_chains *chains;
+    uint32_t node, parent;      /* the parent's, and its number */
+    uint32_t child;             /* the one that is asked for: it is not led to the parent any more */
+    struct hs_edge edge;        /* to that */
+    bool found;
+};
+
+/* The others on chains that were reached from this parent get their nodes now. */
+static bool
+name_reference(const struct hs_reference *reference, void *data)
+{
+    struct naming *naming = data;
+    const struct hs_slot_index *index = &naming->chains->walk->index;
+    uint32_t number = hs_index_number(index, reference->child);
+    if (number == HS_NO_OBJECT || hs_index_object(index, number) != reference->child) return true;
+    if (number == naming->child) {
+        if (!naming->found) rb_hs_reference_name(reference, &naming->edge);
+        naming->found = true;
+    }
+    else if (*hs_index_from(index, number) == naming->parent && marked_p(naming->chains, number)) {
+        struct hs_edge edge;
+        rb_hs_reference_name(reference, &edge);
+        *hs_index_from(index, number) = HS_NODE_NUMBERS + node_named(naming->chains, naming->node, &edge, naming->parent, reference->child);
+    }
+    return true;
+}
+
 static uint32_t
 node_below(struct hs_chains *chains, uint32_t node, uint32_t parent, uint32_t child)
 {
-    struct hs_edge edge;
-    VALUE object = hs_index_object(&chains->walk->index, child);
-    rb_hs_edge(hs_index_object(&chains->walk->index, parent), object, &edge);
-    return node_named(chains, node, &edge, parent, object);
+    struct naming naming = {.chains = chains, .node = node, .parent = parent, .child = child};
+    VALUE from = hs_index_object(&chains->walk->index, parent), object = hs_index_object(&chains->walk->index, child);
+    rb_hs_references(from, name_reference, &naming);
+    if (!naming.found) rb_hs_edge_unknown(from, object, &naming.edge);
+    return node_named(chains, node, &naming.edge, parent, object);
 }
 
 uint32_t
@@ -204,9 +262,10 @@ rb_hs_chains_make(struct hs_chains *chains, struct hs_walk *walk)
         .bytes = rb_hs_arena_map(HS_TEXT_BYTES_MOST),
         .node_hash = rb_hs_arena_map(HASH_PLACES * sizeof(*chains->node_hash)),
         .text_hash = rb_hs_arena_map(HASH_PLACES * sizeof(*chains->text_hash)),
+        .marked = rb_hs_arena_map((walk->index.slots / 64 + 1) * sizeof(*chains->marked)),
         .text_count = 1,
     };
-    if (!chains->nodes || !chains->texts || !chains->bytes || !chains->node_hash || !chains->text_hash) return false;
+    if (!chains->nodes || !chains->texts || !chains->bytes || !chains->node_hash || !chains->text_hash || !chains->marked) return false;
     text_number(chains, HS_EVICTED, strlen(HS_EVICTED));
     for (int kind = 0; kind < HS_EDGE_KIND_COUNT; kind++) {
         const char *word = rb_hs_edge_kind_word((enum hs_edge_kind)kind);

@@ -14,6 +14,9 @@
  * object that it was reached from.  A chain is read without memory: on the way
  * up each object is led to the one below it, as by pointer reversal.
  *
+ * What a large array or hash refers to is gone through once for all chains: so
+ * all objects on chains are marked before the first is named.
+ *
  * What repeats is folded: a list of a million links is one node, not a million,
  * and so are the levels of a tree whose links have up to four steps.
  *
@@ -52,13 +55,16 @@ struct hs_chains {
     char *bytes;
     uint32_t node_count, text_count, byte_count;
     uint32_t *node_hash, *text_hash;    /* number + 1; chained by `next`, probed */
+    uint64_t *marked;           /* objects on chains: bits by place */
     uint32_t kind_texts[HS_EDGE_KIND_COUNT];    /* their words */
     uint32_t evicted;           /* names that found no room */
 };
 
 /* False: no memory. */
 bool rb_hs_chains_make(struct hs_chains *chains, struct hs_walk *walk);
-/* The node of an object, HS_TOP_NOT_REACHED where it was not reached. */
+/* The object is on a chain that is to be named, and so is all on the way to it. Before the first is named. */
+void rb_hs_chain_mark(struct hs_chains *chains, VALUE object);
+/* The node of an object that was marked, HS_TOP_NOT_REACHED where it was not reached. */
 uint32_t rb_hs_chain_node_of(struct hs_chains *chains, VALUE object);
 
 #endif

@@ -124,6 +124,23 @@ static const uint64_t half_second_ns = 500000000;       /* of each second, for w
 static struct hs_walk walk;
 static struct hs_chains chains;
 
+static void
+mark_stuck(VALUE thread, void *unused)
+{
+    (void)unused;
+    rb_hs_chain_mark(&chains, thread);
+}
+
+static void
+mark_all(const struct hs_wanted *wanted)
+{
+    rb_hs_waiters_each_stuck(mark_stuck, NULL);
+    for (uint32_t i = 0; i < wanted->objects; i++) rb_hs_chain_mark(&chains, (VALUE)wanted->object(wanted->data, i));
+    for (uint32_t i = 0; i < wanted->blocks; i++) {
+        if (blocks.owners[i]) rb_hs_chain_mark(&chains, hs_index_object(&walk.index, blocks.owners[i]));
+    }
+}
+
 /* Whether it keeps a sample or not. */
 static void
 name_stuck(VALUE thread, void *unused)
@@ -137,6 +154,7 @@ name_all(const struct hs_wanted *wanted, struct hs_answer *answer)
 {
     uint32_t *objects = rb_hs_arena_map(wanted->objects * sizeof(*objects)), *owned = rb_hs_arena_map(wanted->blocks * sizeof(*owned));
     if (!objects || !owned) return false;
+    mark_all(wanted);
     rb_hs_waiters_each_stuck(name_stuck, NULL);
     for (uint32_t i = 0; i < wanted->objects; i++) objects[i] = rb_hs_chain_node_of(&chains, wanted->object(wanted->data, i));
     for (uint32_t i = 0; i < wanted->blocks; i++) {
@@ -168,7 +186,7 @@ answer(const struct hs_child_order *order)
     rb_hs_waiters_settle(&walk);
     uint64_t walked = rb_hs_steady_ns();
     if (!name_all(wanted, &answer)) return HS_CHILD_NO_ROOM;
-    uint64_t named = rb_hs_steady_ns(), objects = order->progress->objects, edges = order->progress->edges;
+    uint64_t named = rb_hs_steady_ns(), objects = order->progress->objects, edges = order->progress->edges, bytes = rb_hs_arena_resident();
     struct hs_found found = {wanted, answer.object_nodes, answer.block_nodes, blocks.owners};
     answer.freed_count = rb_hs_without(&chains, &found, answer.freed, begun + order->seconds * half_second_ns);
     answer.figures = (struct hs_holder_figures){
@@ -177,7 +195,7 @@ answer(const struct hs_child_order *order)
         .walk_ns = walked - begun,
         .name_ns = named - walked,
         .without_ns = rb_hs_steady_ns() - named,
-        .child_bytes = rb_hs_arena_resident(),
+        .child_bytes = bytes,
         .slots = walk.index.slots,
         .evicted = chains.evicted,
     };

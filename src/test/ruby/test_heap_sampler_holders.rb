@@ -129,6 +129,17 @@ class TestHeapSamplerHolders < Test::Unit::TestCase
     RUBY
   end
 
+  # Each is gone through once for all its children, not once for each.
+  def test_a_large_array_and_a_large_hash
+    assert_why(<<~'RUBY', args: ["--heap-sample=interval=4k,malloc=off,output=none,seed=5"])
+      LIST = leaves(300_000)
+      TABLE = Array.new(300_000) { |i| [i, Leaf.new] }.to_h
+      why = Why.new
+      assert_equal [["(constants)", "LIST", "[] of Array"], ["(constants)", "TABLE", "{} value of Hash"]], why.of("Leaf").keys.sort
+      assert_operator why.kept["name_ns"], :<, why.kept["walk_ns"] * 5 + 1_000_000_000, why.kept.inspect
+    RUBY
+  end
+
   def test_a_constant_wins_over_a_nearer_local_and_a_cache
     assert_why(<<~'RUBY')
       module Deep

@@ -32,7 +32,8 @@ describe(const struct hs_options *o, char *text, size_t size)
     if (!o->malloc_auto || o->malloc_interval != 524288) {
         len += (size_t)snprintf(text + len, size - len, " malloc=%llu%s", (unsigned long long)o->malloc_interval, o->malloc_auto ? " auto" : "");
     }
-    if (o->gc_ppm != 10000) snprintf(text + len, size - len, " gc=%u", o->gc_ppm);
+    if (o->gc_ppm != 10000) len += (size_t)snprintf(text + len, size - len, " gc=%u", o->gc_ppm);
+    if (o->why) snprintf(text + len, size - len, " why=%u", o->why);
 }
 
 #define REST "e=0 k=0 r=0%/0 s=200000 d=512 seed=0 n=1"
@@ -91,6 +92,7 @@ static const struct {
     {"every=1", "on i=auto " OUT "e=1 k=0 r=0%/0 s=200000 d=512 seed=0 n=1"},
     {"every=31536000", "on i=auto " OUT "e=31536000 k=0 r=0%/0 s=200000 d=512 seed=0 n=1"},
     {"keep=1000000", "on i=auto " OUT "e=0 k=1000000 r=0%/0 s=200000 d=512 seed=0 n=1"},
+    {"why=12", "on i=auto " OUT "e=0 k=0 r=0%/0 s=200000 d=512 seed=0 n=1" " why=12"},
     {"gc=1%", "on i=auto " OUT REST},
     {"gc=off", "on i=auto " OUT REST " gc=0"},
     {"gc=off,gc=50%", "on i=auto " OUT REST " gc=500000"},
@@ -141,6 +143,8 @@ static const struct {
     {"interval=\xd9\xa1", "interval=\xd9\xa1: ", "1 to 1t"},
     {"interval=1\n", "interval=1?: ", "1 to 1t"},
     {"every=0", "every=0: ", "seconds from 1 to 31536000"},
+    {"why=0", "why=0: ", "1 to 1000000, or off"},
+    {"why=often", "why=often: ", "1 to 1000000, or off"},
     {"every=-5", "every=-5: ", "seconds"},
     {"every=60s", "every=60s: ", "seconds"},
     {"every=31536001", "every=31536001: ", "31536000"},
@@ -195,7 +199,7 @@ static const struct {
     {"output=x%.pb", "output=x%.pb: ", "%p (process id)"},
     {"output=x.pb%", "output=x.pb%: ", "%p (process id)"},
     {"output=None", "output=None: ", ".pb.gz"},
-    {"banana", "unknown setting \"banana\"", "interval, output, every, keep, gc, at-rss"},
+    {"banana", "unknown setting \"banana\"", "interval, output, every, keep, why, gc, at-rss"},
     {"banana=1", "unknown setting \"banana\"", "max-samples, max-depth, seed, only"},
     {"Interval=1k", "unknown setting \"Interval\"", "interval"},
     {"interval =1k", "unknown setting \"interval \"", "interval"},
