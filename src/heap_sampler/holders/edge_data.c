@@ -146,7 +146,8 @@ static int
 data_weak_key_value_i(st_data_t key, st_data_t value, st_data_t data)
 {
     struct hs_visit *visit = (struct hs_visit *)data;
-    hs_visit(visit, HS_EDGE_VALUE, "{} value", 0, (VALUE)value);
+    bool dead = UNDEF_P(*(const VALUE *)key);   /* and not taken out yet */
+    if (!dead) hs_visit(visit, HS_EDGE_VALUE, "{} value", 0, (VALUE)value);
     return hs_visit_st_table(visit);
 }
 

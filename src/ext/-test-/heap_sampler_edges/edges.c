@@ -246,8 +246,8 @@ s_sweep(VALUE self)
 {
     struct sweep *sweep = calloc(1, sizeof(*sweep));
     VALUE disabled = rb_gc_disable();
+    size_t objects = allocated_objects();       /* the first call makes a symbol, which may need a heap page */
     uint64_t own_bytes = sweep_own_bytes();
-    size_t objects = allocated_objects();
     uint64_t bytes = allocated_bytes();
     rb_objspace_each_objects(sweep_objects, sweep);
     rb_objspace_reachable_objects_from_root(sweep_root, sweep);
