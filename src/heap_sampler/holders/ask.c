@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -114,13 +115,21 @@ rb_hs_holders_fork(struct hs_holders_child *child, const struct hs_wanted *wante
 
 /* -- after ------------------------------------------------------------------------------------------- */
 
+static uint64_t
+ns_of(const struct timeval *time)
+{
+    return (uint64_t)time->tv_sec * 1000000000 + (uint64_t)time->tv_usec * 1000;
+}
+
 static void
 look(struct hs_holders_child *child, int flags)
 {
     pid_t pid;
+    struct rusage used = {0};
     do {
-        pid = waitpid(child->pid, &child->status, __WCLONE | flags);
+        pid = wait4(child->pid, &child->status, __WCLONE | flags, &used);
     } while (pid < 0 && errno == EINTR);
+    child->into->cpu_ns = ns_of(&used.ru_utime) + ns_of(&used.ru_stime);
     if (pid < 0) child->status = HS_CHILD_NOT_WRITTEN << 8;     /* somebody waited for it with __WALL */
     child->ended = pid != 0;
 }

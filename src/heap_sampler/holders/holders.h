@@ -89,6 +89,7 @@ struct hs_holders {
     int signal;                 /* that ended it; 0 */
     uint64_t hold_up_ns;        /* for which Ruby code stood still */
     uint64_t ns;                /* from the fork to the answer */
+    uint64_t cpu_ns;            /* of the child */
     uint64_t estimate;          /* bytes that the child was expected to take */
     struct hs_holder_figures figures;
     struct hs_holder *nodes;

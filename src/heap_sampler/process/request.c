@@ -74,7 +74,7 @@ rb_hs_request_serve(struct hs_request *request)
     struct hs_profile *profile = take(request);
     if (!profile) return session_on_p(request->session) ? ENOMEM : ESRCH;
     if (!profile->holders.refusal) {
-        request->walk_ns = profile->holders.ns;
+        request->walk_ns = profile->holders.cpu_ns;
         request->hold_up_ns = profile->holders.hold_up_ns;
     }
     int error = encode(request, profile);

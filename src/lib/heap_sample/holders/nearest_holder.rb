@@ -8,8 +8,8 @@ module HeapSample
   # its items in an array, `@items of Order` is not the answer.  So references that objects have of which there are many are
   # passed over, and so are the variables of blocks that are kept themselves.
   class NearestHolder
-    # From so many samples on there are many objects of a class.
-    MANY = 3
+    # So many objects of a class are many, by estimate: one sample of a small object stands for thousands.
+    MANY = 100
     ENVIRONMENT = "environment"
 
     # What keeps most of some rows: the Edge, the Edges from the root to it, the part of the bytes that it keeps.
@@ -99,12 +99,12 @@ module HeapSample
       at > 0 && path[at - 1].kind == ENVIRONMENT && collections(path).first < at
     end
 
-    def many?(class_name) = (samples[class_name] || 0) >= MANY
+    def many?(class_name) = (objects[class_name] || 0) >= MANY
 
-    # Samples of what lives, by class.
-    def samples
-      @samples ||= @profile.table.each_with_object(Hash.new(0)) do |row, sums|
-        sums[@profile.text(row[Columns::CLASS])] += row[Columns::INUSE_SAMPLES] + row[Columns::YOUNG_SAMPLES] unless row[Columns::MALLOC]
+    # How many live, by class.
+    def objects
+      @objects ||= @profile.table.each_with_object(Hash.new(0)) do |row, sums|
+        sums[@profile.text(row[Columns::CLASS])] += row[Columns::INUSE_OBJECTS] + row[Columns::YOUNG_OBJECTS] unless row[Columns::MALLOC]
       end
     end
   end
