@@ -187,8 +187,11 @@ module HeapSample
       steady >= (clear ? [least, FLOOR_CLEAR].min : least) && (clear || steady >= grew / 3 || leading.grew >= grew / 4) && !replaced?(steady)
     end
 
-    # Does as much die elsewhere as comes there?  Then objects of one line take the place of those of another.
-    def replaced?(steady) = !goes_on? && settled.course.grew < steady / 2
+    # Does as much die elsewhere as comes there?  Then objects of one line take the place of those of another, or of what
+    # was there before sampling started, which only the account knows.
+    def replaced?(steady)
+      !goes_on? && (settled.course.grew < steady / 2 || [rss.grew, in_use.grew].max < steady / 4)
+    end
 
     def to_name? = @known.size >= PROFILES_TO_NAME
 
