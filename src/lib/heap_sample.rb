@@ -151,6 +151,7 @@ module HeapSample
   autoload :Trend, "#{here}/series/trend"
 
   # The answer: what grows, why, and how sure that is.
+  autoload :Births, "#{here}/diagnosis/births"
   autoload :Containers, "#{here}/diagnosis/containers"
   autoload :Course, "#{here}/diagnosis/course"
   autoload :Crowd, "#{here}/diagnosis/crowd"

@@ -103,6 +103,52 @@ test "a file that is loaded is no leak, whatever is loaded after it" do
   assert(found.to_s.include?("most of what came to stay is code that was loaded"), found.to_s)
 end
 
+test "what a program requires, a file at a time, is no leak, even where no frame of the file is known" do
+  found = diagnosis(20) do |number|
+    {live: 20 + number, rows: ->(build) { kept(build, ["/srv/app/cart.rb:12 Kernel#require", "/srv/app/cart.rb:12 Cart#add"], number, 16) }}
+  end
+  assert(!found.leak?, found.to_s)
+end
+
+test "a cache that is full and replaces what it holds is no leak, whatever sampling makes of its size" do
+  sizes = [*[20] * 5, 22, 25, 27, 26, 28, 30, 33, 34, 33, 36, 38, 39, 41, 42, 44] # samples, of which none is older than six profiles
+  found = diagnosis(20) do |number|
+    {live: 20 + number * 0.03, rows: lambda { |build|
+      born = ([number - 5, 1].max..number).to_a
+      born.each_with_index { |birth, index| build.row(LEAK, "String", birth: birth * GC_EACH - 5, inuse: (sizes[number - 1] + index) / born.size) }
+    }}
+  end
+  assert(!found.leak? && !found.unsettled?, found.to_s)
+end
+
+test "a queue that gets longer as the load rises, and of which nothing is old, is no leak" do
+  found = diagnosis(20) do |number|
+    {live: 20 + number, rows: ->(build) { ([number - 3, 1].max..number).each { |birth| build.row(LEAK, "String", birth: birth * GC_EACH - 5, inuse: 4 * birth) } }}
+  end
+  assert(!found.leak?, found.to_s)
+end
+
+test "objects of one line that take the place of those of another are no leak" do
+  found = diagnosis(20) do |number|
+    {live: 40, rows: lambda { |build|
+      build.row(CHURN, "String", birth: 1, inuse: 16 * (21 - number))
+      kept(build, LEAK, number, 16)
+    }}
+  end
+  assert(!found.leak?, found.to_s)
+end
+
+test "a small leak of which there are many samples is named beside a large warm-up" do
+  found = diagnosis(12) do |number|
+    {live: 40 + [number, 6].min * 4 + number * 0.1, rows: lambda { |build|
+      (3..[number, 5].min).each { |birth| build.row(CHURN, "Array", birth: birth * GC_EACH - 5, inuse: 100) }
+      kept(build, LEAK, number, 4)
+    }}
+  end
+  assert(found.leak?, found.to_s)
+  equal(12, found.findings.first.app_line.line)
+end
+
 test "nothing grows: steady, above which growth is said" do
   found = diagnosis(20) { |number| {live: 20 + number % 2, rows: ->(build) { build.row(CHURN, "String", birth: number * GC_EACH - 5, inuse: 30) }} }
   equal([:steady, :none], [found.kind, found.grade])

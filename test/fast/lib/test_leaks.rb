@@ -247,6 +247,15 @@ test "where the interval moved and nothing was thinned, all of the time is judge
   equal(["L"], names(leaks))
 end
 
+test "no row is called a leak where the diagnosis says that the process does not grow" do
+  profiles = simulator.leak("L", 200).profiles
+  [[0, true], [2 << 20, false]].each do |each, empty|
+    profiles.each_with_index { |profile, index| profile.meta["account"] = {"rss" => (50 << 20) + each * index, "slots_live" => (20 << 20) + each * index} }
+    leaks = Series.new(profiles).leaks
+    assert(leaks.empty? == empty, leaks.to_s)
+  end
+end
+
 test "a line's slots are judged without the malloc that comes and goes there" do
   sim = simulator(5).leak("L", 150)
   noise = simulator(6).churn("L", 200).malloced("L", 30_000).without_births

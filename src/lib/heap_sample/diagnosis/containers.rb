@@ -34,43 +34,44 @@ module HeapSample
       def steps = sizes.compact.each_cons(2).count { |one, other| other > one * 1.1 }
     end
 
-    def initialize(moments)
-      @moments = moments
-      @largest = {}
-      @stacks = {}
-      @kinds = {}
+    # call-seq:
+    #   Containers.blocks(rows, profile, keys) -> Hash of [line, kind] => [bytes, stack]
+    #
+    # The largest block of a container at each line, in one profile; +keys+: Keys by line.
+    def self.blocks(rows, profile, keys)
+      kinds = {}
+      rows.each_with_object({}) do |row, largest|
+        bytes = row[Columns::MALLOC] ? row[Columns::INUSE_SPACE] / row[Columns::INUSE_OBJECTS] : 0
+        next if bytes < BYTES_LEAST || !(kind = kinds.fetch(row[Columns::STACK]) { |stack| kinds[stack] = kind_of(profile.stacks.stack(stack)) })
+
+        line = [keys.of(row), kind]
+        largest[line] = [bytes, row[Columns::STACK]] unless largest[line]&.first&.>=(bytes)
+      end
     end
 
-    # Looks at a row of malloc'd memory of the profile at +moment+.
-    def add(moment, row, profile, line)
-      return unless row[Columns::INUSE_OBJECTS] > 0
+    # What asked for the memory of a stack: a value of KINDS, nil if it is no container.
+    def self.kind_of(stack)
+      functions = stack.take_while(&:native?).first(FUNCTIONS).map(&:label)
+      return if functions.any? { |name| FOLLOWERS.match?(name) }
 
-      bytes = row[Columns::INUSE_SPACE] / row[Columns::INUSE_OBJECTS]
-      return if bytes < BYTES_LEAST || !(kind = kind_of(row, profile))
-
-      sizes = (@largest[[line, kind]] ||= Array.new(@moments))
-      return unless sizes[moment].nil? || sizes[moment] < bytes
-
-      sizes[moment] = bytes
-      @stacks[[line, kind]] = [profile, row[Columns::STACK]] if moment == @moments - 1
+      KINDS.find { |pattern, _| functions.any? { |name| pattern.match?(name) } }&.last
     end
 
-    # Those that grow from +from+, the index of a moment, on: the largest growth first.
-    def growing(from)
-      found = @largest.filter_map { |(line, kind), sizes| container(line, kind, sizes) if grows?(sizes, from) }
+    # +blocks+: Containers.blocks of each moment.
+    def initialize(blocks)
+      @blocks = blocks
+    end
+
+    # Those that grow from +from+, the index of a moment, on: the largest growth first.  +profile+: that of the last moment.
+    def growing(from, profile)
+      found = @blocks.flat_map(&:keys).uniq.filter_map do |key|
+        sizes = @blocks.map { |blocks| blocks[key]&.first }
+        container(key, sizes, profile) if grows?(sizes, from)
+      end
       found.sort_by { |container| -container.grew }
     end
 
     private
-
-    def kind_of(row, profile)
-      key = [profile, row[Columns::STACK]]
-      return @kinds[key] if @kinds.key?(key)
-
-      functions = profile.stacks.stack(row[Columns::STACK]).take_while(&:native?).first(FUNCTIONS).map(&:label)
-      follows = functions.any? { |name| FOLLOWERS.match?(name) }
-      @kinds[key] = follows ? nil : KINDS.find { |pattern, _| functions.any? { |name| pattern.match?(name) } }&.last
-    end
 
     # It is there from when it was first seen to the end, never smaller than before, and has got larger in the judged
     # time: a table that was made whole at once has not, and blocks of different tables are now here and now not.
@@ -84,11 +85,10 @@ module HeapSample
         known.last > (seen.first([from - first + 1, 1].max).compact.last || known.last)
     end
 
-    def container(line, kind, sizes)
-      profile, handle = @stacks[[line, kind]]
-      stack = profile ? profile.stacks.stack(handle) : []
-      site = profile&.stacks&.application_site(handle)
-      Container.new(line, site && Place.of(profile.stacks.frame(site)), kind, sizes, stack)
+    def container((line, kind), sizes, profile)
+      _, handle = @blocks.last[[line, kind]]
+      site = handle && profile.stacks.application_site(handle)
+      Container.new(line, site && Place.of(profile.stacks.frame(site)), kind, sizes, handle ? profile.stacks.stack(handle) : [])
     end
   end
 end

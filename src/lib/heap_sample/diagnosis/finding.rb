@@ -8,6 +8,8 @@ module HeapSample
     LUMP_MOST = 0.7
     # Samples from which a finding may be relied on.
     SAMPLES_LEAST = 8
+    # Samples from which its course is clear, however little it is.
+    SAMPLES_CLEAR = 24
     # What stands for a thread or a fiber: their stacks are no rows.
     THREAD_CLASSES = /\A(?:Thread|Fiber|Enumerator)(?:::|\z)/
     # Malloc'd memory that Ruby itself asked for.
@@ -40,7 +42,7 @@ module HeapSample
     def grew = course.grew
 
     # Does it grow all along, and not at once?
-    def steady? = certain? && course.steady? && (whole.lump <= LUMP_MOST || container?)
+    def steady? = samples_enough? && course.certain? && course.steady? && (container? || (whole.lump <= LUMP_MOST && stays?))
 
     # The 95% interval of #grew, by sampling alone.
     def interval
@@ -48,6 +50,12 @@ module HeapSample
       [[grew - error, 0.0].max, grew + error]
     end
 
+    # Are there samples enough to see small growth?
+    def clear? = steady? && many?
+    # Is it clear that it comes and goes?
+    def passes? = !container? && (course.passes? || (many? && !early_stays?))
+    # Is it clear that it slows down?
+    def ends? = many? && course.slowing?
     # Samples of what came to stay.
     def samples = whole.samples
     # Objects and blocks of what came to stay, about.
@@ -70,7 +78,19 @@ module HeapSample
     private
 
     # Are there samples enough?  Large blocks are all sampled, so that few are exact.
-    def certain? = samples >= SAMPLES_LEAST || (samples.positive? && grew >= SAMPLES_LEAST * whole.unit)
+    def samples_enough? = samples >= SAMPLES_LEAST || (samples.positive? && grew >= SAMPLES_LEAST * whole.unit)
+
+    def many? = samples >= SAMPLES_CLEAR
+
+    # Is what came kept, the first of it too?
+    def stays? = course.keeps? && early_stays?
+
+    # Is what came in the first half of the time still there?  Of what comes and goes ever more comes while a load rises,
+    # and yet none of it is old.
+    def early_stays?
+      early = course.parts.first(Course::PARTS / 2).sum
+      whole.early + Course::SLACK * Math.sqrt([early, 0].max * whole.unit) >= early / 2
+    end
 
     # Is it itself a container that gets larger: a String that is appended to, a table?  Its one block is always new.
     def container? = !keeper.nil? && keeper.line == line && keeper.grew >= grew / 2

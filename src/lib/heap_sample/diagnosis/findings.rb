@@ -11,6 +11,8 @@ module HeapSample
     MOST = 20
     # A frame in which a file is loaded has one of these labels.
     LOADED = /\A<(?:top \(required\)|class:|module:)/
+    # What loads a file once and never again.
+    ONCE = /\AKernel#require(?:_relative)?\z/
 
     module_function
 
@@ -29,16 +31,20 @@ module HeapSample
       found.select { |finding| finding.grew > least }.sort_by { |finding| [finding.steady? ? 0 : 1, -finding.grew] }.first(MOST)
     end
 
-    # Without the code that was loaded: of a file all comes at once, when it is first needed.  A file that is loaded
-    # again and again is left in.
+    # A file, with those that it loads, takes so many tenths of the time to load, at most.
+    LOADING = 3
+    private_constant :LOADING
+
+    # Without the code that was loaded: what is required is loaded once, and of any other file all comes within a while,
+    # when it is first needed.  A file that is loaded again and again is left in.
     def without_loading(groups, settled, profile)
       groups.group_by { |group| loaded_file(group, profile) }.flat_map do |file, same|
-        file && SettledGroup.sum(same, settled.moments.size).lump > Finding::LUMP_MOST ? [] : same
+        file == :once || (file && SettledGroup.sum(same, settled.moments.size).lump(LOADING) > Finding::LUMP_MOST) ? [] : same
       end
     end
 
     # The file that was being loaded when most of a group came: the nearest frame of one, if it lies before the
-    # application's line or is that line; nil if none is.
+    # application's line or is that line; :once if the application required it; nil if none is.
     def loaded_file(group, profile)
       return unless group.stack
 
@@ -47,6 +53,7 @@ module HeapSample
       stacks.each_frame_id(group.stack) do |id|
         frame = stacks.frame(id)
         return frame.full_path if LOADED.match?(frame.label)
+        return :once if site && ONCE.match?(frame.qualified_label)
         return if id == site
       end
       nil

@@ -24,7 +24,11 @@ module HeapSample
     # Growth that is worth a word: a share of RSS, and bytes.
     SHARE = 0.02
     FLOOR = 1 << 20
+    # The same of a line with many samples.
+    FLOOR_CLEAR = 1 << 19
     PROFILES_LEAST = 6
+    # Profiles from which on something may be very likely: in fewer a queue that is long for a while grows all along too.
+    PROFILES_TO_NAME = 8
     # Samples and major GCs of what is settled that bear out what RSS shows.
     SAMPLES_TO_BEAR_OUT = 4
     MAJORS_TO_BEAR_OUT = 10
@@ -33,13 +37,16 @@ module HeapSample
 
     KINDS = %i[leak threads native bloat fragmentation steady unknown].freeze
     GRADES = {proved: "proved", very_likely: "very likely", not_settled: "not settled", none: "none"}.freeze
-    LEAKS = %i[leak threads native].freeze
-    # Grades that earlier verdicts may raise, and by how many profiles fewer these had.
-    HELD = %i[not_settled very_likely].freeze
-    FEWER = [1, 2, 4, 6].freeze
+    # The one that says most first.
+    LEAKS = %i[threads native leak].freeze
+    SURE = %i[proved very_likely].freeze
+    # Each number of profiles up to EACH, and then ever fewer numbers, are looked at again for what was sure.
+    EACH = 64
+    FEWER = 1.15
+    EARLIER_MOST = 64
     # How many lines are named that hold free memory.
     HOLDERS = 3
-    private_constant :HELD, :FEWER
+    private_constant :SURE, :EACH, :FEWER, :EARLIER_MOST
 
     attr_reader :series
     # Settled; Courses of RSS, of what is in use, of stacks of threads and fibers, and of free memory that is resident.
@@ -140,14 +147,30 @@ module HeapSample
 
     def judgement = @judgement ||= enough? ? hold(judge) : [:unknown, :none]
 
-    # What some profiles fewer made sure of stays so while it goes on: more evidence, noisy as it is, makes no verdict
-    # weaker.  Only another verdict does.
-    def hold((kind, grade))
-      return [kind, grade] if findings.empty? || !HELD.include?(grade)
+    # What fewer profiles made sure of stays so while it goes on: more evidence, noisy as it is, makes no verdict weaker.
+    # Only growth that ends does.
+    def hold(raw)
+      return raw if raw.last == :proved || findings.first&.passes? || (!LEAKS.include?(raw.first) && over?)
 
-      earlier = FEWER.map { |fewer| series.size - fewer }.select { |count| count >= PROFILES_LEAST }
-      grades = earlier.map { |count| ProcessDiagnosis.new(series.upto(count)).raw_judgement }.select { |one, _| LEAKS.include?(one) }.map(&:last)
-      [kind, [grade, *grades].min_by { |one| GRADES.keys.index(one) }]
+      sure = earlier.filter_map { |one| one.raw_judgement.then { |kind, grade| [kind, grade] if SURE.include?(grade) } }
+      sure << raw if LEAKS.include?(raw.first)
+      return raw if sure.empty?
+
+      [sure.map(&:first).max_by { |kind| LEAKS.reverse.index(kind) }, sure.map(&:last).min_by { |grade| GRADES.keys.index(grade) }]
+    end
+
+    # ProcessDiagnosis of the series when it had fewer profiles.
+    def earlier
+      counts = (PROFILES_LEAST..EACH).to_a
+      counts << (counts.last * FEWER).ceil while counts.last < series.size
+      counts.select { |count| count < series.size }.last(EARLIER_MOST).map { |count| ProcessDiagnosis.new(series.upto(count)) }
+    end
+
+    # Has what grew ended?
+    def over?
+      return true if [rss, in_use].all? { |course| course.grew < least / 2 || course.slowing? }
+
+      findings.first&.ends?
     end
 
     def judge
@@ -168,12 +191,21 @@ module HeapSample
     def explains?(leading)
       steady = findings.select(&:steady?).sum(&:grew)
       grew = settled.course.grew
-      steady >= least && (steady >= grew / 3 || leading.grew >= grew / 4)
+      clear = leading.clear? && !loads_code?
+      steady >= (clear ? [least, FLOOR_CLEAR].min : least) && (clear || steady >= grew / 3 || leading.grew >= grew / 4) && !replaced?(steady)
     end
+
+    # Does as much die elsewhere as comes there?  Then objects of one line take the place of those of another, or of what
+    # was there before sampling started, which only the account knows.
+    def replaced?(steady)
+      !goes_on? && (settled.course.grew < steady / 2 || [rss.grew, in_use.grew].max < steady / 4)
+    end
+
+    def to_name? = @known.size >= PROFILES_TO_NAME
 
     # Where RSS and what is in use, which are exact, grow all along, a few samples that do so as well are enough.
     def borne_out?
-      settled.by_majors? && settled.judged >= MAJORS_TO_BEAR_OUT && settled.course.steady? &&
+      to_name? && settled.by_majors? && settled.judged >= MAJORS_TO_BEAR_OUT && settled.course.steady? && !findings.first&.passes? &&
         findings.sum(&:samples) >= SAMPLES_TO_BEAR_OUT && findings.sum(&:grew) >= in_use.grew / 3
     end
 
@@ -186,7 +218,7 @@ module HeapSample
     end
 
     def grade_of(leading)
-      return :not_settled unless settled.by_majors? && (goes_on? || leading.samples >= 2 * Finding::SAMPLES_LEAST)
+      return :not_settled unless to_name? && settled.by_majors? && (goes_on? || leading.samples >= 2 * Finding::SAMPLES_LEAST)
 
       goes_on? && settled.judged >= MAJORS_TO_PROVE ? :proved : :very_likely
     end

@@ -46,11 +46,11 @@ module HeapSample
     end
 
     # Containers that grow.
-    def containers = @containers.growing(moments.index { |moment| moment.seconds >= from } || 0)
+    def containers = @containers.growing(moments.index { |moment| moment.seconds >= from } || 0, @profile)
 
     # The Course of a group, or of all.
     def course(group = total)
-      Course.new(moments.map(&:seconds), group.spaces, from: [from, moments.first.seconds].max, unit: group.unit)
+      Course.new(moments.map(&:seconds), group.spaces, from: [from, moments.first.seconds].max, unit: group.unit, turnover: group.turnover)
     end
 
     private
@@ -96,11 +96,11 @@ module HeapSample
 
     def read
       @groups = {}
-      @containers = Containers.new(moments.size)
-      moments.each_with_index do |moment, number|
-        @profile = @series[moment.index]
-        add(number, moment, number == moments.size - 1)
-      end
+      births = moments.map { |moment| @series.births(moment.index) }
+      births.each_with_index { |one, number| add(number, one.lines) }
+      @containers = Containers.new(births.map(&:blocks))
+      @profile = @series[moments.last.index]
+      describe
     end
 
     # From when to when, as shares of the judged time: with a GC count objects are born up to the next GC.
@@ -109,18 +109,22 @@ module HeapSample
       @born[birth] ||= [birth, birth + 1].map { |gc| (clock.seconds(gc) - from) / [moments.last.seconds - from, 1e-6].max }
     end
 
-    def add(number, moment, last)
+    def add(number, lines)
+      gc, before = moments[number].gc, (moments[number - 1].gc if number > 0)
+      lines.each do |key, births|
+        births.each do |birth, sum|
+          (@groups[key] ||= SettledGroup.new(key, moments.size)).add(number, sum, old: before && birth <= before) if birth <= gc
+        end
+      end
+    end
+
+    # Says of each group what of it was born in the judged time and is there at its end.
+    def describe
       lines = Keys.new(@profile, :line)
       @profile.table.each do |row|
-        next unless row[Columns::INUSE_OBJECTS] > 0
+        next unless row[Columns::INUSE_OBJECTS] > 0 && (birth = row[Columns::BIRTH_GC]) && birth <= moments.last.gc
 
-        key = lines.of(row)
-        @containers.add(number, row, @profile, key) if row[Columns::MALLOC]
-        next unless (birth = row[Columns::BIRTH_GC]) && birth <= moment.gc
-
-        group = (@groups[key] ||= SettledGroup.new(key, moments.size))
-        group.add(number, row)
-        group.describe(row, @profile, born(birth)) if last && clock.seconds(birth) >= from
+        @groups.fetch(lines.of(row)).describe(row, @profile, born(birth)) if clock.seconds(birth) >= from
       end
     end
   end

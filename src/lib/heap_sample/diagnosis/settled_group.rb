@@ -24,6 +24,7 @@ module HeapSample
     def initialize(key, moments)
       @key = key
       @spaces = [0.0] * moments
+      @old = [0.0] * moments
       @variance = 0.0
       @samples_now = @samples = 0
       @objects = 0.0
@@ -31,12 +32,14 @@ module HeapSample
       @ages = [0.0] * AGES
     end
 
-    def add(moment, row)
-      @spaces[moment] += row[Columns::RESIDENT]
+    # Adds what is settled at a moment, a Births::Sum; +old+: was it settled at the moment before?
+    def add(moment, sum, old:)
+      @spaces[moment] += sum.space
+      @old[moment] += sum.space if old
       return unless moment == @spaces.size - 1
 
-      @variance += row[Columns::INUSE_VARIANCE]
-      @samples_now += row[Columns::INUSE_SAMPLES]
+      @variance += sum.variance
+      @samples_now += sum.samples
     end
 
     # Notes what a row at the last moment is, and from when to when it was born, as shares of the judged time.
@@ -52,6 +55,7 @@ module HeapSample
 
     def merge(other)
       other.spaces.each_with_index { |space, moment| @spaces[moment] += space }
+      other.old.each_with_index { |space, moment| @old[moment] += space }
       other.ages.each_with_index { |space, age| @ages[age] += space }
       %i[classes stacks libraries].each { |name| public_send(name).merge!(other.public_send(name)) { |_, one, more| one + more } }
       @samples += other.samples
@@ -59,6 +63,12 @@ module HeapSample
       @variance += other.variance
       @samples_now += other.samples_now
       self
+    end
+
+    # Bytes that came and bytes that went, together, up to each moment.
+    def turnover
+      sum = 0.0
+      spaces.each_index.map { |moment| sum += moment.zero? ? 0.0 : spaces[moment - 1] + spaces[moment] - 2 * @old[moment] }
     end
 
     # Bytes that one sample stands for, about; 0 where all is sampled.
@@ -69,15 +79,18 @@ module HeapSample
     # Bytes born in the judged time that are still there.
     def born = ages.sum
 
-    # The share of the largest tenth in #born: of what came all at once 1.
-    def lump = born > 0 ? ages.max / born : 0.0
+    # The part of #born that came in the first half of the judged time.
+    def early = ages.first(AGES / 2).sum
+
+    # The share in #born of the tenth, or of so many tenths in a row, in which most came: of what came all at once 1.
+    def lump(tenths = 1) = born > 0 ? ages.each_cons(tenths).map(&:sum).max / born : 0.0
 
     # The stack by which most came, as a handle of the last profile; nil if nothing did.
     def stack = stacks.max_by { |handle, space| [space, -handle] }&.first
 
     protected
 
-    attr_reader :variance, :samples_now
+    attr_reader :variance, :samples_now, :old
 
     private
 

@@ -188,9 +188,24 @@ module HeapSample
       tested = groups.filter_map { |key, cohort| row(key, cohort) }
       @judged, @unjudged = tested.size, groups.size - tested.size
       found = Statistics.discoveries(tested.map(&:odds), level: LEVEL)
-      tested.zip(found) { |row, grows| row.verdict = verdict(row, grows, LEVEL / tested.size) }
+      tested.zip(found) { |row, grows| row.verdict = named?(row) ? :leak : verdict(row, grows && !contradicted?, LEVEL / tested.size) }
       @leaks = tested.select { |row| row.verdict == :leak }.sort_by.with_index { |row, index| [-row.slope, index] }
       @others = tested.reject { |row| %i[leak none].include?(row.verdict) }.sort_by.with_index { |row, index| [-row.space, index] }
+    end
+
+    # Does the diagnosis name it, which knows RSS and needs fewer moments?
+    def named?(row)
+      return false unless @by == :line && row.space > 0
+
+      @named ||= diagnosis&.leak? ? diagnosis.findings.select(&:steady?).flat_map(&:groups).select { |group| diagnosis.settled.course(group).steady? }.map(&:key) : []
+      @named.include?(row.key)
+    end
+
+    # Does the process as a whole not grow, so that what grows here takes the place of something else?
+    def contradicted?
+      return @contradicted if defined?(@contradicted)
+
+      @contradicted = diagnosis&.enough? && !diagnosis.leak? && !diagnosis.unsettled?
     end
 
     # A Candidate, nil if it has too few samples.

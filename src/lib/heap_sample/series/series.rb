@@ -19,6 +19,7 @@ module HeapSample
     # One profile: its HeapSample::Meta and, of the two, its path or itself.
     Entry = Struct.new(:info, :path, :profile, :wanted) do
       def load = (profile || Profile.load(path)).then { |whole| wanted ? whole.filter(**wanted) : whole }
+      def births = @births ||= Births.new(load)
       def name = path || "a profile"
       def run = [info.process_start, info.session]
     end
@@ -153,7 +154,7 @@ module HeapSample
     def filter(**wanted)
       raise ArgumentError, "a series cannot be filtered by age" if wanted[:age]
 
-      Series.new(@entries.map { |entry| entry.dup.tap { |copy| copy.wanted = wanted } }, warnings: @warnings.dup)
+      Series.new(@entries.map { |entry| Entry.new(entry.info, entry.path, entry.profile, wanted) }, warnings: @warnings.dup)
     end
 
     # The Filter of #filter; nil without one.
@@ -170,6 +171,9 @@ module HeapSample
     #
     # The profile at +index+, read anew from its file every time.
     def [](index) = @entries.fetch(index).load
+
+    # Births of the profile at +index+, read once.
+    def births(index) = @entries.fetch(index).births # :nodoc:
 
     # The earliest profile.
     def first = self[0]
