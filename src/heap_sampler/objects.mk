@@ -17,7 +17,7 @@ HEAP_SAMPLER_OBJS = \
 	heap_sampler/holders/edge_libraries.$(OBJEXT) heap_sampler/holders/edge_modules.$(OBJEXT) \
 	heap_sampler/holders/edge_objects.$(OBJEXT) heap_sampler/holders/edge_roots.$(OBJEXT) \
 	heap_sampler/holders/edge_stacks.$(OBJEXT) heap_sampler/holders/edge_text.$(OBJEXT) \
-	heap_sampler/holders/owned_blocks.$(OBJEXT) \
+	heap_sampler/holders/edge_words.$(OBJEXT) heap_sampler/holders/owned_blocks.$(OBJEXT) \
 	heap_sampler/life/life.$(OBJEXT) \
 	heap_sampler/malloc/automatic.$(OBJEXT) heap_sampler/malloc/boot.$(OBJEXT) heap_sampler/malloc/hooks.$(OBJEXT) heap_sampler/malloc/stacks.$(OBJEXT) \
 	heap_sampler/malloc/table.$(OBJEXT) heap_sampler/malloc/yjit.$(OBJEXT) \

@@ -7,20 +7,6 @@
  */
 #include "heap_sampler/holders/edge_visit.h"
 #include "heap_sampler/base/must.h"
-#include "heap_sampler/stacks/class_table.h"
-
-#include <string.h>
-
-const char *
-rb_hs_edge_kind_word(enum hs_edge_kind kind)
-{
-    static const char *const words[] = {
-#define HS_EDGE_KIND(kind, word) word,
-        HS_EDGE_KINDS(HS_EDGE_KIND)
-#undef HS_EDGE_KIND
-    };
-    return kind < HS_EDGE_KIND_COUNT ? words[kind] : words[HS_EDGE_OTHER];
-}
 
 /* Those without a class pointer: it is a word of their own. */
 static bool
@@ -86,22 +72,29 @@ edge_search_i(const struct hs_reference *reference, void *data)
     return false;
 }
 
+/* An array refers to its class and its elements only: no need to look for the child among a million of them. */
+static bool
+edge_element_p(VALUE parent, VALUE child)
+{
+    return RB_TYPE_P(parent, T_ARRAY) && !ARY_SHARED_P(parent) && !FL_TEST(parent, FL_EXIVAR) &&
+        child != RBASIC_CLASS(parent);
+}
+
 void
 rb_hs_edge(VALUE parent, VALUE child, struct hs_edge *edge)
 {
     struct edge_search search = {.child = child};
-    rb_hs_references(parent, edge_search_i, &search);
+    if (edge_element_p(parent, child)) {
+        search.found = (struct hs_reference){.child = child, .parent = parent, .kind = HS_EDGE_ELEMENT, .what = "[]"};
+        search.is_found = true;
+    }
+    else {
+        rb_hs_references(parent, edge_search_i, &search);
+    }
     if (search.is_found) {
         rb_hs_reference_name(&search.found, edge);
     }
     else {
         rb_hs_edge_unknown(parent, child, edge);
     }
-}
-
-size_t
-rb_hs_object_class_name(VALUE object, char *name, size_t size)
-{
-    rb_hs_class_name_of(RBASIC(object)->klass, RBASIC(object)->flags, name, size);
-    return strlen(name);
 }

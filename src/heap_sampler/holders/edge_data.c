@@ -151,11 +151,14 @@ data_weak_key_value_i(st_data_t key, st_data_t value, st_data_t data)
     return hs_visit_st_table(visit);
 }
 
-bool
-rb_hs_vm_type_p(const rb_data_type_t *type, const char *name)
+/* Types that say where their references are. */
+static void
+data_visit_declared(struct hs_visit *visit, const rb_data_type_t *type, const char *data)
 {
-    return type->wrap_struct_name && strcmp(type->wrap_struct_name, name) == 0 &&
-        rb_hs_same_library_p(type, &ruby_threadptr_data_type);
+    const size_t *offset = (const size_t *)(uintptr_t)type->function.dmark;
+    for (; *offset != RUBY_REF_END && !visit->enough; offset++) {
+        hs_visit(visit, HS_EDGE_DATA, "data", 0, *(const VALUE *)(data + *offset));
+    }
 }
 
 /* Types that say where their references are. */

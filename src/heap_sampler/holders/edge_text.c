@@ -37,14 +37,6 @@ text_add_word(struct hs_edge *edge, const char *text, size_t length)
     text_add(edge, text, length);
 }
 
-struct hs_text
-rb_hs_id_text(ID id)
-{
-    VALUE name = id ? rb_id2str(id) : 0;
-    if (!name || !RB_TYPE_P(name, T_STRING)) return (struct hs_text){"", 0};
-    return (struct hs_text){RSTRING_PTR(name), (uint32_t)RSTRING_LEN(name)};
-}
-
 /* -- places --------------------------------------------------------------- */
 
 static void

@@ -56,7 +56,7 @@ void rb_hs_visit_block(struct hs_visit *visit, const struct rb_block *block);
 void rb_hs_visit_stack(struct hs_visit *visit, const rb_execution_context_t *ec);       /* edge_stacks.c */
 void rb_hs_visit_data(struct hs_visit *visit, VALUE object);            /* edge_data.c: T_DATA */
 
-/* Is it the VM's type of that name? */
+/* edge_words.c. Is it the VM's type of that name? */
 bool rb_hs_vm_type_p(const rb_data_type_t *type, const char *name);
 
 /* The iseq of that name, or NULL: what a control frame calls so may be something else. */
