@@ -42,6 +42,15 @@
  *     their levels; methods in C, `<internal:` files and c_trace methods have the
  *     place of their caller.
  *
+ * gc.c, vm.c, thread_sync.c (holders/walk.c, roots.c, waiters.c)
+ *   - rb_objspace_reachable_objects_from and _root run mark functions, allocate nothing, and may be called while
+ *     marking or sweeping is unfinished, but not in a step of it.  Weak references do not come.
+ *   - A heap page's slots are one behind the other from page->start; heap_pages.sorted is in the order of addresses.
+ *   - RCLASS_CONST_TBL has all constants; ractor_mark alone refers to a thread that nobody else refers to.
+ *   - Who waits for a Queue, SizedQueue, Thread or ConditionVariable without a time has THREAD_STOPPED_FOREVER, and that
+ *     object as the self of one of its first frames; ConditionVariable#wait calls Mutex#sleep; th->locking_mutex is set
+ *     while a Mutex is waited for.  Their types are "queue", "sized_queue", "condvar" and "mutex".
+ *
  * gc.c, imemo.c, iseq.c, vm.c, proc.c, variable.c (holders/edge_*.c, owned_blocks.c)
  *   - rb_gc_mark_children and the mark functions of the VM's own types say what refers to
  *     what; holders/edge_*.c goes through the same fields, and rb_gc_obj_free's in owned_blocks.c.

@@ -48,6 +48,12 @@ rb_hs_memory_inside(void)
     return inside;
 }
 
+void
+rb_hs_memory_stay_inside(void)
+{
+    inside = true;
+}
+
 static bool
 should_fail(void)
 {

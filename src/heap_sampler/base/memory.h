@@ -55,6 +55,8 @@ size_t rb_hs_memory_share(enum hs_memory_use use);
 
 /* Is this thread inside malloc(3) on behalf of one of the above? */
 bool rb_hs_memory_inside(void);
+/* It is from now on: in a child whose frees are nobody's to count, and that must not wait for our mutex. */
+void rb_hs_memory_stay_inside(void);
 
 /* A thread that fork leaves behind frees nothing in the child.  What this thread
  * holds for HS_MEM_SNAPSHOTS is counted in *bytes as well, never more of it than in the

@@ -94,6 +94,22 @@ rb_hs_holders_prepare(struct hs_holders_child *child, struct hs_holders *into, u
 
 /* -- the fork --------------------------------------------------------------------------------------- */
 
+/* jemalloc's own for fork(2): some mark functions of MRI's free what is dead, and the child must not wait for a lock that a
+ * thread holds which it has not. Weak: not in a build without our jemalloc, nor where that lies in another file. */
+void je_jemalloc_prefork(void) __attribute__((weak, visibility("hidden")));
+void je_jemalloc_postfork_parent(void) __attribute__((weak, visibility("hidden")));
+void je_jemalloc_postfork_child(void) __attribute__((weak, visibility("hidden")));
+
+static pid_t
+clone_with_malloc(void)
+{
+    if (je_jemalloc_prefork) je_jemalloc_prefork();
+    long pid = syscall(SYS_clone, 0UL, 0UL, 0UL, 0UL, 0UL);
+    if (je_jemalloc_prefork && pid == 0) je_jemalloc_postfork_child();
+    else if (je_jemalloc_prefork) je_jemalloc_postfork_parent();
+    return (pid_t)pid;
+}
+
 /* Not fork(2): no handler of pthread_atfork runs, and the child's end sends no signal, so that wait(2) for any child
  * does not see it. */
 void
@@ -106,10 +122,10 @@ rb_hs_holders_fork(struct hs_holders_child *child, const struct hs_wanted *wante
     child->begun_ns = rb_hs_steady_ns();
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    long pid = syscall(SYS_clone, 0UL, 0UL, 0UL, 0UL, 0UL);
+    pid_t pid = clone_with_malloc();
     if (pid == 0) rb_hs_child_run(&order);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    child->pid = pid > 0 ? (pid_t)pid : 0;
+    child->pid = pid > 0 ? pid : 0;
     child->into->hold_up_ns = rb_hs_steady_ns() - child->begun_ns;
 }
 

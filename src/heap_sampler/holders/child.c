@@ -2,6 +2,7 @@
 #include "heap_sampler/mri.h"
 #include "heap_sampler/holders/child.h"
 #include "heap_sampler/base/clock.h"
+#include "heap_sampler/base/memory.h"
 #include "heap_sampler/base/table.h"
 #include "heap_sampler/holders/answer.h"
 #include "heap_sampler/holders/arena.h"
@@ -205,6 +206,7 @@ answer(const struct hs_child_order *order)
 void
 rb_hs_child_run(const struct hs_child_order *order)
 {
+    rb_hs_memory_stay_inside();
     take_default_signals(order->seconds);
     close_others(order->memfd);
     give_way();

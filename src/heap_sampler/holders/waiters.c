@@ -81,7 +81,8 @@ rb_hs_waiters_read(struct hs_walk *walk)
     waiters = rb_hs_arena_map(WAITERS_MOST * sizeof(*waiters));
     threads = rb_hs_arena_map(WAITERS_MOST * sizeof(*threads));
     if (!waiters || !threads) return false;
-    ccan_list_for_each(&GET_VM()->ractor.set, ractor, vmlr_node) {
+    ccan_list_for_each(&GET_VM()->ractor.set, ractor, vmlr_node)
+    {
         ccan_list_for_each(&ractor->threads.set, th, lt_node) read_thread(th);
     }
     walk->held_back = threads;

@@ -92,7 +92,8 @@ static const struct {
     {"every=1", "on i=auto " OUT "e=1 k=0 r=0%/0 s=200000 d=512 seed=0 n=1"},
     {"every=31536000", "on i=auto " OUT "e=31536000 k=0 r=0%/0 s=200000 d=512 seed=0 n=1"},
     {"keep=1000000", "on i=auto " OUT "e=0 k=1000000 r=0%/0 s=200000 d=512 seed=0 n=1"},
-    {"why=12", "on i=auto " OUT "e=0 k=0 r=0%/0 s=200000 d=512 seed=0 n=1" " why=12"},
+    {"why=12", "on i=auto " OUT "e=0 k=0 r=0%/0 s=200000 d=512 seed=0 n=1"
+               " why=12"},
     {"gc=1%", "on i=auto " OUT REST},
     {"gc=off", "on i=auto " OUT REST " gc=0"},
     {"gc=off,gc=50%", "on i=auto " OUT REST " gc=500000"},

@@ -1,2 +1,3 @@
 # frozen_string_literal: false
+
 create_makefile("-test-/heap_sampler_holders")

@@ -19,16 +19,21 @@ trouble_mark(void *ptr)
     const struct trouble *trouble = ptr;
     if (trouble->home == getpid()) return;
     switch (trouble->how) {
-      case 'h': for (;;) pause();
-      case 's': *(volatile int *)1 = 0; break;
-      case 'a': abort();
-      case 'b': rb_bug("a mark function went wrong");
-      case 'e': exit(0);
+    case 'h':
+        for (;;) pause();
+    case 's': *(volatile int *)1 = 0; break;
+    case 'a': abort();
+    case 'b': rb_bug("a mark function went wrong");
+    case 'e': exit(0);
     }
 }
 
 static const rb_data_type_t trouble_type = {
-    "Bug::Trouble", {trouble_mark, RUBY_DEFAULT_FREE, 0}, 0, 0, RUBY_TYPED_FREE_IMMEDIATELY,
+    "Bug::Trouble",
+    {trouble_mark, RUBY_DEFAULT_FREE, 0},
+    0,
+    0,
+    RUBY_TYPED_FREE_IMMEDIATELY,
 };
 
 /* trouble("hang"), "segv", "abort", "bug", "exit" */
