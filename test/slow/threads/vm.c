@@ -11,8 +11,10 @@
 #include "heap_sampler/account/threads.h"
 #include "heap_sampler/base/locks.h"
 #include "heap_sampler/base/must.h"
+#include "heap_sampler/holders/ask.h"
 #include "heap_sampler/native/allocator.h"
 #include "heap_sampler/process/safe_point.h"
+#include "heap_sampler/service/service.h"
 #include "heap_sampler/settings/options.h"
 #include "heap_sampler/sites/folding.h"
 #include "heap_sampler/stacks/capture.h"
@@ -309,30 +311,34 @@ rb_hs_malloc_raw_stacks_p(void)
     return stat.raw != 0;
 }
 
-/* -- postponed jobs: one is all there is ---------------------------------------------- */
+/* -- postponed jobs ---------------------------------------------------------------------- */
 
-static rb_postponed_job_func_t job;
-static bool job_triggered;      /* atomic */
+static rb_postponed_job_func_t jobs[8];
+static unsigned job_count;
+static unsigned jobs_triggered; /* atomic: a bit for each */
 
 rb_postponed_job_handle_t
 rb_postponed_job_preregister(unsigned flags, rb_postponed_job_func_t function, void *data)
 {
     (void)flags, (void)data;
-    job = function;
-    return 0;
+    if (job_count == sizeof(jobs) / sizeof(jobs[0])) abort();
+    jobs[job_count] = function;
+    return job_count++;
 }
 
 void
 rb_postponed_job_trigger(rb_postponed_job_handle_t handle)
 {
-    (void)handle;
-    __atomic_store_n(&job_triggered, true, __ATOMIC_RELEASE);
+    __atomic_or_fetch(&jobs_triggered, 1u << handle, __ATOMIC_RELEASE);
 }
 
 void
 vm_safe_point(void)
 {
-    if (__atomic_exchange_n(&job_triggered, false, __ATOMIC_ACQ_REL)) job(NULL);
+    unsigned triggered = __atomic_exchange_n(&jobs_triggered, 0, __ATOMIC_ACQ_REL);
+    for (unsigned i = 0; i < job_count; i++) {
+        if (triggered & (1u << i)) jobs[i](NULL);
+    }
 }
 
 /* -- contracts ------------------------------------------------------------------------- */
@@ -740,17 +746,68 @@ rb_hs_malloc_stop(int session)
     rb_hs_malloc_session_stop(session);
 }
 
-/* malloc=auto retunes where stacks are named, which main.c does by itself. */
-void
-rb_hs_malloc_automatic(bool on)
+/* -- who keeps it, and the socket: they need Ruby's objects, and are left out ------------ */
+
+bool
+rb_hs_holders_prepare(struct hs_holders_child *child, struct hs_holders *into)
 {
-    (void)on;
+    (void)child, (void)into;
+    return false;
+}
+
+void
+rb_hs_holders_fork(struct hs_holders_child *child, const struct hs_wanted *wanted)
+{
+    (void)child, (void)wanted;
+}
+
+void
+rb_hs_holders_wait(struct hs_holders_child *child, const volatile bool *cancelled)
+{
+    (void)child, (void)cancelled;
+}
+
+void
+rb_hs_holders_after_fork(void)
+{
 }
 
 bool
-rb_hs_malloc_automatic_p(void)
+rb_hs_service_start(void)
 {
     return false;
+}
+
+void
+rb_hs_service_after_fork(void)
+{
+}
+
+bool
+rb_hs_wake_a_sleeper(bool reading)
+{
+    (void)reading;
+    return false;
+}
+
+int
+rb_during_gc(void)
+{
+    return 0;
+}
+
+/* -- jemalloc's own figures ---------------------------------------------------------------- */
+
+size_t
+rb_hs_malloc_pages_bytes(void)
+{
+    return 0;
+}
+
+void
+rb_hs_malloc_counts(struct hs_malloc_counts *counts)
+{
+    *counts = (struct hs_malloc_counts){0};
 }
 
 bool
