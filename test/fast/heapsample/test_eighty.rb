@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "tool"
+require "held_build"
 require "build"
 
 # On a terminal of 80 columns, where all that has a name has a very long one.
@@ -37,13 +38,18 @@ def at_80(*arguments) = [on_terminal(*arguments, columns: 80).gsub(/\e\[\d*m/, "
 folder do |dir|
   profiles = hostile_series(dir, 25)
   last = profiles.last
+  held = File.join(dir, "held", "held.pb")
+  FileUtils.mkdir(File.dirname(held))
+  kept = HeldBuild.new(Build.new.row([OF_A_GEM, HOSTILE], LONG_CLASS, inuse: 40, birth: 95))
+  ways = Array.new(9) { |level| "ivar @#{"of_level_#{level}_" * 5} of #{LONG_CLASS}" }
+  write(held, HeapSample::Formats.encode(kept.way(0, ["constant #{LONG_CLASS}::ALL", *ways, "local local #{"x" * 90} of block in <main> @/srv/#{"deep/" * 30}a.rb:7"]).profile, "pb"))
   bys = HeapSample::Groups::BY.map { |by| ["--by", by.to_s] }
   commands = {
     "report" => [[last], [last, "--stacks"]], "top" => [*bys.map { |by| [last, *by] }, [last, "--stacks"], [last, "--value", "alloc_objects"], [last, "--kind", "malloc"]],
     "tree" => [[last], [last, "--callers"], [last, "--by", "method"]], "churn" => [[last]], "generations" => [[last], [last, "--age", "5.."]],
     "diff" => [profiles.values_at(0, 24), profiles.values_at(0, 10, 24), [*profiles.values_at(0, 24), "--by", "method", "--stacks"]],
     "leaks" => [[dir], [dir, "--stacks"], [dir, "--by", "app"]], "shape" => [[dir]], "line" => [["#{CONTROLLER}:1234", dir], ["column.rb:76", dir]],
-    "info" => [[last]], "diagnose" => [[dir], [dir, "--stacks"]]
+    "info" => [[last]], "why" => [[held], [held, "--full", "--by", "line"]], "diagnose" => [[dir], [dir, "--stacks"]]
   }
 
   test "on 80 columns no line of any command is longer, however long the names are" do
