@@ -161,16 +161,6 @@ data_visit_declared(struct hs_visit *visit, const rb_data_type_t *type, const ch
     }
 }
 
-/* Types that say where their references are. */
-static void
-data_visit_declared(struct hs_visit *visit, const rb_data_type_t *type, const char *data)
-{
-    const size_t *offset = (const size_t *)(uintptr_t)type->function.dmark;
-    for (; *offset != RUBY_REF_END && !visit->enough; offset++) {
-        hs_visit(visit, HS_EDGE_DATA, "data", 0, *(const VALUE *)(data + *offset));
-    }
-}
-
 static void
 data_visit_vm_object(struct hs_visit *visit, const rb_data_type_t *type, void *data)
 {
