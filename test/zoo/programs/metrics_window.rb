@@ -5,10 +5,12 @@
 require_relative "../load"
 class Window
   def initialize = (@values, @sums, @since = [], [], Load.seconds)
+
   def add(name, value)
     @values << { name: name, value: value, at: Load.seconds }
     flush if Load.seconds - @since > 10
   end
+
   def flush
     @sums = @values.group_by { |one| one[:name] }.transform_values { |all| all.sum { |one| one[:value] } }
     @values = []

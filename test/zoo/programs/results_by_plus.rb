@@ -4,6 +4,7 @@
 require_relative "../load"
 class Importer
   def initialize = @results = []
+
   def import(n)
     row = { id: n, name: "name #{n}", fields: Array.new(10) { |i| "field #{i} of #{n}" } } # LEAK
     @results += [row] # LEAK KEEPER

@@ -8,10 +8,12 @@ require_relative "../load"
 class Pool
   MOST = 80
   def initialize = (@queue, @threads, @busy, @lock = Queue.new, [], 0, Mutex.new)
+
   def post(&job)
     @lock.synchronize { @threads << Thread.new { run } if @busy >= @threads.size && @threads.size < MOST; @busy += 1 }
     @queue << job
   end
+
   def run = loop { @queue.pop.call; @lock.synchronize { @busy -= 1 } }
 end
 POOL = Pool.new

@@ -11,5 +11,6 @@ def connect(id)
   CLIENTS << Client.new(id, String.new("x" * 2048), Array.new(5) { |i| "room-#{id}-#{i}" }, [])
   CLIENTS.shift if CLIENTS.size > 900
 end
+
 def broadcast(text) = CLIENTS.sample(30).each { |client| client.buffer.replace("#{text}#{client.id}".ljust(2048)) }
 Load.run(30) { |n| connect(n); broadcast("news #{n} ") }
