@@ -63,7 +63,6 @@ give_way(void)
     enum { NICER = 10 };
     setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + NICER);
     prctl(PR_SET_NAME, "ruby-why", 0, 0, 0);
-    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     be_the_first_to_go();
 }
 

@@ -4,11 +4,12 @@
 #include "heap_sampler/holders/arena.h"
 
 #include <string.h>
-#include <sys/mman.h>
+#include <unistd.h>
 
 enum { WORD = 64,
        QUEUE_PART = 16,         /* a queue holds one in so many slots at most */
-       QUEUE_LEAST = 4096 };
+       QUEUE_LEAST = 4096,
+       LOOK_EACH = 1 << 16 };   /* at the parent */
 
 /* -- sets of objects ----------------------------------------------------------------- */
 
@@ -76,7 +77,7 @@ rb_hs_walk_reach(struct hs_walk *walk, VALUE object, uint32_t from)
     uint32_t *place = hs_index_from(&walk->index, number);
     if (*place) return;
     *place = from;
-    walk->progress->objects++;
+    if (++walk->progress->objects % LOOK_EACH == 0 && getppid() != walk->parent) _exit(0);
     add(walk, &walk->next, number);
 }
 
@@ -171,7 +172,7 @@ make_level(struct hs_walk *walk, struct hs_level *level)
 bool
 rb_hs_walk_make(struct hs_walk *walk, struct hs_progress *progress)
 {
-    *walk = (struct hs_walk){.progress = progress};
+    *walk = (struct hs_walk){.progress = progress, .parent = getppid()};
     if (!rb_hs_index_make(&walk->index)) return false;
     walk->queue_most = walk->index.slots / QUEUE_PART < QUEUE_LEAST ? QUEUE_LEAST : walk->index.slots / QUEUE_PART;
     for (int pass = HS_PASS_RUNNING; pass < HS_PASSES; pass++) {

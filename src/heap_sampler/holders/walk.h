@@ -21,6 +21,7 @@
  */
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 #include "ruby/ruby.h"
 #include "heap_sampler/holders/slot_index.h"
 
@@ -52,6 +53,7 @@ struct hs_walk {
     uint32_t from;              /* the number of what is gone through */
     bool from_ractor;
     struct hs_progress *progress;
+    pid_t parent;               /* whose memory it is: nobody waits for the answer when that has ended */
     /* Called with each object that is gone through; may be NULL. */
     void (*each)(struct hs_walk *walk, VALUE object, uint32_t number);
     void *data;                 /* of `each` */

@@ -362,6 +362,21 @@ class TestHeapSamplerHolders < Test::Unit::TestCase
     assert_in_out_err(["--disable=gems", *SAMPLED, "-e", script], "", /the process is ending/, [])
   end
 
+  # The thread at whose safe point the child was made may end long before the child.
+  def test_the_thread_that_made_the_child_ends
+    Dir.mktmpdir do |dir|
+      assert_separately([{"DIR" => dir}, "-W1", "--disable=gems", "--heap-sample=interval=64k,every=1,why=1,gc=off,quiet,output=#{dir}/x-%t.pb"], PRELUDE + <<~'RUBY', timeout: 120)
+        KEPT = Array.new(500_000) { [Leaf.new] }
+        files = -> { Dir.glob(ENV["DIR"] + "/*.pb") }
+        until files[].size >= 4
+          Thread.new { 100.times { Object.new }; sleep 0.01 }.join
+        end
+        refused = files[].sort.first(3).map { |file| File.binread(file)[/"refused":(null|"[^"]*")/, 1] }
+        assert_equal ["null"] * 3, refused
+      RUBY
+    end
+  end
+
   def test_why_as_a_setting
     Dir.mktmpdir do |dir|
       assert_separately([{"DIR" => dir}, "-W1", "--disable=gems", "--heap-sample=interval=400,every=1,why=2,quiet,output=#{dir}/x-%t.pb"], PRELUDE + <<~'RUBY', timeout: 60)
