@@ -180,6 +180,12 @@ rb_hs_memory_peak(void)
     return __atomic_load_n(&peak, __ATOMIC_RELAXED);
 }
 
+size_t *
+rb_hs_memory_noted(void)
+{
+    return noted;
+}
+
 void
 rb_hs_memory_note_snapshots(size_t *bytes)
 {

@@ -63,6 +63,8 @@ void rb_hs_memory_stay_inside(void);
  * accounts, so that the child can take it off them; the memory itself is lost to the child.
  * NULL: no longer. */
 void rb_hs_memory_note_snapshots(size_t *bytes);
+/* What this thread gave last. */
+size_t *rb_hs_memory_noted(void);
 /* In the child. */
 void rb_hs_memory_forget(enum hs_memory_use use, size_t bytes);
 

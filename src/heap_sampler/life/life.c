@@ -201,9 +201,12 @@ rb_heap_sampler_at_exit(void)
     }
 }
 
+static int forking;             /* this process's id, before its fork: the child may be the only one that is left */
+
 void
 rb_heap_sampler_before_fork(void)
 {
+    forking = (int)getpid();
     rb_hs_lock();
     rb_hs_native_before_fork();
     rb_hs_alive_before_fork();
@@ -215,7 +218,7 @@ rb_heap_sampler_after_fork(int pid)
     if (pid == 0 || pid > 0) rb_hs_sampler.forks++;
     if (pid == 0) {
         rb_hs_become_child();
-        rb_hs_inherited_after_fork((int)getppid(), rb_heap_sampler_drawing);
+        rb_hs_inherited_after_fork(forking, rb_heap_sampler_drawing);
         rb_hs_be_quiet(rb_hs_options.quiet);
     }
     rb_hs_alive_after_fork(pid == 0);

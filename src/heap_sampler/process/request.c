@@ -1,6 +1,7 @@
 /* See process/request.h. */
 #include "heap_sampler/process/request.h"
 #include "heap_sampler/base/locks.h"
+#include "heap_sampler/base/memory.h"
 #include "heap_sampler/process/safe_point.h"
 #include "heap_sampler/profile/buffer.h"
 #include "heap_sampler/profile/formats.h"
@@ -31,25 +32,30 @@ session_on_p(int session)
     return on;
 }
 
-enum { SAFE_POINT_MS = 2000 };
+/* Code that runs gets there at once; code that waits is not woken for a profile. */
+enum { SAFE_POINT_MS = 250 };
 
 struct beginning {
     const struct hs_request *request;
     struct hs_snapshot *snapshot;
+    size_t *noted;              /* by who asks, whose the memory is */
 };
 
 static void
 begin(void *data)
 {
     struct beginning *beginning = data;
+    size_t *before = rb_hs_memory_noted();
+    rb_hs_memory_note_snapshots(beginning->noted);
     beginning->snapshot = rb_hs_snapshot_begin(beginning->request->session, beginning->request->flags, 0);
+    rb_hs_memory_note_snapshots(before);
 }
 
 /* Where no safe point comes there is a profile all the same. */
 static struct hs_snapshot *
 begin_at_safe_point(const struct hs_request *request)
 {
-    struct beginning beginning = {request, NULL};
+    struct beginning beginning = {request, NULL, rb_hs_memory_noted()};
     if (rb_hs_at_safe_point(begin, &beginning, SAFE_POINT_MS)) return beginning.snapshot;
     struct hs_snapshot *snapshot = rb_hs_snapshot_begin(request->session, request->flags & ~(unsigned)HS_WITH_HOLDERS, 0);
     if (snapshot) rb_hs_snapshot_refuse(snapshot, HS_REFUSED_NO_SAFE_POINT);

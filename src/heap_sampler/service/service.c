@@ -187,6 +187,9 @@ events_of(const struct hs_connection *connection)
                                                                                       : 0;
 }
 
+/* Whoever ends the service may fail to wake it: then it sees that by itself. */
+enum { IDLE_MS = 2000 };
+
 enum { NUDGE_MS = 20 };
 
 static int
@@ -195,14 +198,14 @@ timeout_of(const struct hs_connection *connection, uint64_t now)
     if (connection->state == HS_WAITING) return NUDGE_MS;
     if (connection->deadline_ns <= now) return 0;
     uint64_t ms = (connection->deadline_ns - now) / 1000000 + 1;
-    return ms < 60000 ? (int)ms : 60000;
+    return ms < IDLE_MS ? (int)ms : IDLE_MS;
 }
 
-/* What poll(2) is to look at: wake, the listener, then each place in order. The milliseconds that it may take; -1: any. */
+/* What poll(2) is to look at: wake, the listener, then each place in order. The milliseconds that it may take. */
 static int
 fill_polls(struct pollfd *polls, uint64_t now)
 {
-    int timeout = -1;
+    int timeout = IDLE_MS;
     polls[0] = (struct pollfd){service.wake, POLLIN, 0};
     polls[1] = (struct pollfd){service.listener, POLLIN, 0};
     for (size_t i = 0; i < PLACES; i++) {
@@ -211,7 +214,7 @@ fill_polls(struct pollfd *polls, uint64_t now)
         if (!connection) continue;
         polls[2 + i].events = events_of(connection);
         int left = timeout_of(connection, now);
-        if (timeout < 0 || left < timeout) timeout = left;
+        if (left < timeout) timeout = left;
     }
     return timeout;
 }

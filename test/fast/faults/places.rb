@@ -130,7 +130,8 @@ end
 test('no descriptor is left (RLIMIT_NOFILE)') do
   folders do |dir|
     script = "$open = []; begin; loop { $open << IO.sysopen('/dev/null') }; rescue Errno::EMFILE; end; #{ANSWER}"
-    as_it_was(sampled(dir, "output=#{dir}/x.pb.gz", script, wrapper: ['prlimit', '--nofile=64']),
+    # The socket's descriptors are free again before the profile is written.
+    as_it_was(sampled(dir, "socket=off,output=#{dir}/x.pb.gz", script, wrapper: ['prlimit', '--nofile=64']),
               cannot_write("#{dir}/x.pb.gz", 'Too many open files'))
     equal([], files(dir))
   end

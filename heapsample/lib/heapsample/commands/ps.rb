@@ -17,7 +17,7 @@ module HeapSample
               heapsample ps --json | jq '.[].process_id'
 
         TEXT
-        HEAD = [["pid", :right], ["of", :right], ["RSS", :right], ["grew", :right], ["in", :right], ["threads", :right], ["sampled", :left], ["title", :left]].freeze
+        HEAD = [["pid", :right], ["of", :right, 2], ["RSS", :right], ["grew", :right], ["in", :right], ["threads", :right, 1], ["sampled", :left], ["title", :left]].freeze
 
         def call(arguments)
           expect(arguments, 0..0, "")
@@ -62,10 +62,7 @@ module HeapSample
         end
 
         def sampled(layout, about)
-          return "no" unless about[:sampling]
-
-          every = about[:every]
-          "each #{layout.setting(about[:interval])}#{", every #{every} s" if every}"
+          about[:sampling] ? "each #{layout.setting(about[:interval])}" : "no"
         end
 
         def plain(about)
