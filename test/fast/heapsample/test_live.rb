@@ -35,7 +35,8 @@ growing do |pid|
     row = printed("ps").lines.find { |line| line.include?("a program that grows") }
     assert(row&.match?(/\A\s*#{pid}\s.*\bno\s/), row.inspect)
     about = JSON.parse(printed("ps", "--json")).find { |one| one["process_id"] == pid }
-    equal(false, about["sampling"])
+    equal(nil, about["sampling"])
+    equal([], Dir.glob("#{ENV["TMPDIR"]}/ruby-heap-*/*"))       # and it was not asked
   end
 
   test "what needs samples says how to start them" do
@@ -75,10 +76,11 @@ growing do |pid|
 
   test "memory and watch say where it is, and what grows since one looks" do
     assert(printed("memory", text).match?(/slots in use$/))
-    looks = printed("watch", text, "--json", "--every", "0.2", "--seconds", "2.4").lines.map { |line| JSON.parse(line) }
-    assert(looks.size.between?(6, 13), looks.size.to_s)
+    looks = printed("watch", text, "--json", "--every", "0.2", "--seconds", "4").lines.map { |line| JSON.parse(line) }
+    assert(looks.size.between?(3, 21), looks.size.to_s)
     assert(looks.last["grew_bytes"] > 0, looks.last.to_s)
-    assert(looks.last["grown"].first["line"].include?("-e:2"), looks.last["grown"].to_s)
+    grown = looks.flat_map { |look| look["grown"] }
+    assert(grown.any? { |row| row["line"].include?("-e:2") }, grown.first(5).to_s)
   end
 
   test "the diagnosis of it names the line" do

@@ -12,6 +12,7 @@ module HeapSample
         HELP = <<~TEXT
           Each running Ruby with the heap sampler that you may ask, the one that grew most first. A process
           is the child of the one whose number is under "of". Growth is that of RSS since sampling started.
+          A process that nobody has asked yet is not asked for this either.
 
               heapsample ps
               heapsample ps --json | jq '.[].process_id'
@@ -36,7 +37,7 @@ module HeapSample
         def all
           refused = []
           said = (LiveProcess.all.reject { |process| process.pid == Process.pid }).filter_map do |process|
-            process.hello.merge(process_id: process.pid)
+            (process.listens? ? process.hello : process.outline).merge(process_id: process.pid)
           rescue LiveProcess::Refused => e
             refused << e.message
             nil

@@ -42,12 +42,24 @@ module HeapSample
       @socket = socket
     end
 
+    # "process 4711", or the path of its socket.
     def name = pid ? "process #{pid}" : @socket
 
     # Does it handle the signal, as every Ruby with the heap sampler does?
     def ruby?
       caught = status[/^SigCgt:\s*(\h+)/, 1] or return false
       caught.to_i(16)[SIGNAL - 1] == 1
+    end
+
+    # Is its socket open, so that it is asked without a signal?
+    def listens? = !listening.nil?
+
+    # What the kernel knows of it, without asking it: process_id, parent_id, title, sampling (nil), and an Account of its RSS and
+    # threads.
+    def outline
+      fields = status.scan(/^(PPid|VmRSS|Threads):\s*(\d+)/).to_h.transform_values(&:to_i)
+      account = Account.of({"rss" => fields.fetch("VmRSS", 0) << 10, "threads" => fields["Threads"]})
+      {process_id: pid, parent_id: fields["PPid"], title: title, sampling: nil, account: account, account_at_start: nil}
     end
 
     # What it says of itself: process_id, parent_id, title, directory, ruby, sampling, interval, every, malloc, and its
@@ -62,9 +74,13 @@ module HeapSample
       Profile.load(StringIO.new(ask("profile", **(gc ? {gc: 1} : {}))), name: name)
     end
 
-    # Starts to sample, or changes settings; they are those of RUBY_HEAP_SAMPLE. What #hello says afterwards.
+    # Starts to sample, or changes settings; they are those of RUBY_HEAP_SAMPLE. Returns what #hello says afterwards.
     def start(**settings) = described(ask("start", **settings))
+
+    # Changes settings. Returns what #hello says afterwards. Raises Refused where it does not sample.
     def set(**settings) = described(ask("set", **settings))
+
+    # Ends sampling, and forgets all samples. Returns what #hello says afterwards.
     def stop = described(ask("stop"))
 
     # The path of its socket; opened by the signal where there is none.
@@ -84,6 +100,13 @@ module HeapSample
 
     def ask(verb, **arguments)
       LiveSocket.new(socket, name: name).ask(verb, **arguments)
+    end
+
+    def title
+      words = File.read("#{PROC}/#{pid}/cmdline").split("\0")
+      [File.basename(words.first.to_s), *words.drop(1)].join(" ").scrub("?")
+    rescue SystemCallError
+      ""
     end
 
     def status

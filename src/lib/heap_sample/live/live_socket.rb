@@ -21,13 +21,19 @@ module HeapSample
     # In a value these would end it, or the line.
     NOT_IN_A_VALUE = /[^!-$&-~]/n
 
+    # call-seq:
+    #   LiveSocket.line(verb, arguments) -> String
+    #
+    # The line that asks, with its end.
     def self.line(verb, arguments)
       words = arguments.map { |key, value| "#{key}=#{value.to_s.b.gsub(NOT_IN_A_VALUE) { |char| format("%%%02X", char.ord) }}" }
       "#{[VERSION, verb, *words].join(" ")}\n"
     end
 
+    # Of the socket.
     attr_reader :path
 
+    # +name+: what errors call it.
     def initialize(path, name: path)
       @path = path
       @name = name
