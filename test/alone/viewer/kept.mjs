@@ -11,7 +11,11 @@ export const kept = async (on, told) => {
         on(
           "kept",
           async (page) => {
-            await redrawn(page, () => page.click('input[value="kept"], [data-name="value"] [value="kept"]').catch(() => show(page, { value: "kept" })));
+            await redrawn(page, () =>
+              page
+                .click('input[value="kept"], [data-name="value"] [value="kept"]')
+                .catch(() => show(page, { value: "kept" })),
+            );
             equal("kept", await state(page, "value"));
             assert(/^Kept alive: 7\.7 MiB ±3\.5 MiB/.test(await summary(page)), await summary(page));
             const drawn = (await frames(page)).map(({ label }) => label.split(",")[0]);

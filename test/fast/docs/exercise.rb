@@ -216,4 +216,18 @@ end
 now.filter(class: "String").rows
 GC::SampleProfile.load(File.join(folder, "11.pb.gz"))
 GC::SampleProfile.stop
+
+# A running process.
+IO.popen([RbConfig.ruby, "-e", "$stdout.puts 1; $stdout.flush; sleep"]) do |io|
+  io.gets
+  process = HeapSample::LiveProcess.new(io.pid)
+  [process.ruby?, process.listens?, process.outline, process.pid, process.name, process.socket, process.hello, process.memory]
+  [process.start(interval: "64k"), process.set(interval: "32k"), process.profile(gc: true), process.stop]
+  HeapSample::LiveProcess.all
+  HeapSample::LiveProcess.named(io.pid.to_s)
+  socket = HeapSample::LiveSocket.new(process.socket, name: "it")
+  [socket.path, socket.ask("hello"), HeapSample::LiveSocket.line("set", interval: 1)]
+ensure
+  Process.kill(:KILL, io.pid)
+end
 puts "exercised"

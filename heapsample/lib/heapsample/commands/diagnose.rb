@@ -52,7 +52,9 @@ module HeapSample
         end
 
         def define_own(parser)
-          parser.on("--seconds N", "of a running process: how long to look (#{format("%g", SECONDS)})") { |seconds| options[:seconds] = number("--seconds", seconds, 0.1.., "a number of seconds, 0.1 or more") }
+          parser.on("--seconds N", "of a running process: how long to look (#{format("%g", SECONDS)})") do |seconds|
+            options[:seconds] = number("--seconds", seconds, 0.1.., "a number of seconds, 0.1 or more")
+          end
           parser.on("--format FORMAT", FORMATS.join(", ")) { |format| options[:format] = choice("--format", format, FORMATS) }
         end
       end

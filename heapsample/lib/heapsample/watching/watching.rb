@@ -25,7 +25,8 @@ module HeapSample
 
         def title
           threads = memory[:alive]&.threads&.count
-          layout.title("#{at.utc.strftime("%H:%M:%S")} #{process}: RSS #{layout.bytes(rss || 0)}, #{layout.bytes(grew || 0, sign: true)} in #{layout.duration(seconds)}#{", #{threads} threads" if threads}")
+          growth = "#{layout.bytes(grew || 0, sign: true)} in #{layout.duration(seconds)}"
+          layout.title("#{at.utc.strftime("%H:%M:%S")} #{process}: RSS #{layout.bytes(rss || 0)}, #{growth}#{", threads: #{threads}" if threads}")
         end
 
         def parts_head = [["bytes", :right], ["since you look", :right], ["where", :left]]

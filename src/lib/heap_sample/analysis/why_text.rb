@@ -196,7 +196,7 @@ module HeapSample
       list = @why.freed.first(FREED)
       return [] if list.empty?
 
-      rows = list.map { |one| [@layout.size(one.estimate), @layout.interval(one.estimate), ->(room) { @layout.name(one.chain.last, room) }] }
+      rows = list.map { |one| [@layout.size(one.estimate), @layout.interval(one.estimate), ->(room) { @layout.name(one.names.last, room) }] }
       [*@layout.title("What would be freed if one reference were not there:"), *@layout.table([["bytes", :right], ["95% interval", :right, 1], ["reference", :left]], rows)]
     end
 

@@ -43,10 +43,10 @@ module HeapSample
       end
     end
 
-    # +chain+: the names of references, the root first; +estimate+: what would be freed without the last.
-    Freed = Struct.new(:chain, :estimate) do
+    # +names+: of references, the root first; +estimate+: what would be freed without the last.
+    Freed = Struct.new(:names, :estimate) do
       # JSON-ready.
-      def to_h = {chain: chain, **estimate.to_h}
+      def to_h = {chain: names, **estimate.to_h}
     end
 
     # Threads that can never wake, by the line where they wait: Array of StuckThreads::Place, those that keep most first.
