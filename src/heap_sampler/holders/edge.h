@@ -26,6 +26,7 @@
 #include <stdint.h>
 #include "ruby/ruby.h"
 #include "heap_sampler/base/texts.h"
+#include "heap_sampler/holders/holders.h"
 
 /* Kinds of edges: the constant and its word in files. */
 #define HS_EDGE_KINDS(X) \
@@ -71,8 +72,6 @@ RUBY_SYMBOL_EXPORT_BEGIN
 const char *rb_hs_edge_kind_word(enum hs_edge_kind kind);
 
 RUBY_SYMBOL_EXPORT_END
-
-enum { HS_EDGE_TEXT_MAX = 512 };
 
 /* A name.  It never has the text of a key, a string or another value. */
 struct hs_edge {

@@ -56,6 +56,9 @@ enum hs_top {
         HS_TOP_COUNT
 };
 
+/* Bytes of a name, with a NUL; longer ones are cut. */
+enum { HS_EDGE_TEXT_MAX = 512 };
+
 /* One reference by its name, as a node of the tree of chains: chains.h. */
 struct hs_holder {
     uint32_t parent;            /* a lower number; of a root its own */

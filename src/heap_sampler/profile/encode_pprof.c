@@ -15,7 +15,7 @@
  */
 #include "heap_sampler/base/memory.h"
 #include "heap_sampler/base/texts.h"
-#include "heap_sampler/holders/edge.h"
+#include "heap_sampler/holders/holders.h"
 #include "heap_sampler/profile/buffer.h"
 #include "heap_sampler/profile/encode.h"
 #include "heap_sampler/profile/formats.h"
