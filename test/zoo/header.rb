@@ -6,7 +6,8 @@
 #   # kind: leak                        what it is: one of KINDS
 #   # also: native                      kinds that are as right, where the truth is honestly both
 #   # line: tilt/template.rb            lines of gems that make the leaking memory; with those marked "# LEAK"
-#   # keeper: fanout.rb, @subscribers   lines and names of what keeps it; with those marked "# KEEPER"
+#   # keeper: fanout.rb, @subscribers   lines and names of what keeps it; with those marked "# KEEPER", and the constants and
+#                                       variables (not local ones) in these lines
 #   # gems: json 2.7.1, rack 3.1.12     gems and their versions
 #   # mended: json 2.7.2                the version that does not leak: run too, as NAME_mended, and is steady
 #   # seconds: 41                       how long it runs
@@ -43,7 +44,7 @@ class Header
 
   # Patterns of the lines that make the memory, and of what keeps it.
   def lines = list("line") + marked("LEAK")
-  def keepers = list("keeper") + marked("KEEPER")
+  def keepers = list("keeper") + marked("KEEPER") + names_in("KEEPER")
 
   private
 
@@ -51,6 +52,12 @@ class Header
   def versions(key) = list(key).to_h { |gem| gem.split }
 
   def marked(word)
-    @text.lines.each_with_index.filter_map { |line, index| "#{name}.rb:#{index + 1}" if line.match?(/# (\w+ )?#{word}\b/) }
+    @text.lines.each_with_index.filter_map { |line, index| "#{name}.rb:#{index + 1}" if marks?(line, word) }
   end
+
+  def names_in(word)
+    @text.lines.select { |line| marks?(line, word) }.flat_map { |line| line[/\A.*#/].scan(/(?:@@?|\$)\w+|\b[A-Z][A-Z0-9_]{2,}\b/) }.uniq
+  end
+
+  def marks?(line, word) = line.match?(/# (\w+ )?#{word}\b/)
 end

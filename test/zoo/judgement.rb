@@ -48,10 +48,10 @@ class Judgement
   def line_right? = truth["lines"].any? ? names?(truth["lines"], finding["line"], finding["app_line"]) : nil
 
   # The same of what keeps it.
-  def keeper_right? = truth["keepers"].any? ? names?(truth["keepers"], *finding["keeper"]&.values_at("line", "what")) : nil
+  def keeper_right? = truth["keepers"].any? ? names?(truth["keepers"], *keeper_texts) : nil
 
   def line = finding.values_at("app_line", "line").compact.uniq.join(" ← ")
-  def keeper = finding["keeper"]&.values_at("line", "what")&.compact&.join(" ").to_s
+  def keeper = keeper_texts.join(" ")
 
   # Is what `later` says, with more evidence, less sure or something else? Where this was no sure and right verdict of a
   # growing program it may be.
@@ -62,6 +62,14 @@ class Judgement
   end
 
   private
+
+  # By a walk over the heap, where there was one; else the container that grows.
+  def keeper_texts
+    holder = finding["holder"]
+    return [holder["name"], *("#{holder["path"]}:#{holder["line"]}" if holder["path"])].compact if holder
+
+    finding["keeper"]&.values_at("line", "what").to_a.compact
+  end
 
   def verdict = @answer&.fetch("verdict", nil) || {}
   def finding = @answer&.fetch("findings", nil)&.first || {}

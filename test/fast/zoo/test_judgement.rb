@@ -43,6 +43,9 @@ test "a keeper is right by its line or by its name; without one in the truth nob
         [{ "line" => "shop.rb:9" }, { "line" => nil, "what" => "Hash @cache" }, { "line" => "shop.rb:90" }, nil]
     .map { |keeper| judged(LEAK, "leak", "proved", keeper: keeper).keeper_right? }
   equal nil, judged(HEALTHY, "leak", "proved", keeper: { "line" => "x.rb:1" }).keeper_right?
+  equal [true, true, false],
+        [{ "name" => "@cache of Shop" }, { "name" => "local list of Shop.run", "path" => "shop.rb", "line" => 9 }, { "name" => "Other::CACHE" }]
+    .map { |holder| judged(LEAK, "leak", "proved", holder: holder, keeper: { "line" => "shop.rb:9" }).keeper_right? }
 end
 
 test "a right verdict is weakened by a lesser grade, and by another kind, but not by a better grade" do
