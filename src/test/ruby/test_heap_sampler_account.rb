@@ -201,11 +201,12 @@ class TestHeapSamplerAccount < Test::Unit::TestCase
       count = 0
       Thread.new { loop { count += 1 } }
       Thread.pass until count > 0
-      10.times do
+      ran = 20.times.count do
         before = count
         account
-        assert_operator count, :>, before
+        count > before
       end
+      assert_operator ran, :>=, 10              # the kernel may run it later
     RUBY
   end
 

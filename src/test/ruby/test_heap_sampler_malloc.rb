@@ -54,7 +54,12 @@ class TestHeapSamplerMalloc < Test::Unit::TestCase
       assert_equal 1, sums.uniq.size
       assert_operator GC.sample_profile.rows.size, :>, 10
     RUBY
+    # Where threads change often RJIT's code goes wrong by itself: of the unpatched Ruby 4 runs in 60 at a slice of 1 ms.
+    slice = ENV["RUBY_THREAD_TIMESLICE"]
+    ENV["RUBY_THREAD_TIMESLICE"] = "100"
     assert_malloc(script, "interval=1,max-samples=none,malloc=1k", args: ["--rjit", "--rjit-call-threshold=2"])
+  ensure
+    ENV["RUBY_THREAD_TIMESLICE"] = slice
   end
 
   # Blocks far larger than the interval are sampled for sure: the count is exact. jemalloc rounds 1,000,001

@@ -328,8 +328,8 @@ class TestHeapSamplerMallocTruth < Test::Unit::TestCase
       assert_operator row.alloc.space, :>, 20 << 20
       assert_equal [0, 0, 0], [row.inuse, row.alloc, row.dead].map(&:variance)
       assert_in_delta row.alloc.space - row.inuse.space, row.dead.space, 1
-      # and no stack but that has a frame of it
-      others = malloc_rows.flat_map { |row| row.stack.map(&:label) }.grep(/yjit::(codegen|core|backend)/)
+      # and no stack but that has a frame of it; a sweep that frees dead code does not compile
+      others = malloc_rows.flat_map { |row| row.stack.map(&:label) }.grep(/yjit::(codegen|core|backend)/).grep_v(/::(free_block|remove_from_graph)/)
       assert_empty others
     RUBY
   end
