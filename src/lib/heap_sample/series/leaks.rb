@@ -193,13 +193,15 @@ module HeapSample
       @others = tested.reject { |row| %i[leak none].include?(row.verdict) }.sort_by.with_index { |row, index| [-row.space, index] }
     end
 
-    # Does the diagnosis name it, which knows RSS and needs fewer moments?
+    # Does the diagnosis name it, which knows RSS and needs fewer moments?  Its verdict is of its first finding.
     def named?(row)
       return false unless @by == :line && row.space > 0
 
-      @named ||= diagnosis&.leak? ? diagnosis.findings.select(&:steady?).flat_map(&:groups).select { |group| diagnosis.settled.course(group).steady? }.map(&:key) : []
+      @named ||= diagnosis&.leak? ? leading.select { |group| diagnosis.settled.course(group).steady? }.map(&:key) : []
       @named.include?(row.key)
     end
+
+    def leading = diagnosis.findings.first(1).select(&:steady?).flat_map(&:groups)
 
     # Does the process as a whole not grow, so that what grows here takes the place of something else?
     def contradicted?
