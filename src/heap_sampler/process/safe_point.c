@@ -113,6 +113,12 @@ add_ms(struct timespec *time, uint64_t ms)
     time->tv_nsec = (long)(ns % 1000000000);
 }
 
+static bool
+before_p(const struct timespec *a, const struct timespec *b)
+{
+    return a->tv_sec != b->tv_sec ? a->tv_sec < b->tv_sec : a->tv_nsec < b->tv_nsec;
+}
+
 bool
 rb_hs_safe_point_done_p(const struct hs_safe_call *call)
 {
@@ -133,12 +139,21 @@ rb_hs_safe_point_settle(struct hs_safe_call *call)
     return is;
 }
 
+/* The thread that ran last is told; it may be at its end. So whoever runs then is told again. */
 static void
 wait_until(const struct hs_safe_call *call, const struct timespec *until)
 {
-    int error = 0;
+    enum { AGAIN_MS = 20 };
+    struct timespec now, slice;
+    bool late = false;
     pthread_mutex_lock(&mutex);
-    while (call->state == HS_CALL_WAITING && !error) error = pthread_cond_timedwait(&done, &mutex, until);
+    while (call->state == HS_CALL_WAITING && !late) {
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        slice = now;
+        add_ms(&slice, AGAIN_MS);
+        late = !before_p(&now, until);
+        if (!late && pthread_cond_timedwait(&done, &mutex, before_p(&slice, until) ? &slice : until) != 0) rb_postponed_job_trigger(job);
+    }
     pthread_mutex_unlock(&mutex);
 }
 
