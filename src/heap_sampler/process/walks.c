@@ -6,8 +6,8 @@
 
 enum { SLOT_NS = 333,
        PPM = 1000000 };
-/* So long Ruby code may stand still for what nobody has asked for by name, and so long it does for a heap page (64 KiB) at
- * first: 0.06 ms a MiB. */
+/* So long Ruby code may stand still for what nobody has asked for by name; and so long it is taken to do for each slot, before
+ * the first walk has shown it: 0.06 ms a MiB of slots. */
 static const uint64_t HOLD_UP_MOST_NS = 20000000;
 static const uint64_t HOLD_UP_SLOT_NS = 3;
 

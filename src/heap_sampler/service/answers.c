@@ -147,6 +147,7 @@ change_settings(const struct hs_ask *ask, struct hs_answer *answer)
     VALUE error = rb_errinfo(), text = rb_check_funcall(error, rb_intern("message"), 0, NULL);
     rb_set_errinfo(Qnil);
     rb_hs_answer_error(answer, "%.*s", RB_TYPE_P(text, T_STRING) ? (int)RSTRING_LEN(text) : 6, RB_TYPE_P(text, T_STRING) ? RSTRING_PTR(text) : "failed");
+    RB_GC_GUARD(text);
 }
 
 /* -- which --------------------------------------------------------------------------------------- */

@@ -9,7 +9,7 @@
 
 const struct ruby_opt_message rb_heap_sampler_messages[] = {
     M("interval=size", "Mean bytes between two samples; auto, the default:\n"
-                       "as many as 0.1% of the CPU time pays for."),
+                       "as many as 0.2% of the CPU time pays for."),
     M("output=path", "Where to write (default: heap-%p-%t.pb.gz);\n"
                      "%p is the process id, %t the time; none writes nothing.\n"
                      "Formats: .pb.gz, .pb (`heapsample convert` makes others)."),
