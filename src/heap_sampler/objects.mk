@@ -29,8 +29,10 @@ HEAP_SAMPLER_OBJS = \
 	heap_sampler/process/safe_point.$(OBJEXT) heap_sampler/process/walks.$(OBJEXT) \
 	heap_sampler/profile/buffer.$(OBJEXT) heap_sampler/profile/encode.$(OBJEXT) \
 	heap_sampler/profile/encode_meta.$(OBJEXT) heap_sampler/profile/encode_pprof.$(OBJEXT) \
-	heap_sampler/profile/formats.$(OBJEXT) heap_sampler/profile/gzip.$(OBJEXT) heap_sampler/profile/kept.$(OBJEXT) heap_sampler/profile/malloc_rows.$(OBJEXT) \
-	heap_sampler/profile/profile.$(OBJEXT) heap_sampler/profile/snapshot.$(OBJEXT) heap_sampler/profile/writer.$(OBJEXT) \
+	heap_sampler/profile/formats.$(OBJEXT) heap_sampler/profile/gzip.$(OBJEXT) heap_sampler/profile/kept.$(OBJEXT) \
+	heap_sampler/profile/kept_samples.$(OBJEXT) heap_sampler/profile/malloc_rows.$(OBJEXT) \
+	heap_sampler/profile/profile.$(OBJEXT) heap_sampler/profile/slot_copies.$(OBJEXT) heap_sampler/profile/slot_rows.$(OBJEXT) \
+	heap_sampler/profile/snapshot.$(OBJEXT) heap_sampler/profile/writer.$(OBJEXT) \
 	heap_sampler/ruby_api/block.$(OBJEXT) heap_sampler/ruby_api/check_api.$(OBJEXT) \
 	heap_sampler/ruby_api/control.$(OBJEXT) heap_sampler/ruby_api/init.$(OBJEXT) heap_sampler/ruby_api/memory.$(OBJEXT) \
 	heap_sampler/ruby_api/objects.$(OBJEXT) heap_sampler/ruby_api/profile_object.$(OBJEXT) \

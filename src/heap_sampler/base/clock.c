@@ -1,7 +1,5 @@
 #include "heap_sampler/base/clock.h"
 
-#include <time.h>
-
 static uint64_t
 ns_of(clockid_t clock)
 {
@@ -34,4 +32,18 @@ rb_hs_coarse_seconds(void)
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
     return now.tv_sec;
+}
+
+void
+rb_hs_add_ms(struct timespec *time, uint64_t ms)
+{
+    uint64_t ns = (uint64_t)time->tv_nsec + ms % 1000 * 1000000;
+    time->tv_sec += (time_t)(ms / 1000 + ns / 1000000000);
+    time->tv_nsec = (long)(ns % 1000000000);
+}
+
+bool
+rb_hs_before_p(const struct timespec *a, const struct timespec *b)
+{
+    return a->tv_sec != b->tv_sec ? a->tv_sec < b->tv_sec : a->tv_nsec < b->tv_nsec;
 }

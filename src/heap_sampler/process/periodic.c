@@ -9,6 +9,7 @@
 #include "heap_sampler/mri.h"
 #include "heap_sampler/process/periodic.h"
 #include "heap_sampler/account/cgroup.h"
+#include "heap_sampler/base/clock.h"
 #include "heap_sampler/base/memory.h"
 #include "heap_sampler/base/report.h"
 #include "heap_sampler/native/allocator.h"
@@ -92,22 +93,6 @@ save_periodic(void)
     periodic.written_count++;
 }
 
-/* -- time ---------------------------------------------------------------------- */
-
-static void
-add_ms(struct timespec *at, uint64_t ms)
-{
-    uint64_t ns = (uint64_t)at->tv_nsec + ms % 1000 * 1000000;
-    at->tv_sec += (time_t)(ms / 1000 + ns / 1000000000);
-    at->tv_nsec = (long)(ns % 1000000000);
-}
-
-static bool
-before_p(const struct timespec *a, const struct timespec *b)
-{
-    return a->tv_sec != b->tv_sec ? a->tv_sec < b->tv_sec : a->tv_nsec < b->tv_nsec;
-}
-
 /* -- memory running short ---------------------------------------------------- */
 
 static uint64_t
@@ -161,12 +146,12 @@ watch_memory(const struct timespec *now)
     if (!periodic.short_of_memory) {
         periodic.short_of_memory = true;
         periodic.at_rss_turn = *now;
-        if (!urgent) add_ms(&periodic.at_rss_turn, (uint64_t)getpid() % TURNS * TURN_MS);
+        if (!urgent) rb_hs_add_ms(&periodic.at_rss_turn, (uint64_t)getpid() % TURNS * TURN_MS);
     }
     else if (urgent && !periodic.at_rss_failed) {
         periodic.at_rss_turn = *now;
     }
-    if (before_p(now, &periodic.at_rss_turn)) return;
+    if (rb_hs_before_p(now, &periodic.at_rss_turn)) return;
 
     struct hs_output output;
     rb_hs_name_at_safe_point(NAMES_MS);
@@ -180,7 +165,7 @@ watch_memory(const struct timespec *now)
     }
     else {
         periodic.at_rss_failed = true;
-        add_ms(&periodic.at_rss_turn, AGAIN_MS);
+        rb_hs_add_ms(&periodic.at_rss_turn, AGAIN_MS);
     }
     rb_hs_allocator_give_back();
 }
@@ -193,10 +178,10 @@ due_after(struct timespec *due, uint64_t ms)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    add_ms(due, ms);
-    if (!before_p(due, &now)) return;
+    rb_hs_add_ms(due, ms);
+    if (!rb_hs_before_p(due, &now)) return;
     *due = now;
-    add_ms(due, ms);
+    rb_hs_add_ms(due, ms);
 }
 
 static void *
@@ -210,24 +195,24 @@ run(void *unused)
 
     clock_gettime(CLOCK_MONOTONIC, &due);
     look = due;
-    add_ms(&due, (uint64_t)options->every * 1000);
-    add_ms(&look, POLL_MS);     /* a child that is forked in want of memory may be gone by then */
+    rb_hs_add_ms(&due, (uint64_t)options->every * 1000);
+    rb_hs_add_ms(&look, POLL_MS);     /* a child that is forked in want of memory may be gone by then */
     pthread_mutex_lock(&periodic.mutex);
     while (!stopping()) {
         clock_gettime(CLOCK_MONOTONIC, &now);
-        if (watch && !before_p(&now, &look)) {
+        if (watch && !rb_hs_before_p(&now, &look)) {
             watch_memory(&now);
             look = now;
-            add_ms(&look, periodic.short_of_memory ? TURN_MS : POLL_MS);
+            rb_hs_add_ms(&look, periodic.short_of_memory ? TURN_MS : POLL_MS);
         }
-        if (options->every && !before_p(&now, &due)) {
+        if (options->every && !rb_hs_before_p(&now, &due)) {
             save_periodic();
             rb_hs_allocator_give_back();
             due_after(&due, (uint64_t)options->every * 1000);
             continue;
         }
         struct timespec until = watch ? look : due;
-        if (options->every && before_p(&due, &until)) until = due;
+        if (options->every && rb_hs_before_p(&due, &until)) until = due;
         pthread_cond_timedwait(&periodic.wake, &periodic.mutex, &until);
     }
     pthread_mutex_unlock(&periodic.mutex);

@@ -2,6 +2,7 @@
 #include "heap_sampler/mri.h"
 #include "heap_sampler/process/safe_point.h"
 #include "heap_sampler/account/threads.h"
+#include "heap_sampler/base/clock.h"
 #include "heap_sampler/base/must.h"
 #include "heap_sampler/malloc/hooks.h"
 #include <errno.h>
@@ -105,20 +106,6 @@ rb_hs_safe_point_nudge(bool reading)
     rb_hs_wake_a_sleeper(reading);
 }
 
-static void
-add_ms(struct timespec *time, uint64_t ms)
-{
-    uint64_t ns = (uint64_t)time->tv_nsec + ms % 1000 * 1000000;
-    time->tv_sec += (time_t)(ms / 1000 + ns / 1000000000);
-    time->tv_nsec = (long)(ns % 1000000000);
-}
-
-static bool
-before_p(const struct timespec *a, const struct timespec *b)
-{
-    return a->tv_sec != b->tv_sec ? a->tv_sec < b->tv_sec : a->tv_nsec < b->tv_nsec;
-}
-
 bool
 rb_hs_safe_point_done_p(const struct hs_safe_call *call)
 {
@@ -150,9 +137,9 @@ wait_until(const struct hs_safe_call *call, const struct timespec *until)
     while (call->state == HS_CALL_WAITING && !late) {
         clock_gettime(CLOCK_MONOTONIC, &now);
         slice = now;
-        add_ms(&slice, AGAIN_MS);
-        late = !before_p(&now, until);
-        if (!late && pthread_cond_timedwait(&done, &mutex, before_p(&slice, until) ? &slice : until) != 0) rb_postponed_job_trigger(job);
+        rb_hs_add_ms(&slice, AGAIN_MS);
+        late = !rb_hs_before_p(&now, until);
+        if (!late && pthread_cond_timedwait(&done, &mutex, rb_hs_before_p(&slice, until) ? &slice : until) != 0) rb_postponed_job_trigger(job);
     }
     pthread_mutex_unlock(&mutex);
 }
@@ -164,7 +151,7 @@ rb_hs_at_safe_point(void (*function)(void *data), void *data, unsigned ms)
     struct timespec until;
     if (job == POSTPONED_JOB_HANDLE_INVALID) return false;
     clock_gettime(CLOCK_MONOTONIC, &until);
-    add_ms(&until, ms);
+    rb_hs_add_ms(&until, ms);
     rb_hs_safe_point_ask(&call);
     wait_until(&call, &until);
     return rb_hs_safe_point_settle(&call);

@@ -1,0 +1,47 @@
+#ifndef HEAP_SAMPLER_PROFILE_SLOT_COPIES_H
+#define HEAP_SAMPLER_PROFILE_SLOT_COPIES_H
+/*
+ * What one session knows of sampled slots, copied out while the lock is held.
+ * The copying is plain memory traffic, some 32 bytes a sample.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "heap_sampler/sites/totals.h"
+#include "heap_sampler/slots/records.h"
+
+struct hs_slot_copy {
+    struct hs_record record;
+    uintptr_t body;
+    uint64_t interval;          /* of the session, at birth */
+    uint32_t number;            /* its place when it was copied */
+    uint32_t row;               /* which it was added to */
+    float free_share;           /* free bytes of its heap page */
+    bool unshared;              /* a forked process has its memory page for itself now */
+};
+
+struct hs_slot_copies {
+    struct hs_slot_copy *records;
+    size_t record_count, record_capacity;
+    struct hs_site *sites;
+    struct {
+        uint32_t class_text, type_text;
+    } *names;  /* by site */
+    uint32_t site_count;
+    struct hs_totals *totals;
+    uint32_t totals_count;
+    uint64_t moves;
+    uint64_t ids_at_fork;
+};
+
+/* Room for the records, a few more than there are now. [any] [free] */
+void rb_hs_slot_copies_make_room(struct hs_slot_copies *copied);
+/* What `session`, which is on, knows. False: no memory. [tables] */
+bool rb_hs_slot_copies_take(struct hs_slot_copies *copied, int session);
+/* [any] */
+void rb_hs_slot_copies_free(struct hs_slot_copies *copied);
+
+/* A copy for a snapshot. NULL: no memory. [any] */
+void *rb_hs_copy_array(const void *from, size_t count, size_t size);
+
+#endif

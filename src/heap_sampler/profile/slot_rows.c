@@ -1,0 +1,148 @@
+/* See profile/slot_rows.h. */
+#include "heap_sampler/mri.h"
+#include "heap_sampler/profile/slot_rows.h"
+#include "heap_sampler/account/inherited.h"
+#include "heap_sampler/base/memory.h"
+#include "heap_sampler/base/table.h"
+#include "heap_sampler/estimate/estimate.h"
+#include "heap_sampler/sites/sampler.h"
+
+/* Samples of one site, birth and thread become one row. */
+static int
+compare_records(const void *left, const void *right)
+{
+    const struct hs_record *a = &((const struct hs_slot_copy *)left)->record;
+    const struct hs_record *b = &((const struct hs_slot_copy *)right)->record;
+    if (a->site != b->site) return a->site < b->site ? -1 : 1;
+    if (a->birth_gc != b->birth_gc) return a->birth_gc < b->birth_gc ? -1 : 1;
+    if (a->thread != b->thread) return a->thread < b->thread ? -1 : 1;
+    return 0;
+}
+
+static bool
+totals_row_p(const struct hs_totals *totals)
+{
+    return totals->alloc.samples || totals->dead.samples;
+}
+
+static struct hs_row *
+add_row(struct hs_profile *profile, const struct hs_slot_copies *copied, uint32_t site)
+{
+    struct hs_row *row = &profile->rows[profile->row_count++];
+    *row = (struct hs_row){
+        .node = copied->sites[site].node,
+        .slot_size = copied->sites[site].slot_size,
+        .class_name = copied->names[site].class_text,
+        .type = copied->names[site].type_text,
+    };
+    return row;
+}
+
+/* Of sorted records. */
+static size_t
+count_rows(const struct hs_slot_copies *copied)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < copied->record_count; i++) {
+        count += !i || compare_records(&copied->records[i - 1], &copied->records[i]) != 0;
+    }
+    for (uint32_t site = 0; site < copied->totals_count; site++) count += totals_row_p(&copied->totals[site]);
+    return count;
+}
+
+static void
+add_to_share(struct hs_share *share, double weight, double bytes)
+{
+    share->space += weight * bytes;
+    share->variance += weight * (weight - 1) * bytes * bytes;
+}
+
+/* While records stand in the order of their pages: the kernel is asked once for each. */
+static void
+look_at_sharing(struct hs_slot_copies *copied, struct hs_inherited *inherited)
+{
+    struct hs_sharing sharing;
+    rb_hs_sharing_begin(&sharing);
+    for (size_t i = 0; i < copied->record_count && sharing.sum.known; i++) {
+        struct hs_slot_copy *copy = &copied->records[i];
+        copy->unshared = rb_hs_unshared_p(&sharing, copy->body, rb_heap_sampler_gc_slot_address(copy->body, copy->record.slot));
+    }
+    rb_hs_sharing_end(&sharing);
+    *inherited = sharing.sum;
+}
+
+/* What else is known of an object in use. */
+static void
+add_where_it_lies(struct hs_row *row, const struct hs_slot_copies *copied, const struct hs_slot_copy *copy, double weight)
+{
+    const struct hs_record *record = &copy->record;
+    add_to_share(&row->holds_free, weight, copy->free_share);
+    if (record->pinned) row->holds_free_pinned += weight * copy->free_share;
+    if (!copy->unshared) return;
+    add_to_share(&row->unshared, weight, row->slot_size);
+    if (record->id > copied->ids_at_fork) row->unshared_born += weight * row->slot_size;
+}
+
+bool
+rb_hs_slot_rows_add(struct hs_slot_copies *copied, struct hs_profile *profile)
+{
+    look_at_sharing(copied, &profile->meta.inherited);
+    rb_hs_sort(copied->records, copied->record_count, sizeof(*copied->records), compare_records);
+    profile->rows = rb_hs_malloc(HS_MEM_SNAPSHOTS, count_rows(copied) * sizeof(*profile->rows) + 1);
+    if (!profile->rows) return false;
+
+    struct hs_row *row = NULL;
+    for (size_t i = 0; i < copied->record_count; i++) {
+        struct hs_slot_copy *copy = &copied->records[i];
+        const struct hs_record *record = &copy->record;
+        if (!i || compare_records(copy - 1, copy) != 0) {
+            row = add_row(profile, copied, record->site);
+            row->has_birth = true;
+            row->birth_gc = record->birth_gc;
+            row->thread = record->thread;
+        }
+        copy->row = (uint32_t)(profile->row_count - 1);
+        struct hs_estimate one = rb_hs_estimate_one(row->slot_size, copy->interval);
+        rb_hs_estimate_add(record->young ? &row->young : &row->inuse, &one);
+        if (!record->young) add_where_it_lies(row, copied, copy, one.objects);
+    }
+    for (uint32_t site = 0; site < copied->totals_count; site++) {
+        const struct hs_totals *totals = &copied->totals[site];
+        if (!totals_row_p(totals)) continue;
+        row = add_row(profile, copied, site);
+        row->alloc = totals->alloc;
+        row->dead = totals->dead;
+        row->dead_gcs = totals->dead_gcs;
+    }
+    return true;
+}
+
+bool
+rb_hs_live_samples_list(const struct hs_slot_copies *copied, struct hs_profile *profile)
+{
+    struct hs_live_samples *samples = &profile->samples;
+    *samples = (struct hs_live_samples){.moves = copied->moves, .by_id.use = HS_MEM_SNAPSHOTS};
+    samples->list = rb_hs_malloc(HS_MEM_SNAPSHOTS, copied->record_count * sizeof(*samples->list) + 1);
+    if (!samples->list) return false;
+    for (size_t i = 0; i < copied->record_count; i++) {
+        const struct hs_slot_copy *copy = &copied->records[i];
+        const struct hs_record *record = &copy->record;
+        const struct hs_site *site = &copied->sites[record->site];
+        samples->list[samples->count++] = (struct hs_live_sample){
+            .id = record->id,
+            .body = copy->body,
+            .slot = record->slot,
+            .young = record->young,
+            .node = site->node,
+            .class_text = copied->names[record->site].class_text,
+            .type_text = copied->names[record->site].type_text,
+            .slot_size = site->slot_size,
+            .thread = record->thread,
+            .birth_gc = record->birth_gc,
+            .age = profile->meta.gc_count - record->birth_gc,
+            .weight = rb_hs_estimate_one(site->slot_size, copy->interval).objects,
+            .row = copy->row,
+        };
+    }
+    return true;
+}
