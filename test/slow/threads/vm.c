@@ -19,6 +19,7 @@
 #include "heap_sampler/sites/folding.h"
 #include "heap_sampler/stacks/capture.h"
 #include "heap_sampler/stacks/class_table.h"
+#include "heap_sampler/malloc/automatic.h"
 #include "heap_sampler/malloc/hooks.h"
 #include "heap_sampler/malloc/table.h"
 #include "heap_sampler/base/texts.h"
@@ -733,6 +734,15 @@ rb_hs_malloc_name_stacks(void)
     rb_hs_unlock();
 }
 
+void
+rb_hs_malloc_follow_pace(void)
+{
+    struct hs_malloc_counts counts;
+    rb_hs_malloc_counts(&counts);
+    uint64_t next = rb_hs_malloc_automatic_next(&counts);
+    if (next) rb_hs_malloc_session_retune(HS_MAIN, next);
+}
+
 bool
 rb_hs_malloc_start(int session, uint64_t interval, uint32_t thread)
 {
@@ -749,9 +759,9 @@ rb_hs_malloc_stop(int session)
 /* -- who keeps it, and the socket: they need Ruby's objects, and are left out ------------ */
 
 bool
-rb_hs_holders_prepare(struct hs_holders_child *child, struct hs_holders *into)
+rb_hs_holders_prepare(struct hs_holders_child *child, struct hs_holders *into, unsigned seconds)
 {
-    (void)child, (void)into;
+    (void)child, (void)into, (void)seconds;
     return false;
 }
 
@@ -761,10 +771,17 @@ rb_hs_holders_fork(struct hs_holders_child *child, const struct hs_wanted *wante
     (void)child, (void)wanted;
 }
 
-void
-rb_hs_holders_wait(struct hs_holders_child *child, const volatile bool *cancelled)
+bool
+rb_hs_holders_wait(struct hs_holders_child *child, const volatile bool *interrupted)
 {
-    (void)child, (void)cancelled;
+    (void)child, (void)interrupted;
+    return true;
+}
+
+void
+rb_hs_holders_end(struct hs_holders_child *child)
+{
+    (void)child;
 }
 
 void
