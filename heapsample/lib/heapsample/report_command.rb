@@ -42,6 +42,14 @@ module HeapSample
         parser.on("--top N", "rows of a table") { |count| options[:top] = positive("--top", count) }
       end
 
+      # Of a tree.
+      def define_nodes(parser, shown, usual, smaller)
+        parser.on("--top N", "#{shown} shown (#{usual})") { |count| options[:top] = positive("--top", count) }
+        parser.on("--min PERCENT", smaller) do |share|
+          options[:min_share] = number("--min", share, 0.0..100.0, "a number from 0 to 100") / 100
+        end
+      end
+
       def define_value(parser)
         parser.on("--value VALUE", "rows are ranked by: inuse_space (usual), alloc_objects, young_space,",
                   "dead_space … (those of a profile's sample types)") { |value| options[:value] = choice("--value", value, Value::NAMES).to_sym }

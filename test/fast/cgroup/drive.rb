@@ -3,8 +3,7 @@
 # See run. Usage: ruby drive.rb OUT
 
 require "fileutils"
-require "socket"
-require_relative "../../tap"
+require_relative "../../server"
 require_relative "group"
 
 OUT = ARGV.fetch(0)
@@ -12,21 +11,10 @@ PROFILES = "#{OUT}/profiles"
 LIMIT = 400 << 20
 SHARE = 80
 
-def free_port = TCPServer.open("127.0.0.1", 0) { |server| server.addr[1] }
-
 def answers(port)
   TCPSocket.open("127.0.0.1", port) { |s| s.write("GET / HTTP/1.0\r\n\r\n"); s.read[/\d+\z/].to_i }
 rescue SystemCallError
   nil
-end
-
-def waits_for(seconds)
-  deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
-  until (got = yield)
-    flunk("not within #{seconds} s") if Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
-    sleep 0.02
-  end
-  got
 end
 
 # What is there when the kernel kills the first process: the processes, and the profiles.

@@ -4,27 +4,15 @@
 
 require "fileutils"
 require "heap_sample"
-require "socket"
-require_relative "../../tap"
+require_relative "../../server"
 
 OUT = "#{ARGV.fetch(0)}/profiles"
-
-def free_port = TCPServer.open("127.0.0.1", 0) { |server| server.addr[1] }
 
 # The id of the worker that answers; nil if none does.
 def ask(port, path)
   TCPSocket.open("127.0.0.1", port) { |s| s.write("GET #{path} HTTP/1.0\r\n\r\n") && s.read[/\d+\z/]&.to_i }
 rescue SystemCallError
   nil
-end
-
-def waits_for(seconds)
-  deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
-  until (got = yield)
-    flunk("not within #{seconds} s") if Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
-    sleep 0.02
-  end
-  got
 end
 
 # The ids of the master and of the worker that has worked.

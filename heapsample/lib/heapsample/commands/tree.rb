@@ -34,10 +34,7 @@ module HeapSample
         end
 
         def define_top(parser)
-          parser.on("--top N", "nodes shown (40)") { |count| options[:top] = positive("--top", count) }
-          parser.on("--min PERCENT", "nodes smaller than this share of all are summed up (0.5)") do |share|
-            options[:min_share] = number("--min", share, 0.0..100.0, "a number from 0 to 100") / 100
-          end
+          define_nodes(parser, "nodes", 40, "nodes smaller than this share of all are summed up (0.5)")
         end
       end
     end

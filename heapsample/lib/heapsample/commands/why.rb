@@ -56,10 +56,7 @@ module HeapSample
         end
 
         def define_top(parser)
-          parser.on("--top N", "lines shown (#{HeapSample::Why::ROWS})") { |count| options[:top] = positive("--top", count) }
-          parser.on("--min PERCENT", "what is smaller than this share of all is summed up (1)") do |share|
-            options[:min_share] = number("--min", share, 0.0..100.0, "a number from 0 to 100") / 100
-          end
+          define_nodes(parser, "lines", HeapSample::Why::ROWS, "what is smaller than this share of all is summed up (1)")
         end
       end
     end

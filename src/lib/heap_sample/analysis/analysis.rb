@@ -55,6 +55,18 @@ module HeapSample
       {name: layout.place(key), path: key.path, line: key.line, label: key.label}.compact
     end
 
+    # The nodes below +root+ as a list, each after its parent: the block makes an entry of a node and its parent's index.
+    def self.flat(root) # :nodoc:
+      entries = []
+      waiting = [[root, nil]]
+      until waiting.empty?
+        node, parent = waiting.pop
+        waiting.concat(node.children.reverse.map { |child| [child, entries.size] })
+        entries << yield(node, parent)
+      end
+      entries
+    end
+
     private
 
     # Keeps how texts are to look.  Raises ArgumentError if that makes no sense.

@@ -125,16 +125,8 @@ module HeapSample
     def key(keys, held) = by == :class ? held.class_name : keys.of(held.row)
 
     def nodes_to_h
-      nodes = []
       names = layout
-      waiting = [[root, nil]]
-      until waiting.empty?
-        node, parent = waiting.pop
-        index = nodes.size
-        nodes << node_to_h(node, parent, names)
-        waiting.concat(node.children.reverse.map { |child| [child, index] })
-      end
-      nodes
+      Analysis.flat(root) { |node, parent| node_to_h(node, parent, names) }
     end
 
     def node_to_h(node, parent, names)
