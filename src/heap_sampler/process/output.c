@@ -131,6 +131,7 @@ rb_hs_output_check(void)
                                options->keep);
     }
     int error = choose_path(&output);
+    if (!error && options->output_in_folder) rb_hs_make_folder_of(output.full);
     if (!error) error = rb_hs_check_writable(output.full);
     if (!error) return;
     told_error = error;

@@ -25,7 +25,8 @@
 
 /* Longer than what temporary_path() puts behind the folder. */
 enum { TEMPORARY_NAME_MAX = 80,
-       TEMPORARY_TRIES = 100 };
+       TEMPORARY_TRIES = 100,
+       FOLDER_SIZE = 4096 };
 
 static int
 open_retrying(const char *path, int flags, mode_t mode)
@@ -203,6 +204,26 @@ refuse_path(const char *path, const struct stat *existing)
     return 0;
 }
 
+/* As folder_of(), without memory: that there is none now does not mean that there will be none. */
+static bool
+put_folder(const char *path, char folder[FOLDER_SIZE])
+{
+    const char *slash = strrchr(path, '/');
+    size_t len = slash ? (size_t)(slash - path) : 0;
+    if (len > FOLDER_SIZE - 2) return false;
+    memcpy(folder, path, len);
+    strcpy(folder + len, !slash ? "." : len ? ""
+                                            : "/");
+    return true;
+}
+
+void
+rb_hs_make_folder_of(const char *path)
+{
+    char folder[FOLDER_SIZE];
+    if (put_folder(path, folder)) (void)mkdir(folder, 0700);
+}
+
 int
 rb_hs_check_writable(const char *path)
 {
@@ -215,14 +236,8 @@ rb_hs_check_writable(const char *path)
     if (exists && (S_ISFIFO(existing.st_mode) || S_ISCHR(existing.st_mode))) {
         return faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) < 0 ? errno : 0;
     }
-    /* Not folder_of(): that there is no memory now does not mean that there will be none. */
-    char folder[4096];
-    const char *slash = strrchr(path, '/');
-    size_t len = slash ? (size_t)(slash - path) : 0;
-    if (len > sizeof(folder) - 2) return ENAMETOOLONG;
-    memcpy(folder, path, len);
-    strcpy(folder + len, !slash ? "." : len ? ""
-                                            : "/");
+    char folder[FOLDER_SIZE];
+    if (!put_folder(path, folder)) return ENAMETOOLONG;
     if (stat(folder, &folder_now) < 0) return errno;
     if (!S_ISDIR(folder_now.st_mode)) return ENOTDIR;
     return faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) < 0 ? errno : 0;

@@ -9,6 +9,9 @@
  * is replaced, not followed.  No signal results (SIGPIPE, SIGXFSZ). */
 int rb_hs_write_file(const char *path, const char *ptr, size_t len);
 
+/* Makes the folder of `path`, of mode 0700, in one that is there. Whether that went well, rb_hs_check_writable() tells. */
+void rb_hs_make_folder_of(const char *path);
+
 /* Would rb_hs_write_file() find a folder to write in, or a file that takes it?
  * It looks only, and leaves nothing behind. */
 int rb_hs_check_writable(const char *path);

@@ -242,6 +242,7 @@ read_output(struct reader *reader)
     if (len + NAME_SUFFIXES >= sizeof(options->output) || expanded_max(file) + NAME_SUFFIXES > FILE_NAME_MAX) {
         return fail_value(reader, "is too long a path");
     }
+    options->output_in_folder = value.ptr == room;
     memcpy(options->output, value.ptr, value.len);
     options->output[value.len] = '\0';
     options->output_none = false;

@@ -62,6 +62,17 @@ test('the folder is not there: one warning, however many profiles are due') do
   end
 end
 
+test('output=FOLDER/ makes the folder, in one that is there') do
+  folders do |dir|
+    as_it_was(sampled(dir, "output=#{dir}/heaps/"))
+    equal(['heaps', 0o40700, 1], [*files(dir), File.stat("#{dir}/heaps").mode, files("#{dir}/heaps").size])
+    trial = sampled(dir, "output=#{dir}/none/heaps/")
+    equal(["answer\n", 4, 1], [trial.out, trial.status.exitstatus, trial.warnings.size])
+    assert(trial.warnings.first.match?(%r{\Aheap-sample: cannot write #{dir}/none/heaps/.*: No such file or directory; sampling goes on}))
+    equal(['heaps'], files(dir))
+  end
+end
+
 test('the folder goes while the program runs') do
   folders do |dir|
     Dir.mkdir("#{dir}/gone")
