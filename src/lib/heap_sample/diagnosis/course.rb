@@ -72,10 +72,15 @@ module HeapSample
     # Is it certain that most of what came does not stay?
     def passes? = !keeps? && came >= SAMPLES_TO_PASS * @unit
 
-    # Does it level off?
-    def slowing?
+    # call-seq:
+    #   slowing?(work = 1.0) -> true or false
+    #
+    # Does it level off?  +work+: how much was done in the second half of the time, as a part of the first: where less is done
+    # less comes.
+    def slowing?(work = 1.0)
       first, second = parts.each_slice(PARTS / 2).map(&:sum)
-      second + SLACK * Math.sqrt([second, 0].max * @unit) < (@unit.zero? ? PACE_LEAST : PACE_LEAST_SAMPLED) * first
+      least = @unit.zero? ? PACE_LEAST : PACE_LEAST_SAMPLED
+      second + SLACK * Math.sqrt([second, 0].max * @unit) < least * [work, 1.0].min * first
     end
 
     private
