@@ -36,8 +36,11 @@ module HeapSample
     autoload :Output, "#{directory}/files/output"
 
     # A running process, look by look.
+    autoload :Observing, "#{directory}/watching/observing"
     autoload :Watching, "#{directory}/watching/watching"
+    autoload :WatchGrowth, "#{directory}/watching/watch_growth"
     autoload :WatchLines, "#{directory}/watching/watch_lines"
+    autoload :WatchLook, "#{directory}/watching/watch_look"
     autoload :WatchScreen, "#{directory}/watching/watch_screen"
 
     # Many profiles into one.

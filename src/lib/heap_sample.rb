@@ -86,6 +86,9 @@ module HeapSample
   # A running process, asked.
   autoload :LiveProcess, "#{here}/live/live_process"
   autoload :LiveSocket, "#{here}/live/live_socket"
+  autoload :LiveSource, "#{here}/live/live_source"
+  autoload :LiveURL, "#{here}/live/live_url"
+  autoload :SamplerProgram, "#{here}/live/sampler_program"
 
   # Which rows, summed by what, ranked by what.
   autoload :CameBy, "#{here}/grouping/came_by"

@@ -31,7 +31,8 @@ module HeapSample
             heapsample ps                              which Rubies run here, and how much they grew
 
         A FILE may be -, the standard input. Of a FOLDER a command that reads one profile takes the last.
-        A PID is that of a running Ruby, which is asked; the path of its socket does as well.
+        A PID is that of a running Ruby, which is asked; the path of its socket does as well, and so does
+        a URL that gives profiles (http://127.0.0.1:6060). heapsample ps lists the Rubies that run here.
         heapsample --version shows the version.
       TEXT
 

@@ -11,6 +11,8 @@ module HeapSample
       TAKES = %i[grouping memory top filters].freeze
       # Has it rows that came by stacks?
       STACKS = true
+      # How long it looks at a running process; nil where it wants one profile.
+      SECONDS = nil
 
       private
 
@@ -88,10 +90,23 @@ module HeapSample
 
       # Of a running process.
       def define_live(parser)
-        return unless self.class::USAGE.match?(/\bFILE\b|\bBEFORE\b/)
+        return unless self.class::USAGE.match?(/\b(?:FILE|BEFORE|PROFILE|PID)\b/)
 
         parser.on("--full-gc", "of a running process: after a full GC, which it waits for") { options[:full_gc] = true }
+        define_seconds(parser) if self.class::SECONDS
       end
+
+      def define_seconds(parser)
+        parser.on("--seconds N", "of a running process: how long to look (#{format("%g", self.class::SECONDS)})") do |seconds|
+          options[:seconds] = number("--seconds", seconds, 0.1.., "a number of seconds, 0.1 or more")
+        end
+      end
+
+      # How a running process is asked for a profile.
+      def asked = {gc: options[:full_gc] || false}
+
+      # How long a running process is looked at.
+      def seconds = options[:seconds] || self.class::SECONDS
 
       def filters
         @filters ||= Filters.new
@@ -100,7 +115,7 @@ module HeapSample
       # Profiles, filtered; a folder stands for the last one in it (see Inputs.one).
       def load(paths, &wanted)
         files = paths.map { |path| Inputs.one(path, &wanted) }
-        filters.apply(files, files.map { |file| Inputs.load(file, full_gc: options[:full_gc]) })
+        filters.apply(files, files.map { |file| Inputs.load(file, **asked) })
       end
 
       # The same in the order of time.
@@ -116,19 +131,27 @@ module HeapSample
       # Of each process's profiles.
       def all_series(paths)
         check_series(paths)
-        Series.all(paths)
+        sources = paths.filter_map { |path| Inputs.live(path) }
+        sources.empty? ? Series.all(paths) : Observing.new(sources, seconds: seconds, **asked).series
       end
 
       # Of one process's profiles.
       def load_series(paths)
         check_series(paths)
+        sources = paths.filter_map { |path| Inputs.live(path) }
+        raise UsageError, "one running process at a time: #{sources.map(&:name).join(", ")}" if sources.size > 1
+        return filters.apply_to_series(all_series(paths).first) unless sources.empty?
+
         filters.apply_to_series(Progress.show("reading #{paths.size == 1 ? paths.first : "#{paths.size} files"}") { Series.load(paths) })
       end
 
       def check_series(paths)
         raise UsageError, "-: a series is read from files" if paths.include?(Inputs::STDIN)
 
-        paths.each { |path| raise Inputs.missing(path) unless File.exist?(path) || Inputs.live(path) }
+        live, files = paths.partition { |path| Inputs.live(path) }
+        raise UsageError, "#{live.first} is asked now, and #{files.first} was written before: name one or the other" unless live.empty? || files.empty?
+
+        files.each { |path| raise Inputs.missing(path) unless File.exist?(path) }
       end
 
       # The options of an analysis: +names+, if they were given, and how it looks.

@@ -72,5 +72,7 @@ rb_hs_who_read(struct hs_who *who)
         text[length] = '\0';
         rb_hs_title_of(text, (size_t)length + (text[length - 1] != '\0'), who);
     }
+    if (gethostname(who->host, sizeof(who->host)) != 0) who->host[0] = '\0';
+    who->host[sizeof(who->host) - 1] = '\0';
     if (!getcwd(who->directory, sizeof(who->directory))) who->directory[0] = '\0';
 }

@@ -2,7 +2,7 @@
 #define HEAP_SAMPLER_ACCOUNT_WHO_H
 /*
  * Who a process is, for people who look at the profiles of several: its title,
- * its folder, its parent.  No MRI header.
+ * its folder, its host, its parent.  No MRI header.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -12,6 +12,7 @@ struct hs_who {
     uint64_t parent_id;
     char title[128];            /* what ps shows of it, without its arguments: "puma: cluster worker 0", "ruby app.rb" */
     char directory[512];        /* its working directory */
+    char host[65];              /* the machine's name, or the container's */
 };
 
 /* [any] [free] It reads /proc and allocates nothing. */

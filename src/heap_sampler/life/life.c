@@ -154,6 +154,7 @@ rb_heap_sampler_boot(void)
     bool chosen = rb_hs_options.on && rb_hs_process_chosen_p();
     rb_hs_malloc_boot(chosen && rb_hs_options.malloc_mode == HS_MALLOC_SAY_ON);
     if (chosen) start_main_session();
+    else if (rb_hs_options.standby && !rb_hs_options.no_socket) rb_hs_service_start();
 }
 
 void

@@ -120,7 +120,7 @@ rb_heap_sampler_malloc_conf(int argc, char **argv, char **envp)
     read_rubyopt(&options, variable(envp, "RUBYOPT"));
     read_arguments(&options, argc, argv);
 
-    bool standby = options.malloc_mode == HS_MALLOC_SAY_STANDBY;
+    bool standby = options.malloc_mode == HS_MALLOC_SAY_STANDBY || (options.standby && !options.on);
     if (options.malloc_mode == HS_MALLOC_SAY_OFF || !(options.on || standby)) return NULL;
     unsigned lg = 0;
     /* the largest power of two up to it: malloc/hooks.c, adjust_draws */

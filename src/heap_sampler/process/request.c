@@ -35,9 +35,17 @@ session_on_p(int session)
 /* Code that runs gets there at once; code that waits is not woken for a profile. */
 enum { SAFE_POINT_MS = 250 };
 
+void
+rb_hs_request_begin(struct hs_request *request, size_t *noted)
+{
+    size_t *before = rb_hs_memory_noted();
+    rb_hs_memory_note_snapshots(noted);
+    request->begun = rb_hs_snapshot_begin(request->session, request->flags, 0);
+    rb_hs_memory_note_snapshots(before);
+}
+
 struct beginning {
-    const struct hs_request *request;
-    struct hs_snapshot *snapshot;
+    struct hs_request *request;
     size_t *noted;              /* by who asks, whose the memory is */
 };
 
@@ -45,27 +53,25 @@ static void
 begin(void *data)
 {
     struct beginning *beginning = data;
-    size_t *before = rb_hs_memory_noted();
-    rb_hs_memory_note_snapshots(beginning->noted);
-    beginning->snapshot = rb_hs_snapshot_begin(beginning->request->session, beginning->request->flags, 0);
-    rb_hs_memory_note_snapshots(before);
+    rb_hs_request_begin(beginning->request, beginning->noted);
 }
 
 /* Where no safe point comes there is a profile all the same. */
 static struct hs_snapshot *
-begin_at_safe_point(const struct hs_request *request)
+begin_at_safe_point(struct hs_request *request)
 {
-    struct beginning beginning = {request, NULL, rb_hs_memory_noted()};
-    if (rb_hs_at_safe_point(begin, &beginning, SAFE_POINT_MS)) return beginning.snapshot;
+    struct beginning beginning = {request, rb_hs_memory_noted()};
+    if (rb_hs_at_safe_point(begin, &beginning, SAFE_POINT_MS)) return request->begun;
     struct hs_snapshot *snapshot = rb_hs_snapshot_begin(request->session, request->flags & ~(unsigned)HS_WITH_HOLDERS, 0);
     if (snapshot) rb_hs_snapshot_refuse(snapshot, HS_REFUSED_NO_SAFE_POINT);
     return snapshot;
 }
 
 static struct hs_profile *
-take(const struct hs_request *request)
+take(struct hs_request *request)
 {
     static const volatile bool never;
+    if (request->begun) return rb_hs_snapshot_end(request->begun);
     if (!(request->flags & HS_WITH_HOLDERS)) return rb_hs_snapshot(request->session, request->flags);
     struct hs_snapshot *snapshot = begin_at_safe_point(request);
     if (!snapshot) return NULL;

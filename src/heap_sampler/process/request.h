@@ -20,6 +20,7 @@ struct hs_request {
     enum hs_format format;      /* of `out` */
     int (*add_meta)(struct hs_profile *profile, void *data);   /* adds to it before it is encoded; 0, or an errno value; may be NULL */
     void *data;
+    struct hs_snapshot *begun;  /* by rb_hs_request_begin(), and worked on until it is complete; NULL: it is begun here */
     /* answered */
     struct hs_buffer out;       /* rb_hs_buffer_free() is the caller's; empty after an error */
     size_t bytes;               /* of the file, or of `out` */
@@ -27,6 +28,9 @@ struct hs_request {
     uint64_t walk_ns, hold_up_ns;       /* of who keeps it: CPU time of the child, and for which Ruby code stood still; 0: it was not asked, or refused */
 };
 
+/* The part that who keeps it needs at a safe point: then request->begun is there, or NULL where there is no memory. Its memory is
+ * counted as that of who asks, see rb_hs_memory_note_snapshots. [gvl] */
+void rb_hs_request_begin(struct hs_request *request, size_t *noted);
 /* 0, or an errno value: ENOMEM, EINVAL where the path has no known ending, ESRCH where the session is over, those of
  * writing. [any] */
 int rb_hs_request_serve(struct hs_request *request);

@@ -351,6 +351,8 @@ rb_hs_encode_about(const struct hs_about *about, struct hs_buffer *out)
     append_number_or_null(out, "parent_id", about->who.parent_id);
     append_text(out, "title", about->who.title, sizeof(about->who.title));
     append_text(out, "directory", about->who.directory, sizeof(about->who.directory));
+    append_text(out, "host", about->who.host, sizeof(about->who.host));
+    append_text(out, "deploy", about->deploy, strlen(about->deploy));
     append_text(out, "ruby", about->ruby, strlen(about->ruby));
     append_number(out, "taken_ns", about->taken_ns);
     rb_hs_buffer_printf(out, "\"sampling\":%s,", about->sampling ? "true" : "false");
@@ -367,13 +369,28 @@ rb_hs_encode_about(const struct hs_about *about, struct hs_buffer *out)
     return out->failed ? ENOMEM : 0;
 }
 
+static void
+append_gc_so_far(struct hs_buffer *out, const struct hs_gc_so_far *gc)
+{
+    append_name(out, "gc");
+    rb_hs_buffer_puts(out, "{");
+    append_number(out, "count", gc->count);
+    append_number(out, "minor", gc->minor);
+    append_number(out, "major", gc->major);
+    if (gc->timed) append_number(out, "ns", gc->ns);
+    else rb_hs_buffer_puts(out, "\"ns\":null");
+    end_with(out, "},");
+}
+
 int
-rb_hs_encode_memory(const struct hs_account *account, const struct hs_account *at_start, const struct hs_census *census, struct hs_buffer *out)
+rb_hs_encode_memory(const struct hs_account *account, const struct hs_account *at_start, const struct hs_census *census,
+                    const struct hs_gc_so_far *gc, struct hs_buffer *out)
 {
     rb_hs_buffer_puts(out, "{");
     append_account(out, "account", account);
     append_account(out, "account_at_start", at_start);
     append_alive(out, census);
+    append_gc_so_far(out, gc);
     end_with(out, "}");
     return out->failed ? ENOMEM : 0;
 }
@@ -391,6 +408,8 @@ rb_hs_encode_meta_json(const struct hs_profile_meta *meta, struct hs_buffer *out
     append_number_or_null(out, "parent_id", meta->who.parent_id);
     append_text(out, "title", meta->who.title, sizeof(meta->who.title));
     append_text(out, "directory", meta->who.directory, sizeof(meta->who.directory));
+    append_text(out, "host", meta->who.host, sizeof(meta->who.host));
+    append_text(out, "deploy", meta->deploy, sizeof(meta->deploy));
     append_number(out, "session", meta->session);
     append_number(out, "started_ns", meta->started_ns);
     append_number(out, "taken_ns", meta->taken_ns);

@@ -84,6 +84,7 @@ describe(struct hs_profile_meta *meta, const struct hs_session *session)
         .drop_moves = rb_hs_sampler.dropped_moves,
         .own_bytes = rb_hs_memory_total(),
     };
+    memcpy(meta->deploy, options->deploy, sizeof(meta->deploy));
     rb_hs_gc_times_copy(&meta->gc_times);
     meta->asked = rb_hs_asked_gcs();
     meta->heaps = counts.heap_count < HS_HEAPS_MAX ? counts.heap_count : HS_HEAPS_MAX;

@@ -13,6 +13,7 @@
 #include "heap_sampler/profile/encode_about.h"
 #include "heap_sampler/profile/formats.h"
 #include "heap_sampler/profile/malloc_rows.h"
+#include "heap_sampler/profile/snapshot.h"
 #include "heap_sampler/settings/options.h"
 #include "heap_sampler/sites/sampler.h"
 
@@ -68,7 +69,7 @@ account_at_start(void)
 static void
 answer_hello(struct hs_buffer *out)
 {
-    struct hs_about about = {.ruby = rb_dynamic_description, .process_id = (uint64_t)getpid(), .taken_ns = rb_hs_now_ns(), .every = rb_hs_options.every};
+    struct hs_about about = {.ruby = rb_dynamic_description, .deploy = rb_hs_options.deploy, .process_id = (uint64_t)getpid(), .taken_ns = rb_hs_now_ns(), .every = rb_hs_options.every};
     struct hs_census census;
     rb_hs_lock();
     const struct hs_session *session = &rb_hs_sampler.session[HS_MAIN];
@@ -89,8 +90,11 @@ answer_memory(struct hs_buffer *out)
 {
     struct hs_account account, start = account_at_start();
     struct hs_census census;
+    struct rb_heap_sampler_gc_counts counts;
     look_at_memory(&account, &census, true);
-    rb_hs_encode_memory(&account, &start, &census, out);
+    rb_heap_sampler_gc_counts(&counts);
+    struct hs_gc_so_far gc = {counts.gc, counts.minor, counts.major, counts.gc_ns, counts.timed};
+    rb_hs_encode_memory(&account, &start, &census, &gc, out);
     rb_hs_census_free(&census);
 }
 
@@ -99,16 +103,43 @@ answer_memory(struct hs_buffer *out)
 /* How long a profile waits for names: whoever asks is in no hurry, but who has asked before waits too. */
 enum { NAMES_MS = 30 };
 
+/* Who keeps it comes from a child of this process, which walks for seconds: it is looked after, and not waited for. */
+static bool
+complete_p(const struct hs_answer *answer)
+{
+    static const volatile bool at_once = true;
+    return !answer->begun || rb_hs_snapshot_work(answer->begun, &at_once);
+}
+
 static void
 answer_profile(struct hs_answer *answer)
 {
-    struct hs_request request = {.session = HS_MAIN, .format = HS_PB_GZ};
-    rb_hs_name_at_safe_point(NAMES_MS);
+    struct hs_request request = {.session = HS_MAIN, .format = HS_PB_GZ, .begun = answer->begun};
+    if (!answer->begun) rb_hs_name_at_safe_point(NAMES_MS);
+    answer->begun = NULL;
     int error = rb_hs_request_serve(&request);
     answer->type = "pb.gz";
     answer->out = request.out;
     if (error == ESRCH) rb_hs_answer_error(answer, "this process is not sampled: start it (heapsample start %ld)", (long)getpid());
     else if (error) rb_hs_answer_error(answer, "no profile: %s", strerror(error));
+}
+
+static void
+begin_walk(struct hs_answer *answer, size_t *noted)
+{
+    struct hs_request request = {.session = HS_MAIN, .flags = HS_WITH_HOLDERS};
+    if (!rb_hs_sampler.session[HS_MAIN].on) return;     /* what follows says so */
+    rb_hs_request_begin(&request, noted);
+    answer->begun = request.begun;
+    if (!answer->begun) rb_hs_answer_error(answer, "no profile: %s", strerror(ENOMEM));
+}
+
+void
+rb_hs_answer_drop(struct hs_answer *answer)
+{
+    if (answer->begun) rb_hs_snapshot_free(rb_hs_snapshot_end(answer->begun));
+    answer->begun = NULL;
+    rb_hs_buffer_free(&answer->out);
 }
 
 /* -- settings -------------------------------------------------------------------------------- */
@@ -159,28 +190,31 @@ rb_hs_ask_needs_ruby_p(const struct hs_ask *ask)
     case HS_ASK_START:
     case HS_ASK_SET:
     case HS_ASK_STOP: return true;
-    default: return given_p(ask, "gc");
+    default: return given_p(ask, "gc") || given_p(ask, "why");
     }
 }
 
 bool
-rb_hs_answer_in_ruby(const struct hs_ask *ask, struct hs_answer *answer)
+rb_hs_answer_in_ruby(const struct hs_ask *ask, struct hs_answer *answer, size_t *noted)
 {
     HS_CONTRACT(gvl);
     answer->ok = true;
+    if (ask->verb != HS_ASK_PROFILE) change_settings(ask, answer);
     if (given_p(ask, "gc")) rb_gc();
-    else change_settings(ask, answer);
+    if (given_p(ask, "why")) begin_walk(answer, noted);
     return answer->ok;
 }
 
-void
+bool
 rb_hs_answer(const struct hs_ask *ask, struct hs_answer *answer)
 {
+    if (!complete_p(answer)) return false;
     answer->ok = true;
     answer->type = "json";
     switch (ask->verb) {
-    case HS_ASK_PROFILE: answer_profile(answer); return;
-    case HS_ASK_MEMORY: answer_memory(&answer->out); return;
+    case HS_ASK_PROFILE: answer_profile(answer); break;
+    case HS_ASK_MEMORY: answer_memory(&answer->out); break;
     default: answer_hello(&answer->out);        /* what start, set and stop have made of it, too */
     }
+    return true;
 }

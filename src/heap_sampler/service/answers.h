@@ -12,14 +12,17 @@ struct hs_answer {
     bool ok;                    /* else `out` is a sentence */
     const char *type;           /* "json", "pb.gz" or "text" */
     struct hs_buffer out;
+    struct hs_snapshot *begun;  /* a profile that is not complete yet: a walk is under way */
 };
 
 /* What part of it needs a safe point comes first? */
 bool rb_hs_ask_needs_ruby_p(const struct hs_ask *ask);
-/* That part; false: the answer is there already. [gvl] */
-bool rb_hs_answer_in_ruby(const struct hs_ask *ask, struct hs_answer *answer);
-/* The rest, a thread without the GVL. */
-void rb_hs_answer(const struct hs_ask *ask, struct hs_answer *answer);
+/* That part; false: the answer is there already. `noted` counts the memory of who asks, see rb_hs_memory_note_snapshots. [gvl] */
+bool rb_hs_answer_in_ruby(const struct hs_ask *ask, struct hs_answer *answer, size_t *noted);
+/* The rest, a thread without the GVL. false: it takes time, in which others are answered; then it is called again. */
+bool rb_hs_answer(const struct hs_ask *ask, struct hs_answer *answer);
+/* Nobody wants it any more. */
+void rb_hs_answer_drop(struct hs_answer *answer);
 void rb_hs_answer_error(struct hs_answer *answer, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

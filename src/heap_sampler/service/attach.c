@@ -34,8 +34,8 @@ rb_hs_attach_boot(void)
 {
     struct sigaction before, ours = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
     HS_CONTRACT(gvl);
-    int number = SIGRTMIN + HS_ATTACH_SIGNAL;
-    if (sigaction(number, NULL, &before) != 0 || before.sa_flags & SA_SIGINFO || before.sa_handler != SIG_DFL) return;
+    if (HS_ATTACH_SIGNAL < SIGRTMIN || HS_ATTACH_SIGNAL > SIGRTMAX) return;     /* a libc that keeps it for itself */
+    if (sigaction(HS_ATTACH_SIGNAL, NULL, &before) != 0 || before.sa_flags & SA_SIGINFO || before.sa_handler != SIG_DFL) return;
     sigemptyset(&ours.sa_mask);
-    sigaction(number, &ours, NULL);
+    sigaction(HS_ATTACH_SIGNAL, &ours, NULL);
 }

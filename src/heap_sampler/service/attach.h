@@ -7,8 +7,9 @@
  * (SigCgt in /proc/PID/status): to a program without it the signal would be the end.
  */
 
-/* SIGRTMIN + this: one that neither glibc nor MRI uses. */
-enum { HS_ATTACH_SIGNAL = 11 };
+/* A real-time signal that neither libc nor MRI uses. A number, and not one counted from SIGRTMIN, which is another one in each libc:
+ * whoever asks may have another than we. */
+enum { HS_ATTACH_SIGNAL = 45 };
 
 /* Handles the signal, unless the program does already. [gvl] */
 void rb_hs_attach_boot(void);

@@ -10,7 +10,7 @@ static const struct {
     const char *keys[3];        /* that it takes; NULL: settings, any */
 } verbs[HS_ASK_VERBS] = {
     [HS_ASK_HELLO] = {"hello", {""}},
-    [HS_ASK_PROFILE] = {"profile", {"gc", ""}},
+    [HS_ASK_PROFILE] = {"profile", {"gc", "why", ""}},
     [HS_ASK_MEMORY] = {"memory", {""}},
     [HS_ASK_START] = {"start", {NULL}},
     [HS_ASK_SET] = {"set", {NULL}},

@@ -62,7 +62,14 @@ static void
 in_ruby(void *data)
 {
     struct place *place = data;
-    rb_hs_answer_in_ruby(&place->ask, &place->answer);
+    rb_hs_answer_in_ruby(&place->ask, &place->answer, &service.held);
+}
+
+/* What needs no safe point; where that takes time, this is called again. */
+static void
+go_to_the_end(struct place *place, uint64_t now)
+{
+    if (rb_hs_answer(&place->ask, &place->answer)) finish(place, now);
 }
 
 static void
@@ -82,8 +89,7 @@ begin(struct place *place, uint64_t now)
         rb_hs_safe_point_ask(&place->call);
     }
     else {
-        rb_hs_answer(&place->ask, &place->answer);
-        finish(place, now);
+        go_to_the_end(place, now);
     }
 }
 
@@ -98,6 +104,10 @@ no_safe_point(struct place *place)
 static void
 go_on(struct place *place, uint64_t now)
 {
+    if (!place->asked) {
+        go_to_the_end(place, now);
+        return;
+    }
     bool late = now >= place->connection->deadline_ns;
     if (!rb_hs_safe_point_done_p(&place->call) && !late) {
         rb_hs_safe_point_nudge(true);
@@ -105,8 +115,8 @@ go_on(struct place *place, uint64_t now)
     }
     place->asked = false;
     if (!rb_hs_safe_point_settle(&place->call)) no_safe_point(place);
-    else if (place->answer.ok) rb_hs_answer(&place->ask, &place->answer);
-    finish(place, now);
+    if (place->answer.ok) go_to_the_end(place, now);
+    else finish(place, now);
 }
 
 static void
@@ -114,7 +124,7 @@ leave(struct place *place)
 {
     if (place->asked) rb_hs_safe_point_settle(&place->call);
     place->asked = false;
-    rb_hs_buffer_free(&place->answer.out);
+    rb_hs_answer_drop(&place->answer);
     rb_hs_connection_close(place->connection);
     place->connection = NULL;
 }

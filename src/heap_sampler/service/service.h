@@ -6,7 +6,8 @@
  *
  * The thread is unknown to Ruby, and has all signals blocked.  It answers what
  * it can without the GVL, whatever Ruby code does meanwhile; what needs the GVL
- * waits for a safe point, 5 s at most, and others are answered meanwhile.
+ * waits for a safe point, 5 s at most, and others are answered meanwhile, as they
+ * are while a child walks the heap for one who asks who keeps what.
  * fork leaves it behind: the child has a socket and a thread of its own.
  */
 #include <stdbool.h>

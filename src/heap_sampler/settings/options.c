@@ -54,7 +54,7 @@ struct reader {
 };
 
 static const char setting_names[] =
-    "interval, output, every, keep, why, gc, at-rss, max-samples, max-depth, seed, only, malloc, quiet, socket, on, off";
+    "interval, output, every, keep, why, gc, at-rss, max-samples, max-depth, seed, only, malloc, quiet, socket, deploy, on, off, standby";
 
 void
 rb_hs_options_default(struct hs_options *options)
@@ -434,6 +434,20 @@ read_socket(struct reader *reader)
     return true;
 }
 
+/* It is shown to people, and stands in files. */
+static bool
+read_deploy(struct reader *reader)
+{
+    struct hs_options *options = reader->options;
+    struct span value = reader->value;
+    bool plain = value.len > 0 && value.len < sizeof(options->deploy);
+    for (size_t i = 0; i < value.len; i++) plain = plain && (unsigned char)value.ptr[i] > 0x20 && value.ptr[i] != 0x7f;
+    if (!plain) return fail_value(reader, "must be a name of 1 to 63 bytes without blanks, such as v1.4.2");
+    memcpy(options->deploy, value.ptr, value.len);
+    options->deploy[value.len] = '\0';
+    return true;
+}
+
 static const struct {
     const char *name;
     bool (*read)(struct reader *reader);
@@ -452,6 +466,7 @@ static const struct {
     {"malloc", read_malloc},
     {"quiet", read_quiet},
     {"socket", read_socket},
+    {"deploy", read_deploy},
 };
 
 static bool
@@ -471,8 +486,10 @@ read_item(struct reader *reader, struct span item)
     bool on = one_of(item, on_words, 4);
     char name[SHOWN_MAX + 4];
 
-    if (on || one_of(item, off_words, 4)) {
+    bool standby = span_is(item, "standby");
+    if (on || standby || one_of(item, off_words, 4)) {
         reader->options->on = on;
+        reader->options->standby = standby;
         return true;
     }
     if (span_is(item, "quiet")) {
@@ -491,7 +508,7 @@ read_item(struct reader *reader, struct span item)
         return fail(reader, "%s: needs a value (%s=...)", settings[i].name, settings[i].name);
     }
     if (!item.len) return fail(reader, "empty setting between commas; settings: %s", setting_names);
-    if (equals && (span_is(reader->name, "on") || span_is(reader->name, "off"))) {
+    if (equals && (span_is(reader->name, "on") || span_is(reader->name, "off") || span_is(reader->name, "standby"))) {
         return fail_value(reader, "takes no value");
     }
     return fail(reader, "unknown setting \"%s\"; settings: %s", shown(reader->name, name), setting_names);

@@ -24,6 +24,8 @@
  *   quiet | quiet=on|off   say nothing of profiles that were written; forked children say nothing at all
  *   on | 1 | true | yes    with what was set before, or the defaults
  *   off | 0 | false | no | empty text   no sampling
+ *   standby           no sampling yet: malloc is prepared, and the socket is open
+ *   deploy=NAME       stands in each profile
  *
  * In one text the last of two equal settings wins, and `off` wins over all but
  * a later `on`.  Sizes and counts are decimal digits; a comma ends a value.
@@ -68,6 +70,8 @@ struct hs_options {
     uint64_t malloc_interval;   /* bytes, as it was asked for */
     bool quiet;
     bool no_socket;             /* nobody may ask this process */
+    bool standby;               /* not sampled yet; of no account while `on` */
+    char deploy[64];            /* "": none */
 };
 
 /* Those of this process; read by any thread, written under the VM lock while no

@@ -30,5 +30,6 @@ const struct ruby_opt_message rb_heap_sampler_messages[] = {
                      "on, off, or standby (until GC::SampleProfile.start)."),
     M("quiet", "Do not tell of profiles; children say nothing at all."),
     M("socket=off", "Nobody may ask this process (heapsample PID)."),
-    M("on, off", "Sample, or do not."),
+    M("deploy=name", "Profiles say that they are of this deploy."),
+    M("on, off, standby", "Sample; do not; or not yet (until `heapsample start`)."),
     {NULL}};

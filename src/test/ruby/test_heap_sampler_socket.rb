@@ -75,6 +75,117 @@ class TestHeapSamplerSocket < Test::Unit::TestCase
     end
   end
 
+  # All threads sleep: one is woken, for a moment, and a child walks.
+  def test_who_keeps_it
+    running("class Ticket; KEPT = Array.new(50_000) { new }; end; ready; p sleep(3)", settings: "interval=4k,output=none") do |process, io|
+      kept = process.profile(gc: true, why: true).why
+      assert_nil kept.reason
+      assert_match(/KEPT/, kept.to_s)
+      assert_nil process.profile.holders
+      assert_equal "3\n", io.gets
+    end
+  end
+
+  def test_others_are_answered_during_a_walk
+    running("$kept = Array.new(1_500_000) { Object.new }; ready; sleep", settings: "interval=64k,output=none") do |process|
+      asked = Thread.new { process.profile(why: true) }
+      sleep 0.01 until walking?(process.pid)
+      times = []
+      times << seconds { process.hello } while walking?(process.pid)
+      assert_operator times.size, :>, 3, times.inspect
+      assert_operator times.sort[times.size / 2], :<, 0.1, times.inspect
+      assert_nil asked.value.info.walk.refused
+    end
+  end
+
+  # The child of a walk is unseen by wait(2), but a child it is.
+  def walking?(pid)
+    Dir.children("/proc").grep(/\A\d+\z/).any? { |child| File.read("/proc/#{child}/stat")[/\) \S (\d+)/, 1].to_i == pid rescue false }
+  end
+
+  def test_fork_and_exit_in_the_middle_of_a_walk
+    running(<<~'RUBY', settings: "interval=64k,output=none") do |process, io|
+      $kept = Array.new(1_500_000) { Object.new }
+      ready
+      $stdin.gets
+      child = fork { $stdin.gets; exit }
+      puts child
+      $stdin.gets
+      exit
+    RUBY
+      asked = Thread.new { process.profile(why: true) }
+      sleep 0.01 until walking?(process.pid)
+      io.puts
+      child = HeapSample::LiveProcess.new(io.gets.to_i)
+      sleep 0.05 until child.listens?
+      assert_equal true, child.hello[:sampling]
+      assert_nil asked.value.info.walk.refused
+      Process.kill(:KILL, child.pid)
+
+      asked = Thread.new { assert_raise(HeapSample::LiveSocket::Refused) { process.profile(why: true) } }
+      sleep 0.01 until walking?(process.pid)
+      assert_operator seconds { io.puts; io.read }, :<, 5
+      assert_match(/has ended, or hung up/, asked.value.message)
+      assert_empty sockets.grep(/\/#{process.pid}-/)
+    end
+  end
+
+  # Files, sockets and memory are as before.
+  def test_a_thousand_requests
+    running("$kept = Array.new(20_000) { Object.new }; ready; sleep", settings: "interval=16k,output=none") do |process|
+      ask = ->(count) { count.times { |i| i.even? ? process.profile : (i % 4 == 1 ? process.hello : process.memory) } }
+      ask[100]
+      files, before = Dir.children("/proc/#{process.pid}/fd").size, process.profile
+      ask[1000]
+      after = process.profile
+      assert_equal files, Dir.children("/proc/#{process.pid}/fd").size
+      assert_operator after.info.own_bytes - before.info.own_bytes, :<, 64 << 10
+      assert_operator after.info.account.rss - before.info.account.rss, :<, 2 << 20
+    end
+  end
+
+  def test_ten_megabytes_of_a_request
+    running("ready; sleep", settings: "output=none") do |process|
+      answer = UNIXSocket.open(process.socket) do |guest|
+        begin
+          guest.write("heap-sample/1 set interval=" + "6" * (10 << 20))
+        rescue SystemCallError
+          # it is cut off
+        end
+        guest.read rescue ""
+      end
+      assert_send([answer, :match?, /longer than 4,095|\A\z/])
+      assert_equal true, process.hello[:sampling]
+    end
+  end
+
+  # It samples nothing, and lacks nothing when it is started.
+  def test_standby
+    running("ready; $stdin.gets; $kept = Array.new(200) { |i| i.to_s * 20_000 }; ready; sleep", settings: "standby,deploy=v1") do |process, io|
+      assert_equal 1, sockets.size
+      hello = process.hello
+      assert_equal [false, "standby", "v1"], [hello[:sampling], hello[:malloc]["state"], hello[:deploy]]
+      assert_equal "on", process.start(interval: "4k", malloc: "16k")[:malloc]["state"]
+      io.puts
+      assert_equal "ready\n", io.gets
+      profile = process.profile(gc: true)
+      assert_in_delta 10 << 20, profile.rows.sum { |row| row.malloc? ? row.inuse.space : 0 }, 5 << 20
+      assert_equal ["v1", Socket.gethostname], [profile.info.deploy, profile.info.host]
+    end
+  end
+
+  # Another process listens at its address: it is not asked.
+  def test_a_socket_of_somebody_else
+    running("ready; sleep", settings: "output=none") do |process|
+      path = process.socket
+      File.unlink(path)
+      UNIXServer.open(path) do
+        error = assert_raise(HeapSample::LiveSocket::Refused) { HeapSample::LiveProcess.new(process.pid).hello }
+        assert_match(/process #{Process.pid} listens at its address/, error.message)
+      end
+    end
+  end
+
   # C code holds the GVL: what needs no Ruby code is answered, what needs it says so.
   def test_while_c_code_holds_the_gvl
     begin

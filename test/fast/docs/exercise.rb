@@ -225,6 +225,9 @@ IO.popen([RbConfig.ruby, "-e", "$stdout.puts 1; $stdout.flush; sleep"]) do |io|
   [process.start(interval: "64k"), process.set(interval: "32k"), process.profile(gc: true), process.stop]
   HeapSample::LiveProcess.all
   HeapSample::LiveProcess.named(io.pid.to_s)
+  [HeapSample::LiveSource.named("http://127.0.0.1:1").name, (HeapSample::LiveURL.new("http://127.0.0.1:1").profile rescue 1)]
+  HeapSample::LiveURL.named("x")
+  HeapSample::SamplerProgram.of?("/proc/#{io.pid}")
   socket = HeapSample::LiveSocket.new(process.socket, name: "it")
   [socket.path, socket.ask("hello"), HeapSample::LiveSocket.line("set", interval: 1)]
 ensure

@@ -32,8 +32,8 @@ growing do |pid|
   text = pid.to_s
 
   test "ps lists it, with its title, not sampled" do
-    row = printed("ps").lines.find { |line| line.include?("a program that grows") }
-    assert(row&.match?(/\A\s*#{pid}\s.*\bno\s/), row.inspect)
+    row = printed("ps").lines.find { |line| line.start_with?(/\s*#{pid} /) }
+    assert(row&.match?(/\bno\s+a program that grows/), row.inspect)
     about = JSON.parse(printed("ps", "--json")).find { |one| one["process_id"] == pid }
     equal(nil, about["sampling"])
     equal([], Dir.glob("#{ENV["TMPDIR"]}/ruby-heap-*/*"))       # and it was not asked
@@ -96,9 +96,96 @@ growing do |pid|
     end
   end
 
+  test "why says who keeps it now" do
+    kept = printed("why", text, "--class", "Ticket", "--full-gc")
+    assert(kept.match?(/A walk over [\d,]+ objects found it/) && kept.include?("Ticket"), kept)
+    assert(printed("why", text, "--format", "folded").include?("Ticket"))
+  end
+
+  test "what takes a series looks for a while" do
+    assert(printed("line", "--seconds", "1", "--", "-e:2", text).include?("20 profiles"))
+    assert(printed("shape", text, "--seconds", "1").start_with?("Shape: process #{pid}, 20 profiles"))
+    assert(printed("leaks", text, "--seconds", "1").start_with?("Leaks: process #{pid}"))
+    fails(2, /one running process at a time/, "leaks", text, text)
+    folder { |dir| fails(2, /name one or the other/, "diagnose", text, dir) }
+  end
+
+  test "several are watched in the same time, and ps has the first line of each" do
+    growing do |other|
+      printed("start", other.to_s, "interval=4k")
+      said = printed(text, other.to_s, "--seconds", "3")
+      assert(said.start_with?("2 processes, the one that grew most first:") && said.include?(other.to_s), said)
+      lines = printed("ps", "--seconds", "3")
+      [pid, other].each { |one| assert(lines.match?(/^#{one}: [A-Z]/), lines) }
+    end
+  end
+
+  test "keys: sort, the next process, from now on, pause, end" do
+    PTY.spawn({**CLEAN, "TERM" => "xterm"}, OURS, "--disable=gems", EXE, "watch", text, "--every", "0.2") do |screen, keys, watcher|
+      seen = +""
+      wait = lambda do |pattern|
+        seen << screen.readpartial(4096).force_encoding("UTF-8") until seen.scrub.match?(pattern)
+        seen.clear
+      rescue Errno::EIO
+        raise "it ended: #{seen}"
+      end
+      wait[/n next process · q ends/]
+      wait[%r{MiB/s\s+-e:2}]
+      keys.write("s")
+      wait[%r{[MK]iB/s\s+-e:}]
+      keys.write("p")
+      keys.write("p")
+      wait[/process #{pid}: RSS/]
+      keys.write("r")
+      wait[/ in 0\.\d s/]
+      keys.write("q")
+      begin
+        loop { seen << screen.readpartial(4096) }
+      rescue EOFError, Errno::EIO
+        nil
+      end
+      Process.wait(watcher)
+      equal([0, true], [$?.exitstatus, seen.end_with?("\e[?25h\e[?1049l")])
+    end
+  end
+
+  RUBIES.drop(1).each do |ruby|
+    test "an older Ruby asks as well" do
+      assert(printed("top", text, "--by", "class", ruby: ruby).include?("Ticket"))
+      fails(1, /interval=foo: must be a size/, "set", text, "interval=foo", ruby: ruby)
+    end
+  end
+
   test "stop lets it alone" do
     assert(printed("stop", text).include?("process #{pid}: not sampled"))
     fails(1, /not sampled/, "top", text)
+  end
+
+  test "a program that means something else by the signal does not get it" do
+    script = 'use POSIX; $| = 1; for (1..64) { sigaction($_, POSIX::SigAction->new(sub { print "got $_[0]\\n"; exit })) } print "ready\\n"; sleep 60'
+    IO.popen(["perl", "-e", script]) do |io|
+      equal("ready\n", io.gets)
+      equal(1, File.read("/proc/#{io.pid}/status")[/^SigCgt:\s*(\h+)/, 1].to_i(16)[44])
+      fails(1, /process #{io.pid}: no Ruby with the heap sampler/, "top", io.pid.to_s)
+      assert(!printed("ps").include?("perl"))
+      equal(nil, io.wait_readable(0.1))
+    ensure
+      Process.kill(:KILL, io.pid)
+    end
+  end
+
+  test "a process that ends in the middle is said to have ended" do
+    victim = IO.popen([{"RUBY_HEAP_SAMPLE" => "output=none"}, OURS, "--disable=gems", "-e", "puts :ready; $stdout.flush; sleep"])
+    victim.gets
+    watcher = Thread.new { heapsample("watch", victim.pid.to_s, "--every", "0.1", "--json") }
+    sleep 0.1 until watcher.status == "sleep"
+    sleep 1
+    Process.kill(:KILL, victim.pid)
+    result = watcher.value
+    equal([1, true], [result.status, result.out.lines.size.positive?])
+    assert(result.err.match?(/\Aheapsample: process #{victim.pid}: (nobody listens there any more|it has ended)/), result.err)
+  ensure
+    victim.close
   end
 
   test "who is no such process, or no Ruby of ours, is named" do

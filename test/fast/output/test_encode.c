@@ -52,7 +52,7 @@ test_meta(void)
     is_text(out.ptr,
             "{\"format\":3,\"generator\":\"heap_sampler\",\"ruby\":\"ruby 3.4.5 \\\"test\\\"\","
             "\"process_id\":4242,\"process_start\":\"0000000000abcdef\",\"parent_id\":17,\"title\":\"puma \\\"w\\\"\",\"directory\":null,"
-            "\"session\":1,"
+            "\"host\":\"web-1\",\"deploy\":\"v1.4.2\",\"session\":1,"
             "\"started_ns\":1700000000000000001,\"taken_ns\":1700000090500000001,"
             "\"gc\":{\"count\":9,\"minor\":7,\"major\":2,\"last_minor_ns\":null,\"last_major_ns\":1700000080000000000,\"last_major_gc\":8,"
             "\"times\":[[1,1699999999000,0],[8,81000,2]],"
@@ -81,7 +81,7 @@ test_meta_items(void)
     struct hs_buffer out = {0};
 
     sample_profile(&profile);
-    bool kept = rb_hs_profile_add_meta(&profile, "deploy", "\"2026-11\"") &&
+    bool kept = rb_hs_profile_add_meta(&profile, "region", "\"2026-11\"") &&
         rb_hs_profile_add_meta(&profile, "a \"name\"", "{\"threads\":[1,2]}");
     rb_hs_memory_fail_after(1);
     bool refused = !rb_hs_profile_add_meta(&profile, "no room", "1");
@@ -89,8 +89,8 @@ test_meta_items(void)
     for (int i = 0; i < 100; i++) kept = kept && rb_hs_profile_add_meta(&profile, "many", "null");
     rb_hs_encode_meta_json(&profile.meta, &out);
     rb_hs_buffer_append(&out, "", 1);
-    const char *items = strstr(out.ptr, ",\"deploy\"");
-    static const char first[] = ",\"deploy\":\"2026-11\",\"a \\\"name\\\"\":{\"threads\":[1,2]},\"many\":null,";
+    const char *items = strstr(out.ptr, ",\"region\"");
+    static const char first[] = ",\"region\":\"2026-11\",\"a \\\"name\\\"\":{\"threads\":[1,2]},\"many\":null,";
     ok(kept && refused && items && strncmp(items, first, strlen(first)) == 0 && strstr(items, "null}"),
        "meta JSON: what was added follows the fields, %s", items ? items : out.ptr);
     rb_hs_buffer_free(&out);

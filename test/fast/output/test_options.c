@@ -33,7 +33,9 @@ describe(const struct hs_options *o, char *text, size_t size)
         len += (size_t)snprintf(text + len, size - len, " malloc=%llu%s", (unsigned long long)o->malloc_interval, o->malloc_auto ? " auto" : "");
     }
     if (o->gc_ppm != 10000) len += (size_t)snprintf(text + len, size - len, " gc=%u", o->gc_ppm);
-    if (o->why) snprintf(text + len, size - len, " why=%u", o->why);
+    if (o->why) len += (size_t)snprintf(text + len, size - len, " why=%u", o->why);
+    if (*o->deploy) len += (size_t)snprintf(text + len, size - len, " deploy=%s", o->deploy);
+    if (o->standby && !o->on) snprintf(text + len, size - len, " standby");
 }
 
 #define REST "e=0 k=0 r=0%/0 s=200000 d=512 seed=0 n=1"
@@ -52,6 +54,12 @@ static const struct {
     {"false", "off i=auto " OUT REST},
     {"no,every=1", "off i=auto " OUT "e=1 k=0 r=0%/0 s=200000 d=512 seed=0 n=1"},
     {"quiet", "on i=auto " OUT REST " quiet"},
+    {"standby", "off i=auto " OUT REST " standby"},
+    {"standby,interval=1k", "off i=1024 " OUT REST " standby"},
+    {"standby,off", "off i=auto " OUT REST},
+    {"standby,on", "on i=auto " OUT REST},
+    {"deploy=v1.4.2", "on i=auto " OUT REST " deploy=v1.4.2"},
+    {"off,deploy=a,deploy=2026-11-23T10:00â", "off i=auto " OUT REST " deploy=2026-11-23T10:00â"},
     {"off,quiet=on", "off i=auto " OUT REST " quiet"},
     {"quiet,quiet=off", "on i=auto " OUT REST},
     {"malloc=on", "on i=auto " OUT REST},
@@ -208,6 +216,11 @@ static const struct {
     {"2", "unknown setting \"2\"", "on, off"},
     {"\n", "unknown setting \"?\"", "on, off"},
     {"on=1", "on=1: ", "no value"},
+    {"standby=1", "standby=1: ", "no value"},
+    {"deploy=", "deploy=: ", "1 to 63 bytes"},
+    {"deploy=a b", "deploy=a b: ", "without blanks"},
+    {"deploy=a\tb", "deploy=a?b: ", "without blanks"},
+    {"deploy=0123456789012345678901234567890123456789012345678901234567890123", "deploy=012345678", "1 to 63 bytes"},
     {"True", "unknown setting \"True\"", "on, off"},
     {"quiet=1", "quiet=1: ", "on or off"},
     {"quiet=", "quiet=: ", "on or off"},

@@ -31,6 +31,7 @@ static const struct {
     {"heap-sample/1 hello", "hello"},
     {"heap-sample/1 profile gc=1", "profile gc[1]"},
     {"heap-sample/1 profile gc=", "profile gc[]"},
+    {"heap-sample/1 profile why=1 gc=1", "profile why[1] gc[1]"},
     {"heap-sample/1 set interval=64k output=a%20b%2c%25.pb", "set interval[64k] output[a b,%.pb]"},
     {"heap-sample/1 start", "start"},
     {"heap-sample/1 stop", "stop"},

@@ -40,6 +40,9 @@ test_who(void)
     char here[512];
     rb_hs_who_read(&who);
     ok(who.parent_id == (uint64_t)getppid(), "the parent of this process");
+    char host[256] = "";
+    gethostname(host, sizeof(host) - 1);
+    ok(*who.host && strncmp(who.host, host, 64) == 0, "its host: %s", who.host);
     ok(getcwd(here, sizeof(here)) && !strcmp(who.directory, here), "its folder");
     ok(who.title[0] && !strchr(who.title, '/'), "its title: %s", who.title);
 }

@@ -6,7 +6,7 @@ module HeapSample
       # What is allocated and dies again.
       class Churn < ReportCommand
         SUMMARY = "what is allocated and dead again, lifetimes in GCs"
-        USAGE = "[options] FILE|FOLDER"
+        USAGE = "[options] FILE|FOLDER|PID"
         HELP = <<~TEXT
           All that was allocated since sampling started, how much of it is dead, and how many GCs that lived:
           garbage costs time in GC, not memory. A line that makes a large share of all is worth a look.

@@ -6,7 +6,7 @@ module HeapSample
       # A profile in another format.
       class Convert < ReportCommand
         SUMMARY = "write a profile as .folded, .json (speedscope), .pb, .pb.gz or .html"
-        USAGE = "[options] FILE|FOLDER -o OUTPUT"
+        USAGE = "[options] FILE|FOLDER|PID -o OUTPUT"
         HELP = <<~TEXT
           Writes a profile, or what filters leave of it, in the format that OUTPUT's name ends with:
           .pb.gz and .pb (go tool pprof), .folded (flamegraph.pl), .json (speedscope), .html (offline).
@@ -42,6 +42,7 @@ module HeapSample
         def define_options(parser)
           define_output(parser)
           parser.on("--to FORMAT", "whatever the name: #{FORMATS.join(", ")}") { |format| options[:to] = choice("--to", format, FORMATS) }
+          define_live(parser)
           define_filters(parser)
         end
       end

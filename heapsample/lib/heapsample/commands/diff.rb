@@ -7,6 +7,7 @@ module HeapSample
       class Diff < ReportCommand
         SUMMARY = "what grew between two profiles; with three, what came and stayed"
         USAGE = "[options] BEFORE AFTER [LAST], or PID"
+        SECONDS = 10.0
         HELP = <<~TEXT
           Growth from BEFORE to AFTER, with its 95% interval. Within one process it comes from
           what was born and what died in between, so that what merely stays adds no error; a change that
@@ -31,15 +32,10 @@ module HeapSample
 
         # Of a running process, now and later.
         def two_of(process)
-          seconds = options[:seconds] || 10.0
           names = [process.name] * 2
           filters.apply(names, Progress.show("watching #{process.name} for #{format("%g", seconds)} s") do
-            [process.profile(gc: options[:full_gc]), sleep(seconds) && process.profile(gc: options[:full_gc])]
+            [process.profile(**asked), sleep(seconds) && process.profile(**asked)]
           end)
-        end
-
-        def define_own(parser)
-          parser.on("--seconds N", "of a running process: how long to look (10)") { |seconds| options[:seconds] = number("--seconds", seconds, 0.1.., "a number of seconds, 0.1 or more") }
         end
 
         def analysis(first, second, third = nil)

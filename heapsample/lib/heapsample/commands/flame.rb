@@ -6,7 +6,7 @@ module HeapSample
       # The HTML view.
       class Flame < ReportCommand
         SUMMARY = "one HTML file: diagnosis, flame graph, table, growth; opens offline"
-        USAGE = "[options] [BEFORE] FILE|FOLDER -o OUTPUT.html"
+        USAGE = "[options] [BEFORE] FILE|FOLDER|PID -o OUTPUT.html"
         HELP = <<~TEXT
           Writes one self-contained page that opens from disk, without network. With BEFORE, an earlier
           profile, it opens with the growth. Of a folder, or of more than two files, it opens with the diagnosis
@@ -60,6 +60,7 @@ module HeapSample
           define_output(parser)
           parser.on("--title TEXT", "title of the page") { |title| options[:title] = title }
           parser.on("--root DIR", "paths below it are shortened (the current folder)") { |root| options[:root] = File.expand_path(root) }
+          define_live(parser)
           define_filters(parser)
         end
       end

@@ -7,7 +7,7 @@ module HeapSample
       class Generations < ReportCommand
         TAKES = %i[grouping top filters].freeze
         SUMMARY = "what is in use by age in GCs, and the lines behind a generation"
-        USAGE = "[options] FILE|FOLDER"
+        USAGE = "[options] FILE|FOLDER|PID"
         HELP = <<~TEXT
           What is in use by the number of GCs it has survived. What was made at the start and stays is one
           old generation; a leak leaves something in each.

@@ -6,7 +6,8 @@ module HeapSample
       # What grows all along.
       class Leaks < ReportCommand
         SUMMARY = "over a series of profiles: what grows on and on and is not collected"
-        USAGE = "[options] FILE…|FOLDER"
+        USAGE = "[options] FILE…|FOLDER|PID"
+        SECONDS = 30.0
         HELP = <<~TEXT
           Ranks what grows from the end of the warm-up to the end of the series and is not undone by garbage
           collection, with its growth an hour. It takes the profiles of one process, as every=… writes them;

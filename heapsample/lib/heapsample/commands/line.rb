@@ -8,7 +8,8 @@ module HeapSample
         TAKES = %i[memory].freeze
         STACKS = false
         SUMMARY = "one line of code over a series: in use, born and died, with a plot"
-        USAGE = "[options] FILE:LINE PROFILE…|FOLDER"
+        USAGE = "[options] FILE:LINE PROFILE…|FOLDER|PID"
+        SECONDS = 20.0
         HELP = <<~TEXT
           What one line has in use at each profile of a series, with its 95% interval, what was born there and
           what died. It counts what the line made itself, and what gems made that it called. FILE may lack

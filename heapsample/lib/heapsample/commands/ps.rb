@@ -7,14 +7,18 @@ module HeapSample
       class Ps < ReportCommand
         TAKES = [].freeze
         STACKS = false
-        SUMMARY = "which Rubies run here: memory, growth since they are sampled, threads"
+        SUMMARY = "which Rubies run here: memory, growth, threads; with --seconds, what grows"
         USAGE = "[options]"
         HELP = <<~TEXT
           Each running Ruby with the heap sampler that you may ask, the one that grew most first. A process
           is the child of the one whose number is under "of". Growth is that of RSS since sampling started.
           A process that nobody has asked yet is not asked for this either.
 
+          With --seconds those that are sampled are watched for so long, and the first line of each one's
+          diagnosis is below the table.
+
               heapsample ps
+              heapsample ps --seconds 30
               heapsample ps --json | jq '.[].process_id'
 
         TEXT
@@ -25,14 +29,19 @@ module HeapSample
           said, refused = all
           return puts(JSON.pretty_generate(said.map { |about| plain(about) })) if options[:json]
 
-          puts said.empty? ? "No Ruby with the heap sampler runs here that you may ask." : table(said)
+          layout = Layout.new(**analysis_options.slice(:width, :style, :root))
+          puts said.empty? ? "No Ruby with the heap sampler runs here that you may ask." : layout.text([table(layout, said), *first_lines(layout, said)])
           refused.each { |message| Message.say(message) }
           nil
         end
 
         private
 
-        def define_live(parser); end
+        def define_live(parser)
+          parser.on("--seconds N", "watch those that are sampled for so long, and say what grows") do |seconds|
+            options[:seconds] = number("--seconds", seconds, 0.1.., "a number of seconds, 0.1 or more")
+          end
+        end
 
         def all
           refused = []
@@ -42,7 +51,24 @@ module HeapSample
             refused << e.message
             nil
           end
+          refused.concat(diagnose(said)) if options[:seconds]
           [said.sort_by.with_index { |about, index| [-(grew(about) || -1), index] }, refused]
+        end
+
+        # Adds the first line of the diagnosis; what could not be asked.
+        def diagnose(said)
+          sampled = said.select { |about| about[:sampling] }.to_h { |about| [LiveProcess.new(about[:process_id]), about] }
+          return [] if sampled.empty?
+
+          observing = Observing.new(sampled.keys, seconds: options[:seconds])
+          observing.by_source.each do |process, series|
+            sampled[process][:diagnosis] = HeapSample::Diagnosis.new([series], **analysis_options).first.to_h.dig(:verdict, :sentence)
+          end
+          observing.refused
+        end
+
+        def first_lines(layout, said)
+          said.select { |about| about[:diagnosis] }.map { |about| layout.sentence("#{about[:process_id]}: #{about[:diagnosis]}") }
         end
 
         def grew(about)
@@ -50,8 +76,7 @@ module HeapSample
           now - start if now && start
         end
 
-        def table(said)
-          layout = Layout.new(**analysis_options.slice(:width, :style))
+        def table(layout, said)
           layout.table(HEAD, said.map { |about| row(layout, about) })
         end
 

@@ -6,7 +6,7 @@ module HeapSample
       # All that there is to say of one profile.
       class Report < ReportCommand
         SUMMARY = "all of it: in use, young, malloc, churn, the memory of the process"
-        USAGE = "[options] FILE|FOLDER"
+        USAGE = "[options] FILE|FOLDER|PID"
         HELP = <<~TEXT
           What GC.sample_profile.report prints: what is in use by line and by class, what malloc gave, what
           is young, what comes and goes, where the memory of the process is, and a sentence that reads it.

@@ -8,7 +8,8 @@ module HeapSample
         TAKES = [].freeze
         STACKS = false
         SUMMARY = "whether a process bloats, fragments or leaks, with a plot"
-        USAGE = "[options] FILE…|FOLDER"
+        USAGE = "[options] FILE…|FOLDER|PID"
+        SECONDS = 30.0
         HELP = <<~TEXT
           From the accounts of memory in a series: does it step up and stay (bloat), level off while memory
           lies idle (fragmentation), or grow in a line (leak), alone or together, with the evidence.

@@ -7,7 +7,7 @@ module HeapSample
       class Top < ReportCommand
         TAKES = %i[grouping value shares memory top filters].freeze
         SUMMARY = "what is in use (or allocated, young, dead) by line, method, class, gem …"
-        USAGE = "[options] FILE|FOLDER"
+        USAGE = "[options] FILE|FOLDER|PID"
         HELP = <<~TEXT
           The largest rows of a profile, each with its 95% interval, share and number of samples.
           ~ marks rows of so few samples that the figure may be off by a factor of two.

@@ -8,7 +8,7 @@ module HeapSample
         TAKES = %i[grouping value memory top filters].freeze
         STACKS = false
         SUMMARY = "callers or callees as a tree, collapsed where nothing branches"
-        USAGE = "[options] FILE|FOLDER"
+        USAGE = "[options] FILE|FOLDER|PID"
         HELP = <<~TEXT
           Memory by stack: from the root down (callees), or from the allocating line up (--callers). A chain
           in which nothing branches is one node; small nodes are summed.

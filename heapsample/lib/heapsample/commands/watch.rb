@@ -10,9 +10,10 @@ module HeapSample
         SUMMARY = "watch a running process: its memory, and what grows since you look"
         USAGE = "[options] PID"
         HELP = <<~TEXT
-          RSS by part, threads, and the lines that have grown since you look, anew each second. On a
-          terminal: p pauses, r counts growth from now on, q ends. On a pipe
-          there is a table a second, with --json a line.
+          RSS by part, threads, how much is allocated, the time that GC takes, and the lines that have grown since
+          you look, anew each second. On a terminal: p pauses, s sorts by growth or by allocation, r counts
+          growth from now on, n takes the next Ruby (as heapsample ps lists them), q ends. On a pipe there is a
+          table a second, with --json a line.
 
               heapsample watch 4711
               heapsample watch 4711 --json --seconds 60 > growth.jsonl

@@ -9,15 +9,18 @@ module HeapSample
         TAKES = %i[grouping top filters].freeze
         STACKS = false
         SUMMARY = "who keeps what is alive: constants, variables, blocks, threads"
-        USAGE = "[options] FILE|FOLDER"
+        USAGE = "[options] FILE|FOLDER|PID"
         HELP = <<~TEXT
           The references that keep memory alive, from the root down, for profiles that were taken with a
           walk over the heap: why=N in RUBY_HEAP_SAMPLE, or GC.sample_profile(why: true). Of a folder it
-          takes the last such profile. Names of code only: never what is in a key or a string.
+          takes the last such profile. A running process is asked for one now: Ruby code stands still while
+          the kernel copies its page tables, then a child of it walks for seconds. Names of code only: never
+          what is in a key or a string.
 
               heapsample why heap.pb.gz
               heapsample why heap.pb.gz --class 'Ticket*' --full
               heapsample why after.pb.gz --grown-since before.pb.gz
+              heapsample why 4711 --full-gc
 
         TEXT
 
@@ -31,6 +34,8 @@ module HeapSample
         end
 
         private
+
+        def asked = {**super, why: true}
 
         def print_as(why)
           case options[:format]

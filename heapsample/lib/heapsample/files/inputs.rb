@@ -3,7 +3,7 @@
 module HeapSample
   module Tool
     # What the user named: profiles, folders of them, "-" for what is piped in, and
-    # running processes (a process id, or the path of a socket).
+    # what is asked for a profile of now: running processes (a process id, or the path of a socket), and URLs.
     module Inputs
       STDIN = "-"
       ENDINGS = Series::ENDINGS
@@ -13,25 +13,29 @@ module HeapSample
       # call-seq:
       #   Inputs.load("heap.pb.gz") -> HeapSample::Profile
       #
+      # +asked+: of what is asked for it, gc: and why: (see LiveProcess#profile).
       # Errors name the file: FormatError, or Failure if it cannot be opened.
-      def load(path, progress: nil, full_gc: false)
-        return Progress.show("reading #{path}") { load(path, progress: true, full_gc: full_gc) } unless progress
+      def load(path, progress: nil, **asked)
+        return Progress.show("reading #{path}") { load(path, progress: true, **asked) } unless progress
         return Profile.load($stdin.binmode, name: "(standard input)") if path == STDIN
 
-        process = live(path)
-        return process.profile(gc: full_gc) if process
+        source = live(path)
+        return source.profile(**asked) if source
 
         opened(path) { Profile.load(path) }
       end
 
-      # A running process, a LiveProcess; nil if +path+ names none.
+      # What is asked for a profile of now, a LiveProcess or a LiveURL; nil if +path+ names none.
       def live(path)
-        LiveProcess.named(path) unless path == STDIN
+        LiveSource.named(path) unless path == STDIN
       end
 
       # The running process of that name, or UsageError.
       def running(path)
-        live(path) or raise UsageError, "#{path}: no process: give the number of a running Ruby (heapsample ps lists them), or the path of its socket"
+        source = live(path)
+        raise UsageError, "#{path}: a URL gives profiles, and nothing else: name the process where it runs" if source.is_a?(LiveURL)
+
+        source or raise UsageError, "#{path}: no process: give the number of a running Ruby (heapsample ps lists them), or the path of its socket"
       end
 
       # What a profile says about itself, as Profile#meta.

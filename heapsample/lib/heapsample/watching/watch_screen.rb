@@ -12,7 +12,9 @@ module HeapSample
       HOME = "\e[H"
       LINE_END = "\e[K\r\n"
       REST = "\e[J"
-      KEYS = "p pauses · r counts from now on · q ends"
+      # A terminal may not know its size.
+      LINES_LEAST = 5
+      KEYS = "p pauses · s sorts · r counts from now on · n next process · q ends"
 
       def initialize(watching, input, output)
         @watching = watching
@@ -39,7 +41,7 @@ module HeapSample
       def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
       def draw(look)
-        lines = [*look.to_s.lines(chomp: true).first(@output.winsize.first - 2), KEYS]
+        lines = [*look.to_s.lines(chomp: true).first([@output.winsize.first - 2, LINES_LEAST].max), KEYS]
         @output.write(HOME, lines.map { |line| line + LINE_END }.join, REST)
         @output.flush
       end
@@ -52,6 +54,8 @@ module HeapSample
         when "q", "\u0003", nil then :quit
         when "p" then @paused = !@paused
         when "r" then @watching.restart
+        when "s" then @watching.sort
+        when "n" then @watching.switch
         end
       end
     end

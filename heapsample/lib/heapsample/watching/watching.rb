@@ -6,91 +6,49 @@ module HeapSample
     class Watching
       # A profile is dearer than a look at the memory: one in so many looks.
       PROFILE_EACH = 5
-      ROWS = 10
 
-      # What there was to see at one moment.
-      Look = Struct.new(:at, :process, :memory, :before, :seconds, :rows, :layout, :sampled) do
-        def rss = memory[:account]&.rss
-        def grew = (rss - before[:account].rss if rss && before[:account]&.rss)
-
-        def to_h
-          {at: at.utc.strftime("%Y-%m-%dT%H:%M:%SZ"), process: process, seconds: seconds.round(1), rss_bytes: rss, grew_bytes: grew,
-           account: memory[:account]&.to_h, threads: memory[:alive]&.threads&.count,
-           grown: rows.map { |row| {line: row.name, grew_bytes: row.grew} }}
-        end
-
-        def to_s = layout.text([title, layout.table(parts_head, parts), lines]).chomp
-
-        private
-
-        def title
-          threads = memory[:alive]&.threads&.count
-          growth = "#{layout.bytes(grew || 0, sign: true)} in #{layout.duration(seconds)}"
-          layout.title("#{at.utc.strftime("%H:%M:%S")} #{process}: RSS #{layout.bytes(rss || 0)}, #{growth}#{", threads: #{threads}" if threads}")
-        end
-
-        def parts_head = [["bytes", :right], ["since you look", :right], ["where", :left]]
-
-        def parts
-          now, start = memory[:account], before[:account]
-          changes = now.since(start)
-          now.parts.select { |_, bytes| bytes.positive? }.map { |name, bytes| [layout.bytes(bytes), changes[name] ? layout.bytes(changes[name], sign: true) : "?", Account::PARTS[name]] }
-        end
-
-        def lines
-          return layout.sentence(sampled) if sampled
-          return layout.sentence("No line has grown since you look.") if rows.empty?
-
-          layout.table([["grew", :right], ["line", :left]], rows.map { |row| [layout.bytes(row.grew, sign: true), row.name] })
-        end
-      end
-
-      Row = Struct.new(:name, :grew)
-
-      def initialize(process, width:, style:, root: nil)
+      def initialize(process, **look)
         @process = process
-        @layout = Layout.new(width: width, style: style, root: root)
-        @root = root
-        @looks = 0
+        @layout = Layout.new(**look)
+        @sort = :grew
         restart
       end
 
       # Growth counts from now on.
       def restart
-        @before = @process.memory
-        @began = now
-        @first = nil
-        @rows = []
+        @first = @last = memory
+        @growth = WatchGrowth.new(@process, @layout)
+        @looks = 0
+      end
+
+      # Ranks lines by the other figure.
+      def sort
+        names = WatchLook::SORTS.keys
+        @sort = names[(names.index(@sort) + 1) % names.size]
+      end
+
+      # The next running Ruby that can be asked; this one, if there is no other.
+      def switch
+        others = LiveProcess.all.select { |process| process.listens? && process.pid != Process.pid }
+        after, before = others.reject { |process| process.pid == @process.pid }.partition { |process| process.pid > @process.pid.to_i }
+        [*after, *before].each do |process|
+          @process = process
+          return restart
+        rescue LiveProcess::Refused
+          next
+        end
       end
 
       def look
-        memory = @process.memory
-        read_profile if (@looks % PROFILE_EACH).zero? || @first.nil?
+        now = memory
+        @growth.look if (@looks % PROFILE_EACH).zero? || @looks == 1
         @looks += 1
-        Look.new(Time.now, @process.name, memory, @before, now - @began, sorted, @layout, @unsampled)
+        WatchLook.new(name: @process.name, now: now, before: @last, first: @first, growth: @growth, sort: @sort, layout: @layout).tap { @last = now }
       end
 
       private
 
-      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
-
-      def sorted = @rows.sort_by.with_index { |row, index| [-row.grew, index] }.first(ROWS)
-
-      def read_profile
-        profile = @process.profile
-        @unsampled = nil
-        return @first = profile unless @first
-
-        @rows = grown(profile)
-      rescue LiveProcess::Refused => e
-        @unsampled = e.message
-      end
-
-      def grown(profile)
-        (profile - @first).groups(:line).filter_map do |group|
-          Row.new(@layout.place(group.key), group.space) if group.space >= 1
-        end
-      end
+      def memory = @process.memory.merge(at: Process.clock_gettime(Process::CLOCK_MONOTONIC))
     end
   end
 end

@@ -111,7 +111,7 @@ module HeapSample
 
     # JSON-ready: numbers not rounded, intervals as [low, high].
     def to_h
-      {pid: info.process_id, role: role, profiles: series.size, seconds: seconds, rss: rss_now, growth: (rss.grew if enough?),
+      {pid: info.process_id, role: role, host: info.host, deploy: info.deploy, profiles: series.size, seconds: seconds, rss: rss_now, growth: (rss.grew if enough?),
        verdict: {kind: kind, grade: GRADES.fetch(grade), sentence: text.sentence}, findings: shown_findings.map { |finding| figures_of(finding) },
        crowd: crowd && {kind: crowd.kind, before: crowd.before, now: crowd.now, line: at(crowd.place)},
        evidence: text.evidence, next: text.advice, warnings: series.warnings}

@@ -32,6 +32,7 @@ module HeapSample
     def head
       lines = []
       lines << unmatched unless growth.matched?
+      lines << moved
       lines << "Malloc was sampled for one of the two profiles only: it is left out." if growth.malloc_left_out?
       if growth.gcs == 0 && @report.kind != :malloc
         lines << "No GC ran in between: which objects are in use is what the same mark found, and cannot have changed."
@@ -68,6 +69,15 @@ module HeapSample
     def unmatched
       why = growth.same_run? ? "The sampling interval changed in between" : "The profiles are not of one session of one process"
       "#{why}: totals are compared, and the errors of both add."
+    end
+
+    # From one deploy, or one machine, to another.
+    def moved
+      changed = {deploy: "deploy", host: "host"}.filter_map do |name, text|
+        before, after = [growth.earlier, growth.later].map { |profile| profile.info.public_send(name) }
+        "#{text} #{before} to #{text} #{after}" if before && after && before != after
+      end
+      "From #{changed.join(", ")}." unless changed.empty?
     end
 
     def table(change, shown = @report.shown(change))

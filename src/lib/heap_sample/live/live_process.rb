@@ -14,8 +14,8 @@ module HeapSample
   # process id there, as root.
   class LiveProcess
     Refused = LiveSocket::Refused
-    # Beside the realtime signals that glibc keeps: SIGRTMIN, as a program sees it, is 34.
-    SIGNAL = 34 + 11
+    # The same number in each libc: SIGRTMIN is not.
+    SIGNAL = 45
     OPENS_WITHIN = 3.0
     # Inspects processes: tests have another.
     PROC = "/proc"
@@ -45,10 +45,14 @@ module HeapSample
     # "process 4711", or the path of its socket.
     def name = pid ? "process #{pid}" : @socket
 
-    # Does it handle the signal, as every Ruby with the heap sampler does?
+    # Is it a Ruby with the heap sampler that can be asked?  It handles the signal; and its program says so, where this user may look.
+    # (Where not, one that handles the signals on both sides too is taken for one that handles all.)
     def ruby?
-      caught = status[/^SigCgt:\s*(\h+)/, 1] or return false
-      caught.to_i(16)[SIGNAL - 1] == 1
+      caught = status[/^SigCgt:\s*(\h+)/, 1]&.to_i(16)
+      return false unless caught && caught[SIGNAL - 1] == 1
+
+      ours = SamplerProgram.of?("#{PROC}/#{pid}")
+      ours.nil? ? caught[SIGNAL - 2] + caught[SIGNAL] < 2 : ours
     end
 
     # Is its socket open, so that it is asked without a signal?
@@ -62,16 +66,16 @@ module HeapSample
       {process_id: pid, parent_id: fields["PPid"], title: title, sampling: nil, account: account, account_at_start: nil}
     end
 
-    # What it says of itself: process_id, parent_id, title, directory, ruby, sampling, interval, every, malloc, and its
+    # What it says of itself: process_id, parent_id, title, directory, host, deploy, ruby, sampling, interval, every, malloc, and its
     # Accounts of now and of when sampling started (nil where it does not sample): account, account_at_start.
     def hello = described(ask("hello"))
 
-    # Accounts as in #hello, and alive: its threads and fibers, an Alive.
+    # Accounts as in #hello; alive: its threads and fibers, an Alive; gc: count, minor, major and ns (CPU time) of its GCs.
     def memory = described(ask("memory"))
 
-    # A profile of now; with +gc+ a full GC comes first.
-    def profile(gc: false)
-      Profile.load(StringIO.new(ask("profile", **(gc ? {gc: 1} : {}))), name: name)
+    # A profile of now; with +gc+ a full GC comes first, with +why+ it says who keeps what (seconds of a child's time).
+    def profile(gc: false, why: false)
+      Profile.load(StringIO.new(ask("profile", **{gc: (1 if gc), why: (1 if why)}.compact)), name: name)
     end
 
     # Starts to sample, or changes settings; they are those of RUBY_HEAP_SAMPLE. Returns what #hello says afterwards.
@@ -94,12 +98,13 @@ module HeapSample
       answer.to_h do |name, value|
         value = Account.of(value) if name.start_with?("account")
         value = Alive.of(value) if name == "alive"
+        value = value&.transform_keys(&:to_sym) if name == "gc"
         [name.to_sym, value]
       end
     end
 
     def ask(verb, **arguments)
-      LiveSocket.new(socket, name: name).ask(verb, **arguments)
+      LiveSocket.new(socket, name: name, pid: pid).ask(verb, **arguments)
     end
 
     def title
@@ -120,7 +125,10 @@ module HeapSample
       raise Refused, "#{name}: no Ruby with the heap sampler, or one with socket=off" unless ruby?
 
       Process.kill(SIGNAL, pid)
-      wait_for_socket or raise Refused, "#{name}: it was asked to open its socket, and has not within #{OPENS_WITHIN.to_i} s (its stderr may say why)"
+      path = wait_for_socket and return path
+      raise Refused, "#{name}: it has just ended" if status.empty?
+
+      raise Refused, "#{name}: it was asked to open its socket, and has not within #{OPENS_WITHIN.to_i} s (its stderr may say why)"
     rescue Errno::EPERM
       raise Refused, "#{name}: it belongs to another user; ask as that user, or as root"
     rescue Errno::ESRCH

@@ -16,7 +16,8 @@ module HeapSample
     HEADER = %r{\A#{VERSION} (?<kind>ok|error) (?<type>[a-z.]+) (?<length>\d{1,10})\n\z}
     HEADER_MOST = 128
     ANSWER_MOST = 512 << 20
-    # A safe point is waited for for 5 s, and a full GC may take long.
+    PIECE = 1 << 16
+    # A safe point is waited for for 5 s, a walk takes 30 s at most, and a full GC may take long.
     SECONDS = 60
     # In a value these would end it, or the line.
     NOT_IN_A_VALUE = /[^!-$&-~]/n
@@ -33,30 +34,33 @@ module HeapSample
     # Of the socket.
     attr_reader :path
 
-    # +name+: what errors call it.
-    def initialize(path, name: path)
+    # +name+: what errors call it.  +pid+: whose it must be; what another process listens on is not asked.
+    def initialize(path, name: path, pid: nil)
       @path = path
       @name = name
+      @pid = pid
     end
 
     # The answer: a JSON object as a Hash, or the bytes of a profile. Raises Refused.
     def ask(verb, **arguments)
       UNIXSocket.open(short_path) do |socket|
-        socket.timeout = SECONDS
-        socket.write(self.class.line(verb, arguments))
+        check_owner(socket)
+        send_line(socket, self.class.line(verb, arguments))
         receive(socket)
       end
     rescue Errno::ECONNREFUSED, Errno::ENOENT
-      raise Refused, "#{@name}: nobody listens there any more"
+      refuse("nobody listens there any more")
     rescue Errno::EACCES
-      raise Refused, "#{@name}: it belongs to another user; ask as that user, or as root"
-    rescue IO::TimeoutError
-      raise Refused, "#{@name}: no answer within #{SECONDS} s"
-    rescue Errno::EPIPE, Errno::ECONNRESET, EOFError
-      raise Refused, "#{@name}: it has ended, or hung up, in the middle of the answer"
+      refuse("it belongs to another user; ask as that user, or as root")
+    rescue Errno::ECONNRESET, EOFError
+      refuse("it has ended, or hung up, in the middle of the answer")
+    rescue Errno::ENOTSOCK, Errno::EPROTOTYPE
+      refuse("this is no socket that answers in a stream")
     end
 
     private
+
+    def refuse(sentence) = raise(Refused, "#{@name}: #{sentence}")
 
     # A path below /proc/PID/root may be longer than a socket's address can be: the folder is opened, and named by its number.
     def short_path
@@ -66,17 +70,52 @@ module HeapSample
       "/proc/self/fd/#{@folder.fileno}/#{File.basename(path)}"
     end
 
-    def receive(socket)
-      header = socket.gets("\n", HEADER_MOST) or raise EOFError
-      parts = HEADER.match(header)
-      raise Refused, "#{@name}: what answers there does not speak #{VERSION}" unless parts && parts[:length].to_i <= ANSWER_MOST
+    # In /tmp anybody may listen; the kernel knows who does.
+    def check_owner(socket)
+      listener, = socket.getsockopt(:SOCKET, :PEERCRED).unpack("iII")
+      refuse("process #{listener} listens at its address, #{path}") if @pid && listener != @pid && listener != 0
+    end
 
-      body = +""
-      body = socket.read(parts[:length].to_i) || body
-      raise EOFError if body.bytesize < parts[:length].to_i
-      raise Refused, "#{@name}: #{body.force_encoding(Encoding::UTF_8).scrub}" if parts[:kind] == "error"
+    # It may have answered already, and have hung up: 32 others ask.
+    def send_line(socket, line)
+      socket.write(line)
+    rescue Errno::EPIPE
+      nil
+    end
+
+    def receive(socket)
+      header = read_until_newline(socket)
+      parts = HEADER.match(header)
+      refuse("what answers there does not speak #{VERSION}") unless parts && parts[:length].to_i <= ANSWER_MOST
+
+      body = read_exactly(socket, parts[:length].to_i)
+      refuse(body.force_encoding(Encoding::UTF_8).scrub) if parts[:kind] == "error"
 
       parts[:type] == "json" ? JSON.parse(body) : body
+    rescue JSON::ParserError
+      refuse("its answer is damaged")
+    end
+
+    def read_until_newline(socket)
+      header = +""
+      header << read_some(socket, 1) until header.end_with?("\n") || header.bytesize == HEADER_MOST
+      header
+    end
+
+    def read_exactly(socket, length)
+      body = "".b
+      body << read_some(socket, [PIECE, length - body.bytesize].min) while body.bytesize < length
+      body
+    end
+
+    # IO#timeout= is not there before Ruby 3.2.
+    def read_some(socket, most)
+      piece = socket.read_nonblock(most, exception: false)
+      return piece if piece.is_a?(String)
+      raise EOFError if piece.nil?
+
+      refuse("no answer within #{SECONDS} s") unless socket.wait_readable(SECONDS)
+      read_some(socket, most)
     end
   end
 end

@@ -27,6 +27,10 @@ module HeapSample
     def title = text("title")
     # Its working directory.
     def directory = text("directory")
+    # The machine, or the container, that it runs on.
+    def host = text("host")
+    # What deploy= calls the deploy that it is of.
+    def deploy = text("deploy")
     # Equal in profiles of one process and different after a fork.
     def process_start = at("process_start")
     # The number of the session in its process.

@@ -25,7 +25,7 @@ module HeapSample
     def to_h
       {
         format: @info.format, ruby: @info.ruby, process_id: @info.process_id, process_start: @info.process_start,
-        session: @info.session, started: time(@info.started), taken: time(@info.taken),
+        title: @info.title, host: @info.host, deploy: @info.deploy, session: @info.session, started: time(@info.started), taken: time(@info.taken),
         interval_bytes: @info.interval, interval_auto: @info.interval_auto?, first_interval_bytes: @info.first_interval, interval_changes: @info.interval_changes,
         only_n: @info.only_n, live_samples: @info.live_samples, own_bytes: @info.own_bytes, dropped: @info.drops,
         gc: {count: @info.gc_count, minor: @info.gc_minor, major: @info.gc_major,
@@ -47,7 +47,13 @@ module HeapSample
       return merged if @info.merged?
 
       id = @info.process_id
-      ["Heap sample#{" of process #{id}" if id}", @info.ruby].compact.join(", ")
+      ["Heap sample#{" of process #{id}" if id}", @info.title, origin, @info.ruby].compact.join(", ")
+    end
+
+    # Of a file that says so: where from, and which version of the application.
+    def origin
+      parts = [("on #{@info.host}" if @info.host), ("deploy #{@info.deploy}" if @info.deploy)].compact
+      parts.join(", ") unless parts.empty?
     end
 
     def merged

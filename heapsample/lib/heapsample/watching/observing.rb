@@ -1,0 +1,59 @@
+# frozen_string_literal: true
+
+module HeapSample
+  module Tool
+    # Running processes, looked at for some time: a Series of each.  All are looked at in the same time.
+    class Observing
+      # So many profiles of each in that time.
+      PROFILES = 20
+
+      # What could not be asked, or not to the end: sentences.
+      attr_reader :refused
+
+      # +sources+: LiveProcess or LiveURL.  +asked+: how each is asked for a profile.
+      def initialize(sources, seconds:, **asked)
+        @seconds = seconds
+        @asked = asked
+        @refused = []
+        @profiles = sources.to_h { |source| [source, []] }.compare_by_identity
+      end
+
+      # An Array of Series.  Raises LiveProcess::Refused where none could be asked.
+      def series
+        found = by_source.values
+        raise LiveProcess::Refused, refused.first if found.empty?
+
+        refused.each { |sentence| Message.say(sentence) }
+        found
+      end
+
+      # Source => Series, of those that could be asked.
+      def by_source
+        Progress.show("watching #{@profiles.keys.map(&:name).join(", ")} for #{format("%g", @seconds)} s") { |progress| look(progress) }
+        @profiles.reject { |_, list| list.empty? }.to_h { |source, list| [source, Series.new(list)] }
+      end
+
+      private
+
+      def look(progress)
+        began, left = now, @profiles.keys
+        PROFILES.times do |index|
+          rest = began + (@seconds * index / (PROFILES - 1)) - now
+          sleep(rest) if rest.positive?
+          progress.at = "#{index + 1} of #{PROFILES} profiles"
+          left = left.select { |source| ask(source) }
+          break if left.empty?
+        end
+      end
+
+      def ask(source)
+        @profiles[source] << source.profile(**@asked)
+      rescue LiveProcess::Refused => e
+        @refused << e.message
+        nil
+      end
+
+      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    end
+  end
+end

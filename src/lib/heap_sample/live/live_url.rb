@@ -1,0 +1,116 @@
+# frozen_string_literal: true
+
+require "stringio"
+
+module HeapSample
+  # A profile over HTTP: of a Ruby with <tt>http=</tt>, of a Go program, of whatever serves pprof.
+  #
+  #   HeapSample::LiveURL.new("http://127.0.0.1:6060").profile.top.to_s
+  #
+  # Where a URL names no page, it is Go's: /debug/pprof/heap.  The variable HEAPSAMPLE_TOKEN_FILE names a file with the
+  # token that the server wants.
+  class LiveURL
+    Refused = LiveSocket::Refused
+    PAGE = "/debug/pprof/heap"
+    # URLs that name the server, or its index.
+    INDEX = %r{\A(?:/|/debug/pprof/?)?\z}
+    TOKEN_FILE = "HEAPSAMPLE_TOKEN_FILE"
+    REDIRECTS = 3
+    OPENS_WITHIN = 5
+    SECONDS = LiveSocket::SECONDS
+    ANSWER_MOST = LiveSocket::ANSWER_MOST
+
+    # The one that +text+ names, or nil.
+    def self.named(text)
+      new(text) if text.match?(%r{\Ahttps?://}i)
+    end
+
+    # The URL, as it was given but for its password.
+    attr_reader :name
+
+    # Raises Refused where it is none.
+    def initialize(url)
+      require "rbconfig"       # net/http needs it, and a Ruby without gems has not loaded it
+      require "net/http"
+      @uri = URI.parse(url)
+      @name = url.sub(%r{//[^/@]*@}, "//")
+      raise Refused, "#{name}: a URL is http://HOST:PORT, or https://…" if @uri.host.to_s.empty?
+    rescue URI::InvalidURIError
+      raise Refused, "#{url}: this is no URL"
+    end
+
+    # A profile of now; with +gc+ a full GC comes first, with +why+ it says who keeps what, where the server can.
+    def profile(gc: false, why: false)
+      asked = {gc: (1 if gc), why: (1 if why)}.compact
+      Profile.load(StringIO.new(get(page(asked))), name: name)
+    end
+
+    private
+
+    def page(asked)
+      uri = @uri.dup
+      uri.path = PAGE if INDEX.match?(uri.path)
+      uri.query = [*uri.query, *asked.map { |key, value| "#{key}=#{value}" }].join("&") unless asked.empty?
+      uri
+    end
+
+    def get(uri, redirects: REDIRECTS)
+      options = {use_ssl: uri.scheme == "https", open_timeout: OPENS_WITHIN, read_timeout: SECONDS, max_retries: 0}
+      asking = request(uri)
+      answer, body = ::Net::HTTP.start(uri.hostname, uri.port, **options) { |http| receive(http, asking) }
+      return redirected(uri, answer, redirects) if answer.is_a?(::Net::HTTPRedirection)
+      raise Refused, "#{name}: #{answer.code} #{answer.message}#{reason(body)}" unless answer.is_a?(::Net::HTTPOK)
+
+      body
+    rescue SystemCallError, SocketError, IOError, Timeout::Error, ::Net::ProtocolError, ::Net::HTTPBadResponse, ::Net::HTTPHeaderSyntaxError, *ssl_errors => e
+      raise Refused, "#{name}: #{e.message[/\A[^\n]*/]}"
+    end
+
+    # OpenSSL is loaded where a URL is https.
+    def ssl_errors = @uri.scheme == "https" ? [OpenSSL::SSL::SSLError] : []
+
+    def request(uri)
+      request = ::Net::HTTP::Get.new(uri)
+      request["Accept-Encoding"] = "identity"
+      request.basic_auth(*[uri.user, uri.password].compact.map { |part| URI.decode_www_form_component(part) }) if uri.user && uri.password
+      request["Authorization"] = "Bearer #{token}" if token && uri.host == @uri.host && uri.port == @uri.port
+      request
+    end
+
+    def token
+      path = ENV.fetch(TOKEN_FILE, "")
+      File.read(path).strip unless path.empty?
+    rescue SystemCallError => e
+      raise Refused, "#{TOKEN_FILE}: #{e.message}"
+    end
+
+    def receive(http, request)
+      body = "".b
+      answer = http.request(request) do |coming|
+        coming.read_body do |piece|
+          raise Refused, "#{name}: its answer is larger than #{ANSWER_MOST >> 20} MiB" if body.bytesize + piece.bytesize > ANSWER_MOST
+
+          body << piece
+        end
+      end
+      [answer, body]
+    end
+
+    def redirected(uri, answer, redirects)
+      raise Refused, "#{name}: it redirects more than #{REDIRECTS} times" if redirects.zero?
+
+      to = URI.join(uri, answer["Location"].to_s)
+      raise Refused, "#{name}: it redirects to #{to.scheme}" unless to.is_a?(URI::HTTP) && !(uri.scheme == "https" && to.scheme == "http")
+
+      get(to, redirects: redirects - 1)
+    rescue URI::Error
+      raise Refused, "#{name}: it redirects to no URL"
+    end
+
+    # The first line of what it says, where that is a text.
+    def reason(body)
+      line = body[0, 300].force_encoding(Encoding::UTF_8).scrub("?")[/\A[^<\n]+/].to_s.strip
+      line.empty? ? "" : ": #{line}"
+    end
+  end
+end
