@@ -6,6 +6,7 @@
 #if USE_HEAP_SAMPLER
 #include "heap_sampler/holders/edge.h"
 #include "internal/gc.h"
+#include "internal/sanitizers.h"
 
 #include <malloc.h>
 #include <stdlib.h>
@@ -181,6 +182,7 @@ sweep_objects(void *begin, void *end, size_t size, void *data)
     struct sweep *sweep = data;
     for (char *at = begin; at < (char *)end; at += size) {
         VALUE object = (VALUE)at;
+        if (rb_asan_poisoned_object_p(object)) continue;   /* a free slot */
         int type = RB_BUILTIN_TYPE(object);
         if (type == T_NONE || type == T_ZOMBIE || type == T_MOVED || rb_objspace_garbage_object_p(object)) continue;
         /* A hash or an array of many is looked through for each. */
