@@ -156,7 +156,7 @@ struct pprof {
     uint64_t location_count, no_stack_location;
     uint32_t function_count, string_count;
     struct holder_locations *of_holder; /* by node of the holders */
-    uint32_t object_string, row_string;
+    uint32_t object_string, row_string, linked_string;
     uint64_t holder_count;
 };
 
@@ -431,6 +431,17 @@ stack_of_holders(struct pprof *p, uint32_t number, bool block)
     return p->packed.failed ? ENOMEM : 0;
 }
 
+/* How many objects are at each reference of the chain, on the chains of any sample: in the order of the locations. */
+static void
+put_linked(struct pprof *p, uint32_t number)
+{
+    const struct hs_holder *nodes = p->profile->holders.nodes;
+    for (uint32_t node = number;; node = nodes[node].parent) {
+        put_label(p, p->linked_string, 0, nodes[node].objects, S_count);
+        if (nodes[node].parent == node) break;
+    }
+}
+
 static void
 put_kept_labels(struct pprof *p, const struct hs_kept *kept)
 {
@@ -441,6 +452,7 @@ put_kept_labels(struct pprof *p, const struct hs_kept *kept)
     if (type) put_label(p, S_type, type, 0, S_empty);
     if (row->malloced) put_label(p, S_kind, S_malloc, 0, S_empty);
     put_label(p, p->row_string, 0, kept->row, S_count);
+    put_linked(p, kept->node);
 }
 
 static int
@@ -467,6 +479,7 @@ put_all_kept(struct pprof *p)
     p->of_holder = rb_hs_calloc(HS_MEM_SNAPSHOTS, p->profile->holders.node_count, sizeof(*p->of_holder));
     if (!p->of_holder) return ENOMEM;
     p->row_string = add_string(p, rb_hs_text_of("row"));
+    p->linked_string = add_string(p, rb_hs_text_of("linked"));
     p->object_string = add_string(p, rb_hs_text_of("object"));
     for (size_t i = 0; !error && i < p->profile->kept_count; i++) error = put_kept(p, &p->profile->kept[i]);
     return error;

@@ -46,6 +46,9 @@ def kept(build, stack, number, each, class_name: "String", from: 1)
   (from..number).each { |birth| build.row(stack, class_name, birth: birth * GC_EACH - 5, inuse: each) }
 end
 
+# So many minutes of work, of which nothing stays.
+def worked(build, minutes) = build.row(["/srv/app/view.rb:2 View#render"], "String", birth: 1, alloc: 500 * minutes)
+
 def leaking(count, **options)
   series(count, **options) { |number| {live: 20 + number, rows: ->(build) { kept(build, LEAK, number, 16) }} }
 end
@@ -88,9 +91,57 @@ test "what is always there in another form, and never stays, is no leak" do
 end
 
 test "a cache that is full, and a warm-up, have levelled off" do
-  found = diagnosis(20) { |number| {live: 20 + [number, 8].min * 2, rows: ->(build) { kept(build, LEAK, [number, 8].min, 16) }} }
+  found = diagnosis(20) { |number| {live: 20 + [number, 8].min * 2, rows: ->(build) { kept(build, LEAK, [number, 8].min, 16); worked(build, number) }} }
   equal([:steady, :none], [found.kind, found.grade])
   assert(found.to_s.include?("levelled off"), found.to_s)
+end
+
+test "a leak that rests while there is nothing to do is one still" do
+  found = diagnosis(20) { |number| [number, 10].min.then { |day| {live: 20 + day * 2, rows: ->(build) { kept(build, LEAK, day, 16); worked(build, day) }} } }
+  equal(:leak, found.kind)
+  assert(found.leak?, found.to_s)
+end
+
+test "what fills ever more slowly is no leak, though it never ends" do
+  sizes = (0..20).map { |number| (60 * Math.log(1 + number)).round }
+  found = diagnosis(20) do |number|
+    {live: 20 + sizes[number] / 40.0, rows: lambda { |build|
+      (1..number).each { |birth| build.row(LEAK, "String", birth: birth * GC_EACH - 5, inuse: sizes[birth] - sizes[birth - 1]) }
+      worked(build, number)
+    }}
+  end
+  assert(!found.leak? && !found.unsettled?, found.to_s)
+end
+
+test "what was sure is sure of a line: a smaller one that grows beside it keeps no verdict up" do
+  found = diagnosis(20) do |number|
+    {live: 20 + [number, 9].min + (number > 16 ? 6 : 0), rows: lambda { |build|
+      ([number - 8, 1].max..number).each { |birth| build.row(LEAK, "String", birth: birth * GC_EACH - 5, inuse: 40) } # a cache of nine minutes
+      kept(build, ["/srv/app/table.rb:7 Table#grow"], number, 1)
+      worked(build, number)
+    }}
+  end
+  assert(!found.leak?, found.to_s)
+end
+
+test "what takes the place of what dies elsewhere is no leak, and a leak beside it is one" do
+  replaced = lambda { |build, number|
+    build.row(["/srv/app/load.rb:4 Table.load"], "Hash", birth: 3, inuse: 1000 - number * 12)
+    kept(build, ["/srv/app/page.rb:10 Page#update", "/srv/app/main.rb:3 <main>"], number, 12, class_name: "Hash")
+    worked(build, number)
+  }
+  found = diagnosis(20) { |number| {rows: ->(build) { replaced.call(build, number) }} }
+  assert(!found.leak? && !found.unsettled?, found.to_s)
+  passing = ->(build, number) { build.row(CHURN, "Hash", birth: number * GC_EACH - 5, inuse: number < 13 || number == 18 ? 160 : 0) }
+  found = diagnosis(20) { |number| {live: 20 + number / 8.0, rows: ->(build) { replaced.call(build, number); passing.call(build, number); kept(build, LEAK, number, 16) }} }
+  assert(found.leak?, found.to_s)
+end
+
+test "a block in a line and the method around it are one finding" do
+  found = diagnosis(20) do |number|
+    {live: 20 + number, rows: ->(build) { kept(build, LEAK, number, 8); kept(build, ["/srv/app/cart.rb:12 block in Cart#add", *LEAK.last(2)], number, 8, class_name: "Array") }}
+  end
+  equal(1, found.findings.size)
 end
 
 test "a file that is loaded is no leak, whatever is loaded after it" do
@@ -271,19 +322,19 @@ test "a String that is appended to is a leak, though its one block is always new
   equal(["/srv/app/log.rb", 4], [found.findings.first.line.path, found.findings.first.line.line])
 end
 
-# The series with a walk in its last profile: all that is there is kept by a way.
-def walked(series, *edges, walk: {})
+# The series with a walk in its last profile: all that is there is kept by a way, but blocks of malloc that are +unknown+.
+def walked(series, *edges, walk: {}, unknown: false)
   held = series.infos.size.times.map do |index|
     profile = series[index]
     next profile unless index == series.size - 1
 
-    nodes = ["root (constants)", *edges].each_with_index.flat_map do |text, number|
+    nodes = ["root (constants)", *edges, "root (not reached)"].each_with_index.flat_map do |text, number|
       kind, name = text.split(" ", 2)
       profile.texts.push(kind, name)
-      [[number - 1, 0].max, profile.texts.size - 2, profile.texts.size - 1, 0, 0, 0, 1, 0]
+      [kind == "root" ? number : number - 1, profile.texts.size - 2, profile.texts.size - 1, 0, 0, 0, 1, 0]
     end
-    kept = profile.table.each_index.flat_map do |row|
-      [row, nodes.size / 8 - 1, *%i[OBJECTS SPACE VARIANCE].map { |figure| profile.table[row][Columns.const_get(:"INUSE_#{figure}")] }]
+    kept = profile.table.each_with_index.flat_map do |columns, row|
+      [row, unknown && columns[Columns::MALLOC] ? edges.size + 1 : edges.size, *%i[OBJECTS SPACE VARIANCE].map { |figure| profile.table[row][Columns.const_get(:"INUSE_#{figure}")] }]
     end
     Profile.new(meta: profile.meta.merge("kept" => {"refused" => nil, **walk}), texts: profile.texts, stacks: profile.stacks, rows: profile.table,
                 holders: Holders.from_raw(nodes, kept, profile.texts, profile.table))
@@ -299,6 +350,28 @@ test "where a profile tells who keeps what, the diagnosis names it, and else inf
   assert(found.text.advice.first.include?("Look at what is added to `Cart::ALL` and never taken out."), found.text.advice.inspect)
   equal("Cart::ALL", found.to_h[:findings].first[:holder][:name])
   assert(ProcessDiagnosis.new(leaking(20)).findings.first.holder.nil?)
+end
+
+# C code that mallocs 16 blocks a minute by a method of Deflate, and objects of that class.
+def native(objects: 0)
+  series(20) do |number|
+    {live: 20 + number, rows: lambda { |build|
+      (1..number).each do |birth|
+        build.blocks(["!/usr/lib/libz.so.1 deflateInit2_", "/srv/app/cart.rb:12 Deflate#initialize", APP], "libz.so.1", 60_000, birth: birth * GC_EACH - 5, inuse: 16, alloc: 16)
+        build.row(["/srv/app/cart.rb:3 Cart#open"], "Deflate", type: "T_DATA", birth: birth * GC_EACH - 5, inuse: 1) if birth <= objects
+      end
+    }}
+  end
+end
+
+test "blocks of C code belong to the objects that it made them for, and else nobody is named" do
+  found = ProcessDiagnosis.new(walked(native(objects: 20), "constant OPEN", "value {} value of Hash", unknown: true))
+  equal([:native, "OPEN", "Deflate"], [found.kind, found.findings.first.holder.to_s, found.findings.first.holder.owner])
+  assert(found.text(width: 400).sentence.end_with?("kept by `OPEN`, which keeps the `Deflate`s that it was made for."), found.text.sentence)
+  equal("Deflate", found.to_h[:findings].first[:holder][:owner])
+  found = ProcessDiagnosis.new(walked(native, "constant OPEN", "value {} value of Hash", unknown: true))
+  assert(!found.findings.first.holder.told?)
+  assert(found.text(width: 400).sentence.end_with?("to which no reference leads: C code of `libz.so.1` keeps it."), found.text.sentence)
 end
 
 test "the VM's caches and the machine stack are not called a holder that somebody wrote" do

@@ -199,6 +199,8 @@ test "the reference to name is the one to the collection that things are in, not
   equal("thread-local :cache", named(leaves, ["root (threads)", "element [] of Array", "thread_local thread-local :cache", "value {} value of Hash"]))
   batch = "local local batch of block in Worker#run @/srv/app/w.rb:7"
   equal("local batch of block in Worker#run /srv/app/w.rb:7", named(leaves, ["root (threads)", batch, "element [] of Array"]))
+  equal("BADGES", named(leaves, ["constant BADGES", "value {} value of Hash ~60", "ivar @issues of Repo ~60", "element [] of Array"])) # Repos are too few to be sampled
+  equal("@log of Room", named(leaves, ["constant ROOMS", "value {} value of Hash ~5", "ivar @log of Room ~5", "element [] of Array"]))
   equal("@head of Queue", named(leaves, ["constant JOBS", "ivar @head of Queue ×900", "ivar @job of Node"]))
   equal("$last", named(leaves, ["gvar $last", "ivar @parent of Request", "ivar @env of Request"]))
 end
@@ -213,6 +215,15 @@ test "of several ways the one that keeps most counts; what nobody wrote is calle
   close(0.7, answer.share, 1e-9)
   equal({name: "A", kind: "constant", root: "(constants)", share: answer.share}, answer.to_h)
   equal(nil, held.nearest_holder.of_row(held.table.first))
+end
+
+test "where it is asked for, what nobody knows the holder of has no voice" do
+  held = HeldBuild.new(leaves).way(0, ["root (not reached)"], part: 0.6).way(0, ["constant A", "element [] of Array"], part: 0.3).way(0, ["constant B", "element [] of Array"], part: 0.1).profile
+  equal("(not reached)", held.nearest_holder.of_rows(held.table).to_s)
+  answer = held.nearest_holder.of_rows(held.table, told: true)
+  equal("A", answer.to_s)
+  close(0.3, answer.share, 1e-9)
+  close(0.75, answer.share_of_told, 1e-9)
 end
 
 test "a growth report names who keeps what came, where the later profile tells" do

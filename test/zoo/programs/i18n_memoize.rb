@@ -2,7 +2,7 @@
 #
 # kind: leak
 # line: i18n/
-# keeper: i18n/backend/memoize.rb, @memoized_lookup, concurrent/
+# keeper: i18n/backend/memoize.rb, @memoized_lookup, concurrent/, @@normalized_key_cache, I18n::Base#normalize_key
 # gems: i18n 1.15.2
 require_relative "../load"
 require "i18n"

@@ -3,7 +3,7 @@
 #
 # kind: leak
 # line: liquid/strainer_factory.rb, liquid/strainer_template.rb
-# keeper: liquid/strainer_factory.rb, strainer_class_cache
+# keeper: liquid/strainer_factory.rb, strainer_class_cache, @strainer_template_class_cache
 # gems: liquid 5.14.0
 # holdout: yes
 require_relative "../load"

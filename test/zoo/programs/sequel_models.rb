@@ -3,7 +3,7 @@
 #
 # kind: leak
 # line: sequel/
-# keeper: sequel/model, sequel/model.rb, @cache
+# keeper: sequel/model, sequel/model.rb, @cache, @Model_cache
 # gems: sequel 5.110.0, sqlite3 2.10.2
 # holdout: yes
 require_relative "../load"

@@ -3,7 +3,7 @@
 #
 # kind: leak
 # line: sqlite3/
-# keeper: sqlite3/
+# keeper: sqlite3/, aggregators of SQLite3::Database
 # gems: sqlite3 2.9.5
 # mended: sqlite3 2.10.2
 require_relative "../load"

@@ -3,7 +3,7 @@
 # kind: leak
 # also: native
 # line: logger/, logger.rb
-# keeper: logger/log_device.rb, LOG, StringIO
+# keeper: logger/log_device.rb, LOG, OUT, StringIO
 # holdout: yes
 require_relative "../load"
 require "logger"

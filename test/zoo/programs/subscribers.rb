@@ -3,7 +3,7 @@
 #
 # kind: leak
 # line: notifications/fanout.rb, notifications.rb
-# keeper: notifications/fanout.rb
+# keeper: notifications/fanout.rb, @string_subscribers of ActiveSupport::Notifications::Fanout
 # gems: activesupport 8.0.2, rack 3.1.12
 require_relative "../load"
 require "active_support"

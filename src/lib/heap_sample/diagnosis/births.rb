@@ -18,6 +18,8 @@ module HeapSample
     attr_reader :lines
     # Containers.blocks of the profile.
     attr_reader :blocks
+    # Bytes that were allocated since sampling started: how much the program has worked.
+    attr_reader :allocated
 
     def initialize(profile)
       @lines = {}
@@ -25,6 +27,7 @@ module HeapSample
       live = profile.table.select { |row| row[Columns::INUSE_OBJECTS] > 0 }
       live.each { |row| add(keys.of(row), row) }
       @blocks = Containers.blocks(live, profile, keys)
+      @allocated = profile.table.sum { |row| row[Columns::ALLOC_SPACE] }
     end
 
     private

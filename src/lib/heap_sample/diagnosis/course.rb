@@ -51,9 +51,7 @@ module HeapSample
       return false unless grew > 0
 
       mean = grew / PARTS
-      slack = Math.sqrt(mean * @unit)
-      parts.count { |part| part + slack >= PART_LEAST * mean } >= PARTS - 1 && parts.last + slack >= LAST_LEAST * mean &&
-        !a_step? && !slowing?
+      parts.count { |part| reaches?(part, PART_LEAST * mean) } >= PARTS - 1 && reaches?(parts.last, LAST_LEAST * mean) && !a_step? && !slowing?
     end
 
     # Did most of it come in one part?
@@ -72,13 +70,21 @@ module HeapSample
     # Is it certain that most of what came does not stay?
     def passes? = !keeps? && came >= SAMPLES_TO_PASS * @unit
 
-    # Does it level off?
-    def slowing?
+    # call-seq:
+    #   slowing?(work = 1.0) -> true or false
+    #
+    # Does it level off?  +work+: how much was done in the second half of the time, as a part of the first: where less is done
+    # less comes.
+    def slowing?(work = 1.0)
       first, second = parts.each_slice(PARTS / 2).map(&:sum)
-      second + SLACK * Math.sqrt([second, 0].max * @unit) < (@unit.zero? ? PACE_LEAST : PACE_LEAST_SAMPLED) * first
+      least = @unit.zero? ? PACE_LEAST : PACE_LEAST_SAMPLED
+      second + SLACK * Math.sqrt([second, 0].max * @unit) < least * [work, 1.0].min * first
     end
 
     private
+
+    # Is it as much, as far as sampling can tell?
+    def reaches?(size, least) = size + SLACK * Math.sqrt(least * @unit) >= least
 
     # Bytes that came, to stay or not.
     def came = [(@turned + grew) / 2, grew].max

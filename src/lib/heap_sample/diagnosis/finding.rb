@@ -17,8 +17,8 @@ module HeapSample
 
     # SettledGroups of lines, the largest growth first; that of all of them.
     attr_reader :groups, :whole
-    # The Course of all of them.
-    attr_reader :course
+    # The Course of all of them, past the warm-up and since sampling started.
+    attr_reader :course, :since_start
     # Places: the line that made most of it, and the application's line that led there (nil where there is none).
     attr_reader :line, :app_line
     # Frames by which most came, the innermost first.
@@ -29,12 +29,13 @@ module HeapSample
     attr_accessor :holder
 
     # +profile+: the last one, whose stacks the groups name.
-    def initialize(groups, settled, app_line, profile)
+    def initialize(groups, settled, profile)
       @groups = groups.sort_by { |group| -settled.course(group).grew }
       @whole = SettledGroup.sum(groups, settled.moments.size)
       @course = settled.course(@whole)
+      @since_start = settled.course(@whole, from: 0.0)
       @line = @groups.first.key
-      @app_line = app_line
+      @app_line = Findings.app_line(@groups.first, profile)
       @stack = @groups.first.stack ? profile.stacks.stack(@groups.first.stack) : []
     end
 
@@ -54,8 +55,13 @@ module HeapSample
     def clear? = steady? && many?
     # Is it clear that it comes and goes?
     def passes? = !container? && (course.passes? || (many? && !early_stays?))
-    # Is it clear that it slows down?
-    def ends? = many? && course.slowing?
+    # Is it clear that it slows down?  +work+: see Course#slowing?.
+    def ends?(work = 1.0) = many? && course.slowing?(work)
+    # Has it slowed down since sampling started?  A leak does not; what fills up does, however slowly, and its beginning falls
+    # into the warm-up.
+    def fills? = since_start.slowing?
+    # Is it of the same line as another?
+    def same_line?(other) = [app_line || line, other.app_line || other.line].map { |place| place.path.empty? ? place : [place.path, place.line] }.uniq.one?
     # Samples of what came to stay.
     def samples = whole.samples
     # Objects and blocks of what came to stay, about.
@@ -74,6 +80,10 @@ module HeapSample
       name, = whole.classes.reject { |known, _| known == ClassMix::MALLOC }.max_by { |known, space| [space, known] }
       name
     end
+
+    # The class in whose method most of it was made: of C code that of the objects that it may belong to.  nil if it was no
+    # method of an object.
+    def receiver = stack.find { |frame| !frame.native? }&.qualified_label&.slice(/\A(.+)#/, 1)
 
     private
 

@@ -24,8 +24,8 @@ module HeapSample
       profile = settled.profile
       grown = settled.groups.values.select { |group| group.born > 0 && !NOBODY.match?(group.key.label.to_s) && settled.course(group).grew > 0 }
       containers = settled.containers
-      found = without_loading(grown, settled, profile).group_by { |group| app_line(group, profile) || group.key }.map do |place, groups|
-        Finding.new(groups, settled, (place if app_line(groups.first, profile)), profile).tap { |finding| finding.keeper = Keeper.of(finding, containers) }
+      found = without_loading(grown, settled, profile).group_by { |group| line_of(group, profile) }.each_value.map do |groups|
+        Finding.new(groups, settled, profile).tap { |finding| finding.keeper = Keeper.of(finding, containers) }
       end
       least = PART_LEAST * found.sum(&:grew)
       found.select { |finding| finding.grew > least }.sort_by { |finding| [finding.steady? ? 0 : 1, -finding.grew] }.first(MOST)
@@ -58,6 +58,9 @@ module HeapSample
       end
       nil
     end
+
+    # What makes groups one finding: the file and line, be it in a block or in the method around it.
+    def line_of(group, profile) = app_line(group, profile)&.then { |place| [place.path, place.line] } || group.key
 
     # The line of the application by which most of a group came; nil where no line of it is known.
     def app_line(group, profile)

@@ -147,12 +147,12 @@ module HeapSample
 
     def judgement = @judgement ||= enough? ? hold(judge) : [:unknown, :none]
 
-    # What fewer profiles made sure of stays so while it goes on: more evidence, noisy as it is, makes no verdict weaker.
-    # Only growth that ends does.
+    # What fewer profiles made sure of stays so while the line goes on of which they were: more evidence, noisy as it is, makes
+    # no verdict weaker.  Only growth that ends does.
     def hold(raw)
-      return raw if raw.last == :proved || findings.first&.passes? || (!LEAKS.include?(raw.first) && over?)
+      return raw if raw.last == :proved || (!LEAKS.include?(raw.first) && over?)
 
-      sure = earlier.filter_map { |one| one.raw_judgement.then { |kind, grade| [kind, grade] if SURE.include?(grade) } }
+      sure = earlier.select { |one| SURE.include?(one.raw_judgement.last) && still?(one) }.map { |one| one.raw_judgement }
       sure << raw if LEAKS.include?(raw.first)
       return raw if sure.empty?
 
@@ -166,19 +166,24 @@ module HeapSample
       counts.select { |count| count < series.size }.last(EARLIER_MOST).map { |count| ProcessDiagnosis.new(series.upto(count)) }
     end
 
-    # Has what grew ended?
-    def over?
-      return true if [rss, in_use].all? { |course| course.grew < least / 2 || course.slowing? }
+    # Does what an earlier diagnosis named go on?
+    def still?(earlier)
+      named = earlier.findings.first
+      return true if earlier.crowd || named.nil?
 
-      findings.first&.ends?
+      now = findings.find { |finding| finding.same_line?(named) }
+      now ? !now.passes? && (goes_on? || !now.ends?(settled.work)) : goes_on?
     end
+
+    # Has what grew ended, though there is as much to do as before?
+    def over? = [rss, in_use].all? { |course| course.grew < least / 2 || course.slowing?(settled.work) }
 
     def judge
       return [:threads, @known.size >= MAJORS_TO_PROVE ? :proved : :very_likely] if crowd
 
       leading = findings.first
-      return [kind_of(leading), grade_of(leading)] if leading&.steady? && explains?(leading)
-      return [leading ? kind_of(leading) : :leak, borne_out? ? :very_likely : :not_settled] if goes_on? && !at_once? && !loads_code?
+      return [kind_of(leading), grade_of(leading)] if leading&.steady? && explains?(leading) && !leading.fills?
+      return [leading ? kind_of(leading) : :leak, borne_out? ? :very_likely : :not_settled] if goes_on? && !at_once? && !loads_code? && !filling?
       return [:steady, :none] if rss.grew < 2 * least || levelled_off? || loads_code?
 
       [free.grew >= rss.grew / 2 ? :fragmentation : :bloat, :none]
@@ -186,6 +191,9 @@ module HeapSample
 
     # Do RSS and what is in use grow all along?
     def goes_on? = rss.steady? && in_use.steady? && rss.grew >= least
+
+    # Is what grows one that fills?
+    def filling? = findings.first&.fills? && findings.first.grew >= in_use.grew / 2
 
     # Do the lines that grow all along make enough of what grows?
     def explains?(leading)
@@ -198,7 +206,7 @@ module HeapSample
     # Does as much die elsewhere as comes there?  Then objects of one line take the place of those of another, or of what
     # was there before sampling started, which only the account knows.
     def replaced?(steady)
-      !goes_on? && (settled.course.grew < steady / 2 || [rss.grew, in_use.grew].max < steady / 4)
+      !goes_on? && (settled.gone > steady / 2 || [rss.grew, in_use.grew].max < steady / 4)
     end
 
     def to_name? = @known.size >= PROFILES_TO_NAME

@@ -118,10 +118,22 @@ module HeapSample
 
     # By a walk.
     def held_by(holder)
-      return ", kept by `#{holder.to_s(@layout)}`#{" (#{@layout.percent(holder.share)} of it)" if holder.share < 0.9}" if holder.kept?
+      return ", to which no reference leads: #{code_of_c} keeps it" unless holder.told? || leading.kind != :native
+      return ", kept by nothing that was written: #{holder} (#{holder.root.meaning.delete_suffix(".").sub(/\A[A-Z](?=[a-z])/, &:downcase)})" unless holder.kept?
 
-      ", kept by nothing that was written: #{holder} (#{holder.root.meaning.delete_suffix(".").sub(/\A[A-Z](?=[a-z])/, &:downcase)})"
+      ", kept by `#{holder.to_s(@layout)}`#{part_of(holder)}"
     end
+
+    # Where it does not keep nearly all, as far as is known.
+    def part_of(holder)
+      return ", which keeps the `#{@layout.name(holder.owner)}`s that it was made for" if holder.owner
+      return " (#{@layout.percent(holder.share)} of it)" if holder.share < 0.9 && holder.share >= FindingHolders::SHARE_LEAST
+
+      " (#{@layout.percent(holder.share_of_told)} of what is known to be kept; most are blocks of C code that tell no owner)" if holder.share < 0.9
+    end
+
+    def code_of_c = library ? "C code of `#{@layout.name(library)}`" : "C code"
+    def library = leading.whole.libraries.max_by { |_, space| space }&.first
 
     def settled_grew
       parts = leading.course.parts.map { |part| signed(part) }
@@ -180,7 +192,8 @@ module HeapSample
     end
 
     def native_advice
-      library = leading.whole.libraries.max_by { |_, space| space }&.first
+      return leak_advice if leading&.holder&.kept?
+
       ["#{library ? "`#{@layout.name(library)}`" : "A library"} asks for this memory and does not give it back: look for a newer version of its gem, " \
        "and for objects of it that have to be closed."]
     end

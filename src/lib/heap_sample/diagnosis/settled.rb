@@ -46,16 +46,35 @@ module HeapSample
     end
 
     # Containers that grow.
-    def containers = @containers.growing(moments.index { |moment| moment.seconds >= from } || 0, @profile)
+    def containers = @containers.growing(judged_moments, @profile)
 
-    # The Course of a group, or of all.
-    def course(group = total)
+    # The Course of a group, or of all; +from+: another time than that from which growth is judged.
+    def course(group = total, from: self.from)
       Course.new(moments.map(&:seconds), group.spaces, from: [from, moments.first.seconds].max, unit: group.unit, turnover: group.turnover)
+    end
+
+    # Bytes of the lines of which there is less and less: what came elsewhere has taken the place of so much.
+    def gone = @gone ||= judged_moments.then { |from| groups.each_value.sum { |group| group.decline(from) } }
+
+    # How much the program allocated in the second half of the judged time, as a part of what it allocated in the first.
+    def work
+      first, middle, last = [from, (from + moments.last.seconds) / 2, moments.last.seconds].map { |seconds| allocated_at(seconds) }
+      middle > first ? (last - middle) / (middle - first).to_f : 1.0
     end
 
     private
 
     def infos = @series.infos
+    # The index of the first moment that is judged.
+    def judged_moments = moments.index { |moment| moment.seconds >= from } || 0
+
+    # Bytes that were allocated up to a time.
+    def allocated_at(seconds)
+      @allocated ||= moments.map { |moment| [seconds_of(moment.index), @series.births(moment.index).allocated] }.uniq
+      after = @allocated.bsearch_index { |known, _| known >= seconds } || @allocated.size - 1
+      (from, least), (to, most) = @allocated.values_at([after - 1, 0].max, after)
+      to > from ? least + (most - least) * [(seconds - from) / (to - from), 0.0].max : most
+    end
 
     def choose
       majors = thin(last_of_each_major)

@@ -71,6 +71,14 @@ module HeapSample
       spaces.each_index.map { |moment| sum += moment.zero? ? 0.0 : spaces[moment - 1] + spaces[moment] - 2 * @old[moment] }
     end
 
+    # Bytes by which it got less from moment +from+ on: its least at first less its most at the end, so that what rises and
+    # falls has none.
+    def decline(from)
+      judged = spaces.drop(from)
+      some = (judged.size / 3.0).ceil
+      [judged.first(some).min - judged.last(some).max, 0.0].max
+    end
+
     # Bytes that one sample stands for, about; 0 where all is sampled.
     def unit
       spaces.last > 0 ? [variance / spaces.last, spaces.last / [samples_now, 1].max].min : 0.0

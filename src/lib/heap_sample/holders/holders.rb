@@ -40,9 +40,10 @@ module HeapSample
     def self.from_raw(nodes, kept, texts, rows)
       return unless nodes && kept
 
-      parents, edges, classes = [0], [nil], [""]
+      parents, edges, classes, linked = [0], [nil], [""], [nil]
       nodes.each_slice(NODE_FIELDS).with_index do |(parent, kind, name, class_name, path, line, objects, folded), index|
         parents << (parent == index ? 0 : parent + 1)
+        linked << objects
         edges << Edge.new(texts[name], texts[kind], texts[path], line, repeats: (objects if folded > 0 && parent != index))
         classes << texts[class_name]
       end
@@ -51,13 +52,14 @@ module HeapSample
         own = classes.fetch(node + 1)
         Held.new(columns, node + 1, columns[Columns::MALLOC] && !own.empty? ? own : texts[columns[Columns::CLASS]], *figures)
       end
-      new(parents, edges, held)
+      new(parents, edges, held, linked)
     end
 
-    # +parents+: of each node; +edges+: the Edge of each; of node 0 neither counts.
-    def initialize(parents, edges, all)
+    # +parents+: of each node; +edges+: the Edge of each; +linked+: how many objects each leads to; of node 0 none counts.
+    def initialize(parents, edges, all, linked = [])
       @parents = parents
       @edges = edges
+      @linked = linked
       @all = all
       @paths = {}
     end
@@ -77,21 +79,27 @@ module HeapSample
 
     # The way to a node, the root first: an Array of Edge.
     def path(node)
-      @paths[node] ||= begin
-        edges = []
-        until node.zero?
-          edges << @edges[node]
-          node = @parents[node]
-        end
-        edges.reverse.freeze
-      end
+      @paths[node] ||= nodes(node).map { |one| @edges[one] }.freeze
     end
+
+    # The nodes of the way to a node, the root first, in the order of #path.
+    def nodes(node)
+      way = []
+      until node.zero?
+        way << node
+        node = @parents[node]
+      end
+      way.reverse
+    end
+
+    # To how many objects the reference of a node leads, on the ways to samples; nil if the file does not say.
+    def linked(node) = @linked[node]
 
     # The same of some of the rows only.
     def of(rows)
       wanted = {}.compare_by_identity
       rows.each { |row| wanted[row] = true }
-      Holders.new(@parents, @edges, all.select { |held| wanted[held.row] })
+      Holders.new(@parents, @edges, all.select { |held| wanted[held.row] }, @linked)
     end
 
     def inspect

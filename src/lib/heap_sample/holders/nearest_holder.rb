@@ -10,14 +10,20 @@ module HeapSample
   class NearestHolder
     # So many objects of a class are many, by estimate: one sample of a small object stands for thousands.
     MANY = 100
+    # So many collections that a way leads through are many, too: these are counted, and only those that keep a sample.
+    MANY_ON_WAYS = 10
     ENVIRONMENT = "environment"
 
-    # What keeps most of some rows: the Edge, the Edges from the root to it, the part of the bytes that it keeps.
-    Answer = Struct.new(:edge, :path, :share) do
+    # What keeps most of some rows: the Edge, the Edges from the root to it, the part of the bytes that it keeps, of all and
+    # of what is known to be kept, and the samples and objects of that part; +owner+: the class of the objects by which it is
+    # inferred, nil if it is not.
+    Answer = Struct.new(:edge, :path, :share, :share_of_told, :samples, :objects, :owner) do
       # What is known of the root, where nobody wrote it: a Roots::Root, nil of others.
       def root = Roots.of(path.first.name)
       # Did somebody write what keeps it?
       def kept? = root.nil? || root.keeps
+      # Is it known who keeps it?
+      def told? = root.nil? || root.told?
 
       # "@subscribers of Notifier", "local cache of Worker#run app/worker.rb:7".
       def to_s(layout = Layout.new(root: Dir.pwd))
@@ -25,7 +31,7 @@ module HeapSample
       end
 
       # JSON-ready.
-      def to_h = {name: edge.name, kind: edge.kind, path: (edge.path unless edge.path.empty?), line: (edge.line if edge.line > 0), root: path.first.name, share: share}.compact
+      def to_h = {name: edge.name, kind: edge.kind, path: (edge.path unless edge.path.empty?), line: (edge.line if edge.line > 0), root: path.first.name, share: share, owner: owner}.compact
     end
 
     # +profile+: one that tells holders.
@@ -36,22 +42,23 @@ module HeapSample
     end
 
     # call-seq:
-    #   of_rows(rows) { |row, estimate| estimate } -> Answer or nil
+    #   of_rows(rows, told: false) { |row, estimate| estimate } -> Answer or nil
     #
     # Who keeps most of some rows of the profile's table; of each part of a row so much counts as the block makes of it, or all.
-    def of_rows(rows)
-      sums = Hash.new(0.0)
-      all = 0.0
-      rows.each do |row|
-        by_row[row]&.each do |held|
-          estimate = held.estimate
-          space = block_given? ? yield(row, estimate).space : estimate.space
-          all += space
-          sums[node(held.node)] += space
-        end
-      end
-      node, space = sums.max_by { |one, bytes| [bytes, -one] }
-      answer(node, space / all) if node && all > 0
+    # +told+: see #of.
+    def of_rows(rows, told: false, &) = of(rows.flat_map { |row| by_row.fetch(row, []) }, told: told, &)
+
+    # call-seq:
+    #   of(ways, told: false) { |row, estimate| estimate } -> Answer or nil
+    #
+    # The same of some Holders::Held.  +told+: leaves out that of which nobody knows who keeps it; Answer#share is of all the
+    # same.
+    def of(ways, told: false)
+      sums = Hash.new { |all, node| all[node] = Estimate.new }
+      ways.each { |held| sums[node(held.node)].add(block_given? ? yield(held.row, held.estimate) : held.estimate) }
+      known = sums.select { |node, _| told?(node) }
+      node, most = (told ? known : sums).max_by { |one, estimate| [estimate.space, -one] }
+      answer(node, most, *[sums, known].map { |some| some.each_value.sum(&:space) }) if node && most.space > 0
     end
 
     # The largest of one row; nil if nothing tells.
@@ -60,9 +67,8 @@ module HeapSample
     # The node whose edge is named for a way that ends in +node+: it or one above.
     def node(node)
       @ends[node] ||= begin
-        path = @holders.path(node)
-        (path.size - 1 - index(path)).times { node = @holders.parent(node) }
-        node
+        way = @holders.nodes(node)
+        way[index(@holders.path(node), way)]
       end
     end
 
@@ -72,13 +78,16 @@ module HeapSample
       @by_row ||= @holders.each_with_object({}.compare_by_identity) { |held, groups| (groups[held.row] ||= []) << held }
     end
 
-    def answer(node, share)
+    def answer(node, most, all, known)
       path = @holders.path(node)
-      Answer.new(path.last, path, share)
+      Answer.new(path.last, path, most.space / all.to_f, told?(node) ? most.space / known.to_f : 0.0, most.samples, most.objects)
     end
 
-    def index(path)
-      found = collections(path).reverse.find { |at| !passed_over?(path, at) } || path.rindex { |edge| Edge::SINGLE.include?(edge.kind) }
+    # Does the root of a way say who keeps it?
+    def told?(node) = Roots.of(@holders.path(node).first.name)&.told? != false
+
+    def index(path, way)
+      found = collections(path).reverse.find { |at| !passed_over?(path, way, at) } || path.rindex { |edge| Edge::SINGLE.include?(edge.kind) }
       found || path.index { |edge| edge.written? && !edge.passed_through? } || path.index { |edge| !edge.root? && !edge.passed_through? } || 0
     end
 
@@ -91,10 +100,10 @@ module HeapSample
     end
 
     # Is it of an object of which there are many, or of a block that something above keeps?
-    def passed_over?(path, at)
+    def passed_over?(path, way, at)
       edge = path[at]
       return false if Edge::SINGLE.include?(edge.kind)
-      return true if many?(edge.owner)
+      return true if many?(edge.owner) || (edge.repeats == 1 && (@holders.linked(way[at]) || 0) >= MANY_ON_WAYS)
 
       at > 0 && path[at - 1].kind == ENVIRONMENT && collections(path).first < at
     end

@@ -5,7 +5,10 @@ module HeapSample
   # something keeps what is below.
   module Roots
     # +pattern+ of the name; a sentence; +keeps+: does it stand for a holder that somebody wrote?
-    Root = Struct.new(:pattern, :meaning, :keeps)
+    Root = Struct.new(:pattern, :meaning, :keeps) do
+      # Does it say who keeps what is below?
+      def told? = !SILENT.include?(pattern)
+    end
 
     KNOWN = [
       Root.new(/\A\(not reached\)/, "No way was found. Objects: garbage that no GC has looked at yet. Blocks of malloc: those of the VM, and of C code that does not tell whose they are.", false),
@@ -17,6 +20,9 @@ module HeapSample
       Root.new(/\A\(VM caches\)/, "The VM's own caches and compiled code keep it, and so the code does: no leak of anybody's.", false),
       Root.new(/\A\(threads that can never wake\)/, "Threads and fibers keep it that wait for what nobody can give them.", true)
     ].freeze
+
+    # Those by which nobody knows who keeps it.
+    SILENT = KNOWN.map(&:pattern).select { |pattern| %w[(not\ reached) (not\ walked) (evicted)].any? { |name| pattern.match?(name) } }
 
     module_function
 

@@ -10,8 +10,9 @@ module HeapSample
     # before it.
     OBJECT, BLOCK = "object", "malloc"
     ENDS = [OBJECT, BLOCK].freeze
-    # Labels: of which row it is, by its place among the samples, from 0; the class of the objects or, of memory, that of the object which has it.
-    ROW, CLASS = "row", "class"
+    # Labels: of which row it is, by its place among the samples, from 0; the class of the objects or, of memory, that of the
+    # object which has it; to how many objects each reference leads, one label a reference.
+    ROW, CLASS, LINKED = "row", "class", "linked"
     KEY, TEXT, NUMBER = 1, 2, 3
     LABEL = 3
 
@@ -50,13 +51,13 @@ module HeapSample
     def holders(rows)
       return if @taken.empty?
 
-      @parents, @numbers, @nodes = [0], [nil], {}
+      @parents, @numbers, @linked, @nodes = [0], [nil], [nil], {}
       held = @taken.map do |list, values, labels|
-        number, class_name = read_labels(labels)
+        number, class_name, linked = read_labels(labels)
         row = rows[number || rows.size] or raise Protobuf::Malformed, "a holder is of no row"
-        Holders::Held.new(row, node(list), class_name || @texts[row[Columns::CLASS]], *values)
+        Holders::Held.new(row, node(list, linked), class_name || @texts[row[Columns::CLASS]], *values)
       end
-      Holders.new(@parents, @numbers, held)
+      Holders.new(@parents, @numbers, held, @linked)
     end
 
     private
@@ -72,17 +73,19 @@ module HeapSample
       found if found.any?(&:positive?)
     end
 
-    # The row's number and the class.
+    # The row's number, the class, and what each reference leads to, the last one first.
     def read_labels(labels)
       number = class_name = nil
+      linked = []
       Protobuf.new(labels).each_field do |field, from, to|
         next unless field == LABEL && to
 
         key, text, value = read_label(labels.byteslice(from, to - from))
         number = value if key == ROW
+        linked << value if key == LINKED
         class_name = @texts.fetch(text) { raise Protobuf::Malformed, "a string is missing (cut off?)" } if key == CLASS
       end
-      [number, class_name]
+      [number, class_name, linked]
     end
 
     def read_label(label)
@@ -99,14 +102,16 @@ module HeapSample
       [@texts[key], text, number]
     end
 
-    def node(list)
+    def node(list, linked)
       Protobuf.packed(list, 0, list.bytesize).reverse.inject(0) do |parent, id|
         edge = @edges[id] or raise Protobuf::Malformed, "a holder has a frame that is no reference"
         next parent if ENDS.include?(edge.kind)
 
+        objects = linked.pop
         @nodes[[parent, id]] ||= begin
           @parents << parent
           @numbers << edge
+          @linked << objects
           @parents.size - 1
         end
       end
