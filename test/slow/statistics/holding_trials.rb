@@ -3,8 +3,8 @@
 # Is what objects hold of free heap pages unbiased, is its variance what it says, and do its intervals hold?
 #
 # The intervals know what the samples say.  Where a few objects hold most of it, and it happens that none of these is a
-# sample, they are too low: in the third load the 25 that hold most have 1.5 samples on average, and none in a fifth of
-# the trials.  No more is asked there than the chance that one of them is seen.
+# sample, they are too low: in the last load 7 objects hold nearly all, and none of them is a sample in two thirds of the
+# trials.  No more is asked there than the chance that one of them is seen.
 #
 # Each trial plants survivors on heap pages, few on some and many on others, under two sessions: one has every object, and
 # so the truth; the other has samples, and estimates it.  Prints TAP.
@@ -19,14 +19,20 @@ class Survivor; end
 # Of so many objects in a row one survives: alike on all pages, or not.
 LOADS = {
   "alike on all pages, 40 samples" => { interval: 640, one_of: [8], covered: 0.93 },
-  "alike on all pages, 10 samples" => { interval: 2_560, one_of: [8], covered: 0.9 },
-  "few on some pages, many on others" => { interval: 640, one_of: [3, 100], covered: 0.78 },
+  "alike on all pages, 10 samples" => { interval: 2_560, one_of: [8], covered: 0.93 },
+  "few on some pages, many on others" => { interval: 640, one_of: [3, 100], covered: 0.93 },
+  "a few hold most, and are rarely seen" => { interval: 640, one_of: [1, 400], covered: 0.35 },
 }.freeze
 OBJECTS = 5_000
 
+# The others are let go of by hand: somewhere on the machine stack the array may be left behind, and a trial would plant
+# 5,000 objects on full pages, where the few at the edges hold most.
 def plant(one_of)
   stretch = OBJECTS / one_of.size
-  Array.new(OBJECTS) { Survivor.new }.select.with_index { |_, i| (i % one_of[i / stretch % one_of.size]).zero? }
+  all = Array.new(OBJECTS) { Survivor.new }
+  kept = all.select.with_index { |_, i| (i % one_of[i / stretch % one_of.size]).zero? }
+  all.clear
+  kept
 end
 
 def held(profile)
@@ -43,7 +49,7 @@ def trial(load)
     GC.start
   end
   truth = held(GC.sample_profile)
-  [held(estimate), truth[:holds_free], kept.size]
+  [held(estimate), truth[:holds_free], truth[:inuse_objects] - kept.size]
 end
 
 def covers?(estimate, truth)
@@ -56,6 +62,8 @@ GC::SampleProfile.start(interval: 1, max_samples: nil, seed: 20_261_123)
 LOADS.each do |name, load|
   trial(load)
   trials = Array.new(TRIALS) { trial(load) }.select { |_, truth,| truth > 0 }
+  most = trials.map(&:last).max
+  check("what was planted is alive, and nothing else, #{name}", most <= 2, "#{most} too many in one trial")
   ratios = trials.map { |estimate, truth,| estimate[:holds_free] / truth }
   mean = ratios.sum / ratios.size
   spread = ratios.sum { |ratio| (ratio - 1)**2 } / ratios.size
@@ -66,12 +74,6 @@ LOADS.each do |name, load|
   ratio = Math.sqrt(said / spread)
   check("variance, #{name}", (ratio - 1).abs < [0.1, 4 / Math.sqrt(TRIALS)].max, format("ratio %.3f", ratio))
 
-  # In one short run of three the intervals of few samples covered 56%, with a mean of 1.18: not understood yet
-  # (doc/estimates.md).  The whole statistics ask for them.
-  if TRIALS < 1000 && load[:interval] > 640
-    Tap.skip("intervals, #{name}", "too few trials: see the whole statistics")
-    next
-  end
   covered = trials.count { |estimate, truth,| covers?(estimate, truth) } / trials.size.to_f
   least = load[:covered] - 3 * Math.sqrt(load[:covered] * (1 - load[:covered]) / trials.size)
   check("intervals, #{name}", covered >= least, format("%.1f%% cover (at least %.1f%%)", covered * 100, least * 100))
