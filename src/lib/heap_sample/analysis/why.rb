@@ -61,7 +61,7 @@ module HeapSample
                    .reject { |node| node.role || node.steps.any? { |step| step.first.equal?(Chain::LOADED) } }.max_by { |node| node.estimate.space }
     end
 
-    # What would be freed if one reference were not there: Array of Walk::Freed. None of a part of the profile: that is not known.
+    # What would be freed if one holder were emptied: Array of Walk::Freed. None of a part of the profile: that is not known.
     def freed = profile.filtered || since ? [] : profile.info.walk&.freed || []
 
     # JSON-ready: a flat list of nodes, each after its parent, which it names by index.
