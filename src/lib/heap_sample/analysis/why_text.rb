@@ -32,6 +32,11 @@ module HeapSample
       [*@layout.title(title), heading, *rows.flat_map { |node, *prefixes| row(node, *prefixes) }, *@layout.legend(rows.any? { |node, *| node.weak? })]
     end
 
+    # Of threads that can never wake, and nothing else.
+    def stuck_alone
+      @layout.text([head, @why.stuck.empty? ? @layout.sentence("No thread waits for what nobody else has.") : stuck])
+    end
+
     def summary = @why.reason || title
 
     def to_markdown
@@ -200,7 +205,7 @@ module HeapSample
       [*@layout.title("What would be freed if one holder were emptied:"), *@layout.table([["bytes", :right], ["95% interval", :right, 1], ["holder", :left]], rows)]
     end
 
-    def stuck = @why.profile.filtered ? [] : StuckThreads.lines(@why.profile.info.walk&.stuck || [], @layout)
+    def stuck = StuckThreads.lines(@why.stuck, @layout)
 
     def conclusion
       node = @why.largest or return []
