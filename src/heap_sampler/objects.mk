@@ -2,7 +2,7 @@
 HEAP_SAMPLER_OBJS = \
 	heap_sampler/account/account.$(OBJEXT) heap_sampler/account/alive.$(OBJEXT) heap_sampler/account/bodies.$(OBJEXT) heap_sampler/account/census.$(OBJEXT) \
 	heap_sampler/account/cgroup.$(OBJEXT) heap_sampler/account/fields.$(OBJEXT) heap_sampler/account/inherited.$(OBJEXT) heap_sampler/account/origins.$(OBJEXT) \
-	heap_sampler/account/population.$(OBJEXT) heap_sampler/account/survey.$(OBJEXT) \
+	heap_sampler/account/population.$(OBJEXT) heap_sampler/account/resident.$(OBJEXT) heap_sampler/account/survey.$(OBJEXT) \
 	heap_sampler/account/threads.$(OBJEXT) heap_sampler/account/who.$(OBJEXT) \
 	heap_sampler/base/clock.$(OBJEXT) heap_sampler/base/locks.$(OBJEXT) heap_sampler/base/memory.$(OBJEXT) \
 	heap_sampler/base/report.$(OBJEXT) heap_sampler/base/signals.$(OBJEXT) heap_sampler/base/table.$(OBJEXT) \
@@ -22,7 +22,7 @@ HEAP_SAMPLER_OBJS = \
 	heap_sampler/malloc/automatic.$(OBJEXT) heap_sampler/malloc/boot.$(OBJEXT) heap_sampler/malloc/hooks.$(OBJEXT) heap_sampler/malloc/stacks.$(OBJEXT) \
 	heap_sampler/malloc/table.$(OBJEXT) heap_sampler/malloc/yjit.$(OBJEXT) \
 	heap_sampler/mri.$(OBJEXT) \
-	heap_sampler/native/allocator.$(OBJEXT) heap_sampler/native/elf_symbols.$(OBJEXT) heap_sampler/native/names.$(OBJEXT) \
+	heap_sampler/native/allocator.$(OBJEXT) heap_sampler/native/elf_symbols.$(OBJEXT) heap_sampler/native/malloc_fork.$(OBJEXT) heap_sampler/native/names.$(OBJEXT) \
 	heap_sampler/native/unwind.$(OBJEXT) \
 	heap_sampler/process/identity.$(OBJEXT) heap_sampler/process/majors.$(OBJEXT) heap_sampler/process/output.$(OBJEXT) \
 	heap_sampler/process/periodic.$(OBJEXT) heap_sampler/process/request.$(OBJEXT) \

@@ -213,6 +213,8 @@ RUBY_FUNC_EXPORTED const char *rb_heap_sampler_malloc_conf(int argc, char **argv
 /* main.c, when libraries are initialised: jemalloc has read malloc_conf, and
  * may be called. */
 RUBY_FUNC_EXPORTED void rb_heap_sampler_malloc_open(void);
+/* main.c, then too: what jemalloc does before fork(2), and after it in the parent and in the child; NULL: there is none. */
+RUBY_FUNC_EXPORTED void rb_heap_sampler_malloc_fork(void (*before)(void), void (*parent)(void), void (*child)(void));
 
 /* yjit.c: YJIT's compiler runs between these two. [vm], and no other Ractor runs. */
 void rb_heap_sampler_compiler_begins(void);

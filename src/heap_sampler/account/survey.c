@@ -16,6 +16,7 @@
 #include "heap_sampler/mri.h"
 #include "heap_sampler/account/survey.h"
 #include "heap_sampler/account/bodies.h"
+#include "heap_sampler/account/resident.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -343,20 +344,6 @@ read_smaps(struct reading *reading, int fd)
     if (region.end) add_region(reading, &region);
 }
 
-static uint64_t
-resident_pages(void)
-{
-    char text[64];
-    int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
-    ssize_t len = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
-    if (fd >= 0) close(fd);
-    if (len <= 0) return 0;
-    text[len] = '\0';
-    const char *at = text;
-    skip_word(&at);
-    return number(&at, 10);
-}
-
 /*
  * The kernel holds its lock on the address space while it walks a mapping for
  * smaps, some 40 ns a page: a thread that maps memory just then, as GC does for
@@ -364,7 +351,7 @@ resident_pages(void)
  * gives the lock back after each 2 MiB.  So what is large is counted through
  * pagemap, mapping by mapping of maps; Pss and the mappings' flags stay unknown.
  */
-enum { WALK_PAGES = 12 << 10 };  /* 0.5 ms */
+static const uint64_t walk_bytes = 48 << 20;     /* 0.5 ms */
 
 static bool
 survey_once(struct reading *reading, bool by_pages)
@@ -391,7 +378,7 @@ bool
 rb_hs_survey_take(struct hs_survey *survey, bool may_hold_up)
 {
     struct reading reading;
-    bool done = !may_hold_up && resident_pages() > WALK_PAGES && survey_once(&reading, true);
+    bool done = !may_hold_up && rb_hs_resident_bytes() > walk_bytes && survey_once(&reading, true);
     if (!done) done = survey_once(&reading, false);
     if (done) *survey = reading.sum;
     return done;

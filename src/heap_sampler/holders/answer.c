@@ -1,9 +1,9 @@
 /* See holders/answer.h. */
 #include "heap_sampler/holders/answer.h"
 #include "heap_sampler/base/memory.h"
-#include "heap_sampler/holders/roots.h"
 
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -30,11 +30,10 @@ write_all(int fd, const void *from, size_t len)
 }
 
 static bool
-write_nodes(int fd, const struct hs_chains *chains)
+write_nodes(int fd, const struct hs_answer *answer)
 {
-    for (uint32_t i = 0; i < chains->node_count; i++) {
-        const struct hs_chain_node *node = &chains->nodes[i];
-        struct hs_holder out = {node->parent, chains->kind_texts[node->kind], node->name, node->klass, node->path, node->line, node->objects, node->folded};
+    for (uint32_t i = 0; i < answer->node_count; i++) {
+        struct hs_holder out = answer->node(answer->tree, i);
         if (!write_all(fd, &out, sizeof(out))) return false;
     }
     return true;
@@ -44,20 +43,19 @@ write_nodes(int fd, const struct hs_chains *chains)
 bool
 rb_hs_answer_write(int fd, const struct hs_answer *answer)
 {
-    const struct hs_chains *chains = answer->chains;
     struct head head = {
         .figures = answer->figures,
-        .nodes = chains->node_count,
-        .texts = chains->text_count,
-        .bytes = chains->byte_count,
+        .nodes = answer->node_count,
+        .texts = answer->text_count,
+        .bytes = answer->byte_count,
         .objects = answer->object_count,
         .blocks = answer->block_count,
         .freed = answer->freed_count,
     };
     memcpy(head.magic, magic, sizeof(magic));
-    return lseek(fd, sizeof(head), SEEK_SET) >= 0 && write_nodes(fd, chains) &&
-        write_all(fd, chains->texts, chains->text_count * sizeof(*chains->texts)) &&
-        write_all(fd, chains->bytes, chains->byte_count) &&
+    return lseek(fd, sizeof(head), SEEK_SET) >= 0 && write_nodes(fd, answer) &&
+        write_all(fd, answer->texts, answer->text_count * sizeof(*answer->texts)) &&
+        write_all(fd, answer->bytes, answer->byte_count) &&
         write_all(fd, answer->object_nodes, answer->object_count * sizeof(uint32_t)) &&
         write_all(fd, answer->block_nodes, answer->block_count * sizeof(uint32_t)) &&
         write_all(fd, answer->freed, answer->freed_count * sizeof(*answer->freed)) &&
@@ -138,10 +136,18 @@ numbers_good_p(const uint32_t *numbers, uint32_t count, uint32_t limit)
 }
 
 static bool
+amount_p(double number)
+{
+    return isfinite(number) && number >= 0;
+}
+
+static bool
 freed_good_p(const struct hs_holders *holders)
 {
     for (uint32_t i = 0; i < holders->freed_count; i++) {
-        if (holders->freed[i].node >= holders->node_count || !(holders->freed[i].space >= 0)) return false;
+        const struct hs_freed *freed = &holders->freed[i];
+        if (freed->node >= holders->node_count) return false;
+        if (!amount_p(freed->objects) || !amount_p(freed->space) || !amount_p(freed->variance)) return false;
     }
     return true;
 }

@@ -3,13 +3,17 @@
 /*
  * The child's answer as bytes in a memfd: a head, then its arrays one behind
  * the other.  Who reads trusts nothing of it: the child may have ended half-way,
- * or an extension may have written over its memory.
+ * or an extension may have written over its memory.  Plain data; no MRI header,
+ * tested alone.
  */
-#include "heap_sampler/holders/chains.h"
 #include "heap_sampler/holders/holders.h"
 
 struct hs_answer {
-    const struct hs_chains *chains;
+    const void *tree;           /* of the nodes */
+    struct hs_holder (*node)(const void *tree, uint32_t number);
+    const struct hs_holder_text *texts;
+    const char *bytes;
+    uint32_t node_count, text_count, byte_count;
     const uint32_t *object_nodes, *block_nodes;
     uint32_t object_count, block_count;
     struct hs_holder_figures figures;

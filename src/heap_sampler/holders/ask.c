@@ -6,6 +6,7 @@
 #include "heap_sampler/base/must.h"
 #include "heap_sampler/holders/answer.h"
 #include "heap_sampler/holders/child.h"
+#include "heap_sampler/native/malloc_fork.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -94,19 +95,15 @@ rb_hs_holders_prepare(struct hs_holders_child *child, struct hs_holders *into, u
 
 /* -- the fork --------------------------------------------------------------------------------------- */
 
-/* jemalloc's own for fork(2): some mark functions of MRI's free what is dead, and the child must not wait for a lock that a
- * thread holds which it has not. Weak: not in a build without our jemalloc, nor where that lies in another file. */
-void je_jemalloc_prefork(void) __attribute__((weak, visibility("hidden")));
-void je_jemalloc_postfork_parent(void) __attribute__((weak, visibility("hidden")));
-void je_jemalloc_postfork_child(void) __attribute__((weak, visibility("hidden")));
-
+/* Some mark functions free what is dead, or allocate, and the child must not wait for a lock of malloc's that a thread holds
+ * which it has not. */
 static pid_t
 clone_with_malloc(void)
 {
-    if (je_jemalloc_prefork) je_jemalloc_prefork();
+    rb_hs_malloc_before_fork();
     long pid = syscall(SYS_clone, 0UL, 0UL, 0UL, 0UL, 0UL);
-    if (je_jemalloc_prefork && pid == 0) je_jemalloc_postfork_child();
-    else if (je_jemalloc_prefork) je_jemalloc_postfork_parent();
+    if (pid == 0) rb_hs_malloc_after_fork_in_child();
+    else rb_hs_malloc_after_fork_in_parent();
     return (pid_t)pid;
 }
 

@@ -24,7 +24,7 @@ hash_of(const char *ptr, size_t len)
 static bool
 text_is(const struct hs_chains *chains, uint32_t number, const char *ptr, size_t len)
 {
-    const struct hs_chain_text *text = &chains->texts[number];
+    const struct hs_holder_text *text = &chains->texts[number];
     return text->len == len && memcmp(chains->bytes + text->at, ptr, len) == 0;
 }
 
@@ -35,7 +35,7 @@ add_text(struct hs_chains *chains, uint32_t *place, const char *ptr, size_t len)
         chains->evicted++;
         return 1;               /* HS_EVICTED */
     }
-    chains->texts[chains->text_count] = (struct hs_chain_text){chains->byte_count, (uint32_t)len};
+    chains->texts[chains->text_count] = (struct hs_holder_text){chains->byte_count, (uint32_t)len};
     memcpy(chains->bytes + chains->byte_count, ptr, len);
     chains->byte_count += (uint32_t)len;
     *place = ++chains->text_count;
@@ -108,7 +108,7 @@ names_all_p(const struct hs_chains *chains, uint32_t parent, enum hs_edge_kind k
 
 /* The node of a reference below `parent`, by its name. */
 static uint32_t
-node_named(struct hs_chains *chains, uint32_t parent, const struct hs_edge *edge, uint32_t from, VALUE child)
+node_named(struct hs_chains *chains, uint32_t parent, const struct hs_edge *edge, VALUE child)
 {
     char klass[HS_EDGE_TEXT_MAX];
     size_t klass_len = rb_hs_object_class_name(child, klass, sizeof(klass));
@@ -119,7 +119,6 @@ node_named(struct hs_chains *chains, uint32_t parent, const struct hs_edge *edge
         .klass = text_number(chains, klass, klass_len),
         .path = text_number(chains, edge->path.ptr, edge->path.len),
         .line = edge->line,
-        .from = from,
         .object = child,
     };
     uint32_t node = repeated(chains, wanted.parent, &wanted);
@@ -165,7 +164,7 @@ node_below_root(struct hs_chains *chains, enum hs_top root, VALUE child)
     if (child == rb_cObject) return root;
     if (root == HS_TOP_STUCK) rb_hs_waiter_edge(child, &edge);
     else rb_hs_root_edge(rb_hs_root_category(root), child, &edge);
-    return node_named(chains, root, &edge, HS_ROOT_NUMBERS + root, child);
+    return node_named(chains, root, &edge, child);
 }
 
 /* From what stands in place of the first object's parent: a root, or a node that it was given before. */
@@ -201,7 +200,7 @@ name_reference(const struct hs_reference *reference, void *data)
     else if (*hs_index_from(index, number) == naming->parent && marked_p(naming->chains, number)) {
         struct hs_edge edge;
         rb_hs_reference_name(reference, &edge);
-        *hs_index_from(index, number) = HS_NODE_NUMBERS + node_named(naming->chains, naming->node, &edge, naming->parent, reference->child);
+        *hs_index_from(index, number) = HS_NODE_NUMBERS + node_named(naming->chains, naming->node, &edge, reference->child);
     }
     return true;
 }
@@ -213,7 +212,7 @@ node_below(struct hs_chains *chains, uint32_t node, uint32_t parent, uint32_t ch
     VALUE from = hs_index_object(&chains->walk->index, parent), object = hs_index_object(&chains->walk->index, child);
     rb_hs_references(from, name_reference, &naming);
     if (!naming.found) rb_hs_edge_unknown(from, object, &naming.edge);
-    return node_named(chains, node, &naming.edge, parent, object);
+    return node_named(chains, node, &naming.edge, object);
 }
 
 uint32_t
@@ -275,4 +274,12 @@ rb_hs_chains_make(struct hs_chains *chains, struct hs_walk *walk)
     HS_TOPS(HS_TOP)
 #undef HS_TOP
     return true;
+}
+
+struct hs_holder
+rb_hs_chain_holder(const void *data, uint32_t node)
+{
+    const struct hs_chains *chains = data;
+    const struct hs_chain_node *one = &chains->nodes[node];
+    return (struct hs_holder){one->parent, chains->kind_texts[one->kind], one->name, one->klass, one->path, one->line, one->objects, one->folded};
 }

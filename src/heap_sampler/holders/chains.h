@@ -25,11 +25,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "heap_sampler/holders/edge.h"
+#include "heap_sampler/holders/holders.h"
 #include "heap_sampler/holders/walk.h"
-
-enum { HS_NODES_MOST = 1 << 16,
-       HS_TEXTS_MOST = 1 << 16,
-       HS_TEXT_BYTES_MOST = 8 << 20 };
 
 struct hs_chain_node {
     uint32_t parent;            /* a lower number; of a root its own */
@@ -38,20 +35,14 @@ struct hs_chain_node {
     uint32_t line;
     uint32_t objects;           /* that are on chains, here */
     uint32_t folded;            /* of these, those that were folded into it */
-    uint32_t from;              /* of the first of these, what it was reached from */
-    VALUE object;
+    VALUE object;               /* the first of these */
     uint32_t next;              /* with the same hash, + 1 */
-};
-
-/* A text of the tree: bytes in one run. */
-struct hs_chain_text {
-    uint32_t at, len;
 };
 
 struct hs_chains {
     struct hs_walk *walk;
     struct hs_chain_node *nodes;        /* the first are the roots (roots.h) */
-    struct hs_chain_text *texts;        /* text 0 is empty */
+    struct hs_holder_text *texts;        /* text 0 is empty */
     char *bytes;
     uint32_t node_count, text_count, byte_count;
     uint32_t *node_hash, *text_hash;    /* number + 1; chained by `next`, probed */
@@ -66,5 +57,7 @@ bool rb_hs_chains_make(struct hs_chains *chains, struct hs_walk *walk);
 void rb_hs_chain_mark(struct hs_chains *chains, VALUE object);
 /* The node of an object that was marked, HS_TOP_NOT_REACHED where it was not reached. */
 uint32_t rb_hs_chain_node_of(struct hs_chains *chains, VALUE object);
+/* A node of `chains` as the parent is to have it. */
+struct hs_holder rb_hs_chain_holder(const void *chains, uint32_t node);
 
 #endif

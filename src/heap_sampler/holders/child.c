@@ -179,7 +179,7 @@ static int
 answer(const struct hs_child_order *order)
 {
     const struct hs_wanted *wanted = order->wanted;
-    struct hs_answer answer = {.chains = &chains, .object_count = wanted->objects, .block_count = wanted->blocks};
+    struct hs_answer answer = {.tree = &chains, .node = rb_hs_chain_holder, .object_count = wanted->objects, .block_count = wanted->blocks};
     uint64_t begun = rb_hs_steady_ns();
     if (!prepare(order)) return HS_CHILD_NO_ROOM;
     rb_hs_roots_walk(&walk);
@@ -199,6 +199,11 @@ answer(const struct hs_child_order *order)
         .slots = walk.index.slots,
         .evicted = chains.evicted,
     };
+    answer.texts = chains.texts;
+    answer.bytes = chains.bytes;
+    answer.node_count = chains.node_count;
+    answer.text_count = chains.text_count;
+    answer.byte_count = chains.byte_count;
     return rb_hs_answer_write(order->memfd, &answer) ? HS_CHILD_DONE : HS_CHILD_NOT_WRITTEN;
 }
 

@@ -56,6 +56,11 @@ enum hs_top {
         HS_TOP_COUNT
 };
 
+/* Of the tree. */
+enum { HS_NODES_MOST = 1 << 16,
+       HS_TEXTS_MOST = 1 << 16,
+       HS_TEXT_BYTES_MOST = 8 << 20 };
+
 /* Bytes of a name, with a NUL; longer ones are cut. */
 enum { HS_EDGE_TEXT_MAX = 512 };
 
@@ -67,13 +72,14 @@ struct hs_holder {
     uint32_t objects, folded;
 };
 
-/* What would be freed if the reference of a node were not there. */
+/* What would be freed if what the reference of a node leads to were emptied, and gone. */
 enum { HS_FREED_MOST = 8 };
 struct hs_freed {
     uint32_t node;
     double objects, space, variance;
 };
 
+/* A text of the tree: bytes in one run. */
 struct hs_holder_text {
     uint32_t at, len;
 };

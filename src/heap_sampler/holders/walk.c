@@ -73,7 +73,7 @@ void
 rb_hs_walk_reach(struct hs_walk *walk, VALUE object, uint32_t from)
 {
     uint32_t number = hs_index_number(&walk->index, object);
-    if (number == HS_NO_OBJECT || (object == walk->without && from == walk->without_from)) return;
+    if (number == HS_NO_OBJECT || object == walk->without) return;
     uint32_t *place = hs_index_from(&walk->index, number);
     if (*place) return;
     *place = from;

@@ -60,14 +60,12 @@ struct hs_walk {
     /* Threads that their Ractor does not lead to: they may never wake (waiters.h). */
     const VALUE *held_back;
     uint32_t held_back_count;
-    /* A reference that is left out: from this number to that object (without.h). */
-    uint32_t without_from;
-    VALUE without;
+    VALUE without;              /* as if nobody referred to it (without.h); 0: none */
 };
 
 /* False: no memory. */
 bool rb_hs_walk_make(struct hs_walk *walk, struct hs_progress *progress);
-/* `object` is reached from `from`, an object's number or a root's, unless that reference is left out. */
+/* `object` is reached from `from`, an object's number or a root's, unless it is left out. */
 void rb_hs_walk_reach(struct hs_walk *walk, VALUE object, uint32_t from);
 /* From all that was reached, and what was put off to this pass, as far as it goes. */
 void rb_hs_walk_pass(struct hs_walk *walk, enum hs_pass pass);

@@ -99,7 +99,6 @@ static void
 walk_without(struct hs_walk *walk, const struct hs_chain_node *node)
 {
     rb_hs_walk_clear(walk);
-    walk->without_from = node->from;
     walk->without = node->object;
     rb_hs_roots_walk(walk);
     rb_hs_waiters_settle(walk);

@@ -1,9 +1,11 @@
 #ifndef HEAP_SAMPLER_HOLDERS_WITHOUT_H
 #define HEAP_SAMPLER_HOLDERS_WITHOUT_H
 /*
- * What would be freed if a holder let go?  The heap is walked again without
- * that one reference: samples that are not reached any more would be freed.
- * What two holders keep is freed by neither alone.
+ * What would be freed if a holder were emptied?  The heap is walked again as if
+ * nobody referred to it: samples that are not reached any more would be freed.
+ * What two holders keep is freed by neither alone.  Not one reference alone is
+ * left out: caches of code have the values of constants, and what runs just now
+ * has some in variables, too; who empties a Hash empties it for all of them.
  *
  * Asked for the nodes with the most bytes that stand for one reference: a
  * constant, a variable, a value of one hash.  In the child, after all chains

@@ -9,6 +9,7 @@
 #include "heap_sampler/mri.h"
 #include "heap_sampler/process/periodic.h"
 #include "heap_sampler/account/cgroup.h"
+#include "heap_sampler/account/resident.h"
 #include "heap_sampler/base/clock.h"
 #include "heap_sampler/base/memory.h"
 #include "heap_sampler/base/report.h"
@@ -95,21 +96,6 @@ save_periodic(void)
 
 /* -- memory running short ---------------------------------------------------- */
 
-static uint64_t
-resident_bytes(void)
-{
-    char text[128];
-    unsigned long long size, resident;
-    int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return 0;
-    ssize_t len = read(fd, text, sizeof(text) - 1);
-    close(fd);
-    if (len <= 0) return 0;
-    text[len] = '\0';
-    if (sscanf(text, "%llu %llu", &size, &resident) != 2) return 0;
-    return resident * (uint64_t)sysconf(_SC_PAGESIZE);
-}
-
 /* The processes of a cgroup cross its share together. Each saves in a turn of its own, by its number, so that their
  * snapshots and files do not all come at once when there is least room for them; but when half of what was left is used up,
  * nobody waits. A save that failed is tried again: this is the profile that matters. */
@@ -124,7 +110,7 @@ short_p(char *why, size_t size, bool *urgent)
     const struct hs_options *options = &rb_hs_options;
     struct hs_memory_limit limit;
     if (options->at_rss_bytes) {
-        uint64_t resident = resident_bytes();
+        uint64_t resident = rb_hs_resident_bytes();
         *urgent = true;         /* the process's own affair */
         snprintf(why, size, ": its RSS is %.0f MiB", (double)resident / (1 << 20));
         return resident >= options->at_rss_bytes;

@@ -85,10 +85,8 @@ rb_hs_request_serve(struct hs_request *request)
     if (request->path && !rb_hs_format_of(request->path, &request->format)) return EINVAL;
     struct hs_profile *profile = take(request);
     if (!profile) return session_on_p(request->session) ? ENOMEM : ESRCH;
-    if (!profile->holders.refusal) {
-        request->walk_ns = profile->holders.cpu_ns;
-        request->hold_up_ns = profile->holders.hold_up_ns;
-    }
+    request->walk_ns = profile->holders.refusal ? profile->holders.ns : profile->holders.cpu_ns;
+    request->hold_up_ns = profile->holders.hold_up_ns;
     int error = encode(request, profile);
     rb_hs_snapshot_free(profile);
     if (!error && request->path) error = rb_hs_write_file(request->path, request->out.ptr, request->out.len);

@@ -25,7 +25,9 @@ struct hs_request {
     struct hs_buffer out;       /* rb_hs_buffer_free() is the caller's; empty after an error */
     size_t bytes;               /* of the file, or of `out` */
     uint64_t samples;           /* live ones */
-    uint64_t walk_ns, hold_up_ns;       /* of who keeps it: CPU time of the child, and for which Ruby code stood still; 0: it was not asked, or refused */
+    /* Of who keeps it: the child's CPU time, or all its time where it gave no answer; and so long Ruby code stood still. 0: there
+     * was no child. */
+    uint64_t walk_ns, hold_up_ns;
 };
 
 /* The part that who keeps it needs at a safe point: then request->begun is there, or NULL where there is no memory. Its memory is

@@ -1,22 +1,28 @@
 /* See process/walks.h. */
 #include "heap_sampler/mri.h"
 #include "heap_sampler/process/walks.h"
+#include "heap_sampler/account/resident.h"
 #include "heap_sampler/base/clock.h"
 #include "heap_sampler/settings/options.h"
 
 enum { SLOT_NS = 333,
-       PPM = 1000000 };
-/* So long Ruby code may stand still for what nobody has asked for by name; and so long it is taken to do for each slot, before
- * the first walk has shown it: 0.06 ms a MiB of slots. */
+       PPM = 1000000,
+       MIB = 1 << 20,
+       RATES = 2 };
+/* So long Ruby code may stand still for what nobody has asked for by name; and so long it is taken to do for each MiB of
+ * resident memory, whatever is in it, before the first walk has shown it (doc/benchmarks.md: a third of that on an idle machine). */
 static const uint64_t HOLD_UP_MOST_NS = 20000000;
-static const uint64_t HOLD_UP_SLOT_NS = 3;
+static const uint64_t HOLD_UP_MIB_NS = 60000;
 
 static struct {
     uint64_t begun_ns;          /* periodic profiles */
     uint64_t profiles;
     uint64_t spent_ns;
-    uint64_t last_ns, last_hold_up_ns;          /* 0: none yet */
-} walks;
+    uint64_t last_ns;           /* 0: none yet */
+    /* What a MiB of resident memory has held Ruby code up for in the last walks. The lesser counts: in the other the kernel may
+     * have run somebody else. A child inherits them. */
+    uint64_t rates[RATES];
+} walks = {.rates = {HOLD_UP_MIB_NS, HOLD_UP_MIB_NS}};
 
 static uint64_t
 slots(void)
@@ -28,13 +34,25 @@ slots(void)
     return slots;
 }
 
+static uint64_t
+resident_mib(void)
+{
+    return rb_hs_resident_bytes() / MIB + 1;
+}
+
+static uint64_t
+expected_hold_up(void)
+{
+    uint64_t rate = walks.rates[0] < walks.rates[1] ? walks.rates[0] : walks.rates[1];
+    return resident_mib() * rate;
+}
+
 static bool
 affordable_p(void)
 {
     uint64_t next = walks.last_ns ? walks.last_ns : slots() * SLOT_NS;
-    uint64_t hold_up = walks.last_hold_up_ns ? walks.last_hold_up_ns : slots() * HOLD_UP_SLOT_NS;
     double allowed = (double)(rb_hs_steady_ns() - walks.begun_ns) * rb_hs_options.why_ppm / PPM;
-    return hold_up <= HOLD_UP_MOST_NS && (double)(walks.spent_ns + next) <= allowed;
+    return expected_hold_up() <= HOLD_UP_MOST_NS && (double)(walks.spent_ns + next) <= allowed;
 }
 
 bool
@@ -52,12 +70,13 @@ rb_hs_walk_took(uint64_t ns, uint64_t hold_up_ns)
     if (!ns) return;
     walks.spent_ns += ns + hold_up_ns;
     walks.last_ns = ns;
-    walks.last_hold_up_ns = hold_up_ns;
+    walks.rates[1] = walks.rates[0];
+    walks.rates[0] = hold_up_ns / resident_mib();
 }
 
 void
 rb_hs_walks_begin(void)
 {
     walks.begun_ns = rb_hs_steady_ns();
-    walks.profiles = walks.spent_ns = walks.last_ns = walks.last_hold_up_ns = 0;
+    walks.profiles = walks.spent_ns = walks.last_ns = 0;
 }

@@ -7,7 +7,7 @@
  * costs is its child's time and what Ruby code stood still for; the next is taken
  * to cost what the last one did, and the first a third of a microsecond a slot.
  * By a share none is made where Ruby code would stand still for long: the
- * kernel copies the page tables of all resident memory.
+ * kernel copies the page tables of all resident memory, objects or not.
  *
  * Contract: the thread of periodic profiles.
  */
@@ -16,7 +16,7 @@
 
 /* Is the next profile to say it? */
 bool rb_hs_walk_due_p(void);
-/* A walk took so long; 0: it was refused. `hold_up_ns`: of that Ruby code stood still. */
+/* A walk took so long, with or without an answer; 0: none was made. `hold_up_ns`: so long Ruby code stood still. */
 void rb_hs_walk_took(uint64_t ns, uint64_t hold_up_ns);
 /* Periodic profiles begin; in a child, too. [gvl] */
 void rb_hs_walks_begin(void);

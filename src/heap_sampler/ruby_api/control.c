@@ -238,8 +238,8 @@ take_back_options(void)
  *               mean bytes between two samples, 1 to 2**40: sample malloc, or raise RuntimeError, which
  *               says what is missing. It is possible if Ruby was started with
  *               <tt>--heap-sample</tt> or <tt>--heap-sample=off,malloc=standby</tt>
- * [output, every, keep, gc, at_rss, only, quiet] files, until GC::SampleProfile.stop. With any of them a profile is
- *               written at exit too, unless <tt>output: "none"</tt>
+ * [output, every, keep, why, gc, at_rss, only, quiet] files, until GC::SampleProfile.stop. With any of them a profile
+ *               is written at exit too, unless <tt>output: "none"</tt>
  *
  *   GC::SampleProfile.start(interval: "64k")                                  # => true
  *   GC::SampleProfile.start(every: 60, output: "/var/tmp/heap-%p-%t.pb.gz")   # => false

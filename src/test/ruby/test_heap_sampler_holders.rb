@@ -215,6 +215,17 @@ class TestHeapSamplerHolders < Test::Unit::TestCase
     RUBY
   end
 
+  # Other threads hold locks of malloc's when the child is made; it has a copy of the locks, and not of the threads.
+  def test_a_mark_function_that_allocates_waits_for_no_lock
+    omit "glibc's malloc has nothing that could be called around clone(2)" unless GC::SampleProfile.memory[:allocator].start_with?("jemalloc")
+    assert_why(<<~'RUBY')
+      require "-test-/heap_sampler_holders"
+      KEPT = Bug::HeapSamplerHolders.trouble("malloc")
+      refused = Bug::HeapSamplerHolders.while_allocating(3) { Array.new(12) { Why.new(GC.sample_profile(why: 2)).refused } }
+      assert_equal [nil] * 12, refused
+    RUBY
+  end
+
   def test_timeout_ends_the_child
     assert_why(<<~'RUBY')
       require "-test-/heap_sampler_holders"
@@ -319,6 +330,22 @@ class TestHeapSamplerHolders < Test::Unit::TestCase
     RUBY
   end
 
+  # Code that has used the constant has its value in a cache; without the constant it would not.
+  def test_what_would_be_freed_of_a_constant_that_code_uses
+    [[], %w[--yjit --yjit-call-threshold=2]].each do |args|
+      next if args.any? && !defined?(RubyVM::YJIT)
+      assert_why(<<~'RUBY', args: args + SAMPLED)
+        module Plant
+          LIST = leaves(20_000)
+          def self.size = LIST.size
+        end
+        10.times { Plant.size }
+        freed = Why.new.kept["freed"].find { |one| one["chain"].last == "Plant::LIST" }
+        assert_in_delta 20_000 * GC.stat_heap(0, :slot_size), freed["space"], 400_000
+      RUBY
+    end
+  end
+
   def test_threads_that_can_never_wake
     assert_why(<<~'RUBY', timeout: 60)
       require "monitor"
@@ -389,5 +416,37 @@ class TestHeapSamplerHolders < Test::Unit::TestCase
         assert_equal [false, true], asked
       RUBY
     end
+  end
+
+  # The first profiles that a process with so many MiB of strings writes by itself: does each say who keeps what, or why
+  # not, and when was it written?
+  def walks_by_itself(mib, count, setup = "")
+    Dir.mktmpdir do |dir|
+      script = <<~RUBY
+        #{setup}
+        KEPT = Array.new(#{mib}) { "x" * (1 << 20) }
+        GC::SampleProfile.start(interval: "64k", every: 1, why: "50%", gc: "off", output: "#{dir}/x-%t.pb")
+        files = -> { Dir.glob("#{dir}/*.pb").sort.first(#{count}) }
+        sleep 0.1 until files[].size == #{count}
+        p files[].map { |file| File.binread(file).match?(/kept_space|"refused":"/) }
+        p files[].map { |file| File.mtime(file).to_f }
+      RUBY
+      out, err, status = EnvUtil.invoke_ruby(["-W0", "--disable=gems", "-e", script], "", true, true, timeout: 120)
+      assert_predicate status, :success?, err
+      return out.lines.map { |line| eval(line) }
+    end
+  end
+
+  # The kernel copies the page tables of all that is resident, objects or not.
+  def test_no_walk_by_itself_where_it_would_hold_up_for_long
+    assert_equal [true], walks_by_itself(20, 1).first
+    assert_equal [false, false], walks_by_itself(450, 2).first
+  end
+
+  # A walk that gave no answer has taken its time all the same.
+  def test_a_walk_that_hangs_is_not_made_again_at_once
+    asked, times = walks_by_itself(1, 2, %q(require "-test-/heap_sampler_holders"; HANGS = Bug::HeapSamplerHolders.trouble("hang")))
+    assert_equal [true, false], asked
+    assert_operator times[1] - times[0], :<, 15
   end
 end

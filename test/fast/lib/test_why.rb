@@ -254,13 +254,13 @@ test "threads that can never wake: where they wait, what for, and what they keep
   equal([], held_build(stuck: damaged, freed: [{"chain" => []}, "x"]).profile.report.stuck)
 end
 
-test "what would be freed without one reference, with its interval; of a part of the profile nobody knows" do
+test "what would be freed if one holder were emptied, with its interval; of a part of the profile nobody knows" do
   freed = [{"chain" => ["(constants)", "Session::STORE"], "objects" => 9384, "space" => 6_420_000, "var" => 3.3e12},
            {"chain" => ["(constants)", "Ticket::ALL"], "objects" => 0, "space" => 0, "var" => 0}]
   why = held_build(freed: freed).profile.why
   equal([["Session::STORE", 6_420_000], ["Ticket::ALL", 0]], why.freed.map { |one| [one.names.last, one.estimate.space] })
   text = why.to_s
-  assert(text.include?("What would be freed if one reference were not there:") && text.match?(/6\.1 MiB +\S.*MiB +Session::STORE$/), text)
+  assert(text.include?("What would be freed if one holder were emptied:") && text.match?(/6\.1 MiB +\S.*MiB +Session::STORE$/), text)
   equal(6_420_000, why.to_h[:freed].first[:bytes])
   equal([], held_build(freed: freed).profile.filter(class: "Ticket").why.freed)
 end

@@ -37,6 +37,7 @@ main(int argc, char **argv)
         test_gc_times();
         test_pace();
         test_protocol();
+        test_answer();
     }
     return tap_finish();
 }

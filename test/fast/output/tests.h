@@ -17,5 +17,6 @@ void test_epochs(void);
 void test_gc_times(void);
 void test_pace(void);
 void test_protocol(void);
+void test_answer(void);
 
 #endif

@@ -20,6 +20,7 @@ module HeapSample
               heapsample why heap.pb.gz
               heapsample why heap.pb.gz --class 'Ticket*' --full
               heapsample why after.pb.gz --grown-since before.pb.gz
+              heapsample why heap.pb.gz --stuck
               heapsample why 4711 --full-gc
 
         TEXT
@@ -30,12 +31,20 @@ module HeapSample
           why = HeapSample::Why.new(profile, since: since, **analysis_options(:by, :top, :full, :min_share))
           raise Failure, "#{path}: #{why.reason}" if why.reason
 
-          print_as(why)
+          options[:stuck] ? print_stuck(why) : print_as(why)
         end
 
         private
 
         def asked = {**super, why: true}
+
+        def print_stuck(why)
+          raise UsageError, "--stuck is of the whole process: leave out filters and --grown-since" if why.profile.filtered || why.since
+
+          json = options[:json] || options[:format] == "json"
+          $stdout.write(json ? "#{JSON.pretty_generate(stuck: why.stuck.map(&:to_h))}\n" : why.text.stuck_alone)
+          nil
+        end
 
         def print_as(why)
           case options[:format]
@@ -51,6 +60,7 @@ module HeapSample
         def define_own(parser)
           parser.on("--grown-since FILE", "only what came after that earlier profile") { |path| options[:since] = path }
           parser.on("--full", "with arrays, hashes and all steps of long ways") { options[:full] = true }
+          parser.on("--stuck", "only threads that can never wake, and where they wait") { options[:stuck] = true }
           parser.on("--format FORMAT", FORMATS.join(", ")) { |format| options[:format] = choice("--format", format, FORMATS) }
         end
 

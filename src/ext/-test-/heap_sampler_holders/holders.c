@@ -1,9 +1,11 @@
 /*
- * Bug::HeapSamplerHolders: an object whose mark function goes wrong in any other process than the one that made it, for
- * test/ruby/test_heap_sampler_holders.rb.
+ * Bug::HeapSamplerHolders: an object whose mark function goes wrong, or calls malloc, in any other process than the one that
+ * made it, and threads that Ruby does not know, which call malloc all the time: for test/ruby/test_heap_sampler_holders.rb.
  */
 #include "ruby/ruby.h"
 
+#include <pthread.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,6 +14,54 @@ struct trouble {
     pid_t home;
     char how;
 };
+
+/* -- malloc ----------------------------------------------------------------------------------- */
+
+enum { BLOCKS = 256,
+       LARGE = 40000 };         /* no cache of a thread has it: each takes a lock */
+
+/* The threads take each other's blocks and free them, so that locks of all arenas are taken. */
+static void *blocks[BLOCKS];
+static bool busy;
+
+static void
+exchange(unsigned number)
+{
+    free(__atomic_exchange_n(&blocks[number % BLOCKS], malloc(LARGE + number % 64 * 4096), __ATOMIC_ACQ_REL));
+}
+
+static void *
+allocate_all_the_time(void *unused)
+{
+    for (unsigned i = 0; __atomic_load_n(&busy, __ATOMIC_ACQUIRE); i += 7) exchange(i);
+    return unused;
+}
+
+static void
+allocate_once(void)
+{
+    for (unsigned i = 0; i < BLOCKS; i++) exchange(i);
+}
+
+/* while_allocating(threads) { … } */
+static VALUE
+s_while_allocating(VALUE self, VALUE count)
+{
+    pthread_t threads[16];
+    int number = NUM2INT(count), status;
+    if (number < 0 || number > 16) rb_raise(rb_eArgError, "0 to 16 threads");
+    __atomic_store_n(&busy, true, __ATOMIC_RELEASE);
+    for (int i = 0; i < number; i++) {
+        if (pthread_create(&threads[i], NULL, allocate_all_the_time, NULL)) rb_bug("no thread");
+    }
+    VALUE result = rb_protect(rb_yield, Qnil, &status);
+    __atomic_store_n(&busy, false, __ATOMIC_RELEASE);
+    for (int i = 0; i < number; i++) pthread_join(threads[i], NULL);
+    if (status) rb_jump_tag(status);
+    return result;
+}
+
+/* -- mark functions ---------------------------------------------------------------------------- */
 
 static void
 trouble_mark(void *ptr)
@@ -25,6 +75,7 @@ trouble_mark(void *ptr)
     case 'a': abort();
     case 'b': rb_bug("a mark function went wrong");
     case 'e': exit(0);
+    case 'm': allocate_once();
     }
 }
 
@@ -36,7 +87,7 @@ static const rb_data_type_t trouble_type = {
     RUBY_TYPED_FREE_IMMEDIATELY,
 };
 
-/* trouble("hang"), "segv", "abort", "bug", "exit" */
+/* trouble("hang"), "segv", "abort", "bug", "exit", "malloc" */
 static VALUE
 s_trouble(VALUE self, VALUE how)
 {
@@ -53,4 +104,5 @@ Init_heap_sampler_holders(void)
     VALUE bug = rb_define_module("Bug");
     VALUE holders = rb_define_module_under(bug, "HeapSamplerHolders");
     rb_define_singleton_method(holders, "trouble", s_trouble, 1);
+    rb_define_singleton_method(holders, "while_allocating", s_while_allocating, 1);
 }

@@ -61,12 +61,15 @@ module HeapSample
                    .reject { |node| node.role || node.steps.any? { |step| step.first.equal?(Chain::LOADED) } }.max_by { |node| node.estimate.space }
     end
 
-    # What would be freed if one reference were not there: Array of Walk::Freed. None of a part of the profile: that is not known.
+    # What would be freed if one holder were emptied: Array of Walk::Freed. None of a part of the profile: that is not known.
     def freed = profile.filtered || since ? [] : profile.info.walk&.freed || []
+
+    # Threads that can never wake, by the line where they wait: Array of StuckThreads::Place. None of a part of the profile.
+    def stuck = profile.filtered || since ? [] : profile.info.walk&.stuck || []
 
     # JSON-ready: a flat list of nodes, each after its parent, which it names by index.
     def to_h
-      {by: by, full: full, filter: profile.filtered&.names, reason: reason, walk: profile.info.walk&.to_h, total: total.to_h, freed: freed.map(&:to_h), nodes: nodes_to_h}.compact
+      {by: by, full: full, filter: profile.filtered&.names, reason: reason, walk: profile.info.walk&.to_h, total: total.to_h, freed: freed.map(&:to_h), stuck: stuck.map(&:to_h), nodes: nodes_to_h}.compact
     end
 
     # call-seq:

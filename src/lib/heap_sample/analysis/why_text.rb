@@ -7,7 +7,7 @@ module HeapSample
     # Of a way of so many steps those in the middle are counted, unless it is to be told in full.
     STEPS_MOST = 10
     ENDS = 4
-    # References of which it is told what would be freed without them.
+    # Holders of which it is told what would be freed if they were emptied.
     FREED = 5
     # Room that names have at least; what a narrow text does without: the last columns of these first.
     ROOM = 40
@@ -30,6 +30,11 @@ module HeapSample
 
       rows = top ? drawn.first(top) : drawn
       [*@layout.title(title), heading, *rows.flat_map { |node, *prefixes| row(node, *prefixes) }, *@layout.legend(rows.any? { |node, *| node.weak? })]
+    end
+
+    # Of threads that can never wake, and nothing else.
+    def stuck_alone
+      @layout.text([head, @why.stuck.empty? ? @layout.sentence("No thread waits for what nobody else has.") : stuck])
     end
 
     def summary = @why.reason || title
@@ -197,10 +202,10 @@ module HeapSample
       return [] if list.empty?
 
       rows = list.map { |one| [@layout.size(one.estimate), @layout.interval(one.estimate), ->(room) { @layout.name(one.names.last, room) }] }
-      [*@layout.title("What would be freed if one reference were not there:"), *@layout.table([["bytes", :right], ["95% interval", :right, 1], ["reference", :left]], rows)]
+      [*@layout.title("What would be freed if one holder were emptied:"), *@layout.table([["bytes", :right], ["95% interval", :right, 1], ["holder", :left]], rows)]
     end
 
-    def stuck = @why.profile.filtered ? [] : StuckThreads.lines(@why.profile.info.walk&.stuck || [], @layout)
+    def stuck = StuckThreads.lines(@why.stuck, @layout)
 
     def conclusion
       node = @why.largest or return []

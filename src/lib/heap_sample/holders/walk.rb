@@ -33,7 +33,7 @@ module HeapSample
     # Memory that it needed for itself.
     def child_bytes = number("child_bytes")
 
-    # What would be freed if one reference were not there, of the references that keep most: Array of Freed, the largest first.
+    # What would be freed if one holder were emptied, of the holders that keep most: Array of Freed, the largest first.
     def freed
       list("freed").filter_map do |one|
         chain, *figures = one.values_at("chain", "objects", "space", "var")
@@ -43,7 +43,7 @@ module HeapSample
       end
     end
 
-    # +names+: of references, the root first; +estimate+: what would be freed without the last.
+    # +names+: of references, the root first; +estimate+: what would be freed if what the last leads to were emptied.
     Freed = Struct.new(:names, :estimate) do
       # JSON-ready.
       def to_h = {chain: names, **estimate.to_h}
