@@ -45,6 +45,7 @@ module HeapSample
   autoload :GCTimes, "#{here}/profile/gc_times"
   autoload :GemName, "#{here}/profile/gem_name"
   autoload :ListStacks, "#{here}/profile/list_stacks"
+  autoload :Labels, "#{here}/profile/labels"
   autoload :Loading, "#{here}/profile/loading"
   autoload :Meta, "#{here}/profile/meta"
   autoload :NodeStacks, "#{here}/profile/node_stacks"
