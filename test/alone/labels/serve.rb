@@ -51,10 +51,10 @@ end
 
 def cluster
   found = {}
-  200.times do
+  50.times do
     break if found.size == 2
 
-    get("/orders")
+    10.times { get("/orders") }
     now = profile
     workers = counts(now, "Order", "worker", "controller")
     check("one worker each", 1, workers.size) unless workers.empty?

@@ -23,7 +23,7 @@ module HeapSample
 
       # One of +kinds+, or a label: what Groups.by takes.
       def grouping(option, value, kinds)
-        return value.to_sym if Labels.name(value)
+        return value.to_sym if Labels.named(value)
 
         choice(option, value, [*kinds, Groups::LABEL]).to_sym.tap do |by|
           refuse(option, value, "say which label: label:controller") if by.to_s == Groups::LABEL

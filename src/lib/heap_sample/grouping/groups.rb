@@ -23,7 +23,7 @@ module HeapSample
     # One of BY, or "label:NAME"; raises ArgumentError unless it is.  +more+ are others that may be.
     def self.by(by, more = [])
       return by if [*BY, *more].include?(by)
-      return by.to_sym if Labels.name(by)
+      return by.to_sym if Labels.named(by)
 
       raise ArgumentError, "cannot group by #{by.inspect}: by is one of #{[*BY, *more].map(&:inspect).join(", ")}, or #{LABEL.inspect}"
     end

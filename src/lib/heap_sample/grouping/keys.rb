@@ -22,7 +22,7 @@ module HeapSample
       @profile = profile
       @stacks = profile.stacks
       @by = Groups.by(by)
-      @label = Labels.name(by)
+      @label = Labels.named(by)
       @labels = {}
       @column = Columns::GROUPS[by]&.index unless by == :library
       @names = {}

@@ -29,8 +29,8 @@ module HeapSample
     end
 
     # call-seq:
-    #   Labels.name("label:controller") -> "controller" or nil
-    def self.name(by)
+    #   Labels.named("label:controller") -> "controller" or nil
+    def self.named(by)
       by[BY, 1] if by.is_a?(String) || by.is_a?(Symbol)
     end
 
