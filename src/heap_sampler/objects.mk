@@ -18,6 +18,7 @@ HEAP_SAMPLER_OBJS = \
 	heap_sampler/holders/edge_objects.$(OBJEXT) heap_sampler/holders/edge_roots.$(OBJEXT) \
 	heap_sampler/holders/edge_stacks.$(OBJEXT) heap_sampler/holders/edge_text.$(OBJEXT) \
 	heap_sampler/holders/edge_words.$(OBJEXT) heap_sampler/holders/owned_blocks.$(OBJEXT) \
+	heap_sampler/labels/fibers.$(OBJEXT) heap_sampler/labels/label_sets.$(OBJEXT) heap_sampler/labels/reclaim.$(OBJEXT) \
 	heap_sampler/life/life.$(OBJEXT) \
 	heap_sampler/malloc/automatic.$(OBJEXT) heap_sampler/malloc/boot.$(OBJEXT) heap_sampler/malloc/hooks.$(OBJEXT) heap_sampler/malloc/stacks.$(OBJEXT) \
 	heap_sampler/malloc/table.$(OBJEXT) heap_sampler/malloc/yjit.$(OBJEXT) \
@@ -29,12 +30,12 @@ HEAP_SAMPLER_OBJS = \
 	heap_sampler/process/safe_point.$(OBJEXT) heap_sampler/process/walks.$(OBJEXT) \
 	heap_sampler/profile/buffer.$(OBJEXT) heap_sampler/profile/encode.$(OBJEXT) \
 	heap_sampler/profile/encode_meta.$(OBJEXT) heap_sampler/profile/encode_pprof.$(OBJEXT) \
-	heap_sampler/profile/formats.$(OBJEXT) heap_sampler/profile/gzip.$(OBJEXT) heap_sampler/profile/kept.$(OBJEXT) \
+	heap_sampler/profile/formats.$(OBJEXT) heap_sampler/profile/gzip.$(OBJEXT) heap_sampler/profile/kept.$(OBJEXT) heap_sampler/profile/label_texts.$(OBJEXT) \
 	heap_sampler/profile/kept_samples.$(OBJEXT) heap_sampler/profile/malloc_rows.$(OBJEXT) \
 	heap_sampler/profile/profile.$(OBJEXT) heap_sampler/profile/slot_copies.$(OBJEXT) heap_sampler/profile/slot_rows.$(OBJEXT) \
 	heap_sampler/profile/snapshot.$(OBJEXT) heap_sampler/profile/writer.$(OBJEXT) \
 	heap_sampler/ruby_api/block.$(OBJEXT) heap_sampler/ruby_api/check_api.$(OBJEXT) \
-	heap_sampler/ruby_api/control.$(OBJEXT) heap_sampler/ruby_api/init.$(OBJEXT) heap_sampler/ruby_api/memory.$(OBJEXT) \
+	heap_sampler/ruby_api/control.$(OBJEXT) heap_sampler/ruby_api/init.$(OBJEXT) heap_sampler/ruby_api/labels.$(OBJEXT) heap_sampler/ruby_api/memory.$(OBJEXT) \
 	heap_sampler/ruby_api/objects.$(OBJEXT) heap_sampler/ruby_api/profile_object.$(OBJEXT) \
 	heap_sampler/ruby_api/raw.$(OBJEXT) \
 	heap_sampler/service/address.$(OBJEXT) heap_sampler/service/answers.$(OBJEXT) heap_sampler/service/attach.$(OBJEXT) \
@@ -46,4 +47,4 @@ HEAP_SAMPLER_OBJS = \
 	heap_sampler/slots/page_table.$(OBJEXT) heap_sampler/slots/records.$(OBJEXT) heap_sampler/slots/sessions.$(OBJEXT) \
 	heap_sampler/stacks/capture.$(OBJEXT) heap_sampler/stacks/class_table.$(OBJEXT) heap_sampler/stacks/labels.$(OBJEXT) \
 	heap_sampler/stacks/stack_table.$(OBJEXT)
-HEAP_SAMPLER_DIRS = heap_sampler/account heap_sampler/base heap_sampler/collections heap_sampler/estimate heap_sampler/holders heap_sampler/life heap_sampler/malloc heap_sampler heap_sampler/native heap_sampler/process heap_sampler/profile heap_sampler/ruby_api heap_sampler/service heap_sampler/settings heap_sampler/sites heap_sampler/slots heap_sampler/stacks
+HEAP_SAMPLER_DIRS = heap_sampler/account heap_sampler/base heap_sampler/collections heap_sampler/estimate heap_sampler/holders heap_sampler/labels heap_sampler/life heap_sampler/malloc heap_sampler heap_sampler/native heap_sampler/process heap_sampler/profile heap_sampler/ruby_api heap_sampler/service heap_sampler/settings heap_sampler/sites heap_sampler/slots heap_sampler/stacks

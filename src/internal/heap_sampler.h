@@ -186,6 +186,8 @@ struct rb_heap_sampler_fiber {
 };
 /* While it is in the list. Plain loads; [any] */
 void rb_heap_sampler_fiber_look(const struct rb_heap_sampler_alive *fiber, struct rb_heap_sampler_fiber *look);
+/* Its label set (heap_sampler/labels/label_sets.h), likewise. */
+uint16_t rb_heap_sampler_fiber_labels(const struct rb_heap_sampler_alive *fiber);
 
 /* What a fiber refers to beside its stack; 0: nothing. Plain loads; [vm] */
 struct rb_fiber_struct;

@@ -16,13 +16,14 @@
 #   HeapSample::Shape: what grows in them, and how;
 # - HeapSample::Report and GrowthReport: what there is to say, as text and data;
 # - HeapSample::About: what a profile says about itself;
-# - HeapSample::View: a page to look at all of it in a browser.
+# - HeapSample::View: a page to look at all of it in a browser;
+# - HeapSample::Web: the memory of a running process, as a Rack application.
 #
 # It depends on no gem; zlib and json are loaded when a file is read.
 #
 # This file knows where every constant is, and loads each from beside itself when it is first used;
 # so no file below requires another, and no two copies of the library mix.  What a program requires by name is here beside it:
-# heap_sample, and in heap_sample/ assertions, minitest, test_unit and rspec.
+# heap_sample, and in heap_sample/ assertions, minitest, test_unit, rspec, rails, active_job, sidekiq and web.
 module HeapSample
   # A file that is not a readable profile.  The message names the file and what
   # is wrong with it.
@@ -45,6 +46,7 @@ module HeapSample
   autoload :GCTimes, "#{here}/profile/gc_times"
   autoload :GemName, "#{here}/profile/gem_name"
   autoload :ListStacks, "#{here}/profile/list_stacks"
+  autoload :Labels, "#{here}/profile/labels"
   autoload :Loading, "#{here}/profile/loading"
   autoload :Meta, "#{here}/profile/meta"
   autoload :NodeStacks, "#{here}/profile/node_stacks"
@@ -175,6 +177,7 @@ module HeapSample
   autoload :ViewColumns, "#{here}/html/columns"
   autoload :ViewFrames, "#{here}/html/frames"
   autoload :ViewGroups, "#{here}/html/groups"
+  autoload :Web, "#{here}/web"
   autoload :ViewSheet, "#{here}/html/sheet"
   autoload :ViewWays, "#{here}/html/ways"
   autoload :ViewTitles, "#{here}/html/titles"

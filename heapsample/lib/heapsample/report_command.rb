@@ -30,9 +30,9 @@ module HeapSample
       end
 
       def define_grouping(parser, kinds = Groups::BY)
-        app = "; app: the line of the application behind that" if kinds.include?(:app)
-        parser.on("--by KIND", "rows by #{kinds.join(", ")}", "(line: where it was allocated#{app})") do |by|
-          options[:by] = choice("--by", by, kinds).to_sym
+        app = "; app: the application's line behind that" if kinds.include?(:app)
+        parser.on("--by KIND", "rows by #{kinds.join(", ")}", "or #{Groups::LABEL} (line: where it was allocated#{app})") do |by|
+          options[:by] = grouping("--by", by, kinds)
         end
       end
 

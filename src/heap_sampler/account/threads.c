@@ -79,6 +79,8 @@ rb_heap_sampler_thread_begins(struct rb_thread_struct *th)
 {
     struct line_of_code of;
     if (rb_hs_alive_p(&th->heap_sampler.alive)) return;         /* in a forked child */
+    const rb_execution_context_t *ec = rb_current_execution_context(false);
+    if (ec) th->ec->heap_sampler_labels = ec->heap_sampler_labels;
     if (th->ec->vm_stack) th->heap_sampler.vm_stack = (uintptr_t)th->ec->vm_stack;
     line_of_thread(&of, th);
     rb_hs_alive_add(HS_THREADS, &th->heap_sampler.alive, &of.place);

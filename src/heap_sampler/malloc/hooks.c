@@ -26,6 +26,7 @@
 #include "heap_sampler/base/locks.h"
 #include "heap_sampler/base/memory.h"
 #include "heap_sampler/base/must.h"
+#include "heap_sampler/labels/fibers.h"
 #include "heap_sampler/malloc/automatic.h"
 #include "heap_sampler/malloc/state.h"
 #include "heap_sampler/malloc/table.h"
@@ -274,7 +275,10 @@ sample(uintptr_t address, uint64_t size, uint64_t drawn_at)
     if (making_stack && birth.kind != HS_MALLOC_AT_GC) return;
     count(&counters.samples);
     switch (birth.kind) {
-    case HS_MALLOC_STACK: birth.depth = rb_hs_capture_hash(ec, &birth.hash, &birth.truncated); break;
+    case HS_MALLOC_STACK:
+        birth.depth = rb_hs_capture_hash(ec, &birth.hash, &birth.truncated);
+        birth.labels = rb_hs_labels_of(ec);
+        break;
     case HS_MALLOC_AT_GC: count(&counters.gc); break;
     case HS_MALLOC_AT_NO_GVL: count(&counters.no_gvl); break;
     case HS_MALLOC_AT_YJIT: return;   /* it is counted */

@@ -23,10 +23,11 @@ enum {
 
 struct stack {
     uint64_t raw_key;           /* finds it inside malloc; 0: nothing does */
-    uint64_t native_key;        /* of its native frames and its kind */
+    uint64_t native_key;        /* of its native frames, its kind and its labels */
     uint32_t node;              /* or HS_MALLOC_RAW; of one that is not used: the next such */
     uint32_t living;            /* blocks */
     uintptr_t *native;          /* leaf first; NULL: none */
+    uint16_t labels;
     uint8_t native_count, kind;
     bool used;
     bool folded, spared;        /* while stacks are folded; folded: `node` is a frame */
@@ -105,11 +106,17 @@ rb_hs_malloc_stacks_beside(size_t bytes)
 /* -- stacks ----------------------------------------------------------------------------- */
 
 static uint64_t
-native_key_of(enum hs_malloc_kind kind, const uintptr_t *frames, uint32_t count)
+native_key_of(enum hs_malloc_kind kind, uint16_t labels, const uintptr_t *frames, uint32_t count)
 {
-    uint64_t key = hs_mix((uint64_t)kind + 1);
+    uint64_t key = hs_mix(((uint64_t)labels << 8 | kind) + 1);
     for (uint32_t i = 0; i < count; i++) key = hs_mix(key + frames[i]);
     return key;
+}
+
+static void
+renew_native_key(struct stack *stack)
+{
+    stack->native_key = native_key_of(stack->kind, stack->labels, stack->native, stack->native_count);
 }
 
 /* Keys of maps are not 0. */
@@ -208,7 +215,13 @@ add_stack(const struct hs_malloc_birth *birth, uint64_t native_key, uint64_t raw
     uint32_t number = new_stack(), depth = 0;
     if (number == NONE) return NONE;
     struct stack *stack = &stacks[number];
-    *stack = (struct stack){.kind = (uint8_t)birth->kind, .native_key = native_key, .node = HS_NODE_EMPTY, .used = true};
+    *stack = (struct stack){
+        .kind = (uint8_t)birth->kind,
+        .labels = birth->labels,
+        .native_key = native_key,
+        .node = HS_NODE_EMPTY,
+        .used = true,
+    };
     bool ok = add_totals_for(number) && add_natives(stack, birth->native, birth->native_count);
     if (ok && birth->kind == HS_MALLOC_STACK) {
         depth = copy_raw(birth, number);
@@ -229,7 +242,7 @@ add_stack(const struct hs_malloc_birth *birth, uint64_t native_key, uint64_t raw
 static uint32_t
 find_or_add_stack(const struct hs_malloc_birth *birth)
 {
-    uint64_t native_key = native_key_of(birth->kind, birth->native, birth->native_count);
+    uint64_t native_key = native_key_of(birth->kind, birth->labels, birth->native, birth->native_count);
     uint64_t raw_key = raw_key_of(birth, native_key);
     const uint32_t *found = rb_hs_map_find(&stack_by_raw, raw_key);
     return found ? *found : add_stack(birth, native_key, raw_key);
@@ -244,10 +257,16 @@ rb_hs_malloc_stack_of(const struct hs_malloc_birth *birth)
     uint32_t number = find_or_add_stack(birth);
     if (number != NONE) return number;
     short_of_room = true;
-    struct hs_malloc_birth evicted = {.kind = HS_MALLOC_EVICTED, .native = birth->native, .native_count = birth->native_count};
+    struct hs_malloc_birth evicted = {
+        .kind = HS_MALLOC_EVICTED,
+        .labels = hs_labels_coarse(birth->labels),
+        .native = birth->native,
+        .native_count = birth->native_count,
+    };
     number = find_or_add_stack(&evicted);
     if (number != NONE) return number;
     evicted.native_count = 0;
+    evicted.labels = HS_LABELS_NONE;
     return find_or_add_stack(&evicted);
 }
 
@@ -483,7 +502,7 @@ fold_stack(struct stack *stack)
         if (leaf) stack->native = leaf;
         keep_natives(stack, 1);
     }
-    stack->native_key = native_key_of(stack->kind, stack->native, stack->native_count);
+    renew_native_key(stack);
 }
 
 /* So many lines have allocated what is dead that these fill the table: not even they are known of the dead. */
@@ -494,7 +513,8 @@ fold_further(struct stack *stack)
     if (stack->node != HS_NODE_EMPTY && node != UINT32_MAX) stack->node = node;
     if (stack->native_count || stack->kind == HS_MALLOC_STACK) stack->raw_key = 0;
     keep_natives(stack, 0);
-    stack->native_key = native_key_of(stack->kind, NULL, 0);
+    stack->labels = hs_labels_coarse(stack->labels);
+    renew_native_key(stack);
 }
 
 /* Stacks that have the same name by now become one; how many of them live. */
@@ -531,6 +551,29 @@ rb_hs_malloc_stacks_fold_end(const uint32_t *new_node, hs_malloc_renumber renumb
     return living <= most;
 }
 
+/* -- label sets that go ----------------------------------------------------------- */
+
+void
+rb_hs_malloc_stacks_see_labels(bool used[HS_LABEL_NUMBERS])
+{
+    for (uint32_t i = 0; i < stack_count; i++) {
+        if (stacks[i].used && living_p(&stacks[i])) used[stacks[i].labels] = true;
+    }
+}
+
+void
+rb_hs_malloc_stacks_replace_labels(const bool gone[HS_LABEL_NUMBERS], hs_malloc_renumber renumber)
+{
+    for (uint32_t i = 0; i < stack_count; i++) {
+        struct stack *stack = &stacks[i];
+        if (!stack->used || !gone[stack->labels]) continue;
+        stack->labels = HS_LABELS_OTHER;
+        stack->raw_key = 0;
+        renew_native_key(stack);
+    }
+    join_all(renumber);
+}
+
 /* -- snapshots ----------------------------------------------------------------------------------------- */
 
 bool
@@ -542,7 +585,7 @@ rb_hs_malloc_stacks_copy(struct hs_malloc_copy *copy, int s)
     if (!copy->stacks || !copy->totals || !copy->natives) return false;
     for (uint32_t i = 0; i < stack_count; i++) {
         const struct stack *stack = &stacks[i];
-        copy->stacks[i] = (struct hs_malloc_stack_copy){stack->node, stack->kind, copy->native_count, stack->native_count};
+        copy->stacks[i] = (struct hs_malloc_stack_copy){stack->node, stack->kind, stack->labels, copy->native_count, stack->native_count};
         if (!stack->native_count) continue;
         memcpy(copy->natives + copy->native_count, stack->native, stack->native_count * sizeof(*copy->natives));
         copy->native_count += stack->native_count;

@@ -6,6 +6,7 @@
 #include "heap_sampler/estimate/draw.h"
 #include "heap_sampler/estimate/epochs.h"
 #include "heap_sampler/estimate/estimate.h"
+#include "heap_sampler/labels/reclaim.h"
 #include "heap_sampler/malloc/stacks.h"
 #include "heap_sampler/sites/folding.h"
 #include "heap_sampler/sites/totals.h"
@@ -492,6 +493,34 @@ rb_hs_malloc_fold_end(const uint32_t *new_node)
     /* Where the living have so many stacks, folding does not help: fewer samples do. */
     if (!rb_hs_malloc_stacks_fold_end(new_node, renumber_blocks)) widen_once();
     unlock_malloc();
+}
+
+/* -- label sets that go ------------------------------------------------------------------------------ */
+
+static void
+see_labels(bool used[HS_LABEL_NUMBERS])
+{
+    lock_malloc();
+    rb_hs_malloc_stacks_see_labels(used);
+    unlock_malloc();
+}
+
+static bool
+replace_labels(const bool gone[HS_LABEL_NUMBERS])
+{
+    HS_CONTRACT(write);
+    lock_malloc();
+    rb_hs_malloc_stacks_replace_labels(gone, renumber_blocks);
+    unlock_malloc();
+    return true;
+}
+
+static const struct hs_user_of_labels user_of_labels = {see_labels, replace_labels};
+
+__attribute__((constructor)) static void
+follow_labels(void)
+{
+    rb_hs_labels_used_by(&user_of_labels);
 }
 
 /* -- snapshots ----------------------------------------------------------------------------------------- */

@@ -7,8 +7,8 @@
  *     address --> block   size, GC and thread of birth
  *                   |  \
  *                   |   epoch   at which interval each session keeps it
- *                 stack   native frames, below them a stack of Ruby's, and
- *                         what each session has seen born and die there
+ *                 stack   native frames, below them a stack of Ruby's, the label
+ *                         set, and what each session has seen born and die there
  *
  * A stack is met inside malloc, where nothing may be named.  So it begins
  * *raw*: its Ruby frames are copied as addresses.  At the end of a mark, before
@@ -54,6 +54,7 @@ struct hs_malloc_birth {
     uint64_t size;              /* bytes, of its size class */
     uint64_t drawn_at;          /* the interval of the draw */
     uint32_t gc, thread;        /* thread 0: none of Ruby's */
+    uint16_t labels;            /* the label set of its fiber: of a stack of Ruby's */
     enum hs_malloc_kind kind;
     const uintptr_t *native;
     uint32_t native_count;
@@ -121,7 +122,8 @@ struct hs_malloc_block_copy {
 };
 struct hs_malloc_stack_copy {
     uint32_t node;              /* or HS_MALLOC_RAW */
-    enum hs_malloc_kind kind;
+    uint16_t kind;              /* enum hs_malloc_kind */
+    uint16_t labels;
     uint32_t native_at, native_count;   /* in `natives`, leaf first, return addresses */
 };
 struct hs_malloc_copy {

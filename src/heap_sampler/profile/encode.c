@@ -35,6 +35,7 @@ rb_hs_profile_check(const struct hs_profile *profile)
         if (row->class_name >= profile->text_count) return EINVAL;
         if (row->type >= profile->text_count) return EINVAL;
         if (row->library >= profile->text_count) return EINVAL;
+        if (row->labels >= profile->text_count) return EINVAL;
     }
     for (uint32_t i = 0; i < profile->holders.node_count; i++) {
         const struct hs_holder *node = &profile->holders.nodes[i];

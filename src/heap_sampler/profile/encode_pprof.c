@@ -14,6 +14,7 @@
  * which end the file.
  */
 #include "heap_sampler/base/memory.h"
+#include "heap_sampler/base/table.h"
 #include "heap_sampler/base/texts.h"
 #include "heap_sampler/holders/holders.h"
 #include "heap_sampler/profile/buffer.h"
@@ -141,6 +142,12 @@ struct holder_locations {
     uint64_t object, block;     /* that object, or its memory, where a stack begins */
 };
 
+/* A key or a value of labels, and its string. */
+struct label_text {
+    struct hs_text text;
+    uint32_t string;
+};
+
 struct pprof {
     const struct hs_profile *profile;
     struct hs_buffer *out;
@@ -155,6 +162,9 @@ struct pprof {
     bool *mapping_unnamed;              /* by mapping: it has a location without a function */
     uint64_t location_count, no_stack_location;
     uint32_t function_count, string_count;
+    struct hs_map label_strings;        /* places in label_texts, by hash */
+    struct label_text *label_texts;
+    uint32_t label_text_count, label_text_capacity;
     struct holder_locations *of_holder; /* by node of the holders */
     uint32_t object_string, row_string, linked_string;
     uint64_t holder_count;
@@ -332,6 +342,51 @@ put_label(struct pprof *p, uint32_t key, uint32_t string, uint64_t number, enum 
     p->packed.len = 0;
 }
 
+/* Many label sets have the same keys, and many the same values: each is written once. */
+static uint32_t
+label_string(struct pprof *p, struct hs_text text)
+{
+    uint64_t hash = text.len;
+    for (uint32_t i = 0; i < text.len; i++) hash = hs_mix(hash ^ (unsigned char)text.ptr[i]);
+    for (hash |= 1;; hash += 2) {
+        const uint32_t *found = rb_hs_map_find(&p->label_strings, hash);
+        if (!found) break;
+        struct hs_text same = p->label_texts[*found].text;
+        if (same.len == text.len && memcmp(same.ptr, text.ptr, text.len) == 0) return p->label_texts[*found].string;
+    }
+    if (!rb_hs_grow(HS_MEM_SNAPSHOTS, (void **)&p->label_texts, &p->label_text_capacity, (uint64_t)p->label_text_count + 1,
+                    sizeof(*p->label_texts)) ||
+        !rb_hs_map_put(&p->label_strings, hash, p->label_text_count)) {
+        p->out->failed = true;
+        return S_empty;
+    }
+    uint32_t string = add_string(p, text);
+    p->label_texts[p->label_text_count++] = (struct label_text){text, string};
+    return string;
+}
+
+static struct hs_text
+cut_at(struct hs_text *rest, char end)
+{
+    const char *found = memchr(rest->ptr, end, rest->len);
+    struct hs_text head = {rest->ptr, found ? (uint32_t)(found - rest->ptr) : rest->len};
+    uint32_t used = head.len + (found != NULL);
+    *rest = (struct hs_text){rest->ptr + used, rest->len - used};
+    return head;
+}
+
+/* Lines "key=value". Their strings are added first: a label is built where strings are. */
+static void
+put_application_labels(struct pprof *p, uint32_t labels)
+{
+    struct hs_text rest = p->profile->texts[labels];
+    while (rest.len) {
+        struct hs_text value = cut_at(&rest, '\n'), key = cut_at(&value, '=');
+        uint32_t key_string = label_string(p, key), value_string = label_string(p, value);
+        put_label(p, key_string, value_string, 0, S_empty);
+    }
+}
+
 static void
 put_labels(struct pprof *p, const struct hs_row *row)
 {
@@ -351,6 +406,7 @@ put_labels(struct pprof *p, const struct hs_row *row)
      * (a field left out); without it, it drops the label. */
     if (row->has_birth) put_label(p, S_gc_birth, 0, (uint64_t)rb_hs_saturate(row->birth_gc), S_count);
     if (row->thread) put_label(p, S_thread, 0, row->thread, S_count);
+    put_application_labels(p, row->labels);
 }
 
 /* -- who keeps it ------------------------------------------------------------------------ */
@@ -451,6 +507,7 @@ put_kept_labels(struct pprof *p, const struct hs_kept *kept)
     if (class_name) put_label(p, S_class, class_name, 0, S_empty);
     if (type) put_label(p, S_type, type, 0, S_empty);
     if (row->malloced) put_label(p, S_kind, S_malloc, 0, S_empty);
+    put_application_labels(p, row->labels);
     put_label(p, p->row_string, 0, kept->row, S_count);
     put_linked(p, kept->node);
 }
@@ -603,6 +660,8 @@ dispose(struct pprof *p)
     rb_hs_free(HS_MEM_SNAPSHOTS, p->function);
     rb_hs_free(HS_MEM_SNAPSHOTS, p->mapping_unnamed);
     rb_hs_free(HS_MEM_SNAPSHOTS, p->of_holder);
+    rb_hs_free(HS_MEM_SNAPSHOTS, p->label_texts);
+    rb_hs_map_free(&p->label_strings);
     rb_hs_buffer_free(&p->locations);
     rb_hs_buffer_free(&p->functions);
     rb_hs_buffer_free(&p->strings);
@@ -614,7 +673,7 @@ dispose(struct pprof *p)
 int
 rb_hs_encode_pprof(const struct hs_profile *profile, struct hs_buffer *out)
 {
-    struct pprof p = {.profile = profile, .out = out};
+    struct pprof p = {.profile = profile, .out = out, .label_strings.use = HS_MEM_SNAPSHOTS};
     int error = rb_hs_profile_check(profile);
     if (error) return error;
 

@@ -55,13 +55,14 @@ _Static_assert(sizeof(struct hs_malloc_stack_copy) + sizeof(struct hs_totals) + 
 struct building {
     struct hs_profile *profile;
     const struct hs_malloc_copy *copy;
+    const uint32_t *labels;     /* texts, by label set */
     struct named *named;        /* by stack; node UINT32_MAX: not yet */
     struct hs_native *native;   /* NULL: native frames stay without names */
     uint32_t text_capacity, frame_capacity, node_capacity, mapping_capacity;
     struct hs_map texts;        /* by address of the text, which is interned */
     struct hs_map frames;       /* by address of the code */
     struct hs_map nodes;        /* by parent and frame */
-    struct hs_map first;        /* stacks, by node */
+    struct hs_map first;        /* stacks, by node and labels */
     uint32_t malloc_text;
     struct look look;
     struct hs_text ruby_file;   /* base name of the file that the interpreter is in */
@@ -278,9 +279,10 @@ first_of_node(struct building *b, uint32_t number)
     struct named *named = &b->named[number];
     if (named->node == UINT32_MAX) {
         named->node = stack_node(b, ruby_node(b, stack), stack, &named->library);
-        const uint32_t *found = rb_hs_map_find(&b->first, (uint64_t)named->node + 1);
+        uint64_t key = ((uint64_t)stack->labels << 32 | named->node) + 1;
+        const uint32_t *found = rb_hs_map_find(&b->first, key);
         named->first = found ? *found : number;
-        if (!found && !rb_hs_map_put(&b->first, (uint64_t)named->node + 1, number)) b->failed = true;
+        if (!found && !rb_hs_map_put(&b->first, key, number)) b->failed = true;
     }
     return named->first;
 }
@@ -352,6 +354,7 @@ add_row(struct building *b, uint32_t stack)
         .library = named->library,
         .class_name = b->malloc_text,
         .type = b->malloc_text,
+        .labels = b->labels[b->copy->stacks[stack].labels],
     };
     return row;
 }
@@ -496,12 +499,13 @@ make_room(struct building *b)
 }
 
 bool
-rb_hs_malloc_rows_add(struct hs_malloc_copy *copy, const struct hs_yjit_memory *yjit, struct hs_profile *profile)
+rb_hs_malloc_rows_add(struct hs_malloc_copy *copy, const struct hs_yjit_memory *yjit, const uint32_t *labels, struct hs_profile *profile)
 {
     rb_hs_unwind_refresh();
     struct building b = {
         .profile = profile,
         .copy = copy,
+        .labels = labels,
         .native = rb_hs_native_open(),
         .text_capacity = profile->text_count,
         .frame_capacity = profile->frame_count,

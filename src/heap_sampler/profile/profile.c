@@ -1,5 +1,5 @@
 /*
- * What a profile does by itself.  The texts are the sampler's names, not ours.
+ * What a profile does by itself.  The texts are the sampler's names, not ours, but for those of labels.
  */
 #include "heap_sampler/profile/profile.h"
 #include "heap_sampler/base/memory.h"
@@ -57,6 +57,7 @@ rb_hs_profile_free(struct hs_profile *profile)
     rb_hs_free(HS_MEM_SNAPSHOTS, profile->nodes);
     rb_hs_free(HS_MEM_SNAPSHOTS, profile->frames);
     rb_hs_free(HS_MEM_SNAPSHOTS, profile->texts);
+    rb_hs_free(HS_MEM_SNAPSHOTS, profile->label_bytes);
     rb_hs_free(HS_MEM_SNAPSHOTS, profile->mappings);
     rb_hs_free(HS_MEM_SNAPSHOTS, profile->kept);
     rb_hs_holders_free(&profile->holders);

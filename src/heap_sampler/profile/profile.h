@@ -5,7 +5,8 @@
  *
  * No VALUE and no MRI header from here down: a profile is built, encoded,
  * compressed and written by any thread without the GVL.  It owns its arrays;
- * texts point into the sampler's names, which live as long as the process.
+ * texts point into the sampler's names, which live as long as the process, and
+ * to those of labels, which the profile owns.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -48,12 +49,13 @@ struct hs_share {
  * allocated at the snapshot, whatever GCs have found, and `young` is 0. */
 struct hs_row {
     uint32_t node;
-    bool malloced;
     uint32_t library;           /* text: base name of the file whose code called malloc; "": a row of slots */
     uint32_t class_name;        /* text */
     uint32_t type;              /* text: "T_STRING", … */
     uint32_t slot_size;         /* bytes */
     uint32_t thread;            /* serial of the allocating thread, 0: several */
+    uint32_t labels;            /* text: lines "key=value" in the order of the keys; "": none */
+    bool malloced;
     bool has_birth;             /* false: a row of totals only (alloc, dead) */
     uint64_t birth_gc;          /* GC count at birth, if has_birth */
     struct hs_estimate inuse;   /* found alive by the last completed mark; of malloc: allocated now */
@@ -158,6 +160,7 @@ struct hs_profile {
     uint32_t frame_count;
     struct hs_text *texts;      /* text 0 is empty */
     uint32_t text_count;
+    char *label_bytes;          /* what texts of labels point into; NULL: none */
     struct hs_mapping *mappings;        /* of native frames, by start */
     uint32_t mapping_count;
     struct hs_holders holders;  /* who keeps it: chains, where they were asked for; their texts are the profile's */

@@ -40,7 +40,8 @@
     COLUMN(holds_free_pinned, DBL2NUM(row->holds_free_pinned)) \
     COLUMN(unshared, DBL2NUM(row->unshared.space)) \
     COLUMN(unshared_variance, DBL2NUM(row->unshared.variance)) \
-    COLUMN(unshared_born, DBL2NUM(row->unshared_born))
+    COLUMN(unshared_born, DBL2NUM(row->unshared_born)) \
+    COLUMN(label_set, UINT2NUM(row->labels))
 
 /* Of one kind of memory; 0 in the rows of the other. */
 #define HS_ROW_VALUES_OF(VALUE, kind, is_kind) \

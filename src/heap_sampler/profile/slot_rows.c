@@ -26,7 +26,7 @@ totals_row_p(const struct hs_totals *totals)
 }
 
 static struct hs_row *
-add_row(struct hs_profile *profile, const struct hs_slot_copies *copied, uint32_t site)
+add_row(struct hs_profile *profile, const struct hs_slot_copies *copied, const uint32_t *labels, uint32_t site)
 {
     struct hs_row *row = &profile->rows[profile->row_count++];
     *row = (struct hs_row){
@@ -34,6 +34,7 @@ add_row(struct hs_profile *profile, const struct hs_slot_copies *copied, uint32_
         .slot_size = copied->sites[site].slot_size,
         .class_name = copied->names[site].class_text,
         .type = copied->names[site].type_text,
+        .labels = labels[copied->sites[site].labels],
     };
     return row;
 }
@@ -84,7 +85,7 @@ add_where_it_lies(struct hs_row *row, const struct hs_slot_copies *copied, const
 }
 
 bool
-rb_hs_slot_rows_add(struct hs_slot_copies *copied, struct hs_profile *profile)
+rb_hs_slot_rows_add(struct hs_slot_copies *copied, const uint32_t *labels, struct hs_profile *profile)
 {
     look_at_sharing(copied, &profile->meta.inherited);
     rb_hs_sort(copied->records, copied->record_count, sizeof(*copied->records), compare_records);
@@ -96,7 +97,7 @@ rb_hs_slot_rows_add(struct hs_slot_copies *copied, struct hs_profile *profile)
         struct hs_slot_copy *copy = &copied->records[i];
         const struct hs_record *record = &copy->record;
         if (!i || compare_records(copy - 1, copy) != 0) {
-            row = add_row(profile, copied, record->site);
+            row = add_row(profile, copied, labels, record->site);
             row->has_birth = true;
             row->birth_gc = record->birth_gc;
             row->thread = record->thread;
@@ -109,7 +110,7 @@ rb_hs_slot_rows_add(struct hs_slot_copies *copied, struct hs_profile *profile)
     for (uint32_t site = 0; site < copied->totals_count; site++) {
         const struct hs_totals *totals = &copied->totals[site];
         if (!totals_row_p(totals)) continue;
-        row = add_row(profile, copied, site);
+        row = add_row(profile, copied, labels, site);
         row->alloc = totals->alloc;
         row->dead = totals->dead;
         row->dead_gcs = totals->dead_gcs;

@@ -5,8 +5,8 @@
 #include "heap_sampler/profile/profile.h"
 #include "heap_sampler/profile/slot_copies.h"
 
-/* Sorts the copies; each says which row it was added to. False: no memory. */
-bool rb_hs_slot_rows_add(struct hs_slot_copies *copied, struct hs_profile *profile);
+/* Sorts the copies; each says which row it was added to. labels[n] is the text of label set n. False: no memory. */
+bool rb_hs_slot_rows_add(struct hs_slot_copies *copied, const uint32_t *labels, struct hs_profile *profile);
 /* Each living sample; after the rows. False: no memory. */
 bool rb_hs_live_samples_list(const struct hs_slot_copies *copied, struct hs_profile *profile);
 

@@ -20,6 +20,7 @@
 #include "heap_sampler/malloc/yjit.h"
 #include "heap_sampler/profile/kept.h"
 #include "heap_sampler/profile/kept_samples.h"
+#include "heap_sampler/profile/label_texts.h"
 #include "heap_sampler/profile/malloc_rows.h"
 #include "heap_sampler/profile/profile.h"
 #include "heap_sampler/profile/slot_copies.h"
@@ -41,6 +42,7 @@ struct hs_snapshot {
     unsigned flags;
     struct hs_profile *profile;
     struct hs_copies copies;
+    struct hs_profile_labels labels;
     struct hs_holders_child child;
     bool ok;
     bool asked;                 /* the child is to be waited for */
@@ -132,7 +134,7 @@ copy_all(struct hs_snapshot *snapshot)
     bool ok = false;
     rb_hs_lock();
     if (session->on) {
-        ok = rb_hs_slot_copies_take(&snapshot->copies.slots, number);
+        ok = rb_hs_slot_copies_take(&snapshot->copies.slots, number) && rb_hs_label_sets_copy(&snapshot->labels.copied);
         profile->nodes = rb_hs_copy_array(rb_hs_nodes, profile->node_count = rb_hs_node_count, sizeof(*rb_hs_nodes));
         profile->frames = rb_hs_copy_array(rb_hs_frames, profile->frame_count = rb_hs_frame_count, sizeof(*rb_hs_frames));
         profile->texts = rb_hs_copy_array(rb_hs_texts, profile->text_count = rb_hs_text_count, sizeof(*rb_hs_texts));
@@ -184,12 +186,13 @@ static bool
 make_rows(struct hs_snapshot *snapshot)
 {
     struct hs_profile *profile = snapshot->profile;
-    if (!rb_hs_slot_rows_add(&snapshot->copies.slots, profile)) return false;
+    const uint32_t *labels = rb_hs_profile_labels_add(profile, &snapshot->labels);
+    if (!labels || !rb_hs_slot_rows_add(&snapshot->copies.slots, labels, profile)) return false;
     if (snapshot->flags & HS_WITH_SAMPLES && !rb_hs_live_samples_list(&snapshot->copies.slots, profile)) return false;
     if (!snapshot->asked) rb_hs_slot_copies_free(&snapshot->copies.slots);
     if (!snapshot->copies.malloc.blocks) return true;
     struct hs_yjit_memory yjit = rb_hs_yjit_memory(snapshot->session);
-    return rb_hs_malloc_rows_add(&snapshot->copies.malloc, &yjit, profile);
+    return rb_hs_malloc_rows_add(&snapshot->copies.malloc, &yjit, labels, profile);
 }
 
 static void
@@ -231,6 +234,7 @@ rb_hs_snapshot_end(struct hs_snapshot *snapshot)
     bool ok = snapshot->worked && snapshot->ok && add_kept(snapshot);
     rb_hs_slot_copies_free(&snapshot->copies.slots);
     rb_hs_malloc_copy_free(&snapshot->copies.malloc);
+    rb_hs_profile_labels_free(&snapshot->labels);
     rb_hs_free(HS_MEM_SNAPSHOTS, snapshot);
     if (ok) return profile;
     rb_hs_snapshot_free(profile);

@@ -3,6 +3,7 @@
 #include "heap_sampler/base/memory.h"
 #include "heap_sampler/base/texts.h"
 #include "heap_sampler/estimate/epochs.h"
+#include "heap_sampler/labels/label_sets.h"
 #include "heap_sampler/malloc/automatic.h"
 #include "heap_sampler/malloc/hooks.h"
 #include "heap_sampler/malloc/state.h"
@@ -348,6 +349,7 @@ s_running_p(VALUE klass)
  * [:max_samples, :max_depth] as in GC::SampleProfile.start
  * [:live_samples, :samples_taken] samples of slots that are held; samples of slots ever taken
  * [:pages, :stacks, :frames, :sites, :texts] sizes of the sampler's tables
+ * [:label_sets, :label_sets_refused] label sets that there are; how often there was no room for one more
  * [:marks] marks of the GC that the sampler has seen
  * [:malloc]
  *   <tt>:on</tt>; <tt>:standby</tt>, GC::SampleProfile.start would begin; <tt>:off</tt>, nobody asked for
@@ -391,6 +393,9 @@ s_stat(VALUE klass)
     SET("frames", UINT2NUM(rb_hs_frame_count));
     SET("sites", UINT2NUM(rb_hs_sampler.site_count));
     SET("texts", UINT2NUM(rb_hs_text_count));
+    struct hs_label_sets_stat labels = rb_hs_label_sets_stat();
+    SET("label_sets", UINT2NUM(labels.sets));
+    SET("label_sets_refused", ULL2NUM(labels.refused));
     SET("marks", UINT2NUM(rb_hs_sampler.marks));
     struct hs_malloc_meta malloc_meta;
     struct hs_malloc_counts malloc_counts;

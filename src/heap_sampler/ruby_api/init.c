@@ -48,6 +48,7 @@ Init_heap_sampler(void)
     rb_undef_method(CLASS_OF(rb_cSampleProfile), "new");
     rb_hs_init_block(rb_cSampleProfile);
     rb_hs_init_control(rb_cSampleProfile);
+    rb_hs_init_labels(rb_cSampleProfile);
     rb_hs_init_memory(rb_cSampleProfile);
     rb_hs_init_objects(rb_cSampleProfile);
     rb_hs_init_profile_object(rb_cSampleProfile);

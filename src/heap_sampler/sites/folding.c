@@ -4,6 +4,7 @@
 #include "heap_sampler/base/memory.h"
 #include "heap_sampler/base/must.h"
 #include "heap_sampler/estimate/epochs.h"
+#include "heap_sampler/labels/reclaim.h"
 #include "heap_sampler/sites/sampler.h"
 #include "heap_sampler/sites/site_table.h"
 #include "heap_sampler/sites/totals.h"
@@ -41,6 +42,7 @@ struct folding {
     uint32_t *leaf_frame;       /* by old site */
     struct hs_site *old_sites;
     uint32_t site_count;
+    const bool *gone;           /* by label set: HS_LABELS_OTHER takes its place; NULL: none has gone */
 };
 
 static void
@@ -69,8 +71,12 @@ begin_folding(struct folding *folding, struct how how)
         .old_sites = rb_hs_malloc(HS_MEM_TOTALS, sites * sizeof(struct hs_site)),
         .site_count = sites,
     };
-    return folding->alive && folding->keep && folding->new_node && folding->new_site && folding->leaf_frame &&
-        folding->old_sites;
+    if (!folding->alive || !folding->keep || !folding->new_node || !folding->new_site || !folding->leaf_frame ||
+        !folding->old_sites) {
+        return false;
+    }
+    if (sites) memcpy(folding->old_sites, rb_hs_sampler.sites, sites * sizeof(*folding->old_sites));
+    return true;
 }
 
 static uint64_t
@@ -120,19 +126,22 @@ see_the_living(struct folding *folding)
 static uint32_t
 new_number(const struct folding *folding, uint32_t old)
 {
-    const struct hs_site *site = &folding->old_sites[old];
-    uint32_t node = rb_hs_node_evicted(), class_id = site->class_id;
+    struct hs_site site = folding->old_sites[old];
+    uint32_t node = rb_hs_node_evicted();
     if (stays_p(folding, old)) {
-        node = folding->new_node[site->node];
+        node = folding->new_node[site.node];
     }
     else if (folding->how.coarse) {
-        class_id = HS_NO_CLASS;
+        site.class_id = HS_NO_CLASS;
+        site.labels = hs_labels_coarse(site.labels);
     }
     else {
         uint32_t leaf = rb_hs_node_child(node, folding->leaf_frame[old]);
         if (leaf != UINT32_MAX) node = leaf;
     }
-    return rb_hs_site_anyway(node == UINT32_MAX ? HS_NODE_EMPTY : node, class_id, site->slot_size);
+    if (folding->gone && folding->gone[site.labels]) site.labels = HS_LABELS_OTHER;
+    site.node = node == UINT32_MAX ? HS_NODE_EMPTY : node;
+    return rb_hs_site_anyway(site);
 }
 
 /* A site's new number is at most its old one, since sites are numbered anew in
@@ -147,6 +156,23 @@ move_totals(const struct folding *folding, struct hs_session *session)
         memset(&session->totals[old], 0, sizeof(totals));
         rb_hs_totals_add(&session->totals[new], &totals);
     }
+}
+
+/* Sites in their old order, under new numbers; how many of them live. */
+static uint32_t
+number_anew(struct folding *folding)
+{
+    uint32_t living = 0;
+    rb_hs_sites_clear();
+    for (uint32_t old = 0; old < folding->site_count; old++) {
+        folding->new_site[old] = new_number(folding, old);
+        living += folding->alive[old];
+    }
+    for (int s = 0; s < HS_SESSIONS; s++) {
+        if (rb_hs_sampler.session[s].on) move_totals(folding, &rb_hs_sampler.session[s]);
+    }
+    if (user_of_sites) user_of_sites->renumber(folding->new_site);
+    return living;
 }
 
 static bool full;
@@ -167,28 +193,17 @@ static uint32_t
 fold(struct how how)
 {
     struct folding folding = {0};
-    uint32_t living = 0, folded = 0;
-
     if (!begin_folding(&folding, how)) {
         free_folding(&folding);
         return UINT32_MAX;
     }
     see_the_living(&folding);
     if (user_of_nodes) user_of_nodes->begin(folding.keep, how.spare);
-    memcpy(folding.old_sites, rb_hs_sampler.sites, folding.site_count * sizeof(*folding.old_sites));
     rb_hs_nodes_keep(folding.keep, folding.new_node);
     if (user_of_nodes) user_of_nodes->end(folding.new_node);
 
-    rb_hs_sites_clear();
-    for (uint32_t old = 0; old < folding.site_count; old++) {
-        folding.new_site[old] = new_number(&folding, old);
-        *(folding.alive[old] ? &living : &folded) += 1;
-    }
-    rb_hs_stack_drops.stacks += folded;
-    for (int s = 0; s < HS_SESSIONS; s++) {
-        if (rb_hs_sampler.session[s].on) move_totals(&folding, &rb_hs_sampler.session[s]);
-    }
-    if (user_of_sites) user_of_sites->renumber(folding.new_site);
+    uint32_t living = number_anew(&folding);
+    rb_hs_stack_drops.stacks += folding.site_count - living;
     free_folding(&folding);
     return living;
 }
@@ -236,4 +251,44 @@ rb_hs_make_room_for_stack(uint32_t depth)
     if (rb_hs_nodes_room() <= depth) rb_hs_fold_sites();
     if (rb_hs_codes_make_room() && user_of_nodes) user_of_nodes->forget_addresses();
     rb_hs_unlock();
+}
+
+/* -- label sets that go ---------------------------------------------------------- */
+
+static void
+see_labels(bool used[HS_LABEL_NUMBERS])
+{
+    struct folding folding;
+    bool known = begin_folding(&folding, (struct how){0});
+    if (known && user_of_sites) user_of_sites->see(folding.alive);
+    for (uint32_t i = 0; i < rb_hs_sampler.site_count; i++) {
+        if (!known || folding.alive[i]) used[rb_hs_sampler.sites[i].labels] = true;
+    }
+    free_folding(&folding);
+}
+
+/* All sites and nodes stay; what is dead may be counted together. */
+static bool
+replace_labels(const bool gone[HS_LABEL_NUMBERS])
+{
+    struct folding folding;
+    bool ok = begin_folding(&folding, (struct how){0});
+    if (ok) {
+        folding.gone = gone;
+        folding.spared_from = 0;
+        for (uint32_t i = 0; i < rb_hs_node_count; i++) folding.new_node[i] = i;
+        if (!rb_hs_node_count) folding.new_node[HS_NODE_EMPTY] = HS_NODE_EMPTY;
+        if (user_of_sites) user_of_sites->see(folding.alive);
+        number_anew(&folding);
+    }
+    free_folding(&folding);
+    return ok;
+}
+
+static const struct hs_user_of_labels user_of_labels = {see_labels, replace_labels};
+
+__attribute__((constructor)) static void
+follow_labels(void)
+{
+    rb_hs_labels_used_by(&user_of_labels);
 }

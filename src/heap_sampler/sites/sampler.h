@@ -4,7 +4,7 @@
  * The sampler's state: its sessions, its sites, and what it has counted.
  *
  *     record (slots/page_table.h) --> site --> node (stacks/stack_table.h) --> frame
- *        |                             |  \-> class (stacks/class_table.h)
+ *        |                             |  \-> class (stacks/class_table.h), label set (labels/label_sets.h)
  *        |                             \----- totals of each session, by the site's number
  *        \--> epoch (estimate/epochs.h): at which interval each session keeps the record
  *
@@ -23,11 +23,12 @@ enum {
     HS_HEAPS_MAX = 16
 };
 
-/* A site: where an object was born, and as what. */
+/* A site: where an object was born, as what, and for whom. */
 struct hs_site {
     uint32_t node;
     uint32_t class_id;
-    uint32_t slot_size;
+    uint16_t slot_size;
+    uint16_t labels;            /* the label set that its fiber had */
 };
 
 struct hs_session {

@@ -4,6 +4,7 @@
 #include "heap_sampler/base/must.h"
 #include "heap_sampler/base/table.h"
 #include "heap_sampler/estimate/epochs.h"
+#include "heap_sampler/labels/label_sets.h"
 #include "heap_sampler/sites/sampler.h"
 #include "heap_sampler/sites/totals.h"
 #include "heap_sampler/stacks/stack_table.h"
@@ -13,7 +14,9 @@
 static struct hs_map sites_by_key = {.use = HS_MEM_TOTALS};
 
 enum { CLASS_BITS = 18,
-       HEAP_BITS = 8 };
+       HEAP_BITS = 8,
+       LABEL_BITS = 11 };
+_Static_assert(HS_LABEL_NUMBERS <= 1 << LABEL_BITS, "a key has its number");
 
 /* While own memory is bounded all sessions' totals must do with what they have
  * when there is one. */
@@ -27,45 +30,45 @@ rb_hs_sites_max(void)
 }
 
 static bool
-room_for(uint32_t node, uint32_t class_id)
+room_for(const struct hs_site *site)
 {
-    if (node == HS_NODE_EMPTY && class_id == HS_NO_CLASS) return true;
+    if (site->node == HS_NODE_EMPTY && site->class_id == HS_NO_CLASS) return true;
     uint32_t most = rb_hs_sites_max();
-    if (!rb_hs_node_evicted_p(node)) most -= most / 16;
+    if (!rb_hs_node_evicted_p(site->node)) most -= most / 16;
     return rb_hs_sampler.site_count < most;
 }
 
-/* Node, class and slot size (a multiple of 8 below 2048) in one key. */
+/* Node, class, slot size (a multiple of 8 below 2048) and labels in one key. */
 static uint64_t
-site_key(uint32_t node, uint32_t class_id, uint32_t slot_size)
+site_key(const struct hs_site *site)
 {
-    return (((uint64_t)node << (CLASS_BITS + HEAP_BITS)) |
-            ((uint64_t)(class_id & ((1u << CLASS_BITS) - 1)) << HEAP_BITS) |
-            ((slot_size / 8) & ((1u << HEAP_BITS) - 1))) +
-        1;
+    uint64_t key = site->node;
+    key = key << CLASS_BITS | (site->class_id & ((1u << CLASS_BITS) - 1));
+    key = key << HEAP_BITS | ((site->slot_size / 8u) & ((1u << HEAP_BITS) - 1));
+    return (key << LABEL_BITS | site->labels) + 1;
 }
 
 static uint32_t
-find_or_add(uint32_t node, uint32_t class_id, uint32_t slot_size, bool anyway)
+find_or_add(const struct hs_site *site, bool anyway)
 {
-    uint64_t key = site_key(node, class_id, slot_size);
+    uint64_t key = site_key(site);
     const uint32_t *found = rb_hs_map_find(&sites_by_key, key);
     if (found) return *found;
-    if ((!anyway && !room_for(node, class_id)) ||
+    if ((!anyway && !room_for(site)) ||
         !rb_hs_grow(HS_MEM_TOTALS, (void **)&rb_hs_sampler.sites, &rb_hs_sampler.site_capacity,
                     (uint64_t)rb_hs_sampler.site_count + 1, sizeof(*rb_hs_sampler.sites)) ||
         !rb_hs_map_put(&sites_by_key, key, rb_hs_sampler.site_count)) {
         return UINT32_MAX;
     }
-    rb_hs_sampler.sites[rb_hs_sampler.site_count] = (struct hs_site){node, class_id, slot_size};
+    rb_hs_sampler.sites[rb_hs_sampler.site_count] = *site;
     return rb_hs_sampler.site_count++;
 }
 
 uint32_t
-rb_hs_site_of(uint32_t node, uint32_t class_id, uint32_t slot_size)
+rb_hs_site_of(struct hs_site site)
 {
     HS_CONTRACT(write);
-    return find_or_add(node, class_id, slot_size, false);
+    return find_or_add(&site, false);
 }
 
 struct hs_totals *
@@ -85,9 +88,9 @@ rb_hs_totals_of(struct hs_session *session, uint32_t site)
 }
 
 uint32_t
-rb_hs_site_anyway(uint32_t node, uint32_t class_id, uint32_t slot_size)
+rb_hs_site_anyway(struct hs_site site)
 {
-    return find_or_add(node, class_id, slot_size, true);
+    return find_or_add(&site, true);
 }
 
 void

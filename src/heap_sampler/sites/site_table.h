@@ -1,7 +1,7 @@
 #ifndef HEAP_SAMPLER_SITES_SITE_TABLE_H
 #define HEAP_SAMPLER_SITES_SITE_TABLE_H
 /*
- * Sites, where and as what an object was born, and what each session has seen
+ * Sites, where, as what and for whom an object was born, and what each session has seen
  * of them since it began.
  *
  * Sites, and the stacks they stand on, would pile up in a process that runs
@@ -18,7 +18,7 @@
 
 /* The site's number; UINT32_MAX: there is no room. A little room is kept for
  * sites of evicted stacks, and for those of no stack and no class some always. */
-uint32_t rb_hs_site_of(uint32_t node, uint32_t class_id, uint32_t slot_size);
+uint32_t rb_hs_site_of(struct hs_site site);
 
 /* How many sites there may be. */
 uint32_t rb_hs_sites_max(void);
@@ -26,7 +26,7 @@ uint32_t rb_hs_sites_max(void);
 /* For folding: all sites go, and come again, whatever room there is. */
 #define HS_NO_CLASS UINT32_MAX
 void rb_hs_sites_clear(void);
-uint32_t rb_hs_site_anyway(uint32_t node, uint32_t class_id, uint32_t slot_size);
+uint32_t rb_hs_site_anyway(struct hs_site site);
 
 /* What the session has seen of the site; NULL: no memory. */
 struct hs_totals *rb_hs_totals_of(struct hs_session *session, uint32_t site);

@@ -28,6 +28,7 @@
 #include "heap_sampler/estimate/draw.h"
 #include "heap_sampler/estimate/epochs.h"
 #include "heap_sampler/estimate/estimate.h"
+#include "heap_sampler/labels/fibers.h"
 #include "heap_sampler/malloc/hooks.h"
 #include "heap_sampler/malloc/table.h"
 #include "heap_sampler/settings/options.h"
@@ -107,6 +108,21 @@ add_record(struct rb_heap_sampler_page **table, uintptr_t body, const uintptr_t 
     return true;
 }
 
+/* UINT32_MAX: no memory. */
+static uint32_t
+site_of(struct hs_site born)
+{
+    uint32_t site = rb_hs_site_of(born);
+    if (site != UINT32_MAX) return site;
+    uint32_t leaf = born.node == HS_NODE_EMPTY ? UINT32_MAX : rb_hs_nodes[born.node].frame;
+    rb_hs_fold_sites();
+    uint32_t node = rb_hs_node_child(rb_hs_node_evicted(), leaf);
+    born.node = node == UINT32_MAX ? HS_NODE_EMPTY : node;
+    site = rb_hs_site_of(born);
+    if (site != UINT32_MAX) return site;
+    return rb_hs_site_of((struct hs_site){HS_NODE_EMPTY, HS_NO_CLASS, born.slot_size, hs_labels_coarse(born.labels)});
+}
+
 void
 rb_heap_sampler_on_take(struct rb_heap_sampler_page **table, uintptr_t body, const uintptr_t *mark_bits,
                         unsigned int slot, size_t slot_size, VALUE klass, VALUE flags, uint64_t drawn_at)
@@ -126,16 +142,8 @@ rb_heap_sampler_on_take(struct rb_heap_sampler_page **table, uintptr_t body, con
 
     rb_hs_lock();
     rb_hs_sampler.taken++;
-    uint32_t site = rb_hs_site_of(node, class_id, (uint32_t)slot_size);
-    if (site == UINT32_MAX) {
-        uint32_t leaf = node == HS_NODE_EMPTY ? UINT32_MAX : rb_hs_nodes[node].frame;
-        rb_hs_fold_sites();
-        node = rb_hs_node_child(rb_hs_node_evicted(), leaf);
-        site = rb_hs_site_of(node == UINT32_MAX ? HS_NODE_EMPTY : node, class_id, (uint32_t)slot_size);
-    }
-    if (site == UINT32_MAX) site = rb_hs_site_of(HS_NODE_EMPTY, UINT32_MAX, (uint32_t)slot_size);
-    born.site = site;
-    bool added = site != UINT32_MAX && add_record(table, body, mark_bits, slot, &born);
+    born.site = site_of((struct hs_site){node, class_id, (uint16_t)slot_size, rb_hs_labels_now()});
+    bool added = born.site != UINT32_MAX && add_record(table, body, mark_bits, slot, &born);
     if (!added) rb_hs_sampler.dropped_samples++;
     rb_hs_widen_intervals();
     rb_hs_automatic_sample_ends(began, born.sessions);

@@ -5,6 +5,7 @@
 #include "heap_sampler/base/must.h"
 #include "heap_sampler/base/texts.h"
 #include "heap_sampler/estimate/epochs.h"
+#include "heap_sampler/labels/label_sets.h"
 #include "heap_sampler/malloc/table.h"
 #include "heap_sampler/settings/options.h"
 #include "heap_sampler/sites/folding.h"
@@ -57,7 +58,7 @@ rb_hs_snapshot_bytes(void)
     enum { TEXT = sizeof(struct hs_text) + sizeof(uint32_t) };
     return rb_hs_pages.records * HS_SNAPSHOT_RECORD + (size_t)rb_hs_sampler.site_count * HS_SNAPSHOT_SITE +
         rb_hs_node_count * sizeof(struct hs_node) + rb_hs_frame_count * sizeof(struct hs_frame) +
-        rb_hs_text_count * TEXT + rb_hs_malloc_snapshot_bytes();
+        rb_hs_text_count * TEXT + rb_hs_label_sets_snapshot_bytes() + rb_hs_malloc_snapshot_bytes();
 }
 
 /* At the current intervals, or at longer ones that it is kept at already; *data: the sessions of which something changes. */

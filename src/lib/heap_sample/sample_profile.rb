@@ -260,7 +260,7 @@ class GC::SampleProfile
   end
 
   # call-seq:
-  #   filter(class: nil, type: nil, path: nil, gem: nil, stack: nil, age: nil, kind: :both) -> HeapSample::Profile
+  #   filter(class: nil, type: nil, path: nil, gem: nil, stack: nil, label: nil, age: nil, kind: :both) -> HeapSample::Profile
   #
   # The rows that match all conditions, as a profile; see HeapSample::Filter.
   #

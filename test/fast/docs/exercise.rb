@@ -40,6 +40,17 @@ exit if ARGV[1] == "brief"
 # GC::SampleProfile itself.
 GC::SampleProfile.memory
 GC::SampleProfile.stat
+GC::SampleProfile.with_labels(tenant: "acme") do
+  GC::SampleProfile.set_labels(shard: 7)
+  GC::SampleProfile.labels
+  keep(300)
+end
+labelled = GC.sample_profile
+labelled.filter(label: {tenant: "acme"}).label_names
+labelled.top(by: "label:tenant").to_s
+HeapSample::Groups.by("label:tenant")
+HeapSample::Web.call({"REQUEST_METHOD" => "GET", "PATH_INFO" => "/"})
+HeapSample::Web.new { nil }.call({"REQUEST_METHOD" => "GET", "PATH_INFO" => "/report"})
 sample = now.samples.find(&:object)
 GC::SampleProfile.stack_of(sample.object)
 GC::SampleProfile.raw_stack_of(sample.object)

@@ -49,16 +49,17 @@ class Build
   # +stack+: "path:line label" or "path:line label @/absolute/path", leaf first.
   # dead_gcs is +lived+ GCs for each of the dead.
   def row(stack, class_name, type: "T_STRING", slot: 40, thread: 0, birth: nil,
-          inuse: 0, young: 0, alloc: inuse + young, dead: 0, lived: 1, memsize: 0)
+          inuse: 0, young: 0, alloc: inuse + young, dead: 0, lived: 1, memsize: 0, labels: {})
     @meta["live_samples"] += inuse + young
     add(stack, text(class_name), text(type), {inuse: inuse, young: young, alloc: alloc, dead: dead}.transform_values { |samples| estimate(samples, slot) },
-        lived, slot_size: slot, thread: thread, birth_gc: birth, memsize: memsize)
+        lived, slot_size: slot, thread: thread, birth_gc: birth, memsize: memsize, label_set: text(HeapSample::Labels.text(labels)))
   end
 
   # Blocks of +size+ bytes, of which +resident+ each are resident.  Without +birth+ a row of totals.
-  def blocks(stack, library, size, thread: 0, birth: nil, inuse: 0, alloc: 0, dead: 0, lived: 1, resident: size)
+  def blocks(stack, library, size, thread: 0, birth: nil, inuse: 0, alloc: 0, dead: 0, lived: 1, resident: size, labels: {})
     estimates = {inuse: inuse, alloc: alloc, dead: dead}.transform_values { |samples| malloc_estimate(samples, size) }
-    malloc_row(stack, library, estimates, lived, thread: thread, birth_gc: birth, resident: estimates[:inuse][2] * resident / size)
+    malloc_row(stack, library, estimates, lived, thread: thread, birth_gc: birth, resident: estimates[:inuse][2] * resident / size,
+                                                     label_set: text(HeapSample::Labels.text(labels)))
   end
 
   # A row as files of format 2 have it, which this then is.  +ever+: samples taken there, ever.

@@ -82,6 +82,7 @@ class PprofWriter
     end
     out << label("gc_birth", 3, row[:birth_gc]) if row[:birth_gc]
     out << label("thread", 3, row[:thread]) if row[:thread].positive?
+    text[:label_set].split("\n") { |line| line.split("=", 2).then { |name, value| out << label(name, 2, string(value)) } }
     out
   end
 

@@ -65,8 +65,8 @@ module HeapSample
         end
 
         def define_grouping(parser)
-          parser.on("--by KIND", "what ends a way: class (usual),", "or #{(Groups::BY - [:class]).join(", ")}") do |by|
-            options[:by] = choice("--by", by, Groups::BY).to_sym
+          parser.on("--by KIND", "what ends a way: class (usual),", "or #{[*(Groups::BY - [:class]), Groups::LABEL].join(", ")}") do |by|
+            options[:by] = grouping("--by", by, Groups::BY)
           end
         end
 

@@ -29,6 +29,7 @@ module HeapSample
         NAMES.each do |name, (argument, text)|
           parser.on("--#{name} #{argument}", text) { |value| add(name, value, patterns("--#{name}", value)) }
         end
+        parser.on("--label NAME=VALUE", "of what was allocated under this label: controller=orders") { |value| add_label(value) }
       end
 
       # The value is an age or a range of ages; where a block is given, it gets it.
@@ -68,6 +69,14 @@ module HeapSample
       def add(name, value, wanted)
         @given[name] = value
         @wanted[name] = wanted
+      end
+
+      # Of several all must agree.
+      def add_label(given)
+        name, value = given.split("=", 2)
+        refuse("--label", given, "it is NAME=VALUE, as in controller=orders") if name.to_s.empty?
+        add(:label, [@given[:label], given].compact.join(" --label "),
+            {**@wanted.fetch(:label, {}), name => value ? patterns("--label", value) : true})
       end
 
       def refuse_nothing(where, profiles)

@@ -6,7 +6,7 @@ module HeapSample
     # comes near.
     class NoMatch
       WHAT = {class: "no such class", type: "no such type", path: "no such path", gem: "no such gem",
-              stack: "no such file or method on any stack", age: "nothing is that old"}.freeze
+              stack: "no such file or method on any stack", label: "nothing has that label", age: "nothing is that old"}.freeze
       # So many of the largest are named where nothing comes near.
       LARGEST = 4
       WILD = /[*?]/.freeze
@@ -32,6 +32,7 @@ module HeapSample
 
       def hint(name)
         return ages if name == :age
+        return labels if name == :label
 
         names = known(name)
         near = Array(@wanted[name]).flat_map { |one| nearest(name, one, names) }.uniq
@@ -46,6 +47,16 @@ module HeapSample
           profile.table.filter_map { |row| row[Columns::BIRTH_GC] }.minmax.compact.map { |birth| now - birth }
         end
         known.empty? ? "no age is known in it" : "ages go from #{known.min} to #{known.max}"
+      end
+
+      # Values of the label that is not so; else the labels that there are.
+      def labels
+        name, = @wanted[:label].find { |one, value| @profiles.all? { |profile| profile.filter(label: {one => value}).table.empty? } }
+        values = ranked("label:#{name}").map(&:key).uniq - [Labels::NONE] if name
+        return "#{name} is #{values.first(LARGEST).join(", ")}" unless values.nil? || values.empty?
+
+        names = @profiles.flat_map(&:label_names).uniq
+        names.empty? ? "no label was set: see GC::SampleProfile.with_labels" : "it has the labels #{names.join(", ")}"
       end
 
       # What there is, the largest first.

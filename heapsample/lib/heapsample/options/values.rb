@@ -21,6 +21,15 @@ module HeapSample
         refuse(option, value, "it is one of #{choices.join(", ")}#{Nearest.question(value, choices)}")
       end
 
+      # One of +kinds+, or a label: what Groups.by takes.
+      def grouping(option, value, kinds)
+        return value.to_sym if Labels.named(value)
+
+        choice(option, value, [*kinds, Groups::LABEL]).to_sym.tap do |by|
+          refuse(option, value, "say which label: label:controller") if by.to_s == Groups::LABEL
+        end
+      end
+
       def positive(option, value)
         number = Integer(value, 10, exception: false)
         number && number > 0 ? number : refuse(option, value, "it is a whole number above 0")

@@ -17,21 +17,22 @@ module HeapSample
     # "user.rb:12"
     LINE = /\A(.+):(\d+)\z/m
 
-    CONDITIONS = [*Columns::GROUPS.keys, :path, :gem, :stack, :age].freeze
+    CONDITIONS = [*Columns::GROUPS.keys, :path, :gem, :stack, :label, :age].freeze
 
     # call-seq:
-    #   Filter.new(class: nil, type: nil, library: nil, path: nil, gem: nil, stack: nil, age: nil, kind: :both)
+    #   Filter.new(class: nil, type: nil, library: nil, path: nil, gem: nil, stack: nil, label: nil, age: nil, kind: :both)
     #
     # +class+, +type+ and +library+ (Columns::GROUPS) are names, +path+ and +gem+ are of the line that the memory is put down to, +stack+ of
-    # any frame: a path, or a label ("User#name"); +age+: a Range of GCs survived, or
+    # any frame: a path, or a label ("User#name"); +label+: a Hash of labels (GC::SampleProfile.with_labels) and
+    # what their values are to be: <tt>{controller: "orders"}</tt>, true: any; +age+: a Range of GCs survived, or
     # one number of them.  nil asks for nothing.  Raises ArgumentError if one of them
     # makes no sense.
-    def initialize(path: nil, gem: nil, stack: nil, age: nil, kind: :both, **names)
+    def initialize(path: nil, gem: nil, stack: nil, label: nil, age: nil, kind: :both, **names)
       Groups.wanted(kind)
       unknown = names.keys - Columns::GROUPS.keys
       raise ArgumentError, "unknown keyword: #{unknown.first.inspect}; a filter has #{CONDITIONS.map(&:inspect).join(", ")} and :kind" unless unknown.empty?
 
-      @asked = CONDITIONS.to_h { |name| [name, {path: path, gem: gem, stack: stack, age: age, **names}[name]] }.compact
+      @asked = CONDITIONS.to_h { |name| [name, {path: path, gem: gem, stack: stack, label: label, age: age, **names}[name]] }.compact
       @asked[:kind] = kind unless kind == :both
       @kind = kind
       @age = age.is_a?(Integer) ? age..age : age
@@ -46,12 +47,20 @@ module HeapSample
     #
     # The same as JSON-ready texts.
     def names
-      @asked.to_h { |name, wanted| [name, wanted.is_a?(Array) ? wanted.map { |one| text(one) } : text(wanted)] }
+      @asked.to_h do |name, wanted|
+        next [name, wanted.to_h { |one, value| [one, texts(value)] }] if name == :label
+
+        [name, wanted.is_a?(Array) ? texts(wanted) : text(wanted)]
+      end
     end
 
     # "class Ticket, age 10.."
     def to_s
-      @asked.map { |name, wanted| "#{name} #{Array(name == :age ? [wanted] : wanted).map { |one| text(one) }.join(" or ")}" }.join(", ")
+      @asked.map do |name, wanted|
+        next wanted.map { |one, value| "label #{one} #{Array(texts(value)).join(" or ")}" }.join(", ") if name == :label
+
+        "#{name} #{Array(name == :age ? [wanted] : wanted).map { |one| text(one) }.join(" or ")}"
+      end.join(", ")
     end
 
     def inspect
@@ -74,24 +83,34 @@ module HeapSample
     private
 
     def check
-      @asked.each do |name, wanted|
-        next if %i[age kind].include?(name)
-        next if !wanted.is_a?(Array) && pattern?(wanted)
-        next if wanted.is_a?(Array) && !wanted.empty? && wanted.all? { |one| pattern?(one) }
-
-        raise ArgumentError, "#{name} is a String, a Regexp or an Array of them, not #{wanted.inspect}"
+      @asked.except(:age, :kind, :label).each do |name, wanted|
+        raise ArgumentError, "#{name} is a String, a Regexp or an Array of them, not #{wanted.inspect}" unless names?(wanted)
       end
+      check_label(@asked[:label]) if @asked.key?(:label)
       return if @age.nil? || @age.is_a?(Range) && [@age.begin, @age.end].all? { |limit| limit.nil? || limit.is_a?(Integer) }
 
       raise ArgumentError, "age is a number of GCs or a Range of them, not #{@age.inspect}"
     end
 
+    def check_label(wanted)
+      return if wanted.is_a?(Hash) && !wanted.empty? && wanted.each_value.all? { |value| value == true || names?(value) }
+
+      raise ArgumentError, "label is a Hash of names and what their values are to be: a String, a Regexp, an Array of them, or true; not #{wanted.inspect}"
+    end
+
+    def names?(wanted)
+      wanted.is_a?(Array) ? !wanted.empty? && wanted.all? { |one| pattern?(one) } : pattern?(wanted)
+    end
+
     def pattern?(wanted) = wanted.is_a?(Regexp) || wanted.is_a?(String) && !wanted.empty?
+
+    def texts(wanted) = wanted.is_a?(Array) ? wanted.map { |one| text(one) } : text(wanted)
 
     def text(wanted)
       case wanted
       when Regexp then wanted.inspect
       when Range then "#{wanted.begin}#{wanted.exclude_end? ? "..." : ".."}#{wanted.end}"
+      when true then "(any)"
       else wanted.to_s
       end
     end
@@ -106,6 +125,7 @@ module HeapSample
       tests << place_test(profile, :gem, names_of(@asked[:gem], gem: true)) if @asked[:gem]
       tests << place_test(profile, :line, paths_of(@asked[:path])) if @asked[:path]
       tests << stack_test(profile.stacks) if @asked[:stack]
+      @asked[:label]&.each { |name, value| tests << label_test(profile, name.to_s, value) }
       tests
     end
 
@@ -125,6 +145,17 @@ module HeapSample
         texts[reference] = match.call(name) || (prefix && match.call(name.delete_prefix(prefix))) || false
       end
       ->(row) { known[row[column]] }
+    end
+
+    # (none) is only what is asked for by that name.
+    def label_test(profile, name, wanted)
+      match = wanted == true ? ->(_) { true } : names_of(wanted)
+      none = Array(wanted).include?(Labels::NONE)
+      known = Hash.new do |texts, reference|
+        value = Labels.value(profile.text(reference), name)
+        texts[reference] = value == Labels::NONE ? none : match.call(value)
+      end
+      ->(row) { known[row[Columns::LABEL_SET]] }
     end
 
     # Keys are one object where they are equal.

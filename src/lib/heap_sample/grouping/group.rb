@@ -4,7 +4,7 @@ module HeapSample
   # Rows that share a line, method, file, class, type, gem, function or library,
   # summed.  What is in use is of slots and of malloc together.
   class Group
-    # A Place, or the name of a class, type, gem, function or library.
+    # A Place, or the name of a class, type, gem, function or library, or the value of a label.
     attr_reader :key
     attr_reader :inuse, :young, :alloc, :dead
     # That part of what is in use which malloc gave.

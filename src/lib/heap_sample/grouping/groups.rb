@@ -9,6 +9,8 @@ module HeapSample
     # nearest line above it that is the application's, not a gem's or Ruby's own, or
     # where there is none the line itself.
     BY = [:line, :app, :method, :file, *Columns::GROUPS.keys, :gem, :function].freeze
+    # And by the values of a label: :"label:controller".
+    LABEL = "label:NAME"
     # Which rows.
     MEMORY = %i[both slots malloc].freeze
 
@@ -16,9 +18,20 @@ module HeapSample
     attr_reader :total
 
     # call-seq:
+    #   Groups.by(by) -> Symbol
+    #
+    # One of BY, or "label:NAME"; raises ArgumentError unless it is.  +more+ are others that may be.
+    def self.by(by, more = [])
+      return by if [*BY, *more].include?(by)
+      return by.to_sym if Labels.named(by)
+
+      raise ArgumentError, "cannot group by #{by.inspect}: by is one of #{[*BY, *more].map(&:inspect).join(", ")}, or #{LABEL.inspect}"
+    end
+
+    # call-seq:
     #   Groups.of(profile, by, kind = :both) -> groups
     #
-    # Sums the rows of +profile+ by one of BY; +kind+ is one of MEMORY.
+    # Sums the rows of +profile+ by one of BY, or by a label; +kind+ is one of MEMORY.
     def self.of(profile, by, kind = :both)
       keys = Keys.new(profile, by)
       groups = {}.compare_by_identity

@@ -17,15 +17,13 @@ module HeapSample
       MACHINERY.include?(key.is_a?(Place) ? key.label : key)
     end
 
-    # Raises ArgumentError unless +by+ is one of Groups::BY.
+    # Raises ArgumentError unless +by+ is one that Groups.by takes.
     def initialize(profile, by)
-      unless Groups::BY.include?(by)
-        raise ArgumentError, "cannot group by #{by.inspect}: by is one of #{Groups::BY.map(&:inspect).join(", ")}"
-      end
-
       @profile = profile
       @stacks = profile.stacks
-      @by = by
+      @by = Groups.by(by)
+      @label = Labels.named(by)
+      @labels = {}
       @column = Columns::GROUPS[by]&.index unless by == :library
       @names = {}
       @places = []
@@ -34,9 +32,10 @@ module HeapSample
       @gems = {}
     end
 
-    # A Place, or the name of a class, type, gem, function or library.
+    # A Place, or the name of a class, type, gem, function or library, or the value of a label.
     def of(row)
       return name(row[@column]) if @column
+      return label(row[Columns::LABEL_SET]) if @label
 
       case @by
       when :function then row[Columns::MALLOC] ? function(row) : SLOTS
@@ -51,6 +50,10 @@ module HeapSample
 
     def name(reference)
       @names[reference] ||= -@profile.text(reference)
+    end
+
+    def label(reference)
+      @labels[reference] ||= Labels.value(@profile.text(reference), @label).then { |value| @names[value] ||= -value }
     end
 
     # The function of the library that called malloc which wanted the memory:

@@ -10,12 +10,15 @@ module HeapSample
     MALLOC_ONLY = %i[function library].freeze
     private_constant :CODE, :MALLOC_ONLY
 
-    # An Array of Hashes, in the order of the menu.
-    def self.all
-      Groups::BY.map do |by|
+    # An Array of Hashes, in the order of the menu: +labels+ are names of labels, whose columns the sheet has.
+    def self.all(labels = [])
+      [*Groups::BY, *labels.map { |name| of_label(name) }].map do |by|
         column, detail = CODE.fetch(by, [by, nil])
         {name: by, column: column, detail: detail, malloc: MALLOC_ONLY.include?(by)}
       end
     end
+
+    # What rows are grouped by for a label, and the name of its column.
+    def self.of_label(name) = :"label:#{name}"
   end
 end

@@ -10,9 +10,10 @@ module HeapSample
   # 0, the empty one.
   class ViewSheet
     SIDES = %i[gained lost].freeze
-    # Columns of the schema that rows of all kinds have, but for the thread, which the page has no use for.
+    # Columns of the schema that rows of all kinds have, but for the thread, which the page has no use for, and the
+    # labels, of which each has a column of its own.
     # +stack+ is the distance to that of the row before; +birth_gc+, as all that may be missing, is counted from 1: 0 is none.
-    OWN = Columns::ALL.reject { |column| column.sum? || column.merge == :drop }.freeze
+    OWN = Columns::ALL.reject { |column| column.sum? || column.merge == :drop || column.name == :label_set }.freeze
     # What is worked out of a row beside them: two texts, and the frames (of Groups::BY the :line and the
     # :app), which are counted from 1 as well.
     DERIVED = %i[function gem site app].freeze
@@ -24,9 +25,9 @@ module HeapSample
     HIDDEN = %i[holds_free_variance unshared_variance unshared_born].freeze
     SUMS = Columns::SUMS.reject { |column| HIDDEN.include?(column.name) }.freeze
 
-    # Columns of the rows of +profile+, by name.
-    def self.of_profile(profile, frames)
-      sheet = new(frames)
+    # Columns of the rows of +profile+, by name; of these labels, too.
+    def self.of_profile(profile, frames, labels = [])
+      sheet = new(frames, labels)
       order = sheet.add(profile.table) { |row| [profile, row] }
       fields = order.map { |index| profile.table[index] }.transpose
       fields = Array.new(Columns::COUNT) { [] } if fields.empty?
@@ -44,8 +45,8 @@ module HeapSample
     private_class_method :holders
 
     # Columns of the rows of +growth+, by name.
-    def self.of_growth(growth, frames)
-      sheet = new(frames)
+    def self.of_growth(growth, frames, labels = [])
+      sheet = new(frames, labels)
       rows = sheet.add(growth.rows) { |row| [row.row.profile, row.row.columns] }.map { |index| growth.rows[index] }
       SIDES.each do |side|
         estimates = rows.map(&side)
@@ -56,15 +57,16 @@ module HeapSample
 
     attr_reader :columns
 
-    def initialize(frames)
+    def initialize(frames, labels = [])
       @frames = frames
+      @labels = labels
       @columns = {}
     end
 
     # Takes rows, of each of which the block gives the profile and the columns.
     # Returns their indexes in the order of their stacks.
     def add(rows)
-      sources = Hash.new { |known, profile| known[profile] = Source.new(profile, @frames) }.compare_by_identity
+      sources = Hash.new { |known, profile| known[profile] = Source.new(profile, @frames, @labels) }.compare_by_identity
       told = rows.map do |row|
         profile, fields = yield(row)
         sources[profile].tell(fields)
@@ -73,29 +75,31 @@ module HeapSample
       told.each { |row| row[0] = numbers[row[0]] }
       order = told.each_index.sort_by { |index| told[index][0] }
       fields = order.map { |index| told[index] }.transpose
-      fields = SHARED.map { [] } if fields.empty?
-      @columns.update(SHARED.zip(fields).to_h)
+      names = [*SHARED, *@labels.map { |name| ViewGroups.of_label(name) }]
+      fields = names.map { [] } if fields.empty?
+      @columns.update(names.zip(fields).to_h)
       @columns[:stack] = distances(@columns[:stack])
       order
     end
 
     # What the page is told of the rows of one profile.
     class Source
-      def initialize(profile, frames)
+      def initialize(profile, frames, labels)
         @profile = profile
         @stacks = profile.stacks
         @frames = frames
         @numbers = frames.numbers(@stacks)
         @functions = Keys.new(profile, :function)
         @gems = Keys.new(profile, :gem)
+        @labels = labels.map { |name| Keys.new(profile, ViewGroups.of_label(name)) }
         @known = []
       end
 
-      # As SHARED, but the stack is what it is sorted by.
+      # As SHARED, and the labels; but the stack is what it is sorted by.
       def tell(row)
         key, gem, site, app = (@known[row[Columns::STACK]] ||= know(row))
         fields = OWN.map { |column| number(column, row[column.index], key) }
-        fields.push(row[Columns::MALLOC] ? @frames.text(@functions.of(row)) : 0, gem, site, app)
+        fields.push(row[Columns::MALLOC] ? @frames.text(@functions.of(row)) : 0, gem, site, app, *@labels.map { |keys| @frames.text(keys.of(row)) })
       end
 
       private

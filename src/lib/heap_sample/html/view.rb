@@ -17,6 +17,8 @@ module HeapSample
 
     # Profiles of a series that the last one is compared with, at most.
     BASES = 3
+    # So many labels can be grouped by.
+    LABELS = 8
     # The width of text that the browser breaks into lines.
     ONE_LINE = 10_000
     TEMPLATE = "viewer.html"
@@ -117,15 +119,18 @@ module HeapSample
     def data
       frames = ViewFrames.new(@layout)
       columns = ViewColumns.new
-      profile = columns.add_all(ViewSheet.of_profile(@profile, frames))
-      growths = @growths.map { |growth| about_growth(growth).merge(columns: columns.add_all(ViewSheet.of_growth(growth, frames))) }
-      columns.pack({version: 2, title: @titles.of(@profile), groups: ViewGroups.all, diagnosis: @diagnosis&.to_h, **about,
+      profile = columns.add_all(ViewSheet.of_profile(@profile, frames, labels))
+      growths = @growths.map { |growth| about_growth(growth).merge(columns: columns.add_all(ViewSheet.of_growth(growth, frames, labels))) }
+      columns.pack({version: 2, title: @titles.of(@profile), groups: ViewGroups.all(labels), diagnosis: @diagnosis&.to_h, **about,
                     profile: profile, growths: growths, kept: kept(columns, frames), **memory, frames: columns.add_all(frames.columns), texts: frames.texts})
     end
 
+    # Names of labels that have a column each.
+    def labels = (@label_names ||= @profile.label_names.first(LABELS))
+
     # Who keeps what, as rows; nil where the profile does not tell.
     def kept(columns, frames)
-      columns.add_all(ViewSheet.of_profile(ViewWays.of(@profile), frames)) if @profile.holders
+      columns.add_all(ViewSheet.of_profile(ViewWays.of(@profile), frames, labels)) if @profile.holders
     end
 
     def about

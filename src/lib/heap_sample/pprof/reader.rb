@@ -401,6 +401,7 @@ module HeapSample
           row[at] = found[label]
           label += 1
         end
+        row[Columns::LABEL_SET] = found[label]
         rows << row
       end
       rows
@@ -493,10 +494,11 @@ module HeapSample
       [column.label, *column.aliases].map { |name| [name, [place, column]] }
     end.to_h.freeze
 
-    # The labels of a sample, in the order of Columns::LABELS.
-    # Labels are short, so one byte of length is the rule.
+    # The labels of a sample, in the order of Columns::LABELS, and behind them the text of those that the
+    # program has set.  Labels are short, so one byte of length is the rule.
     def read_labels(message)
       found = Columns::LABELS.map(&:absent)
+      set = nil
       position = 0
       size = message.bytesize
       while position < size && message.getbyte(position) == LABELS_TAG && (length = message.getbyte(position + 1) || size) < 0x80
@@ -504,19 +506,25 @@ module HeapSample
         break position -= 2 if position + length > size
 
         place, value = @labels[message.byteslice(position, length)]
-        found[place] = value if place
+        place ? found[place] = value : (set ||= {}).update(value) if value
         position += length
       end
       Protobuf.new(message, position).each_field do |number, from, to|
         next unless number == LABELS
 
         place, value = @labels[message.byteslice(bytes(from, to), to - from)]
-        found[place] = value if place
+        place ? found[place] = value : (set ||= {}).update(value) if value
       end
-      found
+      found << (set ? text_of_labels(set) : 0)
     end
 
-    # Place and value of a label; nothing of one that is not known.
+    # The index of a text that the file may not have.
+    def text_of_labels(labels)
+      (@label_texts ||= {})[Labels.text(labels)] ||= (@texts << Labels.text(labels)).size - 1
+    end
+
+    # Place and value of a label; no place and a Hash of one that the program has set; nothing of a number that is not
+    # known.
     def read_label(message)
       key = text = value = 0
       Protobuf.new(message).each_field do |number, content, stop|
@@ -531,7 +539,7 @@ module HeapSample
       raise Protobuf::Malformed, "a label is negative" if value >= 1 << 63
 
       place, column = LABEL_PLACES[@texts[key]]
-      return unless place
+      return ([nil, {@texts[key] => @texts[text]}] if key > 0 && text > 0) unless place
 
       [place, case column.holds
               when :flag then @texts[text] == column.name.to_s

@@ -130,7 +130,7 @@ module HeapSample
     end
 
     def held_labels(held)
-      text_label(PprofHolders::CLASS, held.class_name) + HELD_LABELS.map { |column| label_of(column, held.row[column.index]) }.join
+      text_label(PprofHolders::CLASS, held.class_name) + HELD_LABELS.map { |column| label_of(column, held.row[column.index]) }.join + set_labels(held.row[Columns::LABEL_SET])
     end
 
     HELD_LABELS = Columns::LABELS.select { |column| %i[type malloc].include?(column.name) }.freeze
@@ -180,8 +180,13 @@ module HeapSample
     end
 
     def labels(row)
-      values = row.values_at(*LABEL_INDEXES)
-      @labels[values] ||= values.zip(Columns::LABELS).map { |value, column| label_of(column, value) }.join
+      values = row.values_at(*LABEL_INDEXES, Columns::LABEL_SET)
+      @labels[values] ||= Columns::LABELS.each_with_index.map { |column, place| label_of(column, values[place]) }.join + set_labels(values.last)
+    end
+
+    # What the program has set.
+    def set_labels(reference)
+      Labels.parse(@profile.text(reference)).map { |name, value| label(name, string(value)) }.join
     end
 
     # Nothing of what a reader takes for granted.

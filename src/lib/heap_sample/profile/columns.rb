@@ -72,6 +72,9 @@ module HeapSample
     column :unshared_variance, :sum, merge: :add, unit: "bytes2", value: "unshared_var", place: 29
     column :unshared_born, :sum, merge: :add, unit: "bytes", value: "unshared_born", place: 30
 
+    # Labels, as one text (HeapSample::Labels).  A file has a label for each.
+    column :label_set, :text, merge: :same
+
     # All of them, as HeapSample::Column.
     ALL = @all.freeze
     COUNT = ALL.size

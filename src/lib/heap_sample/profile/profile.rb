@@ -103,6 +103,15 @@ module HeapSample
       reference.is_a?(Integer) ? @texts[reference] : reference
     end
 
+    # call-seq:
+    #   label_names -> Array of String
+    #
+    # The labels that rows have (GC::SampleProfile.with_labels): ["action", "controller"].
+    def label_names
+      @label_names ||= table.map { |row| row[Columns::LABEL_SET] }.uniq.map { |one| text(one) }
+                            .reject { |one| one == Labels::OTHER_TEXT }.flat_map { |one| Labels.parse(one).keys }.uniq.sort
+    end
+
     # Has it rows of malloc'd memory?
     def malloc?
       @malloc = table.any? { |columns| columns[Columns::MALLOC] } if @malloc.nil?
@@ -112,15 +121,15 @@ module HeapSample
     # call-seq:
     #   groups(by, kind: :both) -> HeapSample::Groups
     #
-    # The rows summed +by+ :line, :app, :method, :file, :class, :type, :gem, :function or
-    # :library; +kind+: those of :slots, of :malloc, or :both.  Raises
+    # The rows summed +by+ :line, :app, :method, :file, :class, :type, :gem, :function,
+    # :library or "label:NAME"; +kind+: those of :slots, of :malloc, or :both.  Raises
     # ArgumentError on anything else.
     def groups(by, kind: :both)
       (@groups ||= {})[[by, kind]] ||= Groups.of(self, by, kind)
     end
 
     # call-seq:
-    #   filter(class: nil, type: nil, path: nil, gem: nil, stack: nil, age: nil, kind: :both) -> profile
+    #   filter(class: nil, type: nil, path: nil, gem: nil, stack: nil, label: nil, age: nil, kind: :both) -> profile
     #
     # The profile of those rows that match all that is given; see
     # HeapSample::Filter.  Shares are then of these rows, and what is told of the

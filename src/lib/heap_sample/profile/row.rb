@@ -2,7 +2,7 @@
 
 module HeapSample
   # Samples that agree in all but their number: one stack, class, type, slot
-  # size, thread and GC of birth.  One of malloc'd memory has class and type
+  # size, thread, GC of birth and labels.  One of malloc'd memory has class and type
   # "(malloc)", slot size 0, and no young; in files of format 2 and 1 neither
   # birth nor dead.
   #
@@ -28,6 +28,12 @@ module HeapSample
 
     # "String", "(malloc)".
     def class_name = text(Columns::CLASS)
+
+    # call-seq:
+    #   labels -> Hash
+    #
+    # For whom it was allocated: {"controller" => "orders"}.  See Labels.
+    def labels = Labels.parse(text(Columns::LABEL_SET))
 
     # Is it of memory that malloc gave?
     def malloc? = columns[Columns::MALLOC]
@@ -81,7 +87,7 @@ module HeapSample
     # :attr_reader: unshared_born
     # That part of #unshared which was born since the fork.
 
-    (Columns::ALL.map(&:name) - %i[stack class malloc]).each do |name|
+    (Columns::ALL.map(&:name) - %i[stack class malloc label_set]).each do |name|
       index = Columns.const_get(name.upcase)
       if Columns::TEXTS.any? { |column| column.index == index }
         define_method(name) { text(index) }
@@ -106,7 +112,7 @@ module HeapSample
     # Equal for rows of the same objects in profiles of one session, which share
     # +interner+: see Stacks#identity.
     def identity(interner) # :nodoc:
-      [profile.stacks.identity(columns[Columns::STACK], interner), class_name, type, slot_size, thread, birth_gc]
+      [profile.stacks.identity(columns[Columns::STACK], interner), class_name, type, slot_size, thread, birth_gc, text(Columns::LABEL_SET)]
     end
 
     # call-seq:
@@ -124,8 +130,8 @@ module HeapSample
     end
 
     # What #to_h has, and the methods that are called otherwise.
-    NAMES = [*(Columns::ALL.map(&:name) - Columns::PARTS.keys.flat_map { |part| Columns::FIELDS.map { |field| :"#{part}_#{field}" } }),
-             *Columns::PARTS.keys].freeze
+    NAMES = [*(Columns::ALL.map(&:name) - [:label_set] - Columns::PARTS.keys.flat_map { |part| Columns::FIELDS.map { |field| :"#{part}_#{field}" } }),
+             :labels, *Columns::PARTS.keys].freeze
     READERS = {class: :class_name, malloc: :malloc?}.freeze
     private_constant :NAMES, :READERS
 

@@ -91,9 +91,7 @@ module HeapSample
     # :malloc or :both; +warmup+: seconds since sampling started that are not judged, a
     # fifth of that time unless given.  Raises ArgumentError if one of them makes no sense.
     def initialize(series, by: :line, kind: :both, warmup: nil, top: TOP, **look)
-      unless by == :stack || Groups::BY.include?(by)
-        raise ArgumentError, "cannot group by #{by.inspect}: by is one of #{[*Groups::BY, :stack].map(&:inspect).join(", ")}"
-      end
+      by = Groups.by(by, [:stack])
       unless warmup.nil? || (warmup.is_a?(Numeric) && warmup >= 0)
         raise ArgumentError, "warmup is a number of seconds, not #{warmup.inspect}"
       end

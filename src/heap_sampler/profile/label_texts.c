@@ -1,0 +1,32 @@
+/* See profile/label_texts.h. */
+#include "heap_sampler/profile/label_texts.h"
+#include "heap_sampler/base/memory.h"
+
+const uint32_t *
+rb_hs_profile_labels_add(struct hs_profile *profile, struct hs_profile_labels *labels)
+{
+    static const uint32_t none[HS_LABEL_NUMBERS];       /* of a process that has set none */
+    const struct hs_text *texts = labels->copied.texts;
+    if (!texts) return none;
+    labels->numbers = rb_hs_calloc(HS_MEM_SNAPSHOTS, HS_LABEL_NUMBERS, sizeof(*labels->numbers));
+    struct hs_text *all = rb_hs_realloc(HS_MEM_SNAPSHOTS, profile->texts, ((size_t)profile->text_count + HS_LABEL_NUMBERS) * sizeof(*all));
+    if (all) profile->texts = all;
+    if (!labels->numbers || !all) return NULL;
+    for (uint32_t i = 0; i < HS_LABEL_NUMBERS; i++) {
+        if (!texts[i].len) continue;
+        labels->numbers[i] = profile->text_count;
+        all[profile->text_count++] = texts[i];
+    }
+    profile->label_bytes = labels->copied.bytes;
+    labels->copied.bytes = NULL;
+    return labels->numbers;
+}
+
+void
+rb_hs_profile_labels_free(struct hs_profile_labels *labels)
+{
+    rb_hs_free(HS_MEM_SNAPSHOTS, labels->copied.bytes);
+    rb_hs_free(HS_MEM_SNAPSHOTS, labels->copied.texts);
+    rb_hs_free(HS_MEM_SNAPSHOTS, labels->numbers);
+    *labels = (struct hs_profile_labels){.numbers = NULL};
+}

@@ -1,0 +1,42 @@
+# frozen_string_literal: true
+
+module HeapSample
+  # The labels of a row: for whom the program worked when its objects were allocated.  See
+  # GC::SampleProfile.with_labels; they say who allocated, not who keeps.
+  #
+  # A row has them as one text, a line "name=value" for each in the order of the names: rows with
+  # the same labels have the same text.
+  module Labels
+    # What rows are grouped by: "label:controller".
+    BY = /\Alabel:(.+)\z/m
+    # The key of rows that have no such label.
+    NONE = "(none)"
+    # The key of rows that were born when the sampler had no room for their labels, by which label
+    # ever; and that set's text.
+    OTHER = "(other)"
+    OTHER_NAME = "labels"
+    OTHER_TEXT = "#{OTHER_NAME}=#{OTHER}"
+
+    # call-seq:
+    #   Labels.parse("action=show\ncontroller=orders") -> {"action" => "show", "controller" => "orders"}
+    def self.parse(text)
+      text.split("\n").to_h { |line| line.split("=", 2) }
+    end
+
+    # The reverse of it. A name or a value that another program wrote may have anything in it.
+    def self.text(labels)
+      labels.sort.map { |name, value| "#{name.tr("=\n", "__")}=#{value.tr("\n", " ")}" }.join("\n")
+    end
+
+    # call-seq:
+    #   Labels.named("label:controller") -> "controller" or nil
+    def self.named(by)
+      by[BY, 1] if by.is_a?(String) || by.is_a?(Symbol)
+    end
+
+    # The value that rows with this text have of the label +name+: NONE or OTHER if they have none.
+    def self.value(text, name)
+      text == OTHER_TEXT ? OTHER : parse(text).fetch(name, NONE)
+    end
+  end
+end

@@ -1,0 +1,45 @@
+# frozen_string_literal: true
+
+# What Sidekiq runs: see ../jobs.rb.
+require "sidekiq"
+require "active_job"
+require "heap_sample/sidekiq"
+require "heap_sample/active_job"
+
+Sidekiq.configure_server { |config| config.redis = {url: ENV.fetch("REDIS_URL")} }
+Sidekiq.configure_client { |config| config.redis = {url: ENV.fetch("REDIS_URL")} }
+Sidekiq.strict_args!(false)
+ActiveJob::Base.queue_adapter = :sidekiq
+
+class Line; end
+class Page; end
+KEPT = []
+
+class ImportJob
+  include Sidekiq::Job
+  sidekiq_options queue: "low", retry: false
+
+  def perform(count)
+    count.times { KEPT << Line.new }
+    raise "after #{count}" if count == 4
+  end
+end
+
+class MailJob < ActiveJob::Base
+  queue_as :mailers
+
+  def perform(count)
+    count.times { KEPT << Page.new }
+  end
+end
+
+# The last one writes what there is.
+class SaveJob
+  include Sidekiq::Job
+  sidekiq_options queue: "last", retry: false
+
+  def perform(path)
+    GC.sample_profile(full_gc: true).save("#{path}.part.pb.gz")
+    File.rename("#{path}.part.pb.gz", path)
+  end
+end

@@ -1,0 +1,155 @@
+# frozen_string_literal: true
+
+# Labels: rows that have them, grouped and filtered by them, saved, merged, compared; the Rack application.
+require "build"
+require "held_build"
+require "open3"
+require "rbconfig"
+require "stringio"
+
+include HeapSample
+
+ORDERS = {"controller" => "orders", "action" => "index"}.freeze
+LINE = ["/srv/app/models/x.rb:12 Foo#bar", "/srv/app/main.rb:3 <main>"].freeze
+
+# 100 of orders, 50 of users, 20 of nobody, 10 without room; and malloc's, of orders.
+def labelled(factor = 1)
+  Build.new.row(LINE, "String", inuse: 100 * factor, birth: 20, labels: ORDERS)
+       .row(LINE, "String", inuse: 50, birth: 20, labels: {"controller" => "users", "tenant" => "a=b c"})
+       .row(LINE, "String", inuse: 20, birth: 20)
+       .row(LINE, "Array", inuse: 10, birth: 20, labels: {"labels" => "(other)"})
+       .blocks(LINE, "libfoo.so.1", 2000, inuse: 30, birth: 20, labels: ORDERS)
+end
+
+def samples(groups) = groups.to_h { |group| [group.key, group.inuse.samples] }
+
+test "rows are grouped by a label's values; others are (none), or (other) where there was no room" do
+  profile = labelled.profile
+  equal({"orders" => 130, "users" => 50, "(none)" => 20, "(other)" => 10}, samples(profile.groups("label:controller")))
+  equal({"index" => 130, "(none)" => 70, "(other)" => 10}, samples(profile.groups(:"label:action")))
+  equal({"orders" => 30}, samples(profile.groups("label:controller", kind: :malloc)))
+  equal(%w[action controller tenant], profile.label_names)
+  equal([ORDERS, {"controller" => "users", "tenant" => "a=b c"}, {}, {"labels" => "(other)"}, ORDERS], profile.rows.map(&:labels))
+  equal(ORDERS, profile.rows.first.to_h.fetch(:labels))
+  assert((profile.rows.first in {labels: Hash => labels}) && labels == ORDERS)
+end
+
+test "every report takes a label" do
+  profile = labelled.profile
+  by = "label:controller"
+  [profile.report(by: by), profile.top(by: by), profile.churn(by: by), profile.generations(by: by),
+   (labelled(2).profile - profile).report(by: by)].each do |report|
+    assert(report.to_s.include?("orders"), report.class.name) unless report.is_a?(Churn)
+    report.to_h
+  end
+  equal(%w[orders users (none) (other)], profile.top(by: by, value: :inuse_objects).map(&:key))
+  raises(ArgumentError, /cannot group by "label:": by is one of :line, .*, or "label:NAME"/) { profile.top(by: "label:") }
+  raises(ArgumentError, /cannot group by :colour/) { profile.top(by: :colour) }
+end
+
+test "filters: a value, a list, a pattern, any value, several labels, none" do
+  wanted = ->(**label) { labelled.profile.filter(label: label).rows.sum { |row| row.inuse.samples } }
+  equal(130, wanted.(controller: "orders"))
+  equal(180, wanted.(controller: %w[orders users]))
+  equal(50, wanted.(controller: "us*"))
+  equal(130, wanted.(controller: /\Aord/))
+  equal(190, wanted.(controller: true))
+  equal(50, wanted.(tenant: "a=b c"))
+  equal(0, wanted.(controller: "orders", tenant: true))
+  equal(10, wanted.(controller: "(other)"))
+  equal(20, labelled.profile.filter(label: {controller: "(none)"}).rows.sum { |row| row.inuse.samples })
+  [nil, {}, "orders", {controller: 1}, {controller: []}].drop(1).each do |wrong|
+    raises(ArgumentError, /label is a Hash of names and what their values are to be/) { labelled.profile.filter(label: wrong) }
+  end
+  filter = Filter.new(label: {controller: /x/, action: true}, class: "A")
+  equal("class A, label controller /x/, label action (any)", filter.to_s)
+  equal({class: "A", label: {controller: "/x/", action: "(any)"}}, filter.names)
+end
+
+test "saved and read again: what was, also by another writer of the format" do
+  profile = labelled.profile
+  profile.save(file = StringIO.new("".b), format: "pb.gz")
+  again = Profile.load(StringIO.new(file.string), name: "again")
+  equal(profile.rows.map(&:labels), again.rows.map(&:labels))
+  plain = ::PprofWriter.reloaded(labelled)
+  equal(profile.rows.map(&:labels), plain.rows.map(&:labels))
+  equal({"orders" => 130, "users" => 50, "(none)" => 20, "(other)" => 10}, samples(plain.groups("label:controller")))
+end
+
+test "rows under different labels are different rows when profiles are compared" do
+  growth = labelled(3).profile - labelled.profile
+  grown = growth.groups("label:controller").select { |group| group.gained.space > group.lost.space }
+  equal(%w[orders], grown.map(&:key))
+end
+
+test "who keeps it: of what some label allocated" do
+  require "heap_sample"
+  build = held_build
+  rows = build.raw[:rows]
+  rows.each_with_index { |row, index| row[Columns::LABEL_SET] = build.raw[:texts].push("controller=c#{index % 2}").size - 1 }
+  profile = build.profile
+  all, half = [profile, profile.filter(label: {controller: "c0"})].map { |one| one.why.total.space }
+  assert(half > 0 && half < all, "#{half} of #{all}")
+end
+
+test "the page has labels among what rows are grouped by, and a text for each" do
+  profile = labelled.profile
+  frames = ViewFrames.new(Layout.new)
+  sheet = ViewSheet.of_profile(profile, frames, profile.label_names)
+  equal(%i[label:action label:controller label:tenant], ViewGroups.all(profile.label_names).map { |group| group[:name] }.last(3))
+  equal({"orders" => 2, "users" => 1, "(none)" => 1, "(other)" => 1}, sheet[:"label:controller"].map { |text| frames.texts[text] }.tally)
+  assert(!ViewGroups.all.any? { |group| group[:name].start_with?("label") })
+end
+
+# -- HeapSample::Web ------------------------------------------------------------------
+
+def asked(web, path, method = "GET")
+  web.call({"REQUEST_METHOD" => method, "PATH_INFO" => path, "SCRIPT_NAME" => "/he\"ap"})
+end
+
+test "the Rack application answers a GET, and nothing else" do
+  web = Web.new { labelled.profile }
+  equal([200, 200, 200, 404, 404, 405], [asked(web, ""), asked(web, "/report"), asked(web, "/heap.pb.gz"), asked(web, "/../x"), asked(web, "/heap"),
+                                         asked(web, "/report", "POST")].map(&:first))
+  assert(asked(web, "/").last.join.include?('href="/he&quot;ap/growth"'))
+  status, headers, body = asked(web, "/report", "HEAD")
+  equal([200, []], [status, body])
+  [asked(web, "/report"), asked(web, "/nothing")].each do |_, all, text|
+    equal(text.sum(&:bytesize).to_s, all["content-length"])
+    equal(%w[nosniff no-store], all.values_at("x-content-type-options", "cache-control"))
+    assert(all.keys.all? { |name| name == name.downcase } && all.values.all?(String))
+  end
+  assert(headers["content-type"].start_with?("text/plain"))
+  saved = asked(web, "/heap.pb.gz")
+  equal("application/octet-stream", saved[1]["content-type"])
+  equal({"orders" => 130, "users" => 50, "(none)" => 20, "(other)" => 10},
+        samples(Profile.load(StringIO.new(saved.last.join), name: "it").groups("label:controller")))
+end
+
+test "growth is that since the last look, in this process" do
+  factors = [1, 3, 3]
+  web = Web.new { labelled(factors.shift).profile }
+  assert(asked(web, "/growth").last.join.start_with?("This is the first look"))
+  assert(asked(web, "/growth").last.join.include?("Foo#bar"))
+  assert(!asked(web, "/growth").last.join.include?("Foo#bar"))
+end
+
+test "where nothing is sampled it says so, and what to do" do
+  %w[/report /page /heap.pb.gz /growth].each do |path|
+    status, _, body = asked(Web.new { nil }, path)
+    equal([503, true], [status, body.join.include?("start Ruby with --heap-sample or RUBY_HEAP_SAMPLE=on")])
+  end
+end
+
+test "code of frameworks works on a Ruby without the sampler" do
+  script = <<~'RUBY'
+    GC.send(:remove_const, :SampleProfile) if defined?(GC::SampleProfile)
+    require "heap_sample/request_labels"
+    require "heap_sample/web"
+    p HeapSample::RequestLabels.with(job: "A") { 5 }, HeapSample::RequestLabels.set(job: nil)
+    p HeapSample::Web.call({"REQUEST_METHOD" => "GET", "PATH_INFO" => "/report"}).first
+  RUBY
+  out, status = Open3.capture2e(RbConfig.ruby, "-w", "--disable=gems", "-I", "src/lib", "-e", script)
+  assert(status.success?, out)
+  equal("5\nnil\n501\n", out)
+end
