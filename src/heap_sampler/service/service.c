@@ -41,14 +41,17 @@ static struct {
 
 /* -- those who come ----------------------------------------------------------------------------- */
 
+/* Who has his answer, and has not hung up yet, makes room. */
 static struct hs_place *
 free_place(bool http)
 {
-    struct hs_place *places = service.places + (http ? PLACES : 0);
+    struct hs_place *places = service.places + (http ? PLACES : 0), *answered = NULL;
     for (size_t i = 0; i < PLACES; i++) {
         if (!places[i].connection) return &places[i];
+        if (places[i].connection->state == HS_IS_LINGERING) answered = &places[i];
     }
-    return NULL;
+    if (answered) rb_hs_place_leave(answered);
+    return answered;
 }
 
 static const char full[] = "32 others ask this process just now: come again in a moment";
