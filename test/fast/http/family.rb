@@ -37,8 +37,10 @@ serving(FORKS) do |it|
   end
   test "a child that does not run is left out after a second" do
     Process.kill(:STOP, children.last)
+    waits_for(5) { File.read("/proc/#{children.last}/stat")[/\) (\w)/, 1] == "T" }
     took = seconds { equal [it.pid, children.first].sort, pids(it.get("/metrics").body).sort }
     assert(took.between?(0.9, 5), took.to_s)
+  ensure
     Process.kill(:CONT, children.last)
   end
   serving("ready; sleep", env: {"TMPDIR" => it.folder}) do |other|
