@@ -388,6 +388,14 @@ test_percent(void)
     ok(!rb_hs_percent_encode(path, to, 8), "percent signs: no room is said");
 }
 
+/* More of it: NOISE=rounds, NOISE_SEED=number (test/slow/noise). */
+static unsigned long
+told(const char *variable, unsigned long otherwise)
+{
+    const char *text = getenv(variable);
+    return text ? strtoul(text, NULL, 10) : otherwise;
+}
+
 void
 test_http(const char *folder)
 {
@@ -398,6 +406,6 @@ test_http(const char *folder)
     test_addresses();
     test_routes();
     test_percent();
-    test_http_noise(100000, 20261123);
+    test_http_noise(told("NOISE", 100000), told("NOISE_SEED", 20261123));
     test_connection();
 }
