@@ -248,6 +248,8 @@ test_routes(void)
         {"/debug/pprof/cmdline", "3 0 "},
         {"/metrics?pid=12", "2 12 "},
         {"/debug/pprof/heap?seconds=601", "400"},
+        {"/debug/pprof/heap?seconds=1&why=1", "400"},
+        {"/debug/pprof/heap?why=1", "1 0 heap-sample/1 profile type=inuse_space why=1heap"},
         {"/debug/pprof/heap?seconds=-1", "400"},
         {"/debug/pprof/heap?seconds=1s", "400"},
         {"/debug/pprof/heap?pid=x", "400"},

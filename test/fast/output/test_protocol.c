@@ -38,6 +38,7 @@ static const struct {
     {"heap-sample/1 profile seconds=0", "seconds is a whole number from 1 to 600"},
     {"heap-sample/1 profile seconds=601", "seconds is a whole number from 1 to 600"},
     {"heap-sample/1 profile seconds=1e2", "seconds is a whole number from 1 to 600"},
+    {"heap-sample/1 profile seconds=1 why=1", "why and seconds do not go together"},
     {"heap-sample/1 profile type=x", "type is inuse_space or alloc_space"},
     {"heap-sample/1 profile as=html", "as is pb.gz or text"},
     {"heap-sample/1 metrics of=a", "metrics of[a]"},
