@@ -36,6 +36,7 @@
 static bool options_ready, booted;
 
 static void start_main_session(void);
+static void begin_service(void);
 
 /* Bad settings end a Ruby that was given them on its command line. Those of the environment may be meant for every program
  * of a machine: there the program is worth more than its profile. */
@@ -92,6 +93,7 @@ follow_script_line(const struct hs_options *before)
         if (options->malloc_mode != HS_MALLOC_SAY_ON) rb_hs_malloc_stop(HS_MAIN);
         else if (rb_hs_malloc_session(HS_MAIN).on) rb_hs_malloc_retune(HS_MAIN, options->malloc_interval);
         rb_hs_periodic_start();
+        begin_service();
     }
     else if (on) {
         rb_hs_session_stop(HS_MAIN);
@@ -116,6 +118,14 @@ rb_heap_sampler_option(struct rb_heap_sampler_text *list, const char *from, bool
     if (booted) follow_script_line(&before);
 }
 
+/* What it could not do, stat says. */
+static void
+begin_service(void)
+{
+    rb_hs_service_http(rb_hs_options.http, rb_hs_options.http_token);
+    if (!rb_hs_options.no_socket) rb_hs_service_start();
+}
+
 static void
 start_main_session(void)
 {
@@ -131,7 +141,7 @@ start_main_session(void)
     }
     rb_hs_output_check();
     rb_hs_periodic_start();
-    if (!rb_hs_options.no_socket) rb_hs_service_start();        /* what it could not do, stat says */
+    begin_service();
 }
 
 /* Who has said off means it; a Ruby that nobody said anything to can be asked. */
@@ -154,7 +164,7 @@ rb_heap_sampler_boot(void)
     bool chosen = rb_hs_options.on && rb_hs_process_chosen_p();
     rb_hs_malloc_boot(chosen && rb_hs_options.malloc_mode == HS_MALLOC_SAY_ON);
     if (chosen) start_main_session();
-    else if (rb_hs_options.standby && !rb_hs_options.no_socket) rb_hs_service_start();
+    else if (rb_hs_options.standby) begin_service();
 }
 
 void

@@ -18,6 +18,8 @@ struct hs_request {
     const volatile bool *stopping;      /* who keeps it is not waited for any more; may be NULL */
     const char *path;           /* a file, in the format of its ending; NULL: bytes into `out` */
     enum hs_format format;      /* of `out` */
+    enum hs_shown_first first;
+    const struct hs_profile *since;     /* what has changed since this one is wanted; may be NULL */
     int (*add_meta)(struct hs_profile *profile, void *data);   /* adds to it before it is encoded; 0, or an errno value; may be NULL */
     void *data;
     struct hs_snapshot *begun;  /* by rb_hs_request_begin(), and worked on until it is complete; NULL: it is begun here */
@@ -33,8 +35,8 @@ struct hs_request {
 /* The part that who keeps it needs at a safe point: then request->begun is there, or NULL where there is no memory. Its memory is
  * counted as that of who asks, see rb_hs_memory_note_snapshots. [gvl] */
 void rb_hs_request_begin(struct hs_request *request, size_t *noted);
-/* 0, or an errno value: ENOMEM, EINVAL where the path has no known ending, ESRCH where the session is over, those of
- * writing. [any] */
+/* 0, or an errno value: ENOMEM, EINVAL where the path has no known ending, ESRCH where the session is over, ESTALE
+ * where `since` is of another, those of writing. [any] */
 int rb_hs_request_serve(struct hs_request *request);
 
 #endif

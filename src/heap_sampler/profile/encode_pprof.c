@@ -606,7 +606,7 @@ put_native_mappings(struct pprof *p)
 }
 
 static int
-put_head(struct pprof *p)
+put_head(struct pprof *p, enum hs_shown_first first)
 {
     const struct hs_profile_meta *meta = &p->profile->meta;
     struct hs_buffer comment = {0};
@@ -625,7 +625,7 @@ put_head(struct pprof *p)
     put_number(p->out, PROFILE_DURATION_NANOS, (uint64_t)rb_hs_saturate(duration));
     put_value_type(p, PROFILE_PERIOD_TYPE, S_space, S_bytes);
     put_number(p->out, PROFILE_PERIOD, (uint64_t)rb_hs_saturate(meta->interval));
-    put_number(p->out, PROFILE_DEFAULT_SAMPLE_TYPE, S_value_inuse_space);
+    put_number(p->out, PROFILE_DEFAULT_SAMPLE_TYPE, first == HS_ALLOC_FIRST ? S_value_alloc_space : S_value_inuse_space);
 
     int error = rb_hs_encode_meta_json(meta, &comment);
     if (!error) {
@@ -671,14 +671,14 @@ dispose(struct pprof *p)
 }
 
 int
-rb_hs_encode_pprof(const struct hs_profile *profile, struct hs_buffer *out)
+rb_hs_encode_pprof(const struct hs_profile *profile, enum hs_shown_first first, struct hs_buffer *out)
 {
     struct pprof p = {.profile = profile, .out = out, .label_strings.use = HS_MEM_SNAPSHOTS};
     int error = rb_hs_profile_check(profile);
     if (error) return error;
 
     error = prepare(&p);
-    if (!error) error = put_head(&p);
+    if (!error) error = put_head(&p, first);
     for (size_t i = 0; !error && i < profile->row_count; i++) error = put_sample(&p, &profile->rows[i]);
     if (!error) error = put_all_kept(&p);
     if (!error) {

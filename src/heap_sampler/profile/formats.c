@@ -27,11 +27,11 @@ rb_hs_format_ending(enum hs_format format)
 }
 
 static int
-encode_packed(const struct hs_profile *profile, struct hs_buffer *out)
+encode_packed(const struct hs_profile *profile, enum hs_shown_first first, struct hs_buffer *out)
 {
     struct hs_gzip *gzip = rb_hs_gzip_open(out);
     struct hs_buffer plain = {.pass_on = rb_hs_gzip_pass_on, .to = gzip};
-    int error = gzip ? rb_hs_encode_pprof(profile, &plain) : ENOMEM;
+    int error = gzip ? rb_hs_encode_pprof(profile, first, &plain) : ENOMEM;
 
     if (!error) error = rb_hs_gzip_append(gzip, plain.ptr, plain.len, true);
     rb_hs_gzip_close(gzip);
@@ -40,7 +40,17 @@ encode_packed(const struct hs_profile *profile, struct hs_buffer *out)
 }
 
 int
+rb_hs_encode_for(const struct hs_profile *profile, enum hs_format format, enum hs_shown_first first, struct hs_buffer *out)
+{
+    switch (format) {
+    case HS_TEXT: return rb_hs_encode_text(profile, first, out);
+    case HS_PB: return rb_hs_encode_pprof(profile, first, out);
+    default: return encode_packed(profile, first, out);
+    }
+}
+
+int
 rb_hs_encode(const struct hs_profile *profile, enum hs_format format, struct hs_buffer *out)
 {
-    return format == HS_PB ? rb_hs_encode_pprof(profile, out) : encode_packed(profile, out);
+    return rb_hs_encode_for(profile, format, HS_INUSE_FIRST, out);
 }

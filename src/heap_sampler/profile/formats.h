@@ -14,17 +14,23 @@
 #include "heap_sampler/profile/profile.h"
 
 enum hs_format { HS_PB_GZ,
-                 HS_PB };
+                 HS_PB,
+                 HS_TEXT };     /* to read: the largest places; no file has it */
 
 /* Which format the path's ending asks for; false: none of them. */
 bool rb_hs_format_of(const char *path, enum hs_format *format);
 /* Its ending, with the dot. */
 const char *rb_hs_format_ending(enum hs_format format);
 
+/* pprof's sample type that a reader shows first: alloc_space, or inuse_space. In text, the order. */
+enum hs_shown_first { HS_INUSE_FIRST,
+                      HS_ALLOC_FIRST };
+int rb_hs_encode_for(const struct hs_profile *profile, enum hs_format format, enum hs_shown_first first, struct hs_buffer *out);
 int rb_hs_encode(const struct hs_profile *profile, enum hs_format format, struct hs_buffer *out);
 
 /* Not compressed. It leaves bytes in `out` for the caller to pass on, if `out` passes long runs on. */
-int rb_hs_encode_pprof(const struct hs_profile *profile, struct hs_buffer *out);
+int rb_hs_encode_pprof(const struct hs_profile *profile, enum hs_shown_first first, struct hs_buffer *out);
+int rb_hs_encode_text(const struct hs_profile *profile, enum hs_shown_first first, struct hs_buffer *out);
 /* What a profile says of itself, as one JSON object. */
 int rb_hs_encode_meta_json(const struct hs_profile_meta *meta, struct hs_buffer *out);
 

@@ -11,6 +11,8 @@
 #include "heap_sampler/process/output.h"
 #include "heap_sampler/process/periodic.h"
 #include "heap_sampler/ruby_api/ruby_api.h"
+#include "heap_sampler/service/http_door.h"
+#include "heap_sampler/service/service.h"
 #include "heap_sampler/settings/options.h"
 #include "heap_sampler/sites/sampler.h"
 #include "heap_sampler/slots/automatic.h"
@@ -99,7 +101,8 @@ enum { OF_SLOTS,
        OF_SEED,
        OF_MALLOC,
        OF_FILES,
-       KEYWORDS = OF_FILES + 8 };
+       OF_HTTP = OF_FILES + 8,
+       KEYWORDS = OF_HTTP + 2 };
 static const char *const keyword_names[KEYWORDS] = {
     "interval",
     "max_samples",
@@ -114,6 +117,8 @@ static const char *const keyword_names[KEYWORDS] = {
     "at_rss",
     "only",
     "quiet",
+    "http_token",               /* before the address that needs it */
+    "http",
 };
 
 static bool
@@ -165,7 +170,7 @@ read_settings(VALUE *values, struct hs_options *options)
         VALUE text = setting_text(keyword_names[i], values[i]);
         if (!rb_hs_options_parse(options, StringValueCStr(text), error, sizeof(error))) rb_raise(rb_eArgError, "%s", error);
         if (i < OF_FILES) values[i] = value_of_text(i, options);
-        else files = true;
+        else if (i < OF_HTTP) files = true;
     }
     return files;
 }
@@ -200,6 +205,18 @@ replace_options(const struct hs_options *options)
     rb_hs_options.malloc_mode = now.malloc_mode;
     rb_hs_note_start_folder();
     rb_hs_output_check();
+}
+
+/* They hold until the process ends. */
+static void
+replace_http(const struct hs_options *options)
+{
+    struct hs_options *const all[] = {&rb_hs_options, &options_before};
+    for (int i = 0; i < 2; i++) {
+        memmove(all[i]->http, options->http, sizeof(options->http));
+        memmove(all[i]->http_token, options->http_token, sizeof(options->http_token));
+    }
+    rb_hs_service_http(options->http, options->http_token);
 }
 
 static void
@@ -241,6 +258,8 @@ take_back_options(void)
  *               <tt>--heap-sample</tt> or <tt>--heap-sample=off,malloc=standby</tt>
  * [output, every, keep, why, gc, at_rss, only, quiet] files, until GC::SampleProfile.stop. With any of them a profile
  *               is written at exit too, unless <tt>output: "none"</tt>
+ * [http, http_token] where HTTP is answered (<tt>"127.0.0.1:6060"</tt>, <tt>"unix:/run/app.sock"</tt>, <tt>"off"</tt>), and
+ *               the file of its token, until the process ends
  *
  *   GC::SampleProfile.start(interval: "64k")                                  # => true
  *   GC::SampleProfile.start(every: 60, output: "/var/tmp/heap-%p-%t.pb.gz")   # => false
@@ -271,6 +290,7 @@ s_start(int argc, VALUE *argv, VALUE klass)
     struct hs_account account;
     if (!rb_hs_sampler.session[HS_MAIN].on) rb_hs_account_now(&account);
     if (files) replace_options(&options);
+    if (!UNDEF_P(values[OF_HTTP]) || !UNDEF_P(values[OF_HTTP + 1])) replace_http(&options);
     /* Another thread may have started it meanwhile. */
     bool limited = given_limits(values + OF_SAMPLES, &limits);
     if (rb_hs_sampler.session[HS_MAIN].on) {
@@ -366,6 +386,8 @@ s_running_p(VALUE klass)
  *   what was lost for want of room
  * [:malloc_samples_dropped] likewise, of malloc
  * [:failed_allocations] how often the sampler found no memory
+ * [:http] where HTTP is answered by this process, with the port that it got; or +nil+
+ * [:http_trouble] a String: why it is not, where it was asked for; or +nil+
  * [:bytes, :bytes_peak, :bytes_max]
  *   the sampler's own memory, its peak, and its bound; +nil+: no bound
  * [:bytes_records, :bytes_stacks, :bytes_totals, :bytes_names, :bytes_malloc, :bytes_snapshots]
@@ -422,6 +444,9 @@ s_stat(VALUE klass)
     SET("dropped_texts", ULL2NUM(rb_hs_texts_dropped));
     SET("dropped_classes", ULL2NUM(rb_hs_classes_dropped));
     SET("dropped_moves", ULL2NUM(rb_hs_sampler.dropped_moves));
+    const char *http = rb_hs_http_place(), *trouble = rb_hs_http_trouble();
+    SET("http", http ? rb_utf8_str_new_cstr(http) : Qnil);
+    SET("http_trouble", trouble ? rb_utf8_str_new_cstr(trouble) : Qnil);
     uint64_t failures = 0;
     for (int use = 0; use < HS_MEM_USES; use++) failures += rb_hs_memory_failures((enum hs_memory_use)use);
     SET("failed_allocations", ULL2NUM(failures));

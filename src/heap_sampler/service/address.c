@@ -1,5 +1,6 @@
 /* See service/address.h. */
 #include "heap_sampler/service/address.h"
+#include "heap_sampler/service/files.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,8 +14,8 @@
 enum { BACKLOG = 16 };
 
 /* "comm" may hold blanks and parentheses: fields are counted after its last one. */
-static bool
-start_time(unsigned long long *ticks)
+bool
+rb_hs_start_ticks(unsigned long long *ticks)
 {
     char text[1024];
     int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
@@ -64,7 +65,7 @@ rb_hs_address(struct hs_address *address)
 {
     unsigned long long ticks;
     *address = (struct hs_address){.socket.sun_family = AF_UNIX};
-    if (!start_time(&ticks)) return false;
+    if (!rb_hs_start_ticks(&ticks)) return false;
     return fill_in(address, folder_of_folders(), ticks) || fill_in(address, "/tmp", ticks);
 }
 
@@ -85,7 +86,7 @@ rb_hs_address_listen(const struct hs_address *address)
 {
     const char *path = address->socket.sun_path;
     if (!own_folder(address->folder)) return -1;
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int fd = rb_hs_file_socket(AF_UNIX);
     if (fd < 0) return -1;
     unlink(path);               /* id and time are ours: whoever had it is gone */
     if (bind(fd, (const struct sockaddr *)&address->socket, sizeof(address->socket)) == 0 && chmod(path, 0600) == 0 &&
@@ -93,7 +94,7 @@ rb_hs_address_listen(const struct hs_address *address)
         return fd;
     }
     int error = errno;
-    close(fd);
+    rb_hs_file_close(fd);
     errno = error;
     return -1;
 }

@@ -22,6 +22,8 @@ struct hs_address {
 
 /* The variables are read now, and never again: later Ruby code may change the environment at any moment. [gvl] */
 void rb_hs_address_boot(void);
+/* Field 22 of /proc/self/stat: clock ticks from the start of the machine to that of the process. [any] */
+bool rb_hs_start_ticks(unsigned long long *ticks);
 /* The address of this process as it is now. false: /proc says no time of start. [any] */
 bool rb_hs_address(struct hs_address *address);
 /* A socket that listens there, in a folder that was made where there was none, on a file that replaces one of a process

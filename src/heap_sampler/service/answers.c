@@ -11,9 +11,12 @@
 #include "heap_sampler/process/request.h"
 #include "heap_sampler/process/safe_point.h"
 #include "heap_sampler/profile/encode_about.h"
+#include "heap_sampler/profile/encode_metrics.h"
 #include "heap_sampler/profile/formats.h"
 #include "heap_sampler/profile/malloc_rows.h"
 #include "heap_sampler/profile/snapshot.h"
+#include "heap_sampler/service/http_door.h"
+#include "heap_sampler/service/metrics.h"
 #include "heap_sampler/settings/options.h"
 #include "heap_sampler/sites/sampler.h"
 
@@ -112,16 +115,75 @@ complete_p(const struct hs_answer *answer)
 }
 
 static void
-answer_profile(struct hs_answer *answer)
+no_profile(struct hs_answer *answer, int error)
 {
-    struct hs_request request = {.session = HS_MAIN, .format = HS_PB_GZ, .begun = answer->begun};
+    if (error == ESRCH) rb_hs_answer_error(answer, "this process is not sampled: start it (heapsample start %ld)", (long)getpid());
+    else if (error == ESTALE) rb_hs_answer_error(answer, "sampling was stopped, or began anew, meanwhile: ask again");
+    else rb_hs_answer_error(answer, "no profile: %s", strerror(error));
+}
+
+struct hs_profile *
+rb_hs_answer_first(struct hs_answer *answer)
+{
+    rb_hs_name_at_safe_point(NAMES_MS);
+    struct hs_profile *profile = rb_hs_snapshot(HS_MAIN, 0);
+    rb_hs_lock();
+    bool on = rb_hs_sampler.session[HS_MAIN].on;
+    rb_hs_unlock();
+    if (!profile) no_profile(answer, on ? ENOMEM : ESRCH);
+    return profile;
+}
+
+static bool
+said_p(const struct hs_ask *ask, const char *key, const char *wanted)
+{
+    const char *value = rb_hs_ask_value(ask, key);
+    return value && strcmp(value, wanted) == 0;
+}
+
+static void
+answer_profile(const struct hs_ask *ask, const struct hs_profile *first, struct hs_answer *answer)
+{
+    struct hs_request request = {.session = HS_MAIN, .format = HS_PB_GZ, .since = first, .begun = answer->begun};
+    if (said_p(ask, "as", "text")) request.format = HS_TEXT;
+    if (said_p(ask, "type", "alloc_space")) request.first = HS_ALLOC_FIRST;
     if (!answer->begun) rb_hs_name_at_safe_point(NAMES_MS);
     answer->begun = NULL;
     int error = rb_hs_request_serve(&request);
-    answer->type = "pb.gz";
+    answer->type = request.format == HS_TEXT ? "text" : "pb.gz";
     answer->out = request.out;
-    if (error == ESRCH) rb_hs_answer_error(answer, "this process is not sampled: start it (heapsample start %ld)", (long)getpid());
-    else if (error) rb_hs_answer_error(answer, "no profile: %s", strerror(error));
+    if (error) no_profile(answer, error);
+}
+
+/* -- the family of an address of HTTP ------------------------------------------------------- */
+
+bool
+rb_hs_ask_of_family_p(const struct hs_ask *ask)
+{
+    const char *of = rb_hs_ask_value(ask, "of");
+    return !of || (*of && strcmp(of, rb_hs_http_text()) == 0);
+}
+
+static void
+answer_metrics(struct hs_answer *answer)
+{
+    struct hs_metrics metrics;
+    rb_hs_metrics_take(&metrics);
+    answer->type = "text";
+    rb_hs_encode_metrics(&metrics, &answer->out);
+}
+
+/* RSS in bytes, 1 or 0 for sampled or not, and the title. */
+static void
+answer_member(struct hs_answer *answer)
+{
+    struct hs_who who;
+    rb_hs_lock();
+    bool on = rb_hs_sampler.session[HS_MAIN].on;
+    rb_hs_unlock();
+    rb_hs_who_read(&who);
+    answer->type = "text";
+    rb_hs_buffer_printf(&answer->out, "%" PRIu64 " %d %s", rb_hs_rss(), on, who.title);
 }
 
 static void
@@ -206,14 +268,16 @@ rb_hs_answer_in_ruby(const struct hs_ask *ask, struct hs_answer *answer, size_t 
 }
 
 bool
-rb_hs_answer(const struct hs_ask *ask, struct hs_answer *answer)
+rb_hs_answer(const struct hs_ask *ask, const struct hs_profile *first, struct hs_answer *answer)
 {
     if (!complete_p(answer)) return false;
     answer->ok = true;
     answer->type = "json";
     switch (ask->verb) {
-    case HS_ASK_PROFILE: answer_profile(answer); break;
+    case HS_ASK_PROFILE: answer_profile(ask, first, answer); break;
     case HS_ASK_MEMORY: answer_memory(&answer->out); break;
+    case HS_ASK_METRICS: answer_metrics(answer); break;
+    case HS_ASK_MEMBER: answer_member(answer); break;
     default: answer_hello(&answer->out);        /* what start, set and stop have made of it, too */
     }
     return true;

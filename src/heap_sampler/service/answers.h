@@ -6,6 +6,7 @@
  */
 #include <stdbool.h>
 #include "heap_sampler/profile/buffer.h"
+#include "heap_sampler/profile/profile.h"
 #include "heap_sampler/service/protocol.h"
 
 struct hs_answer {
@@ -15,12 +16,17 @@ struct hs_answer {
     struct hs_snapshot *begun;  /* a profile that is not complete yet: a walk is under way */
 };
 
+/* Is whoever asks told of our address of HTTP? Anybody else may ask as well: `of` is not said then. */
+bool rb_hs_ask_of_family_p(const struct hs_ask *ask);
 /* What part of it needs a safe point comes first? */
 bool rb_hs_ask_needs_ruby_p(const struct hs_ask *ask);
 /* That part; false: the answer is there already. `noted` counts the memory of who asks, see rb_hs_memory_note_snapshots. [gvl] */
 bool rb_hs_answer_in_ruby(const struct hs_ask *ask, struct hs_answer *answer, size_t *noted);
-/* The rest, a thread without the GVL. false: it takes time, in which others are answered; then it is called again. */
-bool rb_hs_answer(const struct hs_ask *ask, struct hs_answer *answer);
+/* Of a profile with seconds=: the first of the two. NULL: the answer, an error, is there already. */
+struct hs_profile *rb_hs_answer_first(struct hs_answer *answer);
+/* The rest, a thread without the GVL. `first` may be NULL. false: it takes time, in which others are answered; then it is
+ * called again. */
+bool rb_hs_answer(const struct hs_ask *ask, const struct hs_profile *first, struct hs_answer *answer);
 /* Nobody wants it any more. */
 void rb_hs_answer_drop(struct hs_answer *answer);
 void rb_hs_answer_error(struct hs_answer *answer, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -17,6 +17,8 @@
 bool rb_hs_service_start(void);
 /* The same where somebody found no socket: one that is gone, or is another user's, is made anew. */
 bool rb_hs_service_reopen(void);
+/* HTTP is answered at this address from now on, "": nowhere (http_door.h). [gvl] */
+void rb_hs_service_http(const char *address, const char *token_file);
 /* Who asks is cut off, the socket is gone, and there will be none any more. */
 void rb_hs_service_end(void);
 /* In the child. [gvl] */

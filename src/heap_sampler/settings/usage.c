@@ -31,5 +31,7 @@ const struct ruby_opt_message rb_heap_sampler_messages[] = {
     M("quiet", "Do not tell of profiles; children say nothing at all."),
     M("socket=off", "Nobody may ask this process (heapsample PID)."),
     M("deploy=name", "Profiles say that they are of this deploy."),
+    M("http=address:port", "Answer HTTP: /debug/pprof/heap, /metrics; unix:path, too."),
+    M("http-token=path", "A file with the secret that whoever asks has to send."),
     M("on, off, standby", "Sample; do not; or not yet (until `heapsample start`)."),
     {NULL}};

@@ -38,6 +38,9 @@ main(int argc, char **argv)
         test_pace();
         test_protocol();
         test_answer();
+        test_http(argv[2]);
+        test_delta();
+        test_metrics(argv[2]);
     }
     return tap_finish();
 }

@@ -24,6 +24,18 @@ meta_json(const struct hs_profile *profile, struct hs_buffer *out)
 }
 
 static int
+plain_pprof(const struct hs_profile *profile, struct hs_buffer *out)
+{
+    return rb_hs_encode(profile, HS_PB, out);
+}
+
+static int
+text(const struct hs_profile *profile, struct hs_buffer *out)
+{
+    return rb_hs_encode_for(profile, HS_TEXT, HS_ALLOC_FIRST, out);
+}
+
+static int
 gzipped_pprof(const struct hs_profile *profile, struct hs_buffer *out)
 {
     return rb_hs_encode(profile, HS_PB_GZ, out);
@@ -33,7 +45,8 @@ static const struct {
     const char *name;
     encoder encode;
 } encoders[] = {
-    {"pprof", rb_hs_encode_pprof},
+    {"pprof", plain_pprof},
+    {"text", text},
     {"gzipped pprof", gzipped_pprof},
     {"meta JSON", meta_json},
 };

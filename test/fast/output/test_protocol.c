@@ -34,14 +34,23 @@ static const struct {
     {"heap-sample/1 profile why=1 gc=1", "profile why[1] gc[1]"},
     {"heap-sample/1 set interval=64k output=a%20b%2c%25.pb", "set interval[64k] output[a b,%.pb]"},
     {"heap-sample/1 start", "start"},
+    {"heap-sample/1 profile seconds=600 type=alloc_space as=text of=127.0.0.1:1", "profile seconds[600] type[alloc_space] as[text] of[127.0.0.1:1]"},
+    {"heap-sample/1 profile seconds=0", "seconds is a whole number from 1 to 600"},
+    {"heap-sample/1 profile seconds=601", "seconds is a whole number from 1 to 600"},
+    {"heap-sample/1 profile seconds=1e2", "seconds is a whole number from 1 to 600"},
+    {"heap-sample/1 profile seconds=1 why=1", "why and seconds do not go together"},
+    {"heap-sample/1 profile type=x", "type is inuse_space or alloc_space"},
+    {"heap-sample/1 profile as=html", "as is pb.gz or text"},
+    {"heap-sample/1 metrics of=a", "metrics of[a]"},
+    {"heap-sample/1 member", "member"},
     {"heap-sample/1 stop", "stop"},
     {"", "this is heap-sample/1: a request begins so, and then a blank"},
     {"heap-sample/1", "this is heap-sample/1: a request begins so, and then a blank"},
     {"heap-sample/2 hello", "this is heap-sample/1: a request begins so, and then a blank"},
     {"GET / HTTP/1.1\r", "this is heap-sample/1: a request begins so, and then a blank"},
-    {"heap-sample/1 ", "there is no such request; there are hello, profile, memory, start, set and stop"},
-    {"heap-sample/1 Hello", "there is no such request; there are hello, profile, memory, start, set and stop"},
-    {"heap-sample/1 hello\r", "there is no such request; there are hello, profile, memory, start, set and stop"},
+    {"heap-sample/1 ", "there is no such request; there are hello, profile, memory, metrics, member, start, set and stop"},
+    {"heap-sample/1 Hello", "there is no such request; there are hello, profile, memory, metrics, member, start, set and stop"},
+    {"heap-sample/1 hello\r", "there is no such request; there are hello, profile, memory, metrics, member, start, set and stop"},
     {"heap-sample/1 hello x=1", "the request does not take this argument"},
     {"heap-sample/1 profile gc", "an argument is not KEY=VALUE"},
     {"heap-sample/1 set =1", "the request does not take this argument"},
@@ -97,7 +106,7 @@ connected(int *other)
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair) != 0) abort();
     *other = pair[1];
-    return rb_hs_connection_open(pair[0], 0);
+    return rb_hs_connection_open(pair[0], false, 0);
 }
 
 static void
@@ -107,27 +116,27 @@ test_connection(void)
     char got[256];
     struct hs_connection *connection = connected(&other);
     ok(rb_hs_peer_allowed_p(connection->fd), "our own user may ask");
-    ok(!rb_hs_connection_read(connection) && connection->state == HS_READING, "nothing is there yet");
+    ok(!rb_hs_connection_read(connection) && connection->state == HS_IS_READING, "nothing is there yet");
     ok(write(other, "heap-sample/1 he", 16) == 16 && !rb_hs_connection_read(connection), "half a line is no request");
-    ok(write(other, "llo\nmore", 8) == 8 && rb_hs_connection_read(connection) && connection->line_len == 19, "the other half is");
+    ok(write(other, "llo\nmore", 8) == 8 && rb_hs_connection_read(connection) && connection->in_len == 19, "the other half is");
     rb_hs_connection_answer(connection, true, "json", "{}", 2, 0);
-    rb_hs_connection_write(connection);
+    rb_hs_connection_write(connection, 0);
     ssize_t len = read(other, got, sizeof(got));
     ok(len == 26 && memcmp(got, "heap-sample/1 ok json 2\n{}", 26) == 0, "a frame answers");
-    ok(connection->state == HS_OVER, "and then it is over");
+    ok(connection->state == HS_IS_OVER, "and then it is over");
     rb_hs_connection_close(connection);
     close(other);
 
     connection = connected(&other);
     close(other);
-    ok(!rb_hs_connection_read(connection) && connection->state == HS_OVER, "who hangs up is forgotten");
+    ok(!rb_hs_connection_read(connection) && connection->state == HS_IS_OVER, "who hangs up is forgotten");
     rb_hs_connection_close(connection);
 
     connection = connected(&other);
     char flood[HS_ASK_LINE_MAX];
     memset(flood, 'x', sizeof(flood));
     bool sent = write(other, flood, sizeof(flood)) == sizeof(flood) && write(other, flood, sizeof(flood)) > 0;
-    ok(sent && rb_hs_connection_read(connection) && connection->line_len == sizeof(flood), "a line without an end is one that is too long");
+    ok(sent && rb_hs_connection_read(connection) && connection->in_len == sizeof(flood), "a line without an end is one that is too long");
     rb_hs_connection_close(connection);
     close(other);
 }
@@ -141,13 +150,13 @@ test_slow_reader(void)
     size_t size = 8 << 20, all = 0;
     char *body = calloc(1, size), got[65536];
     rb_hs_connection_answer(connection, true, "pb.gz", body, size, 0);
-    rb_hs_connection_write(connection);
-    ok(connection->state == HS_WRITING && connection->written < size, "a reader that does not read leaves the rest");
+    rb_hs_connection_write(connection, 0);
+    ok(connection->state == HS_IS_WRITING && connection->written < size, "a reader that does not read leaves the rest");
     for (;;) {
         ssize_t len = read(other, got, sizeof(got));
         if (len > 0) all += (size_t)len;
-        if (connection->state == HS_OVER && len <= 0) break;
-        if (connection->state != HS_OVER) rb_hs_connection_write(connection);
+        if (connection->state == HS_IS_OVER && len <= 0) break;
+        if (connection->state != HS_IS_OVER) rb_hs_connection_write(connection, 0);
     }
     ok(all == size + strlen("heap-sample/1 ok pb.gz 8388608\n"), "and one that is slow gets all");
     free(body);

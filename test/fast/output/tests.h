@@ -18,5 +18,9 @@ void test_gc_times(void);
 void test_pace(void);
 void test_protocol(void);
 void test_answer(void);
+void test_http(const char *folder);
+void test_http_noise(unsigned long rounds, unsigned long seed);
+void test_delta(void);
+void test_metrics(const char *folder);
 
 #endif

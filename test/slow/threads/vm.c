@@ -796,6 +796,13 @@ rb_hs_service_start(void)
 }
 
 void
+rb_hs_service_http(const char *address, const char *token_file)
+{
+    (void)address;
+    (void)token_file;
+}
+
+void
 rb_hs_service_after_fork(void)
 {
 }

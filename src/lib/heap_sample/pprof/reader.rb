@@ -484,7 +484,7 @@ module HeapSample
       unless values.size == @value_count
         raise Protobuf::Malformed, "a sample has #{values.size} values, there are #{@value_count} types"
       end
-      raise Protobuf::Malformed, "a value is negative" if values.any? && values.max >= 1 << 63
+      raise Protobuf::Malformed, "a value is negative: if it is a difference, go tool pprof reads it, and heapsample diff takes the two" if values.any? && values.max >= 1 << 63
 
       Columns.told_by(values.concat(ABSENT).values_at(*@value_of))
     end
