@@ -51,9 +51,7 @@ module HeapSample
       return false unless grew > 0
 
       mean = grew / PARTS
-      slack = Math.sqrt(mean * @unit)
-      parts.count { |part| part + slack >= PART_LEAST * mean } >= PARTS - 1 && parts.last + slack >= LAST_LEAST * mean &&
-        !a_step? && !slowing?
+      parts.count { |part| reaches?(part, PART_LEAST * mean) } >= PARTS - 1 && reaches?(parts.last, LAST_LEAST * mean) && !a_step? && !slowing?
     end
 
     # Did most of it come in one part?
@@ -84,6 +82,9 @@ module HeapSample
     end
 
     private
+
+    # Is it as much, as far as sampling can tell?
+    def reaches?(size, least) = size + SLACK * Math.sqrt(least * @unit) >= least
 
     # Bytes that came, to stay or not.
     def came = [(@turned + grew) / 2, grew].max

@@ -33,7 +33,8 @@ module HeapSample
     def initialize(profile, settled)
       @profile = profile
       @nearest = profile.nearest_holder
-      @settled = settled
+      @clock = settled.clock
+      @from = [settled.from, ProcessDiagnosis::WARM_UP * (profile.info.taken - @clock.began).to_f].min # the walk may be an early one
     end
 
     # A NearestHolder::Answer, or nil.
@@ -61,14 +62,14 @@ module HeapSample
       enough(known, finding) if known && known.share_of_told >= KNOWN_LEAST
     end
 
-    # May what is known to be kept bring the rest?
+    # May what is known to be kept bring the rest, and did somebody write who keeps it?
     def enough(answer, finding)
-      answer if answer&.kept? && answer.samples >= SAMPLES_LEAST && answer.objects * Keeper::OBJECTS_AN_ENTRY >= finding.objects
+      answer if answer&.kept? && answer.edge.written? && answer.samples >= SAMPLES_LEAST && answer.objects * Keeper::OBJECTS_AN_ENTRY >= finding.objects
     end
 
-    # Rows of what was born in the judged time.
+    # Rows of what was born past the warm-up.
     def rows
-      @rows ||= @profile.table.select { |row| (birth = row[Columns::BIRTH_GC]) && @settled.clock.seconds(birth) >= @settled.from }
+      @rows ||= @profile.table.select { |row| (birth = row[Columns::BIRTH_GC]) && @clock.seconds(birth) >= @from }
     end
 
     def by_line = @by_line ||= Keys.new(@profile, :line).then { |lines| rows.group_by { |row| lines.of(row) } }
