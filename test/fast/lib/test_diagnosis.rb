@@ -73,6 +73,13 @@ test "after few profiles it is very likely, and after fewer nothing is said" do
   assert(few.to_s.include?("Too few profiles to say: there are 5 of this process, and 6 are needed."), few.to_s)
 end
 
+test "a leak whose line has no samples any more is told without a line" do
+  found = diagnosis(20) { |number| {live: 20 + number, rows: ->(build) { kept(build, LEAK, number, 16) if number < 15 }} }
+  assert(found.leak?, found.to_s)
+  assert(found.text.sentence.end_with?("No line has samples enough to be named."), found.text.sentence)
+  assert(found.to_h && found.text.advice.any?)
+end
+
 test "where no major GC looks at what stays it is growth that is not settled, and the text says what to do" do
   found = ProcessDiagnosis.new(leaking(12, majors: false))
   equal(:not_settled, found.grade)

@@ -29,6 +29,8 @@ module HeapSample
     PROFILES_LEAST = 6
     # Profiles from which on something may be very likely: in fewer a queue that is long for a while grows all along too.
     PROFILES_TO_NAME = 8
+    # Growth of RSS, in least ones, that tells no leak from what fills ever more slowly.
+    LITTLE = 4
     # Samples and major GCs of what is settled that bear out what RSS shows.
     SAMPLES_TO_BEAR_OUT = 4
     MAJORS_TO_BEAR_OUT = 10
@@ -192,8 +194,8 @@ module HeapSample
     # Do RSS and what is in use grow all along?
     def goes_on? = rss.steady? && in_use.steady? && rss.grew >= least
 
-    # Is what grows one that fills?
-    def filling? = findings.first&.fills? && findings.first.grew >= in_use.grew / 2
+    # Is what grows one that fills, and so little that RSS hardly shows it?
+    def filling? = findings.first&.fills? && findings.first.grew >= in_use.grew / 2 && rss.grew < LITTLE * least
 
     # Do the lines that grow all along make enough of what grows?
     def explains?(leading)
