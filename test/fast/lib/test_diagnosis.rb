@@ -228,6 +228,23 @@ test "fragmentation names the lines that hold heap pages" do
   assert(text.include?("held by what lives there: 15.0 MiB by") && text.include?("(none of it pinned)"), text)
 end
 
+test "leaks says how many threads there were and are, and where they were made" do
+  made = ->(count) { {"count" => count, "made" => [{"path" => "/srv/app/pool.rb", "line" => 30, "count" => count}]} }
+  piling = Series.new(Array.new(20) do |index|
+    now = Build::STARTED + (index + 1) * 60 * SECOND
+    count = 10 + 20 * index
+    build = Build.new(interval: UNIT, "taken_ns" => now, "alive" => {"threads" => made.call(count), "fibers" => made.call(0)},
+                      "gc" => {"count" => 10 * index, "major" => index, "minor" => 9 * index, "last_major_ns" => now - SECOND, "last_major_gc" => 10 * index},
+                      "account" => account(live: 20 + index, stacks: count / 40.0).merge("threads" => count, "fibers" => 0))
+    kept(build, LEAK, index + 1, 16)
+    build.profile
+  end)
+  leaks = piling.leaks(width: 400)
+  assert(leaks.to_s.match?(%r{Threads: \d+ at first, 390 now, most of the new ones made at /srv/app/pool\.rb:30\.}), leaks.to_s)
+  equal([:threads, 390, "/srv/app/pool.rb:30"], leaks.to_h[:crowd].values_at(:kind, :now, :line))
+  equal(nil, leaking(20).leaks.to_h[:crowd])
+end
+
 test "stacks of threads that grow all along are threads that pile up" do
   found = diagnosis(20) { |number| {stacks: 0.2 + number, rows: ->(build) { kept(build, LEAK, number, 16, class_name: "Thread") }} }
   equal([:threads, :proved], [found.kind, found.grade])

@@ -116,7 +116,7 @@ module HeapSample
 
       keeper = leading&.keeper or return ""
 
-      ", kept in the #{keeper.what} that grows at #{@layout.subject(keeper.line)}"
+      ", kept in the #{keeper.what} that grows at #{where(keeper)}"
     end
 
     # By a walk.
@@ -184,7 +184,7 @@ module HeapSample
       return ["Look at what is added to `#{holder.to_s(@layout)}` and never taken out. heapsample why shows the whole way."] if holder&.kept?
 
       keeper = leading.keeper
-      return ["Look at what is added at #{@layout.subject(keeper.line)} and never taken out."] if keeper
+      return ["Look at what is added at #{@layout.subject(keeper.app_line || keeper.line)} and never taken out."] if keeper
 
       what = leading.class_name ? "`#{@layout.name(leading.class_name)}`s" : "memory"
       ["Look at what keeps the #{what} that #{@layout.subject(leading.app_line || leading.line)} makes: a constant, a class variable, a global list, a closure."]
