@@ -38,8 +38,20 @@ class Archive
         compress(folder, exhibit.name)
       end
     end
-    File.write(TRUTHS, "[\n#{series.keys.map { |exhibit| JSON.generate(exhibit.truth) }.join(",\n")}\n]\n")
+    write_truths(series.keys.map(&:truth))
   end
+
+  # Leaves out the largest series, but those that are named, until all have so many bytes; returns the names.
+  def self.shrink(most, kept)
+    files = truths.to_h { |truth| [truth["name"], File.join(SERIES, "#{truth["name"]}.tar.xz")] }
+    sizes = files.transform_values { |file| File.size(file) }
+    out = sizes.except(*kept).sort_by { |_, size| -size }.map(&:first).take_while { |name| sizes.values.sum > most && sizes.delete(name) }
+    files.values_at(*out).each { |file| File.delete(file) }
+    write_truths(truths.reject { |truth| out.include?(truth["name"]) })
+    out
+  end
+
+  def self.write_truths(truths) = File.write(TRUTHS, "[\n#{truths.map { |truth| JSON.generate(truth) }.join(",\n")}\n]\n")
 
   # Without the times and the owner of the files, which are this machine's.
   def self.compress(folder, name)
@@ -51,5 +63,5 @@ class Archive
     FileUtils.mkdir_p(to)
     Dir[File.join(from, "*.pb.gz")].each { |path| File.binwrite(File.join(to, File.basename(path, ".gz")), moved.call(Zlib.gunzip(File.binread(path)))) }
   end
-  private_class_method :compress, :copy
+  private_class_method :compress, :copy, :write_truths
 end

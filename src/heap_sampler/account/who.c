@@ -55,6 +55,64 @@ rb_hs_title_of(const char *text, size_t length, struct hs_who *who)
     snprintf(who->title, sizeof(who->title), name ? "%s %s" : "%s", base_name(text), name ? base_name(name) : "");
 }
 
+static const char GEMFILE[] = "BUNDLE_GEMFILE=";
+
+/* Where in which of the variables, which end in NUL; `named`: so far it has the name. */
+struct variable {
+    size_t at;
+    bool named;
+};
+
+/* Takes a character; true: that was the end of the Gemfile's path. */
+static bool
+take_character(struct variable *variable, char c, struct hs_who *who)
+{
+    size_t name = sizeof(GEMFILE) - 1, at = variable->at++;
+    if (at == 0) variable->named = true;
+    if (at < name) variable->named = variable->named && c == GEMFILE[at];
+    else if (variable->named && at - name < sizeof(who->gemfile)) who->gemfile[at - name] = c;
+    if (c != '\0') return false;
+    variable->at = 0;
+    return variable->named && at >= name;
+}
+
+/* Of a path that was not cut. */
+static void
+keep_folder(struct hs_who *who)
+{
+    who->gemfile[sizeof(who->gemfile) - 1] = '\0';
+    size_t length = strlen(who->gemfile);
+    char *slash = strrchr(who->gemfile, '/');
+    if (who->gemfile[0] != '/' || length == sizeof(who->gemfile) - 1) slash = who->gemfile;
+    *slash = '\0';
+}
+
+void
+rb_hs_gemfile_of(int fd, struct hs_who *who)
+{
+    char text[512];
+    struct variable variable = {0};
+    ssize_t length;
+    while ((length = read(fd, text, sizeof(text))) > 0 || (length < 0 && errno == EINTR)) {
+        for (ssize_t i = 0; i < length; i++) {
+            if (take_character(&variable, text[i], who)) {
+                keep_folder(who);
+                return;
+            }
+        }
+    }
+    who->gemfile[0] = '\0';
+}
+
+static void
+read_gemfile(struct hs_who *who)
+{
+    int fd = open("/proc/self/environ", O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return;
+    rb_hs_gemfile_of(fd, who);
+    close(fd);
+}
+
 void
 rb_hs_who_read(struct hs_who *who)
 {
@@ -75,4 +133,5 @@ rb_hs_who_read(struct hs_who *who)
     if (gethostname(who->host, sizeof(who->host)) != 0) who->host[0] = '\0';
     who->host[sizeof(who->host) - 1] = '\0';
     if (!getcwd(who->directory, sizeof(who->directory))) who->directory[0] = '\0';
+    read_gemfile(who);
 }

@@ -12,6 +12,7 @@ struct hs_who {
     uint64_t parent_id;
     char title[128];            /* what ps shows of it, without its arguments: "puma: cluster worker 0", "ruby app.rb" */
     char directory[512];        /* its working directory */
+    char gemfile[512];          /* the folder of the Gemfile that BUNDLE_GEMFILE named when it started */
     char host[65];              /* the machine's name, or the container's */
 };
 
@@ -20,5 +21,9 @@ void rb_hs_who_read(struct hs_who *who);
 
 /* The title in `text`, which is `length` bytes of /proc/PID/cmdline: for rb_hs_who_read, and tests. */
 void rb_hs_title_of(const char *text, size_t length, struct hs_who *who);
+
+/* The folder of the Gemfile, from `fd`, which is /proc/PID/environ: for rb_hs_who_read, and tests. What Ruby code sets later
+ * is not there; to ask getenv(3) while Ruby code calls setenv(3) would be a race. */
+void rb_hs_gemfile_of(int fd, struct hs_who *who);
 
 #endif

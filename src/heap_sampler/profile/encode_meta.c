@@ -408,6 +408,7 @@ rb_hs_encode_meta_json(const struct hs_profile_meta *meta, struct hs_buffer *out
     append_number_or_null(out, "parent_id", meta->who.parent_id);
     append_text(out, "title", meta->who.title, sizeof(meta->who.title));
     append_text(out, "directory", meta->who.directory, sizeof(meta->who.directory));
+    append_text(out, "gemfile", meta->who.gemfile, sizeof(meta->who.gemfile));
     append_text(out, "host", meta->who.host, sizeof(meta->who.host));
     append_text(out, "deploy", meta->deploy, sizeof(meta->deploy));
     append_number(out, "session", meta->session);

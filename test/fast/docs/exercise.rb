@@ -148,12 +148,12 @@ while (node = nodes.shift)
   read(node)
   nodes.concat(node.children)
 end
-[read(known.holders), known.holders.each { |held| read(held) }, known.holders.of(known.table).all, known.holders.parent(3), known.holders.path(3)]
+[read(known.holders), known.holders.each { |held| read(held) }, known.holders.of(known.table).all, known.holders.parent(3), known.holders.path(3), known.holders.nodes(3), known.holders.linked(3)]
 edge = known.holders.edge(3)
 [read(edge), edge == edge.dup, edge.names_owner_of?(edge), known.info.walk.then { |walk| read(walk) }, HeapSample::Walk.of(nil)]
 HeapSample::Holders.from_raw(nil, nil, raw[:texts], raw[:rows])
 nearest = known.nearest_holder
-[nearest.node(3), nearest.of_rows(known.table) { |_, estimate| estimate }, nearest.of_row(known.table.first)].grep(HeapSample::NearestHolder::Answer).each { |answer| [read(answer), answer.to_s] }
+[nearest.node(3), nearest.of_rows(known.table) { |_, estimate| estimate }, nearest.of_row(known.table.first), nearest.of(known.holders.all, told: true)].grep(HeapSample::NearestHolder::Answer).each { |answer| [read(answer), answer.to_s] }
 now.why(top: 3).reason
 
 # Growth.
@@ -196,7 +196,7 @@ leaks.lines(3)
 diagnosis = GC::SampleProfile.diagnose(folder)
 [diagnosis, HeapSample::Diagnosis.of(series)].each { |whole| [read(whole), whole.each { |process| read(process) }] }
 diagnosis.first.per_hour(1)
-diagnosis.first.findings.each { |finding| [read(finding), finding.keeper = nil, finding.holder = nil] }
+diagnosis.first.findings.each { |finding| [read(finding), finding.same_line?(finding), finding.ends?(0.5), finding.course.slowing?(0.5), finding.keeper = nil, finding.holder = nil] }
 read(HeapSample::Course.new([0, 1, 2], [1, 2, 3], from: 0, unit: 0.0))
 [*leaks, *leaks.others].each { |row| [read(row), leaks.holder(row)] }
 series.leaks(by: :stack, kind: :slots, warmup: 0).to_s

@@ -73,6 +73,13 @@ test "after few profiles it is very likely, and after fewer nothing is said" do
   assert(few.to_s.include?("Too few profiles to say: there are 5 of this process, and 6 are needed."), few.to_s)
 end
 
+test "a leak whose line has no samples any more is told without a line" do
+  found = diagnosis(20) { |number| {live: 20 + number, rows: ->(build) { kept(build, LEAK, number, 16) if number < 15 }} }
+  assert(found.leak?, found.to_s)
+  assert(found.text.sentence.end_with?("No line has samples enough to be named."), found.text.sentence)
+  assert(found.to_h && found.text.advice.any?)
+end
+
 test "where no major GC looks at what stays it is growth that is not settled, and the text says what to do" do
   found = ProcessDiagnosis.new(leaking(12, majors: false))
   equal(:not_settled, found.grade)
@@ -219,6 +226,23 @@ test "fragmentation names the lines that hold heap pages" do
   equal(:fragmentation, found.kind)
   text = found.to_s.gsub(/\s+/, " ")
   assert(text.include?("held by what lives there: 15.0 MiB by") && text.include?("(none of it pinned)"), text)
+end
+
+test "leaks says how many threads there were and are, and where they were made" do
+  made = ->(count) { {"count" => count, "made" => [{"path" => "/srv/app/pool.rb", "line" => 30, "count" => count}]} }
+  piling = Series.new(Array.new(20) do |index|
+    now = Build::STARTED + (index + 1) * 60 * SECOND
+    count = 10 + 20 * index
+    build = Build.new(interval: UNIT, "taken_ns" => now, "alive" => {"threads" => made.call(count), "fibers" => made.call(0)},
+                      "gc" => {"count" => 10 * index, "major" => index, "minor" => 9 * index, "last_major_ns" => now - SECOND, "last_major_gc" => 10 * index},
+                      "account" => account(live: 20 + index, stacks: count / 40.0).merge("threads" => count, "fibers" => 0))
+    kept(build, LEAK, index + 1, 16)
+    build.profile
+  end)
+  leaks = piling.leaks(width: 400)
+  assert(leaks.to_s.match?(%r{Threads: \d+ at first, 390 now, most of the new ones made at /srv/app/pool\.rb:30\.}), leaks.to_s)
+  equal([:threads, 390, "/srv/app/pool.rb:30"], leaks.to_h[:crowd].values_at(:kind, :now, :line))
+  equal(nil, leaking(20).leaks.to_h[:crowd])
 end
 
 test "stacks of threads that grow all along are threads that pile up" do

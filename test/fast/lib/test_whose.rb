@@ -51,6 +51,12 @@ test "the application is what lies below the working directory, and no file that
   equal("/srv/engines/pay/lib/pay.rb:3", owner_of("/srv/engines/pay/lib/pay.rb:3 Pay.now", *start))
 end
 
+test "the application is what lies below the folder of the Gemfile, too, wherever the process runs" do
+  of = ->(**meta) { of_shop([PUMA, "/opt/tools/run.rb:1 <main>", APP_LINE], "directory" => "/", **meta).groups(:app).first.key.then { |key| "#{key.path}:#{key.line}" } }
+  equal("/opt/tools/run.rb:1", of.call)
+  equal("/srv/shop/app/models/order.rb:12", of.call("gemfile" => "/srv/shop"))
+end
+
 test "a row of a gem names the application's line that led to most of it; one of the application does not" do
   first = of_shop([PUMA, APP_LINE], [PUMA, "/srv/shop/app/rare.rb:1 Rare#call"], [APP_LINE])
   text = first.top(width: 80).to_s

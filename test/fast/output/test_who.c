@@ -4,6 +4,7 @@
 #include "tap.h"
 #include "heap_sampler/account/who.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -18,9 +19,46 @@ title(const char *line, size_t length, const char *wanted)
     is_text(who.title, wanted, length ? line : "nothing");
 }
 
+#define GEMFILE(environ, wanted) gemfile(environ, sizeof(environ), wanted)
+
+static void
+gemfile(const char *environ, size_t length, const char *wanted)
+{
+    struct hs_who who;
+    int ends[2];
+    memset(&who, 'x', sizeof(who));
+    if (pipe(ends) != 0 || write(ends[1], environ, length) != (ssize_t)length) abort();
+    close(ends[1]);
+    rb_hs_gemfile_of(ends[0], &who);
+    close(ends[0]);
+    is_text(who.gemfile, wanted, "the folder of the Gemfile");
+}
+
+/* Longer than what is read at once, and than what has room. */
+static void
+long_gemfiles(void)
+{
+    static char environ[2000];
+    memset(environ, 'a', sizeof(environ));
+    strcpy(environ + 600, "");
+    strcpy(environ + 601, "BUNDLE_GEMFILE=/srv/shop/Gemfile");
+    gemfile(environ, 700, "/srv/shop");
+    strcpy(environ, "BUNDLE_GEMFILE=/");
+    memset(environ + 16, 'a', 900);
+    strcpy(environ + 900, "/Gemfile");
+    gemfile(environ, 1000, "");
+}
+
 void
 test_who(void)
 {
+    GEMFILE("A=1\0BUNDLE_GEMFILE=/srv/shop/Gemfile\0B=2", "/srv/shop");
+    GEMFILE("XBUNDLE_GEMFILE=/a/Gemfile\0BUNDLE_GEMFILE_=/b/Gemfile\0BUNDLE_GEM=/c/d", "");
+    GEMFILE("BUNDLE_GEMFILE=Gemfile", "");
+    GEMFILE("BUNDLE_GEMFILE=", "");
+    GEMFILE("", "");
+    long_gemfiles();
+
     TITLE("ruby\0app.rb", "ruby app.rb");
     TITLE("/usr/local/bin/ruby\0-W0\0--yjit\0/srv/bin/rails\0server\0-p\0"
           "3000",

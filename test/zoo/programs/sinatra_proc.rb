@@ -4,7 +4,7 @@
 # kind: leak
 # line: sinatra/base.rb, tilt/template.rb, tilt/builder.rb, sinatra-2, tilt-, rack/
 # keeper: sinatra/base.rb, tilt/cache.rb, tilt.rb, @cache
-# gems: rack 2.2.9, sinatra 2.1.0
+# gems: rack 2.2.9, sinatra 2.1.0, builder 3.3.0
 # mended: sinatra 2.2.0
 require_relative "../load"
 require "logger"

@@ -53,7 +53,7 @@ module HeapSample
         return {} if @foreign || @count.zero?
 
         {"format" => format, **SAME.first(2).to_h { |name| [name, agreed(name)] }}.merge(
-          "process_id" => nil, "process_start" => nil, "parent_id" => nil, "title" => nil, "directory" => nil, "host" => nil, "deploy" => nil, "session" => nil,
+          "process_id" => nil, "process_start" => nil, "parent_id" => nil, "title" => nil, "directory" => nil, "gemfile" => nil, "host" => nil, "deploy" => nil, "session" => nil,
           "started_ns" => @started, "taken_ns" => @taken,
           "gc" => {"count" => @gc_count, "minor" => nil, "major" => nil, "last_minor_ns" => nil, "last_major_ns" => nil,
                    "times" => nil, "asked" => nil, "last_major_gc" => nil},

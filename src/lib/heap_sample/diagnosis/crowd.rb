@@ -34,6 +34,9 @@ module HeapSample
     # How many there are now.
     def now = @last[kind].count
 
+    # JSON-ready.
+    def to_h = {kind: kind, before: before, now: now, line: place&.text}
+
     # Where most of what is new was made: a HeapSample::Place; nil if that is not known.
     def place = @last.since(@first).find { |change| change.kind == kind && change.difference.positive? }&.place
   end

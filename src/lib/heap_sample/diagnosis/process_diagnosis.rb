@@ -29,6 +29,8 @@ module HeapSample
     PROFILES_LEAST = 6
     # Profiles from which on something may be very likely: in fewer a queue that is long for a while grows all along too.
     PROFILES_TO_NAME = 8
+    # Growth of RSS, in least ones, that tells no leak from what fills ever more slowly.
+    LITTLE = 4
     # Samples and major GCs of what is settled that bear out what RSS shows.
     SAMPLES_TO_BEAR_OUT = 4
     MAJORS_TO_BEAR_OUT = 10
@@ -113,7 +115,7 @@ module HeapSample
     def to_h
       {pid: info.process_id, role: role, host: info.host, deploy: info.deploy, profiles: series.size, seconds: seconds, rss: rss_now, growth: (rss.grew if enough?),
        verdict: {kind: kind, grade: GRADES.fetch(grade), sentence: text.sentence}, findings: shown_findings.map { |finding| figures_of(finding) },
-       crowd: crowd && {kind: crowd.kind, before: crowd.before, now: crowd.now, line: at(crowd.place)},
+       crowd: crowd&.to_h,
        evidence: text.evidence, next: text.advice, warnings: series.warnings}
     end
 
@@ -192,8 +194,8 @@ module HeapSample
     # Do RSS and what is in use grow all along?
     def goes_on? = rss.steady? && in_use.steady? && rss.grew >= least
 
-    # Is what grows one that fills?
-    def filling? = findings.first&.fills? && findings.first.grew >= in_use.grew / 2
+    # Is what grows one that fills, and so little that RSS hardly shows it?
+    def filling? = findings.first&.fills? && findings.first.grew >= in_use.grew / 2 && rss.grew < LITTLE * least
 
     # Do the lines that grow all along make enough of what grows?
     def explains?(leading)
@@ -232,19 +234,12 @@ module HeapSample
     end
 
     def figures_of(finding)
-      {kind: finding.kind, grade: GRADES.fetch(finding.steady? ? grade : :not_settled), line: at(finding.line), app_line: at(finding.app_line),
+      {kind: finding.kind, grade: GRADES.fetch(finding.steady? ? grade : :not_settled), line: finding.line&.text, app_line: finding.app_line&.text,
        class: finding.class_name, bytes: finding.grew, bytes_per_hour: per_hour(finding.grew),
        interval_per_hour: finding.interval.map { |bytes| per_hour(bytes) }, objects: finding.objects, samples: finding.samples,
-       parts: finding.course.parts, lines: finding.groups.map { |group| {line: at(group.key), bytes: settled.course(group).grew} },
-       keeper: finding.keeper&.then { |keeper| {line: at(keeper.line), app_line: at(keeper.app_line), what: keeper.what, bytes: keeper.bytes, sizes: keeper.sizes} },
+       parts: finding.course.parts, lines: finding.groups.map { |group| {line: group.key&.text, bytes: settled.course(group).grew} },
+       keeper: finding.keeper&.then { |keeper| {line: keeper.line&.text, app_line: keeper.app_line&.text, what: keeper.what, bytes: keeper.bytes, sizes: keeper.sizes} },
        holder: finding.holder&.to_h, stack: finding.stack.map(&:to_s)}
-    end
-
-    # A Place as one text; what has no file is its label.
-    def at(place)
-      return unless place
-
-      place.path.empty? ? place.label : "#{place.path}:#{place.line} #{place.label}".strip
     end
   end
 end

@@ -62,7 +62,10 @@ module HeapSample
     def leak
       return crowd if kind == :threads && @diagnosis.crowd
 
-      "#{WHAT.fetch(kind)}, #{HOW_SURE.fetch(@diagnosis.grade)}: #{amount(leading)} came to stay at #{where(leading)}#{kept_by}."
+      sure = "#{WHAT.fetch(kind)}, #{HOW_SURE.fetch(@diagnosis.grade)}"
+      return "#{sure}: RSS rose by #{bytes(rss.grew)} in #{time}. No line has samples enough to be named." unless leading
+
+      "#{sure}: #{amount(leading)} came to stay at #{where(leading)}#{kept_by}."
     end
 
     # "Threads pile up, proved: 25 → 647, made at app/x.rb:12."
@@ -113,7 +116,7 @@ module HeapSample
 
       keeper = leading&.keeper or return ""
 
-      ", kept in the #{keeper.what} that grows at #{@layout.subject(keeper.line)}"
+      ", kept in the #{keeper.what} that grows at #{where(keeper)}"
     end
 
     # By a walk.
@@ -175,11 +178,13 @@ module HeapSample
     end
 
     def leak_advice
+      return ["Sample with a shorter interval, or for longer, so that lines can be named."] unless leading
+
       holder = leading.holder
       return ["Look at what is added to `#{holder.to_s(@layout)}` and never taken out. heapsample why shows the whole way."] if holder&.kept?
 
       keeper = leading.keeper
-      return ["Look at what is added at #{@layout.subject(keeper.line)} and never taken out."] if keeper
+      return ["Look at what is added at #{@layout.subject(keeper.app_line || keeper.line)} and never taken out."] if keeper
 
       what = leading.class_name ? "`#{@layout.name(leading.class_name)}`s" : "memory"
       ["Look at what keeps the #{what} that #{@layout.subject(leading.app_line || leading.line)} makes: a constant, a class variable, a global list, a closure."]
@@ -194,7 +199,7 @@ module HeapSample
     def native_advice
       return leak_advice if leading&.holder&.kept?
 
-      ["#{library ? "`#{@layout.name(library)}`" : "A library"} asks for this memory and does not give it back: look for a newer version of its gem, " \
+      ["#{leading && library ? "`#{@layout.name(library)}`" : "A library"} asks for this memory and does not give it back: look for a newer version of its gem, " \
        "and for objects of it that have to be closed."]
     end
 

@@ -27,6 +27,8 @@ module HeapSample
     def title = text("title")
     # Its working directory.
     def directory = text("directory")
+    # The folder of its Gemfile, where BUNDLE_GEMFILE named one when it started.
+    def gemfile = text("gemfile")
     # The machine, or the container, that it runs on.
     def host = text("host")
     # What deploy= calls the deploy that it is of.

@@ -14,5 +14,8 @@ module HeapSample
 
     # "models/user.rb:12 User#name": the path from the gem's or Ruby's library on.
     def to_s = Layout.new.place(self)
+
+    # The same with the whole path; what has no file is its label.
+    def text = path.empty? ? label : "#{path}:#{line} #{label}".strip
   end
 end

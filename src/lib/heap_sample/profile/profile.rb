@@ -74,7 +74,7 @@ module HeapSample
       @stacks = stacks
       @table = rows
       @filtered = filtered
-      stacks.roots = [info.directory].compact if info.directory
+      stacks.roots = [info.directory, info.gemfile].compact.uniq if info.directory || info.gemfile
     end
 
     # Which reference to name for who keeps a row: a NearestHolder; nil if no walk looked for holders.

@@ -112,6 +112,9 @@ module HeapSample
     # What the process as a whole does, which this is a part of; nil of a part of the rows.
     def diagnosis = (@diagnosis ||= series.diagnosis unless series.filtered)
 
+    # Threads or fibers of which there are ever more: a Crowd; nil of a part of the rows.
+    def crowd = diagnosis&.crowd
+
     # Is there no leak?
     def empty? = leaks.empty?
     def each(&block) = leaks.each(&block)
@@ -135,6 +138,7 @@ module HeapSample
     def to_h
       figures = {process_id: series.infos.first.process_id, profiles: series.size, by: by, kind: kind,
                  filter: series.filtered&.names, warnings: series.warnings + cohorts.notes, reason: reason}
+      figures[:crowd] = crowd&.to_h
       return figures.merge(leaks: [], others: []) if reason
 
       figures.merge(

@@ -129,7 +129,15 @@ module HeapSample
     end
 
     def figures
-      sentences([everything, judged_rows, untouched, replaced, detectable])
+      sentences([everything, crowd, judged_rows, untouched, replaced, detectable])
+    end
+
+    # They are no rows: they are counted, not sampled.
+    def crowd
+      grown = @leaks.crowd or return
+
+      made = ", most of the new ones made at #{@layout.subject(grown.place)}" if grown.place
+      "#{grown.kind.capitalize}: #{@layout.count(grown.before)} at first, #{@layout.count(grown.now)} now#{made}."
     end
 
     def everything
