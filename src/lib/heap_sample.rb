@@ -167,6 +167,7 @@ module HeapSample
   autoload :Findings, "#{here}/diagnosis/findings"
   autoload :GcClock, "#{here}/diagnosis/gc_clock"
   autoload :Keeper, "#{here}/diagnosis/keeper"
+  autoload :Peak, "#{here}/diagnosis/peak"
   autoload :ProcessDiagnosis, "#{here}/diagnosis/process_diagnosis"
   autoload :ProcessDiagnosisText, "#{here}/diagnosis/process_diagnosis_text"
   autoload :Settled, "#{here}/diagnosis/settled"

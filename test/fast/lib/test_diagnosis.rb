@@ -213,6 +213,27 @@ test "nothing grows: steady, above which growth is said" do
   assert(found.to_s.include?("No growth above 1.0 MiB: RSS is "), found.to_s)
 end
 
+PEAK = ["/gems/gems/csv-3.3.0/lib/csv.rb:7 CSV.read", "/srv/app/import.rb:4 Import#run", "/srv/app/main.rb:3 <main>"].freeze
+
+# Peaks of memory, each higher, the last of them while the last profiles are taken; RSS stays at the highest.
+def with_peaks(count = 20)
+  series(count) do |number|
+    live, highest = [number, number.downto(1).find { |one| one % 6 < 2 && one >= 6 }].map { |one| one && one % 6 < 2 && one >= 6 ? 20 + 10 * (one / 6) : 20 }
+    {live: live, code: 10 + highest - live, rows: ->(build) { build.row(PEAK, "CSV::Row", birth: number * GC_EACH - 5, inuse: (live - 20) * MIB / UNIT) if live > 20 }}
+  end
+end
+
+test "peaks that come and go, ever higher: bloat, and whose the highest was, also while it lasts" do
+  [18, 19, 23].each do |count|
+    found = ProcessDiagnosis.new(with_peaks(count))
+    equal(:bloat, found.kind)
+    equal("/srv/app/import.rb", found.peak.line.path)
+    text = found.to_s(root: "/srv").tr("\n", " ")
+    assert(text.include?("which peaks of memory made, most at app/import.rb:4"), text)
+    assert(text.match?(/MiB were in use, .* of it made at app/), text)
+  end
+end
+
 test "RSS that rises while what is in use does not: fragmentation, or bloat" do
   equal(:fragmentation, diagnosis(20) { |number| {free: 4 + number} }.kind)
   equal(:bloat, diagnosis(20) { |number| {free: 4 + (number > 10 ? 2 : 0), code: number > 10 ? 15 : 10} }.kind)

@@ -31,6 +31,9 @@ module HeapSample
     PROFILES_TO_NAME = 8
     # Growth of RSS, in least ones, that tells no leak from what fills ever more slowly.
     LITTLE = 4
+    # Growth of RSS, as a share of it, that is much; and what of such growth comes and goes where peaks made it.
+    MUCH = 0.25
+    PEAK_LEAST = 0.25
     # Samples and major GCs of what is settled that bear out what RSS shows.
     SAMPLES_TO_BEAR_OUT = 4
     MAJORS_TO_BEAR_OUT = 10
@@ -100,6 +103,9 @@ module HeapSample
     # Is most of what came to stay code that was loaded?  Findings leave it out.
     def loads_code? = settled.enough? && settled.course.grew >= least && findings.sum(&:grew) < settled.course.grew / 2
 
+    # When most was in use, and whose that was: a Peak; nil where none stands out.
+    def peak = @peak ||= Peak.of(series, least: [least, rss.grew / 4].max) { |info| info.account&.then { |account| in_use_of(account) } }
+
     # The lines that hold most free memory of heap pages in the last profile: a Top.  nil if that is not worth a word.
     def holders
       top = series.last.top(value: :holds_free, top: HOLDERS)
@@ -133,11 +139,13 @@ module HeapSample
       @from = seconds_of(@known.last) * WARM_UP
       @settled = Settled.new(series, @clock, from: @from)
       @rss = exact { |account| account.rss }
-      @in_use = exact { |account| %w[slots_live malloc_live stacks unattributed].sum { |name| account[name].to_i } }
+      @in_use = exact { |account| in_use_of(account) }
       @stacks = exact { |account| account["stacks"].to_i }
       @crowd = Crowd.of(@known) { |kind| exact { |account| account[kind.to_s].to_i } }
       @free = exact { |account| %w[slots_free malloc_waste].sum { |name| account[name].to_i } }
     end
+
+    def in_use_of(account) = %w[slots_live malloc_live stacks unattributed].sum { |name| account[name].to_i }
 
     # What the last moment has may be about to be freed: the less of the last two counts, at the last but one.
     def exact
@@ -168,6 +176,18 @@ module HeapSample
       counts.select { |count| count < series.size }.last(EARLIER_MOST).map { |count| ProcessDiagnosis.new(series.upto(count)) }
     end
 
+    # Did RSS grow much, by what is in use for a while and then freed?  What there was at the end may be such, too.
+    def comes_and_goes?
+      rss.grew >= MUCH * rss_now && fell >= rss.grew * PEAK_LEAST && free.grew < rss.grew / 2 &&
+        settled.by_majors? && (at_once? || fell >= rss.grew / 2 || settled.course.grew < rss.grew * PEAK_LEAST)
+    end
+
+    # The most bytes by which what is in use fell, from a moment to any later one.
+    def fell
+      most = 0
+      @known.map { |info| in_use_of(info.account) }.map { |size| (most = [most, size].max) - size }.max
+    end
+
     # Does what an earlier diagnosis named go on?
     def still?(earlier)
       named = earlier.findings.first
@@ -186,6 +206,7 @@ module HeapSample
       leading = findings.first
       return [kind_of(leading), grade_of(leading)] if leading&.steady? && explains?(leading) && !leading.fills?
       return [leading ? kind_of(leading) : :leak, borne_out? ? :very_likely : :not_settled] if goes_on? && !at_once? && !loads_code? && !filling?
+      return [:bloat, :none] if comes_and_goes? && peak
       return [:steady, :none] if rss.grew < 2 * least || levelled_off? || loads_code?
 
       [free.grew >= rss.grew / 2 ? :fragmentation : :bloat, :none]

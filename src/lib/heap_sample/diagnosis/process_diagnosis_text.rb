@@ -80,7 +80,11 @@ module HeapSample
       "It grows all along, and what of it stays is not settled yet: RSS rose by #{bytes(rss.grew)} in #{time}.#{at}"
     end
 
-    def bloat = "No leak is seen; it is bloat: RSS rose by #{bytes(rss.grew)} in #{time} and stays, and what is in use does not grow."
+    def bloat
+      peak = @diagnosis.peak
+      what = peak ? "which peaks of memory made, most at #{@layout.subject(peak.line)}" : "and what is in use does not grow"
+      "No leak is seen; it is bloat: RSS rose by #{bytes(rss.grew)} in #{time} and stays, #{what}."
+    end
 
     def fragmentation
       "No leak is seen; it is fragmentation: RSS rose by #{bytes(rss.grew)} in #{time}, and #{bytes(@diagnosis.free.grew)} of that is free memory between what lives."
@@ -157,7 +161,12 @@ module HeapSample
         "#{rss.parts.map { |part| signed(part) }.join(", ")}."
     end
 
-    def steps = "Most of it came at once: a peak of memory was in use, and was freed, but its pages stay with the process."
+    def steps
+      peak = @diagnosis.peak or return "Most of it came at once: a peak of memory was in use, and was freed, but its pages stay with the process."
+
+      "At #{peak.info.taken.utc.strftime("%F %T")} UTC #{bytes(peak.bytes)} were in use, #{@layout.size(peak.estimate)} #{@layout.bracketed(peak.estimate)} of it made at " \
+        "#{@layout.subject(peak.line)}. Such memory is freed, but its pages stay with the process."
+    end
 
     # "40.0 MiB ±9.0 MiB of it is free on heap pages, and held by what lives there: 38.1 MiB by app/x.rb:3 (none of it pinned)."
     def held
@@ -203,7 +212,10 @@ module HeapSample
        "and for objects of it that have to be closed."]
     end
 
-    def bloat_advice = ["Make the peak smaller: read and write in parts, take records in batches. heapsample churn shows which lines allocate most."]
+    def bloat_advice
+      at = @diagnosis.peak&.then { |peak| " at #{@layout.subject(peak.line)}" }
+      ["Make the peak#{at} smaller: read and write in parts, take records in batches.#{" heapsample churn shows which lines allocate most." unless at}"]
+    end
     def fragmentation_advice = ["GC.compact, fewer threads, or a restart now and then give it back. heapsample top --free shows who holds heap pages."]
 
     def table
