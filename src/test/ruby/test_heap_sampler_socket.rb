@@ -204,7 +204,7 @@ class TestHeapSamplerSocket < Test::Unit::TestCase
     [nil, "output=none"].each do |settings|
       running("ready; puts $stdin.gets", settings: settings) do |process, io|
         process.outline
-        HeapSample::LiveSocket::Refused
+        refused = HeapSample::LiveSocket::Refused
         HeapSample::SamplerProgram.of?("/proc/#{process.pid}")
         said = IO.popen("-") do |answer|
           next answer.read if answer
@@ -213,7 +213,7 @@ class TestHeapSamplerSocket < Test::Unit::TestCase
           begin
             HeapSample::LiveProcess.new(process.pid).hello
             print "answered"
-          rescue HeapSample::LiveSocket::Refused => e
+          rescue refused => e
             print e.message
           end
           exit!
