@@ -71,6 +71,7 @@ Init_heap_sampler(void)
         "pretty_print",
         "to_profile",
         "to_html",
+        "to_pprof",
     };
     for (size_t i = 0; i < sizeof(ruby_methods) / sizeof(*ruby_methods); i++) {
         rb_define_method(rb_cSampleProfile, ruby_methods[i], load_and_call_again, -1);

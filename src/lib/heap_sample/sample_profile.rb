@@ -177,6 +177,16 @@ class GC::SampleProfile
   end
 
   # call-seq:
+  #   to_pprof -> String
+  #
+  # The bytes that #save writes to a .pb.gz file: for an upload, or an answer over HTTP.
+  #
+  #   Net::HTTP.post(URI("https://profiles.example/heap"), GC.sample_profile.to_pprof)
+  def to_pprof
+    to_profile.to_pprof
+  end
+
+  # call-seq:
   #   to_html(root: Dir.pwd, title: nil) -> String
   #
   # The page that #save writes to a file whose name ends with .html: a flame graph, a table and more; see

@@ -87,7 +87,7 @@ class TestHeapSamplerSocket < Test::Unit::TestCase
   end
 
   def test_others_are_answered_during_a_walk
-    running("$kept = Array.new(1_500_000) { Object.new }; ready; sleep", settings: "interval=64k,output=none") do |process|
+    running("$kept = Array.new(2_500_000) { Object.new }; ready; sleep", settings: "interval=64k,output=none") do |process|
       asked = Thread.new { process.profile(why: true) }
       sleep 0.01 until walking?(process.pid)
       times = []
@@ -99,8 +99,8 @@ class TestHeapSamplerSocket < Test::Unit::TestCase
   end
 
   # The child of a walk is unseen by wait(2), but a child it is.
-  def walking?(pid)
-    Dir.children("/proc").grep(/\A\d+\z/).any? { |child| File.read("/proc/#{child}/stat")[/\) \S (\d+)/, 1].to_i == pid rescue false }
+  def walking?(pid, besides: 0)
+    Dir.glob("/proc/#{pid}/task/*/children").sum { |path| File.read(path).split.size rescue 0 } > besides
   end
 
   def test_fork_and_exit_in_the_middle_of_a_walk
@@ -123,7 +123,7 @@ class TestHeapSamplerSocket < Test::Unit::TestCase
       Process.kill(:KILL, child.pid)
 
       asked = Thread.new { assert_raise(HeapSample::LiveSocket::Refused) { process.profile(why: true) } }
-      sleep 0.01 until walking?(process.pid)
+      sleep 0.01 until walking?(process.pid, besides: 1)
       assert_operator seconds { io.puts; io.read }, :<, 5
       assert_match(/has ended, or hung up/, asked.value.message)
       assert_empty sockets.grep(/\/#{process.pid}-/)
@@ -186,6 +186,41 @@ class TestHeapSamplerSocket < Test::Unit::TestCase
       UNIXServer.open(path) do
         error = assert_raise(HeapSample::LiveSocket::Refused) { HeapSample::LiveProcess.new(process.pid).hello }
         assert_match(/process #{Process.pid} listens at its address/, error.message)
+      end
+    end
+  end
+
+  # A process that had the number before has left its socket behind.
+  def test_a_number_that_is_used_again
+    running("ready; sleep", settings: "output=none") do |process|
+      File.write("#{@dir}/ruby-heap-#{Process.euid}/#{process.pid}-1.sock", "")
+      UNIXServer.open("#{@dir}/ruby-heap-#{Process.euid}/#{process.pid}-2.sock") { assert_equal process.pid, process.hello[:process_id] }
+    end
+  end
+
+  # Who asks is another user: one sentence there, nothing here.
+  def test_another_user
+    omit "only root can be somebody else" unless Process.euid.zero?
+    [nil, "output=none"].each do |settings|
+      running("ready; puts $stdin.gets", settings: settings) do |process, io|
+        process.outline
+        refused = HeapSample::LiveSocket::Refused
+        HeapSample::SamplerProgram.of?("/proc/#{process.pid}")
+        said = IO.popen("-") do |answer|
+          next answer.read if answer
+          Process::Sys.setresgid(65_534, 65_534, 65_534) if Process::Sys.respond_to?(:setresgid)
+          Process::Sys.setresuid(65_534, 65_534, 65_534)
+          begin
+            HeapSample::LiveProcess.new(process.pid).hello
+            print "answered"
+          rescue refused => e
+            print e.message
+          end
+          exit!
+        end
+        assert_equal "process #{process.pid}: it belongs to another user; ask as that user, or as root", said
+        io.puts "goes on"
+        assert_equal "goes on\n", io.gets
       end
     end
   end

@@ -220,6 +220,7 @@ view = HeapSample::View.new(loaded, template: template)
   subject.save(File.join(folder, "page.html"), template: template)
 end
 now.to_html(template: template)
+[now.to_pprof, now.to_profile.to_pprof]
 [now, loaded].each do |profile|
   profile.save(File.join(folder, "saved.json"))
   profile.save(StringIO.new("".b), format: "pb")

@@ -108,3 +108,11 @@ test "what cannot be saved is an ArgumentError, and leaves no file" do
     equal([], Dir.children(dir))
   end
 end
+
+test "to_pprof is what save writes" do
+  profile = sample_build.profile
+  io = StringIO.new("".b)
+  bytes = profile.save(io)
+  equal([bytes, io.string], [profile.to_pprof.bytesize, profile.to_pprof])
+  equal(profile.table.size, Profile.load(StringIO.new(profile.to_pprof)).table.size)
+end

@@ -222,6 +222,12 @@ module HeapSample
       Formats.save(self, target, **options)
     end
 
+    # call-seq:
+    #   to_pprof -> String
+    #
+    # The bytes that #save writes to a .pb.gz file: for an upload, or an answer over HTTP.
+    def to_pprof = Formats.encode(self, Formats::DEFAULT)
+
     # "process 4711 at 2026-01-01 00:10:00 UTC: 48.1 MiB ±2.2 MiB in 1,234 objects, 240 samples".
     def to_s
       name = [("process #{info.process_id}" if info.process_id), ("at #{info.taken.utc.strftime("%F %T UTC")}" if info.taken)].compact

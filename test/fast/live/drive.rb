@@ -1,0 +1,98 @@
+# frozen_string_literal: true
+
+# See run. Usage: ruby drive.rb OUT
+
+require "etc"
+require "fileutils"
+require "heap_sample"
+require_relative "../../server"
+
+OUT = ARGV.fetch(0)
+HELD = File.join(OUT, "held")
+# Of a machine that does nothing else; of another so much longer as there are programs for each of its processors.
+MOST = 0.1 * [1, File.read("/proc/loadavg").to_f / Etc.nprocessors].max
+
+# The id of the worker that answers; nil if none does.
+def ask(port, path)
+  TCPSocket.open("127.0.0.1", port) { |s| s.write("GET #{path} HTTP/1.0\r\n\r\n") && s.read[/\d+\z/]&.to_i }
+rescue SystemCallError
+  nil
+end
+
+# The port of a cluster, while the block runs.
+def cluster(*options)
+  port = free_port
+  env = {"PORT" => port.to_s, "RUBY_HEAP_SAMPLE" => "interval=16k,malloc=64k,output=none", "DATADOG" => ENV["DATADOG"], "HELD" => HELD}
+  puma = File.join(Gem.loaded_specs.fetch("puma").bin_dir, "puma")
+  master = spawn(env, RbConfig.ruby, *options, puma, "-C", File.join(__dir__, "puma.rb"), %i[out err] => "#{OUT}/puma.log")
+  waits_for(60) { ask(port, "/") }
+  yield port, master
+ensure
+  if master
+    Process.kill(:TERM, master)
+    Process.wait(master)
+  end
+end
+
+# The worker that holds the GVL from now on, in C code.
+def worker_that_holds = File.exist?(HELD) && File.read(HELD)[/\A(\d+)\n/, 1]&.to_i
+
+# Seconds until the first byte of the answer has come.
+def answered(socket, line)
+  began = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+  UNIXSocket.open(socket) { |guest| guest.write("heap-sample/1 #{line}\n") && guest.readpartial(1) }
+  Process.clock_gettime(Process::CLOCK_MONOTONIC) - began
+end
+
+# Of nine, the machine may be busy with others in six.
+def usual(times) = times.sort[times.size / 3]
+
+[[], %w[--yjit]].each do |options|
+  with = ["Puma", *options, *("Datadog" if ENV["DATADOG"])].join(" ")
+  cluster(*options) do |port, master|
+    5.times { ask(port, "/fill") }
+    worker = HeapSample::LiveProcess.new(waits_for(60) { ask(port, "/fill") })
+
+    test("#{with}: master and workers are listed, each asked by itself") do
+      family = HeapSample::LiveProcess.all.select(&:listens?).map(&:hello).select { |about| [about[:process_id], about[:parent_id]].include?(master) }
+      equal(3, family.size)
+      equal(2, family.count { |about| about[:title].match?(/\Apuma: cluster worker \d/) })
+    end
+
+    test("#{with}: a worker says what it keeps, and who keeps it") do
+      baskets = worker.profile(gc: true).rows.select { |row| row.class_name == "Basket" }.sum { |row| row.inuse.objects }
+      assert(baskets > 10_000, baskets)
+      why = worker.profile(why: true).why
+      assert(why.to_s.include?("Basket::KEPT"), why.reason || why.to_s)
+    end
+
+    test("#{with}: its settings change while it waits for guests") do
+      equal(32_768, worker.set(interval: "32k")[:interval])
+      assert(ask(port, "/"))
+    end
+
+    test("#{with}: while C code holds the GVL, what needs no Ruby is answered within 0.1 s; what needs it says so") do
+      FileUtils.rm_f(HELD)
+      waiting = Thread.new { ask(port, "/hold") }
+      waits_for(60) { worker_that_holds }.then { |pid| worker = HeapSample::LiveProcess.new(pid) }
+      socket = worker.socket
+      set = Thread.new { worker.set(interval: "64k") && nil rescue $!.message }
+      times = %w[hello memory profile].to_h { |line| [line, Array.new(9) { answered(socket, line) }] }
+      puts "# #{times.transform_values { |list| usual(list).round(4) }}, the longest #{times.values.flatten.max.round(4)}"
+      assert(times.values.all? { |list| usual(list) < MOST }, times.inspect)
+      assert(set.value.to_s.include?("has not reached a safe point for 5 s"), set.value.inspect)
+      equal(worker.pid, waiting.value)
+      equal(32_768, worker.hello[:interval]) unless worker.set(interval: "32k").nil?
+    end
+
+    test("#{with}: a thousand requests leave no file open and no memory behind") do
+      look = -> { [Dir.children("/proc/#{worker.pid}/fd").size, worker.profile.info.own_bytes] }
+      100.times { answered(worker.socket, "profile") }
+      before = look.call
+      1000.times { |i| answered(worker.socket, %w[hello memory profile][i % 3]) }
+      after = waits_for(10) { look.call.then { |now| now if now[0] <= before[0] } }
+      assert(after[1] - before[1] < 256 << 10, [before, after].inspect)
+    end
+  end
+end
+Tap.finish
