@@ -16,7 +16,7 @@
     REFUSAL(AT_EXIT, "the process is ending") \
     REFUSAL(IN_GC, "a GC was running") \
     REFUSAL(NO_SAFE_POINT, "Ruby code did not reach a safe point in time") \
-    REFUSAL(SHORT_OF_MEMORY, "the walk may need half of the memory that is left, or more; see kept.estimate") \
+    REFUSAL(SHORT_OF_MEMORY, "the walk may need half of the memory that is left, or more; see kept.estimate_bytes") \
     REFUSAL(NO_CHILD, "the kernel made no child process") \
     REFUSAL(NO_ROOM, "the child found no addresses for its tables; look at ulimit -v") \
     REFUSAL(DEADLINE, "the walk took longer than its deadline") \

@@ -3,6 +3,7 @@
 # See run. Usage: ruby drive.rb OUT
 
 require "fileutils"
+require "json"
 require_relative "../../server"
 require_relative "group"
 
@@ -61,6 +62,30 @@ why = Group.with(LIMIT) do |group|
   test("they did not all write at once") do
     times = Dir["#{PROFILES}/*-at-rss*"].map { |file| File.mtime(file).to_f }.sort
     assert(times.last - times.first > 0.1, times.inspect)
+  end
+end
+Tap.skip(name, why) if why
+
+# What a process that has filled so many bytes of its group is told of the walk.
+def walk(group, bytes)
+  reader, writer = IO.pipe
+  pid = group.spawn({}, RbConfig.ruby, "--disable=gems", "--heap-sample=output=none", File.join(__dir__, "walk.rb"), bytes.to_s, out: writer)
+  writer.close
+  said = reader.read
+  equal(0, Process.wait2(pid).last.exitstatus)
+  JSON.parse(said)
+end
+
+name = "who keeps it is not asked where the group has less than twice what the walk may take left, and the profile says so"
+why = Group.with(LIMIT) do |group|
+  test(name) do
+    refused = walk(group, LIMIT - (20 << 20))
+    assert(refused["refused"].to_s.start_with?("the walk may need half of the memory that is left"), refused.inspect)
+    assert(refused["estimate_bytes"].between?(21 << 20, 40 << 20), refused.inspect)
+  end
+  test("with more room it is asked, and nobody is killed") do
+    made = walk(group, LIMIT - (150 << 20))
+    equal([nil, true, 0], [made["refused"], made["objects"].to_i > 1_000_000, group.kills])
   end
 end
 Tap.skip(name, why) if why

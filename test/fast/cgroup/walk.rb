@@ -1,0 +1,11 @@
+# frozen_string_literal: true
+
+# Fills memory up to so many bytes of its cgroup's limit, then asks who keeps it. Prints what the profile says of the walk.
+# Usage: ruby --heap-sample=… walk.rb BYTES
+require "json"
+
+OBJECTS = Array.new(1_000_000) { Object.new }
+resident = File.read("/proc/self/statm").split[1].to_i * 4096
+FILL = Array.new([(Integer(ARGV.fetch(0)) - resident) >> 20, 0].max) { "x" * (1 << 20) }
+GC.start
+puts JSON.generate(JSON.parse(GC.sample_profile(why: true).raw[:meta_json])["kept"].slice("refused", "estimate_bytes", "objects"))
