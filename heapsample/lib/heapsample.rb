@@ -46,6 +46,7 @@ module HeapSample
     # Many profiles into one.
     autoload :Merge, "#{directory}/merging/merge"
     autoload :MergedAlive, "#{directory}/merging/merged_alive"
+    autoload :MergedHolders, "#{directory}/merging/merged_holders"
     autoload :MergedMeta, "#{directory}/merging/merged_meta"
     autoload :MergedStacks, "#{directory}/merging/merged_stacks"
 

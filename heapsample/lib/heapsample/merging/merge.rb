@@ -12,6 +12,7 @@ module HeapSample
     # - a birth is kept as an age: the row's birth is moved by as much as the GC count
     #   of its process is behind the largest one;
     # - threads go;
+    # - who keeps what is told by names (MergedHolders);
     # - native code is where it is in its file: every library gets a range of
     #   addresses of its own;
     # - of several profiles of one process the last counts: their sum would count
@@ -45,6 +46,7 @@ module HeapSample
       def initialize(rows_max: ROWS_MAX)
         @rows_max = rows_max
         @meta = MergedMeta.new
+        @holders = MergedHolders.new
         @profiles = 0
         @evicted = 0
         clear
@@ -57,12 +59,14 @@ module HeapSample
         stacks = {}
         frames = []
         gc_count = profile.info.gc_count
+        merged = {}.compare_by_identity
         profile.table.each do |row|
           stack = stacks[row[Columns::STACK]] ||= stack(profile.stacks, row[Columns::STACK], frames)
           birth = row[Columns::BIRTH_GC]
           age = birth && gc_count ? [gc_count - birth, 0].max : nil
-          add_row(stack, age, KEY.map { |column| column.text? ? text(profile.text(row[column.index])) : row[column.index] }, row)
+          merged[row] = add_row(stack, age, KEY.map { |column| column.text? ? text(profile.text(row[column.index])) : row[column.index] }, row)
         end
+        @holders.add(profile, merged)
         make_room if @rows.size > @rows_max
         self
       end
@@ -77,7 +81,7 @@ module HeapSample
           row[Columns::BIRTH_GC] = age && gc_count ? gc_count - age : nil
           row
         end
-        Profile.new(meta: meta, texts: @texts_list, stacks: @stacks, rows: rows)
+        Profile.new(meta: meta, texts: @texts_list, stacks: @stacks, rows: rows, holders: @holders.holders)
       end
 
       private
@@ -108,6 +112,7 @@ module HeapSample
           KEY.each_with_index { |column, index| sum[column.index] = key[index] }
         end
         SUMS.each { |column| sum[column] += row[column] }
+        sum
       end
 
       def stack(stacks, handle, frames)
@@ -166,7 +171,7 @@ module HeapSample
           handle, age = yield(handle, age, row)
           stack = handle ? handles[handle] ||= stack(stacks, handle, frames) : evicted_stack
           key = key.zip(KEY).map { |value, column| column.text? ? text(texts[value]) : value }
-          add_row(stack, age, key, row)
+          @holders.move(row, add_row(stack, age, key, row))
         end
       end
 
