@@ -21,7 +21,7 @@ end
 
 Shop.initialize!
 Shop.routes.draw { get "/orders" => "orders#index" }
-request = -> { Shop.call(Rack::MockRequest.env_for("/orders", "HTTP_HOST" => "localhost")).last.tap { |body| body.each { } }.close }
+request = -> { Shop.call(Rack::MockRequest.env_for("/orders", "HTTP_HOST" => "localhost")).last.tap { |body| body.each {} }.close }
 require "rack/mock_request"
 50.times(&request)
 GC.start

@@ -86,6 +86,8 @@ module HeapSample
 
     def page(_env)
       profiled { |profile| answer(200, profile.to_html, "content-type" => HTML) }
+    rescue View::Missing => e
+      answer(501, "#{e.message}\n")
     end
 
     def report(_env)

@@ -3,6 +3,7 @@
 # Enqueues jobs for the Sidekiq that is running, and reads the profile that the last one saves.
 # Usage: ruby jobs.rb FILE
 require_relative "app/jobs"
+require "sidekiq/api"
 require "heap_sample"
 require_relative "counts"
 
@@ -11,7 +12,7 @@ ImportJob.perform_async(30)
 ImportJob.perform_async(4)
 MailJob.perform_later(12)
 waited = 0
-sleep(0.2) until (waited += 1) > 300 || (Sidekiq::Stats.new.processed >= 3 && Sidekiq::Workers.new.size.zero?)
+sleep(0.2) until (waited += 1) > 300 || (Sidekiq::Stats.new.processed >= 3 && Sidekiq::WorkSet.new.size.zero?)
 SaveJob.perform_async(file)
 300.times { File.exist?(file) ? break : sleep(0.2) }
 profile = HeapSample::Profile.load(file)
