@@ -2,6 +2,7 @@
 # Usage: ruby rails_requests.rb N [labels]      with Bundler's setup
 require "rails"
 require "action_controller/railtie"
+require "rack/mock_request"
 require "tmpdir"
 require "heap_sample/rails" if ARGV[1] == "labels"
 
@@ -21,9 +22,9 @@ end
 
 Shop.initialize!
 Shop.routes.draw { get "/orders" => "orders#index" }
-request = -> { Shop.call(Rack::MockRequest.env_for("/orders", "HTTP_HOST" => "localhost")).last.tap { |body| body.each {} }.close }
-require "rack/mock_request"
+request = ->(*) { Shop.call(Rack::MockRequest.env_for("/orders", "HTTP_HOST" => "localhost")).last.tap { |body| body.each {} }.close }
 50.times(&request)
 GC.start
 GC.disable
-Integer(ARGV.fetch(0)).times(&request)
+# callgrind counts what runs within this method alone.
+GC::SampleProfile.with_labels { Integer(ARGV.fetch(0)).times(&request) }

@@ -30,7 +30,7 @@ module HeapSample
       end
 
       def define_grouping(parser, kinds = Groups::BY)
-        app = "; app: the application's line behind that" if kinds.include?(:app)
+        app = "; app: the application's line behind it" if kinds.include?(:app)
         parser.on("--by KIND", "rows by #{kinds.join(", ")}", "or #{Groups::LABEL} (line: where it was allocated#{app})") do |by|
           options[:by] = grouping("--by", by, kinds)
         end
