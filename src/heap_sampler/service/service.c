@@ -9,6 +9,7 @@
 #include "heap_sampler/service/files.h"
 #include "heap_sampler/service/http.h"
 #include "heap_sampler/service/http_door.h"
+#include "heap_sampler/service/http_family.h"
 #include "heap_sampler/service/place.h"
 #include "heap_sampler/settings/options.h"
 
@@ -110,9 +111,17 @@ enum { IDLE_MS = 2000 };
 enum { WAKE,
        LISTENER,
        HTTP,
+       FAMILY,
        FIRST_PLACE,
        FIRST_OTHERS = FIRST_PLACE + ALL_PLACES,
        POLLS = FIRST_OTHERS + ALL_PLACES };
+
+/* Of the sockets of others; "": they are not asked. */
+static const char *
+others_folder(void)
+{
+    return service.listener < 0 ? "" : service.address.folder;
+}
 
 /* What poll(2) is to look at. The milliseconds that it may take. */
 static int
@@ -122,6 +131,8 @@ fill_polls(struct pollfd polls[POLLS], uint64_t now)
     polls[WAKE] = (struct pollfd){service.wake, POLLIN, 0};
     polls[LISTENER] = (struct pollfd){service.listener, POLLIN, 0};
     polls[HTTP] = (struct pollfd){rb_hs_http_look(now), POLLIN, 0};
+    rb_hs_http_look_for_family(others_folder(), now);
+    polls[FAMILY] = (struct pollfd){rb_hs_http_looking_fd(), POLLIN, 0};
     for (size_t i = 0; i < ALL_PLACES; i++) {
         const struct hs_place *place = &service.places[i];
         polls[FIRST_PLACE + i] = polls[FIRST_OTHERS + i] = (struct pollfd){-1, 0, 0};
@@ -166,6 +177,7 @@ run(void *unused)
     for (size_t i = 0; i < ALL_PLACES; i++) {
         if (service.places[i].connection) rb_hs_place_leave(&service.places[i]);
     }
+    rb_hs_http_looked();
     return NULL;
 }
 
@@ -219,7 +231,7 @@ start(void)
     if (!listen_to_others() && !rb_hs_http_wanted_p()) return false;
     service.wake = rb_hs_file_event();
     if (service.wake < 0) return fail("eventfd", errno);
-    rb_hs_places_begin(service.wake, service.listener < 0 ? "" : service.address.folder, &service.held);
+    rb_hs_places_begin(service.wake, others_folder(), &service.held);
     rb_hs_http_look(rb_hs_steady_ns());         /* before a child may be forked that would be faster */
     __atomic_store_n(&service.stopping, false, __ATOMIC_RELEASE);
     int error = start_thread();
@@ -309,6 +321,7 @@ rb_hs_service_after_fork(void)
     if (!service.running) return;
     rb_hs_files_after_fork();
     rb_hs_http_after_fork();
+    rb_hs_http_family_after_fork();
     memset(service.places, 0, sizeof(service.places));
     rb_hs_memory_forget(HS_MEM_SNAPSHOTS, service.held);
     service.held = 0;
