@@ -12,7 +12,7 @@ enum type { GAUGE,
 
 /* Names as Prometheus has them: base units, which end the name; a counter's samples end in _total. */
 #define METRICS(M) \
-    M(ruby_info, INFO, "", "The Ruby that runs, and the title of the process.") \
+    M(ruby_info, INFO, "", "The Ruby that runs, the title of the process, and its deploy.") \
     M(process_start_time_seconds, GAUGE, "seconds", "Unix time of the start of the process.") \
     M(process_cpu_seconds, COUNTER, "seconds", "CPU time that the process has used, in user and in system mode.") \
     M(process_resident_memory_bytes, GAUGE, "bytes", "Resident memory; the sum of ruby_memory_bytes.") \
@@ -133,6 +133,8 @@ put_info(struct part *part, const struct hs_metrics *metrics)
     put_escaped(part->out, metrics->ruby);
     rb_hs_buffer_puts(part->out, "\",title=\"");
     put_escaped(part->out, metrics->who.title);
+    rb_hs_buffer_puts(part->out, "\",deploy=\"");
+    put_escaped(part->out, metrics->deploy);
     rb_hs_buffer_puts(part->out, "\"} 1\n");
 }
 

@@ -25,6 +25,7 @@
 
 struct hs_metrics {
     const char *ruby;           /* RUBY_DESCRIPTION */
+    const char *deploy;         /* "": none */
     uint64_t process_id, cpu_ns, start_ns;      /* start_ns: Unix time; 0: not known */
     struct hs_who who;
     struct hs_account account;

@@ -37,7 +37,8 @@ static struct {
     uint64_t again_ns;          /* when to look again */
     dev_t device;
     ino_t file;                 /* of a Unix socket: ours */
-    bool warned;
+    bool taken;                 /* by another process */
+    bool warned;                /* or there is nothing to warn of */
 } door = {.fd = -1};
 
 /* -- what is said of it ------------------------------------------------------------------ */
@@ -74,10 +75,11 @@ rb_hs_http_trouble(void)
     return copied(shared.trouble, copy, sizeof(copy));
 }
 
-/* That another process has the address is nothing to warn of: that one may be of the family. */
+/* That another process has the address is nothing to warn of yet: that one may be of the family. */
 static int
 fail(const char *why, bool warn)
 {
+    door.taken = !warn;
     say("", why);
     if (warn && !door.warned) rb_hs_warn("http=%s: %s", door.wish.text, why);
     door.warned = door.warned || warn;
@@ -159,8 +161,22 @@ open_door(void)
         int error = errno;
         return fail(error == EADDRINUSE ? "another process has this address" : strerror(error), error != EADDRINUSE);
     }
+    door.taken = false;
     say_place();
     return door.fd;
+}
+
+bool
+rb_hs_http_taken_p(void)
+{
+    return door.taken && !door.warned;
+}
+
+void
+rb_hs_http_taken_by(bool member)
+{
+    if (!member) rb_hs_warn("http=%s: another program has this address; it is tried again every 2 s", door.wish.text);
+    door.warned = true;
 }
 
 /* -- its life ----------------------------------------------------------------------------- */
@@ -195,6 +211,7 @@ hear(void)
     if (!changed) return;
     rb_hs_http_close();
     if (strcmp(wish.text, door.wish.text) != 0) door.warned = false;
+    door.taken = false;
     door.wish = wish;
     door.again_ns = 0;
     say("", "");

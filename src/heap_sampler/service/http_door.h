@@ -29,6 +29,9 @@ int rb_hs_http_look(uint64_t now_ns);
 const char *rb_hs_http_text(void);
 const struct hs_http_address *rb_hs_http_address(void);
 const char *rb_hs_http_token_file(void);
+/* Another process has it, and nobody has said yet whether that is of the family; then it is said. */
+bool rb_hs_http_taken_p(void);
+void rb_hs_http_taken_by(bool member);
 /* The thread has ended. */
 void rb_hs_http_close(void);
 /* In the child, whose copy of the listener is closed. [gvl] */

@@ -7,6 +7,7 @@
 #include "heap_sampler/malloc/table.h"
 #include "heap_sampler/profile/malloc_rows.h"
 #include "heap_sampler/service/address.h"
+#include "heap_sampler/settings/options.h"
 #include "heap_sampler/sites/sampler.h"
 #include "heap_sampler/stacks/class_table.h"
 #include "heap_sampler/stacks/stack_table.h"
@@ -109,7 +110,7 @@ look_at_memory(struct hs_metrics *metrics)
 void
 rb_hs_metrics_take(struct hs_metrics *metrics)
 {
-    *metrics = (struct hs_metrics){.ruby = rb_dynamic_description, .process_id = (uint64_t)getpid(), .start_ns = start_ns()};
+    *metrics = (struct hs_metrics){.ruby = rb_dynamic_description, .deploy = rb_hs_options.deploy, .process_id = (uint64_t)getpid(), .start_ns = start_ns()};
     look_at_memory(metrics);
     look_at_gc(metrics);
     look_at_samples(metrics);

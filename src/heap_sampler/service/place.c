@@ -5,9 +5,9 @@
 #include "heap_sampler/profile/encode_metrics.h"
 #include "heap_sampler/profile/snapshot.h"
 #include "heap_sampler/service/http_door.h"
+#include "heap_sampler/service/http_family.h"
 #include "heap_sampler/service/http_guard.h"
 #include "heap_sampler/service/http_pages.h"
-#include "heap_sampler/service/percent.h"
 
 #include <poll.h>
 #include <stdio.h>
@@ -193,14 +193,11 @@ go_on(struct hs_place *place, uint64_t now)
 
 /* -- what others answer, too ------------------------------------------------------------------------ */
 
-/* `line` and the address that makes a family. false: nobody is to be asked. */
+/* false: nobody is to be asked. */
 static bool
 ask_others(struct hs_place *place, const char *line, long pid, size_t most, uint64_t deadline)
 {
-    char of[3 * HS_HTTP_TEXT_MAX + 1], whole[640];
-    if (!*places.folder || rb_hs_http_address()->any_port || !rb_hs_percent_encode(rb_hs_http_text(), of, sizeof(of))) return false;
-    snprintf(whole, sizeof(whole), "%s of=%s", line, of);
-    place->others = rb_hs_others_ask(places.folder, whole, pid, most);
+    place->others = rb_hs_http_ask_family(places.folder, line, pid, most);
     if (!place->others) return false;
     place->connection->state = HS_IS_ASKING;
     place->connection->deadline_ns = deadline;

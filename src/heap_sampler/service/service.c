@@ -9,6 +9,7 @@
 #include "heap_sampler/service/files.h"
 #include "heap_sampler/service/http.h"
 #include "heap_sampler/service/http_door.h"
+#include "heap_sampler/service/http_family.h"
 #include "heap_sampler/service/place.h"
 #include "heap_sampler/settings/options.h"
 
@@ -20,6 +21,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Connections at once, of each kind: those of the socket first, then those over HTTP. Who comes then is told to come again. */
@@ -35,6 +37,7 @@ static struct {
     bool stopping;              /* atomic */
     struct hs_address address;
     char trouble[160];
+    uint64_t deaf_until_ns;     /* nobody is let in before */
     size_t held;                /* bytes of snapshots that the thread holds */
     struct hs_place places[ALL_PLACES];
 } service = {.mutex = PTHREAD_MUTEX_INITIALIZER, .listener = -1, .wake = -1};
@@ -85,14 +88,21 @@ take(int fd, bool http, uint64_t now)
     else rb_hs_file_close(fd);
 }
 
+/* Where there is no descriptor, or no memory, who comes waits: poll(2) would say at once that he is there. */
+static const uint64_t DEAF_NS = 100000000;
+
 /* No more than some at once: those who are there are served, too. */
 static void
 take_all(int listener, bool http, uint64_t now)
 {
     for (int i = 0; i < ALL_PLACES; i++) {
         int fd = rb_hs_file_accept(listener);
-        if (fd < 0 && errno != EINTR) return;
         if (fd >= 0) take(fd, http, now);
+        else if (errno == EAGAIN) return;
+        else if (errno != EINTR && errno != ECONNABORTED) {
+            service.deaf_until_ns = now + DEAF_NS;
+            return;
+        }
     }
 }
 
@@ -107,30 +117,61 @@ stopping(void)
 /* Whoever ends the service may fail to wake it: then it sees that by itself. */
 enum { IDLE_MS = 2000 };
 
-enum { WAKE,
-       LISTENER,
-       HTTP,
-       FIRST_PLACE,
-       FIRST_OTHERS = FIRST_PLACE + ALL_PLACES,
-       POLLS = FIRST_OTHERS + ALL_PLACES };
+/* What poll(2) is to look at: only what there is, since more of it than a process may have descriptors is an error. */
+struct polls {
+    struct pollfd list[4 + 2 * ALL_PLACES];
+    nfds_t count;
+    int wake, listener, http, places[ALL_PLACES];       /* where they stand in the list; -1: not in it */
+    int timeout_ms;
+};
 
-/* What poll(2) is to look at. The milliseconds that it may take. */
 static int
-fill_polls(struct pollfd polls[POLLS], uint64_t now)
+add_poll(struct polls *polls, int fd, short events)
 {
-    int timeout = IDLE_MS;
-    polls[WAKE] = (struct pollfd){service.wake, POLLIN, 0};
-    polls[LISTENER] = (struct pollfd){service.listener, POLLIN, 0};
-    polls[HTTP] = (struct pollfd){rb_hs_http_look(now), POLLIN, 0};
+    if (fd < 0) return -1;
+    polls->list[polls->count] = (struct pollfd){fd, events, 0};
+    return (int)polls->count++;
+}
+
+static short
+happened(const struct polls *polls, int which)
+{
+    return which < 0 ? 0 : polls->list[which].revents;
+}
+
+/* Of the sockets of others; "": they are not asked. */
+static const char *
+others_folder(void)
+{
+    return service.listener < 0 ? "" : service.address.folder;
+}
+
+static void
+add_listeners(struct polls *polls, uint64_t now)
+{
+    int http = rb_hs_http_look(now);
+    bool deaf = now < service.deaf_until_ns;
+    polls->timeout_ms = deaf ? (int)(DEAF_NS / 1000000) : IDLE_MS;
+    polls->listener = add_poll(polls, deaf ? -1 : service.listener, POLLIN);
+    polls->http = add_poll(polls, deaf ? -1 : http, POLLIN);
+}
+
+static void
+fill_polls(struct polls *polls, uint64_t now)
+{
+    polls->count = 0;
+    polls->wake = add_poll(polls, service.wake, POLLIN);
+    add_listeners(polls, now);
+    rb_hs_http_look_for_family(others_folder(), now);
+    add_poll(polls, rb_hs_http_looking_fd(), POLLIN);
     for (size_t i = 0; i < ALL_PLACES; i++) {
         const struct hs_place *place = &service.places[i];
-        polls[FIRST_PLACE + i] = polls[FIRST_OTHERS + i] = (struct pollfd){-1, 0, 0};
+        polls->places[i] = -1;
         if (!place->connection) continue;
-        polls[FIRST_PLACE + i] = (struct pollfd){place->connection->fd, rb_hs_place_events(place), 0};
-        polls[FIRST_OTHERS + i] = (struct pollfd){rb_hs_place_others_fd(place), POLLIN, 0};
-        timeout = rb_hs_place_timeout(place, now, timeout);
+        polls->places[i] = add_poll(polls, place->connection->fd, rb_hs_place_events(place));
+        add_poll(polls, rb_hs_place_others_fd(place), POLLIN);
+        polls->timeout_ms = rb_hs_place_timeout(place, now, polls->timeout_ms);
     }
-    return timeout;
 }
 
 static void
@@ -142,30 +183,40 @@ hear(int wake)
 }
 
 static void
-serve_all(const struct pollfd polls[POLLS], uint64_t now)
+serve_all(const struct polls *polls, uint64_t now)
 {
+    if (happened(polls, polls->wake)) hear(service.wake);
     for (size_t i = 0; i < ALL_PLACES; i++) {
-        if (service.places[i].connection) rb_hs_place_serve(&service.places[i], polls[FIRST_PLACE + i].revents, now);
+        if (service.places[i].connection) rb_hs_place_serve(&service.places[i], happened(polls, polls->places[i]), now);
     }
-    if (polls[LISTENER].revents) take_all(service.listener, false, now);
-    if (polls[HTTP].revents) take_all(polls[HTTP].fd, true, now);
+    if (happened(polls, polls->listener)) take_all(service.listener, false, now);
+    if (happened(polls, polls->http)) take_all(polls->list[polls->http].fd, true, now);
+}
+
+/* false: it could not even wait, since the process may have hardly any descriptors now. */
+static bool
+wait_for_any(struct polls *polls)
+{
+    if (poll(polls->list, polls->count, polls->timeout_ms) >= 0) return true;
+    return errno == EINTR || errno == EAGAIN;
 }
 
 static void *
 run(void *unused)
 {
-    struct pollfd polls[POLLS];
+    static const struct timespec a_moment = {.tv_nsec = 100000000};
+    struct polls polls;
     (void)unused;
     rb_hs_memory_note_snapshots(&service.held);
     while (!stopping()) {
-        int timeout = fill_polls(polls, rb_hs_steady_ns());
-        if (poll(polls, POLLS, timeout) < 0 && errno != EINTR && errno != EAGAIN) break;
-        if (polls[WAKE].revents) hear(service.wake);
-        serve_all(polls, rb_hs_steady_ns());
+        fill_polls(&polls, rb_hs_steady_ns());
+        if (wait_for_any(&polls)) serve_all(&polls, rb_hs_steady_ns());
+        else nanosleep(&a_moment, NULL);
     }
     for (size_t i = 0; i < ALL_PLACES; i++) {
         if (service.places[i].connection) rb_hs_place_leave(&service.places[i]);
     }
+    rb_hs_http_looked();
     return NULL;
 }
 
@@ -219,7 +270,7 @@ start(void)
     if (!listen_to_others() && !rb_hs_http_wanted_p()) return false;
     service.wake = rb_hs_file_event();
     if (service.wake < 0) return fail("eventfd", errno);
-    rb_hs_places_begin(service.wake, service.listener < 0 ? "" : service.address.folder, &service.held);
+    rb_hs_places_begin(service.wake, others_folder(), &service.held);
     rb_hs_http_look(rb_hs_steady_ns());         /* before a child may be forked that would be faster */
     __atomic_store_n(&service.stopping, false, __ATOMIC_RELEASE);
     int error = start_thread();
@@ -309,6 +360,7 @@ rb_hs_service_after_fork(void)
     if (!service.running) return;
     rb_hs_files_after_fork();
     rb_hs_http_after_fork();
+    rb_hs_http_family_after_fork();
     memset(service.places, 0, sizeof(service.places));
     rb_hs_memory_forget(HS_MEM_SNAPSHOTS, service.held);
     service.held = 0;

@@ -49,8 +49,9 @@ serving(FORKS) do |it|
       assert(it.get("/debug/pprof/heap?pid=#{other.pid}").body.include?("has another http="))
     end
   end
-  serving("ready; sleep", http: it.to, env: {"TMPDIR" => it.folder}) do |other|
-    test "one that was started by itself with the same address is of the same" do
+  serving("ready; sleep 0.5; ready; sleep", http: it.to, env: {"TMPDIR" => it.folder}) do |other|
+    test "one that was started by itself with the same address is of the same, and warns of nothing" do
+      equal "ready\n", other.io.gets
       assert(pids(it.get("/metrics").body).include?(other.pid))
     end
   end
@@ -59,6 +60,18 @@ serving(FORKS) do |it|
     took = seconds { waits_for(10) { (pids(get(it.to, "/metrics").body).sort == children.sort) rescue nil } }
     puts "# #{took.round(2)} s"
     assert(took < 6)
+  end
+end
+
+test "a stranger who has the address is warned of once, and it is had when he goes" do
+  stranger = TCPServer.open("127.0.0.1", 0)
+  port = stranger.addr[1]
+  warning = /heap-sample: http=127\.0\.0\.1:#{port}: another program has this address/
+  serving("sleep 1; fork { sleep 0.5 }; Process.wait; ready; puts gets; sleep", http: port, says: warning) do |it|
+    it.io.puts("no more")
+    equal "no more\n", it.io.gets
+    stranger.close
+    waits_for(6) { pids(get(port, "/metrics").body) == [it.pid] rescue nil }
   end
 end
 

@@ -61,6 +61,22 @@ serving("$kept = Array.new(100_000) { Object.new }; ready; sleep", settings: "in
   end
 end
 
+serving("ready; gets; Process.setrlimit(:NOFILE, Dir.children('/proc/self/fd').size - 1, 1000); ready; gets; Process.setrlimit(:NOFILE, 1000); ready; sleep") do |it|
+  test "where there is no descriptor left it neither spins nor ends, and answers when there is one" do
+    it.io.puts
+    it.io.gets
+    cpu = -> { File.read("/proc/#{it.pid}/stat").split.values_at(13, 14).sum(&:to_i) }
+    before = cpu.call
+    guest = connect(it.to)
+    guest.write("GET /debug/pprof/cmdline HTTP/1.0\r\n\r\n")
+    sleep 1
+    assert(cpu.call - before < 20, "#{cpu.call - before} hundredths of a second")
+    it.io.puts
+    it.io.gets
+    equal 200, status_of(guest)
+  end
+end
+
 def refused(settings) = IO.popen([{"RUBY_HEAP_SAMPLE" => nil}, RbConfig.ruby, "--disable=gems", "--heap-sample=#{settings}", "-e", "0", {err: %i[child out]}], &:read)
 
 test "where other machines get there, a token must be set" do

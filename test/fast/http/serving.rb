@@ -70,7 +70,8 @@ Served = Struct.new(:io, :to, :folder) do
 end
 
 # Sockets are found where TMPDIR says: each program has its own family's folder, unless told. `http`: `true`, a free port.
-def serving(script, http: true, settings: "interval=4k,output=none", env: {})
+# `says`: what it prints before it is ready.
+def serving(script, http: true, settings: "interval=4k,output=none", env: {}, says: nil)
   Dir.mktmpdir("h", "/tmp") do |folder|
     to = http == true ? free_port : http
     text = [settings, (to.is_a?(Integer) ? "http=127.0.0.1:#{to}" : to && "http=unix:#{to}")].compact.join(",")
@@ -78,6 +79,10 @@ def serving(script, http: true, settings: "interval=4k,output=none", env: {})
     program = "$stdout.sync = true; def ready = $stdout.puts('ready'); #{script}"
     io = IO.popen([all, RbConfig.ruby, "-W0", "--disable=gems", "-e", program, {err: %i[child out], pgroup: true}], "r+")
     line = io.gets
+    if says
+      assert(says.match?(line), line)
+      line = io.gets
+    end
     flunk("it says #{line}") unless line == "ready\n"
     yield Served.new(io, to, folder)
   ensure

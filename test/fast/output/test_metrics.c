@@ -12,6 +12,7 @@ metrics_of(uint64_t pid)
 {
     struct hs_metrics metrics = {
         .ruby = "ruby 3.4.5 \"x\" \\ y\nz \xff",
+        .deploy = "v1.4.2",
         .process_id = pid,
         .cpu_ns = 1500000000,
         .start_ns = UINT64_C(1700000000500000000),
@@ -83,7 +84,7 @@ test_one(const struct hs_buffer *part)
     ok(strstr(page, "# UNIT ruby_memory_bytes bytes\n") && strstr(page, "ruby_memory_bytes{pid=\"7\",part=\"slots_live\"} 300\n"), "OpenMetrics: a gauge has its unit");
     ok(strstr(page, "ruby_gc_seconds_total{pid=\"7\"} 0.007000000\n") != NULL, "OpenMetrics: times are in seconds");
     ok(strstr(page, "ruby_heap_slots{pid=\"7\",state=\"free\",slot_size=\"80\"} 0\n") != NULL, "OpenMetrics: free slots are not less than none");
-    ok(strstr(page, "description=\"ruby 3.4.5 \\\"x\\\" \\\\ y?z ?\",title=\"puma: cluster worker 0: a\\\"b\"} 1\n") != NULL, "OpenMetrics: texts are escaped");
+    ok(strstr(page, "description=\"ruby 3.4.5 \\\"x\\\" \\\\ y?z ?\",title=\"puma: cluster worker 0: a\\\"b\",deploy=\"v1.4.2\"} 1\n") != NULL, "OpenMetrics: texts are escaped");
     ok(strlen(page) > 6 && strcmp(page + strlen(page) - 6, "# EOF\n") == 0, "OpenMetrics: # EOF ends the page");
     is_number(times(page, "part=\""), 10, "OpenMetrics: ten parts make the resident memory");
     free(page);
