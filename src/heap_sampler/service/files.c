@@ -4,6 +4,7 @@
 #include "heap_sampler/base/locks.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -64,15 +65,6 @@ rb_hs_file_event(void)
 {
     rb_hs_lock();
     return list(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-}
-
-bool
-rb_hs_file_note(int fd)
-{
-    rb_hs_lock();
-    bool noted = replace(0, fd + 1);
-    rb_hs_unlock();
-    return noted;
 }
 
 void

@@ -9,7 +9,6 @@
  *
  * No MRI header. [any] [free]
  */
-#include <stdbool.h>
 #include <sys/socket.h>
 
 enum { HS_FILES_MAX = 320 };
@@ -19,8 +18,6 @@ int rb_hs_file_socket(int domain);
 int rb_hs_file_accept(int listener);
 int rb_hs_file_epoll(void);
 int rb_hs_file_event(void);
-/* Lists one that is open. false: there is no room. */
-bool rb_hs_file_note(int fd);
 void rb_hs_file_close(int fd);
 /* In the child. [gvl] */
 void rb_hs_files_after_fork(void);
