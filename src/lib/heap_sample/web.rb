@@ -56,6 +56,8 @@ module HeapSample
       @looks = Mutex.new
     end
 
+    # As Rack has it: the environment of a request, its status, headers and body.  Any thread may call it; a profile is taken with
+    # the GVL, as by GC.sample_profile.
     def call(env)
       return answer(405, "Only GET is answered here.\n", "allow" => "GET, HEAD") unless %w[GET HEAD].include?(env["REQUEST_METHOD"])
 

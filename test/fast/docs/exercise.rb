@@ -175,6 +175,7 @@ HeapSample::Retained::Entry.new("key").compare(total, total, total)
 
 # A series.
 series = HeapSample::Series.load(folder)
+read(HeapSample::Peak.of(series, least: 0) { |info| info.gc_count })
 HeapSample::Series.of(folder)
 HeapSample::Series.of(profiles)
 history = series.line("exercise.rb:#{File.readlines(__FILE__).index { |line| line.start_with?("def keep") } + 1}")

@@ -69,7 +69,8 @@ module HeapSample
 
     # JSON-ready: a flat list of nodes, each after its parent, which it names by index.
     def to_h
-      {by: by, full: full, filter: profile.filtered&.names, reason: reason, walk: profile.info.walk&.to_h, total: total.to_h, freed: freed.map(&:to_h), stuck: stuck.map(&:to_h), nodes: nodes_to_h}.compact
+      {by: by, full: full, filter: profile.filtered&.names, reason: reason, walk: profile.info.walk&.to_h, total: total.to_h, freed: freed.map(&:to_h),
+       stuck: stuck.map(&:to_h), nodes: nodes_to_h}.compact
     end
 
     # call-seq:

@@ -216,6 +216,7 @@ module HeapSample
       at = @diagnosis.peak&.then { |peak| " at #{@layout.subject(peak.line)}" }
       ["Make the peak#{at} smaller: read and write in parts, take records in batches.#{" heapsample churn shows which lines allocate most." unless at}"]
     end
+
     def fragmentation_advice = ["GC.compact, fewer threads, or a restart now and then give it back. heapsample top --free shows who holds heap pages."]
 
     def table
