@@ -51,7 +51,7 @@ test_meta(void)
     rb_hs_buffer_append(&out, "", 1);
     is_text(out.ptr,
             "{\"format\":3,\"generator\":\"heap_sampler\",\"ruby\":\"ruby 3.4.5 \\\"test\\\"\","
-            "\"process_id\":4242,\"process_start\":\"0000000000abcdef\",\"parent_id\":17,\"title\":\"puma \\\"w\\\"\",\"directory\":null,"
+            "\"process_id\":4242,\"process_start\":\"0000000000abcdef\",\"parent_id\":17,\"title\":\"puma \\\"w\\\"\",\"directory\":null,\"gemfile\":null,"
             "\"host\":\"web-1\",\"deploy\":\"v1.4.2\",\"session\":1,"
             "\"started_ns\":1700000000000000001,\"taken_ns\":1700000090500000001,"
             "\"gc\":{\"count\":9,\"minor\":7,\"major\":2,\"last_minor_ns\":null,\"last_major_ns\":1700000080000000000,\"last_major_gc\":8,"
