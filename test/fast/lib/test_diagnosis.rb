@@ -144,6 +144,16 @@ test "what takes the place of what dies elsewhere is no leak, and a leak beside 
   assert(found.leak?, found.to_s)
 end
 
+test "a little that stays beside a great peak of memory does not explain it" do
+  found = diagnosis(20) do |number|
+    {live: 20, free: 4 + (number > 8 ? 60 : 0), rows: lambda { |build|
+      (1..number).each { |birth| build.row(LEAK, "String", birth: birth * GC_EACH - 5, inuse: 2) }
+      worked(build, number)
+    }}
+  end
+  assert(!found.leak? && !found.unsettled?, found.to_s)
+end
+
 test "a block in a line and the method around it are one finding" do
   found = diagnosis(20) do |number|
     {live: 20 + number, rows: ->(build) { kept(build, LEAK, number, 8); kept(build, ["/srv/app/cart.rb:12 block in Cart#add", *LEAK.last(2)], number, 8, class_name: "Array") }}

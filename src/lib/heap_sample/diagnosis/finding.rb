@@ -58,8 +58,8 @@ module HeapSample
     # Is it clear that it slows down?  +work+: see Course#slowing?.
     def ends?(work = 1.0) = many? && course.slowing?(work)
     # Has it slowed down since sampling started?  A leak does not; what fills up does, however slowly, and its beginning falls
-    # into the warm-up.
-    def fills? = since_start.slowing?
+    # into the warm-up.  +work+: see Course#slowing?.
+    def fills?(work = 1.0) = since_start.slowing?(work)
     # Is it of the same line as another?
     def same_line?(other) = [app_line || line, other.app_line || other.line].map { |place| place.path.empty? ? place : [place.path, place.line] }.uniq.one?
     # Samples of what came to stay.

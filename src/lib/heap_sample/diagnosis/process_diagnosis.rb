@@ -29,6 +29,8 @@ module HeapSample
     PROFILES_LEAST = 6
     # Profiles from which on something may be very likely: in fewer a queue that is long for a while grows all along too.
     PROFILES_TO_NAME = 8
+    # Of what RSS grew by, the part from which lines may explain it: less says nothing of the rest.
+    SHARE_OF_RSS = 0.05
     # Growth of RSS, in least ones, that tells no leak from what fills ever more slowly.
     LITTLE = 4
     # Growth of RSS, as a share of it, that is much; and what of such growth comes and goes where peaks made it.
@@ -51,7 +53,7 @@ module HeapSample
     EARLIER_MOST = 64
     # How many lines are named that hold free memory.
     HOLDERS = 3
-    private_constant :SURE, :EACH, :FEWER, :EARLIER_MOST
+    private_constant :SURE, :EACH, :FEWER, :EARLIER_MOST, :LITTLE, :SHARE_OF_RSS
 
     attr_reader :series
     # Settled; Courses of RSS, of what is in use, of stacks of threads and fibers, and of free memory that is resident.
@@ -194,7 +196,7 @@ module HeapSample
       return true if earlier.crowd || named.nil?
 
       now = findings.find { |finding| finding.same_line?(named) }
-      now ? !now.passes? && (goes_on? || !now.ends?(settled.work)) : goes_on?
+      now ? !now.passes? && (goes_on? || !(now.ends?(settled.work) || now.fills?(settled.work))) : goes_on?
     end
 
     # Has what grew ended, though there is as much to do as before?
@@ -223,7 +225,7 @@ module HeapSample
       steady = findings.select(&:steady?).sum(&:grew)
       grew = settled.course.grew
       clear = leading.clear? && !loads_code?
-      steady >= (clear ? [least, FLOOR_CLEAR].min : least) && (clear || steady >= grew / 3 || leading.grew >= grew / 4) && !replaced?(steady)
+      steady >= [clear ? [least, FLOOR_CLEAR].min : least, SHARE_OF_RSS * rss.grew].max && (clear || steady >= grew / 3 || leading.grew >= grew / 4) && !replaced?(steady)
     end
 
     # Does as much die elsewhere as comes there?  Then objects of one line take the place of those of another, or of what
