@@ -1,8 +1,8 @@
-# What labels add to a request of Rails, in instructions, by callgrind. Needs the gems of test/alone/labels/run.
+# What labels add to a request of Rails, in instructions, by callgrind. Needs the gems of test/fast/labels/run.
 require_relative "support"
 
 GEMS = File.join(Bench::TOP, "build/test/labels")
-abort "no gems: tool/run-tests test/alone/labels/run installs them" unless File.exist?("#{GEMS}/Gemfile.lock")
+abort "no gems: tool/run-tests test/fast/labels/run installs them" unless File.exist?("#{GEMS}/Gemfile.lock")
 REQUESTS = 100
 ENVIRONMENT = { "GEM_HOME" => nil, "GEM_PATH" => nil, "BUNDLE_GEMFILE" => "#{GEMS}/Gemfile", "BUNDLE_PATH" => "#{GEMS}/bundle",
                 "BUNDLE_APP_CONFIG" => "#{GEMS}/bundle/config", "RAILS_ENV" => "production" }.freeze

@@ -19,6 +19,7 @@
 #include "heap_sampler/sites/folding.h"
 #include "heap_sampler/stacks/capture.h"
 #include "heap_sampler/stacks/class_table.h"
+#include "heap_sampler/labels/fibers.h"
 #include "heap_sampler/malloc/automatic.h"
 #include "heap_sampler/malloc/hooks.h"
 #include "heap_sampler/malloc/table.h"
@@ -565,6 +566,15 @@ uint32_t
 rb_hs_capture_thread(void)
 {
     return 1;
+}
+
+/* One of some label sets, or none. The lock is held. */
+uint16_t
+rb_hs_labels_now(void)
+{
+    char text[32];
+    unsigned number = (unsigned)vm_random(40);
+    return number ? rb_hs_label_set(text, (size_t)snprintf(text, sizeof(text), "tenant=%u", number)) : HS_LABELS_NONE;
 }
 
 static bool
