@@ -10,6 +10,8 @@ HEAP_SAMPLER_OBJS = \
 	heap_sampler/collections/collections.$(OBJEXT) heap_sampler/collections/gc_times.$(OBJEXT) \
 	heap_sampler/estimate/draw.$(OBJEXT) heap_sampler/estimate/epochs.$(OBJEXT) heap_sampler/estimate/estimate.$(OBJEXT) \
 	heap_sampler/estimate/pace.$(OBJEXT) \
+	heap_sampler/events/changes.$(OBJEXT) heap_sampler/events/later.$(OBJEXT) heap_sampler/events/listeners.$(OBJEXT) heap_sampler/events/probes.$(OBJEXT) \
+	heap_sampler/extending/listen.$(OBJEXT) heap_sampler/extending/tracepoint.$(OBJEXT) heap_sampler/extending/usdt.$(OBJEXT) \
 	heap_sampler/holders/answer.$(OBJEXT) heap_sampler/holders/ask.$(OBJEXT) heap_sampler/holders/arena.$(OBJEXT) heap_sampler/holders/chains.$(OBJEXT) \
 	heap_sampler/holders/child.$(OBJEXT) heap_sampler/holders/holders.$(OBJEXT) \
 	heap_sampler/holders/roots.$(OBJEXT) heap_sampler/holders/slot_index.$(OBJEXT) heap_sampler/holders/waiters.$(OBJEXT) heap_sampler/holders/walk.$(OBJEXT) heap_sampler/holders/without.$(OBJEXT) \
@@ -20,7 +22,7 @@ HEAP_SAMPLER_OBJS = \
 	heap_sampler/holders/edge_words.$(OBJEXT) heap_sampler/holders/owned_blocks.$(OBJEXT) \
 	heap_sampler/labels/fibers.$(OBJEXT) heap_sampler/labels/label_sets.$(OBJEXT) heap_sampler/labels/reclaim.$(OBJEXT) \
 	heap_sampler/life/life.$(OBJEXT) \
-	heap_sampler/malloc/automatic.$(OBJEXT) heap_sampler/malloc/boot.$(OBJEXT) heap_sampler/malloc/hooks.$(OBJEXT) heap_sampler/malloc/stacks.$(OBJEXT) \
+	heap_sampler/malloc/automatic.$(OBJEXT) heap_sampler/malloc/births.$(OBJEXT) heap_sampler/malloc/boot.$(OBJEXT) heap_sampler/malloc/hooks.$(OBJEXT) heap_sampler/malloc/stacks.$(OBJEXT) \
 	heap_sampler/malloc/table.$(OBJEXT) heap_sampler/malloc/yjit.$(OBJEXT) \
 	heap_sampler/mri.$(OBJEXT) \
 	heap_sampler/native/allocator.$(OBJEXT) heap_sampler/native/elf_symbols.$(OBJEXT) heap_sampler/native/malloc_fork.$(OBJEXT) heap_sampler/native/names.$(OBJEXT) \
@@ -51,4 +53,4 @@ HEAP_SAMPLER_OBJS = \
 	heap_sampler/slots/page_table.$(OBJEXT) heap_sampler/slots/records.$(OBJEXT) heap_sampler/slots/sessions.$(OBJEXT) \
 	heap_sampler/stacks/capture.$(OBJEXT) heap_sampler/stacks/class_table.$(OBJEXT) heap_sampler/stacks/labels.$(OBJEXT) \
 	heap_sampler/stacks/stack_table.$(OBJEXT)
-HEAP_SAMPLER_DIRS = heap_sampler/account heap_sampler/base heap_sampler/collections heap_sampler/estimate heap_sampler/holders heap_sampler/labels heap_sampler/life heap_sampler/malloc heap_sampler heap_sampler/native heap_sampler/process heap_sampler/profile heap_sampler/ruby_api heap_sampler/service heap_sampler/settings heap_sampler/sites heap_sampler/slots heap_sampler/stacks
+HEAP_SAMPLER_DIRS = heap_sampler/account heap_sampler/base heap_sampler/collections heap_sampler/estimate heap_sampler/events heap_sampler/extending heap_sampler/holders heap_sampler/labels heap_sampler/life heap_sampler/malloc heap_sampler heap_sampler/native heap_sampler/process heap_sampler/profile heap_sampler/ruby_api heap_sampler/service heap_sampler/settings heap_sampler/sites heap_sampler/slots heap_sampler/stacks

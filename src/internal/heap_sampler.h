@@ -13,7 +13,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "ruby/internal/event.h"
 #include "ruby/internal/value.h"
+#if USE_HEAP_SAMPLER
+#include "ruby/heap_sampler.h"
+#endif
 
 struct rb_heap_sampler_page;            /* the samples of one heap page */
 struct rb_thread_struct;
@@ -77,6 +81,15 @@ void rb_heap_sampler_on_page_free(struct rb_heap_sampler_page *table);
 /* The memory of a heap page has been mapped, or is about to go. From the
  * first page on, sampling or not. [vm]; also before there is a VM. */
 void rb_heap_sampler_on_page_body(uintptr_t body, size_t size, bool exists);
+
+/* -- gc.c, vm_trace.c ------------------------------------------------------ */
+
+/* An object has its class and flags, and RUBY_INTERNAL_EVENT_SAMPLED_NEWOBJ
+ * was set in ruby_vm_event_flags: tell listeners, if it is sampled. GC is
+ * disabled. [vm] */
+void rb_heap_sampler_on_newobj(VALUE object);
+/* Hooks for these events there are now: what ruby_vm_event_flags becomes. [gvl] */
+rb_event_flag_t rb_heap_sampler_event_flags(rb_event_flag_t events);
 
 /* -- and offers these ----------------------------------------------------- */
 
@@ -226,7 +239,10 @@ void Init_heap_sampler(void);
 
 #else
 
-enum { rb_heap_sampler_drawing = 0 };
+enum { rb_heap_sampler_drawing = 0,
+       RUBY_INTERNAL_EVENT_SAMPLED_NEWOBJ = 0 };
+#define rb_heap_sampler_on_newobj(object) ((void)0)
+#define rb_heap_sampler_event_flags(events) (events)
 #define RB_HEAP_SAMPLER_HELP(M)
 
 static inline void

@@ -27,12 +27,12 @@ rb_hs_longest_interval(struct hs_random *random, double size, double drawn_at)
     return longest < drawn_at ? nextafterf((float)drawn_at, HUGE_VALF) : longest;
 }
 
-uint8_t
-rb_hs_keepers(const uint64_t interval[HS_SESSIONS], uint8_t sessions, float longest)
+hs_session_set
+rb_hs_keepers(const uint64_t interval[HS_SESSIONS], hs_session_set sessions, float longest)
 {
-    uint8_t keepers = 0;
+    hs_session_set keepers = 0;
     for (int s = 0; s < HS_SESSIONS; s++) {
-        if ((sessions & (1u << s)) && (double)interval[s] <= longest) keepers |= (uint8_t)(1u << s);
+        if ((sessions & (1u << s)) && (double)interval[s] <= longest) keepers |= (hs_session_set)(1u << s);
     }
     return keepers;
 }
@@ -70,7 +70,7 @@ rb_hs_epoch_enter(struct hs_epochs *epochs, const uint64_t interval[HS_SESSIONS]
 }
 
 bool
-rb_hs_lengthen(struct hs_epochs *epochs, float longest, uint8_t *sessions, uint32_t *epoch)
+rb_hs_lengthen(struct hs_epochs *epochs, float longest, hs_session_set *sessions, uint32_t *epoch)
 {
     if (*epoch == epochs->current) return true;
 
@@ -84,7 +84,7 @@ rb_hs_lengthen(struct hs_epochs *epochs, float longest, uint8_t *sessions, uint3
      * that must not depend on whether the record is kept, nor by whom. */
     uint32_t number = epoch_of(epochs, longer);
     if (number == UINT32_MAX) return true;
-    uint8_t keepers = rb_hs_keepers(longer, *sessions, longest);
+    hs_session_set keepers = rb_hs_keepers(longer, *sessions, longest);
     if (!keepers) return false;
     epochs->list[*epoch].records--;
     epochs->list[number].records++;
@@ -93,12 +93,12 @@ rb_hs_lengthen(struct hs_epochs *epochs, float longest, uint8_t *sessions, uint3
     return true;
 }
 
-uint8_t
-rb_hs_epochs_differ(const struct hs_epochs *epochs, uint32_t one, uint32_t other, uint8_t sessions)
+hs_session_set
+rb_hs_epochs_differ(const struct hs_epochs *epochs, uint32_t one, uint32_t other, hs_session_set sessions)
 {
-    uint8_t differ = 0;
+    hs_session_set differ = 0;
     for (int s = 0; one != other && s < HS_SESSIONS; s++) {
-        if (epochs->list[one].interval[s] != epochs->list[other].interval[s]) differ |= (uint8_t)(1u << s);
+        if (epochs->list[one].interval[s] != epochs->list[other].interval[s]) differ |= (hs_session_set)(1u << s);
     }
     return differ & sessions;
 }

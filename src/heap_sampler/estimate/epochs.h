@@ -32,7 +32,11 @@
 #include "heap_sampler/base/memory.h"
 #include "heap_sampler/estimate/draw.h"
 
-enum { HS_SESSIONS = 8 };       /* bits of a record's sessions */
+/* Who keeps samples: profiles, and listeners (events/listeners.h), each at an interval of its own. */
+enum { HS_SESSIONS = 16,        /* bits of a record's sessions */
+       HS_PROFILES = 8 };       /* the first of them; the others are listeners' */
+typedef uint16_t hs_session_set;        /* bit s: session s */
+#define HS_LISTENERS ((hs_session_set)(0xffffu << HS_PROFILES))
 
 /* Bytes: the longest interval that there is. */
 #define HS_INTERVAL_MAX (UINT64_C(1) << 40)
@@ -53,7 +57,7 @@ struct hs_epochs {
 float rb_hs_longest_interval(struct hs_random *random, double size, double drawn_at);
 
 /* Which of the sessions keep a record at these intervals. */
-uint8_t rb_hs_keepers(const uint64_t interval[HS_SESSIONS], uint8_t sessions, float longest);
+hs_session_set rb_hs_keepers(const uint64_t interval[HS_SESSIONS], hs_session_set sessions, float longest);
 
 /* These are the intervals from now on. false: no memory, the epoch is the one
  * that it was. */
@@ -68,9 +72,9 @@ bool rb_hs_epoch_enter(struct hs_epochs *epochs, const uint64_t interval[HS_SESS
  * Without memory for another epoch nothing is changed either, and no record of
  * such intervals is dropped: there are more of them than was wanted, but what
  * each stands for is right. */
-bool rb_hs_lengthen(struct hs_epochs *epochs, float longest, uint8_t *sessions, uint32_t *epoch);
+bool rb_hs_lengthen(struct hs_epochs *epochs, float longest, hs_session_set *sessions, uint32_t *epoch);
 
 /* Those of the sessions whose interval is another one in the other epoch. */
-uint8_t rb_hs_epochs_differ(const struct hs_epochs *epochs, uint32_t one, uint32_t other, uint8_t sessions);
+hs_session_set rb_hs_epochs_differ(const struct hs_epochs *epochs, uint32_t one, uint32_t other, hs_session_set sessions);
 
 #endif

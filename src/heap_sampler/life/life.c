@@ -10,6 +10,7 @@
 #include "heap_sampler/base/locks.h"
 #include "heap_sampler/base/must.h"
 #include "heap_sampler/base/report.h"
+#include "heap_sampler/extending/extending.h"
 #include "heap_sampler/holders/ask.h"
 #include "heap_sampler/malloc/automatic.h"
 #include "heap_sampler/malloc/hooks.h"
@@ -165,6 +166,7 @@ rb_heap_sampler_boot(void)
     rb_hs_malloc_boot(chosen && rb_hs_options.malloc_mode == HS_MALLOC_SAY_ON);
     if (chosen) start_main_session();
     else if (rb_hs_options.standby) begin_service();
+    rb_hs_extending_boot();
 }
 
 void
@@ -244,6 +246,7 @@ rb_heap_sampler_in_child(void)
     if (!booted) return;
     rb_hs_check_tables();
     rb_hs_holders_after_fork();
+    rb_hs_extending_after_fork();
     rb_hs_safe_point_after_fork();
     rb_hs_periodic_after_fork();
     rb_hs_service_after_fork();

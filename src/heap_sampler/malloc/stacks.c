@@ -276,6 +276,12 @@ rb_hs_malloc_stack_lives(uint32_t stack, bool born)
     stacks[stack].living += born ? 1 : UINT32_MAX;
 }
 
+uint32_t
+rb_hs_malloc_stack_node(uint32_t stack)
+{
+    return stacks[stack].node;
+}
+
 struct hs_totals *
 rb_hs_malloc_stack_totals(int s, uint32_t stack)
 {

@@ -33,6 +33,8 @@ void rb_hs_malloc_stacks_beside(size_t bytes);
 uint32_t rb_hs_malloc_stack_of(const struct hs_malloc_birth *birth);
 /* A block on it is born, or has died. */
 void rb_hs_malloc_stack_lives(uint32_t stack, bool born);
+/* HS_MALLOC_RAW: it has no name yet. */
+uint32_t rb_hs_malloc_stack_node(uint32_t stack);
 struct hs_totals *rb_hs_malloc_stack_totals(int session, uint32_t stack);
 /* false: no memory. */
 bool rb_hs_malloc_stacks_begin(int session);

@@ -1,14 +1,20 @@
 /* See malloc/table.h. */
 #include "heap_sampler/malloc/table.h"
+#include "heap_sampler/base/clock.h"
 #include "heap_sampler/base/memory.h"
 #include "heap_sampler/base/must.h"
 #include "heap_sampler/base/table.h"
 #include "heap_sampler/estimate/draw.h"
 #include "heap_sampler/estimate/epochs.h"
 #include "heap_sampler/estimate/estimate.h"
+#include "heap_sampler/events/changes.h"
+#include "heap_sampler/events/later.h"
+#include "heap_sampler/events/probes.h"
 #include "heap_sampler/labels/reclaim.h"
+#include "heap_sampler/malloc/births.h"
 #include "heap_sampler/malloc/stacks.h"
 #include "heap_sampler/sites/folding.h"
+#include "heap_sampler/sites/sampler.h"
 #include "heap_sampler/sites/totals.h"
 #include "heap_sampler/stacks/capture.h"
 #include "heap_sampler/stacks/stack_table.h"
@@ -21,10 +27,10 @@ enum { BLOCKS_MAX = 3 << 13 };  /* while own memory is bounded: 1.3 MB */
 
 struct block {
     uintptr_t address;          /* 0: the place is empty */
-    uint64_t size;
+    uint64_t size, id;
     float longest;              /* the longest interval at which it is a sample (estimate/epochs.h) */
     uint32_t stack, epoch, birth_gc, thread;
-    uint8_t sessions;
+    hs_session_set sessions;
     uint8_t debts;              /* deaths of earlier blocks at this address that are still to be told */
 };
 
@@ -41,6 +47,10 @@ static struct session sessions[HS_SESSIONS];
 static struct hs_epochs epochs = {.use = HS_MEM_MALLOC};
 static struct hs_random chance;
 static uint64_t dropped;
+static uint64_t next_id;
+static struct hs_changes changes = {.use = HS_MEM_MALLOC, .most = 1 << 13};     /* 192 KiB, for listeners */
+static bool told_later;         /* what waits for a safe point is asked for already */
+static int64_t told_at;         /* seconds */
 
 /* -- the mutex ------------------------------------------------------------------- */
 
@@ -135,11 +145,55 @@ remove_block(uint32_t gap)
     block_count--;
 }
 
+/* -- listeners: events/changes.h, malloc/births.h --------------------------- */
+
+/* At a safe point, soon: an interrupt for each of them would cost more than they do. */
+static void
+tell_later(void)
+{
+    enum { MANY = 256 };
+    uint32_t waiting = changes.count + rb_hs_malloc_births_count();
+    if (!waiting || told_later || (waiting < MANY && rb_hs_coarse_seconds() == told_at)) return;
+    told_later = true;
+    rb_hs_later();
+}
+
+static void
+tell_gone(const struct block *block, enum hs_change_kind kind, hs_session_set sessions)
+{
+    rb_hs_changes_add(&changes, kind, sessions, hs_malloc_id(block->id), 0);
+    if (hs_free_traced_p() && sessions & 1u << HS_MAIN) rb_hs_probe_free(hs_malloc_id(block->id));
+}
+
+static void
+tell_birth(const struct block *block)
+{
+    const uint64_t *interval = epochs.list[block->epoch].interval;
+    if (hs_alloc_traced_p() && block->sessions & 1u << HS_MAIN) rb_hs_probe_alloc(hs_malloc_id(block->id), block->size, interval[0]);
+    struct hs_malloc_told birth = {
+        .id = hs_malloc_id(block->id),
+        .size = block->size,
+        .stack = block->stack,
+        .epoch = block->epoch,
+        .gc = block->birth_gc,
+        .thread = block->thread,
+        .listeners = block->sessions & HS_LISTENERS,
+    };
+    if (!birth.listeners) return;
+    if (!rb_hs_malloc_births_add(&birth)) {
+        changes.missed++;
+        return;
+    }
+    epochs.list[birth.epoch].records++;
+    rb_hs_malloc_stack_lives(birth.stack, true);
+}
+
 static void
 bury(const struct block *block, uint32_t gc)
 {
     double age = (double)(gc - block->birth_gc);
-    for (int s = 0; s < HS_SESSIONS; s++) {
+    tell_gone(block, HS_CHANGE_DIED, block->sessions);
+    for (int s = 0; s < HS_PROFILES; s++) {
         if (!(block->sessions & (1u << s))) continue;
         struct hs_totals *totals = rb_hs_malloc_stack_totals(s, block->stack);
         struct hs_estimate one = estimate_of(block, s);
@@ -168,6 +222,7 @@ rb_hs_malloc_died(uintptr_t address, uint32_t gc)
             remove_block(place);
         }
     }
+    tell_later();
     unlock_malloc();
 }
 
@@ -196,10 +251,11 @@ enter_epoch(void)
 static bool
 lengthen(struct block *block, void *data)
 {
-    uint8_t was = block->sessions, *changed = data;
+    hs_session_set was = block->sessions, *changed = data;
     uint32_t epoch = block->epoch;
     bool kept = rb_hs_lengthen(&epochs, block->longest, &block->sessions, &block->epoch);
     *changed |= kept ? rb_hs_epochs_differ(&epochs, epoch, block->epoch, was) : was;
+    tell_gone(block, HS_CHANGE_FORGOTTEN, kept ? was & (hs_session_set)~block->sessions : was);
     if (!kept) return false;
     for (int s = 0; s < HS_SESSIONS; s++) {
         if ((was & ~block->sessions) & (1u << s)) sessions[s].is.samples--;
@@ -210,7 +266,7 @@ lengthen(struct block *block, void *data)
 static void
 thin_blocks(void)
 {
-    uint8_t changed = 0;
+    hs_session_set changed = 0;
     filter_blocks(lengthen, &changed);
     for (int s = 0; s < HS_SESSIONS; s++) sessions[s].is.thinnings += changed >> s & 1;
 }
@@ -240,6 +296,7 @@ widen_once(void)
         return false;
     }
     thin_blocks();
+    rb_hs_changes_add(&changes, HS_CHANGE_INTERVAL, (hs_session_set)(1u << (session - sessions)), 0, session->is.interval);
     return true;
 }
 
@@ -264,7 +321,7 @@ find_keepers(const struct hs_malloc_birth *birth, struct block *block)
     for (int s = 0; s < HS_SESSIONS; s++) {
         const struct session *session = &sessions[s];
         if (!session->is.on || (session->thread && session->thread != birth->thread)) continue;
-        block->sessions |= (uint8_t)(1u << s);
+        block->sessions |= (hs_session_set)(1u << s);
         drawn_longer |= session->is.interval < birth->drawn_at;
     }
     if (!block->sessions) return false;
@@ -296,6 +353,13 @@ add_block(const struct hs_malloc_birth *birth, struct block *block)
     block->stack = rb_hs_malloc_stack_of(birth);
     if (block->stack == HS_MALLOC_NO_STACK) return false;
 
+    block->id = ++next_id;
+    tell_birth(block);
+    block->sessions &= (hs_session_set)~HS_LISTENERS | rb_hs_followers;
+    if (!block->sessions) {
+        epochs.list[block->epoch].records--;
+        return true;
+    }
     uint32_t place = place_of(birth->address);
     if (blocks[place].address) {
         block->debts = (uint8_t)(blocks[place].debts + 1);
@@ -309,6 +373,7 @@ add_block(const struct hs_malloc_birth *birth, struct block *block)
     for (int s = 0; s < HS_SESSIONS; s++) {
         if (!(block->sessions & (1u << s))) continue;
         sessions[s].is.samples++;
+        if (s >= HS_PROFILES) continue;
         struct hs_totals *totals = rb_hs_malloc_stack_totals(s, block->stack);
         struct hs_estimate one = estimate_of(block, s);
         rb_hs_estimate_add(&totals->alloc, &one);
@@ -333,6 +398,7 @@ rb_hs_malloc_born(const struct hs_malloc_birth *birth)
         }
     }
     bool wanted = rb_hs_malloc_names_wanted();
+    tell_later();
     unlock_malloc();
     return wanted;
 }
@@ -347,7 +413,7 @@ rb_hs_malloc_session_start(int s, uint64_t interval, uint32_t thread)
         .is = {.on = true, .interval = interval, .first_interval = interval},
         .thread = thread,
     };
-    bool ok = enter_epoch() && rb_hs_malloc_stacks_begin(s);
+    bool ok = enter_epoch() && (s >= HS_PROFILES || rb_hs_malloc_stacks_begin(s));
     if (!ok) sessions[s] = (struct session){.is = {.on = false}};
     unlock_malloc();
     return ok;
@@ -359,7 +425,7 @@ leave(struct block *block, void *data)
     unsigned bit = 1u << *(int *)data;
     if (!(block->sessions & bit)) return true;
     if (block->sessions == bit) return false;
-    block->sessions &= (uint8_t)~bit;
+    block->sessions &= (hs_session_set)~bit;
     sessions[*(int *)data].is.samples--;
     return true;
 }
@@ -370,7 +436,7 @@ rb_hs_malloc_session_stop(int s)
     lock_malloc();
     if (sessions[s].is.on) {
         filter_blocks(leave, &s);
-        rb_hs_malloc_stacks_end(s);
+        if (s < HS_PROFILES) rb_hs_malloc_stacks_end(s);
         sessions[s] = (struct session){.is = {.on = false}};
         enter_epoch();          /* without memory the others go on in the old one, which says the same of them */
     }
@@ -450,6 +516,7 @@ renumber_blocks(const uint32_t *new_number)
     for (uint32_t place = 0; place < block_places; place++) {
         if (blocks[place].address) blocks[place].stack = new_number[blocks[place].stack];
     }
+    rb_hs_malloc_births_renumber(new_number);
 }
 
 void
@@ -465,6 +532,64 @@ rb_hs_malloc_forget_addresses(void)
 {
     lock_malloc();
     rb_hs_malloc_stacks_forget_addresses();
+    unlock_malloc();
+}
+
+/* -- what listeners are told at a safe point -------------------------------------------- */
+
+void
+rb_hs_malloc_listeners_told(void)
+{
+    lock_malloc();
+    told_later = false;
+    told_at = rb_hs_coarse_seconds();
+    unlock_malloc();
+}
+
+static void
+copy_birth(const struct hs_malloc_told *birth, struct hs_malloc_birth_copy *copy)
+{
+    uint32_t node = rb_hs_malloc_stack_node(birth->stack);
+    *copy = (struct hs_malloc_birth_copy){
+        .id = birth->id,
+        .size = birth->size,
+        .gc = birth->gc,
+        .thread = birth->thread,
+        .node = node == HS_MALLOC_RAW ? HS_NODE_EMPTY : node,
+        .listeners = birth->listeners,
+    };
+    memcpy(copy->interval, epochs.list[birth->epoch].interval + HS_PROFILES, sizeof(copy->interval));
+    epochs.list[birth->epoch].records--;
+    rb_hs_malloc_stack_lives(birth->stack, false);
+}
+
+uint32_t
+rb_hs_malloc_take_births(struct hs_malloc_birth_copy *copies, uint32_t most)
+{
+    HS_CONTRACT(vm);
+    lock_malloc();
+    uint32_t count = rb_hs_malloc_births_count() < most ? rb_hs_malloc_births_count() : most;
+    for (uint32_t i = 0; i < count; i++) copy_birth(rb_hs_malloc_births_at(i), &copies[i]);
+    rb_hs_malloc_births_drop(count);
+    unlock_malloc();
+    return count;
+}
+
+struct hs_changes
+rb_hs_malloc_take_changes(void)
+{
+    lock_malloc();
+    struct hs_changes taken = rb_hs_changes_take(&changes);
+    unlock_malloc();
+    return taken;
+}
+
+void
+rb_hs_malloc_forget_listeners(hs_session_set listeners)
+{
+    lock_malloc();
+    rb_hs_changes_forget(&changes, listeners);
+    for (uint32_t i = 0; i < rb_hs_malloc_births_count(); i++) rb_hs_malloc_births_at(i)->listeners &= (hs_session_set)~listeners;
     unlock_malloc();
 }
 
@@ -606,12 +731,15 @@ rb_hs_malloc_check(void)
         HS_MUST(block->sessions, "the block at %p has no session", (void *)block->address);
         for (int s = 0; s < HS_SESSIONS; s++) samples[s] += block->sessions >> s & 1;
     }
+    for (uint32_t i = 0; i < rb_hs_malloc_births_count(); i++) {
+        HS_MUST(rb_hs_malloc_stack_used_p(rb_hs_malloc_births_at(i)->stack), "birth %u: stack %u", i, rb_hs_malloc_births_at(i)->stack);
+    }
     HS_MUST(count == block_count, "%u blocks, counted %u", block_count, count);
     for (int s = 0; s < HS_SESSIONS; s++) {
         HS_MUST(samples[s] == sessions[s].is.samples, "session %d has %llu blocks, counted %llu", s,
                 (unsigned long long)sessions[s].is.samples, (unsigned long long)samples[s]);
     }
-    rb_hs_malloc_stacks_check(block_count);
+    rb_hs_malloc_stacks_check(block_count + rb_hs_malloc_births_count());
     unlock_malloc();
 }
 

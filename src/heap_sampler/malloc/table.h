@@ -29,6 +29,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "heap_sampler/base/must.h"
+#include "heap_sampler/events/changes.h"
 #include "heap_sampler/sites/totals.h"
 #include "heap_sampler/stacks/capture.h"
 #include "heap_sampler/stacks/stack_table.h"
@@ -100,6 +101,24 @@ void rb_hs_malloc_named(const struct hs_malloc_raw *raw, uint32_t node);
 void rb_hs_malloc_join_stacks(void);
 /* Code has died or moved: stacks are not found by their addresses any more. */
 void rb_hs_malloc_forget_addresses(void);
+
+/* -- listeners ([vm]): events/listeners.h -------------------------------------- */
+
+struct hs_malloc_birth_copy {
+    uint64_t id, size;
+    uint32_t gc, thread, node;
+    hs_session_set listeners;
+    uint64_t interval[HS_SESSIONS - HS_PROFILES];
+};
+/* Births that listeners have not been told of, oldest first, at most so many; they are forgotten here. Stacks have
+ * been named. */
+uint32_t rb_hs_malloc_take_births(struct hs_malloc_birth_copy *copies, uint32_t most);
+/* And what has become of them; whoever takes frees it. */
+struct hs_changes rb_hs_malloc_take_changes(void);
+/* All of it is about to be told: another safe point will be asked for. [any] */
+void rb_hs_malloc_listeners_told(void);
+/* They hear nothing of what waits. */
+void rb_hs_malloc_forget_listeners(hs_session_set listeners);
 
 /* -- folding, and nodes that get other numbers: [write] ------------------- */
 

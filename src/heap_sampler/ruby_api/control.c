@@ -3,6 +3,7 @@
 #include "heap_sampler/base/memory.h"
 #include "heap_sampler/base/texts.h"
 #include "heap_sampler/estimate/epochs.h"
+#include "heap_sampler/events/listeners.h"
 #include "heap_sampler/labels/label_sets.h"
 #include "heap_sampler/malloc/automatic.h"
 #include "heap_sampler/malloc/hooks.h"
@@ -364,6 +365,8 @@ s_running_p(VALUE klass)
  *   # => {running: true, interval: 524288, live_samples: 131, bytes: 140288}
  *
  * [:running, :sessions] whether sampling is on; how many samplings there are, with profiled blocks
+ * [:listeners] how many profilers listen, by the C API (ruby/heap_sampler.h)
+ * [:listener_errors, :listener_missed] exceptions that left their functions; what there was no room to tell them
  * [:interval, :first_interval] mean bytes between two samples of slots, now and at the start; or +nil+
  * [:interval_auto] whether it is what the budget pays for
  * [:max_samples, :max_depth] as in GC::SampleProfile.start
@@ -399,10 +402,13 @@ s_stat(VALUE klass)
     VALUE hash = rb_hash_new();
     const struct hs_session *main = &rb_hs_sampler.session[HS_MAIN];
     int sessions = 0;
-    for (int s = 0; s < HS_SESSIONS; s++) sessions += rb_hs_sampler.session[s].on;
+    for (int s = 0; s < HS_PROFILES; s++) sessions += rb_hs_sampler.session[s].on;
 #define SET(name, value) rb_hash_aset(hash, ID2SYM(rb_intern(name)), value)
     SET("running", RBOOL(main->on));
     SET("sessions", INT2FIX(sessions));
+    SET("listeners", UINT2NUM(rb_hs_listener_count()));
+    SET("listener_errors", ULL2NUM(rb_hs_listener_errors()));
+    SET("listener_missed", ULL2NUM(rb_heap_sampler_missed()));
     SET("interval", main->on ? ULL2NUM(main->interval) : Qnil);
     SET("interval_auto", RBOOL(main->on && rb_hs_automatic_p()));
     SET("first_interval", main->on ? ULL2NUM(main->first_interval) : Qnil);

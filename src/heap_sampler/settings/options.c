@@ -484,6 +484,14 @@ read_http_token(struct reader *reader)
     return true;
 }
 
+static bool
+read_usdt(struct reader *reader)
+{
+    if (!span_is(reader->value, "on") && !span_is(reader->value, "off")) return fail_value(reader, "must be on or off");
+    reader->options->usdt = span_is(reader->value, "on");
+    return true;
+}
+
 static const struct {
     const char *name;
     bool (*read)(struct reader *reader);
@@ -505,6 +513,7 @@ static const struct {
     {"deploy", read_deploy},
     {"http", read_http},
     {"http-token", read_http_token},
+    {"usdt", read_usdt},
 };
 
 static bool

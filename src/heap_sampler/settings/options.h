@@ -25,6 +25,7 @@
  *   socket=on|off     whether other programs of the user may ask this process
  *   http=ADDRESS:PORT|unix:PATH|off   answer HTTP there: profiles, metrics; no name but localhost
  *   http-token=FILE   whoever asks over HTTP shows this file's text; must be given where other machines get to ADDRESS
+ *   usdt=on|off       sampling starts when a tracer attaches to a USDT probe
  *   on | 1 | true | yes    with what was set before, or the defaults
  *   off | 0 | false | no | empty text   no sampling
  *   standby           no sampling yet: malloc is prepared, and the socket is open
@@ -78,6 +79,7 @@ struct hs_options {
     char deploy[64];            /* "": none */
     char http[HS_HTTP_TEXT_MAX];        /* a valid address, or "": none */
     char http_token[512];       /* an absolute path, or "": none */
+    bool usdt;                  /* a tracer that attaches to a probe makes sampling start */
 };
 
 /* Those of this process; read by any thread, written under the VM lock while no

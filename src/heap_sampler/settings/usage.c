@@ -33,5 +33,7 @@ const struct ruby_opt_message rb_heap_sampler_messages[] = {
     M("deploy=name", "Profiles say that they are of this deploy."),
     M("http=address:port", "Answer HTTP: /debug/pprof/heap, /metrics; unix:path, too."),
     M("http-token=path", "A file with the secret that whoever asks has to send."),
+    M("usdt=on", "Sample while a tracer such as bpftrace is attached\n"
+                 "(off,usdt=on: only then)."),
     M("on, off, standby", "Sample; do not; or not yet (until `heapsample start`)."),
     {NULL}};

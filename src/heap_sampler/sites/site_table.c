@@ -25,7 +25,7 @@ rb_hs_sites_max(void)
 {
     if (!rb_hs_memory_bound_p()) return 1u << 18;
     uint32_t sessions = 0;
-    for (int s = 0; s < HS_SESSIONS; s++) sessions += rb_hs_sampler.session[s].on;
+    for (int s = 0; s < HS_PROFILES; s++) sessions += rb_hs_sampler.session[s].on;
     return (1u << 15) / (sessions ? sessions : 1);
 }
 

@@ -126,7 +126,7 @@ rb_hs_automatic_sample_begins(void)
 }
 
 void
-rb_hs_automatic_sample_ends(uint64_t began, uint8_t sessions)
+rb_hs_automatic_sample_ends(uint64_t began, hs_session_set sessions)
 {
     HS_CONTRACT(write);
     if (!automatic || !(sessions & 1u << HS_MAIN)) return;

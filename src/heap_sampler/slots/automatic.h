@@ -16,6 +16,7 @@
  */
 #include <stdbool.h>
 #include <stdint.h>
+#include "heap_sampler/estimate/epochs.h"
 
 /* Samples of the main session are free to take what the budget allows, from now on; or no longer. [gvl] */
 void rb_hs_automatic(bool on);
@@ -25,7 +26,7 @@ bool rb_hs_automatic_p(void);
 void rb_hs_automatic_list(void);
 /* Around each sample; `sessions`: those that keep it. [vm]; the second [write] */
 uint64_t rb_hs_automatic_sample_begins(void);
-void rb_hs_automatic_sample_ends(uint64_t began, uint8_t sessions);
+void rb_hs_automatic_sample_ends(uint64_t began, hs_session_set sessions);
 /* At the end of marking; looking for the dead began at this moment. [gc] [write] */
 void rb_hs_automatic_at_mark(uint64_t began);
 

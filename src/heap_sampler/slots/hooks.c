@@ -28,6 +28,9 @@
 #include "heap_sampler/estimate/draw.h"
 #include "heap_sampler/estimate/epochs.h"
 #include "heap_sampler/estimate/estimate.h"
+#include "heap_sampler/events/later.h"
+#include "heap_sampler/events/listeners.h"
+#include "heap_sampler/events/probes.h"
 #include "heap_sampler/labels/fibers.h"
 #include "heap_sampler/malloc/hooks.h"
 #include "heap_sampler/malloc/table.h"
@@ -69,15 +72,35 @@ rb_heap_sampler_on_install(size_t slot_size, unsigned int slots, uint64_t *drawn
 }
 
 /* The sessions that look at this thread. */
-static uint8_t
+static hs_session_set
 sessions_of(uint32_t thread)
 {
-    uint8_t sessions = 0;
+    hs_session_set sessions = 0;
     for (int s = 0; s < HS_SESSIONS; s++) {
         const struct hs_session *session = &rb_hs_sampler.session[s];
-        if (session->on && (!session->thread || session->thread == thread)) sessions |= (uint8_t)(1u << s);
+        if (session->on && (!session->thread || session->thread == thread)) sessions |= (hs_session_set)(1u << s);
     }
-    return sessions;
+    return sessions & HS_LISTENERS && rb_hs_listener_called_p() ? sessions & (hs_session_set)~HS_LISTENERS : sessions;
+}
+
+/* Listeners are called when the slot is an object. */
+static void
+tell_listeners(const struct hs_record *born, uint32_t slot_size, uint32_t node)
+{
+    if (!(born->sessions & HS_LISTENERS) && !hs_alloc_traced_p()) return;
+    struct hs_sampled sampled = {
+        .id = hs_slot_id(born->id),
+        .listeners = born->sessions & HS_LISTENERS,
+        .slot_size = slot_size,
+        .thread = born->thread,
+        .stack = rb_hs_stack_number(node),
+        .gc_count = rb_gc_count(),
+    };
+    const struct hs_epoch *now = &rb_hs_sampler.epochs.list[rb_hs_sampler.epochs.current];
+    if (hs_alloc_traced_p() && born->sessions & 1u << HS_MAIN) rb_hs_probe_alloc(sampled.id, slot_size, now->interval[HS_MAIN]);
+    if (!sampled.listeners) return;
+    memcpy(sampled.interval, now->interval + HS_PROFILES, sizeof(sampled.interval));
+    rb_hs_listeners_sampled(&sampled);
 }
 
 static bool
@@ -91,12 +114,12 @@ add_record(struct rb_heap_sampler_page **table, uintptr_t body, const uintptr_t 
     record->young = true;
     record->epoch = rb_hs_sampler.epochs.current;
     record->birth_gc = (uint32_t)rb_gc_count();
-    record->id = ++rb_hs_sampler.next_id;
     rb_hs_sampler.epochs.list[record->epoch].records++;
     for (int s = 0; s < HS_SESSIONS; s++) {
         if (!(record->sessions & (1u << s))) continue;
         struct hs_session *session = &rb_hs_sampler.session[s];
         session->samples++;
+        if (s >= HS_PROFILES) continue;
         struct hs_totals *totals = rb_hs_totals_of(session, record->site);
         if (!totals) {
             rb_hs_sampler.dropped_samples++;
@@ -134,17 +157,25 @@ rb_heap_sampler_on_take(struct rb_heap_sampler_page **table, uintptr_t body, con
     born.sessions = rb_hs_keepers(rb_hs_sampler.epochs.list[rb_hs_sampler.epochs.current].interval,
                                   sessions_of(born.thread), born.longest);
     if (!born.sessions) return;
+    born.id = ++rb_hs_sampler.next_id;
 
     uint64_t began = rb_hs_automatic_sample_begins();
     rb_hs_make_room_for_stack(rb_hs_options.max_depth);
     uint32_t node = rb_hs_capture_stack();
     uint32_t class_id = rb_hs_class_of_allocation(klass, flags);
 
+    tell_listeners(&born, (uint32_t)slot_size, node);
+    if (born.sessions & HS_LISTENERS) born.sessions &= (hs_session_set)~HS_LISTENERS | rb_hs_followers;
+    if (!born.sessions) return;
+
     rb_hs_lock();
     rb_hs_sampler.taken++;
     born.site = site_of((struct hs_site){node, class_id, (uint16_t)slot_size, rb_hs_labels_now()});
     bool added = born.site != UINT32_MAX && add_record(table, body, mark_bits, slot, &born);
-    if (!added) rb_hs_sampler.dropped_samples++;
+    if (!added) {
+        rb_hs_sampler.dropped_samples++;
+        rb_hs_changes_add(&rb_hs_slot_changes, HS_CHANGE_FORGOTTEN, born.sessions, hs_slot_id(born.id), 0);
+    }
     rb_hs_widen_intervals();
     rb_hs_automatic_sample_ends(began, born.sessions);
     rb_hs_unlock();
@@ -152,6 +183,13 @@ rb_heap_sampler_on_take(struct rb_heap_sampler_page **table, uintptr_t body, con
 }
 
 /* -- hooks of the GC --------------------------------------------------------------- */
+
+static void
+tell_death(const struct hs_record *record)
+{
+    rb_hs_changes_add(&rb_hs_slot_changes, HS_CHANGE_DIED, record->sessions, hs_slot_id(record->id), 0);
+    if (hs_free_traced_p() && record->sessions & 1u << HS_MAIN) rb_hs_probe_free(hs_slot_id(record->id));
+}
 
 static bool
 bury_record(struct hs_record *record, const struct rb_heap_sampler_page *page, void *data)
@@ -161,7 +199,8 @@ bury_record(struct hs_record *record, const struct rb_heap_sampler_page *page, v
         return true;
     }
     double age = (double)((uint32_t)*(size_t *)data - record->birth_gc);
-    for (int s = 0; s < HS_SESSIONS; s++) {
+    tell_death(record);
+    for (int s = 0; s < HS_PROFILES; s++) {
         if (!(record->sessions & (1u << s))) continue;
         struct hs_totals *totals = rb_hs_totals_of(&rb_hs_sampler.session[s], record->site);
         if (!totals) continue;
@@ -170,6 +209,13 @@ bury_record(struct hs_record *record, const struct rb_heap_sampler_page *page, v
         totals->dead_gcs += one.objects * age;
     }
     return false;
+}
+
+/* Whom it concerns hears of it at a safe point. */
+static void
+tell_later(void)
+{
+    if (rb_hs_slot_changes.count || rb_hs_probes_start_p() || rb_hs_probes_end_p()) rb_hs_later();
 }
 
 static int
@@ -200,6 +246,7 @@ rb_heap_sampler_on_mark_end(bool full_mark)
     rb_hs_unlock();
     rb_hs_classes_after_mark(full_mark);
     rb_hs_check(HS_CHECK_MARKED);
+    tell_later();
     rb_hs_warn_of_gaps();
 }
 
@@ -239,11 +286,14 @@ rb_heap_sampler_on_move(struct rb_heap_sampler_page *from, unsigned int from_slo
         if (place) {
             moved.slot = (uint16_t)to_slot;
             *place = moved;
+            rb_hs_changes_add(&rb_hs_slot_changes, HS_CHANGE_MOVED, moved.sessions, hs_slot_id(moved.id),
+                              (uint64_t)rb_heap_sampler_gc_slot_address(to_body, to_slot));
         }
         else {
             rb_hs_sampler.dropped_moves++;
             rb_hs_sampler.epochs.list[moved.epoch].records--;
             rb_hs_count_off(moved.sessions);
+            rb_hs_changes_add(&rb_hs_slot_changes, HS_CHANGE_FORGOTTEN, moved.sessions, hs_slot_id(moved.id), 0);
         }
         if (from != *to) rb_hs_page_release(from);
     }

@@ -5,6 +5,8 @@
 #include "heap_sampler/base/must.h"
 #include "heap_sampler/base/texts.h"
 #include "heap_sampler/estimate/epochs.h"
+#include "heap_sampler/events/listeners.h"
+#include "heap_sampler/events/probes.h"
 #include "heap_sampler/labels/label_sets.h"
 #include "heap_sampler/malloc/table.h"
 #include "heap_sampler/settings/options.h"
@@ -65,11 +67,14 @@ rb_hs_snapshot_bytes(void)
 static bool
 thin_record(struct hs_record *record, const struct rb_heap_sampler_page *page, void *data)
 {
-    uint8_t sessions = record->sessions, *changed = data;
+    hs_session_set sessions = record->sessions, *changed = data;
     uint32_t epoch = record->epoch;
     bool kept = rb_hs_lengthen(&rb_hs_sampler.epochs, record->longest, &record->sessions, &record->epoch);
     *changed |= kept ? rb_hs_epochs_differ(&rb_hs_sampler.epochs, epoch, record->epoch, sessions) : sessions;
-    if (kept) rb_hs_count_off(sessions & (uint8_t)~record->sessions);
+    hs_session_set gone = kept ? sessions & (hs_session_set)~record->sessions : sessions;
+    if (kept) rb_hs_count_off(gone);
+    rb_hs_changes_add(&rb_hs_slot_changes, HS_CHANGE_FORGOTTEN, gone, hs_slot_id(record->id), 0);
+    if (hs_free_traced_p() && gone & 1u << HS_MAIN) rb_hs_probe_free(hs_slot_id(record->id));
     return kept;
 }
 
@@ -77,7 +82,7 @@ thin_record(struct hs_record *record, const struct rb_heap_sampler_page *page, v
 static void
 thin_records(void)
 {
-    uint8_t changed = 0;
+    hs_session_set changed = 0;
     rb_hs_filter_records(thin_record, &changed);
     for (int s = 0; s < HS_SESSIONS; s++) rb_hs_sampler.session[s].thinnings += changed >> s & 1;
 }
@@ -130,5 +135,7 @@ rb_hs_widen_intervals(void)
         if (!session) return;
         if (!rb_hs_change_interval(session, session->interval * 2)) return;
         thin_records();
+        rb_hs_changes_add(&rb_hs_slot_changes, HS_CHANGE_INTERVAL, (hs_session_set)(1u << (session - rb_hs_sampler.session)), 0,
+                          session->interval);
     } while (crowded(3));
 }

@@ -13,12 +13,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "heap_sampler/base/must.h"
+#include "heap_sampler/estimate/epochs.h"
 
 struct hs_record {
-    uint16_t slot;              /* index of the object's mark bit */
-    uint8_t sessions;           /* bit s: session s keeps this sample */
+    uint16_t slot : 14;         /* index of the object's mark bit */
     bool young : 1;             /* no mark has ended since its birth */
     bool pinned : 1;            /* the last major GC that looked found that compaction must not move it */
+    hs_session_set sessions;    /* who keeps this sample */
     uint32_t site;              /* stack, class and heap it was born in */
     uint32_t epoch;             /* the intervals that its weights come from */
     uint32_t birth_gc;          /* GC count at birth */

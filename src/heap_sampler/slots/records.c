@@ -14,7 +14,7 @@ rb_hs_estimate_of(const struct hs_record *record, int session)
 }
 
 void
-rb_hs_count_off(uint8_t sessions)
+rb_hs_count_off(hs_session_set sessions)
 {
     for (int s = 0; s < HS_SESSIONS; s++) {
         if (sessions & (1u << s)) rb_hs_sampler.session[s].samples--;

@@ -83,7 +83,7 @@ static void
 start_session_i(struct session_change *change)
 {
     change->session = -1;
-    for (int s = change->main ? HS_MAIN : HS_MAIN + 1; s < (change->main ? HS_MAIN + 1 : HS_SESSIONS); s++) {
+    for (int s = change->main ? HS_MAIN : HS_MAIN + 1; s < (change->main ? HS_MAIN + 1 : HS_PROFILES); s++) {
         if (rb_hs_sampler.session[s].on) continue;
         change->session = s;
         break;
@@ -131,13 +131,38 @@ rb_hs_session_start(const struct hs_session_settings *settings, bool main)
     return change.session;
 }
 
+static void
+listen_i(struct session_change *change)
+{
+    struct hs_session *session = &rb_hs_sampler.session[change->session];
+    rb_hs_memory_bound(rb_hs_options.max_samples != 0);
+    *session = (struct hs_session){
+        .on = true,
+        .serial = ++rb_hs_sampler.next_session,
+        .interval = change->interval,
+        .first_interval = change->interval,
+        .started_ns = rb_hs_now_ns(),
+    };
+    change->ok = session->on = rb_hs_enter_epoch();
+}
+
+bool
+rb_hs_session_listen(int session, uint64_t interval)
+{
+    HS_CONTRACT(gvl);
+    HS_CONTRACT(free);
+    struct session_change change = {.session = session, .interval = interval};
+    change_sessions(listen_i, &change);
+    return change.ok;
+}
+
 static bool
 leave_session(struct hs_record *record, const struct rb_heap_sampler_page *page, void *data)
 {
     unsigned bit = 1u << *(int *)data;
     if (record->sessions == bit) return false;
-    rb_hs_count_off(record->sessions & (uint8_t)bit);
-    record->sessions &= (uint8_t)~bit;
+    rb_hs_count_off(record->sessions & (hs_session_set)bit);
+    record->sessions &= (hs_session_set)~bit;
     return true;
 }
 

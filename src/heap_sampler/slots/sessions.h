@@ -27,6 +27,8 @@ struct hs_session_settings {
 /* Returns the session's number, -1: all are taken, -2: no memory. Number
  * HS_MAIN is for the process's own, chosen by `main`. */
 int rb_hs_session_start(const struct hs_session_settings *settings, bool main);
+/* A listener's session (events/listeners.h). false: no memory. */
+bool rb_hs_session_listen(int session, uint64_t interval);
 void rb_hs_session_stop(int session);
 /* false: no memory, the interval is as it was. */
 bool rb_hs_session_retune(int session, uint64_t interval, bool automatic);

@@ -12,6 +12,7 @@ uint32_t rb_hs_frame_count;
 static uint32_t frame_capacity;
 struct hs_node *rb_hs_nodes;
 uint32_t rb_hs_node_count;
+uint32_t rb_hs_nodes_generation;
 static uint32_t node_capacity;
 struct hs_stack_drops rb_hs_stack_drops;
 
@@ -167,6 +168,7 @@ rb_hs_nodes_keep(bool *keep, uint32_t *new_node)
         count++;
     }
     rb_hs_node_count = count;
+    rb_hs_nodes_generation++;
     evicted_node = UINT32_MAX;          /* it is found again by its frame */
     forget_whole_stacks();
 }

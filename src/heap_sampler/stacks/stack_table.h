@@ -46,6 +46,8 @@ extern struct hs_frame *rb_hs_frames;
 extern uint32_t rb_hs_frame_count;
 extern struct hs_node *rb_hs_nodes;
 extern uint32_t rb_hs_node_count;
+/* How often nodes got other numbers. */
+extern uint32_t rb_hs_nodes_generation;
 
 /* How often each limit was hit. */
 struct hs_stack_drops {

@@ -18,7 +18,7 @@ enum { SESSIONS = 3,
 struct sample {
     double size;
     float longest;
-    uint8_t sessions;
+    hs_session_set sessions;
     uint32_t epoch;
 };
 

@@ -21,7 +21,7 @@ struct sample {
     double size;
     bool dies;
     float longest;
-    uint8_t sessions;
+    hs_session_set sessions;
     uint32_t epoch;
 };
 

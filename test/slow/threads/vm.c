@@ -11,6 +11,8 @@
 #include "heap_sampler/account/threads.h"
 #include "heap_sampler/base/locks.h"
 #include "heap_sampler/base/must.h"
+#include "heap_sampler/events/listeners.h"
+#include "heap_sampler/extending/extending.h"
 #include "heap_sampler/holders/ask.h"
 #include "heap_sampler/native/allocator.h"
 #include "heap_sampler/process/safe_point.h"
@@ -803,6 +805,34 @@ bool
 rb_hs_service_start(void)
 {
     return false;
+}
+
+/* -- listeners: there are none ---------------------------------------------------------- */
+
+struct hs_changes rb_hs_slot_changes;
+
+void
+rb_hs_listeners_sampled(const struct hs_sampled *sampled)
+{
+    (void)sampled;
+}
+bool
+rb_hs_listener_called_p(void)
+{
+    return false;
+}
+uint64_t
+rb_hs_stack_number(uint32_t node)
+{
+    return node;
+}
+void
+rb_hs_extending_boot(void)
+{
+}
+void
+rb_hs_extending_after_fork(void)
+{
 }
 
 void

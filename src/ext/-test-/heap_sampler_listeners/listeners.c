@@ -1,0 +1,378 @@
+/*
+ * Bug::HeapSamplerListeners: listeners of sampled allocations that keep what they are told, and do in a call what a Proc
+ * says, for test/ruby/test_heap_sampler_listeners.rb.
+ */
+#include "ruby/ruby.h"
+#include "ruby/debug.h"
+#include "ruby/heap_sampler.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { LISTENERS = 16 };
+
+/* Plain memory: what is told in a call is kept without an object. */
+struct told {
+    rb_heap_sampler_allocation_t *births;
+    rb_heap_sampler_change_t *changes;
+    size_t birth_count, birth_room, change_count, change_room;
+    unsigned long calls;
+    rb_heap_sampler_listener_t listener;
+    VALUE act;                  /* a Proc, called at safe points with the name of the call; a Symbol: do_at_once; nil */
+    struct told *other;         /* for :unlisten */
+    long done;
+    bool used;
+};
+static struct told told[LISTENERS];
+
+static void *
+grow(void *list, size_t *room, size_t needed, size_t size)
+{
+    if (needed <= *room) return list;
+    *room = *room ? *room * 2 : 1024;
+    if (*room < needed) *room = needed;
+    list = realloc(list, *room * size);
+    if (!list) abort();
+    return list;
+}
+
+/* In the middle of an allocation, where no Ruby code may run. */
+static void
+do_at_once(struct told *mine)
+{
+    const char *what = rb_id2name(SYM2ID(mine->act));
+    mine->done++;
+    if (strcmp(what, "raise") == 0) rb_raise(rb_eRuntimeError, "out of a call");
+    if (strcmp(what, "throw") == 0) rb_throw("out", Qnil);
+    if (strcmp(what, "allocate") == 0) {
+        VALUE list = rb_ary_new();
+        for (int i = 0; i < 5; i++) rb_ary_push(list, rb_str_new_cstr("a string that is long enough for malloc, a string that is long enough"));
+        rb_hash_aset(rb_hash_new(), INT2FIX(1), list);
+        RB_GC_GUARD(list);
+    }
+    if (strcmp(what, "unlisten") == 0) {
+        if (mine->other) rb_heap_sampler_unlisten(mine->other->listener);
+        rb_heap_sampler_unlisten(mine->listener);
+    }
+    if (strcmp(what, "listen") == 0) {
+        rb_heap_sampler_listener_type_t type = {.struct_size = sizeof(type), .interval = 1};
+        if (rb_heap_sampler_listen(&type, NULL) || errno != EDEADLK) abort();
+    }
+    if (mine->done > 1) return;
+    if (strcmp(what, "interrupt") == 0) rb_raise(rb_eInterrupt, "now");
+    if (strcmp(what, "exit") == 0) rb_exit(7);
+    if (strcmp(what, "kill") == 0) rb_thread_kill(rb_thread_current());
+    if (strcmp(what, "fork") == 0) {
+        VALUE pid = rb_funcall(rb_mProcess, rb_intern("fork"), 0);
+        if (NIL_P(pid)) _exit(7);
+        mine->done = NUM2LONG(pid);
+        mine->act = Qnil;
+    }
+}
+
+static void
+act(struct told *mine, const char *name)
+{
+    mine->calls++;
+    if (SYMBOL_P(mine->act)) do_at_once(mine);
+    else if (!NIL_P(mine->act) && strcmp(name, "allocated") != 0) rb_funcall(mine->act, rb_intern("call"), 1, ID2SYM(rb_intern(name)));
+}
+
+static void
+keep_births(struct told *mine, const rb_heap_sampler_allocation_t *list, size_t count)
+{
+    mine->births = grow(mine->births, &mine->birth_room, mine->birth_count + count, sizeof(*list));
+    memcpy(mine->births + mine->birth_count, list, count * sizeof(*list));
+    mine->birth_count += count;
+}
+
+static void
+allocated(const rb_heap_sampler_allocation_t *allocation, void *data)
+{
+    keep_births(data, allocation, 1);
+    act(data, "allocated");
+}
+
+static void
+malloced(const rb_heap_sampler_allocation_t *allocations, size_t count, void *data)
+{
+    keep_births(data, allocations, count);
+    act(data, "malloced");
+}
+
+static void
+changed(const rb_heap_sampler_change_t *changes, size_t count, void *data)
+{
+    struct told *mine = data;
+    mine->changes = grow(mine->changes, &mine->change_room, mine->change_count + count, sizeof(*changes));
+    memcpy(mine->changes + mine->change_count, changes, count * sizeof(*changes));
+    mine->change_count += count;
+    act(mine, "changed");
+}
+
+static struct told *
+told_of(VALUE number)
+{
+    int i = NUM2INT(number);
+    if (i < 0 || i >= LISTENERS || !told[i].used) rb_raise(rb_eArgError, "no listener %d", i);
+    return &told[i];
+}
+
+static struct told *
+new_told(VALUE proc)
+{
+    for (int i = 0; i < LISTENERS; i++) {
+        if (told[i].used) continue;
+        free(told[i].births);
+        free(told[i].changes);
+        told[i] = (struct told){.used = true, .act = proc};
+        return &told[i];
+    }
+    rb_raise(rb_eRuntimeError, "too many");
+}
+
+/* listen(interval, malloc_interval, follow, proc = nil) -> Integer, or an error's name */
+static VALUE
+s_listen(VALUE self, VALUE interval, VALUE malloc_interval, VALUE follow, VALUE proc)
+{
+    rb_heap_sampler_listener_type_t type = {
+        .struct_size = sizeof(type),
+        .interval = NUM2ULL(interval),
+        .malloc_interval = NUM2ULL(malloc_interval),
+        .allocated = allocated,
+        .malloced = malloced,
+        .changed = RTEST(follow) ? changed : NULL,
+    };
+    struct told *mine = new_told(proc);
+    mine->listener = rb_heap_sampler_listen(&type, mine);
+    if (mine->listener) return INT2FIX((int)(mine - told));
+    int error = errno;
+    mine->used = false;
+    switch (error) {
+    case EINVAL: return ID2SYM(rb_intern("EINVAL"));
+    case EAGAIN: return ID2SYM(rb_intern("EAGAIN"));
+    case ENOMEM: return ID2SYM(rb_intern("ENOMEM"));
+    case EDEADLK: return ID2SYM(rb_intern("EDEADLK"));
+    default: return INT2FIX(-error);
+    }
+}
+
+/* What an extension of another version says: listen_as(struct_size) */
+static VALUE
+s_listen_as(VALUE self, VALUE size)
+{
+    rb_heap_sampler_listener_type_t type = {.struct_size = NUM2SIZET(size), .interval = 1024, .allocated = allocated};
+    struct told *mine = new_told(Qnil);
+    mine->listener = rb_heap_sampler_listen(&type, mine);
+    if (mine->listener) return INT2FIX((int)(mine - told));
+    mine->used = false;
+    return Qnil;
+}
+
+/* unlisten_too(number, other): for :unlisten */
+static VALUE
+s_unlisten_too(VALUE self, VALUE number, VALUE other)
+{
+    told_of(number)->other = told_of(other);
+    return Qnil;
+}
+
+/* what :fork has got, or how often something else was done */
+static VALUE
+s_done(VALUE self, VALUE number)
+{
+    return LONG2NUM(told_of(number)->done);
+}
+
+/* act(number, :symbol): from now on */
+static VALUE
+s_act(VALUE self, VALUE number, VALUE act)
+{
+    told_of(number)->act = act;
+    return Qnil;
+}
+
+static VALUE
+s_unlisten(VALUE self, VALUE number)
+{
+    return rb_heap_sampler_unlisten(told_of(number)->listener) ? Qtrue : Qfalse;
+}
+
+static VALUE
+symbol(const char *name)
+{
+    return ID2SYM(rb_intern(name));
+}
+
+static VALUE leaf;
+
+static VALUE
+birth_hash(const rb_heap_sampler_allocation_t *birth)
+{
+    VALUE hash = rb_hash_new();
+    rb_hash_aset(hash, symbol("id"), ULL2NUM(birth->id));
+    rb_hash_aset(hash, symbol("memory"), symbol(birth->memory == RB_HEAP_SAMPLER_MALLOC ? "malloc" : "slot"));
+    rb_hash_aset(hash, symbol("type"), INT2FIX(birth->type));
+    rb_hash_aset(hash, symbol("leaf"), birth->klass && birth->klass == leaf ? Qtrue : Qfalse);
+    rb_hash_aset(hash, symbol("size"), ULL2NUM(birth->size));
+    rb_hash_aset(hash, symbol("slot_size"), ULL2NUM(birth->slot_size));
+    rb_hash_aset(hash, symbol("weight"), DBL2NUM(birth->weight));
+    rb_hash_aset(hash, symbol("weight_bytes"), DBL2NUM(birth->weight_bytes));
+    rb_hash_aset(hash, symbol("interval"), ULL2NUM(birth->interval));
+    rb_hash_aset(hash, symbol("thread"), UINT2NUM(birth->thread));
+    rb_hash_aset(hash, symbol("labels"), UINT2NUM(birth->labels));
+    rb_hash_aset(hash, symbol("stack"), ULL2NUM(birth->stack));
+    rb_hash_aset(hash, symbol("gc_count"), ULL2NUM(birth->gc_count));
+    rb_hash_aset(hash, symbol("struct_size"), SIZET2NUM(birth->struct_size));
+    return hash;
+}
+
+/* births(number) -> hashes; leaf: it is of the class Leaf (others may be dead by now) */
+static VALUE
+s_births(VALUE self, VALUE number)
+{
+    const struct told *mine = told_of(number);
+    size_t count = mine->birth_count;
+    leaf = rb_const_defined(rb_cObject, rb_intern("Leaf")) ? rb_const_get(rb_cObject, rb_intern("Leaf")) : 0;
+    VALUE list = rb_ary_new_capa((long)count);
+    for (size_t i = 0; i < count; i++) rb_ary_push(list, birth_hash(&mine->births[i]));
+    return list;
+}
+
+/* sums(number) -> [samples, objects, bytes]: of slots, or of malloc */
+static VALUE
+s_sums(VALUE self, VALUE number, VALUE of_malloc)
+{
+    const struct told *mine = told_of(number);
+    double samples = 0, objects = 0, bytes = 0;
+    for (size_t i = 0; i < mine->birth_count; i++) {
+        const rb_heap_sampler_allocation_t *birth = &mine->births[i];
+        if ((birth->memory == RB_HEAP_SAMPLER_MALLOC) != RTEST(of_malloc)) continue;
+        samples++;
+        objects += birth->weight;
+        bytes += birth->weight_bytes;
+    }
+    return rb_ary_new_from_args(3, DBL2NUM(samples), DBL2NUM(objects), DBL2NUM(bytes));
+}
+
+/* changes(number) -> [[kind, memory, id, value], ...] */
+static VALUE
+s_changes(VALUE self, VALUE number)
+{
+    static const char *const kinds[] = {"died", "forgotten", "moved", "interval"};
+    const struct told *mine = told_of(number);
+    size_t count = mine->change_count;
+    VALUE list = rb_ary_new_capa((long)count);
+    for (size_t i = 0; i < count; i++) {
+        const rb_heap_sampler_change_t *change = &mine->changes[i];
+        rb_ary_push(list, rb_ary_new_from_args(4, symbol(kinds[change->kind]), symbol(change->memory == RB_HEAP_SAMPLER_MALLOC ? "malloc" : "slot"), ULL2NUM(change->id), ULL2NUM(change->value)));
+    }
+    return list;
+}
+
+static VALUE
+s_calls(VALUE self, VALUE number)
+{
+    return ULONG2NUM(told_of(number)->calls);
+}
+
+static VALUE
+s_interval(VALUE self, VALUE number, VALUE of_malloc)
+{
+    return ULL2NUM(rb_heap_sampler_interval(told_of(number)->listener, RTEST(of_malloc) ? RB_HEAP_SAMPLER_MALLOC : RB_HEAP_SAMPLER_SLOT));
+}
+
+static VALUE
+s_frames(VALUE self, VALUE stack)
+{
+    rb_heap_sampler_frame_t frames[64];
+    size_t count = rb_heap_sampler_stack_frames(NUM2ULL(stack), frames, 64);
+    VALUE list = rb_ary_new();
+    for (size_t i = 0; i < count && i < 64; i++) {
+        rb_ary_push(list, rb_sprintf("%.*s:%d:in '%.*s'", (int)frames[i].path_length, frames[i].path, frames[i].line, (int)frames[i].label_length, frames[i].label));
+    }
+    return list;
+}
+
+static VALUE
+s_flush(VALUE self)
+{
+    rb_heap_sampler_flush();
+    return Qnil;
+}
+
+static VALUE
+s_weight(VALUE self, VALUE size, VALUE interval)
+{
+    return DBL2NUM(rb_heap_sampler_weight(NUM2ULL(size), NUM2ULL(interval)));
+}
+
+static VALUE
+s_missed(VALUE self)
+{
+    return ULL2NUM(rb_heap_sampler_missed());
+}
+
+/* -- the event -------------------------------------------------------------------- */
+
+static void
+trace(VALUE tracepoint, void *data)
+{
+    struct told *mine = data;
+    rb_trace_arg_t *arg = rb_tracearg_from_tracepoint(tracepoint);
+    const rb_heap_sampler_allocation_t *allocation = rb_heap_sampler_tracearg(arg);
+    if (!allocation || allocation->object != rb_tracearg_object(arg)) abort();
+    keep_births(mine, allocation, 1);
+    if (!NIL_P(mine->act) && mine->act == ID2SYM(rb_intern("disable"))) {
+        mine->done++;
+        rb_tracepoint_disable(tracepoint);
+    }
+    else {
+        act(mine, "allocated");
+    }
+}
+
+/* tracepoint(proc) -> [number, TracePoint] */
+static VALUE
+s_tracepoint(VALUE self, VALUE proc)
+{
+    struct told *mine = new_told(proc);
+    return rb_ary_new_from_args(2, INT2FIX((int)(mine - told)),
+                                rb_tracepoint_new(0, RUBY_INTERNAL_EVENT_SAMPLED_NEWOBJ, trace, mine));
+}
+
+static VALUE
+s_tracepoint_interval(VALUE self, VALUE interval)
+{
+    return rb_heap_sampler_tracepoint_interval(NUM2ULL(interval)) ? Qtrue : Qfalse;
+}
+
+void
+Init_heap_sampler_listeners(void)
+{
+    VALUE bug = rb_define_module("Bug");
+    VALUE listeners = rb_define_module_under(bug, "HeapSamplerListeners");
+    for (int i = 0; i < LISTENERS; i++) {
+        told[i].act = Qnil;
+        rb_gc_register_address(&told[i].act);
+    }
+    rb_define_singleton_method(listeners, "listen", s_listen, 4);
+    rb_define_singleton_method(listeners, "listen_as", s_listen_as, 1);
+    rb_define_singleton_method(listeners, "unlisten", s_unlisten, 1);
+    rb_define_singleton_method(listeners, "unlisten_too", s_unlisten_too, 2);
+    rb_define_singleton_method(listeners, "act", s_act, 2);
+    rb_define_singleton_method(listeners, "done", s_done, 1);
+    rb_define_singleton_method(listeners, "births", s_births, 1);
+    rb_define_singleton_method(listeners, "sums", s_sums, 2);
+    rb_define_singleton_method(listeners, "changes", s_changes, 1);
+    rb_define_singleton_method(listeners, "calls", s_calls, 1);
+    rb_define_singleton_method(listeners, "interval", s_interval, 2);
+    rb_define_singleton_method(listeners, "frames", s_frames, 1);
+    rb_define_singleton_method(listeners, "flush", s_flush, 0);
+    rb_define_singleton_method(listeners, "weight", s_weight, 2);
+    rb_define_singleton_method(listeners, "missed", s_missed, 0);
+    rb_define_singleton_method(listeners, "tracepoint", s_tracepoint, 1);
+    rb_define_singleton_method(listeners, "tracepoint_interval", s_tracepoint_interval, 1);
+}

@@ -1,0 +1,41 @@
+/* See events/changes.h. */
+#include "heap_sampler/events/changes.h"
+#include "heap_sampler/base/table.h"
+
+hs_session_set rb_hs_followers;
+
+void
+rb_hs_changes_add(struct hs_changes *changes, enum hs_change_kind kind, hs_session_set sessions, uint64_t id, uint64_t value)
+{
+    hs_session_set listeners = sessions & HS_LISTENERS;
+    if (!listeners) return;
+    if (changes->count >= changes->most ||
+        !rb_hs_grow(changes->use, (void **)&changes->list, &changes->capacity, (uint64_t)changes->count + 1, sizeof(*changes->list))) {
+        changes->missed++;
+        return;
+    }
+    changes->list[changes->count++] = (struct hs_change){id, value, listeners, (uint16_t)kind};
+}
+
+struct hs_changes
+rb_hs_changes_take(struct hs_changes *changes)
+{
+    struct hs_changes taken = *changes;
+    changes->list = NULL;
+    changes->count = changes->capacity = 0;
+    return taken;
+}
+
+void
+rb_hs_changes_free(struct hs_changes *taken)
+{
+    rb_hs_free(taken->use, taken->list);
+    taken->list = NULL;
+    taken->count = taken->capacity = 0;
+}
+
+void
+rb_hs_changes_forget(struct hs_changes *changes, hs_session_set listeners)
+{
+    for (uint32_t i = 0; i < changes->count; i++) changes->list[i].listeners &= (hs_session_set)~listeners;
+}

@@ -1,0 +1,66 @@
+#ifndef HEAP_SAMPLER_EVENTS_CHANGES_H
+#define HEAP_SAMPLER_EVENTS_CHANGES_H
+/*
+ * What has become of samples that listeners follow, until a safe point: a
+ * queue.  It is written where no listener can be called: in GC, in the read
+ * barrier's signal handler, inside free(3).
+ *
+ *     died        it was found dead, or was freed
+ *     forgotten   it is not followed any more, dead or alive
+ *     moved       compaction has moved it
+ *     interval    there were too many samples: those that stay count at this interval
+ *
+ * Slots have one queue, under the sampler's lock, and malloc has one, under the
+ * malloc mutex.  No MRI header.  Contract: the owner's.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include "heap_sampler/base/memory.h"
+#include "heap_sampler/estimate/epochs.h"
+
+enum hs_change_kind {
+    HS_CHANGE_DIED,
+    HS_CHANGE_FORGOTTEN,
+    HS_CHANGE_MOVED,
+    HS_CHANGE_INTERVAL
+};
+
+struct hs_change {
+    uint64_t id;
+    uint64_t value;             /* the new address, or interval */
+    hs_session_set listeners;
+    uint16_t kind;
+};
+
+struct hs_changes {
+    enum hs_memory_use use;
+    uint32_t most;              /* that there may be */
+    struct hs_change *list;
+    uint32_t count, capacity;
+    uint64_t missed;            /* found no room, ever */
+};
+
+/* Listeners whose samples are followed: for others no record is kept. Written by [vm]. */
+extern hs_session_set rb_hs_followers;
+
+/* The ids that others know: those of slots are even, those of malloc odd. */
+static inline uint64_t
+hs_slot_id(uint64_t record)
+{
+    return record << 1;
+}
+static inline uint64_t
+hs_malloc_id(uint64_t block)
+{
+    return block << 1 | 1;
+}
+
+/* Add one, if any of the sessions is a listener. */
+void rb_hs_changes_add(struct hs_changes *changes, enum hs_change_kind kind, hs_session_set sessions, uint64_t id, uint64_t value);
+/* All of them, which the caller frees; none is left. */
+struct hs_changes rb_hs_changes_take(struct hs_changes *changes);
+void rb_hs_changes_free(struct hs_changes *taken);
+/* The listener hears nothing of what waits. */
+void rb_hs_changes_forget(struct hs_changes *changes, hs_session_set listeners);
+
+#endif
