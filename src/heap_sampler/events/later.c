@@ -22,5 +22,13 @@ rb_hs_later_p(void)
 void
 rb_hs_later(void)
 {
-    if (handle != POSTPONED_JOB_HANDLE_INVALID) rb_postponed_job_trigger(handle);
+    rb_postponed_job_handle_t now = __atomic_load_n(&handle, __ATOMIC_RELAXED);
+    if (now != POSTPONED_JOB_HANDLE_INVALID) rb_postponed_job_trigger(now);
+}
+
+void
+rb_hs_no_later(void)
+{
+    HS_CONTRACT(gvl);
+    __atomic_store_n(&handle, POSTPONED_JOB_HANDLE_INVALID, __ATOMIC_RELAXED);
 }

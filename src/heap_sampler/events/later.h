@@ -8,5 +8,7 @@ bool rb_hs_later_begin(void (*job)(void *unused));
 bool rb_hs_later_p(void);
 /* Ask for it. [malloc] */
 void rb_hs_later(void);
+/* The process ends: the VM goes, and what it frees then would ask for it. [gvl] */
+void rb_hs_no_later(void);
 
 #endif

@@ -8,6 +8,8 @@
 
 #include "eval_intern.h"
 
+#include <string.h>
+
 VALUE *rb_vm_base_ptr(const rb_control_frame_t *cfp);     /* vm_insnhelper.c, in no header */
 
 enum { LISTENERS = HS_SESSIONS - HS_PROFILES };
@@ -163,35 +165,49 @@ take_exception(rb_execution_context_t *ec, enum ruby_tag_type state)
     rb_threadptr_interrupt(th);
 }
 
-/* An instruction that allocates need not have said how high its operands stand: above the most that its frame has, and
- * arguments that are being laid out, there is room for the frames of what is called (rb_raise makes an exception). */
-static VALUE *
-sp_above_all(const rb_execution_context_t *ec)
+/* An instruction that allocates need not have said how high its operands stand: above the stack pointer are some, and
+ * arguments that are being laid out, where the frames of what is called come to stand (rb_raise makes an exception).  So
+ * this is set aside and put back.  The stack pointer stays: what is above it may be old, and GC marks all below it.  The
+ * machine stack, where it is meanwhile, is marked with care, and pins. */
+static size_t
+words_above(const rb_execution_context_t *ec)
 {
-    enum { ARGUMENTS = 512,
-           ROOM = 4096 };
+    enum { ARGUMENTS = 512 };
     const rb_control_frame_t *cfp = ec->cfp;
-    VALUE *sp = cfp->sp;
+    const VALUE *top = cfp->sp;
     if (cfp->iseq && VM_FRAME_RUBYFRAME_P(cfp)) {
-        VALUE *top = rb_vm_base_ptr(cfp) + ISEQ_BODY(cfp->iseq)->stack_max;
-        if (top > sp) sp = top;
+        const VALUE *most = rb_vm_base_ptr(cfp) + ISEQ_BODY(cfp->iseq)->stack_max;
+        if (most > top) top = most;
     }
-    return (const VALUE *)cfp - sp > ROOM ? sp + ARGUMENTS : sp;
+    top += ARGUMENTS;
+    if (top > (const VALUE *)cfp) top = (const VALUE *)cfp;
+    return (size_t)(top - cfp->sp);
 }
 
-static void
+static int
 call_protected(struct call *call)
 {
-    rb_execution_context_t *ec = GET_EC();
-    VALUE errinfo = ec->errinfo;
-    rb_control_frame_t *cfp = ec->cfp;
-    VALUE *sp = cfp->sp, block = ec->passed_block_handler;
     int state = 0;
-    if (call->at_once) cfp->sp = sp_above_all(ec);
-    call->th = rb_ec_thread_ptr(ec);
+    call->th = rb_ec_thread_ptr(GET_EC());
     enter_call(call);
     rb_protect(call_listener, (VALUE)call, &state);
     leave_call(call);
+    return state;
+}
+
+/* Afterwards it is as if there had been no call. */
+static void
+call_unseen(struct call *call)
+{
+    rb_execution_context_t *ec = GET_EC();
+    VALUE errinfo = ec->errinfo, block = ec->passed_block_handler;
+    rb_control_frame_t *cfp = ec->cfp;
+    VALUE *sp = cfp->sp;
+    size_t size = call->at_once ? words_above(ec) * sizeof(VALUE) : 0;
+    VALUE *above = ALLOCA_N(VALUE, size / sizeof(VALUE) + 1);
+    memcpy(above, sp, size);
+    int state = call_protected(call);
+    memcpy(sp, above, size);
     cfp->sp = sp;
     ec->passed_block_handler = block;
     if (state) take_exception(ec, (enum ruby_tag_type)state);
@@ -204,7 +220,7 @@ rb_hs_listener_call_malloced(int session, uint64_t serial, const rb_heap_sampler
     HS_CONTRACT(gvl);
     const struct hs_listener *listener = rb_hs_listener_of(session);
     if (!count || !listener || listener->serial != serial || !listener->on || !listener->type.malloced) return;
-    call_protected(&(struct call){.listener = listener, .allocations = allocations, .count = count});
+    call_unseen(&(struct call){.listener = listener, .allocations = allocations, .count = count});
 }
 
 void
@@ -213,7 +229,7 @@ rb_hs_listener_call_changed(int session, uint64_t serial, const rb_heap_sampler_
     HS_CONTRACT(gvl);
     const struct hs_listener *listener = rb_hs_listener_of(session);
     if (!count || !listener || listener->serial != serial || !listener->on || !listener->type.changed) return;
-    call_protected(&(struct call){.listener = listener, .changes = changes, .count = count});
+    call_unseen(&(struct call){.listener = listener, .changes = changes, .count = count});
 }
 
 uint64_t
@@ -281,11 +297,12 @@ allocation_of(const struct hs_sampled *sampled, VALUE object)
         .id = sampled->id,
         .memory = RB_HEAP_SAMPLER_SLOT,
         .object = object,
-        .klass = RBASIC_CLASS(object),
+        .klass = RB_TYPE_P(object, T_IMEMO) ? 0 : RBASIC_CLASS(object),     /* a call cache has another's there */
         .type = RB_BUILTIN_TYPE(object),
         .size = sampled->slot_size,
         .slot_size = sampled->slot_size,
         .thread = sampled->thread,
+        .labels = sampled->labels,
         .stack = sampled->stack,
         .gc_count = sampled->gc_count,
     };
@@ -305,7 +322,7 @@ rb_heap_sampler_on_newobj(VALUE object)
         own.interval = sampled.interval[i];
         own.weight = rb_hs_weight((double)own.slot_size, (double)own.interval);
         own.weight_bytes = own.weight * (double)own.slot_size;
-        call_protected(&(struct call){.listener = &listeners[i], .allocations = &own, .count = 1, .at_once = true});
+        call_unseen(&(struct call){.listener = &listeners[i], .allocations = &own, .count = 1, .at_once = true});
     }
 }
 

@@ -10,6 +10,7 @@
 #include "heap_sampler/estimate/draw.h"
 #include "heap_sampler/events/later.h"
 #include "heap_sampler/events/listeners.h"
+#include "heap_sampler/labels/label_sets.h"
 #include "heap_sampler/malloc/hooks.h"
 #include "heap_sampler/malloc/table.h"
 #include "heap_sampler/slots/sessions.h"
@@ -46,6 +47,7 @@ allocation_of(const struct hs_malloc_birth_copy *birth, int session)
         .weight_bytes = weight * (double)birth->size,
         .interval = interval,
         .thread = birth->thread,
+        .labels = birth->labels,
         .stack = rb_hs_stack_number(birth->node),
         .gc_count = birth->gc,
     };
@@ -277,6 +279,20 @@ rb_heap_sampler_stack_frames(uint64_t stack, rb_heap_sampler_frame_t *frames, si
     }
     rb_hs_unlock();
     return count;
+}
+
+size_t
+rb_heap_sampler_labels(uint32_t labels, char *text, size_t size)
+{
+    HS_CONTRACT(gvl);
+    HS_CONTRACT(free);
+    static const char other[] = HS_LABELS_OTHER_KEY "=" HS_LABELS_OTHER_VALUE;
+    if (labels == HS_LABELS_NONE || labels >= HS_LABEL_NUMBERS) return 0;
+    rb_hs_lock();
+    struct hs_text lines = labels == HS_LABELS_OTHER ? (struct hs_text){other, sizeof(other) - 1} : rb_hs_label_set_text((uint16_t)labels);
+    if (size) memcpy(text, lines.ptr, lines.len < size ? lines.len : size);
+    rb_hs_unlock();
+    return lines.len;
 }
 
 double

@@ -44,16 +44,21 @@ free_others(const bool used[HS_LABEL_NUMBERS])
     return freed;
 }
 
-void
-rb_hs_label_sets_make_room(const char *text, size_t len)
+static void
+make_room(void)
 {
-    HS_CONTRACT(vm);
-    HS_CONTRACT(free);
     bool used[HS_LABEL_NUMBERS] = {false};
-    if (rb_hs_label_set_fits_p(text, len)) return;
     int64_t now = rb_hs_coarse_seconds();
     if (in_vain_at && now <= in_vain_at + 1) return;
     rb_hs_fibers_stand_still();
     see_used(used);
     in_vain_at = free_others(used) < WORTH ? now : 0;
+}
+
+void
+rb_hs_label_sets_make_room(const char *text, size_t len)
+{
+    HS_CONTRACT(vm);
+    HS_CONTRACT(free);
+    if (!rb_hs_label_set_fits_p(text, len)) make_room();
 }

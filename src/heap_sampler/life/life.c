@@ -10,6 +10,7 @@
 #include "heap_sampler/base/locks.h"
 #include "heap_sampler/base/must.h"
 #include "heap_sampler/base/report.h"
+#include "heap_sampler/events/later.h"
 #include "heap_sampler/extending/extending.h"
 #include "heap_sampler/holders/ask.h"
 #include "heap_sampler/malloc/automatic.h"
@@ -204,6 +205,7 @@ rb_heap_sampler_at_exit(void)
 {
     ended = true;
     rb_hs_holders_no_more();
+    rb_hs_no_later();
     if (!booted) return;
     rb_thread_call_without_gvl(end_service, NULL, NULL, NULL);
     rb_hs_periodic_stop();

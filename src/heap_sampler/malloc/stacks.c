@@ -282,6 +282,12 @@ rb_hs_malloc_stack_node(uint32_t stack)
     return stacks[stack].node;
 }
 
+uint16_t
+rb_hs_malloc_stack_labels(uint32_t stack)
+{
+    return stacks[stack].labels;
+}
+
 struct hs_totals *
 rb_hs_malloc_stack_totals(int s, uint32_t stack)
 {

@@ -35,6 +35,7 @@ uint32_t rb_hs_malloc_stack_of(const struct hs_malloc_birth *birth);
 void rb_hs_malloc_stack_lives(uint32_t stack, bool born);
 /* HS_MALLOC_RAW: it has no name yet. */
 uint32_t rb_hs_malloc_stack_node(uint32_t stack);
+uint16_t rb_hs_malloc_stack_labels(uint32_t stack);
 struct hs_totals *rb_hs_malloc_stack_totals(int session, uint32_t stack);
 /* false: no memory. */
 bool rb_hs_malloc_stacks_begin(int session);

@@ -556,6 +556,7 @@ copy_birth(const struct hs_malloc_told *birth, struct hs_malloc_birth_copy *copy
         .gc = birth->gc,
         .thread = birth->thread,
         .node = node == HS_MALLOC_RAW ? HS_NODE_EMPTY : node,
+        .labels = rb_hs_malloc_stack_labels(birth->stack),
         .listeners = birth->listeners,
     };
     memcpy(copy->interval, epochs.list[birth->epoch].interval + HS_PROFILES, sizeof(copy->interval));

@@ -107,6 +107,7 @@ void rb_hs_malloc_forget_addresses(void);
 struct hs_malloc_birth_copy {
     uint64_t id, size;
     uint32_t gc, thread, node;
+    uint16_t labels;
     hs_session_set listeners;
     uint64_t interval[HS_SESSIONS - HS_PROFILES];
 };

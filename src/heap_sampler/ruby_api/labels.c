@@ -69,7 +69,7 @@ taken_p(const char *key, size_t len)
         HS_LABELS_OTHER_KEY,
     };
     for (size_t i = 0; i < sizeof(taken) / sizeof(*taken); i++) {
-        if (strlen(taken[i]) == len && memcmp(taken[i], key, len) == 0) return true;
+        if (strncmp(taken[i], key, len) == 0 && !taken[i][len]) return true;
     }
     return false;
 }

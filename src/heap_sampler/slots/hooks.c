@@ -93,6 +93,7 @@ tell_listeners(const struct hs_record *born, uint32_t slot_size, uint32_t node)
         .listeners = born->sessions & HS_LISTENERS,
         .slot_size = slot_size,
         .thread = born->thread,
+        .labels = rb_hs_labels_now(),
         .stack = rb_hs_stack_number(node),
         .gc_count = rb_gc_count(),
     };

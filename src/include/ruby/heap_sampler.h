@@ -113,7 +113,7 @@ typedef struct {
     uint64_t interval;
     /** Serial number of the thread; 0: none of Ruby's. */
     uint32_t thread;
-    /** Number of its set of labels; 0: it has none. */
+    /** Number of the label set of its fiber, for rb_heap_sampler_labels(); 0: it has none. */
     uint32_t labels;
     /** Its stack: for rb_heap_sampler_stack_frames().  0: none of Ruby's. */
     uint64_t stack;
@@ -262,6 +262,21 @@ uint64_t rb_heap_sampler_missed(void);
  * @pre         With the GVL; also in a call.
  */
 size_t rb_heap_sampler_stack_frames(uint64_t stack, rb_heap_sampler_frame_t *frames, size_t most);
+
+/**
+ * A set of labels as text: lines `key=value` in the order of their keys, UTF-8,
+ * with no NUL at the end.  See GC::SampleProfile.with_labels.
+ *
+ * A number is used again when nobody needs its set any more, so ask in the call
+ * that tells the number.
+ *
+ * @param[in]   labels  rb_heap_sampler_allocation_t::labels.
+ * @param[out]  text    Room for `size` bytes; what does not fit is left out.
+ *                      May be NULL if `size` is 0.
+ * @return      Bytes of the text, which may be more than `size`; 0: there is none.
+ * @pre         With the GVL; also in a call.
+ */
+size_t rb_heap_sampler_labels(uint32_t labels, char *text, size_t size);
 
 /**
  * How many allocations a sample stands for: 1 / (1 - exp(-size / interval)).

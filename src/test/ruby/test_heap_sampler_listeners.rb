@@ -127,6 +127,24 @@ class TestHeapSamplerListeners < Test::Unit::TestCase
     RUBY
   end
 
+  def test_labels_are_told_of_slots_and_of_malloc
+    assert_listeners(<<~'RUBY', args: ["--heap-sample=off,malloc=standby"])
+      with_malloc = !GC::SampleProfile.stat[:malloc_missing].to_s.include?("without jemalloc")
+      listener = listen(interval: 1, malloc: with_malloc ? 1024 : 0)
+      leaves(10)
+      kept = GC::SampleProfile.with_labels(controller: "orders", action: "show") { [leaves(100), Array.new(50) { "x" * 9000 }] }
+      L.flush
+      births = L.births(listener)
+      of = ->(memory) { births.select { |birth| birth[:memory] == memory }.group_by { |birth| birth[:label_text] } }
+      slots = of[:slot].transform_values { |some| some.count { |birth| birth[:leaf] } }
+      assert_equal [10, 100], slots.values_at("", "action=show\ncontroller=orders")
+      assert_equal 2, births.map { |birth| birth[:labels] }.uniq.size
+      exit unless with_malloc
+      blocks = of[:malloc]["action=show\ncontroller=orders"].sum { |birth| birth[:weight_bytes] }
+      assert_in_delta 50 * 9000, blocks, 200_000
+    RUBY
+  end
+
   def test_who_follows_nothing_costs_no_memory
     assert_listeners(<<~'RUBY')
       listener = listen(interval: 1, follow: false)

@@ -208,6 +208,18 @@ symbol(const char *name)
 
 static VALUE leaf;
 
+/* Cut to 8 bytes, it is the beginning of the whole. */
+static VALUE
+label_text(uint32_t labels)
+{
+    char text[2048], beginning[8];
+    size_t len = rb_heap_sampler_labels(labels, text, sizeof(text));
+    if (rb_heap_sampler_labels(labels, NULL, 0) != len) return Qnil;
+    if (rb_heap_sampler_labels(labels, beginning, sizeof(beginning)) != len) return Qnil;
+    if (memcmp(text, beginning, len < sizeof(beginning) ? len : sizeof(beginning))) return Qnil;
+    return rb_utf8_str_new(text, (long)len);
+}
+
 static VALUE
 birth_hash(const rb_heap_sampler_allocation_t *birth)
 {
@@ -223,6 +235,7 @@ birth_hash(const rb_heap_sampler_allocation_t *birth)
     rb_hash_aset(hash, symbol("interval"), ULL2NUM(birth->interval));
     rb_hash_aset(hash, symbol("thread"), UINT2NUM(birth->thread));
     rb_hash_aset(hash, symbol("labels"), UINT2NUM(birth->labels));
+    rb_hash_aset(hash, symbol("label_text"), label_text(birth->labels));
     rb_hash_aset(hash, symbol("stack"), ULL2NUM(birth->stack));
     rb_hash_aset(hash, symbol("gc_count"), ULL2NUM(birth->gc_count));
     rb_hash_aset(hash, symbol("struct_size"), SIZET2NUM(birth->struct_size));
