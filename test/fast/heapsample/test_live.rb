@@ -10,7 +10,8 @@ GROWING = <<~'RUBY'
   class Ticket; def initialize = @text = "x" * 100; end
   kept = []
   $stdout.puts("ready") || $stdout.flush
-  loop { 200.times { kept << Ticket.new }; sleep 0.005 }
+  sleep 0.005 while 200.times { kept << Ticket.new } && kept.size < 3_000_000
+  sleep
 RUBY
 
 # Its process id, while the block runs. The sockets are in a folder of their own.
@@ -123,9 +124,17 @@ growing do |pid|
   test "keys: sort, the next process, from now on, pause, end" do
     PTY.spawn({**CLEAN, "TERM" => "xterm"}, OURS, "--disable=gems", EXE, "watch", text, "--every", "0.2") do |screen, keys, watcher|
       seen = +""
+      deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 60
+      # What the pattern's group has found.
       wait = lambda do |pattern|
-        seen << screen.readpartial(4096).force_encoding("UTF-8") until seen.scrub.match?(pattern)
+        until (found = pattern.match(seen.scrub))
+          late = Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline || !screen.wait_readable(10)
+          raise "no #{pattern} within a minute: #{seen[-2000..]}" if late
+
+          seen << screen.readpartial(4096).force_encoding("UTF-8")
+        end
         seen.clear
+        found[1]
       rescue Errno::EIO
         raise "it ended: #{seen}"
       end
@@ -136,8 +145,9 @@ growing do |pid|
       keys.write("p")
       keys.write("p")
       wait[/process #{pid}: RSS/]
+      lasts = wait[/ in (\d+\.\d) s/].to_f
       keys.write("r")
-      wait[/ in 0\.\d s/]
+      sleep 0.001 until wait[/ in (\d+\.\d) s/].to_f < lasts
       keys.write("q")
       begin
         loop { seen << screen.readpartial(4096) }

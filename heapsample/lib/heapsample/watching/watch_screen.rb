@@ -12,7 +12,8 @@ module HeapSample
       HOME = "\e[H"
       LINE_END = "\e[K\r\n"
       REST = "\e[J"
-      # A terminal may not know its size.
+      # Of a terminal that does not know its size, as in a container that was entered without one; and of a very small one.
+      LINES_USUAL = 24
       LINES_LEAST = 5
       KEYS = "p pauses · s sorts · r counts from now on · n next process · q ends"
 
@@ -40,8 +41,10 @@ module HeapSample
 
       def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
+      def height = @output.winsize.first.then { |lines| lines.zero? ? LINES_USUAL : lines }
+
       def draw(look)
-        lines = [*look.to_s.lines(chomp: true).first([@output.winsize.first - 2, LINES_LEAST].max), KEYS]
+        lines = [*look.to_s.lines(chomp: true).first([height - 2, LINES_LEAST].max), KEYS]
         @output.write(HOME, lines.map { |line| line + LINE_END }.join, REST)
         @output.flush
       end
