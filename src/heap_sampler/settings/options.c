@@ -54,7 +54,7 @@ struct reader {
 };
 
 static const char setting_names[] =
-    "interval, output, every, keep, why, gc, at-rss, max-samples, max-depth, seed, only, malloc, quiet, socket, deploy, http, http-token, on, off, standby";
+    "interval, output, every, keep, why, gc, at-rss, max-samples, max-depth, seed, only, malloc, quiet, socket, deploy, http, http-token, usdt, on, off, standby";
 
 void
 rb_hs_options_default(struct hs_options *options)

@@ -37,6 +37,7 @@ describe(const struct hs_options *o, char *text, size_t size)
     if (*o->deploy) len += (size_t)snprintf(text + len, size - len, " deploy=%s", o->deploy);
     if (*o->http) len += (size_t)snprintf(text + len, size - len, " http=%s", o->http);
     if (*o->http_token) len += (size_t)snprintf(text + len, size - len, " token=%s", o->http_token);
+    if (o->usdt) len += (size_t)snprintf(text + len, size - len, " usdt");
     if (o->standby && !o->on) snprintf(text + len, size - len, " standby");
 }
 
@@ -66,6 +67,8 @@ static const struct {
     {"http=unix:/run/x,http=[::1]:1", "on i=auto " OUT REST " http=[::1]:1"},
     {"http=127.0.0.1:6060,http=off", "on i=auto " OUT REST},
     {"http=:80,http-token=/t", "on i=auto " OUT REST " http=:80 token=/t"},
+    {"off,usdt=on", "off i=auto " OUT REST " usdt"},
+    {"usdt=on,usdt=off", "on i=auto " OUT REST},
     {"http-token=/t,http=10.0.0.1:80,off", "off i=auto " OUT REST " http=10.0.0.1:80 token=/t"},
     {"off,quiet=on", "off i=auto " OUT REST " quiet"},
     {"quiet,quiet=off", "on i=auto " OUT REST},
@@ -229,6 +232,7 @@ static const struct {
     {"http=unix:x", "http=unix:x: ", "absolute path"},
     {"http=0.0.0.0:80", "http=0.0.0.0:80: ", "needs http-token=FILE"},
     {"http=:80,http-token=/t,http-token=off", "http=:80: ", "needs http-token=FILE"},
+    {"usdt=yes", "usdt=yes: ", "on or off"},
     {"http-token=t", "http-token=t: ", "absolute path"},
     {"http-token=", "http-token=: ", "absolute path"},
     {"deploy=", "deploy=: ", "1 to 63 bytes"},
