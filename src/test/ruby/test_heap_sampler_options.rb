@@ -223,8 +223,8 @@ class TestHeapSamplerOptions < Test::Unit::TestCase
     RUBY
     held = out.split.map(&:to_i)
     assert_operator held.size, :>, 20
-    # Only what it was just counting may be.
-    assert_operator held.max, :<, 100_000
+    # Only what it was just counting may be: very seldom that is a large array.
+    assert_operator held.count { |bytes| bytes >= 100_000 }, :<=, 1, held.max(5).inspect
   end
 
   def test_quiet
