@@ -76,15 +76,16 @@ module HeapSample
       text = if findings.empty? then "does not grow: RSS #{@layout.bytes(rss.first)} at first, #{@layout.bytes(rss.last)} at the end"
              else verdict.map { |pattern| NAMES.fetch(pattern) }.join(" and ")
              end
-      [*@layout.sentence("The process #{text}.#{unsure}"), *diagnosed]
+      return @layout.sentence("The process #{text}.#{unsure}") unless otherwise?
+
+      [*@layout.sentence(@shape.diagnosis.text(width: @layout.width).sentence),
+       *@layout.sentence("(This is by all that is known. By the shape of RSS alone one would say that it #{text}.#{unsure})")]
     end
 
-    # What the lines say, where RSS alone says otherwise.
-    def diagnosed
+    # Does RSS alone say otherwise than all that is known?
+    def otherwise?
       whole = @shape.diagnosis
-      return [] unless whole.enough? && verdict.include?(:leaks) != (whole.leak? || whole.unsettled?)
-
-      @layout.sentence("With what its lines show: #{whole.text(width: @layout.width).sentence}")
+      whole.enough? && verdict.include?(:leaks) != (whole.leak? || whole.unsettled?)
     end
 
     def unsure
