@@ -95,7 +95,7 @@ test "where a value is wrong, the choices are listed" do
   profiles do |_, at|
     file = at["a-later.pb.gz"]
     {%w[top --by nonsense] => /--by nonsense: it is one of #{[*HeapSample::Groups::BY, "label:NAME"].join(", ")} \(see heapsample top --help\)/,
-     %w[top --by clas] => nil, %w[top --by methood] => /.*did you mean method\?/, %w[leaks --by x] => /.*, stack \(see/,
+     %w[top --by clas] => nil, %w[top --by methood] => /.*did you mean method\?/, %w[leaks --by x] => /.*, stack, label:NAME \(see/,
      %w[top --value x] => /--value x: it is one of inuse_space, .*dead_objects/, %w[top --value inuse_spaces] => /.*did you mean inuse_space\?/,
      %w[top --value inuse] => /--value inuse: it can be inuse_space, inuse_objects/,
      %w[top --kind heap] => /--kind heap: it is one of both, slots, malloc/, %w[top --color red] => /--color red: it is one of auto, always, never/,
