@@ -2,6 +2,7 @@
 
 # For tests that run a server: a port of its own, and waiting for what it does.
 
+require "rbconfig"
 require "socket"
 require_relative "tap"
 
@@ -15,4 +16,26 @@ def waits_for(seconds)
     sleep 0.02
   end
   got
+end
+
+# The number that a server of ours answers with, such as a worker's process id; nil if it does not answer.
+def number_at(port, path = "/")
+  TCPSocket.open("127.0.0.1", port) { |s| s.write("GET #{path} HTTP/1.0\r\n\r\n") && s.read[/\d+\z/]&.to_i }
+rescue SystemCallError
+  nil
+end
+
+# Yields the port and the process id of a Puma that answers, with this configuration. +start+: what starts it, in place of
+# spawn; +signal+: what ends it.
+def puma(config, env, log:, options: [], start: method(:spawn), signal: :TERM)
+  port = free_port
+  program = File.join(Gem.loaded_specs.fetch("puma").bin_dir, "puma")
+  master = start.call({"PORT" => port.to_s, **env}, RbConfig.ruby, *options, program, "-C", config, %i[out err] => log)
+  waits_for(60) { number_at(port) }
+  yield port, master
+ensure
+  if master
+    Process.kill(signal, master)
+    Process.wait(master)
+  end
 end

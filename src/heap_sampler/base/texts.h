@@ -8,11 +8,23 @@
  */
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 struct hs_text {
     const char *ptr;            /* not NUL-terminated; any bytes */
     uint32_t len;
 };
+
+/* The beginning of *rest up to `end`, or all of it; *rest is what comes behind. [any] */
+static inline struct hs_text
+hs_text_cut(struct hs_text *rest, char end)
+{
+    const char *found = memchr(rest->ptr, end, rest->len);
+    struct hs_text head = {rest->ptr, found ? (uint32_t)(found - rest->ptr) : rest->len};
+    uint32_t used = head.len + (found != NULL);
+    *rest = (struct hs_text){rest->ptr + used, rest->len - used};
+    return head;
+}
 
 /* The text's number; 0 for the empty text, and when there is no memory. Texts
  * are never forgotten: where there are too many, a new one becomes HS_EVICTED. */

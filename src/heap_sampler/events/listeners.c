@@ -214,22 +214,27 @@ call_unseen(struct call *call)
     ec->errinfo = errinfo;
 }
 
-void
-rb_hs_listener_call_malloced(int session, uint64_t serial, const rb_heap_sampler_allocation_t *allocations, size_t count)
+/* Does it listen still, and is there something to tell? */
+static const struct hs_listener *
+hears(int session, uint64_t serial, size_t count)
 {
     HS_CONTRACT(gvl);
     const struct hs_listener *listener = rb_hs_listener_of(session);
-    if (!count || !listener || listener->serial != serial || !listener->on || !listener->type.malloced) return;
-    call_unseen(&(struct call){.listener = listener, .allocations = allocations, .count = count});
+    return count && listener && listener->serial == serial && listener->on ? listener : NULL;
+}
+
+void
+rb_hs_listener_call_malloced(int session, uint64_t serial, const rb_heap_sampler_allocation_t *allocations, size_t count)
+{
+    const struct hs_listener *listener = hears(session, serial, count);
+    if (listener && listener->type.malloced) call_unseen(&(struct call){.listener = listener, .allocations = allocations, .count = count});
 }
 
 void
 rb_hs_listener_call_changed(int session, uint64_t serial, const rb_heap_sampler_change_t *changes, size_t count)
 {
-    HS_CONTRACT(gvl);
-    const struct hs_listener *listener = rb_hs_listener_of(session);
-    if (!count || !listener || listener->serial != serial || !listener->on || !listener->type.changed) return;
-    call_unseen(&(struct call){.listener = listener, .changes = changes, .count = count});
+    const struct hs_listener *listener = hears(session, serial, count);
+    if (listener && listener->type.changed) call_unseen(&(struct call){.listener = listener, .changes = changes, .count = count});
 }
 
 uint64_t

@@ -365,23 +365,13 @@ label_string(struct pprof *p, struct hs_text text)
     return string;
 }
 
-static struct hs_text
-cut_at(struct hs_text *rest, char end)
-{
-    const char *found = memchr(rest->ptr, end, rest->len);
-    struct hs_text head = {rest->ptr, found ? (uint32_t)(found - rest->ptr) : rest->len};
-    uint32_t used = head.len + (found != NULL);
-    *rest = (struct hs_text){rest->ptr + used, rest->len - used};
-    return head;
-}
-
 /* Lines "key=value". Their strings are added first: a label is built where strings are. */
 static void
 put_application_labels(struct pprof *p, uint32_t labels)
 {
     struct hs_text rest = p->profile->texts[labels];
     while (rest.len) {
-        struct hs_text value = cut_at(&rest, '\n'), key = cut_at(&value, '=');
+        struct hs_text value = hs_text_cut(&rest, '\n'), key = hs_text_cut(&value, '=');
         uint32_t key_string = label_string(p, key), value_string = label_string(p, value);
         put_label(p, key_string, value_string, 0, S_empty);
     }

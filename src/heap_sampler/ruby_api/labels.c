@@ -137,16 +137,6 @@ put_given(VALUE key, VALUE value, VALUE data)
     return ST_CONTINUE;
 }
 
-static struct hs_text
-cut(struct hs_text *rest, char end)
-{
-    const char *found = memchr(rest->ptr, end, rest->len);
-    struct hs_text head = {rest->ptr, found ? (uint32_t)(found - rest->ptr) : rest->len};
-    uint32_t used = head.len + (found != NULL);
-    *rest = (struct hs_text){rest->ptr + used, rest->len - used};
-    return head;
-}
-
 /* The reverse of text_of_labels. */
 static void
 read_labels(struct labels *labels, struct hs_text text)
@@ -154,7 +144,7 @@ read_labels(struct labels *labels, struct hs_text text)
     labels->count = 0;
     while (text.len) {
         struct label *label = &labels->list[labels->count++];
-        struct hs_text value = cut(&text, '\n'), key = cut(&value, '=');
+        struct hs_text value = hs_text_cut(&text, '\n'), key = hs_text_cut(&value, '=');
         memcpy(label->key, key.ptr, label->key_len = key.len);
         memcpy(label->value, value.ptr, label->value_len = value.len);
     }

@@ -12,28 +12,15 @@ PROFILES = "#{OUT}/profiles"
 LIMIT = 400 << 20
 SHARE = 80
 
-def answers(port)
-  TCPSocket.open("127.0.0.1", port) { |s| s.write("GET / HTTP/1.0\r\n\r\n"); s.read[/\d+\z/].to_i }
-rescue SystemCallError
-  nil
-end
-
 # What is there when the kernel kills the first process: the processes, and the profiles.
 def outgrow(group)
   FileUtils.rm_rf(PROFILES)
   FileUtils.mkdir_p(PROFILES)
-  port = free_port
-  env = { "PORT" => port.to_s, "RUBY_HEAP_SAMPLE" => "every=1,keep=2,at-rss=#{SHARE}%,output=#{PROFILES}/%p-%t.pb.gz" }
-  puma = File.join(Gem.loaded_specs.fetch("puma").bin_dir, "puma")
-  master = group.spawn(env, RbConfig.ruby, puma, "-C", File.join(__dir__, "puma.rb"), %i[out err] => "#{OUT}/puma.log")
-  waits_for(30) { answers(port) }
-  pids = waits_for(10) { group.pids.then { |all| all if all.size == 3 } }
-  waits_for(60) { group.kills > 0 }
-  [pids, Dir.children(PROFILES)]
-ensure
-  if master
-    Process.kill(:KILL, master)
-    Process.wait(master)
+  env = { "RUBY_HEAP_SAMPLE" => "every=1,keep=2,at-rss=#{SHARE}%,output=#{PROFILES}/%p-%t.pb.gz" }
+  puma(File.join(__dir__, "puma.rb"), env, log: "#{OUT}/puma.log", start: group.method(:spawn), signal: :KILL) do
+    pids = waits_for(10) { group.pids.then { |all| all if all.size == 3 } }
+    waits_for(60) { group.kills > 0 }
+    return [pids, Dir.children(PROFILES)]
   end
 end
 

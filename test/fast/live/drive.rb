@@ -12,28 +12,6 @@ HELD = File.join(OUT, "held")
 # Of a machine that does nothing else; of another so much longer as there are programs for each of its processors.
 MOST = 0.1 * [1, File.read("/proc/loadavg").to_f / Etc.nprocessors].max
 
-# The id of the worker that answers; nil if none does.
-def ask(port, path)
-  TCPSocket.open("127.0.0.1", port) { |s| s.write("GET #{path} HTTP/1.0\r\n\r\n") && s.read[/\d+\z/]&.to_i }
-rescue SystemCallError
-  nil
-end
-
-# The port of a cluster, while the block runs.
-def cluster(*options)
-  port = free_port
-  env = {"PORT" => port.to_s, "RUBY_HEAP_SAMPLE" => "interval=16k,malloc=64k,output=none", "DATADOG" => ENV["DATADOG"], "HELD" => HELD}
-  puma = File.join(Gem.loaded_specs.fetch("puma").bin_dir, "puma")
-  master = spawn(env, RbConfig.ruby, *options, puma, "-C", File.join(__dir__, "puma.rb"), %i[out err] => "#{OUT}/puma.log")
-  waits_for(60) { ask(port, "/") }
-  yield port, master
-ensure
-  if master
-    Process.kill(:TERM, master)
-    Process.wait(master)
-  end
-end
-
 # The worker that holds the GVL from now on, in C code.
 def worker_that_holds = File.exist?(HELD) && File.read(HELD)[/\A(\d+)\n/, 1]&.to_i
 
@@ -49,9 +27,10 @@ def usual(times) = times.sort[times.size / 3]
 
 [[], %w[--yjit]].each do |options|
   with = ["Puma", *options, *("Datadog" if ENV["DATADOG"])].join(" ")
-  cluster(*options) do |port, master|
-    5.times { ask(port, "/fill") }
-    worker = HeapSample::LiveProcess.new(waits_for(60) { ask(port, "/fill") })
+  env = {"RUBY_HEAP_SAMPLE" => "interval=16k,malloc=64k,output=none", "DATADOG" => ENV["DATADOG"], "HELD" => HELD}
+  puma(File.join(__dir__, "puma.rb"), env, log: "#{OUT}/puma.log", options: options) do |port, master|
+    5.times { number_at(port, "/fill") }
+    worker = HeapSample::LiveProcess.new(waits_for(60) { number_at(port, "/fill") })
 
     test("#{with}: master and workers are listed, each asked by itself") do
       family = HeapSample::LiveProcess.all.select(&:listens?).map(&:hello).select { |about| [about[:process_id], about[:parent_id]].include?(master) }
@@ -68,12 +47,12 @@ def usual(times) = times.sort[times.size / 3]
 
     test("#{with}: its settings change while it waits for guests") do
       equal(32_768, worker.set(interval: "32k")[:interval])
-      assert(ask(port, "/"))
+      assert(number_at(port, "/"))
     end
 
     test("#{with}: while C code holds the GVL, what needs no Ruby is answered within 0.1 s; what needs it says so") do
       FileUtils.rm_f(HELD)
-      waiting = Thread.new { ask(port, "/hold") }
+      waiting = Thread.new { number_at(port, "/hold") }
       waits_for(60) { worker_that_holds }.then { |pid| worker = HeapSample::LiveProcess.new(pid) }
       socket = worker.socket
       set = Thread.new { worker.set(interval: "64k") && nil rescue $!.message }

@@ -8,27 +8,13 @@ require_relative "../../server"
 
 OUT = "#{ARGV.fetch(0)}/profiles"
 
-# The id of the worker that answers; nil if none does.
-def ask(port, path)
-  TCPSocket.open("127.0.0.1", port) { |s| s.write("GET #{path} HTTP/1.0\r\n\r\n") && s.read[/\d+\z/]&.to_i }
-rescue SystemCallError
-  nil
-end
-
 # The ids of the master and of the worker that has worked.
 def serve
   FileUtils.rm_rf(OUT)
   FileUtils.mkdir_p(OUT)
-  port = free_port
-  env = {"PORT" => port.to_s, "OUT" => OUT, "RUBY_HEAP_SAMPLE" => "interval=1k,output=none"}
-  puma = File.join(Gem.loaded_specs.fetch("puma").bin_dir, "puma")
-  master = spawn(env, RbConfig.ruby, puma, "-C", File.join(__dir__, "puma.rb"), %i[out err] => "#{File.dirname(OUT)}/puma.log")
-  waits_for(60) { ask(port, "/") }
-  [master, waits_for(60) { ask(port, "/work") }]
-ensure
-  if master
-    Process.kill(:TERM, master)
-    Process.wait(master)
+  env = {"OUT" => OUT, "RUBY_HEAP_SAMPLE" => "interval=1k,output=none"}
+  puma(File.join(__dir__, "puma.rb"), env, log: "#{File.dirname(OUT)}/puma.log") do |port, master|
+    return [master, waits_for(60) { number_at(port, "/work") }]
   end
 end
 

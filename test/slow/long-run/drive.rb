@@ -4,10 +4,9 @@
 # the control: how much two servers without sampling differ. After each minute a line of a table; at the end what held.
 # Prints TAP.
 # Usage: ruby drive.rb MINUTES SETTINGS OUT
-require_relative "../../tap"
+require_relative "../../server"
 require "fileutils"
 require "json"
-require "socket"
 
 MINUTES = Integer(ARGV[0])
 abort("at least 4 minutes") if MINUTES < 4
@@ -32,7 +31,7 @@ class Server
     @out = File.join(OUT, name)
     FileUtils.rm_rf(@out)
     FileUtils.mkdir_p(@out)
-    @port = TCPServer.open("127.0.0.1", 0) { |server| server.addr[1] }
+    @port = free_port
     env = { "PORT" => @port.to_s, "OUT" => @out, "RUBY_HEAP_SAMPLE" => settings && "#{settings},output=#{@out}/heap-%p-%t.pb.gz" }
     log = File.join(@out, "puma.log")
     @pid = Process.spawn(env, RbConfig.ruby, "-rbundler/setup", Gem.bin_path("puma", "puma"), "-C", "#{HERE}/puma.rb", "#{HERE}/config.ru",
