@@ -122,6 +122,7 @@ rb_hs_roots_walk(struct hs_walk *walk)
     reach_modules(walk);
     for (enum hs_top root = HS_TOP_GLOBALS; root <= HS_TOP_THREADS; root++) reach_roots(walk, root);
     rb_hs_walk_pass(walk, HS_PASS_LASTING);
+    rb_hs_walk_pass(walk, HS_PASS_RUNNING);
     reach_roots(walk, HS_TOP_MACHINE_STACK);
     rb_hs_walk_pass(walk, HS_PASS_RUNNING);
     reach_roots(walk, HS_TOP_CACHES);

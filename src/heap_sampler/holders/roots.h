@@ -8,7 +8,7 @@
  *   global variables
  *   blocks of at_exit, finalizers
  *   what the VM has, and libraries have registered; then its Ractors, and so their threads
- *   (in the pass of the running) the machine stack of the thread that asked
+ *   (behind the pass of the running, since a local variable's name says more) the machine stack of the thread that asked
  *   (in the pass of caches) compiled code
  *
  * In the child.

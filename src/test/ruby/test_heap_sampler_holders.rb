@@ -155,6 +155,24 @@ class TestHeapSamplerHolders < Test::Unit::TestCase
     RUBY
   end
 
+  # What a C function leaves behind on the machine stack, such as the last exception, is nearer than what keeps it.
+  def test_a_local_wins_over_a_nearer_word_of_the_machine_stack
+    assert_why(<<~'RUBY')
+      class Poller
+        class Failed < StandardError; end
+        def poll
+          raise Failed, "again", cause: @last
+        rescue Failed => error
+          @last = error
+        end
+      end
+      poller = Poller.new
+      300.times { poller.poll }
+      paths = Why.new.of("Poller::Failed").keys
+      assert_empty paths.reject { |path| path.include?("@last of Poller") }
+    RUBY
+  end
+
   def test_the_process_sees_no_child
     assert_why(<<~'RUBY')
       died = 0
