@@ -103,8 +103,8 @@ cache_p(VALUE object)
 }
 
 /* TOPLEVEL_BINDING has the locals of the main program, too. */
-static bool
-stack_p(VALUE object)
+bool
+rb_hs_walk_stack_p(VALUE object)
 {
     return rb_typeddata_is_kind_of(object, &ruby_binding_data_type) || rb_typeddata_is_kind_of(object, &ruby_threadptr_data_type) || rb_obj_is_fiber(object);
 }
@@ -114,7 +114,7 @@ pass_of(VALUE object)
 {
     switch (BUILTIN_TYPE(object)) {
     case T_IMEMO: return cache_p(object) ? HS_PASS_CACHED : HS_PASS_LASTING;
-    case T_DATA: return stack_p(object) ? HS_PASS_RUNNING : HS_PASS_LASTING;
+    case T_DATA: return rb_hs_walk_stack_p(object) ? HS_PASS_RUNNING : HS_PASS_LASTING;
     default: return HS_PASS_LASTING;
     }
 }

@@ -64,6 +64,8 @@ struct hs_walk {
 };
 
 /* False: no memory. */
+/* Is this T_DATA a thread, a fiber or a binding? Its references are local variables. */
+bool rb_hs_walk_stack_p(VALUE object);
 bool rb_hs_walk_make(struct hs_walk *walk, struct hs_progress *progress);
 /* `object` is reached from `from`, an object's number or a root's, unless it is left out. */
 void rb_hs_walk_reach(struct hs_walk *walk, VALUE object, uint32_t from);

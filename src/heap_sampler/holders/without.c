@@ -24,7 +24,7 @@ totals_of(const struct hs_chains *chains, const struct hs_found *found)
     return totals;
 }
 
-/* Can somebody let go of it? Not of a module, nor of a thread. */
+/* Can somebody let go of it? Not of a module, nor of a thread; of a fiber or a binding its local variables are told. */
 static bool
 one_holder_p(const struct hs_chain_node *node)
 {
@@ -34,7 +34,7 @@ one_holder_p(const struct hs_chain_node *node)
     case T_MODULE:
     case T_ICLASS:
     case T_IMEMO: return false;
-    case T_DATA: return !rb_ractor_p(node->object) && !rb_typeddata_is_kind_of(node->object, &ruby_threadptr_data_type);
+    case T_DATA: return !rb_ractor_p(node->object) && !rb_hs_walk_stack_p(node->object);
     default: return true;
     }
 }

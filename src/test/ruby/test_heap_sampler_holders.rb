@@ -349,6 +349,19 @@ class TestHeapSamplerHolders < Test::Unit::TestCase
   end
 
   # Code that has used the constant has its value in a cache; without the constant it would not.
+  # TOPLEVEL_BINDING leads to it first, and would free nothing: the main thread has the variable, too.
+  def test_what_would_be_freed_of_a_local
+    assert_why(<<~'RUBY')
+      badge = Badge.new(nil)
+      Thread.new { badge.label = leaves(20_000) }.join # no word of the list stays behind on this thread's machine stack
+      freed = Why.new.kept["freed"].to_h { |one| [one["chain"].last, one] }
+      local = freed.find { |name,| name.start_with?("local badge") } or flunk(freed.keys.inspect)
+      assert_operator local.last["space"], :>, 20_000 * 30, local.inspect
+      assert_not_include freed.keys, "TOPLEVEL_BINDING"
+      badge.label.clear
+    RUBY
+  end
+
   def test_what_would_be_freed_of_a_constant_that_code_uses
     [[], %w[--yjit --yjit-call-threshold=2]].each do |args|
       next if args.any? && !defined?(RubyVM::YJIT)

@@ -202,6 +202,11 @@ test "the reference to name is the one to the collection that things are in, not
   equal("BADGES", named(leaves, ["constant BADGES", "value {} value of Hash ~60", "ivar @issues of Repo ~60", "element [] of Array"])) # Repos are too few to be sampled
   equal("@log of Room", named(leaves, ["constant ROOMS", "value {} value of Hash ~5", "ivar @log of Room ~5", "element [] of Array"]))
   equal("@head of Queue", named(leaves, ["constant JOBS", "ivar @head of Queue ×900", "ivar @job of Node"]))
+  failures = ["ivar @last_error of Poller", "ivar cause of Poller::Failed ×900", "ivar mesg of Poller::Failed"]
+  main = ["constant TOPLEVEL_BINDING", "environment locals outside of <main>", "local local poller of <main>"]
+  equal("@last_error of Poller", named(leaves("Poller::Failed" => 40), [*main, *failures]))
+  equal("POLLER", named(leaves("Poller::Failed" => 40), ["constant POLLER", *failures]))
+  equal("local poller of <main>", named(leaves, [*main, "ivar @leaf of Poller"]))
   equal("$last", named(leaves, ["gvar $last", "ivar @parent of Request", "ivar @env of Request"]))
 end
 

@@ -6,13 +6,16 @@ module HeapSample
   # That is the reference to the collection, or the list, in which the objects are: `Report::BADGES`, `@subscribers of
   # Notifier`.  But a thing that is kept often has collections of its own: of an order in `Shop::ORDERS` that has
   # its items in an array, `@items of Order` is not the answer.  So references that objects have of which there are many are
-  # passed over, and so are the variables of blocks that are kept themselves.
+  # passed over, and so are the variables of blocks that are kept themselves.  Where nothing is left, it is the reference to
+  # the first object of a linked list.
   class NearestHolder
     # So many objects of a class are many, by estimate: one sample of a small object stands for thousands.
     MANY = 100
     # So many collections that a way leads through are many, too: these are counted, and only those that keep a sample.
     MANY_ON_WAYS = 10
     ENVIRONMENT = "environment"
+    # The VM's constant that leads to the local variables of the main program: these are meant.
+    MAIN = "TOPLEVEL_BINDING"
 
     # What keeps most of some rows: the Edge, the Edges from the root to it, the part of the bytes that it keeps, of all and
     # of what is known to be kept, and the samples and objects of that part; +owner+: the class of the objects by which it is
@@ -87,8 +90,9 @@ module HeapSample
     def told?(node) = Roots.of(@holders.path(node).first.name)&.told? != false
 
     def index(path, way)
-      found = collections(path).reverse.find { |at| !passed_over?(path, way, at) } || path.rindex { |edge| Edge::SINGLE.include?(edge.kind) }
-      found || path.index { |edge| edge.written? && !edge.passed_through? } || path.index { |edge| !edge.root? && !edge.passed_through? } || 0
+      places = (0...path.size).to_a.reverse
+      collections(path).reverse.find { |at| !passed_over?(path, way, at) } || places.find { |at| single?(path, at) } || places.find { |at| first_of_list?(path, at) } ||
+        path.index { |edge| edge.written? && !edge.passed_through? && edge.name != MAIN } || path.index { |edge| !edge.root? && !edge.passed_through? } || 0
     end
 
     # Indexes of references to collections and lists.
@@ -98,6 +102,12 @@ module HeapSample
         !edge.root? && !edge.passed_through? && (edge.repeats > 1 || path[at + 1]&.entry?)
       end
     end
+
+    # Is there one of it?
+    def single?(path, at) = Edge::SINGLE.include?(path[at].kind) && path[at].name != MAIN
+
+    # Does it lead to a linked list, of whose objects there are many?
+    def first_of_list?(path, at) = !path[at].root? && !path[at].passed_through? && at + 1 < path.size && path[at + 1].repeats > 1
 
     # Is it of an object of which there are many, or of a block that something above keeps?
     def passed_over?(path, way, at)
