@@ -164,14 +164,14 @@ class TestHeapSamplerLabels < Test::Unit::TestCase
       profile = GC.sample_profile
       malloc = profile.rows.select(&:malloc?)
       sums = malloc.select { |row| row.stack.any? { |frame| frame.label.include?("text") } }.group_by(&:labels)
-                   .transform_values { |rows| (rows.sum { |row| row.inuse.space } / 100_000).round }
+                   .transform_values { |rows| (rows.sum { |row| row.inuse.space } / 102_400).round }
       assert_equal({{"tenant" => "a"} => 10, {"tenant" => "b"} => 20, {} => 1}, sums)
       # Deaths as well, and births: who allocated.
       all.clear
       GC.start
       dead = GC.sample_profile(full_gc: true).rows.select { |row| row.malloc? && row.labels == {"tenant" => "b"} }
-      assert_in_delta 20, dead.sum { |row| row.dead.space } / 100_000, 0.7
-      assert_in_delta 20, dead.sum { |row| row.alloc.space } / 100_000, 0.7
+      assert_in_delta 20, dead.sum { |row| row.dead.space } / 102_400, 0.7
+      assert_in_delta 20, dead.sum { |row| row.alloc.space } / 102_400, 0.7
     RUBY
   end
 
