@@ -6,6 +6,7 @@
  * They are copied as text and become a label set's number (labels/label_sets.h):
  * no Ruby object is kept.  [gvl] [free]
  */
+#include <stdbool.h>
 #include "heap_sampler/mri.h"
 #include "heap_sampler/labels/label_sets.h"
 
@@ -35,5 +36,12 @@ struct hs_labels_at rb_hs_labels_make_current(const struct hs_labels *labels);
 
 /* Runs the caller's block after `enter`; the fiber has the labels again that it had before, however it ends. */
 VALUE rb_hs_with_labels(void (*enter)(void *data), void *data);
+
+/* Of what GC::SampleProfile.prepare_labels returned. */
+void rb_hs_labels_check_prepared(VALUE prepared);       /* raises TypeError */
+VALUE rb_hs_labels_enter(VALUE prepared);
+VALUE rb_hs_labels_leave(VALUE prepared, VALUE before);
+/* What leave does where the set is still there; false: it is not. */
+bool rb_hs_labels_go_back(VALUE before);
 
 #endif

@@ -42,10 +42,17 @@ static const rb_data_type_t prepared_type = {
     RUBY_TYPED_FREE_IMMEDIATELY | RUBY_TYPED_EMBEDDABLE | RUBY_TYPED_FROZEN_SHAREABLE,
 };
 
+/* A receiver is of its class, and there is no other way to one. */
 static struct prepared *
 prepared_of(VALUE self)
 {
-    return rb_check_typeddata(self, &prepared_type);
+    return RTYPEDDATA_GET_DATA(self);
+}
+
+void
+rb_hs_labels_check_prepared(VALUE prepared)
+{
+    rb_check_typeddata(prepared, &prepared_type);
 }
 
 static int
@@ -113,8 +120,8 @@ look_up(struct prepared *prepared, uint16_t from)
  *     labels.leave(before)
  *   end
  */
-static VALUE
-prepared_enter(VALUE self)
+VALUE
+rb_hs_labels_enter(VALUE self)
 {
     struct prepared *prepared = prepared_of(self);
     uint64_t step = __atomic_load_n(&prepared->step, __ATOMIC_RELAXED);
@@ -135,6 +142,17 @@ lives_p(uint16_t number, uint32_t era)
     return lives;
 }
 
+bool
+rb_hs_labels_go_back(VALUE before)
+{
+    uint64_t state = NUM2ULL(before);
+    uint16_t number = (uint16_t)state;
+    if (number >= HS_LABEL_NUMBERS) rb_raise(rb_eArgError, "this is not what enter returned");
+    bool lives = lives_p(number, (uint32_t)(state >> 16));
+    if (lives) rb_hs_labels_set(number);
+    return lives;
+}
+
 /* The set that it had was freed: it has what it has now, without these. */
 static void
 take_off(const struct prepared *prepared)
@@ -152,23 +170,18 @@ take_off(const struct prepared *prepared)
  * The current fiber has the labels again that it had when #enter returned +before+. (While there are
  * more than 1,024 sets of labels they may have been forgotten: then it has what it has, without these.)
  */
-static VALUE
-prepared_leave(VALUE self, VALUE before)
+VALUE
+rb_hs_labels_leave(VALUE self, VALUE before)
 {
-    struct prepared *prepared = prepared_of(self);
-    uint64_t state = NUM2ULL(before);
-    uint16_t number = (uint16_t)state;
-    uint32_t era = (uint32_t)(state >> 16);
-    if (number >= HS_LABEL_NUMBERS) rb_raise(rb_eArgError, "this is not what enter returned");
-    if (lives_p(number, era)) rb_hs_labels_set(number);
-    else take_off(prepared);
+    const struct prepared *prepared = prepared_of(self);
+    if (!rb_hs_labels_go_back(before)) take_off(prepared);
     return Qnil;
 }
 
 static void
 enter_i(void *data)
 {
-    prepared_enter((VALUE)data);
+    rb_hs_labels_enter((VALUE)data);
 }
 
 /*
@@ -196,6 +209,6 @@ rb_hs_init_prepared_labels(VALUE rb_cSampleProfile)
     rb_undef_method(CLASS_OF(rb_cPreparedLabels), "new");
     rb_define_singleton_method(rb_cSampleProfile, "prepare_labels", s_prepare_labels, -1);
     rb_define_method(rb_cPreparedLabels, "with", prepared_with, 0);
-    rb_define_method(rb_cPreparedLabels, "enter", prepared_enter, 0);
-    rb_define_method(rb_cPreparedLabels, "leave", prepared_leave, 1);
+    rb_define_method(rb_cPreparedLabels, "enter", rb_hs_labels_enter, 0);
+    rb_define_method(rb_cPreparedLabels, "leave", rb_hs_labels_leave, 1);
 }

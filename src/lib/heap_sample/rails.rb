@@ -10,46 +10,30 @@ module HeapSample
   #
   #   require "heap_sample/rails"
   class Railtie < ::Rails::Railtie
-    # They are prepared once for each action, so that a request costs little more than four calls.
+    # A request costs a frame and two calls of C: labels are prepared once for each action.
     module Dispatch
-      def dispatch(name, request, response)
-        labels = self.class.heap_sample_labels(name)
-        before = labels&.enter
-        result = super
-        self.class.heap_sample_serves(name) unless labels
-        result
-      ensure
-        labels&.leave(before)
+      BOOK = (GC::SampleProfile::LabelBook.new { |controller, action| Dispatch.labels(controller, action) } if RequestLabels::AVAILABLE)
+
+      # nil: it is no action.
+      def self.labels(controller, action)
+        return unless controller.action_methods.include?(action) || controller.new.available_action?(action)
+
+        GC::SampleProfile.prepare_labels(controller: controller.controller_path, action: action)
       end
 
-      # The labels of each action of a controller's class.
-      module OfClass
-        # An address may name anything: what has no method of its own is an action once it was served (it has a template,
-        # or action_missing takes it), and there is a bound.
-        MOST = 256
-
-        # Of an action; nil: it is not known as one.
-        def heap_sample_labels(name)
-          (@heap_sample_labels ||= {})[name] || (heap_sample_serves(name) if action_methods.include?(name.to_s))
-        end
-
-        def heap_sample_serves(name)
-          return if @heap_sample_labels.size >= MOST
-
-          labels = GC::SampleProfile.prepare_labels(controller: controller_path, action: name.to_s)
-          @heap_sample_labels = {**@heap_sample_labels, name => labels}
-          labels
-        end
+      def dispatch(name, request, response)
+        before = BOOK.enter(self, name)
+        super
+      ensure
+        BOOK.leave(self, name, before)
       end
     end
 
-    initializer "heap_sample.labels" do
-      ActiveSupport.on_load(:action_controller) do
-        next unless RequestLabels::AVAILABLE
+    initializer "heap_sample.labels" do |app|
+      next unless RequestLabels::AVAILABLE
 
-        ::ActionController::Metal.prepend(Dispatch)
-        ::ActionController::Metal.extend(Dispatch::OfClass)
-      end
+      ActiveSupport.on_load(:action_controller) { ::ActionController::Metal.prepend(Dispatch) }
+      app.reloader.before_class_unload { Dispatch::BOOK.clear }
     end
   end
 end

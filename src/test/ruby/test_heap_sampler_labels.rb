@@ -316,6 +316,50 @@ class TestHeapSamplerLabels < Test::Unit::TestCase
     RUBY
   end
 
+  def test_a_book_of_labels
+    assert_labels(<<~'RUBY')
+      class One; end
+      class Two < One; end
+      asked = []
+      book = SP::LabelBook.new { |klass, name| asked << [klass, name]; SP.prepare_labels(class_name: klass.name, action: name) unless name == "none" }
+      within = lambda do |object, name|
+        before = book.enter(object, name)
+        SP.labels
+      ensure
+        book.leave(object, name, before)
+      end
+      3.times do
+        [One, Two].each do |klass|
+          ["index", "a name that is longer than eight bytes", "a name that is longer than eight bytes too", ""].each do |name|
+            labels = {action: name, class_name: klass.name}.reject { |_, text| text.empty? }
+            assert_equal(labels, within[klass.new, +name])
+            assert_equal(labels.merge(a: "1"), SP.with_labels(a: 1) { within[klass.new, name.to_sym] })
+          end
+          assert_equal({}, within[klass.new, "none"])
+        end
+      end
+      assert_equal 10, asked.uniq.size
+      2.times { within[One.new, "index"] }
+      before = asked.size
+      2.times { within[One.new, "index"] }
+      assert_equal before, asked.size
+      assert_equal({}, SP.labels)
+      assert_raise(RuntimeError) { begin; before = book.enter(One.new, "x"); raise "out"; ensure book.leave(One.new, "x", before) end }
+      assert_equal({}, SP.labels)
+      10_000.times { |i| assert_equal("n#{i}", within[One.new, "n#{i}"].fetch(:action)) }
+      assert_equal({action: "index", class_name: "Two"}, within[Two.new, "index"])
+      GC.start
+      GC.compact if GC.respond_to?(:compact)
+      assert_equal({action: "index", class_name: "Two"}, within[Two.new, "index"])
+      assert_raise(TypeError) { SP::LabelBook.new { 5 }.enter(One.new, "x") }
+      assert_raise(ArgumentError) { SP::LabelBook.new }
+      count = asked.size
+      assert_same(book, book.clear)
+      within[Two.new, "index"]
+      assert_equal count + 1, asked.size
+    RUBY
+  end
+
   def test_ractors_share_prepared_labels
     assert_labels(<<~'RUBY', "interval=64,malloc=off", ignore_stderr: true)
       ALL = Ractor.make_shareable(50.times.map { |i| SP.prepare_labels("name" => "text #{i}") })
