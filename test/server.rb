@@ -4,9 +4,19 @@
 
 require "rbconfig"
 require "socket"
+require "tmpdir"
 require_relative "tap"
 
-def free_port = TCPServer.open("127.0.0.1", 0) { |server| server.addr[1] }
+# No other test gets the same until this process ends, though nobody listens there yet.
+def free_port
+  port = TCPServer.open("127.0.0.1", 0) { |server| server.addr[1] }
+  lock = File.open(File.join(Dir.tmpdir, "heap-sampler-test-port-#{port}"), File::CREAT | File::RDWR)
+  return free_port unless lock.flock(File::LOCK_EX | File::LOCK_NB)
+
+  owner = Process.pid
+  at_exit { File.unlink(lock.path) if Process.pid == owner }
+  port
+end
 
 # What the block returns once that is true.
 def waits_for(seconds)

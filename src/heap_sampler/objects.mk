@@ -38,8 +38,8 @@ HEAP_SAMPLER_OBJS = \
 	heap_sampler/profile/profile.$(OBJEXT) heap_sampler/profile/slot_copies.$(OBJEXT) heap_sampler/profile/slot_rows.$(OBJEXT) \
 	heap_sampler/profile/snapshot.$(OBJEXT) heap_sampler/profile/writer.$(OBJEXT) \
 	heap_sampler/ruby_api/block.$(OBJEXT) heap_sampler/ruby_api/check_api.$(OBJEXT) \
-	heap_sampler/ruby_api/control.$(OBJEXT) heap_sampler/ruby_api/init.$(OBJEXT) heap_sampler/ruby_api/labels.$(OBJEXT) heap_sampler/ruby_api/memory.$(OBJEXT) \
-	heap_sampler/ruby_api/objects.$(OBJEXT) heap_sampler/ruby_api/profile_object.$(OBJEXT) \
+	heap_sampler/ruby_api/control.$(OBJEXT) heap_sampler/ruby_api/given_labels.$(OBJEXT) heap_sampler/ruby_api/init.$(OBJEXT) heap_sampler/ruby_api/label_book.$(OBJEXT) heap_sampler/ruby_api/labels.$(OBJEXT) heap_sampler/ruby_api/memory.$(OBJEXT) \
+	heap_sampler/ruby_api/objects.$(OBJEXT) heap_sampler/ruby_api/prepared_labels.$(OBJEXT) heap_sampler/ruby_api/profile_object.$(OBJEXT) \
 	heap_sampler/ruby_api/raw.$(OBJEXT) \
 	heap_sampler/service/address.$(OBJEXT) heap_sampler/service/answers.$(OBJEXT) heap_sampler/service/attach.$(OBJEXT) \
 	heap_sampler/service/connection.$(OBJEXT) heap_sampler/service/family.$(OBJEXT) heap_sampler/service/files.$(OBJEXT) \

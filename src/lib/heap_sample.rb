@@ -86,6 +86,7 @@ module HeapSample
   autoload :Verdict, "#{here}/account/verdict"
 
   # A running process, asked.
+  autoload :LiveAnswer, "#{here}/live/live_answer"
   autoload :LiveProcess, "#{here}/live/live_process"
   autoload :LiveSocket, "#{here}/live/live_socket"
   autoload :LiveSource, "#{here}/live/live_source"

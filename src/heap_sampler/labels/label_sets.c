@@ -13,6 +13,7 @@ struct label_set {
     char *text;                 /* NULL: the number is free */
     uint32_t len;
     uint32_t pins;              /* atomic */
+    uint32_t since;             /* era */
 };
 
 static struct label_set sets[HS_LABEL_NUMBERS];
@@ -20,6 +21,8 @@ static struct hs_map sets_by_text = {.use = HS_MEM_NAMES};
 static uint32_t set_count, next_free = 1;
 static size_t bytes;
 static uint64_t refused;
+/* It ends while no other Ractor runs (labels/reclaim.c). */
+static uint32_t era = 1;
 
 static uint64_t
 hash_text(const char *text, size_t len)
@@ -64,7 +67,7 @@ add_set(const char *text, size_t len, uint64_t key)
 {
     if (!room_for(len)) return 0;
     while (sets[next_free].text) next_free++;
-    struct label_set set = {.text = rb_hs_malloc(HS_MEM_NAMES, len), .len = (uint32_t)len};
+    struct label_set set = {.text = rb_hs_malloc(HS_MEM_NAMES, len), .len = (uint32_t)len, .since = era};
     if (!set.text || !rb_hs_map_put(&sets_by_text, key, next_free)) {
         rb_hs_free(HS_MEM_NAMES, set.text);
         return 0;
@@ -95,6 +98,20 @@ rb_hs_label_set_text(uint16_t number)
     HS_CONTRACT(read);
     const struct label_set *set = &sets[number];
     return set->text ? (struct hs_text){set->text, set->len} : (struct hs_text){"", 0};
+}
+
+uint32_t
+rb_hs_label_sets_era(void)
+{
+    return era;
+}
+
+bool
+rb_hs_label_set_is_of_era(uint16_t number, uint32_t then)
+{
+    HS_CONTRACT(read);
+    const struct label_set *set = &sets[number];
+    return number == HS_LABELS_NONE || number == HS_LABELS_OTHER || (set->text && set->since <= then);
 }
 
 void
@@ -143,6 +160,7 @@ rb_hs_label_sets_free(const bool gone[HS_LABEL_NUMBERS])
     }
     index_sets();
     next_free = 1;
+    if (set_count < before) era++;
     return before - set_count;
 }
 

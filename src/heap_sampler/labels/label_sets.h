@@ -52,6 +52,11 @@ bool rb_hs_label_set_fits_p(const char *text, size_t len);
 /* What the number stands for, as long as it is somebody's; "" for HS_LABELS_OTHER. [read] */
 struct hs_text rb_hs_label_set_text(uint16_t number);
 
+/* An era ends when sets are freed: within one a number stands for the same text. [gvl] */
+uint32_t rb_hs_label_sets_era(void);
+/* Is the number what it was in that era? [read] */
+bool rb_hs_label_set_is_of_era(uint16_t number, uint32_t era);
+
 /* Somebody will have the set again, though no fiber has it now. [any] */
 void rb_hs_label_set_pin(uint16_t number);
 void rb_hs_label_set_unpin(uint16_t number);

@@ -9,7 +9,7 @@
 #include "heap_sampler/profile/buffer.h"
 
 struct hs_about {
-    const char *ruby, *deploy;
+    const char *ruby, *deploy, *http;           /* http: where it is answered, or "" */
     uint64_t process_id, process_start, taken_ns;
     bool sampling;
     uint64_t started_ns, interval, every;       /* 0: none */

@@ -354,6 +354,7 @@ rb_hs_encode_about(const struct hs_about *about, struct hs_buffer *out)
     append_text(out, "host", about->who.host, sizeof(about->who.host));
     append_text(out, "deploy", about->deploy, strlen(about->deploy));
     append_text(out, "ruby", about->ruby, strlen(about->ruby));
+    append_text(out, "http", about->http, strlen(about->http));
     append_number(out, "taken_ns", about->taken_ns);
     rb_hs_buffer_printf(out, "\"sampling\":%s,", about->sampling ? "true" : "false");
     append_number_or_null(out, "started_ns", about->started_ns);

@@ -49,6 +49,8 @@ Init_heap_sampler(void)
     rb_hs_init_block(rb_cSampleProfile);
     rb_hs_init_control(rb_cSampleProfile);
     rb_hs_init_labels(rb_cSampleProfile);
+    rb_hs_init_prepared_labels(rb_cSampleProfile);
+    rb_hs_init_label_book(rb_cSampleProfile);
     rb_hs_init_memory(rb_cSampleProfile);
     rb_hs_init_objects(rb_cSampleProfile);
     rb_hs_init_profile_object(rb_cSampleProfile);

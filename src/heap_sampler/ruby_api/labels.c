@@ -1,208 +1,11 @@
 /*
  * GC::SampleProfile.with_labels, set_labels and labels.
  *
- * What Ruby code gives is copied as text and becomes a label set's number
- * (labels/label_sets.h): no Ruby object is kept.
+ * ruby_api/prepared_labels.c has what code does that sets the same ones often.
  */
-#include "heap_sampler/base/locks.h"
 #include "heap_sampler/labels/fibers.h"
-#include "heap_sampler/labels/label_sets.h"
-#include "heap_sampler/labels/reclaim.h"
+#include "heap_sampler/ruby_api/given_labels.h"
 #include "heap_sampler/ruby_api/ruby_api.h"
-
-/* -- what is given, as text ---------------------------------------------------------- */
-
-struct label {
-    char key[HS_LABEL_KEY_MAX], value[HS_LABEL_VALUE_MAX];
-    size_t key_len, value_len;  /* no value: none of this name */
-};
-
-struct labels {
-    struct label list[HS_LABELS_MOST];  /* by key */
-    int count;
-};
-
-static int
-compare_keys(const struct label *a, const struct label *b)
-{
-    int order = memcmp(a->key, b->key, a->key_len < b->key_len ? a->key_len : b->key_len);
-    return order ? order : (a->key_len > b->key_len) - (a->key_len < b->key_len);
-}
-
-/* Adds one, or puts it in the place of the one that has its key. */
-static void
-put_one(struct labels *labels, const struct label *label)
-{
-    int at = 0;
-    while (at < labels->count && compare_keys(&labels->list[at], label) < 0) at++;
-    struct label *place = &labels->list[at];
-    bool same = at < labels->count && compare_keys(place, label) == 0;
-    size_t behind = (size_t)(labels->count - at) * sizeof(*place);
-    if (same && !label->value_len) {
-        memmove(place, place + 1, behind - sizeof(*place));
-        labels->count--;
-    }
-    else if (same) {
-        *place = *label;
-    }
-    else if (label->value_len) {
-        if (labels->count == HS_LABELS_MOST) rb_raise(rb_eArgError, "there are more than %d labels", HS_LABELS_MOST);
-        memmove(place + 1, place, behind);
-        *place = *label;
-        labels->count++;
-    }
-}
-
-/* Names of the labels that a saved profile has of its own. */
-static bool
-taken_p(const char *key, size_t len)
-{
-    static const char *const taken[] = {
-        "class",
-        "type",
-        "kind",
-        "library",
-        "slot_size",
-        "gc_birth",
-        "thread",
-        "row",
-        HS_LABELS_OTHER_KEY,
-    };
-    for (size_t i = 0; i < sizeof(taken) / sizeof(*taken); i++) {
-        if (strncmp(taken[i], key, len) == 0 && !taken[i][len]) return true;
-    }
-    return false;
-}
-
-static bool
-control_p(char c)
-{
-    return (unsigned char)c < ' ' || c == 0x7f;
-}
-
-static VALUE
-text_of(VALUE value, const char *what)
-{
-    if (SYMBOL_P(value)) return rb_sym2str(value);
-    if (RB_TYPE_P(value, T_STRING)) return value;
-    if (RB_INTEGER_TYPE_P(value)) return rb_obj_as_string(value);
-    rb_raise(rb_eTypeError, "the %s of a label must be a String, a Symbol or an Integer, not %" PRIsVALUE, what, rb_obj_class(value));
-}
-
-static void
-copy_key(struct label *label, VALUE given)
-{
-    VALUE text = text_of(given, "name");
-    const char *key = RSTRING_PTR(text);
-    size_t len = (size_t)RSTRING_LEN(text);
-    if (!len || len > HS_LABEL_KEY_MAX) {
-        rb_raise(rb_eArgError, "the name of a label must have 1 to %d bytes: %" PRIsVALUE, HS_LABEL_KEY_MAX, rb_inspect(given));
-    }
-    for (size_t i = 0; i < len; i++) {
-        if (control_p(key[i]) || key[i] == '=') {
-            rb_raise(rb_eArgError, "the name of a label must have no = and no control character in it: %" PRIsVALUE, rb_inspect(given));
-        }
-    }
-    if (taken_p(key, len)) rb_raise(rb_eArgError, "every sample has a label %" PRIsVALUE " already: take another name", text);
-    memcpy(label->key, key, len);
-    label->key_len = len;
-    RB_GC_GUARD(text);
-}
-
-/* Cut where it is too long, before a character that would be cut in two. */
-static void
-copy_value(struct label *label, VALUE given)
-{
-    label->value_len = 0;
-    if (NIL_P(given)) return;
-    VALUE text = text_of(given, "value");
-    const char *value = RSTRING_PTR(text);
-    size_t len = (size_t)RSTRING_LEN(text);
-    if (len > HS_LABEL_VALUE_MAX) {
-        len = HS_LABEL_VALUE_MAX;
-        while (len && ((unsigned char)value[len] & 0xc0) == 0x80) len--;
-    }
-    for (size_t i = 0; i < len; i++) label->value[i] = control_p(value[i]) ? ' ' : value[i];
-    label->value_len = len;
-    RB_GC_GUARD(text);
-}
-
-static int
-put_given(VALUE key, VALUE value, VALUE data)
-{
-    struct label label;
-    copy_key(&label, key);
-    copy_value(&label, value);
-    put_one((struct labels *)data, &label);
-    return ST_CONTINUE;
-}
-
-/* The reverse of text_of_labels. */
-static void
-read_labels(struct labels *labels, struct hs_text text)
-{
-    labels->count = 0;
-    while (text.len) {
-        struct label *label = &labels->list[labels->count++];
-        struct hs_text value = hs_text_cut(&text, '\n'), key = hs_text_cut(&value, '=');
-        memcpy(label->key, key.ptr, label->key_len = key.len);
-        memcpy(label->value, value.ptr, label->value_len = value.len);
-    }
-}
-
-static size_t
-text_of_labels(const struct labels *labels, char text[HS_LABEL_TEXT_MAX])
-{
-    char *to = text;
-    for (int i = 0; i < labels->count; i++) {
-        const struct label *label = &labels->list[i];
-        if (i) *to++ = '\n';
-        memcpy(to, label->key, label->key_len);
-        to += label->key_len;
-        *to++ = '=';
-        memcpy(to, label->value, label->value_len);
-        to += label->value_len;
-    }
-    return (size_t)(to - text);
-}
-
-/* -- the current fiber's --------------------------------------------------------------- */
-
-/* Those of HS_LABELS_OTHER are not known. */
-static void
-read_current(struct labels *labels)
-{
-    rb_hs_lock();
-    read_labels(labels, rb_hs_label_set_text(rb_hs_labels_now()));
-    rb_hs_unlock();
-}
-
-static void
-make_current(const struct labels *labels)
-{
-    char text[HS_LABEL_TEXT_MAX];
-    size_t len = text_of_labels(labels, text);
-    RB_VM_LOCK_ENTER();
-    {
-        rb_hs_label_sets_make_room(text, len);
-        rb_hs_lock();
-        rb_hs_labels_set(rb_hs_label_set(text, len));
-        rb_hs_unlock();
-    }
-    RB_VM_LOCK_LEAVE();
-}
-
-static VALUE
-add_given(int argc, VALUE *argv)
-{
-    struct labels labels;
-    VALUE given;
-    rb_scan_args(argc, argv, "0:", &given);
-    read_current(&labels);
-    if (!NIL_P(given)) rb_hash_foreach(given, put_given, (VALUE)&labels);
-    make_current(&labels);
-    return Qnil;
-}
 
 /* -- a block's --------------------------------------------------------------------------- */
 
@@ -244,6 +47,43 @@ go_back(VALUE data)
     return Qnil;
 }
 
+VALUE
+rb_hs_with_labels(void (*enter)(void *data), void *data)
+{
+    struct way_back here = {.number = rb_hs_labels_now()}, *back = &here;
+    VALUE object = Qnil;
+    rb_need_block();
+    if (here.number != HS_LABELS_NONE && here.number != HS_LABELS_OTHER) {
+        object = TypedData_Make_Struct(0, struct way_back, &way_back_type, back);
+        *back = here;
+        rb_hs_label_set_pin(back->number);
+        back->pinned = true;
+    }
+    enter(data);
+    VALUE result = rb_ensure(rb_yield, Qundef, go_back, (VALUE)back);
+    RB_GC_GUARD(object);
+    return result;
+}
+
+/* -- what is given ------------------------------------------------------------------------ */
+
+struct given {
+    int argc;
+    VALUE *argv;
+};
+
+static void
+add_given(void *data)
+{
+    const struct given *given = data;
+    struct hs_labels labels;
+    VALUE hash;
+    rb_scan_args(given->argc, given->argv, "0:", &hash);
+    rb_hs_labels_read(&labels);
+    if (!NIL_P(hash)) rb_hs_labels_put(&labels, hash);
+    rb_hs_labels_make_current(&labels);
+}
+
 /*
  * call-seq:
  *   GC::SampleProfile.with_labels(name: value, ...) { ... } -> object
@@ -266,19 +106,8 @@ go_back(VALUE data)
 static VALUE
 s_with_labels(int argc, VALUE *argv, VALUE klass)
 {
-    struct way_back here = {.number = rb_hs_labels_now()}, *back = &here;
-    VALUE object = Qnil;
-    rb_need_block();
-    if (here.number != HS_LABELS_NONE && here.number != HS_LABELS_OTHER) {
-        object = TypedData_Make_Struct(0, struct way_back, &way_back_type, back);
-        *back = here;
-        rb_hs_label_set_pin(back->number);
-        back->pinned = true;
-    }
-    add_given(argc, argv);
-    VALUE result = rb_ensure(rb_yield, Qundef, go_back, (VALUE)back);
-    RB_GC_GUARD(object);
-    return result;
+    struct given given = {argc, argv};
+    return rb_hs_with_labels(add_given, &given);
 }
 
 /*
@@ -287,7 +116,7 @@ s_with_labels(int argc, VALUE *argv, VALUE klass)
  *
  * Sets these labels for the current fiber from here on, besides those that are set already; +nil+
  * takes one off. For code that cannot wrap what it labels in a block; else use ::with_labels, which
- * says what labels are.
+ * says what labels are. For code that often sets the same ones there is ::prepare_labels.
  *
  *   GC::SampleProfile.set_labels(controller: "orders", action: "index")
  *   # ... later
@@ -296,7 +125,9 @@ s_with_labels(int argc, VALUE *argv, VALUE klass)
 static VALUE
 s_set_labels(int argc, VALUE *argv, VALUE klass)
 {
-    return add_given(argc, argv);
+    struct given given = {argc, argv};
+    add_given(&given);
+    return Qnil;
 }
 
 /*
@@ -309,15 +140,15 @@ s_set_labels(int argc, VALUE *argv, VALUE klass)
 static VALUE
 s_labels(VALUE klass)
 {
-    struct labels labels;
+    struct hs_labels labels;
     VALUE hash = rb_hash_new();
     if (rb_hs_labels_now() == HS_LABELS_OTHER) {
         rb_hash_aset(hash, ID2SYM(rb_intern(HS_LABELS_OTHER_KEY)), rb_utf8_str_new_cstr(HS_LABELS_OTHER_VALUE));
         return hash;
     }
-    read_current(&labels);
+    rb_hs_labels_read(&labels);
     for (int i = 0; i < labels.count; i++) {
-        const struct label *label = &labels.list[i];
+        const struct hs_label *label = &labels.list[i];
         VALUE key = rb_str_intern(rb_utf8_str_new(label->key, (long)label->key_len));
         rb_hash_aset(hash, key, rb_utf8_str_new(label->value, (long)label->value_len));
     }

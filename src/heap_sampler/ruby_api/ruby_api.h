@@ -47,6 +47,8 @@ void rb_hs_init_memory(VALUE rb_cSampleProfile);
 void rb_hs_init_block(VALUE rb_cSampleProfile);
 void rb_hs_init_control(VALUE rb_cSampleProfile);
 void rb_hs_init_labels(VALUE rb_cSampleProfile);
+void rb_hs_init_prepared_labels(VALUE rb_cSampleProfile);
+void rb_hs_init_label_book(VALUE rb_cSampleProfile);
 void rb_hs_init_check(VALUE rb_cSampleProfile);
 
 #endif

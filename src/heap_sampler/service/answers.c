@@ -72,7 +72,9 @@ account_at_start(void)
 static void
 answer_hello(struct hs_buffer *out)
 {
-    struct hs_about about = {.ruby = rb_dynamic_description, .deploy = rb_hs_options.deploy, .process_id = (uint64_t)getpid(), .taken_ns = rb_hs_now_ns(), .every = rb_hs_options.every};
+    char http[HS_HTTP_TEXT_MAX];
+    rb_hs_http_copy_place(http);
+    struct hs_about about = {.ruby = rb_dynamic_description, .http = http, .deploy = rb_hs_options.deploy, .process_id = (uint64_t)getpid(), .taken_ns = rb_hs_now_ns(), .every = rb_hs_options.every};
     struct hs_census census;
     rb_hs_lock();
     const struct hs_session *session = &rb_hs_sampler.session[HS_MAIN];

@@ -61,6 +61,12 @@ copied(const char *text, char *copy, size_t size)
     return *copy ? copy : NULL;
 }
 
+void
+rb_hs_http_copy_place(char place[HS_HTTP_TEXT_MAX])
+{
+    copied(shared.place, place, HS_HTTP_TEXT_MAX);
+}
+
 const char *
 rb_hs_http_place(void)
 {

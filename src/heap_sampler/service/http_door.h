@@ -37,7 +37,9 @@ void rb_hs_http_close(void);
 /* In the child, whose copy of the listener is closed. [gvl] */
 void rb_hs_http_after_fork(void);
 
-/* Where it listens, with the port that it got, or NULL; why not, or NULL. Valid until the next call. [gvl] */
+/* Where it listens, with the port that it got, or "". [any] */
+void rb_hs_http_copy_place(char place[HS_HTTP_TEXT_MAX]);
+/* The same, or NULL; why it does not, or NULL. Valid until the next call. [gvl] */
 const char *rb_hs_http_place(void);
 const char *rb_hs_http_trouble(void);
 

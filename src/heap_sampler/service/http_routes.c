@@ -17,6 +17,7 @@ static const struct {
     {"/debug/pprof/allocs", HS_PAGE_PROFILE, "alloc_space", "allocs", "allocs-delta"},
     {"/debug/pprof/cmdline", HS_PAGE_COMMAND, NULL, NULL, NULL},
     {"/debug/pprof/symbol", HS_PAGE_SYMBOL, NULL, NULL, NULL},
+    {"/memory", HS_PAGE_MEMORY, NULL, NULL, NULL},
     {"/metrics", HS_PAGE_METRICS, NULL, NULL, NULL},
 };
 
@@ -61,8 +62,9 @@ rb_hs_http_route(const struct hs_http_request *request, struct hs_http_route *ro
         if (request->post && route->page != HS_PAGE_SYMBOL) return 405;
         *wrong = "pid is a process id";
         if (!number(request, "pid", 1L << 30, &route->pid)) return 400;
+        if (route->page == HS_PAGE_MEMORY) snprintf(route->line, sizeof(route->line), "heap-sample/1 memory");
         return route->page == HS_PAGE_PROFILE ? route_profile(request, i, route, wrong) : 0;
     }
-    *wrong = "there are /debug/pprof/heap, /debug/pprof/allocs, /debug/pprof/cmdline and /metrics";
+    *wrong = "there are /debug/pprof/heap, /debug/pprof/allocs, /debug/pprof/cmdline, /memory and /metrics";
     return 404;
 }

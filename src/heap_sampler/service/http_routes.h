@@ -12,6 +12,7 @@
 
 enum hs_http_page { HS_PAGE_INDEX,
                     HS_PAGE_PROFILE,
+                    HS_PAGE_MEMORY,
                     HS_PAGE_METRICS,
                     HS_PAGE_COMMAND,
                     HS_PAGE_SYMBOL };   /* go tool pprof asks for names of addresses: whatever has one has it in the profile */
@@ -21,7 +22,7 @@ struct hs_http_route {
     long pid;                   /* whom to ask; 0: this process */
     bool text;                  /* ?debug=1 */
     const char *file;           /* what a browser calls it */
-    char line[128];             /* of a profile: the request, without its end */
+    char line[128];             /* of a profile and of memory: the request, without its end */
 };
 
 /* 0, or the status of the refusal, and why. */

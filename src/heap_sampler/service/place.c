@@ -74,11 +74,15 @@ refuse(struct hs_place *place, int status, const char *sentence, uint64_t now)
     answer_http(place, status, "text/plain; charset=utf-8", NULL, line, (size_t)len, now);
 }
 
-/* As Go's: a file to save. */
+/* A profile is a file to save, as Go's. */
 static void
-answer_with_profile(struct hs_place *place, const char *body, size_t len, uint64_t now)
+answer_with(struct hs_place *place, const char *body, size_t len, uint64_t now)
 {
     char fields[96];
+    if (place->route.page == HS_PAGE_MEMORY) {
+        answer_http(place, 200, "application/json", NULL, body, len, now);
+        return;
+    }
     snprintf(fields, sizeof(fields), "Content-Disposition: attachment; filename=\"%s\"\r\n", place->route.file);
     if (place->route.text) answer_http(place, 200, "text/plain; charset=utf-8", NULL, body, len, now);
     else answer_http(place, 200, "application/octet-stream", fields, body, len, now);
@@ -90,7 +94,7 @@ finish(struct hs_place *place, uint64_t now)
     const struct hs_answer *answer = &place->answer;
     if (answer->out.failed) refuse(place, 503, "the sampler has no memory for this answer now", now);
     else if (!place->connection->http) rb_hs_connection_answer(place->connection, answer->ok, answer->type, answer->out.ptr, answer->out.len, now);
-    else if (answer->ok) answer_with_profile(place, answer->out.ptr, answer->out.len, now);
+    else if (answer->ok) answer_with(place, answer->out.ptr, answer->out.len, now);
     else {
         rb_hs_buffer_append(&place->answer.out, "", 1);
         refuse(place, 503, answer->out.failed ? "no memory" : answer->out.ptr, now);
@@ -231,12 +235,12 @@ no_member(struct hs_place *place, uint64_t now)
 }
 
 static void
-finish_others_profile(struct hs_place *place, uint64_t now)
+finish_others(struct hs_place *place, uint64_t now)
 {
     struct hs_other other = {0};
     if (place->others && rb_hs_others_count(place->others)) other = rb_hs_other(place->others, 0);
     if (other.ok) {
-        answer_with_profile(place, other.text, other.len, now);
+        answer_with(place, other.text, other.len, now);
         return;
     }
     char text[512];
@@ -250,7 +254,7 @@ finish_asking(struct hs_place *place, uint64_t now)
 {
     if (place->route.page == HS_PAGE_INDEX) finish_index(place, now);
     else if (place->route.page == HS_PAGE_METRICS) finish_metrics(place, now);
-    else finish_others_profile(place, now);
+    else finish_others(place, now);
     rb_hs_others_free(place->others);
     place->others = NULL;
 }
@@ -296,6 +300,7 @@ begin_route(struct hs_place *place, uint64_t now)
     switch (route->page) {
     case HS_PAGE_COMMAND: answer_command(place, now); return;
     case HS_PAGE_SYMBOL: answer_symbol(place, now); return;
+    case HS_PAGE_MEMORY:
     case HS_PAGE_PROFILE:
         if (own) {
             begin_line(place, route->line, strlen(route->line), now);

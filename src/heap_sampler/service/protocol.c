@@ -13,7 +13,7 @@ static const struct {
 } verbs[HS_ASK_VERBS] = {
     [HS_ASK_HELLO] = {"hello", {""}},
     [HS_ASK_PROFILE] = {"profile", {"gc", "why", "seconds", "type", "as", "of", ""}},
-    [HS_ASK_MEMORY] = {"memory", {""}},
+    [HS_ASK_MEMORY] = {"memory", {"of", ""}},
     [HS_ASK_START] = {"start", {NULL}},
     [HS_ASK_SET] = {"set", {NULL}},
     [HS_ASK_STOP] = {"stop", {""}},

@@ -4,33 +4,36 @@ require_relative "request_labels"
 require_relative "active_job"
 
 module HeapSample
-  # Labels of Rails' requests: +controller+ ("orders", "admin/orders") and +action+, from the moment
-  # the controller begins until the request ends; and of jobs (HeapSample::ActiveJobLabels).  In
-  # config/application.rb, below <tt>require "rails"</tt>:
+  # Labels of Rails' requests: +controller+ ("orders", "admin/orders") and +action+, while a controller
+  # works; and of jobs (HeapSample::ActiveJobLabels).  In config/application.rb, below
+  # <tt>require "rails"</tt>:
   #
   #   require "heap_sample/rails"
   class Railtie < ::Rails::Railtie
-    NONE = {controller: nil, action: nil}.freeze
+    # A request costs a frame and two calls of C: labels are prepared once for each action.
+    module Dispatch
+      BOOK = (GC::SampleProfile::LabelBook.new { |controller, action| Dispatch.labels(controller, action) } if RequestLabels::AVAILABLE)
 
-    # Of the controller that runs now.
-    def self.label
-      controller = ActiveSupport::ExecutionContext.to_h[:controller]
-      RequestLabels.set(**(controller ? labels(controller) : NONE))
-    end
+      # nil: it is no action.
+      def self.labels(controller, action)
+        return unless controller.action_methods.include?(action) || controller.new.available_action?(action)
 
-    def self.labels(controller)
-      {controller: controller.respond_to?(:controller_path) ? controller.controller_path : controller.class.name,
-       action: controller.respond_to?(:action_name) ? controller.action_name : nil}
+        GC::SampleProfile.prepare_labels(controller: controller.controller_path, action: action)
+      end
+
+      def dispatch(name, request, response)
+        before = BOOK.enter(self, name)
+        super
+      ensure
+        BOOK.leave(self, name, before)
+      end
     end
-    private_class_method :labels
 
     initializer "heap_sample.labels" do |app|
       next unless RequestLabels::AVAILABLE
 
-      require "active_support/execution_context"
-      ActiveSupport::ExecutionContext.after_change { Railtie.label }
-      # The context is cleared at the end without a word.
-      app.executor.to_complete { RequestLabels.set(**NONE) }
+      ActiveSupport.on_load(:action_controller) { ::ActionController::Metal.prepend(Dispatch) }
+      app.reloader.before_class_unload { Dispatch::BOOK.clear }
     end
   end
 end

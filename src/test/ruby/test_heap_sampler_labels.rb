@@ -164,14 +164,14 @@ class TestHeapSamplerLabels < Test::Unit::TestCase
       profile = GC.sample_profile
       malloc = profile.rows.select(&:malloc?)
       sums = malloc.select { |row| row.stack.any? { |frame| frame.label.include?("text") } }.group_by(&:labels)
-                   .transform_values { |rows| (rows.sum { |row| row.inuse.space } / 100_000).round }
+                   .transform_values { |rows| (rows.sum { |row| row.inuse.space } / 102_400).round }
       assert_equal({{"tenant" => "a"} => 10, {"tenant" => "b"} => 20, {} => 1}, sums)
       # Deaths as well, and births: who allocated.
       all.clear
       GC.start
       dead = GC.sample_profile(full_gc: true).rows.select { |row| row.malloc? && row.labels == {"tenant" => "b"} }
-      assert_in_delta 20, dead.sum { |row| row.dead.space } / 100_000, 0.7
-      assert_in_delta 20, dead.sum { |row| row.alloc.space } / 100_000, 0.7
+      assert_in_delta 20, dead.sum { |row| row.dead.space } / 102_400, 0.7
+      assert_in_delta 20, dead.sum { |row| row.alloc.space } / 102_400, 0.7
     RUBY
   end
 
@@ -234,6 +234,145 @@ class TestHeapSamplerLabels < Test::Unit::TestCase
         thread.kill.join
       end
       assert_equal({}, SP.labels)
+    RUBY
+  end
+
+  def test_prepared_labels_are_as_those_of_a_block
+    assert_labels(<<~'RUBY')
+      show = SP.prepare_labels(controller: "orders", "action" => :show, shard: nil)
+      other = SP.prepare_labels(action: "other")
+      all = []
+      3.times do
+        assert_equal 5, show.with { all << Kept.new; assert_equal({action: "show", controller: "orders"}, SP.labels); 5 }
+        assert_equal({}, SP.labels)
+        # Each step begins at what the fiber has.
+        SP.with_labels(shard: 1, tenant: "acme") do
+          show.with { other.with { all << Kept.new; assert_equal({action: "other", controller: "orders", tenant: "acme"}, SP.labels) } }
+          assert_equal({shard: "1", tenant: "acme"}, SP.labels)
+          other.with { assert_equal({action: "other", shard: "1", tenant: "acme"}, SP.labels) }
+        end
+      end
+      assert_raise(RuntimeError) { show.with { SP.set_labels(inner: 1); raise "out" } }
+      assert_equal({}, SP.labels)
+      before = show.enter
+      SP.set_labels(inner: 1)
+      Thread.new { all << Kept.new; assert_equal({action: "show", controller: "orders", inner: "1"}, SP.labels) }.join
+      assert_nil show.leave(before)
+      assert_equal({}, SP.labels)
+      assert_equal({{"action" => "show", "controller" => "orders"} => 3, {"action" => "other", "controller" => "orders", "tenant" => "acme"} => 3,
+                    {"action" => "show", "controller" => "orders", "inner" => "1"} => 1}, kept)
+      assert_raise(ArgumentError) { SP.prepare_labels(class: "x") }
+      assert_raise(TypeError) { SP.prepare_labels(a: Object.new) }
+      assert_raise(ArgumentError) { show.leave(65_535) }
+      assert_raise(TypeError) { show.leave(nil) }
+      assert_raise(LocalJumpError) { show.with }
+      assert_raise(NoMethodError) { SP::PreparedLabels.new }
+      text = +"changed"
+      later = SP.prepare_labels(tenant: text)
+      text.replace("later")
+      later.with { assert_equal({tenant: "changed"}, SP.labels) }
+    RUBY
+  end
+
+  # Numbers are given to other sets while these are remembered.
+  def test_prepared_labels_outlive_the_sets
+    assert_labels(<<~'RUBY', "interval=1m,malloc=off")
+      churn = ->(name) { 3000.times { |i| SP.with_labels(name => i) {} } }
+      all = 300.times.map { |i| [{a: i.to_s}, SP.prepare_labels(a: i)] }
+      3.times do |round|
+        churn[:"r#{round}"]
+        sleep 1.1
+        all.each { |labels, prepared| prepared.with { assert_equal(labels, SP.labels) } }
+      end
+      SP.with_labels(outer: 1) do
+        all[0][1].with { churn[:x]; assert_equal({a: "0", outer: "1"}, SP.labels) }
+        assert_equal({outer: "1"}, SP.labels)
+        before = all[1][1].enter
+        churn[:y]
+        all[1][1].leave(before)
+        assert_equal({outer: "1"}, SP.labels)
+        # Nobody keeps the set that enter came from: then what was set since stays, without these.
+        before = all[2][1].enter
+        3000.times { |i| SP.set_labels(tenant: i) }
+        all[2][1].leave(before)
+        assert_equal "1", SP.labels.fetch(:outer)
+        assert_not_include SP.labels, :a
+      end
+      assert_equal({}, SP.labels)
+      assert_equal 0, stat(:label_sets_refused)
+    RUBY
+  end
+
+  def test_prepared_labels_where_there_is_no_room
+    assert_labels(<<~'RUBY')
+      all = 1024.times.map { |i| SP.with_labels(request: i) { Kept.new } }
+      one = SP.prepare_labels(a: 1)
+      2.times { one.with { assert_equal({labels: "(other)"}, SP.labels); one.with { assert_equal({labels: "(other)"}, SP.labels) } } }
+      assert_equal({}, SP.labels)
+      all.clear
+      GC.start
+      sleep 2.1
+      one.with { assert_equal({a: "1"}, SP.labels) }
+    RUBY
+  end
+
+  def test_a_book_of_labels
+    assert_labels(<<~'RUBY')
+      class One; end
+      class Two < One; end
+      asked = []
+      book = SP::LabelBook.new { |klass, name| asked << [klass, name]; SP.prepare_labels(class_name: klass.name, action: name) unless name == "none" }
+      within = lambda do |object, name|
+        before = book.enter(object, name)
+        SP.labels
+      ensure
+        book.leave(object, name, before)
+      end
+      3.times do
+        [One, Two].each do |klass|
+          ["index", "a name that is longer than eight bytes", "a name that is longer than eight bytes too", ""].each do |name|
+            labels = {action: name, class_name: klass.name}.reject { |_, text| text.empty? }
+            assert_equal(labels, within[klass.new, +name])
+            assert_equal(labels.merge(a: "1"), SP.with_labels(a: 1) { within[klass.new, name.to_sym] })
+          end
+          assert_equal({}, within[klass.new, "none"])
+        end
+      end
+      assert_equal 10, asked.uniq.size
+      2.times { within[One.new, "index"] }
+      before = asked.size
+      2.times { within[One.new, "index"] }
+      assert_equal before, asked.size
+      assert_equal({}, SP.labels)
+      assert_raise(RuntimeError) { begin; before = book.enter(One.new, "x"); raise "out"; ensure book.leave(One.new, "x", before) end }
+      assert_equal({}, SP.labels)
+      10_000.times { |i| assert_equal("n#{i}", within[One.new, "n#{i}"].fetch(:action)) }
+      assert_equal({action: "index", class_name: "Two"}, within[Two.new, "index"])
+      GC.start
+      GC.compact if GC.respond_to?(:compact)
+      assert_equal({action: "index", class_name: "Two"}, within[Two.new, "index"])
+      assert_raise(TypeError) { SP::LabelBook.new { 5 }.enter(One.new, "x") }
+      assert_raise(ArgumentError) { SP::LabelBook.new }
+      count = asked.size
+      assert_same(book, book.clear)
+      within[Two.new, "index"]
+      assert_equal count + 1, asked.size
+    RUBY
+  end
+
+  def test_ractors_share_prepared_labels
+    assert_labels(<<~'RUBY', "interval=64,malloc=off", ignore_stderr: true)
+      ALL = Ractor.make_shareable(50.times.map { |i| SP.prepare_labels("name" => "text #{i}") })
+      assert(ALL.all? { |one| Ractor.shareable?(one) })
+      wrong = 3.times.map do |n|
+        Ractor.new(n) do |number|
+          100.times.sum do |k|
+            50.times { |i| GC::SampleProfile.with_labels(r: "#{number}-#{k}-#{i}") {} }
+            ALL.each_with_index.count { |one, i| one.with { [Object.new, GC::SampleProfile.labels[:name]].last } != "text #{i}" }
+          end
+        end
+      end.sum(&:take)
+      assert_equal 0, wrong
     RUBY
   end
 

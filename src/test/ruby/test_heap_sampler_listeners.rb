@@ -24,11 +24,12 @@ class TestHeapSamplerListeners < Test::Unit::TestCase
       end
       held.to_h { |id, interval| [id, [sizes[id], L.weight(sizes[id], interval)]] }
     end
-    # Is the sum of weights of samples what it should be, by five standard errors?
+    # Is the sum of weights of samples what it should be, by six standard errors? (These are themselves estimated: where few
+    # samples came they are too short, and five would be missed once in 80,000 times of 180 samples.)
     def assert_estimate(truth, samples, what)
       estimate = samples.sum { |size, weight| size * weight }
       error = Math.sqrt(samples.sum { |size, weight| weight * (weight - 1) * size * size })
-      assert_operator (estimate - truth).abs, :<=, 5 * error + 0.001 * truth, "#{what}: #{estimate.round} for #{truth}, error #{error.round}"
+      assert_operator (estimate - truth).abs, :<=, 6 * error + 0.001 * truth, "#{what}: #{estimate.round} for #{truth}, error #{error.round}"
     end
   RUBY
 
@@ -55,7 +56,7 @@ class TestHeapSamplerListeners < Test::Unit::TestCase
       assert_empty ids[1] - ids[0]
       rows = GC.sample_profile.rows.select { |row| row.class_name == "Leaf" }
       bytes = rows.sum { |row| row.alloc_space.to_f }
-      assert_in_delta 300_000 * 40, bytes, 5 * Math.sqrt(300_000 * 40 * 16_384.0)
+      assert_in_delta 300_000 * 40, bytes, 6 * Math.sqrt(300_000 * 40 * 16_384.0)
     RUBY
   end
 

@@ -18,8 +18,8 @@ def outgrow(group)
   FileUtils.mkdir_p(PROFILES)
   env = { "RUBY_HEAP_SAMPLE" => "every=1,keep=2,at-rss=#{SHARE}%,output=#{PROFILES}/%p-%t.pb.gz" }
   puma(File.join(__dir__, "puma.rb"), env, log: "#{OUT}/puma.log", start: group.method(:spawn), signal: :KILL) do
-    pids = waits_for(10) { group.pids.then { |all| all if all.size == 3 } }
-    waits_for(60) { group.kills > 0 }
+    pids = waits_for(60) { group.pids.then { |all| all if all.size == 3 } }
+    waits_for(300) { group.kills > 0 }
     return [pids, Dir.children(PROFILES)]
   end
 end

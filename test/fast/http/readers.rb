@@ -66,9 +66,9 @@ serving(CHURNS) do |it|
     with("prometheus", "Prometheus scrapes it") do
       prometheus(folder, it.to) do |own|
         test "Prometheus scrapes it: the parent and two children, with the memory that they have" do
-          rss = waits_for(30) { query(own, "process_resident_memory_bytes").then { |got| got if got && got.size == 3 } }
+          rss = waits_for(90) { query(own, "process_resident_memory_bytes").then { |got| got if got && got.size == 3 } }
           assert(rss.fetch(it.pid).between?(it.rss / 2, it.rss * 2), rss.inspect)
-          equal [1.0], waits_for(10) { query(own, 'up{job="ruby"}') }.values
+          equal [1.0], waits_for(60) { query(own, 'up{job="ruby"}') }.values
           equal rss.keys.sort, query(own, 'sum by (pid) (ruby_memory_bytes)').keys.sort
         end
         test "and as OpenMetrics: it knows the unit" do
@@ -89,7 +89,7 @@ serving(CHURNS) do |it|
       test "and a difference, which has a second of allocations alone" do
         said, = pprof(folder, "-top", "-sample_index=alloc_objects", "http://127.0.0.1:#{it.to}/debug/pprof/heap?seconds=1")
         duration, total = said.match(/^Duration: ([\d.]+)s, Total samples = ([\d.]+)/)&.captures&.map(&:to_f)
-        assert(duration && duration.between?(0.9, 3) && total.between?(1000, 40_000), said)
+        assert(duration && duration.between?(0.9, 20) && total.between?(1000, 40_000 * duration), said)
       end
     end
   end

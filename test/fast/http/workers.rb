@@ -31,11 +31,11 @@ Dir.mktmpdir("p", "/tmp") do |folder|
   test "a worker that is killed is replaced, in the metrics, too" do
     before = pids(get(to, "/metrics").body)
     Process.kill(:KILL, (before - [master]).first)
-    waits_for(30) { pids(get(to, "/metrics").body).then { |now| now.size == 3 && now.sort != before.sort } }
+    waits_for(90) { pids(get(to, "/metrics").body).then { |now| now.size == 3 && now.sort != before.sort } }
   end
 ensure
   Process.kill(:TERM, -master) if master
   Process.wait(master) if master
 end
-test("and when Puma ends, nobody has the address") { waits_for(10) { !listens?(to) } }
+test("and when Puma ends, nobody has the address") { waits_for(60) { !listens?(to) } }
 Tap.finish

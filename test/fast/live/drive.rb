@@ -6,14 +6,20 @@ require "etc"
 require "fileutils"
 require "heap_sample"
 require_relative "../../server"
+require_relative "contained"
 
 OUT = ARGV.fetch(0)
 HELD = File.join(OUT, "held")
 # Of a machine that does nothing else; of another so much longer as there are programs for each of its processors.
 MOST = 0.1 * [1, File.read("/proc/loadavg").to_f / Etc.nprocessors].max
 
+CONTAINED = ENV["CHROOT"] && Contained.new(ENV["CHROOT"])
+# What starts Puma; and its process ids as whoever asks has them.
+STARTING = CONTAINED ? {start: CONTAINED.method(:spawn), signal: :KILL} : {}
+def outside(pid) = CONTAINED && pid ? CONTAINED.outside(pid) : pid
+
 # The worker that holds the GVL from now on, in C code.
-def worker_that_holds = File.exist?(HELD) && File.read(HELD)[/\A(\d+)\n/, 1]&.to_i
+def worker_that_holds = File.exist?(HELD) && outside(File.read(HELD)[/\A(\d+)\n/, 1]&.to_i)
 
 # Seconds until the first byte of the answer has come.
 def answered(socket, line)
@@ -22,18 +28,38 @@ def answered(socket, line)
   Process.clock_gettime(Process::CLOCK_MONOTONIC) - began
 end
 
+# What heapsample prints.
+def heapsample(*arguments)
+  IO.popen([RbConfig.ruby, "--disable=gems", File.expand_path("../../../heapsample/exe/heapsample", __dir__), *arguments, {err: %i[child out]}], &:read).tap do |said|
+    flunk("#{arguments.join(" ")}: #{said}") unless $?.success?
+  end
+end
+
+def asked_by_hand(worker)
+  pid = worker.pid.to_s
+  assert(heapsample("ps").lines.any? { |line| line.match?(/^\s*#{pid} .*puma: cluster worker/) })
+  {["top", pid, "--by", "class", "--full-gc"] => "Basket", ["report", pid] => "Basket", ["memory", pid] => "slots in use", ["why", pid] => "Basket::KEPT",
+   ["info", pid] => "one sample per 32 KiB", [pid, "--seconds", "2"] => "process #{pid}", ["watch", pid, "--seconds", "1"] => "RSS",
+   ["diff", pid, "--seconds", "1"] => "Growth of what is in use", ["set", pid, "interval=32k"] => "32768"}.each do |arguments, wanted|
+    said = heapsample(*arguments)
+    assert(said.include?(wanted), "#{arguments.join(" ")}: #{said[0, 2000]}")
+  end
+end
+
 # Of nine, the machine may be busy with others in six.
 def usual(times) = times.sort[times.size / 3]
 
 [[], %w[--yjit]].each do |options|
-  with = ["Puma", *options, *("Datadog" if ENV["DATADOG"])].join(" ")
+  with = ["Puma", *options, *("Datadog" if ENV["DATADOG"]), *("in a root of its own" if CONTAINED)].join(" ")
   env = {"RUBY_HEAP_SAMPLE" => "interval=16k,malloc=64k,output=none", "DATADOG" => ENV["DATADOG"], "HELD" => HELD}
-  puma(File.join(__dir__, "puma.rb"), env, log: "#{OUT}/puma.log", options: options) do |port, master|
+  puma(File.join(__dir__, "puma.rb"), env, log: "#{OUT}/puma.log", options: options, **STARTING) do |port, master|
     5.times { number_at(port, "/fill") }
-    worker = HeapSample::LiveProcess.new(waits_for(60) { number_at(port, "/fill") })
+    worker = HeapSample::LiveProcess.new(waits_for(60) { outside(number_at(port, "/fill")) })
 
     test("#{with}: master and workers are listed, each asked by itself") do
-      family = HeapSample::LiveProcess.all.select(&:listens?).map(&:hello).select { |about| [about[:process_id], about[:parent_id]].include?(master) }
+      first = CONTAINED ? 1 : master
+      all = HeapSample::LiveProcess.all.select { |process| process.listens? && (!CONTAINED || CONTAINED.all.include?(process.pid)) }
+      family = all.map(&:hello).select { |about| [about[:process_id], about[:parent_id]].include?(first) }
       equal(3, family.size)
       equal(2, family.count { |about| about[:title].match?(/\Apuma: cluster worker \d/) })
     end
@@ -60,16 +86,18 @@ def usual(times) = times.sort[times.size / 3]
       puts "# #{times.transform_values { |list| usual(list).round(4) }}, the longest #{times.values.flatten.max.round(4)}"
       assert(times.values.all? { |list| usual(list) < MOST }, times.inspect)
       assert(set.value.to_s.include?("has not reached a safe point for 5 s"), set.value.inspect)
-      equal(worker.pid, waiting.value)
+      equal(worker.pid, outside(waiting.value))
       equal(32_768, worker.hello[:interval]) unless worker.set(interval: "32k").nil?
     end
+
+    test("#{with}: heapsample, as one calls it outside") { asked_by_hand(worker) } if CONTAINED
 
     test("#{with}: a thousand requests leave no file open and no memory behind") do
       look = -> { [Dir.children("/proc/#{worker.pid}/fd").size, worker.profile.info.own_bytes] }
       100.times { answered(worker.socket, "profile") }
       before = look.call
       1000.times { |i| answered(worker.socket, %w[hello memory profile][i % 3]) }
-      after = waits_for(10) { look.call.then { |now| now if now[0] <= before[0] } }
+      after = waits_for(60) { look.call.then { |now| now if now[0] <= before[0] } }
       assert(after[1] - before[1] < 256 << 10, [before, after].inspect)
     end
   end

@@ -22,7 +22,7 @@ GC.start
 stuck = GC.sample_profile(why: true).report.stuck
 found = stuck.map { |place| [place.what, File.basename(place.path), place.line, place.threads] }
 expected = [["waits for Thread::Queue", File.basename(__FILE__), LINE, 12]]
-exit if found == expected && stuck.first.space > 12 * 4096
+exit if found == expected && stuck.first.space > 12 * 8000
 
 puts "expected #{expected}", "found #{found}", stuck.map(&:space)
 exit 1

@@ -12,7 +12,8 @@ module HeapSample
         HELP = <<~TEXT
           Each running Ruby with the heap sampler that you may ask, the one that grew most first. A process
           is the child of the one whose number is under "of". Growth is that of RSS since sampling started.
-          A process that nobody has asked yet is not asked for this either.
+          A process that nobody has asked yet is not asked for this either. Under "http" is where one
+          answers HTTP, for itself and for others with the same http=.
 
           With --seconds those that are sampled are watched for so long, and the first line of each one's
           diagnosis is below the table.
@@ -76,8 +77,12 @@ module HeapSample
           now - start if now && start
         end
 
+        # Where none of them answers HTTP, there is no column for it.
         def table(layout, said)
-          layout.table(HEAD, said.map { |about| row(layout, about) })
+          rows = said.map { |about| row(layout, about) }
+          return layout.table(HEAD, rows) if said.none? { |about| about[:http] }
+
+          layout.table([*HEAD[...-1], ["http", :left], HEAD.last], rows.zip(said).map { |(*row, title), about| [*row, about[:http] || Layout::NOTHING, title] })
         end
 
         def row(layout, about)

@@ -8,7 +8,7 @@ module HeapSample
         TAKES = [].freeze
         STACKS = false
         SUMMARY = "watch a running process: its memory, and what grows since you look"
-        USAGE = "[options] PID"
+        USAGE = "[options] PID|URL"
         HELP = <<~TEXT
           RSS by part, threads, how much is allocated, the time that GC takes, and the lines that have grown since
           you look, anew each second. On a terminal: p pauses, s sorts by growth or by allocation, r counts
@@ -21,7 +21,7 @@ module HeapSample
         TEXT
 
         def call(arguments)
-          process = Inputs.running(expect(arguments, 1..1, "process").first)
+          process = Inputs.asked(expect(arguments, 1..1, "process").first)
           watching = Watching.new(process, **analysis_options.slice(:width, :style, :root))
           screen = screen_for(watching)
           screen.run(every: options[:every] || 1.0, seconds: options[:seconds])

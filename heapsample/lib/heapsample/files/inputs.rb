@@ -30,12 +30,17 @@ module HeapSample
         LiveSource.named(path) unless path == STDIN
       end
 
+      # What is asked for its memory of now, or UsageError.
+      def asked(path)
+        live(path) or raise UsageError, "#{path}: no process: give the number of a running Ruby (heapsample ps lists them), the path of its socket, or a URL"
+      end
+
       # The running process of that name, or UsageError.
       def running(path)
-        source = live(path)
-        raise UsageError, "#{path}: a URL gives profiles, and nothing else: name the process where it runs" if source.is_a?(LiveURL)
+        source = asked(path)
+        raise UsageError, "#{path}: over HTTP nothing is changed: name the process where it runs (heapsample ps lists them)" if source.is_a?(LiveURL)
 
-        source or raise UsageError, "#{path}: no process: give the number of a running Ruby (heapsample ps lists them), or the path of its socket"
+        source
       end
 
       # What a profile says about itself, as Profile#meta.

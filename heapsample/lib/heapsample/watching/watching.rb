@@ -27,8 +27,10 @@ module HeapSample
         @sort = names[(names.index(@sort) + 1) % names.size]
       end
 
-      # The next running Ruby that can be asked; this one, if there is no other.
+      # The next running Ruby that can be asked; this one, if there is no other, or if it is asked over HTTP.
       def switch
+        return unless @process.is_a?(LiveProcess)
+
         others = LiveProcess.all.select { |process| process.listens? && process.pid != Process.pid }
         after, before = others.reject { |process| process.pid == @process.pid }.partition { |process| process.pid > @process.pid.to_i }
         [*after, *before].each do |process|

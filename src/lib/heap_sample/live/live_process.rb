@@ -66,12 +66,12 @@ module HeapSample
       {process_id: pid, parent_id: fields["PPid"], title: title, sampling: nil, account: account, account_at_start: nil}
     end
 
-    # What it says of itself: process_id, parent_id, title, directory, host, deploy, ruby, sampling, interval, every, malloc, and its
+    # What it says of itself: process_id, parent_id, title, directory, host, deploy, ruby, http, sampling, interval, every, malloc, and its
     # Accounts of now and of when sampling started (nil where it does not sample): account, account_at_start.
-    def hello = described(ask("hello"))
+    def hello = LiveAnswer.described(ask("hello"))
 
     # Accounts as in #hello; alive: its threads and fibers, an Alive; gc: count, minor, major and ns (CPU time) of its GCs.
-    def memory = described(ask("memory"))
+    def memory = LiveAnswer.described(ask("memory"))
 
     # A profile of now; with +gc+ a full GC comes first, with +why+ it says who keeps what (seconds of a child's time).
     def profile(gc: false, why: false)
@@ -79,13 +79,13 @@ module HeapSample
     end
 
     # Starts to sample, or changes settings; they are those of RUBY_HEAP_SAMPLE. Returns what #hello says afterwards.
-    def start(**settings) = described(ask("start", **settings))
+    def start(**settings) = LiveAnswer.described(ask("start", **settings))
 
     # Changes settings. Returns what #hello says afterwards. Raises Refused where it does not sample.
-    def set(**settings) = described(ask("set", **settings))
+    def set(**settings) = LiveAnswer.described(ask("set", **settings))
 
     # Ends sampling, and forgets all samples. Returns what #hello says afterwards.
-    def stop = described(ask("stop"))
+    def stop = LiveAnswer.described(ask("stop"))
 
     # The path of its socket; opened by the signal where there is none.
     def socket
@@ -93,15 +93,6 @@ module HeapSample
     end
 
     private
-
-    def described(answer)
-      answer.to_h do |name, value|
-        value = Account.of(value) if name.start_with?("account")
-        value = Alive.of(value) if name == "alive"
-        value = value&.transform_keys(&:to_sym) if name == "gc"
-        [name.to_sym, value]
-      end
-    end
 
     def ask(verb, **arguments)
       LiveSocket.new(socket, name: name, pid: pid).ask(verb, **arguments)

@@ -20,6 +20,10 @@ module HeapSample
     SECONDS = LiveSocket::SECONDS
     ANSWER_MOST = LiveSocket::ANSWER_MOST
 
+    # Go's pages, which stand beside that of the memory.
+    PAGES = %r{/debug/pprof/(?:heap|allocs)?\z}
+    MEMORY = "/memory"
+
     # The one that +text+ names, or nil.
     def self.named(text)
       new(text) if text.match?(%r{\Ahttps?://}i)
@@ -45,12 +49,27 @@ module HeapSample
       Profile.load(StringIO.new(get(page(asked))), name: name)
     end
 
+    # As LiveProcess#memory, of a Ruby with <tt>http=</tt>; Go's servers have no such page.
+    def memory
+      LiveAnswer.described(JSON.parse(get(memory_page)))
+    rescue JSON::ParserError
+      raise Refused, "#{name}: this is no page of the memory of a Ruby with http="
+    end
+
     private
 
     def page(asked)
       uri = @uri.dup
       uri.path = PAGE if INDEX.match?(uri.path)
       uri.query = [*uri.query, *asked.map { |key, value| "#{key}=#{value}" }].join("&") unless asked.empty?
+      uri
+    end
+
+    # Beside the page of the profile, of the same process.
+    def memory_page
+      uri = @uri.dup
+      uri.path = INDEX.match?(uri.path) ? MEMORY : uri.path.sub(PAGES, MEMORY)
+      uri.query = uri.query&.slice(/(?<![^&])pid=\d+/)
       uri
     end
 
