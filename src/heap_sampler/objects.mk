@@ -12,7 +12,7 @@ HEAP_SAMPLER_OBJS = \
 	heap_sampler/estimate/pace.$(OBJEXT) \
 	heap_sampler/events/changes.$(OBJEXT) heap_sampler/events/later.$(OBJEXT) heap_sampler/events/listeners.$(OBJEXT) heap_sampler/events/probes.$(OBJEXT) \
 	heap_sampler/extending/listen.$(OBJEXT) heap_sampler/extending/tracepoint.$(OBJEXT) heap_sampler/extending/usdt.$(OBJEXT) \
-	heap_sampler/holders/answer.$(OBJEXT) heap_sampler/holders/ask.$(OBJEXT) heap_sampler/holders/arena.$(OBJEXT) heap_sampler/holders/chains.$(OBJEXT) \
+	heap_sampler/holders/answer.$(OBJEXT) heap_sampler/holders/ask.$(OBJEXT) heap_sampler/holders/arena.$(OBJEXT) heap_sampler/holders/blocks_of_c.$(OBJEXT) heap_sampler/holders/chains.$(OBJEXT) \
 	heap_sampler/holders/child.$(OBJEXT) heap_sampler/holders/holders.$(OBJEXT) \
 	heap_sampler/holders/roots.$(OBJEXT) heap_sampler/holders/slot_index.$(OBJEXT) heap_sampler/holders/waiters.$(OBJEXT) heap_sampler/holders/walk.$(OBJEXT) heap_sampler/holders/without.$(OBJEXT) \
 	heap_sampler/holders/edge.$(OBJEXT) heap_sampler/holders/edge_code.$(OBJEXT) heap_sampler/holders/edge_data.$(OBJEXT) \

@@ -6,6 +6,7 @@
 #include "heap_sampler/base/table.h"
 #include "heap_sampler/holders/answer.h"
 #include "heap_sampler/holders/arena.h"
+#include "heap_sampler/holders/blocks_of_c.h"
 #include "heap_sampler/holders/chains.h"
 #include "heap_sampler/holders/roots.h"
 #include "heap_sampler/holders/waiters.h"
@@ -98,16 +99,22 @@ index_blocks(const struct hs_wanted *wanted)
 }
 
 static void
-own_block(const void *pointer, void *unused)
+own(const void *pointer, uint32_t number)
 {
     uint32_t place = (uint32_t)hs_mix((uintptr_t)pointer) & blocks.mask;
-    (void)unused;
     for (; blocks.addresses[place]; place = (place + 1) & blocks.mask) {
         if (blocks.addresses[place] != (uintptr_t)pointer) continue;
         uint32_t *owner = &blocks.owners[blocks.positions[place]];
-        if (!*owner) *owner = blocks.object;
+        if (!*owner) *owner = number;
         return;
     }
+}
+
+static void
+own_block(const void *pointer, void *unused)
+{
+    (void)unused;
+    own(pointer, blocks.object);
 }
 
 static void
@@ -116,6 +123,7 @@ look_for_blocks(struct hs_walk *walk, VALUE object, uint32_t number)
     (void)walk;
     blocks.object = number;
     rb_hs_owned_blocks(object, own_block, NULL);
+    rb_hs_c_blocks_note(object, number);
 }
 
 /* -- the work ----------------------------------------------------------------------------------- */
@@ -171,6 +179,7 @@ prepare(const struct hs_child_order *order)
 {
     const struct hs_wanted *wanted = order->wanted;
     if (!rb_hs_walk_make(&walk, order->progress) || !rb_hs_chains_make(&chains, &walk) || !index_blocks(wanted)) return false;
+    if (wanted->blocks && !rb_hs_c_blocks_make(&walk.index)) return false;
     if (wanted->blocks) walk.each = look_for_blocks;
     return rb_hs_roots_read(&walk) && rb_hs_waiters_read(&walk);
 }
@@ -184,6 +193,7 @@ answer(const struct hs_child_order *order)
     if (!prepare(order)) return HS_CHILD_NO_ROOM;
     rb_hs_roots_walk(&walk);
     rb_hs_waiters_settle(&walk);
+    if (wanted->blocks) rb_hs_c_blocks_follow(own);
     uint64_t walked = rb_hs_steady_ns();
     if (!name_all(wanted, &answer)) return HS_CHILD_NO_ROOM;
     uint64_t named = rb_hs_steady_ns(), objects = order->progress->objects, edges = order->progress->edges, bytes = rb_hs_arena_resident();

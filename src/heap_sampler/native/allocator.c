@@ -42,6 +42,13 @@ rb_hs_mallctl_write(const char *name, const void *new_value, size_t size)
 }
 
 bool
+rb_hs_allocator_has_p(const void *pointer)
+{
+    unsigned arena;
+    return control("arenas.lookup", &arena, sizeof(arena), &pointer, sizeof(pointer));
+}
+
+bool
 rb_hs_allocator_thread_draws(bool wanted)
 {
     return rb_hs_mallctl_write("thread.prof.active", &wanted, sizeof(wanted));

@@ -25,6 +25,9 @@ const struct hs_allocator *rb_hs_allocator(void);
 bool rb_hs_mallctl_read(const char *name, void *value, size_t size);
 bool rb_hs_mallctl_write(const char *name, const void *new_value, size_t size);
 
+/* Does the address lie in memory that jemalloc has, as far as it knows? Any address may be asked for. */
+bool rb_hs_allocator_has_p(const void *pointer);
+
 /* jemalloc's profiler: does it take the draws of the calling thread from now on?
  * False: that can't be set. */
 bool rb_hs_allocator_thread_draws(bool wanted);

@@ -114,6 +114,24 @@ class TestHeapSamplerHolders < Test::Unit::TestCase
     RUBY
   end
 
+  # zlib has a struct of its own behind that of a Deflate, and behind that a window and tables.
+  def test_what_c_code_has_belongs_to_the_object_that_leads_there
+    assert_why(<<~'RUBY', args: ["--heap-sample=interval=400,malloc=1k,output=none,seed=5"])
+      omit "malloc is not sampled" if GC::SampleProfile.stat[:malloc_missing]
+      require "zlib"
+      OPEN = Array.new(40) { Zlib::Deflate.new.tap { |stream| stream << "text " * 200 } }
+      ALSO = {closed: Array.new(3) { Zlib::Deflate.new.tap(&:close) }, last: Zlib::Deflate.new}
+      why = Why.new
+      assert_nil why.refused
+      by_root = Hash.new(0.0)
+      why.parts.each { |path, klass, space| by_root[path[1]&.name] += space if klass == "(malloc)" }
+      # The window and the tables are 256 KiB; zlib's struct and Ruby's buffers are some more. Such blocks are all sampled.
+      assert_include 256 * 1024..340 * 1024, by_root["OPEN"] / 40
+      assert_include 256 * 1024..340 * 1024, by_root["ALSO"]
+      why.sums.each { |row, parts| assert_in_delta row, parts, row * 1e-9 + 1e-6 }
+    RUBY
+  end
+
   def test_a_long_list_is_one_step
     assert_why(<<~'RUBY', args: ["--heap-sample=interval=64k,malloc=off,output=none,seed=5"])
       head = nil

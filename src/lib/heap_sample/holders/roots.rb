@@ -11,7 +11,7 @@ module HeapSample
     end
 
     KNOWN = [
-      Root.new(/\A\(not reached\)/, "No way was found. Objects: garbage that no GC has looked at yet. Blocks of malloc: those of the VM, and of C code that does not tell whose they are.", false),
+      Root.new(/\A\(not reached\)/, "No way was found. Objects: garbage that no GC has looked at yet. Blocks of malloc: those of the VM, and of C code to which no object leads.", false),
       Root.new(/\A\(loaded code\)/, "Classes, modules, methods, compiled code, and the literals in it. Files that are loaded keep it.", true),
       Root.new(/\A\(VM\)/, "The VM keeps it: its own objects, and what C code has registered.", true),
       Root.new(/\A\(not walked\)/, "The walk was stopped before it came there: it took too long.", false),
