@@ -90,8 +90,16 @@ rb_hs_output_save(struct hs_output *output, const char *suffix, unsigned flags, 
         add_to_name(output->path, sizeof(output->path), suffix);
         add_to_name(output->full, sizeof(output->full), suffix);
     }
+    if (!error) return rb_hs_output_save_again(output, flags, stopping);
+    tell_of_error(output, error);
+    return error;
+}
+
+int
+rb_hs_output_save_again(struct hs_output *output, unsigned flags, const volatile bool *stopping)
+{
     struct hs_request request = {.session = HS_MAIN, .flags = flags, .stopping = stopping, .path = output->full};
-    if (!error) error = rb_hs_request_serve(&request);
+    int error = rb_hs_request_serve(&request);
     output->bytes = request.bytes;
     output->samples = request.samples;
     if (flags & HS_WITH_HOLDERS) rb_hs_walk_took(request.walk_ns, request.hold_up_ns);

@@ -24,6 +24,8 @@ void rb_hs_output_check(void);
 /* Takes a profile now and writes it; `suffix` is added to the file's name. An error is reported, the same one once. 0, or an
  * errno value. One thread at a time. */
 int rb_hs_output_save(struct hs_output *output, const char *suffix, unsigned flags, const volatile bool *stopping);
+/* The same to the path where it was saved before. */
+int rb_hs_output_save_again(struct hs_output *output, unsigned flags, const volatile bool *stopping);
 /* "wrote …", with the reason; nothing under `quiet`. [any] */
 void rb_hs_output_announce(const struct hs_output *output, const char *why);
 /* Both, when Ruby code has ended. */

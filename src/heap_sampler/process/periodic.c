@@ -143,9 +143,9 @@ watch_memory(const struct timespec *now)
     rb_hs_name_at_safe_point(NAMES_MS);
     if (rb_hs_output_save(&output, "-at-rss", HS_MAY_HOLD_UP, NULL) == 0) {
         /* Who keeps it takes time and memory: with that it is written once more, if the process lives to see it. */
-        struct hs_output again;
+        struct hs_output again = output;
         bool walk = rb_hs_options.why || rb_hs_options.why_ppm;
-        if (walk) rb_hs_output_save(&again, "-at-rss", HS_MAY_HOLD_UP | HS_WITH_HOLDERS, &periodic.stopping);
+        if (walk) rb_hs_output_save_again(&again, HS_MAY_HOLD_UP | HS_WITH_HOLDERS, &periodic.stopping);
         periodic.at_rss_saved = true;
         rb_hs_output_announce(&output, why);
     }

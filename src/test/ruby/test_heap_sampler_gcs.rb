@@ -31,7 +31,7 @@ class TestHeapSamplerGCs < Test::Unit::TestCase
         from, to = truth[gc]
         assert_operator earliest - 0.002, :<=, to, gc
         assert_operator latest + 0.002, :>=, from, gc if latest
-        assert_operator latest - earliest, :<, 5 if latest
+        assert_operator latest - earliest, :<, 60 if latest
       end
     RUBY
   end
@@ -63,7 +63,7 @@ class TestHeapSamplerGCs < Test::Unit::TestCase
   end
 
   # What a program that writes a profile each second tells of the GCs that were asked for, after each new profile:
-  # [majors so far, its gc.asked]. It goes on until the block is content, and for a minute at most.
+  # [majors so far, its gc.asked]. It goes on until the block is content, and for five minutes at most.
   PROFILES = <<~'RUBY'
     require "heap_sample"
     Warning[:experimental] = false
@@ -71,7 +71,7 @@ class TestHeapSamplerGCs < Test::Unit::TestCase
     def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
     def infos = Dir["#{DIR}/*-#{$$}.pb.gz"].sort.map { |file| HeapSample::Profile.load(file).info }
     def work_until
-      deadline = now + 60
+      deadline = now + 300
       seen = 0
       until now > deadline
         2000.times { yield }
@@ -81,7 +81,7 @@ class TestHeapSamplerGCs < Test::Unit::TestCase
         seen = files
         return if $enough.call(infos)
       end
-      flunk "not within a minute: #{infos.map { |info| [info.gc_major, info.gc_asked.to_a] }}"
+      flunk "not within five minutes: #{infos.map { |info| [info.gc_major, info.gc_asked.to_a] }}"
     end
     # No GC comes by itself: none of these writes a single object that dies.
     def leak = ($leak ||= []) << Object.new
@@ -91,7 +91,7 @@ class TestHeapSamplerGCs < Test::Unit::TestCase
     Dir.mktmpdir do |dir|
       every = "every=1,interval=64k,malloc=off,quiet,output=#{dir}/%t-%p.pb.gz,#{settings}"
       env = { "RUBY_GC_HEAP_GROWTH_FACTOR" => "4" }
-      assert_separately([env, "-W0", "--disable=gems", "--heap-sample=#{every}"], "DIR = #{dir.dump}\n#{PROFILES}\n#{script}", timeout: 120)
+      assert_separately([env, "-W0", "--disable=gems", "--heap-sample=#{every}"], "DIR = #{dir.dump}\n#{PROFILES}\n#{script}", timeout: 360)
     end
   end
 
@@ -115,19 +115,22 @@ class TestHeapSamplerGCs < Test::Unit::TestCase
 
   def test_a_heap_that_grows_has_a_major_before_each_profile
     assert_with_profiles(<<~'RUBY')
-      $enough = ->(infos) { infos.size >= 6 }
+      # On a busy machine a profile may be due before marking could begin or end: that one says so, and does not count.
+      marked = ->(infos) { infos.each_cons(2).select { |_, info| %i[ended not_needed].include?(info.gc_asked.last) } }
+      $enough = ->(infos) { marked[infos].size >= 5 && infos.any? { |info| info.gc_asked.last == :ended } }
       work_until { leak }
-      before, *after = infos
-      lasts = after.map { |info| info.gc_asked.last }
-      assert_empty lasts - %i[ended not_needed], lasts.inspect
-      assert_include lasts, :ended
-      after.each_cons(2) { |a, b| assert_operator b.gc_major, :>, a.gc_major }
-      # What the last profile says is in use, a mark has looked at not long before.
-      after.each { |info| assert_operator info.taken - info.last_major, :<, 1.5 }
-      asked = after.last.gc_asked
+      all = infos
+      assert_empty all.drop(1).map { |info| info.gc_asked.last } - %i[ended not_needed unfinished no_safe_point]
+      # What the profile says is in use, a mark has looked at since the one before.
+      marked[all].each do |before, info|
+        assert_operator info.gc_major, :>, before.gc_major
+        assert_operator info.last_major, :>, before.last_major || before.taken - 60
+        assert_operator info.taken - info.last_major, :<, info.taken - before.taken + 0.5
+      end
+      asked = all.last.gc_asked
       assert_operator asked.seconds, :>, 0
       assert_operator asked.share, :<=, 0.5
-      assert_operator after.last.gc_major, :>=, asked.started
+      assert_operator all.last.gc_major, :>=, asked.started
     RUBY
   end
 
@@ -244,11 +247,13 @@ class TestHeapSamplerGCs < Test::Unit::TestCase
       $enough = ->(infos) { infos.size >= 4 && infos.last.gc_asked.started >= 2 }
       work_until { leak }
       reading, writing = IO.pipe
+      forked = Time.now
       pid = fork do
         $enough = ->(infos) { infos.size >= 4 && infos.last.gc_asked.started >= 1 }
         work_until { leak }
         asked = infos.map(&:gc_asked)
-        writing.puts [asked[0].last, asked[0].started, asked[0].of < 3, asked.last.started < 10].inspect
+        # Its own seconds and GCs: those of the parent, which had four profiles, are not in them.
+        writing.puts [asked[0].last, asked[0].started, asked[0].of < infos[0].taken - forked + 0.5, asked.last.started < asked.size].inspect
         exit!(0)
       rescue Exception => error
         writing.puts error.message

@@ -216,22 +216,28 @@ class TestHeapSamplerOptions < Test::Unit::TestCase
     out, = ruby("--heap-sample=interval=1,every=1,keep=2,output=x-%t.pb", "-e", <<~'RUBY')
       $kept = Array.new(150_000) { |i| [i.to_s] }
       1500.times { |i| eval "def m#{i} = Array.new(40) { [1] }"; $kept << send("m#{i}") }
-      until Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) > 4
+      begun = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+      # On a busy machine ten seconds, and as many profiles, come first.
+      until Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) > 4 || Process.clock_gettime(Process::CLOCK_MONOTONIC) > begun + 10
         fork { $stdout.syswrite("#{GC::SampleProfile.stat[:bytes_snapshots]} "); exit! }
         Process.wait
       end
     RUBY
     held = out.split.map(&:to_i)
     assert_operator held.size, :>, 20
-    # Only what it was just counting may be: very seldom that is a large array.
-    assert_operator held.count { |bytes| bytes >= 100_000 }, :<=, 1, held.max(5).inspect
+    # Only what it was just counting may be: very seldom, of thousands of forks, that is a large array. A profile is being
+    # made for more than a tenth of the time.
+    assert_operator held.count { |bytes| bytes >= 100_000 }, :<=, held.size / 100 + 2, held.max(5).inspect
   end
 
   def test_quiet
     omit "no fork" unless Process.respond_to?(:fork)
     _, err, = ruby("--heap-sample=quiet,at-rss=1m,output=%p-%t.pb.gz", "-e", "fork { }; Process.wait; sleep 0.02 until Dir.glob('*-at-rss*').any?")
     assert_empty err
-    assert_equal [3, 1], [files.size, files.grep(/-at-rss/).size], "of the end, two; at-rss, one"
+    urgent = files.grep(/-at-rss/).map(&:to_i)
+    assert_equal 2, files.size - urgent.size, "of the end"
+    assert_include 1..2, urgent.size, "on a busy machine the child, too, may be looked at before it ends"
+    assert_equal urgent.uniq, urgent
     # trouble is told by the first process, not by its children
     _, err, = ruby("--heap-sample=quiet,output=gone/%p.pb", "-e", "fork { Dir.mkdir('gone/' + Process.pid.to_s + '.pb') }; Process.wait", chdir: @dir)
     assert_equal 1, err.scan(/^heap-sample:/).size, err
@@ -323,7 +329,7 @@ class TestHeapSamplerOptions < Test::Unit::TestCase
   def test_at_rss_tries_again
     start = now
     # Nobody is told of the first try, that fails in the first second: the warning is of the start.
-    err, = ruby_until("--heap-sample=at-rss=1m,output=late/%p.pb.gz", "-e", "sleep 2; Dir.mkdir('late'); $stdin.read; exit!") do |said|
+    err, = ruby_until("--heap-sample=at-rss=1m,output=late/%p.pb.gz", "-e", "sleep 5; Dir.mkdir('late'); $stdin.read; exit!") do |said|
       said.include?("wrote")
     end
     assert_operator now - start, :>, 8, "this is the first try"
@@ -345,25 +351,23 @@ class TestHeapSamplerOptions < Test::Unit::TestCase
     assert_equal 3, err.lines.size
   end
 
-  # Of 40 draws of probability 1/4, fewer than 2 or more than 22 come up once in 9,000 runs.
+  # Of 24 draws of probability 1/2 all are alike once in eight million runs.
   def test_only
     [nil, ",seed=7"].each do |seed|
-      chosen = 40.times.count do
-        out, = ruby("-e", "p GC::SampleProfile.running?", env: { "RUBY_HEAP_SAMPLE" => "only=1/4,output=none#{seed}" })
-        out == "true\n"
-      end
-      assert_include 2..22, chosen
+      chosen = Array.new(24) { ruby("-e", "p GC::SampleProfile.running?", env: { "RUBY_HEAP_SAMPLE" => "only=1/2,output=none#{seed}" })[0] }
+      assert_equal ["false\n", "true\n"], chosen.uniq.sort
     end
   end
 
-  # Of 24 draws of probability 1/2 all are alike once in eight million runs.
+  # Of 400 draws of probability 1/4 a hundred are expected, give or take 8.7: six times that once in 500 million runs.
   def test_only_in_forked_children
     omit "no fork" unless Process.respond_to?(:fork)
     [nil, ",seed=7"].each do |seed|
-      out, = ruby("--heap-sample=only=1/2,output=none#{seed}", "-e", <<~'RUBY')
-        24.times { fork { $stdout.syswrite(GC::SampleProfile.running? ? "y" : "n") }; Process.wait }
+      out, = ruby("--heap-sample=only=1/4,output=none#{seed}", "-e", <<~'RUBY')
+        8.times { 50.times { fork { $stdout.syswrite(GC::SampleProfile.running? ? "y" : "n"); exit! } }; Process.waitall }
       RUBY
-      assert_equal %w[n y], out.chars.uniq.sort
+      assert_equal 400, out.size
+      assert_include 48..152, out.count("y")
     end
   end
 
@@ -372,16 +376,17 @@ class TestHeapSamplerOptions < Test::Unit::TestCase
     space = %w[unshare --pid --fork]
     omit "no process id namespaces here" unless system(*space, "true", err: File::NULL)
     family = "$stdout.sync = true; def say = print(GC::SampleProfile.running? ? 'y' : 'n'); " \
-      "say; 12.times { fork { say; fork { say }; Process.wait }; Process.wait }"
+      "say; 25.times { fork { say; fork { say }; Process.wait }; Process.wait }"
     run = lambda do |seed|
       IO.popen([{ "RUBYOPT" => nil, "RUBY_HEAP_SAMPLE" => nil }, *space, EnvUtil.rubybin, "--disable=gems",
                 "--heap-sample=only=1/2,output=none,seed=#{seed}", "-e", family], &:read)
     end
     once, again, other = run[7], run[7], run[8]
-    assert_equal 25, once.size
+    assert_equal 51, once.size
     assert_equal once, again
     assert_not_equal once, other
-    # a grandchild does not decide as its uncle does
+    # a grandchild does not decide as its uncle does: by the host's name another draw on each machine, of 24 pairs all alike
+    # once in 16 million
     pairs = once[1..].scan(/../)
     assert_not_equal pairs[1..].map { |pair| pair[0] }, pairs[..-2].map { |pair| pair[1] }
   end
@@ -457,11 +462,11 @@ class TestHeapSamplerOptions < Test::Unit::TestCase
 
   def test_others_stop_start_and_fork_while_a_stop_waits
     omit "no fork" unless Process.respond_to?(:fork)
-    with_slow_output(<<~'RUBY') do |child, fifo|
+    with_slow_output(<<~RUBY) do |child, fifo|
       $stdin.gets
       stop = Thread.new { GC::SampleProfile.stop }
       sleep 0.2
-      pid = fork { sleep 1.5; exit! }
+      pid = fork { 3000.times { Dir.glob("f.*.pb", base: #{@dir.dump}).any? ? break : sleep(0.02) }; exit! }
       p GC::SampleProfile.stop, GC::SampleProfile.start, stop.alive?
       Process.wait(pid)
       $stdout.flush
@@ -513,10 +518,7 @@ class TestHeapSamplerOptions < Test::Unit::TestCase
     assert_equal "false\n", script("only=1/1000000,output=none", running)[0]
     assert_equal "false\n", script("off", running, "RUBY_HEAP_SAMPLE" => "output=none")[0]
     # who was not chosen is not asked again
-    chosen = 24.times.count do
-      script("output=none", running, "RUBY_HEAP_SAMPLE" => "only=1/1000000")[0] == "true\n"
-    end
-    assert_equal 0, chosen
+    assert_equal "false\n", script("output=none", running, "RUBY_HEAP_SAMPLE" => "only=1/1000000")[0]
     script("every=1", "sleep 0.02 until Dir.glob('*.pb.gz').any?; exit!", "RUBY_HEAP_SAMPLE" => "every=60,output=%t.pb.gz")
     assert_include 1..2, files.size
   end
@@ -542,14 +544,14 @@ class TestHeapSamplerOptions < Test::Unit::TestCase
           kept << "x" * 1000
           sleep 0.01
         end
-        print " ", files.size
+        print " ", files.any?
         GC::SampleProfile.stop
         written = Dir["\#{dir}/*.pb.gz"]
         GC::SampleProfile.start                 # as it was started: no files
         sleep 1.5                               # one would be written meanwhile
         print " ", Dir["\#{dir}/*.pb.gz"] == written
       RUBY
-      assert_in_out_err(["-W1", "--disable=gems", "-e", script], "", ["[65536, nil, 7]#{" true" * 7} false 1 true"], [], timeout: 120)
+      assert_in_out_err(["-W1", "--disable=gems", "-e", script], "", ["[65536, nil, 7]#{" true" * 7} false true true"], [], timeout: 120)
       # With an output there is a profile at exit, too.
       assert_in_out_err(["-W1", "--disable=gems", "-e", "GC::SampleProfile.start(output: #{"#{dir}/exit.pb".dump}, quiet: true)"], "", [], [])
       assert_path_exist("#{dir}/exit.pb")

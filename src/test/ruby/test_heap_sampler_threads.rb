@@ -13,7 +13,7 @@ class TestHeapSamplerThreads < Test::Unit::TestCase
     # States change a moment after what caused it.
     def assert_soon(expected, message = nil)
       got = nil
-      300.times { (got = yield) == expected ? break : sleep(0.01) }
+      6000.times { (got = yield) == expected ? break : sleep(0.01) }
       assert_equal expected, got, message
     end
   RUBY

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# What the page is made from; test/alone/viewer looks at the page itself.
+# What the page is made from; test/fast/viewer looks at the page itself.
 require "json"
 require "malloc_build"
 require "sample_build"

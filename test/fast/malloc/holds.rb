@@ -3,8 +3,8 @@
 # Exits 0 if a statement holds for the profile of an example and what that printed, else says why not.
 # Usage: ruby holds.rb big-strings|c-leak|objects PROFILE OUTPUT
 
-# Beyond 4 deviations: 1 in 16,000. (The 95% interval would miss one run in twenty.)
-DEVIATIONS = 4
+# Beyond 6 deviations: once in 500 million runs. (The 95% interval would miss one run in twenty.)
+DEVIATIONS = 6
 # HeapSample::Statistics has it, not for others.
 EXACT_ERROR = 1e-4
 

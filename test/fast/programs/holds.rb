@@ -10,8 +10,8 @@ TOP_LINES = 40
 def load(file) = GC::SampleProfile.load(file)
 
 # With two independent samples of the same program the difference of a line's estimates is a normal
-# one. Beyond 5 deviations: 6e-7 a line, so less than 1 in 10,000 for the 80 lines at most.
-DEVIATIONS = 5
+# one. Beyond 6 deviations: 2e-9 a line, so once in two million runs for the 80 lines at most of three programs.
+DEVIATIONS = 6
 
 def same_estimates(one, other)
   # Not malloc's memory, much of which is YJIT's or what a YJIT does without. Not what is in use: that depends on when the last mark was, which two runs do not share.

@@ -5,7 +5,7 @@
 # A file that holds no test, or that ended before all of its tests had run, is a failure too.
 # Usage: main.rb [NAME…]     of test_heap_sampler_NAME.rb; `sampler` is test_heap_sampler.rb
 #
-# Environment: JOBS     so many files beside each other (3)
+# Environment: JOBS     so many files beside each other (4)
 #              SECONDS  tests that take as long are named, with their time (10)
 #              RUBY_THREAD_TIMESLICE  milliseconds; MRI's 100 make tests with busy threads wait, and change threads seldom (10)
 
@@ -56,8 +56,10 @@ end
 
 # Stopped, it leaves nothing running: Part#run ends its process.
 %w[TERM INT HUP].each { |signal| trap(signal) { exit 1 } }
-work = Queue.new(files).close
-Array.new(Integer(ENV.fetch('JOBS', '3'))) {
+# Those that take longest begin first, so that none of them is left for the end.
+LONGEST = %w[malloc_truth malloc sampler gcs holders options account socket auto lifetime listeners].freeze
+work = Queue.new(files.sort_by { |file| [LONGEST.index(short.call(file)) || LONGEST.size, file] }).close
+Array.new(Integer(ENV.fetch('JOBS', '4'))) {
   Thread.new { while (file = work.pop) do run.call(file) end }
 }.each(&:join)
 Tap.report(false, 'test_heap_sampler*.rb', ["no such test file in src/test; there are: #{there.join(', ')}"]) if files.empty?

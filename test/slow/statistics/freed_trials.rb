@@ -10,6 +10,7 @@
 # Prints TAP.
 # Usage: ruby --heap-sample=off,malloc=standby,output=none freed_trials.rb [TRIALS]    (a fifth of them; default 2000)
 require_relative "../../tap"
+require_relative "bounds"
 require "heap_sample"
 require "objspace"
 
@@ -116,7 +117,9 @@ end
   trials = Array.new(TRIALS) { |number| trial(interval, number) }
   ratio = trials.sum { |foretold,| foretold.space } / trials.sum { |_, gone,| gone.to_f }
   covered = trials.count { |foretold, gone,| gone.between?(*foretold.space_interval) } / TRIALS.to_f
-  least = 0.95 - 4 * Math.sqrt(0.95 * 0.05 / TRIALS)
+  least = Bounds.share(TRIALS, 0.93).begin
+  z = trials.sum { |foretold, gone,| foretold.space - gone } / Math.sqrt(trials.sum { |foretold,| foretold.variance })
+  check("what is foretold is neither too much nor too little, #{name}", z.abs < Bounds::DEVIATIONS, format("z %.2f", z))
   check("what would be freed is freed, an interval of #{name}", covered >= least,
         format("%.1f%% of %d trials in the interval (at least %.1f%%), %.3f of the truth, %s", covered * 100, TRIALS, least * 100, ratio,
                trials.map(&:last).tally.values.join(" ")))

@@ -3,13 +3,14 @@
 # Is what objects hold of free heap pages unbiased, is its variance what it says, and do its intervals hold?
 #
 # The intervals know what the samples say.  Where a few objects hold most of it, and it happens that none of these is a
-# sample, they are too low: in the last load 7 objects hold nearly all, and none of them is a sample in two thirds of the
-# trials.  No more is asked there than the chance that one of them is seen.
+# sample, they are too low: in the last load a few objects hold nearly all, how many is a matter of where pages begin in this
+# run, and intervals held the truth in 18% to 75% of the trials of a run.  There bias and variance are asked for alone.
 #
 # Each trial plants survivors on heap pages, few on some and many on others, under two sessions: one has every object, and
 # so the truth; the other has samples, and estimates it.  Prints TAP.
 # Usage: ruby holding_trials.rb [TRIALS]    (default 2000)
 require_relative "../../tap"
+require_relative "bounds"
 require "heap_sample"
 
 TRIALS = Integer(ARGV[0] || 2000)
@@ -18,10 +19,10 @@ class Survivor; end
 
 # Of so many objects in a row one survives: alike on all pages, or not.
 LOADS = {
-  "alike on all pages, 40 samples" => { interval: 640, one_of: [8], covered: 0.93 },
-  "alike on all pages, 10 samples" => { interval: 2_560, one_of: [8], covered: 0.93 },
-  "few on some pages, many on others" => { interval: 640, one_of: [3, 100], covered: 0.93 },
-  "a few hold most, and are rarely seen" => { interval: 640, one_of: [1, 400], covered: 0.35 },
+  "alike on all pages, 40 samples" => { interval: 640, one_of: [8] },
+  "alike on all pages, 10 samples" => { interval: 2_560, one_of: [8] },
+  "few on some pages, many on others" => { interval: 640, one_of: [3, 100] },
+  "a few hold most, and are rarely seen" => { interval: 640, one_of: [1, 400], seldom: true },
 }.freeze
 OBJECTS = 5_000
 
@@ -68,14 +69,16 @@ LOADS.each do |name, load|
   mean = ratios.sum / ratios.size
   spread = ratios.sum { |ratio| (ratio - 1)**2 } / ratios.size
   z = (mean - 1) / Math.sqrt(spread / ratios.size)
-  check("bias, #{name}", z.abs < 4, format("z %.2f (bound 4), mean %.4f of the truth, %d trials", z, mean, trials.size))
+  check("bias, #{name}", z.abs < Bounds::DEVIATIONS, format("z %.2f, mean %.4f of the truth, %d trials", z, mean, trials.size))
 
   said = trials.sum { |estimate, truth,| estimate[:holds_free_variance] / truth**2 } / trials.size
   ratio = Math.sqrt(said / spread)
-  check("variance, #{name}", (ratio - 1).abs < [0.1, 4 / Math.sqrt(TRIALS)].max, format("ratio %.3f", ratio))
+  check("variance, #{name}", Bounds.spread(TRIALS).cover?(ratio), format("ratio %.3f", ratio))
 
-  covered = trials.count { |estimate, truth,| covers?(estimate, truth) } / trials.size.to_f
-  least = load[:covered] - 3 * Math.sqrt(load[:covered] * (1 - load[:covered]) / trials.size)
-  check("intervals, #{name}", covered >= least, format("%.1f%% cover (at least %.1f%%)", covered * 100, least * 100))
+  next if load[:seldom]
+
+  covered = trials.count { |estimate, truth,| covers?(estimate, truth) }
+  least = Bounds.fewest(trials.size, 0.93)
+  check("intervals, #{name}", covered >= least, "#{covered} of #{trials.size} cover, #{least} at least")
 end
 Tap.finish

@@ -9,6 +9,7 @@ require "fiddle"
 require "rbconfig"
 require "heap_sample"
 require_relative "../../tap"
+require_relative "bounds"
 
 module Load
   # sizes: of every object, as asked for. lines: 1, or one a size.
@@ -125,16 +126,18 @@ def judge(name, objects, interval, results)
 
   mean = results.sum { |r| r[1] } / count
   z = (mean - truth) / Math.sqrt(expected / count)
-  check("malloc: bias, #{name}", z.abs < 4.5, format("z %.2f, mean %.0f of %.0f", z, mean, truth))
+  check("malloc: bias, #{name}", z.abs < Bounds::DEVIATIONS, format("z %.2f, mean %.0f of %.0f", z, mean, truth))
 
-  # As in trials.rb; a sum of few and skewed terms has a wider margin.
+  # A sum of few and skewed terms has a wider margin.
   fourth = objects.zip(inclusion).sum { |size, p| size**4 * (1 - p) * ((1 - p)**3 + p**3) / p**3 } / expected**2
-  margin = [0.1, 2 * Math.sqrt((2 + fourth) / count)].max
+  range = Bounds.spread(count, fourth)
   variance = results.sum { |r| (r[1] - truth)**2 } / count
   ratio = Math.sqrt(variance / expected)
-  check("malloc: spread, #{name}", (ratio - 1).abs < margin, format("ratio %.3f (within %.2f)", ratio, margin))
+  check("malloc: spread, #{name}", range.cover?(ratio), format("ratio %.3f, %s", ratio, Bounds.shown(range)))
 
   estimated = results.sum { |r| r[2] } / count / expected
+  own = objects.zip(inclusion).sum { |size, p| p * (1 - p) * (size**2 * (1 - p) / p**2)**2 } / expected**2
+  margin = [0.1, Bounds::DEVIATIONS * Math.sqrt(own / count)].max
   check("malloc: variance, #{name}", (estimated - 1).abs < margin, format("ratio %.3f", estimated))
 
   size = truth / objects.size
@@ -144,10 +147,9 @@ def judge(name, objects, interval, results)
     truth.between?(low - 1, high + 1)      # bytes are whole
   end
   share = inside.fdiv(count)
-  slack = 3 * Math.sqrt(0.95 * 0.05 / count)
   narrow = !mixed && samples >= 20 && inclusion[0] < 0.8
-  range = narrow ? (0.93 - slack)..(0.97 + slack) : (0.93 - slack)..1.0
-  check("malloc: coverage, #{name}", range.cover?(share), format("%.1f%% with %.1f samples expected", share * 100, samples))
+  range = Bounds.share(count, 0.93, narrow ? 0.97 : 1)
+  check("malloc: coverage, #{name}", range.cover?(share), format("%.1f%% with %.1f samples expected, %s", share * 100, samples, Bounds.shown(range)))
 end
 
 if ARGV[0] == "--load"

@@ -6,6 +6,7 @@
 # stays, the rest dies. Prints TAP.
 # Usage: ruby moving_trials.rb [TRIALS]    (default 2000; a life is worth 30 trials)
 require_relative "../../tap"
+require_relative "bounds"
 require "heap_sample"
 
 LIVES = Integer(ARGV[0] || 2000) / 30
@@ -63,12 +64,12 @@ FIGURES.each_key do |name|
   errors = lives.map { |truth, found| found[name][0] - truth[name] }
   variances = lives.map { |_, found| found[name][1] }
   mean = errors.sum / LIVES
-  variance = errors.sum { |error| error**2 } / LIVES
-  z = mean / Math.sqrt(variance / LIVES)
-  check("bias while the interval moves, #{name}", z.abs < 4, format("z %.2f (bound 4), mean error %.0f of %.0f", z, mean, lives.sum { |truth,| truth[name] } / LIVES))
+  # By what the profiles say of themselves: of ten lives' own spread no z would be above 3.2.
+  z = errors.sum / Math.sqrt(variances.sum)
+  check("bias while the interval moves, #{name}", z.abs < Bounds::DEVIATIONS, format("z %.2f, mean error %.0f of %.0f", z, mean, lives.sum { |truth,| truth[name] } / LIVES))
   ratio = Math.sqrt(errors.zip(variances).sum { |error, of| error**2 / of } / LIVES)
-  check("spread while the interval moves, #{name}", (ratio - 1).abs < [0.1, 4 / Math.sqrt(2 * LIVES)].max, format("ratio %.3f", ratio))
+  check("spread while the interval moves, #{name}", Bounds.spread(LIVES).cover?(ratio), format("ratio %.3f, %s", ratio, Bounds.shown(Bounds.spread(LIVES))))
   inside = errors.zip(variances).count { |error, of| error.abs < 1.96 * Math.sqrt(of) }
-  check("coverage while the interval moves, #{name}", inside >= 0.93 * LIVES - 3 * Math.sqrt(0.05 * LIVES), "#{inside} of #{LIVES}")
+  check("coverage while the interval moves, #{name}", inside >= Bounds.fewest(LIVES, 0.93), "#{inside} of #{LIVES}, #{Bounds.fewest(LIVES, 0.93)} at least")
 end
 exit!(Tap.plan)

@@ -6,6 +6,7 @@
 # GC.sample_profile estimates with what is true.  Prints TAP.
 # Usage: ruby trials.rb [TRIALS]    (default 2000)
 require_relative "../../tap"
+require_relative "bounds"
 require "heap_sample"
 
 TRIALS = Integer(ARGV[0] || 2000)
@@ -50,16 +51,17 @@ LOADS.each do |name, load|
   mean = trials.sum { |t| t[:objects] } / TRIALS
   standard_error = objects * Math.sqrt(expected / TRIALS)
   z = (mean - objects) / standard_error
-  check("bias, #{name}", z.abs < 4, format("z %.2f (bound 4), mean %.1f of %d", z, mean, objects))
+  check("bias, #{name}", z.abs < Bounds::DEVIATIONS, format("z %.2f, mean %.1f of %d", z, mean, objects))
 
-  # The spread itself is estimated from the trials: its own relative error is sqrt(2/TRIALS)/2 for many samples.
   variance = trials.sum { |t| (t[:objects] / objects - 1)**2 } / TRIALS
-  margin = [0.1, 2 * Math.sqrt((2 + 1 / (p_sample * objects)) / TRIALS)].max
+  range = Bounds.spread(TRIALS, 1 / (p_sample * objects))
   ratio = Math.sqrt(variance / expected)
-  check("spread, #{name}", (ratio - 1).abs < margin, format("ratio %.3f (within %.2f)", ratio, margin))
+  check("spread, #{name}", range.cover?(ratio), format("ratio %.3f, %s", ratio, Bounds.shown(range)))
 
+  # It is in proportion to the number of samples.
   estimated = trials.sum { |t| t[:variance] } / TRIALS / (objects * load[:size]).to_f**2
-  check("variance, #{name}", (estimated / expected - 1).abs < 0.1, format("ratio %.3f", estimated / expected))
+  margin = [0.1, Bounds::DEVIATIONS * Math.sqrt(expected / TRIALS)].max
+  check("variance, #{name}", (estimated / expected - 1).abs < margin, format("ratio %.3f", estimated / expected))
 
   truth = objects * load[:size].to_f
   unit = load[:size] / p_sample
@@ -69,9 +71,8 @@ LOADS.each do |name, load|
   end
   share = inside.fdiv(TRIALS)
   expected_samples = p_sample * objects
-  slack = 3 * Math.sqrt(0.95 * 0.05 / TRIALS)        # three standard errors of a share of 95%
-  range = expected_samples >= 20 && p_sample < 0.9 ? (0.93 - slack)..(0.97 + slack) : (0.93 - slack)..1.0
-  check("coverage, #{name}", range.cover?(share), format("%.1f%% with %.1f samples expected", share * 100, expected_samples))
+  range = Bounds.share(TRIALS, 0.93, expected_samples >= 20 && p_sample < 0.9 ? 0.97 : 1)
+  check("coverage, #{name}", range.cover?(share), format("%.1f%% with %.1f samples expected, %s", share * 100, expected_samples, Bounds.shown(range)))
 end
 # Coarse, then a closer look, then the cap in two steps: what is older than an interval keeps its own weight.
 class Older; end
@@ -103,8 +104,8 @@ walks = Array.new(TRIALS) { walk }
   mean = errors.sum / TRIALS
   variance = errors.sum { |error| error**2 } / TRIALS
   z = mean / Math.sqrt(variance / TRIALS)
-  check("bias, intervals down and up again, the #{name}", z.abs < 4, format("z %.2f (bound 4), mean error %.1f", z, mean))
+  check("bias, intervals down and up again, the #{name}", z.abs < Bounds::DEVIATIONS, format("z %.2f, mean error %.1f", z, mean))
   ratio = Math.sqrt(variance / (walks.sum { |both| both[at][:variance] } / TRIALS))
-  check("spread, intervals down and up again, the #{name}", (ratio - 1).abs < [0.1, 4 / Math.sqrt(TRIALS)].max, format("ratio %.3f", ratio))
+  check("spread, intervals down and up again, the #{name}", Bounds.spread(TRIALS).cover?(ratio), format("ratio %.3f", ratio))
 end
 exit!(Tap.plan)

@@ -860,7 +860,7 @@ await test("GC::SampleProfile#save writes the same page, whole, for its owner on
       "src/lib",
       "-I",
       join(shots, "lib"),
-      "test/alone/viewer/save.rb",
+      "test/fast/viewer/save.rb",
       saved,
     ],
     { encoding: "utf8" },
