@@ -14,7 +14,7 @@ ROOT = Dir.mktmpdir
 {
   "app/views/layouts/application.html.erb" => "<!DOCTYPE html><html><head><title><%= @title %></title></head><body><%= yield %></body></html>",
   "app/views/orders/page.html.erb" => "<h1><%= @title %></h1><table><%= render @orders %></table><p><%= link_to 'older', '/page?before=1' %></p>",
-  "app/views/orders/_order.html.erb" => "<tr><td><%= link_to order.number, \"/orders/\#{order.id}\" %></td><td><%= order.customer.name %></td><td><%= number_to_currency(order.cents / 100.0) %></td></tr>\n",
+  "app/views/orders/_order.html.erb" => "<tr><td><%= link_to order.number, order.number %></td><td><%= order.customer.name %></td><td><%= number_to_currency(order.cents / 100.0) %></td></tr>\n",
 }.each do |path, text|
   FileUtils.mkdir_p(File.dirname("#{ROOT}/#{path}"))
   File.write("#{ROOT}/#{path}", text)
@@ -47,6 +47,7 @@ ActiveRecord::Schema.define do
   create_table(:orders) { |t| t.references(:customer) && t.string(:number) && t.integer(:cents) }
 end
 class Customer < ActiveRecord::Base; end
+
 class Order < ActiveRecord::Base
   belongs_to :customer
 end
