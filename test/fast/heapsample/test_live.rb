@@ -121,7 +121,21 @@ growing do |pid|
     end
   end
 
-  test "keys: sort, the next process, from now on, pause, end" do
+  # As the key does; not on a terminal, since others' processes come and go here.
+  test "the next process, and the first again" do
+    growing do |other|
+      printed("start", other.to_s)
+      all = HeapSample::LiveProcess.method(:all)
+      list = [pid, other].sort.map { |one| HeapSample::LiveProcess.new(one) }
+      HeapSample::LiveProcess.define_singleton_method(:all) { list }
+      watching = HeapSample::Tool::Watching.new(HeapSample::LiveProcess.new(pid))
+      equal(["process #{pid}", "process #{other}", "process #{pid}"], Array.new(3) { watching.look.to_h[:process].tap { watching.switch } })
+    ensure
+      HeapSample::LiveProcess.define_singleton_method(:all, all)
+    end
+  end
+
+  test "keys: sort, from now on, pause, end" do
     PTY.spawn({**CLEAN, "TERM" => "xterm"}, OURS, "--disable=gems", EXE, "watch", text, "--every", "0.2") do |screen, keys, watcher|
       seen = +""
       deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 60
