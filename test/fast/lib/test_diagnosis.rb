@@ -36,8 +36,8 @@ def series(count, gc_each: GC_EACH, majors: true, **meta)
   end)
 end
 
-def account(live: 20, free: 4, stacks: 0.2, malloc: 10, code: 10)
-  parts = {"slots_live" => live, "slots_free" => free, "malloc_live" => malloc, "malloc_waste" => 1, "stacks" => stacks, "code_and_files" => code, "unattributed" => 0}
+def account(live: 20, free: 4, stacks: 0.2, malloc: 10, code: 10, mapped: 0)
+  parts = {"slots_live" => live, "slots_free" => free, "malloc_live" => malloc, "malloc_waste" => 1, "stacks" => stacks, "code_and_files" => code, "unattributed" => mapped}
   parts.transform_values { |size| (size * MIB).to_i }.then { |sizes| sizes.merge("rss" => sizes.values.sum) }
 end
 
@@ -279,6 +279,34 @@ end
 test "stacks of threads that grow all along are threads that pile up" do
   found = diagnosis(20) { |number| {stacks: 0.2 + number, rows: ->(build) { kept(build, LEAK, number, 16, class_name: "Thread") }} }
   equal([:threads, :proved], [found.kind, found.grade])
+end
+
+test "threads that have ended, and are kept, are told from those that live" do
+  kept_threads = lambda do |alive|
+    series(20, "alive" => {"threads" => {"count" => alive, "made" => []}, "fibers" => {"count" => 0, "made" => []}}) do |number|
+      {stacks: 0.2 + number, rows: ->(build) { kept(build, LEAK, number, 16, class_name: "Thread") }}
+    end
+  end
+  ended = ProcessDiagnosis.new(kept_threads[3])
+  equal([:threads, true], [ended.kind, ended.ended_threads?])
+  text = ended.to_s.gsub(/\s+/, " ")
+  assert(text.start_with?("Diagnosis:") && text.include?("Threads that have ended are kept, proved:") && text.include?("They have ended, and keep their stacks"), text)
+  assert(text.match?(/Of that \+1\d\.\d MiB is in stacks of threads and fibers\./), text)
+  equal(false, diagnosis(20) { |number| {stacks: 0.2 + number, rows: ->(build) { kept(build, LEAK, number, 16, class_name: "Thread") }} }.ended_threads?) # they are not counted
+end
+
+test "memory that C code maps by itself leaks, too, though no line is known" do
+  found = diagnosis(20) { |number| {mapped: number} }
+  equal([:native, :proved, []], [found.kind, found.grade, found.shown_findings])
+  text = found.to_s.gsub(/\s+/, " ")
+  assert(text.match?(/Native code leaks, proved: 1\d\.\d MiB in [^.]+ came to stay in memory that C code maps by itself/), text)
+  assert(text.include?("sys_enter_mmap /pid == "), text)
+  equal(:very_likely, diagnosis(8) { |number| {mapped: number} }.grade)
+  equal(:not_settled, diagnosis(6) { |number| {mapped: number} }.grade)
+  equal(:none, diagnosis(20) { |number| {mapped: [number, 5].min} }.grade)
+  # A line that explains half of it is named.
+  lines = diagnosis(20) { |number| {live: 20 + number, mapped: 0.4 * number, rows: ->(build) { kept(build, LEAK, number, 16) }} }
+  equal([:leak, 5], [lines.kind, lines.shown_findings.first.line.line])
 end
 
 test "a request that leaves many objects behind is one finding" do

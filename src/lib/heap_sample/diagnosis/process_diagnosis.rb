@@ -103,6 +103,23 @@ module HeapSample
     # What grows, the most certain and largest first: Array of Finding.
     def findings = @findings ||= enough? && settled.enough? ? FindingHolders.add(Findings.of(settled), series, settled) : []
 
+    # The Course of memory that is neither Ruby's nor malloc's.
+    attr_reader :mapped
+
+    # Does memory grow that is neither Ruby's nor malloc's?  C code maps it by itself (mmap), or an IO::Buffer.
+    def mapped?
+      goes_on? && @mapped.steady? && @mapped.grew >= [least, rss.grew / 2].max && @mapped.grew >= 2 * findings.select(&:leaks?).sum(&:grew)
+    end
+
+    # Are they threads that have ended, whose Thread objects something keeps?  These have their stacks still.
+    def ended_threads? = kind == :threads && crowd.nil? && counts_alive? && Alive::KINDS.each_key.none? { |one| alive(one).grew >= Crowd::LEAST }
+
+    # Of what RSS grew by, a part that is no data of lines: its Verdict::Part; nil if there is no such part of a third.
+    def beside_lines
+      Verdict::NAMES.map { |field, (source, name)| Verdict::Part.new(source, name, exact { |account| account[field].to_i }.grew) }
+                    .max_by(&:bytes).then { |most| most if most.bytes >= [rss.grew / 3, least].max }
+    end
+
     # Bytes of RSS when its last profile was taken.
     def rss_now = accounts? ? @known.last&.account&.rss : (settled.total.spaces.last if enough?)
     # Bytes of RSS when its first profile was taken.
@@ -165,7 +182,7 @@ module HeapSample
 
     # Those that belong to the verdict.  Where it is one of before that goes on, what was named then is first.
     def shown_findings
-      return [] unless LEAKS.include?(kind)
+      return [] if !LEAKS.include?(kind) || mapped?
       return findings unless @held
 
       named = named_by(@held)
@@ -183,12 +200,17 @@ module HeapSample
       @from = @warmup || (seconds_of(@known.last) * WARM_UP)
       @rss, @in_use = accounts? ? [exact(&:rss), exact { |account| in_use_of(account) }] : [settled.course, settled.course]
       @stacks = exact { |account| account["stacks"].to_i }
-      @crowd = Crowd.of(@known) { |kind| exact { |account| account[kind.to_s].to_i } } if accounts?
+      @mapped = exact { |account| account["unattributed"].to_i }
+      @crowd = Crowd.of(@known) { |kind| alive(kind) } if accounts?
       @free = exact { |account| %w[slots_free malloc_waste].sum { |name| account[name].to_i } }
     end
 
     # Does a line grow all along by itself?
     def alone?(group) = group.samples >= Finding::SAMPLES_LEAST && settled.course(group).then { |course| course.certain? && course.steady? }
+
+    # The Course of how many :threads or :fibers there are.
+    def alive(kind) = exact { |account| account[kind.to_s].to_i }
+    def counts_alive? = accounts? && @known.all?(&:alive)
 
     def in_use_of(account) = %w[slots_live malloc_live stacks unattributed].sum { |name| account[name].to_i }
 
@@ -238,6 +260,7 @@ module HeapSample
     # Does what an earlier diagnosis named go on?
     def still?(earlier)
       return true if earlier.crowd || earlier.findings.empty?
+      return goes_on? if earlier.mapped?
 
       now = named_by(earlier)
       now ? !now.passes? && !now.late? && now.even?(Finding::EVENNESS_TO_GO_ON) && (goes_on? || !(now.ends?(settled.work) || now.fills?(settled.work))) : goes_on?
@@ -250,7 +273,8 @@ module HeapSample
     def over? = [rss, in_use].all? { |course| course.grew < least / 2 || course.slowing?(settled.work) }
 
     def judge
-      return [:threads, @known.size >= MAJORS_TO_PROVE ? :proved : :very_likely] if crowd
+      return [:threads, counted_grade] if crowd
+      return [:native, to_name? ? counted_grade : :not_settled] if mapped?
 
       leading = findings.first
       return [kind_of(leading), grade_of(leading)] if leading&.leaks? && explains?(leading)
@@ -260,6 +284,9 @@ module HeapSample
 
       [free.grew >= rss.grew / 2 ? :fragmentation : :bloat, :none]
     end
+
+    # Of what is counted and not estimated.
+    def counted_grade = @known.size >= MAJORS_TO_PROVE ? :proved : :very_likely
 
     # Do RSS and what is in use grow all along?
     def goes_on? = rss.steady? && in_use.steady? && rss.grew >= least

@@ -6,8 +6,9 @@ module HeapSample
     FINDINGS = 5
     COLUMNS = [["", :right], ["grew", :right], ["per hour", :right], ["objects", :right, 2], ["samples", :right, 3], ["class", :left, 1], ["line", :left]].freeze
     WHAT = {leak: "It leaks", threads: "Threads or fibers pile up", native: "Native code leaks"}.freeze
+    ENDED = "Threads that have ended are kept"
     HOW_SURE = {proved: "proved", very_likely: "very likely"}.freeze
-    private_constant :COLUMNS
+    private_constant :COLUMNS, :ENDED
 
     def initialize(diagnosis, layout)
       @diagnosis = diagnosis
@@ -33,7 +34,7 @@ module HeapSample
     def evidence
       return [] unless enough?
 
-      [*(settled_grew if leading), *(rss_grew if @diagnosis.accounts?), *(steps if kind == :bloat), *(held if kind == :fragmentation)]
+      [*(settled_grew if leading), *(rss_grew if @diagnosis.accounts?), *(beside_lines if @diagnosis.leak?), *(steps if kind == :bloat), *(held if kind == :fragmentation)]
     end
 
     # "12 major GCs left alive": what was looked at.
@@ -72,7 +73,8 @@ module HeapSample
     def leak
       return crowd if kind == :threads && @diagnosis.crowd
 
-      sure = "#{WHAT.fetch(kind)}, #{HOW_SURE.fetch(@diagnosis.grade)}"
+      sure = "#{@diagnosis.ended_threads? ? ENDED : WHAT.fetch(kind)}, #{HOW_SURE.fetch(@diagnosis.grade)}"
+      return "#{sure}: #{bytes(@diagnosis.mapped.grew)} in #{time} came to stay in memory that C code maps by itself, beside Ruby's heap and malloc." if @diagnosis.mapped?
       return "#{sure}: #{memory} rose by #{bytes(rss.grew)} in #{time}. No line has samples enough to be named." unless leading
 
       "#{sure}: #{amount(leading)} came to stay at #{where(leading)}#{kept_by}."
@@ -82,8 +84,11 @@ module HeapSample
     def crowd
       crowd = @diagnosis.crowd
       at = ", made at #{@layout.subject(crowd.place)}" if crowd.place
-      "#{crowd.kind.capitalize} pile up, #{HOW_SURE.fetch(@diagnosis.grade)}: #{@layout.count(crowd.before)} → #{@layout.count(crowd.now)}#{at}."
+      "#{crowd.kind.capitalize} pile up, #{HOW_SURE.fetch(@diagnosis.grade)}: #{@layout.count(crowd.before)} → #{@layout.count(crowd.now)}#{at}#{kept_by if of_threads?}."
     end
+
+    # Is what grows most what stands for threads and fibers?
+    def of_threads? = leading&.holder&.kept? && Finding::THREAD_CLASSES.match?(leading.class_name.to_s)
 
     def unsettled
       at = leading ? " Most of what stays so far comes from #{where(leading)}#{kept_by}." : ""
@@ -165,6 +170,12 @@ module HeapSample
         "#{rss.parts.map { |part| signed(part) }.join(", ")}."
     end
 
+    # What lines do not tell: their memory is not sampled.
+    def beside_lines
+      part = @diagnosis.beside_lines or return
+      "Of that #{signed(part.bytes)} is in #{part.name}."
+    end
+
     def steps
       peak = @diagnosis.peak or return "Most of it came at once: a peak of memory was in use, and was freed, but its pages stay with the process."
 
@@ -204,12 +215,28 @@ module HeapSample
     end
 
     def threads_advice
+      return ended_advice if @diagnosis.ended_threads?
+
       place = @diagnosis.crowd&.place || (leading.app_line || leading.line if leading)
       at = place ? " at #{@layout.subject(place)}" : ""
       ["Look for threads and fibers that are started#{at} and wait for ever: end them, or use a pool."]
     end
 
+    # A thread's stack goes with its Thread object.
+    def ended_advice
+      holder = leading&.holder
+      from = holder&.kept? ? "`#{holder.to_s(@layout)}`" : "the list that keeps them"
+      ["They have ended, and keep their stacks and results while something refers to the Thread objects: take them out of #{from} when they are joined."]
+    end
+
+    # No line is known of it: a tracer says who maps.
+    def mapped_advice
+      ["Look for objects of C extensions, and for IO::Buffers, that have to be closed or freed. " \
+       "bpftrace -e 'tracepoint:syscalls:sys_enter_mmap /pid == #{@diagnosis.info.process_id}/ { @[ustack] = sum(args.len); }' shows whose code maps memory."]
+    end
+
     def native_advice
+      return mapped_advice if @diagnosis.mapped?
       return leak_advice if leading&.holder&.kept?
 
       ["#{leading && library ? "`#{@layout.name(library)}`" : "A library"} asks for this memory and does not give it back: look for a newer version of its gem, " \
