@@ -272,7 +272,9 @@ class TestHeapSamplerSocket < Test::Unit::TestCase
   def test_a_child_has_its_own
     running(<<~'RUBY', settings: "interval=256,output=none") do |process, io|
       $kept = Array.new(1000) { Object.new }
-      child = fork { $child = Array.new(50_000) { Object.new }; sleep }
+      made, makes = IO.pipe
+      child = fork { $child = Array.new(50_000) { Object.new }; makes.puts; sleep }
+      made.gets
       sleep 0.1 until Dir.glob("#{ENV["TMPDIR"]}/ruby-heap-*/#{child}-*.sock").any?
       ready
       puts child
