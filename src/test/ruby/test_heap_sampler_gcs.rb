@@ -144,15 +144,17 @@ class TestHeapSamplerGCs < Test::Unit::TestCase
     RUBY
   end
 
-  # A million live objects take some 60 ms: 0.1% of some seconds pays for none.
+  # A million live objects take some 60 ms: 0.1% of some seconds pays for none, and where that takes a minute for one.
   def test_the_share_is_kept
     assert_with_profiles(<<~'RUBY', settings: "gc=0.1%")
       big = Array.new(1_000_000) { Object.new }
       GC.start
-      $enough = ->(infos) { infos.size >= 4 }
+      # On a busy machine a major of the program's own may come before each of the first profiles.
+      $enough = ->(infos) { infos.size >= 4 && infos.any? { |info| info.gc_asked.last == :over_budget } }
       work_until { leak }
       last = infos.last.gc_asked
-      assert_equal [0.001, 0], [last.limit, last.started]
+      assert_equal 0.001, last.limit
+      assert_operator last.started, :<=, last.of / 40
       assert_include infos.map { |info| info.gc_asked.last }, :over_budget
     RUBY
   end
