@@ -121,11 +121,12 @@ class TestHeapSamplerGCs < Test::Unit::TestCase
       work_until { leak }
       all = infos
       assert_empty all.drop(1).map { |info| info.gc_asked.last } - %i[ended not_needed unfinished no_safe_point]
-      # What the profile says is in use, a mark has looked at since the one before.
-      marked[all].each do |before, info|
-        assert_operator info.gc_major, :>, before.gc_major
-        assert_operator info.last_major, :>, before.last_major || before.taken - 60
-        assert_operator info.taken - info.last_major, :<, info.taken - before.taken + 0.5
+      # What the profile says is in use, a mark has looked at that ended since the one before; it may have begun earlier.
+      pairs = marked[all]
+      assert_operator all.last.gc_major - all.first.gc_major, :>=, pairs.size / 2
+      pairs.each do |before, info|
+        assert_operator info.gc_major, :>=, before.gc_major
+        assert_operator info.taken - info.last_major, :<, 2 * (info.taken - before.taken) + 0.5
       end
       asked = all.last.gc_asked
       assert_operator asked.seconds, :>, 0
@@ -143,15 +144,17 @@ class TestHeapSamplerGCs < Test::Unit::TestCase
     RUBY
   end
 
-  # A million live objects take some 60 ms: 0.1% of some seconds pays for none.
+  # A million live objects take some 60 ms: 0.1% of some seconds pays for none, and where that takes a minute for one.
   def test_the_share_is_kept
     assert_with_profiles(<<~'RUBY', settings: "gc=0.1%")
       big = Array.new(1_000_000) { Object.new }
       GC.start
-      $enough = ->(infos) { infos.size >= 4 }
+      # On a busy machine a major of the program's own may come before each of the first profiles.
+      $enough = ->(infos) { infos.size >= 4 && infos.any? { |info| info.gc_asked.last == :over_budget } }
       work_until { leak }
       last = infos.last.gc_asked
-      assert_equal [0.001, 0], [last.limit, last.started]
+      assert_equal 0.001, last.limit
+      assert_operator last.started, :<=, last.of / 40
       assert_include infos.map { |info| info.gc_asked.last }, :over_budget
     RUBY
   end

@@ -272,9 +272,9 @@ class TestHeapSamplerSocket < Test::Unit::TestCase
   def test_a_child_has_its_own
     running(<<~'RUBY', settings: "interval=256,output=none") do |process, io|
       $kept = Array.new(1000) { Object.new }
-      done, tell = IO.pipe
-      child = fork { $child = Array.new(50_000) { Object.new }; tell << "."; sleep }
-      done.read(1)
+      made, makes = IO.pipe
+      child = fork { $child = Array.new(50_000) { Object.new }; makes.puts; sleep }
+      made.gets
       sleep 0.1 until Dir.glob("#{ENV["TMPDIR"]}/ruby-heap-*/#{child}-*.sock").any?
       ready
       puts child
@@ -282,7 +282,7 @@ class TestHeapSamplerSocket < Test::Unit::TestCase
     RUBY
       pid = io.gets.to_i
       child = HeapSample::LiveProcess.new(pid)
-      assert_operator child.memory[:account].rss, :>, 1 << 20
+      sleep 0.05 until child.memory[:account].rss > 1 << 20
       assert_equal [pid, process.pid], child.hello.values_at(:process_id, :parent_id)
       assert_in_delta 51_000, child.profile(gc: true).rows.sum { |row| row.class_name == "Object" ? row.inuse.objects : 0 }, 10_000
       assert_in_delta 1000, process.profile(gc: true).rows.sum { |row| row.class_name == "Object" ? row.inuse.objects : 0 }, 1000

@@ -5,12 +5,13 @@
 require "tool"
 require "json"
 
+# For two minutes and a half at least, however long who asks takes.
 GROWING = <<~'RUBY'
   $0 = "a program that grows"
   class Ticket; def initialize = @text = "x" * 100; end
   kept = []
   $stdout.puts("ready") || $stdout.flush
-  sleep 0.005 while 200.times { kept << Ticket.new } && kept.size < 3_000_000
+  sleep 0.005 while 100.times { kept << Ticket.new } && kept.size < 3_000_000
   sleep
 RUBY
 
@@ -33,9 +34,10 @@ growing do |pid|
   text = pid.to_s
 
   test "ps lists it, with its title, not sampled" do
-    row = printed("ps").lines.find { |line| line.start_with?(/\s*#{pid} /) }
-    assert(row&.match?(/\bno\s+a program that grows/), row.inspect)
-    about = JSON.parse(printed("ps", "--json")).find { |one| one["process_id"] == pid }
+    row = heapsample("ps").out.lines.find { |line| line.start_with?(/\s*#{pid} /) }       # others may end meanwhile, which it says on stderr
+    # Where another process on this machine has a value of it there is a column more.
+    assert(row&.match?(/\bno\s+(?:-\s+)?a program that grows/), row.inspect)
+    about = JSON.parse(heapsample("ps", "--json").out).find { |one| one["process_id"] == pid }
     equal(nil, about["sampling"])
     equal([], Dir.glob("#{ENV["TMPDIR"]}/ruby-heap-*/*"))       # and it was not asked
   end
@@ -80,8 +82,10 @@ growing do |pid|
     looks = printed("watch", text, "--json", "--every", "0.2", "--seconds", "4").lines.map { |line| JSON.parse(line) }
     assert(looks.size.between?(3, 21), looks.size.to_s)
     assert(looks.last["grew_bytes"] > 0, looks.last.to_s)
-    grown = looks.flat_map { |look| look["grown"] }
-    assert(grown.any? { |row| row["line"].include?("-e:2") }, grown.first(5).to_s)
+    # Where the machine is so busy that it hardly grows, chance may hide it: it is looked at again.
+    grown = ->(all) { all.flat_map { |look| look["grown"] }.any? { |row| row["line"].include?("-e:2") } }
+    again = -> { printed("watch", text, "--json", "--every", "1", "--seconds", "8").lines.map { |line| JSON.parse(line) } }
+    assert(grown[looks] || 3.times.any? { grown[again.call] }, "the line is not named")
   end
 
   test "the diagnosis of it names the line" do
@@ -191,7 +195,7 @@ growing do |pid|
       equal("ready\n", io.gets)
       equal(1, File.read("/proc/#{io.pid}/status")[/^SigCgt:\s*(\h+)/, 1].to_i(16)[44])
       fails(1, /process #{io.pid}: no Ruby with the heap sampler/, "top", io.pid.to_s)
-      assert(!printed("ps").include?("perl"))
+      assert(!heapsample("ps").out.include?("perl"))
       equal(nil, io.wait_readable(0.1))
     ensure
       Process.kill(:KILL, io.pid)
@@ -201,13 +205,14 @@ growing do |pid|
   test "a process that ends in the middle is said to have ended" do
     victim = IO.popen([{"RUBY_HEAP_SAMPLE" => "output=none"}, OURS, "--disable=gems", "-e", "puts :ready; $stdout.flush; sleep"])
     victim.gets
-    watcher = Thread.new { heapsample("watch", victim.pid.to_s, "--every", "0.1", "--json") }
-    sleep 0.1 until watcher.status == "sleep"
-    sleep 1
-    Process.kill(:KILL, victim.pid)
-    result = watcher.value
-    equal([1, true], [result.status, result.out.lines.size.positive?])
-    assert(result.err.match?(/\Aheapsample: process #{victim.pid}: (nobody listens there any more|it has ended)/), result.err)
+    Open3.popen3(CLEAN, OURS, "-w", "--disable=gems", EXE, "watch", victim.pid.to_s, "--every", "0.1", "--json") do |_, out, err, watcher|
+      JSON.parse(out.gets)
+      Process.kill(:KILL, victim.pid)
+      out.read
+      equal(1, watcher.value.exitstatus)
+      said = err.read
+      assert(said.match?(/\Aheapsample: process #{victim.pid}: (nobody listens there any more|it has ended)/), said)
+    end
   ensure
     victim.close
   end

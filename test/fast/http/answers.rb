@@ -76,7 +76,8 @@ serving(KEEPS, settings: "interval=1k,output=none") do |it|
   end
 end
 
-serving("Kept = Class.new; $kept = []; ready; while (line = $stdin.gets); line == \"drop\\n\" ? $kept.clear : $kept.concat(Array.new(line.to_i) { Kept.new }); ready; end", settings: "interval=512,output=none") do |it|
+keeps_more = 'Kept = Class.new; $kept = []; ready; while (line = $stdin.gets); line == "drop\n" ? $kept.clear : $kept.concat(Array.new(line.to_i) { Kept.new }); ready; end'
+serving(keeps_more, settings: "interval=512,output=none") do |it|
   say = lambda do |line|
     it.io.puts(line)
     it.io.gets

@@ -132,8 +132,8 @@ def wrong(made, rows)
   share = malloc / (malloc + slots)
   shown = "slots #{slots.round}, malloc #{malloc.round}, truly #{made.truth}, mapped #{made.mapped}"
   case made.where
-  # Iseqs have 0.82 to 0.86, give or take 0.02 by chance.
-  when :malloc then return "not mostly malloc: #{shown}" unless share > 0.75
+  # Iseqs have 0.82 to 0.86, give or take 0.02 by chance: this is six times that below.
+  when :malloc then return "not mostly malloc: #{shown}" unless share > 0.7
   when :slots then return "not mostly slots: #{shown}" unless share < 0.2
   when :both then return "not both: #{shown}" unless share.between?(0.15, 0.85)
   when :stacks then return "charged: #{shown}" unless made.mapped > 2 * (malloc + slots)
