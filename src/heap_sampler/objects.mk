@@ -14,7 +14,7 @@ HEAP_SAMPLER_OBJS = \
 	heap_sampler/extending/listen.$(OBJEXT) heap_sampler/extending/tracepoint.$(OBJEXT) heap_sampler/extending/usdt.$(OBJEXT) \
 	heap_sampler/holders/answer.$(OBJEXT) heap_sampler/holders/ask.$(OBJEXT) heap_sampler/holders/arena.$(OBJEXT) heap_sampler/holders/chains.$(OBJEXT) \
 	heap_sampler/holders/child.$(OBJEXT) heap_sampler/holders/holders.$(OBJEXT) \
-	heap_sampler/holders/roots.$(OBJEXT) heap_sampler/holders/slot_index.$(OBJEXT) heap_sampler/holders/waiters.$(OBJEXT) heap_sampler/holders/walk.$(OBJEXT) heap_sampler/holders/without.$(OBJEXT) \
+	heap_sampler/holders/fiber_waits.$(OBJEXT) heap_sampler/holders/pins.$(OBJEXT) heap_sampler/holders/roots.$(OBJEXT) heap_sampler/holders/slot_index.$(OBJEXT) heap_sampler/holders/waiters.$(OBJEXT) heap_sampler/holders/walk.$(OBJEXT) heap_sampler/holders/without.$(OBJEXT) \
 	heap_sampler/holders/edge.$(OBJEXT) heap_sampler/holders/edge_code.$(OBJEXT) heap_sampler/holders/edge_data.$(OBJEXT) \
 	heap_sampler/holders/edge_libraries.$(OBJEXT) heap_sampler/holders/edge_modules.$(OBJEXT) \
 	heap_sampler/holders/edge_objects.$(OBJEXT) heap_sampler/holders/edge_roots.$(OBJEXT) \
@@ -29,13 +29,13 @@ HEAP_SAMPLER_OBJS = \
 	heap_sampler/native/unwind.$(OBJEXT) \
 	heap_sampler/process/identity.$(OBJEXT) heap_sampler/process/majors.$(OBJEXT) heap_sampler/process/output.$(OBJEXT) \
 	heap_sampler/process/periodic.$(OBJEXT) heap_sampler/process/request.$(OBJEXT) \
-	heap_sampler/process/safe_point.$(OBJEXT) heap_sampler/process/walks.$(OBJEXT) \
+	heap_sampler/process/safe_point.$(OBJEXT) heap_sampler/process/walk_budget.$(OBJEXT) heap_sampler/process/walks.$(OBJEXT) \
 	heap_sampler/profile/buffer.$(OBJEXT) heap_sampler/profile/encode.$(OBJEXT) \
 	heap_sampler/profile/delta.$(OBJEXT) heap_sampler/profile/encode_meta.$(OBJEXT) heap_sampler/profile/encode_metrics.$(OBJEXT) \
 	heap_sampler/profile/encode_pprof.$(OBJEXT) heap_sampler/profile/encode_text.$(OBJEXT) \
-	heap_sampler/profile/formats.$(OBJEXT) heap_sampler/profile/gzip.$(OBJEXT) heap_sampler/profile/kept.$(OBJEXT) heap_sampler/profile/label_texts.$(OBJEXT) \
+	heap_sampler/profile/formats.$(OBJEXT) heap_sampler/profile/gzip.$(OBJEXT) heap_sampler/profile/kept.$(OBJEXT) heap_sampler/profile/kept_chain.$(OBJEXT) heap_sampler/profile/label_texts.$(OBJEXT) \
 	heap_sampler/profile/kept_samples.$(OBJEXT) heap_sampler/profile/malloc_rows.$(OBJEXT) \
-	heap_sampler/profile/profile.$(OBJEXT) heap_sampler/profile/slot_copies.$(OBJEXT) heap_sampler/profile/slot_rows.$(OBJEXT) \
+	heap_sampler/profile/pins.$(OBJEXT) heap_sampler/profile/profile.$(OBJEXT) heap_sampler/profile/slot_copies.$(OBJEXT) heap_sampler/profile/slot_rows.$(OBJEXT) \
 	heap_sampler/profile/snapshot.$(OBJEXT) heap_sampler/profile/writer.$(OBJEXT) \
 	heap_sampler/ruby_api/block.$(OBJEXT) heap_sampler/ruby_api/check_api.$(OBJEXT) \
 	heap_sampler/ruby_api/control.$(OBJEXT) heap_sampler/ruby_api/given_labels.$(OBJEXT) heap_sampler/ruby_api/init.$(OBJEXT) heap_sampler/ruby_api/label_book.$(OBJEXT) heap_sampler/ruby_api/labels.$(OBJEXT) heap_sampler/ruby_api/memory.$(OBJEXT) \

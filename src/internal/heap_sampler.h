@@ -149,6 +149,18 @@ void rb_heap_sampler_gc_counts(struct rb_heap_sampler_gc_counts *counts);
 /* Objects with finalizers, and the array of what ObjectSpace.define_finalizer got for them; allocates nothing. [vm] */
 void rb_heap_sampler_gc_each_finalizer(void (*each)(VALUE object, VALUE blocks, void *data), void *data);
 
+/* -- gc.c: a walk, which asks mark functions for references outside of GC ---- */
+
+/* What a mark function says of the reference that it tells just now: may GC.compact move the object?  MAYBE: what stands there
+ * may be no reference at all (a machine stack), so it must not. */
+enum rb_heap_sampler_reference { RB_HEAP_SAMPLER_MOVABLE,
+                                 RB_HEAP_SAMPLER_PINS,
+                                 RB_HEAP_SAMPLER_MAYBE_PINS };
+extern enum rb_heap_sampler_reference rb_heap_sampler_reference;
+/* [vm], or in a child that has only this thread. */
+#define rb_heap_sampler_on_reference(pins, maybe) \
+    ((void)(rb_heap_sampler_reference = (maybe) ? RB_HEAP_SAMPLER_MAYBE_PINS : (pins) ? RB_HEAP_SAMPLER_PINS : RB_HEAP_SAMPLER_MOVABLE))
+
 /* -- variable.c ----------------------------------------------------------- */
 
 /* Global variables that have a value, aliases too; allocates nothing. [vm] */
@@ -205,6 +217,7 @@ uint16_t rb_heap_sampler_fiber_labels(const struct rb_heap_sampler_alive *fiber)
 /* What a fiber refers to beside its stack; 0: nothing. Plain loads; [vm] */
 struct rb_fiber_struct;
 struct rb_heap_sampler_fiber_kept {
+    bool suspended;             /* it has begun, and does not run */
     VALUE block, value, resumed_by;
 };
 void rb_heap_sampler_fiber_keeps(const struct rb_fiber_struct *fiber, struct rb_heap_sampler_fiber_kept *kept);
@@ -243,6 +256,7 @@ enum { rb_heap_sampler_drawing = 0,
        RUBY_INTERNAL_EVENT_SAMPLED_NEWOBJ = 0 };
 #define rb_heap_sampler_on_newobj(object) ((void)0)
 #define rb_heap_sampler_event_flags(events) (events)
+#define rb_heap_sampler_on_reference(pins, maybe) ((void)0)
 #define RB_HEAP_SAMPLER_HELP(M)
 
 static inline void

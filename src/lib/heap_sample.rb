@@ -60,6 +60,7 @@ module HeapSample
   autoload :Edge, "#{here}/holders/edge"
   autoload :Holders, "#{here}/holders/holders"
   autoload :NearestHolder, "#{here}/holders/nearest_holder"
+  autoload :Pins, "#{here}/holders/pins"
   autoload :Roots, "#{here}/holders/roots"
   autoload :StuckThreads, "#{here}/holders/stuck_threads"
   autoload :Walk, "#{here}/holders/walk"

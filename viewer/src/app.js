@@ -96,6 +96,7 @@ export class App {
 
   // What is shown at first: growth where there is one; without anything in use, what is young.
   first() {
+    if (this.toolbar.values()[this.data.opens]) return this.data.opens;
     if (this.data.growths.length) return "growth";
     return !this.toolbar.some("inuse") && this.toolbar.some("young") ? "young" : "inuse";
   }

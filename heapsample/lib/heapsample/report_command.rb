@@ -60,6 +60,7 @@ module HeapSample
       # The values that have no objects.
       def define_shares(parser)
         parser.on("--free", "ranked by the free memory of heap pages that they hold") { options[:value] = :holds_free }
+        parser.on("--why", "of a running process: with a walk over its heap, which says what pins them") { options[:why] = true }
         parser.on("--unshared", "of a forked process: ranked by what was shared with the parent and is not any more") { options[:value] = :unshared }
       end
 

@@ -57,6 +57,7 @@ rb_hs_answer_write(int fd, const struct hs_answer *answer)
         write_all(fd, answer->texts, answer->text_count * sizeof(*answer->texts)) &&
         write_all(fd, answer->bytes, answer->byte_count) &&
         write_all(fd, answer->object_nodes, answer->object_count * sizeof(uint32_t)) &&
+        write_all(fd, answer->object_pins, answer->object_count * sizeof(*answer->object_pins)) &&
         write_all(fd, answer->block_nodes, answer->block_count * sizeof(uint32_t)) &&
         write_all(fd, answer->freed, answer->freed_count * sizeof(*answer->freed)) &&
         pwrite(fd, &head, sizeof(head), 0) == (ssize_t)sizeof(head);
@@ -157,6 +158,7 @@ good_p(const struct hs_holders *holders)
 {
     return texts_good_p(holders) && nodes_good_p(holders) && freed_good_p(holders) &&
         numbers_good_p(holders->object_nodes, holders->object_count, holders->node_count) &&
+        numbers_good_p(&holders->object_pins->pin, holders->object_count * 2, holders->node_count) &&
         numbers_good_p(holders->block_nodes, holders->block_count, holders->node_count);
 }
 
@@ -172,6 +174,7 @@ rb_hs_answer_read(int fd, uint32_t objects, uint32_t blocks, struct hs_holders *
     into->texts = read_array(&reader, into->text_count = head.texts, sizeof(*into->texts));
     into->bytes = read_array(&reader, into->byte_count = head.bytes, 1);
     into->object_nodes = read_array(&reader, into->object_count = objects, sizeof(uint32_t));
+    into->object_pins = read_array(&reader, objects, sizeof(*into->object_pins));
     into->block_nodes = read_array(&reader, into->block_count = blocks, sizeof(uint32_t));
     bool whole = read_all(fd, into->freed, head.freed * sizeof(*into->freed), &reader.at);
     into->freed_count = whole ? head.freed : 0;

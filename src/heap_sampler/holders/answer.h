@@ -15,6 +15,7 @@ struct hs_answer {
     const char *bytes;
     uint32_t node_count, text_count, byte_count;
     const uint32_t *object_nodes, *block_nodes;
+    const struct hs_pin_nodes *object_pins;
     uint32_t object_count, block_count;
     struct hs_holder_figures figures;
     struct hs_freed freed[HS_FREED_MOST];

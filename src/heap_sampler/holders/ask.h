@@ -33,6 +33,7 @@ struct hs_wanted {
     uint32_t objects, blocks;
     uintptr_t (*object)(const void *data, uint32_t position);   /* a VALUE */
     uintptr_t (*block)(const void *data, uint32_t position);    /* what malloc returned */
+    bool (*pinned)(const void *data, uint32_t position);        /* must GC.compact not move the object? */
     struct hs_estimate (*object_weight)(const void *data, uint32_t position);   /* what it stands for */
     struct hs_estimate (*block_weight)(const void *data, uint32_t position);
 };

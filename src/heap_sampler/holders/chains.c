@@ -8,7 +8,8 @@
 
 #include <string.h>
 
-enum { HASH_PLACES = HS_NODES_MOST * 2,
+enum { PLACES_FIRST = 1 << 11,
+       PLACES_GROWTH = 8,
        PERIOD_MOST = 4 };
 
 /* -- texts ---------------------------------------------------------------------------- */
@@ -42,15 +43,42 @@ add_text(struct hs_chains *chains, uint32_t *place, const char *ptr, size_t len)
     return chains->text_count - 1;
 }
 
+/* Where a text is, or may be put. */
+static uint32_t *
+text_place(const struct hs_chains *chains, const char *ptr, size_t len)
+{
+    uint32_t place = (uint32_t)hash_of(ptr, len) % chains->text_places;
+    while (chains->text_hash[place] && !text_is(chains, chains->text_hash[place] - 1, ptr, len)) place = (place + 1) % chains->text_places;
+    return &chains->text_hash[place];
+}
+
+/* Without memory the old one serves until it is full. */
+static bool
+grow_texts(struct hs_chains *chains)
+{
+    uint32_t places = chains->text_places * PLACES_GROWTH;
+    uint32_t *hash = rb_hs_arena_map(places * sizeof(*hash));
+    if (!hash) return chains->text_count < chains->text_places - 1;
+    chains->text_hash = hash;
+    chains->text_places = places;
+    for (uint32_t i = 1; i < chains->text_count; i++) {
+        const struct hs_holder_text *text = &chains->texts[i];
+        *text_place(chains, chains->bytes + text->at, text->len) = i + 1;
+    }
+    return true;
+}
+
 static uint32_t
 text_number(struct hs_chains *chains, const char *ptr, size_t len)
 {
     if (!len) return 0;
-    uint32_t place = (uint32_t)hash_of(ptr, len) % HASH_PLACES;
-    for (; chains->text_hash[place]; place = (place + 1) % HASH_PLACES) {
-        if (text_is(chains, chains->text_hash[place] - 1, ptr, len)) return chains->text_hash[place] - 1;
+    uint32_t *place = text_place(chains, ptr, len);
+    if (*place) return *place - 1;
+    if (chains->text_count * 2 >= chains->text_places && !grow_texts(chains)) {
+        chains->evicted++;
+        return 1;               /* HS_EVICTED */
     }
-    return add_text(chains, &chains->text_hash[place], ptr, len);
+    return add_text(chains, text_place(chains, ptr, len), ptr, len);
 }
 
 /* -- nodes ------------------------------------------------------------------------------ */
@@ -65,7 +93,23 @@ static uint32_t *
 hash_place(const struct hs_chains *chains, const struct hs_chain_node *node)
 {
     uint64_t key = hs_mix((uint64_t)node->parent << 32 | node->name) ^ hs_mix((uint64_t)node->klass << 32 | node->line) ^ node->path;
-    return &chains->node_hash[hs_mix(key) % HASH_PLACES];
+    return &chains->node_hash[hs_mix(key) % chains->node_places];
+}
+
+/* Without memory the old one serves: its chains get longer. */
+static void
+grow_nodes(struct hs_chains *chains)
+{
+    uint32_t places = chains->node_places * PLACES_GROWTH;
+    uint32_t *hash = rb_hs_arena_map(places * sizeof(*hash));
+    if (!hash) return;
+    chains->node_hash = hash;
+    chains->node_places = places;
+    for (uint32_t i = HS_TOP_COUNT; i < chains->node_count; i++) {
+        uint32_t *place = hash_place(chains, &chains->nodes[i]);
+        chains->nodes[i].next = *place;
+        *place = i + 1;
+    }
 }
 
 static uint32_t
@@ -79,6 +123,10 @@ find_or_add(struct hs_chains *chains, const struct hs_chain_node *wanted)
     if (chains->node_count == HS_NODES_MOST) {
         chains->evicted++;
         return HS_TOP_EVICTED;
+    }
+    if (chains->node_count >= chains->node_places) {
+        grow_nodes(chains);
+        place = hash_place(chains, wanted);
     }
     chains->nodes[chains->node_count] = *wanted;
     chains->nodes[chains->node_count].next = *place;
@@ -122,8 +170,10 @@ node_named(struct hs_chains *chains, uint32_t parent, const struct hs_edge *edge
         .object = child,
     };
     uint32_t node = repeated(chains, wanted.parent, &wanted);
-    if (node == UINT32_MAX) node = find_or_add(chains, &wanted);
-    else chains->nodes[node].folded++;
+    bool again = node != UINT32_MAX;
+    if (!again) node = find_or_add(chains, &wanted);
+    if (chains->settled) return node;
+    chains->nodes[node].folded += again;
     chains->nodes[node].objects++;
     return node;
 }
@@ -259,8 +309,10 @@ rb_hs_chains_make(struct hs_chains *chains, struct hs_walk *walk)
         .nodes = rb_hs_arena_map(HS_NODES_MOST * sizeof(*chains->nodes)),
         .texts = rb_hs_arena_map(HS_TEXTS_MOST * sizeof(*chains->texts)),
         .bytes = rb_hs_arena_map(HS_TEXT_BYTES_MOST),
-        .node_hash = rb_hs_arena_map(HASH_PLACES * sizeof(*chains->node_hash)),
-        .text_hash = rb_hs_arena_map(HASH_PLACES * sizeof(*chains->text_hash)),
+        .node_hash = rb_hs_arena_map(PLACES_FIRST * sizeof(*chains->node_hash)),
+        .text_hash = rb_hs_arena_map(PLACES_FIRST * sizeof(*chains->text_hash)),
+        .node_places = PLACES_FIRST,
+        .text_places = PLACES_FIRST,
         .marked = rb_hs_arena_map((walk->index.slots / 64 + 1) * sizeof(*chains->marked)),
         .text_count = 1,
     };
@@ -274,6 +326,12 @@ rb_hs_chains_make(struct hs_chains *chains, struct hs_walk *walk)
     HS_TOPS(HS_TOP)
 #undef HS_TOP
     return true;
+}
+
+uint32_t
+rb_hs_chain_node_below(struct hs_chains *chains, uint32_t node, const struct hs_edge *edge, VALUE object)
+{
+    return node_named(chains, node, edge, object);
 }
 
 struct hs_holder

@@ -46,8 +46,10 @@ struct hs_chains {
     char *bytes;
     uint32_t node_count, text_count, byte_count;
     uint32_t *node_hash, *text_hash;    /* number + 1; chained by `next`, probed */
+    uint32_t node_places, text_places;  /* of these: they grow, for each place that is used is a page of memory while few are */
     uint64_t *marked;           /* objects on chains: bits by place */
     uint32_t kind_texts[HS_EDGE_KIND_COUNT];    /* their words */
+    bool settled;               /* what is named from now on counts for no node */
     uint32_t evicted;           /* names that found no room */
 };
 
@@ -57,6 +59,8 @@ bool rb_hs_chains_make(struct hs_chains *chains, struct hs_walk *walk);
 void rb_hs_chain_mark(struct hs_chains *chains, VALUE object);
 /* The node of an object that was marked, HS_TOP_NOT_REACHED where it was not reached. */
 uint32_t rb_hs_chain_node_of(struct hs_chains *chains, VALUE object);
+/* The node of a reference to `object` below another node, by its name. */
+uint32_t rb_hs_chain_node_below(struct hs_chains *chains, uint32_t node, const struct hs_edge *edge, VALUE object);
 /* A node of `chains` as the parent is to have it. */
 struct hs_holder rb_hs_chain_holder(const void *chains, uint32_t node);
 

@@ -7,6 +7,7 @@
 #include "heap_sampler/holders/answer.h"
 #include "heap_sampler/holders/arena.h"
 #include "heap_sampler/holders/chains.h"
+#include "heap_sampler/holders/pins.h"
 #include "heap_sampler/holders/roots.h"
 #include "heap_sampler/holders/waiters.h"
 #include "heap_sampler/holders/without.h"
@@ -172,7 +173,7 @@ prepare(const struct hs_child_order *order)
     const struct hs_wanted *wanted = order->wanted;
     if (!rb_hs_walk_make(&walk, order->progress) || !rb_hs_chains_make(&chains, &walk) || !index_blocks(wanted)) return false;
     if (wanted->blocks) walk.each = look_for_blocks;
-    return rb_hs_roots_read(&walk) && rb_hs_waiters_read(&walk);
+    return rb_hs_pins_read(&walk, wanted) && rb_hs_roots_read(&walk) && rb_hs_waiters_read(&walk);
 }
 
 static int
@@ -185,7 +186,7 @@ answer(const struct hs_child_order *order)
     rb_hs_roots_walk(&walk);
     rb_hs_waiters_settle(&walk);
     uint64_t walked = rb_hs_steady_ns();
-    if (!name_all(wanted, &answer)) return HS_CHILD_NO_ROOM;
+    if (!name_all(wanted, &answer) || !(answer.object_pins = rb_hs_pins_name(&chains, wanted))) return HS_CHILD_NO_ROOM;
     uint64_t named = rb_hs_steady_ns(), objects = order->progress->objects, edges = order->progress->edges, bytes = rb_hs_arena_resident();
     struct hs_found found = {wanted, answer.object_nodes, answer.block_nodes, blocks.owners};
     answer.freed_count = rb_hs_without(&chains, &found, answer.freed, begun + order->seconds * half_second_ns);

@@ -122,6 +122,11 @@ void rb_hs_root_edge(const char *category, VALUE child, struct hs_edge *edge);
 /* "Badge", "(anonymous Class < Badge)", "(imemo:env)", "(hidden T_ARRAY)"; returns the length. */
 size_t rb_hs_object_class_name(VALUE object, char *name, size_t size);
 
+/* Where code stands: path and line of the edge become those of the innermost line, from a frame on, that is no part of Ruby. */
+struct rb_execution_context_struct;
+struct rb_control_frame_struct;
+void rb_hs_edge_stands_at(struct hs_edge *edge, const struct rb_execution_context_struct *ec, const struct rb_control_frame_struct *cfp);
+
 /* Blocks of malloc that belong to the object, whether they have samples or not.  `pointer` is what malloc returned. */
 void rb_hs_owned_blocks(VALUE object, void (*each)(const void *pointer, void *data), void *data);
 

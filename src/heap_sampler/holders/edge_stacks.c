@@ -9,6 +9,8 @@
  */
 #include "heap_sampler/holders/edge_visit.h"
 
+#include <string.h>
+
 static const rb_control_frame_t *
 stacks_end(const rb_execution_context_t *ec)
 {
@@ -106,4 +108,17 @@ rb_hs_visit_stack(struct hs_visit *visit, const rb_execution_context_t *ec)
     hs_visit(visit, HS_EDGE_STACK, "recursion guard", 0, ec->local_storage_recursive_hash);
     hs_visit(visit, HS_EDGE_STACK, "recursion guard", 0, ec->local_storage_recursive_hash_for_trace);
     hs_visit(visit, HS_EDGE_STACK, "constant", 0, ec->private_const_reference);
+}
+
+void
+rb_hs_edge_stands_at(struct hs_edge *edge, const rb_execution_context_t *ec, const rb_control_frame_t *cfp)
+{
+    if (cfp) cfp = rb_vm_get_ruby_level_next_cfp(ec, cfp);
+    for (; cfp; cfp = rb_vm_get_ruby_level_next_cfp(ec, RUBY_VM_PREVIOUS_CONTROL_FRAME(cfp))) {
+        VALUE path = rb_iseq_path(cfp->iseq);
+        if (!RB_TYPE_P(path, T_STRING) || strncmp(RSTRING_PTR(path), "<internal:", 10) == 0) continue;
+        edge->path = (struct hs_text){RSTRING_PTR(path), (uint32_t)RSTRING_LEN(path)};
+        edge->line = (uint32_t)rb_vm_get_sourceline(cfp);
+        return;
+    }
 }

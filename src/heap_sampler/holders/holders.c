@@ -21,9 +21,11 @@ rb_hs_holders_free(struct hs_holders *holders)
     rb_hs_free(HS_MEM_SNAPSHOTS, holders->bytes);
     rb_hs_free(HS_MEM_SNAPSHOTS, holders->object_nodes);
     rb_hs_free(HS_MEM_SNAPSHOTS, holders->block_nodes);
+    rb_hs_free(HS_MEM_SNAPSHOTS, holders->object_pins);
     holders->nodes = NULL;
     holders->texts = NULL;
     holders->bytes = NULL;
     holders->object_nodes = holders->block_nodes = NULL;
+    holders->object_pins = NULL;
     holders->node_count = holders->text_count = holders->object_count = holders->block_count = holders->freed_count = 0;
 }

@@ -34,7 +34,7 @@ enum hs_refusal {
 const char *rb_hs_refusal_text(enum hs_refusal refusal);
 
 /* The first nodes of the tree of holders (chains.h), in this order, and as rb_hs_root_edge knows what lies below
- * them (edge.h). The last ones are of what has no chain. */
+ * them (edge.h). The last ones are of what has no chain, and of references that pin (pins.h). */
 #define HS_TOPS(TOP) \
     TOP(CONSTANTS, "(constants)", HS_ROOT_CONSTANTS) \
     TOP(GLOBALS, "(global variables)", "global_tbl") \
@@ -47,7 +47,9 @@ const char *rb_hs_refusal_text(enum hs_refusal refusal);
     TOP(STUCK, "(threads that can never wake)", "vm") \
     TOP(NOT_REACHED, "(not reached)", "") \
     TOP(NOT_WALKED, "(not walked)", "") \
-    TOP(EVICTED, "(evicted)", "")
+    TOP(EVICTED, "(evicted)", "") \
+    TOP(PINS, "(pins)", "") \
+    TOP(NO_PIN, "(no pin any more)", "")
 
 enum hs_top {
 #define HS_TOP(top, name, category) HS_TOP_##top,
@@ -84,6 +86,12 @@ struct hs_holder_text {
     uint32_t at, len;
 };
 
+/* What keeps GC.compact from moving an object: a node below HS_TOP_PINS, the reference by its name, and that of what has the
+ * reference; or HS_TOP_NO_PIN twice. */
+struct hs_pin_nodes {
+    uint32_t pin, holder;
+};
+
 struct hs_holder_figures {
     uint64_t objects, edges;    /* gone through */
     uint64_t walk_ns, name_ns, without_ns;      /* of the child's time */
@@ -108,6 +116,7 @@ struct hs_holders {
     char *bytes;                /* of the texts */
     uint32_t byte_count;
     uint32_t *object_nodes, *block_nodes;       /* by position: a node */
+    struct hs_pin_nodes *object_pins;   /* by position, too */
     uint32_t object_count, block_count;
     struct hs_freed freed[HS_FREED_MOST];
     uint32_t freed_count;

@@ -13,6 +13,7 @@ enum { ROOTS_MOST = 1 << 22 };  /* a machine stack of 8 MiB has fewer */
 static struct root_object {
     VALUE object;
     enum hs_top root;
+    enum rb_heap_sampler_reference reference;
 } *roots;
 static uint32_t root_count;
 static VALUE *modules;          /* in the order in which their names were found */
@@ -41,23 +42,23 @@ root_of(const char *category, VALUE object)
 }
 
 static void
-add_root(VALUE object, enum hs_top root)
+add_root(VALUE object, enum hs_top root, enum rb_heap_sampler_reference reference)
 {
-    if (root_count < ROOTS_MOST) roots[root_count++] = (struct root_object){object, root};
+    if (root_count < ROOTS_MOST) roots[root_count++] = (struct root_object){object, root, reference};
 }
 
 static void
 read_root(const char *category, VALUE object, void *unused)
 {
     (void)unused;
-    add_root(object, root_of(category, object));
+    add_root(object, root_of(category, object), rb_heap_sampler_reference);
 }
 
 static bool
 read_finalizer(const struct hs_reference *reference, void *unused)
 {
     (void)unused;
-    add_root(reference->child, HS_TOP_FINALIZERS);
+    add_root(reference->child, HS_TOP_FINALIZERS, RB_HEAP_SAMPLER_MOVABLE);
     return true;
 }
 
@@ -109,10 +110,18 @@ reach_modules(struct hs_walk *walk)
 }
 
 static void
-reach_roots(struct hs_walk *walk, enum hs_top root)
+reach_root(struct hs_walk *walk, const struct root_object *root)
+{
+    uint32_t number = HS_ROOT_NUMBERS + root->root;
+    if (root->reference && walk->pin) walk->pin(walk, root->object, number, root->reference == RB_HEAP_SAMPLER_MAYBE_PINS);
+    rb_hs_walk_reach(walk, root->object, number);
+}
+
+static void
+reach_roots(struct hs_walk *walk, enum hs_top top)
 {
     for (uint32_t i = 0; i < root_count; i++) {
-        if (roots[i].root == root) rb_hs_walk_reach(walk, roots[i].object, HS_ROOT_NUMBERS + root);
+        if (roots[i].root == top) reach_root(walk, &roots[i]);
     }
 }
 

@@ -1,13 +1,17 @@
 /* See holders/waiters.h. */
 #include "heap_sampler/mri.h"
 #include "heap_sampler/holders/waiters.h"
+#include "heap_sampler/base/table.h"
 #include "heap_sampler/holders/arena.h"
+#include "heap_sampler/holders/fiber_waits.h"
 #include "heap_sampler/holders/holders.h"
 
 #include <stdio.h>
 #include <string.h>
 
 enum { WAITERS_MOST = 1 << 14,
+       FIBERS_MOST = 1 << 20,
+       FIBER_PLACES = FIBERS_MOST * 2,
        FRAMES_MOST = 4 };       /* between what waits and the object whose method that is */
 
 struct waiter {
@@ -19,6 +23,17 @@ struct waiter {
 static struct waiter *waiters;
 static VALUE *threads;          /* the Threads of all of them, for the walk */
 static uint32_t waiter_count;
+
+/* Fibers that were put off. */
+static struct waiting_fiber {
+    VALUE fiber;
+    uint32_t number;            /* its own */
+    VALUE object;               /* that it waits for */
+    uint32_t place;             /* in the hash */
+    bool live, resumable;
+} *fibers;
+static uint32_t fiber_count;
+static uint32_t *fiber_hash;    /* by number; linear probing; + 1 */
 
 /* -- what a thread waits for ------------------------------------------------------------------- */
 
@@ -32,6 +47,13 @@ static bool
 typed_p(VALUE object, const char *type)
 {
     return strcmp(type_of(object), type) == 0;
+}
+
+/* One whose waiters are woken by who has it. */
+static bool
+waits_p(VALUE object)
+{
+    return typed_p(object, "queue") || typed_p(object, "sized_queue") || typed_p(object, "mutex") || rb_typeddata_is_kind_of(object, &ruby_threadptr_data_type);
 }
 
 /* ConditionVariable#wait calls Mutex#sleep; one that is called by itself is ended by Thread#wakeup alone. */
@@ -73,6 +95,70 @@ read_thread(const rb_thread_t *th)
     waiters[waiter_count++] = (struct waiter){th, object, false};
 }
 
+/* -- fibers that a scheduler keeps ----------------------------------------------------------------- */
+
+static uint32_t
+place_of_fiber(uint32_t number)
+{
+    uint32_t place = (uint32_t)hs_mix(number) % FIBER_PLACES;
+    while (fiber_hash[place] && fibers[fiber_hash[place] - 1].number != number) place = (place + 1) % FIBER_PLACES;
+    return place;
+}
+
+static bool
+put_off_fiber(struct hs_walk *walk, VALUE object, uint32_t number)
+{
+    if (!rb_obj_is_fiber(object) || fiber_count == FIBERS_MOST || fiber_hash[place_of_fiber(number)]) return false;
+    const rb_control_frame_t *cfp = rb_hs_fiber_waits_in(object);
+    if (!cfp || !waits_p(cfp->self)) return false;
+    uint32_t place = place_of_fiber(number);
+    bool global = *hs_index_from(&walk->index, number) == HS_ROOT_NUMBERS + HS_TOP_GLOBALS;
+    fibers[fiber_count++] = (struct waiting_fiber){.fiber = object, .number = number, .object = cfp->self, .place = place, .resumable = global};
+    fiber_hash[place] = fiber_count;
+    return true;
+}
+
+/* The number of what refers to the objects that are told just now. */
+static uint32_t referrer;
+
+/* What a machine stack seems to have is no reference. */
+static void
+found_reference(VALUE object, void *data)
+{
+    const struct hs_walk *walk = data;
+    uint32_t number = hs_index_number(&walk->index, object), place = place_of_fiber(number);
+    if (!fiber_hash[place] || number == referrer || rb_heap_sampler_reference == RB_HEAP_SAMPLER_MAYBE_PINS) return;
+    fibers[fiber_hash[place] - 1].resumable = true;
+}
+
+/* May it resume a fiber that it refers to, other than as a scheduler? */
+static bool
+resumes_p(VALUE object, uint32_t number)
+{
+    if (RB_TYPE_P(object, T_IMEMO)) return imemo_type_p(object, imemo_env);
+    if (!RB_TYPE_P(object, T_DATA)) return false;
+    uint32_t place = place_of_fiber(number);
+    return !fiber_hash[place] || fibers[fiber_hash[place] - 1].live;
+}
+
+static void
+look_for_fibers(const struct hs_walk *walk, VALUE object, uint32_t number)
+{
+    if (!resumes_p(object, number)) return;
+    referrer = number;
+    rb_objspace_reachable_objects_from(object, found_reference, (void *)(uintptr_t)walk);
+}
+
+/* Are there any left for which to look? */
+static bool
+asleep_p(void)
+{
+    for (uint32_t i = 0; i < fiber_count; i++) {
+        if (!fibers[i].live) return true;
+    }
+    return false;
+}
+
 bool
 rb_hs_waiters_read(struct hs_walk *walk)
 {
@@ -80,13 +166,16 @@ rb_hs_waiters_read(struct hs_walk *walk)
     rb_thread_t *th;
     waiters = rb_hs_arena_map(WAITERS_MOST * sizeof(*waiters));
     threads = rb_hs_arena_map(WAITERS_MOST * sizeof(*threads));
-    if (!waiters || !threads) return false;
+    fibers = rb_hs_arena_map(FIBERS_MOST * sizeof(*fibers));
+    fiber_hash = rb_hs_arena_map(FIBER_PLACES * sizeof(*fiber_hash));
+    if (!waiters || !threads || !fibers || !fiber_hash) return false;
     ccan_list_for_each(&GET_VM()->ractor.set, ractor, vmlr_node)
     {
         ccan_list_for_each(&ractor->threads.set, th, lt_node) read_thread(th);
     }
     walk->held_back = threads;
     walk->held_back_count = waiter_count;
+    walk->put_off = put_off_fiber;
     return true;
 }
 
@@ -101,58 +190,98 @@ wake(struct hs_walk *walk, struct waiter *waiter)
     waiter->live = known || hs_walk_reached_p(walk, waiter->object);
     if (!waiter->live || known) return false;
     rb_hs_walk_reach(walk, waiter->thread->self, hs_index_number(&walk->index, rb_ractor_self(waiter->thread->ractor)));
-    rb_hs_walk_pass(walk, HS_PASS_CACHED);
     return true;
+}
+
+static bool
+wake_fiber(struct hs_walk *walk, struct waiting_fiber *fiber)
+{
+    if (fiber->live) return false;
+    fiber->live = fiber->resumable || hs_walk_reached_p(walk, fiber->object);
+    if (!fiber->live) return false;
+    rb_hs_walk_go_on(walk, fiber->number);
+    return true;
+}
+
+void
+rb_hs_waiters_forget(void)
+{
+    for (uint32_t i = 0; i < waiter_count; i++) waiters[i].live = false;
+    for (uint32_t i = 0; i < fiber_count; i++) fiber_hash[fibers[i].place] = 0;
+    fiber_count = 0;
+}
+
+/* A fiber comes to be known when what leads to it has been woken. */
+static bool
+wake_all(struct hs_walk *walk)
+{
+    bool more = false;
+    for (uint32_t i = 0; i < waiter_count; i++) more |= wake(walk, &waiters[i]);
+    for (uint32_t i = 0; i < fiber_count; i++) more |= wake_fiber(walk, &fibers[i]);
+    if (more) rb_hs_walk_pass(walk, HS_PASS_CACHED);
+    return more;
+}
+
+/* Those that are left are gone through at last: what they alone keep is theirs. */
+static void
+reach_stuck(struct hs_walk *walk)
+{
+    for (uint32_t i = 0; i < waiter_count; i++) {
+        if (!waiters[i].live) rb_hs_walk_reach(walk, waiters[i].thread->self, HS_ROOT_NUMBERS + HS_TOP_STUCK);
+    }
+    for (uint32_t i = 0; i < fiber_count; i++) {
+        if (fibers[i].live) continue;
+        *hs_index_from(&walk->index, fibers[i].number) = HS_ROOT_NUMBERS + HS_TOP_STUCK;
+        rb_hs_walk_go_on(walk, fibers[i].number);
+    }
+    walk->put_off = NULL;
+    rb_hs_walk_pass(walk, HS_PASS_CACHED);
+    walk->put_off = put_off_fiber;
 }
 
 void
 rb_hs_waiters_settle(struct hs_walk *walk)
 {
-    bool more = true;
-    for (uint32_t i = 0; i < waiter_count; i++) waiters[i].live = false;
-    while (more) {
-        more = false;
-        for (uint32_t i = 0; i < waiter_count; i++) more |= wake(walk, &waiters[i]);
-    }
-    for (uint32_t i = 0; i < waiter_count; i++) {
-        if (!waiters[i].live) rb_hs_walk_reach(walk, waiters[i].thread->self, HS_ROOT_NUMBERS + HS_TOP_STUCK);
-    }
-    rb_hs_walk_pass(walk, HS_PASS_CACHED);
+    do {
+        while (wake_all(walk)) continue;
+        if (asleep_p()) rb_hs_walk_each_reached(walk, look_for_fibers);
+    } while (wake_all(walk));
+    reach_stuck(walk);
 }
 
 void
-rb_hs_waiters_each_stuck(void (*each)(VALUE thread, void *data), void *data)
+rb_hs_waiters_each_stuck(void (*each)(VALUE stack, void *data), void *data)
 {
     for (uint32_t i = 0; i < waiter_count; i++) {
         if (!waiters[i].live) each(waiters[i].thread->self, data);
+    }
+    for (uint32_t i = 0; i < fiber_count; i++) {
+        if (!fibers[i].live) each(fibers[i].fiber, data);
     }
 }
 
 /* -- in words --------------------------------------------------------------------------------------- */
 
-/* The innermost line of Ruby code that is no part of Ruby. */
 static void
-set_place(struct hs_edge *edge, const rb_execution_context_t *ec)
+name_wait(struct hs_edge *edge, const char *who, VALUE object)
 {
-    const rb_control_frame_t *cfp = rb_vm_get_ruby_level_next_cfp(ec, ec->cfp);
-    for (; cfp; cfp = rb_vm_get_ruby_level_next_cfp(ec, RUBY_VM_PREVIOUS_CONTROL_FRAME(cfp))) {
-        VALUE path = rb_iseq_path(cfp->iseq);
-        if (!RB_TYPE_P(path, T_STRING) || strncmp(RSTRING_PTR(path), "<internal:", 10) == 0) continue;
-        edge->path = (struct hs_text){RSTRING_PTR(path), (uint32_t)RSTRING_LEN(path)};
-        edge->line = (uint32_t)rb_vm_get_sourceline(cfp);
-        return;
-    }
-}
-
-void
-rb_hs_waiter_edge(VALUE thread, struct hs_edge *edge)
-{
-    const rb_thread_t *th = RTYPEDDATA_GET_DATA(thread);
-    VALUE object = waited_for(th);
     char name[HS_EDGE_TEXT_MAX / 2] = "an object";
     if (object) rb_hs_object_class_name(object, name, sizeof(name));
     *edge = (struct hs_edge){.kind = HS_EDGE_ROOT};
-    int length = snprintf(edge->text, sizeof(edge->text), "waits for %s", name);
+    int length = snprintf(edge->text, sizeof(edge->text), "%swaits for %s", who, name);
     edge->length = length > 0 ? (size_t)length : 0;
-    set_place(edge, th->ec);
+}
+
+void
+rb_hs_waiter_edge(VALUE stack, struct hs_edge *edge)
+{
+    if (rb_obj_is_fiber(stack)) {
+        const rb_control_frame_t *cfp = rb_hs_fiber_waits_in(stack);
+        name_wait(edge, "fiber ", cfp ? cfp->self : 0);
+        rb_hs_edge_stands_at(edge, rb_fiberptr_get_ec(RTYPEDDATA_GET_DATA(stack)), cfp);
+        return;
+    }
+    const rb_thread_t *th = RTYPEDDATA_GET_DATA(stack);
+    name_wait(edge, "", waited_for(th));
+    rb_hs_edge_stands_at(edge, th->ec, th->ec->cfp);
 }

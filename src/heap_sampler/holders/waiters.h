@@ -1,7 +1,7 @@
 #ifndef HEAP_SAMPLER_HOLDERS_WAITERS_H
 #define HEAP_SAMPLER_HOLDERS_WAITERS_H
 /*
- * Threads that can never wake.
+ * Threads and fibers that can never wake.
  *
  * A thread that waits for a Queue, SizedQueue, Mutex, ConditionVariable or
  * another Thread, without a time limit, is woken by who has that object, or the
@@ -14,8 +14,14 @@
  *             live, and what they hold is reached through them; and so on,
  *             until no more are found.  The others are stuck.
  *
- * Thread.list is not counted as a way to reach a thread.  A fiber needs none of
- * this: one that nobody can resume is garbage.
+ * Thread.list is not counted as a way to reach a thread.
+ *
+ * A fiber that nobody can resume is garbage.  One that waits for such an object in
+ * Fiber::Scheduler#block (fiber_waits.h) is kept by its scheduler, which wakes it
+ * when the object says so: if nobody else has the object, nobody will.  So when
+ * the walk comes to it, it is put off, until the object is reached, or what may
+ * resume it: who has the fiber in a variable of its own, or in C.  References of an
+ * object, Array, Hash or Struct do not count: schedulers keep their books in these.
  *
  * In the child.
  */
@@ -24,10 +30,12 @@
 
 /* False: no memory. */
 bool rb_hs_waiters_read(struct hs_walk *walk);
+/* Another walk begins. */
+void rb_hs_waiters_forget(void);
 void rb_hs_waiters_settle(struct hs_walk *walk);
-/* After that: each Thread that is stuck. */
-void rb_hs_waiters_each_stuck(void (*each)(VALUE thread, void *data), void *data);
-/* "waits for Queue", and where. */
-void rb_hs_waiter_edge(VALUE thread, struct hs_edge *edge);
+/* After that: each Thread or Fiber that is stuck. */
+void rb_hs_waiters_each_stuck(void (*each)(VALUE stack, void *data), void *data);
+/* "waits for Thread::Queue", "fiber waits for Thread::Queue", and where. */
+void rb_hs_waiter_edge(VALUE stack, struct hs_edge *edge);
 
 #endif

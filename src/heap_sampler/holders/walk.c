@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+enum rb_heap_sampler_reference rb_heap_sampler_reference;
+
 enum { WORD = 64,
        QUEUE_PART = 16,         /* a queue holds one in so many slots at most */
        QUEUE_LEAST = 4096,
@@ -86,6 +88,7 @@ follow(VALUE child, void *data)
 {
     struct hs_walk *walk = data;
     walk->progress->edges++;
+    if (rb_heap_sampler_reference && walk->pin) walk->pin(walk, child, walk->from, rb_heap_sampler_reference == RB_HEAP_SAMPLER_MAYBE_PINS);
     if (walk->from_ractor && held_back_p(walk, child)) return;
     rb_hs_walk_reach(walk, child, walk->from);
 }
@@ -150,6 +153,7 @@ go_through(struct hs_walk *walk, uint32_t number)
         set_bit(walk, walk->later[pass], number);
         return;
     }
+    if (pass == HS_PASS_RUNNING && walk->put_off && walk->put_off(walk, object, number)) return;
     if (walk->each) walk->each(walk, object, number);
     bool data = BUILTIN_TYPE(object) == T_DATA;
     walk->from = number;
@@ -199,6 +203,24 @@ rb_hs_walk_pass(struct hs_walk *walk, enum hs_pass pass)
     walk->pass = pass;
     if (walk->later[pass]) each_bit(walk, walk->later[pass], go_through);
     while (walk->next.count || walk->next.wide) run_level(walk);
+}
+
+void
+rb_hs_walk_go_on(struct hs_walk *walk, uint32_t number)
+{
+    add(walk, &walk->next, number);
+}
+
+void
+rb_hs_walk_each_reached(const struct hs_walk *walk, void (*visit)(const struct hs_walk *walk, VALUE object, uint32_t number))
+{
+    for (uint32_t page = 1; page < walk->index.page_count; page++) {
+        const uint32_t *from = &walk->index.from[walk->index.pages[page].first];
+        for (uint32_t slot = 0; slot < walk->index.pages[page].slots; slot++) {
+            uint32_t number = page << HS_SLOT_BITS | slot;
+            if (from[slot]) visit(walk, hs_index_object(&walk->index, number), number);
+        }
+    }
 }
 
 void

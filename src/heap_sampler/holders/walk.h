@@ -60,6 +60,11 @@ struct hs_walk {
     /* Threads that their Ractor does not lead to: they may never wake (waiters.h). */
     const VALUE *held_back;
     uint32_t held_back_count;
+    /* A stack that was reached is not gone through, since it returns true: rb_hs_walk_go_on does that later, if ever. May be NULL. */
+    bool (*put_off)(struct hs_walk *walk, VALUE stack, uint32_t number);
+    /* Called with each reference that keeps GC.compact from moving the object; may be NULL. `maybe`: it was found on a machine
+     * stack, or in other memory that may hold none. */
+    void (*pin)(struct hs_walk *walk, VALUE object, uint32_t from, bool maybe);
     VALUE without;              /* as if nobody referred to it (without.h); 0: none */
 };
 
@@ -71,6 +76,10 @@ bool rb_hs_walk_make(struct hs_walk *walk, struct hs_progress *progress);
 void rb_hs_walk_reach(struct hs_walk *walk, VALUE object, uint32_t from);
 /* From all that was reached, and what was put off to this pass, as far as it goes. */
 void rb_hs_walk_pass(struct hs_walk *walk, enum hs_pass pass);
+/* Go through an object that was put off, with the next pass. */
+void rb_hs_walk_go_on(struct hs_walk *walk, uint32_t number);
+/* All objects that were reached so far. */
+void rb_hs_walk_each_reached(const struct hs_walk *walk, void (*visit)(const struct hs_walk *walk, VALUE object, uint32_t number));
 /* Nothing is reached. */
 void rb_hs_walk_clear(struct hs_walk *walk);
 

@@ -99,6 +99,7 @@ static void
 walk_without(struct hs_walk *walk, const struct hs_chain_node *node)
 {
     rb_hs_walk_clear(walk);
+    rb_hs_waiters_forget();
     walk->without = node->object;
     rb_hs_roots_walk(walk);
     rb_hs_waiters_settle(walk);

@@ -3,10 +3,10 @@
 #include "heap_sampler/process/walks.h"
 #include "heap_sampler/account/resident.h"
 #include "heap_sampler/base/clock.h"
+#include "heap_sampler/process/walk_budget.h"
 #include "heap_sampler/settings/options.h"
 
 enum { SLOT_NS = 333,
-       PPM = 1000000,
        MIB = 1 << 20,
        RATES = 2 };
 /* So long Ruby code may stand still for what nobody has asked for by name; and so long it is taken to do for each MiB of
@@ -17,8 +17,7 @@ static const uint64_t HOLD_UP_MIB_NS = 60000;
 static struct {
     uint64_t begun_ns;          /* periodic profiles */
     uint64_t profiles;
-    uint64_t spent_ns;
-    uint64_t last_ns;           /* 0: none yet */
+    struct hs_walk_budget budget;
     /* What a MiB of resident memory has held Ruby code up for in the last walks. The lesser counts: in the other the kernel may
      * have run somebody else. A child inherits them. */
     uint64_t rates[RATES];
@@ -50,9 +49,9 @@ expected_hold_up(void)
 static bool
 affordable_p(void)
 {
-    uint64_t next = walks.last_ns ? walks.last_ns : slots() * SLOT_NS;
-    double allowed = (double)(rb_hs_steady_ns() - walks.begun_ns) * rb_hs_options.why_ppm / PPM;
-    return expected_hold_up() <= HOLD_UP_MOST_NS && (double)(walks.spent_ns + next) <= allowed;
+    uint64_t elapsed = rb_hs_steady_ns() - walks.begun_ns;
+    return expected_hold_up() <= HOLD_UP_MOST_NS &&
+        rb_hs_walk_affordable_p(&walks.budget, elapsed, rb_hs_options.why_ppm, slots() * SLOT_NS, resident_mib());
 }
 
 bool
@@ -68,15 +67,16 @@ void
 rb_hs_walk_took(uint64_t ns, uint64_t hold_up_ns)
 {
     if (!ns) return;
-    walks.spent_ns += ns + hold_up_ns;
-    walks.last_ns = ns;
+    uint64_t resident = resident_mib();
+    rb_hs_walk_spend(&walks.budget, ns, hold_up_ns, resident);
     walks.rates[1] = walks.rates[0];
-    walks.rates[0] = hold_up_ns / resident_mib();
+    walks.rates[0] = hold_up_ns / resident;
 }
 
 void
 rb_hs_walks_begin(void)
 {
     walks.begun_ns = rb_hs_steady_ns();
-    walks.profiles = walks.spent_ns = walks.last_ns = 0;
+    walks.profiles = 0;
+    walks.budget = (struct hs_walk_budget){0};
 }

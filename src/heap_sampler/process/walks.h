@@ -3,10 +3,10 @@
 /*
  * Which periodic profiles say who keeps what: why=.
  *
- * why=N: each N-th.  why=1%: as many as a share of the time pays for.  What a walk
- * costs is its child's time and what Ruby code stood still for; the next is taken
- * to cost what the last one did, and the first a third of a microsecond a slot.
- * By a share none is made where Ruby code would stand still for long: the
+ * why=N: each N-th.  why=1%: as many as a share of the time pays for, and
+ * more where memory has grown (walk_budget.h).  What a walk costs is its child's
+ * time and what Ruby code stood still for; the next is taken to cost what the last
+ * one did, and the first a third of a microsecond a slot.  By a share none is made where Ruby code would stand still for long: the
  * kernel copies the page tables of all resident memory, objects or not.
  *
  * Contract: the thread of periodic profiles.

@@ -4,6 +4,8 @@
 #include "heap_sampler/base/table.h"
 #include "heap_sampler/profile/buffer.h"
 #include "heap_sampler/profile/encode.h"
+#include "heap_sampler/profile/kept_chain.h"
+#include "heap_sampler/profile/pins.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -91,23 +93,6 @@ append_text_or_null(struct hs_buffer *out, const char *name, const char *text)
     rb_hs_buffer_puts(out, ",");
 }
 
-/* The names of a node's chain, root first; of a very long chain its end. */
-static void
-append_chain(struct hs_buffer *out, const struct hs_profile *profile, uint32_t node)
-{
-    enum { STEPS_MOST = 64 };
-    const struct hs_holder *nodes = profile->holders.nodes;
-    uint32_t names[STEPS_MOST], count = 0;
-    for (;; node = nodes[node].parent) {
-        names[count++] = nodes[node].name;
-        if (nodes[node].parent == node || count == STEPS_MOST) break;
-    }
-    while (count) {
-        rb_hs_append_json(out, profile->texts[names[--count]]);
-        if (count) rb_hs_buffer_puts(out, ",");
-    }
-}
-
 static void
 append_freed(struct hs_buffer *out, const struct hs_profile *profile)
 {
@@ -115,7 +100,7 @@ append_freed(struct hs_buffer *out, const struct hs_profile *profile)
     for (uint32_t i = 0; i < profile->holders.freed_count; i++) {
         const struct hs_freed *freed = &profile->holders.freed[i];
         rb_hs_buffer_printf(out, "%s{\"chain\":[", i ? "," : "");
-        append_chain(out, profile, freed->node);
+        rb_hs_append_chain(out, profile, freed->node);
         rb_hs_buffer_printf(out, "],\"objects\":%.0f,\"space\":%.0f,\"var\":%.0f}", freed->objects, freed->space, freed->variance);
     }
     rb_hs_buffer_puts(out, "],");
@@ -167,6 +152,7 @@ rb_hs_kept_describe(struct hs_profile *profile)
                         figures->objects, figures->edges, figures->slots);
     append_freed(&json, profile);
     append_stuck(&json, profile);
+    rb_hs_pins_describe(&json, profile);
     rb_hs_buffer_printf(&json, "\"without_ns\":%" PRIu64 ",", figures->without_ns);
     rb_hs_buffer_printf(&json, "\"hold_up_ns\":%" PRIu64 ",\"ns\":%" PRIu64 ",\"walk_ns\":%" PRIu64 ",\"name_ns\":%" PRIu64 ",",
                         holders->hold_up_ns, holders->ns, figures->walk_ns, figures->name_ns);

@@ -3,6 +3,7 @@
 #include "heap_sampler/profile/kept_samples.h"
 #include "heap_sampler/holders/roots.h"
 #include "heap_sampler/profile/kept.h"
+#include "heap_sampler/profile/pins.h"
 
 static uintptr_t
 wanted_object(const void *data, uint32_t position)
@@ -17,6 +18,13 @@ wanted_block(const void *data, uint32_t position)
 {
     const struct hs_copies *copies = data;
     return copies->malloc.blocks[position].address;
+}
+
+static bool
+pinned(const void *data, uint32_t position)
+{
+    const struct hs_copies *copies = data;
+    return copies->slots.records[position].record.pinned;
 }
 
 static struct hs_estimate
@@ -44,6 +52,7 @@ rb_hs_kept_samples_fork(struct hs_holders_child *child, const struct hs_copies *
         .blocks = copies->malloc.block_count,
         .object = wanted_object,
         .block = wanted_block,
+        .pinned = pinned,
         .object_weight = object_weight,
         .block_weight = block_weight,
     };
@@ -76,5 +85,5 @@ rb_hs_kept_samples_join(struct hs_profile *profile, const struct hs_copies *copi
         rb_hs_kept_add(profile, block->row, holders->block_nodes[block->number], &one);
     }
     add_counted(profile);
-    return rb_hs_kept_end(profile);
+    return rb_hs_kept_end(profile) && rb_hs_pins_add(profile, &copies->slots);
 }

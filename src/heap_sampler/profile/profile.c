@@ -60,6 +60,7 @@ rb_hs_profile_free(struct hs_profile *profile)
     rb_hs_free(HS_MEM_SNAPSHOTS, profile->label_bytes);
     rb_hs_free(HS_MEM_SNAPSHOTS, profile->mappings);
     rb_hs_free(HS_MEM_SNAPSHOTS, profile->kept);
+    rb_hs_free(HS_MEM_SNAPSHOTS, profile->pins);
     rb_hs_holders_free(&profile->holders);
     memset(profile, 0, sizeof(*profile));
 }

@@ -149,6 +149,16 @@ struct hs_kept {
     double objects, space, variance;
 };
 
+/* Free memory of heap pages that is held by objects which GC.compact must not move, by what pins them and by the line that made
+ * them. */
+struct hs_pin {
+    struct hs_pin_nodes nodes;
+    uint32_t frame;             /* the innermost with a line; UINT32_MAX: there is none */
+    uint64_t samples;
+    double objects;
+    struct hs_share free;
+};
+
 struct hs_profile {
     struct hs_profile_meta meta;
     struct hs_live_samples samples;     /* list NULL: they were not asked for */
@@ -166,6 +176,8 @@ struct hs_profile {
     struct hs_holders holders;  /* who keeps it: chains, where they were asked for; their texts are the profile's */
     struct hs_kept *kept;       /* by row, then node */
     size_t kept_count;
+    struct hs_pin *pins;        /* the largest first */
+    size_t pin_count;
 };
 
 /* Bytes of `inuse` that the kernel has resident; those of slots always are. */

@@ -406,6 +406,56 @@ class TestHeapSamplerHolders < Test::Unit::TestCase
     RUBY
   end
 
+  # A scheduler has all of its fibers. Those alone are told that wait for what nobody has, and that nothing but its books refers to.
+  def test_fibers_of_a_scheduler_that_can_never_wake
+    scheduler = File.join(__dir__, "../fiber/scheduler.rb")
+    omit "no scheduler of MRI's tests" unless File.exist?(scheduler)
+    assert_why(<<~'RUBY', args: ["-r", scheduler, *SAMPLED], timeout: 60)
+      SERVED = Queue.new
+      LOCK = Mutex.new
+      resumed = []
+      Thread.new do
+        Fiber.set_scheduler(Scheduler.new)
+        3.times { Fiber.schedule { kept = leaves(1000); Queue.new.pop; kept.size } }; lost = __LINE__
+        Fiber.schedule { kept = leaves(1000); SizedQueue.new(1).tap { |full| full << 1; full << 2 }; kept.size }; full = __LINE__
+        a, b = Queue.new, Queue.new
+        [[a, b], [b, a]].each { |one, other| Fiber.schedule { one.pop; other << 1 } }
+        a = b = nil
+        # And those who may wake:
+        2.times { Fiber.schedule { SERVED.pop } }
+        Fiber.schedule { Queue.new.pop(timeout: 100) }
+        Fiber.schedule { sleep }
+        Fiber.schedule { LOCK.lock; sleep 100 }
+        Fiber.schedule { LOCK.lock }
+        Fiber.schedule { fiber = Fiber.current; resumed << -> { fiber.raise("enough") }; Queue.new.pop }
+        Fiber.schedule { Thread.new { sleep 100 }.join }
+        Thread.current[:lines] = [lost, full]
+      end.tap { |thread| sleep 0.1 until thread[:lines]; LINES = thread[:lines] }
+      sleep 0.3
+      GC.start
+      why = Why.new
+      stuck = why.kept["stuck"].map { |one| one.values_at("name", "line", "threads") }.sort
+      pair = LINES[1] + 2
+      assert_equal [["fiber waits for Thread::Queue", LINES[0], 3], ["fiber waits for Thread::SizedQueue", LINES[1], 1]], stuck.reject { |_, line,| line == pair }
+      # What they wait for is in the block around them, of which the scheduler's thread has the variables no more.
+      assert_equal [["fiber waits for Thread::Queue", pair, 2]], stuck.select { |_, line,| line == pair }
+      paths = why.of("Leaf").select { |path,| path.first == "(threads that can never wake)" }
+      assert_operator paths.sum { |_, bytes| bytes }, :>, 80_000
+      assert_equal [[]], why.of("Leaf").keys.map { |path| path.grep(/not reached/) }.uniq
+      assert_equal 1, resumed.size
+    RUBY
+  end
+
+  # One that nobody can resume is garbage, and one that somebody has is kept by that: neither waits.
+  def test_plain_fibers_are_not_told
+    assert_why(<<~'RUBY', timeout: 60)
+      KEPT = Array.new(3) { Fiber.new { Fiber.yield leaves(100) }.tap(&:resume) }
+      3.times { Fiber.new { kept = leaves(100); Fiber.yield; kept }.resume }
+      GC.start
+      assert_equal [], Why.new.kept["stuck"]
+    RUBY
+  end
+
   def test_refused_where_there_is_no_room_and_at_the_end
     assert_why(<<~'RUBY')
       KEPT = leaves

@@ -30,6 +30,12 @@ export const kept = async (on, told) => {
           { theme, width, height: 844 },
         ));
 
+  await test("the page that `heapsample why -o` writes opens there", () =>
+    on("why", async (page) => {
+      equal("kept", await state(page, "value"));
+      assert(/^Kept alive: 7\.7 MiB ±3\.5 MiB/.test(await summary(page)), await summary(page));
+    }));
+
   await test("the figures are the library's; by line a row is the reference that keeps most", () =>
     on("kept", async (page) => {
       await show(page, { value: "kept" });

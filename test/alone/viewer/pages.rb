@@ -185,6 +185,7 @@ page("growth", series.last - series.first)
 
 kept = held_build.profile
 page("kept", kept)
+page("why", kept, opens: :kept)
 told[:kept] = {space: kept.why.total.space, samples: kept.why.total.samples}
 page("service", service)
 page("grown", Array.new(3) { |step| service(step: step, account: account(step), account_at_start: account(0)) }, diagnosis: diagnosis)

@@ -4,6 +4,7 @@
 
 require "tool"
 require "build"
+require "held_build"
 
 # A process whose RSS grows by +step+ MiB a minute, which a line keeps.
 def write_process(dir, pid, profiles, step)
@@ -44,6 +45,20 @@ folder do |dir|
     equal([200, 100], data["diagnosis"]["processes"].map { |process| process["pid"] })
     assert(!data["diagnosis"]["verdict"]["sentence"].empty?)
     assert(said.include?("process 200, 9 profiles") && said.include?("; 1 more is in the diagnosis"), said)
+  end
+
+  test "why -o writes the page, which opens with who keeps what, of what a filter leaves" do
+    held = write(File.join(dir, "held.pb.gz"), HeapSample::Formats.encode(held_build.profile, "pb.gz"))
+    page = File.join(dir, "why.html")
+    options = {env: {"RUBYLIB" => view}}
+    printed("why", held, "-o", page, **options)
+    all = page_data(page)
+    equal(["kept", true], [all["opens"], !all["kept"].nil?])
+    printed("why", held, "--class", "Ticket", "-o", page, **options)
+    assert(page_data(page)["profile"]["count"] != all["profile"]["count"] || page_data(page)["about"] != all["about"])
+    fails(2, /--format is of the text: leave it out with -o/, "why", held, "--format", "folded", "-o", page, **options)
+    fails(2, /the page is \.html/, "why", held, "-o", File.join(dir, "why.svg"), **options)
+    assert(!flame.call.first.key?("opens") || flame.call.first["opens"].nil?)
   end
 
   test "of a part of the profiles nothing is diagnosed" do

@@ -36,6 +36,7 @@ main(int argc, char **argv)
         test_epochs();
         test_gc_times();
         test_pace();
+        test_walk_budget();
         test_protocol();
         test_answer();
         test_http(argv[2]);

@@ -23,6 +23,8 @@ static const struct hs_holder_text texts[] = {{0, 0}, {0, 8}, {8, 11}, {19, 5}};
 static const uint32_t object_nodes[OBJECTS] = {HS_TOP_COUNT, HS_TOP_COUNT + 1, HS_TOP_NOT_REACHED};
 static const uint32_t block_nodes[BLOCKS] = {HS_TOP_COUNT + 1, HS_TOP_NOT_REACHED};
 
+static const struct hs_pin_nodes object_pins[OBJECTS] = {{HS_TOP_COUNT + 1, HS_TOP_COUNT}, {HS_TOP_NO_PIN, HS_TOP_NO_PIN}, {HS_TOP_NO_PIN, HS_TOP_NO_PIN}};
+
 static struct hs_holder
 node(const void *unused, uint32_t number)
 {
@@ -39,6 +41,7 @@ static const struct hs_answer answer = {
     .text_count = 4,
     .byte_count = sizeof(bytes) - 1,
     .object_nodes = object_nodes,
+    .object_pins = object_pins,
     .block_nodes = block_nodes,
     .object_count = OBJECTS,
     .block_count = BLOCKS,
@@ -89,6 +92,9 @@ sound_p(void)
     }
     for (uint32_t i = 0; i < holders.object_count; i++) {
         if (holders.object_nodes[i] >= holders.node_count) return false;
+    }
+    for (uint32_t i = 0; i < holders.object_count; i++) {
+        if (holders.object_pins[i].pin >= holders.node_count || holders.object_pins[i].holder >= holders.node_count) return false;
     }
     for (uint32_t i = 0; i < holders.block_count; i++) {
         if (holders.block_nodes[i] >= holders.node_count) return false;

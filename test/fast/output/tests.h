@@ -16,6 +16,7 @@ void test_table(void);
 void test_epochs(void);
 void test_gc_times(void);
 void test_pace(void);
+void test_walk_budget(void);
 void test_protocol(void);
 void test_answer(void);
 void test_http(const char *folder);

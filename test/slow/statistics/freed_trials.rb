@@ -2,8 +2,7 @@
 
 # Is what would be freed, as a walk foretells it, what is freed when the holder is really emptied?
 #
-# Each trial plants objects, and strings with memory of malloc's, below a constant's array, a constant's hash, a struct and
-# a block's variable; one object in three has a second holder.  A walk says what each holder keeps, and what would be freed
+# Each trial plants objects (planted.rb); one in three has a second holder.  A walk says what each holder keeps, and what would be freed
 # without it.  Then one holder is emptied, GC.start runs, and what is gone is counted (ObjectSpace.each_object).  Over all
 # holders it must be what the samples add up to.
 #
@@ -11,74 +10,20 @@
 # Usage: ruby --heap-sample=off,malloc=standby,output=none freed_trials.rb [TRIALS]    (a fifth of them; default 2000)
 require_relative "../../tap"
 require "heap_sample"
-require "objspace"
+require_relative "planted"
 
 TRIALS = Integer(ARGV[0] || 2000) / 5
-NAMES = ["Plant::LIST", "Plant::TABLE", "Plant::POINT", "@variable of module Plant"].freeze
-RANDOM = Random.new(20_261_123)
 C = GC::SampleProfile::COLUMNS
-
-class Small; end
-
-class Large
-  def initialize = @a = @b = @c = @d = @e = @f = @g = @h = nil
-end
-
-class Text < String; end
-
-# Each holder is a box, which one container is put into for each trial: without the box all is gone.
-module Plant
-  LIST = []
-  TABLE = []
-  POINT = Struct.new(:box).new([])
-  def self.variable
-    box = []
-    @variable ||= -> { box }
-  end
-
-  # No constant: that would hold them, too.
-  def self.boxes
-    NAMES.zip([LIST, TABLE, POINT.box, variable.call]).to_h
-  end
-
-  def self.fill
-    boxes.each { |name, box| box[0] = name == "Plant::TABLE" ? {} : [] }
-  end
-
-  def self.add(box, object)
-    container = box[0]
-    container.is_a?(Hash) ? container[container.size] = object : container << object
-  end
-end
-
-def text = Text.new(capacity: 1023) << "x" * 900 # malloc gives 1,024 bytes
-
-def one
-  case RANDOM.rand(10)
-  when 0..5 then Small.new
-  when 6..7 then Large.new
-  else text
-  end
-end
-
-# The first holders have more.
-def plant(count)
-  Plant.fill
-  boxes = Plant.boxes.values
-  count.times do
-    object = one
-    Plant.add(boxes[(RANDOM.rand**2 * boxes.size).to_i], object)
-    Plant.add(boxes.sample(random: RANDOM), object) if RANDOM.rand(3).zero?
-  end
-end
 
 def alive
   planted = [Small, Large, Text].sum { |klass| ObjectSpace.each_object(klass).sum { |object| ObjectSpace.memsize_of(object) } }
   planted + Plant.boxes.values.sum { |box| box[0] ? ObjectSpace.memsize_of(box[0]) : 0 }
 end
 
-# In a thread of its own, whose stack is gone then: what is left behind on a stack is no garbage, for the walk and for GC.
-def apart(&) = Thread.new(&).value
+def plant_with_seconds
+  boxes = Plant.boxes.values
+  plant(2000) { |object,| Plant.add(boxes.sample(random: RANDOM), object) if RANDOM.rand(3).zero? }
+end
 
 # What is gone with this box.
 def emptied(name)
@@ -101,7 +46,7 @@ end
 # [what is foretold, what is gone] of a holder that keeps much, or little.
 def trial(interval, number)
   snapshot = GC.sample_profile(interval: interval, why: true, threads: :all) do
-    apart { plant(2000) }
+    apart { plant_with_seconds }
     GC.start
   end
   profile = snapshot.to_profile

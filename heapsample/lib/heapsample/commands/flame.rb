@@ -24,22 +24,22 @@ module HeapSample
         def call(arguments)
           expect(arguments, 1.., "profile")
           output = output_path(arguments, ".html")
-          check_format(output)
+          Flame.check_format(output)
           subject, diagnosis = series?(arguments) ? diagnosed(arguments) : [load_in_order(arguments), nil]
           view = View.new(subject, diagnosis: diagnosis, **options.slice(:root, :title))
           Progress.show("writing #{output}") { Output.write(output) { |io| io.write(view.to_s) } }
           tell_written(output)
         end
 
-        private
-
         # A name without an ending may be a device or a pipe.
-        def check_format(output)
+        def self.check_format(output)
           return if File.extname(output).empty? || output.end_with?(*FORMATS)
 
           others = Convert::FORMATS.map { |format| ".#{format}" } - FORMATS
-          raise UsageError, "#{output}: flame writes #{FORMATS.first}; heapsample convert writes #{others.join(", ")}"
+          raise UsageError, "#{output}: the page is #{FORMATS.first}; heapsample convert writes #{others.join(", ")}"
         end
+
+        private
 
         def series?(paths) = paths.size > 2 || paths.any? { |path| path != Inputs::STDIN && File.directory?(path) }
 

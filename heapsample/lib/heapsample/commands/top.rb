@@ -19,6 +19,9 @@ module HeapSample
 
         TEXT
 
+        def asked = {**super, why: options[:why] || false}
+        private :asked
+
         def call(arguments)
           print_analysis(HeapSample::Top.new(only_profile(arguments), **analysis_options(:by, :value, :kind, :top)))
         end

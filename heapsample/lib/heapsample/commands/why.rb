@@ -9,7 +9,7 @@ module HeapSample
         TAKES = %i[grouping top filters].freeze
         STACKS = false
         SUMMARY = "who keeps what is alive: constants, variables, blocks, threads"
-        USAGE = "[options] FILE|FOLDER|PID"
+        USAGE = "[options] FILE|FOLDER|PID [-o OUTPUT.html]"
         HELP = <<~TEXT
           The references that keep memory alive, from the root down, for profiles that were taken with a
           walk over the heap: why=N in RUBY_HEAP_SAMPLE, or GC.sample_profile(why: true). Of a folder it
@@ -22,6 +22,7 @@ module HeapSample
               heapsample why after.pb.gz --grown-since before.pb.gz
               heapsample why heap.pb.gz --stuck
               heapsample why 4711 --full-gc
+              heapsample why heap.pb.gz -o why.html          the page, as a graph of references
 
         TEXT
 
@@ -31,12 +32,26 @@ module HeapSample
           why = HeapSample::Why.new(profile, since: since, **analysis_options(:by, :top, :full, :min_share))
           raise Failure, "#{path}: #{why.reason}" if why.reason
 
+          return write_page(arguments, why) if options[:output]
+
           options[:stuck] ? print_stuck(why) : print_as(why)
         end
 
         private
 
         def asked = {**super, why: true}
+
+        # The page, at "kept by".
+        def write_page(paths, why)
+          output = output_path(paths, ".html")
+          Flame.check_format(output)
+          none = %i[format json stuck by full].find { |name| options[name] }
+          raise UsageError, "--#{none} is of the text: leave it out with -o" if none
+
+          view = View.new(why.since ? [why.since, why.profile] : why.profile, opens: :kept, **options.slice(:root))
+          Progress.show("writing #{output}") { Output.write(output) { |io| io.write(view.to_s) } }
+          tell_written(output)
+        end
 
         def print_stuck(why)
           raise UsageError, "--stuck is of the whole process: leave out filters and --grown-since" if why.profile.filtered || why.since
@@ -58,6 +73,7 @@ module HeapSample
         end
 
         def define_own(parser)
+          define_output(parser, ".html")
           parser.on("--grown-since FILE", "only what came after that earlier profile") { |path| options[:since] = path }
           parser.on("--full", "with arrays, hashes and all steps of long ways") { options[:full] = true }
           parser.on("--stuck", "only threads that can never wake, and where they wait") { options[:stuck] = true }

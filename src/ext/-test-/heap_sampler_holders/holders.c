@@ -1,6 +1,6 @@
 /*
  * Bug::HeapSamplerHolders: an object whose mark function goes wrong, or calls malloc, in any other process than the one that
- * made it, and threads that Ruby does not know, which call malloc all the time: for test/ruby/test_heap_sampler_holders.rb.
+ * made it, what C code pins objects with, and threads that Ruby does not know, which call malloc all the time: for test/ruby/test_heap_sampler_holders.rb.
  */
 #include "ruby/ruby.h"
 
@@ -98,11 +98,85 @@ s_trouble(VALUE self, VALUE how)
     return object;
 }
 
+/* -- what GC.compact must not move ---------------------------------------------------------------- */
+
+struct pins {
+    bool maybe;
+    long count;
+    VALUE objects[];
+};
+
+static void
+pins_mark(void *ptr)
+{
+    const struct pins *pins = ptr;
+    if (pins->maybe) rb_gc_mark_locations(pins->objects, pins->objects + pins->count);
+    else for (long i = 0; i < pins->count; i++) rb_gc_mark(pins->objects[i]);
+}
+
+static const rb_data_type_t pins_type = {
+    "Bug::Pins",
+    {pins_mark, RUBY_DEFAULT_FREE, 0},
+    0,
+    0,
+    RUBY_TYPED_FREE_IMMEDIATELY,
+};
+
+/* pin(objects, maybe): an object in C that pins them; `maybe`: as memory that may hold no references */
+static VALUE
+s_pin(VALUE self, VALUE objects, VALUE maybe)
+{
+    long count = RARRAY_LEN(objects);
+    struct pins *pins = ruby_xcalloc(1, sizeof(*pins) + (size_t)count * sizeof(VALUE));
+    VALUE object = TypedData_Wrap_Struct(self, &pins_type, pins);
+    pins->maybe = RTEST(maybe);
+    for (; pins->count < count; pins->count++) pins->objects[pins->count] = RARRAY_AREF(objects, pins->count);
+    return object;
+}
+
+VALUE heap_sampler_holders_registered;
+
+/* register_address(object): a variable of this library has it */
+static VALUE
+s_register_address(VALUE self, VALUE object)
+{
+    heap_sampler_holders_registered = object;
+    rb_gc_register_address(&heap_sampler_holders_registered);
+    return Qnil;
+}
+
+static VALUE
+s_register_object(VALUE self, VALUE object)
+{
+    rb_gc_register_mark_object(object);
+    return Qnil;
+}
+
+/* on_machine_stack([objects]) { … }: meanwhile this stack alone has them; the array is emptied */
+static VALUE
+s_on_machine_stack(VALUE self, VALUE objects)
+{
+    volatile VALUE here[64];
+    long count = RARRAY_LEN(objects);
+    if (count > 64) rb_raise(rb_eArgError, "64 at most");
+    for (long i = 0; i < count; i++) here[i] = RARRAY_AREF(objects, i);
+    rb_ary_clear(objects);
+    rb_yield(Qnil);
+    for (long i = 0; i < count; i++) rb_ary_push(objects, here[i]);
+    return objects;
+}
+
 void
 Init_heap_sampler_holders(void)
 {
     VALUE bug = rb_define_module("Bug");
     VALUE holders = rb_define_module_under(bug, "HeapSamplerHolders");
     rb_define_singleton_method(holders, "trouble", s_trouble, 1);
+    VALUE pins = rb_define_class_under(bug, "Pins", rb_cObject);
+    rb_undef_alloc_func(pins);
+    rb_define_singleton_method(pins, "pin", s_pin, 2);
+    rb_define_singleton_method(pins, "register_address", s_register_address, 1);
+    rb_define_singleton_method(pins, "register_object", s_register_object, 1);
+    rb_define_singleton_method(pins, "on_machine_stack", s_on_machine_stack, 1);
     rb_define_singleton_method(holders, "while_allocating", s_while_allocating, 1);
 }

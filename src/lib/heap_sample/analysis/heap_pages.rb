@@ -19,9 +19,31 @@ module HeapSample
     # Lines of text; none where there is little to tell.
     def lines = [*free, *unshared]
 
+    # What pins the objects that hold free memory, where they hold much: lines of text.
+    def pins
+      list = @profile.filtered ? [] : @profile.info.walk&.pins || []
+      much?(list.sum { |pin| pin.estimate.space }) ? Pins.lines(list, @layout) : []
+    end
+
+    # The same as a sentence.
+    def pins_sentence
+      list = @profile.filtered ? [] : @profile.info.walk&.pins || []
+      much?(list.sum { |pin| pin.estimate.space }) ? @layout.sentence(Pins.sentence(list, @layout)) : []
+    end
+
+    # The same where a profile does not say it: lines of text.
+    def pins_or_why_not
+      pinned = @profile.filtered ? 0 : @profile.table.sum { |row| row[Columns::HOLDS_FREE_PINNED] }
+      return [] unless much?(pinned)
+      return pins if @profile.info.walk&.refused.nil? && @profile.info.walk
+
+      @layout.sentence("What pins #{@layout.bytes(pinned)} of it, a walk over the heap tells: GC.sample_profile(why: true), or heapsample top --free --why PID.")
+    end
+
     # JSON-ready; empty where nothing of it is known.
     def to_h
       {held_free_bytes: info.held_bytes, compact_bytes: info.compact_bytes,
+       pins: (@profile.info.walk&.pins&.map(&:to_h) unless @profile.filtered),
        holds_free: (top(:holds_free).to_h unless info.held_bytes.nil? && top(:holds_free).total.zero?),
        inherited: info.inherited_pages, inherited_missing: info.inherited_missing, unshared: (top(:unshared).to_h if info.inherited_pages)}.compact
     end
@@ -43,7 +65,7 @@ module HeapSample
       return [] unless much?(held.space)
 
       [*@layout.title("Free memory of heap pages, by the lines that hold it: #{@layout.size(held)} #{@layout.bracketed(held)}"),
-       *table(:holds_free), *compact]
+       *table(:holds_free), *compact, *pins_or_why_not]
     end
 
     def compact

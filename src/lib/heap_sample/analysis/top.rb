@@ -161,7 +161,7 @@ module HeapSample
     def to_h
       {by: @by, value: value.name, kind: value.kind, unit: value.unit, filter: @profile.filtered&.names,
        total: @total.to_h.merge(value: value.number(@total), interval: value.interval(@total)),
-       rows_in_all: count_all, rows: entries.map { |entry| entry.to_h(layout) }}.compact
+       pins: (@profile.info.walk&.pins&.map(&:to_h) if value.name == :holds_free && !@profile.filtered), rows_in_all: count_all, rows: entries.map { |entry| entry.to_h(layout) }}.compact
     end
 
     private

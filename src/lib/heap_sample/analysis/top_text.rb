@@ -18,7 +18,7 @@ module HeapSample
     end
 
     def to_s
-      @layout.text([Header.part(@top.profile, @layout), lines])
+      @layout.text([Header.part(@top.profile, @layout), lines, value.name == :holds_free ? pins : []])
     end
 
     # Title and table.
@@ -47,6 +47,8 @@ module HeapSample
     end
 
     private
+
+    def pins = HeapPages.new(@top.profile, @layout, 0).pins_or_why_not
 
     def awaiting
       value.part == :inuse && !value.share? ? AwaitsMajor.lines(@top.profile, @layout, value.kind) : []

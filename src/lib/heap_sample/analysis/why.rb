@@ -67,10 +67,13 @@ module HeapSample
     # Threads that can never wake, by the line where they wait: Array of StuckThreads::Place. None of a part of the profile.
     def stuck = profile.filtered || since ? [] : profile.info.walk&.stuck || []
 
+    # What pins objects that hold free memory of heap pages: Array of Pins::Pin. None of a part of the profile.
+    def pins = profile.filtered || since ? [] : profile.info.walk&.pins || []
+
     # JSON-ready: a flat list of nodes, each after its parent, which it names by index.
     def to_h
       {by: by, full: full, filter: profile.filtered&.names, reason: reason, walk: profile.info.walk&.to_h, total: total.to_h, freed: freed.map(&:to_h),
-       stuck: stuck.map(&:to_h), nodes: nodes_to_h}.compact
+       stuck: stuck.map(&:to_h), pins: pins.map(&:to_h), nodes: nodes_to_h}.compact
     end
 
     # call-seq:

@@ -20,7 +20,7 @@ module HeapSample
     end
 
     def to_s
-      @layout.text([head, *(@why.reason ? [@layout.sentence(@why.reason)] : [lines, roots, freed, stuck, conclusion])])
+      @layout.text([head, *(@why.reason ? [@layout.sentence(@why.reason)] : [lines, roots, freed, stuck, pins, conclusion])])
     end
 
     # Title and tree, at most +top+ nodes of it.
@@ -206,6 +206,9 @@ module HeapSample
     end
 
     def stuck = StuckThreads.lines(@why.stuck, @layout)
+
+    # Where these hold much of what is free.
+    def pins = HeapPages.new(@why.profile, @layout, 0).pins
 
     def conclusion
       node = @why.largest or return []

@@ -1,11 +1,14 @@
 # frozen_string_literal: true
 
 module HeapSample
-  # Threads that can never wake: they wait, without a time limit, for an object that nobody else has.  A walk tells them:
-  # each place where some wait, what for, how many, and what they alone keep.
+  # Threads and fibers that can never wake: they wait, without a time limit, for an object that nobody else has.  A walk tells
+  # them: each place where some wait, what for, how many, and what they alone keep.  Fibers are those of a Fiber::Scheduler, which
+  # keeps them.
   module StuckThreads
-    # +what+: "waits for Thread::Queue"; +path+ and +line+ of the code that waits; +threads+: how many; +space+: bytes, about.
+    # +what+: "waits for Thread::Queue"; +path+ and +line+ of the code that waits; "fiber waits for …" of fibers; +threads+: how many; +space+: bytes, about.
     Place = Struct.new(:what, :path, :line, :threads, :space) do
+      def fibers? = what.start_with?("fiber ")
+
       # JSON-ready.
       def to_h = {what: what, path: path, line: line, threads: threads, bytes: space}
     end
@@ -25,13 +28,16 @@ module HeapSample
     def lines(places, layout)
       return [] if places.empty?
 
-      count = places.sum(&:threads)
+      fibers, threads = places.partition(&:fibers?).map { |some| some.sum(&:threads) }
+      counts = [(amount(threads, "thread", layout) if threads > 0), (amount(fibers, "fiber", layout) if fibers > 0)].compact
       rows = places.map { |place| [layout.count(place.threads), layout.bytes(place.space), layout.name(place.what), where(place)] }
-      [*layout.title("#{layout.count(count)} thread#{"s" unless count == 1} can never wake: nobody else has what they wait for."),
-       *layout.table([["threads", :right], ["keep", :right], ["what", :left], ["at", :left]], rows)]
+      [*layout.title("#{counts.join(" and ")} can never wake: nobody else has what they wait for#{", unless somebody stops the fibers" if fibers > 0}."),
+       *layout.table([["count", :right], ["keep", :right], ["what", :left], ["at", :left]], rows)]
     end
 
+    def amount(count, name, layout) = "#{layout.count(count)} #{name}#{"s" unless count == 1}"
+
     def where(place) = place.path.empty? ? Layout::NOTHING : HeapSample::Place.new(place.path, place.line, nil)
-    private_class_method :where
+    private_class_method :amount, :where
   end
 end

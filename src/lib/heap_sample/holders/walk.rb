@@ -52,6 +52,9 @@ module HeapSample
     # Threads that can never wake, by the line where they wait: Array of StuckThreads::Place, those that keep most first.
     def stuck = StuckThreads.of(list("stuck"))
 
+    # What pins the objects that hold free memory of heap pages: Array of Pins::Pin, those that hold most first.
+    def pins = Pins.of(list("pins"))
+
     # JSON-ready.
     def to_h
       {refused: refused, objects: objects, edges: edges, seconds: seconds, hold_up_seconds: hold_up, child_bytes: child_bytes}.compact

@@ -26,7 +26,7 @@ module HeapSample
     DATA = "<!--data-->"
 
     # call-seq:
-    #   View.new(profile, root: Dir.pwd, title: nil, template: nil, diagnosis: nil) -> view
+    #   View.new(profile, root: Dir.pwd, title: nil, template: nil, diagnosis: nil, opens: nil) -> view
     #   View.new(growth, …) -> view
     #   View.new(series, …) -> view
     #
@@ -35,15 +35,17 @@ module HeapSample
     # one, its growth since the first, the middle one and the one before it, and the
     # account of the process over all.  Paths below +root+ are shortened; +title+ is
     # that of the page; +template+ a file in place of the one that is installed.
-    # +diagnosis+ is what the page opens with: nil, or an object whose +to_h+ is of the form of Diagnosis#to_h.
+    # +diagnosis+ is what the page opens with: nil, or an object whose +to_h+ is of the form of Diagnosis#to_h;
+    # +opens+ the value that the graph and the table show at first: :kept, who keeps what (if the profile tells), or nil.
     # Raises ArgumentError if there is no profile, or a base was taken after the last.
-    def initialize(subject, root: Dir.pwd, title: nil, template: nil, diagnosis: nil)
+    def initialize(subject, root: Dir.pwd, title: nil, template: nil, diagnosis: nil, opens: nil)
       @warnings = subject.is_a?(Series) ? subject.warnings : []
       @infos, @growths, @profile = read(subject)
       @layout = Layout.new(width: ONE_LINE, root: root)
       @titles = ViewTitles.new(@profile, @growths, title)
       @template = template
       @diagnosis = diagnosis
+      @opens = opens
     end
 
     # The page, as a binary String.  Raises View::Missing if this Ruby was
@@ -121,7 +123,7 @@ module HeapSample
       columns = ViewColumns.new
       profile = columns.add_all(ViewSheet.of_profile(@profile, frames, labels))
       growths = @growths.map { |growth| about_growth(growth).merge(columns: columns.add_all(ViewSheet.of_growth(growth, frames, labels))) }
-      columns.pack({version: 2, title: @titles.of(@profile), groups: ViewGroups.all(labels), diagnosis: @diagnosis&.to_h, **about,
+      columns.pack({version: 2, title: @titles.of(@profile), groups: ViewGroups.all(labels), diagnosis: @diagnosis&.to_h, opens: @opens, **about,
                     profile: profile, growths: growths, kept: kept(columns, frames), **memory, frames: columns.add_all(frames.columns), texts: frames.texts})
     end
 
@@ -135,7 +137,7 @@ module HeapSample
 
     def about
       info = @profile.info
-      {about: [*Header.part(@profile, @layout), *Header.new(info, @layout).lines, *AwaitsMajor.lines(@profile, @layout), *@warnings], gc_count: info.gc_count,
+      {about: [*Header.part(@profile, @layout), *Header.new(info, @layout).lines, *AwaitsMajor.lines(@profile, @layout), *HeapPages.new(@profile, @layout, 0).pins_sentence, *@warnings], gc_count: info.gc_count,
        malloc: @profile.malloc?, malloc_alloc_known: info.malloc_alloc_known?, malloc_births: info.malloc_births?, memsize: info.memsize?}
     end
 

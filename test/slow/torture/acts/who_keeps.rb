@@ -31,8 +31,15 @@ class WhoKeeps < Act
     return same(nil, raw[:kept], 'parts of a walk that was refused') if walk['refused']
 
     same([], rows_that_differ(raw), "rows that are not the sum of their parts, of #{raw[:rows].size}")
+    same(true, pins_add_up?(raw, walk['pins']), 'pins that add up to what is pinned')
   rescue RuntimeError => e
     raise unless e.message.start_with?('nothing is being sampled')      # another thread has stopped it meanwhile
+  end
+
+  # Each is rounded.
+  def pins_add_up?(raw, pins)
+    pinned = raw[:rows].sum { |row| row[GC::SampleProfile::COLUMNS[:holds_free_pinned]] }
+    (pins.sum { |pin| pin['free'] } - pinned).abs <= pins.size + 1 + pinned * 1e-6
   end
 
   def rows_that_differ(raw)

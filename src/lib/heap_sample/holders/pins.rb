@@ -1,0 +1,99 @@
+# frozen_string_literal: true
+
+module HeapSample
+  # What keeps GC.compact from moving objects, of those that hold free memory of heap pages: a walk tells it.  A page with one
+  # such object stays, however empty it is.
+  module Pins
+    # +name+ and +kind+ of the reference that pins, as an Edge has them; +path+ and +line+ where the code stands that has it;
+    # +class_name+ of the objects; +holder+: names of the references that keep what pins, the root first; +made+: the Place of
+    # the line that made the objects, or nil; +estimate+ of the free memory.
+    Pin = Struct.new(:name, :kind, :path, :line, :class_name, :holder, :made, :estimate) do
+      # In a few words, what it is that pins.
+      def by
+        return "nothing any more" if name == GONE
+        return "a machine stack" if kind == "stack" && name.start_with?("C stack")
+        return "an object in C" if kind == "data" && name.start_with?("data of")
+
+        WORDS.fetch(kind, RUNNING.include?(kind) ? "running code" : "the VM")
+      end
+
+      # The reference: an Edge.
+      def edge = Edge.new(name, kind, path, line)
+
+      # JSON-ready.
+      def to_h
+        {by: by, **edge.to_h, class: class_name, holder: holder, made: made && {path: made.path, line: made.line, label: made.label}, **estimate.to_h}.compact
+      end
+    end
+
+    # Kinds of references that pin.
+    WORDS = {"address" => "a variable of C code", "key" => "a Hash that compares by identity",
+             "shared" => "what shares its memory", "root" => "the VM", OTHERS = "others" => "others"}.freeze
+    RUNNING = %w[local stack self block environment].freeze
+    # Of none in a file: the pin that the last major GC met is gone; smaller ones than the file has room for.
+    GONE = "(no pin any more)"
+    ROWS = 8
+    SENTENCE = 3
+
+    module_function
+
+    # Array of Pin, of what a profile says; the largest first.
+    def of(values) = values.filter_map { |value| pin(value) }.sort_by.with_index { |pin, index| [-pin.estimate.space, index] }
+
+    # Those of one reference together, whatever lines made their objects; the line is that of most.
+    def by_reference(pins)
+      sums = pins.group_by { |pin| [pin.edge.key, pin.class_name, pin.holder] }.map do |_, same|
+        most = same.max_by { |pin| pin.estimate.space }
+        most.dup.tap { |sum| sum.estimate = Estimate.sum(same.map(&:estimate)) }
+      end
+      sums.sort_by.with_index { |pin, index| [-pin.estimate.space, index] }
+    end
+
+    # Lines of text about them; none where there are none.
+    def lines(pins, layout)
+      return [] if pins.empty?
+
+      all = by_reference(pins)
+      rows = all.first(ROWS).map do |pin|
+        [layout.size(pin.estimate), layout.interval(pin.estimate), pin.by, pin.class_name || Layout::NOTHING, made(pin, layout), ->(room) { layout.name(named(pin, layout), room) }]
+      end
+      total = Estimate.sum(all.map(&:estimate))
+      [*layout.title("Of that pinned, which GC.compact cannot move: #{layout.size(total)} #{layout.bracketed(total)}; by what pins it:"),
+       *layout.table([["bytes", :right], ["95% interval", :right, 1], ["pinned by", :left], ["class", :left, 2], ["made at", :left, 3], ["reference", :left]], rows),
+       *layout.more(all.size - ROWS)]
+    end
+
+    # "Free memory … that pinned objects hold: 8.0 MiB by an object in C: data of Parser (…), 0.4 MiB by …."
+    def sentence(pins, layout)
+      parts = by_reference(pins).first(SENTENCE).map { |pin| "#{layout.size(pin.estimate)} by #{pin.by}: #{named(pin, layout)}" }
+      "Free memory of heap pages that GC.compact cannot gain, since objects there are pinned: #{parts.join("; ")}."
+    end
+
+    # Without the method: the reference is what is asked for.
+    def made(pin, layout) = pin.made ? layout.place(Place.new(pin.made.path, pin.made.line, nil)) : Layout::NOTHING
+
+    def named(pin, layout)
+      edge = pin.edge
+      place = " #{layout.place(edge.place)}" if edge.place
+      whose = " (#{pin.holder.last})" if pin.holder.size > 1 && Edge.new(pin.name, pin.kind).generic?
+      "#{pin.name}#{place}#{whose}"
+    end
+
+    def pin(value)
+      figures = value.values_at("samples", "objects", "free", "var")
+      return unless figures.all? { |figure| figure.is_a?(Numeric) && figure >= 0 } && figures[2] > 0
+
+      texts = value.values_at("name", "kind", "path").map { |text| text.is_a?(String) ? text : "" }
+      return Pin.new("(others)", OTHERS, "", 0, nil, [], nil, estimate(*figures)) if texts.first.empty?
+
+      line, made_line = value.values_at("line", "made_line").map { |number| number.is_a?(Integer) ? number : 0 }
+      holder = value["holder"].is_a?(Array) ? value["holder"].grep(String) : []
+      made = Place.new(value["made_path"], made_line, value["made_in"]) if value["made_path"].is_a?(String)
+      Pin.new(*texts, line, (value["class"] unless value["class"].to_s.empty?), holder, made, estimate(*figures))
+    end
+
+    def estimate(samples, objects, space, variance) = Estimate.new(samples, objects, space, variance, variance * (objects / space.to_f)**2)
+
+    private_class_method :pin, :made, :named, :estimate
+  end
+end
