@@ -428,7 +428,6 @@ class TestHeapSamplerHolders < Test::Unit::TestCase
         Fiber.schedule { LOCK.lock; sleep 100 }
         Fiber.schedule { LOCK.lock }
         Fiber.schedule { fiber = Fiber.current; resumed << -> { fiber.raise("enough") }; Queue.new.pop }
-        Fiber.schedule { Thread.new { sleep 100 }.join }
         Thread.current[:lines] = [lost, full]
       end.tap { |thread| sleep 0.1 until thread[:lines]; LINES = thread[:lines] }
       sleep 0.3
