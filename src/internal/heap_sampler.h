@@ -159,7 +159,8 @@ enum rb_heap_sampler_reference { RB_HEAP_SAMPLER_MOVABLE,
 extern enum rb_heap_sampler_reference rb_heap_sampler_reference;
 /* [vm], or in a child that has only this thread. */
 #define rb_heap_sampler_on_reference(pins, maybe) \
-    ((void)(rb_heap_sampler_reference = (maybe) ? RB_HEAP_SAMPLER_MAYBE_PINS : (pins) ? RB_HEAP_SAMPLER_PINS : RB_HEAP_SAMPLER_MOVABLE))
+    ((void)(rb_heap_sampler_reference = (maybe) ? RB_HEAP_SAMPLER_MAYBE_PINS : (pins) ? RB_HEAP_SAMPLER_PINS \
+                                                                                      : RB_HEAP_SAMPLER_MOVABLE))
 
 /* -- variable.c ----------------------------------------------------------- */
 

@@ -253,7 +253,8 @@ test "threads that can never wake: where they wait, what for, and what they keep
     assert(text.include?("13 threads can never wake: nobody else has what they wait for."), text)
     assert(text.match?(/12 +241\.2 KiB +waits for Thread::Queue +pool\.rb:7$/) && one.why.to_s(root: "/srv/app").include?("pool.rb:7"), text)
   end
-  fibers = held_build(stuck: [*stuck, {"name" => "fiber waits for Thread::Queue", "path" => "/srv/app/task.rb", "line" => 2, "threads" => 1, "space" => 10}]).profile.report.to_s(root: "/srv/app").gsub("\n", " ")
+  fiber = {"name" => "fiber waits for Thread::Queue", "path" => "/srv/app/task.rb", "line" => 2, "threads" => 1, "space" => 10}
+  fibers = held_build(stuck: [*stuck, fiber]).profile.report.to_s(root: "/srv/app").gsub("\n", " ")
   assert(fibers.include?("13 threads and 1 fiber can never wake: nobody else has what they wait for, unless somebody stops the fibers."), fibers)
   assert(!held_build.profile.report.to_s.include?("never wake") && held_build.profile.report.to_h[:stuck] == [])
   assert(!sample_build.profile.report.to_h.key?(:stuck))

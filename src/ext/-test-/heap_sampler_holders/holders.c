@@ -111,7 +111,8 @@ pins_mark(void *ptr)
 {
     const struct pins *pins = ptr;
     if (pins->maybe) rb_gc_mark_locations(pins->objects, pins->objects + pins->count);
-    else for (long i = 0; i < pins->count; i++) rb_gc_mark(pins->objects[i]);
+    else
+        for (long i = 0; i < pins->count; i++) rb_gc_mark(pins->objects[i]);
 }
 
 static const rb_data_type_t pins_type = {

@@ -137,7 +137,8 @@ module HeapSample
 
     def about
       info = @profile.info
-      {about: [*Header.part(@profile, @layout), *Header.new(info, @layout).lines, *AwaitsMajor.lines(@profile, @layout), *HeapPages.new(@profile, @layout, 0).pins_sentence, *@warnings], gc_count: info.gc_count,
+      {about: [*Header.part(@profile, @layout), *Header.new(info, @layout).lines, *AwaitsMajor.lines(@profile, @layout),
+               *HeapPages.new(@profile, @layout, 0).pins_sentence, *@warnings], gc_count: info.gc_count,
        malloc: @profile.malloc?, malloc_alloc_known: info.malloc_alloc_known?, malloc_births: info.malloc_births?, memsize: info.memsize?}
     end
 
