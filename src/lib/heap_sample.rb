@@ -100,6 +100,7 @@ module HeapSample
   autoload :Group, "#{here}/grouping/group"
   autoload :Groups, "#{here}/grouping/groups"
   autoload :Keys, "#{here}/grouping/keys"
+  autoload :RowKeys, "#{here}/grouping/row_keys"
   autoload :Value, "#{here}/grouping/value"
 
   # What all texts share.
@@ -145,8 +146,6 @@ module HeapSample
   autoload :RetainedText, "#{here}/growth/retained_text"
 
   # What many of one process say.
-  autoload :Cohorts, "#{here}/series/cohorts"
-  autoload :Curve, "#{here}/series/curve"
   autoload :Leaks, "#{here}/series/leaks"
   autoload :LeaksText, "#{here}/series/leaks_text"
   autoload :LineHistory, "#{here}/series/line_history"
@@ -154,7 +153,6 @@ module HeapSample
   autoload :Series, "#{here}/series/series"
   autoload :Shape, "#{here}/series/shape"
   autoload :ShapeText, "#{here}/series/shape_text"
-  autoload :Trend, "#{here}/series/trend"
 
   # The answer: what grows, why, and how sure that is.
   autoload :Births, "#{here}/diagnosis/births"

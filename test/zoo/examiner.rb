@@ -8,8 +8,13 @@ class Examiner
   # `folders`: the folder of a series => its truth. In the order of these. The block: after how many profiles of a truth's series,
   # nil for every number of them.
   def self.examine(folders, jobs: Integer(ENV["TEST_JOBS"] || Etc.nprocessors), &counts)
+    each_of(folders, jobs: jobs) { |folder, truth| Examination.new(truth, folder, counts: counts&.call(truth)) }
+  end
+
+  # What the block makes of each folder and its truth, in as many processes.
+  def self.each_of(folders, jobs: Integer(ENV["TEST_JOBS"] || Etc.nprocessors))
     parts = Array.new(jobs) { |job| folders.to_a.each_with_index.select { |_, index| index % jobs == job } }
-    done = parts.map { |part| Thread.new { elsewhere { part.map { |(folder, truth), index| [index, Examination.new(truth, folder, counts: counts&.call(truth))] } } } }
+    done = parts.map { |part| Thread.new { elsewhere { part.map { |(folder, truth), index| [index, yield(folder, truth)] } } } }
     done.flat_map(&:value).sort_by(&:first).map(&:last)
   end
 

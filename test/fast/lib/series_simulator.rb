@@ -33,7 +33,7 @@ class SeriesSimulator
     @lines = Hash.new { |lines, name| lines[name] = [] }
     @passing = {}
     @malloc = {}
-    @format = 3
+    @most = 0
   end
 
   # Born evenly, or as +rate+ (a proc of time, at most 1) says, and never freed.
@@ -115,12 +115,6 @@ class SeriesSimulator
     self
   end
 
-  # Files of format 2: rows of malloc have no births, but samples ever.
-  def without_births
-    @format = 2
-    self
-  end
-
   def series = HeapSample::Series.new(profiles)
 
   def profiles
@@ -134,13 +128,8 @@ class SeriesSimulator
     end
   end
 
-  # Where in the series a Time is.
-  def at(time) = (time.to_f - STARTED / 1e9) / (HOURS * 3600)
-
-  # Net growth that is really there between two times, in samples.
-  def grown(name, from, to)
-    @lines[name].count { |birth, death, _| birth <= to && death > to } - @lines[name].count { |birth, death, _| birth <= from && death > from }
-  end
+  # The same without accounts: nothing tells how large the process was.
+  def without_accounts = HeapSample::Series.new(profiles.each { |profile| profile.meta.delete("account") })
 
   private
 
@@ -173,25 +162,18 @@ class SeriesSimulator
     malloc = @malloc[name]
     mark = malloc ? time : @gcs[gc_count(time) - 1] || -1
     alive = @lines[name].select { |birth, _, gone| birth <= mark && gone > time }
-    if malloc && @format < 3
-      ever = @lines[name].count { |birth,| birth <= time }
-      passing = poisson(@passing[name] || 0)
-      @ever_passed = (@ever_passed || 0) + 50 * (@passing[name] || 0)
-      return [row(node, alive.size + passing, nil, malloc, ever + @ever_passed.round)]
-    end
-
     births = alive.group_by { |birth,| gc_count(birth) }.transform_values(&:size)
     young = gc_count(mark)
     poisson(@passing[name] || 0).times { births[(young - @random.rand(3)).clamp(0, young)] = births.fetch(young, 0) + 1 } if @passing[name]
-    births.map { |birth, count| row(node, count, birth, malloc, 0) }
+    births.map { |birth, count| row(node, count, birth, malloc) }
   end
 
-  def row(node, count, birth, malloc, ever)
+  def row(node, count, birth, malloc)
     size = malloc || SLOT
     weight = 1 / (1 - Math.exp(-size / INTERVAL.to_f))
     estimate = [count, count * weight, count * weight * size, count * weight * (weight - 1) * size * size]
-    [node, malloc ? 3 : 1, malloc ? 3 : 2, malloc ? 0 : SLOT, 0, birth, *estimate, 0, 0, 0, 0, ever, 0, 0, 0, 0, 0, 0, 0, 0,
-     malloc ? 4 : 0, malloc ? true : false, 0, estimate[2]]
+    [node, malloc ? 3 : 1, malloc ? 3 : 2, malloc ? 0 : SLOT, 0, birth, *estimate, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+     malloc ? 4 : 0, malloc ? true : false, 0, estimate[2]].then { |row| row + [0] * (HeapSample::Columns::COUNT - row.size) }
   end
 
   STARTED = 1_767_225_600 * 1_000_000_000
@@ -199,11 +181,26 @@ class SeriesSimulator
   def meta(time)
     count = gc_count(time)
     majors = @major.first(count).count(true)
-    {"format" => @format, "process_id" => 1, "process_start" => "simulated", "session" => 1, "started_ns" => STARTED,
-     "taken_ns" => STARTED + (time * HOURS * 3600e9).to_i, "gc" => {"count" => count, "major" => majors, "minor" => count - majors},
+    last = @major.first(count).rindex(true)
+    {"format" => 3, "process_id" => 1, "process_start" => "simulated", "session" => 1, "started_ns" => STARTED,
+     "taken_ns" => STARTED + (time * HOURS * 3600e9).to_i, "gc" => {"count" => count, "major" => majors, "minor" => count - majors,
+                                                                                        **(last ? {"last_major_ns" => STARTED + (@gcs[last] * HOURS * 3600e9).to_i, "last_major_gc" => last + 1} : {})},
      "settings" => {"interval" => INTERVAL, "first_interval" => INTERVAL, "interval_changes" => 0},
-     "malloc" => {"state" => "on", "interval" => INTERVAL}}
+     "malloc" => {"state" => "on", "interval" => INTERVAL}, "account" => account(time)}
   end
+
+  # What is there, garbage too; RSS stays at the most that there was.
+  def account(time)
+    live = Hash.new(0)
+    @lines.each { |name, objects| live[@malloc.key?(name)] += objects.count { |birth, _, gone| birth <= time && gone > time } }
+    @passing.each { |name, count| live[@malloc.key?(name)] += count }
+    slots, malloc = live.values_at(false, true).map { |count| (count * INTERVAL).to_i }
+    rss = @most = [@most, slots + malloc + BASE].max
+    {"slots_live" => slots, "slots_free" => rss - slots - malloc - BASE, "malloc_live" => malloc, "malloc_waste" => 0, "stacks" => 0, "code_and_files" => BASE, "unattributed" => 0, "rss" => rss}
+  end
+
+  # Code and files, bytes.
+  BASE = 20 << 20
 
   # When a request is.
   def moment

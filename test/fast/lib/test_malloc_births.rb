@@ -15,7 +15,8 @@ CACHE = ["#{RUBY} rb_st_init_table_with_size", "/srv/app/cache.rb:5 Cache#put", 
 
 # At GC 100, 110, 120, …, ten minutes apart.
 def moment(number, **meta)
-  Build.new(**{"gc" => {"count" => 100 + 10 * number, "major" => 20 + 3 * number, "minor" => 80},
+  Build.new(**{"gc" => {"count" => 100 + 10 * number, "major" => 20 + 3 * number, "minor" => 80,
+                        "last_major_gc" => 99 + 10 * number, "last_major_ns" => Build::STARTED + (10 + 10 * number) * Build::MINUTE - 1_000_000_000},
                "taken_ns" => Build::STARTED + (10 + 10 * number) * Build::MINUTE}, **meta)
 end
 
@@ -269,8 +270,8 @@ test "leaked threads are a leak of what they touch, and of blocks, not of a clas
   per_hour = 40 * (64 << 10) / (1 - Math.exp(-2)) * 6
   assert(row && row.slope < 2 * per_hour + 4 * BLOCK_MIB && row.slope > 0.9 * per_hour, "#{row.inspect} #{per_hour}")
   text = leaks.to_s
-  assert(text.include?("mostly blocks of malloc.") && !text.include?("mostly `Array`"), text)
-  assert(text.match?(/GiB more of these rows is malloc'd and was never touched/), text)
+  assert(text.match?(/^1 .* malloc +\(malloc\) /) || text.match?(/^1 .* both +\(malloc\)/), text)
+  assert(text.match?(/[GM]iB more of these rows is malloc'd and was never touched/), text)
 end
 
 test "a line that mallocs more than it has slots has malloc for a class" do

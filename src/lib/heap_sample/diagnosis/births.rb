@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
 module HeapSample
-  # What each line of one profile has in use, by the GC count at which it was born.  It is all that Settled has to know
-  # of a profile, and far smaller than the profile, so that a series is judged again after each profile without reading
-  # its files again.
+  # What each line of one profile, or each other group of rows, has in use, by the GC count at which it was born.  It is all
+  # that Settled has to know of a profile, and far smaller than the profile, so that a series is judged again after each
+  # profile without reading its files again.
   class Births
     # Resident bytes, their variance, samples.
     Sum = Struct.new(:space, :variance, :samples) do
@@ -14,28 +14,35 @@ module HeapSample
       end
     end
 
-    # Hash of Place => Hash of GC count => Sum.
-    attr_reader :lines
+    # Hash of a group's key (of a line its Place) => Hash of GC count => Sum.
+    attr_reader :groups
     # Containers.blocks of the profile.
     attr_reader :blocks
     # Bytes that were allocated since sampling started: how much the program has worked.
     attr_reader :allocated
 
-    def initialize(profile)
-      @lines = {}
-      keys = Keys.new(profile, :line)
-      live = profile.table.select { |row| row[Columns::INUSE_OBJECTS] > 0 }
+    # +by+: one of Groups::BY, or :stack; +kind+: one of Groups::MEMORY.
+    def initialize(profile, by: :line, kind: :both)
+      @groups = {}
+      keys = RowKeys.of(profile, by)
+      live = Births.rows(profile, kind)
       live.each { |row| add(keys.of(row), row) }
-      @blocks = Containers.blocks(live, profile, keys)
+      @blocks = by == :line ? Containers.blocks(live, profile, keys) : {}
       @allocated = profile.table.sum { |row| row[Columns::ALLOC_SPACE] }
+    end
+
+    # Rows of what is in use of a kind of memory.
+    def self.rows(profile, kind)
+      wanted = Groups.wanted(kind)
+      profile.table.select { |row| row[Columns::INUSE_OBJECTS] > 0 && (wanted.nil? || row[Columns::MALLOC] == wanted) }
     end
 
     private
 
-    def add(line, row)
+    def add(key, row)
       birth = row[Columns::BIRTH_GC] or return
 
-      ((@lines[line] ||= {})[birth] ||= Sum.new(0.0, 0.0, 0)).add(row)
+      ((@groups[key] ||= {})[birth] ||= Sum.new(0.0, 0.0, 0)).add(row)
     end
   end
 end

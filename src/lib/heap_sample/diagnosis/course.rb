@@ -46,6 +46,12 @@ module HeapSample
     # Bytes that came to stay in all.
     def grew = parts.sum
 
+    # The 95% interval of #grew, by sampling alone.
+    def interval
+      error = Statistics::Z * Math.sqrt([grew, 0].max * @unit)
+      [[grew - error, 0.0].max, [grew, 0.0].max + error]
+    end
+
     # Does it grow all along, as far as the parts can tell?
     def steady?
       return false unless grew > 0

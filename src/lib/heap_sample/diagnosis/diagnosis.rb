@@ -28,11 +28,16 @@ module HeapSample
       new(what.is_a?(Series) ? [what] : Series.all(what), **look)
     end
 
+    # ProcessDiagnosis of each of some Series, the one that grew most first; then those of which nothing can be said.
+    def self.in_order(series, **look) # :nodoc:
+      series.map { |one| ProcessDiagnosis.new(one, **look) }
+            .sort_by.with_index { |process, index| [*(process.enough? ? [0, -process.rss.grew] : [1, -process.series.size]), index] }
+    end
+
     # +series+: an Array of Series, of a process each.
     def initialize(series, **look)
       look_like(look)
-      @processes = series.map { |one| ProcessDiagnosis.new(one, **look) }
-                         .sort_by.with_index { |process, index| [process.enough? ? 0 : 1, process.enough? ? -process.rss.grew : 0, index] }
+      @processes = Diagnosis.in_order(series, **look)
       @warnings = series.flat_map(&:warnings)
     end
 
@@ -60,5 +65,10 @@ module HeapSample
     #
     # The same as text, for an issue or a chat.
     def to_markdown = text.to_markdown
+
+    private
+
+    # That of the process that is told first.
+    def directory = @processes&.first&.info&.directory
   end
 end

@@ -6,6 +6,13 @@ module HeapSample
   class Finding
     # Such a part of what came at once is no leak, but a step.
     LUMP_MOST = 0.7
+    # SettledGroup#evenness that a leak has, at least; what comes in one step, or in two or three, has less.
+    EVENNESS_LEAST = 2.1
+    # The same of a leak that was seen before; what comes in one step, or in two, has less.
+    EVENNESS_TO_GO_ON = 1.5
+    # Of the first tenths of the judged time, so many, a leak has growth too: such a part of the mean, at least.
+    BEGINNING = 3
+    BEGINNING_LEAST = 0.25
     # Samples from which a finding may be relied on.
     SAMPLES_LEAST = 8
     # Samples from which its course is clear, however little it is.
@@ -43,16 +50,25 @@ module HeapSample
     def grew = course.grew
 
     # Does it grow all along, and not at once?
-    def steady? = samples_enough? && course.certain? && course.steady? && (container? || (whole.lump <= LUMP_MOST && stays?))
+    def steady? = samples_enough? && course.certain? && course.steady? && (container? || (whole.lump <= LUMP_MOST && even? && !late? && stays?))
 
     # The 95% interval of #grew, by sampling alone.
-    def interval
-      error = Statistics::Z * Math.sqrt([grew, 0].max * whole.unit)
-      [[grew - error, 0.0].max, grew + error]
-    end
+    def interval = course.interval
 
+    # Does it grow as a leak does?
+    def leaks? = steady? && !fills?
     # Are there samples enough to see small growth?
     def clear? = steady? && many?
+    # Did it begin to grow in the judged time only?  So does a long job: an import, a report, a queue that is long for a while.
+    def late?
+      least = BEGINNING_LEAST * BEGINNING / SettledGroup::AGES * whole.born
+      !container? && whole.first(BEGINNING) + Course::SLACK * Math.sqrt(least * whole.unit) < least
+    end
+
+    # Is it clear that it came in a few steps?
+    def steps? = many? && !even?
+    # Did it come in more than a few steps?
+    def even?(least = EVENNESS_LEAST) = container? || whole.evenness >= least
     # Is it clear that it comes and goes?
     def passes? = !container? && (course.passes? || (many? && !early_stays?))
     # Is it clear that it slows down?  +work+: see Course#slowing?.

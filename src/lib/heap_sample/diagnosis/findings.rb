@@ -4,8 +4,6 @@ module HeapSample
   # What grows in a process, the largest first: the lines of Settled, put together by the application's line that led
   # to them.
   module Findings
-    # Lines that are no one's: Ruby's own bookkeeping, which grows with what others keep.
-    NOBODY = /\A\((?:GC|YJIT|the sampler)\)\z/
     # A finding has such a part of all growth, at least.
     PART_LEAST = 0.02
     MOST = 20
@@ -22,7 +20,7 @@ module HeapSample
     # Each with the container that keeps it, as far as known.
     def of(settled)
       profile = settled.profile
-      grown = settled.groups.values.select { |group| group.born > 0 && !NOBODY.match?(group.key.label.to_s) && settled.course(group).grew > 0 }
+      grown = settled.groups.values.select { |group| group.born > 0 && !Keys.machinery?(group.key) && settled.course(group).grew > 0 }
       containers = settled.containers
       found = without_loading(grown, settled, profile).group_by { |group| line_of(group, profile) }.each_value.map do |groups|
         Finding.new(groups, settled, profile).tap { |finding| finding.keeper = Keeper.of(finding, containers) }

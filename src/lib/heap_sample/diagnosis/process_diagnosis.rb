@@ -31,6 +31,8 @@ module HeapSample
     PROFILES_TO_NAME = 8
     # Of what RSS grew by, the part from which lines may explain it: less says nothing of the rest.
     SHARE_OF_RSS = 0.05
+    # Of all that came to stay, the part that is enough of lines with many samples.
+    SHARE_CLEAR = 0.1
     # Growth of RSS, in least ones, that tells no leak from what fills ever more slowly.
     LITTLE = 4
     # Growth of RSS, as a share of it, that is much; and what of such growth comes and goes where peaks made it.
@@ -56,22 +58,38 @@ module HeapSample
     private_constant :SURE, :EACH, :FEWER, :EARLIER_MOST, :LITTLE, :SHARE_OF_RSS
 
     attr_reader :series
-    # Settled; Courses of RSS, of what is in use, of stacks of threads and fibers, and of free memory that is resident.
-    attr_reader :settled, :rss, :in_use, :stacks, :free
+    # Courses of RSS, of what is in use, of stacks of threads and fibers, and of free memory that is resident.
+    attr_reader :rss, :in_use, :stacks, :free
+    # Settled: what of each line stays.
+    def settled = @settled ||= Settled.new(series, @clock, from: from)
+
     # Threads or fibers that pile up: a Crowd, or nil.
     attr_reader :crowd
 
     # call-seq:
-    #   ProcessDiagnosis.new(series, width: 120, root: Dir.pwd, style: nil)
-    def initialize(series, **look)
+    #   ProcessDiagnosis.new(series, warmup: nil, width: 120, root: Dir.pwd, style: nil)
+    #
+    # +warmup+: seconds since sampling started that are not judged; WARM_UP of that time unless given.  Raises ArgumentError
+    # if it is none.
+    def initialize(series, warmup: nil, **look)
+      unless warmup.nil? || (warmup.is_a?(Numeric) && warmup >= 0)
+        raise ArgumentError, "warmup is a number of seconds, not #{warmup.inspect}"
+      end
+
       look_like(look)
       @series = series
-      @known = series.infos.select { |info| info.account&.rss }
-      measure if enough?
+      @warmup = warmup
+      accounts = series.infos.select { |info| info.account&.rss }
+      @accounts = accounts.size >= [PROFILES_LEAST, series.size].min
+      @known = @accounts ? accounts : series.infos
+      measure if @known.size >= PROFILES_LEAST
     end
 
     # Are there profiles enough to say something?
-    def enough? = @known.size >= PROFILES_LEAST
+    def enough? = @known.size >= PROFILES_LEAST && (accounts? || settled.enough?)
+
+    # Do the profiles say how large the process was?  Where they do not, what is settled stands for that.
+    def accounts? = @accounts
 
     # One of KINDS.
     def kind = judgement.first
@@ -86,18 +104,21 @@ module HeapSample
     def findings = @findings ||= enough? && settled.enough? ? FindingHolders.add(Findings.of(settled), series, settled) : []
 
     # Bytes of RSS when its last profile was taken.
-    def rss_now = @known.last&.account&.rss
+    def rss_now = accounts? ? @known.last&.account&.rss : (settled.total.spaces.last if enough?)
     # Bytes of RSS when its first profile was taken.
-    def rss_at_first = @known.first&.account&.rss
+    def rss_at_first = accounts? ? @known.first&.account&.rss : (settled.total.spaces.first if enough?)
 
     # Bytes from which growth is worth a word.
     def least = [SHARE * rss_now, FLOOR].max
 
     # Seconds that are judged.
-    def seconds = @known.size < 2 ? 0.0 : (@known.last.taken - @known.first.taken).to_f * (1 - WARM_UP)
+    def seconds = enough? ? seconds_of(@known.last) - [from, seconds_of(@known.first)].max : 0.0
+
+    # From when on they are judged, seconds since the session began.
+    attr_reader :from
 
     # Bytes an hour of what grew in the judged time.
-    def per_hour(bytes) = bytes * 3600.0 / [settled.moments.last.seconds - [settled.from, settled.moments.first.seconds].max, 1e-3].max
+    def per_hour(bytes) = bytes * 3600.0 / [settled.seconds, 1e-3].max
 
     # Did it grow, because what is in use did, and is that over?
     def levelled_off? = rss.grew >= 2 * least && in_use.grew >= rss.grew / 2
@@ -114,6 +135,21 @@ module HeapSample
       top if top.total.space >= least
     end
 
+    # What is settled, by another group of rows than lines: Settled.  +of+: the series, or one that was filtered.
+    def settled_by(by, kind, of: series) = Settled.new(of, @clock, from: from, by: by, kind: kind) # :nodoc:
+
+    # Keys of the lines that grow as a leak does, if the process leaks, or it is not settled whether it does; those of the
+    # first finding first.
+    def leaking_lines
+      return [] unless leak? || unsettled?
+
+      leaking = shown_findings.select.with_index { |finding, index| finding.leaks? || index.zero? }
+      leaking.flat_map { |finding| finding.groups.select { |group| group.key == finding.line || alone?(group) } }.map(&:key)
+    end
+
+    # The Course of some measure of the accounts: the block makes it of a HeapSample::Account.
+    def course_of(&) = exact(&) # :nodoc:
+
     # HeapSample::Meta of the last profile.
     def info = series.infos.last
     # What the process is called.
@@ -127,8 +163,14 @@ module HeapSample
        evidence: text.evidence, next: text.advice, warnings: series.warnings}
     end
 
-    # Those that belong to the verdict.
-    def shown_findings = LEAKS.include?(kind) ? findings : []
+    # Those that belong to the verdict.  Where it is one of before that goes on, what was named then is first.
+    def shown_findings
+      return [] unless LEAKS.include?(kind)
+      return findings unless @held
+
+      named = named_by(@held)
+      named ? [named, *(findings - [named])] : findings.select(&:leaks?)
+    end
 
     # Without what earlier profiles said.
     def raw_judgement = enough? ? judge : [:unknown, :none] # :nodoc:
@@ -138,20 +180,21 @@ module HeapSample
 
     def measure
       @clock = GcClock.new(series.infos)
-      @from = seconds_of(@known.last) * WARM_UP
-      @settled = Settled.new(series, @clock, from: @from)
-      @rss = exact { |account| account.rss }
-      @in_use = exact { |account| in_use_of(account) }
+      @from = @warmup || (seconds_of(@known.last) * WARM_UP)
+      @rss, @in_use = accounts? ? [exact(&:rss), exact { |account| in_use_of(account) }] : [settled.course, settled.course]
       @stacks = exact { |account| account["stacks"].to_i }
-      @crowd = Crowd.of(@known) { |kind| exact { |account| account[kind.to_s].to_i } }
+      @crowd = Crowd.of(@known) { |kind| exact { |account| account[kind.to_s].to_i } } if accounts?
       @free = exact { |account| %w[slots_free malloc_waste].sum { |name| account[name].to_i } }
     end
+
+    # Does a line grow all along by itself?
+    def alone?(group) = group.samples >= Finding::SAMPLES_LEAST && settled.course(group).then { |course| course.certain? && course.steady? }
 
     def in_use_of(account) = %w[slots_live malloc_live stacks unattributed].sum { |name| account[name].to_i }
 
     # What the last moment has may be about to be freed: the less of the last two counts, at the last but one.
     def exact
-      sizes = @known.map { |info| yield(info.account) }
+      sizes = @known.map { |info| info.account ? yield(info.account) : 0 }
       Course.new(@known.map { |info| seconds_of(info) }[0..-2], [*sizes[0..-3], sizes.last(2).min], from: @from)
     end
 
@@ -164,10 +207,12 @@ module HeapSample
     def hold(raw)
       return raw if raw.last == :proved || (!LEAKS.include?(raw.first) && over?)
 
-      sure = earlier.select { |one| SURE.include?(one.raw_judgement.last) && still?(one) }.map { |one| one.raw_judgement }
-      sure << raw if LEAKS.include?(raw.first)
-      return raw if sure.empty?
+      held = earlier.select { |one| SURE.include?(one.raw_judgement.last) && still?(one) }
+      return raw if held.empty?
 
+      @held = held.last unless SURE.include?(raw.last)
+      sure = held.map { |one| one.raw_judgement }
+      sure << raw if LEAKS.include?(raw.first)
       [sure.map(&:first).max_by { |kind| LEAKS.reverse.index(kind) }, sure.map(&:last).min_by { |grade| GRADES.keys.index(grade) }]
     end
 
@@ -175,12 +220,12 @@ module HeapSample
     def earlier
       counts = (PROFILES_LEAST..EACH).to_a
       counts << (counts.last * FEWER).ceil while counts.last < series.size
-      counts.select { |count| count < series.size }.last(EARLIER_MOST).map { |count| ProcessDiagnosis.new(series.upto(count)) }
+      counts.select { |count| count < series.size }.last(EARLIER_MOST).map { |count| ProcessDiagnosis.new(series.upto(count), warmup: @warmup) }
     end
 
     # Did RSS grow much, by what is in use for a while and then freed?  What there was at the end may be such, too.
     def comes_and_goes?
-      rss.grew >= MUCH * rss_now && fell >= rss.grew * PEAK_LEAST && free.grew < rss.grew / 2 &&
+      accounts? && rss.grew >= MUCH * rss_now && fell >= rss.grew * PEAK_LEAST && free.grew < rss.grew / 2 &&
         settled.by_majors? && (at_once? || fell >= rss.grew / 2 || settled.course.grew < rss.grew * PEAK_LEAST)
     end
 
@@ -192,12 +237,14 @@ module HeapSample
 
     # Does what an earlier diagnosis named go on?
     def still?(earlier)
-      named = earlier.findings.first
-      return true if earlier.crowd || named.nil?
+      return true if earlier.crowd || earlier.findings.empty?
 
-      now = findings.find { |finding| finding.same_line?(named) }
-      now ? !now.passes? && (goes_on? || !(now.ends?(settled.work) || now.fills?(settled.work))) : goes_on?
+      now = named_by(earlier)
+      now ? !now.passes? && !now.late? && now.even?(Finding::EVENNESS_TO_GO_ON) && (goes_on? || !(now.ends?(settled.work) || now.fills?(settled.work))) : goes_on?
     end
+
+    # What an earlier diagnosis named, as it is now; nil if it is not there any more.
+    def named_by(earlier) = earlier.findings.first&.then { |named| findings.find { |finding| finding.same_line?(named) } }
 
     # Has what grew ended, though there is as much to do as before?
     def over? = [rss, in_use].all? { |course| course.grew < least / 2 || course.slowing?(settled.work) }
@@ -206,7 +253,7 @@ module HeapSample
       return [:threads, @known.size >= MAJORS_TO_PROVE ? :proved : :very_likely] if crowd
 
       leading = findings.first
-      return [kind_of(leading), grade_of(leading)] if leading&.steady? && explains?(leading) && !leading.fills?
+      return [kind_of(leading), grade_of(leading)] if leading&.leaks? && explains?(leading)
       return [leading ? kind_of(leading) : :leak, borne_out? ? :very_likely : :not_settled] if goes_on? && !at_once? && !loads_code? && !filling?
       return [:bloat, :none] if comes_and_goes? && peak
       return [:steady, :none] if rss.grew < 2 * least || levelled_off? || loads_code?
@@ -224,7 +271,7 @@ module HeapSample
     def explains?(leading)
       steady = findings.select(&:steady?).sum(&:grew)
       grew = settled.course.grew
-      clear = leading.clear? && !loads_code?
+      clear = leading.clear? && !loads_code? && steady >= grew * SHARE_CLEAR
       steady >= [clear ? [least, FLOOR_CLEAR].min : least, SHARE_OF_RSS * rss.grew].max && (clear || steady >= grew / 3 || leading.grew >= grew / 4) && !replaced?(steady)
     end
 
@@ -238,8 +285,9 @@ module HeapSample
 
     # Where RSS and what is in use, which are exact, grow all along, a few samples that do so as well are enough.
     def borne_out?
+      bearing = findings.reject { |finding| finding.passes? || finding.steps? || finding.late? }
       to_name? && settled.by_majors? && settled.judged >= MAJORS_TO_BEAR_OUT && settled.course.steady? && !findings.first&.passes? &&
-        findings.sum(&:samples) >= SAMPLES_TO_BEAR_OUT && findings.sum(&:grew) >= in_use.grew / 3
+        bearing.sum(&:samples) >= SAMPLES_TO_BEAR_OUT && bearing.sum(&:grew) >= in_use.grew / 3
     end
 
     # Did what is settled come at once, so that what grows is what comes and goes?

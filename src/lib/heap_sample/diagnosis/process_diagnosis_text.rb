@@ -33,7 +33,14 @@ module HeapSample
     def evidence
       return [] unless enough?
 
-      [*(settled_grew if leading), rss_grew, *(steps if kind == :bloat), *(held if kind == :fragmentation)]
+      [*(settled_grew if leading), *(rss_grew if @diagnosis.accounts?), *(steps if kind == :bloat), *(held if kind == :fragmentation)]
+    end
+
+    # "12 major GCs left alive": what was looked at.
+    def looked_at
+      return "#{settled.judged} major GCs left alive" if settled.by_majors?
+
+      settled.by_gcs? ? "some GCs left alive (too few major ones have looked at it)" : "is in use (hardly a GC has looked at it)"
     end
 
     # What to do next, an Array of sentences.
@@ -50,6 +57,9 @@ module HeapSample
 
     def leading = @diagnosis.shown_findings.first
 
+    # What is judged: where no account says how large the process is, what GCs left alive stands for it.
+    def memory = @diagnosis.accounts? ? "RSS" : "what stays"
+
     def head
       about = [series.describe, *@diagnosis.info.title].join(", ")
       [*@layout.title("Diagnosis: #{about}"), *series.warnings.flat_map { |warning| @layout.sentence("Warning: #{warning}") }]
@@ -63,7 +73,7 @@ module HeapSample
       return crowd if kind == :threads && @diagnosis.crowd
 
       sure = "#{WHAT.fetch(kind)}, #{HOW_SURE.fetch(@diagnosis.grade)}"
-      return "#{sure}: RSS rose by #{bytes(rss.grew)} in #{time}. No line has samples enough to be named." unless leading
+      return "#{sure}: #{memory} rose by #{bytes(rss.grew)} in #{time}. No line has samples enough to be named." unless leading
 
       "#{sure}: #{amount(leading)} came to stay at #{where(leading)}#{kept_by}."
     end
@@ -77,23 +87,23 @@ module HeapSample
 
     def unsettled
       at = leading ? " Most of what stays so far comes from #{where(leading)}#{kept_by}." : ""
-      "It grows all along, and what of it stays is not settled yet: RSS rose by #{bytes(rss.grew)} in #{time}.#{at}"
+      "It grows all along, and what of it stays is not settled yet: #{memory} rose by #{bytes(rss.grew)} in #{time}.#{at}"
     end
 
     def bloat
       peak = @diagnosis.peak
       what = peak ? "which peaks of memory made, most at #{@layout.subject(peak.line)}" : "and what is in use does not grow"
-      "No leak is seen; it is bloat: RSS rose by #{bytes(rss.grew)} in #{time} and stays, #{what}."
+      "No leak is seen; it is bloat: #{memory} rose by #{bytes(rss.grew)} in #{time} and stays, #{what}."
     end
 
     def fragmentation
-      "No leak is seen; it is fragmentation: RSS rose by #{bytes(rss.grew)} in #{time}, and #{bytes(@diagnosis.free.grew)} of that is free memory between what lives."
+      "No leak is seen; it is fragmentation: #{memory} rose by #{bytes(rss.grew)} in #{time}, and #{bytes(@diagnosis.free.grew)} of that is free memory between what lives."
     end
 
     def steady
-      return "No growth above #{bytes(least)}: RSS is #{bytes(@diagnosis.rss_now)}, #{signed(rss.grew)} in #{time}." if rss.grew < 2 * least
+      return "No growth above #{bytes(least)}: #{memory} is #{bytes(@diagnosis.rss_now)}, #{signed(rss.grew)} in #{time}." if rss.grew < 2 * least
 
-      rose = "No leak is seen: RSS rose by #{bytes(rss.grew)} in #{time}"
+      rose = "No leak is seen: #{memory} rose by #{bytes(rss.grew)} in #{time}"
       return "#{rose}, and most of what came to stay is code that was loaded." if @diagnosis.loads_code?
 
       "#{rose} and levelled off, as what is in use did: a warm-up, or a cache that is full."
@@ -148,12 +158,6 @@ module HeapSample
       how = leading.steady? ? "all along" : "unevenly over time"
       text = "What #{looked_at} of it grew by #{@layout.range(low, high)}, #{how}: in four equal parts of the time #{parts.join(", ")}."
       findings.size > 1 ? "#{text} It is #{@layout.percent(leading.grew / findings.sum(&:grew))} of all that grew." : text
-    end
-
-    def looked_at
-      return "#{settled.judged} major GCs left alive" if settled.by_majors?
-
-      settled.by_gcs? ? "some GCs left alive (too few major ones have looked at it)" : "is in use (hardly a GC has looked at it)"
     end
 
     def rss_grew

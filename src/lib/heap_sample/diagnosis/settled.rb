@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 module HeapSample
-  # What of each line was settled at some moments of a series: memory that a major GC, or where these are rare some
-  # GCs, left alive.  Young garbage is not in it, so that it tells growth from a heap that is just not collected yet.
+  # What of each line, or of each other group of rows, was settled at some moments of a series: memory that a major GC, or
+  # where these are rare some GCs, left alive.  Young garbage is not in it, so that it tells growth from a heap that is just not collected yet.
   #
   # A moment is a major GC, and what was born before it is read from the last profile before the next one, by when
   # all that it found dead is swept.  Where majors are fewer than MAJORS_LEAST in the time that is judged, each
@@ -18,16 +18,18 @@ module HeapSample
     Moment = Struct.new(:index, :seconds, :gc)
 
     attr_reader :moments, :clock, :from
-    # Hash of Place => SettledGroup.
+    # Hash of a group's key (of a line its Place) => SettledGroup.
     attr_reader :groups
     # The last profile.
     attr_reader :profile
 
-    # +from+: seconds since the session began from which on growth is judged.
-    def initialize(series, clock, from:)
+    # +from+: seconds since the session began from which on growth is judged; +by+, +kind+: see Births.
+    def initialize(series, clock, from:, by: :line, kind: :both)
       @series = series
       @clock = clock
       @from = from
+      @by = by
+      @kind = kind
       @moments = choose
       read
     end
@@ -37,6 +39,9 @@ module HeapSample
 
     # Moments in the judged time.
     def judged = moments.count { |moment| moment.seconds >= from }
+
+    # Seconds from the first judged moment to the last.
+    def seconds = moments.last.seconds - [from, moments.first.seconds].max
 
     # Is there enough to tell growth in each part of a Course?
     def enough? = moments.size > Course::PARTS && moments.last.seconds > from
@@ -62,6 +67,14 @@ module HeapSample
       middle > first ? (last - middle) / (middle - first).to_f : 1.0
     end
 
+    # Yields each row of the last profile that was born in the judged time and is settled at its end, and its GC count.
+    def born_lately
+      Births.rows(@profile, @kind).each do |row|
+        birth = row[Columns::BIRTH_GC]
+        yield row, birth if birth && birth <= moments.last.gc && clock.seconds(birth) >= from
+      end
+    end
+
     private
 
     def infos = @series.infos
@@ -70,7 +83,7 @@ module HeapSample
 
     # Bytes that were allocated up to a time.
     def allocated_at(seconds)
-      @allocated ||= moments.map { |moment| [seconds_of(moment.index), @series.births(moment.index).allocated] }.uniq
+      @allocated ||= moments.map { |moment| [seconds_of(moment.index), births(moment).allocated] }.uniq
       after = @allocated.bsearch_index { |known, _| known >= seconds } || @allocated.size - 1
       (from, least), (to, most) = @allocated.values_at([after - 1, 0].max, after)
       to > from ? least + (most - least) * [(seconds - from) / (to - from), 0.0].max : most
@@ -115,12 +128,14 @@ module HeapSample
 
     def read
       @groups = {}
-      births = moments.map { |moment| @series.births(moment.index) }
-      births.each_with_index { |one, number| add(number, one.lines) }
+      births = moments.map { |moment| births(moment) }
+      births.each_with_index { |one, number| add(number, one.groups) }
       @containers = Containers.new(births.map(&:blocks))
       @profile = @series[moments.last.index]
       describe
     end
+
+    def births(moment) = @series.births(moment.index, by: @by, kind: @kind)
 
     # From when to when, as shares of the judged time: with a GC count objects are born up to the next GC.
     def born(birth)
@@ -128,9 +143,9 @@ module HeapSample
       @born[birth] ||= [birth, birth + 1].map { |gc| (clock.seconds(gc) - from) / [moments.last.seconds - from, 1e-6].max }
     end
 
-    def add(number, lines)
+    def add(number, groups)
       gc, before = moments[number].gc, (moments[number - 1].gc if number > 0)
-      lines.each do |key, births|
+      groups.each do |key, births|
         births.each do |birth, sum|
           (@groups[key] ||= SettledGroup.new(key, moments.size)).add(number, sum, old: before && birth <= before) if birth <= gc
         end
@@ -139,12 +154,8 @@ module HeapSample
 
     # Says of each group what of it was born in the judged time and is there at its end.
     def describe
-      lines = Keys.new(@profile, :line)
-      @profile.table.each do |row|
-        next unless row[Columns::INUSE_OBJECTS] > 0 && (birth = row[Columns::BIRTH_GC]) && birth <= moments.last.gc
-
-        @groups.fetch(lines.of(row)).describe(row, @profile, born(birth)) if clock.seconds(birth) >= from
-      end
+      keys = RowKeys.of(@profile, @by)
+      born_lately { |row, birth| @groups.fetch(keys.of(row)).describe(row, @profile, born(birth)) }
     end
   end
 end

@@ -90,8 +90,20 @@ module HeapSample
     # The part of #born that came in the first half of the judged time.
     def early = ages.first(AGES / 2).sum
 
+    # The part of #born that came in the first tenths of it.
+    def first(tenths) = ages.first(tenths).sum
+
     # The share in #born of the tenth, or of so many tenths in a row, in which most came: of what came all at once 1.
     def lump(tenths = 1) = born > 0 ? ages.each_cons(tenths).map(&:sum).max / born : 0.0
+
+    # How evenly came what was born in the judged time: Student's t of what came in each tenth of it, of AGES - 1 degrees of
+    # freedom.  One step has 1 whatever its size, three equal steps have 2; what comes evenly has the root of the samples.
+    # Never more than sampling allows.
+    def evenness
+      mean = born / AGES
+      uneven = ages.sum { |space| (space - mean)**2 } * AGES / (AGES - 1.0)
+      born > 0 ? born / Math.sqrt([uneven, born * unit, 1.0].max) : 0.0
+    end
 
     # The stack by which most came, as a handle of the last profile; nil if nothing did.
     def stack = stacks.max_by { |handle, space| [space, -handle] }&.first

@@ -3,66 +3,44 @@
 module HeapSample
   # Which rows of a series grow all along, and are not collected?
   #
-  # A leak is growth that goes on: from the end of the warm-up to the end of the
-  # series, at a pace that does not fall off, in objects that major GCs leave alive.
-  # What is compared is therefore not what is in use, most of which comes and goes,
-  # but what is settled (Cohorts): a sawtooth that GC collects, a request's objects
-  # and what is younger than two major GCs are in no figure.  Totals of one process
-  # share most of their samples, so that a line through them as if they were
-  # independent would find trends in anything; net births and deaths in each block of
-  # time are of different objects, and are.
+  # This is a view of the diagnosis (ProcessDiagnosis), which judges the process and its lines: it shows all rows that grew, by
+  # line or grouped otherwise, and says of each what the diagnosis says of its lines.  A row is called a leak if the process
+  # leaks, and half of what came to stay in the row, at least, came by lines that grow as a leak does.  Where it is not settled
+  # whether the process leaks, such a row is not settled.  Where the process does not leak, no row does: what grows all the same
+  # takes the place of something else, or is little.
   #
-  # A row is called a leak if
-  #
-  # - it grew, and steadily: the t of its growth by how uneven it was (Trend).  A
-  #   step has t = 1 whatever its size; a queue that goes up and down less;
-  # - it grew in the last third too, by more than sampling explains;
-  # - there no slower than at 0.6 of the rate before it, by time or by GCs: a cache
-  #   that fills and levels off is slowing, not leaking.
-  #
-  # Where a heap is so steady that major GCs are too few to settle anything, what
-  # minor ones left is judged likewise: nothing found is nothing found; but what is found
-  # may be garbage that waits for a major GC, and is called unsettled, no leak.
-  #
-  # For each of the first two there are odds that a row without growth would look
-  # so; the larger of both are the row's.  As many rows are judged at once,
-  # Benjamini and Hochberg's procedure (1995, JRSS B 57:289-300) holds the odds
-  # against: of what is called a leak, at most LEVEL is none on average, and where
-  # there is none, none is named but in LEVEL of all series.  Rows with few samples that
-  # came or went cannot be told from noise and are not judged, nor counted as tests:
-  # how many came and went says nothing of which prevailed.
-  #
-  # A row of slots and of malloc is judged by both together and by each alone, and
-  # its odds are three times the smallest: a few large blocks, or, in files of format 2,
-  # what a line mallocs and frees again, would hide the objects it keeps.
-  #
-  # test/fast/lib/test_leaks.rb simulates both errors; doc/estimates.md has the figures.
+  # All figures are of what is settled (Settled): what major GCs left alive, of slots and of malloc'd memory that is resident.
   class Leaks
-    # A share of the rows named that is wrong, on average.
-    LEVEL = 0.01
-    # Samples that came or went below which a row is not judged.
-    SAMPLES_LEAST = 10
     TOP = Top::ROWS
+    # Of what came to stay in a row, so much has to come by lines that leak.
+    SHARE_LEAST = 0.5
+    # So many samples a line is expected to have that has enough to be clear, 19 times in 20 (Poisson's distribution).
+    SAMPLES_TO_SEE = 33
 
     TEXT = LeaksText
 
-    # A row: its key (a Place, a name, or frames), Cohort and Trend, which is of +kind+:
-    # :both, :slots or :malloc; +verdict+ is :leak, :unsettled (it grew like one, and no
-    # major GC has looked at it), :slowing, :unsteady (it grew, but not all along) or
-    # :none; +odds+ that there is no growth.
-    Candidate = Struct.new(:key, :cohort, :trend, :kind, :verdict, :odds) do
+    # A row: its key (a Place, a name, or frames), SettledGroup and Course; +verdict+ is :leak, :unsettled (it grows like one,
+    # and is not settled yet), :slowing, :unsteady (it grew, but not all along), :beside (it grows all along, and the process
+    # does not) or :none; +hours+ that were judged.
+    Candidate = Struct.new(:key, :group, :course, :verdict, :hours) do
       # Bytes an hour, and the 95% interval.
-      def slope = trend.slope
-      # The 95% interval of #slope.
-      def slope_interval = trend.slope_interval
-      # Bytes that came less those that went.
-      def space = trend.whole.space
+      def slope = space / hours
+      # The 95% interval of #slope, by sampling alone.
+      def slope_interval = course.interval.map { |bytes| bytes / hours }
+      # Bytes that came to stay.
+      def space = course.grew
+      # Bytes that are settled now.
+      def now = group.spaces.last
       # Samples behind it, and whether they are too few to rely on.
-      def samples = trend.whole.samples
-      def weak? = trend.whole.weak?
+      def samples = group.samples
+      def weak? = samples < Finding::SAMPLES_LEAST
+      # Which memory it is of: :slots, :malloc or :both.
+      def kind = group.libraries.keys.partition(&:nil?).then { |slots, malloc| malloc.empty? ? :slots : slots.empty? ? :malloc : :both }
+      # Names of classes with the bytes that came and stayed, the most first.
+      def classes = group.classes.sort_by { |name, space| [-space, name] }
 
       def inspect
-        "#<#{self.class} #{verdict} #{Layout.new.place(key.is_a?(Array) ? nil : key)} #{Layout.new.bytes(slope, sign: true)}/h>"
+        "#<#{self.class} #{verdict} #{Layout.new.place(Leaks.place(key))} #{Layout.new.bytes(slope, sign: true)}/h>"
       end
     end
 
@@ -70,16 +48,14 @@ module HeapSample
     Row = Candidate
 
     attr_reader :series, :by, :kind, :top
-    # Rows that leak, the steepest first: Array of Leaks::Candidate.
+    # Rows that leak, the steepest first, but the one that the diagnosis names before all: Array of Leaks::Candidate.
     attr_reader :leaks
     # Rows that grew otherwise, the largest growth first.
     attr_reader :others
-    # How many rows were judged, and how many had too few samples for it.
-    attr_reader :judged, :unjudged
-    # Why nothing can be said, a String; nil if something can.
-    attr_reader :reason
-    # Cohorts that were judged.
-    attr_reader :cohorts
+    # What judges: the ProcessDiagnosis of the whole process.
+    attr_reader :diagnosis
+    # Settled, by what rows are grouped; nil if nothing can be said.
+    attr_reader :settled
 
     include Analysis
     include Enumerable
@@ -91,62 +67,60 @@ module HeapSample
     # :malloc or :both; +warmup+: seconds since sampling started that are not judged, a
     # fifth of that time unless given.  Raises ArgumentError if one of them makes no sense.
     def initialize(series, by: :line, kind: :both, warmup: nil, top: TOP, **look)
-      by = Groups.by(by, [:stack])
-      unless warmup.nil? || (warmup.is_a?(Numeric) && warmup >= 0)
-        raise ArgumentError, "warmup is a number of seconds, not #{warmup.inspect}"
-      end
-
+      @by = Groups.by(by, [:stack])
+      Groups.wanted(kind)
       Layout.check(top: top)
       look_like(look)
       @series = series
-      @by = by
       @kind = kind
       @top = top
-      @cohorts = Cohorts.new(series, by: by, kind: kind, warmup: warmup)
-      @reason = @cohorts.reason
+      @diagnosis = series.whole.diagnosis(warmup: warmup, **look)
       @leaks, @others = [], []
-      @judged = @unjudged = 0
-      judge unless @reason
+      judge unless reason
     end
 
-    # What the process as a whole does, which this is a part of; nil of a part of the rows.
-    def diagnosis = (@diagnosis ||= series.diagnosis unless series.filtered)
+    # Why nothing can be said, a String; nil if something can.
+    def reason
+      return diagnosis.text.sentence unless diagnosis.enough?
 
-    # Threads or fibers of which there are ever more: a Crowd; nil of a part of the rows.
-    def crowd = diagnosis&.crowd
+      "The profiles do not tell when GCs were, so what stays is not known." unless gcs_known?
+    end
+
+    # Threads or fibers of which there are ever more: a Crowd, or nil.
+    def crowd = diagnosis.crowd
 
     # Is there no leak?
     def empty? = leaks.empty?
     def each(&block) = leaks.each(&block)
 
-    # The Trend of everything together; nil if nothing can be said.
-    def total = (@total ||= cohorts.trend(cohorts.total) unless reason)
+    # Everything together: a Candidate without a key; nil if nothing can be said.
+    def total = (@total ||= candidate(SettledGroup.sum(groups, settled.moments.size), nil) unless reason)
+
+    # Bytes that came to the rows that leak, and were never touched.
+    def untouched = sums.values_at(*leaks.map(&:key)).compact.sum(&:untouched)
+
+    # Hours that are judged.
+    def hours = [settled.seconds, 1e-3].max / 3600
 
     # call-seq:
     #   detectable -> Float or nil
     #
-    # Bytes an hour: a steady leak of that much on one row would have been named 19 times
+    # Bytes an hour: a steady leak of that much on one line would have been named 19 times
     # in 20; nil if nothing can be said.
     def detectable
-      return if reason
-
-      samples = [Trend.samples_to_see(LEVEL / [judged, 1].max, cohorts.size), SAMPLES_LEAST].max
-      samples * (series.infos[cohorts.moments.last.observer].interval || 1) / cohorts.hours
+      [SAMPLES_TO_SEE * (series.infos.last.interval || 1), ProcessDiagnosis::FLOOR_CLEAR].max / hours unless reason
     end
 
     # JSON-ready: numbers not rounded, intervals as [low, high].
     def to_h
-      figures = {process_id: series.infos.first.process_id, profiles: series.size, by: by, kind: kind,
-                 filter: series.filtered&.names, warnings: series.warnings + cohorts.notes, reason: reason}
+      figures = {process_id: series.infos.first.process_id, profiles: series.size, by: by, kind: kind, filter: series.filtered&.names,
+                 warnings: series.warnings, reason: reason, verdict: {kind: diagnosis.kind, grade: ProcessDiagnosis::GRADES.fetch(diagnosis.grade)}}
       figures[:crowd] = crowd&.to_h
       return figures.merge(leaks: [], others: []) if reason
 
       figures.merge(
-        from: time(cohorts.moments.first), to: time(cohorts.moments.last), hours: cohorts.hours,
-        blocks: cohorts.size, rows_judged: judged, rows_of_too_few_samples: unjudged,
-        level: LEVEL, detectable_bytes_per_hour: detectable,
-        total: rate(total), died_from_before_start_bytes: cohorts.died_before, leaks: self.leaks.map { |row| figures_of(row) },
-        others: self.others.map { |row| figures_of(row) }
+        from: time(from), to: time(settled.moments.last.seconds), hours: hours, detectable_bytes_per_hour: detectable, total: rate(total),
+        leaks: self.leaks.map { |row| figures_of(row) }, others: self.others.map { |row| figures_of(row) }
       )
     end
 
@@ -162,15 +136,15 @@ module HeapSample
     def frames_of(row)
       return row.key if row.key.is_a?(Array)
 
-      (handle = row.cohort.stack) ? cohorts.profile.stacks.stack(handle) : []
+      (handle = row.group.stack) ? settled.profile.stacks.stack(handle) : []
     end
 
     # The application's line by which most of a row's memory came, where the row is not of that line itself; nil if there is none.
     def application(row) # :nodoc:
-      return unless (handle = row.cohort.stack) && @by != :stack
+      return unless (handle = row.group.stack) && @by != :stack
 
       came_by = CameBy.new(@by, [row.key])
-      came_by.add_stack(row.key, cohorts.profile.stacks, handle)
+      came_by.add_stack(row.key, settled.profile.stacks, handle)
       came_by.application(row.key) if Top::APPLICATION.include?(@by)
     end
 
@@ -183,78 +157,76 @@ module HeapSample
       profile.nearest_holder.of_rows(@walked_rows.fetch(row.key, []))
     end
 
+    # When the judged time begins, seconds since the session began.
+    def from = [diagnosis.from, settled.moments.first.seconds].max # :nodoc:
+
+    # A Time, of such seconds.
+    def moment(seconds) = settled.clock.began + seconds # :nodoc:
+
     private
 
+    def gcs_known? = series.infos.any? { |info| info.gc_count && info.gc_major }
+
     def judge
-      groups = cohorts.groups.reject { |key, _| Keys.machinery?(Leaks.place(key)) }
-      tested = groups.filter_map { |key, cohort| row(key, cohort) }
-      @judged, @unjudged = tested.size, groups.size - tested.size
-      found = Statistics.discoveries(tested.map(&:odds), level: LEVEL)
-      tested.zip(found) { |row, grows| row.verdict = named?(row) ? :leak : verdict(row, grows && !contradicted?, LEVEL / tested.size) }
-      @leaks = tested.select { |row| row.verdict == :leak }.sort_by.with_index { |row, index| [-row.slope, index] }
-      @others = tested.reject { |row| %i[leak none].include?(row.verdict) }.sort_by.with_index { |row, index| [-row.space, index] }
+      @settled = diagnosis.settled_by(by, kind, of: series)
+      rows = groups.map { |group| candidate(group, sums[group.key]&.share) }
+      named, others = rows.partition { |row| row.verdict == :leak }
+      first = diagnosis.leaking_lines.first
+      @leaks = named.sort_by.with_index { |row, index| [row.key == first ? 0 : 1, -row.slope, index] }
+      @others = others.reject { |row| row.verdict == :none }.sort_by.with_index { |row, index| [-row.space, index] }
     end
 
-    # Does the diagnosis name it, which knows RSS and needs fewer moments?  Its verdict is of its first finding.
-    def named?(row)
-      return false unless @by == :line && row.space > 0
+    def groups = settled.groups.values.reject { |group| Keys.machinery?(Leaks.place(group.key)) }
 
-      @named ||= diagnosis&.leak? ? leading.select { |group| diagnosis.settled.course(group).steady? }.map(&:key) : []
-      @named.include?(row.key)
+    def candidate(group, share)
+      course = settled.course(group)
+      Candidate.new(group.key, group, course, verdict(group, course, share || 0.0), hours)
     end
 
-    def leading = diagnosis.findings.first(1).select(&:steady?).flat_map(&:groups)
+    # +share+: how much of what stays came by lines that leak.
+    def verdict(group, course, share)
+      return :none unless group.born > 0 && course.grew > 0
+      return diagnosis.leak? ? :leak : :unsettled if share >= SHARE_LEAST
+      return :none unless group.samples >= Finding::SAMPLES_LEAST && course.certain?
+      return :slowing if course.slowing?(settled.work)
 
-    # Does the process as a whole not grow, so that what grows here takes the place of something else?
-    def contradicted?
-      return @contradicted if defined?(@contradicted)
-
-      @contradicted = diagnosis&.enough? && !diagnosis.leak? && !diagnosis.unsettled?
+      course.steady? && course.keeps? ? :beside : :unsteady
     end
 
-    # A Candidate, nil if it has too few samples.
-    def row(key, cohort)
-      kinds = cohort.kinds
-      trends = [*(:both if kinds.size > 1), *kinds].map { |kind| [kind, cohorts.trend(cohort, kind)] }
-      trends.select! { |_, trend| enough?(trend) }
-      return if trends.empty?
+    # Of what came to stay in a row: bytes, those of lines that leak, and those that were never touched.
+    Came = Struct.new(:space, :leaking, :untouched) do
+      def add(row, leaks)
+        self.space += row[Columns::RESIDENT]
+        self.leaking += row[Columns::RESIDENT] if leaks
+        self.untouched += row[Columns::INUSE_SPACE] - row[Columns::RESIDENT] if row[Columns::MALLOC]
+      end
 
-      (kind, trend), odds = trends.map { |pair| [pair, odds(pair.last)] }.min_by { |_, value| value }
-      Candidate.new(key, cohort, trend, kind, :none, [odds * trends.size, 1.0].min)
+      def share = space > 0 ? leaking / space : 0.0
+    end
+    private_constant :Came
+
+    # Key => Came.
+    def sums
+      @sums ||= begin
+        lines = diagnosis.leaking_lines
+        keys, places = [by, :line].map { |one| RowKeys.of(settled.profile, one) }
+        came = Hash.new { |all, key| all[key] = Came.new(0.0, 0.0, 0.0) }
+        settled.born_lately { |row, _| came[keys.of(row)].add(row, lines.include?(places.of(row))) }
+        came
+      end
     end
 
-    def odds(trend) = trend.slowing? ? 1.0 : trend.odds
+    def time(seconds) = moment(seconds).utc.strftime("%FT%TZ")
 
-    # Few samples are enough of what is nearly all sampled.
-    def enough?(trend)
-      return true if trend.samples >= SAMPLES_LEAST
-
-      whole = trend.whole
-      whole.gained.variance + whole.lost.variance <= (Estimate::WEAK_ERROR * whole.space)**2 && !whole.zero?
-    end
-
-    # +grows+: by the odds of all rows; +alone+: odds that are enough for one of them.
-    def verdict(row, grows, alone)
-      return cohorts.settled? ? :leak : :unsettled if grows
-
-      trend = row.trend
-      return :none unless trend.whole.space > 0 && trend.whole_odds <= alone
-
-      trend.slowing? ? :slowing : :unsteady
-    end
-
-    def time(moment) = moment.time.utc.strftime("%FT%TZ")
-
-    def rate(trend)
-      {bytes: trend.whole.space, bytes_per_hour: trend.slope, bytes_per_hour_interval: trend.slope_interval, samples: trend.whole.samples}
+    def rate(row)
+      {bytes: row.space, bytes_per_hour: row.slope, bytes_per_hour_interval: row.slope_interval, samples: row.samples}
     end
 
     def figures_of(row)
-      {**Analysis.key(Leaks.place(row.key), layout), verdict: row.verdict, **rate(row.trend), weak: row.weak?, memory: row.kind,
+      {**Analysis.key(Leaks.place(row.key), layout), verdict: row.verdict, **rate(row), weak: row.weak?, memory: row.kind,
        application: application(row)&.then { |place| Analysis.key(place, layout) },
-       holder: (holder(row)&.to_h if row.verdict == :leak), bytes_now: row.cohort.at(cohorts.size, row.kind).space, untouched_bytes_now: row.cohort.untouched(cohorts.size, row.kind),
-       odds: row.odds, pace: row.trend.pace,
-       classes: row.cohort.classes.first(Analysis::BRIEF).map { |class_name, space| {name: class_name, bytes: space} },
+       holder: (holder(row)&.to_h if row.verdict == :leak), bytes_now: row.now,
+       parts: row.course.parts, classes: row.classes.first(Analysis::BRIEF).map { |class_name, space| {name: class_name, bytes: space} },
        stack: frames_of(row).map(&:to_s)}
     end
   end

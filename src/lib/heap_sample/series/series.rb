@@ -18,8 +18,9 @@ module HeapSample
 
     # One profile: its HeapSample::Meta and, of the two, its path or itself.
     Entry = Struct.new(:info, :path, :profile, :wanted) do
+      def whole = Entry.new(info, path, profile)
       def load = (profile || Profile.load(path)).then { |whole| wanted ? whole.filter(**wanted) : whole }
-      def births = @births ||= Births.new(load)
+      def births(**groups) = (@births ||= {})[groups] ||= Births.new(load, **groups)
       def name = path || "a profile"
       def run = [info.process_start, info.session]
     end
@@ -34,11 +35,11 @@ module HeapSample
       #   Series.load(paths) -> series
       #
       # +paths+: a folder, a file, or an Array of them.  Where there are several
-      # processes or sessions it is the one with most profiles (see Series.all), and
+      # processes or sessions it is the one that grew most, as in a Diagnosis (see Series.all), and
       # a warning names the others; so it does files that are damaged.  Raises
       # FormatError if none can be read, SystemCallError if a path is not there.
       def load(paths)
-        series, *others = all(paths).sort_by.with_index { |one, index| [-one.size, index] }
+        series, *others = Diagnosis.in_order(all(paths)).map(&:series)
         others.each { |other| series.warnings << "left out: #{other.describe}" }
         series
       end
@@ -157,6 +158,9 @@ module HeapSample
       Series.new(@entries.map { |entry| Entry.new(entry.info, entry.path, entry.profile, wanted) }, warnings: @warnings.dup)
     end
 
+    # The series that #filter took rows from; itself without a filter.
+    def whole = filtered ? Series.new(@entries.map(&:whole), warnings: @warnings) : self
+
     # The Filter of #filter; nil without one.
     def filtered = @entries.first.wanted && Filter.new(**@entries.first.wanted)
 
@@ -172,8 +176,8 @@ module HeapSample
     # The profile at +index+, read anew from its file every time.
     def [](index) = @entries.fetch(index).load
 
-    # Births of the profile at +index+, read once.
-    def births(index) = @entries.fetch(index).births # :nodoc:
+    # Births of the profile at +index+, read once; see its +by+ and +kind+.
+    def births(index, by: :line, kind: :both) = @entries.fetch(index).births(by: by, kind: kind) # :nodoc:
 
     # The earliest profile.
     def first = self[0]
@@ -207,7 +211,7 @@ module HeapSample
     def accounts = infos.map(&:account)
 
     # call-seq:
-    #   diagnosis(width: 120, root: Dir.pwd) -> HeapSample::ProcessDiagnosis
+    #   diagnosis(warmup: nil, width: 120, root: Dir.pwd) -> HeapSample::ProcessDiagnosis
     #
     # What the process does with its memory: does it leak, where, and how sure is that?
     def diagnosis(**look) = ProcessDiagnosis.new(self, **look)

@@ -5,7 +5,9 @@ module HeapSample
   class ShapeText
     PLOT_WIDTH = 60
     NAME_WIDTH = 6
-    NAMES = {bloats: "bloats", fragments: "fragments", fills: "fills", leaks: "leaks"}.freeze
+    NAMES = {rss: "RSS", live: "live memory", waste: "free slots and malloc's waste", other: "other memory"}.freeze
+    # A part of growth that is worth a word.
+    SHARE_LEAST = 0.1
 
     def initialize(shape, layout)
       @shape = shape
@@ -27,71 +29,36 @@ module HeapSample
 
     private
 
-    %i[series times rss parts curve reason findings verdict rival].each { |name| define_method(name) { @shape.public_send(name) } }
+    %i[series times whole parts reason verdict diagnosis].each { |name| define_method(name) { @shape.public_send(name) } }
 
     def title = @layout.title("Shape: #{series.describe}")
 
     def plots
-      change = [rss.max - rss.min, Verdict::SHARE * rss.max].max.to_f
-      shown = {RSS: rss, **parts.reject { |_, sizes| sizes.max.zero? }}
-      limits = shown.transform_values { |sizes| sizes.minmax.map { |size| @layout.bytes(size) }.join(" – ") }
-      room = @layout.width - NAME_WIDTH - limits.values.map(&:length).max - 3
+      change = [whole.sizes.max - whole.sizes.min, Verdict::SHARE * whole.sizes.max].max.to_f
+      shown = [whole, *parts.reject { |part| part.sizes.max.zero? }]
+      limits = shown.map { |part| part.sizes.minmax.map { |size| @layout.bytes(size) }.join(" – ") }
+      room = @layout.width - NAME_WIDTH - limits.map(&:length).max - 3
       [*@layout.sentence("#{@layout.duration(times.last)} from #{@shape.began.utc.strftime("%H:%M:%S UTC")}, #{times.size} accounts:"),
-       *shown.map { |name, sizes| "#{name.to_s.ljust(NAME_WIDTH)} #{bars(sizes, change, room)}  #{limits[name]}" }]
+       *shown.zip(limits).map { |part, limit| "#{(part.name == :rss ? "RSS" : part.name.to_s).ljust(NAME_WIDTH)} #{bars(part.sizes, change, room)}  #{limit}" }]
     end
 
     # From its least on, all in one measure: how much RSS changed.
     def bars(sizes, change, room) = Plot.bars(sizes, change, [PLOT_WIDTH, [room, 1].max].min)
 
+    # How much of what came to stay, and when, past the warm-up.
     def evidence
-      findings.flat_map { |finding| @layout.sentence("- #{sentence(finding)}") }
+      return [] unless whole.grew >= diagnosis.least
+
+      shown = parts.select { |part| part.grew >= SHARE_LEAST * whole.grew }.sort_by { |part| -part.grew }
+      [whole, *shown].flat_map { |part| @layout.sentence("- #{sentence(part)}") }
     end
 
-    def sentence(finding)
-      bytes = @layout.bytes(finding.bytes, sign: true)
-      case finding.term
-      when :line
-        rate, limits = @layout.figure(*curve.slope, sign: true)
-        "RSS grows in a line: #{bytes}, #{rate} an hour (95%: #{limits}); #{where(finding)}" \
-          "#{" that nobody uses and that has not levelled off" if finding.pattern == :fragments}."
-      when :level
-        "RSS levels off after #{bytes}; #{where(finding)}" \
-          "#{finding.pattern == :fragments ? ", which nobody uses: fragmentation" : ": something filled, a cache or the warm-up"}."
-      else
-        "RSS stepped up by #{bytes} at #{(@shape.began + finding.at).utc.strftime("%H:%M:%S UTC")} and stayed; #{where(finding)}" \
-          "#{finding.parts[:live] < 0.5 ? ": the living passed through, their room is kept" : ": something was loaded and is kept"}."
-      end
+    def sentence(part)
+      bytes = @layout.bytes(part.grew, sign: true)
+      rate = part.name == :rss ? " in #{@layout.duration(diagnosis.seconds)} (#{@layout.bytes(@shape.per_hour(part.grew), sign: true)} an hour)" : ""
+      "#{NAMES.fetch(part.name)}: #{bytes}#{rate} came to stay; in four equal parts of the time #{part.quarters.map { |quarter| @layout.bytes(quarter, sign: true) }.join(", ")}."
     end
 
-    PART_NAMES = {live: "live memory", waste: "free slots and malloc's waste", other: "other memory"}.freeze
-
-    def where(finding)
-      shares = finding.parts.select { |_, share| share >= 0.1 }.sort_by { |_, share| -share }
-      return "no part grew as much" if shares.empty?
-
-      "it was #{shares.map { |name, share| "#{(share * 100).round}% #{PART_NAMES.fetch(name)}" }.join(", ")}"
-    end
-
-    def conclusion
-      text = if findings.empty? then "does not grow: RSS #{@layout.bytes(rss.first)} at first, #{@layout.bytes(rss.last)} at the end"
-             else verdict.map { |pattern| NAMES.fetch(pattern) }.join(" and ")
-             end
-      return @layout.sentence("The process #{text}.#{unsure}") unless otherwise?
-
-      [*@layout.sentence(@shape.diagnosis.text(width: @layout.width).sentence),
-       *@layout.sentence("(This is by all that is known. By the shape of RSS alone one would say that it #{text}.#{unsure})")]
-    end
-
-    # Does RSS alone say otherwise than all that is known?
-    def otherwise?
-      whole = @shape.diagnosis
-      whole.enough? && verdict.include?(:leaks) != (whole.leak? || whole.unsettled?)
-    end
-
-    def unsure
-      other = rival or return ""
-
-      " Not clear: that it #{other.empty? ? "does not grow" : other.map { |pattern| NAMES.fetch(pattern) }.join(" and ")} fits as well."
-    end
+    def conclusion = @layout.sentence(ProcessDiagnosisText.new(diagnosis, @layout).sentence)
   end
 end
