@@ -206,6 +206,33 @@ test "objects of one line that take the place of those of another are no leak" d
   assert(!found.leak?, found.to_s)
 end
 
+test "what came in a few steps is no leak, what came in many is one" do
+  deploys = ->(*minutes) { diagnosis(24) { |number| {live: 20 + number, rows: ->(build) { minutes.each { |minute| build.row(LEAK, "String", birth: minute * GC_EACH - 5, inuse: 200) if minute <= number }; worked(build, number) }} } }
+  assert(!deploys[6, 14, 20].leak?, deploys[6, 14, 20].to_s)
+  assert(deploys[*(1..12).map { |number| 2 * number }].leak?, deploys[*(1..12).map { |number| 2 * number }].to_s)
+end
+
+# From so many minutes on something is kept.
+def late(count, from, free: 0)
+  series(count) { |number| {live: 20 + [number - from, 0].max, free: 4 + free, rows: ->(build) { kept(build, LEAK, number, 16, from: from); worked(build, number) }} }
+end
+
+test "what began to grow lately is not settled, never levelled off; when it has lasted it is a leak" do
+  found = ProcessDiagnosis.new(late(20, 12))
+  equal([:leak, :not_settled], [found.kind, found.grade])
+  assert(found.to_s.include?("It has grown lately, and did not at first: a leak that began, or a long job."), found.to_s)
+  equal(true, ProcessDiagnosis.new(late(40, 12)).leak?)
+end
+
+test "what goes on is named, not what is larger now" do
+  other = ["/srv/app/report.rb:8 Report#rows", "/srv/app/main.rb:3 <main>"]
+  step = ->(build, number) { build.row(other, "Hash", birth: 175, inuse: 900) if number >= 18 }
+  found = diagnosis(19) { |number| {live: 20 + number + (number >= 18 ? 60 : 0), rows: ->(build) { kept(build, LEAK, number, 16); step[build, number]; worked(build, number) }} }
+  equal(true, found.leak?)
+  equal(12, found.shown_findings.first.app_line.line)
+  equal(["/srv/app/cart.rb", 12], found.series.leaks.first.then { |row| found.series.leaks.application(row) }.then { |place| [place.path, place.line] })
+end
+
 test "a small leak of which there are many samples is named beside a large warm-up" do
   found = diagnosis(12) do |number|
     {live: 40 + [number, 6].min * 4 + number * 0.1, rows: lambda { |build|
@@ -357,6 +384,19 @@ test "a Hash whose block gets larger keeps what its lines make" do
   assert(found.to_s.include?("kept in the Hash that grows at"), found.to_s)
 end
 
+test "a container that is only near, in the same file, is called a guess" do
+  near = ["!/usr/bin/ruby rb_st_init_existing_table_with_size", "!/usr/bin/ruby rebuild_table", "/srv/app/cart.rb:40 Hash#[]=", "/srv/app/cart.rb:40 Cart#names"]
+  found = diagnosis(20) do |number|
+    {live: 20 + number, rows: lambda { |build|
+      kept(build, LEAK, number, 16)
+      build.blocks(near, "ruby", 16 * 1024 * 2**(number / 4), birth: number / 4 * 4 * GC_EACH, inuse: 1)
+    }}
+  end
+  assert(found.text(width: 400).sentence.end_with?(", perhaps kept in the Hash that grows at /srv/app/cart.rb:40 `Cart#names`."), found.text.sentence)
+  assert(!found.text.advice.first.include?("cart.rb:40"), found.text.advice.inspect)
+  equal(false, found.to_h[:findings].first[:keeper][:sure])
+end
+
 test "a table that was made whole keeps nothing, nor does one of the VM that follows what others keep" do
   follower = ["!/usr/bin/ruby rebuild_table", "!/usr/bin/ruby generic_ivar_set_shape_ivptr", "/srv/app/cart.rb:12 Cart#add"]
   found = diagnosis(20) do |number|
@@ -405,6 +445,25 @@ test "where a profile tells who keeps what, the diagnosis names it, and else inf
   assert(found.text.advice.first.include?("Look at what is added to `Cart::ALL` and never taken out."), found.text.advice.inspect)
   equal("Cart::ALL", found.to_h[:findings].first[:holder][:name])
   assert(ProcessDiagnosis.new(leaking(20)).findings.first.holder.nil?)
+end
+
+test "the finding says how much its holder keeps in all, or what grows in step with it" do
+  orders = ["/srv/app/order.rb:6 Order#initialize", "/srv/app/main.rb:3 <main>"]
+  both = series(20) { |number| {live: 20 + number, rows: ->(build) { kept(build, LEAK, number, 30); kept(build, orders, number, 25) }} }
+  text = ProcessDiagnosis.new(walked(both, "constant Cart::ALL", "element [] of Array")).to_s(width: 400)
+  assert(text.match?(/It is 5\d\.\d% of all that grew; with all that `Cart::ALL` keeps, 100\.0%\./), text)
+  text = ProcessDiagnosis.new(both).to_s(width: 400)
+  assert(text.match?(/It is 5\d\.\d% of all that grew; with what grows in step with it, 100\.0%\./), text)
+end
+
+test "a walk that was made before most of it came is said to be" do
+  whole = walked(leaking(6), "constant OTHER")
+  growing = Series.new([*whole, *leaking(30).to_a.drop(6)])
+  growing[5].holders.each { |held| growing[5].holders.path(held.node).first.instance_variable_set(:@name, "(not reached)") }
+  found = ProcessDiagnosis.new(growing)
+  assert(found.findings.first.unseen > 0.8, found.findings.first.unseen.inspect)
+  assert(found.to_s(width: 400).match?(/The walk that looked for what keeps it was made at \d\d:\d\d:\d\d UTC, before \d+\.\d% of it came\./), found.to_s(width: 400))
+  assert(!ProcessDiagnosis.new(walked(leaking(20), "constant OTHER")).to_s.include?("The walk that looked"))
 end
 
 # C code that mallocs 16 blocks a minute by a method of Deflate, and objects of that class.

@@ -52,6 +52,9 @@ module HeapSample
       [[grew - error, 0.0].max, [grew, 0.0].max + error]
     end
 
+    # The standard deviation of sampling in #grew, as a part of it.
+    def noise = grew > 0 ? Math.sqrt(@unit / grew) : 0.0
+
     # Does it grow all along, as far as the parts can tell?
     def steady?
       return false unless grew > 0

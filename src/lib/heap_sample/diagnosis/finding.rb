@@ -17,6 +17,8 @@ module HeapSample
     SAMPLES_LEAST = 8
     # Samples from which its course is clear, however little it is.
     SAMPLES_CLEAR = 24
+    # Shares of the quarters in which two that grow in step may differ.
+    STEP = 0.15
     # What stands for a thread or a fiber: their stacks are no rows.
     THREAD_CLASSES = /\A(?:Thread|Fiber|Enumerator)(?:::|\z)/
     # Malloc'd memory that Ruby itself asked for.
@@ -34,6 +36,8 @@ module HeapSample
     attr_accessor :keeper
     # The reference that keeps most of it, if a walk found it: a NearestHolder::Answer; nil.
     attr_accessor :holder
+    # Where a walk was made: the part of it that came after the walk, which cannot know it; nil.
+    attr_accessor :unseen
 
     # +profile+: the last one, whose stacks the groups name.
     def initialize(groups, settled, profile)
@@ -78,6 +82,15 @@ module HeapSample
     def fills?(work = 1.0) = since_start.slowing?(work)
     # Is it of the same line as another?
     def same_line?(other) = [app_line || line, other.app_line || other.line].map { |place| place.path.empty? ? place : [place.path, place.line] }.uniq.one?
+    # Does another grow in step with it, as far as sampling can tell?
+    def in_step?(other)
+      apart = quarters.zip(other.quarters).sum { |one, two| (one - two).abs } / 2
+      apart <= STEP + Course::SLACK * Math.sqrt((course.noise**2) + (other.course.noise**2))
+    end
+
+    # The shares of the quarters of the time in what came.
+    def quarters = course.parts.map { |part| part / [grew, 1.0].max }
+
     # Samples of what came to stay.
     def samples = whole.samples
     # Objects and blocks of what came to stay, about.

@@ -27,6 +27,7 @@ module HeapSample
       findings.each do |finding|
         answer = holders&.of(finding)
         finding.holder = answer unless finding.keeper && answer && !answer.told?
+        finding.unseen = holders&.unseen(finding)
       end
     end
 
@@ -34,8 +35,12 @@ module HeapSample
       @profile = profile
       @nearest = profile.nearest_holder
       @clock = settled.clock
+      @judged, @end = settled.from, settled.moments.last.seconds
       @from = [settled.from, ProcessDiagnosis::WARM_UP * (profile.info.taken - @clock.began).to_f].min # the walk may be an early one
     end
+
+    # The part of it that came after the walk.
+    def unseen(finding) = finding.whole.after((@profile.info.taken - @clock.began - @judged) / [@end - @judged, 1e-6].max)
 
     # A NearestHolder::Answer, or nil.
     def of(finding)

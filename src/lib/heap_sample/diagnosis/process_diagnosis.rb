@@ -33,6 +33,8 @@ module HeapSample
     SHARE_OF_RSS = 0.05
     # Of all that came to stay, the part that is enough of lines with many samples.
     SHARE_CLEAR = 0.1
+    # Growth in each of the last two parts of the time, as a share of all, of what grows lately.
+    LATELY_LEAST = 0.25
     # Growth of RSS, in least ones, that tells no leak from what fills ever more slowly.
     LITTLE = 4
     # Growth of RSS, as a share of it, that is much; and what of such growth comes and goes where peaks made it.
@@ -121,7 +123,12 @@ module HeapSample
     def per_hour(bytes) = bytes * 3600.0 / [settled.seconds, 1e-3].max
 
     # Did it grow, because what is in use did, and is that over?
-    def levelled_off? = rss.grew >= 2 * least && in_use.grew >= rss.grew / 2
+    def levelled_off? = rss.grew >= 2 * least && in_use.grew >= rss.grew / 2 && !lately?
+
+    # Does it grow, and did not at first?  A leak that began does so, and so does a long job.
+    def lately?
+      enough? && rss.grew >= 2 * least && [rss, in_use].all? { |course| course.parts.last(2).min >= LATELY_LEAST * course.grew && course.parts.first(2).max < course.parts.last(2).min }
+    end
 
     # Is most of what came to stay code that was loaded?  Findings leave it out.
     def loads_code? = settled.enough? && settled.course.grew >= least && findings.sum(&:grew) < settled.course.grew / 2
@@ -256,6 +263,7 @@ module HeapSample
       return [kind_of(leading), grade_of(leading)] if leading&.leaks? && explains?(leading)
       return [leading ? kind_of(leading) : :leak, borne_out? ? :very_likely : :not_settled] if goes_on? && !at_once? && !loads_code? && !filling?
       return [:bloat, :none] if comes_and_goes? && peak
+      return [leading ? kind_of(leading) : :leak, :not_settled] if lately? && !loads_code? && findings.any? { |finding| finding.late? && !finding.passes? && finding.grew >= in_use.grew / 4 }
       return [:steady, :none] if rss.grew < 2 * least || levelled_off? || loads_code?
 
       [free.grew >= rss.grew / 2 ? :fragmentation : :bloat, :none]
@@ -309,8 +317,8 @@ module HeapSample
        class: finding.class_name, bytes: finding.grew, bytes_per_hour: per_hour(finding.grew),
        interval_per_hour: finding.interval.map { |bytes| per_hour(bytes) }, objects: finding.objects, samples: finding.samples,
        parts: finding.course.parts, lines: finding.groups.map { |group| {line: group.key&.text, bytes: settled.course(group).grew} },
-       keeper: finding.keeper&.then { |keeper| {line: keeper.line&.text, app_line: keeper.app_line&.text, what: keeper.what, bytes: keeper.bytes, sizes: keeper.sizes} },
-       holder: finding.holder&.to_h, stack: finding.stack.map(&:to_s)}
+       keeper: finding.keeper&.then { |keeper| {line: keeper.line&.text, app_line: keeper.app_line&.text, what: keeper.what, sure: Keeper.sure?(finding), bytes: keeper.bytes, sizes: keeper.sizes} },
+       holder: finding.holder&.to_h, came_after_walk: finding.unseen, stack: finding.stack.map(&:to_s)}
     end
   end
 end

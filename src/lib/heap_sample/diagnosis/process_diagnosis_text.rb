@@ -33,7 +33,7 @@ module HeapSample
     def evidence
       return [] unless enough?
 
-      [*(settled_grew if leading), *(rss_grew if @diagnosis.accounts?), *(steps if kind == :bloat), *(held if kind == :fragmentation)]
+      [*(settled_grew if leading), *(rss_grew if @diagnosis.accounts?), *(walked_early if leading), *(steps if kind == :bloat), *(held if kind == :fragmentation)]
     end
 
     # "12 major GCs left alive": what was looked at.
@@ -87,6 +87,8 @@ module HeapSample
 
     def unsettled
       at = leading ? " Most of what stays so far comes from #{where(leading)}#{kept_by}." : ""
+      return "It has grown lately, and did not at first: a leak that began, or a long job. #{memory} rose by #{bytes(rss.grew)} in #{time}.#{at}" if @diagnosis.lately?
+
       "It grows all along, and what of it stays is not settled yet: #{memory} rose by #{bytes(rss.grew)} in #{time}.#{at}"
     end
 
@@ -130,7 +132,7 @@ module HeapSample
 
       keeper = leading&.keeper or return ""
 
-      ", kept in the #{keeper.what} that grows at #{where(keeper)}"
+      Keeper.sure?(leading) ? ", kept in the #{keeper.what} that grows at #{where(keeper)}" : ", perhaps kept in the #{keeper.what} that grows at #{where(keeper)}"
     end
 
     # By a walk.
@@ -157,7 +159,29 @@ module HeapSample
       low, high = leading.interval
       how = leading.steady? ? "all along" : "unevenly over time"
       text = "What #{looked_at} of it grew by #{@layout.range(low, high)}, #{how}: in four equal parts of the time #{parts.join(", ")}."
-      findings.size > 1 ? "#{text} It is #{@layout.percent(leading.grew / findings.sum(&:grew))} of all that grew." : text
+      findings.size > 1 ? "#{text} It is #{percent_of_all([leading])} of all that grew#{beside}." : text
+    end
+
+    def percent_of_all(some) = @layout.percent(some.sum(&:grew) / findings.sum(&:grew))
+
+    # What else it brings: what the same holder keeps, or where none is known what grows in step with it.
+    def beside
+      others = findings - [leading]
+      if leading.holder&.kept?
+        name = leading.holder.to_s(@layout)
+        same = others.select { |finding| finding.holder&.to_s(@layout) == name }
+        return same.any? ? "; with all that `#{name}` keeps, #{percent_of_all([leading, *same])}" : ""
+      end
+      same = others.select { |finding| leading.in_step?(finding) }
+      same.any? ? "; with what grows in step with it, #{percent_of_all([leading, *same])}" : ""
+    end
+
+    # A walk cannot know what came after it.
+    def walked_early
+      return if leading.holder&.told? || (leading.unseen || 0.0) < 0.5
+
+      "The walk that looked for what keeps it was made at #{series.walked.info.taken.utc.strftime("%T")} UTC, before #{@layout.percent(leading.unseen)} of it came. " \
+        "heapsample why PID looks again, and why=1 does in each profile."
     end
 
     def rss_grew
@@ -197,7 +221,7 @@ module HeapSample
       return ["Look at what is added to `#{holder.to_s(@layout)}` and never taken out. heapsample why shows the whole way."] if holder&.kept?
 
       keeper = leading.keeper
-      return ["Look at what is added at #{@layout.subject(keeper.app_line || keeper.line)} and never taken out."] if keeper
+      return ["Look at what is added at #{@layout.subject(keeper.app_line || keeper.line)} and never taken out."] if keeper && Keeper.sure?(leading)
 
       what = leading.class_name ? "`#{@layout.name(leading.class_name)}`s" : "memory"
       ["Look at what keeps the #{what} that #{@layout.subject(leading.app_line || leading.line)} makes: a constant, a class variable, a global list, a closure."]

@@ -93,6 +93,12 @@ module HeapSample
     # The part of #born that came in the first tenths of it.
     def first(tenths) = ages.first(tenths).sum
 
+    # The part of #born that came after a time, a share of the judged time, as far as the tenths say.
+    def after(share)
+      from = share.clamp(0.0, 1.0) * AGES
+      born > 0 ? ages.each_with_index.sum { |space, age| space * (age + 1 - from).clamp(0.0, 1.0) } / born : 0.0
+    end
+
     # The share in #born of the tenth, or of so many tenths in a row, in which most came: of what came all at once 1.
     def lump(tenths = 1) = born > 0 ? ages.each_cons(tenths).map(&:sum).max / born : 0.0
 

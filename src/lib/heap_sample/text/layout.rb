@@ -164,8 +164,9 @@ module HeapSample
     def duration(seconds)
       return format("%.1f s", seconds) if seconds < 59.95
 
-      minutes = (seconds / 60).floor
-      return "#{minutes} min #{(seconds % 60).floor} s" if minutes < 60
+      seconds = seconds.round
+      minutes = seconds / 60
+      return "#{minutes} min #{seconds % 60} s" if minutes < 60
 
       hours = minutes / 60
       hours < 48 ? "#{hours} h #{minutes % 60} min" : "#{hours / 24} d #{hours % 24} h"
