@@ -411,6 +411,13 @@ end
 
 LOG = ["!/usr/bin/ruby rb_str_buf_append", "/srv/app/log.rb:4 Log#add", "/srv/app/main.rb:3 <main>"].freeze
 
+test "the VM's book of heap pages is no leak of the line that needed a page" do
+  book = ["!/usr/bin/ruby heap_page_allocate_and_initialize", "!/usr/bin/ruby newobj_cache_miss", "/srv/app/page.rb:9 Page#render"]
+  found = diagnosis(20) { |number| {live: 20 + number, rows: ->(build) { kept(build, LEAK, number, 16); (1..number).each { |birth| build.blocks(book, "ruby", 4096, birth: birth * GC_EACH - 5, inuse: 4) } }} }
+  equal([12], found.findings.map { |finding| finding.app_line.line })
+  equal(1, found.series.leaks.count)
+end
+
 test "a String that is appended to is a leak, though its one block is always new" do
   found = diagnosis(20) { |number| {live: 20 + number, rows: ->(build) { build.blocks(LOG, "ruby", number << 20, birth: number * GC_EACH - 5, inuse: 1) }} }
   assert(found.leak?, found.to_s)

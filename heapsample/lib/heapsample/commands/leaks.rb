@@ -10,9 +10,9 @@ module HeapSample
         SECONDS = 30.0
         HELP = <<~TEXT
           Ranks what grows from the end of the warm-up to the end of the series and is not undone by garbage
-          collection, with its growth an hour. It takes the profiles of one process, as every=… writes them;
-          of several processes, the one with most profiles. It says "none found" when there is none: of
-          what it names, at most 1% is wrong on average.
+          collection, with its growth an hour. It is a view of the diagnosis, which `heapsample FOLDER` prints:
+          a row is called a leak where that says so of its lines. It takes the profiles of one process, as
+          every=… writes them; of several processes, the one that grew most.
 
               heapsample leaks /var/tmp/profiles
               heapsample leaks /var/tmp/profiles --by class --warmup 600

@@ -11,8 +11,8 @@ module HeapSample
         USAGE = "[options] FILE…|FOLDER|PID"
         SECONDS = 30.0
         HELP = <<~TEXT
-          From the accounts of memory in a series: does it step up and stay (bloat), level off while memory
-          lies idle (fragmentation), or grow in a line (leak), alone or together, with the evidence.
+          From the accounts of memory in a series: which part of the process grew, and when, as a plot and as
+          growth in four equal parts of the time. The verdict is that of `heapsample FOLDER`.
 
               heapsample shape /var/tmp/profiles
 

@@ -4,6 +4,8 @@ module HeapSample
   # What grows in a process, the largest first: the lines of Settled, put together by the application's line that led
   # to them.
   module Findings
+    # What asks for the VM's own book of heap pages: it grows with what others keep, on whichever line needed a page.
+    BOOK = /\Aheap_page_allocate/
     # A finding has such a part of all growth, at least.
     PART_LEAST = 0.02
     MOST = 20
@@ -20,7 +22,7 @@ module HeapSample
     # Each with the container that keeps it, as far as known.
     def of(settled)
       profile = settled.profile
-      grown = settled.groups.values.select { |group| group.born > 0 && !Keys.machinery?(group.key) && settled.course(group).grew > 0 }
+      grown = settled.groups.values.select { |group| group.born > 0 && !Keys.machinery?(group.key) && !book?(group, profile) && settled.course(group).grew > 0 }
       containers = settled.containers
       found = without_loading(grown, settled, profile).group_by { |group| line_of(group, profile) }.each_value.map do |groups|
         Finding.new(groups, settled, profile).tap { |finding| finding.keeper = Keeper.of(finding, containers) }
@@ -55,6 +57,10 @@ module HeapSample
         return if id == site
       end
       nil
+    end
+
+    def book?(group, profile)
+      group.stack && profile.stacks.stack(group.stack).take_while(&:native?).any? { |frame| BOOK.match?(frame.label) }
     end
 
     # What makes groups one finding: the file and line, be it in a block or in the method around it.

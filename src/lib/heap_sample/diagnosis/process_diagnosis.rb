@@ -154,8 +154,8 @@ module HeapSample
       leaking.flat_map { |finding| finding.groups.select { |group| group.key == finding.line || alone?(group) } }.map(&:key)
     end
 
-    # The Course of some measure of the accounts: the block makes it of a HeapSample::Account.
-    def course_of(&) = exact(&) # :nodoc:
+    # The Course of some measure of the accounts: +measure+, a Proc, makes it of a HeapSample::Account.
+    def course_of(measure) = exact(&measure) # :nodoc:
 
     # HeapSample::Meta of the last profile.
     def info = series.infos.last

@@ -20,8 +20,8 @@ module HeapSample
     TEXT = LeaksText
 
     # A row: its key (a Place, a name, or frames), SettledGroup and Course; +verdict+ is :leak, :unsettled (it grows like one,
-    # and is not settled yet), :slowing, :unsteady (it grew, but not all along), :beside (it grows all along, and the process
-    # does not) or :none; +hours+ that were judged.
+    # and is not settled yet), :slowing, :unsteady (it grew, but not all along), :beside (it grows all along, but is little, or
+    # takes the place of something else) or :none; +hours+ that were judged.
     Candidate = Struct.new(:key, :group, :course, :verdict, :hours) do
       # Bytes an hour, and the 95% interval.
       def slope = space / hours

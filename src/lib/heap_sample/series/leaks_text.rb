@@ -9,7 +9,7 @@ module HeapSample
 
     # How rows grew that are no leaks.
     HOW = {unsettled: "like a leak, not settled yet", slowing: "slowing down, as a cache fills", unsteady: "in steps, or up and down",
-           beside: "all along, and the process does not"}.freeze
+           beside: "evenly, but little, or replacing"}.freeze
     # Title, side, and the order in which a narrow table loses a column.
     COLUMNS = [["", :right], ["per hour", :right], ["95% interval", :right, 7], ["grew", :right, 4], ["now", :right, 5], ["samples", :right, 3]].freeze
     OTHER_COLUMNS = [["", :right], ["grew", :right], ["95% interval", :right, 2], ["samples", :right, 1], ["how", :left, 3]].freeze

@@ -84,6 +84,6 @@ module HeapSample
       @parts = NAMES.map { |name, fields| part(name) { |account| fields.sum { |field| account[field].to_i } } }
     end
 
-    def part(name, &) = Part.new(name, @known.map { |info| yield(info.account) }, diagnosis.course_of(&))
+    def part(name, &measure) = Part.new(name, @known.map { |info| measure.call(info.account) }, diagnosis.course_of(measure))
   end
 end
