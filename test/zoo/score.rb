@@ -28,16 +28,41 @@ class Score
     end
   end
 
+  # Of each healthy one: after how many numbers of profiles from Examination::SHORT on, past the time that it settles, it is
+  # called a leak, and after how many it was asked.  Meaningful where every number was (EVERY=1).
+  def asked
+    @examinations.reject { |one| one.long.grows? }.to_h do |one|
+      said = one.judgements.select { |count, judgement| count >= Examination::SHORT && judgement.outcome != :early }.values
+      [one.truth["name"], [said.count { |judgement| judgement.outcome == :alarm }, said.size]]
+    end
+  end
+
+  # Wilson's 95% interval of a share (1927, JASA 22:209-212).
+  def self.interval(count, all, square = 1.959964**2)
+    middle = (count + (square / 2)) / (all + square)
+    half = Math.sqrt((count * (all - count) / all.to_f) + (square / 4)) * Math.sqrt(square) / (all + square)
+    [middle - half, middle + half].map { |share| share.clamp(0.0, 1.0) }
+  end
+
   # The sums in words, a line each.
   def lines
     healthy = @examinations.reject { |one| one.long.grows? }.size
     [*shares.map { |name, (right, all)| "#{name}: #{right} of #{all} (#{all.zero? ? "-" : (100.0 * right / all).round}%, wanted #{(TARGETS[name] * 100).round}%)" },
      *{ "called a leak, of #{healthy} healthy ones" => alarms, "the same before they settled" => early, "hedged after 20" => hedged, "wrong after 20" => wrong,
         "right verdicts that evidence made weaker" => weakened }
-       .map { |name, list| "#{name}: #{list.size}#{" (#{list.join(", ")})" if list.any?}" }]
+       .map { |name, list| "#{name}: #{list.size}#{" (#{list.join(", ")})" if list.any?}" }, *(rate if healthy > 0)]
   end
 
   private
+
+  # Numbers of profiles of one program are no trials of their own: the interval is of programs.
+  def rate
+    said = asked
+    alarms = said.select { |_, (count, _)| count > 0 }
+    low, high = Score.interval(alarms.size, said.size).map { |share| format("%.1f", share * 100) }
+    "asked from #{Examination::SHORT} profiles on: #{alarms.values.sum(&:first)} of #{said.values.sum(&:last)} answers are alarms, in #{alarms.size} of #{said.size} healthy ones " \
+      "(95%: #{low} – #{high}%)#{": #{alarms.keys.join(", ")}" if alarms.any?}"
+  end
 
   def names(&) = @examinations.select(&).map { |one| one.truth["name"] }
 

@@ -63,6 +63,13 @@ test "the shares count what is right after 20 profiles and after 8, and lines of
         Score.new([slow, never]).shares)
 end
 
+test "a healthy one is asked from eight profiles on, past the time that it settles" do
+  late = examined("steady", *["leak proved"] * 9, *["steady"] * 20, settles: 8)
+  quiet = examined("steady", *["steady"] * 20).tap { |one| one.truth["name"] = "quiet" }
+  equal({ "steady" => [2, 22], "quiet" => [0, 13] }, Score.new([late, quiet]).asked)
+  assert(Score.new([late, quiet]).lines.last.include?("2 of 35 answers are alarms, in 1 of 2 healthy ones (95%: 9.5 – 90.5%): steady"), Score.new([late, quiet]).lines.last)
+end
+
 test "fewer that are right and more faults are worse than before, more that are right and fewer faults are not" do
   before = Reached.new(right: { "lines" => 5 }, faults: { "alarms" => 2 })
   now = [[5, 2], [6, 1], [4, 2], [5, 3]].map { |lines, alarms| Reached.new(right: { "lines" => lines }, faults: { "alarms" => alarms }) }
