@@ -34,9 +34,10 @@ growing do |pid|
   text = pid.to_s
 
   test "ps lists it, with its title, not sampled" do
-    row = heapsample("ps").out.lines.find { |line| line.start_with?(/\s*#{pid} /) }       # others may end meanwhile, which it says on stderr
+    said = heapsample("ps")         # others may end meanwhile, which it says on stderr
+    row = said.out.lines.find { |line| line.start_with?(/\s*#{pid} /) }
     # Where another process on this machine has a value of it there is a column more.
-    assert(row&.match?(/\bno\s+(?:-\s+)?a program that grows/), row.inspect)
+    assert(row&.match?(/\bno\s+(?:-\s+)?a program that grows/), [row, said.status, said.err].inspect)
     about = JSON.parse(heapsample("ps", "--json").out).find { |one| one["process_id"] == pid }
     equal(nil, about["sampling"])
     equal([], Dir.glob("#{ENV["TMPDIR"]}/ruby-heap-*/*"))       # and it was not asked

@@ -82,7 +82,7 @@ module HeapSample
           rows = said.map { |about| row(layout, about) }
           return layout.table(HEAD, rows) if said.none? { |about| about[:http] }
 
-          layout.table([*HEAD[...-1], ["http", :left], HEAD.last], rows.zip(said).map { |(*row, title), about| [*row, about[:http] || Layout::NOTHING, title] })
+          layout.table([*HEAD[...-1], ["http", :left, 3], HEAD.last], rows.zip(said).map { |(*row, title), about| [*row, about[:http] || Layout::NOTHING, title] })
         end
 
         def row(layout, about)
