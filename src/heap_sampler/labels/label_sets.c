@@ -180,7 +180,7 @@ size_t
 rb_hs_label_sets_snapshot_bytes(void)
 {
     enum { EACH = 2 * sizeof(struct hs_text) + sizeof(uint32_t) };
-    return any_p() ? bytes + HS_LABEL_NUMBERS * EACH : 0;
+    return any_p() ? bytes + HS_LABEL_NUMBERS * EACH : HS_LABEL_NUMBERS * sizeof(uint32_t);
 }
 
 bool

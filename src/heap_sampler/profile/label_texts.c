@@ -5,14 +5,17 @@
 const uint32_t *
 rb_hs_profile_labels_add(struct hs_profile *profile, struct hs_profile_labels *labels)
 {
-    static const uint32_t none[HS_LABEL_NUMBERS];       /* of a process that has set none */
-    const struct hs_text *texts = labels->copied.texts;
-    if (!texts) return none;
+    static const struct hs_text nothing = {"", 0};
+    const struct hs_text *texts = labels->copied.texts; /* NULL: of a process that has set none */
+    uint32_t count = texts ? HS_LABEL_NUMBERS : 1;
     labels->numbers = rb_hs_calloc(HS_MEM_SNAPSHOTS, HS_LABEL_NUMBERS, sizeof(*labels->numbers));
-    struct hs_text *all = rb_hs_realloc(HS_MEM_SNAPSHOTS, profile->texts, ((size_t)profile->text_count + HS_LABEL_NUMBERS) * sizeof(*all));
+    struct hs_text *all = rb_hs_realloc(HS_MEM_SNAPSHOTS, profile->texts, ((size_t)profile->text_count + count) * sizeof(*all));
     if (all) profile->texts = all;
     if (!labels->numbers || !all) return NULL;
-    for (uint32_t i = 0; i < HS_LABEL_NUMBERS; i++) {
+    /* The first text is any, or there is none yet: what has no labels has a text of its own. */
+    for (uint32_t i = 0; i < HS_LABEL_NUMBERS; i++) labels->numbers[i] = profile->text_count;
+    all[profile->text_count++] = nothing;
+    for (uint32_t i = 1; texts && i < HS_LABEL_NUMBERS; i++) {
         if (!texts[i].len) continue;
         labels->numbers[i] = profile->text_count;
         all[profile->text_count++] = texts[i];

@@ -398,6 +398,21 @@ class TestHeapSamplerLabels < Test::Unit::TestCase
     RUBY
   end
 
+  # No slot is sampled: then no text is known before those of malloc.
+  def test_malloc_alone
+    omit "no jemalloc with a profiler" unless IO.popen([RbConfig.ruby, "--disable=gems", "--heap-sample=output=none", "-e", "print GC::SampleProfile.stat[:malloc]"], &:read) == "on"
+    assert_labels(<<~'RUBY', "interval=1g,malloc=16k")
+      require "stringio"
+      profile = GC.sample_profile
+      assert_equal [{}], profile.rows.map(&:labels).uniq
+      file = StringIO.new("".b)
+      profile.save(file)
+      [file.string, profile.to_pprof].each do |bytes|
+        assert_equal [], HeapSample::Profile.load(StringIO.new(bytes), name: "it").label_names
+      end
+    RUBY
+  end
+
   def test_compaction
     assert_labels(<<~'RUBY')
       all = 50.times.map { |i| SP.with_labels(n: i % 5) { Kept.new } }
