@@ -15,6 +15,7 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;       /* protects the 
 static pthread_cond_t done;
 static struct hs_safe_call *calls;
 static rb_postponed_job_handle_t job = POSTPONED_JOB_HANDLE_INVALID;
+static uint64_t reached;        /* how often a safe point was */
 
 static struct hs_safe_call *
 next_waiting(void)
@@ -40,6 +41,7 @@ run_calls(void *unused)
     struct hs_safe_call *call;
     (void)unused;
     pthread_mutex_lock(&mutex);
+    reached++;
     while ((call = next_waiting())) {
         call->state = HS_CALL_RUNNING;
         pthread_mutex_unlock(&mutex);
@@ -166,8 +168,22 @@ name_stacks(void *unused)
     RB_VM_LOCK_LEAVE();
 }
 
+static uint64_t
+reached_so_far(void)
+{
+    pthread_mutex_lock(&mutex);
+    uint64_t count = reached;
+    pthread_mutex_unlock(&mutex);
+    return count;
+}
+
+/* Where the last one waited in vain, and Ruby code has reached none since, the next need not: it is in C code still. */
 void
 rb_hs_name_at_safe_point(unsigned ms)
 {
-    if (rb_hs_malloc_raw_stacks_p()) rb_hs_at_safe_point(name_stacks, NULL, ms);
+    static uint64_t in_vain = UINT64_MAX;       /* atomic */
+    uint64_t before = reached_so_far();
+    if (!rb_hs_malloc_raw_stacks_p() || before == __atomic_load_n(&in_vain, __ATOMIC_RELAXED)) return;
+    bool named = rb_hs_at_safe_point(name_stacks, NULL, ms);
+    __atomic_store_n(&in_vain, named ? UINT64_MAX : before, __ATOMIC_RELAXED);
 }
