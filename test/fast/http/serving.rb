@@ -69,6 +69,9 @@ Served = Struct.new(:io, :to, :folder) do
   def rss = File.read("/proc/#{pid}/status")[/VmRSS:\s+(\d+)/, 1].to_i << 10
 end
 
+# The Ruby that is asked may be another one, such as one with a sanitizer.
+SERVED = ENV.fetch("SERVED_RUBY", RbConfig.ruby)
+
 # Sockets are found where TMPDIR says: each program has its own family's folder, unless told. `http`: `true`, a free port.
 # `says`: what it prints before it is ready.
 def serving(script, http: true, settings: "interval=4k,output=none", env: {}, says: nil)
@@ -77,7 +80,7 @@ def serving(script, http: true, settings: "interval=4k,output=none", env: {}, sa
     text = [settings, (to.is_a?(Integer) ? "http=127.0.0.1:#{to}" : to && "http=unix:#{to}")].compact.join(",")
     all = {"TMPDIR" => folder, "XDG_RUNTIME_DIR" => nil, "RUBY_HEAP_SAMPLE" => text, **env}
     program = "$stdout.sync = true; def ready = $stdout.puts('ready'); #{script}"
-    io = IO.popen([all, RbConfig.ruby, "-W0", "--disable=gems", "-e", program, {err: %i[child out], pgroup: true}], "r+")
+    io = IO.popen([all, SERVED, "-W0", "--disable=gems", "-e", program, {err: %i[child out], pgroup: true}], "r+")
     line = io.gets
     if says
       assert(says.match?(line), line)

@@ -39,7 +39,7 @@ def asked_by_hand(worker)
   pid = worker.pid.to_s
   assert(heapsample("ps").lines.any? { |line| line.match?(/^\s*#{pid} .*puma: cluster worker/) })
   {["top", pid, "--by", "class", "--full-gc"] => "Basket", ["report", pid] => "Basket", ["memory", pid] => "slots in use", ["why", pid] => "Basket::KEPT",
-   ["info", pid] => "one sample per 32 KiB", [pid, "--seconds", "2"] => "process #{pid}", ["watch", pid, "--seconds", "1"] => "RSS",
+   ["info", pid] => "one sample per 32 KiB", [pid, "--seconds", "2"] => "Diagnosis:", ["watch", pid, "--seconds", "1"] => "RSS",
    ["diff", pid, "--seconds", "1"] => "Growth of what is in use", ["set", pid, "interval=32k"] => "32768"}.each do |arguments, wanted|
     said = heapsample(*arguments)
     assert(said.include?(wanted), "#{arguments.join(" ")}: #{said[0, 2000]}")
@@ -90,7 +90,12 @@ def usual(times) = times.sort[times.size / 3]
       equal(32_768, worker.hello[:interval]) unless worker.set(interval: "32k").nil?
     end
 
-    test("#{with}: heapsample, as one calls it outside") { asked_by_hand(worker) } if CONTAINED
+    if CONTAINED
+      test("#{with}: heapsample, as one calls it outside") do
+        waits_for(30) { outside(number_at(port, "/fill")) == worker.pid }
+        asked_by_hand(worker)
+      end
+    end
 
     test("#{with}: a thousand requests leave no file open and no memory behind") do
       look = -> { [Dir.children("/proc/#{worker.pid}/fd").size, worker.profile.info.own_bytes] }

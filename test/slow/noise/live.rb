@@ -6,15 +6,15 @@ require_relative "../../fast/http/serving"
 
 SECONDS = Integer(ENV.fetch("NOISE_SECONDS", "20"))
 SEED = Integer(ENV.fetch("NOISE_SEED", "1"))
-PIECES = ["GET ", "HEAD ", "POST ", "/debug/pprof/heap", "/debug/pprof/allocs", "/metrics", "/",
+PIECES = ["GET ", "HEAD ", "POST ", "/debug/pprof/heap", "/debug/pprof/allocs", "/metrics", "/memory", "/",
           "?gc=1", "?seconds=1", "?debug=1", "&pid=", "?pid=1", " HTTP/1.1", "\r\n", "\r\n\r\n", "Host: localhost", "Host: x",
           "Content-Length: 5", "%41", "%", "\0", "\xFF".b, "heap-sample/1 ", "hello",
           "profile", "memory", "metrics", "member", "set interval=", "64k", "4k", " gc=1", " seconds=1", " of=x", "\n"].freeze
-WHOLE = ["GET /debug/pprof/heap HTTP/1.0\r\n\r\n", "GET /metrics HTTP/1.0\r\n\r\n", "GET /debug/pprof/heap?seconds=1&gc=1 HTTP/1.0\r\n\r\n", "GET / HTTP/1.0\r\n\r\n", "heap-sample/1 profile gc=1\n",
+WHOLE = ["GET /debug/pprof/heap HTTP/1.0\r\n\r\n", "GET /metrics HTTP/1.0\r\n\r\n", "GET /debug/pprof/heap?seconds=1&gc=1 HTTP/1.0\r\n\r\n",
+         "GET / HTTP/1.0\r\n\r\n", "GET /memory HTTP/1.0\r\n\r\n", "heap-sample/1 profile gc=1\n", "heap-sample/1 hello\n",
          "heap-sample/1 set interval=8k\n", "heap-sample/1 memory\n", "heap-sample/1 profile seconds=1 as=text\n"].freeze
 
 BUSY = <<~RUBY
-  require "etc"
   $kept = []
   Thread.new { loop { $kept << Array.new(100) { "x" * rand(200) }; $kept.clear if $kept.size > 500; Thread.pass } }
   Thread.new { loop { GC.start; sleep 0.05 } }
@@ -68,7 +68,7 @@ serving(BUSY, settings: "interval=2k,malloc=16k,output=none") do |it|
     end
   end
   count = visits.sum(&:value)
-  test "after #{count} visits of noise it runs" do
+  test "after #{count} visits of noise in #{SECONDS} s, seed #{SEED}, it runs" do
     it.io.puts
     equal "ready\n", it.io.gets
   end
