@@ -15,7 +15,6 @@ WHOLE = ["GET /debug/pprof/heap HTTP/1.0\r\n\r\n", "GET /metrics HTTP/1.0\r\n\r\
          "heap-sample/1 set interval=8k\n", "heap-sample/1 memory\n", "heap-sample/1 profile seconds=1 as=text\n"].freeze
 
 BUSY = <<~RUBY
-  require "etc"
   $kept = []
   Thread.new { loop { $kept << Array.new(100) { "x" * rand(200) }; $kept.clear if $kept.size > 500; Thread.pass } }
   Thread.new { loop { GC.start; sleep 0.05 } }

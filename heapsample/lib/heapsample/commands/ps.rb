@@ -12,8 +12,8 @@ module HeapSample
         HELP = <<~TEXT
           Each running Ruby with the heap sampler that you may ask, the one that grew most first. A process
           is the child of the one whose number is under "of". Growth is that of RSS since sampling started.
-          A process that nobody has asked yet is not asked for this either. Under "http" is where one
-          answers HTTP, for itself and for others with the same http=.
+          A process that nobody has asked yet is not asked for this either. Below is who answers HTTP, for
+          itself and for others with the same http=.
 
           With --seconds those that are sampled are watched for so long, and the first line of each one's
           diagnosis is below the table.
@@ -31,7 +31,7 @@ module HeapSample
           return puts(JSON.pretty_generate(said.map { |about| plain(about) })) if options[:json]
 
           layout = Layout.new(**analysis_options.slice(:width, :style, :root))
-          puts said.empty? ? "No Ruby with the heap sampler runs here that you may ask." : layout.text([table(layout, said), *first_lines(layout, said)])
+          puts said.empty? ? "No Ruby with the heap sampler runs here that you may ask." : layout.text([table(layout, said), *http_lines(layout, said), *first_lines(layout, said)])
           refused.each { |message| Message.say(message) }
           nil
         end
@@ -77,12 +77,12 @@ module HeapSample
           now - start if now && start
         end
 
-        # Where none of them answers HTTP, there is no column for it.
         def table(layout, said)
-          rows = said.map { |about| row(layout, about) }
-          return layout.table(HEAD, rows) if said.none? { |about| about[:http] }
+          layout.table(HEAD, said.map { |about| row(layout, about) })
+        end
 
-          layout.table([*HEAD[...-1], ["http", :left, 3], HEAD.last], rows.zip(said).map { |(*row, title), about| [*row, about[:http] || Layout::NOTHING, title] })
+        def http_lines(layout, said)
+          said.select { |about| about[:http] }.map { |about| layout.sentence("#{about[:process_id]} answers HTTP at #{about[:http]}.") }
         end
 
         def row(layout, about)
