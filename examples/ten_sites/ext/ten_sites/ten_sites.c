@@ -1,78 +1,65 @@
-/* TenSites.start, .stop and .rows: how much each stack allocates, by samples of Ruby's heap. */
+/* TenSites.start and .stop: how much each stack allocates, by samples of Ruby's heap. */
 #include "ruby/ruby.h"
 
 #ifdef HAVE_RUBY_HEAP_SAMPLER_H
+#include "ruby/encoding.h"
 #include "ruby/heap_sampler.h"
 #include "ruby/st.h"
 
-#include <errno.h>
-#include <string.h>
+struct site {
+    rb_heap_sampler_frame_t frame;      /* the innermost; C methods have the line of their caller */
+    double bytes;
+};
 
-static st_table *bytes_by_stack;        /* the number of a stack => an index in `bytes` and `frames` */
-static double *bytes;
-static rb_heap_sampler_frame_t *frames; /* the innermost of each stack that has a line */
-static size_t count, room;
+static st_table *sites;                 /* the number of a stack => its site */
 static rb_heap_sampler_listener_t listener;
 
-/* The innermost frame; C methods have the line of their caller. */
-static rb_heap_sampler_frame_t
-line_of(uint64_t stack)
+static struct site *
+new_site(uint64_t stack)
 {
-    rb_heap_sampler_frame_t frame = {"(no Ruby frame)", "", 15, 0, 0};
-    rb_heap_sampler_stack_frames(stack, &frame, 1);
-    return frame;
+    struct site *site = ALLOC(struct site);
+    *site = (struct site){{"(no Ruby code)", "", 14, 0, 0}, 0};
+    rb_heap_sampler_stack_frames(stack, &site->frame, 1);
+    st_insert(sites, (st_data_t)stack, (st_data_t)site);
+    return site;
 }
 
-static size_t
-index_of(uint64_t stack)
-{
-    st_data_t index;
-    if (st_lookup(bytes_by_stack, (st_data_t)stack, &index)) return (size_t)index;
-    if (count == room) {
-        room = room ? room * 2 : 1024;
-        bytes = realloc(bytes, room * sizeof(*bytes));
-        frames = realloc(frames, room * sizeof(*frames));
-        if (!bytes || !frames) rb_bug("ten_sites: out of memory");
-    }
-    frames[count] = line_of(stack);
-    bytes[count] = 0;
-    st_insert(bytes_by_stack, (st_data_t)stack, (st_data_t)count);
-    return count++;
-}
-
-/* The VM lock is held, and GC is disabled: no Ruby objects here, only sums. */
+/* In the middle of an allocation: no Ruby code here, only sums. */
 static void
 allocated(const rb_heap_sampler_allocation_t *allocation, void *unused)
 {
-    size_t index = index_of(allocation->stack);
-    bytes[index] += allocation->weight_bytes;
+    st_data_t site;
+    if (!st_lookup(sites, (st_data_t)allocation->stack, &site)) site = (st_data_t)new_site(allocation->stack);
+    ((struct site *)site)->bytes += allocation->weight_bytes;
 }
 
 static VALUE
 s_start(VALUE self, VALUE interval)
 {
     const rb_heap_sampler_listener_type_t type = {.struct_size = sizeof(type), .interval = NUM2ULL(interval), .allocated = allocated};
-    if (!bytes_by_stack) bytes_by_stack = st_init_numtable();
+    sites = st_init_numtable();
     listener = rb_heap_sampler_listen(&type, NULL);
-    if (!listener) rb_raise(rb_eRuntimeError, "ten_sites: %s", strerror(errno));
-    return Qtrue;
+    if (!listener) rb_sys_fail("rb_heap_sampler_listen");
+    return Qnil;
 }
 
+static int
+add_row(st_data_t stack, st_data_t value, st_data_t rows)
+{
+    const struct site *site = (const struct site *)value;
+    rb_heap_sampler_frame_t at = site->frame;
+    VALUE line = rb_enc_sprintf(rb_utf8_encoding(), "%.*s:%d %.*s", (int)at.path_length, at.path, at.line, (int)at.label_length, at.label);
+    rb_ary_push((VALUE)rows, rb_assoc_new(line, DBL2NUM(site->bytes)));
+    return ST_CONTINUE;
+}
+
+/* [["path:line label", bytes], ...], a row for each stack */
 static VALUE
 s_stop(VALUE self)
 {
-    return rb_heap_sampler_unlisten(listener) ? Qtrue : Qfalse;
-}
-
-/* [[path, line, label, bytes], ...], a row for each stack */
-static VALUE
-s_rows(VALUE self)
-{
     VALUE rows = rb_ary_new();
-    for (size_t i = 0, all = count; i < all; i++) {
-        rb_heap_sampler_frame_t frame = frames[i];
-        rb_ary_push(rows, rb_ary_new_from_args(4, rb_utf8_str_new(frame.path, frame.path_length), INT2NUM(frame.line), rb_utf8_str_new(frame.label, frame.label_length), DBL2NUM(bytes[i])));
-    }
+    rb_heap_sampler_unlisten(listener);
+    st_foreach(sites, add_row, (st_data_t)rows);
     return rows;
 }
 #endif
@@ -81,13 +68,10 @@ void
 Init_ten_sites(void)
 {
     VALUE ten_sites = rb_define_module("TenSites");
-    rb_define_const(ten_sites, "SAMPLES",
 #ifdef HAVE_RUBY_HEAP_SAMPLER_H
-                    Qtrue);
     rb_define_singleton_method(ten_sites, "start", s_start, 1);
     rb_define_singleton_method(ten_sites, "stop", s_stop, 0);
-    rb_define_singleton_method(ten_sites, "rows", s_rows, 0);
 #else
-                    Qfalse);
+    (void)ten_sites;
 #endif
 }
