@@ -17,6 +17,7 @@
 #include "ruby/internal/value.h"
 #if USE_HEAP_SAMPLER
 #include "ruby/heap_sampler.h"
+#include "heap_sampler/base/checking.h"
 #endif
 
 struct rb_heap_sampler_page;            /* the samples of one heap page */
@@ -55,10 +56,10 @@ extern bool rb_heap_sampler_drawing;
 unsigned int rb_heap_sampler_on_install(size_t slot_size, unsigned int slots, uint64_t *drawn_at);
 
 /* A sampled slot has been taken; the object in it is not initialised yet.
- * [vm], not in GC.  `slot` is the index of its mark bit, `slot_size` its
- * heap's, `drawn_at` as on_install gave it. */
+ * [vm], not in GC.  `slot` is the index of its mark bit, `size` what was asked
+ * of the GC, `slot_size` its heap's, `drawn_at` as on_install gave it. */
 void rb_heap_sampler_on_take(struct rb_heap_sampler_page **table, uintptr_t body, const uintptr_t *mark_bits,
-                             unsigned int slot, size_t slot_size, VALUE klass, VALUE flags, uint64_t drawn_at);
+                             unsigned int slot, size_t size, size_t slot_size, VALUE klass, VALUE flags, uint64_t drawn_at);
 
 /* An object has been moved from a page with samples. [gc]; may run inside
  * the read barrier's signal handler. */
@@ -88,6 +89,13 @@ void rb_heap_sampler_on_page_body(uintptr_t body, size_t size, bool exists);
  * was set in ruby_vm_event_flags: tell listeners, if it is sampled. GC is
  * disabled. [vm] */
 void rb_heap_sampler_on_newobj(VALUE object);
+#if HS_CHECKING
+/* vm_insnhelper.c: a frame is about to be pushed: of Ruby code, if it has an iseq. In check builds alone, which see that
+ * a listener's `allocated` calls none. [gvl] */
+void rb_heap_sampler_on_frame(const void *iseq);
+#else
+#define rb_heap_sampler_on_frame(iseq) ((void)0)
+#endif
 /* Hooks for these events there are now: what ruby_vm_event_flags becomes. [gvl] */
 rb_event_flag_t rb_heap_sampler_event_flags(rb_event_flag_t events);
 
@@ -242,6 +250,7 @@ void Init_heap_sampler(void);
 enum { rb_heap_sampler_drawing = 0,
        RUBY_INTERNAL_EVENT_SAMPLED_NEWOBJ = 0 };
 #define rb_heap_sampler_on_newobj(object) ((void)0)
+#define rb_heap_sampler_on_frame(iseq) ((void)0)
 #define rb_heap_sampler_event_flags(events) (events)
 #define RB_HEAP_SAMPLER_HELP(M)
 

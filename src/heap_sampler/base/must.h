@@ -24,16 +24,8 @@
  * a header is of all its functions that have none of their own.
  */
 #include <stdbool.h>
+#include "heap_sampler/base/checking.h"
 #include "heap_sampler/base/locks.h"
-
-#ifndef HS_CHECKING             /* a test of tables without a VM may say so itself */
-#if (defined(RGENGC_CHECK_MODE) && RGENGC_CHECK_MODE + 0 > 0) || (defined(RUBY_DEBUG) && RUBY_DEBUG + 0 > 0)
-#define HS_CHECKING 1
-#else
-#define HS_CHECKING 0
-#endif
-#endif
-
 
 #if HS_CHECKING
 /* Ends the process: says what does not hold, with the figures. */

@@ -195,11 +195,16 @@ call_protected(struct call *call)
     return state;
 }
 
+/* MRI calls no TracePoint of Ruby's while this stands in ec->trace_arg: what `allocated` does is seen by none. */
+static struct rb_trace_arg_struct no_tracing;
+
 /* Afterwards it is as if there had been no call. */
 static void
 call_unseen(struct call *call)
 {
     rb_execution_context_t *ec = GET_EC();
+    struct rb_trace_arg_struct *traced = ec->trace_arg;
+    if (call->at_once && !traced) ec->trace_arg = &no_tracing;
     VALUE errinfo = ec->errinfo, block = ec->passed_block_handler;
     rb_control_frame_t *cfp = ec->cfp;
     VALUE *sp = cfp->sp;
@@ -210,6 +215,7 @@ call_unseen(struct call *call)
     memcpy(sp, above, size);
     cfp->sp = sp;
     ec->passed_block_handler = block;
+    ec->trace_arg = traced;
     if (state) take_exception(ec, (enum ruby_tag_type)state);
     ec->errinfo = errinfo;
 }
@@ -255,6 +261,39 @@ rb_hs_listener_now(void)
     const struct call *call = current_call();
     return call && call->at_once ? call->allocations : NULL;
 }
+
+/* -- what `allocated` may not do, in check builds ------------------------------------------ */
+
+#if HS_CHECKING
+void
+rb_heap_sampler_on_frame(const void *iseq)
+{
+    HS_MUST(!iseq || !rb_hs_listener_now(), "a listener's `allocated` calls Ruby code");
+}
+
+static void
+check_after(const rb_heap_sampler_allocation_t *allocation, VALUE klass, VALUE flags)
+{
+    HS_CONTRACT(vm);
+    HS_MUST(RTEST(rb_gc_disable_no_rest()), "a listener's `allocated` has enabled GC");
+    HS_MUST(RBASIC_CLASS(allocation->object) == klass && RBASIC(allocation->object)->flags == flags,
+            "a listener's `allocated` has changed the object");
+}
+
+static void
+call_allocated(const struct hs_listener *listener, const rb_heap_sampler_allocation_t *allocation)
+{
+    VALUE klass = RBASIC_CLASS(allocation->object), flags = RBASIC(allocation->object)->flags;
+    call_unseen(&(struct call){.listener = listener, .allocations = allocation, .count = 1, .at_once = true});
+    check_after(allocation, klass, flags);
+}
+#else
+static void
+call_allocated(const struct hs_listener *listener, const rb_heap_sampler_allocation_t *allocation)
+{
+    call_unseen(&(struct call){.listener = listener, .allocations = allocation, .count = 1, .at_once = true});
+}
+#endif
 
 /* -- from a sampled slot to an object ----------------------------------------------------- */
 
@@ -304,7 +343,7 @@ allocation_of(const struct hs_sampled *sampled, VALUE object)
         .object = object,
         .klass = RB_TYPE_P(object, T_IMEMO) ? 0 : RBASIC_CLASS(object),     /* a call cache has another's there */
         .type = RB_BUILTIN_TYPE(object),
-        .size = sampled->slot_size,
+        .size = sampled->size,
         .slot_size = sampled->slot_size,
         .thread = sampled->thread,
         .labels = sampled->labels,
@@ -327,7 +366,7 @@ rb_heap_sampler_on_newobj(VALUE object)
         own.interval = sampled.interval[i];
         own.weight = rb_hs_weight((double)own.slot_size, (double)own.interval);
         own.weight_bytes = own.weight * (double)own.slot_size;
-        call_unseen(&(struct call){.listener = &listeners[i], .allocations = &own, .count = 1, .at_once = true});
+        call_allocated(&listeners[i], &own);
     }
 }
 

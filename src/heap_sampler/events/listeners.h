@@ -30,7 +30,7 @@ extern struct hs_changes rb_hs_slot_changes;
 struct hs_sampled {
     uint64_t id;
     hs_session_set listeners;
-    uint32_t slot_size, thread, labels;
+    uint32_t size, slot_size, thread, labels;
     uint64_t stack;
     uint64_t interval[HS_SESSIONS - HS_PROFILES];
     uint64_t gc_count;

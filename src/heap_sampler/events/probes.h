@@ -3,7 +3,8 @@
 /*
  * USDT probes, for tracers of the system such as bpftrace:
  *
- *     otel_memory:alloc(id, size, weighted_bytes)    a sample of the process's own session is born
+ *     otel_memory:alloc(id, size, weighted_bytes)    a sample of the process's own session is born, or counts more
+ *                                                    from now on, since others are not followed any more
  *     otel_memory:free(id)                           it has died, or is not followed any more
  *
  * ids are those of listeners (include/ruby/heap_sampler.h).  A tracer that

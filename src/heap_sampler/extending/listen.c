@@ -41,7 +41,7 @@ allocation_of(const struct hs_malloc_birth_copy *birth, int session)
         .struct_size = sizeof(rb_heap_sampler_allocation_t),
         .id = birth->id,
         .memory = RB_HEAP_SAMPLER_MALLOC,
-        .size = birth->size,
+        .size = birth->asked,
         .slot_size = birth->size,
         .weight = weight,
         .weight_bytes = weight * (double)birth->size,

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { MOST = 1 << 12 };        /* 192 KiB */
+enum { MOST = 1 << 12 };        /* 224 KiB */
 
 static struct hs_malloc_told *births;
 static uint32_t count, capacity;

@@ -12,7 +12,7 @@
 #include "heap_sampler/estimate/epochs.h"
 
 struct hs_malloc_told {
-    uint64_t id, size;
+    uint64_t id, size, asked;
     uint32_t stack, epoch, gc, thread;
     hs_session_set listeners;
 };

@@ -256,13 +256,14 @@ copy_frames(const void *ec, struct hs_raw_frame *frames, uint32_t depth)
 }
 
 static void
-sample(uintptr_t address, uint64_t size, uint64_t drawn_at)
+sample(uintptr_t address, uint64_t size, uint64_t asked, uint64_t drawn_at)
 {
     uintptr_t native[HS_NATIVE_MAX];
     const rb_execution_context_t *ec = current_ec();
     struct hs_malloc_birth birth = {
         .address = address,
         .size = size,
+        .asked = asked,
         .drawn_at = drawn_at,
         .gc = gc_count(),
         .thread = ec ? rb_th_serial(rb_ec_thread_ptr(ec)) : 0,
@@ -297,11 +298,11 @@ sample(uintptr_t address, uint64_t size, uint64_t drawn_at)
 static void
 sample_hook(const void *ptr, size_t size, void **frames, unsigned len, size_t usize)
 {
-    (void)size, (void)frames, (void)len;
+    (void)frames, (void)len;
     int saved_errno = errno;
     uint64_t drawn_at = take_draw();
     note_excess(usize, 1);
-    if (!rb_hs_memory_inside() && !drawing_anew) sample((uintptr_t)ptr, usize, drawn_at);
+    if (!rb_hs_memory_inside() && !drawing_anew) sample((uintptr_t)ptr, usize, size, drawn_at);
     errno = saved_errno;
 }
 

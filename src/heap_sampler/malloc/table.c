@@ -165,14 +165,21 @@ tell_gone(const struct block *block, enum hs_change_kind kind, hs_session_set se
     if (hs_free_traced_p() && sessions & 1u << HS_MAIN) rb_hs_probe_free(hs_malloc_id(block->id));
 }
 
+/* Of its birth, or that it counts more now. */
 static void
-tell_birth(const struct block *block)
+tell_tracer_of_weight(const struct block *block)
 {
-    const uint64_t *interval = epochs.list[block->epoch].interval;
-    if (hs_alloc_traced_p() && block->sessions & 1u << HS_MAIN) rb_hs_probe_alloc(hs_malloc_id(block->id), block->size, interval[0]);
+    rb_hs_probe_alloc(hs_malloc_id(block->id), block->size, epochs.list[block->epoch].interval[HS_MAIN]);
+}
+
+static void
+tell_birth(const struct block *block, uint64_t asked)
+{
+    if (hs_alloc_traced_p() && block->sessions & 1u << HS_MAIN) tell_tracer_of_weight(block);
     struct hs_malloc_told birth = {
         .id = hs_malloc_id(block->id),
         .size = block->size,
+        .asked = asked,
         .stack = block->stack,
         .epoch = block->epoch,
         .gc = block->birth_gc,
@@ -254,9 +261,11 @@ lengthen(struct block *block, void *data)
     hs_session_set was = block->sessions, *changed = data;
     uint32_t epoch = block->epoch;
     bool kept = rb_hs_lengthen(&epochs, block->longest, &block->sessions, &block->epoch);
-    *changed |= kept ? rb_hs_epochs_differ(&epochs, epoch, block->epoch, was) : was;
+    hs_session_set touched = kept ? rb_hs_epochs_differ(&epochs, epoch, block->epoch, was) : was;
+    *changed |= touched;
     tell_gone(block, HS_CHANGE_FORGOTTEN, kept ? was & (hs_session_set)~block->sessions : was);
     if (!kept) return false;
+    if (hs_alloc_traced_p() && touched & block->sessions & 1u << HS_MAIN) tell_tracer_of_weight(block);
     for (int s = 0; s < HS_SESSIONS; s++) {
         if ((was & ~block->sessions) & (1u << s)) sessions[s].is.samples--;
     }
@@ -354,7 +363,7 @@ add_block(const struct hs_malloc_birth *birth, struct block *block)
     if (block->stack == HS_MALLOC_NO_STACK) return false;
 
     block->id = ++next_id;
-    tell_birth(block);
+    tell_birth(block, birth->asked);
     block->sessions &= (hs_session_set)~HS_LISTENERS | rb_hs_followers;
     if (!block->sessions) {
         epochs.list[block->epoch].records--;
@@ -553,6 +562,7 @@ copy_birth(const struct hs_malloc_told *birth, struct hs_malloc_birth_copy *copy
     *copy = (struct hs_malloc_birth_copy){
         .id = birth->id,
         .size = birth->size,
+        .asked = birth->asked,
         .gc = birth->gc,
         .thread = birth->thread,
         .node = node == HS_MALLOC_RAW ? HS_NODE_EMPTY : node,

@@ -53,6 +53,7 @@ enum hs_malloc_kind {
 struct hs_malloc_birth {
     uintptr_t address;
     uint64_t size;              /* bytes, of its size class */
+    uint64_t asked;             /* bytes that the caller of malloc wanted */
     uint64_t drawn_at;          /* the interval of the draw */
     uint32_t gc, thread;        /* thread 0: none of Ruby's */
     uint16_t labels;            /* the label set of its fiber: of a stack of Ruby's */
@@ -105,7 +106,7 @@ void rb_hs_malloc_forget_addresses(void);
 /* -- listeners ([vm]): events/listeners.h -------------------------------------- */
 
 struct hs_malloc_birth_copy {
-    uint64_t id, size;
+    uint64_t id, size, asked;
     uint32_t gc, thread, node;
     uint16_t labels;
     hs_session_set listeners;

@@ -85,12 +85,13 @@ sessions_of(uint32_t thread)
 
 /* Listeners are called when the slot is an object. */
 static void
-tell_listeners(const struct hs_record *born, uint32_t slot_size, uint32_t node)
+tell_listeners(const struct hs_record *born, uint32_t size, uint32_t slot_size, uint32_t node)
 {
     if (!(born->sessions & HS_LISTENERS) && !hs_alloc_traced_p()) return;
     struct hs_sampled sampled = {
         .id = hs_slot_id(born->id),
         .listeners = born->sessions & HS_LISTENERS,
+        .size = size,
         .slot_size = slot_size,
         .thread = born->thread,
         .labels = rb_hs_labels_now(),
@@ -149,7 +150,7 @@ site_of(struct hs_site born)
 
 void
 rb_heap_sampler_on_take(struct rb_heap_sampler_page **table, uintptr_t body, const uintptr_t *mark_bits,
-                        unsigned int slot, size_t slot_size, VALUE klass, VALUE flags, uint64_t drawn_at)
+                        unsigned int slot, size_t size, size_t slot_size, VALUE klass, VALUE flags, uint64_t drawn_at)
 {
     HS_CONTRACT(vm);
     HS_CONTRACT(free);
@@ -165,7 +166,7 @@ rb_heap_sampler_on_take(struct rb_heap_sampler_page **table, uintptr_t body, con
     uint32_t node = rb_hs_capture_stack();
     uint32_t class_id = rb_hs_class_of_allocation(klass, flags);
 
-    tell_listeners(&born, (uint32_t)slot_size, node);
+    tell_listeners(&born, (uint32_t)size, (uint32_t)slot_size, node);
     if (born.sessions & HS_LISTENERS) born.sessions &= (hs_session_set)~HS_LISTENERS | rb_hs_followers;
     if (!born.sessions) return;
 

@@ -63,6 +63,14 @@ rb_hs_snapshot_bytes(void)
         rb_hs_text_count * TEXT + rb_hs_label_sets_snapshot_bytes() + rb_hs_malloc_snapshot_bytes();
 }
 
+/* A tracer learns that it counts more now. */
+static void
+tell_tracer_of_weight(const struct hs_record *record)
+{
+    uint64_t interval = rb_hs_sampler.epochs.list[record->epoch].interval[HS_MAIN];
+    rb_hs_probe_alloc(hs_slot_id(record->id), rb_hs_sampler.sites[record->site].slot_size, interval);
+}
+
 /* At the current intervals, or at longer ones that it is kept at already; *data: the sessions of which something changes. */
 static bool
 thin_record(struct hs_record *record, const struct rb_heap_sampler_page *page, void *data)
@@ -70,11 +78,13 @@ thin_record(struct hs_record *record, const struct rb_heap_sampler_page *page, v
     hs_session_set sessions = record->sessions, *changed = data;
     uint32_t epoch = record->epoch;
     bool kept = rb_hs_lengthen(&rb_hs_sampler.epochs, record->longest, &record->sessions, &record->epoch);
-    *changed |= kept ? rb_hs_epochs_differ(&rb_hs_sampler.epochs, epoch, record->epoch, sessions) : sessions;
+    hs_session_set touched = kept ? rb_hs_epochs_differ(&rb_hs_sampler.epochs, epoch, record->epoch, sessions) : sessions;
+    *changed |= touched;
     hs_session_set gone = kept ? sessions & (hs_session_set)~record->sessions : sessions;
     if (kept) rb_hs_count_off(gone);
     rb_hs_changes_add(&rb_hs_slot_changes, HS_CHANGE_FORGOTTEN, gone, hs_slot_id(record->id), 0);
     if (hs_free_traced_p() && gone & 1u << HS_MAIN) rb_hs_probe_free(hs_slot_id(record->id));
+    if (hs_alloc_traced_p() && touched & ~gone & 1u << HS_MAIN) tell_tracer_of_weight(record);
     return kept;
 }
 

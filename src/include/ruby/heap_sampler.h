@@ -41,6 +41,10 @@
  *
  *   - *with the GVL*: by a thread that runs Ruby code;
  *   - *in a call*: in a function of a listener that we call.
+ *
+ * A Ruby that was built to check itself (`cppflags=-DRGENGC_CHECK_MODE=2`)
+ * asserts this, and ends the process with a message that names the function.
+ * Others do not look.
  */
 #include "ruby/internal/config.h"
 #include <stdbool.h>
@@ -97,8 +101,11 @@ typedef struct {
     VALUE klass;
     /** Its `enum ruby_value_type`; 0: malloc's. */
     int type;
-    /** Bytes that were asked for, if that is known: else as `slot_size`.  It is
-     *  not known now, since to remember it would cost each allocation. */
+    /** Bytes that were asked for.  Of malloc: what its caller wanted.  Of a
+     *  slot: what the VM wanted of the GC, which is the header of the object
+     *  and what is embedded in it (the characters of a short string, the
+     *  instance variables that its class is known to have).  What the object
+     *  gets from malloc later is not in it, and nobody knows it yet. */
     uint64_t size;
     /** Bytes that it takes: of its slot, or of malloc's size class. */
     uint64_t slot_size;
@@ -162,8 +169,9 @@ typedef struct {
      * and GC is disabled.  It may allocate objects, of which no listener hears,
      * raise, fork, and unlisten.  It must call no Ruby code (blocks, methods
      * that Ruby code defines), since an object or a table of the program's may
-     * be in the middle of a change; it must not enable GC, and should be short:
-     * all Ractors wait.  What it raises is not raised (see rb_heap_sampler_listen()).
+     * be in the middle of a change; it must not change the object, nor enable
+     * GC, and should be short: all Ractors wait.  TracePoints of Ruby code see
+     * nothing of it.  What it raises is not raised (see rb_heap_sampler_listen()).
      */
     void (*allocated)(const rb_heap_sampler_allocation_t *allocation, void *data);
     /**
@@ -299,7 +307,7 @@ const rb_heap_sampler_allocation_t *rb_heap_sampler_tracearg(const struct rb_tra
  *
  * @return     false: it is out of range, or there is no memory; nothing has
  *             changed.
- * @pre        With the GVL.  Not in a call.
+ * @pre        With the GVL.  In a call of `allocated` it returns false.
  */
 bool rb_heap_sampler_tracepoint_interval(uint64_t interval);
 

@@ -71,7 +71,6 @@ class TestHeapSamplerListeners < Test::Unit::TestCase
       assert_equal [40, 1, :slot], birth.values_at(:slot_size, :interval, :memory)
       assert_in_delta 1, birth[:weight], 1e-9
       assert_in_delta 40, birth[:weight_bytes], 1e-6
-      assert_operator birth[:size], :<=, 40
       assert_equal 1, birth[:type]          # T_OBJECT
       assert_equal 0, birth[:labels]
       assert_equal GC.count, birth[:gc_count]
@@ -82,6 +81,68 @@ class TestHeapSamplerListeners < Test::Unit::TestCase
       assert_equal [], L.frames(0)
       assert_equal [], L.frames(birth[:stack] + (1 << 40))
     RUBY
+  end
+
+  def test_a_birth_says_what_was_asked_for_and_what_it_takes
+    assert_listeners(<<~'RUBY', args: ["--heap-sample=off,malloc=standby"])
+      class Three; def initialize = (@a = @b = @c = 1); end
+      class Nine; def initialize = (@a = @b = @c = @d = @e = @f = @g = @h = @i = 1); end
+      2.times { Three.new; Nine.new }          # so many instance variables they have
+      text = "x" * 50
+      listener = listen(interval: 1, malloc: 1, follow: false)
+      sizes = lambda do |&make|
+        before = L.counts(listener)[0]
+        made = Array.new(3) { make.call }
+        L.births(listener).drop(before).select { |birth| birth[:memory] == :slot }.map { |birth| birth.values_at(:size, :slot_size) }.tally.select { |_, count| count >= 3 }.keys
+      end
+      word = L.word
+      assert_include sizes.call { Three.new }, [16 + 3 * word, 40]
+      assert_include sizes.call { Nine.new }, [16 + 9 * word, 160]
+      assert_include sizes.call { text + "" }, [24 + 50 + 1, 80]
+      assert_include sizes.call { Array.new(11) }, [16 + 11 * word, 160]
+      exit unless L.interval(listener, true) > 0
+      L.flush
+      before = L.counts(listener)[0]
+      strings = Array.new(100) { "y" * 20_000 }
+      L.flush
+      asked = L.births(listener).drop(before).select { |birth| birth[:memory] == :malloc && birth[:slot_size] == 20_480 }.map { |birth| birth[:size] }
+      assert_equal [20_001], asked.uniq
+      assert_equal 100, asked.size
+    RUBY
+  end
+
+  def test_trace_points_see_nothing_of_it
+    assert_listeners(<<~'RUBY', ignore_stderr: true)
+      seen = []
+      point = TracePoint.new(:raise, :c_call, :call, :line) do |at|
+        seen << (at.event == :raise ? at.raised_exception.message : at.method_id)
+      end
+      listener = listen(:raise, interval: 1, follow: false)
+      other = listen(:call_c, interval: 1, follow: false)
+      point.enable { leaves(100) }
+      assert_equal false, point.enabled?
+      L.unlisten(listener)
+      L.unlisten(other)
+      assert_include seen, :leaves
+      assert_not_include seen, "out of a call"
+      assert_not_include seen, :clear
+      assert_operator L.done(other), :>=, 100
+    RUBY
+  end
+
+  # What the header forbids: check builds end with a word about it.
+  def test_what_allocated_may_not_do_is_asserted
+    omit "no check build" unless GC::SampleProfile.respond_to?(:check)
+    { call: "calls Ruby code", enable: "has enabled GC", change: "has changed the object" }.each do |act, complaint|
+      script = "#{PRELUDE}; def Object.ruby_code = 1; $stderr.puts 'listens'; listen(#{act.inspect}, interval: 1, follow: false); leaves(10); puts 'lived on'"
+      args = ["-W0", "--disable=gems", "--heap-sample=off", *$:.map { |dir| "-I#{dir}" }, "-e", script]
+      out, err, status = EnvUtil.invoke_ruby(args, "", true, true, timeout: 300, rlimit_core: 0)
+      first, said = err.lines.first(2)         # the rest is MRI's report of the crash
+      assert_equal("listens\n", first)
+      assert_match(/\[BUG\] heap sampler: a listener's `allocated` #{complaint}/, said)
+      assert_equal("", out)
+      assert_not_predicate status, :success?
+    end
   end
 
   def test_deaths_come_when_a_mark_has_ended

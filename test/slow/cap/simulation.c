@@ -72,7 +72,7 @@ fill(size_t number)
         unsigned nth = rb_heap_sampler_on_install(SLOT_SIZE, SLOTS - slot, &drawn_at);
         if (!nth) break;
         slot += nth - 1;
-        rb_heap_sampler_on_take(&page->table, body_of(number), page->bits, slot, SLOT_SIZE,
+        rb_heap_sampler_on_take(&page->table, body_of(number), page->bits, slot, SLOT_SIZE, SLOT_SIZE,
                                 classes[(number * 7 + slot) % CLASSES], T_OBJECT, drawn_at);
         slot++;
     }

@@ -174,7 +174,7 @@ vm_allocate(void)
     VALUE flags = types[vm_random(3)];
     if (rb_heap_sampler_drawing && rb_heap_sampler_on_install(SLOT_BYTES, 1, &drawn_at)) {
         struct page *page = page_of((uintptr_t)slot);
-        rb_heap_sampler_on_take(&page->samples, (uintptr_t)page->slots, page->mark_bits, number_of(page, slot), SLOT_BYTES,
+        rb_heap_sampler_on_take(&page->samples, (uintptr_t)page->slots, page->mark_bits, number_of(page, slot), SLOT_BYTES, SLOT_BYTES,
                                 Qtrue, flags, drawn_at);
     }
     slot->flags = flags;

@@ -40,7 +40,7 @@ grow(void *list, size_t *room, size_t needed, size_t size)
 
 /* In the middle of an allocation, where no Ruby code may run. */
 static void
-do_at_once(struct told *mine)
+do_at_once(struct told *mine, const rb_heap_sampler_allocation_t *now)
 {
     const char *what = rb_id2name(SYM2ID(mine->act));
     mine->done++;
@@ -60,6 +60,10 @@ do_at_once(struct told *mine)
         rb_heap_sampler_listener_type_t type = {.struct_size = sizeof(type), .interval = 1};
         if (rb_heap_sampler_listen(&type, NULL) || errno != EDEADLK) abort();
     }
+    if (strcmp(what, "call") == 0) rb_funcall(rb_cObject, rb_intern("ruby_code"), 0);
+    if (strcmp(what, "call_c") == 0) rb_funcall(rb_ary_new(), rb_intern("clear"), 0);
+    if (strcmp(what, "enable") == 0) rb_gc_enable();
+    if (strcmp(what, "change") == 0) OBJ_FREEZE(now->object);
     if (mine->done > 1) return;
     if (strcmp(what, "interrupt") == 0) rb_raise(rb_eInterrupt, "now");
     if (strcmp(what, "exit") == 0) rb_exit(7);
@@ -73,11 +77,11 @@ do_at_once(struct told *mine)
 }
 
 static void
-act(struct told *mine, const char *name)
+act(struct told *mine, const char *name, const rb_heap_sampler_allocation_t *now)
 {
     mine->calls++;
-    if (SYMBOL_P(mine->act)) do_at_once(mine);
-    else if (!NIL_P(mine->act) && strcmp(name, "allocated") != 0) rb_funcall(mine->act, rb_intern("call"), 1, ID2SYM(rb_intern(name)));
+    if (SYMBOL_P(mine->act)) do_at_once(mine, now);
+    else if (!NIL_P(mine->act) && !now) rb_funcall(mine->act, rb_intern("call"), 1, ID2SYM(rb_intern(name)));
 }
 
 static void
@@ -92,14 +96,14 @@ static void
 allocated(const rb_heap_sampler_allocation_t *allocation, void *data)
 {
     keep_births(data, allocation, 1);
-    act(data, "allocated");
+    act(data, "allocated", allocation);
 }
 
 static void
 malloced(const rb_heap_sampler_allocation_t *allocations, size_t count, void *data)
 {
     keep_births(data, allocations, count);
-    act(data, "malloced");
+    act(data, "malloced", NULL);
 }
 
 static void
@@ -109,7 +113,7 @@ changed(const rb_heap_sampler_change_t *changes, size_t count, void *data)
     mine->changes = grow(mine->changes, &mine->change_room, mine->change_count + count, sizeof(*changes));
     memcpy(mine->changes + mine->change_count, changes, count * sizeof(*changes));
     mine->change_count += count;
-    act(mine, "changed");
+    act(mine, "changed", NULL);
 }
 
 static struct told *
@@ -198,6 +202,25 @@ static VALUE
 s_unlisten(VALUE self, VALUE number)
 {
     return rb_heap_sampler_unlisten(told_of(number)->listener) ? Qtrue : Qfalse;
+}
+
+/* release(number): it listens no more, and what it was told is forgotten; the number may be given again. */
+static VALUE
+s_release(VALUE self, VALUE number)
+{
+    struct told *mine = told_of(number);
+    rb_heap_sampler_unlisten(mine->listener);
+    mine->act = Qnil;
+    mine->used = false;
+    return Qnil;
+}
+
+/* counts(number) -> [births, changes] */
+static VALUE
+s_counts(VALUE self, VALUE number)
+{
+    const struct told *mine = told_of(number);
+    return rb_assoc_new(SIZET2NUM(mine->birth_count), SIZET2NUM(mine->change_count));
 }
 
 static VALUE
@@ -322,6 +345,13 @@ s_weight(VALUE self, VALUE size, VALUE interval)
     return DBL2NUM(rb_heap_sampler_weight(NUM2ULL(size), NUM2ULL(interval)));
 }
 
+/* Bytes of a VALUE */
+static VALUE
+s_word(VALUE self)
+{
+    return SIZET2NUM(sizeof(VALUE));
+}
+
 static VALUE
 s_missed(VALUE self)
 {
@@ -343,7 +373,7 @@ trace(VALUE tracepoint, void *data)
         rb_tracepoint_disable(tracepoint);
     }
     else {
-        act(mine, "allocated");
+        act(mine, "allocated", allocation);
     }
 }
 
@@ -377,6 +407,8 @@ Init_heap_sampler_listeners(void)
     rb_define_singleton_method(listeners, "unlisten_too", s_unlisten_too, 2);
     rb_define_singleton_method(listeners, "act", s_act, 2);
     rb_define_singleton_method(listeners, "done", s_done, 1);
+    rb_define_singleton_method(listeners, "release", s_release, 1);
+    rb_define_singleton_method(listeners, "counts", s_counts, 1);
     rb_define_singleton_method(listeners, "births", s_births, 1);
     rb_define_singleton_method(listeners, "sums", s_sums, 2);
     rb_define_singleton_method(listeners, "changes", s_changes, 1);
@@ -386,6 +418,7 @@ Init_heap_sampler_listeners(void)
     rb_define_singleton_method(listeners, "flush", s_flush, 0);
     rb_define_singleton_method(listeners, "weight", s_weight, 2);
     rb_define_singleton_method(listeners, "missed", s_missed, 0);
+    rb_define_singleton_method(listeners, "word", s_word, 0);
     rb_define_singleton_method(listeners, "tracepoint", s_tracepoint, 1);
     rb_define_singleton_method(listeners, "tracepoint_interval", s_tracepoint_interval, 1);
 }
