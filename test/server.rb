@@ -36,12 +36,12 @@ rescue SystemCallError
 end
 
 # Yields the port and the process id of a Puma that answers, with this configuration. +start+: what starts it, in place of
-# spawn; +signal+: what ends it.
-def puma(config, env, log:, options: [], start: method(:spawn), signal: :TERM)
+# spawn; +signal+: what ends it; +up+: does it answer at this port?
+def puma(config, env, log:, options: [], start: method(:spawn), signal: :TERM, up: method(:number_at))
   port = free_port
   program = File.join(Gem.loaded_specs.fetch("puma").bin_dir, "puma")
   master = start.call({"PORT" => port.to_s, **env}, RbConfig.ruby, *options, program, "-C", config, %i[out err] => log)
-  waits_for(60) { number_at(port) }
+  waits_for(60) { up.call(port) }
   yield port, master
 ensure
   if master

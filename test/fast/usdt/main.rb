@@ -2,13 +2,9 @@
 
 # USDT probes with a real bpftrace on a live process. Run by test/fast/usdt/run with the Ruby under test; TAP.
 require_relative "../../tap"
-require "open3"
-require "tmpdir"
-require "timeout"
-require "rbconfig"
+require_relative "../../tracer"
 
 RUBY = RbConfig.ruby
-CONFIG_H = File.read(File.join(RbConfig::CONFIG["rubyarchhdrdir"], "ruby/config.h"))
 
 # A program that does a line of work for each line of its stdin, and answers "done".
 WORKER = <<~'RUBY'
@@ -47,47 +43,6 @@ class Worker
   end
 end
 
-# Traces a process: births and deaths as one line each.
-class Tracer
-  SCRIPT = <<~BT
-    BEGIN { printf("attached\\n"); }
-    usdt:%<ruby>s:otel_memory:alloc { printf("a %%lu %%lu %%lu\\n", arg0, arg1, arg2); }
-    usdt:%<ruby>s:otel_memory:free { printf("f %%lu\\n", arg0); }
-  BT
-
-  def initialize(pid)
-    # The lines of a burst must find room in the ring.
-    command = ["bpftrace", "-B", "line", "-p", pid.to_s, "-e", format(SCRIPT, ruby: RUBY)]
-    @out, @error, @wait = nil
-    @input, @out, @error, @wait = Open3.popen3({"BPFTRACE_PERF_RB_PAGES" => "4096"}, *command)
-    @lines = Queue.new
-    @said = +""
-    @reader = Thread.new { @out.each_line { |line| @lines << line.chomp } }
-    Thread.new { @error.each_line { |line| @said << line } }
-  end
-
-  def wait_for_attach = Timeout.timeout(60) { nil until @lines.pop == "attached" }
-
-  attr_reader :said
-
-  def stop
-    sleep 2                     # its reader polls
-    Process.kill(:INT, @wait.pid)
-    @wait.value
-    @reader.join
-    lines = []
-    lines << @lines.pop until @lines.empty?
-    lines.map(&:split)
-  end
-end
-
-def forbidden
-  out, status = Open3.capture2e("bpftrace", "-e", "BEGIN { printf(\"attached\\n\"); exit(); }")
-  status.success? && out.include?("attached") ? nil : out.lines.grep(/ERROR/).first&.strip || "bpftrace cannot run here"
-rescue Errno::ENOENT
-  "there is no bpftrace"
-end
-
 # It begins, and ends, a moment after a tracer came or went.
 def samples_soon(worker, expected)
   deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 60
@@ -113,10 +68,7 @@ end
 # How much the profile says is alive of class Leaf, and of malloc.
 LEAVES = 'GC.start; GC.sample_profile.rows.select { |row| row.class_name == "Leaf" }.sum { |row| row.inuse_space.to_f + row.young_space.to_f }'
 
-reason =
-  if !CONFIG_H.match?(/HAVE_SYS_SDT_H 1/) then "this Ruby was built without sys/sdt.h"
-  else forbidden
-  end
+reason = Tracer.trouble
 names = ["births less deaths are what the profile says is alive", "weights of births add up to what was allocated",
   "usdt=on begins when a tracer attaches, and ends when it leaves", "malloc's blocks are traced, and freed"]
 if reason
