@@ -205,6 +205,9 @@ call_unseen(struct call *call)
     rb_execution_context_t *ec = GET_EC();
     struct rb_trace_arg_struct *traced = ec->trace_arg;
     if (call->at_once && !traced) ec->trace_arg = &no_tracing;
+    /* Set while MRI makes a backtrace: what is raised then would be taken for a fault of raising. */
+    uint8_t raised = ec->raised_flag;
+    ec->raised_flag = 0;
     VALUE errinfo = ec->errinfo, block = ec->passed_block_handler;
     rb_control_frame_t *cfp = ec->cfp;
     VALUE *sp = cfp->sp;
@@ -216,6 +219,7 @@ call_unseen(struct call *call)
     cfp->sp = sp;
     ec->passed_block_handler = block;
     ec->trace_arg = traced;
+    ec->raised_flag = raised;
     if (state) take_exception(ec, (enum ruby_tag_type)state);
     ec->errinfo = errinfo;
 }

@@ -283,6 +283,16 @@ class TestHeapSamplerListeners < Test::Unit::TestCase
         L.unlisten(listener)
         assert_instance_of ArgumentError, $!
       end
+      # While the program raises, and its backtrace is made.
+      listener = listen(:raise, interval: 1)
+      raised = Array.new(50) do |i|
+        raise ArgumentError, "mine #{i}"
+      rescue => e
+        [e.class, e.message, e.backtrace.empty?]
+      end
+      L.unlisten(listener)
+      1000.times { Thread.pass }
+      assert_equal Array.new(50) { |i| [ArgumentError, "mine #{i}", false] }, raised
       # In the middle of instructions that have operands on the stack, and calls that have a block.
       listener = listen(:raise, interval: 1)
       results = Array.new(200) { |i| ["a" + i.to_s, [i, [i.to_s, {i.to_s => i}]], Array.new(2) { |j| [i, j].map { |k| k.to_s } }, proc { i }] }

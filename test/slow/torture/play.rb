@@ -16,7 +16,7 @@ class Play
   ENDS = %w[.pb.gz .pb .folded .json].freeze
 
   # Own memory has a bound: what is not compressed while it is made may not fit, with stacks of thousands of frames.
-  EXPECTED = /\Aheap-sample: (?:wrote |cannot write .*\.(?:json|folded|pb): Cannot allocate memory$)/
+  EXPECTED = /\Aheap-sample: (?:wrote |a listener's function was left by |cannot write .*\.(?:json|folded|pb): Cannot allocate memory$)/
 
   # A session with a cap may follow an exact one, which left more than the bound allows: what does not fit is told.
   GAPS = "heap-sample: no memory: from here on profiles have gaps (see stat)\n"
