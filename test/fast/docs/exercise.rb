@@ -198,7 +198,9 @@ diagnosis = GC::SampleProfile.diagnose(folder)
 [diagnosis, HeapSample::Diagnosis.of(series)].each { |whole| [read(whole), whole.each { |process| read(process) }] }
 [diagnosis.first.per_hour(1), diagnosis.first.course_of(:rss.to_proc), diagnosis.first.settled_by(:class, :both), series.diagnosis(warmup: 1).leaking_lines]
 HeapSample::Diagnosis.in_order([series])
-diagnosis.first.findings.each { |finding| [read(finding), finding.same_line?(finding), finding.in_step?(finding), finding.even?(1.5), finding.ends?(0.5), finding.course.slowing?(0.5), finding.keeper = nil, finding.holder = nil] }
+diagnosis.first.findings.each { |finding|
+  [read(finding), finding.same_line?(finding), finding.in_step?(finding), finding.even?(1.5), finding.ends?(0.5), finding.course.slowing?(0.5), finding.keeper = nil, finding.holder = nil]
+}
 read(HeapSample::Course.new([0, 1, 2], [1, 2, 3], from: 0, unit: 0.0))
 [*leaks, *leaks.others].each { |row| [read(row), leaks.holder(row)] }
 series.leaks(by: :stack, kind: :slots, warmup: 0).to_s

@@ -207,7 +207,15 @@ test "objects of one line that take the place of those of another are no leak" d
 end
 
 test "what came in a few steps is no leak, what came in many is one" do
-  deploys = ->(*minutes) { diagnosis(24) { |number| {live: 20 + number, rows: ->(build) { minutes.each { |minute| build.row(LEAK, "String", birth: minute * GC_EACH - 5, inuse: 200) if minute <= number }; worked(build, number) }} } }
+  deploys = ->(*minutes) {
+    diagnosis(24) { |number|
+      {live: 20 + number, rows: ->(build) {
+        minutes.each { |minute|
+          build.row(LEAK, "String", birth: minute * GC_EACH - 5, inuse: 200) if minute <= number
+        }; worked(build, number)
+      }}
+    }
+  }
   assert(!deploys[6, 14, 20].leak?, deploys[6, 14, 20].to_s)
   assert(deploys[*(1..12).map { |number| 2 * number }].leak?, deploys[*(1..12).map { |number| 2 * number }].to_s)
 end
@@ -441,7 +449,13 @@ LOG = ["!/usr/bin/ruby rb_str_buf_append", "/srv/app/log.rb:4 Log#add", "/srv/ap
 
 test "the VM's book of heap pages is no leak of the line that needed a page" do
   book = ["!/usr/bin/ruby heap_page_allocate_and_initialize", "!/usr/bin/ruby newobj_cache_miss", "/srv/app/page.rb:9 Page#render"]
-  found = diagnosis(20) { |number| {live: 20 + number, rows: ->(build) { kept(build, LEAK, number, 16); (1..number).each { |birth| build.blocks(book, "ruby", 4096, birth: birth * GC_EACH - 5, inuse: 4) } }} }
+  found = diagnosis(20) { |number|
+    {live: 20 + number, rows: ->(build) {
+      kept(build, LEAK, number, 16); (1..number).each { |birth|
+        build.blocks(book, "ruby", 4096, birth: birth * GC_EACH - 5, inuse: 4)
+      }
+    }}
+  }
   equal([12], found.findings.map { |finding| finding.app_line.line })
   equal(1, found.series.leaks.count)
 end

@@ -63,6 +63,7 @@ module HeapSample
     def leaks? = steady? && !fills?
     # Are there samples enough to see small growth?
     def clear? = steady? && many?
+
     # Did it begin to grow in the judged time only?  So does a long job: an import, a report, a queue that is long for a while.
     def late?
       least = BEGINNING_LEAST * BEGINNING / SettledGroup::AGES * whole.born
@@ -82,6 +83,7 @@ module HeapSample
     def fills?(work = 1.0) = since_start.slowing?(work)
     # Is it of the same line as another?
     def same_line?(other) = [app_line || line, other.app_line || other.line].map { |place| place.path.empty? ? place : [place.path, place.line] }.uniq.one?
+
     # Does another grow in step with it, as far as sampling can tell?
     def in_step?(other)
       apart = quarters.zip(other.quarters).sum { |one, two| (one - two).abs } / 2

@@ -62,6 +62,7 @@ module HeapSample
     attr_reader :series
     # Courses of RSS, of what is in use, of stacks of threads and fibers, and of free memory that is resident.
     attr_reader :rss, :in_use, :stacks, :free
+
     # Settled: what of each line stays.
     def settled = @settled ||= Settled.new(series, @clock, from: from)
 
