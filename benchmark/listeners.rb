@@ -2,16 +2,16 @@
 # vernier's allocation profile as published and with examples/vernier/heap_sampler.patch.
 require_relative "support"
 
-LENGTHS = [40_000, 20_000].freeze
+LENGTHS = [20_000, 10_000].freeze
 DEPTHS = [15, 100].freeze
-OBJECTS = 200_000
+OBJECTS = 100_000
 
 def listening(interval, listeners: 1, follows: 0)
   { "LISTENER_INTERVAL" => interval.to_s, "LISTENERS" => listeners.to_s, "LISTENER_FOLLOWS" => follows.to_s }
 end
 
-def per_round(ruby, *arguments, env: {})
-  long, short = LENGTHS.map { |n| Bench.instructions(ruby, "--disable=gems", *arguments, Bench.here("programs/mixed.rb"), n.to_s, env: env).instructions }
+def per_round(ruby, *arguments, gems: false, env: {})
+  long, short = LENGTHS.map { |n| Bench.instructions(ruby, *("--disable=gems" unless gems), *arguments, Bench.here("programs/mixed.rb"), n.to_s, env: env).instructions }
   (long - short).fdiv(LENGTHS[0] - LENGTHS[1])
 end
 
@@ -30,27 +30,7 @@ def patched_vernier
   dir
 end
 
-Bench.title "Instructions of a mixed allocation loop beside listeners",
-  "as in benchmark/run instructions, with N = #{LENGTHS[0]} less N = #{LENGTHS[1]}. A listener counts its calls, and does nothing else",
-  "(benchmark/listener); one that follows is told of deaths, too."
-stock, off = per_round(Bench::STOCK_RUBY), per_round(Bench::RUBY)
-rows = []
-add = ->(name, figure, base) { rows << [name, figure.round(1), Bench.ratio(figure / base)] }
-add["stock", stock, stock]
-hook = ["-I", Bench.extension("newobj_hook", Bench::STOCK_RUBY), "-rnewobj_hook"]
-add["stock, a NEWOBJ hook that does nothing", per_round(Bench::STOCK_RUBY, *hook), stock]
-add["nobody listens", off, off]
 listener = ["-I", Bench.extension("listener", Bench::RUBY), "-rlistener"]
-[[512, {}], [512, { listeners: 8 }], [64, {}], [1, {}], [1, { follows: 1 }]].each do |kib, how|
-  name = "#{how[:listeners] || "a"} listener#{"s" if how[:listeners]}#{" that follows" if how[:follows]}, #{kib}k"
-  add[name, per_round(Bench::RUBY, *listener, env: listening(kib * 1024, **how)), off]
-end
-if Bench.gem?("vernier")
-  script = ["-r", Bench.here("profilers/vernier.rb")]
-  add["vernier as published, one in 10,000, on stock", per_round(Bench::STOCK_RUBY, *script), stock]
-  add["vernier with the patch, one in 10,000", per_round(Bench::RUBY, "-I", File.join(patched_vernier, "lib"), *script), off]
-end
-Bench.table ["", "instructions a round", "ratio to its Ruby alone"], rows
 
 Bench.title "Cost of one sample for a listener",
   "instructions: valgrind --tool=callgrind $RUBY benchmark/programs/depth.rb DEPTH #{OBJECTS}, (listening - off) / calls"
@@ -64,3 +44,24 @@ rows = DEPTHS.flat_map do |depth|
   end
 end
 Bench.table ["stack depth", "interval", "samples", "instructions a sample"], rows
+
+Bench.title "Instructions of a mixed allocation loop beside listeners",
+  "as in benchmark/run instructions, with N = #{LENGTHS[0]} less N = #{LENGTHS[1]}. A listener counts its calls, and does nothing else",
+  "(benchmark/listener); one that follows is told of deaths, too."
+stock, off = per_round(Bench::STOCK_RUBY), per_round(Bench::RUBY)
+rows = []
+add = ->(name, figure, base) { rows << [name, figure.round(1), Bench.ratio(figure / base)] }
+add["stock", stock, stock]
+hook = ["-I", Bench.extension("newobj_hook", Bench::STOCK_RUBY), "-rnewobj_hook"]
+add["stock, a NEWOBJ hook that does nothing", per_round(Bench::STOCK_RUBY, *hook), stock]
+add["nobody listens", off, off]
+[[512, {}], [512, { listeners: 8 }], [64, {}], [1, {}], [1, { follows: 1 }]].each do |kib, how|
+  name = "#{how[:listeners] || "a"} listener#{"s" if how[:listeners]}#{" that follows" if how[:follows]}, #{kib}k"
+  add[name, per_round(Bench::RUBY, *listener, env: listening(kib * 1024, **how)), off]
+end
+if Bench.gem?("vernier")
+  script = ["-r", Bench.here("profilers/vernier.rb")]
+  add["vernier as published, one in 10,000, on stock", per_round(Bench::STOCK_RUBY, *script, gems: true), stock]
+  add["vernier with the patch, one in 10,000", per_round(Bench::RUBY, "-I", File.join(patched_vernier, "lib"), *script, gems: true), off]
+end
+Bench.table ["", "instructions a round", "ratio to its Ruby alone"], rows
