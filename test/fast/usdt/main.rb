@@ -70,7 +70,8 @@ LEAVES = 'GC.start; GC.sample_profile.rows.select { |row| row.class_name == "Lea
 
 reason = Tracer.trouble
 names = ["births less deaths are what the profile says is alive", "weights of births add up to what was allocated",
-  "usdt=on begins when a tracer attaches, and ends when it leaves", "malloc's blocks are traced, and freed"]
+  "usdt=on begins when a tracer attaches, and ends when it leaves", "malloc's blocks are traced, and freed",
+  "where there are too many samples, those that stay are told again with what they count"]
 if reason
   names.each { |name| Tap.skip(name, reason) }
   Tap.finish
@@ -127,6 +128,20 @@ test names[3] do
   near 3000 * 20_480, births.sum { |*, bytes| bytes.to_i }, 6 * Math.sqrt(3000.0 * 20_480 * 16_384)
   left = births.reject { |_, id,| dead.include?(id) }
   assert left.size < births.size / 20, "#{left.size} of #{births.size} were not freed"
+end
+
+test names[4] do
+  worker = Worker.new("standby,interval=64,max-samples=2000,malloc=off,usdt=on,output=none")
+  tracer = Tracer.new(worker.pid)
+  tracer.wait_for_attach
+  samples_soon(worker, true)
+  worker.ask("$kept = Array.new(60_000) { Leaf.new }; GC.start; 0")
+  alive = worker.ask("GC.sample_profile.rows.sum { |row| row.inuse_space.to_f + row.young_space.to_f }")
+  lines = tracer.stop
+  worker.stop
+  assert lines.count { |kind,| kind == "f" } > 2000, "samples were to go"
+  # The profile that was asked for allocates, too. Without the second word about half would be told.
+  near alive, balance(lines)[1], 0.3 * alive
 end
 
 Tap.finish
