@@ -45,6 +45,12 @@ GC::SampleProfile.with_labels(tenant: "acme") do
   GC::SampleProfile.labels
   keep(300)
 end
+prepared = GC::SampleProfile.prepare_labels(tenant: "umbrella")
+prepared.with { keep(10) }
+prepared.leave(prepared.enter)
+book = GC::SampleProfile::LabelBook.new { |klass, name| prepared if klass == Object && name == "index" }
+book.leave(Object.new, "index", book.enter(Object.new, "index"))
+book.clear
 labelled = GC.sample_profile
 labelled.filter(label: {tenant: "acme"}).label_names
 labelled.top(by: "label:tenant").to_s
@@ -241,7 +247,7 @@ IO.popen([RbConfig.ruby, "-e", "$stdout.puts 1; $stdout.flush; sleep"]) do |io|
   [process.start(interval: "64k"), process.set(interval: "32k"), process.profile(gc: true), process.stop]
   HeapSample::LiveProcess.all
   HeapSample::LiveProcess.named(io.pid.to_s)
-  [HeapSample::LiveSource.named("http://127.0.0.1:1").name, (HeapSample::LiveURL.new("http://127.0.0.1:1").profile rescue 1)]
+  [HeapSample::LiveSource.named("http://127.0.0.1:1").name, (HeapSample::LiveURL.new("http://127.0.0.1:1").profile rescue 1), (HeapSample::LiveURL.new("http://127.0.0.1:1").memory rescue 1)]
   HeapSample::LiveURL.named("x")
   HeapSample::SamplerProgram.of?("/proc/#{io.pid}")
   socket = HeapSample::LiveSocket.new(process.socket, name: "it")

@@ -125,9 +125,9 @@ answering("127.0.0.1:#{port}") do |pid, child, dir|
 
   # What each prints of a process: its own words, and a name that must be in it.
   {["top", :it, "--by", "class"] => "Ticket", ["report", :it] => "Ticket", ["tree", :it] => "-e:", ["info", :it] => "one sample per 1 KiB",
-   ["why", :it, "--class", "Ticket"] => "Ticket", ["churn", :it] => "-e:", ["generations", :it, "--class", "Ticket"] => "Ticket",
-   ["memory", :it] => "slots in use", ["diff", saved, :it] => "Growth of what is in use",
-   ["diff", :it, "--seconds", "0.2", "--full-gc"] => "Ticket", [:it, "--seconds", "1"] => "process", ["leaks", :it, "--seconds", "1"] => "Leaks",
+   ["why", :it, "--class", "Ticket"] => "Ticket", ["churn", :it] => "-e:",
+   ["generations", :it, "--class", "Ticket"] => "Ticket", ["memory", :it] => "slots in use", ["diff", saved, :it] => "Growth of what is in use",
+   ["diff", :it, "--seconds", "0.2", "--full-gc"] => "Growth of what is in use", [:it, "--seconds", "1"] => "process", ["leaks", :it, "--seconds", "1"] => "Leaks",
    ["shape", :it, "--seconds", "1"] => "Shape", ["line", "--seconds", "1", "--", "-e:3", :it] => "profiles",
    ["watch", :it, "--seconds", "0.5", "--every", "0.2"] => "RSS", ["convert", :it, "-o", "-", "--to", "folded"] => "-e:"}.each do |arguments, wanted|
     test "#{arguments.join(" ")}: a process id, a socket, a URL" do
