@@ -11,6 +11,7 @@ enum rb_heap_sampler_reference rb_heap_sampler_reference;
 enum { WORD = 64,
        QUEUE_PART = 16,         /* a queue holds one in so many slots at most */
        QUEUE_LEAST = 4096,
+       GUESSES_MOST = 1 << 22,  /* a machine stack of 8 MiB has fewer */
        LOOK_EACH = 1 << 16 };   /* at the parent */
 
 /* -- sets of objects ----------------------------------------------------------------- */
@@ -83,6 +84,22 @@ rb_hs_walk_reach(struct hs_walk *walk, VALUE object, uint32_t from)
     add(walk, &walk->next, number);
 }
 
+/* Is it put off? */
+static bool
+guess(struct hs_walk *walk, VALUE child)
+{
+    if (!walk->from_stack || rb_heap_sampler_reference != RB_HEAP_SAMPLER_MAYBE_PINS || walk->guess_count == GUESSES_MOST) return false;
+    walk->guesses[walk->guess_count++] = (struct hs_guess){child, walk->from};
+    return true;
+}
+
+static void
+reach_guesses(struct hs_walk *walk)
+{
+    for (uint32_t i = 0; i < walk->guess_count; i++) rb_hs_walk_reach(walk, walk->guesses[i].child, walk->guesses[i].from);
+    walk->guess_count = 0;
+}
+
 static void
 follow(VALUE child, void *data)
 {
@@ -90,7 +107,7 @@ follow(VALUE child, void *data)
     walk->progress->edges++;
     if (rb_heap_sampler_reference && walk->pin) walk->pin(walk, child, walk->from, rb_heap_sampler_reference == RB_HEAP_SAMPLER_MAYBE_PINS);
     if (walk->from_ractor && held_back_p(walk, child)) return;
-    rb_hs_walk_reach(walk, child, walk->from);
+    if (!guess(walk, child)) rb_hs_walk_reach(walk, child, walk->from);
 }
 
 static bool
@@ -157,6 +174,7 @@ go_through(struct hs_walk *walk, uint32_t number)
     if (walk->each) walk->each(walk, object, number);
     bool data = BUILTIN_TYPE(object) == T_DATA;
     walk->from = number;
+    walk->from_stack = pass == HS_PASS_RUNNING;
     walk->from_ractor = data && walk->held_back_count && rb_ractor_p(object);
     if (data) note_type(walk, object);
     rb_objspace_reachable_objects_from(object, follow, walk);
@@ -182,7 +200,8 @@ rb_hs_walk_make(struct hs_walk *walk, struct hs_progress *progress)
     for (int pass = HS_PASS_RUNNING; pass < HS_PASSES; pass++) {
         if (!(walk->later[pass] = rb_hs_arena_map(bytes_of_bits(walk)))) return false;
     }
-    return make_level(walk, &walk->now) && make_level(walk, &walk->next);
+    walk->guesses = rb_hs_arena_map(GUESSES_MOST * sizeof(*walk->guesses));
+    return walk->guesses && make_level(walk, &walk->now) && make_level(walk, &walk->next);
 }
 
 static void
@@ -197,12 +216,22 @@ run_level(struct hs_walk *walk)
     walk->now.wide = false;
 }
 
+static void
+run_levels(struct hs_walk *walk)
+{
+    while (walk->next.count || walk->next.wide) run_level(walk);
+}
+
 void
 rb_hs_walk_pass(struct hs_walk *walk, enum hs_pass pass)
 {
     walk->pass = pass;
     if (walk->later[pass]) each_bit(walk, walk->later[pass], go_through);
-    while (walk->next.count || walk->next.wide) run_level(walk);
+    run_levels(walk);
+    while (walk->guess_count) {
+        reach_guesses(walk);
+        run_levels(walk);
+    }
 }
 
 void

@@ -44,14 +44,22 @@ struct hs_progress {
     char type[96];              /* of the T_DATA whose mark function runs; "": none does */
 };
 
+/* A word of a machine stack that looks like a reference. */
+struct hs_guess {
+    VALUE child;
+    uint32_t from;
+};
+
 struct hs_walk {
     struct hs_slot_index index;
     struct hs_level now, next;
     uint32_t queue_most;
     uint64_t *later[HS_PASSES];         /* reached, and to be gone through in a later pass: bits */
     enum hs_pass pass;
+    struct hs_guess *guesses;           /* for the end of the pass: a local variable that leads there says more */
+    uint32_t guess_count;
     uint32_t from;              /* the number of what is gone through */
-    bool from_ractor;
+    bool from_ractor, from_stack;
     struct hs_progress *progress;
     pid_t parent;               /* whose memory it is: nobody waits for the answer when that has ended */
     /* Called with each object that is gone through; may be NULL. */
@@ -68,9 +76,9 @@ struct hs_walk {
     VALUE without;              /* as if nobody referred to it (without.h); 0: none */
 };
 
-/* False: no memory. */
 /* Is this T_DATA a thread, a fiber or a binding? Its references are local variables. */
 bool rb_hs_walk_stack_p(VALUE object);
+/* False: no memory. */
 bool rb_hs_walk_make(struct hs_walk *walk, struct hs_progress *progress);
 /* `object` is reached from `from`, an object's number or a root's, unless it is left out. */
 void rb_hs_walk_reach(struct hs_walk *walk, VALUE object, uint32_t from);

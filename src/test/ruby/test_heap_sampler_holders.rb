@@ -188,6 +188,13 @@ class TestHeapSamplerHolders < Test::Unit::TestCase
       300.times { poller.poll }
       paths = Why.new.of("Poller::Failed").keys
       assert_empty paths.reject { |path| path.include?("@last of Poller") }
+      # Of a thread that does not ask it is the same.
+      ready = Queue.new
+      thread = Thread.new { inner = Poller.new; 300.times { inner.poll }; inner.instance_eval { ready << 1; sleep } }
+      ready.pop
+      paths = Why.new.of("Poller::Failed").keys
+      assert_empty paths.reject { |path| path.include?("@last of Poller") }
+      thread.kill.join
     RUBY
   end
 
