@@ -12,11 +12,7 @@ GROWING = <<~'RUBY'
   class Ticket; def initialize = @text = "x" * 100; end
   kept = []
   $stdout.puts("ready") || $stdout.flush
-<<<<<<< HEAD
   sleep 0.005 while 100.times { kept << Ticket.new } && kept.size < 3_000_000
-=======
-  sleep 0.005 while 200.times { kept << Ticket.new } && kept.size < 8_000_000
->>>>>>> 00712d7 (docs' test calls prepared labels and the book; live's program grows for longer)
   sleep
 RUBY
 
