@@ -139,7 +139,7 @@ class TestHeapSamplerShapes < Test::Unit::TestCase
   # They run C code that has let go of the GVL: zlib works, a read and an open(2) of a FIFO wait.
   def test_with_threads_in_c_without_the_gvl
     assert_shapes(<<~'RUBY', prelude: 'begin; require "zlib"; rescue LoadError; end; require "tmpdir"; FIFO = File.join(Dir.mktmpdir, "fifo").tap { |path| File.mkfifo(path) }')
-      read, = IO.pipe
+      read, write = IO.pipe
       text = Random.new(1).bytes(1 << 20)
       Thread.report_on_exception = false
       2.times { Thread.new { loop { Zlib.deflate(text, 9) } } } if defined?(Zlib)
@@ -152,6 +152,7 @@ class TestHeapSamplerShapes < Test::Unit::TestCase
         count, wrong = look
         assert_equal [COUNT, []], [count, wrong]
       end
+      write.close
       File.open(FIFO, "w").close
       FileUtils.rm_r(File.dirname(FIFO))
     RUBY

@@ -39,7 +39,7 @@ class TestHeapSamplerThreads < Test::Unit::TestCase
   def test_states_of_threads
     assert_alive(<<~'RUBY')
       mutex, queue, ready = Mutex.new, Queue.new, Queue.new
-      pipe, = IO.pipe
+      pipe, writer = IO.pipe    # GC would close an end that nobody has, and the thread would read its end
       mutex.lock
       all = [
         Thread.new { sleep },
@@ -65,6 +65,7 @@ class TestHeapSamplerThreads < Test::Unit::TestCase
       all[0, 2].each(&:kill).each(&:join)
       assert_soon(2) { threads[:count] }
       assert_operator threads[:ended], :>=, 5, "their objects are in an array"
+      writer.close
     RUBY
   end
 
