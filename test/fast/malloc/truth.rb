@@ -36,10 +36,13 @@ def memsize(kept) = kept.sum { |object| ObjectSpace.memsize_of(object) } + Objec
 
 build(10)
 memsize(build(1))
-slots_before, malloc_before = slot_bytes, Charged.bytes_of_this_thread
+# The sampler's own tables are jemalloc's too, and are not sampled.
+def malloc_bytes = Charged.bytes_of_this_thread - GC::SampleProfile.stat[:bytes]
+
+slots_before, malloc_before = slot_bytes, malloc_bytes
 Fiber.new { @kept = build(6000); nil }.resume
 slots = slot_bytes - slots_before
-malloc = Charged.bytes_of_this_thread - malloc_before
+malloc = malloc_bytes - malloc_before
 
 rows = Charged.rows.select { |row| row.ruby.any? { |frame| frame.label.end_with?("#build") } }
 # A line has rows of both kinds; each is one or the other.
