@@ -9,10 +9,12 @@
  * looked at, as by a conservative collector, from all these objects at once and
  * step by step: a block belongs to the object that is nearest to it.
  *
- * A word that only looks like an address may lead to a wrong object; that of a
- * list which objects share leads from each of them to the others' blocks, where the
- * nearest is right.  A part of a large heap is looked at, the nearest again.  Only blocks are asked for that no object owns in a way that is
- * known (rb_hs_owned_blocks), and only those of jemalloc are followed.
+ * A word that only looks like an address may name the wrong object. Where objects
+ * share a list, each leads to the blocks of all; the nearest object gets a block.
+ * The number of steps is bounded, so of a large structure the far end may be left.
+ *
+ * Asked for are only blocks that no object owns in a way that is known
+ * (rb_hs_owned_blocks).  Only blocks of jemalloc are followed.
  *
  * In the child: arena.h.
  */

@@ -20,22 +20,16 @@ module HeapSample
     def lines = [*free, *unshared]
 
     # What pins the objects that hold free memory, where they hold much: lines of text.
-    def pins
-      list = @profile.filtered ? [] : @profile.info.walk&.pins || []
-      much?(list.sum { |pin| pin.estimate.space }) ? Pins.lines(list, @layout) : []
-    end
+    def pins = much_pinned { |list| Pins.lines(list, @layout) }
 
     # The same as a sentence.
-    def pins_sentence
-      list = @profile.filtered ? [] : @profile.info.walk&.pins || []
-      much?(list.sum { |pin| pin.estimate.space }) ? @layout.sentence(Pins.sentence(list, @layout)) : []
-    end
+    def pins_sentence = much_pinned { |list| @layout.sentence(Pins.sentence(list, @layout)) }
 
-    # The same where a profile does not say it: lines of text.
+    # What pins, or where a profile does not say it, how to ask: lines of text.
     def pins_or_why_not
       pinned = @profile.filtered ? 0 : @profile.table.sum { |row| row[Columns::HOLDS_FREE_PINNED] }
       return [] unless much?(pinned)
-      return pins if @profile.info.walk&.refused.nil? && @profile.info.walk
+      return pins if @profile.info.walk && !@profile.info.walk.refused
 
       @layout.sentence("What pins #{@layout.bytes(pinned)} of it, a walk over the heap tells: GC.sample_profile(why: true), or heapsample top --free --why PID.")
     end
@@ -54,6 +48,12 @@ module HeapSample
     end
 
     private
+
+    # What the block makes of the pins, where these hold much.
+    def much_pinned
+      list = @profile.filtered ? [] : @profile.info.walk&.pins || []
+      much?(list.sum { |pin| pin.estimate.space }) ? yield(list) : []
+    end
 
     def info = @profile.info
 
