@@ -214,6 +214,22 @@ class TestHeapSamplerMalloc < Test::Unit::TestCase
     RUBY
   end
 
+  # Threads that come one after the other get the same address; each draws samples of its own all the same. Each of 50
+  # blocks is sampled with p = 0.39. So 23 of 200 threads have the number of samples that most have; 48 in one of 10^6 runs.
+  def test_threads_at_the_same_address
+    assert_malloc(<<~'RUBY', "interval=16k,malloc=16k")
+      def text = String.new(capacity: 8191)
+      kept = []
+      taken = Array.new(200) do
+        before = stat(:malloc_samples_taken)
+        kept << Thread.new { Array.new(50) { text } }.value
+        stat(:malloc_samples_taken) - before
+      end
+      assert_operator taken.tally.values.max, :<, 48, taken.tally
+      assert_in_epsilon 200 * 50 * 8192, under("text").last, 0.08
+    RUBY
+  end
+
   def test_ractors
     assert_malloc(<<~'RUBY', "malloc=4k,interval=4k", args: ["-W0"])
       def work(n) = Array.new(n) { |i| "x" * (600 + i % 700) }

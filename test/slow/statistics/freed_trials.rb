@@ -14,7 +14,7 @@ require "heap_sample"
 require_relative "planted"
 
 TRIALS = Integer(ARGV[0] || 2000) / 5
-C = GC::SampleProfile::COLUMNS
+C = GC::SampleProfile.raw_columns
 
 def alive
   planted = [Small, Large, Text].sum { |klass| ObjectSpace.each_object(klass).sum { |object| ObjectSpace.memsize_of(object) } }

@@ -14,7 +14,7 @@ require_relative "bounds"
 require "heap_sample"
 
 TRIALS = Integer(ARGV[0] || 2000)
-C = GC::SampleProfile::COLUMNS
+C = GC::SampleProfile.raw_columns
 class Survivor; end
 
 # Of so many objects in a row one survives: alike on all pages, or not.

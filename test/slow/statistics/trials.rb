@@ -10,6 +10,7 @@ require_relative "bounds"
 require "heap_sample"
 
 TRIALS = Integer(ARGV[0] || 2000)
+COLUMNS = GC::SampleProfile.raw_columns
 class Plain; end
 
 class Wide
@@ -29,9 +30,9 @@ LOADS = {
 def row_of(profile, class_name, size)
   raw = profile.raw
   text = raw[:texts].index(class_name)
-  rows = raw[:rows].select { |row| row[GC::SampleProfile::COLUMNS[:class]] == text && row[GC::SampleProfile::COLUMNS[:slot_size]] == size }
-  { samples: rows.sum { |row| row[GC::SampleProfile::COLUMNS[:alloc_samples]] }, objects: rows.sum { |row| row[GC::SampleProfile::COLUMNS[:alloc_objects]] },
-    space: rows.sum { |row| row[GC::SampleProfile::COLUMNS[:alloc_space]] }, variance: rows.sum { |row| row[GC::SampleProfile::COLUMNS[:alloc_variance]] } }
+  rows = raw[:rows].select { |row| row[COLUMNS[:class]] == text && row[COLUMNS[:slot_size]] == size }
+  { samples: rows.sum { |row| row[COLUMNS[:alloc_samples]] }, objects: rows.sum { |row| row[COLUMNS[:alloc_objects]] },
+    space: rows.sum { |row| row[COLUMNS[:alloc_space]] }, variance: rows.sum { |row| row[COLUMNS[:alloc_variance]] } }
 end
 
 def trial(load)
@@ -89,9 +90,9 @@ def walk
   raw = GC.sample_profile.raw
   [[older, "Older"], [newer, "Newer"]].map do |made, name|
     text = raw[:texts].index(name)
-    rows = raw[:rows].select { |row| row[GC::SampleProfile::COLUMNS[:class]] == text && row[GC::SampleProfile::COLUMNS[:slot_size]] == 40 }
+    rows = raw[:rows].select { |row| row[COLUMNS[:class]] == text && row[COLUMNS[:slot_size]] == 40 }
     # In use, and young: no mark need have ended.
-    sum = ->(*names) { rows.sum { |row| row.values_at(*GC::SampleProfile::COLUMNS.values_at(*names)).sum } }
+    sum = ->(*names) { rows.sum { |row| row.values_at(*COLUMNS.values_at(*names)).sum } }
     { truth: made.size, objects: sum[:inuse_objects, :young_objects], variance: sum[:inuse_variance, :young_variance] / 1600.0 }
   end
 end
