@@ -1,7 +1,15 @@
-/* Preloaded into runs whose instructions are counted: the same "random" bytes every time. */
+/* Preloaded into runs whose instructions are counted: the same "random" bytes every time, and a call to begin counting. */
 #include <stddef.h>
 #include <string.h>
 #include <sys/types.h>
+#include <valgrind/callgrind.h>
+
+/* Until then callgrind follows no call, which makes a long start ten times faster. */
+void
+steady_count(void)
+{
+    CALLGRIND_START_INSTRUMENTATION;
+}
 
 ssize_t
 getrandom(void *buffer, size_t size, unsigned int flags)

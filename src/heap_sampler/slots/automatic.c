@@ -16,14 +16,14 @@ enum {
     SAMPLES_EACH = 64,          /* looked at */
     LISTS_EACH = 32,            /* looked at: some 2 MB of objects */
     GUESSED_SAMPLE_NS = 2500,   /* until some were timed */
-    JOB_AFTER_NS = 50000000     /* since the last, for malloc */
+    JOB_AFTER_NS = 1000000000   /* since the last: each interrupts compiled code, and may enlarge a heap (doc/benchmarks.md) */
 };
 
 static struct hs_pace pace;
 static bool automatic;
 static uint32_t turn, lists;
 static uint64_t capped_at, thinnings;   /* the interval where the cap has thinned, and how often it has */
-static uint64_t job_ns;                 /* when malloc was asked last */
+static uint64_t job_ns, mark_ns;        /* when they were last */
 static rb_postponed_job_handle_t job = POSTPONED_JOB_HANDLE_INVALID;
 
 static struct hs_session *
@@ -86,7 +86,9 @@ look_job(void *unused)
 static void
 ask_for_job(void)
 {
-    bool wanted = (automatic && pace.eager) || (rb_hs_malloc_automatic_p() && rb_hs_steady_ns() > job_ns + JOB_AFTER_NS);
+    uint64_t before = rb_hs_steady_ns() - JOB_AFTER_NS;
+    bool for_slots = automatic && pace.eager && mark_ns < before;       /* else the next mark does it */
+    bool wanted = job_ns < before && (for_slots || rb_hs_malloc_automatic_p());
     if (wanted && job != POSTPONED_JOB_HANDLE_INVALID) rb_postponed_job_trigger(job);
 }
 
@@ -141,6 +143,7 @@ rb_hs_automatic_at_mark(uint64_t began)
 {
     HS_CONTRACT(write);
     if (!automatic || !main_session()->on) return;
-    rb_hs_pace_work(&pace, (double)(rb_hs_steady_ns() - began));
+    mark_ns = rb_hs_steady_ns();
+    rb_hs_pace_work(&pace, (double)(mark_ns - began));
     look(true);
 }
