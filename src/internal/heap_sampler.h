@@ -93,8 +93,12 @@ void rb_heap_sampler_on_newobj(VALUE object);
 /* vm_insnhelper.c: a frame is about to be pushed: of Ruby code, if it has an iseq. In check builds alone, which see that
  * a listener's `allocated` calls none. [gvl] */
 void rb_heap_sampler_on_frame(const void *iseq);
+/* gc/default/default.c asserts that no GC goes on while GC is disabled. Here one may: newobj_of disables it in the middle of one
+ * that marks or sweeps in steps, and what a listener's `allocated` allocates may take the next step. [vm] */
+bool rb_heap_sampler_calling_p(void);
 #else
 #define rb_heap_sampler_on_frame(iseq) ((void)0)
+#define rb_heap_sampler_calling_p() false
 #endif
 /* Hooks for these events there are now: what ruby_vm_event_flags becomes. [gvl] */
 rb_event_flag_t rb_heap_sampler_event_flags(rb_event_flag_t events);
@@ -265,6 +269,7 @@ enum { rb_heap_sampler_drawing = 0,
        RUBY_INTERNAL_EVENT_SAMPLED_NEWOBJ = 0 };
 #define rb_heap_sampler_on_newobj(object) ((void)0)
 #define rb_heap_sampler_on_frame(iseq) ((void)0)
+#define rb_heap_sampler_calling_p() false
 #define rb_heap_sampler_event_flags(events) (events)
 #define rb_heap_sampler_on_reference(pins, maybe) ((void)0)
 #define RB_HEAP_SAMPLER_HELP(M)

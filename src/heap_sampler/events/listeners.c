@@ -136,6 +136,9 @@ call_listener(VALUE data)
 {
     const struct call *call = (const struct call *)data;
     const struct hs_listener *listener = call->listener;
+    /* What waits for a safe point waits on: another thread would run with the VM lock held, and a jump of it would give that
+     * back; a finalizer or a trap would run Ruby code. Not before rb_protect: where the stack ends there the jump goes past us. */
+    if (call->at_once) GET_EC()->interrupt_mask = ~(rb_atomic_t)0;
     if (call->at_once) listener->type.allocated(call->allocations, listener->data);
     else if (call->allocations) listener->type.malloced(call->allocations, call->count, listener->data);
     else listener->type.changed(call->changes, call->count, listener->data);
@@ -150,13 +153,21 @@ count_error(VALUE error)
     rb_hs_warn("a listener's function was left by %s; this is ignored, and counted as listener_errors in stat", name);
 }
 
+/* Where the program is deep in its stack, a call may find no room on it. */
+static bool
+own_trouble_p(VALUE error)
+{
+    return RTEST(rb_obj_is_kind_of(error, rb_eStandardError)) || RTEST(rb_obj_is_kind_of(error, rb_eSysStackError)) ||
+        RTEST(rb_obj_is_kind_of(error, rb_eNoMemError));
+}
+
 /* What a listener's own code raises is its own trouble. What is meant for the thread takes effect a little later. */
 static void
 take_exception(rb_execution_context_t *ec, enum ruby_tag_type state)
 {
     VALUE error = ec->errinfo;
     rb_thread_t *th = rb_ec_thread_ptr(ec);
-    bool raised = state == TAG_RAISE && !RTEST(rb_obj_is_kind_of(error, rb_eStandardError));
+    bool raised = state == TAG_RAISE && !own_trouble_p(error);
     if (!raised && state != TAG_FATAL) {
         count_error(error);
         return;
@@ -208,6 +219,7 @@ call_unseen(struct call *call)
     /* Set while MRI makes a backtrace: what is raised then would be taken for a fault of raising. */
     uint8_t raised = ec->raised_flag;
     ec->raised_flag = 0;
+    rb_atomic_t masked = ec->interrupt_mask;
     VALUE errinfo = ec->errinfo, block = ec->passed_block_handler;
     rb_control_frame_t *cfp = ec->cfp;
     VALUE *sp = cfp->sp;
@@ -220,6 +232,7 @@ call_unseen(struct call *call)
     ec->passed_block_handler = block;
     ec->trace_arg = traced;
     ec->raised_flag = raised;
+    ec->interrupt_mask = masked;
     if (state) take_exception(ec, (enum ruby_tag_type)state);
     ec->errinfo = errinfo;
 }
@@ -273,6 +286,12 @@ void
 rb_heap_sampler_on_frame(const void *iseq)
 {
     HS_MUST(!iseq || !rb_hs_listener_now(), "a listener's `allocated` calls Ruby code");
+}
+
+bool
+rb_heap_sampler_calling_p(void)
+{
+    return rb_hs_listener_now() != NULL;
 }
 
 static void

@@ -56,7 +56,7 @@ struct hs_sampler {
     uint32_t marks;             /* completed marks */
     uint64_t minor_ns, major_ns;                /* Unix time of the last, 0: none */
     uint64_t major_gc;          /* the GC count of that major one */
-    uint64_t next_id;
+    uint64_t next_id;           /* atomic: drawn with [vm] alone, and checked with the lock alone */
     uint64_t ids_at_fork;       /* records up to this one were born in the process that this one was forked from */
     struct hs_heap_use heap_use[HS_HEAPS_MAX];
     uint64_t next_session;

@@ -38,7 +38,8 @@ check_record(const struct hs_record *record)
 {
     const struct hs_sampler *sampler = &rb_hs_sampler;
     unsigned long long id = record->id;
-    HS_MUST(id && id <= sampler->next_id, "record %llu, but ids end at %llu", id, (unsigned long long)sampler->next_id);
+    unsigned long long last = __atomic_load_n(&sampler->next_id, __ATOMIC_RELAXED);
+    HS_MUST(id && id <= last, "record %llu, but ids end at %llu", id, last);
     HS_MUST(record->sessions, "record %llu is of no session", id);
     HS_MUST(record->epoch < sampler->epochs.count, "record %llu: epoch %u of %u", id, record->epoch, sampler->epochs.count);
     HS_MUST(record->site < sampler->site_count, "record %llu: site %u of %u", id, record->site, sampler->site_count);

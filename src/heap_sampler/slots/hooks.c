@@ -159,7 +159,7 @@ rb_heap_sampler_on_take(struct rb_heap_sampler_page **table, uintptr_t body, con
     born.sessions = rb_hs_keepers(rb_hs_sampler.epochs.list[rb_hs_sampler.epochs.current].interval,
                                   sessions_of(born.thread), born.longest);
     if (!born.sessions) return;
-    born.id = ++rb_hs_sampler.next_id;
+    born.id = __atomic_add_fetch(&rb_hs_sampler.next_id, 1, __ATOMIC_RELAXED);
 
     uint64_t began = rb_hs_automatic_sample_begins();
     rb_hs_make_room_for_stack(rb_hs_options.max_depth);

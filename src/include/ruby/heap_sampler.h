@@ -171,7 +171,8 @@ typedef struct {
      * raise, fork, and unlisten.  It must call no Ruby code (blocks, methods
      * that Ruby code defines), since an object or a table of the program's may
      * be in the middle of a change; it must not change the object, nor enable
-     * GC, and should be short: all Ractors wait.  TracePoints of Ruby code see
+     * GC, nor wait for anything, and should be short: all Ractors and threads
+     * wait, and so do signals and finalizers.  TracePoints of Ruby code see
      * nothing of it.  What it raises is not raised (see rb_heap_sampler_listen()).
      */
     void (*allocated)(const rb_heap_sampler_allocation_t *allocation, void *data);
@@ -205,9 +206,10 @@ typedef struct {
  * Listens from now on.
  *
  * What a function of it raises is not raised: an exception that is a
- * StandardError is counted (`GC::SampleProfile.stat[:listener_errors]`) and
- * reported once; others, such as Interrupt, SystemExit and Thread#kill, take
- * effect at the thread's next safe point.
+ * StandardError, SystemStackError or NoMemoryError is counted
+ * (`GC::SampleProfile.stat[:listener_errors]`) and reported once; others, such
+ * as Interrupt, SystemExit and Thread#kill, take effect at the thread's next
+ * safe point.
  *
  * A forked child inherits the listeners, what they follow, and what they have
  * not been told yet; ids go on from those of the parent, so that a child and

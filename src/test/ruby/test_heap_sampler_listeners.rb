@@ -258,6 +258,22 @@ class TestHeapSamplerListeners < Test::Unit::TestCase
     RUBY
   end
 
+  # GC is disabled in a call; one that marks or sweeps in steps goes on where the call allocates. (MRI's check builds assert that
+  # there is none, but of a GC that was asked for by a method.)
+  def test_a_gc_in_steps_goes_on_in_a_call
+    assert_listeners(<<~'RUBY')
+      listener = listen(:allocate, interval: 1, follow: false)
+      kept, states = [], []
+      until (%i[marking sweeping] - states).empty? && states.last == :none
+        kept << leaves(1000)
+        states << GC.latest_gc_info(:state)
+        assert_operator states.size, :<, 2000
+      end
+      L.unlisten(listener)
+      assert_operator L.done(listener), :>=, 1000 * states.size
+    RUBY
+  end
+
   def test_what_it_raises_is_not_raised
     assert_listeners(<<~'RUBY', ignore_stderr: true)
       listener = listen(:raise, interval: 1)
@@ -275,6 +291,11 @@ class TestHeapSamplerListeners < Test::Unit::TestCase
       assert_operator L.calls(listener), :>, 3000
       L.unlisten(listener)
       assert_operator GC::SampleProfile.stat[:listener_errors], :>, 3000
+      listener = listen(:overflow, interval: 1)
+      leaves(10)
+      1000.times { Thread.pass }
+      L.unlisten(listener)
+      assert_operator L.done(listener), :>=, 10
       begin
         raise ArgumentError
       rescue
@@ -300,6 +321,27 @@ class TestHeapSamplerListeners < Test::Unit::TestCase
       results.each_with_index do |(text, nested, mapped, block), i|
         assert_equal ["a" + i.to_s, [i, [i.to_s, {i.to_s => i}]], [[i.to_s, "0"], [i.to_s, "1"]], i], [text, nested, mapped, block.call]
       end
+    RUBY
+  end
+
+  # It would have the VM lock, which a jump of it gives back.
+  def test_no_other_thread_runs_in_a_call
+    assert_listeners(<<~'RUBY', ignore_stderr: true)
+      listeners = [listen(:raise, interval: 1, follow: false), listen(:call_c, interval: 1, follow: false)]
+      finalized = 0
+      threads = Array.new(4) do
+        Thread.new do
+          1000.times do
+            ObjectSpace.define_finalizer(Leaf.new, proc { finalized += leaves(1).size })
+            catch(:out) { leaves(2) && throw(:out) }
+          end
+        end
+      end
+      threads.each(&:join)
+      listeners.each { |listener| L.unlisten(listener) }
+      listeners.each { |listener| assert_operator L.done(listener), :>=, 12_000 }
+      GC.start
+      assert_operator finalized, :>, 1000
     RUBY
   end
 

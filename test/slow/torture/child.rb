@@ -33,7 +33,8 @@ module Books
   # A profile's rows add up to its samples, each of which is one of the records there are.
   def self.same_count
     profile = GC.sample_profile
-    rows = profile.raw[:rows].reject { |row| row[GC::SampleProfile::COLUMNS[:malloc]] }.sum { |row| row[GC::SampleProfile::COLUMNS[:inuse_samples]] + row[GC::SampleProfile::COLUMNS[:young_samples]] }
+    columns = GC::SampleProfile.raw_columns
+    rows = profile.raw[:rows].reject { |row| row[columns[:malloc]] }.sum { |row| row[columns[:inuse_samples]] + row[columns[:young_samples]] }
     claim(rows == profile.raw_samples.size, "#{rows} samples in rows, #{profile.raw_samples.size} listed")
   end
 

@@ -45,6 +45,7 @@ do_at_once(struct told *mine, const rb_heap_sampler_allocation_t *now)
     const char *what = rb_id2name(SYM2ID(mine->act));
     mine->done++;
     if (strcmp(what, "raise") == 0) rb_raise(rb_eRuntimeError, "out of a call");
+    if (strcmp(what, "overflow") == 0) rb_raise(rb_eSysStackError, "as where the program is deep in its stack");
     if (strcmp(what, "throw") == 0) rb_throw("out", Qnil);
     if (strcmp(what, "allocate") == 0) {
         VALUE list = rb_ary_new();

@@ -42,7 +42,8 @@ class Sessions < Act
   def exact(profile, kept)
     raw = profile.raw
     name = raw[:texts].index('Witness')
-    born = raw[:rows].select { |row| row[GC::SampleProfile::COLUMNS[:class]] == name }.sum { |row| row[GC::SampleProfile::COLUMNS[:alloc_samples]] }
+    columns = GC::SampleProfile.raw_columns
+    born = raw[:rows].select { |row| row[columns[:class]] == name }.sum { |row| row[columns[:alloc_samples]] }
     same(true, born >= kept.size, "#{born} of #{kept.size} births seen at interval 1")
   end
 end

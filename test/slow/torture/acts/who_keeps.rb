@@ -38,12 +38,13 @@ class WhoKeeps < Act
 
   # Each is rounded.
   def pins_add_up?(raw, pins)
-    pinned = raw[:rows].sum { |row| row[GC::SampleProfile::COLUMNS[:holds_free_pinned]] }
+    column = GC::SampleProfile.raw_columns[:holds_free_pinned]
+    pinned = raw[:rows].sum { |row| row[column] }
     (pins.sum { |pin| pin['free'] } - pinned).abs <= pins.size + 1 + pinned * 1e-6
   end
 
   def rows_that_differ(raw)
-    columns = GC::SampleProfile::COLUMNS
+    columns = GC::SampleProfile.raw_columns
     parts = Hash.new(0.0)
     raw[:kept].each_slice(5) { |row, _, _, space,| parts[row] += space }
     raw[:rows].each_index.reject do |index|
