@@ -3,7 +3,7 @@ require_relative "support"
 
 GEMS = File.join(Bench::TOP, "build/examples/rails")
 abort "no gems: examples/rails/run installs them" unless File.exist?("#{GEMS}/Gemfile.lock")
-REQUESTS = 100
+REQUESTS = 300
 ENVIRONMENT = { "GEM_HOME" => nil, "GEM_PATH" => nil, "BUNDLE_GEMFILE" => "#{GEMS}/Gemfile", "BUNDLE_PATH" => "#{GEMS}/bundle",
                 "BUNDLE_APP_CONFIG" => "#{GEMS}/bundle/config", "RAILS_ENV" => "production" }.freeze
 KINDS = { "text" => "one line of text", "page" => "an ERB page: 3 queries, 20 orders" }.freeze
@@ -15,11 +15,12 @@ def per_request(*arguments)
 end
 
 Bench.title "Labels of a request of Rails, in instructions",
-  "callgrind over $RUBY -I src/lib -rbundler/setup benchmark/programs/rails_requests.rb N text|page [labels],",
-  "with N = #{REQUESTS}, counted from the first of them on; with labels controller and action are set, and cleared at the end.",
+  "callgrind over $RUBY -I src/lib -rbundler/setup benchmark/programs/rails_requests.rb N text|page [labels] [yjit],",
+  "with N = #{REQUESTS}, counted when 1,000 were served. With labels controller and action are set, and cleared at the end;",
+  "without, the method that does it is removed beforehand.",
   "`benchmark/run labels -- page` measures that one alone."
-rows = (ARGV.empty? ? KINDS.keys : ARGV).map do |kind|
-  none, with = per_request(kind), per_request(kind, "labels")
-  [KINDS.fetch(kind), none.round, with.round, (with - none).round, Bench.ratio(with / none)]
+rows = (ARGV.empty? ? KINDS.keys : ARGV).product([[], ["yjit"]]).map do |kind, yjit|
+  none, with = per_request(kind, *yjit), per_request(kind, "labels", *yjit)
+  ["#{KINDS.fetch(kind)}#{", YJIT" if yjit.any?}", none.round, with.round, (with - none).round, Bench.ratio(with / none)]
 end
-Bench.table ["a request", "without", 'require "heap_sample/rails"', "more", "ratio (target: 1.001)"], rows
+Bench.table ["a request", "without labels", "with", "more", "ratio (target: 1.001)"], rows

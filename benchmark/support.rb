@@ -60,10 +60,10 @@ module Bench
 
   # User-space instructions of one run, with fixed addresses and fixed hash seeds.
   # Beside them whatever the script printed.
-  # +within+: of one C function and what it calls alone.
+  # +within+: of one C function and what it calls alone, once the program has called steady_count.
   def instructions(ruby, *arguments, profile: nil, within: nil, env: {})
     command = ["setarch", "-R", "valgrind", "--tool=callgrind",
-               "--callgrind-out-file=#{profile || "/dev/null"}", *("--toggle-collect=#{within}" if within), ruby, "--disable=yjit", *arguments]
+               "--callgrind-out-file=#{profile || "/dev/null"}", *(["--toggle-collect=#{within}", "--instr-atstart=no"] if within), ruby, "--disable=yjit", *arguments]
     out, err, status = Open3.capture3(ENVIRONMENT.merge("LD_PRELOAD" => steady, **env), *command, chdir: OUT)
     count = err[/Collected : (\d+)/, 1]
     raise "#{shown(command)}\n#{out}#{err}" unless status.success? && count

@@ -1,5 +1,5 @@
 # N requests of a small Rails application, without a server: what labels add to one (benchmark/labels.rb).
-# Usage: ruby rails_requests.rb N text|page [labels]      with Bundler's setup, and Active Record's sqlite3
+# Usage: ruby rails_requests.rb N text|page [labels] [yjit]      with Bundler's setup, and Active Record's sqlite3
 #   text   one line of text
 #   page   an ERB page: three queries, 20 orders with their customers, a partial each, a layout
 require "rails"
@@ -8,7 +8,8 @@ require "action_controller/railtie"
 require "action_view/railtie"
 require "rack/mock_request"
 require "tmpdir"
-require "heap_sample/rails" if ARGV[2] == "labels"
+require "fiddle"
+require "heap_sample/rails"
 
 ROOT = Dir.mktmpdir
 {
@@ -27,6 +28,7 @@ class Shop < Rails::Application
   config.enable_reloading = false
   config.secret_key_base = "of no use: there are no sessions"
   config.hosts.clear
+  config.yjit = ARGV.include?("yjit")     # Rails switches it on by itself
   config.logger = ActiveSupport::Logger.new(IO::NULL, level: :error)
 end
 Shop.config.paths["config/database"] = File.join(ROOT, "database.yml").tap { |path| File.write(path, "production: {adapter: sqlite3, database: #{ROOT}/shop.sqlite3}\n") }
@@ -61,8 +63,12 @@ request = lambda do |*|
   body.each {}
   body.close
 end
-50.times(&request)
+300.times(&request)
+# Without labels it is the same process with all it has loaded: where objects lie moves counts by 0.1%.
+HeapSample::Railtie::Dispatch.remove_method(:dispatch) unless ARGV.include?("labels")
+700.times(&request)
 GC.start
 GC.disable
 # callgrind counts what runs within this method alone.
+Fiddle::Function.new(Fiddle::Handle::DEFAULT["steady_count"], [], Fiddle::TYPE_VOID).call
 GC::SampleProfile.with_labels { Integer(ARGV.fetch(0)).times(&request) }

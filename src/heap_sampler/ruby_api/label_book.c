@@ -1,5 +1,5 @@
 /*
- * GC::SampleProfile::LabelBook: prepared labels by class and name, for what a
+ * GC::SampleProfile.label_book: prepared labels by class and name, for what a
  * framework calls for each request.
  *
  * A block says which labels go with a class and a name; the book remembers what
@@ -53,30 +53,6 @@ static struct book *
 book_of(VALUE self)
 {
     return RTYPEDDATA_GET_DATA(self);
-}
-
-static VALUE
-book_alloc(VALUE klass)
-{
-    struct book *book;
-    VALUE self = TypedData_Make_Struct(klass, struct book, &book_type, book);
-    book->block = Qnil;
-    return self;
-}
-
-/*
- * call-seq:
- *   new { |klass, name| ... } -> book
- *
- * The block returns what GC::SampleProfile.prepare_labels returned, or +nil+: no labels, and it is
- * asked again the next time.
- */
-static VALUE
-book_initialize(VALUE self)
-{
-    struct book *book = book_of(self);
-    book->block = rb_block_proc();
-    return Qnil;
 }
 
 /* -- places ----------------------------------------------------------------------------- */
@@ -163,28 +139,59 @@ book_clear(VALUE self)
     return self;
 }
 
-void
-rb_hs_init_label_book(VALUE rb_cSampleProfile)
+/* -- the class ---------------------------------------------------------------------------- */
+
+static VALUE class_of_books;    /* 0: nobody wanted one yet (prepared_labels.c says why it is made so late) */
+
+static void
+define_class(VALUE rb_cSampleProfile)
 {
     /*
      * Document-class: GC::SampleProfile::LabelBook
      *
-     * Labels that go with a class and a name, such as a controller and its action: for frameworks,
-     * which set them for each request.
-     *
-     *   BOOK = GC::SampleProfile::LabelBook.new { |klass, name| GC::SampleProfile.prepare_labels(job: klass.name, step: name) }
-     *
-     *   def run(name)
-     *     before = BOOK.enter(self, name)
-     *     work
-     *   ensure
-     *     BOOK.leave(self, name, before)
-     *   end
+     * Labels that go with a class and a name; see GC::SampleProfile.label_book.
      */
     VALUE rb_cLabelBook = rb_define_class_under(rb_cSampleProfile, "LabelBook", rb_cObject);
-    rb_define_alloc_func(rb_cLabelBook, book_alloc);
-    rb_define_method(rb_cLabelBook, "initialize", book_initialize, 0);
+    rb_undef_alloc_func(rb_cLabelBook);
+    rb_undef_method(CLASS_OF(rb_cLabelBook), "new");
     rb_define_method(rb_cLabelBook, "enter", book_enter, 2);
     rb_define_method(rb_cLabelBook, "leave", book_leave, 3);
     rb_define_method(rb_cLabelBook, "clear", book_clear, 0);
+    class_of_books = rb_cLabelBook;
+}
+
+/*
+ * call-seq:
+ *   GC::SampleProfile.label_book { |klass, name| ... } -> book
+ *
+ * Returns labels that go with a class and a name, such as a controller and its action: for frameworks,
+ * which set them for each request.
+ *
+ *   BOOK = GC::SampleProfile.label_book { |klass, name| GC::SampleProfile.prepare_labels(job: klass.name, step: name) }
+ *
+ *   def run(name)
+ *     before = BOOK.enter(self, name)
+ *     work
+ *   ensure
+ *     BOOK.leave(self, name, before)
+ *   end
+ *
+ * The block returns what ::prepare_labels returned, or +nil+: no labels, and it is asked again the
+ * next time.
+ */
+static VALUE
+s_label_book(VALUE klass)
+{
+    struct book *book;
+    VALUE block = rb_block_proc();
+    if (!class_of_books) define_class(klass);
+    VALUE self = TypedData_Make_Struct(class_of_books, struct book, &book_type, book);
+    book->block = block;
+    return self;
+}
+
+void
+rb_hs_init_label_book(VALUE rb_cSampleProfile)
+{
+    rb_define_singleton_method(rb_cSampleProfile, "label_book", s_label_book, 0);
 }

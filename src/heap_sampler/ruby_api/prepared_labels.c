@@ -15,6 +15,8 @@ struct prepared {
     uint64_t step;              /* atomic: era, the number that the fiber had, the number that it gets */
 };
 
+static VALUE class_of_prepared; /* 0: nobody wanted it yet */
+
 /* What must be the same for a step, or for the way back. */
 static uint64_t
 state_of(uint32_t era, uint16_t from)
@@ -62,35 +64,6 @@ copy_text(VALUE key, VALUE value, VALUE copy)
     if (!NIL_P(value)) value = rb_str_new_frozen(rb_obj_as_string(value));
     rb_hash_aset(copy, key, value);
     return ST_CONTINUE;
-}
-
-/*
- * call-seq:
- *   GC::SampleProfile.prepare_labels(name: value, ...) -> prepared
- *
- * Returns an object that gives these labels to the current fiber, as ::with_labels does, and takes
- * fewer instructions for that: for code that often sets the same ones, as a framework does for each
- * request. Keep it in a constant, or with what it is of; Ractors may share it.
- *
- *   EXPORT = GC::SampleProfile.prepare_labels(job: "Export")
- *   EXPORT.with { export }
- *
- * Raises ArgumentError or TypeError for a label that cannot be.
- */
-static VALUE
-s_prepare_labels(int argc, VALUE *argv, VALUE klass)
-{
-    struct prepared *prepared;
-    struct hs_labels labels = {.count = 0};
-    VALUE given, copy = rb_hash_new();
-    VALUE self = TypedData_Make_Struct(rb_const_get(klass, rb_intern("PreparedLabels")), struct prepared, &prepared_type, prepared);
-    rb_scan_args(argc, argv, "0:", &given);
-    if (!NIL_P(given)) {
-        rb_hs_labels_put(&labels, given);
-        rb_hash_foreach(given, copy_text, copy);
-    }
-    RB_OBJ_WRITE(self, &prepared->given, rb_ractor_make_shareable(copy));
-    return rb_obj_freeze(self);
 }
 
 /* -- there and back --------------------------------------------------------------------- */
@@ -196,8 +169,10 @@ prepared_with(VALUE self)
     return rb_hs_with_labels(enter_i, (void *)self);
 }
 
-void
-rb_hs_init_prepared_labels(VALUE rb_cSampleProfile)
+/* Made when it is first wanted, since most programs prepare no labels: a class and its methods are half of what labels
+ * would add to a start. Twice is as good as once. */
+static void
+define_class(VALUE rb_cSampleProfile)
 {
     /*
      * Document-class: GC::SampleProfile::PreparedLabels
@@ -207,8 +182,44 @@ rb_hs_init_prepared_labels(VALUE rb_cSampleProfile)
     VALUE rb_cPreparedLabels = rb_define_class_under(rb_cSampleProfile, "PreparedLabels", rb_cObject);
     rb_undef_alloc_func(rb_cPreparedLabels);
     rb_undef_method(CLASS_OF(rb_cPreparedLabels), "new");
-    rb_define_singleton_method(rb_cSampleProfile, "prepare_labels", s_prepare_labels, -1);
     rb_define_method(rb_cPreparedLabels, "with", prepared_with, 0);
     rb_define_method(rb_cPreparedLabels, "enter", rb_hs_labels_enter, 0);
     rb_define_method(rb_cPreparedLabels, "leave", rb_hs_labels_leave, 1);
+    class_of_prepared = rb_cPreparedLabels;
+}
+
+/*
+ * call-seq:
+ *   GC::SampleProfile.prepare_labels(name: value, ...) -> prepared
+ *
+ * Returns an object that gives these labels to the current fiber, as ::with_labels does, and takes
+ * fewer instructions for that: for code that often sets the same ones, as a framework does for each
+ * request. Keep it in a constant, or with what it is of; Ractors may share it.
+ *
+ *   EXPORT = GC::SampleProfile.prepare_labels(job: "Export")
+ *   EXPORT.with { export }
+ *
+ * Raises ArgumentError or TypeError for a label that cannot be.
+ */
+static VALUE
+s_prepare_labels(int argc, VALUE *argv, VALUE klass)
+{
+    struct prepared *prepared;
+    struct hs_labels labels = {.count = 0};
+    VALUE given, copy = rb_hash_new();
+    if (!class_of_prepared) define_class(klass);
+    VALUE self = TypedData_Make_Struct(class_of_prepared, struct prepared, &prepared_type, prepared);
+    rb_scan_args(argc, argv, "0:", &given);
+    if (!NIL_P(given)) {
+        rb_hs_labels_put(&labels, given);
+        rb_hash_foreach(given, copy_text, copy);
+    }
+    RB_OBJ_WRITE(self, &prepared->given, rb_ractor_make_shareable(copy));
+    return rb_obj_freeze(self);
+}
+
+void
+rb_hs_init_prepared_labels(VALUE rb_cSampleProfile)
+{
+    rb_define_singleton_method(rb_cSampleProfile, "prepare_labels", s_prepare_labels, -1);
 }

@@ -85,7 +85,7 @@ raw_kept(const struct hs_profile *profile)
  * [:texts]     every String that is named by its index
  * [:frames]    five numbers for each: texts of label, path and absolute path, line, address
  * [:nodes]     two numbers for each: parent and frame
- * [:rows]      an Array for each; GC::SampleProfile::COLUMNS has the index of each column
+ * [:rows]      an Array for each; ::raw_columns has the index of each column
  * [:mappings]  three numbers for each mapping of native code: start, end, offset in the file
  * [:holders]   with why: eight numbers for each node of the chains: parent, texts of kind, name, class and path, line,
  *              objects, folded ones; +nil+ where there is no answer
@@ -158,21 +158,26 @@ profile_raw_samples(VALUE self)
     return list;
 }
 
+/*
+ * call-seq:
+ *   GC::SampleProfile.raw_columns -> hash
+ *
+ * Returns the columns of a row of #raw by name: the index of each.
+ */
 static VALUE
-columns_by_name(void)
+s_raw_columns(VALUE klass)
 {
     VALUE columns = rb_hash_new();
 #define COLUMN(name, value) rb_hash_aset(columns, ID2SYM(rb_intern(#name)), INT2FIX(COLUMN_##name));
     HS_ROW_COLUMNS(COLUMN)
 #undef COLUMN
-    return rb_obj_freeze(columns);
+    return columns;
 }
 
 void
 rb_hs_init_raw(VALUE rb_cSampleProfile)
 {
-    /* The columns of a row of #raw, by name: the index of each. */
-    rb_define_const(rb_cSampleProfile, "COLUMNS", columns_by_name());
+    rb_define_singleton_method(rb_cSampleProfile, "raw_columns", s_raw_columns, 0);
     rb_define_method(rb_cSampleProfile, "raw", profile_raw, 0);
     rb_define_method(rb_cSampleProfile, "raw_samples", profile_raw_samples, 0);
 }

@@ -12,7 +12,7 @@ module HeapSample
   class Railtie < ::Rails::Railtie
     # A request costs a frame and two calls of C: labels are prepared once for each action.
     module Dispatch
-      BOOK = (GC::SampleProfile::LabelBook.new { |controller, action| Dispatch.labels(controller, action) } if RequestLabels::AVAILABLE)
+      BOOK = (GC::SampleProfile.label_book { |controller, action| Dispatch.labels(controller, action) } if RequestLabels::AVAILABLE)
 
       # nil: it is no action.
       def self.labels(controller, action)

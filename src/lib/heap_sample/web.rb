@@ -21,6 +21,8 @@ module HeapSample
     OFF = "Nothing is being sampled in this process: start Ruby with --heap-sample or RUBY_HEAP_SAMPLE=on, or call " \
           "GC::SampleProfile.start."
     MISSING = "This Ruby has no heap sampler: it is not the patched one (see README of the project)."
+    FIRST_LOOK = "This is the first look at process %<pid>d: the next one shows what grew in it since. Where several processes serve,\n" \
+                 "another one may answer then, and has a first look of its own: come again.\n"
     # Path => the method that answers.
     PATHS = {"" => :index, "/page" => :page, "/heap.pb.gz" => :pprof, "/report" => :report, "/growth" => :growth}.freeze
     TEXT = "text/plain; charset=utf-8"
@@ -108,9 +110,9 @@ module HeapSample
     def growth(_env)
       profiled do |profile|
         before = @looks.synchronize { @base.tap { @base = profile } }
-        next answer(200, "This is the first look: the next one shows what grew since.\n") unless before
+        next answer(200, FIRST_LOOK % {pid: Process.pid}) unless before
 
-        answer(200, "#{(profile - before).report}\n")
+        answer(200, "Process #{Process.pid}\n\n#{(profile - before).report}\n")
       end
     end
 

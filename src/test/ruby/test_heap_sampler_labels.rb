@@ -321,7 +321,7 @@ class TestHeapSamplerLabels < Test::Unit::TestCase
       class One; end
       class Two < One; end
       asked = []
-      book = SP::LabelBook.new { |klass, name| asked << [klass, name]; SP.prepare_labels(class_name: klass.name, action: name) unless name == "none" }
+      book = SP.label_book { |klass, name| asked << [klass, name]; SP.prepare_labels(class_name: klass.name, action: name) unless name == "none" }
       within = lambda do |object, name|
         before = book.enter(object, name)
         SP.labels
@@ -351,8 +351,8 @@ class TestHeapSamplerLabels < Test::Unit::TestCase
       GC.start
       GC.compact if GC.respond_to?(:compact)
       assert_equal({action: "index", class_name: "Two"}, within[Two.new, "index"])
-      assert_raise(TypeError) { SP::LabelBook.new { 5 }.enter(One.new, "x") }
-      assert_raise(ArgumentError) { SP::LabelBook.new }
+      assert_raise(TypeError) { SP.label_book { 5 }.enter(One.new, "x") }
+      assert_raise(ArgumentError) { SP.label_book }
       count = asked.size
       assert_same(book, book.clear)
       within[Two.new, "index"]

@@ -45,13 +45,15 @@ GC::SampleProfile.with_labels(tenant: "acme") do
   GC::SampleProfile.labels
   keep(300)
 end
-# rbs/test finds a class where one in Ruby ends, and these two are C's.
+# rbs/test finds a class where one in Ruby ends, and these two are C's, made when they are wanted.
+GC::SampleProfile.prepare_labels
+GC::SampleProfile.label_book {}
 class GC::SampleProfile::PreparedLabels; end
 class GC::SampleProfile::LabelBook; end
 prepared = GC::SampleProfile.prepare_labels(tenant: "umbrella")
 prepared.with { keep(10) }
 prepared.leave(prepared.enter)
-book = GC::SampleProfile::LabelBook.new { |klass, name| prepared if klass == Object && name == "index" }
+book = GC::SampleProfile.label_book { |klass, name| prepared if klass == Object && name == "index" }
 book.leave(Object.new, "index", book.enter(Object.new, "index"))
 book.clear
 labelled = GC.sample_profile
@@ -66,6 +68,7 @@ GC::SampleProfile.raw_stack_of(sample.object)
 GC::SampleProfile.stack_of(1)
 %i[class_name type slot_size memsize weight age birth_gc thread young? locations object to_h inspect].each { |name| sample.public_send(name) }
 sample.deconstruct_keys(nil)
+GC::SampleProfile.raw_columns
 now.raw_samples
 now.raw
 now.inspect

@@ -129,7 +129,7 @@ end
 test "growth is that since the last look, in this process" do
   factors = [1, 3, 3]
   web = Web.new { labelled(factors.shift).profile }
-  assert(asked(web, "/growth").last.join.start_with?("This is the first look"))
+  assert(asked(web, "/growth").last.join.start_with?("This is the first look at process #{Process.pid}: "))
   assert(asked(web, "/growth").last.join.include?("Foo#bar"))
   assert(!asked(web, "/growth").last.join.include?("Foo#bar"))
 end
