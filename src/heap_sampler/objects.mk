@@ -45,7 +45,7 @@ HEAP_SAMPLER_OBJS = \
 	heap_sampler/service/connection.$(OBJEXT) heap_sampler/service/family.$(OBJEXT) heap_sampler/service/files.$(OBJEXT) \
 	heap_sampler/service/http.$(OBJEXT) heap_sampler/service/http_door.$(OBJEXT) heap_sampler/service/http_family.$(OBJEXT) heap_sampler/service/http_guard.$(OBJEXT) \
 	heap_sampler/service/http_pages.$(OBJEXT) heap_sampler/service/http_routes.$(OBJEXT) heap_sampler/service/metrics.$(OBJEXT) \
-	heap_sampler/service/percent.$(OBJEXT) heap_sampler/service/place.$(OBJEXT) heap_sampler/service/protocol.$(OBJEXT) heap_sampler/service/service.$(OBJEXT) \
+	heap_sampler/service/percent.$(OBJEXT) heap_sampler/service/place.$(OBJEXT) heap_sampler/service/protocol.$(OBJEXT) heap_sampler/service/service.$(OBJEXT) heap_sampler/service/sockets.$(OBJEXT) \
 	heap_sampler/settings/http_address.$(OBJEXT) heap_sampler/settings/options.$(OBJEXT) heap_sampler/settings/usage.$(OBJEXT) \
 	heap_sampler/sites/folding.$(OBJEXT) heap_sampler/sites/heap_use.$(OBJEXT) heap_sampler/sites/sampler.$(OBJEXT) heap_sampler/sites/site_table.$(OBJEXT) \
 	heap_sampler/sites/totals.$(OBJEXT) \

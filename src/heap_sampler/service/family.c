@@ -4,17 +4,13 @@
 #include "heap_sampler/base/memory.h"
 #include "heap_sampler/base/table.h"
 #include "heap_sampler/service/files.h"
+#include "heap_sampler/service/sockets.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -23,8 +19,7 @@ enum state { TO_ASK,
              OVER };
 
 struct other {
-    long pid;
-    unsigned long long start;
+    struct hs_socket socket;
     enum state state;
     int fd;
     struct hs_buffer in;
@@ -43,67 +38,27 @@ struct hs_others {
 
 /* -- who is there ------------------------------------------------------------------------- */
 
-/* "PID-STARTTIME.sock" */
-static bool
-socket_name(const char *name, struct other *other)
-{
-    int end = 0;
-    *other = (struct other){.fd = -1};
-    return sscanf(name, "%9ld-%20llu.sock%n", &other->pid, &other->start, &end) == 2 && end && !name[end] && other->pid > 0;
-}
-
-/* As getdents64(2) gives it; readdir(3) would call malloc. */
-struct entry {
-    uint64_t inode;
-    int64_t offset;
-    uint16_t length;
-    unsigned char type;
-    char name[];
-};
-
-/* A process that was killed leaves its socket behind, so there may be thousands. */
-static bool
-alive_p(const struct other *other)
-{
-    return kill((pid_t)other->pid, 0) == 0;
-}
-
-/* Calls `each` for all in the folder whose process is there. */
-static void
-each_socket(const char *folder, void (*each)(const struct other *other, void *data), void *data)
-{
-    _Alignas(struct entry) char entries[4096];
-    struct other other;
-    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    long len;
-    if (fd < 0) return;
-    while ((len = syscall(SYS_getdents64, fd, entries, sizeof(entries))) > 0) {
-        for (long at = 0; at < len; at += ((struct entry *)(void *)(entries + at))->length) {
-            if (socket_name(((struct entry *)(void *)(entries + at))->name, &other) && alive_p(&other)) each(&other, data);
-        }
-    }
-    close(fd);
-}
-
 struct listing {
     struct hs_others *others;
     long wanted;
 };
 
+/* Processes that are gone may have left thousands behind. */
 static void
-add(const struct other *other, void *data)
+add(const struct hs_socket *socket, void *data)
 {
     struct listing *listing = data;
     struct hs_others *others = listing->others;
-    bool wanted = listing->wanted ? other->pid == listing->wanted : other->pid != (long)getpid();
-    if (wanted && others->count < HS_OTHERS_MAX) others->list[others->count++] = *other;
+    bool wanted = listing->wanted ? socket->pid == listing->wanted : socket->pid != (long)getpid();
+    if (!wanted || others->count == HS_OTHERS_MAX || !rb_hs_socket_alive_p(socket)) return;
+    others->list[others->count++] = (struct other){.socket = *socket, .fd = -1};
 }
 
 static int
 compare(const void *left, const void *right)
 {
     const struct other *a = left, *b = right;
-    return (a->pid > b->pid) - (a->pid < b->pid);
+    return (a->socket.pid > b->socket.pid) - (a->socket.pid < b->socket.pid);
 }
 
 struct hs_others *
@@ -116,7 +71,7 @@ rb_hs_others_ask(const char *folder, const char *line, long pid, size_t most)
     others->epoll = rb_hs_file_epoll();
     snprintf(others->folder, sizeof(others->folder), "%s", folder);
     snprintf(others->line, sizeof(others->line), "%s\n", line);
-    if (others->epoll >= 0) each_socket(folder, add, &listing);
+    if (others->epoll >= 0) rb_hs_sockets_each(folder, add, &listing);
     rb_hs_sort(others->list, others->count, sizeof(struct other), compare);
     return others;
 }
@@ -135,11 +90,10 @@ end(struct hs_others *others, struct other *other)
 static void
 ask(struct hs_others *others, struct other *other)
 {
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    struct sockaddr_un address;
     struct epoll_event event = {.events = EPOLLIN};
     size_t len = strlen(others->line);
-    int path = snprintf(address.sun_path, sizeof(address.sun_path), "%s/%ld-%llu.sock", others->folder, other->pid, other->start);
-    if (path < (int)sizeof(address.sun_path)) other->fd = rb_hs_file_socket(AF_UNIX);
+    if (rb_hs_socket_address(&address, others->folder, &other->socket)) other->fd = rb_hs_file_socket(AF_UNIX);
     other->state = ASKED;
     others->asked++;
     if (other->fd < 0 || connect(other->fd, (const struct sockaddr *)&address, sizeof(address)) != 0 ||
@@ -209,8 +163,8 @@ struct hs_other
 rb_hs_other(const struct hs_others *others, size_t number)
 {
     const struct other *other = &others->list[number];
-    if (!other->body) return (struct hs_other){.pid = other->pid};
-    return (struct hs_other){other->pid, other->ok, true, other->in.ptr + other->body, other->in.len - other->body};
+    if (!other->body) return (struct hs_other){.pid = other->socket.pid};
+    return (struct hs_other){other->socket.pid, other->ok, true, other->in.ptr + other->body, other->in.len - other->body};
 }
 
 void

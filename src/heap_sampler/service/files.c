@@ -4,6 +4,7 @@
 #include "heap_sampler/base/locks.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/epoll.h>
@@ -51,6 +52,13 @@ rb_hs_file_accept(int listener)
 {
     rb_hs_lock();
     return list(accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK));
+}
+
+int
+rb_hs_file_folder(const char *path)
+{
+    rb_hs_lock();
+    return list(open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 }
 
 int

@@ -16,6 +16,7 @@ enum { HS_FILES_MAX = 320 };
 /* Each returns a descriptor that is listed, closed by exec, and never blocks; or -1, with errno. */
 int rb_hs_file_socket(int domain);
 int rb_hs_file_accept(int listener);
+int rb_hs_file_folder(const char *path);
 int rb_hs_file_epoll(void);
 int rb_hs_file_event(void);
 void rb_hs_file_close(int fd);

@@ -11,6 +11,7 @@
 #include "heap_sampler/service/http_door.h"
 #include "heap_sampler/service/http_family.h"
 #include "heap_sampler/service/place.h"
+#include "heap_sampler/service/sockets.h"
 #include "heap_sampler/settings/options.h"
 
 #include <errno.h>
@@ -208,6 +209,7 @@ run(void *unused)
     struct polls polls;
     (void)unused;
     rb_hs_memory_note_snapshots(&service.held);
+    rb_hs_sockets_sweep(others_folder());
     while (!stopping()) {
         fill_polls(&polls, rb_hs_steady_ns());
         if (wait_for_any(&polls)) serve_all(&polls, rb_hs_steady_ns());

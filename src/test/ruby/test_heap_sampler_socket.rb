@@ -308,6 +308,28 @@ class TestHeapSamplerSocket < Test::Unit::TestCase
     end
   end
 
+  # One that ends with exit! or exec leaves its socket behind: whoever begins to listen takes away what nobody listens at.
+  def test_what_others_left_behind
+    folder = "#{@dir}/ruby-heap-#{Process.euid}"
+    dead = 999_999_999          # no process has this number
+    running("ready; $stdin.gets; exit!", settings: "output=none") do |_process, io|
+      io.puts
+      io.read
+    end
+    left = Dir.children(folder)
+    assert_equal 1, left.size
+    old, new, listened, other = %W[#{dead}-1.sock #{dead}-2.sock #{dead}-3.sock #{dead}.sock]
+    [old, new].each { |name| UNIXServer.new("#{folder}/#{name}").close }
+    File.write("#{folder}/#{other}", "")
+    UNIXServer.open("#{folder}/#{listened}") do
+      [*left, old, listened, other].each { |name| File.utime(Time.now - 60, Time.now - 60, "#{folder}/#{name}") }
+      running("ready; sleep", settings: "output=none") do |process|
+        process.hello
+        assert_equal [File.basename(process.socket), new, listened, other].sort, Dir.children(folder).sort
+      end
+    end
+  end
+
   # Half a request, none, too much of it, hundreds at once, one who never reads: others are answered, and it is left as it was.
   def test_bad_guests
     running("$kept = Array.new(200_000) { Object.new }; ready; sleep", settings: "interval=64,output=none,max-samples=none") do |process|
