@@ -1,8 +1,8 @@
 /*
  * Real threads do at once what a profiled process may: Ruby threads allocate,
  * collect, move, start, stop, change the interval and fork, one at a time;
- * Ractors call malloc; and threads without the GVL take snapshots, name stacks
- * and write files.  Built with ThreadSanitizer, then with AddressSanitizer and
+ * Ractors call malloc; threads without the GVL take snapshots, name stacks
+ * and write files; and guests ask over the socket and over HTTP.  Built with ThreadSanitizer, then with AddressSanitizer and
  * UBSan; the sampler's own invariants are asserted all along (slots/check.h).
  *
  * Usage: main FOLDER SECONDS
@@ -13,6 +13,8 @@
 #include "heap_sampler/process/periodic.h"
 #include "heap_sampler/process/request.h"
 #include "heap_sampler/process/safe_point.h"
+#include "heap_sampler/service/address.h"
+#include "heap_sampler/service/service.h"
 #include "heap_sampler/profile/malloc_rows.h"
 #include "heap_sampler/profile/snapshot.h"
 #include "heap_sampler/slots/sessions.h"
@@ -23,6 +25,7 @@
 #include "heap_sampler/sites/sampler.h"
 #include "heap_sampler/slots/check.h"
 #include "heap_sampler/stacks/stack_table.h"
+#include "guests.h"
 #include "tap.h"
 #include "vm.h"
 
@@ -40,10 +43,10 @@ void rb_heap_sampler_after_fork(int pid);
 void rb_heap_sampler_in_child(void);
 
 static const char *folder;
-static bool over;               /* atomic */
+static bool over, closing;      /* atomic; closing: guests come no more */
 
 static struct {
-    uint64_t allocations, collections, changes, snapshots, refused, rows, wrong, unsaved, without_room, forks, failed_forks, safe_points, missed, wrong_calls;
+    uint64_t allocations, collections, changes, snapshots, refused, rows, wrong, unsaved, without_room, forks, failed_forks, unasked, safe_points, missed, wrong_calls;
 } counts;                       /* atomics */
 
 static void
@@ -79,6 +82,19 @@ stop(void)
 {
     rb_hs_periodic_stop();
     rb_hs_session_stop(HS_MAIN);
+}
+
+void
+vm_start(void)
+{
+    if (rb_hs_sampler.session[HS_MAIN].on) rb_hs_session_retune(HS_MAIN, 64u << vm_random(4), false);
+    else start();
+}
+
+void
+vm_stop(void)
+{
+    if (rb_hs_sampler.session[HS_MAIN].on) stop();
 }
 
 static void
@@ -203,12 +219,17 @@ fork_once(void)
         rb_heap_sampler_in_child();
         for (int i = 0; i < 200; i++) vm_allocate();
         rb_hs_malloc_name_stacks();
-        _exit(snapshot("child.pb.gz") ? 0 : 1);
+        rb_hs_service_after_fork();
+        bool heard = guest_says_hello(), written = snapshot("child.pb.gz");
+        rb_hs_service_end();
+        _exit(!written ? 1 : heard ? 0
+                                   : 2);
     }
     int status = -1;
     if (pid > 0) waitpid(pid, &status, 0);
     add(&counts.forks, 1);
-    if (status) add(&counts.failed_forks, 1);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 2) add(&counts.unasked, 1);
+    else if (status) add(&counts.failed_forks, 1);
 }
 
 static void *
@@ -263,12 +284,52 @@ snapshot_thread(void *name)
     return NULL;
 }
 
+/* -- guests, and who opens the door ------------------------------------------------ */
+
+static bool
+closing_p(void)
+{
+    return __atomic_load_n(&closing, __ATOMIC_RELAXED);
+}
+
+static void *
+guest(void *unused)
+{
+    while (!closing_p()) guest_visit();
+    return NULL;
+}
+
+/* As the timer thread does it after a signal: where the socket is gone, it is made anew. */
+static void
+open_again(void)
+{
+    struct hs_address address;
+    if (rb_hs_address(&address)) unlink(address.socket.sun_path);
+    rb_hs_service_reopen();
+}
+
+static void *
+door(void *unused)
+{
+    while (!closing_p()) {
+        nap(100000);
+        rb_hs_service_reopen();
+        if (vm_random(10) == 0) guests_are_cut_off(open_again);
+        if (vm_random(10)) continue;
+        vm_lock();
+        rb_hs_service_http(vm_random(5) ? "127.0.0.1:0" : "", "");
+        vm_unlock();
+    }
+    return NULL;
+}
+
 /* -- the statements --------------------------------------------------------------- */
 
 static bool
 all_happened(void)
 {
-    uint64_t *const all[] = {&counts.collections, &counts.changes, &counts.snapshots, &counts.refused, &counts.rows, &counts.forks};
+    uint64_t *const all[] = {&counts.collections, &counts.changes, &counts.snapshots, &counts.refused, &counts.rows, &counts.forks,
+                             &guests.asked, &guests.over_http, &guests.answered, &guests.refused};
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
         if (!__atomic_load_n(all[i], __ATOMIC_RELAXED)) return false;
     }
@@ -295,14 +356,18 @@ malloc_in_a_crash(void)
 static void
 run_threads(int seconds)
 {
-    pthread_t threads[7];
+    pthread_t threads[7], outside[5];
     int count = 0;
     for (int i = 0; i < 2; i++) pthread_create(&threads[count++], NULL, ruby_thread, NULL);
     for (int i = 0; i < 2; i++) pthread_create(&threads[count++], NULL, ractor, NULL);
     static const char *const names[] = {"a.pb.gz", "b.pb", "c.pb"};
     for (int i = 0; i < 3; i++) pthread_create(&threads[count++], NULL, snapshot_thread, (void *)names[i]);
+    for (int i = 0; i < 5; i++) pthread_create(&outside[i], NULL, i ? guest : door, NULL);
     /* Longer on a busy machine, where some of it comes late. */
     for (int second = 0; second < seconds || (second < 4 * seconds + 40 && !all_happened()); second++) sleep(1);
+    __atomic_store_n(&closing, true, __ATOMIC_RELAXED);
+    for (int i = 0; i < 5; i++) pthread_join(outside[i], NULL);
+    rb_hs_service_end();
     __atomic_store_n(&over, true, __ATOMIC_RELAXED);
     while (count-- > 0) pthread_join(threads[count], NULL);
 }
@@ -316,9 +381,13 @@ main(int argc, char **argv)
     snprintf(rb_hs_options.output, sizeof(rb_hs_options.output), "%s/every-%%p.pb.gz", folder);
     rb_hs_options.every = 1;
     rb_hs_options.max_samples = 4000;
+    setenv("XDG_RUNTIME_DIR", folder, 1);
     vm_lock();
+    rb_hs_address_boot();
     start();
+    rb_hs_service_http("127.0.0.1:0", "");
     vm_unlock();
+    if (!rb_hs_service_start()) printf("Bail out! no socket: %s\n", rb_hs_service_trouble());
 
     malloc_in_a_crash();
     run_threads(atoi(argv[2]));
@@ -326,10 +395,14 @@ main(int argc, char **argv)
            (unsigned long long)counts.allocations, (unsigned long long)counts.collections, (unsigned long long)counts.changes,
            (unsigned long long)counts.forks, (unsigned long long)counts.snapshots, (unsigned long long)counts.rows,
            (unsigned long long)counts.refused, (unsigned long long)counts.without_room);
+    printf("# %llu asked over the socket, %llu over HTTP: %llu answers, %llu refusals, %llu went unheard\n", (unsigned long long)guests.asked,
+           (unsigned long long)guests.over_http, (unsigned long long)guests.answered, (unsigned long long)guests.refused, (unsigned long long)guests.unheard);
     ok(all_happened(), "all of it happened");
     ok(!counts.wrong, "each block stands on the stack that allocated it");
     ok(!counts.unsaved && counts.without_room * 4 < counts.snapshots, "every profile is written for which there is memory");
     ok(!counts.failed_forks, "every child takes a snapshot of its own");
+    ok(!counts.unasked, "and has a socket of its own, which answers");
+    ok(!guests.wrong, "who asks gets a whole answer, unless it goes or the socket does");
     ok(counts.safe_points && counts.missed && !counts.wrong_calls, "what is asked for at a safe point is done there, or never: %llu, %llu, %llu",
        (unsigned long long)counts.safe_points, (unsigned long long)counts.missed, (unsigned long long)counts.wrong_calls);
 

@@ -768,12 +768,13 @@ rb_hs_malloc_stop(int session)
     rb_hs_malloc_session_stop(session);
 }
 
-/* -- who keeps it, and the socket: they need Ruby's objects, and are left out ------------ */
+/* -- who keeps it: it needs Ruby's objects, and is left out ------------------------------- */
 
 bool
 rb_hs_holders_prepare(struct hs_holders_child *child, struct hs_holders *into, unsigned seconds)
 {
-    (void)child, (void)into, (void)seconds;
+    (void)child, (void)seconds;
+    *into = (struct hs_holders){.refusal = HS_REFUSED_NO_CHILD};
     return false;
 }
 
@@ -801,10 +802,92 @@ rb_hs_holders_after_fork(void)
 {
 }
 
-bool
-rb_hs_service_start(void)
+/* -- what the service asks of Ruby: GC.start, and GC::SampleProfile's start and stop ------ */
+
+void
+rb_gc(void)
 {
-    return false;
+    vm_gc(true, false);
+}
+VALUE
+rb_protect(VALUE (*function)(VALUE), VALUE data, int *state)
+{
+    *state = 0;
+    return function(data);
+}
+/* Keywords are made, and thrown away: as many Strings as a request has, at most. */
+VALUE(rb_str_new_cstr)(const char *text)
+{
+    enum { STRINGS = 64 };
+    static struct RString strings[STRINGS];
+    static char texts[STRINGS][256];
+    static unsigned next;
+    unsigned i = next++ % STRINGS;
+    snprintf(texts[i], sizeof(texts[i]), "%s", text);
+    strings[i].basic.flags = T_STRING | RSTRING_NOEMBED;
+    strings[i].len = (long)strlen(texts[i]);
+    strings[i].as.heap.ptr = texts[i];
+    return (VALUE)&strings[i];
+}
+VALUE
+rb_str_intern(VALUE string)
+{
+    return string;
+}
+VALUE
+rb_hash_new(void)
+{
+    return Qtrue;
+}
+VALUE
+rb_hash_aset(VALUE hash, VALUE key, VALUE value)
+{
+    (void)hash, (void)key;
+    return value;
+}
+ID
+rb_intern2(const char *name, long len)
+{
+    (void)name, (void)len;
+    return 1;
+}
+/* Nothing raises here. */
+VALUE
+rb_errinfo(void)
+{
+    abort();
+}
+void
+rb_set_errinfo(VALUE error)
+{
+    (void)error;
+    abort();
+}
+VALUE
+rb_check_funcall(VALUE receiver, ID method, int count, const VALUE *arguments)
+{
+    (void)receiver, (void)method, (void)count, (void)arguments;
+    abort();
+}
+VALUE
+rb_path2class(const char *path)
+{
+    (void)path;
+    return Qtrue;
+}
+VALUE
+rb_funcall(VALUE receiver, ID method, int count, ...)
+{
+    (void)receiver, (void)method, (void)count;
+    vm_stop();
+    return Qnil;
+}
+VALUE
+rb_funcallv_kw(VALUE receiver, ID method, int count, const VALUE *arguments, int keywords)
+{
+    (void)receiver, (void)method, (void)count, (void)arguments, (void)keywords;
+    vm_start();
+    return Qnil;
 }
 
 /* -- listeners: there are none ---------------------------------------------------------- */
@@ -832,18 +915,6 @@ rb_hs_extending_boot(void)
 }
 void
 rb_hs_extending_after_fork(void)
-{
-}
-
-void
-rb_hs_service_http(const char *address, const char *token_file)
-{
-    (void)address;
-    (void)token_file;
-}
-
-void
-rb_hs_service_after_fork(void)
 {
 }
 

@@ -27,6 +27,9 @@ void vm_gc(bool full, bool compact);
 void vm_free_pages(void);
 /* A thread looks for interrupts here. */
 void vm_safe_point(void);
+/* GC::SampleProfile.start and .stop, as who asks over the socket has them called; main.c. */
+void vm_start(void);
+void vm_stop(void);
 
 /* As a Ractor: without the GVL, but no GC runs meanwhile. */
 void vm_malloc(void);
