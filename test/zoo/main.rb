@@ -15,7 +15,7 @@ exhibits = Exhibit.all.select { |exhibit| ARGV.empty? || ARGV.any? { |pattern| F
 abort "no program is named #{ARGV.join(", ")}" if exhibits.empty?
 
 gems = GemFolder.new(File.join(build, "gems"), ruby: ruby).tap { |folder| folder.install(exhibits) }
-recorder = Recorder.new(ruby: ruby, gems: gems.path, into: ENV["INTO"] || File.join(build, "series"), beside: Integer(ENV["BESIDE"] || 4))
+recorder = Recorder.new(ruby: ruby, gems: gems.path, into: File.expand_path(ENV["INTO"] || File.join(build, "series")), beside: Integer(ENV["BESIDE"] || 4))
 failed = []
 recorder.record(exhibits) do |exhibit, good|
   warn "#{exhibit.name}: #{Dir.children(recorder.folder(exhibit)).size} profiles#{"; it failed: #{recorder.log(exhibit)}" unless good}"

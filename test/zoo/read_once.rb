@@ -21,8 +21,9 @@ module ReadOnce
     end
   end
 
-  def load(path, **options) = ReadOnce.of(path, :rows, options) { super }
-  def read_meta(path) = ReadOnce.of(path, :meta) { super }
+  # Of what a series holds of a file +name+ is the path.
+  def load(source, name: source, **options) = ReadOnce.of(name, :rows, options) { super }
+  def read_meta(source, name: source) = ReadOnce.of(name, :meta) { super }
 end
 
 HeapSample::Profile.singleton_class.prepend(ReadOnce)

@@ -27,7 +27,7 @@ judge = lambda do |root, truths|
   score = Score.new(examinations)
   puts Table.new(examinations).to_s.gsub(/^/, "# "), *score.lines.map { |line| "# #{line}" }
   silent = examinations.flat_map(&:warnings)
-  check "each series gets an answer", silent.empty?, silent.empty? ? "#{examinations.size} of them" : silent.join(", ")
+  check "each series gets an answer", silent.empty?, silent.empty? ? "#{examinations.size} of them" : "#{silent.size} without one: #{silent.first(5).join(", ")}"
   contradictions = Examiner.each_of(folders(root, truths)) { |folder, truth| Agreement.contradictions(truth["name"], folder) }.flatten
   check "the diagnosis, leaks and shape never contradict each other", contradictions.empty?, contradictions.empty? ? "in #{examinations.size} series" : contradictions.join("\n")
   Reached.of(score).keep if keep && whole
