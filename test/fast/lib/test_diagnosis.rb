@@ -80,6 +80,13 @@ test "a leak whose line has no samples any more is told without a line" do
   assert(found.to_h && found.text.advice.any?)
 end
 
+test "few samples are no proof, however long it grows" do
+  found = ->(each) { diagnosis(16, interval: 4 * UNIT) { |number| {live: 20 + number * 0.5, rows: ->(build) { kept(build, LEAK, number, each) }} } }
+  few, many = found[1], found[2]
+  equal([[:leak, :very_likely], [:leak, :proved]], [few, many].map { |one| [one.kind, one.grade] })
+  assert(few.findings.first.samples < 16 && many.findings.first.samples >= 16, [few, many].map { |one| one.findings.first.samples }.inspect)
+end
+
 test "where no major GC looks at what stays it is growth that is not settled, and the text says what to do" do
   found = ProcessDiagnosis.new(leaking(12, majors: false))
   equal(:not_settled, found.grade)
@@ -107,6 +114,23 @@ test "a leak that rests while there is nothing to do is one still" do
   found = diagnosis(20) { |number| [number, 10].min.then { |day| {live: 20 + day * 2, rows: ->(build) { kept(build, LEAK, day, 16); worked(build, day) }} } }
   equal(:leak, found.kind)
   assert(found.leak?, found.to_s)
+end
+
+test "a pool that has grown is no leak that rests: what it allocated itself was no work" do
+  pool = lambda do |count|
+    diagnosis(count) do |number|
+      full = [number, 10].min
+      {live: 20 + full * 2 + number * 0.15, rows: ->(build) { kept(build, LEAK, full, 16); build.row(CHURN, "String", birth: 1, alloc: number) }}
+    end
+  end
+  assert(pool[10].leak?, pool[10].to_s)
+  [14, 16, 20].each { |count| equal([:steady, :none], [pool[count].kind, pool[count].grade]) }
+end
+
+test "RSS that rises alone bears out no leak of a few samples" do
+  rising = ->(each) { diagnosis(14) { |number| {live: 20 + each * number, free: 4 + 0.2 * number, rows: ->(build) { kept(build, LEAK, number, 1) }} } }
+  assert(rising[0.2].leak? || rising[0.2].unsettled?, rising[0.2].to_s)
+  assert(!rising[0.01].leak? && !rising[0.01].unsettled?, rising[0.01].to_s)
 end
 
 test "what fills ever more slowly is no leak, though it never ends" do
@@ -232,6 +256,17 @@ test "what began to grow lately is not settled, never levelled off; when it has 
   equal(true, ProcessDiagnosis.new(late(40, 12)).leak?)
 end
 
+test "what came in the second half alone began lately, though it was born evenly" do
+  found = diagnosis(16) do |number|
+    {live: 20, rows: lambda { |build| # what was born in the first half is of another line's at first
+      (1..number).each { |birth| build.row(LEAK, "String", birth: birth * GC_EACH - 5, inuse: 12) } if number > 10
+      kept(build, LEAK, number, 1) if number <= 10
+      worked(build, number)
+    }}
+  end
+  assert(found.findings.all?(&:late?) && !found.leak?, found.to_s)
+end
+
 test "what goes on is named, not what is larger now" do
   other = ["/srv/app/report.rb:8 Report#rows", "/srv/app/main.rb:3 <main>"]
   step = ->(build, number) { build.row(other, "Hash", birth: 175, inuse: 900) if number >= 18 }
@@ -250,6 +285,30 @@ test "a small leak of which there are many samples is named beside a large warm-
   end
   assert(found.leak?, found.to_s)
   equal(12, found.findings.first.app_line.line)
+end
+
+test "a leak is named beside much code that was loaded, when that is over" do
+  beside = lambda do |loads|
+    diagnosis(12) do |number|
+      {live: 40 + [number, loads].min * 6 + number * 0.25, rows: lambda { |build|
+        (1..[number, loads].min).each { |file| build.row(["/srv/app/models/m#{file}.rb:1 <top (required)>", "/srv/app/shop.rb:3 Shop#start"], "String", birth: file * GC_EACH - 5, inuse: 100) }
+        kept(build, LEAK, number, 4)
+      }}
+    end
+  end
+  assert(beside[5].leak?, beside[5].to_s)
+  equal(12, beside[5].shown_findings.first.app_line.line)
+  assert(!beside[12].leak?, beside[12].to_s)
+end
+
+test "a few samples bear out growth of RSS that is worth a verdict, and no less" do
+  rising = lambda do |free|
+    diagnosis(14) do |number|
+      {live: 20 + 0.08 * number, free: 4 + free * number, rows: ->(build) { 2.step(number, 2) { |birth| build.row(LEAK, "String", birth: birth * GC_EACH - 5, inuse: 1) } }}
+    end
+  end
+  equal([:leak, :very_likely], [rising[0.2].kind, rising[0.2].grade])
+  equal([:leak, :not_settled], [rising[0.05].kind, rising[0.05].grade])
 end
 
 test "nothing grows: steady, above which growth is said" do
@@ -282,6 +341,11 @@ end
 test "RSS that rises while what is in use does not: fragmentation, or bloat" do
   equal(:fragmentation, diagnosis(20) { |number| {free: 4 + number} }.kind)
   equal(:bloat, diagnosis(20) { |number| {free: 4 + (number > 10 ? 2 : 0), code: number > 10 ? 15 : 10} }.kind)
+end
+
+test "fragmentation of more than RSS rose by, for what lives shrank, is no part of that" do
+  text = diagnosis(20) { |number| {free: 4 + number, live: 30 - 0.4 * number} }.to_s(width: 200)
+  assert(text.match?(/fragmentation: RSS rose by 9\.\d MiB in .*, and free memory between what lives by 15\.\d MiB\./), text)
 end
 
 test "fragmentation names the lines that hold heap pages" do
@@ -330,6 +394,13 @@ test "threads that have ended, and are kept, are told from those that live" do
   equal(false, diagnosis(20) { |number| {stacks: 0.2 + number, rows: ->(build) { kept(build, LEAK, number, 16, class_name: "Thread") }} }.ended_threads?) # they are not counted
 end
 
+test "locks and queues are no threads, though they are called Thread::Mutex and Thread::Queue" do
+  %w[Thread::Mutex Thread::Queue Thread::Backtrace Enumerator::Lazy].each do |name|
+    found = diagnosis(20) { |number| {live: 20 + number, rows: ->(build) { kept(build, LEAK, number, 16, class_name: name) }} }
+    equal([:leak, :proved, name], [found.kind, found.grade, found.findings.first.class_name])
+  end
+end
+
 test "memory that C code maps by itself leaks, too, though no line is known" do
   found = diagnosis(20) { |number| {mapped: number} }
   equal([:native, :proved, []], [found.kind, found.grade, found.shown_findings])
@@ -366,6 +437,41 @@ test "of several processes the one that grew most is first, and judged" do
   assert(text.start_with?("2 processes, the one that grew most first:"), text)
   assert(text.lines.all? { |line| line.chomp.length <= 80 }, text)
   assert(text.include?("puma 6: master"))
+end
+
+test "a process that leaks is told in a sentence where another one grew more; those of one line once" do
+  loads = series(20, "process_id" => 1, "process_start" => "a") { |number| {live: 20 + 10 * [number, 8].min} }
+  leaks = (2..4).map { |id| leaking(20, "process_id" => id, "process_start" => "p#{id}") }
+  found = Diagnosis.new([*leaks, loads])
+  equal([[1, false], [2, true]], found.processes.first(2).map { |process| [process.info.process_id, process.leak?] })
+  told = "Process 2: It leaks, proved: "
+  [found.to_s, found.to_markdown].each do |text|
+    assert(text.include?(told), text)
+    equal(1, text.scan("Processes 3 and 4 leak there, too.").size)
+  end
+  alike = Diagnosis.new(leaks).to_s
+  assert(alike.include?("\n\nProcesses 3 and 4 leak where process 2 does.\n\nDiagnosis: process 2"), alike)
+  assert(!Diagnosis.new([leaks.first, series(20, "process_id" => 9, "process_start" => "z") { {} }]).to_s.include?("Process 2"))
+end
+
+test "the finding that a verdict names is as sure as the verdict" do
+  # It leaks, then rests, so that the line alone is not steady any more.
+  rests = diagnosis(30) { |number| [number, 16].min.then { |day| {live: 20 + day, rows: ->(build) { kept(build, LEAK, day, 16); worked(build, day) }} } }
+  data = rests.to_h
+  assert(rests.leak? && !rests.shown_findings.first.steady?, data.inspect)
+  equal(data[:verdict][:grade], data[:findings][0][:grade])
+end
+
+test "many processes that lived too short to be judged are one line below the table" do
+  children = ->(count) { Array.new(count) { |index| series(2, "process_id" => 100 + index, "process_start" => "c#{index}") { {live: 30 + index} } } }
+  parent = leaking(20, "process_id" => 2, "process_start" => "b")
+  few, many = [3, 30].map { |count| Diagnosis.new([*children[count], parent]) }
+  assert(few.to_s.include?("102") && !few.to_s.include?("too few profiles to judge"), few.to_s)
+  text = many.to_s
+  assert(text.start_with?("31 processes, the one that grew most first:"), text)
+  assert(text.match?(/^and 30 with too few profiles to judge, the largest of [\d.]+ MiB$/) && !text.include?("102"), text)
+  assert(many.to_markdown.end_with?("MiB\n") && many.to_markdown.include?("and 30 with too few"), many.to_markdown)
+  equal(31, many.to_h[:processes].size)
 end
 
 test "data and Markdown say the same, and JSON takes them" do
@@ -418,6 +524,17 @@ test "a Hash whose block gets larger keeps what its lines make" do
   keeper = found.findings.first.keeper
   equal(["Hash", "/srv/app/cart.rb", 14], [keeper.what, keeper.line.path, keeper.line.line])
   assert(found.to_s.include?("kept in the Hash that grows at"), found.to_s)
+end
+
+test "a table of constants is called so" do
+  table = %w[rb_id_table_insert const_tbl_update const_set rb_const_set rb_struct_s_def].map { |name| "!/usr/bin/ruby #{name}" }
+  found = diagnosis(20) do |number|
+    {live: 20 + number, rows: lambda { |build|
+      kept(build, LEAK, number, 16)
+      build.blocks([*table, "/srv/app/cart.rb:12 Struct.new", "/srv/app/cart.rb:12 Cart#add"], "ruby", 16 * 1024 * 2**(number / 4), birth: number / 4 * 4 * GC_EACH, inuse: 1)
+    }}
+  end
+  assert(found.to_s(width: 400).include?("kept in the table of constants that grows at /srv/app/cart.rb:12 `Cart#add`."), found.to_s)
 end
 
 test "a container that is only near, in the same file, is called a guess" do
@@ -496,6 +613,20 @@ test "where a profile tells who keeps what, the diagnosis names it, and else inf
   assert(ProcessDiagnosis.new(leaking(20)).findings.first.holder.nil?)
 end
 
+test "a holder that is storage for anything is named with the container that grows" do
+  growing = series(20) do |number|
+    {live: 20 + number, rows: lambda { |build|
+      kept(build, LEAK, number, 16)
+      build.blocks(TABLE, "ruby", 16 * 1024 * 2**(number / 4), birth: number / 4 * 4 * GC_EACH, inuse: 1)
+    }}
+  end
+  found = ProcessDiagnosis.new(walked(growing, "fiber_local fiber storage of Fiber", "element [] of Array"))
+  assert(found.text(width: 400).sentence.end_with?("kept by `fiber storage of Fiber`, in the Hash that grows at /srv/app/cart.rb:14 `Cart#add`."), found.text.sentence)
+  equal(["Look at what is added at /srv/app/cart.rb:14 `Cart#add` and never taken out."], found.text(width: 400).advice)
+  found = ProcessDiagnosis.new(walked(growing, "constant Cart::ALL", "element [] of Array"))
+  assert(found.text(width: 400).sentence.end_with?("kept by `Cart::ALL`."), found.text.sentence)
+end
+
 test "the finding says how much its holder keeps in all, or what grows in step with it" do
   orders = ["/srv/app/order.rb:6 Order#initialize", "/srv/app/main.rb:3 <main>"]
   both = series(20) { |number| {live: 20 + number, rows: ->(build) { kept(build, LEAK, number, 30); kept(build, orders, number, 25) }} }
@@ -513,6 +644,8 @@ test "a walk that was made before most of it came is said to be" do
   assert(found.findings.first.unseen > 0.8, found.findings.first.unseen.inspect)
   assert(found.to_s(width: 400).match?(/The walk that looked for what keeps it was made at \d\d:\d\d:\d\d UTC, before \d+\.\d% of it came\./), found.to_s(width: 400))
   assert(!ProcessDiagnosis.new(walked(leaking(20), "constant OTHER")).to_s.include?("The walk that looked"))
+  told = Series.new([*walked(leaking(6), "constant OTHER"), *leaking(30).to_a.drop(6)])
+  assert(ProcessDiagnosis.new(told).to_s(width: 400).match?(/kept by `OTHER`.*The walk that looked for what keeps it was made at/m), ProcessDiagnosis.new(told).to_s)
 end
 
 # C code that mallocs 16 blocks a minute by a method of Deflate, and objects of that class.

@@ -40,6 +40,25 @@ test "processes and sessions are kept apart; the longest is loaded and the other
   end
 end
 
+test "what keep= deletes while a series is read is read all the same" do
+  in_folder_of("a.pb.gz" => at_minute(1), "b.pb.gz" => at_minute(2)) do |folder|
+    series = Series.load(folder)
+    File.delete(File.join(folder, "a.pb.gz"))
+    rows = sample_build.raw[:rows].size
+    equal([rows] * 2, series.map { |profile| profile.table.size })
+    equal([rows] * 2, series.filter(kind: :both).map { |profile| profile.table.size })
+    equal([rows] * 2, series.whole.upto(2).map { |profile| profile.table.size })
+  end
+end
+
+test "what was deleted before it could be read is no news, what cannot be read is" do
+  in_folder_of("a.pb.gz" => at_minute(1)) do |folder|
+    File.symlink("nowhere.pb.gz", File.join(folder, "b.pb.gz"))
+    Dir.mkdir(File.join(folder, "c.pb.gz"))
+    equal(["#{folder}/c.pb.gz: left out: Is a directory"], Series.load(folder).warnings)
+  end
+end
+
 test "damaged files are named and left out" do
   whole = PprofWriter.gzip(at_minute(1).raw)
   in_folder_of("a.pb.gz" => whole, "b.pb.gz" => whole[0, whole.size / 2], "c.pb.gz" => "", "d.pb.gz" => "no gzip", "e.pb.gz" => at_minute(2)) do |folder|

@@ -210,6 +210,21 @@ test "the reference to name is the one to the collection that things are in, not
   equal("$last", named(leaves, ["gvar $last", "ivar @parent of Request", "ivar @env of Request"]))
 end
 
+test "a queue is a collection of anything: whose it is says more" do
+  equal("@events of Tracker", named(leaves, ["constant TRACKER", "ivar @events of Tracker", "data items of Thread::Queue", "element [] of (hidden T_ARRAY)"]))
+  equal("JOBS", named(leaves("Job" => 40), ["constant JOBS", "data items of Thread::SizedQueue", "element [] of (hidden T_ARRAY)", "ivar @rows of Job", "element [] of Array"]))
+end
+
+test "where one sample alone hangs in each, the collection above that they share is named" do
+  orders = ["constant SHOP", "ivar @orders of Shop", "element [] of Array"]
+  ways = [[*orders, "ivar @lines of Order", "element [] of Array"], [*orders, "ivar @notes of Order", "element [] of Array"]]
+  few = Build.new(interval: 4096).row(["/srv/app/a.rb:1 A#b"], "Leaf", inuse: 2, birth: 1)
+  equal("@orders of Shop", named(few, *ways))
+  equal("@lines of Order", named(leaves, [*ways.first]))
+  alone = Build.new(interval: 4096).blocks(["/srv/app/a.rb:1 A#b"], "ruby", 1 << 20, inuse: 1, alloc: 1, birth: 1)
+  equal("@log of Shop", named(alone, ["constant SHOP", "ivar @log of Shop", "element [] of Array"])) # one large block is no chance
+end
+
 test "of several ways the one that keeps most counts; what nobody wrote is called so" do
   equal("(machine stack)", named(leaves, ["root (machine stack)"]))
   equal("(VM caches)", named(leaves, ["root (VM caches)", "cache callable method cache of A"]))

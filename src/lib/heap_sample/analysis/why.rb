@@ -102,7 +102,8 @@ module HeapSample
       refused = profile.info.walk&.refused
       return "Who keeps it was asked for, and refused: #{refused}." if refused
 
-      "This profile does not tell who keeps what. Take one with GC.sample_profile(why: true), or set why=N in RUBY_HEAP_SAMPLE: each N-th periodic profile then does."
+      "This profile does not tell who keeps what. Ask the process while it runs (heapsample why PID), take a profile with " \
+        "GC.sample_profile(why: true), or set why=N in RUBY_HEAP_SAMPLE: each N-th periodic profile then does."
     end
 
     def grow(top, min_share)

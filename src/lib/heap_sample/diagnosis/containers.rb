@@ -10,6 +10,7 @@ module HeapSample
     # What the functions of Ruby that asked for such a block say: the first that fits.
     KINDS = {
       /\Arb_method_entry_make/ => "method table",
+      /\A(?:rb_)?const_(?:set|tbl_update)/ => "table of constants",
       /\Adsymbol_|\Aintern_|\Arb_intern/ => "symbol table",
       /\A(?:rb_)?(?:st_|rebuild_table|hash_|ar_)/ => "Hash",
       /\A(?:rb_)?ary_/ => "Array",

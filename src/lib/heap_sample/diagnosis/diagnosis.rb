@@ -6,7 +6,7 @@ module HeapSample
   #   puts HeapSample::Diagnosis.of("/var/tmp/profiles")
   #   HeapSample::Diagnosis.of("/var/tmp/profiles").leak?   #=> true
   #
-  # It is the ProcessDiagnosis of the first process in full, and a table of all.
+  # It is the ProcessDiagnosis of the first process in full, a sentence of each other one that leaks, and a table of all.
   class Diagnosis
     include Analysis
     include Enumerable

@@ -4,10 +4,14 @@ module HeapSample
   # A Diagnosis as text: the process that grew most, and a table of all where there are several.
   class DiagnosisText
     MOST = 20
+    # So many of the other processes are told in a sentence.
+    OTHERS = 3
+    # So many that had too few profiles are rows of the table; more are a line below it.
+    SHORT_MOST = 3
     # What is shown where processes differ in it.
     ORIGINS = {host: "host", deploy: "deploy"}.freeze
     COLUMNS = [["pid", :right], ["RSS", :right], ["growth", :right], ["verdict", :left], ["how sure", :left, 2], ["profiles", :right, 1], ["process", :left]].freeze
-    private_constant :COLUMNS, :ORIGINS
+    private_constant :COLUMNS, :ORIGINS, :SHORT_MOST
 
     def initialize(diagnosis, layout)
       @diagnosis = diagnosis
@@ -15,14 +19,14 @@ module HeapSample
       @first = ProcessDiagnosisText.new(diagnosis.first, layout)
     end
 
-    def to_s = several? ? "#{@layout.text([processes])}\n#{@first}" : @first.to_s
+    def to_s = several? ? "#{@layout.text([processes, others.flat_map { |one| @layout.sentence(one) }])}\n#{@first}" : @first.to_s
 
-    def lines(_ = nil) = [*processes, *@first.lines]
+    def lines(_ = nil) = [*processes, *others.flat_map { |one| @layout.sentence(one) }, *@first.lines]
 
     def summary = @first.summary
 
     def to_markdown
-      ["## #{@layout.name(@first.sentence)}", evidence, findings, advice, (markdown_table if several?)].compact.reject(&:empty?).join("\n\n") + "\n"
+      ["## #{@layout.name(@first.sentence)}", evidence, findings, advice, (markdown_table if several?), *others].compact.reject(&:empty?).join("\n\n") + "\n"
     end
 
     private
@@ -32,9 +36,51 @@ module HeapSample
     def processes
       return [] unless several?
 
-      shown = @diagnosis.processes.first(MOST)
       [*@layout.title("#{@diagnosis.processes.size} processes, the one that grew most first:"),
-       *@layout.table(columns, shown.map { |process| cells(process) }), *@layout.more(@diagnosis.processes.size - shown.size)]
+       *@layout.table(columns, rows.first(MOST).map { |process| cells(process) }), *@layout.more(rows.size - MOST), *@layout.sentence(short_ones)]
+    end
+
+    # Those that have a row, if there is room for it.
+    def rows = @rows ||= short.size > SHORT_MOST ? @diagnosis.processes - short : @diagnosis.processes
+
+    # Of these nothing can be said: they lived too short, as children that do a job each.
+    def short = @short ||= @diagnosis.processes.drop(1).reject(&:enough?)
+
+    def short_ones
+      return "" if rows.size == @diagnosis.processes.size
+
+      largest = short.filter_map(&:rss_now).max
+      "and #{short.size} with too few profiles to judge#{", the largest of #{@layout.bytes(largest)}" if largest}"
+    end
+
+    # Of the other processes that leak, a sentence: one that grew less may leak, and the one that grew most need not.
+    def others
+      rest = leaking.map { |group| group - [@diagnosis.first] }
+      leaking.zip(rest).reject { |_, few| few.empty? }.first(OTHERS).map do |group, few|
+        next "#{named(few)} where process #{@diagnosis.first.info.process_id} does." if group.include?(@diagnosis.first)
+
+        told, *alike = few
+        "Process #{told.info.process_id}: #{ProcessDiagnosisText.new(told, @layout).sentence}#{" #{named(alike)} there, too." if alike.any?}"
+      end
+    end
+
+    # "Processes 5 and 6 leak"
+    def named(processes)
+      *ids, last = processes.map { |process| process.info.process_id }
+      ids.empty? ? "Process #{last} leaks" : "Processes #{ids.join(", ")} and #{last} leak"
+    end
+
+    # Those that leak, by the line.
+    def leaking
+      @leaking ||= @diagnosis.processes.select(&:leak?).each_with_object([]) do |process, groups|
+        same = groups.find { |group| same_line?(group.first, process) }
+        same ? same << process : groups << [process]
+      end
+    end
+
+    def same_line?(*processes)
+      one, other = processes.map { |process| process.shown_findings.first }
+      processes.map(&:kind).uniq.one? && one && other && one.same_line?(other)
     end
 
     def cells(process)
@@ -62,8 +108,8 @@ module HeapSample
     end
 
     def markdown_table
-      rows = @diagnosis.processes.first(MOST).map { |process| "| #{cells(process).map { |cell| Layout.clean(cell.to_s).gsub("|", "\\|") }.join(" | ")} |" }
-      ["| #{columns.map(&:first).join(" | ")} |", "|#{" --- |" * columns.size}", *rows].join("\n")
+      lines = rows.first(MOST).map { |process| "| #{cells(process).map { |cell| Layout.clean(cell.to_s).gsub("|", "\\|") }.join(" | ")} |" }
+      ["| #{columns.map(&:first).join(" | ")} |", "|#{" --- |" * columns.size}", *lines, *("\n#{short_ones}" unless short_ones.empty?)].join("\n")
     end
   end
 end

@@ -10,7 +10,7 @@ module HeapSample
     EVENNESS_LEAST = 2.1
     # The same of a leak that was seen before; what comes in one step, or in two, has less.
     EVENNESS_TO_GO_ON = 1.5
-    # Of the first tenths of the judged time, so many, a leak has growth too: such a part of the mean, at least.
+    # Of the first tenths of the judged time, so many, and of its first half a leak has growth too: such a part of the mean, at least.
     BEGINNING = 3
     BEGINNING_LEAST = 0.25
     # Samples from which a finding may be relied on.
@@ -20,7 +20,7 @@ module HeapSample
     # Shares of the quarters in which two that grow in step may differ.
     STEP = 0.15
     # What stands for a thread or a fiber: their stacks are no rows.
-    THREAD_CLASSES = /\A(?:Thread|Fiber|Enumerator)(?:::|\z)/
+    THREAD_CLASSES = /\A(?:Thread|Fiber|Enumerator)\z/
     # Malloc'd memory that Ruby itself asked for.
     RUBY = Verdict::RUBY_FILE
 
@@ -64,11 +64,12 @@ module HeapSample
     # Are there samples enough to see small growth?
     def clear? = steady? && many?
 
+    # Are there samples enough for a proof?  Reports mark rows of fewer than ten as weak.
+    def many_enough_to_prove? = samples_enough?(2 * SAMPLES_LEAST)
+
     # Did it begin to grow in the judged time only?  So does a long job: an import, a report, a queue that is long for a while.
-    def late?
-      least = BEGINNING_LEAST * BEGINNING / SettledGroup::AGES * whole.born
-      !container? && whole.first(BEGINNING) + Course::SLACK * Math.sqrt(least * whole.unit) < least
-    end
+    # Births are of what is there at the end, growth is of what was there at a time: a leak has both from the beginning on.
+    def late? = !container? && (lacking?(whole.first(BEGINNING), BEGINNING / SettledGroup::AGES.to_f * whole.born) || lacking?(course.parts.first(Course::PARTS / 2).sum, grew / 2))
 
     # Is it clear that it came in a few steps?
     def steps? = many? && !even?
@@ -119,9 +120,12 @@ module HeapSample
     private
 
     # Are there samples enough?  Large blocks are all sampled, so that few are exact.
-    def samples_enough? = samples >= SAMPLES_LEAST || (samples.positive? && grew >= SAMPLES_LEAST * whole.unit)
+    def samples_enough?(least = SAMPLES_LEAST) = samples >= least || (samples.positive? && grew >= least * whole.unit)
 
     def many? = samples >= SAMPLES_CLEAR
+
+    # Is it less than a part of what comes evenly, as far as sampling can tell?
+    def lacking?(bytes, evenly) = (evenly * BEGINNING_LEAST).then { |least| bytes + Course::SLACK * Math.sqrt([least, 0].max * whole.unit) < least }
 
     # Is what came kept, the first of it too?
     def stays? = course.keeps? && early_stays?

@@ -17,7 +17,7 @@ module HeapSample
     SHARE_LEAST = 1 / 3.0
     # And of what is known to be kept it has to keep so much.
     KNOWN_LEAST = 1 / 2.0
-    # One sample is chance.
+    # One sample is chance, unless it is one large object.
     SAMPLES_LEAST = 2
 
     # Gives each of +findings+ its holder, if one is known.  Where it is not, a container that grows says more than that.
@@ -47,7 +47,7 @@ module HeapSample
       rows = finding.groups.flat_map { |group| by_line.fetch(group.key, []) }
       most = @nearest.of_rows(rows)
       return unless most
-      return (most if most.share >= SHARE_LEAST) if most.told?
+      return (most if most.share >= SHARE_LEAST && (most.samples >= SAMPLES_LEAST || most.objects < SAMPLES_LEAST)) if most.told?
 
       of_owners(finding) || of_known(rows, finding) || (most if most.share >= SHARE_LEAST && most.samples >= SAMPLES_LEAST)
     end

@@ -183,7 +183,7 @@ module HeapSample
     # JSON-ready: numbers not rounded, intervals as [low, high].
     def to_h
       {pid: info.process_id, role: role, host: info.host, deploy: info.deploy, profiles: series.size, seconds: seconds, rss: rss_now, growth: (rss.grew if enough?),
-       verdict: {kind: kind, grade: GRADES.fetch(grade), sentence: text.sentence}, findings: shown_findings.map { |finding| figures_of(finding) },
+       verdict: {kind: kind, grade: GRADES.fetch(grade), sentence: text.sentence}, findings: shown_findings.map.with_index { |finding, index| figures_of(finding, index.zero?) },
        crowd: crowd&.to_h,
        evidence: text.evidence, next: text.advice, warnings: series.warnings}
     end
@@ -297,8 +297,14 @@ module HeapSample
     # Of what is counted and not estimated.
     def counted_grade = @known.size >= MAJORS_TO_PROVE ? :proved : :very_likely
 
-    # Do RSS and what is in use grow all along?
-    def goes_on? = rss.steady? && in_use.steady? && rss.grew >= least
+    # Is it code that comes still?  What a program loads when it is first needed makes most of what came, and is over soon.
+    def still_loads? = loads_code? && findings.sum { |finding| lately_of(finding.course) } < lately_of(settled.course) / 2
+
+    # What came in the second half of the time.
+    def lately_of(course) = course.parts.last(Course::PARTS / 2).sum
+
+    # Do RSS and what is in use grow all along?  Pages that are touched for the first time are no growth of what is in use.
+    def goes_on? = rss.steady? && in_use.steady? && rss.grew >= least && in_use.grew >= least / 2
 
     # Is what grows one that fills, and so little that RSS hardly shows it?
     def filling? = findings.first&.fills? && findings.first.grew >= in_use.grew / 2 && rss.grew < LITTLE * least
@@ -307,7 +313,7 @@ module HeapSample
     def explains?(leading)
       steady = findings.select(&:steady?).sum(&:grew)
       grew = settled.course.grew
-      clear = leading.clear? && !loads_code? && steady >= grew * SHARE_CLEAR
+      clear = leading.clear? && !still_loads? && steady >= grew * SHARE_CLEAR
       steady >= [clear ? [least, FLOOR_CLEAR].min : least, SHARE_OF_RSS * rss.grew].max && (clear || steady >= grew / 3 || leading.grew >= grew / 4) && !replaced?(steady)
     end
 
@@ -322,7 +328,7 @@ module HeapSample
     # Where RSS and what is in use, which are exact, grow all along, a few samples that do so as well are enough.
     def borne_out?
       bearing = findings.reject { |finding| finding.passes? || finding.steps? || finding.late? }
-      to_name? && settled.by_majors? && settled.judged >= MAJORS_TO_BEAR_OUT && settled.course.steady? && !findings.first&.passes? &&
+      to_name? && rss.grew >= 2 * least && settled.by_majors? && settled.judged >= MAJORS_TO_BEAR_OUT && settled.course.steady? && !findings.first&.passes? &&
         bearing.sum(&:samples) >= SAMPLES_TO_BEAR_OUT && bearing.sum(&:grew) >= in_use.grew / 3
     end
 
@@ -337,11 +343,12 @@ module HeapSample
     def grade_of(leading)
       return :not_settled unless to_name? && settled.by_majors? && (goes_on? || leading.samples >= 2 * Finding::SAMPLES_LEAST)
 
-      goes_on? && settled.judged >= MAJORS_TO_PROVE ? :proved : :very_likely
+      goes_on? && settled.judged >= MAJORS_TO_PROVE && leading.many_enough_to_prove? ? :proved : :very_likely
     end
 
-    def figures_of(finding)
-      {kind: finding.kind, grade: GRADES.fetch(finding.steady? ? grade : :not_settled), line: finding.line&.text, app_line: finding.app_line&.text,
+    # The one that the verdict names (+named+) is as sure as the verdict, which fewer profiles may have settled.
+    def figures_of(finding, named)
+      {kind: finding.kind, grade: GRADES.fetch(named || finding.steady? ? grade : :not_settled), line: finding.line&.text, app_line: finding.app_line&.text,
        class: finding.class_name, bytes: finding.grew, bytes_per_hour: per_hour(finding.grew),
        interval_per_hour: finding.interval.map { |bytes| per_hour(bytes) }, objects: finding.objects, samples: finding.samples,
        parts: finding.course.parts, lines: finding.groups.map { |group| {line: group.key&.text, bytes: settled.course(group).grew} },

@@ -7,8 +7,13 @@ module HeapSample
     COLUMNS = [["", :right], ["grew", :right], ["per hour", :right], ["objects", :right, 2], ["samples", :right, 3], ["class", :left, 1], ["line", :left]].freeze
     WHAT = {leak: "It leaks", threads: "Threads or fibers pile up", native: "Native code leaks"}.freeze
     ENDED = "Threads that have ended are kept"
+    # The part of what grew that came after the walk, from which on that is said: where the walk named a holder, and where not.
+    UNSEEN_TOLD = 0.8
+    UNSEEN = 0.5
+    # References that say whose storage it is, and not what in it.
+    STORAGE = /\A(?:fiber storage of Fiber|thread variables of Thread)\z/
     HOW_SURE = {proved: "proved", very_likely: "very likely"}.freeze
-    private_constant :COLUMNS, :ENDED
+    private_constant :COLUMNS, :ENDED, :UNSEEN, :UNSEEN_TOLD, :STORAGE
 
     def initialize(diagnosis, layout)
       @diagnosis = diagnosis
@@ -105,7 +110,9 @@ module HeapSample
     end
 
     def fragmentation
-      "No leak is seen; it is fragmentation: #{memory} rose by #{bytes(rss.grew)} in #{time}, and #{bytes(@diagnosis.free.grew)} of that is free memory between what lives."
+      free = bytes(@diagnosis.free.grew)
+      part = @diagnosis.free.grew > rss.grew ? "free memory between what lives by #{free}" : "#{free} of that is free memory between what lives"
+      "No leak is seen; it is fragmentation: #{memory} rose by #{bytes(rss.grew)} in #{time}, and #{part}."
     end
 
     def steady
@@ -146,8 +153,11 @@ module HeapSample
       return ", to which no reference leads: #{code_of_c} keeps it" unless holder.told? || leading.kind != :native
       return ", kept by nothing that was written: #{holder} (#{holder.root.meaning.delete_suffix(".").sub(/\A[A-Z](?=[a-z])/, &:downcase)})" unless holder.kept?
 
-      ", kept by `#{holder.to_s(@layout)}`#{part_of(holder)}"
+      ", kept by `#{holder.to_s(@layout)}`#{part_of(holder)}#{", in the #{leading.keeper.what} that grows at #{where(leading.keeper)}" if container?}"
     end
+
+    # Does the container that grows say more than a holder that is storage for anything?
+    def container? = leading.keeper && Keeper.sure?(leading) && (leading.holder.nil? || STORAGE.match?(leading.holder.edge.name))
 
     # Where it does not keep nearly all, as far as is known.
     def part_of(holder)
@@ -184,7 +194,7 @@ module HeapSample
 
     # A walk cannot know what came after it.
     def walked_early
-      return if leading.holder&.told? || (leading.unseen || 0.0) < 0.5
+      return if (leading.unseen || 0.0) < (leading.holder&.told? ? UNSEEN_TOLD : UNSEEN)
 
       "The walk that looked for what keeps it was made at #{series.walked.info.taken.utc.strftime("%T")} UTC, before #{@layout.percent(leading.unseen)} of it came. " \
         "heapsample why PID looks again, and why=1 does in each profile."
@@ -229,11 +239,9 @@ module HeapSample
     def leak_advice
       return ["Sample with a shorter interval, or for longer, so that lines can be named."] unless leading
 
-      holder = leading.holder
+      holder, keeper = leading.holder, leading.keeper
+      return ["Look at what is added at #{@layout.subject(keeper.app_line || keeper.line)} and never taken out."] if container?
       return ["Look at what is added to `#{holder.to_s(@layout)}` and never taken out. heapsample why shows the whole way."] if holder&.kept?
-
-      keeper = leading.keeper
-      return ["Look at what is added at #{@layout.subject(keeper.app_line || keeper.line)} and never taken out."] if keeper && Keeper.sure?(leading)
 
       what = leading.class_name ? "`#{@layout.name(leading.class_name)}`s" : "memory"
       ["Look at what keeps the #{what} that #{@layout.subject(leading.app_line || leading.line)} makes: a constant, a class variable, a global list, a closure."]

@@ -61,9 +61,9 @@ module HeapSample
     # Bytes of the lines of which there is less and less: what came elsewhere has taken the place of so much.
     def gone = @gone ||= judged_moments.then { |from| groups.each_value.sum { |group| group.decline(from) } }
 
-    # How much the program allocated in the second half of the judged time, as a part of what it allocated in the first.
+    # How much the program worked in the second half of the judged time, by what it used up, as a part of the first half's.
     def work
-      first, middle, last = [from, (from + moments.last.seconds) / 2, moments.last.seconds].map { |seconds| allocated_at(seconds) }
+      first, middle, last = [from, (from + moments.last.seconds) / 2, moments.last.seconds].map { |seconds| used_up_at(seconds) }
       middle > first ? (last - middle) / (middle - first).to_f : 1.0
     end
 
@@ -81,11 +81,11 @@ module HeapSample
     # The index of the first moment that is judged.
     def judged_moments = moments.index { |moment| moment.seconds >= from } || 0
 
-    # Bytes that were allocated up to a time.
-    def allocated_at(seconds)
-      @allocated ||= moments.map { |moment| [seconds_of(moment.index), births(moment).allocated] }.uniq
-      after = @allocated.bsearch_index { |known, _| known >= seconds } || @allocated.size - 1
-      (from, least), (to, most) = @allocated.values_at([after - 1, 0].max, after)
+    # Bytes that were used up to a time.
+    def used_up_at(seconds)
+      @used_up ||= moments.map { |moment| [seconds_of(moment.index), births(moment).used_up] }.uniq
+      after = @used_up.bsearch_index { |known, _| known >= seconds } || @used_up.size - 1
+      (from, least), (to, most) = @used_up.values_at([after - 1, 0].max, after)
       to > from ? least + (most - least) * [(seconds - from) / (to - from), 0.0].max : most
     end
 

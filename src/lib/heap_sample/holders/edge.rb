@@ -18,7 +18,7 @@ module HeapSample
     SINGLE = %w[constant cvar gvar thread_local fiber_local address].freeze
     WRITTEN = [*SINGLE, "ivar", "member", "local"].freeze
     # Collections of anything, which say nothing of who keeps: who reads wants to know whose they are.
-    GENERIC = /\A(?:Array|Hash|Set|SortedSet|Concurrent::(?:Array|Hash|Map|Set)|\(hidden T_(?:ARRAY|HASH)\))\z/
+    GENERIC = /\A(?:Array|Hash|Set|SortedSet|Thread::(?:Sized)?Queue|Concurrent::(?:Array|Hash|Map|Set)|\(hidden T_(?:ARRAY|HASH)\))\z/
     # "@next of Node ×812": so many in a row.
     REPEATS = / ×([\d,]+)\z/
     OWNER = / of (.+)\z/m

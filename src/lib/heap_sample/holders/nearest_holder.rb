@@ -13,6 +13,8 @@ module HeapSample
     MANY = 100
     # So many collections that a way leads through are many, too: these are counted, and only those that keep a sample.
     MANY_ON_WAYS = 10
+    # One sample is chance: it may hang in something of which there are many.
+    SAMPLES_LEAST = 2
     ENVIRONMENT = "environment"
     # The VM's constant that leads to the local variables of the main program: these are meant.
     MAIN = "TOPLEVEL_BINDING"
@@ -57,11 +59,14 @@ module HeapSample
     # The same of some Holders::Held.  +told+: leaves out that of which nobody knows who keeps it; Answer#share is of all the
     # same.
     def of(ways, told: false)
-      sums = Hash.new { |all, node| all[node] = Estimate.new }
-      ways.each { |held| sums[node(held.node)].add(block_given? ? yield(held.row, held.estimate) : held.estimate) }
+      estimates = ways.map { |held| [held.node, block_given? ? yield(held.row, held.estimate) : held.estimate] }
+      sums = sum_by(estimates) { |node| [node(node)] }
       known = sums.select { |node, _| told?(node) }
       node, most = (told ? known : sums).max_by { |one, estimate| [estimate.space, -one] }
-      answer(node, most, *[sums, known].map { |some| some.each_value.sum(&:space) }) if node && most.space > 0
+      return unless node && most.space > 0
+
+      node, most = shared(estimates) || [node, most] if chance?(most) && told?(node)
+      answer(node, most, *[sums, known].map { |some| some.each_value.sum(&:space) })
     end
 
     # The largest of one row; nil if nothing tells.
@@ -76,6 +81,22 @@ module HeapSample
     end
 
     private
+
+    # Sums of [node, Estimate], by the nodes that the block names for a node.
+    def sum_by(estimates)
+      estimates.each_with_object(Hash.new { |all, node| all[node] = Estimate.new }) do |(node, estimate), sums|
+        yield(node).each { |one| sums[one].add(estimate) }
+      end
+    end
+
+    # Is it one sample, that stands for many?
+    def chance?(estimate) = estimate.samples < SAMPLES_LEAST && estimate.objects >= SAMPLES_LEAST
+
+    # The node of the collection above that most of it shares, the nearest of such, and its Estimate; nil if it shares none.
+    def shared(estimates)
+      sums = sum_by(estimates) { |node| @holders.nodes(node).values_at(*collections(@holders.path(node))) }
+      sums.reject { |_, estimate| chance?(estimate) }.max_by { |node, estimate| [estimate.space, @holders.nodes(node).size] }
+    end
 
     def by_row
       @by_row ||= @holders.each_with_object({}.compare_by_identity) { |held, groups| (groups[held.row] ||= []) << held }

@@ -58,12 +58,12 @@ module HeapSample
     # Is its socket open, so that it is asked without a signal?
     def listens? = !listening.nil?
 
-    # What the kernel knows of it, without asking it: process_id, parent_id, title, sampling (nil), and an Account of its RSS and
-    # threads.
+    # What the kernel knows of it, without asking it: process_id, parent_id, title, sampling (nil), foreign (does it belong to
+    # another user, who alone may ask it, beside root?), and an Account of its RSS and threads.
     def outline
       fields = status.scan(/^(PPid|VmRSS|Threads):\s*(\d+)/).to_h.transform_values(&:to_i)
       account = Account.of({"rss" => fields.fetch("VmRSS", 0) << 10, "threads" => fields["Threads"]})
-      {process_id: pid, parent_id: fields["PPid"], title: title, sampling: nil, account: account, account_at_start: nil}
+      {process_id: pid, parent_id: fields["PPid"], title: title, sampling: nil, foreign: foreign?, account: account, account_at_start: nil}
     end
 
     # What it says of itself: process_id, parent_id, title, directory, host, deploy, ruby, http, sampling, interval, every, malloc, and its
@@ -94,13 +94,21 @@ module HeapSample
 
     private
 
+    def foreign?
+      ![0, File.stat("#{PROC}/#{pid}").uid].include?(Process.euid)
+    rescue SystemCallError
+      false
+    end
+
     def ask(verb, **arguments)
       LiveSocket.new(socket, name: name, pid: pid).ask(verb, **arguments)
     end
 
     def title
-      words = File.read("#{PROC}/#{pid}/cmdline").split("\0")
-      [File.basename(words.first.to_s), *words.drop(1)].join(" ").scrub("?")
+      first, *rest = File.read("#{PROC}/#{pid}/cmdline").split("\0")
+      # With blanks it is a title that the program has given itself; else the path of the program.
+      first = File.basename(first) if first && !first.include?(" ")
+      [*first, *rest].join(" ").scrub("?")
     rescue SystemCallError
       ""
     end

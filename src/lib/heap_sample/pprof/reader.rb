@@ -54,11 +54,13 @@ module HeapSample
     end
 
     # call-seq:
-    #   PprofReader.read_meta(path, limit: DECODED_MAX) -> Hash
+    #   PprofReader.read_meta(path_or_io, limit: DECODED_MAX, name: path) -> Hash
     #
     # What a file says about itself (Profile#meta), without its rows.
-    def self.read_meta(path, limit: DECODED_MAX)
-      File.open(path, "rb") { |file| reading(file, path, limit, &:read_meta_alone) }
+    def self.read_meta(source, limit: DECODED_MAX, name: source)
+      return reading(source, name, limit, &:read_meta_alone) if source.respond_to?(:read)
+
+      File.open(source, "rb") { |file| reading(file, name, limit, &:read_meta_alone) }
     end
 
     # Yields a reader of what is in a file.  What is wrong with that is a FormatError: if it

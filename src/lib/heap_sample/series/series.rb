@@ -1,25 +1,33 @@
 # frozen_string_literal: true
 
+require "stringio"
+
 module HeapSample
   # Profiles of one session of one process, in the order of time.
   #
   #   series = HeapSample::Series.load("/var/tmp/profiles")
   #   puts series.leaks, series.shape
   #
-  # Of a file only what it says about itself is kept (settings, GC counts, the
+  # Of a file what it says about itself is kept (settings, GC counts, the
   # account of the process); rows are read when they are asked for, one profile
-  # at a time, so that a day of profiles a minute takes no more memory than one
-  # of them.
+  # at a time, so that a day of profiles a minute takes little more memory than one
+  # of them.  The files themselves are held packed, as they are on disk: keep= deletes some while we read.
   class Series
     include Enumerable
     include Viewable
 
     ENDINGS = %w[.pb.gz .pb].freeze
 
-    # One profile: its HeapSample::Meta and, of the two, its path or itself.
-    Entry = Struct.new(:info, :path, :profile, :wanted) do
-      def whole = Entry.new(info, path, profile)
-      def load = (profile || Profile.load(path)).then { |whole| wanted ? whole.filter(**wanted) : whole }
+    # Bytes of files that are held, at most: some two thousand profiles.
+    HELD_MOST = 64 << 20
+    private_constant :HELD_MOST
+
+    # One profile: its HeapSample::Meta and its path, or itself; +held+ is what its file had, if that is held.
+    Entry = Struct.new(:info, :path, :profile, :wanted, :held) do
+      def whole = Entry.new(info, path, profile, nil, held)
+      def filtered(wanted) = Entry.new(info, path, profile, wanted, held)
+      def load = (profile || read).then { |whole| wanted ? whole.filter(**wanted) : whole }
+      def read = held ? Profile.load(StringIO.new(held), name: path) : Profile.load(path)
       def births(**groups) = (@births ||= {})[groups] ||= Births.new(load, **groups)
       def name = path || "a profile"
       def run = [info.process_start, info.session]
@@ -62,7 +70,10 @@ module HeapSample
       # warning about a file is in the first.
       def all(paths)
         warnings = []
-        entries = files(paths).filter_map { |path, listed| entry(path, listed, warnings) }
+        room = HELD_MOST
+        entries = files(paths).filter_map do |path, listed|
+          entry(path, listed, room, warnings)&.tap { |entry| room -= entry.held.to_s.bytesize }
+        end
         if entries.empty?
           raise FormatError, warnings.first || "#{Array(paths).join(", ")}: no profile (#{ENDINGS.join(", ")}) is there"
         end
@@ -84,9 +95,10 @@ module HeapSample
         end
       end
 
-      def entry(path, listed, warnings)
-        info = Meta.new(PprofReader.read_meta(path))
-        return Entry.new(info, path) if info.process_start && info.taken
+      def entry(path, listed, room, warnings)
+        held = File.binread(path) if File.size(path) <= room
+        info = Meta.new(PprofReader.read_meta(held ? StringIO.new(held) : path, name: path))
+        return Entry.new(info, path, nil, nil, held) if info.process_start && info.taken
 
         warnings << "#{path}: left out: it does not tell its process and time"
         nil
@@ -94,9 +106,10 @@ module HeapSample
         warnings << e.message
         nil
       rescue SystemCallError => e
-        raise unless listed         # keep= may have removed it meanwhile
+        raise unless listed
 
-        warnings << "left out: #{e.message}"
+        # What keep= has removed meanwhile is no news.
+        warnings << "#{path}: left out: #{e.class.new.message}" unless e.is_a?(Errno::ENOENT)
         nil
       end
 
@@ -155,7 +168,7 @@ module HeapSample
     def filter(**wanted)
       raise ArgumentError, "a series cannot be filtered by age" if wanted[:age]
 
-      Series.new(@entries.map { |entry| Entry.new(entry.info, entry.path, entry.profile, wanted) }, warnings: @warnings.dup)
+      Series.new(@entries.map { |entry| entry.filtered(wanted) }, warnings: @warnings.dup)
     end
 
     # The series that #filter took rows from; itself without a filter.
