@@ -74,7 +74,7 @@ folder do |dir|
       assert(printed("why", path, "--stuck", **options).end_with?("No thread waits for what nobody else has.\n"))
       equal({"stuck" => []}, JSON.parse(printed("why", path, "--stuck", "--json", **options)))
       fails(2, /--stuck is of the whole process/, "why", path, "--stuck", "--class", "Ticket", **options)
-      fails(1, /b\.pb\.gz: This profile does not tell who keeps what\. Take one with/, "why", b, **options)
+      fails(1, /b\.pb\.gz: This profile does not tell who keeps what\. Ask the process while it runs \(heapsample why PID\), take/, "why", b, **options)
       fails(1, /no such class/, "why", path, "--class", "Tikcet", **options)
       FileUtils.rm_r(held)
     end

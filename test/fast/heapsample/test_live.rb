@@ -17,10 +17,17 @@ GROWING = <<~'RUBY'
 RUBY
 
 # Its process id, while the block runs. The sockets are in a folder of their own.
-def growing
+# Its sampling begins anew, over and over.
+RESTARTING = <<~'RUBY'
+  $stdout.sync = true
+  puts "here"
+  loop { GC::SampleProfile.start(interval: 4096); sleep 0.3; GC::SampleProfile.stop }
+RUBY
+
+def growing(program = GROWING)
   Dir.mktmpdir("live", "/tmp") do |dir|
     ENV["TMPDIR"] = dir
-    IO.popen([{"RUBY_HEAP_SAMPLE" => nil, "XDG_RUNTIME_DIR" => nil}, RbConfig.ruby, "--disable=gems", "-e", GROWING]) do |io|
+    IO.popen([{"RUBY_HEAP_SAMPLE" => nil, "XDG_RUNTIME_DIR" => nil}, RbConfig.ruby, "--disable=gems", "-e", program]) do |io|
       io.gets
       yield io.pid
     ensure
@@ -44,6 +51,23 @@ growing do |pid|
     equal([], Dir.glob("#{ENV["TMPDIR"]}/ruby-heap-*/*"))       # and it was not asked
   end
 
+  if Process.euid.zero? && system("setpriv", "--reuid=65534", "--clear-groups", OURS, "--disable=gems", "-e", "File.read(ARGV[0])", EXE, %i[out err] => File::NULL)
+    test "ps of another user does not know whether it is sampled, and says so" do
+      said = IO.popen([{**CLEAN, "TMPDIR" => nil}, "setpriv", "--reuid=65534", "--clear-groups", OURS, "--disable=gems", EXE, "ps"], &:read)
+      assert(said.lines.any? { |line| line.match?(/\A\s*#{pid} .* \?\s.*a program that grows/) }, said)
+      assert(said.include?("? belongs to another user: ask as that user, or as root."), said)
+    end
+  end
+
+  test "ps shows a title with slashes as it is" do
+    other = IO.popen([{"RUBY_HEAP_SAMPLE" => nil}, OURS, "--disable=gems", "-e", "$0 = 'puma 8.0 (tcp://[::]:3111) [shop]'; puts; $stdout.flush; sleep"])
+    other.gets
+    assert(heapsample("ps", "--width", "200").out.include?("puma 8.0 (tcp://[::]:3111) [shop]"))
+  ensure
+    Process.kill(:KILL, other.pid)
+    other.close
+  end
+
   test "what needs samples says how to start them" do
     fails(1, /process #{pid}: this process is not sampled: start it \(heapsample start #{pid}\)/, "top", text)
     fails(1, /start takes the same settings/, "set", text, "interval=8k")
@@ -51,11 +75,17 @@ growing do |pid|
 
   test "start begins, at the settings that are given; malloc it cannot have" do
     said = printed("start", text, "interval=4k,every=3600,output=none")
-    assert(said.include?("process #{pid}: one sample per 4096 bytes, every 3600 s a profile"), said)
+    assert(said.include?("process #{pid}: one sample per 4 KiB, every 3600 s a profile"), said)
     assert(said.include?("malloc is not sampled: it must be asked for when Ruby starts"), said)
-    assert(printed("set", text, "interval=2k").include?("one sample per 2048 bytes"))
+    assert(printed("set", text, "interval=2k").include?("one sample per 2 KiB"))
     fails(1, /interval=foo: must be a size/, "set", text, "interval=foo")
+    assert(printed("set", text, "quiet").include?("one sample per 2 KiB"))
     fails(2, /a setting is NAME=VALUE/, "set", text, "interval")
+    fails(2, /off: heapsample stop PID ends sampling/, "set", text, "off")
+    fails(2, /standby: counts only where a process starts/, "set", text, "standby")
+    fails(2, /intervall: no such setting; did you mean interval\?/, "set", text, "intervall=2k")
+    fails(2, /colour: no such setting; a running process takes interval, malloc, /, "set", text, "colour=2")
+    fails(2, /deploy: counts only where a process starts/, "set", text, "deploy=v2")
   end
 
   test "reports read it as they read a file" do
@@ -126,6 +156,14 @@ growing do |pid|
       assert(said.start_with?("2 processes, the one that grew most first:") && said.include?(other.to_s), said)
       lines = heapsample("ps", "--seconds", "3").out            # others may end meanwhile, which it says on stderr
       [pid, other].each { |one| assert(lines.match?(/^#{one}: [A-Z]/), lines) }
+    end
+  end
+
+  test "where sampling begins anew meanwhile, what is before it is left out" do
+    growing(RESTARTING) do |other|
+      result = heapsample(other.to_s, "--seconds", "2")
+      equal([0, true], [result.status, result.out.start_with?("Diagnosis: process #{other}")])
+      assert(result.err.match?(/\Aheapsample: process #{other}: sampling began anew meanwhile; what was before is left out$/), result.err)
     end
   end
 

@@ -27,7 +27,8 @@ module HeapSample
           Flame.check_format(output)
           subject, diagnosis = series?(arguments) ? diagnosed(arguments) : [load_in_order(arguments), nil]
           view = View.new(subject, diagnosis: diagnosis, **options.slice(:root, :title))
-          Progress.show("writing #{output}") { Output.write(output) { |io| io.write(view.to_s) } }
+          page = Progress.show("making #{output}") { view.to_s }
+          Output.write(output) { |io| io.write(page) }
           tell_written(output)
         end
 

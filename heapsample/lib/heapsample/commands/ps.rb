@@ -25,13 +25,19 @@ module HeapSample
         TEXT
         HEAD = [["pid", :right], ["of", :right, 2], ["RSS", :right], ["grew", :right], ["in", :right], ["threads", :right, 1], ["sampled", :left], ["title", :left]].freeze
 
+        # Of a process that only its own user and root may ask.
+        UNKNOWN = "?"
+        FOREIGN = "#{UNKNOWN} belongs to another user: ask as that user, or as root."
+        private_constant :UNKNOWN, :FOREIGN
+
         def call(arguments)
           expect(arguments, 0..0, "")
           said, refused = all
           return puts(JSON.pretty_generate(said.map { |about| plain(about) })) if options[:json]
 
           layout = Layout.new(**analysis_options.slice(:width, :style, :root))
-          puts said.empty? ? "No Ruby with the heap sampler runs here that you may ask." : layout.text([table(layout, said), *http_lines(layout, said), *first_lines(layout, said)])
+          sections = [table(layout, said), *http_lines(layout, said), foreign_line(layout, said), *first_lines(layout, said)]
+          puts said.empty? ? "No Ruby with the heap sampler runs here that you may ask." : layout.text(sections)
           refused.each { |message| Message.say(message) }
           nil
         end
@@ -85,6 +91,8 @@ module HeapSample
           said.select { |about| about[:http] }.map { |about| layout.sentence("#{about[:process_id]} answers HTTP at #{about[:http]}.") }
         end
 
+        def foreign_line(layout, said) = said.any? { |about| about[:foreign] } ? layout.sentence(FOREIGN) : []
+
         def row(layout, about)
           account, grew = about[:account], grew(about)
           [about[:process_id].to_s, about[:parent_id].to_s, account&.rss ? layout.bytes(account.rss) : "?",
@@ -93,6 +101,8 @@ module HeapSample
         end
 
         def sampled(layout, about)
+          return UNKNOWN if about[:foreign]
+
           about[:sampling] ? "each #{layout.setting(about[:interval])}" : "no"
         end
 

@@ -49,7 +49,8 @@ module HeapSample
           raise UsageError, "--#{none} is of the text: leave it out with -o" if none
 
           view = View.new(why.since ? [why.since, why.profile] : why.profile, opens: :kept, **options.slice(:root))
-          Progress.show("writing #{output}") { Output.write(output) { |io| io.write(view.to_s) } }
+          page = Progress.show("making #{output}") { view.to_s }
+          Output.write(output) { |io| io.write(page) }
           tell_written(output)
         end
 

@@ -30,7 +30,7 @@ module HeapSample
       # Source => Series, of those that could be asked.
       def by_source
         Progress.show("watching #{@profiles.keys.map(&:name).join(", ")} for #{format("%g", @seconds)} s") { |progress| look(progress) }
-        @profiles.reject { |_, list| list.empty? }.to_h { |source, list| [source, Series.new(list)] }
+        @profiles.reject { |_, list| list.empty? }.to_h { |source, list| [source, Series.new(last_session(source, list))] }
       end
 
       private
@@ -52,6 +52,15 @@ module HeapSample
         @refused << e.message
         nil
       end
+
+      # Sampling may be stopped and started meanwhile.
+      def last_session(source, profiles)
+        found = profiles.chunk_while { |one, other| session_of(one) == session_of(other) }.to_a
+        @refused << "#{source.name}: sampling began anew meanwhile; what was before is left out" if found.size > 1
+        found.last
+      end
+
+      def session_of(profile) = [profile.info.process_start, profile.info.session]
 
       def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
     end
