@@ -2,7 +2,7 @@
 
 # The sampler's calls for memory, for files and for a thread fail, one after the other: the first, the second, … until
 # the program gets through without. It has to compute the same, and end the same, each time. TAP.
-# Usage: ruby countdown.rb RUBY DIR     environment: FAULTS=N of the calls fail (25), or FAULTS=all
+# Usage: ruby countdown.rb RUBY DIR     environment: FAULTS=N of the calls fail (12), or FAULTS=all
 
 require_relative '../../tap'
 require_relative 'faulty'
@@ -13,7 +13,7 @@ class Countdown
   STATUS = 3
   # The first few calls, which make the tables, and so many of the rest.
   FIRST = 15
-  RUNS = ENV.fetch('FAULTS', 25)
+  RUNS = ENV.fetch('FAULTS', 12)
 
   WARNINGS = {
     memory: ["heap-sample: no memory: sampling is off\n",

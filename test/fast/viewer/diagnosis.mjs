@@ -68,6 +68,19 @@ export const diagnosis = async (on, hostile) => {
       assert((await text(page, "#diagnosis .stack")).includes("TicketsController#show"), "the stack");
     }));
 
+  await test("at 390 pixels each process has its verdict in sight", () =>
+    on(
+      "grown",
+      async (page) => {
+        const cells = await page.$$eval("#diagnosis .processes td", (list) =>
+          list.map((cell) => [cell.innerText.trim(), cell.getBoundingClientRect().right]),
+        );
+        equal(10, cells.length);
+        for (const [said, right] of cells) assert(right <= 390, `"${said}" ends at ${right}`);
+      },
+      { width: 390 },
+    ));
+
   for (const width of [1400, 390])
     await test(`at ${width} pixels memory over time stands in the diagnosis, and not twice`, () =>
       on(
