@@ -6,7 +6,7 @@ require 'tmpdir'
 # GC.sample_profile and GC::SampleProfile.
 class TestHeapSampler < Test::Unit::TestCase
   # The columns of a row by name, in every script.
-  def assert_separately(args, script, **options) = super(args, "C = GC::SampleProfile::COLUMNS; " + script, **options)
+  def assert_separately(args, script, **options) = super(args, "C = GC::SampleProfile.raw_columns; " + script, **options)
 
   def assert_sampler(script, args: [], **options)
     assert_separately(["-W1", "--disable=gems", *args], script, timeout: 120, **options)

@@ -4,7 +4,7 @@ require 'test/unit'
 # The sampler keeps nothing alive, and its own memory does not grow with what dies.
 class TestHeapSamplerLifetime < Test::Unit::TestCase
   # The columns of a row by name, in every script.
-  def assert_separately(args, script, **options) = super(args, "C = GC::SampleProfile::COLUMNS; " + script, **options)
+  def assert_separately(args, script, **options) = super(args, "C = GC::SampleProfile.raw_columns; " + script, **options)
 
   COUNT_LIVE = <<~'RUBY'
     def live_after

@@ -6,7 +6,7 @@ class TestHeapSamplerOccupancy < Test::Unit::TestCase
   # PLANT.(n) allocates n objects, and returns one of each heap page that these filled.
   PLANT = <<~'RUBY'
     require "json"
-    C = GC::SampleProfile::COLUMNS
+    C = GC::SampleProfile.raw_columns
     LINE = __LINE__ + 1
     def born(count) = Array.new(count) { Object.new }
     def page_of(object) = Kernel.instance_method(:to_s).bind_call(object)[/0x\h+/].hex >> 16

@@ -7,7 +7,7 @@ class TestHeapSamplerPins < Test::Unit::TestCase
   PRELUDE = <<~'RUBY'
     require "json"
     require "-test-/heap_sampler_holders"
-    C = GC::SampleProfile::COLUMNS
+    C = GC::SampleProfile.raw_columns
     class Survivor; end
     def page_of(object) = Kernel.instance_method(:to_s).bind_call(object)[/0x\h+/].hex >> 16
     # One object of each heap page, in lists of so many.

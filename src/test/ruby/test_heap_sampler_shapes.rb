@@ -68,7 +68,7 @@ class TestHeapSamplerShapes < Test::Unit::TestCase
       refused = JSON.parse(raw[:meta_json])["kept"]["refused"]
       raise refused if refused
       nodes = raw[:holders].each_slice(8).to_a
-      texts, columns = raw[:texts], GC::SampleProfile::COLUMNS
+      texts, columns = raw[:texts], GC::SampleProfile.raw_columns
       raw[:kept].each_slice(5).filter_map do |row, node,|
         next unless texts[raw[:rows][row][columns[:class]]] == "Leaf"
         way = [node]

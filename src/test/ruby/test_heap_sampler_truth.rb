@@ -5,7 +5,7 @@ require 'test/unit'
 # sample, with the line that allocated it, for as long as it lives.
 class TestHeapSamplerTruth < Test::Unit::TestCase
   # The columns of a row by name, in every script.
-  def assert_separately(args, script, **options) = super(args, "C = GC::SampleProfile::COLUMNS; " + script, **options)
+  def assert_separately(args, script, **options) = super(args, "C = GC::SampleProfile.raw_columns; " + script, **options)
 
   # Allocates one object of each builtin type and slot size into $keep, and its line into $line.
   HEAP = <<~'RUBY'

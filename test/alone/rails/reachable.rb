@@ -85,7 +85,7 @@ end
 
 # -- as the walk has it
 
-COLUMNS = GC::SampleProfile::COLUMNS
+COLUMNS = GC::SampleProfile.raw_columns
 
 # Objects of each class: reached, and not.
 def walked(raw)

@@ -20,8 +20,9 @@ puts figures
 def estimate(profile)
   raw = profile.raw
   name = raw[:texts].index("Planted")
-  rows = raw[:rows].select { |row| row[GC::SampleProfile::COLUMNS[:class]] == name }
-  size, objects, variance = [%i[slot_size], %i[inuse_objects young_objects], %i[inuse_variance young_variance]].map { |names| GC::SampleProfile::COLUMNS.values_at(*names) }
+  columns = GC::SampleProfile.raw_columns
+  rows = raw[:rows].select { |row| row[columns[:class]] == name }
+  size, objects, variance = [%i[slot_size], %i[inuse_objects young_objects], %i[inuse_variance young_variance]].map { |names| columns.values_at(*names) }
   [rows.sum { |row| row.values_at(*objects).sum }, rows.sum { |row| row.values_at(*variance).sum / row.values_at(*size)[0]**2 }]
 end
 
@@ -31,7 +32,8 @@ def ours_found(kept)
   lines = kept.filter_map { |object| GC::SampleProfile.stack_of(object) }.map { |stack| stack.find { |place| place.path == PLANTED_FILE }.lineno }
   right = (objects - kept.size).abs <= 5 * Math.sqrt(variance) && lines.uniq == [Workload::PLANT_LINE]
   right &&= lines.size == kept.size if GC::SampleProfile.stat[:interval] == 1
-  malloc = profile.raw[:rows].any? { |row| row[GC::SampleProfile::COLUMNS[:malloc]] && row[GC::SampleProfile::COLUMNS[:inuse_samples]].positive? }
+  columns = GC::SampleProfile.raw_columns
+  malloc = profile.raw[:rows].any? { |row| row[columns[:malloc]] && row[columns[:inuse_samples]].positive? }
   right && malloc && format("%.0f of %d, %d stacks, all of that line; malloc too", objects, kept.size, lines.size)
 end
 

@@ -71,14 +71,14 @@ PROGRAMS = {
 name, = ARGV
 title, default_count, program = PROGRAMS.fetch(name)
 count = Integer(ARGV[1] || default_count)
+COLUMNS = GC::SampleProfile.raw_columns
 
 def mib(bytes) = format("%.1f MiB", bytes.fdiv(1 << 20))
 
 # Objects of these parts (:inuse, :young, :alloc, :dead) of rows of slots, and the variance of their number.
 def sum(rows, *parts)
-  columns = GC::SampleProfile::COLUMNS
-  objects = rows.sum { |row| parts.sum { |part| row[columns[:"#{part}_objects"]] } }
-  variance = rows.sum { |row| parts.sum { |part| row[columns[:"#{part}_variance"]] } / row[columns[:slot_size]]**2 }
+  objects = rows.sum { |row| parts.sum { |part| row[COLUMNS[:"#{part}_objects"]] } }
+  variance = rows.sum { |row| parts.sum { |part| row[COLUMNS[:"#{part}_variance"]] } / row[COLUMNS[:slot_size]]**2 }
   [objects, variance]
 end
 
@@ -100,7 +100,7 @@ program.call(count, kept)
 live = GC.stat(:heap_live_slots) - live
 profile = GC.sample_profile
 made = GC.stat(:total_allocated_objects) - made
-rows = profile.raw[:rows].reject { |row| row[GC::SampleProfile::COLUMNS[:malloc]] }
+rows = profile.raw[:rows].reject { |row| row[COLUMNS[:malloc]] }
 bytes = profile.save(File.join(ENV.fetch("OUT"), "#{name}.pb.gz"))
 stat = GC::SampleProfile.stat
 
@@ -115,7 +115,7 @@ check("no sample was dropped", stat[:dropped_samples].zero?, stat[:dropped_sampl
 check_sum("what lives", live, sum(rows, :inuse, :young))
 check_sum("what was allocated", made, sum(rows, :alloc))
 if name == "mallocs"
-  space = profile.raw[:rows].select { |row| row[GC::SampleProfile::COLUMNS[:malloc]] }.sum { |row| row[GC::SampleProfile::COLUMNS[:inuse_space]] }
+  space = profile.raw[:rows].select { |row| row[COLUMNS[:malloc]] }.sum { |row| row[COLUMNS[:inuse_space]] }
   account = GC::SampleProfile.memory
   truth = account[:malloc_live] + account[:sampler]
   check("what malloc gave", (space - truth).abs < truth * 0.05, "#{mib(space)} of #{mib(truth)}")
