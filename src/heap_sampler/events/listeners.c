@@ -19,7 +19,7 @@ struct hs_changes rb_hs_slot_changes = {.use = HS_MEM_RECORDS, .most = 1 << 17};
 
 static struct hs_listener listeners[LISTENERS];
 static uint64_t last_serial;
-static uint64_t errors;         /* atomic */
+static uint64_t errors, missed; /* atomic */
 
 /* -- who listens ------------------------------------------------------------------- */
 
@@ -136,9 +136,6 @@ call_listener(VALUE data)
 {
     const struct call *call = (const struct call *)data;
     const struct hs_listener *listener = call->listener;
-    /* What waits for a safe point waits on: another thread would run with the VM lock held, and a jump of it would give that
-     * back; a finalizer or a trap would run Ruby code. Not before rb_protect: where the stack ends there the jump goes past us. */
-    if (call->at_once) GET_EC()->interrupt_mask = ~(rb_atomic_t)0;
     if (call->at_once) listener->type.allocated(call->allocations, listener->data);
     else if (call->allocations) listener->type.malloced(call->allocations, call->count, listener->data);
     else listener->type.changed(call->changes, call->count, listener->data);
@@ -213,13 +210,21 @@ static struct rb_trace_arg_struct no_tracing;
 static void
 call_unseen(struct call *call)
 {
+    /* Where the stack ends before rb_protect has a tag, MRI's SystemStackError would jump past what puts all this back. */
+    if (ruby_stack_check()) {
+        __atomic_add_fetch(&missed, call->count, __ATOMIC_RELAXED);
+        return;
+    }
     rb_execution_context_t *ec = GET_EC();
     struct rb_trace_arg_struct *traced = ec->trace_arg;
     if (call->at_once && !traced) ec->trace_arg = &no_tracing;
     /* Set while MRI makes a backtrace: what is raised then would be taken for a fault of raising. */
     uint8_t raised = ec->raised_flag;
     ec->raised_flag = 0;
+    /* What waits for a safe point waits on: another thread would run with the VM lock held, and a jump of it would give that
+     * back; a finalizer or a trap would run Ruby code. */
     rb_atomic_t masked = ec->interrupt_mask;
+    if (call->at_once) ec->interrupt_mask = ~(rb_atomic_t)0;
     VALUE errinfo = ec->errinfo, block = ec->passed_block_handler;
     rb_control_frame_t *cfp = ec->cfp;
     VALUE *sp = cfp->sp;
@@ -264,6 +269,12 @@ uint64_t
 rb_hs_listener_errors(void)
 {
     return __atomic_load_n(&errors, __ATOMIC_RELAXED);
+}
+
+uint64_t
+rb_hs_listener_missed(void)
+{
+    return __atomic_load_n(&missed, __ATOMIC_RELAXED);
 }
 
 bool

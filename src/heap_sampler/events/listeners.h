@@ -63,8 +63,10 @@ unsigned rb_hs_listener_count(void);
 /* Call the one with this number at a safe point, if it listens still. [gvl] */
 void rb_hs_listener_call_malloced(int session, uint64_t serial, const rb_heap_sampler_allocation_t *allocations, size_t count);
 void rb_hs_listener_call_changed(int session, uint64_t serial, const rb_heap_sampler_change_t *changes, size_t count);
-/* Exceptions that were not raised, and samples that were lost, ever. [any] */
+/* Exceptions that were not raised, ever. [any] */
 uint64_t rb_hs_listener_errors(void);
+/* Events of which nobody was told for want of stack, ever. [any] */
+uint64_t rb_hs_listener_missed(void);
 
 /* What `allocated` is called for on this thread; NULL: it is not. [gvl] */
 const rb_heap_sampler_allocation_t *rb_hs_listener_now(void);

@@ -160,7 +160,7 @@ uint64_t
 rb_heap_sampler_missed(void)
 {
     HS_CONTRACT(gvl);
-    return missed_by_slots + missed_by_malloc;
+    return missed_by_slots + missed_by_malloc + rb_hs_listener_missed();
 }
 
 /* -- letting in, and out -------------------------------------------------------------------- */

@@ -11,7 +11,7 @@
 struct hs_about {
     const char *ruby, *deploy, *http;           /* http: where it is answered, or "" */
     uint64_t process_id, process_start, taken_ns;
-    bool sampling;
+    bool sampling, interval_auto;
     uint64_t started_ns, interval, every;       /* 0: none */
     struct hs_who who;
     struct hs_malloc_meta malloc;

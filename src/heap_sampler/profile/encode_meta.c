@@ -359,6 +359,7 @@ rb_hs_encode_about(const struct hs_about *about, struct hs_buffer *out)
     rb_hs_buffer_printf(out, "\"sampling\":%s,", about->sampling ? "true" : "false");
     append_number_or_null(out, "started_ns", about->started_ns);
     append_number_or_null(out, "interval", about->interval);
+    rb_hs_buffer_printf(out, "\"interval_auto\":%s,", about->interval_auto ? "true" : "false");
     append_number_or_null(out, "every", about->every);
     rb_hs_buffer_printf(out, "\"malloc\":{\"state\":\"%s\",", malloc_state(about->malloc.state));
     append_number_or_null(out, "interval", about->malloc.interval);

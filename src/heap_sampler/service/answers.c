@@ -19,6 +19,7 @@
 #include "heap_sampler/service/metrics.h"
 #include "heap_sampler/settings/options.h"
 #include "heap_sampler/sites/sampler.h"
+#include "heap_sampler/slots/automatic.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -80,6 +81,7 @@ answer_hello(struct hs_buffer *out)
     const struct hs_session *session = &rb_hs_sampler.session[HS_MAIN];
     about.sampling = session->on;
     about.interval = session->on ? session->interval : 0;
+    about.interval_auto = session->on && rb_hs_automatic_p();
     about.started_ns = session->on ? session->started_ns : 0;
     about.process_start = rb_hs_sampler.process_start;
     rb_hs_unlock();

@@ -324,7 +324,7 @@ bool
 rb_hs_service_reopen(void)
 {
     pthread_mutex_lock(&service.mutex);
-    bool ok = found_p();
+    bool ok = service.over || found_p();        /* a process that ends has nothing to say */
     if (!ok) {
         stop();
         ok = start();

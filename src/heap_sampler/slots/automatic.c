@@ -95,7 +95,7 @@ ask_for_job(void)
 void
 rb_hs_automatic(bool on)
 {
-    automatic = on;
+    __atomic_store_n(&automatic, on, __ATOMIC_RELAXED);
     capped_at = 0;
     thinnings = main_session()->thinnings;
     rb_hs_pace_begin(&pace, GUESSED_SAMPLE_NS, now());
@@ -105,7 +105,7 @@ rb_hs_automatic(bool on)
 bool
 rb_hs_automatic_p(void)
 {
-    return automatic;
+    return __atomic_load_n(&automatic, __ATOMIC_RELAXED);
 }
 
 void

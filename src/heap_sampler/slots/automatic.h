@@ -20,7 +20,7 @@
 
 /* Samples of the main session are free to take what the budget allows, from now on; or no longer. [gvl] */
 void rb_hs_automatic(bool on);
-bool rb_hs_automatic_p(void);
+bool rb_hs_automatic_p(void);                /* [any] */
 
 /* A free list was installed. [vm] */
 void rb_hs_automatic_list(void);

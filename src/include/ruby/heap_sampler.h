@@ -252,8 +252,8 @@ uint64_t rb_heap_sampler_interval(rb_heap_sampler_listener_t listener, rb_heap_s
 void rb_heap_sampler_flush(void);
 
 /**
- * How many changes and blocks of malloc no listener could be told of, for want
- * of memory, since the process began.
+ * How many events no listener could be told of since the process began: for want
+ * of memory, or of machine stack, where the program is within 16 KiB of its end.
  *
  * @pre        With the GVL; also in a call.
  */

@@ -324,6 +324,25 @@ class TestHeapSamplerListeners < Test::Unit::TestCase
     RUBY
   end
 
+  # Deep in C functions the machine stack ends first: in a call, or where one begins or ends.
+  def test_it_is_called_to_the_end_of_the_stack
+    assert_listeners(<<~'RUBY', ignore_stderr: true, timeout: 100)
+      def deeper(list) = [list].each_with_index { |inner, i| [[inner, i]].to_h { |a, b| [deeper([a, b]), b] } }
+      listeners = [listen(:allocate, interval: 1, follow: false), listen(proc {}, interval: 1)]
+      40.times do
+        Thread.new do
+          assert_raise(SystemStackError) { deeper([]) }
+        end.join
+      end
+      L.act(listeners.last, nil)
+      calls = L.calls(listeners.first)
+      kept = leaves(100)
+      assert_operator L.calls(listeners.first) - calls, :>=, 100
+      listeners.each { |listener| L.unlisten(listener) }
+      assert_operator GC::SampleProfile.stat[:listener_missed], :>, 0
+    RUBY
+  end
+
   # It would have the VM lock, which a jump of it gives back.
   def test_no_other_thread_runs_in_a_call
     assert_listeners(<<~'RUBY', ignore_stderr: true)

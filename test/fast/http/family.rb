@@ -8,7 +8,9 @@ def kept(profile, name) = profile.rows.sum { |row| row.class_name == name ? row.
 
 FORKS = <<~RUBY
   %w[One Two].each { |name| Object.const_set(name, Class.new) }
-  children = [One, Two].map { |one| fork { $stdin.close; $kept = Array.new(20_000) { one.new }; sleep } }
+  made, tell = IO.pipe
+  children = [One, Two].map { |one| fork { $stdin.close; $kept = Array.new(20_000) { one.new }; tell << "."; sleep } }
+  made.read(2)
   ready
   puts children.join(" ")
   gets

@@ -58,7 +58,7 @@ module HeapSample
         def tell(process, said)
           layout = Layout.new(width: Terminal.new($stdout).width)
           malloc = said[:malloc] || {}
-          text = said[:sampling] ? "one sample per #{layout.setting(said[:interval])}" : "not sampled"
+          text = said[:sampling] ? "one sample per #{layout.setting(said[:interval])}#{" (auto)" if said[:interval_auto]}" : "not sampled"
           text += ", every #{said[:every]} s a profile" if said[:sampling] && said[:every]
           puts "#{process.name}: #{text}"
           puts layout.sentence("malloc is not sampled: #{malloc["missing"]}") if said[:sampling] && malloc["missing"]

@@ -66,8 +66,8 @@ module HeapSample
       {process_id: pid, parent_id: fields["PPid"], title: title, sampling: nil, foreign: foreign?, account: account, account_at_start: nil}
     end
 
-    # What it says of itself: process_id, parent_id, title, directory, host, deploy, ruby, http, sampling, interval, every, malloc, and its
-    # Accounts of now and of when sampling started (nil where it does not sample): account, account_at_start.
+    # What it says of itself: process_id, parent_id, title, directory, host, deploy, ruby, http, sampling, interval,
+    # interval_auto, every, malloc, and its Accounts of now and of when sampling started (nil where it does not sample): account, account_at_start.
     def hello = LiveAnswer.described(ask("hello"))
 
     # Accounts as in #hello; alive: its threads and fibers, an Alive; gc: count, minor, major and ns (CPU time) of its GCs.
