@@ -58,7 +58,7 @@ CONNECTIONS.with do
 
   def lost(count)
     queue = Queue.new
-    count.times { |number| Thread.new { kept = "what it holds #{number} " * 500; queue.pop; kept } } # LOST
+    count.times { |number| Thread.new { kept = "what it holds #{number} " * 20_000; queue.pop; kept } } # LOST
     nil
   end
   lost(7)
