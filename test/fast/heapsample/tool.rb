@@ -51,7 +51,7 @@ module Tool
     result
   end
 
-  # What the tool prints on a terminal; $? is how it ended.
+  # What stands on a terminal in the end, without the progress that is shown after a second; $? is how it ended.
   def on_terminal(*arguments, columns: 100, env: {})
     PTY.open do |terminal, tty|
       tty.winsize = [40, columns]
@@ -64,7 +64,7 @@ module Tool
         nil
       end
       Process.wait(pid)
-      text.force_encoding("UTF-8").gsub("\r\n", "\n")
+      text.force_encoding("UTF-8").gsub("\r\n", "\n").gsub(/[^\n]*\r\e\[K/, "")
     end
   end
 
