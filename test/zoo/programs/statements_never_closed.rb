@@ -25,11 +25,12 @@ class Search
           "(select max(price) from articles where title > '#{words.first}' group by price % 7) order by price, title limit 10"
     return once(sql) if ENV["ZOO_MENDED"] == "1"
 
-    statement = @statements[sql] ||= @db.prepare(sql) # LEAK KEEPER
+    statement = @statements[sql] ||= prepare(sql) # KEEPER
     statement.reset!
     statement.to_a
   end
 
+  def prepare(sql) = @db.prepare(sql) # LEAK
   def once(sql) = @db.prepare(sql) { |statement| statement.to_a }
 end
 
