@@ -155,6 +155,19 @@ test "what was sure is sure of a line: a smaller one that grows beside it keeps 
   assert(!found.leak?, found.to_s)
 end
 
+test "what few samples made sure of lasts no longer than RSS grows" do
+  fills = lambda do |count|
+    diagnosis(count, interval: 8 * UNIT) do |number|
+      {live: 20 + [number, 13].min / 2.0, rows: lambda { |build|
+        [*1..13, 18].select { |birth| birth <= number }.each { |birth| build.row(LEAK, "String", birth: birth * GC_EACH - 5, inuse: 1) }
+        worked(build, number)
+      }}
+    end
+  end
+  equal([:leak, :very_likely], [fills[14].kind, fills[14].grade])
+  equal([:leak, :not_settled], [fills[18].kind, fills[18].grade])
+end
+
 test "what takes the place of what dies elsewhere is no leak, and a leak beside it is one" do
   replaced = lambda { |build, number|
     build.row(["/srv/app/load.rb:4 Table.load"], "Hash", birth: 3, inuse: 1000 - number * 12)

@@ -64,8 +64,8 @@ module HeapSample
     # Are there samples enough to see small growth?
     def clear? = steady? && many?
 
-    # Are there samples enough for a proof?  Reports mark rows of fewer than ten as weak.
-    def many_enough_to_prove? = samples_enough?(2 * SAMPLES_LEAST)
+    # Are there samples enough to do without RSS, and for a proof?  Reports mark rows of fewer than ten as weak.
+    def many_samples? = samples_enough?(2 * SAMPLES_LEAST)
 
     # Did it begin to grow in the judged time only?  So does a long job: an import, a report, a queue that is long for a while.
     # Births are of what is there at the end, growth is of what was there at a time: a leak has both from the beginning on.

@@ -271,8 +271,11 @@ module HeapSample
       return goes_on? if earlier.mapped?
 
       now = named_by(earlier)
-      now ? !now.passes? && !now.late? && now.even?(Finding::EVENNESS_TO_GO_ON) && (goes_on? || !(now.ends?(settled.work) || now.fills?(settled.work))) : goes_on?
+      now ? !now.passes? && !now.late? && now.even?(Finding::EVENNESS_TO_GO_ON) && (goes_on? || seen_to_go_on?(now)) : goes_on?
     end
+
+    # Few samples show no end; then RSS and what is in use have to bear out that it goes on.
+    def seen_to_go_on?(finding) = finding.many_samples? && !finding.ends?(settled.work) && !finding.fills?(settled.work)
 
     # What an earlier diagnosis named, as it is now; nil if it is not there any more.
     def named_by(earlier) = earlier.findings.first&.then { |named| findings.find { |finding| finding.same_line?(named) } }
@@ -341,9 +344,9 @@ module HeapSample
     end
 
     def grade_of(leading)
-      return :not_settled unless to_name? && settled.by_majors? && (goes_on? || leading.samples >= 2 * Finding::SAMPLES_LEAST)
+      return :not_settled unless to_name? && settled.by_majors? && (goes_on? || leading.many_samples?)
 
-      goes_on? && settled.judged >= MAJORS_TO_PROVE && leading.many_enough_to_prove? ? :proved : :very_likely
+      goes_on? && settled.judged >= MAJORS_TO_PROVE && leading.many_samples? ? :proved : :very_likely
     end
 
     # The one that the verdict names (+named+) is as sure as the verdict, which fewer profiles may have settled.
