@@ -173,10 +173,12 @@ module HeapSample
     def settled_grew
       parts = leading.course.parts.map { |part| signed(part) }
       low, high = leading.interval
-      how = leading.steady? ? "all along" : "unevenly over time"
+      how = leading.steady? ? "all along#{few_samples}" : "unevenly over time"
       text = "What #{looked_at} of it grew by #{@layout.range(low, high)}, #{how}: in four equal parts of the time #{parts.join(", ")}."
       findings.size > 1 ? "#{text} It is #{percent_of_all([leading])} of all that grew#{beside}." : text
     end
+
+    def few_samples = leading.many_samples? ? "" : " as far as #{@layout.count(leading.samples)} samples can tell"
 
     def percent_of_all(some) = @layout.percent(some.sum(&:grew) / findings.sum(&:grew))
 
