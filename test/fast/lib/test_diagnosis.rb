@@ -133,6 +133,16 @@ test "RSS that rises alone bears out no leak of a few samples" do
   assert(!rising[0.01].leak? && !rising[0.01].unsettled?, rising[0.01].to_s)
 end
 
+test "a few samples are borne out by RSS and what is in use alone where these grow in every part of the time" do
+  found = lambda do |&live|
+    diagnosis(14, interval: 4 * UNIT) do |number|
+      {live: 20 + live.(number) / 3.0, rows: ->(build) { (1..number).step(2) { |birth| build.row(LEAK, "String", birth: birth * GC_EACH - 5, inuse: 1) } }}
+    end
+  end
+  equal([:leak, :very_likely], found.call { |number| number }.then { |one| [one.kind, one.grade] })
+  equal([:leak, :not_settled], found.call { |number| number < 5 ? number : [5, number - 3.5].max }.then { |one| [one.kind, one.grade] })
+end
+
 test "what fills ever more slowly is no leak, though it never ends" do
   sizes = (0..20).map { |number| (60 * Math.log(1 + number)).round }
   found = diagnosis(20) do |number|
@@ -166,6 +176,11 @@ test "what few samples made sure of lasts no longer than RSS grows" do
   end
   equal([:leak, :very_likely], [fills[14].kind, fills[14].grade])
   equal([:leak, :not_settled], [fills[18].kind, fills[18].grade])
+end
+
+test "a line that grows while RSS and what is in use have stopped is not settled" do
+  stops = diagnosis(8) { |number| {live: 20 + [number, 5].min, rows: ->(build) { kept(build, LEAK, number, 16); worked(build, number) }} }
+  equal([:leak, :not_settled], [stops.kind, stops.grade])
 end
 
 test "what takes the place of what dies elsewhere is no leak, and a leak beside it is one" do

@@ -328,12 +328,14 @@ module HeapSample
 
     def to_name? = @known.size >= PROFILES_TO_NAME
 
-    # Where RSS and what is in use, which are exact, grow all along, a few samples that do so as well are enough.
+    # Where RSS and what is in use, which are exact, grow in every part of the time, a few samples that do so as well are enough.
     def borne_out?
       bearing = findings.reject { |finding| finding.passes? || finding.steps? || finding.late? }
-      to_name? && rss.grew >= 2 * least && settled.by_majors? && settled.judged >= MAJORS_TO_BEAR_OUT && settled.course.steady? && !findings.first&.passes? &&
+      to_name? && grows_in_every_part? && settled.by_majors? && settled.judged >= MAJORS_TO_BEAR_OUT && settled.course.steady? && !findings.first&.passes? &&
         bearing.sum(&:samples) >= SAMPLES_TO_BEAR_OUT && bearing.sum(&:grew) >= in_use.grew / 3
     end
+
+    def grows_in_every_part? = rss.grew >= 2 * least && [rss, in_use].all? { |course| course.parts.min.positive? }
 
     # Did what is settled come at once, so that what grows is what comes and goes?
     def at_once? = settled.by_majors? && settled.total.born > least && settled.total.lump > Finding::LUMP_MOST
@@ -344,10 +346,13 @@ module HeapSample
     end
 
     def grade_of(leading)
-      return :not_settled unless to_name? && settled.by_majors? && (goes_on? || leading.many_samples?)
+      return :not_settled unless to_name? && settled.by_majors? && (goes_on? || (leading.samples >= 2 * Finding::SAMPLES_LEAST && !stopped?(leading)))
 
       goes_on? && settled.judged >= MAJORS_TO_PROVE && leading.many_samples? ? :proved : :very_likely
     end
+
+    # Did RSS and what is in use stop, where the line goes on?  Then something dies in its place.
+    def stopped?(leading) = [rss, in_use].all? { |course| lately_of(course) < lately_of(leading.course) / 4 }
 
     # The one that the verdict names (+named+) is as sure as the verdict, which fewer profiles may have settled.
     def figures_of(finding, named)
