@@ -18,8 +18,9 @@ module HeapSample
     attr_reader :groups
     # Containers.blocks of the profile.
     attr_reader :blocks
-    # Bytes that were allocated since sampling started and are not in use any more: how much the program has worked.  What stays is
-    # no measure of that: of a pool that has grown less is allocated, while the work goes on.
+    # Objects and blocks that were allocated since sampling started and are not in use any more: how much the program has worked.
+    # What stays is no measure of that: of a pool that has grown less is allocated, while the work goes on.  Nor are bytes: a
+    # few large buffers would outweigh all requests.
     attr_reader :used_up
 
     # +by+: one of Groups::BY, or :stack; +kind+: one of Groups::MEMORY.
@@ -29,7 +30,7 @@ module HeapSample
       live = Births.rows(profile, kind)
       live.each { |row| add(keys.of(row), row) }
       @blocks = by == :line ? Containers.blocks(live, profile, keys) : {}
-      @used_up = profile.table.sum { |row| [row[Columns::ALLOC_SPACE] - row[Columns::INUSE_SPACE], 0].max }
+      @used_up = profile.table.sum { |row| [row[Columns::ALLOC_OBJECTS] - row[Columns::INUSE_OBJECTS], 0].max }
     end
 
     # Rows of what is in use of a kind of memory.

@@ -81,7 +81,7 @@ module HeapSample
     # The index of the first moment that is judged.
     def judged_moments = moments.index { |moment| moment.seconds >= from } || 0
 
-    # Bytes that were used up to a time.
+    # Objects that were used up to a time.
     def used_up_at(seconds)
       @used_up ||= moments.map { |moment| [seconds_of(moment.index), births(moment).used_up] }.uniq
       after = @used_up.bsearch_index { |known, _| known >= seconds } || @used_up.size - 1
