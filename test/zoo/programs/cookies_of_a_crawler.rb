@@ -14,5 +14,5 @@ JAR = HTTP::CookieJar.new
 Load.run(150) do |n|
   site = "http://site-#{n % 700}.example.org/"
   JAR.parse("visit_#{n}=#{"#{n}-" * 12}; Max-Age=3600", site)
-  JAR.cookies(site).size
+  JAR.cookies(site).size if (n % 30).zero? # it looks through the whole jar
 end
