@@ -351,8 +351,8 @@ module HeapSample
       goes_on? && settled.judged >= MAJORS_TO_PROVE && leading.many_samples? ? :proved : :very_likely
     end
 
-    # Did what is in use stop, where the line goes on?  Then something dies in its place.
-    def stopped?(leading) = lately_of(in_use) < lately_of(leading.course) / 4
+    # Did RSS and what is in use stop, where the line goes on?  Then something dies in its place.  RSS may grow for other reasons.
+    def stopped?(leading) = lately_of(leading.course).then { |came| lately_of(in_use) < came / 4 && lately_of(rss) < came / 2 }
 
     # The one that the verdict names (+named+) is as sure as the verdict, which fewer profiles may have settled.
     def figures_of(finding, named)
