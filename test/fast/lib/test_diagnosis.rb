@@ -183,6 +183,12 @@ test "a line that grows while RSS and what is in use have stopped is not settled
   equal([:leak, :not_settled], [stops.kind, stops.grade])
 end
 
+test "what was sure ends where RSS and what is in use have stopped, whatever the line does" do
+  stops = ->(count) { diagnosis(count) { |number| {live: 20 + [number, 10].min, rows: ->(build) { kept(build, LEAK, number, 16); worked(build, number) }} } }
+  equal([:leak, :very_likely], stops[10].then { |found| [found.kind, found.grade] })
+  equal([:leak, :not_settled], stops[20].then { |found| [found.kind, found.grade] })
+end
+
 test "what takes the place of what dies elsewhere is no leak, and a leak beside it is one" do
   replaced = lambda { |build, number|
     build.row(["/srv/app/load.rb:4 Table.load"], "Hash", birth: 3, inuse: 1000 - number * 12)

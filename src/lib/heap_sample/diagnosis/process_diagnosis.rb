@@ -55,9 +55,11 @@ module HeapSample
     EACH = 64
     FEWER = 1.15
     EARLIER_MOST = 64
+    # Of what RSS or what is in use has to grow by for a line to be sure, the part that keeps it so.
+    HELD = 0.5
     # How many lines are named that hold free memory.
     HOLDERS = 3
-    private_constant :SURE, :EACH, :FEWER, :EARLIER_MOST, :LITTLE, :SHARE_OF_RSS
+    private_constant :SURE, :HELD, :EACH, :FEWER, :EARLIER_MOST, :LITTLE, :SHARE_OF_RSS
 
     attr_reader :series
     # Courses of RSS, of what is in use, of stacks of threads and fibers, and of free memory that is resident.
@@ -275,7 +277,9 @@ module HeapSample
     end
 
     # Few samples show no end; then RSS and what is in use have to bear out that it goes on.
-    def seen_to_go_on?(finding) = finding.many_samples? && !finding.ends?(settled.work) && !finding.fills?(settled.work)
+    def seen_to_go_on?(finding)
+      finding.many_samples? && !finding.ends?(settled.work) && !finding.fills?(settled.work) && !stopped?(finding, HELD)
+    end
 
     # What an earlier diagnosis named, as it is now; nil if it is not there any more.
     def named_by(earlier) = earlier.findings.first&.then { |named| findings.find { |finding| finding.same_line?(named) } }
@@ -352,7 +356,11 @@ module HeapSample
     end
 
     # Did RSS and what is in use stop, where the line goes on?  Then something dies in its place.  RSS may grow for other reasons.
-    def stopped?(leading) = lately_of(leading.course).then { |came| lately_of(in_use) < came / 4 && lately_of(rss) < came / 2 }
+    # +share+: of what would be enough.
+    def stopped?(finding, share = 1.0)
+      enough = lately_of(finding.course) * share
+      lately_of(in_use) < enough / 4 && lately_of(rss) < enough / 2
+    end
 
     # The one that the verdict names (+named+) is as sure as the verdict, which fewer profiles may have settled.
     def figures_of(finding, named)
