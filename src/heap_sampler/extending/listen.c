@@ -32,6 +32,13 @@ struct audience {
     uint64_t serial[LISTENERS];
 };
 
+/* What is told, by one at a time. Not on the machine stack: where that ends, frames as large as these leap over its guard page. */
+static struct {
+    struct hs_malloc_birth_copy births[AT_ONCE];
+    rb_heap_sampler_allocation_t allocations[AT_ONCE];
+    rb_heap_sampler_change_t changes[AT_ONCE];
+} batch;
+
 static rb_heap_sampler_allocation_t
 allocation_of(const struct hs_malloc_birth_copy *birth, int session)
 {
@@ -54,45 +61,42 @@ allocation_of(const struct hs_malloc_birth_copy *birth, int session)
 }
 
 static void
-tell_births_to(const struct audience *to, int session, const struct hs_malloc_birth_copy *births, uint32_t count)
+tell_births_to(const struct audience *to, int session, uint32_t count)
 {
-    rb_heap_sampler_allocation_t allocations[AT_ONCE];
     size_t told = 0;
     for (uint32_t i = 0; i < count; i++) {
-        if (births[i].listeners & 1u << session) allocations[told++] = allocation_of(&births[i], session);
+        if (batch.births[i].listeners & 1u << session) batch.allocations[told++] = allocation_of(&batch.births[i], session);
     }
-    rb_hs_listener_call_malloced(session, to->serial[session - HS_PROFILES], allocations, told);
+    rb_hs_listener_call_malloced(session, to->serial[session - HS_PROFILES], batch.allocations, told);
 }
 
 static void
 tell_births(const struct audience *to)
 {
-    struct hs_malloc_birth_copy births[AT_ONCE];
     uint32_t count;
     do {
         RB_VM_LOCK_ENTER();
         rb_hs_malloc_name_stacks();
-        count = rb_hs_malloc_take_births(births, AT_ONCE);
+        count = rb_hs_malloc_take_births(batch.births, AT_ONCE);
         RB_VM_LOCK_LEAVE();
-        for (int s = HS_PROFILES; count && s < HS_SESSIONS; s++) tell_births_to(to, s, births, count);
+        for (int s = HS_PROFILES; count && s < HS_SESSIONS; s++) tell_births_to(to, s, count);
     } while (count == AT_ONCE);
 }
 
 static void
 tell_changes_to(const struct audience *to, int session, const struct hs_changes *changes, rb_heap_sampler_memory_t memory)
 {
-    rb_heap_sampler_change_t list[AT_ONCE];
     uint64_t serial = to->serial[session - HS_PROFILES];
     size_t count = 0;
     for (uint32_t i = 0; i < changes->count; i++) {
         const struct hs_change *change = &changes->list[i];
         if (!(change->listeners & 1u << session)) continue;
-        list[count++] = (rb_heap_sampler_change_t){(rb_heap_sampler_change_kind_t)change->kind, memory, change->id, change->value};
+        batch.changes[count++] = (rb_heap_sampler_change_t){(rb_heap_sampler_change_kind_t)change->kind, memory, change->id, change->value};
         if (count < AT_ONCE) continue;
-        rb_hs_listener_call_changed(session, serial, list, count);
+        rb_hs_listener_call_changed(session, serial, batch.changes, count);
         count = 0;
     }
-    rb_hs_listener_call_changed(session, serial, list, count);
+    rb_hs_listener_call_changed(session, serial, batch.changes, count);
 }
 
 static void
@@ -123,15 +127,18 @@ audience_now(void)
     return to;
 }
 
-static const rb_thread_t *telling;      /* another one may come between, in a call */
+static const rb_thread_t *telling;      /* atomic: another one may come between, in a call */
 
 void
 rb_hs_tell_listeners(void)
 {
     HS_CONTRACT(gvl);
     HS_CONTRACT(free);
-    if (telling || rb_hs_listener_called_p()) return;
-    telling = GET_THREAD();
+    const rb_thread_t *nobody = NULL;
+    if (rb_hs_listener_called_p() ||
+        !__atomic_compare_exchange_n(&telling, &nobody, GET_THREAD(), false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+        return;
+    }
     struct audience to = audience_now();
     /* What becomes of a block is taken before births are, so that no death is told before its birth. */
     rb_hs_malloc_listeners_told();
@@ -140,7 +147,7 @@ rb_hs_tell_listeners(void)
     tell_births(&to);
     tell_changes(&to, &of_malloc, RB_HEAP_SAMPLER_MALLOC);
     tell_changes(&to, &of_slots, RB_HEAP_SAMPLER_SLOT);
-    telling = NULL;
+    __atomic_store_n(&telling, NULL, __ATOMIC_RELEASE);
 }
 
 void
