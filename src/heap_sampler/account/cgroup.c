@@ -10,30 +10,67 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { PATH_SIZE = 4096,
-       TEXT_SIZE = 16 * 1024 };
+/* Small, for it all stands on the stack of whoever asks (doc/design.md, "The locks"). A longer line is passed
+ * over; a group's path has some 250 bytes in Kubernetes. */
+enum { LINE_SIZE = 1024,
+       PATH_SIZE = LINE_SIZE + 256 };
 
 static const struct version {
     const char *folder, *limit, *used, *inactive;
 } version_1 = {"/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"},
   version_2 = {"/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"};
 
-static bool
-read_text(const char *path, char *text, size_t size)
-{
-    size_t len = 0;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+/* A file's lines, one after the other. */
+struct lines {
+    int fd;
+    bool over;                  /* a line's rest comes, which had no room */
+    size_t next, end;           /* what was read and not given yet */
+    char text[LINE_SIZE];
+};
 
-    if (fd < 0) return false;
-    while (len < size - 1) {
-        ssize_t got = read(fd, text + len, size - 1 - len);
-        if (got < 0 && errno == EINTR) continue;
-        if (got <= 0) break;
-        len += (size_t)got;
+static bool
+read_more(struct lines *lines)
+{
+    ssize_t got;
+
+    memmove(lines->text, lines->text + lines->next, lines->end - lines->next);
+    lines->end -= lines->next;
+    lines->next = 0;
+    if (lines->end == sizeof(lines->text) - 1) {
+        lines->over = true;
+        lines->end = 0;
     }
-    close(fd);
-    text[len] = '\0';
-    return len > 0;
+    do {
+        got = read(lines->fd, lines->text + lines->end, sizeof(lines->text) - 1 - lines->end);
+    } while (got < 0 && errno == EINTR);
+    if (got > 0) lines->end += (size_t)got;
+    return got > 0;
+}
+
+/* The next line, without its newline; NULL: there is none. */
+static char *
+next_line(struct lines *lines)
+{
+    for (;;) {
+        char *newline = memchr(lines->text + lines->next, '\n', lines->end - lines->next);
+        if (!newline && read_more(lines)) continue;
+        if (!newline && lines->next == lines->end) return NULL;
+        if (!newline) newline = lines->text + lines->end++;
+        *newline = '\0';
+        char *line = lines->text + lines->next;
+        lines->next = (size_t)(newline + 1 - lines->text);
+        if (!lines->over) return line;
+        lines->over = false;
+    }
+}
+
+static bool
+open_lines(struct lines *lines, const char *path)
+{
+    lines->fd = open(path, O_RDONLY | O_CLOEXEC);
+    lines->over = false;
+    lines->next = lines->end = 0;
+    return lines->fd >= 0;
 }
 
 static bool
@@ -47,18 +84,28 @@ read_number(const char *text, uint64_t *number)
     return end != text;
 }
 
-/* The number behind a name, at the beginning of one of the text's lines. */
+/* The number behind a name at the beginning of a line; without a name, of a line that begins with one. */
 static bool
-find_number(const char *text, const char *name, uint64_t *number)
+number_in_line(const char *line, const char *name, uint64_t *number)
 {
     size_t len = strlen(name);
 
-    for (;;) {
-        if (strncmp(text, name, len) == 0 && (text[len] == ' ' || text[len] == ':')) return read_number(text + len + 1, number);
-        text = strchr(text, '\n');
-        if (!text) return false;
-        text++;
-    }
+    if (strncmp(line, name, len) != 0) return false;
+    if (len && line[len] != ' ' && line[len] != ':') return false;
+    return read_number(line + len + (len != 0), number);
+}
+
+static bool
+find_number(const char *path, const char *name, uint64_t *number)
+{
+    struct lines lines;
+    bool found = false;
+    char *line;
+
+    if (!open_lines(&lines, path)) return false;
+    while (!found && (line = next_line(&lines))) found = number_in_line(line, name, number);
+    close(lines.fd);
+    return found;
 }
 
 struct reader {
@@ -66,16 +113,15 @@ struct reader {
     uint32_t percent;
     uint64_t machine;           /* all of its memory */
     struct hs_memory_limit *nearest;
-    char text[TEXT_SIZE];
 };
 
 static bool
-read_of_group(struct reader *reader, const struct version *version, const char *group, const char *file)
+find_number_of_group(const struct reader *reader, const char *folder, const char *group, const char *file, const char *name, uint64_t *number)
 {
     char path[PATH_SIZE];
-    int len = snprintf(path, sizeof(path), "%s%s%s/%s", reader->root, version->folder, group, file);
+    int len = snprintf(path, sizeof(path), "%s%s%s/%s", reader->root, folder, group, file);
 
-    return len > 0 && (size_t)len < sizeof(path) && read_text(path, reader->text, sizeof(reader->text));
+    return len > 0 && (size_t)len < sizeof(path) && find_number(path, name, number);
 }
 
 static double
@@ -91,11 +137,11 @@ look_at_group(struct reader *reader, const struct version *version, const char *
     struct hs_memory_limit found = {.machine = false};
     uint64_t inactive;
 
-    if (!read_of_group(reader, version, group, version->limit) || !read_number(reader->text, &found.bytes)) return;
+    if (!find_number_of_group(reader, version->folder, group, version->limit, "", &found.bytes)) return;
     if (!found.bytes || (reader->machine && found.bytes >= reader->machine)) return;
-    if (!read_of_group(reader, version, group, version->used) || !read_number(reader->text, &found.used)) return;
-    if (share(&found) * 100 >= reader->percent && read_of_group(reader, version, group, "memory.stat") &&
-        find_number(reader->text, version->inactive, &inactive)) {
+    if (!find_number_of_group(reader, version->folder, group, version->used, "", &found.used)) return;
+    if (share(&found) * 100 >= reader->percent &&
+        find_number_of_group(reader, version->folder, group, "memory.stat", version->inactive, &inactive)) {
         found.used = found.used > inactive ? found.used - inactive : 0;
     }
     if (!reader->nearest->bytes || share(&found) > share(reader->nearest)) *reader->nearest = found;
@@ -133,25 +179,39 @@ look_at_line(struct reader *reader, char *line)
     }
 }
 
+static void
+look_at_groups(struct reader *reader)
+{
+    struct lines lines;
+    char path[PATH_SIZE], *line;
+
+    snprintf(path, sizeof(path), "%s/proc/self/cgroup", reader->root);
+    if (!open_lines(&lines, path)) return;
+    while ((line = next_line(&lines))) look_at_line(reader, line);
+    close(lines.fd);
+}
+
+static void
+look_at_machine(const char *root, struct hs_memory_limit *machine)
+{
+    char path[PATH_SIZE];
+    uint64_t total, available;
+
+    snprintf(path, sizeof(path), "%s/proc/meminfo", root);
+    if (!find_number(path, "MemTotal", &total) || !find_number(path, "MemAvailable", &available)) return;
+    machine->bytes = total * 1024;
+    machine->used = available < total ? (total - available) * 1024 : 0;
+}
+
 bool
 rb_hs_memory_limit_read(const char *root, uint32_t percent, struct hs_memory_limit *limit)
 {
-    struct reader reader = {.root = root, .percent = percent, .nearest = limit};
     struct hs_memory_limit machine = {.machine = true};
-    char path[PATH_SIZE], groups[TEXT_SIZE], *rest = groups;
-    uint64_t total, available;
 
+    look_at_machine(root, &machine);
+    struct reader reader = {root, percent, machine.bytes, limit};
     *limit = (struct hs_memory_limit){0};
-    snprintf(path, sizeof(path), "%s/proc/meminfo", root);
-    if (read_text(path, reader.text, sizeof(reader.text)) && find_number(reader.text, "MemTotal", &total) &&
-        find_number(reader.text, "MemAvailable", &available)) {
-        machine.bytes = reader.machine = total * 1024;
-        machine.used = available < total ? (total - available) * 1024 : 0;
-    }
-    snprintf(path, sizeof(path), "%s/proc/self/cgroup", root);
-    if (read_text(path, groups, sizeof(groups))) {
-        for (char *line = strtok_r(rest, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) look_at_line(&reader, line);
-    }
+    look_at_groups(&reader);
     if (!limit->bytes) *limit = machine;
     return limit->bytes != 0;
 }

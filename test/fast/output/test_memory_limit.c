@@ -173,6 +173,24 @@ test_odd(const char *top)
     new_world(top, "nonsense\n::\n0::\n\n7:memory\n");
     group_v2(CGROUP, "0\n", 900, 0);
     is_limit(2048, 8192, true, "lines that are no groups, and a limit of nothing");
+    /* All ways in which lines meet the end of what is read at once. */
+    for (int len = 0; len < 2100; len++) {
+        char groups[2200];
+        struct hs_memory_limit limit;
+        snprintf(groups, sizeof(groups), "7:cpu:/%0*d\n0::/app", len, 1);
+        if (len) {
+            put("/proc/self/cgroup", groups);
+        }
+        else {
+            new_world(top, groups);
+            group_v2(CGROUP "/app", GIB, 900, 200);
+        }
+        if (!rb_hs_memory_limit_read(root, 50, &limit) || limit.machine || limit.used != 700 * MIB) {
+            ok(false, "a line of %d bytes before the group's, which ends with the file", len);
+            break;
+        }
+        if (len == 2099) ok(true, "lines of up to %d bytes before the group's, which ends with the file", len);
+    }
     new_world(top, "0::/app\n");
     group_v2(CGROUP "/app", "-5\n", 900, 0);
     is_limit(2048, 8192, true, "a limit that is no number");
