@@ -92,6 +92,8 @@ struct hs_reference {
     const void *code;           /* rb_iseq_t: the code that it is in, or NULL */
     const VALUE *pc;            /* where that code stands; NULL: the code as a whole is meant */
     const void *method;         /* the method entry of that code, or NULL */
+    const void *caller;         /* rb_iseq_t: of a method in C, or of Ruby's own, the code that called it; or NULL */
+    const VALUE *caller_pc;
     const void *address;        /* of a variable that a library registered, or NULL */
 };
 
@@ -122,7 +124,8 @@ void rb_hs_root_edge(const char *category, VALUE child, struct hs_edge *edge);
 /* "Badge", "(anonymous Class < Badge)", "(imemo:env)", "(hidden T_ARRAY)"; returns the length. */
 size_t rb_hs_object_class_name(VALUE object, char *name, size_t size);
 
-/* Where code stands: path and line of the edge become those of the innermost line, from a frame on, that is no part of Ruby. */
+/* Where code stands: path and line of the edge become those of the innermost line, from a frame on, that is no part of Ruby; where
+ * all are, of the innermost that is in a file. */
 struct rb_execution_context_struct;
 struct rb_control_frame_struct;
 void rb_hs_edge_stands_at(struct hs_edge *edge, const struct rb_execution_context_struct *ec, const struct rb_control_frame_struct *cfp);

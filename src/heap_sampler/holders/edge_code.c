@@ -60,6 +60,26 @@ rb_hs_visit_block(struct hs_visit *visit, const struct rb_block *block)
     }
 }
 
+/* -- TracePoints that are enabled ----------------------------------------- */
+
+/* The head of rb_event_hook_t (vm_trace.c). */
+struct code_event_hook {
+    rb_event_hook_flag_t flags;
+    rb_event_flag_t events;
+    void *function;
+    VALUE trace_point;          /* or what a C function wants to have */
+    const struct code_event_hook *next;
+};
+
+void
+rb_hs_visit_hooks(struct hs_visit *visit, const struct rb_hook_list_struct *hooks)
+{
+    if (!hooks) return;
+    for (const struct code_event_hook *hook = (const void *)hooks->hooks; hook && !visit->enough; hook = hook->next) {
+        hs_visit(visit, HS_EDGE_DATA, "enabled TracePoint", 0, hook->trace_point);
+    }
+}
+
 /* -- methods and scopes --------------------------------------------------- */
 
 static void
@@ -76,6 +96,7 @@ code_visit_definition(struct hs_visit *visit, const rb_method_definition_t *defi
         break;
     case VM_METHOD_TYPE_BMETHOD:
         hs_visit(visit, HS_EDGE_BLOCK, "block", 0, definition->body.bmethod.proc);
+        rb_hs_visit_hooks(visit, definition->body.bmethod.hooks);
         break;
     case VM_METHOD_TYPE_ALIAS:
         hs_visit(visit, HS_EDGE_METHOD, "original", 0, (VALUE)definition->body.alias.original_me);
@@ -173,8 +194,7 @@ code_visit_rescues(struct hs_visit *visit, const struct rb_iseq_constant_body *b
 {
     const struct iseq_catch_table *table = body->catch_table;
     for (unsigned int i = 0; table && i < table->size; i++) {
-        const struct iseq_catch_table_entry *entry = UNALIGNED_MEMBER_PTR(table, entries[i]);
-        hs_visit(visit, HS_EDGE_CODE, "rescue", 0, (VALUE)entry->iseq);
+        hs_visit(visit, HS_EDGE_CODE, "rescue", 0, (VALUE)table->entries[i].iseq);     /* by way of the table: it is packed */
     }
 }
 
@@ -199,6 +219,7 @@ code_visit_iseq(struct hs_visit *visit, const rb_iseq_t *iseq)
     hs_visit(visit, HS_EDGE_CODE, "RubyVM::InstructionSequence", 0, iseq->wrapper);
     code_visit_inline_caches(visit, body);
     code_visit_calls(visit, body);
+    if (!FL_TEST_RAW((VALUE)iseq, ISEQ_NOT_LOADED_YET | ISEQ_USE_COMPILE_DATA)) rb_hs_visit_hooks(visit, iseq->aux.exec.local_hooks);
 }
 
 /* -- the others ----------------------------------------------------------- */

@@ -132,6 +132,7 @@ data_visit_ractor(struct hs_visit *visit, rb_ractor_t *ractor)
     hs_visit(visit, HS_EDGE_DATA, "name", 0, ractor->name);
     hs_visit(visit, HS_EDGE_DATA, "place", 0, ractor->loc);
     hs_visit(visit, HS_EDGE_DATA, "mutex", 0, ractor->receiving_mutex);
+    rb_hs_visit_hooks(visit, &ractor->pub.hooks);
     rb_thread_t *thread;
     if (!ractor->threads.cnt) return;
     ccan_list_for_each(&ractor->threads.set, thread, lt_node)

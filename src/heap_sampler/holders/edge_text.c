@@ -40,14 +40,20 @@ text_add_word(struct hs_edge *edge, const char *text, size_t length)
 /* -- places --------------------------------------------------------------- */
 
 static void
-text_add_code(struct hs_edge *edge, const rb_iseq_t *iseq, const VALUE *pc, const rb_callable_method_entry_t *me)
+text_put_line(struct hs_edge *edge, const rb_iseq_t *iseq, const VALUE *pc)
 {
-    char label[HS_LABEL_MAX];
-    text_add(edge, label, rb_hs_label_of_code(label, iseq, me));
     VALUE path = rb_iseq_path(iseq);
     if (!RB_TYPE_P(path, T_STRING)) return;
     edge->path = (struct hs_text){RSTRING_PTR(path), (uint32_t)RSTRING_LEN(path)};
     edge->line = (uint32_t)rb_hs_line_of(iseq, pc);
+}
+
+static void
+text_add_code(struct hs_edge *edge, const rb_iseq_t *iseq, const VALUE *pc, const rb_callable_method_entry_t *me)
+{
+    char label[HS_LABEL_MAX];
+    text_add(edge, label, rb_hs_label_of_code(label, iseq, me));
+    text_put_line(edge, iseq, pc);
 }
 
 static void
@@ -138,6 +144,7 @@ text_add_place(struct hs_edge *edge, const struct hs_reference *reference)
     else {
         text_add_parent(edge, reference->parent);
     }
+    if (reference->caller) text_put_line(edge, reference->caller, reference->caller_pc);
 }
 
 /* -- names ---------------------------------------------------------------- */

@@ -45,6 +45,7 @@ hs_visit_in(struct hs_visit *visit, const rb_iseq_t *iseq, const VALUE *pc, cons
     visit->at.code = iseq;
     visit->at.pc = pc;
     visit->at.method = me;
+    visit->at.caller = NULL;
 }
 
 /* Each for the types that its file knows. */
@@ -53,6 +54,7 @@ void rb_hs_visit_variables(struct hs_visit *visit, VALUE object);       /* its i
 void rb_hs_visit_module(struct hs_visit *visit, VALUE module);          /* edge_modules.c: classes, modules, ICLASS */
 void rb_hs_visit_imemo(struct hs_visit *visit, VALUE imemo);            /* edge_code.c */
 void rb_hs_visit_block(struct hs_visit *visit, const struct rb_block *block);
+void rb_hs_visit_hooks(struct hs_visit *visit, const struct rb_hook_list_struct *hooks);      /* enabled TracePoints; NULL: none */
 void rb_hs_visit_stack(struct hs_visit *visit, const rb_execution_context_t *ec);       /* edge_stacks.c */
 void rb_hs_visit_data(struct hs_visit *visit, VALUE object);            /* edge_data.c: T_DATA */
 

@@ -17,6 +17,8 @@ enum { WAITERS_MOST = 1 << 14,
 struct waiter {
     const rb_thread_t *thread;
     VALUE object;               /* that it waits for */
+    bool owned;                 /* a Mutex that a thread has locked: */
+    const struct waiter *owner; /* it, if it waits itself */
     bool live;
 };
 
@@ -92,7 +94,47 @@ read_thread(const rb_thread_t *th)
     VALUE object = waited_for(th);
     if (!object || waiter_count == WAITERS_MOST) return;
     threads[waiter_count] = th->self;
-    waiters[waiter_count++] = (struct waiter){th, object, false};
+    waiters[waiter_count++] = (struct waiter){.thread = th, .object = object};
+}
+
+/* The head of rb_mutex_t (thread_sync.c). */
+struct mutex {
+    void *fiber;
+    const struct mutex *next;   /* of those that the thread has locked */
+};
+
+static const struct waiter *
+waiter_of(const rb_thread_t *th)
+{
+    for (uint32_t i = 0; i < waiter_count; i++) {
+        if (waiters[i].thread == th) return &waiters[i];
+    }
+    return NULL;
+}
+
+/* Who has locked a Mutex unlocks it, at the latest when it ends. */
+static void
+note_owner(const rb_thread_t *th)
+{
+    const struct waiter *owner = th->keeping_mutexes ? waiter_of(th) : NULL;
+    for (const struct mutex *mutex = (const void *)th->keeping_mutexes; mutex; mutex = mutex->next) {
+        for (uint32_t i = 0; i < waiter_count; i++) {
+            if (!typed_p(waiters[i].object, "mutex") || RTYPEDDATA_GET_DATA(waiters[i].object) != mutex) continue;
+            waiters[i].owned = true;
+            waiters[i].owner = owner;
+        }
+    }
+}
+
+static void
+each_thread(void (*each)(const rb_thread_t *th))
+{
+    rb_ractor_t *ractor;
+    rb_thread_t *th;
+    ccan_list_for_each(&GET_VM()->ractor.set, ractor, vmlr_node)
+    {
+        ccan_list_for_each(&ractor->threads.set, th, lt_node) each(th);
+    }
 }
 
 /* -- fibers that a scheduler keeps ----------------------------------------------------------------- */
@@ -162,17 +204,13 @@ asleep_p(void)
 bool
 rb_hs_waiters_read(struct hs_walk *walk)
 {
-    rb_ractor_t *ractor;
-    rb_thread_t *th;
     waiters = rb_hs_arena_map(WAITERS_MOST * sizeof(*waiters));
     threads = rb_hs_arena_map(WAITERS_MOST * sizeof(*threads));
     fibers = rb_hs_arena_map(FIBERS_MOST * sizeof(*fibers));
     fiber_hash = rb_hs_arena_map(FIBER_PLACES * sizeof(*fiber_hash));
     if (!waiters || !threads || !fibers || !fiber_hash) return false;
-    ccan_list_for_each(&GET_VM()->ractor.set, ractor, vmlr_node)
-    {
-        ccan_list_for_each(&ractor->threads.set, th, lt_node) read_thread(th);
-    }
+    each_thread(read_thread);
+    each_thread(note_owner);
     walk->held_back = threads;
     walk->held_back_count = waiter_count;
     walk->put_off = put_off_fiber;
@@ -181,15 +219,26 @@ rb_hs_waiters_read(struct hs_walk *walk)
 
 /* -- who can wake --------------------------------------------------------------------------------- */
 
-/* More was reached through it. */
+/* May its Mutex be unlocked? */
+static bool
+owner_lives_p(const struct waiter *waiter)
+{
+    return waiter->owned && (!waiter->owner || waiter->owner->live);
+}
+
+/* More was reached through it. One that can wake lives by itself, as each thread that runs: what it works on is not kept by who
+ * happens to refer to the Thread, such as Timeout's list. */
 static bool
 wake(struct hs_walk *walk, struct waiter *waiter)
 {
     if (waiter->live) return false;
-    bool known = hs_walk_reached_p(walk, waiter->thread->self);
-    waiter->live = known || hs_walk_reached_p(walk, waiter->object);
+    VALUE thread = waiter->thread->self;
+    uint32_t from = hs_index_number(&walk->index, rb_ractor_self(waiter->thread->ractor));
+    bool known = hs_walk_reached_p(walk, thread);
+    waiter->live = known || hs_walk_reached_p(walk, waiter->object) || owner_lives_p(waiter);
+    if (known) *hs_index_from(&walk->index, hs_index_number(&walk->index, thread)) = from;
     if (!waiter->live || known) return false;
-    rb_hs_walk_reach(walk, waiter->thread->self, hs_index_number(&walk->index, rb_ractor_self(waiter->thread->ractor)));
+    rb_hs_walk_reach(walk, thread, from);
     return true;
 }
 

@@ -386,6 +386,30 @@ class TestHeapSamplerEdges < Test::Unit::TestCase
     [thread, value]
   end
 
+  edge("a local of a method that waits, whose variables a block has", :local, "local repo of #{NAME}.wait_with_block") do
+    value = child
+    box = [value]
+    [waiting { wait_with_block(box.pop) }, value]
+  end
+  edge("what a method in C goes through", :local, "local repos of #{NAME}.wait_in_each") do
+    value = [1]
+    box = [value]
+    [waiting { wait_in_each(box.pop) }, value]
+  end
+  edge("what a method in C goes through, which nobody has else", :self, "self of Hash#each") do
+    value = {one: 1}
+    box = [value]
+    [waiting { box.pop.each { sleep } }, value]
+  end
+
+  def self.wait_with_block(repo)
+    block = -> { Time.now }
+    sleep
+    [block, repo]
+  end
+
+  def self.wait_in_each(repos) = repos.each_with_index { sleep }
+
   def self.suspended(value)
     box = [value]
     fiber = Fiber.new do
@@ -603,6 +627,32 @@ class TestHeapSamplerEdges < Test::Unit::TestCase
     RUBY
   end
 
+  def test_TracePoints_that_are_enabled
+    edges(<<~'RUBY')
+      class Badge
+        def label = 1
+        define_method(:block) { 2 }
+      end
+      traces = Array.new(3) { TracePoint.new(:call) { } }
+      traces[0].enable
+      traces[1].enable(target: Badge.instance_method(:label))
+      traces[2].enable(target: Badge.instance_method(:block))
+      assert_equal [[:data, "enabled TracePoint of Ractor"]], Edges.chain(Ractor.current, traces[0]).map { |kind, text,| [kind, text] }
+      assert_equal [:data, "enabled TracePoint of label"], Edges.chain(Badge, traces[1]).last.first(2)
+      assert_equal [:data, "enabled TracePoint of method Badge#block"], Edges.chain(Badge, traces[2]).last.first(2)
+      traces.each(&:disable)
+      traces.each { |trace| assert_nil Edges.chain(Ractor.current, trace)&.find { |_, text| text.start_with?("enabled") } }
+    RUBY
+  end
+
+  def test_a_method_in_C_has_the_place_of_its_caller
+    edges(<<~'RUBY')
+      waiting = eval("box = [{one: 1}]\nvalue = box[0]\n[Thread.new {\n box.pop.each { sleep }\n}, value]", TOPLEVEL_BINDING.dup, "app/job.rb", 1)
+      Thread.pass until waiting[0].stop?
+      assert_equal [:self, "self of Hash#each", "app/job.rb", 4], Edges.edge(*waiting)
+    RUBY
+  end
+
   def test_roots
     edges(<<~'RUBY')
       $badges = badges = Object.new
@@ -708,7 +758,7 @@ class TestHeapSamplerEdges < Test::Unit::TestCase
       require "rdoc"
       require "psych"
       objects, blocks, short, type = Edges.audit
-      assert_operator objects, :>, 10_000
+      assert_operator objects, :>, 9_000
       assert_operator blocks, :>, 500
       assert_equal 0, short, "of type #{type}"
     RUBY
