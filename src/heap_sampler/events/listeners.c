@@ -10,8 +10,6 @@
 
 #include <string.h>
 
-VALUE *rb_vm_base_ptr(const rb_control_frame_t *cfp);     /* vm_insnhelper.c, in no header */
-
 enum { LISTENERS = HS_SESSIONS - HS_PROFILES };
 _Static_assert(LISTENERS == RUBY_HEAP_SAMPLER_LISTENERS_MAX, "a session each");
 
@@ -183,7 +181,8 @@ words_above(const rb_execution_context_t *ec)
     enum { ARGUMENTS = 512 };
     const rb_control_frame_t *cfp = ec->cfp;
     const VALUE *top = cfp->sp;
-    if (cfp->iseq && VM_FRAME_RUBYFRAME_P(cfp)) {
+    bool first = RUBY_VM_PREVIOUS_CONTROL_FRAME(cfp) == RUBY_VM_END_CONTROL_FRAME(ec);     /* of the main thread: it has no base */
+    if (!first && cfp->iseq && VM_FRAME_RUBYFRAME_P(cfp)) {
         const VALUE *most = rb_vm_base_ptr(cfp) + ISEQ_BODY(cfp->iseq)->stack_max;
         if (most > top) top = most;
     }

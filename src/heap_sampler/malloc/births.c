@@ -34,7 +34,7 @@ void
 rb_hs_malloc_births_drop(uint32_t told)
 {
     count -= told;
-    memmove(births, births + told, count * sizeof(*births));
+    if (count) memmove(births, births + told, count * sizeof(*births));
 }
 
 void

@@ -274,7 +274,10 @@ s_births(VALUE self, VALUE number)
     size_t count = mine->birth_count;
     leaf = rb_const_defined(rb_cObject, rb_intern("Leaf")) ? rb_const_get(rb_cObject, rb_intern("Leaf")) : 0;
     VALUE list = rb_ary_new_capa((long)count);
-    for (size_t i = 0; i < count; i++) rb_ary_push(list, birth_hash(&mine->births[i]));
+    for (size_t i = 0; i < count; i++) {
+        rb_heap_sampler_allocation_t birth = mine->births[i];   /* more may come, and move the others */
+        rb_ary_push(list, birth_hash(&birth));
+    }
     return list;
 }
 
@@ -303,8 +306,8 @@ s_changes(VALUE self, VALUE number)
     size_t count = mine->change_count;
     VALUE list = rb_ary_new_capa((long)count);
     for (size_t i = 0; i < count; i++) {
-        const rb_heap_sampler_change_t *change = &mine->changes[i];
-        rb_ary_push(list, rb_ary_new_from_args(4, symbol(kinds[change->kind]), symbol(change->memory == RB_HEAP_SAMPLER_MALLOC ? "malloc" : "slot"), ULL2NUM(change->id), ULL2NUM(change->value)));
+        rb_heap_sampler_change_t change = mine->changes[i];     /* more may come, and move the others */
+        rb_ary_push(list, rb_ary_new_from_args(4, symbol(kinds[change.kind]), symbol(change.memory == RB_HEAP_SAMPLER_MALLOC ? "malloc" : "slot"), ULL2NUM(change.id), ULL2NUM(change.value)));
     }
     return list;
 }
