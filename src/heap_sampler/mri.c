@@ -1,9 +1,26 @@
-/* The contracts of base/must.h that only MRI can judge. */
+/* What only MRI knows: how much of a machine stack is left, and whether the contracts of base/must.h hold. */
+#include "heap_sampler/mri.h"
 #include "heap_sampler/base/must.h"
 
-#if HS_CHECKING
-#include "heap_sampler/mri.h"
+/* A start takes 20 KiB, a walk that is begun, a profile, an account and a save 12 (by the pages of a thread's new stack that are resident
+ * afterwards); MRI wants 16 for itself. */
+enum { STACK_NEEDED = 40 * 1024 };
 
+bool
+rb_hs_stack_short_p(void)
+{
+    const rb_execution_context_t *ec = GET_EC();
+    uintptr_t start = (uintptr_t)ec->machine.stack_start, here = (uintptr_t)__builtin_frame_address(0);
+    return (start > here ? start - here : here - start) + STACK_NEEDED > ec->machine.stack_maxsize;
+}
+
+void
+rb_hs_need_stack(void)
+{
+    if (rb_hs_stack_short_p()) rb_raise(rb_eSysStackError, "stack level too deep for the heap sampler: call it nearer to the main program");
+}
+
+#if HS_CHECKING
 #include <stdarg.h>
 #include <stdio.h>
 

@@ -50,6 +50,8 @@
  *   - Who waits for a Queue, SizedQueue, Thread or ConditionVariable without a time has THREAD_STOPPED_FOREVER, and that
  *     object as the self of one of its first frames; ConditionVariable#wait calls Mutex#sleep; th->locking_mutex is set
  *     while a Mutex is waited for.  Their types are "queue", "sized_queue", "condvar" and "mutex".
+ *   - th->keeping_mutexes is the list of what a thread has locked; the second word of each is the next.  A thread that
+ *     ends unlocks them.
  *
  * gc.c, imemo.c, iseq.c, vm.c, proc.c, variable.c (holders/edge_*.c, owned_blocks.c)
  *   - rb_gc_mark_children and the mark functions of the VM's own types say what refers to
@@ -61,7 +63,7 @@
  *   - Private structs whose words edge_data.c has as a table, by the type's name: enumerator.c,
  *     proc.c (METHOD), thread_sync.c, weakmap.c, variable.c (autoload), vm_trace.c,
  *     vm.c (pin_array_list), vm_backtrace.c; that of id_table.c and STR_NOFREE of string.c in
- *     owned_blocks.c. test_heap_sampler_edges.rb fails where one has changed.
+ *     owned_blocks.c; the heads of rb_event_hook_t (vm_trace.c) in edge_code.c, of rb_mutex_t in waiters.c. test_heap_sampler_edges.rb fails where one has changed.
  *
  * yjit.c, yjit/src/stats.rs (malloc/yjit.c)
  *   - YJIT compiles between rb_yjit_vm_lock_then_barrier and rb_yjit_vm_unlock, or
@@ -107,5 +109,14 @@
 #include "vm_callinfo.h"
 #include "vm_core.h"
 #include "vm_sync.h"
+
+/* vm_insnhelper.c, in no header: where the values of a frame of Ruby code begin, which has one before it. */
+VALUE *rb_vm_base_ptr(const rb_control_frame_t *cfp);
+
+/* mri.c. Is less left of this machine stack than anything of ours needs that is not the hooks? At its end MRI's SystemStackError would
+ * jump out of our locks, or a large frame leap over the guard page. [gvl] */
+bool rb_hs_stack_short_p(void);
+/* Raises SystemStackError there: before anything is locked or begun. [gvl] */
+void rb_hs_need_stack(void);
 
 #endif

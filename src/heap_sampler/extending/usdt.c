@@ -52,7 +52,7 @@ static void
 job(void *unused)
 {
     (void)unused;
-    follow();
+    if (!rb_hs_stack_short_p()) follow();       /* else a later one does: each mark asks again */
     rb_hs_tell_listeners();
 }
 

@@ -354,9 +354,11 @@ rb_hs_malloc_name_stacks(void)
     naming = false;
 }
 
+/* What waits for names near the end of a stack waits for the next job. */
 static void
 name_job(void *unused)
 {
+    if (rb_hs_stack_short_p()) return;
     RB_VM_LOCK_ENTER();
     rb_hs_malloc_name_stacks();
     RB_VM_LOCK_LEAVE();

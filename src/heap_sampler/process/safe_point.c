@@ -34,12 +34,14 @@ write_to(int eventfd)
     (void)unused;
 }
 
-/* Another thread of Ruby's may come here before it is done: each call is taken by one. */
+/* Another thread of Ruby's may come here before it is done: each call is taken by one. Where this one's stack ends they wait on,
+ * until whoever waits for them asks again. */
 static void
 run_calls(void *unused)
 {
     struct hs_safe_call *call;
     (void)unused;
+    if (rb_hs_stack_short_p()) return;
     pthread_mutex_lock(&mutex);
     reached++;
     while ((call = next_waiting())) {
@@ -101,10 +103,11 @@ rb_hs_safe_point_ask(struct hs_safe_call *call)
     rb_postponed_job_trigger(job);
 }
 
-/* Nobody looks for interrupts while each thread sleeps or waits. */
+/* Nobody looks for interrupts while each thread sleeps or waits; and a thread near the end of its stack passes them on. */
 void
 rb_hs_safe_point_nudge(bool reading)
 {
+    rb_postponed_job_trigger(job);
     rb_hs_wake_a_sleeper(reading);
 }
 

@@ -118,7 +118,8 @@ why_seconds(VALUE value)
  *   GC.sample_profile(interval: 4096) { work }.save("work.pb.gz")
  *
  * Raises RuntimeError if there is no block and sampling is off, or if seven blocks are being
- * profiled already. Raises ArgumentError for a setting out of its range.
+ * profiled already. Raises ArgumentError for a setting out of its range. Raises SystemStackError where
+ * less than 40 KiB of the thread's machine stack are left, as start, stop, memory and #save do.
  */
 static VALUE
 gc_sample_profile(int argc, VALUE *argv, VALUE mod)
@@ -132,6 +133,7 @@ gc_sample_profile(int argc, VALUE *argv, VALUE mod)
         keywords[3] = rb_intern("memsize");
         keywords[4] = rb_intern("why");
     }
+    rb_hs_need_stack();
     rb_scan_args(argc, argv, "0:", &options);
     rb_get_kwargs(options, keywords, 0, 5, values);
     struct snapshot_wish wish = {given(values[2]), given(values[3]), given(values[4]), why_seconds(values[4])};

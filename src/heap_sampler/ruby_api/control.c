@@ -273,6 +273,7 @@ s_start(int argc, VALUE *argv, VALUE klass)
     if (!keywords[0]) {
         for (int i = KEYWORDS; i-- > 0;) keywords[i] = rb_intern(keyword_names[i]);
     }
+    rb_hs_need_stack();
     rb_scan_args(argc, argv, "0:", &given_hash);
     rb_get_kwargs(given_hash, keywords, 0, KEYWORDS, values);
 
@@ -332,6 +333,7 @@ s_stop(VALUE klass)
     const struct hs_session *session = &rb_hs_sampler.session[HS_MAIN];
     uint64_t serial = session->serial;
     if (!session->on) return Qfalse;
+    rb_hs_need_stack();
     if (rb_hs_periodic_running_p()) rb_thread_call_without_gvl(stop_periodic, NULL, NULL, NULL);
     /* Another thread may have been faster, and have started anew. */
     if (!session->on || session->serial != serial) {

@@ -149,6 +149,7 @@ s_memory(VALUE klass)
     struct hs_account_field fields[HS_ACCOUNT_FIELDS], jemalloc[HS_JEMALLOC_FIELDS];
     struct hs_census census = {.taken = false};
     struct taking taking = {&account, &census};
+    rb_hs_need_stack();
     VALUE alive = rb_ensure(take_and_hash, (VALUE)&taking, free_census, (VALUE)&taking);
     rb_hs_account_fields(&account, fields);
     rb_hs_jemalloc_fields(&account, jemalloc);

@@ -209,6 +209,7 @@ profile_raw_save(VALUE self, VALUE path)
 {
     struct sample_profile *data = rb_hs_profile_data(self);
     VALUE held;
+    rb_hs_need_stack();
     path = rb_str_new_frozen(rb_str_encode_ospath(rb_get_path(path)));
     const char *text = StringValueCStr(path);
     size_t size = strlen(text) + 1;

@@ -421,7 +421,8 @@ class TestHeapSamplerHolders < Test::Unit::TestCase
       monitor = Monitor.new
       CONDITION = monitor.new_cond
       Thread.new { monitor.synchronize { CONDITION.wait } }
-      sleep 0.01 until Thread.list.size == 14 && Thread.list.all? { |thread| thread == Thread.current || thread.stop? }
+      # On a stack of its own, which is gone then, with all that was left on it.
+      Thread.new { sleep 0.01 until Thread.list.size == 15 && Thread.list.all? { |thread| thread == Thread.current || thread.stop? } }.join
       GC.start
       why = Why.new
       stuck = why.kept["stuck"].to_h { |one| [[one["line"], one["name"]], one] }
@@ -429,6 +430,55 @@ class TestHeapSamplerHolders < Test::Unit::TestCase
       assert_equal [1, 3], [stuck[[lost, "waits for Thread::Queue"]]["threads"], stuck[[lost_too, "waits for Thread::ConditionVariable"]]["threads"]]
       assert_operator stuck[[lost, "waits for Thread::Queue"]]["space"], :>, 50_000
       assert_operator stuck[[lost_too, "waits for Thread::ConditionVariable"]]["space"], :>, 80_000
+    RUBY
+  end
+
+  # In monitor.rb all such threads of a program would be told as one.
+  def test_a_wait_in_ruby_s_own_library_has_the_line_of_its_caller
+    assert_why(<<~'RUBY', timeout: 60)
+      eval("def wait(queue) = queue.pop\n", TOPLEVEL_BINDING, "/opt/lib/ruby/#{RbConfig::CONFIG["ruby_version"]}/library.rb", 7)
+      eval("def wait_in_gem(queue) = queue.pop\n", TOPLEVEL_BINDING, "/opt/lib/ruby/#{RbConfig::CONFIG["ruby_version"]}/gems/a/b.rb", 8)
+      def call = wait(Queue.new); line = __LINE__
+      Thread.new { call }
+      Thread.new { wait_in_gem(Queue.new) }
+      Thread.new { sleep 0.01 until Thread.list.size == 4 && Thread.list.all? { |thread| [Thread.current, Thread.main].include?(thread) || thread.stop? } }.join
+      GC.start
+      assert_equal [["-", line], ["/opt/lib/ruby/#{RbConfig::CONFIG["ruby_version"]}/gems/a/b.rb", 8]], Why.new.kept["stuck"].map { |one| one.values_at("path", "line") }.sort
+    RUBY
+  end
+
+  # As one that runs: who refers to the Thread does not keep what it works on.
+  def test_a_thread_that_waits_lives_by_itself
+    assert_why(<<~'RUBY')
+      WORK = Queue.new
+      POOL = [Thread.new { kept = leaves(2000); WORK.pop; kept.size }]
+      sleep 0.01 until POOL[0].stop?
+      ways = Why.new.of("Leaf")
+      assert_equal [["(threads)", "thread of Ractor"]], ways.keys.map { |names| names.first(3).uniq.first(2) }, ways.inspect
+    RUBY
+  end
+
+  # A healthy thread has locked it, and unlocks it when it ends, whether or not it knows it still.
+  def test_a_mutex_that_its_owner_alone_can_unlock
+    assert_why(<<~'RUBY', timeout: 60)
+      def deep(n = 30, &work) = n.zero? ? work.call : deep(n - 1, &work)
+      def lock_and_forget(box) = (box.pop.lock; nil)
+      def scrub(n = 50) = n.zero? ? nil : (a = b = c = d = nil; scrub(n - 1))
+      def owner(box) = Thread.new { lock_and_forget(box); scrub; sleep 5 }
+      def waiter(box) = Thread.new { box[0].lock; $woken = true }
+      def plant
+        mutex = Mutex.new
+        owner([mutex])
+        sleep 0.1
+        waiter([mutex])
+        nil
+      end
+      deep { plant }
+      scrub
+      sleep 0.3
+      GC.start
+      assert_equal [], Why.new.kept["stuck"]
+      sleep 0.1 until $woken
     RUBY
   end
 
@@ -512,9 +562,44 @@ class TestHeapSamplerHolders < Test::Unit::TestCase
     end
   end
 
+  # Where little of a machine stack is left a profile is refused as Ruby refuses a call, before anything is locked.
+  def test_at_the_end_of_a_machine_stack
+    assert_why(<<~'RUBY')
+      require "-test-/heap_sampler_holders"
+      def near_the_end(bytes, &work) = Thread.new { Bug::HeapSamplerHolders.with_stack(bytes, &work) }.value
+      def outcome
+        yield
+        :done
+      rescue SystemStackError
+        SystemStackError
+      end
+      GC.sample_profile(why: true).raw
+      calls = {
+        profile: -> { GC.sample_profile },
+        why: -> { GC.sample_profile(why: true) },
+        memory: -> { GC::SampleProfile.memory },
+        start: -> { GC::SampleProfile.start(interval: 400, output: "none") },
+        stop: -> { GC::SampleProfile.stop }
+      }
+      results = calls.to_h do |name, call|
+        [name, (24..80).step(4).to_h do |kib|
+          [kib, near_the_end(kib << 10) { outcome(&call) }]
+        end]
+      end
+      results.each do |name, result|
+        assert_equal [], result.values.uniq - [:done, SystemStackError], name.to_s
+        assert_equal [SystemStackError, :done], result.values_at(24, 80), name.to_s
+        assert_equal [SystemStackError, :done], result.values.chunk_while(&:equal?).map(&:first), name.to_s
+      end
+      GC::SampleProfile.start(interval: 400, output: "none")
+      assert_nil Why.new.refused
+    RUBY
+  end
+
+  # Each two seconds: of two profiles in one second, which a busy machine makes of each second, one alone is left.
   def test_why_as_a_setting
     Dir.mktmpdir do |dir|
-      assert_separately([{"DIR" => dir}, "-W1", "--disable=gems", "--heap-sample=interval=400,every=1,why=2,quiet,output=#{dir}/x-%t.pb"], PRELUDE + <<~'RUBY', timeout: 240)
+      assert_separately([{"DIR" => dir}, "-W1", "--disable=gems", "--heap-sample=interval=400,every=2,why=2,quiet,output=#{dir}/x-%t.pb"], PRELUDE + <<~'RUBY', timeout: 240)
         KEPT = leaves
         files = -> { Dir.glob(ENV["DIR"] + "/*.pb") }
         1200.times { sleep 0.1; break if files[].size >= 3 }

@@ -1,9 +1,11 @@
 /*
  * Bug::HeapSamplerHolders: an object whose mark function goes wrong, or calls malloc, in any other process than the one that
- * made it, what C code pins objects with, and threads that Ruby does not know, which call malloc all the time: for test/ruby/test_heap_sampler_holders.rb.
+ * made it, what C code pins objects with, threads that Ruby does not know, which call malloc all the time, and the end of a machine stack:
+ * for test/ruby/test_heap_sampler_holders.rb.
  */
 #include "ruby/ruby.h"
 
+#include <alloca.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -14,6 +16,26 @@ struct trouble {
     pid_t home;
     char how;
 };
+
+/* -- the end of a machine stack -------------------------------------------------------------------- */
+
+/* with_stack(bytes) { … }: so many are left for the block. Of a thread's own stack, no fiber's. (What an exception jumps over would stay
+ * marked in the eyes of AddressSanitizer.) */
+__attribute__((no_sanitize("address"))) static VALUE
+s_with_stack(VALUE self, VALUE wanted)
+{
+    pthread_attr_t attributes;
+    void *lowest;
+    size_t size;
+    char here;
+    if (pthread_getattr_np(pthread_self(), &attributes)) rb_bug("no attributes");
+    pthread_attr_getstack(&attributes, &lowest, &size);
+    pthread_attr_destroy(&attributes);
+    size_t left = (size_t)(&here - (char *)lowest), keep = NUM2SIZET(wanted);
+    volatile char *taken = left > keep ? alloca(left - keep) : &here;
+    *taken = 0;
+    return rb_yield(Qnil);
+}
 
 /* -- malloc ----------------------------------------------------------------------------------- */
 
@@ -71,7 +93,7 @@ trouble_mark(void *ptr)
     switch (trouble->how) {
     case 'h':
         for (;;) pause();
-    case 's': *(volatile int *)1 = 0; break;
+    case 's': *(volatile int *)sizeof(int) = 0; break;
     case 'a': abort();
     case 'b': rb_bug("a mark function went wrong");
     case 'e': exit(0);
@@ -179,5 +201,6 @@ Init_heap_sampler_holders(void)
     rb_define_singleton_method(pins, "register_address", s_register_address, 1);
     rb_define_singleton_method(pins, "register_object", s_register_object, 1);
     rb_define_singleton_method(pins, "on_machine_stack", s_on_machine_stack, 1);
+    rb_define_singleton_method(holders, "with_stack", s_with_stack, 1);
     rb_define_singleton_method(holders, "while_allocating", s_while_allocating, 1);
 }
