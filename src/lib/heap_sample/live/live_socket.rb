@@ -19,6 +19,8 @@ module HeapSample
     PIECE = 1 << 16
     # A safe point is waited for for 5 s, a walk takes 30 s at most, and a full GC may take long.
     SECONDS = 60
+    # Whoever has not answered by then may be stopped.
+    LOOK_AFTER = 2
     # In a value these would end it, or the line.
     NOT_IN_A_VALUE = /[^!-$&-~]/n
 
@@ -114,8 +116,22 @@ module HeapSample
       return piece if piece.is_a?(String)
       raise EOFError if piece.nil?
 
-      refuse("no answer within #{SECONDS} s") unless socket.wait_readable(SECONDS)
+      await(socket)
       read_some(socket, most)
+    end
+
+    def await(socket)
+      return if socket.wait_readable(LOOK_AFTER)
+
+      refuse("it is stopped (SIGSTOP, or a debugger), and answers nobody: ask again when it goes on (kill -CONT #{@pid})") if stopped?
+      refuse("no answer within #{SECONDS} s") unless socket.wait_readable(SECONDS - LOOK_AFTER)
+    end
+
+    # Do none of its threads run?  Of another machine's, or one that is gone, it is not known.
+    def stopped?
+      @pid && File.read("/proc/#{@pid}/stat")[/\) (\S)[^)]*\z/, 1]&.downcase == "t"
+    rescue SystemCallError
+      false
     end
   end
 end
