@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "heap_sample"
+require "json" # here, since RubyGems refuses to require in a trap
 
 #--
 # Ruby itself defines the class, how a snapshot is taken, and how it is written as pprof
@@ -145,7 +146,6 @@ class GC::SampleProfile
   # The snapshot as rows of estimates; the same object every time.
   def to_profile
     @to_profile ||= begin
-      require "json"
       HeapSample::Profile.from_raw(raw.then { |hash| hash.merge(meta: JSON.parse(hash[:meta_json])) })
     end
   end

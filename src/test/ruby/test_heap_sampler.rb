@@ -670,6 +670,20 @@ class TestHeapSampler < Test::Unit::TestCase
     RUBY
   end
 
+  # RubyGems' require takes a lock, which a trap may not.
+  def test_text_in_a_trap
+    script = <<~'RUBY'
+      GC.sample_profile.report.to_s
+      trap("USR2") { $text = begin; GC.sample_profile.report.to_s; rescue ThreadError => error; error.message; end }
+      Process.kill(:USR2, $$)
+      sleep 0.01 until $text
+      puts defined?(Gem) ? $text[/\AHeap sample of/] || $text : "no gems"
+    RUBY
+    out, err, = EnvUtil.invoke_ruby(["-W0", "--heap-sample=interval=4k,output=none", "-e", script], "", true, true)
+    omit "no RubyGems" if out == "no gems\n"
+    assert_equal "Heap sample of\n", out, err
+  end
+
   # A snapshot lets other threads run; one that loses its session meanwhile says so.
   def test_a_snapshot_whose_session_is_stopped
     assert_sampler(<<~'RUBY')

@@ -207,6 +207,10 @@ test "the reference to name is the one to the collection that things are in, not
   equal("@last_error of Poller", named(leaves("Poller::Failed" => 40), [*main, *failures]))
   equal("POLLER", named(leaves("Poller::Failed" => 40), ["constant POLLER", *failures]))
   equal("local poller of <main>", named(leaves, [*main, "ivar @leaf of Poller"]))
+  trace = ["enabled TracePoint of Ractor", "block of TracePoint", "closure of Proc"]
+  in_trace = ->(times) { ["root (threads)", *trace.map { |name| "data #{name}#{times}" }, "local local lines of Object#request#{times}", "element [] of Array"] }
+  equal("enabled TracePoint of Ractor", named(leaves, in_trace.call(" ~40")))
+  equal("local lines of Object#request", named(leaves, in_trace.call("")))
   equal("$last", named(leaves, ["gvar $last", "ivar @parent of Request", "ivar @env of Request"]))
 end
 
@@ -296,6 +300,37 @@ test "the short form leaves out what only repeats: a class before its variable, 
   equal(["(threads)", "└ fiber local cache of Fiber → 5,248 Leaf", "(constants)", "└ @@every of class Cart → 5,145 Leaf"], ways(held.profile.why))
   full = ways(held.profile.why(full: true))
   assert(full.include?("└ Cart → @@every of class Cart → {} value of Hash → @backend of Concurrent::Map → 5,145 Leaf"), full.join("\n"))
+end
+
+test "code that an object has for itself is told below it, and that memory is shared is told" do
+  build = Build.new(interval: 4096)
+  %w[Proc Class String].each_with_index { |name, line| build.row(["/srv/app/a.rb:#{line + 1} A#b"], name, inuse: 50 + line, birth: 1) }
+  open = ["constant ROWS", "element [] of Array", "class class of OpenStruct"]
+  held = HeldBuild.new(build).way(0, [*open, "method method name of singleton class of a OpenStruct", "block block of method name"]).way(1, open)
+                  .way(2, ["constant TOKENS", "element [] of Array", "shared shared memory of String"])
+  equal(["(constants)", "├ ROWS → class of OpenStruct", "│ ├ 5,248 Class", "│ └ 5,145 Proc", "└ TOKENS → shared memory of String → 5,351 String"], ways(held.profile.why))
+end
+
+test "branches that differ in a class or in the name of a method alone are one, but for who has a tenth of all" do
+  build = Build.new(interval: 4096)
+  40.times { |line| build.row(["/srv/app/a.rb:1 A#b"], "Leaf", inuse: 10, birth: line + 1) }
+  2.times { |line| build.row(["/srv/app/b.rb:#{line} A#b"], "Other", inuse: 100, birth: 1) }
+  held = HeldBuild.new(build)
+  20.times { |line| held.way(line, ["constant M::K#{line}", "ivar @cache of class M::K#{line}", "value {} value of Hash"]) }
+  20.times { |line| held.way(20 + line, ["constant Api", "method method e#{line} of class Api", "block block of method e#{line}", "local local schema of Api.endpoint", "element [] of Array"]) }
+  held.way(40, ["constant M::Large", "ivar @cache of class M::Large"]).way(41, ["constant M::K1", "ivar @other of class M::K1"])
+  lines = ways(held.profile.why)
+  equal(["(constants)", "├ @cache of 20 classes → 20,580 Leaf", "├ 20 methods of class Api", "│ └ block of 20 methods → local schema of Api.endpoint → 20,580 Leaf",
+         "├ @cache of class M::Large → 10,290 Other", "└ @other of class M::K1 → 10,290 Other"], lines)
+  assert(ways(held.profile.why(full: true)).any? { |line| line.include?("@cache of class M::K3") })
+  nearest = held.profile.nearest_holder
+  answer = nearest.of_rows(held.profile.table.first(20))
+  equal("@cache of 20 classes", answer.to_s)
+  close(1.0, answer.share, 1e-9)
+  equal("local schema of Api.endpoint", nearest.of_rows(held.profile.table[20, 20]).to_s)
+  larger = HeldBuild.new(leaves("Badge" => 500)).tap { |build| 20.times { |line| build.way(1, ["constant M::K#{line}", "ivar @cache of class M::K#{line}", "value {} value of Hash"], part: 0.05) } }
+                    .way(0, ["constant LARGE", "element [] of Array"]).profile
+  equal("LARGE", larger.nearest_holder.of_rows(larger.table).to_s)
 end
 
 test "in the short form classes, methods and compiled code are one; what a method's block refers to is not" do

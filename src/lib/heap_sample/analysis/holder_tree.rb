@@ -3,7 +3,8 @@
 module HeapSample
   # The ways of a profile's Holders as a tree of steps, summed: of each node how much is kept by all that begins like it.
   # Where nothing branches, steps are one node.  The largest nodes are shown; what is small or beyond them is one node
-  # "N more" below its parent.
+  # "N more" below its parent.  Branches that differ in a class or in the name of a method alone (Edge#family) are one:
+  # `@columns of 400 classes`.
   class HolderTree
     # Branches below each other that are shown.
     DEPTH_MOST = 12
@@ -67,13 +68,24 @@ module HeapSample
         sum
       end
 
+      # One of a family?
+      def family = (step.first.family if step && step.edges.size == 1 && !step.root?)
+
+      def merge(other)
+        estimate.add(other.estimate)
+        @blocks += other.blocks
+        @repeats = [@repeats, other.repeats].compact.then { |all| [all.map(&:first).min, all.map(&:last).max] unless all.empty? }
+        other.children.each { |key, child| children[key] ? children[key].merge(child) : children[key] = child }
+      end
+
       def at_end(key) = children[[:end, key]] ||= Sum.new(nil, key)
     end
 
-    # +top+: nodes that are shown; those of a smaller part of all than +min_share+ are not.
-    def initialize(top:, min_share:)
+    # +top+: nodes that are shown; those of a smaller part of all than +min_share+ are not; +families+: are they told as one?
+    def initialize(top:, min_share:, families: true)
       @top = top
       @min_share = min_share
+      @families = families
       @all = Sum.new
     end
 
@@ -96,7 +108,7 @@ module HeapSample
     # The Node of all, made when all is added.
     def grow
       root = Node.new([], @all.estimate)
-      waiting = [[root, @all, 0]].to_h { |node, sum, depth| [node, [sum.children.values, depth]] }.compare_by_identity
+      waiting = {root => [branches(@all), 0]}.compare_by_identity
       queue = open(waiting, root)
       @top.times do
         parent, sum = queue.pop
@@ -105,7 +117,7 @@ module HeapSample
         list, depth = waiting.fetch(parent)
         list.delete(sum)
         parent.children << (node = node(sum) { |last| sum = last })
-        waiting[node] = [sum.children.values, depth + 1]
+        waiting[node] = [branches(sum), depth + 1]
         merge(queue, open(waiting, node)) if depth + 1 < DEPTH_MOST
       end
       waiting.each { |node, (hidden, _)| node.children << more(hidden) unless hidden.empty? }
@@ -113,6 +125,23 @@ module HeapSample
     end
 
     private
+
+    # What a Sum branches into.
+    def branches(sum)
+      all = sum.children.values
+      return all unless @families
+
+      all.group_by(&:family).flat_map do |family, same|
+        least = same.sum(&:space) / Edge::FAMILY_LEAST # who has a tenth of it is told alone
+        small = family ? same.select { |one| one.space < least } : []
+        small.size < Edge::FAMILY_LEAST ? same : [*(same - small), together(family, small)]
+      end
+    end
+
+    def together(family, sums)
+      edge = Edge.new(format(family, Layout.grouped(sums.size)), sums.first.step.first.kind)
+      Sum.new(Chain::Step.new([edge], 1)).tap { |all| sums.each { |sum| all.merge(sum) } }
+    end
 
     # What may be shown below a node, the largest last; roots are told apart, however small.
     def open(waiting, node)

@@ -107,7 +107,7 @@ module HeapSample
     end
 
     def grow(top, min_share)
-      tree = HolderTree.new(top: top, min_share: min_share)
+      tree = HolderTree.new(top: top, min_share: min_share, families: !full)
       ways.each { |way| tree.add(*way) }
       tree.grow
     end

@@ -151,6 +151,7 @@ module HeapSample
     # Who keeps it, by a walk.
     def kept_by(group)
       holder = @report.holder(group) or return ""
+      return "" if holder.share < FindingHolders::SHARE_LEAST
 
       " #{holder.kept? ? "`#{holder.to_s(@layout)}`" : holder.to_s(@layout)} keeps #{@layout.percent(holder.share)} of it."
     end

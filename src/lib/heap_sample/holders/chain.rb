@@ -2,8 +2,9 @@
 
 module HeapSample
   # The way from a root to an object as a person reads it: a list of steps.  The short form passes through collections of
-  # anything (whose they are is the edge before), and all classes, methods and compiled code are one; in either, what repeats is
-  # one step, so that a list of a million links is "@next of Node ×1,000,000".
+  # anything (whose they are is the edge before), and all classes, methods and compiled code are one: "(loaded code)", or where
+  # an object, a variable or a collection has them, as a singleton class, the first reference to them.  In either form what
+  # repeats is one step, so that a list of a million links is "@next of Node ×1,000,000".
   module Chain
     # Edges in a row that repeat together: of a list one, of a tree with arrays two, …
     PERIOD_MOST = 4
@@ -28,7 +29,7 @@ module HeapSample
     # +edges+: the root first, as Holders#path gives them; +object+: the class of what they lead to.
     def of(edges, object: nil, full: false)
       edges = edges.drop(1) if edges[0]&.key == edges[1]&.key        # a root below its category, of the same name
-      edges = loaded?(edges, object) ? [edges.first, LOADED] : short(edges) unless full
+      edges = abridged(edges, object) unless full
       steps = []
       from = 0
       while from < edges.size
@@ -39,17 +40,34 @@ module HeapSample
       merge(steps)
     end
 
-    # Is it code?  What a method refers to by a variable of the block that it was made of is not.
+    def abridged(edges, object)
+      return [edges.first, LOADED] if loaded?(edges, object)
+
+      last = edges.rindex(&:code?)
+      return short(edges) if last.nil? || edges.drop(last + 1).any?(&:written?)
+
+      data = last_of_data(edges.take(last)) || 0
+      short(edges.take(data + 1 + edges.drop(data + 1).index(&:code?) + 1))
+    end
+
+    # Is it code that files have?  What a method refers to by a variable of the block that it was made of is not, nor what an object
+    # has for itself.
     def loaded?(edges, object)
       at = edges.rindex(&:code?)
-      return edges.drop(at + 1).none?(&:written?) if at
+      return edges.drop(at + 1).none?(&:written?) && last_of_data(edges.take(at)).nil? if at
 
       LOADED_OBJECTS.match?(object.to_s) && edges.drop(1).all? { |edge| edge.kind == "constant" }
     end
 
-    # Without collections, and without a constant before a variable of that class or module.
+    # Index of the last reference that somebody wrote, other than to a module or an object by its constant.
+    def last_of_data(edges)
+      (0...edges.size).to_a.reverse.find { |at| edges[at].kind == "constant" ? false : edges[at].written? || (edges[at].entry? && at > 0 && edges[at - 1].kind == "constant") }
+    end
+
+    # Without collections, and without a constant before a variable of that class or module.  That memory is shared is told: who
+    # keeps a part of it keeps all.
     def short(edges)
-      edges = edges.reject(&:passed_through?)
+      edges = edges.reject { |edge| edge.passed_through? && edge.kind != "shared" }
       edges.reject.with_index { |edge, at| edge.names_owner_of?(edges[at + 1]) }
     end
 
@@ -71,6 +89,6 @@ module HeapSample
       end
     end
 
-    private_class_method :loaded?, :short, :run, :merge
+    private_class_method :abridged, :loaded?, :last_of_data, :short, :run, :merge
   end
 end

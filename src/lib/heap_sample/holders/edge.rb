@@ -22,6 +22,12 @@ module HeapSample
     # "@next of Node ×812": so many in a row.
     REPEATS = / ×([\d,]+)\z/
     OWNER = / of (.+)\z/m
+    CLASS_VARIABLE = /\A(@\S+) of (?:class|module) /
+    METHOD_OF_CLASS = /\Amethod \S+ of ((?:singleton )?(?:class|module) .+)\z/m
+    # So many of a family are told as one.
+    FAMILY_LEAST = 10
+    # To a TracePoint that somebody has enabled, for all code or for some.
+    ENABLED = /\Aenabled TracePoint of /
 
     # What it is called, without how often it is repeated; of which kind.
     attr_reader :name, :kind
@@ -50,13 +56,25 @@ module HeapSample
     # Is it of loaded code?
     def code? = CODE.include?(kind)
     # Did somebody write it?
-    def written? = WRITTEN.include?(kind)
+    def written? = WRITTEN.include?(kind) || ENABLED.match?(name)
 
     # Has a collection of anything it?
     def generic? = !root? && GENERIC.match?(owner.to_s)
 
     # The class of the object that has it; nil where its name tells none.
     def owner = (name[OWNER, 1] unless root?)
+
+    # What it has in common with edges that differ from it in a class alone, or in the name of a method: `@columns of class User` and
+    # `@columns of class Order`; `User::CACHE` and `Order::CACHE`; methods of one class.  A String with %s for how many there are;
+    # nil of other edges.
+    def family
+      case kind
+      when "ivar", "cvar" then name[CLASS_VARIABLE, 1]&.then { |variable| "#{variable.gsub("%", "%%")} of %s classes" }
+      when "constant" then name[/::([^:]+)\z/, 1]&.then { |constant| "#{constant.gsub("%", "%%")} of %s modules" }
+      when "block" then "block of %s methods" if name.start_with?("block of method ")
+      when "method" then name[METHOD_OF_CLASS, 1]&.then { |owner| "%s methods of #{owner.gsub("%", "%%")}" }
+      end
+    end
 
     # The file and line; nil if there is none.
     def place

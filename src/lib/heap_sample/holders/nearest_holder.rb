@@ -65,8 +65,12 @@ module HeapSample
       node, most = (told ? known : sums).max_by { |one, estimate| [estimate.space, -one] }
       return unless node && most.space > 0
 
+      all = [sums, known].map { |some| some.each_value.sum(&:space) }
+      family = of_family(known)
+      return answer(*family, *all) if family && family[1].space > most.space
+
       node, most = shared(estimates) || [node, most] if chance?(most) && told?(node)
-      answer(node, most, *[sums, known].map { |some| some.each_value.sum(&:space) })
+      answer(node, most, nil, *all)
     end
 
     # The largest of one row; nil if nothing tells.
@@ -98,12 +102,29 @@ module HeapSample
       sums.reject { |_, estimate| chance?(estimate) }.max_by { |node, estimate| [estimate.space, @holders.nodes(node).size] }
     end
 
+    # The references that keep most together, of those that differ in a class alone or are of one name below different ones, and of
+    # which none keeps a tenth: one of their nodes, their Estimate, and an Edge that stands for them; nil if there are no such.
+    def of_family(sums)
+      families = sums.group_by { |node, _| @holders.path(node).last.then { |edge| edge.family || edge.key } }
+      families.filter_map do |name, same|
+        next if same.size < Edge::FAMILY_LEAST
+
+        sum = Estimate.sum(same.map(&:last))
+        next if same.any? { |_, one| one.space * Edge::FAMILY_LEAST > sum.space }
+
+        node = same.first.first
+        edge = @holders.path(node).last
+        [node, sum, name.is_a?(String) ? Edge.new(format(name, Layout.grouped(same.size)), edge.kind) : edge]
+      end.max_by { |_, sum, _| sum.space }
+    end
+
     def by_row
       @by_row ||= @holders.each_with_object({}.compare_by_identity) { |held, groups| (groups[held.row] ||= []) << held }
     end
 
-    def answer(node, most, all, known)
+    def answer(node, most, edge, all, known)
       path = @holders.path(node)
+      path = [*path[0...-1], edge] if edge
       Answer.new(path.last, path, most.space / all.to_f, told?(node) ? most.space / known.to_f : 0.0, most.samples, most.objects)
     end
 

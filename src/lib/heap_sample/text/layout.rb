@@ -50,6 +50,9 @@ module HeapSample
     # Characters in a line.
     attr_reader :width
 
+    # "1,234,567".
+    def self.grouped(number) = number.to_s.gsub(/(?<=\d)(?=(?:\d{3})+\z)/, ",")
+
     # +text+ with nothing in it that a terminal obeys: "\e[31m" as the five
     # characters of its source.
     def self.clean(text)
@@ -142,7 +145,7 @@ module HeapSample
 
     # "1,234,567".
     def count(value)
-      value.round.to_s.gsub(/(?<=\d)(?=(?:\d{3})+\z)/, ",")
+      Layout.grouped(value.round)
     end
 
     # The same for sentences: "1.2 million".
