@@ -9,7 +9,7 @@ Bench.title "A walk over the heap",
 PRIORITY = system("chrt", "-R", "-f", "1", "true", err: File::NULL) ? %w[chrt -R -f 1] : []
 
 ms = ->(list) { format("%.1f (%.1f) ms", Bench.median(list), list.min) }
-rows = [[100_000, 0, 15], [1_000_000, 0, 15], [10_000_000, 0, 5], [100_000, 1024, 15]].map do |objects, mib, rounds|
+rows = [[100_000, 0, 15], [1_000_000, 0, 15], [10_000_000, 0, 5], [100_000, 1024, 61]].map do |objects, mib, rounds|
   result = JSON.parse(Bench.run(*PRIORITY, Bench::RUBY, *Bench.sampling("512k"), Bench.here("programs/walk.rb"), objects.to_s, mib.to_s, rounds.to_s))
   forks, walks, resident = result.values_at("forks", "walks", "resident")
   hold_ups, bytes, ns = %w[hold_up bytes ns].map { |name| walks.map { |walk| walk[name] } }
