@@ -289,8 +289,8 @@ class TestHeapSamplerAccount < Test::Unit::TestCase
     objects = Array.new(300_000) { |i| "object #{i}" }
     buffers = Array.new(60) { "x" * MB }
     threads = Array.new(10) { Thread.new { sleep } }
-    def deep(n) = n.zero? ? Fiber.yield : [n].each { deep(n - 1) }      # some 100 KB of stack
-    fibers = Array.new(100) { Fiber.new { deep(100) }.tap(&:resume) }
+    def deep(n) = n.zero? ? Fiber.yield : [n].each { deep(n - 1) }      # some 50 KB of stack; five times that where a sanitizer is built in
+    fibers = Array.new(200) { Fiber.new { deep(50) }.tap(&:resume) }
     GC.start
     2.times { GC.sample_profile.to_profile }
     GC.start
