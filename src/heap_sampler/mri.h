@@ -113,6 +113,9 @@
 /* vm_insnhelper.c, in no header: where the values of a frame of Ruby code begin, which has one before it. */
 VALUE *rb_vm_base_ptr(const rb_control_frame_t *cfp);
 
+/* symbol.c, in no header: its dsymbol_fstr_hash has the name of each symbol that was made from a string and lives. */
+extern rb_symbols_t ruby_global_symbols;
+
 /* mri.c. Is less left of this machine stack than anything of ours needs that is not the hooks? At its end MRI's SystemStackError would
  * jump out of our locks, or a large frame leap over the guard page. [gvl] */
 bool rb_hs_stack_short_p(void);

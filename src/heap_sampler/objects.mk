@@ -14,7 +14,7 @@ HEAP_SAMPLER_OBJS = \
 	heap_sampler/extending/listen.$(OBJEXT) heap_sampler/extending/tracepoint.$(OBJEXT) heap_sampler/extending/usdt.$(OBJEXT) \
 	heap_sampler/holders/answer.$(OBJEXT) heap_sampler/holders/ask.$(OBJEXT) heap_sampler/holders/arena.$(OBJEXT) heap_sampler/holders/blocks_of_c.$(OBJEXT) heap_sampler/holders/chains.$(OBJEXT) \
 	heap_sampler/holders/child.$(OBJEXT) heap_sampler/holders/holders.$(OBJEXT) \
-	heap_sampler/holders/fiber_waits.$(OBJEXT) heap_sampler/holders/pins.$(OBJEXT) heap_sampler/holders/roots.$(OBJEXT) heap_sampler/holders/slot_index.$(OBJEXT) heap_sampler/holders/waiters.$(OBJEXT) heap_sampler/holders/walk.$(OBJEXT) heap_sampler/holders/without.$(OBJEXT) \
+	heap_sampler/holders/fiber_waits.$(OBJEXT) heap_sampler/holders/finalizers.$(OBJEXT) heap_sampler/holders/pins.$(OBJEXT) heap_sampler/holders/roots.$(OBJEXT) heap_sampler/holders/slot_index.$(OBJEXT) heap_sampler/holders/waiters.$(OBJEXT) heap_sampler/holders/walk.$(OBJEXT) heap_sampler/holders/without.$(OBJEXT) \
 	heap_sampler/holders/edge.$(OBJEXT) heap_sampler/holders/edge_code.$(OBJEXT) heap_sampler/holders/edge_data.$(OBJEXT) \
 	heap_sampler/holders/edge_libraries.$(OBJEXT) heap_sampler/holders/edge_modules.$(OBJEXT) \
 	heap_sampler/holders/edge_objects.$(OBJEXT) heap_sampler/holders/edge_roots.$(OBJEXT) \

@@ -44,6 +44,7 @@ edge_visit(struct hs_visit *visit, VALUE parent)
     }
     hs_visit_in(visit, NULL, NULL, NULL);
     if (FL_TEST(parent, FL_EXIVAR)) rb_hs_visit_variables(visit, parent);
+    hs_visit(visit, HS_EDGE_FINALIZER, "finalizer", 0, rb_heap_sampler_gc_finalizers(parent));
     if (edge_has_class(parent)) hs_visit(visit, HS_EDGE_CLASS, "class", 0, RBASIC_CLASS(parent));
 }
 
@@ -76,7 +77,7 @@ edge_search_i(const struct hs_reference *reference, void *data)
 static bool
 edge_element_p(VALUE parent, VALUE child)
 {
-    return RB_TYPE_P(parent, T_ARRAY) && !ARY_SHARED_P(parent) && !FL_TEST(parent, FL_EXIVAR) &&
+    return RB_TYPE_P(parent, T_ARRAY) && !ARY_SHARED_P(parent) && !FL_TEST(parent, FL_EXIVAR | FL_FINALIZE) &&
         child != RBASIC_CLASS(parent);
 }
 

@@ -195,6 +195,9 @@ rb_hs_visit_object(struct hs_visit *visit, VALUE object)
     case T_FILE:
         objects_visit_file(visit, object);
         break;
+    case T_SYMBOL:
+        hs_visit(visit, HS_EDGE_DATA, "name", 0, RSYMBOL(object)->fstr);
+        break;
     case T_REGEXP:
         hs_visit(visit, HS_EDGE_DATA, "source", 0, RREGEXP(object)->src);
         break;

@@ -109,7 +109,7 @@ name_of_reference(VALUE from, VALUE object, bool maybe, struct hs_edge *edge)
 {
     if (maybe && stack_of(from)) name_on_machine_stack(from, object, edge);
     else if (maybe) rb_hs_edge_unknown(from, object, edge);
-    else if (RB_TYPE_P(from, T_HASH)) name_of_key(from, object, edge);
+    else if (RB_TYPE_P(from, T_HASH) && object != rb_heap_sampler_gc_finalizers(from)) name_of_key(from, object, edge);
     else rb_hs_edge(from, object, edge);
 }
 

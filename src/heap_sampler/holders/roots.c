@@ -3,6 +3,7 @@
 #include "heap_sampler/holders/roots.h"
 #include "heap_sampler/holders/arena.h"
 #include "heap_sampler/holders/edge.h"
+#include "heap_sampler/holders/finalizers.h"
 #include "constant.h"
 #include "id_table.h"
 
@@ -54,14 +55,6 @@ read_root(const char *category, VALUE object, void *unused)
     add_root(object, root_of(category, object), rb_heap_sampler_reference);
 }
 
-static bool
-read_finalizer(const struct hs_reference *reference, void *unused)
-{
-    (void)unused;
-    add_root(reference->child, HS_TOP_FINALIZERS, RB_HEAP_SAMPLER_MOVABLE);
-    return true;
-}
-
 bool
 rb_hs_roots_read(struct hs_walk *walk)
 {
@@ -69,8 +62,7 @@ rb_hs_roots_read(struct hs_walk *walk)
     modules = rb_hs_arena_map(walk->index.slots * sizeof(*modules));
     if (!roots || !modules) return false;
     rb_objspace_reachable_objects_from_root(read_root, NULL);
-    rb_hs_root_references(HS_ROOT_FINALIZERS, read_finalizer, NULL);
-    return true;
+    return rb_hs_finalizers_read(walk);
 }
 
 /* -- walking from them --------------------------------------------------------------------- */
@@ -136,4 +128,5 @@ rb_hs_roots_walk(struct hs_walk *walk)
     rb_hs_walk_pass(walk, HS_PASS_RUNNING);
     reach_roots(walk, HS_TOP_CACHES);
     rb_hs_walk_pass(walk, HS_PASS_CACHED);
+    rb_hs_finalizers_walk(walk);
 }

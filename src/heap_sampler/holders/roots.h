@@ -6,10 +6,11 @@
  *
  *   Object's constants, theirs, and so on: all modules that have a name
  *   global variables
- *   blocks of at_exit, finalizers
+ *   blocks of at_exit
  *   what the VM has, and libraries have registered; then its Ractors, and so their threads
  *   (behind the pass of the running, since a local variable's name says more) the machine stack of the thread that asked
- *   (in the pass of caches) compiled code
+ *   (in the pass of caches) compiled code, and names of symbols that were made from strings
+ *   (behind all) finalizers
  *
  * In the child.
  */

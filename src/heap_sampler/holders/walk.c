@@ -80,8 +80,16 @@ rb_hs_walk_reach(struct hs_walk *walk, VALUE object, uint32_t from)
     uint32_t *place = hs_index_from(&walk->index, number);
     if (*place) return;
     *place = from;
+    if (walk->trying) set_bit(walk, walk->tried, number);
     if (++walk->progress->objects % LOOK_EACH == 0 && getppid() != walk->parent) _exit(0);
     add(walk, &walk->next, number);
+}
+
+void
+rb_hs_walk_reach_finalizers(struct hs_walk *walk, VALUE blocks, uint32_t from)
+{
+    if (blocks && walk->pin) walk->pin(walk, blocks, from, false);
+    rb_hs_walk_reach(walk, blocks, from);
 }
 
 /* Is it put off? */
@@ -129,12 +137,20 @@ rb_hs_walk_stack_p(VALUE object)
     return rb_typeddata_is_kind_of(object, &ruby_binding_data_type) || rb_typeddata_is_kind_of(object, &ruby_threadptr_data_type) || rb_obj_is_fiber(object);
 }
 
+/* The VM's table of symbols that were made from strings has the names of those that live: the symbols keep them. */
+static bool
+names_of_symbols_p(VALUE object)
+{
+    return object == ruby_global_symbols.dsymbol_fstr_hash;
+}
+
 static enum hs_pass
 pass_of(VALUE object)
 {
     switch (BUILTIN_TYPE(object)) {
     case T_IMEMO: return cache_p(object) ? HS_PASS_CACHED : HS_PASS_LASTING;
     case T_DATA: return rb_hs_walk_stack_p(object) ? HS_PASS_RUNNING : HS_PASS_LASTING;
+    case T_HASH: return names_of_symbols_p(object) ? HS_PASS_CACHED : HS_PASS_LASTING;
     default: return HS_PASS_LASTING;
     }
 }
@@ -159,6 +175,14 @@ note_type(struct hs_walk *walk, VALUE object)
     strncpy(walk->progress->type, name ? name : "?", sizeof(walk->progress->type) - 1);
 }
 
+/* What lives as long as an object does, though its mark function does not tell: tables of the VM keep it. */
+static void
+follow_kept_by_tables(struct hs_walk *walk, VALUE object, uint32_t number)
+{
+    if (FL_TEST_RAW(object, FL_FINALIZE)) rb_hs_walk_reach_finalizers(walk, rb_heap_sampler_gc_finalizers(object), number);
+    if (BUILTIN_TYPE(object) == T_SYMBOL) rb_hs_walk_reach(walk, RSYMBOL(object)->fstr, number);
+}
+
 /* The mark function of a T_DATA is somebody's own code: its name is known before it runs. */
 static void
 go_through(struct hs_walk *walk, uint32_t number)
@@ -170,7 +194,8 @@ go_through(struct hs_walk *walk, uint32_t number)
         set_bit(walk, walk->later[pass], number);
         return;
     }
-    if (pass == HS_PASS_RUNNING && walk->put_off && walk->put_off(walk, object, number)) return;
+    if (walk->without && names_of_symbols_p(object)) return;
+    if (pass == HS_PASS_RUNNING && walk->put_off && !walk->trying && walk->put_off(walk, object, number)) return;
     if (walk->each) walk->each(walk, object, number);
     bool data = BUILTIN_TYPE(object) == T_DATA;
     walk->from = number;
@@ -179,6 +204,7 @@ go_through(struct hs_walk *walk, uint32_t number)
     if (data) note_type(walk, object);
     rb_objspace_reachable_objects_from(object, follow, walk);
     if (data) *walk->progress->type = '\0';
+    follow_kept_by_tables(walk, object, number);
 }
 
 /* -- all ----------------------------------------------------------------------------------- */
@@ -200,8 +226,9 @@ rb_hs_walk_make(struct hs_walk *walk, struct hs_progress *progress)
     for (int pass = HS_PASS_RUNNING; pass < HS_PASSES; pass++) {
         if (!(walk->later[pass] = rb_hs_arena_map(bytes_of_bits(walk)))) return false;
     }
+    walk->tried = rb_hs_arena_map(bytes_of_bits(walk));
     walk->guesses = rb_hs_arena_map(GUESSES_MOST * sizeof(*walk->guesses));
-    return walk->guesses && make_level(walk, &walk->now) && make_level(walk, &walk->next);
+    return walk->tried && walk->guesses && make_level(walk, &walk->now) && make_level(walk, &walk->next);
 }
 
 static void
@@ -238,6 +265,25 @@ void
 rb_hs_walk_go_on(struct hs_walk *walk, uint32_t number)
 {
     add(walk, &walk->next, number);
+}
+
+void
+rb_hs_walk_try(struct hs_walk *walk)
+{
+    walk->trying = true;
+}
+
+static void
+take_back(struct hs_walk *walk, uint32_t number)
+{
+    *hs_index_from(&walk->index, number) = 0;
+}
+
+void
+rb_hs_walk_take_back(struct hs_walk *walk)
+{
+    each_bit(walk, walk->tried, take_back);
+    walk->trying = false;
 }
 
 void

@@ -11,7 +11,7 @@
  *
  *   lasting    constants, classes, global variables, what the VM and C code hold
  *   running    stacks of threads and fibers, and what a Binding has of them
- *   cached     call caches, constant caches, compiled code's
+ *   cached     call caches, constant caches, compiled code's, names of dynamic symbols
  *
  * A level is a queue while it is short, in the order in which it was reached:
  * where two chains are equally short the one from the first root wins.  A long
@@ -73,6 +73,8 @@ struct hs_walk {
     /* Called with each reference that keeps GC.compact from moving the object; may be NULL. `maybe`: it was found on a machine
      * stack, or in other memory that may hold none. */
     void (*pin)(struct hs_walk *walk, VALUE object, uint32_t from, bool maybe);
+    bool trying;                /* what is reached is noted, to be taken back: */
+    uint64_t *tried;            /* bits */
     VALUE without;              /* as if nobody referred to it (without.h); 0: none */
 };
 
@@ -82,10 +84,15 @@ bool rb_hs_walk_stack_p(VALUE object);
 bool rb_hs_walk_make(struct hs_walk *walk, struct hs_progress *progress);
 /* `object` is reached from `from`, an object's number or a root's, unless it is left out. */
 void rb_hs_walk_reach(struct hs_walk *walk, VALUE object, uint32_t from);
+/* The array of blocks that MRI's table has for an object; the table pins it. */
+void rb_hs_walk_reach_finalizers(struct hs_walk *walk, VALUE blocks, uint32_t from);
 /* From all that was reached, and what was put off to this pass, as far as it goes. */
 void rb_hs_walk_pass(struct hs_walk *walk, enum hs_pass pass);
 /* Go through an object that was put off, with the next pass. */
 void rb_hs_walk_go_on(struct hs_walk *walk, uint32_t number);
+/* What is reached from now on, with the last pass, can be taken back: then it was not, and what comes is reached for good. */
+void rb_hs_walk_try(struct hs_walk *walk);
+void rb_hs_walk_take_back(struct hs_walk *walk);
 /* All objects that were reached so far. */
 void rb_hs_walk_each_reached(const struct hs_walk *walk, void (*visit)(const struct hs_walk *walk, VALUE object, uint32_t number));
 /* Nothing is reached. */

@@ -3,6 +3,7 @@
 #include "heap_sampler/holders/without.h"
 #include "heap_sampler/base/clock.h"
 #include "heap_sampler/holders/arena.h"
+#include "heap_sampler/holders/finalizers.h"
 #include "heap_sampler/holders/roots.h"
 #include "heap_sampler/holders/waiters.h"
 
@@ -103,6 +104,7 @@ walk_without(struct hs_walk *walk, const struct hs_chain_node *node)
     walk->without = node->object;
     rb_hs_roots_walk(walk);
     rb_hs_waiters_settle(walk);
+    if (rb_hs_finalizers_settle(walk)) rb_hs_waiters_settle(walk);
 }
 
 uint32_t

@@ -374,6 +374,59 @@ class TestHeapSamplerHolders < Test::Unit::TestCase
     RUBY
   end
 
+  # The table of finalizers is a root, but an entry goes when its object has died. What refers to its object keeps that for ever.
+  def test_what_a_finalizer_keeps_is_kept_by_its_object
+    assert_why(<<~'RUBY')
+      class Upload
+        def self.remover(leaves) = proc { leaves.size }
+        def initialize(leaves) = ObjectSpace.define_finalizer(self, Upload.remover(leaves))
+      end
+      class Immortal
+        def initialize(leaves) = ObjectSpace.define_finalizer(self, proc { leaves.size })
+      end
+      class Pair
+        def initialize(other) = ObjectSpace.define_finalizer(self, Upload.remover([other]))
+      end
+      $VERBOSE = nil            # or Ruby warns of finalizers that refer to their object
+      # In other stacks, of which nothing is left.
+      def deep(n = 50, &work) = n.zero? ? work.call : deep(n - 1, &work)
+      Thread.new { deep {
+        UPLOADS = Array.new(20) { Upload.new(leaves) }
+        CHAINS = Array.new(20) { Pair.new(Pair.new(Upload.new(leaves))) }
+        IMMORTALS = Array.new(20) { Immortal.new(leaves) }
+        PAIRS = Array.new(20) { a = Object.new; b = Pair.new(a); ObjectSpace.define_finalizer(a, Upload.remover([b, *leaves])); b }
+      } }.join
+      size = GC.stat_heap(0, :slot_size)
+      why = Why.new
+      chains = why.of("Leaf")
+      assert_in_delta 20_000 * size, chains.select { |names,| names[1..3] == ["UPLOADS", "[] of Array", "finalizer of Upload"] && names.include?("local leaves of Upload.remover") }.sum(&:last), 250_000, chains.inspect
+      assert_equal [], chains.keys.select { |names| names.first == "(finalizers)" }
+      freed = why.kept["freed"].to_h { |one| [one["chain"].last, one["space"]] }
+      assert_in_delta 20_000 * size, freed["UPLOADS"], 250_000, freed.inspect
+      assert_in_delta 20_000 * size, freed["CHAINS"], 250_000, freed.inspect
+      %w[IMMORTALS PAIRS].each { |name| assert_operator freed[name] || 0, :<, 50_000, freed.inspect }
+      [UPLOADS, CHAINS, IMMORTALS, PAIRS].each(&:clear)
+      6.times { GC.start }
+      assert_in_delta 40_000, ObjectSpace.each_object(Leaf).count, 2100
+      chains = Why.new.of("Leaf")
+      assert_equal ["(finalizers)"], chains.select { |_, space| space > 50_000 }.keys.map(&:first).uniq, chains.inspect
+    RUBY
+  end
+
+  # The VM's table has the names of those that live.
+  def test_names_of_symbols_that_were_made_from_strings
+    assert_why(<<~'RUBY')
+      SYMBOLS = Array.new(20_000) { |i| "a symbol, number #{i}, which is made while the program runs".to_sym }
+      GC.start
+      why = Why.new
+      assert_equal [["(constants)", "SYMBOLS", "[] of Array"]], why.of("Symbol").keys
+      names = why.of("String").select { |_, space| space > 500_000 }
+      assert_equal [["(constants)", "SYMBOLS", "[] of Array"]], names.keys.map { |way| way.first(3) }, names.inspect
+      freed = why.kept["freed"].find { |one| one["chain"].last == "SYMBOLS" }
+      assert_in_delta 20_000 * (40 + 160), freed["space"], 400_000
+    RUBY
+  end
+
   # Code that has used the constant has its value in a cache; without the constant it would not.
   # TOPLEVEL_BINDING leads to it first, and would free nothing: the main thread has the variable, too.
   def test_what_would_be_freed_of_a_local
