@@ -684,6 +684,24 @@ class TestHeapSampler < Test::Unit::TestCase
     assert_equal "Heap sample of\n", out, err
   end
 
+  # All of the library's constants can be shared.
+  def test_text_in_a_ractor
+    assert_sampler(<<~'RUBY', args: %w[-W0 --heap-sample=interval=400,output=none])
+      class Leaf; end
+      KEPT = Array.new(20_000) { Leaf.new }
+      texts = Ractor.new do
+        before = GC.sample_profile
+        profile = GC.sample_profile(why: true)
+        views = %i[report why top tree generations churn].to_h { |view| [view, profile.public_send(view).to_s] }
+        series = HeapSample::Series.new(Array.new(4) { GC.sample_profile.to_profile })
+        views.merge(diff: (profile - before).report.to_s, html: (profile.to_html rescue $!.message), row: profile.rows.first.inspect, diagnosis: HeapSample::Diagnosis.new([series]).to_s,
+                    shape: HeapSample::Shape.new(series).to_s, leaks: HeapSample::Leaks.new(series).to_s, memory: GC::SampleProfile.memory.to_s)
+      end.take
+      assert_equal [], texts.select { |_, text| text.empty? }.keys
+      assert_match(/KEPT/, texts[:why])
+    RUBY
+  end
+
   # A snapshot lets other threads run; one that loses its session meanwhile says so.
   def test_a_snapshot_whose_session_is_stopped
     assert_sampler(<<~'RUBY')

@@ -69,7 +69,7 @@ def internal?(name)
   klass, sign, method = name.match(/\A(.+?)([#.])([^#.]+)\z/).captures
   klass = Object.const_get(klass)
   file, line = (sign == "." ? klass.method(method) : klass.instance_method(method)).source_location
-  File.readlines(file)[line - 1].match?(/:nodoc:|attr_accessor|define_method|alias/)
+  File.readlines(file)[line - 1].match?(/:nodoc:|attr_accessor|class_eval|alias/)
 end
 
 # What is called by Ruby itself, and what each analysis has.

@@ -1,4 +1,5 @@
 # frozen_string_literal: true
+# shareable_constant_value: literal
 
 module HeapSample
   # A sentence that reads two accounts of one process: what it grows in.
@@ -17,7 +18,7 @@ module HeapSample
     # :library, :waste or :other.
     Part = Struct.new(:source, :name, :bytes)
 
-    LIVE = %i[objects malloc library].freeze
+    LIVE = %i[objects malloc library]
     NAMES = {
       "slots_free" => [:waste, "waste, as free slots in heap pages"],
       "malloc_waste" => [:waste, "waste, as fragmentation and caches of malloc"],
@@ -27,7 +28,7 @@ module HeapSample
       "jit" => [:other, "JIT code"],
       "sampler" => [:other, "the sampler itself"],
       "unattributed" => [:other, "memory that nothing accounts for"]
-    }.freeze
+    }
     RUBY_FILE = /\A(?:ruby[-\d.]*|libruby.*\.so.*)\z/
 
     # Live malloc by the library whose code asked for it, as far as it is resident, as the

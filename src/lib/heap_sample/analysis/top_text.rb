@@ -1,4 +1,5 @@
 # frozen_string_literal: true
+# shareable_constant_value: literal
 
 module HeapSample
   # A Top as text.
@@ -9,7 +10,7 @@ module HeapSample
       resident: ["resident", :right, 6], slots: ["slots", :right, 2], malloc: ["malloc", :right, 2], buffers: ["with buffers", :right, 2],
       pinned: ["pinned", :right, 4], since_fork: ["born since", :right, 4], samples: ["samples", :right, 5], share: ["share", :right, 7], age: ["age", :right, 1],
       dead: ["dead", :right, 6], dead_interval: ["95% interval", :right, 3], lived: ["lived", :right, 3], class: ["class", :left, 3, ClassMix::LEAST]
-    }.freeze
+    }
     private_constant :COLUMNS
 
     def initialize(top, layout)

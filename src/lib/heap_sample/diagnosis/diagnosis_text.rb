@@ -1,4 +1,5 @@
 # frozen_string_literal: true
+# shareable_constant_value: literal
 
 module HeapSample
   # A Diagnosis as text: the process that grew most, and a table of all where there are several.
@@ -9,8 +10,8 @@ module HeapSample
     # So many that had too few profiles are rows of the table; more are a line below it.
     SHORT_MOST = 3
     # What is shown where processes differ in it.
-    ORIGINS = {host: "host", deploy: "deploy"}.freeze
-    COLUMNS = [["pid", :right], ["RSS", :right], ["growth", :right], ["verdict", :left], ["how sure", :left, 2], ["profiles", :right, 1], ["process", :left]].freeze
+    ORIGINS = {host: "host", deploy: "deploy"}
+    COLUMNS = [["pid", :right], ["RSS", :right], ["growth", :right], ["verdict", :left], ["how sure", :left, 2], ["profiles", :right, 1], ["process", :left]]
     private_constant :COLUMNS, :ORIGINS, :SHORT_MOST
 
     def initialize(diagnosis, layout)

@@ -1,18 +1,19 @@
 # frozen_string_literal: true
+# shareable_constant_value: literal
 
 module HeapSample
   # A ProcessDiagnosis as text: the verdict in a sentence, the evidence in two, and what to do next.
   class ProcessDiagnosisText
     FINDINGS = 5
-    COLUMNS = [["", :right], ["grew", :right], ["per hour", :right], ["objects", :right, 2], ["samples", :right, 3], ["class", :left, 1], ["line", :left]].freeze
-    WHAT = {leak: "It leaks", threads: "Threads or fibers pile up", native: "Native code leaks"}.freeze
+    COLUMNS = [["", :right], ["grew", :right], ["per hour", :right], ["objects", :right, 2], ["samples", :right, 3], ["class", :left, 1], ["line", :left]]
+    WHAT = {leak: "It leaks", threads: "Threads or fibers pile up", native: "Native code leaks"}
     ENDED = "Threads that have ended are kept"
     # The part of what grew that came after the walk, from which on that is said: where the walk named a holder, and where not.
     UNSEEN_TOLD = 0.8
     UNSEEN = 0.5
     # References that say whose storage it is, and not what in it.
     STORAGE = /\A(?:fiber storage of Fiber|thread variables of Thread)\z/
-    HOW_SURE = {proved: "proved", very_likely: "very likely"}.freeze
+    HOW_SURE = {proved: "proved", very_likely: "very likely"}
     private_constant :COLUMNS, :ENDED, :UNSEEN, :UNSEEN_TOLD, :STORAGE
 
     def initialize(diagnosis, layout)
@@ -60,7 +61,7 @@ module HeapSample
 
     private
 
-    %i[kind findings settled rss in_use enough? least series].each { |name| define_method(name) { @diagnosis.public_send(name) } }
+    %i[kind findings settled rss in_use enough? least series].each { |name| class_eval("def #{name} = @diagnosis.#{name}", __FILE__, __LINE__) }
 
     def leading = @diagnosis.shown_findings.first
 

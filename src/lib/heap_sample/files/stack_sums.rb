@@ -1,4 +1,5 @@
 # frozen_string_literal: true
+# shareable_constant_value: literal
 
 module HeapSample
   # One value of a profile summed by stack, as formats want it that know no rows.
@@ -7,7 +8,7 @@ module HeapSample
       "inuse_space" => [Columns::INUSE_SPACE, nil], "inuse_objects" => [Columns::INUSE_OBJECTS, nil],
       "alloc_space" => [Columns::ALLOC_SPACE, nil], "alloc_objects" => [Columns::ALLOC_OBJECTS, nil],
       "malloc_inuse_space" => [Columns::INUSE_SPACE, true], "slots_inuse_space" => [Columns::INUSE_SPACE, false]
-    }.freeze
+    }
 
     module_function
 

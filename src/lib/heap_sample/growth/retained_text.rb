@@ -1,10 +1,11 @@
 # frozen_string_literal: true
+# shareable_constant_value: literal
 
 module HeapSample
   # A Retained as text.
   class RetainedText
     # Columns of several processes' profiles.
-    SIDES = [["first", :right, 3], ["second", :right, 4], ["the smaller", :right, 2]].freeze
+    SIDES = [["first", :right, 3], ["second", :right, 4], ["the smaller", :right, 2]]
 
     def initialize(retained, layout)
       @retained = retained

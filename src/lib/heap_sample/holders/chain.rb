@@ -10,7 +10,7 @@ module HeapSample
     PERIOD_MOST = 4
 
     # What classes, modules and code consist of.
-    LOADED = Edge.new("(loaded code)", "code")
+    LOADED = Ractor.make_shareable(Edge.new("(loaded code)", "code").tap(&:key))
     LOADED_OBJECTS = /\A(?:Class|Module|\(hidden (?:Class|Module|T_CLASS|T_ICLASS|T_MODULE)\)|\(imemo:(?:iseq|ment|cref|callcache|callinfo|constcache)\))\z/
 
     # Edges that are one step, and how often they come one after the other.

@@ -19,10 +19,10 @@ module HeapSample
       Root.new(/\A\(machine stack\)/, "A C function works on it, or has left a reference on the stack of its thread. It may be free soon.", false),
       Root.new(/\A\(VM caches\)/, "The VM's own caches and compiled code keep it, and so the code does: no leak of anybody's.", false),
       Root.new(/\A\(threads that can never wake\)/, "Threads and fibers keep it that wait for what nobody can give them.", true)
-    ].freeze
+    ].freeze.each(&:freeze)
 
     # Those by which nobody knows who keeps it.
-    SILENT = KNOWN.map(&:pattern).select { |pattern| %w[(not\ reached) (not\ walked) (evicted)].any? { |name| pattern.match?(name) } }
+    SILENT = KNOWN.map(&:pattern).select { |pattern| %w[(not\ reached) (not\ walked) (evicted)].any? { |name| pattern.match?(name) } }.freeze
 
     module_function
 

@@ -1,13 +1,14 @@
 # frozen_string_literal: true
+# shareable_constant_value: literal
 
 module HeapSample
   # What rows of the page can be grouped by: Groups::BY, so that a column that the schema says may group is in the page's
   # menu, too. Of each: its name; the column of the sheet that has the key (a text, or a frame of code); what tells frames of code
   # apart; and whether rows of slots have no such key.
   module ViewGroups
-    CODE = {line: %i[site line], app: %i[app line], method: %i[site method], file: %i[site file]}.freeze
+    CODE = {line: %i[site line], app: %i[app line], method: %i[site method], file: %i[site file]}
     # Rows of slots have neither.
-    MALLOC_ONLY = %i[function library].freeze
+    MALLOC_ONLY = %i[function library]
     private_constant :CODE, :MALLOC_ONLY
 
     # An Array of Hashes, in the order of the menu: +labels+ are names of labels, whose columns the sheet has.

@@ -106,12 +106,14 @@ module HeapSample
     end
 
     def template
-      path = @template || [File.dirname(__dir__), *$LOAD_PATH.map { |folder| File.join(folder.to_s, "heap_sample") }]
-                          .map { |folder| File.join(folder, TEMPLATE) }.find { |file| File.file?(file) }
+      path = @template || ["..", *load_path].map { |folder| File.expand_path("#{folder}/#{TEMPLATE}", __dir__) }.find { |file| File.file?(file) }
       raise Missing, "#{TEMPLATE} is not installed: Ruby was built without the HTML view" unless path
 
       File.binread(path)
     end
+
+    # Other Ractors than the main one may not see it.
+    def load_path = Ractor.current == Ractor.main ? $LOAD_PATH.map { |folder| "#{folder}/heap_sample" } : []
 
     def escape(text)
       text.gsub(/[&<>"]/, "&" => "&amp;", "<" => "&lt;", ">" => "&gt;", '"' => "&quot;")

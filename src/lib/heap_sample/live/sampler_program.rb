@@ -9,8 +9,6 @@ module HeapSample
     MARK = "heap-sample/1 "
     PIECE = 1 << 20
 
-    @known = {}
-
     class << self
       # call-seq:
       #   SamplerProgram.of?(folder) -> true, false or nil
@@ -34,7 +32,8 @@ module HeapSample
       # A program is read once, however many processes run it.
       def marked?(path)
         stat = File.stat(path)
-        @known.fetch([stat.dev, stat.ino, stat.mtime]) { |file| @known[file] = contains?(path) }
+        known = (Ractor.current[:heap_sample_programs] ||= {})
+        known.fetch([stat.dev, stat.ino, stat.mtime]) { |file| known[file] = contains?(path) }
       end
 
       def contains?(path)

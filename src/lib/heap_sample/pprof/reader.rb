@@ -15,7 +15,7 @@ module HeapSample
     # The newest version of the comment that this library knows.
     FORMAT_MAX = 3
 
-    GZIP_MAGIC = "\x1f\x8b".b
+    GZIP_MAGIC = "\x1f\x8b".b.freeze
     # Added to zlib's window bits: gzip's header and checksum, nothing else.
     GZIP_ONLY = 16
     CHUNK = 1 << 18
@@ -493,7 +493,7 @@ module HeapSample
 
     # Labels by what a file calls them: their place in what #read_labels returns, and the column.
     LABEL_PLACES = Columns::LABELS.each_with_index.flat_map do |column, place|
-      [column.label, *column.aliases].map { |name| [name, [place, column]] }
+      [column.label, *column.aliases].map { |name| [name, [place, column].freeze] }
     end.to_h.freeze
 
     # The labels of a sample, in the order of Columns::LABELS, and behind them the text of those that the

@@ -21,15 +21,16 @@ module HeapSample
       Array.new(Columns::VALUES.size + SIDES.size) do |place|
         column = Columns::VALUES.find { |one| one.place == place }
         column ? [column.value, column.unit] : sides.next
-      end.freeze
+      end
     end
     # Values before those of SIDES, and behind them.
     NEXT, LAST = Columns::VALUES.drop(BOTH.size).partition { |column| column.place < TYPES.index(SIDES.first) }.map(&:freeze)
     # Labels of the first format, and of later ones.
-    OLD_LABELS, NEW_LABELS = Columns::LABELS.partition { |column| column.since == 1 }
+    OLD_LABELS, NEW_LABELS = Columns::LABELS.partition { |column| column.since == 1 }.map(&:freeze)
     # Strings that the sampler writes into every file, in this order.
     FIXED = ["", "count", "bytes", "bytes2", "space", *OLD_LABELS.map(&:label), *TYPES.map(&:first),
-             *NEW_LABELS.flat_map { |column| column.flag? ? [column.label, column.name.to_s] : [column.label] }].freeze
+             *NEW_LABELS.flat_map { |column| column.flag? ? [column.label, column.name.name] : [column.label] }].freeze
+    [SIDES, TYPES].each { |types| Ractor.make_shareable(types) }
     LABEL_INDEXES = Columns::LABELS.map(&:index).freeze
 
     VALUE_MAX = (1 << 63) - 1

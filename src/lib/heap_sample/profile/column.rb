@@ -35,7 +35,7 @@ module HeapSample
       @aliases = aliases
       @group = group
       @absent = absent
-      freeze
+      Ractor.make_shareable(self)
     end
 
     # May rows be grouped and filtered by it?

@@ -77,6 +77,7 @@ module HeapSample
 
     # All of them, as HeapSample::Column.
     ALL = @all.freeze
+    remove_instance_variable(:@all)
     COUNT = ALL.size
     ALL.each { |column| const_set(column.name.upcase, column.index) }
 

@@ -12,17 +12,18 @@ module HeapSample
     LONGEST = 2000
     LIBRARIES = %w[libstdc++.so.6 libc++abi.so.1 libc++abi.dylib].freeze
 
-    @names = {}
-
     class << self
       # "google::protobuf::Arena::Arena()"; +symbol+ itself where it is no symbol of C++, or nothing reads it.
       def readable(symbol)
         return symbol unless SYMBOL.match?(symbol) && symbol.length <= LONGEST
 
-        @names[symbol] ||= demangled(symbol.sub(SUFFIX, "")) || symbol
+        names[symbol] ||= demangled(symbol.sub(SUFFIX, "")) || symbol
       end
 
       private
+
+      # Each Ractor has its own.
+      def names = (Ractor.current[:heap_sample_cplusplus_names] ||= {})
 
       def demangled(symbol)
         function = demangler or return
@@ -32,8 +33,8 @@ module HeapSample
 
       # __cxa_demangle; false where there is none.
       def demangler
-        @demangler = find_demangler || false if @demangler.nil?
-        @demangler
+        known = Ractor.current[:heap_sample_demangler]
+        known.nil? ? Ractor.current[:heap_sample_demangler] = find_demangler || false : known
       end
 
       def find_demangler
@@ -44,7 +45,7 @@ module HeapSample
           next
         end
         nil
-      rescue LoadError
+      rescue LoadError, Ractor::Error
         nil
       end
 

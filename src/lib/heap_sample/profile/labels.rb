@@ -15,7 +15,7 @@ module HeapSample
     # ever; and that set's text.
     OTHER = "(other)"
     OTHER_NAME = "labels"
-    OTHER_TEXT = "#{OTHER_NAME}=#{OTHER}"
+    OTHER_TEXT = "#{OTHER_NAME}=#{OTHER}".freeze
 
     # call-seq:
     #   Labels.parse("action=show\ncontroller=orders") -> {"action" => "show", "controller" => "orders"}

@@ -89,11 +89,8 @@ module HeapSample
 
     (Columns::ALL.map(&:name) - %i[stack class malloc label_set]).each do |name|
       index = Columns.const_get(name.upcase)
-      if Columns::TEXTS.any? { |column| column.index == index }
-        define_method(name) { text(index) }
-      else
-        define_method(name) { columns[index] }
-      end
+      value = Columns::TEXTS.any? { |column| column.index == index } ? "text(#{index})" : "columns[#{index}]"
+      class_eval("def #{name} = #{value}", __FILE__, __LINE__) # what a block defines is its Ractor's alone
     end
 
     # Objects that the last completed mark found alive; what is allocated now.

@@ -1,4 +1,5 @@
 # frozen_string_literal: true
+# shareable_constant_value: literal
 
 module HeapSample
   # Leaks as text.
@@ -9,10 +10,10 @@ module HeapSample
 
     # How rows grew that are no leaks.
     HOW = {unsettled: "like a leak, not settled yet", slowing: "slowing down, as a cache fills", unsteady: "in steps, or up and down",
-           beside: "evenly, but little, or replacing"}.freeze
+           beside: "evenly, but little, or replacing"}
     # Title, side, and the order in which a narrow table loses a column.
-    COLUMNS = [["", :right], ["per hour", :right], ["95% interval", :right, 7], ["grew", :right, 4], ["now", :right, 5], ["samples", :right, 3]].freeze
-    OTHER_COLUMNS = [["", :right], ["grew", :right], ["95% interval", :right, 2], ["samples", :right, 1], ["how", :left, 3]].freeze
+    COLUMNS = [["", :right], ["per hour", :right], ["95% interval", :right, 7], ["grew", :right, 4], ["now", :right, 5], ["samples", :right, 3]]
+    OTHER_COLUMNS = [["", :right], ["grew", :right], ["95% interval", :right, 2], ["samples", :right, 1], ["how", :left, 3]]
     private_constant :COLUMNS, :OTHER_COLUMNS
 
     def initialize(leaks, layout)

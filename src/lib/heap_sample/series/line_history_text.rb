@@ -1,9 +1,10 @@
 # frozen_string_literal: true
+# shareable_constant_value: literal
 
 module HeapSample
   # A LineHistory as text.
   class LineHistoryText
-    COLUMNS = [["time", :right], ["in use", :right], ["95% interval", :right, 3], ["objects", :right, 4], ["born", :right, 1], ["died", :right, 1], ["", :left]].freeze
+    COLUMNS = [["time", :right], ["in use", :right], ["95% interval", :right, 3], ["objects", :right, 4], ["born", :right, 1], ["died", :right, 1], ["", :left]]
     PLOT = "in use "
     BAR = 10
     EIGHTHS = GenerationsText::EIGHTHS

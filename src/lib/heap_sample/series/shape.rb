@@ -9,7 +9,7 @@ module HeapSample
     # Parts of the account.
     LIVE = %w[slots_live malloc_live].freeze
     WASTE = %w[slots_free malloc_waste malloc_metadata].freeze
-    NAMES = {live: LIVE, waste: WASTE, other: Account::PARTS.keys - LIVE - WASTE}.freeze
+    NAMES = {live: LIVE, waste: WASTE, other: (Account::PARTS.keys - LIVE - WASTE).freeze}.freeze
     # What is said of each kind of the diagnosis.
     PATTERNS = {leak: :leaks, native: :leaks, threads: :leaks, bloat: :bloats, fragmentation: :fragments}.freeze
     TEXT = ShapeText

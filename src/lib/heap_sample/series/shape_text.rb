@@ -29,7 +29,7 @@ module HeapSample
 
     private
 
-    %i[series times whole parts reason verdict diagnosis].each { |name| define_method(name) { @shape.public_send(name) } }
+    %i[series times whole parts reason verdict diagnosis].each { |name| class_eval("def #{name} = @shape.#{name}", __FILE__, __LINE__) }
 
     def title = @layout.title("Shape: #{series.describe}")
 

@@ -1,4 +1,5 @@
 # frozen_string_literal: true
+# shareable_constant_value: literal
 
 module HeapSample
   # Figures, places and tables as text.  Sizes are in binary units (1 KiB is
@@ -14,10 +15,10 @@ module HeapSample
   class Layout
     # A title; the head of a table; figures that few samples carry, or that are no
     # more than noise; what grew; what shrank; all else in a table.
-    STYLES = %i[title head weak grown shrunk plain].freeze
+    STYLES = %i[title head weak grown shrunk plain]
 
-    UNITS = %w[B KiB MiB GiB TiB PiB].freeze
-    COUNT_UNITS = [[1e9, "billion"], [1e6, "million"]].freeze
+    UNITS = %w[B KiB MiB GiB TiB PiB]
+    COUNT_UNITS = [[1e9, "billion"], [1e6, "million"]]
     ELLIPSIS = "…"
     WIDTH = 120
     # Room for a place, to which columns give way; the part of a line up to which they do so
@@ -39,7 +40,7 @@ module HeapSample
 
     # Control characters, what ends a line elsewhere, and what turns or hides text.
     UNSAFE = /[\p{Cc}\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/
-    ESCAPES = {"\n" => "\\n", "\t" => "\\t", "\r" => "\\r", "\e" => "\\e", "\0" => "\\0"}.freeze
+    ESCAPES = {"\n" => "\\n", "\t" => "\\t", "\r" => "\\r", "\e" => "\\e", "\0" => "\\0"}
     private_constant :ESCAPES
 
     # In a column that has nothing for a row.
