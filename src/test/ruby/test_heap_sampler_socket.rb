@@ -64,7 +64,7 @@ class TestHeapSamplerSocket < Test::Unit::TestCase
     RUBY
       assert_empty sockets
       assert_equal false, process.hello[:sampling]
-      assert_raise_with_message(HeapSample::LiveSocket::Refused, /not sampled/) { process.profile }
+      assert_raise_with_message(HeapSample::LiveSocket::Declined, /not sampled/) { process.profile }
       said = process.start(interval: "256")
       assert_equal [true, 256], said.values_at(:sampling, :interval)
       assert_match(/must be asked for when Ruby starts|built without jemalloc/, said[:malloc]["missing"])
@@ -277,7 +277,7 @@ class TestHeapSamplerSocket < Test::Unit::TestCase
     RUBY
       # All of it while the GVL is held: nothing waits for the end of that.
       times = Array.new(5) { [seconds { process.hello }, seconds { process.profile }, seconds { process.memory }] }
-      asked = Thread.new { assert_raise(HeapSample::LiveSocket::Refused) { process.set(interval: "64k") } }
+      asked = Thread.new { assert_raise(HeapSample::LiveSocket::Declined) { process.set(interval: "64k") } }
       times += Array.new(3) { [seconds { process.profile }] }
       assert_operator times.flatten.min(6).max, :<, 5, times.inspect
       assert_match(/safe point for 5 s/, asked.value.message)
@@ -414,9 +414,9 @@ class TestHeapSamplerSocket < Test::Unit::TestCase
 
   def test_bad_settings_are_refused_in_words
     running("ready; sleep", settings: "output=none") do |process|
-      error = assert_raise(HeapSample::LiveSocket::Refused) { process.set(interval: "foo") }
+      error = assert_raise(HeapSample::LiveSocket::Declined) { process.set(interval: "foo") }
       assert_match(/interval=foo: must be a size/, error.message)
-      error = assert_raise(HeapSample::LiveSocket::Refused) { process.set(nonsense: 1) }
+      error = assert_raise(HeapSample::LiveSocket::Declined) { process.set(nonsense: 1) }
       assert_match(/unknown keyword: :nonsense/, error.message)
     end
   end

@@ -41,16 +41,21 @@ module HeapSample
           rest = began + (@seconds * index / (PROFILES - 1)) - now
           sleep(rest) if rest.positive?
           progress.at = "#{index + 1} of #{PROFILES} profiles"
-          left = left.select { |source| ask(source) }
+          left = left.select { |source| ask(source, last: index == PROFILES - 1) }
           break if left.empty?
         end
       end
 
-      def ask(source)
+      # May it be asked again?  One that was asked, and is not sampled just now, may be.
+      def ask(source, last:)
         @profiles[source] << source.profile(**@asked)
+      rescue LiveSocket::Declined => e
+        again = !last && @profiles[source].any?
+        @refused << e.message unless again
+        again
       rescue LiveProcess::Refused => e
         @refused << e.message
-        nil
+        false
       end
 
       # Sampling may be stopped and started meanwhile.

@@ -12,6 +12,10 @@ module HeapSample
     class Refused < StandardError
     end
 
+    # It has answered that it cannot now, as where it is not sampled: later it may.
+    class Declined < Refused
+    end
+
     VERSION = "heap-sample/1"
     HEADER = %r{\A#{VERSION} (?<kind>ok|error) (?<type>[a-z.]+) (?<length>\d{1,10})\n\z}
     HEADER_MOST = 128
@@ -62,7 +66,7 @@ module HeapSample
 
     private
 
-    def refuse(sentence) = raise(Refused, "#{@name}: #{sentence}")
+    def refuse(sentence, error = Refused) = raise(error, "#{@name}: #{sentence}")
 
     # A path below /proc/PID/root may be longer than a socket's address can be: the folder is opened, and named by its number.
     def short_path
@@ -91,7 +95,7 @@ module HeapSample
       refuse("what answers there does not speak #{VERSION}") unless parts && parts[:length].to_i <= ANSWER_MOST
 
       body = read_exactly(socket, parts[:length].to_i)
-      refuse(body.force_encoding(Encoding::UTF_8).scrub) if parts[:kind] == "error"
+      refuse(body.force_encoding(Encoding::UTF_8).scrub, Declined) if parts[:kind] == "error"
 
       parts[:type] == "json" ? JSON.parse(body) : body
     rescue JSON::ParserError

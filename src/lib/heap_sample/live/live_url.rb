@@ -78,7 +78,7 @@ module HeapSample
       asking = request(uri)
       answer, body = ::Net::HTTP.start(uri.hostname, uri.port, **options) { |http| receive(http, asking) }
       return redirected(uri, answer, redirects) if answer.is_a?(::Net::HTTPRedirection)
-      raise Refused, "#{name}: #{answer.code} #{answer.message}#{reason(body)}" unless answer.is_a?(::Net::HTTPOK)
+      raise LiveSocket::Declined, "#{name}: #{answer.code} #{answer.message}#{reason(body)}" unless answer.is_a?(::Net::HTTPOK)
 
       body
     rescue SystemCallError, SocketError, IOError, Timeout::Error, ::Net::ProtocolError, ::Net::HTTPBadResponse, ::Net::HTTPHeaderSyntaxError, *ssl_errors => e
