@@ -231,6 +231,8 @@ class TestHeapSamplerSocket < Test::Unit::TestCase
   def test_one_that_is_stopped
     running("ready; sleep", settings: "interval=4k,output=none") do |process, io|
       Process.kill(:STOP, io.pid)
+      # One thread takes the signal, and stops the others.
+      sleep 0.01 until Dir.glob("/proc/#{io.pid}/task/*/stat").all? { |stat| (File.read(stat) rescue ") T 1").match?(/\) T [^)]*\z/) }
       took = seconds { assert_raise_with_message(HeapSample::LiveSocket::Refused, /is stopped .*kill -CONT #{io.pid}/) { process.hello } }
       assert_operator took, :<, 30
       Process.kill(:CONT, io.pid)
