@@ -93,6 +93,15 @@ append_text_or_null(struct hs_buffer *out, const char *name, const char *text)
     rb_hs_buffer_puts(out, ",");
 }
 
+/* Where the code stands that has the reference; an empty path: in no code. */
+static void
+append_place(struct hs_buffer *out, const struct hs_profile *profile, const struct hs_holder *node)
+{
+    rb_hs_buffer_puts(out, ",\"path\":");
+    rb_hs_append_json(out, profile->texts[node->path]);
+    rb_hs_buffer_printf(out, ",\"line\":%u", node->line);
+}
+
 static void
 append_freed(struct hs_buffer *out, const struct hs_profile *profile)
 {
@@ -101,7 +110,9 @@ append_freed(struct hs_buffer *out, const struct hs_profile *profile)
         const struct hs_freed *freed = &profile->holders.freed[i];
         rb_hs_buffer_printf(out, "%s{\"chain\":[", i ? "," : "");
         rb_hs_append_chain(out, profile, freed->node);
-        rb_hs_buffer_printf(out, "],\"objects\":%.0f,\"space\":%.0f,\"var\":%.0f}", freed->objects, freed->space, freed->variance);
+        rb_hs_buffer_puts(out, "]");
+        append_place(out, profile, &profile->holders.nodes[freed->node]);
+        rb_hs_buffer_printf(out, ",\"objects\":%.0f,\"space\":%.0f,\"var\":%.0f}", freed->objects, freed->space, freed->variance);
     }
     rb_hs_buffer_puts(out, "],");
 }
@@ -131,9 +142,8 @@ append_stuck(struct hs_buffer *out, const struct hs_profile *profile)
         if (node->parent != HS_TOP_STUCK) continue;
         rb_hs_buffer_printf(out, "%s{\"name\":", separator);
         rb_hs_append_json(out, profile->texts[node->name]);
-        rb_hs_buffer_puts(out, ",\"path\":");
-        rb_hs_append_json(out, profile->texts[node->path]);
-        rb_hs_buffer_printf(out, ",\"line\":%u,\"threads\":%u,\"space\":%.0f}", node->line, node->objects, space_below(profile, i));
+        append_place(out, profile, node);
+        rb_hs_buffer_printf(out, ",\"threads\":%u,\"space\":%.0f}", node->objects, space_below(profile, i));
         separator = ",";
     }
     rb_hs_buffer_puts(out, "],");

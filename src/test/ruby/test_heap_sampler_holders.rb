@@ -436,8 +436,25 @@ class TestHeapSamplerHolders < Test::Unit::TestCase
       freed = Why.new.kept["freed"].to_h { |one| [one["chain"].last, one] }
       local = freed.find { |name,| name.start_with?("local badge") } or flunk(freed.keys.inspect)
       assert_operator local.last["space"], :>, 20_000 * 30, local.inspect
+      assert_equal ["-", 0], local.last.values_at("path", "line"), "of the main program as a whole: its variables are in the heap"
       assert_not_include freed.keys, "TOPLEVEL_BINDING"
       badge.label.clear
+    RUBY
+  end
+
+  def test_what_would_be_freed_has_the_line_of_its_code
+    assert_why(<<~'RUBY')
+      def work(badge, queue)
+        badge.label = leaves(20_000)
+        queue.pop; line = __LINE__
+        line
+      end
+      QUEUE = Queue.new
+      thread = Thread.new { work(Badge.new(nil), QUEUE) }
+      Thread.pass until thread.stop?
+      local = Why.new.kept["freed"].find { |one| one["chain"].last == "local badge of Object#work" }
+      QUEUE << 1
+      assert_equal ["-", thread.value], local.values_at("path", "line")
     RUBY
   end
 

@@ -290,6 +290,10 @@ test "what would be freed if one holder were emptied, with its interval; of a pa
   assert(text.include?("What would be freed if one holder were emptied:") && text.match?(/6\.1 MiB +\S.*MiB +Session::STORE$/), text)
   equal(6_420_000, why.to_h[:freed].first[:bytes])
   equal([], held_build(freed: freed).profile.filter(class: "Ticket").why.freed)
+  freed << {"chain" => ["(threads)", "local rows of Import#run"], "path" => "/srv/app/import.rb", "line" => 31, "objects" => 1, "space" => 40, "var" => 900}
+  why = held_build(freed: freed).profile.why
+  assert(why.to_s.match?(/Session::STORE +-$/) && why.to_s.match?(/local rows of Import#run +\S*app\/import\.rb:31$/), why.to_s)
+  equal([nil, nil, 31], why.to_h[:freed].map { |one| one[:line] })
 end
 
 test "the short form leaves out what only repeats: a class before its variable, the thread before its local" do

@@ -201,8 +201,9 @@ module HeapSample
       list = @why.freed.first(FREED)
       return [] if list.empty?
 
-      rows = list.map { |one| [@layout.size(one.estimate), @layout.interval(one.estimate), ->(room) { @layout.name(one.names.last, room) }] }
-      [*@layout.title("What would be freed if one holder were emptied:"), *@layout.table([["bytes", :right], ["95% interval", :right, 1], ["holder", :left]], rows)]
+      columns = [["bytes", :right], ["95% interval", :right, 1], ["holder", :left], (["at", :left] if list.any?(&:place))].compact
+      rows = list.map { |one| [@layout.size(one.estimate), @layout.interval(one.estimate), @layout.name(one.names.last), one.place || Layout::NOTHING].first(columns.size) }
+      [*@layout.title("What would be freed if one holder were emptied:"), *@layout.table(columns, rows)]
     end
 
     def stuck = StuckThreads.lines(@why.stuck, @layout)

@@ -39,14 +39,17 @@ module HeapSample
         chain, *figures = one.values_at("chain", "objects", "space", "var")
         next unless chain.is_a?(Array) && chain.all?(String) && chain.any? && figures.all? { |figure| figure.is_a?(Numeric) && figure >= 0 }
 
-        Freed.new(chain, Holders.estimate(*figures))
+        path, line = one.values_at("path", "line")
+        place = Place.new(path, line, nil) if path.is_a?(String) && !path.empty? && line.is_a?(Integer)
+        Freed.new(chain, Holders.estimate(*figures), place)
       end
     end
 
-    # +names+: of references, the root first; +estimate+: what would be freed if what the last leads to were emptied.
-    Freed = Struct.new(:names, :estimate) do
+    # +names+: of references, the root first; +estimate+: what would be freed if what the last leads to were emptied; +place+: the
+    # line of the code that has the last, nil if it is in no code.
+    Freed = Struct.new(:names, :estimate, :place) do
       # JSON-ready.
-      def to_h = {chain: names, **estimate.to_h}
+      def to_h = {chain: names, path: place&.path, line: place&.line, **estimate.to_h}.compact
     end
 
     # Threads that can never wake, by the line where they wait: Array of StuckThreads::Place, those that keep most first.
