@@ -159,8 +159,8 @@ void rb_heap_sampler_gc_settle(void);
 /* Plain loads of counters; [any] */
 void rb_heap_sampler_gc_counts(struct rb_heap_sampler_gc_counts *counts);
 /* Objects with finalizers, and the array of what ObjectSpace.define_finalizer got for them; allocates nothing. [vm] */
-VALUE rb_heap_sampler_gc_finalizers(VALUE obj);         /* of one, or 0. [vm] */
 void rb_heap_sampler_gc_each_finalizer(void (*each)(VALUE object, VALUE blocks, void *data), void *data);
+VALUE rb_heap_sampler_gc_finalizers(VALUE obj);         /* of one object: that array, or 0. [vm] */
 
 /* -- gc.c: a walk, which asks mark functions for references outside of GC ---- */
 

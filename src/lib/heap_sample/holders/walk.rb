@@ -46,10 +46,10 @@ module HeapSample
     end
 
     # +names+: of references, the root first; +estimate+: what would be freed if what the last leads to were emptied; +place+: the
-    # line of the code that has the last, nil if it is in no code.
+    # line of the code that has the last (0: that code as a whole), nil if it is in no code.
     Freed = Struct.new(:names, :estimate, :place) do
       # JSON-ready.
-      def to_h = {chain: names, path: place&.path, line: place&.line, **estimate.to_h}.compact
+      def to_h = {chain: names, path: place&.path, line: (place.line if place && place.line > 0), **estimate.to_h}.compact
     end
 
     # Threads that can never wake, by the line where they wait: Array of StuckThreads::Place, those that keep most first.
