@@ -14,10 +14,37 @@ rb_hs_stack_short_p(void)
     return (start > here ? start - here : here - start) + STACK_NEEDED > ec->machine.stack_maxsize;
 }
 
+struct masked {
+    void (*function)(void *data);
+    void *data;
+};
+
+static VALUE
+call_function(VALUE data)
+{
+    const struct masked *masked = (const struct masked *)data;
+    masked->function(masked->data);
+    return Qnil;
+}
+
+/* rb_protect only guards against a fault of ours: nothing in there raises. */
+void
+rb_hs_call_masked(void (*function)(void *data), void *data)
+{
+    struct masked masked = {function, data};
+    rb_execution_context_t *ec = GET_EC();
+    const rb_atomic_t mask = ec->interrupt_mask;
+    int raised = 0;
+    ec->interrupt_mask = ~(rb_atomic_t)0;
+    rb_protect(call_function, (VALUE)&masked, &raised);
+    ec->interrupt_mask = mask;
+    if (raised) rb_set_errinfo(Qnil);
+}
+
 void
 rb_hs_need_stack(void)
 {
-    if (rb_hs_stack_short_p()) rb_raise(rb_eSysStackError, "stack level too deep for the heap sampler: call it nearer to the main program");
+    if (rb_hs_stack_short_p()) rb_raise(rb_eSysStackError, "stack level too deep for the heap sampler; call it from fewer nested calls");
 }
 
 #if HS_CHECKING

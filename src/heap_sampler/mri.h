@@ -26,6 +26,8 @@
  *   - Only sweeps free iseqs and method entries.
  *   - rb_postponed_job_trigger consists of atomic operations.
  *   - VM stacks of threads are malloc's; fiber stacks have guards below them.
+ *   - ec->machine.stack_start is the upper end of the running thread's or fiber's machine stack, which is
+ *     mapped from there down to the stack pointer; stack_maxsize is 0 where MRI does not know its size.
  *
  * ractor.c, thread.c, thread_pthread.c, thread_pthread_mn.c, thread_sync.c, cont.c (account/threads.c)
  *   - A thread's struct is freed by thread_free alone, after rb_ractor_living_threads_insert
@@ -49,9 +51,8 @@
  *   - RCLASS_CONST_TBL has all constants; ractor_mark alone refers to a thread that nobody else refers to.
  *   - Who waits for a Queue, SizedQueue, Thread or ConditionVariable without a time has THREAD_STOPPED_FOREVER, and that
  *     object as the self of one of its first frames; ConditionVariable#wait calls Mutex#sleep; th->locking_mutex is set
- *     while a Mutex is waited for.  Their types are "queue", "sized_queue", "condvar" and "mutex".
- *   - th->keeping_mutexes is the list of what a thread has locked; the second word of each is the next.  A thread that
- *     ends unlocks them.
+ *     while a Mutex is waited for.  sync_look.inc has their types.
+ *   - A Mutex that is locked has the fiber that holds it, and a fiber its thread.  A thread that ends unlocks them.
  *
  * gc.c, imemo.c, iseq.c, vm.c, proc.c, variable.c (holders/edge_*.c, owned_blocks.c)
  *   - rb_gc_mark_children and the mark functions of the VM's own types say what refers to
@@ -63,7 +64,7 @@
  *   - Private structs whose words edge_data.c has as a table, by the type's name: enumerator.c,
  *     proc.c (METHOD), thread_sync.c, weakmap.c, variable.c (autoload), vm_trace.c,
  *     vm.c (pin_array_list), vm_backtrace.c; that of id_table.c and STR_NOFREE of string.c in
- *     owned_blocks.c; the heads of rb_event_hook_t (vm_trace.c) in edge_code.c, of rb_mutex_t in waiters.c. test_heap_sampler_edges.rb fails where one has changed.
+ *     owned_blocks.c; the head of rb_event_hook_t (vm_trace.c) in edge_code.c. test_heap_sampler_edges.rb fails where one has changed.
  *
  * yjit.c, yjit/src/stats.rs (malloc/yjit.c)
  *   - YJIT compiles between rb_yjit_vm_lock_then_barrier and rb_yjit_vm_unlock, or
@@ -121,5 +122,8 @@ extern rb_symbols_t ruby_global_symbols;
 bool rb_hs_stack_short_p(void);
 /* Raises SystemStackError there: before anything is locked or begun. [gvl] */
 void rb_hs_need_stack(void);
+/* Calls it with all interrupts masked (ec->interrupt_mask): an exception of the program that comes meanwhile is raised later. It
+ * raises nothing. [gvl] */
+void rb_hs_call_masked(void (*function)(void *data), void *data);
 
 #endif

@@ -27,7 +27,7 @@ struct rb_thread_struct;
 struct rb_heap_sampler_alive {
 #if USE_HEAP_SAMPLER
     struct rb_heap_sampler_alive *next, *previous;
-    uint32_t origin;            /* where it was made: heap_sampler/account/origins.h */
+    uint32_t origin;            /* where it was made: heap_sampler/account/alive.h */
 #else
     char unused;
 #endif
@@ -132,8 +132,8 @@ struct rb_heap_sampler_heap_use {
 };
 /* The same contract. Reads the bits of all pages of the heap. */
 void rb_heap_sampler_gc_heap_use(unsigned int heap, bool moved, struct rb_heap_sampler_heap_use *use);
-/* Begins a major GC that marks in steps of about so many slots, unless one marks already. false: GC is disabled, or major GCs
- * are. Raises nothing; no finalizer runs in it. [gvl] */
+/* Begins a major GC that marks in steps of about so many slots, unless one marks already; 0: makes a whole one now. false: GC is
+ * disabled, or major GCs are. Raises nothing; no finalizer runs in it. [gvl] */
 bool rb_heap_sampler_gc_start_major(size_t step_slots);
 /* A step of such marking, if there is any. [gvl] */
 void rb_heap_sampler_gc_step_major(size_t slots);
@@ -189,8 +189,8 @@ void rb_heap_sampler_add_text(struct rb_heap_sampler_text **list, const char *te
 /* Read them over what was read before, setting by setting, and free them. `from` is the option or variable to name in an
  * error: ArgumentError, or a warning if they come from the environment. [gvl] */
 void rb_heap_sampler_option(struct rb_heap_sampler_text *list, const char *from, bool environment);
-/* All options are read: start if they, or RUBY_HEAP_SAMPLE, ask for it. [gvl] */
-void rb_heap_sampler_boot(void);
+/* All options are read: start if they, or RUBY_HEAP_SAMPLE, ask for it. `script` is the program's, as Ruby names it. [gvl] */
+void rb_heap_sampler_boot(const char *script);
 /* Ruby code has ended, objects are still there: write the last profile. [gvl] */
 void rb_heap_sampler_at_exit(void);
 /* fork(2) is about to happen; between these two nothing is sampled and no GC
@@ -236,6 +236,17 @@ struct rb_heap_sampler_fiber_kept {
 };
 void rb_heap_sampler_fiber_keeps(const struct rb_fiber_struct *fiber, struct rb_heap_sampler_fiber_kept *kept);
 
+/* -- thread_sync.c offers: */
+enum rb_heap_sampler_sync { RB_HEAP_SAMPLER_NO_SYNC,
+                            RB_HEAP_SAMPLER_QUEUE,      /* SizedQueue, too */
+                            RB_HEAP_SAMPLER_MUTEX,
+                            RB_HEAP_SAMPLER_CONDITION };
+/* What kind of object threads can wait for this is. Plain loads; [any] */
+enum rb_heap_sampler_sync rb_heap_sampler_sync_of(VALUE object);
+/* The thread that holds this Mutex; NULL: no thread does, or it is no Mutex. Compare the pointer only: a Mutex does not
+ * keep its thread alive. Plain loads; [vm] */
+const struct rb_thread_struct *rb_heap_sampler_mutex_holder(VALUE object);
+
 /* thread_pthread.c, signal.c, vm.c: what this thread gets from malloc between these two is a stack. */
 void rb_heap_sampler_stack_begins(void);
 void rb_heap_sampler_stack_ends(void);
@@ -246,8 +257,8 @@ void rb_heap_sampler_attach(void (*signals)(void *));
 
 /* How `ruby --help` lists the option, and its settings. */
 #define RB_HEAP_SAMPLER_HELP(M) \
-    M("--heap-sample[=settings]", "", "Sample the heap; write a profile of it at exit;\n" \
-                                      "see list below."),
+    M("--heap-sample[=settings]", "", "Sample live memory; write a profile at exit. Example:\n" \
+                                      "--heap-sample=every=60,output=heap/; see list below."),
 
 /* main.c, from .preinit_array: what jemalloc's malloc_conf is to say; NULL:
  * nothing. Calls no malloc. */
@@ -274,117 +285,32 @@ enum { rb_heap_sampler_drawing = 0,
 #define rb_heap_sampler_event_flags(events) (events)
 #define rb_heap_sampler_on_reference(pins, maybe) ((void)0)
 #define RB_HEAP_SAMPLER_HELP(M)
-
-static inline void
-rb_heap_sampler_on_page_body(uintptr_t body, size_t size, bool exists)
-{
-    (void)body, (void)size, (void)exists;
-}
-static inline void
-rb_heap_sampler_attach(void (*signals)(void *))
-{
-    (void)signals;
-}
-static inline void
-rb_heap_sampler_on_gc_start(bool full_mark)
-{
-    (void)full_mark;
-}
-static inline void
-rb_heap_sampler_on_mark_end(bool full_mark)
-{
-    (void)full_mark;
-}
-static inline void
-rb_heap_sampler_on_update_references(void)
-{
-}
-
+#define rb_heap_sampler_on_page_body(body, size, exists) ((void)(body), (void)(size), (void)(exists))
+#define rb_heap_sampler_attach(signals) ((void)(signals))
+#define rb_heap_sampler_on_gc_start(full_mark) ((void)(full_mark))
+#define rb_heap_sampler_on_mark_end(full_mark) ((void)(full_mark))
+#define rb_heap_sampler_on_update_references() ((void)0)
+#define rb_heap_sampler_add_text(list, text) ((void)(list), (void)(text))
+#define rb_heap_sampler_option(list, from, environment) ((void)(list), (void)(from), (void)(environment))
+#define rb_heap_sampler_vm_ends() ((void)0)
+#define rb_heap_sampler_native_thread_ends() ((void)0)
+#define rb_heap_sampler_thread_begins(th) ((void)(th))
+#define rb_heap_sampler_thread_runs(th) ((void)(th))
+#define rb_heap_sampler_thread_goes(th) ((void)(th))
+#define rb_heap_sampler_fiber_begins(fiber, proc) ((void)(fiber), (void)(proc))
+#define rb_heap_sampler_fiber_goes(fiber) ((void)(fiber))
+#define rb_heap_sampler_stack_begins() ((void)0)
+#define rb_heap_sampler_stack_ends() ((void)0)
+#define rb_heap_sampler_compiler_begins() ((void)0)
+#define rb_heap_sampler_compiler_ends() ((void)0)
+#define rb_heap_sampler_boot(script) ((void)(script))
+#define rb_heap_sampler_at_exit() ((void)0)
+#define rb_heap_sampler_before_fork() ((void)0)
+#define rb_heap_sampler_after_fork(pid) ((void)(pid))
+#define rb_heap_sampler_in_child() ((void)0)
 struct rb_heap_sampler_text;
 static inline void
-rb_heap_sampler_add_text(struct rb_heap_sampler_text **list, const char *text)
-{
-    (void)list, (void)text;
-}
-static inline void
-rb_heap_sampler_option(struct rb_heap_sampler_text *list, const char *from, bool environment)
-{
-    (void)list, (void)from, (void)environment;
-}
-static inline void
 Init_heap_sampler(void)
-{
-}
-
-static inline void
-rb_heap_sampler_vm_ends(void)
-{
-}
-static inline void
-rb_heap_sampler_native_thread_ends(void)
-{
-}
-static inline void
-rb_heap_sampler_thread_begins(struct rb_thread_struct *th)
-{
-    (void)th;
-}
-static inline void
-rb_heap_sampler_thread_runs(struct rb_thread_struct *th)
-{
-    (void)th;
-}
-static inline void
-rb_heap_sampler_thread_goes(struct rb_thread_struct *th)
-{
-    (void)th;
-}
-static inline void
-rb_heap_sampler_fiber_begins(struct rb_heap_sampler_alive *fiber, VALUE proc)
-{
-    (void)fiber, (void)proc;
-}
-static inline void
-rb_heap_sampler_fiber_goes(struct rb_heap_sampler_alive *fiber)
-{
-    (void)fiber;
-}
-static inline void
-rb_heap_sampler_stack_begins(void)
-{
-}
-static inline void
-rb_heap_sampler_stack_ends(void)
-{
-}
-static inline void
-rb_heap_sampler_compiler_begins(void)
-{
-}
-static inline void
-rb_heap_sampler_compiler_ends(void)
-{
-}
-
-static inline void
-rb_heap_sampler_boot(void)
-{
-}
-static inline void
-rb_heap_sampler_at_exit(void)
-{
-}
-static inline void
-rb_heap_sampler_before_fork(void)
-{
-}
-static inline void
-rb_heap_sampler_after_fork(int pid)
-{
-    (void)pid;
-}
-static inline void
-rb_heap_sampler_in_child(void)
 {
 }
 

@@ -18,7 +18,6 @@
 #include "heap_sampler/native/allocator.h"
 
 #include <string.h>
-#include <time.h>
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
@@ -183,14 +182,6 @@ leave_out(struct malloc_says *says, const struct hs_account_excess *excess, cons
     says->untouched_live = excess->untouched;
 }
 
-static uint64_t
-monotonic_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 /* Divide what the survey left over among malloc, the stacks that malloc gave, and nobody. */
 static void
 divide_rest(struct hs_account *account, const struct hs_survey *survey, const struct malloc_says *says, uint64_t stacks)
@@ -219,7 +210,7 @@ rb_hs_account_take(struct hs_account *account, const struct hs_account_excess *e
 {
     HS_CONTRACT(free);
     static const struct hs_account_excess none;
-    uint64_t began = monotonic_ns();
+    uint64_t began = rb_hs_steady_ns();
     const struct hs_allocator *allocator = rb_hs_allocator();
     struct hs_census counted;
     struct hs_survey survey;
@@ -247,5 +238,5 @@ rb_hs_account_take(struct hs_account *account, const struct hs_account_excess *e
         divide_malloc(account, &says, UINT64_MAX);
     }
     subtract_sampler(account, surveyed);
-    account->cost_ns = monotonic_ns() - began;
+    account->cost_ns = rb_hs_steady_ns() - began;
 }

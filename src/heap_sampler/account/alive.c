@@ -6,14 +6,14 @@
  * waits for long.  New ones are added before the first, and so not visited.
  */
 #include "heap_sampler/account/alive.h"
-#include "heap_sampler/account/origins.h"
 #include "heap_sampler/base/must.h"
+#include "internal/heap_sampler.h"
 
 #include <pthread.h>
 
 /* Protects the lists, and the numbers of places. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-/* Protects the marks: there is one visit at a time. */
+/* Protects the marks: of visits that leave the mutex there is one at a time. */
 static pthread_mutex_t visits = PTHREAD_MUTEX_INITIALIZER;
 
 static struct rb_heap_sampler_alive heads[HS_ALIVE_KINDS];      /* of rings; all zero: nothing was ever added */
@@ -64,18 +64,21 @@ void
 rb_hs_alive_remove(struct rb_heap_sampler_alive *alive)
 {
     pthread_mutex_lock(&mutex);
-    if (rb_hs_alive_p(alive)) take_out(alive);
+    if (rb_hs_alive_p(alive)) {
+        take_out(alive);
+        rb_hs_origin_leave(alive->origin);
+    }
     pthread_mutex_unlock(&mutex);
 }
 
 void
 rb_hs_alive_each(enum hs_alive_kind kind, const struct hs_alive_visit *visit)
 {
-    pthread_mutex_lock(&visits);
+    if (visit->work) pthread_mutex_lock(&visits);
     pthread_mutex_lock(&mutex);
     struct rb_heap_sampler_alive *head = head_of(kind), *mark = &marks[kind];
     for (struct rb_heap_sampler_alive *alive = head->next; alive != head; alive = alive->next) {
-        if (visit->copy(alive, visit->data)) continue;
+        if (alive == mark || visit->copy(alive, visit->data)) continue;
         insert_after(alive, mark);
         pthread_mutex_unlock(&mutex);
         visit->work(visit->data);
@@ -84,6 +87,7 @@ rb_hs_alive_each(enum hs_alive_kind kind, const struct hs_alive_visit *visit)
         take_out(mark);
     }
     pthread_mutex_unlock(&mutex);
+    if (!visit->work) return;
     visit->work(visit->data);
     pthread_mutex_unlock(&visits);
 }
@@ -101,6 +105,9 @@ rb_hs_alive_after_fork(bool child)
     for (int kind = 0; child && kind < HS_ALIVE_KINDS; kind++) {
         if (rb_hs_alive_p(&marks[kind])) take_out(&marks[kind]);
     }
-    if (child) pthread_mutex_init(&visits, NULL);
+    if (child) {
+        pthread_mutex_init(&visits, NULL);
+        rb_hs_origins_after_fork();
+    }
     pthread_mutex_unlock(&mutex);
 }

@@ -18,8 +18,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "heap_sampler/account/population.h"
-#include "internal/heap_sampler.h"
+#include "heap_sampler/account/census.h"
+#include "heap_sampler/base/texts.h"
+
+struct rb_heap_sampler_alive;   /* internal/heap_sampler.h */
 
 /* Where something was made. */
 struct hs_alive_place {
@@ -37,7 +39,9 @@ bool rb_hs_alive_p(const struct rb_heap_sampler_alive *alive);
 void rb_hs_alive_remove(struct rb_heap_sampler_alive *alive);
 
 /* Visits all of a list that were there when it began.  `copy` is called with the mutex held, and may read the struct
- * that it is given; false: it is given no more until `work` was called, without the mutex.  `work` is called at the end too. [any] */
+ * that it is given; false: it is given no more until `work` was called, without the mutex.  `work` is called at the end too.
+ * Without `work`, which `copy` must not want then, the mutex is held from the beginning to the end, and no other visit is
+ * waited for. [any] */
 struct hs_alive_visit {
     bool (*copy)(const struct rb_heap_sampler_alive *alive, void *data);
     void (*work)(void *data);
@@ -48,5 +52,38 @@ void rb_hs_alive_each(enum hs_alive_kind kind, const struct hs_alive_visit *visi
 /* For fork: nobody adds or removes between the two. */
 void rb_hs_alive_before_fork(void);
 void rb_hs_alive_after_fork(bool child);
+
+/*
+ * Where threads and fibers were made: path and line of their blocks, each by
+ * a number.
+ *
+ * There are HS_ORIGINS of them at most, a megabyte with the longest paths.  When
+ * one more is wanted, the numbers of those that no thread and no fiber has any
+ * more are used again; where there is none, the new one is HS_ORIGIN_OTHER.  A
+ * thread that counts by number holds them meanwhile.  No MRI header.
+ */
+
+enum { HS_ORIGINS = 1024,
+       HS_ORIGIN_PATH_MAX = 1024 };     /* bytes: a longer path is HS_ORIGIN_OTHER */
+
+/* Numbers of places that are no line of Ruby's. */
+enum { HS_ORIGIN_OTHER,
+       HS_ORIGIN_MAIN,          /* the main thread's */
+       HS_ORIGIN_C,             /* C code that no Ruby code had called */
+       HS_ORIGINS_FIXED };
+
+/* The number of a line, which one more thread or fiber has. The mutex of account/alive.c is held. */
+uint32_t rb_hs_origin(const char *path, size_t len, uint32_t line);
+/* It is one less. The same. */
+void rb_hs_origin_leave(uint32_t origin);
+/* Between the two no number gets another line. [any] */
+void rb_hs_origins_hold(void);
+void rb_hs_origins_release(void);
+/* In the child other threads hold none. */
+void rb_hs_origins_after_fork(void);
+/* Path and line of a number that is held; line 0: none. [any] */
+struct hs_text rb_hs_origin_path(uint32_t origin, uint32_t *line);
+/* How many numbers there are. [any] */
+uint32_t rb_hs_origin_count(void);
 
 #endif

@@ -1,7 +1,6 @@
 /* See account/census.h. */
 #include "heap_sampler/account/census.h"
 #include "heap_sampler/account/alive.h"
-#include "heap_sampler/account/origins.h"
 #include "heap_sampler/account/survey.h"
 #include "heap_sampler/account/threads.h"
 #include "heap_sampler/base/memory.h"
@@ -148,13 +147,31 @@ count_kind(struct counting *counting, enum hs_alive_kind kind, bool places)
     rb_hs_free(HS_MEM_SNAPSHOTS, counting->by_origin);
 }
 
+/* The paths are those of numbers that are held. */
+static void
+copy_paths(struct hs_census *census)
+{
+    size_t size = 0, at = 0;
+    for (uint32_t i = 0; i < census->place_count; i++) size += census->places[i].path.len;
+    census->paths = census->place_count ? rb_hs_malloc(HS_MEM_SNAPSHOTS, size) : NULL;
+    if (!census->paths) census->place_count = 0;
+    for (uint32_t i = 0; i < census->place_count; i++) {
+        struct hs_text *path = &census->places[i].path;
+        path->ptr = memcpy(census->paths + at, path->ptr, path->len);
+        at += path->len;
+    }
+}
+
 void
 rb_hs_census_take(struct hs_census *census, bool places)
 {
     HS_CONTRACT(free);
+    rb_hs_origins_hold();
     struct counting counting = {.census = census, .pagemap = rb_hs_survey_open_pagemap()};
     *census = (struct hs_census){.taken = true, .stacks_known = counting.pagemap >= 0};
     for (int kind = 0; kind < HS_ALIVE_KINDS; kind++) count_kind(&counting, (enum hs_alive_kind)kind, places);
+    copy_paths(census);
+    rb_hs_origins_release();
     if (counting.pagemap >= 0) close(counting.pagemap);
 }
 
@@ -162,6 +179,8 @@ void
 rb_hs_census_free(struct hs_census *census)
 {
     rb_hs_free(HS_MEM_SNAPSHOTS, census->places);
+    rb_hs_free(HS_MEM_SNAPSHOTS, census->paths);
     census->places = NULL;
+    census->paths = NULL;
     census->place_count = 0;
 }

@@ -2,9 +2,8 @@
  * The memory limits of cgroups; see account/cgroup.h.
  */
 #include "heap_sampler/account/cgroup.h"
+#include "heap_sampler/base/proc.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,70 +14,25 @@
 enum { LINE_SIZE = 1024,
        PATH_SIZE = LINE_SIZE + 256 };
 
-static const struct version {
-    const char *folder, *limit, *used, *inactive;
-} version_1 = {"/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"},
-  version_2 = {"/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"};
-
-/* A file's lines, one after the other. */
-struct lines {
-    int fd;
-    bool over;                  /* a line's rest comes, which had no room */
-    size_t next, end;           /* what was read and not given yet */
-    char text[LINE_SIZE];
+/* A limit, what counts against it, and a limit of a group above that may not be to be seen, in the statistics. */
+struct limit_names {
+    const char *limit, *used, *above;
 };
 
-static bool
-read_more(struct lines *lines)
-{
-    ssize_t got;
-
-    memmove(lines->text, lines->text + lines->next, lines->end - lines->next);
-    lines->end -= lines->next;
-    lines->next = 0;
-    if (lines->end == sizeof(lines->text) - 1) {
-        lines->over = true;
-        lines->end = 0;
-    }
-    do {
-        got = read(lines->fd, lines->text + lines->end, sizeof(lines->text) - 1 - lines->end);
-    } while (got < 0 && errno == EINTR);
-    if (got > 0) lines->end += (size_t)got;
-    return got > 0;
-}
-
-/* The next line, without its newline; NULL: there is none. */
-static char *
-next_line(struct lines *lines)
-{
-    for (;;) {
-        char *newline = memchr(lines->text + lines->next, '\n', lines->end - lines->next);
-        if (!newline && read_more(lines)) continue;
-        if (!newline && lines->next == lines->end) return NULL;
-        if (!newline) newline = lines->text + lines->end++;
-        *newline = '\0';
-        char *line = lines->text + lines->next;
-        lines->next = (size_t)(newline + 1 - lines->text);
-        if (!lines->over) return line;
-        lines->over = false;
-    }
-}
-
-static bool
-open_lines(struct lines *lines, const char *path)
-{
-    lines->fd = open(path, O_RDONLY | O_CLOEXEC);
-    lines->over = false;
-    lines->next = lines->end = 0;
-    return lines->fd >= 0;
-}
+/* The first limit is the one at which the kernel kills. */
+enum { LIMITS = 2 };
+static const struct version {
+    const char *folder, *inactive;
+    struct limit_names limits[LIMITS];
+} version_1 = {"/sys/fs/cgroup/memory", "total_inactive_file", {{"memory.limit_in_bytes", "memory.usage_in_bytes", "hierarchical_memory_limit"}, {"memory.memsw.limit_in_bytes", "memory.memsw.usage_in_bytes", "hierarchical_memsw_limit"}}},
+  version_2 = {"/sys/fs/cgroup", "inactive_file", {{"memory.max", "memory.current", NULL}, {"memory.high", "memory.current", NULL}}};
 
 static bool
 read_number(const char *text, uint64_t *number)
 {
     char *end;
 
-    while (*text == ' ') text++;
+    while (*text == ' ' || *text == '\t') text++;
     if (*text < '0' || *text > '9') return false;       /* "max" is no limit */
     *number = strtoull(text, &end, 10);
     return end != text;
@@ -98,21 +52,25 @@ number_in_line(const char *line, const char *name, uint64_t *number)
 static bool
 find_number(const char *path, const char *name, uint64_t *number)
 {
-    struct lines lines;
+    struct hs_lines lines;
     bool found = false;
-    char *line;
+    char text[LINE_SIZE], *line;
 
-    if (!open_lines(&lines, path)) return false;
-    while (!found && (line = next_line(&lines))) found = number_in_line(line, name, number);
+    if (!rb_hs_lines_open(&lines, path, text, sizeof(text))) return false;
+    while (!found && (line = rb_hs_next_line(&lines))) found = !lines.cut && number_in_line(line, name, number);
     close(lines.fd);
     return found;
 }
 
+/* Who asks for `nearest` has no need, and who has a need has a `room`. */
 struct reader {
     const char *root;
-    uint32_t percent;
     uint64_t machine;           /* all of its memory */
     struct hs_memory_limit *nearest;
+    uint32_t percent;
+    uint64_t some, all;
+    struct hs_memory_room *room;
+    bool kills_group;           /* in a group that was read so far */
 };
 
 static bool
@@ -130,21 +88,60 @@ share(const struct hs_memory_limit *limit)
     return (double)limit->used / (double)limit->bytes;
 }
 
+static uint64_t
+left(const struct hs_memory_limit *limit)
+{
+    return limit->used < limit->bytes ? limit->bytes - limit->used : 0;
+}
+
+/* Near enough that it matters how much of it is page cache. */
+static bool
+near_p(const struct reader *reader, const struct hs_memory_limit *found)
+{
+    if (!reader->room) return share(found) * 100 >= reader->percent;
+    return left(found) < (reader->kills_group ? reader->all : reader->some);
+}
+
+static void
+note(struct reader *reader, const struct hs_memory_limit *found, const char *group)
+{
+    struct hs_memory_room *room = reader->room;
+
+    if (!room) {
+        if (!reader->nearest->bytes || share(found) > share(reader->nearest)) *reader->nearest = *found;
+    }
+    else if (near_p(reader, found) && (!room->limit || left(found) < room->left)) {
+        *room = (struct hs_memory_room){left(found), found->bytes, reader->kills_group, ""};
+        snprintf(room->group, sizeof(room->group), "%s", group);
+    }
+}
+
 /* v1 says that there is no limit by one of 2^63 bytes, less a page. */
+static void
+look_at_limit(struct reader *reader, const struct version *version, const struct limit_names *names, const char *group)
+{
+    struct hs_memory_limit found = {.machine = false};
+    uint64_t above, inactive;
+
+    if (!find_number_of_group(reader, version->folder, group, names->limit, "", &found.bytes)) return;
+    if (reader->room && names->above && find_number_of_group(reader, version->folder, group, "memory.stat", names->above, &above) && above < found.bytes) {
+        found.bytes = above;
+    }
+    if (!found.bytes || (reader->machine && found.bytes >= reader->machine)) return;
+    if (!find_number_of_group(reader, version->folder, group, names->used, "", &found.used)) return;
+    if (near_p(reader, &found) && find_number_of_group(reader, version->folder, group, "memory.stat", version->inactive, &inactive)) {
+        found.used = found.used > inactive ? found.used - inactive : 0;
+    }
+    note(reader, &found, *group ? group : "/");
+}
+
 static void
 look_at_group(struct reader *reader, const struct version *version, const char *group)
 {
-    struct hs_memory_limit found = {.machine = false};
-    uint64_t inactive;
+    uint64_t whole;
 
-    if (!find_number_of_group(reader, version->folder, group, version->limit, "", &found.bytes)) return;
-    if (!found.bytes || (reader->machine && found.bytes >= reader->machine)) return;
-    if (!find_number_of_group(reader, version->folder, group, version->used, "", &found.used)) return;
-    if (share(&found) * 100 >= reader->percent &&
-        find_number_of_group(reader, version->folder, group, "memory.stat", version->inactive, &inactive)) {
-        found.used = found.used > inactive ? found.used - inactive : 0;
-    }
-    if (!reader->nearest->bytes || share(&found) > share(reader->nearest)) *reader->nearest = found;
+    if (reader->room && find_number_of_group(reader, version->folder, group, "memory.oom.group", "", &whole) && whole) reader->kills_group = true;
+    for (int i = 0; i < (reader->room ? LIMITS : 1); i++) look_at_limit(reader, version, &version->limits[i], group);
 }
 
 /* In a container the path may be the host's, which is not there: its own groups begin at the root. */
@@ -182,36 +179,63 @@ look_at_line(struct reader *reader, char *line)
 static void
 look_at_groups(struct reader *reader)
 {
-    struct lines lines;
-    char path[PATH_SIZE], *line;
+    struct hs_lines lines;
+    char path[PATH_SIZE], text[LINE_SIZE], *line;
 
     snprintf(path, sizeof(path), "%s/proc/self/cgroup", reader->root);
-    if (!open_lines(&lines, path)) return;
-    while ((line = next_line(&lines))) look_at_line(reader, line);
+    if (!rb_hs_lines_open(&lines, path, text, sizeof(text))) return;
+    while ((line = rb_hs_next_line(&lines))) {
+        if (!lines.cut) look_at_line(reader, line);
+    }
     close(lines.fd);
 }
 
-static void
+static bool
 look_at_machine(const char *root, struct hs_memory_limit *machine)
 {
     char path[PATH_SIZE];
     uint64_t total, available;
 
     snprintf(path, sizeof(path), "%s/proc/meminfo", root);
-    if (!find_number(path, "MemTotal", &total) || !find_number(path, "MemAvailable", &available)) return;
-    machine->bytes = total * 1024;
-    machine->used = available < total ? (total - available) * 1024 : 0;
+    if (!find_number(path, "MemTotal", &total) || !find_number(path, "MemAvailable", &available)) return false;
+    *machine = (struct hs_memory_limit){available < total ? (total - available) * 1024 : 0, total * 1024, true};
+    return total != 0;
 }
 
 bool
 rb_hs_memory_limit_read(const char *root, uint32_t percent, struct hs_memory_limit *limit)
 {
-    struct hs_memory_limit machine = {.machine = true};
+    struct hs_memory_limit machine = {0};
 
     look_at_machine(root, &machine);
-    struct reader reader = {root, percent, machine.bytes, limit};
     *limit = (struct hs_memory_limit){0};
-    look_at_groups(&reader);
+    look_at_groups(&(struct reader){.root = root, .machine = machine.bytes, .nearest = limit, .percent = percent});
     if (!limit->bytes) *limit = machine;
     return limit->bytes != 0;
+}
+
+/* The machine comes last: when it is out of memory, the kernel looks at the victim's groups, too. */
+bool
+rb_hs_memory_short_p(const char *root, uint64_t some, uint64_t all, struct hs_memory_room *room)
+{
+    struct hs_memory_limit machine = {0};
+    bool known = look_at_machine(root, &machine);
+    struct reader reader = {.root = root, .machine = machine.bytes, .some = some, .all = all, .room = room};
+
+    *room = (struct hs_memory_room){0};
+    look_at_groups(&reader);
+    if (known) note(&reader, &machine, "");
+    return room->limit != 0;
+}
+
+uint64_t
+rb_hs_memory_anonymous(const char *root)
+{
+    char path[PATH_SIZE];
+    uint64_t resident = 0, swapped = 0;
+
+    snprintf(path, sizeof(path), "%s/proc/self/status", root);
+    find_number(path, "RssAnon", &resident);
+    find_number(path, "VmSwap", &swapped);
+    return (resident + swapped) * 1024;
 }

@@ -1,5 +1,6 @@
-/* The account's figures by name. */
+/* The account's figures, and what threads and fibers do, by name. */
 #include "heap_sampler/account/account.h"
+#include "heap_sampler/account/census.h"
 
 #include <string.h>
 
@@ -41,4 +42,27 @@ rb_hs_jemalloc_fields(const struct hs_account *account, struct hs_account_field 
         {"metadata", account->je_metadata, known},
     };
     memcpy(fields, all, sizeof(all));
+}
+
+const char *
+rb_hs_alive_state_name(enum hs_alive_state state)
+{
+    static const char *const names[HS_ALIVE_STATES] = {
+        [HS_RUNNING] = "running",
+        [HS_RUNNABLE] = "runnable",
+        [HS_SLEEPING] = "sleeping",
+        [HS_WAITING] = "waiting",
+        [HS_BLOCKED] = "blocked",
+        [HS_CREATED] = "created",
+        [HS_RESUMED] = "resumed",
+        [HS_SUSPENDED] = "suspended",
+        [HS_ENDED] = "ended",
+    };
+    return names[state];
+}
+
+int
+rb_hs_alive_state_p(enum hs_alive_kind kind, enum hs_alive_state state)
+{
+    return state == HS_ENDED || (state >= HS_CREATED) == (kind == HS_FIBERS);
 }

@@ -16,17 +16,17 @@
 #include "heap_sampler/mri.h"
 #include "heap_sampler/account/survey.h"
 #include "heap_sampler/account/bodies.h"
-#include "heap_sampler/account/resident.h"
+#include "heap_sampler/account/who.h"
+#include "heap_sampler/base/proc.h"
 
+#include <elf.h>
 #include <fcntl.h>
+#include <link.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
-#ifdef __linux__
-#include <elf.h>
-#include <link.h>
 #include <sys/uio.h>
-#endif
 
 /* -- /proc/self/smaps, or maps with pagemap ----------------------------------------- */
 
@@ -91,7 +91,6 @@ resident(const struct reading *reading, uint64_t start, uint64_t end)
     return rb_hs_survey_resident(reading->pagemap, start, end);
 }
 
-#ifdef __linux__
 static bool
 read_memory(void *to, uint64_t from, size_t size)
 {
@@ -99,7 +98,6 @@ read_memory(void *to, uint64_t from, size_t size)
     struct iovec remote = {.iov_base = (void *)(uintptr_t)from, .iov_len = size};
     return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == (ssize_t)size;
 }
-#endif
 
 static uint64_t
 heap_pages_in(const struct reading *reading, const struct region *region)
@@ -168,7 +166,6 @@ count_pages(struct reading *reading, struct region *region)
 static uint64_t
 image_end(const struct reading *reading)
 {
-#ifdef __linux__
     enum { SEGMENTS_MAX = 64 };         /* a dozen is usual */
     const struct region *image = &reading->image;
     ElfW(Ehdr) header;
@@ -187,9 +184,6 @@ image_end(const struct reading *reading)
         if (segment->p_vaddr + segment->p_memsz > end) end = segment->p_vaddr + segment->p_memsz;
     }
     return image->start - first + ((end + page - 1) & ~(page - 1));
-#else
-    return 0;
-#endif
 }
 
 /* How much of the `left` resident bytes of a region is the .bss of the file
@@ -233,19 +227,6 @@ add_region(struct reading *reading, struct region *region)
     reading->below = *region;
 }
 
-static uint64_t
-number(const char **text, unsigned base)
-{
-    uint64_t value = 0;
-    for (;; (*text)++) {
-        char c = **text;
-        unsigned digit = c >= '0' && c <= '9' ? (unsigned)(c - '0') : c >= 'a' && c <= 'f' ? (unsigned)(c - 'a') + 10
-                                                                                           : 16;
-        if (digit >= base) return value;
-        value = value * base + digit;
-    }
-}
-
 static void
 skip_word(const char **text)
 {
@@ -257,31 +238,25 @@ static uint64_t
 kilobytes(const char *text)
 {
     skip_word(&text);
-    return number(&text, 10) * 1024;
+    return strtoull(text, NULL, 10) * 1024;
 }
 
-/* "7f5c00200000-7f5c00400000 rw-p 00000000 00:00 0     [name]" */
 static struct region
-read_header(const char *line)
+region_of(const struct hs_mapping *mapping)
 {
-    struct region region = {.start = number(&line, 16)};
-    if (*line == '-') line++;
-    region.end = number(&line, 16);
-    skip_word(&line);
-    for (; *line && *line != ' '; line++) {
-        region.readable |= *line == 'r';
-        region.writable |= *line == 'w';
-        region.executable |= *line == 'x';
-    }
-    skip_word(&line);           /* the blank before the offset */
-    region.offset = number(&line, 16);
-    skip_word(&line);
-    skip_word(&line);
-    region.inode = number(&line, 10);
-    skip_word(&line);
-    region.main_stack = strncmp(line, "[stack", 6) == 0;
+    const char *path = mapping->path;
+    struct region region = {
+        .start = mapping->start,
+        .end = mapping->end,
+        .readable = mapping->readable,
+        .writable = mapping->writable,
+        .executable = mapping->executable,
+        .offset = mapping->offset,
+        .inode = mapping->inode,
+        .main_stack = strncmp(path, "[stack", 6) == 0,
+    };
     /* "[anon:…]": a name that the process gave it */
-    region.file = region.inode || (*line && !region.main_stack && strncmp(line, "[heap]", 6) != 0 && strncmp(line, "[anon:", 6) != 0);
+    region.file = region.inode || (*path && !region.main_stack && strncmp(path, "[heap]", 6) != 0 && strncmp(path, "[anon:", 6) != 0);
     return region;
 }
 
@@ -295,11 +270,12 @@ flag_p(const char *flags, const char *flag)
 }
 
 static void
-read_line(struct reading *reading, struct region *region, const char *line)
+read_line(struct reading *reading, struct region *region, char *line)
 {
+    struct hs_mapping mapping;
     if ((*line >= '0' && *line <= '9') || (*line >= 'a' && *line <= 'f')) {
         if (region->end) add_region(reading, region);
-        *region = read_header(line);
+        *region = rb_hs_mapping_read(line, &mapping) ? region_of(&mapping) : (struct region){.end = 0};
     }
     else if (strncmp(line, "Rss:", 4) == 0) {
         region->rss = kilobytes(line);
@@ -313,34 +289,13 @@ read_line(struct reading *reading, struct region *region, const char *line)
     }
 }
 
+/* Of a line that the buffer cannot hold a path's end is lost. */
 static void
-read_smaps(struct reading *reading, int fd)
+read_smaps(struct reading *reading, struct hs_lines *lines)
 {
-    char buffer[8192];
-    size_t len = 0;
     struct region region = {.end = 0};
-    bool skipping = false;      /* the rest of a line that the buffer cannot hold, a path's end */
-    for (;;) {
-        ssize_t got = read(fd, buffer + len, sizeof(buffer) - 1 - len);
-        if (got < 0 && errno == EINTR) continue;
-        if (got <= 0) break;
-        len += (size_t)got;
-        char *line = buffer, *end;
-        while ((end = memchr(line, '\n', len - (size_t)(line - buffer)))) {
-            *end = '\0';
-            if (!skipping) read_line(reading, &region, line);
-            skipping = false;
-            line = end + 1;
-        }
-        len -= (size_t)(line - buffer);
-        if (len == sizeof(buffer) - 1) {
-            buffer[len] = '\0';
-            if (!skipping) read_line(reading, &region, line);
-            skipping = true;
-            len = 0;
-        }
-        memmove(buffer, line, len);
-    }
+    char *line;
+    while ((line = rb_hs_next_line(lines))) read_line(reading, &region, line);
     if (region.end) add_region(reading, &region);
 }
 
@@ -357,8 +312,9 @@ static bool
 survey_once(struct reading *reading, bool by_pages)
 {
     struct rlimit limit;
-    int fd = open(by_pages ? "/proc/self/maps" : "/proc/self/smaps", O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return false;
+    struct hs_lines lines;
+    char text[8192];
+    if (!rb_hs_lines_open(&lines, by_pages ? "/proc/self/maps" : "/proc/self/smaps", text, sizeof(text))) return false;
     *reading = (struct reading){
         .pagemap = rb_hs_survey_open_pagemap(),
         .by_pages = by_pages,
@@ -367,8 +323,8 @@ survey_once(struct reading *reading, bool by_pages)
     };
     bool readable = !by_pages || reading->pagemap >= 0;
     if (getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) reading->default_stack = limit.rlim_cur;
-    if (readable) read_smaps(reading, fd);
-    close(fd);
+    if (readable) read_smaps(reading, &lines);
+    close(lines.fd);
     if (reading->pagemap >= 0) close(reading->pagemap);
     /* Of vast mappings that are nearly empty smaps is the quicker reading. */
     return readable && reading->sum.rss > 0 && reading->pages_read <= READ_PAGES;

@@ -2,12 +2,14 @@
 #include "heap_sampler/mri.h"
 #include "heap_sampler/account/threads.h"
 #include "heap_sampler/account/alive.h"
-#include "heap_sampler/account/origins.h"
 
 #include "internal/proc.h"
+
 #include <malloc.h>
 #include <pthread.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 /* -- where they were made ------------------------------------------------------------- */
@@ -198,58 +200,57 @@ rb_hs_fiber_look(const struct rb_heap_sampler_alive *alive, struct hs_alive_look
     *look = (struct hs_alive_look){.state = states[fiber.state], .mapped = {fiber.stack, fiber.stack ? fiber.stack_size : 0}};
 }
 
-/* -- waking one ------------------------------------------------------------------------------ */
+/* -- waking the main thread ------------------------------------------------------------------- */
 
-static void (*signalling)(void *);      /* atomic */
+static struct {
+    pid_t timer;                /* atomic: the timer thread's number; 0: not known */
+    int wish;                   /* atomic: 1: if it sleeps, 2: if it reads, too */
+} waking;
+
+static bool
+may_be_woken_p(const rb_thread_t *th, int wish, void (*signals)(void *))
+{
+    enum hs_alive_state state = state_of(th);
+    if (state == HS_SLEEPING || state == HS_WAITING) return true;
+    return wish > 1 && state == HS_BLOCKED && th->unblock.func == signals;
+}
+
+/* As rb_threadptr_interrupt does. What the thread waits for is looked at under the lock under which it changes that. */
+static void
+wake_main_thread(int wish, void (*signals)(void *))
+{
+    rb_thread_t *th = GET_VM()->ractor.main_thread;
+    if (!th) return;
+    rb_native_mutex_lock(&th->interrupt_lock);
+    if (th->unblock.func && may_be_woken_p(th, wish, signals)) {
+        RUBY_VM_SET_POSTPONED_JOB_INTERRUPT(th->ec);
+        RUBY_VM_SET_INTERRUPT(th->ec);
+        th->unblock.func(th->unblock.arg);
+    }
+    rb_native_mutex_unlock(&th->interrupt_lock);
+}
 
 void
-rb_hs_note_signalling(void (*function)(void *))
+rb_hs_threads_turn(void (*signals)(void *))
 {
-    __atomic_store_n(&signalling, function, __ATOMIC_RELAXED);
+    __atomic_store_n(&waking.timer, (pid_t)syscall(SYS_gettid), __ATOMIC_RELAXED);
+    int wish = __atomic_exchange_n(&waking.wish, 0, __ATOMIC_ACQ_REL);
+    if (wish) wake_main_thread(wish, signals);
 }
 
-struct waking {
-    bool reading, woken;
-};
-
-static bool
-may_be_woken_p(const rb_thread_t *th, bool reading)
+/* A number and no pthread_t: the timer thread may have ended, and then the signal goes nowhere. */
+void
+rb_hs_wake_main_thread(bool reading)
 {
-    if (th->ractor != th->vm->ractor.main_ractor) return false;
-    enum hs_alive_state state = state_of(th);
-    if (!reading) return state == HS_SLEEPING || state == HS_WAITING;
-    return state == HS_BLOCKED && th->unblock.func && th->unblock.func == __atomic_load_n(&signalling, __ATOMIC_RELAXED);
+    pid_t timer = __atomic_load_n(&waking.timer, __ATOMIC_RELAXED);
+    if (!timer) return;
+    __atomic_store_n(&waking.wish, reading ? 2 : 1, __ATOMIC_RELEASE);
+    syscall(SYS_tgkill, getpid(), timer, SIGVTALRM);
 }
 
-static bool
-wake_one(const struct rb_heap_sampler_alive *alive, void *data)
+void
+rb_hs_threads_after_fork(void)
 {
-    struct waking *waking = data;
-    rb_thread_t *th = thread_of(alive);
-    if (waking->woken || !may_be_woken_p(th, waking->reading)) return true;
-    RUBY_VM_SET_POSTPONED_JOB_INTERRUPT(th->ec);
-    rb_threadptr_interrupt(th);
-    waking->woken = true;
-    return true;
-}
-
-static void
-nothing_more(void *unused)
-{
-    (void)unused;
-}
-
-static bool
-wake(bool reading)
-{
-    struct waking waking = {.reading = reading};
-    const struct hs_alive_visit visit = {wake_one, nothing_more, &waking};
-    rb_hs_alive_each(HS_THREADS, &visit);
-    return waking.woken;
-}
-
-bool
-rb_hs_wake_a_sleeper(bool reading)
-{
-    return wake(false) || (reading && wake(true));
+    waking.timer = 0;
+    waking.wish = 0;
 }

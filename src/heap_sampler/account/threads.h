@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "heap_sampler/account/population.h"
+#include "heap_sampler/account/census.h"
 #include "internal/heap_sampler.h"
 
 struct hs_stack_range {
@@ -26,12 +26,17 @@ struct hs_alive_look {
 void rb_hs_thread_look(const struct rb_heap_sampler_alive *thread, struct hs_alive_look *look);
 void rb_hs_fiber_look(const struct rb_heap_sampler_alive *fiber, struct hs_alive_look *look);
 
-/* Of the threads of the main Ractor that sleep or wait for another thread, one looks for interrupts, serves postponed jobs,
- * and goes on to sleep. Where none does, and `reading`, one that waits in a system call that a signal interrupts (EINTR), as
- * Ruby's own do. Who waits otherwise in C code is left alone: there an interrupt may end what it waits for.
- * false: there is none. [any] */
-bool rb_hs_wake_a_sleeper(bool reading);
-/* The function that ends a wait by a signal alone. [any] */
-void rb_hs_note_signalling(void (*function)(void *));
+/* If the main thread sleeps, or waits for another thread, it looks for interrupts, serves postponed jobs, and sleeps on; with
+ * `reading`, also if it waits in a system call that a signal interrupts (EINTR), as Ruby's own do. In other waits of C code it is
+ * left alone: an interrupt may end what they wait for. No other thread is interrupted: it may end meanwhile, and its lock with
+ * it, while the main thread lasts as long as the process.
+ *
+ * MRI's timer thread does it, as it does after a signal: waking a thread may write to MRI's own descriptors, which a thread of
+ * ours does not have (base/descriptors.h). It is woken by the signal that MRI itself uses between its threads. [any] */
+void rb_hs_wake_main_thread(bool reading);
+/* On the timer thread, at each of its turns. `signals` is the function that ends a wait by a signal alone. */
+void rb_hs_threads_turn(void (*signals)(void *));
+/* In the child, before its timer thread begins. [gvl] */
+void rb_hs_threads_after_fork(void);
 
 #endif

@@ -4,9 +4,11 @@
  * Linux shows as command line what the process has in the memory of its
  * arguments.  There Ruby writes the title that a program gives itself ($0 = …),
  * as one text; else it is the arguments, with a NUL behind each.  Arguments may
- * be secret, so of these only the program's and the script's names are taken.
+ * be secret, or program text, so only the program's name is taken of them; the
+ * script's is the one that Ruby itself has.
  */
 #include "heap_sampler/account/who.h"
+#include "heap_sampler/base/proc.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -29,30 +31,24 @@ is_ruby(const char *path)
     return strncmp(base_name(path), "ruby", 4) == 0 && !strchr(base_name(path), ' ');
 }
 
-/* The script among the arguments that follow the program: the first that is no option.  NULL: there is none, or it
- * is not certain, for an option may have an argument of its own. */
-static const char *
-script(const char *argument, const char *end)
+static char script[128];
+
+void
+rb_hs_who_boot(const char *path)
 {
-    for (; argument < end && *argument; argument += strlen(argument) + 1) {
-        if (*argument != '-') return argument;
-        if (strlen(argument) == 2 && strchr("eICErFx", argument[1])) return NULL;
-    }
-    return NULL;
+    snprintf(script, sizeof(script), "%s", path ? base_name(path) : "");
 }
 
 void
 rb_hs_title_of(const char *text, size_t length, struct hs_who *who)
 {
-    const char *end = text + length, *behind = text + strnlen(text, length) + 1;
     who->title[0] = '\0';
     if (!length || text[length - 1]) return;    /* cut: what is at its end is not known to be whole */
     if (!is_ruby(text)) {
         snprintf(who->title, sizeof(who->title), "%s", *text == '/' ? base_name(text) : text);
         return;
     }
-    const char *name = script(behind, end);
-    snprintf(who->title, sizeof(who->title), name ? "%s %s" : "%s", base_name(text), name ? base_name(name) : "");
+    snprintf(who->title, sizeof(who->title), *script ? "%s %s" : "%s", base_name(text), script);
 }
 
 static const char GEMFILE[] = "BUNDLE_GEMFILE=";
@@ -117,21 +113,20 @@ void
 rb_hs_who_read(struct hs_who *who)
 {
     char text[1024];
-    ssize_t length = 0;
-
     *who = (struct hs_who){.parent_id = (uint64_t)getppid()};
-    int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
-    if (fd >= 0) {
-        do length = read(fd, text, sizeof(text) - 1);
-        while (length < 0 && errno == EINTR);
-        close(fd);
-    }
-    if (length > 0) {
-        text[length] = '\0';
-        rb_hs_title_of(text, (size_t)length + (text[length - 1] != '\0'), who);
-    }
+    size_t length = rb_hs_proc_read("/proc/self/cmdline", text, sizeof(text));
+    if (length) rb_hs_title_of(text, length + (text[length - 1] != '\0'), who);
     if (gethostname(who->host, sizeof(who->host)) != 0) who->host[0] = '\0';
     who->host[sizeof(who->host) - 1] = '\0';
     if (!getcwd(who->directory, sizeof(who->directory))) who->directory[0] = '\0';
     read_gemfile(who);
+}
+
+uint64_t
+rb_hs_resident_bytes(void)
+{
+    char text[128];
+    unsigned long long size, resident;
+    rb_hs_proc_read("/proc/self/statm", text, sizeof(text));
+    return sscanf(text, "%llu %llu", &size, &resident) == 2 ? resident * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
 }

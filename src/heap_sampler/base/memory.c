@@ -36,7 +36,7 @@ static size_t bytes_in_use[HS_MEM_USES], bytes_in_share[SHARES], bytes_in_all, p
 static bool unbound;
 static uint64_t failures[HS_MEM_USES];
 static long fail_countdown = -1;
-static _Thread_local size_t *noted;     /* rb_hs_memory_note_snapshots */
+static _Thread_local struct hs_memory_part *noted;      /* rb_hs_memory_note_snapshots */
 
 /* The sampler's own blocks are no samples of malloc's: they are counted here,
  * and the hook inside malloc may allocate while it holds its mutex. */
@@ -72,10 +72,12 @@ rb_hs_memory_share(enum hs_memory_use use)
 
 /* Only a thread that takes snapshots comes here: the hook inside malloc never meets `noted`, which may be
  * allocated when it is first used. */
-static void
+static bool
 note(enum hs_memory_use use, size_t bytes)
 {
-    if (use == HS_MEM_SNAPSHOTS && noted) __atomic_add_fetch(noted, bytes, __ATOMIC_RELAXED);
+    if (use != HS_MEM_SNAPSHOTS || !noted) return true;
+    size_t held = __atomic_add_fetch(&noted->bytes, bytes, __ATOMIC_RELAXED);
+    return !noted->most || held <= noted->most;
 }
 
 static void
@@ -95,8 +97,8 @@ take(enum hs_memory_use use, size_t bytes, bool anyway)
     __atomic_add_fetch(&bytes_in_use[use], bytes, __ATOMIC_RELAXED);
     size_t share = __atomic_add_fetch(&bytes_in_share[share_of[use]], bytes, __ATOMIC_RELAXED);
     size_t all = __atomic_add_fetch(&bytes_in_all, bytes, __ATOMIC_RELAXED);
-    note(use, bytes);
-    if (!anyway && rb_hs_memory_bound_p() && share > rb_hs_memory_share(use)) {
+    bool part = note(use, bytes);
+    if (!anyway && rb_hs_memory_bound_p() && (!part || share > rb_hs_memory_share(use))) {
         give_back(use, bytes);
         return false;
     }
@@ -180,16 +182,16 @@ rb_hs_memory_peak(void)
     return __atomic_load_n(&peak, __ATOMIC_RELAXED);
 }
 
-size_t *
+struct hs_memory_part *
 rb_hs_memory_noted(void)
 {
     return noted;
 }
 
 void
-rb_hs_memory_note_snapshots(size_t *bytes)
+rb_hs_memory_note_snapshots(struct hs_memory_part *part)
 {
-    noted = bytes;
+    noted = part;
 }
 
 void

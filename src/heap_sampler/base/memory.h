@@ -58,14 +58,16 @@ bool rb_hs_memory_inside(void);
 /* It is from now on: in a child whose frees are nobody's to count, and that must not wait for our mutex. */
 void rb_hs_memory_stay_inside(void);
 
-/* A thread that fork leaves behind frees nothing in the child.  What this thread
- * holds for HS_MEM_SNAPSHOTS is counted in *bytes as well, never more of it than in the
- * accounts, so that the child can take it off them; the memory itself is lost to the child.
- * NULL: no longer. */
-void rb_hs_memory_note_snapshots(size_t *bytes);
+/* What one of our threads holds for HS_MEM_SNAPSHOTS. */
+struct hs_memory_part {
+    size_t bytes;               /* atomic */
+    size_t most;                /* it gets no more than that; 0: what the share has */
+};
+/* What this thread allocates for HS_MEM_SNAPSHOTS is counted in `part` as well; NULL: no longer. */
+void rb_hs_memory_note_snapshots(struct hs_memory_part *part);
 /* What this thread gave last. */
-size_t *rb_hs_memory_noted(void);
-/* In the child. */
+struct hs_memory_part *rb_hs_memory_noted(void);
+/* In a child of fork, where the thread is not, and nothing of its part is ever freed: `bytes` of it leave the accounts. */
 void rb_hs_memory_forget(enum hs_memory_use use, size_t bytes);
 
 /* Tests: let `countdown` more allocations succeed, then fail all of them;

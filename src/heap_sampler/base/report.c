@@ -1,14 +1,17 @@
 /* See base/report.h. */
 #include "heap_sampler/base/report.h"
+#include "heap_sampler/base/descriptors.h"
 #include "heap_sampler/base/must.h"
-#include "heap_sampler/base/signals.h"
 #include "heap_sampler/base/table.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 static bool quiet;
@@ -19,25 +22,35 @@ rb_hs_be_quiet(bool wanted)
     quiet = wanted;
 }
 
+/* A pipe that nothing reads must not hold the program up: the line is left out, and later ones are not waited for. */
 void
 rb_hs_say(const char *text, size_t len)
 {
+    enum { WAIT_MS = 500,
+           LINE_MAX_BYTES = 4096 };     /* that a pipe which is ready takes without waiting */
+    static bool stalled;        /* atomic */
+    bool own = rb_hs_descriptors_own_p();
+    struct pollfd errors = {.fd = own ? rb_hs_descriptors_stderr() : STDERR_FILENO, .events = POLLOUT};
     struct hs_signal_guard guard;
+    bool ready = errors.fd >= 0 && poll(&errors, 1, __atomic_load_n(&stalled, __ATOMIC_RELAXED) ? 0 : WAIT_MS) == 1;
+    __atomic_store_n(&stalled, !ready, __ATOMIC_RELAXED);
     rb_hs_guard_signals(&guard);
-    ssize_t written = write(STDERR_FILENO, text, len);
+    ssize_t written = ready ? write(errors.fd, text, len < LINE_MAX_BYTES ? len : LINE_MAX_BYTES) : 0;
     (void)written;
     rb_hs_unguard_signals(&guard);
+    if (own && errors.fd >= 0) close(errors.fd);
 }
 
-static void warn_line(const char *format, va_list args) __attribute__((format(printf, 1, 0)));
-
-static void
-warn_line(const char *format, va_list args)
+void
+rb_hs_warn(const char *format, ...)
 {
     if (quiet) return;
     char line[1024];
+    va_list args;
     int len = snprintf(line, sizeof(line), "heap-sample: ");
+    va_start(args, format);
     int more = vsnprintf(line + len, sizeof(line) - (size_t)len - 1, format, args);
+    va_end(args);
     if (more < 0) return;
     len += more;
     if (len > (int)sizeof(line) - 2) len = (int)sizeof(line) - 2;
@@ -45,24 +58,11 @@ warn_line(const char *format, va_list args)
     rb_hs_say(line, (size_t)len);
 }
 
-void
-rb_hs_warn(const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    warn_line(format, args);
-    va_end(args);
-}
-
-void
-rb_hs_warn_once(enum hs_trouble trouble, const char *format, ...)
+bool
+rb_hs_first_p(enum hs_trouble trouble)
 {
     static unsigned said;
-    if (__atomic_fetch_or(&said, 1u << trouble, __ATOMIC_RELAXED) & (1u << trouble)) return;
-    va_list args;
-    va_start(args, format);
-    warn_line(format, args);
-    va_end(args);
+    return !(__atomic_fetch_or(&said, 1u << trouble, __ATOMIC_RELAXED) & (1u << trouble));
 }
 
 /* One line about settings, from the first Ruby that finds fault with them. Those that it starts inherit the settings, and in
@@ -86,4 +86,44 @@ rb_hs_warn_of_settings(const char *format, ...)
     int len = snprintf(told, sizeof(told), "%s%s%s", key, before ? "," : "", before ? before : "");
     if (len > 0 && (size_t)len < sizeof(told)) setenv(variable, told, 1);
     rb_hs_warn("%s", line);
+}
+
+/* -- signals that writing brings ----------------------------------------------------- */
+
+void
+rb_hs_guard_signals(struct hs_signal_guard *guard)
+{
+    sigemptyset(&guard->signals);
+    sigaddset(&guard->signals, SIGPIPE);
+    sigaddset(&guard->signals, SIGXFSZ);
+    sigemptyset(&guard->pending_before);
+    sigpending(&guard->pending_before);
+    pthread_sigmask(SIG_BLOCK, &guard->signals, &guard->old_mask);
+}
+
+/* Take what our writes raised; a signal that was waiting before is not ours. */
+void
+rb_hs_unguard_signals(const struct hs_signal_guard *guard)
+{
+    static const int numbers[] = {SIGPIPE, SIGXFSZ};
+    int saved_errno = errno;
+
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+        sigset_t pending, one;
+        int number;
+
+        sigemptyset(&pending);
+        sigpending(&pending);
+        if (!sigismember(&pending, numbers[i])) continue;
+        if (sigismember(&guard->pending_before, numbers[i])) continue;
+        sigemptyset(&one);
+        sigaddset(&one, numbers[i]);
+        /* Does not wait: it is pending and blocked here.  (Sent to the whole
+         * process at this very moment, another thread might take it first;
+         * then we would wait, hence sigtimedwait(2).) */
+        const struct timespec at_once = {0, 0};
+        while ((number = sigtimedwait(&one, NULL, &at_once)) < 0 && errno == EINTR) {}
+    }
+    pthread_sigmask(SIG_SETMASK, &guard->old_mask, NULL);
+    errno = saved_errno;
 }

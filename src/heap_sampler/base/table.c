@@ -4,6 +4,20 @@
 
 #include <string.h>
 
+uint64_t
+rb_hs_hash(const char *bytes, size_t len)
+{
+    uint64_t hash = hs_mix(len + 1), word;
+    for (; len >= sizeof(word); bytes += sizeof(word), len -= sizeof(word)) {
+        memcpy(&word, bytes, sizeof(word));
+        hash = hs_mix(hash ^ word);
+    }
+    word = 0;
+    memcpy(&word, bytes, len);
+    hash = hs_mix(hash ^ word);
+    return hash ? hash : 1;
+}
+
 static uint32_t
 place_of(const struct hs_map *map, uint64_t key)
 {

@@ -34,6 +34,9 @@ hs_mix(uint64_t x)
     return x;
 }
 
+/* Of any bytes; never 0. */
+uint64_t rb_hs_hash(const char *bytes, size_t len);
+
 /* Keys must not be 0.  Returns NULL if the key is not there. */
 uint32_t *rb_hs_map_find(const struct hs_map *map, uint64_t key);
 /* Adds or replaces; false: no memory, the map is as it was. */

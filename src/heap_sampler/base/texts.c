@@ -1,7 +1,9 @@
 /*
- * The table of texts.  The bytes live in blocks that are never moved nor
- * freed; found by a 64-bit hash of their bytes, compared, and probed linearly
- * over the key when two texts share a hash.
+ * The table of texts.  A text is found by a 64-bit hash of its bytes, compared,
+ * and probed linearly over the key when two texts share a hash.
+ *
+ * The bytes live in blocks that do not move.  rb_hs_texts_keep copies what stays
+ * to new blocks; the old ones are freed by whoever releases them last.
  */
 #include "heap_sampler/base/texts.h"
 #include "heap_sampler/base/memory.h"
@@ -22,67 +24,120 @@ uint32_t rb_hs_text_count;
 uint64_t rb_hs_texts_dropped;
 static uint32_t text_capacity;
 static struct hs_map texts_by_hash = {.use = HS_MEM_NAMES};
-static char *block;
-static size_t block_left;
+static uint32_t next_free;      /* no number below it is free */
 static size_t text_bytes;
 
-static uint64_t
-hash_bytes(const char *ptr, size_t len)
+struct block {
+    struct block *next;
+    char bytes[];
+};
+
+struct hs_text_bytes {
+    uint32_t holders;           /* atomic; one of them is the table */
+    struct block *blocks;       /* the first is being filled */
+    size_t left;                /* bytes of the first */
+};
+static struct hs_text_bytes *stored;    /* of all texts in the table */
+
+/* Room for so many bytes. A long text has a block of its own. */
+static char *
+room_in(struct hs_text_bytes *bytes, size_t len)
 {
-    uint64_t hash = hs_mix(len + 1);
-    while (len >= 8) {
-        uint64_t word;
-        memcpy(&word, ptr, 8);
-        hash = hs_mix(hash ^ word);
-        ptr += 8;
-        len -= 8;
+    bool alone = len > BLOCK_SIZE / 4;
+    if (alone || len > bytes->left) {
+        struct block *fresh = rb_hs_malloc(HS_MEM_NAMES, sizeof(*fresh) + (alone ? len : BLOCK_SIZE));
+        if (!fresh) return NULL;
+        struct block **place = alone && bytes->blocks ? &bytes->blocks->next : &bytes->blocks;
+        fresh->next = *place;
+        *place = fresh;
+        if (alone) return fresh->bytes;
+        bytes->left = BLOCK_SIZE;
     }
-    uint64_t rest = 0;
-    memcpy(&rest, ptr, len);
-    hash = hs_mix(hash ^ rest);
-    return hash ? hash : 1;
+    bytes->left -= len;
+    return bytes->blocks->bytes + BLOCK_SIZE - bytes->left - len;
 }
 
 static const char *
-store_bytes(const char *ptr, size_t len)
+store(struct hs_text_bytes *bytes, const char *ptr, size_t len)
 {
-    char *place;
-    if (len > BLOCK_SIZE / 4) {
-        if (!(place = rb_hs_malloc(HS_MEM_NAMES, len))) return NULL;
+    char *place = room_in(bytes, len);
+    return place ? memcpy(place, ptr, len) : NULL;
+}
+
+static struct hs_text_bytes *
+new_bytes(void)
+{
+    struct hs_text_bytes *bytes = rb_hs_calloc(HS_MEM_NAMES, 1, sizeof(*bytes));
+    if (bytes) bytes->holders = 1;
+    return bytes;
+}
+
+struct hs_text_bytes *
+rb_hs_texts_hold(void)
+{
+    HS_CONTRACT(read);
+    if (stored) __atomic_add_fetch(&stored->holders, 1, __ATOMIC_RELAXED);
+    return stored;
+}
+
+void
+rb_hs_texts_release(struct hs_text_bytes *bytes)
+{
+    if (!bytes || __atomic_sub_fetch(&bytes->holders, 1, __ATOMIC_ACQ_REL)) return;
+    while (bytes->blocks) {
+        struct block *block = bytes->blocks;
+        bytes->blocks = block->next;
+        rb_hs_free(HS_MEM_NAMES, block);
     }
-    else {
-        if (len > block_left) {
-            char *fresh = rb_hs_malloc(HS_MEM_NAMES, BLOCK_SIZE);
-            if (!fresh) return NULL;
-            block = fresh;
-            block_left = BLOCK_SIZE;
-        }
-        place = block;
-        block += len;
-        block_left -= len;
-    }
-    memcpy(place, ptr, len);
-    return place;
+    rb_hs_free(HS_MEM_NAMES, bytes);
 }
 
 static bool
 ensure_first_texts(void)
 {
     if (rb_hs_text_count) return true;
+    if (!stored && !(stored = new_bytes())) return false;
     if (!rb_hs_grow(HS_MEM_NAMES, (void **)&rb_hs_texts, &text_capacity, 2, sizeof(*rb_hs_texts)) ||
-        !rb_hs_map_put(&texts_by_hash, hash_bytes(HS_EVICTED, strlen(HS_EVICTED)), EVICTED)) {
+        !rb_hs_map_put(&texts_by_hash, rb_hs_hash(HS_EVICTED, strlen(HS_EVICTED)), EVICTED)) {
         return false;
     }
     rb_hs_texts[0] = (struct hs_text){"", 0};
     rb_hs_texts[EVICTED] = (struct hs_text){HS_EVICTED, strlen(HS_EVICTED)};
-    rb_hs_text_count = 2;
+    rb_hs_text_count = next_free = 2;
     return true;
 }
 
+/* What is held of earlier texts may leave the share without room for more. */
 static bool
 too_many(size_t len)
 {
-    return rb_hs_memory_bound_p() && (rb_hs_text_count >= TEXTS_MAX || text_bytes + len > TEXT_BYTES_MAX);
+    if (!rb_hs_memory_bound_p()) return false;
+    size_t held = rb_hs_memory_bytes(HS_MEM_NAMES) + rb_hs_memory_bytes(HS_MEM_STACKS);
+    return texts_by_hash.count >= TEXTS_MAX - 1 || text_bytes + len > TEXT_BYTES_MAX ||
+        held + len + BLOCK_SIZE * 2 > rb_hs_memory_share(HS_MEM_NAMES);
+}
+
+uint32_t
+rb_hs_texts_used(void)
+{
+    return texts_by_hash.count;
+}
+
+bool
+rb_hs_texts_crowded(unsigned sixteenths)
+{
+    return rb_hs_memory_bound_p() &&
+        (texts_by_hash.count > TEXTS_MAX / 16 * sixteenths || text_bytes > TEXT_BYTES_MAX / 16 * sixteenths);
+}
+
+uint32_t
+rb_hs_text_find(const struct hs_map *by_hash, const struct hs_text *texts, struct hs_text text, uint64_t *hash)
+{
+    const uint32_t *found;
+    for (*hash = rb_hs_hash(text.ptr, text.len); (found = rb_hs_map_find(by_hash, *hash)); *hash += *hash == UINT64_MAX ? 2 : 1) {
+        if (texts[*found].len == text.len && memcmp(texts[*found].ptr, text.ptr, text.len) == 0) return *found;
+    }
+    return 0;
 }
 
 uint32_t
@@ -91,30 +146,86 @@ rb_hs_text(const char *ptr, size_t len)
     HS_CONTRACT(write);
     if (!ensure_first_texts() || !len || len > UINT32_MAX) return 0;
 
-    uint64_t hash = hash_bytes(ptr, len);
-    for (;; hash = hash == UINT64_MAX ? 1 : hash + 1) {
-        const uint32_t *found = rb_hs_map_find(&texts_by_hash, hash);
-        if (!found) break;
-        if (rb_hs_texts[*found].len == len && memcmp(rb_hs_texts[*found].ptr, ptr, len) == 0) return *found;
-    }
-
+    uint64_t hash;
+    uint32_t known = rb_hs_text_find(&texts_by_hash, rb_hs_texts, (struct hs_text){ptr, (uint32_t)len}, &hash);
+    if (known) return known;
     if (too_many(len)) {
         rb_hs_texts_dropped++;
         return EVICTED;
     }
-    if (!rb_hs_grow(HS_MEM_NAMES, (void **)&rb_hs_texts, &text_capacity,
-                    (uint64_t)rb_hs_text_count + 1, sizeof(*rb_hs_texts))) {
-        return 0;
-    }
-    const char *stored = store_bytes(ptr, len);
-    if (!stored || !rb_hs_map_put(&texts_by_hash, hash, rb_hs_text_count)) return 0;
-    rb_hs_texts[rb_hs_text_count] = (struct hs_text){stored, (uint32_t)len};
+    while (next_free < rb_hs_text_count && rb_hs_texts[next_free].len) next_free++;
+    uint32_t number = next_free;
+    if (!rb_hs_grow(HS_MEM_NAMES, (void **)&rb_hs_texts, &text_capacity, (uint64_t)number + 1, sizeof(*rb_hs_texts))) return 0;
+    const char *copy = store(stored, ptr, len);
+    if (!copy || !rb_hs_map_put(&texts_by_hash, hash, number)) return 0;
+    rb_hs_texts[number] = (struct hs_text){copy, (uint32_t)len};
+    if (number == rb_hs_text_count) rb_hs_text_count++;
     text_bytes += len;
-    return rb_hs_text_count++;
+    return number;
 }
 
 uint32_t
 rb_hs_text_cstr(const char *text)
 {
     return rb_hs_text(text, strlen(text));
+}
+
+/* -- texts that nothing refers to go ---------------------------------------------- */
+
+struct kept {
+    uint64_t hash;              /* 0: it goes */
+    const char *ptr;
+};
+
+/* What stays, in new blocks. */
+static bool
+copy_kept(struct kept *kept, const bool *used, struct hs_text_bytes *bytes)
+{
+    for (uint32_t place = 0; place < texts_by_hash.capacity; place++) {
+        if (!texts_by_hash.keys[place]) continue;
+        uint32_t number = texts_by_hash.values[place];
+        const struct hs_text *text = &rb_hs_texts[number];
+        if (number != EVICTED && !used[number]) continue;
+        kept[number] = (struct kept){texts_by_hash.keys[place], number == EVICTED ? text->ptr : store(bytes, text->ptr, text->len)};
+        if (!kept[number].ptr) return false;
+    }
+    return true;
+}
+
+/* The map holds no more than before, so putting back cannot fail. */
+static void
+forget_others(const struct kept *kept)
+{
+    rb_hs_map_clear(&texts_by_hash);
+    text_bytes = 0;
+    uint32_t count = 2;
+    for (uint32_t i = 1; i < rb_hs_text_count; i++) {
+        struct hs_text *text = &rb_hs_texts[i];
+        *text = (struct hs_text){kept[i].hash ? kept[i].ptr : "", kept[i].hash ? text->len : 0};
+        if (!kept[i].hash) continue;
+        rb_hs_map_put(&texts_by_hash, kept[i].hash, i);
+        count = i + 1;
+        if (i != EVICTED) text_bytes += text->len;
+    }
+    rb_hs_text_count = count;
+    next_free = 2;
+}
+
+bool
+rb_hs_texts_keep(const bool *used)
+{
+    HS_CONTRACT(write);
+    if (!stored) return true;
+    struct kept *kept = rb_hs_calloc(HS_MEM_TOTALS, rb_hs_text_count, sizeof(*kept));
+    struct hs_text_bytes *bytes = new_bytes();
+    bool ok = kept && bytes && copy_kept(kept, used, bytes);
+    if (ok) {
+        struct hs_text_bytes *old = stored;
+        stored = bytes;
+        bytes = old;
+        forget_others(kept);
+    }
+    rb_hs_texts_release(bytes);
+    rb_hs_free(HS_MEM_TOTALS, kept);
+    return ok;
 }

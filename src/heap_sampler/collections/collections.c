@@ -25,11 +25,13 @@ static uint64_t asked_since_ns;         /* of the clock that does not go back */
 static uint64_t majors_ended;           /* atomic */
 static bool asking;                     /* [vm] */
 
-static uint64_t
-live_slots(const struct rb_heap_sampler_gc_counts *counts)
+uint64_t
+rb_hs_slots(bool live)
 {
+    struct rb_heap_sampler_gc_counts counts;
     uint64_t slots = 0;
-    for (uint32_t i = 0; i < counts->heap_count; i++) slots += counts->heap[i].live_slots;
+    rb_heap_sampler_gc_counts(&counts);
+    for (uint32_t i = 0; i < counts.heap_count; i++) slots += live ? counts.heap[i].live_slots : counts.heap[i].total_slots;
     return slots;
 }
 
@@ -62,7 +64,7 @@ rb_heap_sampler_on_gc_start(bool full_mark)
     rb_hs_lock();
     rb_hs_gc_times_add(&times, &begun);
     settle_present(&counts);
-    present = (struct collection){full_mark, asking && full_mark, live_slots(&counts), counts.gc_ns};
+    present = (struct collection){full_mark, asking && full_mark, rb_hs_slots(true), counts.gc_ns};
     asked.count += present.asked;
     rb_hs_unlock();
 }
@@ -129,9 +131,7 @@ rb_hs_asked_gcs(void)
 static double
 price_of_next(void)
 {
-    struct rb_heap_sampler_gc_counts counts;
-    rb_heap_sampler_gc_counts(&counts);
-    double slots = (double)live_slots(&counts);
+    double slots = (double)rb_hs_slots(true);
     if (!last_major.live_slots) return slots * GUESSED_NS_PER_SLOT;
     double price = (double)last_major.ns, growth = slots / (double)last_major.live_slots;
     return growth > 1 ? price * growth : price;

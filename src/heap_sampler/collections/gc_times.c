@@ -1,5 +1,5 @@
-/* See collections/gc_times.h. */
-#include "heap_sampler/collections/gc_times.h"
+/* See collections/collections.h. */
+#include "heap_sampler/collections/collections.h"
 
 #include <string.h>
 

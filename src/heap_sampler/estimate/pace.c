@@ -115,3 +115,13 @@ rb_hs_pace_next(struct hs_pace *pace, uint64_t interval, struct hs_pace_time now
     if (pace->eager) return interval;
     return next < interval || pace->window_ns > LONG_NS ? new_window(pace, next) : interval;
 }
+
+uint64_t
+rb_hs_pace_least(struct hs_pace *pace, size_t bytes, uint64_t interval, uint64_t thinnings)
+{
+    uint64_t least = rb_hs_pace_shortest(bytes);
+    if (thinnings != pace->thinnings) pace->capped_at = interval;
+    pace->thinnings = thinnings;
+    if (least == HS_PACE_SHORTEST) pace->capped_at = 0;
+    return least > pace->capped_at ? least : pace->capped_at;
+}

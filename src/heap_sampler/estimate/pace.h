@@ -56,6 +56,7 @@ struct hs_pace {
     double work_ns;             /* in the window: what samples cost that are held */
     double share;               /* of the CPU time: what samples cost in the last long window */
     bool eager;                 /* it would get shorter, had it been allowed to */
+    uint64_t capped_at, thinnings;      /* the interval where the cap has thinned, and how often it has */
 };
 
 void rb_hs_pace_begin(struct hs_pace *pace, double sample_ns, struct hs_pace_time now);
@@ -65,6 +66,8 @@ void rb_hs_pace_cost(struct hs_pace *pace, double ns);
 void rb_hs_pace_work(struct hs_pace *pace, double ns);
 /* The shortest interval where samples hold so much. */
 uint64_t rb_hs_pace_shortest(size_t bytes);
+/* The shortest where the cap has thinned so often, too: a shorter one would only bring it to thin again. */
+uint64_t rb_hs_pace_least(struct hs_pace *pace, size_t bytes, uint64_t interval, uint64_t thinnings);
 /* How long the interval is from now on, and `least` at least. Where it cannot get shorter now, `eager` says that it would. */
 uint64_t rb_hs_pace_next(struct hs_pace *pace, uint64_t interval, struct hs_pace_time now, uint64_t least, bool may_get_shorter);
 

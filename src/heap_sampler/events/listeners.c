@@ -3,6 +3,7 @@
 #include "heap_sampler/base/locks.h"
 #include "heap_sampler/base/must.h"
 #include "heap_sampler/base/report.h"
+#include "heap_sampler/base/texts.h"
 #include "heap_sampler/estimate/draw.h"
 #include "heap_sampler/stacks/stack_table.h"
 
@@ -92,6 +93,7 @@ struct call {
     const rb_heap_sampler_change_t *changes;
     size_t count;
     bool at_once;
+    struct hs_text_bytes *names;        /* held: those of frames that it asks for */
 };
 
 /* Those that run now, on the stacks of their threads; the sampler's lock. */
@@ -101,6 +103,7 @@ static void
 enter_call(struct call *call)
 {
     rb_hs_lock();
+    call->names = rb_hs_texts_hold();
     call->next = calls;
     calls = call;
     rb_hs_unlock();
@@ -114,6 +117,7 @@ leave_call(const struct call *call)
     while (*place != call) place = &(*place)->next;
     *place = call->next;
     rb_hs_unlock();
+    rb_hs_texts_release(call->names);
 }
 
 /* The innermost of this thread. */
@@ -144,8 +148,8 @@ static void
 count_error(VALUE error)
 {
     if (__atomic_fetch_add(&errors, 1, __ATOMIC_RELAXED)) return;
-    const char *name = rb_obj_is_kind_of(error, rb_eException) ? rb_obj_classname(error) : "what it threw";
-    rb_hs_warn("a listener's function was left by %s; this is ignored, and counted as listener_errors in stat", name);
+    const char *name = rb_obj_is_kind_of(error, rb_eException) ? rb_obj_classname(error) : "a throw";
+    rb_hs_warn("a listener's function ended with %s, which is ignored; stat counts such errors as listener_errors", name);
 }
 
 /* Where the program is deep in its stack, a call may find no room on it. */
@@ -410,8 +414,12 @@ rb_hs_listeners_after_fork(void)
     const rb_thread_t *th = GET_THREAD();
     struct call **place = &calls;
     while (*place) {
-        if ((*place)->th == th) place = &(*place)->next;
-        else *place = (*place)->next;
+        if ((*place)->th == th) {
+            place = &(*place)->next;
+            continue;
+        }
+        rb_hs_texts_release((*place)->names);
+        *place = (*place)->next;
     }
     pending_count = pending.listeners != 0;
     set_event_flag(pending_count != 0);

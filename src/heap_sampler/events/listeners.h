@@ -14,7 +14,7 @@
  *                         asks for NEWOBJ with the same instruction, comes here
  *                         when it is.
  *     all else            waits until a safe point (events/changes.h, and the
- *                         births of malloc/births.h): in GC and in malloc(3)
+ *                         births of malloc/table.c): in GC and in malloc(3)
  *                         nobody may be called.
  */
 #include <stdbool.h>

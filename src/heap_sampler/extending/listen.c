@@ -1,14 +1,15 @@
 /*
- * include/ruby/heap_sampler.h, but for the event: listeners are let in and out,
- * and are told at safe points what could not be told before.
+ * include/ruby/heap_sampler.h: listeners are let in and out, and are told at safe
+ * points what could not be told before; and the event for rb_tracepoint_new.
  */
 #include "heap_sampler/mri.h"
 #include "heap_sampler/extending/extending.h"
 #include "heap_sampler/base/locks.h"
 #include "heap_sampler/base/must.h"
+#include "heap_sampler/base/report.h"
 #include "heap_sampler/base/texts.h"
 #include "heap_sampler/estimate/draw.h"
-#include "heap_sampler/events/later.h"
+#include "heap_sampler/events/changes.h"
 #include "heap_sampler/events/listeners.h"
 #include "heap_sampler/labels/label_sets.h"
 #include "heap_sampler/malloc/hooks.h"
@@ -16,6 +17,8 @@
 #include "heap_sampler/slots/sessions.h"
 #include "heap_sampler/sites/sampler.h"
 #include "heap_sampler/stacks/stack_table.h"
+
+#include "eval_intern.h"
 
 #include <errno.h>
 #include <string.h>
@@ -293,10 +296,9 @@ rb_heap_sampler_labels(uint32_t labels, char *text, size_t size)
 {
     HS_CONTRACT(gvl);
     HS_CONTRACT(free);
-    static const char other[] = HS_LABELS_OTHER_KEY "=" HS_LABELS_OTHER_VALUE;
     if (labels == HS_LABELS_NONE || labels >= HS_LABEL_NUMBERS) return 0;
     rb_hs_lock();
-    struct hs_text lines = labels == HS_LABELS_OTHER ? (struct hs_text){other, sizeof(other) - 1} : rb_hs_label_set_text((uint16_t)labels);
+    struct hs_text lines = rb_hs_label_set_text((uint16_t)labels);
     if (size) memcpy(text, lines.ptr, lines.len < size ? lines.len : size);
     rb_hs_unlock();
     return lines.len;
@@ -306,4 +308,71 @@ double
 rb_heap_sampler_weight(uint64_t size, uint64_t interval)
 {
     return rb_hs_weight((double)size, (double)interval);
+}
+
+/* -- RUBY_INTERNAL_EVENT_SAMPLED_NEWOBJ: while a trace point wants it, a listener fires it ------- */
+
+static uint64_t event_interval = 512 * 1024;
+static rb_heap_sampler_listener_t event_listener;
+
+static VALUE
+fire_event(VALUE object)
+{
+    rb_execution_context_t *ec = GET_EC();
+    EXEC_EVENT_HOOK(ec, RUBY_INTERNAL_EVENT_SAMPLED_NEWOBJ, ec->cfp->self, 0, 0, 0, object);
+    return Qnil;
+}
+
+/* vm_trace.c expects of internal events that they raise nothing: what it has noted is put right. */
+static void
+allocated(const rb_heap_sampler_allocation_t *allocation, void *unused)
+{
+    rb_execution_context_t *ec = GET_EC();
+    rb_hook_list_t *hooks = rb_ec_ractor_hooks(ec);
+    struct rb_trace_arg_struct *traced = ec->trace_arg;
+    unsigned int running = hooks->running;
+    int state = 0;
+    rb_protect(fire_event, allocation->object, &state);
+    if (!state) return;
+    ec->trace_arg = traced;
+    hooks->running = running;
+    rb_jump_tag(state);
+}
+
+static void
+listen(void)
+{
+    rb_heap_sampler_listener_type_t type = {.struct_size = sizeof(type), .interval = event_interval, .allocated = allocated};
+    event_listener = rb_heap_sampler_listen(&type, NULL);
+    if (!event_listener) rb_hs_warn("cannot send sampled allocations to trace points: %s", strerror(errno));
+}
+
+rb_event_flag_t
+rb_heap_sampler_event_flags(rb_event_flag_t events)
+{
+    bool wanted = events & RUBY_INTERNAL_EVENT_SAMPLED_NEWOBJ;
+    if (wanted && !event_listener) listen();
+    if (!wanted && event_listener) {
+        rb_heap_sampler_unlisten(event_listener);
+        event_listener = 0;
+    }
+    return (events & ~(rb_event_flag_t)RUBY_INTERNAL_EVENT_SAMPLED_NEWOBJ) | rb_hs_listeners_event_flag();
+}
+
+bool
+rb_heap_sampler_tracepoint_interval(uint64_t wanted)
+{
+    HS_CONTRACT(gvl);
+    HS_CONTRACT(free);
+    if (!wanted || wanted > RUBY_HEAP_SAMPLER_INTERVAL_MAX || rb_hs_listener_now()) return false;
+    int session = rb_hs_listener_session(event_listener);
+    if (session && !rb_hs_session_retune(session, wanted, false)) return false;
+    event_interval = wanted;
+    return true;
+}
+
+const rb_heap_sampler_allocation_t *
+rb_heap_sampler_tracearg(const struct rb_trace_arg_struct *trace_arg)
+{
+    return trace_arg->event == RUBY_INTERNAL_EVENT_SAMPLED_NEWOBJ ? rb_hs_listener_now() : NULL;
 }

@@ -7,11 +7,11 @@
  * The job for safe points is here: it does that, and tells listeners.
  */
 #include "heap_sampler/mri.h"
-#include "heap_sampler/extending/extending.h"
 #include "heap_sampler/base/must.h"
 #include "heap_sampler/base/report.h"
-#include "heap_sampler/events/later.h"
+#include "heap_sampler/events/changes.h"
 #include "heap_sampler/events/probes.h"
+#include "heap_sampler/extending/extending.h"
 #include "heap_sampler/malloc/automatic.h"
 #include "heap_sampler/settings/options.h"
 #include "heap_sampler/sites/sampler.h"
@@ -61,6 +61,6 @@ rb_hs_extending_boot(void)
 {
     bool later = rb_hs_later_begin(job);
     if (!rb_hs_options.usdt) return;
-    if (!rb_hs_probes_p()) rb_hs_warn("usdt=on: this Ruby has no probes, since sys/sdt.h was not there when it was built");
+    if (!rb_hs_probes_p()) rb_hs_warn("usdt=on: this Ruby has no probes; build it on a system that has sys/sdt.h (systemtap-sdt-dev)");
     else if (later) rb_hs_probes_start_sampling(true);
 }

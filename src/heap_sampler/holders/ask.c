@@ -4,12 +4,13 @@
 #include "heap_sampler/account/cgroup.h"
 #include "heap_sampler/base/clock.h"
 #include "heap_sampler/base/must.h"
-#include "heap_sampler/holders/answer.h"
-#include "heap_sampler/holders/child.h"
-#include "heap_sampler/native/malloc_fork.h"
+#include "heap_sampler/collections/collections.h"
+#include "heap_sampler/holders/walk.h"
+#include "heap_sampler/native/allocator.h"
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -22,72 +23,96 @@ enum { DEADLINE_S = 30,
        GRACE_S = 2,             /* for the alarm to end the child by itself */
        BYTES_A_SLOT = 6,
        NAP_LEAST_NS = 1000000,
-       NAP_MOST_NS = 20000000 };
+       NAP_MOST_NS = 20000000,
+       RESERVE_LEAST = 32 << 20,
+       RESERVE_PART = 8 };
 static const uint64_t second_ns = 1000000000;
-static const uint64_t other_bytes = 16 << 20;   /* names, and pages that the kernel copies because one of the two writes */
+static const uint64_t other_bytes = 16 << 20;   /* names, and what the child itself writes to */
 
 /* The one that is under way: nobody else prepares meanwhile. */
 static struct hs_holders_child *current;
 static bool no_more;
+static bool last_killed;        /* for want of memory */
 
 /* -- before ------------------------------------------------------------------------------------ */
 
 static uint64_t
-estimate_bytes(void)
+table_bytes(void)
 {
-    struct rb_heap_sampler_gc_counts counts;
-    uint64_t slots = 0;
-    rb_heap_sampler_gc_counts(&counts);
-    for (uint32_t i = 0; i < counts.heap_count; i++) slots += counts.heap[i].total_slots;
-    return slots * BYTES_A_SLOT + other_bytes;
+    return rb_hs_slots(false) * BYTES_A_SLOT + other_bytes;
 }
 
-static bool
-memory_short_p(uint64_t estimate)
+/* Where a walk may begin though not everything fits, this must be left when the child ends. It covers what the program writes
+ * between two looks, and while the kernel takes the child's memory apart: about a 15th of the time that copying it takes. */
+static uint64_t
+reserve_bytes(uint64_t copies)
 {
-    struct hs_memory_limit limit;
-    if (!rb_hs_memory_limit_read("", 0, &limit)) return false;
-    return limit.bytes < limit.used || limit.bytes - limit.used < estimate * 2;
+    return RESERVE_LEAST + copies / RESERVE_PART;
+}
+
+/* Only a person who asks may have a walk that is watched. */
+static enum hs_refusal
+memory_refusal(struct hs_holders_child *child, bool by_itself)
+{
+    struct hs_holders *into = child->into;
+    uint64_t tables = table_bytes(), copies = rb_hs_memory_anonymous(""), reserve = reserve_bytes(copies);
+    into->estimate = tables + copies;
+    into->demand = into->estimate + RESERVE_LEAST;
+    child->reserve = RESERVE_LEAST;
+    child->fits = !rb_hs_memory_short_p("", into->demand, into->demand, &into->room);
+    if (child->fits) return HS_REFUSED_NONE;
+    if (!by_itself && tables + reserve * 3 / 2 < into->demand) {
+        uint64_t all = into->demand;
+        child->reserve = reserve;
+        into->demand = tables + reserve * 3 / 2;
+        if (!rb_hs_memory_short_p("", into->demand, all, &into->room)) return HS_REFUSED_NONE;
+        if (into->room.kills_group) into->demand = all;
+    }
+    return into->room.kills_group ? HS_REFUSED_KILLS_GROUP : HS_REFUSED_SHORT_OF_MEMORY;
 }
 
 static enum hs_refusal
-refusal(struct hs_holders *into)
+refusal(struct hs_holders_child *child, bool by_itself)
 {
-    into->estimate = estimate_bytes();
     if (no_more) return HS_REFUSED_AT_EXIT;
-    if (rb_during_gc()) return HS_REFUSED_IN_GC;
-    return memory_short_p(into->estimate) ? HS_REFUSED_SHORT_OF_MEMORY : HS_REFUSED_NONE;
+    if (by_itself && last_killed) return HS_REFUSED_AFTER_KILL;
+    return rb_during_gc() ? HS_REFUSED_IN_GC : memory_refusal(child, by_itself);
+}
+
+/* Memory and no file: the thread that reads the answer has other descriptors than the thread that forks (base/descriptors.h). */
+static void *
+share(size_t size)
+{
+    void *shared = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return shared == MAP_FAILED ? NULL : shared;
+}
+
+static void
+unshare_memory(const struct hs_holders_child *child)
+{
+    if (child->progress) munmap(child->progress, sizeof(*child->progress));
+    if (child->room.start) munmap(child->room.start, child->room.size);
 }
 
 static void
 release(struct hs_holders_child *child)
 {
-    if (child->progress) munmap(child->progress, sizeof(*child->progress));
-    if (child->memfd >= 0) close(child->memfd);
+    unshare_memory(child);
     child->progress = NULL;
-    child->memfd = -1;
+    child->room.start = NULL;
     __atomic_store_n(&current, NULL, __ATOMIC_RELEASE);
 }
 
-static bool
-share_memory(struct hs_holders_child *child)
-{
-    void *shared = mmap(NULL, sizeof(*child->progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    child->progress = shared == MAP_FAILED ? NULL : shared;
-    child->memfd = memfd_create("ruby-why", MFD_CLOEXEC);
-    return child->progress && child->memfd >= 0;
-}
-
 bool
-rb_hs_holders_prepare(struct hs_holders_child *child, struct hs_holders *into, unsigned seconds)
+rb_hs_holders_prepare(struct hs_holders_child *child, struct hs_holders *into, unsigned seconds, bool by_itself)
 {
     HS_CONTRACT(gvl);
     struct hs_holders_child *none = NULL;
-    *child = (struct hs_holders_child){.memfd = -1, .deadline_ns = (seconds ? seconds : DEADLINE_S) * second_ns, .into = into};
+    *child = (struct hs_holders_child){.deadline_ns = (seconds ? seconds : DEADLINE_S) * second_ns, .into = into};
     *into = (struct hs_holders){.refusal = HS_REFUSED_UNDER_WAY};
     if (!__atomic_compare_exchange_n(&current, &none, child, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) return false;
-    into->refusal = refusal(into);
-    if (!into->refusal && !share_memory(child)) into->refusal = HS_REFUSED_NO_CHILD;
+    into->refusal = refusal(child, by_itself);
+    if (!into->refusal && !(child->progress = share(sizeof(*child->progress)))) into->refusal = HS_REFUSED_NO_CHILD;
     if (into->refusal) release(child);
     else rb_heap_sampler_gc_settle();
     return !into->refusal;
@@ -101,22 +126,25 @@ static pid_t
 clone_with_malloc(void)
 {
     rb_hs_malloc_before_fork();
-    long pid = syscall(SYS_clone, 0UL, 0UL, 0UL, 0UL, 0UL);
+    long pid = syscall(SYS_clone, (unsigned long)CLONE_UNTRACED, 0UL, 0UL, 0UL, 0UL);
     if (pid == 0) rb_hs_malloc_after_fork_in_child();
     else rb_hs_malloc_after_fork_in_parent();
     return (pid_t)pid;
 }
 
 /* Not fork(2): no handler of pthread_atfork runs, and the child's end sends no signal, so that wait(2) for any child
- * does not see it. */
+ * does not see it; nor does a tracer of this process. */
 void
 rb_hs_holders_fork(struct hs_holders_child *child, const struct hs_wanted *wanted)
 {
     HS_CONTRACT(vm);
-    struct hs_child_order order = {child->memfd, (unsigned)(child->deadline_ns / second_ns), child->progress, wanted};
+    struct hs_child_order order = {&child->room, (unsigned)(child->deadline_ns / second_ns), child->progress, wanted, getpid(), child->reserve, child->fits};
     sigset_t all, before;
     child->wanted = *wanted;
     child->begun_ns = rb_hs_steady_ns();
+    child->room.size = rb_hs_answer_size_most(wanted->objects, wanted->blocks);
+    child->room.start = share(child->room.size);
+    if (!child->room.start) return;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     pid_t pid = clone_with_malloc();
@@ -159,11 +187,13 @@ refusal_of(const struct hs_holders_child *child, int status)
 {
     if (WIFSIGNALED(status)) {
         child->into->signal = WTERMSIG(status);
-        return WTERMSIG(status) == SIGALRM ? HS_REFUSED_DEADLINE : HS_REFUSED_CRASHED;
+        return WTERMSIG(status) == SIGALRM ? HS_REFUSED_DEADLINE : WTERMSIG(status) == SIGKILL ? HS_REFUSED_KILLED
+                                                                                               : HS_REFUSED_CRASHED;
     }
     switch (WEXITSTATUS(status)) {
     case HS_CHILD_DONE: return HS_REFUSED_NONE;
     case HS_CHILD_NO_ROOM: return HS_REFUSED_NO_ROOM;
+    case HS_CHILD_RAN_SHORT: return HS_REFUSED_RAN_SHORT;
     default: return HS_REFUSED_BROKEN;
     }
 }
@@ -205,10 +235,12 @@ rb_hs_holders_end(struct hs_holders_child *child)
 {
     struct hs_holders *into = child->into;
     into->refusal = outcome(child);
+    if (into->refusal == HS_REFUSED_RAN_SHORT) into->room = child->progress->room;
+    last_killed = into->refusal == HS_REFUSED_RAN_SHORT || into->refusal == HS_REFUSED_KILLED || (last_killed && into->refusal);
     into->figures.objects = child->progress->objects;
     into->figures.edges = child->progress->edges;
     if (into->refusal == HS_REFUSED_NONE) {
-        rb_hs_answer_read(child->memfd, child->wanted.objects, child->wanted.blocks, into);
+        rb_hs_answer_read(&child->room, child->wanted.objects, child->wanted.blocks, into);
     }
     else if (into->refusal == HS_REFUSED_CRASHED || into->refusal == HS_REFUSED_DEADLINE) {
         snprintf(into->type, sizeof(into->type), "%.*s", (int)sizeof(into->type) - 1, child->progress->type);
@@ -228,7 +260,6 @@ rb_hs_holders_after_fork(void)
 {
     struct hs_holders_child *theirs = current;
     if (!theirs) return;
-    if (theirs->progress) munmap(theirs->progress, sizeof(*theirs->progress));
-    if (theirs->memfd >= 0) close(theirs->memfd);
+    unshare_memory(theirs);
     current = NULL;
 }

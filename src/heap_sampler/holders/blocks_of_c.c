@@ -2,8 +2,8 @@
 #include "heap_sampler/mri.h"
 #include "heap_sampler/holders/blocks_of_c.h"
 #include "heap_sampler/base/table.h"
-#include "heap_sampler/holders/arena.h"
 #include "heap_sampler/holders/edge_visit.h"
+#include "heap_sampler/holders/slot_index.h"
 #include "heap_sampler/native/allocator.h"
 
 #include <malloc.h>

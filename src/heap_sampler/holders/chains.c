@@ -2,8 +2,8 @@
 #include "heap_sampler/mri.h"
 #include "heap_sampler/holders/chains.h"
 #include "heap_sampler/base/table.h"
-#include "heap_sampler/holders/arena.h"
 #include "heap_sampler/holders/roots.h"
+#include "heap_sampler/holders/slot_index.h"
 #include "heap_sampler/holders/waiters.h"
 
 #include <string.h>

@@ -24,6 +24,7 @@
  */
 #include <stdbool.h>
 #include <stdint.h>
+#include "heap_sampler/holders/ask.h"
 #include "heap_sampler/holders/edge.h"
 #include "heap_sampler/holders/holders.h"
 #include "heap_sampler/holders/walk.h"
@@ -63,5 +64,48 @@ uint32_t rb_hs_chain_node_of(struct hs_chains *chains, VALUE object);
 uint32_t rb_hs_chain_node_below(struct hs_chains *chains, uint32_t node, const struct hs_edge *edge, VALUE object);
 /* A node of `chains` as the parent is to have it. */
 struct hs_holder rb_hs_chain_holder(const void *chains, uint32_t node);
+
+/*
+ * Who pins: of each sample that GC.compact must not move, a reference that says
+ * so.  A heap page with one such object stays, however empty it is.
+ *
+ *     Foo (foo in foo.so) --rb_gc_mark--> String      data of Foo
+ *     machine stack of a thread  --?--> String        C stack of Thread, and where that thread stands
+ *     frame of a method ---> String                   local text of Report#draw
+ *     Hash#compare_by_identity ---> key               {} key of Hash
+ *
+ * What a mark function knows to be a reference goes before what a machine stack
+ * may have, and else the first that the walk meets.  The last full mark said
+ * what is pinned; where the walk finds no pin, there is none any more.
+ *
+ * In the child.
+ */
+
+/* Before the walk, which notes pins from then on. False: no memory. */
+bool rb_hs_pins_read(struct hs_walk *walk, const struct hs_wanted *wanted);
+/* After all samples have their chains; no pin is noted any more. By position; NULL: no memory. */
+const struct hs_pin_nodes *rb_hs_pins_name(struct hs_chains *chains, const struct hs_wanted *wanted);
+
+/*
+ * What would be freed if a holder were emptied?  The heap is walked again as if
+ * nobody referred to it: samples that are not reached any more would be freed.
+ * What two holders keep is freed by neither alone.  Not one reference alone is
+ * left out: caches of code have the values of constants, and what runs just now
+ * has some in variables, too; who empties a Hash empties it for all of them.
+ *
+ * Asked for the nodes with the most bytes that stand for one reference: a
+ * constant, a variable, a value of one hash.  In the child, after all chains
+ * have names, while there is time.
+ */
+
+/* Where the samples are. */
+struct hs_found {
+    const struct hs_wanted *wanted;
+    const uint32_t *object_nodes, *block_nodes;
+    const uint32_t *owners;     /* of blocks: numbers of objects, HS_NO_OBJECT where nobody has one */
+};
+
+/* Returns how many of `freed` it has set. */
+uint32_t rb_hs_without(struct hs_chains *chains, const struct hs_found *found, struct hs_freed freed[HS_FREED_MOST], uint64_t until_ns);
 
 #endif

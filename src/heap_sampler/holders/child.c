@@ -1,51 +1,73 @@
-/* See holders/child.h. */
+/* What the forked child does, from its first instruction to its last: see holders/ask.h. */
 #include "heap_sampler/mri.h"
-#include "heap_sampler/holders/child.h"
+#include "heap_sampler/account/cgroup.h"
 #include "heap_sampler/base/clock.h"
+#include "heap_sampler/base/descriptors.h"
 #include "heap_sampler/base/memory.h"
 #include "heap_sampler/base/table.h"
-#include "heap_sampler/holders/answer.h"
-#include "heap_sampler/holders/arena.h"
+#include "heap_sampler/holders/ask.h"
 #include "heap_sampler/holders/blocks_of_c.h"
 #include "heap_sampler/holders/chains.h"
-#include "heap_sampler/holders/pins.h"
+#include "heap_sampler/holders/holders.h"
 #include "heap_sampler/holders/roots.h"
+#include "heap_sampler/holders/slot_index.h"
 #include "heap_sampler/holders/waiters.h"
-#include "heap_sampler/holders/without.h"
+#include "heap_sampler/holders/walk.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <unistd.h>
+
+enum { LOOK_US = 10000,
+       LOOK_STACK = 64 << 10 };
+static const uint64_t second_ns = 1000000000;
 
 /* -- manners --------------------------------------------------------------------------------- */
 
-/* Ruby's handlers are of a process that this one is not; a crash ends it, without a report and without a core. All signals
- * were blocked by the parent. */
+static const struct hs_child_order *watched;
+static uint64_t deadline_ns;
+
+/* A signal handler, since the child may be in a mark function for as long as that takes. At the deadline the signal has its
+ * default action. */
 static void
-take_default_signals(unsigned seconds)
+look_around(int number)
 {
-    struct sigaction by_default = {.sa_handler = SIG_DFL};
-    struct rlimit none = {0, 0};
-    sigset_t all;
-    for (int number = 1; number < NSIG; number++) sigaction(number, &by_default, NULL);
-    setrlimit(RLIMIT_CORE, &none);
-    alarm(seconds);
-    sigfillset(&all);
-    sigprocmask(SIG_UNBLOCK, &all, NULL);
+    int error = errno;
+    if (rb_hs_steady_ns() >= deadline_ns) {
+        signal(number, SIG_DFL);
+        raise(number);
+    }
+    if (getppid() != watched->parent) _exit(HS_CHILD_NOT_WRITTEN);
+    if (rb_hs_memory_short_p("", watched->reserve, watched->reserve, &watched->progress->room)) _exit(HS_CHILD_RAN_SHORT);
+    errno = error;
 }
 
-/* A copy of a socket or a pipe would keep it open after the parent has closed it. What a library prints goes nowhere. */
+/* Ruby's handlers are of a process that this one is not; a crash ends it, without a report and without a core. All signals
+ * were blocked by the parent. The handler has a stack of its own, since the child's may be a fiber's. */
 static void
-close_others(int memfd)
+take_default_signals(const struct hs_child_order *order)
 {
-#ifdef SYS_close_range
-    if (memfd) syscall(SYS_close_range, 0u, (unsigned)memfd - 1, 0u);
-    syscall(SYS_close_range, (unsigned)memfd + 1, ~0u, 0u);
-#endif
+    struct sigaction by_default = {.sa_handler = SIG_DFL}, look = {.sa_handler = look_around, .sa_flags = SA_RESTART | SA_ONSTACK};
+    struct itimerval often = {{0, LOOK_US}, {0, LOOK_US}};
+    stack_t stack = {.ss_sp = rb_hs_arena_map(LOOK_STACK), .ss_size = LOOK_STACK};
+    struct rlimit none = {0, 0};
+    sigset_t all;
+    watched = order;
+    deadline_ns = rb_hs_steady_ns() + order->seconds * second_ns;
+    for (int number = 1; number < NSIG; number++) sigaction(number, &by_default, NULL);
+    setrlimit(RLIMIT_CORE, &none);
+    if (stack.ss_sp) sigaltstack(&stack, NULL);
+    sigaction(SIGALRM, &look, NULL);
+    setitimer(ITIMER_REAL, &often, NULL);
+    sigfillset(&all);
+    sigprocmask(SIG_UNBLOCK, &all, NULL);
 }
 
 /* If memory gets short the kernel is to end this process, and none other. */
@@ -60,10 +82,10 @@ be_the_first_to_go(void)
 }
 
 static void
-give_way(void)
+give_way(bool nice)
 {
     enum { NICER = 10 };
-    setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + NICER);
+    if (nice) setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + NICER);
     prctl(PR_SET_NAME, "ruby-why", 0, 0, 0);
     be_the_first_to_go();
 }
@@ -129,7 +151,6 @@ look_for_blocks(struct hs_walk *walk, VALUE object, uint32_t number)
 
 /* -- the work ----------------------------------------------------------------------------------- */
 
-static const uint64_t half_second_ns = 500000000;       /* of each second, for what comes after the answer is known */
 static struct hs_walk walk;
 static struct hs_chains chains;
 
@@ -159,7 +180,7 @@ name_stuck(VALUE thread, void *unused)
 }
 
 static bool
-name_all(const struct hs_wanted *wanted, struct hs_answer *answer)
+name_all(const struct hs_wanted *wanted, struct hs_child_answer *answer)
 {
     uint32_t *objects = rb_hs_arena_map(wanted->objects * sizeof(*objects)), *owned = rb_hs_arena_map(wanted->blocks * sizeof(*owned));
     if (!objects || !owned) return false;
@@ -189,7 +210,7 @@ static int
 answer(const struct hs_child_order *order)
 {
     const struct hs_wanted *wanted = order->wanted;
-    struct hs_answer answer = {.tree = &chains, .node = rb_hs_chain_holder, .object_count = wanted->objects, .block_count = wanted->blocks};
+    struct hs_child_answer answer = {.tree = &chains, .node = rb_hs_chain_holder, .object_count = wanted->objects, .block_count = wanted->blocks};
     uint64_t begun = rb_hs_steady_ns();
     if (!prepare(order)) return HS_CHILD_NO_ROOM;
     rb_hs_roots_walk(&walk);
@@ -199,7 +220,7 @@ answer(const struct hs_child_order *order)
     if (!name_all(wanted, &answer) || !(answer.object_pins = rb_hs_pins_name(&chains, wanted))) return HS_CHILD_NO_ROOM;
     uint64_t named = rb_hs_steady_ns(), objects = order->progress->objects, edges = order->progress->edges, bytes = rb_hs_arena_resident();
     struct hs_found found = {wanted, answer.object_nodes, answer.block_nodes, blocks.owners};
-    answer.freed_count = rb_hs_without(&chains, &found, answer.freed, begun + order->seconds * half_second_ns);
+    answer.freed_count = rb_hs_without(&chains, &found, answer.freed, begun + order->seconds * second_ns / 2);
     answer.figures = (struct hs_holder_figures){
         .objects = objects,
         .edges = edges,
@@ -215,15 +236,15 @@ answer(const struct hs_child_order *order)
     answer.node_count = chains.node_count;
     answer.text_count = chains.text_count;
     answer.byte_count = chains.byte_count;
-    return rb_hs_answer_write(order->memfd, &answer) ? HS_CHILD_DONE : HS_CHILD_NOT_WRITTEN;
+    return rb_hs_answer_write(order->room, &answer) ? HS_CHILD_DONE : HS_CHILD_NOT_WRITTEN;
 }
 
 void
 rb_hs_child_run(const struct hs_child_order *order)
 {
     rb_hs_memory_stay_inside();
-    take_default_signals(order->seconds);
-    close_others(order->memfd);
-    give_way();
+    take_default_signals(order);
+    rb_hs_descriptors_close_all();
+    give_way(order->nice);
     _exit(answer(order));
 }

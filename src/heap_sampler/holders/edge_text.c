@@ -8,8 +8,8 @@
  * method or code.  A constant is its path, and a root has no PLACE.
  */
 #include "heap_sampler/holders/edge_visit.h"
+#include "heap_sampler/stacks/capture.h"
 #include "heap_sampler/stacks/class_table.h"
-#include "heap_sampler/stacks/labels.h"
 
 #include <string.h>
 

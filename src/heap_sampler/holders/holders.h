@@ -7,23 +7,28 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "heap_sampler/account/cgroup.h"
 
 /* Why there is no answer. */
 #define HS_REFUSALS(REFUSAL) \
     REFUSAL(NONE, "") \
-    REFUSAL(NOT_ASKED, "nobody asked") \
-    REFUSAL(UNDER_WAY, "another walk is under way; ask again when it has ended") \
+    REFUSAL(NOT_ASKED, "no heap walk was requested") \
+    REFUSAL(UNDER_WAY, "another heap walk is running; try again when it has ended") \
     REFUSAL(AT_EXIT, "the process is ending") \
-    REFUSAL(IN_GC, "a GC was running") \
-    REFUSAL(NO_SAFE_POINT, "Ruby code did not reach a safe point in time") \
-    REFUSAL(SHORT_OF_MEMORY, "the walk may need half of the memory that is left, or more; see kept.estimate_bytes") \
-    REFUSAL(NO_CHILD, "the kernel made no child process") \
-    REFUSAL(NO_ROOM, "the child found no addresses for its tables; look at ulimit -v") \
+    REFUSAL(IN_GC, "a GC was running; try again") \
+    REFUSAL(NO_SAFE_POINT, "Ruby code did not reach a safe point in time; try again") \
+    REFUSAL(SHORT_OF_MEMORY, "too little memory is left; raise the memory limit, or try again when less is used") \
+    REFUSAL(KILLS_GROUP, "at the memory limit the kernel would kill the whole cgroup (memory.oom.group); raise the limit until this process fits twice") \
+    REFUSAL(RAN_SHORT, "the walk was stopped before memory ran out; raise the memory limit, or try again when the program writes less") \
+    REFUSAL(KILLED, "the child process was killed (SIGKILL), probably because memory ran out; raise the memory limit") \
+    REFUSAL(AFTER_KILL, "the last walk ran out of memory, so automatic walks are off; run heapsample why PID") \
+    REFUSAL(NO_CHILD, "the child process could not be started; check the limits of memory and processes") \
+    REFUSAL(NO_ROOM, "the child process had no address space for its tables; raise ulimit -v") \
     REFUSAL(DEADLINE, "the walk took longer than its deadline") \
-    REFUSAL(CRASHED, "the child ended early") \
-    REFUSAL(BROKEN, "the child's answer could not be read") \
-    REFUSAL(CANCELLED, "the thread that asked was interrupted") \
-    REFUSAL(NO_ANSWER_ROOM, "the answer did not fit into the profiler's own memory")
+    REFUSAL(CRASHED, "the child process ended early") \
+    REFUSAL(BROKEN, "the result of the child process could not be read") \
+    REFUSAL(CANCELLED, "the thread that requested the walk was interrupted; try again") \
+    REFUSAL(NO_ANSWER_ROOM, "the result did not fit into the sampler's memory")
 
 enum hs_refusal {
 #define HS_REFUSAL(refusal, text) HS_REFUSED_##refusal,
@@ -34,7 +39,7 @@ enum hs_refusal {
 const char *rb_hs_refusal_text(enum hs_refusal refusal);
 
 /* The first nodes of the tree of holders (chains.h), in this order, and as rb_hs_root_edge knows what lies below
- * them (edge.h). The last ones are of what has no chain, and of references that pin (pins.h). */
+ * them (edge.h). The last ones are of what has no chain, and of references that pin (chains.h). */
 #define HS_TOPS(TOP) \
     TOP(CONSTANTS, "(constants)", HS_ROOT_CONSTANTS) \
     TOP(GLOBALS, "(global variables)", "global_tbl") \
@@ -107,7 +112,9 @@ struct hs_holders {
     uint64_t hold_up_ns;        /* for which Ruby code stood still */
     uint64_t ns;                /* from the fork to the answer */
     uint64_t cpu_ns;            /* of the child */
-    uint64_t estimate;          /* bytes that the child was expected to take */
+    uint64_t estimate;          /* the most bytes that the walk can cost: tables, and copies of all that the program can write to */
+    uint64_t demand;            /* that had to be left */
+    struct hs_memory_room room; /* of the group that had less */
     struct hs_holder_figures figures;
     struct hs_holder *nodes;
     uint32_t node_count;
@@ -123,5 +130,39 @@ struct hs_holders {
 };
 
 void rb_hs_holders_free(struct hs_holders *holders);
+
+/*
+ * The child's answer as bytes in memory that both processes share: a head, then
+ * its arrays one behind the other.  The reader trusts nothing of it: the child may
+ * have ended half-way, or an extension may have written over its memory.  Plain
+ * data; no MRI header, tested alone.
+ */
+
+struct hs_child_answer {
+    const void *tree;           /* of the nodes */
+    struct hs_holder (*node)(const void *tree, uint32_t number);
+    const struct hs_holder_text *texts;
+    const char *bytes;
+    uint32_t node_count, text_count, byte_count;
+    const uint32_t *object_nodes, *block_nodes;
+    const struct hs_pin_nodes *object_pins;
+    uint32_t object_count, block_count;
+    struct hs_holder_figures figures;
+    struct hs_freed freed[HS_FREED_MOST];
+    uint32_t freed_count;
+};
+
+struct hs_answer_room {
+    char *start;                /* all zero at first */
+    size_t size, at;
+    bool full;                  /* there was no room, here or for a copy */
+};
+
+/* The most bytes that an answer has. */
+size_t rb_hs_answer_size_most(uint32_t objects, uint32_t blocks);
+/* In the child. False: it had no room. */
+bool rb_hs_answer_write(struct hs_answer_room *room, const struct hs_child_answer *answer);
+/* What an answer must have: as many objects and blocks as were asked for. Sets into->refusal. The child has ended. [any] */
+void rb_hs_answer_read(struct hs_answer_room *room, uint32_t objects, uint32_t blocks, struct hs_holders *into);
 
 #endif

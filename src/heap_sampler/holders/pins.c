@@ -1,9 +1,9 @@
-/* See holders/pins.h. */
+/* What pins samples: see holders/chains.h. */
 #include "heap_sampler/mri.h"
-#include "heap_sampler/holders/pins.h"
 #include "heap_sampler/base/table.h"
-#include "heap_sampler/holders/arena.h"
+#include "heap_sampler/holders/chains.h"
 #include "heap_sampler/holders/roots.h"
+#include "heap_sampler/holders/slot_index.h"
 
 /* Of a pinned sample. */
 static struct pin {

@@ -16,6 +16,7 @@
  */
 #include "heap_sampler/holders/holders.h"
 #include "heap_sampler/holders/walk.h"
+#include <stdbool.h>
 
 /* As rb_hs_root_edge knows the roots of that kind. */
 const char *rb_hs_root_category(enum hs_top top);
@@ -23,5 +24,21 @@ const char *rb_hs_root_category(enum hs_top top);
 bool rb_hs_roots_read(struct hs_walk *walk);
 /* All passes, from what was read. */
 void rb_hs_roots_walk(struct hs_walk *walk);
+
+/*
+ * Blocks of ObjectSpace.define_finalizer.  MRI's table of them is a root, and an entry leaves it when its object has died.
+ * So it is the object that keeps its blocks (walk.c follows them as a reference), and the table keeps the others: of
+ * objects that nobody refers to, or their own finalizers alone.
+ *
+ * In the child.
+ */
+
+/* False: no memory. */
+bool rb_hs_finalizers_read(struct hs_walk *walk);
+/* Those that the table keeps, behind all other passes. */
+void rb_hs_finalizers_walk(struct hs_walk *walk);
+/* At the end of a walk without an object: which of the objects that nobody else refers to now do their own finalizers keep? They
+ * are reached.  True: some are. */
+bool rb_hs_finalizers_settle(struct hs_walk *walk);
 
 #endif

@@ -12,7 +12,7 @@
  * So a walk costs 4 bytes a slot, and finding an object's number three loads:
  * a table has the page of each 64 KiB of addresses.
  *
- * In the child: arena.h.
+ * In the child.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -75,5 +75,21 @@ hs_index_object(const struct hs_slot_index *index, uint32_t number)
 
 /* All are not reached again. */
 void rb_hs_index_clear(struct hs_slot_index *index);
+
+/*
+ * Memory of the child.
+ *
+ * The child may not call malloc(3): another thread of its parent may have held
+ * a lock of malloc's when it came to be.  So each table asks the kernel for as
+ * much as it may ever need, and only what is touched is memory.  Nothing is
+ * given back: the child ends soon.
+ *
+ * A child has one thread: no lock.
+ */
+
+/* Zeroes; NULL: the kernel has no addresses left, or the process's limit (ulimit -v) is reached. */
+void *rb_hs_arena_map(size_t bytes);
+/* What of all that was mapped is in memory, bytes. */
+uint64_t rb_hs_arena_resident(void);
 
 #endif

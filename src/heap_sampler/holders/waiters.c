@@ -2,9 +2,9 @@
 #include "heap_sampler/mri.h"
 #include "heap_sampler/holders/waiters.h"
 #include "heap_sampler/base/table.h"
-#include "heap_sampler/holders/arena.h"
-#include "heap_sampler/holders/fiber_waits.h"
+#include "heap_sampler/holders/edge_visit.h"
 #include "heap_sampler/holders/holders.h"
+#include "heap_sampler/holders/slot_index.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -12,13 +12,14 @@
 enum { WAITERS_MOST = 1 << 14,
        FIBERS_MOST = 1 << 20,
        FIBER_PLACES = FIBERS_MOST * 2,
-       FRAMES_MOST = 4 };       /* between what waits and the object whose method that is */
+       FRAMES_MOST = 4,         /* between what waits and the object whose method that is */
+       SCHEDULER_FRAMES = 12 }; /* that a scheduler may have above its `block` */
 
 struct waiter {
     const rb_thread_t *thread;
     VALUE object;               /* that it waits for */
-    bool owned;                 /* a Mutex that a thread has locked: */
-    const struct waiter *owner; /* it, if it waits itself */
+    bool owned;                 /* the object is a Mutex, and a thread holds it */
+    const struct waiter *owner; /* that thread, if it waits, too */
     bool live;
 };
 
@@ -39,23 +40,12 @@ static uint32_t *fiber_hash;    /* by number; linear probing; + 1 */
 
 /* -- what a thread waits for ------------------------------------------------------------------- */
 
-static const char *
-type_of(VALUE object)
-{
-    return RB_TYPE_P(object, T_DATA) && RTYPEDDATA_P(object) ? RTYPEDDATA_TYPE(object)->wrap_struct_name : "";
-}
-
-static bool
-typed_p(VALUE object, const char *type)
-{
-    return strcmp(type_of(object), type) == 0;
-}
-
 /* One whose waiters are woken by who has it. */
 static bool
 waits_p(VALUE object)
 {
-    return typed_p(object, "queue") || typed_p(object, "sized_queue") || typed_p(object, "mutex") || rb_typeddata_is_kind_of(object, &ruby_threadptr_data_type);
+    enum rb_heap_sampler_sync sync = rb_heap_sampler_sync_of(object);
+    return sync == RB_HEAP_SAMPLER_QUEUE || sync == RB_HEAP_SAMPLER_MUTEX || rb_typeddata_is_kind_of(object, &ruby_threadptr_data_type);
 }
 
 /* ConditionVariable#wait calls Mutex#sleep; one that is called by itself is ended by Thread#wakeup alone. */
@@ -63,8 +53,8 @@ static VALUE
 condition_below(const rb_execution_context_t *ec, const rb_control_frame_t *cfp)
 {
     cfp = RUBY_VM_PREVIOUS_CONTROL_FRAME(cfp);
-    bool condition = !RUBY_VM_CONTROL_FRAME_STACK_OVERFLOW_P(ec, cfp) && typed_p(cfp->self, "condvar");
-    return condition ? cfp->self : 0;
+    if (RUBY_VM_CONTROL_FRAME_STACK_OVERFLOW_P(ec, cfp)) return 0;
+    return rb_heap_sampler_sync_of(cfp->self) == RB_HEAP_SAMPLER_CONDITION ? cfp->self : 0;
 }
 
 static VALUE
@@ -72,8 +62,9 @@ object_of_frames(const rb_execution_context_t *ec)
 {
     const rb_control_frame_t *cfp = ec->cfp;
     for (int i = 0; i < FRAMES_MOST && !RUBY_VM_CONTROL_FRAME_STACK_OVERFLOW_P(ec, cfp); i++) {
-        if (typed_p(cfp->self, "queue") || typed_p(cfp->self, "sized_queue") || typed_p(cfp->self, "condvar")) return cfp->self;
-        if (typed_p(cfp->self, "mutex")) return condition_below(ec, cfp);
+        enum rb_heap_sampler_sync sync = rb_heap_sampler_sync_of(cfp->self);
+        if (sync == RB_HEAP_SAMPLER_MUTEX) return condition_below(ec, cfp);
+        if (sync) return cfp->self;
         if (rb_typeddata_is_kind_of(cfp->self, &ruby_threadptr_data_type)) return cfp->self;
         cfp = RUBY_VM_PREVIOUS_CONTROL_FRAME(cfp);
     }
@@ -97,12 +88,6 @@ read_thread(const rb_thread_t *th)
     waiters[waiter_count++] = (struct waiter){.thread = th, .object = object};
 }
 
-/* The head of rb_mutex_t (thread_sync.c). */
-struct mutex {
-    void *fiber;
-    const struct mutex *next;   /* of those that the thread has locked */
-};
-
 static const struct waiter *
 waiter_of(const rb_thread_t *th)
 {
@@ -112,32 +97,81 @@ waiter_of(const rb_thread_t *th)
     return NULL;
 }
 
-/* Who has locked a Mutex unlocks it, at the latest when it ends. */
+/* The thread that holds a Mutex unlocks it, at the latest when the thread ends. */
 static void
-note_owner(const rb_thread_t *th)
+note_owner(struct waiter *waiter)
 {
-    const struct waiter *owner = th->keeping_mutexes ? waiter_of(th) : NULL;
-    for (const struct mutex *mutex = (const void *)th->keeping_mutexes; mutex; mutex = mutex->next) {
-        for (uint32_t i = 0; i < waiter_count; i++) {
-            if (!typed_p(waiters[i].object, "mutex") || RTYPEDDATA_GET_DATA(waiters[i].object) != mutex) continue;
-            waiters[i].owned = true;
-            waiters[i].owner = owner;
-        }
-    }
+    const rb_thread_t *holder = rb_heap_sampler_mutex_holder(waiter->object);
+    waiter->owned = holder != NULL;
+    waiter->owner = holder ? waiter_of(holder) : NULL;
 }
 
 static void
-each_thread(void (*each)(const rb_thread_t *th))
+read_threads(void)
 {
     rb_ractor_t *ractor;
     rb_thread_t *th;
     ccan_list_for_each(&GET_VM()->ractor.set, ractor, vmlr_node)
     {
-        ccan_list_for_each(&ractor->threads.set, th, lt_node) each(th);
+        ccan_list_for_each(&ractor->threads.set, th, lt_node) read_thread(th);
     }
 }
 
 /* -- fibers that a scheduler keeps ----------------------------------------------------------------- */
+
+/* Is it the frame of a method of that name, whose receiver is this? */
+static bool
+method_p(const rb_control_frame_t *cfp, VALUE self, const char *name)
+{
+    if (cfp->self != self || !hs_iseq(cfp->iseq)) return false;
+    const rb_callable_method_entry_t *me = rb_vm_frame_method_entry(cfp);
+    struct hs_text text = me && me->def ? rb_hs_id_text(me->def->original_id) : (struct hs_text){"", 0};
+    return text.len == strlen(name) && memcmp(text.ptr, name, text.len) == 0;
+}
+
+/* Undefined: it has no such parameter. */
+static VALUE
+parameter(const rb_control_frame_t *cfp, unsigned number)
+{
+    const struct rb_iseq_constant_body *body = ISEQ_BODY(cfp->iseq);
+    if ((unsigned)(body->param.lead_num + body->param.opt_num) <= number) return Qundef;
+    return (cfp->ep - (VM_ENV_DATA_SIZE - 1) - body->local_table_size)[number];
+}
+
+static const rb_control_frame_t *
+block_of_scheduler(const rb_execution_context_t *ec, VALUE scheduler)
+{
+    const rb_control_frame_t *cfp = ec->cfp;
+    for (int i = 0; i < SCHEDULER_FRAMES && !RUBY_VM_CONTROL_FRAME_STACK_OVERFLOW_P(ec, cfp); i++) {
+        if (method_p(cfp, scheduler, "block")) return cfp;
+        cfp = RUBY_VM_PREVIOUS_CONTROL_FRAME(cfp);
+    }
+    return NULL;
+}
+
+static bool
+suspended_p(const rb_fiber_t *fiber)
+{
+    struct rb_heap_sampler_fiber_kept kept;
+    rb_heap_sampler_fiber_keeps(fiber, &kept);
+    return kept.suspended;
+}
+
+/* The frame of the method that waits, whose receiver is what it waits for. NULL: it runs, has not begun, or waits for a time, or
+ * for what is no such object. */
+static const rb_control_frame_t *
+fiber_waits_in(VALUE object)
+{
+    const rb_fiber_t *fiber = RTYPEDDATA_GET_DATA(object);
+    if (!fiber || !suspended_p(fiber)) return NULL;
+    const rb_execution_context_t *ec = rb_fiberptr_get_ec((rb_fiber_t *)fiber);
+    if (!ec->cfp || !ec->thread_ptr || NIL_P(ec->thread_ptr->scheduler)) return NULL;
+    const rb_control_frame_t *cfp = block_of_scheduler(ec, ec->thread_ptr->scheduler);
+    if (!cfp || !NIL_P(parameter(cfp, 1))) return NULL;
+    const rb_control_frame_t *caller = RUBY_VM_PREVIOUS_CONTROL_FRAME(cfp);
+    if (RUBY_VM_CONTROL_FRAME_STACK_OVERFLOW_P(ec, caller) || RB_SPECIAL_CONST_P(caller->self)) return NULL;
+    return caller->self == parameter(cfp, 0) ? caller : NULL;
+}
 
 static uint32_t
 place_of_fiber(uint32_t number)
@@ -151,7 +185,7 @@ static bool
 put_off_fiber(struct hs_walk *walk, VALUE object, uint32_t number)
 {
     if (!rb_obj_is_fiber(object) || fiber_count == FIBERS_MOST || fiber_hash[place_of_fiber(number)]) return false;
-    const rb_control_frame_t *cfp = rb_hs_fiber_waits_in(object);
+    const rb_control_frame_t *cfp = fiber_waits_in(object);
     if (!cfp || !waits_p(cfp->self)) return false;
     uint32_t place = place_of_fiber(number);
     bool global = *hs_index_from(&walk->index, number) == HS_ROOT_NUMBERS + HS_TOP_GLOBALS;
@@ -209,8 +243,8 @@ rb_hs_waiters_read(struct hs_walk *walk)
     fibers = rb_hs_arena_map(FIBERS_MOST * sizeof(*fibers));
     fiber_hash = rb_hs_arena_map(FIBER_PLACES * sizeof(*fiber_hash));
     if (!waiters || !threads || !fibers || !fiber_hash) return false;
-    each_thread(read_thread);
-    each_thread(note_owner);
+    read_threads();
+    for (uint32_t i = 0; i < waiter_count; i++) note_owner(&waiters[i]);
     walk->held_back = threads;
     walk->held_back_count = waiter_count;
     walk->put_off = put_off_fiber;
@@ -325,7 +359,7 @@ void
 rb_hs_waiter_edge(VALUE stack, struct hs_edge *edge)
 {
     if (rb_obj_is_fiber(stack)) {
-        const rb_control_frame_t *cfp = rb_hs_fiber_waits_in(stack);
+        const rb_control_frame_t *cfp = fiber_waits_in(stack);
         name_wait(edge, "fiber ", cfp ? cfp->self : 0);
         rb_hs_edge_stands_at(edge, rb_fiberptr_get_ec(RTYPEDDATA_GET_DATA(stack)), cfp);
         return;

@@ -16,8 +16,18 @@
  *
  * Thread.list is not counted as a way to reach a thread.
  *
+ * What a fiber waits for under a scheduler: Queue#pop, SizedQueue#push, Mutex#lock
+ * and Thread#join call Fiber::Scheduler#block(blocker, timeout), which lets other
+ * fibers run.  Its frames are then
+ *
+ *     the scheduler's own     transfer, …
+ *     block                   self: the scheduler; blocker, timeout
+ *     Queue#pop               self: the blocker
+ *
+ * Where a time limit is given, a timer of the scheduler's will wake it.
+ *
  * A fiber that nobody can resume is garbage.  One that waits for such an object in
- * Fiber::Scheduler#block (fiber_waits.h) is kept by its scheduler, which wakes it
+ * Fiber::Scheduler#block is kept by its scheduler, which wakes it
  * when the object says so: if nobody else has the object, nobody will.  So when
  * the walk comes to it, it is put off, until the object is reached, or what may
  * resume it: who has the fiber in a variable of its own, or in C.  References of an

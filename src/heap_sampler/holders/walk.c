@@ -1,18 +1,16 @@
 /* See holders/walk.h. */
 #include "heap_sampler/mri.h"
 #include "heap_sampler/holders/walk.h"
-#include "heap_sampler/holders/arena.h"
+#include "heap_sampler/holders/slot_index.h"
 
 #include <string.h>
-#include <unistd.h>
 
 enum rb_heap_sampler_reference rb_heap_sampler_reference;
 
 enum { WORD = 64,
        QUEUE_PART = 16,         /* a queue holds one in so many slots at most */
        QUEUE_LEAST = 4096,
-       GUESSES_MOST = 1 << 22,  /* a machine stack of 8 MiB has fewer */
-       LOOK_EACH = 1 << 16 };   /* at the parent */
+       GUESSES_MOST = 1 << 22 }; /* a machine stack of 8 MiB has fewer */
 
 /* -- sets of objects ----------------------------------------------------------------- */
 
@@ -81,7 +79,7 @@ rb_hs_walk_reach(struct hs_walk *walk, VALUE object, uint32_t from)
     if (*place) return;
     *place = from;
     if (walk->trying) set_bit(walk, walk->tried, number);
-    if (++walk->progress->objects % LOOK_EACH == 0 && getppid() != walk->parent) _exit(0);
+    walk->progress->objects++;
     add(walk, &walk->next, number);
 }
 
@@ -220,7 +218,7 @@ make_level(struct hs_walk *walk, struct hs_level *level)
 bool
 rb_hs_walk_make(struct hs_walk *walk, struct hs_progress *progress)
 {
-    *walk = (struct hs_walk){.progress = progress, .parent = getppid()};
+    *walk = (struct hs_walk){.progress = progress};
     if (!rb_hs_index_make(&walk->index)) return false;
     walk->queue_most = walk->index.slots / QUEUE_PART < QUEUE_LEAST ? QUEUE_LEAST : walk->index.slots / QUEUE_PART;
     for (int pass = HS_PASS_RUNNING; pass < HS_PASSES; pass++) {

@@ -23,6 +23,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 #include "ruby/ruby.h"
+#include "heap_sampler/account/cgroup.h"
 #include "heap_sampler/holders/slot_index.h"
 
 enum hs_pass { HS_PASS_LASTING,
@@ -42,6 +43,7 @@ struct hs_level {
 struct hs_progress {
     uint64_t objects, edges;
     char type[96];              /* of the T_DATA whose mark function runs; "": none does */
+    struct hs_memory_room room; /* that was left when the child ended for want of it */
 };
 
 /* A word of a machine stack that looks like a reference. */
@@ -61,7 +63,6 @@ struct hs_walk {
     uint32_t from;              /* the number of what is gone through */
     bool from_ractor, from_stack;
     struct hs_progress *progress;
-    pid_t parent;               /* whose memory it is: nobody waits for the answer when that has ended */
     /* Called with each object that is gone through; may be NULL. */
     void (*each)(struct hs_walk *walk, VALUE object, uint32_t number);
     void *data;                 /* of `each` */
@@ -75,7 +76,7 @@ struct hs_walk {
     void (*pin)(struct hs_walk *walk, VALUE object, uint32_t from, bool maybe);
     bool trying;                /* what is reached is noted, to be taken back: */
     uint64_t *tried;            /* bits */
-    VALUE without;              /* as if nobody referred to it (without.h); 0: none */
+    VALUE without;              /* as if nobody referred to it (without.c); 0: none */
 };
 
 /* Is this T_DATA a thread, a fiber or a binding? Its references are local variables. */

@@ -1,10 +1,9 @@
-/* See holders/without.h. */
+/* What would be freed: see holders/chains.h. */
 #include "heap_sampler/mri.h"
-#include "heap_sampler/holders/without.h"
 #include "heap_sampler/base/clock.h"
-#include "heap_sampler/holders/arena.h"
-#include "heap_sampler/holders/finalizers.h"
+#include "heap_sampler/holders/chains.h"
 #include "heap_sampler/holders/roots.h"
+#include "heap_sampler/holders/slot_index.h"
 #include "heap_sampler/holders/waiters.h"
 
 /* Of all bytes; and of those of a holder above it, from which on it is told by itself. */

@@ -24,12 +24,6 @@ rb_hs_labels_set(uint16_t number)
     rb_current_execution_context(true)->heap_sampler_labels = number;
 }
 
-void
-rb_hs_fibers_stand_still(void)
-{
-    rb_vm_barrier();
-}
-
 /* One that has ended will run no more code, and its fibers may be freed before it. */
 static bool
 see_thread(const struct rb_heap_sampler_alive *alive, void *data)
@@ -50,18 +44,13 @@ see_fiber(const struct rb_heap_sampler_alive *alive, void *data)
     return true;
 }
 
-static void
-no_work(void *data)
-{
-    (void)data;
-}
-
 void
 rb_hs_fibers_see_labels(bool used[HS_LABEL_NUMBERS])
 {
     HS_CONTRACT(vm);
     HS_CONTRACT(free);
-    const struct hs_alive_visit threads = {see_thread, no_work, used}, fibers = {see_fiber, no_work, used};
+    const struct hs_alive_visit threads = {see_thread, NULL, used}, fibers = {see_fiber, NULL, used};
+    rb_vm_barrier();
     used[rb_hs_labels_now()] = true;
     rb_hs_alive_each(HS_THREADS, &threads);
     rb_hs_alive_each(HS_FIBERS, &fibers);

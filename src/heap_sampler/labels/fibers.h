@@ -13,12 +13,9 @@ struct rb_execution_context_struct;
 /* Of the fiber that runs. A plain load each; the second one: [gvl]. */
 uint16_t rb_hs_labels_of(const struct rb_execution_context_struct *ec);
 uint16_t rb_hs_labels_now(void);
-/* [gvl] The set is used: pinned, or just made under the VM lock. */
+/* [gvl] In the era of the number. */
 void rb_hs_labels_set(uint16_t number);
-
-/* No other Ractor runs until the VM lock is left. [vm] */
-void rb_hs_fibers_stand_still(void);
-/* used[number] is set for each that a fiber has. [vm] [free] */
+/* used[number] is set for each that a fiber has. No other Ractor runs until the VM lock is left. [vm] [free] */
 void rb_hs_fibers_see_labels(bool used[HS_LABEL_NUMBERS]);
 
 #endif

@@ -6,39 +6,113 @@
 #include "heap_sampler/life/life.h"
 #include "heap_sampler/account/account.h"
 #include "heap_sampler/account/alive.h"
-#include "heap_sampler/account/inherited.h"
+#include "heap_sampler/account/bodies.h"
+#include "heap_sampler/account/threads.h"
+#include "heap_sampler/account/who.h"
+#include "heap_sampler/base/clock.h"
 #include "heap_sampler/base/locks.h"
 #include "heap_sampler/base/must.h"
 #include "heap_sampler/base/report.h"
-#include "heap_sampler/events/later.h"
+#include "heap_sampler/base/table.h"
+#include "heap_sampler/estimate/draw.h"
+#include "heap_sampler/events/changes.h"
 #include "heap_sampler/extending/extending.h"
 #include "heap_sampler/holders/ask.h"
 #include "heap_sampler/malloc/automatic.h"
 #include "heap_sampler/malloc/hooks.h"
 #include "heap_sampler/malloc/table.h"
 #include "heap_sampler/native/names.h"
-#include "heap_sampler/process/identity.h"
 #include "heap_sampler/process/output.h"
 #include "heap_sampler/process/periodic.h"
 #include "heap_sampler/process/safe_point.h"
+#include "heap_sampler/process/within.h"
 #include "heap_sampler/service/address.h"
-#include "heap_sampler/service/attach.h"
 #include "heap_sampler/service/service.h"
 #include "heap_sampler/settings/options.h"
 #include "heap_sampler/sites/sampler.h"
 #include "heap_sampler/slots/check.h"
-#include "heap_sampler/slots/hooks.h"
 #include "heap_sampler/slots/sessions.h"
 #include "heap_sampler/stacks/class_table.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
+#include <time.h>
 #include <unistd.h>
+
+enum { LAST_PROFILE_MS = 10000,
+       STOP_MS = 2000 };        /* where no profile is written */
 
 static bool options_ready, booted;
 
 static void start_main_session(void);
 static void begin_service(void);
+
+/* -- which process this is: its sequence of chance, and whether only=1/N chose it ------------- */
+
+static uint64_t
+entropy(void)
+{
+    uint64_t number = 0;
+    if (getrandom(&number, sizeof(number), GRND_NONBLOCK) == sizeof(number)) return number;
+    return hs_mix(rb_hs_steady_ns() ^ ((uint64_t)getpid() << 32) ^ rb_hs_now_ns());
+}
+
+/* Which process this is among those that began as one: 0 for the first; a child's follows from its parent's and from how
+ * many children came before it, so that it is the same in each run of the same program. */
+static uint64_t lineage;
+static uint64_t first_pid;
+/* What only=1/N decides by, one number for each process, drawn when it is first asked for: whoever is chosen at 1/10 would
+ * have been at 1/5, and nobody is asked twice. */
+static uint64_t luck;
+static bool luck_drawn;
+
+/* Processes that start alike must not decide alike: the host's name and the process id tell them apart. A container that is
+ * started again under its name has both again, and decides as it did. */
+static uint64_t
+seeded_luck(uint64_t seed)
+{
+    char host[256] = "";
+    uint64_t number = hs_mix(seed + 1);
+    gethostname(host, sizeof(host) - 1);
+    for (const char *c = host; *c; c++) number = hs_mix(number + (unsigned char)*c);
+    return hs_mix(hs_mix(number + first_pid) + lineage);
+}
+
+/* A seeded process's children have sequences of their own, the same in each run. */
+static void
+seed_process(void)
+{
+    const struct hs_options *options = &rb_hs_options;
+    if (!first_pid) first_pid = (uint64_t)getpid();
+    rb_hs_sampler.process_start = entropy() >> 1;
+    rb_hs_random_seed(&rb_hs_sampler.random, options->seeded ? hs_mix(options->seed + 1) + lineage : entropy());
+    rb_hs_malloc_seed(rb_hs_random_next(&rb_hs_sampler.random));
+    luck_drawn = false;
+}
+
+/* Does only=1/N choose this process? The answer stays the same until the next seed. */
+static bool
+chosen_p(void)
+{
+    const struct hs_options *options = &rb_hs_options;
+    if (options->only_n <= 1) return true;
+    if (!luck_drawn) luck = options->seeded ? seeded_luck(options->seed) : entropy();
+    luck_drawn = true;
+    return luck <= UINT64_MAX / options->only_n;
+}
+
+static void
+become_child(void)
+{
+    rb_hs_sampler.child = true;
+    rb_hs_sampler.ids_at_fork = rb_hs_sampler.next_id;
+    lineage = hs_mix(lineage + rb_hs_sampler.forks);
+    seed_process();
+}
+
+/* -- settings, the first session --------------------------------------------------------------- */
 
 /* Bad settings end a Ruby that was given them on its command line. Those of the environment may be meant for every program
  * of a machine: there the program is worth more than its profile. */
@@ -49,7 +123,7 @@ read_option(const char *text, const char *from, bool environment)
     if (rb_hs_options_parse(&rb_hs_options, text, error, sizeof(error))) return;
     if (!environment) rb_raise(rb_eArgError, "%s: %s", from, error);
     rb_hs_options.on = false;
-    rb_hs_warn_of_settings("%s: %s; nothing is sampled until that is mended", from, error);
+    rb_hs_warn_of_settings("%s: %s; sampling is off until you fix this setting", from, error);
 }
 
 static void
@@ -58,7 +132,7 @@ prepare_options(void)
     if (options_ready) return;
     options_ready = true;
     rb_hs_options_default(&rb_hs_options);
-    const char *text = getenv("RUBY_HEAP_SAMPLE");
+    const char *text = secure_getenv("RUBY_HEAP_SAMPLE");       /* a setuid program's environment is another user's */
     if (text && *text) read_option(text, "RUBY_HEAP_SAMPLE", true);
 }
 
@@ -72,7 +146,7 @@ rb_heap_sampler_add_text(struct rb_heap_sampler_text **list, const char *text)
 {
     size_t size = strlen(text) + 1;
     struct rb_heap_sampler_text *added = malloc(sizeof(*added) + size);
-    if (!added) rb_raise(rb_eArgError, "--heap-sample: no memory");
+    if (!added) rb_raise(rb_eArgError, "--heap-sample: not enough memory");
     added->next = NULL;
     memcpy(added->text, text, size);
     while (*list) list = &(*list)->next;
@@ -85,8 +159,8 @@ follow_script_line(const struct hs_options *before)
 {
     const struct hs_options *options = &rb_hs_options;
     bool on = rb_hs_sampler.session[HS_MAIN].on;
-    if (options->seeded && !on) rb_hs_seed_process();
-    bool wanted = options->on && rb_hs_process_chosen_p();
+    if (options->seeded && !on) seed_process();
+    bool wanted = options->on && chosen_p();
     if (on && wanted) {
         if (options->interval != before->interval || options->interval_auto != before->interval_auto) {
             rb_hs_session_retune(HS_MAIN, options->interval, options->interval_auto);
@@ -138,7 +212,7 @@ start_main_session(void)
     rb_hs_malloc_automatic(rb_hs_options.malloc_auto);
     if (rb_hs_options.malloc_mode == HS_MALLOC_SAY_ON) settings.malloc_interval = rb_hs_options.malloc_interval;
     if (rb_hs_session_start(&settings, true) < 0) {
-        rb_hs_warn_once(HS_TROUBLE_MEMORY, "no memory: sampling is off");
+        rb_hs_warn_once(HS_TROUBLE_MEMORY, "not enough memory; sampling is off");
         return;
     }
     rb_hs_output_check();
@@ -155,15 +229,16 @@ boot_service(void)
 }
 
 void
-rb_heap_sampler_boot(void)
+rb_heap_sampler_boot(const char *script)
 {
+    rb_hs_who_boot(script);
     prepare_options();
     booted = true;
     rb_hs_safe_point_boot();
     boot_service();
-    rb_hs_seed_process();
+    seed_process();
     if (rb_hs_options.on) rb_hs_note_start_folder();    /* for a child that may be chosen, too */
-    bool chosen = rb_hs_options.on && rb_hs_process_chosen_p();
+    bool chosen = rb_hs_options.on && chosen_p();
     rb_hs_malloc_boot(chosen && rb_hs_options.malloc_mode == HS_MALLOC_SAY_ON);
     if (chosen) start_main_session();
     else if (rb_hs_options.standby) begin_service();
@@ -191,13 +266,48 @@ rb_hs_ended_p(void)
     return ended;
 }
 
-/* A call that it waits for may run on another thread, which needs the GVL to end it. */
-static void *
+static void
 end_service(void *unused)
 {
     (void)unused;
     rb_hs_service_end();
-    return NULL;
+}
+
+static void
+stop_periodic(void *unused)
+{
+    (void)unused;
+    rb_hs_periodic_stop();
+}
+
+static void
+deadline(struct timespec *until, uint64_t ms)
+{
+    clock_gettime(CLOCK_MONOTONIC, until);
+    rb_hs_add_ms(until, ms);
+}
+
+/* A signal meanwhile ends the process as it would have ended an at_exit block. Without the GVL: a call that the service waits for
+ * may run on another thread of Ruby's. */
+static void
+end_all(void)
+{
+    bool wanted = rb_hs_options.on && rb_hs_sampler.session[HS_MAIN].on && !rb_hs_options.output_none;
+    struct timespec until;
+    int raised = 0, error = 0;
+    deadline(&until, STOP_MS);
+    if (rb_hs_service_no_more()) rb_hs_within(end_service, NULL, &until, &raised);
+    deadline(&until, wanted ? LAST_PROFILE_MS : STOP_MS);
+    if (raised) error = EINTR;
+    else if (!rb_hs_periodic_ended_p()) error = rb_hs_within(stop_periodic, NULL, &until, &raised);
+    if (!error && raised) error = EINTR;
+    if (!error && wanted) {
+        rb_hs_name_all();
+        rb_hs_warn_of_gaps();
+        error = rb_hs_output_at_exit(&until, &raised);
+    }
+    if (error && wanted) rb_hs_output_unfinished(error);
+    if (raised) rb_jump_tag(raised);
 }
 
 void
@@ -207,13 +317,7 @@ rb_heap_sampler_at_exit(void)
     rb_hs_holders_no_more();
     rb_hs_no_later();
     if (!booted) return;
-    rb_thread_call_without_gvl(end_service, NULL, NULL, NULL);
-    rb_hs_periodic_stop();
-    if (rb_hs_options.on && rb_hs_sampler.session[HS_MAIN].on && !rb_hs_options.output_none) {
-        rb_hs_name_all();
-        rb_hs_warn_of_gaps();
-        rb_hs_output_at_exit();
-    }
+    end_all();
 }
 
 static int forking;             /* this process's id, before its fork: the child may be the only one that is left */
@@ -232,12 +336,13 @@ rb_heap_sampler_after_fork(int pid)
 {
     if (pid == 0 || pid > 0) rb_hs_sampler.forks++;
     if (pid == 0) {
-        rb_hs_become_child();
+        become_child();
+        rb_hs_threads_after_fork();
         rb_hs_inherited_after_fork(forking, rb_heap_sampler_drawing);
         rb_hs_be_quiet(rb_hs_options.quiet);
     }
     rb_hs_alive_after_fork(pid == 0);
-    rb_hs_native_after_fork();
+    rb_hs_native_after_fork(pid == 0);
     rb_hs_unlock();
 }
 
@@ -253,7 +358,7 @@ rb_heap_sampler_in_child(void)
     rb_hs_periodic_after_fork();
     rb_hs_service_after_fork();
     if (!rb_hs_options.on || rb_hs_options.only_n <= 1) return;
-    bool chosen = rb_hs_process_chosen_p();
+    bool chosen = chosen_p();
     if (chosen && !rb_hs_sampler.session[HS_MAIN].on) {
         start_main_session();
     }

@@ -17,7 +17,6 @@ static struct hs_pace pace;     /* [vm] */
 static uint64_t paced;          /* samples that it knows of; [vm] */
 static bool paced_known;
 static uint64_t due;            /* samples at which it is to be asked; atomic */
-static uint64_t capped_at, thinnings;   /* as in slots/automatic.c */
 
 static struct hs_pace_time
 now(void)
@@ -38,9 +37,8 @@ rb_hs_malloc_automatic(bool on)
     HS_CONTRACT(gvl);
     automatic = on;
     paced_known = false;
-    capped_at = 0;
-    thinnings = rb_hs_malloc_session(HS_MAIN).thinnings;
     rb_hs_pace_begin(&pace, SAMPLE_NS, now());
+    pace.thinnings = rb_hs_malloc_session(HS_MAIN).thinnings;
     set_due(0);
 }
 
@@ -75,16 +73,6 @@ rb_hs_automatic_bytes(const struct hs_malloc_counts *counts)
     return rb_hs_memory_total() - rb_hs_memory_bytes(HS_MEM_SNAPSHOTS) + counts->pages_bytes;
 }
 
-static uint64_t
-least_interval(const struct hs_malloc_session *session, const struct hs_malloc_counts *counts)
-{
-    uint64_t least = rb_hs_pace_shortest(rb_hs_automatic_bytes(counts));
-    if (session->thinnings != thinnings) capped_at = session->interval;
-    thinnings = session->thinnings;
-    if (least == HS_PACE_SHORTEST) capped_at = 0;
-    return least > capped_at ? least : capped_at;
-}
-
 /* Samples of a finer session beside it are not the main one's. */
 static void
 count_samples(const struct hs_malloc_session *session, const struct hs_malloc_counts *counts)
@@ -103,7 +91,8 @@ rb_hs_malloc_automatic_next(const struct hs_malloc_counts *counts)
     struct hs_malloc_session session = rb_hs_malloc_session(HS_MAIN);
     if (!automatic || !session.on) return 0;
     count_samples(&session, counts);
-    uint64_t next = rb_hs_pace_next(&pace, session.interval, now(), least_interval(&session, counts), true);
+    uint64_t least = rb_hs_pace_least(&pace, rb_hs_automatic_bytes(counts), session.interval, session.thinnings);
+    uint64_t next = rb_hs_pace_next(&pace, session.interval, now(), least, true);
     set_due(paced);
     return next;
 }

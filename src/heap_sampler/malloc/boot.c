@@ -13,6 +13,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/auxv.h>
 
 static const char *
 variable(char **envp, const char *name)
@@ -116,6 +117,8 @@ rb_heap_sampler_malloc_conf(int argc, char **argv, char **envp)
     const char *text;
 
     rb_hs_options_default(&options);
+    char *none[] = {NULL};
+    if (getauxval(AT_SECURE)) envp = none;      /* setuid: the environment is another user's */
     if ((text = variable(envp, "RUBY_HEAP_SAMPLE")) && *text) read_settings(&options, text);
     read_rubyopt(&options, variable(envp, "RUBYOPT"));
     read_arguments(&options, argc, argv);

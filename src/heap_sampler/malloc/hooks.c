@@ -14,10 +14,9 @@
  * What this relies on in MRI stands in mri.h.
  *
  * What it relies on in jemalloc 5.3.1: a byte is drawn with probability
- * 2^-lg_prof_sample, each thread's next draw ahead of time, and again when a
- * sample was taken (prof_sample_new_event_wait).  So after a change of
- * lg_prof_sample a thread's first sample is still one of the old interval: each
- * thread remembers at which interval its next sample was drawn.
+ * 2^-lg_prof_sample, each thread's next draw ahead of time.  After a change of
+ * lg_prof_sample a thread's next sample may still be one of the old interval.
+ * Ours remembers at which interval it was drawn (patches/jemalloc).
  */
 #include "heap_sampler/mri.h"
 #include "heap_sampler/malloc/hooks.h"
@@ -53,12 +52,12 @@ extern VALUE rb_vm_exec(rb_execution_context_t *ec);      /* vm.c, in no header 
 HOOK_LOCAL bool ruby_has_left;  /* this native thread has run its Ruby thread to the end */
 HOOK_LOCAL bool naming;         /* what this thread allocates is for the sampler */
 HOOK_LOCAL bool making_stack;   /* what this thread allocates is a stack */
-HOOK_LOCAL volatile bool drawing_anew;  /* what this thread allocates is for nobody; the compiler knows that malloc does not read it */
 
 static bool asked;              /* the settings wanted it when the process began */
 static bool opened;             /* jemalloc's profiler is open and calls us */
 static bool booted, ended;
 static bool active;             /* jemalloc's profiler draws */
+static uint64_t drawn_interval; /* 2^lg_prof_sample bytes: of draws from now on */
 static rb_postponed_job_handle_t job = POSTPONED_JOB_HANDLE_INVALID;
 
 static struct hs_malloc_counts counters;        /* atomics */
@@ -99,43 +98,6 @@ rb_heap_sampler_vm_ends(void)
     ended = true;
 }
 
-/* -- draws ------------------------------------------------------------------------ */
-
-/* Of jemalloc: 2^lg_prof_sample bytes, and how often it was made to draw again. */
-static uint64_t drawn_interval;
-static uint32_t activations;
-
-HOOK_LOCAL struct {
-    uint64_t interval;          /* of this thread's next sample; 0: it has taken none */
-    uint32_t activations;       /* as they were when it was drawn; while it is not active jemalloc draws without us */
-} next_draw;
-
-/* At which interval was the sample drawn that this thread takes? */
-static uint64_t
-take_draw(void)
-{
-    uint64_t now = __atomic_load_n(&drawn_interval, __ATOMIC_RELAXED), drawn_at = next_draw.interval;
-    uint32_t at = __atomic_load_n(&activations, __ATOMIC_RELAXED);
-    if (!drawn_at || next_draw.activations != at) drawn_at = now;
-    next_draw.interval = now;
-    next_draw.activations = at;
-    return drawn_at;
-}
-
-/* A block so large that it is a sample all but certainly (but once in e^64
- * times) makes jemalloc draw anew for this thread.  It is never touched. */
-static void
-draw_anew(uint64_t was)
-{
-    enum { TIMES = 64,
-           MOST = 1 << 30 };
-    if (!was || was > MOST / TIMES) return;
-    drawing_anew = true;
-    void *volatile block = malloc((size_t)was * TIMES);
-    free(block);
-    drawing_anew = false;
-}
-
 /* -- where am I ------------------------------------------------------------------- */
 
 static bool compiler_is_hidden = true;  /* jemalloc draws nothing in it (malloc/yjit.h) */
@@ -151,9 +113,7 @@ rb_heap_sampler_compiler_begins(void)
     if (compiling.depth++ || !active) return;
     compiling.counted = true;
     rb_hs_yjit_begins();
-    /* A draw of another interval is left to the hook, which takes note of it. */
-    bool stale = next_draw.interval && next_draw.interval != drawn_interval;
-    compiling.hidden = compiler_is_hidden && !stale && rb_hs_allocator_thread_draws(false);
+    compiling.hidden = compiler_is_hidden && rb_hs_allocator_thread_draws(false);
 }
 
 void
@@ -186,7 +146,7 @@ place_of_malloc(const rb_execution_context_t *ec)
     return ec->vm_stack && ec->cfp ? HS_MALLOC_STACK : HS_MALLOC_AT_NO_FRAME;
 }
 
-/* The end of the stack that this runs on, which may be none of Ruby's. */
+/* The end of the stack that this runs on; 0: it is not the machine stack of Ruby's current thread or fiber. */
 static uintptr_t
 stack_end(const rb_execution_context_t *ec)
 {
@@ -256,7 +216,7 @@ copy_frames(const void *ec, struct hs_raw_frame *frames, uint32_t depth)
 }
 
 static void
-sample(uintptr_t address, uint64_t size, uint64_t asked, uint64_t drawn_at)
+sample(uintptr_t address, uint64_t size, uint64_t asked)
 {
     uintptr_t native[HS_NATIVE_MAX];
     const rb_execution_context_t *ec = current_ec();
@@ -264,7 +224,7 @@ sample(uintptr_t address, uint64_t size, uint64_t asked, uint64_t drawn_at)
         .address = address,
         .size = size,
         .asked = asked,
-        .drawn_at = drawn_at,
+        .drawn_at = rb_hs_allocator_drawn_at(),
         .gc = gc_count(),
         .thread = ec ? rb_th_serial(rb_ec_thread_ptr(ec)) : 0,
         .kind = place_of_malloc(ec),
@@ -300,9 +260,8 @@ sample_hook(const void *ptr, size_t size, void **frames, unsigned len, size_t us
 {
     (void)frames, (void)len;
     int saved_errno = errno;
-    uint64_t drawn_at = take_draw();
     note_excess(usize, 1);
-    if (!rb_hs_memory_inside() && !drawing_anew) sample((uintptr_t)ptr, usize, size, drawn_at);
+    if (!rb_hs_memory_inside()) sample((uintptr_t)ptr, usize, size);
     errno = saved_errno;
 }
 
@@ -311,7 +270,7 @@ free_hook(const void *ptr, size_t usize)
 {
     int saved_errno = errno;
     note_excess(usize, -1);
-    if (!rb_hs_memory_inside() && !drawing_anew) rb_hs_malloc_died((uintptr_t)ptr, gc_count());
+    if (!rb_hs_memory_inside()) rb_hs_malloc_died((uintptr_t)ptr, gc_count());
     errno = saved_errno;
 }
 
@@ -378,7 +337,6 @@ static void
 set_active(bool wanted)
 {
     if (active == wanted) return;
-    if (wanted) __atomic_add_fetch(&activations, 1, __ATOMIC_RELAXED);
     active = rb_hs_mallctl_write("prof.active", &wanted, sizeof(wanted)) ? wanted : active;
 }
 
@@ -391,21 +349,21 @@ lg_of(uint64_t interval)
 }
 
 /* jemalloc draws at the largest power of two up to the smallest interval that a
- * session asks for; the rest is done by what each session keeps. */
+ * session asks for; the rest is done by what each session keeps.  prof.reset
+ * draws anew for this thread, so that a block of Ruby that is profiled is
+ * sampled from its first byte on. */
 static void
 adjust_draws(void)
 {
-    uint64_t interval = rb_hs_malloc_interval(), was = drawn_interval;
+    uint64_t interval = rb_hs_malloc_interval();
     if (interval) {
         size_t lg = lg_of(interval);
-        if (UINT64_C(1) << lg != was && rb_hs_mallctl_write("prof.reset", &lg, sizeof(lg))) {
+        bool wanted = !active || UINT64_C(1) << lg != drawn_interval;
+        if (wanted && rb_hs_mallctl_write("prof.reset", &lg, sizeof(lg))) {
             __atomic_store_n(&drawn_interval, UINT64_C(1) << lg, __ATOMIC_RELAXED);
         }
     }
-    bool begins = interval && !active;
     set_active(interval != 0);
-    /* A block of Ruby that is profiled is to be sampled from its first byte on. */
-    if (active && (begins || drawn_interval < was)) draw_anew(was);
 }
 
 static bool
@@ -508,13 +466,13 @@ static const char *
 why_missing(void)
 {
     const struct hs_allocator *allocator = rb_hs_allocator();
-    if (!allocator->jemalloc) return "this Ruby was built without jemalloc";
+    if (!allocator->jemalloc) return "this Ruby was built without jemalloc; build it with jemalloc";
     if (!asked) {
-        return "it must be asked for when Ruby starts: --heap-sample, or --heap-sample=off,malloc=standby (in RUBYOPT and "
-               "RUBY_HEAP_SAMPLE as well)";
+        return "this Ruby was started without malloc sampling; start it with --heap-sample or RUBY_HEAP_SAMPLE, "
+               "such as off,malloc=standby";
     }
-    if (!allocator->prof_opened) return "jemalloc's profiler is closed: take prof:false out of MALLOC_CONF";
-    return allocator->sample_hooks ? "no memory for its samples" : "this jemalloc is not ours: it reports no births and deaths";
+    if (!allocator->prof_opened) return "jemalloc's profiler is off; remove prof:false from MALLOC_CONF";
+    return allocator->sample_hooks ? "not enough memory for malloc samples" : "this jemalloc does not report sampling intervals; use the jemalloc of this Ruby (look at LD_PRELOAD)";
 }
 
 void

@@ -6,7 +6,7 @@
 #include "heap_sampler/base/table.h"
 #include "heap_sampler/estimate/epochs.h"
 #include "heap_sampler/malloc/table.h"
-#include "heap_sampler/sites/totals.h"
+#include "heap_sampler/sites/sampler.h"
 #include "heap_sampler/stacks/capture.h"
 #include "heap_sampler/stacks/stack_table.h"
 
@@ -574,11 +574,11 @@ rb_hs_malloc_stacks_see_labels(bool used[HS_LABEL_NUMBERS])
 }
 
 void
-rb_hs_malloc_stacks_replace_labels(const bool gone[HS_LABEL_NUMBERS], hs_malloc_renumber renumber)
+rb_hs_malloc_stacks_keep_labels(const bool used[HS_LABEL_NUMBERS], hs_malloc_renumber renumber)
 {
     for (uint32_t i = 0; i < stack_count; i++) {
         struct stack *stack = &stacks[i];
-        if (!stack->used || !gone[stack->labels]) continue;
+        if (!stack->used || used[stack->labels]) continue;
         stack->labels = HS_LABELS_OTHER;
         stack->raw_key = 0;
         renew_native_key(stack);

@@ -17,7 +17,7 @@
 #include "heap_sampler/base/must.h"
 #include "heap_sampler/labels/label_sets.h"
 #include "heap_sampler/malloc/table.h"
-#include "heap_sampler/sites/totals.h"
+#include "heap_sampler/sites/sampler.h"
 #include "heap_sampler/stacks/capture.h"
 #include "heap_sampler/stacks/stack_table.h"
 
@@ -60,8 +60,8 @@ bool rb_hs_malloc_stacks_fold_end(const uint32_t *new_node, hs_malloc_renumber r
 
 /* used[number] is set for each label set that a stack with a living block has. */
 void rb_hs_malloc_stacks_see_labels(bool used[HS_LABEL_NUMBERS]);
-/* No stack has a label set any more that has gone: HS_LABELS_OTHER in its place. */
-void rb_hs_malloc_stacks_replace_labels(const bool gone[HS_LABEL_NUMBERS], hs_malloc_renumber renumber);
+/* Stacks with other sets get HS_LABELS_OTHER. */
+void rb_hs_malloc_stacks_keep_labels(const bool used[HS_LABEL_NUMBERS], hs_malloc_renumber renumber);
 
 /* Into `copy`; false: no memory. */
 bool rb_hs_malloc_stacks_copy(struct hs_malloc_copy *copy, int session);

@@ -6,16 +6,11 @@
 #include "heap_sampler/base/table.h"
 #include "heap_sampler/estimate/draw.h"
 #include "heap_sampler/estimate/epochs.h"
-#include "heap_sampler/estimate/estimate.h"
 #include "heap_sampler/events/changes.h"
-#include "heap_sampler/events/later.h"
 #include "heap_sampler/events/probes.h"
-#include "heap_sampler/labels/reclaim.h"
-#include "heap_sampler/malloc/births.h"
 #include "heap_sampler/malloc/stacks.h"
 #include "heap_sampler/sites/folding.h"
 #include "heap_sampler/sites/sampler.h"
-#include "heap_sampler/sites/totals.h"
 #include "heap_sampler/stacks/capture.h"
 #include "heap_sampler/stacks/stack_table.h"
 
@@ -23,7 +18,8 @@
 #include <string.h>
 #include <time.h>
 
-enum { BLOCKS_MAX = 3 << 13 };  /* while own memory is bounded: 1.3 MB */
+enum { BLOCKS_MAX = 3 << 13,   /* while own memory is bounded: 1.3 MB */
+       BIRTHS_MAX = 1 << 12 };  /* 224 KiB */
 
 struct block {
     uintptr_t address;          /* 0: the place is empty */
@@ -49,12 +45,19 @@ static struct hs_random chance;
 static uint64_t dropped;
 static uint64_t next_id;
 static struct hs_changes changes = {.use = HS_MEM_MALLOC, .most = 1 << 13};     /* 192 KiB, for listeners */
+/* Births that listeners have not been told of yet. Each holds its stack and its epoch as a living block does: the block may be gone. */
+static struct birth {
+    uint64_t id, size, asked;
+    uint32_t stack, epoch, gc, thread;
+    hs_session_set listeners;
+} *births;
+static uint32_t birth_count, birth_capacity;
 static bool told_later;         /* what waits for a safe point is asked for already */
 static int64_t told_at;         /* seconds */
 
 /* -- the mutex ------------------------------------------------------------------- */
 
-/* Does this thread hold it?  Then what calls malloc is the report of a crash in here, and is let through. */
+/* Set while this thread holds the mutex: a crash reporter that calls malloc must not lock it again. */
 static _Thread_local __attribute__((tls_model("initial-exec"))) bool held;
 
 static void
@@ -64,8 +67,6 @@ unlock_malloc(void)
     pthread_mutex_unlock(&mutex);
 }
 
-/* A C library may fork by itself: the child's first malloc must find it free.
- * jemalloc's own handlers run closer to the fork than ours. */
 static void
 lock_malloc(void)
 {
@@ -79,6 +80,8 @@ static const struct hs_user_of_nodes user_of_nodes = {
     rb_hs_malloc_forget_addresses,
 };
 
+/* A C library may fork without MRI's hooks, and the child's first malloc must find the mutex free. jemalloc registered its handlers
+ * before these, so they run closer to the fork. */
 __attribute__((constructor)) static void
 follow_forks(void)
 {
@@ -145,14 +148,14 @@ remove_block(uint32_t gap)
     block_count--;
 }
 
-/* -- listeners: events/changes.h, malloc/births.h --------------------------- */
+/* -- listeners: events/changes.h -------------------------------------------- */
 
 /* At a safe point, soon: an interrupt for each of them would cost more than they do. */
 static void
 tell_later(void)
 {
     enum { MANY = 256 };
-    uint32_t waiting = changes.count + rb_hs_malloc_births_count();
+    uint32_t waiting = changes.count + birth_count;
     if (!waiting || told_later || (waiting < MANY && rb_hs_coarse_seconds() == told_at)) return;
     told_later = true;
     rb_hs_later();
@@ -176,7 +179,7 @@ static void
 tell_birth(const struct block *block, uint64_t asked)
 {
     if (hs_alloc_traced_p() && block->sessions & 1u << HS_MAIN) tell_tracer_of_weight(block);
-    struct hs_malloc_told birth = {
+    struct birth birth = {
         .id = hs_malloc_id(block->id),
         .size = block->size,
         .asked = asked,
@@ -187,10 +190,12 @@ tell_birth(const struct block *block, uint64_t asked)
         .listeners = block->sessions & HS_LISTENERS,
     };
     if (!birth.listeners) return;
-    if (!rb_hs_malloc_births_add(&birth)) {
+    if (birth_count == BIRTHS_MAX ||
+        !rb_hs_grow(HS_MEM_MALLOC, (void **)&births, &birth_capacity, (uint64_t)birth_count + 1, sizeof(*births))) {
         changes.missed++;
         return;
     }
+    births[birth_count++] = birth;
     epochs.list[birth.epoch].records++;
     rb_hs_malloc_stack_lives(birth.stack, true);
 }
@@ -525,7 +530,7 @@ renumber_blocks(const uint32_t *new_number)
     for (uint32_t place = 0; place < block_places; place++) {
         if (blocks[place].address) blocks[place].stack = new_number[blocks[place].stack];
     }
-    rb_hs_malloc_births_renumber(new_number);
+    for (uint32_t i = 0; i < birth_count; i++) births[i].stack = new_number[births[i].stack];
 }
 
 void
@@ -556,7 +561,7 @@ rb_hs_malloc_listeners_told(void)
 }
 
 static void
-copy_birth(const struct hs_malloc_told *birth, struct hs_malloc_birth_copy *copy)
+copy_birth(const struct birth *birth, struct hs_malloc_birth_copy *copy)
 {
     uint32_t node = rb_hs_malloc_stack_node(birth->stack);
     *copy = (struct hs_malloc_birth_copy){
@@ -579,9 +584,10 @@ rb_hs_malloc_take_births(struct hs_malloc_birth_copy *copies, uint32_t most)
 {
     HS_CONTRACT(vm);
     lock_malloc();
-    uint32_t count = rb_hs_malloc_births_count() < most ? rb_hs_malloc_births_count() : most;
-    for (uint32_t i = 0; i < count; i++) copy_birth(rb_hs_malloc_births_at(i), &copies[i]);
-    rb_hs_malloc_births_drop(count);
+    uint32_t count = birth_count < most ? birth_count : most;
+    for (uint32_t i = 0; i < count; i++) copy_birth(&births[i], &copies[i]);
+    birth_count -= count;
+    if (birth_count) memmove(births, births + count, birth_count * sizeof(*births));
     unlock_malloc();
     return count;
 }
@@ -600,7 +606,7 @@ rb_hs_malloc_forget_listeners(hs_session_set listeners)
 {
     lock_malloc();
     rb_hs_changes_forget(&changes, listeners);
-    for (uint32_t i = 0; i < rb_hs_malloc_births_count(); i++) rb_hs_malloc_births_at(i)->listeners &= (hs_session_set)~listeners;
+    for (uint32_t i = 0; i < birth_count; i++) births[i].listeners &= (hs_session_set)~listeners;
     unlock_malloc();
 }
 
@@ -633,30 +639,21 @@ rb_hs_malloc_fold_end(const uint32_t *new_node)
 
 /* -- label sets that go ------------------------------------------------------------------------------ */
 
-static void
-see_labels(bool used[HS_LABEL_NUMBERS])
+void
+rb_hs_malloc_see_labels(bool used[HS_LABEL_NUMBERS])
 {
     lock_malloc();
     rb_hs_malloc_stacks_see_labels(used);
     unlock_malloc();
 }
 
-static bool
-replace_labels(const bool gone[HS_LABEL_NUMBERS])
+void
+rb_hs_malloc_keep_labels(const bool used[HS_LABEL_NUMBERS])
 {
     HS_CONTRACT(write);
     lock_malloc();
-    rb_hs_malloc_stacks_replace_labels(gone, renumber_blocks);
+    rb_hs_malloc_stacks_keep_labels(used, renumber_blocks);
     unlock_malloc();
-    return true;
-}
-
-static const struct hs_user_of_labels user_of_labels = {see_labels, replace_labels};
-
-__attribute__((constructor)) static void
-follow_labels(void)
-{
-    rb_hs_labels_used_by(&user_of_labels);
 }
 
 /* -- snapshots ----------------------------------------------------------------------------------------- */
@@ -742,15 +739,15 @@ rb_hs_malloc_check(void)
         HS_MUST(block->sessions, "the block at %p has no session", (void *)block->address);
         for (int s = 0; s < HS_SESSIONS; s++) samples[s] += block->sessions >> s & 1;
     }
-    for (uint32_t i = 0; i < rb_hs_malloc_births_count(); i++) {
-        HS_MUST(rb_hs_malloc_stack_used_p(rb_hs_malloc_births_at(i)->stack), "birth %u: stack %u", i, rb_hs_malloc_births_at(i)->stack);
+    for (uint32_t i = 0; i < birth_count; i++) {
+        HS_MUST(rb_hs_malloc_stack_used_p(births[i].stack), "birth %u: stack %u", i, births[i].stack);
     }
     HS_MUST(count == block_count, "%u blocks, counted %u", block_count, count);
     for (int s = 0; s < HS_SESSIONS; s++) {
         HS_MUST(samples[s] == sessions[s].is.samples, "session %d has %llu blocks, counted %llu", s,
                 (unsigned long long)sessions[s].is.samples, (unsigned long long)samples[s]);
     }
-    rb_hs_malloc_stacks_check(block_count + rb_hs_malloc_births_count());
+    rb_hs_malloc_stacks_check(block_count + birth_count);
     unlock_malloc();
 }
 

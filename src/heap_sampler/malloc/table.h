@@ -30,7 +30,8 @@
 #include <stdint.h>
 #include "heap_sampler/base/must.h"
 #include "heap_sampler/events/changes.h"
-#include "heap_sampler/sites/totals.h"
+#include "heap_sampler/labels/label_sets.h"
+#include "heap_sampler/sites/sampler.h"
 #include "heap_sampler/stacks/capture.h"
 #include "heap_sampler/stacks/stack_table.h"
 
@@ -132,6 +133,10 @@ void rb_hs_malloc_fold_begin(bool *keep, bool spare);
 /* `new_node` may be NULL: they are what they were. */
 void rb_hs_malloc_fold_end(const uint32_t *new_node);
 
+/* As rb_hs_sites_see_labels and rb_hs_sites_keep_labels. [write] */
+void rb_hs_malloc_see_labels(bool used[HS_LABEL_NUMBERS]);
+void rb_hs_malloc_keep_labels(const bool used[HS_LABEL_NUMBERS]);
+
 /* -- snapshots ------------------------------------------------------------------------ */
 
 struct hs_malloc_block_copy {
@@ -162,7 +167,7 @@ void rb_hs_malloc_copy_free(struct hs_malloc_copy *copy);
 /* What a block and a stack take at most in a snapshot, with the rows that they
  * become, bytes (asserted in profile/malloc_rows.c). */
 enum { HS_SNAPSHOT_BLOCK = 288,
-       HS_SNAPSHOT_STACK = 584 };
+       HS_SNAPSHOT_STACK = 648 };
 /* What all of them would take now. [any] */
 size_t rb_hs_malloc_snapshot_bytes(void);
 

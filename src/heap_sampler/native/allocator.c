@@ -4,9 +4,11 @@
  * unless it has the hooks.
  */
 #include "heap_sampler/native/allocator.h"
+#include "internal/heap_sampler.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #ifdef __GLIBC__
@@ -17,6 +19,9 @@ typedef int (*mallctl_function)(const char *name, void *old, size_t *old_size, v
 
 /* Found by the linker, so that it can be called before libraries are initialised. */
 extern int mallctl(const char *name, void *old, size_t *old_size, void *new, size_t new_size) __attribute__((weak));
+
+/* A pointer to lg_prof_sample as it was when the calling thread's next sample was drawn: patches/jemalloc. */
+static const char DRAWN_AT[] = "thread.prof.lg_samplep";
 
 static mallctl_function mallctl_of_process;
 static struct hs_allocator allocator;
@@ -52,6 +57,15 @@ bool
 rb_hs_allocator_thread_draws(bool wanted)
 {
     return rb_hs_mallctl_write("thread.prof.active", &wanted, sizeof(wanted));
+}
+
+uint64_t
+rb_hs_allocator_drawn_at(void)
+{
+    /* Inside malloc a thread-local variable must not be allocated when first used, as one of a library may be. */
+    static _Thread_local __attribute__((tls_model("initial-exec"))) const size_t *lg;
+    if (!lg) rb_hs_mallctl_read(DRAWN_AT, &lg, sizeof(lg));
+    return UINT64_C(1) << *lg;
 }
 
 uint64_t
@@ -92,9 +106,10 @@ describe_jemalloc(void)
     /* "5.3.0-0-g54eaed1…": what follows the first dash says nothing to a user */
     snprintf(allocator.name, sizeof(allocator.name), "jemalloc %.*s", (int)strcspn(version, "-"), version);
 
-    void *hook;
+    void *hook, *lg;
     allocator.prof_opened = flag("opt.prof");
-    allocator.sample_hooks = rb_hs_mallctl_read("experimental.hooks.prof_sample_free", &hook, sizeof(hook));
+    allocator.sample_hooks = rb_hs_mallctl_read("experimental.hooks.prof_sample_free", &hook, sizeof(hook)) &&
+        rb_hs_mallctl_read(DRAWN_AT, &lg, sizeof(lg));
 }
 
 static void
@@ -122,4 +137,37 @@ rb_hs_allocator(void)
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, look);
     return &allocator;
+}
+
+/* -- fork ---------------------------------------------------------------------------- */
+
+static struct {
+    void (*before)(void), (*parent)(void), (*child)(void);      /* all or none */
+} jemalloc;
+
+void
+rb_heap_sampler_malloc_fork(void (*before)(void), void (*parent)(void), void (*child)(void))
+{
+    if (!before || !parent || !child) return;
+    jemalloc.before = before;
+    jemalloc.parent = parent;
+    jemalloc.child = child;
+}
+
+void
+rb_hs_malloc_before_fork(void)
+{
+    if (jemalloc.before) jemalloc.before();
+}
+
+void
+rb_hs_malloc_after_fork_in_parent(void)
+{
+    if (jemalloc.parent) jemalloc.parent();
+}
+
+void
+rb_hs_malloc_after_fork_in_child(void)
+{
+    if (jemalloc.child) jemalloc.child();
 }

@@ -11,7 +11,6 @@
 #include "heap_sampler/base/memory.h"
 #include "heap_sampler/base/table.h"
 
-#ifdef __linux__
 #include <elf.h>
 #include <endian.h>
 #include <errno.h>
@@ -409,31 +408,3 @@ rb_hs_elf_function_at(const struct hs_elf_symbols *symbols, const struct hs_elf_
     }
     return length;
 }
-
-#else /* no ELF files that could be found */
-
-size_t
-rb_hs_elf_build_id(const struct hs_elf_source *source, char *text)
-{
-    text[0] = '\0';
-    return 0;
-}
-
-struct hs_elf_symbols *
-rb_hs_elf_symbols_read(const struct hs_elf_source *source)
-{
-    return NULL;
-}
-
-void
-rb_hs_elf_symbols_free(struct hs_elf_symbols *symbols)
-{
-}
-
-size_t
-rb_hs_elf_function_at(const struct hs_elf_symbols *symbols, const struct hs_elf_source *source,
-                      uint64_t offset, char *name, size_t room)
-{
-    return 0;
-}
-#endif

@@ -14,25 +14,22 @@
  */
 #include "heap_sampler/native/names.h"
 #include "heap_sampler/base/memory.h"
+#include "heap_sampler/base/proc.h"
 #include "heap_sampler/base/table.h"
 #include "heap_sampler/base/texts.h"
 #include "heap_sampler/native/elf_symbols.h"
 
-#include <string.h>
-
-#ifdef __linux__
-#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <string.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 enum {
     LINE_MAX_BYTES = 20 * 1024,         /* PATH_MAX, every byte of it escaped, and the numbers */
     FUNCTIONS_MAX = 1 << 15,            /* remembered; then all is forgotten */
     FILES_MAX = 1024,                   /* likewise */
-    TEXTS_MAX = 1 << 15,                /* kept for good; then functions have no names */
+    TEXTS_MAX = 1 << 15,                /* likewise; while they are used, functions beyond have no names */
     NAME_MAX_BYTES = 2048,              /* C++ has longer ones: cut */
 };
 #define TEXT_BYTES_MAX (UINT64_C(3) << 20)
@@ -59,62 +56,53 @@ static struct hs_map texts_by_hash = {.use = HS_MEM_NAMES};
 static struct hs_text *texts;           /* text 0 is "" */
 static uint32_t text_count, text_capacity;
 static uint64_t text_bytes;
+static uint32_t readings;               /* that are open, and use texts */
 
-static uint64_t
-hash_text(const char *ptr, size_t len)
+/* UINT32_MAX: no memory, or no room for another text. */
+static uint32_t
+intern(const char *ptr, size_t len)
 {
-    uint64_t hash = hs_mix(len + 1);
-    for (size_t i = 0; i < len; i++) hash = (hash ^ (unsigned char)ptr[i]) * UINT64_C(0x100000001b3);
-    hash = hs_mix(hash);
-    return hash ? hash : 1;
-}
-
-/* False: no memory, or no room for another text. */
-static bool
-intern(const char *ptr, size_t len, uint32_t *index)
-{
+    uint64_t hash;
     if (!text_count) {
-        if (!rb_hs_grow(HS_MEM_NAMES, (void **)&texts, &text_capacity, 1, sizeof(*texts))) return false;
+        if (!rb_hs_grow(HS_MEM_NAMES, (void **)&texts, &text_capacity, 1, sizeof(*texts))) return UINT32_MAX;
         texts[text_count++] = (struct hs_text){"", 0};
     }
-    *index = 0;
-    if (!len) return true;
-
-    uint64_t hash = hash_text(ptr, len);
-    for (;; hash = hash == UINT64_MAX ? 1 : hash + 1) {
-        const uint32_t *found = rb_hs_map_find(&texts_by_hash, hash);
-        if (!found) break;
-        if (texts[*found].len == len && memcmp(texts[*found].ptr, ptr, len) == 0) {
-            *index = *found;
-            return true;
-        }
-    }
-    if (text_count >= TEXTS_MAX || text_bytes + len > TEXT_BYTES_MAX) return false;
-    if (!rb_hs_grow(HS_MEM_NAMES, (void **)&texts, &text_capacity, (uint64_t)text_count + 1, sizeof(*texts))) return false;
+    if (!len) return 0;
+    uint32_t known = rb_hs_text_find(&texts_by_hash, texts, (struct hs_text){ptr, (uint32_t)len}, &hash);
+    if (known) return known;
+    if (text_count >= TEXTS_MAX || text_bytes + len > TEXT_BYTES_MAX) return UINT32_MAX;
+    if (!rb_hs_grow(HS_MEM_NAMES, (void **)&texts, &text_capacity, (uint64_t)text_count + 1, sizeof(*texts))) return UINT32_MAX;
     char *copy = rb_hs_malloc(HS_MEM_NAMES, len);
-    if (!copy) return false;
-    memcpy(copy, ptr, len);
-    if (!rb_hs_map_put(&texts_by_hash, hash, text_count)) {
+    if (!copy || !rb_hs_map_put(&texts_by_hash, hash, text_count)) {
         rb_hs_free(HS_MEM_NAMES, copy);
-        return false;
+        return UINT32_MAX;
     }
-    texts[text_count] = (struct hs_text){copy, (uint32_t)len};
+    texts[text_count] = (struct hs_text){memcpy(copy, ptr, len), (uint32_t)len};
     text_bytes += len;
-    *index = text_count++;
-    return true;
+    return text_count++;
 }
 
-/* A text that lives as long as the process; "" if there is no room for it. */
-static struct hs_text
-lasting_text(const char *ptr, size_t len)
+/* A reading begins: if no other goes on, what fills most of the room for texts goes. */
+static void
+enter_reading(void)
 {
-    struct hs_text text = {"", 0};
-    uint32_t index;
-
     pthread_mutex_lock(&lock);
-    if (intern(ptr, len, &index)) text = texts[index];
+    if (!readings++ && (text_count > TEXTS_MAX / 4 * 3 || text_bytes > TEXT_BYTES_MAX / 4 * 3)) {
+        for (uint32_t i = 1; i < text_count; i++) rb_hs_free(HS_MEM_NAMES, (char *)texts[i].ptr);
+        rb_hs_map_clear(&texts_by_hash);
+        rb_hs_map_clear(&functions);
+        text_count = 1;
+        text_bytes = 0;
+    }
     pthread_mutex_unlock(&lock);
-    return text;
+}
+
+static void
+leave_reading(void)
+{
+    pthread_mutex_lock(&lock);
+    readings--;
+    pthread_mutex_unlock(&lock);
 }
 
 /* The serial of a file; 0: no memory. */
@@ -165,17 +153,22 @@ recall_function(uint64_t key, struct hs_text *function)
 static struct hs_text
 remember_function(uint64_t key, const char *name, size_t length)
 {
-    struct hs_text text = {"", 0};
-    uint32_t index;
-
     pthread_mutex_lock(&lock);
-    if (intern(name, length, &index)) {
-        text = texts[index];
+    uint32_t index = intern(name, length);
+    struct hs_text text = index == UINT32_MAX ? (struct hs_text){"", 0} : texts[index];
+    if (key && index != UINT32_MAX) {
         if (functions.count >= FUNCTIONS_MAX) rb_hs_map_clear(&functions);
-        if (key) rb_hs_map_put(&functions, key, index);
+        rb_hs_map_put(&functions, key, index);
     }
     pthread_mutex_unlock(&lock);
     return text;
+}
+
+/* A text for as long as the reading is open; "" if there is no room for it. */
+static struct hs_text
+lasting_text(const char *ptr, size_t len)
+{
+    return remember_function(0, ptr, len);
 }
 
 void
@@ -185,8 +178,9 @@ rb_hs_native_before_fork(void)
 }
 
 void
-rb_hs_native_after_fork(void)
+rb_hs_native_after_fork(bool child)
 {
+    if (child) readings = 0;            /* they were other threads' */
     pthread_mutex_unlock(&lock);
 }
 
@@ -223,42 +217,11 @@ struct hs_native {
     uint32_t mapping_count, mapping_capacity;
 };
 
-struct map_line {
-    uint64_t start, end, offset, device, inode;
-    bool executable;
-    char *path;
-    size_t path_len;
-};
-
-static bool
-read_number(char **at, const char *end, int base, uint64_t *value)
-{
-    const char *from = *at;
-
-    *value = 0;
-    for (; *at < end; (*at)++) {
-        unsigned char c = (unsigned char)**at;
-        int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                                                                          : 16;
-        if (digit >= base) break;
-        *value = *value * (unsigned)base + (unsigned)digit;
-    }
-    return *at > from;
-}
-
-static bool
-skip_char(char **at, const char *end, char c)
-{
-    if (*at == end || **at != c) return false;
-    (*at)++;
-    return true;
-}
-
 /* The kernel writes a newline in a path as \012, and nothing else so. */
 static size_t
-unescape(char *path, size_t len)
+unescape(char *path)
 {
-    size_t to = 0;
+    size_t to = 0, len = strlen(path);
 
     for (size_t from = 0; from < len;) {
         if (len - from >= 4 && memcmp(path + from, "\\012", 4) == 0) {
@@ -272,28 +235,6 @@ unescape(char *path, size_t len)
     return to;
 }
 
-/* "start-end perms offset major:minor inode   path" */
-static bool
-parse_line(char *at, char *end, struct map_line *line)
-{
-    uint64_t major_number, minor_number;
-
-    if (!read_number(&at, end, 16, &line->start) || !skip_char(&at, end, '-')) return false;
-    if (!read_number(&at, end, 16, &line->end) || !skip_char(&at, end, ' ')) return false;
-    if (end - at < 5 || line->end <= line->start) return false;
-    line->executable = at[2] == 'x';
-    at += 4;
-    if (!skip_char(&at, end, ' ') || !read_number(&at, end, 16, &line->offset)) return false;
-    if (!skip_char(&at, end, ' ') || !read_number(&at, end, 16, &major_number)) return false;
-    if (!skip_char(&at, end, ':') || !read_number(&at, end, 16, &minor_number)) return false;
-    if (!skip_char(&at, end, ' ') || !read_number(&at, end, 10, &line->inode)) return false;
-    line->device = makedev((unsigned)major_number, (unsigned)minor_number);
-    while (at < end && *at == ' ') at++;
-    line->path = at;
-    line->path_len = unescape(at, (size_t)(end - at));
-    return true;
-}
-
 static bool
 vdso_p(const char *path, size_t len)
 {
@@ -301,12 +242,12 @@ vdso_p(const char *path, size_t len)
 }
 
 static bool
-add_file(struct hs_native *native, const struct map_line *line)
+add_file(struct hs_native *native, const struct hs_mapping *line, size_t path_len)
 {
     if (native->file_count) {           /* a file's mappings follow each other */
         const struct mapped_file *last = &native->files[native->file_count - 1];
         if (line->offset && last->device == line->device && last->inode == line->inode &&
-            last->path_len == line->path_len && memcmp(native->paths + last->path_at, line->path, line->path_len) == 0) {
+            last->path_len == path_len && memcmp(native->paths + last->path_at, line->path, path_len) == 0) {
             return true;
         }
     }
@@ -315,7 +256,7 @@ add_file(struct hs_native *native, const struct map_line *line)
         return false;
     }
     if (!rb_hs_grow(HS_MEM_SNAPSHOTS, (void **)&native->paths, &native->paths_capacity,
-                    (uint64_t)native->paths_length + line->path_len, 1)) {
+                    (uint64_t)native->paths_length + path_len, 1)) {
         return false;
     }
     struct mapped_file *file = &native->files[native->file_count++];
@@ -323,10 +264,10 @@ add_file(struct hs_native *native, const struct map_line *line)
         .device = line->device,
         .inode = line->inode,
         .path_at = native->paths_length,
-        .path_len = (uint32_t)line->path_len,
+        .path_len = (uint32_t)path_len,
     };
-    memcpy(native->paths + native->paths_length, line->path, line->path_len);
-    native->paths_length += (uint32_t)line->path_len;
+    memcpy(native->paths + native->paths_length, line->path, path_len);
+    native->paths_length += (uint32_t)path_len;
     if (!line->offset && line->inode) {
         file->head_start = line->start;
         file->head_end = line->end;
@@ -336,11 +277,12 @@ add_file(struct hs_native *native, const struct map_line *line)
 
 /* False: no memory. */
 static bool
-add_line(struct hs_native *native, const struct map_line *line)
+add_line(struct hs_native *native, const struct hs_mapping *line)
 {
-    if (!line->path_len || (line->path[0] != '/' && !vdso_p(line->path, line->path_len))) return true;
+    size_t path_len = unescape(line->path);
+    if (!path_len || (line->path[0] != '/' && !vdso_p(line->path, path_len))) return true;
     if (!line->executable && line->offset) return true;
-    if (!add_file(native, line)) return false;
+    if (!add_file(native, line, path_len)) return false;
     if (!line->executable) return true;
 
     uint32_t file = native->file_count - 1;
@@ -359,45 +301,27 @@ add_line(struct hs_native *native, const struct map_line *line)
     return true;
 }
 
-/* Lines may come in parts.  One too long for the buffer is left out. */
+/* False: no memory. A line too long for the buffer is left out. */
 static bool
-read_maps(struct hs_native *native, int fd, char *buffer)
+read_maps(struct hs_native *native, char *buffer)
 {
-    size_t held = 0;
-    bool skipping = false;
-
-    for (;;) {
-        ssize_t got = read(fd, buffer + held, LINE_MAX_BYTES - held);
-        if (got < 0 && errno == EINTR) continue;
-        if (got < 0) return false;
-        if (got == 0) return true;
-        held += (size_t)got;
-
-        char *from = buffer, *newline;
-        while ((newline = memchr(from, '\n', held - (size_t)(from - buffer)))) {
-            struct map_line line;
-            if (!skipping && parse_line(from, newline, &line) && !add_line(native, &line)) return false;
-            skipping = false;
-            from = newline + 1;
-        }
-        held -= (size_t)(from - buffer);
-        memmove(buffer, from, held);
-        if (held == LINE_MAX_BYTES) {
-            skipping = true;
-            held = 0;
-        }
+    struct hs_lines lines;
+    struct hs_mapping mapping;
+    bool ok = rb_hs_lines_open(&lines, "/proc/self/maps", buffer, LINE_MAX_BYTES);
+    for (char *line; ok && (line = rb_hs_next_line(&lines));) {
+        if (!lines.cut && rb_hs_mapping_read(line, &mapping)) ok = add_line(native, &mapping);
     }
+    if (lines.fd >= 0) close(lines.fd);
+    return ok;
 }
 
 struct hs_native *
 rb_hs_native_open(void)
 {
     struct hs_native *native = rb_hs_calloc(HS_MEM_SNAPSHOTS, 1, sizeof(*native));
+    if (native) enter_reading();
     char *buffer = rb_hs_malloc(HS_MEM_SNAPSHOTS, LINE_MAX_BYTES);
-    int fd = native && buffer ? open("/proc/self/maps", O_RDONLY | O_CLOEXEC) : -1;
-    bool ok = fd >= 0 && read_maps(native, fd, buffer);
-
-    if (fd >= 0) close(fd);
+    bool ok = native && buffer && read_maps(native, buffer);
     rb_hs_free(HS_MEM_SNAPSHOTS, buffer);
     if (ok) return native;
     rb_hs_native_close(native);
@@ -408,6 +332,7 @@ void
 rb_hs_native_close(struct hs_native *native)
 {
     if (!native) return;
+    leave_reading();
     for (uint32_t i = 0; i < native->file_count; i++) rb_hs_elf_symbols_free(native->files[i].symbols);
     rb_hs_free(HS_MEM_SNAPSHOTS, native->ranges);
     rb_hs_free(HS_MEM_SNAPSHOTS, native->files);
@@ -598,40 +523,3 @@ rb_hs_native_find(struct hs_native *native, uint64_t address, struct hs_native_p
     place->file = file->base;
     place->function = find_function(file, address - range->start + range->offset);
 }
-
-#else /* no /proc/self/maps */
-
-struct hs_native *
-rb_hs_native_open(void)
-{
-    return NULL;
-}
-
-void
-rb_hs_native_close(struct hs_native *native)
-{
-}
-
-const struct hs_native_mapping *
-rb_hs_native_mappings(const struct hs_native *native, uint32_t *count)
-{
-    *count = 0;
-    return NULL;
-}
-
-void
-rb_hs_native_find(struct hs_native *native, uint64_t address, struct hs_native_place *place)
-{
-    *place = (struct hs_native_place){.mapping = UINT32_MAX, .function = {"", 0}, .file = {"", 0}};
-}
-
-void
-rb_hs_native_before_fork(void)
-{
-}
-
-void
-rb_hs_native_after_fork(void)
-{
-}
-#endif

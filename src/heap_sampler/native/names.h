@@ -4,12 +4,13 @@
  * Names for native code: from an address to the function and the file that it
  * is in, as far as the file's symbol tables tell (.symtab, else .dynsym).
  *
- * What was found is remembered for as long as the process lives, so that a
- * second profile costs little; so do all texts, which a profile may point to.
+ * What was found is remembered, so that a second profile costs little.  Texts
+ * stay for as long as the reading is open that found them.
  *
  * No MRI header.  Threads: any, without the GVL; one opened reading is one
  * thread's.  A mutex of its own guards what is remembered: it is a leaf.
  */
+#include <stdbool.h>
 #include <stdint.h>
 #include "heap_sampler/base/texts.h"
 
@@ -37,6 +38,6 @@ void rb_hs_native_find(struct hs_native *native, uint64_t address, struct hs_nat
 
 /* For fork. Hold no lock of the sampler between the two but its own. */
 void rb_hs_native_before_fork(void);
-void rb_hs_native_after_fork(void);
+void rb_hs_native_after_fork(bool child);
 
 #endif

@@ -4,12 +4,15 @@
 #include "heap_sampler/base/report.h"
 #include "heap_sampler/process/request.h"
 #include "heap_sampler/process/walks.h"
+#include "heap_sampler/process/within.h"
 #include "heap_sampler/profile/formats.h"
 #include "heap_sampler/profile/snapshot.h"
 #include "heap_sampler/profile/writer.h"
 #include "heap_sampler/settings/options.h"
 #include "heap_sampler/sites/sampler.h"
+
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -33,15 +36,14 @@ full_path(const char *path, char *full, size_t size)
     return len >= 0 && (size_t)len < size;
 }
 
+/* Does the pattern have this letter after a %? */
 static bool
-fixed_path_p(const char *pattern)
+pattern_has(char letter)
 {
-    for (; *pattern; pattern++) {
-        if (*pattern != '%') continue;
-        if (pattern[1] == 'p') return false;
-        pattern++;
+    for (const char *at = rb_hs_options.output; *at; at++) {
+        if (*at == '%' && *++at == letter) return true;
     }
-    return true;
+    return false;
 }
 
 /* Put `text` before the path's ending, so that the format stays. */
@@ -55,55 +57,135 @@ add_to_name(char *path, size_t size, const char *text)
     snprintf(path + stem, size - stem, "%s%s", text, ending);
 }
 
-/* Where a profile goes that is written now. */
+/* The name of a profile. Where the user's pattern does not tell processes apart, a child adds its number. */
 static int
 choose_path(struct hs_output *output)
 {
-    const struct hs_options *options = &rb_hs_options;
-    char pid[32];
-    if (!rb_hs_options_expand_output(options, (uint64_t)getpid(), (int64_t)time(NULL), output->path, sizeof(output->path))) {
+    enum { PID_SIZE = 21 };
+    char text[PID_SIZE + HS_MARK_SIZE + 8] = "";
+    int len = 0;
+    if (!rb_hs_options_expand_output(&rb_hs_options, (uint64_t)getpid(), output->time, output->path, sizeof(output->path))) {
         *output->path = '\0';
         return ENAMETOOLONG;
     }
-    /* A fixed path belongs to the process that began: its children append their number. */
-    snprintf(pid, sizeof(pid), ".%ld", (long)getpid());
-    if (rb_hs_sampler.child && fixed_path_p(options->output)) add_to_name(output->path, sizeof(output->path), pid);
+    if (rb_hs_sampler.child && !pattern_has('p')) len = snprintf(text, sizeof(text), ".%ld", (long)getpid());
+    if (output->mark) len += snprintf(text + len, sizeof(text) - (size_t)len, "-%016" PRIx64, rb_hs_sampler.process_start + output->mark - 1);
+    snprintf(text + len, sizeof(text) - (size_t)len, "%s", output->suffix);
+    if (*text) add_to_name(output->path, sizeof(output->path), text);
     return full_path(output->path, output->full, sizeof(output->full)) ? 0 : ENAMETOOLONG;
 }
 
 /* The same trouble with each profile is told once. Each save has the mutex, or comes after the thread's end. */
 static int told_error;
 
+static const char *
+error_text(int error)
+{
+    if (error == EEXIST) return "the file belongs to another user";
+    if (error == EPERM) return "its folder belongs to another user, or other users can write to it";
+    if (error == ETIMEDOUT) return "the program that reads it is too slow";
+    return strerror(error);
+}
+
+/* What to do. */
+static const char *
+advice(int error)
+{
+    switch (error) {
+    case EFBIG:
+    case ENOMEM:
+    case EPIPE:
+    case ETIMEDOUT: return "";
+    case EDQUOT:
+    case ENOSPC: return "; free some space, or set another output=";
+    default: return "; fix the folder, or set another output=";
+    }
+}
+
 static void
 tell_of_error(const struct hs_output *output, int error)
 {
-    if (error == told_error) return;
+    if (error == told_error || error == ECANCELED) return;
     told_error = error;
-    rb_hs_warn("cannot write %s: %s", output->path, strerror(error));
+    rb_hs_warn("cannot write %s: %s%s", output->path, error_text(error), advice(error));
+}
+
+/* What this process wrote: only that is replaced where the name is generated. */
+static struct {
+    uint64_t process;           /* its start: a forked child has written nothing yet */
+    unsigned mark;              /* 1: another process has such names, so all have the mark */
+    struct hs_file_id last[2];  /* without and with a suffix */
+} own;
+
+/* Is it the user's name, as it was given? */
+static bool
+fixed_p(const struct hs_output *output)
+{
+    return !pattern_has('p') && !pattern_has('t') && !rb_hs_sampler.child && !*output->suffix;
+}
+
+static void
+begin(struct hs_output *output, const char *suffix)
+{
+    if (own.process != rb_hs_sampler.process_start) memset(&own, 0, sizeof(own));
+    own.process = rb_hs_sampler.process_start;
+    *output = (struct hs_output){.suffix = suffix, .time = (int64_t)time(NULL), .id = own.last[*suffix != '\0']};
+    if (!fixed_p(output)) output->mark = own.mark;
+}
+
+/* A folder that is missing, also later, is made. */
+static int
+write_file(struct hs_output *output, const struct hs_buffer *out, struct hs_writing *writing)
+{
+    int error = choose_path(output);
+    if (error) return error;
+    error = rb_hs_write_file(output->full, out->ptr, out->len, writing);
+    if (error != ENOENT) return error;
+    error = rb_hs_make_folder_of(output->full);
+    return error ? error : rb_hs_write_file(output->full, out->ptr, out->len, writing);
+}
+
+/* Containers have the same process ids: a name that another process has taken gets a mark. */
+static int
+write_out(struct hs_output *output, const struct hs_buffer *out, const volatile bool *cancelled)
+{
+    enum { MARKS = 100 };
+    struct hs_writing writing = {.generated = !fixed_p(output), .id = output->id, .cancelled = cancelled};
+    int error;
+    while ((error = write_file(output, out, &writing)) == EEXIST && writing.generated && output->mark < MARKS) output->mark++;
+    if (error) return error;
+    output->id = own.last[*output->suffix != '\0'] = writing.id;
+    if (output->mark) own.mark = 1;
+    return 0;
+}
+
+static int
+save(struct hs_output *output, struct hs_request *request, const volatile bool *cancelled)
+{
+    rb_hs_format_of(rb_hs_options.output, &request->format);
+    int error = rb_hs_request_serve(request);
+    output->bytes = request->out.len;
+    output->samples = request->samples;
+    if (!error) error = write_out(output, &request->out, cancelled);
+    else (void)choose_path(output);     /* for the message */
+    rb_hs_buffer_free(&request->out);
+    if (error) tell_of_error(output, error);
+    return error;
 }
 
 int
 rb_hs_output_save(struct hs_output *output, const char *suffix, unsigned flags, const volatile bool *stopping)
 {
-    int error = choose_path(output);
-    if (!error && *suffix) {
-        add_to_name(output->path, sizeof(output->path), suffix);
-        add_to_name(output->full, sizeof(output->full), suffix);
-    }
-    if (!error) return rb_hs_output_save_again(output, flags, stopping);
-    tell_of_error(output, error);
-    return error;
+    begin(output, suffix);
+    return rb_hs_output_save_again(output, flags, stopping);
 }
 
 int
 rb_hs_output_save_again(struct hs_output *output, unsigned flags, const volatile bool *stopping)
 {
-    struct hs_request request = {.session = HS_MAIN, .flags = flags, .stopping = stopping, .path = output->full};
-    int error = rb_hs_request_serve(&request);
-    output->bytes = request.bytes;
-    output->samples = request.samples;
+    struct hs_request request = {.session = HS_MAIN, .flags = flags | HS_BY_ITSELF, .stopping = stopping};
+    int error = save(output, &request, NULL);
     if (flags & HS_WITH_HOLDERS) rb_hs_walk_took(request.walk_ns, request.hold_up_ns);
-    if (error) tell_of_error(output, error);
     return error;
 }
 
@@ -117,13 +199,49 @@ rb_hs_output_announce(const struct hs_output *output, const char *why)
     rb_hs_say(line, (size_t)len);
 }
 
-int
-rb_hs_output_at_exit(void)
-{
+/* The last profile, which a thread of ours may still write when the VM is gone: all that it reads is here, or a copy. */
+static struct {
     struct hs_output output;
-    int error = rb_hs_output_save(&output, "", HS_MAY_HOLD_UP, NULL);
-    if (!error) rb_hs_output_announce(&output, "");
+    struct hs_request request;
+    volatile bool cancelled, done;
+} last;
+
+static void
+finish(void *unused)
+{
+    (void)unused;
+    if (save(&last.output, &last.request, &last.cancelled) == 0 && !last.cancelled) rb_hs_output_announce(&last.output, "");
+    last.done = true;
+}
+
+int
+rb_hs_output_at_exit(const struct timespec *until, int *raised)
+{
+    HS_CONTRACT(gvl);
+    static const volatile bool never;
+    const struct timespec nap = {0, 20000000};
+    begin(&last.output, "");
+    last.request = (struct hs_request){.session = HS_MAIN, .flags = HS_MAY_HOLD_UP};
+    rb_hs_request_begin(&last.request, NULL);
+    if (!last.request.begun) return ENOMEM;
+    rb_hs_snapshot_work(last.request.begun, &never);
+    int error = rb_hs_within(finish, NULL, until, raised);
+    if (!error) return 0;
+    last.cancelled = true;
+    for (int i = 0; i < 10 && !last.done; i++) nanosleep(&nap, NULL);   /* it removes its temporary file */
     return error;
+}
+
+void
+rb_hs_output_unfinished(int error)
+{
+    struct hs_output *output = &last.output;
+    if (!*output->path) {
+        begin(output, "");
+        (void)choose_path(output);
+    }
+    if (error == ETIMEDOUT) rb_hs_warn("the profile at exit is lost: writing %s took longer than 10 s; check its disk", output->path);
+    else rb_hs_warn("the profile at exit is lost: %s: %s", output->path, error == EINTR ? "a signal ended the process first" : strerror(error));
 }
 
 /* Whoever reads of it only when the first profile is due may have lost what it would have shown. */
@@ -135,14 +253,14 @@ rb_hs_output_check(void)
     struct hs_output output;
     if (options->output_none || rb_hs_sampler.child) return;
     if (options->keep && !options->every) {
-        rb_hs_warn_of_settings("keep=%u does nothing without every=: it keeps the newest of the profiles that every=SECONDS writes",
+        rb_hs_warn_of_settings("keep=%u has no effect without every=; set every=SECONDS too, or remove keep=",
                                options->keep);
     }
+    begin(&output, "");
     int error = choose_path(&output);
-    if (!error && options->output_in_folder) rb_hs_make_folder_of(output.full);
+    if (!error) error = rb_hs_make_folder_of(output.full);
     if (!error) error = rb_hs_check_writable(output.full);
     if (!error) return;
     told_error = error;
-    rb_hs_warn_of_settings("cannot write %s: %s; sampling goes on, but mend the folder or set another output=", output.path,
-                           strerror(error));
+    rb_hs_warn_of_settings("cannot write %s: %s; sampling continues%s", output.path, error_text(error), advice(error));
 }

@@ -9,56 +9,49 @@
 #include "heap_sampler/mri.h"
 #include "heap_sampler/process/periodic.h"
 #include "heap_sampler/account/cgroup.h"
-#include "heap_sampler/account/resident.h"
+#include "heap_sampler/account/who.h"
 #include "heap_sampler/base/clock.h"
+#include "heap_sampler/base/descriptors.h"
 #include "heap_sampler/base/memory.h"
 #include "heap_sampler/base/report.h"
+#include "heap_sampler/collections/collections.h"
 #include "heap_sampler/native/allocator.h"
-#include "heap_sampler/process/majors.h"
 #include "heap_sampler/process/output.h"
 #include "heap_sampler/process/safe_point.h"
 #include "heap_sampler/process/walks.h"
+#include "heap_sampler/process/within.h"
 #include "heap_sampler/profile/snapshot.h"
 #include "heap_sampler/settings/options.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 static struct {
-    pthread_mutex_t mutex;      /* guards `written`, and one save at a time */
-    pthread_cond_t wake;
-    pthread_t thread;
-    bool running;               /* until it is joined: a child forked before that starts its own */
-    bool stopping;              /* atomic: the thread may hold the lock from one save to the next */
+    pthread_mutex_t mutex;      /* protects `running`, `stopping` and `anew`; not held while a profile is written */
+    pthread_cond_t changed;
+    bool running, stopping;     /* atomic: also read without it */
+    bool anew;                  /* the settings may be others: count from now */
     bool short_of_memory;       /* what at-rss= watches for has been seen */
     bool at_rss_saved, at_rss_failed;   /* it is saved once a process */
     struct timespec at_rss_turn;        /* when to save then */
-    char **written;             /* paths of the newest `keep` periodic profiles, as a ring */
+    struct written {
+        char *path;
+        struct hs_file_id id;
+    } *written;                 /* the newest `keep` periodic profiles, as a ring */
     uint32_t written_count, written_capacity;
-    size_t held;                /* bytes of snapshots that the thread holds, with `written` */
+    struct hs_memory_part held; /* snapshots of the thread, and `written` */
 } periodic = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
-/* How long a profile waits for names. */
-enum { NAMES_MS = 100 };
+enum { NAMES_MS = 100,          /* how long a profile waits for names */
+       STOP_MS = 10000 };       /* how long a stop waits for the profile that is being written */
 
-/* -- saving ---------------------------------------------------------------- */
-
-static void
-forget_written(void)
+static bool
+running(void)
 {
-    for (uint32_t i = 0; periodic.written && i < periodic.written_capacity; i++) {
-        rb_hs_free(HS_MEM_SNAPSHOTS, periodic.written[i]);
-    }
-    rb_hs_free(HS_MEM_SNAPSHOTS, periodic.written);
-    periodic.written = NULL;
-    periodic.written_count = 0;
+    return __atomic_load_n(&periodic.running, __ATOMIC_ACQUIRE);
 }
 
 static bool
@@ -67,13 +60,144 @@ stopping(void)
     return __atomic_load_n(&periodic.stopping, __ATOMIC_ACQUIRE);
 }
 
+/* -- a major GC before a profile of every=: gc= --------------------------------- */
+
+/*
+ * What an object is that nothing refers to, only a major GC finds out.  A program
+ * whose heap grows has few of them, since each one lets the heap grow further; so
+ * one that leaks has fewest.  Before a profile of every= one is begun here if none
+ * has ended since the profile before, and if all that were begun here together
+ * take no more than the given share of the time.
+ *
+ *     due       a safe point   steps, 5 ms between them     complete: the profile
+ *      |--------------|-----|-----|-----|-----|-----|-----|--->
+ *
+ * It marks in steps of a millisecond or two; Ruby code runs between them.  Where
+ * it is not complete after a while, or no safe point comes, the profile is written
+ * all the same, and says so (gc.asked).
+ */
+enum {
+    MARK_MS = 2000,             /* to wait for the end of marking, or half of every= */
+    START_MS = 2000,            /* to wait for the first safe point, or a quarter of every= */
+    SLICE_MS = 50,              /* of waiting, after which a stop is noticed */
+    NAP_MS = 5,                 /* between two steps */
+    STEPS_MOST = 200,           /* of one marking: a second of naps */
+    STEP_SLOTS = 20000          /* of a small heap: about a millisecond */
+};
+
+/* Both of the thread of periodic profiles, and of a child before it has one. */
+static uint64_t ended_before;   /* majors, at the last periodic profile */
+static bool first_of_child;
+
+static void
+begin_majors(void)
+{
+    rb_hs_asked_limit(rb_hs_options.every ? rb_hs_options.gc_ppm : 0);
+}
+
+static void
+majors_after_fork(void)
+{
+    rb_hs_asked_forget();
+    first_of_child = true;
+}
+
+/* What is asked for at a safe point. */
+struct work {
+    uint32_t step_slots;
+    bool begun;
+};
+
+static void
+begin_major(void *data)
+{
+    struct work *work = data;
+    if (!stopping()) work->begun = rb_hs_asked_begin(work->step_slots);
+}
+
+static void
+step_major(void *data)
+{
+    struct work *work = data;
+    if (!stopping()) rb_heap_sampler_gc_step_major(work->step_slots);
+}
+
+static uint32_t
+step_slots(void)
+{
+    uint64_t part = rb_hs_slots(true) / STEPS_MOST;
+    return part > STEP_SLOTS ? (uint32_t)part : STEP_SLOTS;
+}
+
+/* So long, or so much of every=. */
+static uint64_t
+deadline(uint64_t most_ms, uint64_t part_of_every)
+{
+    uint64_t part_ms = (uint64_t)rb_hs_options.every * 1000 / part_of_every;
+    return rb_hs_steady_ns() + (part_ms < most_ms ? part_ms : most_ms) * 1000000;
+}
+
+static bool
+begin_until(struct work *work, uint64_t until)
+{
+    while (!stopping() && rb_hs_steady_ns() < until) {
+        if (rb_hs_at_safe_point(begin_major, work, SLICE_MS)) return true;
+    }
+    return false;
+}
+
+static bool
+step_until(struct work *work, uint64_t until)
+{
+    const struct timespec nap = {0, NAP_MS * 1000000};
+    while (rb_hs_majors_ended() == ended_before) {
+        if (stopping() || rb_hs_steady_ns() >= until) return false;
+        nanosleep(&nap, NULL);
+        rb_hs_at_safe_point(step_major, work, SLICE_MS);
+    }
+    return true;
+}
+
+static enum hs_asked_last
+ask_for_major(void)
+{
+    struct work work = {.step_slots = step_slots()};
+    if (rb_hs_majors_ended() != ended_before) return HS_ASKED_NOT_NEEDED;
+    if (!rb_hs_asked_affordable_p()) return HS_ASKED_OVER_BUDGET;
+    if (!begin_until(&work, deadline(START_MS, 4))) return HS_ASKED_NO_SAFE_POINT;
+    if (!work.begun) return HS_ASKED_REFUSED;
+    return step_until(&work, deadline(MARK_MS, 2)) ? HS_ASKED_ENDED : HS_ASKED_UNFINISHED;
+}
+
+static void
+major_before_profile(void)
+{
+    if (!rb_hs_options.gc_ppm) return;
+    rb_hs_asked_note(first_of_child ? HS_ASKED_NONE : ask_for_major());
+    first_of_child = false;
+    ended_before = rb_hs_majors_ended();
+}
+
+/* -- saving ---------------------------------------------------------------- */
+
+static void
+forget_written(void)
+{
+    for (uint32_t i = 0; periodic.written && i < periodic.written_capacity; i++) {
+        rb_hs_free(HS_MEM_SNAPSHOTS, periodic.written[i].path);
+    }
+    rb_hs_free(HS_MEM_SNAPSHOTS, periodic.written);
+    periodic.written = NULL;
+    periodic.written_count = 0;
+}
+
 /* keep=N: a new profile drives out the oldest of this process. */
 static void
 save_periodic(void)
 {
     struct hs_output output;
     uint32_t keep = rb_hs_options.keep;
-    rb_hs_major_before_profile(stopping);
+    major_before_profile();
     rb_hs_name_at_safe_point(NAMES_MS);
     if (rb_hs_output_save(&output, "", rb_hs_walk_due_p() ? HS_WITH_HOLDERS : 0, &periodic.stopping) != 0 || !keep) return;
     if (periodic.written && periodic.written_capacity != keep) forget_written();    /* a #! line has changed it */
@@ -82,15 +206,19 @@ save_periodic(void)
         periodic.written = rb_hs_calloc(HS_MEM_SNAPSHOTS, keep, sizeof(*periodic.written));
     }
     if (!periodic.written) return;
-    char **oldest = &periodic.written[periodic.written_count % keep];
-    const char *newest = periodic.written[(periodic.written_count + keep - 1) % keep];
-    if (newest && strcmp(newest, output.full) == 0) return;      /* written over */
-    char *gone = *oldest;
-    *oldest = NULL;             /* first: a child that is forked now frees what stands there */
-    if (gone) unlink(gone);
+    struct written *newest = &periodic.written[(periodic.written_count + keep - 1) % keep];
+    if (newest->path && strcmp(newest->path, output.full) == 0) {       /* written over */
+        newest->id = output.id;
+        return;
+    }
+    struct written *oldest = &periodic.written[periodic.written_count % keep];
+    char *gone = oldest->path;
+    oldest->path = NULL;        /* first: a child that is forked now frees what stands there */
+    if (gone) rb_hs_remove_file(gone, &oldest->id);
     rb_hs_free(HS_MEM_SNAPSHOTS, gone);
-    *oldest = rb_hs_malloc(HS_MEM_SNAPSHOTS, strlen(output.full) + 1);
-    if (*oldest) strcpy(*oldest, output.full);
+    oldest->id = output.id;
+    oldest->path = rb_hs_malloc(HS_MEM_SNAPSHOTS, strlen(output.full) + 1);
+    if (oldest->path) strcpy(oldest->path, output.full);
     periodic.written_count++;
 }
 
@@ -170,87 +298,127 @@ due_after(struct timespec *due, uint64_t ms)
     rb_hs_add_ms(due, ms);
 }
 
-static void *
-run(void *unused)
+static void
+wait_until(const struct timespec *until)
+{
+    pthread_mutex_lock(&periodic.mutex);
+    if (!stopping() && !periodic.anew) pthread_cond_timedwait(&periodic.changed, &periodic.mutex, until);
+    pthread_mutex_unlock(&periodic.mutex);
+}
+
+static bool
+begins_anew(void)
+{
+    pthread_mutex_lock(&periodic.mutex);
+    bool anew = periodic.anew;
+    periodic.anew = false;
+    pthread_mutex_unlock(&periodic.mutex);
+    return anew;
+}
+
+static void
+save_what_is_due(struct timespec *due, struct timespec *look)
 {
     const struct hs_options *options = &rb_hs_options;
     bool watch = options->at_rss_percent || options->at_rss_bytes;
-    struct timespec due, look, now;
-    (void)unused;
-    rb_hs_memory_note_snapshots(&periodic.held);
-
-    clock_gettime(CLOCK_MONOTONIC, &due);
-    look = due;
-    rb_hs_add_ms(&due, (uint64_t)options->every * 1000);
-    rb_hs_add_ms(&look, POLL_MS);     /* a child that is forked in want of memory may be gone by then */
-    pthread_mutex_lock(&periodic.mutex);
-    while (!stopping()) {
-        clock_gettime(CLOCK_MONOTONIC, &now);
-        if (watch && !rb_hs_before_p(&now, &look)) {
-            watch_memory(&now);
-            look = now;
-            rb_hs_add_ms(&look, periodic.short_of_memory ? TURN_MS : POLL_MS);
-        }
-        if (options->every && !rb_hs_before_p(&now, &due)) {
-            save_periodic();
-            rb_hs_allocator_give_back();
-            due_after(&due, (uint64_t)options->every * 1000);
-            continue;
-        }
-        struct timespec until = watch ? look : due;
-        if (options->every && rb_hs_before_p(&due, &until)) until = due;
-        pthread_cond_timedwait(&periodic.wake, &periodic.mutex, &until);
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    if (begins_anew()) {
+        *due = *look = now;
+        rb_hs_add_ms(due, (uint64_t)options->every * 1000);
+        rb_hs_add_ms(look, POLL_MS);    /* a child that is forked in want of memory may be gone by then */
     }
+    if (watch && !rb_hs_before_p(&now, look)) {
+        watch_memory(&now);
+        *look = now;
+        rb_hs_add_ms(look, periodic.short_of_memory ? TURN_MS : POLL_MS);
+    }
+    if (options->every && !rb_hs_before_p(&now, due)) {
+        save_periodic();
+        rb_hs_allocator_give_back();
+        due_after(due, (uint64_t)options->every * 1000);
+        return;
+    }
+    wait_until(watch && !(options->every && rb_hs_before_p(due, look)) ? look : due);
+}
+
+/* False: it goes on, since it was started again meanwhile. */
+static bool
+ends(void)
+{
+    pthread_mutex_lock(&periodic.mutex);
+    bool ends = stopping();
+    if (ends) __atomic_store_n(&periodic.running, false, __ATOMIC_RELEASE);
+    pthread_cond_broadcast(&periodic.changed);
     pthread_mutex_unlock(&periodic.mutex);
+    return ends;
+}
+
+static void *
+run(void *unused)
+{
+    struct timespec due, look;
+    (void)unused;
+    rb_hs_descriptors_own();
+    rb_hs_memory_note_snapshots(&periodic.held);
+    do {
+        while (!stopping()) save_what_is_due(&due, &look);
+    } while (!ends());
     return NULL;
 }
 
+/* A thread that still writes its last profile is taken over. */
 void
 rb_hs_periodic_start(void)
 {
     const struct hs_options *options = &rb_hs_options;
-    if (periodic.running || options->output_none ||
+    static bool made;
+    if (rb_hs_periodic_running_p() || options->output_none ||
         (!options->every && !options->at_rss_percent && !options->at_rss_bytes)) {
         return;
     }
-    rb_hs_majors_begin();
+    begin_majors();
     rb_hs_walks_begin();
-    pthread_condattr_t clock;
-    pthread_condattr_init(&clock);
-    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
-    pthread_cond_init(&periodic.wake, &clock);
-    pthread_condattr_destroy(&clock);
+    if (!made) rb_hs_make_condition(&periodic.changed);
+    made = true;
+    int error = 0;
+    pthread_mutex_lock(&periodic.mutex);
     __atomic_store_n(&periodic.stopping, false, __ATOMIC_RELEASE);
+    periodic.anew = true;
+    if (!periodic.running) error = rb_hs_start_thread(run, NULL);
+    __atomic_store_n(&periodic.running, !error, __ATOMIC_RELEASE);
+    pthread_mutex_unlock(&periodic.mutex);
+    if (error) rb_hs_warn_once(HS_TROUBLE_THREAD, "cannot start the thread for periodic profiles: %s", strerror(error));
+}
 
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = pthread_create(&periodic.thread, NULL, run, NULL);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (error) {
-        rb_hs_warn_once(HS_TROUBLE_THREAD, "no thread for periodic profiles: %s", strerror(error));
-        return;
-    }
-    periodic.running = true;
+bool
+rb_hs_periodic_ended_p(void)
+{
+    return !running();
 }
 
 bool
 rb_hs_periodic_running_p(void)
 {
-    return periodic.running && !stopping();
+    return running() && !stopping();
 }
 
-/* A save that is under way is waited for: it may take as long as the disk.
- * Whoever comes meanwhile has nothing to stop. */
-void
+/* A profile that is being written is waited for.  Where a disk does not take it, the thread stays, ends later, and touches
+ * nothing but what it writes. */
+bool
 rb_hs_periodic_stop(void)
 {
-    if (!periodic.running || __atomic_exchange_n(&periodic.stopping, true, __ATOMIC_ACQ_REL)) return;
+    struct timespec until;
+    if (!running()) return true;
+    __atomic_store_n(&periodic.stopping, true, __ATOMIC_RELEASE);
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    rb_hs_add_ms(&until, STOP_MS);
     pthread_mutex_lock(&periodic.mutex);
-    pthread_cond_signal(&periodic.wake);
+    pthread_cond_broadcast(&periodic.changed);
+    while (periodic.running && stopping() && pthread_cond_timedwait(&periodic.changed, &periodic.mutex, &until) == 0) {}
+    bool stopped = !periodic.running;
     pthread_mutex_unlock(&periodic.mutex);
-    pthread_join(periodic.thread, NULL);
-    periodic.running = false;
+    return stopped;
 }
 
 /* In the child: the thread is not there, its lock may be held for ever. */
@@ -258,7 +426,8 @@ void
 rb_hs_periodic_after_fork(void)
 {
     pthread_mutex_init(&periodic.mutex, NULL);
-    rb_hs_majors_after_fork();
+    rb_hs_make_condition(&periodic.changed);
+    majors_after_fork();
     bool was_running = periodic.running;
     periodic.running = false;
     periodic.short_of_memory = periodic.at_rss_saved = periodic.at_rss_failed = false;
@@ -266,7 +435,7 @@ rb_hs_periodic_after_fork(void)
     size_t before = rb_hs_memory_bytes(HS_MEM_SNAPSHOTS);
     forget_written();
     size_t freed = before - rb_hs_memory_bytes(HS_MEM_SNAPSHOTS);
-    rb_hs_memory_forget(HS_MEM_SNAPSHOTS, periodic.held - freed);
-    periodic.held = 0;
+    rb_hs_memory_forget(HS_MEM_SNAPSHOTS, periodic.held.bytes - freed);
+    periodic.held.bytes = 0;
     if (was_running) rb_hs_periodic_start();
 }

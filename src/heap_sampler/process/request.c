@@ -8,8 +8,8 @@
 #include "heap_sampler/profile/formats.h"
 #include "heap_sampler/profile/profile.h"
 #include "heap_sampler/profile/snapshot.h"
-#include "heap_sampler/profile/writer.h"
 #include "heap_sampler/sites/sampler.h"
+
 #include <errno.h>
 #include <string.h>
 
@@ -20,7 +20,6 @@ encode(struct hs_request *request, struct hs_profile *profile)
     if (!error && request->since) error = rb_hs_profile_subtract(profile, request->since);
     if (!error) error = rb_hs_encode_for(profile, request->format, request->first, &request->out);
     if (!error && request->out.failed) error = ENOMEM;
-    request->bytes = request->out.len;
     request->samples = profile->meta.live_samples;
     return error;
 }
@@ -38,24 +37,24 @@ session_on_p(int session)
 enum { SAFE_POINT_MS = 250 };
 
 void
-rb_hs_request_begin(struct hs_request *request, size_t *noted)
+rb_hs_request_begin(struct hs_request *request, struct hs_memory_part *part)
 {
-    size_t *before = rb_hs_memory_noted();
-    rb_hs_memory_note_snapshots(noted);
+    struct hs_memory_part *before = rb_hs_memory_noted();
+    rb_hs_memory_note_snapshots(part);
     request->begun = rb_hs_snapshot_begin(request->session, request->flags, 0);
     rb_hs_memory_note_snapshots(before);
 }
 
 struct beginning {
     struct hs_request *request;
-    size_t *noted;              /* by who asks, whose the memory is */
+    struct hs_memory_part *part;
 };
 
 static void
 begin(void *data)
 {
     struct beginning *beginning = data;
-    rb_hs_request_begin(beginning->request, beginning->noted);
+    rb_hs_request_begin(beginning->request, beginning->part);
 }
 
 /* Where no safe point comes there is a profile all the same. */
@@ -84,14 +83,12 @@ take(struct hs_request *request)
 int
 rb_hs_request_serve(struct hs_request *request)
 {
-    if (request->path && !rb_hs_format_of(request->path, &request->format)) return EINVAL;
     struct hs_profile *profile = take(request);
     if (!profile) return session_on_p(request->session) ? ENOMEM : ESRCH;
     request->walk_ns = profile->holders.refusal ? profile->holders.ns : profile->holders.cpu_ns;
     request->hold_up_ns = profile->holders.hold_up_ns;
     int error = encode(request, profile);
     rb_hs_snapshot_free(profile);
-    if (!error && request->path) error = rb_hs_write_file(request->path, request->out.ptr, request->out.len);
-    if (error || request->path) rb_hs_buffer_free(&request->out);
+    if (error) rb_hs_buffer_free(&request->out);
     return error;
 }

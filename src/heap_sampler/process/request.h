@@ -1,12 +1,13 @@
 #ifndef HEAP_SAMPLER_PROCESS_REQUEST_H
 #define HEAP_SAMPLER_PROCESS_REQUEST_H
 /*
- * A request for a profile: what of, and where to.  Whoever wants a profile
+ * A request for a profile: what of, and in which format.  Whoever wants a profile
  * makes one: the timer, the exit, and what asks from outside.
  */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "heap_sampler/base/memory.h"
 #include "heap_sampler/profile/buffer.h"
 #include "heap_sampler/profile/formats.h"
 #include "heap_sampler/profile/profile.h"
@@ -16,7 +17,6 @@ struct hs_request {
     int session;
     unsigned flags;             /* of rb_hs_snapshot; with HS_WITH_HOLDERS it is asked at a safe point, by a thread without the GVL */
     const volatile bool *stopping;      /* who keeps it is not waited for any more; may be NULL */
-    const char *path;           /* a file, in the format of its ending; NULL: bytes into `out` */
     enum hs_format format;      /* of `out` */
     enum hs_shown_first first;
     const struct hs_profile *since;     /* what has changed since this one is wanted; may be NULL */
@@ -25,7 +25,6 @@ struct hs_request {
     struct hs_snapshot *begun;  /* by rb_hs_request_begin(), and worked on until it is complete; NULL: it is begun here */
     /* answered */
     struct hs_buffer out;       /* rb_hs_buffer_free() is the caller's; empty after an error */
-    size_t bytes;               /* of the file, or of `out` */
     uint64_t samples;           /* live ones */
     /* Of who keeps it: the child's CPU time, or all its time where it gave no answer; and so long Ruby code stood still. 0: there
      * was no child. */
@@ -33,10 +32,9 @@ struct hs_request {
 };
 
 /* The part that who keeps it needs at a safe point: then request->begun is there, or NULL where there is no memory. Its memory is
- * counted as that of who asks, see rb_hs_memory_note_snapshots. [gvl] */
-void rb_hs_request_begin(struct hs_request *request, size_t *noted);
-/* 0, or an errno value: ENOMEM, EINVAL where the path has no known ending, ESRCH where the session is over, ESTALE
- * where `since` is of another, those of writing. [any] */
+ * counted in `part` (base/memory.h). [gvl] */
+void rb_hs_request_begin(struct hs_request *request, struct hs_memory_part *part);
+/* 0, or an errno value: ENOMEM, ESRCH where the session is over, ESTALE where `since` is of another. [any] */
 int rb_hs_request_serve(struct hs_request *request);
 
 #endif

@@ -5,11 +5,11 @@
 #include "heap_sampler/base/clock.h"
 #include "heap_sampler/base/must.h"
 #include "heap_sampler/malloc/hooks.h"
+#include "heap_sampler/process/within.h"
 #include <errno.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <time.h>
-#include <unistd.h>
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;       /* protects the list, and the state of each */
 static pthread_cond_t done;
@@ -17,25 +17,20 @@ static struct hs_safe_call *calls;
 static rb_postponed_job_handle_t job = POSTPONED_JOB_HANDLE_INVALID;
 static uint64_t reached;        /* how often a safe point was */
 
+static bool no_more;
+
 static struct hs_safe_call *
 next_waiting(void)
 {
+    if (no_more) return NULL;
     for (struct hs_safe_call *call = calls; call; call = call->next) {
         if (call->state == HS_CALL_WAITING) return call;
     }
     return NULL;
 }
 
-static void
-write_to(int eventfd)
-{
-    const uint64_t one = 1;
-    ssize_t unused = write(eventfd, &one, sizeof(one));
-    (void)unused;
-}
-
-/* Another thread of Ruby's may come here before it is done: each call is taken by one. Where this one's stack ends they wait on,
- * until whoever waits for them asks again. */
+/* Another thread of Ruby's may come here meanwhile: each call is taken by one. Near the end of this thread's stack the calls wait
+ * for another thread, until the caller asks again. */
 static void
 run_calls(void *unused)
 {
@@ -47,30 +42,19 @@ run_calls(void *unused)
     while ((call = next_waiting())) {
         call->state = HS_CALL_RUNNING;
         pthread_mutex_unlock(&mutex);
-        call->function(call->data);
+        rb_hs_call_masked(call->function, call->data);
         pthread_mutex_lock(&mutex);
         call->state = HS_CALL_DONE;
         pthread_cond_broadcast(&done);
-        if (call->wake >= 0) write_to(call->wake);
     }
     pthread_mutex_unlock(&mutex);
-}
-
-static void
-make_condition(void)
-{
-    pthread_condattr_t clock;
-    pthread_condattr_init(&clock);
-    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
-    pthread_cond_init(&done, &clock);
-    pthread_condattr_destroy(&clock);
 }
 
 void
 rb_hs_safe_point_boot(void)
 {
     HS_CONTRACT(gvl);
-    make_condition();
+    rb_hs_make_condition(&done);
     job = rb_postponed_job_preregister(0, run_calls, NULL);
 }
 
@@ -78,8 +62,16 @@ void
 rb_hs_safe_point_after_fork(void)
 {
     pthread_mutex_init(&mutex, NULL);
-    make_condition();
+    rb_hs_make_condition(&done);
     calls = NULL;
+}
+
+void
+rb_hs_safe_point_no_more(void)
+{
+    pthread_mutex_lock(&mutex);
+    no_more = true;
+    pthread_mutex_unlock(&mutex);
 }
 
 static void
@@ -103,12 +95,12 @@ rb_hs_safe_point_ask(struct hs_safe_call *call)
     rb_postponed_job_trigger(job);
 }
 
-/* Nobody looks for interrupts while each thread sleeps or waits; and a thread near the end of its stack passes them on. */
+/* No thread looks for interrupts while all sleep or wait; and a thread near the end of its stack leaves the calls to others. */
 void
 rb_hs_safe_point_nudge(bool reading)
 {
     rb_postponed_job_trigger(job);
-    rb_hs_wake_a_sleeper(reading);
+    rb_hs_wake_main_thread(reading);
 }
 
 bool
@@ -131,7 +123,7 @@ rb_hs_safe_point_settle(struct hs_safe_call *call)
     return is;
 }
 
-/* The thread that ran last is told; it may be at its end. So whoever runs then is told again. */
+/* The job is triggered for the thread that ran last, which may end before it gets there: so again for the next one. */
 static void
 wait_until(const struct hs_safe_call *call, const struct timespec *until)
 {
@@ -152,7 +144,7 @@ wait_until(const struct hs_safe_call *call, const struct timespec *until)
 bool
 rb_hs_at_safe_point(void (*function)(void *data), void *data, unsigned ms)
 {
-    struct hs_safe_call call = {.function = function, .data = data, .wake = -1};
+    struct hs_safe_call call = {.function = function, .data = data};
     struct timespec until;
     if (job == POSTPONED_JOB_HANDLE_INVALID) return false;
     clock_gettime(CLOCK_MONOTONIC, &until);

@@ -1,5 +1,5 @@
-/* See process/walk_budget.h. */
-#include "heap_sampler/process/walk_budget.h"
+/* See process/walks.h. */
+#include "heap_sampler/process/walks.h"
 
 enum { PPM = 1000000,
        GROWTH_PART = 8,

@@ -1,9 +1,8 @@
 /* See process/walks.h. */
-#include "heap_sampler/mri.h"
 #include "heap_sampler/process/walks.h"
-#include "heap_sampler/account/resident.h"
+#include "heap_sampler/account/who.h"
 #include "heap_sampler/base/clock.h"
-#include "heap_sampler/process/walk_budget.h"
+#include "heap_sampler/collections/collections.h"
 #include "heap_sampler/settings/options.h"
 
 enum { SLOT_NS = 333,
@@ -24,16 +23,6 @@ static struct {
 } walks = {.rates = {HOLD_UP_MIB_NS, HOLD_UP_MIB_NS}};
 
 static uint64_t
-slots(void)
-{
-    struct rb_heap_sampler_gc_counts counts;
-    uint64_t slots = 0;
-    rb_heap_sampler_gc_counts(&counts);
-    for (uint32_t i = 0; i < counts.heap_count; i++) slots += counts.heap[i].total_slots;
-    return slots;
-}
-
-static uint64_t
 resident_mib(void)
 {
     return rb_hs_resident_bytes() / MIB + 1;
@@ -51,7 +40,7 @@ affordable_p(void)
 {
     uint64_t elapsed = rb_hs_steady_ns() - walks.begun_ns;
     return expected_hold_up() <= HOLD_UP_MOST_NS &&
-        rb_hs_walk_affordable_p(&walks.budget, elapsed, rb_hs_options.why_ppm, slots() * SLOT_NS, resident_mib());
+        rb_hs_walk_affordable_p(&walks.budget, elapsed, rb_hs_options.why_ppm, rb_hs_slots(false) * SLOT_NS, resident_mib());
 }
 
 bool

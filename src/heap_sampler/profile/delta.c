@@ -304,7 +304,8 @@ rb_hs_profile_subtract(struct hs_profile *second, const struct hs_profile *first
     struct merge merge = {.to = second, .from = first, .rows.use = HS_MEM_SNAPSHOTS, .nodes.use = HS_MEM_SNAPSHOTS};
     if (rb_hs_profile_check(second) != 0 || rb_hs_profile_check(first) != 0) return EINVAL;
     if (second->meta.session != first->meta.session || second->meta.process_start != first->meta.process_start) return ESTALE;
-    bool ok = merge_all(&merge);
+    uint32_t texts = second->text_count;
+    bool ok = merge_all(&merge) && rb_hs_profile_own_texts(second, texts);
     rb_hs_free(HS_MEM_SNAPSHOTS, merge.texts);
     rb_hs_free(HS_MEM_SNAPSHOTS, merge.frames);
     free_keys(&merge.to_keys);

@@ -1,8 +1,8 @@
 /* See profile/formats.h. */
 #include "heap_sampler/profile/formats.h"
 #include "heap_sampler/profile/buffer.h"
-#include "heap_sampler/profile/gzip.h"
 #include "heap_sampler/profile/profile.h"
+
 #include <errno.h>
 #include <string.h>
 
@@ -42,11 +42,7 @@ encode_packed(const struct hs_profile *profile, enum hs_shown_first first, struc
 int
 rb_hs_encode_for(const struct hs_profile *profile, enum hs_format format, enum hs_shown_first first, struct hs_buffer *out)
 {
-    switch (format) {
-    case HS_TEXT: return rb_hs_encode_text(profile, first, out);
-    case HS_PB: return rb_hs_encode_pprof(profile, first, out);
-    default: return encode_packed(profile, first, out);
-    }
+    return format == HS_PB ? rb_hs_encode_pprof(profile, first, out) : encode_packed(profile, first, out);
 }
 
 int

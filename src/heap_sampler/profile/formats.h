@@ -10,19 +10,22 @@
  * rb_hs_buffer_free() only.
  */
 #include <stdbool.h>
+#include "heap_sampler/account/account.h"
+#include "heap_sampler/account/census.h"
+#include "heap_sampler/account/who.h"
+#include "heap_sampler/malloc/state.h"
 #include "heap_sampler/profile/buffer.h"
 #include "heap_sampler/profile/profile.h"
 
 enum hs_format { HS_PB_GZ,
-                 HS_PB,
-                 HS_TEXT };     /* to read: the largest places; no file has it */
+                 HS_PB };
 
 /* Which format the path's ending asks for; false: none of them. */
 bool rb_hs_format_of(const char *path, enum hs_format *format);
 /* Its ending, with the dot. */
 const char *rb_hs_format_ending(enum hs_format format);
 
-/* pprof's sample type that a reader shows first: alloc_space, or inuse_space. In text, the order. */
+/* pprof's sample type that a reader shows first: alloc_space, or inuse_space. */
 enum hs_shown_first { HS_INUSE_FIRST,
                       HS_ALLOC_FIRST };
 int rb_hs_encode_for(const struct hs_profile *profile, enum hs_format format, enum hs_shown_first first, struct hs_buffer *out);
@@ -30,8 +33,31 @@ int rb_hs_encode(const struct hs_profile *profile, enum hs_format format, struct
 
 /* Not compressed. It leaves bytes in `out` for the caller to pass on, if `out` passes long runs on. */
 int rb_hs_encode_pprof(const struct hs_profile *profile, enum hs_shown_first first, struct hs_buffer *out);
-int rb_hs_encode_text(const struct hs_profile *profile, enum hs_shown_first first, struct hs_buffer *out);
 /* What a profile says of itself, as one JSON object. */
 int rb_hs_encode_meta_json(const struct hs_profile_meta *meta, struct hs_buffer *out);
+
+/* What a process says of itself without a profile, as JSON objects with the fields of doc/format.md. [any] */
+
+struct hs_about {
+    const char *ruby, *deploy, *http;           /* http: where it is answered, or "" */
+    uint64_t process_id, process_start, taken_ns;
+    bool sampling, interval_auto;
+    uint64_t started_ns, interval, every;       /* 0: none */
+    struct hs_who who;
+    struct hs_malloc_meta malloc;
+    struct hs_account account, account_at_start;        /* at_start.taken_ns 0: not sampled */
+};
+
+/* What its GCs are so far. */
+struct hs_gc_so_far {
+    uint64_t count, minor, major;
+    uint64_t ns;                /* CPU time of all of them */
+    bool timed;                 /* false: nobody takes their time */
+};
+
+/* 0, or ENOMEM. */
+int rb_hs_encode_about(const struct hs_about *about, struct hs_buffer *out);
+int rb_hs_encode_memory(const struct hs_account *account, const struct hs_account *at_start, const struct hs_census *census,
+                        const struct hs_gc_so_far *gc, struct hs_buffer *out);
 
 #endif

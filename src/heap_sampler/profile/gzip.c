@@ -13,7 +13,6 @@
 #endif
 #endif
 
-#include "heap_sampler/profile/gzip.h"
 #include "heap_sampler/base/memory.h"
 #include "heap_sampler/profile/buffer.h"
 

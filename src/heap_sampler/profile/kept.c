@@ -1,25 +1,197 @@
 /* See profile/kept.h. */
+#include "heap_sampler/mri.h"
 #include "heap_sampler/profile/kept.h"
 #include "heap_sampler/base/memory.h"
 #include "heap_sampler/base/table.h"
+#include "heap_sampler/holders/roots.h"
 #include "heap_sampler/profile/buffer.h"
 #include "heap_sampler/profile/encode.h"
-#include "heap_sampler/profile/kept_chain.h"
-#include "heap_sampler/profile/pins.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-bool
-rb_hs_kept_begin(struct hs_profile *profile, size_t samples)
+/* The root first, without brackets; of a very long chain its end. */
+static void
+append_chain(struct hs_buffer *out, const struct hs_profile *profile, uint32_t node)
+{
+    enum { STEPS_MOST = 64 };
+    const struct hs_holder *nodes = profile->holders.nodes;
+    uint32_t names[STEPS_MOST], count = 0;
+    for (;; node = nodes[node].parent) {
+        names[count++] = nodes[node].name;
+        if (nodes[node].parent == node || count == STEPS_MOST) break;
+    }
+    while (count) {
+        rb_hs_append_json(out, profile->texts[names[--count]]);
+        if (count) rb_hs_buffer_puts(out, ",");
+    }
+}
+
+enum { PINS_MOST = 256 };       /* in the JSON object; the rest is one */
+
+/* -- what keeps GC.compact from moving samples ------------------------------------------ */
+
+static bool
+same_line_p(const struct hs_frame *a, const struct hs_frame *b)
+{
+    return a->line == b->line && a->path == b->path;
+}
+
+/* Of the line that made an object; a method in C has the line of its caller, whose frame is wanted. */
+static uint32_t
+frame_with_line(const struct hs_profile *profile, uint32_t node)
+{
+    while (node && !profile->frames[profile->nodes[node].frame].line) node = profile->nodes[node].parent;
+    if (!node) return UINT32_MAX;
+    uint32_t frame = profile->nodes[node].frame;
+    while ((node = profile->nodes[node].parent) && same_line_p(&profile->frames[profile->nodes[node].frame], &profile->frames[frame])) {
+        frame = profile->nodes[node].frame;
+    }
+    return frame;
+}
+
+static int
+compare_numbers(uint32_t a, uint32_t b)
+{
+    return (a > b) - (a < b);
+}
+
+static int
+compare_names(const void *left, const void *right)
+{
+    const struct hs_pin *a = left, *b = right;
+    if (a->nodes.pin != b->nodes.pin) return compare_numbers(a->nodes.pin, b->nodes.pin);
+    if (a->nodes.holder != b->nodes.holder) return compare_numbers(a->nodes.holder, b->nodes.holder);
+    return compare_numbers(a->frame, b->frame);
+}
+
+static int
+compare_sizes(const void *left, const void *right)
+{
+    const struct hs_pin *a = left, *b = right;
+    if (a->free.space != b->free.space) return a->free.space < b->free.space ? 1 : -1;
+    return compare_names(left, right);
+}
+
+static void
+add_up(struct hs_pin *sum, const struct hs_pin *one)
+{
+    sum->samples += one->samples;
+    sum->objects += one->objects;
+    sum->free.space += one->free.space;
+    sum->free.variance += one->free.variance;
+}
+
+/* Sorted ones. */
+static void
+join_pins(struct hs_profile *profile)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < profile->pin_count; i++) {
+        const struct hs_pin *one = &profile->pins[i];
+        if (i && compare_names(&profile->pins[count - 1], one) == 0) add_up(&profile->pins[count - 1], one);
+        else profile->pins[count++] = *one;
+    }
+    profile->pin_count = count;
+}
+
+static struct hs_pin
+pin_of(const struct hs_profile *profile, const struct hs_slot_copy *copy)
+{
+    const struct hs_row *row = &profile->rows[copy->row];
+    double weight = rb_hs_estimate_one(row->slot_size, copy->interval).objects, bytes = copy->free_share;
+    return (struct hs_pin){
+        .nodes = profile->holders.object_pins[copy->number],
+        .frame = frame_with_line(profile, row->node),
+        .samples = 1,
+        .objects = weight,
+        .free = {weight * bytes, weight * (weight - 1) * bytes * bytes},
+    };
+}
+
+static bool
+add_pins(struct hs_profile *profile, const struct hs_slot_copies *copied)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < copied->record_count; i++) count += copied->records[i].record.pinned;
+    profile->pins = rb_hs_malloc(HS_MEM_SNAPSHOTS, count * sizeof(*profile->pins) + 1);
+    if (!profile->pins) return false;
+    for (size_t i = 0; i < copied->record_count; i++) {
+        const struct hs_slot_copy *copy = &copied->records[i];
+        if (copy->record.pinned && !copy->record.young) profile->pins[profile->pin_count++] = pin_of(profile, copy);
+    }
+    rb_hs_sort(profile->pins, profile->pin_count, sizeof(*profile->pins), compare_names);
+    join_pins(profile);
+    rb_hs_sort(profile->pins, profile->pin_count, sizeof(*profile->pins), compare_sizes);
+    return true;
+}
+
+static void
+append_text(struct hs_buffer *out, const char *name, const struct hs_profile *profile, uint32_t text)
+{
+    rb_hs_buffer_printf(out, "\"%s\":", name);
+    rb_hs_append_json(out, profile->texts[text]);
+    rb_hs_buffer_puts(out, ",");
+}
+
+static void
+append_names(struct hs_buffer *out, const struct hs_profile *profile, const struct hs_pin *pin)
+{
+    const struct hs_holder *node = &profile->holders.nodes[pin->nodes.pin];
+    append_text(out, "name", profile, node->name);
+    append_text(out, "kind", profile, node->kind);
+    append_text(out, "class", profile, node->klass);
+    append_text(out, "path", profile, node->path);
+    rb_hs_buffer_printf(out, "\"line\":%" PRIu32 ",\"holder\":[", node->line);
+    append_chain(out, profile, pin->nodes.holder);
+    rb_hs_buffer_puts(out, "],");
+    if (pin->frame == UINT32_MAX) return;
+    const struct hs_frame *frame = &profile->frames[pin->frame];
+    append_text(out, "made_in", profile, frame->label);
+    append_text(out, "made_path", profile, frame->path);
+    rb_hs_buffer_printf(out, "\"made_line\":%" PRIu32 ",", frame->line);
+}
+
+static void
+append_figures(struct hs_buffer *out, const struct hs_pin *pin)
+{
+    rb_hs_buffer_printf(out, "\"samples\":%" PRIu64 ",\"objects\":%.0f,\"free\":%.0f,\"var\":%.0f}", pin->samples, pin->objects, pin->free.space, pin->free.variance);
+}
+
+static void
+append_pins(struct hs_buffer *out, const struct hs_profile *profile)
+{
+    struct hs_pin others = {0};
+    rb_hs_buffer_puts(out, "\"pins\":[");
+    for (size_t i = 0; i < profile->pin_count; i++) {
+        const struct hs_pin *pin = &profile->pins[i];
+        if (i >= PINS_MOST) {
+            add_up(&others, pin);
+            continue;
+        }
+        rb_hs_buffer_puts(out, i ? ",{" : "{");
+        append_names(out, profile, pin);
+        append_figures(out, pin);
+    }
+    if (profile->pin_count > PINS_MOST) {
+        rb_hs_buffer_puts(out, ",{");
+        append_figures(out, &others);
+    }
+    rb_hs_buffer_puts(out, "],");
+}
+
+/* -- who keeps samples -------------------------------------------------------------------- */
+
+static bool
+begin(struct hs_profile *profile, size_t samples)
 {
     profile->kept_count = 0;
     profile->kept = rb_hs_malloc(HS_MEM_SNAPSHOTS, samples * sizeof(*profile->kept) + 1);
     return profile->kept != NULL;
 }
 
-void
-rb_hs_kept_add(struct hs_profile *profile, size_t row, uint32_t node, const struct hs_estimate *one)
+static void
+add(struct hs_profile *profile, size_t row, uint32_t node, const struct hs_estimate *one)
 {
     profile->kept[profile->kept_count++] = (struct hs_kept){(uint32_t)row, node, one->objects, one->space, one->variance};
 }
@@ -75,8 +247,8 @@ add_texts(struct hs_profile *profile)
     return true;
 }
 
-bool
-rb_hs_kept_end(struct hs_profile *profile)
+static bool
+end(struct hs_profile *profile)
 {
     if (!add_texts(profile)) return false;
     rb_hs_sort(profile->kept, profile->kept_count, sizeof(*profile->kept), compare_kept);
@@ -109,7 +281,7 @@ append_freed(struct hs_buffer *out, const struct hs_profile *profile)
     for (uint32_t i = 0; i < profile->holders.freed_count; i++) {
         const struct hs_freed *freed = &profile->holders.freed[i];
         rb_hs_buffer_printf(out, "%s{\"chain\":[", i ? "," : "");
-        rb_hs_append_chain(out, profile, freed->node);
+        append_chain(out, profile, freed->node);
         rb_hs_buffer_puts(out, "]");
         append_place(out, profile, &profile->holders.nodes[freed->node]);
         rb_hs_buffer_printf(out, ",\"objects\":%.0f,\"space\":%.0f,\"var\":%.0f}", freed->objects, freed->space, freed->variance);
@@ -149,6 +321,14 @@ append_stuck(struct hs_buffer *out, const struct hs_profile *profile)
     rb_hs_buffer_puts(out, "],");
 }
 
+static void
+append_room(struct hs_buffer *out, const struct hs_memory_room *room)
+{
+    if (!room->limit) return;
+    rb_hs_buffer_printf(out, "\"room_bytes\":%" PRIu64 ",\"limit_bytes\":%" PRIu64 ",", room->left, room->limit);
+    append_text_or_null(out, "cgroup", room->group);
+}
+
 bool
 rb_hs_kept_describe(struct hs_profile *profile)
 {
@@ -162,14 +342,100 @@ rb_hs_kept_describe(struct hs_profile *profile)
                         figures->objects, figures->edges, figures->slots);
     append_freed(&json, profile);
     append_stuck(&json, profile);
-    rb_hs_pins_describe(&json, profile);
+    append_pins(&json, profile);
     rb_hs_buffer_printf(&json, "\"without_ns\":%" PRIu64 ",", figures->without_ns);
     rb_hs_buffer_printf(&json, "\"hold_up_ns\":%" PRIu64 ",\"ns\":%" PRIu64 ",\"walk_ns\":%" PRIu64 ",\"name_ns\":%" PRIu64 ",",
                         holders->hold_up_ns, holders->ns, figures->walk_ns, figures->name_ns);
-    rb_hs_buffer_printf(&json, "\"estimate_bytes\":%" PRIu64 ",\"child_bytes\":%" PRIu64 ",\"evicted\":%" PRIu64 "}", holders->estimate,
-                        figures->child_bytes, figures->evicted);
+    append_room(&json, &holders->room);
+    rb_hs_buffer_printf(&json, "\"demand_bytes\":%" PRIu64 ",\"estimate_bytes\":%" PRIu64 ",\"child_bytes\":%" PRIu64 ",\"evicted\":%" PRIu64 "}",
+                        holders->demand, holders->estimate, figures->child_bytes, figures->evicted);
     rb_hs_buffer_append(&json, "", 1);
     bool ok = !json.failed && rb_hs_profile_add_meta(profile, "kept", json.ptr);
     rb_hs_buffer_free(&json);
     return ok;
+}
+
+/* -- the child that walks ----------------------------------------------------------------- */
+
+static uintptr_t
+wanted_object(const void *data, uint32_t position)
+{
+    const struct hs_copies *copies = data;
+    const struct hs_slot_copy *copy = &copies->slots.records[position];
+    return (uintptr_t)rb_heap_sampler_gc_slot_address(copy->body, copy->record.slot);
+}
+
+static uintptr_t
+wanted_block(const void *data, uint32_t position)
+{
+    const struct hs_copies *copies = data;
+    return copies->malloc.blocks[position].address;
+}
+
+static bool
+pinned(const void *data, uint32_t position)
+{
+    const struct hs_copies *copies = data;
+    return copies->slots.records[position].record.pinned;
+}
+
+static struct hs_estimate
+object_weight(const void *data, uint32_t position)
+{
+    const struct hs_copies *copies = data;
+    const struct hs_slot_copy *copy = &copies->slots.records[position];
+    return rb_hs_estimate_one(copies->slots.sites[copy->record.site].slot_size, copy->interval);
+}
+
+static struct hs_estimate
+block_weight(const void *data, uint32_t position)
+{
+    const struct hs_copies *copies = data;
+    const struct hs_malloc_block_copy *block = &copies->malloc.blocks[position];
+    return rb_hs_estimate_one(block->size, block->interval);
+}
+
+void
+rb_hs_kept_samples_fork(struct hs_holders_child *child, const struct hs_copies *copies)
+{
+    struct hs_wanted wanted = {
+        .data = copies,
+        .objects = (uint32_t)copies->slots.record_count,
+        .blocks = copies->malloc.block_count,
+        .object = wanted_object,
+        .block = wanted_block,
+        .pinned = pinned,
+        .object_weight = object_weight,
+        .block_weight = block_weight,
+    };
+    rb_hs_holders_fork(child, &wanted);
+}
+
+/* What is counted, and not sampled: the memory of YJIT's code, which no object has. */
+static void
+add_counted(struct hs_profile *profile)
+{
+    for (size_t i = 0; i < profile->row_count; i++) {
+        const struct hs_row *row = &profile->rows[i];
+        if (row->malloced && !row->has_birth && row->inuse.samples) add(profile, i, HS_TOP_CACHES, &row->inuse);
+    }
+}
+
+bool
+rb_hs_kept_samples_join(struct hs_profile *profile, const struct hs_copies *copies)
+{
+    const struct hs_holders *holders = &profile->holders;
+    if (!begin(profile, copies->slots.record_count + copies->malloc.block_count + 1)) return false;
+    for (size_t i = 0; i < copies->slots.record_count; i++) {
+        const struct hs_slot_copy *copy = &copies->slots.records[i];
+        struct hs_estimate one = rb_hs_estimate_one(profile->rows[copy->row].slot_size, copy->interval);
+        add(profile, copy->row, holders->object_nodes[copy->number], &one);
+    }
+    for (uint32_t i = 0; i < copies->malloc.block_count; i++) {
+        const struct hs_malloc_block_copy *block = &copies->malloc.blocks[i];
+        struct hs_estimate one = rb_hs_estimate_one(block->size, block->interval);
+        add(profile, block->row, holders->block_nodes[block->number], &one);
+    }
+    add_counted(profile);
+    return end(profile) && add_pins(profile, &copies->slots);
 }

@@ -16,7 +16,6 @@
 #include "heap_sampler/base/table.h"
 #include "heap_sampler/base/texts.h"
 #include "heap_sampler/estimate/draw.h"
-#include "heap_sampler/estimate/estimate.h"
 #include "heap_sampler/malloc/hooks.h"
 #include "heap_sampler/malloc/state.h"
 #include "heap_sampler/malloc/table.h"
@@ -25,7 +24,6 @@
 #include "heap_sampler/native/unwind.h"
 #include "heap_sampler/profile/profile.h"
 #include "heap_sampler/sites/sampler.h"
-#include "heap_sampler/sites/totals.h"
 #include "heap_sampler/stacks/stack_table.h"
 
 #include <string.h>
@@ -46,16 +44,16 @@ struct named {
 /* What slots/intervals.c and malloc/table.c reckon with. */
 _Static_assert(sizeof(struct hs_malloc_block_copy) + sizeof(struct hs_row) <= HS_SNAPSHOT_BLOCK, "of a block");
 _Static_assert(sizeof(struct hs_malloc_stack_copy) + sizeof(struct hs_totals) + sizeof(struct named) + sizeof(struct hs_row) +
-                       3 * (sizeof(struct hs_frame) + sizeof(struct hs_node) + 4 * (sizeof(uint64_t) + sizeof(uint32_t))) <=
+                       3 * (sizeof(struct hs_frame) + sizeof(struct hs_node) + 4 * (sizeof(uint64_t) + sizeof(uint32_t))) + 64 <=
                    HS_SNAPSHOT_STACK,
-               "of a stack, with three native frames of its own and what finds them");
+               "of a stack, with three native frames of its own, what finds them, and 64 bytes of names");
 
 /* -- adding to a profile ------------------------------------------------------------ */
 
 struct building {
     struct hs_profile *profile;
     const struct hs_malloc_copy *copy;
-    const uint32_t *labels;     /* texts, by label set */
+    uint32_t labels;            /* text of label set 0; those of the others follow */
     struct named *named;        /* by stack; node UINT32_MAX: not yet */
     struct hs_native *native;   /* NULL: native frames stay without names */
     uint32_t text_capacity, frame_capacity, node_capacity, mapping_capacity;
@@ -354,7 +352,7 @@ add_row(struct building *b, uint32_t stack)
         .library = named->library,
         .class_name = b->malloc_text,
         .type = b->malloc_text,
-        .labels = b->labels[b->copy->stacks[stack].labels],
+        .labels = b->labels + b->copy->stacks[stack].labels,
     };
     return row;
 }
@@ -499,8 +497,9 @@ make_room(struct building *b)
 }
 
 bool
-rb_hs_malloc_rows_add(struct hs_malloc_copy *copy, const struct hs_yjit_memory *yjit, const uint32_t *labels, struct hs_profile *profile)
+rb_hs_malloc_rows_add(struct hs_malloc_copy *copy, const struct hs_yjit_memory *yjit, uint32_t labels, struct hs_profile *profile)
 {
+    uint32_t texts = profile->text_count;
     rb_hs_unwind_refresh();
     struct building b = {
         .profile = profile,
@@ -524,6 +523,7 @@ rb_hs_malloc_rows_add(struct hs_malloc_copy *copy, const struct hs_yjit_memory *
     if (!b.failed) add_totals(&b);
     if (!b.failed) add_yjit(&b, yjit);
     if (!b.failed) add_mappings(&b);
+    if (!b.failed) b.failed = !rb_hs_profile_own_texts(profile, texts);
     if (b.look.pagemap >= 0) close(b.look.pagemap);
     rb_hs_native_close(b.native);
     rb_hs_map_free(&b.texts);

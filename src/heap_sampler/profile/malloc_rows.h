@@ -11,9 +11,9 @@
 #include "heap_sampler/profile/profile.h"
 
 /* Adds to a profile whose texts, frames and nodes are those that were there
- * when `copy` was made, with more texts behind them.  labels[n] is the text of label set n.  [any] [free]
+ * when `copy` was made, with more texts behind them.  labels + n is the text of label set n.  [any] [free]
  * False: no memory. */
-bool rb_hs_malloc_rows_add(struct hs_malloc_copy *copy, const struct hs_yjit_memory *yjit, const uint32_t *labels, struct hs_profile *profile);
+bool rb_hs_malloc_rows_add(struct hs_malloc_copy *copy, const struct hs_yjit_memory *yjit, uint32_t labels, struct hs_profile *profile);
 /* For an account of the process: what sampling adds to jemalloc's figures, and
  * what of malloc's blocks was never touched. [any] [free] */
 void rb_hs_malloc_look(struct hs_account_excess *excess);

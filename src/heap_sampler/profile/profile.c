@@ -1,5 +1,5 @@
 /*
- * What a profile does by itself.  The texts are the sampler's names, not ours, but for those of labels.
+ * What a profile does by itself.
  */
 #include "heap_sampler/profile/profile.h"
 #include "heap_sampler/base/memory.h"
@@ -42,6 +42,25 @@ rb_hs_profile_add_meta(struct hs_profile *profile, const char *name, const char 
     return true;
 }
 
+bool
+rb_hs_profile_own_texts(struct hs_profile *profile, uint32_t from)
+{
+    size_t size = 0, at = 0;
+    if (profile->own_bytes) from = profile->own_from;
+    for (uint32_t i = from; i < profile->text_count; i++) size += profile->texts[i].len;
+    char *bytes = rb_hs_malloc(HS_MEM_SNAPSHOTS, size);
+    if (!bytes) return false;
+    for (uint32_t i = from; i < profile->text_count; i++) {
+        struct hs_text *text = &profile->texts[i];
+        text->ptr = memcpy(bytes + at, text->ptr, text->len);
+        at += text->len;
+    }
+    rb_hs_free(HS_MEM_SNAPSHOTS, profile->own_bytes);
+    profile->own_bytes = bytes;
+    profile->own_from = from;
+    return true;
+}
+
 /* The arrays go, the struct stays (it may be part of another, or on a C
  * stack) and is empty: a second call does no harm. */
 void
@@ -51,13 +70,16 @@ rb_hs_profile_free(struct hs_profile *profile)
     for (uint32_t i = 0; i < profile->meta.item_count; i++) free_item(&profile->meta.items[i]);
     rb_hs_free(HS_MEM_SNAPSHOTS, profile->meta.items);
     rb_hs_free(HS_MEM_SNAPSHOTS, profile->meta.census.places);
+    rb_hs_free(HS_MEM_SNAPSHOTS, profile->meta.census.paths);
     rb_hs_free(HS_MEM_SNAPSHOTS, profile->samples.list);
     rb_hs_map_free(&profile->samples.by_id);
     rb_hs_free(HS_MEM_SNAPSHOTS, profile->rows);
     rb_hs_free(HS_MEM_SNAPSHOTS, profile->nodes);
     rb_hs_free(HS_MEM_SNAPSHOTS, profile->frames);
     rb_hs_free(HS_MEM_SNAPSHOTS, profile->texts);
+    rb_hs_texts_release(profile->names);
     rb_hs_free(HS_MEM_SNAPSHOTS, profile->label_bytes);
+    rb_hs_free(HS_MEM_SNAPSHOTS, profile->own_bytes);
     rb_hs_free(HS_MEM_SNAPSHOTS, profile->mappings);
     rb_hs_free(HS_MEM_SNAPSHOTS, profile->kept);
     rb_hs_free(HS_MEM_SNAPSHOTS, profile->pins);

@@ -4,22 +4,20 @@
  * A profile: what one snapshot of one session found, as plain data.
  *
  * No VALUE and no MRI header from here down: a profile is built, encoded,
- * compressed and written by any thread without the GVL.  It owns its arrays;
- * texts point into the sampler's names, which live as long as the process, and
- * to those of labels, which the profile owns.
+ * compressed and written by any thread without the GVL.  It owns its arrays and
+ * the bytes of some texts; it holds the sampler's names, to which the others point.
  */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include "heap_sampler/account/account.h"
+#include "heap_sampler/account/bodies.h"
 #include "heap_sampler/account/census.h"
-#include "heap_sampler/account/inherited.h"
 #include "heap_sampler/account/who.h"
 #include "heap_sampler/base/table.h"
 #include "heap_sampler/base/texts.h"
-#include "heap_sampler/collections/asked.h"
-#include "heap_sampler/collections/gc_times.h"
-#include "heap_sampler/estimate/estimate.h"
+#include "heap_sampler/collections/collections.h"
+#include "heap_sampler/estimate/draw.h"
 #include "heap_sampler/holders/holders.h"
 #include "heap_sampler/malloc/state.h"
 #include "heap_sampler/sites/sampler.h"
@@ -170,7 +168,10 @@ struct hs_profile {
     uint32_t frame_count;
     struct hs_text *texts;      /* text 0 is empty */
     uint32_t text_count;
+    struct hs_text_bytes *names;        /* held: what texts point into that are in none of the two below */
     char *label_bytes;          /* what texts of labels point into; NULL: none */
+    char *own_bytes;            /* copies that all texts from `own_from` on point into; NULL: none */
+    uint32_t own_from;
     struct hs_mapping *mappings;        /* of native frames, by start */
     uint32_t mapping_count;
     struct hs_holders holders;  /* who keeps it: chains, where they were asked for; their texts are the profile's */
@@ -182,6 +183,8 @@ struct hs_profile {
 
 /* Bytes of `inuse` that the kernel has resident; those of slots always are. */
 double rb_hs_row_resident(const struct hs_row *row);
+/* The profile's texts from this number on are copied, and the copies are the profile's own. false: no memory. [any] */
+bool rb_hs_profile_own_texts(struct hs_profile *profile, uint32_t from);
 /* Add one more thing that the profile says of itself; both texts are copied. false: no memory. [any] */
 bool rb_hs_profile_add_meta(struct hs_profile *profile, const char *name, const char *json);
 void rb_hs_profile_free(struct hs_profile *profile);

@@ -15,15 +15,13 @@
 #include "heap_sampler/base/must.h"
 #include "heap_sampler/base/texts.h"
 #include "heap_sampler/collections/collections.h"
+#include "heap_sampler/labels/label_sets.h"
 #include "heap_sampler/malloc/hooks.h"
 #include "heap_sampler/malloc/state.h"
 #include "heap_sampler/malloc/yjit.h"
 #include "heap_sampler/profile/kept.h"
-#include "heap_sampler/profile/kept_samples.h"
-#include "heap_sampler/profile/label_texts.h"
 #include "heap_sampler/profile/malloc_rows.h"
 #include "heap_sampler/profile/profile.h"
-#include "heap_sampler/profile/slot_copies.h"
 #include "heap_sampler/profile/slot_rows.h"
 #include "heap_sampler/settings/options.h"
 #include "heap_sampler/sites/sampler.h"
@@ -42,7 +40,7 @@ struct hs_snapshot {
     unsigned flags;
     struct hs_profile *profile;
     struct hs_copies copies;
-    struct hs_profile_labels labels;
+    uint32_t labels;            /* text of label set 0; those of the others follow */
     struct hs_holders_child child;
     bool ok;
     bool asked;                 /* the child is to be waited for */
@@ -125,6 +123,20 @@ add_kept(struct hs_snapshot *snapshot)
     return rb_hs_kept_describe(profile);
 }
 
+/* A label set may be freed before the profile is: its text is copied. */
+static bool
+copy_texts(struct hs_snapshot *snapshot)
+{
+    struct hs_profile *profile = snapshot->profile;
+    uint32_t count = snapshot->labels = rb_hs_text_count;
+    profile->texts = rb_hs_malloc(HS_MEM_SNAPSHOTS, ((size_t)count + HS_LABEL_NUMBERS) * sizeof(*profile->texts));
+    if (!profile->texts) return false;
+    if (count) memcpy(profile->texts, rb_hs_texts, count * sizeof(*profile->texts));
+    profile->text_count = count + HS_LABEL_NUMBERS;
+    profile->names = rb_hs_texts_hold();
+    return rb_hs_label_sets_copy(profile->texts + count, &profile->label_bytes);
+}
+
 static void
 copy_all(struct hs_snapshot *snapshot)
 {
@@ -134,16 +146,15 @@ copy_all(struct hs_snapshot *snapshot)
     bool ok = false;
     rb_hs_lock();
     if (session->on) {
-        ok = rb_hs_slot_copies_take(&snapshot->copies.slots, number) && rb_hs_label_sets_copy(&snapshot->labels.copied);
+        ok = rb_hs_slot_copies_take(&snapshot->copies.slots, number) && copy_texts(snapshot);
         profile->nodes = rb_hs_copy_array(rb_hs_nodes, profile->node_count = rb_hs_node_count, sizeof(*rb_hs_nodes));
         profile->frames = rb_hs_copy_array(rb_hs_frames, profile->frame_count = rb_hs_frame_count, sizeof(*rb_hs_frames));
-        profile->texts = rb_hs_copy_array(rb_hs_texts, profile->text_count = rb_hs_text_count, sizeof(*rb_hs_texts));
         describe(&profile->meta, session);
         rb_hs_malloc_describe(&profile->meta.malloc, number);
         if (profile->meta.malloc.state == HS_MALLOC_ON) ok = ok && rb_hs_malloc_copy(&snapshot->copies.malloc, number);
     }
     rb_hs_check_tables();
-    snapshot->ok = ok && profile->nodes && profile->frames && profile->texts;
+    snapshot->ok = ok && profile->nodes && profile->frames;
     if (snapshot->ok && snapshot->asked) rb_hs_kept_samples_fork(&snapshot->child, &snapshot->copies);
     rb_hs_unlock();
 }
@@ -176,7 +187,7 @@ rb_hs_snapshot_begin(int session, unsigned flags, unsigned seconds)
         return NULL;
     }
     rb_hs_slot_copies_make_room(&snapshot->copies.slots);
-    snapshot->asked = flags & HS_WITH_HOLDERS && rb_hs_holders_prepare(&snapshot->child, &snapshot->profile->holders, seconds);
+    snapshot->asked = flags & HS_WITH_HOLDERS && rb_hs_holders_prepare(&snapshot->child, &snapshot->profile->holders, seconds, flags & HS_BY_ITSELF);
     if (snapshot->asked) copy_all_and_fork(snapshot);
     else copy_all(snapshot);
     return snapshot;
@@ -186,13 +197,12 @@ static bool
 make_rows(struct hs_snapshot *snapshot)
 {
     struct hs_profile *profile = snapshot->profile;
-    const uint32_t *labels = rb_hs_profile_labels_add(profile, &snapshot->labels);
-    if (!labels || !rb_hs_slot_rows_add(&snapshot->copies.slots, labels, profile)) return false;
+    if (!rb_hs_slot_rows_add(&snapshot->copies.slots, snapshot->labels, profile)) return false;
     if (snapshot->flags & HS_WITH_SAMPLES && !rb_hs_live_samples_list(&snapshot->copies.slots, profile)) return false;
     if (!snapshot->asked) rb_hs_slot_copies_free(&snapshot->copies.slots);
     if (!snapshot->copies.malloc.blocks) return true;
     struct hs_yjit_memory yjit = rb_hs_yjit_memory(snapshot->session);
-    return rb_hs_malloc_rows_add(&snapshot->copies.malloc, &yjit, labels, profile);
+    return rb_hs_malloc_rows_add(&snapshot->copies.malloc, &yjit, snapshot->labels, profile);
 }
 
 static void
@@ -234,7 +244,6 @@ rb_hs_snapshot_end(struct hs_snapshot *snapshot)
     bool ok = snapshot->worked && snapshot->ok && add_kept(snapshot);
     rb_hs_slot_copies_free(&snapshot->copies.slots);
     rb_hs_malloc_copy_free(&snapshot->copies.malloc);
-    rb_hs_profile_labels_free(&snapshot->labels);
     rb_hs_free(HS_MEM_SNAPSHOTS, snapshot);
     if (ok) return profile;
     rb_hs_snapshot_free(profile);

@@ -7,7 +7,8 @@
 enum hs_snapshot_flags {
     HS_WITH_SAMPLES = 1,        /* each living sample, not only rows */
     HS_MAY_HOLD_UP = 2,         /* see rb_hs_account_take */
-    HS_WITH_HOLDERS = 4         /* who keeps them: holders/holders.h */
+    HS_WITH_HOLDERS = 4,        /* who keeps them: holders/holders.h */
+    HS_BY_ITSELF = 8            /* no person asks for that: after a walk that was killed there is none */
 };
 
 /* Everything that one session knows, copied out in a short hold of the lock,

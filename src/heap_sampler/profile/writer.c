@@ -4,53 +4,72 @@
  * A reader (a person, a shipper that watches the folder) must never meet half
  * a profile, and a full disk must not cost the profile written before.  So the
  * bytes go to a temporary file in the same folder, to the disk, and then take
- * the name.  A profile tells what an application does: mode 0600, no link that
- * someone planted is followed.
+ * the name.  A profile tells what an application does: mode 0600, and nothing
+ * is written into a file, a FIFO or a link of another user, nor, by itself,
+ * into a folder where another user could put one.
  *
  * Threads: any thread without the GVL.  Signals that writing may bring to the
  * thread (SIGPIPE, SIGXFSZ: both kill by default) are blocked meanwhile.
  */
+#define _GNU_SOURCE 1           /* syscall, O_PATH */
 #include "heap_sampler/profile/writer.h"
-#include "heap_sampler/base/memory.h"
-#include "heap_sampler/base/signals.h"
+#include "heap_sampler/base/clock.h"
+#include "heap_sampler/base/report.h"
+#include "heap_sampler/base/table.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
-/* Longer than what temporary_path() puts behind the folder. */
 enum { TEMPORARY_NAME_MAX = 80,
        TEMPORARY_TRIES = 100,
-       FOLDER_SIZE = 4096 };
+       FOLDER_SIZE = 4096,
+       STEP = 1 << 20,          /* bytes of one write(2): so often a cancel is noticed */
+       SLICE_MS = 50,
+       READER_MS = 10000 };     /* of a FIFO: it has so long to take all */
 
 static int
-open_retrying(const char *path, int flags, mode_t mode)
+open_retrying(int folder, const char *path, int flags, mode_t mode)
 {
     int fd;
-
-    do {
-        fd = open(path, flags | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, mode);
-    } while (fd < 0 && errno == EINTR);
+    while ((fd = openat(folder, path, flags | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, mode)) < 0 && errno == EINTR) continue;
     return fd;
 }
 
-static int
-write_all(int fd, const char *ptr, size_t len)
+static bool
+cancelled_p(const struct hs_writing *writing)
 {
+    return writing && writing->cancelled && *writing->cancelled;
+}
+
+/* Only what was opened with O_NONBLOCK, a FIFO or a device, is waited for. */
+static int
+write_all(int fd, const char *ptr, size_t len, const struct hs_writing *writing)
+{
+    uint64_t until = rb_hs_steady_ns() + READER_MS * UINT64_C(1000000);
+
     while (len > 0) {
-        /* Linux writes at most this much at once; macOS fails above INT_MAX */
-        size_t step = len < 0x7ffff000 ? len : 0x7ffff000;
-        ssize_t done = write(fd, ptr, step);
-        if (done < 0 && errno == EINTR) continue;
-        if (done < 0) return errno;
+        if (cancelled_p(writing)) return ECANCELED;
+        ssize_t done = write(fd, ptr, len < STEP ? len : STEP);
         if (done == 0) return EIO;
-        ptr += done;
-        len -= (size_t)done;
+        if (done > 0) {
+            ptr += done;
+            len -= (size_t)done;
+        }
+        else if (errno == EAGAIN) {
+            struct pollfd reader = {.fd = fd, .events = POLLOUT};
+            if (rb_hs_steady_ns() >= until) return ETIMEDOUT;
+            (void)poll(&reader, 1, SLICE_MS);
+        }
+        else if (errno != EINTR) {
+            return errno;
+        }
     }
     return 0;
 }
@@ -66,128 +85,172 @@ close_once(int fd)
 static int
 sync_file(int fd)
 {
-    int status;
-
-    do {
-        status = fsync(fd);
-    } while (status < 0 && errno == EINTR);
-    /* some file systems have no fsync, which is no fault of the file's */
-    if (status < 0 && errno != EINVAL && errno != ENOSYS && errno != ENOTSUP) return errno;
+    while (fsync(fd) < 0) {
+        /* some file systems have no fsync, which is no fault of the file's */
+        if (errno == EINVAL || errno == ENOSYS || errno == ENOTSUP) return 0;
+        if (errno != EINTR) return errno;
+    }
     return 0;
 }
 
 /* So that the new name survives a crash of the machine: best effort. */
 static void
-sync_folder(const char *folder)
+sync_folder(int folder)
 {
-    int fd;
-
-    do {
-        fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    } while (fd < 0 && errno == EINTR);
+    int fd = open_retrying(folder, ".", O_RDONLY | O_DIRECTORY, 0);
     if (fd < 0) return;
     (void)sync_file(fd);
     (void)close_once(fd);
 }
 
-/* A FIFO without a reader would hold up open(2) for good: O_NONBLOCK makes that
- * ENXIO, and goes once it is open, as write_all() wants to wait. */
+static bool
+straight_p(const struct stat *file)
+{
+    return S_ISFIFO(file->st_mode) || S_ISCHR(file->st_mode);
+}
+
+/* A FIFO of another user, root too, is a trap: that user reads the profile, or does not and holds us up. */
+static bool
+trusted_p(const struct stat *file)
+{
+    return file->st_uid == geteuid() || (file->st_uid == 0 && !S_ISFIFO(file->st_mode));
+}
+
 static int
-write_straight(const char *path, const char *ptr, size_t len)
+write_straight(const char *path, const char *ptr, size_t len, const struct hs_writing *writing)
 {
     struct stat now;
-    int fd = open_retrying(path, O_WRONLY | O_NONBLOCK, 0);
+    int fd = open_retrying(AT_FDCWD, path, O_WRONLY | O_NONBLOCK, 0);
     if (fd < 0) return errno;
 
-    int error = 0, flags = fcntl(fd, F_GETFL);
-    if (fstat(fd, &now) < 0) {
-        error = errno;
-    }
-    else if (!S_ISFIFO(now.st_mode) && !S_ISCHR(now.st_mode)) {
-        error = EINVAL;         /* replaced between lstat and open: not ours to overwrite */
-    }
-    else if (flags < 0 || fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) < 0) {
-        error = errno;
-    }
-    if (!error) error = write_all(fd, ptr, len);
+    int error = 0;
+    if (fstat(fd, &now) < 0) error = errno;
+    else if (!straight_p(&now) || !trusted_p(&now)) error = EEXIST;
+    if (!error) error = write_all(fd, ptr, len, writing);
     int close_error = close_once(fd);
     return error ? error : close_error;
 }
 
-/* A name that no one guesses in time; should one do, O_EXCL fails and the next
- * is tried.  Its length does not depend on the final name, which may be as long
- * as the file system allows. */
+/* A name that no one guesses in time; should one do, O_EXCL fails and the next is tried. It is short where the final name
+ * is as long as the file system allows. */
 static void
-temporary_path(char *path, size_t size, const char *folder, int try)
+temporary_name(char name[TEMPORARY_NAME_MAX], int try)
 {
     static uint64_t serial;
-    struct timespec now = {0, 0};
-
-    clock_gettime(CLOCK_REALTIME, &now);
-    uint64_t mix = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-    mix += __atomic_add_fetch(&serial, 1, __ATOMIC_RELAXED) * UINT64_C(0x9e3779b97f4a7c15) + (uint64_t)try;
-    mix = (mix ^ mix >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    mix = (mix ^ mix >> 27) * UINT64_C(0x94d049bb133111eb);
-    mix ^= mix >> 31;
-    snprintf(path, size, "%s/.heap_sample-%ld-%016" PRIx64 ".tmp", folder, (long)getpid(), mix);
+    uint64_t mix = hs_mix(rb_hs_now_ns() + hs_mix(__atomic_add_fetch(&serial, 1, __ATOMIC_RELAXED) + ((uint64_t)try << 32)));
+    snprintf(name, TEMPORARY_NAME_MAX, ".heap_sample-%ld-%016" PRIx64 ".tmp", (long)getpid(), mix);
 }
 
 static int
-fill_temporary(int fd, const char *ptr, size_t len)
+fill_temporary(int fd, const char *ptr, size_t len, const struct hs_writing *writing, struct stat *file)
 {
-    int error;
-
     /* the umask may have taken the owner's bits; a file system without modes is fine */
     (void)fchmod(fd, 0600);
-    error = write_all(fd, ptr, len);
+    int error = write_all(fd, ptr, len, writing);
     if (!error) error = sync_file(fd);
+    if (!error && fstat(fd, file) < 0) error = errno;
     int close_error = close_once(fd);   /* where network file systems say that they are full */
     return error ? error : close_error;
 }
 
-static int
-write_renaming(const char *path, const char *folder, const char *ptr, size_t len)
+static bool
+same_p(const struct hs_file_id *id, const struct stat *file)
 {
-    size_t size = strlen(folder) + TEMPORARY_NAME_MAX;
-    char *temporary = rb_hs_malloc(HS_MEM_SNAPSHOTS, size);
-    int fd = -1, error = 0;
+    return id->inode && id->inode == file->st_ino && id->device == file->st_dev &&
+        id->modified_s == file->st_mtim.tv_sec && id->modified_ns == file->st_mtim.tv_nsec;
+}
 
-    if (!temporary) return ENOMEM;
-    for (int try = 0; fd < 0 && try < TEMPORARY_TRIES; try++) {
-        temporary_path(temporary, size, folder, try);
-        fd = open_retrying(temporary, O_WRONLY | O_CREAT | O_EXCL, 0600);
-        if (fd < 0 && errno != EEXIST) break;
+/* Gives the file its name, unless the name is taken: EEXIST. Not every file system knows RENAME_NOREPLACE, or links. */
+static int
+rename_to_new(int folder, const char *temporary, const char *name)
+{
+#ifdef SYS_renameat2
+    enum { NO_REPLACE = 1 };
+    if (syscall(SYS_renameat2, folder, temporary, folder, name, NO_REPLACE) == 0) return 0;
+    if (errno == EEXIST) return EEXIST;
+#endif
+    if (linkat(folder, temporary, folder, name, 0) == 0) {
+        unlinkat(folder, temporary, 0);
+        return 0;
     }
-    if (fd < 0) {
-        error = errno;
-    }
-    else {
-        error = fill_temporary(fd, ptr, len);
-        if (!error && rename(temporary, path) < 0) error = errno;
-        if (error) {
-            unlink(temporary);
-        }
-        else {
-            sync_folder(folder);
-        }
-    }
-    rb_hs_free(HS_MEM_SNAPSHOTS, temporary);
+    if (errno == EEXIST) return EEXIST;
+    int fd = open_retrying(folder, name, O_WRONLY | O_CREAT | O_EXCL, 0600);
+    if (fd < 0) return errno;
+    (void)close_once(fd);
+    if (renameat(folder, temporary, folder, name) == 0) return 0;
+    int error = errno;
+    unlinkat(folder, name, 0);
     return error;
 }
 
-/* `path` up to its last slash, without that: "." and "/" where needed. */
-static char *
-folder_of(const char *path)
+/* The owner is that of the new file: some network file systems give all files to one user. */
+static int
+take_name(int folder, const char *temporary, const char *name, const struct stat *file, const struct hs_writing *writing)
+{
+    struct stat there;
+    bool generated = writing && writing->generated;
+    if (cancelled_p(writing)) return ECANCELED;
+    if (fstatat(folder, name, &there, AT_SYMLINK_NOFOLLOW) != 0) {
+        int error = rename_to_new(folder, temporary, name);
+        if (error != EEXIST || generated) return error;
+        if (fstatat(folder, name, &there, AT_SYMLINK_NOFOLLOW) != 0) return errno;      /* another thread has just written it */
+    }
+    bool ours = there.st_uid == file->st_uid && (S_ISREG(there.st_mode) || S_ISLNK(there.st_mode));
+    if (generated ? !same_p(&writing->id, &there) : !ours) return EEXIST;
+    return renameat(folder, temporary, folder, name) < 0 ? errno : 0;
+}
+
+/* `path` up to its last slash, without it: "." and "/" where needed. */
+static bool
+put_folder(const char *path, char folder[FOLDER_SIZE])
 {
     const char *slash = strrchr(path, '/');
-    size_t len = !slash ? 1 : slash == path ? 1
-                                            : (size_t)(slash - path);
-    char *folder = rb_hs_malloc(HS_MEM_SNAPSHOTS, len + 1);
+    size_t len = slash ? (size_t)(slash - path) : 0;
+    if (len > FOLDER_SIZE - 2) return false;
+    memcpy(folder, path, len);
+    strcpy(folder + len, !slash ? "." : len ? ""
+                                            : "/");
+    return true;
+}
 
-    if (!folder) return NULL;
-    memcpy(folder, slash ? path : ".", len);
-    folder[len] = '\0';
-    return folder;
+/* The folder of `path`: what is checked is what is written into. By itself (`writing`) the sampler takes none that another
+ * user could empty, or lead elsewhere. Whom the folder's group is, its owner has decided. */
+static int
+open_folder(const char *path, const struct hs_writing *writing, int *fd)
+{
+    char name[FOLDER_SIZE + sizeof("/.")];
+    struct stat link, folder;
+    if (!put_folder(path, name)) return ENAMETOOLONG;
+    bool safe = lstat(name, &link) != 0 || !S_ISLNK(link.st_mode) || trusted_p(&link);
+    *fd = open_retrying(AT_FDCWD, strcat(name, "/."), O_PATH | O_DIRECTORY, 0);
+    if (*fd < 0) return errno;
+    safe = safe && fstat(*fd, &folder) == 0 && trusted_p(&folder) && (folder.st_mode & (S_IWOTH | S_ISVTX)) != S_IWOTH;
+    if (safe || !writing) return 0;
+    (void)close_once(*fd);
+    return EPERM;
+}
+
+static int
+write_renaming(const char *path, const char *ptr, size_t len, struct hs_writing *writing)
+{
+    const char *slash = strrchr(path, '/');
+    char temporary[TEMPORARY_NAME_MAX];
+    struct stat file;
+    int folder, fd = -1, error = open_folder(path, writing, &folder);
+
+    if (error) return error;
+    for (int try = 0; fd < 0 && try < TEMPORARY_TRIES && (!try || errno == EEXIST); try++) {
+        temporary_name(temporary, try);
+        fd = open_retrying(folder, temporary, O_WRONLY | O_CREAT | O_EXCL, 0600);
+    }
+    if (fd < 0) error = errno == EEXIST ? EAGAIN : errno;
+    else error = fill_temporary(fd, ptr, len, writing, &file);
+    if (!error) error = take_name(folder, temporary, slash ? slash + 1 : path, &file, writing);
+    if (!error) sync_folder(folder);
+    else if (fd >= 0) unlinkat(folder, temporary, 0);
+    if (!error && writing) writing->id = (struct hs_file_id){file.st_dev, file.st_ino, file.st_mtim.tv_sec, file.st_mtim.tv_nsec};
+    (void)close_once(folder);
+    return error;
 }
 
 /* What stands in the way of a file at `path`, as far as its looks tell. */
@@ -204,66 +267,62 @@ refuse_path(const char *path, const struct stat *existing)
     return 0;
 }
 
-/* As folder_of(), without memory: that there is none now does not mean that there will be none. */
-static bool
-put_folder(const char *path, char folder[FOLDER_SIZE])
-{
-    const char *slash = strrchr(path, '/');
-    size_t len = slash ? (size_t)(slash - path) : 0;
-    if (len > FOLDER_SIZE - 2) return false;
-    memcpy(folder, path, len);
-    strcpy(folder + len, !slash ? "." : len ? ""
-                                            : "/");
-    return true;
-}
-
-void
+int
 rb_hs_make_folder_of(const char *path)
 {
-    char folder[FOLDER_SIZE];
-    if (put_folder(path, folder)) (void)mkdir(folder, 0700);
+    char folder[FOLDER_SIZE], *slash = folder;
+    int error = put_folder(path, folder) ? 0 : ENAMETOOLONG;
+    while (!error && slash) {
+        slash = strchr(slash + 1, '/');
+        if (slash) *slash = '\0';
+        if (mkdir(folder, 0700) < 0 && errno != EEXIST) error = errno;
+        if (slash) *slash = '/';
+    }
+    return error;
 }
 
 int
 rb_hs_check_writable(const char *path)
 {
-    struct stat existing, folder_now;
+    struct stat existing;
     bool exists = lstat(path, &existing) == 0;
 
     if (!exists && errno != ENOENT) return errno;
     int error = refuse_path(path, exists ? &existing : NULL);
     if (error) return error;
-    if (exists && (S_ISFIFO(existing.st_mode) || S_ISCHR(existing.st_mode))) {
+    if (exists && straight_p(&existing)) {
+        if (!trusted_p(&existing)) return EEXIST;
         return faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) < 0 ? errno : 0;
     }
-    char folder[FOLDER_SIZE];
-    if (!put_folder(path, folder)) return ENAMETOOLONG;
-    if (stat(folder, &folder_now) < 0) return errno;
-    if (!S_ISDIR(folder_now.st_mode)) return ENOTDIR;
-    return faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) < 0 ? errno : 0;
+    int folder;
+    error = open_folder(path, &(struct hs_writing){0}, &folder);
+    if (error) return error;
+    error = faccessat(folder, ".", W_OK | X_OK, AT_EACCESS) < 0 ? errno : 0;
+    (void)close_once(folder);
+    return error;
 }
 
 int
-rb_hs_write_file(const char *path, const char *ptr, size_t len)
+rb_hs_write_file(const char *path, const char *ptr, size_t len, struct hs_writing *writing)
 {
     struct stat existing;
     struct hs_signal_guard guard;
-    bool exists = lstat(path, &existing) == 0;
-    int error = 0;
+    bool exists = lstat(path, &existing) == 0, generated = writing && writing->generated;
 
     if (!exists && errno != ENOENT) return errno;
-    error = refuse_path(path, exists ? &existing : NULL);
+    int error = refuse_path(path, exists ? &existing : NULL);
+    if (exists && (generated ? !same_p(&writing->id, &existing) : straight_p(&existing) && !trusted_p(&existing))) error = EEXIST;
     if (error) return error;
 
     rb_hs_guard_signals(&guard);
-    if (exists && (S_ISFIFO(existing.st_mode) || S_ISCHR(existing.st_mode))) {
-        error = write_straight(path, ptr, len);
-    }
-    else {
-        char *folder = folder_of(path);
-        error = folder ? write_renaming(path, folder, ptr, len) : ENOMEM;
-        rb_hs_free(HS_MEM_SNAPSHOTS, folder);
-    }
+    error = exists && straight_p(&existing) ? write_straight(path, ptr, len, writing) : write_renaming(path, ptr, len, writing);
     rb_hs_unguard_signals(&guard);
     return error;
+}
+
+void
+rb_hs_remove_file(const char *path, const struct hs_file_id *id)
+{
+    struct stat file;
+    if (lstat(path, &file) == 0 && same_p(id, &file)) unlink(path);
 }

@@ -140,10 +140,10 @@ gc_sample_profile(int argc, VALUE *argv, VALUE mod)
 
     if (!rb_block_given_p()) {
         if (!UNDEF_P(values[0]) || !UNDEF_P(values[1])) {
-            rb_raise(rb_eArgError, "interval and threads are for the form with a block");
+            rb_raise(rb_eArgError, "interval and threads need a block");
         }
         if (!rb_hs_sampler.session[HS_MAIN].on) {
-            rb_raise(rb_eRuntimeError, "nothing is being sampled: start Ruby with --heap-sample, "
+            rb_raise(rb_eRuntimeError, "nothing is being sampled; start Ruby with --heap-sample, "
                                        "call GC::SampleProfile.start, or give a block");
         }
         return rb_hs_take_snapshot(HS_MAIN, &wish);
@@ -161,8 +161,8 @@ gc_sample_profile(int argc, VALUE *argv, VALUE mod)
     struct session_guard *guard;
     VALUE guard_object = TypedData_Make_Struct(0, struct session_guard, &session_guard_type, guard);
     struct block_profile block = {start_block_session(&settings, guard), wish, guard};
-    if (block.session == -1) rb_raise(rb_eRuntimeError, "seven blocks are being profiled already");
-    if (block.session < 0) rb_raise(rb_eNoMemError, "no memory for a heap profile");
+    if (block.session == -1) rb_raise(rb_eRuntimeError, "seven blocks are already being profiled; try again when one has ended");
+    if (block.session < 0) rb_raise(rb_eNoMemError, "not enough memory for a heap profile");
     VALUE profile = rb_ensure(profile_block, (VALUE)&block, end_block, (VALUE)&block);
     RB_GC_GUARD(guard_object);
     return profile;

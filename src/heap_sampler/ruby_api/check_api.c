@@ -34,7 +34,7 @@ free_slot(const struct rb_heap_sampler_page *page)
         VALUE object = rb_heap_sampler_gc_slot_address(page->body, slot);
         if (rb_heap_sampler_gc_table_of(object, &found) == page && found == slot && !rb_hs_check_in_use(object)) return slot;
     }
-    rb_raise(rb_eArgError, "no free slot beside the first record");
+    rb_raise(rb_eArgError, "no free slot next to the first record");
 }
 
 /* A class of another type. */
@@ -73,6 +73,8 @@ spoil(const char *what)
     else if (strcmp(what, "site") == 0) record->site = rb_hs_sampler.site_count;
     else if (strcmp(what, "node") == 0) site->node = rb_hs_node_count;
     else if (strcmp(what, "frame") == 0) rb_hs_nodes[rb_hs_node_count - 1].frame = rb_hs_frame_count;
+    else if (strcmp(what, "freed frame") == 0) rb_hs_frames[rb_hs_nodes[rb_hs_node_count - 1].frame].address = HS_FRAME_FREE;
+    else if (strcmp(what, "freed text") == 0) rb_hs_texts[rb_hs_frames[rb_hs_nodes[rb_hs_node_count - 1].frame].label].len = 0;
     else if (strcmp(what, "births") == 0) rb_hs_sampler.session[HS_MAIN].totals[record->site].alloc.samples = 0;
     else if (strcmp(what, "malloc") == 0) return rb_hs_malloc_mislead();
     else return false;
@@ -90,7 +92,7 @@ s_spoil(VALUE klass, VALUE what)
 {
     const char *name = StringValueCStr(what);
     if (!rb_hs_pages.count) rb_raise(rb_eArgError, "nothing is sampled");
-    if (!spoil(name)) rb_raise(rb_eArgError, "cannot spoil %s", name);
+    if (!spoil(name)) rb_raise(rb_eArgError, "cannot damage %s", name);
     return Qnil;
 }
 

@@ -4,13 +4,14 @@
 #include "heap_sampler/base/texts.h"
 #include "heap_sampler/estimate/epochs.h"
 #include "heap_sampler/events/listeners.h"
-#include "heap_sampler/labels/label_sets.h"
 #include "heap_sampler/malloc/automatic.h"
 #include "heap_sampler/malloc/hooks.h"
 #include "heap_sampler/malloc/state.h"
 #include "heap_sampler/malloc/table.h"
+#include "heap_sampler/process/control.h"
 #include "heap_sampler/process/output.h"
 #include "heap_sampler/process/periodic.h"
+#include "heap_sampler/ruby_api/given_labels.h"
 #include "heap_sampler/ruby_api/ruby_api.h"
 #include "heap_sampler/service/http_door.h"
 #include "heap_sampler/service/service.h"
@@ -35,76 +36,9 @@ rb_hs_interval_value(VALUE value)
     return (uint64_t)FIX2LONG(integer);
 }
 
-static uint64_t
-count_value(VALUE value, const char *name, uint64_t min, uint64_t max)
-{
-    VALUE integer = rb_check_to_integer(value, "to_int");
-    if (NIL_P(integer) || !FIXNUM_P(integer) || FIX2LONG(integer) < (long)min || (uint64_t)FIX2LONG(integer) > max) {
-        rb_raise(rb_eArgError, "%s must be an Integer of %" PRIu64 " to %" PRIu64 ", not %" PRIsVALUE, name, min, max,
-                 rb_inspect(value));
-    }
-    return (uint64_t)FIX2LONG(integer);
-}
+/* -- start ------------------------------------------------------------------------ */
 
-static void
-require_malloc(void)
-{
-    struct hs_malloc_meta meta;
-    rb_hs_malloc_describe(&meta, HS_MAIN);
-    if (meta.state == HS_MALLOC_OFF) rb_raise(rb_eRuntimeError, "malloc is not sampled: malloc=off was said at start");
-    if (meta.state == HS_MALLOC_MISSING) rb_raise(rb_eRuntimeError, "malloc cannot be sampled: %s", meta.missing);
-}
-
-/* Of start(malloc:); 0: it is not to be sampled. */
-static uint64_t
-malloc_interval_value(VALUE value)
-{
-    if (UNDEF_P(value) || NIL_P(value)) return rb_hs_options.malloc_interval;
-    if (value == Qfalse) return 0;
-    uint64_t interval = value == Qtrue ? rb_hs_options.malloc_interval : rb_hs_interval_value(value);
-    require_malloc();
-    return interval;
-}
-
-/* max_samples, max_depth and seed over what is in force; is any of them given? */
-static bool
-given_limits(const VALUE *values, struct hs_limits *limits)
-{
-    bool given = false;
-    *limits = rb_hs_limits();
-    if (!UNDEF_P(values[0])) {
-        limits->max_samples = NIL_P(values[0]) ? 0 : count_value(values[0], "max_samples", 1, UINT32_MAX);
-        given = true;
-    }
-    if (!UNDEF_P(values[1])) {
-        limits->max_depth = (uint32_t)count_value(values[1], "max_depth", 1, 4096);
-        given = true;
-    }
-    if (!UNDEF_P(values[2]) && !NIL_P(values[2])) {
-        limits->seed = count_value(values[2], "seed", 0, FIXNUM_MAX);
-        limits->seeded = limits->sow = given = true;
-    }
-    return given;
-}
-
-/* The thread behind every= and at-rss= is of the settings that the process was started with. */
-static void
-resume_periodic(void)
-{
-    if (rb_hs_options.on && rb_hs_sampler.session[HS_MAIN].on) rb_hs_periodic_start();
-}
-
-/* -- settings as text: what RUBY_HEAP_SAMPLE takes ------------------------------- */
-
-enum { OF_SLOTS,
-       OF_SAMPLES,
-       OF_DEPTH,
-       OF_SEED,
-       OF_MALLOC,
-       OF_FILES,
-       OF_HTTP = OF_FILES + 8,
-       KEYWORDS = OF_HTTP + 2 };
-static const char *const keyword_names[KEYWORDS] = {
+static const char *const keyword_names[] = {
     "interval",
     "max_samples",
     "max_depth",
@@ -118,62 +52,36 @@ static const char *const keyword_names[KEYWORDS] = {
     "at_rss",
     "only",
     "quiet",
-    "http_token",               /* before the address that needs it */
+    "http_token",
     "http",
 };
+enum { KEYWORDS = sizeof(keyword_names) / sizeof(*keyword_names) };
 
-static bool
-text_p(VALUE value)
-{
-    return RB_TYPE_P(value, T_STRING) || SYMBOL_P(value);
-}
-
-/* "at-rss=80%"; nil and true as they are called in a text. */
+/* As RUBY_HEAP_SAMPLE has it. */
 static VALUE
-setting_text(const char *name, VALUE value)
+value_text(VALUE value)
 {
-    VALUE text = rb_str_new_cstr(name);
-    for (char *c = RSTRING_PTR(text); *c; c++) *c = *c == '_' ? '-' : *c;
-    VALUE said = value == Qtrue ? rb_str_new_cstr("on") : value == Qfalse ? rb_str_new_cstr("off")
-        : NIL_P(value)                                                    ? rb_str_new_cstr("none")
-                                                                          : rb_obj_as_string(value);
-    if (memchr(RSTRING_PTR(said), ',', RSTRING_LEN(said))) {
-        rb_raise(rb_eArgError, "%s must not have a comma in it: %" PRIsVALUE, name, rb_inspect(value));
-    }
-    return rb_sprintf("%" PRIsVALUE "=%" PRIsVALUE, text, said);
+    if (value == Qtrue) return rb_str_new_cstr("on");
+    if (value == Qfalse) return rb_str_new_cstr("off");
+    return NIL_P(value) ? rb_str_new_cstr("none") : rb_obj_as_string(value);
 }
 
-/* What a setting that is given as text says, as the Ruby value that it stands for. */
-static VALUE
-value_of_text(int keyword, const struct hs_options *options)
+/* Raises for the first one that is bad, with the sentence that the environment would get. */
+static void
+read_settings(struct hs_start *start, const VALUE *values, VALUE *texts)
 {
-    switch (keyword) {
-    case OF_SLOTS: return ULL2NUM(options->interval);
-    case OF_SAMPLES: return options->max_samples ? ULL2NUM(options->max_samples) : Qnil;
-    case OF_DEPTH: return UINT2NUM(options->max_depth);
-    case OF_SEED: return ULL2NUM(options->seed);
-    default:
-        if (options->malloc_mode != HS_MALLOC_SAY_ON) return Qfalse;
-        return ULL2NUM(options->malloc_interval);
-    }
-}
-
-/* Reads each setting that is given as text, and those of files, over the options that hold now, into `*options`. Is any of
- * those of files given? Raises ArgumentError, with the sentence that the environment would get. */
-static bool
-read_settings(VALUE *values, struct hs_options *options)
-{
-    bool files = false;
-    char error[512];
-    *options = rb_hs_options;
     for (int i = 0; i < KEYWORDS; i++) {
-        if (UNDEF_P(values[i]) || (i < OF_FILES && !text_p(values[i]))) continue;
-        VALUE text = setting_text(keyword_names[i], values[i]);
-        if (!rb_hs_options_parse(options, StringValueCStr(text), error, sizeof(error))) rb_raise(rb_eArgError, "%s", error);
-        if (i < OF_FILES) values[i] = value_of_text(i, options);
-        else if (i < OF_HTTP) files = true;
+        bool by_default = NIL_P(values[i]) && (strcmp(keyword_names[i], "malloc") == 0 || strcmp(keyword_names[i], "seed") == 0);
+        texts[i] = UNDEF_P(values[i]) || by_default ? Qundef : value_text(values[i]);
+        if (!UNDEF_P(texts[i])) StringValueCStr(texts[i]);
     }
-    return files;
+    rb_hs_start_begin(start);   /* from here on no Ruby code runs */
+    for (int i = 0; i < KEYWORDS; i++) {
+        if (UNDEF_P(texts[i])) continue;
+        if (rb_hs_start_read(start, keyword_names[i], RSTRING_PTR(texts[i]))) continue;
+        rb_hs_start_resume();
+        rb_raise(rb_eArgError, "%s", start->error);
+    }
 }
 
 static void *
@@ -183,53 +91,15 @@ stop_periodic(void *unused)
     return NULL;
 }
 
-/* The options before start was given settings of files: they hold again after stop. */
-static struct hs_options options_before;
-static bool options_replaced;
-
 static void
-replace_options(const struct hs_options *options)
+stop_periodic_without_gvl(void)
 {
     if (rb_hs_periodic_running_p()) rb_thread_call_without_gvl(stop_periodic, NULL, NULL, NULL);
-    if (!options_replaced) options_before = rb_hs_options;
-    options_replaced = true;
-    struct hs_options now = rb_hs_options;      /* limits stay those in force */
-    rb_hs_options = *options;
-    rb_hs_options.max_samples = now.max_samples;
-    rb_hs_options.max_depth = now.max_depth;
-    rb_hs_options.seeded = now.seeded;
-    rb_hs_options.seed = now.seed;
-    rb_hs_options.interval = now.interval;
-    rb_hs_options.interval_auto = now.interval_auto;
-    rb_hs_options.malloc_auto = now.malloc_auto;
-    rb_hs_options.malloc_interval = now.malloc_interval;
-    rb_hs_options.malloc_mode = now.malloc_mode;
-    rb_hs_note_start_folder();
-    rb_hs_output_check();
-}
-
-/* They hold until the process ends. */
-static void
-replace_http(const struct hs_options *options)
-{
-    struct hs_options *const all[] = {&rb_hs_options, &options_before};
-    for (int i = 0; i < 2; i++) {
-        memmove(all[i]->http, options->http, sizeof(options->http));
-        memmove(all[i]->http_token, options->http_token, sizeof(options->http_token));
-    }
-    rb_hs_service_http(options->http, options->http_token);
-}
-
-static void
-take_back_options(void)
-{
-    if (options_replaced) rb_hs_options = options_before;
-    options_replaced = false;
 }
 
 /*
  * call-seq:
- *   GC::SampleProfile.start(interval: 524288, max_samples: 200_000, max_depth: 512, seed: nil, malloc: nil) -> true or false
+ *   GC::SampleProfile.start(interval: "auto", max_samples: 200_000, max_depth: 512, seed: nil, malloc: nil) -> true or false
  *   GC::SampleProfile.start(**settings) -> true or false
  *
  * Starts to sample this process: every thread and Ractor, and every child that it forks.
@@ -247,7 +117,7 @@ take_back_options(void)
  * Raises ArgumentError for a value that a setting does not take.
  *
  * [interval]    mean bytes of heap slots between two samples, 1 to 2**40; <tt>"auto"</tt>, the default: as many as
- *               0.1% of the CPU time pays for
+ *               0.2% of the CPU time pays for
  * [max_samples] the most live samples of slots to hold, together with those of profiled blocks of Ruby.
  *               Where there would be more, the interval of whatever holds the most, this or a block,
  *               doubles. +nil+: no cap
@@ -269,54 +139,29 @@ static VALUE
 s_start(int argc, VALUE *argv, VALUE klass)
 {
     static ID keywords[KEYWORDS];
-    VALUE given_hash, values[KEYWORDS];
+    VALUE given_hash, values[KEYWORDS], texts[KEYWORDS];
+    struct hs_start start;
+    struct hs_account account;
+    enum hs_started how;
     if (!keywords[0]) {
         for (int i = KEYWORDS; i-- > 0;) keywords[i] = rb_intern(keyword_names[i]);
     }
     rb_hs_need_stack();
     rb_scan_args(argc, argv, "0:", &given_hash);
     rb_get_kwargs(given_hash, keywords, 0, KEYWORDS, values);
-
-    struct hs_options options;
-    bool slots_said = !UNDEF_P(values[OF_SLOTS]), slots_text = slots_said && text_p(values[OF_SLOTS]);
-    bool malloc_said = !UNDEF_P(values[OF_MALLOC]), malloc_text = malloc_said && text_p(values[OF_MALLOC]);
-    bool files = read_settings(values, &options);
-    bool automatic = (slots_text || !slots_said) && options.interval_auto;
-    bool malloc_automatic = (malloc_text || !malloc_said || !RB_INTEGER_TYPE_P(values[OF_MALLOC])) && options.malloc_auto;
-    uint64_t interval = UNDEF_P(values[OF_SLOTS]) ? rb_hs_options.interval : rb_hs_interval_value(values[OF_SLOTS]);
-    struct hs_limits limits;
-    given_limits(values + OF_SAMPLES, &limits);         /* raises where one is bad */
-
-    uint64_t malloc_interval = malloc_interval_value(values[OF_MALLOC]);
-
-    struct hs_account account;
+    read_settings(&start, values, texts);       /* raises before anything is changed */
     if (!rb_hs_sampler.session[HS_MAIN].on) rb_hs_account_now(&account);
-    if (files) replace_options(&options);
-    if (!UNDEF_P(values[OF_HTTP]) || !UNDEF_P(values[OF_HTTP + 1])) replace_http(&options);
-    /* Another thread may have started it meanwhile. */
-    bool limited = given_limits(values + OF_SAMPLES, &limits);
-    if (rb_hs_sampler.session[HS_MAIN].on) {
-        /* One that is sampled already keeps its interval, unless another one is given. */
-        bool given = !UNDEF_P(values[OF_MALLOC]) && FIXNUM_P(values[OF_MALLOC]);
-        if (malloc_interval && (given || !rb_hs_malloc_session(HS_MAIN).on)) {
-            if (!rb_hs_malloc_start(HS_MAIN, malloc_interval, 0)) rb_raise(rb_eNoMemError, "no memory to sample malloc");
-            rb_hs_malloc_automatic(malloc_automatic);
-        }
-        if (!UNDEF_P(values[OF_SLOTS]) && !rb_hs_session_retune(HS_MAIN, interval, automatic)) {
-            rb_raise(rb_eNoMemError, "no memory to change the interval: it is as it was");
-        }
-        if (limited) rb_hs_session_limit(&limits);
-        resume_periodic();
-        return Qfalse;
-    }
-    struct hs_session_settings session = {.interval = interval, .automatic = automatic, .malloc_interval = malloc_interval, .account = &account, .limits = limited ? &limits : NULL};
-    if (rb_hs_session_start(&session, true) < 0) {
-        take_back_options();
-        rb_raise(rb_eNoMemError, "no memory to sample the heap");
-    }
-    rb_hs_malloc_automatic(malloc_automatic);
-    resume_periodic();
-    return Qtrue;
+    do {
+        if (start.files) stop_periodic_without_gvl();
+        read_settings(&start, values, texts);   /* another thread may have changed what holds meanwhile */
+        start.account = rb_hs_sampler.session[HS_MAIN].on ? NULL : &account;
+        how = rb_hs_start_apply(&start);
+    } while (how == HS_START_BUSY);
+    if (how == HS_START_NO_MALLOC) rb_raise(rb_eRuntimeError, "%s", start.error);
+    if (how == HS_START_NO_MEMORY) rb_raise(rb_eNoMemError, "%s", start.error);
+    if (start.files) rb_hs_output_check();
+    if (start.http) rb_hs_service_http(start.options.http, start.options.http_token);
+    return RBOOL(how == HS_STARTED);
 }
 
 /*
@@ -334,15 +179,13 @@ s_stop(VALUE klass)
     uint64_t serial = session->serial;
     if (!session->on) return Qfalse;
     rb_hs_need_stack();
-    if (rb_hs_periodic_running_p()) rb_thread_call_without_gvl(stop_periodic, NULL, NULL, NULL);
+    stop_periodic_without_gvl();
     /* Another thread may have been faster, and have started anew. */
-    if (!session->on || session->serial != serial) {
-        resume_periodic();
+    if (session->serial != serial) {
+        if (session->on && rb_hs_options.on) rb_hs_periodic_start();
         return Qfalse;
     }
-    rb_hs_session_stop(HS_MAIN);
-    take_back_options();
-    return Qtrue;
+    return RBOOL(rb_hs_stop_apply());
 }
 
 /*
@@ -420,12 +263,11 @@ s_stat(VALUE klass)
     SET("samples_taken", ULL2NUM(rb_hs_sampler.taken));
     SET("pages", UINT2NUM(rb_hs_pages.count));
     SET("stacks", UINT2NUM(rb_hs_node_count));
-    SET("frames", UINT2NUM(rb_hs_frame_count));
+    SET("frames", UINT2NUM(rb_hs_frames_used()));
     SET("sites", UINT2NUM(rb_hs_sampler.site_count));
-    SET("texts", UINT2NUM(rb_hs_text_count));
-    struct hs_label_sets_stat labels = rb_hs_label_sets_stat();
-    SET("label_sets", UINT2NUM(labels.sets));
-    SET("label_sets_refused", ULL2NUM(labels.refused));
+    SET("texts", UINT2NUM(rb_hs_texts_used()));
+    SET("label_sets", UINT2NUM(rb_hs_label_set_count));
+    SET("label_sets_refused", ULL2NUM(rb_hs_label_sets_refused));
     SET("marks", UINT2NUM(rb_hs_sampler.marks));
     struct hs_malloc_meta malloc_meta;
     struct hs_malloc_counts malloc_counts;

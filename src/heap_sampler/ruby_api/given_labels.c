@@ -1,40 +1,46 @@
 /* See ruby_api/given_labels.h. */
 #include "heap_sampler/ruby_api/given_labels.h"
+#include "heap_sampler/base/clock.h"
 #include "heap_sampler/base/locks.h"
 #include "heap_sampler/labels/fibers.h"
-#include "heap_sampler/labels/reclaim.h"
+#include "heap_sampler/malloc/table.h"
+#include "heap_sampler/sites/folding.h"
 
 /* -- what is given, as text ---------------------------------------------------------- */
 
+/* Is the key of this line before, or behind? */
 static int
-compare_keys(const struct hs_label *a, const struct hs_label *b)
+compare_key(const char *line, const char *key, size_t len)
 {
-    int order = memcmp(a->key, b->key, a->key_len < b->key_len ? a->key_len : b->key_len);
-    return order ? order : (a->key_len > b->key_len) - (a->key_len < b->key_len);
+    size_t line_len = (size_t)((const char *)memchr(line, '=', HS_LABEL_KEY_MAX + 1) - line);
+    int order = memcmp(line, key, line_len < len ? line_len : len);
+    return order ? order : (line_len > len) - (line_len < len);
 }
 
-/* Adds one, or puts it in the place of the one that has its key. */
-static void
-put_one(struct hs_labels *labels, const struct hs_label *label)
+static char *
+line_behind(char *line)
 {
-    int at = 0;
-    while (at < labels->count && compare_keys(&labels->list[at], label) < 0) at++;
-    struct hs_label *place = &labels->list[at];
-    bool same = at < labels->count && compare_keys(place, label) == 0;
-    size_t behind = (size_t)(labels->count - at) * sizeof(*place);
-    if (same && !label->value_len) {
-        memmove(place, place + 1, behind - sizeof(*place));
-        labels->count--;
-    }
-    else if (same) {
-        *place = *label;
-    }
-    else if (label->value_len) {
-        if (labels->count == HS_LABELS_MOST) rb_raise(rb_eArgError, "there are more than %d labels", HS_LABELS_MOST);
-        memmove(place + 1, place, behind);
-        *place = *label;
-        labels->count++;
-    }
+    return (char *)memchr(line, '\n', HS_LABEL_KEY_MAX + HS_LABEL_VALUE_MAX + 2) + 1;
+}
+
+/* Adds a label, or puts it in the place of the one that has its key. An empty value takes that off. */
+static void
+put_one(struct hs_labels *labels, const char *key, size_t key_len, const char *value, size_t value_len)
+{
+    char *place = labels->text, *end = place + labels->len;
+    int order = 1, count = 0;
+    for (; place < end && (order = compare_key(place, key, key_len)) < 0; count++) place = line_behind(place);
+    char *behind = place < end && !order ? line_behind(place) : place;
+    for (char *line = behind; line < end; count++) line = line_behind(line);
+    if (value_len && count == HS_LABELS_MOST) rb_raise(rb_eArgError, "too many labels; use at most %d", HS_LABELS_MOST);
+    char *to = value_len ? place + key_len + value_len + 2 : place;
+    memmove(to, behind, (size_t)(end - behind));
+    labels->len = (size_t)(to - labels->text) + (size_t)(end - behind);
+    if (!value_len) return;
+    memcpy(place, key, key_len);
+    place[key_len] = '=';
+    memcpy(place + key_len + 1, value, value_len);
+    to[-1] = '\n';
 }
 
 /* Names of the labels that a saved profile has of its own. */
@@ -64,60 +70,55 @@ control_p(char c)
     return (unsigned char)c < ' ' || c == 0x7f;
 }
 
+/* It runs no Ruby code, which could set other labels meanwhile. */
 static VALUE
 text_of(VALUE value, const char *what)
 {
     if (SYMBOL_P(value)) return rb_sym2str(value);
     if (RB_TYPE_P(value, T_STRING)) return value;
-    if (RB_INTEGER_TYPE_P(value)) return rb_obj_as_string(value);
+    if (RB_INTEGER_TYPE_P(value)) return rb_int2str(value, 10);
     rb_raise(rb_eTypeError, "the %s of a label must be a String, a Symbol or an Integer, not %" PRIsVALUE, what, rb_obj_class(value));
 }
 
 static void
-copy_key(struct hs_label *label, VALUE given)
+check_key(VALUE text)
 {
-    VALUE text = text_of(given, "name");
     const char *key = RSTRING_PTR(text);
     size_t len = (size_t)RSTRING_LEN(text);
     if (!len || len > HS_LABEL_KEY_MAX) {
-        rb_raise(rb_eArgError, "the name of a label must have 1 to %d bytes: %" PRIsVALUE, HS_LABEL_KEY_MAX, rb_inspect(given));
+        rb_raise(rb_eArgError, "the name of a label must have 1 to %d bytes: %" PRIsVALUE, HS_LABEL_KEY_MAX, rb_inspect(text));
     }
     for (size_t i = 0; i < len; i++) {
         if (control_p(key[i]) || key[i] == '=') {
-            rb_raise(rb_eArgError, "the name of a label must have no = and no control character in it: %" PRIsVALUE, rb_inspect(given));
+            rb_raise(rb_eArgError, "the name of a label must not contain = or a control character: %" PRIsVALUE, rb_inspect(text));
         }
     }
-    if (taken_p(key, len)) rb_raise(rb_eArgError, "every sample has a label %" PRIsVALUE " already: take another name", text);
-    memcpy(label->key, key, len);
-    label->key_len = len;
-    RB_GC_GUARD(text);
+    if (taken_p(key, len)) rb_raise(rb_eArgError, "the label name %" PRIsVALUE " is reserved; use another name", text);
 }
 
 /* Cut where it is too long, before a character that would be cut in two. */
-static void
-copy_value(struct hs_label *label, VALUE given)
+static size_t
+copy_value(char copy[HS_LABEL_VALUE_MAX], VALUE text)
 {
-    label->value_len = 0;
-    if (NIL_P(given)) return;
-    VALUE text = text_of(given, "value");
     const char *value = RSTRING_PTR(text);
     size_t len = (size_t)RSTRING_LEN(text);
     if (len > HS_LABEL_VALUE_MAX) {
         len = HS_LABEL_VALUE_MAX;
         while (len && ((unsigned char)value[len] & 0xc0) == 0x80) len--;
     }
-    for (size_t i = 0; i < len; i++) label->value[i] = control_p(value[i]) ? ' ' : value[i];
-    label->value_len = len;
-    RB_GC_GUARD(text);
+    for (size_t i = 0; i < len; i++) copy[i] = control_p(value[i]) ? ' ' : value[i];
+    return len;
 }
 
 static int
-put_given(VALUE key, VALUE value, VALUE data)
+put_given(VALUE key, VALUE value, VALUE labels)
 {
-    struct hs_label label;
-    copy_key(&label, key);
-    copy_value(&label, value);
-    put_one((struct hs_labels *)data, &label);
+    char copy[HS_LABEL_VALUE_MAX];
+    VALUE text = text_of(key, "name");
+    check_key(text);
+    size_t len = NIL_P(value) ? 0 : copy_value(copy, text_of(value, "value"));
+    put_one((struct hs_labels *)labels, RSTRING_PTR(text), (size_t)RSTRING_LEN(text), copy, len);
+    RB_GC_GUARD(text);
     return ST_CONTINUE;
 }
 
@@ -127,76 +128,72 @@ rb_hs_labels_put(struct hs_labels *labels, VALUE given)
     rb_hash_foreach(given, put_given, (VALUE)labels);
 }
 
-static int
-take_off(VALUE key, VALUE value, VALUE data)
-{
-    struct hs_label label;
-    copy_key(&label, key);
-    label.value_len = 0;
-    put_one((struct hs_labels *)data, &label);
-    return ST_CONTINUE;
-}
-
-void
-rb_hs_labels_take_off(struct hs_labels *labels, VALUE given)
-{
-    rb_hash_foreach(given, take_off, (VALUE)labels);
-}
-
-/* The reverse of text_of_labels. */
-static void
-read_labels(struct hs_labels *labels, struct hs_text text)
-{
-    labels->count = 0;
-    while (text.len) {
-        struct hs_label *label = &labels->list[labels->count++];
-        struct hs_text value = hs_text_cut(&text, '\n'), key = hs_text_cut(&value, '=');
-        memcpy(label->key, key.ptr, label->key_len = key.len);
-        memcpy(label->value, value.ptr, label->value_len = value.len);
-    }
-}
-
-static size_t
-text_of_labels(const struct hs_labels *labels, char text[HS_LABEL_TEXT_MAX])
-{
-    char *to = text;
-    for (int i = 0; i < labels->count; i++) {
-        const struct hs_label *label = &labels->list[i];
-        if (i) *to++ = '\n';
-        memcpy(to, label->key, label->key_len);
-        to += label->key_len;
-        *to++ = '=';
-        memcpy(to, label->value, label->value_len);
-        to += label->value_len;
-    }
-    return (size_t)(to - text);
-}
-
 /* -- the current fiber's --------------------------------------------------------------- */
 
 void
 rb_hs_labels_read(struct hs_labels *labels)
 {
+    uint16_t number = rb_hs_labels_now();
+    labels->len = 0;
+    if (hs_labels_coarse(number) == number) return;
     rb_hs_lock();
-    read_labels(labels, rb_hs_label_set_text(rb_hs_labels_now()));
+    struct hs_text text = rb_hs_label_set_text(number);
+    memcpy(labels->text, text.ptr, text.len);
+    labels->text[text.len] = '\n';
+    labels->len = text.len + 1;
     rb_hs_unlock();
 }
 
-struct hs_labels_at
-rb_hs_labels_make_current(const struct hs_labels *labels)
+/* -- room for one more set -------------------------------------------------------------- */
+
+uint64_t rb_hs_label_sets_refused;
+
+/* Sets that no fiber has, and under which no living sample was allocated, are freed: what was counted under them is
+ * counted under HS_LABELS_OTHER from then on. */
+static bool
+make_room(void)
 {
-    struct hs_labels_at at;
-    char text[HS_LABEL_TEXT_MAX];
-    size_t len = text_of_labels(labels, text);
+    enum { WORTH = HS_LABEL_SETS_MAX / 16 };    /* what frees fewer is not done again at once: a second later */
+    static int64_t in_vain_at;                  /* seconds */
+    bool used[HS_LABEL_NUMBERS] = {[HS_LABELS_NONE] = true, [HS_LABELS_OTHER] = true};
+    uint32_t freed = 0;
+    int64_t now = rb_hs_coarse_seconds();
+    if (in_vain_at && now <= in_vain_at + 1) return false;
+    rb_hs_fibers_see_labels(used);
+    rb_hs_lock();
+    rb_hs_sites_see_labels(used);
+    rb_hs_malloc_see_labels(used);
+    if (rb_hs_sites_keep_labels(used)) {
+        rb_hs_malloc_keep_labels(used);
+        freed = rb_hs_label_sets_keep(used);
+    }
+    rb_hs_unlock();
+    in_vain_at = freed < WORTH ? now : 0;
+    return freed;
+}
+
+static uint16_t
+number_of(const char *text, size_t len)
+{
+    rb_hs_lock();
+    uint16_t number = rb_hs_label_set(text, len);
+    rb_hs_unlock();
+    return number;
+}
+
+uint16_t
+rb_hs_labels_make_current(const char *text, size_t len, uint32_t *era)
+{
+    uint16_t number;
+    if (len) len--;             /* no end of line */
     RB_VM_LOCK_ENTER();
     {
-        rb_hs_label_sets_make_room(text, len);
-        rb_hs_lock();
-        at.number = rb_hs_label_set(text, len);
-        rb_hs_labels_set(at.number);
-        rb_hs_unlock();
-        at.era = rb_hs_label_sets_era();
+        number = number_of(text, len);
+        if (number == HS_LABELS_OTHER && make_room()) number = number_of(text, len);
+        if (number == HS_LABELS_OTHER) rb_hs_label_sets_refused++;
+        rb_hs_labels_set(number);
+        *era = rb_hs_label_sets_era;
     }
     RB_VM_LOCK_LEAVE();
-    return at;
+    return number;
 }

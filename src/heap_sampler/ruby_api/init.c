@@ -49,8 +49,6 @@ Init_heap_sampler(void)
     rb_hs_init_block(rb_cSampleProfile);
     rb_hs_init_control(rb_cSampleProfile);
     rb_hs_init_labels(rb_cSampleProfile);
-    rb_hs_init_prepared_labels(rb_cSampleProfile);
-    rb_hs_init_label_book(rb_cSampleProfile);
     rb_hs_init_memory(rb_cSampleProfile);
     rb_hs_init_objects(rb_cSampleProfile);
     rb_hs_init_profile_object(rb_cSampleProfile);
@@ -81,6 +79,7 @@ Init_heap_sampler(void)
     rb_define_singleton_method(rb_cSampleProfile, "load", load_and_call_again, -1);
     rb_define_singleton_method(rb_cSampleProfile, "leaks", load_and_call_again, -1);
     rb_define_singleton_method(rb_cSampleProfile, "diagnose", load_and_call_again, -1);
+    rb_define_singleton_method(rb_cSampleProfile, "label_book", load_and_call_again, -1);
     rb_define_singleton_method(rb_cSampleProfile, "stack_of", load_and_call_again, -1);
 #if HS_CHECKING
     rb_hs_init_check(rb_cSampleProfile);

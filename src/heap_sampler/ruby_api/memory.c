@@ -1,7 +1,6 @@
 /* GC::SampleProfile.memory: the account of the process. */
 #include "heap_sampler/account/account.h"
 #include "heap_sampler/account/census.h"
-#include "heap_sampler/account/population.h"
 #include "heap_sampler/base/memory.h"
 #include "heap_sampler/profile/malloc_rows.h"
 #include "heap_sampler/ruby_api/ruby_api.h"

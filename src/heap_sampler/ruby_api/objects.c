@@ -5,9 +5,9 @@
  * is a copy that does not.  `moves` counts what moved, so that a sample which
  * is not where it was seen has either died, or is looked for once with all
  * others: looking for each of them by itself would go through all records each
- * time, which with a million samples, many of them dead, takes minutes.
+ * time, which with a million samples takes minutes.
  */
-#include "heap_sampler/ruby_api/objects.h"
+#include "heap_sampler/base/memory.h"
 #include "heap_sampler/base/table.h"
 #include "heap_sampler/base/texts.h"
 #include "heap_sampler/profile/profile.h"
@@ -17,35 +17,87 @@
 #include "heap_sampler/stacks/capture.h"
 #include "heap_sampler/stacks/stack_table.h"
 
+#include <stdlib.h>
+
 /* Sizes of so many objects are asked for between two chances for other threads to run. */
 enum { BATCH = 256 };
 
-VALUE
-rb_hs_object_of_id(uint64_t id)
+/* 0: the sample of this id is of no object in this place. VM lock. */
+static VALUE
+object_if_of(VALUE place, uint64_t id)
 {
-    VALUE object = 0;
-    RB_VM_LOCK_ENTER();
-    for (uint32_t p = 0; !object && p < rb_hs_pages.count; p++) {
-        const struct rb_heap_sampler_page *page = rb_hs_pages.list[p];
-        for (uint32_t i = 0; i < page->count; i++) {
-            if (page->records[i].id != id) continue;
-            object = rb_heap_sampler_gc_slot_address(page->body, page->records[i].slot);
-            break;
-        }
-    }
-    RB_VM_LOCK_LEAVE();
-    return object;
+    unsigned int slot;
+    const struct rb_heap_sampler_page *page = rb_heap_sampler_gc_table_of(place, &slot);
+    const struct hs_record *record = rb_hs_page_find(page, slot);
+    return record && record->id == id ? place : 0;
 }
 
-/* 0: no sample of this id is where this one was last seen. VM lock. */
 static VALUE
 object_in_place(const struct hs_live_sample *sample)
 {
-    unsigned int slot;
-    VALUE object = rb_heap_sampler_gc_slot_address(sample->body, sample->slot);
-    const struct rb_heap_sampler_page *page = rb_heap_sampler_gc_table_of(object, &slot);
-    const struct hs_record *record = rb_hs_page_find(page, slot);
-    return record && record->id == sample->id ? object : 0;
+    return object_if_of(rb_heap_sampler_gc_slot_address(sample->body, sample->slot), sample->id);
+}
+
+/* -- by id ------------------------------------------------------------------------- */
+
+struct place {
+    uint64_t id;
+    VALUE object;
+};
+
+/* Where the objects of all samples are, by id: listed when one is asked for, and good until one moves. VM lock. */
+static struct {
+    struct place *list;         /* NULL: not listed */
+    size_t count;
+    uint64_t moves, last_id;
+} places;
+
+static int
+compare_places(const void *left, const void *right)
+{
+    uint64_t a = ((const struct place *)left)->id, b = ((const struct place *)right)->id;
+    return a < b ? -1 : a > b;
+}
+
+void
+rb_hs_objects_forget_places(void)
+{
+    RB_VM_LOCK_ENTER();
+    rb_hs_free(HS_MEM_SNAPSHOTS, places.list);
+    places.list = NULL;
+    places.count = 0;
+    RB_VM_LOCK_LEAVE();
+}
+
+/* Returns the one of this id, if there is one; without memory nothing is listed. */
+static VALUE
+list_places(uint64_t id)
+{
+    VALUE object = 0;
+    rb_hs_objects_forget_places();
+    places.list = rb_hs_malloc(HS_MEM_SNAPSHOTS, rb_hs_pages.records * sizeof(*places.list));
+    places.moves = rb_hs_sampler.moves;
+    places.last_id = rb_hs_sampler.next_id;
+    for (uint32_t p = 0; p < rb_hs_pages.count; p++) {
+        const struct rb_heap_sampler_page *page = rb_hs_pages.list[p];
+        for (uint32_t i = 0; i < page->count; i++) {
+            struct place place = {page->records[i].id, rb_heap_sampler_gc_slot_address(page->body, page->records[i].slot)};
+            if (places.list) places.list[places.count++] = place;
+            if (place.id == id) object = place.object;
+        }
+    }
+    if (places.list) rb_hs_sort(places.list, places.count, sizeof(*places.list), compare_places);
+    return object;
+}
+
+static VALUE
+find_object(uint64_t id)
+{
+    if (id > rb_hs_sampler.next_id) return 0;
+    if (!places.list || places.moves != rb_hs_sampler.moves || id > places.last_id) return list_places(id);
+    const struct place wanted = {.id = id};
+    const struct place *found = bsearch(&wanted, places.list, places.count, sizeof(wanted), compare_places);
+    return found ? object_if_of(found->object, id) : 0;
 }
 
 /* Positions of samples by id; false: no memory. */
@@ -153,7 +205,11 @@ presentable_p(VALUE object)
 static VALUE
 s_object_of(VALUE klass, VALUE id)
 {
-    VALUE object = rb_hs_object_of_id(NUM2ULL(id));
+    uint64_t number = NUM2ULL(id);
+    VALUE object = 0;
+    RB_VM_LOCK_ENTER();
+    object = find_object(number);
+    RB_VM_LOCK_LEAVE();
     return object && presentable_p(object) ? object : Qnil;
 }
 
@@ -172,10 +228,10 @@ struct stack_frame {
 
 enum { STACK_MOST = HS_DEPTH_MAX + 1 };         /* and (truncated) */
 
-/* Copies the stack of an object's sample; its depth, UINT32_MAX: it has none.
+/* Copies the stack of an object's sample, and holds its names; its depth, UINT32_MAX: it has none.
  * Making Ruby objects of it may take a sample, and give nodes other numbers. */
 static uint32_t
-copy_stack_of(VALUE object, struct stack_frame *frames)
+copy_stack_of(VALUE object, struct stack_frame *frames, struct hs_text_bytes **names)
 {
     uint32_t depth = UINT32_MAX;
     RB_VM_LOCK_ENTER();
@@ -185,6 +241,7 @@ copy_stack_of(VALUE object, struct stack_frame *frames)
         const struct hs_record *record = rb_hs_page_find(page, slot);
         uint32_t node = record ? rb_hs_sampler.sites[record->site].node : HS_NODE_EMPTY;
         if (record) depth = 0;
+        *names = rb_hs_texts_hold();
         for (; node != HS_NODE_EMPTY && depth < STACK_MOST; node = rb_hs_nodes[node].parent) {
             const struct hs_frame *frame = &rb_hs_frames[rb_hs_nodes[node].frame];
             frames[depth++] = (struct stack_frame){
@@ -197,6 +254,31 @@ copy_stack_of(VALUE object, struct stack_frame *frames)
     }
     RB_VM_LOCK_LEAVE();
     return depth;
+}
+
+struct stack_copy {
+    struct stack_frame *frames;
+    uint32_t depth;
+    struct hs_text_bytes *names;
+};
+
+static VALUE
+stack_value(VALUE data)
+{
+    const struct stack_copy *copy = (const struct stack_copy *)data;
+    VALUE stack = rb_ary_new_capa((long)copy->depth);
+    for (uint32_t i = 0; i < copy->depth; i++) {
+        const struct stack_frame *frame = &copy->frames[i];
+        rb_ary_push(stack, rb_ary_new_from_args(4, rb_hs_text_value(&frame->label), rb_hs_text_value(&frame->path), rb_hs_text_value(&frame->absolute_path), UINT2NUM(frame->line)));
+    }
+    return stack;
+}
+
+static VALUE
+release_names(VALUE data)
+{
+    rb_hs_texts_release(((struct stack_copy *)data)->names);
+    return Qnil;
 }
 
 /*
@@ -215,12 +297,10 @@ s_raw_stack_of(VALUE klass, VALUE object)
 {
     if (RB_SPECIAL_CONST_P(object)) return Qnil;
     VALUE buffer, stack = Qnil;
-    struct stack_frame *frames = ALLOCV_N(struct stack_frame, buffer, STACK_MOST);
-    uint32_t depth = copy_stack_of(object, frames);
-    if (depth != UINT32_MAX) stack = rb_ary_new_capa((long)depth);
-    for (uint32_t i = 0; depth != UINT32_MAX && i < depth; i++) {
-        rb_ary_push(stack, rb_ary_new_from_args(4, rb_hs_text_value(&frames[i].label), rb_hs_text_value(&frames[i].path), rb_hs_text_value(&frames[i].absolute_path), UINT2NUM(frames[i].line)));
-    }
+    struct stack_copy copy = {.frames = ALLOCV_N(struct stack_frame, buffer, STACK_MOST)};
+    copy.depth = copy_stack_of(object, copy.frames, &copy.names);
+    if (copy.depth != UINT32_MAX) stack = rb_ensure(stack_value, (VALUE)&copy, release_names, (VALUE)&copy);
+    else rb_hs_texts_release(copy.names);
     ALLOCV_END(buffer);
     RB_GC_GUARD(object);
     return stack;

@@ -6,7 +6,6 @@
 #include "heap_sampler/profile/profile.h"
 #include "heap_sampler/profile/snapshot.h"
 #include "heap_sampler/profile/writer.h"
-#include "heap_sampler/ruby_api/objects.h"
 #include "heap_sampler/ruby_api/ruby_api.h"
 #include "heap_sampler/sites/sampler.h"
 #include "heap_sampler/slots/check.h"
@@ -154,6 +153,7 @@ rb_hs_session_goes_on(int session, uint64_t serial)
 VALUE
 rb_hs_take_snapshot(int session, const struct snapshot_wish *wish)
 {
+    rb_hs_objects_forget_places();
     if (wish->full_gc) rb_gc_start();
     rb_hs_name_all();
 
@@ -168,8 +168,8 @@ rb_hs_take_snapshot(int session, const struct snapshot_wish *wish)
         take(data, session, wish);
     }
     if (!data->profile) {
-        if (!rb_hs_session_goes_on(session, serial)) rb_raise(rb_eRuntimeError, "nothing is being sampled: it was stopped meanwhile");
-        rb_raise(rb_eNoMemError, "no memory for a heap profile (profiles that are held take %" PRIuSIZE " of %" PRIuSIZE " bytes)",
+        if (!rb_hs_session_goes_on(session, serial)) rb_raise(rb_eRuntimeError, "nothing is being sampled; sampling was stopped while the profile was taken");
+        rb_raise(rb_eNoMemError, "not enough memory for a heap profile; drop older profiles (they use %" PRIuSIZE " of %" PRIuSIZE " bytes)",
                  rb_hs_memory_bytes(HS_MEM_SNAPSHOTS), rb_hs_memory_share(HS_MEM_SNAPSHOTS));
     }
     if (wish->memsize) measure_samples(data);
@@ -192,7 +192,7 @@ save_without_gvl(void *ptr)
     struct hs_buffer file = {0};
     enum hs_format format;
     args->error = rb_hs_format_of(args->path, &format) ? rb_hs_encode(args->profile, format, &file) : EINVAL;
-    if (!args->error) args->error = rb_hs_write_file(args->path, file.ptr, file.len);
+    if (!args->error) args->error = rb_hs_write_file(args->path, file.ptr, file.len, NULL);
     args->written = file.len;
     rb_hs_buffer_free(&file);
     return NULL;

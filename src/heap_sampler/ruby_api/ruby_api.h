@@ -14,6 +14,7 @@
 #include "heap_sampler/account/account.h"
 #include "heap_sampler/base/texts.h"
 #include "heap_sampler/profile/profile.h"
+#include "ruby/ruby.h"
 
 /* What a GC::SampleProfile holds. */
 struct sample_profile {
@@ -47,8 +48,22 @@ void rb_hs_init_memory(VALUE rb_cSampleProfile);
 void rb_hs_init_block(VALUE rb_cSampleProfile);
 void rb_hs_init_control(VALUE rb_cSampleProfile);
 void rb_hs_init_labels(VALUE rb_cSampleProfile);
-void rb_hs_init_prepared_labels(VALUE rb_cSampleProfile);
-void rb_hs_init_label_book(VALUE rb_cSampleProfile);
 void rb_hs_init_check(VALUE rb_cSampleProfile);
+
+/*
+ * The objects behind samples.  They are found, never held: a sample keeps
+ * nothing alive, and its object may die or move at any time.
+ *
+ * [gvl] [free]; the VM lock is taken inside.
+ */
+
+/* What a list of all objects' places takes is given back; it is made again when it is needed. */
+void rb_hs_objects_forget_places(void);
+
+/* What ObjectSpace.memsize_of says of each sample's object, bytes; `sizes` has
+ * room for them all, and keeps what it holds where the object has died. Other
+ * threads run between batches of them, and other Ractors stand still in each. Where objects moved meanwhile and there is no memory
+ * to find out where to, those that moved count as dead. */
+void rb_hs_objects_measure(struct hs_live_samples *samples, size_t *sizes);
 
 #endif

@@ -1,9 +1,11 @@
 /* See service/address.h. */
+#define _GNU_SOURCE 1           /* secure_getenv: a setuid program's environment is another user's */
 #include "heap_sampler/service/address.h"
-#include "heap_sampler/service/files.h"
+#include "heap_sampler/base/proc.h"
 
 #include <errno.h>
-#include <fcntl.h>
+#include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,19 +13,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { BACKLOG = 16 };
+enum { BACKLOG = 64 };
 
 /* "comm" may hold blanks and parentheses: fields are counted after its last one. */
 bool
 rb_hs_start_ticks(unsigned long long *ticks)
 {
     char text[1024];
-    int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return false;
-    ssize_t len = read(fd, text, sizeof(text) - 1);
-    close(fd);
-    if (len <= 0) return false;
-    text[len] = '\0';
+    rb_hs_proc_read("/proc/self/stat", text, sizeof(text));
     char *at = strrchr(text, ')');
     for (int field = 2; at && field < 22; field++) at = strchr(at + 1, ' ');
     return at && sscanf(at, " %llu", ticks) == 1;
@@ -36,7 +33,7 @@ rb_hs_address_boot(void)
 {
     static const char *const names[] = {"XDG_RUNTIME_DIR", "TMPDIR"};
     for (size_t i = 0; i < 2; i++) {
-        const char *path = getenv(names[i]);
+        const char *path = secure_getenv(names[i]);
         if (path && *path == '/') snprintf(bases[i], sizeof(bases[i]), "%s", path);
     }
 }
@@ -81,20 +78,95 @@ own_folder(const char *path)
     return false;
 }
 
+/* The socket gets its name when it listens: a client that finds it can connect. */
 int
 rb_hs_address_listen(const struct hs_address *address)
 {
     const char *path = address->socket.sun_path;
+    struct sockaddr_un unnamed = address->socket;
     if (!own_folder(address->folder)) return -1;
-    int fd = rb_hs_file_socket(AF_UNIX);
+    memcpy(strrchr(unnamed.sun_path, '.'), ".bind", sizeof(".bind"));       /* as long as ".sock" */
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0) return -1;
-    unlink(path);               /* id and time are ours: whoever had it is gone */
-    if (bind(fd, (const struct sockaddr *)&address->socket, sizeof(address->socket)) == 0 && chmod(path, 0600) == 0 &&
-        listen(fd, BACKLOG) == 0) {
+    unlink(unnamed.sun_path);   /* process id and start time are ours */
+    if (bind(fd, (const struct sockaddr *)&unnamed, sizeof(unnamed)) == 0 && chmod(unnamed.sun_path, 0600) == 0 &&
+        listen(fd, BACKLOG) == 0 && rename(unnamed.sun_path, path) == 0) {
         return fd;
     }
     int error = errno;
-    rb_hs_file_close(fd);
+    unlink(unnamed.sun_path);
+    close(fd);
     errno = error;
     return -1;
+}
+
+/* -- the sockets of the user's processes --------------------------------------------- */
+
+static bool
+parse(const char *name, struct hs_socket *socket)
+{
+    int end = 0;
+    return sscanf(name, "%9ld-%20llu.sock%n", &socket->pid, &socket->start, &end) == 2 && end && !name[end] && socket->pid > 0;
+}
+
+struct visit {
+    void (*each)(const struct hs_socket *socket, void *data);
+    void *data;
+};
+
+static void
+visit_name(const char *name, int folder, void *data)
+{
+    struct hs_socket socket;
+    struct visit *visit = data;
+    (void)folder;
+    if (parse(name, &socket)) visit->each(&socket, visit->data);
+}
+
+void
+rb_hs_sockets_each(const char *folder, void (*each)(const struct hs_socket *socket, void *data), void *data)
+{
+    struct visit visit = {each, data};
+    rb_hs_each_name(folder, visit_name, &visit);
+}
+
+bool
+rb_hs_socket_alive_p(const struct hs_socket *socket)
+{
+    return kill((pid_t)socket->pid, 0) == 0;
+}
+
+bool
+rb_hs_socket_address(struct sockaddr_un *address, const char *folder, const struct hs_socket *socket)
+{
+    *address = (struct sockaddr_un){.sun_family = AF_UNIX};
+    int len = snprintf(address->sun_path, sizeof(address->sun_path), "%s/%ld-%llu.sock", folder, socket->pid, socket->start);
+    return len < (int)sizeof(address->sun_path);
+}
+
+/* The kernel knows, whatever the namespace of who listened is. */
+static bool
+refused_p(const struct sockaddr_un *address)
+{
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    bool refused = fd >= 0 && connect(fd, (const struct sockaddr *)address, sizeof(*address)) != 0 && errno == ECONNREFUSED;
+    if (fd >= 0) close(fd);
+    return refused;
+}
+
+static void
+sweep(const struct hs_socket *socket, void *data)
+{
+    struct sockaddr_un address;
+    struct stat file;
+    const char *folder = data;
+    if (rb_hs_socket_alive_p(socket) || !rb_hs_socket_address(&address, folder, socket)) return;
+    if (lstat(address.sun_path, &file) != 0 || !S_ISSOCK(file.st_mode)) return;
+    if (refused_p(&address)) unlink(address.sun_path);
+}
+
+void
+rb_hs_sockets_sweep(const char *folder)
+{
+    if (*folder) rb_hs_sockets_each(folder, sweep, (void *)folder);
 }

@@ -8,9 +8,10 @@
 #include "heap_sampler/base/locks.h"
 #include "heap_sampler/base/must.h"
 #include "heap_sampler/malloc/hooks.h"
+#include "heap_sampler/process/control.h"
+#include "heap_sampler/process/periodic.h"
 #include "heap_sampler/process/request.h"
 #include "heap_sampler/process/safe_point.h"
-#include "heap_sampler/profile/encode_about.h"
 #include "heap_sampler/profile/encode_metrics.h"
 #include "heap_sampler/profile/formats.h"
 #include "heap_sampler/profile/malloc_rows.h"
@@ -121,8 +122,8 @@ complete_p(const struct hs_answer *answer)
 static void
 no_profile(struct hs_answer *answer, int error)
 {
-    if (error == ESRCH) rb_hs_answer_error(answer, "this process is not sampled: start it (heapsample start %ld)", (long)getpid());
-    else if (error == ESTALE) rb_hs_answer_error(answer, "sampling was stopped, or began anew, meanwhile: ask again");
+    if (error == ESRCH) rb_hs_answer_error(answer, "this process is not sampled; run heapsample start %ld", (long)getpid());
+    else if (error == ESTALE) rb_hs_answer_error(answer, "sampling was stopped or restarted during the request; try again");
     else rb_hs_answer_error(answer, "no profile: %s", strerror(error));
 }
 
@@ -149,12 +150,11 @@ static void
 answer_profile(const struct hs_ask *ask, const struct hs_profile *first, struct hs_answer *answer)
 {
     struct hs_request request = {.session = HS_MAIN, .format = HS_PB_GZ, .since = first, .begun = answer->begun};
-    if (said_p(ask, "as", "text")) request.format = HS_TEXT;
     if (said_p(ask, "type", "alloc_space")) request.first = HS_ALLOC_FIRST;
     if (!answer->begun) rb_hs_name_at_safe_point(NAMES_MS);
     answer->begun = NULL;
     int error = rb_hs_request_serve(&request);
-    answer->type = request.format == HS_TEXT ? "text" : "pb.gz";
+    answer->type = "pb.gz";
     answer->out = request.out;
     if (error) no_profile(answer, error);
 }
@@ -187,15 +187,15 @@ answer_member(struct hs_answer *answer)
     rb_hs_unlock();
     rb_hs_who_read(&who);
     answer->type = "text";
-    rb_hs_buffer_printf(&answer->out, "%" PRIu64 " %d %s", rb_hs_rss(), on, who.title);
+    rb_hs_buffer_printf(&answer->out, "%" PRIu64 " %d %s", rb_hs_resident_bytes(), on, who.title);
 }
 
 static void
-begin_walk(struct hs_answer *answer, size_t *noted)
+begin_walk(struct hs_answer *answer, struct hs_memory_part *part)
 {
     struct hs_request request = {.session = HS_MAIN, .flags = HS_WITH_HOLDERS};
     if (!rb_hs_sampler.session[HS_MAIN].on) return;     /* what follows says so */
-    rb_hs_request_begin(&request, noted);
+    rb_hs_request_begin(&request, part);
     answer->begun = request.begun;
     if (!answer->begun) rb_hs_answer_error(answer, "no profile: %s", strerror(ENOMEM));
 }
@@ -210,41 +210,46 @@ rb_hs_answer_drop(struct hs_answer *answer)
 
 /* -- settings -------------------------------------------------------------------------------- */
 
-static VALUE
-keywords_of(const struct hs_ask *ask)
+static bool
+of_files_p(const struct hs_ask *ask)
 {
-    VALUE keywords = rb_hash_new();
     for (size_t i = 0; i < ask->argument_count; i++) {
-        VALUE name = rb_str_new_cstr(ask->arguments[i].key);
-        for (char *c = RSTRING_PTR(name); *c; c++) *c = *c == '-' ? '_' : *c;
-        rb_hash_aset(keywords, rb_str_intern(name), rb_str_new_cstr(ask->arguments[i].value));
+        if (rb_hs_start_of_files_p(ask->arguments[i].key)) return true;
     }
-    return keywords;
+    return false;
 }
 
-static VALUE
-call_ruby(VALUE data)
+bool
+rb_hs_answer_prepare(const struct hs_ask *ask, struct hs_answer *answer)
 {
-    const struct hs_ask *ask = (const struct hs_ask *)data;
-    if (ask->verb == HS_ASK_STOP) return rb_funcall(rb_path2class("GC::SampleProfile"), rb_intern("stop"), 0);
-    VALUE keywords = keywords_of(ask);
-    return rb_funcallv_kw(rb_path2class("GC::SampleProfile"), rb_intern("start"), 1, &keywords, RB_PASS_KEYWORDS);
+    bool start = ask->verb == HS_ASK_START || ask->verb == HS_ASK_SET;
+    if (start) rb_hs_account_take(&answer->account, NULL, NULL, false);
+    if (ask->verb != HS_ASK_STOP && !(start && of_files_p(ask))) return true;
+    if (rb_hs_periodic_stop()) return true;
+    rb_hs_answer_error(answer, "a periodic profile is being written to a slow disk; try again");
+    return false;
 }
 
+/* Under the GVL there is one at a time. */
 static void
-change_settings(const struct hs_ask *ask, struct hs_answer *answer)
+start_or_set(const struct hs_ask *ask, struct hs_answer *answer)
 {
-    int raised = 0;
-    if (ask->verb == HS_ASK_SET && !rb_hs_sampler.session[HS_MAIN].on) {
-        rb_hs_answer_error(answer, "this process is not sampled: start takes the same settings");
-        return;
+    static struct hs_start start;
+    rb_hs_start_begin(&start);
+    start.account = &answer->account;
+    /* A process that was started without files writes none unless the request names a place for them. */
+    if (!rb_hs_options.on && !rb_hs_options.output_given && !rb_hs_ask_value(ask, "output")) rb_hs_start_read(&start, "output", "none");
+    answer->ok = ask->verb == HS_ASK_START || rb_hs_sampler.session[HS_MAIN].on;
+    if (!answer->ok) snprintf(start.error, sizeof(start.error), "this process is not sampled; use start, which takes the same settings");
+    for (size_t i = 0; i < ask->argument_count && answer->ok; i++) {
+        answer->ok = rb_hs_start_read(&start, ask->arguments[i].key, ask->arguments[i].value);
     }
-    rb_protect(call_ruby, (VALUE)ask, &raised);
-    if (!raised) return;
-    VALUE error = rb_errinfo(), text = rb_check_funcall(error, rb_intern("message"), 0, NULL);
-    rb_set_errinfo(Qnil);
-    rb_hs_answer_error(answer, "%.*s", RB_TYPE_P(text, T_STRING) ? (int)RSTRING_LEN(text) : 6, RB_TYPE_P(text, T_STRING) ? RSTRING_PTR(text) : "failed");
-    RB_GC_GUARD(text);
+    answer->ok = answer->ok && rb_hs_start_apply(&start) <= HS_CHANGED;
+    if (!answer->ok) {
+        rb_hs_start_resume();
+        rb_hs_answer_error(answer, "%s", start.error);
+    }
+    else if (start.http) rb_hs_http_want(start.options.http, start.options.http_token);
 }
 
 /* -- which --------------------------------------------------------------------------------------- */
@@ -256,19 +261,29 @@ rb_hs_ask_needs_ruby_p(const struct hs_ask *ask)
     case HS_ASK_START:
     case HS_ASK_SET:
     case HS_ASK_STOP: return true;
-    default: return given_p(ask, "gc") || given_p(ask, "why");
+    default: return rb_hs_ask_forces_p(ask);
     }
 }
 
 bool
-rb_hs_answer_in_ruby(const struct hs_ask *ask, struct hs_answer *answer, size_t *noted)
+rb_hs_ask_forces_p(const struct hs_ask *ask)
+{
+    return given_p(ask, "gc") || given_p(ask, "why");
+}
+
+void
+rb_hs_answer_in_ruby(const struct hs_ask *ask, struct hs_answer *answer, struct hs_memory_part *part)
 {
     HS_CONTRACT(gvl);
     answer->ok = true;
-    if (ask->verb != HS_ASK_PROFILE) change_settings(ask, answer);
-    if (given_p(ask, "gc")) rb_gc();
-    if (given_p(ask, "why")) begin_walk(answer, noted);
-    return answer->ok;
+    if (ask->verb == HS_ASK_STOP) rb_hs_stop_apply();
+    else if (ask->verb != HS_ASK_PROFILE) start_or_set(ask, answer);
+    if (given_p(ask, "gc") && !rb_heap_sampler_gc_start_major(0)) {
+        rb_hs_answer_error(answer, "this process has disabled full GCs (GC.disable or GC.config); try again without gc=1");
+    }
+    else if (given_p(ask, "why")) {
+        begin_walk(answer, part);
+    }
 }
 
 bool

@@ -5,6 +5,8 @@
  * Ruby code does; what changes settings, or runs a GC, at the next safe point.
  */
 #include <stdbool.h>
+#include "heap_sampler/account/account.h"
+#include "heap_sampler/base/memory.h"
 #include "heap_sampler/profile/buffer.h"
 #include "heap_sampler/profile/profile.h"
 #include "heap_sampler/service/protocol.h"
@@ -13,6 +15,7 @@ struct hs_answer {
     bool ok;                    /* else `out` is a sentence */
     const char *type;           /* "json", "pb.gz" or "text" */
     struct hs_buffer out;
+    struct hs_account account;  /* of now, for start */
     struct hs_snapshot *begun;  /* a profile that is not complete yet: a walk is under way */
 };
 
@@ -20,8 +23,12 @@ struct hs_answer {
 bool rb_hs_ask_of_family_p(const struct hs_ask *ask);
 /* What part of it needs a safe point comes first? */
 bool rb_hs_ask_needs_ruby_p(const struct hs_ask *ask);
-/* That part; false: the answer is there already. `noted` counts the memory of who asks, see rb_hs_memory_note_snapshots. [gvl] */
-bool rb_hs_answer_in_ruby(const struct hs_ask *ask, struct hs_answer *answer, size_t *noted);
+/* Does that part force work on the program: a full GC, a heap walk? */
+bool rb_hs_ask_forces_p(const struct hs_ask *ask);
+/* What comes before it, and takes time. false: the answer, an error, is there already. */
+bool rb_hs_answer_prepare(const struct hs_ask *ask, struct hs_answer *answer);
+/* That part, at a safe point (process/safe_point.h). `part` counts the memory. [gvl] */
+void rb_hs_answer_in_ruby(const struct hs_ask *ask, struct hs_answer *answer, struct hs_memory_part *part);
 /* Of a profile with seconds=: the first of the two. NULL: the answer, an error, is there already. */
 struct hs_profile *rb_hs_answer_first(struct hs_answer *answer);
 /* The rest, a thread without the GVL. `first` may be NULL. false: it takes time, in which others are answered; then it is

@@ -1,9 +1,7 @@
-/* See service/attach.h. */
+/* See service/service.h. */
 #include "heap_sampler/mri.h"
-#include "heap_sampler/service/attach.h"
 #include "heap_sampler/account/threads.h"
 #include "heap_sampler/base/must.h"
-#include "heap_sampler/base/report.h"
 #include "heap_sampler/service/service.h"
 
 #include <signal.h>
@@ -24,9 +22,9 @@ on_signal(int signal, siginfo_t *info, void *context)
 void
 rb_heap_sampler_attach(void (*signals)(void *))
 {
-    rb_hs_note_signalling(signals);
+    rb_hs_threads_turn(signals);
     if (!__atomic_load_n(&asked, __ATOMIC_ACQUIRE) || !__atomic_exchange_n(&asked, false, __ATOMIC_ACQ_REL)) return;
-    if (!rb_hs_service_reopen()) rb_hs_warn("somebody asked for a socket, and there is none: %s", rb_hs_service_trouble());
+    rb_hs_service_reopen();
 }
 
 void

@@ -2,7 +2,6 @@
 #define _GNU_SOURCE 1           /* struct ucred */
 #include "heap_sampler/service/connection.h"
 #include "heap_sampler/base/memory.h"
-#include "heap_sampler/service/files.h"
 
 #include <errno.h>
 #include <string.h>
@@ -10,9 +9,10 @@
 #include <unistd.h>
 
 #define SECONDS UINT64_C(1000000000)
-/* A line is typed by a program; an answer may go through a slow terminal. */
+/* A line is typed by a program. A reader that takes something now and then gets all of its answer, in so long at most. */
 #define READING_NS (5 * SECONDS)
 #define WRITING_NS (30 * SECONDS)
+#define WRITING_MOST_NS (600 * SECONDS)
 #define LINGERING_NS (2 * SECONDS)
 
 bool
@@ -38,7 +38,7 @@ rb_hs_connection_open(int fd, bool http, uint64_t now_ns)
 void
 rb_hs_connection_close(struct hs_connection *connection)
 {
-    rb_hs_file_close(connection->fd);
+    close(connection->fd);
     rb_hs_buffer_free(&connection->out);
     rb_hs_free(HS_MEM_SNAPSHOTS, connection);
 }
@@ -68,11 +68,12 @@ rb_hs_connection_read(struct hs_connection *connection)
     return len || connection->in_len == most;   /* too long: the parser says so */
 }
 
-void
-rb_hs_connection_send(struct hs_connection *connection, uint64_t now_ns)
+static void
+send_all(struct hs_connection *connection, uint64_t now_ns)
 {
     connection->state = connection->out.failed ? HS_IS_OVER : HS_IS_WRITING;
     connection->deadline_ns = now_ns + WRITING_NS;
+    connection->writing_until_ns = now_ns + WRITING_MOST_NS;
 }
 
 void
@@ -80,7 +81,7 @@ rb_hs_connection_answer(struct hs_connection *connection, bool ok, const char *t
 {
     rb_hs_buffer_printf(&connection->out, "heap-sample/1 %s %s %zu\n", ok ? "ok" : "error", type, len);
     rb_hs_buffer_append(&connection->out, body, len);
-    rb_hs_connection_send(connection, now_ns);
+    send_all(connection, now_ns);
 }
 
 void
@@ -88,7 +89,7 @@ rb_hs_connection_answer_http(struct hs_connection *connection, const struct hs_h
 {
     rb_hs_http_put_head(&connection->out, answer->status, answer->type, answer->fields ? answer->fields : "", len);
     if (!answer->bodiless) rb_hs_buffer_append(&connection->out, body, len);
-    rb_hs_connection_send(connection, now_ns);
+    send_all(connection, now_ns);
 }
 
 static void
@@ -114,6 +115,7 @@ rb_hs_connection_write(struct hs_connection *connection, uint64_t now_ns)
             return;
         }
         connection->written += (size_t)put;
+        connection->deadline_ns = now_ns + WRITING_NS < connection->writing_until_ns ? now_ns + WRITING_NS : connection->writing_until_ns;
     }
     end(connection, now_ns);
 }

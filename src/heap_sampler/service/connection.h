@@ -20,6 +20,7 @@
 #include "heap_sampler/service/protocol.h"
 
 enum hs_connection_state { HS_IS_READING,
+                           HS_IS_RESTING,  /* until forced work is allowed again */
                            HS_IS_WAITING,  /* for a safe point */
                            HS_IS_PAUSING,  /* between two profiles */
                            HS_IS_ASKING,   /* others */
@@ -32,6 +33,7 @@ struct hs_connection {
     bool http;
     enum hs_connection_state state;
     uint64_t deadline_ns;       /* of the state; rb_hs_steady_ns() */
+    uint64_t writing_until_ns;  /* all of the answer */
     char in[HS_HTTP_HEAD_MAX];  /* a line is HS_ASK_LINE_MAX at most */
     size_t in_len;
     struct hs_buffer out;
@@ -40,14 +42,12 @@ struct hs_connection {
 
 /* The peer is this process's user, or root. */
 bool rb_hs_peer_allowed_p(int fd);
-/* One that begins; NULL: no memory. `fd` is listed (files.h), and its own then. */
+/* One that begins; NULL: no memory. It closes `fd`. */
 struct hs_connection *rb_hs_connection_open(int fd, bool http, uint64_t now_ns);
 void rb_hs_connection_close(struct hs_connection *connection);
 
 /* Reads what is there. true: the request is whole, a line without its end, or too long. */
 bool rb_hs_connection_read(struct hs_connection *connection);
-/* What `out` holds is the answer. */
-void rb_hs_connection_send(struct hs_connection *connection, uint64_t now_ns);
 /* The frame that answers, and the end: what `body` holds is copied. */
 void rb_hs_connection_answer(struct hs_connection *connection, bool ok, const char *type, const char *body, size_t len, uint64_t now_ns);
 /* The same over HTTP. `fields` are more lines of the head; `bodiless`: it was asked for with HEAD. */

@@ -3,8 +3,7 @@
 #include "heap_sampler/service/family.h"
 #include "heap_sampler/base/memory.h"
 #include "heap_sampler/base/table.h"
-#include "heap_sampler/service/files.h"
-#include "heap_sampler/service/sockets.h"
+#include "heap_sampler/service/address.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -68,7 +67,7 @@ rb_hs_others_ask(const char *folder, const char *line, long pid, size_t most)
     struct listing listing = {others, pid};
     if (!others) return NULL;
     others->most = most;
-    others->epoll = rb_hs_file_epoll();
+    others->epoll = epoll_create1(EPOLL_CLOEXEC);
     snprintf(others->folder, sizeof(others->folder), "%s", folder);
     snprintf(others->line, sizeof(others->line), "%s\n", line);
     if (others->epoll >= 0) rb_hs_sockets_each(folder, add, &listing);
@@ -83,7 +82,7 @@ end(struct hs_others *others, struct other *other)
 {
     if (other->state == ASKED) others->asked--;
     other->state = OVER;
-    rb_hs_file_close(other->fd);
+    if (other->fd >= 0) close(other->fd);
     other->fd = -1;
 }
 
@@ -93,7 +92,7 @@ ask(struct hs_others *others, struct other *other)
     struct sockaddr_un address;
     struct epoll_event event = {.events = EPOLLIN};
     size_t len = strlen(others->line);
-    if (rb_hs_socket_address(&address, others->folder, &other->socket)) other->fd = rb_hs_file_socket(AF_UNIX);
+    if (rb_hs_socket_address(&address, others->folder, &other->socket)) other->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     other->state = ASKED;
     others->asked++;
     if (other->fd < 0 || connect(other->fd, (const struct sockaddr *)&address, sizeof(address)) != 0 ||
@@ -175,6 +174,6 @@ rb_hs_others_free(struct hs_others *others)
         end(others, &others->list[i]);
         rb_hs_buffer_free(&others->list[i].in);
     }
-    rb_hs_file_close(others->epoll);
+    if (others->epoll >= 0) close(others->epoll);
     rb_hs_free(HS_MEM_SNAPSHOTS, others);
 }

@@ -111,17 +111,17 @@ static int
 read_request_line(struct hs_http_request *request, char *line, const char **wrong)
 {
     char *method = line, *target = cut_at(line, ' '), *version = target ? cut_at(target, ' ') : NULL;
-    *wrong = "this is HTTP/1.1: a request begins with GET, a path and HTTP/1.1";
+    *wrong = "the request is not HTTP; it must begin with GET, a path and HTTP/1.1";
     if (!version || !all_token_p(method)) return 400;
     int status = read_version(request, version);
     if (status) return status;
     request->head = strcmp(method, "HEAD") == 0;
     request->post = strcmp(method, "POST") == 0;
     if (!request->head && !request->post && strcmp(method, "GET") != 0) {
-        *wrong = "there is only GET, and HEAD";
+        *wrong = "this method is not supported; use GET or HEAD";
         return 405;
     }
-    *wrong = "this is no path, with parameters such as ?gc=1";
+    *wrong = "the path is malformed; send one such as /debug/pprof/heap?gc=1";
     return read_target(request, target);
 }
 
@@ -160,7 +160,7 @@ static int
 read_field(struct hs_http_request *request, char *line, const char **wrong)
 {
     char *value = cut_at(line, ':');
-    *wrong = "a field is not NAME: VALUE, or comes twice; and a request has no body";
+    *wrong = "a header field is repeated, announces a body, or is not NAME: VALUE";
     if (!value || !all_token_p(line)) return 400;
     value = trim(value);
     return all_printed_p(value) && keep_field(request, line, value) ? 0 : 400;
@@ -176,11 +176,11 @@ read_lines(struct hs_http_request *request, char *rest, const char **wrong)
     while (!status && rest) {
         char *line = next_line(&rest);
         if (!*line) break;
-        *wrong = "the request has more than 64 fields";
+        *wrong = "the request has more than 64 header fields";
         status = ++fields > HS_HTTP_FIELDS_MAX ? 431 : read_field(request, line, wrong);
     }
     if (!status && request->newer && !*request->host) {
-        *wrong = "the request has no Host";
+        *wrong = "the request has no Host field; add one";
         return 400;
     }
     return status;
@@ -192,9 +192,9 @@ rb_hs_http_parse(const char *text, size_t len, struct hs_http_request *request, 
     request->parameter_count = 0;
     request->head = request->post = request->newer = false;
     request->path = request->host = request->authorization = request->accept = request->fetch_site = "";
-    *wrong = "the head of the request is longer than 8,192 bytes";
+    *wrong = "the header of the request is longer than 8,192 bytes";
     if (len > HS_HTTP_HEAD_MAX || rb_hs_http_head_length(text, len) != len) return 431;
-    *wrong = "the request has a NUL in it";
+    *wrong = "the request contains a NUL byte";
     if (memchr(text, '\0', len)) return 400;
     memcpy(request->text, text, len);
     request->text[len] = '\0';

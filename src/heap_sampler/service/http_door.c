@@ -2,7 +2,6 @@
 #define _GNU_SOURCE 1
 #include "heap_sampler/service/http_door.h"
 #include "heap_sampler/base/report.h"
-#include "heap_sampler/service/files.h"
 #include "heap_sampler/service/http_guard.h"
 
 #include <arpa/inet.h>
@@ -89,7 +88,7 @@ fail(const char *why, bool warn)
     say("", why);
     if (warn && !door.warned) rb_hs_warn("http=%s: %s", door.wish.text, why);
     door.warned = door.warned || warn;
-    if (door.fd >= 0) rb_hs_file_close(door.fd);
+    if (door.fd >= 0) close(door.fd);
     door.fd = -1;
     return -1;
 }
@@ -100,9 +99,9 @@ fail(const char *why, bool warn)
 static bool
 answered_p(void)
 {
-    int fd = rb_hs_file_socket(AF_UNIX);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     bool is = fd >= 0 && (connect(fd, &door.address.socket.any, door.address.size) == 0 || errno == EAGAIN);
-    rb_hs_file_close(fd);
+    if (fd >= 0) close(fd);
     return is;
 }
 
@@ -160,12 +159,12 @@ open_door(void)
         snprintf(why, sizeof(why), "the file of http-token= %s", wrong);
         return fail(why, true);
     }
-    door.fd = rb_hs_file_socket(door.address.socket.any.sa_family);
+    door.fd = socket(door.address.socket.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (door.fd < 0) return fail(strerror(errno), true);
     bool bound = door.address.file ? bind_file() : bind_port();
     if (!bound || listen(door.fd, BACKLOG) != 0) {
         int error = errno;
-        return fail(error == EADDRINUSE ? "another process has this address" : strerror(error), error != EADDRINUSE);
+        return fail(error == EADDRINUSE ? "another process uses this address" : strerror(error), error != EADDRINUSE);
     }
     door.taken = false;
     say_place();
@@ -181,7 +180,7 @@ rb_hs_http_taken_p(void)
 void
 rb_hs_http_taken_by(bool member)
 {
-    if (!member) rb_hs_warn("http=%s: another program has this address; it is tried again every 2 s", door.wish.text);
+    if (!member) rb_hs_warn("http=%s: another program uses this address (retried every 2 s); set another one", door.wish.text);
     door.warned = true;
 }
 
@@ -195,11 +194,17 @@ file_is_ours_p(void)
 }
 
 void
-rb_hs_http_close(void)
+rb_hs_http_unlink(void)
+{
+    if (door.fd >= 0 && door.address.file && file_is_ours_p()) unlink(door.address.socket.local.sun_path);
+}
+
+static void
+close_door(void)
 {
     if (door.fd < 0) return;
-    if (door.address.file && file_is_ours_p()) unlink(door.address.socket.local.sun_path);
-    rb_hs_file_close(door.fd);
+    rb_hs_http_unlink();
+    close(door.fd);
     door.fd = -1;
     door.again_ns = 0;
     say("", "");
@@ -215,7 +220,7 @@ hear(void)
     shared.changed = false;
     pthread_mutex_unlock(&shared.mutex);
     if (!changed) return;
-    rb_hs_http_close();
+    close_door();
     if (strcmp(wish.text, door.wish.text) != 0) door.warned = false;
     door.taken = false;
     door.wish = wish;
@@ -230,7 +235,7 @@ rb_hs_http_look(uint64_t now_ns)
     hear();
     if (!*door.wish.text || now_ns < door.again_ns) return door.fd;
     door.again_ns = now_ns + AGAIN_NS;
-    if (door.fd >= 0 && door.address.file && !file_is_ours_p()) rb_hs_http_close();
+    if (door.fd >= 0 && door.address.file && !file_is_ours_p()) close_door();
     return door.fd >= 0 ? door.fd : open_door();
 }
 

@@ -32,8 +32,8 @@ const char *rb_hs_http_token_file(void);
 /* Another process has it, and nobody has said yet whether that is of the family; then it is said. */
 bool rb_hs_http_taken_p(void);
 void rb_hs_http_taken_by(bool member);
-/* The thread has ended. */
-void rb_hs_http_close(void);
+/* The process ends: the file of a Unix socket goes. The service's thread does not work any more. */
+void rb_hs_http_unlink(void);
 /* In the child, whose copy of the listener is closed. [gvl] */
 void rb_hs_http_after_fork(void);
 

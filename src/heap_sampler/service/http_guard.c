@@ -23,20 +23,20 @@ trim(char *token, size_t len)
     while (from < len && around_p(token[from])) from++;
     memmove(token, token + from, len - from);
     token[len - from] = '\0';
-    if (!*token) return "is empty";
+    if (!*token) return "is empty; write a token into it";
     for (const char *c = token; *c; c++) {
-        if (*c < '!' || *c > '~') return "has characters that no token has: one word of ASCII is wanted";
+        if (*c < '!' || *c > '~') return "has characters that a token cannot have; write one word of printable ASCII";
     }
-    return strlen(token) == len - from ? NULL : "has a NUL in it";
+    return strlen(token) == len - from ? NULL : "contains a NUL byte; write one word of printable ASCII";
 }
 
 static const char *
 read_open_file(int fd, char token[HS_TOKEN_MAX])
 {
     struct stat file;
-    if (fstat(fd, &file) != 0 || !S_ISREG(file.st_mode)) return "is no plain file";
-    if (file.st_uid != geteuid() && file.st_uid != 0) return "belongs to another user";
-    if (file.st_mode & 077) return "is open to others: chmod 600 it";
+    if (fstat(fd, &file) != 0 || !S_ISREG(file.st_mode)) return "is not a regular file";
+    if (file.st_uid != geteuid() && file.st_uid != 0) return "belongs to another user; use a file of the user who runs Ruby";
+    if (file.st_mode & 077) return "can be accessed by other users; run chmod 600 on it";
     ssize_t len = read(fd, token, HS_TOKEN_MAX);
     if (len < 0) return "cannot be read";
     if (len == HS_TOKEN_MAX) return "is longer than 1,023 bytes";
@@ -47,7 +47,7 @@ const char *
 rb_hs_token_read(const char *path, char token[HS_TOKEN_MAX])
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (fd < 0) return "cannot be opened";
+    if (fd < 0) return "cannot be opened; check its path and permissions";
     const char *wrong = read_open_file(fd, token);
     close(fd);
     return wrong;
@@ -99,15 +99,15 @@ int
 rb_hs_http_guard(const struct hs_http_request *request, const struct hs_http_address *address, const char *token_file, const char **wrong)
 {
     if (address->loopback && *request->host && !rb_hs_host_safe_p(request->host)) {
-        *wrong = "ask with an address in figures, or localhost, as Host: another name may be a trick (DNS rebinding)";
+        *wrong = "this Host is refused, as it may be an attack (DNS rebinding); use localhost or an IP address";
         return 403;
     }
     if (strcasecmp(request->fetch_site, "cross-site") == 0) {
-        *wrong = "a page of another site may not ask";
+        *wrong = "requests from pages of other sites are refused; open the address yourself";
         return 403;
     }
     if (*token_file && !token_allows_p(request, token_file)) {
-        *wrong = "send the text of the file that http-token= names, as Authorization: Bearer TEXT";
+        *wrong = "the token is missing or wrong; send the text of the http-token= file as Authorization: Bearer TEXT";
         return 401;
     }
     return 0;

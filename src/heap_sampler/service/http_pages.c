@@ -25,7 +25,7 @@ static const char head[] =
 
 static const char parameters[] =
     "<p>Parameters: <code>gc=1</code> runs a full GC first; <code>seconds=30</code> gives what changed in that time; "
-    "<code>debug=1</code> gives text; <code>pid=N</code> asks another process of the table.</p>\n"
+    "<code>pid=N</code> asks another process of the table.</p>\n"
     "<pre>go tool pprof http://HOST/debug/pprof/heap\nheapsample http://HOST</pre>\n</body></html>\n";
 
 static void
@@ -56,8 +56,7 @@ put_row(struct hs_buffer *out, const struct row *row)
     put_html(out, row->title, row->title_len);
     rb_hs_buffer_puts(out, "</td><td>");
     if (row->sampled) {
-        rb_hs_buffer_printf(out, "<a href=\"/debug/pprof/heap?pid=%ld\">heap</a> <a href=\"/debug/pprof/heap?debug=1&amp;pid=%ld\">as text</a> ", row->pid, row->pid);
-        rb_hs_buffer_printf(out, "<a href=\"/debug/pprof/allocs?pid=%ld\">allocs</a> <a href=\"/debug/pprof/allocs?debug=1&amp;pid=%ld\">as text</a> ", row->pid, row->pid);
+        rb_hs_buffer_printf(out, "<a href=\"/debug/pprof/heap?pid=%ld\">heap</a> <a href=\"/debug/pprof/allocs?pid=%ld\">allocs</a> ", row->pid, row->pid);
     }
     else rb_hs_buffer_puts(out, "not sampled ");
     rb_hs_buffer_printf(out, "<a href=\"/metrics?pid=%ld\">metrics</a></td></tr>\n", row->pid);
@@ -71,7 +70,7 @@ put_own_row(struct hs_buffer *out)
     rb_hs_lock();
     bool on = rb_hs_sampler.session[HS_MAIN].on;
     rb_hs_unlock();
-    put_row(out, &(struct row){(long)getpid(), rb_hs_rss(), on, who.title, strlen(who.title)});
+    put_row(out, &(struct row){(long)getpid(), rb_hs_resident_bytes(), on, who.title, strlen(who.title)});
 }
 
 /* "RSS SAMPLED TITLE" (answers.c). */

@@ -39,15 +39,14 @@ number(const struct hs_http_request *request, const char *name, long most, long 
 static int
 route_profile(const struct hs_http_request *request, size_t i, struct hs_http_route *route, const char **wrong)
 {
-    long gc, why, seconds, debug;
+    long gc, why, seconds;
     char wait[32] = "";
-    *wrong = "seconds is a whole number of at most 600; gc, why and debug are 0 or 1; not seconds and why";
-    if (!number(request, "gc", 1000, &gc) || !number(request, "why", 1000, &why) || !number(request, "debug", 1000, &debug)) return 400;
+    *wrong = "wrong parameter; seconds must be 0 to 600, gc and why must be 0 or 1, and seconds excludes why";
+    if (!number(request, "gc", 1000, &gc) || !number(request, "why", 1000, &why)) return 400;
     if (!number(request, "seconds", HS_ASK_SECONDS_MAX, &seconds) || (seconds && why)) return 400;
     if (seconds) snprintf(wait, sizeof(wait), " seconds=%ld", seconds);
-    route->text = debug > 0;
     route->file = seconds ? paths[i].delta_file : paths[i].file;
-    snprintf(route->line, sizeof(route->line), "heap-sample/1 profile type=%s%s%s%s%s", paths[i].type, gc ? " gc=1" : "", why ? " why=1" : "", wait, debug ? " as=text" : "");
+    snprintf(route->line, sizeof(route->line), "heap-sample/1 profile type=%s%s%s%s", paths[i].type, gc ? " gc=1" : "", why ? " why=1" : "", wait);
     return 0;
 }
 
@@ -58,13 +57,13 @@ rb_hs_http_route(const struct hs_http_request *request, struct hs_http_route *ro
     for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
         if (strcmp(request->path, paths[i].path) != 0) continue;
         route->page = paths[i].page;
-        *wrong = "there is only GET, and HEAD";
+        *wrong = "this method is not supported; use GET or HEAD";
         if (request->post && route->page != HS_PAGE_SYMBOL) return 405;
-        *wrong = "pid is a process id";
+        *wrong = "pid must be a process id";
         if (!number(request, "pid", 1L << 30, &route->pid)) return 400;
         if (route->page == HS_PAGE_MEMORY) snprintf(route->line, sizeof(route->line), "heap-sample/1 memory");
         return route->page == HS_PAGE_PROFILE ? route_profile(request, i, route, wrong) : 0;
     }
-    *wrong = "there are /debug/pprof/heap, /debug/pprof/allocs, /debug/pprof/cmdline, /memory and /metrics";
+    *wrong = "no such page; there are /debug/pprof/heap, /debug/pprof/allocs, /debug/pprof/cmdline, /memory and /metrics";
     return 404;
 }

@@ -20,7 +20,6 @@ enum hs_http_page { HS_PAGE_INDEX,
 struct hs_http_route {
     enum hs_http_page page;
     long pid;                   /* whom to ask; 0: this process */
-    bool text;                  /* ?debug=1 */
     const char *file;           /* what a browser calls it */
     char line[128];             /* of a profile and of memory: the request, without its end */
 };

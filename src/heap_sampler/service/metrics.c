@@ -12,24 +12,10 @@
 #include "heap_sampler/stacks/class_table.h"
 #include "heap_sampler/stacks/stack_table.h"
 
-#include <fcntl.h>
 #include <time.h>
 #include <unistd.h>
 
 extern const char *rb_dynamic_description;       /* RUBY_DESCRIPTION; version.c */
-
-uint64_t
-rb_hs_rss(void)
-{
-    char text[128];
-    unsigned long long size, resident;
-    int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
-    ssize_t len = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-    if (fd >= 0) close(fd);
-    if (len <= 0) return 0;
-    text[len] = '\0';
-    return sscanf(text, "%llu %llu", &size, &resident) == 2 ? resident * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
-}
 
 static uint64_t
 clock_ns(clockid_t clock)

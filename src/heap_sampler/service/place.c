@@ -1,7 +1,8 @@
 /* See service/place.h. */
 #define _GNU_SOURCE 1           /* POLLRDHUP */
 #include "heap_sampler/service/place.h"
-#include "heap_sampler/base/memory.h"
+#include "heap_sampler/base/clock.h"
+#include "heap_sampler/process/control.h"
 #include "heap_sampler/profile/encode_metrics.h"
 #include "heap_sampler/profile/snapshot.h"
 #include "heap_sampler/service/http_door.h"
@@ -21,23 +22,26 @@
 #define OTHERS_NS (1 * SECONDS)
 #define PROFILE_NS (30 * SECONDS)
 
-enum { NUDGE_MS = 20,
+/* What a client forces on the program (a full GC, the fork for a heap walk) takes a tenth of the time at most. */
+#define RESTS 9
+#define RESTING_MOST_NS (30 * SECONDS)
+
+enum { NUDGE_MS = 10,
        PAUSING_MAX = 4,         /* each holds a profile */
        PART_MAX = 1 << 20,
        PROFILE_MAX = 64 << 20 };        /* bytes of an answer of others */
 
 static struct {
-    int wake;
-    const char *folder;
-    size_t *noted;
+    const char *(*folder)(void);
+    struct hs_memory_part *part;
     unsigned pausing;
+    uint64_t rested_ns;         /* nothing is forced before */
 } places;
 
 void
-rb_hs_places_begin(int wake, const char *folder, size_t *noted)
+rb_hs_places_begin(const char *(*folder)(void), struct hs_memory_part *part)
 {
-    places.noted = noted;
-    places.wake = wake;
+    places.part = part;
     places.folder = folder;
     places.pausing = 0;
 }
@@ -84,20 +88,19 @@ answer_with(struct hs_place *place, const char *body, size_t len, uint64_t now)
         return;
     }
     snprintf(fields, sizeof(fields), "Content-Disposition: attachment; filename=\"%s\"\r\n", place->route.file);
-    if (place->route.text) answer_http(place, 200, "text/plain; charset=utf-8", NULL, body, len, now);
-    else answer_http(place, 200, "application/octet-stream", fields, body, len, now);
+    answer_http(place, 200, "application/octet-stream", fields, body, len, now);
 }
 
 static void
 finish(struct hs_place *place, uint64_t now)
 {
     const struct hs_answer *answer = &place->answer;
-    if (answer->out.failed) refuse(place, 503, "the sampler has no memory for this answer now", now);
+    if (answer->out.failed) refuse(place, 503, "the sampler has no memory for this answer; try again later", now);
     else if (!place->connection->http) rb_hs_connection_answer(place->connection, answer->ok, answer->type, answer->out.ptr, answer->out.len, now);
     else if (answer->ok) answer_with(place, answer->out.ptr, answer->out.len, now);
     else {
         rb_hs_buffer_append(&place->answer.out, "", 1);
-        refuse(place, 503, answer->out.failed ? "no memory" : answer->out.ptr, now);
+        refuse(place, 503, answer->out.failed ? "the sampler has no memory for this answer; try again later" : answer->out.ptr, now);
     }
     rb_hs_buffer_free(&place->answer.out);
 }
@@ -108,15 +111,37 @@ static void
 in_ruby(void *data)
 {
     struct hs_place *place = data;
-    rb_hs_answer_in_ruby(&place->ask, &place->answer, places.noted);
+    uint64_t begun = rb_hs_steady_ns();
+    rb_hs_answer_in_ruby(&place->ask, &place->answer, places.part);
+    place->took_ns = rb_hs_steady_ns() - begun;
+}
+
+static void
+rest(struct hs_place *place, uint64_t now)
+{
+    char text[160];
+    place->connection->state = HS_IS_RESTING;
+    place->connection->deadline_ns = places.rested_ns;
+    if (places.rested_ns - now <= RESTING_MOST_NS) return;
+    snprintf(text, sizeof(text), "requested full GCs and heap walks are limited to 10%% of the time; try again in %u s",
+             (unsigned)((places.rested_ns - now) / SECONDS + 1));
+    refuse(place, 503, text, now);
 }
 
 static void
 wait_for_ruby(struct hs_place *place, uint64_t now)
 {
+    if (rb_hs_ask_forces_p(&place->ask) && now < places.rested_ns) {
+        rest(place, now);
+        return;
+    }
+    if (!rb_hs_answer_prepare(&place->ask, &place->answer)) {
+        finish(place, now);
+        return;
+    }
     place->connection->state = HS_IS_WAITING;
     place->connection->deadline_ns = now + SAFE_POINT_NS;
-    place->call = (struct hs_safe_call){.function = in_ruby, .data = place, .wake = places.wake};
+    place->call = (struct hs_safe_call){.function = in_ruby, .data = place};
     place->asked = true;
     rb_hs_safe_point_ask(&place->call);
 }
@@ -126,7 +151,7 @@ static void
 begin_pause(struct hs_place *place, unsigned seconds, uint64_t now)
 {
     if (places.pausing >= PAUSING_MAX) {
-        refuse(place, 503, "4 others wait for a difference of two profiles just now: come again when one has it", now);
+        refuse(place, 503, "too many requests with seconds= (4); try again when one has ended", now);
         return;
     }
     place->first = rb_hs_answer_first(&place->answer);
@@ -172,8 +197,9 @@ begin_answer(struct hs_place *place, uint64_t now)
 static void
 no_safe_point(struct hs_place *place)
 {
-    rb_hs_answer_error(&place->answer, "Ruby code has not reached a safe point for 5 s: it is in a long call of C code, or waits there. "
-                                       "Ask again, or ask for what needs no safe point (profile, memory)");
+    rb_hs_start_resume();
+    rb_hs_answer_error(&place->answer, "Ruby code did not reach a safe point within 5 s, because it runs or waits in C code. "
+                                       "Try again, or request what needs no safe point (profile, memory)");
 }
 
 /* What has waited for Ruby goes on; or has waited too long. */
@@ -191,6 +217,7 @@ go_on(struct hs_place *place, uint64_t now)
     }
     place->asked = false;
     if (!rb_hs_safe_point_settle(&place->call)) no_safe_point(place);
+    else if (rb_hs_ask_forces_p(&place->ask)) places.rested_ns = now + RESTS * place->took_ns;
     if (place->answer.ok) answer_now(place, now);
     else finish(place, now);
 }
@@ -201,7 +228,7 @@ go_on(struct hs_place *place, uint64_t now)
 static bool
 ask_others(struct hs_place *place, const char *line, long pid, size_t most, uint64_t deadline)
 {
-    place->others = rb_hs_http_ask_family(places.folder, line, pid, most);
+    place->others = rb_hs_http_ask_family(places.folder(), line, pid, most);
     if (!place->others) return false;
     place->connection->state = HS_IS_ASKING;
     place->connection->deadline_ns = deadline;
@@ -230,7 +257,7 @@ static void
 no_member(struct hs_place *place, uint64_t now)
 {
     char text[160];
-    snprintf(text, sizeof(text), "no process %ld with http=%s answers: / lists those that do", place->route.pid, rb_hs_http_text());
+    snprintf(text, sizeof(text), "no process %ld with http=%s answers; / lists the processes that do", place->route.pid, rb_hs_http_text());
     refuse(place, 404, text, now);
 }
 
@@ -272,7 +299,7 @@ begin_line(struct hs_place *place, const char *line, size_t len, uint64_t now)
 {
     const char *wrong = rb_hs_ask_parse(line, len, &place->ask);
     if (wrong) refuse(place, 400, wrong, now);
-    else if (!rb_hs_ask_of_family_p(&place->ask)) refuse(place, 404, "this process has another http= than that", now);
+    else if (!rb_hs_ask_of_family_p(&place->ask)) refuse(place, 404, "this process has another http= address", now);
     else begin_answer(place, now);
 }
 
@@ -354,11 +381,17 @@ rb_hs_place_leave(struct hs_place *place)
     place->connection = NULL;
 }
 
+void
+rb_hs_place_end(struct hs_place *place)
+{
+    if (place->connection && (!place->asked || rb_hs_safe_point_done_p(&place->call))) rb_hs_answer_drop(&place->answer);
+}
+
 /* It waits for something, and whoever has asked may go. */
 static bool
 holding_p(const struct hs_connection *connection)
 {
-    return connection->state == HS_IS_WAITING || connection->state == HS_IS_PAUSING || connection->state == HS_IS_ASKING;
+    return connection->state == HS_IS_RESTING || connection->state == HS_IS_WAITING || connection->state == HS_IS_PAUSING || connection->state == HS_IS_ASKING;
 }
 
 static void
@@ -372,6 +405,7 @@ take_turn(struct hs_place *place, short happened, uint64_t now)
         else if (late) connection->state = HS_IS_OVER;
         return;
     case HS_IS_WAITING: go_on(place, now); return;
+    case HS_IS_RESTING:
     case HS_IS_PAUSING:
         if (late) begin_answer(place, now);
         return;

@@ -12,7 +12,7 @@ static const struct {
     const char *keys[7];        /* that it takes; NULL: settings, any */
 } verbs[HS_ASK_VERBS] = {
     [HS_ASK_HELLO] = {"hello", {""}},
-    [HS_ASK_PROFILE] = {"profile", {"gc", "why", "seconds", "type", "as", "of", ""}},
+    [HS_ASK_PROFILE] = {"profile", {"gc", "why", "seconds", "type", "of", ""}},
     [HS_ASK_MEMORY] = {"memory", {"of", ""}},
     [HS_ASK_START] = {"start", {NULL}},
     [HS_ASK_SET] = {"set", {NULL}},
@@ -91,10 +91,9 @@ static const char *
 check_values(const struct hs_ask *ask)
 {
     if (ask->verb != HS_ASK_PROFILE) return NULL;
-    if (!seconds_p(rb_hs_ask_value(ask, "seconds"))) return "seconds is a whole number from 1 to 600";
-    if (rb_hs_ask_value(ask, "seconds") && rb_hs_ask_value(ask, "why")) return "why and seconds do not go together";
-    if (!one_of(rb_hs_ask_value(ask, "type"), "inuse_space", "alloc_space")) return "type is inuse_space or alloc_space";
-    if (!one_of(rb_hs_ask_value(ask, "as"), "pb.gz", "text")) return "as is pb.gz or text";
+    if (!seconds_p(rb_hs_ask_value(ask, "seconds"))) return "seconds must be a whole number from 1 to 600";
+    if (rb_hs_ask_value(ask, "seconds") && rb_hs_ask_value(ask, "why")) return "why and seconds cannot be combined; send one of them";
+    if (!one_of(rb_hs_ask_value(ask, "type"), "inuse_space", "alloc_space")) return "type must be inuse_space or alloc_space";
     return NULL;
 }
 
@@ -103,14 +102,14 @@ rb_hs_ask_parse(const char *line, size_t len, struct hs_ask *ask)
 {
     ask->argument_count = 0;
     if (len >= sizeof(ask->text)) return "the request is longer than 4,095 bytes";
-    if (memchr(line, '\0', len)) return "the request has a NUL in it";
+    if (memchr(line, '\0', len)) return "the request contains a NUL byte";
     if (len < sizeof(greeting) - 1 || memcmp(line, greeting, sizeof(greeting) - 1) != 0) {
-        return "this is heap-sample/1: a request begins so, and then a blank";
+        return "a request must begin with heap-sample/1 and a space";
     }
     memcpy(ask->text, line, len);
     ask->text[len] = '\0';
     char *rest = ask->text + sizeof(greeting) - 1, *word = next_word(&rest);
-    if (!word || !verb_of(word, &ask->verb)) return "there is no such request; there are hello, profile, memory, metrics, member, start, set and stop";
+    if (!word || !verb_of(word, &ask->verb)) return "no such request; there are hello, profile, memory, metrics, member, start, set and stop";
     while ((word = next_word(&rest))) {
         const char *wrong = add_argument(ask, word);
         if (wrong) return wrong;

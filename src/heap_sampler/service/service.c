@@ -1,23 +1,24 @@
 /* See service/service.h. */
+#define _GNU_SOURCE 1           /* accept4 */
 #include "heap_sampler/service/service.h"
 #include "heap_sampler/base/clock.h"
+#include "heap_sampler/base/descriptors.h"
 #include "heap_sampler/base/memory.h"
-#include "heap_sampler/base/must.h"
+#include "heap_sampler/base/report.h"
+#include "heap_sampler/process/safe_point.h"
+#include "heap_sampler/process/within.h"
 #include "heap_sampler/profile/buffer.h"
 #include "heap_sampler/service/address.h"
 #include "heap_sampler/service/connection.h"
-#include "heap_sampler/service/files.h"
 #include "heap_sampler/service/http.h"
 #include "heap_sampler/service/http_door.h"
 #include "heap_sampler/service/http_family.h"
 #include "heap_sampler/service/place.h"
-#include "heap_sampler/service/sockets.h"
 #include "heap_sampler/settings/options.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -30,18 +31,23 @@ enum { PLACES = 32,
        ALL_PLACES = 2 * PLACES };
 
 static struct {
-    pthread_mutex_t mutex;      /* one begins or ends it at a time: a thread of Ruby's, or the timer thread */
+    pthread_mutex_t mutex;      /* protects what is up to `work`; no system call that may hang is made under it */
+    pthread_cond_t changed;     /* `state` is no longer STARTING */
+    enum { STOPPED,
+           STARTING,
+           RUNNING } state;
     bool over;                  /* the process ends: it does not begin any more */
-    pthread_t thread;
-    bool running;
-    int listener, wake;         /* `wake`: an eventfd; a call is done, or the end has come */
-    bool stopping;              /* atomic */
+    char path[sizeof(((struct sockaddr_un *)0)->sun_path)];      /* "": there is none */
+    char trouble[256];
+    pthread_mutex_t work;       /* the thread holds it while it works, and not while it waits: to take it is to stop the thread */
+    bool reopen;                /* atomic: the socket is to be looked at */
+    /* of the thread alone */
+    int listener;
     struct hs_address address;
-    char trouble[160];
-    uint64_t deaf_until_ns;     /* nobody is let in before */
-    size_t held;                /* bytes of snapshots that the thread holds */
+    uint64_t deaf_until_ns;     /* no connection is accepted before */
+    struct hs_memory_part held; /* its snapshots */
     struct hs_place places[ALL_PLACES];
-} service = {.mutex = PTHREAD_MUTEX_INITIALIZER, .listener = -1, .wake = -1};
+} service = {.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER, .work = PTHREAD_MUTEX_INITIALIZER, .listener = -1};
 
 /* -- those who come ----------------------------------------------------------------------------- */
 
@@ -58,7 +64,7 @@ free_place(bool http)
     return answered;
 }
 
-static const char full[] = "32 others ask this process just now: come again in a moment";
+static const char full[] = "too many connections (32); try again";
 
 static void
 say(int fd, bool http, const char *sentence)
@@ -82,11 +88,11 @@ take(int fd, bool http, uint64_t now)
 {
     struct hs_place *place = free_place(http);
     struct hs_connection *connection = NULL;
-    if (!http && !rb_hs_peer_allowed_p(fd)) say(fd, http, "only the user of this process, and root, may ask it");
+    if (!http && !rb_hs_peer_allowed_p(fd)) say(fd, http, "permission denied; connect as root or as the user of this process");
     else if (!place) say(fd, http, full);
     else connection = rb_hs_connection_open(fd, http, now);
     if (connection) rb_hs_place_take(place, connection);
-    else rb_hs_file_close(fd);
+    else close(fd);
 }
 
 /* Where there is no descriptor, or no memory, who comes waits: poll(2) would say at once that he is there. */
@@ -97,7 +103,7 @@ static void
 take_all(int listener, bool http, uint64_t now)
 {
     for (int i = 0; i < ALL_PLACES; i++) {
-        int fd = rb_hs_file_accept(listener);
+        int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (fd >= 0) take(fd, http, now);
         else if (errno == EAGAIN) return;
         else if (errno != EINTR && errno != ECONNABORTED) {
@@ -109,20 +115,14 @@ take_all(int listener, bool http, uint64_t now)
 
 /* -- the thread -------------------------------------------------------------------------------------- */
 
-static bool
-stopping(void)
-{
-    return __atomic_load_n(&service.stopping, __ATOMIC_ACQUIRE);
-}
-
-/* Whoever ends the service may fail to wake it: then it sees that by itself. */
+/* It is not woken for a new address of HTTP, or for the end of the process: it sees that by itself. */
 enum { IDLE_MS = 2000 };
 
 /* What poll(2) is to look at: only what there is, since more of it than a process may have descriptors is an error. */
 struct polls {
-    struct pollfd list[4 + 2 * ALL_PLACES];
+    struct pollfd list[3 + 2 * ALL_PLACES];
     nfds_t count;
-    int wake, listener, http, places[ALL_PLACES];       /* where they stand in the list; -1: not in it */
+    int listener, http, places[ALL_PLACES];     /* where they stand in the list; -1: not in it */
     int timeout_ms;
 };
 
@@ -161,7 +161,6 @@ static void
 fill_polls(struct polls *polls, uint64_t now)
 {
     polls->count = 0;
-    polls->wake = add_poll(polls, service.wake, POLLIN);
     add_listeners(polls, now);
     rb_hs_http_look_for_family(others_folder(), now);
     add_poll(polls, rb_hs_http_looking_fd(), POLLIN);
@@ -176,17 +175,8 @@ fill_polls(struct polls *polls, uint64_t now)
 }
 
 static void
-hear(int wake)
-{
-    uint64_t count;
-    ssize_t unused = read(wake, &count, sizeof(count));
-    (void)unused;
-}
-
-static void
 serve_all(const struct polls *polls, uint64_t now)
 {
-    if (happened(polls, polls->wake)) hear(service.wake);
     for (size_t i = 0; i < ALL_PLACES; i++) {
         if (service.places[i].connection) rb_hs_place_serve(&service.places[i], happened(polls, polls->places[i]), now);
     }
@@ -194,114 +184,23 @@ serve_all(const struct polls *polls, uint64_t now)
     if (happened(polls, polls->http)) take_all(polls->list[polls->http].fd, true, now);
 }
 
-/* false: it could not even wait, since the process may have hardly any descriptors now. */
-static bool
-wait_for_any(struct polls *polls)
-{
-    if (poll(polls->list, polls->count, polls->timeout_ms) >= 0) return true;
-    return errno == EINTR || errno == EAGAIN;
-}
+/* -- the socket ---------------------------------------------------------------------------------------- */
 
-static void *
-run(void *unused)
-{
-    static const struct timespec a_moment = {.tv_nsec = 100000000};
-    struct polls polls;
-    (void)unused;
-    rb_hs_memory_note_snapshots(&service.held);
-    rb_hs_sockets_sweep(others_folder());
-    while (!stopping()) {
-        fill_polls(&polls, rb_hs_steady_ns());
-        if (wait_for_any(&polls)) serve_all(&polls, rb_hs_steady_ns());
-        else nanosleep(&a_moment, NULL);
-    }
-    for (size_t i = 0; i < ALL_PLACES; i++) {
-        if (service.places[i].connection) rb_hs_place_leave(&service.places[i]);
-    }
-    rb_hs_http_looked();
-    return NULL;
-}
-
-/* -- its life ---------------------------------------------------------------------------------------------- */
-
+/* "": there is no trouble. */
 static void
-close_all(void)
+publish(bool running, const char *what, int error)
 {
-    rb_hs_file_close(service.listener);
-    rb_hs_file_close(service.wake);
-    service.listener = service.wake = -1;
-    service.running = false;
-}
-
-static bool
-fail(const char *what, int error)
-{
-    const char *why = error == EPERM ? "the folder is another user's, or open to others" : strerror(error);
-    snprintf(service.trouble, sizeof(service.trouble), "%s: %s", what, why);
-    close_all();
-    return false;
-}
-
-static int
-start_thread(void)
-{
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = pthread_create(&service.thread, NULL, run, NULL);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return error;
-}
-
-/* false: there is no socket, and nobody wanted one, or there is trouble. */
-static bool
-listen_to_others(void)
-{
-    if (rb_hs_options.no_socket) return false;
-    if (!rb_hs_address(&service.address)) return fail("no address for the socket", ENOENT);
-    service.listener = rb_hs_address_listen(&service.address);
-    return service.listener >= 0 || fail(service.address.socket.sun_path, errno);
-}
-
-static bool
-start(void)
-{
-    if (service.running) return true;
-    if (service.over) return fail("no socket", ESHUTDOWN);
+    const char *why = error == EPERM ? "the folder belongs to another user, or other users can access it; set TMPDIR to another folder" : strerror(error);
+    pthread_mutex_lock(&service.mutex);
+    service.state = running ? RUNNING : STOPPED;
+    snprintf(service.path, sizeof(service.path), "%s", service.listener >= 0 ? service.address.socket.sun_path : "");
     *service.trouble = '\0';
-    if (!listen_to_others() && !rb_hs_http_wanted_p()) return false;
-    service.wake = rb_hs_file_event();
-    if (service.wake < 0) return fail("eventfd", errno);
-    rb_hs_places_begin(service.wake, others_folder(), &service.held);
-    rb_hs_http_look(rb_hs_steady_ns());         /* before a child may be forked that would be faster */
-    __atomic_store_n(&service.stopping, false, __ATOMIC_RELEASE);
-    int error = start_thread();
-    if (error) return fail("no thread to listen", error);
-    service.running = true;
-    return true;
+    if (*what) snprintf(service.trouble, sizeof(service.trouble), "%s: %s", what, why);
+    pthread_cond_broadcast(&service.changed);
+    pthread_mutex_unlock(&service.mutex);
 }
 
-static void
-wake(void)
-{
-    const uint64_t one = 1;
-    ssize_t unused = write(service.wake, &one, sizeof(one));
-    (void)unused;
-}
-
-static void
-stop(void)
-{
-    if (!service.running) return;
-    __atomic_store_n(&service.stopping, true, __ATOMIC_RELEASE);
-    wake();
-    pthread_join(service.thread, NULL);
-    rb_hs_http_close();
-    if (service.listener >= 0) unlink(service.address.socket.sun_path);
-    close_all();
-}
-
-/* There, and at the address that whoever looks for this process now reckons with. */
+/* At the address where a client looks for this process now? */
 static bool
 found_p(void)
 {
@@ -311,70 +210,171 @@ found_p(void)
         lstat(now.socket.sun_path, &socket) == 0 && S_ISSOCK(socket.st_mode) && socket.st_uid == geteuid();
 }
 
-bool
-rb_hs_service_start(void)
+/* false: there is neither the socket nor an address of HTTP. */
+static bool
+open_socket(void)
 {
-    pthread_mutex_lock(&service.mutex);
-    bool ok = start();
-    pthread_mutex_unlock(&service.mutex);
-    return ok;
+    const char *what = "";
+    int error = 0;
+    if (service.listener >= 0) close(service.listener);
+    service.listener = -1;
+    if (!rb_hs_options.no_socket) {
+        bool known = rb_hs_address(&service.address);
+        service.listener = known ? rb_hs_address_listen(&service.address) : -1;
+        error = known ? errno : ENOENT;
+        if (service.listener < 0) what = known ? service.address.socket.sun_path : "no address for the control socket";
+    }
+    bool any = service.listener >= 0 || rb_hs_http_wanted_p();
+    publish(any, what, error);
+    return any;
 }
 
-bool
-rb_hs_service_reopen(void)
+static bool
+begin(void)
 {
-    pthread_mutex_lock(&service.mutex);
-    bool ok = service.over || found_p();        /* a process that ends has nothing to say */
-    if (!ok) {
-        stop();
-        ok = start();
+    service.held.most = rb_hs_memory_share(HS_MEM_SNAPSHOTS) / 2;      /* profiles that no client asks for have the rest */
+    rb_hs_memory_note_snapshots(&service.held);
+    if (!rb_hs_descriptors_own()) {
+        publish(false, "cannot make a descriptor table for the thread (needs Linux 5.9)", errno);
+        return false;
     }
+    rb_hs_places_begin(others_folder, &service.held);
+    rb_hs_http_look(rb_hs_steady_ns());
+    if (!open_socket()) return false;
+    rb_hs_sockets_sweep(others_folder());
+    return true;
+}
+
+/* false: a client has asked for the socket, and there is none. */
+static bool
+look_at_socket(bool is_open)
+{
+    bool asked = __atomic_exchange_n(&service.reopen, false, __ATOMIC_ACQ_REL);
+    if (asked && is_open && !found_p()) is_open = open_socket();
+    if (asked && !is_open) rb_hs_warn("cannot open the control socket that a client requested: %s", service.trouble);
+    return is_open;
+}
+
+static void *
+run(void *unused)
+{
+    static const struct timespec a_moment = {.tv_nsec = 100000000};
+    struct polls polls;
+    (void)unused;
+    pthread_mutex_lock(&service.work);
+    bool go_on = look_at_socket(begin());
+    while (go_on) {
+        fill_polls(&polls, rb_hs_steady_ns());
+        pthread_mutex_unlock(&service.work);
+        /* An error but EINTR: the process may have hardly any descriptors. */
+        bool waited = poll(polls.list, polls.count, polls.timeout_ms) >= 0;
+        if (!waited && errno != EINTR) nanosleep(&a_moment, NULL);
+        pthread_mutex_lock(&service.work);
+        if (waited) serve_all(&polls, rb_hs_steady_ns());
+        go_on = look_at_socket(true);
+    }
+    pthread_mutex_unlock(&service.work);
+    return NULL;
+}
+
+/* -- its life ---------------------------------------------------------------------------------------------- */
+
+/* With the mutex. */
+static void
+start(void)
+{
+    if (service.over || service.state != STOPPED || (rb_hs_options.no_socket && !rb_hs_http_wanted_p())) return;
+    service.state = STARTING;
+    int error = rb_hs_start_thread(run, NULL);
+    if (!error) return;
+    service.state = STOPPED;
+    snprintf(service.trouble, sizeof(service.trouble), "cannot start the thread of the control socket: %s", strerror(error));
+}
+
+static void
+seconds_from_now(struct timespec *time, time_t seconds)
+{
+    clock_gettime(CLOCK_REALTIME, time);
+    time->tv_sec += seconds;
+}
+
+enum { START_S = 2,
+       END_S = 2 };
+
+void
+rb_hs_service_start(void)
+{
+    struct timespec until;
+    seconds_from_now(&until, START_S);
+    pthread_mutex_lock(&service.mutex);
+    start();
+    while (service.state == STARTING && pthread_cond_timedwait(&service.changed, &service.mutex, &until) == 0) continue;
     pthread_mutex_unlock(&service.mutex);
-    return ok;
 }
 
 void
-rb_hs_service_end(void)
+rb_hs_service_reopen(void)
 {
+    __atomic_store_n(&service.reopen, true, __ATOMIC_RELEASE);
     pthread_mutex_lock(&service.mutex);
-    stop();
-    service.over = true;
+    start();
     pthread_mutex_unlock(&service.mutex);
 }
 
-/* Whoever holds the mutex begins, and looks at the wish, or ends. The thread may wait for Ruby code that is here: nobody is
- * waited for. */
+bool
+rb_hs_service_no_more(void)
+{
+    rb_hs_safe_point_no_more();
+    pthread_mutex_lock(&service.mutex);
+    service.over = true;
+    bool running = service.state != STOPPED;
+    pthread_mutex_unlock(&service.mutex);
+    return running;
+}
+
+/* The thread goes on to wait, or waits for the mutex for good, until the process ends: it touches nothing any more. */
+void
+rb_hs_service_end(void)
+{
+    struct timespec until;
+    char path[sizeof(service.path)];
+    pthread_mutex_lock(&service.mutex);
+    snprintf(path, sizeof(path), "%s", service.path);
+    pthread_mutex_unlock(&service.mutex);
+    seconds_from_now(&until, END_S);
+    bool idle = pthread_mutex_timedlock(&service.work, &until) == 0;
+    if (*path) unlink(path);
+    if (!idle) return;
+    for (size_t i = 0; i < ALL_PLACES; i++) rb_hs_place_end(&service.places[i]);
+    rb_hs_http_unlink();
+}
+
 void
 rb_hs_service_http(const char *address, const char *token_file)
 {
     rb_hs_http_want(address, token_file);
-    if (pthread_mutex_trylock(&service.mutex) != 0) return;
-    if (service.running) wake();
-    else if (*address) start();
-    pthread_mutex_unlock(&service.mutex);
+    if (*address) rb_hs_service_start();
 }
 
-/* Those who ask the parent are not ours: their connections must end when the parent ends them. */
+/* Clients of the parent are not ours: their connections end when the parent ends them. */
 void
 rb_hs_service_after_fork(void)
 {
+    bool was_running = service.state != STOPPED;
     pthread_mutex_init(&service.mutex, NULL);
-    if (!service.running) return;
-    rb_hs_files_after_fork();
+    pthread_mutex_init(&service.work, NULL);
+    pthread_cond_init(&service.changed, NULL);
+    if (!was_running) return;
     rb_hs_http_after_fork();
     rb_hs_http_family_after_fork();
     memset(service.places, 0, sizeof(service.places));
-    rb_hs_memory_forget(HS_MEM_SNAPSHOTS, service.held);
-    service.held = 0;
-    service.listener = service.wake = -1;
-    service.running = false;
-    rb_hs_service_start();
-}
-
-const char *
-rb_hs_service_path(void)
-{
-    return service.listener >= 0 ? service.address.socket.sun_path : NULL;
+    rb_hs_memory_forget(HS_MEM_SNAPSHOTS, service.held.bytes);
+    service.held.bytes = 0;
+    service.listener = -1;
+    *service.path = '\0';
+    service.reopen = false;
+    service.state = STOPPED;
+    start();
 }
 
 const char *

@@ -64,7 +64,7 @@ rb_hs_http_address_parse(const char *text, size_t len, struct hs_http_address *a
     char host[HS_HTTP_TEXT_MAX];
     in_port_t port;
     memset(address, 0, sizeof(*address));
-    if (len >= sizeof(host)) return "is too long";
+    if (len >= sizeof(host)) return "is too long; use an IP address, localhost, or a shorter path";
     if (len >= 5 && memcmp(text, "unix:", 5) == 0) return parse_file(text + 5, len - 5, address);
     size_t colon = len;
     while (colon > 0 && text[colon - 1] != ':') colon--;

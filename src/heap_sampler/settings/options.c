@@ -34,7 +34,7 @@ enum {
     SHOWN_MAX = 60,             /* bytes of a bad value that an error repeats */
     FILE_NAME_MAX = 255,        /* of one path component, on every file system in use */
     PID_DIGITS = 20,            /* of an uint64_t */
-    NAME_SUFFIXES = 1 + PID_DIGITS + 7, /* ".PID", which a fixed path gets in children, and "-at-rss" */
+    NAME_SUFFIXES = 1 + PID_DIGITS + 17 + 7,    /* ".PID", which a fixed path gets in children, a mark, and "-at-rss" */
     TIME_LEN = 15               /* YYYYmmddTHHMMSS */
 };
 
@@ -229,10 +229,10 @@ read_output(struct reader *reader)
         return true;
     }
     if (!reader->value.len) return fail_value(reader, "must be a path, or none");
-    if (reader->value.len >= sizeof(options->output)) return fail_value(reader, "is too long a path");
+    if (reader->value.len >= sizeof(options->output)) return fail_value(reader, "the path is too long; give a shorter one");
     struct span value = output_path(reader->value, room), file = value;
     size_t len = expanded_max(value);
-    if (!len) return fail_value(reader, "knows %p (process id), %t (time) and %% (a percent sign) only");
+    if (!len) return fail_value(reader, "can only contain %p (process id), %t (time) and %% (a percent sign)");
     if (!ends_with(value, ".pb.gz") && !ends_with(value, ".pb")) {
         return fail_value(reader, "must end in .pb.gz or .pb, or in / for a folder, or be none");
     }
@@ -240,9 +240,8 @@ read_output(struct reader *reader)
         if (value.ptr[i] == '/') file = (struct span){value.ptr + i + 1, value.len - i - 1};
     }
     if (len + NAME_SUFFIXES >= sizeof(options->output) || expanded_max(file) + NAME_SUFFIXES > FILE_NAME_MAX) {
-        return fail_value(reader, "is too long a path");
+        return fail_value(reader, "the path is too long; give a shorter one");
     }
-    options->output_in_folder = value.ptr == room;
     memcpy(options->output, value.ptr, value.len);
     options->output[value.len] = '\0';
     options->output_none = false;
@@ -329,9 +328,9 @@ read_at_rss(struct reader *reader)
     else if (bytes < KIB * KIB) {
         uint64_t number;
         if (!read_digits(value, &number)) goto bad;
-        int len = snprintf(why, sizeof(why), "is a size in bytes; ");
+        int len = snprintf(why, sizeof(why), "is a size in bytes; write ");
         if (number <= 100) len += snprintf(why + len, sizeof(why) - (size_t)len, "%" PRIu64 "%% or ", number);
-        snprintf(why + len, sizeof(why) - (size_t)len, "%" PRIu64 "m?", number);
+        snprintf(why + len, sizeof(why) - (size_t)len, "%" PRIu64 "m", number);
         return fail_value(reader, why);
     }
     reader->options->at_rss_percent = percent;
@@ -554,9 +553,9 @@ read_item(struct reader *reader, struct span item)
         if (equals) return settings[i].read(reader);
         return fail(reader, "%s: needs a value (%s=...)", settings[i].name, settings[i].name);
     }
-    if (!item.len) return fail(reader, "empty setting between commas; settings: %s", setting_names);
+    if (!item.len) return fail(reader, "empty setting; remove the extra comma (settings: %s)", setting_names);
     if (equals && (span_is(reader->name, "on") || span_is(reader->name, "off") || span_is(reader->name, "standby"))) {
-        return fail_value(reader, "takes no value");
+        return fail_value(reader, "takes no value; remove the equals sign and what follows");
     }
     return fail(reader, "unknown setting \"%s\"; settings: %s", shown(reader->name, name), setting_names);
 }
@@ -570,7 +569,7 @@ check_http(const struct reader *reader)
     if (!*options->http || *options->http_token) return true;
     rb_hs_http_address_parse(options->http, strlen(options->http), &address);
     if (address.loopback || address.file) return true;
-    return fail(reader, "http=%s: other machines get there: that needs http-token=FILE, a file of mode 0600 with a secret", options->http);
+    return fail(reader, "http=%s: other machines can reach this address; set http-token=FILE, a file of mode 0600 with a secret", options->http);
 }
 
 bool

@@ -56,7 +56,6 @@ struct hs_options {
     bool interval_auto;
     char output[4096];
     bool output_none;
-    bool output_in_folder;      /* it was given as a folder, which is made */
     bool output_given;
     uint32_t every;             /* seconds, 0: never */
     uint32_t keep;              /* 0: all */

@@ -1,13 +1,12 @@
 /* See sites/folding.h. */
 #include "heap_sampler/sites/folding.h"
+#include "heap_sampler/base/clock.h"
 #include "heap_sampler/base/locks.h"
 #include "heap_sampler/base/memory.h"
 #include "heap_sampler/base/must.h"
 #include "heap_sampler/estimate/epochs.h"
-#include "heap_sampler/labels/reclaim.h"
 #include "heap_sampler/sites/sampler.h"
 #include "heap_sampler/sites/site_table.h"
-#include "heap_sampler/sites/totals.h"
 #include "heap_sampler/stacks/stack_table.h"
 
 #include <string.h>
@@ -42,7 +41,7 @@ struct folding {
     uint32_t *leaf_frame;       /* by old site */
     struct hs_site *old_sites;
     uint32_t site_count;
-    const bool *gone;           /* by label set: HS_LABELS_OTHER takes its place; NULL: none has gone */
+    const bool *labels;         /* by label set: it stays; NULL: all do */
 };
 
 static void
@@ -139,7 +138,7 @@ new_number(const struct folding *folding, uint32_t old)
         uint32_t leaf = rb_hs_node_child(node, folding->leaf_frame[old]);
         if (leaf != UINT32_MAX) node = leaf;
     }
-    if (folding->gone && folding->gone[site.labels]) site.labels = HS_LABELS_OTHER;
+    if (folding->labels && !folding->labels[site.labels]) site.labels = HS_LABELS_OTHER;
     site.node = node == UINT32_MAX ? HS_NODE_EMPTY : node;
     return rb_hs_site_anyway(site);
 }
@@ -175,8 +174,11 @@ number_anew(struct folding *folding)
     return living;
 }
 
+enum { IN_VAIN_SECONDS = 2 };   /* so long after folding in vain it is tried again */
+
 static bool full;
 static uint32_t sites_left, nodes_left, in_vain;        /* since the last folding */
+static int64_t folded_at;                               /* seconds */
 
 /* Samples are thinned then: folding once more will find what they leave. */
 bool
@@ -220,13 +222,13 @@ rb_hs_fold_sites(void)
     HS_CONTRACT(write);
     uint32_t max = rb_hs_sites_max();
 
-    /* When the living fill the tables, folding again at once gains nothing; some
-     * time later, it may. */
+    /* While live samples fill the tables, folding again at once gains nothing. Later it may: a GC can have freed them. */
     if (rb_hs_sampler.site_count < sites_left + max / 16 && rb_hs_node_count < nodes_left + rb_hs_nodes_max() / 16 &&
-        ++in_vain < max / 8) {
+        ++in_vain < max / 8 && rb_hs_coarse_seconds() <= folded_at + IN_VAIN_SECONDS) {
         return;
     }
     in_vain = 0;
+    folded_at = rb_hs_coarse_seconds();
     if (!rb_hs_sampler.site_count) return;
     uint32_t living = fold((struct how){.spare = true});
     if (living == UINT32_MAX) return;
@@ -239,6 +241,59 @@ rb_hs_fold_sites(void)
     full = mostly(living, max);
 }
 
+/* -- names that go ---------------------------------------------------------------- */
+
+enum { FULL = 15,               /* sixteenths of a table: what a stack may need is left */
+       MOST = 12,               /* more than that after making room: it was in vain */
+       FEW = 4 };               /* they may stay for the next session */
+
+static int64_t names_in_vain_at;        /* seconds; 0: it was not */
+
+/* What nodes and sites refer to. */
+static void
+see_names(bool *frames, bool *classes, uint32_t class_count)
+{
+    for (uint32_t i = 1; i < rb_hs_node_count; i++) frames[rb_hs_nodes[i].frame] = true;
+    for (uint32_t i = 0; i < rb_hs_sampler.site_count; i++) {
+        if (rb_hs_sampler.sites[i].class_id < class_count) classes[rb_hs_sampler.sites[i].class_id] = true;
+    }
+}
+
+/* First what nothing refers to goes, then what only totals refer to, with less of it left each time. */
+static void
+make_room_for_names(void)
+{
+    static const struct how hows[] = {{.spare = true}, {.spare = true, .coarse = true}, {.coarse = true}};
+    bool ok = rb_hs_names_keep(see_names);
+    for (unsigned i = 0; ok && rb_hs_names_crowded(MOST) && i < sizeof(hows) / sizeof(*hows); i++) {
+        ok = fold(hows[i]) != UINT32_MAX && rb_hs_names_keep(see_names);
+        sites_left = rb_hs_sampler.site_count;
+        nodes_left = rb_hs_node_count;
+    }
+    if (user_of_nodes) user_of_nodes->forget_addresses();
+    names_in_vain_at = !ok || rb_hs_names_crowded(MOST) ? rb_hs_coarse_seconds() : 0;
+}
+
+static bool
+names_full_p(void)
+{
+    return rb_hs_names_crowded(FULL) &&
+        (!names_in_vain_at || rb_hs_coarse_seconds() > names_in_vain_at + IN_VAIN_SECONDS);
+}
+
+void
+rb_hs_forget_the_dead(void)
+{
+    HS_CONTRACT(write);
+    if (!rb_hs_names_crowded(FEW)) return;
+    uint64_t dropped = rb_hs_stack_drops.stacks;
+    fold((struct how){.coarse = true});
+    make_room_for_names();
+    rb_hs_stack_drops.stacks = dropped;         /* nothing that anybody would have seen */
+}
+
+/* -- before a stack is resolved ---------------------------------------------------- */
+
 /* A tree that is nearly full is emptied of what only totals refer to.  Each sample comes here: the VM lock is enough to
  * see that there is room. */
 void
@@ -246,49 +301,45 @@ rb_hs_make_room_for_stack(uint32_t depth)
 {
     HS_CONTRACT(vm);
     HS_CONTRACT(free);
-    if (rb_hs_nodes_room() > depth && !rb_hs_codes_full_p()) return;
+    if (rb_hs_nodes_room() > depth && !rb_hs_codes_full_p() && !names_full_p()) return;
     rb_hs_lock();
     if (rb_hs_nodes_room() <= depth) rb_hs_fold_sites();
-    if (rb_hs_codes_make_room() && user_of_nodes) user_of_nodes->forget_addresses();
+    if (names_full_p()) make_room_for_names();
+    if (rb_hs_codes_full_p()) {
+        rb_hs_codes_forget();
+        if (user_of_nodes) user_of_nodes->forget_addresses();
+    }
     rb_hs_unlock();
 }
 
 /* -- label sets that go ---------------------------------------------------------- */
 
-static void
-see_labels(bool used[HS_LABEL_NUMBERS])
+void
+rb_hs_sites_see_labels(bool used[HS_LABEL_NUMBERS])
 {
-    struct folding folding;
-    bool known = begin_folding(&folding, (struct how){0});
-    if (known && user_of_sites) user_of_sites->see(folding.alive);
+    HS_CONTRACT(write);
+    bool *alive = rb_hs_calloc(HS_MEM_TOTALS, rb_hs_sampler.site_count, sizeof(bool));
+    if (alive && user_of_sites) user_of_sites->see(alive);
     for (uint32_t i = 0; i < rb_hs_sampler.site_count; i++) {
-        if (!known || folding.alive[i]) used[rb_hs_sampler.sites[i].labels] = true;
+        if (!alive || alive[i]) used[rb_hs_sampler.sites[i].labels] = true;
     }
-    free_folding(&folding);
+    rb_hs_free(HS_MEM_TOTALS, alive);
 }
 
 /* All sites and nodes stay; what is dead may be counted together. */
-static bool
-replace_labels(const bool gone[HS_LABEL_NUMBERS])
+bool
+rb_hs_sites_keep_labels(const bool used[HS_LABEL_NUMBERS])
 {
+    HS_CONTRACT(write);
     struct folding folding;
     bool ok = begin_folding(&folding, (struct how){0});
     if (ok) {
-        folding.gone = gone;
+        folding.labels = used;
         folding.spared_from = 0;
         for (uint32_t i = 0; i < rb_hs_node_count; i++) folding.new_node[i] = i;
         if (!rb_hs_node_count) folding.new_node[HS_NODE_EMPTY] = HS_NODE_EMPTY;
-        if (user_of_sites) user_of_sites->see(folding.alive);
         number_anew(&folding);
     }
     free_folding(&folding);
     return ok;
-}
-
-static const struct hs_user_of_labels user_of_labels = {see_labels, replace_labels};
-
-__attribute__((constructor)) static void
-follow_labels(void)
-{
-    rb_hs_labels_used_by(&user_of_labels);
 }

@@ -8,6 +8,10 @@
  * whole, and memory stays bounded.  Those that have allocated most often are
  * spared, since they will allocate again.
  *
+ * When there are too many names (stacks/stack_table.h), those that no node and no site
+ * refers to go.  Where that is not enough, what only totals refer to is folded,
+ * at last without its lines and classes.
+ *
  * This file knows the tree of nodes and the sites.  Who else refers to them by
  * number registers here and takes the new numbers.
  *
@@ -15,6 +19,7 @@
  */
 #include <stdbool.h>
 #include <stdint.h>
+#include "heap_sampler/labels/label_sets.h"
 
 /* Refers to sites: slots. */
 struct hs_user_of_sites {
@@ -39,8 +44,17 @@ void rb_hs_fold_sites(void);
  * help?  Asking takes the answer: no, until that happens again. */
 bool rb_hs_take_sites_full(void);
 
-/* Before a stack of so many frames is resolved: room for its nodes, and for the
- * codes of its frames. [vm] [free] */
+/* No session is left: what only their totals referred to goes with its names, unless these are few. */
+void rb_hs_forget_the_dead(void);
+
+/* used[number] is set for each label set that a living sample has. */
+void rb_hs_sites_see_labels(bool used[HS_LABEL_NUMBERS]);
+/* Sites with other sets get HS_LABELS_OTHER. Numbers of sites change. false: no memory, and nothing has changed. */
+bool rb_hs_sites_keep_labels(const bool used[HS_LABEL_NUMBERS]);
+
+/* Before a stack of so many frames is resolved: room for its nodes, for the
+ * codes of its frames and for names. Numbers of sites, nodes, frames, classes
+ * and texts may change: whoever holds one asks again. [vm] [free] */
 void rb_hs_make_room_for_stack(uint32_t depth);
 
 #endif

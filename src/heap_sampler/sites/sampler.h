@@ -15,8 +15,39 @@
 #include "heap_sampler/account/account.h"
 #include "heap_sampler/estimate/draw.h"
 #include "heap_sampler/estimate/epochs.h"
-#include "heap_sampler/sites/heap_use.h"
-#include "heap_sampler/sites/totals.h"
+
+/* How full the pages of one of the VM's heaps are, as the last major GC, or compaction, left it. */
+struct hs_heap_use {
+    bool known;                 /* false: no major GC has looked */
+    uint64_t pages;             /* with at least one living object */
+    uint64_t pinned_pages;      /* of these, with an object that must not be moved */
+    uint64_t live_slots;
+    uint64_t free_slots;        /* of these pages */
+};
+
+/* How many of the pages would be empty if all that can be moved stood as close
+ * together as it can: compaction empties no more, as long as each object stays
+ * in its heap. */
+uint64_t rb_hs_heap_spare_pages(const struct hs_heap_use *use);
+
+/* What a session has seen of a site since it began. */
+struct hs_totals {
+    struct hs_estimate alloc, dead;
+    double dead_gcs;
+};
+
+/* Adds one to the other. */
+void rb_hs_totals_add(struct hs_totals *sum, const struct hs_totals *more);
+
+/* Which of the dead keep their names when others are folded: those that have
+ * allocated most often, since they will again. */
+struct hs_spared {
+    uint32_t by_bits[65];
+};     /* how many have so many significant bits in their number of samples */
+void rb_hs_spared_count(struct hs_spared *spared, uint64_t samples);
+/* The least number of samples that spares one, if `room` may be spared; never
+ * 1, or none would be folded. UINT64_MAX: none is. */
+uint64_t rb_hs_spared_from(const struct hs_spared *spared, uint32_t room);
 
 enum {
     HS_MAIN = 0,                /* of HS_SESSIONS: the process's own */

@@ -6,7 +6,6 @@
 #include "heap_sampler/estimate/epochs.h"
 #include "heap_sampler/labels/label_sets.h"
 #include "heap_sampler/sites/sampler.h"
-#include "heap_sampler/sites/totals.h"
 #include "heap_sampler/stacks/stack_table.h"
 
 #include <string.h>

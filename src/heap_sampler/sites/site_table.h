@@ -14,7 +14,6 @@
  */
 #include <stdint.h>
 #include "heap_sampler/sites/sampler.h"
-#include "heap_sampler/sites/totals.h"
 
 /* The site's number; UINT32_MAX: there is no room. A little room is kept for
  * sites of evicted stacks, and for those of no stack and no class some always. */

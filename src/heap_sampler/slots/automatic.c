@@ -22,7 +22,6 @@ enum {
 static struct hs_pace pace;
 static bool automatic;
 static uint32_t turn, lists;
-static uint64_t capped_at, thinnings;   /* the interval where the cap has thinned, and how often it has */
 static uint64_t job_ns, mark_ns;        /* when they were last */
 static rb_postponed_job_handle_t job = POSTPONED_JOB_HANDLE_INVALID;
 
@@ -38,17 +37,12 @@ now(void)
     return (struct hs_pace_time){.cpu_ns = rb_hs_cpu_ns(), .steady_ns = rb_hs_steady_ns()};
 }
 
-/* Where the cap has thinned, a shorter interval would only bring it to thin again. */
 static uint64_t
 least_interval(const struct hs_session *session)
 {
     struct hs_malloc_counts counts;
     rb_hs_malloc_counts(&counts);
-    uint64_t least = rb_hs_pace_shortest(rb_hs_automatic_bytes(&counts));
-    if (session->thinnings != thinnings) capped_at = session->interval;
-    thinnings = session->thinnings;
-    if (least == HS_PACE_SHORTEST) capped_at = 0;
-    return least > capped_at ? least : capped_at;
+    return rb_hs_pace_least(&pace, rb_hs_automatic_bytes(&counts), session->interval, session->thinnings);
 }
 
 /* Did it get shorter? */
@@ -96,9 +90,8 @@ void
 rb_hs_automatic(bool on)
 {
     __atomic_store_n(&automatic, on, __ATOMIC_RELAXED);
-    capped_at = 0;
-    thinnings = main_session()->thinnings;
     rb_hs_pace_begin(&pace, GUESSED_SAMPLE_NS, now());
+    pace.thinnings = main_session()->thinnings;
     if (job == POSTPONED_JOB_HANDLE_INVALID) job = rb_postponed_job_preregister(0, look_job, NULL);
 }
 

@@ -13,7 +13,6 @@
 #include "heap_sampler/estimate/epochs.h"
 #include "heap_sampler/malloc/table.h"
 #include "heap_sampler/sites/sampler.h"
-#include "heap_sampler/sites/totals.h"
 #include "heap_sampler/slots/page_table.h"
 #include "heap_sampler/stacks/class_table.h"
 #include "heap_sampler/stacks/stack_table.h"
@@ -90,6 +89,7 @@ check_sites(void)
         HS_MUST(site->node == HS_NODE_EMPTY || site->node < rb_hs_node_count, "site %u: node %u of %u", i, site->node,
                 rb_hs_node_count);
         HS_MUST(site->slot_size, "site %u has no slot size", i);
+        HS_MUST(rb_hs_class_used_p(site->class_id), "site %u: class %u is free", i, site->class_id);
     }
 }
 

@@ -7,10 +7,11 @@
  *   on_mark_end  the mark tells who died: their records go, their sites learn
  *   on_move      GC.compact: the record follows its object
  *
- * A sample is taken at the smallest interval that a session asks for, and a
- * session with a longer one keeps it with probability p(its T)/p(smallest T):
- * for each of them the samples are as if it were alone.  Each record refers to
- * the epoch of intervals it was made in, from which its weights follow.
+ * A sample is taken at the smallest interval of all sessions, and gets one
+ * number: the longest interval at which it is a sample (estimate/epochs.h). The
+ * sessions whose interval is no longer keep it, so each has the samples that it
+ * would have alone. Each record refers to the epoch of intervals that it was
+ * made in, from which its weights follow.
  *
  * Marks, not sweeps, decide about life: right after marking, every mark bit of
  * every page is true, and no slot has been given to a newer object.  So the
@@ -18,7 +19,6 @@
  * what the last mark found alive and what was born since.
  */
 #include "heap_sampler/mri.h"
-#include "heap_sampler/slots/hooks.h"
 #include "heap_sampler/base/clock.h"
 #include "heap_sampler/base/locks.h"
 #include "heap_sampler/base/memory.h"
@@ -27,8 +27,7 @@
 #include "heap_sampler/collections/collections.h"
 #include "heap_sampler/estimate/draw.h"
 #include "heap_sampler/estimate/epochs.h"
-#include "heap_sampler/estimate/estimate.h"
-#include "heap_sampler/events/later.h"
+#include "heap_sampler/events/changes.h"
 #include "heap_sampler/events/listeners.h"
 #include "heap_sampler/events/probes.h"
 #include "heap_sampler/labels/fibers.h"
@@ -38,13 +37,13 @@
 #include "heap_sampler/sites/folding.h"
 #include "heap_sampler/sites/sampler.h"
 #include "heap_sampler/sites/site_table.h"
-#include "heap_sampler/sites/totals.h"
 #include "heap_sampler/slots/automatic.h"
 #include "heap_sampler/slots/check.h"
 #include "heap_sampler/slots/intervals.h"
 #include "heap_sampler/slots/occupancy.h"
 #include "heap_sampler/slots/page_table.h"
 #include "heap_sampler/slots/records.h"
+#include "heap_sampler/slots/sessions.h"
 #include "heap_sampler/stacks/capture.h"
 #include "heap_sampler/stacks/class_table.h"
 #include "heap_sampler/stacks/stack_table.h"
@@ -58,7 +57,7 @@ rb_hs_warn_of_gaps(void)
     for (int use = 0; use < HS_MEM_USES; use++) {
         if (use != HS_MEM_SNAPSHOTS && use != HS_MEM_MALLOC) failures += rb_hs_memory_failures((enum hs_memory_use)use);
     }
-    if (failures) rb_hs_warn_once(HS_TROUBLE_MEMORY, "no memory: from here on profiles have gaps (see stat)");
+    if (failures) rb_hs_warn_once(HS_TROUBLE_MEMORY, "the sampler has no memory; from now on profiles have gaps (GC::SampleProfile.stat counts them)");
 }
 
 /* -- hooks of the allocator ------------------------------------------------------ */

@@ -54,8 +54,8 @@ rb_hs_change_interval(struct hs_session *session, uint64_t interval)
 /* A snapshot copies a record, and each may become a row and a sample of its own;
  * each site may make two rows, one of them with its samples.  profile/snapshot.c
  * asserts that its structs are no larger. */
-size_t
-rb_hs_snapshot_bytes(void)
+static size_t
+snapshot_bytes(void)
 {
     enum { TEXT = sizeof(struct hs_text) + sizeof(uint32_t) };
     return rb_hs_pages.records * HS_SNAPSHOT_RECORD + (size_t)rb_hs_sampler.site_count * HS_SNAPSHOT_SITE +
@@ -111,7 +111,7 @@ crowded(unsigned quarters)
     if (max && records > max - max / 4 * (4 - quarters)) return true;
     if (!rb_hs_memory_bound_p() || records < ALWAYS_ROOM_FOR) return false;
     return rb_hs_memory_bytes(HS_MEM_RECORDS) > RECORDS_MAX_BYTES / 4 * quarters ||
-        rb_hs_snapshot_bytes() > rb_hs_memory_share(HS_MEM_SNAPSHOTS) / 4 * quarters;
+        snapshot_bytes() > rb_hs_memory_share(HS_MEM_SNAPSHOTS) / 4 * quarters;
 }
 
 /* The session that holds the most, of those whose interval can be longer; NULL:

@@ -22,8 +22,5 @@ void rb_hs_widen_intervals(void);
  * become, bytes (asserted in profile/snapshot.c). */
 enum { HS_SNAPSHOT_RECORD = 376,
        HS_SNAPSHOT_SITE = 332 };
-/* About what a snapshot takes at most, with what encodes it; of what there is
- * now. */
-size_t rb_hs_snapshot_bytes(void);
 
 #endif

@@ -1,8 +1,8 @@
 /* See slots/records.h. */
 #include "heap_sampler/slots/records.h"
 #include "heap_sampler/base/must.h"
+#include "heap_sampler/estimate/draw.h"
 #include "heap_sampler/estimate/epochs.h"
-#include "heap_sampler/estimate/estimate.h"
 #include "heap_sampler/sites/folding.h"
 #include "heap_sampler/sites/sampler.h"
 #include "heap_sampler/slots/page_table.h"

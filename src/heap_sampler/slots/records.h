@@ -6,7 +6,7 @@
  */
 #include <stdbool.h>
 #include <stdint.h>
-#include "heap_sampler/estimate/estimate.h"
+#include "heap_sampler/estimate/draw.h"
 #include "heap_sampler/slots/page_table.h"
 
 /* What the record stands for in a session, by its slot's size at birth. */

@@ -9,6 +9,7 @@
 #include "heap_sampler/estimate/epochs.h"
 #include "heap_sampler/malloc/hooks.h"
 #include "heap_sampler/settings/options.h"
+#include "heap_sampler/sites/folding.h"
 #include "heap_sampler/sites/sampler.h"
 #include "heap_sampler/slots/automatic.h"
 #include "heap_sampler/slots/check.h"
@@ -28,8 +29,8 @@ struct session_change {
 static struct hs_limits said;
 static bool said_otherwise;
 
-struct hs_limits
-rb_hs_limits(void)
+static struct hs_limits
+limits_of_options(void)
 {
     const struct hs_options *options = &rb_hs_options;
     return (struct hs_limits){options->max_samples, options->max_depth, options->seeded, options->seed, false};
@@ -49,7 +50,7 @@ put_in_force(const struct hs_limits *limits)
 static void
 set_limits(const struct hs_limits *limits)
 {
-    if (!said_otherwise) said = rb_hs_limits();
+    if (!said_otherwise) said = limits_of_options();
     said_otherwise = true;
     put_in_force(limits);
     if (limits->sow) rb_hs_random_seed(&rb_hs_sampler.random, limits->seed);
@@ -176,12 +177,10 @@ stop_session_i(struct session_change *change)
     session->totals = NULL;
     session->totals_count = session->totals_capacity = 0;
     if (change->session == HS_MAIN) take_back_limits();
-    if (!rb_hs_enter_epoch()) {
-        /* Without room for an epoch the others go on in the old one. */
-        bool any = false;
-        for (int s = 0; s < HS_SESSIONS; s++) any |= rb_hs_sampler.session[s].on;
-        rb_heap_sampler_drawing = any;
-    }
+    bool any = false;
+    for (int s = 0; s < HS_SESSIONS; s++) any |= rb_hs_sampler.session[s].on;
+    if (!rb_hs_enter_epoch()) rb_heap_sampler_drawing = any;    /* without room for an epoch the others go on in the old one */
+    if (!any) rb_hs_forget_the_dead();
 }
 
 void

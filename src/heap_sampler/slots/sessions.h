@@ -34,7 +34,7 @@ void rb_hs_session_stop(int session);
 bool rb_hs_session_retune(int session, uint64_t interval, bool automatic);
 /* While HS_MAIN is on: from here on. */
 void rb_hs_session_limit(const struct hs_limits *limits);
-/* The limits in force. */
-struct hs_limits rb_hs_limits(void);
+/* Warn, once in the life of a process, when samples were lost for want of memory. [any] */
+void rb_hs_warn_of_gaps(void);
 
 #endif

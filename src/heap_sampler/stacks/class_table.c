@@ -18,15 +18,16 @@ classes_max(void)
 }
 
 struct class_entry {
-    VALUE klass;                /* weak; 0: dead, or never had one */
+    uint64_t key;               /* of a class, which is weak, and a type; 0: the class is dead */
     uint32_t text, type_text;
+    bool used;                  /* else the number is free */
     bool named;                 /* for good */
     bool old;                   /* only a major GC can free it */
 };
 
 static struct class_entry *entries;
-static uint32_t entry_count, entry_capacity;
-static uint32_t unnamed_count;
+static uint32_t entry_count, entry_capacity, next_free; /* no number below it is free */
+static uint32_t used_count, unnamed_count;
 static uint32_t other_classes;  /* text */
 static struct hs_map entries_by_key = {.use = HS_MEM_NAMES};
 uint64_t rb_hs_classes_dropped;
@@ -135,21 +136,25 @@ name_of(VALUE klass, char *buffer, size_t size)
 }
 
 static uint32_t
-add_entry(uint64_t key, VALUE klass, const char *type, const char *name, bool named)
+add_entry(uint64_t key, const char *type, const char *name, bool named)
 {
     uint32_t id = UINT32_MAX;
     rb_hs_lock();
     if (!other_classes) other_classes = rb_hs_text_cstr("(other classes)");
-    if (entry_count < classes_max() &&
-        rb_hs_grow(HS_MEM_NAMES, (void **)&entries, &entry_capacity, (uint64_t)entry_count + 1, sizeof(*entries)) &&
-        rb_hs_map_put(&entries_by_key, key, entry_count)) {
-        id = entry_count++;
+    while (next_free < entry_count && entries[next_free].used) next_free++;
+    if (next_free < classes_max() &&
+        rb_hs_grow(HS_MEM_NAMES, (void **)&entries, &entry_capacity, (uint64_t)next_free + 1, sizeof(*entries)) &&
+        rb_hs_map_put(&entries_by_key, key, next_free)) {
+        id = next_free;
+        if (id == entry_count) entry_count++;
         entries[id] = (struct class_entry){
-            .klass = klass,
+            .key = key,
             .text = rb_hs_text_cstr(name),
             .type_text = rb_hs_text_cstr(type),
+            .used = true,
             .named = named,
         };
+        used_count++;
         if (!named) unnamed_count++;
     }
     else {
@@ -164,6 +169,16 @@ static uint64_t
 key_of(VALUE klass, VALUE flags)
 {
     return (uint64_t)klass * 32 + (flags & RUBY_T_MASK) + 1;
+}
+
+/* Of what has no class. */
+#define WITHOUT_CLASS (UINT64_C(1) << 62)
+
+/* 0: it is dead, or never had one. */
+static VALUE
+class_of_entry(const struct class_entry *entry)
+{
+    return entry->key && entry->key < WITHOUT_CLASS ? (VALUE)((entry->key - 1) / 32) : 0;
 }
 
 static void
@@ -181,11 +196,11 @@ static uint32_t
 class_without_name(VALUE flags)
 {
     char name[64];
-    uint64_t key = (UINT64_C(1) << 62) + (flags & RUBY_T_MASK);
+    uint64_t key = WITHOUT_CLASS + (flags & RUBY_T_MASK);
     name_without_class(flags, name, sizeof(name));
     if ((flags & RUBY_T_MASK) == T_IMEMO) key += ((flags >> FL_USHIFT) & IMEMO_MASK) * 32;
     const uint32_t *found = rb_hs_map_find(&entries_by_key, key);
-    return found ? *found : add_entry(key, 0, type_name(flags), name, true);
+    return found ? *found : add_entry(key, type_name(flags), name, true);
 }
 
 /* 0: it has none.  In an imemo the class's place holds something else. */
@@ -227,7 +242,7 @@ rb_hs_class_of_allocation(VALUE klass, VALUE flags)
 
     char name[NAME_MAX_BYTES];
     bool named = name_of(klass, name, sizeof(name));
-    return add_entry(key_of(klass, flags), klass, type_name(flags), name, named);
+    return add_entry(key_of(klass, flags), type_name(flags), name, named);
 }
 
 uint32_t
@@ -242,34 +257,14 @@ rb_hs_class_type_text(uint32_t class_id)
     return class_id < entry_count ? entries[class_id].type_text : 0;
 }
 
-/* The type is the low part of the old key: it is read back from the text. */
-static VALUE
-type_of_entry(const struct class_entry *entry)
-{
-    const struct hs_text *type = &rb_hs_texts[entry->type_text];
-    for (VALUE t = 0; t <= RUBY_T_MASK; t++) {
-        const char *name = type_name(t);
-        if (strlen(name) == type->len && memcmp(name, type->ptr, type->len) == 0) return t;
-    }
-    return 0;
-}
-
+/* The map holds no more than before, so putting back cannot fail. */
 static void
 index_entries(void)
 {
-    /* Keys without a class do not change; drop and put back all the same. */
-    struct hs_map kept = {.use = HS_MEM_NAMES};
-    bool complete = true;
-    for (uint32_t i = 0; i < entries_by_key.capacity; i++) {
-        uint64_t key = entries_by_key.keys[i];
-        if (key >> 62) complete &= rb_hs_map_put(&kept, key, entries_by_key.values[i]);
-    }
+    rb_hs_map_clear(&entries_by_key);
     for (uint32_t i = 0; i < entry_count; i++) {
-        if (entries[i].klass) complete &= rb_hs_map_put(&kept, key_of(entries[i].klass, type_of_entry(&entries[i])), i);
+        if (entries[i].key) rb_hs_map_put(&entries_by_key, entries[i].key, i);
     }
-    if (!complete) rb_hs_classes_dropped++;        /* such a class gets a second number */
-    rb_hs_map_free(&entries_by_key);
-    entries_by_key = kept;
 }
 
 /* Heap slots are read before the lock is taken. */
@@ -277,7 +272,7 @@ static void
 rename_entry(struct class_entry *entry)
 {
     char name[NAME_MAX_BYTES];
-    bool named = name_of(entry->klass, name, sizeof(name));
+    bool named = name_of(class_of_entry(entry), name, sizeof(name));
     rb_hs_lock();
     entry->text = rb_hs_text_cstr(name);
     entry->named = named;
@@ -292,8 +287,16 @@ rb_hs_classes_rename(void)
     HS_CONTRACT(free);
     if (!unnamed_count) return;
     for (uint32_t i = 0; i < entry_count; i++) {
-        if (entries[i].klass && !entries[i].named) rename_entry(&entries[i]);
+        if (class_of_entry(&entries[i]) && !entries[i].named) rename_entry(&entries[i]);
     }
+}
+
+static void
+forget_class(struct class_entry *entry)
+{
+    if (!entry->named) unnamed_count--;
+    entry->key = 0;
+    entry->named = true;
 }
 
 void
@@ -304,14 +307,13 @@ rb_hs_classes_after_mark(bool full_mark)
     bool died = false;
     for (uint32_t i = 0; i < entry_count; i++) {
         struct class_entry *entry = &entries[i];
-        if (!entry->klass || (entry->old && !full_mark)) continue;
-        int life = rb_heap_sampler_gc_liveness(entry->klass);
+        VALUE klass = class_of_entry(entry);
+        if (!klass || (entry->old && !full_mark)) continue;
+        int life = rb_heap_sampler_gc_liveness(klass);
         entry->old = life == 2;
         if (life) continue;
         rb_hs_lock();
-        entry->klass = 0;
-        if (!entry->named) unnamed_count--;
-        entry->named = true;
+        forget_class(entry);
         rb_hs_unlock();
         died = true;
     }
@@ -328,10 +330,9 @@ rb_hs_classes_after_move(void)
 {
     bool moved = false;
     for (uint32_t i = 0; i < entry_count; i++) {
-        if (!entries[i].klass) continue;
-        VALUE now = rb_gc_location(entries[i].klass);
-        moved |= now != entries[i].klass;
-        entries[i].klass = now;
+        VALUE was = class_of_entry(&entries[i]), now = was ? rb_gc_location(was) : was;
+        moved |= now != was;
+        entries[i].key += ((uint64_t)now - was) * 32;
     }
     if (moved) {
         rb_hs_lock();
@@ -340,13 +341,49 @@ rb_hs_classes_after_move(void)
     }
 }
 
+bool
+rb_hs_classes_crowded(unsigned sixteenths)
+{
+    return used_count > classes_max() / 16 * sixteenths;
+}
+
+uint32_t
+rb_hs_class_count(void)
+{
+    return entry_count;
+}
+
+/* A class that lives gets a number again with its next sample. */
+void
+rb_hs_classes_keep(const bool *used, bool *texts)
+{
+    HS_CONTRACT(write);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < entry_count; i++) {
+        struct class_entry *entry = &entries[i];
+        if (!entry->used) continue;
+        if (!used[i]) {
+            forget_class(entry);
+            *entry = (struct class_entry){.named = true};
+            used_count--;
+            continue;
+        }
+        texts[entry->text] = texts[entry->type_text] = true;
+        count = i + 1;
+    }
+    texts[other_classes] = true;
+    entry_count = count;
+    next_free = 0;
+    index_entries();
+}
+
 #if HS_CHECKING
 void
 rb_hs_classes_check(void)
 {
     for (uint32_t i = 0; i < entry_count; i++) {
         const struct class_entry *entry = &entries[i];
-        HS_MUST((!entry->text || entry->text < rb_hs_text_count) && entry->type_text < rb_hs_text_count,
+        HS_MUST(!entry->used || ((!entry->text || rb_hs_texts[entry->text].len) && rb_hs_texts[entry->type_text].len),
                 "class %u: texts %u, %u of %u", i, entry->text, entry->type_text, rb_hs_text_count);
     }
 }
@@ -357,14 +394,14 @@ rb_hs_classes_check_living(bool (*alive)(uintptr_t address))
     uint32_t unnamed = 0;
     for (uint32_t i = 0; i < entry_count; i++) {
         const struct class_entry *entry = &entries[i];
-        if (!entry->klass) {
+        VALUE klass = class_of_entry(entry);
+        if (!klass) {
             HS_MUST(entry->named, "class %u is dead and waits for a name", i);
             continue;
         }
-        HS_MUST(alive(entry->klass), "class %u: %p is dead", i, (void *)entry->klass);
-        const uint32_t *found = rb_hs_map_find(&entries_by_key, key_of(entry->klass, type_of_entry(entry)));
-        HS_MUST(rb_hs_classes_dropped || (found && *found == i), "class %u is not found by its address %p", i,
-                (void *)entry->klass);
+        HS_MUST(alive(klass), "class %u: %p is dead", i, (void *)klass);
+        const uint32_t *found = rb_hs_map_find(&entries_by_key, entry->key);
+        HS_MUST(found && *found == i, "class %u is not found by its address %p", i, (void *)klass);
         if (!entry->named) unnamed++;
     }
     HS_MUST(unnamed == unnamed_count, "%u classes without a name, counted %u", unnamed, unnamed_count);
@@ -373,6 +410,13 @@ rb_hs_classes_check_living(bool (*alive)(uintptr_t address))
 bool
 rb_hs_class_has_type(uint32_t class_id, VALUE flags)
 {
-    return class_id >= entry_count || type_of_entry(&entries[class_id]) == (flags & RUBY_T_MASK);
+    uint64_t key = class_id < entry_count ? entries[class_id].key : 0;
+    return !key || (key - (key < WITHOUT_CLASS)) % 32 == (flags & RUBY_T_MASK);
+}
+
+bool
+rb_hs_class_used_p(uint32_t class_id)
+{
+    return class_id >= entry_count || entries[class_id].used;
 }
 #endif

@@ -38,22 +38,22 @@ void rb_hs_class_full_name(VALUE klass, char *name, size_t size);
 /* The name that samples of such an object have, without a number in the table. [vm] */
 void rb_hs_class_name_of(VALUE klass, VALUE flags, char *name, size_t size);
 
+/* Are there more than so many sixteenths of what there may be? [read] */
+bool rb_hs_classes_crowded(unsigned sixteenths);
+/* used[number], of each below the count, is set for those that sites refer to:
+ * the numbers of others become free. texts[number] is set for each text that
+ * the table refers to. [write] */
+uint32_t rb_hs_class_count(void);
+void rb_hs_classes_keep(const bool *used, bool *texts);
+
 #if HS_CHECKING
 /* Is this the type that the number stands for? [vm] */
 bool rb_hs_class_has_type(uint32_t class_id, VALUE flags);
-#endif
-
-#if HS_CHECKING
+/* Does the number stand for a class, or for all others? [read] */
+bool rb_hs_class_used_p(uint32_t class_id);
 /* The table is what it must be. [read] */
 void rb_hs_classes_check(void);
 /* The classes that are known by address are alive: `alive` says so. [vm] */
-void rb_hs_classes_check_living(bool (*alive)(uintptr_t address));
-#endif
-
-#if HS_CHECKING
-/* The table is what it must be. The lock, or the VM lock. */
-void rb_hs_classes_check(void);
-/* The classes that are known by address are alive: `alive` says so. VM lock. */
 void rb_hs_classes_check_living(bool (*alive)(uintptr_t address));
 #endif
 

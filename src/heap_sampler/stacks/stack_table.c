@@ -4,12 +4,13 @@
 #include "heap_sampler/base/must.h"
 #include "heap_sampler/base/table.h"
 #include "heap_sampler/base/texts.h"
+#include "heap_sampler/stacks/class_table.h"
 
 #include <string.h>
 
 struct hs_frame *rb_hs_frames;
 uint32_t rb_hs_frame_count;
-static uint32_t frame_capacity;
+static uint32_t frame_capacity, next_free_frame;        /* no number below it is free */
 struct hs_node *rb_hs_nodes;
 uint32_t rb_hs_node_count;
 uint32_t rb_hs_nodes_generation;
@@ -49,53 +50,99 @@ number_of(struct hs_map *map, uint32_t a, uint32_t b)
     const uint32_t *found = rb_hs_map_find(map, pair(a, b));
     if (found) return *found;
     uint32_t number = map->count;
-    if (number >= frames_max()) return UINT32_MAX;      /* there are no more of them than frames */
+    if (number >= frames_max()) return UINT32_MAX;      /* there are no more of them in use than frames */
     return rb_hs_map_put(map, pair(a, b), number) ? number : UINT32_MAX;
+}
+
+/* What finds the frame; 0: at the limit, or no memory. */
+static uint64_t
+frame_key(uint32_t label, uint32_t path, uint32_t absolute_path, uint32_t line)
+{
+    uint32_t source = number_of(&sources, path, absolute_path);
+    uint32_t method = source == UINT32_MAX ? source : number_of(&methods, label, source);
+    return method == UINT32_MAX ? 0 : pair(method, line);
 }
 
 /* UINT32_MAX: at the limit, or no memory. */
 static uint32_t
 find_or_add_frame(uint32_t label, uint32_t path, uint32_t absolute_path, uint32_t line)
 {
-    uint32_t source = number_of(&sources, path, absolute_path);
-    if (source == UINT32_MAX) return UINT32_MAX;
-    uint32_t method = number_of(&methods, label, source);
-    if (method == UINT32_MAX) return UINT32_MAX;
-
-    const uint32_t *found = rb_hs_map_find(&frames, pair(method, line));
+    uint64_t key = frame_key(label, path, absolute_path, line);
+    if (!key) return UINT32_MAX;
+    const uint32_t *found = rb_hs_map_find(&frames, key);
     if (found) return *found;
-    if (rb_hs_frame_count >= frames_max() ||
-        !rb_hs_grow(HS_MEM_STACKS, (void **)&rb_hs_frames, &frame_capacity,
-                    (uint64_t)rb_hs_frame_count + 1, sizeof(*rb_hs_frames)) ||
-        !rb_hs_map_put(&frames, pair(method, line), rb_hs_frame_count)) {
+    while (next_free_frame < rb_hs_frame_count && rb_hs_frames[next_free_frame].address != HS_FRAME_FREE) next_free_frame++;
+    uint32_t number = next_free_frame;
+    if (number >= frames_max() ||
+        !rb_hs_grow(HS_MEM_STACKS, (void **)&rb_hs_frames, &frame_capacity, (uint64_t)number + 1, sizeof(*rb_hs_frames)) ||
+        !rb_hs_map_put(&frames, key, number)) {
         return UINT32_MAX;
     }
-    rb_hs_frames[rb_hs_frame_count] = (struct hs_frame){.label = label, .path = path, .absolute_path = absolute_path, .line = line};
-    return rb_hs_frame_count++;
+    rb_hs_frames[number] = (struct hs_frame){.label = label, .path = path, .absolute_path = absolute_path, .line = line};
+    if (number == rb_hs_frame_count) rb_hs_frame_count++;
+    return number;
 }
 
 /* The first of all, so that there is room for it. */
+static uint32_t evicted = UINT32_MAX;
+
 static uint32_t
 evicted_frame(void)
 {
-    static uint32_t frame = UINT32_MAX;
-    if (frame == UINT32_MAX) frame = find_or_add_frame(rb_hs_text_cstr(HS_EVICTED), 0, 0, 0);
-    return frame;
+    if (evicted == UINT32_MAX) evicted = find_or_add_frame(rb_hs_text_cstr(HS_EVICTED), 0, 0, 0);
+    return evicted;
 }
 
 static uint32_t
 frame_number(uint32_t label, uint32_t path, uint32_t absolute_path, uint32_t line)
 {
-    uint32_t evicted = evicted_frame(), frame = find_or_add_frame(label, path, absolute_path, line);
+    uint32_t instead = evicted_frame(), frame = find_or_add_frame(label, path, absolute_path, line);
     if (frame != UINT32_MAX) return frame;
     rb_hs_stack_drops.frames++;
-    return evicted;
+    return instead;
 }
 
 uint32_t
 rb_hs_frame_synthetic(const char *label)
 {
     return frame_number(rb_hs_text_cstr(label), 0, 0, 0);
+}
+
+uint32_t
+rb_hs_frames_used(void)
+{
+    return frames.count;
+}
+
+bool
+rb_hs_frames_crowded(unsigned sixteenths)
+{
+    uint32_t most = frames_max() / 16 * sixteenths;
+    return frames.count > most || methods.count > most || sources.count > most;
+}
+
+/* The maps hold no more than before, so putting back cannot fail. */
+void
+rb_hs_frames_keep(bool *used, bool *texts)
+{
+    HS_CONTRACT(write);
+    uint32_t count = 0;
+    if (evicted != UINT32_MAX) used[evicted] = true;
+    rb_hs_map_clear(&sources);
+    rb_hs_map_clear(&methods);
+    rb_hs_map_clear(&frames);
+    for (uint32_t i = 0; i < rb_hs_frame_count; i++) {
+        struct hs_frame *frame = &rb_hs_frames[i];
+        if (!used[i]) {
+            *frame = (struct hs_frame){.address = HS_FRAME_FREE};
+            continue;
+        }
+        rb_hs_map_put(&frames, frame_key(frame->label, frame->path, frame->absolute_path, frame->line), i);
+        texts[frame->label] = texts[frame->path] = texts[frame->absolute_path] = true;
+        count = i + 1;
+    }
+    rb_hs_frame_count = count;
+    next_free_frame = 0;
 }
 
 /* The prefix tree. */
@@ -386,16 +433,15 @@ rb_hs_codes_full_p(void)
     return rb_hs_memory_bound_p() && (codes_by_address.count >= CODES_MAX || places_held >= PLACES_HELD_MAX);
 }
 
-bool
-rb_hs_codes_make_room(void)
+void
+rb_hs_codes_forget(void)
 {
-    if (!rb_hs_codes_full_p()) return false;
+    HS_CONTRACT(write);
     for (uint32_t i = 0; i < code_count; i++) {
         if (codes[i].address) free_code(&codes[i]);
     }
     rb_hs_map_clear(&codes_by_address);
     forget_whole_stacks();
-    return true;
 }
 
 /* The map never shrinks here, so putting back what was in it cannot fail. */
@@ -458,18 +504,29 @@ leads_to(const struct hs_map *map, uint64_t key, uint32_t value)
 static bool
 text_p(uint32_t text)
 {
-    return !text || text < rb_hs_text_count;
+    return !text || (text < rb_hs_text_count && rb_hs_texts[text].len);
+}
+
+static bool
+frame_p(uint32_t frame)
+{
+    return frame < rb_hs_frame_count && rb_hs_frames[frame].address != HS_FRAME_FREE;
 }
 
 static void
 check_frames(void)
 {
-    HS_MUST(frames.count == rb_hs_frame_count, "%u frames, %u found by their texts", rb_hs_frame_count, frames.count);
+    uint32_t used = 0;
     for (uint32_t i = 0; i < rb_hs_frame_count; i++) {
         const struct hs_frame *frame = &rb_hs_frames[i];
+        if (!frame_p(i)) continue;
+        used++;
+        HS_MUST(leads_to(&frames, frame_key(frame->label, frame->path, frame->absolute_path, frame->line), i),
+                "frame %u is not found by its texts", i);
         HS_MUST(text_p(frame->label) && text_p(frame->path) && text_p(frame->absolute_path),
                 "frame %u: texts %u, %u, %u of %u", i, frame->label, frame->path, frame->absolute_path, rb_hs_text_count);
     }
+    HS_MUST(frames.count == used, "%u frames, %u found by their texts", used, frames.count);
 }
 
 static void
@@ -481,7 +538,7 @@ check_nodes(void)
     for (uint32_t i = 1; i < rb_hs_node_count; i++) {
         const struct hs_node *node = &rb_hs_nodes[i];
         HS_MUST(node->parent < i, "node %u: parent %u", i, node->parent);
-        HS_MUST(node->frame < rb_hs_frame_count, "node %u: frame %u of %u", i, node->frame, rb_hs_frame_count);
+        HS_MUST(frame_p(node->frame), "node %u: frame %u of %u", i, node->frame, rb_hs_frame_count);
         HS_MUST(leads_to(&nodes, pair(node->parent, node->frame), i), "node %u is not found", i);
     }
 }
@@ -513,7 +570,7 @@ check_codes(void)
         HS_MUST(text_p(code->label) && text_p(code->path) && text_p(code->absolute_path), "code %u: texts %u, %u, %u of %u", i,
                 code->label, code->path, code->absolute_path, rb_hs_text_count);
         for (uint32_t n = 0; n < code->place_count; n++) {
-            HS_MUST(code->places[n].frame < rb_hs_frame_count, "code %u: frame %u of %u", i, code->places[n].frame,
+            HS_MUST(frame_p(code->places[n].frame), "code %u: frame %u of %u", i, code->places[n].frame,
                     rb_hs_frame_count);
         }
     }
@@ -542,3 +599,34 @@ rb_hs_codes_check_living(bool (*alive)(uintptr_t address))
     }
 }
 #endif
+
+/* -- all names ----------------------------------------------------------------------- */
+
+bool
+rb_hs_names_crowded(unsigned sixteenths)
+{
+    HS_CONTRACT(read);
+    return rb_hs_frames_crowded(sixteenths) || rb_hs_classes_crowded(sixteenths) || rb_hs_texts_crowded(sixteenths);
+}
+
+bool
+rb_hs_names_keep(void (*see)(bool *frames, bool *classes, uint32_t class_count))
+{
+    HS_CONTRACT(write);
+    uint32_t class_count = rb_hs_class_count();
+    bool *frames = rb_hs_calloc(HS_MEM_TOTALS, rb_hs_frame_count, sizeof(*frames));
+    bool *classes = rb_hs_calloc(HS_MEM_TOTALS, class_count, sizeof(*classes));
+    bool *texts = rb_hs_calloc(HS_MEM_TOTALS, (size_t)rb_hs_text_count + 1, sizeof(*texts));
+    bool ok = frames && classes && texts;
+    if (ok) {
+        see(frames, classes, class_count);
+        rb_hs_codes_forget();
+        rb_hs_frames_keep(frames, texts);
+        rb_hs_classes_keep(classes, texts);
+        ok = rb_hs_texts_keep(texts);
+    }
+    rb_hs_free(HS_MEM_TOTALS, frames);
+    rb_hs_free(HS_MEM_TOTALS, classes);
+    rb_hs_free(HS_MEM_TOTALS, texts);
+    return ok;
+}

@@ -10,8 +10,9 @@
  * A raw frame names a piece of code by its address (iseq, or method entry of a
  * C method) and a place in it by its pc.  Addresses are weak: what GC frees or
  * moves is forgotten or renamed in rb_hs_codes_sweep and rb_hs_codes_move, and
- * either empties the whole-stack map.  Frames and nodes are plain data and
- * stay: two pieces of code with the same texts are one code.
+ * either empties the whole-stack map.  Frames and nodes are plain data: two
+ * pieces of code with the same texts are one code.  Both stay until
+ * sites/folding.c makes room.
  *
  * [write]; what only finds or counts: [read].
  */
@@ -24,8 +25,9 @@ struct hs_frame {
     uint32_t path;              /* text: as in Location#path */
     uint32_t absolute_path;     /* text: as in Location#absolute_path, or "" */
     uint32_t line;              /* 0: none */
-    uint64_t address;           /* of native code; 0: a frame of Ruby's */
+    uint64_t address;           /* of native code; 0: a frame of Ruby's; HS_FRAME_FREE */
 };
+#define HS_FRAME_FREE UINT64_MAX        /* the number stands for no frame */
 
 /* A stack is a node: the node's frame is the leaf, its parents lead to the
  * root.  Node 0 is the empty stack and has no frame. */
@@ -91,13 +93,20 @@ uint32_t rb_hs_code_add_frame(struct hs_code *code, uint64_t place, uint32_t lin
 uint32_t rb_hs_code_add_frame_like(struct hs_code *code, uint64_t place, uint32_t caller_frame);
 /* Are there very many? [read] */
 bool rb_hs_codes_full_p(void);
-/* Forget all codes, if there are very many: they are looked at anew when they
- * are met. Whether it did so; raw frames that were hashed are to be forgotten too. */
-bool rb_hs_codes_make_room(void);
+/* Forget all codes: they are looked at anew when they are met. Raw frames that
+ * were hashed are to be forgotten too. */
+void rb_hs_codes_forget(void);
 
 /* A frame of its own, such as (GC): no file, no line. As any other it is
  * `(evicted)` when there are too many. */
 uint32_t rb_hs_frame_synthetic(const char *label);
+/* How many there are. [read] */
+uint32_t rb_hs_frames_used(void);
+/* Are there more than so many sixteenths of what there may be? [read] */
+bool rb_hs_frames_crowded(unsigned sixteenths);
+/* The numbers of all frames that no node has become free; texts[number] is set
+ * for each text of the others. No code refers to a frame: codes were forgotten. */
+void rb_hs_frames_keep(bool *used, bool *texts);
 /* UINT32_MAX: at the limit, or no memory. */
 uint32_t rb_hs_node_child(uint32_t parent, uint32_t frame);
 /* How many more nodes there may be. */
@@ -124,11 +133,17 @@ void rb_hs_stacks_check(void);
 void rb_hs_codes_check_living(bool (*alive)(uintptr_t address));
 #endif
 
-#if HS_CHECKING
-/* The tables are what they must be. The lock, or the VM lock. */
-void rb_hs_stacks_check(void);
-/* The code that is known by address is alive: `alive` says so. VM lock. */
-void rb_hs_codes_check_living(bool (*alive)(uintptr_t address));
-#endif
+/*
+ * Names: frames, classes and texts.  A process that compiles code for as long as
+ * it lives would fill their tables.  What no node and no site refers to gives
+ * its number and its bytes back.  No MRI header.
+ */
+
+/* Is one of the tables fuller than so many sixteenths of what it may be? [read] */
+bool rb_hs_names_crowded(unsigned sixteenths);
+
+/* Frees all names but those that `see` sets, by number, and those that these
+ * refer to.  Codes are forgotten.  false: no memory, and some or all stay. [write] */
+bool rb_hs_names_keep(void (*see)(bool *frames, bool *classes, uint32_t class_count));
 
 #endif

@@ -194,7 +194,11 @@ typedef struct {
 /** A listener; 0: none.  Never used again. */
 typedef uint64_t rb_heap_sampler_listener_t;
 
-/** A frame of Ruby code. Texts live as long as the process, and end in no NUL. */
+/**
+ * A frame of Ruby code.  Texts end in no NUL.  They may be freed when the call of
+ * the listener returns; outside of a call, when the next Ruby object is allocated.
+ * Copy what you keep.
+ */
 typedef struct {
     const char *label;              /**< As Thread::Backtrace::Location#label. */
     const char *path;               /**< As its #path; empty: it has none. */

@@ -136,9 +136,9 @@ class TestHeapSampler < Test::Unit::TestCase
         assert_raise_with_message(ArgumentError, /interval/) { GC::SampleProfile.start(interval: bad) }
         assert_raise_with_message(ArgumentError, /interval/) { GC.sample_profile(interval: bad) {} }
       end
-      assert_raise_with_message(ArgumentError, /max_depth/) { GC::SampleProfile.start(max_depth: 0) }
-      assert_raise_with_message(ArgumentError, /max_depth/) { GC::SampleProfile.start(max_depth: 4097) }
-      assert_raise_with_message(ArgumentError, /max_samples/) { GC::SampleProfile.start(max_samples: 0) }
+      assert_raise_with_message(ArgumentError, /max.depth/) { GC::SampleProfile.start(max_depth: 0) }
+      assert_raise_with_message(ArgumentError, /max.depth/) { GC::SampleProfile.start(max_depth: 4097) }
+      assert_raise_with_message(ArgumentError, /max.samples/) { GC::SampleProfile.start(max_samples: 0) }
       assert_raise_with_message(ArgumentError, /seed/) { GC::SampleProfile.start(seed: "x") }
       assert_raise_with_message(ArgumentError, /threads/) { GC.sample_profile(threads: :some) {} }
       assert_raise_with_message(ArgumentError, /block/) { GC.sample_profile(interval: 1) }
@@ -556,6 +556,37 @@ class TestHeapSampler < Test::Unit::TestCase
     RUBY
   end
 
+  # In one pass over all samples, not in one for each.
+  def test_the_objects_of_many_samples
+    assert_sampler(<<~'RUBY')
+      cpu = -> { Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) }
+      GC::SampleProfile.start(interval: 1, max_samples: nil, malloc: false)
+      class Ticket; end
+      kept = Array.new(200_000) { Ticket.new }
+      GC::SampleProfile.start(interval: 1 << 30)
+      gone = 1_000.times.map { kept.pop }
+      profile = GC.sample_profile
+      ids = profile.raw_samples.map(&:first)
+      assert_operator ids.size, :>, 200_000
+      find = lambda do
+        began = cpu.()
+        found = ids.map { |id| GC::SampleProfile.object_of(id) }
+        assert_operator cpu.() - began, :<, EnvUtil.apply_timeout_scale(5)
+        found.grep(Ticket)
+      end
+      assert_equal 200_000, find.call.uniq.size
+      gone = nil
+      GC.start
+      assert_include 199_000..199_010, find.call.size
+      if GC.respond_to?(:compact)
+        GC.compact
+        found = find.call
+        assert_equal [], kept - found
+        assert_include 199_000..199_010, found.size
+      end
+    RUBY
+  end
+
   # 18,000 stacks of 1,500 frames: as text hundreds of megabytes, of which the bound holds a tenth.
   # What another Ractor has just taken is not yet an object, and what it works on is half made.
   def test_memsize_while_ractors_allocate
@@ -597,6 +628,21 @@ class TestHeapSampler < Test::Unit::TestCase
         assert_equal %w[a.pb.gz], Dir.children(#{dir.dump})
         stat = GC::SampleProfile.stat
         assert_operator stat[:bytes_peak], :<=, stat[:bytes_max]
+      RUBY
+    end
+  end
+
+  # The reader's limit of frames has room for what the sampler adds to the longest stack: its class, "(truncated)", C frames.
+  def test_the_longest_stacks_can_be_read
+    Dir.mktmpdir do |dir|
+      assert_sampler(<<~RUBY, args: ["-W0", "--heap-sample=off,malloc=standby,output=none"])
+        require "heap_sample"
+        require "zlib"
+        def down(n, kept) = n.zero? ? kept << Object.new << Zlib::Inflate.new << ("x" * 5_000) : down(n - 1, kept)
+        GC::SampleProfile.start(interval: 1, max_depth: 4096, malloc: 1)
+        kept = Thread.new { down(5_000, []) }.value
+        GC.sample_profile.save(file = File.join(#{dir.dump}, "a.pb.gz"))
+        assert_operator HeapSample::Profile.load(file).rows.map { |row| row.stack.size }.max, :>, 4096
       RUBY
     end
   end
@@ -718,7 +764,7 @@ class TestHeapSampler < Test::Unit::TestCase
           e.message
         end.tap { stopper.join }
       end
-      assert_include tries, "nothing is being sampled: it was stopped meanwhile"
+      assert_include tries, "nothing is being sampled; sampling was stopped while the profile was taken"
     RUBY
   end
 

@@ -83,10 +83,12 @@ class TestHeapSamplerCheck < Test::Unit::TestCase
     "site" => /record \d+: site \d+ of \d+/,
     "node" => /site \d+: node \d+ of \d+/,
     "frame" => /node \d+: frame \d+ of \d+/,
+    "freed frame" => /\d+ frames, \d+ found by their texts/,
+    "freed text" => /frame \d+: texts/,
     "births" => /0 births, \d+ deaths, \d+ live/,
     "malloc" => /malloc stack \d+: node \d+ of \d+/,
   }.each do |what, message|
-    define_method("test_a_wrong_#{what}_is_found") do
+    define_method("test_a_wrong_#{what.tr(' ', '_')}_is_found") do
       omit "needs jemalloc" if what == "malloc" && GC::SampleProfile.memory[:malloc_metadata].to_i.zero?
       args = ["--disable=gems", "--heap-sample=interval=1,max-samples=none,malloc=4k,output=none", "-e",
               "#{HEAP}; GC::SampleProfile.check; $stderr.puts 'sound'; GC::SampleProfile.spoil(#{what.dump}); GC::SampleProfile.check"]

@@ -218,18 +218,52 @@ class TestHeapSamplerHolders < Test::Unit::TestCase
     RUBY
   end
 
+  # A debugger that follows threads would take the child for one.
+  def test_a_tracer_does_not_see_the_child
+    omit "no strace" unless system("strace", "-V", out: File::NULL, err: File::NULL)
+    Dir.mktmpdir do |dir|
+      code = <<~'RUBY'
+        GC::SampleProfile.start(output: "none")
+        puts GC.sample_profile(why: true).raw[:meta_json][/"refused":[^,]*/]
+        puts Dir.children("/proc/self/task")
+      RUBY
+      out, err, = EnvUtil.invoke_ruby(["-W0", "--disable=gems", "-e", code], "", true, true, timeout: 120,
+                                      precommand: %W[strace -f -q -e trace=none -e signal=none -o #{dir}/trace])
+      omit "strace cannot trace here: #{err}" unless err.empty?
+      refused, *own = out.split("\n")
+      assert_equal '"refused":null', refused
+      assert_equal own.sort, File.read("#{dir}/trace").scan(/^\d+(?= .*exited)/).sort
+    end
+  end
+
   # Closed here means closed: the child has no copy.
+  HOLDS_NO_PIPE_OPEN = <<~'RUBY'
+    require "-test-/heap_sampler_holders"
+    KEPT = Bug::HeapSamplerHolders.trouble("hang")
+    reader, writer = IO.pipe
+    asking = Thread.new { GC.sample_profile(why: 60) }
+    sleep 0.01 until Dir.glob("/proc/self/task/*/children").any? { |file| File.read(file) != "" }
+    writer.close
+    assert_not_nil reader.wait_readable(20), "the child holds it open"
+    assert_equal ["", true], [reader.read, asking.alive?]
+    asking.kill.join
+  RUBY
+
   def test_the_child_holds_no_pipe_open
-    assert_why(<<~'RUBY')
-      require "-test-/heap_sampler_holders"
-      KEPT = Bug::HeapSamplerHolders.trouble("hang")
-      reader, writer = IO.pipe
-      asking = Thread.new { GC.sample_profile(why: 60) }
-      sleep 0.01 until Dir.glob("/proc/self/task/*/children").any? { |file| File.read(file) != "" }
-      writer.close
-      assert_equal "", reader.read
-      assert_predicate asking, :alive?, "it was the end of the child that closed it"
-      asking.kill.join
+    assert_why(HOLDS_NO_PIPE_OPEN)
+  end
+
+  # As in containers whose seccomp filter is older than the system call.
+  def test_the_child_holds_no_pipe_open_where_close_range_is_forbidden
+    omit "numbers of system calls" unless RUBY_PLATFORM == "x86_64-linux"
+    assert_why(<<~'RUBY' + HOLDS_NO_PIPE_OPEN)
+      $VERBOSE = nil
+      # load the number; if it is 436, EPERM; else allow
+      filter = [0x20, 0, 0, 0, 0x15, 0, 1, 436, 0x06, 0, 0, 0x50001, 0x06, 0, 0, 0x7fff0000].pack("SCCL" * 4)
+      assert_equal 0, syscall(157, 38, 1, 0, 0, 0)
+      program = [4, filter].pack("Sx6P")
+      assert_equal 0, syscall(317, 1, 1, [program].pack("P").unpack1("J"))
+      assert_raise(Errno::EPERM) { syscall(436, 1000, 1001, 0) }
     RUBY
   end
 
@@ -294,7 +328,7 @@ class TestHeapSamplerHolders < Test::Unit::TestCase
       KEPT = Bug::HeapSamplerHolders.trouble("hang")
       first = Thread.new { Why.new(GC.sample_profile(why: 60)) }
       sleep 0.01 until Dir.glob("/proc/self/task/*/children").any? { |file| File.read(file) != "" }
-      assert_match(/another walk is under way/, Why.new.refused)
+      assert_match(/another heap walk is running/, Why.new.refused)
       pid = fork { exit!(Why.new(GC.sample_profile(why: 1)).refused.match?(/deadline|early/) ? 0 : 1) }
       assert_equal 0, Process.wait2(pid).last.exitstatus, "a forked worker may ask for itself"
       assert_predicate first, :alive?
@@ -552,6 +586,39 @@ class TestHeapSamplerHolders < Test::Unit::TestCase
     RUBY
   end
 
+  # The struct of a Mutex is private to MRI. A walk that misreads which Mutexes a thread holds runs until its deadline.
+  def test_threads_that_hold_mutexes_and_wait_for_others
+    assert_why(<<~'RUBY', timeout: 60)
+      def settle(count)
+        sleep 0.01 until Thread.list.count(&:stop?) == count
+      end
+      GATE = Queue.new
+      HELD = Array.new(3) { Mutex.new }
+      holder = Thread.new { HELD.each(&:lock); GATE.pop; HELD.each(&:unlock) }
+      settle(1)
+      waiters = HELD.map { |mutex| Thread.new { mutex.synchronize { true } } }
+      settle(4)
+      # Two that wait for each other, and nobody else knows either.
+      def embrace
+        pair = Array.new(2) { Mutex.new }
+        inside = Queue.new
+        both = [pair, pair.reverse].each { |mine, other| Thread.new { mine.synchronize { inside << 1; Thread.pass until inside.size == 2; other.lock } } }
+        both.clear
+        nil
+      end
+      Thread.new { embrace }.join
+      settle(6)
+      GC.start
+      begun = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+      stuck = Why.new.kept["stuck"].map { |one| one.values_at("name", "threads") }
+      assert_operator Process.clock_gettime(Process::CLOCK_MONOTONIC) - begun, :<, 15
+      assert_equal [["waits for Thread::Mutex", 2]], stuck
+      GATE << 1
+      assert_equal [true] * 3, waiters.map(&:value)
+      holder.join
+    RUBY
+  end
+
   # A scheduler has all of its fibers. Those alone are told that wait for what nobody has, and that nothing but its books refers to.
   def test_fibers_of_a_scheduler_that_can_never_wake
     scheduler = File.join(__dir__, "../fiber/scheduler.rb")
@@ -622,7 +689,7 @@ class TestHeapSamplerHolders < Test::Unit::TestCase
     Dir.mktmpdir do |dir|
       assert_separately([{"DIR" => dir}, "-W1", "--disable=gems", "--heap-sample=interval=64k,every=1,why=1,gc=off,quiet,output=#{dir}/x-%t.pb"], PRELUDE + <<~'RUBY', timeout: 120)
         KEPT = Array.new(500_000) { [Leaf.new] }
-        no_safe_point = '"Ruby code did not reach a safe point in time"'          # in a GC that takes long
+        no_safe_point = '"Ruby code did not reach a safe point in time; try again"'          # in a GC that takes long
         refused = -> { Dir.glob(ENV["DIR"] + "/*.pb").sort.map { |file| File.binread(file)[/"refused":(null|"[^"]*")/, 1] } - [no_safe_point] }
         until (found = refused[]).size >= 3
           10.times { Thread.new { 100.times { Object.new }; sleep 0.01 }.join }

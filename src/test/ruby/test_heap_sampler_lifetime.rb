@@ -187,7 +187,7 @@ class TestHeapSamplerLifetime < Test::Unit::TestCase
       kept = Array.new(15_000) { Object.new }
       held = []
       error = assert_raise(NoMemoryError) { 1000.times { held << GC.sample_profile } }
-      assert_match(/profiles that are held take \d+ of \d+ bytes/, error.message)
+      assert_match(/drop older profiles \(they use \d+ of \d+ bytes\)/, error.message)
       assert_operator held.size, :>, 3
       assert_operator GC::SampleProfile.stat[:bytes_peak], :<, 64 << 20
       more = Array.new(5_000) { Object.new }

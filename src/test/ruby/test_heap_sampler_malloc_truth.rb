@@ -313,6 +313,64 @@ class TestHeapSamplerMallocTruth < Test::Unit::TestCase
     RUBY
   end
 
+  # Threads start while one interval is in force and idle through others. Then they work. A sample is weighted by the
+  # interval at which it was drawn.
+  def test_threads_that_idle_while_intervals_change
+    {
+      "malloc=512k" => %w[4k],
+      "malloc=4k" => %w[512k],
+      "malloc=1m" => %w[4k 64k],
+      "off,malloc=standby" => %w[4k],
+      "malloc=8k" => %w[stop 128k],
+    }.each do |settings, intervals|
+      assert_malloc(<<~RUBY, "interval=1g,#{settings}")
+        def work = Array.new(80) { "x" * 3_000 }                # 3,072 bytes
+        go = Queue.new
+        threads = Array.new(200) { Thread.new { go.pop; work } }
+        Thread.pass until go.num_waiting == 200
+        #{intervals}.each do |interval|
+          next GC::SampleProfile.stop if interval == "stop"
+          GC::SampleProfile.start(interval: "1g", malloc: interval, output: "none")
+        end
+        200.times { go << true }
+        kept = threads.map(&:value)
+        assert_births(200 * 80 * 3072, :work)
+      RUBY
+    end
+  end
+
+  # A change reaches each thread at its next malloc or free, and a thread may end before that.
+  def test_threads_end_while_intervals_change
+    assert_malloc(<<~'RUBY', "interval=1g,malloc=64k")
+      def work = Array.new(20) { "x" * 3_000 }
+      stop = false
+      kept = Queue.new
+      threads = 3.times.map do
+        Thread.new { Array.new(20) { |i| Thread.new { i.even? ? kept << work : sleep(0.001) } }.each(&:join) until stop }
+      end
+      200.times do |i|
+        GC::SampleProfile.start(malloc: %w[4k 64k 8k][i % 3])
+        sleep 0.001
+      end
+      stop = true
+      threads.each(&:join)
+      assert_births(kept.size * 20 * 3072, :work)
+    RUBY
+  end
+
+  # At intervals of few bytes, too, a block is sampled with the probability that it is weighted by.
+  def test_short_intervals
+    [16, 50, 128].each do |interval|
+      assert_malloc(<<~RUBY, "malloc=1m")
+        require "fiddle"
+        profile = GC.sample_profile(interval: #{interval}) { 400_000.times { Fiddle.free(Fiddle.malloc(8)) } }
+        rows = malloc_rows(profile).select { |row| row.stack.any? { |frame| frame.label == "Fiddle.malloc" } }
+        samples, sum, variance = %i[samples space variance].map { |value| rows.sum { |row| row.alloc.public_send(value) } }
+        assert_in_delta 400_000 * 8, sum, 6 * Math.sqrt(variance), "\#{samples} samples"
+      RUBY
+    end
+  end
+
   # -- places ------------------------------------------------------------------------
 
   def test_the_compiler_is_one_row

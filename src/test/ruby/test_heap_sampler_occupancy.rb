@@ -247,7 +247,7 @@ class TestHeapSamplerOccupancy < Test::Unit::TestCase
       over.close
       write.close
       Process.wait
-      assert_equal [nil, "the process that it was forked from has ended"], JSON.parse(read.read)
+      assert_equal [nil, "the parent process has ended"], JSON.parse(read.read)
     RUBY
   end
 

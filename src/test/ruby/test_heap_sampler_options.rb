@@ -109,7 +109,7 @@ class TestHeapSamplerOptions < Test::Unit::TestCase
     "interval=banana" => /interval.*banana/, "interval=0" => /interval/, "interval=-1" => /interval/,
     "interval=99999999999999999999" => /interval/, "interval=" => /interval/,
     "colour=red" => /colour/, "every=0" => /every/, "every=x" => /every/, "keep=0" => /keep/,
-    "at-rss=0%" => /at-rss/, "at-rss=101%" => /at-rss/, "at-rss=85" => /at-rss=85.*85% or 85m\?/,
+    "at-rss=0%" => /at-rss/, "at-rss=101%" => /at-rss/, "at-rss=85" => /at-rss=85.*write 85% or 85m/,
     "max-depth=0" => /max-depth/, "max-depth=4097" => /max-depth/, "max-samples=0" => /max-samples/,
     "only=2/3" => /only/, "only=1/0" => /only/, "seed=x" => /seed/, "output=x.txt" => /x\.txt/, "output=%q.pb" => /%q/,
   }
@@ -134,7 +134,7 @@ class TestHeapSamplerOptions < Test::Unit::TestCase
         out, err, status = ruby("-e", "p GC::SampleProfile.running?; exit 3", env: env)
         assert_equal [3, "false\n"], [status.exitstatus, out], settings
         assert_match(message, err, settings)
-        assert_match(/\Aheap-sample: #{env.keys[0]}: .*nothing is sampled/, err)
+        assert_match(/\Aheap-sample: #{env.keys[0]}: .*sampling is off until you fix this setting/, err)
         assert_equal 1, err.lines.size, err
       end
     end
@@ -164,7 +164,7 @@ class TestHeapSamplerOptions < Test::Unit::TestCase
   end
 
   def test_a_path_that_cannot_be_written_is_told_at_start_and_loses_nothing
-    out, err, status = ruby("--heap-sample=every=1,output=#{@dir}/none/x.pb.gz", "-e", <<~'RUBY')
+    out, err, status = ruby("--heap-sample=every=1,output=/proc/none/x.pb.gz", "-e", <<~'RUBY')
       $stderr.puts "begins"
       fork { exit 5 }
       Process.wait
@@ -174,7 +174,7 @@ class TestHeapSamplerOptions < Test::Unit::TestCase
     RUBY
     assert_equal 4, status.exitstatus
     assert_equal "1\n", out
-    assert_match(%r{\Aheap-sample: cannot write .*/none/x\.pb\.gz: No such file.*sampling goes on.*\nbegins\n\z}, err)
+    assert_match(%r{\Aheap-sample: cannot write /proc/none/x\.pb\.gz: No such file.*sampling continues.*\nbegins\n\z}, err)
     assert_empty files
   end
 
@@ -187,7 +187,8 @@ class TestHeapSamplerOptions < Test::Unit::TestCase
       assert_match(/\Aheap-sample: cannot write #{path}: #{why};.*\nbegins\n\z/, err)
     end
     # One that can be when it is due
-    _, err, = ruby("--heap-sample=output=late/x.pb", "-e", "Dir.mkdir('late')")
+    File.write(File.join(@dir, "late"), "")
+    _, err, = ruby("--heap-sample=output=late/x.pb", "-e", "File.unlink('late')")
     assert_equal ["cannot write", "wrote"], err.scan(/cannot write|wrote/)
     assert_equal %w[file folder.pb late s.pb], files
   end
@@ -205,7 +206,7 @@ class TestHeapSamplerOptions < Test::Unit::TestCase
     _, err, = ruby("--heap-sample=keep=3,output=none", "-e", "1")
     assert_empty err
     _, err, = ruby("--heap-sample=keep=3,output=x.pb", "-e", "fork { }; Process.wait")
-    assert_equal 1, err.scan(/keep=3 does nothing without every=/).size, err
+    assert_equal 1, err.scan(/keep=3 has no effect without every=/).size, err
     _, err, = ruby("--heap-sample=keep=3,output=x.pb", "--heap-sample=every=9", "-e", "1")
     assert_not_match(/keep/, err)
   end
@@ -217,14 +218,15 @@ class TestHeapSamplerOptions < Test::Unit::TestCase
       $kept = Array.new(150_000) { |i| [i.to_s] }
       1500.times { |i| eval "def m#{i} = Array.new(40) { [1] }"; $kept << send("m#{i}") }
       begun = Process.clock_gettime(Process::CLOCK_MONOTONIC)
-      # On a busy machine ten seconds, and as many profiles, come first.
-      until Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) > 4 || Process.clock_gettime(Process::CLOCK_MONOTONIC) > begun + 10
+      forks = 0
+      # A busy machine takes longer; ten seconds, and as many profiles, are enough.
+      until (forks += 1) > 150 && (Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) > 4 || Process.clock_gettime(Process::CLOCK_MONOTONIC) > begun + 10)
         fork { $stdout.syswrite("#{GC::SampleProfile.stat[:bytes_snapshots]} "); exit! }
         Process.wait
       end
     RUBY
     held = out.split.map(&:to_i)
-    assert_operator held.size, :>, 20
+    assert_operator held.size, :>=, 150
     # Only what it was just counting may be: very seldom, of thousands of forks, that is a large array. A profile is being
     # made for more than a tenth of the time.
     assert_operator held.count { |bytes| bytes >= 100_000 }, :<=, held.size / 100 + 2, held.max(5).inspect
@@ -239,7 +241,7 @@ class TestHeapSamplerOptions < Test::Unit::TestCase
     assert_include 1..2, urgent.size, "on a busy machine the child, too, may be looked at before it ends"
     assert_equal urgent.uniq, urgent
     # trouble is told by the first process, not by its children
-    _, err, = ruby("--heap-sample=quiet,output=gone/%p.pb", "-e", "fork { Dir.mkdir('gone/' + Process.pid.to_s + '.pb') }; Process.wait", chdir: @dir)
+    _, err, = ruby("--heap-sample=quiet,output=/proc/gone/%p.pb", "-e", "fork { }; Process.wait", chdir: @dir)
     assert_equal 1, err.scan(/^heap-sample:/).size, err
     _, err, = ruby("--heap-sample=quiet,output=x.pb", "--heap-sample=quiet=off", "-e", "1")
     assert_match(/wrote x.pb/, err)
@@ -320,7 +322,8 @@ class TestHeapSamplerOptions < Test::Unit::TestCase
       end
       assert_equal 2, files.grep(/-at-rss\.pb\.gz\z/).size, "#{files} #{err}"
       others = files.grep_v(/-at-rss/)
-      assert_include 1..4, others.size, others.inspect
+      # A process may have been killed between a new profile and the end of its oldest.
+      assert_include 1..6, others.size, others.inspect
       assert_operator times[files.grep(/-at-rss/)].max, :<, times[others].max
       FileUtils.rm(files.map { |name| File.join(@dir, name) })
     end
@@ -328,8 +331,9 @@ class TestHeapSamplerOptions < Test::Unit::TestCase
 
   def test_at_rss_tries_again
     start = now
-    # Nobody is told of the first try, that fails in the first second: the warning is of the start.
-    err, = ruby_until("--heap-sample=at-rss=1m,output=late/%p.pb.gz", "-e", "sleep 5; Dir.mkdir('late'); $stdin.read; exit!") do |said|
+    File.write(File.join(@dir, "late"), "")
+    # The first try, which fails in the first second, is not reported: the warning is of the start.
+    err, = ruby_until("--heap-sample=at-rss=1m,output=late/%p.pb.gz", "-e", "sleep 5; File.unlink('late'); $stdin.read; exit!") do |said|
       said.include?("wrote")
     end
     assert_operator now - start, :>, 8, "this is the first try"
@@ -389,6 +393,17 @@ class TestHeapSamplerOptions < Test::Unit::TestCase
     # once in 16 million
     pairs = once[1..].scan(/../)
     assert_not_equal pairs[1..].map { |pair| pair[0] }, pairs[..-2].map { |pair| pair[1] }
+  end
+
+  def test_a_name_that_is_taken_gets_the_start_of_the_process
+    err, = ruby_until("--heap-sample=every=1,output=%p.pb", "-e", "File.write($$.to_s + '.pb', 'older'); $stdin.read") do
+      files.grep(/-/).any?
+    end
+    older, marked = files.partition { |name| name.match?(/\A\d+\.pb\z/) }
+    assert_equal ["older"], older.map { |name| File.read(File.join(@dir, name)) }
+    assert_equal 1, marked.size, "each profile replaces the one before"
+    assert_match(/\A\d+-\h{16}\.pb\z/, marked[0])
+    assert_include err, "wrote #{marked[0]}"
   end
 
   def test_a_fifo_gets_the_profile
@@ -556,5 +571,51 @@ class TestHeapSamplerOptions < Test::Unit::TestCase
       assert_in_out_err(["-W1", "--disable=gems", "-e", "GC::SampleProfile.start(output: #{"#{dir}/exit.pb".dump}, quiet: true)"], "", [], [])
       assert_path_exist("#{dir}/exit.pb")
     end
+  end
+
+  # The kernel sets AT_SECURE where the real user is another one.
+  def test_a_setuid_program_ignores_the_environment
+    omit "only root can be setuid here" unless Process.euid.zero?
+    # The path of a socket has 107 bytes at most: the folder of the other tests can be too long.
+    Dir.mktmpdir("heap", "/tmp") do |dir|
+      script = File.join(dir, "app.rb")
+      File.write(script, <<~RUBY)
+        puts running = GC::SampleProfile.running?
+        Process.kill(45, $$)
+        sleep 0.3
+        100.times { sleep 0.1 unless Dir.exist?(#{"#{dir}/ruby-heap-0".dump}) } if running
+      RUBY
+      env = { "RUBYOPT" => nil, "RUBY_HEAP_SAMPLE" => "on,malloc=64k,output=#{dir}/x.pb", "TMPDIR" => dir, "XDG_RUNTIME_DIR" => dir }
+      out = [0, 65_534].to_h do |user|
+        said, ended = IO.pipe do |reader, writer|
+          pid = fork do
+            Process::Sys.setresuid(user, 0, 0)
+            exec(env, EnvUtil.rubybin, "--disable=gems", script, out: writer, err: File::NULL)
+          end
+          writer.close
+          [reader.read, Process.wait2(pid)[1].success?]
+        end
+        made = Dir.children(dir).sort - ["app.rb"]
+        FileUtils.rm_rf(made.map { |name| File.join(dir, name) })
+        [user, [said, ended, made]]
+      end
+      assert_equal ["true\n", true, ["ruby-heap-0", "x.pb"]], out[0]
+      assert_equal ["false\n", true, []], out[65_534]
+    end
+  end
+
+  def test_a_folder_that_others_may_write_to_is_refused
+    open = File.join(@dir, "open")
+    Dir.mkdir(open)
+    File.chmod(0777, open)
+    _, err, status = ruby("--heap-sample=output=#{open}/x.pb", "-e", KEEP)
+    assert_predicate status, :success?
+    assert_match(/\Aheap-sample: cannot write #{open}\/x\.pb: its folder belongs to another user, or other users can write to it; sampling continues; fix the folder, or set another output=/, err)
+    assert_empty Dir.children(open)
+    _, err, = ruby("--heap-sample=output=#{open}/heaps/x.pb", "-e", KEEP)
+    assert_match(/wrote #{open}\/heaps\/x\.pb/, err)
+    File.chmod(01777, open)
+    _, err, = ruby("--heap-sample=output=#{open}/x.pb", "-e", KEEP)
+    assert_match(/wrote #{open}\/x\.pb/, err)
   end
 end

@@ -2,7 +2,7 @@
 require 'test/unit'
 
 # What keeps GC.compact from moving the objects that hold free memory of heap pages: GC.sample_profile(why: true) tells it
-# (src/heap_sampler/holders/pins.h).
+# (src/heap_sampler/holders/chains.h).
 class TestHeapSamplerPins < Test::Unit::TestCase
   PRELUDE = <<~'RUBY'
     require "json"

@@ -327,12 +327,14 @@ s_interval(VALUE self, VALUE number, VALUE of_malloc)
 static VALUE
 s_frames(VALUE self, VALUE stack)
 {
+    static char lines[64][1024];        /* names may go when Ruby objects are allocated */
     rb_heap_sampler_frame_t frames[64];
     size_t count = rb_heap_sampler_stack_frames(NUM2ULL(stack), frames, 64);
-    VALUE list = rb_ary_new();
     for (size_t i = 0; i < count && i < 64; i++) {
-        rb_ary_push(list, rb_sprintf("%.*s:%d:in '%.*s'", (int)frames[i].path_length, frames[i].path, frames[i].line, (int)frames[i].label_length, frames[i].label));
+        snprintf(lines[i], sizeof(lines[i]), "%.*s:%d:in '%.*s'", (int)frames[i].path_length, frames[i].path, frames[i].line, (int)frames[i].label_length, frames[i].label);
     }
+    VALUE list = rb_ary_new();
+    for (size_t i = 0; i < count && i < 64; i++) rb_ary_push(list, rb_str_new_cstr(lines[i]));
     return list;
 }
 
