@@ -74,6 +74,7 @@ module HeapSample
   # Files: recognised where they are no profile, written whole or not at all, in this and in other formats.
   autoload :AtomicFile, "#{here}/files/atomic_file"
   autoload :FileKind, "#{here}/files/file_kind"
+  autoload :ForeignFile, "#{here}/files/foreign_file"
   autoload :FoldedWriter, "#{here}/files/folded_writer"
   autoload :Formats, "#{here}/files/formats"
   autoload :SpeedscopeWriter, "#{here}/files/speedscope_writer"
@@ -92,6 +93,7 @@ module HeapSample
   autoload :LiveSocket, "#{here}/live/live_socket"
   autoload :LiveSource, "#{here}/live/live_source"
   autoload :LiveURL, "#{here}/live/live_url"
+  autoload :ProcessHandle, "#{here}/live/process_handle"
   autoload :SamplerProgram, "#{here}/live/sampler_program"
 
   # Which rows, summed by what, ranked by what.
@@ -110,6 +112,7 @@ module HeapSample
   autoload :Header, "#{here}/text/header"
   autoload :Layout, "#{here}/text/layout"
   autoload :Plot, "#{here}/text/plot"
+  autoload :Printable, "#{here}/text/printable"
   autoload :StackText, "#{here}/text/stack_text"
 
   # What one profile says.

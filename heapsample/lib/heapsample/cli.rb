@@ -10,30 +10,38 @@ module HeapSample
       DONE = 0
       FAILED = 1
       MISUSED = 2
-      NAMES = %w[run diagnose report top tree why churn generations diff leaks line shape flame convert merge info ps memory watch start set stop].freeze
+      # The commands, by task.
+      GROUPS = {
+        "Find a leak" => %w[diagnose why leaks line shape diff],
+        "Look at a running process" => %w[ps memory watch],
+        "Start and stop sampling" => %w[run start set stop],
+        "Read one profile" => %w[report top tree generations churn info],
+        "Write files" => %w[flame convert merge]
+      }.freeze
+      NAMES = GROUPS.values.flatten.freeze
 
       INTRODUCTION = <<~TEXT
-        Usage: heapsample FOLDER|PID                  what grows, where, and how sure that is
-               heapsample COMMAND [options] FILE|PID…
+        Show which lines of a Ruby program retain memory, and whether the program leaks.
 
-        Reads heap profiles (.pb.gz) of Ruby with the heap sampler, and those of Go and others as
-        far as they carry. Every figure is an estimate and is given with its 95% interval.
+            heapsample /var/tmp/heap/                  diagnose the processes in a folder of profiles
+            heapsample ps                              list the Ruby processes on this machine
+            heapsample 4711                            diagnose a running process
+            heapsample why 4711                        show what retains memory in a running process
+            heapsample run -- ruby app.rb              run a program with sampling, then report
+            heapsample diff before.pb.gz after.pb.gz   show what grew
 
+        Usage: heapsample FILE…|FOLDER|PID…
+               heapsample COMMAND [options] FILE…|FOLDER|PID|URL
       TEXT
-      EXAMPLES = <<~TEXT
+      NOTES = <<~TEXT
 
-        heapsample COMMAND --help shows options and examples. To begin with:
+        heapsample COMMAND --help shows examples and options. heapsample --version shows the version.
 
-            heapsample profiles/                       the diagnosis of all processes in a folder
-            heapsample run -- ruby app.rb              profile a program, then report
-            heapsample top heap-4711.pb.gz             what is in use, by line
-            heapsample diff before.pb.gz after.pb.gz   what grew
-            heapsample ps                              which Rubies run here, and how much they grew
-
-        A FILE may be -, the standard input. Of a FOLDER a command that reads one profile takes the last.
-        A PID is that of a running Ruby, which is asked; the path of its socket does as well, and so does
-        a URL that gives profiles (http://127.0.0.1:6060). heapsample ps lists the Rubies that run here.
-        heapsample --version shows the version.
+        FILE is a heap profile (.pb.gz), of Ruby or of another program such as Go; - is the standard input.
+        FOLDER holds profiles. Commands that read one profile use the last profile in the folder.
+        PID is a running Ruby process with the heap sampler; the path of its control socket works too.
+        URL serves profiles, such as http://127.0.0.1:6060.
+        Every figure is an estimate with a 95% confidence interval.
       TEXT
 
       def initialize(arguments)
@@ -41,6 +49,7 @@ module HeapSample
       end
 
       def run
+        Thread.report_on_exception = false      # an error of a thread is said below, once
         name, *rest = @arguments
         case name
         when nil then usage($stderr) || MISUSED
@@ -60,6 +69,10 @@ module HeapSample
         complain("not enough memory", FAILED)
       rescue Interrupt
         130
+      rescue StandardError, SystemStackError => e
+        raise if $DEBUG
+
+        complain("internal error, please report it: #{e.class}: #{e.message[0, 300]} (#{e.backtrace&.first}; ruby -d shows more)", FAILED)
       ensure
         finish
       end
@@ -73,12 +86,12 @@ module HeapSample
       end
 
       def usage(io)
-        io.write(INTRODUCTION, *summaries, EXAMPLES)
+        io.write(INTRODUCTION, *GROUPS.map { |task, names| "\n#{task}:\n#{summaries(names)}" }, NOTES)
         nil
       end
 
-      def summaries
-        NAMES.map { |name| "    #{name.ljust(12)} #{command_class(name).summary}\n" }
+      def summaries(names)
+        names.map { |name| "    #{name.ljust(12)} #{command_class(name).summary}\n" }.join
       end
 
       # A command; or files and folders, options among them, which are diagnosed.
@@ -86,13 +99,13 @@ module HeapSample
         return command_class(name).new.run(rest) if NAMES.include?(name)
         return Commands::Diagnose.new.run(@arguments) if @arguments.any? { |argument| File.exist?(argument) || Inputs.live(argument) }
 
-        raise UsageError, "no command #{name.inspect}, and no such file or folder; heapsample help lists the commands#{Nearest.question(name, NAMES)}"
+        raise UsageError, "no command, file or folder #{name.inspect}; heapsample help lists the commands#{Nearest.question(name, NAMES)}"
       end
 
       def command(name)
         return command_class(name).new if NAMES.include?(name)
 
-        raise UsageError, "no command #{name.inspect}; heapsample help lists them#{Nearest.question(name, NAMES)}"
+        raise UsageError, "no command #{name.inspect}; heapsample help lists the commands#{Nearest.question(name, NAMES)}"
       end
 
       def command_class(name)

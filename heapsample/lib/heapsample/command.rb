@@ -5,10 +5,12 @@ require "optparse"
 module HeapSample
   module Tool
     # One command: its options, its help, what it does.  A subclass gives SUMMARY
-    # (a line), USAGE (what follows its name), HELP (text with examples), options
-    # and #call, whose result is the exit status or nil.
+    # (what it does, in a line), EXAMPLES (a line each), USAGE (what follows its name), HELP (more
+    # text, if any), options and #call, whose result is the exit status or nil.
     class Command
       include Values
+
+      HELP = ""
 
       def self.command_name
         name[/\w+\z/].downcase
@@ -44,17 +46,27 @@ module HeapSample
 
       def parser
         OptionParser.new do |parser|
-          parser.banner = "Usage: heapsample #{self.class.command_name} #{self.class::USAGE}"
+          parser.banner = introduction
           parser.separator ""
-          parser.separator self.class::HELP
           parser.separator "Options:"
-          parser.summary_width = 22
+          parser.summary_width = 23
           define_options(parser)
-          parser.on("-h", "--help", "this help") { options[:help] = true }
+          parser.on("-h", "--help", "print this help") { options[:help] = true }
+          define_filters(parser) if filters?
         end
       end
 
       private
+
+      # What it does, examples, usage, and what else there is to say.
+      def introduction
+        summary, examples, usage, help = %i[SUMMARY EXAMPLES USAGE HELP].map { |name| self.class.const_get(name) }
+        ["#{summary[0].upcase}#{summary[1..]}.\n", examples.gsub(/^/, "    "), "Usage: heapsample #{self.class.command_name} #{usage}\n",
+         *(help unless help.empty?)].join("\n")
+      end
+
+      # Are there options that select rows of a profile?
+      def filters? = false
 
       def misused(what)
         raise UsageError, "#{what} (see heapsample #{self.class.command_name} --help)"
@@ -72,15 +84,15 @@ module HeapSample
 
       def define_options(parser); end
 
-      def define_output(parser, formats = nil)
-        parser.on("-o", "--output OUTPUT", "the file to write#{": #{formats}" if formats}; - is the standard output") do |output|
+      def define_output(parser, formats = nil, default: "required")
+        parser.on("-o", "--output OUTPUT", "file to write#{", #{formats}" if formats}; - is the standard output (#{default})") do |output|
           options[:output] = output
         end
       end
 
       # Where -o says; +example+ is the end of such a name, and +paths+ are what will be read.
       def output_path(paths, example = "")
-        output = options[:output] or raise UsageError, "write it where? -o OUTPUT#{example}"
+        output = options[:output] or raise UsageError, "no output given; add -o OUTPUT#{example}"
         Output.check(output, paths.flat_map { |path| path != Inputs::STDIN && File.directory?(path) ? Inputs.profiles_in(path) : path })
         output
       end
@@ -93,7 +105,7 @@ module HeapSample
       def expect(arguments, range, what)
         return arguments if range.cover?(arguments.size)
 
-        message = arguments.size < range.min ? "which #{what}?" : "too many arguments: #{arguments.drop(range.max).join(" ")}"
+        message = arguments.size < range.min ? "no #{what} given" : "too many arguments: #{arguments.drop(range.max).join(" ")}"
         raise UsageError, "#{message} (usage: heapsample #{self.class.command_name} #{self.class::USAGE})"
       end
     end

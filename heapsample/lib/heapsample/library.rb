@@ -18,13 +18,13 @@ module HeapSample
     rescue LoadError => e
       raise unless e.path == "heap_sample"
 
-      raise WrongLibrary, "heapsample #{VERSION} needs the gem heap_sample #{LIBRARY}: install it"
+      raise WrongLibrary, "heapsample #{VERSION} needs the gem heap_sample #{LIBRARY}; install it"
     end
     found = HeapSample.const_defined?(:VERSION, false) ? HeapSample::VERSION : "without a version"
     unless found.start_with?("#{LIBRARY}.")
       from = $LOADED_FEATURES.grep(%r{/heap_sample\.rb\z}).first
-      raise WrongLibrary, "heapsample #{VERSION} needs heap_sample #{LIBRARY}, and #{from} is #{found}: " \
-                          "install the two of one version, or run the heapsample that came with this Ruby"
+      raise WrongLibrary, "heapsample #{VERSION} needs heap_sample #{LIBRARY}, but #{from} is #{found}; " \
+                          "install the same version of both, or run the heapsample that came with this Ruby"
     end
   end
 end

@@ -18,11 +18,14 @@ module HeapSample
 
       def define_options(parser)
         define_own(parser)
-        self.class::TAKES.each { |group| send(:"define_#{group}", parser) }
+        (self.class::TAKES - [:filters]).each { |group| send(:"define_#{group}", parser) }
+        define_live(parser)
         define_layout(parser)
       end
 
       def define_own(parser); end
+
+      def filters? = self.class::TAKES.include?(:filters)
 
       # The only argument, a profile, read and filtered.
       def only_profile(arguments)
@@ -30,38 +33,38 @@ module HeapSample
       end
 
       def define_grouping(parser, kinds = Groups::BY)
-        app = "; app: the application's line behind it" if kinds.include?(:app)
-        parser.on("--by KIND", "rows by #{kinds.join(", ")}", "or #{Groups::LABEL} (line: where it was allocated#{app})") do |by|
+        app = "; app: nearest line of the application" if kinds.include?(:app)
+        parser.on("--by KIND", "group by #{kinds.join(", ")}", "or #{Groups::LABEL}#{app} (default: line)") do |by|
           options[:by] = grouping("--by", by, kinds)
         end
       end
 
       def define_memory(parser)
-        parser.on("--kind KIND", "memory: #{Groups::MEMORY.join(", ")}") { |kind| options[:kind] = choice("--kind", kind, Groups::MEMORY).to_sym }
+        parser.on("--kind KIND", "which memory: #{Groups::MEMORY.join(", ")} (default: both)") { |kind| options[:kind] = choice("--kind", kind, Groups::MEMORY).to_sym }
       end
 
-      def define_top(parser)
-        parser.on("--top N", "rows of a table") { |count| options[:top] = positive("--top", count) }
+      def define_top(parser, usual = Top::ROWS)
+        parser.on("--top ROWS", "rows in a table (default: #{usual})") { |count| options[:top] = positive("--top", count) }
       end
 
       # Of a tree.
-      def define_nodes(parser, shown, usual, smaller)
-        parser.on("--top N", "#{shown} shown (#{usual})") { |count| options[:top] = positive("--top", count) }
-        parser.on("--min PERCENT", smaller) do |share|
+      def define_nodes(parser, shown, usual, usual_share)
+        parser.on("--top #{shown.upcase}", "#{shown} to print (default: #{usual})") { |count| options[:top] = positive("--top", count) }
+        parser.on("--min PERCENT", "combine what is smaller than this percentage of the total (default: #{format("%g", usual_share * 100)})") do |share|
           options[:min_share] = number("--min", share, 0.0..100.0, "a number from 0 to 100") / 100
         end
       end
 
       def define_value(parser)
-        parser.on("--value VALUE", "rows are ranked by: inuse_space (usual), alloc_objects, young_space,",
-                  "dead_space … (those of a profile's sample types)") { |value| options[:value] = choice("--value", value, Value::NAMES).to_sym }
+        parser.on("--value VALUE", "rank rows by a value: inuse_space, alloc_objects, young_space, dead_space",
+                  "or another sample type of the profile (default: inuse_space)") { |value| options[:value] = choice("--value", value, Value::NAMES).to_sym }
       end
 
       # The values that have no objects.
       def define_shares(parser)
-        parser.on("--free", "ranked by the free memory of heap pages that they hold") { options[:value] = :holds_free }
-        parser.on("--why", "of a running process: with a walk over its heap, which says what pins them") { options[:why] = true }
-        parser.on("--unshared", "of a forked process: ranked by what was shared with the parent and is not any more") { options[:value] = :unshared }
+        parser.on("--free", "rank rows by free memory in the heap pages that they hold") { options[:value] = :holds_free }
+        parser.on("--why", "running process, with --free: run a heap walk, to show what pins the pages") { options[:why] = true }
+        parser.on("--unshared", "forked process: rank rows by memory that is no longer shared with its parent") { options[:value] = :unshared }
       end
 
       def define_filters(parser)
@@ -74,17 +77,15 @@ module HeapSample
       end
 
       def define_layout(parser)
-        parser.separator ""
-        define_live(parser)
-        parser.on("--json", "the same figures as JSON, unrounded") { options[:json] = true }
+        parser.on("--json", "print figures as JSON, not rounded") { options[:json] = true }
         if self.class::STACKS
-          parser.on("--stacks", "the whole stack by which most of each row came") { options[:stacks] = true }
+          parser.on("--stacks", "print the stack that allocated most of each row") { options[:stacks] = true }
         end
-        parser.on("--width N", "characters in a line (the terminal's, else #{Terminal::WIDTH})") do |width|
+        parser.on("--width CHARACTERS", "characters in a line (default: width of the terminal, or #{Terminal::WIDTH})") do |width|
           options[:width] = positive("--width", width)
         end
-        parser.on("--root DIR", "paths below it are shortened (the current folder)") { |root| options[:root] = File.expand_path(root) }
-        parser.on("--color WHEN", "#{Terminal::COLOURS.join(", ")} (NO_COLOR is obeyed)") do |wanted|
+        parser.on("--root FOLDER", "shorten paths below this folder (default: the current folder)") { |root| options[:root] = File.expand_path(root) }
+        parser.on("--color WHEN", "use colors: #{Terminal::COLOURS.join(", ")}; auto obeys NO_COLOR (default: auto)") do |wanted|
           options[:color] = choice("--color", wanted, Terminal::COLOURS)
         end
       end
@@ -93,12 +94,12 @@ module HeapSample
       def define_live(parser)
         return unless self.class::USAGE.match?(/\b(?:FILE|BEFORE|PROFILE|PID)\b/)
 
-        parser.on("--full-gc", "of a running process: after a full GC, which it waits for") { options[:full_gc] = true }
+        parser.on("--full-gc", "running process: run a full GC first, and wait for it") { options[:full_gc] = true }
         define_seconds(parser) if self.class::SECONDS
       end
 
       def define_seconds(parser)
-        parser.on("--seconds N", "of a running process: how long to look (#{format("%g", self.class::SECONDS)})") do |seconds|
+        parser.on("--seconds SECONDS", "running process: seconds to watch it (default: #{format("%g", self.class::SECONDS)})") do |seconds|
           options[:seconds] = number("--seconds", seconds, 0.1.., "a number of seconds, 0.1 or more")
         end
       end
@@ -124,7 +125,7 @@ module HeapSample
         profiles = load(paths)
         paths.zip(profiles).each_cons(2) do |(path, profile), (next_path, later)|
           times = [profile, later].map { |one| one.info.taken }
-          raise Failure, "#{next_path} was taken before #{path}: name the earlier one first" if times.all? && times[1] < times[0]
+          raise Failure, "#{next_path} was taken before #{path}; name the earlier one first" if times.all? && times[1] < times[0]
         end
         profiles
       end
@@ -140,17 +141,17 @@ module HeapSample
       def load_series(paths)
         check_series(paths)
         sources = paths.filter_map { |path| Inputs.live(path) }
-        raise UsageError, "one running process at a time: #{sources.map(&:name).join(", ")}" if sources.size > 1
+        raise UsageError, "only one running process can be read at a time: #{sources.map(&:name).join(", ")}" if sources.size > 1
         return filters.apply_to_series(all_series(paths).first) unless sources.empty?
 
         filters.apply_to_series(Progress.show("reading #{paths.size == 1 ? paths.first : "#{paths.size} files"}") { Series.load(paths) })
       end
 
       def check_series(paths)
-        raise UsageError, "-: a series is read from files" if paths.include?(Inputs::STDIN)
+        raise UsageError, "-: a series cannot be read from standard input; name files" if paths.include?(Inputs::STDIN)
 
         live, files = paths.partition { |path| Inputs.live(path) }
-        raise UsageError, "#{live.first} is asked now, and #{files.first} was written before: name one or the other" unless live.empty? || files.empty?
+        raise UsageError, "#{live.first} is a running process, and #{files.first} a file; name one or the other" unless live.empty? || files.empty?
 
         files.each { |path| raise Inputs.missing(path) unless File.exist?(path) }
       end
@@ -164,7 +165,7 @@ module HeapSample
 
       # Prints it as text or as JSON.
       def print_analysis(analysis)
-        text = options[:json] ? "#{JSON.pretty_generate(analysis.to_h)}\n" : analysis.to_s
+        text = options[:json] ? "#{Printable.json(analysis.to_h)}\n" : analysis.to_s
         $stdout.write(text)
         nil
       end

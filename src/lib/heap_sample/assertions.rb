@@ -15,7 +15,7 @@ module HeapSample
     # the block returns is not kept by that.  See HeapSample::Retention.
     def assert_retains_at_most(bytes, **options, &block)
       raise ArgumentError, "assert_retains_at_most needs a block" unless block
-      raise ArgumentError, "bytes is a number of 0 or more, not #{bytes.inspect}" unless bytes.is_a?(Numeric) && bytes >= 0
+      raise ArgumentError, "bytes must be a number of 0 or more, not #{bytes.inspect}" unless bytes.is_a?(Numeric) && bytes >= 0
 
       heap_sample_or_skip or return
       retention = Retention.new(**options, &block)

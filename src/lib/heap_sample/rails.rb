@@ -2,6 +2,7 @@
 
 require_relative "request_labels"
 require_relative "active_job"
+require_relative "label_book" if HeapSample::RequestLabels::AVAILABLE
 
 module HeapSample
   # Labels of Rails' requests: +controller+ ("orders", "admin/orders") and +action+, while a controller
@@ -10,9 +11,9 @@ module HeapSample
   #
   #   require "heap_sample/rails"
   class Railtie < ::Rails::Railtie
-    # A request costs a frame and two calls of C: labels are prepared once for each action.
+    # Labels are prepared once for each action.
     module Dispatch
-      BOOK = (GC::SampleProfile.label_book { |controller, action| Dispatch.labels(controller, action) } if RequestLabels::AVAILABLE)
+      BOOK = (GC::SampleProfile::LabelBook.new { |controller, action| Dispatch.labels(controller, action) } if RequestLabels::AVAILABLE)
 
       # nil: it is no action.
       def self.labels(controller, action)

@@ -17,7 +17,7 @@ module HeapSample
     # What a block retains.
     class RetainAtMost
       def initialize(bytes, **options)
-        raise ArgumentError, "bytes is a number of 0 or more, not #{bytes.inspect}" unless bytes.is_a?(Numeric) && bytes >= 0
+        raise ArgumentError, "bytes must be a number of 0 or more, not #{bytes.inspect}" unless bytes.is_a?(Numeric) && bytes >= 0
 
         @bytes = bytes
         @options = options
@@ -47,7 +47,7 @@ module HeapSample
       def supports_block_expectations? = true
       def supports_value_expectations? = false
       def description = "leak"
-      def failure_message = "expected the block to leave objects behind all along; it leaves none"
+      def failure_message = "expected the block to leave objects behind in each third of its runs; it leaves none"
       def failure_message_when_negated = @repeated.message
     end
 

@@ -138,6 +138,27 @@ class GC::SampleProfile
     def stack_of(object)
       raw_stack_of(object)&.map { |frame| Location.new(*frame) }
     end
+
+    # call-seq:
+    #   label_book { |klass, name| ... } -> book
+    #
+    # Returns labels that go with a class and a name, such as a controller and its action: for frameworks,
+    # which set them for each request.
+    #
+    #   BOOK = GC::SampleProfile.label_book { |klass, name| GC::SampleProfile.prepare_labels(job: klass.name, step: name) }
+    #
+    #   def run(name)
+    #     before = BOOK.enter(self, name)
+    #     work
+    #   ensure
+    #     BOOK.leave(self, name, before)
+    #   end
+    #
+    # The block returns what ::prepare_labels returned, or +nil+: no labels, and it is asked again the
+    # next time.
+    def label_book(&)
+      LabelBook.new(&)
+    end
   end
 
   # call-seq:
@@ -331,3 +352,6 @@ class GC::SampleProfile
     to_profile.pretty_print(printer)
   end
 end
+
+# A Ruby without the sampler reads profiles, and has no labels.
+require_relative "label_book" if GC::SampleProfile.respond_to?(:prepare_labels)

@@ -5,15 +5,15 @@ module HeapSample
     module Commands
       # What is allocated and dies again.
       class Churn < ReportCommand
-        SUMMARY = "what is allocated and dead again, lifetimes in GCs"
+        SUMMARY = "show which lines allocate most, and how soon the memory is freed"
         USAGE = "[options] FILE|FOLDER|PID"
+        EXAMPLES = <<~TEXT
+          heapsample churn heap.pb.gz
+          heapsample churn heap.pb.gz --by gem
+        TEXT
         HELP = <<~TEXT
-          All that was allocated since sampling started, how much of it is dead, and how many GCs that lived:
-          garbage costs time in GC, not memory. A line that makes a large share of all is worth a look.
-
-              heapsample churn heap.pb.gz
-              heapsample churn heap.pb.gz --by gem
-
+          Prints memory allocated since sampling started, the freed share, and the lifetime of freed objects in GCs.
+          Short-lived objects cost GC time, not memory. Begin with the line that has the largest share.
         TEXT
 
         def call(arguments)

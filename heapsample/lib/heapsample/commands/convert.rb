@@ -5,16 +5,16 @@ module HeapSample
     module Commands
       # A profile in another format.
       class Convert < ReportCommand
-        SUMMARY = "write a profile as .folded, .json (speedscope), .pb, .pb.gz or .html"
+        SUMMARY = "convert a profile to .folded, .json (speedscope), .pb, .pb.gz or .html"
         USAGE = "[options] FILE|FOLDER|PID -o OUTPUT"
+        EXAMPLES = <<~TEXT
+          heapsample convert heap.pb.gz -o heap.folded
+          heapsample convert heap.pb.gz --gem nokogiri -o nokogiri.pb.gz
+          heapsample convert heap.pb.gz --to folded -o - | flamegraph.pl > heap.svg
+        TEXT
         HELP = <<~TEXT
-          Writes a profile, or what filters leave of it, in the format that OUTPUT's name ends with:
-          .pb.gz and .pb (go tool pprof), .folded (flamegraph.pl), .json (speedscope), .html (offline).
-
-              heapsample convert heap.pb.gz -o heap.folded
-              heapsample convert heap.pb.gz --gem nokogiri -o nokogiri.pb.gz
-              heapsample convert heap.pb.gz --to folded -o - | flamegraph.pl > heap.svg
-
+          The ending of OUTPUT selects the format: .pb.gz and .pb (go tool pprof), .folded (flamegraph.pl),
+          .json (speedscope), .html (opens offline). With filters, only matching rows are written.
         TEXT
         FORMATS = Formats::NAMES
 
@@ -36,14 +36,13 @@ module HeapSample
 
         def format_of(output)
           options[:to] || FORMATS.find { |format| output.end_with?(".#{format}") } ||
-            raise(UsageError, "#{output}: its name ends with none of .#{FORMATS.join(", .")}; or say --to FORMAT")
+            raise(UsageError, "#{output}: the ending names no format; use .#{FORMATS.join(", .")}, or add --to FORMAT")
         end
 
         def define_options(parser)
           define_output(parser)
-          parser.on("--to FORMAT", "whatever the name: #{FORMATS.join(", ")}") { |format| options[:to] = choice("--to", format, FORMATS) }
+          parser.on("--to FORMAT", "format: #{FORMATS.join(", ")} (default: the ending of OUTPUT)") { |format| options[:to] = choice("--to", format, FORMATS) }
           define_live(parser)
-          define_filters(parser)
         end
       end
     end

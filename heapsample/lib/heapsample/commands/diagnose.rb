@@ -7,21 +7,22 @@ module HeapSample
       class Diagnose < ReportCommand
         FORMATS = %w[text json markdown].freeze
         TAKES = [].freeze
-        SUMMARY = "what grows, where it is made, what keeps it, and how sure that is"
+        SUMMARY = "report whether each process leaks, at which line, and what retains the memory"
         USAGE = "[options] FILE…|FOLDER|PID…"
         SECONDS = 20.0
+        EXAMPLES = <<~TEXT
+          heapsample /var/tmp/heap/                  all processes in a folder of profiles
+          heapsample 4711                            a running process
+          heapsample 4711 4712 --seconds 120         two running processes, for two minutes
+          heapsample diagnose /var/tmp/heap/ --format markdown > issue.md
+        TEXT
         HELP = <<~TEXT
-          Judges each process of a folder of profiles, as every=… writes them, the one that grew most first:
-          does it leak (objects, threads, native code), bloat, fragment, or is it steady? A leak is
-          "proved" or "very likely"; growth that too few major GCs have looked at is "not settled".
+          `heapsample FOLDER` is short for `heapsample diagnose FOLDER`. The profiles are the ones that the
+          setting every=SECONDS writes. The process that grew most is printed first.
 
-          Running processes are watched for --seconds; the longer, the surer.
-
-              heapsample /var/tmp/profiles               the same, without the command's name
-              heapsample 4711 --seconds 120
-              heapsample 4711 4712 4713
-              heapsample diagnose /var/tmp/profiles --format markdown > issue.md
-
+          The report covers leaks of objects, threads and native memory, bloat and fragmentation.
+          It shows how certain each finding is. Growth that too few major GCs have checked is not called a leak.
+          A running process is watched for --seconds; a longer time gives a more certain result.
         TEXT
 
         def call(arguments)
@@ -37,7 +38,7 @@ module HeapSample
         private
 
         def define_own(parser)
-          parser.on("--format FORMAT", FORMATS.join(", ")) { |format| options[:format] = choice("--format", format, FORMATS) }
+          parser.on("--format FORMAT", "output format: #{FORMATS.join(", ")} (default: text)") { |format| options[:format] = choice("--format", format, FORMATS) }
         end
       end
     end

@@ -5,26 +5,26 @@ module HeapSample
     module Commands
       # What grew between two profiles; with three, what stayed.
       class Diff < ReportCommand
-        SUMMARY = "what grew between two profiles; with three, what came and stayed"
+        SUMMARY = "show what grew between two profiles, or in a running process"
         USAGE = "[options] BEFORE AFTER [LAST], or PID"
         SECONDS = 10.0
+        EXAMPLES = <<~TEXT
+          heapsample diff before.pb.gz after.pb.gz
+          heapsample diff warm.pb.gz later.pb.gz last.pb.gz --by class
+          heapsample diff 4711 --seconds 30
+        TEXT
         HELP = <<~TEXT
-          Growth from BEFORE to AFTER, with its 95% interval. Within one process it comes from
-          what was born and what died in between, so that what merely stays adds no error; a change that
-          sampling alone explains is said to be within noise.
-          With LAST: what came after BEFORE, was there in AFTER and still is in LAST.
-          A FOLDER stands for the last profile in it. Of a running process: what grows from now on, within
-          --seconds.
+          Prints the growth from BEFORE to AFTER, with its 95% confidence interval.
+          With LAST: memory allocated after BEFORE, live in AFTER, and still live in LAST.
+          For a folder, the last profile in the folder is used. For a running process, two profiles are taken.
 
-              heapsample diff before.pb.gz after.pb.gz
-              heapsample diff warm.pb.gz later.pb.gz last.pb.gz --by class
-              heapsample diff 4711 --seconds 30
-
+          Within one process, growth is allocated minus freed memory, so retained memory adds no error.
+          A change that sampling alone can explain is marked as noise.
         TEXT
 
         def call(arguments)
           process = Inputs.live(arguments.first) if arguments.size == 1
-          profiles = process ? two_of(process) : load_in_order(expect(arguments, 2..3, "two profiles"))
+          profiles = process ? two_of(process) : load_in_order(expect(arguments, 2..3, "pair of profiles"))
           print_analysis(analysis(*profiles))
         end
 

@@ -5,18 +5,17 @@ module HeapSample
     module Commands
       # The HTML view.
       class Flame < ReportCommand
-        SUMMARY = "one HTML file: diagnosis, flame graph, table, growth; opens offline"
+        SUMMARY = "write one HTML page: diagnosis, flame graph, table and growth"
         USAGE = "[options] [BEFORE] FILE|FOLDER|PID -o OUTPUT.html"
+        EXAMPLES = <<~TEXT
+          heapsample flame heap.pb.gz -o heap.html                    one profile
+          heapsample flame before.pb.gz after.pb.gz -o growth.html    growth between two profiles
+          heapsample flame /var/tmp/heap/ -o series.html              diagnosis of a folder
+        TEXT
         HELP = <<~TEXT
-          Writes one self-contained page that opens from disk, without network. With BEFORE, an earlier
-          profile, it opens with the growth. Of a folder, or of more than two files, it opens with the diagnosis
-          of all processes, and shows the one that grew most: its growth, its last profile, and its memory
-          over time.
-
-              heapsample flame heap.pb.gz -o heap.html
-              heapsample flame before.pb.gz after.pb.gz -o growth.html
-              heapsample flame /var/tmp/profiles -o series.html
-
+          The page opens from disk, without a network. For a folder or more than two files, the page begins
+          with the diagnosis of all processes. The process that grew most follows: its growth, its last
+          profile and its memory over time.
         TEXT
 
         FORMATS = %w[.html .htm].freeze
@@ -37,7 +36,7 @@ module HeapSample
           return if File.extname(output).empty? || output.end_with?(*FORMATS)
 
           others = Convert::FORMATS.map { |format| ".#{format}" } - FORMATS
-          raise UsageError, "#{output}: the page is #{FORMATS.first}; heapsample convert writes #{others.join(", ")}"
+          raise UsageError, "#{output}: a page must end with #{FORMATS.first}; heapsample convert writes #{others.join(", ")}"
         end
 
         private
@@ -58,11 +57,10 @@ module HeapSample
         end
 
         def define_options(parser)
-          define_output(parser)
-          parser.on("--title TEXT", "title of the page") { |title| options[:title] = title }
-          parser.on("--root DIR", "paths below it are shortened (the current folder)") { |root| options[:root] = File.expand_path(root) }
+          define_output(parser, ".html")
+          parser.on("--title TEXT", "title of the page (default: process and time of the profile)") { |title| options[:title] = title }
+          parser.on("--root FOLDER", "shorten paths below this folder (default: the current folder)") { |root| options[:root] = File.expand_path(root) }
           define_live(parser)
-          define_filters(parser)
         end
       end
     end

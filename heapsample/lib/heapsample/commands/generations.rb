@@ -6,15 +6,14 @@ module HeapSample
       # What is in use, by age.
       class Generations < ReportCommand
         TAKES = %i[grouping top filters].freeze
-        SUMMARY = "what is in use by age in GCs, and the lines behind a generation"
+        SUMMARY = "show live memory by age, in GCs survived"
         USAGE = "[options] FILE|FOLDER|PID"
+        EXAMPLES = <<~TEXT
+          heapsample generations heap.pb.gz
+          heapsample generations heap.pb.gz --age 100..    lines of the memory that survived 100 GCs
+        TEXT
         HELP = <<~TEXT
-          What is in use by the number of GCs it has survived. What was made at the start and stays is one
-          old generation; a leak leaves something in each.
-
-              heapsample generations heap.pb.gz
-              heapsample generations heap.pb.gz --age 100..         the lines of what survived 100 GCs
-
+          Objects from the start of the program form one old generation. A leak adds memory to each generation.
         TEXT
 
         def call(arguments)
@@ -22,6 +21,10 @@ module HeapSample
         end
 
         private
+
+        def define_top(parser)
+          super(parser, "#{HeapSample::Generations::LINES} per generation, or #{HeapSample::Top::ROWS} with --age")
+        end
 
         # That of a generation is no filter: the whole is shown beside it.
         def define_age(parser)

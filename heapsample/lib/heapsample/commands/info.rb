@@ -7,15 +7,11 @@ module HeapSample
       class Info < ReportCommand
         TAKES = [].freeze
         STACKS = false
-        SUMMARY = "how a profile was taken: settings, process, drops, what sampling cost"
+        SUMMARY = "show how a profile was taken: settings, process, dropped samples, sampler memory"
         USAGE = "[options] FILE…|FOLDER|PID"
-        HELP = <<~TEXT
-          What a profile says about itself: of which process and when, at which interval, what was
-          dropped, and the sampler's own memory.
-
-              heapsample info heap-4711.pb.gz
-              heapsample info --json heap-4711.pb.gz | jq .settings
-
+        EXAMPLES = <<~TEXT
+          heapsample info heap-4711.pb.gz
+          heapsample info --json heap-4711.pb.gz | jq .settings
         TEXT
 
         def call(arguments)
@@ -23,7 +19,7 @@ module HeapSample
           infos = paths.map { |path| HeapSample::About.new(Inputs.load(path, **asked), name: path, **analysis_options.slice(:width, :style)) }
           if options[:json]
             values = infos.map(&:to_h)
-            puts JSON.pretty_generate(values.size == 1 ? values.first : values)
+            puts Printable.json(values.size == 1 ? values.first : values)
           else
             puts infos.map(&:to_s).join("\n")
           end

@@ -5,18 +5,19 @@ module HeapSample
     module Commands
       # What grows all along.
       class Leaks < ReportCommand
-        SUMMARY = "over a series of profiles: what grows on and on and is not collected"
+        SUMMARY = "rank the lines that grow in a series of profiles and are not freed by GC"
         USAGE = "[options] FILE…|FOLDER|PID"
         SECONDS = 30.0
+        EXAMPLES = <<~TEXT
+          heapsample leaks /var/tmp/heap/
+          heapsample leaks /var/tmp/heap/ --by class --warmup 600
+          heapsample leaks 4711 --seconds 60
+        TEXT
         HELP = <<~TEXT
-          Ranks what grows from the end of the warm-up to the end of the series and is not undone by garbage
-          collection, with its growth an hour. It is a view of the diagnosis, which `heapsample FOLDER` prints:
-          a row is called a leak where that says so of its lines. It takes the profiles of one process, as
-          every=… writes them; of several processes, the one that grew most.
-
-              heapsample leaks /var/tmp/profiles
-              heapsample leaks /var/tmp/profiles --by class --warmup 600
-
+          Ranks growth per hour, from the end of the warm-up to the end of the series.
+          A row is called a leak only if the diagnosis (`heapsample FOLDER`) calls it a leak.
+          The series has the profiles of one process, as the setting every=SECONDS writes them.
+          In a folder with several processes, the process that grew most is used.
         TEXT
 
         def call(arguments)
@@ -27,7 +28,7 @@ module HeapSample
         private
 
         def define_own(parser)
-          parser.on("--warmup SECONDS", "time after the start of sampling that is not judged (a fifth)") do |seconds|
+          parser.on("--warmup SECONDS", "seconds after the start of sampling to ignore (default: a fifth of the time)") do |seconds|
             options[:warmup] = number("--warmup", seconds, 0.0.., "a number of seconds, 0 or more")
           end
         end

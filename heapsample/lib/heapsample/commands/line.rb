@@ -7,21 +7,23 @@ module HeapSample
       class Line < ReportCommand
         TAKES = %i[memory].freeze
         STACKS = false
-        SUMMARY = "one line of code over a series: in use, born and died, with a plot"
+        SUMMARY = "show one line of code over time: live, allocated and freed memory, with a plot"
         USAGE = "[options] FILE:LINE PROFILE…|FOLDER|PID"
         SECONDS = 20.0
+        EXAMPLES = <<~TEXT
+          heapsample line order.rb:12 /var/tmp/heap/
+          heapsample line app/models/order.rb:12 /var/tmp/heap/ --kind malloc
+          heapsample line order.rb:12 4711
+        TEXT
         HELP = <<~TEXT
-          What one line has in use at each profile of a series, with its 95% interval, what was born there and
-          what died. It counts what the line made itself, and what gems made that it called. FILE may lack
-          folders in front. Of several processes it takes the one with most profiles.
-
-              heapsample line order.rb:12 /var/tmp/profiles
-              heapsample line app/models/order.rb:12 profiles --kind malloc
-
+          For each profile of a series: live memory with its 95% confidence interval, and memory allocated
+          and freed since the profile before. Memory that a gem allocates is counted for the line that called the gem.
+          The folders at the start of FILE can be left out. In a folder with several processes, the process
+          with the most profiles is used.
         TEXT
 
         def call(arguments)
-          line, *paths = expect(arguments, 2.., "line, and which profiles")
+          line, *paths = expect(arguments, 2.., "line or profile")
           print_analysis(HeapSample::LineHistory.new(load_series(paths), line, **analysis_options(:kind, :top)))
         rescue LineHistory::NotFound => e
           raise Failure, "#{e.message}#{Nearest.question(line, e.places)}"
@@ -30,7 +32,7 @@ module HeapSample
         private
 
         def define_own(parser)
-          parser.on("--top N", "profiles of the table (20), evenly in the series") { |count| options[:top] = positive("--top", count) }
+          parser.on("--top PROFILES", "profiles in the table, at equal distances (default: #{HeapSample::LineHistory::ROWS})") { |count| options[:top] = positive("--top", count) }
         end
       end
     end

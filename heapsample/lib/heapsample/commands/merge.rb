@@ -5,16 +5,16 @@ module HeapSample
     module Commands
       # Many processes in one profile.
       class Merge < Command
-        SUMMARY = "many processes' profiles into one, weights and errors kept"
+        SUMMARY = "add up the profiles of many processes in one file"
         USAGE = "[options] FILE|FOLDER… -o OUTPUT.pb.gz"
+        EXAMPLES = <<~TEXT
+          heapsample merge /var/tmp/heap/ -o all.pb.gz && heapsample top all.pb.gz
+        TEXT
         HELP = <<~TEXT
-          Adds up the profiles of many processes: workers of a server, pods of a deployment. Estimates and
-          their variances add; ages stay; threads, process ids and all else that has no sum are left out.
-          Of several profiles of one process the last one counts. Files are read one by one: ten
-          thousand of them need no more memory than their different stacks.
-
-              heapsample merge profiles/ -o all.pb.gz && heapsample top all.pb.gz
-
+          Use it for the workers of a server or the pods of a deployment. Figures and their errors are added.
+          Ages are preserved. Values without a sum, such as threads and process ids, are left out.
+          If a process has several profiles, only its last profile counts.
+          Files are read one by one, so memory use depends on the number of different stacks, not of files.
         TEXT
         FORMATS = %w[.pb.gz .pb].freeze
 
@@ -24,13 +24,15 @@ module HeapSample
           format = format_of(output)
           Output.check_terminal(output, format)
           paths = Inputs.expand(arguments)
-          raise UsageError, "-: profiles to merge are read twice, so they are files" if paths.include?(Inputs::STDIN)
+          raise UsageError, "-: profiles to merge are read twice; name files" if paths.include?(Inputs::STDIN)
 
           merge = Tool::Merge.new
-          last = last_profiles(paths)
-          Progress.show("merging") do |progress|
-            last.each_with_index { |path, index| merge.add(Inputs.load(path, progress: progress.at = "#{index} of #{last.size}")) }
+          paths, last = last_profiles(paths, arguments)
+          last = Progress.show("merging") do |progress|
+            Inputs.readable(last, arguments) { |path| path if merge.add(Inputs.load(path, progress: progress.at = "#{merge.profiles} of #{last.size}")) }
           end
+          raise Failure, "#{arguments.join(", ")}: no profile can be read" if last.empty?
+
           Convert.save(merge.profile(files: paths.size), format, output)
           tell(paths, last, output)
         end
@@ -45,19 +47,21 @@ module HeapSample
           return "pb.gz" if output == Inputs::STDIN
 
           FORMATS.find { |ending| output.end_with?(ending) }&.delete_prefix(".") or
-            raise UsageError, "#{output}: its name ends with neither .pb.gz nor .pb"
+            raise UsageError, "#{output}: the name must end with .pb.gz or .pb"
         end
 
-        def last_profiles(paths)
+        # The paths that can be read, and of these the last of each process.
+        def last_profiles(paths, named)
           Progress.show("looking at #{paths.size} files") do |progress|
             done = 0
-            Tool::Merge.last_of_each(paths) { |path| Inputs.meta(path).tap { progress.at = done += 1 } }
+            metas = Inputs.readable(paths, named) { |path| [path, Inputs.meta(path).tap { progress.at = done += 1 }] }.to_h
+            [metas.keys, Tool::Merge.last_of_each(metas.keys) { |path| metas.fetch(path) }]
           end
         end
 
         def tell(paths, last, output)
           passed_over = paths.size - last.size
-          Message.say("#{passed_over} of #{paths.size} profiles were earlier ones of the same processes, and do not count") if passed_over > 0
+          Message.say("#{passed_over} of #{paths.size} profiles are left out: the same processes have later ones") if passed_over > 0
           tell_written(output, ": #{last.size} profile#{"s" unless last.size == 1}")
         end
       end

@@ -7,28 +7,29 @@ module HeapSample
       class Ps < ReportCommand
         TAKES = [].freeze
         STACKS = false
-        SUMMARY = "which Rubies run here: memory, growth, threads; with --seconds, what grows"
+        SUMMARY = "list the Ruby processes on this machine that have the sampler: memory, growth, threads"
         USAGE = "[options]"
+        EXAMPLES = <<~TEXT
+          heapsample ps
+          heapsample ps --seconds 30                    also diagnose each process for 30 seconds
+          heapsample ps --json | jq '.[].process_id'
+        TEXT
         HELP = <<~TEXT
-          Each running Ruby with the heap sampler that you may ask, the one that grew most first. A process
-          is the child of the one whose number is under "of". Growth is that of RSS since sampling started.
-          A process that nobody has asked yet is not asked for this either. Below is who answers HTTP, for
-          itself and for others with the same http=.
+          Lists every process with the heap sampler that your user can connect to. The process that grew most
+          is first. The column "of" has the number of the parent process. Growth is RSS growth since sampling
+          started, and is known only for processes with an open control socket.
+          Processes that answer HTTP are listed below the table.
 
-          With --seconds those that are sampled are watched for so long, and the first line of each one's
-          diagnosis is below the table.
-
-              heapsample ps
-              heapsample ps --seconds 30
-              heapsample ps --json | jq '.[].process_id'
-
+          With --seconds, the first line of each diagnosis is printed below the table.
         TEXT
         HEAD = [["pid", :right], ["of", :right, 2], ["RSS", :right], ["grew", :right], ["in", :right], ["threads", :right, 1], ["sampled", :left], ["title", :left]].freeze
 
         # Of a process that only its own user and root may ask.
         UNKNOWN = "?"
-        FOREIGN = "#{UNKNOWN} belongs to another user: ask as that user, or as root."
-        private_constant :UNKNOWN, :FOREIGN
+        FOREIGN = "#{UNKNOWN} belongs to another user; run this as that user or as root."
+        # One that does not answer holds up no other.
+        AT_ONCE = 200
+        private_constant :UNKNOWN, :FOREIGN, :AT_ONCE
 
         def call(arguments)
           expect(arguments, 0..0, "")
@@ -37,7 +38,7 @@ module HeapSample
 
           layout = Layout.new(**analysis_options.slice(:width, :style, :root))
           sections = [table(layout, said), *http_lines(layout, said), foreign_line(layout, said), *first_lines(layout, said)]
-          puts said.empty? ? "No Ruby with the heap sampler runs here that you may ask." : layout.text(sections)
+          puts said.empty? ? "No Ruby with the heap sampler runs here, or you may not connect to it." : layout.text(sections)
           refused.each { |message| Message.say(message) }
           nil
         end
@@ -45,21 +46,25 @@ module HeapSample
         private
 
         def define_live(parser)
-          parser.on("--seconds N", "watch those that are sampled for so long, and say what grows") do |seconds|
+          parser.on("--seconds SECONDS", "seconds to watch sampled processes, and show what grows (default: do not watch)") do |seconds|
             options[:seconds] = number("--seconds", seconds, 0.1.., "a number of seconds, 0.1 or more")
           end
         end
 
         def all
           refused = []
-          said = (LiveProcess.all.reject { |process| process.pid == Process.pid }).filter_map do |process|
-            (process.listens? ? process.hello : process.outline).merge(process_id: process.pid)
-          rescue LiveProcess::Refused => e
-            refused << e.message
-            nil
-          end
+          others = LiveProcess.all.reject { |process| process.pid == Process.pid }
+          said = others.each_slice(AT_ONCE).flat_map { |some| some.map { |process| Thread.new { about(process, refused) } }.filter_map(&:value) }
           refused.concat(diagnose(said)) if options[:seconds]
           [said.sort_by.with_index { |about, index| [-(grew(about) || -1), index] }, refused]
+        end
+
+        # nil if it cannot be asked: why not is added to +refused+.
+        def about(process, refused)
+          (process.listens? ? process.hello : process.outline).merge(process_id: process.pid)
+        rescue LiveProcess::Refused => e
+          refused << e.message
+          nil
         end
 
         # Adds the first line of the diagnosis; what could not be asked.
@@ -96,7 +101,7 @@ module HeapSample
         def row(layout, about)
           account, grew = about[:account], grew(about)
           [about[:process_id].to_s, about[:parent_id].to_s, account&.rss ? layout.bytes(account.rss) : "?",
-           grew ? layout.bytes(grew, sign: true) : Layout::NOTHING, grew ? layout.duration((about[:taken_ns] - about[:started_ns]) / 1e9) : Layout::NOTHING,
+           grew ? layout.bytes(grew, sign: true) : Layout::NOTHING, grew && about[:started_ns] ? layout.duration((about[:taken_ns] - about[:started_ns]) / 1e9) : Layout::NOTHING,
            (account&.alive || {}).fetch(:threads, "?").to_s, sampled(layout, about), about[:title].to_s]
         end
 

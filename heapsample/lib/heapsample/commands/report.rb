@@ -5,15 +5,15 @@ module HeapSample
     module Commands
       # All that there is to say of one profile.
       class Report < ReportCommand
-        SUMMARY = "all of it: in use, young, malloc, churn, the memory of the process"
+        SUMMARY = "print all reports of one profile: live memory, malloc, allocation, process memory"
         USAGE = "[options] FILE|FOLDER|PID"
+        EXAMPLES = <<~TEXT
+          heapsample report heap.pb.gz
+          heapsample report heap.pb.gz --by method --top 5
+        TEXT
         HELP = <<~TEXT
-          What GC.sample_profile.report prints: what is in use by line and by class, what malloc gave, what
-          is young, what comes and goes, where the memory of the process is, and a sentence that reads it.
-
-              heapsample report heap.pb.gz
-              heapsample report heap.pb.gz --by method --top 5
-
+          Prints the same text as GC.sample_profile.report. Its parts are live memory by line and by class,
+          malloc memory, young objects, allocation, the memory of the process, and a summary.
         TEXT
 
         def call(arguments)

@@ -10,18 +10,19 @@ module HeapSample
       # Runs a command with sampling on, and reports what it kept.
       class Run < ReportCommand
         TAKES = %i[grouping memory top].freeze
-        SUMMARY = "run a Ruby command sampled, then report what it kept"
+        SUMMARY = "run a command with sampling, then report what it retains"
         USAGE = "[options] [SETTINGS] -- COMMAND [ARGUMENTS…]"
+        EXAMPLES = <<~TEXT
+          heapsample run -- ruby app.rb
+          heapsample run interval=64k -- bundle exec rake test
+          heapsample run -o profiles -- bin/rails runner 'Job.new.perform'
+        TEXT
         HELP = <<~TEXT
-          Runs COMMAND (any: ruby, bundle exec, rake, a shell script) with RUBY_HEAP_SAMPLE set, so that
-          every Ruby in it that has the sampler writes its profile at exit, children too. Then reports,
-          on stderr: stdout is the command's. Exit status and signals are those of the command.
-          SETTINGS are the sampler's, such as interval=64k or every=60,keep=10 (ruby --help).
-
-              heapsample run -- ruby app.rb
-              heapsample run interval=64k -- bundle exec rake test
-              heapsample run -o profiles -- bin/rails runner 'Job.new.perform'
-
+          COMMAND can be any command, such as ruby, bundle exec, rake or a shell script.
+          SETTINGS are settings of the sampler, such as interval=64k or every=60,keep=10 (see ruby --help).
+          The command runs with RUBY_HEAP_SAMPLE set: each Ruby with the sampler writes a profile at exit,
+          child processes too. The report is printed to stderr; stdout belongs to the command.
+          Exit status and signals are the same as without heapsample.
         TEXT
         VARIABLE = "RUBY_HEAP_SAMPLE"
         PROFILE_NAME = "heap-%p-%t.pb.gz"
@@ -48,7 +49,7 @@ module HeapSample
         # Options end where the settings or the command begin.
         def parse(parser, arguments)
           at = arguments.index("--")
-          raise UsageError, "no -- before the command (usage: heapsample run #{USAGE})" unless at || arguments.intersect?(%w[-h --help])
+          raise UsageError, "the -- before the command is missing (usage: heapsample run #{USAGE})" unless at || arguments.intersect?(%w[-h --help])
 
           at ||= arguments.size
           rest = parser.permute(arguments[0, at])
@@ -56,23 +57,23 @@ module HeapSample
         end
 
         def split((settings, command))
-          raise UsageError, "which command? (usage: heapsample run #{USAGE})" if command.empty?
+          raise UsageError, "no command given (usage: heapsample run #{USAGE})" if command.empty?
 
           if settings.any? { |setting| setting.match?(/(?:\A|,)output=/) }
-            raise UsageError, "output= is heapsample's here: -o names the folder"
+            raise UsageError, "output= cannot be set here; name the folder with -o"
           end
           [settings, command]
         end
 
         def define_own(parser)
-          parser.on("-o", "--output FOLDER", "keep the profiles there (a temporary folder)") { |folder| options[:output] = folder }
-          parser.on("-q", "--quiet", "no report") { options[:quiet] = true }
+          parser.on("-o", "--output FOLDER", "folder for the profiles (default: a temporary folder)") { |folder| options[:output] = folder }
+          parser.on("-q", "--quiet", "print no report") { options[:quiet] = true }
         end
 
         # A comma ends a setting, also in a path.
         def output_folder
           folder = options[:output] ? File.expand_path(options[:output]) : Dir.mktmpdir("heapsample-")
-          raise Failure, "#{folder}: the sampler's settings cannot have a comma in a path" if folder.include?(",")
+          raise Failure, "#{folder}: the path must not contain a comma; name another folder" if folder.include?(",")
 
           FileUtils.mkdir_p(folder)
           folder
@@ -97,8 +98,8 @@ module HeapSample
         # Of settings that make no sense the sampler says so itself, and samples nothing.
         def none_written(folder, settings, command)
           FileUtils.rmdir(folder) unless options[:output]
-          unless_told = settings.empty? ? "perhaps" : "if no line above says what is wrong with #{settings.join(",")},"
-          Message.say("#{command.first}: no profile was written: #{unless_told} its Ruby has no heap sampler")
+          check = settings.empty? ? "" : "#{settings.join(",")} (any error is above), and "
+          Message.say("#{command.first}: no profile was written; check #{check}that its Ruby has the heap sampler")
           @missing = true
         end
 
@@ -116,13 +117,13 @@ module HeapSample
 
         def analysis(profile)
           report = HeapSample::Report.new(profile, **analysis_options(:by, :kind, :top, io: $stderr))
-          options[:json] ? JSON.pretty_generate(report.to_h) : report.to_s
+          options[:json] ? Printable.json(report.to_h) : report.to_s
         end
 
         def where(paths)
           first = Shellwords.escape(paths.last)
-          more = paths.size > 1 ? " and #{paths.size - 1} more beside it" : ""
-          "Profile: #{first}#{more} (heapsample top, tree, flame … read it)"
+          more = paths.size > 1 ? " and #{paths.size - 1} more next to it" : ""
+          "Profile: #{first}#{more} (read it with heapsample top, tree, flame …)"
         end
 
         # As if this process had been the command.
@@ -190,7 +191,7 @@ module HeapSample
 
         def hint(ruby)
           own = RbConfig.ruby
-          defined?(GC::SampleProfile) && own != ruby ? "; #{own} has it: put #{File.dirname(own)} first in PATH" : ""
+          defined?(GC::SampleProfile) && own != ruby ? "; #{own} has it; put #{File.dirname(own)} first in PATH" : ""
         end
       end
     end

@@ -5,14 +5,15 @@ module HeapSample
     module Commands
       # Changes what a running process samples.
       class Set < Start
-        SUMMARY = "change the settings of a running process that is sampled"
+        SUMMARY = "change the sampling settings of a running process"
         USAGE = "PID SETTINGS"
+        EXAMPLES = <<~TEXT
+          heapsample set 4711 interval=64k,every=60,output=/var/tmp/heap/
+        TEXT
         HELP = <<~TEXT
-          The SETTINGS are those of RUBY_HEAP_SAMPLE, separated by commas (doc/settings.md). What is
-          not given stays. Samples that are held stay, too.
-
-              heapsample set 4711 interval=64k,every=60,output=/var/tmp/heaps/
-
+          SETTINGS are the settings of RUBY_HEAP_SAMPLE, separated by commas.
+          `ruby --help` and doc/settings.md list them, with units and defaults.
+          Other settings and existing samples do not change.
         TEXT
 
         private

@@ -7,15 +7,16 @@ module HeapSample
       class Shape < ReportCommand
         TAKES = [].freeze
         STACKS = false
-        SUMMARY = "whether a process bloats, fragments or leaks, with a plot"
+        SUMMARY = "show which part of a process grew, and when, with a plot"
         USAGE = "[options] FILE…|FOLDER|PID"
         SECONDS = 30.0
+        EXAMPLES = <<~TEXT
+          heapsample shape /var/tmp/heap/
+          heapsample shape 4711 --seconds 60
+        TEXT
         HELP = <<~TEXT
-          From the accounts of memory in a series: which part of the process grew, and when, as a plot and as
-          growth in four equal parts of the time. The verdict is that of `heapsample FOLDER`.
-
-              heapsample shape /var/tmp/profiles
-
+          Shows the growth of each part of the process memory, also in four equal parts of the time.
+          The verdict is the same as in `heapsample FOLDER`.
         TEXT
 
         def call(arguments)

@@ -5,14 +5,14 @@ module HeapSample
     module Commands
       # Ends the sampling of a running process.
       class Stop < Start
-        SUMMARY = "sample a running process no longer"
+        SUMMARY = "stop sampling in a running process, and discard its samples"
         USAGE = "PID"
+        EXAMPLES = <<~TEXT
+          heapsample convert 4711 -o heap.pb.gz    save a profile first, if you need one
+          heapsample stop 4711
+        TEXT
         HELP = <<~TEXT
-          A running Ruby samples no longer, and forgets its samples; its program goes on. Take a profile
-          before, where you want one (heapsample convert PID -o heap.pb.gz).
-
-              heapsample stop 4711
-
+          The program runs on.
         TEXT
 
         private

@@ -6,17 +6,17 @@ module HeapSample
       # What is in use, or was allocated, or died, row by row.
       class Top < ReportCommand
         TAKES = %i[grouping value shares memory top filters].freeze
-        SUMMARY = "what is in use (or allocated, young, dead) by line, method, class, gem …"
+        SUMMARY = "rank live memory by line, method, class or gem"
         USAGE = "[options] FILE|FOLDER|PID"
+        EXAMPLES = <<~TEXT
+          heapsample top heap.pb.gz                                    live memory, by line
+          heapsample top heap.pb.gz --by class --value alloc_objects   allocated objects, by class
+          heapsample top heap.pb.gz --class 'Ticket*' --age 10..       lines that allocated old tickets
+          heapsample top heap.pb.gz --free                             lines that hold nearly empty heap pages
+        TEXT
         HELP = <<~TEXT
-          The largest rows of a profile, each with its 95% interval, share and number of samples.
-          ~ marks rows of so few samples that the figure may be off by a factor of two.
-
-              heapsample top heap.pb.gz                          what is in use, by line
-              heapsample top heap.pb.gz --by class --value alloc_objects
-              heapsample top heap.pb.gz --class 'Ticket*' --age 10..    old tickets: which lines made them
-              heapsample top heap.pb.gz --free                   who keeps heap pages that are nearly empty
-
+          Prints the largest rows, each with its 95% confidence interval, share and number of samples.
+          A row marked ~ has few samples: its figure can be wrong by a factor of two.
         TEXT
 
         def asked = {**super, why: options[:why] || false}

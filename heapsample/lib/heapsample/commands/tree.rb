@@ -7,16 +7,16 @@ module HeapSample
       class Tree < ReportCommand
         TAKES = %i[grouping value memory top filters].freeze
         STACKS = false
-        SUMMARY = "callers or callees as a tree, collapsed where nothing branches"
+        SUMMARY = "show memory as a tree of callers or callees"
         USAGE = "[options] FILE|FOLDER|PID"
+        EXAMPLES = <<~TEXT
+          heapsample tree heap.pb.gz
+          heapsample tree heap.pb.gz --callers --class Seat         callers that allocate seats
+          heapsample tree heap.pb.gz --stack Ticket::Cache.store    only stacks with this method
+        TEXT
         HELP = <<~TEXT
-          Memory by stack: from the root down (callees), or from the allocating line up (--callers). A chain
-          in which nothing branches is one node; small nodes are summed.
-
-              heapsample tree heap.pb.gz
-              heapsample tree heap.pb.gz --callers --class Seat       who makes seats, and for whom
-              heapsample tree heap.pb.gz --stack Ticket::Cache.store
-
+          The tree starts at the root of the stacks and shows callees. With --callers, the tree starts at the
+          line that allocated the memory. A chain without branches is one node. Small nodes are combined.
         TEXT
 
         def call(arguments)
@@ -26,7 +26,7 @@ module HeapSample
         private
 
         def define_own(parser)
-          parser.on("--callers", "from the allocating line up, not from the root down") { options[:direction] = :callers }
+          parser.on("--callers", "start at the line that allocated the memory") { options[:direction] = :callers }
         end
 
         def define_grouping(parser)
@@ -34,7 +34,7 @@ module HeapSample
         end
 
         def define_top(parser)
-          define_nodes(parser, "nodes", 40, "nodes smaller than this share of all are summed up (0.5)")
+          define_nodes(parser, "nodes", HeapSample::Tree::ROWS, HeapSample::Tree::MIN_SHARE)
         end
       end
     end

@@ -7,17 +7,17 @@ module HeapSample
       class Watch < ReportCommand
         TAKES = [].freeze
         STACKS = false
-        SUMMARY = "watch a running process: its memory, and what grows since you look"
+        SUMMARY = "watch the memory of a running process, and the lines that grow"
         USAGE = "[options] PID|URL"
+        EXAMPLES = <<~TEXT
+          heapsample watch 4711
+          heapsample watch 4711 --json --seconds 60 > growth.jsonl    one JSON line per second
+        TEXT
         HELP = <<~TEXT
-          RSS by part, threads, how much is allocated, the time that GC takes, and the lines that have grown since
-          you look, anew each second. On a terminal: p pauses, s sorts by growth or by allocation, r counts
-          growth from now on, n takes the next Ruby (as heapsample ps lists them), q ends. On a pipe there is a
-          table a second, with --json a line.
-
-              heapsample watch 4711
-              heapsample watch 4711 --json --seconds 60 > growth.jsonl
-
+          Shows RSS by part, threads, allocation rate, GC time, and the lines that grew since the command started.
+          Keys on a terminal: p (pause), s (sort by growth or by allocation), r (reset growth to zero),
+          n (next process of `heapsample ps`), q (quit).
+          Without a terminal, each update is one table; with --json, each update is one line.
         TEXT
 
         def call(arguments)
@@ -40,8 +40,8 @@ module HeapSample
         def define_live(parser); end
 
         def define_own(parser)
-          parser.on("--every SECONDS", "how often to look (1)") { |seconds| options[:every] = number("--every", seconds, 0.1.., "a number of seconds, 0.1 or more") }
-          parser.on("--seconds N", "end after so many seconds") { |seconds| options[:seconds] = number("--seconds", seconds, 0.1.., "a number of seconds, 0.1 or more") }
+          parser.on("--every SECONDS", "seconds between two updates (default: 1)") { |seconds| options[:every] = number("--every", seconds, 0.1.., "a number of seconds, 0.1 or more") }
+          parser.on("--seconds SECONDS", "seconds until the command ends (default: no limit)") { |seconds| options[:seconds] = number("--seconds", seconds, 0.1.., "a number of seconds, 0.1 or more") }
         end
       end
     end

@@ -8,22 +8,23 @@ module HeapSample
         FORMATS = %w[text json markdown folded].freeze
         TAKES = %i[grouping top filters].freeze
         STACKS = false
-        SUMMARY = "who keeps what is alive: constants, variables, blocks, threads"
+        SUMMARY = "show what retains memory: constants, variables, blocks, threads"
         USAGE = "[options] FILE|FOLDER|PID [-o OUTPUT.html]"
+        EXAMPLES = <<~TEXT
+          heapsample why 4711                                      a running process
+          heapsample why heap.pb.gz --class 'Ticket*' --full       what retains tickets, every step
+          heapsample why after.pb.gz --grown-since before.pb.gz    only memory allocated in between
+          heapsample why heap.pb.gz --stuck                        permanently blocked threads
+          heapsample why heap.pb.gz -o why.html                    a page with the graph of references
+        TEXT
         HELP = <<~TEXT
-          The references that keep memory alive, from the root down, for profiles that were taken with a
-          walk over the heap: why=N in RUBY_HEAP_SAMPLE, or GC.sample_profile(why: true). Of a folder it
-          takes the last such profile. A running process is asked for one now: Ruby code stands still while
-          the kernel copies its page tables, then a child of it walks for seconds. Names of code only: never
-          what is in a key or a string.
+          Prints the references that retain memory, from the root down. Only profiles with a heap walk
+          contain references: some of the profiles that the setting every=SECONDS writes (see why=), and
+          the profiles of GC.sample_profile(why: true). For a folder, the last such profile is used.
 
-              heapsample why heap.pb.gz
-              heapsample why heap.pb.gz --class 'Ticket*' --full
-              heapsample why after.pb.gz --grown-since before.pb.gz
-              heapsample why heap.pb.gz --stuck
-              heapsample why 4711 --full-gc
-              heapsample why heap.pb.gz -o why.html          the page, as a graph of references
-
+          In a running process, the command starts a heap walk. Ruby code pauses while the process forks.
+          The child process then walks the heap for some seconds.
+          The result contains names from the code, and never the contents of keys or strings.
         TEXT
 
         def call(arguments)
@@ -46,7 +47,7 @@ module HeapSample
           output = output_path(paths, ".html")
           Flame.check_format(output)
           none = %i[format json stuck by full].find { |name| options[name] }
-          raise UsageError, "--#{none} is of the text: leave it out with -o" if none
+          raise UsageError, "--#{none} cannot be combined with -o; remove one of them" if none
 
           view = View.new(why.since ? [why.since, why.profile] : why.profile, opens: :kept, **options.slice(:root))
           page = Progress.show("making #{output}") { view.to_s }
@@ -55,10 +56,10 @@ module HeapSample
         end
 
         def print_stuck(why)
-          raise UsageError, "--stuck is of the whole process: leave out filters and --grown-since" if why.profile.filtered || why.since
+          raise UsageError, "--stuck covers the whole process; remove filters and --grown-since" if why.profile.filtered || why.since
 
           json = options[:json] || options[:format] == "json"
-          $stdout.write(json ? "#{JSON.pretty_generate(stuck: why.stuck.map(&:to_h))}\n" : why.text.stuck_alone)
+          $stdout.write(json ? "#{Printable.json({stuck: why.stuck.map(&:to_h)})}\n" : why.text.stuck_alone)
           nil
         end
 
@@ -74,21 +75,21 @@ module HeapSample
         end
 
         def define_own(parser)
-          define_output(parser, ".html")
-          parser.on("--grown-since FILE", "only what came after that earlier profile") { |path| options[:since] = path }
-          parser.on("--full", "with arrays, hashes and all steps of long ways") { options[:full] = true }
-          parser.on("--stuck", "only threads that can never wake, and where they wait") { options[:stuck] = true }
-          parser.on("--format FORMAT", FORMATS.join(", ")) { |format| options[:format] = choice("--format", format, FORMATS) }
+          define_output(parser, ".html", default: "default: print text")
+          parser.on("--grown-since FILE", "only memory allocated after this earlier profile (default: all)") { |path| options[:since] = path }
+          parser.on("--full", "print arrays, hashes and every step of long chains") { options[:full] = true }
+          parser.on("--stuck", "print only permanently blocked threads, and where they wait") { options[:stuck] = true }
+          parser.on("--format FORMAT", "output format: #{FORMATS.join(", ")} (default: text)") { |format| options[:format] = choice("--format", format, FORMATS) }
         end
 
         def define_grouping(parser)
-          parser.on("--by KIND", "what ends a way: class (usual),", "or #{[*(Groups::BY - [:class]), Groups::LABEL].join(", ")}") do |by|
+          parser.on("--by KIND", "group by #{Groups::BY.join(", ")}", "or #{Groups::LABEL}; app: nearest line of the application (default: class)") do |by|
             options[:by] = grouping("--by", by, Groups::BY)
           end
         end
 
         def define_top(parser)
-          define_nodes(parser, "lines", HeapSample::Why::ROWS, "what is smaller than this share of all is summed up (1)")
+          define_nodes(parser, "lines", HeapSample::Why::ROWS, HeapSample::Why::MIN_SHARE)
         end
       end
     end

@@ -27,18 +27,18 @@ module HeapSample
 
       # What is asked for a profile of now, a LiveProcess or a LiveURL; nil if +path+ names none.
       def live(path)
-        LiveSource.named(path) unless path == STDIN
+        LiveSource.named(path) unless path == STDIN || !path.valid_encoding?
       end
 
       # What is asked for its memory of now, or UsageError.
       def asked(path)
-        live(path) or raise UsageError, "#{path}: no process: give the number of a running Ruby (heapsample ps lists them), the path of its socket, or a URL"
+        live(path) or raise UsageError, "#{path}: not a process; give the PID of a running Ruby (heapsample ps lists them), its socket, or a URL"
       end
 
       # The running process of that name, or UsageError.
       def running(path)
         source = asked(path)
-        raise UsageError, "#{path}: over HTTP nothing is changed: name the process where it runs (heapsample ps lists them)" if source.is_a?(LiveURL)
+        raise UsageError, "#{path}: settings cannot be changed over HTTP; give the PID, on its machine (heapsample ps lists them)" if source.is_a?(LiveURL)
 
         source
       end
@@ -61,7 +61,7 @@ module HeapSample
       end
 
       def last_in(folder)
-        known = Progress.show("looking at #{folder}") { expand([folder]).filter_map { |path| dated(path) } }
+        known = Progress.show("looking at #{folder}") { readable(expand([folder])) { |path| dated(path) } }
         raise Failure, "#{folder}: no profile in this folder can be read" if known.empty?
 
         wanted = known.select { |(*, info)| !block_given? || yield(info) }
@@ -72,14 +72,28 @@ module HeapSample
         path
       end
 
-      # Path, time and Meta of a profile; nil if it is damaged or gone (keep= deletes).
+      # What the block makes of each path; those that are damaged are left out, and said; those that are gone are left
+      # out (keep= deletes).  One that the user +named+ must be read.
+      def readable(paths, named = [])
+        warnings = []
+        found = paths.filter_map do |path|
+          yield path
+        rescue FormatError, Failure => e
+          raise if named.include?(path)
+
+          warnings << "#{e.message}: left out" and nil
+        rescue SystemCallError => e
+          warnings << "#{path}: #{reason(e)}: left out" unless e.is_a?(Errno::ENOENT)
+          nil
+        end
+        Series.few(warnings).each { |warning| Message.say(warning) }
+        found
+      end
+
+      # Path, time and Meta of a profile.
       def dated(path)
         info = Meta.new(PprofReader.read_meta(path))
         [path, info.taken || File.mtime(path), info]
-      rescue FormatError => e
-        Message.say("#{e.message}: left out")
-      rescue Errno::ENOENT
-        nil
       end
 
       # The profiles among +paths+, of which folders stand for what is in them.
@@ -95,24 +109,19 @@ module HeapSample
       end
 
       def profiles_in(folder)
-        Dir.children(folder).sort.filter_map do |name|
-          path = File.join(folder, name)
-          path if name.end_with?(*ENDINGS) && !name.start_with?(".") && File.file?(path)
-        end
+        Series.in_folder(folder)
       rescue SystemCallError => e
         raise Failure, "#{folder}: #{reason(e)}"
       end
 
       def opened(path)
-        raise Failure, "#{path}: is a folder, not a profile" if File.directory?(path)
-
         yield
       rescue Errno::ENOENT
         raise missing(path)
       rescue SystemCallError => e
         raise Failure, "#{path}: #{reason(e)}"
       rescue NoMemoryError
-        raise Failure, "#{path}: there is not enough memory to read it"
+        raise Failure, "#{path}: not enough memory to read it"
       end
 
       # A Failure that names the nearest there is.

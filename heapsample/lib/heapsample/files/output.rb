@@ -15,10 +15,10 @@ module HeapSample
         stat = stat(path, $stdout)
         input = inputs.find { |one| same?(stat, stat(one, $stdin)) }
         which = input == path ? "an input" : "the same file as the input #{input}"
-        raise UsageError, "#{path}: is #{which}: write it elsewhere" if input
+        raise UsageError, "#{path}: is #{which}; name another output" if input
 
         folder = File.dirname(path)
-        raise Failure, "#{path}: there is no such folder: #{folder}" unless path == Inputs::STDIN || File.directory?(folder)
+        raise Failure, "#{path}: no such folder: #{folder}" unless path == Inputs::STDIN || File.directory?(folder)
       end
 
       BINARY = %w[pb pb.gz].freeze
@@ -27,7 +27,7 @@ module HeapSample
       def check_terminal(path, format)
         return unless path == Inputs::STDIN && $stdout.tty? && BINARY.include?(format)
 
-        raise UsageError, "-: .#{format} is not for a terminal: -o FILE, or send it to a file or a program with > or |"
+        raise UsageError, "-: .#{format} cannot be shown on a terminal; add -o FILE, or use > or |"
       end
 
       def stat(path, stream)

@@ -8,11 +8,11 @@ module HeapSample
       include Values
 
       NAMES = {
-        class: ["NAME", "of this class; * stands for anything: 'Ticket*'"],
-        type: ["NAME", "of this type: T_STRING or STRING, T_OBJECT, …"],
-        path: ["PATH", "of a line in this file or folder: app/models, user.rb:12"],
-        gem: ["NAME", "of a line in this gem"],
-        stack: ["PATH|NAME", "with this file, folder or method anywhere on the stack"]
+        class: ["NAME", "class; * matches any text: 'Ticket*'"],
+        type: ["NAME", "type: T_STRING or STRING, T_OBJECT, …"],
+        path: ["PATH", "line in this file or folder: app/models, user.rb:12"],
+        gem: ["NAME", "line in this gem"],
+        stack: ["PATH|NAME", "file, folder or method anywhere in the stack"]
       }.freeze
 
       # Name => what Profile#filter takes.
@@ -25,16 +25,16 @@ module HeapSample
 
       def define(parser)
         parser.separator ""
-        parser.separator "Only what is (NAME may be a list a,b and a /regular expression/):"
+        parser.separator "Filters (default: all rows). NAME can be a list a,b or a /regular expression/:"
         NAMES.each do |name, (argument, text)|
           parser.on("--#{name} #{argument}", text) { |value| add(name, value, patterns("--#{name}", value)) }
         end
-        parser.on("--label NAME=VALUE", "of what was allocated under this label: controller=orders") { |value| add_label(value) }
+        parser.on("--label NAME=VALUE", "label at allocation: controller=orders") { |value| add_label(value) }
       end
 
       # The value is an age or a range of ages; where a block is given, it gets it.
       def define_age(parser)
-        parser.on("--age GCS", "of objects that old, in GCs: 3.. or 0..2 or 5") do |value|
+        parser.on("--age GCS", "age in GCs: 3.. or 0..2 or 5") do |value|
           ages = range("--age", value)
           block_given? ? yield(ages) : add(:age, value, ages)
         end
@@ -74,7 +74,7 @@ module HeapSample
       # Of several all must agree.
       def add_label(given)
         name, value = given.split("=", 2)
-        refuse("--label", given, "it is NAME=VALUE, as in controller=orders") if name.to_s.empty?
+        refuse("--label", given, "it must be NAME=VALUE, such as controller=orders") if name.to_s.empty?
         add(:label, [@given[:label], given].compact.join(" --label "),
             {**@wanted.fetch(:label, {}), name => value ? patterns("--label", value) : true})
       end

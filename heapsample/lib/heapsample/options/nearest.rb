@@ -15,6 +15,7 @@ module HeapSample
       # The same but for upper and lower case, else what is spelled alike, else what holds the
       # text, in the order of +names+; empty if nothing is near.
       def of(text, names)
+        text, *names = [text, *names].map { |name| Printable.utf8(name) }
         equal = names.select { |name| name.casecmp?(text) }
         return equal.first(1) unless equal.empty?
 

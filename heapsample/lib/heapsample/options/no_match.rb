@@ -25,7 +25,7 @@ module HeapSample
         return "--#{name} #{@given[name]}: #{WHAT.fetch(name)} in #{where}; #{hint(name)}" if name
 
         both = @given.map { |one, value| "--#{one} #{value}" }.join(" and ")
-        "nothing in #{where} matches #{both} together, though each of them matches something"
+        "nothing in #{where} matches #{both} together; leave out one of them"
       end
 
       private
@@ -46,7 +46,7 @@ module HeapSample
           now = profile.info.gc_count or next []
           profile.table.filter_map { |row| row[Columns::BIRTH_GC] }.minmax.compact.map { |birth| now - birth }
         end
-        known.empty? ? "no age is known in it" : "ages go from #{known.min} to #{known.max}"
+        known.empty? ? "no age is known" : "ages go from #{known.min} to #{known.max}"
       end
 
       # Values of the label that is not so; else the labels that there are.
@@ -56,7 +56,7 @@ module HeapSample
         return "#{name} is #{values.first(LARGEST).join(", ")}" unless values.nil? || values.empty?
 
         names = @profiles.flat_map(&:label_names).uniq
-        names.empty? ? "no label was set: see GC::SampleProfile.with_labels" : "it has the labels #{names.join(", ")}"
+        names.empty? ? "no label was set; see GC::SampleProfile.with_labels" : "it has the labels #{names.join(", ")}"
       end
 
       # What there is, the largest first.

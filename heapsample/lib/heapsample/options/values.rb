@@ -17,8 +17,8 @@ module HeapSample
         found = choices.include?(value) ? [value] : choices.select { |name| name.start_with?(value) }
         return found.first if found.size == 1
 
-        refuse(option, value, "it can be #{found.join(", ")}") if found.size > 1 && found.size < choices.size
-        refuse(option, value, "it is one of #{choices.join(", ")}#{Nearest.question(value, choices)}")
+        refuse(option, value, "it is ambiguous; write one of #{found.join(", ")}") if found.size > 1 && found.size < choices.size
+        refuse(option, value, "it must be one of #{choices.join(", ")}#{Nearest.question(value, choices)}")
       end
 
       # One of +kinds+, or a label: what Groups.by takes.
@@ -26,19 +26,19 @@ module HeapSample
         return value.to_sym if Labels.named(value)
 
         choice(option, value, [*kinds, Groups::LABEL]).to_sym.tap do |by|
-          refuse(option, value, "say which label: label:controller") if by.to_s == Groups::LABEL
+          refuse(option, value, "the label is missing; write one such as label:controller") if by.to_s == Groups::LABEL
         end
       end
 
       def positive(option, value)
         number = Integer(value, 10, exception: false)
-        number && number > 0 ? number : refuse(option, value, "it is a whole number above 0")
+        number && number > 0 ? number : refuse(option, value, "it must be a whole number above 0")
       end
 
       # +meaning+ says what the number is: "a number of seconds, 0 or more".
       def number(option, value, range, meaning)
         number = Float(value, exception: false)
-        number && range.cover?(number) ? number : refuse(option, value, "it is #{meaning}")
+        number && range.cover?(number) ? number : refuse(option, value, "it must be #{meaning}")
       end
 
       # Of names: "Ticket", "Ticket,Order", "/Tick/".
@@ -46,7 +46,7 @@ module HeapSample
         return Regexp.new(value[1..-2]) if value.size > 2 && value.start_with?("/") && value.end_with?("/") && value.count("/") == 2
 
         list = value.split(",").reject(&:empty?)
-        refuse(option, value, "it is empty") if list.empty?
+        refuse(option, value, "it is empty; give a name") if list.empty?
 
         list.size == 1 ? list.first : list
       rescue RegexpError => e
@@ -58,7 +58,7 @@ module HeapSample
         match = value.match(/\A(\d+)?(\.\.)?(\d+)?\z/)
         first, dots, last = match&.captures&.then { |from, dots, to| [from&.to_i, dots, to&.to_i] }
         valid = match && (dots ? first || last : first && !last) && !(dots && first && last && last < first)
-        refuse(option, value, "it is 3.. or 0..2 or 5") unless valid
+        refuse(option, value, "it must be a number or a range, such as 5, 3.. or 0..2") unless valid
 
         dots ? ((first || 0)..last) : (first..first)
       end

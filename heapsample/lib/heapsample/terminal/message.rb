@@ -7,7 +7,7 @@ module HeapSample
       module_function
 
       def say(text)
-        warn "heapsample: #{Layout.clean(text.dup.scrub("?").gsub(/[[:cntrl:]]+/, " ").strip)}"
+        warn "heapsample: #{Printable.text(Printable.utf8(text).gsub(/\s*\n\s*/, " ").strip)}"
       end
     end
   end

@@ -51,7 +51,7 @@ module HeapSample
 
       def print_line
         @printed = true
-        text = "#{@what}#{": #{@at}" if @at} (#{(now - @started).floor} s)"
+        text = Printable.text("#{@what}#{": #{@at}" if @at} (#{(now - @started).floor} s)")
         @io.print("\r\e[K#{text[0, Terminal.new(@io).width - 1]}")
       end
 

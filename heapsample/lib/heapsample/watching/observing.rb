@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "zlib" # here: threads that require it at the same time are warned of
+
 module HeapSample
   module Tool
     # Running processes, looked at for some time: a Series of each.  All are looked at in the same time.
@@ -41,7 +43,7 @@ module HeapSample
           rest = began + (@seconds * index / (PROFILES - 1)) - now
           sleep(rest) if rest.positive?
           progress.at = "#{index + 1} of #{PROFILES} profiles"
-          left = left.select { |source| ask(source, last: index == PROFILES - 1) }
+          left = left.map { |source| [source, Thread.new { ask(source, last: index == PROFILES - 1) }] }.select { |_, asked| asked.value }.map(&:first)
           break if left.empty?
         end
       end
@@ -61,7 +63,7 @@ module HeapSample
       # Sampling may be stopped and started meanwhile.
       def last_session(source, profiles)
         found = profiles.chunk_while { |one, other| session_of(one) == session_of(other) }.to_a
-        @refused << "#{source.name}: sampling began anew meanwhile; what was before is left out" if found.size > 1
+        @refused << "#{source.name}: sampling was restarted; earlier profiles are left out" if found.size > 1
         found.last
       end
 

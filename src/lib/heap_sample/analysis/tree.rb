@@ -98,12 +98,12 @@ module HeapSample
 
     def check(direction, by, min_share)
       unless DIRECTIONS.key?(direction)
-        raise ArgumentError, "direction is one of #{DIRECTIONS.keys.map(&:inspect).join(", ")}, not #{direction.inspect}"
+        raise ArgumentError, "direction must be one of #{DIRECTIONS.keys.map(&:inspect).join(", ")}, not #{direction.inspect}"
       end
-      raise ArgumentError, "by is one of #{BY.map(&:inspect).join(", ")}, not #{by.inspect}" unless BY.include?(by)
+      raise ArgumentError, "by must be one of #{BY.map(&:inspect).join(", ")}, not #{by.inspect}" unless BY.include?(by)
       return if min_share.is_a?(Numeric) && min_share.between?(0, 1)
 
-      raise ArgumentError, "min_share is a number from 0 to 1, not #{min_share.inspect}"
+      raise ArgumentError, "min_share must be a number from 0 to 1, not #{min_share.inspect}"
     end
 
     # Rows summed by trail.

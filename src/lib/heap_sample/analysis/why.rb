@@ -35,7 +35,7 @@ module HeapSample
     # are shown; +min_share+: nodes of a smaller part of all are not.  Raises ArgumentError if one of them makes no sense.
     def initialize(profile, by: :class, since: nil, full: false, top: ROWS, min_share: MIN_SHARE, **look)
       Layout.check(top: top)
-      raise ArgumentError, "min_share is a number from 0 to 1, not #{min_share.inspect}" unless min_share.is_a?(Numeric) && min_share.between?(0, 1)
+      raise ArgumentError, "min_share must be a number from 0 to 1, not #{min_share.inspect}" unless min_share.is_a?(Numeric) && min_share.between?(0, 1)
 
       look_like(look)
       @profile = profile
@@ -82,7 +82,7 @@ module HeapSample
     # The ways as folded stacks, the root first: a line each, with its bytes.  For flamegraph.pl and speedscope.
     def to_folded
       sums = ways.each_with_object(Hash.new(0.0)) do |(steps, key, estimate, _), found|
-        found[[*steps.map { |step| text.step(step) }, text.object(key)].map { |name| name.tr(";", ",") }.join(";")] += estimate.space
+        found[[*steps.map { |step| text.step(step) }, text.object(key)].map { |name| Printable.text(name).tr(";", ",") }.join(";")] += estimate.space
       end
       sums.sort.map { |names, bytes| "#{names} #{bytes.round}\n" }.join
     end
@@ -97,13 +97,13 @@ module HeapSample
 
     def no_walk
       return if profile.holders
-      return "Nobody keeps what is asked for: nothing of it was alive." if profile.info.walk && profile.info.walk.refused.nil?
+      return "Nothing retains it: none of it was live." if profile.info.walk && profile.info.walk.refused.nil?
 
       refused = profile.info.walk&.refused
-      return "Who keeps it was asked for, and refused: #{refused}." if refused
+      return "This profile has no heap walk: #{refused}." if refused
 
-      "This profile does not tell who keeps what. Ask the process while it runs (heapsample why PID), take a profile with " \
-        "GC.sample_profile(why: true), or set why=N in RUBY_HEAP_SAMPLE: each N-th periodic profile then does."
+      "This profile has no heap walk, so it cannot show what retains memory. Run heapsample why PID, " \
+        "call GC.sample_profile(why: true), or set why=N in RUBY_HEAP_SAMPLE for each N-th periodic profile."
     end
 
     def grow(top, min_share)

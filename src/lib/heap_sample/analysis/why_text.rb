@@ -40,10 +40,10 @@ module HeapSample
     def summary = @why.reason || title
 
     def to_markdown
-      return "#{@why.reason}\n" if @why.reason
+      return "#{@why.profile.info.walk&.refused ? Printable.code(@why.reason) : @why.reason}\n" if @why.reason
 
       items = drawn.map do |node, depth|
-        "#{"  " * (depth.length / 2)}- #{@layout.size(node.estimate)} #{@layout.bracketed(node.estimate)}, #{share(node)}: #{names(node).map { |name| "`#{name.tr("`", "'")}`" }.join(ARROW)}"
+        "#{"  " * (depth.length / 2)}- #{@layout.size(node.estimate)} #{@layout.bracketed(node.estimate)}, #{share(node)}: #{names(node).map { |name| Printable.code(name) }.join(ARROW)}"
       end
       "## #{title}\n\n#{items.join("\n")}\n"
     end
@@ -216,7 +216,7 @@ module HeapSample
 
       name = node.steps.each_with_index.map { |step, at| self.step(step, node.repeats[at]) }
       weak = " Too few samples to rely on." if node.weak?
-      fill("The largest: `#{shortened(name).join(ARROW)}` keeps #{@layout.amount(node.estimate)}, #{share(node)}.#{weak}".split(" "), @layout.width)
+      fill("The largest: #{Printable.code(shortened(name).join(ARROW))} keeps #{@layout.amount(node.estimate)}, #{share(node)}.#{weak}".split(" "), @layout.width)
     end
   end
 end

@@ -26,7 +26,9 @@ module HeapSample
 
     def summary = @first.summary
 
-    def to_markdown
+    def to_markdown = DiagnosisText.new(@diagnosis, @layout.markdown).markdown
+
+    def markdown # :nodoc:
       ["## #{@layout.name(@first.sentence)}", evidence, findings, advice, (markdown_table if several?), *others].compact.reject(&:empty?).join("\n\n") + "\n"
     end
 
@@ -87,7 +89,7 @@ module HeapSample
     def cells(process)
       [process.info.process_id, process.rss_now ? @layout.bytes(process.rss_now) : Layout::NOTHING,
        process.enough? ? @layout.bytes(process.rss.grew, sign: true) : Layout::NOTHING, process.kind, grade(process), process.series.size,
-       *origins.keys.map { |name| process.info.public_send(name) || "?" }, process.role.to_s]
+       *origins.keys.map { |name| @layout.bare(process.info.public_send(name) || "?") }, (@layout.bare(process.role) if process.role).to_s]
     end
 
     def columns = [*COLUMNS[0...-1], *origins.values.map { |title| [title, :left] }, COLUMNS.last]
@@ -103,13 +105,13 @@ module HeapSample
 
     def findings
       @diagnosis.findings.first(ProcessDiagnosisText::FINDINGS).map do |finding|
-        "- #{@layout.bytes(finding.grew, sign: true)} at `#{@layout.place(finding.app_line || finding.line)}`" \
-          "#{" by `#{@layout.place(finding.line)}`" if finding.app_line && finding.app_line != finding.line}"
+        "- #{@layout.bytes(finding.grew, sign: true)} at #{@layout.subject(finding.app_line || finding.line)}" \
+          "#{" by #{@layout.subject(finding.line)}" if finding.app_line && finding.app_line != finding.line}"
       end.join("\n")
     end
 
     def markdown_table
-      lines = rows.first(MOST).map { |process| "| #{cells(process).map { |cell| Layout.clean(cell.to_s).gsub("|", "\\|") }.join(" | ")} |" }
+      lines = rows.first(MOST).map { |process| "| #{cells(process).map { |cell| cell.to_s.gsub("|", "\\u007C") }.join(" | ")} |" }
       ["| #{columns.map(&:first).join(" | ")} |", "|#{" --- |" * columns.size}", *lines, *("\n#{short_ones}" unless short_ones.empty?)].join("\n")
     end
   end

@@ -12,8 +12,8 @@ module HeapSample
     #
     # The block says how much was in use when a profile was taken, by its Meta; nil: not known.  A peak is +least+ bytes above
     # the quietest profile.
-    def self.of(series, least:, &)
-      sizes = series.infos.map(&)
+    def self.of(series, least:, &size_of)
+      sizes = series.infos.map(&size_of)
       known = sizes.each_index.select { |index| sizes[index] }
       low, high = known.minmax_by { |index| sizes[index] }
       return if high.nil? || sizes[high] - sizes[low] < least

@@ -78,7 +78,7 @@ module HeapSample
     # if it is none.
     def initialize(series, warmup: nil, **look)
       unless warmup.nil? || (warmup.is_a?(Numeric) && warmup >= 0)
-        raise ArgumentError, "warmup is a number of seconds, not #{warmup.inspect}"
+        raise ArgumentError, "warmup must be a number of seconds, not #{warmup.inspect}"
       end
 
       look_like(look)

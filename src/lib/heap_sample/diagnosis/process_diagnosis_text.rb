@@ -130,9 +130,9 @@ module HeapSample
       "Too few profiles to say: #{count == 1 ? "there is 1" : "there are #{count}"} of this process, and #{ProcessDiagnosis::PROFILES_LEAST} are needed."
     end
 
-    # "21.3 MiB in 33 s (+2.3 GiB an hour)"
+    # "21.3 MiB in 33 s (+2.3 GiB an hour)", in the time from the warm-up to the last GC that was looked at.
     def amount(finding)
-      "#{bytes(finding.grew)} in #{time} (#{signed(@diagnosis.per_hour(finding.grew))} an hour)"
+      "#{bytes(finding.grew)} in #{@layout.duration(@diagnosis.settled.seconds)} (#{signed(@diagnosis.per_hour(finding.grew))} an hour)"
     end
 
     # The application's line first, then the gem's.
@@ -152,9 +152,9 @@ module HeapSample
     # By a walk.
     def held_by(holder)
       return ", to which no reference leads: #{code_of_c} keeps it" unless holder.told? || leading.kind != :native
-      return ", kept by nothing that was written: #{holder} (#{holder.root.meaning.delete_suffix(".").sub(/\A[A-Z](?=[a-z])/, &:downcase)})" unless holder.kept?
+      return ", kept by nothing that was written: #{@layout.bare(holder.to_s(@layout))} (#{holder.root.meaning.delete_suffix(".").sub(/\A[A-Z](?=[a-z])/, &:downcase)})" unless holder.kept?
 
-      ", kept by `#{holder.to_s(@layout)}`#{part_of(holder)}#{", in the #{leading.keeper.what} that grows at #{where(leading.keeper)}" if container?}"
+      ", kept by #{Printable.code(holder.to_s(@layout))}#{part_of(holder)}#{", in the #{leading.keeper.what} that grows at #{where(leading.keeper)}" if container?}"
     end
 
     # Does the container that grows say more than a holder that is storage for anything?
@@ -162,13 +162,13 @@ module HeapSample
 
     # Where it does not keep nearly all, as far as is known.
     def part_of(holder)
-      return ", which keeps the `#{@layout.name(holder.owner)}`s that it was made for" if holder.owner
+      return ", which keeps the #{Printable.code(@layout.name(holder.owner))}s that it was made for" if holder.owner
       return " (#{@layout.percent(holder.share)} of it)" if holder.share < 0.9 && holder.share >= FindingHolders::SHARE_LEAST
 
       " (#{@layout.percent(holder.share_of_told)} of what is known to be kept; most are blocks of C code that tell no owner)" if holder.share < 0.9
     end
 
-    def code_of_c = library ? "C code of `#{@layout.name(library)}`" : "C code"
+    def code_of_c = library ? "C code of #{Printable.code(@layout.name(library))}" : "C code"
     def library = leading.whole.libraries.max_by { |_, space| space }&.first
 
     def settled_grew
@@ -189,7 +189,7 @@ module HeapSample
       if leading.holder&.kept?
         name = leading.holder.to_s(@layout)
         same = others.select { |finding| finding.holder&.to_s(@layout) == name }
-        return same.any? ? "; with all that `#{name}` keeps, #{percent_of_all([leading, *same])}" : ""
+        return same.any? ? "; with all that #{Printable.code(name)} keeps, #{percent_of_all([leading, *same])}" : ""
       end
       same = others.select { |finding| leading.in_step?(finding) }
       same.any? ? "; with what grows in step with it, #{percent_of_all([leading, *same])}" : ""
@@ -244,9 +244,9 @@ module HeapSample
 
       holder, keeper = leading.holder, leading.keeper
       return ["Look at what is added at #{@layout.subject(keeper.app_line || keeper.line)} and never taken out."] if container?
-      return ["Look at what is added to `#{holder.to_s(@layout)}` and never taken out. heapsample why shows the whole way."] if holder&.kept?
+      return ["Look at what is added to #{Printable.code(holder.to_s(@layout))} and never taken out. heapsample why shows the whole way."] if holder&.kept?
 
-      what = leading.class_name ? "`#{@layout.name(leading.class_name)}`s" : "memory"
+      what = leading.class_name ? "#{Printable.code(@layout.name(leading.class_name))}s" : "memory"
       ["Look at what keeps the #{what} that #{@layout.subject(leading.app_line || leading.line)} makes: a constant, a class variable, a global list, a closure."]
     end
 
@@ -261,7 +261,7 @@ module HeapSample
     # A thread's stack goes with its Thread object.
     def ended_advice
       holder = leading&.holder
-      from = holder&.kept? ? "`#{holder.to_s(@layout)}`" : "the list that keeps them"
+      from = holder&.kept? ? Printable.code(holder.to_s(@layout)) : "the list that keeps them"
       ["They have ended, and keep their stacks and results while something refers to the Thread objects: take them out of #{from} when they are joined."]
     end
 
@@ -275,7 +275,7 @@ module HeapSample
       return mapped_advice if @diagnosis.mapped?
       return leak_advice if leading&.holder&.kept?
 
-      ["#{leading && library ? "`#{@layout.name(library)}`" : "A library"} asks for this memory and does not give it back: look for a newer version of its gem, " \
+      ["#{leading && library ? Printable.code(@layout.name(library)) : "A library"} asks for this memory and does not give it back: look for a newer version of its gem, " \
        "and for objects of it that have to be closed."]
     end
 

@@ -11,16 +11,25 @@ module HeapSample
     #   write(path, data) -> Integer
     #   write(path) { |io| … } -> Integer
     #
-    # Replaces what is at +path+ by +data+, or by what the block writes; a FIFO or a
-    # device is written straight.  Returns the number of bytes; raises SystemCallError.
+    # Replaces what is at +path+ by +data+, or by what the block writes; a FIFO of this
+    # user, or a device, is written straight.  Returns the number of bytes; raises
+    # SystemCallError: Errno::EEXIST for another user's FIFO.
     def write(path, data = nil, &block)
       path = File.path(path)
       type = File.ftype(path) if File.exist?(path) || File.symlink?(path)
       raise Errno::EISDIR, path if type == "directory" || path.end_with?("/")
       raise Errno::EINVAL, path if %w[socket blockSpecial].include?(type)
-      return File.open(path, File::WRONLY | File::NONBLOCK) { |file| fill(file, data, &block) } if %w[fifo characterSpecial].include?(type)
+      return write_straight(path, data, &block) if %w[fifo characterSpecial].include?(type)
 
       rename_into(path, data, &block)
+    end
+
+    def write_straight(path, data, &block)
+      File.open(path, File::WRONLY | File::NONBLOCK | File::NOFOLLOW) do |file|
+        raise Errno::EEXIST, path if file.stat.pipe? && !file.stat.owned?
+
+        fill(file, data, &block)
+      end
     end
 
     def rename_into(path, data, &block)
@@ -55,6 +64,6 @@ module HeapSample
       file.stat.size
     end
 
-    private_class_method :rename_into, :fill
+    private_class_method :write_straight, :rename_into, :fill
   end
 end

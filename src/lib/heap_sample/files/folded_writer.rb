@@ -4,9 +4,6 @@ module HeapSample
   # Folded stacks, which flamegraph.pl and speedscope read: a line a stack, root
   # first, and a value (doc/format.md).
   class FoldedWriter
-    # What a reader may take for the end of a line.
-    BREAKS = /[[:cntrl:]\u2028\u2029]/.freeze
-
     def initialize(profile, value = "inuse_space")
       @profile = profile
       @value = value
@@ -31,7 +28,7 @@ module HeapSample
     end
 
     def clean(text)
-      text.gsub(BREAKS, " ").tr(";", ",")
+      Printable.text(text).tr(";", ",")
     end
   end
 end

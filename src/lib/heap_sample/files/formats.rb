@@ -27,7 +27,7 @@ module HeapSample
 
     # The name of a format: the one given, or that of a path.
     def of(target, format = nil)
-      return format.to_s.delete_prefix(".").tap { |name| refuse("no format #{format.inspect}") unless NAMES.include?(name) } if format
+      return format.to_s.delete_prefix(".").tap { |name| refuse("no such format: #{format.inspect}; use one of #{NAMES.join(", ")}") unless NAMES.include?(name) } if format
       return DEFAULT unless path?(target)
 
       path = File.path(target)
@@ -43,7 +43,7 @@ module HeapSample
     # Writes a profile to an IO, piece by piece.
     def write(profile, format, io, **options)
       return io.write(View.new(profile, **options).to_s) if format == "html"
-      raise ArgumentError, "unknown keyword: #{options.keys.first.inspect}; only a page has options" unless options.empty?
+      raise ArgumentError, "unknown keyword: #{options.keys.first.inspect}; only html takes options" unless options.empty?
 
       case format
       when "pb" then PprofWriter.new(profile).write(io)

@@ -15,8 +15,8 @@ module HeapSample
       id = @profile.info.process_id
       io.write("{\"$schema\":#{JSON.generate(SCHEMA)},\n\"exporter\":\"heap_sampler\",",
                "\"name\":\"Ruby heap#{" of process #{id}" if id}\",\"activeProfileIndex\":0,\n",
-               "\"heap_sampler\":#{JSON.generate(@profile.meta)},\n\"shared\":{\"frames\":[")
-      @profile.frames.each { |frame| io.write("\n", JSON.generate(fields(frame)), ",") }
+               "\"heap_sampler\":#{Printable.json(@profile.meta, pretty: false)},\n\"shared\":{\"frames\":[")
+      @profile.frames.each { |frame| io.write("\n", Printable.json(fields(frame), pretty: false), ",") }
       io.write("\n{\"name\":\"#{Stacks::NO_STACK}\"}]},\n\"profiles\":[")
       StackSums::VALUES.each_key.with_index do |name, index|
         io.write(",\n") if index > 0

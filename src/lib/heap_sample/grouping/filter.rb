@@ -84,18 +84,18 @@ module HeapSample
 
     def check
       @asked.except(:age, :kind, :label).each do |name, wanted|
-        raise ArgumentError, "#{name} is a String, a Regexp or an Array of them, not #{wanted.inspect}" unless names?(wanted)
+        raise ArgumentError, "#{name} must be a String, a Regexp or an Array of them, not #{wanted.inspect}" unless names?(wanted)
       end
       check_label(@asked[:label]) if @asked.key?(:label)
       return if @age.nil? || @age.is_a?(Range) && [@age.begin, @age.end].all? { |limit| limit.nil? || limit.is_a?(Integer) }
 
-      raise ArgumentError, "age is a number of GCs or a Range of them, not #{@age.inspect}"
+      raise ArgumentError, "age must be a number of GCs or a Range of them, not #{@age.inspect}"
     end
 
     def check_label(wanted)
       return if wanted.is_a?(Hash) && !wanted.empty? && wanted.each_value.all? { |value| value == true || names?(value) }
 
-      raise ArgumentError, "label is a Hash of names and what their values are to be: a String, a Regexp, an Array of them, or true; not #{wanted.inspect}"
+      raise ArgumentError, "label must be a Hash of names and values (a String, a Regexp, an Array of them, or true), not #{wanted.inspect}"
     end
 
     def names?(wanted)

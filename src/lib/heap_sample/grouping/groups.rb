@@ -25,7 +25,7 @@ module HeapSample
       return by if [*BY, *more].include?(by)
       return by.to_sym if Labels.named(by)
 
-      raise ArgumentError, "cannot group by #{by.inspect}: by is one of #{[*BY, *more].map(&:inspect).join(", ")}, or #{LABEL.inspect}"
+      raise ArgumentError, "cannot group by #{by.inspect}: by must be one of #{[*BY, *more].map(&:inspect).join(", ")}, or #{LABEL.inspect}"
     end
 
     # call-seq:
@@ -50,7 +50,7 @@ module HeapSample
     def self.wanted(kind) # :nodoc:
       return {both: nil, slots: false, malloc: true}[kind] if MEMORY.include?(kind)
 
-      raise ArgumentError, "kind is one of #{MEMORY.map(&:inspect).join(", ")}, not #{kind.inspect}"
+      raise ArgumentError, "kind must be one of #{MEMORY.map(&:inspect).join(", ")}, not #{kind.inspect}"
     end
 
     def initialize(groups)

@@ -49,7 +49,7 @@ module HeapSample
       name = name.to_sym if name.is_a?(String)
       return new(name, kind) if NAMES.include?(name)
 
-      raise ArgumentError, "cannot rank by #{name.inspect}: value is one of #{NAMES.join(", ")}"
+      raise ArgumentError, "cannot rank by #{name.inspect}: value must be one of #{NAMES.join(", ")}"
     end
 
     # " of heap slots alone" where figures are not of all memory: because of the +kind+ that was asked for, or since
@@ -64,7 +64,7 @@ module HeapSample
     def initialize(name, kind) # :nodoc:
       @name = name
       own = name[/\A(slots|malloc)_/, 1]&.to_sym || (:slots if memsize? || share?) || kind
-      raise ArgumentError, "#{name} is of #{own}, and kind is #{kind.inspect}" unless [:both, own].include?(kind)
+      raise ArgumentError, "#{name} counts #{own}, but kind is #{kind.inspect}; use kind: #{own.inspect}" unless [:both, own].include?(kind)
 
       @kind = own
       part, measure = share? ? %w[inuse space] : name.to_s.delete_prefix("#{own}_").split("_")

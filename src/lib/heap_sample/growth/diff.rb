@@ -54,7 +54,7 @@ module HeapSample
       check_order
       return if later.filtered == earlier.filtered
 
-      raise ArgumentError, "the two profiles are not filtered alike: #{[earlier, later].map { |one| one.filtered || "not at all" }.join(", ")}"
+      raise ArgumentError, "the two profiles have different filters (#{[earlier, later].map { |one| one.filtered || "none" }.join("; ")}); filter both alike"
     end
 
     def growth
@@ -112,8 +112,8 @@ module HeapSample
       later, earlier = @later.info, @earlier.info
       return unless later.same_run?(earlier) && later.taken && earlier.taken && later.taken < earlier.taken
 
-      raise ArgumentError, "the profile to subtract was taken after the other, " \
-                           "at #{earlier.taken.utc.strftime("%H:%M:%S")} and #{later.taken.utc.strftime("%H:%M:%S")} UTC"
+      raise ArgumentError, "the profile to subtract was taken after the other; swap them (taken " \
+                           "at #{earlier.taken.utc.strftime("%H:%M:%S")} and #{later.taken.utc.strftime("%H:%M:%S")} UTC)"
     end
 
     def slots_matched?

@@ -153,7 +153,7 @@ module HeapSample
       holder = @report.holder(group) or return ""
       return "" if holder.share < FindingHolders::SHARE_LEAST
 
-      " #{holder.kept? ? "`#{holder.to_s(@layout)}`" : holder.to_s(@layout)} keeps #{@layout.percent(holder.share)} of it."
+      " #{holder.kept? ? Printable.code(holder.to_s(@layout)) : holder.to_s(@layout)} keeps #{@layout.percent(holder.share)} of it."
     end
 
     # Which memory a figure is of, where it is not of all.

@@ -51,7 +51,7 @@ module HeapSample
     #
     # Who keeps most of some rows of the profile's table; of each part of a row so much counts as the block makes of it, or all.
     # +told+: see #of.
-    def of_rows(rows, told: false, &) = of(rows.flat_map { |row| by_row.fetch(row, []) }, told: told, &)
+    def of_rows(rows, told: false, &block) = of(rows.flat_map { |row| by_row.fetch(row, []) }, told: told, &block)
 
     # call-seq:
     #   of(ways, told: false) { |row, estimate| estimate } -> Answer or nil

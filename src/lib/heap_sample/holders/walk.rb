@@ -19,7 +19,8 @@ module HeapSample
     def refused
       why = text("refused") or return
 
-      (type = text("ended_in")) ? "#{why}, in the mark function of #{type}" : why
+      type = text("ended_in")
+      [why, *(", in the mark function of #{type}" if type), *short].join
     end
 
     # How many objects it saw.
@@ -64,6 +65,15 @@ module HeapSample
     end
 
     private
+
+    # Where memory was short.
+    def short
+      left, limit, demand = %w[room_bytes limit_bytes demand_bytes].map { |name| number(name)&.then { |bytes| Layout.new.bytes(bytes) } }
+      return unless left && limit && demand
+
+      where = (group = text("cgroup")) ? "cgroup #{group}" : "the machine"
+      " (#{left} of #{limit} are left in #{where}; a walk needs #{demand})"
+    end
 
     def list(name)
       value = @values[name]

@@ -37,7 +37,7 @@ module HeapSample
     def pack(head)
       require "json"
       require "zlib"
-      json = JSON.generate(head).b
+      json = JSON.generate(Printable.all(head)).b
       json << " " * (-(json.bytesize + LENGTH_BYTES) % ALIGNMENT)
       # Not by Zlib.gzip, which writes the time: equal profiles are equal pages.
       gzip = Zlib::Deflate.new(GZIP_LEVEL, GZIP_WINDOW)

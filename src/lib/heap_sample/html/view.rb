@@ -53,7 +53,7 @@ module HeapSample
     def to_s
       page = template
       before, between, after = page.b.partition(TITLE).then { |head, _, rest| [head, *rest.partition(DATA).values_at(0, 2)] }
-      [before, escape(@titles.first).b, between, [data].pack("m0"), after].join
+      [before, escape(Printable.text(@titles.first)).b, between, [data].pack("m0"), after].join
     end
 
     # call-seq:
@@ -87,7 +87,7 @@ module HeapSample
       profiles = (subject.is_a?(Array) ? subject : [subject]).map do |profile|
         profile.respond_to?(:to_profile) ? profile.to_profile : profile
       end
-      raise ArgumentError, "there is no profile to view" if profiles.empty?
+      raise ArgumentError, "no profile is given; give at least one" if profiles.empty?
 
       others = profiles.grep_v(Profile)
       raise ArgumentError, "#{others.first.class} is not a profile" unless others.empty?

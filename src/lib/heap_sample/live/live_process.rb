@@ -17,6 +17,9 @@ module HeapSample
     # The same number in each libc: SIGRTMIN is not.
     SIGNAL = 45
     OPENS_WITHIN = 3.0
+    # Bytes of /proc/PID/cmdline and environ that are read.
+    TITLE_MOST = 4096
+    ENVIRONMENT_MOST = 1 << 20
     # Inspects processes: tests have another.
     PROC = "/proc"
 
@@ -62,30 +65,34 @@ module HeapSample
     # another user, who alone may ask it, beside root?), and an Account of its RSS and threads.
     def outline
       fields = status.scan(/^(PPid|VmRSS|Threads):\s*(\d+)/).to_h.transform_values(&:to_i)
+      raise Refused, "#{name}: the process has ended" if fields.empty?
+
       account = Account.of({"rss" => fields.fetch("VmRSS", 0) << 10, "threads" => fields["Threads"]})
       {process_id: pid, parent_id: fields["PPid"], title: title, sampling: nil, foreign: foreign?, account: account, account_at_start: nil}
     end
 
     # What it says of itself: process_id, parent_id, title, directory, host, deploy, ruby, http, sampling, interval,
     # interval_auto, every, malloc, and its Accounts of now and of when sampling started (nil where it does not sample): account, account_at_start.
-    def hello = LiveAnswer.described(ask("hello"))
+    def hello = ask("hello")
 
     # Accounts as in #hello; alive: its threads and fibers, an Alive; gc: count, minor, major and ns (CPU time) of its GCs.
-    def memory = LiveAnswer.described(ask("memory"))
+    def memory = ask("memory")
 
     # A profile of now; with +gc+ a full GC comes first, with +why+ it says who keeps what (seconds of a child's time).
     def profile(gc: false, why: false)
       Profile.load(StringIO.new(ask("profile", **{gc: (1 if gc), why: (1 if why)}.compact)), name: name)
+    rescue FormatError => e
+      raise Refused, e.message
     end
 
     # Starts to sample, or changes settings; they are those of RUBY_HEAP_SAMPLE. Returns what #hello says afterwards.
-    def start(**settings) = LiveAnswer.described(ask("start", **settings))
+    def start(**settings) = ask("start", **settings)
 
     # Changes settings. Returns what #hello says afterwards. Raises Refused where it does not sample.
-    def set(**settings) = LiveAnswer.described(ask("set", **settings))
+    def set(**settings) = ask("set", **settings)
 
     # Ends sampling, and forgets all samples. Returns what #hello says afterwards.
-    def stop = LiveAnswer.described(ask("stop"))
+    def stop = ask("stop")
 
     # The path of its socket; opened by the signal where there is none.
     def socket
@@ -100,38 +107,69 @@ module HeapSample
       false
     end
 
+    # A process that called exec(2) still has the socket file of the program before; the signal opens a new one.
     def ask(verb, **arguments)
       LiveSocket.new(socket, name: name, pid: pid).ask(verb, **arguments)
+    rescue LiveSocket::Deserted
+      raise if pid.nil? || @deserted
+
+      @deserted = made(@socket)
+      @socket = nil
+      retry
+    end
+
+    # Identifies the file: another one may have the same path later.
+    def made(path)
+      File.stat(path).then { |file| [file.ino, file.ctime] }
+    rescue SystemCallError
+      []
     end
 
     def title
-      first, *rest = File.read("#{PROC}/#{pid}/cmdline").split("\0")
+      first, *rest = File.binread("#{PROC}/#{pid}/cmdline", TITLE_MOST).to_s.split("\0")
       # With blanks it is a title that the program has given itself; else the path of the program.
       first = File.basename(first) if first && !first.include?(" ")
-      [*first, *rest].join(" ").scrub("?")
+      [*first, *rest].join(" ").force_encoding(Encoding::UTF_8).scrub("?")
     rescue SystemCallError
       ""
     end
 
     def status
       File.read("#{PROC}/#{pid}/status")
-    rescue Errno::ENOENT, Errno::ESRCH
+    rescue SystemCallError
       ""
     end
 
+    # Changes if another process gets the number, or if this process runs another program.
+    def identity
+      [start_time, status[/^Uid:.*/], *File.stat("#{PROC}/#{pid}/exe").then { |file| [file.dev, file.ino] }]
+    rescue Errno::EACCES
+      [start_time, status[/^Uid:.*/]]
+    end
+
     def open_socket
-      raise Refused, "#{name}: there is no such process" if status.empty?
-      raise Refused, "#{name}: no Ruby with the heap sampler, or one with socket=off" unless ruby?
+      raise Refused, "#{name}: no such process" if status.empty?
 
-      Process.kill(SIGNAL, pid)
+      ProcessHandle.open(pid) { |handle| send_signal(handle) }
       path = wait_for_socket and return path
-      raise Refused, "#{name}: it has just ended" if status.empty?
+      raise Refused, "#{name}: the process has ended" if status.empty?
 
-      raise Refused, "#{name}: it was asked to open its socket, and has not within #{OPENS_WITHIN.to_i} s (its stderr may say why)"
+      raise Refused, "#{name}: it did not open its control socket within #{OPENS_WITHIN.to_i} s; check its stderr"
     rescue Errno::EPERM
-      raise Refused, "#{name}: it belongs to another user; ask as that user, or as root"
-    rescue Errno::ESRCH
-      raise Refused, "#{name}: it has just ended"
+      raise Refused, "#{name}: it belongs to another user; run this as that user or as root"
+    rescue Errno::ENOSYS
+      raise Refused, "#{name}: its control socket is closed, and this kernel has no pidfd (Linux 5.3); start it with RUBY_HEAP_SAMPLE=standby"
+    rescue Errno::ESRCH, Errno::ENOENT
+      raise Refused, "#{name}: the process has ended"
+    end
+
+    # Sends the signal only if process and program are still those that were checked.
+    def send_signal(handle)
+      seen = identity
+      raise Refused, "#{name}: not a Ruby with the heap sampler, or started with socket=off" unless ruby?
+      raise Errno::ESRCH unless identity == seen && handle.alive?
+
+      handle.signal(SIGNAL)
     end
 
     def wait_for_socket
@@ -148,13 +186,13 @@ module HeapSample
     def listening
       own = status[/^NSpid:.*?(\d+)\s*$/, 1] || pid
       name = "#{own}-#{start_time}.sock"
-      folders.map { |folder| File.join(folder, name) }.find { |path| File.socket?(path) }
+      folders.map { |folder| File.join(folder, name) }.find { |path| File.socket?(path) && made(path) != @deserted }
     rescue SystemCallError
       nil
     end
 
     def start_time
-      File.read("#{PROC}/#{pid}/stat")[/\)(.*)\z/m, 1].split[19]
+      File.read("#{PROC}/#{pid}/stat")[/.*\)(.*)\z/m, 1].split[19]
     end
 
     def folders
@@ -172,7 +210,7 @@ module HeapSample
 
     # As it was started.
     def environment
-      variables = File.binread("#{PROC}/#{pid}/environ").split("\0")
+      variables = File.binread("#{PROC}/#{pid}/environ", ENVIRONMENT_MOST).to_s.split("\0")
       %w[XDG_RUNTIME_DIR TMPDIR].filter_map { |name| variables.find { |variable| variable.start_with?("#{name}=/") }&.split("=", 2)&.last }
     rescue SystemCallError
       []

@@ -1,12 +1,12 @@
 # frozen_string_literal: true
 
-require "json"
 require "socket"
 
 module HeapSample
-  # Asks a running process over its socket: one line goes out, one frame comes back (doc/protocol.md).
+  # Asks a running process over its socket: one line goes out, one frame comes back (doc/protocol.md).  Any program
+  # may answer there, so the whole answer has a deadline and a size limit.
   #
-  #   LiveSocket.new("/tmp/ruby-heap-1000/4711-99.sock").ask("memory")   # => {"account" => …}
+  #   LiveSocket.new("/tmp/ruby-heap-1000/4711-99.sock").ask("memory")   # => {account: …}
   class LiveSocket
     # What is said of no answer, and the answers that refuse, as one sentence.
     class Refused < StandardError
@@ -16,13 +16,15 @@ module HeapSample
     class Declined < Refused
     end
 
+    # No process listens at the path.
+    class Deserted < Refused
+    end
+
     VERSION = "heap-sample/1"
     HEADER = %r{\A#{VERSION} (?<kind>ok|error) (?<type>[a-z.]+) (?<length>\d{1,10})\n\z}
     HEADER_MOST = 128
-    ANSWER_MOST = 512 << 20
     PIECE = 1 << 16
-    # A safe point is waited for for 5 s, a walk takes 30 s at most, and a full GC may take long.
-    SECONDS = 60
+    SENTENCE_MOST = 1000
     # Whoever has not answered by then may be stopped.
     LOOK_AFTER = 2
     # In a value these would end it, or the line.
@@ -47,26 +49,43 @@ module HeapSample
       @pid = pid
     end
 
-    # The answer: a JSON object as a Hash, or the bytes of a profile. Raises Refused.
+    # The answer: what LiveAnswer.described gives of JSON, or the bytes of a profile. Raises Refused.
     def ask(verb, **arguments)
-      UNIXSocket.open(short_path) do |socket|
-        check_owner(socket)
-        send_line(socket, self.class.line(verb, arguments))
-        receive(socket)
-      end
+      @seconds, @most = LiveAnswer.limits(verb, arguments)
+      @until = now + @seconds
+      connect(socket = Socket.new(:UNIX, :STREAM))
+      check_owner(socket)
+      send_line(socket, self.class.line(verb, arguments))
+      read(verb, receive(socket))
     rescue Errno::ECONNREFUSED, Errno::ENOENT
-      refuse("nobody listens there any more")
+      refuse("no process listens at #{path} any more", Deserted)
     rescue Errno::EACCES
-      refuse("it belongs to another user; ask as that user, or as root")
+      refuse("it belongs to another user; run this as that user or as root")
     rescue Errno::ECONNRESET, EOFError
-      refuse("it has ended, or hung up, in the middle of the answer")
+      refuse("it ended or closed the connection during the answer; try again")
     rescue Errno::ENOTSOCK, Errno::EPROTOTYPE
-      refuse("this is no socket that answers in a stream")
+      refuse("this is not a stream socket")
+    rescue SystemCallError => e
+      refuse(e.message)
+    ensure
+      socket&.close
     end
 
     private
 
+    def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    def left = @until - now
     def refuse(sentence, error = Refused) = raise(error, "#{@name}: #{sentence}")
+    def refuse_late = refuse("no complete answer within #{@seconds} s; try again")
+
+    # EAGAIN: the server's queue of connections is full.
+    def connect(socket)
+      socket.connect_nonblock(Socket.sockaddr_un(short_path))
+    rescue Errno::EAGAIN
+      refuse_late unless left.positive?
+      sleep 0.05
+      retry
+    end
 
     # A path below /proc/PID/root may be longer than a socket's address can be: the folder is opened, and named by its number.
     def short_path
@@ -79,7 +98,7 @@ module HeapSample
     # In /tmp anybody may listen; the kernel knows who does.
     def check_owner(socket)
       listener, = socket.getsockopt(:SOCKET, :PEERCRED).unpack("iII")
-      refuse("process #{listener} listens at its address, #{path}") if @pid && listener != @pid && listener != 0
+      refuse("another process (#{listener}) listens at its address, #{path}") if @pid && listener != @pid && listener != 0
     end
 
     # It may have answered already, and have hung up: 32 others ask.
@@ -92,14 +111,21 @@ module HeapSample
     def receive(socket)
       header = read_until_newline(socket)
       parts = HEADER.match(header)
-      refuse("what answers there does not speak #{VERSION}") unless parts && parts[:length].to_i <= ANSWER_MOST
+      refuse("the program that answers does not use the protocol #{VERSION}") unless parts
+      refuse("its answer is larger than #{@most >> 10} KiB") if parts[:length].to_i > @most
 
       body = read_exactly(socket, parts[:length].to_i)
-      refuse(body.force_encoding(Encoding::UTF_8).scrub, Declined) if parts[:kind] == "error"
+      refuse(body.byteslice(0, SENTENCE_MOST).force_encoding(Encoding::UTF_8).scrub(""), Declined) if parts[:kind] == "error"
 
-      parts[:type] == "json" ? JSON.parse(body) : body
-    rescue JSON::ParserError
-      refuse("its answer is damaged")
+      body
+    end
+
+    def read(verb, body)
+      return body if verb == "profile"
+
+      LiveAnswer.described(body, verb == "memory" ? LiveAnswer::MEMORY : LiveAnswer::ABOUT)
+    rescue LiveAnswer::Damaged => e
+      refuse("its answer is damaged: #{e.message}")
     end
 
     def read_until_newline(socket)
@@ -116,6 +142,7 @@ module HeapSample
 
     # IO#timeout= is not there before Ruby 3.2.
     def read_some(socket, most)
+      refuse_late unless left.positive?
       piece = socket.read_nonblock(most, exception: false)
       return piece if piece.is_a?(String)
       raise EOFError if piece.nil?
@@ -125,10 +152,10 @@ module HeapSample
     end
 
     def await(socket)
-      return if socket.wait_readable(LOOK_AFTER)
+      return if socket.wait_readable([LOOK_AFTER, left].min)
 
-      refuse("it is stopped (SIGSTOP, or a debugger), and answers nobody: ask again when it goes on (kill -CONT #{@pid})") if stopped?
-      refuse("no answer within #{SECONDS} s") unless socket.wait_readable(SECONDS - LOOK_AFTER)
+      refuse("it is stopped (SIGSTOP or a debugger); try again when it runs (kill -CONT #{@pid})") if stopped?
+      refuse_late unless left.positive? && socket.wait_readable(left)
     end
 
     # Do none of its threads run?  Of another machine's, or one that is gone, it is not known.

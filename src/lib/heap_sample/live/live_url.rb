@@ -15,10 +15,9 @@ module HeapSample
     # URLs that name the server, or its index.
     INDEX = %r{\A(?:/|/debug/pprof/?)?\z}
     TOKEN_FILE = "HEAPSAMPLE_TOKEN_FILE"
+    LOOPBACK = /\A(?:localhost|127(?:\.\d{1,3}){3}|::1)\z/
     REDIRECTS = 3
     OPENS_WITHIN = 5
-    SECONDS = LiveSocket::SECONDS
-    ANSWER_MOST = LiveSocket::ANSWER_MOST
 
     # Go's pages, which stand beside that of the memory.
     PAGES = %r{/debug/pprof/(?:heap|allocs)?\z}
@@ -38,22 +37,25 @@ module HeapSample
       require "net/http"
       @uri = URI.parse(url)
       @name = url.sub(%r{//[^/@]*@}, "//")
-      raise Refused, "#{name}: a URL is http://HOST:PORT, or https://…" if @uri.host.to_s.empty?
+      raise Refused, "#{name}: the URL has no host; write http://HOST:PORT, or https://…" if @uri.host.to_s.empty?
     rescue URI::InvalidURIError
-      raise Refused, "#{url}: this is no URL"
+      raise Refused, "#{url}: not a valid URL; write http://HOST:PORT, or https://…"
     end
 
     # A profile of now; with +gc+ a full GC comes first, with +why+ it says who keeps what, where the server can.
     def profile(gc: false, why: false)
       asked = {gc: (1 if gc), why: (1 if why)}.compact
-      Profile.load(StringIO.new(get(page(asked))), name: name)
+      seconds, most = LiveAnswer.limits("profile", asked)
+      Profile.load(StringIO.new(get(page(asked), seconds, most)), name: name)
+    rescue FormatError => e
+      raise Refused, e.message
     end
 
     # As LiveProcess#memory, of a Ruby with <tt>http=</tt>; Go's servers have no such page.
     def memory
-      LiveAnswer.described(JSON.parse(get(memory_page)))
-    rescue JSON::ParserError
-      raise Refused, "#{name}: this is no page of the memory of a Ruby with http="
+      LiveAnswer.described(get(memory_page, *LiveAnswer.limits("memory")), LiveAnswer::MEMORY)
+    rescue LiveAnswer::Damaged
+      raise Refused, "#{name}: the answer is not the memory of a Ruby; name a Ruby with http="
     end
 
     private
@@ -73,11 +75,14 @@ module HeapSample
       uri
     end
 
-    def get(uri, redirects: REDIRECTS)
-      options = {use_ssl: uri.scheme == "https", open_timeout: OPENS_WITHIN, read_timeout: SECONDS, max_retries: 0}
+    # The whole answer has so many +seconds+, and +most+ bytes.
+    def get(uri, seconds, most, redirects: REDIRECTS)
+      options = {use_ssl: uri.scheme == "https", open_timeout: OPENS_WITHIN, read_timeout: seconds, max_retries: 0}
       asking = request(uri)
-      answer, body = ::Net::HTTP.start(uri.hostname, uri.port, **options) { |http| receive(http, asking) }
-      return redirected(uri, answer, redirects) if answer.is_a?(::Net::HTTPRedirection)
+      answer, body = Timeout.timeout(seconds + OPENS_WITHIN, nil, "no complete answer within #{seconds} s; try again") do
+        ::Net::HTTP.start(uri.hostname, uri.port, **options) { |http| receive(http, asking, most) }
+      end
+      return get(redirected(uri, answer, redirects), seconds, most, redirects: redirects - 1) if answer.is_a?(::Net::HTTPRedirection)
       raise LiveSocket::Declined, "#{name}: #{answer.code} #{answer.message}#{reason(body)}" unless answer.is_a?(::Net::HTTPOK)
 
       body
@@ -92,8 +97,15 @@ module HeapSample
       request = ::Net::HTTP::Get.new(uri)
       request["Accept-Encoding"] = "identity"
       request.basic_auth(*[uri.user, uri.password].compact.map { |part| URI.decode_www_form_component(part) }) if uri.user && uri.password
-      request["Authorization"] = "Bearer #{token}" if token && uri.host == @uri.host && uri.port == @uri.port
+      authorize(request, uri) if token && uri.host == @uri.host && uri.port == @uri.port
       request
+    end
+
+    # Without TLS the token stays on this machine.
+    def authorize(request, uri)
+      raise Refused, "#{name}: the token of #{TOKEN_FILE} is not sent without encryption; use https, or a tunnel to 127.0.0.1" unless uri.scheme == "https" || LOOPBACK.match?(uri.hostname)
+
+      request["Authorization"] = "Bearer #{token}"
     end
 
     def token
@@ -103,11 +115,11 @@ module HeapSample
       raise Refused, "#{TOKEN_FILE}: #{e.message}"
     end
 
-    def receive(http, request)
+    def receive(http, request, most)
       body = "".b
       answer = http.request(request) do |coming|
         coming.read_body do |piece|
-          raise Refused, "#{name}: its answer is larger than #{ANSWER_MOST >> 20} MiB" if body.bytesize + piece.bytesize > ANSWER_MOST
+          raise Refused, "#{name}: its answer is larger than #{most >> 20} MiB" if body.bytesize + piece.bytesize > most
 
           body << piece
         end
@@ -119,11 +131,11 @@ module HeapSample
       raise Refused, "#{name}: it redirects more than #{REDIRECTS} times" if redirects.zero?
 
       to = URI.join(uri, answer["Location"].to_s)
-      raise Refused, "#{name}: it redirects to #{to.scheme}" unless to.is_a?(URI::HTTP) && !(uri.scheme == "https" && to.scheme == "http")
+      raise Refused, "#{name}: it redirects to #{to.scheme}, which is not followed" unless to.is_a?(URI::HTTP) && !(uri.scheme == "https" && to.scheme == "http")
 
-      get(to, redirects: redirects - 1)
+      to
     rescue URI::Error
-      raise Refused, "#{name}: it redirects to no URL"
+      raise Refused, "#{name}: it redirects to an invalid URL"
     end
 
     # The first line of what it says, where that is a text.

@@ -4,10 +4,19 @@ module HeapSample
   # Is the program of a process a Ruby with the heap sampler?  The signal that opens its socket is sent to no other: what one means by
   # it nobody knows, and a program may handle each signal that there is, as those of Go do.
   #
-  # The executable says so, or its libruby: the greeting of the protocol stands in it.
+  # The executable says so, or its libruby: the greeting of the protocol stands in it.  Both are files that another user may
+  # have made: only plain files are opened, without waiting, and no more is read of them than a Ruby has.
   class SamplerProgram
     MARK = "heap-sample/1 "
     PIECE = 1 << 20
+    # Constants stand before what debuggers read, which may be long.
+    FILE_MOST = 64 << 20
+    # Of one user's files in which the mark is not; root's are not counted.
+    USER_MOST = 512 << 20
+    MAPS_MOST = 16 << 20
+    LIBRARIES_MOST = 4
+    LIBRARY = %r{^(\h+-\h+) .* (/.*libruby[^/\n]*)$}
+    FLAGS = File::RDONLY | File::NONBLOCK | File::NOCTTY | File::BINARY
 
     class << self
       # call-seq:
@@ -15,7 +24,8 @@ module HeapSample
       #
       # +folder+: that of the process in /proc.  nil: this user may not look.
       def of?(folder)
-        marked?("#{folder}/exe") || libraries(folder).any? { |path| marked?(path) }
+        user = File.stat(folder).uid
+        marked?("#{folder}/exe", user) || libraries(folder).any? { |path| marked?(path, user) }
       rescue Errno::EACCES, Errno::EPERM
         nil
       rescue SystemCallError
@@ -24,26 +34,34 @@ module HeapSample
 
       private
 
-      # In the process's own view of the file system.
+      # What is mapped, for root; else what has its path, in the process's own view of the file system.
       def libraries(folder)
-        File.foreach("#{folder}/maps").filter_map { |line| line[%r{ (/.*libruby[^/]*)$}, 1] }.uniq.map { |path| "#{folder}/root#{path}" }
+        maps = File.binread("#{folder}/maps", MAPS_MOST).to_s
+        maps.scan(LIBRARY).uniq(&:last).first(LIBRARIES_MOST).map do |range, path|
+          File.exist?("#{folder}/map_files/#{range}") ? "#{folder}/map_files/#{range}" : "#{folder}/root#{path}"
+        end
       end
 
       # A program is read once, however many processes run it.
-      def marked?(path)
-        stat = File.stat(path)
-        known = (Ractor.current[:heap_sample_programs] ||= {})
-        known.fetch([stat.dev, stat.ino, stat.mtime]) { |file| known[file] = contains?(path) }
+      def marked?(path, user)
+        return false unless File.stat(path).file?
+
+        File.open(path, FLAGS) do |file|
+          stat = file.stat
+          known = (Ractor.current[:heap_sample_programs] ||= {})
+          known.fetch([stat.dev, stat.ino, stat.mtime, stat.size]) { |id| known[id] = stat.file? && contains?(file, user) }
+        end
       end
 
-      def contains?(path)
-        tail = "".b
-        File.open(path, "rb") do |file|
-          while (piece = file.read(PIECE))
-            return true if (tail + piece).include?(MARK)
+      def contains?(file, user)
+        spent = (Ractor.current[:heap_sample_programs_spent] ||= Hash.new(0))
+        piece = "".b
+        until file.pos >= FILE_MOST || (user.positive? && spent[user] >= USER_MOST)
+          return false unless file.read(PIECE, piece)
+          return true if piece.include?(MARK)
 
-            tail = piece.byteslice(-[MARK.bytesize, piece.bytesize].min..)
-          end
+          spent[user] += piece.bytesize
+          file.seek(-MARK.bytesize, IO::SEEK_CUR) if piece.bytesize == PIECE
         end
         false
       end

@@ -54,7 +54,7 @@ module HeapSample
       @parents, @numbers, @linked, @nodes = [0], [nil], [nil], {}
       held = @taken.map do |list, values, labels|
         number, class_name, linked = read_labels(labels)
-        row = rows[number || rows.size] or raise Protobuf::Malformed, "a holder is of no row"
+        row = rows[number || rows.size] or raise Protobuf::Malformed, "a holder belongs to no row"
         Holders::Held.new(row, node(list, linked), class_name || @texts[row[Columns::CLASS]], *values)
       end
       Holders.new(@parents, @numbers, held, @linked)
@@ -64,7 +64,7 @@ module HeapSample
 
     # nil of a row's.
     def values(packed)
-      values = Protobuf.packed(packed, 0, packed.bytesize)
+      values = Protobuf.packed(packed, 0, packed.bytesize, @count)
       return unless values.size == @count        # whoever reads rows says so
 
       found = values.values_at(*@places)
@@ -104,11 +104,13 @@ module HeapSample
 
     def node(list, linked)
       Protobuf.packed(list, 0, list.bytesize).reverse.inject(0) do |parent, id|
-        edge = @edges[id] or raise Protobuf::Malformed, "a holder has a frame that is no reference"
+        edge = @edges[id] or raise Protobuf::Malformed, "a frame of a holder is not a reference"
         next parent if ENDS.include?(edge.kind)
 
         objects = linked.pop
         @nodes[[parent, id]] ||= begin
+          raise Protobuf::Malformed, "it has more than #{PprofReader::ENTRIES_MAX} references" if @parents.size > PprofReader::ENTRIES_MAX
+
           @parents << parent
           @numbers << edge
           @linked << objects

@@ -14,6 +14,8 @@ module HeapSample
     BYTES = 2
     FIXED32 = 5
     VARINT_BITS = 64
+    # Of the longest number.
+    BYTES_MAX = 10
 
     attr_reader :data
     # Where the next byte is read.
@@ -78,10 +80,11 @@ module HeapSample
       bytes << value
     end
 
-    # The numbers packed into the bytes between +from+ and +to+.
-    def self.packed(data, from, to)
+    # The numbers packed into the bytes between +from+ and +to+: +most+ of them, and perhaps a few more.
+    def self.packed(data, from, to, most = nil)
       values = []
       value = shift = 0
+      to = [to, from + (most + 1) * BYTES_MAX].min if most
       data.byteslice(from, to - from).each_byte do |byte|
         if byte < 0x80
           values << (value | byte << shift)

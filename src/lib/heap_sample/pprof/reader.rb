@@ -9,9 +9,25 @@ module HeapSample
   class PprofReader
     # Bytes a file may have when unpacked: ten times what 200,000 stacks take.
     DECODED_MAX = 1 << 29
+    # How many times its size a file may have when unpacked; less than the second number is never too much.
+    RATIO_MAX = 100
+    SMALL = 1 << 26
     # Messages and strings a file may have: small ones cost more memory here
     # than in the file.
-    ENTRIES_MAX = 10_000_000
+    ENTRIES_MAX = 2_000_000
+    # Bytes of a text, and of the one text that has the settings.
+    TEXT_MAX = 1 << 16
+    SETTINGS_MAX = 1 << 20
+    # Sample types, comments, lines of a location, frames of a stack, and frames of all different stacks.
+    FEW_MAX = 1000
+    LINES_MAX = 64
+    # Bytes of a sample: its stack, values and labels.
+    SAMPLE_MAX = 1 << 17
+    # The sampler's longest stack, 4,096 frames of Ruby, and 128 for native frames, the class and "(truncated)".
+    STACK_MAX = 4096 + 128
+    FRAMES_MAX = 1 << 25
+    # The longest interval that the sampler has: 1 TiB.
+    INTERVAL_MAX = 1 << 40
     # The newest version of the comment that this library knows.
     FORMAT_MAX = 3
 
@@ -50,7 +66,7 @@ module HeapSample
     def self.read(source, limit: DECODED_MAX, name: source)
       return reading(source, name, limit, &:read) if source.respond_to?(:read)
 
-      File.open(source, "rb") { |file| reading(file, name, limit, &:read) }
+      ForeignFile.open(source) { |file| reading(file, name, limit, &:read) }
     end
 
     # call-seq:
@@ -60,7 +76,7 @@ module HeapSample
     def self.read_meta(source, limit: DECODED_MAX, name: source)
       return reading(source, name, limit, &:read_meta_alone) if source.respond_to?(:read)
 
-      File.open(source, "rb") { |file| reading(file, name, limit, &:read_meta_alone) }
+      ForeignFile.open(source) { |file| reading(file, name, limit, &:read_meta_alone) }
     end
 
     # Yields a reader of what is in a file.  What is wrong with that is a FormatError: if it
@@ -73,13 +89,13 @@ module HeapSample
     rescue Protobuf::Malformed => e
       kind = FileKind.of(data || start) if data || !packed
       what = kind ? "it is #{"a gzip of " if packed}#{kind}" : e.message
-      raise FormatError, "#{name}: not a readable heap profile: #{what}"
+      raise FormatError, "#{Printable.text(name)}: not a readable heap profile: #{Printable.text(what[0, 1000])}"
     end
 
     def self.plain(file, data, name, limit)
-      raise Protobuf::Malformed, "it is not packed with gzip" if name.to_s.end_with?(".gz")
+      raise Protobuf::Malformed, "it is not compressed with gzip" if name.to_s.end_with?(".gz")
 
-      bounded(data.bytesize, limit)
+      bounded(file.respond_to?(:size) ? file.size : data.bytesize, limit)
       while (chunk = file.read(CHUNK))
         bounded((data << chunk).bytesize, limit)
       end
@@ -89,7 +105,7 @@ module HeapSample
     def self.gunzip(file, chunk, limit)
       require "zlib"
       inflater = Zlib::Inflate.new(Zlib::MAX_WBITS + GZIP_ONLY)
-      # Joined at the end: a String that grows is copied, and needs three times the room.
+      # Joined at the end: a String that grows is copied.
       pieces = []
       read = size = 0
       while chunk && !inflater.finished?
@@ -97,14 +113,18 @@ module HeapSample
         # one chunk can be a thousand pieces
         inflater.inflate(chunk) do |piece|
           bounded(size += piece.bytesize, limit)
+          raise Protobuf::Malformed, "it decompresses to more than #{RATIO_MAX} times its size" if size > SMALL && size > RATIO_MAX * read
           pieces << piece
         end
         chunk = file.read(CHUNK)
       end
-      raise Protobuf::Malformed, "gzip: it ends too early" unless inflater.finished?
-      raise Protobuf::Malformed, "bytes follow the end of gzip's data" if chunk || inflater.total_in < read
+      raise Protobuf::Malformed, "the gzip data ends too early (cut off?)" unless inflater.finished?
+      raise Protobuf::Malformed, "bytes follow the end of the gzip data" if chunk || inflater.total_in < read
 
-      pieces.join
+      pieces.each_with_object(String.new(capacity: size)) do |piece, data|
+        data << piece
+        piece.clear             # or there were two of it all
+      end
     rescue Zlib::Error => e
       raise Protobuf::Malformed, "gzip: #{e.message}"
     ensure
@@ -113,7 +133,7 @@ module HeapSample
     end
 
     def self.bounded(size, limit)
-      raise Protobuf::Malformed, "it unpacks to more than #{limit} bytes" if size > limit
+      raise Protobuf::Malformed, "it decompresses to more than #{limit} bytes" if size > limit
     end
     private_class_method :reading, :plain, :gunzip, :bounded
 
@@ -122,6 +142,9 @@ module HeapSample
       @texts = []
       @spans = Hash.new { |spans, field| spans[field] = [] }
       @comments = []
+      @long = []
+      @inlined = {}
+      @frames_left = FRAMES_MAX
     end
 
     def read
@@ -148,16 +171,17 @@ module HeapSample
       entries = position = 0
       samples = @spans[Field::SAMPLE]
       while position
-        cursor = Protobuf.new(@data, skip_samples(position, samples))
+        cursor = Protobuf.new(@data, skip_texts(skip_samples(position, samples)))
         position = nil
         cursor.each_field do |number, value, to|
           entries += 1
-          too_many if entries + samples.size / 2 > ENTRIES_MAX
+          too_many if entries + samples.size / 2 + @texts.size > ENTRIES_MAX
           note(number, value, to)
-          break position = cursor.position if number == Field::SAMPLE
+          break position = cursor.position if number == Field::SAMPLE || number == Field::STRING
         end
       end
       raise Protobuf::Malformed, "it has no strings (cut off?)" if @texts.empty?
+      too_long if (@long - @comments).any?
     end
 
     SAMPLE_TAG = Field::SAMPLE << 3 | Protobuf::BYTES
@@ -188,24 +212,48 @@ module HeapSample
       position
     end
 
+    TEXT_TAG = Field::STRING << 3 | Protobuf::BYTES
+
+    # The same of short strings.
+    def skip_texts(position)
+      data = @data
+      while data.getbyte(position) == TEXT_TAG && (length = data.getbyte(position + 1) || 0x80) < 0x80
+        break if position + 2 + length > data.bytesize
+
+        note_text(position + 2, length)
+        too_many if @texts.size > ENTRIES_MAX
+        position += 2 + length
+      end
+      position
+    end
+
     def too_many
       raise Protobuf::Malformed, "it has more than #{ENTRIES_MAX} entries"
     end
 
+    def few(list, what) = list.size > FEW_MAX && raise(Protobuf::Malformed, "it has more than #{FEW_MAX} #{what}")
+    def too_long = raise(Protobuf::Malformed, "a text has more than #{TEXT_MAX} bytes")
+
     def note(number, value, to)
       case number
       when Field::COMMENT
-        @comments.concat(to ? Protobuf.packed(@data, value, to) : [value])
-      when Field::STRING
-        @texts << Profile.clean(@data.byteslice(bytes(value, to), to - value))
+        few(@comments.concat(to ? Protobuf.packed(@data, value, to, FEW_MAX) : [value]), "comments")
+      when Field::STRING then note_text(bytes(value, to), to - value)
       when Field::PERIOD then @period = value unless to
       when Field::SAMPLE_TYPE, Field::PERIOD_TYPE, Field::SAMPLE, Field::MAPPING, Field::LOCATION, Field::FUNCTION
         @spans[number] << bytes(value, to) << to
+        raise Protobuf::Malformed, "a sample has more than #{SAMPLE_MAX} bytes" if number == Field::SAMPLE && to - value > SAMPLE_MAX
       end
     end
 
+    def note_text(from, length)
+      @long << @texts.size if length > TEXT_MAX
+      too_long if length > SETTINGS_MAX || @long.size > 1
+      @texts << Printable.utf8(@data.byteslice(from, length).force_encoding(Encoding::UTF_8))
+    end
+
     def bytes(value, to)
-      to ? value : raise(Protobuf::Malformed, "a message is a number")
+      to ? value : raise(Protobuf::Malformed, "a number stands in place of a message")
     end
 
     def each_message(number)
@@ -224,7 +272,7 @@ module HeapSample
       @value_count = names.size
       places = Columns::ALL.map { |column| [column.value, *column.aliases].filter_map { |name| names.index(name) }.first if column.sum? }
       if places.none?
-        raise Protobuf::Malformed, "its sample types are #{names.first(4).inspect}, none of a heap"
+        raise Protobuf::Malformed, "it is not a profile of a heap: its sample types are #{names.first(4).inspect}"
       end
 
       @value_of = places.zip(Columns::ALL).map { |place, column| place || @value_count + ABSENT.index(column.absent) }
@@ -237,7 +285,7 @@ module HeapSample
       each_message(field) do |message|
         name = ""
         message.each_field { |number, value, to| name = @texts[reference(value)] if number == 1 && !to }
-        names << name
+        few(names << name, "sample types")
       end
       names
     end
@@ -245,7 +293,13 @@ module HeapSample
     # Mean bytes between the samples of another program, if it says that it takes
     # them by bytes: Go does, and its figures are weighted for it.
     def read_period
-      @period if @period && type_names(Field::PERIOD_TYPE).last == SPACE
+      bounded_interval(@period) if @period && type_names(Field::PERIOD_TYPE).last == SPACE
+    end
+
+    def bounded_interval(interval)
+      raise Protobuf::Malformed, "its interval is #{interval} bytes; the longest is #{INTERVAL_MAX}" if interval && interval > INTERVAL_MAX
+
+      interval
     end
 
     def read_meta
@@ -259,15 +313,24 @@ module HeapSample
 
     def parse_json(text)
       require "json"
-      JSON.parse(text)
+      check_numbers(JSON.parse(text))
     rescue JSON::ParserError
       raise Protobuf::Malformed, "the comment with its settings is not JSON"
     end
 
+    # Only what a program could have counted: 1e999 is infinite, and a number of a thousand digits is endless work.
+    def check_numbers(value)
+      (value.is_a?(Hash) ? value.values : value).each { |one| check_numbers(one) } if value.respond_to?(:each)
+      raise Protobuf::Malformed, "a number in its settings is out of range" if value.is_a?(Numeric) && value.abs >= 1 << 64
+
+      value
+    end
+
     def check_format(meta)
       format = meta["format"]
+      bounded_interval(Meta.new(meta).interval)
       unless format.is_a?(Integer) && format.between?(1, FORMAT_MAX)
-        raise Protobuf::Malformed, "its format is #{format.inspect}; this library knows 1 to #{FORMAT_MAX}"
+        raise Protobuf::Malformed, "its format is #{format.inspect}; this library reads 1 to #{FORMAT_MAX}"
       end
 
       meta
@@ -311,7 +374,9 @@ module HeapSample
       frames_of = Hash.new(0)
       each_message(Field::LOCATION) do |message|
         id, lines = read_location(message, functions, mappings)
-        next if @kept.edge?(id, lines)
+        next if lines.empty? || @kept.edge?(id, lines)     # one without lines and address says as much as one that is not there
+
+        @inlined[id] = lines.size if lines.size > 1
 
         lines.each { |line| line.slice!(Stacks::FRAME_FIELDS..) }
         first = fields.size / Stacks::FRAME_FIELDS
@@ -328,6 +393,8 @@ module HeapSample
       lines = []
       message.each_field do |number, value, to|
         if number == 4
+          raise Protobuf::Malformed, "a location has more than #{LINES_MAX} lines" if lines.size == LINES_MAX
+
           lines << read_line(functions, bytes(value, to), to)
         elsif !to
           case number
@@ -392,12 +459,12 @@ module HeapSample
       while (from = spans[index])
         list, packed, rest = split_sample(from, spans[index + 1])
         index += 2
-        next if @kept.take(list, packed, rest)
+        next count_frames(list) if @kept.take(list, packed, rest)
 
         found = labels[rest] ||= read_labels(rest)
         slot_size = found[slot_size_label]
         row = (templates[packed][slot_size] ||= template(packed, slot_size, interval)).dup
-        row[Columns::STACK] = stacks.intern(list)
+        row[Columns::STACK] = stacks.intern(list) { count_frames(list) }
         label = 0
         while (at = LABEL_INDEXES[label])
           row[at] = found[label]
@@ -476,17 +543,30 @@ module HeapSample
       parts.values.each(&:freeze)
     end
 
+    # Of a stack that was not seen before, after its calls that were inlined are frames.
+    def count_frames(list)
+      frames = list.count(LAST_BYTES)
+      frames = Protobuf.packed(list, 0, list.bytesize).sum { |id| @inlined.fetch(id, 1) } unless @inlined.empty? || frames > STACK_MAX
+      raise Protobuf::Malformed, "a stack has more than #{STACK_MAX} frames" if frames > STACK_MAX
+
+      raise Protobuf::Malformed, "its stacks have more than #{FRAMES_MAX} frames" if (@frames_left -= frames) < 0
+    end
+
+    # Of a packed number.
+    LAST_BYTES = "\0-\x7f".b.freeze
+    private_constant :LAST_BYTES
+
     def whole(list)
       raise Protobuf::Malformed, "it ends inside a stack" if (list.getbyte(-1) || 0) >= 0x80
     end
 
     # A row with what its values tell.
     def read_values(packed)
-      values = Protobuf.packed(packed, 0, packed.bytesize)
+      values = Protobuf.packed(packed, 0, packed.bytesize, @value_count)
       unless values.size == @value_count
-        raise Protobuf::Malformed, "a sample has #{values.size} values, there are #{@value_count} types"
+        raise Protobuf::Malformed, "a sample has #{values.size} values for #{@value_count} types"
       end
-      raise Protobuf::Malformed, "a value is negative: if it is a difference, go tool pprof reads it, and heapsample diff takes the two" if values.any? && values.max >= 1 << 63
+      raise Protobuf::Malformed, "a value is negative; for a difference use go tool pprof, or heapsample diff with both profiles" if values.any? && values.max >= 1 << 63
 
       Columns.told_by(values.concat(ABSENT).values_at(*@value_of))
     end

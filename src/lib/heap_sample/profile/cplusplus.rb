@@ -10,12 +10,16 @@ module HeapSample
     SUFFIX = /\.[\w.]+\z/
     # Longer symbols are templates that nobody reads.
     LONGEST = 2000
+    # References to an earlier part of the symbol.  Each can be of a part with references: the name doubles and doubles, so
+    # that with forty of them it has gigabytes.
+    REFERENCE = /[ST][0-9A-Z]*_/
+    REFERENCES_MOST = 12
     LIBRARIES = %w[libstdc++.so.6 libc++abi.so.1 libc++abi.dylib].freeze
 
     class << self
       # "google::protobuf::Arena::Arena()"; +symbol+ itself where it is no symbol of C++, or nothing reads it.
       def readable(symbol)
-        return symbol unless SYMBOL.match?(symbol) && symbol.length <= LONGEST
+        return symbol unless SYMBOL.match?(symbol) && symbol.length <= LONGEST && symbol.scan(REFERENCE).size <= REFERENCES_MOST
 
         names[symbol] ||= demangled(symbol.sub(SUFFIX, "")) || symbol
       end
@@ -28,7 +32,7 @@ module HeapSample
       def demangled(symbol)
         function = demangler or return
         text = function.call(symbol, nil, nil, nil)
-        Profile.clean(text.to_s).tap { Fiddle.free(text.to_i) } unless text.null?
+        Printable.utf8(text.to_s).tap { Fiddle.free(text.to_i) } unless text.null?
       end
 
       # __cxa_demangle; false where there is none.

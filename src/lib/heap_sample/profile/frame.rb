@@ -42,7 +42,7 @@ module HeapSample
 
     # Base name of the file that native code is in; nil for Ruby code.
     def library
-      File.basename(path) if native?
+      GemName.base(path) if native?
     end
 
     # The path that tells most: what a file keeps.

@@ -15,18 +15,20 @@ module HeapSample
     APP = "(app)"
     RUBY = "(ruby)"
 
-    GEM = %r{/gems/([^/]+-(?:\d[^/]*|\h{7,}))/.}
+    # Each is written so that a path of 64 KiB takes one pass: (?=[^/]+/.) first sees that the folder ends.
+    GEM = %r{/gems/(?=[^/]+/.)([^/]+-(?:\d[^/]*|\h{7,}))/.}
     # A gem's shared libraries, where RubyGems keeps a copy of them.
-    EXTENSION = %r{/extensions/[^/]+/[^/]+/([^/]+-(?:\d[^/]*|\h{7,}))/.}
+    EXTENSION = %r{/extensions/[^/]+/[^/]+/(?=[^/]+/.)([^/]+-(?:\d[^/]*|\h{7,}))/.}
     # Ruby's library in any prefix, with what distributions and `gem update
     # --system` put beside it; and what is compiled into Ruby.
-    LIBRARY = %r{/lib(?:32|64)?/(?:[^/]+/)?ruby/(?:\d+\.\d+\.\d+[^/]*|vendor_ruby|site_ruby)/|\A<internal:}
+    LIBRARY = %r{/lib(?:32|64)?/(?:[^/]+/)?ruby/(?:\d+\.\d+\.\d[^/]*|vendor_ruby|site_ruby)/|\A<internal:}
     # What RubyGems and Bundler evaluate, which is nobody's program: descriptions of gems, and, outside of the
     # application, the files in bin that start a gem's program.
     DESCRIPTION = %r{\.gemspec\z|(?:\A|/)(?:Gemfile|gems\.rb)\z|/(?:vendor/bundle|\.bundle)/}
     START = %r{/bin/[^/.]+\z}
-    # Ruby code that was evaluated names the file which did it.
+    # Ruby code that was evaluated names the file which did it; that may be evaluated, too, so many times.
     EVALUATED = /\A\(eval at (.*):\d+\)\z/m
+    LEVELS = 16
     # Libraries of C that hand memory on, and Ruby itself: their caller is of interest.
     COMMON = /\A(?:ruby[-\d.]*|libruby.*|libc[.-].*|libm[.-].*|libpthread.*|libstdc\+\+.*|libc\+\+.*|libgcc_s.*|libjemalloc.*|ld-.*|\[vdso\]|)\z/
 
@@ -34,7 +36,7 @@ module HeapSample
 
     # "rack-3.1.7", "(ruby)" or "(app)"; the innermost of gems in gems.  +roots+ of the application: absolute paths.
     def of(path, roots = [])
-      path = path[EVALUATED, 1] while EVALUATED.match?(path)
+      LEVELS.times { path = path[EVALUATED, 1] || break } if path.start_with?("(")
       root = root_of(path, roots)
       path = path.delete_prefix(root) if root
       at = path.rindex(GEM)
@@ -49,10 +51,13 @@ module HeapSample
     def of_library(path, roots = [])
       name = path[EXTENSION, 1] || (path.rindex(GEM)&.then { |at| path[at..][GEM, 1] })
       return name if name
-      return RUBY if LIBRARY.match?(path) || COMMON.match?(File.basename(path))
+      return RUBY if LIBRARY.match?(path) || COMMON.match?(base(path))
 
-      root_of(path, roots) ? APP : "(#{File.basename(path)})"
+      root_of(path, roots) ? APP : "(#{base(path)})"
     end
+
+    # File.basename, of any text: it raises ArgumentError where there is a NUL.
+    def base(path) = File.basename(path.delete("\0"))
 
     # The root that +path+ lies below.  A root that is "/" says nothing.
     def root_of(path, roots)

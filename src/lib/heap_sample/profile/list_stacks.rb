@@ -14,9 +14,10 @@ module HeapSample
       @handles = {@lists[0] => 0}
     end
 
-    # The handle of the stack that is +list+, a binary String.
+    # The handle of the stack that is +list+, a binary String; the block is called where it is a new one.
     def intern(list)
       @handles[list] ||= begin
+        yield if block_given?
         @lists << list
         @lists.size - 1
       end

@@ -32,7 +32,7 @@ module HeapSample
     # code if there are any (start, end, offset in the file; flattened), and
     # +:holders+ and +:kept+ if a walk looked for them (see Holders.from_raw).
     def self.from_raw(raw)
-      texts = raw.fetch(:texts).map { |text| clean(text) }
+      texts = raw.fetch(:texts).map { |text| Printable.utf8(text) }
       rows = whole(raw.fetch(:rows))
       new(meta: raw.fetch(:meta), texts: texts, rows: rows, holders: Holders.from_raw(*raw.values_at(:holders, :kept), texts, rows),
           stacks: NodeStacks.new(texts, raw.fetch(:frames), raw.fetch(:nodes), raw[:mappings] || []))
@@ -55,17 +55,6 @@ module HeapSample
       rows.any? && rows.first.size < Columns::COUNT ? rows.each { |row| Columns.complete(row) } : rows
     end
     private_class_method :whole
-
-    # call-seq:
-    #   HeapSample::Profile.clean(text) -> String
-    #
-    # Texts are any bytes: names of classes and files in their own encodings.
-    def self.clean(text)
-      return text if text.encoding == Encoding::UTF_8 && text.valid_encoding?
-
-      text = text.dup.force_encoding(Encoding::UTF_8)
-      text.valid_encoding? ? text : text.scrub("?")
-    end
 
     def initialize(meta:, texts:, stacks:, rows:, filtered: nil, holders: nil)
       @holders = holders
@@ -139,7 +128,7 @@ module HeapSample
     #
     # Raises ArgumentError if one makes no sense, or if this is a part already.
     def filter(**wanted)
-      raise ArgumentError, "it is filtered already: give all conditions at once" if filtered
+      raise ArgumentError, "the profile is already filtered; give all conditions in one call" if filtered
 
       filter = Filter.new(**wanted)
       return self if filter.to_h.empty?

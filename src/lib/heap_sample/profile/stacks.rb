@@ -249,7 +249,7 @@ module HeapSample
       start, _, offset = mapping(address)
       return format("0x%x", address) if path.empty? || start.nil?
 
-      format("%s+0x%x", File.basename(path), address - start + offset)
+      format("%s+0x%x", GemName.base(path), address - start + offset)
     end
 
     # What a frame surely is: :internal, :ruby, or :any, which may be C.

@@ -53,7 +53,7 @@ module HeapSample
       @rows = top
       @wanted = Groups.wanted(kind)
       @file, @number = line.to_s.match(LINE)&.captures
-      raise ArgumentError, "a line is FILE:LINE (order.rb:12), not #{line.inspect}" unless @file
+      raise ArgumentError, "a line must be FILE:LINE, such as order.rb:12, not #{line.inspect}" unless @file
 
       @path = %r{(?:\A|/)#{Regexp.escape(@file.delete_prefix("./"))}\z}
       read
@@ -121,7 +121,7 @@ module HeapSample
       raise not_there(last) if places.empty?
 
       names = names(places.sort_by(&:path))
-      raise NotFound.new("#{@file}:#{@number} is a line of several files: #{names.join(", ")}; give more of the path", names)
+      raise NotFound.new("#{@file}:#{@number} matches several files: #{names.join(", ")}; give more of the path", names)
     end
 
     # Names the nearest lines of the file, else the largest lines.
@@ -130,7 +130,7 @@ module HeapSample
       all = all.reject { |key| key.path.empty? }.map { |key| Place.new(key.path, key.line) }.uniq
       same = all.select { |key| @path.match?(key.path) }
       near = same.empty? ? all : same.sort_by { |key| (key.line - @number.to_i).abs }
-      NotFound.new("no memory came from #{@file}:#{@number}; #{same.empty? ? "the largest lines are" : "the nearest lines are"} " \
+      NotFound.new("no memory was allocated at #{@file}:#{@number}; #{same.empty? ? "the largest lines are" : "the nearest lines are"} " \
                    "#{names(near.first(NAMED)).join(", ")}", names(all))
     end
 

@@ -20,7 +20,9 @@ module HeapSample
 
     # Bytes of files that are held, at most: some two thousand profiles.
     HELD_MOST = 64 << 20
-    private_constant :HELD_MOST
+    # More warnings than these are one line.
+    WARNINGS_MOST = 5
+    private_constant :HELD_MOST, :WARNINGS_MOST
 
     # One profile: its HeapSample::Meta and its path, or itself; +held+ is what its file had, if that is held.
     Entry = Struct.new(:info, :path, :profile, :wanted, :held) do
@@ -48,7 +50,7 @@ module HeapSample
       # FormatError if none can be read, SystemCallError if a path is not there.
       def load(paths)
         series, *others = Diagnosis.in_order(all(paths)).map(&:series)
-        others.each { |other| series.warnings << "left out: #{other.describe}" }
+        series.warnings.concat(few(others.map { |other| "left out: #{other.describe}" }))
         series
       end
 
@@ -75,10 +77,20 @@ module HeapSample
           entry(path, listed, room, warnings)&.tap { |entry| room -= entry.held.to_s.bytesize }
         end
         if entries.empty?
-          raise FormatError, warnings.first || "#{Array(paths).join(", ")}: no profile (#{ENDINGS.join(", ")}) is there"
+          raise FormatError, warnings.first || "#{Array(paths).join(", ")}: no profile (#{ENDINGS.join(", ")}) found"
         end
 
-        runs(entries).each_with_index.map { |run, index| new(run, warnings: index.zero? ? warnings : []) }
+        runs(entries).each_with_index.map { |run, index| new(run, warnings: index.zero? ? few(warnings) : []) }
+      end
+
+      # Paths of what may be profiles in a folder, in the order of their names.
+      def in_folder(path) # :nodoc:
+        Dir.children(path).sort.filter_map { |name| File.join(path, name) if name.end_with?(*ENDINGS) && !name.start_with?(".") }
+      end
+
+      # Warnings, or where they are many, one line: a folder may have a hundred thousand bad files.
+      def few(warnings) # :nodoc:
+        warnings.size > WARNINGS_MOST ? ["#{Layout.grouped(warnings.size)} are left out; the first: #{warnings.first}"] : warnings
       end
 
       private
@@ -89,18 +101,18 @@ module HeapSample
           path = path.to_s
           next files[path] = false unless File.directory?(path)
 
-          Dir.children(path).sort.each do |name|
-            files[File.join(path, name)] = true if name.end_with?(*ENDINGS) && !name.start_with?(".")
-          end
+          in_folder(path).each { |found| files[found] = true }
         end
       end
 
       def entry(path, listed, room, warnings)
-        held = File.binread(path) if File.size(path) <= room
-        info = Meta.new(PprofReader.read_meta(held ? StringIO.new(held) : path, name: path))
+        held, foreign = ForeignFile.open(path) { |file| [(file.read.to_s if file.size <= room), file.foreign?] }
+        source = held ? StringIO.new(held) : path
+        # One by another user is read whole: later it would take the answer from the others.
+        info = Meta.new(foreign ? PprofReader.read(source, name: path)[:meta] : PprofReader.read_meta(source, name: path))
         return Entry.new(info, path, nil, nil, held) if info.process_start && info.taken
 
-        warnings << "#{path}: left out: it does not tell its process and time"
+        warnings << "#{Printable.text(path)}: left out: it does not contain its process and time"
         nil
       rescue FormatError => e
         warnings << e.message
@@ -109,7 +121,7 @@ module HeapSample
         raise unless listed
 
         # What keep= has removed meanwhile is no news.
-        warnings << "#{path}: left out: #{e.class.new.message}" unless e.is_a?(Errno::ENOENT)
+        warnings << "#{Printable.text(path)}: left out: #{e.class.new.message}" unless e.is_a?(Errno::ENOENT)
         nil
       end
 
@@ -125,14 +137,13 @@ module HeapSample
     # ArgumentError unless they are of one session of one process.
     def initialize(profiles, warnings: [])
       entries = profiles.map { |profile| profile.is_a?(Entry) ? profile : Series.held(profile) }
-      raise ArgumentError, "a series has one profile or more" if entries.empty?
-      raise ArgumentError, "the profiles are not of one session of one process" unless entries.map(&:run).uniq.size == 1
+      raise ArgumentError, "a series needs at least one profile" if entries.empty?
+      raise ArgumentError, "the profiles must be from one session of one process" unless entries.map(&:run).uniq.size == 1
 
       @warnings = warnings
-      @entries = entries.sort_by { |entry| entry.info.taken }.chunk_while { |one, other| one.info.taken == other.info.taken }.map do |same|
-        same.drop(1).each { |entry| @warnings << "#{entry.name}: left out: the same moment as #{same.first.name}" }
-        same.first
-      end
+      same = entries.sort_by { |entry| entry.info.taken }.chunk_while { |one, other| one.info.taken == other.info.taken }
+      @entries = same.map(&:first)
+      @warnings.concat(Series.few(same.flat_map { |first, *rest| rest.map { |entry| "#{Printable.text(entry.name)}: left out: the same moment as #{Printable.text(first.name)}" } }))
       @infos = @entries.map(&:info)
     end
 
@@ -140,7 +151,7 @@ module HeapSample
       profile = profile.to_profile if profile.respond_to?(:to_profile)
       raise ArgumentError, "#{profile.class} is not a profile" unless profile.is_a?(Profile)
       unless profile.info.process_start && profile.info.taken
-        raise ArgumentError, "a profile does not tell its process and time"
+        raise ArgumentError, "a profile does not contain its process and time"
       end
 
       Entry.new(profile.info, nil, profile)

@@ -31,7 +31,7 @@ module HeapSample
     # Can this Ruby sample a block?
     def possible? = GC.respond_to?(:sample_profile)
 
-    REASON = "this Ruby has no heap sampler (GC.sample_profile): what a block retains is not measured"
+    REASON = "this Ruby has no heap sampler (GC.sample_profile); run the test on a Ruby that has it"
 
     # The profile of what the block given makes, with every object asked for its size,
     # after a full GC; +options+ are those of GC.sample_profile.
@@ -73,11 +73,11 @@ module HeapSample
       [sentence, table(lines).join("\n"), *kept_by(lines, holders), report].join("\n\n")
     end
 
-    # "shop.rb:3 Shop#order: kept by `Shop::ORDERS`", of the largest lines.
+    # "shop.rb:3 Shop#order: retained by `Shop::ORDERS`", of the largest lines.
     def kept_by(lines, holders, layout: Layout.new(root: Dir.pwd))
       known = largest(lines).filter_map do |key, _|
         answer = holders[key] or next
-        "#{layout.place(key)}: kept by #{answer.kept? ? "`#{answer.to_s(layout)}`" : answer.to_s(layout)}"
+        "#{layout.place(key)}: retained by #{answer.kept? ? "`#{answer.to_s(layout)}`" : answer.to_s(layout)}"
       end
       known.empty? ? [] : [known.join("\n")]
     end

@@ -25,8 +25,8 @@ module HeapSample
     attr_reader :profile
 
     def initialize(warmup: WARMUP, runs: RUNS, interval: 1, threads: nil, &block)
-      raise ArgumentError, "runs is an Integer of #{PARTS} or more, not #{runs.inspect}" unless runs.is_a?(Integer) && runs >= PARTS
-      raise ArgumentError, "warmup is an Integer of 0 or more, not #{warmup.inspect}" unless warmup.is_a?(Integer) && warmup >= 0
+      raise ArgumentError, "runs must be an Integer of #{PARTS} or more, not #{runs.inspect}" unless runs.is_a?(Integer) && runs >= PARTS
+      raise ArgumentError, "warmup must be an Integer of 0 or more, not #{warmup.inspect}" unless warmup.is_a?(Integer) && warmup >= 0
 
       @runs = runs
       @block = block
@@ -52,7 +52,7 @@ module HeapSample
       lines = leaks.to_h { |leak| [leak.key, [leak.bytes, leak.objects, leak.class_name]] }
       layout = Layout.new(root: Dir.pwd)
       left = BlockRun.objects(leaks.sum(&:objects), layout)
-      BlockRun.failure("The block leaks: after #{@runs} runs, each followed by a full GC, #{layout.bytes(leaks.sum(&:bytes))} in #{left} of most runs are there.",
+      BlockRun.failure("The block leaks: after #{@runs} runs, each followed by a full GC, #{layout.bytes(leaks.sum(&:bytes))} in #{left} from most runs are still live.",
                        lines, profile, BlockRun.holders(@block, lines.keys, runs: PARTS, threads: @threads))
     end
 

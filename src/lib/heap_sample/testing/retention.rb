@@ -45,7 +45,7 @@ module HeapSample
       error = high - low < 1 ? "" : " (95%: #{layout.range(low, high)})"
       held = BlockRun.objects(@rows.sum { |row| row.inuse.objects }, layout)
       lines = BlockRun.by_line(profile, @rows)
-      BlockRun.failure("The block retains #{layout.bytes(bytes)}#{error} in #{held}; at most #{layout.bytes(limit)} may be.", lines, profile,
+      BlockRun.failure("The block retains #{layout.bytes(bytes)}#{error} in #{held}; at most #{layout.bytes(limit)} are allowed.", lines, profile,
                        BlockRun.holders(@block, lines.keys, runs: 1, threads: @threads))
     end
 

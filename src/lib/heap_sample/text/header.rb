@@ -139,7 +139,7 @@ module HeapSample
       lines = []
       unless @info.drops.empty?
         drops = @info.drops.map { |what, count| "#{@layout.count(count)} #{what}" }.join(", ")
-        lines << "Warning: dropped for want of room: #{drops}. What was dropped is missing below."
+        lines << "Warning: the sampler's tables were full, so #{drops} were dropped. The figures below lack them."
       end
       lines
     end

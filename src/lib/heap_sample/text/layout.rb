@@ -5,9 +5,7 @@ module HeapSample
   # Figures, places and tables as text.  Sizes are in binary units (1 KiB is
   # 1024 bytes).
   #
-  # Names of classes, files and methods are anybody's.  What is no printable
-  # character in them is written as Ruby writes it, so that no name moves the
-  # cursor, colours the screen or begins a line: see Layout.clean.
+  # Names of classes, files and methods are anybody's: see Printable.
   #
   # A style decorates what a terminal can show in colour.  It is any object that
   # answers STYLES, each with a text, and gives the text back, decorated but no
@@ -35,13 +33,9 @@ module HeapSample
     # Before the line of the application that led to a row.
     LED = "← "
 
-    GEM_PATH = %r{\A.*/gems/([^/]+-(?:\d[^/]*|\h{7,})/.+)\z}m
-    RUBY_PATH = %r{\A.*/lib/(ruby/\d+\.\d+\.\d+[^/]*/.+)\z}m
-
-    # Control characters, what ends a line elsewhere, and what turns or hides text.
-    UNSAFE = /[\p{Cc}\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/
-    ESCAPES = {"\n" => "\\n", "\t" => "\\t", "\r" => "\\r", "\e" => "\\e", "\0" => "\\0"}
-    private_constant :ESCAPES
+    # A path of 64 KiB takes one pass, also on Ruby 3.1: (?=[^/]+/.) first sees that the folder ends.
+    GEM_PATH = %r{\A.*/gems/(?=[^/]+/.)([^/]+-(?:\d[^/]*|\h{7,})/.+)\z}m
+    RUBY_PATH = %r{\A.*/lib/(?=ruby/[^/]+/.)(ruby/\d+\.\d+\.\d[^/]*/.+)\z}m
 
     # In a column that has nothing for a row.
     NOTHING = "-"
@@ -54,22 +48,14 @@ module HeapSample
     # "1,234,567".
     def self.grouped(number) = number.to_s.gsub(/(?<=\d)(?=(?:\d{3})+\z)/, ",")
 
-    # +text+ with nothing in it that a terminal obeys: "\e[31m" as the five
-    # characters of its source.
-    def self.clean(text)
-      return text unless UNSAFE.match?(text)
-
-      text.gsub(UNSAFE) { |character| ESCAPES[character] || format("\\u%04X", character.ord) }
-    end
-
-    # Paths below +root+ are given relative to it, and else those below +directory+, where a process ran.  With +stacks+ rows are shown with their whole stacks.  Raises ArgumentError unless
-    # +width+ is a positive Integer, +root+ a path or nil, and +style+ nil or what
+    # Paths below +root+ are given relative to it, and else those below +directory+, where a process ran.  With +stacks+ rows
+    # are shown with their whole stacks, with +markdown+ all of a place is in a code span.  Raises ArgumentError unless +width+ is a positive Integer, +root+ a path or nil, and +style+ nil or what
     # answers STYLES.
-    def initialize(width: WIDTH, root: nil, style: nil, stacks: false, directory: nil)
+    def initialize(width: WIDTH, root: nil, style: nil, stacks: false, directory: nil, markdown: false)
       Layout.check(width: width)
-      raise ArgumentError, "root is a path or nil, not #{root.inspect}" unless root.nil? || root.is_a?(String) || root.respond_to?(:to_path)
+      raise ArgumentError, "root must be a path or nil, not #{root.inspect}" unless root.nil? || root.is_a?(String) || root.respond_to?(:to_path)
       unless style.nil? || STYLES.all? { |name| style.respond_to?(name) }
-        raise ArgumentError, "style is nil or an object with #{STYLES.join(", ")}, not #{style.inspect}"
+        raise ArgumentError, "style must be nil or an object with #{STYLES.join(", ")}, not #{style.inspect}"
       end
 
       @width = width
@@ -77,7 +63,14 @@ module HeapSample
       @directory = "#{directory.chomp("/")}/" if directory
       @style = style
       @stacks = stacks
+      @markdown = markdown
     end
+
+    # The same for Markdown, where a name that is in no code span could be anything.
+    def markdown = Layout.new(width: width, root: @root, stacks: @stacks, directory: @directory, markdown: true)
+
+    # A name that is in a code span only in Markdown.
+    def bare(name) = @markdown ? Printable.code(name) : Printable.text(name)
 
     # Is the whole stack of each row shown?
     def stacks? = @stacks
@@ -87,7 +80,7 @@ module HeapSample
       options.each do |name, value|
         next if value.is_a?(Integer) && value > 0
 
-        raise ArgumentError, "#{name} is a positive Integer, not #{value.inspect}"
+        raise ArgumentError, "#{name} must be a positive Integer, not #{value.inspect}"
       end
     end
 
@@ -102,7 +95,7 @@ module HeapSample
 
     # Broken between words where it is wider than a line can be.
     def sentence(text)
-      text = Layout.clean(text)
+      text = Printable.text(text)
       return [text] if text.length <= width
 
       text.split(" ").each_with_object([+""]) do |word, lines|
@@ -278,9 +271,10 @@ module HeapSample
 
     # A group in a sentence: "models/user.rb:12 `User#name`", "`String`".
     def subject(key)
-      return "`#{name(key)}`" unless key.is_a?(Place)
+      return Printable.code(name(key)) unless key.is_a?(Place)
+      return Printable.code(place(key)) if @markdown
 
-      label = "`#{Layout.clean(key.label)}`" if key.label
+      label = Printable.code(key.label) if key.label
       key.path.empty? ? label.to_s : [place(Place.new(key.path, key.line, nil)), label].compact.join(" ")
     end
 
@@ -303,7 +297,7 @@ module HeapSample
       kept, widths, room = fit(columns, rows)
       columns = columns.values_at(*kept)
       lines = rows.each_with_index.flat_map do |cells, index|
-        figures = cells.values_at(*kept[0..-2]).each_with_index.map { |cell, at| cut(Layout.clean(cell.to_s), widths[at]) }
+        figures = cells.values_at(*kept[0..-2]).each_with_index.map { |cell, at| cut(Printable.text(cell.to_s), widths[at]) }
         [*row(figures, cells.last, room, columns, widths, styles[index] || :plain), *(second_line(below[index]) if below[index])]
       end
       [line(columns.map(&:first), columns, widths, :head, :head), *lines]
@@ -311,7 +305,7 @@ module HeapSample
 
     # "String", cut to +room+ characters.
     def name(text, room = nil)
-      text = text.nil? || text.empty? ? "(unknown)" : Layout.clean(text)
+      text = text.nil? || text.empty? ? "(unknown)" : Printable.text(text)
       room ? cut(text, room) : text
     end
 
@@ -356,7 +350,7 @@ module HeapSample
 
     # Path, line and label of a place, as they are shown.
     def parts(key)
-      [Layout.clean(path(key.path)), key.line.to_i > 0 ? ":#{key.line}" : "", key.label ? " #{Layout.clean(key.label)}" : ""]
+      [Printable.text(path(key.path)), key.line.to_i > 0 ? ":#{key.line}" : "", key.label ? " #{Printable.text(key.label)}" : ""]
     end
 
     # Of "…/user.rb".
@@ -369,7 +363,7 @@ module HeapSample
     def fit(columns, rows)
       kept = columns.each_index.reject { |index| columns[index][2] && rows.any? && rows.all? { |cells| cells[index] == NOTHING } }
       widths = columns[0..-2].each_index.map do |index|
-        [columns[index][0], *rows.map { |cells| Layout.clean(cells[index].to_s) }].map(&:length).max
+        [columns[index][0], *rows.map { |cells| Printable.text(cells[index].to_s) }].map(&:length).max
       end
       room = -> { width - kept[0..-2].sum { |index| widths[index] + 2 } }
       needed = needed(rows)
