@@ -1,5 +1,12 @@
 # Every way to use this checkout; `make` alone lists them. The work is done by tool/.
 
+#: Build, test and benchmark Ruby with the heap sampler.
+#:
+#:     make demo     # build Ruby, profile a program that leaks, print the answer
+#:     make test     # run all tests
+#:
+#: Build:
+
 SERIES = 3.4
 BUILT = build/$(SERIES)
 # A variable of the environment is not meant: images of Ruby have one of this name.
@@ -14,14 +21,13 @@ RUBY = $(INSTALLED)/bin/ruby
 .PHONY: help demo build stock deps test test-zoo test-mri-full test-checks test-threads bench refresh clean distclean
 
 help:
-	@sed -n 's/^#: //p' $(firstword $(MAKEFILE_LIST))
+	@sed -n 's/^#: \{0,1\}//p' $(firstword $(MAKEFILE_LIST))
 
-#: make demo          build the patched Ruby and let it profile the example program
+#:   make demo            build Ruby, and profile the example program
 demo: build
 	@if [ -x examples/demo/run ]; then examples/demo/run $(RUBY); else $(RUBY) -v; fi
 
-#: make demo RUBY_VERSION=3.4.10    the same of another release that upstream/3.4 pins; so with build, stock and test
-#: make build         fetch, patch, build and install it in build/3.4/prefix (PREFIX=… elsewhere)
+#:   make build           download, patch, build and install Ruby
 #  (with the HTML view, the heapsample command and the manual for ri; WITHOUT=viewer,heapsample,ri leaves them out)
 build: deps
 	@tool/build default $(SERIES)
@@ -29,66 +35,84 @@ build: deps
 	@tool/heapsample $(INSTALLED)
 	@tool/ri $(INSTALLED)
 
-#: make stock         the same Ruby without our changes, in build/3.4-stock/prefix
+#:   make stock           build the same Ruby without patches, in build/3.4-stock/prefix
 stock: deps
 	@tool/build stock $(SERIES)
 
-#: make build-NAME    another variant: see tool/variants
+#:   make build-NAME      build a variant, such as build-debug; tool/variants lists them
 build-%: deps
 	@tool/build $* $(SERIES)
 
-#: make deps          install the Debian packages it needs (root), or name the missing ones
+#:   make deps            install missing Debian packages (as root), or print their names
 deps:
 	@tool/deps build
 
-#: make test          the suites of test/fast, beside each other, then those of test/alone, one by one
+#:
+#: Test:
+#:   make test            run test/fast in parallel, then test/alone one by one
 test: build
 	@tool/deps test example
 	@RUBY=$(abspath $(RUBY)) tool/run-tests $(wildcard test/fast/*/run test/alone/*/run)
 
-#: make test-NAME     one suite, a slow one too: test-queue (test/fast/queue), test-statistics (test/slow/statistics), …
+#:   make test-NAME       run one suite of test/fast, test/alone or test/slow, such as test-queue
+test-host test-statistics: export SUITE_SECONDS := $(or $(SUITE_SECONDS),3600)
 test-%: build
 	@tool/deps test example
 	@RUBY=$(abspath $(RUBY)) tool/run-tests $(or $(wildcard test/*/$*/run),$(error no suite named $*; the suites: $(sort $(notdir $(patsubst %/run,%,$(wildcard test/*/*/run))))))
 
-#: make test-zoo      records programs whose truth is known, and says how often the diagnosis is right (a quarter of an hour)
+#:   make test-zoo        diagnose known programs, and count right answers (15 minutes)
 #  (not by tool/run-tests: its table is what one wants to see)
 test-zoo: build
 	@tool/deps test example
 	@RUBY=$(abspath $(RUBY)) test/zoo/run
 
-#: make test-torture  ten minutes of everything at once (TORTURE_SECONDS=3600 SUITE_SECONDS=5400: an hour)
+#:   make test-torture    run random mixes of VM features under sampling (10 minutes)
 
-#: make test-mri-full all of MRI's own tests, compared with the unpatched Ruby's (hours; can be resumed)
+#:   make test-host       profile a program at random times, compared with no sampling (10 minutes)
+
+#:   make test-mri-full   run all of MRI's tests, compared with unpatched Ruby (hours; can be resumed)
 #  (not by tool/run-tests: it prints each part when it is done, and has no time limit)
 test-mri-full: build stock
 	@tool/deps test example
 	@RUBY=$(abspath $(RUBY)) test/slow/mri-full/run
 
-#: make test-checks   builds that check themselves: sanitizers, MRI's assertions, ours (hours; can be resumed)
+#:   make test-checks     run tests in builds with sanitizers and assertions (hours; can be resumed)
 test-checks: build
 	@tool/deps test checks
 	@SUITE_SECONDS=43200 tool/run-tests test/slow/checks/run
 
-#: make test-threads  what runs without the GVL, under ThreadSanitizer and AddressSanitizer
+#:   make test-threads    test code that runs without the GVL, under ThreadSanitizer and ASan
 test-threads: build
 	@tool/deps test checks
 	@tool/run-tests test/slow/threads/run
 
-#: make bench         the benchmarks, each with its control
+#:
+#: Benchmark and maintain:
+#:   make bench           run the benchmarks, each with its control
 bench: build stock
 	@tool/deps bench
 	@if [ -x benchmark/run ]; then benchmark/run; else echo 'no benchmark/run yet'; fi
 
-#: make refresh       rewrite patches/3.4 so that every patch applies without offsets
+#:   make refresh         rewrite patches/3.4 so that every patch applies without offsets
 refresh:
 	@tool/deps build test
 	@tool/refresh $(SERIES)
 
-#: make clean         remove what was built; the downloaded source stays
+#:   make clean           remove the build results, but not the downloaded source
 clean:
 	@[ ! -d build ] || find build -mindepth 1 -maxdepth 1 ! -name distfiles -exec rm -rf {} +
 
-#: make distclean     remove everything generated
+#:   make distclean       remove all generated files
 distclean:
 	rm -rf build
+
+#:
+#: Variables:
+#:   PREFIX=FOLDER        where to install Ruby (default: build/3.4/prefix)
+#:   RUBY_VERSION=NUMBER  a release in upstream/3.4, such as 3.4.10 (default: 3.4.5)
+#:   WITHOUT=LIST         leave out viewer, heapsample or ri, separated by commas (default: none)
+#:   JOBS=NUMBER          parallel build jobs (default: one per processor)
+#:   TEST_JOBS=NUMBER     parallel test suites (default: processors + 2)
+#:   SUITE_SECONDS=NUMBER seconds before a test suite is stopped (default: 900; 3600 or more for slow suites)
+#:   TORTURE_SECONDS=NUMBER, HOST_SECONDS=NUMBER
+#:                        seconds of test-torture and test-host (default: 600)

@@ -14,12 +14,20 @@ struct site {
 static st_table *sites;                 /* the number of a stack => its site */
 static rb_heap_sampler_listener_t listener;
 
+static const char *
+copy(const char *text, size_t length)
+{
+    return memcpy(ALLOC_N(char, length + 1), text, length);
+}
+
 static struct site *
 new_site(uint64_t stack)
 {
     struct site *site = ALLOC(struct site);
     *site = (struct site){{"(no Ruby code)", "", 14, 0, 0}, 0};
     rb_heap_sampler_stack_frames(stack, &site->frame, 1);
+    site->frame.label = copy(site->frame.label, site->frame.label_length);      /* the sampler may free its texts after this call */
+    site->frame.path = copy(site->frame.path, site->frame.path_length);
     st_insert(sites, (st_data_t)stack, (st_data_t)site);
     return site;
 }
