@@ -8,6 +8,9 @@ require_relative "../../server"
 require_relative "../../tracer"
 
 OUT = ARGV.fetch(0)
+# Samples of each kind that a comparison needs, and how often CASES' seconds may pass until they are there.
+LEAST = 10
+TURNS = 5
 # By their name, settings, and seconds of requests.
 CASES = {
   "at fixed intervals" => ["interval=16k,malloc=2k", 10],
@@ -30,12 +33,16 @@ end
 # Sampling begins when the tracer comes, so the samples that it is told of are those of the profile, but for what happens
 # between the profile and its end. Memory of YJIT's compiler is counted, not sampled. What is in use, and younger than the last
 # mark, is alive.
-def agree(kind, told, profile)
+def known(profile, kind)
   groups = profile.groups(:line, kind: kind).reject { |group| group.key.to_s == "(YJIT)" }
-  known = HeapSample::Estimate.sum(groups.flat_map { |group| [group.inuse, group.young] })
+  HeapSample::Estimate.sum(groups.flat_map { |group| [group.inuse, group.young] })
+end
+
+def agree(kind, told, profile)
+  known = known(profile, kind)
   low, high = known.space_interval
   puts "# #{kind}: #{told.size} samples, #{told.values.sum} bytes; the profile: #{known.samples}, #{known.space.round}, #{low.round} to #{high.round}"
-  assert(told.size >= 10, "#{told.size} samples of #{kind} are alive")
+  assert(told.size >= LEAST, "#{told.size} samples of #{kind} are alive")
   assert((told.size - known.samples).abs <= 10 + 0.05 * known.samples, "#{told.size} of #{known.samples} samples of #{kind}")
   assert(told.values.sum.between?(low, high), "#{kind}: #{told.values.sum} bytes told; the profile says #{low.round} to #{high.round}")
 end
@@ -54,10 +61,14 @@ def traced(settings, seconds)
     serve(port, 2)
     tracer = Tracer.new(pid)
     tracer.wait_for_attach
-    requests = serve(port, seconds)
-    server.profile(gc: true)
-    sleep 1                     # connections end
-    profile = server.profile(gc: true)
+    requests, profile = 0, nil
+    TURNS.times do
+      requests += serve(port, seconds)
+      server.profile(gc: true)
+      sleep 1                     # connections end
+      profile = server.profile(gc: true)
+      break if known(profile, :malloc).samples >= 2 * LEAST
+    end
     lines = tracer.stop
     puts "# #{requests} requests, #{lines.count { |kind,| kind == "a" }} births and #{lines.count { |kind,| kind == "f" }} deaths told"
     equal("", tracer.said.lines.grep(/lost/i).join)

@@ -53,26 +53,53 @@ why = Group.with(LIMIT) do |group|
 end
 Tap.skip(name, why) if why
 
-# What a process that has filled so many bytes of its group is told of the walk.
-def walk(group, bytes)
+# What the profile of a process in the group says of its walk.
+def walk(group, file, *arguments)
   reader, writer = IO.pipe
-  pid = group.spawn({}, RbConfig.ruby, "--disable=gems", "--heap-sample=output=none", File.join(__dir__, "walk.rb"), bytes.to_s, out: writer)
+  pid = group.spawn({}, RbConfig.ruby, "--disable=gems", "--heap-sample=output=none", File.join(__dir__, file), *arguments, out: writer)
   writer.close
   said = reader.read
   equal(0, Process.wait2(pid).last.exitstatus)
   JSON.parse(said)
 end
 
-name = "who keeps it is not asked where the group has less than twice what the walk may take left, and the profile says so"
+name = "a walk that somebody asks for is refused where the group has less left than the walk may need, and the profile says how much"
 why = Group.with(LIMIT) do |group|
   test(name) do
-    refused = walk(group, LIMIT - (20 << 20))
-    assert(refused["refused"].to_s.start_with?("the walk may need half of the memory that is left"), refused.inspect)
-    assert(refused["estimate_bytes"].between?(21 << 20, 40 << 20), refused.inspect)
+    refused = walk(group, "walk.rb", (LIMIT - (20 << 20)).to_s)
+    assert(refused["refused"].to_s.start_with?("too little memory is left"), refused.inspect)
+    assert(refused["room_bytes"].between?(10 << 20, 30 << 20), refused.inspect)
+    assert(refused["demand_bytes"].between?(100 << 20, 200 << 20), refused.inspect)
+    assert(refused["estimate_bytes"].between?(LIMIT - (20 << 20), LIMIT + (60 << 20)), refused.inspect)
+    equal([LIMIT, group.path], refused.values_at("limit_bytes", "cgroup"))
   end
-  test("with more room it is asked, and nobody is killed") do
-    made = walk(group, LIMIT - (150 << 20))
+  test("with more room, but not for all that the walk can cost, it is made, and no process is killed") do
+    made = walk(group, "walk.rb", (LIMIT - (150 << 20)).to_s)
     equal([nil, true, 0], [made["refused"], made["objects"].to_i > 1_000_000, group.kills])
+  end
+  test("where the program writes to all of its memory meanwhile, the child ends before the kernel kills") do
+    first, later = walk(group, "walk_beside_writes.rb", OUT)
+    equal("the walk was stopped before memory ran out", first["refused"].to_s[/[^;]*/])
+    assert(first["room_bytes"] < 100 << 20, first.inspect)
+    equal(0, group.kills)
+    equal("the last walk ran out of memory, so automatic walks are off", later["refused"].to_s[/[^;]*/])
+  end
+end
+Tap.skip(name, why) if why
+
+# Profiles that a process writes by itself, each with a walk, while it writes to all of its memory.
+name = "a process that writes to all of its memory is not brought to the limit of its group by walks that begin by themselves"
+why = Group.with(360 << 20) do |group|
+  test(name) do
+    FileUtils.rm_rf(PROFILES)
+    FileUtils.mkdir_p(PROFILES)
+    settings = "every=1,why=1,quiet=on,output=#{PROFILES}/"
+    pid = group.spawn({}, RbConfig.ruby, "--disable=gems", "--heap-sample=#{settings}", File.join(__dir__, "writes.rb"))
+    equal(0, Process.wait2(pid).last.exitstatus)
+    equal(0, group.kills)
+    refused = Dir["#{PROFILES}/*"].filter_map { |file| GC::SampleProfile.load(file).info.walk&.refused }
+    assert(refused.grep(/too little memory is left.* of 360.0 MiB are left in cgroup #{group.path}/).any?, refused.inspect)
+    equal([], refused.grep(/ended|killed/))
   end
 end
 Tap.skip(name, why) if why

@@ -60,6 +60,9 @@ class Group
   # How often the kernel has killed here.
   def kills = File.read("#{@folder}/#{@events}")[/^oom_kill (\d+)/, 1].to_i
 
+  # As /proc/PID/cgroup has it.
+  def path = "/#{File.basename(@folder)}"
+
   def pids = File.readlines("#{@folder}/cgroup.procs").map(&:to_i)
 
   # Whatever is in the group was started by us.

@@ -45,11 +45,9 @@ GC::SampleProfile.with_labels(tenant: "acme") do
   GC::SampleProfile.labels
   keep(300)
 end
-# rbs/test finds a class where one in Ruby ends, and these two are C's, made when they are wanted.
+# rbs/test finds a class where one in Ruby ends, and this one is C's, made when it is wanted.
 GC::SampleProfile.prepare_labels
-GC::SampleProfile.label_book {}
 class GC::SampleProfile::PreparedLabels; end
-class GC::SampleProfile::LabelBook; end
 prepared = GC::SampleProfile.prepare_labels(tenant: "umbrella")
 prepared.with { keep(10) }
 prepared.leave(prepared.enter)
@@ -74,7 +72,6 @@ now.raw
 now.inspect
 now.leaks(profiles[0, 11]).to_s
 GC::SampleProfile.leaks(folder, by: :class).to_s
-HeapSample::Profile.clean("text")
 GC.sample_profile(interval: 4096, threads: :all) { work(100) }.rows
 GC.sample_profile { keep(10) }.report.to_s
 

@@ -42,8 +42,6 @@ settings = error[/settings: (.*) \(/, 1].to_s.split(", ")
 shown = TEXTS.fetch("doc/settings.md")
 none("doc/settings.md has a row and a section for every setting",
      settings.size < 10 ? [error] : settings.reject { |name| shown.match?(/^\|.*`#{name}`/) && shown.match?(/^### .*\b#{name}\b/) })
-table = TEXTS.fetch("README.md")[/^\| setting \|.*?\n\n/m].to_s
-none("the README's table has every setting", settings.reject { |name| table.match?(/^\| .*`#{name}[`=]/) })
 none("no page names a setting that there is not", TEXTS.flat_map do |page, text|
   text.scan(/RUBY_HEAP_SAMPLE='?([a-z][^\s`'’)]*)/).flatten.flat_map { |value| value.split(",") }.map { |one| one[/\A[a-z-]+/] }
       .reject { |name| name.nil? || [*settings, "true"].include?(name) }.map { |name| "#{page}: #{name}" }

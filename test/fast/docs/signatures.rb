@@ -53,7 +53,7 @@ end
 # What Struct.new defines.
 NOT_DESCRIBED = %w[.new .[] .members .keyword_init? .inspect].freeze
 
-# Two classes of C's are made when they are wanted.
+# Two classes are made when they are wanted.
 GC::SampleProfile.prepare_labels
 GC::SampleProfile.label_book {}
 differences = ours.flat_map do |name|

@@ -16,11 +16,11 @@ class Countdown
   RUNS = ENV.fetch('FAULTS', 12)
 
   WARNINGS = {
-    memory: ["heap-sample: no memory: sampling is off\n",
-             "heap-sample: no memory: from here on profiles have gaps (see stat)\n",
+    memory: ["heap-sample: not enough memory; sampling is off\n",
+             "heap-sample: the sampler has no memory; from now on profiles have gaps (GC::SampleProfile.stat counts them)\n",
              %r{\Aheap-sample: cannot write \S+/exit(?:\.\d+)?\.pb\.gz: Cannot allocate memory\n\z}],
-    files: [%r{\Aheap-sample: cannot write \S+/exit(?:\.\d+)?\.pb\.gz: No space left on device(?:; sampling goes on.*)?\n\z},
-            "heap-sample: no thread for periodic profiles: Resource temporarily unavailable\n"],
+    files: [%r{\Aheap-sample: cannot write \S+/exit(?:\.\d+)?\.pb\.gz: No space left on device(?:; sampling continues)?; free some space, or set another output=\n\z},
+            "heap-sample: cannot start the thread for periodic profiles: Resource temporarily unavailable\n"],
   }.freeze
 
   def initialize(ruby, dir)

@@ -186,6 +186,18 @@ open(const char *path, int flags, ...)
     return fails(FILES, CALLER) ? -1 : real(path, flags, mode);
 }
 
+int
+openat(int folder, const char *path, int flags, ...)
+{
+    static int (*real)(int, const char *, int, ...);
+    va_list args;
+    va_start(args, flags);
+    mode_t mode = flags & O_CREAT ? va_arg(args, mode_t) : 0;
+    va_end(args);
+    if (!real) real = next("openat");
+    return fails(FILES, CALLER) ? -1 : real(folder, path, flags, mode);
+}
+
 #define FAILING_CALL(result, name, parameters, arguments) \
     result name parameters \
     { \
@@ -198,7 +210,8 @@ FAILING_CALL(ssize_t, read, (int fd, void *ptr, size_t len), (fd, ptr, len))
 FAILING_CALL(ssize_t, pread, (int fd, void *ptr, size_t len, off_t at), (fd, ptr, len, at))
 FAILING_CALL(int, fsync, (int fd), (fd))
 FAILING_CALL(int, fchmod, (int fd, mode_t mode), (fd, mode))
-FAILING_CALL(int, rename, (const char *from, const char *to), (from, to))
+FAILING_CALL(int, renameat, (int folder, const char *from, int other, const char *to), (folder, from, other, to))
+FAILING_CALL(int, fstatat, (int folder, const char *path, struct stat *stat, int flags), (folder, path, stat, flags))
 FAILING_CALL(int, lstat, (const char *path, struct stat *stat), (path, stat))
 FAILING_CALL(int, fstat, (int fd, struct stat *stat), (fd, stat))
 

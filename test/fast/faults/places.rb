@@ -17,7 +17,7 @@ ANSWER = 'puts "answer"; exit 4'
 def folders
   FileUtils.rm_rf(OUT)
   FileUtils.mkdir_p(["#{OUT}/profiles", "#{OUT}/beside"])
-  FileUtils.chmod(0o777, ["#{OUT}/profiles"])
+  FileUtils.chmod(0o1777, ["#{OUT}/profiles"])
   File.write("#{OUT}/beside/victim.pb.gz", 'as it was')
   yield "#{OUT}/profiles"
   equal(['victim.pb.gz'], Dir.children("#{OUT}/beside"))
@@ -38,7 +38,8 @@ end
 
 def cannot_write(path, why) = "cannot write #{path}: #{why}"
 # What can be seen before anything is written is told at start.
-def cannot_begin(path, why) = "#{cannot_write(path, why)}; sampling goes on, but mend the folder or set another output="
+FIX = '; fix the folder, or set another output='
+def cannot_begin(path, why) = "#{cannot_write(path, why)}; sampling continues#{FIX}"
 def files(dir) = Dir.children(dir).sort
 
 # Another user, whose processes are only these.
@@ -54,30 +55,41 @@ end
 
 # -- folders ------------------------------------------------------------------------------
 
-test('the folder is not there: one warning, however many profiles are due') do
+test('the folder cannot be made: one warning, however many profiles are due') do
   folders do |dir|
-    path = "#{dir}/none/x.pb.gz"
+    path = '/proc/none/x.pb.gz'
     as_it_was(sampled(dir, "every=1,at-rss=1m,output=#{path}", "sleep 2.6; #{ANSWER}"), cannot_begin(path, 'No such file or directory'))
     equal([], files(dir))
   end
 end
 
-test('output=FOLDER/ makes the folder, in one that is there') do
+test('the folder of output= is made, and those above it, of mode 0700') do
   folders do |dir|
-    as_it_was(sampled(dir, "output=#{dir}/heaps/"))
-    equal(['heaps', 0o40700, 1], [*files(dir), File.stat("#{dir}/heaps").mode, files("#{dir}/heaps").size])
-    trial = sampled(dir, "output=#{dir}/none/heaps/")
-    equal(["answer\n", 4, 1], [trial.out, trial.status.exitstatus, trial.warnings.size])
-    assert(trial.warnings.first.match?(%r{\Aheap-sample: cannot write #{dir}/none/heaps/.*: No such file or directory; sampling goes on}))
-    equal(['heaps'], files(dir))
+    ['heaps/', 'heaps2/x.pb', 'a/b/c/%p/'].each do |output|
+      as_it_was(sampled(dir, "output=#{dir}/#{output}", umask: 0))
+    end
+    equal(%w[a heaps heaps2], files(dir))
+    made = Dir.glob("#{dir}/**/*").select { |path| File.directory?(path) }
+    equal([6, [0o40700]], [made.size, made.map { |path| File.stat(path).mode }.uniq])
+    equal(3, Dir.glob("#{dir}/**/*.pb*").size)
   end
 end
 
-test('the folder goes while the program runs') do
+test('the folder of a forked child is made, too') do
   folders do |dir|
-    Dir.mkdir("#{dir}/gone")
+    as_it_was(sampled(dir, "output=#{dir}/%p/x.pb", "Process.wait(fork { $kept << 1 }); #{ANSWER}"))
+    equal([2, 2], [files(dir).size, Dir.glob("#{dir}/*/x.pb").size])
+  end
+end
+
+test('the folder goes while the program runs: it is made again, or the warning says why not') do
+  folders do |dir|
     path = "#{dir}/gone/x.pb.gz"
-    as_it_was(sampled(dir, "output=#{path}", "Dir.rmdir('#{dir}/gone'); #{ANSWER}"), cannot_write(path, 'No such file or directory'))
+    as_it_was(sampled(dir, "output=#{path}", "Dir.rmdir('#{dir}/gone'); #{ANSWER}"))
+    equal(true, File.file?(path))
+    FileUtils.rm_r("#{dir}/gone")
+    as_it_was(sampled(dir, "output=#{path}", "Dir.rmdir('#{dir}/gone'); File.write('#{dir}/gone', ''); #{ANSWER}"),
+              "#{cannot_write(path, 'Not a directory')}#{FIX}")
   end
 end
 
@@ -85,6 +97,7 @@ test('a file stands where the folder should be') do
   folders do |dir|
     File.write("#{dir}/file", '')
     as_it_was(sampled(dir, "output=#{dir}/file/x.pb"), cannot_begin("#{dir}/file/x.pb", 'Not a directory'))
+    as_it_was(sampled(dir, "output=#{dir}/file/y/x.pb"), cannot_begin("#{dir}/file/y/x.pb", 'Not a directory'))
   end
 end
 
@@ -126,7 +139,7 @@ as_root('the disk is full: the profile written before stays, and nothing half') 
     RUBY
     trial = sampled(dir, "output=#{path}", script, wrapper: mounting("mount -t tmpfs -o size=512k none #{dir}"))
     equal(["answer\n", 4], [trial.out, trial.status.exitstatus])
-    equal([true, true], [trial.warnings.size == 2, trial.warnings.all? { |line| line.end_with?("No space left on device\n") }])
+    equal([true, true], [trial.warnings.size == 2, trial.warnings.all? { |line| line.end_with?("No space left on device; free some space, or set another output=\n") }])
   end
 end
 
@@ -141,10 +154,9 @@ end
 test('no descriptor is left (RLIMIT_NOFILE)') do
   folders do |dir|
     script = "$open = []; begin; loop { $open << IO.sysopen('/dev/null') }; rescue Errno::EMFILE; end; #{ANSWER}"
-    # The socket's descriptors are free again before the profile is written.
-    as_it_was(sampled(dir, "socket=off,output=#{dir}/x.pb.gz", script, wrapper: ['prlimit', '--nofile=64']),
-              cannot_write("#{dir}/x.pb.gz", 'Too many open files'))
-    equal([], files(dir))
+    # The thread that writes the profile has descriptors of its own.
+    as_it_was(sampled(dir, "output=#{dir}/x.pb.gz", script, wrapper: ['prlimit', '--nofile=64']))
+    equal(['x.pb.gz'], files(dir))
   end
 end
 
@@ -187,7 +199,7 @@ test('a folder stands there') do
   end
 end
 
-test('someone has planted a link: it is replaced, what it leads to stays') do
+test('a link of this user stands there: it is replaced, what it leads to stays') do
   folders do |dir|
     ["#{OUT}/beside/victim.pb.gz", "#{OUT}/beside/not_yet.pb.gz", '/dev/full'].each do |target|
       File.symlink(target, "#{dir}/x.pb.gz")
@@ -203,7 +215,7 @@ test('a FIFO that no one reads holds nothing up') do
     File.mkfifo("#{dir}/x.pb.gz")
     trial = sampled(dir, "every=1,output=#{dir}/x.pb.gz", "sleep 1.5; #{ANSWER}")
     equal(["answer\n", 4], [trial.out, trial.status.exitstatus])
-    equal(["heap-sample: #{cannot_write("#{dir}/x.pb.gz", 'No such device or address')}\n"], trial.warnings)
+    equal(["heap-sample: #{cannot_write("#{dir}/x.pb.gz", 'No such device or address')}#{FIX}\n"], trial.warnings)
     equal(true, File.pipe?("#{dir}/x.pb.gz"))
   end
 end
@@ -226,7 +238,7 @@ as_root('a device stands there: it is written to and stays a device') do
     system('mknod', "#{dir}/x.pb.gz", 'c', '1', '7', exception: true)           # as /dev/full
     trial = sampled(dir, "output=#{dir}/x.pb.gz")
     equal(["answer\n", 4], [trial.out, trial.status.exitstatus])
-    equal(["heap-sample: #{cannot_write("#{dir}/x.pb.gz", 'No space left on device')}\n"], trial.warnings)
+    equal(["heap-sample: #{cannot_write("#{dir}/x.pb.gz", 'No space left on device')}; free some space, or set another output=\n"], trial.warnings)
     equal([true, ['x.pb.gz']], [File.chardev?("#{dir}/x.pb.gz"), files(dir)])
   end
 end
@@ -247,7 +259,7 @@ end
 
 test('ended by SIGTERM: the profile is written, or the warning is said, and the signal is the status') do
   folders do |dir|
-    ["#{dir}/x.pb.gz", "#{dir}/none/x.pb.gz"].each do |path|
+    ["#{dir}/x.pb.gz", '/proc/none/x.pb.gz'].each do |path|
       trial = sampled(dir, "output=#{path}", 'Process.kill(:TERM, $$); sleep', wrapper: ['sh', '-c', '"$@"; echo $?', 'sh'])
       equal("#{128 + Signal.list['TERM']}\n", trial.out)
       equal([], trial.warnings.grep_v(/\ATerminated\n\z|\Aheap-sample: cannot write .*: No such file or directory(;.*)?\n\z/))

@@ -1,122 +1,74 @@
 # frozen_string_literal: true
 
-# Damaged and hostile files: one line that names the file, status 1, in bounded
-# memory and time.  Most are read within this process, which is what a command does
-# with them; what is about memory runs as a process with a limit.
+# Noise in all that is not ours: profiles, their settings, answers of a process, and files of a folder.  What is read is
+# printed with nothing in it that a terminal obeys; what is not is refused in one sentence.
+#
+# Bounded and seeded: FUZZ_SECONDS in all (10), FUZZ_SEED (1).  test/slow/fuzz/run takes five minutes and a new seed.
 
-require "tool"
-require "held_build"
-require "synthetic"
+require "hostile"
+require "socket"
 
-LIMIT = 2 << 30                 # bytes of address space
-SECONDS = 60
+SEED = Integer(ENV.fetch("FUZZ_SEED", "1"))
+PART = Float(ENV.fetch("FUZZ_SECONDS", "10")) / 4
+NASTY = ["\e]0;x\a", "\u202e", "\u{e0041}", "\xff", "\n# x", "`", "|", "a" * 5000, "", "\0", "(eval at x:1)", "/gems/a-1/b"].freeze
 
-REAL = sample_build.malloc(["!/usr/lib/libfoo.so foo_new", "app/a.rb:3 A#b"], "libfoo.so", 2000, inuse: 20).raw
-PB = PprofWriter.new(REAL).encode
-GZ = Zlib.gzip(PB)
-# One that says who keeps what.
-HELD = HeapSample::Formats.encode(held_build.profile, "pb")
+# As many rounds as there is time for; a failure says which it was.
+def rounds(name)
+  random = Random.new(SEED)
+  ends = Process.clock_gettime(Process::CLOCK_MONOTONIC) + PART
+  count = 0
+  test(name) do
+    while Process.clock_gettime(Process::CLOCK_MONOTONIC) < ends
+      count += 1
+      started = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+      yield random
+      seconds = Process.clock_gettime(Process::CLOCK_MONOTONIC) - started
+      flunk("it took #{seconds} s") if seconds > 30
+    end
+  rescue StandardError, NoMemoryError, SystemStackError => e
+    flunk("seed #{SEED}, round #{count}: #{e.class}: #{e.message[0, 500]}\n#{e.backtrace.first(5).join("\n")}")
+  end
+end
 
-# Reads it and uses all of it, or is refused with a FormatError.
-def read_or_refused(bytes, ending)
-  folder do |dir|
-    path = write(File.join(dir, "x#{ending}"), bytes)
-    begin
-      profile = HeapSample::Profile.load(path)
-      profile.report(width: 80).to_s
-      profile.top(by: :gem).to_h
-      HeapSample::Tree.new(profile).to_s
-      profile.generations.to_s
-      HeapSample::About.new(profile).to_s
-      [profile.why.to_s, profile.why(full: true).to_h, profile.why.to_folded]
-      profile.table.first(3).each { |row| profile.nearest_holder&.of_row(row)&.to_s }
-      HeapSample::PprofWriter.new(profile).write(StringIO.new)
-      HeapSample::FoldedWriter.new(profile).write(StringIO.new)
-      HeapSample::SpeedscopeWriter.new(profile).write(StringIO.new)
-      HeapSample::Tool::Merge.new.add(profile).profile
-      :read
-    rescue HeapSample::FormatError => e
-      flunk(e.message) unless e.message.start_with?("#{path}: ") && !e.message.include?("\n")
-      :refused
+# Names that any program can have: each text of a profile is one in turn.
+def nasty_profile(random)
+  raw = sample_build.malloc(["!/usr/lib/libfoo.so foo_new", "app/a.rb:3 A#b"], "libfoo.so", 2000, inuse: 20).raw
+  raw.merge(texts: raw[:texts].each_with_index.map { |text, index| index > 0 && random.rand(2).zero? ? text + NASTY.sample(random: random) : text })
+end
+
+PROFILES = [PprofWriter.new(sample_build.malloc(["!/usr/lib/libfoo.so foo_new", "app/a.rb:3 A#b"], "libfoo.so", 2000, inuse: 20).raw).encode,
+            HeapSample::Formats.encode(held_build.profile, "pb"),
+            go_profile("f", "/a.rb", "space", "bytes") { function(1) + location(1) + location(2, 1, 3) + sample([1, 2] * 4) + message(11, number(1, 7) + number(2, 8)) + number(12, 1 << 19) },
+            PprofWriter.new(nasty_profile(Random.new(1))).encode].freeze
+
+def damaged(bytes, random)
+  bytes = bytes.dup
+  random.rand(1..6).times do
+    break if bytes.empty?
+
+    at = random.rand(bytes.bytesize)
+    case random.rand(5)
+    when 0 then bytes.setbyte(at, bytes.getbyte(at) ^ (1 << random.rand(8)))
+    when 1 then bytes[at, random.rand(40)] = bytes.byteslice(random.rand(bytes.bytesize), random.rand(60))
+    when 2 then bytes[at, random.rand(20)] = random.bytes(random.rand(20))
+    when 3 then bytes[at, random.rand(12)] = varint([0, 1, 127, 1 << 31, 1 << 62, (1 << 63) - 1, (1 << 64) - 1].sample(random: random)) + NASTY.sample(random: random).b
+    when 4 then bytes = bytes[0, at] if random.rand(4).zero?
     end
   end
+  bytes
 end
 
-def limited(dir, bytes, pattern, ending = ".pb.gz")
-  path = write(File.join(dir, "hostile#{ending}"), bytes)
-  started = Process.clock_gettime(Process::CLOCK_MONOTONIC)
-  RUBIES.each { |ruby| fails(1, pattern, "top", path, ruby: ruby, rlimit_as: LIMIT) }
-  seconds = Process.clock_gettime(Process::CLOCK_MONOTONIC) - started
-  assert(seconds < SECONDS * RUBIES.size, "#{seconds} s")
+rounds("profiles with noise are read or refused") do |random|
+  bytes = random.rand(8).zero? ? PprofWriter.new(nasty_profile(random)).encode : damaged(PROFILES.sample(random: random), random)
+  packed = random.rand(4).zero?
+  read_or_refused(packed ? damaged(Zlib.gzip(bytes), random) : bytes, packed ? ".pb.gz" : ".pb")
 end
 
-require "stringio"
-require "heapsample"
-
-SLOW = ENV["SLOW"] == "1"
-
-test "cut at any byte" do
-  (0...GZ.bytesize).step(SLOW ? 1 : 3) { |length| equal(:refused, read_or_refused(GZ[0, length], ".pb.gz")) }
-  (0...PB.bytesize).step(SLOW ? 1 : 23) { |length| read_or_refused(PB[0, length], ".pb") }
-  (0...HELD.bytesize).step(SLOW ? 1 : 23) { |length| read_or_refused(HELD[0, length], ".pb") }
-end
-
-test "any bit flipped" do
-  random = Random.new(1)
-  (SLOW ? PB.bytesize * 8 : 150).times do |index|
-    bit = SLOW ? index : random.rand(PB.bytesize * 8)
-    read_or_refused(PB.dup.tap { |bytes| bytes.setbyte(bit / 8, bytes.getbyte(bit / 8) ^ (1 << bit % 8)) }, ".pb")
-  end
-  (SLOW ? HELD.bytesize * 8 : 400).times do |index|
-    bit = SLOW ? index : random.rand(HELD.bytesize * 8)
-    read_or_refused(HELD.dup.tap { |bytes| bytes.setbyte(bit / 8, bytes.getbyte(bit / 8) ^ (1 << bit % 8)) }, ".pb")
-  end
-end
-
-test "spliced with itself and with noise" do
-  random = Random.new(2)
-  (SLOW ? 5_000 : 120).times do
-    bytes = [PB, HELD].sample(random: random).dup
-    random.rand(1..6).times do
-      from, to = random.rand(bytes.bytesize), random.rand(bytes.bytesize)
-      bytes[from, random.rand(40)] = random.rand(2).zero? ? bytes.byteslice(to, random.rand(60)) : random.bytes(random.rand(20))
-    end
-    read_or_refused(bytes, ".pb")
-  end
-end
-
-def message(field, bytes) = varint(field << 3 | 2) + varint(bytes.bytesize) + bytes
-def number(field, value) = varint(field << 3) + varint(value)
-
-def varint(value) = HeapSample::Protobuf.encode(value)
-
-test "numbers out of all bounds" do
-  huge = (1 << 64) - 1
-  strings = ["", "inuse_objects", "inuse_space"].map { |text| message(6, text) }.join
-  types = message(1, number(1, 1)) + message(1, number(1, 2))
-  sample = ->(location, value) { message(2, message(1, varint(location)) + message(2, varint(value) * 2)) }
-  equal(:read, read_or_refused(types + sample[huge, 5] + strings, ".pb"))                    # a location that is not there
-  equal(:refused, read_or_refused(types + sample[1, huge] + strings, ".pb"))                 # negative
-  equal(:read, read_or_refused(types + sample[1, huge >> 1] + strings, ".pb"))
-  equal(:refused, read_or_refused(types + sample[1, 5] + message(4, "\x08" + "\xff" * 12 + "\x01") + strings, ".pb"))
-  equal(:read, read_or_refused(types + sample[1, 5] + number(12, huge) + message(4, number(1, 1) + number(3, huge) + number(2, huge)) + strings, ".pb"))
-  equal(:refused, read_or_refused(types + sample[1, 5] + strings + "\x32".b + varint(1 << 62), ".pb"))
-  # functions and lines that name each other's numbers lead nowhere
-  loop = message(4, number(1, 1) + message(4, number(1, 1) + number(2, huge))) + message(5, number(1, 1) + number(2, 1) + number(4, 2))
-  equal(:read, read_or_refused(types + sample[1, 5] + loop * 3 + strings, ".pb"))
-end
-
-test "a stack of a hundred thousand frames" do
-  deep = message(1, number(1, 1)) + message(1, number(1, 2)) + message(2, message(1, varint(1) * 100_000) + message(2, varint(9) * 2)) +
-         message(4, number(1, 1) + message(4, number(1, 1) + number(2, 3))) + message(5, number(1, 1) + number(2, 1)) +
-         ["", "inuse_objects", "inuse_space"].map { |text| message(6, text) }.join
-  equal(:read, read_or_refused(deep, ".pb"))
-end
-
-# Values that some field of the meta data may have, in place of its own.
-ODD = [nil, 0, -1, 1 << 63, 1 << 80, 1.5, "x", "", [], [1], {}, {"a" => 1}, true].freeze
+# Values that some field of the settings may have, in place of its own.
+ODD = [nil, 0, -1, (1 << 63) - 1, 1 << 63, (1 << 64) - 1, 1.5, 1e300, -1e-300, [], [1], {}, {"a" => 1}, true, *NASTY.map { |text| HeapSample::Printable.utf8(text) }].freeze
 ACCOUNT = {"taken_ns" => 1, "rss" => 1 << 30, "pss" => 1 << 29, "slots_live" => 1 << 29, "slots_free" => 1 << 20, "malloc_live" => 1 << 28, "malloc_waste" => 1 << 20,
            "malloc_metadata" => 100, "stacks" => 5, "unattributed" => 0, "allocator" => "x", "jemalloc" => {"allocated" => 5}, "cost_ns" => 5}.freeze
+ALIVE = %w[threads fibers].to_h { |kind| [kind, {"count" => 3, "made" => [{"path" => "a.rb", "line" => 3, "count" => 2}]}] }.freeze
 
 def fields(hash, before = []) = hash.flat_map { |name, value| value.is_a?(Hash) && !value.empty? ? [[*before, name], *fields(value, [*before, name])] : [[*before, name]] }
 
@@ -124,81 +76,100 @@ def bent(meta, random)
   meta = JSON.parse(JSON.generate(meta))
   random.rand(1..3).times do
     *outer, last = fields(meta).sample(random: random)
-    meta.dig(*outer).store(last, JSON.parse(JSON.generate(ODD.sample(random: random)))) unless outer.empty?
-    meta[last] = JSON.parse(JSON.generate(ODD.sample(random: random))) if outer.empty?
+    (outer.empty? ? meta : meta.dig(*outer))[last] = JSON.parse(JSON.generate(ODD.sample(random: random)))
   end
   meta
 end
 
 # What is refused is refused for a reason that a person can read.
-def said_or_refused
+def said_or_refused(*errors)
   yield
-rescue HeapSample::FormatError, ArgumentError => e
-  flunk(e.message) if e.message.match?(/comparison of|can't be coerced|undefined/)
+rescue HeapSample::FormatError, ArgumentError, *errors => e
+  # What a process answers is escaped where the command prints it.
+  said = e.is_a?(HeapSample::FormatError) ? e.message : HeapSample::Printable.text(e.message)
+  wrong = said.match?(/comparison of|can't be coerced|undefined|invalid byte|incompatible/) || HeapSample::Printable::UNSAFE.match?(said)
+  flunk("#{said}\n#{e.backtrace.first(3).join("\n")}") if wrong
 end
 
-test "fields of the meta data that are of any kind: profiles, growth, merging, series" do
-  random = Random.new(4)
-  base = REAL[:meta].merge("account" => ACCOUNT, "account_at_start" => ACCOUNT)
-  (SLOW ? 5_000 : 150).times do
-    one, two, three = Array.new(3) do |index|
-      times = {"taken_ns" => base["taken_ns"] + index * Build::MINUTE, "gc" => base["gc"].merge("count" => 100 + index)}
-      HeapSample::Profile.from_raw(REAL.merge(meta: bent(base.merge(times), random)))
-    end
-    [-> { two.report }, -> { two.generations }, -> { HeapSample::About.new(two) }, -> { (two - one).report }, -> { HeapSample::Retained.new(one, two, three) },
-     -> { HeapSample::Tool::Merge.new.add(one).add(two).profile.report }, -> { HeapSample::Series.new([one, two, three]).leaks },
-     -> { HeapSample::Series.new([one, two, three] * 5).shape }].each do |analysis|
-      said_or_refused { analysis.call.then { |text| text.to_s && JSON.generate(text.to_h) } }
+REAL = sample_build.raw
+
+rounds("settings of any kind: reports, growth, merging, series, in text and JSON") do |random|
+  base = REAL[:meta].merge("account" => ACCOUNT, "account_at_start" => ACCOUNT, "alive" => ALIVE)
+  folder do |dir|
+    said_or_refused do
+      profiles = Array.new(3) do |index|
+        times = {"taken_ns" => base["taken_ns"] + index * Build::MINUTE, "gc" => base["gc"].merge("count" => 100 + index)}
+        path = write(File.join(dir, "#{index}.pb"), PprofWriter.new(REAL, comment: JSON.generate(bent(base.merge(times), random))).encode)
+        HeapSample::Profile.load(path)
+      end
+      one, two, three = profiles
+      [-> { two.report }, -> { two.generations }, -> { HeapSample::About.new(two) }, -> { (two - one).report }, -> { HeapSample::Retained.new(one, two, three) },
+       -> { HeapSample::Tool::Merge.new.add(one).add(two).profile.report }, -> { HeapSample::Series.new([one, two, three]).leaks },
+       -> { HeapSample::Series.new([one, two, three] * 5).shape }, -> { HeapSample::Diagnosis.of(dir) }].each do |analysis|
+        said_or_refused { clean([(found = analysis.call).to_s, HeapSample::Printable.json(found.to_h), *(found.to_markdown if found.respond_to?(:to_markdown))]) }
+      end
+      clean([HeapSample::Formats.encode(two, "json")])
     end
   end
 end
 
+# A process whose socket gives any bytes.
 folder do |dir|
-  test "bombs do not go off" do
-    packed = Zlib.gzip("\0" * (64 << 20))
-    bomb = StringIO.new("".b).tap do |io|
-      deflate = Zlib::Deflate.new(1, 31)
-      (SLOW ? 8 : 1).times { 1024.times { io << deflate.deflate("2\0" * (1 << 19)) } }
-      io << deflate.finish
-    end.string
-    limited(dir, bomb, /unpacks to more than \d+ bytes|more than \d+ entries/)
-    limited(dir, packed, /not a readable heap profile/)
-    limited(dir, Zlib.gzip(packed), /not a readable heap profile/)
-  end
-
-  test "so many small messages" do
-    ["\x12\x00", *(["\x32\x00", "\x22\x00", "\x0a\x00"] if SLOW)].each do |bytes|
-      limited(dir, Zlib.gzip(bytes.b * (12 << 20), level: 1), /more than \d+ entries/)
+  path = File.join(dir, "x.sock")
+  server = UNIXServer.new(path)
+  answers = Thread::Queue.new
+  Thread.new do
+    loop do
+      client = server.accept
+      client.gets
+      client.write(answers.pop)
+    rescue SystemCallError
+      nil
+    ensure
+      client&.close
     end
   end
+  hello = {"protocol" => 1, "process_id" => 1, "process_start" => "x", "title" => "t", "taken_ns" => 2 * Build::MINUTE, "started_ns" => Build::MINUTE, "account" => ACCOUNT,
+           "account_at_start" => ACCOUNT, "alive" => ALIVE, "gc" => {"count" => 1}, "sampling" => true, "interval" => 65_536, "malloc" => {"state" => "on"}}
 
-  test "labels without end, in one sample and in many" do
-    strings = ["", "inuse_objects", "inuse_space"].map { |text| message(6, text) }.join
-    types = message(1, number(1, 1)) + message(1, number(1, 2))
-    labels = Array.new(200) { |index| message(3, number(1, 1) + number(3, index)) }.join * 5_000
-    path = write(File.join(dir, "labels.pb.gz"), Zlib.gzip(types + message(2, message(1, "\x01") + message(2, "\x05\x05") + labels) + strings))
-    RUBIES.each { |ruby| printed("top", path, ruby: ruby, rlimit_as: LIMIT) }
+  rounds("answers of any kind are read, or refused") do |random|
+    verb = %i[hello memory profile].sample(random: random)
+    body = verb == :profile ? damaged(Zlib.gzip(PROFILES.sample(random: random)), random) : JSON.generate(bent(hello, random)).b
+    body = damaged(body, random) if random.rand(4).zero?
+    answer = "heap-sample/1 #{%w[ok ok ok error].sample(random: random)} #{verb == :profile ? "pprof" : "json"} #{body.bytesize}\n".b + body
+    answers << (random.rand(4).zero? ? damaged(answer, random) : answer)
+    said_or_refused(HeapSample::LiveProcess::Refused) { HeapSample::LiveProcess.named(path).public_send(verb) }
   end
+end
 
-  test "a large file, cut and bent" do
-    large = File.join(dir, "large.pb.gz")
-    Synthetic.new(stacks: 3_000).write(large, Build.new.meta)
-    bytes = File.binread(large)
-    random = Random.new(3)
-    (SLOW ? 300 : 15).times { equal(:refused, read_or_refused(bytes[0, random.rand(bytes.bytesize)], ".pb.gz")) }
-    plain = Zlib.gunzip(bytes)
-    (SLOW ? 100 : 4).times do
-      read_or_refused(plain.dup.tap { |copy| 50.times { copy.setbyte(random.rand(copy.bytesize), random.rand(256)) } }, ".pb")
-    end
+# One of the kinds that a folder may have, under any name.
+def plant(path, random)
+  return if File.exist?(path) || File.symlink?(path)
+
+  case random.rand(8)
+  when 0 then File.mkfifo(path)
+  when 1 then Dir.mkdir(path)
+  when 2 then UNIXServer.new(path).close
+  when 3 then File.symlink(["/dev/zero", "/dev/null", "nowhere", "/", File.basename(path)].sample(random: random), path)
+  when 4 then File.binwrite(path, random.bytes(random.rand(100)))
+  when 5 then File.open(path, "w") { |file| file.truncate(random.rand(1 << 42)) }
+  when 6 then File.binwrite(path, Zlib.gzip(damaged(PROFILES.sample(random: random), random)))
+  when 7 then File.write(path, "x", perm: 0)
   end
+rescue SystemCallError, ArgumentError
+  nil                           # no file can have this name
+end
 
-  test "what is no profile at all" do
-    {"" => /it is an empty file/, "\x1f\x8b" => /gzip/, "\x28\xb5\x2f\xfd\0\0" => /packed with zstd/, "<html>" => /it is an HTML page/,
-     "\x0a\x0a\0" => /not packed with gzip/, Zlib.gzip("\0") => /the number 0/, Zlib.gzip("") => /a gzip of an empty file/, GZ + GZ => /bytes follow/}.each do |bytes, pattern|
-      path = write(File.join(dir, "no.pb.gz"), bytes.b)
-      fails(1, /no\.pb\.gz: .*#{pattern}/, "top", path)
-      fails(1, /no\.pb\.gz: .*#{pattern}/, "merge", path, "-o", File.join(dir, "merged.pb.gz"))
-      assert(!File.exist?(File.join(dir, "merged.pb.gz")), "a file was written")
+rounds("files of any kind and name: the others of the folder are read") do |random|
+  folder do |dir|
+    2.times { |index| write(File.join(dir, "good#{index}.pb"), PprofWriter.new(REAL.merge(meta: REAL[:meta].merge("taken_ns" => REAL[:meta]["taken_ns"] + index * Build::MINUTE))).encode) }
+    random.rand(1..9).times do
+      name = "#{(NASTY.sample(random: random).b + random.bytes(2)).delete("/\0")[0, 200]}#{%w[.pb .pb.gz].sample(random: random)}"
+      plant(File.join(dir, name), random)
     end
+    # The folder is what the user named, and may have any name, too.
+    found = HeapSample::Series.all(dir)
+    assert(found.sum(&:size) >= 2, found.inspect)
+    clean(found.flat_map { |series| series.warnings + [series.shape.to_s, HeapSample::Diagnosis.new([series]).to_markdown] })
   end
 end

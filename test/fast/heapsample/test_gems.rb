@@ -35,9 +35,9 @@ folder do |dir|
   test "a library of another version is one sentence, with what to do" do
     FileUtils.mkdir_p("#{dir}/other")
     File.write("#{dir}/other/heap_sample.rb", "module HeapSample\n  VERSION = '9.0.0'\nend\n")
-    out, err, status = Open3.capture3(CLEAN, OURS, "--disable=gems", "-I", "#{dir}/other", "-r", "heap_sample", EXE, "top", "x.pb.gz")
+    out, err, status = Open3.capture3(CLEAN, READER, "--disable=gems", "-I", "#{dir}/other", "-r", "heap_sample", EXE, "top", "x.pb.gz")
     equal(["", 1, 1], [out, err.count("\n"), status.exitstatus])
-    assert(err.match?(%r{\Aheapsample: heapsample #{Regexp.escape(HeapSample::Tool::VERSION)} needs heap_sample 0\.1, and \S+/other/heap_sample\.rb is 9\.0\.0: }), err)
+    assert(err.match?(%r{\Aheapsample: heapsample #{Regexp.escape(HeapSample::Tool::VERSION)} needs heap_sample 0\.1, but \S+/other/heap_sample\.rb is 9\.0\.0; }), err)
   end
 
   # As tool/heapsample does.
@@ -57,7 +57,7 @@ folder do |dir|
     Dir.chdir(top)
   end
 
-  test_if RUBIES.include?(DEBIAN), "both gems make a Ruby without the sampler read profiles; the command alone is refused", "no /usr/bin/ruby" do
+  test_if File.executable?(DEBIAN), "both gems make a Ruby without the sampler read profiles; the command alone is refused", "no /usr/bin/ruby" do
     library, command = build_gems(dir)
     home = {"GEM_HOME" => "#{dir}/home", "GEM_PATH" => "#{dir}/home"}
     install = ->(*gems) { Open3.capture2e({**CLEAN, **home}, DEBIAN, "-S", "gem", "install", "--local", "--no-document", *gems) }

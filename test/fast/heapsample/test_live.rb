@@ -4,6 +4,7 @@
 
 require "tool"
 require "heapsample"
+require "io/wait"
 require "json"
 
 # For two minutes and a half at least, however long who asks takes.
@@ -29,7 +30,7 @@ RUBY
 def growing(program = GROWING)
   Dir.mktmpdir("live", "/tmp") do |dir|
     ENV["TMPDIR"] = dir
-    IO.popen([{"RUBY_HEAP_SAMPLE" => nil, "XDG_RUNTIME_DIR" => nil}, RbConfig.ruby, "--disable=gems", "-e", program]) do |io|
+    IO.popen([{"RUBY_HEAP_SAMPLE" => nil, "XDG_RUNTIME_DIR" => nil}, OURS, "--disable=gems", "-e", program]) do |io|
       io.gets
       yield io.pid
     ensure
@@ -53,11 +54,11 @@ growing do |pid|
     equal([], Dir.glob("#{ENV["TMPDIR"]}/ruby-heap-*/*"))       # and it was not asked
   end
 
-  if Process.euid.zero? && system("setpriv", "--reuid=65534", "--clear-groups", OURS, "--disable=gems", "-e", "File.read(ARGV[0])", EXE, %i[out err] => File::NULL)
+  if Process.euid.zero? && system("setpriv", "--reuid=65534", "--clear-groups", READER, "--disable=gems", "-e", "File.read(ARGV[0])", EXE, %i[out err] => File::NULL)
     test "ps of another user does not know whether it is sampled, and says so" do
-      said = IO.popen([{**CLEAN, "TMPDIR" => nil}, "setpriv", "--reuid=65534", "--clear-groups", OURS, "--disable=gems", EXE, "ps"], &:read)
+      said = IO.popen([{**CLEAN, "TMPDIR" => nil}, "setpriv", "--reuid=65534", "--clear-groups", READER, "--disable=gems", EXE, "ps"], &:read)
       assert(said.lines.any? { |line| line.match?(/\A\s*#{pid} .* \?\s.*a program that grows/) }, said)
-      assert(said.include?("? belongs to another user: ask as that user, or as root."), said)
+      assert(said.include?("? belongs to another user; run this as that user or as root."), said)
     end
   end
 
@@ -71,25 +72,25 @@ growing do |pid|
   end
 
   test "what needs samples says how to start them" do
-    fails(1, /process #{pid}: this process is not sampled: start it \(heapsample start #{pid}\)/, "top", text)
-    fails(1, /start takes the same settings/, "set", text, "interval=8k")
+    fails(1, /process #{pid}: this process is not sampled; run heapsample start #{pid}/, "top", text)
+    fails(1, /use start, which takes the same settings/, "set", text, "interval=8k")
   end
 
   test "start begins, at the settings that are given; malloc it cannot have" do
     said = printed("start", text, "interval=4k,every=3600,output=none")
     assert(said.include?("process #{pid}: one sample per 4 KiB, every 3600 s a profile"), said)
-    assert(said.include?("malloc is not sampled: it must be asked for when Ruby starts"), said)
+    assert(said.include?("malloc is not sampled: this Ruby was started without malloc sampling"), said)
     assert(printed("set", text, "interval=2k").include?("one sample per 2 KiB"))
     fails(1, /interval=foo: must be a size/, "set", text, "interval=foo")
     assert(printed("set", text, "quiet").include?("one sample per 2 KiB,"))
     assert(printed("set", text, "interval=auto").match?(/one sample per \S+ KiB \(auto\),/))
     printed("set", text, "interval=2k")
-    fails(2, /a setting is NAME=VALUE/, "set", text, "interval")
-    fails(2, /off: heapsample stop PID ends sampling/, "set", text, "off")
-    fails(2, /standby: counts only where a process starts/, "set", text, "standby")
+    fails(2, /interval: the value is missing; write NAME=VALUE/, "set", text, "interval")
+    fails(2, /off: not possible here; end sampling with heapsample stop PID/, "set", text, "off")
+    fails(2, /standby: can only be set when Ruby starts/, "set", text, "standby")
     fails(2, /intervall: no such setting; did you mean interval\?/, "set", text, "intervall=2k")
     fails(2, /colour: no such setting; a running process takes interval, malloc, /, "set", text, "colour=2")
-    fails(2, /deploy: counts only where a process starts/, "set", text, "deploy=v2")
+    fails(2, /deploy: can only be set when Ruby starts/, "set", text, "deploy=v2")
   end
 
   test "reports read it as they read a file" do
@@ -103,7 +104,7 @@ growing do |pid|
       printed("convert", text, "-o", file)
       assert(printed("top", file, "--by", "class").include?("Ticket"))
       page = File.join(dir, "now.html")
-      printed("flame", text, "-o", page)
+      printed("flame", text, "-o", page, env: with_view(dir))
       assert(File.size(page) > 100_000)
     end
   end
@@ -115,11 +116,11 @@ growing do |pid|
 
   test "memory and watch say where it is, and what grows since one looks" do
     assert(printed("memory", text).match?(/slots in use$/))
-    looks = printed("watch", text, "--json", "--every", "0.2", "--seconds", "2").lines.map { |line| JSON.parse(line) }
-    assert(looks.size.between?(2, 11), looks.size.to_s)
+    looks = printed("watch", text, "--json", "--every", "0.2", "--seconds", "6").lines.map { |line| JSON.parse(line) }
+    assert(looks.size.between?(2, 31), looks.size.to_s)
     assert(looks.last["grew_bytes"] > 0, looks.last.to_s)
     # What grows is known when GC has marked it, which takes longer on a busy machine.
-    IO.popen([CLEAN, OURS, "--disable=gems", EXE, "watch", text, "--json", "--every", "0.2", "--seconds", "60"]) do |io|
+    IO.popen([CLEAN, READER, "--disable=gems", EXE, "watch", text, "--json", "--every", "0.2", "--seconds", "60"]) do |io|
       look = nil
       assert(io.each_line.any? { |line| (look = JSON.parse(line))["grown"].any? { |row| row["line"].include?("-e:2") } }, look.to_s)
       Process.kill(:TERM, io.pid)
@@ -149,7 +150,7 @@ growing do |pid|
     assert(printed("line", "--seconds", "1", "--", "-e:2", text).include?("20 profiles"))
     assert(printed("shape", text, "--seconds", "1").start_with?("Shape: process #{pid}, 20 profiles"))
     assert(printed("leaks", text, "--seconds", "1").start_with?("Leaks: process #{pid}"))
-    fails(2, /one running process at a time/, "leaks", text, text)
+    fails(2, /only one running process can be read at a time/, "leaks", text, text)
     folder { |dir| fails(2, /name one or the other/, "diagnose", text, dir) }
   end
 
@@ -167,7 +168,7 @@ growing do |pid|
     growing(RESTARTING) do |other|
       result = heapsample(other.to_s, "--seconds", "2")
       equal([0, true], [result.status, result.out.start_with?("Diagnosis: process #{other}")])
-      assert(result.err.match?(/^heapsample: process #{other}: sampling began anew meanwhile; what was before is left out$/), result.err)
+      assert(result.err.match?(/^heapsample: process #{other}: sampling was restarted; earlier profiles are left out$/), result.err)
     end
   end
 
@@ -182,13 +183,15 @@ growing do |pid|
       watching = HeapSample::Tool::Watching.new(HeapSample::LiveProcess.new(pid))
       equal(["process #{pid}", "process #{other}", "process #{pid}"], Array.new(3) { watching.look.to_h[:process].tap { watching.switch } })
     ensure
-      HeapSample::LiveProcess.singleton_class.remove_method(:all)
-      HeapSample::LiveProcess.define_singleton_method(:all, all)
+      if all
+        HeapSample::LiveProcess.singleton_class.remove_method(:all)
+        HeapSample::LiveProcess.define_singleton_method(:all, all)
+      end
     end
   end
 
   test "keys: sort, from now on, pause, end" do
-    PTY.spawn({**CLEAN, "TERM" => "xterm"}, OURS, "--disable=gems", EXE, "watch", text, "--every", "0.2") do |screen, keys, watcher|
+    PTY.spawn({**CLEAN, "TERM" => "xterm"}, READER, "--disable=gems", EXE, "watch", text, "--every", "0.2") do |screen, keys, watcher|
       seen = +""
       deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 60
       # What the pattern's group has found.
@@ -225,13 +228,6 @@ growing do |pid|
     end
   end
 
-  RUBIES.drop(1).each do |ruby|
-    test "an older Ruby asks as well" do
-      assert(printed("top", text, "--by", "class", ruby: ruby).include?("Ticket"))
-      fails(1, /interval=foo: must be a size/, "set", text, "interval=foo", ruby: ruby)
-    end
-  end
-
   test "stop lets it alone" do
     assert(printed("stop", text).include?("process #{pid}: not sampled"))
     fails(1, /not sampled/, "top", text)
@@ -242,7 +238,7 @@ growing do |pid|
     IO.popen(["perl", "-e", script]) do |io|
       equal("ready\n", io.gets)
       equal(1, File.read("/proc/#{io.pid}/status")[/^SigCgt:\s*(\h+)/, 1].to_i(16)[44])
-      fails(1, /process #{io.pid}: no Ruby with the heap sampler/, "top", io.pid.to_s)
+      fails(1, /process #{io.pid}: not a Ruby with the heap sampler/, "top", io.pid.to_s)
       assert(!heapsample("ps").out.include?("perl"))
       equal(nil, io.wait_readable(0.1))
     ensure
@@ -250,25 +246,42 @@ growing do |pid|
     end
   end
 
+  test "a program that a process runs after exec is asked, although the socket of the program before is still there" do
+    program = '$stdout.sync = true; puts "ready"; $stdin.gets; exec(*ARGV, "$stdout.sync = true; puts %q(second); sleep")'
+    Dir.mktmpdir("exec", "/tmp") do |dir|
+      env = {"RUBY_HEAP_SAMPLE" => nil, "XDG_RUNTIME_DIR" => nil, "TMPDIR" => dir}
+      IO.popen([env, OURS, "--disable=gems", "-e", program, OURS, "--disable=gems", "-e"], "r+") do |io|
+        io.gets
+        printed("start", io.pid.to_s)
+        io.puts
+        equal("second\n", io.gets)
+        equal(1, Dir["#{dir}/ruby-heap-*/*.sock"].size)
+        assert(printed("start", io.pid.to_s, "interval=8k").include?("one sample per 8 KiB"))
+      ensure
+        Process.kill(:KILL, io.pid)
+      end
+    end
+  end
+
   test "a process that ends in the middle is said to have ended" do
     victim = IO.popen([{"RUBY_HEAP_SAMPLE" => "output=none"}, OURS, "--disable=gems", "-e", "puts :ready; $stdout.flush; sleep"])
     victim.gets
-    Open3.popen3(CLEAN, OURS, "-w", "--disable=gems", EXE, "watch", victim.pid.to_s, "--every", "0.1", "--json") do |_, out, err, watcher|
+    Open3.popen3(CLEAN, READER, "-w", "--disable=gems", EXE, "watch", victim.pid.to_s, "--every", "0.1", "--json") do |_, out, err, watcher|
       JSON.parse(out.gets)
       Process.kill(:KILL, victim.pid)
       out.read
       equal(1, watcher.value.exitstatus)
       said = err.read
-      assert(said.match?(/\Aheapsample: process #{victim.pid}: (nobody listens there any more|it has ended)/), said)
+      assert(said.match?(/\Aheapsample: process #{victim.pid}: (no process listens at|(it|the process) has ended)/), said)
     end
   ensure
     victim.close
   end
 
   test "who is no such process, or no Ruby of ours, is named" do
-    fails(1, /process 999999999: there is no such process/, "top", "999999999")
+    fails(1, /process 999999999: no such process/, "top", "999999999")
     sleeper = spawn("sleep", "60")
-    fails(1, /process #{sleeper}: no Ruby with the heap sampler/, "memory", sleeper.to_s)
+    fails(1, /process #{sleeper}: not a Ruby with the heap sampler/, "memory", sleeper.to_s)
   ensure
     Process.kill(:KILL, sleeper)
     Process.wait(sleeper)

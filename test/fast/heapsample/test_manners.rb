@@ -18,11 +18,8 @@ end
 
 # With a template of the page on a Ruby that has none.
 def page(dir, name, *arguments)
-  view = File.join(dir, "view")
-  FileUtils.mkdir_p(File.join(view, File.dirname(TEMPLATE)))
-  FileUtils.cp(BUILT, File.join(view, TEMPLATE))
   output = File.join(dir, "#{name}.html")
-  result = heapsample(*arguments, "-o", output, env: {"RUBYLIB" => view})
+  result = heapsample(*arguments, "-o", output, env: with_view(dir))
   flunk(result.err) unless result.status.zero?
   File.binread(output)
 end
@@ -49,14 +46,16 @@ test "flame takes two profiles in the order of time, as diff does" do
     both = page(dir, "both", "flame", at["c-earlier.pb.gz"], at["a-later.pb.gz"])
     one = page(dir, "one", "flame", at["a-later.pb.gz"])
     assert(both.size > one.size + 300, "no growth in the page")
-    fails(1, /c-earlier\.pb\.gz was taken before .*a-later\.pb\.gz: name the earlier one first/, "flame", at["a-later.pb.gz"], at["c-earlier.pb.gz"], "-o", at["x.html"])
+    fails(1, /c-earlier\.pb\.gz was taken before .*a-later\.pb\.gz; name the earlier one first/, "flame", at["a-later.pb.gz"], at["c-earlier.pb.gz"], "-o", at["x.html"])
     page(dir, "series", "flame", at["c-earlier.pb.gz"], dir)
   end
 end
 
 test "flame writes a page and nothing else" do
   profiles do |dir, at|
-    %w[pdf svg pb.gz].each { |ending| fails(2, /x\.#{ending}: the page is \.html.*heapsample convert writes \.pb\.gz, \.pb, \.folded, \.json/, "flame", at["a-later.pb.gz"], "-o", at["x.#{ending}"]) }
+    %w[pdf svg pb.gz].each do |ending|
+      fails(2, /x\.#{ending}: a page must end with \.html.*heapsample convert writes \.pb\.gz, \.pb, \.folded, \.json/, "flame", at["a-later.pb.gz"], "-o", at["x.#{ending}"])
+    end
     equal([], Dir.glob(at["x.*"]))
     page(dir, "x", "flame", at["a-later.pb.gz"])
   end
@@ -71,14 +70,14 @@ test "no output replaces an input, by whatever name it is called" do
     Dir.mkdir(at["folder"])
     File.symlink(dir, at["folder/back"])
     [input, at["symbolic.pb.gz"], at["hard.pb.gz"], at["folder/back/a-later.pb.gz"]].each do |output|
-      fails(2, /#{Regexp.escape(output)}: is #{output == input ? "an input" : "the same file as the input .*a-later\.pb\.gz"}: write it elsewhere/, "convert", input, "-o", output)
-      fails(2, /write it elsewhere/, "merge", at["b-other.pb.gz"], input, "-o", output)
+      fails(2, /#{Regexp.escape(output)}: is #{output == input ? "an input" : "the same file as the input .*a-later\.pb\.gz"}; name another output/, "convert", input, "-o", output)
+      fails(2, /name another output/, "merge", at["b-other.pb.gz"], input, "-o", output)
     end
-    fails(2, /write it elsewhere/, "merge", dir, "-o", at["b-other.pb.gz"])
+    fails(2, /name another output/, "merge", dir, "-o", at["b-other.pb.gz"])
     page = write(at["page.html"], bytes)
-    fails(2, /write it elsewhere/, "flame", page, "-o", page)
+    fails(2, /name another output/, "flame", page, "-o", page)
     equal([bytes, bytes, true], [File.binread(input), File.binread(page), File.symlink?(at["symbolic.pb.gz"])])
-    Dir.chdir(dir) { fails(2, /write it elsewhere/, "convert", "a-later.pb.gz", "-o", "./a-later.pb.gz") }
+    Dir.chdir(dir) { fails(2, /name another output/, "convert", "a-later.pb.gz", "-o", "./a-later.pb.gz") }
   end
 end
 
@@ -86,7 +85,7 @@ test "where the output cannot be, nothing is read first" do
   profiles do |_, at|
     %w[convert flame merge].each do |command|
       output = "/nowhere/x.#{command == "flame" ? "html" : "pb.gz"}"
-      fails(1, %r{/nowhere/x\..*: there is no such folder: /nowhere$}, command, at["missing.pb.gz"], "-o", output)
+      fails(1, %r{/nowhere/x\..*: no such folder: /nowhere$}, command, at["missing.pb.gz"], "-o", output)
     end
   end
 end
@@ -94,21 +93,21 @@ end
 test "where a value is wrong, the choices are listed" do
   profiles do |_, at|
     file = at["a-later.pb.gz"]
-    {%w[top --by nonsense] => /--by nonsense: it is one of #{[*HeapSample::Groups::BY, "label:NAME"].join(", ")} \(see heapsample top --help\)/,
+    {%w[top --by nonsense] => /--by nonsense: it must be one of #{[*HeapSample::Groups::BY, "label:NAME"].join(", ")} \(see heapsample top --help\)/,
      %w[top --by clas] => nil, %w[top --by methood] => /.*did you mean method\?/, %w[leaks --by x] => /.*, stack, label:NAME \(see/,
-     %w[top --value x] => /--value x: it is one of inuse_space, .*dead_objects/, %w[top --value inuse_spaces] => /.*did you mean inuse_space\?/,
-     %w[top --value inuse] => /--value inuse: it can be inuse_space, inuse_objects/,
-     %w[top --kind heap] => /--kind heap: it is one of both, slots, malloc/, %w[top --color red] => /--color red: it is one of auto, always, never/,
-     %w[convert --to pdf -o x] => /--to pdf: it is one of pb\.gz, pb, folded, json, html/,
-     %w[top --top many] => /--top many: it is a whole number above 0/, %w[top --width 0] => /--width 0: it is a whole number above 0/,
-     %w[tree --min little] => /--min little: it is a number from 0 to 100/, %w[tree --min 101] => /--min 101: it is a number from 0 to 100/,
-     %w[leaks --warmup -3] => /--warmup -3: it is a number of seconds, 0 or more/}.each do |arguments, pattern|
+     %w[top --value x] => /--value x: it must be one of inuse_space, .*dead_objects/, %w[top --value inuse_spaces] => /.*did you mean inuse_space\?/,
+     %w[top --value inuse] => /--value inuse: it is ambiguous; write one of inuse_space, inuse_objects/,
+     %w[top --kind heap] => /--kind heap: it must be one of both, slots, malloc/, %w[top --color red] => /--color red: it must be one of auto, always, never/,
+     %w[convert --to pdf -o x] => /--to pdf: it must be one of pb\.gz, pb, folded, json, html/,
+     %w[top --top many] => /--top many: it must be a whole number above 0/, %w[top --width 0] => /--width 0: it must be a whole number above 0/,
+     %w[tree --min little] => /--min little: it must be a number from 0 to 100/, %w[tree --min 101] => /--min 101: it must be a number from 0 to 100/,
+     %w[leaks --warmup -3] => /--warmup -3: it must be a number of seconds, 0 or more/}.each do |arguments, pattern|
       next printed(*arguments, file) unless pattern
 
       command, option, value, *rest = arguments
       [[option, value], ["#{option}=#{value}"]].each { |words| fails(2, /\Aheapsample: #{pattern}/, command, *words, *rest, file) }
     end
-    fails(2, /\Aheapsample: --age 3\.\.2: it is 3\.\. or 0\.\.2 or 5 \(see heapsample top --help\)$/, "top", "--age", "3..2", file)
+    fails(2, /\Aheapsample: --age 3\.\.2: it must be a number or a range, such as 5, 3\.\. or 0\.\.2 \(see heapsample top --help\)$/, "top", "--age", "3..2", file)
     fails(2, /\Aheapsample: invalid option: --clas5; did you mean --class\? \(see heapsample top --help\)$/, "top", "--clas5", "x", file)
     fails(2, /\Aheapsample: missing argument: --by \(see/, "top", file, "--by")
   end
@@ -119,8 +118,8 @@ test "a file or a folder in place of a command is diagnosed; what is neither is 
     assert(printed(at["a-later.pb.gz"]).include?("Too few profiles to say: there is 1 of this process"))
     equal(printed("diagnose", dir), printed(dir))
     equal(printed("diagnose", "--json", dir), printed(dir, "--json"))
-    fails(2, /no command "dignose", and no such file or folder; .*did you mean diagnose\?/, "dignose")
-    %w[leaks diagnose].each { |command| fails(2, /series is read from files/, command, "-") }
+    fails(2, /no command, file or folder "dignose"; .*did you mean diagnose\?/, "dignose")
+    %w[leaks diagnose].each { |command| fails(2, /a series cannot be read from standard input; name files/, command, "-") }
   end
 end
 
@@ -153,7 +152,7 @@ test "a filter that matches nothing names the nearest that would, with status 1"
     fails(1, /did you mean Leaked/, "flame", at["c-earlier.pb.gz"], file, *typo, "-o", at["x.html"])
     fails(1, /did you mean Leaked/, "flame", dir, *typo, "-o", at["x.html"])
     assert(Dir.glob(at["x.*"]).empty?)
-    fails(1, /nothing in .*a-later\.pb\.gz matches --class Leaked and --gem model together, though each of them matches something/, "top", file, "--class", "Leaked", "--gem", "model")
+    fails(1, /nothing in .*a-later\.pb\.gz matches --class Leaked and --gem model together; leave out one of them/, "top", file, "--class", "Leaked", "--gem", "model")
     # What one of several profiles has is no mistake; nor is what is known, and not in use.
     printed("diff", at["c-earlier.pb.gz"], file, "--class", "Leaked")
     printed("leaks", file, at["c-earlier.pb.gz"], "--class", "Leaked")
@@ -169,16 +168,16 @@ test "what is another kind of file is named, packed with gzip or not" do
     printed("convert", at["a-later.pb.gz"], "-o", at["real.folded"])
     File.open(at["dump.json"], "w") { |file| ObjectSpace.dump_all(output: file) }
     real = %w[real.json real.folded dump.json].map { |name| File.binread(at[name]) }
-    {real[0] => /a speedscope file: open it at speedscope\.app/, real[1] => /folded stacks/, real[2] => /a heap dump of ObjectSpace\.dump_all/,
+    {real[0] => /a speedscope file; open it at speedscope\.app/, real[1] => /folded stacks/, real[2] => /a heap dump of ObjectSpace\.dump_all/,
      '{"version":"0.0.1","$schema":"https://www.speedscope.app/file-format-schema.json"}' => /a speedscope file/,
      "[1, 2]" => /JSON/, '{"a": 1}' => /JSON/, "\n<!DOCTYPE html><html>" => /an HTML page/, File.binread(OURS, 5000) => /a program/,
-     "heap_v2/524288\n" => /a heap profile of jemalloc/, Marshal.dump({a: 1}) => /data of Ruby.s Marshal/, "some words\n" => /text/, "%PDF-1.7\n\x93" => /a PDF/,
-     "x".ljust(257, "\0") + "ustar" => /a tar archive/, "\xfd7zXZ\0\0" => /packed with xz/, "PK\x03\x04\0" => /packed with zip/, "" => /an empty file/}.each do |bytes, pattern|
+     "heap_v2/524288\n" => /a heap profile in jemalloc's own format/, Marshal.dump({a: 1}) => /data of Ruby.s Marshal/, "some words\n" => /text/, "%PDF-1.7\n\x93" => /a PDF/,
+     "x".ljust(257, "\0") + "ustar" => /a tar archive/, "\xfd7zXZ\0\0" => /compressed with xz/, "PK\x03\x04\0" => /compressed with zip/, "" => /an empty file/}.each do |bytes, pattern|
       fails(1, /other\.pb: not a readable heap profile: it is #{pattern}/, "top", write(at["other.pb"], bytes.b))
       fails(1, /other\.pb\.gz: not a readable heap profile: it is #{pattern}/, "top", write(at["other.pb.gz"], bytes.b))
       fails(1, /packed\.pb\.gz: not a readable heap profile: it is a gzip of #{pattern}/, "top", write(at["packed.pb.gz"], Zlib.gzip(bytes)))
     end
-    fails(1, /it is a gzip of gzip: unpack it first/, "top", write(at["twice.pb.gz"], Zlib.gzip(Zlib.gzip("x"))))
+    fails(1, /it is a gzip of gzip; decompress it first/, "top", write(at["twice.pb.gz"], Zlib.gzip(Zlib.gzip("x"))))
     # What is a profile by its look and damaged is none of these.
     fails(1, /it ends inside a field|a string is missing|no strings/, "top", write(at["cut.pb"], PprofWriter.new(LATER.raw).encode[0, 500]))
   end

@@ -56,8 +56,8 @@ folder do |dir|
     equal(["kept", true], [all["opens"], !all["kept"].nil?])
     printed("why", held, "--class", "Ticket", "-o", page, **options)
     assert(page_data(page)["profile"]["count"] != all["profile"]["count"] || page_data(page)["about"] != all["about"])
-    fails(2, /--format is of the text: leave it out with -o/, "why", held, "--format", "folded", "-o", page, **options)
-    fails(2, /the page is \.html/, "why", held, "-o", File.join(dir, "why.svg"), **options)
+    fails(2, /--format cannot be combined with -o; remove one of them/, "why", held, "--format", "folded", "-o", page, **options)
+    fails(2, /a page must end with \.html/, "why", held, "-o", File.join(dir, "why.svg"), **options)
     assert(!flame.call.first.key?("opens") || flame.call.first["opens"].nil?)
   end
 

@@ -58,6 +58,7 @@ folder do |dir|
         assert(!asked_there.first.include?("Authorization"), asked_there.first)
       end
     end
+    fails(1, /the token of HEAPSAMPLE_TOKEN_FILE is not sent without encryption; use https/, "top", "http://192.0.2.1:1", env: {"HEAPSAMPLE_TOKEN_FILE" => token})
     fails(1, /HEAPSAMPLE_TOKEN_FILE: No such file/, "top", "http://127.0.0.1:1", env: {"HEAPSAMPLE_TOKEN_FILE" => "#{dir}/none"})
   end
 
@@ -72,15 +73,44 @@ folder do |dir|
         fails(1, pattern, "top", "#{url}#{page}")
       end
       fails(1, %r{#{url}: 404 Not Found: no such$}, "memory", url)
-      fails(1, %r{/text: this is no page of the memory of a Ruby}, "memory", "#{url}/text")
+      serving("/debug/pprof/heap" => ok(profile)) do |good, _|
+        result = heapsample("#{url}/text", good, "--seconds", "0.5")
+        equal([0, 1], [result.status, result.err.scan("#{url}/text: ").size])
+      end
+      fails(1, %r{/text: the answer is not the memory of a Ruby}, "memory", "#{url}/text")
       [%w[start], %w[stop], ["set", "interval=1k"]].each do |command, *settings|
-        fails(2, /over HTTP nothing is changed: name the process where it runs/, command, url, *settings)
+        fails(2, /settings cannot be changed over HTTP; give the PID/, command, url, *settings)
       end
     end
     closed = TCPServer.open("127.0.0.1", 0) { |server| server.addr[1] }
     fails(1, /http:\/\/127.0.0.1:#{closed}: .*refused/i, "top", "http://127.0.0.1:#{closed}")
-    fails(1, /no URL/, "top", "http://[:")
+    fails(1, /not a valid URL; write http/, "top", "http://[:")
     fails(1, /http:\/\/HOST:PORT/, "top", "http:///x")
+  end
+
+  test "a server that drips, or sends too much, is left" do
+    server = TCPServer.new("127.0.0.1", 0)
+    url = "http://127.0.0.1:#{server.addr[1]}"
+    thread = Thread.new do
+      loop do
+        Thread.new(server.accept) do |guest|
+          memory = guest.gets.include?("/memory")
+          guest.write("HTTP/1.1 200 OK\r\n\r\n")
+          memory ? loop { guest.write(" ") && sleep(0.3) } : loop { guest.write("x" * 1_000_000) }
+        rescue SystemCallError
+          guest.close
+        end
+      end
+    rescue IOError
+      nil
+    end
+    began = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    fails(1, /#{url}: no complete answer within 5 s; try again/, "memory", url)
+    assert(Process.clock_gettime(Process::CLOCK_MONOTONIC) - began < 15)
+    fails(1, /#{url}: its answer is larger than 64 MiB/, "top", url)
+  ensure
+    server.close
+    thread.join
   end
 
   test "diff looks twice, and a password is not shown" do
@@ -107,7 +137,7 @@ RUBY
 def answering(address)
   Dir.mktmpdir("url", "/tmp") do |dir|
     variables = {"RUBY_HEAP_SAMPLE" => "interval=1k,output=none,malloc=off,http=#{address}", "XDG_RUNTIME_DIR" => nil, "TMPDIR" => dir}
-    IO.popen([variables, RbConfig.ruby, "--disable=gems", "-e", ANSWERS, {pgroup: true}]) do |io|
+    IO.popen([variables, OURS, "--disable=gems", "-e", ANSWERS, {pgroup: true}]) do |io|
       yield io.pid, Integer(io.gets), dir
     ensure
       Process.kill(:KILL, -io.pid)
@@ -141,7 +171,7 @@ answering("127.0.0.1:#{port}") do |pid, child, dir|
   test "a page and a merged profile are written of each" do
     [pid.to_s, socket, url].each_with_index do |name, index|
       page = File.join(dir, "#{index}.html")
-      printed("flame", name, "-o", page, env: environment)
+      printed("flame", name, "-o", page, env: {**environment, **with_view(dir)})
       assert(File.size(page) > 100_000)
       merged = File.join(dir, "#{index}.pb.gz")
       equal(0, heapsample("merge", saved, name, "-o", merged, env: environment).status)      # that one is an earlier profile is said
@@ -150,20 +180,20 @@ answering("127.0.0.1:#{port}") do |pid, child, dir|
   end
 
   test "memory and watch of a member that has no address of its own" do
-    equal("its child", JSON.parse(printed("ps", "--json", env: environment)).find { |one| one["process_id"] == child }["title"])
+    equal("its child", JSON.parse(heapsample("ps", "--json", env: environment).out).find { |one| one["process_id"] == child }["title"])
     [pid, child].each do |one|
       direct = JSON.parse(printed("memory", "--json", one.to_s, env: environment))
       over = JSON.parse(printed("memory", "--json", "#{url}/debug/pprof/heap?gc=1&pid=#{one}", env: environment))
       equal([direct.keys, direct["alive"]["threads"]["count"]], [over.keys, over["alive"]["threads"]["count"]])
     end
-    looks = printed("watch", "#{url}?pid=#{child}", "--json", "--every", "0.1", "--seconds", "0.5", env: environment).lines.map { |line| JSON.parse(line) }
+    looks = printed("watch", "#{url}?pid=#{child}", "--json", "--every", "0.1", "--seconds", "3", env: environment).lines.map { |line| JSON.parse(line) }
     assert(looks.size >= 2 && looks.all? { |look| look["rss_bytes"] > 1 << 20 }, looks.first.to_s)
     fails(1, /404/, "memory", "#{url}?pid=1", env: environment)
   end
 
   test "ps says where it answers" do
-    said = printed("ps", env: environment)
+    said = heapsample("ps", env: environment).out
     assert(said.match?(/^\s*#{pid} .* a program that answers$/) && said.include?("\n#{pid} answers HTTP at 127.0.0.1:#{port}.\n"), said)
-    equal("127.0.0.1:#{port}", JSON.parse(printed("ps", "--json", env: environment)).find { |one| one["process_id"] == pid }["http"])
+    equal("127.0.0.1:#{port}", JSON.parse(heapsample("ps", "--json", env: environment).out).find { |one| one["process_id"] == pid }["http"])
   end
 end

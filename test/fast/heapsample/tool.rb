@@ -17,9 +17,10 @@ module Tool
   # Where the HTML view's template is, below -I, and where it is built.
   TEMPLATE = "heap_sample/viewer.html"
   BUILT = File.expand_path("../../../build/viewer/viewer.html", __dir__)
-  OURS = RbConfig.ruby
+  # The Ruby with the sampler, whose processes are profiled; the one that runs the command and these tests; Debian's.
+  OURS = ENV["RUBY"] || RbConfig.ruby
+  READER = RbConfig.ruby
   DEBIAN = "/usr/bin/ruby"
-  RUBIES = [OURS, *(DEBIAN if File.executable?(DEBIAN))].freeze
   CLEAN = {"RUBYOPT" => nil, "RUBYLIB" => nil, "RUBY_HEAP_SAMPLE" => nil, "NO_COLOR" => nil}.freeze
 
   Result = Struct.new(:out, :err, :status)
@@ -27,8 +28,8 @@ module Tool
   module_function
 
   # Output, errors and exit status; warnings of Ruby count as errors.
-  def heapsample(*arguments, ruby: OURS, env: {}, **options)
-    out, err, status = Open3.capture3({**CLEAN, **env}, ruby, "-w", "--disable=gems", EXE, *arguments, **options)
+  def heapsample(*arguments, env: {}, **options)
+    out, err, status = Open3.capture3({**CLEAN, **env}, READER, "-w", "--disable=gems", EXE, *arguments, **options)
     Result.new(out.force_encoding("UTF-8"), err.force_encoding("UTF-8"), status.exitstatus || 128 + status.termsig)
   end
 
@@ -55,7 +56,7 @@ module Tool
   def on_terminal(*arguments, columns: 100, env: {})
     PTY.open do |terminal, tty|
       tty.winsize = [40, columns]
-      pid = Process.spawn({**CLEAN, "TERM" => "xterm", **env}, OURS, EXE, *arguments, out: tty, err: tty)
+      pid = Process.spawn({**CLEAN, "TERM" => "xterm", **env}, READER, EXE, *arguments, out: tty, err: tty)
       tty.close
       text = +""
       begin
@@ -69,6 +70,13 @@ module Tool
   end
 
   def folder(&block) = Dir.mktmpdir("heapsample-test-", &block)
+
+  # The environment in which any Ruby finds the page's template, which is below DIR then.
+  def with_view(dir)
+    FileUtils.mkdir_p(File.join(dir, "view", File.dirname(TEMPLATE)))
+    FileUtils.cp(BUILT, File.join(dir, "view", TEMPLATE))
+    {"RUBYLIB" => File.join(dir, "view")}
+  end
 
   def write(path, bytes) = File.binwrite(path, bytes) && path
 end

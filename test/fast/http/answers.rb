@@ -3,9 +3,24 @@
 # What one process answers, whatever its Ruby code does.
 
 require "zlib"
+require "open3"
+require "tempfile"
 require_relative "serving"
 
 def objects(profile, name) = profile.rows.sum { |row| row.class_name == name ? row.inuse.objects + row.young.objects : 0 }
+
+# The same in the difference of two profiles, which has values below zero: go tool pprof reads them.
+def difference(answer, name)
+  Tempfile.create("difference") do |file|
+    file.binmode
+    file.write(answer.body)
+    file.flush
+    raw, = Open3.capture2({"HOME" => OUT, "PPROF_TMPDIR" => OUT}, "go", "tool", "pprof", "-raw", file.path, err: File::NULL)
+    types = raw[/^Samples:\n(.*)$/, 1].split.map { |type| type[/\w+/] }
+    wanted = %w[inuse_objects young_objects].map { |type| types.index(type) }
+    raw.scan(/^((?: +-?\d+)+): .*\n +class:\[#{name}\]/).sum { |(values)| values.split.values_at(*wanted).sum(&:to_i) }
+  end
+end
 
 # 50,000 objects of 40 bytes are 1,860 samples at 1 KiB, with an error of 2.3%.
 KEEPS = "Kept = Class.new; $kept = Array.new(50_000) { Kept.new }; ready; sleep"
@@ -25,12 +40,6 @@ serving(KEEPS, settings: "interval=1k,output=none") do |it|
   test "heap and allocs differ in what is shown first" do
     types = %w[heap allocs].map { |name| Zlib.gunzip(it.get("/debug/pprof/#{name}").body) }
     assert(types.first != types.last)
-  end
-  test "debug=1 is text, the largest place first" do
-    answer = it.get("/debug/pprof/heap?debug=1")
-    first = answer.body[/\n\n +\d+ .*?\n/]
-    assert(answer.headers["content-type"].start_with?("text/plain") && first.end_with?("  Kept\n"), answer.body.lines.first(8).join)
-    assert(answer.body.include?("-e:1 in Class#new"))
   end
   test "the index has links to all of it" do
     answer = it.get("/")
@@ -64,7 +73,7 @@ serving(KEEPS, settings: "interval=1k,output=none") do |it|
     equal [403, 403, 200], [it.get("/metrics", Host: "evil.example"), it.get("/metrics", "Sec-Fetch-Site": "cross-site"), it.get("/metrics", Host: "127.0.0.1:#{it.to}")].map(&:status)
   end
   test "a thousand scrapes leak no descriptor and no memory" do
-    paths = ["/metrics", "/debug/pprof/heap", "/", "/debug/pprof/allocs?debug=1"]
+    paths = ["/metrics", "/debug/pprof/heap", "/", "/debug/pprof/allocs"]
     200.times { |i| it.get(paths[i % 4]) }
     sleep 0.1
     files, before = it.files, it.rss
@@ -84,19 +93,19 @@ serving(keeps_more, settings: "interval=512,output=none") do |it|
   end
   test "seconds= is the second less the first" do
     say.call("20000")
-    asked = %w[heap?debug=1&gc=1& allocs?].map { |what| Thread.new { it.get("/debug/pprof/#{what}seconds=3") } }
+    asked = %w[heap?gc=1& allocs?].map { |what| Thread.new { it.get("/debug/pprof/#{what}seconds=3") } }
     sleep 1
     say.call("10000")
-    text, profile = asked.map(&:value)
+    live, profile = asked.map(&:value)
     # 10,000 objects are 750 samples, with an error of 3.5%.
-    close 10_000, text.body.scan(/^ +-?\d+ +(-?\d+) .*  Kept$/).sum { |(count)| count.to_i }, 0.4
+    close 10_000, difference(live, "Kept"), 0.4
     equal 'attachment; filename="allocs-delta"', profile.headers["content-disposition"]
   end
   test "what went is less than nothing" do
-    asked = Thread.new { it.get("/debug/pprof/heap?seconds=3&gc=1&debug=1") }
+    asked = Thread.new { it.get("/debug/pprof/heap?seconds=3&gc=1") }
     sleep 1
     say.call("drop")
-    close(-30_000, asked.value.body.scan(/^ +-?\d+ +(-?\d+) .*  Kept$/).sum { |(count)| count.to_i }, 0.3)
+    close(-30_000, difference(asked.value, "Kept"), 0.3)
   end
   test "gc=1 runs a full GC first" do
     it.get("/debug/pprof/heap")
@@ -132,7 +141,7 @@ if system(RbConfig.ruby, "--disable-gems", "-rfiddle", "-e", "", err: File::NULL
     end
     test "and gc=1 says that there was no safe point" do
       answer = it.get("/debug/pprof/heap?gc=1")
-      assert(answer.status == 503 && answer.body.include?("safe point for 5 s"), answer.to_a.inspect)
+      assert(answer.status == 503 && answer.body.include?("safe point within 5 s"), answer.to_a.inspect)
     end
   end
 else

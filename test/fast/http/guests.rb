@@ -80,7 +80,7 @@ end
 def refused(settings) = IO.popen([{"RUBY_HEAP_SAMPLE" => nil}, RbConfig.ruby, "--disable=gems", "--heap-sample=#{settings}", "-e", "0", {err: %i[child out]}], &:read)
 
 test "where other machines get there, a token must be set" do
-  assert(refused("http=0.0.0.0:6060").include?("needs http-token=FILE"), refused("http=0.0.0.0:6060"))
+  assert(refused("http=0.0.0.0:6060").include?("set http-token=FILE"), refused("http=0.0.0.0:6060"))
   assert(refused("http=example.com:80").include?("must be ADDRESS:PORT"))
   assert(refused("http-token=token,http=:6060").include?("absolute path"))
 end

@@ -13,6 +13,8 @@ def get(path)
   Net::HTTP.start("127.0.0.1", PORT, read_timeout: 120) { |http| http.get(path, {"Connection" => "close"}) }
 end
 
+def post(path, headers) = Net::HTTP.post(URI("http://127.0.0.1:#{PORT}#{path}"), "x", headers)
+
 def profile
   answer = get("/heap/heap.pb.gz")
   abort "#{answer.code}: #{answer.body}" unless answer.code == "200"
@@ -25,7 +27,8 @@ def single
   get("/broken")
   get("/report")
   4.times { check("labels outside of controllers", "outside {}", get("/outside").body) }
-  get("/heap/growth")
+  check("the base", ["303", "/heap/growth"], post("/heap/growth", "Origin" => "http://127.0.0.1:#{PORT}").then { |answer| [answer.code, answer["location"]] })
+  check("the base for another site", "403", post("/heap/growth", "Origin" => "http://evil.test").code)
   now = profile
   check("orders", {{"controller" => "orders", "action" => "index"} => 75, {"controller" => "orders", "action" => "broken"} => 3,
                    {"controller" => "orders", "action" => "report"} => 10}, counts(now, "Order", "controller", "action", "job", "queue"))
@@ -45,7 +48,7 @@ def web
   check("the index leads below the mount", true, get("/heap").body.include?('href="/heap/page"'))
   check("the report", true, get("/heap/report").body.include?("In use"))
   check("no such page", "404", get("/heap/etc/passwd").code)
-  check("POST", "405", Net::HTTP.post(URI("http://127.0.0.1:#{PORT}/heap/page"), "x").code)
+  check("POST", "405", post("/heap/page", {}).code)
 end
 
 def cluster

@@ -41,7 +41,7 @@ analyses.each do |name, make|
     assert(analysis.to_s(width: 60).lines(chomp: true).all? { |line| line.length <= 60 }, analysis.to_s(width: 60))
     assert(analysis.to_s(**look).include?("<title>") || name == :info, analysis.to_s(**look))
     raises(ArgumentError, /unknown keyword: :colour/) { analysis.to_s(colour: 1) }
-    raises(ArgumentError, /width is a positive Integer/) { make.call(width: 0) }
+    raises(ArgumentError, /width must be a positive Integer/) { make.call(width: 0) }
   end
 
   test "#{name}: the names of its data are Symbols, for patterns too" do

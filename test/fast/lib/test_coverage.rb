@@ -11,7 +11,7 @@ require "heap_sample"
 
 include HeapSample
 
-TRIALS = ENV["SLOW"] == "1" ? 20_000 : 1_000
+TRIALS = Integer(ENV["TRIALS"] || (ENV["SLOW"] == "1" ? 20_000 : 1_000))
 MARGIN = 3 * Math.sqrt(0.95 * 0.05 / TRIALS)
 SEED = 20_260_101
 

@@ -18,7 +18,7 @@ APP = "/srv/app/cart.rb:12 Cart#add"
 LEAK = ["/gems/gems/rack-3.1.7/lib/rack/body.rb:5 Rack::Body#read", APP, "/srv/app/main.rb:3 <main>"].freeze
 CHURN = ["/srv/app/page.rb:9 Page#render", "/srv/app/main.rb:3 <main>"].freeze
 
-# A profile each minute.  The block gives a Hash for profile +number+ (from 1 on): rows: what it does with a Build; live,
+# A profile each minute; +majors+: whether, or how many seconds before, a major GC ended.  The block gives a Hash for profile +number+ (from 1 on): rows: what it does with a Build; live,
 # free, stacks: MiB of the account.
 def series(count, gc_each: GC_EACH, majors: true, **meta)
   Series.new(Array.new(count) do |index|
@@ -28,7 +28,7 @@ def series(count, gc_each: GC_EACH, majors: true, **meta)
     build = Build.new(interval: UNIT, **{
       "taken_ns" => now, "title" => "ruby app.rb",
       "gc" => {"count" => number * gc_each, "major" => majors ? number : 1, "minor" => number * (gc_each - 1),
-               "last_major_ns" => majors ? now - SECOND : Build::STARTED + SECOND, "last_major_gc" => majors ? number * gc_each : 1},
+               "last_major_ns" => majors ? now - (majors == true ? 1 : majors) * SECOND : Build::STARTED + SECOND, "last_major_gc" => majors ? number * gc_each : 1},
       "account" => account(**state.except(:rows))
     }.merge(meta))
     state[:rows]&.call(build)
@@ -64,6 +64,12 @@ test "what grows in each part of the time, and major GCs leave alive, is a leak:
   assert((finding.grew / (16 * UNIT * 16)).between?(0.8, 1.2), finding.grew.inspect)
   low, high = finding.interval
   assert(low < finding.grew && finding.grew < high)
+end
+
+test "the rate in the sentence is its bytes over its time" do
+  sentence = ProcessDiagnosis.new(leaking(20, majors: 50)).text.sentence
+  mib, minutes, seconds, hourly = sentence.match(/ ([\d.]+) MiB in (?:(\d+) min)? ?(?:([\d.]+) s)? \(\+([\d.]+) MiB an hour\)/).captures.map(&:to_f)
+  assert((mib * 3600 / (minutes * 60 + seconds) / hourly).between?(0.97, 1.03), sentence)
 end
 
 test "after few profiles it is very likely, and after fewer nothing is said" do
@@ -521,6 +527,24 @@ end
 test "names in a profile reach no terminal as they are" do
   found = Diagnosis.of(series(20) { |number| {live: 20 + number, rows: ->(build) { kept(build, ["/srv/app/\e[31mx.rb:1 X#x\e[0m"], number, 16, class_name: "\e]0;title\a") }} })
   assert(!(found.to_s + found.to_markdown).include?("\e"))
+end
+
+test "in Markdown every name of a profile stands in a code span that it cannot end" do
+  name = "`]x[y](http://h)<b>|``@all"
+  meta = {"title" => name, "host" => name, "deploy" => name, "directory" => "/srv/app"}
+  stack = ["/srv/app/#{name}.rb:1 #{name}##{name}"]
+  grows = lambda do |id|
+    series(20, **meta, "process_id" => id, "process_start" => "p#{id}", "host" => "#{id}#{name}") do |number|
+      {live: 20 + number, rows: ->(build) { kept(build, stack, number, 16, class_name: name) }}
+    end
+  end
+  [[grows[1]], [grows[1], grows[2]]].each do |all|
+    found = Diagnosis.new(all)
+    assert(found.leak?, found.to_s)
+    outside = found.to_markdown.gsub(/(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)/m, "")
+    assert(found.to_markdown.include?("](http") && !outside.match?(/http|<b>|@all/), outside)
+    found.to_markdown.lines.grep(/^\|/).each { |line| equal(found.to_markdown.lines.grep(/^\|/).first.count("|"), line.count("|")) }
+  end
 end
 
 # --- a Course ---

@@ -87,7 +87,7 @@ test "one range of ages, with its lines" do
   equal([200, 100, 299], [generations.total.samples, generations.first.ages.begin, generations.to_a.last.ages.end])
   assert(generations.to_s.match?(/^1 +100\.0 MiB .* String$/), generations.to_s)
   assert(!generations.to_s.include?("No age is known"), "what has no age is not of that age")
-  raises(ArgumentError, /age is a number/) { aged_build.profile.generations(age: "old") }
+  raises(ArgumentError, /age must be a number/) { aged_build.profile.generations(age: "old") }
   raises(ArgumentError, /cannot group by/) { aged_build.profile.generations(by: :age) }
 end
 

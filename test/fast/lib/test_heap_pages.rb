@@ -35,7 +35,7 @@ test "top ranks lines by the free memory that they hold, with interval and what 
 end
 
 test "holding free memory is of slots alone" do
-  raises(ArgumentError, /holds_free is of slots, and kind is :malloc/) { pages_build.top(value: :holds_free, kind: :malloc) }
+  raises(ArgumentError, /holds_free counts slots, but kind is :malloc/) { pages_build.top(value: :holds_free, kind: :malloc) }
 end
 
 test "a report says who holds free memory, and what GC.compact could empty" do
@@ -63,8 +63,8 @@ test "a report says what a forked process does not share any more, by line" do
 end
 
 test "a report says why what is shared is not known" do
-  profile = pages_build("inherited" => nil, "inherited_missing" => "the process that it was forked from has ended")
-  assert(profile.report(**LOOK_AT_PAGES).to_s.gsub(/\s+/, " ").include?("is not known: the process that it was forked from has ended."))
+  profile = pages_build("inherited" => nil, "inherited_missing" => "the parent process has ended")
+  assert(profile.report(**LOOK_AT_PAGES).to_s.gsub(/\s+/, " ").include?("is not known: the parent process has ended."))
   equal(nil, profile.info.inherited_pages)
 end
 

@@ -2,10 +2,12 @@
 
 # Labels: rows that have them, grouped and filtered by them, saved, merged, compared; the Rack application.
 require "build"
+require "fileutils"
 require "held_build"
 require "open3"
 require "rbconfig"
 require "stringio"
+require "tmpdir"
 
 include HeapSample
 
@@ -43,7 +45,7 @@ test "every report takes a label" do
     report.to_h
   end
   equal(%w[orders users (none) (other)], profile.top(by: by, value: :inuse_objects).map(&:key))
-  raises(ArgumentError, /cannot group by "label:": by is one of :line, .*, or "label:NAME"/) { profile.top(by: "label:") }
+  raises(ArgumentError, /cannot group by "label:": by must be one of :line, .*, or "label:NAME"/) { profile.top(by: "label:") }
   raises(ArgumentError, /cannot group by :colour/) { profile.top(by: :colour) }
 end
 
@@ -59,7 +61,7 @@ test "filters: a value, a list, a pattern, any value, several labels, none" do
   equal(10, wanted.(controller: "(other)"))
   equal(20, labelled.profile.filter(label: {controller: "(none)"}).rows.sum { |row| row.inuse.samples })
   [nil, {}, "orders", {controller: 1}, {controller: []}].drop(1).each do |wrong|
-    raises(ArgumentError, /label is a Hash of names and what their values are to be/) { labelled.profile.filter(label: wrong) }
+    raises(ArgumentError, /label must be a Hash of names and values/) { labelled.profile.filter(label: wrong) }
   end
   filter = Filter.new(label: {controller: /x/, action: true}, class: "A")
   equal("class A, label controller /x/, label action (any)", filter.to_s)
@@ -103,8 +105,8 @@ end
 
 # -- HeapSample::Web ------------------------------------------------------------------
 
-def asked(web, path, method = "GET")
-  web.call({"REQUEST_METHOD" => method, "PATH_INFO" => path, "SCRIPT_NAME" => "/he\"ap"})
+def asked(web, path, method = "GET", **more)
+  web.call({"REQUEST_METHOD" => method, "PATH_INFO" => path, "SCRIPT_NAME" => "/he\"ap", **more})
 end
 
 test "the Rack application answers a GET, and nothing else" do
@@ -126,18 +128,77 @@ test "the Rack application answers a GET, and nothing else" do
         samples(Profile.load(StringIO.new(saved.last.join), name: "it").groups("label:controller")))
 end
 
-test "growth is that since the last look, in this process" do
-  factors = [1, 3, 3]
+# Seconds later for the Web: nothing is given again.
+def later(web) = web.instance_variable_get(:@made).clear
+
+test "growth is that since the base, which a POST takes and a GET does not change" do
+  factors = [1, 1, 3, 3, 3, 3]
   web = Web.new { labelled(factors.shift).profile }
-  assert(asked(web, "/growth").last.join.start_with?("This is the first look at process #{Process.pid}: "))
-  assert(asked(web, "/growth").last.join.include?("Foo#bar"))
+  assert(asked(web, "/growth").last.join.start_with?("Process #{Process.pid} has no base to compare with. "))
+  equal([303, "/he\"ap/growth"], asked(web, "/growth", "POST").then { |status, headers, _| [status, headers["location"]] })
+  2.times do
+    assert(asked(web, "/growth").last.join.include?("Foo#bar"))
+    later(web)
+  end
+  equal(303, asked(web, "/growth", "POST").first)
   assert(!asked(web, "/growth").last.join.include?("Foo#bar"))
+  equal([], factors)
+end
+
+test "pages of other sites change nothing, and make it do nothing" do
+  taken = 0
+  web = Web.new { (taken += 1) && labelled.profile }
+  host = {"HTTP_HOST" => "app.test:3000"}
+  [{"HTTP_SEC_FETCH_SITE" => "cross-site"}, {"HTTP_SEC_FETCH_SITE" => "same-site", "HTTP_ORIGIN" => "http://app.test:3000"}, {"HTTP_ORIGIN" => "http://evil.test"},
+   {"HTTP_ORIGIN" => "null"}, {"HTTP_ORIGIN" => "http://app.test:3001"}].each do |from|
+    equal([403, 403, 403, 200], [asked(web, "/growth", "POST", **host, **from), asked(web, "/page", **host, **from), asked(web, "/report", "HEAD", **host, **from),
+                                 asked(web, "/", **host, **from)].map(&:first))
+  end
+  equal(0, taken)
+  [{}, {"HTTP_ORIGIN" => "https://app.test:3000"}, {"HTTP_SEC_FETCH_SITE" => "same-origin", "HTTP_ORIGIN" => "https://shown.test"}].each do |from|
+    equal(303, asked(web, "/growth", "POST", **host, **from).first)
+  end
+  equal([405, "GET, HEAD, POST"], asked(web, "/growth", "DELETE").then { |status, headers, _| [status, headers["allow"]] })
+end
+
+test "one answer is made at a time, and given again; HEAD makes none" do
+  taken, most, now = 0, 0, 0
+  web = Web.new do
+    most = [most, now += 1].max
+    sleep 0.05
+    now -= 1
+    (taken += 1) && labelled.profile
+  end
+  equal([200, "text/plain; charset=utf-8", []], asked(web, "/report", "HEAD").then { |status, headers, body| [status, headers["content-type"], body] })
+  equal([404, []], asked(web, "/nothing", "HEAD").values_at(0, 2))
+  equal(0, taken)
+  answers = Array.new(20) { Thread.new { asked(web, "/report") } }.map(&:value)
+  equal([1, 1, 1], [taken, most, answers.map(&:last).uniq.size])
+  answers.first[1]["x-own"] = "1"
+  assert(!asked(web, "/report")[1].key?("x-own"))
+  asked(web, "/heap.pb.gz")
+  equal(2, taken)
+end
+
+test "a page may load nothing but its own script and style, which are named by their hashes" do
+  template = File.join(Dir.mktmpdir, "viewer.html")
+  policy = "default-src 'none'; script-src 'sha256-ab'; style-src 'sha256-cd'"
+  File.write(template, %(<meta http-equiv="Content-Security-Policy" content="#{policy}"><title><!--title--></title><!--data-->))
+  profile = labelled.profile
+  profile.define_singleton_method(:to_html) { View.new(self, template: template).to_s }
+  web = Web.new { profile }
+  equal("#{policy}; frame-ancestors 'self'", asked(web, "/page")[1]["content-security-policy"])
+  index = asked(web, "/")
+  equal("default-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'self'", index[1]["content-security-policy"])
+  assert(!index.last.join.match?(/style|script/))
+ensure
+  FileUtils.rm_rf(File.dirname(template))
 end
 
 test "where nothing is sampled it says so, and what to do" do
   %w[/report /page /heap.pb.gz /growth].each do |path|
     status, _, body = asked(Web.new { nil }, path)
-    equal([503, true], [status, body.join.include?("start Ruby with --heap-sample or RUBY_HEAP_SAMPLE=on")])
+    equal([503, true], [status, body.join.include?("Start Ruby with --heap-sample or RUBY_HEAP_SAMPLE=on")])
   end
 end
 

@@ -53,7 +53,6 @@ test "however narrow, a place keeps its line" do
 end
 
 test "what a terminal would obey is written as Ruby writes it" do
-  equal("a\\n\\e[31m\\0\\u009B\\u202Eé日本", Layout.clean("a\n\e[31m\0\u009b\u202eé日本"))
   equal(["Foo\\tBar", "`\\e[1m`"], [LAYOUT.name("Foo\tBar"), LAYOUT.subject("\e[1m")])
   equal(["\\nx.rb:3 `A\\e`"], LAYOUT.sentence(LAYOUT.subject(Place.new("\nx.rb", 3, "A\e"))))
 end
@@ -108,7 +107,7 @@ test "every analysis keeps to the width, writes names as Ruby does, and has Symb
       text = analysis.to_s
       wide = text.lines(chomp: true).select { |line| line.length > width && line.include?(" ") }
       equal([analysis.class, []], [analysis.class, wide])
-      assert(!Layout::UNSAFE.match?(text.delete("\n")), "#{analysis.class}: #{text.inspect}")
+      assert(!Printable::UNSAFE.match?(text.delete("\n")), "#{analysis.class}: #{text.inspect}")
       data = analysis.to_h
       data.delete(:settings) && data.delete(:drops) && data.delete(:meta) if analysis.is_a?(About)      # the file's own
       equal([analysis.class, []], [analysis.class, keys_within(data).grep_v(Symbol)])

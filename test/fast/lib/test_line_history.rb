@@ -29,7 +29,7 @@ test "a line over time: what it and the gems that it calls have in use, what was
   equal([60, "/srv/app/models/order.rb", 12], [history.growth.samples, history.place.path, history.place.line])
   close(0.75, history.still, 1e-3)
   equal(history.place, series_of(5).line("order.rb:12").place)
-  raises(LineHistory::NotFound, /no memory came from order.rb:12/) { series_of(3).line("order.rb:12", kind: :malloc) }
+  raises(LineHistory::NotFound, /no memory was allocated at order.rb:12/) { series_of(3).line("order.rb:12", kind: :malloc) }
 end
 
 test "as a text of 80 columns, with a plot; as data" do
@@ -67,10 +67,10 @@ end
 
 test "a line that is not there, or in several files: the message names the nearest" do
   several = series_of(3, other: "/srv/app/old/order.rb:12 Order#keep")
-  raises(LineHistory::NotFound, %r{order\.rb:12 is a line of several files: .*models/order\.rb:12.*old/order\.rb:12.*; give more of the path}) { several.line("order.rb:12") }
+  raises(LineHistory::NotFound, %r{order\.rb:12 matches several files: .*models/order\.rb:12.*old/order\.rb:12.*; give more of the path}) { several.line("order.rb:12") }
   equal("/srv/app/old/order.rb", several.line("old/order.rb:12").place.path)
-  raises(LineHistory::NotFound, /no memory came from order\.rb:14; the nearest lines are models\/order\.rb:12$/) { series_of(3).line("order.rb:14") }
-  raises(LineHistory::NotFound, /no memory came from nosuch\.rb:1; the largest lines are /) { series_of(3).line("nosuch.rb:1") }
-  raises(LineHistory::NotFound, /no memory came from der.rb:12/) { series_of(3).line("der.rb:12") }
-  raises(ArgumentError, /a line is FILE:LINE/) { series_of(3).line("order.rb") }
+  raises(LineHistory::NotFound, /no memory was allocated at order\.rb:14; the nearest lines are models\/order\.rb:12$/) { series_of(3).line("order.rb:14") }
+  raises(LineHistory::NotFound, /no memory was allocated at nosuch\.rb:1; the largest lines are /) { series_of(3).line("nosuch.rb:1") }
+  raises(LineHistory::NotFound, /no memory was allocated at der.rb:12/) { series_of(3).line("der.rb:12") }
+  raises(ArgumentError, /a line must be FILE:LINE/) { series_of(3).line("order.rb") }
 end

@@ -64,7 +64,7 @@ end
 
 test "another kind is an ArgumentError that says which there are" do
   [-> { profile.report(kind: :heap).to_s }, -> { profile.groups(:line, kind: nil) }, -> { (profile - profile).report(kind: "slots").to_s }].each do |call|
-    raises(ArgumentError, /kind is one of :both, :slots, :malloc, not/) { call.call }
+    raises(ArgumentError, /kind must be one of :both, :slots, :malloc, not/) { call.call }
   end
 end
 

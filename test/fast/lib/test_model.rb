@@ -28,7 +28,7 @@ end
 test "texts of any bytes are readable" do
   raw = sample_build.raw
   raw[:texts].map! { |text| text == "Ticket" ? "Tick\xff\xfe".b : text.b }
-  assert(Profile.from_raw(raw).report.to_s.include?("Tick??"))
+  assert(Profile.from_raw(raw).report.to_s.include?("Tick\\xFF\\xFE"))
 end
 
 test "a frame reads like a Thread::Backtrace::Location" do

@@ -68,13 +68,13 @@ end
 
 test "options that make no sense are ArgumentErrors" do
   profile = sample_build.profile
-  raises(ArgumentError, /top is a positive Integer, not 0/) { profile.report(top: 0).to_s }
-  raises(ArgumentError, /width is a positive Integer, not "x"/) { profile.report(width: "x").to_s }
+  raises(ArgumentError, /top must be a positive Integer, not 0/) { profile.report(top: 0).to_s }
+  raises(ArgumentError, /width must be a positive Integer, not "x"/) { profile.report(width: "x").to_s }
 end
 
 test "drops are a warning" do
   text = sample_build("drops" => {"samples" => 1200, "stacks" => 3, "moves" => 0}).profile.report.to_s
-  assert(text.include?("Warning: dropped for want of room: 1,200 samples, 3 stacks."), text)
+  assert(text.include?("Warning: the sampler's tables were full, so 1,200 samples, 3 stacks were dropped."), text)
   assert(!sample_build.profile.report.to_s.include?("Warning"))
 end
 

@@ -151,7 +151,7 @@ end
 test "the wrong order, other things and unlike parts are ArgumentErrors" do
   first, second, third = leaking
   raises(ArgumentError, /taken after the other/) { retained([second, first, third]) }
-  raises(ArgumentError, /not filtered alike/) { retained([first, second, third.filter(class: "Job")]) }
+  raises(ArgumentError, /have different filters/) { retained([first, second, third.filter(class: "Job")]) }
   raises(ArgumentError, /Integer is not a profile/) { Retained.new(3, first, second) }
   raises(ArgumentError, /NilClass is not a profile/) { Retained.new(first, second, nil) }
   raises(ArgumentError, /cannot group by/) { retained(leaking, by: :x) }

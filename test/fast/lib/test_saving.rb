@@ -28,7 +28,7 @@ test "folded stacks, byte for byte: root first, names without what would end a f
   equal(<<~FOLDED, Formats.encode(build.profile, "folded").force_encoding("UTF-8"))
     (no stack) 40
     <main> (a.rb:1);A#b,c (a.rb:2) 160
-    <top (required)> (x y z.rb) 80
+    <top (required)> (x\\u2028y\\nz.rb) 80
     <main> (a.rb:1);foo_new (libfoo.so) 1073741824
   FOLDED
 end
@@ -99,7 +99,7 @@ test "what cannot be saved is an ArgumentError, and leaves no file" do
   profile = sample_build.profile
   in_folder do |dir|
     raises(ArgumentError, /must end with \.pb\.gz, \.pb, \.folded, \.json or \.html: .*x\.txt\z/) { profile.save("#{dir}/x.txt") }
-    raises(ArgumentError, /no format :pdf/) { profile.save("#{dir}/x.pb", format: :pdf) }
+    raises(ArgumentError, /no such format: :pdf; use one of pb\.gz, /) { profile.save("#{dir}/x.pb", format: :pdf) }
     raises(ArgumentError, /unknown keyword: :title/) { profile.save("#{dir}/x.pb", title: "x") }
     raises(ArgumentError, /null byte/) { profile.save("#{dir}/a\0b.pb") }
     raises(TypeError, //) { profile.save(1) }

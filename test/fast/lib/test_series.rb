@@ -55,7 +55,7 @@ test "what was deleted before it could be read is no news, what cannot be read i
   in_folder_of("a.pb.gz" => at_minute(1)) do |folder|
     File.symlink("nowhere.pb.gz", File.join(folder, "b.pb.gz"))
     Dir.mkdir(File.join(folder, "c.pb.gz"))
-    equal(["#{folder}/c.pb.gz: left out: Is a directory"], Series.load(folder).warnings)
+    equal(["#{folder}/c.pb.gz: it is a folder, not a file"], Series.load(folder).warnings)
   end
 end
 
@@ -77,7 +77,7 @@ test "one moment counts once" do
 end
 
 test "nothing to read is an error that says so" do
-  in_folder_of({}) { |folder| raises(FormatError, /: no profile \(\.pb\.gz, \.pb\) is there/) { Series.load(folder) } }
+  in_folder_of({}) { |folder| raises(FormatError, /: no profile \(\.pb\.gz, \.pb\) found/) { Series.load(folder) } }
   in_folder_of("a.pb.gz" => "") { |folder| raises(FormatError, /a\.pb\.gz: not a readable heap profile: it is an empty file/) { Series.load(folder) } }
   raises(Errno::ENOENT, /nowhere/) { Series.load("/nowhere.pb.gz") }
 end
@@ -88,9 +88,9 @@ test "a list of files, and profiles as objects" do
   end
   series = Series.new([at_minute(2).profile, at_minute(1).profile])
   equal([60, 120], series.times.map { |time| time.to_i - Build::STARTED / 1_000_000_000 })
-  raises(ArgumentError, /not of one session/) { Series.new([at_minute(1).profile, at_minute(2, "session" => 2).profile]) }
+  raises(ArgumentError, /must be from one session of one process/) { Series.new([at_minute(1).profile, at_minute(2, "session" => 2).profile]) }
   raises(ArgumentError, /Integer is not a profile/) { Series.new([3]) }
-  raises(ArgumentError, /one profile or more/) { Series.new([]) }
+  raises(ArgumentError, /at least one profile/) { Series.new([]) }
 end
 
 test "what a file says of itself is read without its rows" do

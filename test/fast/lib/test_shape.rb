@@ -71,7 +71,7 @@ test "no line is wider than the terminal, no warning reaches it as it is, and da
   [40, 60, 80, 120].product([series, short]) do |width, one|
     text = one.shape(width: width).to_s
     assert(text.lines.all? { |line| line.chomp.length <= width }, "#{width}:\n#{text}")
-    assert(!Layout::UNSAFE.match?(text.delete("\n")), text.inspect)
+    assert(!HeapSample::Printable::UNSAFE.match?(text.delete("\n")), text.inspect)
   end
   assert(series.shape(width: 80).to_s.match?(/^RSS +[▁-█]{40,}/))
   keys = ->(data) { data.is_a?(Hash) ? data.keys + data.values.flat_map(&keys) : data.is_a?(Array) ? data.flat_map(&keys) : [] }

@@ -69,12 +69,12 @@ end
 
 test "what makes no sense is an ArgumentError" do
   profile = malloc_build.profile
-  raises(ArgumentError, /cannot rank by :size: value is one of inuse_space, .*inuse_memsize/) { profile.top(value: :size) }
-  raises(ArgumentError, /malloc_inuse_space is of malloc, and kind is :slots/) { profile.top(value: :malloc_inuse_space, kind: :slots) }
-  raises(ArgumentError, /style is nil or an object with title, head/) { profile.top(style: 3) }
-  raises(ArgumentError, /root is a path or nil/) { profile.top(root: 3) }
+  raises(ArgumentError, /cannot rank by :size: value must be one of inuse_space, .*inuse_memsize/) { profile.top(value: :size) }
+  raises(ArgumentError, /malloc_inuse_space counts malloc, but kind is :slots/) { profile.top(value: :malloc_inuse_space, kind: :slots) }
+  raises(ArgumentError, /style must be nil or an object with title, head/) { profile.top(style: 3) }
+  raises(ArgumentError, /root must be a path or nil/) { profile.top(root: 3) }
   raises(ArgumentError, /cannot group by :colour/) { profile.top(by: :colour) }
-  raises(ArgumentError, /top is a positive Integer, not 2.5/) { profile.churn(top: 2.5) }
+  raises(ArgumentError, /top must be a positive Integer, not 2.5/) { profile.churn(top: 2.5) }
 end
 
 test "before the first mark it is of what is young" do
@@ -133,7 +133,7 @@ test "no name reaches a terminal as it is" do
   profile = hostile_build.profile
   texts = Groups::BY.flat_map { |by| [profile.report(by: by), profile.top(by: by), profile.churn(by: by), (profile - Build.new.profile).report(by: by)] }
   texts.map { |text| [text.to_s, text.inspect, text.pretty_inspect] }.flatten.each do |text|
-    assert(!text.delete("\n").match?(Layout::UNSAFE), text.inspect)
+    assert(!text.delete("\n").match?(HeapSample::Printable::UNSAFE), text.inspect)
     text.lines.each { |line| assert(!line.start_with?("X"), text) }
   end
   assert(profile.top(by: :class).to_s.include?("\\e[31m\\n\\r\\u202E\\0\\u009BXKlass"), profile.top(by: :class).to_s)

@@ -215,9 +215,9 @@ end
 
 test "what makes no sense is an ArgumentError" do
   profile = web_build.profile
-  raises(ArgumentError, /direction is one of :callees, :callers, not :up/) { profile.tree(direction: :up) }
-  raises(ArgumentError, /by is one of :line, :method, not :class/) { profile.tree(by: :class) }
-  raises(ArgumentError, /min_share is a number from 0 to 1, not 5/) { profile.tree(min_share: 5) }
+  raises(ArgumentError, /direction must be one of :callees, :callers, not :up/) { profile.tree(direction: :up) }
+  raises(ArgumentError, /by must be one of :line, :method, not :class/) { profile.tree(by: :class) }
+  raises(ArgumentError, /min_share must be a number from 0 to 1, not 5/) { profile.tree(min_share: 5) }
 end
 
 test "at any width no line is wider, hostile names or not, and a style changes nothing but colours" do
@@ -230,7 +230,7 @@ test "at any width no line is wider, hostile names or not, and a style changes n
     Tree::DIRECTIONS.each_key do |direction|
       [40, 60, 80, 120, 200].each do |width|
         text = build.profile.tree(direction: direction, width: width).to_s
-        assert(!text.delete("\n").match?(Layout::UNSAFE), text.inspect)
+        assert(!text.delete("\n").match?(HeapSample::Printable::UNSAFE), text.inspect)
         text.each_line(chomp: true) { |line| assert(line.length <= width, "#{line.length} > #{width}: #{line}") }
         equal(text, build.profile.tree(direction: direction, width: width, style: marker).to_s.delete("\u0001\u0002"))
       end

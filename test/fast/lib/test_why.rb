@@ -124,9 +124,9 @@ test "where there was no walk, or it was refused, the text says so, and what to 
   none = sample_build.profile.why
   assert(none.reason.include?("GC.sample_profile(why: true)") && none.empty? && none.to_s.split.join(" ") == none.reason, none.to_s)
   refused = HeapSample::Profile.from_raw(held_build(refused: "it would need 120 MiB, and the cgroup has 80 MiB left").raw.except(:holders, :kept)).why
-  equal("Who keeps it was asked for, and refused: it would need 120 MiB, and the cgroup has 80 MiB left.", refused.reason)
+  equal("This profile has no heap walk: it would need 120 MiB, and the cgroup has 80 MiB left.", refused.reason)
   equal([], refused.to_a)
-  equal("#{refused.reason}\n", refused.to_markdown)
+  equal("`#{refused.reason}`\n", refused.to_markdown)
 end
 
 test "roots that nobody wrote are explained, and are never the largest holder" do
@@ -168,6 +168,15 @@ test "what a profile says of the walk" do
   equal([1_234_567, 2_345_678, 1.7, 0.021, 7_000_000, nil], [walk.objects, walk.edges, walk.seconds, walk.hold_up, walk.child_bytes, walk.refused])
   equal(nil, sample_build.profile.info.walk)
   equal({}, HeapSample::Walk.of({"objects" => -3, "ns" => "x", "refused" => 4}).to_h)
+end
+
+test "a walk that was refused for want of memory says how much, and where" do
+  short = {refused: "too little memory is left", room_bytes: 20 << 20, limit_bytes: 400 << 20, demand_bytes: 90 << 20}
+  refused = ->(**more) { held_build(**short, **more).profile.info.walk.refused }
+  equal("too little memory is left (20.0 MiB of 400.0 MiB are left in cgroup /pod/app; a walk needs 90.0 MiB)", refused.(cgroup: "/pod/app"))
+  equal("too little memory is left (20.0 MiB of 400.0 MiB are left in the machine; a walk needs 90.0 MiB)", refused.(cgroup: nil))
+  equal("too little memory is left", refused.(room_bytes: "x"))
+  equal("too little memory is left", refused.(room_bytes: nil, limit_bytes: nil))
 end
 
 # --- the one reference to name ---

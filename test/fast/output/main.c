@@ -25,6 +25,7 @@ main(int argc, char **argv)
     test_gzip(argv[2]);
     if (argc == 3) {
         test_options();
+        test_memory();
         test_memory_limit(argv[2]);
         test_who();
         test_encode();
@@ -41,6 +42,7 @@ main(int argc, char **argv)
         test_answer();
         test_http(argv[2]);
         test_delta();
+        test_names();
         test_metrics(argv[2]);
     }
     return tap_finish();

@@ -190,6 +190,7 @@ huge_profile(struct hs_profile *profile)
     profile->meta.account.stacks_known = profile->meta.account_at_start.stacks_known = true;
     profile->meta.census.taken = profile->meta.census.stacks_known = true;
     profile->meta.census.places = NULL;
+    profile->meta.census.paths = NULL;
     profile->meta.census.place_count = 0;
     profile->meta.heaps = HS_HEAPS_MAX;
     for (int i = 0; i < HS_HEAPS_MAX; i++) profile->meta.heap[i].use.known = true;

@@ -30,12 +30,6 @@ plain_pprof(const struct hs_profile *profile, struct hs_buffer *out)
 }
 
 static int
-text(const struct hs_profile *profile, struct hs_buffer *out)
-{
-    return rb_hs_encode_for(profile, HS_TEXT, HS_ALLOC_FIRST, out);
-}
-
-static int
 gzipped_pprof(const struct hs_profile *profile, struct hs_buffer *out)
 {
     return rb_hs_encode(profile, HS_PB_GZ, out);
@@ -46,7 +40,6 @@ static const struct {
     encoder encode;
 } encoders[] = {
     {"pprof", plain_pprof},
-    {"text", text},
     {"gzipped pprof", gzipped_pprof},
     {"meta JSON", meta_json},
 };

@@ -3,7 +3,7 @@
  * between two of the list has its time.
  */
 #include "tap.h"
-#include "heap_sampler/collections/gc_times.h"
+#include "heap_sampler/collections/collections.h"
 #include "heap_sampler/estimate/draw.h"
 
 #include <math.h>

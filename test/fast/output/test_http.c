@@ -158,14 +158,14 @@ test_guard(const char *folder)
     is_number(guarded("GET / HTTP/1.1\r\nHost: x\r\nAuthorization: s3cret\r\n\r\n", "0.0.0.0:1", path), 401, "guard: nor without the word Bearer");
     write_token(path, "s3cret\n", 0640);
     is_number(guarded(with, "0.0.0.0:1", path), 401, "guard: a token that others may read lets nobody in");
-    is_text(rb_hs_token_read(path, token), "is open to others: chmod 600 it", "token: and why is said");
+    is_text(rb_hs_token_read(path, token), "can be accessed by other users; run chmod 600 on it", "token: and why is said");
     write_token(path, "\n \n", 0600);
-    is_text(rb_hs_token_read(path, token), "is empty", "token: a file of blanks is empty");
+    is_text(rb_hs_token_read(path, token), "is empty; write a token into it", "token: a file of blanks is empty");
     write_token(path, "two words", 0600);
     ok(rb_hs_token_read(path, token) != NULL, "token: two words are none");
-    is_text(rb_hs_token_read(folder, token), "is no plain file", "token: a folder is none");
+    is_text(rb_hs_token_read(folder, token), "is not a regular file", "token: a folder is none");
     unlink(path);
-    is_text(rb_hs_token_read(path, token), "cannot be opened", "token: one that is gone");
+    is_text(rb_hs_token_read(path, token), "cannot be opened; check its path and permissions", "token: one that is gone");
     ok(rb_hs_token_same_p("abc", "abc") && !rb_hs_token_same_p("abc", "abd") && !rb_hs_token_same_p("abc", "ab") && !rb_hs_token_same_p("abc", "abca") && !rb_hs_token_same_p("abc", "abcabc") && !rb_hs_token_same_p("", "a") && !rb_hs_token_same_p("abc", ""),
        "token: only the same is the same");
 }
@@ -244,7 +244,7 @@ test_routes(void)
         {"/debug/pprof/heap?gc=0", "1 0 heap-sample/1 profile type=inuse_spaceheap"},
         {"/debug/pprof/heap?gc=1&pid=7", "1 7 heap-sample/1 profile type=inuse_space gc=1heap"},
         {"/debug/pprof/allocs?seconds=30", "1 0 heap-sample/1 profile type=alloc_space seconds=30allocs-delta"},
-        {"/debug/pprof/allocs?debug=2&x=y", "1 0 heap-sample/1 profile type=alloc_space as=textallocs"},
+        {"/debug/pprof/allocs?debug=2&x=y", "1 0 heap-sample/1 profile type=alloc_spaceallocs"},
         {"/debug/pprof/cmdline", "4 0 "},
         {"/memory", "2 0 heap-sample/1 memory"},
         {"/memory?pid=12", "2 12 heap-sample/1 memory"},

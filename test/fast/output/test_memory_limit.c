@@ -163,6 +163,125 @@ test_v1(const char *top)
     is_limit(1000, 1024, false, "v1: a hierarchy of several controllers");
 }
 
+/* -- the room for a heap walk ----------------------------------------------------------------------- */
+
+static void
+oom_group(const char *folder, const char *text)
+{
+    char path[1024];
+    snprintf(path, sizeof(path), "%s/memory.oom.group", folder);
+    put(path, text);
+}
+
+/* NULL: every group has it. "": the machine is short. */
+static void
+is_short(long long some_mib, long long all_mib, const char *group, long long left_mib, bool kills_group, const char *name)
+{
+    struct hs_memory_room room;
+    bool is = rb_hs_memory_short_p(root, (uint64_t)(some_mib * MIB), (uint64_t)(all_mib * MIB), &room);
+    bool right = is == (group != NULL) && (!is || (strcmp(room.group, group) == 0 && room.left == (uint64_t)(left_mib * MIB) && room.kills_group == kills_group));
+    if (!ok(right, "%s", name)) note("%s: %llu left in \"%s\"%s", is ? "short" : "enough", (unsigned long long)room.left, room.group, room.kills_group ? ", kills the group" : "");
+}
+
+static void
+test_room_v2(const char *top)
+{
+    new_world(top, "0::/pod/app\n");
+    group_v2(CGROUP "/pod/app", GIB, 900, 100);
+    group_v2(CGROUP "/pod", "2147483648\n", 1900, 0);
+    is_short(140, 140, NULL, 0, false, "room, v2: enough in each group");
+    is_short(149, 149, "/pod", 148, false, "room, v2: too little in the group above");
+    is_short(300, 300, "/pod", 148, false, "room, v2: the group with the least is reported, also where the statistics of all are read");
+    is_short(7000, 7000, "/pod", 148, false, "room, v2: and not the machine, which has more");
+
+    new_world(top, "0::/app\n");
+    group_v2(CGROUP "/app", GIB, 1000, 400);
+    is_short(424, 424, NULL, 0, false, "room, v2: inactive page cache is room");
+    is_short(425, 425, "/app", 424, false, "room, v2: but no more than that");
+
+    new_world(top, "0::/app\n");
+    group_v2(CGROUP "/app", "max\n", 1000, 0);
+    put(CGROUP "/app/memory.high", GIB);
+    is_short(24, 24, NULL, 0, false, "room, v2: as much as is left below memory.high");
+    is_short(25, 25, "/app", 24, false, "room, v2: above memory.high there is none, since the kernel delays the program there");
+    is_limit(2048, 8192, true, "v2: at-rss= does not count memory.high, where nothing is killed");
+
+    new_world(top, "0::/app\n");
+    group_v2(CGROUP "/app", GIB, 1100, 0);
+    is_short(1, 1, "/app", 0, false, "room, v2: none in a group that is above its limit");
+
+    new_world(top, "0::/app\n");
+    group_v2(CGROUP "/app", "max\n", 100, 0);
+    is_short(6144, 6144, NULL, 0, false, "room: the machine's, where no group has a limit");
+    is_short(6145, 6145, "", 6144, false, "room: the machine is short");
+}
+
+static void
+test_oom_group(const char *top)
+{
+    new_world(top, "0::/pod/app\n");
+    group_v2(CGROUP "/pod/app", GIB, 800, 0);
+    group_v2(CGROUP "/pod", "2147483648\n", 1000, 0);
+    oom_group(CGROUP "/pod/app", "0\n");
+    is_short(200, 500, NULL, 0, false, "memory.oom.group is 0: some room will do");
+    oom_group(CGROUP "/pod/app", "1\n");
+    is_short(200, 500, "/pod/app", 224, true, "memory.oom.group is 1: all must fit");
+    is_short(200, 224, NULL, 0, false, "memory.oom.group is 1, and all fits");
+
+    oom_group(CGROUP "/pod/app", "0\n");
+    oom_group(CGROUP "/pod", "1\n");
+    is_short(200, 1000, NULL, 0, false, "memory.oom.group of a group above does not matter at a limit below it");
+    is_short(200, 1049, "/pod", 1048, true, "memory.oom.group of a group above matters at its own limit");
+
+    new_world(top, "0::/pod/app\n");
+    group_v2(CGROUP "/pod/app", "max\n", 800, 0);
+    oom_group(CGROUP "/pod/app", "1\n");
+    group_v2(CGROUP "/pod", GIB, 900, 0);
+    is_short(100, 500, "/pod", 124, true, "memory.oom.group below the group that has the limit: the kernel ends all of the group below");
+
+    new_world(top, "0::/app\n");
+    group_v2(CGROUP "/app", "max\n", 800, 0);
+    oom_group(CGROUP "/app", "1\n");
+    is_short(100, 7000, "", 6144, true, "memory.oom.group where the machine has too little");
+}
+
+static void
+test_room_v1(const char *top)
+{
+    const char *folder = CGROUP "/memory/docker/a";
+
+    new_world(top, "4:memory:/docker/a\n");
+    put(CGROUP "/memory/docker/a/memory.limit_in_bytes", GIB);
+    put_mib(folder, "memory.usage_in_bytes", 1000);
+    put_stat(folder, "total_inactive_file", 200);
+    put_mib(CGROUP "/memory/docker", "memory.limit_in_bytes", 2048);
+    put_mib(CGROUP "/memory/docker", "memory.usage_in_bytes", 2000);
+    put_stat(CGROUP "/memory/docker", "total_inactive_file", 10);
+    is_short(58, 58, NULL, 0, false, "room, v1: enough in each group");
+    is_short(59, 59, "/docker", 58, false, "room, v1: too little in the group above");
+
+    put_mib(folder, "memory.memsw.limit_in_bytes", 1100);
+    put_mib(folder, "memory.memsw.usage_in_bytes", 1290);
+    is_short(11, 11, "/docker/a", 10, false, "room, v1: the limit of memory and swap together");
+
+    new_world(top, "4:memory:/kubepods/pod/a\n");
+    put(CGROUP "/memory/memory.limit_in_bytes", "9223372036854771712\n");
+    put_mib(CGROUP "/memory", "memory.usage_in_bytes", 900);
+    put(CGROUP "/memory/memory.stat", "cache 5\nhierarchical_memory_limit " GIB "hierarchical_memsw_limit 9223372036854771712\ntotal_inactive_file 0\n");
+    is_short(124, 124, NULL, 0, false, "room, v1: below the limit of a group that is not to be seen in a container");
+    is_short(125, 125, "/", 124, false, "room, v1: the limit of a group that is not to be seen in a container");
+}
+
+static void
+test_anonymous(const char *top)
+{
+    new_world(top, NULL);
+    put("/proc/self/status", "Name:\truby\nVmRSS:\t  500 kB\nRssAnon:\t    300 kB\nRssFile:\t 200 kB\nVmSwap:\t     44 kB\n");
+    is_number((long long)rb_hs_memory_anonymous(root), 344 * 1024, "anonymous memory, swapped out or not");
+    is_number((long long)rb_hs_memory_anonymous("/nowhere"), 0, "anonymous memory: not known");
+    ok(rb_hs_memory_anonymous("") > 4096, "anonymous memory of this process");
+}
+
 static void
 test_odd(const char *top)
 {
@@ -218,6 +337,10 @@ test_memory_limit(const char *top)
 
     test_v2(top);
     test_v1(top);
+    test_room_v2(top);
+    test_oom_group(top);
+    test_room_v1(top);
+    test_anonymous(top);
     test_odd(top);
     ok(rb_hs_memory_limit_read("", 50, &limit) && limit.used > 0 && limit.used < 2 * limit.bytes, "this machine has a limit");
 }

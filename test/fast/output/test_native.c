@@ -414,7 +414,7 @@ test_native_fork(void)
         pthread_create(&thread, NULL, find_in_thread, (char *)(void *)find_in_thread + i);
         rb_hs_native_before_fork();
         pid_t pid = fork();
-        rb_hs_native_after_fork();
+        rb_hs_native_after_fork(false);
         if (pid == 0) {
             alarm(10);
             find_in_thread((void *)test_no_memory);

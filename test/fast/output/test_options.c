@@ -188,9 +188,9 @@ static const struct {
     {"at-rss=0", "at-rss=0: ", "or a size"},
     {"at-rss=0.8", "at-rss=0.8: ", "or a size"},
     {"at-rss=80%%", "at-rss=80%%: ", "1% to 100%"},
-    {"at-rss=85", "at-rss=85: ", "85% or 85m?"},
-    {"at-rss=900", "at-rss=900: ", "is a size in bytes; 900m?"},
-    {"at-rss=1048575", "at-rss=1048575: ", "1048575m?"},
+    {"at-rss=85", "at-rss=85: ", "write 85% or 85m"},
+    {"at-rss=900", "at-rss=900: ", "is a size in bytes; write 900m"},
+    {"at-rss=1048575", "at-rss=1048575: ", "write 1048575m"},
     {"at-rss=1023k", "at-rss=1023k: ", "1m to 1t"},
     {"max-samples=0", "max-samples=0: ", "or none"},
     {"max-samples=", "max-samples=: ", "or none"},
@@ -230,8 +230,8 @@ static const struct {
     {"http=", "http=: ", "ADDRESS:PORT"},
     {"http=6060", "http=6060: ", "127.0.0.1:6060"},
     {"http=unix:x", "http=unix:x: ", "absolute path"},
-    {"http=0.0.0.0:80", "http=0.0.0.0:80: ", "needs http-token=FILE"},
-    {"http=:80,http-token=/t,http-token=off", "http=:80: ", "needs http-token=FILE"},
+    {"http=0.0.0.0:80", "http=0.0.0.0:80: ", "set http-token=FILE"},
+    {"http=:80,http-token=/t,http-token=off", "http=:80: ", "set http-token=FILE"},
     {"usdt=yes", "usdt=yes: ", "on or off"},
     {"http-token=t", "http-token=t: ", "absolute path"},
     {"http-token=", "http-token=: ", "absolute path"},
@@ -316,8 +316,8 @@ test_output_length(void)
     memset(text + 7, 'x', 240);
     strcpy(text + 247, ".pb.gz");
     ok(!parse(&options, text, error) && strstr(error, "too long"),
-       "rejects a file name that leaves no room for .PID and -at-rss");
-    strcpy(text + 7 + 221, ".pb.gz");
+       "rejects a file name that leaves no room for .PID, a mark and -at-rss");
+    strcpy(text + 7 + 204, ".pb.gz");
     ok(parse(&options, text, error), "accepts one that leaves room for them");
 }
 

@@ -1,5 +1,5 @@
 /* why=1%: which periodic profiles have a walk, over the life of a process. */
-#include "heap_sampler/process/walk_budget.h"
+#include "heap_sampler/process/walks.h"
 #include "tap.h"
 #include "tests.h"
 

@@ -59,14 +59,17 @@ test_who(void)
     GEMFILE("", "");
     long_gemfiles();
 
-    TITLE("ruby\0app.rb", "ruby app.rb");
-    TITLE("/usr/local/bin/ruby\0-W0\0--yjit\0/srv/bin/rails\0server\0-p\0"
+    TITLE("ruby\0app.rb", "ruby");
+    rb_hs_who_boot("-e");
+    TITLE("ruby\0-we\0secret = 1", "ruby -e");
+    TITLE("ruby\0-Ku\0-ne\0secret = 1", "ruby -e");
+    rb_hs_who_boot("/srv/bin/rails");
+    TITLE("/usr/local/bin/ruby\0-W0\0--yjit\0-I\0lib\0/srv/bin/rails\0server\0-p\0"
           "3000",
           "ruby rails");
-    TITLE("ruby\0-e\0secret = 1", "ruby");
-    TITLE("ruby\0-I\0lib\0app.rb", "ruby");
+    TITLE("ruby3.4\0-S\0rails\0--password\0secret", "ruby3.4 rails");
+    rb_hs_who_boot(NULL);
     TITLE("ruby", "ruby");
-    TITLE("ruby3.4\0-Ilib\0/x/y.rb\0--password\0secret", "ruby3.4 y.rb");
     TITLE("puma: cluster worker 0: 17 [app]\0\0\0\0\0", "puma: cluster worker 0: 17 [app]");
     TITLE("sidekiq 7.3.0 app [1 of 10 busy]\0", "sidekiq 7.3.0 app [1 of 10 busy]");
     TITLE("rubyist: a title\0", "rubyist: a title");

@@ -3,6 +3,7 @@
 /* What main.c runs: a function for each file. */
 
 void test_options(void);
+void test_memory(void);
 void test_memory_limit(const char *top);
 void test_who(void);
 void test_encode(void);
@@ -22,6 +23,7 @@ void test_answer(void);
 void test_http(const char *folder);
 void test_http_noise(unsigned long rounds, unsigned long seed);
 void test_delta(void);
+void test_names(void);
 void test_metrics(const char *folder);
 
 #endif

@@ -17,12 +17,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
 #include <unwind.h>
 
 enum { FRAMES = 256 };
 
 static unsigned seed = 1;
 static unsigned long stacks, frames_compared, wrong;
+static bool kernel_reads;               /* process_vm_readv works: not under qemu, and not in every container */
 static __thread uintptr_t stack_end;
 static __thread volatile char keep;
 
@@ -47,6 +50,7 @@ compare(const uintptr_t *ours, uint32_t count, void *const *theirs, int their_co
     bool at_end = count == HS_NATIVE_MAX ||
         (from + (int)count < their_count &&
          _Unwind_FindEnclosingFunction((char *)theirs[from + count] - 1) == (void *)(uintptr_t)interpreter);
+    if (!stack_end && !kernel_reads) at_end = count == 1;
     __atomic_add_fetch(&frames_compared, same, __ATOMIC_RELAXED);
     if (same == count && count && at_end) return;
     if (__atomic_fetch_add(&wrong, 1, __ATOMIC_RELAXED) > 2) return;
@@ -141,7 +145,9 @@ int
 main(int argc, char **argv)
 {
     void *first[1];
+    struct iovec local = {first, sizeof(first)}, remote = {argv, sizeof(first)};
     backtrace(first, 1);                /* loads libgcc */
+    kernel_reads = process_vm_readv(getpid(), &local, 1, &remote, 1, 0) > 0;
     if (argc > 1) seed = (unsigned)atoi(argv[1]);
     rb_hs_unwind_until((uintptr_t)interpreter);
     printf("ok 1 - seed %u\n", seed);
@@ -151,10 +157,10 @@ main(int argc, char **argv)
     thread(NULL);
     unsigned long fast = frames_compared;
     printf("%sok 2 - with the cache: %lu stacks, %lu frames, %lu wrong\n", wrong ? "not " : "", stacks, fast, wrong);
-    /* Without knowledge of where the stack ends libgcc is asked. */
+    /* Where the end of the stack is not known, the kernel reads it. */
     stacks = wrong = 0;
     try_all(NULL, 500);
-    printf("%sok 3 - by libgcc: %lu stacks, %lu frames, %lu wrong\n", wrong ? "not " : "", stacks, frames_compared - fast, wrong);
+    printf("%sok 3 - on a stack with an unknown end: %lu stacks, %lu frames, %lu wrong\n", wrong ? "not " : "", stacks, frames_compared - fast, wrong);
     printf("1..3\n");
     return 0;
 }

@@ -198,7 +198,7 @@ Dir.mktmpdir do |folder|
 end
 
 page("hostile", hostile, diagnosis: hostile_diagnosis(HOSTILE))
-told[:hostile] = HOSTILE
+told[:hostile] = HOSTILE.map { |name| HeapSample::Printable.text(name) }
 page("young", Build.new.row(["/srv/app/a.rb:1 A#a"], "String", birth: 100, young: 4).profile)
 page("empty", Build.new.profile)
 

@@ -121,4 +121,20 @@ if name == "mallocs"
   check("what malloc gave", (space - truth).abs < truth * 0.05, "#{mib(space)} of #{mib(truth)}")
   puts "# jemalloc's own: #{mib(account[:jemalloc][:metadata])}"
 end
+
+# However much code is gone: the next leak has its line, its method and its class, in slots and in malloc.
+class Leak; end
+def leak_here(leaked) = 3_000.times { leaked << Leak.new << ("y" * 20_000) }
+
+binding.local_variable_set(:profile, nil)     # Ruby may free it
+kept.clear
+2.times { GC.start }
+sleep 3         # names are looked through again after 2 s, where that freed little before
+leak_here(leaked = [])
+here = GC.sample_profile(full_gc: true).rows.select { |row| row.stack.any? { |frame| frame.label == "Object#leak_here" && frame.path == __FILE__ } }
+slots, mallocs = here.partition { |row| row.class_name != "(malloc)" }
+objects = slots.sum { |row| row.class_name == "Leak" ? row.inuse.objects : 0 }
+check("a leak is named afterwards", (objects - 3_000).abs < 900, "#{objects.round} of 3000 objects")
+space = mallocs.sum { |row| row.inuse.space }
+check("and its malloc memory", (space - 60e6).abs < 18e6, "#{mib(space)} of 57.2 MiB, #{leaked.size} things")
 exit!(Tap.plan)

@@ -132,7 +132,7 @@ check_snapshot(const char *path)
     check_sum("what was allocated", alloc, made);
     struct hs_buffer out = {0};
     int error = rb_hs_encode(profile, HS_PB_GZ, &out);
-    if (!error) error = rb_hs_write_file(path, out.ptr, out.len);
+    if (!error) error = rb_hs_write_file(path, out.ptr, out.len, NULL);
     ok(error == 0, "it is written: %zu rows, %zu bytes", profile->row_count, out.len);
     rb_hs_buffer_free(&out);
     rb_hs_snapshot_free(profile);

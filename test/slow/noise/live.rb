@@ -7,12 +7,12 @@ require_relative "../../fast/http/serving"
 SECONDS = Integer(ENV.fetch("NOISE_SECONDS", "20"))
 SEED = Integer(ENV.fetch("NOISE_SEED", "1"))
 PIECES = ["GET ", "HEAD ", "POST ", "/debug/pprof/heap", "/debug/pprof/allocs", "/metrics", "/memory", "/",
-          "?gc=1", "?seconds=1", "?debug=1", "&pid=", "?pid=1", " HTTP/1.1", "\r\n", "\r\n\r\n", "Host: localhost", "Host: x",
+          "?gc=1", "?seconds=1", "&pid=", "?pid=1", " HTTP/1.1", "\r\n", "\r\n\r\n", "Host: localhost", "Host: x",
           "Content-Length: 5", "%41", "%", "\0", "\xFF".b, "heap-sample/1 ", "hello",
           "profile", "memory", "metrics", "member", "set interval=", "64k", "4k", " gc=1", " seconds=1", " of=x", "\n"].freeze
 WHOLE = ["GET /debug/pprof/heap HTTP/1.0\r\n\r\n", "GET /metrics HTTP/1.0\r\n\r\n", "GET /debug/pprof/heap?seconds=1&gc=1 HTTP/1.0\r\n\r\n",
          "GET / HTTP/1.0\r\n\r\n", "GET /memory HTTP/1.0\r\n\r\n", "heap-sample/1 profile gc=1\n", "heap-sample/1 hello\n",
-         "heap-sample/1 set interval=8k\n", "heap-sample/1 memory\n", "heap-sample/1 profile seconds=1 as=text\n"].freeze
+         "heap-sample/1 set interval=8k\n", "heap-sample/1 memory\n", "heap-sample/1 profile seconds=1 type=alloc_space\n"].freeze
 
 BUSY = <<~RUBY
   $kept = []

@@ -7,7 +7,6 @@
 #include "ruby/ruby.h"
 #include "vm_core.h"
 #include "heap_sampler/account/alive.h"
-#include "heap_sampler/account/origins.h"
 #include "heap_sampler/account/threads.h"
 #include "heap_sampler/base/locks.h"
 #include "heap_sampler/base/must.h"
@@ -553,6 +552,26 @@ void
 rb_hs_classes_rename(void)
 {
 }
+bool
+rb_hs_classes_crowded(unsigned sixteenths)
+{
+    return false;
+}
+uint32_t
+rb_hs_class_count(void)
+{
+    return 0;
+}
+void
+rb_hs_classes_keep(const bool *used, bool *texts)
+{
+    texts[thing] = texts[t_string] = texts[t_object] = true;
+}
+bool
+rb_hs_class_used_p(uint32_t class_id)
+{
+    return true;
+}
 void
 rb_hs_classes_check(void)
 {
@@ -771,9 +790,9 @@ rb_hs_malloc_stop(int session)
 /* -- who keeps it: it needs Ruby's objects, and is left out ------------------------------- */
 
 bool
-rb_hs_holders_prepare(struct hs_holders_child *child, struct hs_holders *into, unsigned seconds)
+rb_hs_holders_prepare(struct hs_holders_child *child, struct hs_holders *into, unsigned seconds, bool by_itself)
 {
-    (void)child, (void)seconds;
+    (void)child, (void)seconds, (void)by_itself;
     *into = (struct hs_holders){.refusal = HS_REFUSED_NO_CHILD};
     return false;
 }
@@ -919,10 +938,26 @@ rb_hs_extending_after_fork(void)
 }
 
 bool
-rb_hs_wake_a_sleeper(bool reading)
+rb_hs_stack_short_p(void)
+{
+    return false;
+}
+
+void
+rb_hs_call_masked(void (*function)(void *data), void *data)
+{
+    function(data);
+}
+
+void
+rb_hs_wake_main_thread(bool reading)
 {
     (void)reading;
-    return false;
+}
+
+void
+rb_hs_threads_after_fork(void)
+{
 }
 
 int

@@ -16,10 +16,10 @@ class Play
   ENDS = %w[.pb.gz .pb .folded .json].freeze
 
   # Own memory has a bound: what is not compressed while it is made may not fit, with stacks of thousands of frames.
-  EXPECTED = /\Aheap-sample: (?:wrote |a listener's function was left by |cannot write .*\.(?:json|folded|pb): Cannot allocate memory$)/
+  EXPECTED = /\Aheap-sample: (?:wrote |a listener's function ended with |cannot write .*\.(?:json|folded|pb): Cannot allocate memory$)/
 
   # A session with a cap may follow an exact one, which left more than the bound allows: what does not fit is told.
-  GAPS = "heap-sample: no memory: from here on profiles have gaps (see stat)\n"
+  GAPS = "heap-sample: the sampler has no memory; from now on profiles have gaps (GC::SampleProfile.stat counts them)\n"
 
   attr_reader :complaints, :summary
 

@@ -1,0 +1,274 @@
+# frozen_string_literal: true
+
+# Processes that answer in place of a Ruby, or look like one, and mean no good: each costs one line and a bounded time.
+
+require "tool"
+require "heapsample"
+require "socket"
+
+# Has the program and the signal's handler of a Ruby with the sampler, and answers at its address by the code that follows;
+# `frame` makes a whole answer.
+ANSWERING = <<~'RUBY'
+  require "socket"
+  def frame(body, length = body.bytesize, type: "json") = "heap-sample/1 ok #{type} #{length}\n#{body}"
+  folder = "#{ENV["TMPDIR"]}/ruby-heap-#{Process.euid}"
+  Dir.mkdir(folder, 0o700) unless File.directory?(folder)
+  server = UNIXServer.new("#{folder}/#{$$}-#{File.read("/proc/self/stat")[/.*\)(.*)/m, 1].split[19]}.sock")
+  $stdout.puts("ready") || $stdout.flush
+RUBY
+GUESTS = <<~'RUBY'
+  while (guest = server.accept)
+    Thread.new(guest) { |io| io.gets; answer(io) rescue nil; io.close rescue nil }
+  end
+RUBY
+
+def sockets
+  Dir.mktmpdir("hostile", "/tmp") do |dir|
+    before, ENV["TMPDIR"] = ENV["TMPDIR"], dir
+    yield
+  ensure
+    ENV["TMPDIR"] = before
+  end
+end
+
+# The process id of one that runs +program+.
+def running(program, *options)
+  io = IO.popen([{"RUBY_HEAP_SAMPLE" => nil, "XDG_RUNTIME_DIR" => nil}, OURS, "--disable=gems", *options, "-e", program])
+  io.gets
+  yield io.pid, io
+ensure
+  Process.kill(:KILL, io.pid) rescue nil
+  io.close
+end
+
+# Answers each verb by +body+, Ruby code that writes to `io`.
+def answering(body, &block) = running("#{ANSWERING}\ndef answer(io)\n#{body}\nend\n#{GUESTS}", &block)
+
+def seconds
+  began = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+  yield
+  Process.clock_gettime(Process::CLOCK_MONOTONIC) - began
+end
+
+# The sentence of LiveProcess::Refused.
+def refused
+  yield
+  raise Tap::Failure, "not refused"
+rescue HeapSample::LiveProcess::Refused => e
+  e.message
+end
+
+def whole(**fields) = {process_id: 1, taken_ns: 2, sampling: false, **fields}
+def as_json(value) = "io.write(frame(#{JSON.generate(value).dump}))"
+
+DRIPS = 'io.write("heap-sample/1 ok json 60000\n"); loop { io.write(" ") ; sleep 0.2 }'
+
+sockets do
+  test "an answer that drips has 5 s, a connection that is not taken as well" do
+    [DRIPS, "loop { io.write('h'); sleep 0.3 }", "sleep"].map do |body|
+      Thread.new do
+        answering(body) do |pid|
+          sentence = nil
+          took = seconds { sentence = refused { HeapSample::LiveProcess.new(pid).hello } }
+          assert(sentence == "process #{pid}: no complete answer within 5 s; try again" && took.between?(4.9, 8), [body, took, sentence].inspect)
+        end
+      end
+    end.each(&:value)
+    running("#{ANSWERING.sub(/\$stdout\.puts.*/, "server.listen(0)\n\\0")}\nsleep") do |pid|
+      guests = nil
+      took = seconds { guests = Array.new(4) { Thread.new { refused { HeapSample::LiveProcess.new(pid).memory } } }.map(&:value) }
+      assert(guests.all? { |sentence| sentence.include?("no complete answer within 5 s") } && took < 8, [took, guests].inspect)
+    end
+  end
+
+  test "what is larger than an answer can be is not read" do
+    {"hello" => (64 << 10) + 1, "memory" => (1 << 20) + 1, "profile" => (64 << 20) + 1}.each do |verb, length|
+      answering("io.write(frame('', #{length})); sleep") do |pid|
+        sentence = nil
+        assert(seconds { sentence = refused { HeapSample::LiveProcess.new(pid).public_send(verb) } } < 2)
+        equal("process #{pid}: its answer is larger than #{length >> 10} KiB", sentence)
+      end
+    end
+    answering("io.write('x' * 100_000)") { |pid| assert(refused { HeapSample::LiveProcess.new(pid).hello }.include?("does not use the protocol heap-sample/1")) }
+  end
+
+  test "JSON of other types and numbers out of range are refused, in one sentence" do
+    bad = ["x", [], 5, {}, whole(process_id: "1"), whole(process_id: -1), whole(taken_ns: 2**70), whole(sampling: "yes"), whole(sampling: true),
+           whole(http: 5), whole(title: "x" * 5000), whole(account: 5), whole(account: {rss: 2**80}), whole(malloc: []), whole(every: "60")].map { |value| as_json(value) }
+    bad += ['io.write(frame("{"))', 'io.write(frame("[" * 100 + "]" * 100))', 'io.write(frame(%({"process_id":1,"taken_ns":1e999,"sampling":false})))', "io.write(frame(\"\\xff\"))"]
+    answering("eval((@bad ||= #{bad.inspect}).shift)") do |pid|
+      bad.each do |body|
+        sentence = refused { HeapSample::LiveProcess.new(pid).hello }
+        assert(sentence.start_with?("process #{pid}: its answer is damaged: ") && !sentence.include?("\n"), [body, sentence].inspect)
+      end
+    end
+    answering(as_json(gc: {count: 1})) { |pid| fails(1, /process #{pid}: its answer is damaged: account is missing/, "memory", pid.to_s) }
+    answering('io.write(frame("no profile", type: "pb.gz"))') { |pid| fails(1, /process #{pid}: /, "top", pid.to_s) }
+  end
+
+  test "escape sequences of an answer reach no terminal" do
+    evil = "\e]0;owned\a\e[31m\u202e"
+    said = whole(sampling: true, interval: 65_536, started_ns: 1, title: evil, http: evil, malloc: {state: "off", missing: evil}, account: {rss: 5})
+    answering(as_json(said)) do |pid|
+      [heapsample("start", pid.to_s), heapsample("stop", pid.to_s), heapsample("ps")].each do |result|
+        assert(!"#{result.out}#{result.err}".match?(/[\e\a\u202e]/), result.out)
+      end
+      assert(heapsample("start", pid.to_s).out.include?("\\e]0;owned"))
+    end
+    answering(as_json(said.merge(every: evil))) do |pid|
+      [heapsample("start", pid.to_s), heapsample("set", pid.to_s, "interval=8k")].each { |result| assert(!"#{result.out}#{result.err}".match?(/[\e\a\u202e]/), result.out) }
+    end
+    answering("io.write(\"heap-sample/1 error text 12\\n\\e[31mno\\n\\e[0m\")") do |pid|
+      error = heapsample("memory", pid.to_s).err
+      assert(error.count("\n") == 1 && !error.include?("\e"), error)
+    end
+  end
+
+  test "ps lists the others, and has one line for each that does not answer" do
+    answering(DRIPS) do |slow|
+      answering("io.write(frame('', 536_870_912)); loop { io.write('[],' * 10_000) }") do |big|
+        answering(as_json("x")) do |text|
+          running("$0 = 'a good one'; puts; $stdout.flush; sleep") do |good|
+            result = nil
+            took = seconds { result = heapsample("ps") }
+            assert(result.status.zero? && took < 15 && result.out.match?(/^\s*#{good} .*a good one/), [took, result].inspect)
+            [slow, big, text].each { |pid| equal([pid, 1], [pid, result.err.lines.grep(/^heapsample: process #{pid}: /).size]) }
+          end
+        end
+      end
+    end
+  end
+
+  # -- the signal -------------------------------------------------------------------------------------
+
+  # What LiveProcess looks at while +change+ happens to the process.
+  def looked_at(pid, &change)
+    HeapSample::LiveProcess.new(pid).tap do |process|
+      process.define_singleton_method(:ruby?) { super().tap(&change) }
+    end
+  end
+
+  test "a process that runs another program meanwhile gets no signal" do
+    running("trap(:USR1) { exec('sleep', '600') }; puts; $stdout.flush; sleep") do |pid|
+      process = looked_at(pid) do
+        Process.kill(:USR1, pid)
+        sleep 0.01 until File.readlink("/proc/#{pid}/exe").end_with?("sleep")
+      end
+      equal("process #{pid}: the process has ended", refused { process.memory })
+      sleep 0.2
+      assert(File.read("/proc/#{pid}/stat").match?(/\(sleep\) S/), "it was killed")
+    end
+  end
+
+  last = "/proc/sys/kernel/ns_last_pid"
+  test_if(File.writable?(last) && Process.euid.zero?, "nor does a process that has got its number meanwhile", "not root") do
+    running("puts; $stdout.flush; sleep") do |pid, _|
+      victim = nil
+      process = looked_at(pid) do
+        Process.kill(:KILL, pid)
+        Process.wait(pid)
+        1000.times do
+          File.write(last, (pid - 1).to_s)
+          victim = Process.spawn("sleep", "600")
+          break if victim == pid
+
+          Process.kill(:KILL, victim)
+          Process.wait(victim)
+          victim = nil
+        end
+      end
+      sentence = refused { process.memory }
+      next unless victim         # another process was faster, each time
+
+      equal("process #{pid}: the process has ended", sentence)
+      sleep 0.2
+      equal(nil, Process.wait(victim, Process::WNOHANG))
+    ensure
+      Process.kill(:KILL, victim) if victim
+    end
+  end
+
+  test "where the kernel has no pidfd nothing is signalled, and the sentence says so" do
+    handle = HeapSample::ProcessHandle.singleton_class
+    handle.alias_method(:opened, :open)
+    handle.remove_method(:open)
+    handle.define_method(:open) { |_| raise Errno::ENOSYS }
+    running("puts; $stdout.flush; sleep") do |pid|
+      assert(refused { HeapSample::LiveProcess.new(pid).memory }.include?("this kernel has no pidfd"))
+      equal([], Dir.glob("#{ENV["TMPDIR"]}/ruby-heap-*/#{pid}-*"))
+    end
+  ensure
+    handle.remove_method(:open)
+    handle.alias_method(:open, :opened)
+    handle.remove_method(:opened)
+  end
+end
+
+# -- programs --------------------------------------------------------------------------------------
+
+# What SamplerProgram says of a process whose folder in /proc is +dir+; within seconds, or :hangs.
+# What hangs, hangs for good; a busy machine takes some seconds.
+def program_of(dir, within: 30)
+  thread = Thread.new { HeapSample::SamplerProgram.of?(dir) }
+  thread.join(within) ? thread.value : :hangs
+ensure
+  thread.kill
+end
+
+test "an executable is read up to a limit, and only if it is a plain file" do
+  folder do |dir|
+    exe = File.join(dir, "exe")
+    write(File.join(dir, "maps"), "")
+    write(exe, "#{"x" * 3_000_000}heap-sample/1 ok")
+    equal(true, program_of(dir))
+    write(exe, "#{"x" * ((1 << 20) - 5)}heap-sample/1 ok")      # across two pieces
+    equal(true, program_of(dir))
+    write(exe, "x")
+    File.truncate(exe, 1 << 42)
+    equal(false, program_of(dir))
+    File.unlink(exe)
+    File.symlink("/dev/zero", exe)
+    equal(false, program_of(dir))
+    File.unlink(exe)
+    File.mkfifo(exe)
+    equal(false, program_of(dir))
+  end
+end
+
+test "so is a libruby, which is found by its line in maps" do
+  folder do |dir|
+    write(File.join(dir, "exe"), "x")
+    library = File.join(dir, "root/lib/libruby.so.3.4")
+    FileUtils.mkdir_p(File.dirname(library))
+    write(File.join(dir, "maps"), "7f0000000000-7f0000001000 r--p 00000000 fe:00 11 /lib/other.so\n7f5491383000-7f5491384000 r--p 00000000 fe:00 12 /lib/libruby.so.3.4\n")
+    write(library, "heap-sample/1 ok")
+    equal(true, program_of(dir))
+    [-> { File.mkfifo(library) }, -> { File.symlink("/dev/zero", library) }, -> { File.mkfifo("#{library}\n") }].each do |make|
+      FileUtils.rm_f(library)
+      make.call
+      equal(false, program_of(dir))
+    end
+    write(File.join(dir, "maps"), Array.new(50_000) { |i| "7f0000000000-7f0000001000 r--p 00000000 fe:00 11 /lib/libruby#{i}.so\n" }.join * 5)
+    equal(false, program_of(dir))
+  end
+end
+
+test_if(Process.euid.zero?, "of one user so much is read, and no more", "not root") do
+  folder do |dir|
+    took = seconds do
+      40.times do |i|
+        one = File.join(dir, i.to_s)
+        Dir.mkdir(one)
+        write(File.join(one, "maps"), "")
+        write(File.join(one, "exe"), "x")
+        File.truncate(File.join(one, "exe"), 1 << 30)
+        File.chown(65_534, nil, one)
+        equal(false, program_of(one, within: 20))
+      end
+    end
+    assert(took < 10, took.to_s)
+    write(File.join(dir, "maps"), "")
+    write(File.join(dir, "exe"), "heap-sample/1 ok")
+    equal(true, program_of(dir))
+  end
+end
