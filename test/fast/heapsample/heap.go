@@ -10,9 +10,19 @@ import (
 
 var kept [][]byte
 
-// Each KiB on average, in place of 512: chance decides nothing then. It is to be set before anything is allocated.
+// Samples each KiB on average, in place of 512 KiB, so that chance decides nothing.
 func init() {
+	runtime.GOMAXPROCS(1)
 	runtime.MemProfileRate = 1024
+}
+
+// The distance to the next sample was drawn at the old rate, and has no upper bound: a block of 64 MiB is longer than it,
+// in all but one of 10^55 runs. What follows is sampled at the new rate.
+//
+//go:noinline
+func useUpTheOldDraw() {
+	kept = append(kept, make([]byte, 64<<20))
+	kept = nil
 }
 
 //go:noinline
@@ -37,6 +47,7 @@ func drop() {
 }
 
 func main() {
+	useUpTheOldDraw()
 	keepSmall()
 	keepLarge()
 	drop()
