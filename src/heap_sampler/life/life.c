@@ -198,6 +198,7 @@ rb_heap_sampler_option(struct rb_heap_sampler_text *list, const char *from, bool
 static void
 begin_service(void)
 {
+    rb_hs_service_http(rb_hs_options.http, rb_hs_options.http_token);
     if (!rb_hs_options.no_socket) rb_hs_service_start();
 }
 

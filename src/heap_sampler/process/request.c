@@ -4,6 +4,7 @@
 #include "heap_sampler/base/memory.h"
 #include "heap_sampler/process/safe_point.h"
 #include "heap_sampler/profile/buffer.h"
+#include "heap_sampler/profile/delta.h"
 #include "heap_sampler/profile/formats.h"
 #include "heap_sampler/profile/profile.h"
 #include "heap_sampler/profile/snapshot.h"
@@ -16,6 +17,7 @@ static int
 encode(struct hs_request *request, struct hs_profile *profile)
 {
     int error = request->add_meta ? request->add_meta(profile, request->data) : 0;
+    if (!error && request->since) error = rb_hs_profile_subtract(profile, request->since);
     if (!error) error = rb_hs_encode_for(profile, request->format, request->first, &request->out);
     if (!error && request->out.failed) error = ENOMEM;
     request->samples = profile->meta.live_samples;

@@ -352,6 +352,7 @@ rb_hs_encode_about(const struct hs_about *about, struct hs_buffer *out)
     append_text(out, "host", about->who.host, sizeof(about->who.host));
     append_text(out, "deploy", about->deploy, strlen(about->deploy));
     append_text(out, "ruby", about->ruby, strlen(about->ruby));
+    append_text(out, "http", about->http, strlen(about->http));
     append_number(out, "taken_ns", about->taken_ns);
     rb_hs_buffer_printf(out, "\"sampling\":%s,", about->sampling ? "true" : "false");
     append_number_or_null(out, "started_ns", about->started_ns);
@@ -369,60 +370,27 @@ rb_hs_encode_about(const struct hs_about *about, struct hs_buffer *out)
 }
 
 static void
-append_gc_now(struct hs_buffer *out, const struct hs_memory_now *now)
+append_gc_so_far(struct hs_buffer *out, const struct hs_gc_so_far *gc)
 {
     append_name(out, "gc");
     rb_hs_buffer_puts(out, "{");
-    append_number(out, "count", now->gc.count);
-    append_number(out, "minor", now->gc.minor);
-    append_number(out, "major", now->gc.major);
-    if (now->gc.timed) append_number(out, "ns", now->gc.ns);
-    else rb_hs_buffer_puts(out, "\"ns\":null,");
-    append_number_or_null(out, "last_major_ns", now->gc.last_major_ns);
-    end_with(out, "},");
-}
-
-static void
-append_heaps_now(struct hs_buffer *out, const struct hs_memory_now *now)
-{
-    append_name(out, "heaps");
-    rb_hs_buffer_puts(out, "[");
-    for (uint32_t i = 0; i < now->heaps; i++) {
-        rb_hs_buffer_puts(out, "{");
-        append_number(out, "slot_size", now->heap[i].slot_size);
-        append_number(out, "total_slots", now->heap[i].total_slots);
-        append_number(out, "live_slots", now->heap[i].live_slots);
-        end_with(out, "},");
-    }
-    end_with(out, "],");
-}
-
-static void
-append_sampler_now(struct hs_buffer *out, const struct hs_memory_now *now)
-{
-    append_name(out, "sampler");
-    rb_hs_buffer_puts(out, "{");
-    append_number(out, "live_samples", now->sampler.live_samples);
-    append_number(out, "samples", now->sampler.samples);
-    append_number(out, "malloc_live_samples", now->sampler.malloc_live_samples);
-    append_number(out, "malloc_samples", now->sampler.malloc_samples);
-    append_number(out, "dropped_samples", now->sampler.dropped_samples);
-    append_number(out, "bytes", now->sampler.bytes);
-    append_number_or_null(out, "bytes_max", now->sampler.bytes_max);
-    append_number(out, "thread_ns", now->sampler.thread_ns);
+    append_number(out, "count", gc->count);
+    append_number(out, "minor", gc->minor);
+    append_number(out, "major", gc->major);
+    if (gc->timed) append_number(out, "ns", gc->ns);
+    else rb_hs_buffer_puts(out, "\"ns\":null");
     end_with(out, "},");
 }
 
 int
-rb_hs_encode_memory(const struct hs_memory_now *now, struct hs_buffer *out)
+rb_hs_encode_memory(const struct hs_account *account, const struct hs_account *at_start, const struct hs_census *census,
+                    const struct hs_gc_so_far *gc, struct hs_buffer *out)
 {
     rb_hs_buffer_puts(out, "{");
-    append_account(out, "account", &now->account);
-    append_account(out, "account_at_start", &now->account_at_start);
-    append_alive(out, &now->census);
-    append_gc_now(out, now);
-    append_heaps_now(out, now);
-    append_sampler_now(out, now);
+    append_account(out, "account", account);
+    append_account(out, "account_at_start", at_start);
+    append_alive(out, census);
+    append_gc_so_far(out, gc);
     end_with(out, "}");
     return out->failed ? ENOMEM : 0;
 }

@@ -39,7 +39,7 @@ int rb_hs_encode_meta_json(const struct hs_profile_meta *meta, struct hs_buffer 
 /* What a process says of itself without a profile, as JSON objects with the fields of doc/format.md. [any] */
 
 struct hs_about {
-    const char *ruby, *deploy;
+    const char *ruby, *deploy, *http;           /* http: where it is answered, or "" */
     uint64_t process_id, process_start, taken_ns;
     bool sampling, interval_auto;
     uint64_t started_ns, interval, every;       /* 0: none */
@@ -48,27 +48,16 @@ struct hs_about {
     struct hs_account account, account_at_start;        /* at_start.taken_ns 0: not sampled */
 };
 
-/* What its memory is now. */
-struct hs_memory_now {
-    struct hs_account account, account_at_start;
-    struct hs_census census;
-    struct {
-        uint64_t count, minor, major;
-        uint64_t ns;            /* CPU time of all of them */
-        bool timed;             /* false: nobody takes their time */
-        uint64_t last_major_ns; /* Unix time; 0: none yet */
-    } gc;
-    uint32_t heaps;
-    struct hs_heap_stat heap[HS_HEAPS_MAX];
-    struct {
-        uint64_t live_samples, samples, malloc_live_samples, malloc_samples, dropped_samples;
-        uint64_t bytes, bytes_max;      /* its own; max 0: no bound */
-        uint64_t thread_ns;     /* CPU time of the thread that answers */
-    } sampler;
+/* What its GCs are so far. */
+struct hs_gc_so_far {
+    uint64_t count, minor, major;
+    uint64_t ns;                /* CPU time of all of them */
+    bool timed;                 /* false: nobody takes their time */
 };
 
 /* 0, or ENOMEM. */
 int rb_hs_encode_about(const struct hs_about *about, struct hs_buffer *out);
-int rb_hs_encode_memory(const struct hs_memory_now *now, struct hs_buffer *out);
+int rb_hs_encode_memory(const struct hs_account *account, const struct hs_account *at_start, const struct hs_census *census,
+                        const struct hs_gc_so_far *gc, struct hs_buffer *out);
 
 #endif

@@ -19,6 +19,8 @@ struct hs_answer {
     struct hs_snapshot *begun;  /* a profile that is not complete yet: a walk is under way */
 };
 
+/* Is whoever asks told of our address of HTTP? Anybody else may ask as well: `of` is not said then. */
+bool rb_hs_ask_of_family_p(const struct hs_ask *ask);
 /* What part of it needs a safe point comes first? */
 bool rb_hs_ask_needs_ruby_p(const struct hs_ask *ask);
 /* Does that part force work on the program: a full GC, a heap walk? */
@@ -27,8 +29,11 @@ bool rb_hs_ask_forces_p(const struct hs_ask *ask);
 bool rb_hs_answer_prepare(const struct hs_ask *ask, struct hs_answer *answer);
 /* That part, at a safe point (process/safe_point.h). `part` counts the memory. [gvl] */
 void rb_hs_answer_in_ruby(const struct hs_ask *ask, struct hs_answer *answer, struct hs_memory_part *part);
-/* The rest, a thread without the GVL. false: it takes time, in which others are answered; then it is called again. */
-bool rb_hs_answer(const struct hs_ask *ask, struct hs_answer *answer);
+/* Of a profile with seconds=: the first of the two. NULL: the answer, an error, is there already. */
+struct hs_profile *rb_hs_answer_first(struct hs_answer *answer);
+/* The rest, a thread without the GVL. `first` may be NULL. false: it takes time, in which others are answered; then it is
+ * called again. */
+bool rb_hs_answer(const struct hs_ask *ask, const struct hs_profile *first, struct hs_answer *answer);
 /* Nobody wants it any more. */
 void rb_hs_answer_drop(struct hs_answer *answer);
 void rb_hs_answer_error(struct hs_answer *answer, const char *format, ...) __attribute__((format(printf, 2, 3)));

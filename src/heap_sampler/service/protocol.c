@@ -2,21 +2,23 @@
 #include "heap_sampler/service/protocol.h"
 #include "heap_sampler/service/percent.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static const char greeting[] = "heap-sample/1 ";
 
 static const struct {
     const char *name;
-    const char *keys[4];        /* that it takes; NULL: settings, any */
+    const char *keys[7];        /* that it takes; NULL: settings, any */
 } verbs[HS_ASK_VERBS] = {
     [HS_ASK_HELLO] = {"hello", {""}},
-    [HS_ASK_PROFILE] = {"profile", {"gc", "why", "type", ""}},
-    [HS_ASK_MEMORY] = {"memory", {""}},
+    [HS_ASK_PROFILE] = {"profile", {"gc", "why", "seconds", "type", "of", ""}},
+    [HS_ASK_MEMORY] = {"memory", {"of", ""}},
     [HS_ASK_START] = {"start", {NULL}},
     [HS_ASK_SET] = {"set", {NULL}},
     [HS_ASK_STOP] = {"stop", {""}},
-    [HS_ASK_WAIT] = {"wait", {""}},
+    [HS_ASK_METRICS] = {"metrics", {"of", ""}},
+    [HS_ASK_MEMBER] = {"member", {"of", ""}},
 };
 
 const char *
@@ -56,7 +58,7 @@ add_argument(struct hs_ask *ask, char *word)
     *equals = '\0';
     if (!*word || !takes_key_p(ask->verb, word)) return "the request does not take this argument";
     if (rb_hs_ask_value(ask, word)) return "an argument is given twice";
-    if (!rb_hs_percent_decode(equals + 1)) return "a percent sign in an argument must be followed by two hexadecimal digits, not 00";
+    if (!rb_hs_percent_decode(equals + 1, false)) return "a percent sign in an argument must be followed by two hexadecimal digits, not 00";
     ask->arguments[ask->argument_count++] = (struct hs_argument){word, equals + 1};
     return NULL;
 }
@@ -79,6 +81,22 @@ one_of(const char *value, const char *first, const char *second)
     return !value || strcmp(value, first) == 0 || strcmp(value, second) == 0;
 }
 
+static bool
+seconds_p(const char *value)
+{
+    return !value || (*value >= '1' && *value <= '9' && strspn(value, "0123456789") == strlen(value) && strlen(value) <= 3 && atoi(value) <= HS_ASK_SECONDS_MAX);
+}
+
+static const char *
+check_values(const struct hs_ask *ask)
+{
+    if (ask->verb != HS_ASK_PROFILE) return NULL;
+    if (!seconds_p(rb_hs_ask_value(ask, "seconds"))) return "seconds must be a whole number from 1 to 600";
+    if (rb_hs_ask_value(ask, "seconds") && rb_hs_ask_value(ask, "why")) return "why and seconds cannot be combined; send one of them";
+    if (!one_of(rb_hs_ask_value(ask, "type"), "inuse_space", "alloc_space")) return "type must be inuse_space or alloc_space";
+    return NULL;
+}
+
 const char *
 rb_hs_ask_parse(const char *line, size_t len, struct hs_ask *ask)
 {
@@ -91,12 +109,19 @@ rb_hs_ask_parse(const char *line, size_t len, struct hs_ask *ask)
     memcpy(ask->text, line, len);
     ask->text[len] = '\0';
     char *rest = ask->text + sizeof(greeting) - 1, *word = next_word(&rest);
-    if (!word || !verb_of(word, &ask->verb)) return "no such request; there are hello, profile, memory, start, set, stop and wait";
+    if (!word || !verb_of(word, &ask->verb)) return "no such request; there are hello, profile, memory, metrics, member, start, set and stop";
     while ((word = next_word(&rest))) {
         const char *wrong = add_argument(ask, word);
         if (wrong) return wrong;
     }
-    return one_of(rb_hs_ask_value(ask, "type"), "inuse_space", "alloc_space") ? NULL : "type must be inuse_space or alloc_space";
+    return check_values(ask);
+}
+
+unsigned
+rb_hs_ask_seconds(const struct hs_ask *ask)
+{
+    const char *value = rb_hs_ask_value(ask, "seconds");
+    return ask->verb == HS_ASK_PROFILE && value ? (unsigned)atoi(value) : 0;
 }
 
 const char *

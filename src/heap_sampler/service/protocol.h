@@ -13,7 +13,8 @@
 
 /* The longest line, its end included. */
 enum { HS_ASK_LINE_MAX = 4096,
-       HS_ASK_ARGUMENTS_MAX = 16 };
+       HS_ASK_ARGUMENTS_MAX = 16,
+       HS_ASK_SECONDS_MAX = 600 };
 
 enum hs_verb { HS_ASK_HELLO,
                HS_ASK_PROFILE,
@@ -21,7 +22,8 @@ enum hs_verb { HS_ASK_HELLO,
                HS_ASK_START,
                HS_ASK_SET,
                HS_ASK_STOP,
-               HS_ASK_WAIT,
+               HS_ASK_METRICS,
+               HS_ASK_MEMBER,
                HS_ASK_VERBS };
 
 struct hs_argument {
@@ -40,5 +42,7 @@ const char *rb_hs_verb_name(enum hs_verb verb);
 const char *rb_hs_ask_parse(const char *line, size_t len, struct hs_ask *ask);
 /* The value of an argument, or NULL. */
 const char *rb_hs_ask_value(const struct hs_ask *ask, const char *key);
+/* Of profile: for how long to wait between two, whose difference is asked for; 0: one is. */
+unsigned rb_hs_ask_seconds(const struct hs_ask *ask);
 
 #endif

@@ -54,7 +54,7 @@ struct reader {
 };
 
 static const char setting_names[] =
-    "interval, output, every, keep, why, gc, at-rss, max-samples, max-depth, seed, only, malloc, quiet, socket, deploy, usdt, on, off, standby";
+    "interval, output, every, keep, why, gc, at-rss, max-samples, max-depth, seed, only, malloc, quiet, socket, deploy, http, http-token, usdt, on, off, standby";
 
 void
 rb_hs_options_default(struct hs_options *options)
@@ -447,6 +447,42 @@ read_deploy(struct reader *reader)
     return true;
 }
 
+static void
+copy_value(struct reader *reader, char *to)
+{
+    memcpy(to, reader->value.ptr, reader->value.len);
+    to[reader->value.len] = '\0';
+}
+
+static bool
+read_http(struct reader *reader)
+{
+    struct hs_http_address address;
+    if (span_is(reader->value, "off")) {
+        *reader->options->http = '\0';
+        return true;
+    }
+    const char *wrong = rb_hs_http_address_parse(reader->value.ptr, reader->value.len, &address);
+    if (wrong) return fail_value(reader, wrong);
+    copy_value(reader, reader->options->http);
+    return true;
+}
+
+static bool
+read_http_token(struct reader *reader)
+{
+    struct span value = reader->value;
+    if (span_is(value, "off")) {
+        *reader->options->http_token = '\0';
+        return true;
+    }
+    if (!value.len || *value.ptr != '/' || value.len >= sizeof(reader->options->http_token)) {
+        return fail_value(reader, "must be the absolute path of a file with the token, or off");
+    }
+    copy_value(reader, reader->options->http_token);
+    return true;
+}
+
 static bool
 read_usdt(struct reader *reader)
 {
@@ -474,6 +510,8 @@ static const struct {
     {"quiet", read_quiet},
     {"socket", read_socket},
     {"deploy", read_deploy},
+    {"http", read_http},
+    {"http-token", read_http_token},
     {"usdt", read_usdt},
 };
 
@@ -522,6 +560,18 @@ read_item(struct reader *reader, struct span item)
     return fail(reader, "unknown setting \"%s\"; settings: %s", shown(reader->name, name), setting_names);
 }
 
+/* Two settings that belong together, in either order. */
+static bool
+check_http(const struct reader *reader)
+{
+    const struct hs_options *options = reader->options;
+    struct hs_http_address address;
+    if (!*options->http || *options->http_token) return true;
+    rb_hs_http_address_parse(options->http, strlen(options->http), &address);
+    if (address.loopback || address.file) return true;
+    return fail(reader, "http=%s: other machines can reach this address; set http-token=FILE, a file of mode 0600 with a secret", options->http);
+}
+
 bool
 rb_hs_options_parse(struct hs_options *options, const char *text, char *error, size_t error_size)
 {
@@ -540,6 +590,7 @@ rb_hs_options_parse(struct hs_options *options, const char *text, char *error, s
         /* nothing after the last comma is an empty setting too */
         if (!*++text) return read_item(&reader, (struct span){text, 0});
     }
+    if (!check_http(&reader)) return false;
     *options = copy;
     return true;
 }

@@ -23,6 +23,8 @@
  *                     Ruby; SIZE is its mean bytes between samples, auto (the default) as many as a budget pays for
  *   quiet | quiet=on|off   say nothing of profiles that were written; forked children say nothing at all
  *   socket=on|off     whether other programs of the user may ask this process
+ *   http=ADDRESS:PORT|unix:PATH|off   answer HTTP there: profiles, metrics; no name but localhost
+ *   http-token=FILE   whoever asks over HTTP shows this file's text; must be given where other machines get to ADDRESS
  *   usdt=on|off       sampling starts when a tracer attaches to a USDT probe
  *   on | 1 | true | yes    with what was set before, or the defaults
  *   off | 0 | false | no | empty text   no sampling
@@ -40,6 +42,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "heap_sampler/settings/http_address.h"
 
 enum hs_malloc_mode {
     HS_MALLOC_SAY_ON,
@@ -73,6 +76,8 @@ struct hs_options {
     bool no_socket;             /* nobody may ask this process */
     bool standby;               /* not sampled yet; of no account while `on` */
     char deploy[64];            /* "": none */
+    char http[HS_HTTP_TEXT_MAX];        /* a valid address, or "": none */
+    char http_token[512];       /* an absolute path, or "": none */
     bool usdt;                  /* a tracer that attaches to a probe makes sampling start */
 };
 

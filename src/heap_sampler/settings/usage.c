@@ -35,6 +35,9 @@ const struct ruby_opt_message rb_heap_sampler_messages[] = {
                "(default: off)."),
     M("socket=off", "Disable the control socket of `heapsample PID` (default: on)."),
     M("deploy=name", "Name of the deployed version, in each profile (default: none)."),
+    M("http=address:port", "Serve /debug/pprof/heap and /metrics over HTTP, or at\n"
+                           "unix:path (default: off)."),
+    M("http-token=path", "Path of a bearer-token file for HTTP (default: off)."),
     M("usdt=on", "Sample while a tracer such as bpftrace is attached;\n"
                  "off,usdt=on: only then (default: off)."),
     M("on, off, standby", "Start sampling (default), do not sample, or wait until\n"

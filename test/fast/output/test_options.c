@@ -35,6 +35,8 @@ describe(const struct hs_options *o, char *text, size_t size)
     if (o->gc_ppm != 10000) len += (size_t)snprintf(text + len, size - len, " gc=%u", o->gc_ppm);
     if (o->why) len += (size_t)snprintf(text + len, size - len, " why=%u", o->why);
     if (*o->deploy) len += (size_t)snprintf(text + len, size - len, " deploy=%s", o->deploy);
+    if (*o->http) len += (size_t)snprintf(text + len, size - len, " http=%s", o->http);
+    if (*o->http_token) len += (size_t)snprintf(text + len, size - len, " token=%s", o->http_token);
     if (o->usdt) len += (size_t)snprintf(text + len, size - len, " usdt");
     if (o->standby && !o->on) snprintf(text + len, size - len, " standby");
 }
@@ -61,8 +63,13 @@ static const struct {
     {"standby,on", "on i=auto " OUT REST},
     {"deploy=v1.4.2", "on i=auto " OUT REST " deploy=v1.4.2"},
     {"off,deploy=a,deploy=2026-11-23T10:00â", "off i=auto " OUT REST " deploy=2026-11-23T10:00â"},
+    {"http=127.0.0.1:6060", "on i=auto " OUT REST " http=127.0.0.1:6060"},
+    {"http=unix:/run/x,http=[::1]:1", "on i=auto " OUT REST " http=[::1]:1"},
+    {"http=127.0.0.1:6060,http=off", "on i=auto " OUT REST},
+    {"http=:80,http-token=/t", "on i=auto " OUT REST " http=:80 token=/t"},
     {"off,usdt=on", "off i=auto " OUT REST " usdt"},
     {"usdt=on,usdt=off", "on i=auto " OUT REST},
+    {"http-token=/t,http=10.0.0.1:80,off", "off i=auto " OUT REST " http=10.0.0.1:80 token=/t"},
     {"off,quiet=on", "off i=auto " OUT REST " quiet"},
     {"quiet,quiet=off", "on i=auto " OUT REST},
     {"malloc=on", "on i=auto " OUT REST},
@@ -220,7 +227,14 @@ static const struct {
     {"\n", "unknown setting \"?\"", "on, off"},
     {"on=1", "on=1: ", "no value"},
     {"standby=1", "standby=1: ", "no value"},
+    {"http=", "http=: ", "ADDRESS:PORT"},
+    {"http=6060", "http=6060: ", "127.0.0.1:6060"},
+    {"http=unix:x", "http=unix:x: ", "absolute path"},
+    {"http=0.0.0.0:80", "http=0.0.0.0:80: ", "set http-token=FILE"},
+    {"http=:80,http-token=/t,http-token=off", "http=:80: ", "set http-token=FILE"},
     {"usdt=yes", "usdt=yes: ", "on or off"},
+    {"http-token=t", "http-token=t: ", "absolute path"},
+    {"http-token=", "http-token=: ", "absolute path"},
     {"deploy=", "deploy=: ", "1 to 63 bytes"},
     {"deploy=a b", "deploy=a b: ", "without blanks"},
     {"deploy=a\tb", "deploy=a?b: ", "without blanks"},

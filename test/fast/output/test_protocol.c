@@ -34,18 +34,22 @@ static const struct {
     {"heap-sample/1 profile why=1 gc=1", "profile why[1] gc[1]"},
     {"heap-sample/1 set interval=64k output=a%20b%2c%25.pb", "set interval[64k] output[a b,%.pb]"},
     {"heap-sample/1 start", "start"},
-    {"heap-sample/1 profile type=alloc_space", "profile type[alloc_space]"},
-    {"heap-sample/1 profile seconds=1", "the request does not take this argument"},
+    {"heap-sample/1 profile seconds=600 type=alloc_space of=127.0.0.1:1", "profile seconds[600] type[alloc_space] of[127.0.0.1:1]"},
+    {"heap-sample/1 profile seconds=0", "seconds must be a whole number from 1 to 600"},
+    {"heap-sample/1 profile seconds=601", "seconds must be a whole number from 1 to 600"},
+    {"heap-sample/1 profile seconds=1e2", "seconds must be a whole number from 1 to 600"},
+    {"heap-sample/1 profile seconds=1 why=1", "why and seconds cannot be combined; send one of them"},
     {"heap-sample/1 profile type=x", "type must be inuse_space or alloc_space"},
-    {"heap-sample/1 wait", "wait"},
+    {"heap-sample/1 metrics of=a", "metrics of[a]"},
+    {"heap-sample/1 member", "member"},
     {"heap-sample/1 stop", "stop"},
     {"", "a request must begin with heap-sample/1 and a space"},
     {"heap-sample/1", "a request must begin with heap-sample/1 and a space"},
     {"heap-sample/2 hello", "a request must begin with heap-sample/1 and a space"},
     {"GET / HTTP/1.1\r", "a request must begin with heap-sample/1 and a space"},
-    {"heap-sample/1 ", "no such request; there are hello, profile, memory, start, set, stop and wait"},
-    {"heap-sample/1 Hello", "no such request; there are hello, profile, memory, start, set, stop and wait"},
-    {"heap-sample/1 hello\r", "no such request; there are hello, profile, memory, start, set, stop and wait"},
+    {"heap-sample/1 ", "no such request; there are hello, profile, memory, metrics, member, start, set and stop"},
+    {"heap-sample/1 Hello", "no such request; there are hello, profile, memory, metrics, member, start, set and stop"},
+    {"heap-sample/1 hello\r", "no such request; there are hello, profile, memory, metrics, member, start, set and stop"},
     {"heap-sample/1 hello x=1", "the request does not take this argument"},
     {"heap-sample/1 profile gc", "an argument is not KEY=VALUE"},
     {"heap-sample/1 set =1", "the request does not take this argument"},
@@ -101,7 +105,7 @@ connected(int *other)
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair) != 0) abort();
     *other = pair[1];
-    return rb_hs_connection_open(pair[0], 0);
+    return rb_hs_connection_open(pair[0], false, 0);
 }
 
 static void
