@@ -12,13 +12,12 @@ module HeapSample
       TEXT = "text/plain; charset=utf-8"
       HEADERS = {"cache-control" => "no-store", "x-content-type-options" => "nosniff", "x-frame-options" => "DENY", "referrer-policy" => "no-referrer",
                  "content-security-policy" => "default-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"}.freeze
-      # A browser sends a password that it was asked for (Basic) with requests from other sites, too: so Bearer alone is named.
+      # Where Basic is named, a browser asks for the password, and sends it with requests of other sites, too.
       MORE = {401 => {"www-authenticate" => "Bearer realm=\"heapsample agent\""}, 405 => {"allow" => "GET"}, 503 => {"retry-after" => "5"}}.freeze
       # Path => the method that answers, and the parameters that it takes.
       PATHS = {"/" => [:list], "/metrics" => [:metrics], "/memory" => [:memory, "pid"], "/debug/pprof/heap" => [:heap, "pid", "gc", "why", "seconds"],
                "/debug/pprof/allocs" => [:allocs, "pid", "gc", "why", "seconds"], "/debug/pprof/delta_heap" => [:delta_heap, "pid", "gc"]}.freeze
       RANGES = {"pid" => 1..1 << 30, "gc" => 0..1, "why" => 0..1, "seconds" => 1..600}.freeze
-      NUMBER = /\A\d{1,10}\z/
       # The page of a process.
       PAGE = %r{\A/([1-9]\d{0,9})(/[a-z.]*)?\z}
       LIST = "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Ruby processes</title></head>\n<body>\n<h1>Ruby processes</h1>\n" \
@@ -27,18 +26,16 @@ module HeapSample
 
       def initialize(door, processes) = (@door, @processes = door, processes)
 
-      def call(env)
-        status, headers, body = respond(env)
-        [status, {**HEADERS, **headers, "content-length" => body.bytesize.to_s}, env["REQUEST_METHOD"] == "HEAD" ? [] : [body]]
-      end
+      def call(env) = finish(env, *respond(env))
 
       # What Puma refuses by itself: a request that it cannot read.
-      def unreadable(_error, _env = {}, status = 400)
-        status, headers, body = text(status, "The request cannot be read. Send one request as in HTTP/1.1.")
-        [status, {**HEADERS, **headers}, [body]]
-      end
+      def unreadable(_error, env = {}, status = 400) = finish(env, *text(status, "The request cannot be read. Send one request as in HTTP/1.1."))
 
       private
+
+      def finish(env, status, headers, body)
+        [status, {**HEADERS, **headers, "content-length" => body.bytesize.to_s}, env["REQUEST_METHOD"] == "HEAD" ? [] : [body]]
+      end
 
       def respond(env)
         path = env["PATH_INFO"]
@@ -77,7 +74,7 @@ module HeapSample
         raise AgentRefusal.new(400, "A parameter is unknown here. Known are: #{[*allowed, "no others"].join(", ")}.") unless (pairs.map(&:first) - allowed).empty?
 
         pairs.to_h do |name, value|
-          raise AgentRefusal.new(400, "The value of #{name} is invalid. Give a whole number in #{RANGES[name]}.") unless NUMBER.match?(value.to_s) && RANGES[name].cover?(value.to_i)
+          raise AgentRefusal.new(400, "The value of #{name} is invalid. Give a whole number in #{RANGES[name]}.") unless value.to_s.match?(/\A\d{1,10}\z/) && RANGES[name].cover?(value.to_i)
 
           [name.to_sym, value.to_i]
         end.reject { |_, value| value.zero? }

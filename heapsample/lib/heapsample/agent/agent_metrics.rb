@@ -46,34 +46,25 @@ module HeapSample
       attr_reader :lines
 
       def initialize(pid, report)
-        @lines = []
-        @labels = {"pid" => pid.to_s}
-        return add("ruby_heap_agent_up", 0) unless report
-
-        @labels = {"app" => File.basename(report[:directory].to_s.sub(RELEASE, "")), "worker" => report[:title].to_s[WORKER, 1], "deploy" => report[:deploy], **@labels}
-        add("ruby_heap_agent_up", 1)
-        add("ruby_info", 1, "description" => report[:ruby], "title" => report[:title])
-        add_memory(report[:account], report.dig(:raw, "account", "jemalloc"))
-        add_activity(report[:gc] || {}, report[:alive])
-        add("ruby_heap_sampler_running", report[:sampling] ? 1 : 0)
-        add("ruby_heap_sampler_interval_bytes", report[:interval])
+        @lines, @labels = [], {"pid" => pid.to_s}
+        report ? add_report(**report) : add("ruby_heap_agent_up", 0)
       end
 
       private
 
-      def add_memory(account, jemalloc)
-        add("process_resident_memory_bytes", account.rss)
-        add("ruby_memory_proportional_bytes", account.pss)
-        account.parts.each { |part, bytes| add("ruby_memory_bytes", bytes, "part" => part) }
-        %w[threads fibers].each { |kind| add("ruby_stacks_bytes", account["#{kind.chop}_stacks"], "of" => kind) }
-        Account::JEMALLOC.each { |state| add("ruby_jemalloc_bytes", jemalloc[state], "state" => state) } if jemalloc.is_a?(Hash)
+      def add_report(account:, alive:, raw:, directory: nil, title: nil, deploy: nil, ruby: nil, gc: nil, sampling: nil, interval: nil, **)
+        @labels = {"app" => File.basename(directory.to_s.sub(RELEASE, "")), "worker" => title.to_s[WORKER, 1], "deploy" => deploy, **@labels}
+        {"ruby_heap_agent_up" => 1, "process_resident_memory_bytes" => account.rss, "ruby_memory_proportional_bytes" => account.pss, "ruby_gc_seconds" => gc&.dig(:ns)&.fdiv(10**9),
+         "ruby_heap_sampler_running" => sampling ? 1 : 0, "ruby_heap_sampler_interval_bytes" => interval}.each { |name, value| add(name, value) }
+        add("ruby_info", 1, "description" => ruby, "title" => title)
+        add_all("ruby_memory_bytes", "part", account.parts)
+        add_all("ruby_stacks_bytes", "of", {"threads" => account["thread_stacks"], "fibers" => account["fiber_stacks"]})
+        add_all("ruby_jemalloc_bytes", "state", raw.dig("account", "jemalloc").then { |values| values.is_a?(Hash) ? values.slice(*Account::JEMALLOC) : {} })
+        add_all("ruby_gc_runs", "kind", gc.to_h.slice(:minor, :major))
+        Alive::KINDS.each_key { |kind| add_all("ruby_#{kind}", "state", alive[kind].states) }
       end
 
-      def add_activity(gc, alive)
-        %i[minor major].each { |kind| add("ruby_gc_runs", gc[kind], "kind" => kind.to_s) }
-        add("ruby_gc_seconds", gc[:ns] && gc[:ns] / 1e9)
-        Alive::KINDS.each_key { |kind| alive[kind].states.each { |state, count| add("ruby_#{kind}", count, "state" => state) } }
-      end
+      def add_all(name, label, values) = values.each { |key, value| add(name, value, label => key) }
 
       def add(name, value, labels = {})
         return unless value.is_a?(Numeric) && value >= 0

@@ -7,11 +7,8 @@ module HeapSample
     # A process that the agent asks, and what the agent holds for it while it lives. The process may be slow, or hostile:
     # equal questions at one time are one question, in a thread of its own; and few requests wait for one process.
     class AgentProcess
-      WAITING_MOST = 8
-      # Seconds for which a report is used again.
-      FRESH = 1
-      # Bytes of a profile when unpacked.
-      DECODED_MOST = 128 << 20
+      # Requests that may wait; seconds for which a report is used again; bytes of a profile when unpacked.
+      WAITING_MOST, FRESH, DECODED_MOST = 8, 1, 128 << 20
 
       attr_reader :pid, :deltas, :web
 

@@ -5,11 +5,8 @@ module HeapSample
     # The processes that the agent may ask: those of LiveProcess.all whose control socket is open. What is held for a
     # process goes when the process does: another one may get its PID.
     class AgentProcesses
-      # Seconds for which the list is used again, and in which all processes must report.
-      FRESH = 1
-      WAIT = 2
-      MOST = 256
-      NONE = "No process is sampled here, or the agent may not ask it. Start Ruby with --heap-sample."
+      # Seconds for which the list is used again; in which all must report; and how many there may be.
+      FRESH, WAIT, MOST = 1, 2, 256
 
       def initialize(share)
         @share, @lock, @known = share, Mutex.new, {}
@@ -20,7 +17,7 @@ module HeapSample
       # The process of that PID; without one, the only process. Raises AgentRefusal.
       def one(pid)
         list = all
-        raise AgentRefusal.new(404, NONE) if list.empty?
+        raise AgentRefusal.new(404, "No process is sampled here, or the agent may not ask it. Start Ruby with --heap-sample.") if list.empty?
 
         names = list.map { |process| "pid=#{process.pid}" }.join(", ")
         raise AgentRefusal.new(400, "There are several processes. Add one of #{names}.") if pid.nil? && list.size > 1

@@ -13,14 +13,12 @@ module HeapSample
           heapsample agent --http 127.0.0.1:6060 --token-file /etc/heapsample/token --tls-in-front heap.example.com
         TEXT
         HELP = <<~TEXT
-          The default address is a Unix socket that only your user can open. It is agent.sock in the folder
-          ruby-heap-UID, below $XDG_RUNTIME_DIR, $TMPDIR or /tmp. Over TCP, each request needs the token in
-          the token file: as a Bearer token, or as the password of Basic.
-          On TCP the agent prints a URL for a browser, which works once and for 10 minutes. Send the signal
-          USR1 for another one.
-
-          The agent serves /metrics, /debug/pprof/heap, /debug/pprof/allocs, /debug/pprof/delta_heap, and a
-          page of each process below /. It needs the gem puma. doc/agent.md has examples for Prometheus and Alloy.
+          Serves /metrics, /debug/pprof/heap, /debug/pprof/allocs, /debug/pprof/delta_heap, and a page of each
+          process below /. The agent needs the gem puma.
+          The default address is a Unix socket that only your user can open: ruby-heap-UID/agent.sock, below
+          $XDG_RUNTIME_DIR, $TMPDIR or /tmp. Over TCP each request needs the token of the token file: as a
+          Bearer token, or as the password of Basic. For a browser the agent prints a URL, which works once.
+          The signal USR1 makes the agent print another URL.
         TEXT
         PUMA = 6
         # Slow clients wait in Puma's reactor; requests that wait for a process hold a thread.
