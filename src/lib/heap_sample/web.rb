@@ -56,12 +56,10 @@ module HeapSample
 
     # call-seq:
     #   Web.new -> web
-    #   Web.new(pid: 4711) { profile } -> web
+    #   Web.new { profile } -> web
     #
-    # The block takes a profile; nil: nothing is sampled.  Without one it is GC.sample_profile.  +pid+: the process that the
-    # profiles are of, where it is not the one that answers.
-    def initialize(pid: nil, &take)
-      @pid = pid
+    # The block takes a profile; nil: nothing is sampled.  Without one it is GC.sample_profile.
+    def initialize(&take)
       @take = take || method(:sample)
       @lock = Mutex.new
       @made = {}
@@ -102,9 +100,6 @@ module HeapSample
       end
     end
 
-    # A process may fork after it has made this object.
-    def pid = @pid || Process.pid
-
     def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
     def sample = GC.sample_profile
@@ -122,7 +117,7 @@ module HeapSample
     end
 
     def index(env)
-      answer(200, format(INDEX, pid: pid, base: escape(env["SCRIPT_NAME"].to_s)), "content-type" => HTML)
+      answer(200, format(INDEX, pid: Process.pid, base: escape(env["SCRIPT_NAME"].to_s)), "content-type" => HTML)
     end
 
     def page
@@ -140,7 +135,7 @@ module HeapSample
 
     def pprof
       profiled do |profile|
-        name = "heap-#{pid}-#{Time.now.to_i}.pb.gz"
+        name = "heap-#{Process.pid}-#{Time.now.to_i}.pb.gz"
         profile.save(file = StringIO.new("".b), format: "pb.gz")
         answer(200, file.string, "content-type" => TYPES[:pprof], "content-disposition" => "attachment; filename=\"#{name}\"")
       end
@@ -159,7 +154,7 @@ module HeapSample
 
     def growth
       profiled do |profile|
-        answer(200, @base ? "Process #{pid}\n\n#{(profile - @base).report}\n" : format(NO_BASE, pid: pid))
+        answer(200, @base ? "Process #{Process.pid}\n\n#{(profile - @base).report}\n" : format(NO_BASE, pid: Process.pid))
       end
     end
 

@@ -85,9 +85,6 @@ module HeapSample
       raise Refused, e.message
     end
 
-    # The bytes of the answer to a verb of the protocol, unchecked: any program may have answered.
-    def bytes(verb, **arguments) = through_socket { |socket| socket.bytes(verb, **arguments) }
-
     # Starts to sample, or changes settings; they are those of RUBY_HEAP_SAMPLE. Returns what #hello says afterwards.
     def start(**settings) = ask("start", **settings)
 
@@ -110,11 +107,9 @@ module HeapSample
       false
     end
 
-    def ask(verb, **arguments) = through_socket { |socket| socket.ask(verb, **arguments) }
-
     # A process that called exec(2) still has the socket file of the program before; the signal opens a new one.
-    def through_socket
-      yield LiveSocket.new(socket, name: name, pid: pid)
+    def ask(verb, **arguments)
+      LiveSocket.new(socket, name: name, pid: pid).ask(verb, **arguments)
     rescue LiveSocket::Deserted
       raise if pid.nil? || @deserted
 

@@ -50,16 +50,13 @@ module HeapSample
     end
 
     # The answer: what LiveAnswer.described gives of JSON, or the bytes of a profile. Raises Refused.
-    def ask(verb, **arguments) = read(verb, bytes(verb, **arguments))
-
-    # The bytes of the answer, unchecked. Raises Refused.
-    def bytes(verb, **arguments)
+    def ask(verb, **arguments)
       @seconds, @most = LiveAnswer.limits(verb, arguments)
       @until = now + @seconds
       connect(socket = Socket.new(:UNIX, :STREAM))
       check_owner(socket)
       send_line(socket, self.class.line(verb, arguments))
-      receive(socket)
+      read(verb, receive(socket))
     rescue Errno::ECONNREFUSED, Errno::ENOENT
       refuse("no process listens at #{path} any more", Deserted)
     rescue Errno::EACCES
