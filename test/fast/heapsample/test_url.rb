@@ -134,7 +134,7 @@ ANSWERS = <<~'RUBY'
 RUBY
 
 # Its process id, the one of its child, and the folder of their sockets.
-def answering(address)
+def serving_ruby(address)
   Dir.mktmpdir("url", "/tmp") do |dir|
     variables = {"RUBY_HEAP_SAMPLE" => "interval=1k,output=none,malloc=off,http=#{address}", "XDG_RUNTIME_DIR" => nil, "TMPDIR" => dir}
     IO.popen([variables, OURS, "--disable=gems", "-e", ANSWERS, {pgroup: true}]) do |io|
@@ -146,7 +146,7 @@ def answering(address)
 end
 
 port = TCPServer.open("127.0.0.1", 0) { |server| server.addr[1] }
-answering("127.0.0.1:#{port}") do |pid, child, dir|
+serving_ruby("127.0.0.1:#{port}") do |pid, child, dir|
   url = "http://127.0.0.1:#{port}"
   environment = {"TMPDIR" => dir}
   socket = Dir.glob("#{dir}/ruby-heap-*/#{pid}-*.sock").first
