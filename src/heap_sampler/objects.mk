@@ -4,10 +4,10 @@ HEAP_SAMPLER_OBJS = \
 	heap_sampler/account/cgroup.$(OBJEXT) heap_sampler/account/fields.$(OBJEXT) heap_sampler/account/origins.$(OBJEXT) \
 	heap_sampler/account/survey.$(OBJEXT) \
 	heap_sampler/account/threads.$(OBJEXT) heap_sampler/account/who.$(OBJEXT) \
-	heap_sampler/base/clock.$(OBJEXT) heap_sampler/base/descriptors.$(OBJEXT) heap_sampler/base/locks.$(OBJEXT) heap_sampler/base/memory.$(OBJEXT) heap_sampler/base/proc.$(OBJEXT) \
+	heap_sampler/base/clock.$(OBJEXT) heap_sampler/base/descriptors.$(OBJEXT) heap_sampler/base/fields.$(OBJEXT) heap_sampler/base/locks.$(OBJEXT) heap_sampler/base/memory.$(OBJEXT) heap_sampler/base/proc.$(OBJEXT) \
 	heap_sampler/base/report.$(OBJEXT) heap_sampler/base/table.$(OBJEXT) \
 	heap_sampler/base/texts.$(OBJEXT) \
-	heap_sampler/collections/collections.$(OBJEXT) heap_sampler/collections/gc_times.$(OBJEXT) \
+	heap_sampler/collections/budget.$(OBJEXT) heap_sampler/collections/collections.$(OBJEXT) heap_sampler/collections/gc_times.$(OBJEXT) \
 	heap_sampler/estimate/draw.$(OBJEXT) heap_sampler/estimate/epochs.$(OBJEXT) \
 	heap_sampler/estimate/pace.$(OBJEXT) \
 	heap_sampler/events/changes.$(OBJEXT) heap_sampler/events/listeners.$(OBJEXT) heap_sampler/events/probes.$(OBJEXT) \
@@ -29,11 +29,10 @@ HEAP_SAMPLER_OBJS = \
 	heap_sampler/native/unwind.$(OBJEXT) \
 	heap_sampler/process/control.$(OBJEXT) heap_sampler/process/output.$(OBJEXT) \
 	heap_sampler/process/periodic.$(OBJEXT) heap_sampler/process/request.$(OBJEXT) \
-	heap_sampler/process/safe_point.$(OBJEXT) heap_sampler/process/walk_budget.$(OBJEXT) heap_sampler/process/walks.$(OBJEXT) heap_sampler/process/within.$(OBJEXT) \
-	heap_sampler/profile/buffer.$(OBJEXT) heap_sampler/profile/encode.$(OBJEXT) \
-	heap_sampler/profile/delta.$(OBJEXT) heap_sampler/profile/encode_meta.$(OBJEXT) heap_sampler/profile/encode_metrics.$(OBJEXT) \
-	heap_sampler/profile/encode_pprof.$(OBJEXT) \
-	heap_sampler/profile/formats.$(OBJEXT) heap_sampler/profile/gzip.$(OBJEXT) heap_sampler/profile/kept.$(OBJEXT) \
+	heap_sampler/process/safe_point.$(OBJEXT) heap_sampler/process/within.$(OBJEXT) \
+	heap_sampler/profile/buffer.$(OBJEXT) heap_sampler/profile/encode.$(OBJEXT) heap_sampler/profile/encode_fields.$(OBJEXT) heap_sampler/profile/encode_kept.$(OBJEXT) \
+	heap_sampler/profile/encode_meta.$(OBJEXT) heap_sampler/profile/encode_pprof.$(OBJEXT) \
+	heap_sampler/profile/file_rows.$(OBJEXT) heap_sampler/profile/formats.$(OBJEXT) heap_sampler/profile/gzip.$(OBJEXT) heap_sampler/profile/kept.$(OBJEXT) \
 	heap_sampler/profile/malloc_rows.$(OBJEXT) \
 	heap_sampler/profile/profile.$(OBJEXT) heap_sampler/profile/slot_rows.$(OBJEXT) \
 	heap_sampler/profile/snapshot.$(OBJEXT) heap_sampler/profile/writer.$(OBJEXT) \
@@ -42,11 +41,8 @@ HEAP_SAMPLER_OBJS = \
 	heap_sampler/ruby_api/objects.$(OBJEXT) heap_sampler/ruby_api/profile_object.$(OBJEXT) \
 	heap_sampler/ruby_api/raw.$(OBJEXT) \
 	heap_sampler/service/address.$(OBJEXT) heap_sampler/service/answers.$(OBJEXT) heap_sampler/service/attach.$(OBJEXT) \
-	heap_sampler/service/connection.$(OBJEXT) heap_sampler/service/family.$(OBJEXT) \
-	heap_sampler/service/http.$(OBJEXT) heap_sampler/service/http_door.$(OBJEXT) heap_sampler/service/http_family.$(OBJEXT) heap_sampler/service/http_guard.$(OBJEXT) \
-	heap_sampler/service/http_pages.$(OBJEXT) heap_sampler/service/http_routes.$(OBJEXT) heap_sampler/service/metrics.$(OBJEXT) \
-	heap_sampler/service/percent.$(OBJEXT) heap_sampler/service/place.$(OBJEXT) heap_sampler/service/protocol.$(OBJEXT) heap_sampler/service/service.$(OBJEXT) \
-	heap_sampler/settings/http_address.$(OBJEXT) heap_sampler/settings/options.$(OBJEXT) heap_sampler/settings/usage.$(OBJEXT) \
+	heap_sampler/service/connection.$(OBJEXT) heap_sampler/service/percent.$(OBJEXT) heap_sampler/service/place.$(OBJEXT) heap_sampler/service/protocol.$(OBJEXT) heap_sampler/service/service.$(OBJEXT) \
+	heap_sampler/settings/options.$(OBJEXT) heap_sampler/settings/usage.$(OBJEXT) \
 	heap_sampler/sites/folding.$(OBJEXT) heap_sampler/sites/sampler.$(OBJEXT) heap_sampler/sites/site_table.$(OBJEXT) \
 	heap_sampler/slots/automatic.$(OBJEXT) heap_sampler/slots/check.$(OBJEXT) heap_sampler/slots/hooks.$(OBJEXT) heap_sampler/slots/intervals.$(OBJEXT) heap_sampler/slots/occupancy.$(OBJEXT) \
 	heap_sampler/slots/page_table.$(OBJEXT) heap_sampler/slots/records.$(OBJEXT) heap_sampler/slots/sessions.$(OBJEXT) \

@@ -7,6 +7,7 @@
  */
 #include <stdbool.h>
 #include <stdint.h>
+#include "heap_sampler/base/fields.h"
 
 /* In bytes.  From slots_live to unattributed each byte of `rss` is in one
  * field and their sum is `rss`; what follows stands beside. */
@@ -39,7 +40,7 @@ struct hs_account {
 /* The fields that are numbers, by name: what adds up to rss, rss before it, and what
  * stands beside behind it; and jemalloc's.  profile/profile.c. */
 struct hs_account_field {
-    const char *name;
+    enum hs_field field;
     uint64_t value;             /* bytes; threads and fibers: as many */
     bool known;
 };

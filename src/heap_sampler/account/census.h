@@ -9,6 +9,7 @@
  */
 #include <stdbool.h>
 #include <stdint.h>
+#include "heap_sampler/base/fields.h"
 #include "heap_sampler/base/texts.h"
 
 /*
@@ -42,8 +43,8 @@ struct hs_population {
     uint64_t stacks;            /* resident bytes of their stacks */
 };
 
-/* Its name in meta data and in Ruby. */
-const char *rb_hs_alive_state_name(enum hs_alive_state state);
+/* What it is called in files and in Ruby. */
+enum hs_field rb_hs_alive_state_field(enum hs_alive_state state);
 /* Can one of this kind be in that state? */
 int rb_hs_alive_state_p(enum hs_alive_kind kind, enum hs_alive_state state);
 

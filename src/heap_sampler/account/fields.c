@@ -9,22 +9,22 @@ rb_hs_account_fields(const struct hs_account *account, struct hs_account_field f
 {
     bool surveyed = account->rss != 0, malloc = account->malloc_known;
     const struct hs_account_field all[HS_ACCOUNT_FIELDS] = {
-        {"rss", account->rss, surveyed},
-        {"slots_live", account->slots_live, true},
-        {"slots_free", account->slots_free, true},
-        {"malloc_live", account->malloc_live, malloc},
-        {"malloc_waste", account->malloc_waste, malloc},
-        {"malloc_metadata", account->malloc_metadata, malloc},
-        {"stacks", account->stacks, surveyed},
-        {"code_and_files", account->code_and_files, surveyed},
-        {"jit", account->jit, surveyed},
-        {"sampler", account->sampler, true},
-        {"unattributed", account->unattributed, surveyed},
-        {"pss", account->pss, account->pss != 0},
-        {"threads", account->threads, true},
-        {"fibers", account->fibers, true},
-        {"thread_stacks", account->thread_stacks, account->stacks_known},
-        {"fiber_stacks", account->fiber_stacks, account->stacks_known},
+        {HS_F_rss, account->rss, surveyed},
+        {HS_F_slots_live, account->slots_live, true},
+        {HS_F_slots_free, account->slots_free, true},
+        {HS_F_malloc_live, account->malloc_live, malloc},
+        {HS_F_malloc_waste, account->malloc_waste, malloc},
+        {HS_F_malloc_metadata, account->malloc_metadata, malloc},
+        {HS_F_stacks, account->stacks, surveyed},
+        {HS_F_code_and_files, account->code_and_files, surveyed},
+        {HS_F_jit, account->jit, surveyed},
+        {HS_F_sampler, account->sampler, true},
+        {HS_F_unattributed, account->unattributed, surveyed},
+        {HS_F_pss, account->pss, account->pss != 0},
+        {HS_F_threads, account->threads, true},
+        {HS_F_fibers, account->fibers, true},
+        {HS_F_thread_stacks, account->thread_stacks, account->stacks_known},
+        {HS_F_fiber_stacks, account->fiber_stacks, account->stacks_known},
     };
     memcpy(fields, all, sizeof(all));
 }
@@ -34,31 +34,31 @@ rb_hs_jemalloc_fields(const struct hs_account *account, struct hs_account_field 
 {
     bool known = account->jemalloc;
     const struct hs_account_field all[HS_JEMALLOC_FIELDS] = {
-        {"allocated", account->je_allocated, known},
-        {"active", account->je_active, known},
-        {"resident", account->je_resident, known},
-        {"dirty", account->je_dirty, known},
-        {"retained", account->je_retained, known},
-        {"metadata", account->je_metadata, known},
+        {HS_F_allocated, account->je_allocated, known},
+        {HS_F_active, account->je_active, known},
+        {HS_F_resident, account->je_resident, known},
+        {HS_F_dirty, account->je_dirty, known},
+        {HS_F_retained, account->je_retained, known},
+        {HS_F_metadata, account->je_metadata, known},
     };
     memcpy(fields, all, sizeof(all));
 }
 
-const char *
-rb_hs_alive_state_name(enum hs_alive_state state)
+enum hs_field
+rb_hs_alive_state_field(enum hs_alive_state state)
 {
-    static const char *const names[HS_ALIVE_STATES] = {
-        [HS_RUNNING] = "running",
-        [HS_RUNNABLE] = "runnable",
-        [HS_SLEEPING] = "sleeping",
-        [HS_WAITING] = "waiting",
-        [HS_BLOCKED] = "blocked",
-        [HS_CREATED] = "created",
-        [HS_RESUMED] = "resumed",
-        [HS_SUSPENDED] = "suspended",
-        [HS_ENDED] = "ended",
+    static const enum hs_field fields[HS_ALIVE_STATES] = {
+        [HS_RUNNING] = HS_F_running,
+        [HS_RUNNABLE] = HS_F_runnable,
+        [HS_SLEEPING] = HS_F_sleeping,
+        [HS_WAITING] = HS_F_waiting,
+        [HS_BLOCKED] = HS_F_blocked,
+        [HS_CREATED] = HS_F_created,
+        [HS_RESUMED] = HS_F_resumed,
+        [HS_SUSPENDED] = HS_F_suspended,
+        [HS_ENDED] = HS_F_ended,
     };
-    return names[state];
+    return fields[state];
 }
 
 int

@@ -18,7 +18,6 @@
  *     periodic.mutex                process/periodic.c: the state of the thread of every=
  *     job.mutex                     process/within.c: one job, which is waited for
  *     service.mutex                 service/service.c: the state of the service's thread
- *     shared.mutex                  service/http_door.c: the address that HTTP should have
  *
  * *The sampler's lock* protects the tables of stacks/, sites/ and slots/. A thread that writes to
  * them holds the VM lock as well, so that code which holds the VM lock may read them without this

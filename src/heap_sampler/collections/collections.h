@@ -2,7 +2,7 @@
 #define HEAP_SAMPLER_COLLECTIONS_COLLECTIONS_H
 /*
  * The GCs of this process: when each began, how many majors have ended, and what
- * those took that the sampler has asked for.  They are followed from the first
+ * the sampler has forced on the program, heap walks included.  GCs are followed from the first
  * one on, sampling or not, and a forked child knows those of its parent.
  *
  *     a GC begins               the next one begins
@@ -52,25 +52,26 @@ struct hs_gc_times {
 
 void rb_hs_gc_times_add(struct hs_gc_times *times, const struct hs_gc_time *begun);
 
-/* The major GCs that the sampler has asked for, and what they took. Plain data. */
+/* What the sampler has forced on the program since the process began: major GCs and heap walks that periodic profiles and
+ * clients of the socket asked for. A GC or a walk that the program itself runs is not counted. Plain data. */
 
-/* Why there was one before the last periodic profile, or none. */
-enum hs_asked_last {
-    HS_ASKED_NONE,              /* no profile was due yet; or a forked child's first is */
-    HS_ASKED_ENDED,             /* one was asked for, or marked already and was waited for; its marking is complete */
-    HS_ASKED_UNFINISHED,        /* the same, and it still marks */
-    HS_ASKED_NOT_NEEDED,        /* one ended by itself since the periodic profile before */
-    HS_ASKED_OVER_BUDGET,       /* another would take more than the limit */
-    HS_ASKED_NO_SAFE_POINT,     /* Ruby code reached none in time: it waits, or is in a long call */
-    HS_ASKED_REFUSED            /* GC is disabled, or major GCs are */
+/* Why there was a major GC before the last periodic profile, or none. */
+enum hs_forced_last {
+    HS_FORCED_NONE,             /* no profile was due yet; or a forked child's first is */
+    HS_FORCED_ENDED,            /* one was forced, or marked already and was waited for; its marking is complete */
+    HS_FORCED_UNFINISHED,       /* the same, and it still marks */
+    HS_FORCED_NOT_NEEDED,       /* one ended by itself since the periodic profile before */
+    HS_FORCED_OVER_BUDGET,      /* another would take more than the share */
+    HS_FORCED_NO_SAFE_POINT,    /* Ruby code reached none in time: it waits, or is in a long call */
+    HS_FORCED_REFUSED           /* GC is disabled, or major GCs are */
 };
 
-struct hs_asked_gcs {
-    uint32_t limit_ppm;         /* of the time, in millionths; 0: none is ever asked for */
-    uint32_t count;
-    uint64_t ns;                /* CPU time that they took */
-    uint64_t of_ns;             /* time since the first periodic profile could have been waited for */
-    enum hs_asked_last last;
+struct hs_forced {
+    uint32_t gcs, walks;
+    uint64_t gc_ns, walk_ns;    /* CPU time that they took; of walks the child's, and the stop for the fork */
+    uint64_t stop_ns;           /* the longest time that Ruby code stood still for one of them */
+    uint64_t of_ns;             /* time since the process began */
+    enum hs_forced_last last;
 };
 
 /* The times are Unix time, in nanoseconds, reckoned back from now. [tables] */
@@ -83,19 +84,26 @@ void rb_hs_gc_mark_ended(bool full_mark);
 /* Of how many majors it ever was. [any] */
 uint64_t rb_hs_majors_ended(void);
 
-/* -- asking for a major ------------------------------------------------------------ */
+/* -- forced work ------------------------------------------------------------------- */
 
-/* From now on they may take so much of the time. What they took so far stays, but in a child that has just been forked.
- * [free] */
-void rb_hs_asked_limit(uint32_t ppm);
-void rb_hs_asked_forget(void);
-/* Would another one, which takes what the last major took or about that, be within the limit? [free] */
-bool rb_hs_asked_affordable_p(void);
-/* Begins one, or joins one that marks already. false: it is refused. [gvl] [free] */
-bool rb_hs_asked_begin(uint32_t step_slots);
-/* [free] */
-void rb_hs_asked_note(enum hs_asked_last last);
+/* The process begins, or a forked child: nothing was forced on it yet. [free] */
+void rb_hs_forced_begin(void);
 /* [tables] */
-struct hs_asked_gcs rb_hs_asked_gcs(void);
+struct hs_forced rb_hs_forced(void);
+
+/* Does a share of the run time (in millionths) pay for a major GC now, or for a walk? [free] */
+bool rb_hs_forced_gc_due_p(uint32_t ppm);
+bool rb_hs_forced_walk_due_p(uint32_t ppm);
+/* How long until what was forced so far is paid for: then a client may demand more. 0: it is. [free] */
+uint64_t rb_hs_forced_wait(uint32_t ppm);
+
+/* Begins a major GC, or joins one that marks already; step_slots 0: all of it at once. false: it is refused. [gvl] [free] */
+bool rb_hs_forced_gc(uint32_t step_slots);
+/* A step of its marking. [gvl] [free] */
+void rb_hs_forced_gc_step(uint32_t step_slots);
+/* A walk took so much CPU time, or without an answer so long, and Ruby code stood still for `stop_ns`. [free] */
+void rb_hs_forced_walk(uint64_t ns, uint64_t stop_ns);
+/* [free] */
+void rb_hs_forced_note(enum hs_forced_last last);
 
 #endif

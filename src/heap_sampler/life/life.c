@@ -198,7 +198,6 @@ rb_heap_sampler_option(struct rb_heap_sampler_text *list, const char *from, bool
 static void
 begin_service(void)
 {
-    rb_hs_service_http(rb_hs_options.http, rb_hs_options.http_token);
     if (!rb_hs_options.no_socket) rb_hs_service_start();
 }
 
@@ -234,6 +233,7 @@ rb_heap_sampler_boot(const char *script)
     rb_hs_who_boot(script);
     prepare_options();
     booted = true;
+    rb_hs_forced_begin();
     rb_hs_safe_point_boot();
     boot_service();
     seed_process();
@@ -355,6 +355,7 @@ rb_heap_sampler_in_child(void)
     rb_hs_holders_after_fork();
     rb_hs_extending_after_fork();
     rb_hs_safe_point_after_fork();
+    rb_hs_forced_begin();
     rb_hs_periodic_after_fork();
     rb_hs_service_after_fork();
     if (!rb_hs_options.on || rb_hs_options.only_n <= 1) return;

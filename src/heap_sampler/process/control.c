@@ -41,8 +41,7 @@ named_p(const char *name, const char *const *names)
 }
 
 static const char *const of_limits[] = {"max-samples", "max-depth", "seed", NULL};
-static const char *const of_http[] = {"http", "http-token", NULL};
-static const char *const of_files[] = {"output", "every", "keep", "why", "gc", "at-rss", "at_rss", "only", "quiet", NULL};
+static const char *const of_files[] = {"output", "every", "keep", "diagnose", "at-rss", "at_rss", "only", "quiet", NULL};
 static const char *const of_malloc_mode[] = {"on", "off", "standby", NULL};
 
 bool
@@ -62,7 +61,6 @@ note(struct hs_start *start, const char *name, const char *value)
     }
     if (strcmp(name, "seed") == 0) start->seed = true;
     if (named_p(name, of_limits)) return start->limits = true;
-    if (named_p(name, of_http)) return start->http = true;
     return named_p(name, of_files) && (start->files = true);
 }
 
@@ -110,17 +108,6 @@ replace_files(const struct hs_options *given)
     rb_hs_options.malloc_auto = now.malloc_auto;
     rb_hs_options.malloc_interval = now.malloc_interval;
     rb_hs_note_start_folder();
-}
-
-/* It holds until the process ends. */
-static void
-replace_http(const struct hs_options *given)
-{
-    struct hs_options *const all[] = {&rb_hs_options, &options_before};
-    for (int i = 0; i < 2; i++) {
-        memmove(all[i]->http, given->http, sizeof(given->http));
-        memmove(all[i]->http_token, given->http_token, sizeof(given->http_token));
-    }
 }
 
 static void
@@ -187,7 +174,6 @@ rb_hs_start_apply(struct hs_start *start)
     }
     if (start->files && rb_hs_periodic_running_p()) return fail(start, HS_START_BUSY, "a periodic profile is being written; try again%s", "");
     if (start->files) replace_files(options);
-    if (start->http) replace_http(options);
     const struct hs_limits *given = start->limits ? &limits : NULL;
     return on_p() ? change(start, given, malloc_interval) : begin(start, given, malloc_interval);
 }

@@ -22,7 +22,7 @@
 
 struct hs_start {
     struct hs_options options;
-    bool interval, malloc, limits, seed, files, http;   /* what is given */
+    bool interval, malloc, limits, seed, files;   /* what is given */
     bool malloc_interval;       /* malloc=SIZE or malloc=auto */
     const struct hs_account *account;   /* of now; NULL: none */
     char error[512];            /* a sentence, if it failed */

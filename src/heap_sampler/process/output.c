@@ -3,7 +3,6 @@
 #include "heap_sampler/base/must.h"
 #include "heap_sampler/base/report.h"
 #include "heap_sampler/process/request.h"
-#include "heap_sampler/process/walks.h"
 #include "heap_sampler/process/within.h"
 #include "heap_sampler/profile/formats.h"
 #include "heap_sampler/profile/snapshot.h"
@@ -184,9 +183,7 @@ int
 rb_hs_output_save_again(struct hs_output *output, unsigned flags, const volatile bool *stopping)
 {
     struct hs_request request = {.session = HS_MAIN, .flags = flags | HS_BY_ITSELF, .stopping = stopping};
-    int error = save(output, &request, NULL);
-    if (flags & HS_WITH_HOLDERS) rb_hs_walk_took(request.walk_ns, request.hold_up_ns);
-    return error;
+    return save(output, &request, NULL);
 }
 
 void

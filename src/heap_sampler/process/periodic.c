@@ -18,7 +18,6 @@
 #include "heap_sampler/native/allocator.h"
 #include "heap_sampler/process/output.h"
 #include "heap_sampler/process/safe_point.h"
-#include "heap_sampler/process/walks.h"
 #include "heap_sampler/process/within.h"
 #include "heap_sampler/profile/snapshot.h"
 #include "heap_sampler/settings/options.h"
@@ -60,21 +59,21 @@ stopping(void)
     return __atomic_load_n(&periodic.stopping, __ATOMIC_ACQUIRE);
 }
 
-/* -- a major GC before a profile of every=: gc= --------------------------------- */
+/* -- forced work before a profile of every=: diagnose= ----------------------------- */
 
 /*
  * What an object is that nothing refers to, only a major GC finds out.  A program
  * whose heap grows has few of them, since each one lets the heap grow further; so
  * one that leaks has fewest.  Before a profile of every= one is begun here if none
- * has ended since the profile before, and if all that were begun here together
- * take no more than the given share of the time.
+ * has ended since the profile before, and if the share pays for it.  If the share
+ * then pays for a heap walk, the profile has one.
  *
  *     due       a safe point   steps, 5 ms between them     complete: the profile
  *      |--------------|-----|-----|-----|-----|-----|-----|--->
  *
- * It marks in steps of a millisecond or two; Ruby code runs between them.  Where
+ * The GC marks in steps of a millisecond or two; Ruby code runs between them.  Where
  * it is not complete after a while, or no safe point comes, the profile is written
- * all the same, and says so (gc.asked).
+ * all the same, and says so (forced.last).
  */
 enum {
     MARK_MS = 2000,             /* to wait for the end of marking, or half of every= */
@@ -89,19 +88,6 @@ enum {
 static uint64_t ended_before;   /* majors, at the last periodic profile */
 static bool first_of_child;
 
-static void
-begin_majors(void)
-{
-    rb_hs_asked_limit(rb_hs_options.every ? rb_hs_options.gc_ppm : 0);
-}
-
-static void
-majors_after_fork(void)
-{
-    rb_hs_asked_forget();
-    first_of_child = true;
-}
-
 /* What is asked for at a safe point. */
 struct work {
     uint32_t step_slots;
@@ -112,14 +98,14 @@ static void
 begin_major(void *data)
 {
     struct work *work = data;
-    if (!stopping()) work->begun = rb_hs_asked_begin(work->step_slots);
+    if (!stopping()) work->begun = rb_hs_forced_gc(work->step_slots);
 }
 
 static void
 step_major(void *data)
 {
     struct work *work = data;
-    if (!stopping()) rb_heap_sampler_gc_step_major(work->step_slots);
+    if (!stopping()) rb_hs_forced_gc_step(work->step_slots);
 }
 
 static uint32_t
@@ -158,24 +144,30 @@ step_until(struct work *work, uint64_t until)
     return true;
 }
 
-static enum hs_asked_last
-ask_for_major(void)
+static enum hs_forced_last
+force_major(void)
 {
     struct work work = {.step_slots = step_slots()};
-    if (rb_hs_majors_ended() != ended_before) return HS_ASKED_NOT_NEEDED;
-    if (!rb_hs_asked_affordable_p()) return HS_ASKED_OVER_BUDGET;
-    if (!begin_until(&work, deadline(START_MS, 4))) return HS_ASKED_NO_SAFE_POINT;
-    if (!work.begun) return HS_ASKED_REFUSED;
-    return step_until(&work, deadline(MARK_MS, 2)) ? HS_ASKED_ENDED : HS_ASKED_UNFINISHED;
+    if (rb_hs_majors_ended() != ended_before) return HS_FORCED_NOT_NEEDED;
+    if (!rb_hs_forced_gc_due_p(rb_hs_options.diagnose_ppm)) return HS_FORCED_OVER_BUDGET;
+    if (!begin_until(&work, deadline(START_MS, 4))) return HS_FORCED_NO_SAFE_POINT;
+    if (!work.begun) return HS_FORCED_REFUSED;
+    return step_until(&work, deadline(MARK_MS, 2)) ? HS_FORCED_ENDED : HS_FORCED_UNFINISHED;
 }
 
 static void
 major_before_profile(void)
 {
-    if (!rb_hs_options.gc_ppm) return;
-    rb_hs_asked_note(first_of_child ? HS_ASKED_NONE : ask_for_major());
+    if (!rb_hs_options.diagnose_ppm) return;
+    rb_hs_forced_note(first_of_child ? HS_FORCED_NONE : force_major());
     first_of_child = false;
     ended_before = rb_hs_majors_ended();
+}
+
+static unsigned
+walk_if_paid(void)
+{
+    return rb_hs_forced_walk_due_p(rb_hs_options.diagnose_ppm) ? HS_WITH_HOLDERS : 0;
 }
 
 /* -- saving ---------------------------------------------------------------- */
@@ -199,7 +191,7 @@ save_periodic(void)
     uint32_t keep = rb_hs_options.keep;
     major_before_profile();
     rb_hs_name_at_safe_point(NAMES_MS);
-    if (rb_hs_output_save(&output, "", rb_hs_walk_due_p() ? HS_WITH_HOLDERS : 0, &periodic.stopping) != 0 || !keep) return;
+    if (rb_hs_output_save(&output, "", walk_if_paid(), &periodic.stopping) != 0 || !keep) return;
     if (periodic.written && periodic.written_capacity != keep) forget_written();    /* a #! line has changed it */
     if (!periodic.written) {
         periodic.written_capacity = keep;
@@ -270,10 +262,10 @@ watch_memory(const struct timespec *now)
     struct hs_output output;
     rb_hs_name_at_safe_point(NAMES_MS);
     if (rb_hs_output_save(&output, "-at-rss", HS_MAY_HOLD_UP, NULL) == 0) {
-        /* Who keeps it takes time and memory: with that it is written once more, if the process lives to see it. */
+        /* A heap walk takes time and memory: with that it is written once more, if the process lives to see it. */
         struct hs_output again = output;
-        bool walk = rb_hs_options.why || rb_hs_options.why_ppm;
-        if (walk) rb_hs_output_save_again(&again, HS_MAY_HOLD_UP | HS_WITH_HOLDERS, &periodic.stopping);
+        unsigned walk = walk_if_paid();
+        if (walk) rb_hs_output_save_again(&again, HS_MAY_HOLD_UP | walk, &periodic.stopping);
         periodic.at_rss_saved = true;
         rb_hs_output_announce(&output, why);
     }
@@ -377,8 +369,6 @@ rb_hs_periodic_start(void)
         (!options->every && !options->at_rss_percent && !options->at_rss_bytes)) {
         return;
     }
-    begin_majors();
-    rb_hs_walks_begin();
     if (!made) rb_hs_make_condition(&periodic.changed);
     made = true;
     int error = 0;
@@ -427,7 +417,7 @@ rb_hs_periodic_after_fork(void)
 {
     pthread_mutex_init(&periodic.mutex, NULL);
     rb_hs_make_condition(&periodic.changed);
-    majors_after_fork();
+    first_of_child = true;
     bool was_running = periodic.running;
     periodic.running = false;
     periodic.short_of_memory = periodic.at_rss_saved = periodic.at_rss_failed = false;

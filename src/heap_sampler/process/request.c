@@ -4,7 +4,6 @@
 #include "heap_sampler/base/memory.h"
 #include "heap_sampler/process/safe_point.h"
 #include "heap_sampler/profile/buffer.h"
-#include "heap_sampler/profile/delta.h"
 #include "heap_sampler/profile/formats.h"
 #include "heap_sampler/profile/profile.h"
 #include "heap_sampler/profile/snapshot.h"
@@ -16,9 +15,7 @@
 static int
 encode(struct hs_request *request, struct hs_profile *profile)
 {
-    int error = request->add_meta ? request->add_meta(profile, request->data) : 0;
-    if (!error && request->since) error = rb_hs_profile_subtract(profile, request->since);
-    if (!error) error = rb_hs_encode_for(profile, request->format, request->first, &request->out);
+    int error = rb_hs_encode_for(profile, request->format, request->first, &request->out);
     if (!error && request->out.failed) error = ENOMEM;
     request->samples = profile->meta.live_samples;
     return error;
@@ -41,7 +38,7 @@ rb_hs_request_begin(struct hs_request *request, struct hs_memory_part *part)
 {
     struct hs_memory_part *before = rb_hs_memory_noted();
     rb_hs_memory_note_snapshots(part);
-    request->begun = rb_hs_snapshot_begin(request->session, request->flags, 0);
+    request->begun = rb_hs_snapshot_begin(request->session, request->flags | HS_FORCED, 0);
     rb_hs_memory_note_snapshots(before);
 }
 
@@ -85,8 +82,6 @@ rb_hs_request_serve(struct hs_request *request)
 {
     struct hs_profile *profile = take(request);
     if (!profile) return session_on_p(request->session) ? ENOMEM : ESRCH;
-    request->walk_ns = profile->holders.refusal ? profile->holders.ns : profile->holders.cpu_ns;
-    request->hold_up_ns = profile->holders.hold_up_ns;
     int error = encode(request, profile);
     rb_hs_snapshot_free(profile);
     if (error) rb_hs_buffer_free(&request->out);

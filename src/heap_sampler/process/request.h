@@ -19,22 +19,16 @@ struct hs_request {
     const volatile bool *stopping;      /* who keeps it is not waited for any more; may be NULL */
     enum hs_format format;      /* of `out` */
     enum hs_shown_first first;
-    const struct hs_profile *since;     /* what has changed since this one is wanted; may be NULL */
-    int (*add_meta)(struct hs_profile *profile, void *data);   /* adds to it before it is encoded; 0, or an errno value; may be NULL */
-    void *data;
     struct hs_snapshot *begun;  /* by rb_hs_request_begin(), and worked on until it is complete; NULL: it is begun here */
     /* answered */
     struct hs_buffer out;       /* rb_hs_buffer_free() is the caller's; empty after an error */
     uint64_t samples;           /* live ones */
-    /* Of who keeps it: the child's CPU time, or all its time where it gave no answer; and so long Ruby code stood still. 0: there
-     * was no child. */
-    uint64_t walk_ns, hold_up_ns;
 };
 
 /* The part that who keeps it needs at a safe point: then request->begun is there, or NULL where there is no memory. Its memory is
  * counted in `part` (base/memory.h). [gvl] */
 void rb_hs_request_begin(struct hs_request *request, struct hs_memory_part *part);
-/* 0, or an errno value: ENOMEM, ESRCH where the session is over, ESTALE where `since` is of another. [any] */
+/* 0, or an errno value: ENOMEM, ESRCH where the session is over. [any] */
 int rb_hs_request_serve(struct hs_request *request);
 
 #endif

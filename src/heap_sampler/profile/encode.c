@@ -1,17 +1,15 @@
 /*
  * What the encoders of profiles share: a check before they trust an index,
- * rounding, walking a stack, and texts.  A text is any bytes (a Ruby method
+ * rounding, and texts.  A text is any bytes (a Ruby method
  * may be called "\xff"), every format we write is UTF-8.
  */
 #include "heap_sampler/profile/encode.h"
-#include "heap_sampler/base/memory.h"
 #include "heap_sampler/base/texts.h"
 #include "heap_sampler/profile/buffer.h"
 #include "heap_sampler/profile/profile.h"
 #include "heap_sampler/stacks/stack_table.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -26,7 +24,7 @@ rb_hs_profile_check(const struct hs_profile *profile)
     }
     for (uint32_t i = 1; i < profile->node_count; i++) {
         const struct hs_node *node = &profile->nodes[i];
-        if (node->parent >= profile->node_count) return EINVAL;
+        if (node->parent >= i) return EINVAL;   /* so no stack is endless */
         if (node->frame >= profile->frame_count) return EINVAL;
     }
     for (size_t i = 0; i < profile->row_count; i++) {
@@ -59,44 +57,14 @@ rb_hs_round(double value)
     /* 2^63, which a double holds exactly; llround(3) is undefined from there on */
     const double limit = 9223372036854775808.0;
 
-    if (isnan(value)) return 0;
-    if (value >= limit) return INT64_MAX;
-    if (value < -limit) return INT64_MIN;
-    return llround(value);
+    if (!(value > 0)) return 0;         /* not-a-number, too */
+    return value >= limit ? INT64_MAX : llround(value);
 }
 
 int64_t
 rb_hs_saturate(uint64_t value)
 {
     return value > INT64_MAX ? INT64_MAX : (int64_t)value;
-}
-
-int
-rb_hs_stack_read(struct hs_stack *stack, const struct hs_profile *profile, uint32_t node)
-{
-    stack->depth = 0;
-    for (; node; node = profile->nodes[node].parent) {
-        /* deeper than there are nodes: the parents run in a circle */
-        if (stack->depth >= profile->node_count) return EINVAL;
-        if (stack->depth == stack->capacity) {
-            uint32_t capacity = stack->capacity ? stack->capacity * 2 : 64;
-            if (capacity < stack->capacity) return ENOMEM;
-            uint32_t *frames = rb_hs_realloc(HS_MEM_SNAPSHOTS, stack->frames,
-                                             (size_t)capacity * sizeof(*frames));
-            if (!frames) return ENOMEM;
-            stack->frames = frames;
-            stack->capacity = capacity;
-        }
-        stack->frames[stack->depth++] = profile->nodes[node].frame;
-    }
-    return 0;
-}
-
-void
-rb_hs_stack_free(struct hs_stack *stack)
-{
-    rb_hs_free(HS_MEM_SNAPSHOTS, stack->frames);
-    memset(stack, 0, sizeof(*stack));
 }
 
 /* The ranges of RFC 3629: no overlong form, no surrogate, nothing past U+10FFFF. */

@@ -4,8 +4,10 @@
  * What the encoders of profiles share: private to encode_*.c.
  * No MRI header. [any]
  */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "heap_sampler/base/fields.h"
 #include "heap_sampler/base/texts.h"
 #include "heap_sampler/profile/buffer.h"
 #include "heap_sampler/profile/profile.h"
@@ -16,24 +18,60 @@
 /* Stands for an empty label. */
 #define HS_NO_LABEL "(unknown)"
 
+/* Addresses of frames that are no native code: src/lib/heap_sample/pprof/addresses.rb has the same. */
+#define HS_RUBY_CODE (UINT64_C(1) << 62)
+#define HS_RUBY_CODE_SIZE (UINT64_C(1) << 53)
+
 /* 0, or EINVAL if an index of the profile points outside its arrays. */
 int rb_hs_profile_check(const struct hs_profile *profile);
 
-/* To the nearest integer, halves away from zero; what does not fit saturates. */
+/* To the nearest integer, halves up; what does not fit saturates, what is negative is 0. */
 int64_t rb_hs_round(double value);
 int64_t rb_hs_saturate(uint64_t value);
 
+/*
+ * Protobuf: a message is a run of fields; a field is a tag (number and wire type) and
+ * either a varint or a length and that many bytes.
+ */
+void rb_hs_put_varint(struct hs_buffer *out, uint64_t value);
+/* Even where it is 0. */
+void rb_hs_put_number(struct hs_buffer *out, uint32_t field, uint64_t value);
+/* A field that is bytes: what is appended between the two calls, of which the second gets what the first returned. The
+ * buffer passes nothing on. */
+size_t rb_hs_open_message(struct hs_buffer *out, uint32_t field);
+void rb_hs_close_message(struct hs_buffer *out, size_t at);
 
-/* A stack's frames, leaf first.  Starts zeroed, is reused, freed at the end. */
-struct hs_stack {
-    uint32_t *frames;
-    uint32_t depth, capacity;
+/*
+ * An object with the fields of base/fields.h: as JSON, or as a message of protobuf. Where nothing is known of a field, it
+ * is null in JSON, and not there in a message.
+ */
+struct hs_object {
+    struct hs_buffer *out;
+    bool json;
 };
 
-/* EINVAL: the node's parents do not lead to the root.  ENOMEM.  The profile
- * must have passed rb_hs_profile_check(). */
-int rb_hs_stack_read(struct hs_stack *stack, const struct hs_profile *profile, uint32_t node);
-void rb_hs_stack_free(struct hs_stack *stack);
+void rb_hs_put(const struct hs_object *object, enum hs_field field, uint64_t value);
+void rb_hs_put_null(const struct hs_object *object, enum hs_field field);
+/* 0: it is not known. */
+void rb_hs_put_or_null(const struct hs_object *object, enum hs_field field, uint64_t value);
+void rb_hs_put_flag(const struct hs_object *object, enum hs_field field, bool value);
+void rb_hs_put_text(const struct hs_object *object, enum hs_field field, struct hs_text text);
+/* Of a buffer with so many bytes, or of a C string with SIZE_MAX; "": it is not known. */
+void rb_hs_put_text_or_null(const struct hs_object *object, enum hs_field field, const char *text, size_t most);
+/* An object within it. */
+size_t rb_hs_open(const struct hs_object *object, enum hs_field field);
+void rb_hs_close(const struct hs_object *object, size_t at);
+/* A list, of texts or of objects, which rb_hs_close ends. */
+void rb_hs_open_list(const struct hs_object *object, enum hs_field list);
+void rb_hs_put_element(const struct hs_object *object, enum hs_field list, struct hs_text text);
+size_t rb_hs_open_element(const struct hs_object *object, enum hs_field list);
+void rb_hs_close_list(const struct hs_object *object);
+/* Around the whole. */
+void rb_hs_open_json(const struct hs_object *object);
+void rb_hs_close_json(const struct hs_object *object);
+
+/* What a walk found, or why there was none: the field `kept`. */
+void rb_hs_put_kept(const struct hs_object *object, const struct hs_profile *profile);
 
 /* How many bytes the valid UTF-8 character at `ptr` has; 0: it is not one. */
 size_t rb_hs_utf8_length(const char *ptr, size_t len);

@@ -1,9 +1,9 @@
 /*
- * What is known about a profile, as one JSON object, which pprof files carry as
- * their comment.  doc/format.md freezes the names of the object's fields.
+ * What is known about a profile: the message Meta of a file (doc/heap_sampler.proto), and the same as a JSON object, as
+ * which Ruby gets it.  And the answers of the control socket, which have parts of it, as JSON.
  *
  * Integers are written in full.  Times in nanoseconds lose their last digits
- * in a reader whose numbers are doubles; the two values that must not (they
+ * in a reader of JSON whose numbers are doubles; the two values that must not (they
  * are compared, or typed in again) are strings.
  */
 #include "heap_sampler/account/account.h"
@@ -19,175 +19,128 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { NS_PER_MS = 1000000 };
 
-static void
-append_name(struct hs_buffer *out, const char *name)
-{
-    rb_hs_buffer_printf(out, "\"%s\":", name);
-}
-
-/* A field, and the comma after it. */
-static void
-append_number(struct hs_buffer *out, const char *name, uint64_t value)
-{
-    rb_hs_buffer_printf(out, "\"%s\":%" PRIu64 ",", name, value);
-}
-
-/* The same where 0 says that there is none. */
-static void
-append_number_or_null(struct hs_buffer *out, const char *name, uint64_t value)
-{
-    if (value) {
-        append_number(out, name, value);
-        return;
-    }
-    rb_hs_buffer_printf(out, "\"%s\":null,", name);
-}
-
-/* In place of the last comma. */
-static void
-end_with(struct hs_buffer *out, const char *text)
-{
-    if (!out->failed && out->len && out->ptr[out->len - 1] == ',') out->len--;
-    rb_hs_buffer_puts(out, text);
-}
-
 /* Each is counted from the one before, the first from zero: small numbers, which compress well. */
 static void
-append_gc_times(struct hs_buffer *out, const struct hs_gc_times *times)
+append_gc_times(const struct hs_object *object, const struct hs_gc_times *times)
 {
     struct hs_gc_time before = {0};
-    append_name(out, "times");
-    rb_hs_buffer_puts(out, "[");
+    rb_hs_open_list(object, HS_F_times);
+    size_t at = object->json ? 0 : rb_hs_open_message(object->out, HS_F_times);
     for (uint32_t i = 0; i < times->count && i < HS_GC_TIMES; i++) {
         const struct hs_gc_time *time = &times->list[i];
-        rb_hs_buffer_printf(out, "[%" PRIu32 ",%" PRIu64 ",%" PRIu32 "],", time->gc - before.gc,
-                            time->ns / NS_PER_MS - before.ns / NS_PER_MS, time->majors - before.majors);
+        uint64_t steps[] = {time->gc - before.gc, time->ns / NS_PER_MS - before.ns / NS_PER_MS, time->majors - before.majors};
+        for (int n = 0; n < 3 && !object->json; n++) rb_hs_put_varint(object->out, steps[n]);
+        if (object->json) rb_hs_buffer_printf(object->out, "[%" PRIu64 ",%" PRIu64 ",%" PRIu64 "],", steps[0], steps[1], steps[2]);
         before = *time;
     }
-    end_with(out, "],");
+    if (object->json) rb_hs_close_list(object);
+    else rb_hs_close_message(object->out, at);
 }
 
-static const char *const asked_last[] = {
-    [HS_ASKED_NONE] = "none",
-    [HS_ASKED_ENDED] = "ended",
-    [HS_ASKED_UNFINISHED] = "unfinished",
-    [HS_ASKED_NOT_NEEDED] = "not_needed",
-    [HS_ASKED_OVER_BUDGET] = "over_budget",
-    [HS_ASKED_NO_SAFE_POINT] = "no_safe_point",
-    [HS_ASKED_REFUSED] = "refused",
+static void
+append_gc(const struct hs_object *object, const struct hs_profile_meta *meta)
+{
+    size_t at = rb_hs_open(object, HS_F_gc);
+    rb_hs_put(object, HS_F_count, meta->gc_count);
+    rb_hs_put(object, HS_F_minor, meta->gc_minor);
+    rb_hs_put(object, HS_F_major, meta->gc_major);
+    rb_hs_put_or_null(object, HS_F_last_minor_ns, meta->last_minor_ns);
+    rb_hs_put_or_null(object, HS_F_last_major_ns, meta->last_major_ns);
+    rb_hs_put_or_null(object, HS_F_last_major_gc, meta->last_major_gc);
+    append_gc_times(object, &meta->gc_times);
+    rb_hs_close(object, at);
+}
+
+static const char *const forced_last[] = {
+    [HS_FORCED_NONE] = "none",
+    [HS_FORCED_ENDED] = "ended",
+    [HS_FORCED_UNFINISHED] = "unfinished",
+    [HS_FORCED_NOT_NEEDED] = "not_needed",
+    [HS_FORCED_OVER_BUDGET] = "over_budget",
+    [HS_FORCED_NO_SAFE_POINT] = "no_safe_point",
+    [HS_FORCED_REFUSED] = "refused",
 };
 
 static void
-append_asked(struct hs_buffer *out, const struct hs_asked_gcs *asked)
+append_forced(const struct hs_object *object, const struct hs_profile_meta *meta)
 {
-    append_name(out, "asked");
-    if (!asked->limit_ppm) {
-        rb_hs_buffer_puts(out, "null,");
-        return;
-    }
-    rb_hs_buffer_puts(out, "{");
-    append_number(out, "limit_ppm", asked->limit_ppm);
-    append_number(out, "count", asked->count);
-    append_number(out, "ns", asked->ns);
-    append_number(out, "of_ns", asked->of_ns);
-    bool known = (size_t)asked->last < sizeof(asked_last) / sizeof(*asked_last);
-    rb_hs_buffer_printf(out, "\"last\":\"%s\"},", asked_last[known ? asked->last : HS_ASKED_NONE]);
+    const struct hs_forced *forced = &meta->forced;
+    size_t at = rb_hs_open(object, HS_F_forced);
+    rb_hs_put(object, HS_F_limit_ppm, meta->diagnose_ppm);
+    rb_hs_put(object, HS_F_gcs, forced->gcs);
+    rb_hs_put(object, HS_F_gc_ns, forced->gc_ns);
+    rb_hs_put(object, HS_F_walks, forced->walks);
+    rb_hs_put(object, HS_F_walk_ns, forced->walk_ns);
+    rb_hs_put(object, HS_F_longest_stop_ns, forced->stop_ns);
+    rb_hs_put(object, HS_F_of_ns, forced->of_ns);
+    bool known = (size_t)forced->last < sizeof(forced_last) / sizeof(*forced_last);
+    rb_hs_put_text(object, HS_F_last, rb_hs_text_of(forced_last[known ? forced->last : HS_FORCED_NONE]));
+    rb_hs_close(object, at);
 }
 
 static void
-append_gc(struct hs_buffer *out, const struct hs_profile_meta *meta)
+append_settings(const struct hs_object *object, const struct hs_profile_meta *meta)
 {
-    append_name(out, "gc");
-    rb_hs_buffer_puts(out, "{");
-    append_number(out, "count", meta->gc_count);
-    append_number(out, "minor", meta->gc_minor);
-    append_number(out, "major", meta->gc_major);
-    append_number_or_null(out, "last_minor_ns", meta->last_minor_ns);
-    append_number_or_null(out, "last_major_ns", meta->last_major_ns);
-    append_number_or_null(out, "last_major_gc", meta->last_major_gc);
-    append_gc_times(out, &meta->gc_times);
-    append_asked(out, &meta->asked);
-    end_with(out, "},");
+    size_t at = rb_hs_open(object, HS_F_settings);
+    rb_hs_put(object, HS_F_interval, meta->interval);
+    rb_hs_put(object, HS_F_first_interval, meta->first_interval);
+    rb_hs_put(object, HS_F_interval_changes, meta->interval_changes);
+    rb_hs_put(object, HS_F_thinnings, meta->thinnings);
+    rb_hs_put_flag(object, HS_F_interval_auto, meta->interval_auto);
+    rb_hs_put_or_null(object, HS_F_max_samples, meta->max_samples);
+    rb_hs_put(object, HS_F_max_depth, meta->max_depth);
+    rb_hs_put(object, HS_F_only_n, meta->only_n);
+    char seed[24] = "";
+    if (meta->seeded) snprintf(seed, sizeof(seed), "%" PRIu64, meta->seed);
+    rb_hs_put_text_or_null(object, HS_F_seed, seed, sizeof(seed));
+    rb_hs_close(object, at);
 }
 
 static void
-append_settings(struct hs_buffer *out, const struct hs_profile_meta *meta)
+append_drops(const struct hs_object *object, const struct hs_profile_meta *meta)
 {
-    append_name(out, "settings");
-    rb_hs_buffer_puts(out, "{");
-    append_number(out, "interval", meta->interval);
-    append_number(out, "first_interval", meta->first_interval);
-    append_number(out, "interval_changes", meta->interval_changes);
-    append_number(out, "thinnings", meta->thinnings);
-    rb_hs_buffer_printf(out, "\"interval_auto\":%s,", meta->interval_auto ? "true" : "false");
-    append_number_or_null(out, "max_samples", meta->max_samples);
-    append_number(out, "max_depth", meta->max_depth);
-    append_number(out, "only_n", meta->only_n);
-    if (meta->seeded) {
-        rb_hs_buffer_printf(out, "\"seed\":\"%" PRIu64 "\",", meta->seed);
-    }
-    else {
-        rb_hs_buffer_puts(out, "\"seed\":null,");
-    }
-    end_with(out, "},");
+    size_t at = rb_hs_open(object, HS_F_drops);
+    rb_hs_put(object, HS_F_samples, meta->drop_samples);
+    rb_hs_put(object, HS_F_stacks, meta->drop_stacks);
+    rb_hs_put(object, HS_F_frames, meta->drop_frames);
+    rb_hs_put(object, HS_F_classes, meta->drop_classes);
+    rb_hs_put(object, HS_F_moves, meta->drop_moves);
+    rb_hs_close(object, at);
 }
 
 static void
-append_drops(struct hs_buffer *out, const struct hs_profile_meta *meta)
-{
-    append_name(out, "drops");
-    rb_hs_buffer_puts(out, "{");
-    append_number(out, "samples", meta->drop_samples);
-    append_number(out, "stacks", meta->drop_stacks);
-    append_number(out, "frames", meta->drop_frames);
-    append_number(out, "classes", meta->drop_classes);
-    append_number(out, "moves", meta->drop_moves);
-    end_with(out, "},");
-}
-
-static void
-append_heap_use(struct hs_buffer *out, const struct hs_heap_use *use)
+append_heap_use(const struct hs_object *object, const struct hs_heap_use *use)
 {
     if (!use->known) {
-        rb_hs_buffer_puts(out, "\"pages\":null,\"pinned_pages\":null,\"held_slots\":null,\"compact_bytes\":null,");
+        static const enum hs_field fields[] = {HS_F_pages, HS_F_pinned_pages, HS_F_held_slots, HS_F_compact_bytes};
+        for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++) rb_hs_put_null(object, fields[i]);
         return;
     }
-    append_number(out, "pages", use->pages);
-    append_number(out, "pinned_pages", use->pinned_pages);
-    append_number(out, "held_slots", use->free_slots);
-    append_number(out, "compact_bytes", rb_hs_heap_spare_pages(use) * HS_BODY_BYTES);
+    rb_hs_put(object, HS_F_pages, use->pages);
+    rb_hs_put(object, HS_F_pinned_pages, use->pinned_pages);
+    rb_hs_put(object, HS_F_held_slots, use->free_slots);
+    rb_hs_put(object, HS_F_compact_bytes, rb_hs_heap_spare_pages(use) * HS_BODY_BYTES);
 }
 
 static void
-append_heaps(struct hs_buffer *out, const struct hs_profile_meta *meta)
+append_heaps(const struct hs_object *object, const struct hs_profile_meta *meta)
 {
-    append_name(out, "heaps");
-    rb_hs_buffer_puts(out, "[");
+    rb_hs_open_list(object, HS_F_heaps);
     for (uint32_t i = 0; i < meta->heaps && i < HS_HEAPS_MAX; i++) {
-        rb_hs_buffer_puts(out, "{");
-        append_number(out, "slot_size", meta->heap[i].slot_size);
-        append_number(out, "total_slots", meta->heap[i].total_slots);
-        append_number(out, "live_slots", meta->heap[i].live_slots);
-        append_number(out, "live_at_start", meta->heap[i].live_at_start);
-        append_heap_use(out, &meta->heap[i].use);
-        end_with(out, "},");
+        size_t at = rb_hs_open_element(object, HS_F_heaps);
+        rb_hs_put(object, HS_F_slot_size, meta->heap[i].slot_size);
+        rb_hs_put(object, HS_F_total_slots, meta->heap[i].total_slots);
+        rb_hs_put(object, HS_F_live_slots, meta->heap[i].live_slots);
+        rb_hs_put(object, HS_F_live_at_start, meta->heap[i].live_at_start);
+        append_heap_use(object, &meta->heap[i].use);
+        rb_hs_close(object, at);
     }
-    end_with(out, "],");
-}
-
-static void
-append_text(struct hs_buffer *out, const char *name, const char *text, size_t most)
-{
-    size_t len = strnlen(text, most);
-
-    append_name(out, name);
-    if (len) rb_hs_append_json(out, (struct hs_text){text, (uint32_t)len});
-    else rb_hs_buffer_puts(out, "null");
-    rb_hs_buffer_puts(out, ",");
+    rb_hs_close_list(object);
 }
 
 static const char *
@@ -203,229 +156,252 @@ malloc_state(enum hs_malloc_state state)
 }
 
 static void
-append_malloc(struct hs_buffer *out, const struct hs_profile_meta *meta)
+append_malloc(const struct hs_object *object, const struct hs_profile_meta *meta)
 {
     const struct hs_malloc_meta *side = &meta->malloc;
 
-    rb_hs_buffer_printf(out, "\"malloc\":{\"state\":\"%s\",", malloc_state(side->state));
-    append_number_or_null(out, "interval", side->interval);
-    append_number_or_null(out, "first_interval", side->first_interval);
-    append_number(out, "interval_changes", side->interval_changes);
-    append_number(out, "thinnings", side->thinnings);
-    rb_hs_buffer_printf(out, "\"interval_auto\":%s,", side->automatic ? "true" : "false");
-    append_text(out, "allocator", side->allocator, sizeof(side->allocator));
-    append_text(out, "missing", side->missing, sizeof(side->missing));
-    end_with(out, "},");
-    rb_hs_buffer_printf(out, "\"memsize\":%s,", meta->memsize ? "true" : "false");
+    size_t at = rb_hs_open(object, HS_F_malloc);
+    rb_hs_put_text(object, HS_F_state, rb_hs_text_of(malloc_state(side->state)));
+    rb_hs_put_or_null(object, HS_F_interval, side->interval);
+    rb_hs_put_or_null(object, HS_F_first_interval, side->first_interval);
+    rb_hs_put(object, HS_F_interval_changes, side->interval_changes);
+    rb_hs_put(object, HS_F_thinnings, side->thinnings);
+    rb_hs_put_flag(object, HS_F_interval_auto, side->automatic);
+    rb_hs_put_text_or_null(object, HS_F_allocator, side->allocator, sizeof(side->allocator));
+    rb_hs_put_text_or_null(object, HS_F_missing, side->missing, sizeof(side->missing));
+    rb_hs_close(object, at);
+    rb_hs_put_flag(object, HS_F_memsize, meta->memsize);
 }
 
 /* The same where a value may not be known. */
 static void
-append_fields(struct hs_buffer *out, const struct hs_account_field *fields, size_t count)
+append_fields(const struct hs_object *object, const struct hs_account_field *fields, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        if (fields[i].known) {
-            append_number(out, fields[i].name, fields[i].value);
-        }
-        else {
-            append_number_or_null(out, fields[i].name, 0);
-        }
+        if (fields[i].known) rb_hs_put(object, fields[i].field, fields[i].value);
+        else rb_hs_put_null(object, fields[i].field);
     }
 }
 
 static void
-append_account(struct hs_buffer *out, const char *name, const struct hs_account *account)
+append_account(const struct hs_object *object, enum hs_field field, const struct hs_account *account)
 {
     struct hs_account_field fields[HS_ACCOUNT_FIELDS], jemalloc[HS_JEMALLOC_FIELDS];
-    append_name(out, name);
     if (!account->taken_ns) {
-        rb_hs_buffer_puts(out, "null,");
+        rb_hs_put_null(object, field);
         return;
     }
     rb_hs_account_fields(account, fields);
     rb_hs_jemalloc_fields(account, jemalloc);
-    rb_hs_buffer_puts(out, "{");
-    append_number(out, "taken_ns", account->taken_ns);
-    append_number(out, "cost_ns", account->cost_ns);
-    append_fields(out, fields, HS_ACCOUNT_FIELDS);
-    append_name(out, "allocator");
-    rb_hs_append_json(out, (struct hs_text){account->allocator, strnlen(account->allocator, sizeof(account->allocator))});
-    rb_hs_buffer_puts(out, ",");
-    append_name(out, "jemalloc");
-    rb_hs_buffer_puts(out, account->jemalloc ? "{" : "null");
+    size_t at = rb_hs_open(object, field);
+    rb_hs_put(object, HS_F_taken_ns, account->taken_ns);
+    rb_hs_put(object, HS_F_cost_ns, account->cost_ns);
+    append_fields(object, fields, HS_ACCOUNT_FIELDS);
+    rb_hs_put_text(object, HS_F_allocator, (struct hs_text){account->allocator, strnlen(account->allocator, sizeof(account->allocator))});
     if (account->jemalloc) {
-        append_fields(out, jemalloc, HS_JEMALLOC_FIELDS);
-        end_with(out, "}");
+        size_t within = rb_hs_open(object, HS_F_jemalloc);
+        append_fields(object, jemalloc, HS_JEMALLOC_FIELDS);
+        rb_hs_close(object, within);
     }
-    rb_hs_buffer_puts(out, "},");
+    else {
+        rb_hs_put_null(object, HS_F_jemalloc);
+    }
+    rb_hs_close(object, at);
 }
 
 static void
-append_population(struct hs_buffer *out, const struct hs_census *census, enum hs_alive_kind kind, const struct hs_population *population)
+append_population(const struct hs_object *object, const struct hs_census *census, enum hs_alive_kind kind, const struct hs_population *population)
 {
-    append_number(out, "count", population->count);
+    rb_hs_put(object, HS_F_count, population->count);
     for (int state = 0; state < HS_ALIVE_STATES; state++) {
         if (!rb_hs_alive_state_p(kind, (enum hs_alive_state)state)) continue;
-        append_number(out, rb_hs_alive_state_name((enum hs_alive_state)state), population->states[state]);
+        rb_hs_put(object, rb_hs_alive_state_field((enum hs_alive_state)state), population->states[state]);
     }
-    if (census->stacks_known) append_number(out, "stacks", population->stacks);
-    else rb_hs_buffer_puts(out, "\"stacks\":null,");
+    if (census->stacks_known) rb_hs_put(object, HS_F_stacks, population->stacks);
+    else rb_hs_put_null(object, HS_F_stacks);
 }
 
 static void
-append_birthplace(struct hs_buffer *out, const struct hs_census *census, const struct hs_birthplace *place)
+append_birthplace(const struct hs_object *object, const struct hs_census *census, const struct hs_birthplace *place)
 {
-    rb_hs_buffer_puts(out, "{");
-    append_name(out, "path");
-    rb_hs_append_json(out, place->path);
-    rb_hs_buffer_puts(out, ",");
-    append_number_or_null(out, "line", place->line);
-    append_population(out, census, place->kind, &place->population);
-    end_with(out, "},");
+    size_t at = rb_hs_open_element(object, HS_F_made);
+    rb_hs_put_text(object, HS_F_path, place->path);
+    rb_hs_put_or_null(object, HS_F_line, place->line);
+    append_population(object, census, place->kind, &place->population);
+    rb_hs_close(object, at);
 }
 
 static void
-append_kind(struct hs_buffer *out, const char *name, const struct hs_census *census, enum hs_alive_kind kind)
+append_kind(const struct hs_object *object, enum hs_field field, const struct hs_census *census, enum hs_alive_kind kind)
 {
-    append_name(out, name);
-    rb_hs_buffer_puts(out, "{");
-    append_population(out, census, kind, &census->of[kind]);
-    append_name(out, "made");
-    rb_hs_buffer_puts(out, "[");
+    size_t at = rb_hs_open(object, field);
+    append_population(object, census, kind, &census->of[kind]);
+    rb_hs_open_list(object, HS_F_made);
     for (uint32_t i = 0; i < census->place_count; i++) {
-        if (census->places[i].kind == kind) append_birthplace(out, census, &census->places[i]);
+        if (census->places[i].kind == kind) append_birthplace(object, census, &census->places[i]);
     }
-    end_with(out, "]},");
+    rb_hs_close_list(object);
+    rb_hs_close(object, at);
 }
 
 static void
-append_alive(struct hs_buffer *out, const struct hs_census *census)
+append_alive(const struct hs_object *object, const struct hs_census *census)
 {
-    append_name(out, "alive");
     if (!census->taken) {
-        rb_hs_buffer_puts(out, "null,");
+        rb_hs_put_null(object, HS_F_alive);
         return;
     }
-    rb_hs_buffer_puts(out, "{");
-    append_kind(out, "threads", census, HS_THREADS);
-    append_kind(out, "fibers", census, HS_FIBERS);
-    end_with(out, "},");
+    size_t at = rb_hs_open(object, HS_F_alive);
+    append_kind(object, HS_F_threads, census, HS_THREADS);
+    append_kind(object, HS_F_fibers, census, HS_FIBERS);
+    rb_hs_close(object, at);
 }
 
 static void
-append_inherited(struct hs_buffer *out, const struct hs_inherited *inherited)
+append_inherited(const struct hs_object *object, const struct hs_inherited *inherited)
 {
-    append_name(out, "inherited");
     if (!inherited->known) {
         const char *missing = inherited->missing ? inherited->missing : "";
-        rb_hs_buffer_puts(out, "null,");
-        append_text(out, "inherited_missing", missing, strlen(missing));
+        rb_hs_put_null(object, HS_F_inherited);
+        rb_hs_put_text_or_null(object, HS_F_inherited_missing, missing, SIZE_MAX);
         return;
     }
-    rb_hs_buffer_puts(out, "{");
-    append_number(out, "bytes", inherited->bytes);
-    append_number(out, "unshared", inherited->unshared);
-    end_with(out, "},");
-    rb_hs_buffer_puts(out, "\"inherited_missing\":null,");
+    size_t at = rb_hs_open(object, HS_F_inherited);
+    rb_hs_put(object, HS_F_bytes, inherited->bytes);
+    rb_hs_put(object, HS_F_unshared, inherited->unshared);
+    rb_hs_close(object, at);
+    rb_hs_put_null(object, HS_F_inherited_missing);
 }
 
 static void
-append_items(struct hs_buffer *out, const struct hs_profile_meta *meta)
+append_process_start(const struct hs_object *object, uint64_t process_start)
 {
-    for (uint32_t i = 0; i < meta->item_count; i++) {
-        const struct hs_meta_item *item = &meta->items[i];
-        rb_hs_append_json(out, rb_hs_text_of(item->name));
-        rb_hs_buffer_printf(out, ":%s,", item->json);
-    }
+    char text[24];
+    snprintf(text, sizeof(text), "%016" PRIx64, process_start);
+    rb_hs_put_text(object, HS_F_process_start, rb_hs_text_of(text));
 }
 
 int
 rb_hs_encode_about(const struct hs_about *about, struct hs_buffer *out)
 {
-    rb_hs_buffer_puts(out, "{");
-    append_number(out, "protocol", 1);
-    append_number(out, "process_id", about->process_id);
-    rb_hs_buffer_printf(out, "\"process_start\":\"%016" PRIx64 "\",", about->process_start);
-    append_number_or_null(out, "parent_id", about->who.parent_id);
-    append_text(out, "title", about->who.title, sizeof(about->who.title));
-    append_text(out, "directory", about->who.directory, sizeof(about->who.directory));
-    append_text(out, "host", about->who.host, sizeof(about->who.host));
-    append_text(out, "deploy", about->deploy, strlen(about->deploy));
-    append_text(out, "ruby", about->ruby, strlen(about->ruby));
-    append_text(out, "http", about->http, strlen(about->http));
-    append_number(out, "taken_ns", about->taken_ns);
-    rb_hs_buffer_printf(out, "\"sampling\":%s,", about->sampling ? "true" : "false");
-    append_number_or_null(out, "started_ns", about->started_ns);
-    append_number_or_null(out, "interval", about->interval);
-    rb_hs_buffer_printf(out, "\"interval_auto\":%s,", about->interval_auto ? "true" : "false");
-    append_number_or_null(out, "every", about->every);
-    rb_hs_buffer_printf(out, "\"malloc\":{\"state\":\"%s\",", malloc_state(about->malloc.state));
-    append_number_or_null(out, "interval", about->malloc.interval);
-    append_text(out, "missing", about->malloc.missing, sizeof(about->malloc.missing));
-    end_with(out, "},");
-    append_account(out, "account", &about->account);
-    append_account(out, "account_at_start", &about->account_at_start);
-    end_with(out, "}");
+    const struct hs_object json = {out, true}, *object = &json;
+    rb_hs_open_json(object);
+    rb_hs_put(object, HS_F_protocol, 1);
+    rb_hs_put(object, HS_F_process_id, about->process_id);
+    append_process_start(object, about->process_start);
+    rb_hs_put_or_null(object, HS_F_parent_id, about->who.parent_id);
+    rb_hs_put_text_or_null(object, HS_F_title, about->who.title, sizeof(about->who.title));
+    rb_hs_put_text_or_null(object, HS_F_directory, about->who.directory, sizeof(about->who.directory));
+    rb_hs_put_text_or_null(object, HS_F_host, about->who.host, sizeof(about->who.host));
+    rb_hs_put_text_or_null(object, HS_F_deploy, about->deploy, SIZE_MAX);
+    rb_hs_put_text_or_null(object, HS_F_ruby, about->ruby, SIZE_MAX);
+    rb_hs_put(object, HS_F_taken_ns, about->taken_ns);
+    rb_hs_put_flag(object, HS_F_sampling, about->sampling);
+    rb_hs_put_or_null(object, HS_F_started_ns, about->started_ns);
+    rb_hs_put_or_null(object, HS_F_interval, about->interval);
+    rb_hs_put_flag(object, HS_F_interval_auto, about->interval_auto);
+    rb_hs_put_or_null(object, HS_F_every, about->every);
+    size_t at = rb_hs_open(object, HS_F_malloc);
+    rb_hs_put_text(object, HS_F_state, rb_hs_text_of(malloc_state(about->malloc.state)));
+    rb_hs_put_or_null(object, HS_F_interval, about->malloc.interval);
+    rb_hs_put_text_or_null(object, HS_F_missing, about->malloc.missing, sizeof(about->malloc.missing));
+    rb_hs_close(object, at);
+    append_account(object, HS_F_account, &about->account);
+    append_account(object, HS_F_account_at_start, &about->account_at_start);
+    rb_hs_close_json(object);
     return out->failed ? ENOMEM : 0;
 }
 
 static void
-append_gc_so_far(struct hs_buffer *out, const struct hs_gc_so_far *gc)
+append_gc_now(const struct hs_object *object, const struct hs_memory_now *now)
 {
-    append_name(out, "gc");
-    rb_hs_buffer_puts(out, "{");
-    append_number(out, "count", gc->count);
-    append_number(out, "minor", gc->minor);
-    append_number(out, "major", gc->major);
-    if (gc->timed) append_number(out, "ns", gc->ns);
-    else rb_hs_buffer_puts(out, "\"ns\":null");
-    end_with(out, "},");
+    size_t at = rb_hs_open(object, HS_F_gc);
+    rb_hs_put(object, HS_F_count, now->gc.count);
+    rb_hs_put(object, HS_F_minor, now->gc.minor);
+    rb_hs_put(object, HS_F_major, now->gc.major);
+    if (now->gc.timed) rb_hs_put(object, HS_F_ns, now->gc.ns);
+    else rb_hs_put_null(object, HS_F_ns);
+    rb_hs_put_or_null(object, HS_F_last_major_ns, now->gc.last_major_ns);
+    rb_hs_close(object, at);
+}
+
+static void
+append_heaps_now(const struct hs_object *object, const struct hs_memory_now *now)
+{
+    rb_hs_open_list(object, HS_F_heaps);
+    for (uint32_t i = 0; i < now->heaps; i++) {
+        size_t at = rb_hs_open_element(object, HS_F_heaps);
+        rb_hs_put(object, HS_F_slot_size, now->heap[i].slot_size);
+        rb_hs_put(object, HS_F_total_slots, now->heap[i].total_slots);
+        rb_hs_put(object, HS_F_live_slots, now->heap[i].live_slots);
+        rb_hs_close(object, at);
+    }
+    rb_hs_close_list(object);
+}
+
+static void
+append_sampler_now(const struct hs_object *object, const struct hs_memory_now *now)
+{
+    size_t at = rb_hs_open(object, HS_F_sampler);
+    rb_hs_put(object, HS_F_live_samples, now->sampler.live_samples);
+    rb_hs_put(object, HS_F_samples, now->sampler.samples);
+    rb_hs_put(object, HS_F_malloc_live_samples, now->sampler.malloc_live_samples);
+    rb_hs_put(object, HS_F_malloc_samples, now->sampler.malloc_samples);
+    rb_hs_put(object, HS_F_dropped_samples, now->sampler.dropped_samples);
+    rb_hs_put(object, HS_F_bytes, now->sampler.bytes);
+    rb_hs_put_or_null(object, HS_F_bytes_max, now->sampler.bytes_max);
+    rb_hs_put(object, HS_F_thread_ns, now->sampler.thread_ns);
+    rb_hs_close(object, at);
 }
 
 int
-rb_hs_encode_memory(const struct hs_account *account, const struct hs_account *at_start, const struct hs_census *census,
-                    const struct hs_gc_so_far *gc, struct hs_buffer *out)
+rb_hs_encode_memory(const struct hs_memory_now *now, struct hs_buffer *out)
 {
-    rb_hs_buffer_puts(out, "{");
-    append_account(out, "account", account);
-    append_account(out, "account_at_start", at_start);
-    append_alive(out, census);
-    append_gc_so_far(out, gc);
-    end_with(out, "}");
+    const struct hs_object json = {out, true}, *object = &json;
+    rb_hs_open_json(object);
+    append_account(object, HS_F_account, &now->account);
+    append_account(object, HS_F_account_at_start, &now->account_at_start);
+    append_alive(object, &now->census);
+    append_gc_now(object, now);
+    append_heaps_now(object, now);
+    append_sampler_now(object, now);
+    rb_hs_close_json(object);
     return out->failed ? ENOMEM : 0;
 }
 
 int
-rb_hs_encode_meta_json(const struct hs_profile_meta *meta, struct hs_buffer *out)
+rb_hs_encode_meta(const struct hs_profile *profile, bool as_json, struct hs_buffer *out)
 {
-    rb_hs_buffer_puts(out, "{");
-    append_number(out, "format", HS_FORMAT_VERSION);
-    rb_hs_buffer_puts(out, "\"generator\":\"heap_sampler\",\"ruby\":");
-    rb_hs_append_json(out, (struct hs_text){meta->ruby, strnlen(meta->ruby, sizeof(meta->ruby))});
-    rb_hs_buffer_puts(out, ",");
-    append_number(out, "process_id", meta->process_id);
-    rb_hs_buffer_printf(out, "\"process_start\":\"%016" PRIx64 "\",", meta->process_start);
-    append_number_or_null(out, "parent_id", meta->who.parent_id);
-    append_text(out, "title", meta->who.title, sizeof(meta->who.title));
-    append_text(out, "directory", meta->who.directory, sizeof(meta->who.directory));
-    append_text(out, "gemfile", meta->who.gemfile, sizeof(meta->who.gemfile));
-    append_text(out, "host", meta->who.host, sizeof(meta->who.host));
-    append_text(out, "deploy", meta->deploy, sizeof(meta->deploy));
-    append_number(out, "session", meta->session);
-    append_number(out, "started_ns", meta->started_ns);
-    append_number(out, "taken_ns", meta->taken_ns);
-    append_gc(out, meta);
-    append_settings(out, meta);
-    append_number(out, "live_samples", meta->live_samples);
-    append_drops(out, meta);
-    append_number(out, "own_bytes", meta->own_bytes);
-    append_heaps(out, meta);
-    append_malloc(out, meta);
-    append_account(out, "account", &meta->account);
-    append_account(out, "account_at_start", &meta->account_at_start);
-    append_alive(out, &meta->census);
-    append_inherited(out, &meta->inherited);
-    append_items(out, meta);
-    end_with(out, "}");
+    const struct hs_profile_meta *meta = &profile->meta;
+    const struct hs_object whole = {out, as_json}, *object = &whole;
+    rb_hs_open_json(object);
+    rb_hs_put(object, HS_F_format, HS_FORMAT_VERSION);
+    rb_hs_put_text(object, HS_F_generator, rb_hs_text_of("heap_sampler"));
+    rb_hs_put_text(object, HS_F_ruby, (struct hs_text){meta->ruby, strnlen(meta->ruby, sizeof(meta->ruby))});
+    rb_hs_put(object, HS_F_process_id, meta->process_id);
+    append_process_start(object, meta->process_start);
+    rb_hs_put_or_null(object, HS_F_parent_id, meta->who.parent_id);
+    rb_hs_put_text_or_null(object, HS_F_title, meta->who.title, sizeof(meta->who.title));
+    rb_hs_put_text_or_null(object, HS_F_directory, meta->who.directory, sizeof(meta->who.directory));
+    rb_hs_put_text_or_null(object, HS_F_gemfile, meta->who.gemfile, sizeof(meta->who.gemfile));
+    rb_hs_put_text_or_null(object, HS_F_host, meta->who.host, sizeof(meta->who.host));
+    rb_hs_put_text_or_null(object, HS_F_deploy, meta->deploy, sizeof(meta->deploy));
+    rb_hs_put(object, HS_F_session, meta->session);
+    rb_hs_put(object, HS_F_started_ns, meta->started_ns);
+    rb_hs_put(object, HS_F_taken_ns, meta->taken_ns);
+    append_gc(object, meta);
+    append_forced(object, meta);
+    append_settings(object, meta);
+    rb_hs_put(object, HS_F_live_samples, meta->live_samples);
+    append_drops(object, meta);
+    rb_hs_put(object, HS_F_own_bytes, meta->own_bytes);
+    append_heaps(object, meta);
+    append_malloc(object, meta);
+    append_account(object, HS_F_account, &meta->account);
+    append_account(object, HS_F_account_at_start, &meta->account_at_start);
+    append_alive(object, &meta->census);
+    append_inherited(object, &meta->inherited);
+    if (profile->asked_for_kept) rb_hs_put_kept(object, profile);
+    rb_hs_close_json(object);
     return out->failed ? ENOMEM : 0;
 }

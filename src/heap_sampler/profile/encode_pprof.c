@@ -1,12 +1,9 @@
 /*
  * pprof: a profile as profile.proto of github.com/google/pprof, encoded by
- * hand so that the VM depends on no protobuf library.  doc/format.md freezes
- * what is in it.
+ * hand so that the VM depends on no protobuf library.  doc/format.md describes
+ * what is in it, doc/heap_sampler.proto the fields that only our files have.
  *
- * A message is a run of fields; a field is a tag (number and wire type) and
- * either a varint or a length and that many bytes.  A field that is 0 or
- * empty is left out, as proto3 does.  A message within a message needs its
- * length first, hence the small buffers.  Strings are written once into a
+ * A field that is 0 or empty is left out, as proto3 does.  Strings are written once into a
  * table and named by their index; index 0 is "".
  *
  * Rows are written in one pass.  Functions, locations and strings that they
@@ -19,17 +16,16 @@
 #include "heap_sampler/holders/holders.h"
 #include "heap_sampler/profile/buffer.h"
 #include "heap_sampler/profile/encode.h"
+#include "heap_sampler/profile/file_rows.h"
 #include "heap_sampler/profile/formats.h"
 #include "heap_sampler/profile/profile.h"
 #include "heap_sampler/profile/row_columns.h"
 #include "heap_sampler/stacks/stack_table.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
-/* Field numbers of profile.proto. */
+/* Field numbers of profile.proto; from 1000 on our own. */
 enum {
     PROFILE_SAMPLE_TYPE = 1,
     PROFILE_SAMPLE = 2,
@@ -41,17 +37,17 @@ enum {
     PROFILE_DURATION_NANOS = 10,
     PROFILE_PERIOD_TYPE = 11,
     PROFILE_PERIOD = 12,
-    PROFILE_COMMENT = 13,
     PROFILE_DEFAULT_SAMPLE_TYPE = 14,
+    PROFILE_META = 1000,
+    PROFILE_REFERENCE = 1001,
     VALUE_TYPE_TYPE = 1,
     VALUE_TYPE_UNIT = 2,
     SAMPLE_LOCATION_ID = 1,
     SAMPLE_VALUE = 2,
     SAMPLE_LABEL = 3,
+    SAMPLE_ROW = 1000,
     LABEL_KEY = 1,
     LABEL_STR = 2,
-    LABEL_NUM = 3,
-    LABEL_NUM_UNIT = 4,
     MAPPING_ID = 1,
     MAPPING_MEMORY_START = 2,
     MAPPING_MEMORY_LIMIT = 3,
@@ -70,49 +66,58 @@ enum {
     FUNCTION_ID = 1,
     FUNCTION_NAME = 2,
     FUNCTION_SYSTEM_NAME = 3,
-    FUNCTION_FILENAME = 4
+    FUNCTION_FILENAME = 4,
+    /* HS_ROW_FIELDS has the others. */
+    ROW_GC_BIRTH = 1,
+    ROW_THREAD = 2,
+    ROW_TYPE = 3,
+    ROW_RESIDENT = 23,
+    ROW_PART = 30,
+    PART_REFERENCE = 1,
+    PART_OBJECTS = 2,
+    PART_SPACE = 3,
+    PART_VARIANCE = 4,
+    PART_CLASS = 5,
+    REFERENCE_PARENT = 1,
+    REFERENCE_NAME = 2,
+    REFERENCE_KIND = 3,
+    REFERENCE_PATH = 4,
+    REFERENCE_LINE = 5,
+    REFERENCE_OBJECTS = 6,
+    REFERENCE_REPEATS = 7
 };
-
-enum { WIRE_VARINT = 0,
-       WIRE_BYTES = 2 };
-enum { VARINT_MAX = 10 };
 
 /* Mapping numbers: all Ruby code has the first, those of the profile follow. */
 enum { NO_MAPPING = 0,
        RUBY_MAPPING = 1,
        FIRST_NATIVE_MAPPING = 2 };
 
-/* Strings that every file has, in the order of the string table: those named here, and between them the sample types. */
-#define FIXED_STRINGS_BEFORE(S) S(count) S(bytes) S(bytes2) S(space) S(class) S(type) S(slot_size) S(gc_birth) S(thread)
-#define FIXED_STRINGS_BEHIND(S) S(kind) S(malloc) S(library)
+/* Strings that every file has, in the order of the string table. */
+/* clang-format off */
+#define FIXED_STRINGS_ALL(S) \
+    S(alloc_objects) S(count) S(alloc_space) S(bytes) S(inuse_objects) S(inuse_space) S(space) S(class) S(kind) S(malloc) \
+    S(library)
+/* clang-format on */
 
 enum fixed_string {
     S_empty,
 #define S(name) S_##name,
-#define VALUE(type, unit, number) S_value_##type,
-    FIXED_STRINGS_BEFORE(S)
-        HS_ROW_VALUES(VALUE)
-            FIXED_STRINGS_BEHIND(S)
+    FIXED_STRINGS_ALL(S)
 #undef S
-#undef VALUE
-                FIXED_STRINGS
+        FIXED_STRINGS
 };
 
 static const char *const fixed_strings[FIXED_STRINGS] = {
     "",
 #define S(name) #name,
-#define VALUE(type, unit, number) #type,
-    FIXED_STRINGS_BEFORE(S)
-        HS_ROW_VALUES(VALUE)
-            FIXED_STRINGS_BEHIND(S)
+    FIXED_STRINGS_ALL(S)
 #undef S
-#undef VALUE
 };
 
 static const struct {
     enum fixed_string type, unit;
 } sample_types[] = {
-#define VALUE(type, unit, number) {S_value_##type, S_##unit},
+#define VALUE(type, unit, number) {S_##type, S_##unit},
     HS_ROW_VALUES(VALUE)
 #undef VALUE
 };
@@ -122,25 +127,21 @@ enum { SAMPLE_TYPES = sizeof(sample_types) / sizeof(sample_types[0]) };
 /* Estimates are rounded, counts are whole. */
 #define TO_FILE(number) _Generic((number), uint64_t: rb_hs_saturate, default: rb_hs_round)(number)
 
+/* Added to what other rows have. */
 static void
-values(const struct hs_row *row, int64_t value[SAMPLE_TYPES])
+add_values(const struct hs_row *row, uint64_t sum[SAMPLE_TYPES])
 {
     int i = 0;
-#define VALUE(type, unit, number) value[i++] = TO_FILE(number);
+#define VALUE(type, unit, number) sum[i] = (uint64_t)rb_hs_saturate(sum[i] + (uint64_t)TO_FILE(number)), i++;
     HS_ROW_VALUES(VALUE)
 #undef VALUE
 }
 
 struct function {
     uint32_t label, path;       /* texts; NATIVE in place of the path: one of a library */
+    uint64_t hash;              /* of both: what its addresses begin with */
 };
 enum { NATIVE = UINT32_MAX };
-
-/* Of a node of the holders; 0: not met yet. */
-struct holder_locations {
-    uint64_t reference;         /* to an object */
-    uint64_t object, block;     /* that object, or its memory, where a stack begins */
-};
 
 /* A key or a value of labels, and its string. */
 struct label_text {
@@ -152,70 +153,43 @@ struct pprof {
     const struct hs_profile *profile;
     struct hs_buffer *out;
     struct hs_buffer locations, functions, strings;     /* fields of the profile, ready */
-    struct hs_buffer message, packed;                   /* being built */
-    struct hs_stack stack;
+    struct hs_buffer message;           /* a field of the profile, being built */
+    struct hs_file_row *rows;
     uint32_t *location_of_frame;        /* 0: not met yet; so everywhere below */
     uint32_t *string_of_text;
     uint32_t *function_slots;           /* open hash of function numbers, never over half full */
     size_t function_slot_count;         /* a power of two */
     struct function *function;          /* by number - 1; room for one per frame */
     bool *mapping_unnamed;              /* by mapping: it has a location without a function */
-    uint64_t location_count, no_stack_location;
+    struct hs_map addresses;            /* of Ruby frames, less the start of their mapping: those that are taken */
+    uint64_t location_count, no_stack, evicted;
     uint32_t function_count, string_count;
     struct hs_map label_strings;        /* places in label_texts, by hash */
     struct label_text *label_texts;
     uint32_t label_text_count, label_text_capacity;
-    struct holder_locations *of_holder; /* by node of the holders */
-    uint32_t object_string, row_string, linked_string;
-    uint64_t holder_count;
 };
-
-static void
-put_varint(struct hs_buffer *out, uint64_t value)
-{
-    unsigned char bytes[VARINT_MAX];
-    size_t len = 0;
-
-    while (value >= 0x80) {
-        bytes[len++] = (unsigned char)(value | 0x80);
-        value >>= 7;
-    }
-    bytes[len++] = (unsigned char)value;
-    rb_hs_buffer_append(out, bytes, len);
-}
 
 static void
 put_number(struct hs_buffer *out, uint32_t field, uint64_t value)
 {
-    if (!value) return;
-    put_varint(out, field << 3 | WIRE_VARINT);
-    put_varint(out, value);
+    if (value) rb_hs_put_number(out, field, value);
 }
 
+/* The message built so far goes out; the next one starts. */
 static void
-put_bytes(struct hs_buffer *out, uint32_t field, const struct hs_buffer *bytes)
+flush(struct pprof *p)
 {
-    put_varint(out, field << 3 | WIRE_BYTES);
-    put_varint(out, bytes->len);
-    rb_hs_buffer_append(out, bytes->ptr, bytes->len);
-    if (bytes->failed) out->failed = true;
-}
-
-/* The message built so far becomes a field of `out`; the next one starts. */
-static void
-put_message(struct pprof *p, struct hs_buffer *out, uint32_t field)
-{
-    put_bytes(out, field, &p->message);
+    rb_hs_buffer_append(p->out, p->message.ptr, p->message.len);
+    if (p->message.failed) p->out->failed = true;
     p->message.len = 0;
 }
 
 static uint32_t
 add_string(struct pprof *p, struct hs_text text)
 {
-    p->packed.len = 0;
-    rb_hs_append_utf8(&p->packed, text);
-    put_bytes(&p->strings, PROFILE_STRING_TABLE, &p->packed);
-    p->packed.len = 0;
+    size_t at = rb_hs_open_message(&p->strings, PROFILE_STRING_TABLE);
+    rb_hs_append_utf8(&p->strings, text);
+    rb_hs_close_message(&p->strings, at);
     return p->string_count++;
 }
 
@@ -227,34 +201,68 @@ string_of(struct pprof *p, uint32_t text)
     return p->string_of_text[text];
 }
 
+/* -- functions and locations ------------------------------------------------------------- */
+
 /* Ruby's have no system_name: were it equal to the name, `go tool pprof` would
  * take the name for C++ and cut what is in <>, () and []: `<main>` became
  * `<unknown>`.  Native ones have it, so that it takes _ZN3fooEv apart. */
 static void
 put_function(struct pprof *p, uint64_t id, uint32_t name, uint32_t system_name, uint32_t filename)
 {
-    put_number(&p->message, FUNCTION_ID, id);
-    put_number(&p->message, FUNCTION_NAME, name);
-    put_number(&p->message, FUNCTION_SYSTEM_NAME, system_name);
-    put_number(&p->message, FUNCTION_FILENAME, filename);
-    put_message(p, &p->functions, PROFILE_FUNCTION);
+    size_t at = rb_hs_open_message(&p->functions, PROFILE_FUNCTION);
+    put_number(&p->functions, FUNCTION_ID, id);
+    put_number(&p->functions, FUNCTION_NAME, name);
+    put_number(&p->functions, FUNCTION_SYSTEM_NAME, system_name);
+    put_number(&p->functions, FUNCTION_FILENAME, filename);
+    rb_hs_close_message(&p->functions, at);
 }
 
 /* `function` 0: none is known. */
 static void
 put_location(struct pprof *p, uint64_t id, uint64_t mapping, uint64_t address, uint64_t function, uint32_t line)
 {
-    put_number(&p->message, LOCATION_ID, id);
-    put_number(&p->message, LOCATION_MAPPING_ID, mapping);
-    put_number(&p->message, LOCATION_ADDRESS, address);
+    size_t at = rb_hs_open_message(&p->locations, PROFILE_LOCATION);
+    put_number(&p->locations, LOCATION_ID, id);
+    put_number(&p->locations, LOCATION_MAPPING_ID, mapping);
+    put_number(&p->locations, LOCATION_ADDRESS, address);
     if (function) {
-        /* Line is a message in a message: at most two tags and two varints */
-        put_number(&p->packed, LINE_FUNCTION_ID, function);
-        put_number(&p->packed, LINE_LINE, line);
-        put_bytes(&p->message, LOCATION_LINE, &p->packed);
-        p->packed.len = 0;
+        size_t within = rb_hs_open_message(&p->locations, LOCATION_LINE);
+        put_number(&p->locations, LINE_FUNCTION_ID, function);
+        put_number(&p->locations, LINE_LINE, line);
+        rb_hs_close_message(&p->locations, within);
     }
-    put_message(p, &p->locations, PROFILE_LOCATION);
+    rb_hs_close_message(&p->locations, at);
+}
+
+/* A polynomial modulo a prime below 2^53: the library, in Ruby, takes the same steps without allocating. */
+static uint64_t
+hash_on(struct pprof *p, uint64_t hash, struct hs_text text)
+{
+    enum { BASE = 257 };
+    const uint64_t prime = (UINT64_C(1) << 53) - 111;
+    size_t from = p->strings.len;
+    rb_hs_append_utf8(&p->strings, text);       /* and off again: a reader has no other bytes */
+    if (p->strings.failed) return 0;
+    for (size_t i = from; i < p->strings.len; i++) hash = (hash * BASE + (unsigned char)p->strings.ptr[i] + 1) % prime;
+    p->strings.len = from;
+    return hash;
+}
+
+static uint64_t
+hash_of_function(struct pprof *p, struct hs_text label, struct hs_text path)
+{
+    return hash_on(p, hash_on(p, hash_on(p, 0, label), (struct hs_text){"", 1}), path);
+}
+
+/* Of one more frame; where another frame has it, that of the next hash. */
+static uint64_t
+address_of(struct pprof *p, uint64_t function_hash, uint32_t line)
+{
+    enum { LINE_BITS = 21 };
+    uint64_t lines = UINT64_C(1) << LINE_BITS, offset = ((uint32_t)function_hash * lines + line % lines);
+    while (rb_hs_map_find(&p->addresses, offset + 1)) offset = (offset + lines) % HS_RUBY_CODE_SIZE;
+    if (!rb_hs_map_put(&p->addresses, offset + 1, 0)) p->out->failed = true;
+    return HS_RUBY_CODE + offset;
 }
 
 /* Frames that differ in their line only share a function. */
@@ -269,12 +277,20 @@ function_of(struct pprof *p, uint32_t label, uint32_t path)
         const struct function *known = &p->function[p->function_slots[slot] - 1];
         if (known->label == label && known->path == path) return p->function_slots[slot];
     }
-    p->function[p->function_count++] = (struct function){label, path};
-    p->function_slots[slot] = p->function_count;
+    p->function_slots[slot] = ++p->function_count;
+    struct function *function = &p->function[p->function_count - 1];
+    *function = (struct function){label, path, 0};
+    struct hs_text text = p->profile->texts[label];
+    if (!text.len) text = rb_hs_text_of(HS_NO_LABEL);
     uint32_t name = string_of(p, label);
-    if (!name) name = add_string(p, rb_hs_text_of(HS_NO_LABEL));
-    if (path == (uint32_t)NATIVE) put_function(p, p->function_count, name, name, S_empty);
-    else put_function(p, p->function_count, name, S_empty, string_of(p, path));
+    if (!name) name = add_string(p, text);
+    if (path == (uint32_t)NATIVE) {
+        put_function(p, p->function_count, name, name, S_empty);
+    }
+    else {
+        put_function(p, p->function_count, name, S_empty, string_of(p, path));
+        function->hash = hash_of_function(p, text, p->profile->texts[path]);
+    }
     return p->function_count;
 }
 
@@ -292,7 +308,7 @@ put_native_location(struct pprof *p, uint64_t id, const struct hs_frame *frame)
                  known && !named ? 0 : function_of(p, frame->label, NATIVE), 0);
 }
 
-static uint32_t
+static uint64_t
 location_of(struct pprof *p, uint32_t index)
 {
     const struct hs_frame *frame = &p->profile->frames[index];
@@ -304,42 +320,44 @@ location_of(struct pprof *p, uint32_t index)
     }
     else {
         uint32_t path = p->profile->texts[frame->absolute_path].len ? frame->absolute_path : frame->path;
-        put_location(p, p->location_count, RUBY_MAPPING, 0, function_of(p, frame->label, path), frame->line);
+        uint32_t function = function_of(p, frame->label, path);
+        uint64_t address = address_of(p, p->function[function - 1].hash, frame->line);
+        put_location(p, p->location_count, RUBY_MAPPING, address, function, frame->line);
     }
     return p->location_of_frame[index];
 }
 
-/* Its function's number is past those of the frames, of which there are at
- * most frame_count. */
+/* Of a frame that no row has. Its function's number, which its location has too, is past those of all frames. */
 static uint64_t
-location_of_no_stack(struct pprof *p)
+location_of_other(struct pprof *p, uint64_t *known, uint32_t number, const char *label)
 {
-    if (!p->no_stack_location) {
-        uint64_t function = (uint64_t)p->profile->frame_count + 1;
-        put_function(p, function, add_string(p, rb_hs_text_of(HS_NO_STACK)), S_empty, S_empty);
-        p->no_stack_location = function;
-        put_location(p, p->no_stack_location, RUBY_MAPPING, 0, function, 0);
-    }
-    return p->no_stack_location;
+    if (*known) return *known;
+    struct hs_text text = rb_hs_text_of(label);
+    *known = (uint64_t)p->profile->frame_count + number;
+    put_function(p, *known, add_string(p, text), S_empty, S_empty);
+    put_location(p, *known, RUBY_MAPPING, address_of(p, hash_of_function(p, text, rb_hs_text_of("")), 0), *known, 0);
+    return *known;
 }
 
 static void
-put_value_type(struct pprof *p, uint32_t field, uint32_t type, enum fixed_string unit)
+put_value_type(struct pprof *p, uint32_t field, enum fixed_string type, enum fixed_string unit)
 {
+    size_t at = rb_hs_open_message(&p->message, field);
     put_number(&p->message, VALUE_TYPE_TYPE, type);
     put_number(&p->message, VALUE_TYPE_UNIT, unit);
-    put_message(p, p->out, field);
+    rb_hs_close_message(&p->message, at);
+    flush(p);
 }
 
+/* -- samples and their rows ----------------------------------------------------------------- */
+
 static void
-put_label(struct pprof *p, uint32_t key, uint32_t string, uint64_t number, enum fixed_string unit)
+put_label(struct pprof *p, uint32_t key, uint32_t string)
 {
-    put_number(&p->packed, LABEL_KEY, key);
-    put_number(&p->packed, LABEL_STR, string);
-    put_number(&p->packed, LABEL_NUM, number);
-    put_number(&p->packed, LABEL_NUM_UNIT, unit);
-    put_bytes(&p->message, SAMPLE_LABEL, &p->packed);
-    p->packed.len = 0;
+    size_t at = rb_hs_open_message(&p->message, SAMPLE_LABEL);
+    put_number(&p->message, LABEL_KEY, key);
+    put_number(&p->message, LABEL_STR, string);
+    rb_hs_close_message(&p->message, at);
 }
 
 /* Many label sets have the same keys, and many the same values: each is written once. */
@@ -365,204 +383,156 @@ label_string(struct pprof *p, struct hs_text text)
     return string;
 }
 
-/* Lines "key=value". Their strings are added first: a label is built where strings are. */
-static void
-put_application_labels(struct pprof *p, uint32_t labels)
-{
-    struct hs_text rest = p->profile->texts[labels];
-    while (rest.len) {
-        struct hs_text value = hs_text_cut(&rest, '\n'), key = hs_text_cut(&value, '=');
-        uint32_t key_string = label_string(p, key), value_string = label_string(p, value);
-        put_label(p, key_string, value_string, 0, S_empty);
-    }
-}
-
 static void
 put_labels(struct pprof *p, const struct hs_row *row)
 {
-    uint32_t class_name = string_of(p, row->class_name), type = string_of(p, row->type);
+    uint32_t class_name = string_of(p, row->class_name), library = string_of(p, row->library);
 
-    if (class_name) put_label(p, S_class, class_name, 0, S_empty);
-    if (type) put_label(p, S_type, type, 0, S_empty);
-    if (row->malloced) {
-        uint32_t library = string_of(p, row->library);
-        put_label(p, S_kind, S_malloc, 0, S_empty);
-        if (library) put_label(p, S_library, library, 0, S_empty);
+    if (class_name) put_label(p, S_class, class_name);
+    if (row->malloced) put_label(p, S_kind, S_malloc);
+    if (row->malloced && library) put_label(p, S_library, library);
+    struct hs_text rest = p->profile->texts[row->labels];       /* lines "key=value" */
+    while (rest.len) {
+        struct hs_text value = hs_text_cut(&rest, '\n'), key = hs_text_cut(&value, '=');
+        uint32_t key_string = label_string(p, key);
+        put_label(p, key_string, label_string(p, value));
+    }
+}
+
+/* Leaf first. */
+static void
+put_stack(struct pprof *p, uint64_t stack)
+{
+    const struct hs_profile *profile = p->profile;
+    size_t at = rb_hs_open_message(&p->message, SAMPLE_LOCATION_ID);
+    if (!stack) {
+        rb_hs_put_varint(&p->message, location_of_other(p, &p->no_stack, 1, HS_NO_STACK));
+    }
+    else if (stack < profile->node_count) {
+        for (uint32_t node = (uint32_t)stack; node; node = profile->nodes[node].parent) {
+            rb_hs_put_varint(&p->message, location_of(p, profile->nodes[node].frame));
+        }
     }
     else {
-        put_label(p, S_slot_size, 0, row->slot_size, S_bytes);
+        uint64_t frame = stack - profile->node_count;
+        if (frame < profile->frame_count) rb_hs_put_varint(&p->message, location_of(p, (uint32_t)frame));
+        rb_hs_put_varint(&p->message, location_of_other(p, &p->evicted, 2, HS_EVICTED));
     }
-    /* The unit is what makes a label numeric for pprof where the number is 0
-     * (a field left out); without it, it drops the label. */
-    if (row->has_birth) put_label(p, S_gc_birth, 0, (uint64_t)rb_hs_saturate(row->birth_gc), S_count);
-    if (row->thread) put_label(p, S_thread, 0, row->thread, S_count);
-    put_application_labels(p, row->labels);
+    rb_hs_close_message(&p->message, at);
 }
 
-/* -- who keeps it ------------------------------------------------------------------------ */
-
-/* Behind all other sample types, in a profile that has them. */
-enum { KEPT_TYPES = 3 };
-static const struct {
-    const char *type;
-    enum fixed_string unit;
-} kept_types[KEPT_TYPES] = {{"kept_objects", S_count}, {"kept_space", S_bytes}, {"kept_var", S_bytes2}};
-
-static bool
-kept_p(const struct pprof *p)
+/* Rows that are equal are one: *sum. Returns the first that is not of it. */
+static size_t
+add_equal_rows(const struct pprof *p, size_t first, struct hs_row *sum)
 {
-    return p->profile->holders.nodes != NULL;
-}
-
-/* Their functions and locations have the numbers behind those of all frames. */
-static uint64_t
-put_holder(struct pprof *p, uint32_t name, uint32_t kind, uint32_t path, uint32_t line)
-{
-    uint64_t number = (uint64_t)p->profile->frame_count + 1 + ++p->holder_count;
-    put_function(p, number, name, kind, path);
-    put_location(p, number, RUBY_MAPPING, 0, number, line);
-    return number;
-}
-
-/* "@next of Node", or "@next of Node ×812" of objects that are linked by it to each other. */
-static uint32_t
-name_of_reference(struct pprof *p, const struct hs_holder *node)
-{
-    const struct hs_text *name = &p->profile->texts[node->name];
-    char text[HS_EDGE_TEXT_MAX + 16];
-    if (!node->folded || node->parent == node - p->profile->holders.nodes) return string_of(p, node->name);
-    int length = snprintf(text, sizeof(text), "%.*s \xc3\x97%" PRIu32, (int)name->len, name->ptr, node->objects);
-    return add_string(p, (struct hs_text){text, (uint32_t)length});
-}
-
-static uint64_t
-location_of_reference(struct pprof *p, uint32_t number)
-{
-    const struct hs_holder *node = &p->profile->holders.nodes[number];
-    uint64_t *location = &p->of_holder[number].reference;
-    if (!*location) *location = put_holder(p, name_of_reference(p, node), string_of(p, node->kind), string_of(p, node->path), node->line);
-    return *location;
-}
-
-/* The object at the end of a chain, by its class, or the memory that it has from malloc. */
-static uint64_t
-location_of_end(struct pprof *p, uint32_t number, bool block)
-{
-    const struct hs_holder *node = &p->profile->holders.nodes[number];
-    uint64_t *location = block ? &p->of_holder[number].block : &p->of_holder[number].object;
-    if (*location) return *location;
-    uint32_t name = block ? 0 : string_of(p, node->klass);
-    if (!name) name = add_string(p, rb_hs_text_of(block ? "(malloc)" : "(object)"));
-    *location = put_holder(p, name, block ? S_malloc : p->object_string, S_empty, 0);
-    return *location;
-}
-
-/* From the object up to the root. What was not reached has no object to tell of. */
-static int
-stack_of_holders(struct pprof *p, uint32_t number, bool block)
-{
-    const struct hs_holder *nodes = p->profile->holders.nodes;
-    uint32_t depth = 0;
-    for (uint32_t node = number; nodes[node].parent != node; node = nodes[node].parent) depth++;
-    uint64_t end = depth ? location_of_end(p, number, block) : 0;
-    for (uint32_t node = number;; node = nodes[node].parent) {
-        location_of_reference(p, node);
-        if (nodes[node].parent == node) break;
-    }
-    if (end) put_varint(&p->packed, end);
-    for (uint32_t node = number;; node = nodes[node].parent) {
-        put_varint(&p->packed, p->of_holder[node].reference);
-        if (nodes[node].parent == node) break;
-    }
-    return p->packed.failed ? ENOMEM : 0;
-}
-
-/* How many objects are at each reference of the chain, on the chains of any sample: in the order of the locations. */
-static void
-put_linked(struct pprof *p, uint32_t number)
-{
-    const struct hs_holder *nodes = p->profile->holders.nodes;
-    for (uint32_t node = number;; node = nodes[node].parent) {
-        put_label(p, p->linked_string, 0, nodes[node].objects, S_count);
-        if (nodes[node].parent == node) break;
-    }
+    size_t i = first;
+    *sum = *p->rows[first].row;
+    while (++i < p->profile->row_count && rb_hs_file_rows_equal(&p->rows[first], &p->rows[i])) rb_hs_row_add(sum, p->rows[i].row);
+    return i;
 }
 
 static void
-put_kept_labels(struct pprof *p, const struct hs_kept *kept)
+put_part(struct pprof *p, const struct hs_row *row, const struct hs_kept *kept)
 {
-    const struct hs_row *row = &p->profile->rows[kept->row];
-    uint32_t owner = string_of(p, p->profile->holders.nodes[kept->node].klass), type = string_of(p, row->type);
-    uint32_t class_name = row->malloced && owner ? owner : string_of(p, row->class_name);
-    if (class_name) put_label(p, S_class, class_name, 0, S_empty);
-    if (type) put_label(p, S_type, type, 0, S_empty);
-    if (row->malloced) put_label(p, S_kind, S_malloc, 0, S_empty);
-    put_application_labels(p, row->labels);
-    put_label(p, p->row_string, 0, kept->row, S_count);
-    put_linked(p, kept->node);
+    uint32_t owner = row->malloced ? string_of(p, p->profile->holders.nodes[kept->node].klass) : 0;
+    size_t at = rb_hs_open_message(&p->message, ROW_PART);
+    put_number(&p->message, PART_REFERENCE, (uint64_t)kept->node + 1);
+    put_number(&p->message, PART_OBJECTS, (uint64_t)rb_hs_round(kept->objects));
+    put_number(&p->message, PART_SPACE, (uint64_t)rb_hs_round(kept->space));
+    put_number(&p->message, PART_VARIANCE, (uint64_t)rb_hs_round(kept->variance));
+    put_number(&p->message, PART_CLASS, owner);
+    rb_hs_close_message(&p->message, at);
 }
 
-static int
-put_kept(struct pprof *p, const struct hs_kept *kept)
+static void
+put_parts(struct pprof *p, const struct hs_row *row)
 {
-    const double value[KEPT_TYPES] = {kept->objects, kept->space, kept->variance};
-    int error = stack_of_holders(p, kept->node, p->profile->rows[kept->row].malloced);
-    put_bytes(&p->message, SAMPLE_LOCATION_ID, &p->packed);
-    p->packed.len = 0;
-    for (int i = 0; i < SAMPLE_TYPES; i++) put_varint(&p->packed, 0);
-    for (int i = 0; i < KEPT_TYPES; i++) put_varint(&p->packed, (uint64_t)rb_hs_round(value[i]));
-    put_bytes(&p->message, SAMPLE_VALUE, &p->packed);
-    p->packed.len = 0;
-    put_kept_labels(p, kept);
-    put_message(p, p->out, PROFILE_SAMPLE);
-    return p->out->failed ? ENOMEM : error;
-}
-
-static int
-put_all_kept(struct pprof *p)
-{
-    int error = 0;
-    if (!kept_p(p)) return 0;
-    p->of_holder = rb_hs_calloc(HS_MEM_SNAPSHOTS, p->profile->holders.node_count, sizeof(*p->of_holder));
-    if (!p->of_holder) return ENOMEM;
-    p->row_string = add_string(p, rb_hs_text_of("row"));
-    p->linked_string = add_string(p, rb_hs_text_of("linked"));
-    p->object_string = add_string(p, rb_hs_text_of("object"));
-    for (size_t i = 0; !error && i < p->profile->kept_count; i++) error = put_kept(p, &p->profile->kept[i]);
-    return error;
-}
-
-/* -- rows and the rest ----------------------------------------------------------------------- */
-
-static int
-put_sample(struct pprof *p, const struct hs_row *row)
-{
-    int64_t value[SAMPLE_TYPES];
-    int error = rb_hs_stack_read(&p->stack, p->profile, row->node);
-    if (error) return error;
-
-    /* Numbers the locations, which needs `message` and `packed`, before the
-     * sample starts to use them. */
-    for (uint32_t i = 0; i < p->stack.depth; i++) {
-        p->stack.frames[i] = location_of(p, p->stack.frames[i]);
+    const struct hs_kept *kept = p->profile->kept;
+    size_t number = (size_t)(row - p->profile->rows), low = 0, high = p->profile->kept_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (kept[middle].row < number) low = middle + 1;
+        else high = middle;
     }
-    for (uint32_t i = 0; i < p->stack.depth; i++) put_varint(&p->packed, p->stack.frames[i]);
-    if (!p->stack.depth) {
-        uint64_t location = location_of_no_stack(p);
-        put_varint(&p->packed, location);
+    for (; low < p->profile->kept_count && kept[low].row == number; low++) put_part(p, row, &kept[low]);
+}
+
+/* Where all samples of a row have the same weight, as in most rows, the variance follows from the other figures as they are in
+ * the file: only one that is another, by more than a thousandth, is written. */
+static void
+put_variance(struct pprof *p, uint32_t field, const struct hs_estimate *samples, double space, double variance)
+{
+    enum { EXACT = 1000 };
+    double count = (double)rb_hs_saturate(samples->samples), objects = (double)rb_hs_round(samples->objects), bytes = (double)rb_hs_round(space);
+    int64_t value = rb_hs_round(variance);
+    int64_t follows = count > 0 && objects > count ? rb_hs_round(bytes * bytes * (objects / count - 1) / objects) : 0;
+    if ((value > follows ? value - follows : follows - value) > value / EXACT) rb_hs_put_number(&p->message, field, (uint64_t)value);
+}
+
+/* Of the rows from `first` on up to `end`, which are equal; *row is their sum. */
+static void
+put_row(struct pprof *p, size_t first, size_t end, const struct hs_row *row)
+{
+    size_t at = rb_hs_open_message(&p->message, SAMPLE_ROW);
+    if (row->has_birth) rb_hs_put_number(&p->message, ROW_GC_BIRTH, (uint64_t)rb_hs_saturate(row->birth_gc));
+    put_number(&p->message, ROW_THREAD, row->thread);
+    put_number(&p->message, ROW_TYPE, string_of(p, row->type));
+#define FIELD(field, number) put_number(&p->message, field, (uint64_t)TO_FILE(number));
+#define VARIANCE(field, estimate, share) put_variance(p, field, &(estimate), (share).space, (share).variance);
+    HS_ROW_FIELDS(FIELD, VARIANCE)
+#undef FIELD
+#undef VARIANCE
+    int64_t resident = rb_hs_round(rb_hs_row_resident(row));
+    if (resident != rb_hs_round(row->inuse.space)) rb_hs_put_number(&p->message, ROW_RESIDENT, (uint64_t)resident);
+    for (size_t i = first; i < end; i++) put_parts(p, p->rows[i].row);
+    rb_hs_close_message(&p->message, at);
+}
+
+/* The sample that begins with a row. Returns the first row that is not of it. */
+static size_t
+put_sample(struct pprof *p, size_t first)
+{
+    uint64_t values[SAMPLE_TYPES] = {0};
+    struct hs_row row;
+    size_t end = first;
+    while (end < p->profile->row_count && rb_hs_file_rows_of_one_sample(&p->rows[first], &p->rows[end])) {
+        end = add_equal_rows(p, end, &row);
+        add_values(&row, values);
     }
-    put_bytes(&p->message, SAMPLE_LOCATION_ID, &p->packed);
-    p->packed.len = 0;
+    size_t at = rb_hs_open_message(&p->message, PROFILE_SAMPLE);
+    put_stack(p, p->rows[first].stack);
+    size_t within = rb_hs_open_message(&p->message, SAMPLE_VALUE);
+    for (int i = 0; i < SAMPLE_TYPES; i++) rb_hs_put_varint(&p->message, values[i]);
+    rb_hs_close_message(&p->message, within);
+    put_labels(p, p->rows[first].row);
+    for (size_t i = first, next; i < end; i = next) {
+        next = add_equal_rows(p, i, &row);
+        put_row(p, i, next, &row);
+    }
+    rb_hs_close_message(&p->message, at);
+    flush(p);
+    return end;
+}
 
-    values(row, value);
-    for (int i = 0; i < SAMPLE_TYPES; i++) put_varint(&p->packed, (uint64_t)value[i]);
-    for (int i = 0; kept_p(p) && i < KEPT_TYPES; i++) put_varint(&p->packed, 0);
-    put_bytes(&p->message, SAMPLE_VALUE, &p->packed);
-    p->packed.len = 0;
+/* -- what retains it, and the rest ------------------------------------------------------------ */
 
-    put_labels(p, row);
-    put_message(p, p->out, PROFILE_SAMPLE);
-    return p->out->failed ? ENOMEM : 0;
+static void
+put_references(struct pprof *p)
+{
+    for (uint32_t i = 0; i < p->profile->holders.node_count; i++) {
+        const struct hs_holder *node = &p->profile->holders.nodes[i];
+        size_t at = rb_hs_open_message(&p->message, PROFILE_REFERENCE);
+        bool root = node->parent == i;
+        put_number(&p->message, REFERENCE_PARENT, root ? 0 : (uint64_t)node->parent + 1);
+        put_number(&p->message, REFERENCE_NAME, string_of(p, node->name));
+        put_number(&p->message, REFERENCE_KIND, string_of(p, node->kind));
+        put_number(&p->message, REFERENCE_PATH, string_of(p, node->path));
+        put_number(&p->message, REFERENCE_LINE, node->line);
+        put_number(&p->message, REFERENCE_OBJECTS, node->objects);
+        put_number(&p->message, REFERENCE_REPEATS, node->folded && !root);
+        rb_hs_close_message(&p->message, at);
+        flush(p);
+    }
 }
 
 /* Says that every location of Ruby code has its names: without it `go tool
@@ -570,28 +540,33 @@ put_sample(struct pprof *p, const struct hs_row *row)
 static void
 put_ruby_mapping(struct pprof *p)
 {
+    size_t at = rb_hs_open_message(&p->message, PROFILE_MAPPING);
     put_number(&p->message, MAPPING_ID, RUBY_MAPPING);
+    put_number(&p->message, MAPPING_MEMORY_START, HS_RUBY_CODE);
+    put_number(&p->message, MAPPING_MEMORY_LIMIT, HS_RUBY_CODE + HS_RUBY_CODE_SIZE);
     put_number(&p->message, MAPPING_HAS_FUNCTIONS, true);
     put_number(&p->message, MAPPING_HAS_FILENAMES, true);
     put_number(&p->message, MAPPING_HAS_LINE_NUMBERS, true);
-    put_message(p, p->out, PROFILE_MAPPING);
+    rb_hs_close_message(&p->message, at);
+    flush(p);
 }
 
-/* After the locations, which tell whether all have names. */
+/* After the locations, which say whether all have names. */
 static void
 put_native_mappings(struct pprof *p)
 {
     for (uint32_t i = 0; i < p->profile->mapping_count; i++) {
         const struct hs_mapping *mapping = &p->profile->mappings[i];
-        uint32_t filename = string_of(p, mapping->path), build_id = string_of(p, mapping->build_id);
+        size_t at = rb_hs_open_message(&p->message, PROFILE_MAPPING);
         put_number(&p->message, MAPPING_ID, FIRST_NATIVE_MAPPING + (uint64_t)i);
         put_number(&p->message, MAPPING_MEMORY_START, mapping->start);
         put_number(&p->message, MAPPING_MEMORY_LIMIT, mapping->end);
         put_number(&p->message, MAPPING_FILE_OFFSET, mapping->offset);
-        put_number(&p->message, MAPPING_FILENAME, filename);
-        put_number(&p->message, MAPPING_BUILD_ID, build_id);
+        put_number(&p->message, MAPPING_FILENAME, string_of(p, mapping->path));
+        put_number(&p->message, MAPPING_BUILD_ID, string_of(p, mapping->build_id));
         put_number(&p->message, MAPPING_HAS_FUNCTIONS, !p->mapping_unnamed[i]);
-        put_message(p, p->out, PROFILE_MAPPING);
+        rb_hs_close_message(&p->message, at);
+        flush(p);
     }
 }
 
@@ -599,30 +574,21 @@ static int
 put_head(struct pprof *p, enum hs_shown_first first)
 {
     const struct hs_profile_meta *meta = &p->profile->meta;
-    struct hs_buffer comment = {0};
 
     for (int i = 0; i < FIXED_STRINGS; i++) add_string(p, rb_hs_text_of(fixed_strings[i]));
-    for (int i = 0; i < SAMPLE_TYPES; i++) {
-        put_value_type(p, PROFILE_SAMPLE_TYPE, sample_types[i].type, sample_types[i].unit);
-    }
-    for (int i = 0; kept_p(p) && i < KEPT_TYPES; i++) {
-        uint32_t type = add_string(p, rb_hs_text_of(kept_types[i].type));
-        put_value_type(p, PROFILE_SAMPLE_TYPE, type, kept_types[i].unit);
-    }
+    for (int i = 0; i < SAMPLE_TYPES; i++) put_value_type(p, PROFILE_SAMPLE_TYPE, sample_types[i].type, sample_types[i].unit);
     put_ruby_mapping(p);
     uint64_t duration = meta->taken_ns > meta->started_ns ? meta->taken_ns - meta->started_ns : 0;
     put_number(p->out, PROFILE_TIME_NANOS, (uint64_t)rb_hs_saturate(meta->started_ns));
     put_number(p->out, PROFILE_DURATION_NANOS, (uint64_t)rb_hs_saturate(duration));
     put_value_type(p, PROFILE_PERIOD_TYPE, S_space, S_bytes);
     put_number(p->out, PROFILE_PERIOD, (uint64_t)rb_hs_saturate(meta->interval));
-    put_number(p->out, PROFILE_DEFAULT_SAMPLE_TYPE, first == HS_ALLOC_FIRST ? S_value_alloc_space : S_value_inuse_space);
+    put_number(p->out, PROFILE_DEFAULT_SAMPLE_TYPE, first == HS_ALLOC_FIRST ? S_alloc_space : S_inuse_space);
 
-    int error = rb_hs_encode_meta_json(meta, &comment);
-    if (!error) {
-        struct hs_text text = {comment.ptr, (uint32_t)comment.len};
-        put_number(p->out, PROFILE_COMMENT, add_string(p, text));
-    }
-    rb_hs_buffer_free(&comment);
+    size_t at = rb_hs_open_message(&p->message, PROFILE_META);
+    int error = rb_hs_encode_meta(p->profile, false, &p->message);
+    rb_hs_close_message(&p->message, at);
+    flush(p);
     return error;
 }
 
@@ -638,7 +604,8 @@ prepare(struct pprof *p)
     p->function_slots = rb_hs_calloc(HS_MEM_SNAPSHOTS, p->function_slot_count, sizeof(*p->function_slots));
     p->function = rb_hs_calloc(HS_MEM_SNAPSHOTS, frames, sizeof(*p->function));
     p->mapping_unnamed = rb_hs_calloc(HS_MEM_SNAPSHOTS, p->profile->mapping_count, sizeof(*p->mapping_unnamed));
-    return p->location_of_frame && p->string_of_text && p->function_slots && p->function && p->mapping_unnamed ? 0 : ENOMEM;
+    p->rows = rb_hs_file_rows(p->profile);
+    return p->rows && p->location_of_frame && p->string_of_text && p->function_slots && p->function && p->mapping_unnamed ? 0 : ENOMEM;
 }
 
 static void
@@ -649,36 +616,38 @@ dispose(struct pprof *p)
     rb_hs_free(HS_MEM_SNAPSHOTS, p->function_slots);
     rb_hs_free(HS_MEM_SNAPSHOTS, p->function);
     rb_hs_free(HS_MEM_SNAPSHOTS, p->mapping_unnamed);
-    rb_hs_free(HS_MEM_SNAPSHOTS, p->of_holder);
+    rb_hs_free(HS_MEM_SNAPSHOTS, p->rows);
+    rb_hs_map_free(&p->addresses);
     rb_hs_free(HS_MEM_SNAPSHOTS, p->label_texts);
     rb_hs_map_free(&p->label_strings);
     rb_hs_buffer_free(&p->locations);
     rb_hs_buffer_free(&p->functions);
     rb_hs_buffer_free(&p->strings);
     rb_hs_buffer_free(&p->message);
-    rb_hs_buffer_free(&p->packed);
-    rb_hs_stack_free(&p->stack);
 }
 
 int
 rb_hs_encode_pprof(const struct hs_profile *profile, enum hs_shown_first first, struct hs_buffer *out)
 {
-    struct pprof p = {.profile = profile, .out = out, .label_strings.use = HS_MEM_SNAPSHOTS};
+    struct pprof p = {.profile = profile, .out = out, .label_strings.use = HS_MEM_SNAPSHOTS, .addresses.use = HS_MEM_SNAPSHOTS};
     int error = rb_hs_profile_check(profile);
     if (error) return error;
 
     error = prepare(&p);
     if (!error) error = put_head(&p, first);
-    for (size_t i = 0; !error && i < profile->row_count; i++) error = put_sample(&p, &profile->rows[i]);
-    if (!error) error = put_all_kept(&p);
+    for (size_t i = 0; !error && i < profile->row_count;) {
+        i = put_sample(&p, i);
+        if (out->failed) error = ENOMEM;
+    }
     if (!error) {
+        put_references(&p);
         put_native_mappings(&p);
         rb_hs_buffer_append(out, p.locations.ptr, p.locations.len);
         rb_hs_buffer_append(out, p.functions.ptr, p.functions.len);
         rb_hs_buffer_append(out, p.strings.ptr, p.strings.len);
     }
     if (!error && (p.locations.failed || p.functions.failed || p.strings.failed)) error = ENOMEM;
-    if (!error && (p.message.failed || p.packed.failed || out->failed)) error = ENOMEM;
+    if (!error && (p.message.failed || out->failed)) error = ENOMEM;
     dispose(&p);
     return error;
 }

@@ -33,13 +33,13 @@ int rb_hs_encode(const struct hs_profile *profile, enum hs_format format, struct
 
 /* Not compressed. It leaves bytes in `out` for the caller to pass on, if `out` passes long runs on. */
 int rb_hs_encode_pprof(const struct hs_profile *profile, enum hs_shown_first first, struct hs_buffer *out);
-/* What a profile says of itself, as one JSON object. */
-int rb_hs_encode_meta_json(const struct hs_profile_meta *meta, struct hs_buffer *out);
+/* What a profile says about itself, as a JSON object or as the message Meta of a file. */
+int rb_hs_encode_meta(const struct hs_profile *profile, bool as_json, struct hs_buffer *out);
 
-/* What a process says of itself without a profile, as JSON objects with the fields of doc/format.md. [any] */
+/* What a process says about itself without a profile, as JSON objects with the fields of doc/heap_sampler.proto. [any] */
 
 struct hs_about {
-    const char *ruby, *deploy, *http;           /* http: where it is answered, or "" */
+    const char *ruby, *deploy;
     uint64_t process_id, process_start, taken_ns;
     bool sampling, interval_auto;
     uint64_t started_ns, interval, every;       /* 0: none */
@@ -48,16 +48,27 @@ struct hs_about {
     struct hs_account account, account_at_start;        /* at_start.taken_ns 0: not sampled */
 };
 
-/* What its GCs are so far. */
-struct hs_gc_so_far {
-    uint64_t count, minor, major;
-    uint64_t ns;                /* CPU time of all of them */
-    bool timed;                 /* false: nobody takes their time */
+/* What its memory is now. */
+struct hs_memory_now {
+    struct hs_account account, account_at_start;
+    struct hs_census census;
+    struct {
+        uint64_t count, minor, major;
+        uint64_t ns;            /* CPU time of all of them */
+        bool timed;             /* false: nobody takes their time */
+        uint64_t last_major_ns; /* Unix time; 0: none yet */
+    } gc;
+    uint32_t heaps;
+    struct hs_heap_stat heap[HS_HEAPS_MAX];
+    struct {
+        uint64_t live_samples, samples, malloc_live_samples, malloc_samples, dropped_samples;
+        uint64_t bytes, bytes_max;      /* its own; max 0: no bound */
+        uint64_t thread_ns;     /* CPU time of the thread that answers */
+    } sampler;
 };
 
 /* 0, or ENOMEM. */
 int rb_hs_encode_about(const struct hs_about *about, struct hs_buffer *out);
-int rb_hs_encode_memory(const struct hs_account *account, const struct hs_account *at_start, const struct hs_census *census,
-                        const struct hs_gc_so_far *gc, struct hs_buffer *out);
+int rb_hs_encode_memory(const struct hs_memory_now *now, struct hs_buffer *out);
 
 #endif

@@ -12,9 +12,6 @@
 #include "heap_sampler/profile/profile.h"
 #include "heap_sampler/profile/slot_rows.h"
 
-/* The profile says of itself who was asked, what it cost, or why there is no answer. False: no memory. */
-bool rb_hs_kept_describe(struct hs_profile *profile);
-
 /* The samples of a snapshot, as the child of holders/ask.h is asked for them, and its answer as `kept` of a profile. */
 struct hs_copies {
     struct hs_slot_copies slots;

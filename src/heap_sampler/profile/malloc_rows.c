@@ -411,14 +411,13 @@ rb_hs_malloc_look(struct hs_account_excess *excess)
 
 /* -- rows ------------------------------------------------------------------------------ */
 
-/* Blocks of one stack, birth and thread become one row. */
+/* Blocks of one stack and birth become one row. */
 static int
 compare_blocks(const void *left, const void *right)
 {
     const struct hs_malloc_block_copy *a = left, *b = right;
     if (a->stack != b->stack) return a->stack < b->stack ? -1 : 1;
     if (a->birth_gc != b->birth_gc) return a->birth_gc < b->birth_gc ? -1 : 1;
-    if (a->thread != b->thread) return a->thread < b->thread ? -1 : 1;
     return 0;
 }
 
@@ -435,6 +434,7 @@ add_blocks(struct building *b, struct hs_malloc_copy *copy)
             row->birth_gc = block->birth_gc;
             row->thread = block->thread;
         }
+        if (row->thread != block->thread) row->thread = 0;
         block->row = b->profile->row_count - 1;
         double size = (double)block->size, weight = rb_hs_weight(size, (double)block->interval);
         struct hs_estimate one = {1, weight, weight * size, weight * (weight - 1) * size * size};

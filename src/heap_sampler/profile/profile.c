@@ -13,33 +13,54 @@ rb_hs_row_resident(const struct hs_row *row)
     return row->malloced ? row->resident : row->inuse.space;
 }
 
-static char *
-copy_text(const char *text)
-{
-    size_t size = strlen(text) + 1;
-    char *copy = rb_hs_malloc(HS_MEM_SNAPSHOTS, size);
-    return copy ? memcpy(copy, text, size) : NULL;
-}
-
 static void
-free_item(struct hs_meta_item *item)
+add_share(struct hs_share *sum, const struct hs_share *one)
 {
-    rb_hs_free(HS_MEM_SNAPSHOTS, item->name);
-    rb_hs_free(HS_MEM_SNAPSHOTS, item->json);
+    sum->space += one->space;
+    sum->variance += one->variance;
 }
 
-bool
-rb_hs_profile_add_meta(struct hs_profile *profile, const char *name, const char *json)
+void
+rb_hs_row_add(struct hs_row *sum, const struct hs_row *row)
 {
-    struct hs_profile_meta *meta = &profile->meta;
-    struct hs_meta_item item = {copy_text(name), copy_text(json)};
-    if (!item.name || !item.json ||
-        !rb_hs_grow(HS_MEM_SNAPSHOTS, (void **)&meta->items, &meta->item_capacity, (uint64_t)meta->item_count + 1, sizeof(item))) {
-        free_item(&item);
-        return false;
+    if (sum->thread != row->thread) sum->thread = 0;
+    rb_hs_estimate_add(&sum->inuse, &row->inuse);
+    rb_hs_estimate_add(&sum->young, &row->young);
+    rb_hs_estimate_add(&sum->alloc, &row->alloc);
+    rb_hs_estimate_add(&sum->dead, &row->dead);
+    sum->dead_gcs += row->dead_gcs;
+    sum->resident += row->resident;
+    add_share(&sum->holds_free, &row->holds_free);
+    sum->holds_free_pinned += row->holds_free_pinned;
+    add_share(&sum->unshared, &row->unshared);
+    sum->unshared_born += row->unshared_born;
+    sum->memsize += row->memsize;
+}
+
+static bool
+same_line_p(const struct hs_frame *a, const struct hs_frame *b)
+{
+    return a->line == b->line && a->path == b->path;
+}
+
+uint32_t
+rb_hs_frame_with_line(const struct hs_profile *profile, uint32_t node)
+{
+    while (node && !profile->frames[profile->nodes[node].frame].line) node = profile->nodes[node].parent;
+    if (!node) return UINT32_MAX;
+    uint32_t frame = profile->nodes[node].frame;
+    while ((node = profile->nodes[node].parent) && same_line_p(&profile->frames[profile->nodes[node].frame], &profile->frames[frame])) {
+        frame = profile->nodes[node].frame;
     }
-    meta->items[meta->item_count++] = item;
-    return true;
+    return frame;
+}
+
+void
+rb_hs_pin_add(struct hs_pin *sum, const struct hs_pin *one)
+{
+    sum->samples += one->samples;
+    sum->objects += one->objects;
+    add_share(&sum->free, &one->free);
 }
 
 bool
@@ -67,8 +88,6 @@ void
 rb_hs_profile_free(struct hs_profile *profile)
 {
     if (!profile) return;
-    for (uint32_t i = 0; i < profile->meta.item_count; i++) free_item(&profile->meta.items[i]);
-    rb_hs_free(HS_MEM_SNAPSHOTS, profile->meta.items);
     rb_hs_free(HS_MEM_SNAPSHOTS, profile->meta.census.places);
     rb_hs_free(HS_MEM_SNAPSHOTS, profile->meta.census.paths);
     rb_hs_free(HS_MEM_SNAPSHOTS, profile->samples.list);

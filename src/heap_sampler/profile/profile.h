@@ -23,7 +23,7 @@
 #include "heap_sampler/sites/sampler.h"
 #include "heap_sampler/stacks/stack_table.h"
 
-#define HS_FORMAT_VERSION 3
+#define HS_FORMAT_VERSION 1
 
 /* A file that is mapped into memory with native code in it. */
 struct hs_mapping {
@@ -77,12 +77,6 @@ struct hs_heap_stat {
     struct hs_heap_use use;
 };
 
-/* What else a profile says of itself: as many as there are. */
-struct hs_meta_item {
-    char *name;
-    char *json;                 /* one JSON value */
-};
-
 struct hs_profile_meta {
     uint64_t interval;          /* bytes, now */
     uint64_t first_interval;    /* bytes, at the session's start */
@@ -104,7 +98,8 @@ struct hs_profile_meta {
     uint64_t last_minor_ns, last_major_ns;      /* Unix time, 0: none yet */
     uint64_t last_major_gc;     /* the GC count of the last major one, 0: none yet */
     struct hs_gc_times gc_times;        /* Unix time */
-    struct hs_asked_gcs asked;
+    uint32_t diagnose_ppm;      /* share of the run time that periodic profiles may force, in millionths; 0: off */
+    struct hs_forced forced;
     uint64_t live_samples;
     uint64_t drop_samples, drop_stacks, drop_frames, drop_classes, drop_moves;
     uint64_t own_bytes;
@@ -117,8 +112,6 @@ struct hs_profile_meta {
     struct hs_census census;    /* its threads and fibers, then */
     struct hs_inherited inherited;      /* heap pages of a forked process */
     struct hs_account account_at_start;         /* of the session; taken_ns 0: none, a block's session */
-    struct hs_meta_item *items;
-    uint32_t item_count, item_capacity;
 };
 
 /* One living object that was sampled. */
@@ -174,6 +167,7 @@ struct hs_profile {
     uint32_t own_from;
     struct hs_mapping *mappings;        /* of native frames, by start */
     uint32_t mapping_count;
+    bool asked_for_kept;        /* the profile has the field `kept`, with an answer or the reason why there is none */
     struct hs_holders holders;  /* who keeps it: chains, where they were asked for; their texts are the profile's */
     struct hs_kept *kept;       /* by row, then node */
     size_t kept_count;
@@ -183,10 +177,14 @@ struct hs_profile {
 
 /* Bytes of `inuse` that the kernel has resident; those of slots always are. */
 double rb_hs_row_resident(const struct hs_row *row);
+/* A row, added to another one that is like it. */
+void rb_hs_row_add(struct hs_row *sum, const struct hs_row *row);
+/* The frame of the line that made an object: a method in C has the line of its caller, whose frame is wanted. UINT32_MAX: no
+ * frame of the stack has a line. */
+uint32_t rb_hs_frame_with_line(const struct hs_profile *profile, uint32_t node);
+void rb_hs_pin_add(struct hs_pin *sum, const struct hs_pin *one);
 /* The profile's texts from this number on are copied, and the copies are the profile's own. false: no memory. [any] */
 bool rb_hs_profile_own_texts(struct hs_profile *profile, uint32_t from);
-/* Add one more thing that the profile says of itself; both texts are copied. false: no memory. [any] */
-bool rb_hs_profile_add_meta(struct hs_profile *profile, const char *name, const char *json);
 void rb_hs_profile_free(struct hs_profile *profile);
 
 #endif

@@ -3,13 +3,15 @@
 /*
  * The columns of a row, declared here and nowhere else in C.
  *
- * To add one: its field in struct hs_row (profile.h), a line below, and a line in
- * lib/heap_sample/profile/columns.rb; doc/format.md tells what it means.
+ * To add one: its field in struct hs_row (profile.h), lines below, and a line in
+ * lib/heap_sample/profile/columns.rb; doc/heap_sampler.proto has its number and says what it means.
  *
  * HS_ROW_COLUMNS is what Ruby gets (GC::SampleProfile#raw), in its order:
- * COLUMN(name, value as a Ruby object). HS_ROW_VALUES are the numbers that a file
- * has of each row, in the order of its sample types, which is frozen
- * (doc/format.md): VALUE(sample type, unit, number). `row` is a struct hs_row.
+ * COLUMN(name, value as a Ruby object). HS_ROW_VALUES are the values of a file's
+ * samples, in the order of its sample types: VALUE(sample type, unit, number). HS_ROW_FIELDS
+ * are the numbers of its message Row: FIELD(number of the field, number), and VARIANCE(number of the field,
+ * estimate that has samples and objects, what has the bytes and their variance); encode_pprof.c has the
+ * others. `row` is a struct hs_row.
  */
 #include "heap_sampler/profile/profile.h"
 
@@ -43,38 +45,32 @@
     COLUMN(unshared_born, DBL2NUM(row->unshared_born)) \
     COLUMN(label_set, UINT2NUM(row->labels))
 
-/* Of one kind of memory; 0 in the rows of the other. */
-#define HS_ROW_VALUES_OF(VALUE, kind, is_kind) \
-    VALUE(kind##_alloc_objects, count, is_kind ? row->alloc.objects : 0) \
-    VALUE(kind##_alloc_space, bytes, is_kind ? row->alloc.space : 0) \
-    VALUE(kind##_inuse_objects, count, is_kind ? row->inuse.objects : 0) \
-    VALUE(kind##_inuse_space, bytes, is_kind ? row->inuse.space : 0)
-
+/* Every program's files of heaps have these, and ours no others. */
 #define HS_ROW_VALUES(VALUE) \
     VALUE(alloc_objects, count, row->alloc.objects) \
     VALUE(alloc_space, bytes, row->alloc.space) \
     VALUE(inuse_objects, count, row->inuse.objects) \
-    VALUE(inuse_space, bytes, row->inuse.space) \
-    VALUE(inuse_samples, count, row->inuse.samples) \
-    VALUE(alloc_samples, count, row->alloc.samples) \
-    VALUE(inuse_var, bytes2, row->inuse.variance) \
-    VALUE(alloc_var, bytes2, row->alloc.variance) \
-    VALUE(young_objects, count, row->young.objects) \
-    VALUE(young_space, bytes, row->young.space) \
-    VALUE(dead_objects, count, row->dead.objects) \
-    VALUE(dead_space, bytes, row->dead.space) \
-    VALUE(dead_gcs, count, row->dead_gcs) \
-    HS_ROW_VALUES_OF(VALUE, slots, !row->malloced) \
-    HS_ROW_VALUES_OF(VALUE, malloc, row->malloced) \
-    VALUE(inuse_memsize, bytes, row->memsize) \
-    VALUE(inuse_resident, bytes, rb_hs_row_resident(row)) \
-    VALUE(dead_samples, count, row->dead.samples) \
-    VALUE(dead_var, bytes2, row->dead.variance) \
-    VALUE(holds_free, bytes, row->holds_free.space) \
-    VALUE(holds_free_var, bytes2, row->holds_free.variance) \
-    VALUE(holds_free_pinned, bytes, row->holds_free_pinned) \
-    VALUE(unshared, bytes, row->unshared.space) \
-    VALUE(unshared_var, bytes2, row->unshared.variance) \
-    VALUE(unshared_born, bytes, row->unshared_born)
+    VALUE(inuse_space, bytes, row->inuse.space)
+
+#define HS_ROW_ESTIMATE_FIELDS(FIELD, VARIANCE, number, part) \
+    FIELD(number, row->part.samples) \
+    FIELD(number + 1, row->part.objects) \
+    FIELD(number + 2, row->part.space) \
+    VARIANCE(number + 3, row->part, row->part)
+
+#define HS_ROW_FIELDS(FIELD, VARIANCE) \
+    FIELD(4, row->slot_size) \
+    HS_ROW_ESTIMATE_FIELDS(FIELD, VARIANCE, 5, inuse) \
+    HS_ROW_ESTIMATE_FIELDS(FIELD, VARIANCE, 9, young) \
+    HS_ROW_ESTIMATE_FIELDS(FIELD, VARIANCE, 13, alloc) \
+    HS_ROW_ESTIMATE_FIELDS(FIELD, VARIANCE, 17, dead) \
+    FIELD(21, row->dead_gcs) \
+    FIELD(22, row->memsize) \
+    FIELD(24, row->holds_free.space) \
+    VARIANCE(25, row->inuse, row->holds_free) \
+    FIELD(26, row->holds_free_pinned) \
+    FIELD(27, row->unshared.space) \
+    VARIANCE(28, row->inuse, row->unshared) \
+    FIELD(29, row->unshared_born)
 
 #endif

@@ -14,7 +14,7 @@
 
 #include <string.h>
 
-/* Samples of one site, birth and thread become one row. */
+/* Samples of one site and birth become one row. */
 static int
 compare_records(const void *left, const void *right)
 {
@@ -22,7 +22,6 @@ compare_records(const void *left, const void *right)
     const struct hs_record *b = &((const struct hs_slot_copy *)right)->record;
     if (a->site != b->site) return a->site < b->site ? -1 : 1;
     if (a->birth_gc != b->birth_gc) return a->birth_gc < b->birth_gc ? -1 : 1;
-    if (a->thread != b->thread) return a->thread < b->thread ? -1 : 1;
     return 0;
 }
 
@@ -109,6 +108,7 @@ rb_hs_slot_rows_add(struct hs_slot_copies *copied, uint32_t labels, struct hs_pr
             row->birth_gc = record->birth_gc;
             row->thread = record->thread;
         }
+        if (row->thread != record->thread) row->thread = 0;
         copy->row = (uint32_t)(profile->row_count - 1);
         struct hs_estimate one = rb_hs_estimate_one(row->slot_size, copy->interval);
         rb_hs_estimate_add(record->young ? &row->young : &row->inuse, &one);

@@ -86,7 +86,8 @@ describe(struct hs_profile_meta *meta, const struct hs_session *session)
     };
     memcpy(meta->deploy, options->deploy, sizeof(meta->deploy));
     rb_hs_gc_times_copy(&meta->gc_times);
-    meta->asked = rb_hs_asked_gcs();
+    meta->diagnose_ppm = options->diagnose_ppm;
+    meta->forced = rb_hs_forced();
     meta->heaps = counts.heap_count < HS_HEAPS_MAX ? counts.heap_count : HS_HEAPS_MAX;
     for (uint32_t i = 0; i < meta->heaps; i++) {
         meta->heap[i] = (struct hs_heap_stat){
@@ -110,17 +111,17 @@ rb_hs_snapshot_free(struct hs_profile *profile)
 }
 
 /* Without room for the answer there is a profile all the same. */
-static bool
+static void
 add_kept(struct hs_snapshot *snapshot)
 {
     struct hs_profile *profile = snapshot->profile;
-    if (!(snapshot->flags & HS_WITH_HOLDERS)) return true;
+    if (!(snapshot->flags & HS_WITH_HOLDERS)) return;
+    profile->asked_for_kept = true;
     if (!profile->holders.refusal && !rb_hs_kept_samples_join(profile, &snapshot->copies)) {
         profile->holders.refusal = HS_REFUSED_NO_ANSWER_ROOM;
         profile->kept_count = 0;
     }
     if (profile->holders.refusal) rb_hs_holders_free(&profile->holders);
-    return rb_hs_kept_describe(profile);
 }
 
 /* A label set may be freed before the profile is: its text is copied. */
@@ -236,12 +237,26 @@ rb_hs_snapshot_refuse(struct hs_snapshot *snapshot, enum hs_refusal refusal)
     snapshot->profile->holders.refusal = refusal;
 }
 
+/* Without an answer the child has taken all the time that it was waited for. */
+static void
+end_walk(struct hs_snapshot *snapshot)
+{
+    const struct hs_holders *holders = &snapshot->profile->holders;
+    rb_hs_holders_end(&snapshot->child);
+    if (!(snapshot->flags & HS_FORCED) || !snapshot->child.pid) return;
+    rb_hs_forced_walk(holders->refusal ? holders->ns : holders->cpu_ns, holders->hold_up_ns);
+    rb_hs_lock();
+    snapshot->profile->meta.forced = rb_hs_forced();
+    rb_hs_unlock();
+}
+
 struct hs_profile *
 rb_hs_snapshot_end(struct hs_snapshot *snapshot)
 {
     struct hs_profile *profile = snapshot->profile;
-    if (snapshot->asked) rb_hs_holders_end(&snapshot->child);
-    bool ok = snapshot->worked && snapshot->ok && add_kept(snapshot);
+    if (snapshot->asked) end_walk(snapshot);
+    bool ok = snapshot->worked && snapshot->ok;
+    if (ok) add_kept(snapshot);
     rb_hs_slot_copies_free(&snapshot->copies.slots);
     rb_hs_malloc_copy_free(&snapshot->copies.malloc);
     rb_hs_free(HS_MEM_SNAPSHOTS, snapshot);

@@ -8,6 +8,7 @@ enum hs_snapshot_flags {
     HS_WITH_SAMPLES = 1,        /* each living sample, not only rows */
     HS_MAY_HOLD_UP = 2,         /* see rb_hs_account_take */
     HS_WITH_HOLDERS = 4,        /* who keeps them: holders/holders.h */
+    HS_FORCED = 16,             /* the program does not ask for the walk: what it costs is counted */
     HS_BY_ITSELF = 8            /* no person asks for that: after a walk that was killed there is none */
 };
 

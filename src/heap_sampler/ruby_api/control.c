@@ -13,7 +13,6 @@
 #include "heap_sampler/process/periodic.h"
 #include "heap_sampler/ruby_api/given_labels.h"
 #include "heap_sampler/ruby_api/ruby_api.h"
-#include "heap_sampler/service/http_door.h"
 #include "heap_sampler/service/service.h"
 #include "heap_sampler/settings/options.h"
 #include "heap_sampler/sites/sampler.h"
@@ -47,13 +46,10 @@ static const char *const keyword_names[] = {
     "output",
     "every",
     "keep",
-    "why",
-    "gc",
+    "diagnose",
     "at_rss",
     "only",
     "quiet",
-    "http_token",
-    "http",
 };
 enum { KEYWORDS = sizeof(keyword_names) / sizeof(*keyword_names) };
 
@@ -127,10 +123,8 @@ stop_periodic_without_gvl(void)
  *               mean bytes between two samples, 1 to 2**40: sample malloc, or raise RuntimeError, which
  *               says what is missing. It is possible if Ruby was started with
  *               <tt>--heap-sample</tt> or <tt>--heap-sample=off,malloc=standby</tt>
- * [output, every, keep, why, gc, at_rss, only, quiet] files, until GC::SampleProfile.stop. With any of them a profile
+ * [output, every, keep, diagnose, at_rss, only, quiet] files, until GC::SampleProfile.stop. With any of them a profile
  *               is written at exit too, unless <tt>output: "none"</tt>
- * [http, http_token] where HTTP is answered (<tt>"127.0.0.1:6060"</tt>, <tt>"unix:/run/app.sock"</tt>, <tt>"off"</tt>), and
- *               the file of its token, until the process ends
  *
  *   GC::SampleProfile.start(interval: "64k")                                  # => true
  *   GC::SampleProfile.start(every: 60, output: "/var/tmp/heap-%p-%t.pb.gz")   # => false
@@ -160,7 +154,6 @@ s_start(int argc, VALUE *argv, VALUE klass)
     if (how == HS_START_NO_MALLOC) rb_raise(rb_eRuntimeError, "%s", start.error);
     if (how == HS_START_NO_MEMORY) rb_raise(rb_eNoMemError, "%s", start.error);
     if (start.files) rb_hs_output_check();
-    if (start.http) rb_hs_service_http(start.options.http, start.options.http_token);
     return RBOOL(how == HS_STARTED);
 }
 
@@ -234,8 +227,6 @@ s_running_p(VALUE klass)
  *   what was lost for want of room
  * [:malloc_samples_dropped] likewise, of malloc
  * [:failed_allocations] how often the sampler found no memory
- * [:http] where HTTP is answered by this process, with the port that it got; or +nil+
- * [:http_trouble] a String: why it is not, where it was asked for; or +nil+
  * [:bytes, :bytes_peak, :bytes_max]
  *   the sampler's own memory, its peak, and its bound; +nil+: no bound
  * [:bytes_records, :bytes_stacks, :bytes_totals, :bytes_names, :bytes_malloc, :bytes_snapshots]
@@ -294,9 +285,6 @@ s_stat(VALUE klass)
     SET("dropped_texts", ULL2NUM(rb_hs_texts_dropped));
     SET("dropped_classes", ULL2NUM(rb_hs_classes_dropped));
     SET("dropped_moves", ULL2NUM(rb_hs_sampler.dropped_moves));
-    const char *http = rb_hs_http_place(), *trouble = rb_hs_http_trouble();
-    SET("http", http ? rb_utf8_str_new_cstr(http) : Qnil);
-    SET("http_trouble", trouble ? rb_utf8_str_new_cstr(trouble) : Qnil);
     uint64_t failures = 0;
     for (int use = 0; use < HS_MEM_USES; use++) failures += rb_hs_memory_failures((enum hs_memory_use)use);
     SET("failed_allocations", ULL2NUM(failures));

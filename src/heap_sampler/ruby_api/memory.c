@@ -33,7 +33,7 @@ hash_of_fields(const struct hs_account_field *fields, size_t count)
 {
     VALUE hash = rb_hash_new();
     for (size_t i = 0; i < count; i++) {
-        rb_hash_aset(hash, ID2SYM(rb_intern(fields[i].name)), fields[i].known ? ULL2NUM(fields[i].value) : Qnil);
+        rb_hash_aset(hash, ID2SYM(rb_intern(rb_hs_field_name(fields[i].field))), fields[i].known ? ULL2NUM(fields[i].value) : Qnil);
     }
     return hash;
 }
@@ -46,7 +46,7 @@ hash_of_population(const struct hs_census *census, enum hs_alive_kind kind, cons
     for (int i = 0; i < HS_ALIVE_STATES; i++) {
         enum hs_alive_state state = (enum hs_alive_state)i;
         if (!rb_hs_alive_state_p(kind, state)) continue;
-        rb_hash_aset(hash, ID2SYM(rb_intern(rb_hs_alive_state_name(state))), UINT2NUM(population->states[state]));
+        rb_hash_aset(hash, ID2SYM(rb_intern(rb_hs_field_name(rb_hs_alive_state_field(state)))), UINT2NUM(population->states[state]));
     }
     rb_hash_aset(hash, ID2SYM(rb_intern("stacks")), census->stacks_known ? ULL2NUM(population->stacks) : Qnil);
     return hash;

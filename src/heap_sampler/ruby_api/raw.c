@@ -81,7 +81,7 @@ raw_kept(const struct hs_profile *profile)
  * Returns the profile as arrays of numbers, for HeapSample::Profile.from_raw. It is internal: the
  * arrays may change. #rows and #to_profile return the same as objects.
  *
- * [:meta_json] the comment of a saved profile, a String
+ * [:meta_json] what the profile says about itself, a String
  * [:texts]     every String that is named by its index
  * [:frames]    five numbers for each: texts of label, path and absolute path, line, address
  * [:nodes]     two numbers for each: parent and frame
@@ -98,7 +98,7 @@ profile_raw(VALUE self)
     VALUE hash = rb_hash_new();
 
     struct hs_buffer json = {0};
-    int error = rb_hs_encode_meta_json(&profile->meta, &json);
+    int error = rb_hs_encode_meta(profile, true, &json);
     VALUE meta = error ? Qnil : rb_utf8_str_new(json.ptr, (long)json.len);
     rb_hs_buffer_free(&json);
     if (error) rb_memerror();

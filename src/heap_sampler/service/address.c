@@ -102,49 +102,16 @@ rb_hs_address_listen(const struct hs_address *address)
 
 /* -- the sockets of the user's processes --------------------------------------------- */
 
+/* Of "PID-STARTTIME.sock". */
 static bool
-parse(const char *name, struct hs_socket *socket)
+pid_of(const char *name, long *pid)
 {
+    unsigned long long start;
     int end = 0;
-    return sscanf(name, "%9ld-%20llu.sock%n", &socket->pid, &socket->start, &end) == 2 && end && !name[end] && socket->pid > 0;
+    return sscanf(name, "%9ld-%20llu.sock%n", pid, &start, &end) == 2 && end && !name[end] && *pid > 0;
 }
 
-struct visit {
-    void (*each)(const struct hs_socket *socket, void *data);
-    void *data;
-};
-
-static void
-visit_name(const char *name, int folder, void *data)
-{
-    struct hs_socket socket;
-    struct visit *visit = data;
-    (void)folder;
-    if (parse(name, &socket)) visit->each(&socket, visit->data);
-}
-
-void
-rb_hs_sockets_each(const char *folder, void (*each)(const struct hs_socket *socket, void *data), void *data)
-{
-    struct visit visit = {each, data};
-    rb_hs_each_name(folder, visit_name, &visit);
-}
-
-bool
-rb_hs_socket_alive_p(const struct hs_socket *socket)
-{
-    return kill((pid_t)socket->pid, 0) == 0;
-}
-
-bool
-rb_hs_socket_address(struct sockaddr_un *address, const char *folder, const struct hs_socket *socket)
-{
-    *address = (struct sockaddr_un){.sun_family = AF_UNIX};
-    int len = snprintf(address->sun_path, sizeof(address->sun_path), "%s/%ld-%llu.sock", folder, socket->pid, socket->start);
-    return len < (int)sizeof(address->sun_path);
-}
-
-/* The kernel knows, whatever the namespace of who listened is. */
+/* The kernel knows whether anybody listens, whatever the namespace of who did. */
 static bool
 refused_p(const struct sockaddr_un *address)
 {
@@ -154,19 +121,22 @@ refused_p(const struct sockaddr_un *address)
     return refused;
 }
 
+/* One whose process is there, in this namespace, stays. */
 static void
-sweep(const struct hs_socket *socket, void *data)
+sweep(const char *name, int folder_fd, void *folder)
 {
-    struct sockaddr_un address;
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
     struct stat file;
-    const char *folder = data;
-    if (rb_hs_socket_alive_p(socket) || !rb_hs_socket_address(&address, folder, socket)) return;
-    if (lstat(address.sun_path, &file) != 0 || !S_ISSOCK(file.st_mode)) return;
+    long pid;
+    (void)folder_fd;
+    if (!pid_of(name, &pid) || kill((pid_t)pid, 0) == 0) return;
+    int len = snprintf(address.sun_path, sizeof(address.sun_path), "%s/%s", (const char *)folder, name);
+    if (len >= (int)sizeof(address.sun_path) || lstat(address.sun_path, &file) != 0 || !S_ISSOCK(file.st_mode)) return;
     if (refused_p(&address)) unlink(address.sun_path);
 }
 
 void
 rb_hs_sockets_sweep(const char *folder)
 {
-    if (*folder) rb_hs_sockets_each(folder, sweep, (void *)folder);
+    if (*folder) rb_hs_each_name(folder, sweep, (void *)folder);
 }

@@ -37,22 +37,9 @@ int rb_hs_address_listen(const struct hs_address *address);
  * A process that was killed, or called exit! or exec, leaves its socket behind.
  * A program that forks a child for each job would leave one for each, for ever.
  * So every process that begins to listen removes the sockets at which no process listens.
- *
- * No MRI header.  Contract: the service's thread.
  */
 
-struct hs_socket {
-    long pid;
-    unsigned long long start;
-};
-
-/* Calls `each` for all in the folder, in no order. */
-void rb_hs_sockets_each(const char *folder, void (*each)(const struct hs_socket *socket, void *data), void *data);
-/* Is its process there? A process of another namespace is not. */
-bool rb_hs_socket_alive_p(const struct hs_socket *socket);
-/* false: its path is too long. */
-bool rb_hs_socket_address(struct sockaddr_un *address, const char *folder, const struct hs_socket *socket);
-/* Removes the sockets of processes that have ended. */
+/* Removes the sockets of processes that have ended. The service's thread. */
 void rb_hs_sockets_sweep(const char *folder);
 
 #endif

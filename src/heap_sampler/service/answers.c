@@ -7,17 +7,16 @@
 #include "heap_sampler/base/clock.h"
 #include "heap_sampler/base/locks.h"
 #include "heap_sampler/base/must.h"
+#include "heap_sampler/collections/collections.h"
 #include "heap_sampler/malloc/hooks.h"
+#include "heap_sampler/malloc/table.h"
 #include "heap_sampler/process/control.h"
 #include "heap_sampler/process/periodic.h"
 #include "heap_sampler/process/request.h"
 #include "heap_sampler/process/safe_point.h"
-#include "heap_sampler/profile/encode_metrics.h"
 #include "heap_sampler/profile/formats.h"
 #include "heap_sampler/profile/malloc_rows.h"
 #include "heap_sampler/profile/snapshot.h"
-#include "heap_sampler/service/http_door.h"
-#include "heap_sampler/service/metrics.h"
 #include "heap_sampler/settings/options.h"
 #include "heap_sampler/sites/sampler.h"
 #include "heap_sampler/slots/automatic.h"
@@ -25,6 +24,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 extern const char *rb_dynamic_description;       /* RUBY_DESCRIPTION; version.c */
@@ -41,13 +41,6 @@ rb_hs_answer_error(struct hs_answer *answer, const char *format, ...)
     answer->ok = false;
     answer->type = "text";
     rb_hs_buffer_puts(&answer->out, text);
-}
-
-static bool
-given_p(const struct hs_ask *ask, const char *key)
-{
-    const char *value = rb_hs_ask_value(ask, key);
-    return value && strcmp(value, "1") == 0;
 }
 
 /* -- hello, memory -------------------------------------------------------------------- */
@@ -74,9 +67,7 @@ account_at_start(void)
 static void
 answer_hello(struct hs_buffer *out)
 {
-    char http[HS_HTTP_TEXT_MAX];
-    rb_hs_http_copy_place(http);
-    struct hs_about about = {.ruby = rb_dynamic_description, .http = http, .deploy = rb_hs_options.deploy, .process_id = (uint64_t)getpid(), .taken_ns = rb_hs_now_ns(), .every = rb_hs_options.every};
+    struct hs_about about = {.ruby = rb_dynamic_description, .deploy = rb_hs_options.deploy, .process_id = (uint64_t)getpid(), .taken_ns = rb_hs_now_ns(), .every = rb_hs_options.every};
     struct hs_census census;
     rb_hs_lock();
     const struct hs_session *session = &rb_hs_sampler.session[HS_MAIN];
@@ -94,16 +85,54 @@ answer_hello(struct hs_buffer *out)
 }
 
 static void
+look_at_gc(struct hs_memory_now *now)
+{
+    struct rb_heap_sampler_gc_counts counts;
+    rb_heap_sampler_gc_counts(&counts);
+    now->gc.count = counts.gc;
+    now->gc.minor = counts.minor;
+    now->gc.major = counts.major;
+    now->gc.ns = counts.gc_ns;
+    now->gc.timed = counts.timed;
+    now->heaps = counts.heap_count < HS_HEAPS_MAX ? counts.heap_count : HS_HEAPS_MAX;
+    for (uint32_t i = 0; i < now->heaps; i++) {
+        now->heap[i] = (struct hs_heap_stat){.slot_size = counts.heap[i].slot_size, .total_slots = counts.heap[i].total_slots, .live_slots = counts.heap[i].live_slots};
+    }
+}
+
+static void
+look_at_sampler(struct hs_memory_now *now)
+{
+    struct hs_malloc_counts counts;
+    struct hs_malloc_table_stat table;
+    struct timespec used = {0};
+    rb_hs_malloc_counts(&counts);
+    rb_hs_malloc_table_stat(&table);
+    rb_hs_lock();
+    const struct hs_session *session = &rb_hs_sampler.session[HS_MAIN];
+    if (session->on) now->account_at_start = session->account_at_start;
+    now->gc.last_major_ns = rb_hs_sampler.major_ns;
+    now->sampler.live_samples = session->on ? session->samples : 0;
+    now->sampler.samples = rb_hs_sampler.taken;
+    now->sampler.dropped_samples = rb_hs_sampler.dropped_samples + table.dropped;
+    rb_hs_unlock();
+    now->sampler.malloc_live_samples = table.blocks;
+    now->sampler.malloc_samples = counts.samples;
+    for (int use = 0; use < HS_MEM_USES; use++) now->sampler.bytes += rb_hs_memory_bytes((enum hs_memory_use)use);
+    now->sampler.bytes_max = rb_hs_memory_bound_p() ? HS_MEMORY_MAX : 0;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    now->sampler.thread_ns = (uint64_t)used.tv_sec * 1000000000 + (uint64_t)used.tv_nsec;
+}
+
+static void
 answer_memory(struct hs_buffer *out)
 {
-    struct hs_account account, start = account_at_start();
-    struct hs_census census;
-    struct rb_heap_sampler_gc_counts counts;
-    look_at_memory(&account, &census, true);
-    rb_heap_sampler_gc_counts(&counts);
-    struct hs_gc_so_far gc = {counts.gc, counts.minor, counts.major, counts.gc_ns, counts.timed};
-    rb_hs_encode_memory(&account, &start, &census, &gc, out);
-    rb_hs_census_free(&census);
+    struct hs_memory_now now = {0};
+    look_at_memory(&now.account, &now.census, true);
+    look_at_gc(&now);
+    look_at_sampler(&now);
+    rb_hs_encode_memory(&now, out);
+    rb_hs_census_free(&now.census);
 }
 
 /* -- profile ------------------------------------------------------------------------------ */
@@ -123,34 +152,14 @@ static void
 no_profile(struct hs_answer *answer, int error)
 {
     if (error == ESRCH) rb_hs_answer_error(answer, "this process is not sampled; run heapsample start %ld", (long)getpid());
-    else if (error == ESTALE) rb_hs_answer_error(answer, "sampling was stopped or restarted during the request; try again");
     else rb_hs_answer_error(answer, "no profile: %s", strerror(error));
 }
 
-struct hs_profile *
-rb_hs_answer_first(struct hs_answer *answer)
-{
-    rb_hs_name_at_safe_point(NAMES_MS);
-    struct hs_profile *profile = rb_hs_snapshot(HS_MAIN, 0);
-    rb_hs_lock();
-    bool on = rb_hs_sampler.session[HS_MAIN].on;
-    rb_hs_unlock();
-    if (!profile) no_profile(answer, on ? ENOMEM : ESRCH);
-    return profile;
-}
-
-static bool
-said_p(const struct hs_ask *ask, const char *key, const char *wanted)
-{
-    const char *value = rb_hs_ask_value(ask, key);
-    return value && strcmp(value, wanted) == 0;
-}
-
 static void
-answer_profile(const struct hs_ask *ask, const struct hs_profile *first, struct hs_answer *answer)
+answer_profile(const struct hs_ask *ask, struct hs_answer *answer)
 {
-    struct hs_request request = {.session = HS_MAIN, .format = HS_PB_GZ, .since = first, .begun = answer->begun};
-    if (said_p(ask, "type", "alloc_space")) request.first = HS_ALLOC_FIRST;
+    struct hs_request request = {.session = HS_MAIN, .format = HS_PB_GZ, .begun = answer->begun};
+    if (rb_hs_ask_has_p(ask, "type", "alloc_space")) request.first = HS_ALLOC_FIRST;
     if (!answer->begun) rb_hs_name_at_safe_point(NAMES_MS);
     answer->begun = NULL;
     int error = rb_hs_request_serve(&request);
@@ -159,45 +168,28 @@ answer_profile(const struct hs_ask *ask, const struct hs_profile *first, struct 
     if (error) no_profile(answer, error);
 }
 
-/* -- the family of an address of HTTP ------------------------------------------------------- */
-
-bool
-rb_hs_ask_of_family_p(const struct hs_ask *ask)
-{
-    const char *of = rb_hs_ask_value(ask, "of");
-    return !of || (*of && strcmp(of, rb_hs_http_text()) == 0);
-}
-
 static void
-answer_metrics(struct hs_answer *answer)
+begin_walk(const struct hs_ask *ask, struct hs_answer *answer, struct hs_memory_part *part)
 {
-    struct hs_metrics metrics;
-    rb_hs_metrics_take(&metrics);
-    answer->type = "text";
-    rb_hs_encode_metrics(&metrics, &answer->out);
-}
-
-/* RSS in bytes, 1 or 0 for sampled or not, and the title. */
-static void
-answer_member(struct hs_answer *answer)
-{
-    struct hs_who who;
-    rb_hs_lock();
-    bool on = rb_hs_sampler.session[HS_MAIN].on;
-    rb_hs_unlock();
-    rb_hs_who_read(&who);
-    answer->type = "text";
-    rb_hs_buffer_printf(&answer->out, "%" PRIu64 " %d %s", rb_hs_resident_bytes(), on, who.title);
-}
-
-static void
-begin_walk(struct hs_answer *answer, struct hs_memory_part *part)
-{
-    struct hs_request request = {.session = HS_MAIN, .flags = HS_WITH_HOLDERS};
-    if (!rb_hs_sampler.session[HS_MAIN].on) return;     /* what follows says so */
+    unsigned by = rb_hs_ask_demands_p(ask) ? 0 : HS_BY_ITSELF;
+    struct hs_request request = {.session = HS_MAIN, .flags = HS_WITH_HOLDERS | by};
     rb_hs_request_begin(&request, part);
     answer->begun = request.begun;
     if (!answer->begun) rb_hs_answer_error(answer, "no profile: %s", strerror(ENOMEM));
+}
+
+/* What was demanded; else what the share pays for. */
+static void
+force(const struct hs_ask *ask, struct hs_answer *answer, struct hs_memory_part *part)
+{
+    bool demanded = rb_hs_ask_demands_p(ask);
+    if (!rb_hs_sampler.session[HS_MAIN].on) return;     /* what follows says so */
+    bool gc = demanded ? rb_hs_ask_has_p(ask, "gc", "1") : rb_hs_forced_gc_due_p(ask->diagnose_ppm);
+    if (gc && !rb_hs_forced_gc(0) && demanded) {
+        rb_hs_answer_error(answer, "this process has disabled full GCs (GC.disable or GC.config); try again without gc=1");
+        return;
+    }
+    if (demanded ? rb_hs_ask_has_p(ask, "why", "1") : rb_hs_forced_walk_due_p(ask->diagnose_ppm)) begin_walk(ask, answer, part);
 }
 
 void
@@ -249,7 +241,6 @@ start_or_set(const struct hs_ask *ask, struct hs_answer *answer)
         rb_hs_start_resume();
         rb_hs_answer_error(answer, "%s", start.error);
     }
-    else if (start.http) rb_hs_http_want(start.options.http, start.options.http_token);
 }
 
 /* -- which --------------------------------------------------------------------------------------- */
@@ -261,14 +252,20 @@ rb_hs_ask_needs_ruby_p(const struct hs_ask *ask)
     case HS_ASK_START:
     case HS_ASK_SET:
     case HS_ASK_STOP: return true;
-    default: return rb_hs_ask_forces_p(ask);
+    default: return ask->diagnose_ppm;
     }
 }
 
 bool
-rb_hs_ask_forces_p(const struct hs_ask *ask)
+rb_hs_ask_demands_p(const struct hs_ask *ask)
 {
-    return given_p(ask, "gc") || given_p(ask, "why");
+    return ask->diagnose_ppm && (rb_hs_ask_has_p(ask, "gc", "1") || rb_hs_ask_has_p(ask, "why", "1"));
+}
+
+uint64_t
+rb_hs_ask_waits_ns(const struct hs_ask *ask)
+{
+    return rb_hs_ask_demands_p(ask) ? rb_hs_forced_wait(ask->diagnose_ppm) : 0;
 }
 
 void
@@ -277,26 +274,19 @@ rb_hs_answer_in_ruby(const struct hs_ask *ask, struct hs_answer *answer, struct 
     HS_CONTRACT(gvl);
     answer->ok = true;
     if (ask->verb == HS_ASK_STOP) rb_hs_stop_apply();
-    else if (ask->verb != HS_ASK_PROFILE) start_or_set(ask, answer);
-    if (given_p(ask, "gc") && !rb_heap_sampler_gc_start_major(0)) {
-        rb_hs_answer_error(answer, "this process has disabled full GCs (GC.disable or GC.config); try again without gc=1");
-    }
-    else if (given_p(ask, "why")) {
-        begin_walk(answer, part);
-    }
+    else if (ask->verb == HS_ASK_PROFILE) force(ask, answer, part);
+    else start_or_set(ask, answer);
 }
 
 bool
-rb_hs_answer(const struct hs_ask *ask, const struct hs_profile *first, struct hs_answer *answer)
+rb_hs_answer(const struct hs_ask *ask, struct hs_answer *answer)
 {
     if (!complete_p(answer)) return false;
     answer->ok = true;
     answer->type = "json";
     switch (ask->verb) {
-    case HS_ASK_PROFILE: answer_profile(ask, first, answer); break;
+    case HS_ASK_PROFILE: answer_profile(ask, answer); break;
     case HS_ASK_MEMORY: answer_memory(&answer->out); break;
-    case HS_ASK_METRICS: answer_metrics(answer); break;
-    case HS_ASK_MEMBER: answer_member(answer); break;
     default: answer_hello(&answer->out);        /* what start, set and stop have made of it, too */
     }
     return true;

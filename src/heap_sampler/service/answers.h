@@ -19,21 +19,18 @@ struct hs_answer {
     struct hs_snapshot *begun;  /* a profile that is not complete yet: a walk is under way */
 };
 
-/* Is whoever asks told of our address of HTTP? Anybody else may ask as well: `of` is not said then. */
-bool rb_hs_ask_of_family_p(const struct hs_ask *ask);
 /* What part of it needs a safe point comes first? */
 bool rb_hs_ask_needs_ruby_p(const struct hs_ask *ask);
-/* Does that part force work on the program: a full GC, a heap walk? */
-bool rb_hs_ask_forces_p(const struct hs_ask *ask);
+/* Is a GC or a walk demanded (gc=1, why=1)? Else a profile has what its share pays for, and may have none. */
+bool rb_hs_ask_demands_p(const struct hs_ask *ask);
+/* How long until the share has paid for what was forced so far; 0: it has, or nothing is demanded. */
+uint64_t rb_hs_ask_waits_ns(const struct hs_ask *ask);
 /* What comes before it, and takes time. false: the answer, an error, is there already. */
 bool rb_hs_answer_prepare(const struct hs_ask *ask, struct hs_answer *answer);
 /* That part, at a safe point (process/safe_point.h). `part` counts the memory. [gvl] */
 void rb_hs_answer_in_ruby(const struct hs_ask *ask, struct hs_answer *answer, struct hs_memory_part *part);
-/* Of a profile with seconds=: the first of the two. NULL: the answer, an error, is there already. */
-struct hs_profile *rb_hs_answer_first(struct hs_answer *answer);
-/* The rest, a thread without the GVL. `first` may be NULL. false: it takes time, in which others are answered; then it is
- * called again. */
-bool rb_hs_answer(const struct hs_ask *ask, const struct hs_profile *first, struct hs_answer *answer);
+/* The rest, a thread without the GVL. false: it takes time, in which others are answered; then it is called again. */
+bool rb_hs_answer(const struct hs_ask *ask, struct hs_answer *answer);
 /* Nobody wants it any more. */
 void rb_hs_answer_drop(struct hs_answer *answer);
 void rb_hs_answer_error(struct hs_answer *answer, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -1,24 +1,23 @@
 /* See service/protocol.h. */
 #include "heap_sampler/service/protocol.h"
 #include "heap_sampler/service/percent.h"
+#include "heap_sampler/settings/options.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static const char greeting[] = "heap-sample/1 ";
 
 static const struct {
     const char *name;
-    const char *keys[7];        /* that it takes; NULL: settings, any */
+    const char *keys[5];        /* that it takes; NULL: settings, any */
 } verbs[HS_ASK_VERBS] = {
     [HS_ASK_HELLO] = {"hello", {""}},
-    [HS_ASK_PROFILE] = {"profile", {"gc", "why", "seconds", "type", "of", ""}},
-    [HS_ASK_MEMORY] = {"memory", {"of", ""}},
+    [HS_ASK_PROFILE] = {"profile", {"gc", "why", "diagnose", "type", ""}},
+    [HS_ASK_MEMORY] = {"memory", {""}},
     [HS_ASK_START] = {"start", {NULL}},
     [HS_ASK_SET] = {"set", {NULL}},
     [HS_ASK_STOP] = {"stop", {""}},
-    [HS_ASK_METRICS] = {"metrics", {"of", ""}},
-    [HS_ASK_MEMBER] = {"member", {"of", ""}},
+    [HS_ASK_WAIT] = {"wait", {""}},
 };
 
 const char *
@@ -58,7 +57,7 @@ add_argument(struct hs_ask *ask, char *word)
     *equals = '\0';
     if (!*word || !takes_key_p(ask->verb, word)) return "the request does not take this argument";
     if (rb_hs_ask_value(ask, word)) return "an argument is given twice";
-    if (!rb_hs_percent_decode(equals + 1, false)) return "a percent sign in an argument must be followed by two hexadecimal digits, not 00";
+    if (!rb_hs_percent_decode(equals + 1)) return "a percent sign in an argument must be followed by two hexadecimal digits, not 00";
     ask->arguments[ask->argument_count++] = (struct hs_argument){word, equals + 1};
     return NULL;
 }
@@ -74,33 +73,24 @@ next_word(char **rest)
     return word;
 }
 
-/* NULL is one of them. */
-static bool
-one_of(const char *value, const char *first, const char *second)
-{
-    return !value || strcmp(value, first) == 0 || strcmp(value, second) == 0;
-}
-
-static bool
-seconds_p(const char *value)
-{
-    return !value || (*value >= '1' && *value <= '9' && strspn(value, "0123456789") == strlen(value) && strlen(value) <= 3 && atoi(value) <= HS_ASK_SECONDS_MAX);
-}
-
+/* Of a profile: what is asked for, and how much of the program's time it may take. */
 static const char *
-check_values(const struct hs_ask *ask)
+wrong_with_profile(struct hs_ask *ask)
 {
     if (ask->verb != HS_ASK_PROFILE) return NULL;
-    if (!seconds_p(rb_hs_ask_value(ask, "seconds"))) return "seconds must be a whole number from 1 to 600";
-    if (rb_hs_ask_value(ask, "seconds") && rb_hs_ask_value(ask, "why")) return "why and seconds cannot be combined; send one of them";
-    if (!one_of(rb_hs_ask_value(ask, "type"), "inuse_space", "alloc_space")) return "type must be inuse_space or alloc_space";
-    return NULL;
+    const char *type = rb_hs_ask_value(ask, "type"), *share = rb_hs_ask_value(ask, "diagnose");
+    if (type && strcmp(type, "inuse_space") != 0 && strcmp(type, "alloc_space") != 0) return "type must be inuse_space or alloc_space";
+    if (share && strcmp(share, "off") != 0 && !rb_hs_share_parse(share, strlen(share), &ask->diagnose_ppm)) {
+        return "diagnose must be a share of the run time from 0.001% to 50%, such as 1%, or off";
+    }
+    if (ask->diagnose_ppm || !(rb_hs_ask_has_p(ask, "gc", "1") || rb_hs_ask_has_p(ask, "why", "1"))) return NULL;
+    return "gc=1 and why=1 force work on this process; add the share of the run time that they may take, such as diagnose=1%25 (1%)";
 }
 
 const char *
 rb_hs_ask_parse(const char *line, size_t len, struct hs_ask *ask)
 {
-    ask->argument_count = 0;
+    ask->argument_count = ask->diagnose_ppm = 0;
     if (len >= sizeof(ask->text)) return "the request is longer than 4,095 bytes";
     if (memchr(line, '\0', len)) return "the request contains a NUL byte";
     if (len < sizeof(greeting) - 1 || memcmp(line, greeting, sizeof(greeting) - 1) != 0) {
@@ -109,19 +99,12 @@ rb_hs_ask_parse(const char *line, size_t len, struct hs_ask *ask)
     memcpy(ask->text, line, len);
     ask->text[len] = '\0';
     char *rest = ask->text + sizeof(greeting) - 1, *word = next_word(&rest);
-    if (!word || !verb_of(word, &ask->verb)) return "no such request; there are hello, profile, memory, metrics, member, start, set and stop";
+    if (!word || !verb_of(word, &ask->verb)) return "no such request; there are hello, profile, memory, start, set, stop and wait";
     while ((word = next_word(&rest))) {
         const char *wrong = add_argument(ask, word);
         if (wrong) return wrong;
     }
-    return check_values(ask);
-}
-
-unsigned
-rb_hs_ask_seconds(const struct hs_ask *ask)
-{
-    const char *value = rb_hs_ask_value(ask, "seconds");
-    return ask->verb == HS_ASK_PROFILE && value ? (unsigned)atoi(value) : 0;
+    return wrong_with_profile(ask);
 }
 
 const char *
@@ -131,4 +114,11 @@ rb_hs_ask_value(const struct hs_ask *ask, const char *key)
         if (strcmp(ask->arguments[i].key, key) == 0) return ask->arguments[i].value;
     }
     return NULL;
+}
+
+bool
+rb_hs_ask_has_p(const struct hs_ask *ask, const char *key, const char *value)
+{
+    const char *given = rb_hs_ask_value(ask, key);
+    return given && strcmp(given, value) == 0;
 }

@@ -10,11 +10,11 @@
  */
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* The longest line, its end included. */
 enum { HS_ASK_LINE_MAX = 4096,
-       HS_ASK_ARGUMENTS_MAX = 16,
-       HS_ASK_SECONDS_MAX = 600 };
+       HS_ASK_ARGUMENTS_MAX = 16 };
 
 enum hs_verb { HS_ASK_HELLO,
                HS_ASK_PROFILE,
@@ -22,8 +22,7 @@ enum hs_verb { HS_ASK_HELLO,
                HS_ASK_START,
                HS_ASK_SET,
                HS_ASK_STOP,
-               HS_ASK_METRICS,
-               HS_ASK_MEMBER,
+               HS_ASK_WAIT,
                HS_ASK_VERBS };
 
 struct hs_argument {
@@ -34,6 +33,7 @@ struct hs_ask {
     enum hs_verb verb;
     struct hs_argument arguments[HS_ASK_ARGUMENTS_MAX];
     size_t argument_count;
+    uint32_t diagnose_ppm;      /* the share of the run time that the answer may force, in millionths; 0: nothing */
     char text[HS_ASK_LINE_MAX];
 };
 
@@ -42,7 +42,7 @@ const char *rb_hs_verb_name(enum hs_verb verb);
 const char *rb_hs_ask_parse(const char *line, size_t len, struct hs_ask *ask);
 /* The value of an argument, or NULL. */
 const char *rb_hs_ask_value(const struct hs_ask *ask, const char *key);
-/* Of profile: for how long to wait between two, whose difference is asked for; 0: one is. */
-unsigned rb_hs_ask_seconds(const struct hs_ask *ask);
+/* Has an argument this value? */
+bool rb_hs_ask_has_p(const struct hs_ask *ask, const char *key, const char *value);
 
 #endif

@@ -10,9 +10,6 @@
 #include "heap_sampler/profile/buffer.h"
 #include "heap_sampler/service/address.h"
 #include "heap_sampler/service/connection.h"
-#include "heap_sampler/service/http.h"
-#include "heap_sampler/service/http_door.h"
-#include "heap_sampler/service/http_family.h"
 #include "heap_sampler/service/place.h"
 #include "heap_sampler/settings/options.h"
 
@@ -26,9 +23,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Connections at once, of each kind: those of the socket first, then those over HTTP. Who comes then is told to come again. */
-enum { PLACES = 32,
-       ALL_PLACES = 2 * PLACES };
+/* Connections at once. Who comes then is told to come again. */
+enum { PLACES = 32 };
 
 static struct {
     pthread_mutex_t mutex;      /* protects what is up to `work`; no system call that may hang is made under it */
@@ -36,7 +32,8 @@ static struct {
     enum { STOPPED,
            STARTING,
            RUNNING } state;
-    bool over;                  /* the process ends: it does not begin any more */
+    bool over;                  /* atomic: the process ends: it does not begin any more */
+    bool said_bye;              /* to those who wait for that */
     char path[sizeof(((struct sockaddr_un *)0)->sun_path)];      /* "": there is none */
     char trouble[256];
     pthread_mutex_t work;       /* the thread holds it while it works, and not while it waits: to take it is to stop the thread */
@@ -46,51 +43,38 @@ static struct {
     struct hs_address address;
     uint64_t deaf_until_ns;     /* no connection is accepted before */
     struct hs_memory_part held; /* its snapshots */
-    struct hs_place places[ALL_PLACES];
+    struct hs_place places[PLACES];
 } service = {.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER, .work = PTHREAD_MUTEX_INITIALIZER, .listener = -1};
 
 /* -- those who come ----------------------------------------------------------------------------- */
 
-/* Who has his answer, and has not hung up yet, makes room. */
 static struct hs_place *
-free_place(bool http)
+free_place(void)
 {
-    struct hs_place *places = service.places + (http ? PLACES : 0), *answered = NULL;
     for (size_t i = 0; i < PLACES; i++) {
-        if (!places[i].connection) return &places[i];
-        if (places[i].connection->state == HS_IS_LINGERING) answered = &places[i];
+        if (!service.places[i].connection) return &service.places[i];
     }
-    if (answered) rb_hs_place_leave(answered);
-    return answered;
+    return NULL;
 }
 
-static const char full[] = "too many connections (32); try again";
-
 static void
-say(int fd, bool http, const char *sentence)
+say(int fd, const char *sentence)
 {
     struct hs_buffer out = {0};
-    if (http) {
-        char unread[4096];
-        while (recv(fd, unread, sizeof(unread), MSG_DONTWAIT) == (ssize_t)sizeof(unread)) continue;
-        rb_hs_http_put_head(&out, 503, "text/plain; charset=utf-8", "", strlen(sentence));
-    }
-    else rb_hs_buffer_printf(&out, "heap-sample/1 error text %zu\n", strlen(sentence));
-    rb_hs_buffer_puts(&out, sentence);
+    rb_hs_buffer_printf(&out, "heap-sample/1 error text %zu\n%s", strlen(sentence), sentence);
     ssize_t unused = out.failed ? 0 : send(fd, out.ptr, out.len, MSG_NOSIGNAL | MSG_DONTWAIT);
     (void)unused;
     rb_hs_buffer_free(&out);
 }
 
-/* Who may open the file of a Unix socket for HTTP may ask; who may ask over a port, http_guard.h says. */
 static void
-take(int fd, bool http, uint64_t now)
+take(int fd, uint64_t now)
 {
-    struct hs_place *place = free_place(http);
+    struct hs_place *place = free_place();
     struct hs_connection *connection = NULL;
-    if (!http && !rb_hs_peer_allowed_p(fd)) say(fd, http, "permission denied; connect as root or as the user of this process");
-    else if (!place) say(fd, http, full);
-    else connection = rb_hs_connection_open(fd, http, now);
+    if (!rb_hs_peer_allowed_p(fd)) say(fd, "permission denied; connect as root or as the user of this process");
+    else if (!place) say(fd, "too many connections (32); try again");
+    else connection = rb_hs_connection_open(fd, now);
     if (connection) rb_hs_place_take(place, connection);
     else close(fd);
 }
@@ -100,11 +84,11 @@ static const uint64_t DEAF_NS = 100000000;
 
 /* No more than some at once: those who are there are served, too. */
 static void
-take_all(int listener, bool http, uint64_t now)
+take_all(uint64_t now)
 {
-    for (int i = 0; i < ALL_PLACES; i++) {
-        int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-        if (fd >= 0) take(fd, http, now);
+    for (int i = 0; i < PLACES; i++) {
+        int fd = accept4(service.listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (fd >= 0) take(fd, now);
         else if (errno == EAGAIN) return;
         else if (errno != EINTR && errno != ECONNABORTED) {
             service.deaf_until_ns = now + DEAF_NS;
@@ -115,14 +99,14 @@ take_all(int listener, bool http, uint64_t now)
 
 /* -- the thread -------------------------------------------------------------------------------------- */
 
-/* It is not woken for a new address of HTTP, or for the end of the process: it sees that by itself. */
+/* It sees the end of the process by itself, unless it is woken for that (ring). */
 enum { IDLE_MS = 2000 };
 
 /* What poll(2) is to look at: only what there is, since more of it than a process may have descriptors is an error. */
 struct polls {
-    struct pollfd list[3 + 2 * ALL_PLACES];
+    struct pollfd list[1 + PLACES];
     nfds_t count;
-    int listener, http, places[ALL_PLACES];     /* where they stand in the list; -1: not in it */
+    int listener, places[PLACES];     /* where they stand in the list; -1: not in it */
     int timeout_ms;
 };
 
@@ -140,36 +124,18 @@ happened(const struct polls *polls, int which)
     return which < 0 ? 0 : polls->list[which].revents;
 }
 
-/* Of the sockets of others; "": they are not asked. */
-static const char *
-others_folder(void)
-{
-    return service.listener < 0 ? "" : service.address.folder;
-}
-
-static void
-add_listeners(struct polls *polls, uint64_t now)
-{
-    int http = rb_hs_http_look(now);
-    bool deaf = now < service.deaf_until_ns;
-    polls->timeout_ms = deaf ? (int)(DEAF_NS / 1000000) : IDLE_MS;
-    polls->listener = add_poll(polls, deaf ? -1 : service.listener, POLLIN);
-    polls->http = add_poll(polls, deaf ? -1 : http, POLLIN);
-}
-
 static void
 fill_polls(struct polls *polls, uint64_t now)
 {
+    bool deaf = now < service.deaf_until_ns;
     polls->count = 0;
-    add_listeners(polls, now);
-    rb_hs_http_look_for_family(others_folder(), now);
-    add_poll(polls, rb_hs_http_looking_fd(), POLLIN);
-    for (size_t i = 0; i < ALL_PLACES; i++) {
+    polls->timeout_ms = deaf ? (int)(DEAF_NS / 1000000) : IDLE_MS;
+    polls->listener = add_poll(polls, deaf ? -1 : service.listener, POLLIN);
+    for (size_t i = 0; i < PLACES; i++) {
         const struct hs_place *place = &service.places[i];
         polls->places[i] = -1;
         if (!place->connection) continue;
         polls->places[i] = add_poll(polls, place->connection->fd, rb_hs_place_events(place));
-        add_poll(polls, rb_hs_place_others_fd(place), POLLIN);
         polls->timeout_ms = rb_hs_place_timeout(place, now, polls->timeout_ms);
     }
 }
@@ -177,11 +143,21 @@ fill_polls(struct polls *polls, uint64_t now)
 static void
 serve_all(const struct polls *polls, uint64_t now)
 {
-    for (size_t i = 0; i < ALL_PLACES; i++) {
+    for (size_t i = 0; i < PLACES; i++) {
         if (service.places[i].connection) rb_hs_place_serve(&service.places[i], happened(polls, polls->places[i]), now);
     }
-    if (happened(polls, polls->listener)) take_all(service.listener, false, now);
-    if (happened(polls, polls->http)) take_all(polls->list[polls->http].fd, true, now);
+    if (happened(polls, polls->listener)) take_all(now);
+}
+
+/* The process ends as it should. */
+static void
+say_bye(uint64_t now)
+{
+    for (size_t i = 0; i < PLACES; i++) rb_hs_place_say_bye(&service.places[i], now);
+    pthread_mutex_lock(&service.mutex);
+    service.said_bye = true;
+    pthread_cond_broadcast(&service.changed);
+    pthread_mutex_unlock(&service.mutex);
 }
 
 /* -- the socket ---------------------------------------------------------------------------------------- */
@@ -210,7 +186,7 @@ found_p(void)
         lstat(now.socket.sun_path, &socket) == 0 && S_ISSOCK(socket.st_mode) && socket.st_uid == geteuid();
 }
 
-/* false: there is neither the socket nor an address of HTTP. */
+/* false: there is none. */
 static bool
 open_socket(void)
 {
@@ -224,9 +200,8 @@ open_socket(void)
         error = known ? errno : ENOENT;
         if (service.listener < 0) what = known ? service.address.socket.sun_path : "no address for the control socket";
     }
-    bool any = service.listener >= 0 || rb_hs_http_wanted_p();
-    publish(any, what, error);
-    return any;
+    publish(service.listener >= 0, what, error);
+    return service.listener >= 0;
 }
 
 static bool
@@ -238,10 +213,9 @@ begin(void)
         publish(false, "cannot make a descriptor table for the thread (needs Linux 5.9)", errno);
         return false;
     }
-    rb_hs_places_begin(others_folder, &service.held);
-    rb_hs_http_look(rb_hs_steady_ns());
+    rb_hs_places_begin(&service.held);
     if (!open_socket()) return false;
-    rb_hs_sockets_sweep(others_folder());
+    rb_hs_sockets_sweep(service.address.folder);
     return true;
 }
 
@@ -271,6 +245,7 @@ run(void *unused)
         if (!waited && errno != EINTR) nanosleep(&a_moment, NULL);
         pthread_mutex_lock(&service.work);
         if (waited) serve_all(&polls, rb_hs_steady_ns());
+        if (__atomic_load_n(&service.over, __ATOMIC_ACQUIRE)) say_bye(rb_hs_steady_ns());
         go_on = look_at_socket(true);
     }
     pthread_mutex_unlock(&service.work);
@@ -283,7 +258,7 @@ run(void *unused)
 static void
 start(void)
 {
-    if (service.over || service.state != STOPPED || (rb_hs_options.no_socket && !rb_hs_http_wanted_p())) return;
+    if (service.over || service.state != STOPPED || rb_hs_options.no_socket) return;
     service.state = STARTING;
     int error = rb_hs_start_thread(run, NULL);
     if (!error) return;
@@ -326,10 +301,34 @@ rb_hs_service_no_more(void)
 {
     rb_hs_safe_point_no_more();
     pthread_mutex_lock(&service.mutex);
-    service.over = true;
+    __atomic_store_n(&service.over, true, __ATOMIC_RELEASE);
     bool running = service.state != STOPPED;
     pthread_mutex_unlock(&service.mutex);
     return running;
+}
+
+/* The thread waits in poll(2): a connection wakes it. */
+static void
+ring(const char *path)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0) return;
+    snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
+    int unused = connect(fd, (const struct sockaddr *)&address, sizeof(address));
+    (void)unused;
+    close(fd);
+}
+
+/* Those who wait for the end are told, unless the thread is busy. */
+static void
+bid_farewell(const char *path, const struct timespec *until)
+{
+    if (!*path || !rb_hs_places_waiting_p()) return;
+    ring(path);
+    pthread_mutex_lock(&service.mutex);
+    while (!service.said_bye && pthread_cond_timedwait(&service.changed, &service.mutex, until) == 0) continue;
+    pthread_mutex_unlock(&service.mutex);
 }
 
 /* The thread goes on to wait, or waits for the mutex for good, until the process ends: it touches nothing any more. */
@@ -342,18 +341,11 @@ rb_hs_service_end(void)
     snprintf(path, sizeof(path), "%s", service.path);
     pthread_mutex_unlock(&service.mutex);
     seconds_from_now(&until, END_S);
+    bid_farewell(path, &until);
     bool idle = pthread_mutex_timedlock(&service.work, &until) == 0;
     if (*path) unlink(path);
     if (!idle) return;
-    for (size_t i = 0; i < ALL_PLACES; i++) rb_hs_place_end(&service.places[i]);
-    rb_hs_http_unlink();
-}
-
-void
-rb_hs_service_http(const char *address, const char *token_file)
-{
-    rb_hs_http_want(address, token_file);
-    if (*address) rb_hs_service_start();
+    for (size_t i = 0; i < PLACES; i++) rb_hs_place_end(&service.places[i]);
 }
 
 /* Clients of the parent are not ours: their connections end when the parent ends them. */
@@ -365,8 +357,6 @@ rb_hs_service_after_fork(void)
     pthread_mutex_init(&service.work, NULL);
     pthread_cond_init(&service.changed, NULL);
     if (!was_running) return;
-    rb_hs_http_after_fork();
-    rb_hs_http_family_after_fork();
     memset(service.places, 0, sizeof(service.places));
     rb_hs_memory_forget(HS_MEM_SNAPSHOTS, service.held.bytes);
     service.held.bytes = 0;

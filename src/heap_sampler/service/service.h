@@ -16,11 +16,9 @@
 void rb_hs_service_start(void);
 /* The same without waiting, where a client found no socket: one that is gone, or another user's, is made anew. [any] */
 void rb_hs_service_reopen(void);
-/* HTTP is answered at this address from now on, "": nowhere (http_door.h). A thread as for rb_hs_service_start. */
-void rb_hs_service_http(const char *address, const char *token_file);
 /* The process ends: nothing begins at a safe point from now on, and no socket is opened. true: rb_hs_service_end is due. [any] */
 bool rb_hs_service_no_more(void);
-/* The socket goes, and the thread does not work any more; one that still works after 2 s is left behind. Without the GVL: it may
+/* Who waits for the end is told, the socket goes, and the thread does not work any more; one that still works after 2 s is left behind. Without the GVL: it may
  * wait for a call at a safe point. */
 void rb_hs_service_end(void);
 /* In the child. [gvl] */

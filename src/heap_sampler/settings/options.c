@@ -24,10 +24,8 @@ enum {
     DEFAULT_MAX_SAMPLES = 200000,
     EVERY_MAX = 86400 * 365,
     KEEP_MAX = 1000000,
-    DEFAULT_GC_PPM = 10000,     /* 1% */
-    DEFAULT_WHY_PPM = 10000,
-    GC_PPM_MIN = 10,
-    GC_PPM_MAX = 500000,
+    SHARE_PPM_MIN = 10,
+    SHARE_PPM_MAX = 500000,
     SAMPLES_MAX = 1000000000,
     DEPTH_MAX = 4096,
     ONLY_MAX = 1000000,
@@ -54,7 +52,7 @@ struct reader {
 };
 
 static const char setting_names[] =
-    "interval, output, every, keep, why, gc, at-rss, max-samples, max-depth, seed, only, malloc, quiet, socket, deploy, http, http-token, usdt, on, off, standby";
+    "interval, output, every, keep, diagnose, at-rss, max-samples, max-depth, seed, only, malloc, quiet, socket, deploy, usdt, on, off, standby";
 
 void
 rb_hs_options_default(struct hs_options *options)
@@ -63,8 +61,6 @@ rb_hs_options_default(struct hs_options *options)
     options->interval = HS_PACE_LONGEST;
     options->interval_auto = true;
     strcpy(options->output, DEFAULT_OUTPUT);
-    options->gc_ppm = DEFAULT_GC_PPM;
-    options->why_ppm = DEFAULT_WHY_PPM;
     options->max_samples = DEFAULT_MAX_SAMPLES;
     options->max_depth = DEFAULT_MAX_DEPTH;
     options->only_n = 1;
@@ -263,48 +259,32 @@ read_keep(struct reader *reader)
     return fail_value(reader, "must be a number of profiles from 1 to 1000000");
 }
 
-/* A percentage with up to three decimals, in thousandths of a percent. */
-static bool
-read_milli_percent(struct span value, uint32_t *milli)
+/* A percentage with up to three decimals. */
+bool
+rb_hs_share_parse(const char *text, size_t len, uint32_t *ppm)
 {
-    enum { DECIMALS = 3 };
-    if (!value.len || value.ptr[--value.len] != '%') return false;
-    const char *dot = value.len ? memchr(value.ptr, '.', value.len) : NULL;
-    struct span whole = {value.ptr, dot ? (size_t)(dot - value.ptr) : value.len}, part = {"0", 1};
-    if (dot) part = (struct span){dot + 1, value.len - whole.len - 1};
+    enum { DECIMALS = 3,
+           MILLI_PERCENT_PPM = 10 };
+    if (!len || text[--len] != '%') return false;
+    const char *dot = len ? memchr(text, '.', len) : NULL;
+    struct span whole = {text, dot ? (size_t)(dot - text) : len}, part = {"0", 1};
+    if (dot) part = (struct span){dot + 1, len - whole.len - 1};
     uint64_t units, decimals;
     if (part.len > DECIMALS || !read_digits(whole, &units) || !read_digits(part, &decimals) || units > 100) return false;
-    for (size_t len = part.len; len < DECIMALS; len++) decimals *= 10;
-    *milli = (uint32_t)(units * 1000 + decimals);
-    return true;
+    for (size_t digits = part.len; digits < DECIMALS; digits++) decimals *= 10;
+    *ppm = (uint32_t)(units * 1000 + decimals) * MILLI_PERCENT_PPM;
+    return *ppm >= SHARE_PPM_MIN && *ppm <= SHARE_PPM_MAX;
 }
 
 static bool
-read_gc(struct reader *reader)
+read_diagnose(struct reader *reader)
 {
-    uint32_t milli = 0;
-    if (span_is(reader->value, "off")) {
-        reader->options->gc_ppm = 0;
-        return true;
+    struct span value = reader->value;
+    uint32_t ppm = 0;
+    if (!span_is(value, "off") && !rb_hs_share_parse(value.ptr, value.len, &ppm)) {
+        return fail_value(reader, "must be a share of the run time from 0.001% to 50%, such as 1%, or off");
     }
-    if (read_milli_percent(reader->value, &milli) && milli * 10 >= GC_PPM_MIN && milli * 10 <= GC_PPM_MAX) {
-        reader->options->gc_ppm = milli * 10;
-        return true;
-    }
-    return fail_value(reader, "must be a share of the time from 0.001% to 50%, such as 1%, or off");
-}
-
-static bool
-read_why(struct reader *reader)
-{
-    struct hs_options *options = reader->options;
-    uint32_t milli = 0, each = 0;
-    bool off = span_is(reader->value, "off"), share = read_milli_percent(reader->value, &milli) && milli * 10 <= GC_PPM_MAX && milli;
-    if (!off && !share && !read_count(reader->value, KEEP_MAX, &each)) {
-        return fail_value(reader, "must be a share of the time from 0.001% to 50%, such as 1%, a number of periodic profiles from 1 to 1000000, or off");
-    }
-    options->why_ppm = share ? milli * 10 : 0;
-    options->why = each;
+    reader->options->diagnose_ppm = ppm;
     return true;
 }
 
@@ -447,42 +427,6 @@ read_deploy(struct reader *reader)
     return true;
 }
 
-static void
-copy_value(struct reader *reader, char *to)
-{
-    memcpy(to, reader->value.ptr, reader->value.len);
-    to[reader->value.len] = '\0';
-}
-
-static bool
-read_http(struct reader *reader)
-{
-    struct hs_http_address address;
-    if (span_is(reader->value, "off")) {
-        *reader->options->http = '\0';
-        return true;
-    }
-    const char *wrong = rb_hs_http_address_parse(reader->value.ptr, reader->value.len, &address);
-    if (wrong) return fail_value(reader, wrong);
-    copy_value(reader, reader->options->http);
-    return true;
-}
-
-static bool
-read_http_token(struct reader *reader)
-{
-    struct span value = reader->value;
-    if (span_is(value, "off")) {
-        *reader->options->http_token = '\0';
-        return true;
-    }
-    if (!value.len || *value.ptr != '/' || value.len >= sizeof(reader->options->http_token)) {
-        return fail_value(reader, "must be the absolute path of a file with the token, or off");
-    }
-    copy_value(reader, reader->options->http_token);
-    return true;
-}
-
 static bool
 read_usdt(struct reader *reader)
 {
@@ -499,8 +443,7 @@ static const struct {
     {"output", read_output},
     {"every", read_every},
     {"keep", read_keep},
-    {"why", read_why},
-    {"gc", read_gc},
+    {"diagnose", read_diagnose},
     {"at-rss", read_at_rss},
     {"max-samples", read_max_samples},
     {"max-depth", read_max_depth},
@@ -510,8 +453,6 @@ static const struct {
     {"quiet", read_quiet},
     {"socket", read_socket},
     {"deploy", read_deploy},
-    {"http", read_http},
-    {"http-token", read_http_token},
     {"usdt", read_usdt},
 };
 
@@ -560,18 +501,6 @@ read_item(struct reader *reader, struct span item)
     return fail(reader, "unknown setting \"%s\"; settings: %s", shown(reader->name, name), setting_names);
 }
 
-/* Two settings that belong together, in either order. */
-static bool
-check_http(const struct reader *reader)
-{
-    const struct hs_options *options = reader->options;
-    struct hs_http_address address;
-    if (!*options->http || *options->http_token) return true;
-    rb_hs_http_address_parse(options->http, strlen(options->http), &address);
-    if (address.loopback || address.file) return true;
-    return fail(reader, "http=%s: other machines can reach this address; set http-token=FILE, a file of mode 0600 with a secret", options->http);
-}
-
 bool
 rb_hs_options_parse(struct hs_options *options, const char *text, char *error, size_t error_size)
 {
@@ -590,7 +519,6 @@ rb_hs_options_parse(struct hs_options *options, const char *text, char *error, s
         /* nothing after the last comma is an empty setting too */
         if (!*++text) return read_item(&reader, (struct span){text, 0});
     }
-    if (!check_http(&reader)) return false;
     *options = copy;
     return true;
 }

@@ -12,10 +12,8 @@
  *                     `none` writes no profile and says nothing at exit
  *   every=SECONDS     a profile every so often, 1 .. 86400*365
  *   keep=N            keep the newest N periodic profiles of this process, 1 .. 1e6
- *   why=1%|N|off      periodic profiles, and that of at-rss=, say who keeps what: as many as take so much of the
- *                     time at most, or every N-th, 1 .. 1e6
- *   gc=1%|off         a major GC before a periodic profile, if none has ended since the one before; all of them
- *                     take so much of the time at most, 0.001% .. 50%
+ *   diagnose=1%|off   before a periodic profile a major GC, if none has ended since the one before, and a heap walk:
+ *                     all of them take so much of the run time at most, 0.001% .. 50%; off: the default
  *   at-rss=80%|SIZE   one profile when the cgroup's memory in use crosses this share of its limit,
  *                     or the process's own resident memory this size, 1m .. 1t
  *   max-samples=N|none, max-depth=1..4096, seed=N (64 bits), only=1/N (N 1 .. 1e6)
@@ -23,8 +21,6 @@
  *                     Ruby; SIZE is its mean bytes between samples, auto (the default) as many as a budget pays for
  *   quiet | quiet=on|off   say nothing of profiles that were written; forked children say nothing at all
  *   socket=on|off     whether other programs of the user may ask this process
- *   http=ADDRESS:PORT|unix:PATH|off   answer HTTP there: profiles, metrics; no name but localhost
- *   http-token=FILE   whoever asks over HTTP shows this file's text; must be given where other machines get to ADDRESS
  *   usdt=on|off       sampling starts when a tracer attaches to a USDT probe
  *   on | 1 | true | yes    with what was set before, or the defaults
  *   off | 0 | false | no | empty text   no sampling
@@ -42,7 +38,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "heap_sampler/settings/http_address.h"
 
 enum hs_malloc_mode {
     HS_MALLOC_SAY_ON,
@@ -59,9 +54,7 @@ struct hs_options {
     bool output_given;
     uint32_t every;             /* seconds, 0: never */
     uint32_t keep;              /* 0: all */
-    uint32_t why;               /* of so many periodic profiles one says who keeps what; 0: none, or by a share: */
-    uint32_t why_ppm;           /* of the time, in millionths, that walks may take; 0: none */
-    uint32_t gc_ppm;            /* of the time, in millionths; 0: off */
+    uint32_t diagnose_ppm;      /* of the run time, in millionths; 0: off */
     uint32_t at_rss_percent;    /* 0: none */
     uint64_t at_rss_bytes;      /* 0: none */
     uint64_t max_samples;       /* 0: none */
@@ -76,8 +69,6 @@ struct hs_options {
     bool no_socket;             /* nobody may ask this process */
     bool standby;               /* not sampled yet; of no account while `on` */
     char deploy[64];            /* "": none */
-    char http[HS_HTTP_TEXT_MAX];        /* a valid address, or "": none */
-    char http_token[512];       /* an absolute path, or "": none */
     bool usdt;                  /* a tracer that attaches to a probe makes sampling start */
 };
 
@@ -92,6 +83,9 @@ void rb_hs_options_default(struct hs_options *options);
  * newline, which names the setting and its value and says what is allowed.
  * NULL (a variable that is not set) reads nothing and is no error. */
 bool rb_hs_options_parse(struct hs_options *options, const char *text, char *error, size_t error_size);
+
+/* Reads a share of the run time, such as 1%, as diagnose= takes it. [any] */
+bool rb_hs_share_parse(const char *text, size_t len, uint32_t *ppm);
 
 /* The output's path with its patterns filled in.  False if there is none
  * (output=none) or `size` is too small.  Allocates nothing and takes no lock. */

@@ -16,10 +16,8 @@ const struct ruby_opt_message rb_heap_sampler_messages[] = {
     M("every=seconds", "Also write a profile every so many seconds.\n"
                        "Default: only at exit."),
     M("keep=number", "Number of periodic profiles to keep (default: all)."),
-    M("why=share|number", "Add heap walks to periodic profiles: share of the run time\n"
-                          "(default: 1%), one profile in so many, or off."),
-    M("gc=share", "Run major GCs before periodic profiles: share of the run\n"
-                  "time (default: 1%), or off."),
+    M("diagnose=share", "Run major GCs and heap walks for periodic profiles, in this\n"
+                        "share of the run time, such as 1% (default: off)."),
     M("at-rss=share|size", "Write one more profile when the cgroup uses this share of its\n"
                            "memory limit (80%), or this process this many resident bytes\n"
                            "(2g). Default: never."),
@@ -35,9 +33,6 @@ const struct ruby_opt_message rb_heap_sampler_messages[] = {
                "(default: off)."),
     M("socket=off", "Disable the control socket of `heapsample PID` (default: on)."),
     M("deploy=name", "Name of the deployed version, in each profile (default: none)."),
-    M("http=address:port", "Serve /debug/pprof/heap and /metrics over HTTP, or at\n"
-                           "unix:path (default: off)."),
-    M("http-token=path", "Path of a bearer-token file for HTTP (default: off)."),
     M("usdt=on", "Sample while a tracer such as bpftrace is attached;\n"
                  "off,usdt=on: only then (default: off)."),
     M("on, off, standby", "Start sampling (default), do not sample, or wait until\n"

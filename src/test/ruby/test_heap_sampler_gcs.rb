@@ -1,7 +1,7 @@
 # frozen_string_literal: false
 require 'test/unit'
 
-# When GCs were, and those that the sampler asks for.
+# When GCs were, and the work that the sampler forces: GCs and heap walks.
 class TestHeapSamplerGCs < Test::Unit::TestCase
   def assert_sampled(script, settings: "interval=1k,output=none", timeout: 120)
     assert_separately(["-W0", "--disable=gems", "--heap-sample=#{settings}"], script, timeout: timeout)
@@ -62,8 +62,8 @@ class TestHeapSamplerGCs < Test::Unit::TestCase
     RUBY
   end
 
-  # What a program that writes a profile each second tells of the GCs that were asked for, after each new profile:
-  # [majors so far, its gc.asked]. It goes on until the block is content, and for five minutes at most.
+  # What a program that writes a profile each second tells of forced work, after each new profile: [majors so far, its
+  # forced]. It goes on until the block is content, and for five minutes at most.
   PROFILES = <<~'RUBY'
     require "heap_sample"
     Warning[:experimental] = false
@@ -81,13 +81,13 @@ class TestHeapSamplerGCs < Test::Unit::TestCase
         seen = files
         return if $enough.call(infos)
       end
-      flunk "not within five minutes: #{infos.map { |info| [info.gc_major, info.gc_asked.to_a] }}"
+      flunk "not within five minutes: #{infos.map { |info| [info.gc_major, info.forced.to_a] }}"
     end
     # No GC comes by itself: none of these writes a single object that dies.
     def leak = ($leak ||= []) << Object.new
   RUBY
 
-  def assert_with_profiles(script, settings: "gc=50%")
+  def assert_with_profiles(script, settings: "diagnose=50%")
     Dir.mktmpdir do |dir|
       every = "every=1,interval=64k,malloc=off,quiet,output=#{dir}/%t-%p.pb.gz,#{settings}"
       env = { "RUBY_GC_HEAP_GROWTH_FACTOR" => "4" }
@@ -116,11 +116,11 @@ class TestHeapSamplerGCs < Test::Unit::TestCase
   def test_a_heap_that_grows_has_a_major_before_each_profile
     assert_with_profiles(<<~'RUBY')
       # On a busy machine a profile may be due before marking could begin or end: that one says so, and does not count.
-      marked = ->(infos) { infos.each_cons(2).select { |_, info| %i[ended not_needed].include?(info.gc_asked.last) } }
-      $enough = ->(infos) { marked[infos].size >= 5 && infos.any? { |info| info.gc_asked.last == :ended } }
+      marked = ->(infos) { infos.each_cons(2).select { |_, info| %i[ended not_needed].include?(info.forced.last) } }
+      $enough = ->(infos) { marked[infos].size >= 5 && infos.any? { |info| info.forced.last == :ended } }
       work_until { leak }
       all = infos
-      assert_empty all.drop(1).map { |info| info.gc_asked.last } - %i[ended not_needed unfinished no_safe_point]
+      assert_empty all.drop(1).map { |info| info.forced.last } - %i[ended not_needed unfinished no_safe_point]
       # What the profile says is in use, a mark has looked at that ended since the one before; it may have begun earlier.
       pairs = marked[all]
       assert_operator all.last.gc_major - all.first.gc_major, :>=, pairs.size / 2
@@ -128,46 +128,75 @@ class TestHeapSamplerGCs < Test::Unit::TestCase
         assert_operator info.gc_major, :>=, before.gc_major
         assert_operator info.taken - info.last_major, :<, 2 * (info.taken - before.taken) + 0.5
       end
-      asked = all.last.gc_asked
-      assert_operator asked.seconds, :>, 0
-      assert_operator asked.share, :<=, 0.5
-      assert_operator all.last.gc_major, :>=, asked.started
+      forced = all.last.forced
+      assert_operator forced.gc_seconds, :>, 0
+      assert_operator forced.longest_stop, :>, 0
+      assert_operator forced.share, :<=, 0.6         # the price of a walk is known when it is over
+      assert_operator all.last.gc_major, :>=, forced.gcs
     RUBY
   end
 
-  def test_off_asks_for_none
-    assert_with_profiles(<<~'RUBY', settings: "gc=off")
-      $enough = ->(infos) { infos.size >= 3 }
-      work_until { leak }
-      assert_equal [nil], infos.map(&:gc_asked).uniq
-      assert_not_equal :force, GC.latest_gc_info(:major_by)
+  # A child that was waited for has had page faults: cminflt of proc(5).
+  COUNTED = <<~'RUBY'
+    def forks = File.read("/proc/self/stat").split(") ").last.split[8].to_i
+    GC.start
+    began, count = infos.size, GC.count
+    deadline = now + 120
+    300_000.times {} until infos_are_there(began) || now > deadline
+    gcs, forked, all = GC.count - count, forks, infos
+  RUBY
+
+  def test_a_process_that_only_writes_profiles_runs_no_gc_and_forks_no_walk
+    there = "def infos_are_there(began) = Dir.children(DIR).size >= began + 4"
+    ["keep=90", "diagnose=off"].each do |settings|
+      assert_with_profiles(<<~RUBY, settings: settings)
+        #{there}
+        #{COUNTED}
+        assert_equal [0, 0], [gcs, forked]
+        assert_equal [[0.0, 0, 0, 0.0]], all.map { |info| info.forced.then { |work| [work.limit, work.gcs, work.walks, work.longest_stop] } }.uniq
+        assert_equal [nil], all.map(&:walk).uniq
+      RUBY
+    end
+  end
+
+  # The same process, and the same count of both, with a share.
+  def test_with_a_share_it_runs_gcs_and_forks_walks
+    there = "def infos_are_there(began) = infos.then { |all| all.any? && all.last.forced.then { |work| work.gcs > 0 && work.walks > 0 } }"
+    assert_with_profiles(<<~RUBY)
+      #{there}
+      #{COUNTED}
+      assert_operator gcs, :>, 0
+      assert_operator forked, :>, 0
+      assert_equal 0.5, all.last.forced.limit
+      assert_operator all.last.forced.walk_seconds, :>, 0
+      assert_operator all.last.forced.longest_stop, :>=, all.filter_map { |info| info.walk&.hold_up }.max * 0.5
     RUBY
   end
 
   # A million live objects take some 60 ms: 0.1% of some seconds pays for none, and where that takes a minute for one.
   def test_the_share_is_kept
-    assert_with_profiles(<<~'RUBY', settings: "gc=0.1%")
+    assert_with_profiles(<<~'RUBY', settings: "diagnose=0.1%")
       big = Array.new(1_000_000) { Object.new }
       GC.start
       # On a busy machine a major of the program's own may come before each of the first profiles.
-      $enough = ->(infos) { infos.size >= 4 && infos.any? { |info| info.gc_asked.last == :over_budget } }
+      $enough = ->(infos) { infos.size >= 4 && infos.any? { |info| info.forced.last == :over_budget } }
       work_until { leak }
-      last = infos.last.gc_asked
+      last = infos.last.forced
       assert_equal 0.001, last.limit
-      assert_operator last.started, :<=, last.of / 40
-      assert_include infos.map { |info| info.gc_asked.last }, :over_budget
+      assert_operator last.gcs, :<=, last.of / 40
+      assert_include infos.map { |info| info.forced.last }, :over_budget
     RUBY
   end
 
-  # About the share is spent: the price of a GC is known when it is over, so that one may go over it by half.  Each
-  # profile says what was spent so far.
+  # GCs take half of the share, about: the price of a GC is known when it is over, so that one may go over it by half.
+  # Each profile says what was spent so far.
   def test_the_price_stays_below_the_share
-    assert_with_profiles(<<~'RUBY', settings: "gc=2%")
+    assert_with_profiles(<<~'RUBY', settings: "diagnose=4%")
       big = Array.new(100_000) { Object.new }
-      $enough = ->(infos) { infos.size >= 8 && infos.last.gc_asked.started >= 2 }
+      $enough = ->(infos) { infos.size >= 8 && infos.last.forced.gcs >= 2 }
       work_until { leak if rand < 0.02 }      # a heap that grows fast is soon too dear
-      infos.each { |info| assert_operator info.gc_asked.share, :<=, 0.03, info.gc_asked.to_a.inspect }
-      counts = infos.map { |info| info.gc_asked.started }
+      infos.each { |info| assert_operator info.forced.gc_seconds / info.forced.of, :<=, 0.03, info.forced.to_a.inspect }
+      counts = infos.map { |info| info.forced.gcs }
       assert_equal counts.sort, counts
     RUBY
   end
@@ -177,7 +206,7 @@ class TestHeapSamplerGCs < Test::Unit::TestCase
       GC.start
       GC.disable
       count = GC.count
-      $enough = ->(infos) { infos.count { |info| info.gc_asked.last == :refused } >= 2 }
+      $enough = ->(infos) { infos.count { |info| info.forced.last == :refused } >= 2 }
       work_until { leak }
       assert_equal [count, true], [GC.count, GC.disable]
     RUBY
@@ -188,7 +217,7 @@ class TestHeapSamplerGCs < Test::Unit::TestCase
       GC.start
       GC.config(rgengc_allow_full_mark: false)
       majors = GC.stat(:major_gc_count)
-      $enough = ->(infos) { infos.count { |info| info.gc_asked.last == :refused } >= 2 }
+      $enough = ->(infos) { infos.count { |info| info.forced.last == :refused } >= 2 }
       work_until { leak }
       assert_equal majors, GC.stat(:major_gc_count)
     RUBY
@@ -206,7 +235,7 @@ class TestHeapSamplerGCs < Test::Unit::TestCase
         deadline = now + 1
         i = 0
         i += 1 until i % 1000 == 0 && now > deadline
-        lasts = infos.map { |info| info.gc_asked.last }
+        lasts = infos.map { |info| info.forced.last }
       end
       assert_operator lasts.count(:ended), :>, lasts.count(:unfinished), lasts.inspect
       assert_empty lasts - %i[ended not_needed unfinished], lasts.inspect
@@ -216,14 +245,15 @@ class TestHeapSamplerGCs < Test::Unit::TestCase
   def test_an_idle_program_is_let_alone
     assert_with_profiles(<<~'RUBY')
       sleep 4.5                               # in which nothing happens
-      asked = infos.first(3).map(&:gc_asked)
-      assert_equal [0], asked.map(&:started).uniq
+      asked = infos.first(3).map(&:forced)
+      assert_equal [[0, 0]], asked.map { |work| [work.gcs, work.walks] }.uniq
       assert_include [[:no_safe_point], [:not_needed, :no_safe_point]], asked.map(&:last).uniq
     RUBY
   end
 
+  # With a larger share most profiles would have a walk, which takes seconds here.
   def test_ractors
-    assert_with_profiles(<<~'RUBY')
+    assert_with_profiles(<<~'RUBY', settings: "diagnose=5%")
       ractors = 3.times.map do
         Ractor.new do
           kept = []
@@ -234,7 +264,7 @@ class TestHeapSamplerGCs < Test::Unit::TestCase
           kept.size
         end
       end
-      $enough = ->(infos) { infos.size >= 5 && infos.last.gc_asked.started >= 2 }
+      $enough = ->(infos) { infos.size >= 5 && infos.last.forced.gcs >= 2 }
       rounds = 0
       work_until do
         leak
@@ -247,16 +277,17 @@ class TestHeapSamplerGCs < Test::Unit::TestCase
 
   def test_a_forked_child_has_a_budget_of_its_own_and_none_before_its_first_profile
     assert_with_profiles(<<~'RUBY')
-      $enough = ->(infos) { infos.size >= 4 && infos.last.gc_asked.started >= 2 }
+      $enough = ->(infos) { infos.size >= 4 && infos.last.forced.gcs >= 2 }
       work_until { leak }
       reading, writing = IO.pipe
       forked = Time.now
       pid = fork do
-        $enough = ->(infos) { infos.size >= 4 && infos.last.gc_asked.started >= 1 }
+        $enough = ->(infos) { infos.size >= 4 && infos.last.forced.gcs >= 1 }
         work_until { leak }
-        asked = infos.map(&:gc_asked)
+        first = File.stat(Dir["#{DIR}/*-#{$$}.pb.gz"].min)
+        asked = infos.map(&:forced)
         # Its own seconds and GCs: those of the parent, which had four profiles, are not in them.
-        writing.puts [asked[0].last, asked[0].started, asked[0].of < infos[0].taken - forked + 0.5, asked.last.started <= 2 * asked.size].inspect
+        writing.puts [asked[0].last, asked[0].gcs, asked[0].of < first.mtime - forked + 0.5, asked.last.gcs <= 2 * asked.size].inspect
         exit!(0)
       rescue Exception => error
         writing.puts error.message

@@ -47,7 +47,7 @@ class TestHeapSamplerSocket < Test::Unit::TestCase
       assert_equal [process.pid, true, 256], hello.values_at(:process_id, :sampling, :interval)
       assert_operator hello[:account].rss, :>, 1 << 20
       assert_equal 1, process.memory[:alive].threads.count
-      objects = process.profile(gc: true).rows.select { |row| row.class_name == "Object" }.sum { |row| row.inuse.objects }
+      objects = process.profile(gc: true, diagnose: "50%").rows.select { |row| row.class_name == "Object" }.sum { |row| row.inuse.objects }
       assert_in_delta 50_000, objects, 10_000
     end
   end
@@ -59,7 +59,7 @@ class TestHeapSamplerSocket < Test::Unit::TestCase
     script = "Dir.chdir(#{folder.dump}); $kept = Array.new(1000) { Object.new }; ready; $stdin.gets"
     [nil, "standby"].each do |settings|
       running(script, settings: settings) do |process, io|
-        process.start(interval: "64", every: "1", why: "off", "at-rss": "1m", quiet: "on")
+        process.start(interval: "64", every: "1", diagnose: "1%", "at-rss": "1m", quiet: "on")
         process.set(interval: "128")
         sleep 2.5               # nothing is to happen meanwhile
         io.close
@@ -98,7 +98,7 @@ class TestHeapSamplerSocket < Test::Unit::TestCase
       assert_match(/started without malloc sampling|built without jemalloc/, said[:malloc]["missing"])
       io.puts
       assert_equal "ready\n", io.gets
-      assert_in_delta 50_000, process.profile(gc: true).rows.sum { |row| row.class_name == "Object" ? row.inuse.objects : 0 }, 10_000
+      assert_in_delta 50_000, process.profile(gc: true, diagnose: "50%").rows.sum { |row| row.class_name == "Object" ? row.inuse.objects : 0 }, 10_000
       assert_equal false, process.stop[:sampling]
     end
   end
@@ -106,7 +106,7 @@ class TestHeapSamplerSocket < Test::Unit::TestCase
   # All threads sleep: one is woken, for a moment, and a child walks.
   def test_who_keeps_it
     running("class Ticket; KEPT = Array.new(50_000) { new }; end; ready; p sleep", settings: "interval=4k,output=none") do |process, io|
-      kept = process.profile(gc: true, why: true).why
+      kept = process.profile(gc: true, why: true, diagnose: "50%").why
       assert_nil kept.reason
       assert_match(/KEPT/, kept.to_s)
       assert_nil process.profile.holders
@@ -114,9 +114,34 @@ class TestHeapSamplerSocket < Test::Unit::TestCase
     end
   end
 
+  # Nothing is forced without a share. With one the process decides what it pays for.
+  def test_a_share_of_the_run_time
+    running("$kept = Array.new(50_000) { Object.new }; ready; sleep", settings: "interval=4k,output=none") do |process|
+      process.profile
+      process.profile(diagnose: "off")
+      [{gc: true}, {why: true}, {gc: true, why: true, diagnose: "off"}].each do |asked|
+        assert_raise_with_message(HeapSample::LiveSocket::Declined, /add the share of the run time/) { process.profile(**asked) }
+      end
+      majors = process.profile.info
+      assert_equal [0, 0, 0.0], [majors.forced.gcs, majors.forced.walks, majors.forced.longest_stop]
+      profile = nil
+      100.times { break if (profile = process.profile(diagnose: "50%")).holders; sleep 0.1 }
+      forced = profile.info.forced
+      assert_match(/kept/, profile.why.to_s)
+      assert_operator forced.gcs, :>=, 1
+      assert_equal 1, forced.walks
+      assert_equal majors.gc_major + forced.gcs, profile.info.gc_major
+      assert_operator forced.longest_stop, :>=, profile.info.walk.hold_up / 2
+      assert_operator forced.share, :<=, 0.5
+      assert_raise_with_message(HeapSample::LiveSocket::Declined, /try again in \d+ s/) { process.profile(why: true, diagnose: "0.001%") }
+      again = process.profile(diagnose: "0.001%").info
+      assert_equal [forced.gcs, 1, nil], [again.forced.gcs, again.forced.walks, again.walk]
+    end
+  end
+
   def test_others_are_answered_during_a_walk
     running("$kept = Array.new(2_500_000) { Object.new }; ready; sleep", settings: "interval=64k,output=none") do |process|
-      asked = Thread.new { process.profile(why: true) }
+      asked = Thread.new { process.profile(why: true, diagnose: "50%") }
       sleep 0.01 until walking?(process.pid)
       # So many in the time of one walk that none of them waited for its end.
       times = []
@@ -142,7 +167,7 @@ class TestHeapSamplerSocket < Test::Unit::TestCase
       $stdin.gets
       exit
     RUBY
-      asked = Thread.new { process.profile(why: true) }
+      asked = Thread.new { process.profile(why: true, diagnose: "50%") }
       sleep 0.01 until walking?(process.pid)
       io.puts
       child = HeapSample::LiveProcess.new(io.gets.to_i)
@@ -151,7 +176,7 @@ class TestHeapSamplerSocket < Test::Unit::TestCase
       assert_nil asked.value.info.walk.refused
       Process.kill(:KILL, child.pid)
 
-      asked = Thread.new { assert_raise(HeapSample::LiveSocket::Refused) { process.profile(why: true) } }
+      asked = Thread.new { assert_raise(HeapSample::LiveSocket::Refused) { process.profile(why: true, diagnose: "50%") } }
       sleep 0.01 until walking?(process.pid, besides: 1)
       assert_operator seconds { io.puts; io.read }, :<, 20
       assert_match(/ended or closed the connection/, asked.value.message)
@@ -206,7 +231,7 @@ class TestHeapSamplerSocket < Test::Unit::TestCase
       assert_equal "on", process.start(interval: "4k", malloc: "16k")[:malloc]["state"]
       io.puts
       assert_equal "ready\n", io.gets
-      profile = process.profile(gc: true)
+      profile = process.profile(gc: true, diagnose: "50%")
       assert_in_delta 10 << 20, profile.rows.sum { |row| row.malloc? ? row.inuse.space : 0 }, 5 << 20
       assert_equal ["v1", Socket.gethostname], [profile.info.deploy, profile.info.host]
     end
@@ -288,7 +313,7 @@ class TestHeapSamplerSocket < Test::Unit::TestCase
       puts back
       sleep
     RUBY
-      process.profile(gc: true)
+      process.profile(gc: true, diagnose: "50%")
       answered = Process.clock_gettime(Process::CLOCK_MONOTONIC)
       assert_operator answered, :>=, io.gets.to_f
     end
@@ -312,6 +337,9 @@ class TestHeapSamplerSocket < Test::Unit::TestCase
       times = Array.new(5) { [seconds { process.hello }, seconds { process.profile }, seconds { process.memory }] }
       asked = Thread.new { assert_raise(HeapSample::LiveSocket::Declined) { process.set(interval: "64k") } }
       times += Array.new(3) { [seconds { process.profile }] }
+      forced = nil
+      times << seconds { forced = process.profile(diagnose: "50%").info.forced }
+      assert_equal [0, 0], [forced.gcs, forced.walks], "what may be forced, and cannot"
       assert_operator times.flatten.min(6).max, :<, 5, times.inspect
       assert_match(/safe point within 5 s/, asked.value.message)
       assert_equal 4096, process.hello[:interval]
@@ -352,8 +380,8 @@ class TestHeapSamplerSocket < Test::Unit::TestCase
       child = HeapSample::LiveProcess.new(pid)
       sleep 0.05 until child.memory[:account].rss > 1 << 20
       assert_equal [pid, process.pid], child.hello.values_at(:process_id, :parent_id)
-      assert_in_delta 51_000, child.profile(gc: true).rows.sum { |row| row.class_name == "Object" ? row.inuse.objects : 0 }, 10_000
-      assert_in_delta 1000, process.profile(gc: true).rows.sum { |row| row.class_name == "Object" ? row.inuse.objects : 0 }, 1000
+      assert_in_delta 51_000, child.profile(gc: true, diagnose: "50%").rows.sum { |row| row.class_name == "Object" ? row.inuse.objects : 0 }, 10_000
+      assert_in_delta 1000, process.profile(gc: true, diagnose: "50%").rows.sum { |row| row.class_name == "Object" ? row.inuse.objects : 0 }, 1000
       Process.kill(:KILL, pid)
     end
   end
@@ -375,6 +403,91 @@ class TestHeapSamplerSocket < Test::Unit::TestCase
       # The kernel closes the socket after the pipe that says the process has ended.
       error = assert_raise(HeapSample::LiveSocket::Refused, HeapSample::LiveSocket::Deserted) { HeapSample::LiveProcess.new(nil, socket: path).hello }
       assert_match(/no process listens|the process has ended|it ended/, error.message)
+    end
+  end
+
+  # Waits for the end of a process in a thread, once the process knows that.
+  def waiting_for(process)
+    socket = HeapSample::LiveSocket.new(process.socket, pid: process.pid)
+    thread = Thread.new { socket.wait_for_end }
+    thread.report_on_exception = false
+    sleep 0.05 until thread.stop?
+    2.times { process.hello }           # which are answered after the request to wait was read
+    thread
+  end
+
+  def test_a_normal_end_says_goodbye
+    {"" => ->(io) { io.puts }, "at_exit { sleep 0.1 }; Thread.new { sleep }" => ->(io) { io.close_write }, "trap(:INT) { exit 3 }" => ->(io) { Process.kill(:INT, io.pid) },
+     "1" => ->(io) { Process.kill(:TERM, io.pid) }, "raise if $stdin.gets" => ->(io) { io.puts }}.each do |script, ending|
+      ["output=none", "output=#{@dir}/last.pb.gz,every=60", "standby"].each do |settings|
+        running("ready; #{script}; $stdin.gets", settings: settings) do |process, io|
+          waiting = Array.new(2) { waiting_for(process) }
+          ending.call(io)
+          assert_equal [true, true], waiting.map(&:value), "#{script} #{settings}"
+        end
+      end
+    end
+  end
+
+  def test_a_process_that_is_killed_or_replaced_says_no_goodbye
+    {"" => ->(io) { Process.kill(:KILL, io.pid) }, "exit! if $stdin.gets" => ->(io) { io.puts }, "Process.kill(:SEGV, $$) if $stdin.gets" => ->(io) { io.puts },
+     "exec('cat') if $stdin.gets" => ->(io) { io.puts }}.each do |script, ending|
+      running("Process.setrlimit(:CORE, 0); ready; #{script}; $stdin.gets", settings: "output=none") do |process, io|
+        waiting = waiting_for(process)
+        ending.call(io)
+        assert_equal false, waiting.value, script
+      end
+    end
+  end
+
+  # After exec the process has another socket, on which its end is waited for anew.
+  def test_a_goodbye_after_exec
+    running("ready; $stdin.gets; exec(#{EnvUtil.rubybin.dump}, '--disable=gems', '-e', '$stdout.sync = true; puts %q(ready); $stdin.gets')", settings: "output=none") do |process, io|
+      waiting = waiting_for(process)
+      io.puts
+      assert_equal false, waiting.value
+      assert_equal "ready\n", io.gets
+      waiting = waiting_for(HeapSample::LiveProcess.new(io.pid))
+      io.puts
+      assert_equal true, waiting.value
+    end
+  end
+
+  def test_a_child_says_goodbye_for_itself_alone
+    running(<<~'RUBY', settings: "output=none") do |process, io|
+      ready
+      while (line = $stdin.gets)
+        child = fork { line == "exit!\n" ? exit!(0) : $stdin.gets }
+        puts child
+        Process.wait(child) if line == "exit!\n"
+      end
+    RUBY
+      parent = waiting_for(process)
+      io.puts "exit!"
+      assert_operator io.gets.to_i, :>, 0
+      io.puts "fork"
+      child = HeapSample::LiveProcess.new(io.gets.to_i)
+      sleep 0.01 until child.listens?
+      ends = waiting_for(child)
+      Process.kill(:TERM, child.pid)
+      assert_equal true, ends.value
+      process.hello
+      assert_nil parent.join(0.2), "the parent has not ended"
+      Process.kill(:TERM, process.pid)
+      assert_equal true, parent.value
+    end
+  end
+
+  # Half of the connections are for clients that want an answer now.
+  def test_sixteen_may_wait_and_others_are_answered
+    running("ready; $stdin.gets", settings: "output=none") do |process, io|
+      waiting = Array.new(16) { waiting_for(process) }
+      error = assert_raise(HeapSample::LiveSocket::Declined) { HeapSample::LiveSocket.new(process.socket).wait_for_end }
+      assert_match(/too many clients wait for the end of this process \(16\); try again/, error.message)
+      waiting.pop.kill.join
+      waiting << waiting_for(process)
+      io.puts
+      assert_equal [true], waiting.filter_map(&:value).uniq
     end
   end
 

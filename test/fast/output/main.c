@@ -37,13 +37,10 @@ main(int argc, char **argv)
         test_epochs();
         test_gc_times();
         test_pace();
-        test_walk_budget();
+        test_budget();
         test_protocol();
         test_answer();
-        test_http(argv[2]);
-        test_delta();
         test_names();
-        test_metrics(argv[2]);
     }
     return tap_finish();
 }

@@ -101,7 +101,8 @@ sample_profile(struct hs_profile *profile)
         .gc_major = 2,
         .last_major_ns = UINT64_C(1700000080000000000),
         .last_major_gc = 8,
-        .asked = {10000, 3, 41000000, UINT64_C(90000000000), HS_ASKED_OVER_BUDGET},
+        .diagnose_ppm = 10000,
+        .forced = {3, 2, 41000000, 230000000, 12000000, UINT64_C(90000000000), HS_FORCED_OVER_BUDGET},
         .gc_times = {2, {{UINT64_C(1699999999000999999), 1, 0}, {UINT64_C(1700000080000000000), 9, 2}}},
         .live_samples = 6,
         .drop_samples = 1,
@@ -182,8 +183,6 @@ huge_profile(struct hs_profile *profile)
     }
     memset(profile, 0, sizeof(*profile));
     memset(&profile->meta, 0xff, sizeof(profile->meta));
-    profile->meta.items = NULL;
-    profile->meta.item_count = profile->meta.item_capacity = 0;
     profile->meta.seeded = profile->meta.memsize = profile->meta.interval_auto = profile->meta.malloc.automatic = true;
     profile->meta.account.malloc_known = profile->meta.account.jemalloc = true;
     profile->meta.account_at_start.malloc_known = profile->meta.account_at_start.jemalloc = true;
@@ -295,10 +294,81 @@ malloc_profile(struct hs_profile *profile)
     profile->mapping_count = COUNT(mappings);
 }
 
+void
+walked_profile(struct hs_profile *profile)
+{
+    /* Texts 15 to 20, behind those of the first profile. */
+    static const struct hs_text more[] = {
+        TEXT("root"),
+        TEXT("(constants)"),
+        TEXT("constant"),
+        TEXT("Ticket::ALL"),
+        TEXT("ivar"),
+        TEXT("@next of Ticket"),
+        TEXT("(not reached)"),
+    };
+    static const struct hs_holder nodes[] = {
+        {.parent = 0, .kind = 15, .name = 16, .objects = 900},
+        {.parent = 0, .kind = 17, .name = 18, .klass = 12, .path = 6, .line = 1, .objects = 1},
+        {.parent = 1, .kind = 19, .name = 20, .klass = 12, .objects = 812, .folded = 811},
+        {.parent = 3, .kind = 15, .name = 21},
+    };
+    static const struct hs_kept kept[] = {{0, 2, 100.4, 4016, 7e5}, {0, 3, 49.6, 1984, 3e5}, {1, 1, 150, 6000, 1e6}, {3, 2, 6.25, 1000, 8e5}};
+
+    sample_profile(profile);
+    uint32_t count = profile->text_count;
+    profile->texts = rb_hs_realloc(HS_MEM_SNAPSHOTS, profile->texts, (count + COUNT(more)) * sizeof(*profile->texts));
+    memcpy(profile->texts + count, more, sizeof(more));
+    profile->text_count += COUNT(more);
+    profile->asked_for_kept = true;
+    profile->holders.nodes = copy(nodes, sizeof(nodes));
+    profile->holders.node_count = COUNT(nodes);
+    profile->holders.freed[0] = (struct hs_freed){2, 900, 36000.4, 5e6};
+    profile->holders.freed_count = 1;
+    profile->holders.figures.objects = 4711;
+    profile->holders.room = (struct hs_memory_room){.left = 1 << 20, .limit = 1 << 30, .group = "/app"};
+    profile->kept = copy(kept, sizeof(kept));
+    profile->kept_count = COUNT(kept);
+}
+
+void
+dead_profile(struct hs_profile *profile)
+{
+    enum { LINES = 150,
+           STACKS = 2 * LINES };
+    static const struct hs_text texts[] = {TEXT(""), TEXT("Boot#load"), TEXT("/srv/boot.rb"), TEXT("<main>"), TEXT("String"), TEXT("T_STRING"), TEXT("Boot#once")};
+    static struct hs_frame frames[LINES + 3];
+    static struct hs_node nodes[STACKS + 4];
+    static struct hs_row rows[STACKS + 1];
+
+    frames[LINES] = (struct hs_frame){3, 2, 2, 1000, 0};
+    frames[LINES + 1] = (struct hs_frame){3, 2, 2, 1001, 0};
+    frames[LINES + 2] = (struct hs_frame){6, 2, 2, 5, 0};
+    nodes[0] = (struct hs_node){0, 0};
+    nodes[1] = (struct hs_node){0, LINES};
+    nodes[2] = (struct hs_node){0, LINES + 1};
+    for (uint32_t i = 0; i < STACKS; i++) {
+        frames[i % LINES] = (struct hs_frame){1, 2, 2, i % LINES + 1, 0};
+        nodes[i + 3] = (struct hs_node){1 + i / LINES, i % LINES};
+        rows[i] = (struct hs_row){.node = i + 3, .class_name = 4, .type = 5, .slot_size = 40, .alloc = {1, 10, 400, 7}, .dead = {1, 10, 400, 7}};
+    }
+    rows[9].alloc.space = 1e6;                                  /* a large one */
+    rows[11].inuse = (struct hs_estimate){1, 10, 400, 7};       /* something lives here */
+    rows[13].alloc.samples = 3;                                 /* not few samples */
+    rows[15].alloc.variance = 0;                                /* counted, not sampled */
+    rows[17].young = (struct hs_estimate){1, 10, 400, 7};       /* nobody knows whether it lives */
+    nodes[STACKS + 3] = (struct hs_node){1, LINES + 2};
+    rows[STACKS] = (struct hs_row){.node = STACKS + 3, .class_name = 4, .type = 5, .slot_size = 40, .alloc = {1, 10, 1.2e6, 7}, .dead = {1, 10, 400, 7}};
+    memset(profile, 0, sizeof(*profile));
+    FILL(profile, rows, nodes, frames, texts);
+}
+
 const struct sample_profile sample_profiles[SAMPLE_PROFILES] = {
     {"sample", sample_profile},
     {"hostile", hostile_profile},
     {"huge", huge_profile},
     {"large", large_profile},
     {"malloc", malloc_profile},
+    {"walked", walked_profile},
+    {"dead", dead_profile},
 };

@@ -15,8 +15,13 @@ void large_profile(struct hs_profile *profile);
  * their names, with some, and code that is in none. */
 void malloc_profile(struct hs_profile *profile);
 
+/* The first one with chains of references to what its rows have. */
+void walked_profile(struct hs_profile *profile);
+/* 300 stacks of 150 lines where nothing lives any more: one allocated a lot, the others little. */
+void dead_profile(struct hs_profile *profile);
+
 /* All of them. */
-enum { SAMPLE_PROFILES = 5 };
+enum { SAMPLE_PROFILES = 7 };
 extern const struct sample_profile {
     const char *name;
     void (*make)(struct hs_profile *profile);

@@ -22,34 +22,44 @@ shown(const char *line, size_t len)
     for (size_t i = 0; i < ask.argument_count; i++) {
         at += snprintf(text + at, sizeof(text) - (size_t)at, " %s[%s]", ask.arguments[i].key, ask.arguments[i].value);
     }
+    if (ask.diagnose_ppm) snprintf(text + at, sizeof(text) - (size_t)at, " of %u", ask.diagnose_ppm);
     return text;
 }
+
+#define SHARE_IS_MISSING "gc=1 and why=1 force work on this process; add the share of the run time that they may take, such as diagnose=1%25 (1%)"
 
 static const struct {
     const char *line, *shown;
 } lines[] = {
     {"heap-sample/1 hello", "hello"},
-    {"heap-sample/1 profile gc=1", "profile gc[1]"},
+    {"heap-sample/1 profile gc=1 diagnose=1%25", "profile gc[1] diagnose[1%] of 10000"},
+    {"heap-sample/1 profile diagnose=0.5%25", "profile diagnose[0.5%] of 5000"},
+    {"heap-sample/1 profile diagnose=off", "profile diagnose[off]"},
+    {"heap-sample/1 profile gc=0", "profile gc[0]"},
+    {"heap-sample/1 profile gc=1", SHARE_IS_MISSING},
+    {"heap-sample/1 profile why=1", SHARE_IS_MISSING},
+    {"heap-sample/1 profile why=1 diagnose=off", SHARE_IS_MISSING},
+    {"heap-sample/1 profile diagnose=51%25", "diagnose must be a share of the run time from 0.001% to 50%, such as 1%, or off"},
+    {"heap-sample/1 profile diagnose=1", "diagnose must be a share of the run time from 0.001% to 50%, such as 1%, or off"},
+    {"heap-sample/1 profile diagnose=1%", "a percent sign in an argument must be followed by two hexadecimal digits, not 00"},
+    {"heap-sample/1 memory diagnose=1%25", "the request does not take this argument"},
+    {"heap-sample/1 start diagnose=1%25 type=x", "start diagnose[1%] type[x]"},
     {"heap-sample/1 profile gc=", "profile gc[]"},
-    {"heap-sample/1 profile why=1 gc=1", "profile why[1] gc[1]"},
+    {"heap-sample/1 profile why=1 gc=1 diagnose=2%25", "profile why[1] gc[1] diagnose[2%] of 20000"},
     {"heap-sample/1 set interval=64k output=a%20b%2c%25.pb", "set interval[64k] output[a b,%.pb]"},
     {"heap-sample/1 start", "start"},
-    {"heap-sample/1 profile seconds=600 type=alloc_space of=127.0.0.1:1", "profile seconds[600] type[alloc_space] of[127.0.0.1:1]"},
-    {"heap-sample/1 profile seconds=0", "seconds must be a whole number from 1 to 600"},
-    {"heap-sample/1 profile seconds=601", "seconds must be a whole number from 1 to 600"},
-    {"heap-sample/1 profile seconds=1e2", "seconds must be a whole number from 1 to 600"},
-    {"heap-sample/1 profile seconds=1 why=1", "why and seconds cannot be combined; send one of them"},
+    {"heap-sample/1 profile type=alloc_space", "profile type[alloc_space]"},
+    {"heap-sample/1 profile seconds=1", "the request does not take this argument"},
     {"heap-sample/1 profile type=x", "type must be inuse_space or alloc_space"},
-    {"heap-sample/1 metrics of=a", "metrics of[a]"},
-    {"heap-sample/1 member", "member"},
+    {"heap-sample/1 wait", "wait"},
     {"heap-sample/1 stop", "stop"},
     {"", "a request must begin with heap-sample/1 and a space"},
     {"heap-sample/1", "a request must begin with heap-sample/1 and a space"},
     {"heap-sample/2 hello", "a request must begin with heap-sample/1 and a space"},
     {"GET / HTTP/1.1\r", "a request must begin with heap-sample/1 and a space"},
-    {"heap-sample/1 ", "no such request; there are hello, profile, memory, metrics, member, start, set and stop"},
-    {"heap-sample/1 Hello", "no such request; there are hello, profile, memory, metrics, member, start, set and stop"},
-    {"heap-sample/1 hello\r", "no such request; there are hello, profile, memory, metrics, member, start, set and stop"},
+    {"heap-sample/1 ", "no such request; there are hello, profile, memory, start, set, stop and wait"},
+    {"heap-sample/1 Hello", "no such request; there are hello, profile, memory, start, set, stop and wait"},
+    {"heap-sample/1 hello\r", "no such request; there are hello, profile, memory, start, set, stop and wait"},
     {"heap-sample/1 hello x=1", "the request does not take this argument"},
     {"heap-sample/1 profile gc", "an argument is not KEY=VALUE"},
     {"heap-sample/1 set =1", "the request does not take this argument"},
@@ -105,7 +115,7 @@ connected(int *other)
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair) != 0) abort();
     *other = pair[1];
-    return rb_hs_connection_open(pair[0], false, 0);
+    return rb_hs_connection_open(pair[0], 0);
 }
 
 static void

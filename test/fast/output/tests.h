@@ -17,13 +17,9 @@ void test_table(void);
 void test_epochs(void);
 void test_gc_times(void);
 void test_pace(void);
-void test_walk_budget(void);
+void test_budget(void);
 void test_protocol(void);
 void test_answer(void);
-void test_http(const char *folder);
-void test_http_noise(unsigned long rounds, unsigned long seed);
-void test_delta(void);
 void test_names(void);
-void test_metrics(const char *folder);
 
 #endif

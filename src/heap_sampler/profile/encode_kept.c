@@ -1,0 +1,175 @@
+/*
+ * What a walk found, as the field `kept` of what a profile says about itself: what would be freed, threads that can never
+ * wake, what pins objects, and what the walk cost, or why there is no answer.
+ */
+#include "heap_sampler/base/fields.h"
+#include "heap_sampler/base/texts.h"
+#include "heap_sampler/holders/holders.h"
+#include "heap_sampler/profile/encode.h"
+#include "heap_sampler/profile/profile.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static void
+put_text(const struct hs_object *object, enum hs_field field, const struct hs_profile *profile, uint32_t text)
+{
+    rb_hs_put_text(object, field, profile->texts[text]);
+}
+
+static void
+put_estimate(const struct hs_object *object, enum hs_field field, double value)
+{
+    rb_hs_put(object, field, (uint64_t)rb_hs_round(value));
+}
+
+/* The root first; of a very long chain its end. */
+static void
+put_chain(const struct hs_object *object, enum hs_field list, const struct hs_profile *profile, uint32_t node)
+{
+    enum { STEPS_MOST = 64 };
+    const struct hs_holder *nodes = profile->holders.nodes;
+    uint32_t names[STEPS_MOST], count = 0;
+    for (;; node = nodes[node].parent) {
+        names[count++] = nodes[node].name;
+        if (nodes[node].parent == node || count == STEPS_MOST) break;
+    }
+    rb_hs_open_list(object, list);
+    while (count) rb_hs_put_element(object, list, profile->texts[names[--count]]);
+    rb_hs_close_list(object);
+}
+
+/* Where the code stands that has the reference; an empty path: in no code. */
+static void
+put_place(const struct hs_object *object, const struct hs_profile *profile, const struct hs_holder *node)
+{
+    put_text(object, HS_F_path, profile, node->path);
+    rb_hs_put(object, HS_F_line, node->line);
+}
+
+static void
+put_freed(const struct hs_object *object, const struct hs_profile *profile)
+{
+    rb_hs_open_list(object, HS_F_freed);
+    for (uint32_t i = 0; i < profile->holders.freed_count; i++) {
+        const struct hs_freed *freed = &profile->holders.freed[i];
+        size_t at = rb_hs_open_element(object, HS_F_freed);
+        put_chain(object, HS_F_chain, profile, freed->node);
+        put_place(object, profile, &profile->holders.nodes[freed->node]);
+        put_estimate(object, HS_F_objects, freed->objects);
+        put_estimate(object, HS_F_space, freed->space);
+        put_estimate(object, HS_F_var, freed->variance);
+        rb_hs_close(object, at);
+    }
+    rb_hs_close_list(object);
+}
+
+/* What is reached through a node and those below it. */
+static double
+space_below(const struct hs_profile *profile, uint32_t top)
+{
+    double space = 0;
+    for (size_t i = 0; i < profile->kept_count; i++) {
+        uint32_t node = profile->kept[i].node;
+        while (node > top) node = profile->holders.nodes[node].parent;
+        if (node == top) space += profile->kept[i].space;
+    }
+    return space;
+}
+
+/* Threads by the line where they wait. */
+static void
+put_stuck(const struct hs_object *object, const struct hs_profile *profile)
+{
+    const struct hs_holders *holders = &profile->holders;
+    rb_hs_open_list(object, HS_F_stuck);
+    for (uint32_t i = HS_TOP_COUNT; i < holders->node_count; i++) {
+        const struct hs_holder *node = &holders->nodes[i];
+        if (node->parent != HS_TOP_STUCK) continue;
+        size_t at = rb_hs_open_element(object, HS_F_stuck);
+        put_text(object, HS_F_name, profile, node->name);
+        put_place(object, profile, node);
+        rb_hs_put(object, HS_F_threads, node->objects);
+        put_estimate(object, HS_F_space, space_below(profile, i));
+        rb_hs_close(object, at);
+    }
+    rb_hs_close_list(object);
+}
+
+static void
+put_pin_names(const struct hs_object *object, const struct hs_profile *profile, const struct hs_pin *pin)
+{
+    const struct hs_holder *node = &profile->holders.nodes[pin->nodes.pin];
+    put_text(object, HS_F_name, profile, node->name);
+    put_text(object, HS_F_kind, profile, node->kind);
+    put_text(object, HS_F_class, profile, node->klass);
+    put_place(object, profile, node);
+    put_chain(object, HS_F_holder, profile, pin->nodes.holder);
+    if (pin->frame == UINT32_MAX) return;
+    const struct hs_frame *frame = &profile->frames[pin->frame];
+    put_text(object, HS_F_made_in, profile, frame->label);
+    put_text(object, HS_F_made_path, profile, frame->path);
+    rb_hs_put(object, HS_F_made_line, frame->line);
+}
+
+/* What is below the most is one, which has no names. */
+static void
+put_pins(const struct hs_object *object, const struct hs_profile *profile)
+{
+    enum { PINS_MOST = 256 };
+    struct hs_pin others = {0};
+    rb_hs_open_list(object, HS_F_pins);
+    for (size_t i = 0; i < profile->pin_count; i++) {
+        const struct hs_pin *pin = &profile->pins[i];
+        if (i >= PINS_MOST) {
+            rb_hs_pin_add(&others, pin);
+            if (i + 1 < profile->pin_count) continue;
+            pin = &others;
+        }
+        size_t at = rb_hs_open_element(object, HS_F_pins);
+        if (pin != &others) put_pin_names(object, profile, pin);
+        rb_hs_put(object, HS_F_samples, pin->samples);
+        put_estimate(object, HS_F_objects, pin->objects);
+        put_estimate(object, HS_F_free, pin->free.space);
+        put_estimate(object, HS_F_var, pin->free.variance);
+        rb_hs_close(object, at);
+    }
+    rb_hs_close_list(object);
+}
+
+static void
+put_room(const struct hs_object *object, const struct hs_memory_room *room)
+{
+    if (!room->limit) return;
+    rb_hs_put(object, HS_F_room_bytes, room->left);
+    rb_hs_put(object, HS_F_limit_bytes, room->limit);
+    rb_hs_put_text_or_null(object, HS_F_cgroup, room->group, SIZE_MAX);
+}
+
+void
+rb_hs_put_kept(const struct hs_object *object, const struct hs_profile *profile)
+{
+    const struct hs_holders *holders = &profile->holders;
+    const struct hs_holder_figures *figures = &holders->figures;
+    size_t at = rb_hs_open(object, HS_F_kept);
+    rb_hs_put_text_or_null(object, HS_F_refused, rb_hs_refusal_text(holders->refusal), SIZE_MAX);
+    rb_hs_put_text_or_null(object, HS_F_ended_in, holders->type, sizeof(holders->type));
+    rb_hs_put(object, HS_F_signal, (uint64_t)holders->signal);
+    rb_hs_put(object, HS_F_objects, figures->objects);
+    rb_hs_put(object, HS_F_edges, figures->edges);
+    rb_hs_put(object, HS_F_slots, figures->slots);
+    put_freed(object, profile);
+    put_stuck(object, profile);
+    put_pins(object, profile);
+    rb_hs_put(object, HS_F_without_ns, figures->without_ns);
+    rb_hs_put(object, HS_F_hold_up_ns, holders->hold_up_ns);
+    rb_hs_put(object, HS_F_ns, holders->ns);
+    rb_hs_put(object, HS_F_walk_ns, figures->walk_ns);
+    rb_hs_put(object, HS_F_name_ns, figures->name_ns);
+    put_room(object, &holders->room);
+    rb_hs_put(object, HS_F_demand_bytes, holders->demand);
+    rb_hs_put(object, HS_F_estimate_bytes, holders->estimate);
+    rb_hs_put(object, HS_F_child_bytes, figures->child_bytes);
+    rb_hs_put(object, HS_F_evicted, figures->evicted);
+    rb_hs_close(object, at);
+}
