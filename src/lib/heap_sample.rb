@@ -39,7 +39,7 @@ module HeapSample
 
   # One snapshot: rows, stacks, what it says about itself.
   autoload :CPlusPlus, "#{here}/profile/cplusplus"
-  autoload :AskedGCs, "#{here}/profile/asked_gcs"
+  autoload :ForcedWork, "#{here}/profile/forced_work"
   autoload :Column, "#{here}/profile/column"
   autoload :Columns, "#{here}/profile/columns"
   autoload :Frame, "#{here}/profile/frame"
@@ -66,6 +66,8 @@ module HeapSample
   autoload :Walk, "#{here}/holders/walk"
 
   # The file format of the sampler.
+  autoload :MetaMessage, "#{here}/pprof/meta_message"
+  autoload :PprofAddresses, "#{here}/pprof/addresses"
   autoload :PprofHolders, "#{here}/pprof/holders"
   autoload :PprofReader, "#{here}/pprof/reader"
   autoload :PprofWriter, "#{here}/pprof/writer"
@@ -85,13 +87,14 @@ module HeapSample
   autoload :Alive, "#{here}/account/alive"
   autoload :AliveText, "#{here}/account/alive_text"
   autoload :Population, "#{here}/account/population"
-  autoload :Verdict, "#{here}/account/verdict"
+  autoload :AccountGrowth, "#{here}/account/account_growth"
 
   # A running process, asked.
   autoload :LiveAnswer, "#{here}/live/live_answer"
   autoload :LiveProcess, "#{here}/live/live_process"
   autoload :LiveSocket, "#{here}/live/live_socket"
   autoload :LiveSource, "#{here}/live/live_source"
+  autoload :LiveToken, "#{here}/live/live_token"
   autoload :LiveURL, "#{here}/live/live_url"
   autoload :ProcessHandle, "#{here}/live/process_handle"
   autoload :SamplerProgram, "#{here}/live/sampler_program"
@@ -173,8 +176,8 @@ module HeapSample
   autoload :Peak, "#{here}/diagnosis/peak"
   autoload :ProcessDiagnosis, "#{here}/diagnosis/process_diagnosis"
   autoload :ProcessDiagnosisText, "#{here}/diagnosis/process_diagnosis_text"
-  autoload :Settled, "#{here}/diagnosis/settled"
-  autoload :SettledGroup, "#{here}/diagnosis/settled_group"
+  autoload :Survivors, "#{here}/diagnosis/survivors"
+  autoload :SurvivorGroup, "#{here}/diagnosis/survivor_group"
 
   # The page for a browser.
   autoload :View, "#{here}/html/view"

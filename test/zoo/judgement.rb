@@ -10,9 +10,9 @@ require_relative "header"
 # `truth`: Exhibit#truth. `answer`: what the command printed, nil if it failed. `early`: this much of the series was taken
 # before the program settled, when nobody can tell it from a leak.
 class Judgement
-  GRADES = ["none", "not settled", "very likely", "proved"].freeze # the surest last
-  SURE = GRADES.last(2).freeze
-  OUTCOMES = %i[right hedged wrong alarm early silent].freeze
+  GRADES = %w[none unknown likely confirmed].freeze # the most certain last
+  LEAK_GRADES = GRADES.last(2).freeze
+  OUTCOMES = %i[right unknown wrong alarm early silent].freeze
 
   def self.grows?(truth) = Header::GROWING.include?(truth["kinds"].first)
 
@@ -26,12 +26,12 @@ class Judgement
 
   def kind = verdict["kind"]
   def grade = verdict["grade"]
-  def sure? = SURE.include?(grade)
+  def leak? = LEAK_GRADES.include?(grade)
   def grows? = self.class.grows?(truth)
   def right? = outcome == :right
 
   # right    a growing program: its kind, for sure; another one: no leak is named
-  # hedged   the right kind, not settled; of a healthy program, a leak that is not settled
+  # unknown  the right kind, of grade unknown; of a healthy program, a kind of leak of grade unknown
   # wrong    of a growing program, anything else
   # alarm    a leak, for sure, in a program that has none
   # early    the same, before the program settled; it counts neither way
@@ -40,7 +40,7 @@ class Judgement
     return :silent unless @answer
     return of_growing if grows?
     return :right unless Header::GROWING.include?(kind)
-    return :hedged unless sure?
+    return :unknown unless leak?
     @early ? :early : :alarm
   end
 
@@ -76,8 +76,8 @@ class Judgement
 
   def of_growing
     return :wrong unless truth["kinds"].include?(kind)
-    return :right if sure?
-    grade == "not settled" ? :hedged : :wrong
+    return :right if leak?
+    grade == "unknown" ? :unknown : :wrong
   end
 
   # A number at the end of a pattern is a whole one: "a.rb:2" is not in "a.rb:21".

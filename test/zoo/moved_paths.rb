@@ -1,40 +1,34 @@
 # frozen_string_literal: true
 
 require "heap_sample"
+require "stringio"
 
-# A profile with other paths, and otherwise the same bytes: a recorded series should not name the folders of the machine it was
+# A profile with other paths, as it would have been recorded there: a recorded series should not name the folders of the machine it was
 # recorded on.
 #
 #   MovedPaths.new("/home/me/zoo" => "/srv/zoo").call(File.binread("heap.pb"))
 class MovedPaths
-  STRING_TABLE = 6
-
   def initialize(paths)
-    @paths = paths.sort_by { |from, _| -from.size }.to_h { |from, to| [from.b, to.b] }
+    @paths = paths.sort_by { |from, _| -from.size }.to_h
     @pattern = Regexp.union(@paths.keys)
   end
 
-  # The texts of a profile are one field each, which nothing else depends on the length of.
-  def call(profile)
-    out = "".b
-    done = 0
-    cursor = HeapSample::Protobuf.new(profile)
-    cursor.each_field do |number, from, to|
-      if number == STRING_TABLE && to && profile.byteslice(from, to - from).match?(@pattern)
-        out << profile.byteslice(done, field_start(from, to) - done) << field(profile.byteslice(from, to - from))
-        done = to
-      end
-    end
-    out << profile.byteslice(done..)
+  # Addresses follow from paths, so it is read and written.
+  def call(bytes)
+    profile = HeapSample::Profile.load(StringIO.new(bytes), name: "a profile")
+    profile.texts.map! { |text| moved(text) }
+    moved = HeapSample::Profile.new(meta: moved(profile.meta), texts: profile.texts, stacks: profile.stacks, rows: profile.table, holders: profile.holders)
+    StringIO.new("".b).tap { |out| HeapSample::PprofWriter.new(moved).write(out) }.string
   end
 
   private
 
-  # Before a field's bytes are its tag, one byte here, and its length.
-  def field_start(from, to) = from - HeapSample::Protobuf.encode(to - from).bytesize - 1
-
-  def field(text)
-    moved = text.gsub(@pattern, @paths)
-    "".b << (STRING_TABLE << 3 | HeapSample::Protobuf::BYTES) << HeapSample::Protobuf.encode(moved.bytesize) << moved
+  def moved(value)
+    case value
+    when String then value.gsub(@pattern, @paths)
+    when Hash then value.transform_values { |one| moved(one) }
+    when Array then value.map { |one| moved(one) }
+    else value
+    end
   end
 end

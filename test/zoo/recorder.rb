@@ -3,10 +3,10 @@
 require "fileutils"
 require_relative "exhibit"
 
-# Runs programs of the zoo under the sampler at its default settings, with a profile every two seconds, as many beside each
+# Runs programs of the zoo under the sampler at its default settings with diagnose=1%, with a profile every two seconds, as many beside each
 # other as told. Each series is a folder of the name of its exhibit.
 class Recorder
-  SETTINGS = ["every=2,quiet", ENV.fetch("SETTINGS", nil)].compact.join(",").freeze
+  SETTINGS = ["every=2,diagnose=1%,quiet", ENV.fetch("SETTINGS", nil)].compact.join(",").freeze
 
   def initialize(ruby:, gems:, into:, beside: 3)
     @ruby = ruby

@@ -17,7 +17,7 @@ class Score
 
   # Names of the healthy ones that were called a leak, after either number of profiles.
   def alarms = names { |one| [one.short, one.long, one.last].any? { |judgement| judgement.outcome == :alarm } }
-  def hedged = names { |one| one.long.outcome == :hedged }
+  def unknown = names { |one| one.long.outcome == :unknown }
   def wrong = names { |one| %i[wrong alarm silent].include?(one.long.outcome) }
   def early = names { |one| one.judgements.values.any? { |judgement| judgement.outcome == :early } }
 
@@ -48,7 +48,7 @@ class Score
   def lines
     healthy = @examinations.reject { |one| one.long.grows? }.size
     [*shares.map { |name, (right, all)| "#{name}: #{right} of #{all} (#{all.zero? ? "-" : (100.0 * right / all).round}%, wanted #{(TARGETS[name] * 100).round}%)" },
-     *{ "called a leak, of #{healthy} healthy ones" => alarms, "the same before they settled" => early, "hedged after 20" => hedged, "wrong after 20" => wrong,
+     *{ "called a leak, of #{healthy} healthy ones" => alarms, "the same before they settled" => early, "unknown after 20" => unknown, "wrong after 20" => wrong,
         "right verdicts that evidence made weaker" => weakened }
        .map { |name, list| "#{name}: #{list.size}#{" (#{list.join(", ")})" if list.any?}" }, *(rate if healthy > 0)]
   end

@@ -3,7 +3,7 @@
 # Examinations as a table, a line each.
 class Table
   HEADINGS = %w[program truth after\ 8 after\ 20 line keeper since named].freeze
-  MARKS = { right: "", hedged: "~", wrong: "✗", alarm: "ALARM", early: "(early)", silent: "-" }.freeze
+  MARKS = { right: "", unknown: "~", wrong: "✗", alarm: "ALARM", early: "(early)", silent: "-" }.freeze
 
   def initialize(examinations)
     @examinations = examinations

@@ -176,7 +176,7 @@ const figures = (estimate, unit) =>
 
 // The accounts of the process: a table of the last one with what changed since the first, and a chart if there are
 // more than two: in `chart` or, where that is null, beside the table.
-export const drawMemory = (element, { accounts, parts, verdict }, on, chart = null) => {
+export const drawMemory = (element, { accounts, parts, account_growth: growth }, on, chart = null) => {
   fill(element);
   if (accounts.length === 0) {
     element.append(el("p", { className: "note" }, "The profile has no account of the process's memory."));
@@ -187,7 +187,7 @@ export const drawMemory = (element, { accounts, parts, verdict }, on, chart = nu
     else element.append((chart = el("div")));
   }
   element.append(accountTable(accounts, parts));
-  if (verdict) element.append(el("p", {}, verdict));
+  if (growth) element.append(el("p", {}, growth));
   // It takes the width that it has beside the rest.
   if (accounts.length > 2) drawAccounts(chart, accounts, parts, on);
   if (chart?.firstChild.tagName === "FIGCAPTION") chart.append(partsLegend(accounts, parts));

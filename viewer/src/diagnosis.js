@@ -1,26 +1,24 @@
-// What the page opens with: what grows, how sure that is, where it is made and what keeps it, as
-// HeapSample::Diagnosis says. All of it is text of others, and stays text.
+// What the page opens with: what grows, how certain a leak is, where the memory is
+// allocated and what retains it, as HeapSample::Diagnosis says. All of it is text of others, and stays text.
 import { el, fill } from "./dom.js";
 import { bytes, cut, figureWithin, visible } from "./format.js";
 import { sameLine } from "./places.js";
 
-// How sure it is, and the style of a badge by it; what is no leak is called by its kind.
-const GRADES = { proved: "proved", "very likely": "likely", "not settled": "growing", growing: "growing" };
-const SAID = { "not settled": "growing, not settled", growing: "growing, not settled" };
+// How certain a leak is: each grade has its style of a badge.
+const GRADES = ["confirmed", "likely", "unknown", "none"];
 const SHOWN = 3;
-const LENGTH = 1000; // characters of a text; of a grade and a kind
+const LENGTH = 1000; // characters of a text; of a badge WORD
 const WORD = 40;
 
-const words = (text) => String(text ?? "").replaceAll("_", " ");
 const text = (given, most = LENGTH) => cut(visible(String(given)), most);
 const some = (list) => (Array.isArray(list) ? list : []);
 
-const styleOf = ({ grade }) => (Object.hasOwn(GRADES, words(grade)) ? GRADES[words(grade)] : "steady");
+const styleOf = ({ grade }) => (GRADES.includes(grade) ? grade : "none");
 
+// The kind and the grade; where there is no leak the kind alone, and of too few profiles there is no kind.
 const badge = ({ kind, grade }) => {
-  const name = words(grade);
-  const said = Object.hasOwn(SAID, name) ? SAID[name] : name === "none" ? words(kind) : name;
-  return el("span", { className: `badge ${styleOf({ grade })}` }, text(said, WORD));
+  const said = (grade === "none" ? [kind] : [kind, grade]).filter((part) => part);
+  return el("span", { className: `badge ${styleOf({ grade })}` }, text(said.join(", "), WORD));
 };
 
 // `on.select(lines)`: shows one of the lines of a finding, that of the application first; `on.short(line)`: the
@@ -67,7 +65,7 @@ const stack = ({ stack: frames }) =>
     ? more("Stack", el("ol", { className: "stack" }, ...frames.map((frame) => el("li", {}, text(frame)))))
     : null;
 
-// The line that one can change, and how much it is; how sure, where the verdict is of another grade.
+// The line that one can change, and how much it is; its kind and grade, where the verdict has others.
 const head = (finding, verdict, on) => {
   const lines = [finding.app_line, finding.line].filter((line) => line);
   const where = lines.length ? text(on.short(lines[0])) : "no line of Ruby";
@@ -76,12 +74,7 @@ const head = (finding, verdict, on) => {
     "h2",
     {},
     lines.length ? el("button", show, el("bdi", {}, where)) : el("span", { className: "where" }, where),
-    el(
-      "span",
-      { className: "kind" },
-      finding.grade === verdict.grade ? null : badge(finding),
-      finding.kind === verdict.kind ? null : text(words(finding.kind), WORD),
-    ),
+    finding.grade === verdict.grade && finding.kind === verdict.kind ? null : badge(finding),
     rate(finding),
   );
 };
@@ -90,7 +83,7 @@ const rate = ({ bytes_per_hour: perHour, interval_per_hour: limits }) => {
   if (typeof perHour !== "number") return null;
   const [figure, between] = Array.isArray(limits) ? figureWithin(perHour, limits) : [bytes(perHour, true), ""];
   const note = between ? el("span", { className: "note" }, ` (${between})`) : null;
-  return el("span", { className: "rate" }, `${figure} an hour`, note);
+  return el("span", { className: "rate" }, `${figure}/hour`, note);
 };
 
 const facts = (finding, on) => {
@@ -98,7 +91,7 @@ const facts = (finding, on) => {
   const add = (name, value) => list.push(el("div", {}, el("dt", {}, name), " ", el("dd", {}, el("bdi", {}, value))));
   const { line, app_line: own, keeper } = finding;
   const keeps = keeper ? [keeper.what, keeper.line && on.short(keeper.line)].filter((part) => part) : [];
-  if (keeps.length) add("kept by", keeps.map((part) => text(part)).join(", "));
+  if (keeps.length) add("retained by", keeps.map((part) => text(part)).join(", "));
   if (line && own && !sameLine(line, own)) add("allocated at", text(on.short(line)));
   if (finding.class) add("mostly", text(finding.class));
   if (typeof finding.bytes === "number") add("grew by", bytes(finding.bytes));

@@ -103,7 +103,6 @@ export class Groups {
     );
     return {
       alloc: this.sum(alloc),
-      deathless: this.sheet.mallocDeaths ? new Float64Array(this.keys.length) : this.sum(alloc, malloc),
       dead: this.sum(dead),
       deadObjects: this.sum(deadObjects),
       deadGcs: this.sum(deadGcs),
@@ -158,11 +157,8 @@ export const age = (group, gcCount) =>
 // Mean number of GCs that the dead had survived, or null.
 export const lifetime = (group) => (group.deadObjects > 0 ? group.deadGcs / group.deadObjects : null);
 
-// Share of what was allocated that was found dead, of all that the profile tells deaths of, or null.
-export const deadShare = (group) => {
-  const told = group.alloc - group.deathless;
-  return told > 0 ? Math.min(group.dead / told, 1) : null;
-};
+// Share of what was allocated that was found dead, or null.
+export const deadShare = (group) => (group.alloc > 0 ? Math.min(group.dead / group.alloc, 1) : null);
 
 // Is enough of it never touched to be told? As HeapSample::Estimate says.
 const UNTOUCHED_SHARE = 0.05;

@@ -35,10 +35,7 @@ export class Selection {
     const growth = value === "growth" ? this.growth : null;
     const kept = value === "kept";
     const columns = growth ? growth.columns : kept ? this.data.kept : this.data.profile;
-    return this.once(
-      `sheet ${growth ? this.state.get("since") : ""} ${kept ? "kept" : ""}`,
-      () => new Sheet(columns, this.data.malloc_births),
-    );
+    return this.once(`sheet ${growth ? this.state.get("since") : ""} ${kept ? "kept" : ""}`, () => new Sheet(columns));
   }
 
   get growth() {

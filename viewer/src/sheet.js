@@ -10,10 +10,8 @@ import { Estimate, FIELDS, Net } from "./estimate.js";
 const BASIC = ["samples", "objects", "space", "variance"];
 
 export class Sheet {
-  // `mallocDeaths`: do rows of malloc tell deaths? They have since format 3.
-  constructor(columns, mallocDeaths = true) {
+  constructor(columns) {
     this.columns = columns;
-    this.mallocDeaths = mallocDeaths;
     this.rowCount = columns.get("stack").length;
     this.growth = columns.has("gained_space");
     this.readTree();

@@ -36,8 +36,6 @@ export class Summary {
     if (this.filtered) parts.push(" (filtered)");
     if (wanted) parts.push(` · found: ${this.found(view.found(wanted), total)}`);
     parts.push(" ", el("span", { className: "note" }, value === "growth" ? this.growthNote() : NOTES[value]));
-    if (value === "allocated" && this.data.malloc && !this.data.malloc_alloc_known)
-      parts.push(el("span", { className: "note" }, " Heap slots alone."));
     for (const warning of this.warnings()) parts.push(" ", el("span", { className: "warning" }, warning));
     return parts;
   }

@@ -56,10 +56,12 @@ module HeapSample
 
     # call-seq:
     #   Web.new -> web
-    #   Web.new { profile } -> web
+    #   Web.new(pid: 4711) { profile } -> web
     #
-    # The block takes a profile; nil: nothing is sampled.  Without one it is GC.sample_profile.
-    def initialize(&take)
+    # The block takes a profile; nil: nothing is sampled.  Without one it is GC.sample_profile.  +pid+: the process that the
+    # profiles are of, where it is not the one that answers.
+    def initialize(pid: nil, &take)
+      @pid = pid
       @take = take || method(:sample)
       @lock = Mutex.new
       @made = {}
@@ -100,6 +102,9 @@ module HeapSample
       end
     end
 
+    # A process may fork after it has made this object.
+    def pid = @pid || Process.pid
+
     def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
     def sample = GC.sample_profile
@@ -117,7 +122,7 @@ module HeapSample
     end
 
     def index(env)
-      answer(200, format(INDEX, pid: Process.pid, base: escape(env["SCRIPT_NAME"].to_s)), "content-type" => HTML)
+      answer(200, format(INDEX, pid: pid, base: escape(env["SCRIPT_NAME"].to_s)), "content-type" => HTML)
     end
 
     def page
@@ -135,7 +140,7 @@ module HeapSample
 
     def pprof
       profiled do |profile|
-        name = "heap-#{Process.pid}-#{Time.now.to_i}.pb.gz"
+        name = "heap-#{pid}-#{Time.now.to_i}.pb.gz"
         profile.save(file = StringIO.new("".b), format: "pb.gz")
         answer(200, file.string, "content-type" => TYPES[:pprof], "content-disposition" => "attachment; filename=\"#{name}\"")
       end
@@ -154,7 +159,7 @@ module HeapSample
 
     def growth
       profiled do |profile|
-        answer(200, @base ? "Process #{Process.pid}\n\n#{(profile - @base).report}\n" : format(NO_BASE, pid: Process.pid))
+        answer(200, @base ? "Process #{pid}\n\n#{(profile - @base).report}\n" : format(NO_BASE, pid: pid))
       end
     end
 

@@ -28,7 +28,7 @@ class Build
     @rows = []
     @mappings = []
     @meta = {
-      "format" => 3, "generator" => "heap_sampler", "ruby" => "ruby 3.4.5 (2025-07-16 revision 20cda200d3) [x86_64-linux]",
+      "format" => 1, "generator" => "heap_sampler", "ruby" => "ruby 3.4.5 (2025-07-16 revision 20cda200d3) [x86_64-linux]",
       "process_id" => 4711, "process_start" => "00000000deadbeef", "session" => 1,
       "started_ns" => STARTED, "taken_ns" => STARTED + 10 * MINUTE,
       "gc" => {"count" => 100, "minor" => 80, "major" => 20, "last_minor_ns" => STARTED + 9 * MINUTE,
@@ -62,11 +62,8 @@ class Build
                                                      label_set: text(HeapSample::Labels.text(labels)))
   end
 
-  # A row as files of format 2 have it, which this then is.  +ever+: samples taken there, ever.
-  def malloc(stack, library, size, inuse: 0, ever: inuse)
-    @meta["format"] = 2
-    malloc_row(stack, library, {inuse: malloc_estimate(inuse, size)}, 0, alloc_samples: ever)
-  end
+  # Blocks of one row; +ever+: samples taken there, ever.
+  def malloc(stack, library, size, inuse: 0, ever: inuse, birth: nil) = blocks(stack, library, size, inuse: inuse, alloc: ever, birth: birth)
 
   # Code of a library: start, end, and offset in the file.
   def mapping(*fields)

@@ -1,22 +1,15 @@
 # frozen_string_literal: true
 
-require "json"
 require "tempfile"
 require "zlib"
 
 # Writes a raw profile as the sampler's C code does; doc/format.md.  Slow and
 # plain: the other side of what the reader is tested with.
 class PprofWriter
-  TYPES = %w[alloc_objects alloc_space inuse_objects inuse_space inuse_samples alloc_samples inuse_var alloc_var
-             young_objects young_space dead_objects dead_space dead_gcs
-             slots_alloc_objects slots_alloc_space slots_inuse_objects slots_inuse_space
-             malloc_alloc_objects malloc_alloc_space malloc_inuse_objects malloc_inuse_space inuse_memsize
-             inuse_resident dead_samples dead_var holds_free holds_free_var holds_free_pinned unshared unshared_var unshared_born].freeze
-  # What a row calls them.
-  COLUMNS = TYPES.to_h { |type| [type, type.sub(/\A(?:slots|malloc)_/, "").sub(/_var\z/, "_variance").sub(/\Ainuse_(?=memsize|resident)/, "").to_sym] }.freeze
-  # Those of format 1, and of format 2.
-  OLD_TYPES = TYPES.first(13).freeze
-  TYPES_2 = TYPES.first(22).freeze
+  TYPES = %w[alloc_objects alloc_space inuse_objects inuse_space].freeze
+  # Fields of Row, by number.
+  FIELDS = {2 => :thread, 3 => :type, 4 => :slot_size, 5 => :inuse, 9 => :young, 13 => :alloc, 17 => :dead, 21 => :dead_gcs, 22 => :memsize, 24 => :holds_free,
+            25 => :holds_free_variance, 26 => :holds_free_pinned, 27 => :unshared, 28 => :unshared_variance, 29 => :unshared_born}.freeze
 
   # What a build becomes when it is saved and loaded.
   def self.reloaded(build, **options)
@@ -30,12 +23,12 @@ class PprofWriter
 
   def self.gzip(raw, **options) = Zlib.gzip(new(raw, **options).encode)
 
-  # +types+ and +packed+: write a file that other tools could have written.
-  def initialize(raw, types: TYPES, packed: true, comment: JSON.generate(raw[:meta]))
+  # +types+ and +packed+: write a file that other tools could have written; +meta+ nil: it has nothing that is only ours; or bytes.
+  def initialize(raw, types: TYPES, packed: true, meta: raw[:meta])
     @raw = raw
     @types = types
     @packed = packed
-    @comment = comment
+    @meta = meta.is_a?(Hash) ? HeapSample::MetaMessage.encode(meta) : meta
     @strings = {"" => 0}
   end
 
@@ -43,8 +36,10 @@ class PprofWriter
     out = "".b
     @types.each { |type| out << message(1, number(1, string(type)) + number(2, string("count"))) }
     out << number(9, @raw[:meta]["started_ns"].to_i)
-    out << number(13, string(@comment)) if @comment
-    @raw[:rows].each { |row| out << message(2, sample(HeapSample::Columns.to_h(row))) }
+    out << message(1000, @meta) if @meta
+    rows = @raw[:rows].map { |row| HeapSample::Columns.to_h(row) }
+    groups = @meta ? rows.group_by { |row| row.values_at(:stack, :class, :malloc, :library, :label_set) }.values : rows.map { |row| [row] }
+    groups.each { |group| out << message(2, sample(group)) }
     out << locations
     @strings.each_key { |text| out << message(6, text.b) }
     out
@@ -52,42 +47,49 @@ class PprofWriter
 
   private
 
-  def sample(row)
+  def sample(rows)
     ids = []
-    node = row[:stack]
+    node = rows.first[:stack]
     until node.zero?
       ids << @raw[:nodes][node * 2 + 1] + 1
       node = @raw[:nodes][node * 2]
     end
     ids << no_stack_id if ids.empty?
-    numbers(1, ids) + numbers(2, values(row)) + labels(row)
+    numbers(1, ids) + numbers(2, values(rows)) + labels(rows.first) + (@meta ? rows.map { |row| message(1000, fields(row)) }.join : "")
   end
 
-  def values(row)
-    @types.map do |type|
-      next 0 if type.start_with?(row[:malloc] ? "slots_" : "malloc_")
+  def values(rows)
+    @types.map { |type| rows.sum { |row| row.key?(type.to_sym) ? row[type.to_sym].round : 1 } }
+  end
 
-      COLUMNS.key?(type) ? row[COLUMNS[type]].round : 1
+  # Each, also where it follows from others.
+  def fields(row)
+    out = row[:birth_gc] ? varint(1 << 3) + varint(row[:birth_gc]) : "".b
+    FIELDS.each do |field, name|
+      if HeapSample::Columns::PARTS.key?(name)
+        %w[samples objects space variance].each_with_index { |figure, place| out << varint(field + place << 3) << varint(row[:"#{name}_#{figure}"].round) }
+      elsif name == :type
+        out << number(field, string(@raw[:texts][row[:type]]))
+      else
+        out << varint(field << 3) << varint(row[name].round)
+      end
     end
+    out << varint(23 << 3) << varint(row[:resident].round)
   end
 
   def labels(row)
     text = ->(name) { @raw[:texts][row[name]] }
-    out = label("class", 2, string(text[:class])) + label("type", 2, string(text[:type]))
+    out = label("class", string(text[:class]))
     if row[:malloc]
-      out << label("kind", 2, string("malloc"))
-      out << label("library", 2, string(text[:library])) unless text[:library].empty?
-    else
-      out << label("slot_size", 3, row[:slot_size])
+      out << label("kind", string("malloc"))
+      out << label("library", string(text[:library])) unless text[:library].empty?
     end
-    out << label("gc_birth", 3, row[:birth_gc]) if row[:birth_gc]
-    out << label("thread", 3, row[:thread]) if row[:thread].positive?
-    text[:label_set].split("\n") { |line| line.split("=", 2).then { |name, value| out << label(name, 2, string(value)) } }
+    text[:label_set].split("\n") { |line| line.split("=", 2).then { |name, value| out << label(name, string(value)) } }
     out
   end
 
-  def label(key, field, value)
-    message(3, number(1, string(key)) + number(field, value))
+  def label(key, value)
+    message(3, number(1, string(key)) + number(2, value))
   end
 
   def no_stack_id
@@ -124,8 +126,10 @@ class PprofWriter
     end
   end
 
+  def address(id) = (1 << 62) + id
+
   def location(id, label, path, line)
-    message(4, number(1, id) + message(4, number(1, id) + number(2, line))) +
+    message(4, number(1, id) + number(2, 1) + number(3, address(id)) + message(4, number(1, id) + number(2, line))) +
       message(5, number(1, id) + number(2, string(label)) + number(4, string(path)))
   end
 

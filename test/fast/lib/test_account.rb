@@ -62,7 +62,7 @@ test "nonsense is not known" do
   assert(odd.lines(Layout.new).size == 3)
 end
 
-test "a report has the account and the verdict, after its tables" do
+test "a report has the account and what grew in it, after its tables" do
   build = sample_build("account" => account(slots_live: 90), "account_at_start" => account)
   sections = build.profile.report(root: "/srv/app").to_s.split("\n\n")
   assert(sections[-2].start_with?("Memory of the process: RSS 150.0 MiB, +50.0 MiB since sampling started\n"), sections[-2])

@@ -2,6 +2,7 @@
 
 require "build"
 require "sample_build"
+require "held_build"
 require "malloc_build"
 require "fileutils"
 require "open3"
@@ -11,39 +12,73 @@ require "tmpdir"
 
 include HeapSample
 
-# The schema of the format that doc/format.md describes.
-def documented(heading)
-  rows = File.read("doc/format.md")[/^### #{heading}\n.*?(?=^###? )/m].lines.grep(/^\| (?:\d+ \| )?`/)
-  rows.map { |line| line.split("|").map(&:strip).reject(&:empty?) }
+# The fields of a message of doc/heap_sampler.proto: [name, type, number, repeated or not].
+def documented(message)
+  body = File.read("doc/heap_sampler.proto")[/^message #{message} \{\n(.*?)^\}/m, 1]
+  body.scan(/^  (repeated |optional )?(\w+) (\w+) = (\d+);/).map { |how, type, name, number| [name, type, number.to_i, how == "repeated "] }
 end
 
 # What a file tells of a row: figures are whole there.
 def told(row)
   columns = Columns.to_h(row.columns).merge(stack: row.stack.map(&:to_s) - [":in '(no stack)'"])
   Columns::TEXTS.each { |column| columns[column.name] = row.profile.text(row.columns[column.index]) }
-  Columns::SUMS.each { |column| columns[column.name] = column.place ? row.columns[column.index].round : nil }
+  Columns::SUMS.each { |column| columns[column.name] = column.field ? row.columns[column.index].round : nil }
   columns
 end
 
-test "values are at the places that doc/format.md says, in its units" do
-  HeapSample::PprofWriter::TYPES.each_with_index do |(type, unit), place|
-    equal([place.to_s, "`#{type}`", unit], documented("Sample types")[place].first(3))
-  end
-  kept = HeapSample::PprofHolders::TYPES.map { |type| "`#{type}`" }          # which are of no row
-  equal(kept, documented("Sample types").drop(HeapSample::PprofWriter::TYPES.size).map(&:first))
+test "fields of a row are those of the page" do
+  names = {"gc_birth" => "birth_gc"}
+  fields = documented("Row").reject { |name, *| name == "part" }
+  equal(fields.map { |name, _, number, _| [names.fetch(name, name), number] }, Columns::FIELDS_OF_ROW.map { |column| [column.name.name, column.field] })
+  equal(["part", "Part", PprofReader::PART, true], documented("Row").last)
+  equal([["row", "Row", PprofReader::ROW, true]], documented("Sample"))
+  equal([["meta", "Meta", PprofReader::Field::META, false], ["reference", "Reference", PprofReader::Field::REFERENCE, true]], documented("Profile"))
+  equal([1, 2, 3, 4, 5], documented("Part").map { |_, _, number, _| number })
+  equal(%w[parent name kind path line objects repeats].zip(1..7), documented("Reference").map { |name, _, number, _| [name, number] })
 end
 
-test "labels are those that doc/format.md says" do
-  equal(documented("Labels").map { |label, *| label.delete("`") }, Columns::LABELS.map(&:label))
+TYPES = {number: "uint64", text: "string", flag: "bool"}.freeze
+
+test "what a profile says about itself has the fields of the page" do
+  titles = MetaMessage::MESSAGES.keys.to_h { |name| [name, name == :gc ? "GC" : name.name.split("_").map(&:capitalize).join] }
+  MetaMessage::MESSAGES.each do |message, fields|
+    expected = fields.map do |name, type|
+      repeated = type.is_a?(Array) || %i[texts triples].include?(type)
+      [name.name, {texts: "string", triples: "uint64"}[type] || TYPES[type] || titles.fetch([*type].first), MetaMessage::NUMBERS.fetch(name), repeated]
+    end
+    equal(expected, documented(titles.fetch(message)))
+  end
+  equal(MetaMessage::NUMBERS.keys.sort, MetaMessage::MESSAGES.values.flat_map(&:keys).uniq.sort)
+end
+
+test "C has the same names and numbers" do
+  fields = File.read("src/heap_sampler/base/fields.h")[/^#define HS_META_FIELDS.*?(?=\n\n)/m].scan(/FIELD\((\w+), (\d+)\)/)
+  equal(MetaMessage::NUMBERS.map { |name, number| [name.name, number.to_s] }, fields)
+end
+
+test "what a profile says about itself is the same written and read again" do
+  meta = held_build.raw[:meta].merge("memsize" => true, "deploy" => "ü\u0000", "parent_id" => (1 << 64) - 1, "gc" => {"count" => 0, "times" => [[1, 2, 3], [4, 5, 6]]},
+                                      "merged" => {"processes" => 3}, "colour" => "red", "host" => 5)
+  read = MetaMessage.decode(MetaMessage.encode(meta))
+  equal(meta["kept"]["objects"], read["kept"]["objects"])
+  equal(meta.slice("memsize", "deploy", "parent_id", "settings", "heaps"), read.slice("memsize", "deploy", "parent_id").merge(read.slice("settings", "heaps").to_h { |name, value|
+    [name, name == "heaps" ? value.map { |heap| heap.slice(*meta["heaps"].first.keys) } : value.slice(*meta["settings"].keys)]
+  }))
+  equal([{"processes" => 3, "profiles" => nil, "evicted_rows" => nil}, nil, nil], [read["merged"], read["host"], read["colour"]])
+  equal([[1, 2, 3], [4, 5, 6]], read["gc"]["times"])
+  assert(!MetaMessage.decode("").key?("kept"))
 end
 
 test "a row written and read again is what it was, column by column" do
-  [sample_build, malloc_build("format" => 3)].each do |build|
+  [sample_build, malloc_build].each do |build|
     file = StringIO.new("".b)
     HeapSample::PprofWriter.new(before = build.profile).write(file)
     after = Profile.load(StringIO.new(file.string), name: "again")
-    rows = [before, after].map { |profile| profile.rows.map { |row| told(row) } }
-    equal(*rows)
+    before.rows.sort_by(&:inspect).zip(after.rows.sort_by(&:inspect)) do |row, read|
+      variances = Columns::VARIANCES.map(&:first)
+      row.columns.values_at(*variances).zip(read.columns.values_at(*variances)) { |one, other| close(one, other, 1e-3) }
+      equal(*[row, read].map { |one| told(one).reject { |name, _| name.end_with?("variance") } })
+    end
   end
 end
 
@@ -93,7 +128,7 @@ test "one line more in the schema is a column that is read, written, grouped, fi
   Dir.mktmpdir do |dir|
     FileUtils.cp_r(%w[src/lib/heap_sample src/lib/heap_sample.rb heapsample/lib/heapsample heapsample/lib/heapsample.rb], dir)
     schema = "#{dir}/heap_sample/profile/columns.rb"
-    line = "    column :request, :text, merge: :same, group: true, label: \"request\", place: 7, since: 4\n"
+    line = "    column :request, :text, merge: :same, group: true, field: 31\n"
     File.write(schema, File.read(schema).sub(/^ *# All of them, as/) { line + $& })
     out, status = Open3.capture2e(RbConfig.ruby, "-w", "--disable=gems", "-I", dir, "-I", __dir__, "-e", script)
     assert(status.success?, out)

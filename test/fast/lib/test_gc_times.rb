@@ -40,27 +40,28 @@ test "meta data have them" do
   equal([[4, at(0), 0], [5, at(1), 1]], build.profile.info.gc_times.map(&:to_a))
 end
 
-ASKED = {"limit_ppm" => 10_000, "count" => 3, "ns" => 450_000_000, "of_ns" => 90_000_000_000, "last" => "over_budget"}.freeze
+FORCED = {"limit_ppm" => 10_000, "gcs" => 3, "gc_ns" => 150_000_000, "walks" => 1, "walk_ns" => 300_000_000, "longest_stop_ns" => 21_000_000,
+          "of_ns" => 90_000_000_000, "last" => "over_budget"}.freeze
 
-test "majors that were asked for have their price" do
-  asked = AskedGCs.of(ASKED)
-  equal([0.01, 3, 0.45, 90.0, :over_budget], asked.to_a)
-  close(0.005, asked.share, 1e-9)
-  equal(0.0, AskedGCs.of(ASKED.merge("of_ns" => 0)).share)
-  [nil, 1, [], {}, ASKED.merge("ns" => -1), ASKED.merge("count" => "3"), ASKED.merge("last" => "x"), ASKED.merge("last" => nil),
-   ASKED.merge("last" => [])].each { |nonsense| equal(nil, AskedGCs.of(nonsense)) }
+test "forced work has its price" do
+  forced = ForcedWork.of(FORCED)
+  equal([0.01, 3, 0.15, 1, 0.3, 0.021, 90.0, :over_budget], forced.to_a)
+  close(0.005, forced.share, 1e-9)
+  equal([true, false], [forced.any?, ForcedWork.of(FORCED.merge("gcs" => 0, "walks" => 0)).any?])
+  equal(0.0, ForcedWork.of(FORCED.merge("of_ns" => 0)).share)
+  [nil, 1, [], {}, FORCED.merge("gc_ns" => -1), FORCED.merge("gcs" => "3"), FORCED.merge("last" => "x"), FORCED.merge("last" => nil),
+   FORCED.merge("last" => [])].each { |nonsense| equal(nil, ForcedWork.of(nonsense)) }
 end
 
-def head(asked)
-  build = Build.new("gc" => {"count" => 9, "minor" => 4, "major" => 5, "last_major_ns" => nil, "asked" => asked})
+def head(forced)
+  build = Build.new("gc" => {"count" => 9, "minor" => 4, "major" => 5, "last_major_ns" => nil}, "forced" => forced)
   build.row(["a.rb:1 A#a"], "String", inuse: 20, birth: 1)
-  HeapSample::Header.new(build.profile.info, Layout.new(width: 300)).lines.grep(/ GCs/).first
+  HeapSample::Header.new(build.profile.info, Layout.new(width: 300)).lines.grep(/Forced/).first
 end
 
-test "the head of a report tells of them, and why there was none" do
-  equal("9 GCs: 4 minor, 5 major (none yet)", head(nil).sub(/\.\z/, ""))
-  assert(head(ASKED).include?("5 major (none yet); 3 of them begun for periodic profiles, in 0.5% of the time; before the last " \
-                              "periodic profile another would have taken more than gc= allows"), head(ASKED))
-  assert(head(ASKED.merge("last" => "ended", "ns" => 45_000_000)).end_with?("3 of them begun for periodic profiles, in 0.05% of the time"))
-  equal(head(nil), head(ASKED.merge("count" => 0, "last" => "not_needed")))
+test "the head of a report says what was forced, and why there was no GC" do
+  equal([nil, nil], [head(nil), head(FORCED.merge("gcs" => 0, "walks" => 0, "last" => "not_needed"))])
+  equal("Forced by the sampler: 3 major GCs and 1 heap walk took 0.5% of the run time, and stopped Ruby code for 21 ms at most; " \
+        "before the last periodic profile another major GC would have exceeded the share of diagnose=", head(FORCED).sub(/\.\z/, ""))
+  assert(head(FORCED.merge("gcs" => 0, "walks" => 0, "last" => "refused")).start_with?("Forced by the sampler: before the last periodic profile the program had disabled GC"))
 end

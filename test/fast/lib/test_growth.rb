@@ -58,10 +58,13 @@ test "a row that was half young keeps both sides, and the larger error" do
   equal([12, 10], [row.gained.samples, row.lost.samples])
 end
 
-test "births, threads and sizes keep rows apart" do
+test "births and sizes keep rows apart, and threads do not" do
   earlier = build.row(["a.rb:1 A#a"], "String", inuse: 10, birth: 5).profile
-  later = build(**LATER).row(["a.rb:1 A#a"], "String", inuse: 10, birth: 5, thread: 2).profile
-  equal([10, 10], [(later - earlier).total.gained.samples, (later - earlier).total.lost.samples])
+  moved = lambda do |**differs|
+    total = (build(**LATER).row(["a.rb:1 A#a"], "String", inuse: 10, birth: 5, **differs).profile - earlier).total
+    [total.gained.samples, total.lost.samples]
+  end
+  equal([[10, 10], [10, 10], [0, 0]], [moved.(birth: 6), moved.(slot: 80), moved.(thread: 2)])
 end
 
 test "across processes nothing is matched and variances add" do

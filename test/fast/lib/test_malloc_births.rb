@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Format 3: rows of malloc have births and deaths, and know what is resident.
+# Rows of malloc have births and deaths, and what is resident.
 
 require "malloc_build"
 require "pprof_writer"
@@ -51,13 +51,6 @@ test "a saved profile has malloc's births, deaths and resident bytes, with sampl
   equal(*[build.profile, PprofWriter.reloaded(build)].map { |profile| profile.report.to_s.lines.last(2) })
 end
 
-test "a file of format 2 is resident as a whole, and has no births of malloc" do
-  old = PprofWriter.reloaded(malloc_build, types: PprofWriter::TYPES_2)
-  old.rows.each { |row| close(row.inuse.space, row.resident) }
-  assert(!old.info.malloc_births? && loader.profile.info.malloc_births?)
-  assert(!old.report.to_s.include?("resident"), old.report.to_s)
-end
-
 test "the header says at which interval malloc was sampled, and at which at first" do
   line = lambda do |**malloc|
     Build.new("malloc" => {"state" => "on", "allocator" => "jemalloc 5.3.1", **malloc.transform_keys(&:to_s)}).profile.report.to_s.lines[2].chomp
@@ -82,13 +75,6 @@ test "churn counts malloc's births and deaths beside those of slots" do
   text = churn.to_s
   assert(text.include?("Allocated since start, by line: 71.0 MiB") && !text.include?("slots alone"), text)
   equal(0.6, loader.profile.churn(kind: :malloc).dead_share.round(6))
-end
-
-test "in files of format 2 shares of the dead are of slots, as they were" do
-  raw = malloc_build("malloc" => {"state" => "on", "interval" => 524_288, "alloc_known" => true}).raw
-  raw[:rows][1][15, 2] = [180, 1_800_000_000]
-  equal(0.0, Profile.from_raw(raw).churn.dead_share)
-  assert(malloc_build.profile.churn.to_s.include?("heap slots alone"))
 end
 
 test "blocks have ages, in generations, groups and filters" do

@@ -58,7 +58,7 @@ end
 
 test "without a walk a report says how to learn what pins; where little is pinned it says nothing" do
   text = pins_profile(kept: nil).top(value: :holds_free, **LOOK_AT_PINS).to_s
-  assert(text.include?("What pins 32.0 MiB of it, a walk over the heap tells: GC.sample_profile(why: true), or heapsample top --free --why PID."), text)
+  assert(text.include?("What pins 32.0 MiB of it, a walk over the heap tells: GC.sample_profile(why: true), or heapsample top --free PID."), text)
   refused = pins_profile(kept: {"refused" => "a GC was running"})
   assert(refused.top(value: :holds_free, **LOOK_AT_PINS).to_s.include?("a walk over the heap tells"))
   little = pins_profile

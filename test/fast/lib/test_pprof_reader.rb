@@ -31,7 +31,7 @@ GZ = PprofWriter.gzip(RAW)
 
 test "a saved profile reads as it was, but for rounding" do
   [loaded(GZ), loaded(PB, ".pb"), loaded(PB, "")].each do |profile|
-    equal(RAW[:meta], profile.meta)
+    equal(MetaMessage.decode(MetaMessage.encode(RAW[:meta])), profile.meta)
     profile.rows.zip(sample_build.profile.rows) do |row, original|
       equal([original.class_name, original.type, original.slot_size, original.thread, original.birth_gc],
             [row.class_name, row.type, row.slot_size, row.thread, row.birth_gc])
@@ -64,16 +64,16 @@ test "numbers need not be packed" do
   equal(loaded(GZ).report.to_s, unpacked.report.to_s)
 end
 
-test "sample types are found by name; missing ones are 0" do
-  shuffled = loaded(PprofWriter.gzip(RAW, types: PprofWriter::TYPES.reverse))
-  equal(loaded(GZ).report.to_s, shuffled.report.to_s)
-  fewer = loaded(PprofWriter.gzip(RAW, types: %w[future inuse_space inuse_objects inuse_samples inuse_var]))
+test "sample types of another program are found by name; missing ones are 0" do
+  shuffled = loaded(PprofWriter.gzip(RAW, types: PprofWriter::TYPES.reverse, meta: nil))
+  equal(loaded(PprofWriter.gzip(RAW, meta: nil)).report.to_s, shuffled.report.to_s)
+  fewer = loaded(PprofWriter.gzip(RAW, types: %w[future inuse_space inuse_objects], meta: nil))
   assert(fewer.groups(:line).total.alloc.zero?)
-  equal(108, fewer.groups(:line).total.inuse.samples)
+  equal(1_346_819, fewer.groups(:line).total.inuse.objects)
 end
 
 test "a heap profile of another program has its totals" do
-  profile = loaded(PprofWriter.gzip(RAW, types: %w[alloc_objects alloc_space inuse_objects inuse_space], comment: nil))
+  profile = loaded(PprofWriter.gzip(RAW, types: %w[alloc_objects alloc_space inuse_objects inuse_space], meta: nil))
   assert(profile.report.to_s.include?("54.0 MiB (interval not known) in 1,346,819 objects"), profile.report.to_s)
 end
 
@@ -82,10 +82,12 @@ test "what is no heap profile is refused, with the reason" do
   refused(/it is not compressed with gzip/, PB)
   refused(/not a readable heap profile/, "<html>\n", ".pb")
   refused(/not a readable heap profile/, Zlib.gzip("[1, 2, 3]"))
-  refused(/it is not a profile of a heap: its sample types are \["cpu"\]/, PprofWriter.gzip(RAW, types: ["cpu"]))
-  refused(/its format is 4; this library reads 1 to 3/, PprofWriter.gzip(sample_build("format" => 4).raw))
-  refused(/the comment with its settings is missing/, PprofWriter.gzip(RAW, comment: nil))
-  refused(/the comment with its settings is not JSON/, PprofWriter.gzip(RAW, comment: '{"format":'))
+  refused(/it is not a profile of a heap: its sample types are \["cpu"\]/, PprofWriter.gzip(RAW, types: ["cpu"], meta: nil))
+  refused(/its format is 4; this library reads 1: update heapsample/, PprofWriter.gzip(sample_build("format" => 4).raw))
+  refused(/its format is older than 1; take the profile again/, PprofWriter.gzip(RAW, types: %w[inuse_space inuse_samples inuse_var], meta: nil))
+  refused(/a field of its settings has the wrong type/, PprofWriter.gzip(RAW, meta: "\x0a\x011".b))
+  refused(/it ends inside a number/, PprofWriter.gzip(RAW, meta: MetaMessage.encode(RAW[:meta])[0..-2]))
+  refused(/its settings have more than 20000 entries/, PprofWriter.gzip(RAW, meta: MetaMessage.encode(RAW[:meta]) + "\xa2\x01\x00".b * 20_000))
 end
 
 test "a file that is not there is the system's error" do

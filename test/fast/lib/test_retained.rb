@@ -84,25 +84,6 @@ test "born in the GC of the first: what was in use there is taken off; in that o
   equal(0, retained(profiles).count)
 end
 
-test "malloc in files of format 2: so much as must have stayed, which is said to be a bound" do
-  held = lambda do |number, inuse, ever|
-    at(number).malloc(["#{RUBY} str_buf_new", PARSE], "ruby", 20_000, inuse: inuse, ever: ever).profile
-  end
-  row = retained([held[0, 10, 10], held[1, 30, 30], held[2, 55, 55]]).first
-  equal([20, 20, "(malloc)"], [row.samples, row.came.samples, row.classes[0][0]])
-  close(held[0, 20, 20].rows[0].inuse.space, row.value, 1e-6)
-  equal(0, retained([held[0, 10, 10], held[1, 30, 30], held[2, 30, 90]]).count)
-  equal(0, retained([held[0, 30, 30], held[1, 30, 30], held[2, 30, 30]]).count)
-  equal(14, retained([held[0, 10, 10], held[1, 30, 30], held[2, 24, 30]]).first.samples)
-  found = retained([held[0, 10, 10], held[1, 30, 30], held[2, 24, 300]])
-  assert(found.to_s.include?("at least so much of it is retained"), found.to_s)
-  churned = retained([held[0, 10, 10], held[1, 30, 30], held[2, 30, 39]])
-  text = churned.to_s
-  equal([11, true, nil, nil], churned.first.then { |one| [one.samples, one.bound?, one.interval, one.share_interval] })
-  assert(text.include?("at least 5.6 MiB in") && text.include?("≥ 55.0%") && text.include?("at least 55.0% is still in use"), text)
-  assert(!text.match?(/±|\d – \d/), text)
-end
-
 # A ring of blocks that are all replaced, and a line that keeps each: no GC in between, so that births are alike.
 test "malloc between two GCs: what was replaced is not retained, and what stayed is a bound" do
   gc = at(0).meta["gc"]

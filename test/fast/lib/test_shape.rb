@@ -10,6 +10,9 @@ include HeapSample
 
 SHAPE_MIB = 1024 * 1024
 SHAPES = ENV["SLOW"] == "1" ? 100 : 5
+STEADY = %i[steady none].freeze
+FRAGMENTS = %i[fragmentation none].freeze
+GROWS = %i[leak unknown].freeze
 SHAPE_START = 1_767_225_600 * 1_000_000_000
 
 # Yields time from 0 to 1; the block gives MiB alive and MiB of waste.
@@ -27,31 +30,31 @@ def accounts(count: 60, seconds: 3600, noise: 1.0, seed: 1)
   end)
 end
 
-# +right+: the verdict, or several that are; in all but one in ten series, rounded up.
+# +right+: the kind and grade, or several that are right; in all but one in ten series, rounded up.
 def shaped(name, *right, **options, &block)
-  test "#{name}: #{right.first.empty? ? "does not grow" : right.first.join(" and ")}" do
-    verdicts = Array.new(SHAPES) { |seed| accounts(**options, seed: seed, &block).shape.verdict.sort }
-    wrong = verdicts.reject { |verdict| right.map(&:sort).include?(verdict) }
-    puts "# #{name}: #{verdicts.tally.map { |verdict, count| "#{verdict.empty? ? "not growing" : verdict.join("+")} #{count}" }.join(", ")}"
+  test "#{name}: #{right.first.join(", grade ")}" do
+    verdicts = Array.new(SHAPES) { |seed| accounts(**options, seed: seed, &block).shape.verdict.values_at(:kind, :grade) }
+    wrong = verdicts - right
+    puts "# #{name}: #{verdicts.tally.map { |verdict, count| "#{verdict.join(", grade ")} #{count}" }.join("; ")}"
     assert(wrong.size <= (SHAPES / 10.0).ceil, wrong.inspect)
   end
 end
 
-shaped("nothing but noise", []) { [100, 10] }
-shaped("a sawtooth", []) { |x| [100 + 30 * (x * 7 % 1), 10] }
-shaped("a spike", []) { |x| [100 + (x.between?(0.5, 0.53) ? 100 : 0), 10] }
-# No row says what grows, and no GC looked at it: it is not settled that it leaks.
-shaped("a line", [:grows]) { |x| [100 + 60 * x, 10] }
-shaped("a line under a staircase of heap pages", [:grows]) { |x| [100 + 60 * x, 10 + 60 * ((x * 8).ceil / 8.0 - x)] }
-shaped("waste that levels off", [:fragments], []) { |x| [100, 10 + 60 * (1 - Math.exp(-x / 0.12))] }
-shaped("waste that goes on", [:fragments]) { |x| [100, 10 + 60 * x] }
-shaped("a cache that fills", [:fills], []) { |x| [100 + 60 * (1 - Math.exp(-x / 0.12)), 10] }
-shaped("a day of a profile a minute", [:grows], count: 600, seconds: 36_000) { |x| [500 + 100 * x, 30] }
+shaped("nothing but noise", STEADY) { [100, 10] }
+shaped("a sawtooth", STEADY) { |x| [100 + 30 * (x * 7 % 1), 10] }
+shaped("a spike", STEADY) { |x| [100 + (x.between?(0.5, 0.53) ? 100 : 0), 10] }
+# No row shows what grows, and no GC has run: nobody can tell whether it is a leak.
+shaped("a line", GROWS) { |x| [100 + 60 * x, 10] }
+shaped("a line under a staircase of heap pages", GROWS) { |x| [100 + 60 * x, 10 + 60 * ((x * 8).ceil / 8.0 - x)] }
+shaped("waste that levels off", FRAGMENTS, STEADY) { |x| [100, 10 + 60 * (1 - Math.exp(-x / 0.12))] }
+shaped("waste that goes on", FRAGMENTS) { |x| [100, 10 + 60 * x] }
+shaped("a cache that fills", STEADY) { |x| [100 + 60 * (1 - Math.exp(-x / 0.12)), 10] }
+shaped("a day of a profile a minute", GROWS, count: 600, seconds: 36_000) { |x| [500 + 100 * x, 30] }
 
 # What a line of a profile adds is judged by GCs; then a line is a leak.
-test "what major GCs leave alive, all along: leaks" do
+test "what survives major GCs, in each part of the time: a leak" do
   shape = SeriesSimulator.new(seed: 1).leak("L", 200).churn("M", 20).series.shape
-  equal([[:leaks], :leak], [shape.verdict, shape.diagnosis.kind])
+  equal(%i[leak likely], shape.verdict.values_at(:kind, :grade))
   assert(shape.parts.find { |part| part.name == :live }.grew > 0.8 * shape.whole.grew)
 end
 
@@ -59,8 +62,8 @@ test "the text has the figures, the parts and the verdict of the diagnosis" do
   series = accounts { |x| [100 + 60 * x, 10] }
   text = series.shape(width: 200).to_s
   [/^Shape: process 1, 60 profiles/, /^RSS    [▁-█]+  \d+\.\d MiB – \d+\.\d MiB$/, /^live /, /^waste /,
-   /^- RSS: \+\d+\.\d MiB in 4[78] min( \d+ s)? \(\+\d+\.\d MiB an hour\) came to stay; in four equal parts of the time \+1\d\.\d MiB, /,
-   /^- live memory: \+\d+\.\d MiB came to stay; /].each { |part| assert(part.match?(text), "no #{part} in\n#{text}") }
+   /^- RSS: \+\d+\.\d MiB in 4[78] min( \d+ s)? \(\+\d+\.\d MiB\/hour\); in the quarters of the time \+1\d\.\d MiB, /,
+   /^- live memory: \+\d+\.\d MiB; in /].each { |part| assert(part.match?(text), "no #{part} in\n#{text}") }
   equal(series.diagnosis(width: 200).text.sentence, text.lines(chomp: true).last)
 end
 
@@ -80,9 +83,9 @@ end
 
 test "too little is too short to say" do
   shape = accounts(count: 5) { |x| [100 + 100 * x, 10] }.shape
-  equal(nil, shape.verdict)
-  assert(shape.to_s.include?("Too few profiles to say: there are 5 of this process, and 6 are needed."), shape.to_s)
-  equal("#<HeapSample::Shape too short to say>", shape.inspect)
+  equal([nil, :unknown], shape.verdict.values_at(:kind, :grade))
+  assert(shape.to_s.include?("Cannot tell: this process has 5 profiles, and 6 are needed."), shape.to_s)
+  equal("#<HeapSample::Shape cannot tell>", shape.inspect)
   none = accounts(count: 20) { [1, 1] }
   none.infos.each { |info| info.values.delete("account") }
   assert(none.shape(width: 200).to_s.include?("The profiles have no account of the process"), none.shape.to_s)
@@ -91,7 +94,7 @@ end
 test "figures are ready for JSON and a plot" do
   shape = accounts { |x| [100 + 60 * x, 10] }.shape
   hash = JSON.parse(JSON.generate(shape.to_h))
-  equal([["grows"], "leak", "not settled"], hash.values_at("verdict", "kind", "grade"))
+  equal(%w[leak unknown], hash["verdict"].values_at("kind", "grade"))
   equal([60] * 2, %w[seconds rss_bytes].map { |name| hash[name].size })
   equal(hash["rss_bytes"].last, %w[live waste other].sum { |name| hash["parts_bytes"][name].last })
   assert(hash["growth"]["rss"]["bytes"] > 40 * SHAPE_MIB && hash["growth"]["rss"]["quarters"].size == 4, hash["growth"].inspect)

@@ -14,7 +14,7 @@ BAD = "\e[31m\n\r\u202e\u0000\u009bX"
 
 def hostile_build
   meta = {"ruby" => BAD, "drops" => {"#{BAD}drops" => 1},
-          "malloc" => {"state" => "on", "interval" => 524_288, "alloc_known" => false, "allocator" => BAD, "missing" => BAD}}
+          "malloc" => {"state" => "on", "interval" => 524_288, "allocator" => BAD, "missing" => BAD}}
   build = Build.new(**meta)
   build.row(["/srv/#{BAD}.rb:1 #{BAD}A#a".tr("\n", "\v"), "/srv/b.rb:2 <main>"], "#{BAD}Klass", type: "T_#{BAD}", inuse: 30, birth: 3, dead: 2)
   build.malloc(["!/usr/lib/lib\e[1mfoo.so f\e[2m", "/srv/b.rb:2 <main>"], "lib\e[1mfoo.so", 2000, inuse: 20)
@@ -94,7 +94,7 @@ end
 test "of another tool's profile figures carry, and intervals are not known" do
   Tempfile.create(["heap", ".pb"]) do |file|
     file.binmode
-    file.write(PprofWriter.new(sample_build.raw, types: %w[alloc_objects alloc_space inuse_objects inuse_space], comment: nil).encode)
+    file.write(PprofWriter.new(sample_build.raw, types: %w[alloc_objects alloc_space inuse_objects inuse_space], meta: nil).encode)
     file.flush
     profile = Profile.load(file.path)
     row = profile.top.first

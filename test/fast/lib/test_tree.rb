@@ -207,7 +207,7 @@ test "of a part; of nothing; of another tool's file" do
   JSON.generate(empty.to_h)
   Tempfile.create(["heap", ".pb"]) do |file|
     file.binmode
-    file.write(PprofWriter.new(web_build.raw, types: %w[inuse_objects inuse_space], comment: nil).encode)
+    file.write(PprofWriter.new(web_build.raw, types: %w[inuse_objects inuse_space], meta: nil).encode)
     file.flush
     assert(!Profile.load(file.path).tree.to_s.match?(/NaN|samples/), Profile.load(file.path).tree.to_s)
   end

@@ -150,10 +150,10 @@ end
 
 test "a diagnosis is in the data as its to_h has it; without one there is none" do
   profile = sample_build.profile
-  said = Struct.new(:told) { def to_h = told }.new({verdict: {kind: :leak, grade: "proved", sentence: "It leaks."}, findings: []})
+  said = Struct.new(:told) { def to_h = told }.new({verdict: {kind: :leak, grade: "confirmed", sentence: "Leak (confirmed): app/x.rb:1 retains more."}, findings: []})
   template do |path|
     equal(nil, read(View.new(profile, template: path).to_s)[0]["diagnosis"])
-    equal({"verdict" => {"kind" => "leak", "grade" => "proved", "sentence" => "It leaks."}, "findings" => []},
+    equal({"verdict" => {"kind" => "leak", "grade" => "confirmed", "sentence" => "Leak (confirmed): app/x.rb:1 retains more."}, "findings" => []},
           read(View.new(profile, template: path, diagnosis: said).to_s)[0]["diagnosis"])
   end
 end

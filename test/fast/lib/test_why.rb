@@ -152,15 +152,16 @@ test "no name from a file moves the cursor" do
   assert(text.include?("A\\e[31m\\n::B"), text)
 end
 
-test "a damaged file is refused: a holder of no row, a frame that is no reference" do
+test "a damaged file is refused: a part of no reference, a reference below itself" do
   build = HeldBuild.new(Build.new(interval: 4096).row(["/srv/app/a.rb:1 A#b"], "Leaf", inuse: 500, birth: 1)).way(0, ["constant A"])
   saved = StringIO.new("".b).tap { |io| HeapSample::PprofWriter.new(build.profile).write(io) }.string
-  key = HeapSample::PprofReader.new(saved).then { |reader| reader.send(:scan); reader.instance_variable_get(:@texts).index("row") }
-  label = [8, key, 32].pack("C*")
-  at = saved.rindex(label) or flunk("no label")
-  wrong = saved.dup
-  wrong[at, 3] = [8, key, 24, 99, 32].pack("C*")[0, 3]      # number 32 and what follows is cut off or another row
-  raises(HeapSample::FormatError, /not a readable heap profile/) { HeapSample::Profile.load(StringIO.new(wrong), name: "x") }
+  refused = ->(wrong, why) { raises(HeapSample::FormatError, why) { HeapSample::Profile.load(StringIO.new(wrong), name: "x") } }
+  part = saved.index("\xf2\x01".b) or flunk("no part")
+  equal(2, saved.getbyte(part + 4))                       # the place of its reference
+  refused.(saved.dup.tap { |bytes| bytes.setbyte(part + 4, 3) }, /a part of a row has no reference/)
+  reference = saved.rindex("\xca\x3e".b) or flunk("no reference")
+  equal([8, 1], saved.byteslice(reference + 3, 2).bytes)  # its parent
+  refused.(saved.dup.tap { |bytes| bytes.setbyte(reference + 4, 2) }, /a reference has no parent/)
 end
 
 test "what a profile says of the walk" do

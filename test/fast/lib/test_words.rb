@@ -99,6 +99,6 @@ test "leaks: the VM's own memory is none; one unit" do
   equal(["rack-3.1.7/lib/rack.rb:9 Rack#call"], leaks.map { |row| Layout.new.place(row.key) })
   text = leaks.to_s
   assert(text.include?("← new.rb:2 New#make") && !text.include?("(GC)"), text)
-  rates = text.scan(/\+[\d.]+ (\w+) an hour \(\S+ – .*? (\w+)\)/)
+  rates = text.scan(/\+[\d.]+ (\w+)\/hour \(\S+ – .*? (\w+)\)/)
   assert(rates.any? && rates.all? { |figure, interval| figure == interval }, text)
 end

@@ -515,7 +515,7 @@ await test("the account of the process over a series: a chart, and what changed"
       cells.some((row) => row[3] === "slots in use" && row[2] === "+40.0 MiB"),
       JSON.stringify(cells),
     );
-    assert((await page.$eval("#memory", (element) => element.textContent)).includes("Growing in"), "no verdict");
+    assert((await page.$eval("#memory", (element) => element.textContent)).includes("Growing in"), "not what grew");
     const svg = await page.$("#memory svg");
     await svg.hover();
     assert((await page.$eval("#tip", (tip) => tip.textContent)).includes("slots in use:"), "no figures at the mouse");

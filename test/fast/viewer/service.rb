@@ -47,17 +47,17 @@ Diagnosed = Struct.new(:told) do
 end
 
 def diagnosis
-  leak = {kind: :leak, grade: "very likely", line: "#{GEMS}/activerecord-8.1.4/lib/active_record/result.rb:173 ActiveRecord::Result#columns",
+  leak = {kind: :leak, grade: "likely", line: "#{GEMS}/activerecord-8.1.4/lib/active_record/result.rb:173 ActiveRecord::Result#columns",
           app_line: "/srv/app/app/models/ticket/cache.rb:12 Ticket::Cache.store", class: "String", bytes: 80 << 20, bytes_per_hour: 9.5 * (1 << 30),
           interval_per_hour: [8.5 * (1 << 30), 10.5 * (1 << 30)], keeper: {line: "app/models/ticket/cache.rb:13", what: "a Hash that grows"},
           evidence: ["Of 48.0 MiB that came, 100% (92 – 100%) is still there after 3 major GCs.", "It grew in each of 5 steps."],
           next: ["Give the Hash a limit."], stack: ["Ticket::Cache.store app/models/ticket/cache.rb:12", "TicketsController#show app/controllers/tickets_controller.rb:11"]}
-  boot = {kind: :leak, grade: "not settled", line: "rack-3.2.8/lib/rack/boot.rb:3 Rack.boot", app_line: "rack-3.2.8/lib/rack/boot.rb:3 block in Rack.boot", class: "Proc", bytes: 1 << 20,
+  boot = {kind: :leak, grade: "unknown", line: "rack-3.2.8/lib/rack/boot.rb:3 Rack.boot", app_line: "rack-3.2.8/lib/rack/boot.rb:3 block in Rack.boot", class: "Proc", bytes: 1 << 20,
           bytes_per_hour: -(5 << 20), interval_per_hour: [-(9 << 20), 3 << 20], keeper: nil, evidence: ["Two of five steps went down."], next: [], stack: []}
-  Diagnosed.new({verdict: {kind: :leak, grade: "very likely", sentence: "Process 4711 leaks at app/models/ticket/cache.rb:12."}, findings: [leak, boot],
+  Diagnosed.new({verdict: {kind: :leak, grade: "likely", sentence: "Leak (likely): app/models/ticket/cache.rb:12 retains more."}, findings: [leak, boot],
                  evidence: ["RSS rose by 90.0 MiB in 2 min."], next: ["Look at the first line first."],
-                 processes: [{pid: 4711, role: "worker 0", rss: 250 << 20, growth: 90 << 20, verdict: {kind: :leak, grade: "very likely", sentence: "leaks"}},
-                             {pid: 4700, role: "master", rss: 80 << 20, growth: -(2 << 20), verdict: {kind: :steady, grade: "none", sentence: "no growth above 2 MiB"}}]})
+                 processes: [{pid: 4711, role: "worker 0", rss: 250 << 20, growth: 90 << 20, verdict: {kind: :leak, grade: "likely", sentence: "Leak (likely)."}},
+                             {pid: 4700, role: "master", rss: 80 << 20, growth: -(2 << 20), verdict: {kind: :steady, grade: "none", sentence: "No leak found."}}]})
 end
 
 # The same of names that somebody chose with care.

@@ -27,7 +27,7 @@ class Agreement
     @shape = HeapSample::Shape.new(@series, width: 1000)
   end
 
-  def contradictions = {process: process, sentence: sentence, rows: rows, classes: classes, pattern: pattern}.compact.map { |what, text| "#{what}: #{text}" }
+  def contradictions = {process: process, sentence: sentence, rows: rows, classes: classes, verdicts: verdicts}.compact.map { |what, text| "#{what}: #{text}" }
 
   private
 
@@ -44,10 +44,11 @@ class Agreement
     "#{wanted.inspect} is not in\n#{missing.first.join("\n")}" if missing.any?
   end
 
-  # A line is named exactly where a leak is, and the first is the first finding's.
+  # A line is named exactly where a leak is, with its grade, and the first is the first finding's.
   def rows
     named = @leaks.map(&:key)
     return "#{named.size} rows are called leaks where the verdict is #{verdict}" if named.any? && !@diagnosis.leak?
+    return "a row has the grade #{@leaks.map(&:grade).uniq.join(", ")} where the verdict is #{verdict}" if @leaks.any? { |row| row.grade != @diagnosis.grade }
 
     line = @diagnosis.findings.first&.line if @diagnosis.leak?
     "the diagnosis names #{line.inspect}, leaks #{named.first.inspect}" unless line.nil? || line == named.first
@@ -59,11 +60,10 @@ class Agreement
     "#{named} by class where the verdict is #{verdict}" if named.any? && !@diagnosis.leak?
   end
 
-  def pattern
-    return if @shape.verdict.nil?
-
-    said = [@shape.verdict.include?(:leaks), @shape.verdict.include?(:grows)]
-    "#{@shape.verdict} where the verdict is #{verdict}" unless said == [@diagnosis.leak?, @diagnosis.first.unsettled?]
+  # The verdicts in the data of all three.
+  def verdicts
+    said = [@first, @leaks, @shape].map { |one| one.to_h[:verdict] }
+    said.join(" / ") unless said.uniq.one?
   end
 
   def verdict = [@diagnosis.kind, @diagnosis.grade].join(" ")

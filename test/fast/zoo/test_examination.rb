@@ -38,33 +38,33 @@ test "the first profiles are those that were there when the process with most ha
 end
 
 test "a verdict is right since the last number of profiles at which it was not" do
-  equal 6, examined("leak", *["steady"] * 3, "leak proved", "steady", "leak proved", "leak proved").right_after
-  equal nil, examined("leak", "steady", "steady", "leak proved", "leak not settled").right_after
+  equal 6, examined("leak", *["steady"] * 3, "leak confirmed", "steady", "leak confirmed", "leak confirmed").right_after
+  equal nil, examined("leak", "steady", "steady", "leak confirmed", "leak unknown").right_after
   equal 3, examined("steady", *["steady"] * 5).right_after
 end
 
 test "evidence that makes a right verdict weaker is found, wherever it comes" do
-  equal [5], examined("leak", "steady", "steady", "leak not settled", "leak very likely", "leak not settled", "leak proved").weakened.map(&:first)
-  equal [], examined("leak", "steady", "steady", "leak not settled", "leak very likely", "leak proved").weakened
-  equal [], examined("steady", "steady", "steady", "steady", "leak not settled").weakened
+  equal [5], examined("leak", "steady", "steady", "leak unknown", "leak likely", "leak unknown", "leak confirmed").weakened.map(&:first)
+  equal [], examined("leak", "steady", "steady", "leak unknown", "leak likely", "leak confirmed").weakened
+  equal [], examined("steady", "steady", "steady", "steady", "leak unknown").weakened
 end
 
 test "an alarm before a healthy program settled counts neither way, and after that against it" do
-  early = examined("steady", *["leak proved"] * 4, *["steady"] * 20, settles: 8)
-  late = examined("steady", *["leak proved"] * 9, *["steady"] * 20, settles: 8)
+  early = examined("steady", *["leak confirmed"] * 4, *["steady"] * 20, settles: 8)
+  late = examined("steady", *["leak confirmed"] * 9, *["steady"] * 20, settles: 8)
   equal [[], ["steady"]], [early, late].map { |one| Score.new([one]).alarms }
   equal [[1, 1], [0, 1]], [early, late].map { |one| Score.new([one]).shares["right after 8 profiles"] }
 end
 
 test "the shares count what is right after 20 profiles and after 8, and lines of what is right alone" do
-  slow = examined("leak", *["steady"] * 12, *["leak proved"] * 9)
-  never = examined("leak", *["leak not settled"] * 21)
+  slow = examined("leak", *["steady"] * 12, *["leak confirmed"] * 9)
+  never = examined("leak", *["leak unknown"] * 21)
   equal({ "right after 20 profiles" => [1, 2], "right after 8 profiles" => [0, 2], "lines right, of the growing that are right" => [0, 0], "keepers right, of those" => [0, 0] },
         Score.new([slow, never]).shares)
 end
 
 test "a healthy one is asked from eight profiles on, past the time that it settles" do
-  late = examined("steady", *["leak proved"] * 9, *["steady"] * 20, settles: 8)
+  late = examined("steady", *["leak confirmed"] * 9, *["steady"] * 20, settles: 8)
   quiet = examined("steady", *["steady"] * 20).tap { |one| one.truth["name"] = "quiet" }
   equal({ "steady" => [2, 22], "quiet" => [0, 13] }, Score.new([late, quiet]).asked)
   assert(Score.new([late, quiet]).lines.last.include?("2 of 35 answers are alarms, in 1 of 2 healthy ones (95%: 9.5 – 90.5%): steady"), Score.new([late, quiet]).lines.last)

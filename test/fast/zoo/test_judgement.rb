@@ -12,20 +12,20 @@ end
 
 def judged(truth, ...) = Judgement.new(truth, answer(...))
 
-test "a leak is right when it is named for sure, of any kind that the truth allows" do
-  equal %i[right right hedged wrong wrong],
-        [judged(LEAK, "leak", "proved"), judged(LEAK, "native", "very likely"), judged(LEAK, "leak", "not settled"),
-         judged(LEAK, "threads", "proved"), judged(LEAK, "steady", "none")].map(&:outcome)
+test "a leak is right when its grade is confirmed or likely, of any kind that the truth allows" do
+  equal %i[right right unknown wrong wrong],
+        [judged(LEAK, "leak", "confirmed"), judged(LEAK, "native", "likely"), judged(LEAK, "leak", "unknown"),
+         judged(LEAK, "threads", "confirmed"), judged(LEAK, "steady", "none")].map(&:outcome)
 end
 
-test "of a healthy program any verdict is right that names no leak, and a sure leak is an alarm" do
-  equal %i[right right right hedged alarm],
-        [judged(HEALTHY, "steady", "none"), judged(HEALTHY, "bloat", "proved"), judged(HEALTHY, "fragmentation", "very likely"),
-         judged(HEALTHY, "leak", "not settled"), judged(HEALTHY, "threads", "very likely")].map(&:outcome)
+test "of a healthy program any verdict is right that names no leak, and a likely leak is an alarm" do
+  equal %i[right right right unknown alarm],
+        [judged(HEALTHY, "steady", "none"), judged(HEALTHY, "bloat", "confirmed"), judged(HEALTHY, "fragmentation", "likely"),
+         judged(HEALTHY, "leak", "unknown"), judged(HEALTHY, "threads", "likely")].map(&:outcome)
 end
 
 test "an alarm before the program settled counts neither way" do
-  equal :early, Judgement.new(HEALTHY, answer("leak", "proved"), early: true).outcome
+  equal :early, Judgement.new(HEALTHY, answer("leak", "confirmed"), early: true).outcome
 end
 
 test "no answer is never right" do
@@ -35,21 +35,21 @@ end
 test "a line is right by the gem's line or by the application's, and its number is a whole one" do
   equal [true, true, false, false],
         [{ line: "gems/tilt-2.9.0/lib/tilt/template.rb:7", app_line: "page.rb:1" }, { line: "rack.rb:3", app_line: "programs/shop.rb:2" },
-         { line: "programs/shop.rb:21", app_line: nil }, { line: nil }].map { |finding| judged(LEAK, "leak", "proved", **finding).line_right? }
+         { line: "programs/shop.rb:21", app_line: nil }, { line: nil }].map { |finding| judged(LEAK, "leak", "confirmed", **finding).line_right? }
 end
 
 test "a keeper is right by its line or by its name; without one in the truth nobody asks" do
   equal [true, true, false, false],
         [{ "line" => "shop.rb:9" }, { "line" => nil, "what" => "Hash @cache" }, { "line" => "shop.rb:90" }, nil]
-    .map { |keeper| judged(LEAK, "leak", "proved", keeper: keeper).keeper_right? }
-  equal nil, judged(HEALTHY, "leak", "proved", keeper: { "line" => "x.rb:1" }).keeper_right?
+    .map { |keeper| judged(LEAK, "leak", "confirmed", keeper: keeper).keeper_right? }
+  equal nil, judged(HEALTHY, "leak", "confirmed", keeper: { "line" => "x.rb:1" }).keeper_right?
   equal [true, true, false],
         [{ "name" => "@cache of Shop" }, { "name" => "local list of Shop.run", "path" => "shop.rb", "line" => 9 }, { "name" => "Other::CACHE" }]
-    .map { |holder| judged(LEAK, "leak", "proved", holder: holder, keeper: { "line" => "shop.rb:9" }).keeper_right? }
+    .map { |holder| judged(LEAK, "leak", "confirmed", holder: holder, keeper: { "line" => "shop.rb:9" }).keeper_right? }
 end
 
 test "a right verdict is weakened by a lesser grade, and by another kind, but not by a better grade" do
-  sure = judged(LEAK, "leak", "very likely")
+  likely = judged(LEAK, "leak", "likely")
   equal [true, true, false, false],
-        [%w[leak not\ settled], %w[native proved], %w[leak proved], %w[leak very\ likely]].map { |later| sure.weakened_by?(judged(LEAK, *later)) }
+        [%w[leak unknown], %w[native confirmed], %w[leak confirmed], %w[leak likely]].map { |later| likely.weakened_by?(judged(LEAK, *later)) }
 end

@@ -7,9 +7,7 @@ module HeapSample
   #   profile.churn(by: :method).first.group.dead_share   #=> 0.946
   #
   # Slots and blocks of malloc count alike: a slot is dead when a GC has found it so, a
-  # block when it is freed.  Files of format 2 tell no deaths of blocks: there shares of
-  # the dead are of slots, and what was allocated is that of slots unless the allocator
-  # kept count (see Meta#malloc_alloc_known?).
+  # block when it is freed.
   class Churn
     include Enumerable
     include Analysis

@@ -7,8 +7,7 @@ module HeapSample
   #   puts profile.generations
   #   puts profile.generations(age: 100..)     # the lines of what survived 100 GCs
   #
-  # Blocks of malloc have ages as slots do, but in files of format 2, which do not tell
-  # when they were allocated.
+  # Blocks of malloc have ages as slots do.
   class Generations
     include Enumerable
     include Analysis

@@ -31,7 +31,7 @@ module HeapSample
       return [] unless much?(pinned)
       return pins if @profile.info.walk && !@profile.info.walk.refused
 
-      @layout.sentence("What pins #{@layout.bytes(pinned)} of it, a walk over the heap tells: GC.sample_profile(why: true), or heapsample top --free --why PID.")
+      @layout.sentence("What pins #{@layout.bytes(pinned)} of it, a walk over the heap tells: GC.sample_profile(why: true), or heapsample top --free PID.")
     end
 
     # JSON-ready; empty where nothing of it is known.
@@ -58,7 +58,7 @@ module HeapSample
     def info = @profile.info
 
     # Does it matter, beside the memory of the process?
-    def much?(bytes) = bytes >= [Verdict::FLOOR, Verdict::SHARE * (info.account&.rss || 0)].max
+    def much?(bytes) = bytes >= [AccountGrowth::FLOOR, AccountGrowth::SHARE * (info.account&.rss || 0)].max
 
     def free
       held = top(:holds_free).total

@@ -67,13 +67,13 @@ module HeapSample
       (live - total.slots_space - total.young.space).clamp(0, at_start)
     end
 
-    # What the process grows in since sampling started: a Verdict; nil if there are no two accounts, or
+    # What the process grows in since sampling started: an AccountGrowth; nil if there are no two accounts, or
     # this is a part of the profile.
-    def verdict(layout = Layout.new)
+    def account_growth(layout = Layout.new)
       now, start = profile.info.account, profile.info.account_at_start
       return unless now && start && !profile.filtered
 
-      Verdict.new(now, start, malloc: Verdict.malloc_of(profile), layout: layout)
+      AccountGrowth.new(now, start, malloc: AccountGrowth.malloc_of(profile), layout: layout)
     end
 
     # Who holds free memory of heap pages: HeapPages.
@@ -88,7 +88,8 @@ module HeapSample
       now = profile.info.account
       return {} if now.nil? || profile.filtered
 
-      {heap_pages: (heap_pages.to_h unless kind == :malloc), account: now.to_h, account_at_start: profile.info.account_at_start&.to_h, alive: profile.info.alive&.to_h, verdict: verdict(layout)&.to_s}
+      {heap_pages: (heap_pages.to_h unless kind == :malloc), account: now.to_h, account_at_start: profile.info.account_at_start&.to_h,
+       alive: profile.info.alive&.to_h, account_growth: account_growth(layout)&.to_s}
     end
   end
 end

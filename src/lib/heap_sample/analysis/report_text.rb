@@ -69,7 +69,7 @@ module HeapSample
       return [] if now.nil? || @report.profile.filtered
       return now.lines(@layout) unless start
 
-      [*now.lines(@layout, start, "since sampling started"), *@layout.sentence(@report.verdict(@layout).to_s)]
+      [*now.lines(@layout, start, "since sampling started"), *@layout.sentence(@report.account_growth(@layout).to_s)]
     end
 
     # Its threads and fibers, where there are more than the main thread.

@@ -103,7 +103,7 @@ module HeapSample
       return "This profile has no heap walk: #{refused}." if refused
 
       "This profile has no heap walk, so it cannot show what retains memory. Run heapsample why PID, " \
-        "call GC.sample_profile(why: true), or set why=N in RUBY_HEAP_SAMPLE for each N-th periodic profile."
+        "call GC.sample_profile(why: true), or set diagnose=1% in RUBY_HEAP_SAMPLE for periodic profiles."
     end
 
     def grow(top, min_share)

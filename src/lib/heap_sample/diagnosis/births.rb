@@ -2,7 +2,7 @@
 
 module HeapSample
   # What each line of one profile, or each other group of rows, has in use, by the GC count at which it was born.  It is all
-  # that Settled has to know of a profile, and far smaller than the profile, so that a series is judged again after each
+  # that Survivors has to know of a profile, and far smaller than the profile, so that a series is judged again after each
   # profile without reading its files again.
   class Births
     # Resident bytes, their variance, samples.

@@ -48,11 +48,11 @@ module HeapSample
 
     # Does the process that grew most leak?
     def leak? = first.leak?
-    # What it does: see ProcessDiagnosis#kind.
+    # What grows in it: see ProcessDiagnosis#kind.
     def kind = first.kind
-    # How sure that is: see ProcessDiagnosis#grade.
+    # How certain a leak is: see ProcessDiagnosis#grade.
     def grade = first.grade
-    # What grows in it: Array of Finding.
+    # The lines that grow in it: Array of Finding.
     def findings = first.shown_findings
 
     # JSON-ready: the process that grew most, and all.

@@ -11,7 +11,7 @@ module HeapSample
     SHORT_MOST = 3
     # What is shown where processes differ in it.
     ORIGINS = {host: "host", deploy: "deploy"}
-    COLUMNS = [["pid", :right], ["RSS", :right], ["growth", :right], ["verdict", :left], ["how sure", :left, 2], ["profiles", :right, 1], ["process", :left]]
+    COLUMNS = [["pid", :right], ["RSS", :right], ["growth", :right], ["kind", :left], ["grade", :left], ["profiles", :right, 1], ["process", :left]]
     private_constant :COLUMNS, :ORIGINS, :SHORT_MOST
 
     def initialize(diagnosis, layout)
@@ -88,7 +88,7 @@ module HeapSample
 
     def cells(process)
       [process.info.process_id, process.rss_now ? @layout.bytes(process.rss_now) : Layout::NOTHING,
-       process.enough? ? @layout.bytes(process.rss.grew, sign: true) : Layout::NOTHING, process.kind, grade(process), process.series.size,
+       process.enough? ? @layout.bytes(process.rss.grew, sign: true) : Layout::NOTHING, process.kind || Layout::NOTHING, process.grade, process.series.size,
        *origins.keys.map { |name| @layout.bare(process.info.public_send(name) || "?") }, (@layout.bare(process.role) if process.role).to_s]
     end
 
@@ -97,8 +97,6 @@ module HeapSample
     def origins
       @origins ||= ORIGINS.select { |name, _| @diagnosis.processes.map { |process| process.info.public_send(name) }.uniq.size > 1 }
     end
-
-    def grade(process) = process.grade == :none ? Layout::NOTHING : ProcessDiagnosis::GRADES.fetch(process.grade)
 
     def evidence = @first.evidence.join(" ")
     def advice = @first.advice.map { |one| "**Next:** #{one}" }.join("\n")

@@ -6,7 +6,7 @@ module HeapSample
   class Finding
     # Such a part of what came at once is no leak, but a step.
     LUMP_MOST = 0.7
-    # SettledGroup#evenness that a leak has, at least; what comes in one step, or in two or three, has less.
+    # SurvivorGroup#evenness that a leak has, at least; what comes in one step, or in two or three, has less.
     EVENNESS_LEAST = 2.1
     # The same of a leak that was seen before; what comes in one step, or in two, has less.
     EVENNESS_TO_GO_ON = 1.5
@@ -22,9 +22,9 @@ module HeapSample
     # What stands for a thread or a fiber: their stacks are no rows.
     THREAD_CLASSES = /\A(?:Thread|Fiber|Enumerator)\z/
     # Malloc'd memory that Ruby itself asked for.
-    RUBY = Verdict::RUBY_FILE
+    RUBY = AccountGrowth::RUBY_FILE
 
-    # SettledGroups of lines, the largest growth first; that of all of them.
+    # SurvivorGroups of lines, the largest growth first; that of all of them.
     attr_reader :groups, :whole
     # The Course of all of them, past the warm-up and since sampling started.
     attr_reader :course, :since_start
@@ -40,11 +40,11 @@ module HeapSample
     attr_accessor :unseen
 
     # +profile+: the last one, whose stacks the groups name.
-    def initialize(groups, settled, profile)
-      @groups = groups.sort_by { |group| -settled.course(group).grew }
-      @whole = SettledGroup.sum(groups, settled.moments.size)
-      @course = settled.course(@whole)
-      @since_start = settled.course(@whole, from: 0.0)
+    def initialize(groups, survivors, profile)
+      @groups = groups.sort_by { |group| -survivors.course(group).grew }
+      @whole = SurvivorGroup.sum(groups, survivors.moments.size)
+      @course = survivors.course(@whole)
+      @since_start = survivors.course(@whole, from: 0.0)
       @line = @groups.first.key
       @app_line = Findings.app_line(@groups.first, profile)
       @stack = @groups.first.stack ? profile.stacks.stack(@groups.first.stack) : []
@@ -69,7 +69,7 @@ module HeapSample
 
     # Did it begin to grow in the judged time only?  So does a long job: an import, a report, a queue that is long for a while.
     # Births are of what is there at the end, growth is of what was there at a time: a leak has both from the beginning on.
-    def late? = !container? && (lacking?(whole.first(BEGINNING), BEGINNING / SettledGroup::AGES.to_f * whole.born) || lacking?(course.parts.first(Course::PARTS / 2).sum, grew / 2))
+    def late? = !container? && (lacking?(whole.first(BEGINNING), BEGINNING / SurvivorGroup::AGES.to_f * whole.born) || lacking?(course.parts.first(Course::PARTS / 2).sum, grew / 2))
 
     # Is it clear that it came in a few steps?
     def steps? = many? && !even?

@@ -21,9 +21,9 @@ module HeapSample
     SAMPLES_LEAST = 2
 
     # Gives each of +findings+ its holder, if one is known.  Where it is not, a container that grows says more than that.
-    def self.add(findings, series, settled)
+    def self.add(findings, series, survivors)
       profile = series.walked
-      holders = new(profile, settled) if profile&.nearest_holder
+      holders = new(profile, survivors) if profile&.nearest_holder
       findings.each do |finding|
         answer = holders&.of(finding)
         finding.holder = answer unless finding.keeper && answer && !answer.told?
@@ -31,12 +31,12 @@ module HeapSample
       end
     end
 
-    def initialize(profile, settled)
+    def initialize(profile, survivors)
       @profile = profile
       @nearest = profile.nearest_holder
-      @clock = settled.clock
-      @judged, @end = settled.from, settled.moments.last.seconds
-      @from = [settled.from, ProcessDiagnosis::WARM_UP * (profile.info.taken - @clock.began).to_f].min # the walk may be an early one
+      @clock = survivors.clock
+      @judged, @end = survivors.from, survivors.moments.last.seconds
+      @from = [survivors.from, ProcessDiagnosis::WARM_UP * (profile.info.taken - @clock.began).to_f].min # the walk may be an early one
     end
 
     # The part of it that came after the walk.

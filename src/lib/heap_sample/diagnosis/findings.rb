@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module HeapSample
-  # What grows in a process, the largest first: the lines of Settled, put together by the application's line that led
+  # What grows in a process, the largest first: the lines of Survivors, put together by the application's line that led
   # to them.
   module Findings
     # What asks for the VM's own book of heap pages: it grows with what others keep, on whichever line needed a page.
@@ -17,15 +17,15 @@ module HeapSample
     module_function
 
     # call-seq:
-    #   Findings.of(settled) -> Array of Finding
+    #   Findings.of(survivors) -> Array of Finding
     #
     # Each with the container that keeps it, as far as known.
-    def of(settled)
-      profile = settled.profile
-      grown = settled.groups.values.select { |group| group.born > 0 && !Keys.machinery?(group.key) && !book?(group, profile) && settled.course(group).grew > 0 }
-      containers = settled.containers
-      found = without_loading(grown, settled, profile).group_by { |group| line_of(group, profile) }.each_value.map do |groups|
-        Finding.new(groups, settled, profile).tap { |finding| finding.keeper = Keeper.of(finding, containers) }
+    def of(survivors)
+      profile = survivors.profile
+      grown = survivors.groups.values.select { |group| group.born > 0 && !Keys.machinery?(group.key) && !book?(group, profile) && survivors.course(group).grew > 0 }
+      containers = survivors.containers
+      found = without_loading(grown, survivors, profile).group_by { |group| line_of(group, profile) }.each_value.map do |groups|
+        Finding.new(groups, survivors, profile).tap { |finding| finding.keeper = Keeper.of(finding, containers) }
       end
       least = PART_LEAST * found.sum(&:grew)
       found.select { |finding| finding.grew > least }.sort_by { |finding| [finding.steady? ? 0 : 1, -finding.grew] }.first(MOST)
@@ -37,9 +37,9 @@ module HeapSample
 
     # Without the code that was loaded: what is required is loaded once, and of any other file all comes within a while,
     # when it is first needed.  A file that is loaded again and again is left in.
-    def without_loading(groups, settled, profile)
+    def without_loading(groups, survivors, profile)
       groups.group_by { |group| loaded_file(group, profile) }.flat_map do |file, same|
-        file == :once || (file && SettledGroup.sum(same, settled.moments.size).lump(LOADING) > Finding::LUMP_MOST) ? [] : same
+        file == :once || (file && SurvivorGroup.sum(same, survivors.moments.size).lump(LOADING) > Finding::LUMP_MOST) ? [] : same
       end
     end
 

@@ -9,11 +9,12 @@ module HeapSample
   # - the resident memory (RSS), which is what people see;
   # - what is in use: live slots, live malloc and stacks, from the account, which is exact, but has garbage in it
   #   that no GC has looked at yet;
-  # - what is settled: what major GCs left alive (Settled), of each line, which is an estimate and has no garbage in it.
+  # - survivors: what major GCs left alive (Survivors), of each line, which is an estimate and has no garbage in it.
   #
-  # It leaks if lines that are settled grow all along.  Where RSS and what is in use grow all along, and too few major
-  # GCs have looked at what stays, this is growth of which it is not settled yet what it is.  Else it is bloat (RSS
-  # rose and stays), fragmentation (most of what rose is free memory), or nothing.
+  # The verdict is a grade, which says how certain a leak is, and a kind, which says what grows.  It is a leak if survivors of
+  # lines grow in each part of the time.  Where RSS and what is in use grow so, and too few major GCs have run to know the
+  # survivors, the grade is :unknown.  Else there is no leak, and the kind is :bloat (RSS rose and did not fall), :fragmentation
+  # (most of what rose is free memory), or :steady.
   class ProcessDiagnosis
     include Analysis
 
@@ -27,7 +28,7 @@ module HeapSample
     # The same of a line with many samples.
     FLOOR_CLEAR = 1 << 19
     PROFILES_LEAST = 6
-    # Profiles from which on something may be very likely: in fewer a queue that is long for a while grows all along too.
+    # Profiles from which on a leak may be likely: in fewer a queue that is long for a while grows all along too.
     PROFILES_TO_NAME = 8
     # Of what RSS grew by, the part from which lines may explain it: less says nothing of the rest.
     SHARE_OF_RSS = 0.05
@@ -40,33 +41,40 @@ module HeapSample
     # Growth of RSS, as a share of it, that is much; and what of such growth comes and goes where peaks made it.
     MUCH = 0.25
     PEAK_LEAST = 0.25
-    # Samples and major GCs of what is settled that bear out what RSS shows.
-    SAMPLES_TO_BEAR_OUT = 4
-    MAJORS_TO_BEAR_OUT = 10
-    # Major GCs past the warm-up from which a leak is proved.
-    MAJORS_TO_PROVE = 12
+    # Samples and major GCs of survivors that confirm the growth of RSS.
+    SAMPLES_TO_SUPPORT = 4
+    MAJORS_TO_SUPPORT = 10
+    # Samples that a line is expected to have so that it has enough to be clear, 19 times in 20 (Poisson's distribution).
+    SAMPLES_TO_SEE = 33
+    # Major GCs past the warm-up from which a leak is confirmed.
+    MAJORS_TO_CONFIRM = 12
 
-    KINDS = %i[leak threads native bloat fragmentation steady unknown].freeze
-    GRADES = {proved: "proved", very_likely: "very likely", not_settled: "not settled", none: "none"}.freeze
-    # The one that says most first.
+    # What grows: Ruby objects and what they hold, threads or fibers, memory of C code; or RSS without a leak, or nothing.
+    KINDS = %i[leak threads native bloat fragmentation steady].freeze
+    # How certain a leak is, the most certain first.
+    GRADES = %i[confirmed likely unknown none].freeze
+    # Grades of which a leak is named.
+    LEAK_GRADES = GRADES.first(2).freeze
+    # Kinds of leaks, the one that says most first.
     LEAKS = %i[threads native leak].freeze
-    SURE = %i[proved very_likely].freeze
-    # Each number of profiles up to EACH, and then ever fewer numbers, are looked at again for what was sure.
+    # Each number of profiles up to EACH, and then ever fewer numbers, are looked at again for a leak that was named.
     EACH = 64
     FEWER = 1.15
     EARLIER_MOST = 64
-    # Of what RSS or what is in use has to grow by for a line to be sure, the part that keeps it so.
+    # Of what RSS or what is in use has to grow by for the leak of a line to be named, the part that keeps it so.
     HELD = 0.5
+    # The kind and the grade of too few profiles.
+    UNJUDGED = [nil, :unknown].freeze
     # How many lines are named that hold free memory.
     HOLDERS = 3
-    private_constant :SURE, :HELD, :EACH, :FEWER, :EARLIER_MOST, :LITTLE, :SHARE_OF_RSS
+    private_constant :UNJUDGED, :HELD, :EACH, :FEWER, :EARLIER_MOST, :LITTLE, :SHARE_OF_RSS
 
     attr_reader :series
     # Courses of RSS, of what is in use, of stacks of threads and fibers, and of free memory that is resident.
     attr_reader :rss, :in_use, :stacks, :free
 
-    # Settled: what of each line stays.
-    def settled = @settled ||= Settled.new(series, @clock, from: from)
+    # Survivors of each line.
+    def survivors = @survivors ||= Survivors.new(series, @clock, from: from)
 
     # Threads or fibers that pile up: a Crowd, or nil.
     attr_reader :crowd
@@ -91,22 +99,30 @@ module HeapSample
     end
 
     # Are there profiles enough to say something?
-    def enough? = @known.size >= PROFILES_LEAST && (accounts? || settled.enough?)
+    def enough? = @known.size >= PROFILES_LEAST && (accounts? || survivors.enough?)
 
-    # Do the profiles say how large the process was?  Where they do not, what is settled stands for that.
+    # Do the profiles say how large the process was?  Where they do not, survivors stand for that.
     def accounts? = @accounts
 
-    # One of KINDS.
+    # What grows: one of KINDS; nil where there are too few profiles.
     def kind = judgement.first
-    # One of GRADES' keys: how sure that is; :none where it is no leak.
+    # How certain a leak is, one of GRADES:
+    #
+    # - :confirmed: a leak, and RSS, live memory and the survivors of major GCs all grow steadily, by enough of each;
+    # - :likely: a leak, by the same figures but fewer of them;
+    # - :unknown: too few profiles, or memory grows and too few major GCs or samples say whether it is retained;
+    # - :none: no leak was found.
     def grade = judgement.last
-    # Is it a leak, as far as can be known?
-    def leak? = LEAKS.include?(kind) && %i[proved very_likely].include?(grade)
-    # Does it grow, and is not settled why?
-    def unsettled? = grade == :not_settled
+    # Is there a leak: is the grade :confirmed or :likely?
+    def leak? = LEAK_GRADES.include?(grade)
+    # Can nobody tell yet whether there is a leak?
+    def unknown? = grade == :unknown
+
+    # The verdict as every report has it: its kind, its grade, and the sentence for people.
+    def verdict = {kind: kind, grade: grade, sentence: text.sentence}
 
     # What grows, the most certain and largest first: Array of Finding.
-    def findings = @findings ||= enough? && settled.enough? ? FindingHolders.add(Findings.of(settled), series, settled) : []
+    def findings = @findings ||= enough? && survivors.enough? ? FindingHolders.add(Findings.of(survivors), series, survivors) : []
 
     # The Course of memory that is neither Ruby's nor malloc's.
     attr_reader :mapped
@@ -119,16 +135,16 @@ module HeapSample
     # Are they threads that have ended, whose Thread objects something keeps?  These have their stacks still.
     def ended_threads? = kind == :threads && crowd.nil? && counts_alive? && Alive::KINDS.each_key.none? { |one| alive(one).grew >= Crowd::LEAST }
 
-    # Of what RSS grew by, a part that is no data of lines: its Verdict::Part; nil if there is no such part of a third.
+    # Of what RSS grew by, a part that is no data of lines: its AccountGrowth::Part; nil if there is no such part of a third.
     def beside_lines
-      Verdict::NAMES.map { |field, (source, name)| Verdict::Part.new(source, name, exact { |account| account[field].to_i }.grew) }
+      AccountGrowth::NAMES.map { |field, (source, name)| AccountGrowth::Part.new(source, name, exact { |account| account[field].to_i }.grew) }
                     .max_by(&:bytes).then { |most| most if most.bytes >= [rss.grew / 3, least].max }
     end
 
     # Bytes of RSS when its last profile was taken.
-    def rss_now = accounts? ? @known.last&.account&.rss : (settled.total.spaces.last if enough?)
+    def rss_now = accounts? ? @known.last&.account&.rss : (survivors.total.spaces.last if enough?)
     # Bytes of RSS when its first profile was taken.
-    def rss_at_first = accounts? ? @known.first&.account&.rss : (settled.total.spaces.first if enough?)
+    def rss_at_first = accounts? ? @known.first&.account&.rss : (survivors.total.spaces.first if enough?)
 
     # Bytes from which growth is worth a word.
     def least = [SHARE * rss_now, FLOOR].max
@@ -140,7 +156,10 @@ module HeapSample
     attr_reader :from
 
     # Bytes an hour of what grew in the judged time.
-    def per_hour(bytes) = bytes * 3600.0 / [settled.seconds, 1e-3].max
+    def per_hour(bytes) = bytes * 3600.0 / [survivors.seconds, 1e-3].max
+
+    # Bytes an hour: a steady leak of that much on one line would have been found 19 times in 20.
+    def detectable = per_hour([SAMPLES_TO_SEE * (series.infos.last.interval || 1), FLOOR_CLEAR].max)
 
     # Did it grow, because what is in use did, and is that over?
     def levelled_off? = rss.grew >= 2 * least && in_use.grew >= rss.grew / 2 && !lately?
@@ -151,7 +170,7 @@ module HeapSample
     end
 
     # Is most of what came to stay code that was loaded?  Findings leave it out.
-    def loads_code? = settled.enough? && settled.course.grew >= least && findings.sum(&:grew) < settled.course.grew / 2
+    def loads_code? = survivors.enough? && survivors.course.grew >= least && findings.sum(&:grew) < survivors.course.grew / 2
 
     # When most was in use, and whose that was: a Peak; nil where none stands out.
     def peak = @peak ||= Peak.of(series, least: [least, rss.grew / 4].max) { |info| info.account&.then { |account| in_use_of(account) } }
@@ -162,13 +181,13 @@ module HeapSample
       top if top.total.space >= least
     end
 
-    # What is settled, by another group of rows than lines: Settled.  +of+: the series, or one that was filtered.
-    def settled_by(by, kind, of: series) = Settled.new(of, @clock, from: from, by: by, kind: kind) # :nodoc:
+    # Survivors by another group of rows than lines.  +of+: the series, or one that was filtered.
+    def survivors_by(by, kind, of: series) = Survivors.new(of, @clock, from: from, by: by, kind: kind) # :nodoc:
 
-    # Keys of the lines that grow as a leak does, if the process leaks, or it is not settled whether it does; those of the
+    # Keys of the lines that grow as a leak does, if the process leaks, or its grade is :unknown; those of the
     # first finding first.
     def leaking_lines
-      return [] unless leak? || unsettled?
+      return [] unless leak? || unknown?
 
       leaking = shown_findings.select.with_index { |finding, index| finding.leaks? || index.zero? }
       leaking.flat_map { |finding| finding.groups.select { |group| group.key == finding.line || alone?(group) } }.map(&:key)
@@ -185,7 +204,7 @@ module HeapSample
     # JSON-ready: numbers not rounded, intervals as [low, high].
     def to_h
       {pid: info.process_id, role: role, host: info.host, deploy: info.deploy, profiles: series.size, seconds: seconds, rss: rss_now, growth: (rss.grew if enough?),
-       verdict: {kind: kind, grade: GRADES.fetch(grade), sentence: text.sentence}, findings: shown_findings.map.with_index { |finding, index| figures_of(finding, index.zero?) },
+       verdict: verdict, findings: shown_findings.map.with_index { |finding, index| figures_of(finding, index.zero?) },
        crowd: crowd&.to_h,
        evidence: text.evidence, next: text.advice, warnings: series.warnings}
     end
@@ -200,7 +219,7 @@ module HeapSample
     end
 
     # Without what earlier profiles said.
-    def raw_judgement = enough? ? judge : [:unknown, :none] # :nodoc:
+    def raw_judgement = enough? ? judge : UNJUDGED # :nodoc:
     protected :raw_judgement
 
     private
@@ -208,7 +227,7 @@ module HeapSample
     def measure
       @clock = GcClock.new(series.infos)
       @from = @warmup || (seconds_of(@known.last) * WARM_UP)
-      @rss, @in_use = accounts? ? [exact(&:rss), exact { |account| in_use_of(account) }] : [settled.course, settled.course]
+      @rss, @in_use = accounts? ? [exact(&:rss), exact { |account| in_use_of(account) }] : [survivors.course, survivors.course]
       @stacks = exact { |account| account["stacks"].to_i }
       @mapped = exact { |account| account["unattributed"].to_i }
       @crowd = Crowd.of(@known) { |kind| alive(kind) } if accounts?
@@ -216,7 +235,7 @@ module HeapSample
     end
 
     # Does a line grow all along by itself?
-    def alone?(group) = group.samples >= Finding::SAMPLES_LEAST && settled.course(group).then { |course| course.certain? && course.steady? }
+    def alone?(group) = group.samples >= Finding::SAMPLES_LEAST && survivors.course(group).then { |course| course.certain? && course.steady? }
 
     # The Course of how many :threads or :fibers there are.
     def alive(kind) = exact { |account| account[kind.to_s].to_i }
@@ -232,20 +251,20 @@ module HeapSample
 
     def seconds_of(info) = (info.taken - @clock.began).to_f
 
-    def judgement = @judgement ||= enough? ? hold(judge) : [:unknown, :none]
+    def judgement = @judgement ||= enough? ? hold(judge) : UNJUDGED
 
-    # What fewer profiles made sure of stays so while the line goes on of which they were: more evidence, noisy as it is, makes
+    # A leak that fewer profiles showed stays one while the line goes on of which they were: more evidence, noisy as it is, makes
     # no verdict weaker.  Only growth that ends does.
     def hold(raw)
-      return raw if raw.last == :proved || (!LEAKS.include?(raw.first) && over?)
+      return raw if raw.last == :confirmed || (!LEAKS.include?(raw.first) && over?)
 
-      held = earlier.select { |one| SURE.include?(one.raw_judgement.last) && still?(one) }
+      held = earlier.select { |one| LEAK_GRADES.include?(one.raw_judgement.last) && still?(one) }
       return raw if held.empty?
 
-      @held = held.last unless SURE.include?(raw.last)
-      sure = held.map { |one| one.raw_judgement }
-      sure << raw if LEAKS.include?(raw.first)
-      [sure.map(&:first).max_by { |kind| LEAKS.reverse.index(kind) }, sure.map(&:last).min_by { |grade| GRADES.keys.index(grade) }]
+      @held = held.last unless LEAK_GRADES.include?(raw.last)
+      named = held.map { |one| one.raw_judgement }
+      named << raw if LEAKS.include?(raw.first)
+      [named.map(&:first).max_by { |kind| LEAKS.reverse.index(kind) }, named.map(&:last).min_by { |grade| GRADES.index(grade) }]
     end
 
     # ProcessDiagnosis of the series when it had fewer profiles.
@@ -258,7 +277,7 @@ module HeapSample
     # Did RSS grow much, by what is in use for a while and then freed?  What there was at the end may be such, too.
     def comes_and_goes?
       accounts? && rss.grew >= MUCH * rss_now && fell >= rss.grew * PEAK_LEAST && free.grew < rss.grew / 2 &&
-        settled.by_majors? && (at_once? || fell >= rss.grew / 2 || settled.course.grew < rss.grew * PEAK_LEAST)
+        survivors.by_majors? && (at_once? || fell >= rss.grew / 2 || survivors.course.grew < rss.grew * PEAK_LEAST)
     end
 
     # The most bytes by which what is in use fell, from a moment to any later one.
@@ -276,36 +295,36 @@ module HeapSample
       now ? !now.passes? && !now.late? && now.even?(Finding::EVENNESS_TO_GO_ON) && (goes_on? || seen_to_go_on?(now)) : goes_on?
     end
 
-    # Few samples show no end; then RSS and what is in use have to bear out that it goes on.
+    # Few samples show no end; then RSS and what is in use have to show that it goes on.
     def seen_to_go_on?(finding)
-      finding.many_samples? && !finding.ends?(settled.work) && !finding.fills?(settled.work) && !stopped?(finding, HELD)
+      finding.many_samples? && !finding.ends?(survivors.work) && !finding.fills?(survivors.work) && !stopped?(finding, HELD)
     end
 
     # What an earlier diagnosis named, as it is now; nil if it is not there any more.
     def named_by(earlier) = earlier.findings.first&.then { |named| findings.find { |finding| finding.same_line?(named) } }
 
     # Has what grew ended, though there is as much to do as before?
-    def over? = [rss, in_use].all? { |course| course.grew < least / 2 || course.slowing?(settled.work) }
+    def over? = [rss, in_use].all? { |course| course.grew < least / 2 || course.slowing?(survivors.work) }
 
     def judge
       return [:threads, counted_grade] if crowd
-      return [:native, to_name? ? counted_grade : :not_settled] if mapped?
+      return [:native, to_name? ? counted_grade : :unknown] if mapped?
 
       leading = findings.first
       return [kind_of(leading), grade_of(leading)] if leading&.leaks? && explains?(leading)
-      return [leading ? kind_of(leading) : :leak, borne_out? ? :very_likely : :not_settled] if goes_on? && !at_once? && !loads_code? && !filling?
+      return [leading ? kind_of(leading) : :leak, supported? ? :likely : :unknown] if goes_on? && !at_once? && !loads_code? && !filling?
       return [:bloat, :none] if comes_and_goes? && peak
-      return [leading ? kind_of(leading) : :leak, :not_settled] if lately? && !loads_code? && findings.any? { |finding| finding.late? && !finding.passes? && finding.grew >= in_use.grew / 4 }
+      return [leading ? kind_of(leading) : :leak, :unknown] if lately? && !loads_code? && findings.any? { |finding| finding.late? && !finding.passes? && finding.grew >= in_use.grew / 4 }
       return [:steady, :none] if rss.grew < 2 * least || levelled_off? || loads_code?
 
       [free.grew >= rss.grew / 2 ? :fragmentation : :bloat, :none]
     end
 
     # Of what is counted and not estimated.
-    def counted_grade = @known.size >= MAJORS_TO_PROVE ? :proved : :very_likely
+    def counted_grade = @known.size >= MAJORS_TO_CONFIRM ? :confirmed : :likely
 
     # Is it code that comes still?  What a program loads when it is first needed makes most of what came, and is over soon.
-    def still_loads? = loads_code? && findings.sum { |finding| lately_of(finding.course) } < lately_of(settled.course) / 2
+    def still_loads? = loads_code? && findings.sum { |finding| lately_of(finding.course) } < lately_of(survivors.course) / 2
 
     # What came in the second half of the time.
     def lately_of(course) = course.parts.last(Course::PARTS / 2).sum
@@ -319,7 +338,7 @@ module HeapSample
     # Do the lines that grow all along make enough of what grows?
     def explains?(leading)
       steady = findings.select(&:steady?).sum(&:grew)
-      grew = settled.course.grew
+      grew = survivors.course.grew
       clear = leading.clear? && !still_loads? && steady >= grew * SHARE_CLEAR
       steady >= [clear ? [least, FLOOR_CLEAR].min : least, SHARE_OF_RSS * rss.grew].max && (clear || steady >= grew / 3 || leading.grew >= grew / 4) && !replaced?(steady)
     end
@@ -327,22 +346,22 @@ module HeapSample
     # Does as much die elsewhere as comes there?  Then objects of one line take the place of those of another, or of what
     # was there before sampling started, which only the account knows.
     def replaced?(steady)
-      !goes_on? && (settled.gone > steady / 2 || [rss.grew, in_use.grew].max < steady / 4)
+      !goes_on? && (survivors.gone > steady / 2 || [rss.grew, in_use.grew].max < steady / 4)
     end
 
     def to_name? = @known.size >= PROFILES_TO_NAME
 
     # Where RSS and what is in use, which are exact, grow in every part of the time, a few samples that do so as well are enough.
-    def borne_out?
+    def supported?
       bearing = findings.reject { |finding| finding.passes? || finding.steps? || finding.late? }
-      to_name? && grows_in_every_part? && settled.by_majors? && settled.judged >= MAJORS_TO_BEAR_OUT && settled.course.steady? && !findings.first&.passes? &&
-        bearing.sum(&:samples) >= SAMPLES_TO_BEAR_OUT && bearing.sum(&:grew) >= in_use.grew / 3
+      to_name? && grows_in_every_part? && survivors.by_majors? && survivors.judged >= MAJORS_TO_SUPPORT && survivors.course.steady? && !findings.first&.passes? &&
+        bearing.sum(&:samples) >= SAMPLES_TO_SUPPORT && bearing.sum(&:grew) >= in_use.grew / 3
     end
 
     def grows_in_every_part? = rss.grew >= 2 * least && [rss, in_use].all? { |course| course.parts.min.positive? }
 
-    # Did what is settled come at once, so that what grows is what comes and goes?
-    def at_once? = settled.by_majors? && settled.total.born > least && settled.total.lump > Finding::LUMP_MOST
+    # Did the survivors come at once, so that what grows is what comes and goes?
+    def at_once? = survivors.by_majors? && survivors.total.born > least && survivors.total.lump > Finding::LUMP_MOST
 
     # Threads and fibers are their stacks first, and what these hold second.
     def kind_of(finding)
@@ -350,9 +369,9 @@ module HeapSample
     end
 
     def grade_of(leading)
-      return :not_settled unless to_name? && settled.by_majors? && (goes_on? || (leading.samples >= 2 * Finding::SAMPLES_LEAST && !stopped?(leading)))
+      return :unknown unless to_name? && survivors.by_majors? && (goes_on? || (leading.samples >= 2 * Finding::SAMPLES_LEAST && !stopped?(leading)))
 
-      goes_on? && settled.judged >= MAJORS_TO_PROVE && leading.many_samples? ? :proved : :very_likely
+      goes_on? && survivors.judged >= MAJORS_TO_CONFIRM && leading.many_samples? ? :confirmed : :likely
     end
 
     # Did RSS and what is in use stop, where the line goes on?  Then something dies in its place.  RSS may grow for other reasons.
@@ -362,12 +381,12 @@ module HeapSample
       lately_of(in_use) < enough / 4 && lately_of(rss) < enough / 2
     end
 
-    # The one that the verdict names (+named+) is as sure as the verdict, which fewer profiles may have settled.
+    # The finding that the verdict names (+named+) has the grade of the verdict, which fewer profiles may have shown.
     def figures_of(finding, named)
-      {kind: finding.kind, grade: GRADES.fetch(named || finding.steady? ? grade : :not_settled), line: finding.line&.text, app_line: finding.app_line&.text,
+      {kind: finding.kind, grade: named || finding.steady? ? grade : :unknown, line: finding.line&.text, app_line: finding.app_line&.text,
        class: finding.class_name, bytes: finding.grew, bytes_per_hour: per_hour(finding.grew),
        interval_per_hour: finding.interval.map { |bytes| per_hour(bytes) }, objects: finding.objects, samples: finding.samples,
-       parts: finding.course.parts, lines: finding.groups.map { |group| {line: group.key&.text, bytes: settled.course(group).grew} },
+       parts: finding.course.parts, lines: finding.groups.map { |group| {line: group.key&.text, bytes: survivors.course(group).grew} },
        keeper: finding.keeper&.then { |keeper| {line: keeper.line&.text, app_line: keeper.app_line&.text, what: keeper.what, sure: Keeper.sure?(finding), bytes: keeper.bytes, sizes: keeper.sizes} },
        holder: finding.holder&.to_h, came_after_walk: finding.unseen, stack: finding.stack.map(&:to_s)}
     end

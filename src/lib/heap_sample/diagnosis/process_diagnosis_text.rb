@@ -6,15 +6,12 @@ module HeapSample
   class ProcessDiagnosisText
     FINDINGS = 5
     COLUMNS = [["", :right], ["grew", :right], ["per hour", :right], ["objects", :right, 2], ["samples", :right, 3], ["class", :left, 1], ["line", :left]]
-    WHAT = {leak: "It leaks", threads: "Threads or fibers pile up", native: "Native code leaks"}
-    ENDED = "Threads that have ended are kept"
     # The part of what grew that came after the walk, from which on that is said: where the walk named a holder, and where not.
     UNSEEN_TOLD = 0.8
     UNSEEN = 0.5
     # References that say whose storage it is, and not what in it.
     STORAGE = /\A(?:fiber storage of Fiber|thread variables of Thread)\z/
-    HOW_SURE = {proved: "proved", very_likely: "very likely"}
-    private_constant :COLUMNS, :ENDED, :UNSEEN, :UNSEEN_TOLD, :STORAGE
+    private_constant :COLUMNS, :UNSEEN, :UNSEEN_TOLD, :STORAGE
 
     def initialize(diagnosis, layout)
       @diagnosis = diagnosis
@@ -29,44 +26,43 @@ module HeapSample
 
     # The verdict in one sentence.
     def sentence
-      return too_few unless enough?
-      return leak if @diagnosis.leak?
-      return unsettled if @diagnosis.unsettled?
+      return "Leak (#{@diagnosis.grade}): #{leak}" if @diagnosis.leak?
+      return "Cannot tell: #{enough? ? unknown : too_few}" if @diagnosis.unknown?
 
-      send(kind)
+      "No leak found: #{send(kind)}"
     end
 
     # What speaks for it, an Array of sentences.
     def evidence
       return [] unless enough?
 
-      [*(settled_grew if leading), *(rss_grew if @diagnosis.accounts?), *(beside_lines if @diagnosis.leak?), *(walked_early if leading),
-       *(steps if kind == :bloat), *(held if kind == :fragmentation)]
+      [*(survivors_grew if leading), *(rss_grew if @diagnosis.accounts?), *(beside_lines if @diagnosis.leak?), *(walked_early if leading),
+       *(steps if kind == :bloat), *(held if kind == :fragmentation), *(detectable if @diagnosis.grade == :none)]
     end
 
-    # "12 major GCs left alive": what was looked at.
-    def looked_at
-      return "#{settled.judged} major GCs left alive" if settled.by_majors?
+    # "that survived 12 major GCs": which memory was judged.
+    def survived
+      return "that survived #{survivors.judged} major GCs" if survivors.by_majors?
 
-      settled.by_gcs? ? "some GCs left alive (too few major ones have looked at it)" : "is in use (hardly a GC has looked at it)"
+      survivors.by_gcs? ? "that survived some GCs (too few major GCs have run)" : "that is live or garbage (hardly any GC has run)"
     end
 
     # What to do next, an Array of sentences.
     def advice
       return ["Sample for longer, or more often: every=60 in RUBY_HEAP_SAMPLE writes a profile each minute."] unless enough?
-      return unsettled_advice if @diagnosis.unsettled?
+      return unknown_advice if @diagnosis.unknown?
 
       kind == :steady ? [] : send(:"#{kind}_advice")
     end
 
     private
 
-    %i[kind findings settled rss in_use enough? least series].each { |name| class_eval("def #{name} = @diagnosis.#{name}", __FILE__, __LINE__) }
+    %i[kind findings survivors rss in_use enough? least series].each { |name| class_eval("def #{name} = @diagnosis.#{name}", __FILE__, __LINE__) }
 
     def leading = @diagnosis.shown_findings.first
 
-    # What is judged: where no account says how large the process is, what GCs left alive stands for it.
-    def memory = @diagnosis.accounts? ? "RSS" : "what stays"
+    # What is judged: where no account says how large the process is, what GCs left alive stands for RSS.
+    def memory = @diagnosis.accounts? ? "RSS" : "retained memory"
 
     def head
       about = [series.describe, *@diagnosis.info.title].join(", ")
@@ -79,143 +75,154 @@ module HeapSample
 
     def leak
       return crowd if kind == :threads && @diagnosis.crowd
+      return "memory that C code maps by itself, outside Ruby's heap and malloc, grew by #{bytes(@diagnosis.mapped.grew)} in #{time}." if @diagnosis.mapped?
+      return "#{"ended threads are retained, and " if @diagnosis.ended_threads?}#{memory} grew by #{bytes(rss.grew)} in #{time}. No line has enough samples to be named." unless leading
 
-      sure = "#{@diagnosis.ended_threads? ? ENDED : WHAT.fetch(kind)}, #{HOW_SURE.fetch(@diagnosis.grade)}"
-      return "#{sure}: #{bytes(@diagnosis.mapped.grew)} in #{time} came to stay in memory that C code maps by itself, beside Ruby's heap and malloc." if @diagnosis.mapped?
-      return "#{sure}: #{memory} rose by #{bytes(rss.grew)} in #{time}. No line has samples enough to be named." unless leading
-
-      "#{sure}: #{amount(leading)} came to stay at #{where(leading)}#{kept_by}."
+      line = @diagnosis.ended_threads? ? "threads that have ended, from #{where(leading)}, retain" : "#{where(leading)}#{"," if gem_line?(leading)} retains"
+      "#{line} #{amount(leading)}.#{retained_by}#{doubt}"
     end
 
-    # "Threads pile up, proved: 25 → 647, made at app/x.rb:12."
+    # A likely leak may still be something else.
+    def doubt
+      " A cache that takes longer than #{@layout.duration(survivors.seconds)} to fill looks the same." if @diagnosis.grade == :likely
+    end
+
+    # "threads grew from 25 to 647, created at app/x.rb:12."
     def crowd
       crowd = @diagnosis.crowd
-      at = ", made at #{@layout.subject(crowd.place)}" if crowd.place
-      "#{crowd.kind.capitalize} pile up, #{HOW_SURE.fetch(@diagnosis.grade)}: #{@layout.count(crowd.before)} → #{@layout.count(crowd.now)}#{at}#{kept_by if of_threads?}."
+      at = ", created at #{@layout.subject(crowd.place)}" if crowd.place
+      "#{crowd.kind} grew from #{@layout.count(crowd.before)} to #{@layout.count(crowd.now)}#{at}.#{retained_by if of_threads?}"
     end
 
     # Is what grows most what stands for threads and fibers?
     def of_threads? = leading&.holder&.kept? && Finding::THREAD_CLASSES.match?(leading.class_name.to_s)
 
-    def unsettled
-      at = leading ? " Most of what stays so far comes from #{where(leading)}#{kept_by}." : ""
-      return "It has grown lately, and did not at first: a leak that began, or a long job. #{memory} rose by #{bytes(rss.grew)} in #{time}.#{at}" if @diagnosis.lately?
+    # "RSS grew by 12.0 MiB in 3 min".
+    def grew = "#{memory} grew by #{bytes(rss.grew)} in #{time}"
 
-      "It grows all along, and what of it stays is not settled yet: #{memory} rose by #{bytes(rss.grew)} in #{time}.#{at}"
+    def unknown
+      at = leading ? " Most of the retained memory so far is from #{where(leading)}.#{retained_by}" : ""
+      return "#{grew}, but not at first. A leak that began and a long job look the same.#{at}" if @diagnosis.lately?
+
+      why = survivors.by_majors? ? "the samples do not show yet that it is retained" : "too few major GCs have run to show whether it is retained"
+      "#{grew}, but #{why}.#{at}"
     end
 
     def bloat
       peak = @diagnosis.peak
-      what = peak ? "which peaks of memory made, most at #{@layout.subject(peak.line)}" : "and what is in use does not grow"
-      "No leak is seen; it is bloat: #{memory} rose by #{bytes(rss.grew)} in #{time} and stays, #{what}."
+      peak ? "#{grew} because of peaks of memory, the largest at #{@layout.subject(peak.line)}." : "#{grew} and did not fall, but live memory did not grow."
     end
 
     def fragmentation
       free = bytes(@diagnosis.free.grew)
-      part = @diagnosis.free.grew > rss.grew ? "free memory between what lives by #{free}" : "#{free} of that is free memory between what lives"
-      "No leak is seen; it is fragmentation: #{memory} rose by #{bytes(rss.grew)} in #{time}, and #{part}."
+      @diagnosis.free.grew > rss.grew ? "#{grew}, and free memory between live objects by #{free}." : "#{grew}, and #{free} of it is free memory between live objects."
     end
 
     def steady
-      return "No growth above #{bytes(least)}: #{memory} is #{bytes(@diagnosis.rss_now)}, #{signed(rss.grew)} in #{time}." if rss.grew < 2 * least
+      return "#{memory} is #{bytes(@diagnosis.rss_now)}, #{signed(rss.grew)} in #{time}." if rss.grew < 2 * least
+      return "#{grew}, and most of the retained memory is loaded code." if @diagnosis.loads_code?
 
-      rose = "No leak is seen: #{memory} rose by #{bytes(rss.grew)} in #{time}"
-      return "#{rose}, and most of what came to stay is code that was loaded." if @diagnosis.loads_code?
-
-      "#{rose} and levelled off, as what is in use did: a warm-up, or a cache that is full."
+      "#{grew} and levelled off, as live memory did: a warm-up, or a cache that is full."
     end
 
     def too_few
-      count = series.size
-      "Too few profiles to say: #{count == 1 ? "there is 1" : "there are #{count}"} of this process, and #{ProcessDiagnosis::PROFILES_LEAST} are needed."
+      count, least = series.size, ProcessDiagnosis::PROFILES_LEAST
+      count < least ? "this process has #{count == 1 ? "1 profile" : "#{count} profiles"}, and #{least} are needed." : "too few GCs have run between the #{count} profiles."
     end
 
-    # "21.3 MiB in 33 s (+2.3 GiB an hour)", in the time from the warm-up to the last GC that was looked at.
+    # "21.3 MiB more after 33 s (+2.3 GiB/hour)", in the time from the warm-up to the last GC that was looked at.
     def amount(finding)
-      "#{bytes(finding.grew)} in #{@layout.duration(@diagnosis.settled.seconds)} (#{signed(@diagnosis.per_hour(finding.grew))} an hour)"
+      "#{bytes(finding.grew)} more after #{@layout.duration(survivors.seconds)} (#{signed(@diagnosis.per_hour(finding.grew))}/hour)"
     end
 
     # The application's line first, then the gem's.
-    def where(finding)
+    def where(finding) = gem_line?(finding) ? "#{@layout.subject(finding.app_line)}, by #{@layout.subject(finding.line)}" : @layout.subject(finding.line)
+
+    # Is the line not the application's own?
+    def gem_line?(finding)
       app, line = finding.app_line, finding.line
-      app && [app.path, app.line] != [line.path, line.line] ? "#{@layout.subject(app)}, by #{@layout.subject(line)}" : @layout.subject(line)
+      app && [app.path, app.line] != [line.path, line.line]
     end
 
-    def kept_by
+    # A sentence after the verdict, with a space in front; empty where nothing is known.
+    def retained_by
       return held_by(leading.holder) if leading&.holder
 
       keeper = leading&.keeper or return ""
 
-      Keeper.sure?(leading) ? ", kept in the #{keeper.what} that grows at #{where(keeper)}" : ", perhaps kept in the #{keeper.what} that grows at #{where(keeper)}"
+      " #{Keeper.sure?(leading) ? "Retained" : "Perhaps retained"} in the #{keeper.what} that grows at #{where(keeper)}."
     end
 
     # By a walk.
     def held_by(holder)
-      return ", to which no reference leads: #{code_of_c} keeps it" unless holder.told? || leading.kind != :native
-      return ", kept by nothing that was written: #{@layout.bare(holder.to_s(@layout))} (#{holder.root.meaning.delete_suffix(".").sub(/\A[A-Z](?=[a-z])/, &:downcase)})" unless holder.kept?
+      return " Held by #{code_of_c} (no Ruby reference found)." unless holder.told? || leading.kind != :native
+      return " Not retained by a variable or constant of the program, but by #{@layout.bare(holder.to_s(@layout))}: #{meaning(holder.root)}" unless holder.kept?
 
-      ", kept by #{Printable.code(holder.to_s(@layout))}#{part_of(holder)}#{", in the #{leading.keeper.what} that grows at #{where(leading.keeper)}" if container?}"
+      " Retained by #{Printable.code(holder.to_s(@layout))}#{part_of(holder)}#{", in the #{leading.keeper.what} that grows at #{where(leading.keeper)}" if container?}."
     end
 
     # Does the container that grows say more than a holder that is storage for anything?
     def container? = leading.keeper && Keeper.sure?(leading) && (leading.holder.nil? || STORAGE.match?(leading.holder.edge.name))
 
-    # Where it does not keep nearly all, as far as is known.
+    # What a root is, to go on with after a colon.
+    def meaning(root) = root.meaning.sub(/\A[A-Z](?=[a-z])/, &:downcase)
+
+    # Where the holder does not retain nearly all of the memory, as far as is known.
     def part_of(holder)
-      return ", which keeps the #{Printable.code(@layout.name(holder.owner))}s that it was made for" if holder.owner
+      return ", which retains the #{Printable.code(@layout.name(holder.owner))}s that own the memory" if holder.owner
       return " (#{@layout.percent(holder.share)} of it)" if holder.share < 0.9 && holder.share >= FindingHolders::SHARE_LEAST
 
-      " (#{@layout.percent(holder.share_of_told)} of what is known to be kept; most are blocks of C code that tell no owner)" if holder.share < 0.9
+      " (#{@layout.percent(holder.share_of_told)} of the memory with a known owner; most is C memory without one)" if holder.share < 0.9
     end
 
     def code_of_c = library ? "C code of #{Printable.code(@layout.name(library))}" : "C code"
     def library = leading.whole.libraries.max_by { |_, space| space }&.first
 
-    def settled_grew
+    def survivors_grew
       parts = leading.course.parts.map { |part| signed(part) }
       low, high = leading.interval
-      how = leading.steady? ? "all along#{few_samples}" : "unevenly over time"
-      text = "What #{looked_at} of it grew by #{@layout.range(low, high)}, #{how}: in four equal parts of the time #{parts.join(", ")}."
-      findings.size > 1 ? "#{text} It is #{percent_of_all([leading])} of all that grew#{beside}." : text
+      how = leading.steady? ? "in every quarter of the time#{few_samples}" : "unevenly over the quarters of the time"
+      text = "Memory from this line #{survived} grew by #{@layout.range(low, high)} (95% CI), #{how}: #{parts.join(", ")}."
+      findings.size > 1 ? "#{text} This is #{percent_of_all([leading])} of all growth#{together}." : text
     end
 
-    def few_samples = leading.many_samples? ? "" : " as far as #{@layout.count(leading.samples)} samples can tell"
+    def few_samples = leading.many_samples? ? "" : ", by only #{@layout.count(leading.samples)} samples"
 
     def percent_of_all(some) = @layout.percent(some.sum(&:grew) / findings.sum(&:grew))
 
-    # What else it brings: what the same holder keeps, or where none is known what grows in step with it.
-    def beside
+    # What else grows with it: what the same holder retains, or where none is known what grows in step with it.
+    def together
       others = findings - [leading]
       if leading.holder&.kept?
         name = leading.holder.to_s(@layout)
         same = others.select { |finding| finding.holder&.to_s(@layout) == name }
-        return same.any? ? "; with all that #{Printable.code(name)} keeps, #{percent_of_all([leading, *same])}" : ""
+        return same.any? ? "; together with all else that #{Printable.code(name)} retains, #{percent_of_all([leading, *same])}" : ""
       end
       same = others.select { |finding| leading.in_step?(finding) }
-      same.any? ? "; with what grows in step with it, #{percent_of_all([leading, *same])}" : ""
+      same.any? ? "; together with the lines that grow in step with it, #{percent_of_all([leading, *same])}" : ""
     end
 
     # A walk cannot know what came after it.
     def walked_early
       return if (leading.unseen || 0.0) < (leading.holder&.told? ? UNSEEN_TOLD : UNSEEN)
 
-      "The walk that looked for what keeps it was made at #{series.walked.info.taken.utc.strftime("%T")} UTC, before #{@layout.percent(leading.unseen)} of it came. " \
-        "heapsample why PID looks again, and why=1 does in each profile."
+      "The last heap walk (#{series.walked.info.taken.utc.strftime("%T")} UTC) is older than #{@layout.percent(leading.unseen)} of this growth. " \
+        "Run heapsample why #{@diagnosis.info.process_id}."
     end
 
     def rss_grew
-      "RSS went from #{bytes(@diagnosis.rss_at_first)} to #{bytes(@diagnosis.rss_now)}, past the warm-up " \
+      "RSS went from #{bytes(@diagnosis.rss_at_first)} to #{bytes(@diagnosis.rss_now)}; in the quarters of the time after the warm-up " \
         "#{rss.parts.map { |part| signed(part) }.join(", ")}."
     end
 
-    # What lines do not tell: their memory is not sampled.
+    # The part that no line has: it is not sampled.
     def beside_lines
       part = @diagnosis.beside_lines or return
-      "Of that #{signed(part.bytes)} is in #{part.name}."
+      "#{signed(part.bytes)} of it is in #{part.name}."
     end
 
     def steps
-      peak = @diagnosis.peak or return "Most of it came at once: a peak of memory was in use, and was freed, but its pages stay with the process."
+      peak = @diagnosis.peak or return "Most of it came at once: memory was live for a while and was then freed, but its pages stay with the process."
 
       "At #{peak.info.taken.utc.strftime("%F %T")} UTC #{bytes(peak.bytes)} were in use, #{@layout.size(peak.estimate)} #{@layout.bracketed(peak.estimate)} of it made at " \
         "#{@layout.subject(peak.line)}. Such memory is freed, but its pages stay with the process."
@@ -228,15 +235,20 @@ module HeapSample
       "#{@layout.size(top.total)} #{@layout.bracketed(top.total)} of it is free on heap pages, and held by what lives there: #{lines.join(", ")}."
     end
 
+    # Without major GCs no leak is found.
+    def detectable
+      "A steady leak of #{bytes(@diagnosis.detectable)}/hour or more on one line would have been found, 19 times in 20." if survivors.by_majors?
+    end
+
     def pinned(group)
       share = group.holds_free_pinned / group.holds_free.space
       share < 0.01 ? "none of it pinned" : "#{@layout.percent(share)} pinned"
     end
 
-    def unsettled_advice
-      return ["Let it run longer: each major GC and each profile makes the answer surer."] if settled.by_majors?
+    def unknown_advice
+      return ["Let it run longer: each major GC and each profile adds evidence."] if survivors.by_majors?
 
-      ["Major GCs are too few (#{@diagnosis.info.gc_major || "none"} so far). Let it run longer, or let the sampler ask for some: gc=1% in RUBY_HEAP_SAMPLE."]
+      ["Let it run longer: #{@diagnosis.info.gc_major || "no"} major GCs so far are too few. Or let the sampler start some: diagnose=1% in RUBY_HEAP_SAMPLE."]
     end
 
     def leak_advice
@@ -247,7 +259,7 @@ module HeapSample
       return ["Look at what is added to #{Printable.code(holder.to_s(@layout))} and never taken out. heapsample why shows the whole way."] if holder&.kept?
 
       what = leading.class_name ? "#{Printable.code(@layout.name(leading.class_name))}s" : "memory"
-      ["Look at what keeps the #{what} that #{@layout.subject(leading.app_line || leading.line)} makes: a constant, a class variable, a global list, a closure."]
+      ["Look at what retains the #{what} that #{@layout.subject(leading.app_line || leading.line)} allocates: a constant, a class variable, a global list, a closure."]
     end
 
     def threads_advice
@@ -261,11 +273,11 @@ module HeapSample
     # A thread's stack goes with its Thread object.
     def ended_advice
       holder = leading&.holder
-      from = holder&.kept? ? Printable.code(holder.to_s(@layout)) : "the list that keeps them"
-      ["They have ended, and keep their stacks and results while something refers to the Thread objects: take them out of #{from} when they are joined."]
+      from = holder&.kept? ? Printable.code(holder.to_s(@layout)) : "the list that retains them"
+      ["A thread that has ended retains its stack and result while something refers to its Thread object: remove the objects from #{from} when they are joined."]
     end
 
-    # No line is known of it: a tracer says who maps.
+    # No line is known of it: a tracer shows which code maps.
     def mapped_advice
       ["Look for objects of C extensions, and for IO::Buffers, that have to be closed or freed. " \
        "bpftrace -e 'tracepoint:syscalls:sys_enter_mmap /pid == #{@diagnosis.info.process_id}/ { @[ustack] = sum(args.len); }' shows whose code maps memory."]
@@ -284,7 +296,7 @@ module HeapSample
       ["Make the peak#{at} smaller: read and write in parts, take records in batches.#{" heapsample churn shows which lines allocate most." unless at}"]
     end
 
-    def fragmentation_advice = ["GC.compact, fewer threads, or a restart now and then give it back. heapsample top --free shows who holds heap pages."]
+    def fragmentation_advice = ["GC.compact, fewer threads, or a restart now and then give it back. heapsample top --free shows which lines hold heap pages."]
 
     def table
       shown = @diagnosis.shown_findings.first(FINDINGS)

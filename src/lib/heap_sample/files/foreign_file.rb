@@ -19,6 +19,9 @@ module HeapSample
       # Could another user than root have written it?
       def foreign? = ![0, Process.euid].include?(@file.stat.uid)
 
+      # May other users than its owner read or write it?
+      def open_to_others? = @file.stat.mode & 0o077 != 0
+
       # As IO#read.
       def read(length = @left)
         return if @left.zero?

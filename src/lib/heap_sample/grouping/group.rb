@@ -19,19 +19,16 @@ module HeapSample
     # Bytes of what is in use that no major GC has looked at.
     attr_reader :awaiting
 
-    # +malloc_deaths+: do rows of malloc tell deaths?  See Meta#malloc_births?.  +major_gc+: from which GC count on
-    # no major GC has looked at what was born; nil if that is not known.
-    def initialize(key, malloc_deaths: true, major_gc: nil)
+    # +major_gc+: from which GC count on no major GC has looked at what was born; nil if that is not known.
+    def initialize(key, major_gc: nil)
       @major_gc = major_gc
       @awaiting = 0.0
       @key = key
-      @malloc_deaths = malloc_deaths
       @inuse = Estimate.new
       @young = Estimate.new
       @alloc = Estimate.new
       @dead = Estimate.new
       @malloc = Estimate.new
-      @deathless = Estimate.new
       @memsize = 0.0
       @holds_free = Estimate.new
       @unshared = Estimate.new
@@ -53,10 +50,7 @@ module HeapSample
         @young.add_columns(row, Columns::YOUNG, slot_size)
         @live_by_class[row[Columns::CLASS]] += row[Columns::YOUNG_SPACE]
       end
-      if row[Columns::ALLOC_OBJECTS] > 0
-        @alloc.add_columns(row, Columns::ALLOC, slot_size)
-        @deathless.add_columns(row, Columns::ALLOC, slot_size) if malloc && !@malloc_deaths
-      end
+      @alloc.add_columns(row, Columns::ALLOC, slot_size) if row[Columns::ALLOC_OBJECTS] > 0
       return unless row[Columns::DEAD_OBJECTS] > 0
 
       @dead.add_columns(row, Columns::DEAD, slot_size)
@@ -70,7 +64,6 @@ module HeapSample
       @alloc.add(group.alloc)
       @dead.add(group.dead)
       @malloc.add(group.malloc)
-      @deathless.add(group.deathless)
       @memsize += group.memsize
       @holds_free.add(group.holds_free)
       @unshared.add(group.unshared)
@@ -98,20 +91,16 @@ module HeapSample
       @dead_gcs / @dead.objects.to_f if @dead.objects > 0
     end
 
-    # Share of what was allocated that was found dead, by bytes, of all that the profile
-    # tells deaths of; nil if that is nothing.
+    # Share of what was allocated that was found dead, by bytes; nil if nothing was allocated.
     def dead_share
-      told = @alloc.space - @deathless.space
-      [@dead.space / told.to_f, 1.0].min if told > 0 && @alloc.samples > 0 && !deaths_untold
+      [@dead.space / @alloc.space.to_f, 1.0].min if @alloc.space > 0 && @alloc.samples > 0 && !deaths_untold
     end
 
     # The 95% interval of #dead_share; nil if there is none, or it is not known.
     def dead_interval
-      share = dead_share
-      told = @alloc.less(@deathless) if share
-      return unless told && told.samples > 0
+      share = dead_share or return
 
-      Statistics.proportion(share, total: told.space, variance: told.variance, size: told.mean_size)
+      Statistics.proportion(share, total: @alloc.space, variance: @alloc.variance, size: @alloc.mean_size)
     end
 
     # Bytes of the slots in use.
@@ -126,7 +115,7 @@ module HeapSample
 
     protected
 
-    attr_reader :deaths_untold, :dead_gcs, :births, :born, :live_by_class, :deathless
+    attr_reader :deaths_untold, :dead_gcs, :births, :born, :live_by_class
 
     private
 

@@ -36,12 +36,12 @@ module HeapSample
       keys = Keys.new(profile, by)
       groups = {}.compare_by_identity
       wanted = wanted(kind)
-      told = {malloc_deaths: profile.info.malloc_births?, major_gc: profile.info.last_major_gc || (0 if profile.info.gc_major == 0)}
+      major_gc = profile.info.last_major_gc || (0 if profile.info.gc_major == 0)
       profile.table.each do |row|
         next unless wanted.nil? || row[Columns::MALLOC] == wanted
 
         key = keys.of(row)
-        (groups[key] ||= Group.new(key, **told)).add(row)
+        (groups[key] ||= Group.new(key, major_gc: major_gc)).add(row)
       end
       new(groups.values)
     end

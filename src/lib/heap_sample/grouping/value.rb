@@ -142,8 +142,7 @@ module HeapSample
       return "#{RESIDENT_TITLE}#{MEMORY_TITLES.fetch(kind)}" if resident?
 
       malloc = profile.malloc? && kind != :slots && part == :inuse
-      slots = part == :alloc && kind != :slots && profile.malloc? && !profile.info.malloc_alloc_known?
-      "#{malloc ? MALLOC_TITLE : TITLES.fetch(part)}#{slots ? MEMORY_TITLES[:slots] : MEMORY_TITLES.fetch(kind)}"
+      "#{malloc ? MALLOC_TITLE : TITLES.fetch(part)}#{MEMORY_TITLES.fetch(kind)}"
     end
   end
 end

@@ -6,7 +6,7 @@ module HeapSample
   #
   # Two profiles of one session hold the same samples, so most of the noise of
   # the two totals is common to both and must not be counted twice.  Rows are
-  # matched by stack, class, type, slot size, thread and GC of birth:
+  # matched by stack, class, type, slot size and GC of birth:
   #
   # - in the later profile only: born since (or young in the earlier one, which
   #   counts as born since, for it was not known to be in use): gained;
@@ -22,8 +22,7 @@ module HeapSample
   # Rows of malloc are matched likewise.  What is allocated is known exactly at the
   # snapshot, whatever GCs found; so more blocks may be born with the earlier
   # profile's own GC count, and of the rows with that birth it is not known
-  # which samples are the same.  There, and in files of format 2, whose rows of
-  # malloc have no birth at all, rows are matched by stack.  The sampler counts
+  # which samples are the same.  There, and of merged profiles, rows are matched by stack.  The sampler counts
   # the samples ever born at a stack, so that of the n0 samples in use earlier
   # and the n1 later, at most
   #
@@ -66,11 +65,6 @@ module HeapSample
       end
       matched = slots_matched? && (left_out || malloc.all?(&:empty?) || malloc_matched?)
       Growth.new(@later, @earlier, rows, matched: matched, malloc_left_out: left_out)
-    end
-
-    # Do the profiles tell the births of blocks, and when they were taken?
-    def self.births?(*profiles) # :nodoc:
-      profiles.all? { |profile| profile.info.malloc_births? && profile.info.gc_count }
     end
 
     # Was a row of malloc born :before GC number +gc+, :at it, or :since?  nil of one of totals.
@@ -128,9 +122,8 @@ module HeapSample
 
     def malloc_rows(later, earlier)
       return unmatched_rows(later, earlier) unless malloc_matched?
-      return matched_malloc(later, earlier) unless Diff.births?(@later, @earlier)
+      return matched_malloc(later, earlier) unless (gc = @earlier.info.gc_count)
 
-      gc = @earlier.info.gc_count
       new, same, old = later.group_by { |row| Diff.side(row, gc) }.values_at(:since, :at, :before).map { |some| some || [] }
       was_same, was_old = earlier.group_by { |row| Diff.side(row, gc) }.values_at(:at, :before).map { |some| some || [] }
       [*matched_rows(old, was_old), *matched_malloc(same, was_same, later: later, earlier: earlier), *gained_rows(new)]

@@ -72,11 +72,11 @@ module HeapSample
       end
     end
 
-    # What the process grew in: a Verdict; nil if the profiles do not tell, or are filtered.
-    def verdict(layout = Layout.new)
+    # What the process grew in: an AccountGrowth; nil if the profiles do not tell, or are filtered.
+    def account_growth(layout = Layout.new)
       return unless account?
 
-      Verdict.new(@growth.later.info.account, @growth.earlier.info.account, malloc: Verdict.malloc_growth(@growth), since: SINCE, layout: layout)
+      AccountGrowth.new(@growth.later.info.account, @growth.earlier.info.account, malloc: AccountGrowth.malloc_growth(@growth), since: SINCE, layout: layout)
     end
 
     SINCE = "between the two profiles"
@@ -100,7 +100,7 @@ module HeapSample
     def account_to_h
       return {} unless account?
 
-      {account: @growth.later.info.account.to_h, account_earlier: @growth.earlier.info.account.to_h, verdict: verdict(layout).to_s}
+      {account: @growth.later.info.account.to_h, account_earlier: @growth.earlier.info.account.to_h, account_growth: account_growth(layout).to_s}
     end
 
     def alive_to_h

@@ -44,9 +44,9 @@ module HeapSample
 
     # Where the memory of the process is, and what it grew in.
     def account
-      verdict = @report.verdict(@layout) or return []
+      grew = @report.account_growth(@layout) or return []
 
-      [*growth.later.info.account.lines(@layout, growth.earlier.info.account, GrowthReport::SINCE), *@layout.sentence(verdict.to_s)]
+      [*growth.later.info.account.lines(@layout, growth.earlier.info.account, GrowthReport::SINCE), *@layout.sentence(grew.to_s)]
     end
 
     # Of which threads and fibers there are more, or fewer.

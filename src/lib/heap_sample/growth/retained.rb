@@ -15,7 +15,7 @@ module HeapSample
   # - born in the very GC of one of the two: what was in use in the first is taken
   #   off, and no more counts than was in use in the second.
   #
-  # In files of format 2 malloc tells no births, and where no GC ran between two of the profiles they tell nothing.  Of what is in use at a stack in the third so much is
+  # Where no GC ran between two of the profiles, births of blocks say nothing.  Of what is in use at a stack in the third so much is
   # retained as must be: what was in the second, less all that the second had from
   # before the first (see Diff for how many that are).  More may be: it is said to be
   # a bound (#bound?), and has no interval.
@@ -172,9 +172,6 @@ module HeapSample
       }.compact
     end
 
-    # Does malloc tell births?
-    def births? = Diff.births?(*@profiles)
-
     # Did a GC run between each two?  Else births tell nothing of which blocks came when.
     def gcs_between? = @profiles.map { |profile| profile.info.gc_count }.uniq.size == 3
 
@@ -236,7 +233,7 @@ module HeapSample
       retain_births(false)
       return if @kind == :slots || malloc_left_out?
 
-      births? && gcs_between? ? retain_births(true) : retain_malloc
+      gcs_between? ? retain_births(true) : retain_malloc
     end
 
     # Of malloc or of slots.  Births at the GC of one of the first two profiles are

@@ -63,10 +63,6 @@ module HeapSample
 
     # What is not known of malloc: nil if that is nothing.
     def malloc_note
-      unless @retained.births?
-        return "These files do not tell the births of malloc's blocks: at least so much of it is retained, and more where blocks come and go."
-      end
-
       "Blocks of malloc that came or went while no GC ran cannot be told from those that they replaced: at least so much is retained." unless @retained.gcs_between?
     end
 

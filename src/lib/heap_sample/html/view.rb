@@ -141,7 +141,7 @@ module HeapSample
       info = @profile.info
       {about: [*Header.part(@profile, @layout), *Header.new(info, @layout).lines, *AwaitsMajor.lines(@profile, @layout),
                *HeapPages.new(@profile, @layout, 0).pins_sentence, *@warnings], gc_count: info.gc_count,
-       malloc: @profile.malloc?, malloc_alloc_known: info.malloc_alloc_known?, malloc_births: info.malloc_births?, memsize: info.memsize?}
+       malloc: @profile.malloc?, memsize: info.memsize?}
     end
 
     def about_growth(growth)
@@ -157,14 +157,15 @@ module HeapSample
       accounts.unshift([@infos.first.started, start]) if start && @infos.first.started
       {parts: Account::PARTS,
        accounts: accounts.map { |at, account| {at: at.to_f, rss: account.rss, parts: account.parts} },
-       verdict: verdict(start)}
+       account_growth: account_growth(start)}
     end
 
-    def verdict(start)
+    # What it grew in, a sentence; nil if that is not known.
+    def account_growth(start)
       now = @profile.info.account
       return unless now && start
 
-      Verdict.new(now, start, malloc: Verdict.malloc_of(@profile), layout: @layout).to_s
+      AccountGrowth.new(now, start, malloc: AccountGrowth.malloc_of(@profile), layout: @layout).to_s
     end
   end
 end

@@ -12,13 +12,16 @@ module HeapSample
     end
 
     FIELDS = Ractor.make_shareable({Integer => %w[process_id parent_id protocol taken_ns started_ns interval every],
-                                    String => %w[process_start title directory host deploy ruby http],
-                                    Hash => %w[account account_at_start alive gc malloc], nil => %w[sampling interval_auto]})
+                                    String => %w[process_start title directory host deploy ruby],
+                                    Hash => %w[account account_at_start alive gc malloc sampler], Array => %w[heaps], nil => %w[sampling interval_auto]})
+    # In gc, heaps and sampler.
+    NUMBERS = Ractor.make_shareable(%w[count minor major ns last_major_ns slot_size total_slots live_slots live_samples samples
+                                       malloc_live_samples malloc_samples dropped_samples bytes bytes_max thread_ns])
     # Seconds until the whole answer must be there, and its bytes at most.
     LIMITS = Ractor.make_shareable({"hello" => [5, 64 << 10], "memory" => [5, 1 << 20], "profile" => [60, 64 << 20]})
     # start, set and stop wait 5 s for a safe point.
     OTHERS = [15, 64 << 10].freeze
-    # gc=1 and why=1 wait 30 s for their turn, and a walk takes 30 s.
+    # gc=1 and why=1 wait 30 s for their share of the run time, and a walk takes 30 s.
     LONGER = 60
     NUMBER_MOST = 2**63
     TEXT_MOST = 4096
@@ -32,7 +35,7 @@ module HeapSample
     # Of the answer to a verb.
     def limits(verb, arguments = {})
       seconds, most = LIMITS.fetch(verb, OTHERS)
-      [seconds + (arguments.keys.intersect?(%i[gc why]) ? LONGER : 0), most]
+      [seconds + (arguments.keys.intersect?(%i[gc why diagnose]) ? LONGER : 0), most]
     end
 
     # +text+ is the answer; +needed+ are the fields that must be there.  Raises Damaged.
@@ -66,9 +69,15 @@ module HeapSample
       case name
       when "account", "account_at_start" then Account.of(value)
       when "alive" then Alive.of(value)
-      when "gc" then value&.slice("count", "minor", "major", "ns")&.transform_keys(&:to_sym)&.select { |_, one| one.nil? || one.is_a?(Integer) }
+      when "gc", "sampler" then value && numbers(value)
+      when "heaps" then value&.grep(Hash)&.map { |heap| numbers(heap) }
       else value
       end
+    end
+
+    # The numbers that have a known name.
+    def numbers(values)
+      values.slice(*NUMBERS).select { |_, one| one.nil? || (one.is_a?(Integer) && one >= 0) }.transform_keys(&:to_sym)
     end
   end
 end

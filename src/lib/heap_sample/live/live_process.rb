@@ -71,19 +71,28 @@ module HeapSample
       {process_id: pid, parent_id: fields["PPid"], title: title, sampling: nil, foreign: foreign?, account: account, account_at_start: nil}
     end
 
-    # What it says of itself: process_id, parent_id, title, directory, host, deploy, ruby, http, sampling, interval,
+    # What it says of itself: process_id, parent_id, title, directory, host, deploy, ruby, sampling, interval,
     # interval_auto, every, malloc, and its Accounts of now and of when sampling started (nil where it does not sample): account, account_at_start.
     def hello = ask("hello")
 
-    # Accounts as in #hello; alive: its threads and fibers, an Alive; gc: count, minor, major and ns (CPU time) of its GCs.
+    # Accounts as in #hello; alive: its threads and fibers, an Alive; gc: count, minor, major, ns (CPU time) and last_major_ns
+    # of its GCs; heaps: slot_size, total_slots and live_slots of each heap; sampler: what the sampler holds and has cost.
     def memory = ask("memory")
 
-    # A profile of now; with +gc+ a full GC comes first, with +why+ it says who keeps what (seconds of a child's time).
-    def profile(gc: false, why: false)
-      Profile.load(StringIO.new(ask("profile", **{gc: (1 if gc), why: (1 if why)}.compact)), name: name)
+    # A profile of now.  +diagnose+ is the share of the run time that may be forced on the process, such as "1%": a major GC
+    # comes first, and a heap walk shows what retains memory, each if the share pays for it.  With +gc+ or +why+ the GC or the
+    # walk must happen: the request waits until the share pays for it, or is refused.
+    def profile(gc: false, why: false, diagnose: nil)
+      Profile.load(StringIO.new(ask("profile", **{gc: (1 if gc), why: (1 if why), diagnose: diagnose}.compact)), name: name)
     rescue FormatError => e
       raise Refused, e.message
     end
+
+    # The bytes of the answer to a verb of the protocol, unchecked: any program may have answered.
+    def bytes(verb, **arguments) = through_socket { |socket| socket.bytes(verb, **arguments) }
+
+    # Waits until the process ends.  true: it ended normally; false: it was killed, or called exit! or exec(2).  See LiveSocket#wait_for_end.
+    def wait_for_end = through_socket(&:wait_for_end)
 
     # Starts to sample, or changes settings; they are those of RUBY_HEAP_SAMPLE. Returns what #hello says afterwards.
     def start(**settings) = ask("start", **settings)
@@ -107,9 +116,11 @@ module HeapSample
       false
     end
 
+    def ask(verb, **arguments) = through_socket { |socket| socket.ask(verb, **arguments) }
+
     # A process that called exec(2) still has the socket file of the program before; the signal opens a new one.
-    def ask(verb, **arguments)
-      LiveSocket.new(socket, name: name, pid: pid).ask(verb, **arguments)
+    def through_socket
+      yield LiveSocket.new(socket, name: name, pid: pid)
     rescue LiveSocket::Deserted
       raise if pid.nil? || @deserted
 

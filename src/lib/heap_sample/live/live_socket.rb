@@ -23,6 +23,8 @@ module HeapSample
     VERSION = "heap-sample/1"
     HEADER = %r{\A#{VERSION} (?<kind>ok|error) (?<type>[a-z.]+) (?<length>\d{1,10})\n\z}
     HEADER_MOST = 128
+    # What answers the verb wait.
+    BYE = "bye"
     PIECE = 1 << 16
     SENTENCE_MOST = 1000
     # Whoever has not answered by then may be stopped.
@@ -50,13 +52,36 @@ module HeapSample
     end
 
     # The answer: what LiveAnswer.described gives of JSON, or the bytes of a profile. Raises Refused.
-    def ask(verb, **arguments)
+    def ask(verb, **arguments) = read(verb, bytes(verb, **arguments))
+
+    # The bytes of the answer, unchecked. Raises Refused.
+    def bytes(verb, **arguments) = asking(verb, arguments) { |socket| receive(socket) }
+
+    # call-seq:
+    #   wait_for_end -> true or false
+    #
+    # Waits until the process ends.  true: it ended normally, and said so.  false: it said nothing: it was killed, or called exit! or
+    # exec(2), or has closed the connection.  Raises Refused where it does not answer, as when 16 clients wait already.
+    def wait_for_end
+      asking("wait", {}) do |socket|
+        socket.wait_readable
+        @until = now + @seconds
+        receive(socket) == BYE
+      rescue Errno::ECONNRESET, EOFError
+        false
+      end
+    end
+
+    private
+
+    # The block gets a socket on which the line has been sent.
+    def asking(verb, arguments)
       @seconds, @most = LiveAnswer.limits(verb, arguments)
       @until = now + @seconds
       connect(socket = Socket.new(:UNIX, :STREAM))
       check_owner(socket)
       send_line(socket, self.class.line(verb, arguments))
-      read(verb, receive(socket))
+      yield socket
     rescue Errno::ECONNREFUSED, Errno::ENOENT
       refuse("no process listens at #{path} any more", Deserted)
     rescue Errno::EACCES
@@ -70,8 +95,6 @@ module HeapSample
     ensure
       socket&.close
     end
-
-    private
 
     def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
     def left = @until - now

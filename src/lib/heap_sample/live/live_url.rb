@@ -3,19 +3,18 @@
 require "stringio"
 
 module HeapSample
-  # A profile over HTTP: of a Ruby with <tt>http=</tt>, of a Go program, of whatever serves pprof.
+  # A profile over HTTP: from <tt>heapsample agent</tt>, from a Go program, from any server of pprof.
   #
-  #   HeapSample::LiveURL.new("http://127.0.0.1:6060").profile.top.to_s
+  #   HeapSample::LiveURL.new("http://127.0.0.1:6060/debug/pprof/heap?pid=4711").profile.top.to_s
   #
   # Where a URL names no page, it is Go's: /debug/pprof/heap.  The variable HEAPSAMPLE_TOKEN_FILE names a file with the
-  # token that the server wants.
+  # token that the server wants, and with the server's host (LiveToken).
   class LiveURL
     Refused = LiveSocket::Refused
     PAGE = "/debug/pprof/heap"
     # URLs that name the server, or its index.
     INDEX = %r{\A(?:/|/debug/pprof/?)?\z}
     TOKEN_FILE = "HEAPSAMPLE_TOKEN_FILE"
-    LOOPBACK = /\A(?:localhost|127(?:\.\d{1,3}){3}|::1)\z/
     REDIRECTS = 3
     OPENS_WITHIN = 5
 
@@ -42,8 +41,9 @@ module HeapSample
       raise Refused, "#{url}: not a valid URL; write http://HOST:PORT, or https://…"
     end
 
-    # A profile of now; with +gc+ a full GC comes first, with +why+ it says who keeps what, where the server can.
-    def profile(gc: false, why: false)
+    # A profile of now; with +gc+ a full GC comes first, with +why+ it shows what retains memory, where the server can.  The
+    # server decides what share of the run time these may take: +diagnose+ is not sent.
+    def profile(gc: false, why: false, diagnose: nil) # rubocop:disable Lint/UnusedMethodArgument
       asked = {gc: (1 if gc), why: (1 if why)}.compact
       seconds, most = LiveAnswer.limits("profile", asked)
       Profile.load(StringIO.new(get(page(asked), seconds, most)), name: name)
@@ -51,11 +51,11 @@ module HeapSample
       raise Refused, e.message
     end
 
-    # As LiveProcess#memory, of a Ruby with <tt>http=</tt>; Go's servers have no such page.
+    # As LiveProcess#memory, from <tt>heapsample agent</tt>; Go's servers have no such page.
     def memory
       LiveAnswer.described(get(memory_page, *LiveAnswer.limits("memory")), LiveAnswer::MEMORY)
     rescue LiveAnswer::Damaged
-      raise Refused, "#{name}: the answer is not the memory of a Ruby; name a Ruby with http="
+      raise Refused, "#{name}: the answer is not the memory of a Ruby; use the URL of a heapsample agent"
     end
 
     private
@@ -103,14 +103,15 @@ module HeapSample
 
     # Without TLS the token stays on this machine.
     def authorize(request, uri)
-      raise Refused, "#{name}: the token of #{TOKEN_FILE} is not sent without encryption; use https, or a tunnel to 127.0.0.1" unless uri.scheme == "https" || LOOPBACK.match?(uri.hostname)
+      raise Refused, "#{name}: the token of #{TOKEN_FILE} is not sent without encryption; use https, or a tunnel to 127.0.0.1" unless uri.scheme == "https" || LiveToken::LOOPBACK.match?(uri.hostname)
+      raise Refused, "#{name}: the token of #{TOKEN_FILE} is not for this host; write HOST TOKEN in the file" unless token.for?(uri.hostname)
 
-      request["Authorization"] = "Bearer #{token}"
+      request["Authorization"] = "Bearer #{token.token}"
     end
 
     def token
       path = ENV.fetch(TOKEN_FILE, "")
-      File.read(path).strip unless path.empty?
+      LiveToken.read(path) unless path.empty?
     rescue SystemCallError => e
       raise Refused, "#{TOKEN_FILE}: #{e.message}"
     end

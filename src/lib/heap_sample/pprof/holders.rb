@@ -1,122 +1,58 @@
 # frozen_string_literal: true
 
 module HeapSample
-  # The samples of a file that say who keeps a row: their stacks are references (HeapSample::Edge), their values the last
-  # three types.  They are no rows: whoever sums rows must not see them.  Collects them while rows are read.
+  # What retains the rows of a file: its messages Reference, which are a tree, and Part, which say how much of a row is
+  # reached on a chain of them.  Collects them while rows are read.
   class PprofHolders
-    # Their values, in the order of Holders::Held.
-    TYPES = %w[kept_objects kept_space kept_var].freeze
-    # Kinds of the frame that a stack may begin with, which is no reference: an object, by its class, or memory of the object
-    # before it.
-    OBJECT, BLOCK = "object", "malloc"
-    ENDS = [OBJECT, BLOCK].freeze
-    # Labels: of which row it is, by its place among the samples, from 0; the class of the objects or, of memory, that of the
-    # object which has it; to how many objects each reference leads, one label a reference.
-    ROW, CLASS, LINKED = "row", "class", "linked"
-    KEY, TEXT, NUMBER = 1, 2, 3
-    LABEL = 3
+    # Fields of Reference: the parent's place among the references, from 1, lower than its own; what it is called, of which
+    # kind, the file and line of its code; to how many objects it leads; and whether these are linked to each other by it.
+    PARENT, NAME, KIND, PATH, LINE, OBJECTS, REPEATS = *1..7
+    # Fields of Part: the reference's place; how much; and the class of the objects where it is not the row's.
+    REFERENCE, FIGURES, CLASS = 1, [2, 3, 4].freeze, 5
 
-    # +types+: names of the sample types.
-    def initialize(texts, types, wanted:)
+    def initialize(texts)
       @texts = texts
-      @count = types.size
-      @places = TYPES.map { |name| types.index(name) }
-      @places = nil unless wanted && @places.all?
-      @edges = {}
-      @known = {}
-      @taken = []
+      @parents, @edges, @linked = [0], [nil], [nil]
+      @held = []
     end
 
-    # Is a location a reference?  It has a system name, and no address.
-    def edge?(id, lines)
-      return false unless @places && lines.size == 1
+    # Takes a message Reference.
+    def add(message)
+      fields = numbers(message, REPEATS)
+      raise Protobuf::Malformed, "a reference has no parent" if fields[PARENT] >= @parents.size
 
-      name, path, _, line, address, system = lines.first
-      return false if address > 0 || system.nil? || system.zero?
-
-      @edges[id] = Edge.new(@texts[name], @texts[system], @texts[path], line)
-      true
+      @parents << fields[PARENT]
+      @linked << fields[OBJECTS]
+      @edges << Edge.new(text(fields[NAME]), text(fields[KIND]), text(fields[PATH]), fields[LINE].clamp(0, PprofReader::LINE_MAX),
+                         repeats: fields[REPEATS].zero? ? 1 : fields[OBJECTS])
     end
 
-    # Takes a sample if it is one of them: packed location ids, packed values, labels.
-    def take(list, packed, labels)
-      return false unless @places
+    # Takes a message Part, of a row.
+    def take(row, message)
+      fields = numbers(message, CLASS)
+      raise Protobuf::Malformed, "a part of a row has no reference" unless fields[REFERENCE].between?(1, @parents.size - 1)
 
-      values = @known.fetch(packed) { @known[packed] = values(packed) } or return false
-      @taken << [list, values, labels]
-      true
+      class_name = fields[CLASS].zero? ? row[Columns::CLASS] : fields[CLASS]
+      @held << Holders::Held.new(row, fields[REFERENCE], text(class_name), *fields.values_at(*FIGURES))
     end
 
-    # Holders of +rows+, all rows of the file in its order; nil if it does not tell any.
-    def holders(rows)
-      return if @taken.empty?
+    # How many parts were taken.
+    def size = @held.size
 
-      @parents, @numbers, @linked, @nodes = [0], [nil], [nil], {}
-      held = @taken.map do |list, values, labels|
-        number, class_name, linked = read_labels(labels)
-        row = rows[number || rows.size] or raise Protobuf::Malformed, "a holder belongs to no row"
-        Holders::Held.new(row, node(list, linked), class_name || @texts[row[Columns::CLASS]], *values)
-      end
-      Holders.new(@parents, @numbers, held, @linked)
-    end
+    # nil if there are none.
+    def holders = (Holders.new(@parents, @edges, @held, @linked) if @held.any?)
 
     private
 
-    # nil of a row's.
-    def values(packed)
-      values = Protobuf.packed(packed, 0, packed.bytesize, @count)
-      return unless values.size == @count        # whoever reads rows says so
+    # By field, up to +last+.
+    def numbers(message, last)
+      fields = Array.new(last + 1, 0)
+      message.each_field { |number, value, to| fields[number] = value if !to && number <= last }
+      raise Protobuf::Malformed, "a value is negative" if fields.max >= 1 << 63
 
-      found = values.values_at(*@places)
-      raise Protobuf::Malformed, "a value is negative" if found.max >= 1 << 63
-
-      found if found.any?(&:positive?)
+      fields
     end
 
-    # The row's number, the class, and what each reference leads to, the last one first.
-    def read_labels(labels)
-      number = class_name = nil
-      linked = []
-      Protobuf.new(labels).each_field do |field, from, to|
-        next unless field == LABEL && to
-
-        key, text, value = read_label(labels.byteslice(from, to - from))
-        number = value if key == ROW
-        linked << value if key == LINKED
-        class_name = @texts.fetch(text) { raise Protobuf::Malformed, "a string is missing (cut off?)" } if key == CLASS
-      end
-      [number, class_name, linked]
-    end
-
-    def read_label(label)
-      key = text = number = 0
-      Protobuf.new(label).each_field do |field, value, to|
-        next if to
-
-        case field
-        when KEY then key = value
-        when TEXT then text = value
-        when NUMBER then number = value
-        end
-      end
-      [@texts[key], text, number]
-    end
-
-    def node(list, linked)
-      Protobuf.packed(list, 0, list.bytesize).reverse.inject(0) do |parent, id|
-        edge = @edges[id] or raise Protobuf::Malformed, "a frame of a holder is not a reference"
-        next parent if ENDS.include?(edge.kind)
-
-        objects = linked.pop
-        @nodes[[parent, id]] ||= begin
-          raise Protobuf::Malformed, "it has more than #{PprofReader::ENTRIES_MAX} references" if @parents.size > PprofReader::ENTRIES_MAX
-
-          @parents << parent
-          @numbers << edge
-          @linked << objects
-          @parents.size - 1
-        end
-      end
-    end
+    def text(index) = @texts.fetch(index) { raise Protobuf::Malformed, "a string is missing (cut off?)" }
   end
 end

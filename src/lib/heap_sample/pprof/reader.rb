@@ -2,7 +2,7 @@
 
 module HeapSample
   # Reads a saved profile: pprof's profile.proto, packed with gzip or not, with
-  # the sample types, labels and comment that doc/format.md describes.
+  # the fields that doc/format.md describes.
   #
   # A file is not trusted.  What is wrong with it ends in one FormatError that
   # names the file; what it unpacks to is bounded.
@@ -15,28 +15,30 @@ module HeapSample
     # Messages and strings a file may have: small ones cost more memory here
     # than in the file.
     ENTRIES_MAX = 2_000_000
-    # Bytes of a text, and of the one text that has the settings.
+    # Rows of a file of ours, and parts of them: a merged profile has a million rows at most.
+    ROWS_MAX = 1 << 20
+    # Bytes of a text, and of the message that has the settings.
     TEXT_MAX = 1 << 16
     SETTINGS_MAX = 1 << 20
-    # Sample types, comments, lines of a location, frames of a stack, and frames of all different stacks.
+    # Sample types, lines of a location, frames of a stack, and frames of all different stacks.
     FEW_MAX = 1000
     LINES_MAX = 64
-    # Bytes of a sample: its stack, values and labels.
+    # Bytes of a sample's stack, values and labels.
     SAMPLE_MAX = 1 << 17
     # The sampler's longest stack, 4,096 frames of Ruby, and 128 for native frames, the class and "(truncated)".
     STACK_MAX = 4096 + 128
     FRAMES_MAX = 1 << 25
     # The longest interval that the sampler has: 1 TiB.
     INTERVAL_MAX = 1 << 40
-    # The newest version of the comment that this library knows.
-    FORMAT_MAX = 3
+    # The format that this library reads (doc/format.md).
+    FORMAT = 1
 
     GZIP_MAGIC = "\x1f\x8b".b.freeze
     # Added to zlib's window bits: gzip's header and checksum, nothing else.
     GZIP_ONLY = 16
     CHUNK = 1 << 18
 
-    # Fields of profile.proto's messages that are read, by number.
+    # Fields of profile.proto's messages that are read, by number; and those that only our files have.
     module Field
       SAMPLE_TYPE = 1
       SAMPLE = 2
@@ -46,17 +48,29 @@ module HeapSample
       STRING = 6
       PERIOD_TYPE = 11
       PERIOD = 12
-      COMMENT = 13
+      META = 1000
+      REFERENCE = 1001
     end
 
-    # What only our own files have.
-    OURS = %w[inuse_samples inuse_var].freeze
+    # Fields of a sample; the last is ours, and the last field of Row is a message.
+    LOCATIONS = 1
+    VALUES = 2
+    LABELS = 3
+    ROW = 1000
+    PART = 30
+
+    # A sample type that files from before the first format have.
+    BEFORE_FORMATS = "inuse_samples"
     # The period of what is sampled by bytes.
     SPACE = "space"
-    # What a column is where a file does not tell it: these follow a sample's values.
+    # What a column is where a file does not have it: these follow a sample's values.
     ABSENT = Columns::ALL.map(&:absent).uniq.freeze
-    # Where the labels of a sample are in its row.
-    LABEL_INDEXES = Columns::LABELS.map(&:index).freeze
+    # Labels of a sample, ours and those of other programs, and where they are in its row.
+    LABEL_COLUMNS = [*Columns::LABELS, *Columns::ALL.select { |column| column.text? && column.field && column.aliases.any? }].freeze
+    LABEL_INDEXES = LABEL_COLUMNS.map(&:index).freeze
+    # Fields of Row: their places in a row; and a row without any.
+    PLACES = Columns::FIELDS_OF_ROW.each_with_object([]) { |column, places| places[column.field] = column.index }.freeze
+    NO_FIELDS = Columns::ALL.map(&:absent).tap { |row| Columns::VARIANCES.each { |at, *| row[at] = nil } }.freeze
 
     # call-seq:
     #   PprofReader.read(path_or_io, limit: DECODED_MAX, name: path) -> Hash
@@ -141,26 +155,23 @@ module HeapSample
       @data = data
       @texts = []
       @spans = Hash.new { |spans, field| spans[field] = [] }
-      @comments = []
-      @long = []
       @inlined = {}
       @frames_left = FRAMES_MAX
     end
 
     def read
       scan
-      read_types
       meta = read_meta
+      read_types
       mappings = read_mappings
       stacks = ListStacks.new(@texts, *read_frames(mappings), mapped_code(mappings))
-      rows = read_rows(stacks, @ours ? Meta.new(meta).interval : read_period)
-      {meta: meta, texts: @texts, stacks: stacks, rows: rows, holders: @kept.holders(rows)}
+      rows = @meta ? read_rows(stacks) : read_foreign_rows(stacks, read_period)
+      {meta: meta, texts: @texts, stacks: stacks, rows: rows, holders: @retained&.holders}
     end
 
     def read_meta_alone # :nodoc:
       scan
-      read_types
-      read_meta
+      read_meta.tap { read_types }
     end
 
     private
@@ -181,7 +192,6 @@ module HeapSample
         end
       end
       raise Protobuf::Malformed, "it has no strings (cut off?)" if @texts.empty?
-      too_long if (@long - @comments).any?
     end
 
     SAMPLE_TAG = Field::SAMPLE << 3 | Protobuf::BYTES
@@ -231,25 +241,22 @@ module HeapSample
       raise Protobuf::Malformed, "it has more than #{ENTRIES_MAX} entries"
     end
 
+    def too_many_rows = raise(Protobuf::Malformed, "it has more than #{ROWS_MAX} rows, or parts of rows")
     def few(list, what) = list.size > FEW_MAX && raise(Protobuf::Malformed, "it has more than #{FEW_MAX} #{what}")
-    def too_long = raise(Protobuf::Malformed, "a text has more than #{TEXT_MAX} bytes")
 
     def note(number, value, to)
       case number
-      when Field::COMMENT
-        few(@comments.concat(to ? Protobuf.packed(@data, value, to, FEW_MAX) : [value]), "comments")
       when Field::STRING then note_text(bytes(value, to), to - value)
       when Field::PERIOD then @period = value unless to
-      when Field::SAMPLE_TYPE, Field::PERIOD_TYPE, Field::SAMPLE, Field::MAPPING, Field::LOCATION, Field::FUNCTION
+      when Field::META then @meta = [bytes(value, to), to]
+      when Field::SAMPLE_TYPE, Field::PERIOD_TYPE, Field::SAMPLE, Field::MAPPING, Field::LOCATION, Field::FUNCTION, Field::REFERENCE
         @spans[number] << bytes(value, to) << to
-        raise Protobuf::Malformed, "a sample has more than #{SAMPLE_MAX} bytes" if number == Field::SAMPLE && to - value > SAMPLE_MAX
       end
     end
 
     def note_text(from, length)
-      @long << @texts.size if length > TEXT_MAX
-      too_long if length > SETTINGS_MAX || @long.size > 1
-      @texts << Printable.utf8(@data.byteslice(from, length).force_encoding(Encoding::UTF_8))
+      @long = true if length > TEXT_MAX
+      @texts << (length > TEXT_MAX ? "" : Printable.utf8(@data.byteslice(from, length).force_encoding(Encoding::UTF_8)))
     end
 
     def bytes(value, to)
@@ -266,9 +273,12 @@ module HeapSample
       index
     end
 
-    # Where in a sample's values each column of a row is, and in ABSENT behind them what no value tells.
+    # Where in a sample's values each column of a row is, and in ABSENT behind them what no value is.
     def read_types
       names = type_names(Field::SAMPLE_TYPE)
+      before_formats if !@meta && names.include?(BEFORE_FORMATS)
+      raise Protobuf::Malformed, "a text has more than #{TEXT_MAX} bytes" if @long
+
       @value_count = names.size
       places = Columns::ALL.map { |column| [column.value, *column.aliases].filter_map { |name| names.index(name) }.first if column.sum? }
       if places.none?
@@ -276,8 +286,10 @@ module HeapSample
       end
 
       @value_of = places.zip(Columns::ALL).map { |place, column| place || @value_count + ABSENT.index(column.absent) }
-      @ours = (OURS - names).empty?
-      @kept = PprofHolders.new(@texts, names, wanted: @ours)
+    end
+
+    def before_formats
+      raise Protobuf::Malformed, "its format is older than #{FORMAT}; take the profile again with this version of the profiler"
     end
 
     def type_names(field)
@@ -303,36 +315,16 @@ module HeapSample
     end
 
     def read_meta
-      return {} unless @ours
+      return {} unless @meta
 
-      text = @comments.map { |index| @texts[reference(index)] }.find { |comment| comment.start_with?("{") }
-      raise Protobuf::Malformed, "the comment with its settings is missing (cut off?)" unless text
+      from, to = @meta
+      raise Protobuf::Malformed, "its settings have more than #{SETTINGS_MAX} bytes" if to - from > SETTINGS_MAX
 
-      check_format(parse_json(text))
-    end
-
-    def parse_json(text)
-      require "json"
-      check_numbers(JSON.parse(text))
-    rescue JSON::ParserError
-      raise Protobuf::Malformed, "the comment with its settings is not JSON"
-    end
-
-    # Only what a program could have counted: 1e999 is infinite, and a number of a thousand digits is endless work.
-    def check_numbers(value)
-      (value.is_a?(Hash) ? value.values : value).each { |one| check_numbers(one) } if value.respond_to?(:each)
-      raise Protobuf::Malformed, "a number in its settings is out of range" if value.is_a?(Numeric) && value.abs >= 1 << 64
-
-      value
-    end
-
-    def check_format(meta)
-      format = meta["format"]
-      bounded_interval(Meta.new(meta).interval)
-      unless format.is_a?(Integer) && format.between?(1, FORMAT_MAX)
-        raise Protobuf::Malformed, "its format is #{format.inspect}; this library reads 1 to #{FORMAT_MAX}"
+      meta = MetaMessage.decode(@data, from, to)
+      unless meta["format"] == FORMAT
+        raise Protobuf::Malformed, "its format is #{meta["format"].inspect}; this library reads #{FORMAT}: update heapsample"
       end
-
+      bounded_interval(Meta.new(meta).interval)
       meta
     end
 
@@ -374,11 +366,10 @@ module HeapSample
       frames_of = Hash.new(0)
       each_message(Field::LOCATION) do |message|
         id, lines = read_location(message, functions, mappings)
-        next if lines.empty? || @kept.edge?(id, lines)     # one without lines and address says as much as one that is not there
+        next if lines.empty?     # one without lines and address says as much as one that is not there
 
         @inlined[id] = lines.size if lines.size > 1
 
-        lines.each { |line| line.slice!(Stacks::FRAME_FIELDS..) }
         first = fields.size / Stacks::FRAME_FIELDS
         lines.each { |line| fields.concat(line) }
         frames_of[id] = lines.size == 1 ? first : Array.new(lines.size) { |index| first + index }
@@ -387,7 +378,7 @@ module HeapSample
     end
 
     # Its id, and the fields of its frames.  What has an address and no source
-    # file is native code: its path is its mapping's.  Behind the fields is the function's system name, where there is one.
+    # file is native code: its path is its mapping's.
     def read_location(message, functions, mappings)
       id = mapping = address = 0
       lines = []
@@ -404,29 +395,28 @@ module HeapSample
           end
         end
       end
-      return [id, lines] if address.zero?
+      return [id, lines] if address.zero? || address.between?(PprofAddresses::START, PprofAddresses::LIMIT)
 
       path = mappings[mapping].path
-      lines << [0, 0, 0, 0, 0] if lines.empty?
+      lines << ([0] * Stacks::FRAME_FIELDS) if lines.empty?
       [id, lines.map { |line| line[1].zero? ? [line[0], path, 0, 0, address] : line }]
     end
 
-    # Function id => label, path and system name.
+    # Function id => label and path.
     def read_functions
-      functions = Hash.new([0, 0, 0])
+      functions = Hash.new([0, 0])
       each_message(Field::FUNCTION) do |message|
-        id = name = path = system = 0
+        id = name = path = 0
         message.each_field do |number, value, to|
           next if to
 
           case number
           when 1 then id = value
           when 2 then name = reference(value)
-          when 3 then system = reference(value)
           when 4 then path = reference(value)
           end
         end
-        functions[id] = [name, path, system]
+        functions[id] = [name, path]
       end
       functions
     end
@@ -441,56 +431,127 @@ module HeapSample
         function = value if number == 1
         line = value if number == 2
       end
-      label, path, system = functions[function]
-      [label, path, @texts[path].start_with?("/") ? path : 0, line.clamp(0, LINE_MAX), 0, system]
+      label, path = functions[function]
+      [label, path, @texts[path].start_with?("/") ? path : 0, line.clamp(0, LINE_MAX), 0]
     end
 
-    # The hot part.  Samples share many of their labels and values, byte for
-    # byte: each kind is decoded once, into the row that others are copies of.
-    def read_rows(stacks, interval)
-      templates = Hash.new { |known, packed| known[packed] = {} }
-      labels = {}
-      @labels = Hash.new { |known, message| known[message] = read_label(message) }
-      interval = nil unless interval && interval > 0 && !missing_estimates.empty?
-      slot_size_label = Columns::LABELS.index { |column| column.name == :slot_size }
+    # Rows of a file of ours.  Many are equal but for their birth, which is their first field: each kind is decoded once, into
+    # the row that others are copies of.
+    def read_rows(stacks)
+      read_references
+      templates = Hash.new { |known, fields| known[fields] = template(fields) }
       rows = []
-      spans = @spans[Field::SAMPLE]
-      index = 0
-      while (from = spans[index])
-        list, packed, rest = split_sample(from, spans[index + 1])
-        index += 2
-        next count_frames(list) if @kept.take(list, packed, rest)
+      each_sample do |list, packed, labels, from, to|
+        raise Protobuf::Malformed, wrong_values(packed.count(LAST_BYTES)) if packed.count(LAST_BYTES) != @value_count
 
-        found = labels[rest] ||= read_labels(rest)
-        slot_size = found[slot_size_label]
-        row = (templates[packed][slot_size] ||= template(packed, slot_size, interval)).dup
-        row[Columns::STACK] = stacks.intern(list) { count_frames(list) }
-        label = 0
-        while (at = LABEL_INDEXES[label])
-          row[at] = found[label]
-          label += 1
+        stack = stacks.intern(list) { count_frames(list) }
+        each_row(from, to) do |start, stop|
+          too_many_rows if rows.size >= ROWS_MAX
+          birth, start = birth_at(start, stop)
+          fields = @data.byteslice(start, stop - start)
+          template, parts = templates[fields]
+          rows << row = labelled(template.dup, stack, labels)
+          row[Columns::BIRTH_GC] = birth
+          too_many_rows if parts.size + @retained.size > ROWS_MAX
+          parts.each { |part| @retained.take(row, Protobuf.new(fields, *part)) }
         end
-        row[Columns::LABEL_SET] = found[label]
+      end
+      rows
+    end
+
+    def read_references
+      @retained = PprofHolders.new(@texts)
+      each_message(Field::REFERENCE) { |message| @retained.add(message) }
+    end
+
+    BIRTH_TAG = Columns::ALL[Columns::BIRTH_GC].field << 3 | Protobuf::VARINT
+
+    # The GC of birth of a row that has one, and where the other fields start.
+    def birth_at(start, stop)
+      return [nil, start] unless start < stop && @data.getbyte(start) == BIRTH_TAG
+
+      cursor = Protobuf.new(@data, start + 1, stop)
+      [positive(cursor.varint), cursor.position]
+    end
+
+    # A row with these fields, and where in them the messages Part are.
+    def template(fields)
+      row = NO_FIELDS.dup
+      parts = []
+      Protobuf.new(fields).each_field do |number, value, to|
+        if to then parts << [value, to] if number == PART
+        elsif (at = PLACES[number]) then row[at] = at == Columns::TYPE ? reference(value) : positive(value)
+        end
+      end
+      Columns::VARIANCES.each { |at, *from| row[at] ||= Columns.variance(*row.values_at(*from)) }
+      [Columns.told_by(row).freeze, parts.freeze]
+    end
+
+    def positive(value) = value < 1 << 63 ? value : raise(Protobuf::Malformed, "a value is negative")
+
+    def labelled(row, stack, labels)
+      row[Columns::STACK] = stack
+      label = 0
+      while (at = OUR_INDEXES[label])
+        row[at] = labels[label]
+        label += 1
+      end
+      row[Columns::LABEL_SET] = labels.last
+      row
+    end
+    OUR_INDEXES = Columns::LABELS.map(&:index).freeze
+
+    ROW_TAG = Protobuf.encode(ROW << 3 | Protobuf::BYTES).freeze
+
+    # The messages between +from+ and +to+.
+    def each_row(from, to)
+      cursor = Protobuf.new(@data, from, to)
+      cursor.each_field { |number, start, stop| yield bytes(start, stop), stop if number == ROW }
+    end
+
+    # The hot part of files of other programs.  Samples share many of their labels and values, byte for byte: each kind is
+    # decoded once, into the row that others are copies of.
+    def read_foreign_rows(stacks, interval)
+      templates = {}
+      interval = nil unless interval && interval > 0 && !missing_estimates.empty?
+      rows = []
+      each_sample do |list, packed, labels, _|
+        row = (templates[packed] ||= foreign_template(packed, interval)).dup
+        row[Columns::STACK] = stacks.intern(list) { count_frames(list) }
+        LABEL_INDEXES.each_with_index { |at, label| row[at] = labels[label] }
+        row[Columns::LABEL_SET] = labels.last
         rows << row
       end
       rows
     end
 
-    def template(packed, slot_size, interval)
+    def foreign_template(packed, interval)
       row = read_values(packed)
-      row[Columns::SLOT_SIZE] = slot_size
       missing_estimates.each { |at| complete_estimate(row, at, interval) if row[at + 1] > 0 } if interval
       row
     end
 
-    LOCATIONS = 1
-    VALUES = 2
-    LABELS = 3
+    # Yields the packed locations, the packed values and the labels of each sample, and where its rows are.
+    def each_sample
+      known = {}
+      @labels = Hash.new { |labels, message| labels[message] = read_label(message) }
+      spans = @spans[Field::SAMPLE]
+      index = 0
+      while (from = spans[index])
+        to = spans[index + 1]
+        list, packed, rest, rows = split_sample(from, to)
+        raise Protobuf::Malformed, "a sample has more than #{SAMPLE_MAX} bytes" if list.bytesize + packed.bytesize + rest.bytesize > SAMPLE_MAX
+
+        yield list, packed, known[rest] ||= read_labels(rest), rows, to
+        index += 2
+      end
+    end
+
     LOCATIONS_TAG, VALUES_TAG, LABELS_TAG = [LOCATIONS, VALUES, LABELS].map { |field| field << 3 | Protobuf::BYTES }
     EMPTY = "".b.freeze
 
     # The packed location ids, the packed values and the labels of a sample, as
-    # binary Strings, which as they are can be a Hash's keys.  Written out for the
+    # binary Strings, which as they are can be a Hash's keys, and where its rows are.  Written out for the
     # usual form: each at its place, with a length of one or two bytes.
     def split_sample(start, to)
       data = @data
@@ -520,10 +581,16 @@ module HeapSample
       end
       packed = data.byteslice(from, length).freeze
       from += length
-      return split_any(start, to) unless from == to || (from < to && data.getbyte(from) == LABELS_TAG)
+      rows = from
+      while rows < to && data.getbyte(rows) == LABELS_TAG
+        return split_any(start, to) if (length = data.getbyte(rows + 1) || to) >= 0x80
+
+        rows += 2 + length
+      end
+      return split_any(start, to) unless rows == to || (rows < to && data.getbyte(rows) == ROW_TAG.getbyte(0))
 
       whole(list)
-      [list, packed, data.byteslice(from, to - from).freeze]
+      [list, packed, data.byteslice(from, rows - from).freeze, rows]
     end
 
     # The same for fields in any order, and for numbers that are not packed.
@@ -540,7 +607,7 @@ module HeapSample
         end
       end
       whole(parts[LOCATIONS])
-      parts.values.each(&:freeze)
+      [*parts.values.each(&:freeze), from]
     end
 
     # Of a stack that was not seen before, after its calls that were inlined are frames.
@@ -560,11 +627,13 @@ module HeapSample
       raise Protobuf::Malformed, "it ends inside a stack" if (list.getbyte(-1) || 0) >= 0x80
     end
 
-    # A row with what its values tell.
+    def wrong_values(count) = "a sample has #{count} values for #{@value_count} types"
+
+    # A row with what its values are.
     def read_values(packed)
       values = Protobuf.packed(packed, 0, packed.bytesize, @value_count)
       unless values.size == @value_count
-        raise Protobuf::Malformed, "a sample has #{values.size} values for #{@value_count} types"
+        raise Protobuf::Malformed, wrong_values(values.size)
       end
       raise Protobuf::Malformed, "a value is negative; for a difference use go tool pprof, or heapsample diff with both profiles" if values.any? && values.max >= 1 << 63
 
@@ -572,14 +641,14 @@ module HeapSample
     end
 
     # Labels by what a file calls them: their place in what #read_labels returns, and the column.
-    LABEL_PLACES = Columns::LABELS.each_with_index.flat_map do |column, place|
-      [column.label, *column.aliases].map { |name| [name, [place, column].freeze] }
+    LABEL_PLACES = LABEL_COLUMNS.each_with_index.flat_map do |column, place|
+      [*column.label, *column.aliases].map { |name| [name, [place, column].freeze] }
     end.to_h.freeze
 
-    # The labels of a sample, in the order of Columns::LABELS, and behind them the text of those that the
+    # The labels of a sample, in the order of LABEL_COLUMNS, and behind them the text of those that the
     # program has set.  Labels are short, so one byte of length is the rule.
     def read_labels(message)
-      found = Columns::LABELS.map(&:absent)
+      found = LABEL_COLUMNS.map(&:absent)
       set = nil
       position = 0
       size = message.bytesize
@@ -623,11 +692,7 @@ module HeapSample
       place, column = LABEL_PLACES[@texts[key]]
       return ([nil, {@texts[key] => @texts[text]}] if key > 0 && text > 0) unless place
 
-      [place, case column.holds
-              when :flag then @texts[text] == column.name.to_s
-              when :text then text
-              else value
-              end]
+      [place, column.flag? ? @texts[text] == column.name.to_s : text]
     end
 
     # Where in a row the estimates are whose samples or variance the file does not give.
@@ -635,12 +700,9 @@ module HeapSample
       @missing_estimates ||= Columns::PARTS.values.select { |at| [at, at + 3].any? { |column| @value_of[column] >= @value_count } }
     end
 
-    # All objects of a row have one size, so one weight if the interval never
-    # changed, and about one if it did.  Rows of other programs are taken to have
-    # one size too, as Go's have.
+    # All objects of a row are taken to have one size, as Go's have, and so one weight.
     def complete_estimate(row, at, interval)
-      size = row[Columns::SLOT_SIZE]
-      size = row[at + 2] / row[at + 1].to_f if size.zero? && !@ours
+      size = row[at + 2] / row[at + 1].to_f
       return if size.zero?
 
       weight = 1 / (1 - Math.exp(-size / interval.to_f))

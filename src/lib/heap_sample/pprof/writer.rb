@@ -6,31 +6,16 @@ module HeapSample
   # Writes a HeapSample::Profile as pprof, byte for byte what the sampler itself
   # would write of it (doc/format.md; src/heap_sampler/profile/encode_pprof.c): samples
   # first, then what they were found to need.  A profile of another program has
-  # no samples, variances or settings; it gets the four sample types that all know.
+  # no rows, references or settings in its file: only what every program's files have.
   #
   #   PprofWriter.new(profile).write(io)
-  #
-  # Who keeps what, if the profile tells, is samples behind the rows: PprofHolders reads them.
   class PprofWriter
-    # Values that every program's files have; ours have them again of slots alone and of malloc alone.
-    BOTH = Columns::VALUES.first(4).freeze
-    SIDES = %w[slots malloc].flat_map { |side| BOTH.map { |column| ["#{side}_#{column.value}", column.unit] } }.freeze
-    # Sample types: type and unit.  SIDES have the places that no column has.
-    TYPES = begin
-      sides = SIDES.each
-      Array.new(Columns::VALUES.size + SIDES.size) do |place|
-        column = Columns::VALUES.find { |one| one.place == place }
-        column ? [column.value, column.unit] : sides.next
-      end
-    end
-    # Values before those of SIDES, and behind them.
-    NEXT, LAST = Columns::VALUES.drop(BOTH.size).partition { |column| column.place < TYPES.index(SIDES.first) }.map(&:freeze)
-    # Labels of the first format, and of later ones.
-    OLD_LABELS, NEW_LABELS = Columns::LABELS.partition { |column| column.since == 1 }.map(&:freeze)
+    # Sample types: type and unit.
+    TYPES = Columns::VALUES.map { |column| [column.value, column.value.end_with?("_space") ? "bytes" : "count"] }.freeze
     # Strings that the sampler writes into every file, in this order.
-    FIXED = ["", "count", "bytes", "bytes2", "space", *OLD_LABELS.map(&:label), *TYPES.map(&:first),
-             *NEW_LABELS.flat_map { |column| column.flag? ? [column.label, column.name.name] : [column.label] }].freeze
-    [SIDES, TYPES].each { |types| Ractor.make_shareable(types) }
+    FIXED = ["", *TYPES.flatten, "space", *Columns::LABELS.flat_map { |column| column.flag? ? [column.label, column.name.name] : [column.label] }].uniq.freeze
+    Ractor.make_shareable(TYPES)
+    VALUE_INDEXES = Columns::VALUES.map(&:index).freeze
     LABEL_INDEXES = Columns::LABELS.map(&:index).freeze
 
     VALUE_MAX = (1 << 63) - 1
@@ -38,24 +23,21 @@ module HeapSample
     # Where the output is handed on.
     BUFFER = 1 << 16
 
-    # Units of PprofHolders::TYPES.
-    HELD_UNITS = %w[count bytes bytes2].freeze
-
     def initialize(profile)
       @profile = profile
       @stacks = profile.stacks
       @own = !profile.meta.empty?
       @holders = profile.holders if @own
-      @no_rows = [0] * HELD_UNITS.size if @holders
-      @holder_count = 0
       @strings = {}
       @locations = {}
       @functions = {}
       @mappings = {}
+      @addresses = PprofAddresses.new
       @location_bytes = "".b
       @function_bytes = "".b
       @lists = {}
       @labels = {}
+      @rows = {}
       @numbers = Hash.new { |known, value| known[value] = Protobuf.encode(value).freeze }
     end
 
@@ -65,35 +47,25 @@ module HeapSample
         out << bytes
         out = io.write(out) && "".b if out.bytesize > BUFFER
       end
-      io.write(out, mappings, @location_bytes, @function_bytes, strings)
+      io.write(out, references, mappings, @location_bytes, @function_bytes, strings)
     end
 
     private
 
+    # Rows that agree in stack and labels are one sample.
     def each_sample
-      @profile.table.each { |row| yield sample(row) }
-      return unless @holders
-
-      string(PprofHolders::ROW)
-      numbers = {}.compare_by_identity
-      @profile.table.each_with_index { |row, index| numbers[row] = index }
-      @holders.each { |held| yield held_sample(held, numbers.fetch(held.row)) }
+      groups = @profile.table.group_by { |row| [row[Columns::STACK], *labels_of(row)] }
+      groups.each_value { |rows| yield message(2, list(rows.first[Columns::STACK]) + message(2, sums(rows)) + labels(rows.first) + rows_message(rows)) }
     end
 
     def head
       FIXED.each { |text| string(text) } if @own
-      out = types.map { |type, unit| message(1, value_type(type, unit)) }.join
-      out << message(3, number(1, RUBY_MAPPING) + number(7, 1) + number(8, 1) + number(9, 1))
+      out = TYPES.map { |type, unit| message(1, value_type(type, unit)) }.join
+      out << message(3, number(1, RUBY_MAPPING) + number(2, PprofAddresses::START) + number(3, PprofAddresses::LIMIT) + number(7, 1) + number(8, 1) + number(9, 1))
       info = @profile.info
       out << number(9, nanoseconds("started_ns")) << number(10, [nanoseconds("taken_ns") - nanoseconds("started_ns"), 0].max)
       out << message(11, value_type("space", "bytes")) << number(12, info.interval || 0) << number(14, string("inuse_space"))
-      @own ? out << number(13, string(JSON.generate(@profile.meta))) : out
-    end
-
-    def types
-      return TYPES.first(BOTH.size) unless @own
-
-      @holders ? TYPES + PprofHolders::TYPES.zip(HELD_UNITS) : TYPES
+      @own ? out << message(PprofReader::Field::META, MetaMessage.encode(@profile.meta)) : out
     end
 
     def nanoseconds(field)
@@ -105,9 +77,8 @@ module HeapSample
       number(1, string(type)) + number(2, string(unit))
     end
 
-    def sample(row)
-      list = @lists[row[Columns::STACK]] ||= message(1, location_ids(row[Columns::STACK]).map { |id| @numbers[id] }.join)
-      message(2, list + message(2, values(row).map { |value| @numbers[value] }.join) + labels(row))
+    def list(handle)
+      @lists[handle] ||= message(1, location_ids(handle).map { |id| @numbers[id] }.join)
     end
 
     def location_ids(handle)
@@ -115,63 +86,76 @@ module HeapSample
       ids.empty? ? [no_stack] : ids.map { |id| location(id) }
     end
 
-    def values(row)
-      both = rounded(row, BOTH)
-      return both unless @own
-
-      none = [0] * BOTH.size
-      both.dup.concat(rounded(row, NEXT), row[Columns::MALLOC] ? none + both : both + none, rounded(row, LAST), @no_rows || [])
+    def sums(rows)
+      VALUE_INDEXES.map { |index| @numbers[[rows.sum { |row| whole(row[index]) }, VALUE_MAX].min] }.join
     end
 
-    # Its stack is references, its values are the last; its labels are class, type and kind, and which row it is of.
-    def held_sample(held, number)
-      list = message(1, held_locations(held).map { |id| @numbers[id] }.join)
-      values = [0] * TYPES.size + [held.objects, held.space, held.variance].map { |value| whole(value) }
-      message(2, list + message(2, values.map { |value| @numbers[value] }.join) + held_labels(held) + label(PprofHolders::ROW, nil, number, "count"))
+    def rows_message(rows)
+      return "".b unless @own
+
+      parts = parts_of_rows
+      rows.map { |row| message(PprofReader::ROW, birth(row) + fields(row) + parts.fetch(row, "")) }.join
     end
 
-    def held_labels(held)
-      text_label(PprofHolders::CLASS, held.class_name) + HELD_LABELS.map { |column| label_of(column, held.row[column.index]) }.join + set_labels(held.row[Columns::LABEL_SET])
+    # One of 0 is there, too.
+    def birth(row)
+      birth = row[Columns::BIRTH_GC]
+      birth ? @numbers[BIRTH.field << 3] + @numbers[birth.clamp(0, VALUE_MAX)] : "".b
     end
 
-    HELD_LABELS = Columns::LABELS.select { |column| %i[type malloc].include?(column.name) }.freeze
+    def fields(row)
+      values = row.values_at(*FIELD_INDEXES)
+      @rows[values] ||= FIELDS.zip(values).map { |column, value| field(column, value, row) }.join
+    end
 
-    # From the object up to the root. What was not reached has no object to tell of.
-    def held_locations(held)
-      node = held.node
-      ids = @holders.parent(node).zero? ? [] : [end_location(held)]
-      until node.zero?
-        ids << edge_location(node)
-        node = @holders.parent(node)
+    # Nothing of what a reader takes for granted.
+    def field(column, value, row)
+      value = column.text? ? text_index(value) : whole(value)
+      taken = if (from = VARIANCES[column.index]) then Columns.variance(*row.values_at(*from).map { |one| whole(one) })
+              elsif column.absent.is_a?(Symbol) then whole(row[Columns::COPIES.fetch(column.index)])
+              else column.absent
+              end
+      (value - taken).abs <= (from ? value / VARIANCE_EXACT : 0) ? "" : @numbers[column.field << 3] + @numbers[value]
+    end
+
+    VARIANCES = Columns::VARIANCES.to_h { |at, *from| [at, from.freeze] }.freeze
+    # A variance that follows from the other figures to within this part of it is not written.
+    VARIANCE_EXACT = 1000
+    private_constant :VARIANCES, :VARIANCE_EXACT
+
+    BIRTH = Columns::FIELDS_OF_ROW.first
+    FIELDS = Columns::FIELDS_OF_ROW.drop(1).freeze
+    FIELD_INDEXES = FIELDS.map(&:index).freeze
+    private_constant :BIRTH, :FIELDS, :FIELD_INDEXES
+
+    def text_index(reference)
+      text = @profile.text(reference)
+      text.empty? ? 0 : string(text)
+    end
+
+    # By row: what is reached on each chain of references.
+    def parts_of_rows
+      @parts_of_rows ||= (@holders || []).each_with_object({}.compare_by_identity) do |held, parts|
+        (parts[held.row] ||= "".b) << message(PprofReader::PART, part(held))
       end
-      ids
     end
 
-    def end_location(held)
-      malloc = held.row[Columns::MALLOC]
-      name = malloc ? ClassMix::MALLOC : held.class_name
-      (@ends ||= {})[[held.node, malloc]] ||= holder_location(name.empty? ? NO_CLASS : name, malloc ? PprofHolders::BLOCK : PprofHolders::OBJECT, "", 0)
+    def part(held)
+      class_name = held.class_name == @profile.text(held.row[Columns::CLASS]) ? 0 : string(held.class_name)
+      [held.node, whole(held.objects), whole(held.space), whole(held.variance), class_name].each_with_index.map { |value, index| number(index + 1, value) }.join
     end
 
     # One for each node.
-    def edge_location(node)
-      edge = @holders.edge(node)
-      (@edges ||= {})[node] ||= holder_location(edge.to_s, edge.kind, edge.path, edge.line)
-    end
+    def references
+      return "" unless @holders
 
-    # Its number, which its function has too, is past those of frames.
-    def holder_location(name, kind, path, line)
-      id = @stacks.frame_count + 1 + (@holder_count += 1)
-      add_function(id, string(name), string(kind), path.empty? ? 0 : string(path))
-      add_location(id, RUBY_MAPPING, 0, id, line)
-      id
-    end
-
-    NO_CLASS = "(object)"
-    private_constant :NO_CLASS, :HELD_LABELS
-
-    def rounded(row, columns)
-      columns.map { |column| whole(row[column.index]) }
+      (1...@holders.size).map do |node|
+        edge = @holders.edge(node)
+        repeats = edge.repeats > 1 && @holders.parent(node) > 0
+        fields = [@holders.parent(node), string(edge.name), string(edge.kind), edge.path.empty? ? 0 : string(edge.path), edge.line,
+                  (repeats ? edge.repeats : @holders.linked(node) || 0), repeats ? 1 : 0]
+        message(PprofReader::Field::REFERENCE, fields.each_with_index.map { |value, index| number(index + 1, value) }.join)
+      end.join
     end
 
     def whole(value)
@@ -180,34 +164,23 @@ module HeapSample
       VALUE_MAX
     end
 
+    # What a sample's labels follow from, as texts.
+    def labels_of(row)
+      row.values_at(*LABEL_INDEXES, Columns::LABEL_SET).map { |value| value.is_a?(Integer) ? @profile.text(value) : value }
+    end
+
     def labels(row)
-      values = row.values_at(*LABEL_INDEXES, Columns::LABEL_SET)
-      @labels[values] ||= Columns::LABELS.each_with_index.map { |column, place| label_of(column, values[place]) }.join + set_labels(values.last)
+      values = labels_of(row)
+      @labels[values] ||= Columns::LABELS.zip(values).map { |column, value| label_of(column, value) }.join +
+                          Labels.parse(values.last).map { |name, value| label(name, value) }.join
     end
 
-    # What the program has set.
-    def set_labels(reference)
-      Labels.parse(@profile.text(reference)).map { |name, value| label(name, string(value)) }.join
-    end
-
-    # Nothing of what a reader takes for granted.
     def label_of(column, value)
-      case column.holds
-      when :text then text_label(column.label, value)
-      when :flag then value ? label(column.label, string(column.name.to_s)) : ""
-      else value == column.absent ? "" : label(column.label, nil, value.clamp(0, VALUE_MAX), column.unit)
-      end
+      value = value ? column.name.name : "" if column.flag?
+      value.empty? ? "" : label(column.label, value)
     end
 
-    def text_label(key, reference)
-      text = @profile.text(reference)
-      text.empty? ? "" : label(key, string(text))
-    end
-
-    # The unit is what makes a label of 0 one.
-    def label(key, text, number = 0, unit = nil)
-      message(3, number(1, string(key)) + number(2, text || 0) + number(3, number) + (unit ? number(4, string(unit)) : ""))
-    end
+    def label(key, text) = message(3, number(1, string(key)) + number(2, string(text)))
 
     def location(frame)
       @locations[frame] ||= begin
@@ -217,7 +190,9 @@ module HeapSample
         if address > 0
           native_location(id, label, path, address)
         else
-          add_location(id, RUBY_MAPPING, 0, function(label, absolute_path.empty? ? path : absolute_path), line)
+          path = absolute_path unless absolute_path.empty?
+          label = Stacks::NO_LABEL if label.empty?
+          add_location(id, RUBY_MAPPING, @addresses.take(label, path, line), function(label, path), line)
         end
         id
       end
@@ -228,7 +203,7 @@ module HeapSample
       @no_stack ||= begin
         id = @stacks.frame_count + 1
         add_function(id, string(Stacks::NO_STACK), 0, 0)
-        add_location(id, RUBY_MAPPING, 0, id, 0)
+        add_location(id, RUBY_MAPPING, @addresses.take(Stacks::NO_STACK, "", 0), id, 0)
         id
       end
     end

@@ -9,29 +9,24 @@ module HeapSample
     # :stack, a handle; :text, an index into Profile#texts or a String; :number; :flag, whose label
     # has the column's name as its text where it is true; or :sum, an estimate or a part of one.
     attr_reader :holds
-    # "count", "bytes" or "bytes2"; nil of what has none.
-    attr_reader :unit
-    # What a file calls it: as a label of a sample, or as one of its values; at which place among
-    # these; and the first format that has the label.
-    attr_reader :label, :value, :place, :since
-    # What other programs' files call it.
+    # What a file calls it: as a label of a sample; as one of its values; and its field in the message Row.
+    attr_reader :label, :value, :field
+    # What other programs' files call it: its value, or its label.
     attr_reader :aliases
     # What a merge does with it: :same, rows are added where it agrees; :add; :age, it is moved to the
     # time of the last profile; :drop, it means nothing beyond its process.
     attr_reader :merge
-    # What it is where nothing tells it.
+    # What it is where no file has it.
     attr_reader :absent
 
-    def initialize(name, index, holds, merge:, unit: nil, label: nil, value: nil, place: nil, since: 1, aliases: [], group: false, absent: 0)
+    def initialize(name, index, holds, merge:, label: nil, value: nil, field: nil, aliases: [], group: false, absent: 0)
       @name = name
       @index = index
       @holds = holds
       @merge = merge
-      @unit = unit
       @label = label
       @value = value
-      @place = place
-      @since = since
+      @field = field
       @aliases = aliases
       @group = group
       @absent = absent

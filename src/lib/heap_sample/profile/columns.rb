@@ -20,57 +20,55 @@ module HeapSample
         @all << HeapSample::Column.new(name, @all.size, holds, **options)
       end
 
-      # +places+: those of the four columns among a file's values; nil of what no file tells.
-      def estimate(part, places, **aliases)
-        values = [["samples", "count", "samples"], ["objects", "count", "objects"], ["space", "bytes", "space"], ["variance", "bytes2", "var"]]
-        values.zip(places) do |(field, unit, type), place|
-          column(:"#{part}_#{field}", :sum, merge: :add, unit: unit, value: ("#{part}_#{type}" if place), place: place,
-                                            aliases: aliases.fetch(field.to_sym, []))
+      # +field+: of the first of the four; +values+: what they are among a file's values.
+      def estimate(part, field, values: {}, aliases: {})
+        %i[samples objects space variance].each_with_index do |name, place|
+          column(:"#{part}_#{name}", :sum, merge: :add, field: field + place, value: values[name], aliases: aliases.fetch(name, []))
         end
       end
     end
 
     # What tells rows apart.
     column :stack, :stack, merge: :same
-    column :class, :text, merge: :same, group: true, label: "class", place: 0, aliases: ["allocation class"]
-    column :type, :text, merge: :same, group: true, label: "type", place: 1, aliases: ["ruby vm type"]
+    column :class, :text, merge: :same, group: true, label: "class", aliases: ["allocation class"]
+    column :type, :text, merge: :same, group: true, field: 3, aliases: ["ruby vm type"]
     # Bytes; 0 of malloc.
-    column :slot_size, :number, merge: :same, label: "slot_size", unit: "bytes", place: 4
+    column :slot_size, :number, merge: :same, field: 4
     # Serial of the thread that allocated; 0 of several.
-    column :thread, :number, merge: :drop, label: "thread", unit: "count", place: 6
+    column :thread, :number, merge: :drop, field: 2
     # The GC count when the objects were born; nil if the row has totals only.
-    column :birth_gc, :number, merge: :age, label: "gc_birth", unit: "count", place: 5, absent: nil
+    column :birth_gc, :number, merge: :age, field: 1, absent: nil
 
     # Objects that the last completed mark found alive; blocks that are allocated now.
-    estimate :inuse, [4, 2, 3, 6], objects: %w[heap-live-samples inuse-objects objects],
-                                   space: %w[heap-live-size heap-space inuse-space space]
+    estimate :inuse, 5, values: {objects: "inuse_objects", space: "inuse_space"},
+                        aliases: {objects: %w[heap-live-samples inuse-objects objects], space: %w[heap-live-size heap-space inuse-space space]}
     # Objects born since that mark.
-    estimate :young, [nil, 8, 9, nil]
+    estimate :young, 9
     # Everything born since sampling started.
-    estimate :alloc, [5, 0, 1, 7], objects: %w[alloc-samples], space: %w[alloc-space]
+    estimate :alloc, 13, values: {objects: "alloc_objects", space: "alloc_space"}, aliases: {objects: %w[alloc-samples], space: %w[alloc-space]}
     # Of these, what was found dead, or freed.
-    estimate :dead, [23, 10, 11, 24]
+    estimate :dead, 17
     # GCs survived by the dead, summed over objects.
-    column :dead_gcs, :sum, merge: :add, unit: "count", value: "dead_gcs", place: 12
+    column :dead_gcs, :sum, merge: :add, field: 21
 
     # Base name of the file whose code called malloc; "" if it is not known, or the row is of slots.
-    column :library, :text, merge: :same, group: true, label: "library", place: 3, since: 2
+    column :library, :text, merge: :same, group: true, label: "library"
     # Is the row of memory that malloc gave, not of slots?
-    column :malloc, :flag, merge: :same, label: "kind", place: 2, since: 2, absent: false
+    column :malloc, :flag, merge: :same, label: "kind", absent: false
     # Bytes of the slots in use with what their objects hold outside; 0 unless asked for.
-    column :memsize, :sum, merge: :add, unit: "bytes", value: "inuse_memsize", place: 21
-    # Bytes of what is in use that the kernel has in memory; where a file does not tell, all of it.
-    column :resident, :sum, merge: :add, unit: "bytes", value: "inuse_resident", place: 22, absent: :inuse_space
+    column :memsize, :sum, merge: :add, field: 22
+    # Bytes of what is in use that the kernel has in memory; where a file does not have it, all of it.
+    column :resident, :sum, merge: :add, field: 23, absent: :inuse_space
     # Free bytes of heap pages, in equal parts to the objects in use on each: their sum, its variance, and
     # that part of it which objects hold that GC.compact must not move.
-    column :holds_free, :sum, merge: :add, unit: "bytes", value: "holds_free", place: 25
-    column :holds_free_variance, :sum, merge: :add, unit: "bytes2", value: "holds_free_var", place: 26
-    column :holds_free_pinned, :sum, merge: :add, unit: "bytes", value: "holds_free_pinned", place: 27
+    column :holds_free, :sum, merge: :add, field: 24
+    column :holds_free_variance, :sum, merge: :add, field: 25
+    column :holds_free_pinned, :sum, merge: :add, field: 26
     # Of a forked process: bytes of the slots in use on memory that it had from its parent and shares with
     # nobody any more, their variance, and that part of them which was born since the fork.
-    column :unshared, :sum, merge: :add, unit: "bytes", value: "unshared", place: 28
-    column :unshared_variance, :sum, merge: :add, unit: "bytes2", value: "unshared_var", place: 29
-    column :unshared_born, :sum, merge: :add, unit: "bytes", value: "unshared_born", place: 30
+    column :unshared, :sum, merge: :add, field: 27
+    column :unshared_variance, :sum, merge: :add, field: 28
+    column :unshared_born, :sum, merge: :add, field: 29
 
     # Labels, as one text (HeapSample::Labels).  A file has a label for each.
     column :label_set, :text, merge: :same
@@ -87,13 +85,25 @@ module HeapSample
     FIELDS = %i[samples objects space variance].freeze
     INUSE, YOUNG, ALLOC, DEAD = PARTS.values
 
-    # Columns that a file has as labels, and as values: in the order of their places.
-    LABELS = ALL.select(&:label).sort_by(&:place).freeze
-    VALUES = ALL.select(&:value).sort_by(&:place).freeze
+    # Columns that a file has as labels of a sample, in its order; as values of a sample; and in the message Row, by field.
+    LABELS = %i[class malloc library].map { |name| ALL.find { |column| column.name == name } }.freeze
+    VALUES = %w[alloc_objects alloc_space inuse_objects inuse_space].map { |name| ALL.find { |column| column.value == name } }.freeze
+    FIELDS_OF_ROW = ALL.select(&:field).sort_by(&:field).freeze
     TEXTS = ALL.select(&:text?).freeze
     SUMS = ALL.select(&:sum?).freeze
     # Columns that rows may be grouped and filtered by, by name.
     GROUPS = ALL.select(&:group?).to_h { |column| [column.name, column] }.freeze
+
+    # Variances, and the samples, objects and bytes that they follow from where all samples have one weight: see Columns.variance.
+    VARIANCES = [INUSE, YOUNG, ALLOC, DEAD].map { |at| [at + 3, at, at + 1, at + 2].freeze }
+                                           .push([HOLDS_FREE_VARIANCE, INUSE, INUSE + 1, HOLDS_FREE].freeze, [UNSHARED_VARIANCE, INUSE, INUSE + 1, UNSHARED].freeze).freeze
+
+    # The variance of +space+ if all samples have the same weight, as most rows have: a file has only those that are another.
+    def self.variance(samples, objects, space) # :nodoc:
+      return 0 if samples.zero? || objects <= samples
+
+      (space.to_f * space * (objects / samples.to_f - 1) / objects).round
+    end
 
     # Columns that are another's where nothing tells them.
     COPIES = ALL.select { |column| column.absent.is_a?(Symbol) }.to_h { |column| [column.index, ALL.index { |other| other.name == column.absent }] }.freeze

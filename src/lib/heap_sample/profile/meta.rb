@@ -5,7 +5,6 @@ module HeapSample
   # Everything is nil if the profile does not say it or says nonsense.
   class Meta
     NS_PER_S = 1_000_000_000r
-    MALLOC_BIRTHS_FROM = 3
     MALLOC_STATES = %w[on standby off missing].freeze
 
     # The Hash itself, as in the file.
@@ -62,10 +61,10 @@ module HeapSample
     def gc_minor = number("gc", "minor")
     # Major GCs so far.
     def gc_major = number("gc", "major")
-    # When GCs began: GCTimes.  nil in files of older versions, and of merged profiles.
+    # When GCs began: GCTimes.  nil of merged profiles.
     def gc_times = GCTimes.of(at("gc", "times"))
-    # The major GCs that <tt>gc=</tt> asked for: AskedGCs.  nil if none is ever asked for.
-    def gc_asked = AskedGCs.of(at("gc", "asked"))
+    # The GCs and heap walks that were forced on the process: ForcedWork.  nil of merged profiles.
+    def forced = ForcedWork.of(at("forced"))
     # When the last major GC ended to mark, a Time.
     def last_major = time("gc", "last_major_ns")
     # Its GC count: what was born at it or later no major GC has looked at.
@@ -88,7 +87,7 @@ module HeapSample
     # Memory of the sampler itself.
     def own_bytes = number("own_bytes")
 
-    # "on", "standby", "off" or "missing"; nil in files of format 1.
+    # "on", "standby", "off" or "missing".
     def malloc_state = at("malloc", "state").then { |text| text if MALLOC_STATES.include?(text) }
     # Mean bytes between two samples of malloc.
     def malloc_interval = number("malloc", "interval")
@@ -102,10 +101,6 @@ module HeapSample
     def malloc_weights = malloc_thinnings || [malloc_interval, malloc_interval_changes] # :nodoc:
     # Is the interval of malloc what a budget pays for?
     def malloc_interval_auto? = at("malloc", "interval_auto") == true
-    # Do rows of malloc have births and deaths?  They have since format 3.
-    def malloc_births? = format.to_i >= MALLOC_BIRTHS_FROM
-    # Do they tell what was allocated in all?
-    def malloc_alloc_known? = malloc_births? || at("malloc", "alloc_known") == true
     # Which malloc the process has, and why it is not sampled: Strings.
     def malloc_allocator = text("malloc", "allocator")
     # Why malloc is not sampled; nil if nothing is missing.

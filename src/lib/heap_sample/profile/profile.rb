@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 module HeapSample
-  # What one snapshot found: rows of estimates by stack, class, type, slot size,
-  # thread and birth.  A row is of heap slots, or of memory that malloc gave.
+  # What one snapshot found: rows of estimates by stack, class, type, slot size
+  # and birth.  A row is of heap slots, or of memory that malloc gave.
   #
   #   profile = HeapSample::Profile.load("heap-4711.pb.gz")
   #   puts profile.report

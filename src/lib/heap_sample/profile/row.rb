@@ -2,9 +2,8 @@
 
 module HeapSample
   # Samples that agree in all but their number: one stack, class, type, slot
-  # size, thread, GC of birth and labels.  One of malloc'd memory has class and type
-  # "(malloc)", slot size 0, and no young; in files of format 2 and 1 neither
-  # birth nor dead.
+  # size, GC of birth and labels.  One of malloc'd memory has class and type
+  # "(malloc)", slot size 0, and no young.
   #
   # It answers each column by name, a text as a String: #type, #slot_size, #thread, #birth_gc,
   # #dead_gcs, #library, #memsize, #resident; Columns says what they are.  It takes part in pattern
@@ -99,8 +98,7 @@ module HeapSample
     # Objects born since that mark.
     def young = estimate(Columns::YOUNG)
 
-    # Everything born since sampling started.  In files of format 2 only the number
-    # of samples is known of malloc, as a rule; see Meta#malloc_alloc_known?.
+    # Everything born since sampling started.
     def alloc = estimate(Columns::ALLOC)
 
     # Of these, what was found dead, or freed.
@@ -109,7 +107,7 @@ module HeapSample
     # Equal for rows of the same objects in profiles of one session, which share
     # +interner+: see Stacks#identity.
     def identity(interner) # :nodoc:
-      [profile.stacks.identity(columns[Columns::STACK], interner), class_name, type, slot_size, thread, birth_gc, text(Columns::LABEL_SET)]
+      [profile.stacks.identity(columns[Columns::STACK], interner), class_name, type, slot_size, birth_gc, text(Columns::LABEL_SET)]
     end
 
     # call-seq:

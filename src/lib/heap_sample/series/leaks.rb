@@ -4,32 +4,31 @@ module HeapSample
   # Which rows of a series grow all along, and are not collected?
   #
   # This is a view of the diagnosis (ProcessDiagnosis), which judges the process and its lines: it shows all rows that grew, by
-  # line or grouped otherwise, and says of each what the diagnosis says of its lines.  A row is called a leak if the process
-  # leaks, and half of what came to stay in the row, at least, came by lines that grow as a leak does.  Where it is not settled
-  # whether the process leaks, such a row is not settled.  Where the process does not leak, no row does: what grows all the same
-  # takes the place of something else, or is little.
+  # line or grouped otherwise.  A row has the grade of the process if at least half of what the row retains was allocated by
+  # lines that grow as a leak does: it is a leak if the process leaks, and its grade is :unknown if that of the process is.  All
+  # other rows have the grade :none: what grows in them takes the place of other memory, or is little.
   #
-  # All figures are of what is settled (Settled): what major GCs left alive, of slots and of malloc'd memory that is resident.
+  # All figures are of Survivors: what major GCs left alive, of slots and of malloc memory that is resident.
   class Leaks
     TOP = Top::ROWS
     # Of what came to stay in a row, so much has to come by lines that leak.
     SHARE_LEAST = 0.5
-    # So many samples a line is expected to have that has enough to be clear, 19 times in 20 (Poisson's distribution).
-    SAMPLES_TO_SEE = 33
 
     TEXT = LeaksText
 
-    # A row: its key (a Place, a name, or frames), SettledGroup and Course; +verdict+ is :leak, :unsettled (it grows like one,
-    # and is not settled yet), :slowing, :unsteady (it grew, but not all along), :beside (it grows all along, but is little, or
-    # takes the place of something else) or :none; +hours+ that were judged.
-    Candidate = Struct.new(:key, :group, :course, :verdict, :hours) do
+    # A row: its key (a Place, a name, or frames), SurvivorGroup and Course; +grade+ is one of ProcessDiagnosis::GRADES;
+    # +pattern+ is how it grew: :steady, :slowing, :uneven (in steps, or up and down), or nil if it did not grow; +hours+ that were
+    # judged.
+    Candidate = Struct.new(:key, :group, :course, :grade, :pattern, :hours) do
+      # Is it a leak?
+      def leak? = ProcessDiagnosis::LEAK_GRADES.include?(grade)
       # Bytes an hour, and the 95% interval.
       def slope = space / hours
       # The 95% interval of #slope, by sampling alone.
       def slope_interval = course.interval.map { |bytes| bytes / hours }
       # Bytes that came to stay.
       def space = course.grew
-      # Bytes that are settled now.
+      # Bytes that survive now.
       def now = group.spaces.last
       # Samples behind it, and whether they are too few to rely on.
       def samples = group.samples
@@ -40,7 +39,7 @@ module HeapSample
       def classes = group.classes.sort_by { |name, space| [-space, name] }
 
       def inspect
-        "#<#{self.class} #{verdict} #{Layout.new.place(Leaks.place(key))} #{Layout.new.bytes(slope, sign: true)}/h>"
+        "#<#{self.class} #{grade} #{Layout.new.place(Leaks.place(key))} #{Layout.new.bytes(slope, sign: true)}/h>"
       end
     end
 
@@ -54,8 +53,8 @@ module HeapSample
     attr_reader :others
     # What judges: the ProcessDiagnosis of the whole process.
     attr_reader :diagnosis
-    # Settled, by what rows are grouped; nil if nothing can be said.
-    attr_reader :settled
+    # Survivors, by what rows are grouped; nil if nothing can be said.
+    attr_reader :survivors
 
     include Analysis
     include Enumerable
@@ -94,32 +93,30 @@ module HeapSample
     def each(&block) = leaks.each(&block)
 
     # Everything together: a Candidate without a key; nil if nothing can be said.
-    def total = (@total ||= candidate(SettledGroup.sum(groups, settled.moments.size), nil) unless reason)
+    def total = (@total ||= candidate(SurvivorGroup.sum(groups, survivors.moments.size), nil) unless reason)
 
     # Bytes that came to the rows that leak, and were never touched.
     def untouched = sums.values_at(*leaks.map(&:key)).compact.sum(&:untouched)
 
     # Hours that are judged.
-    def hours = [settled.seconds, 1e-3].max / 3600
+    def hours = [survivors.seconds, 1e-3].max / 3600
 
     # call-seq:
     #   detectable -> Float or nil
     #
     # Bytes an hour: a steady leak of that much on one line would have been named 19 times
     # in 20; nil if nothing can be said.
-    def detectable
-      [SAMPLES_TO_SEE * (series.infos.last.interval || 1), ProcessDiagnosis::FLOOR_CLEAR].max / hours unless reason
-    end
+    def detectable = (diagnosis.detectable unless reason)
 
     # JSON-ready: numbers not rounded, intervals as [low, high].
     def to_h
       figures = {process_id: series.infos.first.process_id, profiles: series.size, by: by, kind: kind, filter: series.filtered&.names,
-                 warnings: series.warnings, reason: reason, verdict: {kind: diagnosis.kind, grade: ProcessDiagnosis::GRADES.fetch(diagnosis.grade)}}
+                 warnings: series.warnings, reason: reason, verdict: diagnosis.verdict}
       figures[:crowd] = crowd&.to_h
       return figures.merge(leaks: [], others: []) if reason
 
       figures.merge(
-        from: time(from), to: time(settled.moments.last.seconds), hours: hours, detectable_bytes_per_hour: detectable, total: rate(total),
+        from: time(from), to: time(survivors.moments.last.seconds), hours: hours, detectable_bytes_per_hour: detectable, total: rate(total),
         leaks: self.leaks.map { |row| figures_of(row) }, others: self.others.map { |row| figures_of(row) }
       )
     end
@@ -136,7 +133,7 @@ module HeapSample
     def frames_of(row)
       return row.key if row.key.is_a?(Array)
 
-      (handle = row.group.stack) ? settled.profile.stacks.stack(handle) : []
+      (handle = row.group.stack) ? survivors.profile.stacks.stack(handle) : []
     end
 
     # The application's line by which most of a row's memory came, where the row is not of that line itself; nil if there is none.
@@ -144,7 +141,7 @@ module HeapSample
       return unless (handle = row.group.stack) && @by != :stack
 
       came_by = CameBy.new(@by, [row.key])
-      came_by.add_stack(row.key, settled.profile.stacks, handle)
+      came_by.add_stack(row.key, survivors.profile.stacks, handle)
       came_by.application(row.key) if Top::APPLICATION.include?(@by)
     end
 
@@ -158,39 +155,39 @@ module HeapSample
     end
 
     # When the judged time begins, seconds since the session began.
-    def from = [diagnosis.from, settled.moments.first.seconds].max # :nodoc:
+    def from = [diagnosis.from, survivors.moments.first.seconds].max # :nodoc:
 
     # A Time, of such seconds.
-    def moment(seconds) = settled.clock.began + seconds # :nodoc:
+    def moment(seconds) = survivors.clock.began + seconds # :nodoc:
 
     private
 
     def gcs_known? = series.infos.any? { |info| info.gc_count && info.gc_major }
 
     def judge
-      @settled = diagnosis.settled_by(by, kind, of: series)
+      @survivors = diagnosis.survivors_by(by, kind, of: series)
       rows = groups.map { |group| candidate(group, sums[group.key]&.share) }
-      named, others = rows.partition { |row| row.verdict == :leak }
+      named, others = rows.partition(&:leak?)
       first = diagnosis.leaking_lines.first
       @leaks = named.sort_by.with_index { |row, index| [row.key == first ? 0 : 1, -row.slope, index] }
-      @others = others.reject { |row| row.verdict == :none }.sort_by.with_index { |row, index| [-row.space, index] }
+      @others = others.select(&:pattern).sort_by.with_index { |row, index| [-row.space, index] }
     end
 
-    def groups = settled.groups.values.reject { |group| Keys.machinery?(Leaks.place(group.key)) }
+    def groups = survivors.groups.values.reject { |group| Keys.machinery?(Leaks.place(group.key)) }
 
     def candidate(group, share)
-      course = settled.course(group)
-      Candidate.new(group.key, group, course, verdict(group, course, share || 0.0), hours)
+      course = survivors.course(group)
+      Candidate.new(group.key, group, course, *judged(group, course, share || 0.0), hours)
     end
 
-    # +share+: how much of what stays came by lines that leak.
-    def verdict(group, course, share)
-      return :none unless group.born > 0 && course.grew > 0
-      return diagnosis.leak? ? :leak : :unsettled if share >= SHARE_LEAST
-      return :none unless group.samples >= Finding::SAMPLES_LEAST && course.certain?
-      return :slowing if course.slowing?(settled.work)
+    # The grade and the pattern of a row.  +share+: how much of what is retained was allocated by lines that leak.
+    def judged(group, course, share)
+      return [:none, nil] unless group.born > 0 && course.grew > 0
+      return [diagnosis.grade, :steady] if share >= SHARE_LEAST
+      return [:none, nil] unless group.samples >= Finding::SAMPLES_LEAST && course.certain?
+      return %i[none slowing] if course.slowing?(survivors.work)
 
-      course.steady? && course.keeps? ? :beside : :unsteady
+      [:none, course.steady? && course.keeps? ? :steady : :uneven]
     end
 
     # Of what came to stay in a row: bytes, those of lines that leak, and those that were never touched.
@@ -209,9 +206,9 @@ module HeapSample
     def sums
       @sums ||= begin
         lines = diagnosis.leaking_lines
-        keys, places = [by, :line].map { |one| RowKeys.of(settled.profile, one) }
+        keys, places = [by, :line].map { |one| RowKeys.of(survivors.profile, one) }
         came = Hash.new { |all, key| all[key] = Came.new(0.0, 0.0, 0.0) }
-        settled.born_lately { |row, _| came[keys.of(row)].add(row, lines.include?(places.of(row))) }
+        survivors.born_lately { |row, _| came[keys.of(row)].add(row, lines.include?(places.of(row))) }
         came
       end
     end
@@ -223,9 +220,9 @@ module HeapSample
     end
 
     def figures_of(row)
-      {**Analysis.key(Leaks.place(row.key), layout), verdict: row.verdict, **rate(row), weak: row.weak?, memory: row.kind,
+      {**Analysis.key(Leaks.place(row.key), layout), grade: row.grade, pattern: row.pattern, **rate(row), weak: row.weak?, memory: row.kind,
        application: application(row)&.then { |place| Analysis.key(place, layout) },
-       holder: (holder(row)&.to_h if row.verdict == :leak), bytes_now: row.now,
+       holder: (holder(row)&.to_h if row.leak?), bytes_now: row.now,
        parts: row.course.parts, classes: row.classes.first(Analysis::BRIEF).map { |class_name, space| {name: class_name, bytes: space} },
        stack: frames_of(row).map(&:to_s)}
     end

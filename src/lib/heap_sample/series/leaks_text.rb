@@ -8,13 +8,13 @@ module HeapSample
     # Leaks of which the stack is shown.
     STACKS = 3
 
-    # How rows grew that are no leaks.
-    HOW = {unsettled: "like a leak, not settled yet", slowing: "slowing down, as a cache fills", unsteady: "in steps, or up and down",
-           beside: "evenly, but little, or replacing"}
+    # How rows grew that are no leaks; of grade :unknown the first.
+    UNKNOWN = "steadily; a leak or not: unknown"
+    HOW = {steady: "steadily, but little, or in place of other memory", slowing: "slowing down, as a cache fills", uneven: "in steps, or up and down"}
     # Title, side, and the order in which a narrow table loses a column.
     COLUMNS = [["", :right], ["per hour", :right], ["95% interval", :right, 7], ["grew", :right, 4], ["now", :right, 5], ["samples", :right, 3]]
     OTHER_COLUMNS = [["", :right], ["grew", :right], ["95% interval", :right, 2], ["samples", :right, 1], ["how", :left, 3]]
-    private_constant :COLUMNS, :OTHER_COLUMNS
+    private_constant :COLUMNS, :OTHER_COLUMNS, :UNKNOWN
 
     def initialize(leaks, layout)
       @leaks = leaks
@@ -32,7 +32,7 @@ module HeapSample
 
     # "app/a.rb:1 A#b +10.0 MiB/h", of each leak.
     def summary
-      @leaks.reason ? "too short to say" : @leaks.empty? ? "none found" : @leaks.map { |row| brief(row) }.join(", ")
+      @leaks.reason ? "cannot tell" : @leaks.empty? ? "none found" : @leaks.map { |row| brief(row) }.join(", ")
     end
 
     private
@@ -42,7 +42,7 @@ module HeapSample
     end
 
     def series = @leaks.series
-    def settled = @leaks.settled
+    def survivors = @leaks.survivors
 
     def title = @layout.title("Leaks: #{series.describe}")
 
@@ -52,8 +52,8 @@ module HeapSample
 
     # What was judged, and from when to when.
     def judged
-      from, to = [@leaks.from, settled.moments.last.seconds].map { |seconds| @leaks.moment(seconds).utc.strftime("%H:%M:%S") }
-      "Judged: what #{diagnosed.looked_at}#{Value::MEMORY_TITLES.fetch(@leaks.kind)}, from #{from} to #{to} UTC (#{@layout.duration(@leaks.hours * 3600)})"
+      from, to = [@leaks.from, survivors.moments.last.seconds].map { |seconds| @leaks.moment(seconds).utc.strftime("%H:%M:%S") }
+      "Judged: memory #{diagnosed.survived}#{Value::MEMORY_TITLES.fetch(@leaks.kind)}, from #{from} to #{to} UTC (#{@layout.duration(@leaks.hours * 3600)})"
     end
 
     # The diagnosis as text.
@@ -67,7 +67,7 @@ module HeapSample
       shown = @leaks.leaks.first(top)
       columns = [*COLUMNS, *([["memory", :left, 2]] if malloc?), *([["class", :left, 1, ClassMix::LEAST]] unless @leaks.by == :class), [@leaks.by.to_s, :left]]
       rows = shown.each_with_index.map { |row, index| cells(row, index) }
-      [*@layout.title("Grows all along and is not collected, by #{@leaks.by}:"),
+      [*@layout.title("Grows steadily and is not collected, by #{@leaks.by}:"),
        *@layout.table(columns, rows, shown.map { |row| row.weak? ? :weak : :grown }, shown.map { |row| @leaks.application(row) }), *below(@leaks.leaks, shown)]
     end
 
@@ -103,11 +103,13 @@ module HeapSample
 
       rows = shown.each_with_index.map do |row, index|
         [@layout.rank(index + 1, row.weak?), *@layout.figure(row.space, row.course.interval, sign: true),
-         @layout.count(row.samples), HOW.fetch(row.verdict), Leaks.place(row.key)]
+         @layout.count(row.samples), how(row), Leaks.place(row.key)]
       end
-      [*@layout.title(@leaks.diagnosis.unsettled? ? "Grew, and is no leak for certain:" : "Grew, but not as a leak does:"),
+      [*@layout.title(@leaks.diagnosis.unknown? ? "Grew, and may be a leak:" : "Grew, but not as a leak does:"),
        *@layout.table([*OTHER_COLUMNS, [@leaks.by.to_s, :left]], rows, shown.map { |row| :weak if row.weak? }), *below(@leaks.others, shown)]
     end
+
+    def how(row) = row.grade == :unknown ? UNKNOWN : HOW.fetch(row.pattern)
 
     def figures = sentences([everything, crowd, untouched, detectable])
 
@@ -129,11 +131,11 @@ module HeapSample
 
     def everything
       slope, limits = @layout.figure(@leaks.total.slope, @leaks.total.slope_interval, sign: true)
-      "Everything that stays, together: #{slope} an hour (#{limits})#{Value.part_of_all(settled.profile, @leaks.kind)}."
+      "All retained memory: #{slope}/hour (#{limits})#{Value.part_of_all(survivors.profile, @leaks.kind)}."
     end
 
     def detectable
-      "A steady leak of #{@layout.bytes(@leaks.detectable)} an hour on one line would have been named, 19 times in 20; a smaller one may be missed."
+      "A steady leak of #{@layout.bytes(@leaks.detectable)}/hour or more on one line would have been found, 19 times in 20."
     end
 
     # What the diagnosis says; of a part of the rows that may be of others.

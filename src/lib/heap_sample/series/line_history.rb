@@ -105,7 +105,7 @@ module HeapSample
 
     def group(profile, rows)
       info = profile.info
-      rows.each_with_object(Group.new(nil, malloc_deaths: info.malloc_births?, major_gc: info.last_major_gc)) { |row, group| group.add(row) }
+      rows.each_with_object(Group.new(nil, major_gc: info.last_major_gc)) { |row, group| group.add(row) }
     end
 
     def grown(first, last)

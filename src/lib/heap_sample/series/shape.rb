@@ -4,22 +4,20 @@ module HeapSample
   # How a process grows as a whole: the accounts in a series with a plot, and which part of the memory grew when.
   #
   # This is a view of the diagnosis (ProcessDiagnosis), and its verdict is that of the diagnosis.  Each part of the account is
-  # followed as a Course: how much of it came to stay past the warm-up, in four equal parts of the time.
+  # followed as a Course: how much of it was retained past the warm-up, in each quarter of the time.
   class Shape
     # Parts of the account.
     LIVE = %w[slots_live malloc_live].freeze
     WASTE = %w[slots_free malloc_waste malloc_metadata].freeze
     NAMES = {live: LIVE, waste: WASTE, other: (Account::PARTS.keys - LIVE - WASTE).freeze}.freeze
-    # What is said of each kind of the diagnosis.
-    PATTERNS = {leak: :leaks, native: :leaks, threads: :leaks, bloat: :bloats, fragmentation: :fragments}.freeze
     TEXT = ShapeText
 
     include Analysis
 
     # A part of the memory: +name+ is :rss, :live, :waste (free slots, malloc's own) or :other; +sizes+ in bytes at Shape#times;
-    # +course+, a Course: what came to stay.
+    # +course+, a Course: what was retained.
     Part = Struct.new(:name, :sizes, :course) do
-      # Bytes that came to stay past the warm-up.
+      # Bytes that were retained past the warm-up.
       def grew = course.grew
       # The same in each fourth of the time.
       def quarters = course.parts
@@ -48,14 +46,8 @@ module HeapSample
       diagnosis.text.sentence unless diagnosis.enough?
     end
 
-    # What the process does: some of :leaks, :grows (it is not settled why), :bloats, :fragments, :fills (it grew and levelled
-    # off); empty if it does not grow, nil if it cannot be said.
-    def verdict
-      return if reason
-      return [:grows] if diagnosis.unsettled?
-
-      [PATTERNS[diagnosis.kind] || (:fills if diagnosis.levelled_off?)].compact
-    end
+    # The verdict of the diagnosis: see ProcessDiagnosis#verdict.
+    def verdict = diagnosis.verdict
 
     # Seconds since the first account, of each.
     def times = @known.map { |info| (info.taken - began).to_f }
@@ -69,7 +61,7 @@ module HeapSample
       figures = {process_id: series.infos.first.process_id, verdict: verdict, reason: reason}
       return figures if reason
 
-      figures.merge(kind: diagnosis.kind, grade: ProcessDiagnosis::GRADES.fetch(diagnosis.grade), sentence: diagnosis.text.sentence, seconds: times, rss_bytes: rss,
+      figures.merge(seconds: times, rss_bytes: rss,
                     parts_bytes: parts.to_h { |part| [part.name, part.sizes] }, judged_seconds: diagnosis.seconds,
                     growth: [whole, *parts].to_h { |part| [part.name, {bytes: part.grew, quarters: part.quarters, bytes_per_hour: per_hour(part.grew)}] })
     end

@@ -22,19 +22,19 @@ module HeapSample
     end
 
     def summary
-      reason ? "too short to say" : verdict.empty? ? "does not grow" : verdict.join(", ")
+      reason ? "cannot tell" : "#{diagnosis.kind}, grade #{diagnosis.grade}"
     end
 
     def lines(_ = nil) = reason ? [*title, *@layout.sentence(reason)] : [*plots, *conclusion]
 
     private
 
-    %i[series times whole parts reason verdict diagnosis].each { |name| class_eval("def #{name} = @shape.#{name}", __FILE__, __LINE__) }
+    %i[series times whole parts reason diagnosis].each { |name| class_eval("def #{name} = @shape.#{name}", __FILE__, __LINE__) }
 
     def title = @layout.title("Shape: #{series.describe}")
 
     def plots
-      change = [whole.sizes.max - whole.sizes.min, Verdict::SHARE * whole.sizes.max].max.to_f
+      change = [whole.sizes.max - whole.sizes.min, AccountGrowth::SHARE * whole.sizes.max].max.to_f
       shown = [whole, *parts.reject { |part| part.sizes.max.zero? }]
       limits = shown.map { |part| part.sizes.minmax.map { |size| @layout.bytes(size) }.join(" – ") }
       room = @layout.width - NAME_WIDTH - limits.map(&:length).max - 3
@@ -45,7 +45,7 @@ module HeapSample
     # From its least on, all in one measure: how much RSS changed.
     def bars(sizes, change, room) = Plot.bars(sizes, change, [PLOT_WIDTH, [room, 1].max].min)
 
-    # How much of what came to stay, and when, past the warm-up.
+    # How much was retained, and when, past the warm-up.
     def evidence
       return [] unless whole.grew >= diagnosis.least
 
@@ -55,8 +55,8 @@ module HeapSample
 
     def sentence(part)
       bytes = @layout.bytes(part.grew, sign: true)
-      rate = part.name == :rss ? " in #{@layout.duration(diagnosis.seconds)} (#{@layout.bytes(@shape.per_hour(part.grew), sign: true)} an hour)" : ""
-      "#{NAMES.fetch(part.name)}: #{bytes}#{rate} came to stay; in four equal parts of the time #{part.quarters.map { |quarter| @layout.bytes(quarter, sign: true) }.join(", ")}."
+      rate = part.name == :rss ? " in #{@layout.duration(diagnosis.seconds)} (#{@layout.bytes(@shape.per_hour(part.grew), sign: true)}/hour)" : ""
+      "#{NAMES.fetch(part.name)}: #{bytes}#{rate}; in the quarters of the time #{part.quarters.map { |quarter| @layout.bytes(quarter, sign: true) }.join(", ")}."
     end
 
     def conclusion = @layout.sentence(ProcessDiagnosisText.new(diagnosis, @layout).sentence)

@@ -18,7 +18,7 @@ module HeapSample
 
     # Lines of text, without what the profile does not tell.
     def lines
-      [process, sampling, malloc, collections, own, *warnings].compact.flat_map { |text| @layout.sentence(text) }
+      [process, sampling, malloc, collections, forced, own, *warnings].compact.flat_map { |text| @layout.sentence(text) }
     end
 
     # The same as JSON-ready data, with more detail; times as ISO 8601.
@@ -29,10 +29,11 @@ module HeapSample
         interval_bytes: @info.interval, interval_auto: @info.interval_auto?, first_interval_bytes: @info.first_interval, interval_changes: @info.interval_changes,
         only_n: @info.only_n, live_samples: @info.live_samples, own_bytes: @info.own_bytes, dropped: @info.drops,
         gc: {count: @info.gc_count, minor: @info.gc_minor, major: @info.gc_major,
-             last_minor: time(@info.last_minor), last_major: time(@info.last_major), asked: asked},
+             last_minor: time(@info.last_minor), last_major: time(@info.last_major)},
+        forced: @info.forced&.then { |work| {**work.to_h, share: work.share} },
         malloc: {state: @info.malloc_state, interval_bytes: @info.malloc_interval, allocator: @info.malloc_allocator,
                  first_interval_bytes: @info.malloc_first_interval, interval_changes: @info.malloc_interval_changes,
-                 missing: @info.malloc_missing, births_known: @info.malloc_births?, alloc_known: @info.malloc_alloc_known?},
+                 missing: @info.malloc_missing},
         live_slots_bytes: @info.live_bytes, live_slots_at_start_bytes: @info.live_bytes_at_start
       }
     end
@@ -109,21 +110,22 @@ module HeapSample
              else "the last at #{last.utc.strftime("%H:%M:%S UTC")}"
              end
       "#{@layout.count(@info.gc_count)} GC#{"s" unless @info.gc_count == 1}: #{@layout.count(@info.gc_minor || 0)} minor, " \
-        "#{@layout.count(@info.gc_major || 0)} major (#{last})#{asked_for}"
+        "#{@layout.count(@info.gc_major || 0)} major (#{last})"
     end
 
-    def asked
-      @info.gc_asked&.then { |gcs| {limit: gcs.limit, started: gcs.started, seconds: gcs.seconds, share: gcs.share, last: gcs.last} }
-    end
-
-    # What the sampler has to do with them.
-    def asked_for
-      gcs = @info.gc_asked or return
+    # What the sampler has forced on the process, and why there was no GC where one was wanted.
+    def forced
+      work = @info.forced or return
       parts = []
-      parts << "#{@layout.count(gcs.started)} of them begun for periodic profiles, in #{percent(gcs.share)} of the time" if gcs.started > 0
-      parts << gcs.why if %i[unfinished over_budget no_safe_point refused].include?(gcs.last)
-      "; #{parts.join("; ")}" unless parts.empty?
+      if work.any?
+        work_done = "#{several(work.gcs, "major GC")} and #{several(work.walks, "heap walk")}"
+        parts << "#{work_done} took #{percent(work.share)} of the run time, and stopped Ruby code for #{@layout.time(work.longest_stop)} at most"
+      end
+      parts << work.why if %i[unfinished over_budget no_safe_point refused].include?(work.last)
+      "Forced by the sampler: #{parts.join("; ")}" unless parts.empty?
     end
+
+    def several(count, what) = "#{@layout.count(count)} #{what}#{"s" unless count == 1}"
 
     def percent(share) = "#{(share * 100).round(share < 0.01 ? 2 : 1)}%"
 

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 module HeapSample
-  # What was settled of one line at each moment of Settled.
-  class SettledGroup
+  # What had survived of one line at each moment of Survivors.
+  class SurvivorGroup
     # Parts of the judged time by which births are told apart.
     AGES = 10
 
@@ -32,7 +32,7 @@ module HeapSample
       @ages = [0.0] * AGES
     end
 
-    # Adds what is settled at a moment, a Births::Sum; +old+: was it settled at the moment before?
+    # Adds what survives at a moment, a Births::Sum; +old+: did it survive at the moment before?
     def add(moment, sum, old:)
       @spaces[moment] += sum.space
       @old[moment] += sum.space if old

@@ -1,14 +1,15 @@
 # frozen_string_literal: true
 
 module HeapSample
-  # What of each line, or of each other group of rows, was settled at some moments of a series: memory that a major GC, or
-  # where these are rare some GCs, left alive.  Young garbage is not in it, so that it tells growth from a heap that is just not collected yet.
+  # What of each line, or of each other group of rows, had survived at some moments of a series: memory that a major GC, or
+  # some GCs where major ones are rare, left alive.  Young garbage is not in it, so growth of survivors is no heap that merely was
+  # not collected yet.
   #
   # A moment is a major GC, and what was born before it is read from the last profile before the next one, by when
   # all that it found dead is swept.  Where majors are fewer than MAJORS_LEAST in the time that is judged, each
   # profile is a moment, and what has seen GCS GCs counts (#by_majors? is false then): old garbage is in it.  Where
   # GCs are that few, too, it is what is in use (#by_gcs? is false).
-  class Settled
+  class Survivors
     MAJORS_LEAST = 4
     GCS = 4
     # Profiles that are read: as many moments, evenly spread.
@@ -18,7 +19,7 @@ module HeapSample
     Moment = Struct.new(:index, :seconds, :gc)
 
     attr_reader :moments, :clock, :from
-    # Hash of a group's key (of a line its Place) => SettledGroup.
+    # Hash of a group's key (of a line its Place) => SurvivorGroup.
     attr_reader :groups
     # The last profile.
     attr_reader :profile
@@ -47,7 +48,7 @@ module HeapSample
     def enough? = moments.size > Course::PARTS && moments.last.seconds > from
 
     def total
-      @total ||= SettledGroup.sum(groups.values, moments.size)
+      @total ||= SurvivorGroup.sum(groups.values, moments.size)
     end
 
     # Containers that grow.
@@ -67,7 +68,7 @@ module HeapSample
       middle > first ? (last - middle) / (middle - first).to_f : 1.0
     end
 
-    # Yields each row of the last profile that was born in the judged time and is settled at its end, and its GC count.
+    # Yields each row of the last profile that was born in the judged time and survives at its end, and its GC count.
     def born_lately
       Births.rows(@profile, @kind).each do |row|
         birth = row[Columns::BIRTH_GC]
@@ -147,7 +148,7 @@ module HeapSample
       gc, before = moments[number].gc, (moments[number - 1].gc if number > 0)
       groups.each do |key, births|
         births.each do |birth, sum|
-          (@groups[key] ||= SettledGroup.new(key, moments.size)).add(number, sum, old: before && birth <= before) if birth <= gc
+          (@groups[key] ||= SurvivorGroup.new(key, moments.size)).add(number, sum, old: before && birth <= before) if birth <= gc
         end
       end
     end

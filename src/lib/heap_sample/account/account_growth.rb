@@ -4,12 +4,12 @@
 module HeapSample
   # A sentence that reads two accounts of one process: what it grows in.
   #
-  #   Verdict.new(later, earlier, malloc: {ruby: [52_428_800, 100]}).to_s
+  #   AccountGrowth.new(later, earlier, malloc: {ruby: [52_428_800, 100]}).to_s
   #   #=> "Growing in malloc under Ruby (+50.1 MiB, 96% of what grew): RSS +52.0 MiB since sampling started."
   #
   # Live memory that grows is growth, even while it only fills what was free.
   # Waste, and whatever else is no program's data, is growth only if RSS grows.
-  class Verdict
+  class AccountGrowth
     # Nothing smaller is called growth: a share of RSS, and bytes.
     SHARE = 0.05
     FLOOR = 4 * 1024 * 1024
@@ -55,7 +55,7 @@ module HeapSample
     end
     private_class_method :sum
 
-    # +malloc+: see Verdict.malloc_of; +since+ says when +earlier+ was.
+    # +malloc+: see AccountGrowth.malloc_of; +since+ says when +earlier+ was.
     def initialize(later, earlier, malloc: {}, since: "since sampling started", layout: Layout.new)
       @later = later
       @changes = later.since(earlier)
