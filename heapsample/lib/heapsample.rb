@@ -17,6 +17,13 @@ module HeapSample
     class Failure < StandardError
     end
 
+    # A request that the agent does not answer: the HTTP status, and what to do.
+    class AgentRefusal < StandardError
+      attr_reader :status
+
+      def initialize(status, message) = super(message).then { @status = status }
+    end
+
     directory = "#{__dir__}/heapsample"
 
     # A command (commands/) and what it is made of.
@@ -42,6 +49,16 @@ module HeapSample
     autoload :WatchLines, "#{directory}/watching/watch_lines"
     autoload :WatchLook, "#{directory}/watching/watch_look"
     autoload :WatchScreen, "#{directory}/watching/watch_screen"
+
+    # The server of profiles and metrics.
+    autoload :AgentAddress, "#{directory}/agent/agent_door"
+    autoload :AgentApp, "#{directory}/agent/agent_app"
+    autoload :AgentDeltas, "#{directory}/agent/agent_deltas"
+    autoload :AgentDoor, "#{directory}/agent/agent_door"
+    autoload :AgentMetrics, "#{directory}/agent/agent_metrics"
+    autoload :AgentProcess, "#{directory}/agent/agent_processes"
+    autoload :AgentProcesses, "#{directory}/agent/agent_processes"
+    autoload :AgentProfile, "#{directory}/agent/agent_deltas"
 
     # Many profiles into one.
     autoload :Merge, "#{directory}/merging/merge"

@@ -13,7 +13,7 @@ module HeapSample
       # The commands, by task.
       GROUPS = {
         "Find a leak" => %w[diagnose why leaks line shape diff],
-        "Look at a running process" => %w[ps memory watch],
+        "Look at a running process" => %w[ps memory watch agent],
         "Start and stop sampling" => %w[run start set stop],
         "Read one profile" => %w[report top tree generations churn info],
         "Write files" => %w[flame convert merge]

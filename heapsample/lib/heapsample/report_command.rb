@@ -13,6 +13,8 @@ module HeapSample
       STACKS = true
       # How long it looks at a running process; nil where it wants one profile.
       SECONDS = nil
+      # Of the run time of a process, for GCs and heap walks.
+      SHARE = "1%"
 
       private
 
@@ -63,7 +65,6 @@ module HeapSample
       # The values that have no objects.
       def define_shares(parser)
         parser.on("--free", "rank rows by free memory in the heap pages that they hold") { options[:value] = :holds_free }
-        parser.on("--why", "running process, with --free: run a heap walk, to show what pins the pages") { options[:why] = true }
         parser.on("--unshared", "forked process: rank rows by memory that is no longer shared with its parent") { options[:value] = :unshared }
       end
 
@@ -94,7 +95,9 @@ module HeapSample
       def define_live(parser)
         return unless self.class::USAGE.match?(/\b(?:FILE|BEFORE|PROFILE|PID)\b/)
 
-        parser.on("--full-gc", "running process: run a full GC first, and wait for it") { options[:full_gc] = true }
+        parser.on("--diagnose SHARE", "running process: share of run time for GCs and heap walks, or off (default: #{SHARE})") do |share|
+          options[:diagnose] = share("--diagnose", share)
+        end
         define_seconds(parser) if self.class::SECONDS
       end
 
@@ -105,7 +108,7 @@ module HeapSample
       end
 
       # How a running process is asked for a profile.
-      def asked = {gc: options[:full_gc] || false}
+      def asked = {diagnose: options[:diagnose] || SHARE}
 
       # How long a running process is looked at.
       def seconds = options[:seconds] || self.class::SECONDS

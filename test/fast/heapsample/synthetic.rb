@@ -1,11 +1,10 @@
 # frozen_string_literal: true
 
-require "json"
 require "pprof_writer"
 require "zlib"
 
 # A large profile as a large application would write it: +stacks+ distinct stacks
-# of +depth+ frames below a tree of callers, 22 sample types, labels.  Each stack
+# of +depth+ frames below a tree of callers, labels.  Each stack
 # has a row of totals, every fourth one of objects in use as well; a tenth is of malloc.
 #
 #   Synthetic.new(stacks: 200_000).write("large.pb.gz")
@@ -22,8 +21,7 @@ class Synthetic
     @strings = {"" => 0}
     @varints = Hash.new { |known, value| known[value] = encode(value).freeze }
     @values = {}
-    @class_labels = Array.new(CLASSES) { |index| label("class", 2, string("App::Model#{index}")) + label("type", 2, string("T_OBJECT")) }
-    @slot_labels = SLOTS.to_h { |size| [size, label("slot_size", 3, size)] }
+    @class_labels = Array.new(CLASSES) { |index| label("class", string("App::Model#{index}")) }
   end
 
   def write(path, meta)
@@ -35,7 +33,7 @@ class Synthetic
   def encode_all(meta)
     out = "".b
     PprofWriter::TYPES.each { |type| out << message(1, number(1, string(type)) + number(2, string("count"))) }
-    out << number(13, string(JSON.generate(meta)))
+    out << message(1000, HeapSample::MetaMessage.encode(meta))
     @stacks.times { |index| stack(out, index) }
     FRAMES.times { |id| out << location(id + 1) }
     @strings.each_key { |text| out << message(6, text.b) }
@@ -53,31 +51,31 @@ class Synthetic
     list = message(1, ids.map { |id| @varints[id] }.join)
     malloced = (index % 10).zero?
     size = malloced ? 3000 : SLOTS[@random.rand(SLOTS.size)]
-    labels = malloced ? malloc_labels : @class_labels[index % CLASSES] + @slot_labels[size]
     born = 1 + (@random.rand**4 * 30).to_i
-    if malloced
-      out << message(2, list + values(size, born / 2, born, 0, true) + labels)
-    else
-      out << message(2, list + values(size, 0, born, born * 3 / 4, false) + labels)
-      out << message(2, list + values(size, 1 + born / 8, 0, 0, false) + labels + label("gc_birth", 3, @random.rand(1000))) if (index % 4).zero?
-    end
+    rows = malloced ? [[nil, born / 2, born, 0]] : [[nil, 0, born, born * 3 / 4]]
+    rows << [@random.rand(1000), 1 + born / 8, 0, 0] if !malloced && (index % 4).zero?
+    figures = rows.map { |_, *samples| figures(size, *samples) }
+    sums = figures.transpose.map(&:sum).values_at(9, 10, 1, 2)
+    out << message(2, list + message(2, sums.map { |value| @varints[value] }.join) + (malloced ? malloc_labels : @class_labels[index % CLASSES]) +
+                      rows.zip(figures).map { |(birth, *), list| message(1000, row(birth, malloced ? 0 : size, list)) }.join)
   end
 
   def malloc_labels
-    @malloc_labels ||= label("class", 2, string("(malloc)")) + label("type", 2, string("(malloc)")) +
-                       label("kind", 2, string("malloc")) + label("library", 2, string("libxml2.so.2"))
+    @malloc_labels ||= label("class", string("(malloc)")) + label("kind", string("malloc")) + label("library", string("libxml2.so.2"))
   end
 
-  def values(size, inuse, alloc, dead, malloced)
+  # Fields 5 to 21 of a row.
+  def figures(size, inuse, alloc, dead)
     @values[[size, inuse, alloc, dead]] ||= begin
       weight = 1 / (1 - Math.exp(-size / INTERVAL.to_f))
-      four = [alloc, alloc * size, inuse, inuse * size].map { |value| (value * weight).round }
-      variance = weight * (weight - 1) * size * size
-      list = four + [inuse, alloc, (inuse * variance).round, (alloc * variance).round, 0, 0,
-                     (dead * weight).round, (dead * weight * size).round, (dead * weight * 2).round] +
-             (malloced ? [0] * 4 + four : four + [0] * 4) + [0]
-      message(2, list.map { |value| @varints[value] }.join)
+      four = ->(samples) { [samples, samples * weight, samples * weight * size, samples * weight * (weight - 1) * size * size].map(&:round) }
+      four[inuse] + [0] * 4 + four[alloc] + four[dead] + [(dead * weight * 2).round]
     end
+  end
+
+  def row(birth, slot_size, figures)
+    (birth ? encode(1 << 3) + encode(birth) : "".b) + number(3, string(slot_size.zero? ? "(malloc)" : "T_OBJECT")) + number(4, slot_size) +
+      figures.each_with_index.map { |value, place| number(5 + place, value) }.join
   end
 
   def location(id)
@@ -87,7 +85,7 @@ class Synthetic
   end
 
   def string(text) = @strings[text] ||= @strings.size
-  def label(key, field, value) = message(3, number(1, string(key)) + number(field, value))
+  def label(key, value) = message(3, number(1, string(key)) + number(2, value))
   def number(field, value) = value.zero? ? "".b : encode(field << 3) + encode(value)
   def message(field, bytes) = encode(field << 3 | 2) + encode(bytes.bytesize) + bytes
 

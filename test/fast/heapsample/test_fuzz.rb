@@ -81,6 +81,12 @@ def bent(meta, random)
   meta
 end
 
+# As bytes, which may be damaged.
+def settings(meta, random)
+  bytes = HeapSample::MetaMessage.encode(meta)
+  random.rand(3).zero? ? damaged(bytes, random) : bytes
+end
+
 # What is refused is refused for a reason that a person can read.
 def said_or_refused(*errors)
   yield
@@ -99,7 +105,7 @@ rounds("settings of any kind: reports, growth, merging, series, in text and JSON
     said_or_refused do
       profiles = Array.new(3) do |index|
         times = {"taken_ns" => base["taken_ns"] + index * Build::MINUTE, "gc" => base["gc"].merge("count" => 100 + index)}
-        path = write(File.join(dir, "#{index}.pb"), PprofWriter.new(REAL, comment: JSON.generate(bent(base.merge(times), random))).encode)
+        path = write(File.join(dir, "#{index}.pb"), PprofWriter.new(REAL, meta: settings(bent(base.merge(times), random), random)).encode)
         HeapSample::Profile.load(path)
       end
       one, two, three = profiles

@@ -94,7 +94,7 @@ sockets do
 
   test "JSON of other types and numbers out of range are refused, in one sentence" do
     bad = ["x", [], 5, {}, whole(process_id: "1"), whole(process_id: -1), whole(taken_ns: 2**70), whole(sampling: "yes"), whole(sampling: true),
-           whole(http: 5), whole(title: "x" * 5000), whole(account: 5), whole(account: {rss: 2**80}), whole(malloc: []), whole(every: "60")].map { |value| as_json(value) }
+           whole(title: "x" * 5000), whole(account: 5), whole(account: {rss: 2**80}), whole(malloc: []), whole(every: "60")].map { |value| as_json(value) }
     bad += ['io.write(frame("{"))', 'io.write(frame("[" * 100 + "]" * 100))', 'io.write(frame(%({"process_id":1,"taken_ns":1e999,"sampling":false})))', "io.write(frame(\"\\xff\"))"]
     answering("eval((@bad ||= #{bad.inspect}).shift)") do |pid|
       bad.each do |body|
@@ -108,7 +108,7 @@ sockets do
 
   test "escape sequences of an answer reach no terminal" do
     evil = "\e]0;owned\a\e[31m\u202e"
-    said = whole(sampling: true, interval: 65_536, started_ns: 1, title: evil, http: evil, malloc: {state: "off", missing: evil}, account: {rss: 5})
+    said = whole(sampling: true, interval: 65_536, started_ns: 1, title: evil, malloc: {state: "off", missing: evil}, account: {rss: 5})
     answering(as_json(said)) do |pid|
       [heapsample("start", pid.to_s), heapsample("stop", pid.to_s), heapsample("ps")].each do |result|
         assert(!"#{result.out}#{result.err}".match?(/[\e\a\u202e]/), result.out)

@@ -95,7 +95,7 @@ growing do |pid|
 
   test "reports read it as they read a file" do
     sleep 1
-    top = JSON.parse(printed("top", text, "--full-gc", "--by", "class", "--json"))
+    top = JSON.parse(printed("top", text, "--diagnose", "50%", "--by", "class", "--json"))
     assert(top.to_s.include?("Ticket"), top.to_s[0, 500])
     assert(printed("report", text).include?("Ticket"))
     assert(printed("info", text).include?("one sample per 2 KiB"))
@@ -110,7 +110,7 @@ growing do |pid|
   end
 
   test "diff shows what grows from now on" do
-    grown = JSON.parse(printed("diff", text, "--seconds", "1", "--full-gc", "--by", "class", "--json"))
+    grown = JSON.parse(printed("diff", text, "--seconds", "1", "--diagnose", "50%", "--by", "class", "--json"))
     assert(grown.fetch("rows").any? { |row| row["change"] == "grown" && row.to_s.include?("Ticket") }, grown["rows"].first(3).to_s)
   end
 
@@ -128,8 +128,8 @@ growing do |pid|
   end
 
   test "the diagnosis of it names the line" do
-    said = printed(text, "--seconds", "8", "--full-gc")
-    assert(said.match?(/It leaks, (?:proved|very likely)/) && said.include?("-e:"), said)
+    said = printed(text, "--seconds", "8", "--diagnose", "50%")
+    assert(said.match?(/Leak \((?:confirmed|likely)\): /) && said.include?("-e:"), said)
   end
 
   test "nothing of that is wider than 80 columns" do
@@ -141,9 +141,9 @@ growing do |pid|
   end
 
   test "why says who keeps it now" do
-    kept = printed("why", text, "--class", "Ticket", "--full-gc")
+    kept = printed("why", text, "--class", "Ticket", "--diagnose", "50%")
     assert(kept.match?(/A walk over [\d,]+ objects found it/) && kept.include?("Ticket"), kept)
-    assert(printed("why", text, "--format", "folded").include?("Ticket"))
+    assert(printed("why", text, "--format", "folded", "--diagnose", "50%").include?("Ticket"))
   end
 
   test "what takes a series looks for a while" do

@@ -41,7 +41,7 @@ folder do |dir|
       end
       equal("GET /debug/pprof/heap HTTP/1.1", asked.first.lines.first.chomp)
       equal("GET /elsewhere/heap?pid=7 HTTP/1.1", asked.last.lines.first.chomp)
-      printed("top", "#{url}/elsewhere/heap?pid=7", "--full-gc")
+      printed("top", "#{url}/elsewhere/heap?pid=7&gc=1", "--diagnose", "50%")
       equal("GET /elsewhere/heap?pid=7&gc=1 HTTP/1.1", asked.last.lines.first.chomp)
       copy = File.join(dir, "copy.pb.gz")
       printed("convert", url, "-o", copy)
@@ -120,80 +120,5 @@ folder do |dir|
       fails(1, %r{: http://127.0.0.1:\d+/none: 404}, "top", "#{url.sub("//", "//me:hidden@")}/none")
       assert(asked.last.match?(/Authorization: Basic bWU6aGlkZGVu/), asked.last)
     end
-  end
-end
-
-ANSWERS = <<~'RUBY'
-  $0 = "a program that answers"
-  class Ticket; end
-  $kept = Thread.new { Array.new(30_000) { Ticket.new }.tap { |all| Thread.current[:ready] = all; sleep } }
-  sleep 0.01 until $kept[:ready]
-  child = fork { $0 = "its child"; sleep }
-  $stdout.puts(child) || $stdout.flush
-  loop { sleep 0.01; $kept[:ready] << Ticket.new }
-RUBY
-
-# Its process id, the one of its child, and the folder of their sockets.
-def serving_ruby(address)
-  Dir.mktmpdir("url", "/tmp") do |dir|
-    variables = {"RUBY_HEAP_SAMPLE" => "interval=1k,output=none,malloc=off,http=#{address}", "XDG_RUNTIME_DIR" => nil, "TMPDIR" => dir}
-    IO.popen([variables, OURS, "--disable=gems", "-e", ANSWERS, {pgroup: true}]) do |io|
-      yield io.pid, Integer(io.gets), dir
-    ensure
-      Process.kill(:KILL, -io.pid)
-    end
-  end
-end
-
-port = TCPServer.open("127.0.0.1", 0) { |server| server.addr[1] }
-serving_ruby("127.0.0.1:#{port}") do |pid, child, dir|
-  url = "http://127.0.0.1:#{port}"
-  environment = {"TMPDIR" => dir}
-  socket = Dir.glob("#{dir}/ruby-heap-*/#{pid}-*.sock").first
-  saved = File.join(dir, "saved.pb.gz")
-  printed("convert", pid.to_s, "-o", saved, env: environment)
-
-  # What each prints of a process: its own words, and a name that must be in it.
-  {["top", :it, "--by", "class"] => "Ticket", ["report", :it] => "Ticket", ["tree", :it] => "-e:", ["info", :it] => "one sample per 1 KiB",
-   ["why", :it, "--class", "Ticket"] => "Ticket", ["churn", :it] => "-e:",
-   ["generations", :it, "--class", "Ticket"] => "Ticket", ["memory", :it] => "slots in use", ["diff", saved, :it] => "Growth of what is in use",
-   ["diff", :it, "--seconds", "0.2", "--full-gc"] => "Growth of what is in use", [:it, "--seconds", "1"] => "process", ["leaks", :it, "--seconds", "1"] => "Leaks",
-   ["shape", :it, "--seconds", "1"] => "Shape", ["line", "--seconds", "1", "--", "-e:3", :it] => "profiles",
-   ["watch", :it, "--seconds", "0.5", "--every", "0.2"] => "RSS", ["convert", :it, "-o", "-", "--to", "folded"] => "-e:"}.each do |arguments, wanted|
-    test "#{arguments.join(" ")}: a process id, a socket, a URL" do
-      [pid.to_s, socket, url].each do |name|
-        said = printed(*arguments.map { |word| word == :it ? name : word }, env: environment)
-        assert(said.include?(wanted), "#{name}: #{said[0, 1000]}")
-      end
-    end
-  end
-
-  test "a page and a merged profile are written of each" do
-    [pid.to_s, socket, url].each_with_index do |name, index|
-      page = File.join(dir, "#{index}.html")
-      printed("flame", name, "-o", page, env: {**environment, **with_view(dir)})
-      assert(File.size(page) > 100_000)
-      merged = File.join(dir, "#{index}.pb.gz")
-      equal(0, heapsample("merge", saved, name, "-o", merged, env: environment).status)      # that one is an earlier profile is said
-      assert(printed("top", merged, "--by", "class").include?("Ticket"))
-    end
-  end
-
-  test "memory and watch of a member that has no address of its own" do
-    equal("its child", JSON.parse(heapsample("ps", "--json", env: environment).out).find { |one| one["process_id"] == child }["title"])
-    [pid, child].each do |one|
-      direct = JSON.parse(printed("memory", "--json", one.to_s, env: environment))
-      over = JSON.parse(printed("memory", "--json", "#{url}/debug/pprof/heap?gc=1&pid=#{one}", env: environment))
-      equal([direct.keys, direct["alive"]["threads"]["count"]], [over.keys, over["alive"]["threads"]["count"]])
-    end
-    looks = printed("watch", "#{url}?pid=#{child}", "--json", "--every", "0.1", "--seconds", "3", env: environment).lines.map { |line| JSON.parse(line) }
-    assert(looks.size >= 2 && looks.all? { |look| look["rss_bytes"] > 1 << 20 }, looks.first.to_s)
-    fails(1, /404/, "memory", "#{url}?pid=1", env: environment)
-  end
-
-  test "ps says where it answers" do
-    said = heapsample("ps", env: environment).out
-    assert(said.match?(/^\s*#{pid} .* a program that answers$/) && said.include?("\n#{pid} answers HTTP at 127.0.0.1:#{port}.\n"), said)
-    equal("127.0.0.1:#{port}", JSON.parse(heapsample("ps", "--json", env: environment).out).find { |one| one["process_id"] == pid }["http"])
   end
 end

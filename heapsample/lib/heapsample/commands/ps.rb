@@ -18,7 +18,6 @@ module HeapSample
           Lists every process with the heap sampler that your user can connect to. The process that grew most
           is first. The column "of" has the number of the parent process. Growth is RSS growth since sampling
           started, and is known only for processes with an open control socket.
-          Processes that answer HTTP are listed below the table.
 
           With --seconds, the first line of each diagnosis is printed below the table.
         TEXT
@@ -37,7 +36,7 @@ module HeapSample
           return puts(JSON.pretty_generate(said.map { |about| plain(about) })) if options[:json]
 
           layout = Layout.new(**analysis_options.slice(:width, :style, :root))
-          sections = [table(layout, said), *http_lines(layout, said), foreign_line(layout, said), *first_lines(layout, said)]
+          sections = [table(layout, said), foreign_line(layout, said), *first_lines(layout, said)]
           puts said.empty? ? "No Ruby with the heap sampler runs here, or you may not connect to it." : layout.text(sections)
           refused.each { |message| Message.say(message) }
           nil
@@ -90,10 +89,6 @@ module HeapSample
 
         def table(layout, said)
           layout.table(HEAD, said.map { |about| row(layout, about) })
-        end
-
-        def http_lines(layout, said)
-          said.select { |about| about[:http] }.map { |about| layout.sentence("#{about[:process_id]} answers HTTP at #{about[:http]}.") }
         end
 
         def foreign_line(layout, said) = said.any? { |about| about[:foreign] } ? layout.sentence(FOREIGN) : []

@@ -19,9 +19,6 @@ module HeapSample
           A row marked ~ has few samples: its figure can be wrong by a factor of two.
         TEXT
 
-        def asked = {**super, why: options[:why] || false}
-        private :asked
-
         def call(arguments)
           print_analysis(HeapSample::Top.new(only_profile(arguments), **analysis_options(:by, :value, :kind, :top)))
         end

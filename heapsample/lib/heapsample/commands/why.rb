@@ -19,11 +19,12 @@ module HeapSample
         TEXT
         HELP = <<~TEXT
           Prints the references that retain memory, from the root down. Only profiles with a heap walk
-          contain references: some of the profiles that the setting every=SECONDS writes (see why=), and
-          the profiles of GC.sample_profile(why: true). For a folder, the last such profile is used.
+          contain references: profiles that the settings every=SECONDS and diagnose=SHARE write, and the
+          profiles of GC.sample_profile(why: true). For a folder, the last such profile is used.
 
           In a running process, the command starts a heap walk. Ruby code pauses while the process forks.
-          The child process then walks the heap for some seconds.
+          The child process then walks the heap for some seconds. If GCs and walks have already used up
+          the share of the run time (--diagnose), the command waits, or says when to try again.
           The result contains names from the code, and never the contents of keys or strings.
         TEXT
 
@@ -40,7 +41,8 @@ module HeapSample
 
         private
 
-        def asked = {**super, why: true}
+        # Without a share there is no walk.
+        def asked = {**super, why: super[:diagnose] != "off"}
 
         # The page, at "kept by".
         def write_page(paths, why)

@@ -5,9 +5,7 @@ module HeapSample
     # What a merged profile says about itself: sums where a sum means something,
     # what all agree on, and null for the rest (doc/format.md, Merged profiles).
     class MergedMeta
-      SAME = %w[generator ruby memsize].freeze
-      # The first format with rows of malloc.
-      MALLOC_FORMAT = 2
+      SAME = %w[format generator ruby memsize].freeze
       SETTINGS = %w[interval first_interval max_samples max_depth only_n].freeze
       DROPS = %w[samples stacks frames classes moves].freeze
       HEAP_SUMS = %w[total_slots live_slots live_at_start].freeze
@@ -36,7 +34,6 @@ module HeapSample
         @foreign = true if meta.empty?
         merged = Meta.new(meta).merged_processes
         @processes += merged || 1
-        (@formats ||= []) << integer(meta["format"])
         SAME.each { |name| agree(name, meta[name]) }
         SETTINGS.each { |name| agree("settings.#{name}", dig(meta, "settings", name)) }
         @sums["settings.interval_changes"] += integer(dig(meta, "settings", "interval_changes")) || 0
@@ -52,11 +49,12 @@ module HeapSample
       def to_h(files:, evicted:)
         return {} if @foreign || @count.zero?
 
-        {"format" => format, **SAME.first(2).to_h { |name| [name, agreed(name)] }}.merge(
+        {**SAME.first(3).to_h { |name| [name, agreed(name)] }}.merge(
           "process_id" => nil, "process_start" => nil, "parent_id" => nil, "title" => nil, "directory" => nil, "gemfile" => nil, "host" => nil, "deploy" => nil, "session" => nil,
           "started_ns" => @started, "taken_ns" => @taken,
           "gc" => {"count" => @gc_count, "minor" => nil, "major" => nil, "last_minor_ns" => nil, "last_major_ns" => nil,
-                   "times" => nil, "asked" => nil, "last_major_gc" => nil},
+                   "times" => nil, "last_major_gc" => nil},
+          "forced" => nil,
           "settings" => settings, "live_samples" => sum("live_samples"),
           "drops" => DROPS.to_h { |name| [name, sum("drops.#{name}")] }, "own_bytes" => sum("own_bytes"),
           "heaps" => @heaps&.values || [], "malloc" => merged_malloc, "memsize" => agreed("memsize") == true,
@@ -101,12 +99,6 @@ module HeapSample
         @gc_count = [@gc_count, count].compact.max
       end
 
-      # What all rows keep to: the oldest, but rows of malloc are not of format 1.
-      def format
-        formats = @formats.compact.uniq
-        formats.size == 1 ? formats.first : [formats.min || MALLOC_FORMAT, MALLOC_FORMAT].max
-      end
-
       # An interval that is not the same everywhere is none.
       def settings
         values = SETTINGS.to_h { |name| [name, agreed("settings.#{name}")] }
@@ -129,7 +121,7 @@ module HeapSample
         agree("allocator", values["allocator"], @malloc)
         return unless values["state"] == "on"
 
-        %w[interval first_interval alloc_known missing].each { |name| agree(name, values[name], @malloc) }
+        %w[interval first_interval missing].each { |name| agree(name, values[name], @malloc) }
         @sums["malloc.interval_changes"] += integer(values["interval_changes"]) || 0
       end
 
@@ -138,7 +130,6 @@ module HeapSample
         state = MALLOC_STATES.find { |name| @states.include?(name) } || "missing"
         {"state" => state, "interval" => agreed("interval", @malloc), "first_interval" => agreed("first_interval", @malloc),
          "interval_changes" => sum("malloc.interval_changes"),
-         **(format == MALLOC_FORMAT ? {"alloc_known" => agreed("alloc_known", @malloc) == true} : {}),
          "allocator" => agreed("allocator", @malloc), "missing" => agreed("missing", @malloc)}
       end
 

@@ -41,6 +41,13 @@ module HeapSample
         number && range.cover?(number) ? number : refuse(option, value, "it must be #{meaning}")
       end
 
+      # Of the run time of a process: "1%" or "off".
+      def share(option, value)
+        return value if value == "off" || (value.match?(/\A\d{1,2}(?:\.\d{1,3})?%\z/) && value.to_f.between?(0.001, 50))
+
+        refuse(option, value, "it must be a share from 0.001% to 50%, such as 1%, or off")
+      end
+
       # Of names: "Ticket", "Ticket,Order", "/Tick/".
       def patterns(option, value)
         return Regexp.new(value[1..-2]) if value.size > 2 && value.start_with?("/") && value.end_with?("/") && value.count("/") == 2

@@ -1,0 +1,102 @@
+# frozen_string_literal: true
+
+require "digest"
+require "zlib"
+
+module HeapSample
+  module Tool
+    # What a process has allocated since the last answer, by stack and labels, and what is live. The sum of all answers is
+    # what it has allocated since sampling started. Where an estimate has become smaller, it counts again when it is above
+    # the largest value that was reported: no answer has negative values.
+    class AgentDeltas
+      STACKS_MOST = 100_000
+
+      def initialize = (@lock, @reported = Mutex.new, {})
+
+      # The block takes a Profile; the next request waits for it. Returns pprof; +first+: the type that readers show first.
+      # Raises AgentRefusal.
+      def since_last(first = "inuse_space")
+        @lock.synchronize do
+          profile = AgentProfile.new(yield)
+          raise AgentRefusal.new(503, "The profile has more than #{STACKS_MOST} stacks. Use /debug/pprof/heap.") if profile.values.size > STACKS_MOST
+
+          info, last, @last = profile.info, @last, profile.info
+          same = last && info.same_run?(last) && info.started == last.started
+          @reported.clear unless same         # sampling has started again, or another program has: it counts from 0
+          profile.values.each { |key, values| values[0, 2] = allocated(key, values[0, 2]) }
+          @reported.shift while @reported.size > STACKS_MOST        # not seen for the longest time
+          profile.to_gz(same ? last.taken : info.started, first)
+        end
+      end
+
+      private
+
+      def allocated(key, values)
+        id = Digest::SHA256.digest(key.map(&:b).join)[0, 16]
+        before = @reported.delete(id) || [0, 0]
+        @reported[id] = values.zip(before).map(&:max)
+        @reported[id].zip(before).map { |now, earlier| now - earlier }
+      end
+    end
+
+    # A profile in the form that Go's heap profiles have, which receivers such as Alloy need: four values to a sample, and
+    # samples that are the same if addresses and labels are. An address is a hash of function and line, equal in all
+    # processes. The labels are the ones that the program has set; class and age as labels would make thousands of series.
+    class AgentProfile
+      TYPES = [%w[alloc_objects count], %w[alloc_space bytes], %w[inuse_objects count], %w[inuse_space bytes]].freeze
+      COLUMNS = TYPES.map { |type, _| Columns.const_get(type.upcase) }.freeze
+      # Addresses of frames.
+      CODE = 1 << 60..(1 << 61) - 1
+
+      # values: {[addresses, leaf first, packed; labels as one text] => four Integers}; info: the Meta of the profile.
+      attr_reader :values, :info
+
+      def initialize(profile)
+        @info, @frames = profile.info, {}
+        addresses = Hash.new { |known, id| known[id] = address(*profile.stacks.frame(id).then { |frame| [frame.label, frame.full_path, frame.lineno] }) }
+        lists = Hash.new { |known, handle| known[handle] = list(profile.stacks.frame_ids(handle), addresses) }
+        rows = profile.table.group_by { |row| [lists[row[Columns::STACK]], profile.text(row[Columns::LABEL_SET])] }
+        @values = rows.transform_values { |group| COLUMNS.map { |column| group.sum { |row| row[column] }.round } }
+      end
+
+      # pprof; +from+: a Time, when the values begin; +first+: the type that readers show first.
+      def to_gz(from, first)
+        @strings, @locations, @functions = {"" => 0}, {}, {}
+        out = TYPES.map { |type| message(1, type(*type)) }.join
+        values.each { |key, list| out << message(2, sample(key, list)) unless list.all?(&:zero?) }
+        out << message(3, number(1, 1) + number(2, CODE.min) + number(3, CODE.max) + number(5, string("ruby")) + [7, 8, 9].map { |flag| number(flag, 1) }.join)
+        @locations.each { |address, id| out << message(4, location(id, *@frames.fetch(address), address)) }
+        @functions.each { |(name, path), id| out << message(5, number(1, id) + number(2, string(name)) + number(4, string(path))) }
+        out << times(from) << message(11, type("space", "bytes")) << number(12, info.interval || 0) << number(14, string(first))
+        Zlib.gzip(out + @strings.keys.map { |text| message(6, text.b) }.join, level: Zlib::BEST_SPEED)
+      end
+
+      private
+
+      def list(ids, addresses) = (ids.empty? ? [address(Stacks::NO_STACK, "", 0)] : addresses.values_at(*ids)).pack("Q*")
+
+      def address(*frame)
+        hash = Digest::SHA256.digest(frame.join("\0")).unpack1("Q<")
+        (CODE.min | hash & CODE.min - 1).tap { |address| @frames[address] ||= frame }
+      end
+
+      def sample((list, labels), values)
+        ids = list.unpack("Q*").map { |address| @locations[address] ||= @locations.size + 1 }
+        [[1, ids], [2, values]].map { |field, list| message(field, list.map { |one| Protobuf.encode(one) }.join) }.join +
+          Labels.parse(labels).map { |name, value| message(3, number(1, string(name)) + number(2, string(value.to_s))) }.join
+      end
+
+      def location(id, name, path, line, address)
+        function = @functions[[name, path]] ||= @functions.size + 1
+        number(1, id) + number(2, 1) + number(3, address) + message(4, number(1, function) + number(2, line))
+      end
+
+      def times(from) = number(9, nanoseconds(info.taken)) + number(10, from && info.taken ? [nanoseconds(info.taken - from), 0].max : 0)
+      def nanoseconds(time) = (time.to_r * 1_000_000_000).to_i
+      def type(type, unit) = number(1, string(type)) + number(2, string(unit))
+      def string(text) = @strings[text] ||= @strings.size
+      def number(field, value) = value.zero? ? "".b : Protobuf.encode(field << 3) + Protobuf.encode(value)
+      def message(field, bytes) = Protobuf.encode(field << 3 | Protobuf::BYTES) + Protobuf.encode(bytes.bytesize) + bytes
+    end
+  end
+end

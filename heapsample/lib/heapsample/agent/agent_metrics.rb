@@ -1,0 +1,98 @@
+# frozen_string_literal: true
+
+module HeapSample
+  module Tool
+    # One page of metrics of all processes, in the text of OpenMetrics 1.0 or of Prometheus 0.0.4. The labels app, worker
+    # and deploy are the same after a restart; pid keeps processes apart that share them. Processes choose the names in
+    # labels, so these are cut and escaped.
+    class AgentMetrics
+      OPEN = "application/openmetrics-text"
+      TYPES = {true => "#{OPEN}; version=1.0.0; charset=utf-8", false => "text/plain; version=0.0.4; charset=utf-8"}.freeze
+      SECONDS = ->(nanoseconds) { nanoseconds&.fdiv(10**9) }
+      BOTH = ->(slots, malloc) { {["slots"] => slots, ["malloc"] => malloc} }
+      # Each value of a Hash that is in what a process has sent, by its name.
+      RAW = ->(names, values) { values.is_a?(Hash) ? values.slice(*names).transform_keys { |name| [name] } : {} }
+      SLOTS = lambda do |heap|
+        size, total, live = heap.values_at(:slot_size, :total_slots, :live_slots)
+        size && total && live ? {["live", size] => live, ["free", size] => [total - live, 0].max} : {}
+      end
+      # Name without _total, which a unit may end; type; help; names of labels; what of a report: a number, or one for each
+      # list of the labels' values.
+      ALL = {
+        "ruby_heap_agent_up" => [:gauge, "1 if the process answered in time, else 0.", [], ->(report) { report[:up] }],
+        "ruby_heap_agent_ended_processes" => [:counter, "Ended processes; without a goodbye: killed, or by exit! or a crash.", %w[goodbye], ->(report) { RAW[[true, false], report[:ended]] }],
+        "ruby_info" => [:info, "The Ruby that runs, and the title of the process.", %w[description title], ->(report) { {report.values_at(:ruby, :title) => (1 if report[:ruby])} }],
+        "process_start_time_seconds" => [:gauge, "Unix time of the start of the process.", [], ->(report) { report[:started] }],
+        "process_cpu_seconds" => [:counter, "CPU time of the process, in user and system mode.", [], ->(report) { report[:cpu] }],
+        "process_resident_memory_bytes" => [:gauge, "Resident memory; the sum of ruby_memory_bytes.", [], ->(report) { report[:account].rss }],
+        "ruby_memory_bytes" => [:gauge, "Resident memory by part.", %w[part], ->(report) { RAW[Account::PARTS.keys, report[:account].parts] }],
+        "ruby_memory_proportional_bytes" => [:gauge, "Resident memory; shared pages count in parts (PSS).", [], ->(report) { report[:account].pss }],
+        "ruby_stacks_bytes" => [:gauge, "Resident memory of the stacks of threads and fibers.", %w[of],
+                                ->(report) { {["threads"] => report[:account]["thread_stacks"], ["fibers"] => report[:account]["fiber_stacks"]} }],
+        "ruby_jemalloc_bytes" => [:gauge, "Figures of jemalloc; virtual memory, too.", %w[state], ->(report) { RAW[Account::JEMALLOC, report[:raw].dig("account", "jemalloc")] }],
+        "ruby_gc_runs" => [:counter, "Garbage collections.", %w[kind], ->(report) { RAW[%i[minor major], report[:gc]] }],
+        "ruby_gc_seconds" => [:counter, "CPU time of garbage collections.", [], ->(report) { SECONDS[report[:gc][:ns]] }],
+        "ruby_gc_last_major_timestamp_seconds" => [:gauge, "Unix time of the last major garbage collection while sampling was on.", [], ->(report) { SECONDS[report[:gc][:last_major_ns]] }],
+        "ruby_heap_slots" => [:gauge, "Slots of heap pages, by the bytes of a slot.", %w[state slot_size], ->(report) { report[:heaps].map(&SLOTS).inject({}, :merge) }],
+        "ruby_threads" => [:gauge, "Threads by state.", %w[state], ->(report) { RAW[Population::STATES, report[:raw].dig("alive", "threads")] }],
+        "ruby_fibers" => [:gauge, "Fibers by state.", %w[state], ->(report) { RAW[Population::STATES, report[:raw].dig("alive", "fibers")] }],
+        "ruby_heap_sampler_running" => [:gauge, "1 while the heap is sampled, else 0.", [], ->(report) { report[:sampling] ? 1 : 0 }],
+        "ruby_heap_sampler_interval_bytes" => [:gauge, "Mean bytes between two samples.", %w[of], ->(report) { BOTH[report[:interval], report[:malloc]["interval"]] }],
+        "ruby_heap_sampler_live_samples" => [:gauge, "Samples of live memory.", %w[of], ->(report) { BOTH[*report[:sampler].values_at(:live_samples, :malloc_live_samples)] }],
+        "ruby_heap_sampler_samples" => [:counter, "Samples that were taken.", %w[of], ->(report) { BOTH[*report[:sampler].values_at(:samples, :malloc_samples)] }],
+        "ruby_heap_sampler_dropped_samples" => [:counter, "Samples that were lost because the memory of the sampler was full.", [], ->(report) { report[:sampler][:dropped_samples] }],
+        "ruby_heap_sampler_memory_bytes" => [:gauge, "Memory of the sampler.", [], ->(report) { report[:sampler][:bytes] }],
+        "ruby_heap_sampler_memory_limit_bytes" => [:gauge, "Limit of that memory.", [], ->(report) { report[:sampler][:bytes_max] }],
+        "ruby_heap_sampler_service_cpu_seconds" => [:counter, "CPU time of the thread that answers on the control socket.", [], ->(report) { SECONDS[report[:sampler][:thread_ns]] }]
+      }.freeze
+      UP, ENDED = ALL.keys
+      # What an answer may leave out.
+      EMPTY = {gc: {}, heaps: [], malloc: {}, sampler: {}}.freeze
+      LABEL_MOST = 120
+      # Folders that change with each deploy: the application is the folder around them.
+      RELEASE = %r{/(?:current|releases/[^/]+)/*\z}
+      WORKER = /\bworker\W{0,2}(\d{1,4})\b/
+
+      # +reports+ and +ended+: of AgentProcesses; +open+: OpenMetrics.
+      def initialize(reports, ended, open)
+        @open, @lines = open, Hash.new { |lines, name| lines[name] = [] }
+        add([ENDED], {ended: ended}, {})
+        reports.each do |process, report|
+          report &&= {up: 1, **EMPTY, **report.compact}
+          add(report ? ALL.keys - [ENDED] : [UP], report || {up: 0}, {**labels(**report.to_h), "pid" => process.pid})
+        end
+      end
+
+      def to_s = ALL.keys.filter_map { |name| [*head(name, *ALL[name]), *@lines[name]] if @lines.key?(name) }.join("\n") + (@open ? "\n# EOF\n" : "\n")
+
+      private
+
+      def labels(up: 0, directory: "", title: "", deploy: nil, **)
+        up.zero? ? {} : {"app" => File.basename(directory.sub(RELEASE, "")), "worker" => title[WORKER, 1], "deploy" => deploy}
+      end
+
+      def add(names, report, labels)
+        names.each do |name|
+          type, _, more, value = ALL[name]
+          values = value[report]
+          (values.is_a?(Hash) ? values : {[] => values}).each do |texts, number|
+            next unless number.is_a?(Numeric) && number >= 0
+
+            list = labels.merge(more.zip(texts).to_h).map { |label, text| "#{label}=\"#{escaped(text.to_s)}\"" }
+            @lines[name] << "#{name}#{"_total" if type == :counter}{#{list.join(",")}} #{number}"
+          end
+        end
+      end
+
+      def head(name, type, help, *)
+        unit = name[/_(bytes|seconds)\z/, 1]
+        name = "#{name}_total" if type == :counter && !@open
+        name = name.delete_suffix("_info") if type == :info && @open
+        ["# HELP #{name} #{help}", "# TYPE #{name} #{type == :info && !@open ? "gauge" : type}", *("# UNIT #{name} #{unit}" if @open && unit)]
+      end
+
+      # Printable writes what ends a line as two characters.
+      def escaped(text) = Printable.text(text)[0, LABEL_MOST].gsub(/["\\]/) { |char| "\\#{char}" }
+    end
+  end
+end

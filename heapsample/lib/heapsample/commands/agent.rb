@@ -1,0 +1,75 @@
+# frozen_string_literal: true
+
+module HeapSample
+  module Tool
+    module Commands
+      # Serves the processes of this machine over HTTP.
+      class Agent < Command
+        SUMMARY = "serve metrics, pprof profiles and pages of the Ruby processes on this machine over HTTP"
+        USAGE = "[options]"
+        EXAMPLES = <<~TEXT
+          heapsample agent
+          heapsample agent --http 127.0.0.1:6060 --token-file /etc/heap-token
+          heapsample agent --http 127.0.0.1:6060 --token-file /etc/heap-token --tls-in-front heap.example.com
+        TEXT
+        HELP = <<~TEXT
+          Serves /metrics, /debug/pprof/heap, /debug/pprof/allocs, /debug/pprof/delta_heap, and a page of each
+          process below /. The agent needs the gem puma.
+          The default address is a Unix socket that only your user can open: ruby-heap-UID/agent.sock, below
+          $XDG_RUNTIME_DIR, $TMPDIR or /tmp. Over TCP each request needs the token of the token file: as a
+          Bearer token, or as the password of Basic. For a browser the agent prints a URL, which works once.
+          The signal USR1 makes the agent print another URL. stderr names each process that was killed.
+        TEXT
+        PUMA = 6
+        # Slow clients wait in Puma's reactor; requests that wait for a process hold a thread.
+        SERVER = {min_threads: 4, max_threads: 256, first_data_timeout: 10, persistent_timeout: 20, environment: "production", http_content_length_limit: 1 << 20}.freeze
+
+        def call(arguments)
+          expect(arguments, 0..0, "")
+          load_puma
+          address = AgentAddress.new(options[:http] || AgentAddress.default, *options.values_at(:token_file, :name))
+          door = AgentDoor.new((LiveToken.read(options[:token_file], secret: true).token if options[:token_file]), options[:name])
+          serve(address, door, AgentApp.new(door, AgentProcesses.new(options[:share])))
+        end
+
+        private
+
+        def define_options(parser)
+          parser.on("--http ADDRESS", "unix:PATH, or HOST:PORT with --token-file (default: the Unix socket above)") { |address| options[:http] = address }
+          parser.on("--token-file FILE", "file of yours with the token, which no other user may read (default: none)") { |path| options[:token_file] = path }
+          parser.on("--tls-in-front NAME", "host name that a proxy with TLS in front of the agent serves (default: none)") { |name| options[:name] = name }
+          parser.on("--diagnose SHARE", "share of the run time for GCs and heap walks that the agent starts for",
+                    "its pages and deltas, such as 1% (default: off)") { |share| options[:share] = share("--diagnose", share) }
+        end
+
+        def load_puma
+          require "puma"
+          raise Failure, "the agent needs Puma #{PUMA} or later, not #{Puma::Const::VERSION}; run gem install puma" if Puma::Const::VERSION.to_i < PUMA
+        rescue LoadError => e
+          raise unless e.path == "puma"
+
+          raise Failure, "the agent needs the gem puma; run gem install puma"
+        end
+
+        def serve(address, door, app)
+          Process.setrlimit(:NOFILE, Process.getrlimit(:NOFILE).last)
+          server = Puma::Server.new(app, nil, {**SERVER, log_writer: Puma::LogWriter.null, lowlevel_error_handler: app.method(:unreadable)})
+          url = address.listen(server)
+          signals = Queue.new
+          %w[TERM USR1].each { |name| trap(name) { signals << name } }
+          server.run
+          $stdout.sync = true
+          puts("The agent listens on #{url}.")
+          loop do
+            base = options[:name] ? "https://#{options[:name]}" : url
+            puts("Open in a browser, once and within 10 minutes: #{base}#{door.invite}") if options[:token_file] && base.start_with?("http")
+            break if signals.pop == "TERM"
+          end
+        ensure
+          server&.halt(true) if url
+          File.unlink(address.path) if url && address.path && File.exist?(address.path)
+        end
+      end
+    end
+  end
+end
