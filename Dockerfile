@@ -29,5 +29,5 @@ RUN apt-get update && apt-get install -y --no-install-recommends \
 COPY --from=build /usr/local /usr/local
 ENV LANG=C.UTF-8
 # Sampling is off until you ask for it, here or with `docker run -e`:
-# ENV RUBY_HEAP_SAMPLE=output=/profiles/heap-%p-%t.pb.gz,every=60,keep=10
+# ENV RUBY_HEAP_SAMPLE=output=/profiles/heap-%p-%t.pb.gz,every=60,keep=10,diagnose=1%
 ENTRYPOINT ["ruby"]

@@ -10,7 +10,7 @@ series = HeapSample::Series.all([folder])
 diagnosis = HeapSample::Diagnosis.new(series, root: Dir.pwd)
 found = diagnosis.to_h[:processes].first
 leak = found[:findings].find { |finding| finding[:kind].to_s == "leak" }
-abort "No leak found, although this program has one. Run `heapsample #{folder}` for the figures." unless leak
+abort "#{found[:verdict][:sentence]} This program has a leak. Run `heapsample #{folder}` for the figures." unless leak && diagnosis.leak?
 
 layout = HeapSample::Layout.new(root: Dir.pwd)
 size = layout.method(:bytes)

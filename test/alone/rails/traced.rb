@@ -64,9 +64,9 @@ def traced(settings, seconds)
     requests, profile = 0, nil
     TURNS.times do
       requests += serve(port, seconds)
-      server.profile(gc: true)
+      server.profile(gc: true, diagnose: "50%")
       sleep 1                     # connections end
-      profile = server.profile(gc: true)
+      profile = server.profile(gc: true, diagnose: "50%")
       break if known(profile, :malloc).samples >= 2 * LEAST
     end
     lines = tracer.stop

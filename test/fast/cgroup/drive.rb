@@ -93,7 +93,7 @@ why = Group.with(360 << 20) do |group|
   test(name) do
     FileUtils.rm_rf(PROFILES)
     FileUtils.mkdir_p(PROFILES)
-    settings = "every=1,why=1,quiet=on,output=#{PROFILES}/"
+    settings = "every=1,diagnose=50%,quiet=on,output=#{PROFILES}/"
     pid = group.spawn({}, RbConfig.ruby, "--disable=gems", "--heap-sample=#{settings}", File.join(__dir__, "writes.rb"))
     equal(0, Process.wait2(pid).last.exitstatus)
     equal(0, group.kills)

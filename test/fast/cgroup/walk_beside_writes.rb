@@ -16,6 +16,6 @@ first = JSON.parse(asking.value.raw[:meta_json])["kept"]
 
 written = "#{ARGV[0]}/by-itself.pb"
 File.delete(written) if File.exist?(written)
-GC::SampleProfile.start(every: 1, why: 1, output: written, quiet: true)
+GC::SampleProfile.start(every: 1, diagnose: "50%", output: written, quiet: true)
 sleep 0.1 until File.exist?(written)
 puts JSON.generate([first, GC::SampleProfile.load(written).meta["kept"]])

@@ -5,6 +5,7 @@
 # Usage: contents.rb TOP
 
 require "fileutils"
+require "heap_sample"
 require "json"
 require "rbconfig"
 require "tmpdir"
@@ -12,7 +13,7 @@ require "zlib"
 require_relative "../../tap"
 
 TOP = ARGV.fetch(0)
-WORDS = %w[format design memory why].map { |page| File.read("#{TOP}/doc/#{page}.md") }.join
+WORDS = %w[format.md heap_sampler.proto design.md memory.md why.md].map { |page| File.read("#{TOP}/doc/#{page}") }.join
 
 # PLANT begins what must not be there, NAMED a name that is made from data. ARGV: where the profile goes, and the names that there are.
 PROGRAM = <<~'RUBY'
@@ -47,8 +48,10 @@ PROGRAM = <<~'RUBY'
   File.write(ARGV[1], Marshal.dump([Symbol.all_symbols.map(&:to_s).grep_v(/PLANT/), modules, libraries]))
 RUBY
 
-# The string table of a profile (field 6).
-def strings(path)
+# All texts of a profile: the string table (field 6), and what it says about itself, as JSON.
+def strings(path) = [*string_table(path), JSON.generate(HeapSample::Profile.load(path).meta)]
+
+def string_table(path)
   bytes = File.binread(path)
   bytes = Zlib.gunzip(bytes) if path.end_with?(".gz")
   at, found = 0, []

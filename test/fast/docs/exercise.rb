@@ -5,6 +5,7 @@
 
 require "fileutils"
 require "stringio"
+require "tempfile"
 require "heap_sample/sample_profile"
 require "heap_sample/assertions"
 # So that rbs/test sees each class when it ends, before it is used.
@@ -117,7 +118,7 @@ HeapSample::Profile.load(File.open(File.join(folder, "05.pb.gz"), "rb"), name: "
   read(profile.groups(:line))
   profile.groups(:line).largest(:inuse, 3)
   read(profile.info)
-  read(profile.info.gc_asked) if profile.info.gc_asked
+  read(profile.info.forced)
   times = profile.info.gc_times
   times.each { |begun| [times.born(begun.gc), times.majors_at(begun.time)] }
   times.size
@@ -205,7 +206,7 @@ read(leaks)
 [leaks.lines(3), leaks.moment(1)]
 diagnosis = GC::SampleProfile.diagnose(folder)
 [diagnosis, HeapSample::Diagnosis.of(series)].each { |whole| [read(whole), whole.each { |process| read(process) }] }
-[diagnosis.first.per_hour(1), diagnosis.first.course_of(:rss.to_proc), diagnosis.first.settled_by(:class, :both), series.diagnosis(warmup: 1).leaking_lines]
+[diagnosis.first.per_hour(1), diagnosis.first.course_of(:rss.to_proc), diagnosis.first.survivors_by(:class, :both), series.diagnosis(warmup: 1).leaking_lines]
 HeapSample::Diagnosis.in_order([series])
 diagnosis.first.findings.each { |finding|
   [read(finding), finding.same_line?(finding), finding.in_step?(finding), finding.even?(1.5), finding.ends?(0.5), finding.course.slowing?(0.5), finding.keeper = nil, finding.holder = nil]
@@ -247,14 +248,21 @@ IO.popen([RbConfig.ruby, "-e", "$stdout.puts 1; $stdout.flush; sleep"]) do |io|
   io.gets
   process = HeapSample::LiveProcess.new(io.pid)
   [process.ruby?, process.listens?, process.outline, process.pid, process.name, process.socket, process.hello, process.memory]
-  [process.start(interval: "64k"), process.set(interval: "32k"), process.profile(gc: true), process.stop]
+  [process.start(interval: "64k"), process.set(interval: "32k"), process.profile(gc: true, diagnose: "50%"), process.stop]
   HeapSample::LiveProcess.all
   HeapSample::LiveProcess.named(io.pid.to_s)
   [HeapSample::LiveSource.named("http://127.0.0.1:1").name, (HeapSample::LiveURL.new("http://127.0.0.1:1").profile rescue 1), (HeapSample::LiveURL.new("http://127.0.0.1:1").memory rescue 1)]
   HeapSample::LiveURL.named("x")
+  token = Tempfile.create("token") { |file| file.write("host word") && file.flush && HeapSample::LiveToken.read(file.path) }
+  [token.token, token.for?("host"), HeapSample::LiveToken.new("word").for?("::1")]
   HeapSample::SamplerProgram.of?("/proc/#{io.pid}")
   socket = HeapSample::LiveSocket.new(process.socket, name: "it")
-  [socket.path, socket.ask("hello"), HeapSample::LiveSocket.line("set", interval: 1)]
+  [process.bytes("hello"), socket.bytes("hello"), socket.path, socket.ask("hello"), HeapSample::LiveSocket.line("set", interval: 1)]
+  ends = [process, socket].map { |one| Thread.new { one.wait_for_end } }
+  sleep 0.05 until ends.all?(&:stop?)
+  process.hello
+  Process.kill(:TERM, io.pid)
+  ends.each(&:join)
 ensure
   Process.kill(:KILL, io.pid)
 end

@@ -19,7 +19,7 @@ module MessagesOfC
   # These get texts that are no messages: assertions, names of references, help, HTML.
   OTHER = %w[HS_MUST HS_CONTRACT _Static_assert hs_visit TOP M strcmp printf rb_hs_buffer_puts rb_hs_buffer_printf].freeze
   NO_MESSAGES = /\A(?:an object in C|labels of GC::SampleProfile,|(?:[\w-]+, ){5})/.freeze
-  HELP = %r{/(?:usage|http_pages)\.[ch]\z}.freeze
+  HELP = %r{/usage\.[ch]\z}.freeze
   # What such a variable gets is a message.
   VARIABLE = /\A(?:why|what|wrong|error|unknown|trouble)\z/.freeze
   FORMATS = {"PRIsVALUE" => "s", "PRIu64" => "u", "PRIuSIZE" => "u"}.freeze

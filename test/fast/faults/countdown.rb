@@ -18,7 +18,8 @@ class Countdown
   WARNINGS = {
     memory: ["heap-sample: not enough memory; sampling is off\n",
              "heap-sample: the sampler has no memory; from now on profiles have gaps (GC::SampleProfile.stat counts them)\n",
-             %r{\Aheap-sample: cannot write \S+/exit(?:\.\d+)?\.pb\.gz: Cannot allocate memory\n\z}],
+             %r{\Aheap-sample: cannot write \S+/exit(?:\.\d+)?\.pb\.gz: Cannot allocate memory\n\z},
+             %r{\Aheap-sample: the profile at exit is lost: \S+/exit(?:\.\d+)?\.pb\.gz: Cannot allocate memory\n\z}],
     files: [%r{\Aheap-sample: cannot write \S+/exit(?:\.\d+)?\.pb\.gz: No space left on device(?:; sampling continues)?; free some space, or set another output=\n\z},
             "heap-sample: cannot start the thread for periodic profiles: Resource temporarily unavailable\n"],
   }.freeze

@@ -4,7 +4,7 @@ require "socket"
 
 # Asks every control socket below a folder all the time, as many monitoring clients do.
 class Client
-  REQUESTS = ["hello", "memory", "profile gc=1", "hello", "memory", "profile"].freeze
+  REQUESTS = ["hello", "memory", "profile gc=1 diagnose=10%25", "hello", "memory", "profile"].freeze
 
   # Answers that no request may get, and the number of answers by process id.
   attr_reader :wrong, :answers

@@ -38,7 +38,7 @@ end
 def asked_by_hand(worker)
   pid = worker.pid.to_s
   assert(heapsample("ps").lines.any? { |line| line.match?(/^\s*#{pid} .*puma: cluster worker/) })
-  {["top", pid, "--by", "class", "--full-gc"] => "Basket", ["report", pid] => "Basket", ["memory", pid] => "slots in use", ["why", pid] => "Basket::KEPT",
+  {["top", pid, "--by", "class", "--diagnose", "50%"] => "Basket", ["report", pid] => "Basket", ["memory", pid] => "slots in use", ["why", pid] => "Basket::KEPT",
    ["info", pid] => "one sample per 32 KiB", [pid, "--seconds", "2"] => "Diagnosis:", ["watch", pid, "--seconds", "1"] => "RSS",
    ["diff", pid, "--seconds", "1"] => "Growth of what is in use", ["set", pid, "interval=32k"] => "one sample per 32 KiB"}.each do |arguments, wanted|
     said = heapsample(*arguments)
@@ -67,9 +67,9 @@ def usual(times) = times.sort[times.size / 3]
     end
 
     test("#{with}: a worker says what it keeps, and who keeps it") do
-      baskets = worker.profile(gc: true).rows.select { |row| row.class_name == "Basket" }.sum { |row| row.inuse.objects }
+      baskets = worker.profile(gc: true, diagnose: "50%").rows.select { |row| row.class_name == "Basket" }.sum { |row| row.inuse.objects }
       assert(baskets > 10_000, baskets)
-      why = worker.profile(why: true).why
+      why = worker.profile(why: true, diagnose: "50%").why
       assert(why.to_s.include?("Basket::KEPT"), why.reason || why.to_s)
     end
 

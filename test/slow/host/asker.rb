@@ -10,8 +10,8 @@ require "io/wait"
 class Asker
   ATTACH = 45
   SETTINGS = ["interval=1m malloc=off", "interval=4k malloc=off", "interval=auto", "interval=64k quiet", "every=1", "interval=nonsense"].freeze
-  REQUESTS = ["hello", "hello", "memory", "memory", "profile", "profile", "profile gc=1", "profile why=1", "profile gc=1 why=1", "profile seconds=1",
-              "metrics", "member", "nonsense", "profile gc=2", "stop", "stop", *Array.new(3) { "start" }, "set"].freeze
+  REQUESTS = ["hello", "hello", "memory", "memory", "profile", "profile", "profile gc=1 diagnose=10%25", "profile why=1 diagnose=10%25", "profile gc=1 why=1 diagnose=10%25",
+              "profile diagnose=5%25", "nonsense", "profile gc=1", "stop", "stop", *Array.new(3) { "start" }, "set"].freeze
   HEADER = /\Aheap-sample\/1 (?:ok (?:json|pb\.gz|text)|error text) \d+\n/n
 
   def initialize(seed, folder)

@@ -8,7 +8,7 @@ require "socket"
 class Duel
   SLICE = 50
   LATER_MOST = 0.050
-  REQUESTS = ["stop", "start interval=1m malloc=off", "set interval=64k", "stop", "start interval=4k malloc=off", "profile gc=1", "profile why=1", "memory"].freeze
+  REQUESTS = ["stop", "start interval=1m malloc=off", "set interval=64k", "stop", "start interval=4k malloc=off", "profile gc=1 diagnose=10%25", "profile why=1 diagnose=10%25", "memory"].freeze
 
   def initialize(ruby, control, dir, count, timed:)
     @ruby, @control, @dir, @count, @timed = ruby, control, dir, count, timed

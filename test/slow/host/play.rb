@@ -5,7 +5,7 @@ require "rbconfig"
 
 # One run of the host in a folder of its own: with sampling and an asker, or without both.
 class Play
-  SETTINGS = ["output=none", "every=1", "every=1,interval=4k", "interval=auto,malloc=off,every=1", "standby", "every=1,why=20%"].freeze
+  SETTINGS = ["output=none", "every=1", "every=1,interval=4k", "interval=auto,malloc=off,every=1", "standby", "every=1,diagnose=20%"].freeze
   # Longer than all that the acts wait for, of which the first that is lost ends most.
   LIMIT = 300
   EXPECTED = /\Aheap-sample: (?:wrote |cannot write |.*No space left|.*File too large)/

@@ -2,11 +2,8 @@
 #include "guests.h"
 #include "vm.h"
 #include "heap_sampler/service/address.h"
-#include "heap_sampler/service/http_door.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,36 +19,19 @@ static unsigned cuts;           /* atomic; odd: just now */
 static const char *const lines[] = {
     "hello",
     "memory",
-    "metrics",
-    "member",
-    "member of=elsewhere",
     "profile",
     "profile type=alloc_space",
     "profile type=alloc_space",
-    "profile gc=1",
-    "profile why=1",
-    "profile seconds=1",
-    "profile seconds=1 gc=1",
+    "profile gc=1 diagnose=50%25",
+    "profile why=1 diagnose=50%25",
+    "profile diagnose=50%25",
     "start",
     "set interval=64",
     "stop",
+    "wait",
     "nonsense",
-    "profile seconds=never",
+    "profile type=never",
     "",
-};
-static const char *const paths[] = {
-    "/",
-    "/metrics",
-    "/memory",
-    "/debug/pprof/heap",
-    "/debug/pprof/allocs",
-    "/debug/pprof/allocs",
-    "/debug/pprof/heap?gc=1",
-    "/debug/pprof/heap?seconds=1",
-    "/debug/pprof/cmdline",
-    "/debug/pprof/symbol",
-    "/nowhere",
-    "/debug/pprof/heap?pid=1",
 };
 
 static void
@@ -71,35 +51,16 @@ guests_are_cut_off(void (*by)(void))
 /* -- a connection ------------------------------------------------------------------ */
 
 static int
-connected(int domain, const struct sockaddr *address, socklen_t size)
-{
-    const struct timeval patience = {.tv_sec = PATIENCE_S};
-    int fd = socket(domain, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0) return -1;
-    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-    if (connect(fd, address, size) == 0) return fd;
-    close(fd);
-    return -1;
-}
-
-static int
 to_socket(void)
 {
+    const struct timeval patience = {.tv_sec = PATIENCE_S};
     struct hs_address address;
-    if (!rb_hs_address(&address)) return -1;
-    return connected(AF_UNIX, (const struct sockaddr *)&address.socket, sizeof(address.socket));
-}
-
-static int
-to_http(void)
-{
-    char place[HS_HTTP_TEXT_MAX];
-    rb_hs_http_copy_place(place);
-    const char *port = strrchr(place, ':');
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    if (!port) return -1;
-    address.sin_port = htons((uint16_t)atoi(port + 1));
-    return connected(AF_INET, (const struct sockaddr *)&address, sizeof(address));
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0) return -1;
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+    if (rb_hs_address(&address) && connect(fd, (const struct sockaddr *)&address.socket, sizeof(address.socket)) == 0) return fd;
+    close(fd);
+    return -1;
 }
 
 /* In two pieces; false: the other side has gone. */
@@ -143,38 +104,20 @@ frame_p(const char *text, size_t len, bool *ok)
     return (*ok || strcmp(kind, "error") == 0) && body == len - (size_t)(newline + 1 - text);
 }
 
-static bool
-page_p(const char *text, size_t len, bool *ok)
-{
-    int status;
-    size_t body;
-    const char *end = strstr(text, "\r\n\r\n"), *length = strstr(text, "Content-Length: ");
-    if (!end || !length || length > end || sscanf(text, "HTTP/1.%*d %d", &status) != 1 || sscanf(length, "Content-Length: %zu", &body) != 1) return false;
-    *ok = status == 200;
-    return body == len - (size_t)(end + 4 - text);
-}
-
-/* A connection that waits at a port which is given up is reset. */
+/* Whole, or cut off where that may be. */
 static void
-judge(const struct heard *heard, bool http, bool may_be_cut)
+judge(const struct heard *heard, bool may_be_cut)
 {
     bool ok = false;
-    if (heard->ended && (http ? page_p : frame_p)(heard->text, heard->len, &ok)) add(ok ? &guests.answered : &guests.refused);
-    else if (!heard->late && (may_be_cut || (http && !heard->len))) add(&guests.unheard);
+    if (heard->ended && frame_p(heard->text, heard->len, &ok)) add(ok ? &guests.answered : &guests.refused);
+    else if (!heard->late && may_be_cut) add(&guests.unheard);
     else {
-        fprintf(stderr, "%s: no whole answer%s: %.200s\n", http ? "HTTP" : "socket", heard->late ? ", and no end" : "", heard->text);
+        fprintf(stderr, "no whole answer%s: %.200s\n", heard->late ? ", and no end" : "", heard->text);
         add(&guests.wrong);
     }
 }
 
 /* -- visits ------------------------------------------------------------------------------ */
-
-static size_t
-some_request(bool http, char *text, size_t size)
-{
-    if (!http) return (size_t)snprintf(text, size, "heap-sample/1 %s\n", lines[vm_random(sizeof(lines) / sizeof(*lines))]);
-    return (size_t)snprintf(text, size, "GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n", paths[vm_random(sizeof(paths) / sizeof(*paths))]);
-}
 
 static unsigned
 cuts_now(void)
@@ -186,20 +129,21 @@ void
 guest_visit(void)
 {
     char text[256];
-    bool http = vm_random(2), half = vm_random(16) == 0, hangs_up = vm_random(8) < (half ? 7 : 1);      /* half of it takes 5 s */
-    size_t len = some_request(http, text, sizeof(text));
+    bool half = vm_random(16) == 0, hangs_up = vm_random(8) < (half ? 7 : 1);   /* half of it takes 5 s */
+    size_t len = (size_t)snprintf(text, sizeof(text), "heap-sample/1 %s\n", lines[vm_random(sizeof(lines) / sizeof(*lines))]);
     unsigned before = cuts_now();
-    int fd = http ? to_http() : to_socket();
+    hangs_up |= strstr(text, " wait") != NULL;  /* the end of the process is far */
+    int fd = to_socket();
     if (fd < 0) {
         add(&guests.unheard);
         usleep(10000);
         return;
     }
-    add(http ? &guests.over_http : &guests.asked);
+    add(&guests.asked);
     bool said = say(fd, text, half ? vm_random((uint32_t)len) : len);
     if (!hangs_up) {
         struct heard heard = hear(fd);
-        judge(&heard, http, half || !said || before % 2 || before != cuts_now());
+        judge(&heard, half || !said || before % 2 || before != cuts_now());
         free(heard.text);
     }
     close(fd);

@@ -1,14 +1,14 @@
 #ifndef TEST_THREADS_GUESTS_H
 #define TEST_THREADS_GUESTS_H
 /*
- * Those who ask the process, over its socket and over HTTP: for all that there
- * is, for nothing that there is, in pieces, and without waiting for the answer.
+ * Clients that ask the process over its socket: for each verb, for what is no verb,
+ * in pieces, and without waiting for the answer.
  */
 #include <stdbool.h>
 #include <stdint.h>
 
 struct guests {
-    uint64_t asked, answered, refused, over_http, unheard, wrong;       /* atomics */
+    uint64_t asked, answered, refused, unheard, wrong;       /* atomics */
 };
 extern struct guests guests;
 

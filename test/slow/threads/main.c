@@ -2,8 +2,7 @@
  * Real threads do at once what a profiled process may: Ruby threads allocate,
  * collect, move, start, stop, change the interval and fork, one at a time;
  * Ractors call malloc; threads without the GVL take snapshots, name stacks
- * and write files; and guests ask over the socket and over HTTP.  Built with ThreadSanitizer, then with AddressSanitizer and
- * UBSan; the sampler's own invariants are asserted all along (slots/check.h).
+ * and write files; and clients ask over the socket.  Built with ThreadSanitizer, then with AddressSanitizer and UBSan; the sampler's own invariants are asserted all along (slots/check.h).
  *
  * Usage: main FOLDER SECONDS
  */
@@ -319,10 +318,6 @@ door(void *unused)
         nap(100000);
         rb_hs_service_reopen();
         if (vm_random(10) == 0) guests_are_cut_off(open_again);
-        if (vm_random(10)) continue;
-        vm_lock();
-        rb_hs_service_http(vm_random(5) ? "127.0.0.1:0" : "", "");
-        vm_unlock();
     }
     return NULL;
 }
@@ -333,7 +328,7 @@ static bool
 all_happened(void)
 {
     uint64_t *const all[] = {&counts.collections, &counts.changes, &counts.snapshots, &counts.refused, &counts.rows, &counts.forks,
-                             &guests.asked, &guests.over_http, &guests.answered, &guests.refused};
+                             &guests.asked, &guests.answered, &guests.refused};
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
         if (!__atomic_load_n(all[i], __ATOMIC_RELAXED)) return false;
     }
@@ -418,12 +413,12 @@ main(int argc, char **argv)
     vm_boot();
     snprintf(rb_hs_options.output, sizeof(rb_hs_options.output), "%s/every-%%p.pb.gz", folder);
     rb_hs_options.every = 1;
+    rb_hs_options.diagnose_ppm = 10000;
     rb_hs_options.max_samples = 4000;
     setenv("XDG_RUNTIME_DIR", folder, 1);
     vm_lock();
     rb_hs_address_boot();
     start();
-    rb_hs_service_http("127.0.0.1:0", "");
     vm_unlock();
     rb_hs_service_start();
     if (rb_hs_service_trouble()) printf("Bail out! no socket: %s\n", rb_hs_service_trouble());
@@ -435,8 +430,8 @@ main(int argc, char **argv)
            (unsigned long long)counts.allocations, (unsigned long long)counts.collections, (unsigned long long)counts.changes,
            (unsigned long long)counts.forks, (unsigned long long)counts.snapshots, (unsigned long long)counts.rows,
            (unsigned long long)counts.refused, (unsigned long long)counts.without_room);
-    printf("# %llu asked over the socket, %llu over HTTP: %llu answers, %llu refusals, %llu went unheard\n", (unsigned long long)guests.asked,
-           (unsigned long long)guests.over_http, (unsigned long long)guests.answered, (unsigned long long)guests.refused, (unsigned long long)guests.unheard);
+    printf("# %llu requests: %llu answers, %llu refusals, %llu went unheard\n", (unsigned long long)guests.asked,
+           (unsigned long long)guests.answered, (unsigned long long)guests.refused, (unsigned long long)guests.unheard);
     ok(all_happened(), "all of it happened");
     ok(!counts.wrong, "each block stands on the stack that allocated it");
     ok(!counts.unsaved && counts.without_room * 4 < counts.snapshots, "every profile is written for which there is memory");
