@@ -118,7 +118,7 @@ module Real
       "#{@program.name}: CPU time of stock2 to stock is #{control} (#{control.range}): #{verdict}."
     end
 
-    # What issue 12 wants of the default settings.
+    # What the default settings may cost.
     def targets
       cpu = ratio("both", "off", "cpu") or return []
       allowed = median("off", "memory") * 1.02 + 3 * MIB

@@ -2,7 +2,7 @@
 
 # How often the diagnosis is right on many examinations.
 class Score
-  # What issue 14 asks for.
+  # Shares that must be reached.
   TARGETS = { "right after 20 profiles" => 0.95, "right after 8 profiles" => 0.8, "lines right, of the growing that are right" => 1.0,
               "keepers right, of those" => 0.8 }.freeze
 

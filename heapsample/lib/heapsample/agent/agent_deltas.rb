@@ -40,19 +40,17 @@ module HeapSample
     end
 
     # A profile in the form that Go's heap profiles have, which receivers such as Alloy need: four values to a sample, and
-    # samples that are the same if addresses and labels are. An address is a hash of function and line, equal in all
-    # processes. The labels are the ones that the program has set; class and age as labels would make thousands of series.
+    # samples that are the same if addresses and labels are. The labels are the ones that the program has set; class and
+    # age as labels would make thousands of series.
     class AgentProfile
-      TYPES = [%w[alloc_objects count], %w[alloc_space bytes], %w[inuse_objects count], %w[inuse_space bytes]].freeze
-      COLUMNS = TYPES.map { |type, _| Columns.const_get(type.upcase) }.freeze
-      # Addresses of frames.
-      CODE = 1 << 60..(1 << 61) - 1
+      TYPES = PprofWriter::TYPES
+      COLUMNS = PprofWriter::VALUE_INDEXES
 
       # values: {[addresses, leaf first, packed; labels as one text] => four Integers}; info: the Meta of the profile.
       attr_reader :values, :info
 
       def initialize(profile)
-        @info, @frames = profile.info, {}
+        @info, @frames, @known, @addresses = profile.info, {}, {}, PprofAddresses.new
         addresses = Hash.new { |known, id| known[id] = address(*profile.stacks.frame(id).then { |frame| [frame.label, frame.full_path, frame.lineno] }) }
         lists = Hash.new { |known, handle| known[handle] = list(profile.stacks.frame_ids(handle), addresses) }
         rows = profile.table.group_by { |row| [lists[row[Columns::STACK]], profile.text(row[Columns::LABEL_SET])] }
@@ -64,7 +62,7 @@ module HeapSample
         @strings, @locations, @functions = {"" => 0}, {}, {}
         out = TYPES.map { |type| message(1, type(*type)) }.join
         values.each { |key, list| out << message(2, sample(key, list)) unless list.all?(&:zero?) }
-        out << message(3, number(1, 1) + number(2, CODE.min) + number(3, CODE.max) + number(5, string("ruby")) + [7, 8, 9].map { |flag| number(flag, 1) }.join)
+        out << message(3, number(1, 1) + number(2, PprofAddresses::START) + number(3, PprofAddresses::LIMIT) + number(5, string("ruby")) + [7, 8, 9].map { |flag| number(flag, 1) }.join)
         @locations.each { |address, id| out << message(4, location(id, *@frames.fetch(address), address)) }
         @functions.each { |(name, path), id| out << message(5, number(1, id) + number(2, string(name)) + number(4, string(path))) }
         out << times(from) << message(11, type("space", "bytes")) << number(12, info.interval || 0) << number(14, string(first))
@@ -75,10 +73,7 @@ module HeapSample
 
       def list(ids, addresses) = (ids.empty? ? [address(Stacks::NO_STACK, "", 0)] : addresses.values_at(*ids)).pack("Q*")
 
-      def address(*frame)
-        hash = Digest::SHA256.digest(frame.join("\0")).unpack1("Q<")
-        (CODE.min | hash & CODE.min - 1).tap { |address| @frames[address] ||= frame }
-      end
+      def address(*frame) = @known[frame] ||= @addresses.take(*frame).tap { |address| @frames[address] = frame }
 
       def sample((list, labels), values)
         ids = list.unpack("Q*").map { |address| @locations[address] ||= @locations.size + 1 }
