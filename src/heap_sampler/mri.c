@@ -1,6 +1,7 @@
-/* What only MRI knows: how much of a machine stack is left, and whether the contracts of base/must.h hold. */
+/* What only MRI knows: how much of a machine stack is left, which labels a fiber has, and whether the contracts of base/contract.h hold. */
 #include "heap_sampler/mri.h"
-#include "heap_sampler/base/must.h"
+#include "heap_sampler/base/contract.h"
+#include "heap_sampler/store/label_sets.h"
 
 /* A start takes 20 KiB, a walk that is begun, a profile, an account and a save 12 (by the pages of a thread's new stack that are resident
  * afterwards); MRI wants 16 for itself. */
@@ -45,6 +46,25 @@ void
 rb_hs_need_stack(void)
 {
     if (rb_hs_stack_short_p()) rb_raise(rb_eSysStackError, "stack level too deep for the heap sampler; call it from fewer nested calls");
+}
+
+uint16_t
+rb_hs_labels_of(const rb_execution_context_t *ec)
+{
+    return ec->heap_sampler_labels;
+}
+
+uint16_t
+rb_hs_labels_now(void)
+{
+    const rb_execution_context_t *ec = rb_current_execution_context(false);
+    return ec ? ec->heap_sampler_labels : HS_LABELS_NONE;
+}
+
+void
+rb_hs_labels_set(uint16_t number)
+{
+    rb_current_execution_context(true)->heap_sampler_labels = number;
 }
 
 #if HS_CHECKING

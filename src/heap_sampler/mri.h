@@ -5,7 +5,7 @@
  * rely on beyond what they declare.  Read in 3.4.5; a port looks at each point
  * again (doc/rebasing.md).
  *
- * gc/default/default.c (gc/default/heap_sampler_cut.inc, …_layout.inc)
+ * gc/default/default.c (gc/default/heap_sampler_cut.inc, …_view.inc)
  *   - ractor_cache_allocate_slot alone hands out slots, from heap_caches[].freelist.
  *   - Lists enter a cache in ractor_cache_set_page, and leave it unused in
  *     gc_ractor_newobj_cache_clear.  page->free_slots is a list's length until
@@ -16,7 +16,7 @@
  *   - Heap pages are mmapped, and come from and go to heap_page_body_allocate and
  *     heap_page_body_free alone.  A heap's counters are plain words.
  *
- * vm.c, vm_insnhelper.c, thread_pthread.c (stacks/capture.c, malloc/hooks.c)
+ * vm.c, vm_insnhelper.c, thread_pthread.c (sampling/capture.c, sampling/malloc_hooks.c)
  *   - vm_push_frame completes a frame before it stores ec->cfp; vm_pop_frame stores
  *     it once.
  *   - An environment that has moved to the heap leaves its object in place of its
@@ -29,7 +29,7 @@
  *   - ec->machine.stack_start is the upper end of the running thread's or fiber's machine stack, which is
  *     mapped from there down to the stack pointer; stack_maxsize is 0 where MRI does not know its size.
  *
- * ractor.c, thread.c, thread_pthread.c, thread_pthread_mn.c, thread_sync.c, cont.c (account/threads.c)
+ * ractor.c, thread.c, thread_pthread.c, thread_pthread_mn.c, thread_sync.c, cont.c (memory/threads.c)
  *   - A thread's struct is freed by thread_free alone, after rb_ractor_living_threads_insert
  *     had it; a fiber's by fiber_free.  Who is in a list has a Ractor.
  *   - A block for a Thread or a Fiber is in the struct before that.
@@ -39,34 +39,31 @@
  *     malloc's till thread_free.  Else (M:N) context_stack is the machine stack, one page
  *     above the VM stack.
  *
- * vm_backtrace.c (stacks/capture.c)
+ * vm_backtrace.c (sampling/capture.c)
  *   - The rules of labels: named classes only, `Foo#bar`, `Foo.bar`, blocks with
  *     their levels; methods in C, `<internal:` files and c_trace methods have the
  *     place of their caller.
  *
- * gc.c, vm.c, thread_sync.c (holders/walk.c, roots.c, waiters.c)
+ * gc.c, vm.c, thread_sync.c (heap_walk/walk.c, roots.c, waiters.c)
  *   - rb_objspace_reachable_objects_from and _root run mark functions, allocate nothing, and may be called while
  *     marking or sweeping is unfinished, but not in a step of it.  Weak references do not come.
  *   - A heap page's slots are one behind the other from page->start; heap_pages.sorted is in the order of addresses.
  *   - RCLASS_CONST_TBL has all constants; ractor_mark alone refers to a thread that nobody else refers to.
  *   - Who waits for a Queue, SizedQueue, Thread or ConditionVariable without a time has THREAD_STOPPED_FOREVER, and that
  *     object as the self of one of its first frames; ConditionVariable#wait calls Mutex#sleep; th->locking_mutex is set
- *     while a Mutex is waited for.  sync_look.inc has their types.
+ *     while a Mutex is waited for.
  *   - A Mutex that is locked has the fiber that holds it, and a fiber its thread.  A thread that ends unlocks them.
  *
- * gc.c, imemo.c, iseq.c, vm.c, proc.c, variable.c (holders/edge_*.c, owned_blocks.c)
+ * gc.c, imemo.c, iseq.c, vm.c, proc.c, variable.c (heap_walk/visit.c, names.c)
  *   - rb_gc_mark_children and the mark functions of the VM's own types say what refers to
- *     what; holders/edge_*.c goes through the same fields, and rb_gc_obj_free's in owned_blocks.c.
+ *     what; visit.c goes through the same fields, and through what rb_gc_obj_free frees.
  *   - These allocate nothing and raise nothing, and take at most the VM lock, in a forked child
  *     too: rb_id2str, rb_id_table_foreach, st_foreach with a callback that deletes nothing,
  *     rb_hash_stlike_foreach, rb_gen_ivtbl_get without an ID, rb_shape_get_parent,
  *     rb_vm_frame_method_entry, rb_iseq_path, rb_iseq_line_no, rb_class_real.
- *   - Private structs whose words edge_data.c has as a table, by the type's name: enumerator.c,
- *     proc.c (METHOD), thread_sync.c, weakmap.c, variable.c (autoload), vm_trace.c,
- *     vm.c (pin_array_list), vm_backtrace.c; that of id_table.c and STR_NOFREE of string.c in
- *     owned_blocks.c; the head of rb_event_hook_t (vm_trace.c) in edge_code.c. test_heap_sampler_edges.rb fails where one has changed.
+ *   - Structs and types that are private to nine files are read in these files alone: heap_walk/forms.inc.
  *
- * yjit.c, yjit/src/stats.rs (malloc/yjit.c)
+ * yjit.c, yjit/src/stats.rs (sampling/yjit.c)
  *   - YJIT compiles between rb_yjit_vm_lock_then_barrier and rb_yjit_vm_unlock, or
  *     in rb_yjit_compile_iseq, on one thread.
  */
@@ -110,9 +107,17 @@
 #include "vm_callinfo.h"
 #include "vm_core.h"
 #include "vm_sync.h"
+#include "heap_sampler/gc_view.h"
 
 /* vm_insnhelper.c, in no header: where the values of a frame of Ruby code begin, which has one before it. */
 VALUE *rb_vm_base_ptr(const rb_control_frame_t *cfp);
+
+/* The code that a frame runs; NULL: a C method, or none. */
+static inline const rb_iseq_t *
+hs_iseq_of(const rb_control_frame_t *cfp)
+{
+    return cfp->iseq;
+}
 
 /* symbol.c, in no header: its dsymbol_fstr_hash has the name of each symbol that was made from a string and lives. */
 extern rb_symbols_t ruby_global_symbols;

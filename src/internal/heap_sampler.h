@@ -1,13 +1,13 @@
 #ifndef INTERNAL_HEAP_SAMPLER_H                          /*-*-C-*-vi:se ft=c:*/
 #define INTERNAL_HEAP_SAMPLER_H
 /*
- * The hooks of the sampling heap profiler: the only header of it that patched
- * files include.  doc/design.md of the project says how it works.
+ * The hooks of the sampling heap profiler, which MRI calls: the only header of it that patched files include.
+ * heap_sampler/gc_view.h has what the sampler asks of them.  doc/design.md of the project says how it works.
  *
  * With --disable-heap-sampler each hook is an empty inline function or macro:
  * patched files call them without #if.
  *
- * Contracts are those of heap_sampler/base/must.h.
+ * Contracts are those of heap_sampler/base/contract.h.
  */
 #include "ruby/internal/config.h"
 #include <stdbool.h>
@@ -17,7 +17,7 @@
 #include "ruby/internal/value.h"
 #if USE_HEAP_SAMPLER
 #include "ruby/heap_sampler.h"
-#include "heap_sampler/base/checking.h"
+#include "heap_sampler/base/contract.h"
 #endif
 
 struct rb_heap_sampler_page;            /* the samples of one heap page */
@@ -27,7 +27,7 @@ struct rb_thread_struct;
 struct rb_heap_sampler_alive {
 #if USE_HEAP_SAMPLER
     struct rb_heap_sampler_alive *next, *previous;
-    uint32_t origin;            /* where it was made: heap_sampler/account/alive.h */
+    uint32_t origin;            /* where it was made: heap_sampler/memory/threads.h */
 #else
     char unused;
 #endif
@@ -103,65 +103,6 @@ bool rb_heap_sampler_calling_p(void);
 /* Hooks for these events there are now: what ruby_vm_event_flags becomes. [gvl] */
 rb_event_flag_t rb_heap_sampler_event_flags(rb_event_flag_t events);
 
-/* -- and offers these ----------------------------------------------------- */
-
-/* Rejoin every installed free list and, if sampling, cut it afresh. [vm],
- * and no other Ractor runs. */
-void rb_heap_sampler_gc_recut(void);
-/* [gc], after marking: 0 is dead, 1 alive, 2 alive until a major GC. */
-int rb_heap_sampler_gc_liveness(VALUE obj);
-/* The table of the object's page, or NULL, and its slot there. [vm] */
-struct rb_heap_sampler_page *rb_heap_sampler_gc_table_of(VALUE obj, unsigned int *slot);
-/* The slot's address on a page. */
-VALUE rb_heap_sampler_gc_slot_address(uintptr_t body, unsigned int slot);
-/* Each page that has a table. [vm], or [gc]. */
-void rb_heap_sampler_gc_each_table(void (*visit)(struct rb_heap_sampler_page **table, uintptr_t body, void *data), void *data);
-/* How full a page is. */
-struct rb_heap_sampler_page_use {
-    unsigned int live, free;    /* slots */
-    size_t slot_size;
-    const uintptr_t *pinned_bits;       /* as its mark bits: what a full mark found that must not be moved */
-};
-/* Of the page that has this table: by its marks, or, `moved`, after compaction
- * has moved objects. [gc], when marking is complete, or when moving is. */
-void rb_heap_sampler_gc_page_use(struct rb_heap_sampler_page *const *table, bool moved, struct rb_heap_sampler_page_use *use);
-/* How full the pages of a heap are, those alone that have a living object. */
-struct rb_heap_sampler_heap_use {
-    uint64_t pages, pinned_pages;       /* with an object that must not be moved */
-    uint64_t live_slots, free_slots;
-};
-/* The same contract. Reads the bits of all pages of the heap. */
-void rb_heap_sampler_gc_heap_use(unsigned int heap, bool moved, struct rb_heap_sampler_heap_use *use);
-/* Begins a major GC that marks in steps of about so many slots, unless one marks already; 0: makes a whole one now. false: GC is
- * disabled, or major GCs are. Raises nothing; no finalizer runs in it. [gvl] */
-bool rb_heap_sampler_gc_start_major(size_t step_slots);
-/* A step of such marking, if there is any. [gvl] */
-void rb_heap_sampler_gc_step_major(size_t slots);
-struct rb_heap_sampler_gc_counts {
-    uint64_t gc, minor, major;
-    uint64_t gc_ns;             /* CPU time of all of them so far */
-    bool timed;                 /* false: nobody takes their time (GC.measure_total_time = false) */
-    uint32_t heap_count;
-    struct {
-        uint32_t slot_size;
-        uint64_t total_slots, live_slots;
-    } heap[16];
-};
-/* The heap pages that there are, in the order of their addresses. [vm], or in a child that has only this thread. */
-struct rb_heap_sampler_gc_page {
-    uintptr_t start;            /* of its first slot */
-    uint32_t slot_size, slots;  /* no slots: it is in no heap */
-};
-size_t rb_heap_sampler_gc_page_count(void);
-void rb_heap_sampler_gc_page(size_t number, struct rb_heap_sampler_gc_page *look);
-/* While GC compacts, some heap pages cannot be read and some references lead to where objects were: end it. [gvl] */
-void rb_heap_sampler_gc_settle(void);
-/* Plain loads of counters; [any] */
-void rb_heap_sampler_gc_counts(struct rb_heap_sampler_gc_counts *counts);
-/* Objects with finalizers, and the array of what ObjectSpace.define_finalizer got for them; allocates nothing. [vm] */
-void rb_heap_sampler_gc_each_finalizer(void (*each)(VALUE object, VALUE blocks, void *data), void *data);
-VALUE rb_heap_sampler_gc_finalizers(VALUE obj);         /* of one object: that array, or 0. [vm] */
-
 /* -- gc.c: a walk, which asks mark functions for references outside of GC ---- */
 
 /* What a mark function says of the reference that it tells just now: may GC.compact move the object?  MAYBE: what stands there
@@ -174,11 +115,6 @@ extern enum rb_heap_sampler_reference rb_heap_sampler_reference;
 #define rb_heap_sampler_on_reference(pins, maybe) \
     ((void)(rb_heap_sampler_reference = (maybe) ? RB_HEAP_SAMPLER_MAYBE_PINS : (pins) ? RB_HEAP_SAMPLER_PINS \
                                                                                       : RB_HEAP_SAMPLER_MOVABLE))
-
-/* -- variable.c ----------------------------------------------------------- */
-
-/* Global variables that have a value, aliases too; allocates nothing. [vm] */
-void rb_heap_sampler_each_global(void (*each)(ID id, VALUE value, void *data), void *data);
 
 /* -- ruby.c, eval.c, process.c -------------------------------------------- */
 
@@ -216,36 +152,6 @@ void rb_heap_sampler_thread_goes(struct rb_thread_struct *th);
 void rb_heap_sampler_fiber_begins(struct rb_heap_sampler_alive *fiber, VALUE proc);
 /* Its struct is about to be freed. [gc], or at the end of the process. */
 void rb_heap_sampler_fiber_goes(struct rb_heap_sampler_alive *fiber);
-
-/* -- cont.c offers: */
-struct rb_heap_sampler_fiber {
-    int state;                  /* enum fiber_status: 0 created, 1 resumed, 2 suspended, 3 terminated */
-    uintptr_t stack;            /* the lowest address of both its stacks; 0: it has none */
-    size_t stack_size;
-};
-/* While it is in the list. Plain loads; [any] */
-void rb_heap_sampler_fiber_look(const struct rb_heap_sampler_alive *fiber, struct rb_heap_sampler_fiber *look);
-/* Its label set (heap_sampler/labels/label_sets.h), likewise. */
-uint16_t rb_heap_sampler_fiber_labels(const struct rb_heap_sampler_alive *fiber);
-
-/* What a fiber refers to beside its stack; 0: nothing. Plain loads; [vm] */
-struct rb_fiber_struct;
-struct rb_heap_sampler_fiber_kept {
-    bool suspended;             /* it has begun, and does not run */
-    VALUE block, value, resumed_by;
-};
-void rb_heap_sampler_fiber_keeps(const struct rb_fiber_struct *fiber, struct rb_heap_sampler_fiber_kept *kept);
-
-/* -- thread_sync.c offers: */
-enum rb_heap_sampler_sync { RB_HEAP_SAMPLER_NO_SYNC,
-                            RB_HEAP_SAMPLER_QUEUE,      /* SizedQueue, too */
-                            RB_HEAP_SAMPLER_MUTEX,
-                            RB_HEAP_SAMPLER_CONDITION };
-/* What kind of object threads can wait for this is. Plain loads; [any] */
-enum rb_heap_sampler_sync rb_heap_sampler_sync_of(VALUE object);
-/* The thread that holds this Mutex; NULL: no thread does, or it is no Mutex. Compare the pointer only: a Mutex does not
- * keep its thread alive. Plain loads; [vm] */
-const struct rb_thread_struct *rb_heap_sampler_mutex_holder(VALUE object);
 
 /* thread_pthread.c, signal.c, vm.c: what this thread gets from malloc between these two is a stack. */
 void rb_heap_sampler_stack_begins(void);

@@ -47,3 +47,10 @@ rb_hs_before_p(const struct timespec *a, const struct timespec *b)
 {
     return a->tv_sec != b->tv_sec ? a->tv_sec < b->tv_sec : a->tv_nsec < b->tv_nsec;
 }
+
+void
+rb_hs_deadline(struct timespec *time, uint64_t ms)
+{
+    clock_gettime(CLOCK_MONOTONIC, time);
+    rb_hs_add_ms(time, ms);
+}

@@ -15,6 +15,10 @@ uint64_t rb_hs_cpu_ns(void);
  * milliseconds. */
 int64_t rb_hs_coarse_seconds(void);
 
+#define HS_MS_NS UINT64_C(1000000)      /* nanoseconds of a millisecond */
+
+/* So much later than now, by CLOCK_MONOTONIC. */
+void rb_hs_deadline(struct timespec *time, uint64_t ms);
 /* Times of one clock. */
 void rb_hs_add_ms(struct timespec *time, uint64_t ms);
 bool rb_hs_before_p(const struct timespec *a, const struct timespec *b);

@@ -1,6 +1,6 @@
-/* See base/descriptors.h. */
+/* See base/report.h. */
 #define _GNU_SOURCE 1           /* unshare */
-#include "heap_sampler/base/descriptors.h"
+#include "heap_sampler/base/report.h"
 #include "heap_sampler/base/proc.h"
 
 #include <fcntl.h>

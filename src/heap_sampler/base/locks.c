@@ -1,18 +1,16 @@
-/* See base/locks.h. */
-#include "heap_sampler/base/locks.h"
-#include "heap_sampler/base/must.h"
+/* See base/contract.h. */
+#include "heap_sampler/base/contract.h"
 
-#include <pthread.h>
+/* Read inside malloc, where a library's thread-local variables must not be allocated. */
+#define MALLOC_LOCAL _Thread_local __attribute__((tls_model("initial-exec")))
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-/* Read inside malloc, where a library's thread-local variables must not be allocated. */
-static _Thread_local __attribute__((tls_model("initial-exec"))) bool lock_held;
+static MALLOC_LOCAL bool lock_held;
 
 void
 rb_hs_lock(void)
 {
-    HS_MUST(!lock_held, "the sampler's lock is taken twice");
-    pthread_mutex_lock(&lock);
+    hs_lock(&lock, HS_LOCK_TABLES);
     lock_held = true;
 }
 
@@ -20,7 +18,7 @@ void
 rb_hs_unlock(void)
 {
     lock_held = false;
-    pthread_mutex_unlock(&lock);
+    hs_unlock(&lock, HS_LOCK_TABLES);
 }
 
 bool
@@ -28,3 +26,22 @@ rb_hs_locked_p(void)
 {
     return lock_held;
 }
+
+#if HS_CHECKING
+static MALLOC_LOCAL unsigned held;      /* a bit for each rank */
+
+void
+rb_hs_lock_taken(enum hs_lock rank)
+{
+    unsigned before = held;
+    held = 0;           /* the fault is reported by code that may take our locks */
+    HS_ASSERT(before >> rank == 0, "a lock of rank %d is taken under locks of the ranks %#x (base/contract.h has the order)", rank, before);
+    held = before | 1u << rank;
+}
+
+void
+rb_hs_lock_left(enum hs_lock rank)
+{
+    held &= ~(1u << rank);
+}
+#endif

@@ -34,7 +34,7 @@ rb_hs_proc_read(const char *path, char *text, size_t size)
 bool
 rb_hs_lines_open(struct hs_lines *lines, const char *path, char *text, size_t size)
 {
-    *lines = (struct hs_lines){.fd = open(path, O_RDONLY | O_CLOEXEC), .text = text, .size = size};
+    *lines = (struct hs_lines){.fd = open(path, O_RDONLY | O_CLOEXEC), .separator = '\n', .text = text, .size = size};
     return lines->fd >= 0;
 }
 
@@ -56,12 +56,12 @@ rb_hs_next_line(struct hs_lines *lines)
 {
     for (;;) {
         bool rest = lines->cut;
-        char *newline = memchr(lines->text + lines->next, '\n', lines->end - lines->next);
-        if (!newline && read_more(lines)) continue;
-        char *line = lines->text + lines->next, *end = newline ? newline : lines->text + lines->end;
-        if (!newline && line == end) return NULL;
-        lines->cut = !newline && lines->end == lines->size - 1;
-        lines->next = (size_t)(end - lines->text) + (newline != NULL);
+        char *found = memchr(lines->text + lines->next, lines->separator, lines->end - lines->next);
+        if (!found && read_more(lines)) continue;
+        char *line = lines->text + lines->next, *end = found ? found : lines->text + lines->end;
+        if (!found && line == end) return NULL;
+        lines->cut = !found && lines->end == lines->size - 1;
+        lines->next = (size_t)(end - lines->text) + (found != NULL);
         *end = '\0';
         if (!rest) return line;
     }

@@ -14,13 +14,14 @@ size_t rb_hs_proc_read(const char *path, char *text, size_t size);
 /* A file's lines, one after the other. */
 struct hs_lines {
     int fd;
+    char separator;
     bool cut;                   /* the last line is only its beginning: the buffer has no room for more */
     char *text;
     size_t size, next, end;     /* of `text`; what was read and not given yet */
 };
 /* The caller closes lines->fd. false: the file cannot be read. */
 bool rb_hs_lines_open(struct hs_lines *lines, const char *path, char *text, size_t size);
-/* The next line, without its newline; NULL: there is none. */
+/* The next line, without its end; NULL: there is none. */
 char *rb_hs_next_line(struct hs_lines *lines);
 
 /* Calls `each` with each name in a folder, and the folder's descriptor. false: it cannot be read, or not to its end. */

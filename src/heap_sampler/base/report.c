@@ -1,7 +1,6 @@
 /* See base/report.h. */
 #include "heap_sampler/base/report.h"
-#include "heap_sampler/base/descriptors.h"
-#include "heap_sampler/base/must.h"
+#include "heap_sampler/base/contract.h"
 #include "heap_sampler/base/table.h"
 
 #include <errno.h>

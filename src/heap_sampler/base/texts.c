@@ -5,10 +5,9 @@
  * The bytes live in blocks that do not move.  rb_hs_texts_keep copies what stays
  * to new blocks; the old ones are freed by whoever releases them last.
  */
-#include "heap_sampler/base/texts.h"
-#include "heap_sampler/base/memory.h"
-#include "heap_sampler/base/must.h"
 #include "heap_sampler/base/table.h"
+#include "heap_sampler/base/memory.h"
+#include "heap_sampler/base/contract.h"
 
 #include <string.h>
 

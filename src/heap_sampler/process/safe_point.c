@@ -1,11 +1,10 @@
-/* See process/safe_point.h. */
+/* See process/process.h. */
 #include "heap_sampler/mri.h"
-#include "heap_sampler/process/safe_point.h"
-#include "heap_sampler/account/threads.h"
+#include "heap_sampler/process/process.h"
 #include "heap_sampler/base/clock.h"
-#include "heap_sampler/base/must.h"
-#include "heap_sampler/malloc/hooks.h"
-#include "heap_sampler/process/within.h"
+#include "heap_sampler/base/contract.h"
+#include "heap_sampler/sampling/malloc_hooks.h"
+#include "heap_sampler/store/class_table.h"
 #include <errno.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -37,17 +36,17 @@ run_calls(void *unused)
     struct hs_safe_call *call;
     (void)unused;
     if (rb_hs_stack_short_p()) return;
-    pthread_mutex_lock(&mutex);
+    hs_lock(&mutex, HS_LOCK_STATE);
     reached++;
     while ((call = next_waiting())) {
         call->state = HS_CALL_RUNNING;
-        pthread_mutex_unlock(&mutex);
+        hs_unlock(&mutex, HS_LOCK_STATE);
         rb_hs_call_masked(call->function, call->data);
-        pthread_mutex_lock(&mutex);
+        hs_lock(&mutex, HS_LOCK_STATE);
         call->state = HS_CALL_DONE;
         pthread_cond_broadcast(&done);
     }
-    pthread_mutex_unlock(&mutex);
+    hs_unlock(&mutex, HS_LOCK_STATE);
 }
 
 void
@@ -69,9 +68,9 @@ rb_hs_safe_point_after_fork(void)
 void
 rb_hs_safe_point_no_more(void)
 {
-    pthread_mutex_lock(&mutex);
+    hs_lock(&mutex, HS_LOCK_STATE);
     no_more = true;
-    pthread_mutex_unlock(&mutex);
+    hs_unlock(&mutex, HS_LOCK_STATE);
 }
 
 static void
@@ -87,39 +86,39 @@ rb_hs_safe_point_ask(struct hs_safe_call *call)
 {
     call->state = HS_CALL_WAITING;
     call->next = NULL;
-    pthread_mutex_lock(&mutex);
+    hs_lock(&mutex, HS_LOCK_STATE);
     struct hs_safe_call **last = &calls;
     while (*last) last = &(*last)->next;
     *last = call;
-    pthread_mutex_unlock(&mutex);
+    hs_unlock(&mutex, HS_LOCK_STATE);
     rb_postponed_job_trigger(job);
 }
 
 /* No thread looks for interrupts while all sleep or wait; and a thread near the end of its stack leaves the calls to others. */
 void
-rb_hs_safe_point_nudge(bool reading)
+rb_hs_safe_point_nudge(void)
 {
     rb_postponed_job_trigger(job);
-    rb_hs_wake_main_thread(reading);
+    rb_hs_wake_main_thread();
 }
 
 bool
 rb_hs_safe_point_done_p(const struct hs_safe_call *call)
 {
-    pthread_mutex_lock(&mutex);
+    hs_lock(&mutex, HS_LOCK_STATE);
     bool is = call->state == HS_CALL_DONE;
-    pthread_mutex_unlock(&mutex);
+    hs_unlock(&mutex, HS_LOCK_STATE);
     return is;
 }
 
 bool
 rb_hs_safe_point_settle(struct hs_safe_call *call)
 {
-    pthread_mutex_lock(&mutex);
+    hs_lock(&mutex, HS_LOCK_STATE);
     while (call->state == HS_CALL_RUNNING) pthread_cond_wait(&done, &mutex);
     take_out(call);
     bool is = call->state == HS_CALL_DONE;
-    pthread_mutex_unlock(&mutex);
+    hs_unlock(&mutex, HS_LOCK_STATE);
     return is;
 }
 
@@ -128,17 +127,17 @@ static void
 wait_until(const struct hs_safe_call *call, const struct timespec *until)
 {
     enum { AGAIN_MS = 20 };
-    struct timespec now, slice;
+    struct timespec slice;
     bool late = false;
-    pthread_mutex_lock(&mutex);
+    hs_lock(&mutex, HS_LOCK_STATE);
     while (call->state == HS_CALL_WAITING && !late) {
-        clock_gettime(CLOCK_MONOTONIC, &now);
-        slice = now;
-        rb_hs_add_ms(&slice, AGAIN_MS);
-        late = !rb_hs_before_p(&now, until);
-        if (!late && pthread_cond_timedwait(&done, &mutex, rb_hs_before_p(&slice, until) ? &slice : until) != 0) rb_postponed_job_trigger(job);
+        rb_hs_deadline(&slice, AGAIN_MS);
+        bool last = !rb_hs_before_p(&slice, until);
+        if (pthread_cond_timedwait(&done, &mutex, last ? until : &slice) == 0) continue;
+        late = last;
+        rb_postponed_job_trigger(job);
     }
-    pthread_mutex_unlock(&mutex);
+    hs_unlock(&mutex, HS_LOCK_STATE);
 }
 
 bool
@@ -147,8 +146,7 @@ rb_hs_at_safe_point(void (*function)(void *data), void *data, unsigned ms)
     struct hs_safe_call call = {.function = function, .data = data};
     struct timespec until;
     if (job == POSTPONED_JOB_HANDLE_INVALID) return false;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    rb_hs_add_ms(&until, ms);
+    rb_hs_deadline(&until, ms);
     rb_hs_safe_point_ask(&call);
     wait_until(&call, &until);
     return rb_hs_safe_point_settle(&call);
@@ -166,9 +164,9 @@ name_stacks(void *unused)
 static uint64_t
 reached_so_far(void)
 {
-    pthread_mutex_lock(&mutex);
+    hs_lock(&mutex, HS_LOCK_STATE);
     uint64_t count = reached;
-    pthread_mutex_unlock(&mutex);
+    hs_unlock(&mutex, HS_LOCK_STATE);
     return count;
 }
 
@@ -181,4 +179,17 @@ rb_hs_name_at_safe_point(unsigned ms)
     if (!rb_hs_malloc_raw_stacks_p() || before == __atomic_load_n(&in_vain, __ATOMIC_RELAXED)) return;
     bool named = rb_hs_at_safe_point(name_stacks, NULL, ms);
     __atomic_store_n(&in_vain, named ? UINT64_MAX : before, __ATOMIC_RELAXED);
+}
+
+void
+rb_hs_name_all(void)
+{
+    HS_CONTRACT(gvl);
+    HS_CONTRACT(free);
+    RB_VM_LOCK_ENTER();
+    {
+        rb_hs_classes_rename();
+        rb_hs_malloc_name_stacks();
+    }
+    RB_VM_LOCK_LEAVE();
 }

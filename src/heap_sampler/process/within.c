@@ -1,10 +1,10 @@
-/* See process/within.h. */
+/* See process/process.h. */
 #include "heap_sampler/mri.h"
-#include "heap_sampler/process/within.h"
+#include "heap_sampler/process/process.h"
 #include "heap_sampler/base/clock.h"
-#include "heap_sampler/base/descriptors.h"
+#include "heap_sampler/base/report.h"
 #include "heap_sampler/base/memory.h"
-#include "heap_sampler/base/must.h"
+#include "heap_sampler/base/contract.h"
 #include "ruby/thread.h"
 
 #include <errno.h>
@@ -49,23 +49,31 @@ run(void *ptr)
     struct job *job = ptr;
     rb_hs_descriptors_own();
     job->function(job->data);
-    pthread_mutex_lock(&job->mutex);
+    hs_lock(&job->mutex, HS_LOCK_STATE);
     job->done = true;
     bool left = job->left;
     pthread_cond_signal(&job->changed);
-    pthread_mutex_unlock(&job->mutex);
+    hs_unlock(&job->mutex, HS_LOCK_STATE);
     if (left) rb_hs_free(HS_MEM_SNAPSHOTS, job);
     return NULL;
+}
+
+static bool
+done_until(struct job *job, const struct timespec *until)
+{
+    hs_lock(&job->mutex, HS_LOCK_STATE);
+    while (!job->done && !job->woken && pthread_cond_timedwait(&job->changed, &job->mutex, until) == 0) {}
+    job->woken = false;
+    bool done = job->done;
+    hs_unlock(&job->mutex, HS_LOCK_STATE);
+    return done;
 }
 
 static void *
 await(void *ptr)
 {
     struct job *job = ptr;
-    pthread_mutex_lock(&job->mutex);
-    while (!job->done && !job->woken && pthread_cond_timedwait(&job->changed, &job->mutex, job->until) == 0) {}
-    job->woken = false;
-    pthread_mutex_unlock(&job->mutex);
+    done_until(job, job->until);
     return NULL;
 }
 
@@ -73,10 +81,10 @@ static void
 wake(void *ptr)
 {
     struct job *job = ptr;
-    pthread_mutex_lock(&job->mutex);
+    hs_lock(&job->mutex, HS_LOCK_STATE);
     job->woken = true;
     pthread_cond_signal(&job->changed);
-    pthread_mutex_unlock(&job->mutex);
+    hs_unlock(&job->mutex, HS_LOCK_STATE);
 }
 
 static VALUE
@@ -86,13 +94,28 @@ check_interrupts(VALUE unused)
     return Qnil;
 }
 
+/* 0, EINTR, ETIMEDOUT, or EAGAIN: it is to be waited for. After the others the job is not this thread's any more. */
+static int
+settle(struct job *job, int raised)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    hs_lock(&job->mutex, HS_LOCK_STATE);
+    int error = job->done ? 0 : raised      ? EINTR
+        : !rb_hs_before_p(&now, job->until) ? ETIMEDOUT
+                                            : EAGAIN;
+    job->left = error != EAGAIN;
+    hs_unlock(&job->mutex, HS_LOCK_STATE);
+    if (!error) rb_hs_free(HS_MEM_SNAPSHOTS, job);
+    return error;
+}
+
 int
-rb_hs_within(void (*function)(void *data), void *data, const struct timespec *until, int *raised)
+rb_hs_within(void (*function)(void *data), void *data, uint64_t gvl_ms, const struct timespec *until, int *raised)
 {
     HS_CONTRACT(gvl);
     struct job *job = rb_hs_calloc(HS_MEM_SNAPSHOTS, 1, sizeof(*job));
-    struct timespec now;
-    int error = 0;
+    struct timespec quiet;
     if (job) {
         *job = (struct job){.function = function, .data = data, .until = until, .mutex = PTHREAD_MUTEX_INITIALIZER};
         rb_hs_make_condition(&job->changed);
@@ -102,17 +125,12 @@ rb_hs_within(void (*function)(void *data), void *data, const struct timespec *un
         function(data);
         return 0;
     }
-    for (;;) {
+    rb_hs_deadline(&quiet, gvl_ms);
+    int error = done_until(job, &quiet) ? settle(job, 0) : EAGAIN;
+    while (error == EAGAIN) {
         rb_nogvl(await, job, wake, job, RB_NOGVL_INTR_FAIL);
         rb_protect(check_interrupts, Qnil, raised);
-        clock_gettime(CLOCK_MONOTONIC, &now);
-        pthread_mutex_lock(&job->mutex);
-        error = job->done ? 0 : *raised    ? EINTR
-            : !rb_hs_before_p(&now, until) ? ETIMEDOUT
-                                           : EAGAIN;
-        job->left = error != EAGAIN;
-        pthread_mutex_unlock(&job->mutex);
-        if (!error) rb_hs_free(HS_MEM_SNAPSHOTS, job);
-        if (error != EAGAIN) return error;
+        error = settle(job, *raised);
     }
+    return error;
 }

@@ -60,25 +60,13 @@ rb_hs_buffer_puts(struct hs_buffer *buffer, const char *text)
 void
 rb_hs_buffer_printf(struct hs_buffer *buffer, const char *format, ...)
 {
+    char text[1024];
     va_list args;
-    size_t room = buffer->capacity - buffer->len;
-
-    if (buffer->failed) return;
-
-    /* Most texts fit: format once, and again only where the room ran out.
-     * vsnprintf(3) ends what it writes with a NUL, which `len` leaves out. */
     va_start(args, format);
-    int len = vsnprintf(room ? buffer->ptr + buffer->len : NULL, room, format, args);
+    int len = vsnprintf(text, sizeof(text), format, args);
     va_end(args);
-    if (len < 0) buffer->failed = true;
-    if (len <= 0) return;
-    if ((size_t)len >= room) {
-        if (!reserve(buffer, (size_t)len + 1)) return;
-        va_start(args, format);
-        vsnprintf(buffer->ptr + buffer->len, (size_t)len + 1, format, args);
-        va_end(args);
-    }
-    buffer->len += (size_t)len;
+    if (len < 0 || (size_t)len >= sizeof(text)) buffer->failed = true;
+    else rb_hs_buffer_append(buffer, text, (size_t)len);
 }
 
 void

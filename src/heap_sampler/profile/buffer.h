@@ -15,6 +15,7 @@ struct hs_buffer {
 
 void rb_hs_buffer_append(struct hs_buffer *buffer, const void *ptr, size_t len);
 void rb_hs_buffer_puts(struct hs_buffer *buffer, const char *text);
+/* A short text. */
 void rb_hs_buffer_printf(struct hs_buffer *buffer, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void rb_hs_buffer_free(struct hs_buffer *buffer);

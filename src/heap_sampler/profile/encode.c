@@ -4,10 +4,10 @@
  * may be called "\xff"), every format we write is UTF-8.
  */
 #include "heap_sampler/profile/encode.h"
-#include "heap_sampler/base/texts.h"
+#include "heap_sampler/base/table.h"
 #include "heap_sampler/profile/buffer.h"
 #include "heap_sampler/profile/profile.h"
-#include "heap_sampler/stacks/stack_table.h"
+#include "heap_sampler/kernel.h"
 
 #include <errno.h>
 #include <math.h>
@@ -35,14 +35,14 @@ rb_hs_profile_check(const struct hs_profile *profile)
         if (row->library >= profile->text_count) return EINVAL;
         if (row->labels >= profile->text_count) return EINVAL;
     }
-    for (uint32_t i = 0; i < profile->holders.node_count; i++) {
-        const struct hs_holder *node = &profile->holders.nodes[i];
+    for (uint32_t i = 0; i < profile->retainers.node_count; i++) {
+        const struct hs_retainer *node = &profile->retainers.nodes[i];
         if (node->parent > i || node->kind >= profile->text_count) return EINVAL;
         if (node->name >= profile->text_count || node->klass >= profile->text_count || node->path >= profile->text_count) return EINVAL;
     }
     for (size_t i = 0; i < profile->kept_count; i++) {
         const struct hs_kept *kept = &profile->kept[i];
-        if (kept->row >= profile->row_count || kept->node >= profile->holders.node_count) return EINVAL;
+        if (kept->row >= profile->row_count || kept->node >= profile->retainers.node_count) return EINVAL;
     }
     for (uint32_t i = 0; i < profile->mapping_count; i++) {
         if (profile->mappings[i].path >= profile->text_count) return EINVAL;
@@ -67,37 +67,23 @@ rb_hs_saturate(uint64_t value)
     return value > INT64_MAX ? INT64_MAX : (int64_t)value;
 }
 
-/* The ranges of RFC 3629: no overlong form, no surrogate, nothing past U+10FFFF. */
+/* RFC 3629: no overlong form, no surrogate, nothing past U+10FFFF. */
 size_t
 rb_hs_utf8_length(const char *ptr, size_t len)
 {
-    const unsigned char *byte = (const unsigned char *)ptr;
-    unsigned char low = 0x80, high = 0xbf;
-    size_t need;
-
-    if (!len) return 0;
-    if (byte[0] < 0x80) return 1;
-    if (byte[0] >= 0xc2 && byte[0] <= 0xdf) {
-        need = 2;
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};       /* by length */
+    unsigned char first = len ? (unsigned char)*ptr : 0xff;
+    if (first < 0x80) return 1;
+    size_t need = (first & 0xe0) == 0xc0 ? 2 : (first & 0xf0) == 0xe0 ? 3
+        : (first & 0xf8) == 0xf0                                      ? 4
+                                                                      : 0;
+    if (!need || len < need) return 0;
+    uint32_t code = first & (0x7fu >> need);
+    for (size_t i = 1; i < need; i++) {
+        if ((ptr[i] & 0xc0) != 0x80) return 0;
+        code = code << 6 | (ptr[i] & 0x3f);
     }
-    else if (byte[0] >= 0xe0 && byte[0] <= 0xef) {
-        need = 3;
-        if (byte[0] == 0xe0) low = 0xa0;
-        if (byte[0] == 0xed) high = 0x9f;
-    }
-    else if (byte[0] >= 0xf0 && byte[0] <= 0xf4) {
-        need = 4;
-        if (byte[0] == 0xf0) low = 0x90;
-        if (byte[0] == 0xf4) high = 0x8f;
-    }
-    else {
-        return 0;
-    }
-    if (len < need || byte[1] < low || byte[1] > high) return 0;
-    for (size_t i = 2; i < need; i++) {
-        if (byte[i] < 0x80 || byte[i] > 0xbf) return 0;
-    }
-    return need;
+    return code < least[need] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000) ? 0 : need;
 }
 
 static const char replacement[] = "\xef\xbf\xbd";       /* U+FFFD */

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "heap_sampler/base/fields.h"
-#include "heap_sampler/base/texts.h"
+#include "heap_sampler/base/table.h"
 #include "heap_sampler/profile/buffer.h"
 #include "heap_sampler/profile/profile.h"
 
@@ -42,8 +42,8 @@ size_t rb_hs_open_message(struct hs_buffer *out, uint32_t field);
 void rb_hs_close_message(struct hs_buffer *out, size_t at);
 
 /*
- * An object with the fields of base/fields.h: as JSON, or as a message of protobuf. Where nothing is known of a field, it
- * is null in JSON, and not there in a message.
+ * An object with the fields of base/fields.h: as a message of protobuf, or as JSON. A field is left out where nothing is known
+ * of it.
  */
 struct hs_object {
     struct hs_buffer *out;
@@ -51,24 +51,18 @@ struct hs_object {
 };
 
 void rb_hs_put(const struct hs_object *object, enum hs_field field, uint64_t value);
-void rb_hs_put_null(const struct hs_object *object, enum hs_field field);
-/* 0: it is not known. */
-void rb_hs_put_or_null(const struct hs_object *object, enum hs_field field, uint64_t value);
 void rb_hs_put_flag(const struct hs_object *object, enum hs_field field, bool value);
 void rb_hs_put_text(const struct hs_object *object, enum hs_field field, struct hs_text text);
 /* Of a buffer with so many bytes, or of a C string with SIZE_MAX; "": it is not known. */
-void rb_hs_put_text_or_null(const struct hs_object *object, enum hs_field field, const char *text, size_t most);
+void rb_hs_put_known_text(const struct hs_object *object, enum hs_field field, const char *text, size_t most);
 /* An object within it. */
 size_t rb_hs_open(const struct hs_object *object, enum hs_field field);
 void rb_hs_close(const struct hs_object *object, size_t at);
-/* A list, of texts or of objects, which rb_hs_close ends. */
+/* A list, of texts or of objects, which rb_hs_close_list ends. */
 void rb_hs_open_list(const struct hs_object *object, enum hs_field list);
 void rb_hs_put_element(const struct hs_object *object, enum hs_field list, struct hs_text text);
 size_t rb_hs_open_element(const struct hs_object *object, enum hs_field list);
 void rb_hs_close_list(const struct hs_object *object);
-/* Around the whole. */
-void rb_hs_open_json(const struct hs_object *object);
-void rb_hs_close_json(const struct hs_object *object);
 
 /* What a walk found, or why there was none: the field `kept`. */
 void rb_hs_put_kept(const struct hs_object *object, const struct hs_profile *profile);
@@ -84,5 +78,19 @@ void rb_hs_append_json(struct hs_buffer *out, struct hs_text text);
 uint32_t rb_hs_mapping_of(const struct hs_profile *profile, uint64_t address);
 
 struct hs_text rb_hs_text_of(const char *text);
+
+/* A row of a file: file_rows.c. */
+struct hs_file_row {
+    const struct hs_row *row;
+    /* The number of a node, of the whole stack; from node_count on that of a frame; and behind these (evicted) alone. */
+    uint64_t stack;
+};
+
+/* Are they of one sample?  Of one row, too? */
+bool rb_hs_file_rows_of_one_sample(const struct hs_file_row *a, const struct hs_file_row *b);
+bool rb_hs_file_rows_equal(const struct hs_file_row *a, const struct hs_file_row *b);
+
+/* All rows of a profile that has passed rb_hs_profile_check(); rb_hs_free(HS_MEM_SNAPSHOTS, …) is the caller's.  NULL: no memory. */
+struct hs_file_row *rb_hs_file_rows(const struct hs_profile *profile);
 
 #endif

@@ -1,7 +1,7 @@
-/* Fields of an object, as JSON or as a message of protobuf: see profile/encode.h. */
+/* Protobuf; and fields of an object, as such a message or as JSON: see profile/encode.h. */
 #include "heap_sampler/profile/encode.h"
 #include "heap_sampler/base/fields.h"
-#include "heap_sampler/base/texts.h"
+#include "heap_sampler/base/table.h"
 #include "heap_sampler/profile/buffer.h"
 
 #include <inttypes.h>
@@ -71,14 +71,6 @@ end_with(struct hs_buffer *out, const char *text)
 }
 
 void
-rb_hs_put_null(const struct hs_object *object, enum hs_field field)
-{
-    if (!object->json) return;
-    name(object, field);
-    rb_hs_buffer_puts(object->out, "null,");
-}
-
-void
 rb_hs_put(const struct hs_object *object, enum hs_field field, uint64_t value)
 {
     if (!object->json) {
@@ -87,13 +79,6 @@ rb_hs_put(const struct hs_object *object, enum hs_field field, uint64_t value)
     }
     name(object, field);
     rb_hs_buffer_printf(object->out, "%" PRIu64 ",", value);
-}
-
-void
-rb_hs_put_or_null(const struct hs_object *object, enum hs_field field, uint64_t value)
-{
-    if (value) rb_hs_put(object, field, value);
-    else rb_hs_put_null(object, field);
 }
 
 void
@@ -128,11 +113,10 @@ rb_hs_put_text(const struct hs_object *object, enum hs_field field, struct hs_te
 }
 
 void
-rb_hs_put_text_or_null(const struct hs_object *object, enum hs_field field, const char *text, size_t most)
+rb_hs_put_known_text(const struct hs_object *object, enum hs_field field, const char *text, size_t most)
 {
     size_t len = strnlen(text, most);
     if (len) rb_hs_put_text(object, field, (struct hs_text){text, (uint32_t)len});
-    else rb_hs_put_null(object, field);
 }
 
 size_t
@@ -169,16 +153,4 @@ void
 rb_hs_close_list(const struct hs_object *object)
 {
     if (object->json) end_with(object->out, "],");
-}
-
-void
-rb_hs_open_json(const struct hs_object *object)
-{
-    if (object->json) rb_hs_buffer_puts(object->out, "{");
-}
-
-void
-rb_hs_close_json(const struct hs_object *object)
-{
-    if (object->json) end_with(object->out, "}");
 }

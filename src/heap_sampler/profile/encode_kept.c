@@ -3,8 +3,7 @@
  * wake, what pins objects, and what the walk cost, or why there is no answer.
  */
 #include "heap_sampler/base/fields.h"
-#include "heap_sampler/base/texts.h"
-#include "heap_sampler/holders/holders.h"
+#include "heap_sampler/base/table.h"
 #include "heap_sampler/profile/encode.h"
 #include "heap_sampler/profile/profile.h"
 
@@ -28,7 +27,7 @@ static void
 put_chain(const struct hs_object *object, enum hs_field list, const struct hs_profile *profile, uint32_t node)
 {
     enum { STEPS_MOST = 64 };
-    const struct hs_holder *nodes = profile->holders.nodes;
+    const struct hs_retainer *nodes = profile->retainers.nodes;
     uint32_t names[STEPS_MOST], count = 0;
     for (;; node = nodes[node].parent) {
         names[count++] = nodes[node].name;
@@ -41,7 +40,7 @@ put_chain(const struct hs_object *object, enum hs_field list, const struct hs_pr
 
 /* Where the code stands that has the reference; an empty path: in no code. */
 static void
-put_place(const struct hs_object *object, const struct hs_profile *profile, const struct hs_holder *node)
+put_place(const struct hs_object *object, const struct hs_profile *profile, const struct hs_retainer *node)
 {
     put_text(object, HS_F_path, profile, node->path);
     rb_hs_put(object, HS_F_line, node->line);
@@ -51,11 +50,12 @@ static void
 put_freed(const struct hs_object *object, const struct hs_profile *profile)
 {
     rb_hs_open_list(object, HS_F_freed);
-    for (uint32_t i = 0; i < profile->holders.freed_count; i++) {
-        const struct hs_freed *freed = &profile->holders.freed[i];
+    const struct hs_found *found = profile->retainers.found;
+    for (uint32_t i = 0; found && i < found->freed_count; i++) {
+        const struct hs_freed *freed = &found->freed[i];
         size_t at = rb_hs_open_element(object, HS_F_freed);
         put_chain(object, HS_F_chain, profile, freed->node);
-        put_place(object, profile, &profile->holders.nodes[freed->node]);
+        put_place(object, profile, &profile->retainers.nodes[freed->node]);
         put_estimate(object, HS_F_objects, freed->objects);
         put_estimate(object, HS_F_space, freed->space);
         put_estimate(object, HS_F_var, freed->variance);
@@ -71,7 +71,7 @@ space_below(const struct hs_profile *profile, uint32_t top)
     double space = 0;
     for (size_t i = 0; i < profile->kept_count; i++) {
         uint32_t node = profile->kept[i].node;
-        while (node > top) node = profile->holders.nodes[node].parent;
+        while (node > top) node = profile->retainers.nodes[node].parent;
         if (node == top) space += profile->kept[i].space;
     }
     return space;
@@ -81,10 +81,10 @@ space_below(const struct hs_profile *profile, uint32_t top)
 static void
 put_stuck(const struct hs_object *object, const struct hs_profile *profile)
 {
-    const struct hs_holders *holders = &profile->holders;
+    const struct hs_retainers *retainers = &profile->retainers;
     rb_hs_open_list(object, HS_F_stuck);
-    for (uint32_t i = HS_TOP_COUNT; i < holders->node_count; i++) {
-        const struct hs_holder *node = &holders->nodes[i];
+    for (uint32_t i = HS_TOP_COUNT; i < retainers->node_count; i++) {
+        const struct hs_retainer *node = &retainers->nodes[i];
         if (node->parent != HS_TOP_STUCK) continue;
         size_t at = rb_hs_open_element(object, HS_F_stuck);
         put_text(object, HS_F_name, profile, node->name);
@@ -99,7 +99,7 @@ put_stuck(const struct hs_object *object, const struct hs_profile *profile)
 static void
 put_pin_names(const struct hs_object *object, const struct hs_profile *profile, const struct hs_pin *pin)
 {
-    const struct hs_holder *node = &profile->holders.nodes[pin->nodes.pin];
+    const struct hs_retainer *node = &profile->retainers.nodes[pin->nodes.pin];
     put_text(object, HS_F_name, profile, node->name);
     put_text(object, HS_F_kind, profile, node->kind);
     put_text(object, HS_F_class, profile, node->klass);
@@ -143,18 +143,18 @@ put_room(const struct hs_object *object, const struct hs_memory_room *room)
     if (!room->limit) return;
     rb_hs_put(object, HS_F_room_bytes, room->left);
     rb_hs_put(object, HS_F_limit_bytes, room->limit);
-    rb_hs_put_text_or_null(object, HS_F_cgroup, room->group, SIZE_MAX);
+    rb_hs_put_known_text(object, HS_F_cgroup, room->group, SIZE_MAX);
 }
 
 void
 rb_hs_put_kept(const struct hs_object *object, const struct hs_profile *profile)
 {
-    const struct hs_holders *holders = &profile->holders;
-    const struct hs_holder_figures *figures = &holders->figures;
+    const struct hs_retainers *retainers = &profile->retainers;
+    const struct hs_walk_figures *figures = &retainers->figures;
     size_t at = rb_hs_open(object, HS_F_kept);
-    rb_hs_put_text_or_null(object, HS_F_refused, rb_hs_refusal_text(holders->refusal), SIZE_MAX);
-    rb_hs_put_text_or_null(object, HS_F_ended_in, holders->type, sizeof(holders->type));
-    rb_hs_put(object, HS_F_signal, (uint64_t)holders->signal);
+    rb_hs_put_known_text(object, HS_F_refused, rb_hs_refusal_text(retainers->refusal), SIZE_MAX);
+    rb_hs_put_known_text(object, HS_F_ended_in, retainers->type, sizeof(retainers->type));
+    rb_hs_put(object, HS_F_signal, (uint64_t)retainers->signal);
     rb_hs_put(object, HS_F_objects, figures->objects);
     rb_hs_put(object, HS_F_edges, figures->edges);
     rb_hs_put(object, HS_F_slots, figures->slots);
@@ -162,13 +162,13 @@ rb_hs_put_kept(const struct hs_object *object, const struct hs_profile *profile)
     put_stuck(object, profile);
     put_pins(object, profile);
     rb_hs_put(object, HS_F_without_ns, figures->without_ns);
-    rb_hs_put(object, HS_F_hold_up_ns, holders->hold_up_ns);
-    rb_hs_put(object, HS_F_ns, holders->ns);
+    rb_hs_put(object, HS_F_hold_up_ns, retainers->hold_up_ns);
+    rb_hs_put(object, HS_F_ns, retainers->ns);
     rb_hs_put(object, HS_F_walk_ns, figures->walk_ns);
     rb_hs_put(object, HS_F_name_ns, figures->name_ns);
-    put_room(object, &holders->room);
-    rb_hs_put(object, HS_F_demand_bytes, holders->demand);
-    rb_hs_put(object, HS_F_estimate_bytes, holders->estimate);
+    put_room(object, &retainers->room);
+    rb_hs_put(object, HS_F_demand_bytes, retainers->demand);
+    rb_hs_put(object, HS_F_estimate_bytes, retainers->estimate);
     rb_hs_put(object, HS_F_child_bytes, figures->child_bytes);
     rb_hs_put(object, HS_F_evicted, figures->evicted);
     rb_hs_close(object, at);

@@ -1,21 +1,20 @@
 /*
- * What is known about a profile: the message Meta of a file (doc/heap_sampler.proto), and the same as a JSON object, as
- * which Ruby gets it.  And the answers of the control socket, which have parts of it, as JSON.
+ * What is known about a profile: the message Meta of a file (doc/heap_sampler.proto).  And the answers of the control
+ * socket, which have parts of it, as JSON: whoever asks with a shell can read them.
  *
  * Integers are written in full.  Times in nanoseconds lose their last digits
  * in a reader of JSON whose numbers are doubles; the two values that must not (they
  * are compared, or typed in again) are strings.
  */
-#include "heap_sampler/account/account.h"
-#include "heap_sampler/account/bodies.h"
-#include "heap_sampler/account/census.h"
-#include "heap_sampler/base/texts.h"
-#include "heap_sampler/malloc/state.h"
+#include "heap_sampler/memory/account.h"
+#include "heap_sampler/memory/smaps.h"
+#include "heap_sampler/memory/threads.h"
+#include "heap_sampler/base/table.h"
+#include "heap_sampler/kernel.h"
 #include "heap_sampler/profile/buffer.h"
 #include "heap_sampler/profile/encode.h"
 #include "heap_sampler/profile/formats.h"
 #include "heap_sampler/profile/profile.h"
-#include "heap_sampler/sites/sampler.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -24,34 +23,43 @@
 
 enum { NS_PER_MS = 1000000 };
 
+static void
+append_fields(const struct hs_object *object, const struct hs_account_field *fields, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (fields[i].known) rb_hs_put(object, fields[i].field, fields[i].value);
+    }
+}
+
+/* Fields that are numbers; KNOWN: left out where it is 0. */
+#define PUT(object, ...) \
+    append_fields(object, (const struct hs_account_field[]){__VA_ARGS__}, \
+                  sizeof((const struct hs_account_field[]){__VA_ARGS__}) / sizeof(struct hs_account_field))
+#define N(name, value) {HS_F_##name, value, true}
+#define KNOWN(name, value) {HS_F_##name, value, (value) != 0}
+
 /* Each is counted from the one before, the first from zero: small numbers, which compress well. */
 static void
 append_gc_times(const struct hs_object *object, const struct hs_gc_times *times)
 {
     struct hs_gc_time before = {0};
-    rb_hs_open_list(object, HS_F_times);
-    size_t at = object->json ? 0 : rb_hs_open_message(object->out, HS_F_times);
+    size_t at = rb_hs_open_message(object->out, HS_F_times);
     for (uint32_t i = 0; i < times->count && i < HS_GC_TIMES; i++) {
         const struct hs_gc_time *time = &times->list[i];
-        uint64_t steps[] = {time->gc - before.gc, time->ns / NS_PER_MS - before.ns / NS_PER_MS, time->majors - before.majors};
-        for (int n = 0; n < 3 && !object->json; n++) rb_hs_put_varint(object->out, steps[n]);
-        if (object->json) rb_hs_buffer_printf(object->out, "[%" PRIu64 ",%" PRIu64 ",%" PRIu64 "],", steps[0], steps[1], steps[2]);
+        rb_hs_put_varint(object->out, time->gc - before.gc);
+        rb_hs_put_varint(object->out, time->ns / NS_PER_MS - before.ns / NS_PER_MS);
+        rb_hs_put_varint(object->out, time->majors - before.majors);
         before = *time;
     }
-    if (object->json) rb_hs_close_list(object);
-    else rb_hs_close_message(object->out, at);
+    rb_hs_close_message(object->out, at);
 }
 
 static void
 append_gc(const struct hs_object *object, const struct hs_profile_meta *meta)
 {
     size_t at = rb_hs_open(object, HS_F_gc);
-    rb_hs_put(object, HS_F_count, meta->gc_count);
-    rb_hs_put(object, HS_F_minor, meta->gc_minor);
-    rb_hs_put(object, HS_F_major, meta->gc_major);
-    rb_hs_put_or_null(object, HS_F_last_minor_ns, meta->last_minor_ns);
-    rb_hs_put_or_null(object, HS_F_last_major_ns, meta->last_major_ns);
-    rb_hs_put_or_null(object, HS_F_last_major_gc, meta->last_major_gc);
+    PUT(object, N(count, meta->gc_count), N(minor, meta->gc_minor), N(major, meta->gc_major), KNOWN(last_minor_ns, meta->last_minor_ns),
+        KNOWN(last_major_ns, meta->last_major_ns), KNOWN(last_major_gc, meta->last_major_gc));
     append_gc_times(object, &meta->gc_times);
     rb_hs_close(object, at);
 }
@@ -71,15 +79,9 @@ append_forced(const struct hs_object *object, const struct hs_profile_meta *meta
 {
     const struct hs_forced *forced = &meta->forced;
     size_t at = rb_hs_open(object, HS_F_forced);
-    rb_hs_put(object, HS_F_limit_ppm, meta->diagnose_ppm);
-    rb_hs_put(object, HS_F_gcs, forced->gcs);
-    rb_hs_put(object, HS_F_gc_ns, forced->gc_ns);
-    rb_hs_put(object, HS_F_walks, forced->walks);
-    rb_hs_put(object, HS_F_walk_ns, forced->walk_ns);
-    rb_hs_put(object, HS_F_longest_stop_ns, forced->stop_ns);
-    rb_hs_put(object, HS_F_of_ns, forced->of_ns);
-    bool known = (size_t)forced->last < sizeof(forced_last) / sizeof(*forced_last);
-    rb_hs_put_text(object, HS_F_last, rb_hs_text_of(forced_last[known ? forced->last : HS_FORCED_NONE]));
+    PUT(object, N(limit_ppm, meta->diagnose_ppm), N(gcs, forced->gcs), N(gc_ns, forced->gc_ns), N(walks, forced->walks),
+        N(walk_ns, forced->walk_ns), N(longest_stop_ns, forced->stop_ns), N(of_ns, forced->of_ns));
+    rb_hs_put_text(object, HS_F_last, rb_hs_text_of(forced_last[forced->last]));
     rb_hs_close(object, at);
 }
 
@@ -87,17 +89,13 @@ static void
 append_settings(const struct hs_object *object, const struct hs_profile_meta *meta)
 {
     size_t at = rb_hs_open(object, HS_F_settings);
-    rb_hs_put(object, HS_F_interval, meta->interval);
-    rb_hs_put(object, HS_F_first_interval, meta->first_interval);
-    rb_hs_put(object, HS_F_interval_changes, meta->interval_changes);
-    rb_hs_put(object, HS_F_thinnings, meta->thinnings);
+    PUT(object, N(interval, meta->interval), N(first_interval, meta->first_interval), N(interval_changes, meta->interval_changes),
+        N(thinnings, meta->thinnings));
     rb_hs_put_flag(object, HS_F_interval_auto, meta->interval_auto);
-    rb_hs_put_or_null(object, HS_F_max_samples, meta->max_samples);
-    rb_hs_put(object, HS_F_max_depth, meta->max_depth);
-    rb_hs_put(object, HS_F_only_n, meta->only_n);
+    PUT(object, KNOWN(max_samples, meta->max_samples), N(max_depth, meta->max_depth), N(only_n, meta->only_n));
     char seed[24] = "";
     if (meta->seeded) snprintf(seed, sizeof(seed), "%" PRIu64, meta->seed);
-    rb_hs_put_text_or_null(object, HS_F_seed, seed, sizeof(seed));
+    rb_hs_put_known_text(object, HS_F_seed, seed, sizeof(seed));
     rb_hs_close(object, at);
 }
 
@@ -105,106 +103,62 @@ static void
 append_drops(const struct hs_object *object, const struct hs_profile_meta *meta)
 {
     size_t at = rb_hs_open(object, HS_F_drops);
-    rb_hs_put(object, HS_F_samples, meta->drop_samples);
-    rb_hs_put(object, HS_F_stacks, meta->drop_stacks);
-    rb_hs_put(object, HS_F_frames, meta->drop_frames);
-    rb_hs_put(object, HS_F_classes, meta->drop_classes);
-    rb_hs_put(object, HS_F_moves, meta->drop_moves);
+    PUT(object, N(samples, meta->drop_samples), N(stacks, meta->drop_stacks), N(frames, meta->drop_frames), N(classes, meta->drop_classes),
+        N(moves, meta->drop_moves));
     rb_hs_close(object, at);
 }
 
 static void
-append_heap_use(const struct hs_object *object, const struct hs_heap_use *use)
-{
-    if (!use->known) {
-        static const enum hs_field fields[] = {HS_F_pages, HS_F_pinned_pages, HS_F_held_slots, HS_F_compact_bytes};
-        for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++) rb_hs_put_null(object, fields[i]);
-        return;
-    }
-    rb_hs_put(object, HS_F_pages, use->pages);
-    rb_hs_put(object, HS_F_pinned_pages, use->pinned_pages);
-    rb_hs_put(object, HS_F_held_slots, use->free_slots);
-    rb_hs_put(object, HS_F_compact_bytes, rb_hs_heap_spare_pages(use) * HS_BODY_BYTES);
-}
-
-static void
-append_heaps(const struct hs_object *object, const struct hs_profile_meta *meta)
+append_heaps(const struct hs_object *object, const struct hs_heap_stat *heap, uint32_t count)
 {
     rb_hs_open_list(object, HS_F_heaps);
-    for (uint32_t i = 0; i < meta->heaps && i < HS_HEAPS_MAX; i++) {
+    for (uint32_t i = 0; i < count && i < HS_HEAPS_MAX; i++) {
         size_t at = rb_hs_open_element(object, HS_F_heaps);
-        rb_hs_put(object, HS_F_slot_size, meta->heap[i].slot_size);
-        rb_hs_put(object, HS_F_total_slots, meta->heap[i].total_slots);
-        rb_hs_put(object, HS_F_live_slots, meta->heap[i].live_slots);
-        rb_hs_put(object, HS_F_live_at_start, meta->heap[i].live_at_start);
-        append_heap_use(object, &meta->heap[i].use);
+        const struct hs_heap_use *use = &heap[i].use;
+        PUT(object, N(slot_size, heap[i].slot_size), N(total_slots, heap[i].total_slots), N(live_slots, heap[i].live_slots),
+            {HS_F_live_at_start, heap[i].live_at_start, !object->json}, {HS_F_pages, use->pages, use->known},
+            {HS_F_pinned_pages, use->pinned_pages, use->known}, {HS_F_held_slots, use->free_slots, use->known},
+            {HS_F_compact_bytes, use->known ? hs_heap_spare_pages(use) * HS_BODY_BYTES : 0, use->known});
         rb_hs_close(object, at);
     }
     rb_hs_close_list(object);
 }
 
-static const char *
-malloc_state(enum hs_malloc_state state)
-{
-    switch (state) {
-    case HS_MALLOC_ON: return "on";
-    case HS_MALLOC_STANDBY: return "standby";
-    case HS_MALLOC_OFF: return "off";
-    case HS_MALLOC_MISSING: break;
-    }
-    return "missing";
-}
+static const char *const malloc_states[] = {
+    [HS_MALLOC_ON] = "on",
+    [HS_MALLOC_STANDBY] = "standby",
+    [HS_MALLOC_OFF] = "off",
+    [HS_MALLOC_MISSING] = "missing",
+};
 
 static void
-append_malloc(const struct hs_object *object, const struct hs_profile_meta *meta)
+append_malloc(const struct hs_object *object, const struct hs_malloc_meta *side)
 {
-    const struct hs_malloc_meta *side = &meta->malloc;
-
     size_t at = rb_hs_open(object, HS_F_malloc);
-    rb_hs_put_text(object, HS_F_state, rb_hs_text_of(malloc_state(side->state)));
-    rb_hs_put_or_null(object, HS_F_interval, side->interval);
-    rb_hs_put_or_null(object, HS_F_first_interval, side->first_interval);
-    rb_hs_put(object, HS_F_interval_changes, side->interval_changes);
-    rb_hs_put(object, HS_F_thinnings, side->thinnings);
+    rb_hs_put_text(object, HS_F_state, rb_hs_text_of(malloc_states[side->state]));
+    PUT(object, KNOWN(interval, side->interval), KNOWN(first_interval, side->first_interval), N(interval_changes, side->interval_changes),
+        N(thinnings, side->thinnings));
     rb_hs_put_flag(object, HS_F_interval_auto, side->automatic);
-    rb_hs_put_text_or_null(object, HS_F_allocator, side->allocator, sizeof(side->allocator));
-    rb_hs_put_text_or_null(object, HS_F_missing, side->missing, sizeof(side->missing));
+    rb_hs_put_known_text(object, HS_F_allocator, side->allocator, sizeof(side->allocator));
+    rb_hs_put_known_text(object, HS_F_missing, side->missing, sizeof(side->missing));
     rb_hs_close(object, at);
-    rb_hs_put_flag(object, HS_F_memsize, meta->memsize);
-}
-
-/* The same where a value may not be known. */
-static void
-append_fields(const struct hs_object *object, const struct hs_account_field *fields, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        if (fields[i].known) rb_hs_put(object, fields[i].field, fields[i].value);
-        else rb_hs_put_null(object, fields[i].field);
-    }
 }
 
 static void
 append_account(const struct hs_object *object, enum hs_field field, const struct hs_account *account)
 {
     struct hs_account_field fields[HS_ACCOUNT_FIELDS], jemalloc[HS_JEMALLOC_FIELDS];
-    if (!account->taken_ns) {
-        rb_hs_put_null(object, field);
-        return;
-    }
+    if (!account->taken_ns) return;
     rb_hs_account_fields(account, fields);
     rb_hs_jemalloc_fields(account, jemalloc);
     size_t at = rb_hs_open(object, field);
-    rb_hs_put(object, HS_F_taken_ns, account->taken_ns);
-    rb_hs_put(object, HS_F_cost_ns, account->cost_ns);
+    PUT(object, N(taken_ns, account->taken_ns), N(cost_ns, account->cost_ns));
     append_fields(object, fields, HS_ACCOUNT_FIELDS);
     rb_hs_put_text(object, HS_F_allocator, (struct hs_text){account->allocator, strnlen(account->allocator, sizeof(account->allocator))});
     if (account->jemalloc) {
         size_t within = rb_hs_open(object, HS_F_jemalloc);
         append_fields(object, jemalloc, HS_JEMALLOC_FIELDS);
         rb_hs_close(object, within);
-    }
-    else {
-        rb_hs_put_null(object, HS_F_jemalloc);
     }
     rb_hs_close(object, at);
 }
@@ -218,7 +172,6 @@ append_population(const struct hs_object *object, const struct hs_census *census
         rb_hs_put(object, rb_hs_alive_state_field((enum hs_alive_state)state), population->states[state]);
     }
     if (census->stacks_known) rb_hs_put(object, HS_F_stacks, population->stacks);
-    else rb_hs_put_null(object, HS_F_stacks);
 }
 
 static void
@@ -226,7 +179,7 @@ append_birthplace(const struct hs_object *object, const struct hs_census *census
 {
     size_t at = rb_hs_open_element(object, HS_F_made);
     rb_hs_put_text(object, HS_F_path, place->path);
-    rb_hs_put_or_null(object, HS_F_line, place->line);
+    PUT(object, KNOWN(line, place->line));
     append_population(object, census, place->kind, &place->population);
     rb_hs_close(object, at);
 }
@@ -247,10 +200,7 @@ append_kind(const struct hs_object *object, enum hs_field field, const struct hs
 static void
 append_alive(const struct hs_object *object, const struct hs_census *census)
 {
-    if (!census->taken) {
-        rb_hs_put_null(object, HS_F_alive);
-        return;
-    }
+    if (!census->taken) return;
     size_t at = rb_hs_open(object, HS_F_alive);
     append_kind(object, HS_F_threads, census, HS_THREADS);
     append_kind(object, HS_F_fibers, census, HS_FIBERS);
@@ -261,147 +211,118 @@ static void
 append_inherited(const struct hs_object *object, const struct hs_inherited *inherited)
 {
     if (!inherited->known) {
-        const char *missing = inherited->missing ? inherited->missing : "";
-        rb_hs_put_null(object, HS_F_inherited);
-        rb_hs_put_text_or_null(object, HS_F_inherited_missing, missing, SIZE_MAX);
+        rb_hs_put_known_text(object, HS_F_inherited_missing, inherited->missing ? inherited->missing : "", SIZE_MAX);
         return;
     }
     size_t at = rb_hs_open(object, HS_F_inherited);
-    rb_hs_put(object, HS_F_bytes, inherited->bytes);
-    rb_hs_put(object, HS_F_unshared, inherited->unshared);
+    PUT(object, N(bytes, inherited->bytes), N(unshared, inherited->unshared));
     rb_hs_close(object, at);
-    rb_hs_put_null(object, HS_F_inherited_missing);
 }
 
+/* Which process it is. */
 static void
-append_process_start(const struct hs_object *object, uint64_t process_start)
+append_process(const struct hs_object *object, uint64_t process_id, uint64_t process_start, const struct hs_who *who, const char *deploy)
 {
-    char text[24];
-    snprintf(text, sizeof(text), "%016" PRIx64, process_start);
-    rb_hs_put_text(object, HS_F_process_start, rb_hs_text_of(text));
+    char start[24];
+    snprintf(start, sizeof(start), "%016" PRIx64, process_start);
+    rb_hs_put(object, HS_F_process_id, process_id);
+    rb_hs_put_text(object, HS_F_process_start, rb_hs_text_of(start));
+    PUT(object, KNOWN(parent_id, who->parent_id));
+    rb_hs_put_known_text(object, HS_F_title, who->title, sizeof(who->title));
+    rb_hs_put_known_text(object, HS_F_directory, who->directory, sizeof(who->directory));
+    rb_hs_put_known_text(object, HS_F_gemfile, who->gemfile, sizeof(who->gemfile));
+    rb_hs_put_known_text(object, HS_F_host, who->host, sizeof(who->host));
+    rb_hs_put_known_text(object, HS_F_deploy, deploy, SIZE_MAX);
+}
+
+/* A whole answer. */
+static struct hs_object
+begin_json(struct hs_buffer *out)
+{
+    rb_hs_buffer_puts(out, "{");
+    return (struct hs_object){out, true};
+}
+
+static int
+end_json(const struct hs_object *object)
+{
+    rb_hs_close(object, 0);
+    if (!object->out->failed) object->out->len--;       /* the comma behind an object */
+    return object->out->failed ? ENOMEM : 0;
 }
 
 int
 rb_hs_encode_about(const struct hs_about *about, struct hs_buffer *out)
 {
-    const struct hs_object json = {out, true}, *object = &json;
-    rb_hs_open_json(object);
+    const struct hs_object json = begin_json(out), *object = &json;
     rb_hs_put(object, HS_F_protocol, 1);
-    rb_hs_put(object, HS_F_process_id, about->process_id);
-    append_process_start(object, about->process_start);
-    rb_hs_put_or_null(object, HS_F_parent_id, about->who.parent_id);
-    rb_hs_put_text_or_null(object, HS_F_title, about->who.title, sizeof(about->who.title));
-    rb_hs_put_text_or_null(object, HS_F_directory, about->who.directory, sizeof(about->who.directory));
-    rb_hs_put_text_or_null(object, HS_F_host, about->who.host, sizeof(about->who.host));
-    rb_hs_put_text_or_null(object, HS_F_deploy, about->deploy, SIZE_MAX);
-    rb_hs_put_text_or_null(object, HS_F_ruby, about->ruby, SIZE_MAX);
-    rb_hs_put(object, HS_F_taken_ns, about->taken_ns);
+    append_process(object, about->process_id, about->process_start, &about->who, about->deploy);
+    rb_hs_put_known_text(object, HS_F_ruby, about->ruby, SIZE_MAX);
     rb_hs_put_flag(object, HS_F_sampling, about->sampling);
-    rb_hs_put_or_null(object, HS_F_started_ns, about->started_ns);
-    rb_hs_put_or_null(object, HS_F_interval, about->interval);
     rb_hs_put_flag(object, HS_F_interval_auto, about->interval_auto);
-    rb_hs_put_or_null(object, HS_F_every, about->every);
-    size_t at = rb_hs_open(object, HS_F_malloc);
-    rb_hs_put_text(object, HS_F_state, rb_hs_text_of(malloc_state(about->malloc.state)));
-    rb_hs_put_or_null(object, HS_F_interval, about->malloc.interval);
-    rb_hs_put_text_or_null(object, HS_F_missing, about->malloc.missing, sizeof(about->malloc.missing));
-    rb_hs_close(object, at);
+    PUT(object, N(taken_ns, about->taken_ns), KNOWN(started_ns, about->started_ns), KNOWN(interval, about->interval), KNOWN(every, about->every));
+    append_malloc(object, &about->malloc);
     append_account(object, HS_F_account, &about->account);
     append_account(object, HS_F_account_at_start, &about->account_at_start);
-    rb_hs_close_json(object);
-    return out->failed ? ENOMEM : 0;
+    return end_json(object);
 }
 
 static void
 append_gc_now(const struct hs_object *object, const struct hs_memory_now *now)
 {
     size_t at = rb_hs_open(object, HS_F_gc);
-    rb_hs_put(object, HS_F_count, now->gc.count);
-    rb_hs_put(object, HS_F_minor, now->gc.minor);
-    rb_hs_put(object, HS_F_major, now->gc.major);
-    if (now->gc.timed) rb_hs_put(object, HS_F_ns, now->gc.ns);
-    else rb_hs_put_null(object, HS_F_ns);
-    rb_hs_put_or_null(object, HS_F_last_major_ns, now->gc.last_major_ns);
+    PUT(object, N(count, now->gc.count), N(minor, now->gc.minor), N(major, now->gc.major), {HS_F_ns, now->gc.ns, now->gc.timed},
+        KNOWN(last_major_ns, now->gc.last_major_ns));
     rb_hs_close(object, at);
-}
-
-static void
-append_heaps_now(const struct hs_object *object, const struct hs_memory_now *now)
-{
-    rb_hs_open_list(object, HS_F_heaps);
-    for (uint32_t i = 0; i < now->heaps; i++) {
-        size_t at = rb_hs_open_element(object, HS_F_heaps);
-        rb_hs_put(object, HS_F_slot_size, now->heap[i].slot_size);
-        rb_hs_put(object, HS_F_total_slots, now->heap[i].total_slots);
-        rb_hs_put(object, HS_F_live_slots, now->heap[i].live_slots);
-        rb_hs_close(object, at);
-    }
-    rb_hs_close_list(object);
 }
 
 static void
 append_sampler_now(const struct hs_object *object, const struct hs_memory_now *now)
 {
     size_t at = rb_hs_open(object, HS_F_sampler);
-    rb_hs_put(object, HS_F_live_samples, now->sampler.live_samples);
-    rb_hs_put(object, HS_F_samples, now->sampler.samples);
-    rb_hs_put(object, HS_F_malloc_live_samples, now->sampler.malloc_live_samples);
-    rb_hs_put(object, HS_F_malloc_samples, now->sampler.malloc_samples);
-    rb_hs_put(object, HS_F_dropped_samples, now->sampler.dropped_samples);
-    rb_hs_put(object, HS_F_bytes, now->sampler.bytes);
-    rb_hs_put_or_null(object, HS_F_bytes_max, now->sampler.bytes_max);
-    rb_hs_put(object, HS_F_thread_ns, now->sampler.thread_ns);
+    PUT(object, N(live_samples, now->sampler.live_samples), N(samples, now->sampler.samples),
+        N(malloc_live_samples, now->sampler.malloc_live_samples), N(malloc_samples, now->sampler.malloc_samples),
+        N(dropped_samples, now->sampler.dropped_samples), N(bytes, now->sampler.bytes), KNOWN(bytes_max, now->sampler.bytes_max),
+        N(thread_ns, now->sampler.thread_ns));
     rb_hs_close(object, at);
 }
 
 int
 rb_hs_encode_memory(const struct hs_memory_now *now, struct hs_buffer *out)
 {
-    const struct hs_object json = {out, true}, *object = &json;
-    rb_hs_open_json(object);
+    const struct hs_object json = begin_json(out), *object = &json;
     append_account(object, HS_F_account, &now->account);
     append_account(object, HS_F_account_at_start, &now->account_at_start);
     append_alive(object, &now->census);
     append_gc_now(object, now);
-    append_heaps_now(object, now);
+    append_heaps(object, now->heap, now->heaps);
     append_sampler_now(object, now);
-    rb_hs_close_json(object);
-    return out->failed ? ENOMEM : 0;
+    return end_json(object);
 }
 
 int
-rb_hs_encode_meta(const struct hs_profile *profile, bool as_json, struct hs_buffer *out)
+rb_hs_encode_meta(const struct hs_profile *profile, struct hs_buffer *out)
 {
     const struct hs_profile_meta *meta = &profile->meta;
-    const struct hs_object whole = {out, as_json}, *object = &whole;
-    rb_hs_open_json(object);
+    const struct hs_object whole = {out, false}, *object = &whole;
     rb_hs_put(object, HS_F_format, HS_FORMAT_VERSION);
     rb_hs_put_text(object, HS_F_generator, rb_hs_text_of("heap_sampler"));
     rb_hs_put_text(object, HS_F_ruby, (struct hs_text){meta->ruby, strnlen(meta->ruby, sizeof(meta->ruby))});
-    rb_hs_put(object, HS_F_process_id, meta->process_id);
-    append_process_start(object, meta->process_start);
-    rb_hs_put_or_null(object, HS_F_parent_id, meta->who.parent_id);
-    rb_hs_put_text_or_null(object, HS_F_title, meta->who.title, sizeof(meta->who.title));
-    rb_hs_put_text_or_null(object, HS_F_directory, meta->who.directory, sizeof(meta->who.directory));
-    rb_hs_put_text_or_null(object, HS_F_gemfile, meta->who.gemfile, sizeof(meta->who.gemfile));
-    rb_hs_put_text_or_null(object, HS_F_host, meta->who.host, sizeof(meta->who.host));
-    rb_hs_put_text_or_null(object, HS_F_deploy, meta->deploy, sizeof(meta->deploy));
-    rb_hs_put(object, HS_F_session, meta->session);
-    rb_hs_put(object, HS_F_started_ns, meta->started_ns);
-    rb_hs_put(object, HS_F_taken_ns, meta->taken_ns);
+    append_process(object, meta->process_id, meta->process_start, &meta->who, meta->deploy);
+    PUT(object, N(session, meta->session), N(started_ns, meta->started_ns), N(taken_ns, meta->taken_ns));
     append_gc(object, meta);
     append_forced(object, meta);
     append_settings(object, meta);
     rb_hs_put(object, HS_F_live_samples, meta->live_samples);
     append_drops(object, meta);
     rb_hs_put(object, HS_F_own_bytes, meta->own_bytes);
-    append_heaps(object, meta);
-    append_malloc(object, meta);
+    append_heaps(object, meta->heap, meta->heaps);
+    append_malloc(object, &meta->malloc);
+    rb_hs_put_flag(object, HS_F_memsize, meta->memsize);
     append_account(object, HS_F_account, &meta->account);
     append_account(object, HS_F_account_at_start, &meta->account_at_start);
     append_alive(object, &meta->census);
     append_inherited(object, &meta->inherited);
     if (profile->asked_for_kept) rb_hs_put_kept(object, profile);
-    rb_hs_close_json(object);
     return out->failed ? ENOMEM : 0;
 }

@@ -12,20 +12,18 @@
  */
 #include "heap_sampler/base/memory.h"
 #include "heap_sampler/base/table.h"
-#include "heap_sampler/base/texts.h"
-#include "heap_sampler/holders/holders.h"
+#include "heap_sampler/heap_walk/retainers.h"
 #include "heap_sampler/profile/buffer.h"
 #include "heap_sampler/profile/encode.h"
-#include "heap_sampler/profile/file_rows.h"
 #include "heap_sampler/profile/formats.h"
 #include "heap_sampler/profile/profile.h"
 #include "heap_sampler/profile/row_columns.h"
-#include "heap_sampler/stacks/stack_table.h"
+#include "heap_sampler/kernel.h"
 
 #include <errno.h>
 #include <string.h>
 
-/* Field numbers of profile.proto; from 1000 on our own. */
+/* Field numbers of profile.proto, from 1000 on our own.  Messages whose fields are all numbers are written as lists: see PUT. */
 enum {
     PROFILE_SAMPLE_TYPE = 1,
     PROFILE_SAMPLE = 2,
@@ -40,51 +38,20 @@ enum {
     PROFILE_DEFAULT_SAMPLE_TYPE = 14,
     PROFILE_META = 1000,
     PROFILE_REFERENCE = 1001,
-    VALUE_TYPE_TYPE = 1,
-    VALUE_TYPE_UNIT = 2,
     SAMPLE_LOCATION_ID = 1,
     SAMPLE_VALUE = 2,
     SAMPLE_LABEL = 3,
     SAMPLE_ROW = 1000,
-    LABEL_KEY = 1,
-    LABEL_STR = 2,
-    MAPPING_ID = 1,
-    MAPPING_MEMORY_START = 2,
-    MAPPING_MEMORY_LIMIT = 3,
-    MAPPING_FILE_OFFSET = 4,
-    MAPPING_FILENAME = 5,
-    MAPPING_BUILD_ID = 6,
-    MAPPING_HAS_FUNCTIONS = 7,
-    MAPPING_HAS_FILENAMES = 8,
-    MAPPING_HAS_LINE_NUMBERS = 9,
     LOCATION_ID = 1,
     LOCATION_MAPPING_ID = 2,
     LOCATION_ADDRESS = 3,
     LOCATION_LINE = 4,
-    LINE_FUNCTION_ID = 1,
-    LINE_LINE = 2,
-    FUNCTION_ID = 1,
-    FUNCTION_NAME = 2,
-    FUNCTION_SYSTEM_NAME = 3,
-    FUNCTION_FILENAME = 4,
     /* HS_ROW_FIELDS has the others. */
     ROW_GC_BIRTH = 1,
     ROW_THREAD = 2,
     ROW_TYPE = 3,
     ROW_RESIDENT = 23,
-    ROW_PART = 30,
-    PART_REFERENCE = 1,
-    PART_OBJECTS = 2,
-    PART_SPACE = 3,
-    PART_VARIANCE = 4,
-    PART_CLASS = 5,
-    REFERENCE_PARENT = 1,
-    REFERENCE_NAME = 2,
-    REFERENCE_KIND = 3,
-    REFERENCE_PATH = 4,
-    REFERENCE_LINE = 5,
-    REFERENCE_OBJECTS = 6,
-    REFERENCE_REPEATS = 7
+    ROW_PART = 30
 };
 
 /* Mapping numbers: all Ruby code has the first, those of the profile follow. */
@@ -143,12 +110,6 @@ struct function {
 };
 enum { NATIVE = UINT32_MAX };
 
-/* A key or a value of labels, and its string. */
-struct label_text {
-    struct hs_text text;
-    uint32_t string;
-};
-
 struct pprof {
     const struct hs_profile *profile;
     struct hs_buffer *out;
@@ -157,22 +118,32 @@ struct pprof {
     struct hs_file_row *rows;
     uint32_t *location_of_frame;        /* 0: not met yet; so everywhere below */
     uint32_t *string_of_text;
-    uint32_t *function_slots;           /* open hash of function numbers, never over half full */
-    size_t function_slot_count;         /* a power of two */
+    struct hs_map functions_known;      /* numbers, by label and path */
     struct function *function;          /* by number - 1; room for one per frame */
     bool *mapping_unnamed;              /* by mapping: it has a location without a function */
     struct hs_map addresses;            /* of Ruby frames, less the start of their mapping: those that are taken */
-    uint64_t location_count, no_stack, evicted;
-    uint32_t function_count, string_count;
-    struct hs_map label_strings;        /* places in label_texts, by hash */
-    struct label_text *label_texts;
-    uint32_t label_text_count, label_text_capacity;
+    uint64_t location_count, no_stack, evicted, truncated;
+    uint32_t depth;                     /* so many frames of a stack are written at most */
+    uint32_t function_count, string_count, string_capacity;
+    struct hs_map strings_known;        /* numbers, by hash */
+    struct hs_text *string;             /* by number */
 };
 
 static void
 put_number(struct hs_buffer *out, uint32_t field, uint64_t value)
 {
     if (value) rb_hs_put_number(out, field, value);
+}
+
+/* A message whose fields are numbers, from field 1 on. */
+#define PUT(out, field, ...) put_numbers(out, field, (const uint64_t[]){__VA_ARGS__}, sizeof((const uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t))
+
+static void
+put_numbers(struct hs_buffer *out, uint32_t field, const uint64_t *numbers, size_t count)
+{
+    size_t at = rb_hs_open_message(out, field);
+    for (size_t i = 0; i < count; i++) put_number(out, (uint32_t)i + 1, numbers[i]);
+    rb_hs_close_message(out, at);
 }
 
 /* The message built so far goes out; the next one starts. */
@@ -187,35 +158,29 @@ flush(struct pprof *p)
 static uint32_t
 add_string(struct pprof *p, struct hs_text text)
 {
+    uint64_t hash;
+    uint32_t number = rb_hs_text_find(&p->strings_known, p->string, text, &hash);
+    if (number || (!text.len && p->string_count)) return number;
+    if (!rb_hs_grow(HS_MEM_SNAPSHOTS, (void **)&p->string, &p->string_capacity, (uint64_t)p->string_count + 1, sizeof(*p->string)) ||
+        (text.len && !rb_hs_map_put(&p->strings_known, hash, p->string_count))) {
+        p->out->failed = true;
+        return S_empty;
+    }
     size_t at = rb_hs_open_message(&p->strings, PROFILE_STRING_TABLE);
     rb_hs_append_utf8(&p->strings, text);
     rb_hs_close_message(&p->strings, at);
+    p->string[p->string_count] = text;
     return p->string_count++;
 }
 
 static uint32_t
 string_of(struct pprof *p, uint32_t text)
 {
-    if (!p->profile->texts[text].len) return S_empty;
     if (!p->string_of_text[text]) p->string_of_text[text] = add_string(p, p->profile->texts[text]);
     return p->string_of_text[text];
 }
 
 /* -- functions and locations ------------------------------------------------------------- */
-
-/* Ruby's have no system_name: were it equal to the name, `go tool pprof` would
- * take the name for C++ and cut what is in <>, () and []: `<main>` became
- * `<unknown>`.  Native ones have it, so that it takes _ZN3fooEv apart. */
-static void
-put_function(struct pprof *p, uint64_t id, uint32_t name, uint32_t system_name, uint32_t filename)
-{
-    size_t at = rb_hs_open_message(&p->functions, PROFILE_FUNCTION);
-    put_number(&p->functions, FUNCTION_ID, id);
-    put_number(&p->functions, FUNCTION_NAME, name);
-    put_number(&p->functions, FUNCTION_SYSTEM_NAME, system_name);
-    put_number(&p->functions, FUNCTION_FILENAME, filename);
-    rb_hs_close_message(&p->functions, at);
-}
 
 /* `function` 0: none is known. */
 static void
@@ -225,12 +190,7 @@ put_location(struct pprof *p, uint64_t id, uint64_t mapping, uint64_t address, u
     put_number(&p->locations, LOCATION_ID, id);
     put_number(&p->locations, LOCATION_MAPPING_ID, mapping);
     put_number(&p->locations, LOCATION_ADDRESS, address);
-    if (function) {
-        size_t within = rb_hs_open_message(&p->locations, LOCATION_LINE);
-        put_number(&p->locations, LINE_FUNCTION_ID, function);
-        put_number(&p->locations, LINE_LINE, line);
-        rb_hs_close_message(&p->locations, within);
-    }
+    if (function) PUT(&p->locations, LOCATION_LINE, function, line);
     rb_hs_close_message(&p->locations, at);
 }
 
@@ -259,7 +219,7 @@ static uint64_t
 address_of(struct pprof *p, uint64_t function_hash, uint32_t line)
 {
     enum { LINE_BITS = 21 };
-    uint64_t lines = UINT64_C(1) << LINE_BITS, offset = ((uint32_t)function_hash * lines + line % lines);
+    uint64_t lines = UINT64_C(1) << LINE_BITS, offset = (function_hash * lines + line % lines) % HS_RUBY_CODE_SIZE;
     while (rb_hs_map_find(&p->addresses, offset + 1)) offset = (offset + lines) % HS_RUBY_CODE_SIZE;
     if (!rb_hs_map_put(&p->addresses, offset + 1, 0)) p->out->failed = true;
     return HS_RUBY_CODE + offset;
@@ -269,28 +229,20 @@ address_of(struct pprof *p, uint64_t function_hash, uint32_t line)
 static uint32_t
 function_of(struct pprof *p, uint32_t label, uint32_t path)
 {
-    size_t mask = p->function_slot_count - 1;
-    uint64_t hash = ((uint64_t)label << 32 | path) * UINT64_C(0x9e3779b97f4a7c15);
-    size_t slot = (size_t)(hash >> 32) & mask;
-
-    for (; p->function_slots[slot]; slot = (slot + 1) & mask) {
-        const struct function *known = &p->function[p->function_slots[slot] - 1];
-        if (known->label == label && known->path == path) return p->function_slots[slot];
-    }
-    p->function_slots[slot] = ++p->function_count;
+    uint64_t key = ((uint64_t)label << 32 | path) + 1;
+    const uint32_t *known = rb_hs_map_find(&p->functions_known, key);
+    if (known) return *known;
+    if (!rb_hs_map_put(&p->functions_known, key, ++p->function_count)) p->out->failed = true;
     struct function *function = &p->function[p->function_count - 1];
     *function = (struct function){label, path, 0};
     struct hs_text text = p->profile->texts[label];
     if (!text.len) text = rb_hs_text_of(HS_NO_LABEL);
-    uint32_t name = string_of(p, label);
-    if (!name) name = add_string(p, text);
-    if (path == (uint32_t)NATIVE) {
-        put_function(p, p->function_count, name, name, S_empty);
-    }
-    else {
-        put_function(p, p->function_count, name, S_empty, string_of(p, path));
-        function->hash = hash_of_function(p, text, p->profile->texts[path]);
-    }
+    uint32_t name = add_string(p, text);
+    /* Ruby's have no system_name: were it equal to the name, `go tool pprof` would take the name for C++ and cut what is in <>,
+     * () and []: `<main>` became `<unknown>`. Native ones have it, so that it takes _ZN3fooEv apart. */
+    bool native = path == (uint32_t)NATIVE;
+    PUT(&p->functions, PROFILE_FUNCTION, p->function_count, name, native ? name : S_empty, native ? S_empty : string_of(p, path));
+    if (!native) function->hash = hash_of_function(p, text, p->profile->texts[path]);
     return p->function_count;
 }
 
@@ -327,76 +279,68 @@ location_of(struct pprof *p, uint32_t index)
     return p->location_of_frame[index];
 }
 
-/* Of a frame that no row has. Its function's number, which its location has too, is past those of all frames. */
+/* Of a frame that the profile may not have. Then its function's number, which its location has too, is past those of all
+ * frames. */
 static uint64_t
 location_of_other(struct pprof *p, uint64_t *known, uint32_t number, const char *label)
 {
     if (*known) return *known;
+    uint32_t frame = rb_hs_frame_of_label(p->profile, label);
+    if (frame != UINT32_MAX) return *known = location_of(p, frame);
     struct hs_text text = rb_hs_text_of(label);
     *known = (uint64_t)p->profile->frame_count + number;
-    put_function(p, *known, add_string(p, text), S_empty, S_empty);
+    PUT(&p->functions, PROFILE_FUNCTION, *known, add_string(p, text));
     put_location(p, *known, RUBY_MAPPING, address_of(p, hash_of_function(p, text, rb_hs_text_of("")), 0), *known, 0);
     return *known;
 }
 
-static void
-put_value_type(struct pprof *p, uint32_t field, enum fixed_string type, enum fixed_string unit)
-{
-    size_t at = rb_hs_open_message(&p->message, field);
-    put_number(&p->message, VALUE_TYPE_TYPE, type);
-    put_number(&p->message, VALUE_TYPE_UNIT, unit);
-    rb_hs_close_message(&p->message, at);
-    flush(p);
-}
-
 /* -- samples and their rows ----------------------------------------------------------------- */
-
-static void
-put_label(struct pprof *p, uint32_t key, uint32_t string)
-{
-    size_t at = rb_hs_open_message(&p->message, SAMPLE_LABEL);
-    put_number(&p->message, LABEL_KEY, key);
-    put_number(&p->message, LABEL_STR, string);
-    rb_hs_close_message(&p->message, at);
-}
-
-/* Many label sets have the same keys, and many the same values: each is written once. */
-static uint32_t
-label_string(struct pprof *p, struct hs_text text)
-{
-    uint64_t hash = text.len;
-    for (uint32_t i = 0; i < text.len; i++) hash = hs_mix(hash ^ (unsigned char)text.ptr[i]);
-    for (hash |= 1;; hash += 2) {
-        const uint32_t *found = rb_hs_map_find(&p->label_strings, hash);
-        if (!found) break;
-        struct hs_text same = p->label_texts[*found].text;
-        if (same.len == text.len && memcmp(same.ptr, text.ptr, text.len) == 0) return p->label_texts[*found].string;
-    }
-    if (!rb_hs_grow(HS_MEM_SNAPSHOTS, (void **)&p->label_texts, &p->label_text_capacity, (uint64_t)p->label_text_count + 1,
-                    sizeof(*p->label_texts)) ||
-        !rb_hs_map_put(&p->label_strings, hash, p->label_text_count)) {
-        p->out->failed = true;
-        return S_empty;
-    }
-    uint32_t string = add_string(p, text);
-    p->label_texts[p->label_text_count++] = (struct label_text){text, string};
-    return string;
-}
 
 static void
 put_labels(struct pprof *p, const struct hs_row *row)
 {
     uint32_t class_name = string_of(p, row->class_name), library = string_of(p, row->library);
 
-    if (class_name) put_label(p, S_class, class_name);
-    if (row->malloced) put_label(p, S_kind, S_malloc);
-    if (row->malloced && library) put_label(p, S_library, library);
+    if (class_name) PUT(&p->message, SAMPLE_LABEL, S_class, class_name);
+    if (row->malloced) PUT(&p->message, SAMPLE_LABEL, S_kind, S_malloc);
+    if (row->malloced && library) PUT(&p->message, SAMPLE_LABEL, S_library, library);
     struct hs_text rest = p->profile->texts[row->labels];       /* lines "key=value" */
     while (rest.len) {
         struct hs_text value = hs_text_cut(&rest, '\n'), key = hs_text_cut(&value, '=');
-        uint32_t key_string = label_string(p, key);
-        put_label(p, key_string, label_string(p, value));
+        uint32_t key_string = add_string(p, key), value_string = add_string(p, value);
+        PUT(&p->message, SAMPLE_LABEL, key_string, value_string);
     }
+}
+
+/* Of the different stacks in the file, if no more than `depth` of each are written. `depths`: by node. */
+static uint64_t
+frames_in_file(const struct pprof *p, const uint32_t *depths, uint32_t depth)
+{
+    uint64_t frames = 0, before = 0;
+    for (size_t i = 0; i < p->profile->row_count; i++) {
+        uint64_t stack = p->rows[i].stack;
+        if (stack != before && stack < p->profile->node_count) frames += depths[stack] < depth ? depths[stack] : depth;
+        before = stack;
+    }
+    return frames;
+}
+
+/* The library refuses a file with more than twice as many frames, and one that gzip makes a hundred times smaller. So the
+ * outermost callers of the deepest stacks are left out where there are too many. */
+static bool
+limit_depth(struct pprof *p)
+{
+    enum { FRAMES_MOST = 1 << 24,
+           DEPTH_MOST = 1 << 13,
+           DEPTH_LEAST = 1 << 4 };
+    const struct hs_profile *profile = p->profile;
+    uint32_t *depths = rb_hs_calloc(HS_MEM_SNAPSHOTS, (size_t)profile->node_count + 1, sizeof(*depths));
+    if (!depths) return false;
+    for (uint32_t node = 1; node < profile->node_count; node++) depths[node] = depths[profile->nodes[node].parent] + 1;
+    p->depth = DEPTH_MOST;
+    while (p->depth > DEPTH_LEAST && frames_in_file(p, depths, p->depth) > FRAMES_MOST) p->depth /= 2;
+    rb_hs_free(HS_MEM_SNAPSHOTS, depths);
+    return true;
 }
 
 /* Leaf first. */
@@ -409,9 +353,11 @@ put_stack(struct pprof *p, uint64_t stack)
         rb_hs_put_varint(&p->message, location_of_other(p, &p->no_stack, 1, HS_NO_STACK));
     }
     else if (stack < profile->node_count) {
-        for (uint32_t node = (uint32_t)stack; node; node = profile->nodes[node].parent) {
+        uint32_t left = p->depth, node = (uint32_t)stack;
+        for (; node && left; node = profile->nodes[node].parent, left--) {
             rb_hs_put_varint(&p->message, location_of(p, profile->nodes[node].frame));
         }
+        if (node) rb_hs_put_varint(&p->message, location_of_other(p, &p->truncated, 3, HS_TRUNCATED));
     }
     else {
         uint64_t frame = stack - profile->node_count;
@@ -434,14 +380,9 @@ add_equal_rows(const struct pprof *p, size_t first, struct hs_row *sum)
 static void
 put_part(struct pprof *p, const struct hs_row *row, const struct hs_kept *kept)
 {
-    uint32_t owner = row->malloced ? string_of(p, p->profile->holders.nodes[kept->node].klass) : 0;
-    size_t at = rb_hs_open_message(&p->message, ROW_PART);
-    put_number(&p->message, PART_REFERENCE, (uint64_t)kept->node + 1);
-    put_number(&p->message, PART_OBJECTS, (uint64_t)rb_hs_round(kept->objects));
-    put_number(&p->message, PART_SPACE, (uint64_t)rb_hs_round(kept->space));
-    put_number(&p->message, PART_VARIANCE, (uint64_t)rb_hs_round(kept->variance));
-    put_number(&p->message, PART_CLASS, owner);
-    rb_hs_close_message(&p->message, at);
+    uint32_t owner = row->malloced ? string_of(p, p->profile->retainers.nodes[kept->node].klass) : 0;
+    PUT(&p->message, ROW_PART, (uint64_t)kept->node + 1, (uint64_t)rb_hs_round(kept->objects), (uint64_t)rb_hs_round(kept->space),
+        (uint64_t)rb_hs_round(kept->variance), owner);
 }
 
 static void
@@ -457,16 +398,41 @@ put_parts(struct pprof *p, const struct hs_row *row)
     for (; low < p->profile->kept_count && kept[low].row == number; low++) put_part(p, row, &kept[low]);
 }
 
+/* To ten binary digits, which is exact to a thousandth: zeros compress. */
+static int64_t
+round_variance(double variance)
+{
+    enum { MOST = 1 << 10 };
+    uint64_t value = (uint64_t)rb_hs_round(variance);
+    int shift = 0;
+    while (value >> shift >= MOST) shift++;
+    return rb_hs_saturate((value + (UINT64_C(1) << shift) / 2) >> shift << shift);
+}
+
+static bool
+within_a_thousandth(int64_t value, int64_t other)
+{
+    return (value > other ? value - other : other - value) <= value / 1000;
+}
+
 /* Where all samples of a row have the same weight, as in most rows, the variance follows from the other figures as they are in
- * the file: only one that is another, by more than a thousandth, is written. */
+ * the file: only one that is another is written. */
 static void
 put_variance(struct pprof *p, uint32_t field, const struct hs_estimate *samples, double space, double variance)
 {
-    enum { EXACT = 1000 };
     double count = (double)rb_hs_saturate(samples->samples), objects = (double)rb_hs_round(samples->objects), bytes = (double)rb_hs_round(space);
-    int64_t value = rb_hs_round(variance);
+    int64_t value = round_variance(variance);
     int64_t follows = count > 0 && objects > count ? rb_hs_round(bytes * bytes * (objects / count - 1) / objects) : 0;
-    if ((value > follows ? value - follows : follows - value) > value / EXACT) rb_hs_put_number(&p->message, field, (uint64_t)value);
+    if (!within_a_thousandth(value, follows)) rb_hs_put_number(&p->message, field, (uint64_t)value);
+}
+
+/* Is all dead that was allocated?  Then the file has the samples alone. */
+static bool
+is_all_dead(const struct hs_estimate *dead, const struct hs_estimate *alloc)
+{
+    return dead->samples == alloc->samples && rb_hs_round(dead->objects) == rb_hs_round(alloc->objects) &&
+        rb_hs_round(dead->space) == rb_hs_round(alloc->space) &&
+        within_a_thousandth(round_variance(dead->variance), round_variance(alloc->variance));
 }
 
 /* Of the rows from `first` on up to `end`, which are equal; *row is their sum. */
@@ -519,18 +485,11 @@ put_sample(struct pprof *p, size_t first)
 static void
 put_references(struct pprof *p)
 {
-    for (uint32_t i = 0; i < p->profile->holders.node_count; i++) {
-        const struct hs_holder *node = &p->profile->holders.nodes[i];
-        size_t at = rb_hs_open_message(&p->message, PROFILE_REFERENCE);
+    for (uint32_t i = 0; i < p->profile->retainers.node_count; i++) {
+        const struct hs_retainer *node = &p->profile->retainers.nodes[i];
         bool root = node->parent == i;
-        put_number(&p->message, REFERENCE_PARENT, root ? 0 : (uint64_t)node->parent + 1);
-        put_number(&p->message, REFERENCE_NAME, string_of(p, node->name));
-        put_number(&p->message, REFERENCE_KIND, string_of(p, node->kind));
-        put_number(&p->message, REFERENCE_PATH, string_of(p, node->path));
-        put_number(&p->message, REFERENCE_LINE, node->line);
-        put_number(&p->message, REFERENCE_OBJECTS, node->objects);
-        put_number(&p->message, REFERENCE_REPEATS, node->folded && !root);
-        rb_hs_close_message(&p->message, at);
+        PUT(&p->message, PROFILE_REFERENCE, root ? 0 : (uint64_t)node->parent + 1, string_of(p, node->name), string_of(p, node->kind),
+            string_of(p, node->path), node->line, node->objects, node->folded && !root);
         flush(p);
     }
 }
@@ -540,14 +499,7 @@ put_references(struct pprof *p)
 static void
 put_ruby_mapping(struct pprof *p)
 {
-    size_t at = rb_hs_open_message(&p->message, PROFILE_MAPPING);
-    put_number(&p->message, MAPPING_ID, RUBY_MAPPING);
-    put_number(&p->message, MAPPING_MEMORY_START, HS_RUBY_CODE);
-    put_number(&p->message, MAPPING_MEMORY_LIMIT, HS_RUBY_CODE + HS_RUBY_CODE_SIZE);
-    put_number(&p->message, MAPPING_HAS_FUNCTIONS, true);
-    put_number(&p->message, MAPPING_HAS_FILENAMES, true);
-    put_number(&p->message, MAPPING_HAS_LINE_NUMBERS, true);
-    rb_hs_close_message(&p->message, at);
+    PUT(&p->message, PROFILE_MAPPING, RUBY_MAPPING, HS_RUBY_CODE, HS_RUBY_CODE + HS_RUBY_CODE_SIZE, 0, 0, 0, true, true, true);
     flush(p);
 }
 
@@ -557,15 +509,8 @@ put_native_mappings(struct pprof *p)
 {
     for (uint32_t i = 0; i < p->profile->mapping_count; i++) {
         const struct hs_mapping *mapping = &p->profile->mappings[i];
-        size_t at = rb_hs_open_message(&p->message, PROFILE_MAPPING);
-        put_number(&p->message, MAPPING_ID, FIRST_NATIVE_MAPPING + (uint64_t)i);
-        put_number(&p->message, MAPPING_MEMORY_START, mapping->start);
-        put_number(&p->message, MAPPING_MEMORY_LIMIT, mapping->end);
-        put_number(&p->message, MAPPING_FILE_OFFSET, mapping->offset);
-        put_number(&p->message, MAPPING_FILENAME, string_of(p, mapping->path));
-        put_number(&p->message, MAPPING_BUILD_ID, string_of(p, mapping->build_id));
-        put_number(&p->message, MAPPING_HAS_FUNCTIONS, !p->mapping_unnamed[i]);
-        rb_hs_close_message(&p->message, at);
+        PUT(&p->message, PROFILE_MAPPING, FIRST_NATIVE_MAPPING + (uint64_t)i, mapping->start, mapping->end, mapping->offset,
+            string_of(p, mapping->path), string_of(p, mapping->build_id), !p->mapping_unnamed[i]);
         flush(p);
     }
 }
@@ -576,17 +521,18 @@ put_head(struct pprof *p, enum hs_shown_first first)
     const struct hs_profile_meta *meta = &p->profile->meta;
 
     for (int i = 0; i < FIXED_STRINGS; i++) add_string(p, rb_hs_text_of(fixed_strings[i]));
-    for (int i = 0; i < SAMPLE_TYPES; i++) put_value_type(p, PROFILE_SAMPLE_TYPE, sample_types[i].type, sample_types[i].unit);
+    for (int i = 0; i < SAMPLE_TYPES; i++) PUT(&p->message, PROFILE_SAMPLE_TYPE, sample_types[i].type, sample_types[i].unit);
+    flush(p);
     put_ruby_mapping(p);
     uint64_t duration = meta->taken_ns > meta->started_ns ? meta->taken_ns - meta->started_ns : 0;
     put_number(p->out, PROFILE_TIME_NANOS, (uint64_t)rb_hs_saturate(meta->started_ns));
     put_number(p->out, PROFILE_DURATION_NANOS, (uint64_t)rb_hs_saturate(duration));
-    put_value_type(p, PROFILE_PERIOD_TYPE, S_space, S_bytes);
+    PUT(&p->message, PROFILE_PERIOD_TYPE, S_space, S_bytes);
     put_number(p->out, PROFILE_PERIOD, (uint64_t)rb_hs_saturate(meta->interval));
     put_number(p->out, PROFILE_DEFAULT_SAMPLE_TYPE, first == HS_ALLOC_FIRST ? S_alloc_space : S_inuse_space);
 
     size_t at = rb_hs_open_message(&p->message, PROFILE_META);
-    int error = rb_hs_encode_meta(p->profile, false, &p->message);
+    int error = rb_hs_encode_meta(p->profile, &p->message);
     rb_hs_close_message(&p->message, at);
     flush(p);
     return error;
@@ -597,15 +543,13 @@ prepare(struct pprof *p)
 {
     size_t frames = p->profile->frame_count, texts = p->profile->text_count;
 
-    p->function_slot_count = 2;
-    while (p->function_slot_count < frames * 2) p->function_slot_count *= 2;
     p->location_of_frame = rb_hs_calloc(HS_MEM_SNAPSHOTS, frames, sizeof(*p->location_of_frame));
     p->string_of_text = rb_hs_calloc(HS_MEM_SNAPSHOTS, texts, sizeof(*p->string_of_text));
-    p->function_slots = rb_hs_calloc(HS_MEM_SNAPSHOTS, p->function_slot_count, sizeof(*p->function_slots));
     p->function = rb_hs_calloc(HS_MEM_SNAPSHOTS, frames, sizeof(*p->function));
     p->mapping_unnamed = rb_hs_calloc(HS_MEM_SNAPSHOTS, p->profile->mapping_count, sizeof(*p->mapping_unnamed));
     p->rows = rb_hs_file_rows(p->profile);
-    return p->rows && p->location_of_frame && p->string_of_text && p->function_slots && p->function && p->mapping_unnamed ? 0 : ENOMEM;
+    bool ready = p->rows && p->location_of_frame && p->string_of_text && p->function && p->mapping_unnamed;
+    return ready && limit_depth(p) ? 0 : ENOMEM;
 }
 
 static void
@@ -613,13 +557,13 @@ dispose(struct pprof *p)
 {
     rb_hs_free(HS_MEM_SNAPSHOTS, p->location_of_frame);
     rb_hs_free(HS_MEM_SNAPSHOTS, p->string_of_text);
-    rb_hs_free(HS_MEM_SNAPSHOTS, p->function_slots);
     rb_hs_free(HS_MEM_SNAPSHOTS, p->function);
     rb_hs_free(HS_MEM_SNAPSHOTS, p->mapping_unnamed);
     rb_hs_free(HS_MEM_SNAPSHOTS, p->rows);
+    rb_hs_free(HS_MEM_SNAPSHOTS, p->string);
     rb_hs_map_free(&p->addresses);
-    rb_hs_free(HS_MEM_SNAPSHOTS, p->label_texts);
-    rb_hs_map_free(&p->label_strings);
+    rb_hs_map_free(&p->functions_known);
+    rb_hs_map_free(&p->strings_known);
     rb_hs_buffer_free(&p->locations);
     rb_hs_buffer_free(&p->functions);
     rb_hs_buffer_free(&p->strings);
@@ -629,7 +573,7 @@ dispose(struct pprof *p)
 int
 rb_hs_encode_pprof(const struct hs_profile *profile, enum hs_shown_first first, struct hs_buffer *out)
 {
-    struct pprof p = {.profile = profile, .out = out, .label_strings.use = HS_MEM_SNAPSHOTS, .addresses.use = HS_MEM_SNAPSHOTS};
+    struct pprof p = {.profile = profile, .out = out, .strings_known.use = HS_MEM_SNAPSHOTS, .functions_known.use = HS_MEM_SNAPSHOTS, .addresses.use = HS_MEM_SNAPSHOTS};
     int error = rb_hs_profile_check(profile);
     if (error) return error;
 

@@ -1,14 +1,38 @@
-/* See profile/file_rows.h. */
-#include "heap_sampler/profile/file_rows.h"
+/*
+ * The rows of a profile as a file has them: sorted, so that those of one sample are next to each other, and with the
+ * stacks that are worth their room.
+ *
+ * A process that has run for long has a thousand stacks of few samples, most of them from its start.  Their callers are most
+ * of a file, and one sample says little about a caller.  So in a profile of many stacks, a stack is cut to its line, below
+ * (evicted), where either of these is so:
+ *
+ * - it has HS_SAMPLES_FEW samples at most, nothing of it is alive, and it allocated less than HS_SHARE_LEAST of all bytes;
+ * - it has HS_SAMPLES_FEW live samples at most, and is one of the smallest, both by what it allocated and by what is alive
+ *   of it.  The smallest are so many as together have HS_SHARE_CUT of all bytes.
+ *
+ * No stack is cut whose objects were all counted.  So figures by line stay, and all sums.
+ */
+#include "heap_sampler/profile/encode.h"
 #include "heap_sampler/base/memory.h"
 #include "heap_sampler/base/table.h"
 
+#define HS_SHARE_LEAST 1e-3
+#define HS_SHARE_CUT 0.08
+enum { HS_STACKS_ALL_SHOWN = 256,
+       HS_SAMPLES_FEW = 2 };
+
 /* Of a node. */
 struct stack {
-    bool used, live;
-    double space, variance;     /* allocated */
-    uint64_t samples;
-    uint32_t frame;             /* of its line */
+    bool whole;
+    double alloc, live, variance;       /* bytes; the variance of what was allocated */
+    uint64_t samples, live_samples;     /* allocated; alive */
+    uint32_t frame;             /* of its line, if it is cut */
+};
+
+/* Of a stack, what it allocated or has alive. */
+struct part {
+    double bytes;
+    uint32_t node;
 };
 
 static int
@@ -57,34 +81,62 @@ rb_hs_file_rows_equal(const struct hs_file_row *a, const struct hs_file_row *b)
     return compare_rows(a, b) == 0;
 }
 
-/* What was allocated in all, and how many stacks there are. */
-static double
-look_at_stacks(const struct hs_profile *profile, struct stack *stacks, size_t *count)
+static int
+compare_parts(const void *left, const void *right)
 {
-    double space = 0;
+    const struct part *a = left, *b = right;
+    int order = (a->bytes > b->bytes) - (a->bytes < b->bytes);
+    return order ? order : compare_numbers(a->node, b->node);
+}
+
+/* Returns how many stacks there are; `parts` has a place for each. */
+static size_t
+add_stacks(const struct hs_profile *profile, struct stack *stacks, struct part *parts)
+{
+    size_t count = 0;
     for (size_t i = 0; i < profile->row_count; i++) {
         const struct hs_row *row = &profile->rows[i];
         struct stack *stack = &stacks[row->node];
-        *count += !stack->used;
-        stack->used = true;
-        stack->live |= row->inuse.samples > 0 || row->young.samples > 0;
-        stack->space += row->alloc.space;
+        stack->alloc += row->alloc.space;
         stack->variance += row->alloc.variance;
         stack->samples += row->alloc.samples;
-        space += row->alloc.space;
+        stack->live += row->inuse.space + row->young.space;
+        stack->live_samples += row->inuse.samples + row->young.samples;
+        if (!stack->whole) parts[count++].node = row->node;
+        stack->whole = true;
     }
-    return space;
+    return count;
+}
+
+/* All but the smallest, which together have a share of all bytes.  Returns all bytes. */
+static double
+keep_large(struct stack *stacks, struct part *parts, size_t count)
+{
+    double all = 0, small = 0;
+    for (size_t i = 0; i < count; i++) all += parts[i].bytes;
+    rb_hs_sort(parts, count, sizeof(*parts), compare_parts);
+    for (size_t i = 0; i < count; i++) {
+        struct stack *stack = &stacks[parts[i].node];
+        if (!stack->whole) stack->whole = (small += parts[i].bytes) > all * HS_SHARE_CUT;
+    }
+    return all;
 }
 
 static void
-cut_stacks(const struct hs_profile *profile, struct stack *stacks, double least)
+cut_stacks(const struct hs_profile *profile, struct stack *stacks, struct part *parts, size_t count)
 {
-    for (uint32_t node = 1; node < profile->node_count; node++) {
-        struct stack *stack = &stacks[node];
-        bool few = stack->samples <= HS_SAMPLES_FEW && stack->variance > 0 && stack->space < least;
-        if (!stack->used || stack->live || !few) continue;
-        uint32_t frame = rb_hs_frame_with_line(profile, node);
-        stack->frame = frame == UINT32_MAX ? profile->frame_count : frame;
+    for (size_t i = 0; i < count; i++) {
+        struct stack *stack = &stacks[parts[i].node];
+        stack->whole = stack->live_samples > HS_SAMPLES_FEW || stack->variance == 0;
+        parts[i].bytes = stack->alloc;
+    }
+    double least = keep_large(stacks, parts, count) * HS_SHARE_LEAST;
+    for (size_t i = 0; i < count; i++) parts[i].bytes = stacks[parts[i].node].live;
+    keep_large(stacks, parts, count);
+    for (size_t i = 0; i < count; i++) {
+        struct stack *stack = &stacks[parts[i].node];
+        bool few = stack->samples <= HS_SAMPLES_FEW && !stack->live_samples && stack->variance > 0 && stack->alloc < least;
+        if (!stack->whole || few) stack->frame = rb_hs_frame_with_line(profile, parts[i].node);     /* without a line it stays */
     }
 }
 
@@ -98,19 +150,22 @@ stack_of(const struct hs_profile *profile, const struct hs_row *row, const struc
 static bool
 fill(const struct hs_profile *profile, struct hs_file_row *rows)
 {
-    size_t count = 0;
     struct stack *stacks = rb_hs_calloc(HS_MEM_SNAPSHOTS, (size_t)profile->node_count + 1, sizeof(*stacks));
-    if (!stacks) return false;
-    for (uint32_t node = 0; node < profile->node_count; node++) stacks[node].frame = UINT32_MAX;
-    double space = look_at_stacks(profile, stacks, &count);
-    if (count > HS_STACKS_ALL_SHOWN) cut_stacks(profile, stacks, space * HS_SHARE_LEAST);
-    for (size_t i = 0; i < profile->row_count; i++) {
-        const struct hs_row *row = &profile->rows[i];
-        rows[i] = (struct hs_file_row){row, stack_of(profile, row, &stacks[row->node])};
+    struct part *parts = rb_hs_calloc(HS_MEM_SNAPSHOTS, (size_t)profile->node_count + 1, sizeof(*parts));
+    bool filled = stacks && parts;
+    if (filled) {
+        for (uint32_t node = 0; node < profile->node_count; node++) stacks[node].frame = UINT32_MAX;
+        size_t count = add_stacks(profile, stacks, parts);
+        if (count > HS_STACKS_ALL_SHOWN) cut_stacks(profile, stacks, parts, count);
+        for (size_t i = 0; i < profile->row_count; i++) {
+            const struct hs_row *row = &profile->rows[i];
+            rows[i] = (struct hs_file_row){row, stack_of(profile, row, &stacks[row->node])};
+        }
+        rb_hs_sort(rows, profile->row_count, sizeof(*rows), compare_places);
     }
-    rb_hs_sort(rows, profile->row_count, sizeof(*rows), compare_places);
     rb_hs_free(HS_MEM_SNAPSHOTS, stacks);
-    return true;
+    rb_hs_free(HS_MEM_SNAPSHOTS, parts);
+    return filled;
 }
 
 struct hs_file_row *

@@ -40,13 +40,7 @@ encode_packed(const struct hs_profile *profile, enum hs_shown_first first, struc
 }
 
 int
-rb_hs_encode_for(const struct hs_profile *profile, enum hs_format format, enum hs_shown_first first, struct hs_buffer *out)
+rb_hs_encode(const struct hs_profile *profile, enum hs_format format, enum hs_shown_first first, struct hs_buffer *out)
 {
     return format == HS_PB ? rb_hs_encode_pprof(profile, first, out) : encode_packed(profile, first, out);
-}
-
-int
-rb_hs_encode(const struct hs_profile *profile, enum hs_format format, struct hs_buffer *out)
-{
-    return rb_hs_encode_for(profile, format, HS_INUSE_FIRST, out);
 }

@@ -10,10 +10,10 @@
  * rb_hs_buffer_free() only.
  */
 #include <stdbool.h>
-#include "heap_sampler/account/account.h"
-#include "heap_sampler/account/census.h"
-#include "heap_sampler/account/who.h"
-#include "heap_sampler/malloc/state.h"
+#include "heap_sampler/memory/account.h"
+#include "heap_sampler/memory/threads.h"
+#include "heap_sampler/memory/process_info.h"
+#include "heap_sampler/kernel.h"
 #include "heap_sampler/profile/buffer.h"
 #include "heap_sampler/profile/profile.h"
 
@@ -28,13 +28,12 @@ const char *rb_hs_format_ending(enum hs_format format);
 /* pprof's sample type that a reader shows first: alloc_space, or inuse_space. */
 enum hs_shown_first { HS_INUSE_FIRST,
                       HS_ALLOC_FIRST };
-int rb_hs_encode_for(const struct hs_profile *profile, enum hs_format format, enum hs_shown_first first, struct hs_buffer *out);
-int rb_hs_encode(const struct hs_profile *profile, enum hs_format format, struct hs_buffer *out);
+int rb_hs_encode(const struct hs_profile *profile, enum hs_format format, enum hs_shown_first first, struct hs_buffer *out);
 
 /* Not compressed. It leaves bytes in `out` for the caller to pass on, if `out` passes long runs on. */
 int rb_hs_encode_pprof(const struct hs_profile *profile, enum hs_shown_first first, struct hs_buffer *out);
-/* What a profile says about itself, as a JSON object or as the message Meta of a file. */
-int rb_hs_encode_meta(const struct hs_profile *profile, bool as_json, struct hs_buffer *out);
+/* What a profile says about itself: the message Meta of a file. */
+int rb_hs_encode_meta(const struct hs_profile *profile, struct hs_buffer *out);
 
 /* What a process says about itself without a profile, as JSON objects with the fields of doc/heap_sampler.proto. [any] */
 

@@ -101,29 +101,8 @@ enum { STORED_MAX = 65535 };
 
 struct hs_gzip {
     struct hs_buffer *out;
-    uint32_t table[256];
     uint32_t crc, len;          /* of all that came in; len modulo 2^32 */
 };
-
-static void
-fill_table(uint32_t table[256])
-{
-    const uint32_t polynomial = 0xedb88320;     /* reflected, as gzip uses it */
-    for (uint32_t i = 0; i < 256; i++) {
-        uint32_t c = i;
-        for (int bit = 0; bit < 8; bit++) c = c & 1 ? polynomial ^ c >> 1 : c >> 1;
-        table[i] = c;
-    }
-}
-
-static void
-put_little_endian(struct hs_buffer *out, uint32_t value, int bytes)
-{
-    for (int i = 0; i < bytes; i++) {
-        unsigned char byte = (unsigned char)(value >> 8 * i);
-        rb_hs_buffer_append(out, &byte, 1);
-    }
-}
 
 struct hs_gzip *
 rb_hs_gzip_open(struct hs_buffer *out)
@@ -132,28 +111,31 @@ rb_hs_gzip_open(struct hs_buffer *out)
     static const unsigned char header[10] = {0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff};
     struct hs_gzip *gzip = rb_hs_malloc(HS_MEM_SNAPSHOTS, sizeof(*gzip));
     if (!gzip) return NULL;
-    gzip->out = out;
-    gzip->crc = 0xffffffff;
-    gzip->len = 0;
-    fill_table(gzip->table);
+    *gzip = (struct hs_gzip){out, UINT32_MAX, 0};
     rb_hs_buffer_append(out, header, sizeof(header));
     return gzip;
+}
+
+static void
+put_little_endian(struct hs_buffer *out, uint32_t value, int bytes)
+{
+    for (int i = 0; i < bytes; i++) rb_hs_buffer_append(out, &(unsigned char){(unsigned char)(value >> 8 * i)}, 1);
 }
 
 int
 rb_hs_gzip_append(struct hs_gzip *gzip, const char *ptr, size_t len, bool last)
 {
-    for (size_t i = 0; i < len; i++) {
-        gzip->crc = gzip->table[(gzip->crc ^ (unsigned char)ptr[i]) & 0xff] ^ gzip->crc >> 8;
+    const uint32_t polynomial = 0xedb88320;     /* reflected, as gzip uses it */
+    for (size_t i = 0; i < len * 8; i++) {
+        if (i % 8 == 0) gzip->crc ^= (unsigned char)ptr[i / 8];
+        gzip->crc = gzip->crc & 1 ? polynomial ^ gzip->crc >> 1 : gzip->crc >> 1;
     }
     gzip->len += (uint32_t)len;
     do {        /* once for no bytes too: a stream needs its last block */
-        size_t part = len < STORED_MAX ? len : STORED_MAX;
-        unsigned char end = last && part == len;
-
-        rb_hs_buffer_append(gzip->out, &end, 1);   /* type 0 in the two bits above */
-        put_little_endian(gzip->out, (uint32_t)part, 2);
-        put_little_endian(gzip->out, ~(uint32_t)part, 2);
+        uint32_t part = len < STORED_MAX ? (uint32_t)len : STORED_MAX;
+        put_little_endian(gzip->out, last && part == len, 1);   /* type 0 in the two bits above */
+        put_little_endian(gzip->out, part, 2);
+        put_little_endian(gzip->out, ~part, 2);
         rb_hs_buffer_append(gzip->out, ptr, part);
         if (part) ptr += part;
         len -= part;

@@ -3,7 +3,6 @@
 #include "heap_sampler/profile/kept.h"
 #include "heap_sampler/base/memory.h"
 #include "heap_sampler/base/table.h"
-#include "heap_sampler/holders/roots.h"
 
 #include <string.h>
 
@@ -51,7 +50,7 @@ pin_of(const struct hs_profile *profile, const struct hs_slot_copy *copy)
     const struct hs_row *row = &profile->rows[copy->row];
     double weight = rb_hs_estimate_one(row->slot_size, copy->interval).objects, bytes = copy->free_share;
     return (struct hs_pin){
-        .nodes = profile->holders.object_pins[copy->number],
+        .nodes = profile->retainers.found->samples[copy->number].pins,
         .frame = rb_hs_frame_with_line(profile, row->node),
         .samples = 1,
         .objects = weight,
@@ -76,29 +75,19 @@ add_pins(struct hs_profile *profile, const struct hs_slot_copies *copied)
     return true;
 }
 
-/* -- who keeps samples -------------------------------------------------------------------- */
-
-static bool
-begin(struct hs_profile *profile, size_t samples)
-{
-    profile->kept_count = 0;
-    profile->kept = rb_hs_malloc(HS_MEM_SNAPSHOTS, samples * sizeof(*profile->kept) + 1);
-    return profile->kept != NULL;
-}
+/* -- what retains samples ----------------------------------------------------------------- */
 
 static void
-add(struct hs_profile *profile, size_t row, uint32_t node, const struct hs_estimate *one)
+add(struct hs_profile *profile, size_t row, uint32_t node, struct hs_estimate one)
 {
-    profile->kept[profile->kept_count++] = (struct hs_kept){(uint32_t)row, node, one->objects, one->space, one->variance};
+    profile->kept[profile->kept_count++] = (struct hs_kept){(uint32_t)row, node, one.objects, one.space, one.variance};
 }
 
 static int
 compare_kept(const void *left, const void *right)
 {
     const struct hs_kept *a = left, *b = right;
-    if (a->row != b->row) return a->row < b->row ? -1 : 1;
-    if (a->node != b->node) return a->node < b->node ? -1 : 1;
-    return 0;
+    return a->row != b->row ? compare_numbers(a->row, b->row) : compare_numbers(a->node, b->node);
 }
 
 /* Sorted ones. */
@@ -124,17 +113,17 @@ join(struct hs_profile *profile)
 static bool
 add_texts(struct hs_profile *profile)
 {
-    struct hs_holders *holders = &profile->holders;
+    struct hs_found *found = profile->retainers.found;
     uint32_t base = profile->text_count - 1;    /* text 0 is empty in both */
     struct hs_text *texts = rb_hs_realloc(HS_MEM_SNAPSHOTS, profile->texts,
-                                          ((size_t)profile->text_count + holders->text_count) * sizeof(*texts));
+                                          ((size_t)profile->text_count + found->text_count) * sizeof(*texts));
     if (!texts) return false;
     profile->texts = texts;
-    for (uint32_t i = 1; i < holders->text_count; i++) {
-        texts[profile->text_count++] = (struct hs_text){holders->bytes + holders->texts[i].at, holders->texts[i].len};
+    for (uint32_t i = 1; i < found->text_count; i++) {
+        texts[profile->text_count++] = (struct hs_text){found->bytes + found->texts[i].at, found->texts[i].len};
     }
-    for (uint32_t i = 0; i < holders->node_count; i++) {
-        struct hs_holder *node = &holders->nodes[i];
+    for (uint32_t i = 0; i < found->node_count; i++) {
+        struct hs_retainer *node = &found->nodes[i];
         node->kind += node->kind ? base : 0;
         node->name += node->name ? base : 0;
         node->klass += node->klass ? base : 0;
@@ -143,69 +132,35 @@ add_texts(struct hs_profile *profile)
     return true;
 }
 
-static bool
-end(struct hs_profile *profile)
-{
-    if (!add_texts(profile)) return false;
-    rb_hs_sort(profile->kept, profile->kept_count, sizeof(*profile->kept), compare_kept);
-    join(profile);
-    return true;
-}
-
 /* -- the child that walks ----------------------------------------------------------------- */
 
-static uintptr_t
-wanted_object(const void *data, uint32_t position)
-{
-    const struct hs_copies *copies = data;
-    const struct hs_slot_copy *copy = &copies->slots.records[position];
-    return (uintptr_t)rb_heap_sampler_gc_slot_address(copy->body, copy->record.slot);
-}
-
-static uintptr_t
-wanted_block(const void *data, uint32_t position)
-{
-    const struct hs_copies *copies = data;
-    return copies->malloc.blocks[position].address;
-}
-
-static bool
-pinned(const void *data, uint32_t position)
-{
-    const struct hs_copies *copies = data;
-    return copies->slots.records[position].record.pinned;
-}
-
 static struct hs_estimate
-object_weight(const void *data, uint32_t position)
+block_estimate(const struct hs_malloc_block_copy *block)
 {
-    const struct hs_copies *copies = data;
-    const struct hs_slot_copy *copy = &copies->slots.records[position];
-    return rb_hs_estimate_one(copies->slots.sites[copy->record.site].slot_size, copy->interval);
-}
-
-static struct hs_estimate
-block_weight(const void *data, uint32_t position)
-{
-    const struct hs_copies *copies = data;
-    const struct hs_malloc_block_copy *block = &copies->malloc.blocks[position];
     return rb_hs_estimate_one(block->size, block->interval);
 }
 
-void
-rb_hs_kept_samples_fork(struct hs_holders_child *child, const struct hs_copies *copies)
+static struct hs_wanted_sample
+sample(const void *data, uint32_t position)
 {
-    struct hs_wanted wanted = {
-        .data = copies,
-        .objects = (uint32_t)copies->slots.record_count,
-        .blocks = copies->malloc.block_count,
-        .object = wanted_object,
-        .block = wanted_block,
-        .pinned = pinned,
-        .object_weight = object_weight,
-        .block_weight = block_weight,
+    const struct hs_copies *copies = data;
+    if (position >= copies->slots.record_count) {
+        const struct hs_malloc_block_copy *block = &copies->malloc.blocks[position - copies->slots.record_count];
+        return (struct hs_wanted_sample){.address = block->address, .weight = block_estimate(block)};
+    }
+    const struct hs_slot_copy *copy = &copies->slots.records[position];
+    return (struct hs_wanted_sample){
+        .address = (uintptr_t)rb_heap_sampler_gc_slot_address(copy->body, copy->record.slot),
+        .pinned = copy->record.pinned,
+        .weight = rb_hs_estimate_one(copies->slots.sites[copy->record.site].where, copy->interval),
     };
-    rb_hs_holders_fork(child, &wanted);
+}
+
+void
+rb_hs_kept_samples_fork(struct hs_walk_child *child, const struct hs_copies *copies)
+{
+    uint32_t objects = (uint32_t)copies->slots.record_count;
+    rb_hs_retainers_fork(child, &(struct hs_wanted){copies, objects, objects + copies->malloc.block_count, sample});
 }
 
 /* What is counted, and not sampled: the memory of YJIT's code, which no object has. */
@@ -214,25 +169,28 @@ add_counted(struct hs_profile *profile)
 {
     for (size_t i = 0; i < profile->row_count; i++) {
         const struct hs_row *row = &profile->rows[i];
-        if (row->malloced && !row->has_birth && row->inuse.samples) add(profile, i, HS_TOP_CACHES, &row->inuse);
+        if (row->malloced && !row->has_birth && row->inuse.samples) add(profile, i, HS_TOP_CACHES, row->inuse);
     }
 }
 
 bool
 rb_hs_kept_samples_join(struct hs_profile *profile, const struct hs_copies *copies)
 {
-    const struct hs_holders *holders = &profile->holders;
-    if (!begin(profile, copies->slots.record_count + copies->malloc.block_count + 1)) return false;
-    for (size_t i = 0; i < copies->slots.record_count; i++) {
+    size_t objects = copies->slots.record_count;
+    const struct hs_found_sample *samples = profile->retainers.found->samples;
+    profile->kept = rb_hs_malloc(HS_MEM_SNAPSHOTS, (objects + copies->malloc.block_count + 1) * sizeof(*profile->kept));
+    if (!profile->kept) return false;
+    for (size_t i = 0; i < objects; i++) {
         const struct hs_slot_copy *copy = &copies->slots.records[i];
-        struct hs_estimate one = rb_hs_estimate_one(profile->rows[copy->row].slot_size, copy->interval);
-        add(profile, copy->row, holders->object_nodes[copy->number], &one);
+        add(profile, copy->row, samples[copy->number].node, rb_hs_estimate_one(profile->rows[copy->row].slot_size, copy->interval));
     }
     for (uint32_t i = 0; i < copies->malloc.block_count; i++) {
         const struct hs_malloc_block_copy *block = &copies->malloc.blocks[i];
-        struct hs_estimate one = rb_hs_estimate_one(block->size, block->interval);
-        add(profile, block->row, holders->block_nodes[block->number], &one);
+        add(profile, block->row, samples[objects + block->number].node, block_estimate(block));
     }
     add_counted(profile);
-    return end(profile) && add_pins(profile, &copies->slots);
+    if (!add_texts(profile)) return false;
+    rb_hs_sort(profile->kept, profile->kept_count, sizeof(*profile->kept), compare_kept);
+    join(profile);
+    return add_pins(profile, &copies->slots);
 }

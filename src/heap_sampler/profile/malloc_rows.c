@@ -8,32 +8,14 @@
  * the xmalloc family, through which all of Ruby's own memory comes.
  */
 #include "heap_sampler/profile/malloc_rows.h"
-#include "heap_sampler/account/account.h"
-#include "heap_sampler/account/survey.h"
-#include "heap_sampler/base/locks.h"
+#include "heap_sampler/memory/smaps.h"
 #include "heap_sampler/base/memory.h"
-#include "heap_sampler/base/must.h"
 #include "heap_sampler/base/table.h"
-#include "heap_sampler/base/texts.h"
-#include "heap_sampler/estimate/draw.h"
-#include "heap_sampler/malloc/hooks.h"
-#include "heap_sampler/malloc/state.h"
-#include "heap_sampler/malloc/table.h"
-#include "heap_sampler/malloc/yjit.h"
-#include "heap_sampler/native/names.h"
-#include "heap_sampler/native/unwind.h"
+#include "heap_sampler/kernel.h"
+#include "heap_sampler/profile/native_names.h"
 #include "heap_sampler/profile/profile.h"
-#include "heap_sampler/sites/sampler.h"
-#include "heap_sampler/stacks/stack_table.h"
 
 #include <string.h>
-#include <unistd.h>
-
-/* At what the kernel has in memory. */
-struct look {
-    int pagemap;                /* -1: it cannot be read */
-    uint64_t pages_left;        /* that are asked for */
-};
 
 /* A stack, when its native frames have names. */
 struct named {
@@ -41,7 +23,7 @@ struct named {
     uint32_t first;             /* the first stack that has this node */
 };
 
-/* What slots/intervals.c and malloc/table.c reckon with. */
+/* What store/malloc_table.c reckons with. */
 _Static_assert(sizeof(struct hs_malloc_block_copy) + sizeof(struct hs_row) <= HS_SNAPSHOT_BLOCK, "of a block");
 _Static_assert(sizeof(struct hs_malloc_stack_copy) + sizeof(struct hs_totals) + sizeof(struct named) + sizeof(struct hs_row) +
                        3 * (sizeof(struct hs_frame) + sizeof(struct hs_node) + 4 * (sizeof(uint64_t) + sizeof(uint32_t))) + 64 <=
@@ -56,33 +38,46 @@ struct building {
     uint32_t labels;            /* text of label set 0; those of the others follow */
     struct named *named;        /* by stack; node UINT32_MAX: not yet */
     struct hs_native *native;   /* NULL: native frames stay without names */
-    uint32_t text_capacity, frame_capacity, node_capacity, mapping_capacity;
-    struct hs_map texts;        /* by address of the text, which is interned */
+    uint32_t text_capacity, frame_capacity, node_capacity;
+    struct hs_map texts;        /* that were added, by hash */
     struct hs_map frames;       /* by address of the code */
     struct hs_map nodes;        /* by parent and frame */
     struct hs_map first;        /* stacks, by node and labels */
     uint32_t malloc_text;
-    struct look look;
-    struct hs_text ruby_file;   /* base name of the file that the interpreter is in */
+    struct hs_residency residency;
     bool failed;
 };
 
-/* Texts are equal if they are the same, so a map by address will do. */
+/* An array of the profile. */
+struct growing {
+    void **list;
+    uint32_t *count, *capacity;
+    size_t size;                /* of an element */
+};
+
+/* The number of an element of one of the profile's arrays, which is added if the map has no such key. 0: no memory. */
+static uint32_t
+number_of(struct building *b, struct hs_map *map, uint64_t key, struct growing array, const void *element)
+{
+    const uint32_t *found = rb_hs_map_find(map, key);
+    if (found) return *found;
+    uint32_t number = *array.count;
+    if (!rb_hs_grow(HS_MEM_SNAPSHOTS, array.list, array.capacity, (uint64_t)number + 1, array.size) || !rb_hs_map_put(map, key, number)) {
+        b->failed = true;
+        return 0;
+    }
+    memcpy((char *)*array.list + number * array.size, element, array.size);
+    return (*array.count)++;
+}
+
 static uint32_t
 text_number(struct building *b, struct hs_text text)
 {
     struct hs_profile *profile = b->profile;
+    uint64_t hash;
     if (!text.len) return 0;
-    const uint32_t *found = rb_hs_map_find(&b->texts, (uint64_t)(uintptr_t)text.ptr);
-    if (found) return *found;
-    if (!rb_hs_grow(HS_MEM_SNAPSHOTS, (void **)&profile->texts, &b->text_capacity, (uint64_t)profile->text_count + 1,
-                    sizeof(*profile->texts)) ||
-        !rb_hs_map_put(&b->texts, (uint64_t)(uintptr_t)text.ptr, profile->text_count)) {
-        b->failed = true;
-        return 0;
-    }
-    profile->texts[profile->text_count] = text;
-    return profile->text_count++;
+    uint32_t found = rb_hs_text_find(&b->texts, profile->texts, text, &hash);
+    return found ? found : number_of(b, &b->texts, hash, (struct growing){(void **)&profile->texts, &profile->text_count, &b->text_capacity, sizeof(text)}, &text);
 }
 
 static uint32_t
@@ -96,131 +91,34 @@ static uint32_t
 frame_number(struct building *b, uint64_t key, const struct hs_frame *frame)
 {
     struct hs_profile *profile = b->profile;
-    const uint32_t *found = rb_hs_map_find(&b->frames, key);
-    if (found) return *found;
-    if (!rb_hs_grow(HS_MEM_SNAPSHOTS, (void **)&profile->frames, &b->frame_capacity, (uint64_t)profile->frame_count + 1,
-                    sizeof(*profile->frames)) ||
-        !rb_hs_map_put(&b->frames, key, profile->frame_count)) {
-        b->failed = true;
-        return 0;
-    }
-    profile->frames[profile->frame_count] = *frame;
-    return profile->frame_count++;
+    return number_of(b, &b->frames, key, (struct growing){(void **)&profile->frames, &profile->frame_count, &b->frame_capacity, sizeof(*frame)}, frame);
 }
 
 static uint32_t
 node_number(struct building *b, uint32_t parent, uint32_t frame)
 {
     struct hs_profile *profile = b->profile;
-    uint64_t key = ((uint64_t)parent << 32 | frame) + 1;
-    const uint32_t *found = rb_hs_map_find(&b->nodes, key);
-    if (found) return *found;
-    if (!rb_hs_grow(HS_MEM_SNAPSHOTS, (void **)&profile->nodes, &b->node_capacity, (uint64_t)profile->node_count + 2,
-                    sizeof(*profile->nodes))) {
-        b->failed = true;
-        return 0;
-    }
-    if (!profile->node_count) profile->nodes[profile->node_count++] = (struct hs_node){0, 0};
-    if (!rb_hs_map_put(&b->nodes, key, profile->node_count)) {
-        b->failed = true;
-        return 0;
-    }
-    profile->nodes[profile->node_count] = (struct hs_node){parent, frame};
-    return profile->node_count++;
+    const struct hs_node node = {parent, frame};
+    const struct growing nodes = {(void **)&profile->nodes, &profile->node_count, &b->node_capacity, sizeof(node)};
+    if (!profile->node_count) number_of(b, &b->nodes, UINT64_MAX, nodes, &(struct hs_node){0, 0});
+    return number_of(b, &b->nodes, ((uint64_t)parent << 32 | frame) + 1, nodes, &node);
 }
 
 static uint32_t
 literal_node(struct building *b, const char *label)
 {
+    uint32_t known = rb_hs_frame_of_label(b->profile, label);       /* of an object's stack, or of a literal before */
+    if (known != UINT32_MAX) return node_number(b, 0, known);
     struct hs_frame frame = {.label = literal_number(b, label)};
     return node_number(b, 0, frame_number(b, (uint64_t)(uintptr_t)label, &frame));
-}
-
-static bool
-text_is(struct hs_text a, struct hs_text b)
-{
-    return a.len == b.len && memcmp(a.ptr, b.ptr, a.len) == 0;
-}
-
-static bool
-starts_with(struct hs_text text, const char *start)
-{
-    size_t len = strlen(start);
-    return text.len >= len && memcmp(text.ptr, start, len) == 0;
-}
-
-static bool
-has_inside(struct hs_text text, const char *part)
-{
-    size_t len = strlen(part);
-    for (size_t at = 0; at + len <= text.len; at++) {
-        if (memcmp(text.ptr + at, part, len) == 0) return true;
-    }
-    return false;
-}
-
-/* Ruby's own way from a call to a C function. */
-static bool
-plumbing_p(const struct building *b, const struct hs_native_place *place)
-{
-    return text_is(place->file, b->ruby_file) &&
-        (starts_with(place->function, "vm_") || starts_with(place->function, "rb_vm_") ||
-         starts_with(place->function, "ractor_safe_call_cfunc"));
-}
-
-static bool
-xmalloc_p(const struct building *b, const struct hs_native_place *place)
-{
-    static const char *const parts[] = {
-        "xmalloc",
-        "xcalloc",
-        "xrealloc",
-        "gc_impl_malloc",
-        "gc_impl_calloc",
-        "gc_impl_realloc",
-    };
-    if (!text_is(place->file, b->ruby_file)) return false;
-    for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
-        if (has_inside(place->function, parts[i])) return true;
-    }
-    return false;
-}
-
-/* What gcc puts behind a name for its own copies of a function. */
-static struct hs_text
-without_clone_suffix(struct hs_text name)
-{
-    static const char *const suffixes[] = {".part.", ".isra.", ".constprop.", ".cold", ".lto_priv."};
-    for (uint32_t at = 1; at < name.len; at++) {
-        struct hs_text rest = {name.ptr + at, name.len - at};
-        for (size_t i = 0; i < sizeof(suffixes) / sizeof(*suffixes); i++) {
-            if (starts_with(rest, suffixes[i])) return (struct hs_text){name.ptr, at};
-        }
-    }
-    return name;
-}
-
-/* Code that only passes a request for memory on, for whoever calls it. */
-static bool
-passes_on_p(const struct hs_native_place *place)
-{
-    static const char *const files[] = {"libc.so", "libc-", "libstdc++.so", "ld-linux"};
-    for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
-        if (starts_with(place->file, files[i])) return true;
-    }
-    return false;
 }
 
 static uint32_t
 native_node(struct building *b, uint32_t parent, uintptr_t address, const struct hs_native_place *place)
 {
     struct hs_frame frame = {.address = address - 1};         /* within the call, not behind it */
-    if (place->mapping != UINT32_MAX) {
-        uint32_t count;
-        const struct hs_native_mapping *mappings = rb_hs_native_mappings(b->native, &count);
-        frame.label = text_number(b, without_clone_suffix(place->function));
-        frame.path = text_number(b, mappings[place->mapping].path);
-    }
+    frame.label = text_number(b, place->function);
+    frame.path = text_number(b, place->path);
     return node_number(b, parent, frame_number(b, address, &frame));
 }
 
@@ -234,15 +132,15 @@ stack_node(struct building *b, uint32_t parent, const struct hs_malloc_stack_cop
     struct hs_text caller = {NULL, 0};
 
     for (uint32_t i = 0; i < end; i++) {
-        places[i] = (struct hs_native_place){.mapping = UINT32_MAX};
-        if (b->native) rb_hs_native_find(b->native, native[i] - 1, &places[i]);
-        if (!caller.len && !passes_on_p(&places[i]) && !xmalloc_p(b, &places[i])) caller = places[i].file;
+        places[i] = b->native ? rb_hs_native_place(b->native, native[i]) : (struct hs_native_place){.role = HS_NATIVE_CODE};
+        bool passes_on = places[i].role == HS_NATIVE_PASSES_ON || places[i].role == HS_NATIVE_XMALLOC;
+        if (!caller.len && !passes_on) caller = places[i].file;
     }
     if (!caller.len && end) caller = places[0].file;
     *library = text_number(b, caller);
 
-    while (first < end && xmalloc_p(b, &places[first])) first++;
-    while (end > first + 1 && plumbing_p(b, &places[end - 1])) end--;
+    while (first < end && places[first].role == HS_NATIVE_XMALLOC) first++;
+    while (end > first + 1 && places[end - 1].role == HS_NATIVE_CALLS_C) end--;
     for (uint32_t i = end; i-- > first;) parent = native_node(b, parent, native[i], &places[i]);
     return parent;
 }
@@ -294,18 +192,9 @@ join_stacks(struct building *b, struct hs_malloc_copy *copy)
         struct hs_totals *totals = &copy->totals[i];
         uint32_t first = totals_row_p(totals) ? first_of_node(b, i) : i;
         if (first == i) continue;
-        rb_hs_estimate_add(&copy->totals[first].alloc, &totals->alloc);
-        rb_hs_estimate_add(&copy->totals[first].dead, &totals->dead);
-        copy->totals[first].dead_gcs += totals->dead_gcs;
+        rb_hs_totals_add(&copy->totals[first], totals);
         memset(totals, 0, sizeof(*totals));
     }
-}
-
-static int
-compare_mappings(const void *left, const void *right)
-{
-    uint64_t a = ((const struct hs_mapping *)left)->start, b = ((const struct hs_mapping *)right)->start;
-    return a < b ? -1 : a > b;
 }
 
 /* The mappings that native frames are in, with our texts. */
@@ -313,32 +202,16 @@ static void
 add_mappings(struct building *b)
 {
     struct hs_profile *profile = b->profile;
-    uint32_t count = 0;
-    const struct hs_native_mapping *mappings = b->native ? rb_hs_native_mappings(b->native, &count) : NULL;
-    profile->mappings = rb_hs_malloc(HS_MEM_SNAPSHOTS, count * sizeof(*profile->mappings) + 1);
-    if (!profile->mappings) {
-        b->failed = true;
-        return;
+    struct hs_native_mapping from = {.next = 0};
+    uint32_t capacity = 0;
+    while (b->native && rb_hs_native_mapping(b->native, from.next, &from)) {
+        if (!rb_hs_grow(HS_MEM_SNAPSHOTS, (void **)&profile->mappings, &capacity, (uint64_t)profile->mapping_count + 1, sizeof(*profile->mappings))) {
+            b->failed = true;
+            return;
+        }
+        profile->mappings[profile->mapping_count++] =
+            (struct hs_mapping){from.start, from.end, from.offset, text_number(b, from.path), text_number(b, from.build_id)};
     }
-    for (uint32_t i = 0; i < count; i++) {
-        profile->mappings[profile->mapping_count++] = (struct hs_mapping){
-            mappings[i].start,
-            mappings[i].end,
-            mappings[i].offset,
-            text_number(b, mappings[i].path),
-            text_number(b, mappings[i].build_id),
-        };
-    }
-    rb_hs_sort(profile->mappings, profile->mapping_count, sizeof(*profile->mappings), compare_mappings);
-}
-
-/* Some function that is surely the interpreter's. */
-static void
-find_ruby(struct building *b)
-{
-    struct hs_native_place place;
-    rb_hs_native_find(b->native, (uint64_t)(uintptr_t)rb_hs_malloc_rows_add, &place);
-    b->ruby_file = place.file;
 }
 
 static struct hs_row *
@@ -355,58 +228,6 @@ add_row(struct building *b, uint32_t stack)
         .labels = b->labels + b->copy->stacks[stack].labels,
     };
     return row;
-}
-
-/* -- what is resident ---------------------------------------------------------------- */
-
-/* A small block shares its pages with others or is on one that it was written to.  Large ones may never have been
- * touched; the kernel knows, page by page: 16 GiB of them take it 40 ms. */
-enum { LARGE_BLOCK = 1 << 14,
-       PAGES_MOST = 4 << 20 };
-
-static double
-resident_part(struct look *look, const struct hs_malloc_block_copy *block)
-{
-    if (block->size < LARGE_BLOCK || look->pagemap < 0) return 1;
-    uint64_t pages = block->size / 4096;
-    if (pages > look->pages_left) return 1;
-    look->pages_left -= pages;
-    return (double)rb_hs_survey_resident(look->pagemap, block->address, block->address + block->size) / (double)block->size;
-}
-
-void
-rb_hs_malloc_look_at(struct hs_account_excess *excess, const struct hs_profile *profile)
-{
-    double untouched = 0;
-    rb_hs_malloc_excess(excess);
-    excess->untouched_known = profile->meta.malloc.state == HS_MALLOC_ON;
-    for (size_t i = 0; i < profile->row_count; i++) {
-        const struct hs_row *row = &profile->rows[i];
-        if (row->malloced) untouched += row->inuse.space - row->resident;
-    }
-    excess->untouched = (uint64_t)untouched;
-}
-
-void
-rb_hs_malloc_look(struct hs_account_excess *excess)
-{
-    HS_CONTRACT(free);
-    struct hs_malloc_copy copy;
-    double untouched = 0;
-    rb_hs_malloc_excess(excess);
-    rb_hs_lock();
-    excess->untouched_known = rb_hs_malloc_session(HS_MAIN).on && rb_hs_malloc_copy(&copy, HS_MAIN);
-    rb_hs_unlock();
-    if (!excess->untouched_known) return;
-    struct look look = {rb_hs_survey_open_pagemap(), PAGES_MOST};
-    for (uint32_t i = 0; i < copy.block_count; i++) {
-        const struct hs_malloc_block_copy *block = &copy.blocks[i];
-        double size = (double)block->size;
-        untouched += rb_hs_weight(size, (double)block->interval) * size * (1 - resident_part(&look, block));
-    }
-    if (look.pagemap >= 0) close(look.pagemap);
-    rb_hs_malloc_copy_free(&copy);
-    excess->untouched = (uint64_t)untouched;
 }
 
 /* -- rows ------------------------------------------------------------------------------ */
@@ -439,7 +260,7 @@ add_blocks(struct building *b, struct hs_malloc_copy *copy)
         double size = (double)block->size, weight = rb_hs_weight(size, (double)block->interval);
         struct hs_estimate one = {1, weight, weight * size, weight * (weight - 1) * size * size};
         rb_hs_estimate_add(&row->inuse, &one);
-        row->resident += one.space * resident_part(&b->look, block);
+        row->resident += one.space * rb_hs_resident_part(&b->residency, block->address, block->size);
     }
 }
 
@@ -473,7 +294,7 @@ add_yjit(struct building *b, const struct hs_yjit_memory *yjit)
     *row = (struct hs_row){
         .node = literal_node(b, "(YJIT)"),
         .malloced = true,
-        .library = text_number(b, b->ruby_file),
+        .library = b->native ? text_number(b, rb_hs_native_ruby_file(b->native)) : 0,
         .class_name = b->malloc_text,
         .type = b->malloc_text,
         .inuse = counted(b, yjit->inuse),
@@ -505,7 +326,7 @@ rb_hs_malloc_rows_add(struct hs_malloc_copy *copy, const struct hs_yjit_memory *
         .profile = profile,
         .copy = copy,
         .labels = labels,
-        .native = rb_hs_native_open(),
+        .native = rb_hs_native_open(copy->natives, copy->native_count),
         .text_capacity = profile->text_count,
         .frame_capacity = profile->frame_count,
         .node_capacity = profile->node_count,
@@ -513,9 +334,8 @@ rb_hs_malloc_rows_add(struct hs_malloc_copy *copy, const struct hs_yjit_memory *
         .frames = {.use = HS_MEM_SNAPSHOTS},
         .nodes = {.use = HS_MEM_SNAPSHOTS},
         .first = {.use = HS_MEM_SNAPSHOTS},
-        .look = {rb_hs_survey_open_pagemap(), PAGES_MOST},
+        .residency = rb_hs_residency_open(),
     };
-    if (b.native) find_ruby(&b);
     b.failed = !make_room(&b);
     b.malloc_text = literal_number(&b, "(malloc)");
     if (!b.failed) join_stacks(&b, copy);
@@ -524,7 +344,7 @@ rb_hs_malloc_rows_add(struct hs_malloc_copy *copy, const struct hs_yjit_memory *
     if (!b.failed) add_yjit(&b, yjit);
     if (!b.failed) add_mappings(&b);
     if (!b.failed) b.failed = !rb_hs_profile_own_texts(profile, texts);
-    if (b.look.pagemap >= 0) close(b.look.pagemap);
+    rb_hs_residency_close(&b.residency);
     rb_hs_native_close(b.native);
     rb_hs_map_free(&b.texts);
     rb_hs_map_free(&b.frames);

@@ -43,16 +43,53 @@ same_line_p(const struct hs_frame *a, const struct hs_frame *b)
     return a->line == b->line && a->path == b->path;
 }
 
+/* Code inside MRI (<internal:…>) has lines that readers skip. */
+static bool
+own_line_p(const struct hs_profile *profile, uint32_t node)
+{
+    static const char internal[] = "<internal:";
+    const struct hs_frame *frame = &profile->frames[profile->nodes[node].frame];
+    struct hs_text path = profile->texts[frame->path];
+    return frame->line && !(path.len >= sizeof(internal) - 1 && memcmp(path.ptr, internal, sizeof(internal) - 1) == 0);
+}
+
+/* Readers put what a file takes to be compiled down to the line that asked for the file. */
+static bool
+loads_p(const struct hs_profile *profile, uint32_t frame)
+{
+    static const char *const labels[] = {"Kernel#require", "Kernel.require", "Kernel#require_relative", "Kernel#load", "Kernel.load"};
+    struct hs_text label = profile->texts[profile->frames[frame].label];
+    for (size_t i = 0; i < sizeof(labels) / sizeof(*labels); i++) {
+        if (label.len == strlen(labels[i]) && memcmp(label.ptr, labels[i], label.len) == 0) return true;
+    }
+    return false;
+}
+
 uint32_t
 rb_hs_frame_with_line(const struct hs_profile *profile, uint32_t node)
 {
-    while (node && !profile->frames[profile->nodes[node].frame].line) node = profile->nodes[node].parent;
-    if (!node) return UINT32_MAX;
-    uint32_t frame = profile->nodes[node].frame;
-    while ((node = profile->nodes[node].parent) && same_line_p(&profile->frames[profile->nodes[node].frame], &profile->frames[frame])) {
-        frame = profile->nodes[node].frame;
+    for (;;) {
+        while (node && !own_line_p(profile, node)) node = profile->nodes[node].parent;
+        if (!node) return UINT32_MAX;
+        uint32_t frame = profile->nodes[node].frame;
+        while ((node = profile->nodes[node].parent) && same_line_p(&profile->frames[profile->nodes[node].frame], &profile->frames[frame])) {
+            frame = profile->nodes[node].frame;
+        }
+        if (!loads_p(profile, frame)) return frame;
     }
-    return frame;
+}
+
+uint32_t
+rb_hs_frame_of_label(const struct hs_profile *profile, const char *label)
+{
+    size_t len = strlen(label);
+    for (uint32_t i = 0; i < profile->frame_count; i++) {
+        const struct hs_frame *frame = &profile->frames[i];
+        struct hs_text text = profile->texts[frame->label];
+        bool alone = !frame->address && !frame->line && !profile->texts[frame->path].len;
+        if (alone && text.len == len && memcmp(text.ptr, label, len) == 0) return i;
+    }
+    return UINT32_MAX;
 }
 
 void
@@ -91,7 +128,6 @@ rb_hs_profile_free(struct hs_profile *profile)
     rb_hs_free(HS_MEM_SNAPSHOTS, profile->meta.census.places);
     rb_hs_free(HS_MEM_SNAPSHOTS, profile->meta.census.paths);
     rb_hs_free(HS_MEM_SNAPSHOTS, profile->samples.list);
-    rb_hs_map_free(&profile->samples.by_id);
     rb_hs_free(HS_MEM_SNAPSHOTS, profile->rows);
     rb_hs_free(HS_MEM_SNAPSHOTS, profile->nodes);
     rb_hs_free(HS_MEM_SNAPSHOTS, profile->frames);
@@ -102,6 +138,6 @@ rb_hs_profile_free(struct hs_profile *profile)
     rb_hs_free(HS_MEM_SNAPSHOTS, profile->mappings);
     rb_hs_free(HS_MEM_SNAPSHOTS, profile->kept);
     rb_hs_free(HS_MEM_SNAPSHOTS, profile->pins);
-    rb_hs_holders_free(&profile->holders);
+    rb_hs_retainers_free(&profile->retainers);
     memset(profile, 0, sizeof(*profile));
 }

@@ -10,18 +10,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "heap_sampler/account/account.h"
-#include "heap_sampler/account/bodies.h"
-#include "heap_sampler/account/census.h"
-#include "heap_sampler/account/who.h"
+#include "heap_sampler/memory/account.h"
+#include "heap_sampler/memory/smaps.h"
+#include "heap_sampler/memory/threads.h"
+#include "heap_sampler/memory/process_info.h"
 #include "heap_sampler/base/table.h"
-#include "heap_sampler/base/texts.h"
-#include "heap_sampler/collections/collections.h"
-#include "heap_sampler/estimate/draw.h"
-#include "heap_sampler/holders/holders.h"
-#include "heap_sampler/malloc/state.h"
-#include "heap_sampler/sites/sampler.h"
-#include "heap_sampler/stacks/stack_table.h"
+#include "heap_sampler/kernel.h"
+#include "heap_sampler/heap_walk/retainers.h"
 
 #define HS_FORMAT_VERSION 1
 
@@ -62,7 +57,7 @@ struct hs_row {
     struct hs_estimate dead;    /* of these, found dead */
     double dead_gcs;            /* sum of weight * GCs survived, over the dead */
     double resident;            /* of malloc: bytes of `inuse` that the kernel has resident, estimated */
-    struct hs_share holds_free; /* of slots in use: free bytes of their heap pages, see slots/occupancy.h */
+    struct hs_share holds_free; /* of slots in use: free bytes of their heap pages, see sampling/occupancy.h */
     double holds_free_pinned;   /* of that, by what compaction must not move */
     struct hs_share unshared;   /* of slots in use: bytes on memory pages that were inherited and are this process's own */
     double unshared_born;       /* of that, of objects that were born since the fork */
@@ -117,8 +112,6 @@ struct hs_profile_meta {
 /* One living object that was sampled. */
 struct hs_live_sample {
     uint64_t id;
-    uintptr_t body;
-    uint16_t slot;
     bool young;
     uint32_t node, class_text, type_text, slot_size, thread;
     uint64_t birth_gc, age;
@@ -130,11 +123,9 @@ struct hs_live_sample {
 struct hs_live_samples {
     struct hs_live_sample *list;
     size_t count;
-    uint64_t moves;             /* of the sampler, when the samples were where they say */
-    struct hs_map by_id;        /* positions; empty until one is looked for */
 };
 
-/* What of a row is reached on the chain that ends with a node of `holders`. */
+/* What of a row is reached on the chain that ends with a node of `retainers`. */
 struct hs_kept {
     uint32_t row, node;
     double objects, space, variance;
@@ -168,7 +159,7 @@ struct hs_profile {
     struct hs_mapping *mappings;        /* of native frames, by start */
     uint32_t mapping_count;
     bool asked_for_kept;        /* the profile has the field `kept`, with an answer or the reason why there is none */
-    struct hs_holders holders;  /* who keeps it: chains, where they were asked for; their texts are the profile's */
+    struct hs_retainers retainers;  /* who keeps it: chains, where they were asked for; their texts are the profile's */
     struct hs_kept *kept;       /* by row, then node */
     size_t kept_count;
     struct hs_pin *pins;        /* the largest first */
@@ -182,6 +173,8 @@ void rb_hs_row_add(struct hs_row *sum, const struct hs_row *row);
 /* The frame of the line that made an object: a method in C has the line of its caller, whose frame is wanted. UINT32_MAX: no
  * frame of the stack has a line. */
 uint32_t rb_hs_frame_with_line(const struct hs_profile *profile, uint32_t node);
+/* The frame that is a label in parentheses alone: a profile should have one of each. UINT32_MAX: it has none. */
+uint32_t rb_hs_frame_of_label(const struct hs_profile *profile, const char *label);
 void rb_hs_pin_add(struct hs_pin *sum, const struct hs_pin *one);
 /* The profile's texts from this number on are copied, and the copies are the profile's own. false: no memory. [any] */
 bool rb_hs_profile_own_texts(struct hs_profile *profile, uint32_t from);

@@ -11,7 +11,7 @@
  * samples, in the order of its sample types: VALUE(sample type, unit, number). HS_ROW_FIELDS
  * are the numbers of its message Row: FIELD(number of the field, number), and VARIANCE(number of the field,
  * estimate that has samples and objects, what has the bytes and their variance); encode_pprof.c has the
- * others. `row` is a struct hs_row.
+ * others, and is_all_dead(). `row` is a struct hs_row.
  */
 #include "heap_sampler/profile/profile.h"
 
@@ -63,7 +63,12 @@
     HS_ROW_ESTIMATE_FIELDS(FIELD, VARIANCE, 5, inuse) \
     HS_ROW_ESTIMATE_FIELDS(FIELD, VARIANCE, 9, young) \
     HS_ROW_ESTIMATE_FIELDS(FIELD, VARIANCE, 13, alloc) \
-    HS_ROW_ESTIMATE_FIELDS(FIELD, VARIANCE, 17, dead) \
+    FIELD(17, row->dead.samples) \
+    if (!is_all_dead(&row->dead, &row->alloc)) { \
+        FIELD(18, row->dead.objects) \
+        FIELD(19, row->dead.space) \
+        VARIANCE(20, row->dead, row->dead) \
+    } \
     FIELD(21, row->dead_gcs) \
     FIELD(22, row->memsize) \
     FIELD(24, row->holds_free.space) \

@@ -1,16 +1,12 @@
 /* See profile/slot_rows.h. */
 #include "heap_sampler/mri.h"
+#include "heap_sampler/kernel.h"
 #include "heap_sampler/profile/slot_rows.h"
-#include "heap_sampler/account/bodies.h"
-#include "heap_sampler/base/locks.h"
+#include "heap_sampler/memory/smaps.h"
+#include "heap_sampler/base/contract.h"
 #include "heap_sampler/base/memory.h"
 #include "heap_sampler/base/table.h"
-#include "heap_sampler/estimate/draw.h"
 #include "heap_sampler/profile/profile.h"
-#include "heap_sampler/sites/sampler.h"
-#include "heap_sampler/slots/intervals.h"
-#include "heap_sampler/slots/page_table.h"
-#include "heap_sampler/stacks/class_table.h"
 
 #include <string.h>
 
@@ -37,7 +33,7 @@ add_row(struct hs_profile *profile, const struct hs_slot_copies *copied, uint32_
     struct hs_row *row = &profile->rows[profile->row_count++];
     *row = (struct hs_row){
         .node = copied->sites[site].node,
-        .slot_size = copied->sites[site].slot_size,
+        .slot_size = copied->sites[site].where,
         .class_name = copied->names[site].class_text,
         .type = copied->names[site].type_text,
         .labels = labels + copied->sites[site].labels,
@@ -129,7 +125,6 @@ bool
 rb_hs_live_samples_list(const struct hs_slot_copies *copied, struct hs_profile *profile)
 {
     struct hs_live_samples *samples = &profile->samples;
-    *samples = (struct hs_live_samples){.moves = copied->moves, .by_id.use = HS_MEM_SNAPSHOTS};
     samples->list = rb_hs_malloc(HS_MEM_SNAPSHOTS, copied->record_count * sizeof(*samples->list) + 1);
     if (!samples->list) return false;
     for (size_t i = 0; i < copied->record_count; i++) {
@@ -138,17 +133,15 @@ rb_hs_live_samples_list(const struct hs_slot_copies *copied, struct hs_profile *
         const struct hs_site *site = &copied->sites[record->site];
         samples->list[samples->count++] = (struct hs_live_sample){
             .id = record->id,
-            .body = copy->body,
-            .slot = record->slot,
             .young = record->young,
             .node = site->node,
             .class_text = copied->names[record->site].class_text,
             .type_text = copied->names[record->site].type_text,
-            .slot_size = site->slot_size,
+            .slot_size = site->where,
             .thread = record->thread,
             .birth_gc = record->birth_gc,
             .age = profile->meta.gc_count - record->birth_gc,
-            .weight = rb_hs_estimate_one(site->slot_size, copy->interval).objects,
+            .weight = rb_hs_estimate_one(site->where, copy->interval).objects,
             .row = copy->row,
         };
     }
@@ -156,9 +149,9 @@ rb_hs_live_samples_list(const struct hs_slot_copies *copied, struct hs_profile *
 }
 
 _Static_assert(sizeof(struct hs_slot_copy) + sizeof(struct hs_row) + sizeof(struct hs_live_sample) <= HS_SNAPSHOT_RECORD,
-               "slots/intervals.c reckons with it");
+               "store/page_table.c reckons with it");
 _Static_assert(sizeof(struct hs_site) + sizeof(uint64_t) + sizeof(struct hs_totals) + sizeof(struct hs_row) <= HS_SNAPSHOT_SITE,
-               "slots/intervals.c reckons with it");
+               "store/page_table.c reckons with it");
 
 void
 rb_hs_slot_copies_free(struct hs_slot_copies *copied)
@@ -205,7 +198,7 @@ copy_records(struct hs_slot_copies *copied, int session)
             copied->records[copied->record_count] = (struct hs_slot_copy){
                 *record,
                 page->body,
-                rb_hs_sampler.epochs.list[record->epoch].interval[session],
+                rb_hs_slot_store.epochs.list[record->epoch].interval[session],
                 (uint32_t)copied->record_count,
                 0,
                 (float)page->free_share,
@@ -220,15 +213,15 @@ copy_records(struct hs_slot_copies *copied, int session)
 static bool
 copy_sites(struct hs_slot_copies *copied, const struct hs_session *session)
 {
-    copied->site_count = rb_hs_sampler.site_count;
-    copied->sites = rb_hs_copy_array(rb_hs_sampler.sites, rb_hs_sampler.site_count, sizeof(*copied->sites));
-    copied->names = rb_hs_malloc(HS_MEM_SNAPSHOTS, rb_hs_sampler.site_count * sizeof(*copied->names) + 1);
-    uint32_t totals = session->totals_count < rb_hs_sampler.site_count ? session->totals_count : rb_hs_sampler.site_count;
+    copied->site_count = rb_hs_slot_store.site_count;
+    copied->sites = rb_hs_copy_array(rb_hs_slot_store.sites, rb_hs_slot_store.site_count, sizeof(*copied->sites));
+    copied->names = rb_hs_malloc(HS_MEM_SNAPSHOTS, rb_hs_slot_store.site_count * sizeof(*copied->names) + 1);
+    uint32_t totals = session->totals_count < rb_hs_slot_store.site_count ? session->totals_count : rb_hs_slot_store.site_count;
     copied->totals_count = totals;
     copied->totals = rb_hs_copy_array(session->totals, totals, sizeof(*copied->totals));
     if (!copied->sites || !copied->names || !copied->totals) return false;
-    for (uint32_t i = 0; i < rb_hs_sampler.site_count; i++) {
-        uint32_t class_id = rb_hs_sampler.sites[i].class_id;
+    for (uint32_t i = 0; i < rb_hs_slot_store.site_count; i++) {
+        uint32_t class_id = rb_hs_slot_store.sites[i].what;
         copied->names[i].class_text = rb_hs_class_text(class_id);
         copied->names[i].type_text = rb_hs_class_type_text(class_id);
     }
@@ -238,7 +231,6 @@ copy_sites(struct hs_slot_copies *copied, const struct hs_session *session)
 bool
 rb_hs_slot_copies_take(struct hs_slot_copies *copied, int session)
 {
-    copied->moves = rb_hs_sampler.moves;
-    copied->ids_at_fork = rb_hs_sampler.ids_at_fork;
-    return copy_records(copied, session) && copy_sites(copied, &rb_hs_sampler.session[session]);
+    copied->ids_at_fork = rb_hs_process()->ids_at_fork;
+    return copy_records(copied, session) && copy_sites(copied, rb_hs_session(session));
 }

@@ -5,8 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "heap_sampler/profile/profile.h"
-#include "heap_sampler/sites/sampler.h"
-#include "heap_sampler/slots/records.h"
+#include "heap_sampler/kernel.h"
 
 /*
  * What one session knows of sampled slots, copied out while the lock is held.
@@ -33,7 +32,6 @@ struct hs_slot_copies {
     uint32_t site_count;
     struct hs_totals *totals;
     uint32_t totals_count;
-    uint64_t moves;
     uint64_t ids_at_fork;
 };
 

@@ -6,29 +6,19 @@
  * Nothing here needs the GVL or reads a heap slot.
  */
 #include "heap_sampler/mri.h"
+#include "heap_sampler/kernel.h"
 #include "heap_sampler/profile/snapshot.h"
-#include "heap_sampler/account/account.h"
-#include "heap_sampler/account/census.h"
+#include "heap_sampler/memory/account.h"
+#include "heap_sampler/memory/threads.h"
 #include "heap_sampler/base/clock.h"
-#include "heap_sampler/base/locks.h"
+#include "heap_sampler/base/contract.h"
 #include "heap_sampler/base/memory.h"
-#include "heap_sampler/base/must.h"
-#include "heap_sampler/base/texts.h"
-#include "heap_sampler/collections/collections.h"
-#include "heap_sampler/labels/label_sets.h"
-#include "heap_sampler/malloc/hooks.h"
-#include "heap_sampler/malloc/state.h"
-#include "heap_sampler/malloc/yjit.h"
+#include "heap_sampler/base/table.h"
 #include "heap_sampler/profile/kept.h"
 #include "heap_sampler/profile/malloc_rows.h"
 #include "heap_sampler/profile/profile.h"
 #include "heap_sampler/profile/slot_rows.h"
-#include "heap_sampler/settings/options.h"
-#include "heap_sampler/sites/sampler.h"
-#include "heap_sampler/slots/automatic.h"
-#include "heap_sampler/slots/check.h"
-#include "heap_sampler/stacks/class_table.h"
-#include "heap_sampler/stacks/stack_table.h"
+#include "heap_sampler/base/options.h"
 
 #include <stdio.h>
 #include <unistd.h>
@@ -41,15 +31,17 @@ struct hs_snapshot {
     struct hs_profile *profile;
     struct hs_copies copies;
     uint32_t labels;            /* text of label set 0; those of the others follow */
-    struct hs_holders_child child;
+    struct hs_walk_child child;
     bool ok;
     bool asked;                 /* the child is to be waited for */
     bool worked;                /* the rows are there */
 };
 
 static void
-describe(struct hs_profile_meta *meta, const struct hs_session *session)
+describe(struct hs_profile_meta *meta, int number)
 {
+    const struct hs_session *session = rb_hs_session(number);
+    const struct hs_session_start *start = rb_hs_session_started(number);
     const struct hs_options *options = &rb_hs_options;
     struct rb_heap_sampler_gc_counts counts;
 
@@ -59,29 +51,29 @@ describe(struct hs_profile_meta *meta, const struct hs_session *session)
         .first_interval = session->first_interval,
         .interval_changes = session->interval_changes,
         .thinnings = session->thinnings,
-        .interval_auto = session == &rb_hs_sampler.session[HS_MAIN] && rb_hs_automatic_p(),
+        .interval_auto = number == HS_MAIN && rb_hs_automatic_p(),
         .max_samples = options->max_samples,
         .max_depth = options->max_depth,
         .only_n = options->only_n,
         .seeded = options->seeded,
         .seed = options->seed,
         .process_id = (uint64_t)getpid(),
-        .process_start = rb_hs_sampler.process_start,
-        .session = session->serial,
-        .started_ns = session->started_ns,
+        .process_start = rb_hs_process()->start,
+        .session = start->serial,
+        .started_ns = start->ns,
         .taken_ns = rb_hs_now_ns(),
         .gc_count = counts.gc,
         .gc_minor = counts.minor,
         .gc_major = counts.major,
-        .last_minor_ns = rb_hs_sampler.minor_ns,
-        .last_major_ns = rb_hs_sampler.major_ns,
-        .last_major_gc = rb_hs_sampler.major_gc,
+        .last_minor_ns = rb_hs_marks()->minor_ns,
+        .last_major_ns = rb_hs_marks()->major_ns,
+        .last_major_gc = rb_hs_marks()->major_gc,
         .live_samples = session->samples,
-        .drop_samples = rb_hs_sampler.dropped_samples,
+        .drop_samples = rb_hs_slot_store.dropped,
         .drop_stacks = rb_hs_stack_drops.stacks,
         .drop_frames = rb_hs_stack_drops.frames,
         .drop_classes = rb_hs_classes_dropped,
-        .drop_moves = rb_hs_sampler.dropped_moves,
+        .drop_moves = rb_hs_pages.dropped_moves,
         .own_bytes = rb_hs_memory_total(),
     };
     memcpy(meta->deploy, options->deploy, sizeof(meta->deploy));
@@ -94,11 +86,11 @@ describe(struct hs_profile_meta *meta, const struct hs_session *session)
             counts.heap[i].slot_size,
             counts.heap[i].total_slots,
             counts.heap[i].live_slots,
-            session->live_at_start[i],
-            rb_hs_sampler.heap_use[i],
+            start->live[i],
+            *rb_hs_heap_use(i),
         };
     }
-    meta->account_at_start = session->account_at_start;
+    if (number == HS_MAIN) meta->account_at_start = *rb_hs_account_at_start();
     snprintf(meta->ruby, sizeof(meta->ruby), "%s", rb_dynamic_description);
 }
 
@@ -115,13 +107,13 @@ static void
 add_kept(struct hs_snapshot *snapshot)
 {
     struct hs_profile *profile = snapshot->profile;
-    if (!(snapshot->flags & HS_WITH_HOLDERS)) return;
+    if (!(snapshot->flags & HS_WITH_RETAINERS)) return;
     profile->asked_for_kept = true;
-    if (!profile->holders.refusal && !rb_hs_kept_samples_join(profile, &snapshot->copies)) {
-        profile->holders.refusal = HS_REFUSED_NO_ANSWER_ROOM;
+    if (!profile->retainers.refusal && !rb_hs_kept_samples_join(profile, &snapshot->copies)) {
+        profile->retainers.refusal = HS_REFUSED_NO_ANSWER_ROOM;
         profile->kept_count = 0;
     }
-    if (profile->holders.refusal) rb_hs_holders_free(&profile->holders);
+    if (profile->retainers.refusal) rb_hs_retainers_free(&profile->retainers);
 }
 
 /* A label set may be freed before the profile is: its text is copied. */
@@ -143,14 +135,14 @@ copy_all(struct hs_snapshot *snapshot)
 {
     struct hs_profile *profile = snapshot->profile;
     int number = snapshot->session;
-    const struct hs_session *session = &rb_hs_sampler.session[number];
+    const struct hs_session *session = rb_hs_session(number);
     bool ok = false;
     rb_hs_lock();
     if (session->on) {
         ok = rb_hs_slot_copies_take(&snapshot->copies.slots, number) && copy_texts(snapshot);
         profile->nodes = rb_hs_copy_array(rb_hs_nodes, profile->node_count = rb_hs_node_count, sizeof(*rb_hs_nodes));
         profile->frames = rb_hs_copy_array(rb_hs_frames, profile->frame_count = rb_hs_frame_count, sizeof(*rb_hs_frames));
-        describe(&profile->meta, session);
+        describe(&profile->meta, number);
         rb_hs_malloc_describe(&profile->meta.malloc, number);
         if (profile->meta.malloc.state == HS_MALLOC_ON) ok = ok && rb_hs_malloc_copy(&snapshot->copies.malloc, number);
     }
@@ -171,7 +163,7 @@ copy_all_and_fork(struct hs_snapshot *snapshot)
         copy_all(snapshot);
     }
     RB_VM_LOCK_LEAVE();
-    snapshot->profile->holders.hold_up_ns = rb_hs_steady_ns() - begun;
+    snapshot->profile->retainers.hold_up_ns = rb_hs_steady_ns() - begun;
 }
 
 struct hs_snapshot *
@@ -188,7 +180,7 @@ rb_hs_snapshot_begin(int session, unsigned flags, unsigned seconds)
         return NULL;
     }
     rb_hs_slot_copies_make_room(&snapshot->copies.slots);
-    snapshot->asked = flags & HS_WITH_HOLDERS && rb_hs_holders_prepare(&snapshot->child, &snapshot->profile->holders, seconds, flags & HS_BY_ITSELF);
+    snapshot->asked = flags & HS_WITH_RETAINERS && rb_hs_retainers_prepare(&snapshot->child, &snapshot->profile->retainers, seconds, flags & HS_BY_ITSELF);
     if (snapshot->asked) copy_all_and_fork(snapshot);
     else copy_all(snapshot);
     return snapshot;
@@ -206,12 +198,26 @@ make_rows(struct hs_snapshot *snapshot)
     return rb_hs_malloc_rows_add(&snapshot->copies.malloc, &yjit, snapshot->labels, profile);
 }
 
+/* As rb_hs_malloc_look() finds it, from the rows that have just been made. */
+static void
+look_at_rows(struct hs_account_excess *excess, const struct hs_profile *profile)
+{
+    double untouched = 0;
+    rb_hs_malloc_excess(excess);
+    excess->untouched_known = profile->meta.malloc.state == HS_MALLOC_ON;
+    for (size_t i = 0; i < profile->row_count; i++) {
+        const struct hs_row *row = &profile->rows[i];
+        if (row->malloced) untouched += row->inuse.space - row->resident;
+    }
+    excess->untouched = (uint64_t)untouched;
+}
+
 static void
 take_account(struct hs_snapshot *snapshot)
 {
     struct hs_profile *profile = snapshot->profile;
     struct hs_account_excess excess;
-    if (snapshot->session == HS_MAIN) rb_hs_malloc_look_at(&excess, profile);
+    if (snapshot->session == HS_MAIN) look_at_rows(&excess, profile);
     else rb_hs_malloc_look(&excess);
     rb_hs_census_take(&profile->meta.census, true);
     rb_hs_account_take(&profile->meta.account, &excess, &profile->meta.census, snapshot->flags & HS_MAY_HOLD_UP);
@@ -227,24 +233,24 @@ rb_hs_snapshot_work(struct hs_snapshot *snapshot, const volatile bool *interrupt
         snapshot->ok = snapshot->ok && make_rows(snapshot);
         if (snapshot->ok) take_account(snapshot);
     }
-    return !snapshot->asked || rb_hs_holders_wait(&snapshot->child, interrupted);
+    return !snapshot->asked || rb_hs_retainers_wait(&snapshot->child, interrupted);
 }
 
 void
 rb_hs_snapshot_refuse(struct hs_snapshot *snapshot, enum hs_refusal refusal)
 {
-    snapshot->flags |= HS_WITH_HOLDERS;
-    snapshot->profile->holders.refusal = refusal;
+    snapshot->flags |= HS_WITH_RETAINERS;
+    snapshot->profile->retainers.refusal = refusal;
 }
 
 /* Without an answer the child has taken all the time that it was waited for. */
 static void
 end_walk(struct hs_snapshot *snapshot)
 {
-    const struct hs_holders *holders = &snapshot->profile->holders;
-    rb_hs_holders_end(&snapshot->child);
+    const struct hs_retainers *retainers = &snapshot->profile->retainers;
+    rb_hs_retainers_end(&snapshot->child);
     if (!(snapshot->flags & HS_FORCED) || !snapshot->child.pid) return;
-    rb_hs_forced_walk(holders->refusal ? holders->ns : holders->cpu_ns, holders->hold_up_ns);
+    rb_hs_forced_walk(retainers->refusal ? retainers->ns : retainers->cpu_ns, retainers->hold_up_ns);
     rb_hs_lock();
     snapshot->profile->meta.forced = rb_hs_forced();
     rb_hs_unlock();

@@ -7,7 +7,7 @@
 enum hs_snapshot_flags {
     HS_WITH_SAMPLES = 1,        /* each living sample, not only rows */
     HS_MAY_HOLD_UP = 2,         /* see rb_hs_account_take */
-    HS_WITH_HOLDERS = 4,        /* who keeps them: holders/holders.h */
+    HS_WITH_RETAINERS = 4,        /* who keeps them: heap_walk/retainers.h */
     HS_FORCED = 16,             /* the program does not ask for the walk: what it costs is counted */
     HS_BY_ITSELF = 8            /* no person asks for that: after a walk that was killed there is none */
 };
@@ -16,9 +16,9 @@ enum hs_snapshot_flags {
  * then worked on without it. NULL: no memory, or the session is over. [any] */
 struct hs_profile *rb_hs_snapshot(int session, unsigned flags);
 
-/* The same in three steps, since HS_WITH_HOLDERS needs the GVL for the first, and time for the second. */
+/* The same in three steps, since HS_WITH_RETAINERS needs the GVL for the first, and time for the second. */
 struct hs_snapshot;
-/* `seconds`: what the walk may take, 0: the usual deadline. NULL: no memory. [any] [free]; [gvl] with HS_WITH_HOLDERS */
+/* `seconds`: what the walk may take, 0: the usual deadline. NULL: no memory. [any] [free]; [gvl] with HS_WITH_RETAINERS */
 struct hs_snapshot *rb_hs_snapshot_begin(int session, unsigned flags, unsigned seconds);
 /* Nobody was asked who keeps it, for this reason: the profile says so. */
 void rb_hs_snapshot_refuse(struct hs_snapshot *snapshot, enum hs_refusal refusal);

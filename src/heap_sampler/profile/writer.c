@@ -224,10 +224,11 @@ open_folder(const char *path, const struct hs_writing *writing, int *fd)
     bool safe = lstat(name, &link) != 0 || !S_ISLNK(link.st_mode) || trusted_p(&link);
     *fd = open_retrying(AT_FDCWD, strcat(name, "/."), O_PATH | O_DIRECTORY, 0);
     if (*fd < 0) return errno;
-    safe = safe && fstat(*fd, &folder) == 0 && trusted_p(&folder) && (folder.st_mode & (S_IWOTH | S_ISVTX)) != S_IWOTH;
+    int error = fstat(*fd, &folder) < 0 ? errno : 0;
+    safe = safe && !error && trusted_p(&folder) && (folder.st_mode & (S_IWOTH | S_ISVTX)) != S_IWOTH;
     if (safe || !writing) return 0;
     (void)close_once(*fd);
-    return EPERM;
+    return error ? error : EPERM;
 }
 
 static int

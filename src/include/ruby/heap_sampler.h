@@ -282,8 +282,7 @@ size_t rb_heap_sampler_stack_frames(uint64_t stack, rb_heap_sampler_frame_t *fra
  * A set of labels as text: lines `key=value` in the order of their keys, UTF-8,
  * with no NUL at the end.  See GC::SampleProfile.with_labels.
  *
- * A number is used again when nobody needs its set any more, so ask in the call
- * that tells the number.
+ * The number stands for this set as long as the process lives.
  *
  * @param[in]   labels  rb_heap_sampler_allocation_t::labels.
  * @param[out]  text    Room for `size` bytes; what does not fit is left out.

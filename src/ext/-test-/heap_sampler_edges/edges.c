@@ -4,7 +4,7 @@
 #include "ruby/ruby.h"
 
 #if USE_HEAP_SAMPLER
-#include "heap_sampler/holders/edge.h"
+#include "heap_sampler/heap_walk/edge.h"
 #include "internal/gc.h"
 #include "internal/sanitizers.h"
 
@@ -32,12 +32,13 @@ s_edge(VALUE self, VALUE parent, VALUE child)
     return edge_value(&edge);
 }
 
-/* root_edge(category, child) -> the same */
+/* root_edge(category, child) -> the same; the category of the GC, or "constants" */
 static VALUE
 s_root_edge(VALUE self, VALUE category, VALUE child)
 {
     struct hs_edge edge;
-    rb_hs_root_edge(StringValueCStr(category), child, &edge);
+    const char *name = StringValueCStr(category);
+    rb_hs_root_edge(strcmp(name, "constants") == 0 ? HS_TOP_CONSTANTS : rb_hs_root_of(name, child), child, &edge);
     return edge_value(&edge);
 }
 
@@ -70,7 +71,7 @@ static VALUE
 s_finalizers(VALUE self, VALUE block)
 {
     struct finalizers finalizers = {.block = block, .edges = rb_ary_new()};
-    rb_hs_root_references(HS_ROOT_FINALIZERS, finalizers_i, &finalizers);
+    rb_hs_root_references(HS_TOP_FINALIZERS, finalizers_i, &finalizers);
     return rb_ary_new_from_args(2, finalizers.edges, finalizers.found ? Qtrue : Qfalse);
 }
 
@@ -172,7 +173,7 @@ static void
 sweep_root(const char *category, VALUE child, void *data)
 {
     struct hs_edge edge;
-    rb_hs_root_edge(category, child, &edge);
+    rb_hs_root_edge(rb_hs_root_of(category, child), child, &edge);
     sweep_count(data, &edge);
 }
 

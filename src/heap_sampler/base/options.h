@@ -1,0 +1,96 @@
+#ifndef HEAP_SAMPLER_BASE_OPTIONS_H
+#define HEAP_SAMPLER_BASE_OPTIONS_H
+/*
+ * The settings of --heap-sample and RUBY_HEAP_SAMPLE: names, ranges, errors.
+ * No MRI header; tested alone.
+ *
+ * base/settings.inc lists them.  Further words of a text:
+ *
+ *   quiet                         quiet=on
+ *   on | 1 | true | yes           with what was set before, or the defaults
+ *   off | 0 | false | no | empty text   no sampling
+ *   standby                       no sampling yet: malloc is prepared, and the socket is open
+ *
+ * In one text the last of two equal settings wins, and `off` wins over all but
+ * a later `on`.  Sizes and counts are decimal digits; a comma ends a value.
+ *
+ * Texts are read one over the other: RUBY_HEAP_SAMPLE, each --heap-sample of
+ * RUBYOPT, each --heap-sample of the command line, and that of a script's #!
+ * line.  A later text wins setting by setting, and switches sampling on unless
+ * it says `off`.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum hs_malloc_mode {
+    HS_MALLOC_SAY_ON,
+    HS_MALLOC_SAY_STANDBY,
+    HS_MALLOC_SAY_OFF
+};
+
+struct hs_options {
+    /* Of sampling.  GC::SampleProfile.start changes these in the running session. */
+    uint64_t interval;          /* bytes; of auto: with which it begins */
+    bool interval_auto;
+    uint64_t max_samples;       /* 0: none */
+    uint32_t max_depth;
+    bool seeded;
+    uint64_t seed;
+    enum hs_malloc_mode malloc_mode;
+    bool malloc_auto;
+    uint64_t malloc_interval;   /* bytes, as it was asked for */
+    /* Of files, and of the process: from here on. */
+    bool on;
+    bool standby;               /* not sampled yet; of no account while `on` */
+    char output[4096];
+    bool output_none;
+    bool output_given;
+    uint32_t every;             /* seconds, 0: never */
+    uint32_t keep;              /* 0: all */
+    uint32_t diagnose_ppm;      /* of the run time, in millionths; 0: off */
+    uint32_t at_rss_percent;    /* 0: none */
+    uint64_t at_rss_bytes;      /* 0: none */
+    uint32_t only_n;            /* 1: every process */
+    bool quiet;
+    bool no_socket;             /* nobody may ask this process */
+    char deploy[64];            /* "": none */
+    bool usdt;                  /* a tracer that attaches to a probe makes sampling start */
+};
+enum { HS_OPTIONS_OF_SAMPLING = offsetof(struct hs_options, on) };     /* bytes at its begin */
+
+/* What a setting belongs to, and so what GC::SampleProfile.start does with it. */
+enum hs_setting_of {
+    HS_OF_BOOT,                 /* it can only be set when Ruby starts */
+    HS_OF_INTERVAL,
+    HS_OF_LIMITS,
+    HS_OF_SEED,
+    HS_OF_MALLOC,
+    HS_OF_FILES,
+    HS_OF_COUNT
+};
+
+/* Of the setting with this name; an underscore is as good as a hyphen. Of an unknown one: HS_OF_BOOT. */
+enum hs_setting_of rb_hs_setting_of(const char *name);
+
+/* Those of this process; read by any thread, written under the VM lock while no
+ * other thread of ours runs (process/lifecycle.c). */
+extern struct hs_options rb_hs_options;
+
+void rb_hs_options_default(struct hs_options *options);
+
+/* Read `text` (comma separated) over what `options` already says. On an error
+ * returns false, leaves `options` as it was and writes one line without a
+ * newline, which names the setting and its value and says what is allowed.
+ * NULL (a variable that is not set) reads nothing and is no error. */
+bool rb_hs_options_parse(struct hs_options *options, const char *text, char *error, size_t error_size);
+
+/* Reads a share of the run time, such as 1%, as diagnose= takes it. [any] */
+bool rb_hs_share_parse(const char *text, size_t len, uint32_t *ppm);
+
+/* The output's path with its patterns filled in.  False if there is none
+ * (output=none) or `size` is too small.  Allocates nothing and takes no lock. */
+bool rb_hs_options_expand_output(const struct hs_options *options, uint64_t pid, int64_t unix_time,
+                                 char *path, size_t size);
+
+#endif

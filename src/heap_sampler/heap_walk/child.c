@@ -1,0 +1,149 @@
+/* What the forked child does, from its first instruction to its last: see heap_walk/launch.h. */
+#include "heap_sampler/mri.h"
+#include "heap_sampler/memory/smaps.h"
+#include "heap_sampler/base/clock.h"
+#include "heap_sampler/base/report.h"
+#include "heap_sampler/base/memory.h"
+#include "heap_sampler/heap_walk/walk.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+enum { LOOK_US = 10000,
+       LOOK_STACK = 64 << 10 };
+
+/* -- manners --------------------------------------------------------------------------------- */
+
+static const struct hs_walk_child *watched;
+static pid_t parent_pid;
+
+/* A signal handler, since the child may be in a mark function for as long as that takes. */
+static void
+look_around(int number)
+{
+    int error = errno;
+    (void)number;
+    if (getppid() != parent_pid) _exit(HS_CHILD_GAVE_UP);
+    if (rb_hs_memory_short_p("", watched->reserve, watched->reserve, &watched->found->progress.room)) _exit(HS_CHILD_RAN_SHORT);
+    errno = error;
+}
+
+/* Ruby's handlers are of a process that this one is not; a crash ends it, without a report and without a core. All signals
+ * were blocked by the parent. The handler has a stack of its own, since the child's may be a fiber's. */
+static void
+take_default_signals(const struct hs_walk_child *child, pid_t parent)
+{
+    struct sigaction by_default = {.sa_handler = SIG_DFL}, look = {.sa_handler = look_around, .sa_flags = SA_RESTART | SA_ONSTACK};
+    struct itimerval often = {{0, LOOK_US}, {0, LOOK_US}};
+    stack_t stack = {.ss_sp = rb_hs_arena_map(LOOK_STACK), .ss_size = LOOK_STACK};
+    struct rlimit none = {0, 0};
+    sigset_t all;
+    watched = child;
+    parent_pid = parent;
+    for (int number = 1; number < NSIG; number++) sigaction(number, &by_default, NULL);
+    setrlimit(RLIMIT_CORE, &none);
+    if (stack.ss_sp) sigaltstack(&stack, NULL);
+    sigaction(SIGALRM, &look, NULL);
+    setitimer(ITIMER_REAL, &often, NULL);
+    sigfillset(&all);
+    sigprocmask(SIG_UNBLOCK, &all, NULL);
+}
+
+/* If memory gets short the kernel is to end this process, and none other. */
+static void
+be_the_first_to_go(void)
+{
+    int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+    if (fd < 0) return;
+    if (write(fd, "1000", 4) < 0) { /* it is a courtesy */
+    }
+    close(fd);
+}
+
+static void
+give_way(bool nice)
+{
+    enum { NICER = 10 };
+    if (nice) setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + NICER);
+    prctl(PR_SET_NAME, "ruby-why", 0, 0, 0);
+    be_the_first_to_go();
+}
+
+/* -- the work ----------------------------------------------------------------------------------- */
+
+static struct hs_walk walk;
+static struct hs_chains chains;
+static uint32_t *owners;        /* by position: the number of the object, or of the object that the block belongs to */
+
+/* Whether it retains a sample or not. */
+static void
+name_stuck(struct hs_chains *of, uint32_t number)
+{
+    rb_hs_chain_node_of(of, number);
+}
+
+static void
+name_all(const struct hs_wanted *wanted)
+{
+    rb_hs_waiters_each_stuck(&chains, rb_hs_chain_mark);
+    for (uint32_t i = 0; i < wanted->count; i++) rb_hs_chain_mark(&chains, owners[i]);
+    rb_hs_waiters_each_stuck(&chains, name_stuck);
+    for (uint32_t i = 0; i < wanted->count; i++) chains.found->samples[i].node = rb_hs_chain_node_of(&chains, owners[i]);
+    rb_hs_pins_name(&chains, wanted);
+}
+
+static bool
+prepare(const struct hs_wanted *wanted, struct hs_found *found)
+{
+    owners = rb_hs_arena_map(wanted->count * sizeof(*owners));
+    if (!owners || !rb_hs_walk_make(&walk, &found->progress) || !rb_hs_chains_make(&chains, &walk, found)) return false;
+    for (uint32_t i = 0; i < wanted->objects; i++) {
+        owners[i] = hs_index_number(&walk.index, (VALUE)wanted->sample(wanted->data, i).address);
+    }
+    return rb_hs_blocks_make(&walk, wanted, owners) && rb_hs_pins_read(&walk, wanted, owners) && rb_hs_roots_read(&walk) && rb_hs_waiters_read(&walk);
+}
+
+static enum hs_child_exit
+look_for_all(const struct hs_walk_child *child)
+{
+    const struct hs_wanted *wanted = &child->wanted;
+    struct hs_found *found = child->found;
+    uint64_t begun = rb_hs_steady_ns();
+    if (!prepare(wanted, found)) return HS_CHILD_NO_ROOM;
+    rb_hs_roots_walk(&walk);
+    rb_hs_waiters_settle(&walk);
+    rb_hs_blocks_follow();
+    uint64_t walked = rb_hs_steady_ns();
+    name_all(wanted);
+    uint64_t named = rb_hs_steady_ns();
+    found->figures = (struct hs_walk_figures){
+        .objects = found->progress.objects,
+        .edges = found->progress.edges,
+        .walk_ns = walked - begun,
+        .name_ns = named - walked,
+        .child_bytes = rb_hs_arena_resident(),
+        .slots = walk.index.slots,
+        .evicted = chains.evicted,
+    };
+    rb_hs_without(&chains, wanted, owners, begun + child->deadline_ns / 2);
+    found->figures.without_ns = rb_hs_steady_ns() - named;
+    return HS_CHILD_DONE;
+}
+
+void
+rb_hs_child_run(const struct hs_walk_child *child, pid_t parent)
+{
+    rb_hs_memory_stay_inside();
+    take_default_signals(child, parent);
+    rb_hs_descriptors_close_all();
+    give_way(child->fits);
+    _exit(look_for_all(child));
+}

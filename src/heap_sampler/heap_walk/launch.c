@@ -1,0 +1,243 @@
+/* See heap_walk/launch.h. */
+#include "heap_sampler/mri.h"
+#include "heap_sampler/kernel.h"
+#include "heap_sampler/heap_walk/launch.h"
+#include "heap_sampler/memory/smaps.h"
+#include "heap_sampler/base/clock.h"
+#include "heap_sampler/base/contract.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { DEADLINE_S = 30,
+       BYTES_A_SLOT = 6,
+       NAP_LEAST_NS = 1000000,
+       NAP_MOST_NS = 20000000,
+       RESERVE_LEAST = 32 << 20,
+       RESERVE_PART = 8 };
+static const uint64_t second_ns = 1000000000;
+static const uint64_t other_bytes = 16 << 20;   /* names, and what the child itself writes to */
+
+/* The one that is under way: nobody else prepares meanwhile. */
+static struct hs_walk_child *current;
+static bool no_more;
+static bool last_killed;        /* for want of memory */
+
+/* -- before ------------------------------------------------------------------------------------ */
+
+static uint64_t
+table_bytes(void)
+{
+    return rb_hs_slots(false) * BYTES_A_SLOT + other_bytes;
+}
+
+/* Where a walk may begin though not everything fits, this must be left when the child ends. It covers what the program writes
+ * between two looks, and while the kernel takes the child's memory apart: about a 15th of the time that copying it takes. */
+static uint64_t
+reserve_bytes(uint64_t copies)
+{
+    return RESERVE_LEAST + copies / RESERVE_PART;
+}
+
+/* Only a person who asks may have a walk that is watched. */
+static enum hs_refusal
+memory_refusal(struct hs_walk_child *child, bool by_itself)
+{
+    struct hs_retainers *into = child->into;
+    uint64_t tables = table_bytes(), copies = rb_hs_memory_anonymous(""), reserve = reserve_bytes(copies);
+    into->estimate = tables + copies;
+    into->demand = into->estimate + RESERVE_LEAST;
+    child->reserve = RESERVE_LEAST;
+    child->fits = !rb_hs_memory_short_p("", into->demand, into->demand, &into->room);
+    if (child->fits) return HS_REFUSED_NONE;
+    if (!by_itself && tables + reserve * 3 / 2 < into->demand) {
+        uint64_t all = into->demand;
+        child->reserve = reserve;
+        into->demand = tables + reserve * 3 / 2;
+        if (!rb_hs_memory_short_p("", into->demand, all, &into->room)) return HS_REFUSED_NONE;
+        if (into->room.kills_group) into->demand = all;
+    }
+    return into->room.kills_group ? HS_REFUSED_KILLS_GROUP : HS_REFUSED_SHORT_OF_MEMORY;
+}
+
+static enum hs_refusal
+refusal(struct hs_walk_child *child, bool by_itself)
+{
+    if (no_more) return HS_REFUSED_AT_EXIT;
+    if (by_itself && last_killed) return HS_REFUSED_AFTER_KILL;
+    return rb_during_gc() ? HS_REFUSED_IN_GC : memory_refusal(child, by_itself);
+}
+
+static void
+release(struct hs_walk_child *child)
+{
+    if (!child->into->found) rb_hs_found_unmap(child->found, child->wanted.count);
+    __atomic_store_n(&current, NULL, __ATOMIC_RELEASE);
+}
+
+bool
+rb_hs_retainers_prepare(struct hs_walk_child *child, struct hs_retainers *into, unsigned seconds, bool by_itself)
+{
+    HS_CONTRACT(gvl);
+    struct hs_walk_child *none = NULL;
+    *child = (struct hs_walk_child){.deadline_ns = (seconds ? seconds : DEADLINE_S) * second_ns, .into = into};
+    *into = (struct hs_retainers){.refusal = HS_REFUSED_UNDER_WAY};
+    if (!__atomic_compare_exchange_n(&current, &none, child, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) return false;
+    into->refusal = refusal(child, by_itself);
+    if (into->refusal) release(child);
+    else rb_heap_sampler_gc_settle();
+    return !into->refusal;
+}
+
+/* -- the fork --------------------------------------------------------------------------------------- */
+
+/* Some mark functions free what is dead, or allocate, and the child must not wait for a lock of malloc's that a thread holds
+ * which it has not. */
+static pid_t
+clone_with_malloc(void)
+{
+    rb_hs_malloc_before_fork();
+    long pid = syscall(SYS_clone, (unsigned long)CLONE_UNTRACED, 0UL, 0UL, 0UL, 0UL);
+    if (pid == 0) rb_hs_malloc_after_fork_in_child();
+    else rb_hs_malloc_after_fork_in_parent();
+    return (pid_t)pid;
+}
+
+/* Not fork(2): no handler of pthread_atfork runs, and the child's end sends no signal, so that wait(2) for any child
+ * does not see it; nor does a tracer of this process. */
+void
+rb_hs_retainers_fork(struct hs_walk_child *child, const struct hs_wanted *wanted)
+{
+    HS_CONTRACT(vm);
+    sigset_t all, before;
+    pid_t parent = getpid();
+    child->wanted = *wanted;
+    child->begun_ns = rb_hs_steady_ns();
+    child->found = rb_hs_found_map(wanted->count);
+    if (!child->found) return;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pid_t pid = clone_with_malloc();
+    if (pid == 0) rb_hs_child_run(child, parent);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    child->pid = pid > 0 ? pid : 0;
+    child->into->hold_up_ns = rb_hs_steady_ns() - child->begun_ns;
+}
+
+/* -- after ------------------------------------------------------------------------------------------- */
+
+static uint64_t
+ns_of(const struct timeval *time)
+{
+    return (uint64_t)time->tv_sec * 1000000000 + (uint64_t)time->tv_usec * 1000;
+}
+
+static void
+look(struct hs_walk_child *child, int flags)
+{
+    pid_t pid;
+    struct rusage used = {0};
+    do {
+        pid = wait4(child->pid, &child->status, __WCLONE | flags, &used);
+    } while (pid < 0 && errno == EINTR);
+    child->into->cpu_ns = ns_of(&used.ru_utime) + ns_of(&used.ru_stime);
+    if (pid < 0) child->status = HS_CHILD_GAVE_UP << 8;     /* somebody waited for it with __WALL */
+    child->ended = pid != 0;
+}
+
+static void
+kill_child(struct hs_walk_child *child)
+{
+    kill(child->pid, SIGKILL);
+    look(child, 0);
+}
+
+static enum hs_refusal
+refusal_of(const struct hs_walk_child *child, int status)
+{
+    if (WIFSIGNALED(status)) {
+        child->into->signal = WTERMSIG(status);
+        return WTERMSIG(status) == SIGALRM ? HS_REFUSED_DEADLINE : WTERMSIG(status) == SIGKILL ? HS_REFUSED_KILLED
+                                                                                               : HS_REFUSED_CRASHED;
+    }
+    switch (WEXITSTATUS(status)) {
+    case HS_CHILD_DONE: return HS_REFUSED_NONE;
+    case HS_CHILD_NO_ROOM: return HS_REFUSED_NO_ROOM;
+    case HS_CHILD_RAN_SHORT: return HS_REFUSED_RAN_SHORT;
+    default: return HS_REFUSED_BROKEN;
+    }
+}
+
+/* After it the child ends as by an alarm. */
+static void
+watch_deadline(struct hs_walk_child *child)
+{
+    if (rb_hs_steady_ns() - child->begun_ns < child->deadline_ns) return;
+    kill_child(child);
+    child->status = SIGALRM;
+}
+
+bool
+rb_hs_retainers_wait(struct hs_walk_child *child, const volatile bool *interrupted)
+{
+    uint64_t nap = NAP_LEAST_NS;
+    if (!child->pid) return true;
+    for (;;) {
+        if (!child->ended) look(child, WNOHANG);
+        if (!child->ended) watch_deadline(child);
+        if (child->ended || *interrupted) return child->ended;
+        nanosleep(&(struct timespec){0, (long)nap}, NULL);
+        if (nap < NAP_MOST_NS) nap *= 2;
+    }
+}
+
+static enum hs_refusal
+outcome(struct hs_walk_child *child)
+{
+    if (!child->pid) return HS_REFUSED_NO_CHILD;
+    if (child->ended) return refusal_of(child, child->status);
+    kill_child(child);
+    return HS_REFUSED_CANCELLED;
+}
+
+void
+rb_hs_retainers_end(struct hs_walk_child *child)
+{
+    struct hs_retainers *into = child->into;
+    const struct hs_progress *progress = child->found ? &child->found->progress : &(struct hs_progress){0};
+    into->refusal = outcome(child);
+    if (into->refusal == HS_REFUSED_RAN_SHORT) into->room = progress->room;
+    last_killed = into->refusal == HS_REFUSED_RAN_SHORT || into->refusal == HS_REFUSED_KILLED || (last_killed && into->refusal);
+    into->figures.objects = progress->objects;
+    into->figures.edges = progress->edges;
+    if (into->refusal == HS_REFUSED_NONE) {
+        rb_hs_found_check(child->found, child->wanted.count, into);
+    }
+    else if (into->refusal == HS_REFUSED_CRASHED || into->refusal == HS_REFUSED_DEADLINE) {
+        snprintf(into->type, sizeof(into->type), "%.*s", (int)sizeof(into->type) - 1, progress->type);
+    }
+    into->ns = rb_hs_steady_ns() - child->begun_ns;
+    release(child);
+}
+
+void
+rb_hs_retainers_no_more(void)
+{
+    no_more = true;
+}
+
+void
+rb_hs_retainers_after_fork(void)
+{
+    struct hs_walk_child *theirs = current;
+    if (!theirs) return;
+    rb_hs_found_unmap(theirs->found, theirs->wanted.count);
+    current = NULL;
+}

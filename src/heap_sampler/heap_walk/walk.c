@@ -1,0 +1,295 @@
+/* See heap_walk/walk.h. */
+#include "heap_sampler/mri.h"
+#include "heap_sampler/heap_walk/walk.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+enum rb_heap_sampler_reference rb_heap_sampler_reference;
+
+enum { WORD = 64,
+       QUEUE_PART = 16,         /* a queue holds one in so many slots at most */
+       QUEUE_LEAST = 4096,
+       GUESSES_MOST = 1 << 22 }; /* a machine stack of 8 MiB has fewer */
+
+/* -- sets of objects ----------------------------------------------------------------- */
+
+static size_t
+bytes_of_bits(const struct hs_walk *walk)
+{
+    return (walk->index.slots / WORD + 1) * sizeof(uint64_t);
+}
+
+static void
+set_bit(const struct hs_walk *walk, uint64_t *bits, uint32_t number)
+{
+    uint32_t place = hs_index_place(&walk->index, number);
+    bits[place / WORD] |= UINT64_C(1) << (place % WORD);
+}
+
+static void
+widen(struct hs_walk *walk, struct hs_level *level)
+{
+    for (uint32_t i = 0; i < level->count; i++) set_bit(walk, level->bits, level->queue[i]);
+    level->count = 0;
+    level->wide = true;
+}
+
+static void
+add(struct hs_walk *walk, struct hs_level *level, uint32_t number)
+{
+    if (!level->wide && level->count == walk->queue_most) widen(walk, level);
+    if (level->wide) set_bit(walk, level->bits, number);
+    else level->queue[level->count++] = number;
+}
+
+/* Takes all out. */
+static void
+each_bit(struct hs_walk *walk, uint64_t *bits, void (*visit)(struct hs_walk *walk, uint32_t number))
+{
+    uint32_t page = 1, words = walk->index.slots / WORD + 1;
+    for (uint32_t i = 0; i < words; i++) {
+        uint64_t left = bits[i];
+        if (left) bits[i] = 0;
+        for (; left; left &= left - 1) {
+            uint32_t place = i * WORD + (uint32_t)__builtin_ctzll(left);
+            while (place >= walk->index.pages[page].first + walk->index.pages[page].slots) page++;
+            visit(walk, page << HS_SLOT_BITS | (place - walk->index.pages[page].first));
+        }
+    }
+}
+
+/* -- one object ----------------------------------------------------------------------- */
+
+void
+rb_hs_walk_reach(struct hs_walk *walk, VALUE object, uint32_t from)
+{
+    uint32_t number = hs_index_number(&walk->index, object);
+    if (number == HS_NO_OBJECT || object == walk->without) return;
+    uint32_t *place = hs_index_from(&walk->index, number);
+    if (*place) return;
+    *place = from;
+    if (walk->trying) set_bit(walk, walk->tried, number);
+    walk->progress->objects++;
+    add(walk, &walk->next, number);
+}
+
+void
+rb_hs_walk_reach_finalizers(struct hs_walk *walk, VALUE blocks, uint32_t from)
+{
+    if (blocks && walk->pin) walk->pin(walk, blocks, from, false);
+    rb_hs_walk_reach(walk, blocks, from);
+}
+
+/* Is it put off? */
+static bool
+guess(struct hs_walk *walk, VALUE child)
+{
+    if (!walk->from_stack || rb_heap_sampler_reference != RB_HEAP_SAMPLER_MAYBE_PINS || walk->guess_count == GUESSES_MOST) return false;
+    walk->guesses[walk->guess_count++] = (struct hs_guess){child, walk->from};
+    return true;
+}
+
+static void
+reach_guesses(struct hs_walk *walk)
+{
+    for (uint32_t i = 0; i < walk->guess_count; i++) rb_hs_walk_reach(walk, walk->guesses[i].child, walk->guesses[i].from);
+    walk->guess_count = 0;
+}
+
+static void
+follow(VALUE child, void *data)
+{
+    struct hs_walk *walk = data;
+    walk->progress->edges++;
+    if (rb_heap_sampler_reference && walk->pin) walk->pin(walk, child, walk->from, rb_heap_sampler_reference == RB_HEAP_SAMPLER_MAYBE_PINS);
+    if (walk->from_ractor && walk->held_back(child)) return;
+    if (!guess(walk, child)) rb_hs_walk_reach(walk, child, walk->from);
+}
+
+static bool
+cache_p(VALUE object)
+{
+    switch (imemo_type(object)) {
+    case imemo_callcache:
+    case imemo_callinfo:
+    case imemo_constcache:
+    case imemo_cref: return true;
+    default: return false;
+    }
+}
+
+/* TOPLEVEL_BINDING has the locals of the main program, too. */
+bool
+rb_hs_walk_stack_p(VALUE object)
+{
+    return rb_typeddata_is_kind_of(object, &ruby_binding_data_type) || rb_typeddata_is_kind_of(object, &ruby_threadptr_data_type) || rb_obj_is_fiber(object);
+}
+
+/* The VM's table of symbols that were made from strings has the names of those that live: the symbols keep them. */
+static bool
+names_of_symbols_p(VALUE object)
+{
+    return object == ruby_global_symbols.dsymbol_fstr_hash;
+}
+
+static enum hs_pass
+pass_of(VALUE object)
+{
+    switch (BUILTIN_TYPE(object)) {
+    case T_IMEMO: return cache_p(object) ? HS_PASS_CACHED : HS_PASS_LASTING;
+    case T_DATA: return rb_hs_walk_stack_p(object) ? HS_PASS_RUNNING : HS_PASS_LASTING;
+    case T_HASH: return names_of_symbols_p(object) ? HS_PASS_CACHED : HS_PASS_LASTING;
+    default: return HS_PASS_LASTING;
+    }
+}
+
+/* What has just been taken is not initialised, and what was freed may be seen on a stack. */
+static bool
+object_p(VALUE object)
+{
+    switch (BUILTIN_TYPE(object)) {
+    case T_NONE:
+    case T_MOVED:
+    case T_ZOMBIE:
+    case T_NODE: return false;
+    default: return true;
+    }
+}
+
+static void
+note_type(struct hs_walk *walk, VALUE object)
+{
+    const char *name = RTYPEDDATA_P(object) ? RTYPEDDATA_TYPE(object)->wrap_struct_name : "an object in C (untyped)";
+    strncpy(walk->progress->type, name ? name : "?", sizeof(walk->progress->type) - 1);
+}
+
+/* What lives as long as an object does, though its mark function does not tell: tables of the VM keep it. */
+static void
+follow_kept_by_tables(struct hs_walk *walk, VALUE object, uint32_t number)
+{
+    if (FL_TEST_RAW(object, FL_FINALIZE)) rb_hs_walk_reach_finalizers(walk, rb_heap_sampler_gc_finalizers(object), number);
+    if (BUILTIN_TYPE(object) == T_SYMBOL) rb_hs_walk_reach(walk, RSYMBOL(object)->fstr, number);
+}
+
+/* The mark function of a T_DATA is somebody's own code: its name is known before it runs. */
+static void
+go_through(struct hs_walk *walk, uint32_t number)
+{
+    VALUE object = hs_index_object(&walk->index, number);
+    if (!object_p(object)) return;
+    enum hs_pass pass = pass_of(object);
+    if (pass > walk->pass) {
+        set_bit(walk, walk->later[pass], number);
+        return;
+    }
+    if (walk->without && names_of_symbols_p(object)) return;
+    if (pass == HS_PASS_RUNNING && walk->put_off && !walk->trying && walk->put_off(walk, object, number)) return;
+    if (walk->each) walk->each(object, number);
+    bool data = BUILTIN_TYPE(object) == T_DATA;
+    walk->from = number;
+    walk->from_stack = pass == HS_PASS_RUNNING;
+    walk->from_ractor = data && walk->held_back && rb_ractor_p(object);
+    if (data) note_type(walk, object);
+    rb_objspace_reachable_objects_from(object, follow, walk);
+    if (data) *walk->progress->type = '\0';
+    follow_kept_by_tables(walk, object, number);
+}
+
+/* -- all ----------------------------------------------------------------------------------- */
+
+static bool
+make_level(struct hs_walk *walk, struct hs_level *level)
+{
+    level->queue = rb_hs_arena_map(walk->queue_most * sizeof(*level->queue));
+    level->bits = rb_hs_arena_map(bytes_of_bits(walk));
+    return level->queue && level->bits;
+}
+
+bool
+rb_hs_walk_make(struct hs_walk *walk, struct hs_progress *progress)
+{
+    *walk = (struct hs_walk){.progress = progress};
+    if (!rb_hs_index_make(&walk->index)) return false;
+    walk->queue_most = walk->index.slots / QUEUE_PART < QUEUE_LEAST ? QUEUE_LEAST : walk->index.slots / QUEUE_PART;
+    for (int pass = HS_PASS_RUNNING; pass < HS_PASSES; pass++) {
+        if (!(walk->later[pass] = rb_hs_arena_map(bytes_of_bits(walk)))) return false;
+    }
+    walk->tried = rb_hs_arena_map(bytes_of_bits(walk));
+    walk->guesses = rb_hs_arena_map(GUESSES_MOST * sizeof(*walk->guesses));
+    return walk->tried && walk->guesses && make_level(walk, &walk->now) && make_level(walk, &walk->next);
+}
+
+static void
+run_level(struct hs_walk *walk)
+{
+    struct hs_level level = walk->next;
+    walk->next = walk->now;
+    walk->now = level;
+    for (uint32_t i = 0; i < level.count; i++) go_through(walk, level.queue[i]);
+    if (level.wide) each_bit(walk, level.bits, go_through);
+    walk->now.count = 0;
+    walk->now.wide = false;
+}
+
+static void
+run_levels(struct hs_walk *walk)
+{
+    while (walk->next.count || walk->next.wide) run_level(walk);
+}
+
+void
+rb_hs_walk_pass(struct hs_walk *walk, enum hs_pass pass)
+{
+    walk->pass = pass;
+    if (walk->later[pass]) each_bit(walk, walk->later[pass], go_through);
+    run_levels(walk);
+    while (walk->guess_count) {
+        reach_guesses(walk);
+        run_levels(walk);
+    }
+}
+
+void
+rb_hs_walk_go_on(struct hs_walk *walk, uint32_t number)
+{
+    add(walk, &walk->next, number);
+}
+
+void
+rb_hs_walk_try(struct hs_walk *walk)
+{
+    walk->trying = true;
+}
+
+static void
+take_back(struct hs_walk *walk, uint32_t number)
+{
+    *hs_index_from(&walk->index, number) = 0;
+}
+
+void
+rb_hs_walk_take_back(struct hs_walk *walk)
+{
+    each_bit(walk, walk->tried, take_back);
+    walk->trying = false;
+}
+
+void
+rb_hs_walk_each_reached(const struct hs_walk *walk, void (*visit)(const struct hs_walk *walk, VALUE object, uint32_t number))
+{
+    for (uint32_t page = 1; page < walk->index.page_count; page++) {
+        const uint32_t *from = &walk->index.from[walk->index.pages[page].first];
+        for (uint32_t slot = 0; slot < walk->index.pages[page].slots; slot++) {
+            uint32_t number = page << HS_SLOT_BITS | slot;
+            if (from[slot]) visit(walk, hs_index_object(&walk->index, number), number);
+        }
+    }
+}
+
+void
+rb_hs_walk_clear(struct hs_walk *walk)
+{
+    madvise(walk->index.from, walk->index.slots * sizeof(*walk->index.from), MADV_DONTNEED);    /* zeroes again */
+    walk->pass = HS_PASS_LASTING;
+}

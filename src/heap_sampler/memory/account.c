@@ -1,0 +1,261 @@
+/*
+ * Where every byte of resident memory is: the survey of the mappings, divided
+ * by what Ruby's GC and malloc(3) say about themselves.
+ *
+ * What malloc(3) says is virtual: a buffer that was never touched
+ * is allocated, but not resident, and when it is freed it is free, but still
+ * not resident.  So malloc's figures only divide what the kernel found.  What
+ * is missing from it was never touched: of large blocks, and of free pages, in
+ * proportion to how many there are of each.
+ */
+#include "heap_sampler/mri.h"
+#include "heap_sampler/kernel.h"
+#include "heap_sampler/memory/account.h"
+#include "heap_sampler/memory/threads.h"
+#include "heap_sampler/memory/smaps.h"
+#include "heap_sampler/base/clock.h"
+#include "heap_sampler/base/memory.h"
+#include "heap_sampler/base/contract.h"
+
+#include <string.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
+/* -- malloc(3) -------------------------------------------------------------------- */
+
+/* What it says about itself; virtual bytes. */
+struct malloc_says {
+    bool known;
+    uint64_t live;
+    uint64_t held;              /* live, waste and metadata */
+    uint64_t metadata;
+    uint64_t sparse_metadata;   /* of `metadata`, and */
+    uint64_t sparse_live;       /* of `live`, and */
+    uint64_t sparse_free;       /* of what is free: no more of them can be untouched */
+    bool untouched_known;
+    uint64_t untouched_live;    /* of `live`, if known */
+};
+
+static uint64_t
+smaller(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static uint64_t
+statistic(const char *name)
+{
+    size_t value = 0;
+    return rb_hs_mallctl_read(name, &value, sizeof(value)) ? value : 0;
+}
+
+/* 4096 is MALLCTL_ARENAS_ALL: jemalloc.h may not be there. */
+#define ALL_ARENAS(name) statistic("stats.arenas.4096." name)
+
+/* jemalloc finds a page's owner in a tree whose leaves are 2 MiB for each GiB of
+ * addresses; hardly any of a leaf is touched, but all of it counts as resident.
+ * A small process has two or three: where it is loaded decides. */
+enum { LEAF = 2 * 1024 * 1024 };
+
+static uint64_t
+sparse_metadata(const struct hs_account *account)
+{
+    uint64_t leaves = 3 + ((account->je_resident + account->je_retained) >> 30);
+    return smaller(account->je_metadata / LEAF, leaves) * LEAF;
+}
+
+static struct malloc_says
+ask_jemalloc(struct hs_account *account)
+{
+    uint64_t epoch = 1, page = statistic("arenas.page");
+    rb_hs_mallctl_write("epoch", &epoch, sizeof(epoch));
+    account->jemalloc = true;
+    account->je_allocated = statistic("stats.allocated");
+    account->je_active = statistic("stats.active");
+    account->je_resident = statistic("stats.resident");
+    account->je_retained = statistic("stats.retained");
+    account->je_metadata = statistic("stats.metadata");
+    account->je_dirty = ALL_ARENAS("pdirty") * page;
+    /* What threads keep in their caches counts as allocated, but nobody uses it. */
+    uint64_t cached = ALL_ARENAS("tcache_bytes");
+    uint64_t live = account->je_allocated - smaller(cached, account->je_allocated), muzzy = ALL_ARENAS("pmuzzy") * page;
+    return (struct malloc_says){
+        .known = account->je_allocated > 0,
+        .live = live,
+        .held = account->je_resident + muzzy,
+        .metadata = account->je_metadata,
+        .sparse_metadata = sparse_metadata(account),
+        .sparse_live = smaller(ALL_ARENAS("large.allocated"), live),
+        .sparse_free = account->je_dirty + muzzy,
+    };
+}
+
+static struct malloc_says
+ask_libc(void)
+{
+#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 33)
+    struct mallinfo2 info = mallinfo2();
+    uint64_t held = (uint64_t)info.arena + info.hblkhd;
+    /* Free memory may be untouched, or given back, here too; so only large
+     * blocks, which have mappings of their own, are taken to be untouched.
+     * Nothing held: another malloc has taken the place of glibc's. */
+    return (struct malloc_says){
+        .known = held > 0,
+        .live = (uint64_t)info.uordblks + info.hblkhd,
+        .held = held,
+        .sparse_live = info.hblkhd,
+    };
+#else
+    return (struct malloc_says){.known = false};
+#endif
+}
+
+/* How much of `untouched` bytes is live.  Live blocks that were sampled have been looked at; without them the best
+ * guess is that as large a part of them was never touched as of what is free. */
+static uint64_t
+untouched_live(const struct malloc_says *says, uint64_t untouched)
+{
+    uint64_t sparse = says->sparse_live + says->sparse_free;
+    if (!sparse) return 0;
+    if (!says->untouched_known) return (uint64_t)((double)untouched * ((double)says->sparse_live / (double)sparse));
+    uint64_t live = smaller(untouched, smaller(says->untouched_live, says->sparse_live));
+    return untouched - live > says->sparse_free ? untouched - says->sparse_free : live;
+}
+
+/* Divide what is `resident` of memory that may be malloc's. */
+static void
+divide_malloc(struct hs_account *account, const struct malloc_says *says, uint64_t resident)
+{
+    uint64_t all = smaller(resident, says->held), untouched = says->held - all;
+    uint64_t metadata = smaller(untouched, says->sparse_metadata);
+    uint64_t sparse = says->sparse_live + says->sparse_free, rest = smaller(untouched - metadata, sparse);
+    uint64_t live = untouched_live(says, rest);
+    account->malloc_known = true;
+    account->malloc_metadata = smaller(says->metadata - metadata, all);
+    account->malloc_live = smaller(says->live - live, all - account->malloc_metadata);
+    account->malloc_waste = all - account->malloc_metadata - account->malloc_live;
+}
+
+/* -- all of it ----------------------------------------------------------------------- */
+
+static void
+count_slots(struct hs_account *account, const struct hs_survey *survey)
+{
+    struct rb_heap_sampler_gc_counts counts;
+    uint64_t live = 0, total = 0;
+    rb_heap_sampler_gc_counts(&counts);
+    for (uint32_t i = 0; i < counts.heap_count; i++) {
+        live += counts.heap[i].live_slots * counts.heap[i].slot_size;
+        total += counts.heap[i].total_slots * counts.heap[i].slot_size;
+    }
+    uint64_t pages = survey ? survey->heap : total;
+    account->slots_live = smaller(live, pages);
+    account->slots_free = pages - account->slots_live;
+}
+
+static void
+count_alive(struct hs_account *account, const struct hs_census *census)
+{
+    account->threads = census->of[HS_THREADS].count;
+    account->fibers = census->of[HS_FIBERS].count;
+    account->stacks_known = census->stacks_known;
+    account->thread_stacks = census->of[HS_THREADS].stacks;
+    account->fiber_stacks = census->of[HS_FIBERS].stacks;
+}
+
+static void
+take_off(uint64_t *figure, uint64_t bytes)
+{
+    *figure -= smaller(bytes, *figure);
+}
+
+/* What malloc(3) says, less what is no program's data. */
+static void
+leave_out(struct malloc_says *says, const struct hs_account_excess *excess, const struct hs_census *census)
+{
+    uint64_t stacks = census->stacks_known ? census->malloced : 0;
+    take_off(&says->live, stacks + excess->allocated);
+    take_off(&says->held, stacks + excess->resident);
+    take_off(&says->sparse_live, stacks + excess->allocated);
+    says->untouched_known = excess->untouched_known;
+    says->untouched_live = excess->untouched;
+}
+
+/* Divide what the survey left over among malloc, the stacks that malloc gave, and nobody. */
+static void
+divide_rest(struct hs_account *account, const struct hs_survey *survey, const struct malloc_says *says, uint64_t stacks)
+{
+    /* jemalloc maps with MAP_NORESERVE, unless the system does not overcommit. */
+    uint64_t rest = survey->other + survey->noreserve;
+    uint64_t mine = account->jemalloc && survey->noreserve ? survey->noreserve : rest;
+    stacks = smaller(stacks, mine);
+    account->stacks = survey->stacks + stacks;
+    if (says->known) divide_malloc(account, says, mine - stacks);
+    account->unattributed = rest - stacks - account->malloc_live - account->malloc_waste - account->malloc_metadata;
+}
+
+static void
+subtract_sampler(struct hs_account *account, bool surveyed)
+{
+    uint64_t own = rb_hs_memory_total();
+    uint64_t *holder = account->malloc_known ? &account->malloc_live : &account->unattributed;
+    account->sampler = surveyed ? smaller(own, *holder) : own;
+    take_off(holder, account->sampler);
+}
+
+void
+rb_hs_account_take(struct hs_account *account, const struct hs_account_excess *excess, const struct hs_census *census,
+                   bool may_hold_up)
+{
+    HS_CONTRACT(free);
+    static const struct hs_account_excess none;
+    uint64_t began = rb_hs_steady_ns();
+    const struct hs_allocator *allocator = rb_hs_allocator();
+    struct hs_census counted;
+    struct hs_survey survey;
+    bool surveyed = rb_hs_survey_take(&survey, may_hold_up);
+    if (!census) {
+        rb_hs_census_take(&counted, false);
+        census = &counted;
+    }
+
+    *account = (struct hs_account){.taken_ns = rb_hs_now_ns()};
+    memcpy(account->allocator, allocator->name, sizeof(account->allocator));
+    count_slots(account, surveyed ? &survey : NULL);
+    count_alive(account, census);
+
+    struct malloc_says says = allocator->jemalloc ? ask_jemalloc(account) : ask_libc();
+    leave_out(&says, excess ? excess : &none, census);
+    if (surveyed) {
+        account->rss = survey.rss;
+        account->pss = survey.pss;
+        account->code_and_files = survey.files;
+        account->jit = survey.jit;
+        divide_rest(account, &survey, &says, census->malloced_resident);
+    }
+    else if (says.known) {
+        divide_malloc(account, &says, UINT64_MAX);
+    }
+    subtract_sampler(account, surveyed);
+    account->cost_ns = rb_hs_steady_ns() - began;
+}
+
+static struct hs_account at_start;
+
+void
+rb_hs_account_begin(const struct hs_account *account)
+{
+    struct hs_account taken;
+    if (!account) rb_hs_account_take(&taken, NULL, NULL, true);
+    rb_hs_lock();
+    at_start = account ? *account : taken;
+    rb_hs_unlock();
+}
+
+const struct hs_account *
+rb_hs_account_at_start(void)
+{
+    HS_CONTRACT(tables);
+    return &at_start;
+}

@@ -1,0 +1,70 @@
+#ifndef HEAP_SAMPLER_MEMORY_ACCOUNT_H
+#define HEAP_SAMPLER_MEMORY_ACCOUNT_H
+/*
+ * The account of the process: where every byte of its resident memory is.
+ *
+ * Plain data, no MRI header.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include "heap_sampler/base/fields.h"
+
+/* In bytes.  From slots_live to unattributed each byte of `rss` is in one
+ * field and their sum is `rss`; what follows stands beside. */
+struct hs_account {
+    uint64_t taken_ns;          /* Unix time; 0: no account was taken */
+    uint64_t cost_ns;           /* what taking it took */
+    uint64_t rss;               /* 0: /proc cannot be read, so that stacks, code_and_files, jit and
+                                 * unattributed are not known, and the others may not be resident */
+    uint64_t slots_live;        /* allocated and not yet swept */
+    uint64_t slots_free;        /* what else of heap pages is resident: free slots, page headers */
+    uint64_t malloc_live;       /* in use by whoever called malloc(3), without the sampler */
+    uint64_t malloc_waste;      /* resident in malloc(3)'s hands: fragmentation, caches */
+    uint64_t malloc_metadata;   /* jemalloc's own, its profiler's included; 0: not told apart */
+    uint64_t stacks;            /* of threads and fibers, the VM stacks that malloc(3) gave to threads included */
+    uint64_t code_and_files;
+    uint64_t jit;               /* executable memory that is no file's */
+    uint64_t sampler;
+    uint64_t unattributed;
+
+    uint64_t pss;               /* 0: not read */
+    uint64_t threads, fibers;   /* that live: as many */
+    bool stacks_known;          /* how much of whose stacks is resident: */
+    uint64_t thread_stacks, fiber_stacks;       /* of `stacks` */
+    bool malloc_known;          /* else malloc's memory is in `unattributed` */
+    bool jemalloc;              /* its own virtual figures: */
+    uint64_t je_allocated, je_active, je_resident, je_dirty, je_retained, je_metadata;
+    char allocator[48];
+};
+
+/* The fields that are numbers, by name: what adds up to rss, rss before it, and what
+ * stands beside behind it; and jemalloc's.  profile/profile.c. */
+struct hs_account_field {
+    enum hs_field field;
+    uint64_t value;             /* bytes; threads and fibers: as many */
+    bool known;
+};
+enum { HS_ACCOUNT_FIELDS = 16,
+       HS_JEMALLOC_FIELDS = 6 };
+void rb_hs_account_fields(const struct hs_account *account, struct hs_account_field fields[HS_ACCOUNT_FIELDS]);
+void rb_hs_jemalloc_fields(const struct hs_account *account, struct hs_account_field fields[HS_JEMALLOC_FIELDS]);
+
+struct hs_census;
+struct hs_account_excess;       /* sampling/malloc_hooks.h */
+
+/* [any] [free] It allocates nothing.
+ * `excess` may be NULL; so may `census`, the threads and fibers just now: then they are counted here.  `may_hold_up`: threads that map or unmap memory may be
+ * made to wait, 10 ms per resident gigabyte, so that Pss can be told, and to
+ * whom each mapping belongs, better; else no longer than half a millisecond. */
+void rb_hs_account_take(struct hs_account *account, const struct hs_account_excess *excess, const struct hs_census *census,
+                        bool may_hold_up);
+
+/* What sampling adds to jemalloc's figures, and what of malloc's blocks was never touched: memory/untouched.c. [any] [free] */
+void rb_hs_malloc_look(struct hs_account_excess *excess);
+
+/* The main session begins, with this account of just before, or one that is taken now. [gvl] [free] */
+void rb_hs_account_begin(const struct hs_account *account);
+/* The account with which the main session began. [tables] */
+const struct hs_account *rb_hs_account_at_start(void);
+
+#endif

@@ -1,0 +1,59 @@
+/* The account's figures, and what threads and fibers do, by name. */
+#include "heap_sampler/memory/account.h"
+#include "heap_sampler/memory/threads.h"
+
+#include <string.h>
+
+void
+rb_hs_account_fields(const struct hs_account *account, struct hs_account_field fields[HS_ACCOUNT_FIELDS])
+{
+    bool surveyed = account->rss != 0, malloc = account->malloc_known;
+    const struct hs_account_field all[HS_ACCOUNT_FIELDS] = {
+        {HS_F_rss, account->rss, surveyed},
+        {HS_F_slots_live, account->slots_live, true},
+        {HS_F_slots_free, account->slots_free, true},
+        {HS_F_malloc_live, account->malloc_live, malloc},
+        {HS_F_malloc_waste, account->malloc_waste, malloc},
+        {HS_F_malloc_metadata, account->malloc_metadata, malloc},
+        {HS_F_stacks, account->stacks, surveyed},
+        {HS_F_code_and_files, account->code_and_files, surveyed},
+        {HS_F_jit, account->jit, surveyed},
+        {HS_F_sampler, account->sampler, true},
+        {HS_F_unattributed, account->unattributed, surveyed},
+        {HS_F_pss, account->pss, account->pss != 0},
+        {HS_F_threads, account->threads, true},
+        {HS_F_fibers, account->fibers, true},
+        {HS_F_thread_stacks, account->thread_stacks, account->stacks_known},
+        {HS_F_fiber_stacks, account->fiber_stacks, account->stacks_known},
+    };
+    memcpy(fields, all, sizeof(all));
+}
+
+void
+rb_hs_jemalloc_fields(const struct hs_account *account, struct hs_account_field fields[HS_JEMALLOC_FIELDS])
+{
+    bool known = account->jemalloc;
+    const struct hs_account_field all[HS_JEMALLOC_FIELDS] = {
+        {HS_F_allocated, account->je_allocated, known},
+        {HS_F_active, account->je_active, known},
+        {HS_F_resident, account->je_resident, known},
+        {HS_F_dirty, account->je_dirty, known},
+        {HS_F_retained, account->je_retained, known},
+        {HS_F_metadata, account->je_metadata, known},
+    };
+    memcpy(fields, all, sizeof(all));
+}
+
+_Static_assert(HS_F_ended - HS_F_running == HS_ENDED - HS_RUNNING, "fields in the order of states");
+
+enum hs_field
+rb_hs_alive_state_field(enum hs_alive_state state)
+{
+    return (enum hs_field)(HS_F_running + (int)state);
+}
+
+bool
+rb_hs_alive_state_p(enum hs_alive_kind kind, enum hs_alive_state state)
+{
+    return state == HS_ENDED || (state >= HS_CREATED) == (kind == HS_FIBERS);
+}

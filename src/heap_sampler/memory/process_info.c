@@ -1,0 +1,104 @@
+/*
+ * Who a process is; see memory/process_info.h.
+ *
+ * Linux shows as command line what the process has in the memory of its
+ * arguments.  There Ruby writes the title that a program gives itself ($0 = …),
+ * as one text; else it is the arguments, with a NUL behind each.  Arguments may
+ * be secret, or program text, so only the program's name is taken of them; the
+ * script's is the one that Ruby itself has.
+ */
+#include "heap_sampler/memory/process_info.h"
+#include "heap_sampler/base/proc.h"
+
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *
+base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash && slash[1] ? slash + 1 : path;
+}
+
+/* Is `path` the program ruby, in any of its names? */
+static bool
+is_ruby(const char *path)
+{
+    return strncmp(base_name(path), "ruby", 4) == 0 && !strchr(base_name(path), ' ');
+}
+
+static char script[128];
+
+void
+rb_hs_who_boot(const char *path)
+{
+    snprintf(script, sizeof(script), "%s", path ? base_name(path) : "");
+}
+
+void
+rb_hs_title_of(const char *text, size_t length, struct hs_who *who)
+{
+    who->title[0] = '\0';
+    if (!length || text[length - 1]) return;    /* cut: what is at its end is not known to be whole */
+    if (!is_ruby(text)) {
+        snprintf(who->title, sizeof(who->title), "%s", *text == '/' ? base_name(text) : text);
+        return;
+    }
+    snprintf(who->title, sizeof(who->title), *script ? "%s %s" : "%s", base_name(text), script);
+}
+
+/* Of a path that was not cut. */
+static void
+set_folder(struct hs_who *who, const char *gemfile)
+{
+    size_t length = strlen(gemfile);
+    if (*gemfile != '/' || length >= sizeof(who->gemfile) - 1) return;
+    memcpy(who->gemfile, gemfile, length + 1);
+    *strrchr(who->gemfile, '/') = '\0';
+}
+
+void
+rb_hs_gemfile_of(int fd, struct hs_who *who)
+{
+    static const char name[] = "BUNDLE_GEMFILE=";
+    char text[sizeof(name) + sizeof(who->gemfile)], *variable;
+    struct hs_lines variables = {.fd = fd, .separator = '\0', .text = text, .size = sizeof(text)};
+    who->gemfile[0] = '\0';
+    do variable = rb_hs_next_line(&variables);
+    while (variable && strncmp(variable, name, sizeof(name) - 1) != 0);
+    if (variable && !variables.cut) set_folder(who, variable + sizeof(name) - 1);
+}
+
+static void
+read_gemfile(struct hs_who *who)
+{
+    int fd = open("/proc/self/environ", O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return;
+    rb_hs_gemfile_of(fd, who);
+    close(fd);
+}
+
+void
+rb_hs_who_read(struct hs_who *who)
+{
+    char text[1024];
+    *who = (struct hs_who){.parent_id = (uint64_t)getppid()};
+    size_t length = rb_hs_proc_read("/proc/self/cmdline", text, sizeof(text));
+    if (length) rb_hs_title_of(text, length + (text[length - 1] != '\0'), who);
+    if (gethostname(who->host, sizeof(who->host)) != 0) who->host[0] = '\0';
+    who->host[sizeof(who->host) - 1] = '\0';
+    if (!getcwd(who->directory, sizeof(who->directory))) who->directory[0] = '\0';
+    read_gemfile(who);
+}
+
+uint64_t
+rb_hs_resident_bytes(void)
+{
+    char text[128];
+    unsigned long long size, resident;
+    rb_hs_proc_read("/proc/self/statm", text, sizeof(text));
+    return sscanf(text, "%llu %llu", &size, &resident) == 2 ? resident * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
+}

@@ -1,0 +1,121 @@
+/* Where threads and fibers begin and go: see memory/threads.h, and mri.h for what this relies on. */
+#include "heap_sampler/mri.h"
+#include "heap_sampler/memory/threads.h"
+#include "heap_sampler/base/contract.h"
+
+#include "internal/proc.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <unistd.h>
+
+/* -- where they were made ------------------------------------------------------------- */
+
+/* A path in a heap slot is copied before the lock is taken: reading it may run the read barrier's handler. */
+static void
+set_line(struct hs_alive_place *of, const char *path, size_t len, int line)
+{
+    of->origin = HS_ORIGINS_FIXED;
+    of->line = line > 0 ? (uint32_t)line : 0;
+    of->len = len < sizeof(of->path) ? len : sizeof(of->path);
+    memcpy(of->path, path, of->len);
+}
+
+/* Ruby's own methods in Ruby have their caller's line, as in Exception#backtrace. */
+static bool
+shown_p(const rb_control_frame_t *cfp)
+{
+    VALUE path = rb_iseq_path(hs_iseq_of(cfp));
+    return RB_TYPE_P(path, T_STRING) && strncmp(RSTRING_PTR(path), "<internal:", 10) != 0;
+}
+
+/* The Ruby code that called the C code we are in. */
+static void
+line_of_caller(struct hs_alive_place *of)
+{
+    const rb_execution_context_t *ec = rb_current_execution_context(false);
+    const rb_control_frame_t *cfp = ec && ec->cfp ? rb_vm_get_ruby_level_next_cfp(ec, ec->cfp) : NULL;
+    while (cfp && !shown_p(cfp)) cfp = rb_vm_get_ruby_level_next_cfp(ec, RUBY_VM_PREVIOUS_CONTROL_FRAME(cfp));
+    if (!cfp) {
+        of->origin = HS_ORIGIN_C;
+        return;
+    }
+    VALUE path = rb_iseq_path(hs_iseq_of(cfp));
+    set_line(of, RSTRING_PTR(path), (size_t)RSTRING_LEN(path), rb_vm_get_sourceline(cfp));
+}
+
+/* A block's own line; a block in C has none. */
+static void
+line_of_block(struct hs_alive_place *of, VALUE proc)
+{
+    const rb_iseq_t *iseq = rb_obj_is_proc(proc) ? rb_proc_get_iseq(proc, NULL) : NULL;
+    VALUE path = iseq ? rb_iseq_path(iseq) : Qnil;
+    if (!RB_TYPE_P(path, T_STRING)) {
+        line_of_caller(of);
+        return;
+    }
+    set_line(of, RSTRING_PTR(path), (size_t)RSTRING_LEN(path), ISEQ_BODY(iseq)->location.first_lineno);
+}
+
+static void
+line_of_thread(struct hs_alive_place *of, const rb_thread_t *th)
+{
+    switch (th->invoke_type) {
+    case thread_invoke_type_none: of->origin = HS_ORIGIN_MAIN; break;
+    case thread_invoke_type_func: line_of_caller(of); break;
+    default: line_of_block(of, th->invoke_arg.proc.proc); break;
+    }
+}
+
+/* -- their lives ------------------------------------------------------------------------ */
+
+void
+rb_heap_sampler_thread_begins(struct rb_thread_struct *th)
+{
+    struct hs_alive_place of;
+    if (rb_hs_alive_p(&th->heap_sampler.alive)) return;         /* in a forked child */
+    const rb_execution_context_t *ec = rb_current_execution_context(false);
+    if (ec) th->ec->heap_sampler_labels = ec->heap_sampler_labels;
+    if (th->ec->vm_stack) th->heap_sampler.vm_stack = (uintptr_t)th->ec->vm_stack;
+    line_of_thread(&of, th);
+    rb_hs_alive_add(HS_THREADS, &th->heap_sampler.alive, &of);
+}
+
+/* Above a thread's first frame lie its thread-local variables and what glibc keeps of it, whose address is its id. */
+static uintptr_t
+stack_end(uintptr_t first_frame)
+{
+    enum { TLS_MOST = 1 << 16,
+           PTHREAD = 2304 };
+    uintptr_t self = (uintptr_t)pthread_self();
+    return self > first_frame && self - first_frame < TLS_MOST ? self + PTHREAD : first_frame;
+}
+
+void
+rb_heap_sampler_thread_runs(struct rb_thread_struct *th)
+{
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), end = (stack_end((uintptr_t)th->ec->machine.stack_start) + page - 1) & ~(page - 1);
+    size_t size = th->ec->machine.stack_maxsize & ~(page - 1);
+    __atomic_store_n(&th->heap_sampler.machine_stack, end - size, __ATOMIC_RELAXED);
+    __atomic_store_n(&th->heap_sampler.machine_stack_size, size, __ATOMIC_RELAXED);
+}
+
+void
+rb_heap_sampler_thread_goes(struct rb_thread_struct *th)
+{
+    rb_hs_alive_remove(&th->heap_sampler.alive);
+}
+
+void
+rb_heap_sampler_fiber_begins(struct rb_heap_sampler_alive *fiber, VALUE proc)
+{
+    struct hs_alive_place of;
+    line_of_block(&of, proc);
+    rb_hs_alive_add(HS_FIBERS, fiber, &of);
+}
+
+void
+rb_heap_sampler_fiber_goes(struct rb_heap_sampler_alive *fiber)
+{
+    rb_hs_alive_remove(fiber);
+}

@@ -1,0 +1,146 @@
+#ifndef HEAP_SAMPLER_MEMORY_THREADS_H
+#define HEAP_SAMPLER_MEMORY_THREADS_H
+/*
+ * All threads and fibers that there are, from the first on, sampling or not: where they were made, what
+ * they do, and how much of their stacks is resident.
+ *
+ *     thread or fiber        in its list
+ *     made                   from here
+ *     runs, waits, …         what it does is read when they are counted
+ *     has ended              still: its object may be referred to, and hold its stack
+ *     its struct is freed    to here
+ *
+ * A place in a list is a part of the thread's or the fiber's own struct: no memory of ours, and a few
+ * stores to begin and to end.  Under the lock of the lists the struct of each that is in a list may be
+ * read, since it leaves the list before it is freed.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "heap_sampler/base/fields.h"
+#include "heap_sampler/base/table.h"
+
+struct rb_heap_sampler_alive;   /* internal/heap_sampler.h */
+
+enum hs_alive_kind { HS_THREADS,
+                     HS_FIBERS,
+                     HS_ALIVE_KINDS };
+
+/* In the order of their fields (base/fields.h). */
+enum hs_alive_state {
+    /* of threads */
+    HS_RUNNING,                 /* it holds the GVL of its Ractor */
+    HS_RUNNABLE,                /* it waits for it */
+    HS_SLEEPING,                /* in sleep, or waiting for a time */
+    HS_WAITING,                 /* for another thread: a Mutex, Queue, ConditionVariable, Thread#join */
+    HS_BLOCKED,                 /* without the GVL: in a system call, or C code that let go of it */
+    /* of fibers */
+    HS_CREATED,                 /* it was never resumed */
+    HS_RESUMED,                 /* it runs */
+    HS_SUSPENDED,
+    /* of both: it has ended, and is no more alive; its object still exists */
+    HS_ENDED,
+    HS_ALIVE_STATES
+};
+
+/* What a state is called in files and in Ruby. */
+enum hs_field rb_hs_alive_state_field(enum hs_alive_state state);
+/* Can one of this kind be in that state? */
+bool rb_hs_alive_state_p(enum hs_alive_kind kind, enum hs_alive_state state);
+
+/* -- figures of all: plain data ---------------------------------------------------------- */
+
+struct hs_population {
+    uint32_t count;             /* that live */
+    uint32_t states[HS_ALIVE_STATES];   /* those in HS_ENDED are not in `count` */
+    uint64_t stacks;            /* resident bytes of their stacks */
+};
+
+struct hs_birthplace {
+    enum hs_alive_kind kind;
+    uint32_t line;              /* 0: none */
+    struct hs_text path;        /* in `paths` */
+    struct hs_population population;
+};
+
+enum { HS_BIRTHPLACES = 64 };   /* of a kind in a census, the most populous; what is left is "(other)" */
+
+/* What was never touched of a stack is not resident, and in no figure but `malloced`. */
+struct hs_census {
+    bool taken;
+    bool stacks_known;          /* else the kernel did not say what is resident */
+    struct hs_population of[HS_ALIVE_KINDS];
+    uint64_t malloced;          /* bytes of stacks from malloc(3), of those that ended too, */
+    uint64_t malloced_resident; /* and of these the resident */
+    struct hs_birthplace *places;       /* by kind, the most populous first; NULL: no memory */
+    uint32_t place_count;
+    char *paths;
+};
+
+/* Without `places` it allocates nothing. Free it. [any] [free] */
+void rb_hs_census_take(struct hs_census *census, bool places);
+void rb_hs_census_free(struct hs_census *census);
+
+/* -- the lists ----------------------------------------------------------------------------- */
+
+/* Places that are no line of Ruby's, by number. */
+enum { HS_ORIGIN_OTHER,
+       HS_ORIGIN_MAIN,          /* the main thread's */
+       HS_ORIGIN_C,             /* C code that no Ruby code had called */
+       HS_ORIGINS_FIXED };
+
+enum { HS_ORIGINS = 1024,
+       HS_ORIGIN_PATH_MAX = 1024 };     /* bytes: a longer path is HS_ORIGIN_OTHER */
+
+/* Where something was made. */
+struct hs_alive_place {
+    uint32_t origin;            /* HS_ORIGIN_MAIN, HS_ORIGIN_C; HS_ORIGINS_FIXED: a line, */
+    uint32_t line;              /* this one */
+    size_t len;
+    char path[HS_ORIGIN_PATH_MAX + 1];
+};
+
+/* [any] */
+void rb_hs_alive_add(enum hs_alive_kind kind, struct rb_heap_sampler_alive *alive, const struct hs_alive_place *place);
+/* Is it in a list? By the thread that may add it, or under the lock of the lists. */
+bool rb_hs_alive_p(const struct rb_heap_sampler_alive *alive);
+/* If it is in a list. [any], in GC too. */
+void rb_hs_alive_remove(struct rb_heap_sampler_alive *alive);
+
+/* For fork: nothing is added or removed between the two. */
+void rb_hs_alive_before_fork(void);
+void rb_hs_alive_after_fork(bool child);
+
+/* What the VM says of one without the GVL, by plain loads. Under the lock of the lists. */
+struct hs_alive_look {
+    enum hs_alive_state state;
+    struct hs_stack_range {
+        uintptr_t start;
+        size_t size;            /* 0: none */
+    } mapped,                   /* what has a mapping of its own */
+        malloced[2];              /* what comes from malloc(3): VM stack, stack of signals */
+};
+void rb_hs_thread_look(const struct rb_heap_sampler_alive *thread, struct hs_alive_look *look);
+void rb_hs_fiber_look(const struct rb_heap_sampler_alive *fiber, struct hs_alive_look *look);
+
+/*
+ * Where threads and fibers were made: path and line of their blocks, each by a number.  There are
+ * HS_ORIGINS of them at most, a megabyte with the longest paths.  When one more is wanted, the numbers
+ * that no thread and no fiber has any more are used again; where there is none, the new one is
+ * HS_ORIGIN_OTHER.  A census holds them meanwhile.
+ */
+
+/* The number of a line, which one more thread or fiber has, or one less. Under the lock of the lists. */
+uint32_t rb_hs_origin(const char *path, size_t len, uint32_t line);
+void rb_hs_origin_leave(uint32_t origin);
+/* Between the two no number gets another line. [any] */
+void rb_hs_origins_hold(void);
+void rb_hs_origins_release(void);
+/* In the child other threads hold none; whether one did. */
+bool rb_hs_origins_after_fork(void);
+/* Path and line of a number that is held; line 0: none. [any] */
+struct hs_text rb_hs_origin_path(uint32_t origin, uint32_t *line);
+/* How many numbers there are. [any] */
+uint32_t rb_hs_origin_count(void);
+
+#endif

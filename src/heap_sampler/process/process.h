@@ -1,0 +1,131 @@
+#ifndef HEAP_SAMPLER_PROCESS_PROCESS_H
+#define HEAP_SAMPLER_PROCESS_PROCESS_H
+/*
+ * The life of a process, from the settings of the command line to the profile at exit (lifecycle.c), and what our threads
+ * need of it: safe points, MRI's timer thread, threads of our own.
+ */
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+/* Ruby code has ended in this process. [any] */
+bool rb_hs_ended_p(void);
+
+/* -- safe points: safe_point.c ---------------------------------------------------- */
+
+/*
+ * What needs the GVL, asked for by a thread of ours that never has it.
+ *
+ * A thread of the application serves it where it looks for interrupts.  The
+ * thread is borrowed: the call runs with all interrupts masked, so that an
+ * exception of the application (Timeout, Thread#raise, Thread#kill) waits until
+ * the call has returned, and is raised in the application.  The call is a C
+ * function that runs no Ruby code and does not let go of the GVL.
+ *
+ * Ruby code may be in a long call of C, and reach no safe point: the caller sets
+ * a deadline.
+ */
+
+/* From now on it can be asked for. [gvl] */
+void rb_hs_safe_point_boot(void);
+/* In a child of fork: the threads that waited are not there. [gvl] */
+void rb_hs_safe_point_after_fork(void);
+/* The process ends: no call begins from now on. [any] */
+void rb_hs_safe_point_no_more(void);
+
+/* Calls `call` at a safe point, and returns when it has returned. false: no safe point was reached within `ms` milliseconds, and
+ * it will not be called. A thread that does not hold the GVL; several may ask at once. */
+bool rb_hs_at_safe_point(void (*call)(void *data), void *data, unsigned ms);
+
+/* The same for a thread that does not wait: the call runs later, or is taken back. It lives until it is settled. */
+enum hs_safe_call_state { HS_CALL_WAITING,
+                          HS_CALL_RUNNING,
+                          HS_CALL_DONE };
+struct hs_safe_call {
+    void (*function)(void *data);
+    void *data;
+    enum hs_safe_call_state state;
+    struct hs_safe_call *next;
+};
+void rb_hs_safe_point_ask(struct hs_safe_call *call);
+bool rb_hs_safe_point_done_p(const struct hs_safe_call *call);
+/* Where no thread of Ruby's runs, the main thread looks for interrupts if it sleeps or waits in a system call. [any] */
+void rb_hs_safe_point_nudge(void);
+/* Takes the call back; one that runs is waited for. true: it has run. */
+bool rb_hs_safe_point_settle(struct hs_safe_call *call);
+
+/* Stacks of malloc that have no name yet get it, if a safe point comes within `ms` milliseconds. A thread without the GVL. */
+void rb_hs_name_at_safe_point(unsigned ms);
+
+/* Name what got its name, or was met, since the last time: before a snapshot
+ * that Ruby code waits for. [gvl] [free] */
+void rb_hs_name_all(void);
+
+/* -- MRI's timer thread: wake.c ------------------------------------------------------ */
+
+/*
+ * What MRI's timer thread does for the sampler (rb_heap_sampler_attach, lifecycle.c), whatever Ruby code does meanwhile.
+ *
+ * It wakes the main thread, as it does after a signal: waking a thread may write to
+ * MRI's own descriptors, which a thread of ours does not have (base/report.h).
+ * It is woken by the signal that MRI itself uses between its threads.
+ *
+ * It opens the control socket of a process that nobody prepared, when a signal asks
+ * for it.  The handler is there from the start; so whoever sends the signal looks
+ * first whether it is (SigCgt in /proc/PID/status): to a program without it the
+ * signal would be the end.
+ */
+
+/* If the main thread sleeps, waits for another thread, or waits in a system call that a signal interrupts (EINTR), as Ruby's own
+ * do, it looks for interrupts, serves postponed jobs, and sleeps on. In other waits of C code it is
+ * left alone: an interrupt may end what they wait for. No other thread is interrupted: it may end meanwhile, and its lock with
+ * it, while the main thread lasts as long as the process. [any] */
+void rb_hs_wake_main_thread(void);
+/* A turn of the timer thread; `signals` is what interrupts a system call. true: a signal has asked for the socket. */
+bool rb_hs_timer_turn(void (*signals)(void *));
+/* In a child of fork. */
+void rb_hs_wake_after_fork(void);
+
+/* A real-time signal that neither libc nor MRI uses. A number, and not one counted from SIGRTMIN, which is another one in each libc:
+ * whoever asks may have another than we. */
+enum { HS_ATTACH_SIGNAL = 45 };
+/* Handles the signal, unless the program does already. [gvl] */
+void rb_hs_attach_boot(void);
+
+/* -- threads of our own: within.c ------------------------------------------------------- */
+
+/* Starts a native thread that Ruby does not know and that no signal reaches; it is not joined. 0, or an errno value. [any] */
+int rb_hs_start_thread(void *(*run)(void *), void *data);
+/* Its waits are by CLOCK_MONOTONIC. [any] */
+void rb_hs_make_condition(pthread_cond_t *condition);
+/*
+ * Runs the function on such a thread, and waits for its end. During the first `gvl_ms` the GVL is kept, so that no other
+ * Ruby thread runs. After that it waits as a blocking call of Ruby does: without the GVL, and other threads, signals and
+ * trap handlers have their turn. 0; or the function goes on, with `data`, and this is ETIMEDOUT at `until`, or EINTR
+ * where an exception was raised here: rb_jump_tag(*raised) is the caller's. Where no thread can be made it runs here,
+ * without a limit. [gvl]
+ */
+int rb_hs_within(void (*function)(void *data), void *data, uint64_t gvl_ms, const struct timespec *until, int *raised);
+
+/* -- lineage ---------------------------------------------------------------------- */
+
+/* Which process this is: its sequence of chance, and whether only=1/N chose it. [gvl] */
+
+struct hs_process {
+    uint64_t start;             /* random: tells processes apart, forks too */
+    bool child;                 /* it was forked from another */
+    uint64_t ids_at_fork;       /* records up to this one were born in the process that this one was forked from */
+};
+/* [read] */
+const struct hs_process *rb_hs_process(void);
+
+/* Both stores draw by the settings' seed from now on. */
+void rb_hs_seed_process(void);
+/* Does only=1/N choose this process? The answer stays the same until the next seed. */
+bool rb_hs_process_chosen_p(void);
+/* It has forked; then, if this is the child: */
+void rb_hs_process_forked(void);
+void rb_hs_process_becomes_child(void);
+
+#endif

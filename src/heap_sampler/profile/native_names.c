@@ -1,0 +1,422 @@
+/*
+ * Where a code address is in: the mapping, from /proc/self/maps; the file, from
+ * the mapping; the function, from the file's symbols (profile/elf_symbols.c).
+ *
+ * A path may lead to another file by now than to the one that is in memory: an
+ * upgrade replaced it.  Names of another file would be wrong, so the two are
+ * compared by build id, that in memory against that in the file, or where one is
+ * missing by device and inode.
+ *
+ * What was found is remembered by address, for as long as all mappings of code
+ * stay as they are: after dlclose(3) another library may be at the same address.
+ * A reading takes what is remembered away, adds to it, and puts it back at its
+ * end.  So two readings at a time share nothing, and a fork needs no lock.
+ */
+#include "heap_sampler/profile/native_names.h"
+#include "heap_sampler/base/memory.h"
+#include "heap_sampler/base/proc.h"
+#include "heap_sampler/base/table.h"
+#include "heap_sampler/profile/elf_symbols.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+    LINE_MAX_BYTES = 20 * 1024,         /* PATH_MAX, every byte of it escaped, and the numbers */
+    PLACES_MAX = 1 << 15,               /* remembered */
+    BYTES_MAX = 3 << 20,                /* likewise, of names */
+};
+
+/* A text in `bytes`, with a NUL behind it. */
+struct name {
+    uint32_t at, len;
+};
+
+struct place {
+    uint32_t mapping;
+    struct name function;
+    enum hs_native_role role;
+};
+
+/* Of code, from a file. */
+struct mapping {
+    uint64_t start, end, offset;
+    uint64_t device, inode;
+    uint64_t head_start, head_end;      /* where the file's first page is mapped; 0: it is not */
+    struct name path, build_id;
+    bool met;                           /* there is a place in it */
+};
+
+struct hs_native {
+    struct mapping *mappings;           /* by address */
+    uint32_t mapping_count, mapping_capacity;
+    uint64_t fingerprint;               /* of all mappings */
+    bool passing;                       /* a path leads to another file now: it is looked at again each time */
+    struct hs_map by_address;           /* places */
+    struct place *places;
+    uint32_t place_count, place_capacity;
+    char *bytes;
+    uint32_t byte_count, byte_capacity;
+};
+
+/* What the reading before has found, or NULL; atomic. */
+static struct hs_native *remembered;
+
+/* -- mappings ------------------------------------------------------------------------ */
+
+/* The kernel writes a newline in a path as \012, and nothing else so. */
+static size_t
+unescape(char *path)
+{
+    for (char *at = path; (at = strstr(at, "\\012")); at++) {
+        *at = '\n';
+        memmove(at + 1, at + 4, strlen(at + 4) + 1);
+    }
+    return strlen(path);
+}
+
+/* False: no memory. */
+static bool
+append(struct hs_native *native, const char *text, size_t len, struct name *name)
+{
+    if (!rb_hs_grow(HS_MEM_NAMES, (void **)&native->bytes, &native->byte_capacity, (uint64_t)native->byte_count + len + 1, 1)) return false;
+    memcpy(native->bytes + native->byte_count, text, len);
+    native->bytes[native->byte_count + len] = '\0';
+    *name = (struct name){native->byte_count, (uint32_t)len};
+    native->byte_count += (uint32_t)len + 1;
+    return true;
+}
+
+/* False: no memory. */
+static bool
+add_mapping(struct hs_native *native, const struct hs_mapping *line, const struct hs_mapping *head, size_t path_len)
+{
+    struct mapping mapping = {.start = line->start, .end = line->end, .offset = line->offset, .device = line->device, .inode = line->inode};
+    const uint64_t all[] = {line->start, line->end, line->offset, line->device, line->inode, rb_hs_hash(line->path, path_len)};
+    if (head->inode == line->inode && head->device == line->device) {
+        mapping.head_start = head->start;
+        mapping.head_end = head->end;
+    }
+    if (!append(native, line->path, path_len, &mapping.path)) return false;
+    if (!rb_hs_grow(HS_MEM_NAMES, (void **)&native->mappings, &native->mapping_capacity, (uint64_t)native->mapping_count + 1, sizeof(mapping))) {
+        return false;
+    }
+    native->mappings[native->mapping_count++] = mapping;
+    for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) native->fingerprint = hs_mix(native->fingerprint + all[i]);
+    return true;
+}
+
+/* False: no memory, or it cannot be read. A line too long for the buffer is left out. */
+static bool
+read_mappings(struct hs_native *native)
+{
+    struct hs_lines lines;
+    struct hs_mapping mapping, head = {.inode = 0};
+    char *buffer = rb_hs_malloc(HS_MEM_SNAPSHOTS, LINE_MAX_BYTES);
+    if (!buffer) return false;
+    bool ok = rb_hs_lines_open(&lines, "/proc/self/maps", buffer, LINE_MAX_BYTES);
+    for (char *line; ok && (line = rb_hs_next_line(&lines));) {
+        if (lines.cut || !rb_hs_mapping_read(line, &mapping)) continue;
+        size_t path_len = unescape(mapping.path);
+        if (mapping.path[0] != '/' && strcmp(mapping.path, "[vdso]") != 0) continue;
+        if (mapping.inode && !mapping.offset) head = mapping;
+        if (mapping.executable) ok = add_mapping(native, &mapping, &head, path_len);
+    }
+    if (lines.fd >= 0) close(lines.fd);
+    rb_hs_free(HS_MEM_SNAPSHOTS, buffer);
+    return ok;
+}
+
+/* -- files ------------------------------------------------------------------------- */
+
+/* -1: it is no regular file, or cannot be read. */
+static int
+open_regular(const char *path, struct stat *file)
+{
+    if (stat(path, file) != 0 || !S_ISREG(file->st_mode)) return -1;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd >= 0 && fstat(fd, file) == 0 && S_ISREG(file->st_mode)) return fd;
+    if (fd >= 0) close(fd);
+    return -1;
+}
+
+/* Read through /proc/self/mem, as the mapping may go away meanwhile. */
+static void
+build_id_in_memory(const struct mapping *mapping, char *text)
+{
+    int fd = mapping->head_end ? open("/proc/self/mem", O_RDONLY | O_CLOEXEC) : -1;
+    text[0] = '\0';
+    if (fd < 0) return;
+    struct hs_elf_source source = {fd, mapping->head_start, mapping->head_end - mapping->head_start};
+    rb_hs_elf_build_id(&source, text);
+    close(fd);
+}
+
+/* The file that the path leads to, if it is the one in memory; else its fd is -1. */
+static struct hs_elf_source
+open_same(const struct mapping *mapping, const char *path, char build_id[2 * HS_BUILD_ID_MAX + 1])
+{
+    char in_file[2 * HS_BUILD_ID_MAX + 1];
+    struct stat file;
+    struct hs_elf_source source = {open_regular(path, &file), 0, 0};
+    build_id_in_memory(mapping, build_id);
+    if (source.fd < 0) return source;
+    source.size = (uint64_t)file.st_size;
+    rb_hs_elf_build_id(&source, in_file);
+    bool same = *build_id && *in_file ? strcmp(build_id, in_file) == 0 : file.st_dev == mapping->device && file.st_ino == mapping->inode;
+    if (same) {
+        strcpy(build_id, in_file);
+        return source;
+    }
+    close(source.fd);
+    source.fd = -1;
+    return source;
+}
+
+static struct hs_elf_source
+open_file(struct hs_native *native, struct mapping *mapping)
+{
+    static const char deleted[] = " (deleted)";
+    char build_id[2 * HS_BUILD_ID_MAX + 1] = "", *path = native->bytes + mapping->path.at;
+    struct hs_elf_source source = {-1, 0, 0};
+    if (path[0] != '/') return source;
+    source = open_same(mapping, path, build_id);
+    uint32_t tail = sizeof(deleted) - 1, len = mapping->path.len;
+    if (source.fd < 0 && len > tail && strcmp(path + len - tail, deleted) == 0) {
+        mapping->path.len = len - tail;
+        path[len - tail] = '\0';
+        source = open_same(mapping, path, build_id);
+    }
+    native->passing |= source.fd < 0;
+    if (!mapping->met) append(native, build_id, strlen(build_id), &mapping->build_id);
+    return source;
+}
+
+/* -- names ------------------------------------------------------------------------------ */
+
+static struct hs_text
+text_of(const struct hs_native *native, struct name name)
+{
+    return (struct hs_text){name.len ? native->bytes + name.at : "", name.len};
+}
+
+static const char *
+base_name(const struct hs_native *native, const struct mapping *mapping)
+{
+    const char *path = native->bytes + mapping->path.at, *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static bool
+within_p(const struct mapping *mapping, uint64_t address)
+{
+    return address >= mapping->start && address < mapping->end;
+}
+
+static bool
+starts_with(const char *text, const char *start)
+{
+    return strncmp(text, start, strlen(start)) == 0;
+}
+
+static enum hs_native_role
+role_of(const char *file, const char *function, bool interpreter)
+{
+    static const char *const c_libraries[] = {"libc.so", "libc-", "libstdc++.so", "ld-linux"};
+    static const char *const xmalloc[] = {"xmalloc", "xcalloc", "xrealloc", "gc_impl_malloc", "gc_impl_calloc", "gc_impl_realloc"};
+    static const char *const calls[] = {"vm_", "rb_vm_", "ractor_safe_call_cfunc"};
+    for (size_t i = 0; i < sizeof(c_libraries) / sizeof(*c_libraries); i++) {
+        if (starts_with(file, c_libraries[i])) return HS_NATIVE_PASSES_ON;
+    }
+    for (size_t i = 0; interpreter && i < sizeof(xmalloc) / sizeof(*xmalloc); i++) {
+        if (strstr(function, xmalloc[i])) return HS_NATIVE_XMALLOC;
+    }
+    for (size_t i = 0; interpreter && i < sizeof(calls) / sizeof(*calls); i++) {
+        if (starts_with(function, calls[i])) return HS_NATIVE_CALLS_C;
+    }
+    return HS_NATIVE_CODE;
+}
+
+/* What gcc puts behind a name for its own copies of a function goes. */
+static size_t
+without_clone_suffix(const char *name, size_t len)
+{
+    static const char *const suffixes[] = {".part.", ".isra.", ".constprop.", ".cold", ".lto_priv."};
+    for (size_t at = 1; at < len; at++) {
+        for (size_t i = 0; name[at] == '.' && i < sizeof(suffixes) / sizeof(*suffixes); i++) {
+            size_t suffix = strlen(suffixes[i]);
+            if (len - at >= suffix && memcmp(name + at, suffixes[i], suffix) == 0) return at;
+        }
+    }
+    return len;
+}
+
+static struct place *
+place_at(const struct hs_native *native, uint64_t address)
+{
+    const uint32_t *found = rb_hs_map_find(&native->by_address, address);
+    return found ? &native->places[*found] : NULL;
+}
+
+/* False: no memory. */
+static bool
+add_place(struct hs_native *native, uint64_t address, uint32_t mapping)
+{
+    if (!rb_hs_grow(HS_MEM_NAMES, (void **)&native->places, &native->place_capacity, (uint64_t)native->place_count + 1, sizeof(struct place)) ||
+        !rb_hs_map_put(&native->by_address, address, native->place_count)) {
+        return false;
+    }
+    native->places[native->place_count++] = (struct place){mapping, {0, 0}, HS_NATIVE_CODE};
+    return true;
+}
+
+/* Places of one mapping that are new, the last ones of all. */
+struct naming {
+    struct hs_native *native;
+    struct hs_elf_place *places;        /* the first */
+    uint32_t first;                     /* its number */
+};
+
+static void
+name_place(void *data, const struct hs_elf_place *found, const char *function, size_t length)
+{
+    const struct naming *naming = data;
+    struct place *place = &naming->native->places[naming->first + (uint32_t)(found - naming->places)];
+    append(naming->native, function, without_clone_suffix(function, length), &place->function);
+}
+
+/* `addresses` are those within the mapping. */
+static void
+name_mapping(struct hs_native *native, uint32_t number, const uint64_t *addresses, uint32_t count)
+{
+    struct mapping *mapping = &native->mappings[number];
+    struct hs_elf_source source = open_file(native, mapping);
+    struct naming naming = {native, rb_hs_calloc(HS_MEM_SNAPSHOTS, count, sizeof(*naming.places)), native->place_count};
+    bool ok = naming.places;
+    for (uint32_t i = 0; ok && i < count; i++) {
+        ok = add_place(native, addresses[i], number);
+        naming.places[i].offset = addresses[i] - mapping->start + mapping->offset;
+    }
+    if (ok && source.fd >= 0) rb_hs_elf_name(&source, naming.places, count, name_place, &naming);
+    mapping->met = true;
+    bool interpreter = within_p(mapping, (uintptr_t)rb_hs_native_open);
+    for (uint32_t i = naming.first; i < native->place_count; i++) {
+        struct place *place = &native->places[i];
+        place->role = role_of(base_name(native, mapping), text_of(native, place->function).ptr, interpreter);
+    }
+    if (source.fd >= 0) close(source.fd);
+    rb_hs_free(HS_MEM_SNAPSHOTS, naming.places);
+}
+
+static int
+compare_addresses(const void *left, const void *right)
+{
+    uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+    return (a > b) - (a < b);
+}
+
+/* Those that have no place yet, sorted, each once; that of the interpreter, which is always wanted, among them. */
+static uint32_t
+list_new(const struct hs_native *native, const uintptr_t *addresses, uint32_t count, uint64_t *list)
+{
+    uint32_t all = 0, kept = 0;
+    for (uint32_t i = 0; i <= count; i++) {
+        uint64_t address = i < count ? addresses[i] - 1 : (uintptr_t)rb_hs_native_open;        /* within the call, not behind it */
+        if (!place_at(native, address)) list[all++] = address;
+    }
+    rb_hs_sort(list, all, sizeof(*list), compare_addresses);
+    for (uint32_t i = 0; i < all; i++) {
+        if (!i || list[i] != list[i - 1]) list[kept++] = list[i];
+    }
+    return kept;
+}
+
+/* Addresses in no mapping get no place. */
+static void
+name_all(struct hs_native *native, const uintptr_t *addresses, uint32_t count)
+{
+    uint64_t *list = rb_hs_malloc(HS_MEM_SNAPSHOTS, ((size_t)count + 1) * sizeof(*list));
+    uint32_t all = list ? list_new(native, addresses, count, list) : 0, first = 0, end;
+    for (uint32_t i = 0; i < native->mapping_count && first < all; i++, first = end) {
+        while (first < all && list[first] < native->mappings[i].start) first++;
+        for (end = first; end < all && within_p(&native->mappings[i], list[end]);) end++;
+        if (end > first) name_mapping(native, i, list + first, end - first);
+    }
+    rb_hs_free(HS_MEM_SNAPSHOTS, list);
+}
+
+/* -- a reading ---------------------------------------------------------------------- */
+
+static void
+free_native(struct hs_native *native)
+{
+    if (!native) return;
+    rb_hs_map_free(&native->by_address);
+    rb_hs_free(HS_MEM_NAMES, native->places);
+    rb_hs_free(HS_MEM_NAMES, native->mappings);
+    rb_hs_free(HS_MEM_NAMES, native->bytes);
+    rb_hs_free(HS_MEM_NAMES, native);
+}
+
+struct hs_native *
+rb_hs_native_open(const uintptr_t *addresses, uint32_t count)
+{
+    struct hs_native *known = __atomic_exchange_n(&remembered, NULL, __ATOMIC_ACQ_REL);
+    struct hs_native *native = rb_hs_calloc(HS_MEM_NAMES, 1, sizeof(*native));
+    if (native && !read_mappings(native)) {
+        free_native(native);
+        native = NULL;
+    }
+    if (native && known && !known->passing && known->fingerprint == native->fingerprint) {
+        free_native(native);
+        native = known;
+        known = NULL;
+    }
+    free_native(known);
+    if (!native) return NULL;
+    native->by_address.use = HS_MEM_NAMES;
+    name_all(native, addresses, count);
+    return native;
+}
+
+void
+rb_hs_native_close(struct hs_native *native)
+{
+    bool large = native && (native->place_count > PLACES_MAX || native->byte_count > BYTES_MAX);
+    if (native && !large) native = __atomic_exchange_n(&remembered, native, __ATOMIC_ACQ_REL);
+    free_native(native);
+}
+
+bool
+rb_hs_native_mapping(const struct hs_native *native, uint32_t number, struct hs_native_mapping *to)
+{
+    while (number < native->mapping_count && !native->mappings[number].met) number++;
+    if (number == native->mapping_count) return false;
+    const struct mapping *from = &native->mappings[number];
+    *to = (struct hs_native_mapping){number + 1, from->start, from->end, from->offset, text_of(native, from->path), text_of(native, from->build_id)};
+    return true;
+}
+
+static struct hs_native_place
+find(const struct hs_native *native, uint64_t address)
+{
+    const struct place *place = place_at(native, address);
+    if (!place) return (struct hs_native_place){.path = {"", 0}, .file = {"", 0}, .function = {"", 0}};
+    const struct mapping *mapping = &native->mappings[place->mapping];
+    const char *file = base_name(native, mapping);
+    return (struct hs_native_place){text_of(native, mapping->path), {file, (uint32_t)strlen(file)}, text_of(native, place->function), place->role};
+}
+
+struct hs_native_place
+rb_hs_native_place(const struct hs_native *native, uintptr_t address)
+{
+    return find(native, address - 1);
+}
+
+struct hs_text
+rb_hs_native_ruby_file(const struct hs_native *native)
+{
+    return find(native, (uintptr_t)rb_hs_native_open).file;
+}

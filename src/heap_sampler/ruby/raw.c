@@ -1,0 +1,179 @@
+/* A profile as arrays of numbers, for lib/heap_sample. */
+#include "heap_sampler/profile/buffer.h"
+#include "heap_sampler/profile/formats.h"
+#include "heap_sampler/profile/profile.h"
+#include "heap_sampler/profile/row_columns.h"
+#include "heap_sampler/ruby/ruby_api.h"
+#include "heap_sampler/kernel.h"
+
+#define COLUMN(name, value) COLUMN_##name,
+enum { HS_ROW_COLUMNS(COLUMN) COLUMNS };
+#undef COLUMN
+
+/*
+ * Each of what may be hundreds of thousands is a chance for other threads, signals and
+ * Timeout.
+ */
+static VALUE
+raw_rows(const struct hs_profile *profile)
+{
+    VALUE rows = rb_ary_new_capa((long)profile->row_count);
+    for (size_t i = 0; i < profile->row_count; i++) {
+        rb_thread_check_ints();
+        const struct hs_row *row = &profile->rows[i];
+        VALUE array = rb_ary_new_capa(COLUMNS);
+#define COLUMN(name, value) rb_ary_push(array, value);
+        HS_ROW_COLUMNS(COLUMN)
+#undef COLUMN
+        rb_ary_push(rows, array);
+    }
+    return rows;
+}
+
+static VALUE
+raw_texts(const struct hs_profile *profile)
+{
+    VALUE texts = rb_ary_new_capa(profile->text_count);
+    for (uint32_t i = 0; i < profile->text_count; i++) {
+        rb_thread_check_ints();
+        rb_ary_push(texts, rb_hs_text_value(&profile->texts[i]));
+    }
+    return texts;
+}
+
+/* Fields of structs that have nothing else. */
+static VALUE
+raw_numbers(const uint32_t *numbers, size_t count)
+{
+    VALUE list = rb_ary_new_capa((long)count);
+    for (size_t i = 0; i < count; i++) {
+        if (i % 8 == 0) rb_thread_check_ints();
+        rb_ary_push(list, UINT2NUM(numbers[i]));
+    }
+    return list;
+}
+enum { NODE_NUMBERS = 2,
+       HOLDER_NUMBERS = 8 };
+_Static_assert(sizeof(struct hs_node) == NODE_NUMBERS * sizeof(uint32_t), "numbers alone");
+_Static_assert(sizeof(struct hs_retainer) == HOLDER_NUMBERS * sizeof(uint32_t), "numbers alone");
+
+static VALUE
+raw_kept(const struct hs_profile *profile)
+{
+    if (!profile->retainers.nodes) return Qnil;
+    VALUE list = rb_ary_new_capa((long)profile->kept_count * 5);
+    for (size_t i = 0; i < profile->kept_count; i++) {
+        const struct hs_kept *kept = &profile->kept[i];
+        rb_thread_check_ints();
+        rb_ary_push(list, UINT2NUM(kept->row));
+        rb_ary_push(list, UINT2NUM(kept->node));
+        rb_ary_push(list, DBL2NUM(kept->objects));
+        rb_ary_push(list, DBL2NUM(kept->space));
+        rb_ary_push(list, DBL2NUM(kept->variance));
+    }
+    return list;
+}
+
+/*
+ * call-seq:
+ *   profile.raw -> hash
+ *
+ * Returns the profile as arrays of numbers, for HeapSample::Profile.from_raw. It is internal: the
+ * arrays may change. #rows and #to_profile return the same as objects.
+ *
+ * [:meta_message] what the profile says about itself, a String for HeapSample::MetaMessage.decode
+ * [:texts]     every String that is named by its index
+ * [:frames]    five numbers for each: texts of label, path and absolute path, line, address
+ * [:nodes]     two numbers for each: parent and frame
+ * [:rows]      an Array for each; ::raw_columns has the index of each column
+ * [:mappings]  three numbers for each mapping of native code: start, end, offset in the file
+ * [:holders]   with why: eight numbers for each node of the chains: parent, texts of kind, name, class and path, line,
+ *              objects, folded ones; +nil+ where there is no answer
+ * [:kept]      with why: five numbers for each part of a row: row, node, objects, space, variance
+ */
+static VALUE
+profile_raw(VALUE self)
+{
+    const struct hs_profile *profile = rb_hs_profile_data(self)->profile;
+    const struct hs_retainers *holders = &profile->retainers;
+    VALUE hash = rb_hash_new();
+
+    struct hs_buffer message = {0};
+    int error = rb_hs_encode_meta(profile, &message);
+    VALUE meta = error ? Qnil : rb_str_new(message.ptr, (long)message.len);
+    rb_hs_buffer_free(&message);
+    if (error) rb_memerror();
+    rb_hash_aset(hash, ID2SYM(rb_intern("meta_message")), meta);
+
+    VALUE frames = rb_ary_new_capa((long)profile->frame_count * 5);
+    for (uint32_t i = 0; i < profile->frame_count; i++) {
+        const struct hs_frame *frame = &profile->frames[i];
+        rb_ary_push(frames, UINT2NUM(frame->label));
+        rb_ary_push(frames, UINT2NUM(frame->path));
+        rb_ary_push(frames, UINT2NUM(frame->absolute_path));
+        rb_ary_push(frames, UINT2NUM(frame->line));
+        rb_ary_push(frames, ULL2NUM(frame->address));
+    }
+    VALUE mappings = rb_ary_new_capa((long)profile->mapping_count * 3);
+    for (uint32_t i = 0; i < profile->mapping_count; i++) {
+        rb_ary_push(mappings, ULL2NUM(profile->mappings[i].start));
+        rb_ary_push(mappings, ULL2NUM(profile->mappings[i].end));
+        rb_ary_push(mappings, ULL2NUM(profile->mappings[i].offset));
+    }
+    rb_hash_aset(hash, ID2SYM(rb_intern("texts")), raw_texts(profile));
+    rb_hash_aset(hash, ID2SYM(rb_intern("frames")), frames);
+    rb_hash_aset(hash, ID2SYM(rb_intern("nodes")), raw_numbers(&profile->nodes->parent, (size_t)profile->node_count * NODE_NUMBERS));
+    rb_hash_aset(hash, ID2SYM(rb_intern("rows")), raw_rows(profile));
+    rb_hash_aset(hash, ID2SYM(rb_intern("mappings")), mappings);
+    rb_hash_aset(hash, ID2SYM(rb_intern("holders")), holders->nodes ? raw_numbers(&holders->nodes->parent, (size_t)holders->node_count * HOLDER_NUMBERS) : Qnil);
+    rb_hash_aset(hash, ID2SYM(rb_intern("kept")), raw_kept(profile));
+    RB_GC_GUARD(self);
+    return hash;
+}
+
+/*
+ * call-seq:
+ *   profile.raw_samples -> array
+ *
+ * Returns the live samples as arrays: id, node, texts of class and type, slot size, weight, GC
+ * count at birth, age in GCs, memsize or +nil+, young or not, thread. It is internal: the arrays
+ * may change. #samples returns the same as objects.
+ */
+static VALUE
+profile_raw_samples(VALUE self)
+{
+    const struct sample_profile *data = rb_hs_profile_data(self);
+    VALUE list = rb_ary_new_capa((long)data->profile->samples.count);
+    for (size_t i = 0; i < data->profile->samples.count; i++) {
+        rb_thread_check_ints();
+        const struct hs_live_sample *sample = &data->profile->samples.list[i];
+        size_t memsize = data->memsizes ? data->memsizes[i] : SIZE_MAX;
+        rb_ary_push(list, rb_ary_new_from_args(11, ULL2NUM(sample->id), UINT2NUM(sample->node), UINT2NUM(sample->class_text), UINT2NUM(sample->type_text), UINT2NUM(sample->slot_size), DBL2NUM(sample->weight), ULL2NUM(sample->birth_gc), ULL2NUM(sample->age), memsize == SIZE_MAX ? Qnil : SIZET2NUM(memsize), RBOOL(sample->young), UINT2NUM(sample->thread)));
+    }
+    RB_GC_GUARD(self);
+    return list;
+}
+
+/*
+ * call-seq:
+ *   GC::SampleProfile.raw_columns -> hash
+ *
+ * Returns the columns of a row of #raw by name: the index of each.
+ */
+static VALUE
+s_raw_columns(VALUE klass)
+{
+    VALUE columns = rb_hash_new();
+#define COLUMN(name, value) rb_hash_aset(columns, ID2SYM(rb_intern(#name)), INT2FIX(COLUMN_##name));
+    HS_ROW_COLUMNS(COLUMN)
+#undef COLUMN
+    return columns;
+}
+
+void
+rb_hs_init_raw(VALUE rb_cSampleProfile)
+{
+    rb_define_singleton_method(rb_cSampleProfile, "raw_columns", s_raw_columns, 0);
+    rb_define_method(rb_cSampleProfile, "raw", profile_raw, 0);
+    rb_define_method(rb_cSampleProfile, "raw_samples", profile_raw_samples, 0);
+}

@@ -1,0 +1,353 @@
+/*
+ * From control frames to a stack's number.
+ *
+ * The walk hashes one word a frame; a stack that has been met before costs
+ * nothing more.  Only a new one is copied and has its frames named, which
+ * reads iseqs and method entries and allocates no Ruby object.
+ *
+ * Frames are those of Thread.each_caller_location and Exception#backtrace: C
+ * methods, methods written in Ruby with `Primitive.attr! :c_trace` and those
+ * of <internal: files carry their caller's file and line; a rescue or ensure
+ * frame stands for its method.
+ */
+#include "heap_sampler/mri.h"
+#include "heap_sampler/sampling/capture.h"
+#include "heap_sampler/base/contract.h"
+#include "heap_sampler/base/table.h"
+#include "heap_sampler/base/options.h"
+#include "heap_sampler/store/class_table.h"
+#include "heap_sampler/store/stack_table.h"
+
+/* One stack is captured at a time: VM lock. */
+static struct hs_raw_frame raw_stack[HS_DEPTH_MAX];
+
+uint32_t
+rb_hs_capture_thread(void)
+{
+    const rb_execution_context_t *ec = rb_current_execution_context(false);
+    return ec ? rb_th_serial(rb_ec_thread_ptr(ec)) : 0;
+}
+
+/* As rb_vm_frame_method_entry, at every moment: a malloc may stand between the
+ * move of a method's environment to the heap, which leaves the environment's
+ * object in place of the flags on the stack, and the change of the blocks' that
+ * point to it (vm_make_env_each; YJIT allocates there). */
+static const rb_callable_method_entry_t *
+method_of(const rb_control_frame_t *cfp)
+{
+    const VALUE *ep = cfp->ep;
+    while (RB_LIKELY(FIXNUM_P(ep[VM_ENV_DATA_INDEX_FLAGS]))) {
+        if (VM_ENV_LOCAL_P(ep)) return rb_vm_frame_method_entry(cfp);
+        VALUE me = ep[VM_ENV_DATA_INDEX_ME_CREF];
+        if (me && imemo_type_p(me, imemo_ment)) return (const rb_callable_method_entry_t *)me;
+        ep = VM_ENV_PREV_EP(ep);
+    }
+    rb_control_frame_t moved = {.ep = ((const rb_env_t *)ep[VM_ENV_DATA_INDEX_FLAGS])->ep};
+    return rb_vm_frame_method_entry(&moved);
+}
+
+/* What tells a control frame: the iseq, or the method entry of a C method.
+ * 0: it has no place in a stack (an iseq that has not begun, an ifunc). */
+static inline uintptr_t
+frame_code(const rb_control_frame_t *cfp)
+{
+    if (RB_LIKELY(hs_iseq_of(cfp) && cfp->pc)) return (uintptr_t)hs_iseq_of(cfp);
+    if (hs_iseq_of(cfp) || cfp->pc) return 0;
+    return (uintptr_t)method_of(cfp);
+}
+
+/* The most frequent loop of the sampler: per frame two loads, two
+ * multiplications and little else. */
+uint32_t
+rb_hs_capture_hash(const rb_execution_context_t *ec, struct hs_stack_hash *hash, bool *truncated)
+{
+    uint32_t limit = rb_hs_options.max_depth;
+    if (limit > HS_DEPTH_MAX || !limit) limit = HS_DEPTH_MAX;
+    *truncated = false;
+    const rb_control_frame_t *cfp = ec->cfp;
+    if (!ec->vm_stack || !cfp) return 0;
+    const rb_control_frame_t *end = RUBY_VM_NEXT_CONTROL_FRAME(RUBY_VM_END_CONTROL_FRAME(ec));
+    uint32_t left = limit;
+    struct hs_stack_hash sum = {0, 0};
+
+    for (; cfp < end; cfp = RUBY_VM_PREVIOUS_CONTROL_FRAME(cfp)) {
+        uintptr_t word = (uintptr_t)cfp->pc;
+        if (RB_UNLIKELY(!word || !hs_iseq_of(cfp))) {
+            uintptr_t code = frame_code(cfp);
+            if (!code) continue;
+            if (!word) word = code;
+        }
+        if (RB_UNLIKELY(!left)) {
+            *truncated = true;
+            break;
+        }
+        left--;
+        hs_stack_hash_add(&sum, word);
+    }
+    uint32_t depth = limit - left;
+    *hash = sum;                /* whose address is not taken: it stays in registers */
+    rb_hs_stack_hash_end(hash, depth, *truncated);
+    return depth;
+}
+
+void
+rb_hs_capture_frames(const rb_execution_context_t *ec, struct hs_raw_frame *frames, uint32_t depth)
+{
+    const rb_control_frame_t *cfp = ec->cfp;
+    for (uint32_t i = 0; i < depth; cfp = RUBY_VM_PREVIOUS_CONTROL_FRAME(cfp)) {
+        uintptr_t code = frame_code(cfp);
+        if (!code) continue;
+        frames[i++] = (struct hs_raw_frame){code, (uintptr_t)cfp->pc, (uintptr_t)method_of(cfp)};
+    }
+}
+
+static uint32_t
+text_of(VALUE string)
+{
+    return RB_TYPE_P(string, T_STRING) ? rb_hs_text(RSTRING_PTR(string), (size_t)RSTRING_LEN(string)) : 0;
+}
+
+/* Not under the lock: reads heap slots. The lock is taken around each write. */
+static struct hs_code *
+name_code(const struct hs_raw_frame *frame)
+{
+    uintptr_t address = frame->code;
+    char label[HS_LABEL_MAX];
+    size_t len = 0;
+    VALUE path = Qnil, absolute_path = Qnil;
+    bool shown_at_caller = true, merges_caller = false;
+    const rb_callable_method_entry_t *me = (const rb_callable_method_entry_t *)frame->method;
+
+    if (frame->pc) {
+        const rb_iseq_t *iseq = (const rb_iseq_t *)address;
+        path = rb_iseq_path(iseq);
+        absolute_path = rb_iseq_realpath(iseq);
+        shown_at_caller = rb_iseq_attr_p(iseq, BUILTIN_ATTR_C_TRACE) ||
+            strncmp(RSTRING_PTR(path), "<internal:", 10) == 0;
+        merges_caller = ISEQ_BODY(iseq)->type == ISEQ_TYPE_RESCUE || ISEQ_BODY(iseq)->type == ISEQ_TYPE_ENSURE;
+        if (shown_at_caller && me && ISEQ_BODY(iseq)->type == ISEQ_TYPE_METHOD) {
+            len = rb_hs_label_of_method(label, me);
+        }
+        else {
+            len = rb_hs_label_of_code(label, iseq, me);
+        }
+    }
+    else if (me) {
+        len = rb_hs_label_of_method(label, me);
+    }
+
+    rb_hs_lock();
+    struct hs_code *code = rb_hs_code_add(address, rb_hs_text(label, len), text_of(path), text_of(absolute_path),
+                                          shown_at_caller, merges_caller);
+    rb_hs_unlock();
+    return code;
+}
+
+/* A frame's pc, 0 if it does not point into the frame's code: a JIT pushes a
+ * frame without, and what the VM's stack held before stands there until code
+ * that may raise or allocate sets it.  RJIT's compiler, itself in Ruby, runs on
+ * top of such frames. */
+static uintptr_t
+pc_within(const struct hs_raw_frame *frame)
+{
+    if (!frame->pc) return 0;           /* no iseq either */
+    const struct rb_iseq_constant_body *body = ISEQ_BODY((const rb_iseq_t *)frame->code);
+    uintptr_t begin = (uintptr_t)body->iseq_encoded;
+    uintptr_t end = begin + body->iseq_size * sizeof(VALUE);
+    return begin && frame->pc >= begin && frame->pc <= end ? frame->pc : 0;
+}
+
+static uint32_t
+resolve(const struct hs_raw_frame *raw, uint32_t depth, bool truncated)
+{
+    uint32_t node = HS_NODE_EMPTY;
+    uint32_t leaf = UINT32_MAX;
+    uint32_t caller = UINT32_MAX;       /* the nearest frame below that has a line of its own */
+
+    /* Name what is new first, since naming takes and leaves the lock; an entry
+     * may move when another is added, so only addresses are kept. */
+    for (uint32_t i = depth; i-- > 0;) {
+        if (!rb_hs_code_find(raw[i].code) && !name_code(&raw[i])) return UINT32_MAX;
+    }
+
+    if (truncated) {
+        rb_hs_lock();
+        node = rb_hs_node_child(node, rb_hs_frame_synthetic(HS_TRUNCATED));
+        rb_hs_unlock();
+    }
+    for (uint32_t i = depth; i-- > 0;) {
+        struct hs_code *code = rb_hs_code_find(raw[i].code);
+        /* A rescue or ensure frame hides the method's frame below it. */
+        if (i > 0 && rb_hs_code_merges_caller(rb_hs_code_find(raw[i - 1].code))) continue;
+
+        bool at_caller = rb_hs_code_shown_at_caller(code);
+        uint64_t place = at_caller ? caller : pc_within(&raw[i]);
+        uint32_t frame = rb_hs_code_frame_at(code, place);
+        if (frame == UINT32_MAX) {
+            uint32_t line = at_caller ? 0 : (uint32_t)rb_hs_line_of((const rb_iseq_t *)raw[i].code, (const VALUE *)place);
+            rb_hs_lock();
+            frame = at_caller ? rb_hs_code_add_frame_like(code, place, caller)
+                              : rb_hs_code_add_frame(code, place, line);
+            rb_hs_unlock();
+        }
+        if (!at_caller) caller = frame;
+        leaf = frame;
+        rb_hs_lock();
+        node = rb_hs_node_child(node, frame);   /* without a parent: none */
+        rb_hs_unlock();
+    }
+    if (node != UINT32_MAX) return node;
+
+    /* The tree is full of live samples: keep the line, without its callers. */
+    rb_hs_lock();
+    rb_hs_stack_drops.stacks++;
+    node = rb_hs_node_child(rb_hs_node_evicted(), leaf);
+    rb_hs_unlock();
+    return node;
+}
+
+static uint32_t
+synthetic_stack(const char *label)
+{
+    rb_hs_lock();
+    uint32_t node = rb_hs_node_child(HS_NODE_EMPTY, rb_hs_frame_synthetic(label));
+    rb_hs_unlock();
+    return node == UINT32_MAX ? HS_NODE_EMPTY : node;
+}
+
+uint32_t
+rb_hs_capture_resolve(const struct hs_raw_frame *frames, uint32_t depth, bool truncated)
+{
+    HS_CONTRACT(vm);
+    HS_CONTRACT(free);
+    uint32_t node = resolve(frames, depth, truncated);
+    if (node != UINT32_MAX) return node;
+    rb_hs_lock();
+    rb_hs_stack_drops.stacks++;
+    node = rb_hs_node_evicted();
+    rb_hs_unlock();
+    return node;
+}
+
+uint32_t
+rb_hs_capture_stack(void)
+{
+    HS_CONTRACT(vm);
+    HS_CONTRACT(free);
+    const rb_execution_context_t *ec = rb_current_execution_context(false);
+    if (!ec || !ec->cfp) return synthetic_stack("(boot)");
+
+    bool truncated;
+    struct hs_stack_hash hash;
+    uint32_t depth = rb_hs_capture_hash(ec, &hash, &truncated);
+    if (!depth) return synthetic_stack("(no Ruby frame)");
+
+    uint32_t node;
+    if (rb_hs_stack_find(&hash, &node)) return node;
+    rb_hs_capture_frames(ec, raw_stack, depth);
+    node = rb_hs_capture_resolve(raw_stack, depth, truncated);
+    if (node == UINT32_MAX) return HS_NODE_EMPTY;
+    rb_hs_lock();
+    rb_hs_stack_remember(&hash, node);
+    rb_hs_unlock();
+    return node;
+}
+
+/* -- what code is called ------------------------------------------------------------- */
+
+static size_t
+labels_append(char *buffer, size_t len, const char *text, size_t text_len)
+{
+    size_t room = HS_LABEL_MAX - len;
+    if (text_len > room) text_len = room;
+    memcpy(buffer + len, text, text_len);
+    return len + text_len;
+}
+
+static size_t
+labels_append_method(char *buffer, size_t len, VALUE owner, VALUE name)
+{
+    char class_name[256];
+    const char *between = NULL;
+    if (owner && !NIL_P(owner) && (RB_TYPE_P(owner, T_CLASS) || RB_TYPE_P(owner, T_MODULE))) {
+        if (RB_TYPE_P(owner, T_CLASS) && RCLASS_SINGLETON_P(owner)) {
+            VALUE attached = RCLASS_ATTACHED_OBJECT(owner);
+            if (!RB_SPECIAL_CONST_P(attached) &&
+                (RB_TYPE_P(attached, T_CLASS) || RB_TYPE_P(attached, T_MODULE)) &&
+                rb_hs_class_name(attached, class_name, sizeof(class_name))) {
+                between = ".";
+            }
+        }
+        else if (rb_hs_class_name(owner, class_name, sizeof(class_name))) {
+            between = "#";
+        }
+    }
+    if (between) {
+        len = labels_append(buffer, len, class_name, strlen(class_name));
+        len = labels_append(buffer, len, between, 1);
+    }
+    if (RB_TYPE_P(name, T_STRING)) len = labels_append(buffer, len, RSTRING_PTR(name), (size_t)RSTRING_LEN(name));
+    return len;
+}
+
+size_t
+rb_hs_label_of_code(char *buffer, const rb_iseq_t *iseq, const rb_callable_method_entry_t *me)
+{
+    VALUE owner = me ? me->owner : Qnil;
+    size_t len = 0;
+    for (;;) {
+        const struct rb_iseq_constant_body *body = ISEQ_BODY(iseq);
+        switch (body->type) {
+        case ISEQ_TYPE_METHOD:
+            return labels_append_method(buffer, len, owner, body->location.label);
+        case ISEQ_TYPE_BLOCK:
+        case ISEQ_TYPE_PLAIN: {
+            if (!body->parent_iseq) {
+                return labels_append(buffer, len, "block in ", 9);
+            }
+            int level = 0;
+            const rb_iseq_t *local = body->local_iseq;
+            while (iseq != local && ISEQ_BODY(iseq)->parent_iseq) {
+                if (ISEQ_BODY(iseq)->type == ISEQ_TYPE_BLOCK) level++;
+                iseq = ISEQ_BODY(iseq)->parent_iseq;
+            }
+            char levels[48];
+            int n = level <= 1 ? snprintf(levels, sizeof(levels), "block in ")
+                               : snprintf(levels, sizeof(levels), "block (%d levels) in ", level);
+            len = labels_append(buffer, len, levels, (size_t)n);
+            if (ISEQ_BODY(iseq)->type == ISEQ_TYPE_PLAIN || ISEQ_BODY(iseq)->type == ISEQ_TYPE_BLOCK) {
+                VALUE label = ISEQ_BODY(iseq)->location.label;
+                return labels_append(buffer, len, RSTRING_PTR(label), (size_t)RSTRING_LEN(label));
+            }
+            break;
+        }
+        case ISEQ_TYPE_RESCUE:
+        case ISEQ_TYPE_ENSURE:
+        case ISEQ_TYPE_EVAL:
+            if (body->parent_iseq) {
+                iseq = body->parent_iseq;
+                break;
+            }
+            /* fall through */
+        default:
+            return labels_append(buffer, len, RSTRING_PTR(body->location.label),
+                                 (size_t)RSTRING_LEN(body->location.label));
+        }
+    }
+}
+
+size_t
+rb_hs_label_of_method(char *buffer, const rb_callable_method_entry_t *me)
+{
+    return labels_append_method(buffer, 0, me->owner, rb_id2str(me->def->original_id));
+}
+
+int
+rb_hs_line_of(const rb_iseq_t *iseq, const VALUE *pc)
+{
+    if (!pc) return ISEQ_BODY(iseq)->location.first_lineno;
+    /* pc stands behind the instruction that runs. */
+    ptrdiff_t place = pc - ISEQ_BODY(iseq)->iseq_encoded;
+    if (place > 0) place--;
+    return (int)rb_iseq_line_no(iseq, (size_t)place);
+}

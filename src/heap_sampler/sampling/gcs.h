@@ -1,0 +1,148 @@
+#ifndef HEAP_SAMPLER_SAMPLING_GCS_H
+#define HEAP_SAMPLER_SAMPLING_GCS_H
+/*
+ * The GCs of this process: when each began, how many majors have ended, and what
+ * the sampler has forced on the program, heap walks included.  GCs are followed from the first
+ * one on, sampling or not, and a forked child knows those of its parent.
+ *
+ *     a GC begins               the next one begins
+ *       | marking  | lazy sweeping |
+ *       +----------+--...--+--...--+--->
+ *                  |               what it took is known: both, as MRI counts them
+ *                  a major has ended: what is garbage is known
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+/*
+ * When the GCs of this process began: so that a birth, of which a row tells the
+ * GC count, has a time.
+ *
+ *     gc      1   2   3        7        12   13  14  15     <- the newest: all of them
+ *     time  --|---|---|--------|---------|----|---|---|-->
+ *                              \ of the older ones, some
+ *
+ * There are at most HS_GC_TIMES of them.  When there is no room for another, the
+ * older ones are thinned: one goes where its neighbours are no further apart than
+ * a step, HS_GC_TIMES_STEPS of which are the time that the older ones cover.  So two
+ * that are left next to each other either had no GC between them, or are no more
+ * than a step apart: what was born in between has its time to within that.  Each
+ * says how many major GCs had begun, so that the majors among those which went
+ * are still counted.
+ *
+ * No MRI header; tested alone.  Contract: the owner's.
+ */
+
+enum {
+    HS_GC_TIMES = 384,
+    HS_GC_TIMES_NEWEST = 128,   /* are never thinned */
+    HS_GC_TIMES_STEPS = 60
+};
+
+struct hs_gc_time {
+    uint64_t ns;                /* when it began: of any clock that does not go back */
+    uint32_t gc;                /* the GC count from then on */
+    uint32_t majors;            /* that have begun, this one included */
+};
+
+struct hs_gc_times {
+    uint32_t count;
+    struct hs_gc_time list[HS_GC_TIMES];        /* by time */
+};
+
+void rb_hs_gc_times_add(struct hs_gc_times *times, const struct hs_gc_time *begun);
+
+/*
+ * When a share of the run time pays for work that is forced on the program.
+ *
+ *     spent by GCs and walks + price of the next  <=  share * run time
+ *
+ * There is one account, whatever asks: the periodic profiles, and each client
+ * with a share of its own.  So all together never take more than the largest share
+ * that was named.  A client that demands a GC or a walk gets it as soon as all
+ * before it are paid for, without its own price: a person who asks is not told to wait
+ * for what has not cost anything yet.  Where a profile asks for both, GCs leave half of the share to walks,
+ * each of which costs as much as several GCs.
+ *
+ * The run time that counts is the last hour, so that a process which was left
+ * alone for days owes nobody hours of work at once: when work is forced, what is
+ * older is forgotten, the time and what was spent in it alike.
+ *
+ * Plain data; no MRI header.  Contract: the owner's.
+ */
+
+struct hs_budget {
+    uint64_t since_ns;          /* of a clock that does not go back */
+    double gc_ns, walk_ns;      /* spent since then */
+};
+
+/* How long until the share (in millionths) pays for this; 0: it does now. INT64_MAX: never, since the share is 0. */
+uint64_t rb_hs_budget_wait(const struct hs_budget *budget, uint64_t now_ns, uint32_t ppm, double price_ns);
+/* Does the share pay for a GC, and half of it for all GCs? */
+bool rb_hs_budget_gc_due_p(const struct hs_budget *budget, uint64_t now_ns, uint32_t ppm, double price_ns);
+/* Work was forced: what is older than an hour is forgotten. */
+void rb_hs_budget_forget(struct hs_budget *budget, uint64_t now_ns);
+
+/* What the sampler has forced on the program since the process began: major GCs and heap walks that periodic profiles and
+ * clients of the socket asked for. A GC or a walk that the program itself runs is not counted. Plain data. */
+
+/* Why there was a major GC before the last periodic profile, or none. */
+enum hs_forced_last {
+    HS_FORCED_NONE,             /* no profile was due yet; or a forked child's first is */
+    HS_FORCED_ENDED,            /* one was forced, or marked already and was waited for; its marking is complete */
+    HS_FORCED_UNFINISHED,       /* the same, and it still marks */
+    HS_FORCED_NOT_NEEDED,       /* one ended by itself since the periodic profile before */
+    HS_FORCED_OVER_BUDGET,      /* another would take more than the share */
+    HS_FORCED_NO_SAFE_POINT,    /* Ruby code reached none in time: it waits, or is in a long call */
+    HS_FORCED_REFUSED           /* GC is disabled, or major GCs are */
+};
+
+struct hs_forced {
+    uint32_t gcs, walks;
+    uint64_t gc_ns, walk_ns;    /* CPU time that they took; of walks the child's, and the stop for the fork */
+    uint64_t stop_ns;           /* the longest time that Ruby code stood still for one of them */
+    uint64_t of_ns;             /* time since the process began */
+    enum hs_forced_last last;
+};
+
+/* The times are Unix time, in nanoseconds, reckoned back from now. [tables] */
+void rb_hs_gc_times_copy(struct hs_gc_times *copy);
+
+/* Slots of all heaps: those in use, or all that there are. [any] */
+uint64_t rb_hs_slots(bool live);
+/* The marking of a GC is complete. [gc] [write] */
+void rb_hs_gc_mark_ended(bool full_mark);
+/* The marks that were completed. */
+struct hs_marks {
+    uint32_t count;
+    uint64_t minor_ns, major_ns;        /* Unix time of the last, 0: none */
+    uint64_t major_gc;          /* the GC count of that major one */
+};
+/* [read] */
+const struct hs_marks *rb_hs_marks(void);
+/* Of how many majors it ever was. [any] */
+uint64_t rb_hs_majors_ended(void);
+
+/* -- forced work ------------------------------------------------------------------- */
+
+/* The process begins, or a forked child: nothing was forced on it yet. [free] */
+void rb_hs_forced_begin(void);
+/* [tables] */
+struct hs_forced rb_hs_forced(void);
+
+/* Does a share of the run time (in millionths) pay for a major GC now, or for a walk? [free] */
+bool rb_hs_forced_gc_due_p(uint32_t ppm);
+bool rb_hs_forced_walk_due_p(uint32_t ppm);
+/* How long until what was forced so far is paid for: then a client may demand more. 0: it is. [free] */
+uint64_t rb_hs_forced_wait(uint32_t ppm);
+
+/* Begins a major GC, or joins one that marks already; step_slots 0: all of it at once. false: it is refused. [gvl] [free] */
+bool rb_hs_forced_gc(uint32_t step_slots);
+/* A step of its marking. [gvl] [free] */
+void rb_hs_forced_gc_step(uint32_t step_slots);
+/* A walk took so much CPU time, or without an answer so long, and Ruby code stood still for `stop_ns`. [free] */
+void rb_hs_forced_walk(uint64_t ns, uint64_t stop_ns);
+/* [free] */
+void rb_hs_forced_note(enum hs_forced_last last);
+
+#endif

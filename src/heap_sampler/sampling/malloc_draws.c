@@ -1,0 +1,144 @@
+/*
+ * At which interval jemalloc draws, and what that adds to its figures.
+ *
+ * What this relies on in jemalloc 5.3.1: a byte is drawn with probability
+ * 2^-lg_prof_sample, each thread's next draw ahead of time.  After a change of
+ * lg_prof_sample a thread's next sample may still be one of the old interval.
+ * Ours remembers at which interval it was drawn (patches/jemalloc).
+ */
+#include "heap_sampler/sampling/malloc_hooks.h"
+#include "heap_sampler/store/malloc_table.h"
+#include "heap_sampler/sampling/allocator.h"
+
+static bool active;             /* jemalloc's profiler draws */
+static uint64_t drawn_interval; /* 2^lg_prof_sample bytes: of draws from now on */
+static struct hs_malloc_counts counters;        /* atomics */
+
+bool
+rb_hs_malloc_drawing(void)
+{
+    return active;
+}
+
+static uint64_t
+count(uint64_t *counter)
+{
+    return __atomic_add_fetch(counter, 1, __ATOMIC_RELAXED);
+}
+
+uint64_t
+rb_hs_malloc_count_sample(enum hs_malloc_kind kind)
+{
+    if (kind == HS_MALLOC_AT_GC) count(&counters.gc);
+    if (kind == HS_MALLOC_AT_NO_GVL) count(&counters.no_gvl);
+    return count(&counters.samples);
+}
+
+/* -- the interval ------------------------------------------------------------------- */
+
+static void
+set_active(bool wanted)
+{
+    if (active == wanted) return;
+    active = rb_hs_mallctl_write("prof.active", &wanted, sizeof(wanted)) ? wanted : active;
+}
+
+static size_t
+lg_of(uint64_t interval)
+{
+    size_t lg = 0;
+    while (interval >> (lg + 1)) lg++;
+    return lg;
+}
+
+/* jemalloc draws at the largest power of two up to the smallest interval that a
+ * session asks for; the rest is done by what each session keeps.  prof.reset
+ * draws anew for this thread, so that a block of Ruby that is profiled is
+ * sampled from its first byte on. */
+void
+rb_hs_malloc_adjust_draws(void)
+{
+    rb_hs_malloc_lock();
+    uint64_t interval = rb_hs_malloc_store.interval;
+    rb_hs_malloc_unlock();
+    if (interval) {
+        size_t lg = lg_of(interval);
+        bool wanted = !active || UINT64_C(1) << lg != drawn_interval;
+        if (wanted && rb_hs_mallctl_write("prof.reset", &lg, sizeof(lg))) {
+            __atomic_store_n(&drawn_interval, UINT64_C(1) << lg, __ATOMIC_RELAXED);
+        }
+    }
+    set_active(interval != 0);
+}
+
+bool
+rb_hs_malloc_retune(int session, uint64_t interval)
+{
+    rb_hs_malloc_lock();
+    const struct hs_session *now = &rb_hs_malloc_store.session[session];
+    bool ok = !now->on || now->interval == interval || rb_hs_store_retune(&rb_hs_malloc_store, session, interval);
+    rb_hs_malloc_unlock();
+    if (ok) rb_hs_malloc_adjust_draws();
+    return ok;
+}
+
+/* -- what sampling adds to jemalloc's figures --------------------------------------- */
+
+/* jemalloc gives a small block that it samples an extent of its own, of the
+ * smallest large size and perhaps one page more: that counts as allocated, and
+ * as resident, though no more of it is touched than the block's own pages. */
+static struct {
+    uint64_t size, extent;
+} large;
+static struct {
+    int64_t allocated, resident, touched;
+} excess;         /* atomics */
+
+bool
+rb_hs_malloc_open_draws(void)
+{
+    size_t lg, size = 0;
+    bool padded = false;
+    if (!rb_hs_mallctl_read("prof.lg_sample", &lg, sizeof(lg))) return false;
+    rb_hs_mallctl_read("arenas.lextent.0.size", &size, sizeof(size));
+    rb_hs_mallctl_read("opt.cache_oblivious", &padded, sizeof(padded));
+    large.size = size;
+    large.extent = size + (padded ? 4096 : 0);
+    rb_hs_mallctl_read("prof.active", &active, sizeof(active));
+    drawn_interval = UINT64_C(1) << lg;
+    return true;
+}
+
+void
+rb_hs_malloc_note_excess(uint64_t size, int sign)
+{
+    enum { PAGE = 4096 };
+    if (size >= large.size) return;
+    uint64_t pages = (size + PAGE - 1) / PAGE * PAGE;
+    __atomic_fetch_add(&excess.allocated, sign * (int64_t)(large.size - size), __ATOMIC_RELAXED);
+    __atomic_fetch_add(&excess.resident, sign * (int64_t)(large.extent - pages), __ATOMIC_RELAXED);
+    __atomic_fetch_add(&excess.touched, sign * (int64_t)(pages - size), __ATOMIC_RELAXED);
+}
+
+void
+rb_hs_malloc_excess(struct hs_account_excess *of)
+{
+    int64_t allocated = __atomic_load_n(&excess.allocated, __ATOMIC_RELAXED);
+    int64_t resident = __atomic_load_n(&excess.resident, __ATOMIC_RELAXED);
+    /* What was freed may have been sampled before our hooks were there. */
+    of->allocated = allocated > 0 ? (uint64_t)allocated : 0;
+    of->resident = resident > 0 ? (uint64_t)resident : 0;
+    of->untouched_known = false;
+    of->untouched = 0;
+}
+
+void
+rb_hs_malloc_counts(struct hs_malloc_counts *counts)
+{
+    counts->samples = __atomic_load_n(&counters.samples, __ATOMIC_RELAXED);
+    counts->gc = __atomic_load_n(&counters.gc, __ATOMIC_RELAXED);
+    counts->no_gvl = __atomic_load_n(&counters.no_gvl, __ATOMIC_RELAXED);
+    counts->drawn_interval = __atomic_load_n(&drawn_interval, __ATOMIC_RELAXED);
+    int64_t touched = __atomic_load_n(&excess.touched, __ATOMIC_RELAXED);
+    counts->pages_bytes = touched > 0 ? (uint64_t)touched : 0;
+}

@@ -1,0 +1,162 @@
+/* See server/control.h. */
+#include "heap_sampler/mri.h"
+#include "heap_sampler/kernel.h"
+#include "heap_sampler/server/control.h"
+#include "heap_sampler/base/contract.h"
+#include "heap_sampler/server/output.h"
+#include "heap_sampler/server/periodic.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* The options before start was given settings of files: they hold again after stop. */
+static struct hs_options options_before;
+static bool options_replaced;
+
+static bool
+on_p(void)
+{
+    return rb_hs_session(HS_MAIN)->on;
+}
+
+/* -- reading -------------------------------------------------------------------------------- */
+
+void
+rb_hs_start_begin(struct hs_start *start)
+{
+    HS_CONTRACT(gvl);
+    *start = (struct hs_start){.options = rb_hs_options};
+}
+
+bool
+rb_hs_start_of_files_p(const char *name)
+{
+    return rb_hs_setting_of(name) == HS_OF_FILES;
+}
+
+static void
+note(struct hs_start *start, enum hs_setting_of of, const char *value)
+{
+    start->given[of] = true;
+    if (of == HS_OF_SEED) start->given[HS_OF_LIMITS] = true;
+    if (of == HS_OF_MALLOC) start->malloc_interval = (*value >= '0' && *value <= '9') || strcmp(value, "auto") == 0;
+}
+
+bool
+rb_hs_start_read(struct hs_start *start, const char *name, const char *value)
+{
+    char text[sizeof(start->options.output) + 64];
+    int len = snprintf(text, sizeof(text), "%s=%s", name, value);
+    char *equals = strchr(text, '=');
+    for (char *c = text; *c && *c != '='; c++) *c = *c == '_' ? '-' : *c;
+    if (!equals || len >= (int)sizeof(text) || strchr(text, ',')) {
+        snprintf(start->error, sizeof(start->error), "%.60s=%.60s: the value must not contain a comma, or be longer than a path", name, value);
+        return false;
+    }
+    if (!rb_hs_options_parse(&start->options, text, start->error, sizeof(start->error))) return false;
+    *equals = '\0';
+    enum hs_setting_of of = rb_hs_setting_of(text);
+    note(start, of, equals + 1);
+    if (of == HS_OF_BOOT) snprintf(start->error, sizeof(start->error), "%.60s can only be set when Ruby starts; put it in RUBY_HEAP_SAMPLE", text);
+    return of != HS_OF_BOOT;
+}
+
+/* -- starting ------------------------------------------------------------------------------- */
+
+void
+rb_hs_start_resume(void)
+{
+    if (rb_hs_options.on && on_p()) rb_hs_periodic_start();
+}
+
+/* What is given of files, and nothing else. */
+static void
+replace_files(const struct hs_options *given)
+{
+    const struct hs_options now = rb_hs_options;
+    if (!options_replaced) options_before = now;
+    options_replaced = true;
+    rb_hs_options = *given;
+    memcpy(&rb_hs_options, &now, HS_OPTIONS_OF_SAMPLING);
+    rb_hs_note_start_folder();
+}
+
+static void
+take_back_files(void)
+{
+    if (options_replaced) rb_hs_options = options_before;
+    options_replaced = false;
+}
+
+static enum hs_started
+fail(struct hs_start *start, enum hs_started how, const char *error, const char *what)
+{
+    snprintf(start->error, sizeof(start->error), error, what);
+    rb_hs_start_resume();
+    return how;
+}
+
+static enum hs_started
+change(struct hs_start *start, const struct hs_limits *limits, uint64_t malloc_interval)
+{
+    const struct hs_options *options = &start->options;
+    /* Malloc that is sampled already keeps its interval, unless another one is given. */
+    if (malloc_interval && (start->malloc_interval || !rb_hs_malloc_session(HS_MAIN).on)) {
+        if (!rb_hs_malloc_start(HS_MAIN, malloc_interval, 0)) return fail(start, HS_START_NO_MEMORY, "not enough memory to sample malloc%s", "");
+        rb_hs_malloc_automatic(options->malloc_auto);
+    }
+    if (start->given[HS_OF_INTERVAL] && !rb_hs_session_retune(HS_MAIN, options->interval, options->interval_auto)) {
+        return fail(start, HS_START_NO_MEMORY, "not enough memory to change the interval; the old one is still in effect%s", "");
+    }
+    if (limits) rb_hs_session_limit(limits);
+    rb_hs_start_resume();
+    return HS_CHANGED;
+}
+
+static enum hs_started
+begin(struct hs_start *start, const struct hs_limits *limits, uint64_t malloc_interval)
+{
+    const struct hs_options *options = &start->options;
+    struct hs_session_settings session = {.interval = options->interval, .automatic = options->interval_auto, .malloc_interval = malloc_interval, .limits = limits};
+    if (start->account) rb_hs_account_begin(start->account);
+    if (rb_hs_session_start(&session, true) < 0) {
+        take_back_files();
+        return fail(start, HS_START_NO_MEMORY, "not enough memory to sample the heap%s", "");
+    }
+    rb_hs_malloc_automatic(options->malloc_auto);
+    rb_hs_start_resume();
+    return HS_STARTED;
+}
+
+enum hs_started
+rb_hs_start_apply(struct hs_start *start)
+{
+    HS_CONTRACT(gvl);
+    HS_CONTRACT(free);
+    const struct hs_options *options = &start->options;
+    struct hs_limits limits = {options->max_samples, options->max_depth, options->seeded, options->seed, start->given[HS_OF_SEED]};
+    uint64_t malloc_interval = start->given[HS_OF_MALLOC] && options->malloc_mode != HS_MALLOC_SAY_ON ? 0 : options->malloc_interval;
+    struct hs_malloc_meta meta;
+    rb_hs_malloc_describe(&meta, HS_MAIN);
+    if (start->given[HS_OF_MALLOC] && malloc_interval && meta.state == HS_MALLOC_OFF) {
+        return fail(start, HS_START_NO_MALLOC, "malloc is not sampled, because Ruby was started with malloc=off; start it with malloc=standby%s", "");
+    }
+    if (start->given[HS_OF_MALLOC] && malloc_interval && meta.state == HS_MALLOC_MISSING) {
+        return fail(start, HS_START_NO_MALLOC, "malloc cannot be sampled: %s", meta.missing);
+    }
+    if (start->given[HS_OF_FILES] && rb_hs_periodic_running_p()) return fail(start, HS_START_BUSY, "a periodic profile is being written; try again%s", "");
+    if (start->given[HS_OF_FILES]) replace_files(options);
+    const struct hs_limits *given = start->given[HS_OF_LIMITS] ? &limits : NULL;
+    return on_p() ? change(start, given, malloc_interval) : begin(start, given, malloc_interval);
+}
+
+bool
+rb_hs_stop_apply(void)
+{
+    HS_CONTRACT(gvl);
+    HS_CONTRACT(free);
+    if (!on_p()) return false;
+    rb_hs_session_stop(HS_MAIN);
+    take_back_files();
+    return true;
+}

@@ -1,0 +1,49 @@
+#ifndef HEAP_SAMPLER_SERVER_CONTROL_H
+#define HEAP_SAMPLER_SERVER_CONTROL_H
+/*
+ * Sampling of this process starts, changes and stops: for GC::SampleProfile, and
+ * for a client of the socket.  The settings are texts, those of RUBY_HEAP_SAMPLE.
+ *
+ *     rb_hs_start_begin     the settings in force
+ *     rb_hs_start_read      one setting over them, for each that is given
+ *     rb_hs_start_apply     all of them hold
+ *
+ * Nothing here raises, runs Ruby code or lets go of the GVL, so that a thread of
+ * the application can be borrowed for it (process/process.h).  What takes time comes
+ * before: the account of a session that begins, and the end of the thread of
+ * periodic profiles, which reads the settings.
+ *
+ * Contract: [gvl] [free], where no other is named.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include "heap_sampler/memory/account.h"
+#include "heap_sampler/base/options.h"
+
+struct hs_start {
+    struct hs_options options;
+    bool given[HS_OF_COUNT];    /* settings of this */
+    bool malloc_interval;       /* malloc=SIZE or malloc=auto */
+    const struct hs_account *account;   /* of now; NULL: none */
+    char error[512];            /* a sentence, if it failed */
+};
+
+enum hs_started { HS_STARTED,
+                  HS_CHANGED,           /* it was on */
+                  HS_START_BUSY,        /* a setting of files, and rb_hs_periodic_stop() is needed first */
+                  /* nothing has changed, and `error` says why: */
+                  HS_START_NO_MALLOC,
+                  HS_START_NO_MEMORY };
+
+void rb_hs_start_begin(struct hs_start *start);
+/* `name` as in RUBY_HEAP_SAMPLE, or with an underscore for a hyphen. false: `error` says what is wrong. */
+bool rb_hs_start_read(struct hs_start *start, const char *name, const char *value);
+/* Is this setting one of files? Then rb_hs_periodic_stop() comes first. [any] */
+bool rb_hs_start_of_files_p(const char *name);
+enum hs_started rb_hs_start_apply(struct hs_start *start);
+/* Periodic profiles go on where rb_hs_periodic_stop() came first and nothing was changed. [any] */
+void rb_hs_start_resume(void);
+/* After rb_hs_periodic_stop(). false: sampling was off. */
+bool rb_hs_stop_apply(void);
+
+#endif

@@ -1,0 +1,399 @@
+/* See server/periodic.h. */
+#include "heap_sampler/mri.h"
+#include "heap_sampler/kernel.h"
+#include "heap_sampler/base/contract.h"
+#include "heap_sampler/server/periodic.h"
+#include "heap_sampler/memory/smaps.h"
+#include "heap_sampler/memory/process_info.h"
+#include "heap_sampler/base/clock.h"
+#include "heap_sampler/base/report.h"
+#include "heap_sampler/base/memory.h"
+#include "heap_sampler/server/output.h"
+#include "heap_sampler/profile/snapshot.h"
+#include "heap_sampler/base/options.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+typedef void save_function(void);
+
+static struct {
+    void (*wake)(void);
+    pthread_mutex_t mutex;      /* protects what is up to `why`; not held while a profile is made */
+    pthread_cond_t changed;     /* `working` or `stopping` */
+    bool stopping;              /* atomic: no profile begins, and the one that is being made hurries */
+    save_function *working;     /* the profile that is being made, or NULL */
+    uint64_t every_ns, look_ns; /* when the next of every= is due, and the next look at memory */
+    uint64_t at_rss_ns;         /* when to save as memory is short, once a process; 0: it is not */
+    bool at_rss_saved, at_rss_failed;
+    char why[128];              /* memory is short, for the message */
+    /* of the thread that makes a profile */
+    struct hs_written *written; /* the newest `keep` periodic profiles, as a ring */
+    uint32_t written_count, written_capacity;
+    struct hs_memory_part held; /* its snapshots, and `written` */
+} periodic = {.mutex = PTHREAD_MUTEX_INITIALIZER, .stopping = true};
+
+enum { NAMES_MS = 100,          /* how long a profile waits for names */
+       STOP_MS = 10000 };       /* how long a stop waits for the profile that is being made */
+
+static bool
+stopping(void)
+{
+    return __atomic_load_n(&periodic.stopping, __ATOMIC_ACQUIRE);
+}
+
+/* -- forced work before a profile of every=: diagnose= ----------------------------- */
+
+/*
+ * What an object is that nothing refers to, only a major GC finds out.  A program
+ * whose heap grows has few of them, since each one lets the heap grow further; so
+ * one that leaks has fewest.  Before a profile of every= one is begun here if none
+ * has ended since the profile before, and if the share pays for it.  If the share
+ * then pays for a heap walk, the profile has one.
+ *
+ *     due       a safe point   steps, 5 ms between them     complete: the profile
+ *      |--------------|-----|-----|-----|-----|-----|-----|--->
+ *
+ * The GC marks in steps of a millisecond or two; Ruby code runs between them.  Where
+ * it is not complete after a while, or no safe point comes, the profile is written
+ * all the same, and says so (forced.last).
+ */
+enum {
+    MARK_MS = 2000,             /* to wait for the end of marking, or half of every= */
+    START_MS = 2000,            /* to wait for the first safe point, or a quarter of every= */
+    SLICE_MS = 50,              /* of waiting, after which a stop is noticed */
+    NAP_MS = 5,                 /* between two steps */
+    STEPS_MOST = 200,           /* of one marking: a second of naps */
+    STEP_SLOTS = 20000          /* of a small heap: about a millisecond */
+};
+
+/* Both of the thread that makes a profile. */
+static uint64_t ended_before;   /* majors, at the last periodic profile */
+static bool first_of_child;
+
+/* What is asked for at a safe point: a major GC is begun, then goes on by one step. */
+struct work {
+    uint32_t step_slots;
+    bool begun;
+};
+
+static void
+force_step(void *data)
+{
+    struct work *work = data;
+    if (stopping()) return;
+    if (work->begun) rb_hs_forced_gc_step(work->step_slots);
+    else work->begun = rb_hs_forced_gc(work->step_slots);
+}
+
+static uint32_t
+step_slots(void)
+{
+    uint64_t part = rb_hs_slots(true) / STEPS_MOST;
+    return part > STEP_SLOTS ? (uint32_t)part : STEP_SLOTS;
+}
+
+/* So long, or so much of every=. */
+static uint64_t
+deadline(uint64_t most_ms, uint64_t part_of_every)
+{
+    uint64_t part_ms = (uint64_t)rb_hs_options.every * 1000 / part_of_every;
+    return rb_hs_steady_ns() + (part_ms < most_ms ? part_ms : most_ms) * 1000000;
+}
+
+static bool
+begin_until(struct work *work, uint64_t until)
+{
+    while (!stopping() && rb_hs_steady_ns() < until) {
+        if (rb_hs_at_safe_point(force_step, work, SLICE_MS)) return true;
+    }
+    return false;
+}
+
+static bool
+step_until(struct work *work, uint64_t until)
+{
+    const struct timespec nap = {0, NAP_MS * 1000000};
+    while (rb_hs_majors_ended() == ended_before) {
+        if (stopping() || rb_hs_steady_ns() >= until) return false;
+        nanosleep(&nap, NULL);
+        rb_hs_at_safe_point(force_step, work, SLICE_MS);
+    }
+    return true;
+}
+
+static enum hs_forced_last
+force_major(void)
+{
+    struct work work = {.step_slots = step_slots()};
+    if (rb_hs_majors_ended() != ended_before) return HS_FORCED_NOT_NEEDED;
+    if (!rb_hs_forced_gc_due_p(rb_hs_options.diagnose_ppm)) return HS_FORCED_OVER_BUDGET;
+    if (!begin_until(&work, deadline(START_MS, 4))) return HS_FORCED_NO_SAFE_POINT;
+    if (!work.begun) return HS_FORCED_REFUSED;
+    return step_until(&work, deadline(MARK_MS, 2)) ? HS_FORCED_ENDED : HS_FORCED_UNFINISHED;
+}
+
+static void
+major_before_profile(void)
+{
+    if (!rb_hs_options.diagnose_ppm) return;
+    rb_hs_forced_note(first_of_child ? HS_FORCED_NONE : force_major());
+    first_of_child = false;
+    ended_before = rb_hs_majors_ended();
+}
+
+static unsigned
+walk_if_paid(void)
+{
+    return rb_hs_forced_walk_due_p(rb_hs_options.diagnose_ppm) ? HS_WITH_RETAINERS : 0;
+}
+
+/* -- every= ---------------------------------------------------------------- */
+
+/* keep=N: a new profile drives out the oldest of this process. */
+static void
+keep_newest(const struct hs_written *file, uint32_t keep)
+{
+    if (periodic.written_capacity != keep) {        /* a #! line has changed it */
+        rb_hs_free(HS_MEM_SNAPSHOTS, periodic.written);
+        periodic.written = NULL;
+    }
+    if (!periodic.written) {
+        periodic.written = rb_hs_calloc(HS_MEM_SNAPSHOTS, keep, sizeof(*periodic.written));
+        periodic.written_capacity = keep;
+        periodic.written_count = 0;
+    }
+    if (!periodic.written) return;
+    struct hs_written *newest = &periodic.written[(periodic.written_count + keep - 1) % keep];
+    if (newest->time != file->time) {               /* else it was written over */
+        newest = &periodic.written[periodic.written_count++ % keep];
+        rb_hs_output_remove(newest);
+    }
+    *newest = *file;
+}
+
+static void
+save_periodic(void)
+{
+    struct hs_output output;
+    uint32_t keep = rb_hs_options.keep;
+    major_before_profile();
+    rb_hs_name_at_safe_point(NAMES_MS);
+    if (rb_hs_output_save(&output, "", walk_if_paid(), &periodic.stopping) == 0 && keep) keep_newest(&output.file, keep);
+}
+
+/* -- at-rss= ----------------------------------------------------------------- */
+
+/* The processes of a cgroup cross its share together. Each saves in a turn of its own, by its number, so that their
+ * snapshots and files do not all come at once when there is least room for them; but when half of what was left is used up,
+ * nobody waits. A save that failed is tried again: this is the profile that matters. */
+enum { POLL_MS = 500,
+       TURNS = 8,
+       TURN_MS = 250,
+       AGAIN_MS = 10000 };
+
+static bool
+short_p(bool *urgent)
+{
+    const struct hs_options *options = &rb_hs_options;
+    struct hs_memory_limit limit;
+    if (options->at_rss_bytes) {
+        uint64_t resident = rb_hs_resident_bytes();
+        *urgent = true;         /* the process's own affair */
+        snprintf(periodic.why, sizeof(periodic.why), ": its RSS is %.0f MiB", (double)resident / (1 << 20));
+        return resident >= options->at_rss_bytes;
+    }
+    if (!rb_hs_memory_limit_read("", options->at_rss_percent, &limit)) return false;
+    double share = (double)limit.used / (double)limit.bytes * 100;
+    *urgent = share >= (100.0 + options->at_rss_percent) / 2;
+    snprintf(periodic.why, sizeof(periodic.why), ": its %s uses %.0f%% of %.0f MiB", limit.machine ? "machine" : "cgroup", share,
+             (double)limit.bytes / (1 << 20));
+    return share >= options->at_rss_percent;
+}
+
+/* Memory is short, and it is this process's turn. */
+static bool
+at_rss_due_p(uint64_t now)
+{
+    bool urgent;
+    if (!short_p(&urgent)) return false;
+    if (urgent && !periodic.at_rss_failed) periodic.at_rss_ns = now;
+    else if (!periodic.at_rss_ns) periodic.at_rss_ns = now + (uint64_t)getpid() % TURNS * TURN_MS * HS_MS_NS;
+    return now >= periodic.at_rss_ns;
+}
+
+static void
+save_at_rss(void)
+{
+    struct hs_output output;
+    rb_hs_name_at_safe_point(NAMES_MS);
+    if (rb_hs_output_save(&output, "-at-rss", HS_MAY_HOLD_UP, NULL) != 0) {
+        periodic.at_rss_failed = true;
+        periodic.at_rss_ns = rb_hs_steady_ns() + AGAIN_MS * HS_MS_NS;
+        return;
+    }
+    /* A heap walk takes time and memory: with that it is written once more, if the process lives to see it. */
+    struct hs_output again = output;
+    unsigned walk = walk_if_paid();
+    if (walk) rb_hs_output_save(&again, NULL, HS_MAY_HOLD_UP | walk, &periodic.stopping);
+    periodic.at_rss_saved = true;
+    rb_hs_output_announce(&output, periodic.why);
+}
+
+/* -- what is due, and its thread ----------------------------------------------------- */
+
+static uint64_t
+every_ns(void)
+{
+    return rb_hs_options.every * (1000 * HS_MS_NS);
+}
+
+static bool
+watching_p(void)
+{
+    return (rb_hs_options.at_rss_percent || rb_hs_options.at_rss_bytes) && !periodic.at_rss_saved;
+}
+
+static void
+make_profile(void)
+{
+    struct hs_memory_part *before = rb_hs_memory_noted();
+    rb_hs_memory_note_snapshots(&periodic.held);
+    periodic.working();
+    rb_hs_allocator_give_back();
+    rb_hs_memory_note_snapshots(before);
+    hs_lock(&periodic.mutex, HS_LOCK_STATE);
+    /* One that took longer than every=: do not hurry after it. */
+    if (periodic.every_ns < rb_hs_steady_ns()) periodic.every_ns = rb_hs_steady_ns() + every_ns();
+    periodic.working = NULL;
+    bool goes_on = !periodic.stopping;
+    pthread_cond_broadcast(&periodic.changed);
+    hs_unlock(&periodic.mutex, HS_LOCK_STATE);
+    if (goes_on) periodic.wake();
+}
+
+static void *
+run(void *unused)
+{
+    (void)unused;
+    rb_hs_descriptors_own();
+    make_profile();
+    return NULL;
+}
+
+static save_function *
+what_is_due(uint64_t now)
+{
+    if (watching_p() && now >= periodic.look_ns) {
+        bool due = at_rss_due_p(now);
+        periodic.look_ns = now + (periodic.at_rss_ns ? TURN_MS : POLL_MS) * HS_MS_NS;
+        if (due) return save_at_rss;
+    }
+    if (!rb_hs_options.every || now < periodic.every_ns) return NULL;
+    periodic.every_ns += every_ns();
+    return save_periodic;
+}
+
+/* Where there is no thread to be had, clients wait for the profile. */
+void
+rb_hs_periodic_turn(uint64_t now)
+{
+    save_function *due = NULL;
+    hs_lock(&periodic.mutex, HS_LOCK_STATE);
+    if (!periodic.stopping && !periodic.working) due = periodic.working = what_is_due(now);
+    hs_unlock(&periodic.mutex, HS_LOCK_STATE);
+    if (due && rb_hs_start_thread(run, NULL) != 0) make_profile();
+}
+
+uint64_t
+rb_hs_periodic_due(void)
+{
+    uint64_t due = UINT64_MAX;
+    hs_lock(&periodic.mutex, HS_LOCK_STATE);
+    if (!periodic.stopping && !periodic.working) {
+        if (rb_hs_options.every) due = periodic.every_ns;
+        if (watching_p() && periodic.look_ns < due) due = periodic.look_ns;
+    }
+    hs_unlock(&periodic.mutex, HS_LOCK_STATE);
+    return due;
+}
+
+/* -- its life --------------------------------------------------------------------------- */
+
+void
+rb_hs_periodic_boot(void (*wake)(void))
+{
+    periodic.wake = wake;
+    rb_hs_make_condition(&periodic.changed);
+}
+
+static void
+begin(void)
+{
+    uint64_t now = rb_hs_steady_ns();
+    hs_lock(&periodic.mutex, HS_LOCK_STATE);
+    __atomic_store_n(&periodic.stopping, false, __ATOMIC_RELEASE);
+    periodic.every_ns = now + every_ns();
+    periodic.look_ns = now + POLL_MS * HS_MS_NS;   /* a child that is forked in want of memory may be gone by then */
+    pthread_cond_broadcast(&periodic.changed);
+    hs_unlock(&periodic.mutex, HS_LOCK_STATE);
+}
+
+void
+rb_hs_periodic_start(void)
+{
+    const struct hs_options *options = &rb_hs_options;
+    bool wanted = options->every || options->at_rss_percent || options->at_rss_bytes;
+    if (!stopping() || options->output_none || !wanted) return;
+    begin();
+    periodic.wake();
+}
+
+bool
+rb_hs_periodic_running_p(void)
+{
+    return !stopping();
+}
+
+bool
+rb_hs_periodic_halt(void)
+{
+    hs_lock(&periodic.mutex, HS_LOCK_STATE);
+    __atomic_store_n(&periodic.stopping, true, __ATOMIC_RELEASE);
+    bool idle = !periodic.working;
+    hs_unlock(&periodic.mutex, HS_LOCK_STATE);
+    return idle;
+}
+
+/* Where a disk does not take the profile its thread stays, ends later, and touches nothing but what it writes. */
+bool
+rb_hs_periodic_stop(void)
+{
+    struct timespec until;
+    if (rb_hs_periodic_halt()) return true;
+    rb_hs_deadline(&until, STOP_MS);
+    hs_lock(&periodic.mutex, HS_LOCK_STATE);
+    while (periodic.working && periodic.stopping && pthread_cond_timedwait(&periodic.changed, &periodic.mutex, &until) == 0) {}
+    bool idle = !periodic.working;
+    hs_unlock(&periodic.mutex, HS_LOCK_STATE);
+    return idle;
+}
+
+/* In the child: the thread is not there, its lock may be held for ever, and nobody needs the profile that it was about to write. */
+void
+rb_hs_periodic_after_fork(void)
+{
+    pthread_mutex_init(&periodic.mutex, NULL);
+    rb_hs_make_condition(&periodic.changed);
+    bool goes_on = rb_hs_session(HS_MAIN)->on && (!periodic.stopping || periodic.working);      /* a stop may wait just now */
+    first_of_child = true;
+    periodic.stopping = true;
+    periodic.working = NULL;
+    periodic.at_rss_ns = periodic.at_rss_saved = periodic.at_rss_failed = 0;
+    periodic.written = NULL;
+    rb_hs_memory_forget(HS_MEM_SNAPSHOTS, periodic.held.bytes);
+    periodic.held.bytes = 0;
+    if (goes_on) begin();
+}

@@ -1,0 +1,420 @@
+/* See store/folding.h. */
+#include "heap_sampler/store/folding.h"
+#include "heap_sampler/store/label_sets.h"
+#include "heap_sampler/base/clock.h"
+#include "heap_sampler/base/contract.h"
+#include "heap_sampler/base/memory.h"
+#include "heap_sampler/store/malloc_table.h"
+#include "heap_sampler/store/page_table.h"
+#include "heap_sampler/store/stack_table.h"
+#include "heap_sampler/store/store.h"
+
+#include <string.h>
+
+enum { SLOTS = 1 << 0,
+       BLOCKS = 1 << 1,
+       BOTH = SLOTS | BLOCKS };
+static struct hs_store *const stores[] = {&rb_hs_slot_store, &rb_hs_malloc_store};
+
+/* The sites of one store get other numbers. */
+struct folding {
+    struct hs_store *store;
+    bool coarse;                /* not even the leaf is kept of what is folded */
+    uint64_t spared_from;       /* as many samples as this: it keeps its name without a live one */
+    bool *alive;                /* by old site: some record refers to it */
+    uint32_t *new_site;         /* by old site */
+    uint32_t *leaf_frame;       /* by old site */
+    struct hs_site *old_sites;
+    uint32_t site_count, living;
+    const uint32_t *new_node;   /* by old node; NULL: they are what they were */
+};
+
+static void
+end_folding(struct folding *folding)
+{
+    rb_hs_free(HS_MEM_TOTALS, folding->alive);
+    rb_hs_free(HS_MEM_TOTALS, folding->new_site);
+    rb_hs_free(HS_MEM_TOTALS, folding->leaf_frame);
+    rb_hs_free(HS_MEM_TOTALS, folding->old_sites);
+}
+
+/* `visit` sees all records, those that listeners have not been told of, too. */
+static void
+each_record(const struct hs_store *store, hs_visit visit, void *data)
+{
+    store->each(visit, data);
+    if (store->each_waiting) store->each_waiting(visit, data);
+}
+
+static bool
+see_site(struct hs_record *record, const struct rb_heap_sampler_page *page, void *alive)
+{
+    ((bool *)alive)[record->site] = true;
+    return true;
+}
+
+/* All sites stay until more is said. false: no memory. */
+static bool
+begin_folding(struct folding *folding, struct hs_store *store)
+{
+    uint32_t sites = store->site_count;
+    *folding = (struct folding){
+        .store = store,
+        .alive = rb_hs_calloc(HS_MEM_TOTALS, (size_t)sites + 1, sizeof(bool)),
+        .new_site = rb_hs_malloc(HS_MEM_TOTALS, sites * sizeof(uint32_t) + 1),
+        .leaf_frame = rb_hs_malloc(HS_MEM_TOTALS, sites * sizeof(uint32_t) + 1),
+        .old_sites = rb_hs_malloc(HS_MEM_TOTALS, sites * sizeof(struct hs_site) + 1),
+        .site_count = sites,
+    };
+    if (!folding->alive || !folding->new_site || !folding->leaf_frame || !folding->old_sites) return false;
+    if (sites) memcpy(folding->old_sites, store->sites, sites * sizeof(*folding->old_sites));
+    return true;
+}
+
+/* Raw sites live. */
+static void
+see_the_living(struct folding *folding)
+{
+    each_record(folding->store, see_site, folding->alive);
+    for (uint32_t i = 0; i < folding->site_count; i++) {
+        uint32_t node = folding->old_sites[i].node;
+        if (node >= HS_NODE_RAW) folding->alive[i] = true;
+        folding->leaf_frame[i] = node == HS_NODE_EMPTY || node >= HS_NODE_RAW ? UINT32_MAX : rb_hs_nodes[node].frame;
+        folding->living += folding->alive[i];
+    }
+}
+
+/* -- which are folded ------------------------------------------------------------- */
+
+static uint64_t
+samples_ever(const struct hs_store *store, uint32_t site)
+{
+    uint64_t samples = 0;
+    for (int s = 0; s < HS_SESSIONS; s++) {
+        const struct hs_session *session = &store->session[s];
+        if (session->on && site < session->totals_count) samples += session->totals[site].alloc.samples;
+    }
+    return samples;
+}
+
+static bool
+stays_p(const struct folding *folding, uint32_t site)
+{
+    return !folding->spared_from || folding->alive[site] || samples_ever(folding->store, site) >= folding->spared_from;
+}
+
+static unsigned
+significant_bits(uint64_t number)
+{
+    return number ? 64 - (unsigned)__builtin_clzll(number) : 0;
+}
+
+/* Those of the dead that have allocated most often keep their names, since they will again; never all that have once, or none
+ * would be folded. */
+static void
+spare_some(struct folding *folding)
+{
+    uint32_t by_bits[65] = {0}; /* how many have so many significant bits in their number of samples */
+    uint32_t max = folding->store->sites_max(), most = max - max / 8;
+    uint32_t room = folding->living < most ? most - folding->living : 0;
+    unsigned bits = 65;
+    for (uint32_t i = 0; i < folding->site_count; i++) {
+        if (!folding->alive[i]) by_bits[significant_bits(samples_ever(folding->store, i))]++;
+    }
+    if (room > max / 4) room = max / 4;
+    while (bits > 2 && by_bits[bits - 1] <= room) room -= by_bits[--bits];
+    folding->spared_from = bits > 64 ? UINT64_MAX : UINT64_C(1) << (bits - 1);
+}
+
+static void
+see_nodes(const struct folding *folding, bool *keep)
+{
+    for (uint32_t i = 0; i < folding->site_count; i++) {
+        uint32_t node = folding->old_sites[i].node;
+        if (node < HS_NODE_RAW && stays_p(folding, i)) keep[node] = true;
+    }
+    if (folding->store->malloc) rb_hs_malloc_see_nodes(keep);
+}
+
+/* -- new numbers ------------------------------------------------------------------ */
+
+/* What is known of the dead: the leaf, or not even that. */
+static void
+fold_site(const struct folding *folding, uint32_t old, struct hs_site *site)
+{
+    uint32_t node = rb_hs_node_evicted();
+    if (folding->coarse) {
+        site->what = HS_NO_CLASS;
+        site->labels = hs_labels_coarse(site->labels);
+    }
+    else {
+        uint32_t leaf = rb_hs_node_child(node, folding->leaf_frame[old]);
+        if (leaf != UINT32_MAX) node = leaf;
+        if (folding->store->malloc) site->what = rb_hs_malloc_native_leaf(site->what);
+    }
+    if (site->node != HS_NODE_EMPTY) site->node = node == UINT32_MAX ? HS_NODE_EMPTY : node;
+}
+
+/* The folded site may already stand for others, or be one that lives. There are
+ * no more new ones than old, so there is room for them. */
+static uint32_t
+new_number(const struct folding *folding, uint32_t old)
+{
+    struct hs_site site = folding->old_sites[old];
+    if (!stays_p(folding, old)) fold_site(folding, old, &site);
+    else if (site.node >= HS_NODE_RAW) site.node = rb_hs_malloc_node(site.node);
+    else if (folding->new_node) site.node = folding->new_node[site.node];
+    return rb_hs_site_anyway(folding->store, site);
+}
+
+/* A site's new number is at most its old one, since sites are numbered anew in
+ * their old order: totals can be moved in place. */
+static void
+move_totals(const struct folding *folding, struct hs_session *session)
+{
+    for (uint32_t old = 0; old < folding->site_count && old < session->totals_count; old++) {
+        uint32_t new = folding->new_site[old];
+        if (new == old) continue;
+        struct hs_totals totals = session->totals[old];
+        memset(&session->totals[old], 0, sizeof(totals));
+        rb_hs_totals_add(&session->totals[new], &totals);
+    }
+}
+
+static bool
+renumber_site(struct hs_record *record, const struct rb_heap_sampler_page *page, void *new_site)
+{
+    record->site = ((uint32_t *)new_site)[record->site];
+    return true;
+}
+
+/* Sites in their old order, under new numbers. */
+static void
+number_anew(struct folding *folding)
+{
+    struct hs_store *store = folding->store;
+    rb_hs_sites_clear(store);
+    for (uint32_t old = 0; old < folding->site_count; old++) folding->new_site[old] = new_number(folding, old);
+    if (store->site_count == folding->site_count) return;       /* none became another, so that each is what it was */
+    for (int s = 0; s < HS_SESSIONS; s++) {
+        if (store->session[s].on) move_totals(folding, &store->session[s]);
+    }
+    each_record(store, renumber_site, folding->new_site);
+    if (store->malloc) rb_hs_malloc_sites_moved(folding->new_site);
+}
+
+/* -- folding ----------------------------------------------------------------------- */
+
+struct how {
+    unsigned stores;            /* BOTH: and the tree */
+    unsigned coarse;            /* those of which nothing is kept */
+    bool spare;                 /* the sites that have allocated most often stay */
+};
+
+static uint32_t living[2];      /* sites, by store: when it was folded last */
+
+static void
+fold_sites(struct folding folding[2], struct how how, bool *keep, uint32_t *new_node)
+{
+    for (int i = 0; i < 2; i++) {
+        if (!folding[i].store) continue;
+        folding[i].coarse = how.coarse >> i & 1;
+        folding[i].spared_from = UINT64_MAX;
+        see_the_living(&folding[i]);
+        if (how.spare) spare_some(&folding[i]);
+        if (keep) see_nodes(&folding[i], keep);
+    }
+    if (keep) {
+        rb_hs_nodes_keep(keep, new_node);
+        rb_hs_malloc_renumber_nodes(new_node);
+    }
+    for (int i = 0; i < 2; i++) {
+        if (!folding[i].store) continue;
+        folding[i].new_node = new_node;
+        number_anew(&folding[i]);
+        living[i] = folding[i].living;
+        if (folding[i].store->malloc) rb_hs_malloc_folded();
+        else rb_hs_stack_drops.stacks += folding[i].site_count - folding[i].living;
+    }
+}
+
+/* The malloc mutex is held. false: no memory. */
+static bool
+fold(struct how how)
+{
+    struct folding folding[2] = {{0}};
+    size_t nodes = (size_t)rb_hs_node_count + 1;        /* the empty stack, before there is a tree */
+    bool *keep = NULL, ok = true;
+    uint32_t *new_node = NULL;
+    if (how.stores == BOTH) {
+        keep = rb_hs_calloc(HS_MEM_TOTALS, nodes, sizeof(*keep));
+        new_node = rb_hs_calloc(HS_MEM_TOTALS, nodes, sizeof(*new_node));
+        ok = keep && new_node;
+    }
+    for (int i = 0; ok && i < 2; i++) {
+        if (how.stores >> i & 1) ok = begin_folding(&folding[i], stores[i]);
+    }
+    if (ok) fold_sites(folding, how, keep, new_node);
+    for (int i = 0; i < 2; i++) end_folding(&folding[i]);
+    rb_hs_free(HS_MEM_TOTALS, keep);
+    rb_hs_free(HS_MEM_TOTALS, new_node);
+    return ok;
+}
+
+static bool
+mostly(uint32_t part, uint32_t whole)
+{
+    return part > whole - whole / 4;
+}
+
+static void
+note_folded(struct hs_store *store)
+{
+    store->sites_left = store->site_count;
+    store->nodes_left = rb_hs_node_count;
+}
+
+enum { IN_VAIN_SECONDS = 2 };   /* so long after folding in vain it is tried again */
+
+/* While live samples fill the tables, folding again at once gains nothing. Later it may: a GC can have freed them. */
+static bool
+in_vain_p(struct hs_store *store, unsigned which)
+{
+    uint32_t max = store->sites_max();
+    bool grown = store->site_count >= store->sites_left + max / 16 ||
+        (which == BOTH && rb_hs_node_count >= store->nodes_left + rb_hs_nodes_max() / 16);
+    if (!grown && ++store->in_vain < max / 8 && rb_hs_coarse_seconds() <= store->folded_at + IN_VAIN_SECONDS) return true;
+    store->in_vain = 0;
+    store->folded_at = rb_hs_coarse_seconds();
+    return false;
+}
+
+/* For the sake of stores[i]. */
+static void
+fold_for(int i, unsigned which)
+{
+    struct hs_store *store = stores[i];
+    uint32_t max = store->sites_max();
+    if (!store->site_count || !fold((struct how){.stores = which, .spare = true})) return;
+    /* So many lines have allocated what is dead that these fill the table. */
+    if (mostly(store->site_count, max) && !mostly(living[i], max)) fold((struct how){.stores = which, .spare = true, .coarse = 1u << i});
+    /* What was spared has deep stacks. */
+    if (which == BOTH && mostly(rb_hs_node_count, rb_hs_nodes_max())) fold((struct how){.stores = which});
+    note_folded(store);
+    store->full = mostly(living[i], max);
+}
+
+void
+rb_hs_fold_slots(void)
+{
+    HS_CONTRACT(write);
+    if (in_vain_p(&rb_hs_slot_store, BOTH)) return;
+    rb_hs_malloc_lock();
+    fold_for(0, BOTH);
+    rb_hs_malloc_unlock();
+}
+
+void
+rb_hs_fold_blocks(bool anyway)
+{
+    HS_CONTRACT(vm);
+    HS_CONTRACT(free);
+    rb_hs_lock();
+    rb_hs_malloc_lock();
+    if (anyway || (rb_hs_malloc_sites_crowded() && !in_vain_p(&rb_hs_malloc_store, BLOCKS))) {
+        fold_for(1, BLOCKS);
+        rb_hs_store_widen(&rb_hs_malloc_store);       /* where the living have so many sites, fewer samples help */
+    }
+    rb_hs_malloc_unlock();
+    rb_hs_unlock();
+}
+
+/* Without memory they stay raw until the next time. */
+void
+rb_hs_join_blocks(void)
+{
+    HS_CONTRACT(vm);
+    struct folding folding;
+    rb_hs_malloc_lock();
+    if (begin_folding(&folding, &rb_hs_malloc_store)) {
+        number_anew(&folding);
+        rb_hs_malloc_joined();
+    }
+    end_folding(&folding);
+    rb_hs_malloc_unlock();
+}
+
+/* -- names that go ---------------------------------------------------------------- */
+
+enum { FULL = 15,               /* sixteenths of a table: what a stack may need is left */
+       MOST = 12,               /* more than that after making room: it was in vain */
+       FEW = 4 };               /* they may stay for the next session */
+
+static int64_t names_in_vain_at;        /* seconds; 0: it was not */
+
+/* What nodes and sites refer to. */
+static void
+see_names(bool *frames, bool *classes, uint32_t class_count)
+{
+    for (uint32_t i = 1; i < rb_hs_node_count; i++) frames[rb_hs_nodes[i].frame] = true;
+    for (uint32_t i = 0; i < rb_hs_slot_store.site_count; i++) {
+        if (rb_hs_slot_store.sites[i].what < class_count) classes[rb_hs_slot_store.sites[i].what] = true;
+    }
+}
+
+/* First what nothing refers to goes, then what only totals refer to, with less of it left each time. */
+static void
+make_room_for_names(void)
+{
+    static const struct how hows[] = {{BOTH, 0, true}, {BOTH, BOTH, true}, {BOTH, BOTH, false}};
+    bool ok = rb_hs_names_keep(see_names);
+    rb_hs_malloc_lock();
+    for (unsigned i = 0; ok && rb_hs_names_crowded(MOST) && i < sizeof(hows) / sizeof(*hows); i++) {
+        ok = fold(hows[i]) && rb_hs_names_keep(see_names);
+        note_folded(&rb_hs_slot_store);
+        note_folded(&rb_hs_malloc_store);
+    }
+    rb_hs_malloc_unlock();
+    rb_hs_malloc_forget_addresses();
+    names_in_vain_at = !ok || rb_hs_names_crowded(MOST) ? rb_hs_coarse_seconds() : 0;
+}
+
+static bool
+names_full_p(void)
+{
+    return rb_hs_names_crowded(FULL) &&
+        (!names_in_vain_at || rb_hs_coarse_seconds() > names_in_vain_at + IN_VAIN_SECONDS);
+}
+
+void
+rb_hs_forget_the_dead(void)
+{
+    HS_CONTRACT(write);
+    if (!rb_hs_names_crowded(FEW)) return;
+    uint64_t dropped = rb_hs_stack_drops.stacks;
+    rb_hs_malloc_lock();
+    fold((struct how){.stores = BOTH, .coarse = BOTH});
+    rb_hs_malloc_unlock();
+    make_room_for_names();
+    rb_hs_stack_drops.stacks = dropped;         /* nothing that anybody would have seen */
+}
+
+/* -- before a stack is resolved ---------------------------------------------------- */
+
+/* A tree that is nearly full is emptied of what only totals refer to.  Each sample comes here: the VM lock is enough to
+ * see that there is room. */
+void
+rb_hs_make_room_for_stack(uint32_t depth)
+{
+    HS_CONTRACT(vm);
+    HS_CONTRACT(free);
+    if (rb_hs_nodes_room() > depth && !rb_hs_codes_full_p() && !names_full_p()) return;
+    rb_hs_lock();
+    if (rb_hs_nodes_room() <= depth) rb_hs_fold_slots();
+    if (names_full_p()) make_room_for_names();
+    if (rb_hs_codes_full_p()) {
+        rb_hs_codes_forget();
+        rb_hs_malloc_forget_addresses();
+    }
+    rb_hs_unlock();
+}

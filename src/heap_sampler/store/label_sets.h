@@ -1,0 +1,58 @@
+#ifndef HEAP_SAMPLER_STORE_LABEL_SETS_H
+#define HEAP_SAMPLER_STORE_LABEL_SETS_H
+/*
+ * Labels say for whom a program works just now: controller=orders, tenant=acme.
+ *
+ *     fiber --> label set, by number          ec->heap_sampler_labels, two bytes
+ *     site, stack of malloc --> label set     part of what tells them apart
+ *
+ * Each set is stored once, as text of our own: lines "key=value" in the order
+ * of their keys, and keeps its number for the life of the process.  There are
+ * at most HS_LABEL_SETS_MAX sets; one more is HS_LABELS_OTHER.  No MRI header.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "heap_sampler/base/table.h"
+
+enum {
+    HS_LABELS_NONE = 0,
+    HS_LABEL_SETS_MAX = 1024,
+    HS_LABELS_OTHER = HS_LABEL_SETS_MAX + 1,    /* there was no room for the set; "labels=(other)" */
+    HS_LABEL_NUMBERS
+};
+
+/* No program may set this key. */
+#define HS_LABELS_OTHER_KEY "labels"
+#define HS_LABELS_OTHER_TEXT HS_LABELS_OTHER_KEY "=(other)"
+
+/* What is left of a set where there is room for no more. */
+static inline uint16_t
+hs_labels_coarse(uint16_t number)
+{
+    return number == HS_LABELS_NONE ? HS_LABELS_NONE : HS_LABELS_OTHER;
+}
+
+extern uint32_t rb_hs_label_set_count;  /* [read] */
+extern uint64_t rb_hs_label_sets_refused;       /* how often a new set became HS_LABELS_OTHER; [read] */
+
+/* The number of the set with this text, "" has HS_LABELS_NONE; HS_LABELS_OTHER: it is a new one, and there is no
+ * room. [write] */
+uint16_t rb_hs_label_set(const char *text, size_t len);
+/* Empty for a number that no set has. [read] */
+struct hs_text rb_hs_label_set_text(uint16_t number);
+
+struct rb_execution_context_struct;
+/* mri.c. Of a fiber; of the fiber that runs. A new fiber has the set of the fiber that made it, since cont.c copies the
+ * whole execution context; a new thread or Ractor that of the code that made it. A plain load each; the second one: [gvl]. */
+uint16_t rb_hs_labels_of(const struct rb_execution_context_struct *ec);
+uint16_t rb_hs_labels_now(void);
+/* [gvl] */
+void rb_hs_labels_set(uint16_t number);
+
+/* The texts of all numbers at one moment. They point into *bytes. false: no memory. [read] */
+bool rb_hs_label_sets_copy(struct hs_text texts[HS_LABEL_NUMBERS], char **bytes);
+/* What that takes in a snapshot. [read] */
+size_t rb_hs_label_sets_snapshot_bytes(void);
+
+#endif

@@ -1,0 +1,150 @@
+#ifndef HEAP_SAMPLER_STORE_STACK_TABLE_H
+#define HEAP_SAMPLER_STORE_STACK_TABLE_H
+/*
+ * Stacks, as a tree of frames that all stacks share, and the ways to find one.
+ *
+ *   raw stack --(whole-stack map)--> node
+ *   raw frame --(code entry, place)--> frame     when the raw stack is new
+ *   parent node, frame --(tree)--> node
+ *
+ * A raw frame names a piece of code by its address (iseq, or method entry of a
+ * C method) and a place in it by its pc.  Addresses are weak: what GC frees or
+ * moves is forgotten or renamed in rb_hs_codes_sweep and rb_hs_codes_move, and
+ * either empties the whole-stack map.  Frames and nodes are plain data: two
+ * pieces of code with the same texts are one code.  Both stay until
+ * store/folding.c makes room.
+ *
+ * [write]; what only finds or counts: [read].
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include "heap_sampler/base/contract.h"
+
+struct hs_frame {
+    uint32_t label;             /* text: class-qualified, as MRI prints it */
+    uint32_t path;              /* text: as in Location#path */
+    uint32_t absolute_path;     /* text: as in Location#absolute_path, or "" */
+    uint32_t line;              /* 0: none */
+    uint64_t address;           /* of native code; 0: a frame of Ruby's; HS_FRAME_FREE */
+};
+#define HS_FRAME_FREE UINT64_MAX        /* the number stands for no frame */
+
+/* A stack is a node: the node's frame is the leaf, its parents lead to the
+ * root.  Node 0 is the empty stack and has no frame. */
+struct hs_node {
+    uint32_t parent;
+    uint32_t frame;
+};
+
+enum { HS_NODE_EMPTY = 0 };
+
+struct hs_raw_frame {
+    uintptr_t code;             /* the iseq, or the method entry of a C method */
+    uintptr_t pc;               /* 0: a C method */
+    uintptr_t method;           /* the method entry that it runs for, or 0: names it when it is new */
+};
+
+extern struct hs_frame *rb_hs_frames;
+extern uint32_t rb_hs_frame_count;
+extern struct hs_node *rb_hs_nodes;
+extern uint32_t rb_hs_node_count;
+/* How often nodes got other numbers. */
+extern uint32_t rb_hs_nodes_generation;
+/* The number of a stack that others may know: 0 is the empty one. [read] */
+static inline uint64_t
+hs_stack_number(uint32_t node)
+{
+    return node == HS_NODE_EMPTY ? 0 : (uint64_t)(rb_hs_nodes_generation + 1) << 32 | node;
+}
+
+/* How often each limit was hit. */
+struct hs_stack_drops {
+    uint64_t stacks, frames;
+};
+extern struct hs_stack_drops rb_hs_stack_drops;
+/* How many nodes there may be. */
+uint32_t rb_hs_nodes_max(void);
+
+/* Whole stacks, by a hash that the walk over the frames adds up, leaf first.
+ * One word tells a frame: a pc lies in the code of one living iseq only, and
+ * the map is emptied when one dies. Two polynomials, the second over words with
+ * their halves swapped, since the low bits of a sum know nothing of the high. */
+struct hs_stack_hash {
+    uint64_t a, b;
+};
+
+static inline void
+hs_stack_hash_add(struct hs_stack_hash *hash, uint64_t word)
+{
+    hash->a = hash->a * UINT64_C(0x9e3779b97f4a7c15) + word;
+    hash->b = hash->b * UINT64_C(0xc2b2ae3d27d4eb4f) + (word << 32 | word >> 32);
+}
+
+/* What was added so far is a whole stack; more may be added to it, and ended once more. */
+void rb_hs_stack_hash_end(struct hs_stack_hash *hash, uint32_t depth, bool truncated);
+bool rb_hs_stack_find(const struct hs_stack_hash *hash, uint32_t *node);
+void rb_hs_stack_remember(const struct hs_stack_hash *hash, uint32_t node);
+
+/* Code entries. A place in a code is a pc, or the frame of its caller. */
+struct hs_code;
+struct hs_code *rb_hs_code_find(uintptr_t address);
+struct hs_code *rb_hs_code_add(uintptr_t address, uint32_t label, uint32_t path, uint32_t absolute_path,
+                               bool shown_at_caller, bool merges_caller);
+bool rb_hs_code_shown_at_caller(const struct hs_code *code);
+bool rb_hs_code_merges_caller(const struct hs_code *code);
+/* UINT32_MAX: not known yet. */
+uint32_t rb_hs_code_frame_at(const struct hs_code *code, uint64_t place);
+uint32_t rb_hs_code_add_frame(struct hs_code *code, uint64_t place, uint32_t line);
+/* The frame of a code shown at its caller: label from the code, place from the caller. */
+uint32_t rb_hs_code_add_frame_like(struct hs_code *code, uint64_t place, uint32_t caller_frame);
+/* Are there very many? [read] */
+bool rb_hs_codes_full_p(void);
+/* Forget all codes: they are looked at anew when they are met. Raw frames that
+ * were hashed are to be forgotten too. */
+void rb_hs_codes_forget(void);
+
+/* A frame of its own, such as (GC): no file, no line. As any other it is
+ * `(evicted)` when there are too many. */
+uint32_t rb_hs_frame_synthetic(const char *label);
+/* How many there are. [read] */
+uint32_t rb_hs_frames_used(void);
+/* UINT32_MAX: at the limit, or no memory. */
+uint32_t rb_hs_node_child(uint32_t parent, uint32_t frame);
+/* How many more nodes there may be. */
+uint32_t rb_hs_nodes_room(void);
+/* The root of what is known by its leaf only; for it some room is set aside. */
+uint32_t rb_hs_node_evicted(void);
+/* Is it that root, or stands on it? */
+bool rb_hs_node_evicted_p(uint32_t node);
+/* Forget all nodes but the root, those with keep[node] set, and their
+ * parents, which are set as well; new_node[node] becomes the number of each
+ * that stays. */
+void rb_hs_nodes_keep(bool *keep, uint32_t *new_node);
+
+/* After marking: forget each code for which liveness says 0; 2 means that
+ * only a major GC can free it.  Returns how many were forgotten. */
+uint32_t rb_hs_codes_sweep(bool full_mark, int (*liveness)(uintptr_t address));
+/* After moving; whether any has. */
+bool rb_hs_codes_move(uintptr_t (*location)(uintptr_t address));
+
+#if HS_CHECKING
+/* The tables are what they must be. [read] */
+void rb_hs_stacks_check(void);
+/* The code that is known by address is alive: `alive` says so. [vm] */
+void rb_hs_codes_check_living(bool (*alive)(uintptr_t address));
+#endif
+
+/*
+ * Names: frames, classes and texts.  A process that compiles code for as long as
+ * it lives would fill their tables.  What no node and no site refers to gives
+ * its number and its bytes back.  No MRI header.
+ */
+
+/* Is one of the tables fuller than so many sixteenths of what it may be? [read] */
+bool rb_hs_names_crowded(unsigned sixteenths);
+
+/* Frees all names but those that `see` sets, by number, and those that these
+ * refer to.  Codes are forgotten.  false: no memory, and some or all stay. [write] */
+bool rb_hs_names_keep(void (*see)(bool *frames, bool *classes, uint32_t class_count));
+
+#endif
