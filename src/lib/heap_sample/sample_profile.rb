@@ -5,11 +5,11 @@ require "json" # here, since RubyGems refuses to require in a trap
 
 #--
 # Ruby itself defines the class, how a snapshot is taken, and how it is written as pprof
-# (src/heap_sampler/ruby_api).  This file reads a snapshot.  It is loaded when one of its methods is
+# (src/heap_sampler/ruby).  This file reads a snapshot.  It is loaded when one of its methods is
 # first called.
 #++
 class GC::SampleProfile
-  # Ruby's own definitions of these only load this file (ruby_api/init.c).  They stay until they are redefined, for other
+  # Ruby's own definitions of these only load this file (ruby/init.c).  They stay until they are redefined, for other
   # threads may call them meanwhile; an alias of itself says that the redefinition is meant.
   instance_methods(false).each { |name| alias_method(name, name) }
   singleton_class.instance_methods(false).each { |name| singleton_class.alias_method(name, name) }
@@ -167,7 +167,7 @@ class GC::SampleProfile
   # The snapshot as rows of estimates; the same object every time.
   def to_profile
     @to_profile ||= begin
-      HeapSample::Profile.from_raw(raw.then { |hash| hash.merge(meta: JSON.parse(hash[:meta_json])) })
+      HeapSample::Profile.from_raw(raw.then { |hash| hash.merge(meta: HeapSample::MetaMessage.decode(hash[:meta_message])) })
     end
   end
 

@@ -6,10 +6,14 @@ require "zlib"
 module HeapSample
   module Tool
     # What a process has allocated since the last answer, by stack and labels, and what is live. The sum of all answers is
-    # what it has allocated since sampling started. Where an estimate has become smaller, it counts again when it is above
-    # the largest value that was reported: no answer has negative values.
+    # what it has allocated since sampling started. A file cuts small stacks to their line, below (evicted): what one stack
+    # of a line has lost and another one has gained was reported before. Where the estimate of a line has become smaller,
+    # it counts again when it is above the largest value that was reported: no answer has negative values.
     class AgentDeltas
       STACKS_MOST = 100_000
+
+      # reported: objects and bytes that answers have had so far; now: the values of this answer's profile.
+      Stack = Struct.new(:line, :reported, :now)
 
       def initialize = (@lock, @reported = Mutex.new, {})
 
@@ -23,7 +27,7 @@ module HeapSample
           info, last, @last = profile.info, @last, profile.info
           same = last && info.same_run?(last) && info.started == last.started
           @reported.clear unless same         # sampling has started again, or another program has: it counts from 0
-          profile.values.each { |key, values| values[0, 2] = allocated(key, values[0, 2]) }
+          count(profile)
           @reported.shift while @reported.size > STACKS_MOST        # not seen for the longest time
           profile.to_gz(same ? last.taken : info.started, first)
         end
@@ -31,11 +35,27 @@ module HeapSample
 
       private
 
-      def allocated(key, values)
-        id = Digest::SHA256.digest(key.map(&:b).join)[0, 16]
-        before = @reported.delete(id) || [0, 0]
-        @reported[id] = values.zip(before).map(&:max)
-        @reported[id].zip(before).map { |now, earlier| now - earlier }
+      def count(profile)
+        profile.values.each do |key, values|
+          id = Digest::SHA256.digest(key.map(&:b).join)[0, 16]
+          stack = @reported.delete(id) || Stack.new(profile.line(key), [0, 0])
+          @reported[id] = stack.tap { stack.now = values }
+        end
+        @reported.values.group_by(&:line).each_value { |stacks| 2.times { |type| count_line(stacks, type) } }
+        @reported.each_value { |stack| stack.now = nil }
+      end
+
+      def count_line(stacks, type)
+        changes = stacks.map { |stack| (stack.now ? stack.now[type] : 0) - stack.reported[type] }
+        gained, lost = changes.partition(&:positive?).map { |some| some.sum.abs }
+        moved = [gained, lost].min
+        gained, lost = moved, moved
+        stacks.zip(changes) do |stack, change|
+          gained -= own = change.positive? ? [change, gained].min : 0
+          lost -= other = change.negative? ? [-change, lost].min : 0
+          stack.reported[type] += change.positive? ? change : -other
+          stack.now[type] = [change, 0].max - own if stack.now
+        end
       end
     end
 
@@ -55,6 +75,12 @@ module HeapSample
         lists = Hash.new { |known, handle| known[handle] = list(profile.stacks.frame_ids(handle), addresses) }
         rows = profile.table.group_by { |row| [lists[row[Columns::STACK]], profile.text(row[Columns::LABEL_SET])] }
         @values = rows.transform_values { |group| COLUMNS.map { |column| group.sum { |row| row[column] }.round } }
+      end
+
+      # The line of a key of values, as a text: a stack that the file has cut is of the same line.
+      def line((list, labels))
+        frame = list.unpack("Q*").map { |address| @frames.fetch(address) }.find { |_, _, line| line.positive? }
+        [*frame&.drop(1), labels].join("\0")
       end
 
       # pprof; +from+: a Time, when the values begin; +first+: the type that readers show first.

@@ -483,6 +483,7 @@ module HeapSample
         elsif (at = PLACES[number]) then row[at] = at == Columns::TYPE ? reference(value) : positive(value)
         end
       end
+      row[Columns::DEAD_OBJECTS, 3] = row[Columns::ALLOC_OBJECTS, 3] if row[Columns::DEAD_SAMPLES] > 0 && row[Columns::DEAD_OBJECTS].zero?
       Columns::VARIANCES.each { |at, *from| row[at] ||= Columns.variance(*row.values_at(*from)) }
       [Columns.told_by(row).freeze, parts.freeze]
     end

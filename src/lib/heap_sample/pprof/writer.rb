@@ -64,7 +64,7 @@ module HeapSample
       out << message(3, number(1, RUBY_MAPPING) + number(2, PprofAddresses::START) + number(3, PprofAddresses::LIMIT) + number(7, 1) + number(8, 1) + number(9, 1))
       info = @profile.info
       out << number(9, nanoseconds("started_ns")) << number(10, [nanoseconds("taken_ns") - nanoseconds("started_ns"), 0].max)
-      out << message(11, value_type("space", "bytes")) << number(12, info.interval || 0) << number(14, string("inuse_space"))
+      out << number(12, info.interval || 0) << number(14, string("inuse_space")) << message(11, value_type("space", "bytes"))
       @own ? out << message(PprofReader::Field::META, MetaMessage.encode(@profile.meta)) : out
     end
 
@@ -110,18 +110,35 @@ module HeapSample
 
     # Nothing of what a reader takes for granted.
     def field(column, value, row)
-      value = column.text? ? text_index(value) : whole(value)
-      taken = if (from = VARIANCES[column.index]) then Columns.variance(*row.values_at(*from).map { |one| whole(one) })
+      from = VARIANCES[column.index]
+      value = if from then variance(value)
+              else column.text? ? text_index(value) : whole(value)
+              end
+      taken = if from then Columns.variance(*row.values_at(*from).map { |one| whole(one) })
               elsif column.absent.is_a?(Symbol) then whole(row[Columns::COPIES.fetch(column.index)])
               else column.absent
               end
-      (value - taken).abs <= (from ? value / VARIANCE_EXACT : 0) ? "" : @numbers[column.field << 3] + @numbers[value]
+      left_out = from ? same_variance?(value, taken) : value == taken
+      left_out || (OF_DEAD.include?(column.index) && all_dead?(row)) ? "" : @numbers[column.field << 3] + @numbers[value]
     end
 
+    # Is all dead that was allocated? Then the file has the samples alone.
+    def all_dead?(row)
+      dead, alloc = [Columns::DEAD, Columns::ALLOC].map { |at| row[at, 4].map { |value| whole(value) } }
+      dead.first(3) == alloc.first(3) && same_variance?(variance(dead.last), variance(alloc.last))
+    end
+
+    # To ten binary digits, which is exact to a thousandth: zeros compress.
+    def variance(value)
+      shift = [whole(value).bit_length - 10, 0].max
+      [(whole(value) + (1 << shift) / 2) >> shift << shift, VALUE_MAX].min
+    end
+
+    def same_variance?(value, other) = (value - other).abs <= value / 1000
+
     VARIANCES = Columns::VARIANCES.to_h { |at, *from| [at, from.freeze] }.freeze
-    # A variance that follows from the other figures to within this part of it is not written.
-    VARIANCE_EXACT = 1000
-    private_constant :VARIANCES, :VARIANCE_EXACT
+    OF_DEAD = (Columns::DEAD_OBJECTS..Columns::DEAD_VARIANCE)
+    private_constant :VARIANCES, :OF_DEAD
 
     BIRTH = Columns::FIELDS_OF_ROW.first
     FIELDS = Columns::FIELDS_OF_ROW.drop(1).freeze
