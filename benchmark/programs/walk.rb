@@ -25,7 +25,7 @@ def time_of_fork(fork_itself)
 end
 
 def walk
-  kept = JSON.parse(GC.sample_profile(why: 300).raw[:meta_json])["kept"]
+  kept = GC.sample_profile(why: 300).to_profile.meta["kept"]
   raise kept["refused"] if kept["refused"]
 
   { hold_up: kept["hold_up_ns"] / 1e6, bytes: kept["child_bytes"].to_f / kept["slots"], ns: kept["walk_ns"].to_f / kept["objects"],

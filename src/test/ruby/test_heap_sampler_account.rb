@@ -250,7 +250,7 @@ class TestHeapSamplerAccount < Test::Unit::TestCase
     assert_account(<<~'RUBY')
       require "json"
       GC::SampleProfile.start
-      start = -> { JSON.parse(GC.sample_profile.raw[:meta_json])["account_at_start"] }
+      start = -> { GC.sample_profile.to_profile.meta["account_at_start"] }
       expected = start.call
       IO.pipe do |read, write|
         pid = fork { write << JSON.generate(start.call); write.close; exit!(0) }

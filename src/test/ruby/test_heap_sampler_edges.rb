@@ -6,7 +6,7 @@ rescue LoadError
   # without the sampler
 end
 
-# Names of edges: what one object's reference to another is called (src/heap_sampler/holders/edge.h).
+# Names of edges: what one object's reference to another is called (src/heap_sampler/heap_walk/edge.h).
 class TestHeapSamplerEdges < Test::Unit::TestCase
   Edges = defined?(Bug::HeapSamplerEdges) ? Bug::HeapSamplerEdges : nil
   NAME = name
@@ -671,7 +671,7 @@ class TestHeapSamplerEdges < Test::Unit::TestCase
       assert_equal [:root, "(at_exit)", nil, 0], Edges.root_edge("end_proc", block)
       assert_equal [:root, "(machine stack)", nil, 0], Edges.root_edge("machine_context", block)
       assert_equal [:root, "(VM)", nil, 0], Edges.root_edge("vm", Object.new)
-      assert_equal [:root, "(root)", nil, 0], Edges.root_edge("of a later Ruby", Object.new)
+      assert_equal [:root, "(VM)", nil, 0], Edges.root_edge("of a later Ruby", Object.new)
     RUBY
   end
 

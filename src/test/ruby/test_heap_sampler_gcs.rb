@@ -275,6 +275,27 @@ class TestHeapSamplerGCs < Test::Unit::TestCase
     RUBY
   end
 
+  # How often the program finds itself between two steps of a marking that was forced.
+  def assert_forced_marking(in_steps:, begin_with: "")
+    assert_with_profiles(<<~RUBY)
+      #{begin_with}
+      $leak = Array.new(400_000) { Object.new }
+      seen = 0
+      $enough = ->(infos) { infos.last.forced.gcs >= 3 }
+      work_until do
+        leak
+        seen += 1 if GC.latest_gc_info(:state) == :marking && GC.latest_gc_info(:gc_by) == :capi
+      end
+      assert_equal #{in_steps}, seen > 0, seen.to_s
+    RUBY
+  end
+
+  # While MRI marks in steps, Ractors may lose objects.
+  def test_a_forced_gc_marks_at_once_where_there_were_ractors
+    assert_forced_marking(in_steps: true)
+    assert_forced_marking(in_steps: false, begin_with: "Ractor.new {}.take")
+  end
+
   def test_a_forked_child_has_a_budget_of_its_own_and_none_before_its_first_profile
     assert_with_profiles(<<~'RUBY')
       $enough = ->(infos) { infos.size >= 4 && infos.last.forced.gcs >= 2 }

@@ -169,4 +169,25 @@ class TestHeapSamplerGuest < Test::Unit::TestCase
     end
     assert_operator on, :<, off + 2.5
   end
+
+  # While the service ends the main thread keeps the GVL: another thread does not see that it waits.
+  def test_no_other_thread_runs_while_the_process_ends
+    script = <<~'RUBY'
+      main, begun = Thread.current, Thread::Queue.new
+      Thread.new do
+        begun.push(true)
+        Thread.pass until main.stop?
+        puts "ran"
+      ensure
+        puts "#{main.alive?} #{main.status} #{Thread.current.status}"
+      end
+      begun.pop
+      main.wakeup rescue nil
+    RUBY
+    stock = "false false aborting\n"
+    assert_equal [stock], Array.new(5) { host(script, settings: nil) }.uniq
+    assert_operator Array.new(20) { host(script) }.count(stock), :>=, 15        # on a busy machine the wait may be longer
+    assert_equal [true], Array.new(5) { host("SOCKET && puts(File.socket?(SOCKET))\n" + script).start_with?("true\n") }.uniq
+    assert_empty Dir["#{@dir}/ruby-heap-*/*.sock"]
+  end
 end

@@ -2,9 +2,10 @@
 require 'test/unit'
 
 # Who keeps it: GC.sample_profile(why: true) lets a child process walk the heap, and says of each live sample on which
-# chain of references it is reached (src/heap_sampler/holders).
+# chain of references it is reached (src/heap_sampler/heap_walk).
 class TestHeapSamplerHolders < Test::Unit::TestCase
   PRELUDE = <<~'RUBY'
+    require "heap_sample"
     require "json"
     require "objspace"
     # The chains of a profile. A path is a list of steps, root first.
@@ -14,7 +15,7 @@ class TestHeapSamplerHolders < Test::Unit::TestCase
       def initialize(profile = GC.sample_profile(why: true))
         @profile = profile
         @raw = profile.raw
-        @kept = JSON.parse(@raw[:meta_json]).fetch("kept")
+        @kept = HeapSample::MetaMessage.decode(@raw[:meta_message]).fetch("kept")
         texts = @raw[:texts]
         @nodes = (@raw[:holders] || []).each_slice(8).to_a
         @steps = @nodes.map { |_, kind, name, klass, path, line, objects, folded| Step.new(texts[kind], texts[name], texts[klass], texts[path], line, objects, folded) }
@@ -224,14 +225,14 @@ class TestHeapSamplerHolders < Test::Unit::TestCase
     Dir.mktmpdir do |dir|
       code = <<~'RUBY'
         GC::SampleProfile.start(output: "none")
-        puts GC.sample_profile(why: true).raw[:meta_json][/"refused":[^,]*/]
+        puts GC.sample_profile(why: true).raw[:holders] ? "answered" : "refused"
         puts Dir.children("/proc/self/task")
       RUBY
       out, err, = EnvUtil.invoke_ruby(["-W0", "--disable=gems", "-e", code], "", true, true, timeout: 120,
                                       precommand: %W[strace -f -q -e trace=none -e signal=none -o #{dir}/trace])
       omit "strace cannot trace here: #{err}" unless err.empty?
-      refused, *own = out.split("\n")
-      assert_equal '"refused":null', refused
+      answer, *own = out.split("\n")
+      assert_equal "answered", answer
       assert_equal own.sort, File.read("#{dir}/trace").scan(/^\d+(?= .*exited)/).sort
     end
   end
@@ -680,7 +681,7 @@ class TestHeapSamplerHolders < Test::Unit::TestCase
       assert_equal 0, Process.wait2(pid).last.exitstatus
     RUBY
     script = <<~'RUBY'
-      ObjectSpace.define_finalizer("x".dup, proc { $stdout.puts GC.sample_profile(why: true).raw[:meta_json][/"refused":"[^"]*/] })
+      ObjectSpace.define_finalizer("x".dup, proc { $stdout.puts GC.sample_profile(why: true).raw[:meta_message][/the process is ending/] })
     RUBY
     assert_in_out_err(["--disable=gems", *SAMPLED, "-e", script], "", /the process is ending/, [])
   end
@@ -689,6 +690,7 @@ class TestHeapSamplerHolders < Test::Unit::TestCase
   def test_the_thread_that_made_the_child_ends
     Dir.mktmpdir do |dir|
       assert_separately([{"DIR" => dir}, "-W1", "--disable=gems", "--heap-sample=interval=64k,every=1,diagnose=50%,quiet,output=#{dir}/x-%t.pb"], PRELUDE + <<~'RUBY', timeout: 120)
+        require "json"
         KEPT = Array.new(500_000) { [Leaf.new] }
         no_safe_point = '"Ruby code did not reach a safe point in time; try again"'          # in a GC that takes long
         refused = -> { Dir.glob(ENV["DIR"] + "/*.pb").sort.map { |file| JSON.generate(GC::SampleProfile.load(file).meta["kept"]["refused"]) } - [no_safe_point] }

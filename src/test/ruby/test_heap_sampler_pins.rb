@@ -2,10 +2,10 @@
 require 'test/unit'
 
 # What keeps GC.compact from moving the objects that hold free memory of heap pages: GC.sample_profile(why: true) tells it
-# (src/heap_sampler/holders/chains.h).
+# (src/heap_sampler/heap_walk/walk.h).
 class TestHeapSamplerPins < Test::Unit::TestCase
   PRELUDE = <<~'RUBY'
-    require "json"
+    require "heap_sample"
     require "-test-/heap_sampler_holders"
     C = GC::SampleProfile.raw_columns
     class Survivor; end
@@ -26,7 +26,7 @@ class TestHeapSamplerPins < Test::Unit::TestCase
       attr_reader :pins, :pinned
       def initialize
         raw = GC.sample_profile(why: true).raw
-        kept = JSON.parse(raw[:meta_json]).fetch("kept")
+        kept = HeapSample::MetaMessage.decode(raw[:meta_message]).fetch("kept")
         raise kept["refused"] if kept["refused"]
         @all = kept.fetch("pins")
         @pins = @all.select { |pin| pin["class"] == "Survivor" }

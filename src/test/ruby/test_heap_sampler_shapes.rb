@@ -6,7 +6,7 @@ require 'test/unit'
 class TestHeapSamplerShapes < Test::Unit::TestCase
   SHAPES = <<~'RUBY'
     require "delegate"
-    require "json"
+    require "heap_sample"
     require "objspace"
     require "set"
     class Leaf; end
@@ -65,7 +65,7 @@ class TestHeapSamplerShapes < Test::Unit::TestCase
     # The constant and the kinds of each way to leaves; where references repeat, those between are told once.
     def ways
       raw = GC.sample_profile(why: true).raw
-      refused = JSON.parse(raw[:meta_json])["kept"]["refused"]
+      refused = HeapSample::MetaMessage.decode(raw[:meta_message])["kept"]["refused"]
       raise refused if refused
       nodes = raw[:holders].each_slice(8).to_a
       texts, columns = raw[:texts], GC::SampleProfile.raw_columns

@@ -136,7 +136,7 @@ GC.disable
 File.open(file, "w") { |out| ObjectSpace.dump_all(output: out) }
 raw = GC.sample_profile(why: true).raw
 GC.enable
-walk = JSON.parse(raw[:meta_json]).fetch("kept")
+walk = HeapSample::MetaMessage.decode(raw[:meta_message]).fetch("kept")
 abort "refused: #{walk["refused"]}" if walk["refused"]
 dump = Dump.new(file)
 File.unlink(file)

@@ -110,6 +110,14 @@ sampled(KEEPS, "interval=4k,malloc=off,output=none,deploy=v9", ["-rrbconfig"]) d
       assert(sum(changed, :ALLOC_OBJECTS).positive?)
     end
 
+    # The process writes its own files, in C; the agent computes the addresses of a delta.
+    test "an address in a delta is that of the same function and line in a file of the process" do
+      written, computed = [heap, delta].map { |path| raw(it.get(path).body).scan(/^ +\d+: 0x(\h+) M=1 (.*)$/).to_h(&:reverse) }
+      both = written.keys & computed.keys
+      assert(both.size > 3 && both.any? { |place| place.include?("keeps") }, both.inspect)
+      equal written.slice(*both), computed.slice(*both)
+    end
+
     test "metrics have labels that survive a restart, in both formats" do
       plain, open = it.get("/metrics"), it.get("/metrics", Accept: "application/openmetrics-text; version=1.0.0")
       labels = "app=\"shop\",worker=\"3\",deploy=\"v9\",pid=\"#{process.pid}\""

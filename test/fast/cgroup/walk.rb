@@ -8,4 +8,4 @@ OBJECTS = Array.new(1_000_000) { Object.new }
 resident = File.read("/proc/self/statm").split[1].to_i * 4096
 FILL = Array.new([(Integer(ARGV.fetch(0)) - resident) >> 20, 0].max) { "x" * (1 << 20) }
 GC.start
-puts JSON.generate(JSON.parse(GC.sample_profile(why: true).raw[:meta_json])["kept"])
+puts JSON.generate(GC.sample_profile(why: true).to_profile.meta["kept"])

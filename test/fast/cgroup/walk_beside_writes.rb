@@ -12,7 +12,7 @@ HANGS = Bug::HeapSamplerHolders.trouble("hang")
 asking = Thread.new { GC.sample_profile(why: 60) }
 sleep 0.01 until Dir.glob("/proc/self/task/*/children").any? { |file| File.read(file) != "" }
 BLOCKS.each { |block| 0.step(block.size - 1, 4096) { |at| block.setbyte(at, 65) } } while asking.alive?
-first = JSON.parse(asking.value.raw[:meta_json])["kept"]
+first = asking.value.to_profile.meta["kept"]
 
 written = "#{ARGV[0]}/by-itself.pb"
 File.delete(written) if File.exist?(written)

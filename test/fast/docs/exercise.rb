@@ -145,7 +145,7 @@ total => {samples: Numeric}
 [total == total.dup, total.deconstruct_keys(nil)]
 
 # Who keeps what, in ways that are made up.
-raw = now.raw.merge(meta: JSON.parse(now.raw[:meta_json]).merge("kept" => {"refused" => nil, "objects" => 10, "ns" => 10}))
+raw = now.raw.merge(meta: HeapSample::MetaMessage.decode(now.raw[:meta_message]).merge("kept" => {"refused" => nil, "objects" => 10, "ns" => 10}))
 texts = raw[:texts].size
 raw[:texts] += ["root", "(constants)", "constant", "KEPT", "element", "[] of Array"]
 raw[:holders] = [[0, 0, 1], [0, 2, 3], [1, 4, 5]].flat_map { |parent, kind, name| [parent, texts + kind, texts + name, 0, 0, 0, 1, 0] }

@@ -17,7 +17,7 @@ module MessagesOfC
   REPORTING = %w[rb_raise rb_exc_new_cstr rb_warn rb_warning rb_hs_warn rb_hs_warn_once rb_hs_warn_of_settings rb_hs_answer_error
                  fail fail_value refuse publish REFUSAL].freeze
   # These get texts that are no messages: assertions, names of references, help, HTML.
-  OTHER = %w[HS_MUST HS_CONTRACT _Static_assert hs_visit TOP M strcmp printf rb_hs_buffer_puts rb_hs_buffer_printf].freeze
+  OTHER = %w[HS_ASSERT HS_CONTRACT _Static_assert visit visit_values visit_table visit_table_values HS_FIELD TOP M strcmp printf rb_hs_buffer_puts rb_hs_buffer_printf].freeze
   NO_MESSAGES = /\A(?:an object in C|labels of GC::SampleProfile,|(?:[\w-]+, ){5})/.freeze
   HELP = %r{/usage\.[ch]\z}.freeze
   # What such a variable gets is a message.

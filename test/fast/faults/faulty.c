@@ -6,6 +6,10 @@
  * FAULTY_CODE     a file of lines "START END", hexadecimal: the sampler's functions in the executable
  * FAULTY_CONTROL  a file of a struct control, mapped: a test writes what is to fail, and reads what was counted
  *
+ * A call is named by its kind and its chain: the sampler's functions from where
+ * the program entered the sampler to the call, by their return addresses.  Which
+ * number a call has differs from run to run, its chain does not.
+ *
  * What can fail: realloc(3), which is all that base/memory.c calls; and the calls
  * that files and threads are made with.  realloc is the executable's own, which
  * no library can stand in front of: the calls of it in the sampler's code are
@@ -26,17 +30,26 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <unwind.h>
 
 enum kind { MEMORY,
             FILES,
             KINDS };
 
+enum { CHAINS_MAX = 8192 };     /* of these a power of two */
+
 struct control {
-    int64_t at[KINDS];          /* the call that fails, counted from 1; 0: none */
-    int64_t and_all_after[KINDS];
+    int64_t kind, chain;        /* which calls may fail; chain 0: none */
+    int64_t at;                 /* the call of this chain that fails, counted from 1 */
+    int64_t and_all_after;      /* of this kind */
     int64_t error;              /* errno of a file's call that fails */
-    int64_t calls[KINDS];       /* so far */
+    int64_t list_chains;        /* fill the table below */
+    int64_t calls;              /* of the chain, so far */
+    int64_t begun;              /* the call that fails has come */
     int64_t failed;
+    struct {
+        int64_t chain, kind, calls;
+    } chains[CHAINS_MAX];       /* by hash; 0: free */
 };
 
 enum { RANGES_MAX = 2048 };
@@ -45,6 +58,7 @@ static struct {
     uintptr_t start, end;
 } ranges[RANGES_MAX];
 static int range_count;
+static uintptr_t base;
 static struct control *control;
 
 static int
@@ -70,7 +84,7 @@ failing_realloc(void *ptr, size_t size)
 
 /* A call reaches 2 GiB, and libraries are further away: it goes to a page beside the executable, which jumps here. */
 static uint8_t *
-make_step(uintptr_t base)
+make_step(void)
 {
     uint8_t *step = mmap((void *)(base - (64 << 20)), 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
@@ -83,7 +97,7 @@ make_step(uintptr_t base)
 }
 
 static void
-redirect_calls(uintptr_t base)
+redirect_calls(void)
 {
 #ifdef __x86_64__
     uint8_t *step = NULL;
@@ -95,7 +109,7 @@ redirect_calls(uintptr_t base)
             int32_t distance;
             memcpy(&distance, at + 1, 4);
             if ((*at != 0xe8 && *at != 0xe9) || at + 5 + distance != (uint8_t *)(uintptr_t)own_realloc) continue;
-            if (!step) step = make_step(base);
+            if (!step) step = make_step();
             distance = (int32_t)(step - (at + 5));
             uint8_t *page = (uint8_t *)((uintptr_t)at & ~(uintptr_t)4095);
             if (mprotect(page, 8192, PROT_READ | PROT_WRITE | PROT_EXEC)) _exit(123);
@@ -104,8 +118,6 @@ redirect_calls(uintptr_t base)
         }
     }
     if (!step) _exit(124);
-#else
-    (void)base;
 #endif
 }
 
@@ -117,7 +129,6 @@ open_control(void)
     const char *code = getenv("FAULTY_CODE"), *path = getenv("FAULTY_CONTROL");
     int (*real_open)(const char *, int, ...) = next("open");
     if (!code || !path) return;
-    uintptr_t base = 0;
     dl_iterate_phdr(find_base_i, &base);
 
     int fd = real_open(code, O_RDONLY | O_CLOEXEC);
@@ -135,7 +146,7 @@ open_control(void)
     if (map == MAP_FAILED) _exit(121);
     close(fd);
     control = map;
-    redirect_calls(base);
+    redirect_calls();
 }
 
 static bool
@@ -148,13 +159,58 @@ from_sampler(const void *caller)
     return false;
 }
 
+struct chain {
+    uint64_t hash;
+    bool inside;
+};
+
+static _Unwind_Reason_Code
+add_frame(struct _Unwind_Context *context, void *ptr)
+{
+    struct chain *chain = ptr;
+    uintptr_t address = _Unwind_GetIP(context);
+    bool inside = from_sampler((void *)address);
+    if (chain->inside && !inside) return _URC_END_OF_STACK;
+    chain->inside = inside;
+    if (inside) chain->hash = (chain->hash ^ (address - base)) * 0x100000001b3;
+    return _URC_NO_REASON;
+}
+
+/* From where the sampler was entered to the call. The same in each process, wherever the executable is loaded. */
+static int64_t
+chain_of(enum kind kind)
+{
+    struct chain chain = {0xcbf29ce484222325 + kind, false};
+    _Unwind_Backtrace(add_frame, &chain);
+    return (int64_t)(chain.hash | 1);
+}
+
+static void
+count_chain(enum kind kind, int64_t chain)
+{
+    for (uint64_t i = (uint64_t)chain >> 20;; i++) {
+        int64_t *place = &control->chains[i % CHAINS_MAX].chain, none = 0;
+        if (!__atomic_compare_exchange_n(place, &none, chain, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED) && none != chain) continue;
+        __atomic_store_n(&control->chains[i % CHAINS_MAX].kind, kind, __ATOMIC_RELAXED);
+        __atomic_add_fetch(&control->chains[i % CHAINS_MAX].calls, 1, __ATOMIC_RELAXED);
+        return;
+    }
+}
+
 static bool
 fails(enum kind kind, const void *caller)
 {
     if (!control || !from_sampler(caller)) return false;
-    int64_t number = __atomic_add_fetch(&control->calls[kind], 1, __ATOMIC_RELAXED);
-    int64_t at = __atomic_load_n(&control->at[kind], __ATOMIC_RELAXED);
-    if (!at || number < at || (number > at && !control->and_all_after[kind])) return false;
+    if (control->list_chains) count_chain(kind, chain_of(kind));
+    if (!control->chain || control->kind != (int64_t)kind) return false;
+    if (__atomic_load_n(&control->begun, __ATOMIC_RELAXED)) {
+        if (!control->and_all_after) return false;
+    }
+    else {
+        if (chain_of(kind) != control->chain) return false;
+        if (__atomic_add_fetch(&control->calls, 1, __ATOMIC_RELAXED) != control->at) return false;
+        __atomic_store_n(&control->begun, 1, __ATOMIC_RELAXED);
+    }
     __atomic_add_fetch(&control->failed, 1, __ATOMIC_RELAXED);
     if (kind == FILES) errno = (int)control->error;
     return true;

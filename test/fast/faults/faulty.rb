@@ -4,7 +4,8 @@
 class Faulty
   KINDS = [:memory, :files].freeze
   LAYOUT = 'q*'
-  WORDS = 8
+  HEAD = 9
+  WORDS = HEAD + 3 * 8192
 
   def initialize(ruby, source_dir, out)
     @ruby = ruby
@@ -21,21 +22,28 @@ class Faulty
 
   def env = { 'LD_PRELOAD' => @library, 'FAULTY_CODE' => @code, 'FAULTY_CONTROL' => @control }
 
-  # The `at`th call of this kind fails, and all after it if `all`; the count begins anew.
-  def fail(kind, at, all: false, error: Errno::ENOSPC)
-    ats = KINDS.map { |k| k == kind ? at : 0 }
-    File.binwrite(@control, [*ats, *ats.map { |n| all && n.positive? ? 1 : 0 }, error::Errno, 0, 0, 0].pack(LAYOUT))
+  # The `at`th call of this kind and chain fails, and all of this kind that follow if `all`; the count begins anew.
+  def fail(kind, chain, at, all: false, error: Errno::ENOSPC)
+    control(KINDS.index(kind), chain, at, all ? 1 : 0, error::Errno, 0)
   end
 
-  def never = fail(nil, 0)
+  def never = control
 
-  # What was counted since: calls of each kind, and how many failed.
-  def counts
-    words = File.binread(@control).unpack(LAYOUT)
-    { memory: words[5], files: words[6], failed: words[7] }
+  def list = control(0, 0, 0, 0, 0, 1)
+
+  # How many calls failed since.
+  def failed = words[8]
+
+  # What was listed since: of each chain of this kind, how many calls it had.
+  def chains(kind)
+    words.drop(HEAD).each_slice(3).filter_map { |chain, k, calls| [chain, calls] if chain != 0 && KINDS[k] == kind }.to_h
   end
 
   private
+
+  def control(*head) = File.binwrite(@control, [*head, *[0] * (WORDS - head.size)].pack(LAYOUT))
+
+  def words = File.binread(@control).unpack(LAYOUT)
 
   # Address and size of the functions of these files: their static ones stand behind the file's name, the others have
   # the sampler's prefix.

@@ -13,7 +13,7 @@ class GC::SampleProfile
 
   attr_reader :raw
 
-  def initialize(raw) = @raw = raw.merge(meta_json: JSON.generate(raw[:meta]))
+  def initialize(raw) = @raw = raw.merge(meta_message: HeapSample::MetaMessage.encode(raw[:meta]))
 
   # In C: pprof alone.
   private def raw_save(path) = File.binwrite(path, "in C")
@@ -43,7 +43,7 @@ test "a snapshot writes pprof files in C, and all else as its profile does" do
   Dir.mktmpdir do |dir|
     %w[pb.gz pb].each { |name| equal([4, "in C"], [sampled.save("#{dir}/x.#{name}"), File.binread("#{dir}/x.#{name}")]) }
     %w[folded json].each do |name|
-      bytes = HeapSample::Formats.encode(sample_build.profile, name)
+      bytes = HeapSample::Formats.encode(sampled.to_profile, name)
       equal([bytes.bytesize, bytes], [sampled.save("#{dir}/x.#{name}"), File.binread("#{dir}/x.#{name}")])
     end
     sampled.save(io = StringIO.new("".b))

@@ -183,6 +183,8 @@ huge_profile(struct hs_profile *profile)
     }
     memset(profile, 0, sizeof(*profile));
     memset(&profile->meta, 0xff, sizeof(profile->meta));
+    profile->meta.forced.last = HS_FORCED_NONE;
+    profile->meta.malloc.state = HS_MALLOC_MISSING;
     profile->meta.seeded = profile->meta.memsize = profile->meta.interval_auto = profile->meta.malloc.automatic = true;
     profile->meta.account.malloc_known = profile->meta.account.jemalloc = true;
     profile->meta.account_at_start.malloc_known = profile->meta.account_at_start.jemalloc = true;
@@ -307,7 +309,7 @@ walked_profile(struct hs_profile *profile)
         TEXT("@next of Ticket"),
         TEXT("(not reached)"),
     };
-    static const struct hs_holder nodes[] = {
+    static const struct hs_retainer nodes[] = {
         {.parent = 0, .kind = 15, .name = 16, .objects = 900},
         {.parent = 0, .kind = 17, .name = 18, .klass = 12, .path = 6, .line = 1, .objects = 1},
         {.parent = 1, .kind = 19, .name = 20, .klass = 12, .objects = 812, .folded = 811},
@@ -321,12 +323,14 @@ walked_profile(struct hs_profile *profile)
     memcpy(profile->texts + count, more, sizeof(more));
     profile->text_count += COUNT(more);
     profile->asked_for_kept = true;
-    profile->holders.nodes = copy(nodes, sizeof(nodes));
-    profile->holders.node_count = COUNT(nodes);
-    profile->holders.freed[0] = (struct hs_freed){2, 900, 36000.4, 5e6};
-    profile->holders.freed_count = 1;
-    profile->holders.figures.objects = 4711;
-    profile->holders.room = (struct hs_memory_room){.left = 1 << 20, .limit = 1 << 30, .group = "/app"};
+    struct hs_found *found = profile->retainers.found = rb_hs_found_map(0);
+    memcpy(found->nodes, nodes, sizeof(nodes));
+    found->freed[0] = (struct hs_freed){2, 900, 36000.4, 5e6};
+    found->freed_count = 1;
+    profile->retainers.nodes = found->nodes;
+    profile->retainers.node_count = COUNT(nodes);
+    profile->retainers.figures.objects = 4711;
+    profile->retainers.room = (struct hs_memory_room){.left = 1 << 20, .limit = 1 << 30, .group = "/app"};
     profile->kept = copy(kept, sizeof(kept));
     profile->kept_count = COUNT(kept);
 }
@@ -352,13 +356,14 @@ dead_profile(struct hs_profile *profile)
         nodes[i + 3] = (struct hs_node){1 + i / LINES, i % LINES};
         rows[i] = (struct hs_row){.node = i + 3, .class_name = 4, .type = 5, .slot_size = 40, .alloc = {1, 10, 400, 7}, .dead = {1, 10, 400, 7}};
     }
-    rows[9].alloc.space = 1e6;                                  /* a large one */
-    rows[11].inuse = (struct hs_estimate){1, 10, 400, 7};       /* something lives here */
-    rows[13].alloc.samples = 3;                                 /* not few samples */
+    rows[9].alloc.space = 2e6;                                  /* a large one */
+    rows[11].inuse = (struct hs_estimate){3, 10, 400, 7};       /* more than two samples live */
+    rows[13].inuse = (struct hs_estimate){1, 10, 1e6, 7};       /* most of what lives */
     rows[15].alloc.variance = 0;                                /* counted, not sampled */
-    rows[17].young = (struct hs_estimate){1, 10, 400, 7};       /* nobody knows whether it lives */
+    rows[17].young = (struct hs_estimate){1, 10, 2e4, 7};       /* little of it */
+    rows[19].alloc.samples = 30;                                /* small all the same */
     nodes[STACKS + 3] = (struct hs_node){1, LINES + 2};
-    rows[STACKS] = (struct hs_row){.node = STACKS + 3, .class_name = 4, .type = 5, .slot_size = 40, .alloc = {1, 10, 1.2e6, 7}, .dead = {1, 10, 400, 7}};
+    rows[STACKS] = (struct hs_row){.node = STACKS + 3, .class_name = 4, .type = 5, .slot_size = 40, .alloc = {1, 10, 4e6, 7}, .dead = {1, 10, 400, 7}};
     memset(profile, 0, sizeof(*profile));
     FILL(profile, rows, nodes, frames, texts);
 }

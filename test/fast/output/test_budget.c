@@ -1,5 +1,5 @@
 /* diagnose=1%: which periodic profiles and clients get a GC or a walk, over the life of a process. */
-#include "heap_sampler/collections/budget.h"
+#include "heap_sampler/sampling/gcs.h"
 #include "tap.h"
 #include "tests.h"
 

@@ -3,7 +3,7 @@
  * session stay those of what was born? With the same seed in each run.
  */
 #include "tap.h"
-#include "heap_sampler/estimate/epochs.h"
+#include "heap_sampler/store/epochs.h"
 
 #include <math.h>
 #include <stdlib.h>

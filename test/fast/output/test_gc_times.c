@@ -3,8 +3,8 @@
  * between two of the list has its time.
  */
 #include "tap.h"
-#include "heap_sampler/collections/collections.h"
-#include "heap_sampler/estimate/draw.h"
+#include "heap_sampler/sampling/gcs.h"
+#include "heap_sampler/store/draw.h"
 
 #include <math.h>
 

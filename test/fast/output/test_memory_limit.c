@@ -4,7 +4,7 @@
  */
 #define _GNU_SOURCE
 #include "tap.h"
-#include "heap_sampler/account/cgroup.h"
+#include "heap_sampler/memory/smaps.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* Texts, and places where fibers were made, that nothing refers to any more: their numbers and bytes are used again. */
-#include "heap_sampler/account/alive.h"
+#include "heap_sampler/memory/threads.h"
 #include "heap_sampler/base/memory.h"
-#include "heap_sampler/base/texts.h"
+#include "heap_sampler/base/table.h"
 #include "tap.h"
 #include "tests.h"
 

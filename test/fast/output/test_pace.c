@@ -4,8 +4,8 @@
  * in each run.
  */
 #include "tap.h"
-#include "heap_sampler/estimate/epochs.h"
-#include "heap_sampler/estimate/pace.h"
+#include "heap_sampler/store/epochs.h"
+#include "heap_sampler/store/pace.h"
 
 #include <math.h>
 #include <string.h>

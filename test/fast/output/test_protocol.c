@@ -1,6 +1,5 @@
-/* What comes over the socket: service/protocol.c, service/connection.c. */
-#include "heap_sampler/service/connection.h"
-#include "heap_sampler/service/protocol.h"
+/* What comes over the socket: server/protocol.c. */
+#include "heap_sampler/server/protocol.h"
 #include "tap.h"
 #include "tests.h"
 
@@ -15,10 +14,12 @@ static const char *
 shown(const char *line, size_t len)
 {
     static struct hs_ask ask;
-    static char text[8192];
-    const char *wrong = rb_hs_ask_parse(line, len, &ask);
+    static char text[8192], copy[HS_ASK_LINE_MAX];
+    memcpy(copy, line, len);
+    static const char *const verbs[HS_ASK_VERBS] = {"hello", "profile", "memory", "start", "set", "stop", "wait"};
+    const char *wrong = rb_hs_ask_parse(copy, len, &ask);
     if (wrong) return wrong;
-    int at = snprintf(text, sizeof(text), "%s", rb_hs_verb_name(ask.verb));
+    int at = snprintf(text, sizeof(text), "%s", verbs[ask.verb]);
     for (size_t i = 0; i < ask.argument_count; i++) {
         at += snprintf(text + at, sizeof(text) - (size_t)at, " %s[%s]", ask.arguments[i].key, ask.arguments[i].value);
     }
@@ -112,10 +113,12 @@ test_noise(void)
 static struct hs_connection *
 connected(int *other)
 {
+    static struct hs_connection connection;
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair) != 0) abort();
     *other = pair[1];
-    return rb_hs_connection_open(pair[0], 0);
+    rb_hs_connection_open(&connection, pair[0], 0);
+    return &connection;
 }
 
 static void

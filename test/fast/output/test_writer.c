@@ -752,7 +752,7 @@ save(const struct hs_profile *profile, const char *path, size_t *written)
 {
     struct hs_buffer file = {0};
     enum hs_format format;
-    int error = rb_hs_format_of(path, &format) ? rb_hs_encode(profile, format, &file) : EINVAL;
+    int error = rb_hs_format_of(path, &format) ? rb_hs_encode(profile, format, HS_INUSE_FIRST, &file) : EINVAL;
     if (!error) error = rb_hs_write_file(path, file.ptr, file.len, NULL);
     *written = file.len;
     rb_hs_buffer_free(&file);

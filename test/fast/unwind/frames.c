@@ -1,5 +1,5 @@
 /*
- * Native frames as native/unwind.c finds them, against glibc's backtrace(3).
+ * Native frames as sampling/unwind.c finds them, against glibc's backtrace(3).
  *
  * Calls go through functions of many shapes: frames that move the stack by an
  * amount known at run time, large and aligned ones, callbacks of libc, other
@@ -8,7 +8,7 @@
  * up to `interpreter`, where they end.
  */
 #define _GNU_SOURCE
-#include "heap_sampler/native/unwind.h"
+#include "heap_sampler/sampling/unwind.h"
 
 #include <alloca.h>
 #include <execinfo.h>

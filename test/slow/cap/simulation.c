@@ -16,10 +16,10 @@
 #include "heap_sampler/profile/profile.h"
 #include "heap_sampler/profile/snapshot.h"
 #include "heap_sampler/profile/writer.h"
-#include "heap_sampler/settings/options.h"
-#include "heap_sampler/slots/page_table.h"
-#include "heap_sampler/slots/sessions.h"
-#include "heap_sampler/sites/sampler.h"
+#include "heap_sampler/base/options.h"
+#include "heap_sampler/store/page_table.h"
+#include "heap_sampler/sampling/sessions.h"
+#include "heap_sampler/store/store.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -131,7 +131,7 @@ check_snapshot(const char *path)
     check_sum("what lives", live, made - died);
     check_sum("what was allocated", alloc, made);
     struct hs_buffer out = {0};
-    int error = rb_hs_encode(profile, HS_PB_GZ, &out);
+    int error = rb_hs_encode(profile, HS_PB_GZ, HS_INUSE_FIRST, &out);
     if (!error) error = rb_hs_write_file(path, out.ptr, out.len, NULL);
     ok(error == 0, "it is written: %zu rows, %zu bytes", profile->row_count, out.len);
     rb_hs_buffer_free(&out);
@@ -159,13 +159,13 @@ simulate(uint64_t interval, const char *path)
             rb_heap_sampler_on_move(pages[i].table, from, &pages[i + 1].table, body_of(i + 1), pages[i + 1].bits, to);
         }
     }
-    const struct hs_session *main = &rb_hs_sampler.session[HS_MAIN];
+    const struct hs_session *main = rb_hs_session(HS_MAIN);
     printf("# interval now %" PRIu64 ", %" PRIu64 " live samples of %" PRIu64 " taken, %u sites; records %zu KiB, totals %zu KiB\n",
-           main->interval, main->samples, rb_hs_sampler.taken, rb_hs_sampler.site_count,
+           main->interval, main->samples, rb_hs_pages.taken, rb_hs_slot_store.site_count,
            rb_hs_memory_bytes(HS_MEM_RECORDS) >> 10, rb_hs_memory_bytes(HS_MEM_TOTALS) >> 10);
     ok(in_bounds, "in bounds after each of %zu pages, %" PRIu64 " objects, %" PRIu64 " of them dead", page_count, made, died);
     check_snapshot(path);
-    ok(!rb_hs_sampler.dropped_samples && !rb_hs_sampler.dropped_moves, "no sample was dropped, nor a move");
+    ok(!rb_hs_slot_store.dropped && !rb_hs_pages.dropped_moves, "no sample was dropped, nor a move");
     for (size_t number = 0; number < page_count; number++) {
         if (pages[number].table) rb_heap_sampler_on_page_free(pages[number].table);
     }
@@ -182,7 +182,7 @@ main(int argc, char **argv)
     pages = calloc(page_count, sizeof(*pages));
     if (!pages) return 2;
     ruby_init();
-    rb_hs_random_seed(&rb_hs_sampler.random, 20251121);
+    rb_hs_random_seed(&rb_hs_slot_store.random, 20251121);
     rb_hs_options.max_samples = strtoull(argv[2], NULL, 10);
     rb_hs_options.malloc_mode = HS_MALLOC_SAY_OFF;
     for (int i = 0; i < CLASSES; i++) {

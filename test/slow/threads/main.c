@@ -2,30 +2,29 @@
  * Real threads do at once what a profiled process may: Ruby threads allocate,
  * collect, move, start, stop, change the interval and fork, one at a time;
  * Ractors call malloc; threads without the GVL take snapshots, name stacks
- * and write files; and clients ask over the socket.  Built with ThreadSanitizer, then with AddressSanitizer and UBSan; the sampler's own invariants are asserted all along (slots/check.h).
+ * and write files; and clients ask over the socket.  Built with ThreadSanitizer, then with AddressSanitizer and UBSan; the sampler's own invariants are asserted all along (store/check.h).
  *
  * Usage: main FOLDER SECONDS
  */
-#include "heap_sampler/account/alive.h"
-#include "heap_sampler/base/must.h"
-#include "heap_sampler/malloc/table.h"
-#include "heap_sampler/life/life.h"
-#include "heap_sampler/process/periodic.h"
-#include "heap_sampler/process/request.h"
-#include "heap_sampler/process/safe_point.h"
-#include "heap_sampler/service/address.h"
-#include "heap_sampler/service/service.h"
+#include "heap_sampler/memory/threads.h"
+#include "heap_sampler/base/contract.h"
+#include "heap_sampler/store/malloc_table.h"
+#include "heap_sampler/process/process.h"
+#include "heap_sampler/server/periodic.h"
+#include "heap_sampler/server/address.h"
+#include "heap_sampler/server/service.h"
+#include "heap_sampler/profile/formats.h"
 #include "heap_sampler/profile/malloc_rows.h"
 #include "heap_sampler/profile/snapshot.h"
 #include "heap_sampler/profile/writer.h"
-#include "heap_sampler/slots/sessions.h"
-#include "heap_sampler/malloc/hooks.h"
+#include "heap_sampler/sampling/sessions.h"
+#include "heap_sampler/sampling/malloc_hooks.h"
 #include "heap_sampler/base/memory.h"
-#include "heap_sampler/settings/options.h"
-#include "heap_sampler/slots/page_table.h"
-#include "heap_sampler/sites/sampler.h"
-#include "heap_sampler/slots/check.h"
-#include "heap_sampler/stacks/stack_table.h"
+#include "heap_sampler/base/options.h"
+#include "heap_sampler/store/page_table.h"
+#include "heap_sampler/store/store.h"
+#include "heap_sampler/store/check.h"
+#include "heap_sampler/store/stack_table.h"
 #include "guests.h"
 #include "tap.h"
 #include "vm.h"
@@ -33,6 +32,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,14 +89,14 @@ stop(void)
 void
 vm_start(void)
 {
-    if (rb_hs_sampler.session[HS_MAIN].on) rb_hs_session_retune(HS_MAIN, 64u << vm_random(4), false);
+    if (rb_hs_session(HS_MAIN)->on) rb_hs_session_retune(HS_MAIN, 64u << vm_random(4), false);
     else start();
 }
 
 void
 vm_stop(void)
 {
-    if (rb_hs_sampler.session[HS_MAIN].on) stop();
+    if (rb_hs_session(HS_MAIN)->on) stop();
 }
 
 static void
@@ -105,7 +105,7 @@ change_something(void)
     static int block = -1;
     struct hs_session_settings settings = {.interval = 32, .malloc_interval = 300, .thread = 1};
     add(&counts.changes, 1);
-    if (!rb_hs_sampler.session[HS_MAIN].on) {
+    if (!rb_hs_session(HS_MAIN)->on) {
         start();
         return;
     }
@@ -144,14 +144,19 @@ census_agrees(const struct hs_census *census)
     return census->taken && !stacks;
 }
 
-static int
-look_at(struct hs_profile *profile, void *data)
+static void
+look_at(const struct hs_profile *profile, struct seen *seen)
 {
-    struct seen *seen = data;
     seen->rows = vm_check_malloc_rows(profile);
     seen->alive = census_agrees(&profile->meta.census);
     seen->samples = profile->samples.list != NULL && profile->samples.count == profile->meta.live_samples;
-    return rb_hs_profile_add_meta(profile, "test", "true") ? 0 : ENOMEM;
+}
+
+static int
+encode(const struct hs_profile *profile, struct hs_buffer *out)
+{
+    int error = rb_hs_encode(profile, HS_PB, HS_INUSE_FIRST, out);
+    return !error && out->failed ? ENOMEM : error;
 }
 
 /* To a file, or without a name, as bytes. */
@@ -160,18 +165,19 @@ snapshot(const char *name)
 {
     char path[4096];
     struct seen seen = {0, false, false};
-    struct hs_request request = {
-        .session = HS_MAIN,
-        .flags = HS_WITH_SAMPLES,
-        .format = HS_PB,
-        .add_meta = look_at,
-        .data = &seen,
-    };
+    struct hs_buffer out = {0};
+    struct hs_profile *profile = rb_hs_snapshot(HS_MAIN, HS_WITH_SAMPLES);
+    if (profile) look_at(profile, &seen);
+    rb_hs_lock();
+    int error = profile ? 0 : rb_hs_slot_store.session[HS_MAIN].on ? ENOMEM
+                                                                   : ESRCH;
+    rb_hs_unlock();
+    if (profile) error = encode(profile, &out);
+    rb_hs_snapshot_free(profile);
     if (name) snprintf(path, sizeof(path), "%s/%s", folder, name);
-    int error = rb_hs_request_serve(&request);
-    bool bytes = request.out.len > 0;
-    if (!error && name) error = rb_hs_write_file(path, request.out.ptr, request.out.len, NULL);
-    rb_hs_buffer_free(&request.out);
+    bool bytes = out.len > 0;
+    if (!error && name) error = rb_hs_write_file(path, out.ptr, out.len, NULL);
+    rb_hs_buffer_free(&out);
     if (error == ESRCH) {
         add(&counts.refused, 1);
         return true;
@@ -221,9 +227,12 @@ fork_once(void)
         rb_heap_sampler_in_child();
         for (int i = 0; i < 200; i++) vm_allocate();
         rb_hs_malloc_name_stacks();
+        rb_hs_safe_point_after_fork();
+        rb_hs_periodic_after_fork();
         rb_hs_service_after_fork();
         rb_hs_service_start();
         bool heard = guest_says_hello(), written = snapshot("child.pb.gz");
+        rb_hs_service_no_more();
         rb_hs_service_end();
         _exit(!written ? 1 : heard ? 0
                                    : 2);
@@ -341,49 +350,11 @@ malloc_in_a_crash(void)
 {
     struct hs_malloc_birth birth = {.address = 16, .size = 1 << 20, .kind = HS_MALLOC_AT_NO_GVL};
     vm_lock();
-    rb_hs_lock();
-    bool *keep = calloc(rb_hs_node_count + 1, sizeof(*keep));
-    rb_hs_malloc_fold_begin(keep, true);
+    rb_hs_malloc_lock();
     ok(!rb_hs_malloc_born(&birth), "a block that is born while its thread holds the malloc mutex is let through");
     rb_hs_malloc_died(16, 0);
-    rb_hs_malloc_fold_end(NULL);
-    free(keep);
-    rb_hs_unlock();
+    rb_hs_malloc_unlock();
     vm_unlock();
-}
-
-static bool
-count_one(const struct rb_heap_sampler_alive *fiber, void *count)
-{
-    ++*(unsigned *)count;
-    return true;
-}
-
-static bool
-leave_at_each(const struct rb_heap_sampler_alive *fiber, void *unused)
-{
-    return false;
-}
-
-static void
-visit_inside(void *count)
-{
-    const struct hs_alive_visit inside = {count_one, NULL, count};
-    rb_hs_alive_each(HS_FIBERS, &inside);
-}
-
-/* What makes room for label sets, while a census has left the mutex. */
-static void
-visit_in_a_census(void)
-{
-    const struct hs_alive_place place = {.origin = HS_ORIGIN_C};
-    static struct rb_heap_sampler_alive fibers[3];
-    unsigned count = 0;
-    const struct hs_alive_visit census = {leave_at_each, visit_inside, &count};
-    for (int i = 0; i < 3; i++) rb_hs_alive_add(HS_FIBERS, &fibers[i], &place);
-    rb_hs_alive_each(HS_FIBERS, &census);
-    is_number(count, 3 * 4, "a visit that does not leave the mutex waits for no census, and sees each fiber");
-    for (int i = 0; i < 3; i++) rb_hs_alive_remove(&fibers[i]);
 }
 
 static void
@@ -400,15 +371,23 @@ run_threads(int seconds)
     for (int second = 0; second < seconds || (second < 4 * seconds + 40 && !all_happened()); second++) sleep(1);
     __atomic_store_n(&closing, true, __ATOMIC_RELAXED);
     for (int i = 0; i < 5; i++) pthread_join(outside[i], NULL);
+    rb_hs_service_no_more();
     rb_hs_service_end();
     __atomic_store_n(&over, true, __ATOMIC_RELAXED);
     while (count-- > 0) pthread_join(threads[count], NULL);
+}
+
+static void
+nothing(int signal)
+{
+    (void)signal;
 }
 
 int
 main(int argc, char **argv)
 {
     if (argc != 3) return 2;
+    signal(SIGVTALRM, nothing);         /* as MRI does */
     folder = argv[1];
     vm_boot();
     snprintf(rb_hs_options.output, sizeof(rb_hs_options.output), "%s/every-%%p.pb.gz", folder);
@@ -418,13 +397,13 @@ main(int argc, char **argv)
     setenv("XDG_RUNTIME_DIR", folder, 1);
     vm_lock();
     rb_hs_address_boot();
+    rb_hs_periodic_boot(rb_hs_service_wake);
+    rb_hs_service_start();
     start();
     vm_unlock();
-    rb_hs_service_start();
     if (rb_hs_service_trouble()) printf("Bail out! no socket: %s\n", rb_hs_service_trouble());
 
     malloc_in_a_crash();
-    visit_in_a_census();
     run_threads(atoi(argv[2]));
     printf("# %llu allocations, %llu collections, %llu changes, %llu forks; %llu snapshots with %llu rows of malloc, %llu when off, %llu without room\n",
            (unsigned long long)counts.allocations, (unsigned long long)counts.collections, (unsigned long long)counts.changes,
@@ -444,13 +423,13 @@ main(int argc, char **argv)
     vm_lock();
     rb_hs_check(HS_CHECK_ANY);
     for (int s = 0; s < HS_SESSIONS; s++) {
-        if (!rb_hs_sampler.session[s].on) continue;
+        if (!rb_hs_session(s)->on) continue;
         if (s == HS_MAIN) stop();
         else rb_hs_session_stop(s);
     }
     vm_unlock();
     ok(!rb_hs_pages.records && !rb_hs_pages.count, "after the last stop no record is left");
-    ok(!rb_hs_memory_bytes(HS_MEM_TOTALS) || rb_hs_sampler.sites, "nor the totals of a session");
+    ok(!rb_hs_memory_bytes(HS_MEM_TOTALS) || rb_hs_slot_store.sites, "nor the totals of a session");
     ok(!rb_hs_memory_bytes(HS_MEM_SNAPSHOTS), "nor anything of a snapshot: %zu bytes", (size_t)rb_hs_memory_bytes(HS_MEM_SNAPSHOTS));
     vm_free_pages();
     return tap_finish();

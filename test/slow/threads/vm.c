@@ -6,28 +6,26 @@
 #include "ruby/debug.h"
 #include "ruby/ruby.h"
 #include "vm_core.h"
-#include "heap_sampler/account/alive.h"
-#include "heap_sampler/account/threads.h"
-#include "heap_sampler/base/locks.h"
-#include "heap_sampler/base/must.h"
-#include "heap_sampler/events/listeners.h"
-#include "heap_sampler/extending/extending.h"
-#include "heap_sampler/holders/ask.h"
-#include "heap_sampler/native/allocator.h"
-#include "heap_sampler/process/safe_point.h"
-#include "heap_sampler/service/service.h"
-#include "heap_sampler/settings/options.h"
-#include "heap_sampler/sites/folding.h"
-#include "heap_sampler/stacks/capture.h"
-#include "heap_sampler/stacks/class_table.h"
-#include "heap_sampler/labels/fibers.h"
-#include "heap_sampler/malloc/automatic.h"
-#include "heap_sampler/malloc/hooks.h"
-#include "heap_sampler/malloc/table.h"
-#include "heap_sampler/base/texts.h"
-#include "heap_sampler/sites/sampler.h"
-#include "heap_sampler/sites/site_table.h"
-#include "heap_sampler/stacks/stack_table.h"
+#include "heap_sampler/memory/threads.h"
+#include "heap_sampler/base/contract.h"
+#include "heap_sampler/sampling/listeners.h"
+#include "heap_sampler/ruby/ruby_api.h"
+#include "heap_sampler/heap_walk/launch.h"
+#include "heap_sampler/sampling/allocator.h"
+#include "heap_sampler/process/process.h"
+#include "heap_sampler/server/service.h"
+#include "heap_sampler/base/options.h"
+#include "heap_sampler/store/folding.h"
+#include "heap_sampler/sampling/capture.h"
+#include "heap_sampler/store/class_table.h"
+#include "heap_sampler/store/label_sets.h"
+#include "heap_sampler/sampling/automatic.h"
+#include "heap_sampler/sampling/malloc_hooks.h"
+#include "heap_sampler/store/malloc_table.h"
+#include "heap_sampler/base/table.h"
+#include "heap_sampler/store/store.h"
+#include "heap_sampler/store/stack_table.h"
+#include "heap_sampler/store/page_table.h"
 #include "vm.h"
 
 #include <pthread.h>
@@ -159,7 +157,7 @@ vm_boot(void)
     for (int i = 0; i < PAGES; i++) pages[i].slots = calloc(SLOTS, SLOT_BYTES);
     for (int i = 0; i < CODES; i++) new_code(i);
     rb_hs_options_default(&rb_hs_options);
-    rb_hs_random_seed(&rb_hs_sampler.random, 42);
+    rb_hs_random_seed(&rb_hs_slot_store.random, 42);
     rb_hs_malloc_seed(43);
 }
 
@@ -609,7 +607,7 @@ name_code(uintptr_t address)
     return code;
 }
 
-/* Takes and leaves the lock as stacks/capture.c does. */
+/* Takes and leaves the lock as sampling/capture.c does. */
 uint32_t
 rb_hs_capture_resolve(const struct hs_raw_frame *frames, uint32_t depth, bool truncated)
 {
@@ -745,7 +743,7 @@ vm_settle(void)
     pthread_rwlock_unlock(&running);
 }
 
-/* As malloc/hooks.c does. */
+/* As sampling/malloc_hooks.c does. */
 void
 rb_hs_malloc_name_stacks(void)
 {
@@ -756,68 +754,55 @@ rb_hs_malloc_name_stacks(void)
         uint32_t node = rb_hs_capture_resolve(frames, raw.depth, raw.truncated);
         rb_hs_malloc_named(&raw, node == UINT32_MAX ? HS_NODE_EMPTY : node);
     }
-    rb_hs_malloc_join_stacks();
-    rb_hs_lock();
-    if (rb_hs_malloc_stacks_full() || vm_random(64) == 0) {
-        rb_hs_malloc_fold_begin(NULL, true);
-        rb_hs_malloc_fold_end(NULL);
-    }
-    rb_hs_unlock();
-}
-
-void
-rb_hs_malloc_follow_pace(void)
-{
-    struct hs_malloc_counts counts;
-    rb_hs_malloc_counts(&counts);
-    uint64_t next = rb_hs_malloc_automatic_next(&counts);
-    if (next) rb_hs_malloc_session_retune(HS_MAIN, next);
+    rb_hs_join_blocks();
+    rb_hs_fold_blocks(vm_random(64) == 0);
 }
 
 bool
 rb_hs_malloc_start(int session, uint64_t interval, uint32_t thread)
 {
-    if (rb_hs_malloc_session(session).on) return rb_hs_malloc_session_retune(session, interval);
-    return rb_hs_malloc_session_start(session, interval, thread);
+    return rb_hs_malloc_session(session).on ? rb_hs_malloc_retune(session, interval) : rb_hs_malloc_begin(session, interval, thread);
 }
 
 void
 rb_hs_malloc_stop(int session)
 {
-    rb_hs_malloc_session_stop(session);
+    rb_hs_malloc_lock();
+    rb_hs_store_end(&rb_hs_malloc_store, session);
+    rb_hs_malloc_unlock();
 }
 
 /* -- who keeps it: it needs Ruby's objects, and is left out ------------------------------- */
 
 bool
-rb_hs_holders_prepare(struct hs_holders_child *child, struct hs_holders *into, unsigned seconds, bool by_itself)
+rb_hs_retainers_prepare(struct hs_walk_child *child, struct hs_retainers *into, unsigned seconds, bool by_itself)
 {
     (void)child, (void)seconds, (void)by_itself;
-    *into = (struct hs_holders){.refusal = HS_REFUSED_NO_CHILD};
+    *into = (struct hs_retainers){.refusal = HS_REFUSED_NO_CHILD};
     return false;
 }
 
 void
-rb_hs_holders_fork(struct hs_holders_child *child, const struct hs_wanted *wanted)
+rb_hs_retainers_fork(struct hs_walk_child *child, const struct hs_wanted *wanted)
 {
     (void)child, (void)wanted;
 }
 
 bool
-rb_hs_holders_wait(struct hs_holders_child *child, const volatile bool *interrupted)
+rb_hs_retainers_wait(struct hs_walk_child *child, const volatile bool *interrupted)
 {
     (void)child, (void)interrupted;
     return true;
 }
 
 void
-rb_hs_holders_end(struct hs_holders_child *child)
+rb_hs_retainers_end(struct hs_walk_child *child)
 {
     (void)child;
 }
 
 void
-rb_hs_holders_after_fork(void)
+rb_hs_retainers_after_fork(void)
 {
 }
 
@@ -911,22 +896,15 @@ rb_funcallv_kw(VALUE receiver, ID method, int count, const VALUE *arguments, int
 
 /* -- listeners: there are none ---------------------------------------------------------- */
 
-struct hs_changes rb_hs_slot_changes;
-
 void
 rb_hs_listeners_sampled(const struct hs_sampled *sampled)
 {
     (void)sampled;
 }
-bool
-rb_hs_listener_called_p(void)
+struct hs_listener_call *
+rb_hs_listener_called(void)
 {
-    return false;
-}
-uint64_t
-rb_hs_stack_number(uint32_t node)
-{
-    return node;
+    return NULL;
 }
 void
 rb_hs_extending_boot(void)
@@ -950,13 +928,12 @@ rb_hs_call_masked(void (*function)(void *data), void *data)
 }
 
 void
-rb_hs_wake_main_thread(bool reading)
+rb_hs_wake_main_thread(void)
 {
-    (void)reading;
 }
 
 void
-rb_hs_threads_after_fork(void)
+rb_hs_wake_after_fork(void)
 {
 }
 
@@ -967,24 +944,6 @@ rb_during_gc(void)
 }
 
 /* -- jemalloc's own figures ---------------------------------------------------------------- */
-
-size_t
-rb_hs_malloc_pages_bytes(void)
-{
-    return 0;
-}
-
-void
-rb_hs_malloc_counts(struct hs_malloc_counts *counts)
-{
-    *counts = (struct hs_malloc_counts){0};
-}
-
-bool
-rb_hs_malloc_retune(int session, uint64_t interval)
-{
-    return rb_hs_malloc_session_retune(session, interval);
-}
 
 void
 rb_hs_malloc_describe(struct hs_malloc_meta *meta, int session)
@@ -1013,9 +972,8 @@ vm_fiber(void)
         *place = NULL;
         return;
     }
-    char path[32];
-    int len = snprintf(path, sizeof(path), "file%u.rb", vm_random(100));
-    struct hs_alive_place made = {HS_ORIGINS_FIXED, 1 + vm_random(20), path, (size_t)len};
+    struct hs_alive_place made = {.origin = HS_ORIGINS_FIXED, .line = 1 + vm_random(20)};
+    made.len = (size_t)snprintf(made.path, sizeof(made.path), "file%u.rb", vm_random(100));
     *place = calloc(1, sizeof(**place));
     (*place)->stack = (uintptr_t)*place & ~(uintptr_t)4095;
     rb_hs_alive_add(vm_random(2) ? HS_THREADS : HS_FIBERS, &(*place)->alive, &made);
@@ -1033,12 +991,6 @@ rb_hs_thread_look(const struct rb_heap_sampler_alive *alive, struct hs_alive_loo
 {
     rb_hs_fiber_look(alive, look);
     look->state = HS_SLEEPING;
-}
-
-void
-rb_hs_malloc_excess(struct hs_account_excess *excess)
-{
-    *excess = (struct hs_account_excess){0};
 }
 
 const struct hs_allocator *

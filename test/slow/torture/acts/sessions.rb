@@ -34,7 +34,7 @@ class Sessions < Act
       stop_and_start if @random.rand(16).zero?
     end
     same(50, kept.size, 'what the block kept')
-    exact(profile, kept) if profile.raw[:meta_json].include?('"interval":1,')
+    exact(profile, kept) if profile.to_profile.meta['settings']['interval'] == 1
   rescue RuntimeError => e
     raise unless e.message.start_with?('seven blocks')
   end

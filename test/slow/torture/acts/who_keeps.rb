@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require 'json'
+require 'heap_sample'
 require 'timeout'
 
 # Walks over the heap by a child process (GC.sample_profile(why:)), let alone or broken off, at any moment of what the others do.
@@ -27,7 +27,7 @@ class WhoKeeps < Act
     return unless @stage.sampling?
 
     raw = GC.sample_profile(why: SECONDS).raw
-    walk = JSON.parse(raw[:meta_json]).fetch('kept')
+    walk = HeapSample::MetaMessage.decode(raw[:meta_message]).fetch('kept')
     return same(nil, raw[:kept], 'parts of a walk that was refused') if walk['refused']
 
     same([], rows_that_differ(raw), "rows that are not the sum of their parts, of #{raw[:rows].size}")
