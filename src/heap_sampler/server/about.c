@@ -10,6 +10,7 @@
 #include "heap_sampler/profile/formats.h"
 #include "heap_sampler/base/options.h"
 
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -37,9 +38,12 @@ account_at_start(void)
 void
 rb_hs_answer_hello(struct hs_buffer *out)
 {
-    struct hs_about about = {.ruby = rb_dynamic_description, .deploy = rb_hs_options.deploy, .process_id = (uint64_t)getpid(), .taken_ns = rb_hs_now_ns(), .every = rb_hs_options.every};
+    char deploy[sizeof(rb_hs_options.deploy)];
+    struct hs_about about = {.ruby = rb_dynamic_description, .deploy = deploy, .process_id = (uint64_t)getpid(), .taken_ns = rb_hs_now_ns()};
     struct hs_census census;
     rb_hs_lock();
+    memcpy(deploy, rb_hs_options.deploy, sizeof(deploy));
+    about.every = rb_hs_options.every;
     const struct hs_session *session = rb_hs_session(HS_MAIN);
     about.sampling = session->on;
     about.interval = session->on ? session->interval : 0;

@@ -69,22 +69,26 @@ rb_hs_start_resume(void)
     if (rb_hs_options.on && on_p()) rb_hs_periodic_start();
 }
 
-/* What is given of files, and nothing else. */
+/* Of what is given only the settings of files. A thread without the GVL that reads a text of the options holds the
+ * sampler's lock. */
 static void
 replace_files(const struct hs_options *given)
 {
-    const struct hs_options now = rb_hs_options;
-    if (!options_replaced) options_before = now;
+    if (!options_replaced) options_before = rb_hs_options;
     options_replaced = true;
-    rb_hs_options = *given;
-    memcpy(&rb_hs_options, &now, HS_OPTIONS_OF_SAMPLING);
+    rb_hs_lock();
+    memcpy((char *)&rb_hs_options + HS_OPTIONS_OF_SAMPLING, (const char *)given + HS_OPTIONS_OF_SAMPLING, sizeof(*given) - HS_OPTIONS_OF_SAMPLING);
+    rb_hs_unlock();
     rb_hs_note_start_folder();
 }
 
 static void
 take_back_files(void)
 {
-    if (options_replaced) rb_hs_options = options_before;
+    if (!options_replaced) return;
+    rb_hs_lock();
+    rb_hs_options = options_before;
+    rb_hs_unlock();
     options_replaced = false;
 }
 

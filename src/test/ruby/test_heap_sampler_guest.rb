@@ -78,7 +78,7 @@ class TestHeapSamplerGuest < Test::Unit::TestCase
   def test_no_child_inherits_a_descriptor
     omit_where_the_table_is_shared
     out = host(<<~'RUBY', settings: nil)
-      sender = fork { loop { Process.kill(45, Process.ppid); Dir["#{ENV["TMPDIR"]}/ruby-heap-*/*"].each { |path| File.unlink(path) rescue nil }; sleep 0.002 } }
+      sender = fork { loop { Process.kill(45, Process.ppid); Dir["#{ENV["TMPDIR"]}/ruby-heap-*/*.sock"].each { |path| File.unlink(path) rescue nil }; sleep 0.002 } }
       own = descriptors.size
       p Array.new(100) { Process.wait2(fork { exit!(descriptors.size == own) })[1].success? }.tally
       Process.kill(:KILL, sender)

@@ -124,6 +124,14 @@ sockets do
     end
   end
 
+  test "ps has no line about a process that ends while it is asked" do
+    answering("io.close; server = Dir[\"\#{ENV['TMPDIR']}/*/\#{$$}-*.sock\"].first; File.unlink(server); exit!") do |pid|
+      result = heapsample("ps")
+      equal([0, ""], [result.status, result.err])
+      assert(!result.out.match?(/^\s*#{pid} /), result.out)
+    end
+  end
+
   test "ps lists the others, and has one line for each that does not answer" do
     answering(DRIPS) do |slow|
       answering("io.write(frame('', 536_870_912)); loop { io.write('[],' * 10_000) }") do |big|

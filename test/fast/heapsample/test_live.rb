@@ -45,7 +45,7 @@ growing do |pid|
   text = pid.to_s
 
   test "ps lists it, with its title, not sampled" do
-    said = heapsample("ps")         # others may end meanwhile, which it says on stderr
+    said = heapsample("ps")
     row = said.out.lines.find { |line| line.start_with?(/\s*#{pid} /) }
     # Where another process on this machine has a value of it there is a column more.
     assert(row&.match?(/\bno\s+(?:-\s+)?a program that grows/), [row, said.status, said.err].inspect)

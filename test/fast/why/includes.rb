@@ -8,6 +8,7 @@ class Page
   def initialize(id) = @author = Author.includes(:books).find(id)
 end
 
-PAGES = Array.new(3) { Page.new(fill(books: 2000)) }
+# Many pages: the machine stack may still refer to the last author.
+PAGES = Array.new(12) { Page.new(fill(books: 500)) }
 GC.start
 GC.sample_profile(why: true).save(ARGV.fetch(0))

@@ -58,12 +58,20 @@ module HeapSample
           [said.sort_by.with_index { |about, index| [-(grew(about) || -1), index] }, refused]
         end
 
-        # nil if it cannot be asked: why not is added to +refused+.
+        # nil if the process cannot be asked: the reason is added to +refused+, unless the process has ended meanwhile.
         def about(process, refused)
           (process.listens? ? process.hello : process.outline).merge(process_id: process.pid)
         rescue LiveProcess::Refused => e
-          refused << e.message
+          refused << e.message unless ends?(process)
           nil
+        end
+
+        # A process that ends closes its connections, and then removes its socket.
+        def ends?(process)
+          5.times.any? do
+            sleep(0.02)
+            !LiveProcess.new(process.pid).listens?
+          end
         end
 
         # Adds the first line of the diagnosis; what could not be asked.
