@@ -51,7 +51,8 @@ class TestHeapSamplerOccupancy < Test::Unit::TestCase
       OTHER = __LINE__ + 1
       def other(count) = Array.new(count) { Object.new }
       kept = []
-      300.times { |i| kept << born(1) << other(3); born(400) }
+      # In a thread that has ended: the machine stack may refer to the last of the arrays.
+      Thread.new { 300.times { |i| kept << born(1) << other(3); born(400) } }.join
       clean
       3.times { GC.start }
       raw = profile
@@ -64,8 +65,7 @@ class TestHeapSamplerOccupancy < Test::Unit::TestCase
       ratios = each[0].filter_map { |birth, share| each[1][birth] / share if each[1][birth] }.sort
       assert_operator ratios.size, :>, 10
       assert_in_delta 1, ratios[ratios.size / 2], 0.1
-      # Of the last 400 all may live, if the machine stack refers to their array.
-      assert_operator sum(raw, :inuse_objects, others), :>, sum(raw, :inuse_objects, ours)
+      assert_operator sum(raw, :inuse_objects, others), :>, 2 * sum(raw, :inuse_objects, ours)
     RUBY
   end
 
