@@ -3,7 +3,6 @@
 #include "heap_sampler/kernel.h"
 #include "heap_sampler/outer.h"
 #include "heap_sampler/base/clock.h"
-#include "heap_sampler/base/options.h"
 #include "heap_sampler/base/report.h"
 #include "heap_sampler/heap_walk/launch.h"
 #include "heap_sampler/memory/account.h"
@@ -31,13 +30,13 @@ rb_hs_outer_boot(const char *script)
     rb_hs_who_boot(script);
     rb_hs_address_boot();
     rb_hs_periodic_boot(rb_hs_service_wake);
-    if (rb_hs_options.on) rb_hs_note_start_folder();    /* for a child that may be chosen, too */
+    if (rb_hs_files.on) rb_hs_note_start_folder();    /* for a child that may be chosen, too */
 }
 
 void
-rb_hs_outer_ready(void)
+rb_hs_outer_ready(bool usdt)
 {
-    rb_hs_extending_boot();
+    rb_hs_extending_boot(usdt);
 }
 
 void
@@ -48,10 +47,10 @@ rb_hs_outer_before_start(void)
 }
 
 void
-rb_hs_outer_started(void)
+rb_hs_outer_started(bool socket)
 {
     rb_hs_output_check();
-    rb_hs_outer_serve();
+    rb_hs_outer_serve(socket);
     rb_hs_periodic_start();
 }
 
@@ -62,9 +61,9 @@ rb_hs_outer_pause(void)
 }
 
 void
-rb_hs_outer_serve(void)
+rb_hs_outer_serve(bool socket)
 {
-    rb_hs_service_start();
+    rb_hs_service_start(socket);
 }
 
 void
@@ -92,7 +91,7 @@ end_service(void *unused)
 static void
 end_all(void)
 {
-    bool wanted = rb_hs_options.on && rb_hs_session(HS_MAIN)->on && !rb_hs_options.output_none;
+    bool wanted = rb_hs_session(HS_MAIN)->on && rb_hs_files.on && !rb_hs_files.output_none;
     struct timespec until;
     int raised = 0, error = 0;
     rb_hs_deadline(&until, wanted ? LAST_PROFILE_MS : STOP_MS);

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
+#include "heap_sampler/base/options.h"
 
 /* Ruby code has ended in this process. [any] */
 bool rb_hs_ended_p(void);
@@ -108,24 +109,22 @@ void rb_hs_make_condition(pthread_cond_t *condition);
  */
 int rb_hs_within(void (*function)(void *data), void *data, uint64_t gvl_ms, const struct timespec *until, int *raised);
 
-/* -- lineage ---------------------------------------------------------------------- */
+/* -- settings, and which process this is: lifecycle.c ------------------------------------ */
 
-/* Which process this is: its sequence of chance, and whether only=1/N chose it. [gvl] */
+/* The settings of files in force: what the texts say, or what GC::SampleProfile.start was given, until sampling stops. No periodic
+ * profile is made while they change. [read]; a thread that makes a profile needs no lock. */
+extern struct hs_files rb_hs_files;
+void rb_hs_use_files(const struct hs_files *files);     /* [gvl] [free] */
+/* Starts the session of the settings, which has nothing to do with files; `tracer`: a tracer wants it, with malloc unless
+ * malloc=off. false: no memory. [gvl] [free] */
+bool rb_hs_start_by_settings(bool tracer);
 
 struct hs_process {
     uint64_t start;             /* random: tells processes apart, forks too */
     bool child;                 /* it was forked from another */
-    uint64_t ids_at_fork;       /* records up to this one were born in the process that this one was forked from */
+    uint64_t ids_at_fork;       /* records up to this one were allocated in the process that this one was forked from */
 };
 /* [read] */
 const struct hs_process *rb_hs_process(void);
-
-/* Both stores draw by the settings' seed from now on. */
-void rb_hs_seed_process(void);
-/* Does only=1/N choose this process? The answer stays the same until the next seed. */
-bool rb_hs_process_chosen_p(void);
-/* It has forked; then, if this is the child: */
-void rb_hs_process_forked(void);
-void rb_hs_process_becomes_child(void);
 
 #endif

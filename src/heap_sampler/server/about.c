@@ -8,7 +8,6 @@
 #include "heap_sampler/base/clock.h"
 #include "heap_sampler/base/contract.h"
 #include "heap_sampler/profile/formats.h"
-#include "heap_sampler/base/options.h"
 
 #include <string.h>
 #include <time.h>
@@ -38,12 +37,12 @@ account_at_start(void)
 void
 rb_hs_answer_hello(struct hs_buffer *out)
 {
-    char deploy[sizeof(rb_hs_options.deploy)];
+    char deploy[sizeof(rb_hs_files.deploy)];
     struct hs_about about = {.ruby = rb_dynamic_description, .deploy = deploy, .process_id = (uint64_t)getpid(), .taken_ns = rb_hs_now_ns()};
     struct hs_census census;
     rb_hs_lock();
-    memcpy(deploy, rb_hs_options.deploy, sizeof(deploy));
-    about.every = rb_hs_options.every;
+    memcpy(deploy, rb_hs_files.deploy, sizeof(deploy));
+    about.every = rb_hs_files.every;
     const struct hs_session *session = rb_hs_session(HS_MAIN);
     about.sampling = session->on;
     about.interval = session->on ? session->interval : 0;

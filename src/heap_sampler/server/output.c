@@ -36,7 +36,7 @@ full_path(const char *path, char *full, size_t size)
 static bool
 pattern_has(char letter)
 {
-    for (const char *at = rb_hs_options.output; *at; at++) {
+    for (const char *at = rb_hs_files.output; *at; at++) {
         if (*at == '%' && *++at == letter) return true;
     }
     return false;
@@ -60,7 +60,7 @@ choose_path(struct hs_output *output)
     enum { PID_SIZE = 21 };
     char text[PID_SIZE + HS_MARK_SIZE + 8] = "";
     int len = 0;
-    if (!rb_hs_options_expand_output(&rb_hs_options, (uint64_t)getpid(), output->file.time, output->path, sizeof(output->path))) {
+    if (!rb_hs_options_expand_output(&rb_hs_files, (uint64_t)getpid(), output->file.time, output->path, sizeof(output->path))) {
         *output->path = '\0';
         return ENAMETOOLONG;
     }
@@ -231,7 +231,7 @@ save(struct hs_output *output, struct hs_snapshot *snapshot, const volatile bool
 {
     struct hs_buffer out = {0};
     enum hs_format format = HS_PB_GZ;
-    rb_hs_format_of(rb_hs_options.output, &format);
+    rb_hs_format_of(rb_hs_files.output, &format);
     int error = rb_hs_encode_snapshot(snapshot, format, HS_INUSE_FIRST, &out, &output->samples);
     output->bytes = out.len;
     if (!error) error = write_out(output, &out, cancelled);
@@ -253,7 +253,7 @@ rb_hs_output_save(struct hs_output *output, const char *suffix, unsigned flags, 
 void
 rb_hs_output_announce(const struct hs_output *output, const char *why)
 {
-    if (rb_hs_options.quiet) return;
+    if (rb_hs_files.quiet) return;
     char line[HS_PATH_SIZE + 256];
     int len = snprintf(line, sizeof(line), "heap-sample: wrote %s (%zu bytes, %llu live samples)%s\n", output->path,
                        output->bytes, (unsigned long long)output->samples, why);
@@ -308,12 +308,12 @@ void
 rb_hs_output_check(void)
 {
     HS_CONTRACT(gvl);
-    const struct hs_options *options = &rb_hs_options;
+    const struct hs_files *files = &rb_hs_files;
     struct hs_output output;
-    if (options->output_none || rb_hs_process()->child) return;
-    if (options->keep && !options->every) {
+    if (files->output_none || rb_hs_process()->child) return;
+    if (files->keep && !files->every) {
         rb_hs_warn_of_settings("keep=%u has no effect without every=; set every=SECONDS too, or remove keep=",
-                               options->keep);
+                               files->keep);
     }
     begin(&output, "");
     int error = choose_path(&output);

@@ -10,7 +10,6 @@
 #include "heap_sampler/server/address.h"
 #include "heap_sampler/server/client.h"
 #include "heap_sampler/server/periodic.h"
-#include "heap_sampler/base/options.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -290,10 +289,10 @@ enum { START_S = 2,
        END_S = 2 };
 
 void
-rb_hs_service_start(void)
+rb_hs_service_start(bool socket)
 {
     hs_lock(&service.mutex, HS_LOCK_STATE);
-    service.off = rb_hs_options.no_socket;
+    service.off = !socket;
     look(OPEN);
     await(RUNNING, START_S);
     hs_unlock(&service.mutex, HS_LOCK_STATE);
