@@ -17,13 +17,11 @@
 #include "heap_sampler/server/service.h"
 
 #include <errno.h>
-#include <time.h>
 
 enum { LAST_PROFILE_MS = 10000,
        STOP_MS = 2000,          /* where no profile is written */
        QUIET_MS = 200 };        /* of STOP_MS: no other Ruby thread runs while the service ends, unless it takes longer */
 
-/* Who has said off means it; a Ruby that nobody said anything to can be asked. */
 void
 rb_hs_outer_boot(const char *script)
 {
@@ -75,9 +73,8 @@ rb_hs_outer_attach(void)
 /* -- the end ----------------------------------------------------------------------------------- */
 
 static void
-end_service(void *unused)
+end_service(void)
 {
-    (void)unused;
     rb_hs_service_end();
     rb_hs_periodic_stop();
 }
@@ -92,16 +89,15 @@ static void
 end_all(void)
 {
     bool wanted = rb_hs_session(HS_MAIN)->on && rb_hs_files.on && !rb_hs_files.output_none;
-    struct timespec until;
+    uint64_t until_ns = rb_hs_steady_ns() + (wanted ? LAST_PROFILE_MS : STOP_MS) * HS_MS_NS;
     int raised = 0, error = 0;
-    rb_hs_deadline(&until, wanted ? LAST_PROFILE_MS : STOP_MS);
     bool running = rb_hs_service_no_more(), idle = rb_hs_periodic_halt();
-    if (running || !idle) error = rb_hs_within(end_service, NULL, QUIET_MS, &until, &raised);
+    if (running || !idle) error = rb_hs_within(end_service, QUIET_MS, until_ns, &raised);
     if (!error && raised) error = EINTR;
     if (!error && wanted) {
         rb_hs_name_all();
         rb_hs_warn_of_gaps();
-        error = rb_hs_output_at_exit(&until, &raised);
+        error = rb_hs_output_at_exit(until_ns, &raised);
     }
     if (error && wanted) rb_hs_output_unfinished(error);
     if (raised) rb_jump_tag(raised);

@@ -3,7 +3,7 @@
  *
  * A text is read into a copy, item by item, and the copy replaces the options
  * when all of it was good.  Errors are made for the person who typed the
- * setting: one line that names it, repeats the value and says what is allowed.
+ * setting: one line with its name, the value, and what is allowed.
  * A comma ends a setting, also in a path.
  */
 #include "heap_sampler/base/options.h"

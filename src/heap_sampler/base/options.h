@@ -17,7 +17,7 @@
  * Texts are read one over the other: RUBY_HEAP_SAMPLE, each --heap-sample of
  * RUBYOPT, each --heap-sample of the command line, and that of a script's #!
  * line.  A later text wins setting by setting, and switches sampling on unless
- * it says `off`.
+ * it contains `off`.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -80,15 +80,15 @@ enum hs_setting_of {
 /* Of the setting with this name; an underscore is as good as a hyphen. Of an unknown one: HS_OF_BOOT. */
 enum hs_setting_of rb_hs_setting_of(const char *name);
 
-/* What the texts of this process say. process/lifecycle.c reads the texts and passes the settings on; nothing else reads this
+/* The settings that the texts of this process contain. process/lifecycle.c reads the texts and passes the settings on; nothing else reads this
  * but server/control.c, where sampling starts later and stops. [gvl] */
 extern struct hs_options rb_hs_options;
 
 void rb_hs_options_default(struct hs_options *options);
 
-/* Read `text` (comma separated) over what `options` already says. On an error
+/* Read `text` (comma separated) over what `options` already has. On an error
  * returns false, leaves `options` as it was and writes one line without a
- * newline, which names the setting and its value and says what is allowed.
+ * newline, which names the setting, its value, and what is allowed.
  * NULL (a variable that is not set) reads nothing and is no error. */
 bool rb_hs_options_parse(struct hs_options *options, const char *text, char *error, size_t error_size);
 

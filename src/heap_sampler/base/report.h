@@ -1,7 +1,7 @@
 #ifndef HEAP_SAMPLER_BASE_REPORT_H
 #define HEAP_SAMPLER_BASE_REPORT_H
 /*
- * What the sampler says on stderr: by write(2), in whole lines, and without a
+ * What the sampler prints on stderr: by write(2), in whole lines, and without a
  * SIGPIPE for the process.  [any]
  */
 #include <signal.h>
@@ -28,7 +28,7 @@ void rb_hs_be_quiet(bool wanted);
  */
 
 struct hs_signal_guard {
-    sigset_t signals, old_mask, pending_before;
+    sigset_t old_mask, ours;
 };
 
 void rb_hs_guard_signals(struct hs_signal_guard *guard);

@@ -69,8 +69,8 @@ seed_process(void)
     only_drawn = false;
 }
 
-/* Processes that start alike must not decide alike: the host's name and the process id differ. A container that is
- * started again under its name has both again, and decides as it did. */
+/* Processes that start in the same way must not all make the same choice: the host's name and the process id differ. A container that is
+ * started again under its name has both again, and makes the same choice. */
 static uint64_t
 seeded_number(uint64_t seed)
 {

@@ -185,7 +185,7 @@ sample(uintptr_t address, uint64_t size, uint64_t asked)
     if (birth.kind == HS_MALLOC_AT_YJIT) return;        /* it is counted */
     if (birth.kind == HS_MALLOC_STACK) {
         birth.depth = rb_hs_capture_hash(ec, &birth.hash, &birth.truncated);
-        birth.labels = rb_hs_labels_of(ec);
+        birth.labels = ec->heap_sampler_labels;
     }
     if (birth.kind == HS_MALLOC_STACK && !birth.depth) birth.kind = HS_MALLOC_AT_NO_FRAME;
     birth.native_count = rb_hs_unwind(native, stack_end(ec));
@@ -203,7 +203,7 @@ sample_hook(const void *ptr, size_t size, void **frames, unsigned len, size_t us
     (void)frames, (void)len;
     int saved_errno = errno;
     rb_hs_malloc_note_excess(usize, 1);
-    if (!rb_hs_memory_inside()) sample((uintptr_t)ptr, usize, size);
+    if (!rb_hs_memory_inside) sample((uintptr_t)ptr, usize, size);
     errno = saved_errno;
 }
 
@@ -212,7 +212,7 @@ free_hook(const void *ptr, size_t usize)
 {
     int saved_errno = errno;
     rb_hs_malloc_note_excess(usize, -1);
-    if (!rb_hs_memory_inside()) rb_hs_malloc_died((uintptr_t)ptr, gc_count());
+    if (!rb_hs_memory_inside) rb_hs_malloc_died((uintptr_t)ptr, gc_count());
     errno = saved_errno;
 }
 

@@ -30,7 +30,9 @@ static struct hs_limits usual;  /* in force while HS_MAIN has no limits of its o
 void
 rb_hs_session_limits(const struct hs_limits *limits)
 {
+    rb_hs_lock();
     usual = rb_hs_slot_store.limits = *limits;
+    rb_hs_unlock();
 }
 
 /* Lock. */

@@ -25,7 +25,7 @@ struct hs_session_settings {
     const struct hs_limits *limits;     /* HS_MAIN only, as long as it is on; NULL: the usual ones */
     bool sow;                   /* the sequence of the limits' seed begins with them */
 };
-/* The usual limits, while HS_MAIN is off. */
+/* The usual limits. [gvl] [free], HS_MAIN is off. */
 void rb_hs_session_limits(const struct hs_limits *limits);
 /* Returns the session's number, -1: all are taken, -2: no memory. Number
  * HS_MAIN is for the process's own, chosen by `main`. */

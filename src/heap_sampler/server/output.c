@@ -168,10 +168,10 @@ struct hs_snapshot *
 rb_hs_walk_begin(unsigned flags, struct hs_memory_part *part)
 {
     HS_CONTRACT(gvl);
-    struct hs_memory_part *before = rb_hs_memory_noted();
-    rb_hs_memory_note_snapshots(part);
+    struct hs_memory_part *before = rb_hs_memory_part;
+    rb_hs_memory_part = part;
     struct hs_snapshot *snapshot = rb_hs_snapshot_begin(HS_MAIN, flags | HS_WITH_RETAINERS | HS_FORCED, 0);
-    rb_hs_memory_note_snapshots(before);
+    rb_hs_memory_part = before;
     return snapshot;
 }
 
@@ -215,7 +215,7 @@ static struct hs_snapshot *
 begin_snapshot(unsigned flags)
 {
     enum { SAFE_POINT_MS = 250 };
-    struct walk walk = {flags, rb_hs_memory_noted(), NULL};
+    struct walk walk = {flags, rb_hs_memory_part, NULL};
     bool wanted = flags & HS_WITH_RETAINERS;
     if (wanted && rb_hs_at_safe_point(begin_walk, &walk, SAFE_POINT_MS)) return walk.begun;
     struct hs_snapshot *snapshot = rb_hs_snapshot_begin(HS_MAIN, flags & ~(unsigned)HS_WITH_RETAINERS, 0);
@@ -268,15 +268,14 @@ static struct {
 } last;
 
 static void
-finish(void *unused)
+finish(void)
 {
-    (void)unused;
     if (save(&last.output, last.snapshot, &last.cancelled) == 0 && !last.cancelled) rb_hs_output_announce(&last.output, "");
     last.done = true;
 }
 
 int
-rb_hs_output_at_exit(const struct timespec *until, int *raised)
+rb_hs_output_at_exit(uint64_t until_ns, int *raised)
 {
     HS_CONTRACT(gvl);
     const struct timespec nap = {0, 20000000};
@@ -284,7 +283,7 @@ rb_hs_output_at_exit(const struct timespec *until, int *raised)
     last.snapshot = rb_hs_snapshot_begin(HS_MAIN, HS_MAY_HOLD_UP, 0);
     if (!last.snapshot) return ENOMEM;
     rb_hs_snapshot_work(last.snapshot, &never);
-    int error = rb_hs_within(finish, NULL, 0, until, raised);
+    int error = rb_hs_within(finish, 0, until_ns, raised);
     if (!error) return 0;
     last.cancelled = true;
     for (int i = 0; i < 10 && !last.done; i++) nanosleep(&nap, NULL);   /* it removes its temporary file */

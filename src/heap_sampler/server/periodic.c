@@ -258,11 +258,11 @@ watching_p(void)
 static void
 make_profile(void)
 {
-    struct hs_memory_part *before = rb_hs_memory_noted();
-    rb_hs_memory_note_snapshots(&periodic.held);
+    struct hs_memory_part *before = rb_hs_memory_part;
+    rb_hs_memory_part = &periodic.held;
     periodic.working();
     rb_hs_allocator_give_back();
-    rb_hs_memory_note_snapshots(before);
+    rb_hs_memory_part = before;
     hs_lock(&periodic.mutex, HS_LOCK_STATE);
     /* One that took longer than every=: do not hurry after it. */
     if (periodic.every_ns < rb_hs_steady_ns()) periodic.every_ns = rb_hs_steady_ns() + every_ns();
@@ -370,11 +370,10 @@ rb_hs_periodic_halt(void)
 bool
 rb_hs_periodic_stop(void)
 {
-    struct timespec until;
+    uint64_t until_ns = rb_hs_steady_ns() + STOP_MS * HS_MS_NS;
     if (rb_hs_periodic_halt()) return true;
-    rb_hs_deadline(&until, STOP_MS);
     hs_lock(&periodic.mutex, HS_LOCK_STATE);
-    while (periodic.working && periodic.stopping && pthread_cond_timedwait(&periodic.changed, &periodic.mutex, &until) == 0) {}
+    while (periodic.working && periodic.stopping && rb_hs_wait(&periodic.changed, &periodic.mutex, until_ns)) {}
     bool idle = !periodic.working;
     hs_unlock(&periodic.mutex, HS_LOCK_STATE);
     return idle;
@@ -392,7 +391,7 @@ rb_hs_periodic_after_fork(void)
     periodic.working = NULL;
     periodic.at_rss_ns = periodic.at_rss_saved = periodic.at_rss_failed = 0;
     periodic.written = NULL;
-    rb_hs_memory_forget(HS_MEM_SNAPSHOTS, periodic.held.bytes);
+    rb_hs_memory_give_back(HS_MEM_SNAPSHOTS, periodic.held.bytes);
     periodic.held.bytes = 0;
     if (goes_on) begin();
 }

@@ -239,7 +239,7 @@ run(void *unused)
     uint64_t due_ns;
     (void)unused;
     service.all.held.most = rb_hs_memory_share(HS_MEM_SNAPSHOTS) / 2;  /* periodic profiles have the rest */
-    rb_hs_memory_note_snapshots(&service.all.held);
+    rb_hs_memory_part = &service.all.held;
     int table_error = rb_hs_descriptors_own() ? 0 : errno;
     look_at_socket(table_error);
     while (wanted_p(&due_ns)) {
@@ -345,7 +345,7 @@ rb_hs_service_after_fork(void)
     pthread_mutex_init(&service.mutex, NULL);
     pthread_cond_init(&service.changed, NULL);
     service.count = 0;
-    rb_hs_memory_forget(HS_MEM_SNAPSHOTS, service.all.held.bytes);
+    rb_hs_memory_give_back(HS_MEM_SNAPSHOTS, service.all.held.bytes);
     service.all = (struct hs_clients){0};
     service.listener = -1;
     *service.path = '\0';
