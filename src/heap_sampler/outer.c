@@ -23,18 +23,13 @@ enum { LAST_PROFILE_MS = 10000,
        QUIET_MS = 200 };        /* of STOP_MS: no other Ruby thread runs while the service ends, unless it takes longer */
 
 void
-rb_hs_outer_boot(const char *script)
+rb_hs_outer_boot(const char *script, bool usdt)
 {
     rb_hs_who_boot(script);
     rb_hs_address_boot();
     rb_hs_periodic_boot(rb_hs_service_wake);
-    if (rb_hs_files.on) rb_hs_note_start_folder();    /* for a child that may be chosen, too */
-}
-
-void
-rb_hs_outer_ready(bool usdt)
-{
     rb_hs_extending_boot(usdt);
+    if (rb_hs_files.on) rb_hs_note_start_folder();    /* for a child that may be chosen, too */
 }
 
 void

@@ -6,10 +6,8 @@
  */
 #include <stdbool.h>
 
-/* Ruby begins, with this script or NULL; the settings have been read, and sampling has not begun. [gvl] */
-void rb_hs_outer_boot(const char *script);
-/* The last step of a start, whether or not sampling began; `usdt`: tracers start sampling. [gvl] */
-void rb_hs_outer_ready(bool usdt);
+/* Ruby begins, with this script or NULL; the settings have been read, and sampling has not begun. `usdt`: tracers start it. [gvl] */
+void rb_hs_outer_boot(const char *script, bool usdt);
 /* Before the session of the settings starts, and when it has started; `socket`: clients may connect. [gvl] */
 void rb_hs_outer_before_start(void);
 void rb_hs_outer_started(bool socket);

@@ -54,7 +54,7 @@ bool rb_hs_vm_locked_p(void);
 bool rb_hs_in_gc_p(void);
 /* mri.c: from here on the VM is being freed. [gvl] */
 void rb_hs_note_vm_end(void);
-/* base/locks.c */
+/* The thread holds the sampler's lock: base/locks.c. Also inside malloc. */
 bool rb_hs_locked_p(void);
 
 #define hs_contract_gvl_p() rb_hs_gvl_p()
@@ -133,7 +133,5 @@ hs_unlock(pthread_mutex_t *mutex, enum hs_lock rank)
 /* The sampler's lock. */
 void rb_hs_lock(void);
 void rb_hs_unlock(void);
-/* Does this thread hold it? Also inside malloc. */
-bool rb_hs_locked_p(void);
 
 #endif

@@ -183,9 +183,9 @@ static bool
 read_malloc(struct reader *reader, void *field)
 {
     struct hs_options *options = reader->options;
-    options->malloc_mode = is_word(reader->value, "off") ? HS_MALLOC_SAY_OFF
-        : is_word(reader->value, "standby")              ? HS_MALLOC_SAY_STANDBY
-                                                         : HS_MALLOC_SAY_ON;
+    options->malloc_mode = is_word(reader->value, "off") ? HS_MALLOC_MODE_OFF
+        : is_word(reader->value, "standby")              ? HS_MALLOC_MODE_STANDBY
+                                                         : HS_MALLOC_MODE_ON;
     return is_word(reader->value, "on off standby") || read_auto(reader->value, &options->malloc_auto, field);
 }
 

@@ -24,9 +24,9 @@
 #include <stdint.h>
 
 enum hs_malloc_mode {
-    HS_MALLOC_SAY_ON,
-    HS_MALLOC_SAY_STANDBY,
-    HS_MALLOC_SAY_OFF
+    HS_MALLOC_MODE_ON,
+    HS_MALLOC_MODE_STANDBY,
+    HS_MALLOC_MODE_OFF
 };
 
 /* Which samples of slots are taken and held. */

@@ -13,17 +13,11 @@
 #include <time.h>
 #include <unistd.h>
 
-static bool quiet;
-
-void
-rb_hs_be_quiet(bool wanted)
-{
-    quiet = wanted;
-}
+bool rb_hs_warnings_off;
 
 /* A pipe that nothing reads must not hold the program up: the line is left out, and later ones are not waited for. */
 void
-rb_hs_say(const char *text, size_t len)
+rb_hs_print(const char *text, size_t len)
 {
     enum { WAIT_MS = 500,
            LINE_MAX_BYTES = 4096 };     /* that a pipe which is ready takes without waiting */
@@ -43,7 +37,7 @@ rb_hs_say(const char *text, size_t len)
 void
 rb_hs_warn(const char *format, ...)
 {
-    if (quiet) return;
+    if (rb_hs_warnings_off) return;
     char line[1024];
     va_list args;
     int len = snprintf(line, sizeof(line), "heap-sample: ");
@@ -54,14 +48,7 @@ rb_hs_warn(const char *format, ...)
     len += more;
     if (len > (int)sizeof(line) - 2) len = (int)sizeof(line) - 2;
     line[len++] = '\n';
-    rb_hs_say(line, (size_t)len);
-}
-
-bool
-rb_hs_first_p(enum hs_trouble trouble)
-{
-    static unsigned printed;
-    return !(__atomic_fetch_or(&printed, 1u << trouble, __ATOMIC_RELAXED) & (1u << trouble));
+    rb_hs_print(line, (size_t)len);
 }
 
 /* The first Ruby prints the line. Those that it starts inherit the settings, and a variable with the lines that were printed. */

@@ -8,18 +8,19 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-void rb_hs_say(const char *text, size_t len);
+void rb_hs_print(const char *text, size_t len);
 /* One line, "heap-sample: …". */
 void rb_hs_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* Once per process for each trouble. */
-enum hs_trouble { HS_TROUBLE_MEMORY,
-                  HS_TROUBLE_THREAD };
-bool rb_hs_first_p(enum hs_trouble trouble);
-#define rb_hs_warn_once(trouble, ...) (rb_hs_first_p(trouble) ? rb_hs_warn(__VA_ARGS__) : (void)0)
+/* From this place only the first time. */
+#define rb_hs_warn_once(...) \
+    do { \
+        static bool warned; \
+        if (!__atomic_test_and_set(&warned, __ATOMIC_RELAXED)) rb_hs_warn(__VA_ARGS__); \
+    } while (0)
 /* One line about settings, once in this process and all that come from it, also by exec. [gvl] */
 void rb_hs_warn_of_settings(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* From now on no line is written: a forked child under `quiet`. */
-void rb_hs_be_quiet(bool wanted);
+/* No warning is written: a forked child under `quiet`. */
+extern bool rb_hs_warnings_off;
 
 /*
  * Writing may bring signals that kill by default: SIGPIPE, SIGXFSZ.  Between

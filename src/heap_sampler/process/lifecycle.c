@@ -149,7 +149,7 @@ use_settings(void)
 {
     rb_hs_use_files(&rb_hs_options.files);
     rb_hs_session_limits(&rb_hs_options.limits);
-    rb_hs_malloc_settings(rb_hs_options.malloc_mode == HS_MALLOC_SAY_OFF, rb_hs_options.malloc_interval);
+    rb_hs_malloc_settings(rb_hs_options.malloc_mode == HS_MALLOC_MODE_OFF, rb_hs_options.malloc_interval);
 }
 
 bool
@@ -161,7 +161,7 @@ rb_hs_start_by_settings(bool tracer)
         .automatic = options->interval_auto,
         .malloc_automatic = options->malloc_auto,
     };
-    bool malloc = options->malloc_mode == HS_MALLOC_SAY_ON || (tracer && options->malloc_mode == HS_MALLOC_SAY_STANDBY);
+    bool malloc = options->malloc_mode == HS_MALLOC_MODE_ON || (tracer && options->malloc_mode == HS_MALLOC_MODE_STANDBY);
     if (malloc) settings.malloc_interval = options->malloc_interval;
     return rb_hs_session_start(&settings, true) >= 0;
 }
@@ -171,7 +171,7 @@ start_main_session(void)
 {
     rb_hs_outer_before_start();
     if (rb_hs_start_by_settings(false)) rb_hs_outer_started(rb_hs_options.socket);
-    else rb_hs_warn_once(HS_TROUBLE_MEMORY, "not enough memory; sampling is off");
+    else rb_hs_warn_once("not enough memory; sampling is off");
 }
 
 /* A script's #! line is read when all else has begun: what was begun begins anew. */
@@ -207,14 +207,13 @@ rb_heap_sampler_boot(const char *script)
     use_settings();
     rb_hs_forced_begin();
     rb_hs_safe_point_boot();
-    rb_hs_outer_boot(script);
+    rb_hs_outer_boot(script, rb_hs_options.usdt);
     if (rb_hs_options.socket) rb_hs_attach_boot();
     seed_process();
     bool chosen = rb_hs_files.on && chosen_p();
-    rb_hs_malloc_boot(chosen && rb_hs_options.malloc_mode == HS_MALLOC_SAY_ON);
+    rb_hs_malloc_boot(chosen && rb_hs_options.malloc_mode == HS_MALLOC_MODE_ON);
     if (chosen) start_main_session();
     else if (rb_hs_options.standby) rb_hs_outer_serve(rb_hs_options.socket);
-    rb_hs_outer_ready(rb_hs_options.usdt);
 }
 
 void
@@ -265,7 +264,7 @@ rb_heap_sampler_after_fork(int pid)
     if (pid == 0) {
         become_child();
         rb_hs_wake_after_fork();
-        rb_hs_be_quiet(rb_hs_files.quiet);
+        rb_hs_warnings_off = rb_hs_files.quiet;
     }
     rb_hs_outer_after_fork(pid == 0, forking);
     rb_hs_unlock();

@@ -123,8 +123,8 @@ rb_heap_sampler_malloc_conf(int argc, char **argv, char **envp)
     read_rubyopt(&options, variable(envp, "RUBYOPT"));
     read_arguments(&options, argc, argv);
 
-    bool standby = options.malloc_mode == HS_MALLOC_SAY_STANDBY || (options.standby && !options.files.on);
-    if (options.malloc_mode == HS_MALLOC_SAY_OFF || !(options.files.on || standby)) return NULL;
+    bool standby = options.malloc_mode == HS_MALLOC_MODE_STANDBY || (options.standby && !options.files.on);
+    if (options.malloc_mode == HS_MALLOC_MODE_OFF || !(options.files.on || standby)) return NULL;
     unsigned lg = 0;
     /* the largest power of two up to it: sampling/malloc_hooks.c, adjust_draws */
     while (lg < 40 && UINT64_C(1) << (lg + 1) <= options.malloc_interval) lg++;

@@ -52,7 +52,7 @@ rb_hs_warn_of_gaps(void)
     for (int use = 0; use < HS_MEM_USES; use++) {
         if (use != HS_MEM_SNAPSHOTS && use != HS_MEM_MALLOC) failures += rb_hs_memory_failures((enum hs_memory_use)use);
     }
-    if (failures) rb_hs_warn_once(HS_TROUBLE_MEMORY, "the sampler has no memory; from now on profiles have gaps (GC::SampleProfile.stat counts them)");
+    if (failures) rb_hs_warn_once("the sampler has no memory; from now on profiles have gaps (GC::SampleProfile.stat counts them)");
 }
 
 /* -- hooks of the allocator ------------------------------------------------------ */

@@ -10,7 +10,6 @@
 #include "heap_sampler/profile/formats.h"
 
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 extern const char *rb_dynamic_description;       /* RUBY_DESCRIPTION; version.c */
@@ -78,7 +77,6 @@ look_at_sampler(struct hs_memory_now *now)
 {
     struct hs_malloc_counts counts;
     struct hs_malloc_table_stat table;
-    struct timespec used = {0};
     rb_hs_malloc_counts(&counts);
     rb_hs_malloc_table_stat(&table);
     rb_hs_lock();
@@ -92,8 +90,7 @@ look_at_sampler(struct hs_memory_now *now)
     now->sampler.malloc_samples = counts.samples;
     for (int use = 0; use < HS_MEM_USES; use++) now->sampler.bytes += rb_hs_memory_bytes((enum hs_memory_use)use);
     now->sampler.bytes_max = rb_hs_memory_bound_p() ? HS_MEMORY_MAX : 0;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
-    now->sampler.thread_ns = (uint64_t)used.tv_sec * 1000000000 + (uint64_t)used.tv_nsec;
+    now->sampler.thread_ns = hs_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
 void

@@ -119,7 +119,7 @@ rb_hs_start_apply(struct hs_start *start)
     HS_CONTRACT(gvl);
     HS_CONTRACT(free);
     const struct hs_options *options = &start->options;
-    uint64_t malloc_interval = start->given[HS_OF_MALLOC] && options->malloc_mode != HS_MALLOC_SAY_ON ? 0 : options->malloc_interval;
+    uint64_t malloc_interval = start->given[HS_OF_MALLOC] && options->malloc_mode != HS_MALLOC_MODE_ON ? 0 : options->malloc_interval;
     struct hs_malloc_meta meta;
     rb_hs_malloc_describe(&meta, HS_MAIN);
     if (start->given[HS_OF_MALLOC] && malloc_interval && meta.state == HS_MALLOC_OFF) {

@@ -257,7 +257,7 @@ rb_hs_output_announce(const struct hs_output *output, const char *why)
     char line[HS_PATH_SIZE + 256];
     int len = snprintf(line, sizeof(line), "heap-sample: wrote %s (%zu bytes, %llu live samples)%s\n", output->path,
                        output->bytes, (unsigned long long)output->samples, why);
-    rb_hs_say(line, (size_t)len);
+    rb_hs_print(line, (size_t)len);
 }
 
 /* The last profile, which a thread of ours may still write when the VM is gone: all that it reads is here, or a copy. */

@@ -312,7 +312,7 @@ rb_hs_service_wake(void)
     hs_lock(&service.mutex, HS_LOCK_STATE);
     int error = wake();
     hs_unlock(&service.mutex, HS_LOCK_STATE);
-    if (error) rb_hs_warn_once(HS_TROUBLE_THREAD, "cannot start the thread for periodic profiles: %s", strerror(error));
+    if (error) rb_hs_warn_once("cannot start the thread for periodic profiles: %s", strerror(error));
 }
 
 bool
