@@ -1,4 +1,4 @@
-/* What only MRI knows: how much of a machine stack is left, which labels a fiber has, and whether the contracts of base/contract.h hold. */
+/* What is read from MRI: how much of a machine stack is left, the labels of a fiber, and whether the contracts of base/contract.h hold. */
 #include "heap_sampler/mri.h"
 #include "heap_sampler/base/contract.h"
 #include "heap_sampler/store/label_sets.h"
@@ -49,12 +49,6 @@ rb_hs_need_stack(void)
 }
 
 uint16_t
-rb_hs_labels_of(const rb_execution_context_t *ec)
-{
-    return ec->heap_sampler_labels;
-}
-
-uint16_t
 rb_hs_labels_now(void)
 {
     const rb_execution_context_t *ec = rb_current_execution_context(false);
@@ -88,7 +82,7 @@ rb_hs_gvl_p(void)
     return ruby_thread_has_gvl_p();
 }
 
-/* When the VM ends, its threads go before its pages: MRI does not say any more who runs, and one thread is left. */
+/* When the VM ends, its threads go before its pages: MRI does not know the running thread any more, and one thread is left. */
 static bool ended;
 
 void

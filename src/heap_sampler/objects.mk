@@ -1,7 +1,7 @@
 # The sampler's objects, a folder a paragraph, and its folders. template/Makefile.in includes this: a new C file changes no patch.
 HEAP_SAMPLER_OBJS = \
 	heap_sampler/mri.$(OBJEXT) heap_sampler/outer.$(OBJEXT) \
-	heap_sampler/base/clock.$(OBJEXT) heap_sampler/base/descriptors.$(OBJEXT) heap_sampler/base/fields.$(OBJEXT) \
+	heap_sampler/base/descriptors.$(OBJEXT) heap_sampler/base/fields.$(OBJEXT) \
 	heap_sampler/base/locks.$(OBJEXT) heap_sampler/base/memory.$(OBJEXT) heap_sampler/base/options.$(OBJEXT) \
 	heap_sampler/base/proc.$(OBJEXT) heap_sampler/base/report.$(OBJEXT) heap_sampler/base/table.$(OBJEXT) \
 	heap_sampler/base/texts.$(OBJEXT) heap_sampler/base/usage.$(OBJEXT) \
@@ -18,7 +18,7 @@ HEAP_SAMPLER_OBJS = \
 	heap_sampler/memory/smaps.$(OBJEXT) heap_sampler/memory/thread_hooks.$(OBJEXT) \
 	heap_sampler/memory/thread_list.$(OBJEXT) heap_sampler/memory/threads.$(OBJEXT) \
 	heap_sampler/memory/untouched.$(OBJEXT) \
-	heap_sampler/process/lifecycle.$(OBJEXT) heap_sampler/process/lineage.$(OBJEXT) \
+	heap_sampler/process/lifecycle.$(OBJEXT) \
 	heap_sampler/process/safe_point.$(OBJEXT) heap_sampler/process/wake.$(OBJEXT) heap_sampler/process/within.$(OBJEXT) \
 	heap_sampler/profile/buffer.$(OBJEXT) heap_sampler/profile/elf_symbols.$(OBJEXT) \
 	heap_sampler/profile/encode.$(OBJEXT) heap_sampler/profile/encode_fields.$(OBJEXT) \

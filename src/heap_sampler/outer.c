@@ -3,7 +3,6 @@
 #include "heap_sampler/kernel.h"
 #include "heap_sampler/outer.h"
 #include "heap_sampler/base/clock.h"
-#include "heap_sampler/base/options.h"
 #include "heap_sampler/base/report.h"
 #include "heap_sampler/heap_walk/launch.h"
 #include "heap_sampler/memory/account.h"
@@ -18,26 +17,19 @@
 #include "heap_sampler/server/service.h"
 
 #include <errno.h>
-#include <time.h>
 
 enum { LAST_PROFILE_MS = 10000,
        STOP_MS = 2000,          /* where no profile is written */
        QUIET_MS = 200 };        /* of STOP_MS: no other Ruby thread runs while the service ends, unless it takes longer */
 
-/* Who has said off means it; a Ruby that nobody said anything to can be asked. */
 void
-rb_hs_outer_boot(const char *script)
+rb_hs_outer_boot(const char *script, bool usdt)
 {
     rb_hs_who_boot(script);
     rb_hs_address_boot();
     rb_hs_periodic_boot(rb_hs_service_wake);
-    if (rb_hs_options.on) rb_hs_note_start_folder();    /* for a child that may be chosen, too */
-}
-
-void
-rb_hs_outer_ready(void)
-{
-    rb_hs_extending_boot();
+    rb_hs_extending_boot(usdt);
+    if (rb_hs_files.on) rb_hs_note_start_folder();    /* for a child that may be chosen, too */
 }
 
 void
@@ -48,10 +40,10 @@ rb_hs_outer_before_start(void)
 }
 
 void
-rb_hs_outer_started(void)
+rb_hs_outer_started(bool socket)
 {
     rb_hs_output_check();
-    rb_hs_outer_serve();
+    rb_hs_outer_serve(socket);
     rb_hs_periodic_start();
 }
 
@@ -62,9 +54,9 @@ rb_hs_outer_pause(void)
 }
 
 void
-rb_hs_outer_serve(void)
+rb_hs_outer_serve(bool socket)
 {
-    rb_hs_service_start();
+    rb_hs_service_start(socket);
 }
 
 void
@@ -76,9 +68,8 @@ rb_hs_outer_attach(void)
 /* -- the end ----------------------------------------------------------------------------------- */
 
 static void
-end_service(void *unused)
+end_service(void)
 {
-    (void)unused;
     rb_hs_service_end();
     rb_hs_periodic_stop();
 }
@@ -92,17 +83,16 @@ end_service(void *unused)
 static void
 end_all(void)
 {
-    bool wanted = rb_hs_options.on && rb_hs_session(HS_MAIN)->on && !rb_hs_options.output_none;
-    struct timespec until;
+    bool wanted = rb_hs_session(HS_MAIN)->on && rb_hs_files.on && !rb_hs_files.output_none;
+    uint64_t until_ns = rb_hs_steady_ns() + (wanted ? LAST_PROFILE_MS : STOP_MS) * HS_MS_NS;
     int raised = 0, error = 0;
-    rb_hs_deadline(&until, wanted ? LAST_PROFILE_MS : STOP_MS);
     bool running = rb_hs_service_no_more(), idle = rb_hs_periodic_halt();
-    if (running || !idle) error = rb_hs_within(end_service, NULL, QUIET_MS, &until, &raised);
+    if (running || !idle) error = rb_hs_within(end_service, QUIET_MS, until_ns, &raised);
     if (!error && raised) error = EINTR;
     if (!error && wanted) {
         rb_hs_name_all();
         rb_hs_warn_of_gaps();
-        error = rb_hs_output_at_exit(&until, &raised);
+        error = rb_hs_output_at_exit(until_ns, &raised);
     }
     if (error && wanted) rb_hs_output_unfinished(error);
     if (raised) rb_jump_tag(raised);

@@ -6,17 +6,15 @@
  */
 #include <stdbool.h>
 
-/* Ruby begins, with this script or NULL; the settings have been read, and sampling has not begun. [gvl] */
-void rb_hs_outer_boot(const char *script);
-/* The last step of a start, whether or not sampling began. [gvl] */
-void rb_hs_outer_ready(void);
-/* Before the session of the settings starts, and when it has started. [gvl] */
+/* Ruby begins, with this script or NULL; the settings have been read, and sampling has not begun. `usdt`: tracers start it. [gvl] */
+void rb_hs_outer_boot(const char *script, bool usdt);
+/* Before the session of the settings starts, and when it has started; `socket`: clients may connect. [gvl] */
 void rb_hs_outer_before_start(void);
-void rb_hs_outer_started(void);
+void rb_hs_outer_started(bool socket);
 /* Nothing reads the settings until the next start. Waits for a profile that is being written, 10 s at most. [gvl] */
 void rb_hs_outer_pause(void);
-/* Can be asked, although nothing is sampled. [gvl] */
-void rb_hs_outer_serve(void);
+/* Clients may connect, although nothing is sampled. [gvl] */
+void rb_hs_outer_serve(bool socket);
 /* The same, on MRI's timer thread: a client found no socket. [any] */
 void rb_hs_outer_attach(void);
 /* Ruby code has ended: the last profile is written. `booted`: rb_hs_outer_boot was called. [gvl] */

@@ -5,7 +5,7 @@
  * RUBY_DEBUG.  In other builds none of this is compiled: a process in
  * production is never ended by its profiler.
  *
- * *Contracts* say from where a function may be called.  They stand in square
+ * *Contracts* state from where a function may be called.  They stand in square
  * brackets at its declaration, in these words only, and HS_CONTRACT asserts
  * them where the function begins:
  *
@@ -26,7 +26,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-#ifndef HS_CHECKING             /* a test of tables without a VM may say so itself */
+#ifndef HS_CHECKING             /* a test of tables without a VM may define it */
 #if (defined(RGENGC_CHECK_MODE) && RGENGC_CHECK_MODE + 0 > 0) || (defined(RUBY_DEBUG) && RUBY_DEBUG + 0 > 0)
 #define HS_CHECKING 1
 #else
@@ -35,14 +35,14 @@
 #endif
 
 #if HS_CHECKING
-/* Ends the process: says what does not hold, with the figures. */
+/* Ends the process, and reports what does not hold, with the figures. */
 void rb_hs_fault(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
 #define HS_ASSERT(holds, ...) \
     do { \
         if (!(holds)) rb_hs_fault(__VA_ARGS__); \
     } while (0)
 #else
-#define HS_ASSERT(holds, ...) ((void)(holds))
+#define HS_ASSERT(holds, ...) ((void)(0 && (holds)))
 #endif
 
 /* HS_CONTRACT(tables): the function's contract holds here. */
@@ -54,43 +54,19 @@ bool rb_hs_vm_locked_p(void);
 bool rb_hs_in_gc_p(void);
 /* mri.c: from here on the VM is being freed. [gvl] */
 void rb_hs_note_vm_end(void);
-/* base/locks.c */
+/* The thread holds the sampler's lock: base/locks.c. Also inside malloc. */
 bool rb_hs_locked_p(void);
 
+#define hs_contract_gvl_p() rb_hs_gvl_p()
+#define hs_contract_vm_p() rb_hs_vm_locked_p()
+#define hs_contract_gc_p() rb_hs_in_gc_p()
+#define hs_contract_tables_p() rb_hs_locked_p()
+#define hs_contract_free_p() (!rb_hs_locked_p())
+#define hs_contract_read_p() (rb_hs_locked_p() || rb_hs_vm_locked_p())
 static inline bool
-hs_contract_gvl_p(void)
-{
-    return !HS_CHECKING || rb_hs_gvl_p();
-}
-static inline bool
-hs_contract_vm_p(void)
-{
-    return !HS_CHECKING || rb_hs_vm_locked_p();
-}
-static inline bool
-hs_contract_gc_p(void)
-{
-    return !HS_CHECKING || rb_hs_in_gc_p();
-}
-static inline bool
-hs_contract_tables_p(void)
-{
-    return !HS_CHECKING || rb_hs_locked_p();
-}
-static inline bool
-hs_contract_read_p(void)
-{
-    return !HS_CHECKING || rb_hs_locked_p() || rb_hs_vm_locked_p();
-}
-static inline bool
-hs_contract_write_p(void)
+hs_contract_write_p(void)       /* store/page_table.c has its address */
 {
     return !HS_CHECKING || (rb_hs_locked_p() && rb_hs_vm_locked_p());
-}
-static inline bool
-hs_contract_free_p(void)
-{
-    return !HS_CHECKING || !rb_hs_locked_p();
 }
 
 /* -- locks ------------------------------------------------------------------------ */
@@ -157,7 +133,5 @@ hs_unlock(pthread_mutex_t *mutex, enum hs_lock rank)
 /* The sampler's lock. */
 void rb_hs_lock(void);
 void rb_hs_unlock(void);
-/* Does this thread hold it? Also inside malloc. */
-bool rb_hs_locked_p(void);
 
 #endif

@@ -56,7 +56,7 @@ fill_standard(void)
     for (int fd = 0; fd >= 0 && fd < STDERR_FILENO;) fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 }
 
-/* A sanitizer reports to descriptor 2 of whatever thread it is in, and ThreadSanitizer knows one table only: there it is shared.
+/* A sanitizer reports to descriptor 2 of the thread that it runs on, and ThreadSanitizer assumes one table only: there it is shared.
  * Where the kernel can leave the descriptors out they are not copied first. */
 bool
 rb_hs_descriptors_own(void)

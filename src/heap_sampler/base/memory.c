@@ -16,90 +16,58 @@ union block_header {
     void *align_pointer;
 };
 
-/* Shares of HS_MEMORY_MAX, in half MiB. */
-enum share { OF_SAMPLES,
-             OF_STACKS,
-             OF_MALLOC,
-             OF_SNAPSHOTS,
-             SHARES };
-static const size_t halves[SHARES] = {[OF_SAMPLES] = 32, [OF_STACKS] = 40, [OF_MALLOC] = 13, [OF_SNAPSHOTS] = 43};
-static const enum share share_of[HS_MEM_USES] = {
-    [HS_MEM_RECORDS] = OF_SAMPLES,
-    [HS_MEM_TOTALS] = OF_SAMPLES,
-    [HS_MEM_STACKS] = OF_STACKS,
-    [HS_MEM_NAMES] = OF_STACKS,
-    [HS_MEM_MALLOC] = OF_MALLOC,
-    [HS_MEM_SNAPSHOTS] = OF_SNAPSHOTS,
-};
-
-static size_t bytes_in_use[HS_MEM_USES], bytes_in_share[SHARES], bytes_in_all, peak;
+/* Shares of HS_MEMORY_MAX, in half MiB. Two uses are in the share of another one. */
+static const size_t halves[HS_MEM_USES] = {[HS_MEM_RECORDS] = 32, [HS_MEM_STACKS] = 40, [HS_MEM_MALLOC] = 13, [HS_MEM_SNAPSHOTS] = 43};
+static size_t bytes_in_use[HS_MEM_USES], bytes_in_share[HS_MEM_USES], bytes_in_all, peak;
 static bool unbound;
 static uint64_t failures[HS_MEM_USES];
-static long fail_countdown = -1;
-static _Thread_local struct hs_memory_part *noted;      /* rb_hs_memory_note_snapshots */
+_Thread_local struct hs_memory_part *rb_hs_memory_part;
+_Thread_local volatile bool rb_hs_memory_inside;
 
-/* The sampler's own blocks are no samples of malloc's: they are counted here,
- * and the hook inside malloc may allocate while it holds its mutex. */
-static _Thread_local __attribute__((tls_model("initial-exec"))) volatile bool inside;      /* the compiler knows that malloc does not read it */
-
-bool
-rb_hs_memory_inside(void)
+static enum hs_memory_use
+share_of(enum hs_memory_use use)
 {
-    return inside;
-}
-
-void
-rb_hs_memory_stay_inside(void)
-{
-    inside = true;
-}
-
-static bool
-should_fail(void)
-{
-    long left = __atomic_load_n(&fail_countdown, __ATOMIC_RELAXED);
-    if (left < 0) return false;
-    if (left == 0) return true;
-    __atomic_store_n(&fail_countdown, left - 1, __ATOMIC_RELAXED);
-    return false;
+    return use == HS_MEM_TOTALS ? HS_MEM_RECORDS : use == HS_MEM_NAMES ? HS_MEM_STACKS
+                                                                       : use;
 }
 
 size_t
 rb_hs_memory_share(enum hs_memory_use use)
 {
-    return halves[share_of[use]] << 19;
+    return halves[share_of(use)] << 19;
 }
 
-/* Only a thread that takes snapshots comes here: the hook inside malloc never meets `noted`, which may be
- * allocated when it is first used. */
+/* Only a thread that takes snapshots reads rb_hs_memory_part, which may be allocated when it is first used: the hook inside
+ * malloc never does. */
 static bool
 note(enum hs_memory_use use, size_t bytes)
 {
-    if (use != HS_MEM_SNAPSHOTS || !noted) return true;
-    size_t held = __atomic_add_fetch(&noted->bytes, bytes, __ATOMIC_RELAXED);
-    return !noted->most || held <= noted->most;
+    struct hs_memory_part *part = use == HS_MEM_SNAPSHOTS ? rb_hs_memory_part : NULL;
+    if (!part) return true;
+    size_t held = __atomic_add_fetch(&part->bytes, bytes, __ATOMIC_RELAXED);
+    return !part->most || held <= part->most;
 }
 
-static void
-give_back(enum hs_memory_use use, size_t bytes)
+void
+rb_hs_memory_give_back(enum hs_memory_use use, size_t bytes)
 {
     note(use, 0 - bytes);
     __atomic_sub_fetch(&bytes_in_use[use], bytes, __ATOMIC_RELAXED);
-    __atomic_sub_fetch(&bytes_in_share[share_of[use]], bytes, __ATOMIC_RELAXED);
+    __atomic_sub_fetch(&bytes_in_share[share_of(use)], bytes, __ATOMIC_RELAXED);
     __atomic_sub_fetch(&bytes_in_all, bytes, __ATOMIC_RELAXED);
 }
 
-/* Before it is allocated, so that no moment exceeds the bound. `anyway`: a
- * block that shrinks is not refused. */
+/* Before it is allocated, so that no moment exceeds the bound. `shrinks`: a
+ * block that gets smaller is not refused. */
 static bool
-take(enum hs_memory_use use, size_t bytes, bool anyway)
+take(enum hs_memory_use use, size_t bytes, bool shrinks)
 {
     __atomic_add_fetch(&bytes_in_use[use], bytes, __ATOMIC_RELAXED);
-    size_t share = __atomic_add_fetch(&bytes_in_share[share_of[use]], bytes, __ATOMIC_RELAXED);
+    size_t share = __atomic_add_fetch(&bytes_in_share[share_of(use)], bytes, __ATOMIC_RELAXED);
     size_t all = __atomic_add_fetch(&bytes_in_all, bytes, __ATOMIC_RELAXED);
     bool part = note(use, bytes);
-    if (!anyway && rb_hs_memory_bound_p() && (!part || share > rb_hs_memory_share(use))) {
-        give_back(use, bytes);
+    if (!shrinks && rb_hs_memory_bound_p() && (!part || share > rb_hs_memory_share(use))) {
+        rb_hs_memory_give_back(use, bytes);
         return false;
     }
     size_t most = __atomic_load_n(&peak, __ATOMIC_RELAXED);
@@ -122,18 +90,18 @@ rb_hs_realloc(enum hs_memory_use use, void *ptr, size_t size)
     union block_header *old = ptr ? (union block_header *)ptr - 1 : NULL;
     size_t old_size = old ? old->size : 0;
 
-    if (should_fail() || size > SIZE_MAX / 2) return failed(use);
+    if (size > SIZE_MAX / 2) return failed(use);
     /* realloc(3) may have both blocks while it copies. */
     if (!take(use, sizeof(*old) + size, old && size <= old_size)) return failed(use);
-    inside = true;
+    rb_hs_memory_inside = true;
     union block_header *block = realloc(old, sizeof(*block) + size);
-    inside = false;
+    rb_hs_memory_inside = false;
     if (!block) {
-        give_back(use, sizeof(*block) + size);
+        rb_hs_memory_give_back(use, sizeof(*block) + size);
         return failed(use);
     }
     block->size = size;
-    if (old) give_back(use, sizeof(*block) + old_size);
+    if (old) rb_hs_memory_give_back(use, sizeof(*block) + old_size);
     return block + 1;
 }
 
@@ -158,10 +126,10 @@ rb_hs_free(enum hs_memory_use use, void *ptr)
     if (!ptr) return;
     union block_header *block = (union block_header *)ptr - 1;
     size_t size = block->size;
-    inside = true;
+    rb_hs_memory_inside = true;
     free(block);
-    inside = false;
-    give_back(use, size + sizeof(*block));
+    rb_hs_memory_inside = false;
+    rb_hs_memory_give_back(use, size + sizeof(*block));
 }
 
 size_t
@@ -182,24 +150,6 @@ rb_hs_memory_peak(void)
     return __atomic_load_n(&peak, __ATOMIC_RELAXED);
 }
 
-struct hs_memory_part *
-rb_hs_memory_noted(void)
-{
-    return noted;
-}
-
-void
-rb_hs_memory_note_snapshots(struct hs_memory_part *part)
-{
-    noted = part;
-}
-
-void
-rb_hs_memory_forget(enum hs_memory_use use, size_t bytes)
-{
-    give_back(use, bytes);
-}
-
 void
 rb_hs_memory_bound(bool bound)
 {
@@ -216,10 +166,4 @@ uint64_t
 rb_hs_memory_failures(enum hs_memory_use use)
 {
     return __atomic_load_n(&failures[use], __ATOMIC_RELAXED);
-}
-
-void
-rb_hs_memory_fail_after(long countdown)
-{
-    __atomic_store_n(&fail_countdown, countdown, __ATOMIC_RELAXED);
 }

@@ -47,31 +47,25 @@ uint64_t rb_hs_memory_failures(enum hs_memory_use use);
 /* The most that was ever held at once, a block that is being moved twice. */
 size_t rb_hs_memory_peak(void);
 
-/* Whether the bound holds; it does until this says no. */
+/* Whether the bound holds, which it does at first. */
 void rb_hs_memory_bound(bool bound);
 bool rb_hs_memory_bound_p(void);
 /* What all uses that share with this one may hold together. */
 size_t rb_hs_memory_share(enum hs_memory_use use);
 
-/* Is this thread inside malloc(3) on behalf of one of the above? */
-bool rb_hs_memory_inside(void);
-/* It is from now on: in a child whose frees are nobody's to count, and that must not wait for our mutex. */
-void rb_hs_memory_stay_inside(void);
+/* This thread is inside malloc(3) on behalf of one of the above: what it allocates there is no sample, and the hook inside malloc
+ * may allocate while it holds its mutex. volatile: the hooks read it inside malloc(), which the compiler does not know. A child
+ * whose frees are not counted, and that must not wait for our mutex, sets it for good. */
+extern _Thread_local __attribute__((tls_model("initial-exec"))) volatile bool rb_hs_memory_inside;
 
 /* What one of our threads holds for HS_MEM_SNAPSHOTS. */
 struct hs_memory_part {
     size_t bytes;               /* atomic */
     size_t most;                /* it gets no more than that; 0: what the share has */
 };
-/* What this thread allocates for HS_MEM_SNAPSHOTS is counted in `part` as well; NULL: no longer. */
-void rb_hs_memory_note_snapshots(struct hs_memory_part *part);
-/* What this thread gave last. */
-struct hs_memory_part *rb_hs_memory_noted(void);
-/* In a child of fork, where the thread is not, and nothing of its part is ever freed: `bytes` of it leave the accounts. */
-void rb_hs_memory_forget(enum hs_memory_use use, size_t bytes);
-
-/* Tests: let `countdown` more allocations succeed, then fail all of them;
- * a negative number never fails. */
-void rb_hs_memory_fail_after(long countdown);
+/* What this thread allocates for HS_MEM_SNAPSHOTS is counted here as well; NULL: nowhere else. */
+extern _Thread_local struct hs_memory_part *rb_hs_memory_part;
+/* So much of a use leaves the accounts: in a child of fork, of a thread that is not there, and whose blocks are never freed. */
+void rb_hs_memory_give_back(enum hs_memory_use use, size_t bytes);
 
 #endif

@@ -17,32 +17,29 @@
  * Texts are read one over the other: RUBY_HEAP_SAMPLE, each --heap-sample of
  * RUBYOPT, each --heap-sample of the command line, and that of a script's #!
  * line.  A later text wins setting by setting, and switches sampling on unless
- * it says `off`.
+ * it contains `off`.
  */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 enum hs_malloc_mode {
-    HS_MALLOC_SAY_ON,
-    HS_MALLOC_SAY_STANDBY,
-    HS_MALLOC_SAY_OFF
+    HS_MALLOC_MODE_ON,
+    HS_MALLOC_MODE_STANDBY,
+    HS_MALLOC_MODE_OFF
 };
 
-struct hs_options {
-    /* Of sampling.  GC::SampleProfile.start changes these in the running session. */
-    uint64_t interval;          /* bytes; of auto: with which it begins */
-    bool interval_auto;
+/* Which samples of slots are taken and held. */
+struct hs_limits {
     uint64_t max_samples;       /* 0: none */
     uint32_t max_depth;
     bool seeded;
     uint64_t seed;
-    enum hs_malloc_mode malloc_mode;
-    bool malloc_auto;
-    uint64_t malloc_interval;   /* bytes, as it was asked for */
-    /* Of files, and of the process: from here on. */
-    bool on;
-    bool standby;               /* not sampled yet; of no account while `on` */
+};
+
+/* What is written, and which processes are sampled. */
+struct hs_files {
+    bool on;                    /* sampling starts with the process, and a profile is written at its end */
     char output[4096];
     bool output_none;
     bool output_given;
@@ -53,11 +50,21 @@ struct hs_options {
     uint64_t at_rss_bytes;      /* 0: none */
     uint32_t only_n;            /* 1: every process */
     bool quiet;
-    bool no_socket;             /* nobody may ask this process */
     char deploy[64];            /* "": none */
-    bool usdt;                  /* a tracer that attaches to a probe makes sampling start */
 };
-enum { HS_OPTIONS_OF_SAMPLING = offsetof(struct hs_options, on) };     /* bytes at its begin */
+
+struct hs_options {
+    uint64_t interval;          /* bytes; of auto: with which it begins */
+    bool interval_auto;
+    enum hs_malloc_mode malloc_mode;
+    bool malloc_auto;
+    uint64_t malloc_interval;   /* bytes, as it was asked for */
+    bool standby;               /* not sampled yet; of no account while `on` */
+    bool socket;                /* clients may connect to this process */
+    bool usdt;                  /* a tracer that attaches to a probe makes sampling start */
+    struct hs_limits limits;
+    struct hs_files files;
+};
 
 /* What a setting belongs to, and so what GC::SampleProfile.start does with it. */
 enum hs_setting_of {
@@ -73,15 +80,15 @@ enum hs_setting_of {
 /* Of the setting with this name; an underscore is as good as a hyphen. Of an unknown one: HS_OF_BOOT. */
 enum hs_setting_of rb_hs_setting_of(const char *name);
 
-/* Those of this process; read by any thread, written under the VM lock while no
- * other thread of ours runs (process/lifecycle.c). */
+/* The settings that the texts of this process contain. process/lifecycle.c reads the texts and passes the settings on; nothing else reads this
+ * but server/control.c, where sampling starts later and stops. [gvl] */
 extern struct hs_options rb_hs_options;
 
 void rb_hs_options_default(struct hs_options *options);
 
-/* Read `text` (comma separated) over what `options` already says. On an error
+/* Read `text` (comma separated) over what `options` already has. On an error
  * returns false, leaves `options` as it was and writes one line without a
- * newline, which names the setting and its value and says what is allowed.
+ * newline, which names the setting, its value, and what is allowed.
  * NULL (a variable that is not set) reads nothing and is no error. */
 bool rb_hs_options_parse(struct hs_options *options, const char *text, char *error, size_t error_size);
 
@@ -90,7 +97,6 @@ bool rb_hs_share_parse(const char *text, size_t len, uint32_t *ppm);
 
 /* The output's path with its patterns filled in.  False if there is none
  * (output=none) or `size` is too small.  Allocates nothing and takes no lock. */
-bool rb_hs_options_expand_output(const struct hs_options *options, uint64_t pid, int64_t unix_time,
-                                 char *path, size_t size);
+bool rb_hs_options_expand_output(const struct hs_files *files, uint64_t pid, int64_t unix_time, char *path, size_t size);
 
 #endif

@@ -13,17 +13,11 @@
 #include <time.h>
 #include <unistd.h>
 
-static bool quiet;
-
-void
-rb_hs_be_quiet(bool wanted)
-{
-    quiet = wanted;
-}
+bool rb_hs_warnings_off;
 
 /* A pipe that nothing reads must not hold the program up: the line is left out, and later ones are not waited for. */
 void
-rb_hs_say(const char *text, size_t len)
+rb_hs_print(const char *text, size_t len)
 {
     enum { WAIT_MS = 500,
            LINE_MAX_BYTES = 4096 };     /* that a pipe which is ready takes without waiting */
@@ -43,7 +37,7 @@ rb_hs_say(const char *text, size_t len)
 void
 rb_hs_warn(const char *format, ...)
 {
-    if (quiet) return;
+    if (rb_hs_warnings_off) return;
     char line[1024];
     va_list args;
     int len = snprintf(line, sizeof(line), "heap-sample: ");
@@ -54,75 +48,54 @@ rb_hs_warn(const char *format, ...)
     len += more;
     if (len > (int)sizeof(line) - 2) len = (int)sizeof(line) - 2;
     line[len++] = '\n';
-    rb_hs_say(line, (size_t)len);
+    rb_hs_print(line, (size_t)len);
 }
 
-bool
-rb_hs_first_p(enum hs_trouble trouble)
-{
-    static unsigned said;
-    return !(__atomic_fetch_or(&said, 1u << trouble, __ATOMIC_RELAXED) & (1u << trouble));
-}
-
-/* One line about settings, from the first Ruby that finds fault with them. Those that it starts inherit the settings, and in
- * a variable which lines were told: a line from each of them would be too many. */
+/* The first Ruby prints the line. Those that it starts inherit the settings, and a variable with the lines that were printed. */
 void
 rb_hs_warn_of_settings(const char *format, ...)
 {
     HS_CONTRACT(gvl);
     static const char variable[] = "RUBY_HEAP_SAMPLE_TOLD";
-    char line[1024], key[24], told[512];
+    char line[1024], key[24], keys[512];
     va_list args;
     va_start(args, format);
     vsnprintf(line, sizeof(line), format, args);
     va_end(args);
 
-    uint64_t number = 0;
-    for (const char *c = line; *c; c++) number = hs_mix(number + (unsigned char)*c);
-    snprintf(key, sizeof(key), "%016" PRIx64, number);
+    snprintf(key, sizeof(key), "%016" PRIx64, rb_hs_hash(line, strlen(line)));
     const char *before = getenv(variable);
     if (before && strstr(before, key)) return;
-    int len = snprintf(told, sizeof(told), "%s%s%s", key, before ? "," : "", before ? before : "");
-    if (len > 0 && (size_t)len < sizeof(told)) setenv(variable, told, 1);
+    int len = snprintf(keys, sizeof(keys), "%s%s%s", key, before ? "," : "", before ? before : "");
+    if (len > 0 && (size_t)len < sizeof(keys)) setenv(variable, keys, 1);
     rb_hs_warn("%s", line);
 }
 
 /* -- signals that writing brings ----------------------------------------------------- */
 
+/* A signal that is pending already is not ours. */
 void
 rb_hs_guard_signals(struct hs_signal_guard *guard)
 {
-    sigemptyset(&guard->signals);
-    sigaddset(&guard->signals, SIGPIPE);
-    sigaddset(&guard->signals, SIGXFSZ);
-    sigemptyset(&guard->pending_before);
-    sigpending(&guard->pending_before);
-    pthread_sigmask(SIG_BLOCK, &guard->signals, &guard->old_mask);
+    static const int numbers[] = {SIGPIPE, SIGXFSZ};
+    sigset_t both, pending;
+    sigemptyset(&both);
+    sigemptyset(&guard->ours);
+    sigpending(&pending);
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+        sigaddset(&both, numbers[i]);
+        if (!sigismember(&pending, numbers[i])) sigaddset(&guard->ours, numbers[i]);
+    }
+    pthread_sigmask(SIG_BLOCK, &both, &guard->old_mask);
 }
 
-/* Take what our writes raised; a signal that was waiting before is not ours. */
+/* Takes what our writes raised, without waiting: they raise it in this thread. */
 void
 rb_hs_unguard_signals(const struct hs_signal_guard *guard)
 {
-    static const int numbers[] = {SIGPIPE, SIGXFSZ};
+    const struct timespec at_once = {0, 0};
     int saved_errno = errno;
-
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
-        sigset_t pending, one;
-        int number;
-
-        sigemptyset(&pending);
-        sigpending(&pending);
-        if (!sigismember(&pending, numbers[i])) continue;
-        if (sigismember(&guard->pending_before, numbers[i])) continue;
-        sigemptyset(&one);
-        sigaddset(&one, numbers[i]);
-        /* Does not wait: it is pending and blocked here.  (Sent to the whole
-         * process at this very moment, another thread might take it first;
-         * then we would wait, hence sigtimedwait(2).) */
-        const struct timespec at_once = {0, 0};
-        while ((number = sigtimedwait(&one, NULL, &at_once)) < 0 && errno == EINTR) {}
-    }
+    while (sigtimedwait(&guard->ours, NULL, &at_once) > 0 || errno == EINTR) {}
     pthread_sigmask(SIG_SETMASK, &guard->old_mask, NULL);
     errno = saved_errno;
 }

@@ -103,15 +103,10 @@ rb_hs_grow(enum hs_memory_use use, void **array, uint32_t *capacity, uint64_t co
 static void
 swap(char *a, char *b, size_t size)
 {
-    char bytes[64];
-    while (size > 0) {
-        size_t step = size < sizeof(bytes) ? size : sizeof(bytes);
-        memcpy(bytes, a, step);
-        memcpy(a, b, step);
-        memcpy(b, bytes, step);
-        a += step;
-        b += step;
-        size -= step;
+    for (size_t i = 0; i < size; i++) {
+        char byte = a[i];
+        a[i] = b[i];
+        b[i] = byte;
     }
 }
 

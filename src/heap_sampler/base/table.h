@@ -4,10 +4,10 @@
  * The two containers of the sampler: a map from 64-bit keys to 32-bit values
  * (open addressing, linear probing, at most half full) and a growing array;
  * and a sort that takes no memory.
- * Neither forgets single keys: what dies is left out when its owner builds the
+ * Neither removes single keys: the owner leaves out what has been freed when it builds the
  * map again, which happens after a GC at the most.
  *
- * Contract: the owner's.  Functions that can run out of memory say so.
+ * Contract: the owner's.  A comment says which functions can run out of memory.
  */
 #include <string.h>
 #include <stdbool.h>
@@ -50,7 +50,7 @@ void rb_hs_map_free(struct hs_map *map);
 bool rb_hs_grow(enum hs_memory_use use, void **array, uint32_t *capacity, uint64_t count, size_t size);
 
 /* Like qsort(3), but in place: glibc's may take as much memory again as it
- * sorts, by malloc(3), which no bound of ours would know.  Not stable;
+ * sorts, by malloc(3), which our bound would not count.  Not stable;
  * O(n log n) always. */
 void rb_hs_sort(void *array, size_t count, size_t size, int (*compare)(const void *, const void *));
 

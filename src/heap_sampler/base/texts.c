@@ -3,7 +3,7 @@
  * and probed linearly over the key when two texts share a hash.
  *
  * The bytes live in blocks that do not move.  rb_hs_texts_keep copies what stays
- * to new blocks; the old ones are freed by whoever releases them last.
+ * to new blocks; the last rb_hs_texts_release of the old ones frees them.
  */
 #include "heap_sampler/base/table.h"
 #include "heap_sampler/base/memory.h"
@@ -12,7 +12,8 @@
 #include <string.h>
 
 enum { BLOCK_SIZE = 64 * 1024,
-       EVICTED = 1 };
+       EVICTED = 1,
+       FIRST = 2 };             /* number of other texts */
 
 /* While own memory is bounded. */
 enum { TEXTS_MAX = 1 << 16,
@@ -102,7 +103,7 @@ ensure_first_texts(void)
     }
     rb_hs_texts[0] = (struct hs_text){"", 0};
     rb_hs_texts[EVICTED] = (struct hs_text){HS_EVICTED, strlen(HS_EVICTED)};
-    rb_hs_text_count = next_free = 2;
+    rb_hs_text_count = next_free = FIRST;
     return true;
 }
 
@@ -171,43 +172,23 @@ rb_hs_text_cstr(const char *text)
 
 /* -- texts that nothing refers to go ---------------------------------------------- */
 
-struct kept {
-    uint64_t hash;              /* 0: it goes */
-    const char *ptr;
-};
-
-/* What stays, in new blocks. */
-static bool
-copy_kept(struct kept *kept, const bool *used, struct hs_text_bytes *bytes)
-{
-    for (uint32_t place = 0; place < texts_by_hash.capacity; place++) {
-        if (!texts_by_hash.keys[place]) continue;
-        uint32_t number = texts_by_hash.values[place];
-        const struct hs_text *text = &rb_hs_texts[number];
-        if (number != EVICTED && !used[number]) continue;
-        kept[number] = (struct kept){texts_by_hash.keys[place], number == EVICTED ? text->ptr : store(bytes, text->ptr, text->len)};
-        if (!kept[number].ptr) return false;
-    }
-    return true;
-}
-
 /* The map holds no more than before, so putting back cannot fail. */
 static void
-forget_others(const struct kept *kept)
+use_only(const struct hs_text *left)
 {
+    uint32_t count = rb_hs_text_count;
     rb_hs_map_clear(&texts_by_hash);
     text_bytes = 0;
-    uint32_t count = 2;
-    for (uint32_t i = 1; i < rb_hs_text_count; i++) {
-        struct hs_text *text = &rb_hs_texts[i];
-        *text = (struct hs_text){kept[i].hash ? kept[i].ptr : "", kept[i].hash ? text->len : 0};
-        if (!kept[i].hash) continue;
-        rb_hs_map_put(&texts_by_hash, kept[i].hash, i);
-        count = i + 1;
-        if (i != EVICTED) text_bytes += text->len;
+    rb_hs_text_count = next_free = FIRST;
+    for (uint32_t i = EVICTED; i < count; i++) {
+        uint64_t hash;
+        rb_hs_texts[i] = left[i];
+        if (!left[i].len) continue;
+        rb_hs_text_find(&texts_by_hash, rb_hs_texts, left[i], &hash);
+        rb_hs_map_put(&texts_by_hash, hash, i);
+        rb_hs_text_count = i + 1;
+        if (i != EVICTED) text_bytes += left[i].len;
     }
-    rb_hs_text_count = count;
-    next_free = 2;
 }
 
 bool
@@ -215,16 +196,20 @@ rb_hs_texts_keep(const bool *used)
 {
     HS_CONTRACT(write);
     if (!stored) return true;
-    struct kept *kept = rb_hs_calloc(HS_MEM_TOTALS, rb_hs_text_count, sizeof(*kept));
-    struct hs_text_bytes *bytes = new_bytes();
-    bool ok = kept && bytes && copy_kept(kept, used, bytes);
-    if (ok) {
-        struct hs_text_bytes *old = stored;
-        stored = bytes;
-        bytes = old;
-        forget_others(kept);
+    struct hs_text *left = rb_hs_calloc(HS_MEM_TOTALS, rb_hs_text_count, sizeof(*left));
+    struct hs_text_bytes *bytes = new_bytes(), *old = stored;
+    bool ok = left && bytes;
+    for (uint32_t i = EVICTED; ok && i < rb_hs_text_count; i++) {
+        const struct hs_text *text = &rb_hs_texts[i];
+        if (i != EVICTED && !used[i]) text = &rb_hs_texts[0];
+        left[i] = *text;
+        if (i != EVICTED && text->len) ok = (left[i].ptr = store(bytes, text->ptr, text->len)) != NULL;
     }
-    rb_hs_texts_release(bytes);
-    rb_hs_free(HS_MEM_TOTALS, kept);
+    if (ok) {
+        stored = bytes;
+        use_only(left);
+    }
+    rb_hs_texts_release(ok ? old : bytes);
+    rb_hs_free(HS_MEM_TOTALS, left);
     return ok;
 }

@@ -141,7 +141,7 @@ look_for_all(const struct hs_walk_child *child)
 void
 rb_hs_child_run(const struct hs_walk_child *child, pid_t parent)
 {
-    rb_hs_memory_stay_inside();
+    rb_hs_memory_inside = true;
     take_default_signals(child, parent);
     rb_hs_descriptors_close_all();
     give_way(child->fits);

@@ -7,7 +7,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <time.h>
+#include "heap_sampler/base/options.h"
 
 /* Ruby code has ended in this process. [any] */
 bool rb_hs_ended_p(void);
@@ -15,7 +15,7 @@ bool rb_hs_ended_p(void);
 /* -- safe points: safe_point.c ---------------------------------------------------- */
 
 /*
- * What needs the GVL, asked for by a thread of ours that never has it.
+ * Calls that need the GVL, for a thread of ours that never has it.
  *
  * A thread of the application serves it where it looks for interrupts.  The
  * thread is borrowed: the call runs with all interrupts masked, so that an
@@ -27,7 +27,7 @@ bool rb_hs_ended_p(void);
  * a deadline.
  */
 
-/* From now on it can be asked for. [gvl] */
+/* From now on calls can be made. [gvl] */
 void rb_hs_safe_point_boot(void);
 /* In a child of fork: the threads that waited are not there. [gvl] */
 void rb_hs_safe_point_after_fork(void);
@@ -35,7 +35,7 @@ void rb_hs_safe_point_after_fork(void);
 void rb_hs_safe_point_no_more(void);
 
 /* Calls `call` at a safe point, and returns when it has returned. false: no safe point was reached within `ms` milliseconds, and
- * it will not be called. A thread that does not hold the GVL; several may ask at once. */
+ * it will not be called. A thread that does not hold the GVL; several may do this at once. */
 bool rb_hs_at_safe_point(void (*call)(void *data), void *data, unsigned ms);
 
 /* The same for a thread that does not wait: the call runs later, or is taken back. It lives until it is settled. */
@@ -71,10 +71,9 @@ void rb_hs_name_all(void);
  * MRI's own descriptors, which a thread of ours does not have (base/report.h).
  * It is woken by the signal that MRI itself uses between its threads.
  *
- * It opens the control socket of a process that nobody prepared, when a signal asks
- * for it.  The handler is there from the start; so whoever sends the signal looks
- * first whether it is (SigCgt in /proc/PID/status): to a program without it the
- * signal would be the end.
+ * It opens the control socket of a process that was started without one, after a signal.
+ * The handler is there from the start.  A client checks that (SigCgt in /proc/PID/status)
+ * before it sends the signal, which ends a program that has no handler.
  */
 
 /* If the main thread sleeps, waits for another thread, or waits in a system call that a signal interrupts (EINTR), as Ruby's own
@@ -82,50 +81,50 @@ void rb_hs_name_all(void);
  * left alone: an interrupt may end what they wait for. No other thread is interrupted: it may end meanwhile, and its lock with
  * it, while the main thread lasts as long as the process. [any] */
 void rb_hs_wake_main_thread(void);
-/* A turn of the timer thread; `signals` is what interrupts a system call. true: a signal has asked for the socket. */
+/* A turn of the timer thread; `signals` is what interrupts a system call. true: the socket is to be opened, after a signal. */
 bool rb_hs_timer_turn(void (*signals)(void *));
 /* In a child of fork. */
 void rb_hs_wake_after_fork(void);
 
 /* A real-time signal that neither libc nor MRI uses. A number, and not one counted from SIGRTMIN, which is another one in each libc:
- * whoever asks may have another than we. */
+ * the client may use another libc than this process. */
 enum { HS_ATTACH_SIGNAL = 45 };
 /* Handles the signal, unless the program does already. [gvl] */
 void rb_hs_attach_boot(void);
 
 /* -- threads of our own: within.c ------------------------------------------------------- */
 
-/* Starts a native thread that Ruby does not know and that no signal reaches; it is not joined. 0, or an errno value. [any] */
+/* Starts a native thread without a Ruby thread, which no signal reaches; it is not joined. 0, or an errno value. [any] */
 int rb_hs_start_thread(void *(*run)(void *), void *data);
-/* Its waits are by CLOCK_MONOTONIC. [any] */
+/* For rb_hs_wait. [any] */
 void rb_hs_make_condition(pthread_cond_t *condition);
+/* Waits for it until then, by rb_hs_steady_ns(). false: in vain. [any] */
+bool rb_hs_wait(pthread_cond_t *condition, pthread_mutex_t *mutex, uint64_t until_ns);
 /*
  * Runs the function on such a thread, and waits for its end. During the first `gvl_ms` the GVL is kept, so that no other
  * Ruby thread runs. After that it waits as a blocking call of Ruby does: without the GVL, and other threads, signals and
- * trap handlers have their turn. 0; or the function goes on, with `data`, and this is ETIMEDOUT at `until`, or EINTR
- * where an exception was raised here: rb_jump_tag(*raised) is the caller's. Where no thread can be made it runs here,
- * without a limit. [gvl]
+ * trap handlers have their turn. 0; or the function goes on, no other may be run, and this is ETIMEDOUT at `until_ns` (of
+ * rb_hs_steady_ns()), or EINTR where an exception was raised here: rb_jump_tag(*raised) is the caller's. Where no thread can
+ * be made it runs here, without a limit. [gvl]
  */
-int rb_hs_within(void (*function)(void *data), void *data, uint64_t gvl_ms, const struct timespec *until, int *raised);
+int rb_hs_within(void (*function)(void), uint64_t gvl_ms, uint64_t until_ns, int *raised);
 
-/* -- lineage ---------------------------------------------------------------------- */
+/* -- settings, and which process this is: lifecycle.c ------------------------------------ */
 
-/* Which process this is: its sequence of chance, and whether only=1/N chose it. [gvl] */
+/* The settings of files in force: those of the texts, or of GC::SampleProfile.start until sampling stops. No periodic
+ * profile is made while they change. [read]; a thread that makes a profile needs no lock. */
+extern struct hs_files rb_hs_files;
+void rb_hs_use_files(const struct hs_files *files);     /* [gvl] [free] */
+/* Starts the session of the settings, which has nothing to do with files; `tracer`: a tracer wants it, with malloc unless
+ * malloc=off. false: no memory. [gvl] [free] */
+bool rb_hs_start_by_settings(bool tracer);
 
 struct hs_process {
-    uint64_t start;             /* random: tells processes apart, forks too */
+    uint64_t start;             /* random: differs between processes, forks too */
     bool child;                 /* it was forked from another */
-    uint64_t ids_at_fork;       /* records up to this one were born in the process that this one was forked from */
+    uint64_t ids_at_fork;       /* records up to this one were allocated in the process that this one was forked from */
 };
 /* [read] */
 const struct hs_process *rb_hs_process(void);
-
-/* Both stores draw by the settings' seed from now on. */
-void rb_hs_seed_process(void);
-/* Does only=1/N choose this process? The answer stays the same until the next seed. */
-bool rb_hs_process_chosen_p(void);
-/* It has forked; then, if this is the child: */
-void rb_hs_process_forked(void);
-void rb_hs_process_becomes_child(void);
 
 #endif

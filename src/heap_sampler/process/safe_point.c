@@ -8,15 +8,13 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdint.h>
-#include <time.h>
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;       /* protects the list, and the state of each */
 static pthread_cond_t done;
 static struct hs_safe_call *calls;
 static rb_postponed_job_handle_t job = POSTPONED_JOB_HANDLE_INVALID;
-static uint64_t reached;        /* how often a safe point was */
-
 static bool no_more;
+static uint64_t reached;        /* atomic: how often a safe point was */
 
 static struct hs_safe_call *
 next_waiting(void)
@@ -29,7 +27,7 @@ next_waiting(void)
 }
 
 /* Another thread of Ruby's may come here meanwhile: each call is taken by one. Near the end of this thread's stack the calls wait
- * for another thread, until the caller asks again. */
+ * for another thread, until the caller triggers the job again. */
 static void
 run_calls(void *unused)
 {
@@ -37,7 +35,7 @@ run_calls(void *unused)
     (void)unused;
     if (rb_hs_stack_short_p()) return;
     hs_lock(&mutex, HS_LOCK_STATE);
-    reached++;
+    __atomic_add_fetch(&reached, 1, __ATOMIC_RELAXED);
     while ((call = next_waiting())) {
         call->state = HS_CALL_RUNNING;
         hs_unlock(&mutex, HS_LOCK_STATE);
@@ -122,33 +120,21 @@ rb_hs_safe_point_settle(struct hs_safe_call *call)
     return is;
 }
 
-/* The job is triggered for the thread that ran last, which may end before it gets there: so again for the next one. */
-static void
-wait_until(const struct hs_safe_call *call, const struct timespec *until)
-{
-    enum { AGAIN_MS = 20 };
-    struct timespec slice;
-    bool late = false;
-    hs_lock(&mutex, HS_LOCK_STATE);
-    while (call->state == HS_CALL_WAITING && !late) {
-        rb_hs_deadline(&slice, AGAIN_MS);
-        bool last = !rb_hs_before_p(&slice, until);
-        if (pthread_cond_timedwait(&done, &mutex, last ? until : &slice) == 0) continue;
-        late = last;
-        rb_postponed_job_trigger(job);
-    }
-    hs_unlock(&mutex, HS_LOCK_STATE);
-}
-
 bool
 rb_hs_at_safe_point(void (*function)(void *data), void *data, unsigned ms)
 {
+    enum { AGAIN_MS = 20 };
     struct hs_safe_call call = {.function = function, .data = data};
-    struct timespec until;
+    uint64_t now = rb_hs_steady_ns(), until = now + ms * HS_MS_NS;
     if (job == POSTPONED_JOB_HANDLE_INVALID) return false;
-    rb_hs_deadline(&until, ms);
     rb_hs_safe_point_ask(&call);
-    wait_until(&call, &until);
+    hs_lock(&mutex, HS_LOCK_STATE);
+    for (; call.state == HS_CALL_WAITING && now < until; now = rb_hs_steady_ns()) {
+        uint64_t again = now + AGAIN_MS * HS_MS_NS;
+        /* The job is triggered for the thread that ran last, which may end before it gets there: so again for the next one. */
+        if (!rb_hs_wait(&done, &mutex, again < until ? again : until)) rb_postponed_job_trigger(job);
+    }
+    hs_unlock(&mutex, HS_LOCK_STATE);
     return rb_hs_safe_point_settle(&call);
 }
 
@@ -161,21 +147,12 @@ name_stacks(void *unused)
     RB_VM_LOCK_LEAVE();
 }
 
-static uint64_t
-reached_so_far(void)
-{
-    hs_lock(&mutex, HS_LOCK_STATE);
-    uint64_t count = reached;
-    hs_unlock(&mutex, HS_LOCK_STATE);
-    return count;
-}
-
 /* Where the last one waited in vain, and Ruby code has reached none since, the next need not: it is in C code still. */
 void
 rb_hs_name_at_safe_point(unsigned ms)
 {
     static uint64_t in_vain = UINT64_MAX;       /* atomic */
-    uint64_t before = reached_so_far();
+    uint64_t before = __atomic_load_n(&reached, __ATOMIC_RELAXED);
     if (!rb_hs_malloc_raw_stacks_p() || before == __atomic_load_n(&in_vain, __ATOMIC_RELAXED)) return;
     bool named = rb_hs_at_safe_point(name_stacks, NULL, ms);
     __atomic_store_n(&in_vain, named ? UINT64_MAX : before, __ATOMIC_RELAXED);
@@ -187,9 +164,7 @@ rb_hs_name_all(void)
     HS_CONTRACT(gvl);
     HS_CONTRACT(free);
     RB_VM_LOCK_ENTER();
-    {
-        rb_hs_classes_rename();
-        rb_hs_malloc_name_stacks();
-    }
+    rb_hs_classes_rename();
+    rb_hs_malloc_name_stacks();
     RB_VM_LOCK_LEAVE();
 }

@@ -10,7 +10,7 @@
 static struct {
     pid_t timer;                /* atomic: the timer thread's number; 0: not known */
     bool wanted;                /* atomic: the main thread is to be woken */
-    bool attach;                /* atomic: a signal has asked for the socket */
+    bool attach;                /* atomic: a signal came, the socket is to be opened */
 } waking;
 
 static bool

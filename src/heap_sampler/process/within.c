@@ -3,7 +3,6 @@
 #include "heap_sampler/process/process.h"
 #include "heap_sampler/base/clock.h"
 #include "heap_sampler/base/report.h"
-#include "heap_sampler/base/memory.h"
 #include "heap_sampler/base/contract.h"
 #include "ruby/thread.h"
 
@@ -11,14 +10,13 @@
 #include <signal.h>
 #include <stdbool.h>
 
-struct job {
-    void (*function)(void *data);
-    void *data;
-    const struct timespec *until;
+/* Used again only when what it ran has ended. */
+static struct {
+    void (*function)(void);
     pthread_mutex_t mutex;      /* protects the rest */
     pthread_cond_t changed;
-    bool done, woken, left;     /* left: no longer waited for, so that the thread frees this */
-};
+    bool done, woken;
+} job;
 
 int
 rb_hs_start_thread(void *(*run)(void *), void *data)
@@ -43,48 +41,52 @@ rb_hs_make_condition(pthread_cond_t *condition)
     pthread_condattr_destroy(&clock);
 }
 
-static void *
-run(void *ptr)
+bool
+rb_hs_wait(pthread_cond_t *condition, pthread_mutex_t *mutex, uint64_t until_ns)
 {
-    struct job *job = ptr;
+    struct timespec until = {(time_t)(until_ns / 1000000000), (long)(until_ns % 1000000000)};
+    return pthread_cond_timedwait(condition, mutex, &until) == 0;
+}
+
+static void *
+run(void *unused)
+{
+    (void)unused;
     rb_hs_descriptors_own();
-    job->function(job->data);
-    hs_lock(&job->mutex, HS_LOCK_STATE);
-    job->done = true;
-    bool left = job->left;
-    pthread_cond_signal(&job->changed);
-    hs_unlock(&job->mutex, HS_LOCK_STATE);
-    if (left) rb_hs_free(HS_MEM_SNAPSHOTS, job);
+    job.function();
+    hs_lock(&job.mutex, HS_LOCK_STATE);
+    job.done = true;
+    pthread_cond_signal(&job.changed);
+    hs_unlock(&job.mutex, HS_LOCK_STATE);
     return NULL;
 }
 
 static bool
-done_until(struct job *job, const struct timespec *until)
+done_until(uint64_t until_ns)
 {
-    hs_lock(&job->mutex, HS_LOCK_STATE);
-    while (!job->done && !job->woken && pthread_cond_timedwait(&job->changed, &job->mutex, until) == 0) {}
-    job->woken = false;
-    bool done = job->done;
-    hs_unlock(&job->mutex, HS_LOCK_STATE);
+    hs_lock(&job.mutex, HS_LOCK_STATE);
+    while (!job.done && !job.woken && rb_hs_wait(&job.changed, &job.mutex, until_ns)) {}
+    job.woken = false;
+    bool done = job.done;
+    hs_unlock(&job.mutex, HS_LOCK_STATE);
     return done;
 }
 
 static void *
-await(void *ptr)
+await(void *until_ns)
 {
-    struct job *job = ptr;
-    done_until(job, job->until);
+    done_until(*(uint64_t *)until_ns);
     return NULL;
 }
 
 static void
-wake(void *ptr)
+wake(void *unused)
 {
-    struct job *job = ptr;
-    hs_lock(&job->mutex, HS_LOCK_STATE);
-    job->woken = true;
-    pthread_cond_signal(&job->changed);
-    hs_unlock(&job->mutex, HS_LOCK_STATE);
+    (void)unused;
+    hs_lock(&job.mutex, HS_LOCK_STATE);
+    job.woken = true;
+    pthread_cond_signal(&job.changed);
+    hs_unlock(&job.mutex, HS_LOCK_STATE);
 }
 
 static VALUE
@@ -94,43 +96,25 @@ check_interrupts(VALUE unused)
     return Qnil;
 }
 
-/* 0, EINTR, ETIMEDOUT, or EAGAIN: it is to be waited for. After the others the job is not this thread's any more. */
-static int
-settle(struct job *job, int raised)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    hs_lock(&job->mutex, HS_LOCK_STATE);
-    int error = job->done ? 0 : raised      ? EINTR
-        : !rb_hs_before_p(&now, job->until) ? ETIMEDOUT
-                                            : EAGAIN;
-    job->left = error != EAGAIN;
-    hs_unlock(&job->mutex, HS_LOCK_STATE);
-    if (!error) rb_hs_free(HS_MEM_SNAPSHOTS, job);
-    return error;
-}
-
 int
-rb_hs_within(void (*function)(void *data), void *data, uint64_t gvl_ms, const struct timespec *until, int *raised)
+rb_hs_within(void (*function)(void), uint64_t gvl_ms, uint64_t until_ns, int *raised)
 {
     HS_CONTRACT(gvl);
-    struct job *job = rb_hs_calloc(HS_MEM_SNAPSHOTS, 1, sizeof(*job));
-    struct timespec quiet;
-    if (job) {
-        *job = (struct job){.function = function, .data = data, .until = until, .mutex = PTHREAD_MUTEX_INITIALIZER};
-        rb_hs_make_condition(&job->changed);
-    }
-    if (!job || rb_hs_start_thread(run, job) != 0) {
-        rb_hs_free(HS_MEM_SNAPSHOTS, job);
-        function(data);
+    job.function = function;
+    job.done = job.woken = false;
+    pthread_mutex_init(&job.mutex, NULL);
+    rb_hs_make_condition(&job.changed);
+    if (rb_hs_start_thread(run, NULL) != 0) {
+        function();
         return 0;
     }
-    rb_hs_deadline(&quiet, gvl_ms);
-    int error = done_until(job, &quiet) ? settle(job, 0) : EAGAIN;
-    while (error == EAGAIN) {
-        rb_nogvl(await, job, wake, job, RB_NOGVL_INTR_FAIL);
+    bool done = done_until(rb_hs_steady_ns() + gvl_ms * HS_MS_NS);
+    while (!done) {
+        rb_nogvl(await, &until_ns, wake, NULL, RB_NOGVL_INTR_FAIL);
         rb_protect(check_interrupts, Qnil, raised);
-        error = settle(job, *raised);
+        done = done_until(0);
+        if (!done && *raised) return EINTR;
+        if (!done && rb_hs_steady_ns() >= until_ns) return ETIMEDOUT;
     }
-    return error;
+    return 0;
 }

@@ -18,7 +18,6 @@
 #include "heap_sampler/profile/malloc_rows.h"
 #include "heap_sampler/profile/profile.h"
 #include "heap_sampler/profile/slot_rows.h"
-#include "heap_sampler/base/options.h"
 
 #include <stdio.h>
 #include <unistd.h>
@@ -42,7 +41,7 @@ describe(struct hs_profile_meta *meta, int number)
 {
     const struct hs_session *session = rb_hs_session(number);
     const struct hs_session_start *start = rb_hs_session_started(number);
-    const struct hs_options *options = &rb_hs_options;
+    const struct hs_limits *limits = &rb_hs_slot_store.limits;
     struct rb_heap_sampler_gc_counts counts;
 
     rb_heap_sampler_gc_counts(&counts);
@@ -52,11 +51,11 @@ describe(struct hs_profile_meta *meta, int number)
         .interval_changes = session->interval_changes,
         .thinnings = session->thinnings,
         .interval_auto = number == HS_MAIN && rb_hs_automatic_p(),
-        .max_samples = options->max_samples,
-        .max_depth = options->max_depth,
-        .only_n = options->only_n,
-        .seeded = options->seeded,
-        .seed = options->seed,
+        .max_samples = limits->max_samples,
+        .max_depth = limits->max_depth,
+        .only_n = rb_hs_files.only_n,
+        .seeded = limits->seeded,
+        .seed = limits->seed,
         .process_id = (uint64_t)getpid(),
         .process_start = rb_hs_process()->start,
         .session = start->serial,
@@ -76,9 +75,9 @@ describe(struct hs_profile_meta *meta, int number)
         .drop_moves = rb_hs_pages.dropped_moves,
         .own_bytes = rb_hs_memory_total(),
     };
-    memcpy(meta->deploy, options->deploy, sizeof(meta->deploy));
+    memcpy(meta->deploy, rb_hs_files.deploy, sizeof(meta->deploy));
     rb_hs_gc_times_copy(&meta->gc_times);
-    meta->diagnose_ppm = options->diagnose_ppm;
+    meta->diagnose_ppm = rb_hs_files.diagnose_ppm;
     meta->forced = rb_hs_forced();
     meta->heaps = counts.heap_count < HS_HEAPS_MAX ? counts.heap_count : HS_HEAPS_MAX;
     for (uint32_t i = 0; i < meta->heaps; i++) {

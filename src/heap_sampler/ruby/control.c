@@ -136,7 +136,7 @@ s_stop(VALUE klass)
     stop_periodic_without_gvl();
     /* Another thread may have been faster, and have started anew. */
     if (rb_hs_session_started(HS_MAIN)->serial != serial) {
-        if (session->on && rb_hs_options.on) rb_hs_periodic_start();
+        rb_hs_start_resume();
         return Qfalse;
     }
     return RBOOL(rb_hs_stop_apply());
@@ -209,8 +209,8 @@ s_stat(VALUE klass)
     SET("interval", main->on ? ULL2NUM(main->interval) : Qnil);
     SET("interval_auto", RBOOL(main->on && rb_hs_automatic_p()));
     SET("first_interval", main->on ? ULL2NUM(main->first_interval) : Qnil);
-    SET("max_samples", rb_hs_options.max_samples ? ULL2NUM(rb_hs_options.max_samples) : Qnil);
-    SET("max_depth", UINT2NUM(rb_hs_options.max_depth));
+    SET("max_samples", rb_hs_slot_store.limits.max_samples ? ULL2NUM(rb_hs_slot_store.limits.max_samples) : Qnil);
+    SET("max_depth", UINT2NUM(rb_hs_slot_store.limits.max_depth));
     SET("live_samples", ULL2NUM(rb_hs_pages.records));
     SET("samples_taken", ULL2NUM(rb_hs_pages.taken));
     SET("pages", UINT2NUM(rb_hs_pages.count));

@@ -11,7 +11,6 @@
 #include "heap_sampler/mri.h"
 #include "heap_sampler/kernel.h"
 #include "heap_sampler/base/contract.h"
-#include "heap_sampler/base/options.h"
 #include "heap_sampler/base/report.h"
 #include "heap_sampler/base/table.h"
 #include "heap_sampler/ruby/ruby_api.h"
@@ -385,11 +384,7 @@ start_for_tracer(void)
 {
     begun = 0;
     if (rb_hs_session(HS_MAIN)->on) return;
-    struct hs_session_settings settings = {.interval = rb_hs_options.interval, .automatic = rb_hs_options.interval_auto};
-    if (rb_hs_options.malloc_mode != HS_MALLOC_SAY_OFF) settings.malloc_interval = rb_hs_options.malloc_interval;
-    if (rb_hs_session_start(&settings, true) < 0) return;
-    rb_hs_malloc_automatic(rb_hs_options.malloc_auto);
-    begun = rb_hs_session_started(HS_MAIN)->serial;
+    if (rb_hs_start_by_settings(true)) begun = rb_hs_session_started(HS_MAIN)->serial;
 }
 
 static void
@@ -410,10 +405,10 @@ job(void *unused)
 }
 
 void
-rb_hs_extending_boot(void)
+rb_hs_extending_boot(bool usdt)
 {
     bool later = rb_hs_later_begin(job);
-    if (!rb_hs_options.usdt) return;
+    if (!usdt) return;
     if (!HS_PROBES) rb_hs_warn("usdt=on: this Ruby has no probes; build it on a system that has sys/sdt.h (systemtap-sdt-dev)");
     rb_hs_usdt.wanted = HS_PROBES && later;
 }

@@ -49,7 +49,7 @@ void rb_hs_init_labels(VALUE rb_cSampleProfile);
 void rb_hs_init_check(VALUE rb_cSampleProfile);
 
 /* Listeners, and USDT probes: listen.c. Options are read; in a child of fork; for stat. [gvl] [free] */
-void rb_hs_extending_boot(void);
+void rb_hs_extending_boot(bool usdt);
 void rb_hs_extending_after_fork(void);
 unsigned rb_hs_listener_count(void);
 uint64_t rb_hs_listener_errors(void);   /* exceptions that were not raised, ever */

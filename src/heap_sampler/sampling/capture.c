@@ -14,7 +14,7 @@
 #include "heap_sampler/sampling/capture.h"
 #include "heap_sampler/base/contract.h"
 #include "heap_sampler/base/table.h"
-#include "heap_sampler/base/options.h"
+#include "heap_sampler/store/page_table.h"
 #include "heap_sampler/store/class_table.h"
 #include "heap_sampler/store/stack_table.h"
 
@@ -61,7 +61,7 @@ frame_code(const rb_control_frame_t *cfp)
 uint32_t
 rb_hs_capture_hash(const rb_execution_context_t *ec, struct hs_stack_hash *hash, bool *truncated)
 {
-    uint32_t limit = rb_hs_options.max_depth;
+    uint32_t limit = rb_hs_slot_store.limits.max_depth;
     if (limit > HS_DEPTH_MAX || !limit) limit = HS_DEPTH_MAX;
     *truncated = false;
     const rb_control_frame_t *cfp = ec->cfp;

@@ -42,13 +42,13 @@ static void
 read_settings(struct hs_options *options, const char *settings)
 {
     char error[128];
-    if (!rb_hs_options_parse(options, *settings ? settings : "on", error, sizeof(error))) options->on = false;
+    if (!rb_hs_options_parse(options, *settings ? settings : "on", error, sizeof(error))) options->files.on = false;
 }
 
 static void
 read_rubyopt(struct hs_options *options, const char *text)
 {
-    static char word[sizeof(options->output) + 256];
+    static char word[sizeof(options->files.output) + 256];
     while (text && *text) {
         size_t len = strcspn(text, " \t\n");
         if (len && len < sizeof(word)) {
@@ -123,11 +123,11 @@ rb_heap_sampler_malloc_conf(int argc, char **argv, char **envp)
     read_rubyopt(&options, variable(envp, "RUBYOPT"));
     read_arguments(&options, argc, argv);
 
-    bool standby = options.malloc_mode == HS_MALLOC_SAY_STANDBY || (options.standby && !options.on);
-    if (options.malloc_mode == HS_MALLOC_SAY_OFF || !(options.on || standby)) return NULL;
+    bool standby = options.malloc_mode == HS_MALLOC_MODE_STANDBY || (options.standby && !options.files.on);
+    if (options.malloc_mode == HS_MALLOC_MODE_OFF || !(options.files.on || standby)) return NULL;
     unsigned lg = 0;
     /* the largest power of two up to it: sampling/malloc_hooks.c, adjust_draws */
     while (lg < 40 && UINT64_C(1) << (lg + 1) <= options.malloc_interval) lg++;
-    snprintf(conf, sizeof(conf), "prof:true,prof_active:%s,lg_prof_sample:%u", options.on && !standby ? "true" : "false", lg);
+    snprintf(conf, sizeof(conf), "prof:true,prof_active:%s,lg_prof_sample:%u", options.files.on && !standby ? "true" : "false", lg);
     return conf;
 }

@@ -24,7 +24,6 @@
 #include "heap_sampler/sampling/yjit.h"
 #include "heap_sampler/sampling/allocator.h"
 #include "heap_sampler/sampling/unwind.h"
-#include "heap_sampler/base/options.h"
 #include "heap_sampler/store/folding.h"
 #include "heap_sampler/sampling/capture.h"
 #include "heap_sampler/store/stack_table.h"
@@ -45,6 +44,8 @@ HOOK_LOCAL bool naming;         /* what this thread allocates is for the sampler
 HOOK_LOCAL bool making_stack;   /* what this thread allocates is a stack */
 
 static bool asked;              /* the settings wanted it when the process began */
+static bool off;                /* malloc=off */
+static uint64_t interval_at_start;
 static bool opened;             /* jemalloc's profiler is open and calls us */
 static bool booted, ended;
 static rb_postponed_job_handle_t job = POSTPONED_JOB_HANDLE_INVALID;
@@ -184,7 +185,7 @@ sample(uintptr_t address, uint64_t size, uint64_t asked)
     if (birth.kind == HS_MALLOC_AT_YJIT) return;        /* it is counted */
     if (birth.kind == HS_MALLOC_STACK) {
         birth.depth = rb_hs_capture_hash(ec, &birth.hash, &birth.truncated);
-        birth.labels = rb_hs_labels_of(ec);
+        birth.labels = ec->heap_sampler_labels;
     }
     if (birth.kind == HS_MALLOC_STACK && !birth.depth) birth.kind = HS_MALLOC_AT_NO_FRAME;
     birth.native_count = rb_hs_unwind(native, stack_end(ec));
@@ -202,7 +203,7 @@ sample_hook(const void *ptr, size_t size, void **frames, unsigned len, size_t us
     (void)frames, (void)len;
     int saved_errno = errno;
     rb_hs_malloc_note_excess(usize, 1);
-    if (!rb_hs_memory_inside()) sample((uintptr_t)ptr, usize, size);
+    if (!rb_hs_memory_inside) sample((uintptr_t)ptr, usize, size);
     errno = saved_errno;
 }
 
@@ -211,7 +212,7 @@ free_hook(const void *ptr, size_t usize)
 {
     int saved_errno = errno;
     rb_hs_malloc_note_excess(usize, -1);
-    if (!rb_hs_memory_inside()) rb_hs_malloc_died((uintptr_t)ptr, gc_count());
+    if (!rb_hs_memory_inside) rb_hs_malloc_died((uintptr_t)ptr, gc_count());
     errno = saved_errno;
 }
 
@@ -274,7 +275,7 @@ rb_hs_malloc_start(int session, uint64_t interval, uint32_t thread)
 {
     HS_CONTRACT(gvl);
     HS_CONTRACT(free);
-    if (!opened || rb_hs_options.malloc_mode == HS_MALLOC_SAY_OFF) return true;
+    if (!opened || off) return true;
     /* Begun in rb_hs_malloc_open, it goes on: what was allocated before Ruby began is counted as well. */
     if (rb_hs_malloc_session(session).on) return rb_hs_malloc_retune(session, interval);
     if (!start_session(session, interval, thread)) return false;
@@ -324,6 +325,13 @@ rb_hs_malloc_open(uint64_t interval)
 }
 
 void
+rb_hs_malloc_settings(bool is_off, uint64_t interval)
+{
+    off = is_off;
+    interval_at_start = interval;
+}
+
+void
 rb_hs_malloc_boot(bool wanted)
 {
     booted = true;
@@ -353,7 +361,7 @@ rb_hs_malloc_describe(struct hs_malloc_meta *meta, int number)
     struct hs_session session = rb_hs_malloc_session(number);
     *meta = (struct hs_malloc_meta){.state = HS_MALLOC_MISSING};
     snprintf(meta->allocator, sizeof(meta->allocator), "%s", rb_hs_allocator()->name);
-    if (rb_hs_options.malloc_mode == HS_MALLOC_SAY_OFF) {
+    if (off) {
         meta->state = HS_MALLOC_OFF;
     }
     else if (!opened) {
@@ -361,7 +369,7 @@ rb_hs_malloc_describe(struct hs_malloc_meta *meta, int number)
     }
     else {
         meta->state = session.on ? HS_MALLOC_ON : HS_MALLOC_STANDBY;
-        meta->interval = session.on ? session.interval : rb_hs_options.malloc_interval;
+        meta->interval = session.on ? session.interval : interval_at_start;
         meta->first_interval = session.first_interval;
         meta->interval_changes = session.interval_changes;
         meta->thinnings = session.thinnings;

@@ -50,6 +50,8 @@ struct hs_malloc_meta {
 
 /* Before main(): if the profiler is open, sample from now on, at this interval. */
 void rb_hs_malloc_open(uint64_t interval);
+/* What malloc= says: never, or at which interval once it starts. [gvl] */
+void rb_hs_malloc_settings(bool is_off, uint64_t interval);
 /* All options are read: go on, or stop if they say so. [gvl] */
 void rb_hs_malloc_boot(bool wanted);
 

@@ -6,7 +6,6 @@
 #include "heap_sampler/base/memory.h"
 #include "heap_sampler/sampling/automatic.h"
 #include "heap_sampler/sampling/malloc_hooks.h"
-#include "heap_sampler/base/options.h"
 #include "heap_sampler/store/check.h"
 #include "heap_sampler/store/folding.h"
 #include "heap_sampler/store/page_table.h"
@@ -26,42 +25,22 @@ rb_hs_session(int session)
     return &rb_hs_slot_store.session[session];
 }
 
-/* What the options say, while something else is in force. */
-static struct hs_limits said;
-static bool said_otherwise;
+static struct hs_limits usual;  /* in force while HS_MAIN has no limits of its own */
 
-static struct hs_limits
-limits_of_options(void)
+void
+rb_hs_session_limits(const struct hs_limits *limits)
 {
-    const struct hs_options *options = &rb_hs_options;
-    return (struct hs_limits){options->max_samples, options->max_depth, options->seeded, options->seed, false};
-}
-
-static void
-put_in_force(const struct hs_limits *limits)
-{
-    struct hs_options *options = &rb_hs_options;
-    options->max_samples = limits->max_samples;
-    options->max_depth = limits->max_depth;
-    options->seeded = limits->seeded;
-    options->seed = limits->seed;
+    rb_hs_lock();
+    usual = rb_hs_slot_store.limits = *limits;
+    rb_hs_unlock();
 }
 
 /* Lock. */
 static void
-set_limits(const struct hs_limits *limits)
+set_limits(const struct hs_limits *limits, bool sow)
 {
-    if (!said_otherwise) said = limits_of_options();
-    said_otherwise = true;
-    put_in_force(limits);
-    if (limits->sow) rb_hs_random_seed(&rb_hs_slot_store.random, limits->seed);
-}
-
-static void
-take_back_limits(void)
-{
-    if (said_otherwise) put_in_force(&said);
-    said_otherwise = false;
+    rb_hs_slot_store.limits = *limits;
+    if (sow) rb_hs_random_seed(&rb_hs_slot_store.random, limits->seed);
 }
 
 /* From here on no other Ractor allocates; returns the depth of the VM lock. */
@@ -93,7 +72,7 @@ begin(int session, uint64_t interval, uint32_t thread)
 {
     struct rb_heap_sampler_gc_counts counts;
     rb_heap_sampler_gc_counts(&counts);
-    rb_hs_memory_bound(rb_hs_options.max_samples != 0);
+    rb_hs_memory_bound(rb_hs_slot_store.limits.max_samples != 0);
     starts[session] = (struct hs_session_start){.serial = ++last_serial, .ns = rb_hs_now_ns()};
     for (uint32_t i = 0; i < counts.heap_count && i < HS_HEAPS_MAX; i++) starts[session].live[i] = counts.heap[i].live_slots;
     return rb_hs_store_begin(&rb_hs_slot_store, session, interval, thread);
@@ -114,11 +93,11 @@ start(const struct hs_session_settings *settings, bool main)
 {
     int session = free_session(main);
     if (session < 0) return session;
-    if (settings->limits) set_limits(settings->limits);
+    if (settings->limits) set_limits(settings->limits, settings->sow);
     bool ok = begin(session, settings->interval, settings->thread);
     if (main) rb_hs_automatic(settings->automatic);
     if (ok) return session;
-    if (main) take_back_limits();
+    if (main) rb_hs_slot_store.limits = usual;
     return -2;
 }
 
@@ -132,6 +111,7 @@ rb_hs_session_start(const struct hs_session_settings *settings, bool main)
         rb_hs_session_stop(session);
         return -2;
     }
+    if (session == HS_MAIN) rb_hs_malloc_automatic(settings->malloc_automatic);
     return session;
 }
 
@@ -150,7 +130,7 @@ rb_hs_session_stop(int session)
     rb_hs_malloc_stop(session);
     unsigned int level = begin_change();
     rb_hs_store_end(&rb_hs_slot_store, session);
-    if (session == HS_MAIN) take_back_limits();
+    if (session == HS_MAIN) rb_hs_slot_store.limits = usual;
     if (!rb_heap_sampler_drawing) rb_hs_forget_the_dead();
     end_change(level);
 }
@@ -166,10 +146,10 @@ rb_hs_session_retune(int session, uint64_t interval, bool automatic)
 }
 
 void
-rb_hs_session_limit(const struct hs_limits *limits)
+rb_hs_session_limit(const struct hs_limits *limits, bool sow)
 {
     unsigned int level = begin_change();
-    set_limits(limits);
+    set_limits(limits, sow);
     rb_hs_memory_bound(limits->max_samples != 0);
     rb_hs_store_widen(&rb_hs_slot_store);
     end_change(level);

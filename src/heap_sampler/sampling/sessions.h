@@ -15,24 +15,18 @@ const struct hs_session_start *rb_hs_session_started(int session);
 /* The session in the store of slots. [read] */
 const struct hs_session *rb_hs_session(int session);
 
-/* What of the options GC::SampleProfile.start can say otherwise, for as long as
- * HS_MAIN is on. */
-struct hs_limits {
-    uint64_t max_samples;       /* 0: none */
-    uint32_t max_depth;
-    bool seeded;
-    uint64_t seed;
-    bool sow;                   /* the seed's sequence begins with them */
-};
-
 /* All of it: [gvl] [free]. */
 struct hs_session_settings {
     uint64_t interval;
     bool automatic;             /* HS_MAIN only: `interval` is the first of interval=auto */
     uint64_t malloc_interval;   /* 0: malloc is not sampled for it */
+    bool malloc_automatic;      /* HS_MAIN only */
     uint32_t thread;
-    const struct hs_limits *limits;     /* HS_MAIN only; NULL: those of the options */
+    const struct hs_limits *limits;     /* HS_MAIN only, as long as it is on; NULL: the usual ones */
+    bool sow;                   /* the sequence of the limits' seed begins with them */
 };
+/* The usual limits. [gvl] [free], HS_MAIN is off. */
+void rb_hs_session_limits(const struct hs_limits *limits);
 /* Returns the session's number, -1: all are taken, -2: no memory. Number
  * HS_MAIN is for the process's own, chosen by `main`. */
 int rb_hs_session_start(const struct hs_session_settings *settings, bool main);
@@ -42,7 +36,7 @@ void rb_hs_session_stop(int session);
 /* false: no memory, the interval is as it was. */
 bool rb_hs_session_retune(int session, uint64_t interval, bool automatic);
 /* While HS_MAIN is on: from here on. */
-void rb_hs_session_limit(const struct hs_limits *limits);
+void rb_hs_session_limit(const struct hs_limits *limits, bool sow);
 /* Warn, once in the life of a process, when samples were lost for want of memory. [any] */
 void rb_hs_warn_of_gaps(void);
 

@@ -32,13 +32,12 @@
 #include "heap_sampler/store/label_sets.h"
 #include "heap_sampler/sampling/malloc_hooks.h"
 #include "heap_sampler/store/malloc_table.h"
-#include "heap_sampler/base/options.h"
+#include "heap_sampler/store/page_table.h"
 #include "heap_sampler/store/folding.h"
 #include "heap_sampler/store/store.h"
 #include "heap_sampler/sampling/automatic.h"
 #include "heap_sampler/store/check.h"
 #include "heap_sampler/sampling/occupancy.h"
-#include "heap_sampler/store/page_table.h"
 #include "heap_sampler/sampling/sessions.h"
 #include "heap_sampler/sampling/capture.h"
 #include "heap_sampler/store/class_table.h"
@@ -53,7 +52,7 @@ rb_hs_warn_of_gaps(void)
     for (int use = 0; use < HS_MEM_USES; use++) {
         if (use != HS_MEM_SNAPSHOTS && use != HS_MEM_MALLOC) failures += rb_hs_memory_failures((enum hs_memory_use)use);
     }
-    if (failures) rb_hs_warn_once(HS_TROUBLE_MEMORY, "the sampler has no memory; from now on profiles have gaps (GC::SampleProfile.stat counts them)");
+    if (failures) rb_hs_warn_once("the sampler has no memory; from now on profiles have gaps (GC::SampleProfile.stat counts them)");
 }
 
 /* -- hooks of the allocator ------------------------------------------------------ */
@@ -116,7 +115,7 @@ rb_heap_sampler_on_take(struct rb_heap_sampler_page **table, uintptr_t body, con
     born.birth_gc = (uint32_t)rb_gc_count();
 
     uint64_t began = rb_hs_automatic_sample_begins();
-    rb_hs_make_room_for_stack(rb_hs_options.max_depth);
+    rb_hs_make_room_for_stack(rb_hs_slot_store.limits.max_depth);
     uint32_t node = rb_hs_capture_stack();
     uint32_t class_id = rb_hs_class_of_allocation(klass, flags);
 

@@ -8,10 +8,8 @@
 #include "heap_sampler/base/clock.h"
 #include "heap_sampler/base/contract.h"
 #include "heap_sampler/profile/formats.h"
-#include "heap_sampler/base/options.h"
 
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 extern const char *rb_dynamic_description;       /* RUBY_DESCRIPTION; version.c */
@@ -38,12 +36,12 @@ account_at_start(void)
 void
 rb_hs_answer_hello(struct hs_buffer *out)
 {
-    char deploy[sizeof(rb_hs_options.deploy)];
+    char deploy[sizeof(rb_hs_files.deploy)];
     struct hs_about about = {.ruby = rb_dynamic_description, .deploy = deploy, .process_id = (uint64_t)getpid(), .taken_ns = rb_hs_now_ns()};
     struct hs_census census;
     rb_hs_lock();
-    memcpy(deploy, rb_hs_options.deploy, sizeof(deploy));
-    about.every = rb_hs_options.every;
+    memcpy(deploy, rb_hs_files.deploy, sizeof(deploy));
+    about.every = rb_hs_files.every;
     const struct hs_session *session = rb_hs_session(HS_MAIN);
     about.sampling = session->on;
     about.interval = session->on ? session->interval : 0;
@@ -79,7 +77,6 @@ look_at_sampler(struct hs_memory_now *now)
 {
     struct hs_malloc_counts counts;
     struct hs_malloc_table_stat table;
-    struct timespec used = {0};
     rb_hs_malloc_counts(&counts);
     rb_hs_malloc_table_stat(&table);
     rb_hs_lock();
@@ -93,8 +90,7 @@ look_at_sampler(struct hs_memory_now *now)
     now->sampler.malloc_samples = counts.samples;
     for (int use = 0; use < HS_MEM_USES; use++) now->sampler.bytes += rb_hs_memory_bytes((enum hs_memory_use)use);
     now->sampler.bytes_max = rb_hs_memory_bound_p() ? HS_MEMORY_MAX : 0;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
-    now->sampler.thread_ns = (uint64_t)used.tv_sec * 1000000000 + (uint64_t)used.tv_nsec;
+    now->sampler.thread_ns = hs_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
 void

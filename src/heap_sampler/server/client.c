@@ -3,7 +3,6 @@
 #include "heap_sampler/kernel.h"
 #include "heap_sampler/base/clock.h"
 #include "heap_sampler/base/contract.h"
-#include "heap_sampler/base/options.h"
 #include "heap_sampler/server/control.h"
 #include "heap_sampler/server/output.h"
 #include "heap_sampler/server/periodic.h"
@@ -125,7 +124,7 @@ start_or_set(const struct hs_ask *ask, struct hs_answer *answer)
     rb_hs_start_begin(&start);
     start.account = &answer->account;
     /* A process that was started without files writes none unless the request names a place for them. */
-    if (!rb_hs_options.on && !rb_hs_options.output_given && !rb_hs_ask_value(ask, "output")) rb_hs_start_read(&start, "output", "none");
+    if (!rb_hs_files.on && !rb_hs_files.output_given && !rb_hs_ask_value(ask, "output")) rb_hs_start_read(&start, "output", "none");
     answer->ok = ask->verb == HS_ASK_START || rb_hs_session(HS_MAIN)->on;
     if (!answer->ok) snprintf(start.error, sizeof(start.error), "this process is not sampled; use start, which takes the same settings");
     for (size_t i = 0; i < ask->argument_count && answer->ok; i++) {

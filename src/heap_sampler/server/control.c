@@ -9,10 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The options before start was given settings of files: they hold again after stop. */
-static struct hs_options options_before;
-static bool options_replaced;
-
 static bool
 on_p(void)
 {
@@ -26,6 +22,8 @@ rb_hs_start_begin(struct hs_start *start)
 {
     HS_CONTRACT(gvl);
     *start = (struct hs_start){.options = rb_hs_options};
+    start->options.limits = rb_hs_slot_store.limits;
+    start->options.files = rb_hs_files;
 }
 
 bool
@@ -45,7 +43,7 @@ note(struct hs_start *start, enum hs_setting_of of, const char *value)
 bool
 rb_hs_start_read(struct hs_start *start, const char *name, const char *value)
 {
-    char text[sizeof(start->options.output) + 64];
+    char text[sizeof(start->options.files.output) + 64];
     int len = snprintf(text, sizeof(text), "%s=%s", name, value);
     char *equals = strchr(text, '=');
     for (char *c = text; *c && *c != '='; c++) *c = *c == '_' ? '-' : *c;
@@ -66,30 +64,7 @@ rb_hs_start_read(struct hs_start *start, const char *name, const char *value)
 void
 rb_hs_start_resume(void)
 {
-    if (rb_hs_options.on && on_p()) rb_hs_periodic_start();
-}
-
-/* Of what is given only the settings of files. A thread without the GVL that reads a text of the options holds the
- * sampler's lock. */
-static void
-replace_files(const struct hs_options *given)
-{
-    if (!options_replaced) options_before = rb_hs_options;
-    options_replaced = true;
-    rb_hs_lock();
-    memcpy((char *)&rb_hs_options + HS_OPTIONS_OF_SAMPLING, (const char *)given + HS_OPTIONS_OF_SAMPLING, sizeof(*given) - HS_OPTIONS_OF_SAMPLING);
-    rb_hs_unlock();
-    rb_hs_note_start_folder();
-}
-
-static void
-take_back_files(void)
-{
-    if (!options_replaced) return;
-    rb_hs_lock();
-    rb_hs_options = options_before;
-    rb_hs_unlock();
-    options_replaced = false;
+    if (rb_hs_files.on && on_p()) rb_hs_periodic_start();
 }
 
 static enum hs_started
@@ -112,7 +87,7 @@ change(struct hs_start *start, const struct hs_limits *limits, uint64_t malloc_i
     if (start->given[HS_OF_INTERVAL] && !rb_hs_session_retune(HS_MAIN, options->interval, options->interval_auto)) {
         return fail(start, HS_START_NO_MEMORY, "not enough memory to change the interval; the old one is still in effect%s", "");
     }
-    if (limits) rb_hs_session_limit(limits);
+    if (limits) rb_hs_session_limit(limits, start->given[HS_OF_SEED]);
     rb_hs_start_resume();
     return HS_CHANGED;
 }
@@ -121,13 +96,19 @@ static enum hs_started
 begin(struct hs_start *start, const struct hs_limits *limits, uint64_t malloc_interval)
 {
     const struct hs_options *options = &start->options;
-    struct hs_session_settings session = {.interval = options->interval, .automatic = options->interval_auto, .malloc_interval = malloc_interval, .limits = limits};
+    struct hs_session_settings session = {
+        .interval = options->interval,
+        .automatic = options->interval_auto,
+        .malloc_interval = malloc_interval,
+        .malloc_automatic = options->malloc_auto,
+        .limits = limits,
+        .sow = start->given[HS_OF_SEED],
+    };
     if (start->account) rb_hs_account_begin(start->account);
     if (rb_hs_session_start(&session, true) < 0) {
-        take_back_files();
+        rb_hs_use_files(&rb_hs_options.files);
         return fail(start, HS_START_NO_MEMORY, "not enough memory to sample the heap%s", "");
     }
-    rb_hs_malloc_automatic(options->malloc_auto);
     rb_hs_start_resume();
     return HS_STARTED;
 }
@@ -138,8 +119,7 @@ rb_hs_start_apply(struct hs_start *start)
     HS_CONTRACT(gvl);
     HS_CONTRACT(free);
     const struct hs_options *options = &start->options;
-    struct hs_limits limits = {options->max_samples, options->max_depth, options->seeded, options->seed, start->given[HS_OF_SEED]};
-    uint64_t malloc_interval = start->given[HS_OF_MALLOC] && options->malloc_mode != HS_MALLOC_SAY_ON ? 0 : options->malloc_interval;
+    uint64_t malloc_interval = start->given[HS_OF_MALLOC] && options->malloc_mode != HS_MALLOC_MODE_ON ? 0 : options->malloc_interval;
     struct hs_malloc_meta meta;
     rb_hs_malloc_describe(&meta, HS_MAIN);
     if (start->given[HS_OF_MALLOC] && malloc_interval && meta.state == HS_MALLOC_OFF) {
@@ -149,8 +129,11 @@ rb_hs_start_apply(struct hs_start *start)
         return fail(start, HS_START_NO_MALLOC, "malloc cannot be sampled: %s", meta.missing);
     }
     if (start->given[HS_OF_FILES] && rb_hs_periodic_running_p()) return fail(start, HS_START_BUSY, "a periodic profile is being written; try again%s", "");
-    if (start->given[HS_OF_FILES]) replace_files(options);
-    const struct hs_limits *given = start->given[HS_OF_LIMITS] ? &limits : NULL;
+    if (start->given[HS_OF_FILES]) {
+        rb_hs_use_files(&options->files);
+        rb_hs_note_start_folder();
+    }
+    const struct hs_limits *given = start->given[HS_OF_LIMITS] ? &options->limits : NULL;
     return on_p() ? change(start, given, malloc_interval) : begin(start, given, malloc_interval);
 }
 
@@ -161,6 +144,6 @@ rb_hs_stop_apply(void)
     HS_CONTRACT(free);
     if (!on_p()) return false;
     rb_hs_session_stop(HS_MAIN);
-    take_back_files();
+    rb_hs_use_files(&rb_hs_options.files);
     return true;
 }

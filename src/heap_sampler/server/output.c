@@ -36,7 +36,7 @@ full_path(const char *path, char *full, size_t size)
 static bool
 pattern_has(char letter)
 {
-    for (const char *at = rb_hs_options.output; *at; at++) {
+    for (const char *at = rb_hs_files.output; *at; at++) {
         if (*at == '%' && *++at == letter) return true;
     }
     return false;
@@ -60,7 +60,7 @@ choose_path(struct hs_output *output)
     enum { PID_SIZE = 21 };
     char text[PID_SIZE + HS_MARK_SIZE + 8] = "";
     int len = 0;
-    if (!rb_hs_options_expand_output(&rb_hs_options, (uint64_t)getpid(), output->file.time, output->path, sizeof(output->path))) {
+    if (!rb_hs_options_expand_output(&rb_hs_files, (uint64_t)getpid(), output->file.time, output->path, sizeof(output->path))) {
         *output->path = '\0';
         return ENAMETOOLONG;
     }
@@ -168,10 +168,10 @@ struct hs_snapshot *
 rb_hs_walk_begin(unsigned flags, struct hs_memory_part *part)
 {
     HS_CONTRACT(gvl);
-    struct hs_memory_part *before = rb_hs_memory_noted();
-    rb_hs_memory_note_snapshots(part);
+    struct hs_memory_part *before = rb_hs_memory_part;
+    rb_hs_memory_part = part;
     struct hs_snapshot *snapshot = rb_hs_snapshot_begin(HS_MAIN, flags | HS_WITH_RETAINERS | HS_FORCED, 0);
-    rb_hs_memory_note_snapshots(before);
+    rb_hs_memory_part = before;
     return snapshot;
 }
 
@@ -215,7 +215,7 @@ static struct hs_snapshot *
 begin_snapshot(unsigned flags)
 {
     enum { SAFE_POINT_MS = 250 };
-    struct walk walk = {flags, rb_hs_memory_noted(), NULL};
+    struct walk walk = {flags, rb_hs_memory_part, NULL};
     bool wanted = flags & HS_WITH_RETAINERS;
     if (wanted && rb_hs_at_safe_point(begin_walk, &walk, SAFE_POINT_MS)) return walk.begun;
     struct hs_snapshot *snapshot = rb_hs_snapshot_begin(HS_MAIN, flags & ~(unsigned)HS_WITH_RETAINERS, 0);
@@ -231,7 +231,7 @@ save(struct hs_output *output, struct hs_snapshot *snapshot, const volatile bool
 {
     struct hs_buffer out = {0};
     enum hs_format format = HS_PB_GZ;
-    rb_hs_format_of(rb_hs_options.output, &format);
+    rb_hs_format_of(rb_hs_files.output, &format);
     int error = rb_hs_encode_snapshot(snapshot, format, HS_INUSE_FIRST, &out, &output->samples);
     output->bytes = out.len;
     if (!error) error = write_out(output, &out, cancelled);
@@ -253,11 +253,11 @@ rb_hs_output_save(struct hs_output *output, const char *suffix, unsigned flags, 
 void
 rb_hs_output_announce(const struct hs_output *output, const char *why)
 {
-    if (rb_hs_options.quiet) return;
+    if (rb_hs_files.quiet) return;
     char line[HS_PATH_SIZE + 256];
     int len = snprintf(line, sizeof(line), "heap-sample: wrote %s (%zu bytes, %llu live samples)%s\n", output->path,
                        output->bytes, (unsigned long long)output->samples, why);
-    rb_hs_say(line, (size_t)len);
+    rb_hs_print(line, (size_t)len);
 }
 
 /* The last profile, which a thread of ours may still write when the VM is gone: all that it reads is here, or a copy. */
@@ -268,15 +268,14 @@ static struct {
 } last;
 
 static void
-finish(void *unused)
+finish(void)
 {
-    (void)unused;
     if (save(&last.output, last.snapshot, &last.cancelled) == 0 && !last.cancelled) rb_hs_output_announce(&last.output, "");
     last.done = true;
 }
 
 int
-rb_hs_output_at_exit(const struct timespec *until, int *raised)
+rb_hs_output_at_exit(uint64_t until_ns, int *raised)
 {
     HS_CONTRACT(gvl);
     const struct timespec nap = {0, 20000000};
@@ -284,7 +283,7 @@ rb_hs_output_at_exit(const struct timespec *until, int *raised)
     last.snapshot = rb_hs_snapshot_begin(HS_MAIN, HS_MAY_HOLD_UP, 0);
     if (!last.snapshot) return ENOMEM;
     rb_hs_snapshot_work(last.snapshot, &never);
-    int error = rb_hs_within(finish, NULL, 0, until, raised);
+    int error = rb_hs_within(finish, 0, until_ns, raised);
     if (!error) return 0;
     last.cancelled = true;
     for (int i = 0; i < 10 && !last.done; i++) nanosleep(&nap, NULL);   /* it removes its temporary file */
@@ -308,12 +307,12 @@ void
 rb_hs_output_check(void)
 {
     HS_CONTRACT(gvl);
-    const struct hs_options *options = &rb_hs_options;
+    const struct hs_files *files = &rb_hs_files;
     struct hs_output output;
-    if (options->output_none || rb_hs_process()->child) return;
-    if (options->keep && !options->every) {
+    if (files->output_none || rb_hs_process()->child) return;
+    if (files->keep && !files->every) {
         rb_hs_warn_of_settings("keep=%u has no effect without every=; set every=SECONDS too, or remove keep=",
-                               options->keep);
+                               files->keep);
     }
     begin(&output, "");
     int error = choose_path(&output);

@@ -50,8 +50,8 @@ int rb_hs_output_save(struct hs_output *output, const char *suffix, unsigned fla
 void rb_hs_output_remove(const struct hs_written *file);
 /* "wrote …", with the reason; nothing under `quiet`. [any] */
 void rb_hs_output_announce(const struct hs_output *output, const char *why);
-/* Takes a profile, and writes and announces it until then; see rb_hs_within for `raised` and what is returned. [gvl] */
-int rb_hs_output_at_exit(const struct timespec *until, int *raised);
+/* Takes a profile, and writes and announces it until then; see rb_hs_within for its arguments and what it returns. [gvl] */
+int rb_hs_output_at_exit(uint64_t until_ns, int *raised);
 /* Reports that it was not written, for what rb_hs_within returned. */
 void rb_hs_output_unfinished(int error);
 

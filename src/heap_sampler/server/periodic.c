@@ -10,7 +10,6 @@
 #include "heap_sampler/base/memory.h"
 #include "heap_sampler/server/output.h"
 #include "heap_sampler/profile/snapshot.h"
-#include "heap_sampler/base/options.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -99,7 +98,7 @@ step_slots(void)
 static uint64_t
 deadline(uint64_t most_ms, uint64_t part_of_every)
 {
-    uint64_t part_ms = (uint64_t)rb_hs_options.every * 1000 / part_of_every;
+    uint64_t part_ms = (uint64_t)rb_hs_files.every * 1000 / part_of_every;
     return rb_hs_steady_ns() + (part_ms < most_ms ? part_ms : most_ms) * 1000000;
 }
 
@@ -129,7 +128,7 @@ force_major(void)
 {
     struct work work = {.step_slots = step_slots()};
     if (rb_hs_majors_ended() != ended_before) return HS_FORCED_NOT_NEEDED;
-    if (!rb_hs_forced_gc_due_p(rb_hs_options.diagnose_ppm)) return HS_FORCED_OVER_BUDGET;
+    if (!rb_hs_forced_gc_due_p(rb_hs_files.diagnose_ppm)) return HS_FORCED_OVER_BUDGET;
     if (!begin_until(&work, deadline(START_MS, 4))) return HS_FORCED_NO_SAFE_POINT;
     if (!work.begun) return HS_FORCED_REFUSED;
     return step_until(&work, deadline(MARK_MS, 2)) ? HS_FORCED_ENDED : HS_FORCED_UNFINISHED;
@@ -138,7 +137,7 @@ force_major(void)
 static void
 major_before_profile(void)
 {
-    if (!rb_hs_options.diagnose_ppm) return;
+    if (!rb_hs_files.diagnose_ppm) return;
     rb_hs_forced_note(first_of_child ? HS_FORCED_NONE : force_major());
     first_of_child = false;
     ended_before = rb_hs_majors_ended();
@@ -147,7 +146,7 @@ major_before_profile(void)
 static unsigned
 walk_if_paid(void)
 {
-    return rb_hs_forced_walk_due_p(rb_hs_options.diagnose_ppm) ? HS_WITH_RETAINERS : 0;
+    return rb_hs_forced_walk_due_p(rb_hs_files.diagnose_ppm) ? HS_WITH_RETAINERS : 0;
 }
 
 /* -- every= ---------------------------------------------------------------- */
@@ -178,7 +177,7 @@ static void
 save_periodic(void)
 {
     struct hs_output output;
-    uint32_t keep = rb_hs_options.keep;
+    uint32_t keep = rb_hs_files.keep;
     major_before_profile();
     rb_hs_name_at_safe_point(NAMES_MS);
     if (rb_hs_output_save(&output, "", walk_if_paid(), &periodic.stopping) == 0 && keep) keep_newest(&output.file, keep);
@@ -197,20 +196,20 @@ enum { POLL_MS = 500,
 static bool
 short_p(bool *urgent)
 {
-    const struct hs_options *options = &rb_hs_options;
+    const struct hs_files *files = &rb_hs_files;
     struct hs_memory_limit limit;
-    if (options->at_rss_bytes) {
+    if (files->at_rss_bytes) {
         uint64_t resident = rb_hs_resident_bytes();
         *urgent = true;         /* the process's own affair */
         snprintf(periodic.why, sizeof(periodic.why), ": its RSS is %.0f MiB", (double)resident / (1 << 20));
-        return resident >= options->at_rss_bytes;
+        return resident >= files->at_rss_bytes;
     }
-    if (!rb_hs_memory_limit_read("", options->at_rss_percent, &limit)) return false;
+    if (!rb_hs_memory_limit_read("", files->at_rss_percent, &limit)) return false;
     double share = (double)limit.used / (double)limit.bytes * 100;
-    *urgent = share >= (100.0 + options->at_rss_percent) / 2;
+    *urgent = share >= (100.0 + files->at_rss_percent) / 2;
     snprintf(periodic.why, sizeof(periodic.why), ": its %s uses %.0f%% of %.0f MiB", limit.machine ? "machine" : "cgroup", share,
              (double)limit.bytes / (1 << 20));
-    return share >= options->at_rss_percent;
+    return share >= files->at_rss_percent;
 }
 
 /* Memory is short, and it is this process's turn. */
@@ -247,23 +246,23 @@ save_at_rss(void)
 static uint64_t
 every_ns(void)
 {
-    return rb_hs_options.every * (1000 * HS_MS_NS);
+    return rb_hs_files.every * (1000 * HS_MS_NS);
 }
 
 static bool
 watching_p(void)
 {
-    return (rb_hs_options.at_rss_percent || rb_hs_options.at_rss_bytes) && !periodic.at_rss_saved;
+    return (rb_hs_files.at_rss_percent || rb_hs_files.at_rss_bytes) && !periodic.at_rss_saved;
 }
 
 static void
 make_profile(void)
 {
-    struct hs_memory_part *before = rb_hs_memory_noted();
-    rb_hs_memory_note_snapshots(&periodic.held);
+    struct hs_memory_part *before = rb_hs_memory_part;
+    rb_hs_memory_part = &periodic.held;
     periodic.working();
     rb_hs_allocator_give_back();
-    rb_hs_memory_note_snapshots(before);
+    rb_hs_memory_part = before;
     hs_lock(&periodic.mutex, HS_LOCK_STATE);
     /* One that took longer than every=: do not hurry after it. */
     if (periodic.every_ns < rb_hs_steady_ns()) periodic.every_ns = rb_hs_steady_ns() + every_ns();
@@ -291,7 +290,7 @@ what_is_due(uint64_t now)
         periodic.look_ns = now + (periodic.at_rss_ns ? TURN_MS : POLL_MS) * HS_MS_NS;
         if (due) return save_at_rss;
     }
-    if (!rb_hs_options.every || now < periodic.every_ns) return NULL;
+    if (!rb_hs_files.every || now < periodic.every_ns) return NULL;
     periodic.every_ns += every_ns();
     return save_periodic;
 }
@@ -313,7 +312,7 @@ rb_hs_periodic_due(void)
     uint64_t due = UINT64_MAX;
     hs_lock(&periodic.mutex, HS_LOCK_STATE);
     if (!periodic.stopping && !periodic.working) {
-        if (rb_hs_options.every) due = periodic.every_ns;
+        if (rb_hs_files.every) due = periodic.every_ns;
         if (watching_p() && periodic.look_ns < due) due = periodic.look_ns;
     }
     hs_unlock(&periodic.mutex, HS_LOCK_STATE);
@@ -344,9 +343,9 @@ begin(void)
 void
 rb_hs_periodic_start(void)
 {
-    const struct hs_options *options = &rb_hs_options;
-    bool wanted = options->every || options->at_rss_percent || options->at_rss_bytes;
-    if (!stopping() || options->output_none || !wanted) return;
+    const struct hs_files *files = &rb_hs_files;
+    bool wanted = files->every || files->at_rss_percent || files->at_rss_bytes;
+    if (!stopping() || files->output_none || !wanted) return;
     begin();
     periodic.wake();
 }
@@ -371,11 +370,10 @@ rb_hs_periodic_halt(void)
 bool
 rb_hs_periodic_stop(void)
 {
-    struct timespec until;
+    uint64_t until_ns = rb_hs_steady_ns() + STOP_MS * HS_MS_NS;
     if (rb_hs_periodic_halt()) return true;
-    rb_hs_deadline(&until, STOP_MS);
     hs_lock(&periodic.mutex, HS_LOCK_STATE);
-    while (periodic.working && periodic.stopping && pthread_cond_timedwait(&periodic.changed, &periodic.mutex, &until) == 0) {}
+    while (periodic.working && periodic.stopping && rb_hs_wait(&periodic.changed, &periodic.mutex, until_ns)) {}
     bool idle = !periodic.working;
     hs_unlock(&periodic.mutex, HS_LOCK_STATE);
     return idle;
@@ -393,7 +391,7 @@ rb_hs_periodic_after_fork(void)
     periodic.working = NULL;
     periodic.at_rss_ns = periodic.at_rss_saved = periodic.at_rss_failed = 0;
     periodic.written = NULL;
-    rb_hs_memory_forget(HS_MEM_SNAPSHOTS, periodic.held.bytes);
+    rb_hs_memory_give_back(HS_MEM_SNAPSHOTS, periodic.held.bytes);
     periodic.held.bytes = 0;
     if (goes_on) begin();
 }

@@ -10,7 +10,6 @@
 #include "heap_sampler/server/address.h"
 #include "heap_sampler/server/client.h"
 #include "heap_sampler/server/periodic.h"
-#include "heap_sampler/base/options.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -240,7 +239,7 @@ run(void *unused)
     uint64_t due_ns;
     (void)unused;
     service.all.held.most = rb_hs_memory_share(HS_MEM_SNAPSHOTS) / 2;  /* periodic profiles have the rest */
-    rb_hs_memory_note_snapshots(&service.all.held);
+    rb_hs_memory_part = &service.all.held;
     int table_error = rb_hs_descriptors_own() ? 0 : errno;
     look_at_socket(table_error);
     while (wanted_p(&due_ns)) {
@@ -290,10 +289,10 @@ enum { START_S = 2,
        END_S = 2 };
 
 void
-rb_hs_service_start(void)
+rb_hs_service_start(bool socket)
 {
     hs_lock(&service.mutex, HS_LOCK_STATE);
-    service.off = rb_hs_options.no_socket;
+    service.off = !socket;
     look(OPEN);
     await(RUNNING, START_S);
     hs_unlock(&service.mutex, HS_LOCK_STATE);
@@ -313,7 +312,7 @@ rb_hs_service_wake(void)
     hs_lock(&service.mutex, HS_LOCK_STATE);
     int error = wake();
     hs_unlock(&service.mutex, HS_LOCK_STATE);
-    if (error) rb_hs_warn_once(HS_TROUBLE_THREAD, "cannot start the thread for periodic profiles: %s", strerror(error));
+    if (error) rb_hs_warn_once("cannot start the thread for periodic profiles: %s", strerror(error));
 }
 
 bool
@@ -346,7 +345,7 @@ rb_hs_service_after_fork(void)
     pthread_mutex_init(&service.mutex, NULL);
     pthread_cond_init(&service.changed, NULL);
     service.count = 0;
-    rb_hs_memory_forget(HS_MEM_SNAPSHOTS, service.all.held.bytes);
+    rb_hs_memory_give_back(HS_MEM_SNAPSHOTS, service.all.held.bytes);
     service.all = (struct hs_clients){0};
     service.listener = -1;
     *service.path = '\0';

@@ -13,8 +13,9 @@
  */
 #include <stdbool.h>
 
-/* Begins to listen, if it does not yet, and waits until it does, 2 s at most. A thread that holds none of the sampler's locks. */
-void rb_hs_service_start(void);
+/* Begins to listen, if it does not yet, and waits until it does, 2 s at most; `socket`: false, it never listens. A thread that
+ * holds none of the sampler's locks. */
+void rb_hs_service_start(bool socket);
 /* The same without waiting, where a client found no socket: one that is gone, or another user's, is made anew. [any] */
 void rb_hs_service_reopen(void);
 /* The thread looks whether a periodic profile is due; it is started if there is none. [any] */

@@ -42,10 +42,8 @@ uint16_t rb_hs_label_set(const char *text, size_t len);
 /* Empty for a number that no set has. [read] */
 struct hs_text rb_hs_label_set_text(uint16_t number);
 
-struct rb_execution_context_struct;
-/* mri.c. Of a fiber; of the fiber that runs. A new fiber has the set of the fiber that made it, since cont.c copies the
- * whole execution context; a new thread or Ractor that of the code that made it. A plain load each; the second one: [gvl]. */
-uint16_t rb_hs_labels_of(const struct rb_execution_context_struct *ec);
+/* mri.c. Of the fiber that runs (ec->heap_sampler_labels). A new fiber has the set of the fiber that made it, since cont.c copies
+ * the whole execution context; a new thread or Ractor that of the code that made it. A plain load. [gvl] */
 uint16_t rb_hs_labels_now(void);
 /* [gvl] */
 void rb_hs_labels_set(uint16_t number);

@@ -2,7 +2,6 @@
 #include "heap_sampler/store/page_table.h"
 #include "heap_sampler/base/memory.h"
 #include "heap_sampler/base/contract.h"
-#include "heap_sampler/base/options.h"
 #include "heap_sampler/base/table.h"
 #include "heap_sampler/store/label_sets.h"
 #include "heap_sampler/store/malloc_table.h"
@@ -161,7 +160,7 @@ enum { ALWAYS_ROOM_FOR = 1 << 14,
 static bool
 crowded(unsigned quarters)
 {
-    uint64_t max = rb_hs_options.max_samples, records = rb_hs_pages.records;
+    uint64_t max = rb_hs_slot_store.limits.max_samples, records = rb_hs_pages.records;
     if (max && records > max - max / 4 * (4 - quarters)) return true;
     if (!rb_hs_memory_bound_p() || records < ALWAYS_ROOM_FOR) return false;
     return rb_hs_memory_bytes(HS_MEM_RECORDS) > RECORDS_MAX_BYTES / 4 * quarters ||

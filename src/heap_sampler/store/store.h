@@ -25,6 +25,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "heap_sampler/base/contract.h"
+#include "heap_sampler/base/options.h"
 #include "heap_sampler/base/table.h"
 #include "heap_sampler/store/changes.h"
 #include "heap_sampler/store/draw.h"
@@ -94,6 +95,7 @@ struct hs_store {
     bool (*const crowded)(unsigned quarters);   /* more than so many quarters (rounded up) of the records that there may be */
     bool (*const owned)(void);          /* is the lock held? */
 
+    struct hs_limits limits;    /* of slots: those in force (sampling/sessions.c) */
     struct hs_random random;
     struct hs_session session[HS_SESSIONS];
     uint64_t interval;          /* bytes, the smallest of all sessions'; 0: off */

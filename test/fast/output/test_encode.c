@@ -5,6 +5,7 @@
  */
 #include "sample.h"
 #include "tap.h"
+#include "tests.h"
 #include "heap_sampler/profile/encode.h"
 #include "heap_sampler/profile/formats.h"
 #include "heap_sampler/base/memory.h"
@@ -342,9 +343,9 @@ fail_each_allocation(int p, int e)
     size_t held = rb_hs_memory_total();
     do {
         struct hs_buffer out = {0};
-        rb_hs_memory_fail_after(countdown++);
+        fail_after(countdown++);
         error = encoders[e].encode(&profile, &out);
-        rb_hs_memory_fail_after(-1);
+        fail_after(-1);
         if (error && error != ENOMEM) passed = false;
         rb_hs_buffer_free(&out);
         if (rb_hs_memory_total() != held) passed = false;
@@ -365,9 +366,9 @@ test_buffer(void)
     ok(!buffer.ptr && !buffer.failed, "buffer: an empty text needs no memory");
     for (int i = 0; i < 1000; i++) rb_hs_buffer_printf(&buffer, "%03d,", i);
     ok(buffer.len == 4000 && memcmp(buffer.ptr + 3996, "999,", 4) == 0, "buffer: grows under printf");
-    rb_hs_memory_fail_after(0);
+    fail_after(0);
     rb_hs_buffer_append(&buffer, buffer.ptr, 4000);
-    rb_hs_memory_fail_after(-1);
+    fail_after(-1);
     rb_hs_buffer_puts(&buffer, "more");
     ok(buffer.failed && buffer.len == 4000, "buffer: once failed, it stays so");
     rb_hs_buffer_free(&buffer);

@@ -3,6 +3,7 @@
  * session stay those of what was born? With the same seed in each run.
  */
 #include "tap.h"
+#include "tests.h"
 #include "heap_sampler/store/epochs.h"
 
 #include <math.h>
@@ -242,7 +243,7 @@ test_no_memory(void)
     }
     for (uint32_t e = 0; e < epochs.count; e++) epochs.list[e].records++;
     epochs.current = current;
-    rb_hs_memory_fail_after(0);
+    fail_after(0);
     size_t dropped = 0, changed = 0;
     for (size_t i = 0; i < count; i++) {
         struct sample sample = samples[i];
@@ -251,7 +252,7 @@ test_no_memory(void)
     }
     uint64_t unseen[HS_SESSIONS] = {3, 1, 4};
     bool stayed = !rb_hs_epoch_enter(&epochs, unseen) && epochs.current == current;
-    rb_hs_memory_fail_after(-1);
+    fail_after(-1);
     ok(entered && stayed, "no memory for an epoch: the current one stays");
     ok(before > 100 && !changed && !dropped, "no memory: no record is thinned (%zu changed, %zu dropped)",
        changed, dropped);

@@ -49,9 +49,9 @@ test_texts(void)
     rb_hs_texts_release(bytes);
     ok(rb_hs_memory_bytes(HS_MEM_NAMES) + (1 << 19) < before, "texts: bytes that are released are given back");
 
-    rb_hs_memory_fail_after(2);
+    fail_after(2);
     ok(!rb_hs_texts_keep(used), "texts: without memory all stay");
-    rb_hs_memory_fail_after(-1);
+    fail_after(-1);
     ok(text_of(77) == kept && text_of(MANY + 1) == fresh, "texts: each under its number");
 }
 

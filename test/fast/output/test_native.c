@@ -5,6 +5,7 @@
  */
 #define _GNU_SOURCE
 #include "tap.h"
+#include "tests.h"
 #include "heap_sampler/profile/elf_symbols.h"
 #include "heap_sampler/base/memory.h"
 #include "heap_sampler/profile/native_names.h"
@@ -391,11 +392,11 @@ test_no_memory(void)
     const char *got = "";
 
     do {
-        rb_hs_memory_fail_after(countdown++);
+        fail_after(countdown++);
         native = native_of(dlsym(library, "another_function"));
         got = native ? named_in(native, dlsym(library, "another_function")) : "no reading";
         rb_hs_native_close(native);
-        rb_hs_memory_fail_after(-1);
+        fail_after(-1);
         if (rb_hs_memory_bytes(HS_MEM_SNAPSHOTS)) passed = false;
     } while (strcmp(got, "another_function (version2.so)") != 0 && countdown < 1000);
     ok(passed && countdown > 3 && countdown < 1000, "no memory, at each of %ld allocations: fewer names, nothing kept",

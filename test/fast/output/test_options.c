@@ -23,19 +23,19 @@ describe(const struct hs_options *o, char *text, size_t size)
     char interval[32] = "auto";
     if (!o->interval_auto || o->interval != 524288) snprintf(interval, sizeof(interval), "%llu%s", (unsigned long long)o->interval, o->interval_auto ? " auto" : "");
     snprintf(text, size, "%s i=%s o=%s%s e=%u k=%u r=%u%%/%llu s=%llu d=%u seed=%s%llu n=%u%s%s",
-             o->on ? "on" : "off", interval, o->output_none ? "none" : o->output,
-             o->output_given ? "!" : "", o->every, o->keep, o->at_rss_percent,
-             (unsigned long long)o->at_rss_bytes, (unsigned long long)o->max_samples, o->max_depth,
-             o->seeded ? "!" : "", (unsigned long long)o->seed, o->only_n, malloc_modes[o->malloc_mode],
-             o->quiet ? " quiet" : "");
+             o->files.on ? "on" : "off", interval, o->files.output_none ? "none" : o->files.output,
+             o->files.output_given ? "!" : "", o->files.every, o->files.keep, o->files.at_rss_percent,
+             (unsigned long long)o->files.at_rss_bytes, (unsigned long long)o->limits.max_samples, o->limits.max_depth,
+             o->limits.seeded ? "!" : "", (unsigned long long)o->limits.seed, o->files.only_n, malloc_modes[o->malloc_mode],
+             o->files.quiet ? " quiet" : "");
     size_t len = strlen(text);
     if (!o->malloc_auto || o->malloc_interval != 524288) {
         len += (size_t)snprintf(text + len, size - len, " malloc=%llu%s", (unsigned long long)o->malloc_interval, o->malloc_auto ? " auto" : "");
     }
-    if (o->diagnose_ppm) len += (size_t)snprintf(text + len, size - len, " diagnose=%u", o->diagnose_ppm);
-    if (*o->deploy) len += (size_t)snprintf(text + len, size - len, " deploy=%s", o->deploy);
+    if (o->files.diagnose_ppm) len += (size_t)snprintf(text + len, size - len, " diagnose=%u", o->files.diagnose_ppm);
+    if (*o->files.deploy) len += (size_t)snprintf(text + len, size - len, " deploy=%s", o->files.deploy);
     if (o->usdt) len += (size_t)snprintf(text + len, size - len, " usdt");
-    if (o->standby && !o->on) snprintf(text + len, size - len, " standby");
+    if (o->standby && !o->files.on) snprintf(text + len, size - len, " standby");
 }
 
 #define REST "e=0 k=0 r=0%/0 s=200000 d=512 seed=0 n=1"
@@ -314,12 +314,12 @@ test_parse(void)
     rb_hs_options_default(&options);
     ok(rb_hs_options_parse(&options, "interval=64k,seed=3", error, sizeof(error)) &&
            rb_hs_options_parse(&options, "every=5", error, sizeof(error)) &&
-           options.interval == 65536 && options.seed == 3 && options.every == 5,
+           options.interval == 65536 && options.limits.seed == 3 && options.files.every == 5,
        "a second text adds to the first");
     ok(rb_hs_options_parse(&options, "on", error, sizeof(error)) && options.interval == 65536,
        "`on` keeps what was set");
-    ok(rb_hs_options_parse(&options, "off", error, sizeof(error)) && !options.on, "`off` ends it");
-    ok(rb_hs_options_parse(&options, NULL, error, sizeof(error)) && !options.on, "NULL changes nothing");
+    ok(rb_hs_options_parse(&options, "off", error, sizeof(error)) && !options.files.on, "`off` ends it");
+    ok(rb_hs_options_parse(&options, NULL, error, sizeof(error)) && !options.files.on, "NULL changes nothing");
     ok(!rb_hs_options_parse(&options, "interval=x", NULL, 0), "an error needs no room");
     ok(!rb_hs_options_parse(&options, "interval=x", tiny, sizeof(tiny)) && strlen(tiny) == 7,
        "an error is cut to the room there is");
@@ -351,17 +351,17 @@ test_expand(void)
     for (size_t i = 0; i < sizeof(expansions) / sizeof(expansions[0]); i++) {
         snprintf(text, sizeof(text), "output=%s", expansions[i].output);
         parse(&options, text, error);
-        bool expanded = rb_hs_options_expand_output(&options, expansions[i].pid, expansions[i].time,
+        bool expanded = rb_hs_options_expand_output(&options.files, expansions[i].pid, expansions[i].time,
                                                     path, sizeof(path));
         ok(expanded && strcmp(path, expansions[i].path) == 0, "expands %s to %s",
            expansions[i].output, expansions[i].path);
     }
     parse(&options, "output=%p.pb", error);
-    ok(!rb_hs_options_expand_output(&options, 12345, 0, path, 8), "a path that lacks room for its NUL fails");
-    ok(rb_hs_options_expand_output(&options, 12345, 0, path, 9), "a path that just fits does not");
-    ok(!rb_hs_options_expand_output(&options, 12345, 0, path, 0), "no room at all fails");
+    ok(!rb_hs_options_expand_output(&options.files, 12345, 0, path, 8), "a path that lacks room for its NUL fails");
+    ok(rb_hs_options_expand_output(&options.files, 12345, 0, path, 9), "a path that just fits does not");
+    ok(!rb_hs_options_expand_output(&options.files, 12345, 0, path, 0), "no room at all fails");
     parse(&options, "output=none", error);
-    ok(!rb_hs_options_expand_output(&options, 1, 0, path, sizeof(path)), "output=none has no path");
+    ok(!rb_hs_options_expand_output(&options.files, 1, 0, path, sizeof(path)), "output=none has no path");
 }
 
 void

@@ -8,6 +8,7 @@
 #include "heap_sampler/profile/formats.h"
 #include "heap_sampler/profile/writer.h"
 #include "tap.h"
+#include "tests.h"
 #include "heap_sampler/base/memory.h"
 
 #include <dirent.h>
@@ -149,9 +150,9 @@ test_no_place(void)
     is_number(rb_hs_check_writable(in_folder("x.pb")), 0, "a folder that takes files is seen to");
     is_number(rb_hs_check_writable(in_folder("file")), 0, "so is a file that would be replaced");
     is_number(rb_hs_check_writable("x.pb"), 0, "and the current folder");
-    rb_hs_memory_fail_after(0);
+    fail_after(0);
     is_number(rb_hs_check_writable(in_folder("x.pb")), 0, "looking takes no memory");
-    rb_hs_memory_fail_after(-1);
+    fail_after(-1);
     is_number(entries(), 1, "looking leaves nothing behind");
     is_refused(in_folder("gone/x.pb"), ENOENT, "ENOENT where the folder is gone");
     is_refused(in_folder("file/x.pb"), ENOTDIR, "ENOTDIR where it is a file");
@@ -441,11 +442,11 @@ test_bound(void)
 }
 
 static void
-test_memory(void)
+test_no_memory(void)
 {
-    rb_hs_memory_fail_after(0);
+    fail_after(0);
     int error = rb_hs_write_file(in_folder("new.pb"), "new", 3, NULL);
-    rb_hs_memory_fail_after(-1);
+    fail_after(-1);
     ok(error == 0 && holds(in_folder("new.pb"), "new") && entries() == 1, "writing takes no memory");
     unlink(in_folder("new.pb"));
 }
@@ -742,7 +743,7 @@ test_writer(const char *top)
     test_folders_of_others();
     test_given_up();
     test_bound();
-    test_memory();
+    test_no_memory();
     is_number(rmdir(folder), 0, "the tests left nothing else");
     is_number((long long)rb_hs_memory_total(), 0, "writing keeps no memory");
 }

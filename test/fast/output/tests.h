@@ -22,4 +22,7 @@ void test_protocol(void);
 void test_answer(void);
 void test_names(void);
 
+/* Lets `countdown` more allocations of the sampler's succeed, then fails all of them; a negative number never fails. */
+void fail_after(long countdown);
+
 #endif

@@ -16,8 +16,8 @@
 #include "heap_sampler/profile/profile.h"
 #include "heap_sampler/profile/snapshot.h"
 #include "heap_sampler/profile/writer.h"
-#include "heap_sampler/base/options.h"
 #include "heap_sampler/store/page_table.h"
+#include "heap_sampler/sampling/malloc_hooks.h"
 #include "heap_sampler/sampling/sessions.h"
 #include "heap_sampler/store/store.h"
 
@@ -183,8 +183,8 @@ main(int argc, char **argv)
     if (!pages) return 2;
     ruby_init();
     rb_hs_random_seed(&rb_hs_slot_store.random, 20251121);
-    rb_hs_options.max_samples = strtoull(argv[2], NULL, 10);
-    rb_hs_options.malloc_mode = HS_MALLOC_SAY_OFF;
+    rb_hs_slot_store.limits.max_samples = strtoull(argv[2], NULL, 10);
+    rb_hs_malloc_settings(true, 0);
     for (int i = 0; i < CLASSES; i++) {
         char name[32];
         snprintf(name, sizeof(name), "Simulated%d", i);

@@ -230,7 +230,7 @@ fork_once(void)
         rb_hs_safe_point_after_fork();
         rb_hs_periodic_after_fork();
         rb_hs_service_after_fork();
-        rb_hs_service_start();
+        rb_hs_service_start(true);
         bool heard = guest_says_hello(), written = snapshot("child.pb.gz");
         rb_hs_service_no_more();
         rb_hs_service_end();
@@ -390,15 +390,15 @@ main(int argc, char **argv)
     signal(SIGVTALRM, nothing);         /* as MRI does */
     folder = argv[1];
     vm_boot();
-    snprintf(rb_hs_options.output, sizeof(rb_hs_options.output), "%s/every-%%p.pb.gz", folder);
-    rb_hs_options.every = 1;
-    rb_hs_options.diagnose_ppm = 10000;
-    rb_hs_options.max_samples = 4000;
+    snprintf(rb_hs_files.output, sizeof(rb_hs_files.output), "%s/every-%%p.pb.gz", folder);
+    rb_hs_files.every = 1;
+    rb_hs_files.diagnose_ppm = 10000;
+    rb_hs_slot_store.limits.max_samples = 4000;
     setenv("XDG_RUNTIME_DIR", folder, 1);
     vm_lock();
     rb_hs_address_boot();
     rb_hs_periodic_boot(rb_hs_service_wake);
-    rb_hs_service_start();
+    rb_hs_service_start(true);
     start();
     vm_unlock();
     if (rb_hs_service_trouble()) printf("Bail out! no socket: %s\n", rb_hs_service_trouble());
