@@ -125,10 +125,12 @@ struct hs_text rb_hs_id_text(ID id);
 /* Do both addresses lie in the same executable or library? */
 bool rb_hs_same_library_p(const void *one, const void *other);
 
-/* Where code stands: path and line of the edge become those of the innermost line, from a frame on, that is no part of Ruby; where
- * all are, of the innermost that is in a file. */
 struct rb_execution_context_struct;
 struct rb_control_frame_struct;
+/* The stack of a Thread or a Fiber; NULL: it is neither, or has none. */
+const struct rb_execution_context_struct *rb_hs_ec_of(VALUE object);
+/* Where code stands: path and line of the edge become those of the innermost line, from a frame on, that is no part of Ruby; where
+ * all are, of the innermost that is in a file. */
 void rb_hs_edge_stands_at(struct hs_edge *edge, const struct rb_execution_context_struct *ec, const struct rb_control_frame_struct *cfp);
 
 /* A reference that is a word of a struct, and where that word is. */

@@ -211,17 +211,14 @@ void
 rb_hs_retainers_end(struct hs_walk_child *child)
 {
     struct hs_retainers *into = child->into;
-    const struct hs_progress *progress = child->found ? &child->found->progress : &(struct hs_progress){0};
+    struct hs_found *found = child->found;
     into->refusal = outcome(child);
-    if (into->refusal == HS_REFUSED_RAN_SHORT) into->room = progress->room;
     last_killed = into->refusal == HS_REFUSED_RAN_SHORT || into->refusal == HS_REFUSED_KILLED || (last_killed && into->refusal);
-    into->figures.objects = progress->objects;
-    into->figures.edges = progress->edges;
-    if (into->refusal == HS_REFUSED_NONE) {
-        rb_hs_found_check(child->found, child->wanted.count, into);
-    }
+    if (found) into->figures = found->figures;
+    if (into->refusal == HS_REFUSED_NONE) rb_hs_found_check(found, child->wanted.count, into);
+    else if (into->refusal == HS_REFUSED_RAN_SHORT) into->room = found->room;
     else if (into->refusal == HS_REFUSED_CRASHED || into->refusal == HS_REFUSED_DEADLINE) {
-        snprintf(into->type, sizeof(into->type), "%.*s", (int)sizeof(into->type) - 1, progress->type);
+        snprintf(into->type, sizeof(into->type), "%.*s", (int)sizeof(into->type) - 1, found->type);
     }
     into->ns = rb_hs_steady_ns() - child->begun_ns;
     release(child);

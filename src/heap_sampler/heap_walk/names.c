@@ -278,12 +278,6 @@ name_data(struct hs_edge *edge, VALUE parent)
     add(edge, " (%s%s%s)", typed ? RTYPEDDATA_TYPE(parent)->wrap_struct_name : "untyped", *library ? " in " : "", library);
 }
 
-static bool
-has_stack_p(VALUE object)
-{
-    return rb_obj_is_fiber(object) || (RTYPEDDATA_P(object) && RTYPEDDATA_TYPE(object) == &ruby_threadptr_data_type);
-}
-
 void
 rb_hs_edge_unknown(VALUE parent, VALUE child, struct hs_edge *edge)
 {
@@ -291,7 +285,7 @@ rb_hs_edge_unknown(VALUE parent, VALUE child, struct hs_edge *edge)
         begin(edge, HS_EDGE_OTHER);
         add(edge, "?");
     }
-    else if (RB_TYPE_P(parent, T_DATA) && has_stack_p(parent)) {
+    else if (rb_hs_ec_of(parent)) {
         begin(edge, HS_EDGE_STACK);
         add_class_of(edge, "C stack of ", parent);
     }

@@ -176,37 +176,17 @@ rb_hs_id_text(ID id)
     return (struct hs_text){RSTRING_PTR(name), (uint32_t)RSTRING_LEN(name)};
 }
 
-/* They are found by shape, the last one first; a class's are the same, and class variables are among them. */
-static void
-visit_variable(struct hs_visit *v, ID id, VALUE value)
+/* Those of a class are the same, and class variables are among them. */
+static int
+visit_variable_i(ID id, VALUE value, st_data_t data)
 {
-    if (RB_SPECIAL_CONST_P(value)) return;
+    struct hs_visit *v = (struct hs_visit *)data;
+    if (RB_SPECIAL_CONST_P(value)) return ST_CONTINUE;
     struct hs_text name = rb_hs_id_text(id);
     bool of_class = name.len > 2 && memcmp(name.ptr, "@@", 2) == 0;
     if (id == idLocals) visit(v, HS_EDGE_THREAD_LOCAL, "thread variables", 0, value);   /* Thread#thread_variable_set */
     else visit(v, of_class ? HS_EDGE_CVAR : HS_EDGE_IVAR, NULL, id, value);
-}
-
-static int
-visit_variable_i(st_data_t id, st_data_t value, st_data_t data)
-{
-    struct hs_visit *v = (struct hs_visit *)data;
-    visit_variable(v, (ID)id, (VALUE)value);
     return v->enough ? ST_STOP : ST_CONTINUE;
-}
-
-static void
-visit_variables_in(struct hs_visit *v, VALUE object, const VALUE *values, st_table *table)
-{
-    if (rb_shape_obj_too_complex(object)) {
-        if (table) st_foreach(table, visit_variable_i, (st_data_t)v);
-        return;
-    }
-    const rb_shape_t *shape = rb_shape_get_shape(object);
-    while (shape->parent_id != INVALID_SHAPE_ID && !v->enough) {
-        if (shape->type == SHAPE_IVAR) visit_variable(v, shape->edge_name, values[shape->next_iv_index - 1]);
-        shape = rb_shape_get_shape_by_id(shape->parent_id);
-    }
 }
 
 static void
@@ -222,41 +202,28 @@ visit_variables(struct hs_visit *v, VALUE object)
     struct gen_ivtbl *table;
     if (RB_TYPE_P(object, T_OBJECT)) {
         if (!(RBASIC(object)->flags & ROBJECT_EMBED)) own_variables(v, object, ROBJECT(object)->as.heap.ivptr);
-        visit_variables_in(v, object, ROBJECT_IVPTR(object), (st_table *)ROBJECT(object)->as.heap.ivptr);
     }
     else if (RB_TYPE_P(object, T_CLASS) || RB_TYPE_P(object, T_MODULE)) {
         own_variables(v, object, RCLASS_IVPTR(object));
-        visit_variables_in(v, object, RCLASS_IVPTR(object), (st_table *)RCLASS_IVPTR(object));
     }
     else if (rb_gen_ivtbl_get(object, 0, &table)) {     /* without an ID it does not ask which Ractor this is */
         if (rb_shape_obj_too_complex(object)) own_st_table(v, table->as.complex.table);
         OWN(v, table);
-        visit_variables_in(v, object, table->as.shape.ivptr, table->as.complex.table);
     }
+    if (!v->enough) rb_ivar_foreach(object, visit_variable_i, (st_data_t)v);
 }
 
 /* -- objects of the program ----------------------------------------------- */
-
-static bool
-find_members(const struct hs_reference *reference, void *data)
-{
-    static const char name[] = "__members__";
-    struct hs_text text = rb_hs_id_text(reference->id);
-    if (text.len != sizeof(name) - 1 || memcmp(text.ptr, name, text.len)) return true;
-    *(VALUE *)data = reference->child;
-    return false;
-}
 
 /* The names of members: an array of symbols that the class or its nearest ancestor has; 0: none. */
 static VALUE
 member_names(VALUE object)
 {
     VALUE names = 0;
-    for (VALUE klass = RBASIC_CLASS(object); klass && !names; klass = RCLASS_SUPER(klass)) {
-        struct hs_visit v = {.at = {.parent = klass}, .each = find_members, .data = &names};
-        if (BUILTIN_TYPE(klass) == T_CLASS) visit_variables(&v, klass);
+    for (VALUE klass = RBASIC_CLASS(object); klass && !RTEST(names); klass = RCLASS_SUPER(klass)) {
+        if (BUILTIN_TYPE(klass) == T_CLASS) names = rb_attr_get(klass, rb_intern("__members__"));       /* an ID that struct.c has made */
     }
-    return names && RB_TYPE_P(names, T_ARRAY) ? names : 0;
+    return RTEST(names) && RB_TYPE_P(names, T_ARRAY) ? names : 0;
 }
 
 static ID
@@ -659,6 +626,15 @@ visit_imemo(struct hs_visit *v, VALUE imemo)
  * the environment, and what it works on.
  */
 
+const rb_execution_context_t *
+rb_hs_ec_of(VALUE object)
+{
+    bool thread = rb_typeddata_is_kind_of(object, &ruby_threadptr_data_type);
+    void *data = thread || rb_obj_is_fiber(object) ? RTYPEDDATA_GET_DATA(object) : NULL;
+    if (!data) return NULL;
+    return thread ? ((const rb_thread_t *)data)->ec : rb_fiberptr_get_ec(data);
+}
+
 static const rb_control_frame_t *
 stack_end(const rb_execution_context_t *ec)
 {
@@ -1010,7 +986,7 @@ visit_missing_method_i(VALUE method, void *data)
     return v->enough ? ID_TABLE_STOP : ID_TABLE_CONTINUE;
 }
 
-static const struct hs_field loaded_fields[] = {
+static const struct hs_field vm_fields[] = {
     HS_FIELD(rb_vm_t, load_path, GVAR, "$LOAD_PATH"),
     HS_FIELD(rb_vm_t, loaded_features, GVAR, "$LOADED_FEATURES"),
     HS_FIELD(rb_vm_t, load_path_snapshot, ROOT, "(cache of $LOAD_PATH)"),
@@ -1019,9 +995,6 @@ static const struct hs_field loaded_fields[] = {
     HS_FIELD(rb_vm_t, loaded_features_snapshot, ROOT, "(cache of $LOADED_FEATURES)"),
     HS_FIELD(rb_vm_t, loaded_features_realpaths, ROOT, "(cache of $LOADED_FEATURES)"),
     HS_FIELD(rb_vm_t, loaded_features_realpath_map, ROOT, "(cache of $LOADED_FEATURES)"),
-    {0},
-};
-static const struct hs_field vm_fields[] = {
     HS_FIELD(rb_vm_t, mark_object_ary, ROOT, "(objects of C code)"),
     HS_FIELD(rb_vm_t, top_self, ROOT, "(main object)"),
     HS_FIELD(rb_vm_t, orig_progname, GVAR, "$0"),
@@ -1037,7 +1010,6 @@ visit_vm(struct hs_visit *v)
     const rb_vm_t *vm = GET_VM();
     rb_ractor_t *ractor;
     ccan_list_for_each(&vm->ractor.set, ractor, vmlr_node) visit(v, HS_EDGE_ROOT, "(threads)", 0, rb_ractor_self(ractor));
-    visit_fields(v, loaded_fields, vm);
     visit_table_values(v, HS_EDGE_ROOT, "(files that are being loaded)", vm->loading_table);
     visit_values(v, HS_EDGE_ROOT, "(trap)", vm->trap_list.cmd, RUBY_NSIG);
     visit_addresses(v, vm);

@@ -74,12 +74,18 @@ read_thread(const struct hs_walk *walk, const rb_thread_t *th)
 }
 
 static const struct waiter *
-waiter_of(const rb_thread_t *th)
+waiter_of(VALUE thread)
 {
     for (uint32_t i = 0; i < thread_count; i++) {
-        if (waiters[i].thread == th) return &waiters[i];
+        if (waiters[i].stack == thread) return &waiters[i];
     }
     return NULL;
+}
+
+static bool
+waiting_thread_p(VALUE thread)
+{
+    return waiter_of(thread) != NULL;
 }
 
 /* The thread that holds a Mutex unlocks it, at the latest when the thread ends. */
@@ -88,7 +94,7 @@ note_owner(struct waiter *waiter)
 {
     const rb_thread_t *holder = rb_heap_sampler_mutex_holder(waiter->object);
     waiter->owned = holder != NULL;
-    waiter->owner = holder ? waiter_of(holder) : NULL;
+    waiter->owner = holder ? waiter_of(holder->self) : NULL;
 }
 
 static void
@@ -134,23 +140,16 @@ block_of_scheduler(const rb_execution_context_t *ec, VALUE scheduler)
     return NULL;
 }
 
-static bool
-suspended_p(const rb_fiber_t *fiber)
-{
-    struct rb_heap_sampler_fiber_kept kept;
-    rb_heap_sampler_fiber_keeps(fiber, &kept);
-    return kept.suspended;
-}
-
 /* The frame of the method that waits, whose receiver is what it waits for. NULL: it runs, has not begun, or waits for a time, or
  * for what is no such object. */
 static const rb_control_frame_t *
 fiber_waits_in(VALUE object)
 {
-    const rb_fiber_t *fiber = RTYPEDDATA_GET_DATA(object);
-    if (!fiber || !suspended_p(fiber)) return NULL;
-    const rb_execution_context_t *ec = rb_fiberptr_get_ec((rb_fiber_t *)fiber);
-    if (!ec->cfp || !ec->thread_ptr || NIL_P(ec->thread_ptr->scheduler)) return NULL;
+    const rb_execution_context_t *ec = rb_hs_ec_of(object);
+    if (!ec || !ec->cfp || !ec->thread_ptr || NIL_P(ec->thread_ptr->scheduler)) return NULL;
+    struct rb_heap_sampler_fiber_kept kept;
+    rb_heap_sampler_fiber_keeps(ec->fiber_ptr, &kept);
+    if (!kept.suspended) return NULL;
     const rb_control_frame_t *cfp = block_of_scheduler(ec, ec->thread_ptr->scheduler);
     if (!cfp || !NIL_P(parameter(cfp, 1))) return NULL;
     const rb_control_frame_t *caller = RUBY_VM_PREVIOUS_CONTROL_FRAME(cfp);
@@ -214,15 +213,6 @@ asleep_p(void)
 {
     for (uint32_t i = thread_count; i < waiter_count; i++) {
         if (!waiters[i].live) return true;
-    }
-    return false;
-}
-
-static bool
-waiting_thread_p(VALUE thread)
-{
-    for (uint32_t i = 0; i < thread_count; i++) {
-        if (waiters[i].stack == thread) return true;
     }
     return false;
 }
@@ -314,36 +304,26 @@ rb_hs_waiters_settle(struct hs_walk *walk)
     reach_stuck(walk);
 }
 
-void
-rb_hs_waiters_each_stuck(struct hs_chains *chains, void (*each)(struct hs_chains *chains, uint32_t number))
+uint32_t
+rb_hs_waiters_next_stuck(uint32_t *at)
 {
-    for (uint32_t i = 0; i < waiter_count; i++) {
-        if (!waiters[i].live) each(chains, waiters[i].number);
-    }
+    while (*at < waiter_count && waiters[*at].live) ++*at;
+    return *at < waiter_count ? waiters[(*at)++].number : HS_NO_OBJECT;
 }
 
 /* -- in words --------------------------------------------------------------------------------------- */
 
-static void
-name_wait(struct hs_edge *edge, const char *who, VALUE object)
-{
-    char name[HS_EDGE_TEXT_MAX / 2] = "an object";
-    if (object) rb_hs_object_class_name(object, name, sizeof(name));
-    *edge = (struct hs_edge){.kind = HS_EDGE_ROOT};
-    int length = snprintf(edge->text, sizeof(edge->text), "%swaits for %s", who, name);
-    edge->length = length > 0 ? (size_t)length : 0;
-}
-
 void
 rb_hs_waiter_edge(VALUE stack, struct hs_edge *edge)
 {
-    if (rb_obj_is_fiber(stack)) {
-        const rb_control_frame_t *cfp = fiber_waits_in(stack);
-        name_wait(edge, "fiber ", cfp ? cfp->self : 0);
-        rb_hs_edge_stands_at(edge, rb_fiberptr_get_ec(RTYPEDDATA_GET_DATA(stack)), cfp);
-        return;
-    }
-    const rb_thread_t *th = RTYPEDDATA_GET_DATA(stack);
-    name_wait(edge, "", waited_for(th));
-    rb_hs_edge_stands_at(edge, th->ec, th->ec->cfp);
+    bool fiber = rb_obj_is_fiber(stack);
+    const rb_execution_context_t *ec = rb_hs_ec_of(stack);
+    const rb_control_frame_t *cfp = fiber ? fiber_waits_in(stack) : ec->cfp;
+    VALUE object = !fiber ? waited_for(ec->thread_ptr) : cfp ? cfp->self
+                                                             : 0;
+    char name[HS_EDGE_TEXT_MAX / 2] = "an object";
+    if (object) rb_hs_object_class_name(object, name, sizeof(name));
+    *edge = (struct hs_edge){.kind = HS_EDGE_ROOT};
+    edge->length = (size_t)snprintf(edge->text, sizeof(edge->text), "%swaits for %s", fiber ? "fiber " : "", name);
+    rb_hs_edge_stands_at(edge, ec, cfp);
 }

@@ -70,7 +70,7 @@ rb_hs_walk_reach(struct hs_walk *walk, VALUE object, uint32_t from)
     if (*place) return;
     *place = from;
     if (walk->trying) set_bit(walk, walk->tried, number);
-    walk->progress->objects++;
+    walk->found->figures.objects++;
     add(walk, &walk->next, number);
 }
 
@@ -101,7 +101,7 @@ static void
 follow(VALUE child, void *data)
 {
     struct hs_walk *walk = data;
-    walk->progress->edges++;
+    walk->found->figures.edges++;
     if (rb_heap_sampler_reference && walk->pin) walk->pin(walk, child, walk->from, rb_heap_sampler_reference == RB_HEAP_SAMPLER_MAYBE_PINS);
     if (walk->from_ractor && walk->held_back(child)) return;
     if (!guess(walk, child)) rb_hs_walk_reach(walk, child, walk->from);
@@ -123,7 +123,7 @@ cache_p(VALUE object)
 bool
 rb_hs_walk_stack_p(VALUE object)
 {
-    return rb_typeddata_is_kind_of(object, &ruby_binding_data_type) || rb_typeddata_is_kind_of(object, &ruby_threadptr_data_type) || rb_obj_is_fiber(object);
+    return rb_typeddata_is_kind_of(object, &ruby_binding_data_type) || rb_hs_ec_of(object);
 }
 
 /* The VM's table of symbols that were made from strings has the names of those that live: the symbols keep them. */
@@ -161,7 +161,7 @@ static void
 note_type(struct hs_walk *walk, VALUE object)
 {
     const char *name = RTYPEDDATA_P(object) ? RTYPEDDATA_TYPE(object)->wrap_struct_name : "an object in C (untyped)";
-    strncpy(walk->progress->type, name ? name : "?", sizeof(walk->progress->type) - 1);
+    strncpy(walk->found->type, name ? name : "?", sizeof(walk->found->type) - 1);
 }
 
 /* What lives as long as an object does, though its mark function does not tell: tables of the VM keep it. */
@@ -192,7 +192,7 @@ go_through(struct hs_walk *walk, uint32_t number)
     walk->from_ractor = data && walk->held_back && rb_ractor_p(object);
     if (data) note_type(walk, object);
     rb_objspace_reachable_objects_from(object, follow, walk);
-    if (data) *walk->progress->type = '\0';
+    if (data) *walk->found->type = '\0';
     follow_kept_by_tables(walk, object, number);
 }
 
@@ -207,9 +207,9 @@ make_level(struct hs_walk *walk, struct hs_level *level)
 }
 
 bool
-rb_hs_walk_make(struct hs_walk *walk, struct hs_progress *progress)
+rb_hs_walk_make(struct hs_walk *walk, struct hs_found *found)
 {
-    *walk = (struct hs_walk){.progress = progress};
+    *walk = (struct hs_walk){.found = found};
     if (!rb_hs_index_make(&walk->index)) return false;
     walk->queue_most = walk->index.slots / QUEUE_PART < QUEUE_LEAST ? QUEUE_LEAST : walk->index.slots / QUEUE_PART;
     for (int pass = HS_PASS_RUNNING; pass < HS_PASSES; pass++) {
@@ -254,12 +254,6 @@ void
 rb_hs_walk_go_on(struct hs_walk *walk, uint32_t number)
 {
     add(walk, &walk->next, number);
-}
-
-void
-rb_hs_walk_try(struct hs_walk *walk)
-{
-    walk->trying = true;
 }
 
 static void

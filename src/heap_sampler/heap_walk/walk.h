@@ -148,7 +148,7 @@ struct hs_walk {
     uint32_t guess_count;
     uint32_t from;              /* the number of what is gone through */
     bool from_ractor, from_stack;
-    struct hs_progress *progress;
+    struct hs_found *found;     /* what the parent will read: nodes, texts, figures, and what runs just now */
     /* Called with each object that is gone through; may be NULL. */
     void (*each)(VALUE object, uint32_t number);
     /* Is it a Thread that its Ractor does not lead to, since it may never wake? NULL: there is none. */
@@ -158,7 +158,7 @@ struct hs_walk {
     /* Called with each reference that keeps GC.compact from moving the object; may be NULL. `maybe`: it was found on a machine
      * stack, or in other memory that may hold none. */
     void (*pin)(struct hs_walk *walk, VALUE object, uint32_t from, bool maybe);
-    bool trying;                /* what is reached is noted, to be taken back: */
+    bool trying;                /* what is reached now is noted, and rb_hs_walk_take_back makes it unreached again */
     uint64_t *tried;            /* bits */
     VALUE without;              /* as if nothing referred to it (retained_size.c); 0: none */
 };
@@ -166,7 +166,7 @@ struct hs_walk {
 /* Is this T_DATA a thread, a fiber or a binding? Its references are local variables. */
 bool rb_hs_walk_stack_p(VALUE object);
 /* False: no memory. */
-bool rb_hs_walk_make(struct hs_walk *walk, struct hs_progress *progress);
+bool rb_hs_walk_make(struct hs_walk *walk, struct hs_found *found);
 /* `object` is reached from `from`, an object's number or a root's, unless it is left out. */
 void rb_hs_walk_reach(struct hs_walk *walk, VALUE object, uint32_t from);
 /* The array of blocks that MRI's table has for an object; the table pins it. */
@@ -175,8 +175,7 @@ void rb_hs_walk_reach_finalizers(struct hs_walk *walk, VALUE blocks, uint32_t fr
 void rb_hs_walk_pass(struct hs_walk *walk, enum hs_pass pass);
 /* Go through an object that was put off, with the next pass. */
 void rb_hs_walk_go_on(struct hs_walk *walk, uint32_t number);
-/* What is reached from now on, with the last pass, can be taken back: then it was not, and what comes is reached for good. */
-void rb_hs_walk_try(struct hs_walk *walk);
+/* Ends `trying`, in which the last pass alone may run. */
 void rb_hs_walk_take_back(struct hs_walk *walk);
 /* All objects that were reached so far. */
 void rb_hs_walk_each_reached(const struct hs_walk *walk, void (*visit)(const struct hs_walk *walk, VALUE object, uint32_t number));
@@ -256,9 +255,8 @@ bool rb_hs_waiters_read(struct hs_walk *walk);
 /* Another walk begins. */
 void rb_hs_waiters_forget(void);
 void rb_hs_waiters_settle(struct hs_walk *walk);
-/* After that: each Thread or Fiber that is stuck. */
-struct hs_chains;
-void rb_hs_waiters_each_stuck(struct hs_chains *chains, void (*each)(struct hs_chains *chains, uint32_t number));
+/* After that: the number of the next Thread or Fiber that is stuck, from *at on, which is 0 at first; HS_NO_OBJECT: no more. */
+uint32_t rb_hs_waiters_next_stuck(uint32_t *at);
 /* "waits for Thread::Queue", "fiber waits for Thread::Queue", and where. */
 void rb_hs_waiter_edge(VALUE stack, struct hs_edge *edge);
 
@@ -308,17 +306,15 @@ void rb_hs_blocks_follow(void);
  */
 struct hs_chains {
     struct hs_walk *walk;
-    struct hs_found *found;     /* nodes and texts */
     VALUE *objects;             /* by node: the first that it stands for */
     struct hs_map node_by_name, text_by_hash;
     uint64_t *marked;           /* objects on chains: bits by place */
     uint32_t constant;          /* the text of that kind */
     bool settled;               /* what is named from now on counts for no node */
-    uint32_t evicted;           /* names that found no room */
 };
 
 /* False: no memory. */
-bool rb_hs_chains_make(struct hs_chains *chains, struct hs_walk *walk, struct hs_found *found);
+bool rb_hs_chains_make(struct hs_chains *chains, struct hs_walk *walk);
 /* The object is on a chain that is to be named, and so is all on the way to it. Before the first is named. */
 void rb_hs_chain_mark(struct hs_chains *chains, uint32_t number);
 /* The node of an object that was marked, HS_TOP_NOT_REACHED where it was not reached. */
