@@ -1,6 +1,6 @@
 /* See heap_walk/walk.h. */
 #include "heap_sampler/mri.h"
-#include "heap_sampler/base/table.h"
+#include "heap_sampler/kernel.h"
 #include "heap_sampler/heap_walk/walk.h"
 
 #include <string.h>
@@ -91,10 +91,10 @@ rb_hs_chain_node_below(struct hs_chains *chains, uint32_t parent, const struct h
 {
     struct hs_retainer *nodes = chains->walk->found->nodes;
     char klass[HS_EDGE_TEXT_MAX];
-    rb_hs_object_class_name(object, klass, sizeof(klass));
+    rb_hs_class_name_of(RBASIC(object)->klass, RBASIC(object)->flags, klass, sizeof(klass));
     struct hs_retainer wanted = {
         .parent = parent_of(chains, parent, edge->kind),
-        .kind = word_number(chains, rb_hs_edge_kind_word(edge->kind)),
+        .kind = word_number(chains, rb_hs_edge_words[edge->kind]),
         .name = text_number(chains, (struct hs_text){edge->text, (uint32_t)edge->length}),
         .klass = word_number(chains, klass),
         .path = text_number(chains, edge->path),
@@ -111,20 +111,13 @@ rb_hs_chain_node_below(struct hs_chains *chains, uint32_t parent, const struct h
 
 /* -- marks ------------------------------------------------------------------------------------ */
 
-static bool
-marked_p(const struct hs_chains *chains, uint32_t number)
-{
-    uint32_t place = hs_index_place(&chains->walk->index, number);
-    return chains->marked[place / 64] >> place % 64 & 1;
-}
-
 void
 rb_hs_chain_mark(struct hs_chains *chains, uint32_t number)
 {
-    while (number != HS_NO_OBJECT && number < HS_NODE_NUMBERS && !marked_p(chains, number)) {
-        uint32_t place = hs_index_place(&chains->walk->index, number);
-        chains->marked[place / 64] |= UINT64_C(1) << place % 64;
-        number = *hs_index_from(&chains->walk->index, number);
+    const struct hs_slot_index *index = &chains->walk->index;
+    while (number != HS_NO_OBJECT && number < HS_NODE_NUMBERS && !hs_bit_p(index, chains->marked, number)) {
+        hs_bit_set(index, chains->marked, number);
+        number = *hs_index_from(index, number);
     }
 }
 
@@ -164,7 +157,7 @@ name_reference(const struct hs_reference *reference, void *data)
         if (!naming->found) rb_hs_reference_name(reference, &naming->edge);
         naming->found = true;
     }
-    else if (*hs_index_from(index, number) == naming->parent && marked_p(naming->chains, number)) {
+    else if (*hs_index_from(index, number) == naming->parent && hs_bit_p(index, naming->chains->marked, number)) {
         struct hs_edge edge;
         rb_hs_reference_name(reference, &edge);
         *hs_index_from(index, number) = HS_NODE_NUMBERS + rb_hs_chain_node_below(naming->chains, naming->node, &edge, reference->child);
@@ -178,7 +171,7 @@ node_below(struct hs_chains *chains, uint32_t node, uint32_t parent, uint32_t ch
     struct naming naming = {.chains = chains, .node = node, .parent = parent, .child = child};
     VALUE from = hs_index_object(&chains->walk->index, parent), object = hs_index_object(&chains->walk->index, child);
     rb_hs_references(from, name_reference, &naming);
-    if (!naming.found) rb_hs_edge_unknown(from, object, &naming.edge);
+    if (!naming.found) rb_hs_edge_unknown(from, &naming.edge);
     return rb_hs_chain_node_below(chains, node, &naming.edge, object);
 }
 
@@ -212,15 +205,15 @@ rb_hs_chains_make(struct hs_chains *chains, struct hs_walk *walk)
     *chains = (struct hs_chains){
         .walk = walk,
         .objects = rb_hs_arena_map(HS_NODES_MOST * sizeof(*chains->objects)),
-        .marked = rb_hs_arena_map((walk->index.slots / 64 + 1) * sizeof(*chains->marked)),
+        .marked = hs_bits_make(&walk->index),
     };
     found->text_count = EVICTED;
     word_number(chains, HS_EVICTED);
-    chains->constant = word_number(chains, rb_hs_edge_kind_word(HS_EDGE_CONSTANT));
+    chains->constant = word_number(chains, rb_hs_edge_words[HS_EDGE_CONSTANT]);
     for (uint32_t root = 0; root < HS_TOP_COUNT; root++) {
         found->nodes[found->node_count++] = (struct hs_retainer){
             .parent = root,
-            .kind = word_number(chains, rb_hs_edge_kind_word(HS_EDGE_ROOT)),
+            .kind = word_number(chains, rb_hs_edge_words[HS_EDGE_ROOT]),
             .name = word_number(chains, rb_hs_top_names[root]),
         };
     }

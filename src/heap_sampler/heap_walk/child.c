@@ -31,8 +31,8 @@ look_around(int number)
 {
     int error = errno;
     (void)number;
-    if (getppid() != parent_pid) _exit(HS_CHILD_GAVE_UP);
-    if (rb_hs_memory_short_p("", watched->reserve, watched->reserve, &watched->found->room)) _exit(HS_CHILD_RAN_SHORT);
+    if (getppid() != parent_pid) _exit(HS_REFUSED_BROKEN);
+    if (rb_hs_memory_short_p("", watched->reserve, watched->reserve, &watched->found->room)) _exit(HS_REFUSED_RAN_SHORT);
     errno = error;
 }
 
@@ -59,22 +59,14 @@ take_default_signals(const struct hs_walk_child *child, pid_t parent)
 
 /* If memory gets short the kernel is to end this process, and none other. */
 static void
-be_the_first_to_go(void)
-{
-    int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-    if (fd < 0) return;
-    if (write(fd, "1000", 4) < 0) { /* it is a courtesy */
-    }
-    close(fd);
-}
-
-static void
 give_way(bool nice)
 {
     enum { NICER = 10 };
     if (nice) setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + NICER);
     prctl(PR_SET_NAME, "ruby-why", 0, 0, 0);
-    be_the_first_to_go();
+    int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+    if (fd < 0 || write(fd, "1000", 4) < 0) return;     /* then the kernel chooses */
+    close(fd);
 }
 
 /* -- the work ----------------------------------------------------------------------------------- */
@@ -106,13 +98,13 @@ prepare(const struct hs_wanted *wanted, struct hs_found *found)
     return rb_hs_blocks_make(&walk, wanted, owners) && rb_hs_pins_read(&walk, wanted, owners) && rb_hs_roots_read(&walk) && rb_hs_waiters_read(&walk);
 }
 
-static enum hs_child_exit
+static enum hs_refusal
 look_for_all(const struct hs_walk_child *child)
 {
     const struct hs_wanted *wanted = &child->wanted;
     struct hs_walk_figures *figures = &child->found->figures;
     uint64_t begun = rb_hs_steady_ns();
-    if (!prepare(wanted, child->found)) return HS_CHILD_NO_ROOM;
+    if (!prepare(wanted, child->found)) return HS_REFUSED_NO_ROOM;
     rb_hs_roots_walk(&walk);
     rb_hs_waiters_settle(&walk);
     rb_hs_blocks_follow();
@@ -127,7 +119,7 @@ look_for_all(const struct hs_walk_child *child)
     rb_hs_without(&chains, wanted, owners, begun + child->deadline_ns / 2);
     *figures = of_first_walk;
     figures->without_ns = rb_hs_steady_ns() - named;
-    return HS_CHILD_DONE;
+    return HS_REFUSED_NONE;
 }
 
 void

@@ -26,7 +26,7 @@ reach_blocks(struct hs_walk *walk)
 {
     for (uint32_t i = 0; i < finalizer_count; i++) {
         bool alone = !finalizers[i].referred || finalizers[i].by_itself;
-        if (alone) rb_hs_walk_reach_finalizers(walk, finalizers[i].blocks, HS_ROOT_NUMBERS + HS_TOP_FINALIZERS);
+        if (alone) rb_hs_walk_follow(walk, finalizers[i].blocks, HS_ROOT_NUMBERS + HS_TOP_FINALIZERS, RB_HEAP_SAMPLER_PINS);
     }
     rb_hs_walk_pass(walk, HS_PASS_CACHED);
 }
@@ -152,18 +152,10 @@ reach_modules(struct hs_walk *walk)
 }
 
 static void
-reach_root(struct hs_walk *walk, const struct root_object *root)
-{
-    uint32_t number = HS_ROOT_NUMBERS + root->root;
-    if (root->reference && walk->pin) walk->pin(walk, root->object, number, root->reference == RB_HEAP_SAMPLER_MAYBE_PINS);
-    rb_hs_walk_reach(walk, root->object, number);
-}
-
-static void
 reach_roots(struct hs_walk *walk, enum hs_top top)
 {
     for (uint32_t i = 0; i < root_count; i++) {
-        if (roots[i].root == top) reach_root(walk, &roots[i]);
+        if (roots[i].root == top) rb_hs_walk_follow(walk, roots[i].object, HS_ROOT_NUMBERS + top, roots[i].reference);
     }
 }
 

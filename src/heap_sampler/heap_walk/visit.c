@@ -79,29 +79,19 @@ visit_values(struct hs_visit *v, enum hs_edge_kind kind, const char *what, const
     for (size_t i = 0; i < count && !v->enough; i++) visit(v, kind, what, 0, values[i]);
 }
 
-/* The values of an ID's table, or a word of the struct that each value is the address of. */
+/* The values of a table. */
 struct table_visit {
     struct hs_visit *visit;
     enum hs_edge_kind kind;
     const char *what;
-    size_t offset;
 };
-#define VALUE_ITSELF SIZE_MAX
 
 static enum rb_id_table_iterator_result
 visit_entry_i(ID id, VALUE value, void *data)
 {
     const struct table_visit *table = data;
-    VALUE child = table->offset == VALUE_ITSELF ? value : *(const VALUE *)(value + table->offset);
-    visit(table->visit, table->kind, table->what, id, child);
+    visit(table->visit, table->kind, table->what, id, value);
     return table->visit->enough ? ID_TABLE_STOP : ID_TABLE_CONTINUE;
-}
-
-static void
-visit_table(struct hs_visit *v, enum hs_edge_kind kind, const char *what, struct rb_id_table *table, size_t offset)
-{
-    struct table_visit data = {v, kind, what, offset};
-    if (table && !v->enough) rb_id_table_foreach(table, visit_entry_i, &data);
 }
 
 static int
@@ -115,7 +105,7 @@ visit_value_i(st_data_t key, st_data_t value, st_data_t data)
 static void
 visit_table_values(struct hs_visit *v, enum hs_edge_kind kind, const char *what, st_table *table)
 {
-    struct table_visit data = {v, kind, what, VALUE_ITSELF};
+    struct table_visit data = {v, kind, what};
     if (table) st_foreach(table, visit_value_i, (st_data_t)&data);
 }
 
@@ -143,26 +133,19 @@ own_id_table(const struct hs_visit *v, const struct rb_id_table *table)
     if (table) OWN(v, rb_heap_sampler_id_table_items(table), table);
 }
 
-static enum rb_id_table_iterator_result
-own_entry_i(VALUE entry, void *v)
-{
-    OWN(v, (const void *)entry);
-    return ID_TABLE_CONTINUE;
-}
-
-static enum rb_id_table_iterator_result
-own_calls_i(VALUE entry, void *v)
-{
-    const struct rb_class_cc_entries *calls = (const void *)entry;
-    OWN(v, calls->entries, calls);
-    return ID_TABLE_CONTINUE;
-}
-
-/* A table whose values are blocks too. */
 static void
-own_table_of_entries(struct hs_visit *v, struct rb_id_table *table, rb_id_table_foreach_values_func_t *each)
+visit_table(struct hs_visit *v, enum hs_edge_kind kind, const char *what, struct rb_id_table *table)
 {
-    if (table && v->block) rb_id_table_foreach_values(table, each, v);
+    struct table_visit data = {v, kind, what};
+    if (table && !v->enough) rb_id_table_foreach(table, visit_entry_i, &data);
+    own_id_table(v, table);
+}
+
+/* A table whose values are blocks, too: `each` owns them. */
+static void
+visit_table_of_blocks(struct hs_visit *v, struct rb_id_table *table, rb_id_table_foreach_func_t *each)
+{
+    if (table && (v->block || !v->enough)) rb_id_table_foreach(table, each, v);
     own_id_table(v, table);
 }
 
@@ -334,45 +317,61 @@ static const struct hs_field builtin_fields[T_MASK + 1][3] = {
 /* -- classes and modules, and the ICLASS that stands for a module among a class's ancestors ------- */
 
 static enum rb_id_table_iterator_result
-visit_calls_i(ID id, VALUE value, void *data)
+enough_p(const struct hs_visit *v)
 {
-    struct hs_visit *v = data;
-    const struct rb_class_cc_entries *calls = (const void *)value;
-    visit(v, HS_EDGE_CACHE, "cached method", id, (VALUE)calls->cme);
-    for (int i = 0; i < calls->len && !v->enough; i++) visit(v, HS_EDGE_CACHE, "cached calls of", id, (VALUE)calls->entries[i].cc);
-    return v->enough ? ID_TABLE_STOP : ID_TABLE_CONTINUE;
+    return v->enough && !v->block ? ID_TABLE_STOP : ID_TABLE_CONTINUE;
 }
 
-static void
-own_module(struct hs_visit *v, VALUE module)
+static enum rb_id_table_iterator_result
+visit_constant_i(ID id, VALUE value, void *v)
 {
-    bool iclass = RB_TYPE_P(module, T_ICLASS);
-    if (!iclass || RICLASS_OWNS_M_TBL_P(module)) own_id_table(v, RCLASS_M_TBL(module));
-    if (iclass) own_id_table(v, RCLASS_CALLABLE_M_TBL(module));
-    own_table_of_entries(v, RCLASS_CC_TBL(module), own_calls_i);
-    if (iclass) return;
-    own_table_of_entries(v, RCLASS_CONST_TBL(module), own_entry_i);
-    own_table_of_entries(v, RCLASS_CVC_TBL(module), own_entry_i);
-    if (FL_TEST_RAW(module, RCLASS_SUPERCLASSES_INCLUDE_SELF)) OWN(v, RCLASS_SUPERCLASSES(module));
+    const rb_const_entry_t *entry = (const void *)value;
+    OWN(v, entry);
+    visit(v, HS_EDGE_CONSTANT, NULL, id, entry->value);
+    visit(v, HS_EDGE_CODE, "file of constant", id, entry->file);
+    return enough_p(v);
+}
+
+static enum rb_id_table_iterator_result
+visit_class_variable_i(ID id, VALUE value, void *v)
+{
+    const struct rb_cvar_class_tbl_entry *entry = (const void *)value;
+    OWN(v, entry);
+    visit(v, HS_EDGE_CACHE, "cache of", id, (VALUE)entry->cref);
+    return enough_p(v);
+}
+
+static enum rb_id_table_iterator_result
+visit_calls_i(ID id, VALUE value, void *v)
+{
+    const struct rb_class_cc_entries *calls = (const void *)value;
+    OWN(v, calls->entries, calls);
+    visit(v, HS_EDGE_CACHE, "cached method", id, (VALUE)calls->cme);
+    for (int i = 0; i < calls->len; i++) visit(v, HS_EDGE_CACHE, "cached calls of", id, (VALUE)calls->entries[i].cc);
+    return enough_p(v);
 }
 
 static void
 visit_module(struct hs_visit *v, VALUE module)
 {
-    own_module(v, module);
     bool iclass = RB_TYPE_P(module, T_ICLASS);
-    struct rb_id_table *constants = iclass ? NULL : RCLASS_CONST_TBL(module);
-    visit_table(v, HS_EDGE_CONSTANT, NULL, constants, offsetof(rb_const_entry_t, value));
-    if (!iclass) visit_variables(v, module);
+    if (!iclass) {
+        visit_table_of_blocks(v, RCLASS_CONST_TBL(module), visit_constant_i);
+        visit_variables(v, module);
+    }
     if (RB_TYPE_P(module, T_CLASS) && RCLASS_SINGLETON_P(module)) visit(v, HS_EDGE_CLASS, "object", 0, RCLASS_ATTACHED_OBJECT(module));
     visit(v, HS_EDGE_SUPERCLASS, "superclass", 0, RCLASS_SUPER(module));
     if (iclass) visit(v, HS_EDGE_SUPERCLASS, "included in", 0, RCLASS_INCLUDER(module));
-    if (!iclass || RICLASS_OWNS_M_TBL_P(module)) visit_table(v, HS_EDGE_METHOD, "method", RCLASS_M_TBL(module), VALUE_ITSELF);
-    if (iclass) visit_table(v, HS_EDGE_METHOD, "method", RCLASS_CALLABLE_M_TBL(module), VALUE_ITSELF);
-    else visit(v, HS_EDGE_CODE, "name", 0, RCLASS_EXT(module)->classpath);
-    visit_table(v, HS_EDGE_CODE, "file of constant", constants, offsetof(rb_const_entry_t, file));
-    if (!iclass) visit_table(v, HS_EDGE_CACHE, "cache of", RCLASS_CVC_TBL(module), offsetof(struct rb_cvar_class_tbl_entry, cref));
-    if (RCLASS_CC_TBL(module) && !v->enough) rb_id_table_foreach(RCLASS_CC_TBL(module), visit_calls_i, v);
+    if (!iclass || RICLASS_OWNS_M_TBL_P(module)) visit_table(v, HS_EDGE_METHOD, "method", RCLASS_M_TBL(module));
+    if (iclass) {
+        visit_table(v, HS_EDGE_METHOD, "method", RCLASS_CALLABLE_M_TBL(module));
+    }
+    else {
+        visit(v, HS_EDGE_CODE, "name", 0, RCLASS_EXT(module)->classpath);
+        visit_table_of_blocks(v, RCLASS_CVC_TBL(module), visit_class_variable_i);
+        if (FL_TEST_RAW(module, RCLASS_SUPERCLASSES_INCLUDE_SELF)) OWN(v, RCLASS_SUPERCLASSES(module));
+    }
+    visit_table_of_blocks(v, RCLASS_CC_TBL(module), visit_calls_i);
 }
 
 /* -- blocks and methods --------------------------------------------------- */
@@ -520,24 +519,17 @@ static const struct hs_field body_fields[] = {
 };
 
 static void
-own_keywords(const struct hs_visit *v, const struct rb_iseq_constant_body *body)
-{
-    const struct rb_iseq_param_keyword *keyword = body->param.keyword;
-    if (!keyword) return;
-    if (keyword->table != &body->local_table[keyword->bits_start - keyword->num]) OWN(v, keyword->table);
-    OWN(v, keyword->default_values, keyword);
-}
-
-static void
 own_code(const struct hs_visit *v, const struct rb_iseq_constant_body *body)
 {
+    const struct rb_iseq_param_keyword *keyword = body->param.keyword;
     OWN(v, body->iseq_encoded, body->insns_info.body, body->insns_info.positions, body->is_entries, body->call_data, body->catch_table,
         body->param.opt_table, body->variable.original_iseq);
 #if VM_INSN_INFO_TABLE_IMPL == 2
     OWN(v, body->insns_info.succ_index_table);
 #endif
     if (ISEQ_MBITS_BUFLEN(body->iseq_size) > 1) OWN(v, body->mark_bits.list);
-    own_keywords(v, body);
+    if (keyword && keyword->table != &body->local_table[keyword->bits_start - keyword->num]) OWN(v, keyword->table);
+    if (keyword) OWN(v, keyword->default_values, keyword);
     if (body->local_table != rb_iseq_shared_exc_local_tbl) OWN(v, body->local_table);
     own_id_table(v, body->outer_variables);
     OWN(v, body);
@@ -581,7 +573,7 @@ visit_call_cache(struct hs_visit *v, const void *imemo)
 }
 
 /* By imemo_type: those that consist of some words, and the others. */
-static const struct hs_field imemo_fields[IMEMO_MASK + 1][5] = {
+static const struct hs_field imemo_words[IMEMO_MASK + 1][5] = {
     [imemo_cref] = {
         HS_FIELD(rb_cref_t, klass_or_self, CODE, "class of scope"),
         HS_FIELD(rb_cref_t, next, CODE, "outer scope"),
@@ -615,7 +607,7 @@ visit_imemo(struct hs_visit *v, VALUE imemo)
 {
     enum imemo_type type = imemo_type(imemo);
     if (imemo_visits[type]) imemo_visits[type](v, (const void *)imemo);
-    else visit_fields(v, imemo_fields[type], (const void *)imemo);
+    else visit_fields(v, imemo_words[type], (const void *)imemo);
 }
 
 /*
@@ -740,7 +732,7 @@ visit_stack(struct hs_visit *v, const rb_execution_context_t *ec)
         HS_FIELD(rb_execution_context_t, private_const_reference, STACK, "constant"),
         {0},
     };
-    visit_table(v, HS_EDGE_FIBER_LOCAL, "fiber local", ec->local_storage, VALUE_ITSELF);
+    visit_table(v, HS_EDGE_FIBER_LOCAL, "fiber local", ec->local_storage);
     visit(v, HS_EDGE_FIBER_LOCAL, "fiber storage", 0, ec->storage);
     if (ec->vm_stack && ec->cfp) visit_frames(v, ec);
     visit_fields(v, fields, ec);
@@ -822,7 +814,7 @@ visit_ractor(struct hs_visit *v, rb_ractor_t *ractor)
         {0},
     };
     rb_thread_t *thread;
-    visit_table(v, HS_EDGE_THREAD_LOCAL, "Ractor local", ractor->idkey_local_storage, VALUE_ITSELF);
+    visit_table(v, HS_EDGE_THREAD_LOCAL, "Ractor local", ractor->idkey_local_storage);
     visit_fields(v, fields, ractor);
     rb_heap_sampler_each_hook(&ractor->pub.hooks, visit_hook, v);
     if (!ractor->threads.cnt) return;
@@ -869,13 +861,6 @@ visit_declared(struct hs_visit *v, const rb_data_type_t *type, const char *data)
 }
 
 static void
-visit_binding(struct hs_visit *v, const rb_binding_t *binding)
-{
-    visit_block(v, &binding->block);
-    visit(v, HS_EDGE_CODE, "path", 0, binding->pathobj);
-}
-
-static void
 visit_data(struct hs_visit *v, VALUE object)
 {
     bool typed = RTYPEDDATA_P(object), weak_keys;
@@ -890,23 +875,17 @@ visit_data(struct hs_visit *v, VALUE object)
     if (v->enough) return;
     const struct hs_form *form = form_of(type);
     if (type == &ruby_threadptr_data_type) visit_thread(v, data);
-    else if (type == &ruby_binding_data_type) visit_binding(v, data);
+    else if (type == &ruby_binding_data_type) visit_block(v, &((const rb_binding_t *)data)->block);
     else if (rb_obj_is_proc(object)) visit_block(v, &((const rb_proc_t *)data)->block);
     else if (rb_obj_is_fiber(object)) visit_fiber(v, data);
     else if (rb_ractor_p(object)) visit_ractor(v, data);
     else if (form) visit_fields(v, form->fields, data);
     else if (weak_keys) st_foreach((st_table *)weak, visit_weak_key_value_i, (st_data_t)v);
     else if (type->flags & RUBY_TYPED_DECL_MARKING) visit_declared(v, type, data);
+    if (type == &ruby_binding_data_type) visit(v, HS_EDGE_CODE, "path", 0, ((const rb_binding_t *)data)->pathobj);
 }
 
 /* ------------------------------------------------------------------------- */
-
-/* Those without a class pointer: it is a word of their own. */
-static bool
-has_class_p(VALUE object)
-{
-    return !RB_FLOAT_TYPE_P(object) && !RB_TYPE_P(object, T_BIGNUM) && !RB_TYPE_P(object, T_SYMBOL) && !RB_TYPE_P(object, T_IMEMO);
-}
 
 static void (*const visits[T_MASK + 1])(struct hs_visit *, VALUE) = {
     [T_OBJECT] = visit_variables,
@@ -935,7 +914,8 @@ visit_object(struct hs_visit *v, VALUE object)
     if (FL_TEST(object, FL_EXIVAR)) visit_variables(v, object);
     if (v->enough) return;
     visit(v, HS_EDGE_FINALIZER, "finalizer", 0, rb_heap_sampler_gc_finalizers(object));
-    if (has_class_p(object)) visit(v, HS_EDGE_CLASS, "class", 0, RBASIC_CLASS(object));
+    bool own_word = type == T_FLOAT || type == T_BIGNUM || type == T_SYMBOL || type == T_IMEMO;        /* in place of the class */
+    if (!own_word) visit(v, HS_EDGE_CLASS, "class", 0, RBASIC_CLASS(object));
 }
 
 void
@@ -943,7 +923,7 @@ rb_hs_references(VALUE parent, hs_each_reference *each, void *data)
 {
     HS_CONTRACT(vm);
     struct hs_visit v = {.at = {.parent = parent}, .each = each, .data = data};
-    if (!RB_SPECIAL_CONST_P(parent)) visit_object(&v, parent);
+    visit_object(&v, parent);
 }
 
 void
@@ -955,10 +935,13 @@ rb_hs_owned_blocks(VALUE object, void (*each)(const void *pointer, void *data), 
 
 /* -- roots ------------------------------------------------------------------ */
 
-static void
-visit_global(ID id, VALUE value, void *data)
+static enum rb_id_table_iterator_result
+visit_global_i(VALUE entry, void *v)
 {
-    visit(data, HS_EDGE_GVAR, NULL, id, value);
+    ID id;
+    VALUE value = rb_heap_sampler_global(entry, &id);
+    visit(v, HS_EDGE_GVAR, NULL, id, value);
+    return ID_TABLE_CONTINUE;
 }
 
 static void
@@ -1024,7 +1007,7 @@ rb_hs_root_references(enum hs_top root, hs_each_reference *each, void *data)
 {
     struct hs_visit v = {.each = each, .data = data};
     if (root == HS_TOP_CONSTANTS) visit(&v, HS_EDGE_ROOT, "(constants)", 0, rb_cObject);
-    if (root == HS_TOP_GLOBALS) rb_heap_sampler_each_global(visit_global, &v);
+    if (root == HS_TOP_GLOBALS) rb_id_table_foreach_values(rb_heap_sampler_globals(), visit_global_i, &v);
     if (root == HS_TOP_FINALIZERS) rb_heap_sampler_gc_each_finalizer(visit_finalizer, &v);
     if (root == HS_TOP_VM || root == HS_TOP_THREADS || root == HS_TOP_CACHES) visit_vm(&v);
 }
