@@ -69,8 +69,9 @@ VALUE rb_heap_sampler_gc_finalizers(VALUE obj);         /* of one object: that a
 
 /* -- variable.c: heap_walk/forms.inc -------------------------------------- */
 
-/* Global variables that have a value, aliases too; allocates nothing. [vm] */
-void rb_heap_sampler_each_global(void (*each)(ID id, VALUE value, void *data), void *data);
+/* The table of global variables, aliases too, and of a value in it the name and the variable's value; 0: it has none of its own. [vm] */
+struct rb_id_table *rb_heap_sampler_globals(void);
+VALUE rb_heap_sampler_global(VALUE entry, ID *id);
 
 /* -- cont.c: memory/fiber_look.inc ---------------------------------------- */
 

@@ -59,7 +59,7 @@
  *     what; visit.c goes through the same fields, and through what rb_gc_obj_free frees.
  *   - These allocate nothing and raise nothing, and take at most the VM lock, in a forked child
  *     too: rb_id2str, rb_id_table_foreach, st_foreach with a callback that deletes nothing,
- *     rb_hash_stlike_foreach, rb_gen_ivtbl_get without an ID, rb_shape_get_parent,
+ *     rb_hash_stlike_foreach, rb_ivar_foreach, rb_attr_get of a hidden variable, rb_gen_ivtbl_get without an ID,
  *     rb_vm_frame_method_entry, rb_iseq_path, rb_iseq_line_no, rb_class_real.
  *   - Structs and types that are private to nine files are read in these files alone: heap_walk/forms.inc.
  *

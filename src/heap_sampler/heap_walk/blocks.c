@@ -30,11 +30,12 @@ static struct step *steps;
 static uint32_t step_count, step_most;
 static struct hs_map seen;      /* addresses of steps */
 
+/* The block belongs to the object of this number. */
 static void
-own(const void *pointer, uint32_t number)
+own(const void *pointer, void *number)
 {
     const uint32_t *position = rb_hs_map_find(&positions, (uintptr_t)pointer);
-    if (position && !owner_of[*position]) owner_of[*position] = number;
+    if (position && !owner_of[*position]) owner_of[*position] = *(const uint32_t *)number;
 }
 
 /* -- what an object of a C extension leads to ------------------------------------------------ */
@@ -68,15 +69,9 @@ begin_at(VALUE object, uint32_t number)
 /* -- before and in the walk --------------------------------------------------------------------- */
 
 static void
-own_block(const void *pointer, void *number)
-{
-    own(pointer, *(const uint32_t *)number);
-}
-
-static void
 look_for_blocks(VALUE object, uint32_t number)
 {
-    rb_hs_owned_blocks(object, own_block, &number);
+    rb_hs_owned_blocks(object, own, &number);
     if (BUILTIN_TYPE(object) == T_DATA) begin_at(object, number);
 }
 
@@ -116,20 +111,14 @@ guard(void (*handler)(int))
     sigaction(SIGBUS, &action, NULL);
 }
 
-/* References to objects are followed by the walk. */
-static bool
-address_p(uintptr_t word)
-{
-    return word >= lowest && word < highest && word % sizeof(uintptr_t) == 0 && hs_index_number(index_of_slots, (VALUE)word) == HS_NO_OBJECT;
-}
-
 static void
-look_at(const struct step *step)
+look_at(struct step *step)
 {
     for (uint32_t i = 0; i < step->bytes / sizeof(uintptr_t) && words_left; i++, words_left--) {
         uintptr_t word = step->start[i];
-        if (!address_p(word)) continue;
-        own((const void *)word, step->number);
+        if (word < lowest || word >= highest || word % sizeof(uintptr_t)) continue;
+        if (hs_index_number(index_of_slots, (VALUE)word)) continue;     /* the walk follows references to objects */
+        own((const void *)word, &step->number);
         add_block((const void *)word, step->number);
     }
 }

@@ -1,6 +1,6 @@
 /* See heap_walk/walk.h. */
 #include "heap_sampler/mri.h"
-#include "heap_sampler/base/table.h"
+#include "heap_sampler/kernel.h"
 #include "heap_sampler/heap_walk/walk.h"
 
 #include <string.h>
@@ -10,32 +10,29 @@ enum { PERIOD_MOST = 4,
 
 /* -- texts ---------------------------------------------------------------------------- */
 
-static bool
-text_is(const struct hs_found *found, uint32_t number, const char *ptr, size_t len)
+static uint32_t
+text_number(struct hs_chains *chains, struct hs_text text)
 {
-    const struct hs_found_text *text = &found->texts[number];
-    return text->len == len && memcmp(found->bytes + text->at, ptr, len) == 0;
+    struct hs_found *found = chains->walk->found;
+    uint64_t hash;
+    if (!text.len) return 0;
+    uint32_t known = rb_hs_text_find(&chains->text_by_hash, found->texts, text, &hash);
+    if (known) return known;
+    bool room = found->text_count < HS_TEXTS_MOST && text.len <= HS_TEXT_BYTES_MOST - found->byte_count;
+    if (!room || !rb_hs_arena_put(&chains->text_by_hash, hash, found->text_count)) {
+        found->figures.evicted++;
+        return EVICTED;
+    }
+    char *place = memcpy(found->bytes + found->byte_count, text.ptr, text.len);
+    found->texts[found->text_count] = (struct hs_text){place, text.len};
+    found->byte_count += text.len;
+    return found->text_count++;
 }
 
 static uint32_t
-text_number(struct hs_chains *chains, const char *ptr, size_t len)
+word_number(struct hs_chains *chains, const char *word)
 {
-    struct hs_found *found = chains->found;
-    const uint32_t *known;
-    uint64_t key = rb_hs_hash(ptr, len);
-    if (!len) return 0;
-    for (; (known = rb_hs_map_find(&chains->text_by_hash, key)); key += key == UINT64_MAX ? 2 : 1) {
-        if (text_is(found, *known, ptr, len)) return *known;
-    }
-    bool room = found->text_count < HS_TEXTS_MOST && len <= HS_TEXT_BYTES_MOST - found->byte_count;
-    if (!room || !rb_hs_arena_put(&chains->text_by_hash, key, found->text_count)) {
-        chains->evicted++;
-        return EVICTED;
-    }
-    found->texts[found->text_count] = (struct hs_found_text){found->byte_count, (uint32_t)len};
-    memcpy(found->bytes + found->byte_count, ptr, len);
-    found->byte_count += (uint32_t)len;
-    return found->text_count++;
+    return text_number(chains, (struct hs_text){word, (uint32_t)strlen(word)});
 }
 
 /* -- nodes ------------------------------------------------------------------------------ */
@@ -53,14 +50,14 @@ same_words_p(const struct hs_retainer *a, const struct hs_retainer *b, size_t fr
 static uint32_t
 find_or_add(struct hs_chains *chains, const struct hs_retainer *wanted, VALUE object)
 {
-    struct hs_found *found = chains->found;
+    struct hs_found *found = chains->walk->found;
     const uint32_t *known;
     uint64_t key = rb_hs_hash((const char *)wanted, NAME_END);
     for (; (known = rb_hs_map_find(&chains->node_by_name, key)); key += key == UINT64_MAX ? 2 : 1) {
         if (same_words_p(&found->nodes[*known], wanted, 0)) return *known;
     }
     if (found->node_count == HS_NODES_MOST || !rb_hs_arena_put(&chains->node_by_name, key, found->node_count)) {
-        chains->evicted++;
+        found->figures.evicted++;
         return HS_TOP_EVICTED;
     }
     chains->objects[found->node_count] = object;
@@ -70,11 +67,11 @@ find_or_add(struct hs_chains *chains, const struct hs_retainer *wanted, VALUE ob
 
 /* The node of this name among the last few of the chain that ends with `node`; UINT32_MAX: there is none. */
 static uint32_t
-repeated(const struct hs_found *found, uint32_t node, const struct hs_retainer *wanted)
+repeated(const struct hs_retainer *nodes, uint32_t node, const struct hs_retainer *wanted)
 {
     for (int steps = 0; steps < PERIOD_MOST && node >= HS_TOP_COUNT; steps++) {
-        if (same_words_p(&found->nodes[node], wanted, NAME_AT)) return node;
-        node = found->nodes[node].parent;
+        if (same_words_p(&nodes[node], wanted, NAME_AT)) return node;
+        node = nodes[node].parent;
     }
     return UINT32_MAX;
 }
@@ -83,57 +80,44 @@ repeated(const struct hs_found *found, uint32_t node, const struct hs_retainer *
 static uint32_t
 parent_of(const struct hs_chains *chains, uint32_t parent, enum hs_edge_kind kind)
 {
-    const struct hs_retainer *nodes = chains->found->nodes;
+    const struct hs_retainer *nodes = chains->walk->found->nodes;
     uint32_t root = parent;
     while (root >= HS_TOP_COUNT && nodes[root].kind == chains->constant) root = nodes[root].parent;
     return kind == HS_EDGE_CONSTANT && root == HS_TOP_CONSTANTS ? root : parent;
 }
 
-static uint32_t
-kind_text(struct hs_chains *chains, enum hs_edge_kind kind)
-{
-    const char *word = rb_hs_edge_kind_word(kind);
-    return text_number(chains, word, strlen(word));
-}
-
 uint32_t
 rb_hs_chain_node_below(struct hs_chains *chains, uint32_t parent, const struct hs_edge *edge, VALUE object)
 {
+    struct hs_retainer *nodes = chains->walk->found->nodes;
     char klass[HS_EDGE_TEXT_MAX];
-    size_t klass_len = rb_hs_object_class_name(object, klass, sizeof(klass));
+    rb_hs_class_name_of(RBASIC(object)->klass, RBASIC(object)->flags, klass, sizeof(klass));
     struct hs_retainer wanted = {
         .parent = parent_of(chains, parent, edge->kind),
-        .kind = kind_text(chains, edge->kind),
-        .name = text_number(chains, edge->text, edge->length),
-        .klass = text_number(chains, klass, klass_len),
-        .path = text_number(chains, edge->path.ptr, edge->path.len),
+        .kind = word_number(chains, rb_hs_edge_words[edge->kind]),
+        .name = text_number(chains, (struct hs_text){edge->text, (uint32_t)edge->length}),
+        .klass = word_number(chains, klass),
+        .path = text_number(chains, edge->path),
         .line = edge->line,
     };
-    uint32_t node = repeated(chains->found, wanted.parent, &wanted);
+    uint32_t node = repeated(nodes, wanted.parent, &wanted);
     bool again = node != UINT32_MAX;
     if (!again) node = find_or_add(chains, &wanted, object);
     if (chains->settled) return node;
-    chains->found->nodes[node].folded += again;
-    chains->found->nodes[node].objects++;
+    nodes[node].folded += again;
+    nodes[node].objects++;
     return node;
 }
 
 /* -- marks ------------------------------------------------------------------------------------ */
 
-static bool
-marked_p(const struct hs_chains *chains, uint32_t number)
-{
-    uint32_t place = hs_index_place(&chains->walk->index, number);
-    return chains->marked[place / 64] >> place % 64 & 1;
-}
-
 void
 rb_hs_chain_mark(struct hs_chains *chains, uint32_t number)
 {
-    while (number != HS_NO_OBJECT && number < HS_NODE_NUMBERS && !marked_p(chains, number)) {
-        uint32_t place = hs_index_place(&chains->walk->index, number);
-        chains->marked[place / 64] |= UINT64_C(1) << place % 64;
-        number = *hs_index_from(&chains->walk->index, number);
+    const struct hs_slot_index *index = &chains->walk->index;
+    while (number != HS_NO_OBJECT && number < HS_NODE_NUMBERS && !hs_bit_p(index, chains->marked, number)) {
+        hs_bit_set(index, chains->marked, number);
+        number = *hs_index_from(index, number);
     }
 }
 
@@ -173,7 +157,7 @@ name_reference(const struct hs_reference *reference, void *data)
         if (!naming->found) rb_hs_reference_name(reference, &naming->edge);
         naming->found = true;
     }
-    else if (*hs_index_from(index, number) == naming->parent && marked_p(naming->chains, number)) {
+    else if (*hs_index_from(index, number) == naming->parent && hs_bit_p(index, naming->chains->marked, number)) {
         struct hs_edge edge;
         rb_hs_reference_name(reference, &edge);
         *hs_index_from(index, number) = HS_NODE_NUMBERS + rb_hs_chain_node_below(naming->chains, naming->node, &edge, reference->child);
@@ -187,7 +171,7 @@ node_below(struct hs_chains *chains, uint32_t node, uint32_t parent, uint32_t ch
     struct naming naming = {.chains = chains, .node = node, .parent = parent, .child = child};
     VALUE from = hs_index_object(&chains->walk->index, parent), object = hs_index_object(&chains->walk->index, child);
     rb_hs_references(from, name_reference, &naming);
-    if (!naming.found) rb_hs_edge_unknown(from, object, &naming.edge);
+    if (!naming.found) rb_hs_edge_unknown(from, &naming.edge);
     return rb_hs_chain_node_below(chains, node, &naming.edge, object);
 }
 
@@ -215,20 +199,23 @@ rb_hs_chain_node_of(struct hs_chains *chains, uint32_t number)
 }
 
 bool
-rb_hs_chains_make(struct hs_chains *chains, struct hs_walk *walk, struct hs_found *found)
+rb_hs_chains_make(struct hs_chains *chains, struct hs_walk *walk)
 {
+    struct hs_found *found = walk->found;
     *chains = (struct hs_chains){
         .walk = walk,
-        .found = found,
         .objects = rb_hs_arena_map(HS_NODES_MOST * sizeof(*chains->objects)),
-        .marked = rb_hs_arena_map((walk->index.slots / 64 + 1) * sizeof(*chains->marked)),
+        .marked = hs_bits_make(&walk->index),
     };
     found->text_count = EVICTED;
-    text_number(chains, HS_EVICTED, strlen(HS_EVICTED));
-    chains->constant = kind_text(chains, HS_EDGE_CONSTANT);
+    word_number(chains, HS_EVICTED);
+    chains->constant = word_number(chains, rb_hs_edge_words[HS_EDGE_CONSTANT]);
     for (uint32_t root = 0; root < HS_TOP_COUNT; root++) {
-        uint32_t name = text_number(chains, rb_hs_top_names[root], strlen(rb_hs_top_names[root]));
-        found->nodes[found->node_count++] = (struct hs_retainer){.parent = root, .kind = kind_text(chains, HS_EDGE_ROOT), .name = name};
+        found->nodes[found->node_count++] = (struct hs_retainer){
+            .parent = root,
+            .kind = word_number(chains, rb_hs_edge_words[HS_EDGE_ROOT]),
+            .name = word_number(chains, rb_hs_top_names[root]),
+        };
     }
-    return chains->objects && chains->marked && !chains->evicted;
+    return chains->objects && chains->marked && !found->figures.evicted;
 }

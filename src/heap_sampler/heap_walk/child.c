@@ -31,8 +31,8 @@ look_around(int number)
 {
     int error = errno;
     (void)number;
-    if (getppid() != parent_pid) _exit(HS_CHILD_GAVE_UP);
-    if (rb_hs_memory_short_p("", watched->reserve, watched->reserve, &watched->found->progress.room)) _exit(HS_CHILD_RAN_SHORT);
+    if (getppid() != parent_pid) _exit(HS_REFUSED_BROKEN);
+    if (rb_hs_memory_short_p("", watched->reserve, watched->reserve, &watched->found->room)) _exit(HS_REFUSED_RAN_SHORT);
     errno = error;
 }
 
@@ -59,22 +59,14 @@ take_default_signals(const struct hs_walk_child *child, pid_t parent)
 
 /* If memory gets short the kernel is to end this process, and none other. */
 static void
-be_the_first_to_go(void)
-{
-    int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-    if (fd < 0) return;
-    if (write(fd, "1000", 4) < 0) { /* it is a courtesy */
-    }
-    close(fd);
-}
-
-static void
 give_way(bool nice)
 {
     enum { NICER = 10 };
     if (nice) setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + NICER);
     prctl(PR_SET_NAME, "ruby-why", 0, 0, 0);
-    be_the_first_to_go();
+    int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+    if (fd < 0 || write(fd, "1000", 4) < 0) return;     /* then the kernel chooses */
+    close(fd);
 }
 
 /* -- the work ----------------------------------------------------------------------------------- */
@@ -83,20 +75,15 @@ static struct hs_walk walk;
 static struct hs_chains chains;
 static uint32_t *owners;        /* by position: the number of the object, or of the object that the block belongs to */
 
-/* Whether it retains a sample or not. */
-static void
-name_stuck(struct hs_chains *of, uint32_t number)
-{
-    rb_hs_chain_node_of(of, number);
-}
-
+/* Stuck threads and fibers first, whether they retain a sample or not. */
 static void
 name_all(const struct hs_wanted *wanted)
 {
-    rb_hs_waiters_each_stuck(&chains, rb_hs_chain_mark);
+    uint32_t number;
+    for (uint32_t at = 0; (number = rb_hs_waiters_next_stuck(&at));) rb_hs_chain_mark(&chains, number);
     for (uint32_t i = 0; i < wanted->count; i++) rb_hs_chain_mark(&chains, owners[i]);
-    rb_hs_waiters_each_stuck(&chains, name_stuck);
-    for (uint32_t i = 0; i < wanted->count; i++) chains.found->samples[i].node = rb_hs_chain_node_of(&chains, owners[i]);
+    for (uint32_t at = 0; (number = rb_hs_waiters_next_stuck(&at));) rb_hs_chain_node_of(&chains, number);
+    for (uint32_t i = 0; i < wanted->count; i++) walk.found->samples[i].node = rb_hs_chain_node_of(&chains, owners[i]);
     rb_hs_pins_name(&chains, wanted);
 }
 
@@ -104,38 +91,35 @@ static bool
 prepare(const struct hs_wanted *wanted, struct hs_found *found)
 {
     owners = rb_hs_arena_map(wanted->count * sizeof(*owners));
-    if (!owners || !rb_hs_walk_make(&walk, &found->progress) || !rb_hs_chains_make(&chains, &walk, found)) return false;
+    if (!owners || !rb_hs_walk_make(&walk, found) || !rb_hs_chains_make(&chains, &walk)) return false;
     for (uint32_t i = 0; i < wanted->objects; i++) {
         owners[i] = hs_index_number(&walk.index, (VALUE)wanted->sample(wanted->data, i).address);
     }
     return rb_hs_blocks_make(&walk, wanted, owners) && rb_hs_pins_read(&walk, wanted, owners) && rb_hs_roots_read(&walk) && rb_hs_waiters_read(&walk);
 }
 
-static enum hs_child_exit
+static enum hs_refusal
 look_for_all(const struct hs_walk_child *child)
 {
     const struct hs_wanted *wanted = &child->wanted;
-    struct hs_found *found = child->found;
+    struct hs_walk_figures *figures = &child->found->figures;
     uint64_t begun = rb_hs_steady_ns();
-    if (!prepare(wanted, found)) return HS_CHILD_NO_ROOM;
+    if (!prepare(wanted, child->found)) return HS_REFUSED_NO_ROOM;
     rb_hs_roots_walk(&walk);
     rb_hs_waiters_settle(&walk);
     rb_hs_blocks_follow();
     uint64_t walked = rb_hs_steady_ns();
     name_all(wanted);
     uint64_t named = rb_hs_steady_ns();
-    found->figures = (struct hs_walk_figures){
-        .objects = found->progress.objects,
-        .edges = found->progress.edges,
-        .walk_ns = walked - begun,
-        .name_ns = named - walked,
-        .child_bytes = rb_hs_arena_resident(),
-        .slots = walk.index.slots,
-        .evicted = chains.evicted,
-    };
+    figures->walk_ns = walked - begun;
+    figures->name_ns = named - walked;
+    figures->child_bytes = rb_hs_arena_resident();
+    figures->slots = walk.index.slots;
+    const struct hs_walk_figures of_first_walk = *figures;
     rb_hs_without(&chains, wanted, owners, begun + child->deadline_ns / 2);
-    found->figures.without_ns = rb_hs_steady_ns() - named;
-    return HS_CHILD_DONE;
+    *figures = of_first_walk;
+    figures->without_ns = rb_hs_steady_ns() - named;
+    return HS_REFUSED_NONE;
 }
 
 void

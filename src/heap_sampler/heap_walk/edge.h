@@ -67,7 +67,7 @@ enum hs_edge_kind {
 struct hs_edge {
     enum hs_edge_kind kind;
     uint32_t line;              /* of the code that the name is about; 0: none */
-    struct hs_text path;        /* its file; bytes of a Ruby string that the heap holds; "": none */
+    struct hs_text path;        /* its file; bytes of a Ruby string that the heap holds; empty: none */
     size_t length;              /* of text, without its NUL */
     char text[HS_EDGE_TEXT_MAX];        /* whole: "@label of Badge"; cut if it is too long */
 };
@@ -93,15 +93,15 @@ typedef bool hs_each_reference(const struct hs_reference *reference, void *data)
 /* Exported for the extension that tests them: src/ext/-test-/heap_sampler_edges. */
 RUBY_SYMBOL_EXPORT_BEGIN
 
-/* "constant", "ivar", … [any] */
-const char *rb_hs_edge_kind_word(enum hs_edge_kind kind);
+/* "constant", "ivar", … */
+extern const char *const rb_hs_edge_words[HS_EDGE_KIND_COUNT];
 
 /* All references of `parent` whose place is known, the best known first: a child may come more than once, and the first
  * is the one to name.  References that only a mark function can find (the private fields of an extension's object) do not come. */
 void rb_hs_references(VALUE parent, hs_each_reference *each, void *data);
 void rb_hs_reference_name(const struct hs_reference *reference, struct hs_edge *edge);
 /* For a child that rb_hs_references does not find: the edge has the name of the parent's type. */
-void rb_hs_edge_unknown(VALUE parent, VALUE child, struct hs_edge *edge);
+void rb_hs_edge_unknown(VALUE parent, struct hs_edge *edge);
 
 /* The edge from `parent` to `child`, which the mark function of the parent is known to mark. */
 void rb_hs_edge(VALUE parent, VALUE child, struct hs_edge *edge);
@@ -118,17 +118,17 @@ void rb_hs_owned_blocks(VALUE object, void (*each)(const void *pointer, void *da
 
 RUBY_SYMBOL_EXPORT_END
 
-/* "Badge", "(anonymous Class < Badge)", "(imemo:env)", "(hidden T_ARRAY)"; returns the length. */
-size_t rb_hs_object_class_name(VALUE object, char *name, size_t size);
 /* The name of an ID; length 0: it has none. */
 struct hs_text rb_hs_id_text(ID id);
 /* Do both addresses lie in the same executable or library? */
 bool rb_hs_same_library_p(const void *one, const void *other);
 
-/* Where code stands: path and line of the edge become those of the innermost line, from a frame on, that is no part of Ruby; where
- * all are, of the innermost that is in a file. */
 struct rb_execution_context_struct;
 struct rb_control_frame_struct;
+/* The stack of a Thread or a Fiber; NULL: it is neither, or has none. */
+const struct rb_execution_context_struct *rb_hs_ec_of(VALUE object);
+/* Where code stands: path and line of the edge become those of the innermost line, from a frame on, that is no part of Ruby; where
+ * all are, of the innermost that is in a file. */
 void rb_hs_edge_stands_at(struct hs_edge *edge, const struct rb_execution_context_struct *ec, const struct rb_control_frame_struct *cfp);
 
 /* A reference that is a word of a struct, and where that word is. */

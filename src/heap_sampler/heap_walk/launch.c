@@ -32,26 +32,15 @@ static bool last_killed;        /* for want of memory */
 
 /* -- before ------------------------------------------------------------------------------------ */
 
-static uint64_t
-table_bytes(void)
-{
-    return rb_hs_slots(false) * BYTES_A_SLOT + other_bytes;
-}
-
-/* Where a walk may begin though not everything fits, this must be left when the child ends. It covers what the program writes
- * between two looks, and while the kernel takes the child's memory apart: about a 15th of the time that copying it takes. */
-static uint64_t
-reserve_bytes(uint64_t copies)
-{
-    return RESERVE_LEAST + copies / RESERVE_PART;
-}
-
-/* Only a person who asks may have a walk that is watched. */
+/* Only a walk that a person requests may begin though not everything fits. Then the reserve must be left when the child ends. It
+ * covers what the program writes between two looks, and while the kernel takes the child's memory apart: about a 15th of the time
+ * that copying it takes. */
 static enum hs_refusal
 memory_refusal(struct hs_walk_child *child, bool by_itself)
 {
     struct hs_retainers *into = child->into;
-    uint64_t tables = table_bytes(), copies = rb_hs_memory_anonymous(""), reserve = reserve_bytes(copies);
+    uint64_t tables = rb_hs_slots(false) * BYTES_A_SLOT + other_bytes, copies = rb_hs_memory_anonymous("");
+    uint64_t reserve = RESERVE_LEAST + copies / RESERVE_PART;
     into->estimate = tables + copies;
     into->demand = into->estimate + RESERVE_LEAST;
     child->reserve = RESERVE_LEAST;
@@ -148,7 +137,7 @@ look(struct hs_walk_child *child, int flags)
         pid = wait4(child->pid, &child->status, __WCLONE | flags, &used);
     } while (pid < 0 && errno == EINTR);
     child->into->cpu_ns = ns_of(&used.ru_utime) + ns_of(&used.ru_stime);
-    if (pid < 0) child->status = HS_CHILD_GAVE_UP << 8;     /* somebody waited for it with __WALL */
+    if (pid < 0) child->status = HS_REFUSED_BROKEN << 8;    /* the program waited for it with __WALL */
     child->ended = pid != 0;
 }
 
@@ -159,29 +148,17 @@ kill_child(struct hs_walk_child *child)
     look(child, 0);
 }
 
+/* An extension may have ended the child with any status. */
 static enum hs_refusal
-refusal_of(const struct hs_walk_child *child, int status)
+refusal_of(int status)
 {
     if (WIFSIGNALED(status)) {
-        child->into->signal = WTERMSIG(status);
-        return WTERMSIG(status) == SIGALRM ? HS_REFUSED_DEADLINE : WTERMSIG(status) == SIGKILL ? HS_REFUSED_KILLED
-                                                                                               : HS_REFUSED_CRASHED;
+        int signal = WTERMSIG(status);
+        return signal == SIGALRM ? HS_REFUSED_DEADLINE : signal == SIGKILL ? HS_REFUSED_KILLED
+                                                                           : HS_REFUSED_CRASHED;
     }
-    switch (WEXITSTATUS(status)) {
-    case HS_CHILD_DONE: return HS_REFUSED_NONE;
-    case HS_CHILD_NO_ROOM: return HS_REFUSED_NO_ROOM;
-    case HS_CHILD_RAN_SHORT: return HS_REFUSED_RAN_SHORT;
-    default: return HS_REFUSED_BROKEN;
-    }
-}
-
-/* After it the child ends as by an alarm. */
-static void
-watch_deadline(struct hs_walk_child *child)
-{
-    if (rb_hs_steady_ns() - child->begun_ns < child->deadline_ns) return;
-    kill_child(child);
-    child->status = SIGALRM;
+    enum hs_refusal refusal = (enum hs_refusal)WEXITSTATUS(status);
+    return refusal == HS_REFUSED_NONE || refusal == HS_REFUSED_NO_ROOM || refusal == HS_REFUSED_RAN_SHORT ? refusal : HS_REFUSED_BROKEN;
 }
 
 bool
@@ -191,7 +168,10 @@ rb_hs_retainers_wait(struct hs_walk_child *child, const volatile bool *interrupt
     if (!child->pid) return true;
     for (;;) {
         if (!child->ended) look(child, WNOHANG);
-        if (!child->ended) watch_deadline(child);
+        if (!child->ended && rb_hs_steady_ns() - child->begun_ns >= child->deadline_ns) {
+            kill_child(child);
+            child->status = SIGALRM;    /* as if an alarm had ended it */
+        }
         if (child->ended || *interrupted) return child->ended;
         nanosleep(&(struct timespec){0, (long)nap}, NULL);
         if (nap < NAP_MOST_NS) nap *= 2;
@@ -202,26 +182,26 @@ static enum hs_refusal
 outcome(struct hs_walk_child *child)
 {
     if (!child->pid) return HS_REFUSED_NO_CHILD;
-    if (child->ended) return refusal_of(child, child->status);
-    kill_child(child);
-    return HS_REFUSED_CANCELLED;
+    if (!child->ended) {
+        kill_child(child);
+        return HS_REFUSED_CANCELLED;
+    }
+    if (WIFSIGNALED(child->status)) child->into->signal = WTERMSIG(child->status);
+    return refusal_of(child->status);
 }
 
 void
 rb_hs_retainers_end(struct hs_walk_child *child)
 {
     struct hs_retainers *into = child->into;
-    const struct hs_progress *progress = child->found ? &child->found->progress : &(struct hs_progress){0};
+    struct hs_found *found = child->found;
     into->refusal = outcome(child);
-    if (into->refusal == HS_REFUSED_RAN_SHORT) into->room = progress->room;
     last_killed = into->refusal == HS_REFUSED_RAN_SHORT || into->refusal == HS_REFUSED_KILLED || (last_killed && into->refusal);
-    into->figures.objects = progress->objects;
-    into->figures.edges = progress->edges;
-    if (into->refusal == HS_REFUSED_NONE) {
-        rb_hs_found_check(child->found, child->wanted.count, into);
-    }
+    if (found) into->figures = found->figures;
+    if (into->refusal == HS_REFUSED_NONE) rb_hs_found_check(found, child->wanted.count, into);
+    else if (into->refusal == HS_REFUSED_RAN_SHORT) into->room = found->room;
     else if (into->refusal == HS_REFUSED_CRASHED || into->refusal == HS_REFUSED_DEADLINE) {
-        snprintf(into->type, sizeof(into->type), "%.*s", (int)sizeof(into->type) - 1, progress->type);
+        snprintf(into->type, sizeof(into->type), "%.*s", (int)sizeof(into->type) - 1, found->type);
     }
     into->ns = rb_hs_steady_ns() - child->begun_ns;
     release(child);

@@ -76,11 +76,7 @@ void rb_hs_retainers_no_more(void);
 /* In a child of Ruby's that was forked while a walk was under way: it is not this process's. */
 void rb_hs_retainers_after_fork(void);
 
-/* child.c: what the forked child of the process `parent` does, and how it exits. */
-enum hs_child_exit { HS_CHILD_DONE,
-                     HS_CHILD_NO_ROOM = 3,
-                     HS_CHILD_GAVE_UP = 4,
-                     HS_CHILD_RAN_SHORT = 5 };
+/* child.c: what the forked child of the process `parent` does; it exits with NONE, NO_ROOM, RAN_SHORT or BROKEN of enum hs_refusal. */
 void rb_hs_child_run(const struct hs_walk_child *child, pid_t parent) __attribute__((noreturn));
 
 #endif

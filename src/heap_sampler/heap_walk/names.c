@@ -22,23 +22,11 @@
 
 enum { CLASS_NAME = 256 };
 
-const char *
-rb_hs_edge_kind_word(enum hs_edge_kind kind)
-{
-    static const char *const words[] = {
+const char *const rb_hs_edge_words[HS_EDGE_KIND_COUNT] = {
 #define HS_EDGE_KIND(kind, word) word,
-        HS_EDGE_KINDS(HS_EDGE_KIND)
+    HS_EDGE_KINDS(HS_EDGE_KIND)
 #undef HS_EDGE_KIND
-    };
-    return kind < HS_EDGE_KIND_COUNT ? words[kind] : words[HS_EDGE_OTHER];
-}
-
-size_t
-rb_hs_object_class_name(VALUE object, char *name, size_t size)
-{
-    rb_hs_class_name_of(RBASIC(object)->klass, RBASIC(object)->flags, name, size);
-    return strlen(name);
-}
+};
 
 /*
  * -- libraries ------------------------------------------------------------------
@@ -174,7 +162,7 @@ static void
 add_class_of(struct hs_edge *edge, const char *before, VALUE object)
 {
     char name[CLASS_NAME];
-    rb_hs_object_class_name(object, name, sizeof(name));
+    rb_hs_class_name_of(RBASIC(object)->klass, RBASIC(object)->flags, name, sizeof(name));
     add(edge, "%s%s", before, name);
 }
 
@@ -228,16 +216,6 @@ add_place(struct hs_edge *edge, const struct hs_reference *reference)
 
 /* -- names ------------------------------------------------------------------------ */
 
-static void
-begin(struct hs_edge *edge, enum hs_edge_kind kind)
-{
-    edge->kind = kind;
-    edge->line = 0;
-    edge->path = (struct hs_text){"", 0};
-    edge->length = 0;
-    edge->text[0] = '\0';
-}
-
 /* "rb_cFoo in foo.so", "variable in foo.so". */
 static void
 name_address(struct hs_edge *edge, const void *address)
@@ -250,7 +228,7 @@ void
 rb_hs_reference_name(const struct hs_reference *reference, struct hs_edge *edge)
 {
     struct hs_text name = rb_hs_id_text(reference->id);
-    begin(edge, reference->kind);
+    *edge = (struct hs_edge){.kind = reference->kind};
     if (reference->kind == HS_EDGE_ADDRESS) {
         name_address(edge, reference->address);
     }
@@ -278,34 +256,24 @@ name_data(struct hs_edge *edge, VALUE parent)
     add(edge, " (%s%s%s)", typed ? RTYPEDDATA_TYPE(parent)->wrap_struct_name : "untyped", *library ? " in " : "", library);
 }
 
-static bool
-has_stack_p(VALUE object)
-{
-    return rb_obj_is_fiber(object) || (RTYPEDDATA_P(object) && RTYPEDDATA_TYPE(object) == &ruby_threadptr_data_type);
-}
-
 void
-rb_hs_edge_unknown(VALUE parent, VALUE child, struct hs_edge *edge)
+rb_hs_edge_unknown(VALUE parent, struct hs_edge *edge)
 {
-    if (RB_SPECIAL_CONST_P(parent)) {
-        begin(edge, HS_EDGE_OTHER);
-        add(edge, "?");
-    }
-    else if (RB_TYPE_P(parent, T_DATA) && has_stack_p(parent)) {
-        begin(edge, HS_EDGE_STACK);
+    *edge = (struct hs_edge){.kind = HS_EDGE_OTHER};
+    if (rb_hs_ec_of(parent)) {
+        edge->kind = HS_EDGE_STACK;
         add_class_of(edge, "C stack of ", parent);
     }
     else if (RB_TYPE_P(parent, T_DATA)) {
-        begin(edge, HS_EDGE_DATA);
+        edge->kind = HS_EDGE_DATA;
         name_data(edge, parent);
     }
     else if (imemo_type_p(parent, imemo_iseq)) {
-        begin(edge, HS_EDGE_CODE);
+        edge->kind = HS_EDGE_CODE;
         add(edge, "part of ");
         add_code(edge, (const rb_iseq_t *)parent, NULL, NULL);
     }
     else {
-        begin(edge, HS_EDGE_OTHER);
         add(edge, "reference of ");
         add_parent(edge, parent);
     }
@@ -328,7 +296,7 @@ rb_hs_edge(VALUE parent, VALUE child, struct hs_edge *edge)
 {
     struct hs_reference found = {.child = child, .kind = HS_EDGE_KIND_COUNT};
     rb_hs_references(parent, find_child, &found);
-    if (found.kind == HS_EDGE_KIND_COUNT) rb_hs_edge_unknown(parent, child, edge);
+    if (found.kind == HS_EDGE_KIND_COUNT) rb_hs_edge_unknown(parent, edge);
     else rb_hs_reference_name(&found, edge);
 }
 

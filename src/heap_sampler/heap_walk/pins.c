@@ -35,55 +35,23 @@ rb_hs_pins_read(struct hs_walk *walk, const struct hs_wanted *wanted, const uint
 
 /* -- by name ----------------------------------------------------------------------------------- */
 
-/* A stack's execution context; NULL: it is none. */
-static const rb_execution_context_t *
-stack_of(VALUE object)
-{
-    if (!RB_TYPE_P(object, T_DATA) || !RTYPEDDATA_P(object) || !RTYPEDDATA_GET_DATA(object)) return NULL;
-    if (RTYPEDDATA_TYPE(object) == &ruby_threadptr_data_type) return ((const rb_thread_t *)RTYPEDDATA_GET_DATA(object))->ec;
-    return rb_obj_is_fiber(object) ? rb_fiberptr_get_ec(RTYPEDDATA_GET_DATA(object)) : NULL;
-}
-
 /* On a machine stack, whose C function is not known: where its thread stands is. */
 static void
-name_on_machine_stack(VALUE stack, VALUE object, struct hs_edge *edge)
+name_on_machine_stack(VALUE stack, struct hs_edge *edge)
 {
-    const rb_execution_context_t *ec = stack_of(stack);
-    rb_hs_edge_unknown(stack, object, edge);
+    const rb_execution_context_t *ec = rb_hs_ec_of(stack);
+    rb_hs_edge_unknown(stack, edge);
     rb_hs_edge_stands_at(edge, ec, ec->cfp);
 }
 
-static void
-name_of_root(enum hs_top root, VALUE object, struct hs_edge *edge)
-{
-    if (root == HS_TOP_MACHINE_STACK) name_on_machine_stack(GET_EC()->thread_ptr->self, object, edge);
-    else rb_hs_root_edge(root, object, edge);
-}
-
-/* Keys of a Hash that compares by identity are pinned, values are not: which may be the same object. */
-static bool
-find_key(const struct hs_reference *reference, void *data)
-{
-    struct hs_reference *wanted = data;
-    if (reference->child != wanted->child || reference->kind != HS_EDGE_KEY) return true;
-    *wanted = *reference;
-    return false;
-}
-
-static void
-name_of_key(VALUE hash, VALUE object, struct hs_edge *edge)
-{
-    struct hs_reference key = {.child = object, .parent = hash, .kind = HS_EDGE_KEY, .what = "{} key"};
-    rb_hs_references(hash, find_key, &key);
-    rb_hs_reference_name(&key, edge);
-}
-
+/* Of a Hash that compares by identity the keys are pinned, not the values, among which the object may be, too. */
 static void
 name_of_reference(VALUE from, VALUE object, bool maybe, struct hs_edge *edge)
 {
-    if (maybe && stack_of(from)) name_on_machine_stack(from, object, edge);
-    else if (maybe) rb_hs_edge_unknown(from, object, edge);
-    else if (RB_TYPE_P(from, T_HASH) && object != rb_heap_sampler_gc_finalizers(from)) name_of_key(from, object, edge);
+    struct hs_reference key = {.child = object, .parent = from, .kind = HS_EDGE_KEY, .what = "{} key"};
+    if (maybe && rb_hs_ec_of(from)) name_on_machine_stack(from, edge);
+    else if (maybe) rb_hs_edge_unknown(from, edge);
+    else if (RB_TYPE_P(from, T_HASH) && object != rb_heap_sampler_gc_finalizers(from)) rb_hs_reference_name(&key, edge);
     else rb_hs_edge(from, object, edge);
 }
 
@@ -93,18 +61,20 @@ nodes_of(struct hs_chains *chains, uint32_t number, const struct pin *pin)
     struct hs_edge edge;
     VALUE object = hs_index_object(&chains->walk->index, number);
     bool root = pin->from >= HS_ROOT_NUMBERS;
-    if (root) name_of_root((enum hs_top)(pin->from - HS_ROOT_NUMBERS), object, &edge);
+    enum hs_top top = (enum hs_top)(pin->from - HS_ROOT_NUMBERS);
+    if (root && top == HS_TOP_MACHINE_STACK) name_on_machine_stack(GET_EC()->thread_ptr->self, &edge);
+    else if (root) rb_hs_root_edge(top, object, &edge);
     else name_of_reference(hs_index_object(&chains->walk->index, pin->from), object, pin->maybe, &edge);
     return (struct hs_pin_nodes){
         .pin = rb_hs_chain_node_below(chains, HS_TOP_PINS, &edge, object),
-        .holder = root ? pin->from - HS_ROOT_NUMBERS : rb_hs_chain_node_of(chains, pin->from),
+        .holder = root ? top : rb_hs_chain_node_of(chains, pin->from),
     };
 }
 
 void
 rb_hs_pins_name(struct hs_chains *chains, const struct hs_wanted *wanted)
 {
-    struct hs_found_sample *samples = chains->found->samples;
+    struct hs_found_sample *samples = chains->walk->found->samples;
     chains->walk->pin = NULL;
     chains->settled = true;
     for (uint32_t i = 0; i < wanted->count; i++) samples[i].pins = (struct hs_pin_nodes){HS_TOP_NO_PIN, HS_TOP_NO_PIN};

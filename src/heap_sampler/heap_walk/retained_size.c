@@ -50,7 +50,7 @@ propose(struct hs_freed *freed, uint32_t *count, uint32_t node, double bytes)
 static uint32_t
 choose(const struct hs_chains *chains, const double *totals, struct hs_freed *freed)
 {
-    const struct hs_found *found = chains->found;
+    const struct hs_found *found = chains->walk->found;
     double all = 0, *above = rb_hs_arena_map(found->node_count * sizeof(*above));
     uint32_t count = 0;
     if (!above) return 0;
@@ -73,7 +73,7 @@ sum_unreached(const struct hs_chains *chains, const struct hs_wanted *wanted, co
 {
     struct hs_freed sum = {.node = node};
     for (uint32_t i = 0; i < wanted->count; i++) {
-        if (chains->found->samples[i].node == HS_TOP_NOT_REACHED || *hs_index_from(&chains->walk->index, owners[i])) continue;
+        if (chains->walk->found->samples[i].node == HS_TOP_NOT_REACHED || *hs_index_from(&chains->walk->index, owners[i])) continue;
         struct hs_estimate weight = wanted->sample(wanted->data, i).weight;
         sum.objects += weight.objects;
         sum.space += weight.space;
@@ -96,7 +96,7 @@ walk_without(struct hs_walk *walk, VALUE object)
 void
 rb_hs_without(struct hs_chains *chains, const struct hs_wanted *wanted, const uint32_t *owners, uint64_t until_ns)
 {
-    struct hs_found *found = chains->found;
+    struct hs_found *found = chains->walk->found;
     const double *totals = totals_of(found, wanted);
     uint32_t count = totals ? choose(chains, totals, found->freed) : 0;
     uint64_t longest = 0;

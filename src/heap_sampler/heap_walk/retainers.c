@@ -58,36 +58,25 @@ counts_good_p(const struct hs_found *found)
 }
 
 static bool
-texts_good_p(const struct hs_found *found)
+text_good_p(const struct hs_found *found, const struct hs_text *text)
 {
-    for (uint32_t i = 0; i < found->text_count; i++) {
-        const struct hs_found_text *text = &found->texts[i];
-        if (text->at > found->byte_count || text->len > found->byte_count - text->at) return false;
-    }
-    return found->texts[0].len == 0;
+    uintptr_t at = (uintptr_t)text->ptr - (uintptr_t)found->bytes;
+    return !text->len || (at <= found->byte_count && text->len <= found->byte_count - at);
 }
 
 static bool
-nodes_good_p(const struct hs_found *found)
+node_good_p(const struct hs_found *found, uint32_t number)
 {
+    const struct hs_retainer *node = &found->nodes[number];
     uint32_t texts = found->text_count;
-    for (uint32_t i = 0; i < found->node_count; i++) {
-        const struct hs_retainer *node = &found->nodes[i];
-        bool root = i < HS_TOP_COUNT;
-        if (root ? node->parent != i : node->parent >= i) return false;
-        if (node->kind >= texts || node->name >= texts || node->klass >= texts || node->path >= texts) return false;
-    }
-    return true;
+    if (number < HS_TOP_COUNT ? node->parent != number : node->parent >= number) return false;
+    return node->kind < texts && node->name < texts && node->klass < texts && node->path < texts;
 }
 
 static bool
-samples_good_p(const struct hs_found *found, uint32_t samples)
+sample_good_p(const struct hs_found *found, const struct hs_found_sample *sample)
 {
-    for (uint32_t i = 0; i < samples; i++) {
-        const struct hs_found_sample *one = &found->samples[i];
-        if (one->node >= found->node_count || one->pins.pin >= found->node_count || one->pins.holder >= found->node_count) return false;
-    }
-    return true;
+    return sample->node < found->node_count && sample->pins.pin < found->node_count && sample->pins.holder < found->node_count;
 }
 
 static bool
@@ -97,23 +86,28 @@ amount_p(double number)
 }
 
 static bool
-freed_good_p(const struct hs_found *found)
+freed_good_p(const struct hs_found *found, const struct hs_freed *freed)
 {
-    for (uint32_t i = 0; i < found->freed_count; i++) {
-        const struct hs_freed *freed = &found->freed[i];
-        if (freed->node >= found->node_count) return false;
-        if (!amount_p(freed->objects) || !amount_p(freed->space) || !amount_p(freed->variance)) return false;
-    }
-    return true;
+    return freed->node < found->node_count && amount_p(freed->objects) && amount_p(freed->space) && amount_p(freed->variance);
+}
+
+static bool
+found_good_p(const struct hs_found *found, uint32_t samples)
+{
+    bool good = counts_good_p(found) && !found->texts[0].len;
+    for (uint32_t i = 0; good && i < found->text_count; i++) good = text_good_p(found, &found->texts[i]);
+    for (uint32_t i = 0; good && i < found->node_count; i++) good = node_good_p(found, i);
+    for (uint32_t i = 0; good && i < samples; i++) good = sample_good_p(found, &found->samples[i]);
+    for (uint32_t i = 0; good && i < found->freed_count; i++) good = freed_good_p(found, &found->freed[i]);
+    return good;
 }
 
 void
 rb_hs_found_check(struct hs_found *found, uint32_t samples, struct hs_retainers *into)
 {
-    into->refusal = HS_REFUSED_BROKEN;
-    if (!counts_good_p(found) || !texts_good_p(found) || !nodes_good_p(found) || !samples_good_p(found, samples) || !freed_good_p(found)) return;
-    into->refusal = HS_REFUSED_NONE;
     into->figures = found->figures;
+    into->refusal = found_good_p(found, samples) ? HS_REFUSED_NONE : HS_REFUSED_BROKEN;
+    if (into->refusal) return;
     into->found = found;
     into->samples = samples;
     into->nodes = found->nodes;

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "heap_sampler/base/table.h"
 #include "heap_sampler/memory/smaps.h"
 
 /* Why there is no answer. */
@@ -87,11 +88,6 @@ struct hs_freed {
     double objects, space, variance;
 };
 
-/* A text of the tree: bytes in one run. */
-struct hs_found_text {
-    uint32_t at, len;
-};
-
 /* What keeps GC.compact from moving an object: a node below HS_TOP_PINS, the reference by its name, and that of what has the
  * reference; or HS_TOP_NO_PIN twice. */
 struct hs_pin_nodes {
@@ -99,32 +95,26 @@ struct hs_pin_nodes {
 };
 
 struct hs_walk_figures {
-    uint64_t objects, edges;    /* gone through */
+    uint64_t objects, edges;    /* gone through; also of a walk that did not end */
     uint64_t walk_ns, name_ns, without_ns;      /* of the child's time */
     uint64_t child_bytes;       /* of its tables, in memory */
     uint64_t slots;
     uint64_t evicted;           /* names for which there was no room */
 };
 
-/* What the child does now, for its parent: it may hang or crash in an extension's mark function. */
-struct hs_progress {
-    uint64_t objects, edges;
-    char type[96];              /* of the T_DATA whose mark function runs; "": none does */
-    struct hs_memory_room room; /* that was left when the child ended for want of it */
-};
-
 /*
- * What a walk found, in memory that the child shares with its parent.  The kernel
- * has only those pages that the child has written.
+ * What a walk found, in memory that the child shares with its parent, at the same
+ * address.  The kernel has only those pages that the child has written.
  */
 struct hs_found {
-    struct hs_progress progress;
+    char type[96];              /* of the T_DATA whose mark function runs, which may hang or crash; "": none does */
+    struct hs_memory_room room; /* that was left when the child ended for want of it */
     struct hs_walk_figures figures;
     uint32_t node_count, text_count, byte_count, freed_count;
     struct hs_freed freed[HS_FREED_MOST];
     struct hs_retainer nodes[HS_NODES_MOST];
-    struct hs_found_text texts[HS_TEXTS_MOST];         /* text 0 is empty */
-    char bytes[HS_TEXT_BYTES_MOST];     /* of the texts */
+    struct hs_text texts[HS_TEXTS_MOST];       /* in `bytes`; text 0 is empty */
+    char bytes[HS_TEXT_BYTES_MOST];
     struct hs_found_sample {
         uint32_t node;
         struct hs_pin_nodes pins;

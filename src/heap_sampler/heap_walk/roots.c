@@ -8,8 +8,8 @@ enum { FINALIZERS_MOST = 1 << 22 };
 
 static struct finalizer {
     VALUE object, blocks;
-    bool held;                  /* not by the table alone, in the walk with all */
-    bool kept;                  /* not any more, but by itself, as far as is known */
+    bool referred;              /* not by the table alone, in the walk with all */
+    bool by_itself;             /* not any more, but from its own finalizers, as far as is known */
 } *finalizers;
 static uint32_t finalizer_count;
 
@@ -20,63 +20,57 @@ read_finalizer(VALUE object, VALUE blocks, void *unused)
     if (finalizer_count < FINALIZERS_MOST) finalizers[finalizer_count++] = (struct finalizer){object, blocks};
 }
 
+/* The blocks of objects that nothing refers to. */
 static void
-reach_blocks(struct hs_walk *walk, const struct finalizer *finalizer)
+reach_blocks(struct hs_walk *walk)
 {
-    rb_hs_walk_reach_finalizers(walk, finalizer->blocks, HS_ROOT_NUMBERS + HS_TOP_FINALIZERS);
+    for (uint32_t i = 0; i < finalizer_count; i++) {
+        bool alone = !finalizers[i].referred || finalizers[i].by_itself;
+        if (alone) rb_hs_walk_follow(walk, finalizers[i].blocks, HS_ROOT_NUMBERS + HS_TOP_FINALIZERS, RB_HEAP_SAMPLER_PINS);
+    }
+    rb_hs_walk_pass(walk, HS_PASS_CACHED);
 }
 
 static void
 walk_finalizers(struct hs_walk *walk)
 {
-    for (uint32_t i = 0; i < finalizer_count && !walk->without; i++) finalizers[i].held = hs_walk_reached_p(walk, finalizers[i].object);
     for (uint32_t i = 0; i < finalizer_count; i++) {
-        if (!finalizers[i].held) reach_blocks(walk, &finalizers[i]);
+        if (!walk->without) finalizers[i].referred = hs_walk_reached_p(walk, finalizers[i].object);
+        finalizers[i].by_itself = false;
     }
-    rb_hs_walk_pass(walk, HS_PASS_CACHED);
+    reach_blocks(walk);
 }
 
-static void
-reach_kept(struct hs_walk *walk)
-{
-    for (uint32_t i = 0; i < finalizer_count; i++) {
-        if (finalizers[i].kept) reach_blocks(walk, &finalizers[i]);
-    }
-    rb_hs_walk_pass(walk, HS_PASS_CACHED);
-}
-
-/* Those that are reached from each other's blocks; how many. */
+/* Of objects that may be retained by their own finalizers, those that are reached from any such finalizers; how many. */
 static uint32_t
-try_kept(struct hs_walk *walk)
+try_blocks(struct hs_walk *walk)
 {
-    uint32_t kept = 0;
-    rb_hs_walk_try(walk);
-    reach_kept(walk);
+    uint32_t count = 0;
+    walk->trying = true;
+    reach_blocks(walk);
     for (uint32_t i = 0; i < finalizer_count; i++) {
-        finalizers[i].kept = finalizers[i].kept && hs_walk_reached_p(walk, finalizers[i].object);
-        kept += finalizers[i].kept;
+        finalizers[i].by_itself = finalizers[i].by_itself && hs_walk_reached_p(walk, finalizers[i].object);
+        count += finalizers[i].by_itself;
     }
     rb_hs_walk_take_back(walk);
-    return kept;
+    return count;
 }
 
 bool
 rb_hs_finalizers_settle(struct hs_walk *walk)
 {
-    uint32_t kept = 0, before;
+    enum { ROUNDS = 8 };        /* a long chain of such objects is not followed to its end */
+    uint32_t count = 0, before = 0;
     for (uint32_t i = 0; i < finalizer_count; i++) {
-        finalizers[i].kept = finalizers[i].held && !hs_walk_reached_p(walk, finalizers[i].object);
-        kept += finalizers[i].kept;
+        finalizers[i].by_itself = finalizers[i].referred && !hs_walk_reached_p(walk, finalizers[i].object);
+        count += finalizers[i].by_itself;
     }
-    /* Who was reached by one that nobody keeps is kept no more; of a long chain the end is not waited for. */
-    enum { ROUNDS = 8 };
-    for (int round = 0; kept && round < ROUNDS; round++) {
-        before = kept;
-        kept = try_kept(walk);
-        if (kept == before) break;
+    for (int round = 0; count != before && round < ROUNDS; round++) {
+        before = count;
+        count = try_blocks(walk);
     }
-    if (kept) reach_kept(walk);
-    return kept;
+    if (count) reach_blocks(walk);
+    return count;
 }
 
 enum { ROOTS_MOST = 1 << 22 };  /* a machine stack of 8 MiB has fewer */
@@ -158,18 +152,10 @@ reach_modules(struct hs_walk *walk)
 }
 
 static void
-reach_root(struct hs_walk *walk, const struct root_object *root)
-{
-    uint32_t number = HS_ROOT_NUMBERS + root->root;
-    if (root->reference && walk->pin) walk->pin(walk, root->object, number, root->reference == RB_HEAP_SAMPLER_MAYBE_PINS);
-    rb_hs_walk_reach(walk, root->object, number);
-}
-
-static void
 reach_roots(struct hs_walk *walk, enum hs_top top)
 {
     for (uint32_t i = 0; i < root_count; i++) {
-        if (roots[i].root == top) reach_root(walk, &roots[i]);
+        if (roots[i].root == top) rb_hs_walk_follow(walk, roots[i].object, HS_ROOT_NUMBERS + top, roots[i].reference);
     }
 }
 

@@ -1,8 +1,8 @@
 /* See heap_walk/walk.h. */
 #include "heap_sampler/mri.h"
+#include "heap_sampler/base/contract.h"
 #include "heap_sampler/heap_walk/walk.h"
 #include "heap_sampler/memory/smaps.h"
-#include "heap_sampler/gc_view.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -10,32 +10,25 @@
 enum { PAGES_MOST = HS_NODE_NUMBERS >> HS_SLOT_BITS };
 
 static bool
-add_page(struct hs_slot_index *index, const struct rb_heap_sampler_gc_page *look)
-{
-    if (look->slots > HS_SLOT_MASK + 1) return false;
-    index->pages[index->page_count++] = (struct hs_index_page){
-        .start = look->start,
-        .first = index->slots,
-        .by_size = (uint32_t)((UINT64_C(1) << 32) / look->slot_size + 1),
-        .slot_size = (uint16_t)look->slot_size,
-        .slots = (uint16_t)look->slots,
-    };
-    index->slots += look->slots;
-    return true;
-}
-
-static bool
 add_pages(struct hs_slot_index *index)
 {
     size_t count = rb_heap_sampler_gc_page_count();
-    if (count >= PAGES_MOST) return false;
-    index->pages = rb_hs_arena_map((count + 1) * sizeof(*index->pages));
+    index->pages = count < PAGES_MOST ? rb_hs_arena_map((count + 1) * sizeof(*index->pages)) : NULL;
     if (!index->pages) return false;
     index->page_count = 1;
     for (size_t i = 0; i < count; i++) {
         struct rb_heap_sampler_gc_page look;
         rb_heap_sampler_gc_page(i, &look);
-        if (look.slots && !add_page(index, &look)) return false;
+        if (!look.slots) continue;
+        HS_ASSERT(look.slots <= HS_SLOT_MASK + 1, "a page of %u slots", look.slots);
+        index->pages[index->page_count++] = (struct hs_index_page){
+            .start = look.start,
+            .first = index->slots,
+            .by_size = (uint32_t)((UINT64_C(1) << 32) / look.slot_size + 1),
+            .slot_size = (uint16_t)look.slot_size,
+            .slots = (uint16_t)look.slots,
+        };
+        index->slots += look.slots;
     }
     return index->page_count > 1;
 }

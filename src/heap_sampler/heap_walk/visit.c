@@ -79,29 +79,19 @@ visit_values(struct hs_visit *v, enum hs_edge_kind kind, const char *what, const
     for (size_t i = 0; i < count && !v->enough; i++) visit(v, kind, what, 0, values[i]);
 }
 
-/* The values of an ID's table, or a word of the struct that each value is the address of. */
+/* The values of a table. */
 struct table_visit {
     struct hs_visit *visit;
     enum hs_edge_kind kind;
     const char *what;
-    size_t offset;
 };
-#define VALUE_ITSELF SIZE_MAX
 
 static enum rb_id_table_iterator_result
 visit_entry_i(ID id, VALUE value, void *data)
 {
     const struct table_visit *table = data;
-    VALUE child = table->offset == VALUE_ITSELF ? value : *(const VALUE *)(value + table->offset);
-    visit(table->visit, table->kind, table->what, id, child);
+    visit(table->visit, table->kind, table->what, id, value);
     return table->visit->enough ? ID_TABLE_STOP : ID_TABLE_CONTINUE;
-}
-
-static void
-visit_table(struct hs_visit *v, enum hs_edge_kind kind, const char *what, struct rb_id_table *table, size_t offset)
-{
-    struct table_visit data = {v, kind, what, offset};
-    if (table && !v->enough) rb_id_table_foreach(table, visit_entry_i, &data);
 }
 
 static int
@@ -115,7 +105,7 @@ visit_value_i(st_data_t key, st_data_t value, st_data_t data)
 static void
 visit_table_values(struct hs_visit *v, enum hs_edge_kind kind, const char *what, st_table *table)
 {
-    struct table_visit data = {v, kind, what, VALUE_ITSELF};
+    struct table_visit data = {v, kind, what};
     if (table) st_foreach(table, visit_value_i, (st_data_t)&data);
 }
 
@@ -143,26 +133,19 @@ own_id_table(const struct hs_visit *v, const struct rb_id_table *table)
     if (table) OWN(v, rb_heap_sampler_id_table_items(table), table);
 }
 
-static enum rb_id_table_iterator_result
-own_entry_i(VALUE entry, void *v)
-{
-    OWN(v, (const void *)entry);
-    return ID_TABLE_CONTINUE;
-}
-
-static enum rb_id_table_iterator_result
-own_calls_i(VALUE entry, void *v)
-{
-    const struct rb_class_cc_entries *calls = (const void *)entry;
-    OWN(v, calls->entries, calls);
-    return ID_TABLE_CONTINUE;
-}
-
-/* A table whose values are blocks too. */
 static void
-own_table_of_entries(struct hs_visit *v, struct rb_id_table *table, rb_id_table_foreach_values_func_t *each)
+visit_table(struct hs_visit *v, enum hs_edge_kind kind, const char *what, struct rb_id_table *table)
 {
-    if (table && v->block) rb_id_table_foreach_values(table, each, v);
+    struct table_visit data = {v, kind, what};
+    if (table && !v->enough) rb_id_table_foreach(table, visit_entry_i, &data);
+    own_id_table(v, table);
+}
+
+/* A table whose values are blocks, too: `each` owns them. */
+static void
+visit_table_of_blocks(struct hs_visit *v, struct rb_id_table *table, rb_id_table_foreach_func_t *each)
+{
+    if (table && (v->block || !v->enough)) rb_id_table_foreach(table, each, v);
     own_id_table(v, table);
 }
 
@@ -176,37 +159,17 @@ rb_hs_id_text(ID id)
     return (struct hs_text){RSTRING_PTR(name), (uint32_t)RSTRING_LEN(name)};
 }
 
-/* They are found by shape, the last one first; a class's are the same, and class variables are among them. */
-static void
-visit_variable(struct hs_visit *v, ID id, VALUE value)
+/* Those of a class are the same, and class variables are among them. */
+static int
+visit_variable_i(ID id, VALUE value, st_data_t data)
 {
-    if (RB_SPECIAL_CONST_P(value)) return;
+    struct hs_visit *v = (struct hs_visit *)data;
+    if (RB_SPECIAL_CONST_P(value)) return ST_CONTINUE;
     struct hs_text name = rb_hs_id_text(id);
     bool of_class = name.len > 2 && memcmp(name.ptr, "@@", 2) == 0;
     if (id == idLocals) visit(v, HS_EDGE_THREAD_LOCAL, "thread variables", 0, value);   /* Thread#thread_variable_set */
     else visit(v, of_class ? HS_EDGE_CVAR : HS_EDGE_IVAR, NULL, id, value);
-}
-
-static int
-visit_variable_i(st_data_t id, st_data_t value, st_data_t data)
-{
-    struct hs_visit *v = (struct hs_visit *)data;
-    visit_variable(v, (ID)id, (VALUE)value);
     return v->enough ? ST_STOP : ST_CONTINUE;
-}
-
-static void
-visit_variables_in(struct hs_visit *v, VALUE object, const VALUE *values, st_table *table)
-{
-    if (rb_shape_obj_too_complex(object)) {
-        if (table) st_foreach(table, visit_variable_i, (st_data_t)v);
-        return;
-    }
-    const rb_shape_t *shape = rb_shape_get_shape(object);
-    while (shape->parent_id != INVALID_SHAPE_ID && !v->enough) {
-        if (shape->type == SHAPE_IVAR) visit_variable(v, shape->edge_name, values[shape->next_iv_index - 1]);
-        shape = rb_shape_get_shape_by_id(shape->parent_id);
-    }
 }
 
 static void
@@ -222,41 +185,28 @@ visit_variables(struct hs_visit *v, VALUE object)
     struct gen_ivtbl *table;
     if (RB_TYPE_P(object, T_OBJECT)) {
         if (!(RBASIC(object)->flags & ROBJECT_EMBED)) own_variables(v, object, ROBJECT(object)->as.heap.ivptr);
-        visit_variables_in(v, object, ROBJECT_IVPTR(object), (st_table *)ROBJECT(object)->as.heap.ivptr);
     }
     else if (RB_TYPE_P(object, T_CLASS) || RB_TYPE_P(object, T_MODULE)) {
         own_variables(v, object, RCLASS_IVPTR(object));
-        visit_variables_in(v, object, RCLASS_IVPTR(object), (st_table *)RCLASS_IVPTR(object));
     }
     else if (rb_gen_ivtbl_get(object, 0, &table)) {     /* without an ID it does not ask which Ractor this is */
         if (rb_shape_obj_too_complex(object)) own_st_table(v, table->as.complex.table);
         OWN(v, table);
-        visit_variables_in(v, object, table->as.shape.ivptr, table->as.complex.table);
     }
+    if (!v->enough) rb_ivar_foreach(object, visit_variable_i, (st_data_t)v);
 }
 
 /* -- objects of the program ----------------------------------------------- */
-
-static bool
-find_members(const struct hs_reference *reference, void *data)
-{
-    static const char name[] = "__members__";
-    struct hs_text text = rb_hs_id_text(reference->id);
-    if (text.len != sizeof(name) - 1 || memcmp(text.ptr, name, text.len)) return true;
-    *(VALUE *)data = reference->child;
-    return false;
-}
 
 /* The names of members: an array of symbols that the class or its nearest ancestor has; 0: none. */
 static VALUE
 member_names(VALUE object)
 {
     VALUE names = 0;
-    for (VALUE klass = RBASIC_CLASS(object); klass && !names; klass = RCLASS_SUPER(klass)) {
-        struct hs_visit v = {.at = {.parent = klass}, .each = find_members, .data = &names};
-        if (BUILTIN_TYPE(klass) == T_CLASS) visit_variables(&v, klass);
+    for (VALUE klass = RBASIC_CLASS(object); klass && !RTEST(names); klass = RCLASS_SUPER(klass)) {
+        if (BUILTIN_TYPE(klass) == T_CLASS) names = rb_attr_get(klass, rb_intern("__members__"));       /* an ID that struct.c has made */
     }
-    return names && RB_TYPE_P(names, T_ARRAY) ? names : 0;
+    return RTEST(names) && RB_TYPE_P(names, T_ARRAY) ? names : 0;
 }
 
 static ID
@@ -367,45 +317,61 @@ static const struct hs_field builtin_fields[T_MASK + 1][3] = {
 /* -- classes and modules, and the ICLASS that stands for a module among a class's ancestors ------- */
 
 static enum rb_id_table_iterator_result
-visit_calls_i(ID id, VALUE value, void *data)
+enough_p(const struct hs_visit *v)
 {
-    struct hs_visit *v = data;
-    const struct rb_class_cc_entries *calls = (const void *)value;
-    visit(v, HS_EDGE_CACHE, "cached method", id, (VALUE)calls->cme);
-    for (int i = 0; i < calls->len && !v->enough; i++) visit(v, HS_EDGE_CACHE, "cached calls of", id, (VALUE)calls->entries[i].cc);
-    return v->enough ? ID_TABLE_STOP : ID_TABLE_CONTINUE;
+    return v->enough && !v->block ? ID_TABLE_STOP : ID_TABLE_CONTINUE;
 }
 
-static void
-own_module(struct hs_visit *v, VALUE module)
+static enum rb_id_table_iterator_result
+visit_constant_i(ID id, VALUE value, void *v)
 {
-    bool iclass = RB_TYPE_P(module, T_ICLASS);
-    if (!iclass || RICLASS_OWNS_M_TBL_P(module)) own_id_table(v, RCLASS_M_TBL(module));
-    if (iclass) own_id_table(v, RCLASS_CALLABLE_M_TBL(module));
-    own_table_of_entries(v, RCLASS_CC_TBL(module), own_calls_i);
-    if (iclass) return;
-    own_table_of_entries(v, RCLASS_CONST_TBL(module), own_entry_i);
-    own_table_of_entries(v, RCLASS_CVC_TBL(module), own_entry_i);
-    if (FL_TEST_RAW(module, RCLASS_SUPERCLASSES_INCLUDE_SELF)) OWN(v, RCLASS_SUPERCLASSES(module));
+    const rb_const_entry_t *entry = (const void *)value;
+    OWN(v, entry);
+    visit(v, HS_EDGE_CONSTANT, NULL, id, entry->value);
+    visit(v, HS_EDGE_CODE, "file of constant", id, entry->file);
+    return enough_p(v);
+}
+
+static enum rb_id_table_iterator_result
+visit_class_variable_i(ID id, VALUE value, void *v)
+{
+    const struct rb_cvar_class_tbl_entry *entry = (const void *)value;
+    OWN(v, entry);
+    visit(v, HS_EDGE_CACHE, "cache of", id, (VALUE)entry->cref);
+    return enough_p(v);
+}
+
+static enum rb_id_table_iterator_result
+visit_calls_i(ID id, VALUE value, void *v)
+{
+    const struct rb_class_cc_entries *calls = (const void *)value;
+    OWN(v, calls->entries, calls);
+    visit(v, HS_EDGE_CACHE, "cached method", id, (VALUE)calls->cme);
+    for (int i = 0; i < calls->len; i++) visit(v, HS_EDGE_CACHE, "cached calls of", id, (VALUE)calls->entries[i].cc);
+    return enough_p(v);
 }
 
 static void
 visit_module(struct hs_visit *v, VALUE module)
 {
-    own_module(v, module);
     bool iclass = RB_TYPE_P(module, T_ICLASS);
-    struct rb_id_table *constants = iclass ? NULL : RCLASS_CONST_TBL(module);
-    visit_table(v, HS_EDGE_CONSTANT, NULL, constants, offsetof(rb_const_entry_t, value));
-    if (!iclass) visit_variables(v, module);
+    if (!iclass) {
+        visit_table_of_blocks(v, RCLASS_CONST_TBL(module), visit_constant_i);
+        visit_variables(v, module);
+    }
     if (RB_TYPE_P(module, T_CLASS) && RCLASS_SINGLETON_P(module)) visit(v, HS_EDGE_CLASS, "object", 0, RCLASS_ATTACHED_OBJECT(module));
     visit(v, HS_EDGE_SUPERCLASS, "superclass", 0, RCLASS_SUPER(module));
     if (iclass) visit(v, HS_EDGE_SUPERCLASS, "included in", 0, RCLASS_INCLUDER(module));
-    if (!iclass || RICLASS_OWNS_M_TBL_P(module)) visit_table(v, HS_EDGE_METHOD, "method", RCLASS_M_TBL(module), VALUE_ITSELF);
-    if (iclass) visit_table(v, HS_EDGE_METHOD, "method", RCLASS_CALLABLE_M_TBL(module), VALUE_ITSELF);
-    else visit(v, HS_EDGE_CODE, "name", 0, RCLASS_EXT(module)->classpath);
-    visit_table(v, HS_EDGE_CODE, "file of constant", constants, offsetof(rb_const_entry_t, file));
-    if (!iclass) visit_table(v, HS_EDGE_CACHE, "cache of", RCLASS_CVC_TBL(module), offsetof(struct rb_cvar_class_tbl_entry, cref));
-    if (RCLASS_CC_TBL(module) && !v->enough) rb_id_table_foreach(RCLASS_CC_TBL(module), visit_calls_i, v);
+    if (!iclass || RICLASS_OWNS_M_TBL_P(module)) visit_table(v, HS_EDGE_METHOD, "method", RCLASS_M_TBL(module));
+    if (iclass) {
+        visit_table(v, HS_EDGE_METHOD, "method", RCLASS_CALLABLE_M_TBL(module));
+    }
+    else {
+        visit(v, HS_EDGE_CODE, "name", 0, RCLASS_EXT(module)->classpath);
+        visit_table_of_blocks(v, RCLASS_CVC_TBL(module), visit_class_variable_i);
+        if (FL_TEST_RAW(module, RCLASS_SUPERCLASSES_INCLUDE_SELF)) OWN(v, RCLASS_SUPERCLASSES(module));
+    }
+    visit_table_of_blocks(v, RCLASS_CC_TBL(module), visit_calls_i);
 }
 
 /* -- blocks and methods --------------------------------------------------- */
@@ -553,24 +519,17 @@ static const struct hs_field body_fields[] = {
 };
 
 static void
-own_keywords(const struct hs_visit *v, const struct rb_iseq_constant_body *body)
-{
-    const struct rb_iseq_param_keyword *keyword = body->param.keyword;
-    if (!keyword) return;
-    if (keyword->table != &body->local_table[keyword->bits_start - keyword->num]) OWN(v, keyword->table);
-    OWN(v, keyword->default_values, keyword);
-}
-
-static void
 own_code(const struct hs_visit *v, const struct rb_iseq_constant_body *body)
 {
+    const struct rb_iseq_param_keyword *keyword = body->param.keyword;
     OWN(v, body->iseq_encoded, body->insns_info.body, body->insns_info.positions, body->is_entries, body->call_data, body->catch_table,
         body->param.opt_table, body->variable.original_iseq);
 #if VM_INSN_INFO_TABLE_IMPL == 2
     OWN(v, body->insns_info.succ_index_table);
 #endif
     if (ISEQ_MBITS_BUFLEN(body->iseq_size) > 1) OWN(v, body->mark_bits.list);
-    own_keywords(v, body);
+    if (keyword && keyword->table != &body->local_table[keyword->bits_start - keyword->num]) OWN(v, keyword->table);
+    if (keyword) OWN(v, keyword->default_values, keyword);
     if (body->local_table != rb_iseq_shared_exc_local_tbl) OWN(v, body->local_table);
     own_id_table(v, body->outer_variables);
     OWN(v, body);
@@ -614,7 +573,7 @@ visit_call_cache(struct hs_visit *v, const void *imemo)
 }
 
 /* By imemo_type: those that consist of some words, and the others. */
-static const struct hs_field imemo_fields[IMEMO_MASK + 1][5] = {
+static const struct hs_field imemo_words[IMEMO_MASK + 1][5] = {
     [imemo_cref] = {
         HS_FIELD(rb_cref_t, klass_or_self, CODE, "class of scope"),
         HS_FIELD(rb_cref_t, next, CODE, "outer scope"),
@@ -648,7 +607,7 @@ visit_imemo(struct hs_visit *v, VALUE imemo)
 {
     enum imemo_type type = imemo_type(imemo);
     if (imemo_visits[type]) imemo_visits[type](v, (const void *)imemo);
-    else visit_fields(v, imemo_fields[type], (const void *)imemo);
+    else visit_fields(v, imemo_words[type], (const void *)imemo);
 }
 
 /*
@@ -658,6 +617,15 @@ visit_imemo(struct hs_visit *v, VALUE imemo)
  * caller and its own: the receiver, arguments and other locals, three words of
  * the environment, and what it works on.
  */
+
+const rb_execution_context_t *
+rb_hs_ec_of(VALUE object)
+{
+    bool thread = rb_typeddata_is_kind_of(object, &ruby_threadptr_data_type);
+    void *data = thread || rb_obj_is_fiber(object) ? RTYPEDDATA_GET_DATA(object) : NULL;
+    if (!data) return NULL;
+    return thread ? ((const rb_thread_t *)data)->ec : rb_fiberptr_get_ec(data);
+}
 
 static const rb_control_frame_t *
 stack_end(const rb_execution_context_t *ec)
@@ -764,7 +732,7 @@ visit_stack(struct hs_visit *v, const rb_execution_context_t *ec)
         HS_FIELD(rb_execution_context_t, private_const_reference, STACK, "constant"),
         {0},
     };
-    visit_table(v, HS_EDGE_FIBER_LOCAL, "fiber local", ec->local_storage, VALUE_ITSELF);
+    visit_table(v, HS_EDGE_FIBER_LOCAL, "fiber local", ec->local_storage);
     visit(v, HS_EDGE_FIBER_LOCAL, "fiber storage", 0, ec->storage);
     if (ec->vm_stack && ec->cfp) visit_frames(v, ec);
     visit_fields(v, fields, ec);
@@ -846,7 +814,7 @@ visit_ractor(struct hs_visit *v, rb_ractor_t *ractor)
         {0},
     };
     rb_thread_t *thread;
-    visit_table(v, HS_EDGE_THREAD_LOCAL, "Ractor local", ractor->idkey_local_storage, VALUE_ITSELF);
+    visit_table(v, HS_EDGE_THREAD_LOCAL, "Ractor local", ractor->idkey_local_storage);
     visit_fields(v, fields, ractor);
     rb_heap_sampler_each_hook(&ractor->pub.hooks, visit_hook, v);
     if (!ractor->threads.cnt) return;
@@ -893,13 +861,6 @@ visit_declared(struct hs_visit *v, const rb_data_type_t *type, const char *data)
 }
 
 static void
-visit_binding(struct hs_visit *v, const rb_binding_t *binding)
-{
-    visit_block(v, &binding->block);
-    visit(v, HS_EDGE_CODE, "path", 0, binding->pathobj);
-}
-
-static void
 visit_data(struct hs_visit *v, VALUE object)
 {
     bool typed = RTYPEDDATA_P(object), weak_keys;
@@ -914,23 +875,17 @@ visit_data(struct hs_visit *v, VALUE object)
     if (v->enough) return;
     const struct hs_form *form = form_of(type);
     if (type == &ruby_threadptr_data_type) visit_thread(v, data);
-    else if (type == &ruby_binding_data_type) visit_binding(v, data);
+    else if (type == &ruby_binding_data_type) visit_block(v, &((const rb_binding_t *)data)->block);
     else if (rb_obj_is_proc(object)) visit_block(v, &((const rb_proc_t *)data)->block);
     else if (rb_obj_is_fiber(object)) visit_fiber(v, data);
     else if (rb_ractor_p(object)) visit_ractor(v, data);
     else if (form) visit_fields(v, form->fields, data);
     else if (weak_keys) st_foreach((st_table *)weak, visit_weak_key_value_i, (st_data_t)v);
     else if (type->flags & RUBY_TYPED_DECL_MARKING) visit_declared(v, type, data);
+    if (type == &ruby_binding_data_type) visit(v, HS_EDGE_CODE, "path", 0, ((const rb_binding_t *)data)->pathobj);
 }
 
 /* ------------------------------------------------------------------------- */
-
-/* Those without a class pointer: it is a word of their own. */
-static bool
-has_class_p(VALUE object)
-{
-    return !RB_FLOAT_TYPE_P(object) && !RB_TYPE_P(object, T_BIGNUM) && !RB_TYPE_P(object, T_SYMBOL) && !RB_TYPE_P(object, T_IMEMO);
-}
 
 static void (*const visits[T_MASK + 1])(struct hs_visit *, VALUE) = {
     [T_OBJECT] = visit_variables,
@@ -959,7 +914,8 @@ visit_object(struct hs_visit *v, VALUE object)
     if (FL_TEST(object, FL_EXIVAR)) visit_variables(v, object);
     if (v->enough) return;
     visit(v, HS_EDGE_FINALIZER, "finalizer", 0, rb_heap_sampler_gc_finalizers(object));
-    if (has_class_p(object)) visit(v, HS_EDGE_CLASS, "class", 0, RBASIC_CLASS(object));
+    bool own_word = type == T_FLOAT || type == T_BIGNUM || type == T_SYMBOL || type == T_IMEMO;        /* in place of the class */
+    if (!own_word) visit(v, HS_EDGE_CLASS, "class", 0, RBASIC_CLASS(object));
 }
 
 void
@@ -967,7 +923,7 @@ rb_hs_references(VALUE parent, hs_each_reference *each, void *data)
 {
     HS_CONTRACT(vm);
     struct hs_visit v = {.at = {.parent = parent}, .each = each, .data = data};
-    if (!RB_SPECIAL_CONST_P(parent)) visit_object(&v, parent);
+    visit_object(&v, parent);
 }
 
 void
@@ -979,10 +935,13 @@ rb_hs_owned_blocks(VALUE object, void (*each)(const void *pointer, void *data), 
 
 /* -- roots ------------------------------------------------------------------ */
 
-static void
-visit_global(ID id, VALUE value, void *data)
+static enum rb_id_table_iterator_result
+visit_global_i(VALUE entry, void *v)
 {
-    visit(data, HS_EDGE_GVAR, NULL, id, value);
+    ID id;
+    VALUE value = rb_heap_sampler_global(entry, &id);
+    visit(v, HS_EDGE_GVAR, NULL, id, value);
+    return ID_TABLE_CONTINUE;
 }
 
 static void
@@ -1010,7 +969,7 @@ visit_missing_method_i(VALUE method, void *data)
     return v->enough ? ID_TABLE_STOP : ID_TABLE_CONTINUE;
 }
 
-static const struct hs_field loaded_fields[] = {
+static const struct hs_field vm_fields[] = {
     HS_FIELD(rb_vm_t, load_path, GVAR, "$LOAD_PATH"),
     HS_FIELD(rb_vm_t, loaded_features, GVAR, "$LOADED_FEATURES"),
     HS_FIELD(rb_vm_t, load_path_snapshot, ROOT, "(cache of $LOAD_PATH)"),
@@ -1019,9 +978,6 @@ static const struct hs_field loaded_fields[] = {
     HS_FIELD(rb_vm_t, loaded_features_snapshot, ROOT, "(cache of $LOADED_FEATURES)"),
     HS_FIELD(rb_vm_t, loaded_features_realpaths, ROOT, "(cache of $LOADED_FEATURES)"),
     HS_FIELD(rb_vm_t, loaded_features_realpath_map, ROOT, "(cache of $LOADED_FEATURES)"),
-    {0},
-};
-static const struct hs_field vm_fields[] = {
     HS_FIELD(rb_vm_t, mark_object_ary, ROOT, "(objects of C code)"),
     HS_FIELD(rb_vm_t, top_self, ROOT, "(main object)"),
     HS_FIELD(rb_vm_t, orig_progname, GVAR, "$0"),
@@ -1037,7 +993,6 @@ visit_vm(struct hs_visit *v)
     const rb_vm_t *vm = GET_VM();
     rb_ractor_t *ractor;
     ccan_list_for_each(&vm->ractor.set, ractor, vmlr_node) visit(v, HS_EDGE_ROOT, "(threads)", 0, rb_ractor_self(ractor));
-    visit_fields(v, loaded_fields, vm);
     visit_table_values(v, HS_EDGE_ROOT, "(files that are being loaded)", vm->loading_table);
     visit_values(v, HS_EDGE_ROOT, "(trap)", vm->trap_list.cmd, RUBY_NSIG);
     visit_addresses(v, vm);
@@ -1052,7 +1007,7 @@ rb_hs_root_references(enum hs_top root, hs_each_reference *each, void *data)
 {
     struct hs_visit v = {.each = each, .data = data};
     if (root == HS_TOP_CONSTANTS) visit(&v, HS_EDGE_ROOT, "(constants)", 0, rb_cObject);
-    if (root == HS_TOP_GLOBALS) rb_heap_sampler_each_global(visit_global, &v);
+    if (root == HS_TOP_GLOBALS) rb_id_table_foreach_values(rb_heap_sampler_globals(), visit_global_i, &v);
     if (root == HS_TOP_FINALIZERS) rb_heap_sampler_gc_each_finalizer(visit_finalizer, &v);
     if (root == HS_TOP_VM || root == HS_TOP_THREADS || root == HS_TOP_CACHES) visit_vm(&v);
 }

@@ -1,9 +1,9 @@
 /* See heap_walk/walk.h. */
 #include "heap_sampler/mri.h"
+#include "heap_sampler/kernel.h"
 #include "heap_sampler/heap_walk/walk.h"
 
 #include <stdio.h>
-#include <string.h>
 
 enum { THREADS_MOST = 1 << 14,
        WAITERS_MOST = 1 << 20,
@@ -16,13 +16,10 @@ static struct waiter {
     uint32_t number;            /* of that object */
     VALUE object;               /* that it waits for */
     const rb_thread_t *thread;  /* NULL: it is a fiber */
-    bool owned;                 /* the object of a thread is a Mutex, and a thread holds it */
-    const struct waiter *owner; /* that thread, if it waits, too */
-    bool resumable;             /* a fiber: there is more than a scheduler that may resume it */
     bool live;
 } *waiters;
 static uint32_t thread_count, waiter_count;
-static struct hs_map fiber_by_number;   /* its place */
+static struct hs_map fibers;    /* by number: those that were put off once */
 
 /* -- what a thread waits for ------------------------------------------------------------------- */
 
@@ -36,22 +33,16 @@ waits_p(VALUE object)
 
 /* ConditionVariable#wait calls Mutex#sleep; one that is called by itself is ended by Thread#wakeup alone. */
 static VALUE
-condition_below(const rb_execution_context_t *ec, const rb_control_frame_t *cfp)
-{
-    cfp = RUBY_VM_PREVIOUS_CONTROL_FRAME(cfp);
-    if (RUBY_VM_CONTROL_FRAME_STACK_OVERFLOW_P(ec, cfp)) return 0;
-    return rb_heap_sampler_sync_of(cfp->self) == RB_HEAP_SAMPLER_CONDITION ? cfp->self : 0;
-}
-
-static VALUE
 object_of_frames(const rb_execution_context_t *ec)
 {
+    bool sleeps = false;
     const rb_control_frame_t *cfp = ec->cfp;
     for (int i = 0; i < FRAMES_MOST && !RUBY_VM_CONTROL_FRAME_STACK_OVERFLOW_P(ec, cfp); i++) {
         enum rb_heap_sampler_sync sync = rb_heap_sampler_sync_of(cfp->self);
-        if (sync == RB_HEAP_SAMPLER_MUTEX) return condition_below(ec, cfp);
-        if (sync) return cfp->self;
-        if (rb_typeddata_is_kind_of(cfp->self, &ruby_threadptr_data_type)) return cfp->self;
+        if (sync == RB_HEAP_SAMPLER_CONDITION) return cfp->self;
+        if (sleeps) return 0;
+        sleeps = sync == RB_HEAP_SAMPLER_MUTEX;
+        if (!sleeps && waits_p(cfp->self)) return cfp->self;
         cfp = RUBY_VM_PREVIOUS_CONTROL_FRAME(cfp);
     }
     return 0;
@@ -65,30 +56,19 @@ waited_for(const rb_thread_t *th)
     return RTEST(th->locking_mutex) ? th->locking_mutex : object_of_frames(th->ec);
 }
 
-static void
-read_thread(const struct hs_walk *walk, const rb_thread_t *th)
-{
-    VALUE object = waited_for(th);
-    if (!object || thread_count == THREADS_MOST) return;
-    waiters[thread_count++] = (struct waiter){.stack = th->self, .number = hs_index_number(&walk->index, th->self), .object = object, .thread = th};
-}
-
 static const struct waiter *
-waiter_of(const rb_thread_t *th)
+waiter_of(VALUE thread)
 {
     for (uint32_t i = 0; i < thread_count; i++) {
-        if (waiters[i].thread == th) return &waiters[i];
+        if (waiters[i].stack == thread) return &waiters[i];
     }
     return NULL;
 }
 
-/* The thread that holds a Mutex unlocks it, at the latest when the thread ends. */
-static void
-note_owner(struct waiter *waiter)
+static bool
+waiting_thread_p(VALUE thread)
 {
-    const rb_thread_t *holder = rb_heap_sampler_mutex_holder(waiter->object);
-    waiter->owned = holder != NULL;
-    waiter->owner = holder ? waiter_of(holder) : NULL;
+    return waiter_of(thread) != NULL;
 }
 
 static void
@@ -98,20 +78,23 @@ read_threads(const struct hs_walk *walk)
     rb_thread_t *th;
     ccan_list_for_each(&GET_VM()->ractor.set, ractor, vmlr_node)
     {
-        ccan_list_for_each(&ractor->threads.set, th, lt_node) read_thread(walk, th);
+        ccan_list_for_each(&ractor->threads.set, th, lt_node)
+        {
+            struct waiter waiter = {.stack = th->self, .number = hs_index_number(&walk->index, th->self), .object = waited_for(th), .thread = th};
+            if (waiter.object && thread_count < THREADS_MOST) waiters[thread_count++] = waiter;
+        }
     }
 }
 
 /* -- fibers that a scheduler keeps ----------------------------------------------------------------- */
 
-/* Is it the frame of a method of that name, whose receiver is this? */
+/* Is it the frame of the scheduler's method in Ruby of that name, an ID that scheduler.c has made? */
 static bool
-method_p(const rb_control_frame_t *cfp, VALUE self, const char *name)
+block_p(const rb_control_frame_t *cfp, VALUE scheduler)
 {
-    if (cfp->self != self || !hs_iseq_of(cfp) || !imemo_type_p((VALUE)hs_iseq_of(cfp), imemo_iseq)) return false;
+    if (cfp->self != scheduler || !hs_iseq_of(cfp) || !imemo_type_p((VALUE)hs_iseq_of(cfp), imemo_iseq)) return false;
     const rb_callable_method_entry_t *me = rb_vm_frame_method_entry(cfp);
-    struct hs_text text = me && me->def ? rb_hs_id_text(me->def->original_id) : (struct hs_text){"", 0};
-    return text.len == strlen(name) && memcmp(text.ptr, name, text.len) == 0;
+    return me && me->def && me->def->original_id == rb_intern("block");
 }
 
 /* Undefined: it has no such parameter. */
@@ -128,18 +111,10 @@ block_of_scheduler(const rb_execution_context_t *ec, VALUE scheduler)
 {
     const rb_control_frame_t *cfp = ec->cfp;
     for (int i = 0; i < SCHEDULER_FRAMES && !RUBY_VM_CONTROL_FRAME_STACK_OVERFLOW_P(ec, cfp); i++) {
-        if (method_p(cfp, scheduler, "block")) return cfp;
+        if (block_p(cfp, scheduler)) return cfp;
         cfp = RUBY_VM_PREVIOUS_CONTROL_FRAME(cfp);
     }
     return NULL;
-}
-
-static bool
-suspended_p(const rb_fiber_t *fiber)
-{
-    struct rb_heap_sampler_fiber_kept kept;
-    rb_heap_sampler_fiber_keeps(fiber, &kept);
-    return kept.suspended;
 }
 
 /* The frame of the method that waits, whose receiver is what it waits for. NULL: it runs, has not begun, or waits for a time, or
@@ -147,10 +122,11 @@ suspended_p(const rb_fiber_t *fiber)
 static const rb_control_frame_t *
 fiber_waits_in(VALUE object)
 {
-    const rb_fiber_t *fiber = RTYPEDDATA_GET_DATA(object);
-    if (!fiber || !suspended_p(fiber)) return NULL;
-    const rb_execution_context_t *ec = rb_fiberptr_get_ec((rb_fiber_t *)fiber);
-    if (!ec->cfp || !ec->thread_ptr || NIL_P(ec->thread_ptr->scheduler)) return NULL;
+    const rb_execution_context_t *ec = rb_hs_ec_of(object);
+    if (!ec || !ec->cfp || !ec->thread_ptr || NIL_P(ec->thread_ptr->scheduler)) return NULL;
+    struct rb_heap_sampler_fiber_kept kept;
+    rb_heap_sampler_fiber_keeps(ec->fiber_ptr, &kept);
+    if (!kept.suspended) return NULL;
     const rb_control_frame_t *cfp = block_of_scheduler(ec, ec->thread_ptr->scheduler);
     if (!cfp || !NIL_P(parameter(cfp, 1))) return NULL;
     const rb_control_frame_t *caller = RUBY_VM_PREVIOUS_CONTROL_FRAME(cfp);
@@ -158,73 +134,15 @@ fiber_waits_in(VALUE object)
     return caller->self == parameter(cfp, 0) ? caller : NULL;
 }
 
-/* NULL: it was not put off. */
-static struct waiter *
-fiber_of(uint32_t number)
-{
-    const uint32_t *place = rb_hs_map_find(&fiber_by_number, number);
-    return place ? &waiters[*place] : NULL;
-}
-
 static bool
 put_off_fiber(struct hs_walk *walk, VALUE object, uint32_t number)
 {
-    if (!rb_obj_is_fiber(object) || waiter_count == WAITERS_MOST || fiber_of(number)) return false;
+    if (!rb_obj_is_fiber(object) || waiter_count == WAITERS_MOST || rb_hs_map_find(&fibers, number)) return false;
     const rb_control_frame_t *cfp = fiber_waits_in(object);
-    if (!cfp || !waits_p(cfp->self) || !rb_hs_arena_put(&fiber_by_number, number, waiter_count)) return false;
-    bool global = *hs_index_from(&walk->index, number) == HS_ROOT_NUMBERS + HS_TOP_GLOBALS;
-    waiters[waiter_count++] = (struct waiter){.stack = object, .number = number, .object = cfp->self, .resumable = global};
+    if (!cfp || !waits_p(cfp->self) || !rb_hs_arena_put(&fibers, number, 0)) return false;
+    if (*hs_index_from(&walk->index, number) == HS_ROOT_NUMBERS + HS_TOP_GLOBALS) hs_bit_set(&walk->index, walk->resumable, number);
+    waiters[waiter_count++] = (struct waiter){.stack = object, .number = number, .object = cfp->self};
     return true;
-}
-
-/* The number of what refers to the objects that are told just now. */
-static uint32_t referrer;
-
-/* What a machine stack seems to have is no reference. */
-static void
-found_reference(VALUE object, void *data)
-{
-    const struct hs_walk *walk = data;
-    uint32_t number = hs_index_number(&walk->index, object);
-    struct waiter *fiber = fiber_of(number);
-    if (fiber && number != referrer && rb_heap_sampler_reference != RB_HEAP_SAMPLER_MAYBE_PINS) fiber->resumable = true;
-}
-
-/* May it resume a fiber that it refers to, other than as a scheduler? */
-static bool
-resumes_p(VALUE object, uint32_t number)
-{
-    if (RB_TYPE_P(object, T_IMEMO)) return imemo_type_p(object, imemo_env);
-    if (!RB_TYPE_P(object, T_DATA)) return false;
-    const struct waiter *fiber = fiber_of(number);
-    return !fiber || fiber->live;
-}
-
-static void
-look_for_fibers(const struct hs_walk *walk, VALUE object, uint32_t number)
-{
-    if (!resumes_p(object, number)) return;
-    referrer = number;
-    rb_objspace_reachable_objects_from(object, found_reference, (void *)(uintptr_t)walk);
-}
-
-/* Are there any fibers left for which to look? */
-static bool
-asleep_p(void)
-{
-    for (uint32_t i = thread_count; i < waiter_count; i++) {
-        if (!waiters[i].live) return true;
-    }
-    return false;
-}
-
-static bool
-waiting_thread_p(VALUE thread)
-{
-    for (uint32_t i = 0; i < thread_count; i++) {
-        if (waiters[i].stack == thread) return true;
-    }
-    return false;
 }
 
 bool
@@ -233,7 +151,6 @@ rb_hs_waiters_read(struct hs_walk *walk)
     waiters = rb_hs_arena_map(WAITERS_MOST * sizeof(*waiters));
     if (!waiters) return false;
     read_threads(walk);
-    for (uint32_t i = 0; i < thread_count; i++) note_owner(&waiters[i]);
     waiter_count = thread_count;
     if (thread_count) walk->held_back = waiting_thread_p;
     walk->put_off = put_off_fiber;
@@ -242,11 +159,13 @@ rb_hs_waiters_read(struct hs_walk *walk)
 
 /* -- who can wake --------------------------------------------------------------------------------- */
 
-/* May its Mutex be unlocked? */
+/* Does a thread wait for a Mutex whose holder can wake? The holder unlocks it, at the latest when that thread ends. */
 static bool
-owner_lives_p(const struct waiter *waiter)
+holder_lives_p(const struct waiter *waiter)
 {
-    return waiter->owned && (!waiter->owner || waiter->owner->live);
+    const rb_thread_t *holder = waiter->thread ? rb_heap_sampler_mutex_holder(waiter->object) : NULL;
+    const struct waiter *waits = holder ? waiter_of(holder->self) : NULL;
+    return holder && (!waits || waits->live);
 }
 
 static void
@@ -263,9 +182,10 @@ wake(struct hs_walk *walk, struct waiter *waiter)
 {
     if (waiter->live) return false;
     uint32_t *from = hs_index_from(&walk->index, waiter->number);
-    uint32_t ractor = waiter->thread ? hs_index_number(&walk->index, rb_ractor_self(waiter->thread->ractor)) : 0;
+    uint32_t ractor = waiter->thread ? hs_index_number(&walk->index, rb_ractor_self(waiter->thread->ractor)) : HS_NO_OBJECT;
     bool known = waiter->thread && *from;
-    waiter->live = known || waiter->resumable || hs_walk_reached_p(walk, waiter->object) || owner_lives_p(waiter);
+    bool resumable = !waiter->thread && hs_bit_p(&walk->index, walk->resumable, waiter->number);
+    waiter->live = known || resumable || hs_walk_reached_p(walk, waiter->object) || holder_lives_p(waiter);
     if (known) *from = ractor;
     if (!waiter->live || known) return false;
     go_through(walk, waiter, ractor);
@@ -276,7 +196,7 @@ void
 rb_hs_waiters_forget(void)
 {
     for (uint32_t i = 0; i < thread_count; i++) waiters[i].live = false;
-    rb_hs_map_clear(&fiber_by_number);
+    rb_hs_map_clear(&fibers);
     waiter_count = thread_count;
 }
 
@@ -307,43 +227,30 @@ reach_stuck(struct hs_walk *walk)
 void
 rb_hs_waiters_settle(struct hs_walk *walk)
 {
-    do {
-        while (wake_all(walk)) continue;
-        if (asleep_p()) rb_hs_walk_each_reached(walk, look_for_fibers);
-    } while (wake_all(walk));
+    while (wake_all(walk)) continue;
     reach_stuck(walk);
 }
 
-void
-rb_hs_waiters_each_stuck(struct hs_chains *chains, void (*each)(struct hs_chains *chains, uint32_t number))
+uint32_t
+rb_hs_waiters_next_stuck(uint32_t *at)
 {
-    for (uint32_t i = 0; i < waiter_count; i++) {
-        if (!waiters[i].live) each(chains, waiters[i].number);
-    }
+    while (*at < waiter_count && waiters[*at].live) ++*at;
+    return *at < waiter_count ? waiters[(*at)++].number : HS_NO_OBJECT;
 }
 
 /* -- in words --------------------------------------------------------------------------------------- */
 
-static void
-name_wait(struct hs_edge *edge, const char *who, VALUE object)
-{
-    char name[HS_EDGE_TEXT_MAX / 2] = "an object";
-    if (object) rb_hs_object_class_name(object, name, sizeof(name));
-    *edge = (struct hs_edge){.kind = HS_EDGE_ROOT};
-    int length = snprintf(edge->text, sizeof(edge->text), "%swaits for %s", who, name);
-    edge->length = length > 0 ? (size_t)length : 0;
-}
-
 void
 rb_hs_waiter_edge(VALUE stack, struct hs_edge *edge)
 {
-    if (rb_obj_is_fiber(stack)) {
-        const rb_control_frame_t *cfp = fiber_waits_in(stack);
-        name_wait(edge, "fiber ", cfp ? cfp->self : 0);
-        rb_hs_edge_stands_at(edge, rb_fiberptr_get_ec(RTYPEDDATA_GET_DATA(stack)), cfp);
-        return;
-    }
-    const rb_thread_t *th = RTYPEDDATA_GET_DATA(stack);
-    name_wait(edge, "", waited_for(th));
-    rb_hs_edge_stands_at(edge, th->ec, th->ec->cfp);
+    bool fiber = rb_obj_is_fiber(stack);
+    const rb_execution_context_t *ec = rb_hs_ec_of(stack);
+    const rb_control_frame_t *cfp = fiber ? fiber_waits_in(stack) : ec->cfp;
+    VALUE object = !fiber ? waited_for(ec->thread_ptr) : cfp ? cfp->self
+                                                             : 0;
+    char name[HS_EDGE_TEXT_MAX / 2] = "an object";
+    if (object) rb_hs_class_name_of(RBASIC(object)->klass, RBASIC(object)->flags, name, sizeof(name));
+    *edge = (struct hs_edge){.kind = HS_EDGE_ROOT};
+    edge->length = (size_t)snprintf(edge->text, sizeof(edge->text), "%swaits for %s", fiber ? "fiber " : "", name);
+    rb_hs_edge_stands_at(edge, ec, cfp);
 }

@@ -7,39 +7,26 @@
 
 enum rb_heap_sampler_reference rb_heap_sampler_reference;
 
-enum { WORD = 64,
-       QUEUE_PART = 16,         /* a queue holds one in so many slots at most */
+enum { QUEUE_PART = 16,         /* a queue holds one in so many slots at most */
        QUEUE_LEAST = 4096,
        GUESSES_MOST = 1 << 22 }; /* a machine stack of 8 MiB has fewer */
 
 /* -- sets of objects ----------------------------------------------------------------- */
 
-static size_t
-bytes_of_bits(const struct hs_walk *walk)
-{
-    return (walk->index.slots / WORD + 1) * sizeof(uint64_t);
-}
-
-static void
-set_bit(const struct hs_walk *walk, uint64_t *bits, uint32_t number)
-{
-    uint32_t place = hs_index_place(&walk->index, number);
-    bits[place / WORD] |= UINT64_C(1) << (place % WORD);
-}
-
 static void
 widen(struct hs_walk *walk, struct hs_level *level)
 {
-    for (uint32_t i = 0; i < level->count; i++) set_bit(walk, level->bits, level->queue[i]);
+    for (uint32_t i = 0; i < level->count; i++) hs_bit_set(&walk->index, level->bits, level->queue[i]);
     level->count = 0;
     level->wide = true;
 }
 
-static void
-add(struct hs_walk *walk, struct hs_level *level, uint32_t number)
+void
+rb_hs_walk_go_on(struct hs_walk *walk, uint32_t number)
 {
+    struct hs_level *level = &walk->next;
     if (!level->wide && level->count == walk->queue_most) widen(walk, level);
-    if (level->wide) set_bit(walk, level->bits, number);
+    if (level->wide) hs_bit_set(&walk->index, level->bits, number);
     else level->queue[level->count++] = number;
 }
 
@@ -47,12 +34,12 @@ add(struct hs_walk *walk, struct hs_level *level, uint32_t number)
 static void
 each_bit(struct hs_walk *walk, uint64_t *bits, void (*visit)(struct hs_walk *walk, uint32_t number))
 {
-    uint32_t page = 1, words = walk->index.slots / WORD + 1;
+    uint32_t page = 1, words = walk->index.slots / HS_WORD + 1;
     for (uint32_t i = 0; i < words; i++) {
         uint64_t left = bits[i];
         if (left) bits[i] = 0;
         for (; left; left &= left - 1) {
-            uint32_t place = i * WORD + (uint32_t)__builtin_ctzll(left);
+            uint32_t place = i * HS_WORD + (uint32_t)__builtin_ctzll(left);
             while (place >= walk->index.pages[page].first + walk->index.pages[page].slots) page++;
             visit(walk, page << HS_SLOT_BITS | (place - walk->index.pages[page].first));
         }
@@ -69,16 +56,22 @@ rb_hs_walk_reach(struct hs_walk *walk, VALUE object, uint32_t from)
     uint32_t *place = hs_index_from(&walk->index, number);
     if (*place) return;
     *place = from;
-    if (walk->trying) set_bit(walk, walk->tried, number);
-    walk->progress->objects++;
-    add(walk, &walk->next, number);
+    if (walk->trying) hs_bit_set(&walk->index, walk->tried, number);
+    walk->found->figures.objects++;
+    rb_hs_walk_go_on(walk, number);
+}
+
+static void
+note_pin(struct hs_walk *walk, VALUE object, uint32_t from, enum rb_heap_sampler_reference reference)
+{
+    if (reference && walk->pin) walk->pin(walk, object, from, reference == RB_HEAP_SAMPLER_MAYBE_PINS);
 }
 
 void
-rb_hs_walk_reach_finalizers(struct hs_walk *walk, VALUE blocks, uint32_t from)
+rb_hs_walk_follow(struct hs_walk *walk, VALUE object, uint32_t from, enum rb_heap_sampler_reference reference)
 {
-    if (blocks && walk->pin) walk->pin(walk, blocks, from, false);
-    rb_hs_walk_reach(walk, blocks, from);
+    note_pin(walk, object, from, reference);
+    rb_hs_walk_reach(walk, object, from);
 }
 
 /* Is it put off? */
@@ -90,19 +83,22 @@ guess(struct hs_walk *walk, VALUE child)
     return true;
 }
 
+/* What a machine stack seems to have is no reference. */
 static void
-reach_guesses(struct hs_walk *walk)
+note_resumable(struct hs_walk *walk, VALUE child)
 {
-    for (uint32_t i = 0; i < walk->guess_count; i++) rb_hs_walk_reach(walk, walk->guesses[i].child, walk->guesses[i].from);
-    walk->guess_count = 0;
+    uint32_t number = hs_index_number(&walk->index, child);
+    bool refers = number != HS_NO_OBJECT && number != walk->from && rb_heap_sampler_reference != RB_HEAP_SAMPLER_MAYBE_PINS;
+    if (refers) hs_bit_set(&walk->index, walk->resumable, number);
 }
 
 static void
 follow(VALUE child, void *data)
 {
     struct hs_walk *walk = data;
-    walk->progress->edges++;
-    if (rb_heap_sampler_reference && walk->pin) walk->pin(walk, child, walk->from, rb_heap_sampler_reference == RB_HEAP_SAMPLER_MAYBE_PINS);
+    walk->found->figures.edges++;
+    note_pin(walk, child, walk->from, rb_heap_sampler_reference);
+    if (walk->from_resumer) note_resumable(walk, child);
     if (walk->from_ractor && walk->held_back(child)) return;
     if (!guess(walk, child)) rb_hs_walk_reach(walk, child, walk->from);
 }
@@ -123,7 +119,7 @@ cache_p(VALUE object)
 bool
 rb_hs_walk_stack_p(VALUE object)
 {
-    return rb_typeddata_is_kind_of(object, &ruby_binding_data_type) || rb_typeddata_is_kind_of(object, &ruby_threadptr_data_type) || rb_obj_is_fiber(object);
+    return rb_typeddata_is_kind_of(object, &ruby_binding_data_type) || rb_hs_ec_of(object);
 }
 
 /* The VM's table of symbols that were made from strings has the names of those that live: the symbols keep them. */
@@ -161,14 +157,14 @@ static void
 note_type(struct hs_walk *walk, VALUE object)
 {
     const char *name = RTYPEDDATA_P(object) ? RTYPEDDATA_TYPE(object)->wrap_struct_name : "an object in C (untyped)";
-    strncpy(walk->progress->type, name ? name : "?", sizeof(walk->progress->type) - 1);
+    strncpy(walk->found->type, name ? name : "?", sizeof(walk->found->type) - 1);
 }
 
 /* What lives as long as an object does, though its mark function does not tell: tables of the VM keep it. */
 static void
 follow_kept_by_tables(struct hs_walk *walk, VALUE object, uint32_t number)
 {
-    if (FL_TEST_RAW(object, FL_FINALIZE)) rb_hs_walk_reach_finalizers(walk, rb_heap_sampler_gc_finalizers(object), number);
+    if (FL_TEST_RAW(object, FL_FINALIZE)) rb_hs_walk_follow(walk, rb_heap_sampler_gc_finalizers(object), number, RB_HEAP_SAMPLER_PINS);
     if (BUILTIN_TYPE(object) == T_SYMBOL) rb_hs_walk_reach(walk, RSYMBOL(object)->fstr, number);
 }
 
@@ -180,7 +176,7 @@ go_through(struct hs_walk *walk, uint32_t number)
     if (!object_p(object)) return;
     enum hs_pass pass = pass_of(object);
     if (pass > walk->pass) {
-        set_bit(walk, walk->later[pass], number);
+        hs_bit_set(&walk->index, walk->later[pass], number);
         return;
     }
     if (walk->without && names_of_symbols_p(object)) return;
@@ -189,10 +185,11 @@ go_through(struct hs_walk *walk, uint32_t number)
     bool data = BUILTIN_TYPE(object) == T_DATA;
     walk->from = number;
     walk->from_stack = pass == HS_PASS_RUNNING;
+    walk->from_resumer = !walk->trying && (data || imemo_type_p(object, imemo_env));
     walk->from_ractor = data && walk->held_back && rb_ractor_p(object);
     if (data) note_type(walk, object);
     rb_objspace_reachable_objects_from(object, follow, walk);
-    if (data) *walk->progress->type = '\0';
+    if (data) *walk->found->type = '\0';
     follow_kept_by_tables(walk, object, number);
 }
 
@@ -202,22 +199,23 @@ static bool
 make_level(struct hs_walk *walk, struct hs_level *level)
 {
     level->queue = rb_hs_arena_map(walk->queue_most * sizeof(*level->queue));
-    level->bits = rb_hs_arena_map(bytes_of_bits(walk));
+    level->bits = hs_bits_make(&walk->index);
     return level->queue && level->bits;
 }
 
 bool
-rb_hs_walk_make(struct hs_walk *walk, struct hs_progress *progress)
+rb_hs_walk_make(struct hs_walk *walk, struct hs_found *found)
 {
-    *walk = (struct hs_walk){.progress = progress};
+    *walk = (struct hs_walk){.found = found};
     if (!rb_hs_index_make(&walk->index)) return false;
     walk->queue_most = walk->index.slots / QUEUE_PART < QUEUE_LEAST ? QUEUE_LEAST : walk->index.slots / QUEUE_PART;
     for (int pass = HS_PASS_RUNNING; pass < HS_PASSES; pass++) {
-        if (!(walk->later[pass] = rb_hs_arena_map(bytes_of_bits(walk)))) return false;
+        if (!(walk->later[pass] = hs_bits_make(&walk->index))) return false;
     }
-    walk->tried = rb_hs_arena_map(bytes_of_bits(walk));
+    walk->tried = hs_bits_make(&walk->index);
+    walk->resumable = hs_bits_make(&walk->index);
     walk->guesses = rb_hs_arena_map(GUESSES_MOST * sizeof(*walk->guesses));
-    return walk->tried && walk->guesses && make_level(walk, &walk->now) && make_level(walk, &walk->next);
+    return walk->tried && walk->resumable && walk->guesses && make_level(walk, &walk->now) && make_level(walk, &walk->next);
 }
 
 static void
@@ -245,21 +243,10 @@ rb_hs_walk_pass(struct hs_walk *walk, enum hs_pass pass)
     if (walk->later[pass]) each_bit(walk, walk->later[pass], go_through);
     run_levels(walk);
     while (walk->guess_count) {
-        reach_guesses(walk);
+        for (uint32_t i = 0; i < walk->guess_count; i++) rb_hs_walk_reach(walk, walk->guesses[i].child, walk->guesses[i].from);
+        walk->guess_count = 0;
         run_levels(walk);
     }
-}
-
-void
-rb_hs_walk_go_on(struct hs_walk *walk, uint32_t number)
-{
-    add(walk, &walk->next, number);
-}
-
-void
-rb_hs_walk_try(struct hs_walk *walk)
-{
-    walk->trying = true;
 }
 
 static void
@@ -276,20 +263,9 @@ rb_hs_walk_take_back(struct hs_walk *walk)
 }
 
 void
-rb_hs_walk_each_reached(const struct hs_walk *walk, void (*visit)(const struct hs_walk *walk, VALUE object, uint32_t number))
-{
-    for (uint32_t page = 1; page < walk->index.page_count; page++) {
-        const uint32_t *from = &walk->index.from[walk->index.pages[page].first];
-        for (uint32_t slot = 0; slot < walk->index.pages[page].slots; slot++) {
-            uint32_t number = page << HS_SLOT_BITS | slot;
-            if (from[slot]) visit(walk, hs_index_object(&walk->index, number), number);
-        }
-    }
-}
-
-void
 rb_hs_walk_clear(struct hs_walk *walk)
 {
     madvise(walk->index.from, walk->index.slots * sizeof(*walk->index.from), MADV_DONTNEED);    /* zeroes again */
+    madvise(walk->resumable, (walk->index.slots / HS_WORD + 1) * sizeof(*walk->resumable), MADV_DONTNEED);
     walk->pass = HS_PASS_LASTING;
 }

@@ -1,25 +1,23 @@
 #ifndef HEAP_SAMPLER_HEAP_WALK_WALK_H
 #define HEAP_SAMPLER_HEAP_WALK_WALK_H
 /*
- * What the forked child does (launch.h): memory and numbers of objects, the walk,
- * its roots, threads that can never wake, blocks of malloc, chains, pins, and what
- * would be freed.  All of it in the child, which has one thread: no lock.
+ * What the forked child does (launch.h): its memory and numbers of objects, the
+ * walk, its roots, threads that can never wake, blocks of malloc, chains, pins, and
+ * what would be freed.  The child has one thread: no lock.
  */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include "ruby/ruby.h"
-#include "heap_sampler/base/table.h"
 #include "heap_sampler/heap_walk/edge.h"
 #include "heap_sampler/heap_walk/launch.h"
 #include "heap_sampler/heap_walk/retainers.h"
 
 /* -- slot_index.c ------------------------------------------------------------------------
  *
- * Memory of the child.  It may not call malloc(3): another thread of its parent
- * may have held a lock of malloc's when the child came to be.  So each table maps
- * as much as it may ever need, and only what is touched is memory.  Nothing is
- * given back: the child ends soon.
+ * Memory of the child, which may not call malloc(3): another thread of its parent
+ * may have held a lock of malloc's at the fork.  Each table maps as much as it may
+ * ever need; only what is touched is memory.  Nothing is given back.
  */
 
 /* Zeroes; NULL: the kernel has no addresses left, or the process's limit (ulimit -v) is reached. */
@@ -30,16 +28,15 @@ bool rb_hs_arena_put(struct hs_map *map, uint64_t key, uint32_t value);
 uint64_t rb_hs_arena_resident(void);
 
 /*
- * Objects by number, and one number for each: the object that it was reached
- * from.
+ * Objects by number, and for each the number of what it was reached from.
  *
  *     number of an object    page * 2048 + slot on the page; pages count from 1
+ *     place                  first place of the page + slot
  *     from[place]            0: not reached; else the number of its parent, or of
  *                            what is no object: a root, or a node of chains
- *     place                  first place of the page + slot
  *
- * So a walk costs 4 bytes a slot, and finding an object's number three loads:
- * a table has the page of each 64 KiB of addresses.
+ * So a walk costs 4 bytes a slot.  A table has the page of each 64 KiB of
+ * addresses: three loads find an object's number.
  */
 enum { HS_PAGE_BITS = 16,
        HS_SLOT_BITS = 11,
@@ -101,15 +98,35 @@ hs_index_object(const struct hs_slot_index *index, uint32_t number)
     return (VALUE)(page->start + (number & HS_SLOT_MASK) * (uintptr_t)page->slot_size);
 }
 
+/* A set of objects as bits by place. */
+enum { HS_WORD = 64 };
+/* NULL: there is no memory. */
+static inline uint64_t *
+hs_bits_make(const struct hs_slot_index *index)
+{
+    return rb_hs_arena_map((index->slots / HS_WORD + 1) * sizeof(uint64_t));
+}
+
+static inline void
+hs_bit_set(const struct hs_slot_index *index, uint64_t *bits, uint32_t number)
+{
+    uint32_t place = hs_index_place(index, number);
+    bits[place / HS_WORD] |= UINT64_C(1) << place % HS_WORD;
+}
+
+static inline bool
+hs_bit_p(const struct hs_slot_index *index, const uint64_t *bits, uint32_t number)
+{
+    uint32_t place = hs_index_place(index, number);
+    return bits[place / HS_WORD] >> place % HS_WORD & 1;
+}
+
 /* -- walk.c ---------------------------------------------------------------------------------
  *
- * The walk: breadth first from the roots, so that what an object was reached
- * from lies on a shortest chain.
- *
- * Shortest is not best: a value that a constant holds, four links deep, may be
- * in a local variable of the request that runs just now, or in a cache of the
- * VM, one link deep.  So there are three passes, each complete before the next
- * begins, and what is reached in one is not looked at again:
+ * The walk: breadth first from the roots, so that what an object was reached from
+ * lies on a shortest chain.  Shortest is not best: a value that a constant holds,
+ * four links deep, may also be in a local variable, or in a cache of the VM, one
+ * link deep.  So there are three passes, each complete before the next begins:
  *
  *   lasting    constants, classes, global variables, what the VM and C code hold
  *   running    stacks of threads and fibers, and what a Binding has of them
@@ -147,8 +164,8 @@ struct hs_walk {
     struct hs_guess *guesses;           /* for the end of the pass: a local variable that leads there says more */
     uint32_t guess_count;
     uint32_t from;              /* the number of what is gone through */
-    bool from_ractor, from_stack;
-    struct hs_progress *progress;
+    bool from_ractor, from_stack, from_resumer;
+    struct hs_found *found;     /* what the parent will read: nodes, texts, figures, and what runs just now */
     /* Called with each object that is gone through; may be NULL. */
     void (*each)(VALUE object, uint32_t number);
     /* Is it a Thread that its Ractor does not lead to, since it may never wake? NULL: there is none. */
@@ -158,28 +175,26 @@ struct hs_walk {
     /* Called with each reference that keeps GC.compact from moving the object; may be NULL. `maybe`: it was found on a machine
      * stack, or in other memory that may hold none. */
     void (*pin)(struct hs_walk *walk, VALUE object, uint32_t from, bool maybe);
-    bool trying;                /* what is reached is noted, to be taken back: */
+    bool trying;                /* what is reached now is noted, and rb_hs_walk_take_back makes it unreached again */
     uint64_t *tried;            /* bits */
+    uint64_t *resumable;        /* bits: to which T_DATA or the locals of a block refer (waiters.c) */
     VALUE without;              /* as if nothing referred to it (retained_size.c); 0: none */
 };
 
 /* Is this T_DATA a thread, a fiber or a binding? Its references are local variables. */
 bool rb_hs_walk_stack_p(VALUE object);
 /* False: no memory. */
-bool rb_hs_walk_make(struct hs_walk *walk, struct hs_progress *progress);
+bool rb_hs_walk_make(struct hs_walk *walk, struct hs_found *found);
 /* `object` is reached from `from`, an object's number or a root's, unless it is left out. */
 void rb_hs_walk_reach(struct hs_walk *walk, VALUE object, uint32_t from);
-/* The array of blocks that MRI's table has for an object; the table pins it. */
-void rb_hs_walk_reach_finalizers(struct hs_walk *walk, VALUE blocks, uint32_t from);
+/* The same by a reference that may pin the object, as the array of finalizers in MRI's table is pinned. */
+void rb_hs_walk_follow(struct hs_walk *walk, VALUE object, uint32_t from, enum rb_heap_sampler_reference reference);
 /* From all that was reached, and what was put off to this pass, as far as it goes. */
 void rb_hs_walk_pass(struct hs_walk *walk, enum hs_pass pass);
 /* Go through an object that was put off, with the next pass. */
 void rb_hs_walk_go_on(struct hs_walk *walk, uint32_t number);
-/* What is reached from now on, with the last pass, can be taken back: then it was not, and what comes is reached for good. */
-void rb_hs_walk_try(struct hs_walk *walk);
+/* Ends `trying`, in which the last pass alone may run. */
 void rb_hs_walk_take_back(struct hs_walk *walk);
-/* All objects that were reached so far. */
-void rb_hs_walk_each_reached(const struct hs_walk *walk, void (*visit)(const struct hs_walk *walk, VALUE object, uint32_t number));
 /* Nothing is reached: another walk begins. */
 void rb_hs_walk_clear(struct hs_walk *walk);
 
@@ -192,21 +207,20 @@ hs_walk_reached_p(const struct hs_walk *walk, VALUE object)
 
 /* -- roots.c ----------------------------------------------------------------------------------
  *
- * Where a walk begins, and in which order: named constants first, since a
- * constant's name says more than any other.
+ * Where a walk begins, in this order: a constant's name says more than any other.
  *
  *   Object's constants, theirs, and so on: all modules that have a name
  *   global variables
  *   blocks of at_exit
  *   what the VM has, and libraries have registered; then its Ractors, and so their threads
- *   (behind the pass of the running, since a local variable's name says more) the machine stack of the thread that forked
- *   (in the pass of caches) compiled code, and names of symbols that were made from strings
- *   (behind all) finalizers
+ *   (after the running pass, since a local variable's name says more) the machine stack of the thread that forked
+ *   (in the cached pass) compiled code, and names of symbols that were made from strings
+ *   (after all) finalizers
  *
- * Blocks of ObjectSpace.define_finalizer.  MRI's table of them is a root, and an
- * entry leaves it when its object is freed.  So the object retains its blocks (walk.c
- * follows them as a reference), and the table retains the others: of objects that
- * nothing refers to, or their own finalizers alone.
+ * MRI's table of finalizers is a root, and an entry leaves it when its object is
+ * freed.  So the object retains its blocks (walk.c follows them as a reference), and
+ * the table retains the others: of objects to which nothing, or only their own
+ * finalizers, refer.
  */
 
 /* False: no memory. */
@@ -222,33 +236,24 @@ bool rb_hs_finalizers_settle(struct hs_walk *walk);
  *
  * A thread that waits for a Queue, SizedQueue, Mutex, ConditionVariable or
  * another Thread, without a time limit, is woken by code that has that object, or the
- * Thread itself (Thread#wakeup, #raise, #kill).  If neither can be reached but
- * from threads that wait in this way, no code will: the thread and all that its
- * stack holds stay for ever.
+ * Thread itself (Thread#wakeup, #raise, #kill; Thread.list does not count).  If only
+ * threads that wait in this way lead to these, the thread and all that its stack
+ * holds stay for ever.  So its Ractor does not lead to it.  After the walk a thread
+ * whose object, or Thread, was reached is live, and what it holds is reached through
+ * it, until no more are found.  The others are stuck.
  *
- *   read      which threads wait so: their Ractor does not lead to them
- *   settle    after the walk: those whose object, or Thread, was reached are
- *             live, and what they hold is reached through them; and so on,
- *             until no more are found.  The others are stuck.
- *
- * Thread.list is not counted as a way to reach a thread.
- *
- * What a fiber waits for under a scheduler: Queue#pop, SizedQueue#push, Mutex#lock
- * and Thread#join call Fiber::Scheduler#block(blocker, timeout), which lets other
- * fibers run.  Its frames are then
+ * Under a fiber scheduler Queue#pop, SizedQueue#push, Mutex#lock and Thread#join call
+ * Fiber::Scheduler#block(blocker, timeout), which lets other fibers run.  The frames of
+ * the fiber that waits are then
  *
  *     the scheduler's own     transfer, …
- *     block                   self: the scheduler; blocker, timeout
+ *     block                   self: the scheduler; blocker, timeout (a timer wakes the fiber)
  *     Queue#pop               self: the blocker
  *
- * Where a time limit is given, a timer of the scheduler's will wake it.
- *
- * A fiber that no code can resume is garbage.  A fiber that waits for such an object
- * in Fiber::Scheduler#block is retained by its scheduler, which wakes it when the
- * object says so: if nothing else has the object, nothing will.  So when the walk
- * comes to it, it is put off, until the object is reached, or what may resume it:
- * what has the fiber in a variable of its own, or in C.  References of an object,
- * Array, Hash or Struct do not count: schedulers keep their books in these.
+ * Such a fiber is retained by its scheduler, which wakes it when the blocker says so.
+ * The walk puts it off until the blocker is reached, or what may resume the fiber: a
+ * variable of a block, or C code, that has it.  References of an object, Array, Hash
+ * or Struct do not count: schedulers keep their books in these.
  */
 
 /* False: no memory. */
@@ -256,9 +261,8 @@ bool rb_hs_waiters_read(struct hs_walk *walk);
 /* Another walk begins. */
 void rb_hs_waiters_forget(void);
 void rb_hs_waiters_settle(struct hs_walk *walk);
-/* After that: each Thread or Fiber that is stuck. */
-struct hs_chains;
-void rb_hs_waiters_each_stuck(struct hs_chains *chains, void (*each)(struct hs_chains *chains, uint32_t number));
+/* After that: the number of the next Thread or Fiber that is stuck, from *at on, which is 0 at first; HS_NO_OBJECT: no more. */
+uint32_t rb_hs_waiters_next_stuck(uint32_t *at);
 /* "waits for Thread::Queue", "fiber waits for Thread::Queue", and where. */
 void rb_hs_waiter_edge(VALUE stack, struct hs_edge *edge);
 
@@ -268,16 +272,12 @@ void rb_hs_waiter_edge(VALUE stack, struct hs_edge *edge);
  * those that own it (rb_hs_owned_blocks), or an object of a C extension that leads
  * to it.
  *
- * No rule says where C code has its pointers.  But a block that an extension needs
- * is one that its object leads to: some word of the object's struct is the
- * address of the block, or of another block with such a word.  So all words are
- * looked at, as by a conservative collector, from all these objects at once and
- * step by step: a block belongs to the object that is nearest to it.
- *
- * A word that only looks like an address may name the wrong object.  Where objects
- * share a list, each leads to the blocks of all; the nearest object gets a block.
- * The number of steps is bounded, so of a large structure the far end may be left.
- * Only blocks of jemalloc are followed.
+ * No rule says where C code has its pointers.  But some word of the object's struct
+ * is the address of the block, or of another block with such a word.  So all words
+ * are looked at, as by a conservative collector, from all these objects at once and
+ * step by step: the nearest object gets a block.  A word that only looks like an
+ * address may name the wrong object.  The number of steps is bounded, so the far end
+ * of a large structure may be left out.  Only blocks of jemalloc are followed.
  */
 
 /* Before the walk, whose `each` it sets, if blocks are wanted. `owners` by position: the number of the object. False: no memory. */
@@ -294,31 +294,27 @@ void rb_hs_blocks_follow(void);
  *     root           node              node           node: of 60 Strings
  *
  * A node is a reference by its name, below the node of the chain before it; so
- * the chains of a million elements of one array are one node.
+ * the chains of a million elements of one array are one node.  What repeats is folded:
+ * a list of a million links is one node, and so are the levels of a tree whose links
+ * have up to four steps.
  *
  * Each object on a chain is named once: then its node stands in place of the
  * object that it was reached from.  A chain is read without memory: on the way
- * up each object is led to the one below it, as by pointer reversal.
- *
- * What a large array or hash refers to is gone through once for all chains: so
- * all objects on chains are marked before the first is named.
- *
- * What repeats is folded: a list of a million links is one node, not a million,
- * and so are the levels of a tree whose links have up to four steps.
+ * up each object is led to the one below it, as by pointer reversal.  All objects on
+ * chains are marked before the first is named, so that a large array or hash is gone
+ * through once for all chains.
  */
 struct hs_chains {
     struct hs_walk *walk;
-    struct hs_found *found;     /* nodes and texts */
     VALUE *objects;             /* by node: the first that it stands for */
     struct hs_map node_by_name, text_by_hash;
     uint64_t *marked;           /* objects on chains: bits by place */
     uint32_t constant;          /* the text of that kind */
     bool settled;               /* what is named from now on counts for no node */
-    uint32_t evicted;           /* names that found no room */
 };
 
 /* False: no memory. */
-bool rb_hs_chains_make(struct hs_chains *chains, struct hs_walk *walk, struct hs_found *found);
+bool rb_hs_chains_make(struct hs_chains *chains, struct hs_walk *walk);
 /* The object is on a chain that is to be named, and so is all on the way to it. Before the first is named. */
 void rb_hs_chain_mark(struct hs_chains *chains, uint32_t number);
 /* The node of an object that was marked, HS_TOP_NOT_REACHED where it was not reached. */
@@ -349,10 +345,10 @@ void rb_hs_pins_name(struct hs_chains *chains, const struct hs_wanted *wanted);
 /* -- retained_size.c ----------------------------------------------------------------------------
  *
  * What would be freed if a holder were emptied?  The heap is walked again as if
- * nothing referred to it: samples that are not reached any more would be freed.
- * What two holders retain is freed by neither alone.  Not one reference alone is
- * left out: caches of code have the values of constants, and what runs just now
- * has some in variables, too; code that empties a Hash empties it for all of them.
+ * nothing referred to the holder: samples that are not reached any more would be
+ * freed.  What two holders retain is freed by neither alone.  All references to it
+ * are left out, since caches of code and variables of what runs have the values of
+ * constants, too.
  *
  * For the nodes with the most bytes that stand for one reference: a constant, a
  * variable, a value of one hash.  After all chains have names, while there is time.

@@ -119,9 +119,7 @@ add_texts(struct hs_profile *profile)
                                           ((size_t)profile->text_count + found->text_count) * sizeof(*texts));
     if (!texts) return false;
     profile->texts = texts;
-    for (uint32_t i = 1; i < found->text_count; i++) {
-        texts[profile->text_count++] = (struct hs_text){found->bytes + found->texts[i].at, found->texts[i].len};
-    }
+    for (uint32_t i = 1; i < found->text_count; i++) texts[profile->text_count++] = found->texts[i];
     for (uint32_t i = 0; i < found->node_count; i++) {
         struct hs_retainer *node = &found->nodes[i];
         node->kind += node->kind ? base : 0;

@@ -325,7 +325,7 @@ class TestHeapSamplerEdges < Test::Unit::TestCase
   end
 
   # The VM's records of what happened and of what is to come.
-  chain("a backtrace", ["ivar: bt_locations of RuntimeError", "data: array of Thread::Backtrace"]) do
+  chain("a backtrace", ["ivar: bt of RuntimeError", "data: array of Thread::Backtrace"]) do
     begin
       raise "one"
     rescue => error

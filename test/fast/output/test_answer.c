@@ -14,7 +14,10 @@ enum { SAMPLES = 5,
 /* -- what a child writes ------------------------------------------------------------------------------ */
 
 static const char bytes[] = "constantPlant::LISTArray";
-static const struct hs_found_text texts[] = {{0, 0}, {0, 8}, {8, 11}, {19, 5}};
+static const struct piece_of_bytes {
+    uint32_t at, len;
+} texts[] = {{0, 0}, {0, 8}, {8, 11}, {19, 5}};
+enum { TEXTS = sizeof(texts) / sizeof(*texts) };
 static const struct hs_pin_nodes no_pin = {HS_TOP_NO_PIN, HS_TOP_NO_PIN};
 
 static struct hs_retainer
@@ -36,12 +39,12 @@ write_found(struct hs_found *found)
     };
     found->figures = (struct hs_walk_figures){.objects = 10, .edges = 20};
     for (uint32_t i = 0; i < NODES; i++) found->nodes[i] = node(i);
-    memcpy(found->texts, texts, sizeof(texts));
+    for (uint32_t i = 0; i < TEXTS; i++) found->texts[i] = (struct hs_text){found->bytes + texts[i].at, texts[i].len};
     memcpy(found->bytes, bytes, sizeof(bytes) - 1);
     memcpy(found->samples, samples, sizeof(samples));
     found->freed[0] = (struct hs_freed){HS_TOP_COUNT, 2, 80, 3000};
     found->node_count = NODES;
-    found->text_count = 4;
+    found->text_count = TEXTS;
     found->byte_count = sizeof(bytes) - 1;
     found->freed_count = 1;
 }
@@ -53,7 +56,7 @@ static const struct piece {
     {offsetof(struct hs_found, figures), offsetof(struct hs_found, freed) - offsetof(struct hs_found, figures)},
     {offsetof(struct hs_found, freed), sizeof(struct hs_freed)},
     {offsetof(struct hs_found, nodes), NODES * sizeof(struct hs_retainer)},
-    {offsetof(struct hs_found, texts), sizeof(texts)},
+    {offsetof(struct hs_found, texts), TEXTS * sizeof(struct hs_text)},
     {offsetof(struct hs_found, bytes), sizeof(bytes) - 1},
     {offsetof(struct hs_found, samples), SAMPLES * sizeof(struct hs_found_sample)},
 };
@@ -76,8 +79,9 @@ text_p(uint32_t number)
 {
     const struct hs_found *found = retainers.found;
     if (number >= found->text_count) return false;
-    const struct hs_found_text *text = &found->texts[number];
-    return text->at <= found->byte_count && text->len <= found->byte_count - text->at && found->byte_count <= sizeof(found->bytes);
+    const struct hs_text *text = &found->texts[number];
+    uintptr_t at = (uintptr_t)text->ptr - (uintptr_t)found->bytes;
+    return !text->len || (at <= found->byte_count && text->len <= found->byte_count - at && found->byte_count <= sizeof(found->bytes));
 }
 
 static bool

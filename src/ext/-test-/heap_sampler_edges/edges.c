@@ -19,7 +19,7 @@ static VALUE
 edge_value(const struct hs_edge *edge)
 {
     VALUE path = edge->path.len ? rb_utf8_str_new(edge->path.ptr, edge->path.len) : Qnil;
-    return rb_ary_new_from_args(4, ID2SYM(rb_intern(rb_hs_edge_kind_word(edge->kind))),
+    return rb_ary_new_from_args(4, ID2SYM(rb_intern(rb_hs_edge_words[edge->kind])),
                                 rb_utf8_str_new(edge->text, (long)edge->length), path, UINT2NUM(edge->line));
 }
 
@@ -228,7 +228,7 @@ sweep_value(const struct sweep *sweep, size_t objects, uint64_t bytes)
 {
     VALUE result = rb_hash_new(), kinds = rb_hash_new(), others = rb_ary_new();
     for (int i = 0; i < HS_EDGE_KIND_COUNT; i++) {
-        rb_hash_aset(kinds, ID2SYM(rb_intern(rb_hs_edge_kind_word(i))), ULL2NUM(sweep->by_kind[i]));
+        rb_hash_aset(kinds, ID2SYM(rb_intern(rb_hs_edge_words[i])), ULL2NUM(sweep->by_kind[i]));
     }
     for (int i = 0; i < sweep->other_count; i++) rb_ary_push(others, edge_value(&sweep->others[i]));
 #define SET(name, value) rb_hash_aset(result, ID2SYM(rb_intern(name)), value)
