@@ -18,21 +18,17 @@
 #include "heap_sampler/base/clock.h"
 #include "heap_sampler/base/contract.h"
 #include "heap_sampler/base/memory.h"
-#include "heap_sampler/store/label_sets.h"
-#include "heap_sampler/sampling/automatic.h"
-#include "heap_sampler/store/malloc_table.h"
-#include "heap_sampler/sampling/yjit.h"
-#include "heap_sampler/sampling/allocator.h"
-#include "heap_sampler/sampling/unwind.h"
 #include "heap_sampler/base/options.h"
-#include "heap_sampler/store/folding.h"
 #include "heap_sampler/sampling/capture.h"
+#include "heap_sampler/sampling/sessions.h"
+#include "heap_sampler/store/folding.h"
+#include "heap_sampler/store/label_sets.h"
+#include "heap_sampler/store/malloc_table.h"
 #include "heap_sampler/store/stack_table.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 extern VALUE rb_vm_exec(rb_execution_context_t *ec);      /* vm.c, in no header */
 
@@ -81,12 +77,19 @@ rb_heap_sampler_vm_ends(void)
 
 /* -- where am I ------------------------------------------------------------------- */
 
-static bool compiler_is_hidden = true;  /* jemalloc draws nothing in it (sampling/yjit.h) */
+static bool compiler_is_hidden = true;  /* jemalloc draws nothing in it (sampling/yjit.c) */
 
 HOOK_LOCAL struct {
     unsigned depth;             /* compilations that this thread is in */
     bool counted, hidden;       /* the outermost of them */
 } compiling;
+
+/* false: jemalloc has no such setting. */
+static bool
+set_thread_draws(bool wanted)
+{
+    return rb_hs_mallctl_write("thread.prof.active", &wanted, sizeof(wanted));
+}
 
 void
 rb_heap_sampler_compiler_begins(void)
@@ -94,7 +97,7 @@ rb_heap_sampler_compiler_begins(void)
     if (compiling.depth++ || !rb_hs_malloc_drawing()) return;
     compiling.counted = true;
     rb_hs_yjit_begins();
-    compiling.hidden = compiler_is_hidden && rb_hs_allocator_thread_draws(false);
+    compiling.hidden = compiler_is_hidden && set_thread_draws(false);
 }
 
 void
@@ -102,7 +105,7 @@ rb_heap_sampler_compiler_ends(void)
 {
     if (--compiling.depth || !compiling.counted) return;
     compiling.counted = false;
-    if (compiling.hidden) rb_hs_allocator_thread_draws(true);
+    if (compiling.hidden) set_thread_draws(true);
     rb_hs_yjit_ends(rb_hs_capture_thread());
 }
 
@@ -156,12 +159,6 @@ backtrace_hook(void **frames, unsigned *len, unsigned max)
 }
 
 static void
-copy_frames(const void *ec, struct hs_raw_frame *frames, uint32_t depth)
-{
-    rb_hs_capture_frames(ec, frames, depth);
-}
-
-static void
 sample(uintptr_t address, uint64_t size, uint64_t asked)
 {
     uintptr_t native[HS_NATIVE_MAX];
@@ -176,7 +173,7 @@ sample(uintptr_t address, uint64_t size, uint64_t asked)
         .kind = place_of_malloc(ec),
         .native = native,
         .stack = ec,
-        .copy = copy_frames,
+        .copy = rb_hs_capture_frames,
     };
     /* Making room for a stack may start a GC. */
     if (making_stack && birth.kind != HS_MALLOC_AT_GC) return;
@@ -277,9 +274,9 @@ rb_hs_malloc_start(int session, uint64_t interval, uint32_t thread)
     if (!opened || rb_hs_options.malloc_mode == HS_MALLOC_SAY_OFF) return true;
     /* Begun in rb_hs_malloc_open, it goes on: what was allocated before Ruby began is counted as well. */
     if (rb_hs_malloc_session(session).on) return rb_hs_malloc_retune(session, interval);
-    if (!start_session(session, interval, thread)) return false;
+    bool ok = start_session(session, interval, thread);
     rb_hs_malloc_adjust_draws();
-    return true;
+    return ok;
 }
 
 void
@@ -300,15 +297,6 @@ set_hook(const char *name, void (*hook)(void))
     return rb_hs_mallctl_write(name, &hook, sizeof(hook));
 }
 
-/* Whoever asked for jemalloc's profiler as well, for its own dumps, keeps its
- * backtraces, and YJIT's compiler in them. */
-static bool
-profiler_asked_for(void)
-{
-    const char *conf = getenv("MALLOC_CONF");
-    return conf && strstr(conf, "prof:true");
-}
-
 void
 rb_hs_malloc_open(uint64_t interval)
 {
@@ -317,7 +305,9 @@ rb_hs_malloc_open(uint64_t interval)
     rb_hs_malloc_seed(rb_hs_now_ns());
     rb_hs_unwind_until((uintptr_t)rb_vm_exec);
     if (rb_hs_malloc_drawing() && !start_session(HS_MAIN, interval, 0)) return;
-    compiler_is_hidden = !profiler_asked_for();
+    /* Where jemalloc's profiler is asked for as well, for its own dumps, it keeps its backtraces, and YJIT's compiler in them. */
+    const char *conf = getenv("MALLOC_CONF");
+    compiler_is_hidden = !conf || !strstr(conf, "prof:true");
     if (compiler_is_hidden) set_hook("experimental.hooks.prof_backtrace", (void (*)(void))backtrace_hook);
     opened = set_hook("experimental.hooks.prof_sample_free", (void (*)(void))free_hook) &&
         set_hook("experimental.hooks.prof_sample", (void (*)(void))sample_hook);
