@@ -330,7 +330,8 @@ find_fde(uintptr_t address, uintptr_t *function, struct reader *segment)
     return header + (uintptr_t)(int32_t)read_fixed(&reader, 4);
 }
 
-static union rule
+/* Out of line: the walk keeps its registers. */
+__attribute__((noinline)) static union rule
 find_rule(struct memory *memory, uintptr_t address)
 {
     struct program program = {.wanted = address - 1};
@@ -393,11 +394,14 @@ rb_hs_unwind_refresh(void)
 /* -- walking ------------------------------------------------------------------------ */
 
 /* A word of the frame from sp to cfa. */
-static bool
+static inline bool
 load_saved(struct memory *memory, uintptr_t sp, uintptr_t cfa, int64_t offset, uintptr_t *word)
 {
     uintptr_t at = cfa + (uintptr_t)offset * WORD;
-    return at >= sp && at < cfa && load(memory, at, word, sizeof(*word));
+    if (at < sp || at >= cfa) return false;
+    if (!memory->certain) return load(memory, at, word, sizeof(*word));
+    *word = *(const uintptr_t *)at;
+    return true;
 }
 
 __attribute__((noinline)) uint32_t
