@@ -66,7 +66,7 @@ const struct hs_marks *rb_hs_marks(void);
 /* How many majors have ever ended. [any] */
 uint64_t rb_hs_majors_ended(void);
 
-/* -- free memory of heap pages: occupancy.c ------------------------------------------ */
+/* -- free memory of heap pages -------------------------------------------------------- */
 
 /*
  * A heap page can be given back only when nothing lives on it.  So its free slots are charged to the objects alive on it,
@@ -78,7 +78,8 @@ uint64_t rb_hs_majors_ended(void);
  * estimate of what the line holds, and its variance is w(w-1)(free/alive)^2 for each sample.
  *
  * Alive is what the last mark found alive, and free is all else on the page.  What is allocated there since is young.  So
- * the figures do not go up and down with every sweep.
+ * the figures do not go up and down with every sweep.  What must not be moved is known of objects that a full mark has
+ * met.
  */
 
 /* How full the pages of one of the VM's heaps are, as the last major GC, or compaction, left it. */

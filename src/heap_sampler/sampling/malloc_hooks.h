@@ -60,6 +60,13 @@ bool rb_hs_malloc_raw_stacks_p(void);
 /* State, interval, allocator, and why it is missing, of a session. [any] */
 void rb_hs_malloc_describe(struct hs_malloc_meta *meta, int session);
 
+/* What YJIT's compiler has allocated, and holds: it is counted, nothing of it is sampled. */
+struct hs_yjit_memory {
+    uint64_t born, inuse;       /* bytes, since the session began */
+};
+/* [any] */
+struct hs_yjit_memory rb_hs_yjit_memory(int session);
+
 /* -- draws: malloc_draws.c ----------------------------------------------------------- */
 
 /* What the hooks have seen. */
@@ -99,21 +106,6 @@ void rb_hs_malloc_note_excess(uint64_t size, int sign);
 void rb_hs_malloc_excess(struct hs_account_excess *excess);
 /* [malloc] */
 void rb_hs_malloc_counts(struct hs_malloc_counts *counts);
-
-/* -- YJIT's compiler, counted: nothing of it is sampled. yjit.c ------------------------ */
-
-/* Allocated is what jemalloc's thread.allocated grew by in each compilation; in use is what YJIT says that it holds. */
-struct hs_yjit_memory {
-    uint64_t born, inuse;       /* bytes, since the session began */
-};
-
-/* A session begins at 0; `thread`: the serial of its only thread, 0: all. [gvl] */
-void rb_hs_yjit_session_start(int session, uint32_t thread);
-/* The thread that compiles, outermost calls only; `thread`: its serial. */
-void rb_hs_yjit_begins(void);
-void rb_hs_yjit_ends(uint32_t thread);
-/* [any] */
-struct hs_yjit_memory rb_hs_yjit_memory(int session);
 
 /* -- which malloc(3) this process has: allocator.c ------------------------------------- */
 

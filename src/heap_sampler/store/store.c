@@ -127,7 +127,7 @@ rb_hs_store_begin(struct hs_store *store, int s, uint64_t interval, uint32_t thr
     struct hs_session *session = &store->session[s];
     *session = (struct hs_session){.on = true, .interval = interval, .first_interval = interval, .thread = thread};
     session->on = enter_epoch(store);
-    if (!session->on) store->on &= (hs_session_set)~(1u << s);
+    if (!session->on) store->on ^= (hs_session_set)(1u << s);
     return session->on;
 }
 
@@ -194,7 +194,7 @@ rb_hs_store_sample(struct hs_store *store, struct hs_record *record, uint64_t si
     hs_session_set sessions = of & store->on;
     for (int s = 0; sessions >> s; s++) {
         uint32_t thread = sessions >> s & 1 ? store->session[s].thread : 0;
-        if (thread && thread != record->thread) sessions &= (hs_session_set)~(1u << s);
+        if (thread && thread != record->thread) sessions ^= (hs_session_set)(1u << s);
     }
     record->longest = rb_hs_longest_interval(&store->random, (double)size, (double)drawn_at);
     record->sessions = rb_hs_keepers(store->epochs.list[store->epochs.current].interval, sessions, record->longest);

@@ -742,6 +742,13 @@ vm_settle(void)
     pthread_rwlock_unlock(&running);
 }
 
+struct hs_yjit_memory
+rb_hs_yjit_memory(int session)
+{
+    (void)session;
+    return (struct hs_yjit_memory){0, 0};
+}
+
 /* As sampling/malloc_hooks.c does. */
 void
 rb_hs_malloc_name_stacks(void)
