@@ -5,14 +5,9 @@
  * ruby/ read of its tables, and what they may ask it to do.  outer.h is the way back.  tool/check-modules holds both.
  */
 #include "heap_sampler/process/process.h"
-#include "heap_sampler/sampling/allocator.h"
-#include "heap_sampler/sampling/automatic.h"
 #include "heap_sampler/sampling/gcs.h"
 #include "heap_sampler/sampling/malloc_hooks.h"
-#include "heap_sampler/sampling/occupancy.h"
 #include "heap_sampler/sampling/sessions.h"
-#include "heap_sampler/sampling/unwind.h"
-#include "heap_sampler/sampling/yjit.h"
 #include "heap_sampler/store/changes.h"
 #include "heap_sampler/store/check.h"
 #include "heap_sampler/store/draw.h"

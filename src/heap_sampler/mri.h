@@ -63,7 +63,7 @@
  *     rb_vm_frame_method_entry, rb_iseq_path, rb_iseq_line_no, rb_class_real.
  *   - Structs and types that are private to nine files are read in these files alone: heap_walk/forms.inc.
  *
- * yjit.c, yjit/src/stats.rs (sampling/yjit.c)
+ * yjit.c, yjit/src/stats.rs (sampling/malloc_hooks.c)
  *   - YJIT compiles between rb_yjit_vm_lock_then_barrier and rb_yjit_vm_unlock, or
  *     in rb_yjit_compile_iseq, on one thread.
  */

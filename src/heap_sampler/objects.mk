@@ -33,13 +33,11 @@ HEAP_SAMPLER_OBJS = \
 	heap_sampler/ruby/memory.$(OBJEXT) heap_sampler/ruby/objects.$(OBJEXT) heap_sampler/ruby/profile_object.$(OBJEXT) \
 	heap_sampler/ruby/raw.$(OBJEXT) \
 	heap_sampler/sampling/allocator.$(OBJEXT) heap_sampler/sampling/automatic.$(OBJEXT) \
-	heap_sampler/sampling/budget.$(OBJEXT) heap_sampler/sampling/capture.$(OBJEXT) \
-	heap_sampler/sampling/gc_times.$(OBJEXT) heap_sampler/sampling/gcs.$(OBJEXT) \
+	heap_sampler/sampling/capture.$(OBJEXT) heap_sampler/sampling/gcs.$(OBJEXT) \
 	heap_sampler/sampling/listeners.$(OBJEXT) heap_sampler/sampling/malloc_boot.$(OBJEXT) \
 	heap_sampler/sampling/malloc_draws.$(OBJEXT) heap_sampler/sampling/malloc_hooks.$(OBJEXT) \
-	heap_sampler/sampling/occupancy.$(OBJEXT) heap_sampler/sampling/sessions.$(OBJEXT) \
-	heap_sampler/sampling/slot_hooks.$(OBJEXT) heap_sampler/sampling/unwind.$(OBJEXT) \
-	heap_sampler/sampling/yjit.$(OBJEXT) \
+	heap_sampler/sampling/sessions.$(OBJEXT) heap_sampler/sampling/slot_hooks.$(OBJEXT) \
+	heap_sampler/sampling/unwind.$(OBJEXT) \
 	heap_sampler/server/about.$(OBJEXT) heap_sampler/server/address.$(OBJEXT) heap_sampler/server/client.$(OBJEXT) \
 	heap_sampler/server/control.$(OBJEXT) heap_sampler/server/output.$(OBJEXT) heap_sampler/server/periodic.$(OBJEXT) \
 	heap_sampler/server/protocol.$(OBJEXT) heap_sampler/server/service.$(OBJEXT) \

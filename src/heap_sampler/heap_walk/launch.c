@@ -92,10 +92,10 @@ rb_hs_retainers_prepare(struct hs_walk_child *child, struct hs_retainers *into, 
 static pid_t
 clone_with_malloc(void)
 {
-    rb_hs_malloc_before_fork();
+    rb_hs_malloc_fork.before();
     long pid = syscall(SYS_clone, (unsigned long)CLONE_UNTRACED, 0UL, 0UL, 0UL, 0UL);
-    if (pid == 0) rb_hs_malloc_after_fork_in_child();
-    else rb_hs_malloc_after_fork_in_parent();
+    if (pid == 0) rb_hs_malloc_fork.in_child();
+    else rb_hs_malloc_fork.in_parent();
     return (pid_t)pid;
 }
 

@@ -11,7 +11,6 @@
 #include "heap_sampler/base/table.h"
 #include "heap_sampler/store/draw.h"
 #include "heap_sampler/store/changes.h"
-#include "heap_sampler/sampling/automatic.h"
 #include "heap_sampler/sampling/gcs.h"
 #include "heap_sampler/sampling/malloc_hooks.h"
 #include "heap_sampler/store/malloc_table.h"

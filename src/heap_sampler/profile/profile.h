@@ -57,7 +57,7 @@ struct hs_row {
     struct hs_estimate dead;    /* of these, found dead */
     double dead_gcs;            /* sum of weight * GCs survived, over the dead */
     double resident;            /* of malloc: bytes of `inuse` that the kernel has resident, estimated */
-    struct hs_share holds_free; /* of slots in use: free bytes of their heap pages, see sampling/occupancy.h */
+    struct hs_share holds_free; /* of slots in use: free bytes of their heap pages, see sampling/gcs.h */
     double holds_free_pinned;   /* of that, by what compaction must not move */
     struct hs_share unshared;   /* of slots in use: bytes on memory pages that were inherited and are this process's own */
     double unshared_born;       /* of that, of objects that were born since the fork */

@@ -3,12 +3,11 @@
  * may run with a preloaded one, which divides the account, and is not sampled
  * unless it has the hooks.
  */
-#include "heap_sampler/sampling/allocator.h"
+#include "heap_sampler/sampling/malloc_hooks.h"
 #include "internal/heap_sampler.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #ifdef __GLIBC__
@@ -53,12 +52,6 @@ rb_hs_allocator_has_p(const void *pointer)
     return control("arenas.lookup", &arena, sizeof(arena), &pointer, sizeof(pointer));
 }
 
-bool
-rb_hs_allocator_thread_draws(bool wanted)
-{
-    return rb_hs_mallctl_write("thread.prof.active", &wanted, sizeof(wanted));
-}
-
 uint64_t
 rb_hs_allocator_drawn_at(void)
 {
@@ -91,44 +84,27 @@ rb_hs_allocator_give_back(void)
     control(name, NULL, 0, NULL, 0);
 }
 
-static bool
-flag(const char *name)
-{
-    bool value = false;
-    return rb_hs_mallctl_read(name, &value, sizeof(value)) && value;
-}
-
-static void
-describe_jemalloc(void)
-{
-    const char *version = "";
-    rb_hs_mallctl_read("version", &version, sizeof(version));
-    /* "5.3.0-0-g54eaed1…": what follows the first dash says nothing to a user */
-    snprintf(allocator.name, sizeof(allocator.name), "jemalloc %.*s", (int)strcspn(version, "-"), version);
-
-    void *hook, *lg;
-    allocator.prof_opened = flag("opt.prof");
-    allocator.sample_hooks = rb_hs_mallctl_read("experimental.hooks.prof_sample_free", &hook, sizeof(hook)) &&
-        rb_hs_mallctl_read(DRAWN_AT, &lg, sizeof(lg));
-}
-
 static void
 look(void)
 {
+    const char *version;
+    void *hook, *lg;
     mallctl_of_process = mallctl;
     if (!mallctl_of_process) *(void **)&mallctl_of_process = dlsym(RTLD_DEFAULT, "mallctl");
-    const char *version;
     allocator.jemalloc = rb_hs_mallctl_read("version", &version, sizeof(version));
     if (allocator.jemalloc) {
-        describe_jemalloc();
+        /* "5.3.0-0-g54eaed1…": what follows the first dash says nothing to a user */
+        snprintf(allocator.name, sizeof(allocator.name), "jemalloc %.*s", (int)strcspn(version, "-"), version);
+        rb_hs_mallctl_read("opt.prof", &allocator.prof_opened, sizeof(allocator.prof_opened));
+        allocator.sample_hooks = rb_hs_mallctl_read("experimental.hooks.prof_sample_free", &hook, sizeof(hook)) &&
+            rb_hs_mallctl_read(DRAWN_AT, &lg, sizeof(lg));
+        return;
     }
-    else {
 #ifdef __GLIBC__
-        snprintf(allocator.name, sizeof(allocator.name), "glibc %s", gnu_get_libc_version());
+    snprintf(allocator.name, sizeof(allocator.name), "glibc %s", gnu_get_libc_version());
 #else
-        snprintf(allocator.name, sizeof(allocator.name), "malloc");
+    snprintf(allocator.name, sizeof(allocator.name), "malloc");
 #endif
-    }
 }
 
 const struct hs_allocator *
@@ -141,33 +117,15 @@ rb_hs_allocator(void)
 
 /* -- fork ---------------------------------------------------------------------------- */
 
-static struct {
-    void (*before)(void), (*parent)(void), (*child)(void);      /* all or none */
-} jemalloc;
+static void
+nothing(void)
+{
+}
+
+struct hs_malloc_fork rb_hs_malloc_fork = {nothing, nothing, nothing};
 
 void
 rb_heap_sampler_malloc_fork(void (*before)(void), void (*parent)(void), void (*child)(void))
 {
-    if (!before || !parent || !child) return;
-    jemalloc.before = before;
-    jemalloc.parent = parent;
-    jemalloc.child = child;
-}
-
-void
-rb_hs_malloc_before_fork(void)
-{
-    if (jemalloc.before) jemalloc.before();
-}
-
-void
-rb_hs_malloc_after_fork_in_parent(void)
-{
-    if (jemalloc.parent) jemalloc.parent();
-}
-
-void
-rb_hs_malloc_after_fork_in_child(void)
-{
-    if (jemalloc.child) jemalloc.child();
+    if (before && parent && child) rb_hs_malloc_fork = (struct hs_malloc_fork){before, parent, child};
 }

@@ -1,6 +1,6 @@
-/* See sampling/automatic.h. */
+/* See sampling/sessions.h. */
 #include "heap_sampler/mri.h"
-#include "heap_sampler/sampling/automatic.h"
+#include "heap_sampler/sampling/sessions.h"
 #include "heap_sampler/base/clock.h"
 #include "heap_sampler/base/contract.h"
 #include "heap_sampler/base/memory.h"
@@ -27,8 +27,7 @@ struct automatic {
 static struct automatic of_slots, of_malloc;
 static uint32_t turn, lists;
 static uint64_t job_ns, mark_ns;        /* when they were last */
-static uint64_t paced;          /* samples of malloc that its pace knows of */
-static bool paced_known;
+static uint64_t paced;          /* samples of malloc that its pace has counted */
 static uint64_t due;            /* samples of malloc at which it is to be asked; atomic */
 static rb_postponed_job_handle_t job = POSTPONED_JOB_HANDLE_INVALID;
 
@@ -55,9 +54,11 @@ begin(struct automatic *automatic, bool on, double sample_ns, uint64_t thinnings
 /* What samples hold, of slots and of malloc, bytes: tables, stacks and names, and the pages that jemalloc gives to small
  * blocks that it samples. */
 static uint64_t
-next_interval(struct automatic *automatic, const struct hs_session *session, const struct hs_malloc_counts *counts, bool may_get_shorter)
+next_interval(struct automatic *automatic, const struct hs_session *session, bool may_get_shorter)
 {
-    size_t bytes = rb_hs_memory_total() - rb_hs_memory_bytes(HS_MEM_SNAPSHOTS) + counts->pages_bytes;
+    struct hs_malloc_counts counts;
+    rb_hs_malloc_counts(&counts);
+    size_t bytes = rb_hs_memory_total() - rb_hs_memory_bytes(HS_MEM_SNAPSHOTS) + counts.pages_bytes;
     uint64_t least = rb_hs_pace_least(&automatic->pace, bytes, session->interval, session->thinnings);
     return rb_hs_pace_next(&automatic->pace, session->interval, now(), least, may_get_shorter);
 }
@@ -76,9 +77,11 @@ void
 rb_hs_malloc_automatic(bool on)
 {
     HS_CONTRACT(gvl);
+    struct hs_malloc_counts counts;
+    rb_hs_malloc_counts(&counts);
     begin(&of_malloc, on, MALLOC_SAMPLE_NS, rb_hs_malloc_session(HS_MAIN).thinnings);
-    paced_known = false;
-    set_due(0);
+    paced = counts.samples;
+    set_due(paced);
 }
 
 bool
@@ -107,16 +110,6 @@ rb_hs_malloc_automatic_work(uint64_t ns)
     rb_hs_pace_work(&of_malloc.pace, (double)ns);
 }
 
-/* Samples of a finer session beside it are not the main one's. */
-static void
-count_samples(const struct hs_session *session, const struct hs_malloc_counts *counts)
-{
-    double share = counts->drawn_interval < session->interval ? (double)counts->drawn_interval / (double)session->interval : 1;
-    if (paced_known) of_malloc.pace.samples += (uint64_t)((double)(counts->samples - paced) * share);
-    paced = counts->samples;
-    paced_known = true;
-}
-
 void
 rb_hs_malloc_follow_pace(void)
 {
@@ -126,8 +119,11 @@ rb_hs_malloc_follow_pace(void)
     struct hs_malloc_counts counts;
     if (!of_malloc.on || !session.on) return;
     rb_hs_malloc_counts(&counts);
-    count_samples(&session, &counts);
-    uint64_t next = next_interval(&of_malloc, &session, &counts, true);
+    /* Samples of a finer session beside it are not the main one's. */
+    double share = counts.drawn_interval < session.interval ? (double)counts.drawn_interval / (double)session.interval : 1;
+    of_malloc.pace.samples += (uint64_t)((double)(counts.samples - paced) * share);
+    paced = counts.samples;
+    uint64_t next = next_interval(&of_malloc, &session, true);
     set_due(paced);
     rb_hs_malloc_retune(HS_MAIN, next);
 }
@@ -146,22 +142,9 @@ look(bool may_get_shorter)
 {
     const struct hs_session *session = &rb_hs_slot_store.session[HS_MAIN];
     uint64_t was = session->interval;
-    struct hs_malloc_counts counts;
-    rb_hs_malloc_counts(&counts);
     of_slots.pace.budget = HS_PACE_BUDGET + left_by_malloc();
-    uint64_t next = next_interval(&of_slots, session, &counts, may_get_shorter);
+    uint64_t next = next_interval(&of_slots, session, may_get_shorter);
     return next != was && rb_hs_store_retune(&rb_hs_slot_store, HS_MAIN, next) && next < was;
-}
-
-static bool
-cut_anew(void)
-{
-    rb_vm_barrier();
-    rb_hs_lock();
-    bool shorter = wanted_p() && look(true);
-    rb_hs_unlock();
-    if (shorter) rb_heap_sampler_gc_recut();
-    return shorter;
 }
 
 static void
@@ -170,7 +153,14 @@ look_job(void *unused)
     RB_VM_LOCK_ENTER();
     rb_hs_malloc_follow_pace();
     job_ns = rb_hs_steady_ns();
-    if (of_slots.pace.eager && cut_anew()) rb_hs_check(HS_CHECK_ANY);
+    if (of_slots.pace.eager) {
+        rb_vm_barrier();
+        rb_hs_lock();
+        bool shorter = wanted_p() && look(true);
+        rb_hs_unlock();
+        if (shorter) rb_heap_sampler_gc_recut();
+        rb_hs_check(HS_CHECK_ANY);
+    }
     RB_VM_LOCK_LEAVE();
 }
 

@@ -91,9 +91,9 @@ rb_hs_capture_hash(const rb_execution_context_t *ec, struct hs_stack_hash *hash,
 }
 
 void
-rb_hs_capture_frames(const rb_execution_context_t *ec, struct hs_raw_frame *frames, uint32_t depth)
+rb_hs_capture_frames(const void *ec, struct hs_raw_frame *frames, uint32_t depth)
 {
-    const rb_control_frame_t *cfp = ec->cfp;
+    const rb_control_frame_t *cfp = ((const rb_execution_context_t *)ec)->cfp;
     for (uint32_t i = 0; i < depth; cfp = RUBY_VM_PREVIOUS_CONTROL_FRAME(cfp)) {
         uintptr_t code = frame_code(cfp);
         if (!code) continue;
@@ -111,7 +111,6 @@ text_of(VALUE string)
 static struct hs_code *
 name_code(const struct hs_raw_frame *frame)
 {
-    uintptr_t address = frame->code;
     char label[HS_LABEL_MAX];
     size_t len = 0;
     VALUE path = Qnil, absolute_path = Qnil;
@@ -119,7 +118,7 @@ name_code(const struct hs_raw_frame *frame)
     const rb_callable_method_entry_t *me = (const rb_callable_method_entry_t *)frame->method;
 
     if (frame->pc) {
-        const rb_iseq_t *iseq = (const rb_iseq_t *)address;
+        const rb_iseq_t *iseq = (const rb_iseq_t *)frame->code;
         path = rb_iseq_path(iseq);
         absolute_path = rb_iseq_realpath(iseq);
         shown_at_caller = rb_iseq_attr_p(iseq, BUILTIN_ATTR_C_TRACE) ||
@@ -137,7 +136,7 @@ name_code(const struct hs_raw_frame *frame)
     }
 
     rb_hs_lock();
-    struct hs_code *code = rb_hs_code_add(address, rb_hs_text(label, len), text_of(path), text_of(absolute_path),
+    struct hs_code *code = rb_hs_code_add(frame->code, rb_hs_text(label, len), text_of(path), text_of(absolute_path),
                                           shown_at_caller, merges_caller);
     rb_hs_unlock();
     return code;
@@ -158,10 +157,19 @@ pc_within(const struct hs_raw_frame *frame)
 }
 
 static uint32_t
-resolve(const struct hs_raw_frame *raw, uint32_t depth, bool truncated)
+synthetic_stack(const char *label)
+{
+    rb_hs_lock();
+    uint32_t node = rb_hs_node_child(HS_NODE_EMPTY, rb_hs_frame_synthetic(label));
+    rb_hs_unlock();
+    return node;
+}
+
+/* UINT32_MAX: no memory, or the tree is full; *leaf is the innermost frame then, or UINT32_MAX. */
+static uint32_t
+resolve(const struct hs_raw_frame *raw, uint32_t depth, bool truncated, uint32_t *leaf)
 {
     uint32_t node = HS_NODE_EMPTY;
-    uint32_t leaf = UINT32_MAX;
     uint32_t caller = UINT32_MAX;       /* the nearest frame below that has a line of its own */
 
     /* Name what is new first, since naming takes and leaves the lock; an entry
@@ -169,12 +177,7 @@ resolve(const struct hs_raw_frame *raw, uint32_t depth, bool truncated)
     for (uint32_t i = depth; i-- > 0;) {
         if (!rb_hs_code_find(raw[i].code) && !name_code(&raw[i])) return UINT32_MAX;
     }
-
-    if (truncated) {
-        rb_hs_lock();
-        node = rb_hs_node_child(node, rb_hs_frame_synthetic(HS_TRUNCATED));
-        rb_hs_unlock();
-    }
+    if (truncated) node = synthetic_stack(HS_TRUNCATED);
     for (uint32_t i = depth; i-- > 0;) {
         struct hs_code *code = rb_hs_code_find(raw[i].code);
         /* A rescue or ensure frame hides the method's frame below it. */
@@ -183,36 +186,16 @@ resolve(const struct hs_raw_frame *raw, uint32_t depth, bool truncated)
         bool at_caller = rb_hs_code_shown_at_caller(code);
         uint64_t place = at_caller ? caller : pc_within(&raw[i]);
         uint32_t frame = rb_hs_code_frame_at(code, place);
-        if (frame == UINT32_MAX) {
-            uint32_t line = at_caller ? 0 : (uint32_t)rb_hs_line_of((const rb_iseq_t *)raw[i].code, (const VALUE *)place);
-            rb_hs_lock();
-            frame = at_caller ? rb_hs_code_add_frame_like(code, place, caller)
-                              : rb_hs_code_add_frame(code, place, line);
-            rb_hs_unlock();
-        }
-        if (!at_caller) caller = frame;
-        leaf = frame;
+        bool known = frame != UINT32_MAX;
+        uint32_t line = known || at_caller ? 0 : (uint32_t)rb_hs_line_of((const rb_iseq_t *)raw[i].code, (const VALUE *)place);
         rb_hs_lock();
+        if (!known) frame = at_caller ? rb_hs_code_add_frame_like(code, place, caller) : rb_hs_code_add_frame(code, place, line);
         node = rb_hs_node_child(node, frame);   /* without a parent: none */
         rb_hs_unlock();
+        if (!at_caller) caller = frame;
+        *leaf = frame;
     }
-    if (node != UINT32_MAX) return node;
-
-    /* The tree is full of live samples: keep the line, without its callers. */
-    rb_hs_lock();
-    rb_hs_stack_drops.stacks++;
-    node = rb_hs_node_child(rb_hs_node_evicted(), leaf);
-    rb_hs_unlock();
     return node;
-}
-
-static uint32_t
-synthetic_stack(const char *label)
-{
-    rb_hs_lock();
-    uint32_t node = rb_hs_node_child(HS_NODE_EMPTY, rb_hs_frame_synthetic(label));
-    rb_hs_unlock();
-    return node == UINT32_MAX ? HS_NODE_EMPTY : node;
 }
 
 uint32_t
@@ -220,13 +203,16 @@ rb_hs_capture_resolve(const struct hs_raw_frame *frames, uint32_t depth, bool tr
 {
     HS_CONTRACT(vm);
     HS_CONTRACT(free);
-    uint32_t node = resolve(frames, depth, truncated);
+    uint32_t leaf = UINT32_MAX, node = resolve(frames, depth, truncated, &leaf);
     if (node != UINT32_MAX) return node;
+
+    /* The tree is full of live samples: keep the line, without its callers. */
     rb_hs_lock();
     rb_hs_stack_drops.stacks++;
-    node = rb_hs_node_evicted();
+    uint32_t evicted = rb_hs_node_evicted();
+    node = rb_hs_node_child(evicted, leaf);
     rb_hs_unlock();
-    return node;
+    return node == UINT32_MAX ? evicted : node;
 }
 
 uint32_t
@@ -235,14 +221,13 @@ rb_hs_capture_stack(void)
     HS_CONTRACT(vm);
     HS_CONTRACT(free);
     const rb_execution_context_t *ec = rb_current_execution_context(false);
-    if (!ec || !ec->cfp) return synthetic_stack("(boot)");
-
     bool truncated;
     struct hs_stack_hash hash;
-    uint32_t depth = rb_hs_capture_hash(ec, &hash, &truncated);
-    if (!depth) return synthetic_stack("(no Ruby frame)");
-
-    uint32_t node;
+    uint32_t node, depth = ec && ec->cfp ? rb_hs_capture_hash(ec, &hash, &truncated) : 0;
+    if (!depth) {
+        node = synthetic_stack(ec && ec->cfp ? "(no Ruby frame)" : "(boot)");
+        return node == UINT32_MAX ? HS_NODE_EMPTY : node;
+    }
     if (rb_hs_stack_find(&hash, &node)) return node;
     rb_hs_capture_frames(ec, raw_stack, depth);
     node = rb_hs_capture_resolve(raw_stack, depth, truncated);
@@ -256,7 +241,7 @@ rb_hs_capture_stack(void)
 /* -- what code is called ------------------------------------------------------------- */
 
 static size_t
-labels_append(char *buffer, size_t len, const char *text, size_t text_len)
+append(char *buffer, size_t len, const char *text, size_t text_len)
 {
     size_t room = HS_LABEL_MAX - len;
     if (text_len > room) text_len = room;
@@ -265,73 +250,57 @@ labels_append(char *buffer, size_t len, const char *text, size_t text_len)
 }
 
 static size_t
-labels_append_method(char *buffer, size_t len, VALUE owner, VALUE name)
+append_string(char *buffer, size_t len, VALUE string)
+{
+    return append(buffer, len, RSTRING_PTR(string), (size_t)RSTRING_LEN(string));
+}
+
+static bool
+module_p(VALUE object)
+{
+    return !RB_SPECIAL_CONST_P(object) && (RB_TYPE_P(object, T_CLASS) || RB_TYPE_P(object, T_MODULE));
+}
+
+static size_t
+append_method(char *buffer, size_t len, VALUE owner, VALUE name)
 {
     char class_name[256];
-    const char *between = NULL;
-    if (owner && !NIL_P(owner) && (RB_TYPE_P(owner, T_CLASS) || RB_TYPE_P(owner, T_MODULE))) {
-        if (RB_TYPE_P(owner, T_CLASS) && RCLASS_SINGLETON_P(owner)) {
-            VALUE attached = RCLASS_ATTACHED_OBJECT(owner);
-            if (!RB_SPECIAL_CONST_P(attached) &&
-                (RB_TYPE_P(attached, T_CLASS) || RB_TYPE_P(attached, T_MODULE)) &&
-                rb_hs_class_name(attached, class_name, sizeof(class_name))) {
-                between = ".";
-            }
-        }
-        else if (rb_hs_class_name(owner, class_name, sizeof(class_name))) {
-            between = "#";
-        }
+    bool singleton = module_p(owner) && RB_TYPE_P(owner, T_CLASS) && RCLASS_SINGLETON_P(owner);
+    VALUE named = singleton ? RCLASS_ATTACHED_OBJECT(owner) : owner;
+    if (module_p(named) && rb_hs_class_name(named, class_name, sizeof(class_name))) {
+        len = append(buffer, len, class_name, strlen(class_name));
+        len = append(buffer, len, singleton ? "." : "#", 1);
     }
-    if (between) {
-        len = labels_append(buffer, len, class_name, strlen(class_name));
-        len = labels_append(buffer, len, between, 1);
-    }
-    if (RB_TYPE_P(name, T_STRING)) len = labels_append(buffer, len, RSTRING_PTR(name), (size_t)RSTRING_LEN(name));
-    return len;
+    return RB_TYPE_P(name, T_STRING) ? append_string(buffer, len, name) : len;
 }
 
 size_t
 rb_hs_label_of_code(char *buffer, const rb_iseq_t *iseq, const rb_callable_method_entry_t *me)
 {
-    VALUE owner = me ? me->owner : Qnil;
     size_t len = 0;
     for (;;) {
         const struct rb_iseq_constant_body *body = ISEQ_BODY(iseq);
         switch (body->type) {
-        case ISEQ_TYPE_METHOD:
-            return labels_append_method(buffer, len, owner, body->location.label);
+        case ISEQ_TYPE_METHOD: return append_method(buffer, len, me ? me->owner : Qnil, body->location.label);
         case ISEQ_TYPE_BLOCK:
         case ISEQ_TYPE_PLAIN: {
-            if (!body->parent_iseq) {
-                return labels_append(buffer, len, "block in ", 9);
-            }
+            if (len) return append_string(buffer, len, body->location.label);     /* the outermost code is such a one */
+            char levels[48] = "block in ";
             int level = 0;
-            const rb_iseq_t *local = body->local_iseq;
-            while (iseq != local && ISEQ_BODY(iseq)->parent_iseq) {
-                if (ISEQ_BODY(iseq)->type == ISEQ_TYPE_BLOCK) level++;
-                iseq = ISEQ_BODY(iseq)->parent_iseq;
+            for (; iseq != body->local_iseq && ISEQ_BODY(iseq)->parent_iseq; iseq = ISEQ_BODY(iseq)->parent_iseq) {
+                level += ISEQ_BODY(iseq)->type == ISEQ_TYPE_BLOCK;
             }
-            char levels[48];
-            int n = level <= 1 ? snprintf(levels, sizeof(levels), "block in ")
-                               : snprintf(levels, sizeof(levels), "block (%d levels) in ", level);
-            len = labels_append(buffer, len, levels, (size_t)n);
-            if (ISEQ_BODY(iseq)->type == ISEQ_TYPE_PLAIN || ISEQ_BODY(iseq)->type == ISEQ_TYPE_BLOCK) {
-                VALUE label = ISEQ_BODY(iseq)->location.label;
-                return labels_append(buffer, len, RSTRING_PTR(label), (size_t)RSTRING_LEN(label));
-            }
+            if (level > 1) snprintf(levels, sizeof(levels), "block (%d levels) in ", level);
+            len = append(buffer, len, levels, strlen(levels));
             break;
         }
         case ISEQ_TYPE_RESCUE:
         case ISEQ_TYPE_ENSURE:
         case ISEQ_TYPE_EVAL:
-            if (body->parent_iseq) {
-                iseq = body->parent_iseq;
-                break;
-            }
+            iseq = body->parent_iseq;
+            if (iseq) break;
             /* fall through */
-        default:
-            return labels_append(buffer, len, RSTRING_PTR(body->location.label),
-                                 (size_t)RSTRING_LEN(body->location.label));
+        default: return append_string(buffer, len, body->location.label);
         }
     }
 }
@@ -339,7 +308,7 @@ rb_hs_label_of_code(char *buffer, const rb_iseq_t *iseq, const rb_callable_metho
 size_t
 rb_hs_label_of_method(char *buffer, const rb_callable_method_entry_t *me)
 {
-    return labels_append_method(buffer, 0, me->owner, rb_id2str(me->def->original_id));
+    return append_method(buffer, 0, me->owner, rb_id2str(me->def->original_id));
 }
 
 int

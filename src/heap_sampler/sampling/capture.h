@@ -25,8 +25,8 @@ enum { HS_DEPTH_MAX = 4096 };   /* of max-depth= */
 
 /* Frames down to max-depth; *truncated: there are more. 0: no stack. */
 uint32_t rb_hs_capture_hash(const struct rb_execution_context_struct *ec, struct hs_stack_hash *hash, bool *truncated);
-/* As many as the above returned, leaf first. */
-void rb_hs_capture_frames(const struct rb_execution_context_struct *ec, struct hs_raw_frame *frames, uint32_t depth);
+/* As many as the above returned, leaf first; `ec`: the same. */
+void rb_hs_capture_frames(const void *ec, struct hs_raw_frame *frames, uint32_t depth);
 /* [vm] [free]; in GC if marking is complete and nothing is swept yet.  What the frames point to must not have been swept since they were
  * copied. UINT32_MAX: no memory. */
 uint32_t rb_hs_capture_resolve(const struct hs_raw_frame *frames, uint32_t depth, bool truncated);

@@ -1,8 +1,76 @@
 /* See sampling/gcs.h. */
+#ifndef HEAP_SAMPLER_STANDALONE
 #include "heap_sampler/mri.h"
+#include "heap_sampler/store/page_table.h"
+#endif
 #include "heap_sampler/sampling/gcs.h"
 #include "heap_sampler/base/clock.h"
 #include "heap_sampler/base/contract.h"
+
+#include <string.h>
+
+/* -- when GCs began ------------------------------------------------------------------- */
+
+/* What stays has more than a step from each to the next but one: about twice as many as there are steps. */
+_Static_assert(2 * HS_GC_TIMES_STEPS + 2 <= (HS_GC_TIMES - HS_GC_TIMES_NEWEST) / 2, "thinning makes room for many");
+
+static void
+thin(struct hs_gc_times *times)
+{
+    struct hs_gc_time *list = times->list;
+    uint32_t older = times->count - HS_GC_TIMES_NEWEST, kept = 1;
+    uint64_t step = (list[older - 1].ns - list[0].ns) / HS_GC_TIMES_STEPS;
+    for (uint32_t i = 1; i < older; i++) {
+        if (list[i + 1].ns - list[kept - 1].ns > step) list[kept++] = list[i];
+    }
+    memmove(&list[kept], &list[older], HS_GC_TIMES_NEWEST * sizeof(*list));
+    times->count = kept + HS_GC_TIMES_NEWEST;
+}
+
+void
+rb_hs_gc_times_add(struct hs_gc_times *times, const struct hs_gc_time *begun)
+{
+    if (times->count == HS_GC_TIMES) thin(times);
+    times->list[times->count++] = *begun;
+}
+
+/* -- what a share of the run time pays for -------------------------------------------- */
+
+static const double PPM = 1e6;
+static const double HOUR_NS = 3600e9;
+
+static uint64_t
+until_paid(const struct hs_budget *budget, uint64_t now_ns, double share, double cost_ns)
+{
+    double elapsed_ns = (double)(now_ns - budget->since_ns), needed_ns = cost_ns / share;
+    if (needed_ns <= elapsed_ns) return 0;
+    return needed_ns - elapsed_ns < (double)INT64_MAX ? (uint64_t)(needed_ns - elapsed_ns) + 1 : INT64_MAX;
+}
+
+uint64_t
+rb_hs_budget_wait(const struct hs_budget *budget, uint64_t now_ns, uint32_t ppm, double price_ns)
+{
+    return ppm ? until_paid(budget, now_ns, ppm / PPM, budget->gc_ns + budget->walk_ns + price_ns) : INT64_MAX;
+}
+
+bool
+rb_hs_budget_gc_due_p(const struct hs_budget *budget, uint64_t now_ns, uint32_t ppm, double price_ns)
+{
+    return !rb_hs_budget_wait(budget, now_ns, ppm, price_ns) && !until_paid(budget, now_ns, ppm / PPM / 2, budget->gc_ns + price_ns);
+}
+
+void
+rb_hs_budget_forget(struct hs_budget *budget, uint64_t now_ns)
+{
+    double elapsed_ns = (double)(now_ns - budget->since_ns);
+    if (elapsed_ns <= HOUR_NS) return;
+    budget->since_ns = now_ns - (uint64_t)HOUR_NS;
+    budget->gc_ns *= HOUR_NS / elapsed_ns;
+    budget->walk_ns *= HOUR_NS / elapsed_ns;
+}
+
+#ifndef HEAP_SAMPLER_STANDALONE
+/* -- the GCs of this process ---------------------------------------------------------- */
 
 /* For each live slot, before one was measured: a major GC took 60 to 85 ns, sweeping included, at 28 thousand to 4 million slots,
  * and a walk 43 to 65 ns on an idle machine. One that takes more is paid for before the next. */
@@ -24,8 +92,8 @@ static struct collection last_walk;     /* that was forced; ns 0: there was none
 static struct hs_forced forced;         /* without what the present GC takes */
 static struct hs_budget budget;         /* the same; since_ns: the clock that does not go back */
 static uint64_t process_began_ns;       /* of that clock */
-static uint64_t majors_ended;           /* atomic */
 static struct hs_marks marks;
+static uint64_t majors_ended;           /* atomic */
 static bool forcing;                    /* [vm] */
 
 uint64_t
@@ -40,22 +108,17 @@ rb_hs_slots(bool live)
 
 /* What the present GC has taken so far. */
 static uint64_t
-price_so_far(const struct rb_heap_sampler_gc_counts *counts)
+price_so_far(void)
 {
-    if (!counts->timed) return present.live_slots * GUESSED_NS_PER_SLOT;
-    return counts->gc_ns - present.ns;
+    struct rb_heap_sampler_gc_counts counts;
+    rb_heap_sampler_gc_counts(&counts);
+    return counts.timed ? counts.gc_ns - present.ns : present.live_slots * GUESSED_NS_PER_SLOT;
 }
 
-static void
-settle_present(const struct rb_heap_sampler_gc_counts *counts)
+static uint64_t
+forced_of_present(void)
 {
-    uint64_t ns = price_so_far(counts);
-    if (!present.major) return;
-    last_major = present;
-    last_major.ns = ns;
-    if (!present.forced) return;
-    forced.gc_ns += ns;
-    budget.gc_ns += (double)ns;
+    return present.forced ? price_so_far() : 0;
 }
 
 void
@@ -68,7 +131,10 @@ rb_heap_sampler_on_gc_start(bool full_mark)
     struct hs_gc_time begun = {rb_hs_steady_ns(), (uint32_t)counts.gc, (uint32_t)(counts.major + full_mark)};
     rb_hs_lock();
     rb_hs_gc_times_add(&times, &begun);
-    settle_present(&counts);
+    uint64_t ns = forced_of_present();
+    forced.gc_ns += ns;
+    budget.gc_ns += (double)ns;
+    if (present.major) last_major = (struct collection){.live_slots = present.live_slots, .ns = price_so_far()};
     present = (struct collection){full_mark, forcing && full_mark, rb_hs_slots(true), counts.gc_ns};
     forced.gcs += present.forced;
     rb_hs_unlock();
@@ -93,8 +159,9 @@ rb_hs_gc_mark_ended(bool full_mark)
     HS_CONTRACT(write);
     marks.count++;
     *(full_mark ? &marks.major_ns : &marks.minor_ns) = rb_hs_now_ns();
-    if (full_mark) marks.major_gc = rb_gc_count();
-    if (full_mark) __atomic_add_fetch(&majors_ended, 1, __ATOMIC_RELAXED);
+    if (!full_mark) return;
+    marks.major_gc = rb_gc_count();
+    __atomic_add_fetch(&majors_ended, 1, __ATOMIC_RELAXED);
 }
 
 const struct hs_marks *
@@ -107,6 +174,45 @@ uint64_t
 rb_hs_majors_ended(void)
 {
     return __atomic_load_n(&majors_ended, __ATOMIC_RELAXED);
+}
+
+/* -- free memory of heap pages --------------------------------------------------------- */
+
+static struct hs_heap_use heap_use[HS_HEAPS_MAX];
+
+const struct hs_heap_use *
+rb_hs_heap_use(uint32_t heap)
+{
+    return &heap_use[heap];
+}
+
+static void
+look_at_page(struct rb_heap_sampler_page *page, bool moved, bool pins)
+{
+    enum { BITS = sizeof(uintptr_t) * 8 };
+    struct rb_heap_sampler_page_use use;
+    rb_heap_sampler_gc_page_use(page->owner, moved, &use);
+    page->free_share = use.live ? (double)use.free * (double)use.slot_size / use.live : 0;
+    for (uint32_t i = 0; pins && i < page->count; i++) {
+        unsigned slot = page->records[i].slot;
+        page->records[i].pinned = (use.pinned_bits[slot / BITS] >> (slot % BITS)) & 1;
+    }
+}
+
+/* Compaction leaves pins as they are: it has not moved what was not to be moved. */
+void
+rb_hs_occupancy_look(bool moved, bool full_mark)
+{
+    HS_CONTRACT(write);
+    struct rb_heap_sampler_gc_counts counts;
+    for (uint32_t p = 0; p < rb_hs_pages.count; p++) look_at_page(rb_hs_pages.list[p], moved, full_mark);
+    if (!rb_heap_sampler_drawing || !(moved || full_mark)) return;
+    rb_heap_sampler_gc_counts(&counts);
+    for (uint32_t i = 0; i < counts.heap_count && i < HS_HEAPS_MAX; i++) {
+        struct rb_heap_sampler_heap_use use;
+        rb_heap_sampler_gc_heap_use(i, moved, &use);
+        heap_use[i] = (struct hs_heap_use){true, use.pages, use.pinned_pages, use.live_slots, use.free_slots};
+    }
 }
 
 /* -- forced work ------------------------------------------------------------------- */
@@ -122,15 +228,6 @@ rb_hs_forced_begin(void)
     rb_hs_unlock();
 }
 
-static uint64_t
-forced_of_present(void)
-{
-    struct rb_heap_sampler_gc_counts counts;
-    if (!present.forced) return 0;
-    rb_heap_sampler_gc_counts(&counts);
-    return price_so_far(&counts);
-}
-
 struct hs_forced
 rb_hs_forced(void)
 {
@@ -144,8 +241,10 @@ rb_hs_forced(void)
 static struct hs_budget
 budget_now(void)
 {
+    rb_hs_lock();
     struct hs_budget now = budget;
     now.gc_ns += (double)forced_of_present();
+    rb_hs_unlock();
     return now;
 }
 
@@ -153,40 +252,33 @@ budget_now(void)
 static double
 price_of_next(const struct collection *last, unsigned guessed_ns_per_slot)
 {
-    double slots = (double)rb_hs_slots(true);
-    if (!last->live_slots) return slots * guessed_ns_per_slot;
-    double price = (double)last->ns, growth = slots / (double)last->live_slots;
-    return growth > 1 ? price * growth : price;
+    rb_hs_lock();
+    double slots = (double)rb_hs_slots(true), price = (double)last->ns, live_slots = (double)last->live_slots;
+    rb_hs_unlock();
+    if (!live_slots) return slots * guessed_ns_per_slot;
+    return slots > live_slots ? price * slots / live_slots : price;
 }
 
 /* One that is demanded costs nothing in advance: it is paid for before the next. */
 uint64_t
 rb_hs_forced_wait(uint32_t ppm)
 {
-    rb_hs_lock();
     struct hs_budget now = budget_now();
-    rb_hs_unlock();
     return rb_hs_budget_wait(&now, rb_hs_steady_ns(), ppm, 0);
 }
 
 bool
 rb_hs_forced_gc_due_p(uint32_t ppm)
 {
-    rb_hs_lock();
-    double price = price_of_next(&last_major, GUESSED_NS_PER_SLOT);
     struct hs_budget now = budget_now();
-    rb_hs_unlock();
-    return rb_hs_budget_gc_due_p(&now, rb_hs_steady_ns(), ppm, price);
+    return rb_hs_budget_gc_due_p(&now, rb_hs_steady_ns(), ppm, price_of_next(&last_major, GUESSED_NS_PER_SLOT));
 }
 
 bool
 rb_hs_forced_walk_due_p(uint32_t ppm)
 {
-    rb_hs_lock();
-    double price = price_of_next(&last_walk, GUESSED_WALK_NS_PER_SLOT);
     struct hs_budget now = budget_now();
-    rb_hs_unlock();
-    return !rb_hs_budget_wait(&now, rb_hs_steady_ns(), ppm, price);
+    return !rb_hs_budget_wait(&now, rb_hs_steady_ns(), ppm, price_of_next(&last_walk, GUESSED_WALK_NS_PER_SLOT));
 }
 
 static void
@@ -245,3 +337,4 @@ rb_hs_forced_note(enum hs_forced_last last)
     forced.last = last;
     rb_hs_unlock();
 }
+#endif

@@ -1,9 +1,9 @@
 #ifndef HEAP_SAMPLER_SAMPLING_GCS_H
 #define HEAP_SAMPLER_SAMPLING_GCS_H
 /*
- * The GCs of this process: when each began, how many majors have ended, and what
- * the sampler has forced on the program, heap walks included.  GCs are followed from the first
- * one on, sampling or not, and a forked child knows those of its parent.
+ * The GCs of this process: when each began, how full heap pages are after it, and what the sampler has forced on the
+ * program, heap walks included.  GCs are followed from the first one on, sampling or not, and a forked child knows those
+ * of its parent.
  *
  *     a GC begins               the next one begins
  *       | marking  | lazy sweeping |
@@ -14,23 +14,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* -- when GCs began ------------------------------------------------------------------ */
+
 /*
- * When the GCs of this process began: so that a birth, of which a row tells the
- * GC count, has a time.
+ * A row has the GC count of an allocation; this list has the time of it.
  *
  *     gc      1   2   3        7        12   13  14  15     <- the newest: all of them
  *     time  --|---|---|--------|---------|----|---|---|-->
  *                              \ of the older ones, some
  *
- * There are at most HS_GC_TIMES of them.  When there is no room for another, the
- * older ones are thinned: one goes where its neighbours are no further apart than
- * a step, HS_GC_TIMES_STEPS of which are the time that the older ones cover.  So two
- * that are left next to each other either had no GC between them, or are no more
- * than a step apart: what was born in between has its time to within that.  Each
- * says how many major GCs had begun, so that the majors among those which went
- * are still counted.
- *
- * No MRI header; tested alone.  Contract: the owner's.
+ * When there is no room for another, the older ones are thinned: one goes where its neighbours are no further apart than
+ * a step, HS_GC_TIMES_STEPS of which are the time that the older ones cover.  So two that are left next to each other
+ * either had no GC between them, or are no more than a step apart.  Each has the number of major GCs that had begun, so
+ * that the majors among those which went are still counted.
  */
 
 enum {
@@ -50,61 +46,8 @@ struct hs_gc_times {
     struct hs_gc_time list[HS_GC_TIMES];        /* by time */
 };
 
+/* Tested alone. */
 void rb_hs_gc_times_add(struct hs_gc_times *times, const struct hs_gc_time *begun);
-
-/*
- * When a share of the run time pays for work that is forced on the program.
- *
- *     spent by GCs and walks + price of the next  <=  share * run time
- *
- * There is one account, whatever asks: the periodic profiles, and each client
- * with a share of its own.  So all together never take more than the largest share
- * that was named.  A client that demands a GC or a walk gets it as soon as all
- * before it are paid for, without its own price: a person who asks is not told to wait
- * for what has not cost anything yet.  Where a profile asks for both, GCs leave half of the share to walks,
- * each of which costs as much as several GCs.
- *
- * The run time that counts is the last hour, so that a process which was left
- * alone for days owes nobody hours of work at once: when work is forced, what is
- * older is forgotten, the time and what was spent in it alike.
- *
- * Plain data; no MRI header.  Contract: the owner's.
- */
-
-struct hs_budget {
-    uint64_t since_ns;          /* of a clock that does not go back */
-    double gc_ns, walk_ns;      /* spent since then */
-};
-
-/* How long until the share (in millionths) pays for this; 0: it does now. INT64_MAX: never, since the share is 0. */
-uint64_t rb_hs_budget_wait(const struct hs_budget *budget, uint64_t now_ns, uint32_t ppm, double price_ns);
-/* Does the share pay for a GC, and half of it for all GCs? */
-bool rb_hs_budget_gc_due_p(const struct hs_budget *budget, uint64_t now_ns, uint32_t ppm, double price_ns);
-/* Work was forced: what is older than an hour is forgotten. */
-void rb_hs_budget_forget(struct hs_budget *budget, uint64_t now_ns);
-
-/* What the sampler has forced on the program since the process began: major GCs and heap walks that periodic profiles and
- * clients of the socket asked for. A GC or a walk that the program itself runs is not counted. Plain data. */
-
-/* Why there was a major GC before the last periodic profile, or none. */
-enum hs_forced_last {
-    HS_FORCED_NONE,             /* no profile was due yet; or a forked child's first is */
-    HS_FORCED_ENDED,            /* one was forced, or marked already and was waited for; its marking is complete */
-    HS_FORCED_UNFINISHED,       /* the same, and it still marks */
-    HS_FORCED_NOT_NEEDED,       /* one ended by itself since the periodic profile before */
-    HS_FORCED_OVER_BUDGET,      /* another would take more than the share */
-    HS_FORCED_NO_SAFE_POINT,    /* Ruby code reached none in time: it waits, or is in a long call */
-    HS_FORCED_REFUSED           /* GC is disabled, or major GCs are */
-};
-
-struct hs_forced {
-    uint32_t gcs, walks;
-    uint64_t gc_ns, walk_ns;    /* CPU time that they took; of walks the child's, and the stop for the fork */
-    uint64_t stop_ns;           /* the longest time that Ruby code stood still for one of them */
-    uint64_t of_ns;             /* time since the process began */
-    enum hs_forced_last last;
-};
-
 /* The times are Unix time, in nanoseconds, reckoned back from now. [tables] */
 void rb_hs_gc_times_copy(struct hs_gc_times *copy);
 
@@ -120,10 +63,102 @@ struct hs_marks {
 };
 /* [read] */
 const struct hs_marks *rb_hs_marks(void);
-/* Of how many majors it ever was. [any] */
+/* How many majors have ever ended. [any] */
 uint64_t rb_hs_majors_ended(void);
 
-/* -- forced work ------------------------------------------------------------------- */
+/* -- free memory of heap pages -------------------------------------------------------- */
+
+/*
+ * A heap page can be given back only when nothing lives on it.  So its free slots are charged to the objects alive on it,
+ * in equal parts:
+ *
+ *     page of 8 slots     A . . . B . . .        6 free slots: 3 for A, 3 for B
+ *
+ * Each object alive is a sample with its own chance p = 1/w, so w * free/alive of the samples of a line is an unbiased
+ * estimate of what the line holds, and its variance is w(w-1)(free/alive)^2 for each sample.
+ *
+ * Alive is what the last mark found alive, and free is all else on the page.  What is allocated there since is young.  So
+ * the figures do not go up and down with every sweep.  What must not be moved is known of objects that a full mark has
+ * met.
+ */
+
+/* How full the pages of one of the VM's heaps are, as the last major GC, or compaction, left it. */
+struct hs_heap_use {
+    bool known;                 /* false: no major GC has looked */
+    uint64_t pages;             /* with at least one living object */
+    uint64_t pinned_pages;      /* of these, with an object that must not be moved */
+    uint64_t live_slots;
+    uint64_t free_slots;        /* of these pages */
+};
+
+/* How many of the pages would be empty if all that can be moved stood as close together as it can: compaction empties no
+ * more, as long as each object stays in its heap. [any] */
+static inline uint64_t
+hs_heap_spare_pages(const struct hs_heap_use *use)
+{
+    uint64_t slots = use->live_slots + use->free_slots;
+    if (!slots) return 0;
+    /* Pages of a heap differ by a slot at most. */
+    uint64_t needed = (use->live_slots * use->pages + slots - 1) / slots;
+    if (needed < use->pinned_pages) needed = use->pinned_pages;
+    return needed < use->pages ? use->pages - needed : 0;
+}
+
+/* A mark is complete, and records of dead objects are gone; or, `moved`, compaction is. [write] [gc] */
+void rb_hs_occupancy_look(bool moved, bool full_mark);
+/* Of a heap. [read] */
+const struct hs_heap_use *rb_hs_heap_use(uint32_t heap);
+
+/* -- forced work --------------------------------------------------------------------- */
+
+/*
+ * When a share of the run time pays for work that is forced on the program.
+ *
+ *     spent by GCs and walks + price of the next  <=  share * run time
+ *
+ * There is one account for the periodic profiles and all clients, each with a share of its own.  So all together never
+ * take more than the largest share that was named.  A client that demands a GC or a walk gets it as soon as all before it
+ * are paid for, without its own price.  Where a profile asks for both, GCs leave half of the share to walks, each of
+ * which costs as much as several GCs.
+ *
+ * The run time that counts is the last hour, so that a process which was left alone for days owes nobody hours of work at
+ * once: when work is forced, what is older is forgotten, the time and what was spent in it alike.
+ *
+ * Tested alone.  Contract: the owner's.
+ */
+
+struct hs_budget {
+    uint64_t since_ns;          /* of a clock that does not go back */
+    double gc_ns, walk_ns;      /* spent since then */
+};
+
+/* How long until the share (in millionths) pays for this; 0: it does now. INT64_MAX: never, since the share is 0. */
+uint64_t rb_hs_budget_wait(const struct hs_budget *budget, uint64_t now_ns, uint32_t ppm, double price_ns);
+/* Does the share pay for a GC, and half of it for all GCs? */
+bool rb_hs_budget_gc_due_p(const struct hs_budget *budget, uint64_t now_ns, uint32_t ppm, double price_ns);
+/* Work was forced: what is older than an hour is forgotten. */
+void rb_hs_budget_forget(struct hs_budget *budget, uint64_t now_ns);
+
+/* Why there was a major GC before the last periodic profile, or none. */
+enum hs_forced_last {
+    HS_FORCED_NONE,             /* no profile was due yet; or a forked child's first is */
+    HS_FORCED_ENDED,            /* one was forced, or marked already and was waited for; its marking is complete */
+    HS_FORCED_UNFINISHED,       /* the same, and it still marks */
+    HS_FORCED_NOT_NEEDED,       /* one ended by itself since the periodic profile before */
+    HS_FORCED_OVER_BUDGET,      /* another would take more than the share */
+    HS_FORCED_NO_SAFE_POINT,    /* Ruby code reached none in time: it waits, or is in a long call */
+    HS_FORCED_REFUSED           /* GC is disabled, or major GCs are */
+};
+
+/* What periodic profiles and clients of the socket have forced since the process began. A GC or a walk that the program
+ * itself runs is not counted. */
+struct hs_forced {
+    uint32_t gcs, walks;
+    uint64_t gc_ns, walk_ns;    /* CPU time that they took; of walks the child's, and the stop for the fork */
+    uint64_t stop_ns;           /* the longest time that Ruby code stood still for one of them */
+    uint64_t of_ns;             /* time since the process began */
+    enum hs_forced_last last;
+};
 
 /* The process begins, or a forked child: nothing was forced on it yet. [free] */
 void rb_hs_forced_begin(void);

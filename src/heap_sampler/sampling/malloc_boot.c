@@ -15,6 +15,8 @@
 #include <string.h>
 #include <sys/auxv.h>
 
+static struct hs_options options;
+
 static const char *
 variable(char **envp, const char *name)
 {
@@ -25,37 +27,35 @@ variable(char **envp, const char *name)
     return NULL;
 }
 
-/* What follows --heap-sample in an argument: the settings, or "" if it has
- * none. NULL: the argument is another. */
-static const char *
-settings_in(const char *argument)
-{
-    static const char name[] = "--heap-sample";
-    if (strncmp(argument, name, sizeof(name) - 1) != 0) return NULL;
-    argument += sizeof(name) - 1;
-    if (*argument == '=') return argument + 1;
-    return *argument ? NULL : "";
-}
-
-/* An option without settings means `on`; bad ones are worth `off` (heap_sampler.c). */
+/* An option without settings means `on`; bad ones are worth `off` (process/lifecycle.c). */
 static void
-read_settings(struct hs_options *options, const char *settings)
+read_settings(const char *settings)
 {
     char error[128];
-    if (!rb_hs_options_parse(options, *settings ? settings : "on", error, sizeof(error))) options->files.on = false;
+    if (!rb_hs_options_parse(&options, *settings ? settings : "on", error, sizeof(error))) options.files.on = false;
+}
+
+/* If it is --heap-sample, with or without settings. */
+static void
+read_argument(const char *argument)
+{
+    static const char name[] = "--heap-sample";
+    if (strncmp(argument, name, sizeof(name) - 1) != 0) return;
+    argument += sizeof(name) - 1;
+    if (*argument == '=') read_settings(argument + 1);
+    else if (!*argument) read_settings("");
 }
 
 static void
-read_rubyopt(struct hs_options *options, const char *text)
+read_rubyopt(const char *text)
 {
-    static char word[sizeof(options->files.output) + 256];
+    static char word[sizeof(options.files.output) + 256];
     while (text && *text) {
         size_t len = strcspn(text, " \t\n");
-        if (len && len < sizeof(word)) {
+        if (len < sizeof(word)) {
             memcpy(word, text, len);
             word[len] = '\0';
-            const char *settings = settings_in(word);
-            if (settings) read_settings(options, settings);
+            read_argument(word);
         }
         text += len;
         text += strspn(text, " \t\n");
@@ -67,22 +67,12 @@ static bool
 takes_next(const char *argument)
 {
     static const char *const long_options[] = {
-        "--encoding",
-        "--external-encoding",
-        "--internal-encoding",
-        "--enable",
-        "--disable",
-        "--dump",
-        "--parser",
-        "--backtrace-limit",
-        "--crash-report",
-    };
-    if (argument[1] == '-') {
-        for (size_t i = 0; i < sizeof(long_options) / sizeof(*long_options); i++) {
-            if (strcmp(argument, long_options[i]) == 0) return true;
-        }
-        return false;
+        "--encoding", "--external-encoding", "--internal-encoding", "--enable", "--disable",
+        "--dump", "--parser", "--backtrace-limit", "--crash-report"};
+    for (size_t i = 0; i < sizeof(long_options) / sizeof(*long_options); i++) {
+        if (strcmp(argument, long_options[i]) == 0) return true;
     }
+    if (argument[1] == '-') return false;
     /* Short options stand together (-wne CODE); one with a value ends them. */
     for (const char *letter = argument + 1; *letter; letter++) {
         if (strchr("eICrXE", *letter)) return !letter[1];
@@ -90,19 +80,6 @@ takes_next(const char *argument)
     }
     return false;
 }
-
-static void
-read_arguments(struct hs_options *options, int argc, char **argv)
-{
-    for (int i = 1; i < argc && argv[i][0] == '-' && argv[i][1]; i++) {
-        if (strcmp(argv[i], "--") == 0) return;
-        const char *settings = settings_in(argv[i]);
-        if (settings) read_settings(options, settings);
-        if (takes_next(argv[i])) i++;
-    }
-}
-
-static struct hs_options options;
 
 void
 rb_heap_sampler_malloc_open(void)
@@ -114,20 +91,21 @@ const char *
 rb_heap_sampler_malloc_conf(int argc, char **argv, char **envp)
 {
     static char conf[64];
-    const char *text;
-
-    rb_hs_options_default(&options);
     char *none[] = {NULL};
     if (getauxval(AT_SECURE)) envp = none;      /* setuid: the environment is another user's */
-    if ((text = variable(envp, "RUBY_HEAP_SAMPLE")) && *text) read_settings(&options, text);
-    read_rubyopt(&options, variable(envp, "RUBYOPT"));
-    read_arguments(&options, argc, argv);
+
+    rb_hs_options_default(&options);
+    const char *text = variable(envp, "RUBY_HEAP_SAMPLE");
+    if (text && *text) read_settings(text);
+    read_rubyopt(variable(envp, "RUBYOPT"));
+    for (int i = 1; i < argc && argv[i][0] == '-' && argv[i][1] && strcmp(argv[i], "--") != 0; i++) {
+        read_argument(argv[i]);
+        if (takes_next(argv[i])) i++;
+    }
 
     bool standby = options.malloc_mode == HS_MALLOC_MODE_STANDBY || (options.standby && !options.files.on);
     if (options.malloc_mode == HS_MALLOC_MODE_OFF || !(options.files.on || standby)) return NULL;
-    unsigned lg = 0;
-    /* the largest power of two up to it: sampling/malloc_hooks.c, adjust_draws */
-    while (lg < 40 && UINT64_C(1) << (lg + 1) <= options.malloc_interval) lg++;
-    snprintf(conf, sizeof(conf), "prof:true,prof_active:%s,lg_prof_sample:%u", options.files.on && !standby ? "true" : "false", lg);
+    snprintf(conf, sizeof(conf), "prof:true,prof_active:%s,lg_prof_sample:%u", options.files.on && !standby ? "true" : "false",
+             hs_lg(options.malloc_interval));
     return conf;
 }

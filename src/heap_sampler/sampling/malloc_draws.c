@@ -8,7 +8,6 @@
  */
 #include "heap_sampler/sampling/malloc_hooks.h"
 #include "heap_sampler/store/malloc_table.h"
-#include "heap_sampler/sampling/allocator.h"
 
 static bool active;             /* jemalloc's profiler draws */
 static uint64_t drawn_interval; /* 2^lg_prof_sample bytes: of draws from now on */
@@ -36,21 +35,6 @@ rb_hs_malloc_count_sample(enum hs_malloc_kind kind)
 
 /* -- the interval ------------------------------------------------------------------- */
 
-static void
-set_active(bool wanted)
-{
-    if (active == wanted) return;
-    active = rb_hs_mallctl_write("prof.active", &wanted, sizeof(wanted)) ? wanted : active;
-}
-
-static size_t
-lg_of(uint64_t interval)
-{
-    size_t lg = 0;
-    while (interval >> (lg + 1)) lg++;
-    return lg;
-}
-
 /* jemalloc draws at the largest power of two up to the smallest interval that a
  * session asks for; the rest is done by what each session keeps.  prof.reset
  * draws anew for this thread, so that a block of Ruby that is profiled is
@@ -61,22 +45,19 @@ rb_hs_malloc_adjust_draws(void)
     rb_hs_malloc_lock();
     uint64_t interval = rb_hs_malloc_store.interval;
     rb_hs_malloc_unlock();
-    if (interval) {
-        size_t lg = lg_of(interval);
-        bool wanted = !active || UINT64_C(1) << lg != drawn_interval;
-        if (wanted && rb_hs_mallctl_write("prof.reset", &lg, sizeof(lg))) {
-            __atomic_store_n(&drawn_interval, UINT64_C(1) << lg, __ATOMIC_RELAXED);
-        }
+    bool wanted = interval != 0;
+    size_t lg = hs_lg(interval);
+    if (wanted && (!active || UINT64_C(1) << lg != drawn_interval) && rb_hs_mallctl_write("prof.reset", &lg, sizeof(lg))) {
+        __atomic_store_n(&drawn_interval, UINT64_C(1) << lg, __ATOMIC_RELAXED);
     }
-    set_active(interval != 0);
+    if (active != wanted && rb_hs_mallctl_write("prof.active", &wanted, sizeof(wanted))) active = wanted;
 }
 
 bool
 rb_hs_malloc_retune(int session, uint64_t interval)
 {
     rb_hs_malloc_lock();
-    const struct hs_session *now = &rb_hs_malloc_store.session[session];
-    bool ok = !now->on || now->interval == interval || rb_hs_store_retune(&rb_hs_malloc_store, session, interval);
+    bool ok = rb_hs_malloc_store.session[session].interval == interval || rb_hs_store_retune(&rb_hs_malloc_store, session, interval);
     rb_hs_malloc_unlock();
     if (ok) rb_hs_malloc_adjust_draws();
     return ok;
@@ -120,16 +101,18 @@ rb_hs_malloc_note_excess(uint64_t size, int sign)
     __atomic_fetch_add(&excess.touched, sign * (int64_t)(pages - size), __ATOMIC_RELAXED);
 }
 
+/* What was freed may have been sampled before our hooks were there. */
+static uint64_t
+read_sum(const int64_t *sum)
+{
+    int64_t now = __atomic_load_n(sum, __ATOMIC_RELAXED);
+    return now > 0 ? (uint64_t)now : 0;
+}
+
 void
 rb_hs_malloc_excess(struct hs_account_excess *of)
 {
-    int64_t allocated = __atomic_load_n(&excess.allocated, __ATOMIC_RELAXED);
-    int64_t resident = __atomic_load_n(&excess.resident, __ATOMIC_RELAXED);
-    /* What was freed may have been sampled before our hooks were there. */
-    of->allocated = allocated > 0 ? (uint64_t)allocated : 0;
-    of->resident = resident > 0 ? (uint64_t)resident : 0;
-    of->untouched_known = false;
-    of->untouched = 0;
+    *of = (struct hs_account_excess){.allocated = read_sum(&excess.allocated), .resident = read_sum(&excess.resident)};
 }
 
 void
@@ -139,6 +122,5 @@ rb_hs_malloc_counts(struct hs_malloc_counts *counts)
     counts->gc = __atomic_load_n(&counters.gc, __ATOMIC_RELAXED);
     counts->no_gvl = __atomic_load_n(&counters.no_gvl, __ATOMIC_RELAXED);
     counts->drawn_interval = __atomic_load_n(&drawn_interval, __ATOMIC_RELAXED);
-    int64_t touched = __atomic_load_n(&excess.touched, __ATOMIC_RELAXED);
-    counts->pages_bytes = touched > 0 ? (uint64_t)touched : 0;
+    counts->pages_bytes = read_sum(&excess.touched);
 }

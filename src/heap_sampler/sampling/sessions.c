@@ -4,7 +4,6 @@
 #include "heap_sampler/base/clock.h"
 #include "heap_sampler/base/contract.h"
 #include "heap_sampler/base/memory.h"
-#include "heap_sampler/sampling/automatic.h"
 #include "heap_sampler/sampling/malloc_hooks.h"
 #include "heap_sampler/store/check.h"
 #include "heap_sampler/store/folding.h"
@@ -88,30 +87,26 @@ free_session(bool main)
     return s < HS_PROFILES ? s : -1;
 }
 
-static int
-start(const struct hs_session_settings *settings, bool main)
-{
-    int session = free_session(main);
-    if (session < 0) return session;
-    if (settings->limits) set_limits(settings->limits, settings->sow);
-    bool ok = begin(session, settings->interval, settings->thread);
-    if (main) rb_hs_automatic(settings->automatic);
-    if (ok) return session;
-    if (main) rb_hs_slot_store.limits = usual;
-    return -2;
-}
-
 int
 rb_hs_session_start(const struct hs_session_settings *settings, bool main)
 {
     unsigned int level = begin_change();
-    int session = start(settings, main);
+    int session = free_session(main);
+    bool ok = session >= 0;
+    if (ok) {
+        if (settings->limits) set_limits(settings->limits, settings->sow);
+        ok = begin(session, settings->interval, settings->thread);
+        if (main) rb_hs_automatic(settings->automatic);
+        if (main && !ok) rb_hs_slot_store.limits = usual;
+    }
     end_change(level);
-    if (session >= 0 && settings->malloc_interval && !rb_hs_malloc_start(session, settings->malloc_interval, settings->thread)) {
+    if (session < 0) return session;
+    if (!ok) return -2;
+    if (settings->malloc_interval && !rb_hs_malloc_start(session, settings->malloc_interval, settings->thread)) {
         rb_hs_session_stop(session);
         return -2;
     }
-    if (session == HS_MAIN) rb_hs_malloc_automatic(settings->malloc_automatic);
+    if (main) rb_hs_malloc_automatic(settings->malloc_automatic);
     return session;
 }
 

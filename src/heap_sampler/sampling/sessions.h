@@ -1,6 +1,6 @@
 #ifndef HEAP_SAMPLER_SAMPLING_SESSIONS_H
 #define HEAP_SAMPLER_SAMPLING_SESSIONS_H
-/* Sessions begin, change and end, of slots and of malloc. */
+/* Sessions begin, change and end, of slots and of malloc; and what the allocator's hooks read of them. */
 #include <stdbool.h>
 #include <stdint.h>
 #include "heap_sampler/store/store.h"
@@ -37,6 +37,45 @@ void rb_hs_session_stop(int session);
 bool rb_hs_session_retune(int session, uint64_t interval, bool automatic);
 /* While HS_MAIN is on: from here on. */
 void rb_hs_session_limit(const struct hs_limits *limits, bool sow);
+
+/* -- interval=auto and malloc=auto: automatic.c ---------------------------------------- */
+
+/*
+ * store/pace.h says how long the interval of the main session is to be; this is when that is asked, and what follows.
+ *
+ * *Slots*: after some samples, after some free lists, and at the end of each mark.  The interval gets longer at once:
+ * lists that are cut remember at which one.  It gets shorter where all lists are cut anew, so that there is no slot that
+ * was not drawn at it:
+ *
+ *     at the end of a mark    the sweep that follows clears every cache before anything is allocated
+ *     in a job                at a safe point; there it waits for the other Ractors.  For programs whose GCs are rare
+ *
+ * *Malloc*: where jemalloc's settings can be changed, which is never inside malloc: where stacks are named (at ends of
+ * marks, and in the job that many samples ask for), and in the job of slots.
+ */
+
+/* Samples of slots of the main session are free to take what the budget allows, from now on; or no longer. [gvl] */
+void rb_hs_automatic(bool on);
+bool rb_hs_automatic_p(void);                /* [any] */
+
+/* A free list was installed. [vm] */
+void rb_hs_automatic_list(void);
+/* Around each sample; `sessions`: those that keep it. [vm]; the second [write] */
+uint64_t rb_hs_automatic_sample_begins(void);
+void rb_hs_automatic_sample_ends(uint64_t began, hs_session_set sessions);
+/* At the end of marking; dropping dead records began at this moment. [gc] [write] */
+void rb_hs_automatic_at_mark(uint64_t began);
+
+/* The same for samples of malloc. [gvl] */
+void rb_hs_malloc_automatic(bool on);
+bool rb_hs_malloc_automatic_p(void);         /* [malloc] */
+/* Have so many samples been taken that it should be asked? [malloc] */
+bool rb_hs_malloc_automatic_due(uint64_t samples);
+/* Naming took so long. [vm] */
+void rb_hs_malloc_automatic_work(uint64_t ns);
+/* Take the interval that the budget pays for now. [vm] [free] */
+void rb_hs_malloc_follow_pace(void);
+
 /* Warn, once in the life of a process, when samples were lost for want of memory. [any] */
 void rb_hs_warn_of_gaps(void);
 

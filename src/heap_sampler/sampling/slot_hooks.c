@@ -23,28 +23,21 @@
 #include "heap_sampler/base/contract.h"
 #include "heap_sampler/base/memory.h"
 #include "heap_sampler/base/report.h"
+#include "heap_sampler/sampling/capture.h"
 #include "heap_sampler/sampling/gcs.h"
-#include "heap_sampler/store/draw.h"
-#include "heap_sampler/store/epochs.h"
-#include "heap_sampler/store/changes.h"
 #include "heap_sampler/sampling/listeners.h"
-#include "heap_sampler/store/probes.h"
-#include "heap_sampler/store/label_sets.h"
 #include "heap_sampler/sampling/malloc_hooks.h"
+#include "heap_sampler/sampling/sessions.h"
+#include "heap_sampler/store/check.h"
+#include "heap_sampler/store/class_table.h"
+#include "heap_sampler/store/folding.h"
+#include "heap_sampler/store/label_sets.h"
 #include "heap_sampler/store/malloc_table.h"
 #include "heap_sampler/store/page_table.h"
-#include "heap_sampler/store/folding.h"
-#include "heap_sampler/store/store.h"
-#include "heap_sampler/sampling/automatic.h"
-#include "heap_sampler/store/check.h"
-#include "heap_sampler/sampling/occupancy.h"
-#include "heap_sampler/sampling/sessions.h"
-#include "heap_sampler/sampling/capture.h"
-#include "heap_sampler/store/class_table.h"
-#include "heap_sampler/store/stack_table.h"
+#include "heap_sampler/store/probes.h"
 
-/* A sample, a name or a stack that found no memory is missing for good; a snapshot that found none has told who
- * asked for it, and samples of malloc that found none are counted apart (malloc_samples_dropped). */
+/* A sample, a name or a stack that found no memory is missing for good. A snapshot that found none has reported that itself,
+ * and samples of malloc that found none are counted apart (malloc_samples_dropped). */
 void
 rb_hs_warn_of_gaps(void)
 {
@@ -67,7 +60,7 @@ rb_heap_sampler_on_install(size_t slot_size, unsigned int slots, uint64_t *drawn
 
 /* Listeners are called when the slot is an object. */
 static void
-tell_listeners(const struct hs_record *born, uint32_t size, uint32_t slot_size, uint32_t node)
+report_sample(const struct hs_record *born, uint32_t size, uint32_t slot_size, uint32_t node)
 {
     if (!(born->sessions & HS_LISTENERS) && !hs_alloc_traced_p()) return;
     struct hs_sampled sampled = {
@@ -119,7 +112,7 @@ rb_heap_sampler_on_take(struct rb_heap_sampler_page **table, uintptr_t body, con
     uint32_t node = rb_hs_capture_stack();
     uint32_t class_id = rb_hs_class_of_allocation(klass, flags);
 
-    tell_listeners(&born, (uint32_t)size, (uint32_t)slot_size, node);
+    report_sample(&born, (uint32_t)size, (uint32_t)slot_size, node);
     if (born.sessions & HS_LISTENERS) born.sessions &= (hs_session_set)~HS_LISTENERS | rb_hs_followers;
     if (!born.sessions) return;
 
@@ -145,7 +138,7 @@ rb_heap_sampler_on_take(struct rb_heap_sampler_page **table, uintptr_t body, con
 /* -- hooks of the GC --------------------------------------------------------------- */
 
 static bool
-bury_record(struct hs_record *record, const struct rb_heap_sampler_page *page, void *gc_count)
+still_live(struct hs_record *record, const struct rb_heap_sampler_page *page, void *gc_count)
 {
     if (!hs_page_marked_p(page, record->slot)) {
         rb_hs_store_count_death(&rb_hs_slot_store, record, *(uint32_t *)gc_count);
@@ -153,13 +146,6 @@ bury_record(struct hs_record *record, const struct rb_heap_sampler_page *page, v
     }
     if (record->young) record->young = false;   /* a forked child shares the others with its parent */
     return true;
-}
-
-/* Whom it concerns hears of it at a safe point. */
-static void
-tell_later(void)
-{
-    if (rb_hs_slot_changes.count || hs_usdt_turn_p()) rb_hs_later();
 }
 
 static int
@@ -180,14 +166,14 @@ rb_heap_sampler_on_mark_end(bool full_mark)
     rb_hs_lock();
     rb_hs_gc_mark_ended(full_mark);
     uint64_t began = rb_hs_steady_ns();
-    rb_hs_slot_store.each(bury_record, &gc_count);
-    rb_hs_occupancy_after_mark(full_mark);
+    rb_hs_slot_store.each(still_live, &gc_count);
+    rb_hs_occupancy_look(false, full_mark);
     if (rb_hs_codes_sweep(full_mark, code_liveness)) rb_hs_malloc_forget_addresses();
     rb_hs_automatic_at_mark(began);
     rb_hs_unlock();
     rb_hs_classes_after_mark(full_mark);
     rb_hs_check(HS_CHECK_MARKED);
-    tell_later();
+    if (rb_hs_slot_changes.count || hs_usdt_turn_p()) rb_hs_later();
     rb_hs_warn_of_gaps();
 }
 
@@ -204,7 +190,7 @@ rb_heap_sampler_on_update_references(void)
      * now, so the lock does not stand in the way of a read barrier. */
     rb_hs_lock();
     if (rb_hs_codes_move(code_location)) rb_hs_malloc_forget_addresses();
-    rb_hs_occupancy_after_move();
+    rb_hs_occupancy_look(true, false);
     rb_hs_unlock();
     rb_hs_classes_after_move();
     rb_hs_check(HS_CHECK_ANY);

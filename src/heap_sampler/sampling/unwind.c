@@ -1,11 +1,9 @@
-/* See sampling/unwind.h.  The format of .eh_frame: Linux Standard Base 5.0, and DWARF 4, section 6.4. */
+/* See sampling/malloc_hooks.h.  The format of .eh_frame: Linux Standard Base 5.0, and DWARF 4, section 6.4. */
 #define _GNU_SOURCE             /* _dl_find_object, dl_iterate_phdr, process_vm_readv */
-#include "heap_sampler/sampling/unwind.h"
+#include "heap_sampler/sampling/malloc_hooks.h"
 
 #include <dlfcn.h>
 #include <link.h>
-#include <stdbool.h>
-#include <stddef.h>
 #include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -159,22 +157,21 @@ struct program {
     uint64_t code_align;
     int64_t data_align;
     uintptr_t location, wanted;
-    struct state now, first, kept[STATES_MAX];
-    unsigned kept_count;
+    struct state now, first, remembered[STATES_MAX];
+    unsigned remembered_count;
 };
 
 static void
-saved(struct program *program, uint64_t reg, int64_t offset)
+save(struct program *program, uint64_t reg, int64_t offset)
 {
     if (reg == FP) program->now.fp_offset = offset;
     if (reg == RA) program->now.ra_offset = offset;
 }
 
 static void
-restored(struct program *program, uint64_t reg)
+restore(struct program *program, uint64_t reg)
 {
-    if (reg == FP) program->now.fp_offset = program->first.fp_offset;
-    if (reg == RA) program->now.ra_offset = program->first.ra_offset;
+    save(program, reg, reg == FP ? program->first.fp_offset : program->first.ra_offset);
 }
 
 /* The operations that are encoded by a byte of their own. */
@@ -184,42 +181,39 @@ run_operation(struct program *program, struct reader *reader, uint8_t operation)
     struct state *now = &program->now;
     uint64_t reg;
     switch (operation) {
-    case 0x00:
-    case 0x2d: break;                                                         /* nop, AARCH64_negate_ra_state */
-    case 0x02: program->location += read_fixed(reader, 1) * program->code_align; break;      /* advance_loc1, 2, 4 */
-    case 0x03: program->location += read_fixed(reader, 2) * program->code_align; break;
-    case 0x04: program->location += read_fixed(reader, 4) * program->code_align; break;
-    case 0x05:                                                                /* offset_extended */
+    case 0x00:                                                                /* nop */
+    case 0x2d: break;                                                         /* AARCH64_negate_ra_state */
+    case 0x02:                                                                /* advance_loc1, 2, 4 */
+    case 0x03:
+    case 0x04: program->location += read_fixed(reader, 1u << (operation - 0x02)) * program->code_align; break;
+    case 0x05:                                                                /* offset_extended, offset_extended_sf */
+    case 0x11:
         reg = read_leb(reader, false);
-        saved(program, reg, (int64_t)read_leb(reader, false) * program->data_align);
+        save(program, reg, (int64_t)read_leb(reader, operation == 0x11) * program->data_align);
         break;
-    case 0x06: restored(program, read_leb(reader, false)); break;                   /* restore_extended */
-    case 0x07:
-    case 0x08: saved(program, read_leb(reader, false), 0); break;                   /* undefined, same_value */
+    case 0x06: restore(program, read_leb(reader, false)); break;              /* restore_extended */
+    case 0x07:                                                                /* undefined, same_value */
+    case 0x08: save(program, read_leb(reader, false), 0); break;
     case 0x0a:                                                                /* remember_state */
-        if (program->kept_count == STATES_MAX) now->computed = true;
-        else program->kept[program->kept_count++] = *now;
+        if (program->remembered_count == STATES_MAX) now->computed = true;
+        else program->remembered[program->remembered_count++] = *now;
         break;
     case 0x0b:                                                                /* restore_state */
-        if (program->kept_count) *now = program->kept[--program->kept_count];
+        if (program->remembered_count) *now = program->remembered[--program->remembered_count];
         break;
     case 0x0c:                                                                /* def_cfa */
         now->cfa_register = read_leb(reader, false);
         now->cfa_offset = (int64_t)read_leb(reader, false);
         break;
-    case 0x0d: now->cfa_register = read_leb(reader, false); break;                  /* def_cfa_register */
-    case 0x0e: now->cfa_offset = (int64_t)read_leb(reader, false); break;           /* def_cfa_offset */
-    case 0x10:
-    case 0x16:                                                     /* expression, val_expression */
+    case 0x0d: now->cfa_register = read_leb(reader, false); break;            /* def_cfa_register */
+    case 0x0e: now->cfa_offset = (int64_t)read_leb(reader, false); break;     /* def_cfa_offset */
+    case 0x10:                                                                /* expression, val_expression */
+    case 0x16:
         reg = read_leb(reader, false);
         if (reg == FP || reg == RA) now->computed = true;
         read_block(reader);
         break;
-    case 0x11:                                                                /* offset_extended_sf */
-        reg = read_leb(reader, false);
-        saved(program, reg, (int64_t)read_leb(reader, true) * program->data_align);
-        break;
-    case 0x2e: read_leb(reader, false); break;                                      /* GNU_args_size */
+    case 0x2e: read_leb(reader, false); break;                                /* GNU_args_size */
     default:                  /* an expression for the frame itself, and what compilers do not use here */
         now->computed = true;
         reader->at = reader->end;
@@ -234,8 +228,8 @@ run(struct program *program, struct reader *reader)
         uint8_t operation = read_byte(reader), low = operation & 0x3f;
         switch (operation >> 6) {
         case 1: program->location += low * program->code_align; break;        /* advance_loc */
-        case 2: saved(program, low, (int64_t)read_leb(reader, false) * program->data_align); break;        /* offset */
-        case 3: restored(program, low); break;                                /* restore */
+        case 2: save(program, low, (int64_t)read_leb(reader, false) * program->data_align); break;        /* offset */
+        case 3: restore(program, low); break;                                /* restore */
         default: run_operation(program, reader, operation); break;
         }
     }
@@ -336,7 +330,8 @@ find_fde(uintptr_t address, uintptr_t *function, struct reader *segment)
     return header + (uintptr_t)(int32_t)read_fixed(&reader, 4);
 }
 
-static union rule
+/* Out of line: the walk keeps its registers. */
+__attribute__((noinline)) static union rule
 find_rule(struct memory *memory, uintptr_t address)
 {
     struct program program = {.wanted = address - 1};
@@ -382,9 +377,7 @@ rule_of(struct memory *memory, uintptr_t address)
 static int
 unloaded_i(struct dl_phdr_info *info, size_t size, void *data)
 {
-    if (size >= offsetof(struct dl_phdr_info, dlpi_subs) + sizeof(info->dlpi_subs)) {
-        *(unsigned long long *)data = info->dlpi_subs;
-    }
+    *(unsigned long long *)data = info->dlpi_subs;
     return 1;
 }
 
@@ -401,11 +394,14 @@ rb_hs_unwind_refresh(void)
 /* -- walking ------------------------------------------------------------------------ */
 
 /* A word of the frame from sp to cfa. */
-static bool
+static inline bool
 load_saved(struct memory *memory, uintptr_t sp, uintptr_t cfa, int64_t offset, uintptr_t *word)
 {
     uintptr_t at = cfa + (uintptr_t)offset * WORD;
-    return at >= sp && at < cfa && load(memory, at, word, sizeof(*word));
+    if (at < sp || at >= cfa) return false;
+    if (!memory->certain) return load(memory, at, word, sizeof(*word));
+    *word = *(const uintptr_t *)at;
+    return true;
 }
 
 __attribute__((noinline)) uint32_t

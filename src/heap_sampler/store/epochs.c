@@ -31,7 +31,7 @@ hs_session_set
 rb_hs_keepers(const uint64_t interval[HS_SESSIONS], hs_session_set sessions, float longest)
 {
     hs_session_set keepers = 0;
-    for (int s = 0; s < HS_SESSIONS; s++) {
+    for (int s = 0; sessions >> s; s++) {
         if ((sessions & (1u << s)) && (double)interval[s] <= longest) keepers |= (hs_session_set)(1u << s);
     }
     return keepers;

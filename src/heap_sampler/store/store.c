@@ -27,9 +27,11 @@ static bool
 enter_epoch(struct hs_store *store)
 {
     uint64_t interval[HS_SESSIONS] = {0}, smallest = 0;
+    store->on = 0;
     for (int s = 0; s < HS_SESSIONS; s++) {
         const struct hs_session *session = &store->session[s];
         if (!session->on) continue;
+        store->on |= (hs_session_set)(1u << s);
         interval[s] = session->interval;
         if (!smallest || session->interval < smallest) smallest = session->interval;
     }
@@ -125,6 +127,7 @@ rb_hs_store_begin(struct hs_store *store, int s, uint64_t interval, uint32_t thr
     struct hs_session *session = &store->session[s];
     *session = (struct hs_session){.on = true, .interval = interval, .first_interval = interval, .thread = thread};
     session->on = enter_epoch(store);
+    if (!session->on) store->on ^= (hs_session_set)(1u << s);
     return session->on;
 }
 
@@ -188,13 +191,13 @@ rb_hs_store_weighed(struct hs_store *store, const struct hs_record *record)
 bool
 rb_hs_store_sample(struct hs_store *store, struct hs_record *record, uint64_t size, uint64_t drawn_at, hs_session_set of)
 {
-    hs_session_set sessions = 0;
-    for (int s = 0; s < HS_SESSIONS; s++) {
-        const struct hs_session *session = &store->session[s];
-        if (session->on && (!session->thread || session->thread == record->thread)) sessions |= (hs_session_set)(1u << s);
+    hs_session_set sessions = of & store->on;
+    for (int s = 0; sessions >> s; s++) {
+        uint32_t thread = sessions >> s & 1 ? store->session[s].thread : 0;
+        if (thread && thread != record->thread) sessions ^= (hs_session_set)(1u << s);
     }
     record->longest = rb_hs_longest_interval(&store->random, (double)size, (double)drawn_at);
-    record->sessions = rb_hs_keepers(store->epochs.list[store->epochs.current].interval, sessions & of, record->longest);
+    record->sessions = rb_hs_keepers(store->epochs.list[store->epochs.current].interval, sessions, record->longest);
     return record->sessions != 0;
 }
 
@@ -241,7 +244,7 @@ rb_hs_store_count_birth(struct hs_store *store, const struct hs_record *record)
 {
     OWNED(store);
     store->epochs.list[record->epoch].records++;
-    for (int s = 0; s < HS_SESSIONS; s++) {
+    for (int s = 0; record->sessions >> s; s++) {
         if (!(record->sessions & (1u << s))) continue;
         store->session[s].samples++;
         if (s >= HS_PROFILES) continue;
@@ -260,7 +263,7 @@ rb_hs_store_count_death(struct hs_store *store, const struct hs_record *record, 
 {
     double age = (double)(gc - record->birth_gc);
     rb_hs_store_gone(store, record, HS_CHANGE_DIED, record->sessions);
-    for (int s = 0; s < HS_PROFILES; s++) {
+    for (int s = 0; s < HS_PROFILES && record->sessions >> s; s++) {
         if (!(record->sessions & (1u << s))) continue;
         struct hs_totals *totals = totals_of(store, &store->session[s], record->site);
         if (!totals) continue;
@@ -275,7 +278,7 @@ rb_hs_store_count_off(struct hs_store *store, const struct hs_record *record)
 {
     OWNED(store);
     store->epochs.list[record->epoch].records--;
-    for (int s = 0; s < HS_SESSIONS; s++) store->session[s].samples -= record->sessions >> s & 1;
+    for (int s = 0; record->sessions >> s; s++) store->session[s].samples -= record->sessions >> s & 1;
 }
 
 /* -- sites ---------------------------------------------------------------------- */

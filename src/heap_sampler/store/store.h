@@ -98,6 +98,7 @@ struct hs_store {
     struct hs_limits limits;    /* of slots: those in force (sampling/sessions.c) */
     struct hs_random random;
     struct hs_session session[HS_SESSIONS];
+    hs_session_set on;          /* sessions: a sample does not read them all */
     uint64_t interval;          /* bytes, the smallest of all sessions'; 0: off */
     struct hs_epochs epochs;
     struct hs_site *sites;

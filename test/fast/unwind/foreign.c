@@ -12,7 +12,7 @@
  */
 #define _GNU_SOURCE
 #ifndef IN_RUBY
-#include "heap_sampler/sampling/unwind.h"
+#include "heap_sampler/sampling/malloc_hooks.h"
 #else
 enum { HS_NATIVE_MAX = 24 };
 #endif

@@ -8,7 +8,7 @@
  * up to `interpreter`, where they end.
  */
 #define _GNU_SOURCE
-#include "heap_sampler/sampling/unwind.h"
+#include "heap_sampler/sampling/malloc_hooks.h"
 
 #include <alloca.h>
 #include <execinfo.h>

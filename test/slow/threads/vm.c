@@ -11,7 +11,6 @@
 #include "heap_sampler/sampling/listeners.h"
 #include "heap_sampler/ruby/ruby_api.h"
 #include "heap_sampler/heap_walk/launch.h"
-#include "heap_sampler/sampling/allocator.h"
 #include "heap_sampler/process/process.h"
 #include "heap_sampler/server/service.h"
 #include "heap_sampler/base/options.h"
@@ -19,7 +18,7 @@
 #include "heap_sampler/sampling/capture.h"
 #include "heap_sampler/store/class_table.h"
 #include "heap_sampler/store/label_sets.h"
-#include "heap_sampler/sampling/automatic.h"
+#include "heap_sampler/sampling/sessions.h"
 #include "heap_sampler/sampling/malloc_hooks.h"
 #include "heap_sampler/store/malloc_table.h"
 #include "heap_sampler/base/table.h"
@@ -744,6 +743,13 @@ vm_settle(void)
 {
     pthread_rwlock_wrlock(&running);
     pthread_rwlock_unlock(&running);
+}
+
+struct hs_yjit_memory
+rb_hs_yjit_memory(int session)
+{
+    (void)session;
+    return (struct hs_yjit_memory){0, 0};
 }
 
 /* As sampling/malloc_hooks.c does. */
