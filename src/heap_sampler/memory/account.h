@@ -52,14 +52,14 @@ void rb_hs_jemalloc_fields(const struct hs_account *account, struct hs_account_f
 struct hs_census;
 struct hs_account_excess;       /* sampling/malloc_hooks.h */
 
-/* [any] [free] It allocates nothing.
- * `excess` may be NULL; so may `census`, the threads and fibers just now: then they are counted here.  `may_hold_up`: threads that map or unmap memory may be
- * made to wait, 10 ms per resident gigabyte, so that Pss can be told, and to
- * whom each mapping belongs, better; else no longer than half a millisecond. */
+/* [any] [free] It allocates nothing, except a copy of malloc's samples where `excess` is NULL: then it is looked for here.
+ * `census` NULL: threads and fibers are counted here.  `may_hold_up`: threads that map or
+ * unmap memory may wait, 10 ms per resident gigabyte, so that Pss is known, and better what each mapping is for; else they wait
+ * half a millisecond at most. */
 void rb_hs_account_take(struct hs_account *account, const struct hs_account_excess *excess, const struct hs_census *census,
                         bool may_hold_up);
 
-/* What sampling adds to jemalloc's figures, and what of malloc's blocks was never touched: memory/untouched.c. [any] [free] */
+/* What sampling adds to jemalloc's figures, and what of malloc's blocks was never touched. [any] [free] */
 void rb_hs_malloc_look(struct hs_account_excess *excess);
 
 /* The main session begins, with this account of just before, or one that is taken now. [gvl] [free] */

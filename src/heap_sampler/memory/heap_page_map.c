@@ -112,6 +112,32 @@ rb_hs_survey_resident(int pagemap, uint64_t start, uint64_t end)
     return bytes;
 }
 
+/* A small block shares its pages with others or is on one that it was written to.  Of large ones the kernel knows, page by
+ * page: 16 GiB of them take it 40 ms. */
+enum { LARGE_BLOCK = 1 << 14,
+       PAGES_MOST = 4 << 20 };
+
+struct hs_residency
+rb_hs_residency_open(void)
+{
+    return (struct hs_residency){rb_hs_survey_open_pagemap(), PAGES_MOST};
+}
+
+double
+rb_hs_resident_part(struct hs_residency *residency, uint64_t address, uint64_t size)
+{
+    uint64_t pages = size / 4096;
+    if (size < LARGE_BLOCK || residency->pagemap < 0 || pages > residency->pages_left) return 1;
+    residency->pages_left -= pages;
+    return (double)rb_hs_survey_resident(residency->pagemap, address, address + size) / (double)size;
+}
+
+void
+rb_hs_residency_close(struct hs_residency *residency)
+{
+    if (residency->pagemap >= 0) close(residency->pagemap);
+}
+
 /* -- what a fork shares ------------------------------------------------------------- */
 
 #define ADDRESSES (UINT64_C(1) << 48)

@@ -33,7 +33,7 @@ uint64_t rb_hs_survey_resident(int pagemap, uint64_t start, uint64_t end);
 /* The kernel's words about the pages of [start, end), as many as have room; how many were read. */
 size_t rb_hs_pagemap_read(int pagemap, uint64_t start, uint64_t end, uint64_t *entries, size_t room);
 
-/* What of malloc's blocks is resident: memory/untouched.c. [any] */
+/* What of malloc's blocks is resident: a large block may never have been touched. [any] */
 struct hs_residency {
     int pagemap;                /* -1: it cannot be read */
     uint64_t pages_left;        /* that are asked for */

@@ -401,7 +401,8 @@ main(int argc, char **argv)
     rb_hs_service_start();
     start();
     vm_unlock();
-    if (rb_hs_service_trouble()) printf("Bail out! no socket: %s\n", rb_hs_service_trouble());
+    struct hs_address address;
+    if (!rb_hs_address(&address) || access(address.socket.sun_path, F_OK) != 0) printf("Bail out! no socket\n");
 
     malloc_in_a_crash();
     run_threads(atoi(argv[2]));
