@@ -71,8 +71,8 @@ choose_path(struct hs_output *output)
     return full_path(output->path, output->full, sizeof(output->full)) ? 0 : ENAMETOOLONG;
 }
 
-/* The same trouble with each profile is told once. Each save has the mutex, or comes after the thread's end. */
-static int told_error;
+/* The same error of each profile is reported once. One profile is written at a time. */
+static int reported_error;
 
 static const char *
 error_text(int error)
@@ -99,10 +99,10 @@ advice(int error)
 }
 
 static void
-tell_of_error(const struct hs_output *output, int error)
+report_error(const struct hs_output *output, int error)
 {
-    if (error == told_error || error == ECANCELED) return;
-    told_error = error;
+    if (error == reported_error || error == ECANCELED) return;
+    reported_error = error;
     rb_hs_warn("cannot write %s: %s%s", output->path, error_text(error), advice(error));
 }
 
@@ -237,7 +237,7 @@ save(struct hs_output *output, struct hs_snapshot *snapshot, const volatile bool
     if (!error) error = write_out(output, &out, cancelled);
     else (void)choose_path(output);     /* for the message */
     rb_hs_buffer_free(&out);
-    if (error) tell_of_error(output, error);
+    if (error) report_error(output, error);
     return error;
 }
 
@@ -275,10 +275,9 @@ finish(void *unused)
     last.done = true;
 }
 
-int
-rb_hs_output_at_exit(const struct timespec *until, int *raised)
+static int
+save_last(const struct timespec *until, int *raised)
 {
-    HS_CONTRACT(gvl);
     const struct timespec nap = {0, 20000000};
     begin(&last.output, "");
     last.snapshot = rb_hs_snapshot_begin(HS_MAIN, HS_MAY_HOLD_UP, 0);
@@ -292,9 +291,12 @@ rb_hs_output_at_exit(const struct timespec *until, int *raised)
 }
 
 void
-rb_hs_output_unfinished(int error)
+rb_hs_output_at_exit(int error, const struct timespec *until, int *raised)
 {
+    HS_CONTRACT(gvl);
     struct hs_output *output = &last.output;
+    if (!error) error = save_last(until, raised);
+    if (!error) return;
     if (!*output->path) {
         begin(output, "");
         (void)choose_path(output);
@@ -320,6 +322,6 @@ rb_hs_output_check(void)
     if (!error) error = rb_hs_make_folder_of(output.full);
     if (!error) error = rb_hs_check_writable(output.full);
     if (!error) return;
-    told_error = error;
+    reported_error = error;
     rb_hs_warn_of_settings("cannot write %s: %s; sampling continues%s", output.path, error_text(error), advice(error));
 }

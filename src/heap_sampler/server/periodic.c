@@ -38,8 +38,8 @@ static struct {
 enum { NAMES_MS = 100,          /* how long a profile waits for names */
        STOP_MS = 10000 };       /* how long a stop waits for the profile that is being made */
 
-static bool
-stopping(void)
+bool
+rb_hs_periodic_halted_p(void)
 {
     return __atomic_load_n(&periodic.stopping, __ATOMIC_ACQUIRE);
 }
@@ -83,7 +83,7 @@ static void
 force_step(void *data)
 {
     struct work *work = data;
-    if (stopping()) return;
+    if (rb_hs_periodic_halted_p()) return;
     if (work->begun) rb_hs_forced_gc_step(work->step_slots);
     else work->begun = rb_hs_forced_gc(work->step_slots);
 }
@@ -106,7 +106,7 @@ deadline(uint64_t most_ms, uint64_t part_of_every)
 static bool
 begin_until(struct work *work, uint64_t until)
 {
-    while (!stopping() && rb_hs_steady_ns() < until) {
+    while (!rb_hs_periodic_halted_p() && rb_hs_steady_ns() < until) {
         if (rb_hs_at_safe_point(force_step, work, SLICE_MS)) return true;
     }
     return false;
@@ -117,7 +117,7 @@ step_until(struct work *work, uint64_t until)
 {
     const struct timespec nap = {0, NAP_MS * 1000000};
     while (rb_hs_majors_ended() == ended_before) {
-        if (stopping() || rb_hs_steady_ns() >= until) return false;
+        if (rb_hs_periodic_halted_p() || rb_hs_steady_ns() >= until) return false;
         nanosleep(&nap, NULL);
         rb_hs_at_safe_point(force_step, work, SLICE_MS);
     }
@@ -346,15 +346,9 @@ rb_hs_periodic_start(void)
 {
     const struct hs_options *options = &rb_hs_options;
     bool wanted = options->every || options->at_rss_percent || options->at_rss_bytes;
-    if (!stopping() || options->output_none || !wanted) return;
+    if (!rb_hs_periodic_halted_p() || options->output_none || !wanted) return;
     begin();
     periodic.wake();
-}
-
-bool
-rb_hs_periodic_running_p(void)
-{
-    return !stopping();
 }
 
 bool
