@@ -77,7 +77,7 @@ ask_jemalloc(struct hs_account *account)
     account->je_retained = statistic("stats.retained");
     account->je_metadata = statistic("stats.metadata");
     account->je_dirty = ALL_ARENAS("pdirty") * page;
-    /* What threads keep in their caches counts as allocated, but nobody uses it. */
+    /* What threads keep in their caches counts as allocated, but is not in use. */
     uint64_t cached = ALL_ARENAS("tcache_bytes");
     uint64_t live = account->je_allocated - smaller(cached, account->je_allocated), muzzy = ALL_ARENAS("pmuzzy") * page;
     return (struct malloc_says){
@@ -192,7 +192,7 @@ take_off(uint64_t *figure, uint64_t bytes)
     *figure -= smaller(bytes, *figure);
 }
 
-/* What malloc(3) says, less what is no program's data. */
+/* What malloc(3) says, less what is not the program's data. */
 static void
 leave_out(struct malloc_says *says, const struct hs_account_excess *excess, const struct hs_census *census)
 {
@@ -204,7 +204,7 @@ leave_out(struct malloc_says *says, const struct hs_account_excess *excess, cons
     says->untouched_live = excess->untouched;
 }
 
-/* Divide what the survey left over among malloc, the stacks that malloc gave, and nobody. */
+/* Divide the rest of the survey among malloc, the stacks that malloc gave, and what is not attributed. */
 static void
 divide_rest(struct hs_account *account, const struct hs_survey *survey, const struct malloc_says *says, uint64_t stacks)
 {

@@ -10,7 +10,7 @@
 #include "heap_sampler/base/fields.h"
 
 /* In bytes.  From slots_live to unattributed each byte of `rss` is in one
- * field and their sum is `rss`; what follows stands beside. */
+ * field and their sum is `rss`; the fields after these are not part of the sum. */
 struct hs_account {
     uint64_t taken_ns;          /* Unix time; 0: no account was taken */
     uint64_t cost_ns;           /* what taking it took */
@@ -18,9 +18,9 @@ struct hs_account {
                                  * unattributed are not known, and the others may not be resident */
     uint64_t slots_live;        /* allocated and not yet swept */
     uint64_t slots_free;        /* what else of heap pages is resident: free slots, page headers */
-    uint64_t malloc_live;       /* in use by whoever called malloc(3), without the sampler */
-    uint64_t malloc_waste;      /* resident in malloc(3)'s hands: fragmentation, caches */
-    uint64_t malloc_metadata;   /* jemalloc's own, its profiler's included; 0: not told apart */
+    uint64_t malloc_live;       /* in use by callers of malloc(3), except the sampler */
+    uint64_t malloc_waste;      /* resident and held by malloc(3): fragmentation, caches */
+    uint64_t malloc_metadata;   /* jemalloc's own, its profiler's included; 0: not known apart */
     uint64_t stacks;            /* of threads and fibers, the VM stacks that malloc(3) gave to threads included */
     uint64_t code_and_files;
     uint64_t jit;               /* executable memory that is no file's */
@@ -37,8 +37,7 @@ struct hs_account {
     char allocator[48];
 };
 
-/* The fields that are numbers, by name: what adds up to rss, rss before it, and what
- * stands beside behind it; and jemalloc's.  profile/profile.c. */
+/* The fields that are numbers, by name: rss, what adds up to it, and the others; and those of jemalloc.  fields.c. */
 struct hs_account_field {
     enum hs_field field;
     uint64_t value;             /* bytes; threads and fibers: as many */

@@ -87,8 +87,9 @@ rb_hs_survey_open_pagemap(void)
     return open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
 }
 
-size_t
-rb_hs_pagemap_read(int pagemap, uint64_t start, uint64_t end, uint64_t *entries, size_t room)
+/* The entries of the pages of [start, end), as many as have room; how many were read. */
+static size_t
+read_pagemap(int pagemap, uint64_t start, uint64_t end, uint64_t *entries, size_t room)
 {
     uint64_t page_size = (uint64_t)sysconf(_SC_PAGESIZE), first = start / page_size, pages = end / page_size - first;
     size_t want = (pages < room ? pages : room) * sizeof(*entries);
@@ -105,7 +106,7 @@ rb_hs_survey_resident(int pagemap, uint64_t start, uint64_t end)
     start -= start % page_size;
     end -= end % page_size;
     for (; start < end; start += count * page_size) {
-        count = rb_hs_pagemap_read(pagemap, start, end, entries, sizeof(entries) / sizeof(*entries));
+        count = read_pagemap(pagemap, start, end, entries, sizeof(entries) / sizeof(*entries));
         if (!count) return bytes + (end - start);
         for (size_t i = 0; i < count; i++) bytes += entries[i] >> 63 ? page_size : 0;
     }
@@ -171,7 +172,7 @@ static void
 add_bodies(struct hs_sharing *sharing, uint64_t start, uint64_t end)
 {
     uint64_t entries[BODIES_AT_ONCE * sizeof(sharing->entries) / sizeof(*sharing->entries)];
-    uint64_t count = rb_hs_pagemap_read(sharing->pagemap, start, end, entries, sizeof(entries) / sizeof(*entries));
+    uint64_t count = read_pagemap(sharing->pagemap, start, end, entries, sizeof(entries) / sizeof(*entries));
     for (uint64_t i = 0; i < count; i++) {
         if (entries[i] & PRESENT) sharing->sum.bytes += sharing->page_size;
         if (unshared_p(entries[i])) sharing->sum.unshared += sharing->page_size;
@@ -220,7 +221,7 @@ look_at(struct hs_sharing *sharing, uint64_t body)
     uint64_t count = 0;
     sharing->body = body;
     if (next(true, body, body + HS_BODY_BYTES, true) == body) {
-        count = rb_hs_pagemap_read(sharing->pagemap, body, body + HS_BODY_BYTES, sharing->entries, entries);
+        count = read_pagemap(sharing->pagemap, body, body + HS_BODY_BYTES, sharing->entries, entries);
     }
     for (; count < entries; count++) sharing->entries[count] = 0;
 }

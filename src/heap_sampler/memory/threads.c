@@ -8,7 +8,7 @@
 static enum hs_alive_state
 state_of(const rb_thread_t *th)
 {
-    /* Who asks has let go of the GVL for that alone. */
+    /* The thread that takes the census has released the GVL for that alone. */
     const rb_execution_context_t *ec = rb_current_execution_context(false);
     if (ec && rb_ec_thread_ptr(ec) == th) return HS_RUNNING;
     if (th->status == THREAD_KILLED) return HS_ENDED;

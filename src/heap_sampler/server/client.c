@@ -20,7 +20,7 @@ enum { SAFE_POINT_MS = 5000,    /* how long the part of an answer waits that nee
        SHARE_MOST_MS = 30000,   /* how long a demanded GC or walk waits for its share of the run time */
        HALT_MS = 10000,         /* how long a change of settings waits for the periodic profile that is being made */
        AGAIN_MS = 10,           /* to look again after what does not wake the thread */
-       WAITING_MAX = 16 };      /* of the clients; the others are for those who want an answer now */
+       WAITING_MAX = 16 };      /* of the clients; the other places are for requests that are answered now */
 
 struct hs_client *
 rb_hs_client_open(int fd, struct hs_clients *all, uint64_t now)
@@ -55,7 +55,7 @@ fail(struct hs_client *client, const char *format, ...)
 
 /* -- profile ------------------------------------------------------------------------------ */
 
-/* How long a profile waits for names: whoever asks is in no hurry, but who has asked before waits too. */
+/* How long a profile waits for names. Short, since other clients wait meanwhile. */
 enum { NAMES_MS = 30 };
 
 static void

@@ -53,7 +53,7 @@ add_to_name(char *path, size_t size, const char *text)
     snprintf(path + stem, size - stem, "%s%s", text, ending);
 }
 
-/* The name of a profile. Where the user's pattern does not tell processes apart, a child adds its number. */
+/* The name of a profile. Where the user's pattern has no process id, a child adds its own. */
 static int
 choose_path(struct hs_output *output)
 {
@@ -305,7 +305,7 @@ rb_hs_output_at_exit(int error, const struct timespec *until, int *raised)
     else rb_hs_warn("the profile at exit is lost: %s: %s", output->path, error == EINTR ? "a signal ended the process first" : strerror(error));
 }
 
-/* Whoever reads of it only when the first profile is due may have lost what it would have shown. */
+/* A warning when the first profile is due would come too late: its data are lost then. */
 void
 rb_hs_output_check(void)
 {

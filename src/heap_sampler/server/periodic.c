@@ -104,35 +104,30 @@ deadline(uint64_t most_ms, uint64_t part_of_every)
 }
 
 static bool
-begin_until(struct work *work, uint64_t until)
+late_p(uint64_t until)
 {
-    while (!rb_hs_periodic_halted_p() && rb_hs_steady_ns() < until) {
-        if (rb_hs_at_safe_point(force_step, work, SLICE_MS)) return true;
-    }
-    return false;
-}
-
-static bool
-step_until(struct work *work, uint64_t until)
-{
-    const struct timespec nap = {0, NAP_MS * 1000000};
-    while (rb_hs_majors_ended() == ended_before) {
-        if (rb_hs_periodic_halted_p() || rb_hs_steady_ns() >= until) return false;
-        nanosleep(&nap, NULL);
-        rb_hs_at_safe_point(force_step, work, SLICE_MS);
-    }
-    return true;
+    return rb_hs_periodic_halted_p() || rb_hs_steady_ns() >= until;
 }
 
 static enum hs_forced_last
 force_major(void)
 {
+    const struct timespec nap = {0, NAP_MS * 1000000};
     struct work work = {.step_slots = step_slots()};
     if (rb_hs_majors_ended() != ended_before) return HS_FORCED_NOT_NEEDED;
     if (!rb_hs_forced_gc_due_p(rb_hs_options.diagnose_ppm)) return HS_FORCED_OVER_BUDGET;
-    if (!begin_until(&work, deadline(START_MS, 4))) return HS_FORCED_NO_SAFE_POINT;
+    uint64_t until = deadline(START_MS, 4);
+    do {
+        if (late_p(until)) return HS_FORCED_NO_SAFE_POINT;
+    } while (!rb_hs_at_safe_point(force_step, &work, SLICE_MS));
     if (!work.begun) return HS_FORCED_REFUSED;
-    return step_until(&work, deadline(MARK_MS, 2)) ? HS_FORCED_ENDED : HS_FORCED_UNFINISHED;
+    until = deadline(MARK_MS, 2);
+    while (rb_hs_majors_ended() == ended_before) {
+        if (late_p(until)) return HS_FORCED_UNFINISHED;
+        nanosleep(&nap, NULL);
+        rb_hs_at_safe_point(force_step, &work, SLICE_MS);
+    }
+    return HS_FORCED_ENDED;
 }
 
 static void
@@ -188,7 +183,7 @@ save_periodic(void)
 
 /* The processes of a cgroup cross its share together. Each saves in a turn of its own, by its number, so that their
  * snapshots and files do not all come at once when there is least room for them; but when half of what was left is used up,
- * nobody waits. A save that failed is tried again: this is the profile that matters. */
+ * no process waits. A save that failed is tried again: this is the profile that matters. */
 enum { POLL_MS = 500,
        TURNS = 8,
        TURN_MS = 250,
@@ -201,7 +196,7 @@ short_p(bool *urgent)
     struct hs_memory_limit limit;
     if (options->at_rss_bytes) {
         uint64_t resident = rb_hs_resident_bytes();
-        *urgent = true;         /* the process's own affair */
+        *urgent = true;         /* it concerns this process alone */
         snprintf(periodic.why, sizeof(periodic.why), ": its RSS is %.0f MiB", (double)resident / (1 << 20));
         return resident >= options->at_rss_bytes;
     }
@@ -375,7 +370,7 @@ rb_hs_periodic_stop(void)
     return idle;
 }
 
-/* In the child: the thread is not there, its lock may be held for ever, and nobody needs the profile that it was about to write. */
+/* In the child the thread is not there, its lock may be held for ever, and the profile that it was about to write is not needed. */
 void
 rb_hs_periodic_after_fork(void)
 {

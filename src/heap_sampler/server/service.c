@@ -23,7 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* At once. Who comes then is told to come again. */
+/* At once. More are refused. */
 enum { CLIENTS = 32 };
 
 /* What is to be done about the socket. */
@@ -50,10 +50,10 @@ static struct {
     nfds_t count;
 } service = {.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER, .listener = -1};
 
-/* -- those who come ----------------------------------------------------------------------------- */
+/* -- new clients -------------------------------------------------------------------------------- */
 
 static void
-say(int fd, const char *sentence)
+refuse(int fd, const char *sentence)
 {
     struct hs_buffer out = {0};
     rb_hs_frame(&out, false, "text", sentence, strlen(sentence));
@@ -66,17 +66,17 @@ static void
 take(int fd, uint64_t now)
 {
     struct hs_client *client = NULL;
-    if (!rb_hs_peer_allowed_p(fd)) say(fd, "permission denied; connect as root or as the user of this process");
-    else if (service.count == CLIENTS) say(fd, "too many connections (32); try again");
+    if (!rb_hs_peer_allowed_p(fd)) refuse(fd, "permission denied; connect as root or as the user of this process");
+    else if (service.count == CLIENTS) refuse(fd, "too many connections (32); try again");
     else client = rb_hs_client_open(fd, &service.all, now);
     if (client) service.clients[service.count++] = client;
     else close(fd);
 }
 
-/* Where there is no descriptor, or no memory, who comes waits: poll(2) would say at once that he is there. */
+/* Where there is no descriptor, or no memory, no connection is accepted for a while: poll(2) would return at once. */
 enum { DEAF_MS = 100 };
 
-/* No more than some at once: those who are there are served, too. */
+/* No more than some at once: the clients that there are are served, too. */
 static void
 take_all(uint64_t now)
 {
@@ -97,21 +97,21 @@ take_all(uint64_t now)
 static bool
 found_p(void)
 {
-    struct hs_address now;
+    struct sockaddr_un now;
     struct stat socket;
-    return service.listener >= 0 && rb_hs_address(&now) && strcmp(now.socket.sun_path, service.path) == 0 &&
-        lstat(now.socket.sun_path, &socket) == 0 && S_ISSOCK(socket.st_mode) && socket.st_uid == geteuid();
+    return service.listener >= 0 && rb_hs_address(&now) && strcmp(now.sun_path, service.path) == 0 &&
+        lstat(now.sun_path, &socket) == 0 && S_ISSOCK(socket.st_mode) && socket.st_uid == geteuid();
 }
 
 /* A failure leaves the socket that there was, or none. `table_error`: why the thread has no descriptors of its own, or 0. */
 static void
 open_socket(int table_error, bool report)
 {
-    struct hs_address address;
+    struct sockaddr_un address;
     const char *what = table_error ? "cannot make a descriptor table for the thread (needs Linux 5.9)" : "no address for the control socket";
     int fd = -1, error = table_error ? table_error : ENOENT;
     if (!table_error && rb_hs_address(&address)) {
-        what = address.socket.sun_path;
+        what = address.sun_path;
         fd = rb_hs_address_listen(&address);
         error = errno;
     }
@@ -119,7 +119,7 @@ open_socket(int table_error, bool report)
         if (service.listener >= 0) close(service.listener);
         service.listener = fd;
         hs_lock(&service.mutex, HS_LOCK_STATE);
-        memcpy(service.path, address.socket.sun_path, sizeof(service.path));
+        memcpy(service.path, address.sun_path, sizeof(service.path));
         hs_unlock(&service.mutex, HS_LOCK_STATE);
     }
     else if (report) {

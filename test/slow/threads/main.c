@@ -315,8 +315,8 @@ guest(void *unused)
 static void
 open_again(void)
 {
-    struct hs_address address;
-    if (rb_hs_address(&address)) unlink(address.socket.sun_path);
+    struct sockaddr_un address;
+    if (rb_hs_address(&address)) unlink(address.sun_path);
     rb_hs_service_reopen();
 }
 
@@ -401,8 +401,8 @@ main(int argc, char **argv)
     rb_hs_service_start();
     start();
     vm_unlock();
-    struct hs_address address;
-    if (!rb_hs_address(&address) || access(address.socket.sun_path, F_OK) != 0) printf("Bail out! no socket\n");
+    struct sockaddr_un address;
+    if (!rb_hs_address(&address) || access(address.sun_path, F_OK) != 0) printf("Bail out! no socket\n");
 
     malloc_in_a_crash();
     run_threads(atoi(argv[2]));
