@@ -17,7 +17,6 @@ HEAP_SAMPLER_OBJS = \
 	heap_sampler/memory/heap_page_map.$(OBJEXT) heap_sampler/memory/process_info.$(OBJEXT) \
 	heap_sampler/memory/smaps.$(OBJEXT) heap_sampler/memory/thread_hooks.$(OBJEXT) \
 	heap_sampler/memory/thread_list.$(OBJEXT) heap_sampler/memory/threads.$(OBJEXT) \
-	heap_sampler/memory/untouched.$(OBJEXT) \
 	heap_sampler/process/lifecycle.$(OBJEXT) \
 	heap_sampler/process/safe_point.$(OBJEXT) heap_sampler/process/wake.$(OBJEXT) heap_sampler/process/within.$(OBJEXT) \
 	heap_sampler/profile/buffer.$(OBJEXT) heap_sampler/profile/elf_symbols.$(OBJEXT) \

@@ -92,9 +92,8 @@ end_all(void)
     if (!error && wanted) {
         rb_hs_name_all();
         rb_hs_warn_of_gaps();
-        error = rb_hs_output_at_exit(until_ns, &raised);
     }
-    if (error && wanted) rb_hs_output_unfinished(error);
+    if (wanted) rb_hs_output_at_exit(error, until_ns, &raised);
     if (raised) rb_jump_tag(raised);
 }
 
@@ -110,13 +109,13 @@ rb_hs_outer_end(bool booted)
 void
 rb_hs_outer_before_fork(void)
 {
-    rb_hs_alive_before_fork();
+    rb_hs_thread_list_before_fork();
 }
 
 void
 rb_hs_outer_after_fork(bool child, int parent)
 {
-    rb_hs_alive_after_fork(child);
+    rb_hs_thread_list_after_fork(child);
     if (child) rb_hs_inherited_after_fork(parent, rb_heap_sampler_drawing);
 }
 

@@ -77,7 +77,7 @@ ask_jemalloc(struct hs_account *account)
     account->je_retained = statistic("stats.retained");
     account->je_metadata = statistic("stats.metadata");
     account->je_dirty = ALL_ARENAS("pdirty") * page;
-    /* What threads keep in their caches counts as allocated, but nobody uses it. */
+    /* What threads keep in their caches counts as allocated, but is not in use. */
     uint64_t cached = ALL_ARENAS("tcache_bytes");
     uint64_t live = account->je_allocated - smaller(cached, account->je_allocated), muzzy = ALL_ARENAS("pmuzzy") * page;
     return (struct malloc_says){
@@ -109,6 +109,28 @@ ask_libc(void)
 #else
     return (struct malloc_says){.known = false};
 #endif
+}
+
+void
+rb_hs_malloc_look(struct hs_account_excess *excess)
+{
+    HS_CONTRACT(free);
+    struct hs_malloc_copy copy;
+    double untouched = 0;
+    rb_hs_malloc_excess(excess);
+    rb_hs_lock();
+    excess->untouched_known = rb_hs_malloc_session(HS_MAIN).on && rb_hs_malloc_copy(&copy, HS_MAIN);
+    rb_hs_unlock();
+    if (!excess->untouched_known) return;
+    struct hs_residency residency = rb_hs_residency_open();
+    for (uint32_t i = 0; i < copy.block_count; i++) {
+        const struct hs_malloc_block_copy *block = &copy.blocks[i];
+        double size = (double)block->size;
+        untouched += rb_hs_weight(size, (double)block->interval) * size * (1 - rb_hs_resident_part(&residency, block->address, block->size));
+    }
+    rb_hs_residency_close(&residency);
+    rb_hs_malloc_copy_free(&copy);
+    excess->untouched = (uint64_t)untouched;
 }
 
 /* How much of `untouched` bytes is live.  Live blocks that were sampled have been looked at; without them the best
@@ -170,7 +192,7 @@ take_off(uint64_t *figure, uint64_t bytes)
     *figure -= smaller(bytes, *figure);
 }
 
-/* What malloc(3) says, less what is no program's data. */
+/* What malloc(3) says, less what is not the program's data. */
 static void
 leave_out(struct malloc_says *says, const struct hs_account_excess *excess, const struct hs_census *census)
 {
@@ -182,7 +204,7 @@ leave_out(struct malloc_says *says, const struct hs_account_excess *excess, cons
     says->untouched_live = excess->untouched;
 }
 
-/* Divide what the survey left over among malloc, the stacks that malloc gave, and nobody. */
+/* Divide the rest of the survey among malloc, the stacks that malloc gave, and what is not attributed. */
 static void
 divide_rest(struct hs_account *account, const struct hs_survey *survey, const struct malloc_says *says, uint64_t stacks)
 {
@@ -209,12 +231,16 @@ rb_hs_account_take(struct hs_account *account, const struct hs_account_excess *e
                    bool may_hold_up)
 {
     HS_CONTRACT(free);
-    static const struct hs_account_excess none;
     uint64_t began = rb_hs_steady_ns();
     const struct hs_allocator *allocator = rb_hs_allocator();
+    struct hs_account_excess looked_for;
     struct hs_census counted;
     struct hs_survey survey;
     bool surveyed = rb_hs_survey_take(&survey, may_hold_up);
+    if (!excess) {
+        rb_hs_malloc_look(&looked_for);
+        excess = &looked_for;
+    }
     if (!census) {
         rb_hs_census_take(&counted, false);
         census = &counted;
@@ -226,7 +252,7 @@ rb_hs_account_take(struct hs_account *account, const struct hs_account_excess *e
     count_alive(account, census);
 
     struct malloc_says says = allocator->jemalloc ? ask_jemalloc(account) : ask_libc();
-    leave_out(&says, excess ? excess : &none, census);
+    leave_out(&says, excess, census);
     if (surveyed) {
         account->rss = survey.rss;
         account->pss = survey.pss;

@@ -10,7 +10,7 @@
 #include "heap_sampler/base/fields.h"
 
 /* In bytes.  From slots_live to unattributed each byte of `rss` is in one
- * field and their sum is `rss`; what follows stands beside. */
+ * field and their sum is `rss`; the fields after these are not part of the sum. */
 struct hs_account {
     uint64_t taken_ns;          /* Unix time; 0: no account was taken */
     uint64_t cost_ns;           /* what taking it took */
@@ -18,9 +18,9 @@ struct hs_account {
                                  * unattributed are not known, and the others may not be resident */
     uint64_t slots_live;        /* allocated and not yet swept */
     uint64_t slots_free;        /* what else of heap pages is resident: free slots, page headers */
-    uint64_t malloc_live;       /* in use by whoever called malloc(3), without the sampler */
-    uint64_t malloc_waste;      /* resident in malloc(3)'s hands: fragmentation, caches */
-    uint64_t malloc_metadata;   /* jemalloc's own, its profiler's included; 0: not told apart */
+    uint64_t malloc_live;       /* in use by callers of malloc(3), except the sampler */
+    uint64_t malloc_waste;      /* resident and held by malloc(3): fragmentation, caches */
+    uint64_t malloc_metadata;   /* jemalloc's own, its profiler's included; 0: not known apart */
     uint64_t stacks;            /* of threads and fibers, the VM stacks that malloc(3) gave to threads included */
     uint64_t code_and_files;
     uint64_t jit;               /* executable memory that is no file's */
@@ -37,8 +37,7 @@ struct hs_account {
     char allocator[48];
 };
 
-/* The fields that are numbers, by name: what adds up to rss, rss before it, and what
- * stands beside behind it; and jemalloc's.  profile/profile.c. */
+/* The fields that are numbers, by name: rss, what adds up to it, and the others; and those of jemalloc.  fields.c. */
 struct hs_account_field {
     enum hs_field field;
     uint64_t value;             /* bytes; threads and fibers: as many */
@@ -52,14 +51,14 @@ void rb_hs_jemalloc_fields(const struct hs_account *account, struct hs_account_f
 struct hs_census;
 struct hs_account_excess;       /* sampling/malloc_hooks.h */
 
-/* [any] [free] It allocates nothing.
- * `excess` may be NULL; so may `census`, the threads and fibers just now: then they are counted here.  `may_hold_up`: threads that map or unmap memory may be
- * made to wait, 10 ms per resident gigabyte, so that Pss can be told, and to
- * whom each mapping belongs, better; else no longer than half a millisecond. */
+/* [any] [free] It allocates nothing, except a copy of malloc's samples where `excess` is NULL: then it is looked for here.
+ * `census` NULL: threads and fibers are counted here.  `may_hold_up`: threads that map or
+ * unmap memory may wait, 10 ms per resident gigabyte, so that Pss is known, and better what each mapping is for; else they wait
+ * half a millisecond at most. */
 void rb_hs_account_take(struct hs_account *account, const struct hs_account_excess *excess, const struct hs_census *census,
                         bool may_hold_up);
 
-/* What sampling adds to jemalloc's figures, and what of malloc's blocks was never touched: memory/untouched.c. [any] [free] */
+/* What sampling adds to jemalloc's figures, and what of malloc's blocks was never touched. [any] [free] */
 void rb_hs_malloc_look(struct hs_account_excess *excess);
 
 /* The main session begins, with this account of just before, or one that is taken now. [gvl] [free] */

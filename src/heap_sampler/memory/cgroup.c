@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Small, for it all stands on the stack of whoever asks (doc/design.md, "The locks"). A longer line is passed
- * over; a group's path has some 250 bytes in Kubernetes. */
+/* Small, since all of it is on the caller's stack (doc/design.md, "The locks"). A longer line is skipped; a group's path has
+ * some 250 bytes in Kubernetes. */
 enum { LINE_SIZE = 1024,
        PATH_SIZE = LINE_SIZE + 256 };
 
@@ -62,7 +62,7 @@ find_number(const char *path, const char *name, uint64_t *number)
     return found;
 }
 
-/* Who asks for `nearest` has no need, and who has a need has a `room`. */
+/* It looks for the `nearest` limit, or for a `room` that is too small. */
 struct reader {
     const char *root;
     uint64_t machine;           /* all of its memory */
@@ -70,14 +70,16 @@ struct reader {
     uint32_t percent;
     uint64_t some, all;
     struct hs_memory_room *room;
+    const struct version *version;
+    const char *group;          /* which is read now */
     bool kills_group;           /* in a group that was read so far */
 };
 
 static bool
-find_number_of_group(const struct reader *reader, const char *folder, const char *group, const char *file, const char *name, uint64_t *number)
+find_number_of_group(const struct reader *reader, const char *file, const char *name, uint64_t *number)
 {
     char path[PATH_SIZE];
-    int len = snprintf(path, sizeof(path), "%s%s%s/%s", reader->root, folder, group, file);
+    int len = snprintf(path, sizeof(path), "%s%s%s/%s", reader->root, reader->version->folder, reader->group, file);
 
     return len > 0 && (size_t)len < sizeof(path) && find_number(path, name, number);
 }
@@ -118,42 +120,38 @@ note(struct reader *reader, const struct hs_memory_limit *found, const char *gro
 
 /* v1 says that there is no limit by one of 2^63 bytes, less a page. */
 static void
-look_at_limit(struct reader *reader, const struct version *version, const struct limit_names *names, const char *group)
+look_at_limit(struct reader *reader, const struct limit_names *names)
 {
     struct hs_memory_limit found = {.machine = false};
     uint64_t above, inactive;
 
-    if (!find_number_of_group(reader, version->folder, group, names->limit, "", &found.bytes)) return;
-    if (reader->room && names->above && find_number_of_group(reader, version->folder, group, "memory.stat", names->above, &above) && above < found.bytes) {
+    if (!find_number_of_group(reader, names->limit, "", &found.bytes)) return;
+    if (reader->room && names->above && find_number_of_group(reader, "memory.stat", names->above, &above) && above < found.bytes) {
         found.bytes = above;
     }
     if (!found.bytes || (reader->machine && found.bytes >= reader->machine)) return;
-    if (!find_number_of_group(reader, version->folder, group, names->used, "", &found.used)) return;
-    if (near_p(reader, &found) && find_number_of_group(reader, version->folder, group, "memory.stat", version->inactive, &inactive)) {
+    if (!find_number_of_group(reader, names->used, "", &found.used)) return;
+    if (near_p(reader, &found) && find_number_of_group(reader, "memory.stat", reader->version->inactive, &inactive)) {
         found.used = found.used > inactive ? found.used - inactive : 0;
     }
-    note(reader, &found, *group ? group : "/");
-}
-
-static void
-look_at_group(struct reader *reader, const struct version *version, const char *group)
-{
-    uint64_t whole;
-
-    if (reader->room && find_number_of_group(reader, version->folder, group, "memory.oom.group", "", &whole) && whole) reader->kills_group = true;
-    for (int i = 0; i < (reader->room ? LIMITS : 1); i++) look_at_limit(reader, version, &version->limits[i], group);
+    note(reader, &found, *reader->group ? reader->group : "/");
 }
 
 /* In a container the path may be the host's, which is not there: its own groups begin at the root. */
 static void
 look_from_group_up(struct reader *reader, const struct version *version, char *group)
 {
-    for (;;) {
-        look_at_group(reader, version, group);
-        char *slash = strrchr(group, '/');
-        if (!slash) return;
-        *slash = '\0';
-    }
+    uint64_t whole;
+    char *slash;
+
+    reader->version = version;
+    reader->group = group;
+    do {
+        if (reader->room && find_number_of_group(reader, "memory.oom.group", "", &whole) && whole) reader->kills_group = true;
+        for (int i = 0; i < (reader->room ? LIMITS : 1); i++) look_at_limit(reader, &version->limits[i]);
+        slash = strrchr(group, '/');
+        if (slash) *slash = '\0';
+    } while (slash);
 }
 
 /* A line is `0::/group` (v2) or `4:memory:/group`. */

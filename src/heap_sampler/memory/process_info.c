@@ -1,5 +1,5 @@
 /*
- * Who a process is; see memory/process_info.h.
+ * See memory/process_info.h.
  *
  * Linux shows as command line what the process has in the memory of its
  * arguments.  There Ruby writes the title that a program gives itself ($0 = …),

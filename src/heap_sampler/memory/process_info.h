@@ -1,16 +1,13 @@
 #ifndef HEAP_SAMPLER_MEMORY_PROCESS_INFO_H
 #define HEAP_SAMPLER_MEMORY_PROCESS_INFO_H
-/*
- * Who a process is, for people who look at the profiles of several: its title,
- * its folder, its host, its parent.  No MRI header.
- */
+/* What identifies a process among several: its title, its folder, its host, its parent.  No MRI header. */
 #include <stddef.h>
 #include <stdint.h>
 
 /* Texts are cut where they are longer, and empty where they are not known. */
 struct hs_who {
     uint64_t parent_id;
-    char title[128];            /* as it named itself, "puma: cluster worker 0"; else its program and script, "ruby app.rb" */
+    char title[128];            /* the one that it set, "puma: cluster worker 0"; else its program and script, "ruby app.rb" */
     char directory[512];        /* its working directory */
     char gemfile[512];          /* the folder of the Gemfile that BUNDLE_GEMFILE named when it started */
     char host[65];              /* the machine's name, or the container's */

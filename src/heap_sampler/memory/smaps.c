@@ -1,7 +1,7 @@
 /*
- * What is resident in each mapping is the kernel's to say (/proc/self/smaps, or
+ * The kernel reports what is resident in each mapping (/proc/self/smaps, or
  * maps and pagemap where that would hold up others).  What a mapping is for
- * follows from what it looks like and from what lies below it:
+ * follows from its properties and from what lies below it:
  *
  *   a file, [vdso]                            files
  *   executable, no file                       jit
@@ -10,8 +10,8 @@
  *   any other                                 other
  *
  * Heap pages lie anywhere among the last (the kernel merges neighbours), so
- * each is known by its address; /proc/self/pagemap tells what of it is
- * resident, where the mapping is not so as a whole.
+ * each is known by its address; /proc/self/pagemap has what of it is
+ * resident, where not all of the mapping is.
  */
 #include "heap_sampler/mri.h"
 #include "heap_sampler/memory/smaps.h"
@@ -114,7 +114,7 @@ stack_in(const struct reading *reading, const struct region *region, uint64_t le
     return smaller(left, resident(reading, region->start, region->start + reading->ruby_stack));
 }
 
-/* What cannot be read is no memory in use, or a page that GC protects for a while. */
+/* Memory that cannot be read is not in use, or it is a heap page that GC protects for a while. */
 static void
 count_pages(struct reading *reading, struct region *region)
 {

@@ -1,9 +1,6 @@
 #ifndef HEAP_SAMPLER_MEMORY_SMAPS_H
 #define HEAP_SAMPLER_MEMORY_SMAPS_H
-/*
- * A survey of the process's mappings: how much of the address space is
- * resident, and what for, as far as the kernel and the program's files tell.
- */
+/* A survey of the process's mappings: how much of the address space is resident, and what it is used for. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -21,19 +18,16 @@ struct hs_survey {
     uint64_t pss;               /* 0: not read */
 };
 
-/* [any] [free] It allocates nothing.
- * `may_hold_up`: as for rb_hs_account_take; without it noreserve may be 0, and
- * in `other`.  False: /proc cannot be read; *survey is as it was. */
+/* Allocates nothing. `may_hold_up`: as for rb_hs_account_take; without it noreserve may be 0, and counted in `other`. False:
+ * /proc cannot be read, and *survey is as it was. [any] [free] */
 bool rb_hs_survey_take(struct hs_survey *survey, bool may_hold_up);
 
 /* /proc/self/pagemap, which the caller closes; -1: it cannot be read. */
 int rb_hs_survey_open_pagemap(void);
 /* How much of [start, end), from page to page, the kernel has in memory, bytes. */
 uint64_t rb_hs_survey_resident(int pagemap, uint64_t start, uint64_t end);
-/* The kernel's words about the pages of [start, end), as many as have room; how many were read. */
-size_t rb_hs_pagemap_read(int pagemap, uint64_t start, uint64_t end, uint64_t *entries, size_t room);
 
-/* What of malloc's blocks is resident: memory/untouched.c. [any] */
+/* What of malloc's blocks is resident: a large block may never have been touched. [any] */
 struct hs_residency {
     int pagemap;                /* -1: it cannot be read */
     uint64_t pages_left;        /* that are asked for */
@@ -45,12 +39,8 @@ void rb_hs_residency_close(struct hs_residency *residency);
 
 /* -- heap page map ---------------------------------------------------------------- */
 
-/*
- * Which addresses are GC's heap pages: the hook beside their mmap says so, from
- * the first page on.  And which of these a forked process has from its parent.
- *
- * Reading is [any], and takes no lock.
- */
+/* Which addresses are GC's heap pages, and which of these a forked process has from its parent: the hook at their mmap records
+ * each, from the first page on. Reading is [any], and takes no lock. */
 
 /* All heap pages are of this size, and aligned to it. */
 #define HS_BODY_BYTES (UINT64_C(1) << 16)
@@ -60,32 +50,30 @@ void rb_hs_residency_close(struct hs_residency *residency);
 uint64_t rb_hs_next_body(uint64_t from, uint64_t to, bool wanted);
 
 /*
- * The heap pages that a forked process has from its parent, and which parts of
- * them it shares with nobody any more (copy-on-write).
+ * The heap pages that a forked process has from its parent, and which parts of them no other process shares any more
+ * (copy-on-write).
  *
- * The kernel keeps this by memory pages of its own (4 KiB), and says of each
- * whether it is mapped once (/proc/self/pagemap, bit 56, which needs no
- * privilege).  A memory page of an inherited heap page that is mapped once was
- * written to since the fork: by this process, or by all others that had it.
- * If the parent has ended it may as well be that nobody else is left, so then
+ * The kernel knows for each of its memory pages (4 KiB) whether it is mapped once (/proc/self/pagemap, bit 56, which needs
+ * no privilege).  A memory page of an inherited heap page that is mapped once was written to since the fork: by this
+ * process, or by all others that had it.  After the parent has ended this process may be the only one left, so then
  * nothing is known.
  *
- * No MRI header.  [any] [free], unless a function says otherwise.
+ * [any] [free], unless a function has its own contract.
  */
 
 struct hs_inherited {
     bool known;
     const char *missing;        /* why not; NULL: the process was not forked, or it is known */
     uint64_t bytes;             /* resident, of the heap pages that are inherited */
-    uint64_t unshared;          /* of these, shared with nobody now */
+    uint64_t unshared;          /* of these, not shared any more */
 };
 
-/* A reading of the kernel's answers, a heap page at a time. */
+/* A reading of pagemap, a heap page at a time. */
 struct hs_sharing {
     struct hs_inherited sum;
     int pagemap;                /* -1: there is nothing to know, or to read */
     uint64_t page_size;
-    uint64_t body;              /* the heap page that was asked about last; 0: none */
+    uint64_t body;              /* the heap page that was read last; 0: none */
     uint64_t entries[16];       /* of its memory pages */
 };
 
@@ -94,28 +82,23 @@ void rb_hs_inherited_after_fork(int parent, bool sampled);
 
 /* Fills *sharing with what is known of all inherited heap pages. */
 void rb_hs_sharing_begin(struct hs_sharing *sharing);
-/* Is the memory page at this address, of the heap page `body`, inherited and shared with nobody? */
+/* Is the memory page at this address, of the heap page `body`, inherited and not shared any more? */
 bool rb_hs_unshared_p(struct hs_sharing *sharing, uint64_t body, uint64_t address);
 void rb_hs_sharing_end(struct hs_sharing *sharing);
 
 /* -- cgroup ----------------------------------------------------------------------- */
 
 /*
- * How much memory there is for the cgroup that this process belongs to, and
- * how much of it is in use.  No MRI header; tested alone.
+ * How much memory there is for the cgroup that this process belongs to, and how much of it is in use.
  *
- * The kernel kills when a group is at its limit, not when a process is: four
- * workers with a quarter each die together.  So the group's use counts.  Its
- * page cache counts against the limit too, but the kernel drops the inactive
- * part before it kills: that part is subtracted.
+ * The kernel kills when a group is at its limit, not when a process is, so the group's use counts.  Its page cache counts
+ * against the limit too, but the kernel drops the inactive part before it kills: that part is subtracted.
  *
- * A limit applies to all groups below it, so every group on the way up to the
- * root is read.  cgroup v2 and v1.  Above them all stands the machine, whose
- * limit is its memory: what is not available is in use.
+ * A limit applies to all groups below it, so every group on the way up to the root is read (cgroup v2 and v1).  Above
+ * them is the machine, whose limit is its memory: what is not available is in use.
  *
- * `root` stands before /proc and /sys: "", and a folder of files in tests.
- * These functions allocate nothing, leave no file open, and may run in a signal
- * handler. [any]
+ * `root` is put before /proc and /sys: "", and a folder of files in tests.  These functions allocate nothing, leave no
+ * file open, and may run in a signal handler.  No MRI header.  [any]
  */
 
 struct hs_memory_limit {
@@ -123,9 +106,9 @@ struct hs_memory_limit {
     bool machine;               /* no cgroup has a limit */
 };
 
-/* The group that uses the largest share of its limit; the machine if no group has a limit below the machine's memory. A group
- * that uses less than `percent`, all of its page cache included, is reported so: its statistics are not read, which takes the
- * kernel the longest. False: there is nothing to read. */
+/* The group that uses the largest share of its limit; the machine if no group has a limit below the machine's memory. Of a
+ * group that uses less than `percent` the page cache is not subtracted: the kernel takes longest for its statistics. False:
+ * there is nothing to read. */
 bool rb_hs_memory_limit_read(const char *root, uint32_t percent, struct hs_memory_limit *limit);
 
 enum { HS_GROUP_NAME = 96 };
@@ -136,8 +119,8 @@ struct hs_memory_room {
 };
 
 /* Is there a group, or the machine, with less than `some` bytes left?  Or with less than `all`, where the kernel would end
- * every process of a cgroup at once?  Then `room` is the one that has least.  Beside the limit at which the kernel kills,
- * memory.high counts (the kernel delays processes there), and v1's limit of memory and swap together.  Swap is no room. */
+ * every process of a cgroup at once?  Then `room` is the one that has least.  In addition to the limit at which the kernel
+ * kills, memory.high counts (the kernel delays processes there), and v1's limit of memory and swap.  Swap is no room. */
 bool rb_hs_memory_short_p(const char *root, uint64_t some, uint64_t all, struct hs_memory_room *room);
 
 /* What copy-on-write can copy: this process's anonymous memory, swapped out or not, in bytes; 0: not known. */

@@ -1,24 +1,22 @@
 /* Where threads and fibers begin and go: see memory/threads.h, and mri.h for what this relies on. */
 #include "heap_sampler/mri.h"
 #include "heap_sampler/memory/threads.h"
-#include "heap_sampler/base/contract.h"
 
 #include "internal/proc.h"
 
 #include <pthread.h>
-#include <string.h>
 #include <unistd.h>
 
 /* -- where they were made ------------------------------------------------------------- */
 
 /* A path in a heap slot is copied before the lock is taken: reading it may run the read barrier's handler. */
 static void
-set_line(struct hs_alive_place *of, const char *path, size_t len, int line)
+set_line(struct hs_creation_place *of, VALUE path, int line)
 {
-    of->origin = HS_ORIGINS_FIXED;
-    of->line = line > 0 ? (uint32_t)line : 0;
-    of->len = len < sizeof(of->path) ? len : sizeof(of->path);
-    memcpy(of->path, path, of->len);
+    int len = snprintf(of->text, sizeof(of->text), "%.*s:%d", (int)RSTRING_LEN(path), RSTRING_PTR(path), line > 0 ? line : 0);
+    bool fits = len > 0 && (size_t)len < sizeof(of->text);
+    of->origin = fits ? HS_CREATION_FIXED : HS_CREATION_OTHER;
+    of->len = (uint32_t)len;
 }
 
 /* Ruby's own methods in Ruby have their caller's line, as in Exception#backtrace. */
@@ -31,37 +29,33 @@ shown_p(const rb_control_frame_t *cfp)
 
 /* The Ruby code that called the C code we are in. */
 static void
-line_of_caller(struct hs_alive_place *of)
+line_of_caller(struct hs_creation_place *of)
 {
     const rb_execution_context_t *ec = rb_current_execution_context(false);
     const rb_control_frame_t *cfp = ec && ec->cfp ? rb_vm_get_ruby_level_next_cfp(ec, ec->cfp) : NULL;
     while (cfp && !shown_p(cfp)) cfp = rb_vm_get_ruby_level_next_cfp(ec, RUBY_VM_PREVIOUS_CONTROL_FRAME(cfp));
     if (!cfp) {
-        of->origin = HS_ORIGIN_C;
+        of->origin = HS_CREATION_C;
         return;
     }
-    VALUE path = rb_iseq_path(hs_iseq_of(cfp));
-    set_line(of, RSTRING_PTR(path), (size_t)RSTRING_LEN(path), rb_vm_get_sourceline(cfp));
+    set_line(of, rb_iseq_path(hs_iseq_of(cfp)), rb_vm_get_sourceline(cfp));
 }
 
 /* A block's own line; a block in C has none. */
 static void
-line_of_block(struct hs_alive_place *of, VALUE proc)
+line_of_block(struct hs_creation_place *of, VALUE proc)
 {
     const rb_iseq_t *iseq = rb_obj_is_proc(proc) ? rb_proc_get_iseq(proc, NULL) : NULL;
     VALUE path = iseq ? rb_iseq_path(iseq) : Qnil;
-    if (!RB_TYPE_P(path, T_STRING)) {
-        line_of_caller(of);
-        return;
-    }
-    set_line(of, RSTRING_PTR(path), (size_t)RSTRING_LEN(path), ISEQ_BODY(iseq)->location.first_lineno);
+    if (RB_TYPE_P(path, T_STRING)) set_line(of, path, ISEQ_BODY(iseq)->location.first_lineno);
+    else line_of_caller(of);
 }
 
 static void
-line_of_thread(struct hs_alive_place *of, const rb_thread_t *th)
+line_of_thread(struct hs_creation_place *of, const rb_thread_t *th)
 {
     switch (th->invoke_type) {
-    case thread_invoke_type_none: of->origin = HS_ORIGIN_MAIN; break;
+    case thread_invoke_type_none: of->origin = HS_CREATION_MAIN; break;
     case thread_invoke_type_func: line_of_caller(of); break;
     default: line_of_block(of, th->invoke_arg.proc.proc); break;
     }
@@ -72,13 +66,13 @@ line_of_thread(struct hs_alive_place *of, const rb_thread_t *th)
 void
 rb_heap_sampler_thread_begins(struct rb_thread_struct *th)
 {
-    struct hs_alive_place of;
-    if (rb_hs_alive_p(&th->heap_sampler.alive)) return;         /* in a forked child */
+    struct hs_creation_place of;
+    if (rb_hs_thread_listed_p(&th->heap_sampler.alive)) return;         /* in a forked child */
     const rb_execution_context_t *ec = rb_current_execution_context(false);
     if (ec) th->ec->heap_sampler_labels = ec->heap_sampler_labels;
     if (th->ec->vm_stack) th->heap_sampler.vm_stack = (uintptr_t)th->ec->vm_stack;
     line_of_thread(&of, th);
-    rb_hs_alive_add(HS_THREADS, &th->heap_sampler.alive, &of);
+    rb_hs_thread_list_add(HS_THREADS, &th->heap_sampler.alive, &of);
 }
 
 /* Above a thread's first frame lie its thread-local variables and what glibc keeps of it, whose address is its id. */
@@ -103,19 +97,19 @@ rb_heap_sampler_thread_runs(struct rb_thread_struct *th)
 void
 rb_heap_sampler_thread_goes(struct rb_thread_struct *th)
 {
-    rb_hs_alive_remove(&th->heap_sampler.alive);
+    rb_hs_thread_list_remove(&th->heap_sampler.alive);
 }
 
 void
 rb_heap_sampler_fiber_begins(struct rb_heap_sampler_alive *fiber, VALUE proc)
 {
-    struct hs_alive_place of;
+    struct hs_creation_place of;
     line_of_block(&of, proc);
-    rb_hs_alive_add(HS_FIBERS, fiber, &of);
+    rb_hs_thread_list_add(HS_FIBERS, fiber, &of);
 }
 
 void
 rb_heap_sampler_fiber_goes(struct rb_heap_sampler_alive *fiber)
 {
-    rb_hs_alive_remove(fiber);
+    rb_hs_thread_list_remove(fiber);
 }

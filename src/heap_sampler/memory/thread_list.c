@@ -61,34 +61,34 @@ head_of(enum hs_alive_kind kind)
 }
 
 void
-rb_hs_alive_add(enum hs_alive_kind kind, struct rb_heap_sampler_alive *alive, const struct hs_alive_place *place)
+rb_hs_thread_list_add(enum hs_alive_kind kind, struct rb_heap_sampler_alive *alive, const struct hs_creation_place *place)
 {
     lock();
-    bool line = place->origin == HS_ORIGINS_FIXED;
-    alive->origin = line ? rb_hs_origin(place->path, place->len, place->line) : place->origin;
+    alive->origin = place->origin;
+    if (alive->origin == HS_CREATION_FIXED) alive->origin = rb_hs_creation_site((struct hs_text){place->text, place->len});
     insert_after(head_of(kind), alive);
     unlock();
 }
 
 bool
-rb_hs_alive_p(const struct rb_heap_sampler_alive *alive)
+rb_hs_thread_listed_p(const struct rb_heap_sampler_alive *alive)
 {
     return alive->next != NULL;
 }
 
 void
-rb_hs_alive_remove(struct rb_heap_sampler_alive *alive)
+rb_hs_thread_list_remove(struct rb_heap_sampler_alive *alive)
 {
     lock();
-    if (rb_hs_alive_p(alive)) {
+    if (rb_hs_thread_listed_p(alive)) {
         take_out(alive);
-        rb_hs_origin_leave(alive->origin);
+        rb_hs_creation_site_leave(alive->origin);
     }
     unlock();
 }
 
 void
-rb_hs_alive_before_fork(void)
+rb_hs_thread_list_before_fork(void)
 {
     lock();
 }
@@ -104,9 +104,9 @@ remove_marks(struct rb_heap_sampler_alive *head)
 }
 
 void
-rb_hs_alive_after_fork(bool child)
+rb_hs_thread_list_after_fork(bool child)
 {
-    if (child && rb_hs_origins_after_fork()) {
+    if (child && rb_hs_creation_sites_after_fork()) {
         for (int kind = 0; kind < HS_ALIVE_KINDS; kind++) remove_marks(head_of((enum hs_alive_kind)kind));
     }
     unlock();
@@ -124,7 +124,7 @@ struct counting {
     int pagemap;
     struct {
         uint32_t origin;
-        struct hs_alive_look look;
+        struct hs_thread_look look;
     } batch[BATCH];
 };
 
@@ -147,7 +147,7 @@ add_one(struct hs_population *population, enum hs_alive_state state, uint64_t st
 }
 
 static void
-count_one(struct counting *counting, uint32_t origin, const struct hs_alive_look *look)
+count_one(struct counting *counting, uint32_t origin, const struct hs_thread_look *look)
 {
     struct hs_census *census = counting->census;
     uint64_t stacks = resident(counting, &look->mapped);
@@ -158,7 +158,7 @@ count_one(struct counting *counting, uint32_t origin, const struct hs_alive_look
         stacks += bytes;
     }
     add_one(&census->of[counting->kind], look->state, stacks);
-    if (counting->by_origin) add_one(&counting->by_origin[origin < counting->origins ? origin : HS_ORIGIN_OTHER], look->state, stacks);
+    if (counting->by_origin) add_one(&counting->by_origin[origin < counting->origins ? origin : HS_CREATION_OTHER], look->state, stacks);
 }
 
 /* The next of the list after `place`, in the batch; how many. */
@@ -233,13 +233,13 @@ add_places(struct hs_census *census, enum hs_alive_kind kind, const struct hs_po
 
     struct hs_birthplace *places = census->places + before, other = {.kind = kind};
     uint32_t count = 0;
-    other.path = rb_hs_origin_path(HS_ORIGIN_OTHER, &other.line);
-    other.population = by_origin[HS_ORIGIN_OTHER];
-    for (uint32_t i = HS_ORIGIN_OTHER + 1; i < origins; i++) {
+    other.path = rb_hs_creation_site_path(HS_CREATION_OTHER, &other.line);
+    other.population = by_origin[HS_CREATION_OTHER];
+    for (uint32_t i = HS_CREATION_OTHER + 1; i < origins; i++) {
         if (empty_p(&by_origin[i])) continue;
         struct hs_birthplace *place = &places[count++];
         *place = (struct hs_birthplace){.kind = kind, .population = by_origin[i]};
-        place->path = rb_hs_origin_path(i, &place->line);
+        place->path = rb_hs_creation_site_path(i, &place->line);
     }
     rb_hs_sort(places, count, sizeof(*places), compare_places);
     while (count > HS_BIRTHPLACES) add_population(&other.population, &places[--count].population);
@@ -253,7 +253,7 @@ static void
 count_kind(struct counting *counting, enum hs_alive_kind kind, bool places)
 {
     counting->kind = kind;
-    counting->origins = rb_hs_origin_count();
+    counting->origins = rb_hs_creation_site_count();
     counting->by_origin = places ? rb_hs_calloc(HS_MEM_SNAPSHOTS, counting->origins, sizeof(*counting->by_origin)) : NULL;
     count_list(counting);
     if (counting->by_origin) add_places(counting->census, kind, counting->by_origin, counting->origins);
@@ -279,12 +279,12 @@ void
 rb_hs_census_take(struct hs_census *census, bool places)
 {
     HS_CONTRACT(free);
-    rb_hs_origins_hold();
+    rb_hs_creation_sites_hold();
     struct counting counting = {.census = census, .pagemap = rb_hs_survey_open_pagemap()};
     *census = (struct hs_census){.taken = true, .stacks_known = counting.pagemap >= 0};
     for (int kind = 0; kind < HS_ALIVE_KINDS; kind++) count_kind(&counting, (enum hs_alive_kind)kind, places);
     copy_paths(census);
-    rb_hs_origins_release();
+    rb_hs_creation_sites_release();
     if (counting.pagemap >= 0) close(counting.pagemap);
 }
 

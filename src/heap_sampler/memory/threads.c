@@ -8,7 +8,7 @@
 static enum hs_alive_state
 state_of(const rb_thread_t *th)
 {
-    /* Who asks has let go of the GVL for that alone. */
+    /* The thread that takes the census has released the GVL for that alone. */
     const rb_execution_context_t *ec = rb_current_execution_context(false);
     if (ec && rb_ec_thread_ptr(ec) == th) return HS_RUNNING;
     if (th->status == THREAD_KILLED) return HS_ENDED;
@@ -29,7 +29,7 @@ block_at(const void *block)
 /* A thread of its own has its VM stack, and that of signals, from malloc; they are freed with its struct.  One of M:N has
  * both stacks in a mapping, the VM's below a guard page. */
 static void
-find_stacks(const rb_thread_t *th, struct hs_alive_look *look)
+find_stacks(const rb_thread_t *th, struct hs_thread_look *look)
 {
     const struct rb_heap_sampler_thread *ours = &th->heap_sampler;
     const char *context = th->sched.context_stack;
@@ -60,18 +60,18 @@ thread_of(const struct rb_heap_sampler_alive *alive)
 }
 
 void
-rb_hs_thread_look(const struct rb_heap_sampler_alive *alive, struct hs_alive_look *look)
+rb_hs_thread_look(const struct rb_heap_sampler_alive *alive, struct hs_thread_look *look)
 {
     const rb_thread_t *th = thread_of(alive);
-    *look = (struct hs_alive_look){.state = state_of(th)};
+    *look = (struct hs_thread_look){.state = state_of(th)};
     find_stacks(th, look);
 }
 
 void
-rb_hs_fiber_look(const struct rb_heap_sampler_alive *alive, struct hs_alive_look *look)
+rb_hs_fiber_look(const struct rb_heap_sampler_alive *alive, struct hs_thread_look *look)
 {
     static const enum hs_alive_state states[] = {HS_CREATED, HS_RESUMED, HS_SUSPENDED, HS_ENDED};
     struct rb_heap_sampler_fiber fiber;
     rb_heap_sampler_fiber_look(alive, &fiber);
-    *look = (struct hs_alive_look){.state = states[fiber.state], .mapped = {fiber.stack, fiber.stack ? fiber.stack_size : 0}};
+    *look = (struct hs_thread_look){.state = states[fiber.state], .mapped = {fiber.stack, fiber.stack ? fiber.stack_size : 0}};
 }

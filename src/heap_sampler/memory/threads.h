@@ -4,15 +4,10 @@
  * All threads and fibers that there are, from the first on, sampling or not: where they were made, what
  * they do, and how much of their stacks is resident.
  *
- *     thread or fiber        in its list
- *     made                   from here
- *     runs, waits, …         what it does is read when they are counted
- *     has ended              still: its object may be referred to, and hold its stack
- *     its struct is freed    to here
- *
- * A place in a list is a part of the thread's or the fiber's own struct: no memory of ours, and a few
- * stores to begin and to end.  Under the lock of the lists the struct of each that is in a list may be
- * read, since it leaves the list before it is freed.
+ * Each is in a list from the moment when it is made until its struct is freed.  One that has ended is in it still: its
+ * object may be referred to, and hold its stack.  The links are a part of the thread's or the fiber's own struct: no
+ * memory of ours, and a few stores to begin and to end.  Under the lock of the lists these structs may be read, since
+ * each leaves its list before it is freed.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -38,7 +33,7 @@ enum hs_alive_state {
     HS_CREATED,                 /* it was never resumed */
     HS_RESUMED,                 /* it runs */
     HS_SUSPENDED,
-    /* of both: it has ended, and is no more alive; its object still exists */
+    /* of both: it has ended, but its object still exists */
     HS_ENDED,
     HS_ALIVE_STATES
 };
@@ -84,35 +79,34 @@ void rb_hs_census_free(struct hs_census *census);
 /* -- the lists ----------------------------------------------------------------------------- */
 
 /* Places that are no line of Ruby's, by number. */
-enum { HS_ORIGIN_OTHER,
-       HS_ORIGIN_MAIN,          /* the main thread's */
-       HS_ORIGIN_C,             /* C code that no Ruby code had called */
-       HS_ORIGINS_FIXED };
+enum { HS_CREATION_OTHER,
+       HS_CREATION_MAIN,          /* the main thread's */
+       HS_CREATION_C,             /* C code that no Ruby code had called */
+       HS_CREATION_FIXED };
 
-enum { HS_ORIGINS = 1024,
-       HS_ORIGIN_PATH_MAX = 1024 };     /* bytes: a longer path is HS_ORIGIN_OTHER */
+enum { HS_CREATION_SITES = 1024,
+       HS_CREATION_TEXT_MAX = 1024 + 12 };        /* bytes, of a path and a line: a longer one is HS_CREATION_OTHER */
 
 /* Where something was made. */
-struct hs_alive_place {
-    uint32_t origin;            /* HS_ORIGIN_MAIN, HS_ORIGIN_C; HS_ORIGINS_FIXED: a line, */
-    uint32_t line;              /* this one */
-    size_t len;
-    char path[HS_ORIGIN_PATH_MAX + 1];
+struct hs_creation_place {
+    uint32_t origin;            /* HS_CREATION_FIXED: a line of Ruby code, by its text */
+    uint32_t len;
+    char text[HS_CREATION_TEXT_MAX];      /* "path:line" */
 };
 
 /* [any] */
-void rb_hs_alive_add(enum hs_alive_kind kind, struct rb_heap_sampler_alive *alive, const struct hs_alive_place *place);
+void rb_hs_thread_list_add(enum hs_alive_kind kind, struct rb_heap_sampler_alive *alive, const struct hs_creation_place *place);
 /* Is it in a list? By the thread that may add it, or under the lock of the lists. */
-bool rb_hs_alive_p(const struct rb_heap_sampler_alive *alive);
+bool rb_hs_thread_listed_p(const struct rb_heap_sampler_alive *alive);
 /* If it is in a list. [any], in GC too. */
-void rb_hs_alive_remove(struct rb_heap_sampler_alive *alive);
+void rb_hs_thread_list_remove(struct rb_heap_sampler_alive *alive);
 
 /* For fork: nothing is added or removed between the two. */
-void rb_hs_alive_before_fork(void);
-void rb_hs_alive_after_fork(bool child);
+void rb_hs_thread_list_before_fork(void);
+void rb_hs_thread_list_after_fork(bool child);
 
 /* What the VM says of one without the GVL, by plain loads. Under the lock of the lists. */
-struct hs_alive_look {
+struct hs_thread_look {
     enum hs_alive_state state;
     struct hs_stack_range {
         uintptr_t start;
@@ -120,27 +114,24 @@ struct hs_alive_look {
     } mapped,                   /* what has a mapping of its own */
         malloced[2];              /* what comes from malloc(3): VM stack, stack of signals */
 };
-void rb_hs_thread_look(const struct rb_heap_sampler_alive *thread, struct hs_alive_look *look);
-void rb_hs_fiber_look(const struct rb_heap_sampler_alive *fiber, struct hs_alive_look *look);
+void rb_hs_thread_look(const struct rb_heap_sampler_alive *thread, struct hs_thread_look *look);
+void rb_hs_fiber_look(const struct rb_heap_sampler_alive *fiber, struct hs_thread_look *look);
 
-/*
- * Where threads and fibers were made: path and line of their blocks, each by a number.  There are
- * HS_ORIGINS of them at most, a megabyte with the longest paths.  When one more is wanted, the numbers
- * that no thread and no fiber has any more are used again; where there is none, the new one is
- * HS_ORIGIN_OTHER.  A census holds them meanwhile.
- */
+/* Where threads and fibers were made: path and line of their blocks, each by a number.  There are HS_CREATION_SITES of them at
+ * most, a megabyte with the longest paths.  Beyond that the numbers that no thread and no fiber has any more are used again,
+ * or the new one is HS_CREATION_OTHER.  A census holds the numbers meanwhile. */
 
-/* The number of a line, which one more thread or fiber has, or one less. Under the lock of the lists. */
-uint32_t rb_hs_origin(const char *path, size_t len, uint32_t line);
-void rb_hs_origin_leave(uint32_t origin);
+/* The number of a text "path:line", which one more thread or fiber has, or one less. Under the lock of the lists. */
+uint32_t rb_hs_creation_site(struct hs_text text);
+void rb_hs_creation_site_leave(uint32_t origin);
 /* Between the two no number gets another line. [any] */
-void rb_hs_origins_hold(void);
-void rb_hs_origins_release(void);
+void rb_hs_creation_sites_hold(void);
+void rb_hs_creation_sites_release(void);
 /* In the child other threads hold none; whether one did. */
-bool rb_hs_origins_after_fork(void);
+bool rb_hs_creation_sites_after_fork(void);
 /* Path and line of a number that is held; line 0: none. [any] */
-struct hs_text rb_hs_origin_path(uint32_t origin, uint32_t *line);
+struct hs_text rb_hs_creation_site_path(uint32_t origin, uint32_t *line);
 /* How many numbers there are. [any] */
-uint32_t rb_hs_origin_count(void);
+uint32_t rb_hs_creation_site_count(void);
 
 #endif

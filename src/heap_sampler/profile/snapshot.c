@@ -216,10 +216,10 @@ take_account(struct hs_snapshot *snapshot)
 {
     struct hs_profile *profile = snapshot->profile;
     struct hs_account_excess excess;
-    if (snapshot->session == HS_MAIN) look_at_rows(&excess, profile);
-    else rb_hs_malloc_look(&excess);
+    bool main = snapshot->session == HS_MAIN;
+    if (main) look_at_rows(&excess, profile);
     rb_hs_census_take(&profile->meta.census, true);
-    rb_hs_account_take(&profile->meta.account, &excess, &profile->meta.census, snapshot->flags & HS_MAY_HOLD_UP);
+    rb_hs_account_take(&profile->meta.account, main ? &excess : NULL, &profile->meta.census, snapshot->flags & HS_MAY_HOLD_UP);
     rb_hs_who_read(&profile->meta.who);
 }
 

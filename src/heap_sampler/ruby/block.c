@@ -4,9 +4,8 @@
 
 enum { BLOCK_INTERVAL = 64 * 1024 };
 
-/* A block may never come to its end: that of a Fiber which nobody resumes any
- * more. Its session ends with an object that only the machine stack of
- * gc_sample_profile refers to. */
+/* A block may never come to its end: that of a Fiber which is not resumed any more. Its session ends with an object that only
+ * the machine stack of gc_sample_profile refers to. */
 struct session_guard {
     int session;
     uint64_t serial;            /* 0: there is nothing to end */
@@ -31,7 +30,6 @@ static const rb_data_type_t session_guard_type = {
 };
 
 struct block_profile {
-    int session;
     struct snapshot_wish wish;
     struct session_guard *guard;
 };
@@ -56,7 +54,7 @@ profile_block(VALUE ptr)
 {
     struct block_profile *block = (struct block_profile *)ptr;
     rb_yield(Qundef);
-    return rb_hs_take_snapshot(block->session, &block->wish);
+    return rb_hs_take_snapshot(block->guard->session, &block->wish);
 }
 
 static VALUE
@@ -64,7 +62,7 @@ end_block(VALUE ptr)
 {
     const struct block_profile *block = (struct block_profile *)ptr;
     block->guard->serial = 0;
-    rb_hs_session_stop(block->session);
+    rb_hs_session_stop(block->guard->session);
     return Qnil;
 }
 
@@ -164,9 +162,10 @@ gc_sample_profile(int argc, VALUE *argv, VALUE mod)
     settings.malloc_interval = settings.interval;
     struct session_guard *guard;
     VALUE guard_object = TypedData_Make_Struct(0, struct session_guard, &session_guard_type, guard);
-    struct block_profile block = {start_block_session(&settings, guard), wish, guard};
-    if (block.session == -1) rb_raise(rb_eRuntimeError, "seven blocks are already being profiled; try again when one has ended");
-    if (block.session < 0) rb_raise(rb_eNoMemError, "not enough memory for a heap profile");
+    struct block_profile block = {wish, guard};
+    int session = start_block_session(&settings, guard);
+    if (session == -1) rb_raise(rb_eRuntimeError, "seven blocks are already being profiled; try again when one has ended");
+    if (session < 0) rb_raise(rb_eNoMemError, "not enough memory for a heap profile");
     VALUE profile = rb_ensure(profile_block, (VALUE)&block, end_block, (VALUE)&block);
     RB_GC_GUARD(guard_object);
     return profile;

@@ -20,7 +20,7 @@ s_check(VALUE klass)
     return ULL2NUM(rb_hs_pages.records);
 }
 
-/* A slot of the page that nobody uses. */
+/* A free slot of the page. */
 static uint16_t
 free_slot(const struct rb_heap_sampler_page *page)
 {

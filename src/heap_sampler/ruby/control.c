@@ -55,7 +55,7 @@ stop_periodic(void *unused)
 static void
 stop_periodic_without_gvl(void)
 {
-    if (rb_hs_periodic_running_p()) rb_thread_call_without_gvl(stop_periodic, NULL, NULL, NULL);
+    if (!rb_hs_periodic_halted_p()) rb_thread_call_without_gvl(stop_periodic, NULL, NULL, NULL);
 }
 
 /*

@@ -270,9 +270,10 @@ rb_heap_sampler_on_newobj(VALUE object)
 
 enum { AT_ONCE = 256 };         /* events in a call */
 
-/* What is told, by one at a time. Not on the machine stack: where that ends, frames as large as these leap over its guard page. */
+/* What is reported, by one thread at a time. Not on the machine stack: where that ends, frames as large as these leap over its
+ * guard page. */
 static struct {
-    struct hs_sampled births[AT_ONCE];
+    struct hs_sampled sampled[AT_ONCE];
     rb_heap_sampler_allocation_t allocations[AT_ONCE];
     rb_heap_sampler_change_t changes[AT_ONCE];
 } batch;
@@ -287,33 +288,33 @@ listener_in(int session, uint64_t newest)
 }
 
 static void
-tell_births_to(int session, uint64_t newest, uint32_t count)
+report_allocations_to(int session, uint64_t newest, uint32_t sampled)
 {
-    size_t told = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        if (batch.births[i].listeners & 1u << session) batch.allocations[told++] = allocation_of(&batch.births[i], session);
+    size_t count = 0;
+    for (uint32_t i = 0; i < sampled; i++) {
+        if (batch.sampled[i].listeners & 1u << session) batch.allocations[count++] = allocation_of(&batch.sampled[i], session);
     }
     const struct listener *listener = listener_in(session, newest);
-    if (told && listener && listener->type.malloced) {
-        call_unseen(&(struct call){.listener = listener, .allocations = batch.allocations, .count = told});
+    if (count && listener && listener->type.malloced) {
+        call_unseen(&(struct call){.listener = listener, .allocations = batch.allocations, .count = count});
     }
 }
 
 static void
-tell_births(uint64_t newest)
+report_allocations(uint64_t newest)
 {
-    uint32_t count;
+    uint32_t sampled;
     do {
         RB_VM_LOCK_ENTER();
         rb_hs_malloc_name_stacks();
-        count = rb_hs_malloc_take_births(batch.births, AT_ONCE);
+        sampled = rb_hs_malloc_take_births(batch.sampled, AT_ONCE);
         RB_VM_LOCK_LEAVE();
-        for (int s = HS_PROFILES; count && s < HS_SESSIONS; s++) tell_births_to(s, newest, count);
-    } while (count == AT_ONCE);
+        for (int s = HS_PROFILES; s < HS_SESSIONS; s++) report_allocations_to(s, newest, sampled);
+    } while (sampled == AT_ONCE);
 }
 
 static void
-tell_changes_to(int session, uint64_t newest, const struct hs_changes *changes)
+report_changes_to(int session, uint64_t newest, const struct hs_changes *changes)
 {
     for (uint32_t i = 0; i < changes->count;) {
         size_t count = 0;
@@ -330,48 +331,42 @@ tell_changes_to(int session, uint64_t newest, const struct hs_changes *changes)
 }
 
 static void
-tell_changes(uint64_t newest, struct hs_changes *changes)
+report_changes(uint64_t newest, struct hs_changes *changes)
 {
-    for (int s = HS_PROFILES; s < HS_SESSIONS; s++) tell_changes_to(s, newest, changes);
+    for (int s = HS_PROFILES; s < HS_SESSIONS; s++) report_changes_to(s, newest, changes);
     rb_hs_free(changes->use, changes->list);
     __atomic_add_fetch(&missed, changes->missed, __ATOMIC_RELAXED);
 }
 
-static struct hs_changes
-take_slot_changes(void)
-{
-    rb_hs_lock();
-    struct hs_changes taken = rb_hs_changes_take(&rb_hs_slot_changes);
-    rb_hs_unlock();
-    return taken;
-}
-
-static const rb_thread_t *telling;      /* atomic: another one may come between, in a call */
+static const rb_thread_t *reporting;    /* atomic: another one may come between, in a call */
 
 void
 rb_heap_sampler_flush(void)
 {
     HS_CONTRACT(gvl);
     HS_CONTRACT(free);
-    const rb_thread_t *nobody = NULL;
+    const rb_thread_t *none = NULL;
     if (rb_hs_listener_called() ||
-        !__atomic_compare_exchange_n(&telling, &nobody, GET_THREAD(), false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+        !__atomic_compare_exchange_n(&reporting, &none, GET_THREAD(), false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
         return;
     }
     uint64_t newest = last_serial;
-    /* What becomes of a block is taken before births are, so that no death is told before its birth. */
+    /* Changes of a block are taken before allocations are, so that no free is reported before its allocation. */
     rb_hs_malloc_listeners_told();
-    struct hs_changes of_malloc = rb_hs_malloc_take_changes(), of_slots = take_slot_changes();
-    tell_births(newest);
-    tell_changes(newest, &of_malloc);
-    tell_changes(newest, &of_slots);
-    __atomic_store_n(&telling, NULL, __ATOMIC_RELEASE);
+    struct hs_changes of_malloc = rb_hs_malloc_take_changes();
+    rb_hs_lock();
+    struct hs_changes of_slots = rb_hs_changes_take(&rb_hs_slot_changes);
+    rb_hs_unlock();
+    report_allocations(newest);
+    report_changes(newest, &of_malloc);
+    report_changes(newest, &of_slots);
+    __atomic_store_n(&reporting, NULL, __ATOMIC_RELEASE);
 }
 
 void
 rb_hs_extending_after_fork(void)
 {
-    if (telling != GET_THREAD()) telling = NULL;
+    if (reporting != GET_THREAD()) reporting = NULL;
     rb_hs_listeners_after_fork();
 }
 
@@ -415,12 +410,6 @@ rb_hs_extending_boot(bool usdt)
 
 /* -- letting in, and out -------------------------------------------------------------------- */
 
-static bool
-interval_p(uint64_t interval)
-{
-    return interval <= RUBY_HEAP_SAMPLER_INTERVAL_MAX;
-}
-
 /* What a later version has more is not wanted by an extension of an earlier one. */
 static bool
 read_type(const rb_heap_sampler_listener_type_t *type, rb_heap_sampler_listener_type_t *wanted)
@@ -428,7 +417,8 @@ read_type(const rb_heap_sampler_listener_type_t *type, rb_heap_sampler_listener_
     *wanted = (rb_heap_sampler_listener_type_t){.struct_size = sizeof(*wanted)};
     if (type->struct_size < offsetof(rb_heap_sampler_listener_type_t, malloced) || type->struct_size > sizeof(*wanted)) return false;
     memcpy(wanted, type, type->struct_size);
-    return interval_p(wanted->interval) && interval_p(wanted->malloc_interval) && (wanted->interval || wanted->malloc_interval);
+    return wanted->interval <= RUBY_HEAP_SAMPLER_INTERVAL_MAX && wanted->malloc_interval <= RUBY_HEAP_SAMPLER_INTERVAL_MAX &&
+        (wanted->interval || wanted->malloc_interval);
 }
 
 static bool
@@ -440,20 +430,17 @@ begin(int session, const rb_heap_sampler_listener_type_t *type)
     return false;
 }
 
-static void
-note_followers(void)
+static hs_session_set
+set_of(const struct listener *listener)
 {
-    rb_hs_followers = 0;
-    for (int i = 0; i < LISTENERS; i++) {
-        if (listeners[i].serial && listeners[i].type.changed) rb_hs_followers |= (hs_session_set)(1u << (HS_PROFILES + i));
-    }
+    return (hs_session_set)(1u << session_of(listener));
 }
 
 static void
 leave(struct listener *listener)
 {
     *listener = (struct listener){.serial = 0};
-    note_followers();
+    rb_hs_followers &= (hs_session_set)~set_of(listener);
 }
 
 static rb_heap_sampler_listener_t
@@ -475,7 +462,7 @@ rb_heap_sampler_listen(const rb_heap_sampler_listener_type_t *type, void *data)
     while (place < listeners + LISTENERS && place->serial) place++;
     if (!rb_hs_later_p() || place == listeners + LISTENERS) return refuse(EAGAIN);
     *place = (struct listener){.serial = ++last_serial, .type = wanted, .data = data};
-    note_followers();
+    if (wanted.changed) rb_hs_followers |= set_of(place);
     if (!begin(session_of(place), &wanted)) {
         leave(place);
         return refuse(ENOMEM);
@@ -491,13 +478,12 @@ rb_heap_sampler_unlisten(rb_heap_sampler_listener_t serial)
     HS_CONTRACT(free);
     struct listener *listener = find_listener(serial);
     if (!listener || !listener->on) return false;
-    int session = session_of(listener);
     listener->on = false;
-    rb_hs_session_stop(session);
+    rb_hs_session_stop(session_of(listener));
     rb_hs_lock();
-    rb_hs_changes_forget(&rb_hs_slot_changes, (hs_session_set)(1u << session));
+    rb_hs_changes_forget(&rb_hs_slot_changes, set_of(listener));
     rb_hs_unlock();
-    rb_hs_malloc_forget_listeners((hs_session_set)(1u << session));
+    rb_hs_malloc_forget_listeners(set_of(listener));
     leave(listener);
     return true;
 }

@@ -14,10 +14,8 @@ static void *
 account_without_gvl(void *data)
 {
     struct taking *taking = data;
-    struct hs_account_excess excess;
-    rb_hs_malloc_look(&excess);
     if (taking->census) rb_hs_census_take(taking->census, true);
-    rb_hs_account_take(taking->account, &excess, taking->census, true);
+    rb_hs_account_take(taking->account, NULL, taking->census, true);
     return NULL;
 }
 

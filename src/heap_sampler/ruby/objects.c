@@ -125,21 +125,15 @@ static bool
 presentable_p(VALUE object)
 {
     switch (BUILTIN_TYPE(object)) {
-    case T_NONE:
-    case T_MOVED:
-    case T_ZOMBIE:
     case T_IMEMO:
     case T_NODE:
-    case T_ICLASS:
-        return false;
+    case T_ICLASS: return false;
     case T_CLASS:
-        if (!RBASIC(object)->klass || RCLASS_SINGLETON_P(object)) return false;
+        if (RCLASS_SINGLETON_P(object)) return false;
         break;
-    default:
-        if (!RBASIC(object)->klass) return false;
-        break;
+    default: break;
     }
-    return !rb_multi_ractor_p() || rb_ractor_shareable_p(object);
+    return can_be_asked_p(object) && RBASIC(object)->klass && (!rb_multi_ractor_p() || rb_ractor_shareable_p(object));
 }
 
 /*
@@ -172,55 +166,48 @@ rb_hs_text_value(const struct hs_text *text)
     return rb_fstring(string);
 }
 
-struct stack_frame {
-    struct hs_text label, path, absolute_path;
-    uint32_t line;
-};
-
 enum { STACK_MOST = HS_DEPTH_MAX + 1 };         /* and (truncated) */
 
-/* Copies the stack of an object's sample, and holds its names; its depth, UINT32_MAX: it has none.
- * Making Ruby objects of it may take a sample, and give nodes other numbers. */
-static uint32_t
-copy_stack_of(VALUE object, struct stack_frame *frames, struct hs_text_bytes **names)
+struct stack_copy {
+    bool known;                 /* the object has a sample */
+    struct hs_text_bytes *names;        /* held */
+    uint32_t depth;
+    struct stack_frame {
+        struct hs_text label, path, absolute_path;
+        uint32_t line;
+    } frames[STACK_MOST];
+};
+
+/* Making Ruby objects of the stack may take a sample, and give nodes other numbers: it is copied before. */
+static void
+copy_stack_of(VALUE object, struct stack_copy *copy)
 {
-    uint32_t depth = UINT32_MAX;
+    unsigned int slot;
     RB_VM_LOCK_ENTER();
     {
-        unsigned int slot;
         const struct rb_heap_sampler_page *page = rb_heap_sampler_gc_table_of(object, &slot);
         const struct hs_record *record = rb_hs_page_find(page, slot);
         uint32_t node = record ? rb_hs_slot_store.sites[record->site].node : HS_NODE_EMPTY;
-        if (record) depth = 0;
-        *names = rb_hs_texts_hold();
-        for (; node != HS_NODE_EMPTY && depth < STACK_MOST; node = rb_hs_nodes[node].parent) {
-            const struct hs_frame *frame = &rb_hs_frames[rb_hs_nodes[node].frame];
-            frames[depth++] = (struct stack_frame){
-                rb_hs_texts[frame->label],
-                rb_hs_texts[frame->path],
-                rb_hs_texts[frame->absolute_path],
-                frame->line,
-            };
+        copy->known = record;
+        copy->names = rb_hs_texts_hold();
+        for (copy->depth = 0; node != HS_NODE_EMPTY && copy->depth < STACK_MOST; node = rb_hs_nodes[node].parent) {
+            const struct hs_frame *from = &rb_hs_frames[rb_hs_nodes[node].frame];
+            struct stack_frame *frame = &copy->frames[copy->depth++];
+            *frame = (struct stack_frame){rb_hs_texts[from->label], rb_hs_texts[from->path], rb_hs_texts[from->absolute_path], from->line};
         }
     }
     RB_VM_LOCK_LEAVE();
-    return depth;
 }
-
-struct stack_copy {
-    struct stack_frame *frames;
-    uint32_t depth;
-    struct hs_text_bytes *names;
-};
 
 static VALUE
 stack_value(VALUE data)
 {
     const struct stack_copy *copy = (const struct stack_copy *)data;
-    VALUE stack = rb_ary_new_capa((long)copy->depth);
+    VALUE stack = copy->known ? rb_ary_new_capa((long)copy->depth) : Qnil;
     for (uint32_t i = 0; i < copy->depth; i++) {
         const struct stack_frame *frame = &copy->frames[i];
-        rb_ary_push(stack, rb_ary_new_from_args(4, rb_hs_text_value(&frame->label), rb_hs_text_value(&frame->path), rb_hs_text_value(&frame->absolute_path), UINT2NUM(frame->line)));
+        VALUE label = rb_hs_text_value(&frame->label), path = rb_hs_text_value(&frame->path);
+        rb_ary_push(stack, rb_ary_new_from_args(4, label, path, rb_hs_text_value(&frame->absolute_path), UINT2NUM(frame->line)));
     }
     return stack;
 }
@@ -247,11 +234,10 @@ static VALUE
 s_raw_stack_of(VALUE klass, VALUE object)
 {
     if (RB_SPECIAL_CONST_P(object)) return Qnil;
-    VALUE buffer, stack = Qnil;
-    struct stack_copy copy = {.frames = ALLOCV_N(struct stack_frame, buffer, STACK_MOST)};
-    copy.depth = copy_stack_of(object, copy.frames, &copy.names);
-    if (copy.depth != UINT32_MAX) stack = rb_ensure(stack_value, (VALUE)&copy, release_names, (VALUE)&copy);
-    else rb_hs_texts_release(copy.names);
+    VALUE buffer;
+    struct stack_copy *copy = ALLOCV_N(struct stack_copy, buffer, 1);
+    copy_stack_of(object, copy);
+    VALUE stack = rb_ensure(stack_value, (VALUE)copy, release_names, (VALUE)copy);
     ALLOCV_END(buffer);
     RB_GC_GUARD(object);
     return stack;

@@ -23,15 +23,12 @@ static size_t
 sample_profile_memsize(const void *ptr)
 {
     const struct sample_profile *self = ptr;
-    size_t size = sizeof(*self);
-    if (self->profile) {
-        const struct hs_profile *profile = self->profile;
-        if (self->memsizes) size += profile->samples.count * sizeof(*self->memsizes);
-        size += sizeof(*profile) + profile->samples.count * sizeof(*profile->samples.list) + profile->row_count * sizeof(*profile->rows) +
-            profile->node_count * sizeof(*profile->nodes) + profile->frame_count * sizeof(*profile->frames) +
-            profile->text_count * sizeof(*profile->texts);
-    }
-    return size;
+    const struct hs_profile *profile = self->profile;
+    if (!profile) return sizeof(*self);
+    return sizeof(*self) + (self->memsizes ? profile->samples.count * sizeof(*self->memsizes) : 0) + sizeof(*profile) +
+        profile->samples.count * sizeof(*profile->samples.list) + profile->row_count * sizeof(*profile->rows) +
+        profile->node_count * sizeof(*profile->nodes) + profile->frame_count * sizeof(*profile->frames) +
+        profile->text_count * sizeof(*profile->texts);
 }
 
 static const rb_data_type_t sample_profile_type = {
@@ -91,8 +88,8 @@ check_ints(VALUE unused)
     return unused;
 }
 
-/* Who keeps it may take seconds: signals, Timeout and Thread#raise come through meanwhile, and what they raise is raised when the child
- * is gone. */
+/* A heap walk may take seconds: signals, Timeout and Thread#raise come through meanwhile, and what they raise is raised when the
+ * child is gone. */
 static int
 work(struct snapshot_args *args)
 {
@@ -160,7 +157,7 @@ rb_hs_take_snapshot(int session, const struct snapshot_wish *wish)
     take(data, session, wish);
     rb_hs_check_now();
     if (!data->profile && rb_hs_session_goes_on(session, serial)) {
-        /* Profiles that nobody holds any more may have its room. */
+        /* Profiles that are garbage may take its room. */
         rb_gc_start();
         take(data, session, wish);
     }

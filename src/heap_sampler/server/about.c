@@ -14,15 +14,6 @@
 
 extern const char *rb_dynamic_description;       /* RUBY_DESCRIPTION; version.c */
 
-static void
-look_at_memory(struct hs_account *account, struct hs_census *census, bool places)
-{
-    struct hs_account_excess excess;
-    rb_hs_malloc_look(&excess);
-    rb_hs_census_take(census, places);
-    rb_hs_account_take(account, &excess, census, false);
-}
-
 static struct hs_account
 account_at_start(void)
 {
@@ -38,7 +29,6 @@ rb_hs_answer_hello(struct hs_buffer *out)
 {
     char deploy[sizeof(rb_hs_files.deploy)];
     struct hs_about about = {.ruby = rb_dynamic_description, .deploy = deploy, .process_id = (uint64_t)getpid(), .taken_ns = rb_hs_now_ns()};
-    struct hs_census census;
     rb_hs_lock();
     memcpy(deploy, rb_hs_files.deploy, sizeof(deploy));
     about.every = rb_hs_files.every;
@@ -51,7 +41,7 @@ rb_hs_answer_hello(struct hs_buffer *out)
     rb_hs_unlock();
     rb_hs_malloc_describe(&about.malloc, HS_MAIN);
     about.account_at_start = account_at_start();
-    look_at_memory(&about.account, &census, false);
+    rb_hs_account_take(&about.account, NULL, NULL, false);
     rb_hs_who_read(&about.who);
     rb_hs_encode_about(&about, out);
 }
@@ -97,7 +87,8 @@ void
 rb_hs_answer_memory(struct hs_buffer *out)
 {
     struct hs_memory_now now = {0};
-    look_at_memory(&now.account, &now.census, true);
+    rb_hs_census_take(&now.census, true);
+    rb_hs_account_take(&now.account, NULL, &now.census, false);
     now.account_at_start = account_at_start();
     look_at_gc(&now);
     look_at_sampler(&now);

@@ -50,19 +50,17 @@ folder_of_folders(void)
 }
 
 static bool
-fill_in(struct hs_address *address, const char *base, unsigned long long ticks)
+fill_in(struct sockaddr_un *address, const char *base, unsigned long long ticks)
 {
-    char *path = address->socket.sun_path;
-    int folder = snprintf(address->folder, sizeof(address->folder), "%s/ruby-heap-%u", base, (unsigned)geteuid());
-    int len = snprintf(path, sizeof(address->socket.sun_path), "%s/%d-%llu.sock", address->folder, (int)getpid(), ticks);
-    return folder < (int)sizeof(address->folder) && len < (int)sizeof(address->socket.sun_path);
+    size_t size = sizeof(address->sun_path);
+    return snprintf(address->sun_path, size, "%s/ruby-heap-%u/%d-%llu.sock", base, (unsigned)geteuid(), (int)getpid(), ticks) < (int)size;
 }
 
 bool
-rb_hs_address(struct hs_address *address)
+rb_hs_address(struct sockaddr_un *address)
 {
     unsigned long long ticks;
-    *address = (struct hs_address){.socket.sun_family = AF_UNIX};
+    *address = (struct sockaddr_un){.sun_family = AF_UNIX};
     if (!start_ticks(&ticks)) return false;
     return fill_in(address, folder_of_folders(), ticks) || fill_in(address, "/tmp", ticks);
 }
@@ -90,7 +88,7 @@ pid_of(const char *name, long *pid)
     return sscanf(name, "%9ld-%20llu.sock%n", pid, &start, &end) == 2 && end && !name[end] && *pid > 0;
 }
 
-/* The kernel knows whether anybody listens, whatever the namespace of who did. */
+/* The kernel knows whether a process listens, in whatever namespace. */
 static bool
 refused_p(const struct sockaddr_un *address)
 {
@@ -118,18 +116,20 @@ sweep(const char *name, int folder_fd, void *folder)
 
 /* The socket gets its name when it listens: a client that finds it can connect. */
 int
-rb_hs_address_listen(const struct hs_address *address)
+rb_hs_address_listen(const struct sockaddr_un *address)
 {
-    const char *path = address->socket.sun_path;
-    struct sockaddr_un unnamed = address->socket;
-    if (!own_folder(address->folder)) return -1;
+    const char *path = address->sun_path;
+    struct sockaddr_un unnamed = *address;
+    char folder[sizeof(address->sun_path)];
+    snprintf(folder, sizeof(folder), "%.*s", (int)(strrchr(path, '/') - path), path);
+    if (!own_folder(folder)) return -1;
     memcpy(strrchr(unnamed.sun_path, '.'), ".bind", sizeof(".bind"));       /* as long as ".sock" */
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0) return -1;
     unlink(unnamed.sun_path);   /* process id and start time are ours */
     if (bind(fd, (const struct sockaddr *)&unnamed, sizeof(unnamed)) == 0 && chmod(unnamed.sun_path, 0600) == 0 &&
         listen(fd, BACKLOG) == 0 && rename(unnamed.sun_path, path) == 0) {
-        rb_hs_each_name(address->folder, sweep, (void *)address->folder);
+        rb_hs_each_name(folder, sweep, folder);
         return fd;
     }
     int error = errno;

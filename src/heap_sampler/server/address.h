@@ -15,18 +15,13 @@
 #include <stdbool.h>
 #include <sys/un.h>
 
-struct hs_address {
-    struct sockaddr_un socket;
-    char folder[sizeof(((struct sockaddr_un *)0)->sun_path)];
-};
-
 /* The variables are read now, and never again: later Ruby code may change the environment at any moment. [gvl] */
 void rb_hs_address_boot(void);
 /* The address of this process as it is now. false: /proc says no time of start. [any] */
-bool rb_hs_address(struct hs_address *address);
-/* A socket that listens there, in a folder that was made where there was none, on a file that replaces one of a process
- * that is gone.  Sockets in the folder at which no process listens are removed: a program that forks a child for each job
- * would leave one for each, for ever.  -1, with errno: EPERM where the folder is another user's or open to others. [any] */
-int rb_hs_address_listen(const struct hs_address *address);
+bool rb_hs_address(struct sockaddr_un *address);
+/* A socket that listens there.  The folder is made where there is none, and a file that an earlier process has left is
+ * replaced.  Sockets in the folder at which no process listens are removed: a program that forks a child for each job would
+ * leave one for each, for ever.  -1, with errno: EPERM where the folder is another user's or open to others. [any] */
+int rb_hs_address_listen(const struct sockaddr_un *address);
 
 #endif

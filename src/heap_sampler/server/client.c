@@ -19,7 +19,7 @@ enum { SAFE_POINT_MS = 5000,    /* how long the part of an answer waits that nee
        SHARE_MOST_MS = 30000,   /* how long a demanded GC or walk waits for its share of the run time */
        HALT_MS = 10000,         /* how long a change of settings waits for the periodic profile that is being made */
        AGAIN_MS = 10,           /* to look again after what does not wake the thread */
-       WAITING_MAX = 16 };      /* of the clients; the others are for those who want an answer now */
+       WAITING_MAX = 16 };      /* of the clients; the other places are for requests that are answered now */
 
 struct hs_client *
 rb_hs_client_open(int fd, struct hs_clients *all, uint64_t now)
@@ -28,7 +28,6 @@ rb_hs_client_open(int fd, struct hs_clients *all, uint64_t now)
     if (!client) return NULL;
     rb_hs_connection_open(&client->connection, fd, now);
     client->all = all;
-    client->answer.part = &all->held;
     return client;
 }
 
@@ -40,39 +39,40 @@ stay(struct hs_client *client, enum hs_connection_state state, uint64_t until_ns
 }
 
 __attribute__((format(printf, 2, 3))) static void
-fail(struct hs_answer *answer, const char *format, ...)
+fail(struct hs_client *client, const char *format, ...)
 {
     char text[512];
     va_list args;
     va_start(args, format);
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);
-    rb_hs_buffer_free(&answer->out);
-    answer->ok = false;
-    answer->type = "text";
-    rb_hs_buffer_puts(&answer->out, text);
+    rb_hs_buffer_free(&client->answer);
+    client->ok = false;
+    client->type = "text";
+    rb_hs_buffer_puts(&client->answer, text);
 }
 
 /* -- profile ------------------------------------------------------------------------------ */
 
-/* How long a profile waits for names: whoever asks is in no hurry, but who has asked before waits too. */
+/* How long a profile waits for names. Short, since other clients wait meanwhile. */
 enum { NAMES_MS = 30 };
 
 static void
-answer_profile(const struct hs_ask *ask, struct hs_answer *answer)
+answer_profile(struct hs_client *client)
 {
     static const volatile bool never;
-    struct hs_snapshot *snapshot = answer->begun;
+    struct hs_snapshot *snapshot = client->begun;
+    enum hs_shown_first first = client->ask.alloc_first ? HS_ALLOC_FIRST : HS_INUSE_FIRST;
     if (!snapshot) {
         rb_hs_name_at_safe_point(NAMES_MS);
         snapshot = rb_hs_snapshot_begin(HS_MAIN, 0, 0);
         if (snapshot) rb_hs_snapshot_work(snapshot, &never);
     }
-    answer->begun = NULL;
-    answer->type = "pb.gz";
-    int error = rb_hs_encode_snapshot(snapshot, HS_PB_GZ, ask->alloc_first ? HS_ALLOC_FIRST : HS_INUSE_FIRST, &answer->out, NULL);
-    if (error == ESRCH) fail(answer, "this process is not sampled; run heapsample start %ld", (long)getpid());
-    else if (error) fail(answer, "no profile: %s", strerror(error));
+    client->begun = NULL;
+    client->type = "pb.gz";
+    int error = rb_hs_encode_snapshot(snapshot, HS_PB_GZ, first, &client->answer, NULL);
+    if (error == ESRCH) fail(client, "this process is not sampled; run heapsample start %ld", (long)getpid());
+    else if (error) fail(client, "no profile: %s", strerror(error));
 }
 
 static bool
@@ -83,18 +83,19 @@ demanded_p(const struct hs_ask *ask)
 
 /* What was demanded; else what the share pays for. */
 static void
-force(const struct hs_ask *ask, struct hs_answer *answer)
+force(struct hs_client *client)
 {
+    const struct hs_ask *ask = &client->ask;
     bool demanded = demanded_p(ask);
     if (!rb_hs_session(HS_MAIN)->on) return;     /* what follows says so */
     bool gc = demanded ? ask->gc : rb_hs_forced_gc_due_p(ask->diagnose_ppm);
     if (gc && !rb_hs_forced_gc(0) && demanded) {
-        fail(answer, "this process has disabled full GCs (GC.disable or GC.config); try again without gc=1");
+        fail(client, "this process has disabled full GCs (GC.disable or GC.config); try again without gc=1");
         return;
     }
     if (demanded ? !ask->why : !rb_hs_forced_walk_due_p(ask->diagnose_ppm)) return;
-    answer->begun = rb_hs_walk_begin(demanded ? 0 : HS_BY_ITSELF, answer->part);
-    if (!answer->begun) fail(answer, "no profile: %s", strerror(ENOMEM));
+    client->begun = rb_hs_walk_begin(demanded ? 0 : HS_BY_ITSELF, &client->all->held);
+    if (!client->begun) fail(client, "no profile: %s", strerror(ENOMEM));
 }
 
 /* -- settings -------------------------------------------------------------------------------- */
@@ -118,32 +119,32 @@ of_files_p(const struct hs_ask *ask)
 
 /* Under the GVL there is one at a time. */
 static void
-start_or_set(const struct hs_ask *ask, struct hs_answer *answer)
+start_or_set(struct hs_client *client)
 {
     static struct hs_start start;
+    const struct hs_ask *ask = &client->ask;
     rb_hs_start_begin(&start);
-    start.account = &answer->account;
+    start.account = &client->account;
     /* A process that was started without files writes none unless the request names a place for them. */
     if (!rb_hs_files.on && !rb_hs_files.output_given && !rb_hs_ask_value(ask, "output")) rb_hs_start_read(&start, "output", "none");
-    answer->ok = ask->verb == HS_ASK_START || rb_hs_session(HS_MAIN)->on;
-    if (!answer->ok) snprintf(start.error, sizeof(start.error), "this process is not sampled; use start, which takes the same settings");
-    for (size_t i = 0; i < ask->argument_count && answer->ok; i++) {
-        answer->ok = rb_hs_start_read(&start, ask->arguments[i].key, ask->arguments[i].value);
+    client->ok = ask->verb == HS_ASK_START || rb_hs_session(HS_MAIN)->on;
+    if (!client->ok) snprintf(start.error, sizeof(start.error), "this process is not sampled; use start, which takes the same settings");
+    for (size_t i = 0; i < ask->argument_count && client->ok; i++) {
+        client->ok = rb_hs_start_read(&start, ask->arguments[i].key, ask->arguments[i].value);
     }
-    answer->ok = answer->ok && rb_hs_start_apply(&start) <= HS_CHANGED;
-    if (!answer->ok) fail(answer, "%s", start.error);
+    client->ok = client->ok && rb_hs_start_apply(&start) <= HS_CHANGED;
+    if (!client->ok) fail(client, "%s", start.error);
 }
 
 static void
 in_ruby(void *data)
 {
     struct hs_client *client = data;
-    const struct hs_ask *ask = &client->ask;
     HS_CONTRACT(gvl);
-    client->answer.ok = true;
-    if (ask->verb == HS_ASK_STOP) rb_hs_stop_apply();
-    else if (ask->verb == HS_ASK_PROFILE) force(ask, &client->answer);
-    else start_or_set(ask, &client->answer);
+    client->ok = true;
+    if (client->ask.verb == HS_ASK_STOP) rb_hs_stop_apply();
+    else if (client->ask.verb == HS_ASK_PROFILE) force(client);
+    else start_or_set(client);
 }
 
 /* -- the end of an answer --------------------------------------------------------------------- */
@@ -157,10 +158,10 @@ refuse(struct hs_client *client, const char *sentence, uint64_t now)
 static void
 finish(struct hs_client *client, uint64_t now)
 {
-    struct hs_answer *answer = &client->answer;
-    if (answer->out.failed) refuse(client, "the sampler has no memory for this answer; try again later", now);
-    else rb_hs_connection_answer(&client->connection, answer->ok, answer->type, answer->out.ptr, answer->out.len, now);
-    rb_hs_buffer_free(&answer->out);
+    const struct hs_buffer *answer = &client->answer;
+    if (answer->failed) refuse(client, "the sampler has no memory for this answer; try again later", now);
+    else rb_hs_connection_answer(&client->connection, client->ok, client->type, answer->ptr, answer->len, now);
+    rb_hs_buffer_free(&client->answer);
 }
 
 /* -- from the request to the answer ---------------------------------------------------------------------------------- */
@@ -202,7 +203,7 @@ call_ruby(struct hs_client *client, uint64_t now)
         return;
     }
     if (of_files_p(&client->ask) && !halt_periodic(client, now)) return;
-    if (starts_p(&client->ask)) rb_hs_account_take(&client->answer.account, NULL, NULL, false);       /* takes time */
+    if (starts_p(&client->ask)) rb_hs_account_take(&client->account, NULL, NULL, false);       /* takes time */
     stay(client, HS_IS_WORKING, now + (optional_p(client) ? OPTIONAL_MS : SAFE_POINT_MS) * HS_MS_NS);
     client->call = (struct hs_safe_call){.function = in_ruby, .data = client};
     client->calling = true;
@@ -219,9 +220,9 @@ called_p(struct hs_client *client, uint64_t now)
     }
     client->calling = false;
     if (rb_hs_safe_point_settle(&client->call)) return true;
-    if (optional_p(client)) client->answer.ok = true;
-    else fail(&client->answer, "Ruby code did not reach a safe point within 5 s, because it runs or waits in C code. "
-                               "Try again, or request what needs no safe point (profile, memory)");
+    if (optional_p(client)) client->ok = true;
+    else fail(client, "Ruby code did not reach a safe point within 5 s, because it runs or waits in C code. "
+                      "Try again, or request what needs no safe point (profile, memory)");
     return true;
 }
 
@@ -231,14 +232,13 @@ static void
 answer_now(struct hs_client *client, uint64_t now)
 {
     static const volatile bool at_once = true;
-    struct hs_answer *answer = &client->answer;
-    if (answer->begun && !rb_hs_snapshot_work(answer->begun, &at_once)) return;
-    answer->ok = true;
-    answer->type = "json";
+    if (client->begun && !rb_hs_snapshot_work(client->begun, &at_once)) return;
+    client->ok = true;
+    client->type = "json";
     switch (client->ask.verb) {
-    case HS_ASK_PROFILE: answer_profile(&client->ask, answer); break;
-    case HS_ASK_MEMORY: rb_hs_answer_memory(&answer->out); break;
-    default: rb_hs_answer_hello(&answer->out);  /* what start, set and stop have made of it, too */
+    case HS_ASK_PROFILE: answer_profile(client); break;
+    case HS_ASK_MEMORY: rb_hs_answer_memory(&client->answer); break;
+    default: rb_hs_answer_hello(&client->answer);       /* what start, set and stop have made of it, too */
     }
     finish(client, now);
 }
@@ -295,7 +295,7 @@ take_turn(struct hs_client *client, short happened, uint64_t now)
         return;
     case HS_IS_WORKING:
         if (client->calling && !called_p(client, now)) return;
-        if (client->answer.ok) answer_now(client, now);
+        if (client->ok) answer_now(client, now);
         else finish(client, now);
         return;
     case HS_IS_WRITING:
@@ -320,8 +320,8 @@ leave(struct hs_client *client)
     if (client->calling) rb_hs_safe_point_settle(&client->call);
     if (client->waits) client->all->waiting--;
     resume_periodic(client);
-    if (client->answer.begun) rb_hs_snapshot_free(rb_hs_snapshot_end(client->answer.begun));
-    rb_hs_buffer_free(&client->answer.out);
+    if (client->begun) rb_hs_snapshot_free(rb_hs_snapshot_end(client->begun));
+    rb_hs_buffer_free(&client->answer);
     rb_hs_connection_close(&client->connection);
     rb_hs_free(HS_MEM_SNAPSHOTS, client);
 }

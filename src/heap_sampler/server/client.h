@@ -25,21 +25,16 @@ struct hs_clients {
     unsigned waiting;           /* for the end of the process */
 };
 
-struct hs_answer {
-    bool ok;                    /* else `out` is a sentence */
-    const char *type;           /* "json", "pb.gz" or "text" */
-    struct hs_buffer out;
-    struct hs_account account;  /* of now, for start */
-    struct hs_memory_part *part;        /* counts the memory of a walk */
-    struct hs_snapshot *begun;  /* a profile that is not complete yet: a walk is under way */
-};
-
 struct hs_client {
     struct hs_clients *all;
     struct hs_connection connection;
     struct hs_ask ask;
-    struct hs_answer answer;
     uint64_t asked_ns;          /* when the request was read */
+    struct hs_account account;  /* of then, for start */
+    struct hs_snapshot *begun;  /* a profile that is not complete yet: a walk is under way */
+    bool ok;                    /* else the answer is a sentence */
+    const char *type;           /* "json", "pb.gz" or "text" */
+    struct hs_buffer answer;
     struct hs_safe_call call;   /* the part that a safe point does */
     bool calling;               /* the call is not settled */
     bool waits;                 /* it is counted in all->waiting */

@@ -68,10 +68,9 @@ rb_hs_start_resume(void)
 }
 
 static enum hs_started
-fail(struct hs_start *start, enum hs_started how, const char *error, const char *what)
+fail(struct hs_start *start, enum hs_started how, const char *error)
 {
-    snprintf(start->error, sizeof(start->error), error, what);
-    rb_hs_start_resume();
+    snprintf(start->error, sizeof(start->error), "%s", error);
     return how;
 }
 
@@ -81,14 +80,13 @@ change(struct hs_start *start, const struct hs_limits *limits, uint64_t malloc_i
     const struct hs_options *options = &start->options;
     /* Malloc that is sampled already keeps its interval, unless another one is given. */
     if (malloc_interval && (start->malloc_interval || !rb_hs_malloc_session(HS_MAIN).on)) {
-        if (!rb_hs_malloc_start(HS_MAIN, malloc_interval, 0)) return fail(start, HS_START_NO_MEMORY, "not enough memory to sample malloc%s", "");
+        if (!rb_hs_malloc_start(HS_MAIN, malloc_interval, 0)) return fail(start, HS_START_NO_MEMORY, "not enough memory to sample malloc");
         rb_hs_malloc_automatic(options->malloc_auto);
     }
     if (start->given[HS_OF_INTERVAL] && !rb_hs_session_retune(HS_MAIN, options->interval, options->interval_auto)) {
-        return fail(start, HS_START_NO_MEMORY, "not enough memory to change the interval; the old one is still in effect%s", "");
+        return fail(start, HS_START_NO_MEMORY, "not enough memory to change the interval; the old one is still in effect");
     }
     if (limits) rb_hs_session_limit(limits, start->given[HS_OF_SEED]);
-    rb_hs_start_resume();
     return HS_CHANGED;
 }
 
@@ -107,10 +105,33 @@ begin(struct hs_start *start, const struct hs_limits *limits, uint64_t malloc_in
     if (start->account) rb_hs_account_begin(start->account);
     if (rb_hs_session_start(&session, true) < 0) {
         rb_hs_use_files(&rb_hs_options.files);
-        return fail(start, HS_START_NO_MEMORY, "not enough memory to sample the heap%s", "");
+        return fail(start, HS_START_NO_MEMORY, "not enough memory to sample the heap");
     }
-    rb_hs_start_resume();
     return HS_STARTED;
+}
+
+static enum hs_started
+apply(struct hs_start *start)
+{
+    const struct hs_options *options = &start->options;
+    uint64_t malloc_interval = start->given[HS_OF_MALLOC] && options->malloc_mode != HS_MALLOC_MODE_ON ? 0 : options->malloc_interval;
+    struct hs_malloc_meta meta;
+    rb_hs_malloc_describe(&meta, HS_MAIN);
+    bool demanded = start->given[HS_OF_MALLOC] && malloc_interval;
+    if (demanded && meta.state == HS_MALLOC_OFF) {
+        return fail(start, HS_START_NO_MALLOC, "malloc is not sampled, because Ruby was started with malloc=off; start it with malloc=standby");
+    }
+    if (demanded && meta.state == HS_MALLOC_MISSING) {
+        snprintf(start->error, sizeof(start->error), "malloc cannot be sampled: %s", meta.missing);
+        return HS_START_NO_MALLOC;
+    }
+    if (start->given[HS_OF_FILES] && !rb_hs_periodic_halted_p()) return fail(start, HS_START_BUSY, "a periodic profile is being written; try again");
+    if (start->given[HS_OF_FILES]) {
+        rb_hs_use_files(&options->files);
+        rb_hs_note_start_folder();
+    }
+    const struct hs_limits *given = start->given[HS_OF_LIMITS] ? &options->limits : NULL;
+    return on_p() ? change(start, given, malloc_interval) : begin(start, given, malloc_interval);
 }
 
 enum hs_started
@@ -118,23 +139,9 @@ rb_hs_start_apply(struct hs_start *start)
 {
     HS_CONTRACT(gvl);
     HS_CONTRACT(free);
-    const struct hs_options *options = &start->options;
-    uint64_t malloc_interval = start->given[HS_OF_MALLOC] && options->malloc_mode != HS_MALLOC_MODE_ON ? 0 : options->malloc_interval;
-    struct hs_malloc_meta meta;
-    rb_hs_malloc_describe(&meta, HS_MAIN);
-    if (start->given[HS_OF_MALLOC] && malloc_interval && meta.state == HS_MALLOC_OFF) {
-        return fail(start, HS_START_NO_MALLOC, "malloc is not sampled, because Ruby was started with malloc=off; start it with malloc=standby%s", "");
-    }
-    if (start->given[HS_OF_MALLOC] && malloc_interval && meta.state == HS_MALLOC_MISSING) {
-        return fail(start, HS_START_NO_MALLOC, "malloc cannot be sampled: %s", meta.missing);
-    }
-    if (start->given[HS_OF_FILES] && rb_hs_periodic_running_p()) return fail(start, HS_START_BUSY, "a periodic profile is being written; try again%s", "");
-    if (start->given[HS_OF_FILES]) {
-        rb_hs_use_files(&options->files);
-        rb_hs_note_start_folder();
-    }
-    const struct hs_limits *given = start->given[HS_OF_LIMITS] ? &options->limits : NULL;
-    return on_p() ? change(start, given, malloc_interval) : begin(start, given, malloc_interval);
+    enum hs_started how = apply(start);
+    rb_hs_start_resume();
+    return how;
 }
 
 bool

@@ -53,7 +53,7 @@ add_to_name(char *path, size_t size, const char *text)
     snprintf(path + stem, size - stem, "%s%s", text, ending);
 }
 
-/* The name of a profile. Where the user's pattern does not tell processes apart, a child adds its number. */
+/* The name of a profile. Where the user's pattern has no process id, a child adds its own. */
 static int
 choose_path(struct hs_output *output)
 {
@@ -71,8 +71,8 @@ choose_path(struct hs_output *output)
     return full_path(output->path, output->full, sizeof(output->full)) ? 0 : ENAMETOOLONG;
 }
 
-/* The same trouble with each profile is told once. Each save has the mutex, or comes after the thread's end. */
-static int told_error;
+/* The same error of each profile is reported once. One profile is written at a time. */
+static int reported_error;
 
 static const char *
 error_text(int error)
@@ -99,10 +99,10 @@ advice(int error)
 }
 
 static void
-tell_of_error(const struct hs_output *output, int error)
+report_error(const struct hs_output *output, int error)
 {
-    if (error == told_error || error == ECANCELED) return;
-    told_error = error;
+    if (error == reported_error || error == ECANCELED) return;
+    reported_error = error;
     rb_hs_warn("cannot write %s: %s%s", output->path, error_text(error), advice(error));
 }
 
@@ -237,7 +237,7 @@ save(struct hs_output *output, struct hs_snapshot *snapshot, const volatile bool
     if (!error) error = write_out(output, &out, cancelled);
     else (void)choose_path(output);     /* for the message */
     rb_hs_buffer_free(&out);
-    if (error) tell_of_error(output, error);
+    if (error) report_error(output, error);
     return error;
 }
 
@@ -274,10 +274,9 @@ finish(void)
     last.done = true;
 }
 
-int
-rb_hs_output_at_exit(uint64_t until_ns, int *raised)
+static int
+save_last(uint64_t until_ns, int *raised)
 {
-    HS_CONTRACT(gvl);
     const struct timespec nap = {0, 20000000};
     begin(&last.output, "");
     last.snapshot = rb_hs_snapshot_begin(HS_MAIN, HS_MAY_HOLD_UP, 0);
@@ -291,9 +290,12 @@ rb_hs_output_at_exit(uint64_t until_ns, int *raised)
 }
 
 void
-rb_hs_output_unfinished(int error)
+rb_hs_output_at_exit(int error, uint64_t until_ns, int *raised)
 {
+    HS_CONTRACT(gvl);
     struct hs_output *output = &last.output;
+    if (!error) error = save_last(until_ns, raised);
+    if (!error) return;
     if (!*output->path) {
         begin(output, "");
         (void)choose_path(output);
@@ -302,7 +304,7 @@ rb_hs_output_unfinished(int error)
     else rb_hs_warn("the profile at exit is lost: %s: %s", output->path, error == EINTR ? "a signal ended the process first" : strerror(error));
 }
 
-/* Whoever reads of it only when the first profile is due may have lost what it would have shown. */
+/* A warning when the first profile is due would come too late: its data are lost then. */
 void
 rb_hs_output_check(void)
 {
@@ -319,6 +321,6 @@ rb_hs_output_check(void)
     if (!error) error = rb_hs_make_folder_of(output.full);
     if (!error) error = rb_hs_check_writable(output.full);
     if (!error) return;
-    told_error = error;
+    reported_error = error;
     rb_hs_warn_of_settings("cannot write %s: %s; sampling continues%s", output.path, error_text(error), advice(error));
 }

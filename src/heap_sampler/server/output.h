@@ -43,16 +43,15 @@ struct hs_snapshot *rb_hs_walk_begin(unsigned flags, struct hs_memory_part *part
  * has, may be NULL. 0, or an errno value and `out` is empty: ENOMEM, ESRCH where nothing is sampled. [any] */
 int rb_hs_encode_snapshot(struct hs_snapshot *snapshot, enum hs_format format, enum hs_shown_first first, struct hs_buffer *out, uint64_t *samples);
 
-/* Takes a profile now and writes it; `suffix` is added to the file's name; NULL: over the file that was saved before. An error is reported, the same one once. 0, or an
- * errno value. One thread at a time. */
+/* Takes a profile now and writes it; `suffix` is added to the file's name; NULL: over the file that was saved before. An error is
+ * reported, the same one once. 0, or an errno value. One thread at a time. */
 int rb_hs_output_save(struct hs_output *output, const char *suffix, unsigned flags, const volatile bool *stopping);
 /* Removes the file, unless another one has taken its name. */
 void rb_hs_output_remove(const struct hs_written *file);
 /* "wrote …", with the reason; nothing under `quiet`. [any] */
 void rb_hs_output_announce(const struct hs_output *output, const char *why);
-/* Takes a profile, and writes and announces it until then; see rb_hs_within for its arguments and what it returns. [gvl] */
-int rb_hs_output_at_exit(uint64_t until_ns, int *raised);
-/* Reports that it was not written, for what rb_hs_within returned. */
-void rb_hs_output_unfinished(int error);
+/* Takes the last profile, and writes and announces it until then; see rb_hs_within for `raised`. `error` is not 0: something
+ * before has taken that long, or was interrupted, and it is only reported that there is no profile. [gvl] */
+void rb_hs_output_at_exit(int error, uint64_t until_ns, int *raised);
 
 #endif

@@ -37,8 +37,8 @@ static struct {
 enum { NAMES_MS = 100,          /* how long a profile waits for names */
        STOP_MS = 10000 };       /* how long a stop waits for the profile that is being made */
 
-static bool
-stopping(void)
+bool
+rb_hs_periodic_halted_p(void)
 {
     return __atomic_load_n(&periodic.stopping, __ATOMIC_ACQUIRE);
 }
@@ -82,7 +82,7 @@ static void
 force_step(void *data)
 {
     struct work *work = data;
-    if (stopping()) return;
+    if (rb_hs_periodic_halted_p()) return;
     if (work->begun) rb_hs_forced_gc_step(work->step_slots);
     else work->begun = rb_hs_forced_gc(work->step_slots);
 }
@@ -103,35 +103,30 @@ deadline(uint64_t most_ms, uint64_t part_of_every)
 }
 
 static bool
-begin_until(struct work *work, uint64_t until)
+late_p(uint64_t until)
 {
-    while (!stopping() && rb_hs_steady_ns() < until) {
-        if (rb_hs_at_safe_point(force_step, work, SLICE_MS)) return true;
-    }
-    return false;
-}
-
-static bool
-step_until(struct work *work, uint64_t until)
-{
-    const struct timespec nap = {0, NAP_MS * 1000000};
-    while (rb_hs_majors_ended() == ended_before) {
-        if (stopping() || rb_hs_steady_ns() >= until) return false;
-        nanosleep(&nap, NULL);
-        rb_hs_at_safe_point(force_step, work, SLICE_MS);
-    }
-    return true;
+    return rb_hs_periodic_halted_p() || rb_hs_steady_ns() >= until;
 }
 
 static enum hs_forced_last
 force_major(void)
 {
+    const struct timespec nap = {0, NAP_MS * 1000000};
     struct work work = {.step_slots = step_slots()};
     if (rb_hs_majors_ended() != ended_before) return HS_FORCED_NOT_NEEDED;
     if (!rb_hs_forced_gc_due_p(rb_hs_files.diagnose_ppm)) return HS_FORCED_OVER_BUDGET;
-    if (!begin_until(&work, deadline(START_MS, 4))) return HS_FORCED_NO_SAFE_POINT;
+    uint64_t until = deadline(START_MS, 4);
+    do {
+        if (late_p(until)) return HS_FORCED_NO_SAFE_POINT;
+    } while (!rb_hs_at_safe_point(force_step, &work, SLICE_MS));
     if (!work.begun) return HS_FORCED_REFUSED;
-    return step_until(&work, deadline(MARK_MS, 2)) ? HS_FORCED_ENDED : HS_FORCED_UNFINISHED;
+    until = deadline(MARK_MS, 2);
+    while (rb_hs_majors_ended() == ended_before) {
+        if (late_p(until)) return HS_FORCED_UNFINISHED;
+        nanosleep(&nap, NULL);
+        rb_hs_at_safe_point(force_step, &work, SLICE_MS);
+    }
+    return HS_FORCED_ENDED;
 }
 
 static void
@@ -187,7 +182,7 @@ save_periodic(void)
 
 /* The processes of a cgroup cross its share together. Each saves in a turn of its own, by its number, so that their
  * snapshots and files do not all come at once when there is least room for them; but when half of what was left is used up,
- * nobody waits. A save that failed is tried again: this is the profile that matters. */
+ * no process waits. A save that failed is tried again: this is the profile that matters. */
 enum { POLL_MS = 500,
        TURNS = 8,
        TURN_MS = 250,
@@ -200,7 +195,7 @@ short_p(bool *urgent)
     struct hs_memory_limit limit;
     if (files->at_rss_bytes) {
         uint64_t resident = rb_hs_resident_bytes();
-        *urgent = true;         /* the process's own affair */
+        *urgent = true;         /* it concerns this process alone */
         snprintf(periodic.why, sizeof(periodic.why), ": its RSS is %.0f MiB", (double)resident / (1 << 20));
         return resident >= files->at_rss_bytes;
     }
@@ -345,15 +340,9 @@ rb_hs_periodic_start(void)
 {
     const struct hs_files *files = &rb_hs_files;
     bool wanted = files->every || files->at_rss_percent || files->at_rss_bytes;
-    if (!stopping() || files->output_none || !wanted) return;
+    if (!rb_hs_periodic_halted_p() || files->output_none || !wanted) return;
     begin();
     periodic.wake();
-}
-
-bool
-rb_hs_periodic_running_p(void)
-{
-    return !stopping();
 }
 
 bool
@@ -379,7 +368,7 @@ rb_hs_periodic_stop(void)
     return idle;
 }
 
-/* In the child: the thread is not there, its lock may be held for ever, and nobody needs the profile that it was about to write. */
+/* In the child the thread is not there, its lock may be held for ever, and the profile that it was about to write is not needed. */
 void
 rb_hs_periodic_after_fork(void)
 {

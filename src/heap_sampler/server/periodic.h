@@ -14,9 +14,9 @@
 void rb_hs_periodic_boot(void (*wake)(void));
 /* Profiles are made from now on, if the settings want any. One that is still being made from before is left alone. [any] */
 void rb_hs_periodic_start(void);
-/* Are profiles made when they are due? [any] */
-bool rb_hs_periodic_running_p(void);
-/* No profile begins any more. false: one is being made. [any] */
+/* No profile begins, and the one that is being made hurries. [any] */
+bool rb_hs_periodic_halted_p(void);
+/* From here on. false: one is being made. [any] */
 bool rb_hs_periodic_halt(void);
 /* The same, and waits for the profile that is being made, 10 s at most. false: it ends later. [any] */
 bool rb_hs_periodic_stop(void);

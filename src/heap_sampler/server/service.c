@@ -15,7 +15,6 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -23,7 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* At once. Who comes then is told to come again. */
+/* At once. More are refused. */
 enum { CLIENTS = 32 };
 
 /* What is to be done about the socket. */
@@ -32,7 +31,7 @@ enum look { NOTHING,
             REOPEN };           /* a client looks for it: a failure is reported */
 
 static struct {
-    pthread_mutex_t mutex;      /* protects what is up to `trouble`; no system call that may hang is made under it */
+    pthread_mutex_t mutex;      /* protects what is up to `path`; no system call that may hang is made under it */
     pthread_cond_t changed;     /* `state` */
     enum state { STOPPED,
                  STARTING,
@@ -42,7 +41,6 @@ static struct {
     bool off, wanted;           /* the settings want no socket; one was asked for */
     enum look look;
     char path[sizeof(((struct sockaddr_un *)0)->sun_path)];      /* "": there is none */
-    char trouble[256];
     /* of the thread alone */
     int listener;
     uint64_t deaf_until_ns;     /* no connection is accepted before */
@@ -51,10 +49,10 @@ static struct {
     nfds_t count;
 } service = {.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER, .listener = -1};
 
-/* -- those who come ----------------------------------------------------------------------------- */
+/* -- new clients -------------------------------------------------------------------------------- */
 
 static void
-say(int fd, const char *sentence)
+refuse(int fd, const char *sentence)
 {
     struct hs_buffer out = {0};
     rb_hs_frame(&out, false, "text", sentence, strlen(sentence));
@@ -67,17 +65,17 @@ static void
 take(int fd, uint64_t now)
 {
     struct hs_client *client = NULL;
-    if (!rb_hs_peer_allowed_p(fd)) say(fd, "permission denied; connect as root or as the user of this process");
-    else if (service.count == CLIENTS) say(fd, "too many connections (32); try again");
+    if (!rb_hs_peer_allowed_p(fd)) refuse(fd, "permission denied; connect as root or as the user of this process");
+    else if (service.count == CLIENTS) refuse(fd, "too many connections (32); try again");
     else client = rb_hs_client_open(fd, &service.all, now);
     if (client) service.clients[service.count++] = client;
     else close(fd);
 }
 
-/* Where there is no descriptor, or no memory, who comes waits: poll(2) would say at once that he is there. */
+/* Where there is no descriptor, or no memory, no connection is accepted for a while: poll(2) would return at once. */
 enum { DEAF_MS = 100 };
 
-/* No more than some at once: those who are there are served, too. */
+/* No more than some at once: the clients that there are are served, too. */
 static void
 take_all(uint64_t now)
 {
@@ -94,48 +92,39 @@ take_all(uint64_t now)
 
 /* -- the socket ---------------------------------------------------------------------------------------- */
 
-/* What became of the socket; a sentence `what` is wrong, or NULL. */
-static void
-publish(const char *path, const char *what, int error)
-{
-    const char *why = error == EPERM ? "the folder belongs to another user, or other users can access it; set TMPDIR to another folder" : strerror(error);
-    hs_lock(&service.mutex, HS_LOCK_STATE);
-    if (path) snprintf(service.path, sizeof(service.path), "%s", path);
-    *service.trouble = '\0';
-    if (what) snprintf(service.trouble, sizeof(service.trouble), "%s: %s", what, why);
-    hs_unlock(&service.mutex, HS_LOCK_STATE);
-}
-
 /* At the address where a client looks for this process now? */
 static bool
 found_p(void)
 {
-    struct hs_address now;
+    struct sockaddr_un now;
     struct stat socket;
-    return service.listener >= 0 && rb_hs_address(&now) && strcmp(now.socket.sun_path, service.path) == 0 &&
-        lstat(now.socket.sun_path, &socket) == 0 && S_ISSOCK(socket.st_mode) && socket.st_uid == geteuid();
+    return service.listener >= 0 && rb_hs_address(&now) && strcmp(now.sun_path, service.path) == 0 &&
+        lstat(now.sun_path, &socket) == 0 && S_ISSOCK(socket.st_mode) && socket.st_uid == geteuid();
 }
 
-/* false: the socket that there was, or none, remains. `table_error`: why the thread has no descriptors of its own, or 0. */
-static bool
-open_socket(int table_error)
+/* A failure leaves the socket that there was, or none. `table_error`: why the thread has no descriptors of its own, or 0. */
+static void
+open_socket(int table_error, bool report)
 {
-    struct hs_address address;
+    struct sockaddr_un address;
     const char *what = table_error ? "cannot make a descriptor table for the thread (needs Linux 5.9)" : "no address for the control socket";
     int fd = -1, error = table_error ? table_error : ENOENT;
     if (!table_error && rb_hs_address(&address)) {
-        what = address.socket.sun_path;
+        what = address.sun_path;
         fd = rb_hs_address_listen(&address);
         error = errno;
     }
-    if (fd < 0) {
-        publish(NULL, what, error);
-        return false;
+    if (fd >= 0) {
+        if (service.listener >= 0) close(service.listener);
+        service.listener = fd;
+        hs_lock(&service.mutex, HS_LOCK_STATE);
+        memcpy(service.path, address.sun_path, sizeof(service.path));
+        hs_unlock(&service.mutex, HS_LOCK_STATE);
     }
-    if (service.listener >= 0) close(service.listener);
-    service.listener = fd;
-    publish(address.socket.sun_path, NULL, 0);
-    return true;
+    else if (report) {
+        const char *why = error == EPERM ? "the folder belongs to another user, or other users can access it; set TMPDIR to another folder" : strerror(error);
+        rb_hs_warn("cannot open the control socket that a client requested: %s: %s", what, why);
+    }
 }
 
 static void
@@ -145,24 +134,36 @@ look_at_socket(int table_error)
     enum look look = service.look;
     service.look = NOTHING;
     hs_unlock(&service.mutex, HS_LOCK_STATE);
-    if (look == NOTHING || found_p() || open_socket(table_error)) return;
-    if (look == REOPEN) rb_hs_warn("cannot open the control socket that a client requested: %s", service.trouble);
+    if (look != NOTHING && !found_p()) open_socket(table_error, look == REOPEN);
 }
 
 /* -- the thread -------------------------------------------------------------------------------------- */
 
+/* The process ends as it should. */
+static void
+end(void)
+{
+    while (service.count) rb_hs_client_end(service.clients[--service.count], rb_hs_steady_ns());
+    if (*service.path) unlink(service.path);
+    hs_lock(&service.mutex, HS_LOCK_STATE);
+    service.state = STOPPED;
+    pthread_cond_broadcast(&service.changed);
+    hs_unlock(&service.mutex, HS_LOCK_STATE);
+}
+
 /* false: the process ends, or there is neither a socket nor a periodic profile to come. */
 static bool
-wanted_p(uint64_t *due_ns)
+goes_on_p(uint64_t *due_ns)
 {
     hs_lock(&service.mutex, HS_LOCK_STATE);
-    bool wanted = service.listener >= 0 || service.look != NOTHING || rb_hs_periodic_running_p();
+    bool wanted = service.listener >= 0 || service.look != NOTHING || !rb_hs_periodic_halted_p();
     bool over = service.over;
     service.state = wanted || over ? RUNNING : STOPPED;
     service.thread = (pid_t)syscall(SYS_gettid);
     *due_ns = service.look == NOTHING ? UINT64_MAX : 0;
     pthread_cond_broadcast(&service.changed);
     hs_unlock(&service.mutex, HS_LOCK_STATE);
+    if (over) end();
     return wanted && !over;
 }
 
@@ -211,27 +212,6 @@ serve_all(const struct pollfd *polls, uint64_t now)
     if (polls[0].revents) take_all(now);
 }
 
-static bool
-over_p(void)
-{
-    hs_lock(&service.mutex, HS_LOCK_STATE);
-    bool over = service.over;
-    hs_unlock(&service.mutex, HS_LOCK_STATE);
-    return over;
-}
-
-/* The process ends as it should. */
-static void
-end(void)
-{
-    while (service.count) rb_hs_client_end(service.clients[--service.count], rb_hs_steady_ns());
-    if (*service.path) unlink(service.path);
-    hs_lock(&service.mutex, HS_LOCK_STATE);
-    service.state = STOPPED;
-    pthread_cond_broadcast(&service.changed);
-    hs_unlock(&service.mutex, HS_LOCK_STATE);
-}
-
 static void *
 run(void *unused)
 {
@@ -242,14 +222,13 @@ run(void *unused)
     rb_hs_memory_part = &service.all.held;
     int table_error = rb_hs_descriptors_own() ? 0 : errno;
     look_at_socket(table_error);
-    while (wanted_p(&due_ns)) {
+    while (goes_on_p(&due_ns)) {
         uint64_t now = rb_hs_steady_ns();
         due_ns = fill_polls(polls, due_ns, now);
         if (wait_for_any(polls, due_ns, now)) serve_all(polls, rb_hs_steady_ns());
         rb_hs_periodic_turn(rb_hs_steady_ns());
         look_at_socket(table_error);
     }
-    if (over_p()) end();
     return NULL;
 }
 
@@ -263,7 +242,6 @@ wake(void)
     if (service.over || service.state != STOPPED) return 0;
     int error = rb_hs_start_thread(run, NULL);
     service.state = error ? STOPPED : STARTING;
-    if (error) snprintf(service.trouble, sizeof(service.trouble), "cannot start the thread of the control socket: %s", strerror(error));
     return error;
 }
 
@@ -352,11 +330,5 @@ rb_hs_service_after_fork(void)
     service.state = STOPPED;
     service.look = listened ? OPEN : NOTHING;
     if (listened) wake();
-    if (rb_hs_periodic_running_p()) rb_hs_service_wake();
-}
-
-const char *
-rb_hs_service_trouble(void)
-{
-    return *service.trouble ? service.trouble : NULL;
+    if (!rb_hs_periodic_halted_p()) rb_hs_service_wake();
 }

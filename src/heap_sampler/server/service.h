@@ -27,7 +27,5 @@ bool rb_hs_service_no_more(void);
 void rb_hs_service_end(void);
 /* In the child, after rb_hs_periodic_after_fork(). [gvl] */
 void rb_hs_service_after_fork(void);
-/* Why there is no socket, or NULL. */
-const char *rb_hs_service_trouble(void);
 
 #endif

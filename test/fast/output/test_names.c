@@ -55,26 +55,33 @@ test_texts(void)
     ok(text_of(77) == kept && text_of(MANY + 1) == fresh, "texts: each under its number");
 }
 
+static uint32_t
+origin_of(const char *path, unsigned line)
+{
+    char text[32];
+    return rb_hs_creation_site((struct hs_text){text, (uint32_t)snprintf(text, sizeof(text), "%s:%u", path, line)});
+}
+
 static void
 test_origins(void)
 {
     uint32_t line, all = 0, other = 0;
-    for (unsigned i = 0; i < HS_ORIGINS * 2; i++) {
-        if (rb_hs_origin("made.rb", 7, i + 1) == HS_ORIGIN_OTHER) other++;
+    for (unsigned i = 0; i < HS_CREATION_SITES * 2; i++) {
+        if (origin_of("made.rb", i + 1) == HS_CREATION_OTHER) other++;
         else all++;
     }
-    ok(all == HS_ORIGINS - HS_ORIGINS_FIXED && other, "origins: there are too many");
-    uint32_t first = rb_hs_origin("made.rb", 7, 1), second = rb_hs_origin("made.rb", 7, 2);
-    rb_hs_origin_leave(second);
-    rb_hs_origin_leave(second);
-    rb_hs_origins_hold();
-    ok(rb_hs_origin("new.rb", 6, 9) == HS_ORIGIN_OTHER, "origins: while they are held no number gets another line");
-    rb_hs_origins_release();
-    is_number(rb_hs_origin("new.rb", 6, 9), second, "origins: then it is the one that no fiber has any more");
-    struct hs_text path = rb_hs_origin_path(second, &line);
+    ok(all == HS_CREATION_SITES - HS_CREATION_FIXED && other, "origins: there are too many");
+    uint32_t first = origin_of("made.rb", 1), second = origin_of("made.rb", 2);
+    rb_hs_creation_site_leave(second);
+    rb_hs_creation_site_leave(second);
+    rb_hs_creation_sites_hold();
+    ok(origin_of("new.rb", 9) == HS_CREATION_OTHER, "origins: while they are held no number gets another line");
+    rb_hs_creation_sites_release();
+    is_number(origin_of("new.rb", 9), second, "origins: then it is the one that no fiber has any more");
+    struct hs_text path = rb_hs_creation_site_path(second, &line);
     ok(line == 9 && path.len == 6 && memcmp(path.ptr, "new.rb", 6) == 0, "origins: with its path and line");
-    is_number(rb_hs_origin("made.rb", 7, 1), first, "origins: the others are what they were");
-    is_number(rb_hs_origin("new.rb", 6, 10), HS_ORIGIN_OTHER, "origins: where all are needed there is none");
+    is_number(origin_of("made.rb", 1), first, "origins: the others are what they were");
+    is_number(origin_of("new.rb", 10), HS_CREATION_OTHER, "origins: where all are needed there is none");
 }
 
 void

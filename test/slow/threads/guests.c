@@ -54,11 +54,11 @@ static int
 to_socket(void)
 {
     const struct timeval patience = {.tv_sec = PATIENCE_S};
-    struct hs_address address;
+    struct sockaddr_un address;
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0) return -1;
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-    if (rb_hs_address(&address) && connect(fd, (const struct sockaddr *)&address.socket, sizeof(address.socket)) == 0) return fd;
+    if (rb_hs_address(&address) && connect(fd, (const struct sockaddr *)&address, sizeof(address)) == 0) return fd;
     close(fd);
     return -1;
 }

@@ -315,8 +315,8 @@ guest(void *unused)
 static void
 open_again(void)
 {
-    struct hs_address address;
-    if (rb_hs_address(&address)) unlink(address.socket.sun_path);
+    struct sockaddr_un address;
+    if (rb_hs_address(&address)) unlink(address.sun_path);
     rb_hs_service_reopen();
 }
 
@@ -401,7 +401,8 @@ main(int argc, char **argv)
     rb_hs_service_start(true);
     start();
     vm_unlock();
-    if (rb_hs_service_trouble()) printf("Bail out! no socket: %s\n", rb_hs_service_trouble());
+    struct sockaddr_un address;
+    if (!rb_hs_address(&address) || access(address.sun_path, F_OK) != 0) printf("Bail out! no socket\n");
 
     malloc_in_a_crash();
     run_threads(atoi(argv[2]));

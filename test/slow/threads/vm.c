@@ -975,28 +975,28 @@ vm_fiber(void)
     static _Thread_local struct fiber *fibers[FIBERS];
     struct fiber **place = &fibers[vm_random(FIBERS)];
     if (*place) {
-        rb_hs_alive_remove(&(*place)->alive);
+        rb_hs_thread_list_remove(&(*place)->alive);
         memset(*place, 0xee, sizeof(**place));
         free(*place);
         *place = NULL;
         return;
     }
-    struct hs_alive_place made = {.origin = HS_ORIGINS_FIXED, .line = 1 + vm_random(20)};
-    made.len = (size_t)snprintf(made.path, sizeof(made.path), "file%u.rb", vm_random(100));
+    struct hs_creation_place made = {.origin = HS_CREATION_FIXED};
+    made.len = (uint32_t)snprintf(made.text, sizeof(made.text), "file%u.rb:%u", vm_random(100), 1 + vm_random(20));
     *place = calloc(1, sizeof(**place));
     (*place)->stack = (uintptr_t)*place & ~(uintptr_t)4095;
-    rb_hs_alive_add(vm_random(2) ? HS_THREADS : HS_FIBERS, &(*place)->alive, &made);
+    rb_hs_thread_list_add(vm_random(2) ? HS_THREADS : HS_FIBERS, &(*place)->alive, &made);
 }
 
 void
-rb_hs_fiber_look(const struct rb_heap_sampler_alive *alive, struct hs_alive_look *look)
+rb_hs_fiber_look(const struct rb_heap_sampler_alive *alive, struct hs_thread_look *look)
 {
     const struct fiber *fiber = (const struct fiber *)alive;
-    *look = (struct hs_alive_look){.state = HS_SUSPENDED, .mapped = {fiber->stack, 4096}};
+    *look = (struct hs_thread_look){.state = HS_SUSPENDED, .mapped = {fiber->stack, 4096}};
 }
 
 void
-rb_hs_thread_look(const struct rb_heap_sampler_alive *alive, struct hs_alive_look *look)
+rb_hs_thread_look(const struct rb_heap_sampler_alive *alive, struct hs_thread_look *look)
 {
     rb_hs_fiber_look(alive, look);
     look->state = HS_SLEEPING;
