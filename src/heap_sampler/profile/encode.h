@@ -67,12 +67,8 @@ void rb_hs_close_list(const struct hs_object *object);
 /* What a walk found, or why there was none: the field `kept`. */
 void rb_hs_put_kept(const struct hs_object *object, const struct hs_profile *profile);
 
-/* How many bytes the valid UTF-8 character at `ptr` has; 0: it is not one. */
-size_t rb_hs_utf8_length(const char *ptr, size_t len);
-/* Append as UTF-8: every byte that is no part of a character as U+FFFD. */
-void rb_hs_append_utf8(struct hs_buffer *out, struct hs_text text);
-/* Append as a JSON string with its quotes. */
-void rb_hs_append_json(struct hs_buffer *out, struct hs_text text);
+/* Append as UTF-8: every byte that is no part of a character as U+FFFD. `json`: as what stands between the quotes of a JSON string. */
+void rb_hs_append_utf8(struct hs_buffer *out, struct hs_text text, bool json);
 
 /* The index of the mapping that an address is in, or mapping_count. */
 uint32_t rb_hs_mapping_of(const struct hs_profile *profile, uint64_t address);

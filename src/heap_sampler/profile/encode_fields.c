@@ -96,12 +96,13 @@ void
 rb_hs_put_element(const struct hs_object *object, enum hs_field list, struct hs_text text)
 {
     if (object->json) {
-        rb_hs_append_json(object->out, text);
-        rb_hs_buffer_puts(object->out, ",");
+        rb_hs_buffer_puts(object->out, "\"");
+        rb_hs_append_utf8(object->out, text, true);
+        rb_hs_buffer_puts(object->out, "\",");
         return;
     }
     size_t at = rb_hs_open_message(object->out, list);
-    rb_hs_append_utf8(object->out, text);
+    rb_hs_append_utf8(object->out, text, false);
     rb_hs_close_message(object->out, at);
 }
 
