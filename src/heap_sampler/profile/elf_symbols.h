@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "heap_sampler/base/table.h"
 
 /* The file is bytes `at` to `at + size` of what `fd` reads: of itself, or of
  * /proc/self/mem where its first page is mapped. */
@@ -37,15 +38,15 @@ struct hs_elf_function {
 /* Code whose function is wanted. */
 struct hs_elf_place {
     uint64_t offset;                    /* in the file */
+    struct hs_text name;                /* of the function; "": none is known */
     /* The rest is elf_symbols.c's. */
     uint64_t address;                   /* where the file was linked for */
     struct hs_elf_function covering;    /* start 0: none yet */
     struct hs_elf_function before;      /* the last that starts at or before the address, and behind the place before this one */
 };
 
-/* Looks at the functions of .symtab, else of .dynsym, once, and calls `found` for each place that one of them covers, with the
- * name. The places are sorted by offset, all 0 but for that, and in one mapping. */
-void rb_hs_elf_name(const struct hs_elf_source *source, struct hs_elf_place *places, uint32_t count,
-                    void (*found)(void *data, const struct hs_elf_place *place, const char *name, size_t length), void *data);
+/* Looks at the functions of .symtab, else of .dynsym, once, and gives each place that one of them covers its name, stored in
+ * `bytes`. The places are sorted by offset, all 0 but for that, and in one mapping. */
+void rb_hs_elf_name(const struct hs_elf_source *source, struct hs_elf_place *places, uint32_t count, struct hs_text_bytes *bytes);
 
 #endif

@@ -7,9 +7,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "heap_sampler/base/fields.h"
+#include "heap_sampler/memory/account.h"
 #include "heap_sampler/base/table.h"
 #include "heap_sampler/profile/buffer.h"
+#include "heap_sampler/profile/formats.h"
 #include "heap_sampler/profile/profile.h"
 
 /* Stands for a stack without frames, so that every format has a place to
@@ -24,6 +25,9 @@
 
 /* 0, or EINVAL if an index of the profile points outside its arrays. */
 int rb_hs_profile_check(const struct hs_profile *profile);
+
+/* Not compressed. It leaves bytes in `out`, also where `out` passes long runs on. */
+int rb_hs_encode_pprof(const struct hs_profile *profile, enum hs_shown_first first, struct hs_buffer *out);
 
 /* To the nearest integer, halves up; what does not fit saturates, what is negative is 0. */
 int64_t rb_hs_round(double value);
@@ -63,6 +67,21 @@ void rb_hs_open_list(const struct hs_object *object, enum hs_field list);
 void rb_hs_put_element(const struct hs_object *object, enum hs_field list, struct hs_text text);
 size_t rb_hs_open_element(const struct hs_object *object, enum hs_field list);
 void rb_hs_close_list(const struct hs_object *object);
+
+/* Fields that are numbers; those that are not known are left out. */
+void rb_hs_put_all(const struct hs_object *object, const struct hs_account_field *fields, size_t count);
+#define HS_PUT(object, ...) \
+    rb_hs_put_all(object, (const struct hs_account_field[]){__VA_ARGS__}, \
+                  sizeof((const struct hs_account_field[]){__VA_ARGS__}) / sizeof(struct hs_account_field))
+#define N(name, value) {HS_F_##name, value, true}
+#define KNOWN(name, value) {HS_F_##name, value, (value) != 0}
+/* An object that has no others. */
+#define HS_PUT_OBJECT(object, field, ...) \
+    do { \
+        size_t hs_at = rb_hs_open(object, field); \
+        HS_PUT(object, __VA_ARGS__); \
+        rb_hs_close(object, hs_at); \
+    } while (0)
 
 /* What a walk found, or why there was none: the field `kept`. */
 void rb_hs_put_kept(const struct hs_object *object, const struct hs_profile *profile);

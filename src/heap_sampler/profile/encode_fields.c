@@ -82,6 +82,14 @@ rb_hs_put(const struct hs_object *object, enum hs_field field, uint64_t value)
 }
 
 void
+rb_hs_put_all(const struct hs_object *object, const struct hs_account_field *fields, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (fields[i].known) rb_hs_put(object, fields[i].field, fields[i].value);
+    }
+}
+
+void
 rb_hs_put_flag(const struct hs_object *object, enum hs_field field, bool value)
 {
     if (!object->json) {

@@ -1,7 +1,5 @@
 /* See profile/formats.h. */
-#include "heap_sampler/profile/formats.h"
-#include "heap_sampler/profile/buffer.h"
-#include "heap_sampler/profile/profile.h"
+#include "heap_sampler/profile/encode.h"
 
 #include <errno.h>
 #include <string.h>
@@ -30,7 +28,7 @@ static int
 encode_packed(const struct hs_profile *profile, enum hs_shown_first first, struct hs_buffer *out)
 {
     struct hs_gzip *gzip = rb_hs_gzip_open(out);
-    struct hs_buffer plain = {.pass_on = rb_hs_gzip_pass_on, .to = gzip};
+    struct hs_buffer plain = {.gzip = gzip};
     int error = gzip ? rb_hs_encode_pprof(profile, first, &plain) : ENOMEM;
 
     if (!error) error = rb_hs_gzip_append(gzip, plain.ptr, plain.len, true);

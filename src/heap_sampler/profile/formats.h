@@ -30,8 +30,6 @@ enum hs_shown_first { HS_INUSE_FIRST,
                       HS_ALLOC_FIRST };
 int rb_hs_encode(const struct hs_profile *profile, enum hs_format format, enum hs_shown_first first, struct hs_buffer *out);
 
-/* Not compressed. It leaves bytes in `out` for the caller to pass on, if `out` passes long runs on. */
-int rb_hs_encode_pprof(const struct hs_profile *profile, enum hs_shown_first first, struct hs_buffer *out);
 /* What a profile says about itself: the message Meta of a file. */
 int rb_hs_encode_meta(const struct hs_profile *profile, struct hs_buffer *out);
 

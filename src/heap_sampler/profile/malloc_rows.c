@@ -202,15 +202,15 @@ static void
 add_mappings(struct building *b)
 {
     struct hs_profile *profile = b->profile;
-    struct hs_native_mapping from = {.next = 0};
-    uint32_t capacity = 0;
-    while (b->native && rb_hs_native_mapping(b->native, from.next, &from)) {
+    const struct hs_native_mapping *from;
+    uint32_t capacity = 0, number = 0;
+    while (b->native && (from = rb_hs_native_mapping(b->native, &number))) {
         if (!rb_hs_grow(HS_MEM_SNAPSHOTS, (void **)&profile->mappings, &capacity, (uint64_t)profile->mapping_count + 1, sizeof(*profile->mappings))) {
             b->failed = true;
             return;
         }
         profile->mappings[profile->mapping_count++] =
-            (struct hs_mapping){from.start, from.end, from.offset, text_number(b, from.path), text_number(b, from.build_id)};
+            (struct hs_mapping){from->start, from->end, from->offset, text_number(b, from->path), text_number(b, from->build_id)};
     }
 }
 
@@ -320,7 +320,6 @@ make_room(struct building *b)
 bool
 rb_hs_malloc_rows_add(struct hs_malloc_copy *copy, const struct hs_yjit_memory *yjit, uint32_t labels, struct hs_profile *profile)
 {
-    uint32_t texts = profile->text_count;
     rb_hs_unwind_refresh();
     struct building b = {
         .profile = profile,
@@ -343,8 +342,8 @@ rb_hs_malloc_rows_add(struct hs_malloc_copy *copy, const struct hs_yjit_memory *
     if (!b.failed) add_totals(&b);
     if (!b.failed) add_yjit(&b, yjit);
     if (!b.failed) add_mappings(&b);
-    if (!b.failed) b.failed = !rb_hs_profile_own_texts(profile, texts);
     rb_hs_residency_close(&b.residency);
+    if (b.native) profile->native_names = rb_hs_native_hold_texts(b.native);
     rb_hs_native_close(b.native);
     rb_hs_map_free(&b.texts);
     rb_hs_map_free(&b.frames);

@@ -16,18 +16,23 @@
 /* Where these return addresses lead. NULL: /proc/self/maps cannot be read, or there is no memory. */
 struct hs_native;
 struct hs_native *rb_hs_native_open(const uintptr_t *addresses, uint32_t count);
-/* Texts and places end with it. */
+/* Mappings end with it, and texts that are not held. */
 void rb_hs_native_close(struct hs_native *native);
+/* The bytes of all its texts; rb_hs_texts_release() is the caller's. */
+struct hs_text_bytes *rb_hs_native_hold_texts(const struct hs_native *native);
 
 /* A file with code in memory; the vDSO counts as one. */
 struct hs_native_mapping {
-    uint32_t next;              /* the number of the one behind it */
     uint64_t start, end, offset;
-    struct hs_text path;
+    struct hs_text path;        /* with a NUL behind it */
     struct hs_text build_id;    /* hexadecimal digits, or "" */
+    /* The rest is native_names.c's. */
+    uint64_t device, inode;
+    uint64_t head_start, head_end;      /* where the file's first page is mapped; 0: it is not */
+    bool met;                           /* there is a place in it */
 };
-/* The first from this number on that has a place, by address; false: there is none. */
-bool rb_hs_native_mapping(const struct hs_native *native, uint32_t number, struct hs_native_mapping *mapping);
+/* The first from this number on that has a place, by address; *number is that behind it. NULL: there is none. */
+const struct hs_native_mapping *rb_hs_native_mapping(const struct hs_native *native, uint32_t *number);
 
 /* What a function does, by its name. */
 enum hs_native_role {
