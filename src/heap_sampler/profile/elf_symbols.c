@@ -7,7 +7,7 @@
  * leads to one through the executable PT_LOAD segment that holds it, so that
  * where the file is mapped (shared library, PIE or not) does not matter.
  */
-#include "heap_sampler/profile/elf_symbols.h"
+#include "heap_sampler/profile/native_names.h"
 #include "heap_sampler/base/memory.h"
 
 #include <elf.h>

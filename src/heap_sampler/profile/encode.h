@@ -26,9 +26,6 @@
 /* 0, or EINVAL if an index of the profile points outside its arrays. */
 int rb_hs_profile_check(const struct hs_profile *profile);
 
-/* Not compressed. It leaves bytes in `out`, also where `out` passes long runs on. */
-int rb_hs_encode_pprof(const struct hs_profile *profile, enum hs_shown_first first, struct hs_buffer *out);
-
 /* To the nearest integer, halves up; what does not fit saturates, what is negative is 0. */
 int64_t rb_hs_round(double value);
 int64_t rb_hs_saturate(uint64_t value);

@@ -590,8 +590,8 @@ dispose(struct pprof *p)
     rb_hs_buffer_free(&p->message);
 }
 
-int
-rb_hs_encode_pprof(const struct hs_profile *profile, enum hs_shown_first first, struct hs_buffer *out)
+static int
+encode_plain(const struct hs_profile *profile, enum hs_shown_first first, struct hs_buffer *out)
 {
     struct pprof p = {.profile = profile, .out = out, .strings_known.use = HS_MEM_SNAPSHOTS, .functions_known.use = HS_MEM_SNAPSHOTS, .addresses.use = HS_MEM_SNAPSHOTS};
     int error = rb_hs_profile_check(profile);
@@ -613,4 +613,45 @@ rb_hs_encode_pprof(const struct hs_profile *profile, enum hs_shown_first first, 
     if (!error && (p.locations.failed || p.functions.failed || p.strings.failed || p.message.failed || out->failed)) error = ENOMEM;
     dispose(&p);
     return error;
+}
+
+/* -- the two formats ------------------------------------------------------------------------- */
+
+static const char *const endings[] = {[HS_PB_GZ] = ".pb.gz", [HS_PB] = ".pb"};
+
+bool
+rb_hs_format_of(const char *path, enum hs_format *format)
+{
+    size_t len = strlen(path);
+    for (int i = HS_PB_GZ; i <= HS_PB; i++) {
+        size_t ending = strlen(endings[i]);
+        *format = (enum hs_format)i;
+        if (len >= ending && strcmp(path + len - ending, endings[i]) == 0) return true;
+    }
+    return false;
+}
+
+const char *
+rb_hs_format_ending(enum hs_format format)
+{
+    return endings[format];
+}
+
+static int
+encode_packed(const struct hs_profile *profile, enum hs_shown_first first, struct hs_buffer *out)
+{
+    struct hs_gzip *gzip = rb_hs_gzip_open(out);
+    struct hs_buffer plain = {.gzip = gzip};
+    int error = gzip ? encode_plain(profile, first, &plain) : ENOMEM;
+
+    if (!error) error = rb_hs_gzip_append(gzip, plain.ptr, plain.len, true);
+    rb_hs_gzip_close(gzip);
+    rb_hs_buffer_free(&plain);
+    return error;
+}
+
+int
+rb_hs_encode(const struct hs_profile *profile, enum hs_format format, enum hs_shown_first first, struct hs_buffer *out)
+{
+    return format == HS_PB ? encode_plain(profile, first, out) : encode_packed(profile, first, out);
 }

@@ -17,7 +17,6 @@
 #include "heap_sampler/base/memory.h"
 #include "heap_sampler/base/proc.h"
 #include "heap_sampler/base/table.h"
-#include "heap_sampler/profile/elf_symbols.h"
 
 #include <fcntl.h>
 #include <string.h>

@@ -90,6 +90,8 @@ struct hs_profile_meta {
     uint64_t started_ns;        /* Unix time */
     uint64_t taken_ns;
     uint64_t gc_count, gc_minor, gc_major;
+    uint64_t gc_ns;             /* CPU time of all of them */
+    bool gc_timed;              /* false: no clock measures it */
     uint64_t last_minor_ns, last_major_ns;      /* Unix time, 0: none yet */
     uint64_t last_major_gc;     /* the GC count of the last major one, 0: none yet */
     struct hs_gc_times gc_times;        /* Unix time */
@@ -113,10 +115,9 @@ struct hs_profile_meta {
 struct hs_live_sample {
     uint64_t id;
     bool young;
-    uint32_t node, class_text, type_text, slot_size, thread;
-    uint64_t birth_gc, age;
+    uint32_t thread;
     double weight;
-    size_t row;                 /* of the profile: which it was added to */
+    size_t row;                 /* of the profile: which it was added to, and which has all else */
 };
 
 /* They are in a profile where they were asked for. */

@@ -95,11 +95,8 @@ raw_kept(const struct hs_profile *profile)
     for (size_t i = 0; i < profile->kept_count; i++) {
         const struct hs_kept *kept = &profile->kept[i];
         rb_thread_check_ints();
-        rb_ary_push(list, UINT2NUM(kept->row));
-        rb_ary_push(list, UINT2NUM(kept->node));
-        rb_ary_push(list, DBL2NUM(kept->objects));
-        rb_ary_push(list, DBL2NUM(kept->space));
-        rb_ary_push(list, DBL2NUM(kept->variance));
+        const VALUE part[] = {UINT2NUM(kept->row), UINT2NUM(kept->node), DBL2NUM(kept->objects), DBL2NUM(kept->space), DBL2NUM(kept->variance)};
+        rb_ary_cat(list, part, 5);
     }
     return list;
 }
@@ -138,17 +135,14 @@ profile_raw(VALUE self)
     VALUE frames = rb_ary_new_capa((long)profile->frame_count * 5);
     for (uint32_t i = 0; i < profile->frame_count; i++) {
         const struct hs_frame *frame = &profile->frames[i];
-        rb_ary_push(frames, UINT2NUM(frame->label));
-        rb_ary_push(frames, UINT2NUM(frame->path));
-        rb_ary_push(frames, UINT2NUM(frame->absolute_path));
-        rb_ary_push(frames, UINT2NUM(frame->line));
-        rb_ary_push(frames, ULL2NUM(frame->address));
+        const VALUE five[] = {UINT2NUM(frame->label), UINT2NUM(frame->path), UINT2NUM(frame->absolute_path), UINT2NUM(frame->line), ULL2NUM(frame->address)};
+        rb_ary_cat(frames, five, 5);
     }
     VALUE mappings = rb_ary_new_capa((long)profile->mapping_count * 3);
     for (uint32_t i = 0; i < profile->mapping_count; i++) {
-        rb_ary_push(mappings, ULL2NUM(profile->mappings[i].start));
-        rb_ary_push(mappings, ULL2NUM(profile->mappings[i].end));
-        rb_ary_push(mappings, ULL2NUM(profile->mappings[i].offset));
+        const struct hs_mapping *mapping = &profile->mappings[i];
+        const VALUE three[] = {ULL2NUM(mapping->start), ULL2NUM(mapping->end), ULL2NUM(mapping->offset)};
+        rb_ary_cat(mappings, three, 3);
     }
     rb_hash_aset(hash, ID2SYM(rb_intern("texts")), raw_texts(profile));
     rb_hash_aset(hash, ID2SYM(rb_intern("frames")), frames);
@@ -177,8 +171,9 @@ profile_raw_samples(VALUE self)
     for (size_t i = 0; i < data->profile->samples.count; i++) {
         rb_thread_check_ints();
         const struct hs_live_sample *sample = &data->profile->samples.list[i];
+        const struct hs_row *row = &data->profile->rows[sample->row];
         size_t memsize = data->memsizes ? data->memsizes[i] : SIZE_MAX;
-        rb_ary_push(list, rb_ary_new_from_args(11, ULL2NUM(sample->id), UINT2NUM(sample->node), UINT2NUM(sample->class_text), UINT2NUM(sample->type_text), UINT2NUM(sample->slot_size), DBL2NUM(sample->weight), ULL2NUM(sample->birth_gc), ULL2NUM(sample->age), memsize == SIZE_MAX ? Qnil : SIZET2NUM(memsize), RBOOL(sample->young), UINT2NUM(sample->thread)));
+        rb_ary_push(list, rb_ary_new_from_args(11, ULL2NUM(sample->id), UINT2NUM(row->node), UINT2NUM(row->class_name), UINT2NUM(row->type), UINT2NUM(row->slot_size), DBL2NUM(sample->weight), ULL2NUM(row->birth_gc), ULL2NUM(data->profile->meta.gc_count - row->birth_gc), memsize == SIZE_MAX ? Qnil : SIZET2NUM(memsize), RBOOL(sample->young), UINT2NUM(sample->thread)));
     }
     RB_GC_GUARD(self);
     return list;

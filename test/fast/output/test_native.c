@@ -5,7 +5,6 @@
  */
 #define _GNU_SOURCE
 #include "tap.h"
-#include "heap_sampler/profile/elf_symbols.h"
 #include "heap_sampler/base/memory.h"
 #include "heap_sampler/profile/native_names.h"
 
