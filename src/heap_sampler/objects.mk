@@ -20,10 +20,9 @@ HEAP_SAMPLER_OBJS = \
 	heap_sampler/process/lifecycle.$(OBJEXT) \
 	heap_sampler/process/safe_point.$(OBJEXT) heap_sampler/process/wake.$(OBJEXT) heap_sampler/process/within.$(OBJEXT) \
 	heap_sampler/profile/buffer.$(OBJEXT) heap_sampler/profile/elf_symbols.$(OBJEXT) \
-	heap_sampler/profile/encode.$(OBJEXT) heap_sampler/profile/encode_fields.$(OBJEXT) \
-	heap_sampler/profile/encode_kept.$(OBJEXT) heap_sampler/profile/encode_meta.$(OBJEXT) \
+	heap_sampler/profile/encode.$(OBJEXT) heap_sampler/profile/encode_kept.$(OBJEXT) heap_sampler/profile/encode_meta.$(OBJEXT) \
 	heap_sampler/profile/encode_pprof.$(OBJEXT) heap_sampler/profile/file_rows.$(OBJEXT) \
-	heap_sampler/profile/formats.$(OBJEXT) heap_sampler/profile/gzip.$(OBJEXT) heap_sampler/profile/kept.$(OBJEXT) \
+	heap_sampler/profile/gzip.$(OBJEXT) heap_sampler/profile/kept.$(OBJEXT) \
 	heap_sampler/profile/malloc_rows.$(OBJEXT) heap_sampler/profile/native_names.$(OBJEXT) \
 	heap_sampler/profile/profile.$(OBJEXT) heap_sampler/profile/slot_rows.$(OBJEXT) \
 	heap_sampler/profile/snapshot.$(OBJEXT) heap_sampler/profile/writer.$(OBJEXT) \

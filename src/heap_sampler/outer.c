@@ -9,7 +9,6 @@
 #include "heap_sampler/memory/smaps.h"
 #include "heap_sampler/memory/process_info.h"
 #include "heap_sampler/memory/threads.h"
-#include "heap_sampler/profile/native_names.h"
 #include "heap_sampler/ruby/ruby_api.h"
 #include "heap_sampler/server/address.h"
 #include "heap_sampler/server/output.h"

@@ -105,9 +105,13 @@ bool rb_hs_texts_crowded(unsigned sixteenths);
 /* The numbers of all others become free. false: no memory, and all stay. */
 bool rb_hs_texts_keep(const bool *used);
 
-/* The bytes of all texts that have a number now stay until they are released. */
+/* Bytes of texts, where they stay until the last holder releases them. */
 struct hs_text_bytes;
-struct hs_text_bytes *rb_hs_texts_hold(void);   /* [read] NULL: there are none */
-void rb_hs_texts_release(struct hs_text_bytes *bytes);  /* [any] */
+struct hs_text_bytes *rb_hs_texts_hold(void);   /* of all texts that have a number now. [read] NULL: there are none */
+struct hs_text_bytes *rb_hs_text_bytes_new(void);       /* the caller's own, as yet none. [any] NULL: no memory */
+struct hs_text_bytes *rb_hs_text_bytes_hold(struct hs_text_bytes *bytes);       /* once more. [any] */
+void rb_hs_texts_release(struct hs_text_bytes *bytes);  /* `bytes` may be NULL. [any] */
+/* A copy of these. NULL: no memory. The owner's. */
+const char *rb_hs_text_store(struct hs_text_bytes *bytes, const char *ptr, size_t len);
 
 #endif

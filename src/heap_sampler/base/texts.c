@@ -57,15 +57,15 @@ room_in(struct hs_text_bytes *bytes, size_t len)
     return bytes->blocks->bytes + BLOCK_SIZE - bytes->left - len;
 }
 
-static const char *
-store(struct hs_text_bytes *bytes, const char *ptr, size_t len)
+const char *
+rb_hs_text_store(struct hs_text_bytes *bytes, const char *ptr, size_t len)
 {
     char *place = room_in(bytes, len);
     return place ? memcpy(place, ptr, len) : NULL;
 }
 
-static struct hs_text_bytes *
-new_bytes(void)
+struct hs_text_bytes *
+rb_hs_text_bytes_new(void)
 {
     struct hs_text_bytes *bytes = rb_hs_calloc(HS_MEM_NAMES, 1, sizeof(*bytes));
     if (bytes) bytes->holders = 1;
@@ -73,11 +73,17 @@ new_bytes(void)
 }
 
 struct hs_text_bytes *
+rb_hs_text_bytes_hold(struct hs_text_bytes *bytes)
+{
+    if (bytes) __atomic_add_fetch(&bytes->holders, 1, __ATOMIC_RELAXED);
+    return bytes;
+}
+
+struct hs_text_bytes *
 rb_hs_texts_hold(void)
 {
     HS_CONTRACT(read);
-    if (stored) __atomic_add_fetch(&stored->holders, 1, __ATOMIC_RELAXED);
-    return stored;
+    return rb_hs_text_bytes_hold(stored);
 }
 
 void
@@ -96,7 +102,7 @@ static bool
 ensure_first_texts(void)
 {
     if (rb_hs_text_count) return true;
-    if (!stored && !(stored = new_bytes())) return false;
+    if (!stored && !(stored = rb_hs_text_bytes_new())) return false;
     if (!rb_hs_grow(HS_MEM_NAMES, (void **)&rb_hs_texts, &text_capacity, 2, sizeof(*rb_hs_texts)) ||
         !rb_hs_map_put(&texts_by_hash, rb_hs_hash(HS_EVICTED, strlen(HS_EVICTED)), EVICTED)) {
         return false;
@@ -156,7 +162,7 @@ rb_hs_text(const char *ptr, size_t len)
     while (next_free < rb_hs_text_count && rb_hs_texts[next_free].len) next_free++;
     uint32_t number = next_free;
     if (!rb_hs_grow(HS_MEM_NAMES, (void **)&rb_hs_texts, &text_capacity, (uint64_t)number + 1, sizeof(*rb_hs_texts))) return 0;
-    const char *copy = store(stored, ptr, len);
+    const char *copy = rb_hs_text_store(stored, ptr, len);
     if (!copy || !rb_hs_map_put(&texts_by_hash, hash, number)) return 0;
     rb_hs_texts[number] = (struct hs_text){copy, (uint32_t)len};
     if (number == rb_hs_text_count) rb_hs_text_count++;
@@ -197,13 +203,13 @@ rb_hs_texts_keep(const bool *used)
     HS_CONTRACT(write);
     if (!stored) return true;
     struct hs_text *left = rb_hs_calloc(HS_MEM_TOTALS, rb_hs_text_count, sizeof(*left));
-    struct hs_text_bytes *bytes = new_bytes(), *old = stored;
+    struct hs_text_bytes *bytes = rb_hs_text_bytes_new(), *old = stored;
     bool ok = left && bytes;
     for (uint32_t i = EVICTED; ok && i < rb_hs_text_count; i++) {
         const struct hs_text *text = &rb_hs_texts[i];
         if (i != EVICTED && !used[i]) text = &rb_hs_texts[0];
         left[i] = *text;
-        if (i != EVICTED && text->len) ok = (left[i].ptr = store(bytes, text->ptr, text->len)) != NULL;
+        if (i != EVICTED && text->len) ok = (left[i].ptr = rb_hs_text_store(bytes, text->ptr, text->len)) != NULL;
     }
     if (ok) {
         stored = bytes;

@@ -19,22 +19,14 @@ enum { FIRST_CAPACITY = 256,
 static bool
 reserve(struct hs_buffer *buffer, size_t more)
 {
-    if (buffer->failed) return false;
     if (more <= buffer->capacity - buffer->len) return true;
-
     size_t capacity = buffer->capacity ? buffer->capacity : FIRST_CAPACITY;
     while (capacity - buffer->len < more) {
-        if (capacity > SIZE_MAX / 2) {
-            buffer->failed = true;
-            return false;
-        }
+        if (capacity > SIZE_MAX / 2) return false;
         capacity *= 2;
     }
     char *ptr = rb_hs_realloc(HS_MEM_SNAPSHOTS, buffer->ptr, capacity);
-    if (!ptr) {
-        buffer->failed = true;
-        return false;
-    }
+    if (!ptr) return false;
     buffer->ptr = ptr;
     buffer->capacity = capacity;
     return true;
@@ -43,11 +35,12 @@ reserve(struct hs_buffer *buffer, size_t more)
 void
 rb_hs_buffer_append(struct hs_buffer *buffer, const void *ptr, size_t len)
 {
-    if (!len || !reserve(buffer, len)) return;
+    buffer->failed = buffer->failed || !reserve(buffer, len);
+    if (buffer->failed || !len) return;
     memcpy(buffer->ptr + buffer->len, ptr, len);
     buffer->len += len;
-    if (!buffer->pass_on || buffer->len < LONG) return;
-    if (buffer->pass_on(buffer->to, buffer->ptr, buffer->len) != 0) buffer->failed = true;
+    if (!buffer->gzip || buffer->len < LONG) return;
+    if (rb_hs_gzip_append(buffer->gzip, buffer->ptr, buffer->len, false) != 0) buffer->failed = true;
     buffer->len = 0;
 }
 

@@ -8,9 +8,7 @@ struct hs_buffer {
     char *ptr;
     size_t len, capacity;
     bool failed;                /* an allocation failed; appends do nothing */
-    /* Where a run of bytes goes that has become long: 0, or an errno value. NULL: it stays here. */
-    int (*pass_on)(void *to, const char *ptr, size_t len);
-    void *to;
+    struct hs_gzip *gzip;       /* where a run of bytes goes that has become long; NULL: it stays here */
 };
 
 void rb_hs_buffer_append(struct hs_buffer *buffer, const void *ptr, size_t len);
@@ -26,8 +24,6 @@ void rb_hs_buffer_free(struct hs_buffer *buffer);
  * compressed.  NULL: no memory.  `last`: the stream ends with these bytes. */
 struct hs_gzip *rb_hs_gzip_open(struct hs_buffer *out);
 int rb_hs_gzip_append(struct hs_gzip *gzip, const char *ptr, size_t len, bool last);
-/* For a buffer's pass_on, with the gzip as `to`. */
-int rb_hs_gzip_pass_on(void *gzip, const char *ptr, size_t len);
 void rb_hs_gzip_close(struct hs_gzip *gzip);
 
 #endif

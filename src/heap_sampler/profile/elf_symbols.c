@@ -7,7 +7,7 @@
  * leads to one through the executable PT_LOAD segment that holds it, so that
  * where the file is mapped (shared library, PIE or not) does not matter.
  */
-#include "heap_sampler/profile/elf_symbols.h"
+#include "heap_sampler/profile/native_names.h"
 #include "heap_sampler/base/memory.h"
 
 #include <elf.h>
@@ -254,8 +254,7 @@ find_addresses(const struct hs_elf_source *source, const ElfW(Ehdr) *header, str
 }
 
 void
-rb_hs_elf_name(const struct hs_elf_source *source, struct hs_elf_place *places, uint32_t count,
-               void (*found)(void *data, const struct hs_elf_place *place, const char *name, size_t length), void *data)
+rb_hs_elf_name(const struct hs_elf_source *source, struct hs_elf_place *places, uint32_t count, struct hs_text_bytes *bytes)
 {
     ElfW(Ehdr) header;
     char name[NAME_MAX_BYTES];
@@ -271,7 +270,8 @@ rb_hs_elf_name(const struct hs_elf_source *source, struct hs_elf_place *places, 
         if (places[i].before.start > before.start) before = places[i].before;
         if (before.name && before.start > function->start && places[i].address < before.end) function = &before;
         size_t length = function->name ? read_name(&table, function->name, name) : 0;
-        if (length) found(data, &places[i], name, length);
+        const char *copy = length ? rb_hs_text_store(bytes, name, length) : NULL;
+        if (copy) places[i].name = (struct hs_text){copy, (uint32_t)length};
     }
     rb_hs_free(HS_MEM_SNAPSHOTS, sections);
 }

@@ -7,9 +7,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "heap_sampler/base/fields.h"
+#include "heap_sampler/memory/account.h"
 #include "heap_sampler/base/table.h"
 #include "heap_sampler/profile/buffer.h"
+#include "heap_sampler/profile/formats.h"
 #include "heap_sampler/profile/profile.h"
 
 /* Stands for a stack without frames, so that every format has a place to
@@ -64,15 +65,26 @@ void rb_hs_put_element(const struct hs_object *object, enum hs_field list, struc
 size_t rb_hs_open_element(const struct hs_object *object, enum hs_field list);
 void rb_hs_close_list(const struct hs_object *object);
 
+/* Fields that are numbers; those that are not known are left out. */
+void rb_hs_put_all(const struct hs_object *object, const struct hs_account_field *fields, size_t count);
+#define HS_PUT(object, ...) \
+    rb_hs_put_all(object, (const struct hs_account_field[]){__VA_ARGS__}, \
+                  sizeof((const struct hs_account_field[]){__VA_ARGS__}) / sizeof(struct hs_account_field))
+#define N(name, value) {HS_F_##name, value, true}
+#define KNOWN(name, value) {HS_F_##name, value, (value) != 0}
+/* An object that has no others. */
+#define HS_PUT_OBJECT(object, field, ...) \
+    do { \
+        size_t hs_at = rb_hs_open(object, field); \
+        HS_PUT(object, __VA_ARGS__); \
+        rb_hs_close(object, hs_at); \
+    } while (0)
+
 /* What a walk found, or why there was none: the field `kept`. */
 void rb_hs_put_kept(const struct hs_object *object, const struct hs_profile *profile);
 
-/* How many bytes the valid UTF-8 character at `ptr` has; 0: it is not one. */
-size_t rb_hs_utf8_length(const char *ptr, size_t len);
-/* Append as UTF-8: every byte that is no part of a character as U+FFFD. */
-void rb_hs_append_utf8(struct hs_buffer *out, struct hs_text text);
-/* Append as a JSON string with its quotes. */
-void rb_hs_append_json(struct hs_buffer *out, struct hs_text text);
+/* Append as UTF-8: every byte that is no part of a character as U+FFFD. `json`: as what stands between the quotes of a JSON string. */
+void rb_hs_append_utf8(struct hs_buffer *out, struct hs_text text, bool json);
 
 /* The index of the mapping that an address is in, or mapping_count. */
 uint32_t rb_hs_mapping_of(const struct hs_profile *profile, uint64_t address);

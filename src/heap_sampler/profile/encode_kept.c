@@ -16,11 +16,7 @@ put_text(const struct hs_object *object, enum hs_field field, const struct hs_pr
     rb_hs_put_text(object, field, profile->texts[text]);
 }
 
-static void
-put_estimate(const struct hs_object *object, enum hs_field field, double value)
-{
-    rb_hs_put(object, field, (uint64_t)rb_hs_round(value));
-}
+#define ESTIMATE(name, value) N(name, (uint64_t)rb_hs_round(value))
 
 /* The root first; of a very long chain its end. */
 static void
@@ -56,9 +52,7 @@ put_freed(const struct hs_object *object, const struct hs_profile *profile)
         size_t at = rb_hs_open_element(object, HS_F_freed);
         put_chain(object, HS_F_chain, profile, freed->node);
         put_place(object, profile, &profile->retainers.nodes[freed->node]);
-        put_estimate(object, HS_F_objects, freed->objects);
-        put_estimate(object, HS_F_space, freed->space);
-        put_estimate(object, HS_F_var, freed->variance);
+        HS_PUT(object, ESTIMATE(objects, freed->objects), ESTIMATE(space, freed->space), ESTIMATE(var, freed->variance));
         rb_hs_close(object, at);
     }
     rb_hs_close_list(object);
@@ -89,8 +83,7 @@ put_stuck(const struct hs_object *object, const struct hs_profile *profile)
         size_t at = rb_hs_open_element(object, HS_F_stuck);
         put_text(object, HS_F_name, profile, node->name);
         put_place(object, profile, node);
-        rb_hs_put(object, HS_F_threads, node->objects);
-        put_estimate(object, HS_F_space, space_below(profile, i));
+        HS_PUT(object, N(threads, node->objects), ESTIMATE(space, space_below(profile, i)));
         rb_hs_close(object, at);
     }
     rb_hs_close_list(object);
@@ -128,22 +121,11 @@ put_pins(const struct hs_object *object, const struct hs_profile *profile)
         }
         size_t at = rb_hs_open_element(object, HS_F_pins);
         if (pin != &others) put_pin_names(object, profile, pin);
-        rb_hs_put(object, HS_F_samples, pin->samples);
-        put_estimate(object, HS_F_objects, pin->objects);
-        put_estimate(object, HS_F_free, pin->free.space);
-        put_estimate(object, HS_F_var, pin->free.variance);
+        HS_PUT(object, N(samples, pin->samples), ESTIMATE(objects, pin->objects), ESTIMATE(free, pin->free.space),
+               ESTIMATE(var, pin->free.variance));
         rb_hs_close(object, at);
     }
     rb_hs_close_list(object);
-}
-
-static void
-put_room(const struct hs_object *object, const struct hs_memory_room *room)
-{
-    if (!room->limit) return;
-    rb_hs_put(object, HS_F_room_bytes, room->left);
-    rb_hs_put(object, HS_F_limit_bytes, room->limit);
-    rb_hs_put_known_text(object, HS_F_cgroup, room->group, SIZE_MAX);
 }
 
 void
@@ -151,25 +133,21 @@ rb_hs_put_kept(const struct hs_object *object, const struct hs_profile *profile)
 {
     const struct hs_retainers *retainers = &profile->retainers;
     const struct hs_walk_figures *figures = &retainers->figures;
+    const struct hs_memory_room *room = &retainers->room;
     size_t at = rb_hs_open(object, HS_F_kept);
     rb_hs_put_known_text(object, HS_F_refused, rb_hs_refusal_text(retainers->refusal), SIZE_MAX);
     rb_hs_put_known_text(object, HS_F_ended_in, retainers->type, sizeof(retainers->type));
-    rb_hs_put(object, HS_F_signal, (uint64_t)retainers->signal);
-    rb_hs_put(object, HS_F_objects, figures->objects);
-    rb_hs_put(object, HS_F_edges, figures->edges);
-    rb_hs_put(object, HS_F_slots, figures->slots);
+    HS_PUT(object, N(signal, (uint64_t)retainers->signal), N(objects, figures->objects), N(edges, figures->edges), N(slots, figures->slots));
     put_freed(object, profile);
     put_stuck(object, profile);
     put_pins(object, profile);
-    rb_hs_put(object, HS_F_without_ns, figures->without_ns);
-    rb_hs_put(object, HS_F_hold_up_ns, retainers->hold_up_ns);
-    rb_hs_put(object, HS_F_ns, retainers->ns);
-    rb_hs_put(object, HS_F_walk_ns, figures->walk_ns);
-    rb_hs_put(object, HS_F_name_ns, figures->name_ns);
-    put_room(object, &retainers->room);
-    rb_hs_put(object, HS_F_demand_bytes, retainers->demand);
-    rb_hs_put(object, HS_F_estimate_bytes, retainers->estimate);
-    rb_hs_put(object, HS_F_child_bytes, figures->child_bytes);
-    rb_hs_put(object, HS_F_evicted, figures->evicted);
+    HS_PUT(object, N(without_ns, figures->without_ns), N(hold_up_ns, retainers->hold_up_ns), N(ns, retainers->ns),
+           N(walk_ns, figures->walk_ns), N(name_ns, figures->name_ns));
+    if (room->limit) {
+        HS_PUT(object, N(room_bytes, room->left), N(limit_bytes, room->limit));
+        rb_hs_put_known_text(object, HS_F_cgroup, room->group, SIZE_MAX);
+    }
+    HS_PUT(object, N(demand_bytes, retainers->demand), N(estimate_bytes, retainers->estimate), N(child_bytes, figures->child_bytes),
+           N(evicted, figures->evicted));
     rb_hs_close(object, at);
 }

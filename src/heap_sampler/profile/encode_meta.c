@@ -23,21 +23,6 @@
 
 enum { NS_PER_MS = 1000000 };
 
-static void
-append_fields(const struct hs_object *object, const struct hs_account_field *fields, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        if (fields[i].known) rb_hs_put(object, fields[i].field, fields[i].value);
-    }
-}
-
-/* Fields that are numbers; KNOWN: left out where it is 0. */
-#define PUT(object, ...) \
-    append_fields(object, (const struct hs_account_field[]){__VA_ARGS__}, \
-                  sizeof((const struct hs_account_field[]){__VA_ARGS__}) / sizeof(struct hs_account_field))
-#define N(name, value) {HS_F_##name, value, true}
-#define KNOWN(name, value) {HS_F_##name, value, (value) != 0}
-
 /* Each is counted from the one before, the first from zero: small numbers, which compress well. */
 static void
 append_gc_times(const struct hs_object *object, const struct hs_gc_times *times)
@@ -58,8 +43,8 @@ static void
 append_gc(const struct hs_object *object, const struct hs_profile_meta *meta)
 {
     size_t at = rb_hs_open(object, HS_F_gc);
-    PUT(object, N(count, meta->gc_count), N(minor, meta->gc_minor), N(major, meta->gc_major), KNOWN(last_minor_ns, meta->last_minor_ns),
-        KNOWN(last_major_ns, meta->last_major_ns), KNOWN(last_major_gc, meta->last_major_gc));
+    HS_PUT(object, N(count, meta->gc_count), N(minor, meta->gc_minor), N(major, meta->gc_major), KNOWN(last_minor_ns, meta->last_minor_ns),
+           KNOWN(last_major_ns, meta->last_major_ns), KNOWN(last_major_gc, meta->last_major_gc));
     append_gc_times(object, &meta->gc_times);
     rb_hs_close(object, at);
 }
@@ -79,8 +64,8 @@ append_forced(const struct hs_object *object, const struct hs_profile_meta *meta
 {
     const struct hs_forced *forced = &meta->forced;
     size_t at = rb_hs_open(object, HS_F_forced);
-    PUT(object, N(limit_ppm, meta->diagnose_ppm), N(gcs, forced->gcs), N(gc_ns, forced->gc_ns), N(walks, forced->walks),
-        N(walk_ns, forced->walk_ns), N(longest_stop_ns, forced->stop_ns), N(of_ns, forced->of_ns));
+    HS_PUT(object, N(limit_ppm, meta->diagnose_ppm), N(gcs, forced->gcs), N(gc_ns, forced->gc_ns), N(walks, forced->walks),
+           N(walk_ns, forced->walk_ns), N(longest_stop_ns, forced->stop_ns), N(of_ns, forced->of_ns));
     rb_hs_put_text(object, HS_F_last, rb_hs_text_of(forced_last[forced->last]));
     rb_hs_close(object, at);
 }
@@ -89,10 +74,10 @@ static void
 append_settings(const struct hs_object *object, const struct hs_profile_meta *meta)
 {
     size_t at = rb_hs_open(object, HS_F_settings);
-    PUT(object, N(interval, meta->interval), N(first_interval, meta->first_interval), N(interval_changes, meta->interval_changes),
-        N(thinnings, meta->thinnings));
+    HS_PUT(object, N(interval, meta->interval), N(first_interval, meta->first_interval), N(interval_changes, meta->interval_changes),
+           N(thinnings, meta->thinnings));
     rb_hs_put_flag(object, HS_F_interval_auto, meta->interval_auto);
-    PUT(object, KNOWN(max_samples, meta->max_samples), N(max_depth, meta->max_depth), N(only_n, meta->only_n));
+    HS_PUT(object, KNOWN(max_samples, meta->max_samples), N(max_depth, meta->max_depth), N(only_n, meta->only_n));
     char seed[24] = "";
     if (meta->seeded) snprintf(seed, sizeof(seed), "%" PRIu64, meta->seed);
     rb_hs_put_known_text(object, HS_F_seed, seed, sizeof(seed));
@@ -100,25 +85,17 @@ append_settings(const struct hs_object *object, const struct hs_profile_meta *me
 }
 
 static void
-append_drops(const struct hs_object *object, const struct hs_profile_meta *meta)
-{
-    size_t at = rb_hs_open(object, HS_F_drops);
-    PUT(object, N(samples, meta->drop_samples), N(stacks, meta->drop_stacks), N(frames, meta->drop_frames), N(classes, meta->drop_classes),
-        N(moves, meta->drop_moves));
-    rb_hs_close(object, at);
-}
-
-static void
-append_heaps(const struct hs_object *object, const struct hs_heap_stat *heap, uint32_t count)
+append_heaps(const struct hs_object *object, const struct hs_profile_meta *meta)
 {
     rb_hs_open_list(object, HS_F_heaps);
-    for (uint32_t i = 0; i < count && i < HS_HEAPS_MAX; i++) {
+    for (uint32_t i = 0; i < meta->heaps && i < HS_HEAPS_MAX; i++) {
         size_t at = rb_hs_open_element(object, HS_F_heaps);
-        const struct hs_heap_use *use = &heap[i].use;
-        PUT(object, N(slot_size, heap[i].slot_size), N(total_slots, heap[i].total_slots), N(live_slots, heap[i].live_slots),
-            {HS_F_live_at_start, heap[i].live_at_start, !object->json}, {HS_F_pages, use->pages, use->known},
-            {HS_F_pinned_pages, use->pinned_pages, use->known}, {HS_F_held_slots, use->free_slots, use->known},
-            {HS_F_compact_bytes, use->known ? hs_heap_spare_pages(use) * HS_BODY_BYTES : 0, use->known});
+        const struct hs_heap_stat *heap = &meta->heap[i];
+        const struct hs_heap_use *use = &heap->use;
+        HS_PUT(object, N(slot_size, heap->slot_size), N(total_slots, heap->total_slots), N(live_slots, heap->live_slots),
+               {HS_F_live_at_start, heap->live_at_start, !object->json}, {HS_F_pages, use->pages, use->known},
+               {HS_F_pinned_pages, use->pinned_pages, use->known}, {HS_F_held_slots, use->free_slots, use->known},
+               {HS_F_compact_bytes, use->known ? hs_heap_spare_pages(use) * HS_BODY_BYTES : 0, use->known});
         rb_hs_close(object, at);
     }
     rb_hs_close_list(object);
@@ -136,8 +113,8 @@ append_malloc(const struct hs_object *object, const struct hs_malloc_meta *side)
 {
     size_t at = rb_hs_open(object, HS_F_malloc);
     rb_hs_put_text(object, HS_F_state, rb_hs_text_of(malloc_states[side->state]));
-    PUT(object, KNOWN(interval, side->interval), KNOWN(first_interval, side->first_interval), N(interval_changes, side->interval_changes),
-        N(thinnings, side->thinnings));
+    HS_PUT(object, KNOWN(interval, side->interval), KNOWN(first_interval, side->first_interval), N(interval_changes, side->interval_changes),
+           N(thinnings, side->thinnings));
     rb_hs_put_flag(object, HS_F_interval_auto, side->automatic);
     rb_hs_put_known_text(object, HS_F_allocator, side->allocator, sizeof(side->allocator));
     rb_hs_put_known_text(object, HS_F_missing, side->missing, sizeof(side->missing));
@@ -152,12 +129,12 @@ append_account(const struct hs_object *object, enum hs_field field, const struct
     rb_hs_account_fields(account, fields);
     rb_hs_jemalloc_fields(account, jemalloc);
     size_t at = rb_hs_open(object, field);
-    PUT(object, N(taken_ns, account->taken_ns), N(cost_ns, account->cost_ns));
-    append_fields(object, fields, HS_ACCOUNT_FIELDS);
+    HS_PUT(object, N(taken_ns, account->taken_ns), N(cost_ns, account->cost_ns));
+    rb_hs_put_all(object, fields, HS_ACCOUNT_FIELDS);
     rb_hs_put_text(object, HS_F_allocator, (struct hs_text){account->allocator, strnlen(account->allocator, sizeof(account->allocator))});
     if (account->jemalloc) {
         size_t within = rb_hs_open(object, HS_F_jemalloc);
-        append_fields(object, jemalloc, HS_JEMALLOC_FIELDS);
+        rb_hs_put_all(object, jemalloc, HS_JEMALLOC_FIELDS);
         rb_hs_close(object, within);
     }
     rb_hs_close(object, at);
@@ -179,7 +156,7 @@ append_birthplace(const struct hs_object *object, const struct hs_census *census
 {
     size_t at = rb_hs_open_element(object, HS_F_made);
     rb_hs_put_text(object, HS_F_path, place->path);
-    PUT(object, KNOWN(line, place->line));
+    HS_PUT(object, KNOWN(line, place->line));
     append_population(object, census, place->kind, &place->population);
     rb_hs_close(object, at);
 }
@@ -210,29 +187,25 @@ append_alive(const struct hs_object *object, const struct hs_census *census)
 static void
 append_inherited(const struct hs_object *object, const struct hs_inherited *inherited)
 {
-    if (!inherited->known) {
-        rb_hs_put_known_text(object, HS_F_inherited_missing, inherited->missing ? inherited->missing : "", SIZE_MAX);
-        return;
-    }
-    size_t at = rb_hs_open(object, HS_F_inherited);
-    PUT(object, N(bytes, inherited->bytes), N(unshared, inherited->unshared));
-    rb_hs_close(object, at);
+    if (inherited->known) HS_PUT_OBJECT(object, HS_F_inherited, N(bytes, inherited->bytes), N(unshared, inherited->unshared));
+    else if (inherited->missing) rb_hs_put_known_text(object, HS_F_inherited_missing, inherited->missing, SIZE_MAX);
 }
 
 /* Which process it is. */
 static void
-append_process(const struct hs_object *object, uint64_t process_id, uint64_t process_start, const struct hs_who *who, const char *deploy)
+append_process(const struct hs_object *object, const struct hs_profile_meta *meta)
 {
+    const struct hs_who *who = &meta->who;
     char start[24];
-    snprintf(start, sizeof(start), "%016" PRIx64, process_start);
-    rb_hs_put(object, HS_F_process_id, process_id);
+    snprintf(start, sizeof(start), "%016" PRIx64, meta->process_start);
+    rb_hs_put(object, HS_F_process_id, meta->process_id);
     rb_hs_put_text(object, HS_F_process_start, rb_hs_text_of(start));
-    PUT(object, KNOWN(parent_id, who->parent_id));
+    HS_PUT(object, KNOWN(parent_id, who->parent_id));
     rb_hs_put_known_text(object, HS_F_title, who->title, sizeof(who->title));
     rb_hs_put_known_text(object, HS_F_directory, who->directory, sizeof(who->directory));
     rb_hs_put_known_text(object, HS_F_gemfile, who->gemfile, sizeof(who->gemfile));
     rb_hs_put_known_text(object, HS_F_host, who->host, sizeof(who->host));
-    rb_hs_put_known_text(object, HS_F_deploy, deploy, SIZE_MAX);
+    rb_hs_put_known_text(object, HS_F_deploy, meta->deploy, sizeof(meta->deploy));
 }
 
 /* A whole answer. */
@@ -252,51 +225,36 @@ end_json(const struct hs_object *object)
 }
 
 int
-rb_hs_encode_about(const struct hs_about *about, struct hs_buffer *out)
+rb_hs_encode_about(const struct hs_profile_meta *meta, bool sampling, uint64_t every, struct hs_buffer *out)
 {
     const struct hs_object json = begin_json(out), *object = &json;
     rb_hs_put(object, HS_F_protocol, 1);
-    append_process(object, about->process_id, about->process_start, &about->who, about->deploy);
-    rb_hs_put_known_text(object, HS_F_ruby, about->ruby, SIZE_MAX);
-    rb_hs_put_flag(object, HS_F_sampling, about->sampling);
-    rb_hs_put_flag(object, HS_F_interval_auto, about->interval_auto);
-    PUT(object, N(taken_ns, about->taken_ns), KNOWN(started_ns, about->started_ns), KNOWN(interval, about->interval), KNOWN(every, about->every));
-    append_malloc(object, &about->malloc);
-    append_account(object, HS_F_account, &about->account);
-    append_account(object, HS_F_account_at_start, &about->account_at_start);
+    append_process(object, meta);
+    rb_hs_put_known_text(object, HS_F_ruby, meta->ruby, sizeof(meta->ruby));
+    rb_hs_put_flag(object, HS_F_sampling, sampling);
+    rb_hs_put_flag(object, HS_F_interval_auto, sampling && meta->interval_auto);
+    HS_PUT(object, N(taken_ns, meta->taken_ns), {HS_F_started_ns, meta->started_ns, sampling}, {HS_F_interval, meta->interval, sampling},
+           KNOWN(every, every));
+    append_malloc(object, &meta->malloc);
+    append_account(object, HS_F_account, &meta->account);
+    append_account(object, HS_F_account_at_start, &meta->account_at_start);
     return end_json(object);
 }
 
-static void
-append_gc_now(const struct hs_object *object, const struct hs_memory_now *now)
-{
-    size_t at = rb_hs_open(object, HS_F_gc);
-    PUT(object, N(count, now->gc.count), N(minor, now->gc.minor), N(major, now->gc.major), {HS_F_ns, now->gc.ns, now->gc.timed},
-        KNOWN(last_major_ns, now->gc.last_major_ns));
-    rb_hs_close(object, at);
-}
-
-static void
-append_sampler_now(const struct hs_object *object, const struct hs_memory_now *now)
-{
-    size_t at = rb_hs_open(object, HS_F_sampler);
-    PUT(object, N(live_samples, now->sampler.live_samples), N(samples, now->sampler.samples),
-        N(malloc_live_samples, now->sampler.malloc_live_samples), N(malloc_samples, now->sampler.malloc_samples),
-        N(dropped_samples, now->sampler.dropped_samples), N(bytes, now->sampler.bytes), KNOWN(bytes_max, now->sampler.bytes_max),
-        N(thread_ns, now->sampler.thread_ns));
-    rb_hs_close(object, at);
-}
-
 int
-rb_hs_encode_memory(const struct hs_memory_now *now, struct hs_buffer *out)
+rb_hs_encode_memory(const struct hs_profile_meta *meta, const struct hs_sampler_now *sampler, struct hs_buffer *out)
 {
     const struct hs_object json = begin_json(out), *object = &json;
-    append_account(object, HS_F_account, &now->account);
-    append_account(object, HS_F_account_at_start, &now->account_at_start);
-    append_alive(object, &now->census);
-    append_gc_now(object, now);
-    append_heaps(object, now->heap, now->heaps);
-    append_sampler_now(object, now);
+    append_account(object, HS_F_account, &meta->account);
+    append_account(object, HS_F_account_at_start, &meta->account_at_start);
+    append_alive(object, &meta->census);
+    HS_PUT_OBJECT(object, HS_F_gc, N(count, meta->gc_count), N(minor, meta->gc_minor), N(major, meta->gc_major),
+                  {HS_F_ns, meta->gc_ns, meta->gc_timed}, KNOWN(last_major_ns, meta->last_major_ns));
+    append_heaps(object, meta);
+    HS_PUT_OBJECT(object, HS_F_sampler, N(live_samples, sampler->live_samples), N(samples, sampler->samples),
+                  N(malloc_live_samples, sampler->malloc_live_samples), N(malloc_samples, sampler->malloc_samples),
+                  N(dropped_samples, sampler->dropped_samples), N(bytes, sampler->bytes), KNOWN(bytes_max, sampler->bytes_max),
+                  N(thread_ns, sampler->thread_ns));
     return end_json(object);
 }
 
@@ -308,15 +266,16 @@ rb_hs_encode_meta(const struct hs_profile *profile, struct hs_buffer *out)
     rb_hs_put(object, HS_F_format, HS_FORMAT_VERSION);
     rb_hs_put_text(object, HS_F_generator, rb_hs_text_of("heap_sampler"));
     rb_hs_put_text(object, HS_F_ruby, (struct hs_text){meta->ruby, strnlen(meta->ruby, sizeof(meta->ruby))});
-    append_process(object, meta->process_id, meta->process_start, &meta->who, meta->deploy);
-    PUT(object, N(session, meta->session), N(started_ns, meta->started_ns), N(taken_ns, meta->taken_ns));
+    append_process(object, meta);
+    HS_PUT(object, N(session, meta->session), N(started_ns, meta->started_ns), N(taken_ns, meta->taken_ns));
     append_gc(object, meta);
     append_forced(object, meta);
     append_settings(object, meta);
     rb_hs_put(object, HS_F_live_samples, meta->live_samples);
-    append_drops(object, meta);
+    HS_PUT_OBJECT(object, HS_F_drops, N(samples, meta->drop_samples), N(stacks, meta->drop_stacks), N(frames, meta->drop_frames),
+                  N(classes, meta->drop_classes), N(moves, meta->drop_moves));
     rb_hs_put(object, HS_F_own_bytes, meta->own_bytes);
-    append_heaps(object, meta->heap, meta->heaps);
+    append_heaps(object, meta);
     append_malloc(object, &meta->malloc);
     rb_hs_put_flag(object, HS_F_memsize, meta->memsize);
     append_account(object, HS_F_account, &meta->account);

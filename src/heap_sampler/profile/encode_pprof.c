@@ -17,7 +17,6 @@
 #include "heap_sampler/profile/encode.h"
 #include "heap_sampler/profile/formats.h"
 #include "heap_sampler/profile/profile.h"
-#include "heap_sampler/profile/row_columns.h"
 #include "heap_sampler/kernel.h"
 
 #include <errno.h>
@@ -46,11 +45,21 @@ enum {
     LOCATION_MAPPING_ID = 2,
     LOCATION_ADDRESS = 3,
     LOCATION_LINE = 4,
-    /* HS_ROW_FIELDS has the others. */
     ROW_GC_BIRTH = 1,
     ROW_THREAD = 2,
     ROW_TYPE = 3,
+    ROW_SLOT_SIZE = 4,
+    ROW_INUSE = 5,              /* an estimate has four fields: samples, objects, space, variance */
+    ROW_YOUNG = 9,
+    ROW_ALLOC = 13,
+    ROW_DEAD = 17,
+    ROW_DEAD_GCS = 21,
+    ROW_MEMSIZE = 22,
     ROW_RESIDENT = 23,
+    ROW_HOLDS_FREE = 24,        /* a share has two: space, variance */
+    ROW_HOLDS_FREE_PINNED = 26,
+    ROW_UNSHARED = 27,
+    ROW_UNSHARED_BORN = 29,
     ROW_PART = 30
 };
 
@@ -61,54 +70,35 @@ enum { NO_MAPPING = 0,
 
 /* Strings that every file has, in the order of the string table. */
 /* clang-format off */
-#define FIXED_STRINGS_ALL(S) \
-    S(alloc_objects) S(count) S(alloc_space) S(bytes) S(inuse_objects) S(inuse_space) S(space) S(class) S(kind) S(malloc) \
-    S(library)
-/* clang-format on */
-
 enum fixed_string {
-    S_empty,
-#define S(name) S_##name,
-    FIXED_STRINGS_ALL(S)
-#undef S
-        FIXED_STRINGS
+    S_empty, S_alloc_objects, S_count, S_alloc_space, S_bytes, S_inuse_objects, S_inuse_space, S_space, S_class, S_kind, S_malloc, S_library,
+    FIXED_STRINGS
 };
-
+/* clang-format on */
 static const char *const fixed_strings[FIXED_STRINGS] = {
-    "",
-#define S(name) #name,
-    FIXED_STRINGS_ALL(S)
-#undef S
-};
+    "", "alloc_objects", "count", "alloc_space", "bytes", "inuse_objects", "inuse_space", "space", "class", "kind", "malloc", "library"};
 
+/* Every program's files of heaps have these, and ours no others. */
+enum { SAMPLE_TYPES = 4 };
 static const struct {
     enum fixed_string type, unit;
-} sample_types[] = {
-#define VALUE(type, unit, number) {S_##type, S_##unit},
-    HS_ROW_VALUES(VALUE)
-#undef VALUE
-};
-
-enum { SAMPLE_TYPES = sizeof(sample_types) / sizeof(sample_types[0]) };
-
-/* Estimates are rounded, counts are whole. */
-#define TO_FILE(number) _Generic((number), uint64_t: rb_hs_saturate, default: rb_hs_round)(number)
+} sample_types[SAMPLE_TYPES] = {{S_alloc_objects, S_count}, {S_alloc_space, S_bytes}, {S_inuse_objects, S_count}, {S_inuse_space, S_bytes}};
 
 /* Added to what other rows have. */
 static void
 add_values(const struct hs_row *row, uint64_t sum[SAMPLE_TYPES])
 {
-    int i = 0;
-#define VALUE(type, unit, number) sum[i] = (uint64_t)rb_hs_saturate(sum[i] + (uint64_t)TO_FILE(number)), i++;
-    HS_ROW_VALUES(VALUE)
-#undef VALUE
+    const double values[SAMPLE_TYPES] = {row->alloc.objects, row->alloc.space, row->inuse.objects, row->inuse.space};
+    for (int i = 0; i < SAMPLE_TYPES; i++) sum[i] = (uint64_t)rb_hs_saturate(sum[i] + (uint64_t)rb_hs_round(values[i]));
 }
 
-struct function {
-    uint32_t label, path;       /* texts; NATIVE in place of the path: one of a library */
-    uint64_t hash;              /* of both: what its addresses begin with */
-};
-enum { NATIVE = UINT32_MAX };
+enum { NATIVE = UINT32_MAX };  /* in place of a function's path: it is one of a library */
+
+/* Frames that stand for others. */
+enum other_frame { NO_STACK,
+                   EVICTED,
+                   TRUNCATED,
+                   OTHER_FRAMES };
 
 struct pprof {
     const struct hs_profile *profile;
@@ -119,10 +109,10 @@ struct pprof {
     uint32_t *location_of_frame;        /* 0: not met yet; so everywhere below */
     uint32_t *string_of_text;
     struct hs_map functions_known;      /* numbers, by label and path */
-    struct function *function;          /* by number - 1; room for one per frame */
+    uint64_t *function_hash;            /* by number - 1, room for one per frame: what a function's addresses begin with */
     bool *mapping_unnamed;              /* by mapping: it has a location without a function */
     struct hs_map addresses;            /* of Ruby frames, less the start of their mapping: those that are taken */
-    uint64_t location_count, no_stack, evicted, truncated;
+    uint64_t location_count, others[OTHER_FRAMES];
     uint32_t depth;                     /* so many frames of a stack are written at most */
     uint32_t function_count, string_count, string_capacity;
     struct hs_map strings_known;        /* numbers, by hash */
@@ -167,7 +157,7 @@ add_string(struct pprof *p, struct hs_text text)
         return S_empty;
     }
     size_t at = rb_hs_open_message(&p->strings, PROFILE_STRING_TABLE);
-    rb_hs_append_utf8(&p->strings, text);
+    rb_hs_append_utf8(&p->strings, text, false);
     rb_hs_close_message(&p->strings, at);
     p->string[p->string_count] = text;
     return p->string_count++;
@@ -201,7 +191,7 @@ hash_on(struct pprof *p, uint64_t hash, struct hs_text text)
     enum { BASE = 257 };
     const uint64_t prime = (UINT64_C(1) << 53) - 111;
     size_t from = p->strings.len;
-    rb_hs_append_utf8(&p->strings, text);       /* and off again: a reader has no other bytes */
+    rb_hs_append_utf8(&p->strings, text, false);        /* and off again: a reader has no other bytes */
     if (p->strings.failed) return 0;
     for (size_t i = from; i < p->strings.len; i++) hash = (hash * BASE + (unsigned char)p->strings.ptr[i] + 1) % prime;
     p->strings.len = from;
@@ -233,8 +223,6 @@ function_of(struct pprof *p, uint32_t label, uint32_t path)
     const uint32_t *known = rb_hs_map_find(&p->functions_known, key);
     if (known) return *known;
     if (!rb_hs_map_put(&p->functions_known, key, ++p->function_count)) p->out->failed = true;
-    struct function *function = &p->function[p->function_count - 1];
-    *function = (struct function){label, path, 0};
     struct hs_text text = p->profile->texts[label];
     if (!text.len) text = rb_hs_text_of(HS_NO_LABEL);
     uint32_t name = add_string(p, text);
@@ -242,7 +230,7 @@ function_of(struct pprof *p, uint32_t label, uint32_t path)
      * () and []: `<main>` became `<unknown>`. Native ones have it, so that it takes _ZN3fooEv apart. */
     bool native = path == (uint32_t)NATIVE;
     PUT(&p->functions, PROFILE_FUNCTION, p->function_count, name, native ? name : S_empty, native ? S_empty : string_of(p, path));
-    if (!native) function->hash = hash_of_function(p, text, p->profile->texts[path]);
+    if (!native) p->function_hash[p->function_count - 1] = hash_of_function(p, text, p->profile->texts[path]);
     return p->function_count;
 }
 
@@ -273,7 +261,7 @@ location_of(struct pprof *p, uint32_t index)
     else {
         uint32_t path = p->profile->texts[frame->absolute_path].len ? frame->absolute_path : frame->path;
         uint32_t function = function_of(p, frame->label, path);
-        uint64_t address = address_of(p, p->function[function - 1].hash, frame->line);
+        uint64_t address = address_of(p, p->function_hash[function - 1], frame->line);
         put_location(p, p->location_count, RUBY_MAPPING, address, function, frame->line);
     }
     return p->location_of_frame[index];
@@ -282,13 +270,15 @@ location_of(struct pprof *p, uint32_t index)
 /* Of a frame that the profile may not have. Then its function's number, which its location has too, is past those of all
  * frames. */
 static uint64_t
-location_of_other(struct pprof *p, uint64_t *known, uint32_t number, const char *label)
+location_of_other(struct pprof *p, enum other_frame other)
 {
+    static const char *const labels[OTHER_FRAMES] = {HS_NO_STACK, HS_EVICTED, HS_TRUNCATED};
+    uint64_t *known = &p->others[other];
     if (*known) return *known;
-    uint32_t frame = rb_hs_frame_of_label(p->profile, label);
+    uint32_t frame = rb_hs_frame_of_label(p->profile, labels[other]);
     if (frame != UINT32_MAX) return *known = location_of(p, frame);
-    struct hs_text text = rb_hs_text_of(label);
-    *known = (uint64_t)p->profile->frame_count + number;
+    struct hs_text text = rb_hs_text_of(labels[other]);
+    *known = (uint64_t)p->profile->frame_count + other + 1;
     PUT(&p->functions, PROFILE_FUNCTION, *known, add_string(p, text));
     put_location(p, *known, RUBY_MAPPING, address_of(p, hash_of_function(p, text, rb_hs_text_of("")), 0), *known, 0);
     return *known;
@@ -350,19 +340,19 @@ put_stack(struct pprof *p, uint64_t stack)
     const struct hs_profile *profile = p->profile;
     size_t at = rb_hs_open_message(&p->message, SAMPLE_LOCATION_ID);
     if (!stack) {
-        rb_hs_put_varint(&p->message, location_of_other(p, &p->no_stack, 1, HS_NO_STACK));
+        rb_hs_put_varint(&p->message, location_of_other(p, NO_STACK));
     }
     else if (stack < profile->node_count) {
         uint32_t left = p->depth, node = (uint32_t)stack;
         for (; node && left; node = profile->nodes[node].parent, left--) {
             rb_hs_put_varint(&p->message, location_of(p, profile->nodes[node].frame));
         }
-        if (node) rb_hs_put_varint(&p->message, location_of_other(p, &p->truncated, 3, HS_TRUNCATED));
+        if (node) rb_hs_put_varint(&p->message, location_of_other(p, TRUNCATED));
     }
     else {
         uint64_t frame = stack - profile->node_count;
         if (frame < profile->frame_count) rb_hs_put_varint(&p->message, location_of(p, (uint32_t)frame));
-        rb_hs_put_varint(&p->message, location_of_other(p, &p->evicted, 2, HS_EVICTED));
+        rb_hs_put_varint(&p->message, location_of_other(p, EVICTED));
     }
     rb_hs_close_message(&p->message, at);
 }
@@ -426,6 +416,29 @@ put_variance(struct pprof *p, uint32_t field, const struct hs_estimate *samples,
     if (!within_a_thousandth(value, follows)) rb_hs_put_number(&p->message, field, (uint64_t)value);
 }
 
+static void
+put_rounded(struct pprof *p, uint32_t field, double value)
+{
+    put_number(&p->message, field, (uint64_t)rb_hs_round(value));
+}
+
+static void
+put_estimate(struct pprof *p, uint32_t field, const struct hs_estimate *estimate)
+{
+    put_number(&p->message, field, (uint64_t)rb_hs_saturate(estimate->samples));
+    put_rounded(p, field + 1, estimate->objects);
+    put_rounded(p, field + 2, estimate->space);
+    put_variance(p, field + 3, estimate, estimate->space, estimate->variance);
+}
+
+/* Of the bytes of `inuse`. */
+static void
+put_share(struct pprof *p, uint32_t field, const struct hs_row *row, const struct hs_share *share)
+{
+    put_rounded(p, field, share->space);
+    put_variance(p, field + 1, &row->inuse, share->space, share->variance);
+}
+
 /* Is all dead that was allocated?  Then the file has the samples alone. */
 static bool
 is_all_dead(const struct hs_estimate *dead, const struct hs_estimate *alloc)
@@ -443,11 +456,18 @@ put_row(struct pprof *p, size_t first, size_t end, const struct hs_row *row)
     if (row->has_birth) rb_hs_put_number(&p->message, ROW_GC_BIRTH, (uint64_t)rb_hs_saturate(row->birth_gc));
     put_number(&p->message, ROW_THREAD, row->thread);
     put_number(&p->message, ROW_TYPE, string_of(p, row->type));
-#define FIELD(field, number) put_number(&p->message, field, (uint64_t)TO_FILE(number));
-#define VARIANCE(field, estimate, share) put_variance(p, field, &(estimate), (share).space, (share).variance);
-    HS_ROW_FIELDS(FIELD, VARIANCE)
-#undef FIELD
-#undef VARIANCE
+    put_number(&p->message, ROW_SLOT_SIZE, row->slot_size);
+    put_estimate(p, ROW_INUSE, &row->inuse);
+    put_estimate(p, ROW_YOUNG, &row->young);
+    put_estimate(p, ROW_ALLOC, &row->alloc);
+    if (is_all_dead(&row->dead, &row->alloc)) put_number(&p->message, ROW_DEAD, (uint64_t)rb_hs_saturate(row->dead.samples));
+    else put_estimate(p, ROW_DEAD, &row->dead);
+    put_rounded(p, ROW_DEAD_GCS, row->dead_gcs);
+    put_rounded(p, ROW_MEMSIZE, row->memsize);
+    put_share(p, ROW_HOLDS_FREE, row, &row->holds_free);
+    put_rounded(p, ROW_HOLDS_FREE_PINNED, row->holds_free_pinned);
+    put_share(p, ROW_UNSHARED, row, &row->unshared);
+    put_rounded(p, ROW_UNSHARED_BORN, row->unshared_born);
     int64_t resident = rb_hs_round(rb_hs_row_resident(row));
     if (resident != rb_hs_round(row->inuse.space)) rb_hs_put_number(&p->message, ROW_RESIDENT, (uint64_t)resident);
     for (size_t i = first; i < end; i++) put_parts(p, p->rows[i].row);
@@ -545,10 +565,10 @@ prepare(struct pprof *p)
 
     p->location_of_frame = rb_hs_calloc(HS_MEM_SNAPSHOTS, frames, sizeof(*p->location_of_frame));
     p->string_of_text = rb_hs_calloc(HS_MEM_SNAPSHOTS, texts, sizeof(*p->string_of_text));
-    p->function = rb_hs_calloc(HS_MEM_SNAPSHOTS, frames, sizeof(*p->function));
+    p->function_hash = rb_hs_calloc(HS_MEM_SNAPSHOTS, frames, sizeof(*p->function_hash));
     p->mapping_unnamed = rb_hs_calloc(HS_MEM_SNAPSHOTS, p->profile->mapping_count, sizeof(*p->mapping_unnamed));
     p->rows = rb_hs_file_rows(p->profile);
-    bool ready = p->rows && p->location_of_frame && p->string_of_text && p->function && p->mapping_unnamed;
+    bool ready = p->rows && p->location_of_frame && p->string_of_text && p->function_hash && p->mapping_unnamed;
     return ready && limit_depth(p) ? 0 : ENOMEM;
 }
 
@@ -557,7 +577,7 @@ dispose(struct pprof *p)
 {
     rb_hs_free(HS_MEM_SNAPSHOTS, p->location_of_frame);
     rb_hs_free(HS_MEM_SNAPSHOTS, p->string_of_text);
-    rb_hs_free(HS_MEM_SNAPSHOTS, p->function);
+    rb_hs_free(HS_MEM_SNAPSHOTS, p->function_hash);
     rb_hs_free(HS_MEM_SNAPSHOTS, p->mapping_unnamed);
     rb_hs_free(HS_MEM_SNAPSHOTS, p->rows);
     rb_hs_free(HS_MEM_SNAPSHOTS, p->string);
@@ -570,8 +590,8 @@ dispose(struct pprof *p)
     rb_hs_buffer_free(&p->message);
 }
 
-int
-rb_hs_encode_pprof(const struct hs_profile *profile, enum hs_shown_first first, struct hs_buffer *out)
+static int
+encode_plain(const struct hs_profile *profile, enum hs_shown_first first, struct hs_buffer *out)
 {
     struct pprof p = {.profile = profile, .out = out, .strings_known.use = HS_MEM_SNAPSHOTS, .functions_known.use = HS_MEM_SNAPSHOTS, .addresses.use = HS_MEM_SNAPSHOTS};
     int error = rb_hs_profile_check(profile);
@@ -590,8 +610,48 @@ rb_hs_encode_pprof(const struct hs_profile *profile, enum hs_shown_first first, 
         rb_hs_buffer_append(out, p.functions.ptr, p.functions.len);
         rb_hs_buffer_append(out, p.strings.ptr, p.strings.len);
     }
-    if (!error && (p.locations.failed || p.functions.failed || p.strings.failed)) error = ENOMEM;
-    if (!error && (p.message.failed || out->failed)) error = ENOMEM;
+    if (!error && (p.locations.failed || p.functions.failed || p.strings.failed || p.message.failed || out->failed)) error = ENOMEM;
     dispose(&p);
     return error;
+}
+
+/* -- the two formats ------------------------------------------------------------------------- */
+
+static const char *const endings[] = {[HS_PB_GZ] = ".pb.gz", [HS_PB] = ".pb"};
+
+bool
+rb_hs_format_of(const char *path, enum hs_format *format)
+{
+    size_t len = strlen(path);
+    for (int i = HS_PB_GZ; i <= HS_PB; i++) {
+        size_t ending = strlen(endings[i]);
+        *format = (enum hs_format)i;
+        if (len >= ending && strcmp(path + len - ending, endings[i]) == 0) return true;
+    }
+    return false;
+}
+
+const char *
+rb_hs_format_ending(enum hs_format format)
+{
+    return endings[format];
+}
+
+static int
+encode_packed(const struct hs_profile *profile, enum hs_shown_first first, struct hs_buffer *out)
+{
+    struct hs_gzip *gzip = rb_hs_gzip_open(out);
+    struct hs_buffer plain = {.gzip = gzip};
+    int error = gzip ? encode_plain(profile, first, &plain) : ENOMEM;
+
+    if (!error) error = rb_hs_gzip_append(gzip, plain.ptr, plain.len, true);
+    rb_hs_gzip_close(gzip);
+    rb_hs_buffer_free(&plain);
+    return error;
+}
+
+int
+rb_hs_encode(const struct hs_profile *profile, enum hs_format format, enum hs_shown_first first, struct hs_buffer *out)
+{
+    return format == HS_PB ? encode_plain(profile, first, out) : encode_packed(profile, first, out);
 }

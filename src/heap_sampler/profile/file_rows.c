@@ -35,58 +35,57 @@ struct part {
     uint32_t node;
 };
 
-static int
-compare_numbers(uint64_t a, uint64_t b)
-{
-    return (a > b) - (a < b);
-}
+/* What rows are sorted by. */
+enum { SAMPLE_KEYS = 5,         /* those of one sample have the first keys in common, */
+       ROW_KEYS = 9,            /* equal ones all but the last, */
+       KEYS = 10 };             /* which is their place in the profile */
 
 static int
-compare_samples(const struct hs_file_row *a, const struct hs_file_row *b)
+compare_keys(const struct hs_file_row *a, const struct hs_file_row *b, int keys)
 {
-    int order = compare_numbers(a->stack, b->stack);
-    if (!order) order = compare_numbers(a->row->malloced, b->row->malloced);
-    if (!order) order = compare_numbers(a->row->class_name, b->row->class_name);
-    if (!order) order = compare_numbers(a->row->library, b->row->library);
-    return order ? order : compare_numbers(a->row->labels, b->row->labels);
+    const struct hs_row *x = a->row, *y = b->row;
+    const uint64_t pairs[KEYS][2] = {
+        {a->stack, b->stack},
+        {x->malloced, y->malloced},
+        {x->class_name, y->class_name},
+        {x->library, y->library},
+        {x->labels, y->labels},
+        {x->type, y->type},
+        {x->slot_size, y->slot_size},
+        {x->has_birth, y->has_birth},
+        {x->birth_gc, y->birth_gc},
+        {(uintptr_t)x, (uintptr_t)y},
+    };
+    for (int i = 0; i < keys; i++) {
+        if (pairs[i][0] != pairs[i][1]) return pairs[i][0] < pairs[i][1] ? -1 : 1;
+    }
+    return 0;
 }
 
 static int
 compare_rows(const void *left, const void *right)
 {
-    const struct hs_file_row *a = left, *b = right;
-    int order = compare_samples(a, b);
-    if (!order) order = compare_numbers(a->row->type, b->row->type);
-    if (!order) order = compare_numbers(a->row->slot_size, b->row->slot_size);
-    if (!order) order = compare_numbers(a->row->has_birth, b->row->has_birth);
-    return order ? order : compare_numbers(a->row->birth_gc, b->row->birth_gc);
-}
-
-static int
-compare_places(const void *left, const void *right)
-{
-    int order = compare_rows(left, right);
-    return order ? order : compare_numbers((uintptr_t)((const struct hs_file_row *)left)->row, (uintptr_t)((const struct hs_file_row *)right)->row);
+    return compare_keys(left, right, KEYS);
 }
 
 bool
 rb_hs_file_rows_of_one_sample(const struct hs_file_row *a, const struct hs_file_row *b)
 {
-    return compare_samples(a, b) == 0;
+    return compare_keys(a, b, SAMPLE_KEYS) == 0;
 }
 
 bool
 rb_hs_file_rows_equal(const struct hs_file_row *a, const struct hs_file_row *b)
 {
-    return compare_rows(a, b) == 0;
+    return compare_keys(a, b, ROW_KEYS) == 0;
 }
 
 static int
 compare_parts(const void *left, const void *right)
 {
     const struct part *a = left, *b = right;
-    int order = (a->bytes > b->bytes) - (a->bytes < b->bytes);
-    return order ? order : compare_numbers(a->node, b->node);
+    if (a->bytes != b->bytes) return a->bytes < b->bytes ? -1 : 1;
+    return (a->node > b->node) - (a->node < b->node);
 }
 
 /* Returns how many stacks there are; `parts` has a place for each. */
@@ -161,7 +160,7 @@ fill(const struct hs_profile *profile, struct hs_file_row *rows)
             const struct hs_row *row = &profile->rows[i];
             rows[i] = (struct hs_file_row){row, stack_of(profile, row, &stacks[row->node])};
         }
-        rb_hs_sort(rows, profile->row_count, sizeof(*rows), compare_places);
+        rb_hs_sort(rows, profile->row_count, sizeof(*rows), compare_rows);
     }
     rb_hs_free(HS_MEM_SNAPSHOTS, stacks);
     rb_hs_free(HS_MEM_SNAPSHOTS, parts);

@@ -10,10 +10,6 @@
  * rb_hs_buffer_free() only.
  */
 #include <stdbool.h>
-#include "heap_sampler/memory/account.h"
-#include "heap_sampler/memory/threads.h"
-#include "heap_sampler/memory/process_info.h"
-#include "heap_sampler/kernel.h"
 #include "heap_sampler/profile/buffer.h"
 #include "heap_sampler/profile/profile.h"
 
@@ -30,44 +26,21 @@ enum hs_shown_first { HS_INUSE_FIRST,
                       HS_ALLOC_FIRST };
 int rb_hs_encode(const struct hs_profile *profile, enum hs_format format, enum hs_shown_first first, struct hs_buffer *out);
 
-/* Not compressed. It leaves bytes in `out` for the caller to pass on, if `out` passes long runs on. */
-int rb_hs_encode_pprof(const struct hs_profile *profile, enum hs_shown_first first, struct hs_buffer *out);
 /* What a profile says about itself: the message Meta of a file. */
 int rb_hs_encode_meta(const struct hs_profile *profile, struct hs_buffer *out);
 
 /* What a process says about itself without a profile, as JSON objects with the fields of doc/heap_sampler.proto. [any] */
 
-struct hs_about {
-    const char *ruby, *deploy;
-    uint64_t process_id, process_start, taken_ns;
-    bool sampling, interval_auto;
-    uint64_t started_ns, interval, every;       /* 0: none */
-    struct hs_who who;
-    struct hs_malloc_meta malloc;
-    struct hs_account account, account_at_start;        /* at_start.taken_ns 0: not sampled */
+/* The sampler, now. */
+struct hs_sampler_now {
+    uint64_t live_samples, samples, malloc_live_samples, malloc_samples, dropped_samples;
+    uint64_t bytes, bytes_max;  /* its own; max 0: no bound */
+    uint64_t thread_ns;         /* CPU time of the thread that answers */
 };
 
-/* What its memory is now. */
-struct hs_memory_now {
-    struct hs_account account, account_at_start;
-    struct hs_census census;
-    struct {
-        uint64_t count, minor, major;
-        uint64_t ns;            /* CPU time of all of them */
-        bool timed;             /* false: nobody takes their time */
-        uint64_t last_major_ns; /* Unix time; 0: none yet */
-    } gc;
-    uint32_t heaps;
-    struct hs_heap_stat heap[HS_HEAPS_MAX];
-    struct {
-        uint64_t live_samples, samples, malloc_live_samples, malloc_samples, dropped_samples;
-        uint64_t bytes, bytes_max;      /* its own; max 0: no bound */
-        uint64_t thread_ns;     /* CPU time of the thread that answers */
-    } sampler;
-};
-
-/* 0, or ENOMEM. */
-int rb_hs_encode_about(const struct hs_about *about, struct hs_buffer *out);
-int rb_hs_encode_memory(const struct hs_memory_now *now, struct hs_buffer *out);
+/* 0, or ENOMEM. What is known of the main session is left out unless it samples; every 0: no periodic profiles. */
+int rb_hs_encode_about(const struct hs_profile_meta *meta, bool sampling, uint64_t every, struct hs_buffer *out);
+/* What its memory is now: `account`, `census`, `heap` and what is known of GC of `meta`. */
+int rb_hs_encode_memory(const struct hs_profile_meta *meta, const struct hs_sampler_now *sampler, struct hs_buffer *out);
 
 #endif

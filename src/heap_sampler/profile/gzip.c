@@ -154,9 +154,3 @@ rb_hs_gzip_close(struct hs_gzip *gzip)
 }
 
 #endif
-
-int
-rb_hs_gzip_pass_on(void *gzip, const char *ptr, size_t len)
-{
-    return rb_hs_gzip_append(gzip, ptr, len, false);
-}

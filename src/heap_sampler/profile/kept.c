@@ -1,18 +1,36 @@
-/* See profile/kept.h. */
+/* What retains the samples of a profile: see profile/rows.h. */
 #include "heap_sampler/mri.h"
-#include "heap_sampler/profile/kept.h"
+#include "heap_sampler/profile/rows.h"
 #include "heap_sampler/base/memory.h"
 #include "heap_sampler/base/table.h"
 
 #include <string.h>
-
-/* -- what keeps GC.compact from moving samples ------------------------------------------ */
 
 static int
 compare_numbers(uint32_t a, uint32_t b)
 {
     return (a > b) - (a < b);
 }
+
+/* Sorts a list, in which those that are equal become one. Returns how many are left. */
+static size_t
+join(void *list, size_t count, size_t size, int (*compare)(const void *, const void *), void (*add)(void *sum, const void *one))
+{
+    char *at = list, *sum = NULL;
+    size_t left = 0;
+    rb_hs_sort(list, count, size, compare);
+    for (const char *one = list; count--; one += size) {
+        if (sum && compare(sum, one) == 0) {
+            add(sum, one);
+            continue;
+        }
+        sum = at + size * left++;
+        memmove(sum, one, size);
+    }
+    return left;
+}
+
+/* -- what keeps GC.compact from moving samples ------------------------------------------ */
 
 static int
 compare_names(const void *left, const void *right)
@@ -31,19 +49,6 @@ compare_sizes(const void *left, const void *right)
     return compare_names(left, right);
 }
 
-/* Sorted ones. */
-static void
-join_pins(struct hs_profile *profile)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < profile->pin_count; i++) {
-        const struct hs_pin *one = &profile->pins[i];
-        if (i && compare_names(&profile->pins[count - 1], one) == 0) rb_hs_pin_add(&profile->pins[count - 1], one);
-        else profile->pins[count++] = *one;
-    }
-    profile->pin_count = count;
-}
-
 static struct hs_pin
 pin_of(const struct hs_profile *profile, const struct hs_slot_copy *copy)
 {
@@ -58,6 +63,12 @@ pin_of(const struct hs_profile *profile, const struct hs_slot_copy *copy)
     };
 }
 
+static void
+add_pin(void *sum, const void *one)
+{
+    rb_hs_pin_add(sum, one);
+}
+
 static bool
 add_pins(struct hs_profile *profile, const struct hs_slot_copies *copied)
 {
@@ -69,8 +80,7 @@ add_pins(struct hs_profile *profile, const struct hs_slot_copies *copied)
         const struct hs_slot_copy *copy = &copied->records[i];
         if (copy->record.pinned && !copy->record.young) profile->pins[profile->pin_count++] = pin_of(profile, copy);
     }
-    rb_hs_sort(profile->pins, profile->pin_count, sizeof(*profile->pins), compare_names);
-    join_pins(profile);
+    profile->pin_count = join(profile->pins, profile->pin_count, sizeof(*profile->pins), compare_names, add_pin);
     rb_hs_sort(profile->pins, profile->pin_count, sizeof(*profile->pins), compare_sizes);
     return true;
 }
@@ -90,23 +100,14 @@ compare_kept(const void *left, const void *right)
     return a->row != b->row ? compare_numbers(a->row, b->row) : compare_numbers(a->node, b->node);
 }
 
-/* Sorted ones. */
 static void
-join(struct hs_profile *profile)
+add_kept(void *to, const void *from)
 {
-    size_t count = 0;
-    for (size_t i = 0; i < profile->kept_count; i++) {
-        const struct hs_kept *one = &profile->kept[i];
-        struct hs_kept *sum = &profile->kept[count ? count - 1 : 0];
-        if (!i || compare_kept(sum, one) != 0) {
-            profile->kept[count++] = *one;
-            continue;
-        }
-        sum->objects += one->objects;
-        sum->space += one->space;
-        sum->variance += one->variance;
-    }
-    profile->kept_count = count;
+    struct hs_kept *sum = to;
+    const struct hs_kept *one = from;
+    sum->objects += one->objects;
+    sum->space += one->space;
+    sum->variance += one->variance;
 }
 
 /* The texts of the nodes become the profile's; the nodes lead to them there. */
@@ -187,8 +188,6 @@ rb_hs_kept_samples_join(struct hs_profile *profile, const struct hs_copies *copi
         add(profile, block->row, samples[objects + block->number].node, block_estimate(block));
     }
     add_counted(profile);
-    if (!add_texts(profile)) return false;
-    rb_hs_sort(profile->kept, profile->kept_count, sizeof(*profile->kept), compare_kept);
-    join(profile);
-    return add_pins(profile, &copies->slots);
+    profile->kept_count = join(profile->kept, profile->kept_count, sizeof(*profile->kept), compare_kept, add_kept);
+    return add_pins(profile, &copies->slots) && add_texts(profile);     /* which lead to memory that goes where there is no answer */
 }

@@ -1,5 +1,5 @@
 /*
- * See profile/malloc_rows.h.
+ * The malloc side of a profile: copies of blocks and stacks as rows.
  *
  * A profile's texts, frames and nodes are copies, to which native ones are
  * added here: native frames as nodes above the node of the Ruby frame that
@@ -7,13 +7,12 @@
  * the interpreter's between a C method and Ruby's frame, and the functions of
  * the xmalloc family, through which all of Ruby's own memory comes.
  */
-#include "heap_sampler/profile/malloc_rows.h"
+#include "heap_sampler/profile/rows.h"
 #include "heap_sampler/memory/smaps.h"
 #include "heap_sampler/base/memory.h"
 #include "heap_sampler/base/table.h"
 #include "heap_sampler/kernel.h"
 #include "heap_sampler/profile/native_names.h"
-#include "heap_sampler/profile/profile.h"
 
 #include <string.h>
 
@@ -32,52 +31,59 @@ _Static_assert(sizeof(struct hs_malloc_stack_copy) + sizeof(struct hs_totals) + 
 
 /* -- adding to a profile ------------------------------------------------------------ */
 
+/* An array of the profile, to which is added. */
+struct list {
+    void **array;
+    uint32_t *count, capacity;
+    size_t size;                /* of an element */
+    struct hs_map added;        /* numbers of elements, by a key */
+};
+#define LIST(array, count) \
+    { \
+        (void **)&(array), &(count), (count), sizeof(*(array)), \
+        { \
+            .use = HS_MEM_SNAPSHOTS \
+        } \
+    }
+
 struct building {
     struct hs_profile *profile;
     const struct hs_malloc_copy *copy;
     uint32_t labels;            /* text of label set 0; those of the others follow */
     struct named *named;        /* by stack; node UINT32_MAX: not yet */
     struct hs_native *native;   /* NULL: native frames stay without names */
-    uint32_t text_capacity, frame_capacity, node_capacity;
-    struct hs_map texts;        /* that were added, by hash */
-    struct hs_map frames;       /* by address of the code */
-    struct hs_map nodes;        /* by parent and frame */
+    struct list texts;          /* by hash */
+    struct list frames;         /* by address of the code */
+    struct list nodes;          /* by parent and frame */
+    struct list mappings;       /* by start */
     struct hs_map first;        /* stacks, by node and labels */
     uint32_t malloc_text;
     struct hs_residency residency;
     bool failed;
 };
 
-/* An array of the profile. */
-struct growing {
-    void **list;
-    uint32_t *count, *capacity;
-    size_t size;                /* of an element */
-};
-
-/* The number of an element of one of the profile's arrays, which is added if the map has no such key. 0: no memory. */
+/* The number of an element of a list, which is added if there is none with this key. 0: no memory. */
 static uint32_t
-number_of(struct building *b, struct hs_map *map, uint64_t key, struct growing array, const void *element)
+number_of(struct building *b, struct list *list, uint64_t key, const void *element)
 {
-    const uint32_t *found = rb_hs_map_find(map, key);
+    const uint32_t *found = rb_hs_map_find(&list->added, key);
     if (found) return *found;
-    uint32_t number = *array.count;
-    if (!rb_hs_grow(HS_MEM_SNAPSHOTS, array.list, array.capacity, (uint64_t)number + 1, array.size) || !rb_hs_map_put(map, key, number)) {
+    uint32_t number = *list->count;
+    if (!rb_hs_grow(HS_MEM_SNAPSHOTS, list->array, &list->capacity, (uint64_t)number + 1, list->size) || !rb_hs_map_put(&list->added, key, number)) {
         b->failed = true;
         return 0;
     }
-    memcpy((char *)*array.list + number * array.size, element, array.size);
-    return (*array.count)++;
+    memcpy((char *)*list->array + number * list->size, element, list->size);
+    return (*list->count)++;
 }
 
 static uint32_t
 text_number(struct building *b, struct hs_text text)
 {
-    struct hs_profile *profile = b->profile;
     uint64_t hash;
     if (!text.len) return 0;
-    uint32_t found = rb_hs_text_find(&b->texts, profile->texts, text, &hash);
-    return found ? found : number_of(b, &b->texts, hash, (struct growing){(void **)&profile->texts, &profile->text_count, &b->text_capacity, sizeof(text)}, &text);
+    uint32_t found = rb_hs_text_find(&b->texts.added, b->profile->texts, text, &hash);
+    return found ? found : number_of(b, &b->texts, hash, &text);
 }
 
 static uint32_t
@@ -86,22 +92,11 @@ literal_number(struct building *b, const char *literal)
     return text_number(b, (struct hs_text){literal, (uint32_t)strlen(literal)});
 }
 
-/* `key` tells frames apart: the address of code, or of a literal label. */
-static uint32_t
-frame_number(struct building *b, uint64_t key, const struct hs_frame *frame)
-{
-    struct hs_profile *profile = b->profile;
-    return number_of(b, &b->frames, key, (struct growing){(void **)&profile->frames, &profile->frame_count, &b->frame_capacity, sizeof(*frame)}, frame);
-}
-
 static uint32_t
 node_number(struct building *b, uint32_t parent, uint32_t frame)
 {
-    struct hs_profile *profile = b->profile;
-    const struct hs_node node = {parent, frame};
-    const struct growing nodes = {(void **)&profile->nodes, &profile->node_count, &b->node_capacity, sizeof(node)};
-    if (!profile->node_count) number_of(b, &b->nodes, UINT64_MAX, nodes, &(struct hs_node){0, 0});
-    return number_of(b, &b->nodes, ((uint64_t)parent << 32 | frame) + 1, nodes, &node);
+    if (!b->profile->node_count) number_of(b, &b->nodes, UINT64_MAX, &(struct hs_node){0, 0});
+    return number_of(b, &b->nodes, ((uint64_t)parent << 32 | frame) + 1, &(struct hs_node){parent, frame});
 }
 
 static uint32_t
@@ -110,7 +105,7 @@ literal_node(struct building *b, const char *label)
     uint32_t known = rb_hs_frame_of_label(b->profile, label);       /* of an object's stack, or of a literal before */
     if (known != UINT32_MAX) return node_number(b, 0, known);
     struct hs_frame frame = {.label = literal_number(b, label)};
-    return node_number(b, 0, frame_number(b, (uint64_t)(uintptr_t)label, &frame));
+    return node_number(b, 0, number_of(b, &b->frames, (uint64_t)(uintptr_t)label, &frame));
 }
 
 static uint32_t
@@ -119,7 +114,7 @@ native_node(struct building *b, uint32_t parent, uintptr_t address, const struct
     struct hs_frame frame = {.address = address - 1};         /* within the call, not behind it */
     frame.label = text_number(b, place->function);
     frame.path = text_number(b, place->path);
-    return node_number(b, parent, frame_number(b, address, &frame));
+    return node_number(b, parent, number_of(b, &b->frames, address, &frame));
 }
 
 /* The node of a whole stack, and the file whose code called malloc. */
@@ -161,12 +156,6 @@ ruby_node(struct building *b, const struct hs_malloc_stack_copy *stack)
     return stack->node == HS_NODE_EMPTY ? literal_node(b, labels[stack->kind]) : stack->node;
 }
 
-static bool
-totals_row_p(const struct hs_totals *totals)
-{
-    return totals->alloc.samples || totals->dead.samples;
-}
-
 /* Native frames that are left out may be all in which two stacks differ: the first of one node stands for all. */
 static uint32_t
 first_of_node(struct building *b, uint32_t number)
@@ -190,7 +179,8 @@ join_stacks(struct building *b, struct hs_malloc_copy *copy)
     for (uint32_t i = 0; i < copy->block_count; i++) copy->blocks[i].stack = first_of_node(b, copy->blocks[i].stack);
     for (uint32_t i = 0; i < copy->stack_count; i++) {
         struct hs_totals *totals = &copy->totals[i];
-        uint32_t first = totals_row_p(totals) ? first_of_node(b, i) : i;
+        bool counted = totals->alloc.samples || totals->dead.samples;
+        uint32_t first = counted ? first_of_node(b, i) : i;
         if (first == i) continue;
         rb_hs_totals_add(&copy->totals[first], totals);
         memset(totals, 0, sizeof(*totals));
@@ -201,33 +191,25 @@ join_stacks(struct building *b, struct hs_malloc_copy *copy)
 static void
 add_mappings(struct building *b)
 {
-    struct hs_profile *profile = b->profile;
-    struct hs_native_mapping from = {.next = 0};
-    uint32_t capacity = 0;
-    while (b->native && rb_hs_native_mapping(b->native, from.next, &from)) {
-        if (!rb_hs_grow(HS_MEM_SNAPSHOTS, (void **)&profile->mappings, &capacity, (uint64_t)profile->mapping_count + 1, sizeof(*profile->mappings))) {
-            b->failed = true;
-            return;
-        }
-        profile->mappings[profile->mapping_count++] =
-            (struct hs_mapping){from.start, from.end, from.offset, text_number(b, from.path), text_number(b, from.build_id)};
+    const struct hs_native_mapping *from;
+    uint32_t number = 0;
+    while (b->native && (from = rb_hs_native_mapping(b->native, &number))) {
+        const struct hs_mapping mapping = {from->start, from->end, from->offset, text_number(b, from->path), text_number(b, from->build_id)};
+        number_of(b, &b->mappings, from->start, &mapping);
     }
 }
 
-static struct hs_row *
-add_row(struct building *b, uint32_t stack)
+static struct hs_row
+row_of_stack(const struct building *b, uint32_t stack)
 {
-    const struct named *named = &b->named[stack];
-    struct hs_row *row = &b->profile->rows[b->profile->row_count++];
-    *row = (struct hs_row){
-        .node = named->node,
+    return (struct hs_row){
+        .node = b->named[stack].node,
         .malloced = true,
-        .library = named->library,
+        .library = b->named[stack].library,
         .class_name = b->malloc_text,
         .type = b->malloc_text,
         .labels = b->labels + b->copy->stacks[stack].labels,
     };
-    return row;
 }
 
 /* -- rows ------------------------------------------------------------------------------ */
@@ -250,30 +232,16 @@ add_blocks(struct building *b, struct hs_malloc_copy *copy)
     for (uint32_t i = 0; i < copy->block_count; i++) {
         struct hs_malloc_block_copy *block = &copy->blocks[i];
         if (!i || compare_blocks(block - 1, block) != 0) {
-            row = add_row(b, block->stack);
+            row = rb_hs_row_new(b->profile, row_of_stack(b, block->stack));
             row->has_birth = true;
             row->birth_gc = block->birth_gc;
             row->thread = block->thread;
         }
         if (row->thread != block->thread) row->thread = 0;
         block->row = b->profile->row_count - 1;
-        double size = (double)block->size, weight = rb_hs_weight(size, (double)block->interval);
-        struct hs_estimate one = {1, weight, weight * size, weight * (weight - 1) * size * size};
+        struct hs_estimate one = rb_hs_estimate_one(block->size, block->interval);
         rb_hs_estimate_add(&row->inuse, &one);
         row->resident += one.space * rb_hs_resident_part(&b->residency, block->address, block->size);
-    }
-}
-
-static void
-add_totals(struct building *b)
-{
-    for (uint32_t i = 0; i < b->copy->stack_count; i++) {
-        const struct hs_totals *totals = &b->copy->totals[i];
-        if (!totals_row_p(totals)) continue;
-        struct hs_row *row = add_row(b, i);
-        row->alloc = totals->alloc;
-        row->dead = totals->dead;
-        row->dead_gcs = totals->dead_gcs;
     }
 }
 
@@ -290,8 +258,7 @@ static void
 add_yjit(struct building *b, const struct hs_yjit_memory *yjit)
 {
     if (!yjit->born) return;
-    struct hs_row *row = &b->profile->rows[b->profile->row_count++];
-    *row = (struct hs_row){
+    const struct hs_row row = {
         .node = literal_node(b, "(YJIT)"),
         .malloced = true,
         .library = b->native ? text_number(b, rb_hs_native_ruby_file(b->native)) : 0,
@@ -302,13 +269,13 @@ add_yjit(struct building *b, const struct hs_yjit_memory *yjit)
         .dead = counted(b, yjit->born - yjit->inuse),
         .resident = (double)yjit->inuse,
     };
+    rb_hs_row_new(b->profile, row);
 }
 
 static bool
 make_room(struct building *b)
 {
-    size_t most = b->profile->row_count + b->copy->block_count + 1;      /* and YJIT's */
-    for (uint32_t i = 0; i < b->copy->stack_count; i++) most += totals_row_p(&b->copy->totals[i]);
+    size_t most = b->profile->row_count + b->copy->block_count + b->copy->stack_count + 1;       /* and YJIT's */
     struct hs_row *rows = rb_hs_realloc(HS_MEM_SNAPSHOTS, b->profile->rows, most * sizeof(*rows) + 1);
     if (rows) b->profile->rows = rows;
     b->named = rb_hs_malloc(HS_MEM_SNAPSHOTS, b->copy->stack_count * sizeof(*b->named) + 1);
@@ -320,19 +287,16 @@ make_room(struct building *b)
 bool
 rb_hs_malloc_rows_add(struct hs_malloc_copy *copy, const struct hs_yjit_memory *yjit, uint32_t labels, struct hs_profile *profile)
 {
-    uint32_t texts = profile->text_count;
     rb_hs_unwind_refresh();
     struct building b = {
         .profile = profile,
         .copy = copy,
         .labels = labels,
         .native = rb_hs_native_open(copy->natives, copy->native_count),
-        .text_capacity = profile->text_count,
-        .frame_capacity = profile->frame_count,
-        .node_capacity = profile->node_count,
-        .texts = {.use = HS_MEM_SNAPSHOTS},
-        .frames = {.use = HS_MEM_SNAPSHOTS},
-        .nodes = {.use = HS_MEM_SNAPSHOTS},
+        .texts = LIST(profile->texts, profile->text_count),
+        .frames = LIST(profile->frames, profile->frame_count),
+        .nodes = LIST(profile->nodes, profile->node_count),
+        .mappings = LIST(profile->mappings, profile->mapping_count),
         .first = {.use = HS_MEM_SNAPSHOTS},
         .residency = rb_hs_residency_open(),
     };
@@ -340,15 +304,16 @@ rb_hs_malloc_rows_add(struct hs_malloc_copy *copy, const struct hs_yjit_memory *
     b.malloc_text = literal_number(&b, "(malloc)");
     if (!b.failed) join_stacks(&b, copy);
     if (!b.failed) add_blocks(&b, copy);
-    if (!b.failed) add_totals(&b);
+    for (uint32_t i = 0; !b.failed && i < copy->stack_count; i++) rb_hs_totals_row_add(profile, row_of_stack(&b, i), &copy->totals[i]);
     if (!b.failed) add_yjit(&b, yjit);
     if (!b.failed) add_mappings(&b);
-    if (!b.failed) b.failed = !rb_hs_profile_own_texts(profile, texts);
     rb_hs_residency_close(&b.residency);
+    if (b.native) profile->native_names = rb_hs_native_hold_texts(b.native);
     rb_hs_native_close(b.native);
-    rb_hs_map_free(&b.texts);
-    rb_hs_map_free(&b.frames);
-    rb_hs_map_free(&b.nodes);
+    rb_hs_map_free(&b.texts.added);
+    rb_hs_map_free(&b.frames.added);
+    rb_hs_map_free(&b.nodes.added);
+    rb_hs_map_free(&b.mappings.added);
     rb_hs_map_free(&b.first);
     rb_hs_free(HS_MEM_SNAPSHOTS, b.named);
     return !b.failed;

@@ -12,11 +12,11 @@
  * A reading takes what is remembered away, adds to it, and puts it back at its
  * end.  So two readings at a time share nothing, and a fork needs no lock.
  */
+#define _GNU_SOURCE 1           /* memmem */
 #include "heap_sampler/profile/native_names.h"
 #include "heap_sampler/base/memory.h"
 #include "heap_sampler/base/proc.h"
 #include "heap_sampler/base/table.h"
-#include "heap_sampler/profile/elf_symbols.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -29,36 +29,22 @@ enum {
     BYTES_MAX = 3 << 20,                /* likewise, of names */
 };
 
-/* A text in `bytes`, with a NUL behind it. */
-struct name {
-    uint32_t at, len;
-};
-
 struct place {
     uint32_t mapping;
-    struct name function;
+    struct hs_text function;
     enum hs_native_role role;
 };
 
-/* Of code, from a file. */
-struct mapping {
-    uint64_t start, end, offset;
-    uint64_t device, inode;
-    uint64_t head_start, head_end;      /* where the file's first page is mapped; 0: it is not */
-    struct name path, build_id;
-    bool met;                           /* there is a place in it */
-};
-
 struct hs_native {
-    struct mapping *mappings;           /* by address */
+    struct hs_native_mapping *mappings; /* by address */
     uint32_t mapping_count, mapping_capacity;
     uint64_t fingerprint;               /* of all mappings */
     bool passing;                       /* a path leads to another file now: it is looked at again each time */
     struct hs_map by_address;           /* places */
     struct place *places;
     uint32_t place_count, place_capacity;
-    char *bytes;
-    uint32_t byte_count, byte_capacity;
+    struct hs_text_bytes *bytes;        /* of the texts; as many: */
+    size_t byte_count;
 };
 
 /* What the reading before has found, or NULL; atomic. */
@@ -77,29 +63,28 @@ unescape(char *path)
     return strlen(path);
 }
 
-/* False: no memory. */
-static bool
-append(struct hs_native *native, const char *text, size_t len, struct name *name)
+/* A copy; "": no memory. */
+static struct hs_text
+store(struct hs_native *native, const char *text, size_t len)
 {
-    if (!rb_hs_grow(HS_MEM_NAMES, (void **)&native->bytes, &native->byte_capacity, (uint64_t)native->byte_count + len + 1, 1)) return false;
-    memcpy(native->bytes + native->byte_count, text, len);
-    native->bytes[native->byte_count + len] = '\0';
-    *name = (struct name){native->byte_count, (uint32_t)len};
-    native->byte_count += (uint32_t)len + 1;
-    return true;
+    const char *copy = rb_hs_text_store(native->bytes, text, len);
+    native->byte_count += len;
+    return (struct hs_text){copy ? copy : "", copy ? (uint32_t)len : 0};
 }
 
 /* False: no memory. */
 static bool
 add_mapping(struct hs_native *native, const struct hs_mapping *line, const struct hs_mapping *head, size_t path_len)
 {
-    struct mapping mapping = {.start = line->start, .end = line->end, .offset = line->offset, .device = line->device, .inode = line->inode};
+    struct hs_native_mapping mapping = {.start = line->start, .end = line->end, .offset = line->offset, .device = line->device, .inode = line->inode};
     const uint64_t all[] = {line->start, line->end, line->offset, line->device, line->inode, rb_hs_hash(line->path, path_len)};
     if (head->inode == line->inode && head->device == line->device) {
         mapping.head_start = head->start;
         mapping.head_end = head->end;
     }
-    if (!append(native, line->path, path_len, &mapping.path)) return false;
+    mapping.build_id = (struct hs_text){"", 0};
+    mapping.path = store(native, line->path, path_len + 1);
+    if (!mapping.path.len--) return false;
     if (!rb_hs_grow(HS_MEM_NAMES, (void **)&native->mappings, &native->mapping_capacity, (uint64_t)native->mapping_count + 1, sizeof(mapping))) {
         return false;
     }
@@ -144,7 +129,7 @@ open_regular(const char *path, struct stat *file)
 
 /* Read through /proc/self/mem, as the mapping may go away meanwhile. */
 static void
-build_id_in_memory(const struct mapping *mapping, char *text)
+build_id_in_memory(const struct hs_native_mapping *mapping, char *text)
 {
     int fd = mapping->head_end ? open("/proc/self/mem", O_RDONLY | O_CLOEXEC) : -1;
     text[0] = '\0';
@@ -156,7 +141,7 @@ build_id_in_memory(const struct mapping *mapping, char *text)
 
 /* The file that the path leads to, if it is the one in memory; else its fd is -1. */
 static struct hs_elf_source
-open_same(const struct mapping *mapping, const char *path, char build_id[2 * HS_BUILD_ID_MAX + 1])
+open_same(const struct hs_native_mapping *mapping, const char *path, char build_id[2 * HS_BUILD_ID_MAX + 1])
 {
     char in_file[2 * HS_BUILD_ID_MAX + 1];
     struct stat file;
@@ -176,53 +161,48 @@ open_same(const struct mapping *mapping, const char *path, char build_id[2 * HS_
 }
 
 static struct hs_elf_source
-open_file(struct hs_native *native, struct mapping *mapping)
+open_file(struct hs_native *native, struct hs_native_mapping *mapping)
 {
     static const char deleted[] = " (deleted)";
-    char build_id[2 * HS_BUILD_ID_MAX + 1] = "", *path = native->bytes + mapping->path.at;
+    char build_id[2 * HS_BUILD_ID_MAX + 1] = "";
     struct hs_elf_source source = {-1, 0, 0};
-    if (path[0] != '/') return source;
-    source = open_same(mapping, path, build_id);
-    uint32_t tail = sizeof(deleted) - 1, len = mapping->path.len;
-    if (source.fd < 0 && len > tail && strcmp(path + len - tail, deleted) == 0) {
-        mapping->path.len = len - tail;
-        path[len - tail] = '\0';
-        source = open_same(mapping, path, build_id);
+    if (mapping->path.ptr[0] != '/') return source;
+    source = open_same(mapping, mapping->path.ptr, build_id);
+    size_t tail = sizeof(deleted) - 1, len = mapping->path.len;
+    if (source.fd < 0 && len > tail && strcmp(mapping->path.ptr + len - tail, deleted) == 0) {
+        mapping->path.len = (uint32_t)(len - tail);
+        ((char *)mapping->path.ptr)[len - tail] = '\0';    /* in our own copy */
+        source = open_same(mapping, mapping->path.ptr, build_id);
     }
     native->passing |= source.fd < 0;
-    if (!mapping->met) append(native, build_id, strlen(build_id), &mapping->build_id);
+    if (!mapping->met) mapping->build_id = store(native, build_id, strlen(build_id));
     return source;
 }
 
 /* -- names ------------------------------------------------------------------------------ */
 
 static struct hs_text
-text_of(const struct hs_native *native, struct name name)
+base_name(const struct hs_native_mapping *mapping)
 {
-    return (struct hs_text){name.len ? native->bytes + name.at : "", name.len};
-}
-
-static const char *
-base_name(const struct hs_native *native, const struct mapping *mapping)
-{
-    const char *path = native->bytes + mapping->path.at, *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
+    const char *slash = strrchr(mapping->path.ptr, '/'), *name = slash ? slash + 1 : mapping->path.ptr;
+    return (struct hs_text){name, (uint32_t)strlen(name)};
 }
 
 static bool
-within_p(const struct mapping *mapping, uint64_t address)
+within_p(const struct hs_native_mapping *mapping, uint64_t address)
 {
     return address >= mapping->start && address < mapping->end;
 }
 
 static bool
-starts_with(const char *text, const char *start)
+starts_with(struct hs_text text, const char *start)
 {
-    return strncmp(text, start, strlen(start)) == 0;
+    size_t len = strlen(start);
+    return text.len >= len && memcmp(text.ptr, start, len) == 0;
 }
 
 static enum hs_native_role
-role_of(const char *file, const char *function, bool interpreter)
+role_of(struct hs_text file, struct hs_text function, bool interpreter)
 {
     static const char *const c_libraries[] = {"libc.so", "libc-", "libstdc++.so", "ld-linux"};
     static const char *const xmalloc[] = {"xmalloc", "xcalloc", "xrealloc", "gc_impl_malloc", "gc_impl_calloc", "gc_impl_realloc"};
@@ -231,7 +211,7 @@ role_of(const char *file, const char *function, bool interpreter)
         if (starts_with(file, c_libraries[i])) return HS_NATIVE_PASSES_ON;
     }
     for (size_t i = 0; interpreter && i < sizeof(xmalloc) / sizeof(*xmalloc); i++) {
-        if (strstr(function, xmalloc[i])) return HS_NATIVE_XMALLOC;
+        if (memmem(function.ptr, function.len, xmalloc[i], strlen(xmalloc[i]))) return HS_NATIVE_XMALLOC;
     }
     for (size_t i = 0; interpreter && i < sizeof(calls) / sizeof(*calls); i++) {
         if (starts_with(function, calls[i])) return HS_NATIVE_CALLS_C;
@@ -240,17 +220,16 @@ role_of(const char *file, const char *function, bool interpreter)
 }
 
 /* What gcc puts behind a name for its own copies of a function goes. */
-static size_t
-without_clone_suffix(const char *name, size_t len)
+static struct hs_text
+without_clone_suffix(struct hs_text name)
 {
     static const char *const suffixes[] = {".part.", ".isra.", ".constprop.", ".cold", ".lto_priv."};
-    for (size_t at = 1; at < len; at++) {
-        for (size_t i = 0; name[at] == '.' && i < sizeof(suffixes) / sizeof(*suffixes); i++) {
-            size_t suffix = strlen(suffixes[i]);
-            if (len - at >= suffix && memcmp(name + at, suffixes[i], suffix) == 0) return at;
+    for (uint32_t at = 1; at < name.len; at++) {
+        for (size_t i = 0; i < sizeof(suffixes) / sizeof(*suffixes); i++) {
+            if (starts_with((struct hs_text){name.ptr + at, name.len - at}, suffixes[i])) return (struct hs_text){name.ptr, at};
         }
     }
-    return len;
+    return name;
 }
 
 static struct place *
@@ -268,46 +247,29 @@ add_place(struct hs_native *native, uint64_t address, uint32_t mapping)
         !rb_hs_map_put(&native->by_address, address, native->place_count)) {
         return false;
     }
-    native->places[native->place_count++] = (struct place){mapping, {0, 0}, HS_NATIVE_CODE};
+    native->places[native->place_count++] = (struct place){mapping, {"", 0}, HS_NATIVE_CODE};
     return true;
-}
-
-/* Places of one mapping that are new, the last ones of all. */
-struct naming {
-    struct hs_native *native;
-    struct hs_elf_place *places;        /* the first */
-    uint32_t first;                     /* its number */
-};
-
-static void
-name_place(void *data, const struct hs_elf_place *found, const char *function, size_t length)
-{
-    const struct naming *naming = data;
-    struct place *place = &naming->native->places[naming->first + (uint32_t)(found - naming->places)];
-    append(naming->native, function, without_clone_suffix(function, length), &place->function);
 }
 
 /* `addresses` are those within the mapping. */
 static void
 name_mapping(struct hs_native *native, uint32_t number, const uint64_t *addresses, uint32_t count)
 {
-    struct mapping *mapping = &native->mappings[number];
+    struct hs_native_mapping *mapping = &native->mappings[number];
     struct hs_elf_source source = open_file(native, mapping);
-    struct naming naming = {native, rb_hs_calloc(HS_MEM_SNAPSHOTS, count, sizeof(*naming.places)), native->place_count};
-    bool ok = naming.places;
-    for (uint32_t i = 0; ok && i < count; i++) {
-        ok = add_place(native, addresses[i], number);
-        naming.places[i].offset = addresses[i] - mapping->start + mapping->offset;
-    }
-    if (ok && source.fd >= 0) rb_hs_elf_name(&source, naming.places, count, name_place, &naming);
-    mapping->met = true;
+    struct hs_elf_place *found = rb_hs_calloc(HS_MEM_SNAPSHOTS, count, sizeof(*found));
     bool interpreter = within_p(mapping, (uintptr_t)rb_hs_native_open);
-    for (uint32_t i = naming.first; i < native->place_count; i++) {
-        struct place *place = &native->places[i];
-        place->role = role_of(base_name(native, mapping), text_of(native, place->function).ptr, interpreter);
+    for (uint32_t i = 0; found && i < count; i++) found[i].offset = addresses[i] - mapping->start + mapping->offset;
+    if (found && source.fd >= 0) rb_hs_elf_name(&source, found, count, native->bytes);
+    for (uint32_t i = 0; found && i < count && add_place(native, addresses[i], number); i++) {
+        struct place *place = &native->places[native->place_count - 1];
+        native->byte_count += found[i].name.len;
+        if (found[i].name.len) place->function = without_clone_suffix(found[i].name);
+        place->role = role_of(base_name(mapping), place->function, interpreter);
     }
+    mapping->met = true;
     if (source.fd >= 0) close(source.fd);
-    rb_hs_free(HS_MEM_SNAPSHOTS, naming.places);
+    rb_hs_free(HS_MEM_SNAPSHOTS, found);
 }
 
 static int
@@ -356,7 +318,7 @@ free_native(struct hs_native *native)
     rb_hs_map_free(&native->by_address);
     rb_hs_free(HS_MEM_NAMES, native->places);
     rb_hs_free(HS_MEM_NAMES, native->mappings);
-    rb_hs_free(HS_MEM_NAMES, native->bytes);
+    rb_hs_texts_release(native->bytes);
     rb_hs_free(HS_MEM_NAMES, native);
 }
 
@@ -365,7 +327,7 @@ rb_hs_native_open(const uintptr_t *addresses, uint32_t count)
 {
     struct hs_native *known = __atomic_exchange_n(&remembered, NULL, __ATOMIC_ACQ_REL);
     struct hs_native *native = rb_hs_calloc(HS_MEM_NAMES, 1, sizeof(*native));
-    if (native && !read_mappings(native)) {
+    if (native && (!(native->bytes = rb_hs_text_bytes_new()) || !read_mappings(native))) {
         free_native(native);
         native = NULL;
     }
@@ -389,34 +351,33 @@ rb_hs_native_close(struct hs_native *native)
     free_native(native);
 }
 
-bool
-rb_hs_native_mapping(const struct hs_native *native, uint32_t number, struct hs_native_mapping *to)
+struct hs_text_bytes *
+rb_hs_native_hold_texts(const struct hs_native *native)
 {
-    while (number < native->mapping_count && !native->mappings[number].met) number++;
-    if (number == native->mapping_count) return false;
-    const struct mapping *from = &native->mappings[number];
-    *to = (struct hs_native_mapping){number + 1, from->start, from->end, from->offset, text_of(native, from->path), text_of(native, from->build_id)};
-    return true;
+    return rb_hs_text_bytes_hold(native->bytes);
 }
 
-static struct hs_native_place
-find(const struct hs_native *native, uint64_t address)
+const struct hs_native_mapping *
+rb_hs_native_mapping(const struct hs_native *native, uint32_t *number)
 {
-    const struct place *place = place_at(native, address);
-    if (!place) return (struct hs_native_place){.path = {"", 0}, .file = {"", 0}, .function = {"", 0}};
-    const struct mapping *mapping = &native->mappings[place->mapping];
-    const char *file = base_name(native, mapping);
-    return (struct hs_native_place){text_of(native, mapping->path), {file, (uint32_t)strlen(file)}, text_of(native, place->function), place->role};
+    while (*number < native->mapping_count) {
+        const struct hs_native_mapping *mapping = &native->mappings[(*number)++];
+        if (mapping->met) return mapping;
+    }
+    return NULL;
 }
 
 struct hs_native_place
 rb_hs_native_place(const struct hs_native *native, uintptr_t address)
 {
-    return find(native, address - 1);
+    const struct place *place = place_at(native, address - 1);
+    if (!place) return (struct hs_native_place){.path = {"", 0}, .file = {"", 0}, .function = {"", 0}};
+    const struct hs_native_mapping *mapping = &native->mappings[place->mapping];
+    return (struct hs_native_place){mapping->path, base_name(mapping), place->function, place->role};
 }
 
 struct hs_text
 rb_hs_native_ruby_file(const struct hs_native *native)
 {
-    return find(native, (uintptr_t)rb_hs_native_open).file;
+    return rb_hs_native_place(native, (uintptr_t)rb_hs_native_open + 1).file;
 }

@@ -100,25 +100,6 @@ rb_hs_pin_add(struct hs_pin *sum, const struct hs_pin *one)
     add_share(&sum->free, &one->free);
 }
 
-bool
-rb_hs_profile_own_texts(struct hs_profile *profile, uint32_t from)
-{
-    size_t size = 0, at = 0;
-    if (profile->own_bytes) from = profile->own_from;
-    for (uint32_t i = from; i < profile->text_count; i++) size += profile->texts[i].len;
-    char *bytes = rb_hs_malloc(HS_MEM_SNAPSHOTS, size);
-    if (!bytes) return false;
-    for (uint32_t i = from; i < profile->text_count; i++) {
-        struct hs_text *text = &profile->texts[i];
-        text->ptr = memcpy(bytes + at, text->ptr, text->len);
-        at += text->len;
-    }
-    rb_hs_free(HS_MEM_SNAPSHOTS, profile->own_bytes);
-    profile->own_bytes = bytes;
-    profile->own_from = from;
-    return true;
-}
-
 /* The arrays go, the struct stays (it may be part of another, or on a C
  * stack) and is empty: a second call does no harm. */
 void
@@ -133,8 +114,8 @@ rb_hs_profile_free(struct hs_profile *profile)
     rb_hs_free(HS_MEM_SNAPSHOTS, profile->frames);
     rb_hs_free(HS_MEM_SNAPSHOTS, profile->texts);
     rb_hs_texts_release(profile->names);
+    rb_hs_texts_release(profile->native_names);
     rb_hs_free(HS_MEM_SNAPSHOTS, profile->label_bytes);
-    rb_hs_free(HS_MEM_SNAPSHOTS, profile->own_bytes);
     rb_hs_free(HS_MEM_SNAPSHOTS, profile->mappings);
     rb_hs_free(HS_MEM_SNAPSHOTS, profile->kept);
     rb_hs_free(HS_MEM_SNAPSHOTS, profile->pins);

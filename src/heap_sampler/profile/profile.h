@@ -90,6 +90,8 @@ struct hs_profile_meta {
     uint64_t started_ns;        /* Unix time */
     uint64_t taken_ns;
     uint64_t gc_count, gc_minor, gc_major;
+    uint64_t gc_ns;             /* CPU time of all of them */
+    bool gc_timed;              /* false: no clock measures it */
     uint64_t last_minor_ns, last_major_ns;      /* Unix time, 0: none yet */
     uint64_t last_major_gc;     /* the GC count of the last major one, 0: none yet */
     struct hs_gc_times gc_times;        /* Unix time */
@@ -113,10 +115,9 @@ struct hs_profile_meta {
 struct hs_live_sample {
     uint64_t id;
     bool young;
-    uint32_t node, class_text, type_text, slot_size, thread;
-    uint64_t birth_gc, age;
+    uint32_t thread;
     double weight;
-    size_t row;                 /* of the profile: which it was added to */
+    size_t row;                 /* of the profile: which it was added to, and which has all else */
 };
 
 /* They are in a profile where they were asked for. */
@@ -152,10 +153,8 @@ struct hs_profile {
     uint32_t frame_count;
     struct hs_text *texts;      /* text 0 is empty */
     uint32_t text_count;
-    struct hs_text_bytes *names;        /* held: what texts point into that are in none of the two below */
+    struct hs_text_bytes *names, *native_names;         /* held, what texts point into: the sampler's, and those of native code */
     char *label_bytes;          /* what texts of labels point into; NULL: none */
-    char *own_bytes;            /* copies that all texts from `own_from` on point into; NULL: none */
-    uint32_t own_from;
     struct hs_mapping *mappings;        /* of native frames, by start */
     uint32_t mapping_count;
     bool asked_for_kept;        /* the profile has the field `kept`, with an answer or the reason why there is none */
@@ -176,8 +175,6 @@ uint32_t rb_hs_frame_with_line(const struct hs_profile *profile, uint32_t node);
 /* The frame that is a label in parentheses alone: a profile should have one of each. UINT32_MAX: it has none. */
 uint32_t rb_hs_frame_of_label(const struct hs_profile *profile, const char *label);
 void rb_hs_pin_add(struct hs_pin *sum, const struct hs_pin *one);
-/* The profile's texts from this number on are copied, and the copies are the profile's own. false: no memory. [any] */
-bool rb_hs_profile_own_texts(struct hs_profile *profile, uint32_t from);
 void rb_hs_profile_free(struct hs_profile *profile);
 
 #endif

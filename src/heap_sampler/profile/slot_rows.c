@@ -1,12 +1,11 @@
-/* See profile/slot_rows.h. */
+/* The slot side of a profile: copies of records as rows, and as samples one by one. */
 #include "heap_sampler/mri.h"
 #include "heap_sampler/kernel.h"
-#include "heap_sampler/profile/slot_rows.h"
+#include "heap_sampler/profile/rows.h"
 #include "heap_sampler/memory/smaps.h"
 #include "heap_sampler/base/contract.h"
 #include "heap_sampler/base/memory.h"
 #include "heap_sampler/base/table.h"
-#include "heap_sampler/profile/profile.h"
 
 #include <string.h>
 
@@ -21,36 +20,33 @@ compare_records(const void *left, const void *right)
     return 0;
 }
 
-static bool
-totals_row_p(const struct hs_totals *totals)
+struct hs_row *
+rb_hs_row_new(struct hs_profile *profile, struct hs_row row)
 {
-    return totals->alloc.samples || totals->dead.samples;
+    profile->rows[profile->row_count] = row;
+    return &profile->rows[profile->row_count++];
 }
 
-static struct hs_row *
-add_row(struct hs_profile *profile, const struct hs_slot_copies *copied, uint32_t labels, uint32_t site)
+void
+rb_hs_totals_row_add(struct hs_profile *profile, struct hs_row row, const struct hs_totals *totals)
 {
-    struct hs_row *row = &profile->rows[profile->row_count++];
-    *row = (struct hs_row){
+    if (!totals->alloc.samples && !totals->dead.samples) return;
+    row.alloc = totals->alloc;
+    row.dead = totals->dead;
+    row.dead_gcs = totals->dead_gcs;
+    rb_hs_row_new(profile, row);
+}
+
+static struct hs_row
+row_of_site(const struct hs_slot_copies *copied, uint32_t labels, uint32_t site)
+{
+    return (struct hs_row){
         .node = copied->sites[site].node,
         .slot_size = copied->sites[site].where,
         .class_name = copied->names[site].class_text,
         .type = copied->names[site].type_text,
         .labels = labels + copied->sites[site].labels,
     };
-    return row;
-}
-
-/* Of sorted records. */
-static size_t
-count_rows(const struct hs_slot_copies *copied)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < copied->record_count; i++) {
-        count += !i || compare_records(&copied->records[i - 1], &copied->records[i]) != 0;
-    }
-    for (uint32_t site = 0; site < copied->totals_count; site++) count += totals_row_p(&copied->totals[site]);
-    return count;
 }
 
 static void
@@ -91,7 +87,7 @@ rb_hs_slot_rows_add(struct hs_slot_copies *copied, uint32_t labels, struct hs_pr
 {
     look_at_sharing(copied, &profile->meta.inherited);
     rb_hs_sort(copied->records, copied->record_count, sizeof(*copied->records), compare_records);
-    profile->rows = rb_hs_malloc(HS_MEM_SNAPSHOTS, count_rows(copied) * sizeof(*profile->rows) + 1);
+    profile->rows = rb_hs_malloc(HS_MEM_SNAPSHOTS, (copied->record_count + copied->totals_count) * sizeof(*profile->rows) + 1);
     if (!profile->rows) return false;
 
     struct hs_row *row = NULL;
@@ -99,7 +95,7 @@ rb_hs_slot_rows_add(struct hs_slot_copies *copied, uint32_t labels, struct hs_pr
         struct hs_slot_copy *copy = &copied->records[i];
         const struct hs_record *record = &copy->record;
         if (!i || compare_records(copy - 1, copy) != 0) {
-            row = add_row(profile, copied, labels, record->site);
+            row = rb_hs_row_new(profile, row_of_site(copied, labels, record->site));
             row->has_birth = true;
             row->birth_gc = record->birth_gc;
             row->thread = record->thread;
@@ -111,12 +107,7 @@ rb_hs_slot_rows_add(struct hs_slot_copies *copied, uint32_t labels, struct hs_pr
         if (!record->young) add_where_it_lies(row, copied, copy, one.objects);
     }
     for (uint32_t site = 0; site < copied->totals_count; site++) {
-        const struct hs_totals *totals = &copied->totals[site];
-        if (!totals_row_p(totals)) continue;
-        row = add_row(profile, copied, labels, site);
-        row->alloc = totals->alloc;
-        row->dead = totals->dead;
-        row->dead_gcs = totals->dead_gcs;
+        rb_hs_totals_row_add(profile, row_of_site(copied, labels, site), &copied->totals[site]);
     }
     return true;
 }
@@ -129,19 +120,11 @@ rb_hs_live_samples_list(const struct hs_slot_copies *copied, struct hs_profile *
     if (!samples->list) return false;
     for (size_t i = 0; i < copied->record_count; i++) {
         const struct hs_slot_copy *copy = &copied->records[i];
-        const struct hs_record *record = &copy->record;
-        const struct hs_site *site = &copied->sites[record->site];
         samples->list[samples->count++] = (struct hs_live_sample){
-            .id = record->id,
-            .young = record->young,
-            .node = site->node,
-            .class_text = copied->names[record->site].class_text,
-            .type_text = copied->names[record->site].type_text,
-            .slot_size = site->where,
-            .thread = record->thread,
-            .birth_gc = record->birth_gc,
-            .age = profile->meta.gc_count - record->birth_gc,
-            .weight = rb_hs_estimate_one(site->where, copy->interval).objects,
+            .id = copy->record.id,
+            .young = copy->record.young,
+            .thread = copy->record.thread,
+            .weight = rb_hs_estimate_one(profile->rows[copy->row].slot_size, copy->interval).objects,
             .row = copy->row,
         };
     }

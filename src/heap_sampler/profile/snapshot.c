@@ -14,10 +14,7 @@
 #include "heap_sampler/base/contract.h"
 #include "heap_sampler/base/memory.h"
 #include "heap_sampler/base/table.h"
-#include "heap_sampler/profile/kept.h"
-#include "heap_sampler/profile/malloc_rows.h"
-#include "heap_sampler/profile/profile.h"
-#include "heap_sampler/profile/slot_rows.h"
+#include "heap_sampler/profile/rows.h"
 
 #include <stdio.h>
 #include <unistd.h>
@@ -36,8 +33,8 @@ struct hs_snapshot {
     bool worked;                /* the rows are there */
 };
 
-static void
-describe(struct hs_profile_meta *meta, int number)
+void
+rb_hs_describe(struct hs_profile_meta *meta, int number)
 {
     const struct hs_session *session = rb_hs_session(number);
     const struct hs_session_start *start = rb_hs_session_started(number);
@@ -64,6 +61,8 @@ describe(struct hs_profile_meta *meta, int number)
         .gc_count = counts.gc,
         .gc_minor = counts.minor,
         .gc_major = counts.major,
+        .gc_ns = counts.gc_ns,
+        .gc_timed = counts.timed,
         .last_minor_ns = rb_hs_marks()->minor_ns,
         .last_major_ns = rb_hs_marks()->major_ns,
         .last_major_gc = rb_hs_marks()->major_gc,
@@ -89,7 +88,7 @@ describe(struct hs_profile_meta *meta, int number)
             *rb_hs_heap_use(i),
         };
     }
-    if (number == HS_MAIN) meta->account_at_start = *rb_hs_account_at_start();
+    if (number == HS_MAIN && session->on) meta->account_at_start = *rb_hs_account_at_start();
     snprintf(meta->ruby, sizeof(meta->ruby), "%s", rb_dynamic_description);
 }
 
@@ -141,7 +140,7 @@ copy_all(struct hs_snapshot *snapshot)
         ok = rb_hs_slot_copies_take(&snapshot->copies.slots, number) && copy_texts(snapshot);
         profile->nodes = rb_hs_copy_array(rb_hs_nodes, profile->node_count = rb_hs_node_count, sizeof(*rb_hs_nodes));
         profile->frames = rb_hs_copy_array(rb_hs_frames, profile->frame_count = rb_hs_frame_count, sizeof(*rb_hs_frames));
-        describe(&profile->meta, number);
+        rb_hs_describe(&profile->meta, number);
         rb_hs_malloc_describe(&profile->meta.malloc, number);
         if (profile->meta.malloc.state == HS_MALLOC_ON) ok = ok && rb_hs_malloc_copy(&snapshot->copies.malloc, number);
     }
@@ -192,9 +191,13 @@ make_rows(struct hs_snapshot *snapshot)
     if (!rb_hs_slot_rows_add(&snapshot->copies.slots, snapshot->labels, profile)) return false;
     if (snapshot->flags & HS_WITH_SAMPLES && !rb_hs_live_samples_list(&snapshot->copies.slots, profile)) return false;
     if (!snapshot->asked) rb_hs_slot_copies_free(&snapshot->copies.slots);
-    if (!snapshot->copies.malloc.blocks) return true;
-    struct hs_yjit_memory yjit = rb_hs_yjit_memory(snapshot->session);
-    return rb_hs_malloc_rows_add(&snapshot->copies.malloc, &yjit, snapshot->labels, profile);
+    if (snapshot->copies.malloc.blocks) {
+        struct hs_yjit_memory yjit = rb_hs_yjit_memory(snapshot->session);
+        if (!rb_hs_malloc_rows_add(&snapshot->copies.malloc, &yjit, snapshot->labels, profile)) return false;
+    }
+    struct hs_row *rows = rb_hs_realloc(HS_MEM_SNAPSHOTS, profile->rows, profile->row_count * sizeof(*rows) + 1);
+    if (rows) profile->rows = rows;
+    return true;
 }
 
 /* As rb_hs_malloc_look() finds it, from the rows that have just been made. */
@@ -268,14 +271,4 @@ rb_hs_snapshot_end(struct hs_snapshot *snapshot)
     if (ok) return profile;
     rb_hs_snapshot_free(profile);
     return NULL;
-}
-
-struct hs_profile *
-rb_hs_snapshot(int session, unsigned flags)
-{
-    static const volatile bool never;
-    struct hs_snapshot *snapshot = rb_hs_snapshot_begin(session, flags, 0);
-    if (!snapshot) return NULL;
-    rb_hs_snapshot_work(snapshot, &never);
-    return rb_hs_snapshot_end(snapshot);
 }

@@ -1,6 +1,9 @@
 #ifndef HEAP_SAMPLER_PROFILE_SNAPSHOT_H
 #define HEAP_SAMPLER_PROFILE_SNAPSHOT_H
-/* A profile of what one session knows now. */
+/*
+ * A profile of what one session knows now, copied out in a short hold of the lock, then worked on without it.  In three steps,
+ * since HS_WITH_RETAINERS needs the GVL for the first, and time for the second.
+ */
 #include <stdbool.h>
 #include "heap_sampler/profile/profile.h"
 
@@ -12,11 +15,6 @@ enum hs_snapshot_flags {
     HS_BY_ITSELF = 8            /* no person asks for that: after a walk that was killed there is none */
 };
 
-/* Everything that one session knows, copied out in a short hold of the lock,
- * then worked on without it. NULL: no memory, or the session is over. [any] */
-struct hs_profile *rb_hs_snapshot(int session, unsigned flags);
-
-/* The same in three steps, since HS_WITH_RETAINERS needs the GVL for the first, and time for the second. */
 struct hs_snapshot;
 /* `seconds`: what the walk may take, 0: the usual deadline. NULL: no memory. [any] [free]; [gvl] with HS_WITH_RETAINERS */
 struct hs_snapshot *rb_hs_snapshot_begin(int session, unsigned flags, unsigned seconds);
@@ -27,6 +25,8 @@ bool rb_hs_snapshot_work(struct hs_snapshot *snapshot, const volatile bool *inte
 /* The profile, and no snapshot any more. If it is not complete, it does not know who keeps it. NULL: no memory, or the
  * session is over. [any] [free] */
 struct hs_profile *rb_hs_snapshot_end(struct hs_snapshot *snapshot);
+/* What a profile says about its session, except its account, census and side of malloc. [tables] */
+void rb_hs_describe(struct hs_profile_meta *meta, int session);
 /* `profile` may be NULL. */
 void rb_hs_snapshot_free(struct hs_profile *profile);
 

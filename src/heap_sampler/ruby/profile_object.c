@@ -120,10 +120,11 @@ static void
 add_memsize(struct sample_profile *data, size_t i)
 {
     const struct hs_live_sample *sample = &data->profile->samples.list[i];
+    struct hs_row *row = &data->profile->rows[sample->row];
     size_t memsize = data->memsizes[i];
     if (sample->young) return;
-    if (memsize == SIZE_MAX || memsize < sample->slot_size) memsize = sample->slot_size;
-    data->profile->rows[sample->row].memsize += sample->weight * (double)memsize;
+    if (memsize == SIZE_MAX || memsize < row->slot_size) memsize = row->slot_size;
+    row->memsize += sample->weight * (double)memsize;
 }
 
 static void

@@ -2,12 +2,42 @@
 #include "heap_sampler/profile/buffer.h"
 #include "heap_sampler/profile/formats.h"
 #include "heap_sampler/profile/profile.h"
-#include "heap_sampler/profile/row_columns.h"
 #include "heap_sampler/ruby/ruby_api.h"
 #include "heap_sampler/kernel.h"
 
+/* The columns of a row, in the order of lib/heap_sample/profile/columns.rb: COLUMN(name, value). */
+#define ESTIMATE_COLUMNS(COLUMN, part) \
+    COLUMN(part##_samples, ULL2NUM(row->part.samples)) \
+    COLUMN(part##_objects, DBL2NUM(row->part.objects)) \
+    COLUMN(part##_space, DBL2NUM(row->part.space)) \
+    COLUMN(part##_variance, DBL2NUM(row->part.variance))
+
+#define ROW_COLUMNS(COLUMN) \
+    COLUMN(stack, UINT2NUM(row->node)) \
+    COLUMN(class, UINT2NUM(row->class_name)) \
+    COLUMN(type, UINT2NUM(row->type)) \
+    COLUMN(slot_size, UINT2NUM(row->slot_size)) \
+    COLUMN(thread, UINT2NUM(row->thread)) \
+    COLUMN(birth_gc, row->has_birth ? ULL2NUM(row->birth_gc) : Qnil) \
+    ESTIMATE_COLUMNS(COLUMN, inuse) \
+    ESTIMATE_COLUMNS(COLUMN, young) \
+    ESTIMATE_COLUMNS(COLUMN, alloc) \
+    ESTIMATE_COLUMNS(COLUMN, dead) \
+    COLUMN(dead_gcs, DBL2NUM(row->dead_gcs)) \
+    COLUMN(library, UINT2NUM(row->library)) \
+    COLUMN(malloc, RBOOL(row->malloced)) \
+    COLUMN(memsize, DBL2NUM(row->memsize)) \
+    COLUMN(resident, DBL2NUM(rb_hs_row_resident(row))) \
+    COLUMN(holds_free, DBL2NUM(row->holds_free.space)) \
+    COLUMN(holds_free_variance, DBL2NUM(row->holds_free.variance)) \
+    COLUMN(holds_free_pinned, DBL2NUM(row->holds_free_pinned)) \
+    COLUMN(unshared, DBL2NUM(row->unshared.space)) \
+    COLUMN(unshared_variance, DBL2NUM(row->unshared.variance)) \
+    COLUMN(unshared_born, DBL2NUM(row->unshared_born)) \
+    COLUMN(label_set, UINT2NUM(row->labels))
+
 #define COLUMN(name, value) COLUMN_##name,
-enum { HS_ROW_COLUMNS(COLUMN) COLUMNS };
+enum { ROW_COLUMNS(COLUMN) COLUMNS };
 #undef COLUMN
 
 /*
@@ -23,7 +53,7 @@ raw_rows(const struct hs_profile *profile)
         const struct hs_row *row = &profile->rows[i];
         VALUE array = rb_ary_new_capa(COLUMNS);
 #define COLUMN(name, value) rb_ary_push(array, value);
-        HS_ROW_COLUMNS(COLUMN)
+        ROW_COLUMNS(COLUMN)
 #undef COLUMN
         rb_ary_push(rows, array);
     }
@@ -65,11 +95,8 @@ raw_kept(const struct hs_profile *profile)
     for (size_t i = 0; i < profile->kept_count; i++) {
         const struct hs_kept *kept = &profile->kept[i];
         rb_thread_check_ints();
-        rb_ary_push(list, UINT2NUM(kept->row));
-        rb_ary_push(list, UINT2NUM(kept->node));
-        rb_ary_push(list, DBL2NUM(kept->objects));
-        rb_ary_push(list, DBL2NUM(kept->space));
-        rb_ary_push(list, DBL2NUM(kept->variance));
+        const VALUE part[] = {UINT2NUM(kept->row), UINT2NUM(kept->node), DBL2NUM(kept->objects), DBL2NUM(kept->space), DBL2NUM(kept->variance)};
+        rb_ary_cat(list, part, 5);
     }
     return list;
 }
@@ -108,17 +135,14 @@ profile_raw(VALUE self)
     VALUE frames = rb_ary_new_capa((long)profile->frame_count * 5);
     for (uint32_t i = 0; i < profile->frame_count; i++) {
         const struct hs_frame *frame = &profile->frames[i];
-        rb_ary_push(frames, UINT2NUM(frame->label));
-        rb_ary_push(frames, UINT2NUM(frame->path));
-        rb_ary_push(frames, UINT2NUM(frame->absolute_path));
-        rb_ary_push(frames, UINT2NUM(frame->line));
-        rb_ary_push(frames, ULL2NUM(frame->address));
+        const VALUE five[] = {UINT2NUM(frame->label), UINT2NUM(frame->path), UINT2NUM(frame->absolute_path), UINT2NUM(frame->line), ULL2NUM(frame->address)};
+        rb_ary_cat(frames, five, 5);
     }
     VALUE mappings = rb_ary_new_capa((long)profile->mapping_count * 3);
     for (uint32_t i = 0; i < profile->mapping_count; i++) {
-        rb_ary_push(mappings, ULL2NUM(profile->mappings[i].start));
-        rb_ary_push(mappings, ULL2NUM(profile->mappings[i].end));
-        rb_ary_push(mappings, ULL2NUM(profile->mappings[i].offset));
+        const struct hs_mapping *mapping = &profile->mappings[i];
+        const VALUE three[] = {ULL2NUM(mapping->start), ULL2NUM(mapping->end), ULL2NUM(mapping->offset)};
+        rb_ary_cat(mappings, three, 3);
     }
     rb_hash_aset(hash, ID2SYM(rb_intern("texts")), raw_texts(profile));
     rb_hash_aset(hash, ID2SYM(rb_intern("frames")), frames);
@@ -147,8 +171,9 @@ profile_raw_samples(VALUE self)
     for (size_t i = 0; i < data->profile->samples.count; i++) {
         rb_thread_check_ints();
         const struct hs_live_sample *sample = &data->profile->samples.list[i];
+        const struct hs_row *row = &data->profile->rows[sample->row];
         size_t memsize = data->memsizes ? data->memsizes[i] : SIZE_MAX;
-        rb_ary_push(list, rb_ary_new_from_args(11, ULL2NUM(sample->id), UINT2NUM(sample->node), UINT2NUM(sample->class_text), UINT2NUM(sample->type_text), UINT2NUM(sample->slot_size), DBL2NUM(sample->weight), ULL2NUM(sample->birth_gc), ULL2NUM(sample->age), memsize == SIZE_MAX ? Qnil : SIZET2NUM(memsize), RBOOL(sample->young), UINT2NUM(sample->thread)));
+        rb_ary_push(list, rb_ary_new_from_args(11, ULL2NUM(sample->id), UINT2NUM(row->node), UINT2NUM(row->class_name), UINT2NUM(row->type), UINT2NUM(row->slot_size), DBL2NUM(sample->weight), ULL2NUM(row->birth_gc), ULL2NUM(data->profile->meta.gc_count - row->birth_gc), memsize == SIZE_MAX ? Qnil : SIZET2NUM(memsize), RBOOL(sample->young), UINT2NUM(sample->thread)));
     }
     RB_GC_GUARD(self);
     return list;
@@ -165,7 +190,7 @@ s_raw_columns(VALUE klass)
 {
     VALUE columns = rb_hash_new();
 #define COLUMN(name, value) rb_hash_aset(columns, ID2SYM(rb_intern(#name)), INT2FIX(COLUMN_##name));
-    HS_ROW_COLUMNS(COLUMN)
+    ROW_COLUMNS(COLUMN)
 #undef COLUMN
     return columns;
 }

@@ -21,17 +21,18 @@ typedef int (*encoder)(const struct hs_profile *profile, struct hs_buffer *out);
 static int
 memory_json(const struct hs_profile *profile, struct hs_buffer *out)
 {
-    struct hs_memory_now now = {.account = profile->meta.account, .account_at_start = profile->meta.account_at_start, .census = profile->meta.census, .gc = {9, 7, 2, 0, false, 0}, .heaps = profile->meta.heaps};
-    memcpy(now.heap, profile->meta.heap, sizeof(now.heap));
-    return rb_hs_encode_memory(&now, out);
+    struct hs_profile_meta meta = profile->meta;
+    meta.last_major_ns = 0;
+    return rb_hs_encode_memory(&meta, &(struct hs_sampler_now){0}, out);
 }
 
 static int
 hello_json(const struct hs_profile *profile, struct hs_buffer *out)
 {
-    const struct hs_profile_meta *meta = &profile->meta;
-    struct hs_about about = {.ruby = meta->ruby, .deploy = meta->deploy, .process_id = meta->process_id, .process_start = meta->process_start, .taken_ns = meta->taken_ns, .sampling = true, .started_ns = meta->started_ns, .interval = meta->interval, .who = meta->who, .malloc = meta->malloc};
-    return rb_hs_encode_about(&about, out);
+    struct hs_profile_meta meta = profile->meta;
+    meta.interval_auto = false;
+    meta.account = meta.account_at_start = (struct hs_account){0};
+    return rb_hs_encode_about(&meta, true, 0, out);
 }
 
 static int

@@ -6,7 +6,6 @@
 #define _GNU_SOURCE
 #include "tap.h"
 #include "tests.h"
-#include "heap_sampler/profile/elf_symbols.h"
 #include "heap_sampler/base/memory.h"
 #include "heap_sampler/profile/native_names.h"
 
@@ -135,11 +134,11 @@ test_places(void)
     struct hs_native *native = rb_hs_native_open(both, 3);
     is_text(named_in(native, whole(0)), "exported_function (named.so)", "several addresses in any order: the first");
     is_text(named_in(native, whole(1)), "hidden_function (named.so)", "several addresses in any order: the second");
-    struct hs_native_mapping mapping = {.next = 0};
-    unsigned found = 0;
-    while (rb_hs_native_mapping(native, mapping.next, &mapping)) {
-        if (mapping.start > (uintptr_t)whole(0) || mapping.end <= (uintptr_t)whole(0)) continue;
-        found += mapping.path.ptr[0] == '/' && mapping.build_id.len == 40;
+    const struct hs_native_mapping *mapping;
+    uint32_t number = 0, found = 0;
+    while ((mapping = rb_hs_native_mapping(native, &number))) {
+        if (mapping->start > (uintptr_t)whole(0) || mapping->end <= (uintptr_t)whole(0)) continue;
+        found += mapping->path.ptr[0] == '/' && mapping->build_id.len == 40;
     }
     is_number(found, 1, "addresses of one mapping share it; it has its addresses, path and build id");
     struct hs_text ruby = rb_hs_native_ruby_file(native);
@@ -288,14 +287,6 @@ test_big_table(void)
     dlclose(library);
 }
 
-static void
-count_name(void *data, const struct hs_elf_place *place, const char *name, size_t length)
-{
-    (void)place;
-    if (!length || memchr(name, '\0', length)) abort();
-    ++*(unsigned *)data;
-}
-
 /* All that a file gives: build id and the function at every 16th byte. */
 static unsigned
 exercise(const char *path, uint64_t size)
@@ -310,7 +301,14 @@ exercise(const char *path, uint64_t size)
 
     rb_hs_elf_build_id(&source, text);
     for (uint32_t i = 0; i < count; i++) places[i].offset = 16 * (uint64_t)i;
-    rb_hs_elf_name(&source, places, count, count_name, &found);
+    struct hs_text_bytes *bytes = rb_hs_text_bytes_new();
+    if (!bytes) abort();
+    rb_hs_elf_name(&source, places, count, bytes);
+    for (uint32_t i = 0; i < count; i++) {
+        if (places[i].name.len && memchr(places[i].name.ptr, '\0', places[i].name.len)) abort();
+        found += places[i].name.len > 0;
+    }
+    rb_hs_texts_release(bytes);
     free(places);
     close(fd);
     return found;

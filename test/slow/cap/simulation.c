@@ -14,7 +14,7 @@
 #include "heap_sampler/base/memory.h"
 #include "heap_sampler/profile/formats.h"
 #include "heap_sampler/profile/profile.h"
-#include "heap_sampler/profile/snapshot.h"
+#include "snapshot.h"
 #include "heap_sampler/profile/writer.h"
 #include "heap_sampler/store/page_table.h"
 #include "heap_sampler/sampling/malloc_hooks.h"
@@ -117,7 +117,7 @@ add(struct sums *sum, const struct hs_estimate *estimate)
 static void
 check_snapshot(const char *path)
 {
-    struct hs_profile *profile = rb_hs_snapshot(HS_MAIN, 0);
+    struct hs_profile *profile = take_snapshot(HS_MAIN, 0);
     struct sums live = {0, 0}, alloc = {0, 0};
     ok(profile != NULL, "a snapshot, with %zu KiB in use", rb_hs_memory_total() >> 10);
     if (!profile) return;

@@ -14,8 +14,7 @@
 #include "heap_sampler/server/address.h"
 #include "heap_sampler/server/service.h"
 #include "heap_sampler/profile/formats.h"
-#include "heap_sampler/profile/malloc_rows.h"
-#include "heap_sampler/profile/snapshot.h"
+#include "snapshot.h"
 #include "heap_sampler/profile/writer.h"
 #include "heap_sampler/sampling/sessions.h"
 #include "heap_sampler/sampling/malloc_hooks.h"
@@ -166,7 +165,7 @@ snapshot(const char *name)
     char path[4096];
     struct seen seen = {0, false, false};
     struct hs_buffer out = {0};
-    struct hs_profile *profile = rb_hs_snapshot(HS_MAIN, HS_WITH_SAMPLES);
+    struct hs_profile *profile = take_snapshot(HS_MAIN, HS_WITH_SAMPLES);
     if (profile) look_at(profile, &seen);
     rb_hs_lock();
     int error = profile ? 0 : rb_hs_slot_store.session[HS_MAIN].on ? ENOMEM
