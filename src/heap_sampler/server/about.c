@@ -10,8 +10,6 @@
 #include "heap_sampler/profile/formats.h"
 #include "heap_sampler/profile/snapshot.h"
 
-}
-
 void
 rb_hs_answer_hello(struct hs_buffer *out)
 {
