@@ -47,13 +47,8 @@ rb_hs_jemalloc_fields(const struct hs_account *account, struct hs_account_field 
 _Static_assert(HS_F_ended - HS_F_running == HS_ENDED - HS_RUNNING, "fields in the order of states");
 
 enum hs_field
-rb_hs_alive_state_field(enum hs_alive_state state)
+rb_hs_alive_state_field(enum hs_alive_kind kind, enum hs_alive_state state)
 {
-    return (enum hs_field)(HS_F_running + (int)state);
-}
-
-bool
-rb_hs_alive_state_p(enum hs_alive_kind kind, enum hs_alive_state state)
-{
-    return state == HS_ENDED || (state >= HS_CREATED) == (kind == HS_FIBERS);
+    bool possible = state == HS_ENDED || (state >= HS_CREATED) == (kind == HS_FIBERS);
+    return (enum hs_field)(possible ? HS_F_running + (int)state : 0);
 }

@@ -38,10 +38,8 @@ enum hs_alive_state {
     HS_ALIVE_STATES
 };
 
-/* What a state is called in files and in Ruby. */
-enum hs_field rb_hs_alive_state_field(enum hs_alive_state state);
-/* Can one of this kind be in that state? */
-bool rb_hs_alive_state_p(enum hs_alive_kind kind, enum hs_alive_state state);
+/* What a state is called in files and in Ruby; 0: one of this kind cannot be in it. */
+enum hs_field rb_hs_alive_state_field(enum hs_alive_kind kind, enum hs_alive_state state);
 
 /* -- figures of all: plain data ---------------------------------------------------------- */
 

@@ -145,8 +145,8 @@ append_population(const struct hs_object *object, const struct hs_census *census
 {
     rb_hs_put(object, HS_F_count, population->count);
     for (int state = 0; state < HS_ALIVE_STATES; state++) {
-        if (!rb_hs_alive_state_p(kind, (enum hs_alive_state)state)) continue;
-        rb_hs_put(object, rb_hs_alive_state_field((enum hs_alive_state)state), population->states[state]);
+        enum hs_field field = rb_hs_alive_state_field(kind, (enum hs_alive_state)state);
+        if (field) rb_hs_put(object, field, population->states[state]);
     }
     if (census->stacks_known) rb_hs_put(object, HS_F_stacks, population->stacks);
 }

@@ -153,18 +153,6 @@ read_labels(struct labels *labels)
     rb_hs_unlock();
 }
 
-static uint16_t
-number_of(const struct labels *labels)
-{
-    uint16_t number;
-    RB_VM_LOCK_ENTER();
-    rb_hs_lock();
-    number = rb_hs_label_set(labels->text, labels->len ? labels->len - 1 : 0);
-    rb_hs_unlock();
-    RB_VM_LOCK_LEAVE();
-    return number;
-}
-
 /* From here on it has these labels too; returns the number of the set that it had. */
 static uint16_t
 add_labels(VALUE given)
@@ -173,7 +161,11 @@ add_labels(VALUE given)
     uint16_t before = rb_hs_labels_now();
     read_labels(&labels);
     if (!NIL_P(given)) rb_hash_foreach(given, put_given, (VALUE)&labels);
-    rb_hs_labels_set(number_of(&labels));
+    RB_VM_LOCK_ENTER();
+    rb_hs_lock();
+    rb_hs_labels_set(rb_hs_label_set(labels.text, labels.len ? labels.len - 1 : 0));
+    rb_hs_unlock();
+    RB_VM_LOCK_LEAVE();
     return before;
 }
 

@@ -42,9 +42,8 @@ hash_of_population(const struct hs_census *census, enum hs_alive_kind kind, cons
     VALUE hash = rb_hash_new();
     rb_hash_aset(hash, ID2SYM(rb_intern("count")), UINT2NUM(population->count));
     for (int i = 0; i < HS_ALIVE_STATES; i++) {
-        enum hs_alive_state state = (enum hs_alive_state)i;
-        if (!rb_hs_alive_state_p(kind, state)) continue;
-        rb_hash_aset(hash, ID2SYM(rb_intern(rb_hs_field_name(rb_hs_alive_state_field(state)))), UINT2NUM(population->states[state]));
+        enum hs_field state = rb_hs_alive_state_field(kind, (enum hs_alive_state)i);
+        if (state) rb_hash_aset(hash, ID2SYM(rb_intern(rb_hs_field_name(state))), UINT2NUM(population->states[i]));
     }
     rb_hash_aset(hash, ID2SYM(rb_intern("stacks")), census->stacks_known ? ULL2NUM(population->stacks) : Qnil);
     return hash;

@@ -1,9 +1,11 @@
 /* See server/protocol.h. */
-#define _GNU_SOURCE 1           /* struct ucred */
+#define _GNU_SOURCE 1           /* struct ucred, strsep */
 #include "heap_sampler/server/protocol.h"
 #include "heap_sampler/base/options.h"
 
+#include <ctype.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -47,15 +49,6 @@ takes_key_p(enum hs_verb verb, const char *key)
     return false;
 }
 
-static int
-digit_of(char c)
-{
-    if (c >= '0' && c <= '9') return c - '0';
-    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-    return -1;
-}
-
 /* "%20" is a blank, as in a URL. In place; false: a percent sign that begins nothing, or a NUL. */
 static bool
 percent_decode(char *text)
@@ -66,9 +59,10 @@ percent_decode(char *text)
             *to++ = *from;
             continue;
         }
-        int high = digit_of(from[1]), low = high < 0 ? -1 : digit_of(from[2]);
-        if (low < 0 || high * 16 + low == 0) return false;
-        *to++ = (char)(high * 16 + low);
+        if (!isxdigit((unsigned char)from[1]) || !isxdigit((unsigned char)from[2])) return false;
+        const char digits[] = {from[1], from[2], '\0'};
+        *to = (char)strtol(digits, NULL, 16);
+        if (!*to++) return false;
         from += 2;
     }
     *to = '\0';
@@ -87,17 +81,6 @@ add_argument(struct hs_ask *ask, char *word)
     if (!percent_decode(equals + 1)) return "a percent sign in an argument must be followed by two hexadecimal digits, not 00";
     ask->arguments[ask->argument_count++] = (struct hs_argument){word, equals + 1};
     return NULL;
-}
-
-/* Cuts the next word off; NULL: there is none. */
-static char *
-next_word(char **rest)
-{
-    char *word = *rest, *end = word ? strchr(word, ' ') : NULL;
-    if (!word || !*word) return NULL;
-    if (end) *end = '\0';
-    *rest = end ? end + 1 : NULL;
-    return word;
 }
 
 static bool
@@ -133,9 +116,9 @@ rb_hs_ask_parse(char *line, size_t len, struct hs_ask *ask)
         return "a request must begin with heap-sample/1 and a space";
     }
     line[len] = '\0';
-    char *rest = line + sizeof(greeting) - 1, *word = next_word(&rest);
-    if (!word || !verb_of(word, &ask->verb)) return "no such request; there are hello, profile, memory, start, set, stop and wait";
-    while ((word = next_word(&rest))) {
+    char *rest = line + sizeof(greeting) - 1, *word = strsep(&rest, " ");
+    if (!verb_of(word, &ask->verb)) return "no such request; there are hello, profile, memory, start, set, stop and wait";
+    while ((word = strsep(&rest, " ")) && (*word || rest)) {        /* a blank at the end is no argument */
         const char *wrong = add_argument(ask, word);
         if (wrong) return wrong;
     }
