@@ -15,7 +15,7 @@ enum {
     SAMPLES_EACH = 64,          /* looked at; of malloc more where much is saved */
     LISTS_EACH = 32,            /* looked at: some 2 MB of objects */
     GUESSED_SAMPLE_NS = 2500,   /* until some were timed */
-    MALLOC_SAMPLE_NS = 1500,    /* birth and death, unwinding, a page of jemalloc's (benchmark/run sample_cost: 0.9 µs and the page) */
+    MALLOC_SAMPLE_NS = 1500,    /* allocation and free, unwinding, a page of jemalloc's (benchmark/run sample_cost: 0.9 µs and the page) */
     JOB_AFTER_NS = 1000000000   /* since the last: each interrupts compiled code, and may enlarge a heap (doc/benchmarks.md) */
 };
 

@@ -46,7 +46,7 @@ method_of(const rb_control_frame_t *cfp)
     return rb_vm_frame_method_entry(&moved);
 }
 
-/* What tells a control frame: the iseq, or the method entry of a C method.
+/* What identifies a control frame: the iseq, or the method entry of a C method.
  * 0: it has no place in a stack (an iseq that has not begun, an ifunc). */
 static inline uintptr_t
 frame_code(const rb_control_frame_t *cfp)

@@ -5,7 +5,7 @@
  * name it:
  *
  *   hash     one word a frame: is the stack known?
- *   frames   what tells the frames, copied; plain loads
+ *   frames   what identifies the frames, copied; plain loads
  *   resolve  frames to a node of the prefix tree; reads heap slots and symbols
  *
  * The first two are for a thread that runs Ruby, of its own stack, outside of

@@ -121,7 +121,7 @@ const struct hs_heap_use *rb_hs_heap_use(uint32_t heap);
  * are paid for, without its own price.  Where a profile asks for both, GCs leave half of the share to walks, each of
  * which costs as much as several GCs.
  *
- * The run time that counts is the last hour, so that a process which was left alone for days owes nobody hours of work at
+ * The run time that counts is the last hour, so that a process which was left alone for days does not owe hours of work at
  * once: when work is forced, what is older is forgotten, the time and what was spent in it alike.
  *
  * Tested alone.  Contract: the owner's.

@@ -81,7 +81,7 @@ rb_hs_listener_called(void)
     return call;
 }
 
-/* The one thread that is left goes on; calls that others were in are over, and what they were about to tell. */
+/* The one thread that is left goes on. Calls of other threads are over, and what was pending on them is lost. */
 void
 rb_hs_listeners_after_fork(void)
 {

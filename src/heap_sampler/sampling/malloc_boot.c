@@ -2,7 +2,7 @@
  * jemalloc decides when it starts whether it can ever profile, and it starts
  * before main().  So the executable asks here from its .preinit_array, where
  * ld.so has done its work and nothing else has: no malloc, no Ruby, no library
- * has been initialised.  The settings are read again, by Ruby, with errors told.
+ * has been initialised.  The settings are read again by Ruby, which reports errors.
  *
  * Only what is asked for on the command line, in RUBYOPT and in
  * RUBY_HEAP_SAMPLE can be known so early; a script's #! line cannot.

@@ -53,7 +53,7 @@ rb_heap_sampler_native_thread_ends(void)
 }
 
 /* Stacks are large, and hardly touched: the account knows them by address (memory/threads.c), and how
- * much of each is resident. As samples they would be figures of memory that nobody uses. */
+ * much of each is resident. As samples they would be figures of memory that is not used. */
 void
 rb_heap_sampler_stack_begins(void)
 {
@@ -227,15 +227,12 @@ sample(uintptr_t address, uint64_t size, uint64_t asked)
     if (birth.kind == HS_MALLOC_STACK) {
         birth.depth = rb_hs_capture_hash(ec, &birth.hash, &birth.truncated);
         birth.labels = ec->heap_sampler_labels;
+        if (!birth.depth) birth.kind = HS_MALLOC_AT_NO_FRAME;
     }
-    if (birth.kind == HS_MALLOC_STACK && !birth.depth) birth.kind = HS_MALLOC_AT_NO_FRAME;
     birth.native_count = rb_hs_unwind(native, stack_end(ec));
-    /* No handle was left for the job: the ends of marks must do. */
-    bool wanted = rb_hs_malloc_born(&birth);
-    wanted = wanted || rb_hs_malloc_automatic_due(samples);
-    if (wanted && birth.kind == HS_MALLOC_STACK && job != POSTPONED_JOB_HANDLE_INVALID) {
-        rb_postponed_job_trigger(job);
-    }
+    bool wanted = rb_hs_malloc_born(&birth) || rb_hs_malloc_automatic_due(samples);
+    /* Without a handle for the job the ends of marks must do. */
+    if (wanted && birth.kind == HS_MALLOC_STACK && job != POSTPONED_JOB_HANDLE_INVALID) rb_postponed_job_trigger(job);
 }
 
 static void
@@ -280,7 +277,7 @@ rb_hs_malloc_name_stacks(void)
     rb_hs_fold_blocks(false);
     if (any) rb_hs_malloc_automatic_work(rb_hs_steady_ns() - began);
     rb_hs_malloc_follow_pace();
-    rb_hs_malloc_adjust_draws();        /* at the cap the interval was lengthened inside malloc, where jemalloc cannot be told */
+    rb_hs_malloc_adjust_draws();        /* at the cap the interval was lengthened inside malloc, where mallctl must not be called */
     naming = false;
 }
 

@@ -1,22 +1,18 @@
 /*
- * The sampling heap profiler: what the allocator's and GC's hooks do, and the
- * sessions on whose behalf they do it.
+ * The sampling heap profiler: what the allocator's and GC's hooks do, and the sessions on whose behalf they do it.
  *
  *   on_install   how far is it to the next sampled slot of a free list
  *   on_take      that slot is taken: record stack, class and page
- *   on_mark_end  the mark tells who died: their records go, their sites learn
+ *   on_mark_end  a mark has found objects dead: their records go, their sites count them
  *   on_move      GC.compact: the record follows its object
  *
- * A sample is taken at the smallest interval of all sessions, and gets one
- * number: the longest interval at which it is a sample (store/epochs.h). The
- * sessions whose interval is no longer keep it, so each has the samples that it
- * would have alone. Each record refers to the epoch of intervals that it was
- * made in, from which its weights follow.
+ * A sample is taken at the smallest interval of all sessions, and gets one number: the longest interval at which it is a
+ * sample (store/epochs.h). The sessions whose interval is no longer keep it, so each has the samples that it would have
+ * alone. Each record refers to the epoch of intervals that it was made in, from which its weights follow.
  *
- * Marks, not sweeps, decide about life: right after marking, every mark bit of
- * every page is true, and no slot has been given to a newer object.  So the
- * dead are dropped there at once, and between two marks the tables hold just
- * what the last mark found alive and what was born since.
+ * Marks, not sweeps, decide which objects are dead: right after marking, every mark bit of every page is true, and no slot
+ * has been given to a newer object.  So their records are dropped there at once, and between two marks the tables hold just
+ * what the last mark found alive and what was allocated since.
  */
 #include "heap_sampler/mri.h"
 #include "heap_sampler/base/clock.h"
@@ -138,7 +134,7 @@ rb_heap_sampler_on_take(struct rb_heap_sampler_page **table, uintptr_t body, con
 /* -- hooks of the GC --------------------------------------------------------------- */
 
 static bool
-still_live(struct hs_record *record, const struct rb_heap_sampler_page *page, void *gc_count)
+keep_if_live(struct hs_record *record, const struct rb_heap_sampler_page *page, void *gc_count)
 {
     if (!hs_page_marked_p(page, record->slot)) {
         rb_hs_store_count_death(&rb_hs_slot_store, record, *(uint32_t *)gc_count);
@@ -166,7 +162,7 @@ rb_heap_sampler_on_mark_end(bool full_mark)
     rb_hs_lock();
     rb_hs_gc_mark_ended(full_mark);
     uint64_t began = rb_hs_steady_ns();
-    rb_hs_slot_store.each(still_live, &gc_count);
+    rb_hs_slot_store.each(keep_if_live, &gc_count);
     rb_hs_occupancy_look(false, full_mark);
     if (rb_hs_codes_sweep(full_mark, code_liveness)) rb_hs_malloc_forget_addresses();
     rb_hs_automatic_at_mark(began);
