@@ -2,19 +2,10 @@
  * What a walk found, as the field `kept` of what a profile says about itself: what would be freed, threads that can never
  * wake, what pins objects, and what the walk cost, or why there is no answer.
  */
-#include "heap_sampler/base/fields.h"
-#include "heap_sampler/base/table.h"
 #include "heap_sampler/profile/encode.h"
-#include "heap_sampler/profile/profile.h"
 
 #include <inttypes.h>
 #include <string.h>
-
-static void
-put_text(const struct hs_object *object, enum hs_field field, const struct hs_profile *profile, uint32_t text)
-{
-    rb_hs_put_text(object, field, profile->texts[text]);
-}
 
 #define ESTIMATE(name, value) N(name, (uint64_t)rb_hs_round(value))
 
@@ -38,7 +29,7 @@ put_chain(const struct hs_object *object, enum hs_field list, const struct hs_pr
 static void
 put_place(const struct hs_object *object, const struct hs_profile *profile, const struct hs_retainer *node)
 {
-    put_text(object, HS_F_path, profile, node->path);
+    rb_hs_put_text(object, HS_F_path, profile->texts[node->path]);
     rb_hs_put(object, HS_F_line, node->line);
 }
 
@@ -81,7 +72,7 @@ put_stuck(const struct hs_object *object, const struct hs_profile *profile)
         const struct hs_retainer *node = &retainers->nodes[i];
         if (node->parent != HS_TOP_STUCK) continue;
         size_t at = rb_hs_open_element(object, HS_F_stuck);
-        put_text(object, HS_F_name, profile, node->name);
+        rb_hs_put_text(object, HS_F_name, profile->texts[node->name]);
         put_place(object, profile, node);
         HS_PUT(object, N(threads, node->objects), ESTIMATE(space, space_below(profile, i)));
         rb_hs_close(object, at);
@@ -93,15 +84,15 @@ static void
 put_pin_names(const struct hs_object *object, const struct hs_profile *profile, const struct hs_pin *pin)
 {
     const struct hs_retainer *node = &profile->retainers.nodes[pin->nodes.pin];
-    put_text(object, HS_F_name, profile, node->name);
-    put_text(object, HS_F_kind, profile, node->kind);
-    put_text(object, HS_F_class, profile, node->klass);
+    rb_hs_put_text(object, HS_F_name, profile->texts[node->name]);
+    rb_hs_put_text(object, HS_F_kind, profile->texts[node->kind]);
+    rb_hs_put_text(object, HS_F_class, profile->texts[node->klass]);
     put_place(object, profile, node);
     put_chain(object, HS_F_holder, profile, pin->nodes.holder);
     if (pin->frame == UINT32_MAX) return;
     const struct hs_frame *frame = &profile->frames[pin->frame];
-    put_text(object, HS_F_made_in, profile, frame->label);
-    put_text(object, HS_F_made_path, profile, frame->path);
+    rb_hs_put_text(object, HS_F_made_in, profile->texts[frame->label]);
+    rb_hs_put_text(object, HS_F_made_path, profile->texts[frame->path]);
     rb_hs_put(object, HS_F_made_line, frame->line);
 }
 

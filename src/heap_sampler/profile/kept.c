@@ -2,7 +2,6 @@
 #include "heap_sampler/mri.h"
 #include "heap_sampler/profile/rows.h"
 #include "heap_sampler/base/memory.h"
-#include "heap_sampler/base/table.h"
 
 #include <string.h>
 
@@ -135,19 +134,13 @@ add_texts(struct hs_profile *profile)
 
 /* -- the child that walks ----------------------------------------------------------------- */
 
-static struct hs_estimate
-block_estimate(const struct hs_malloc_block_copy *block)
-{
-    return rb_hs_estimate_one(block->size, block->interval);
-}
-
 static struct hs_wanted_sample
 sample(const void *data, uint32_t position)
 {
     const struct hs_copies *copies = data;
     if (position >= copies->slots.record_count) {
         const struct hs_malloc_block_copy *block = &copies->malloc.blocks[position - copies->slots.record_count];
-        return (struct hs_wanted_sample){.address = block->address, .weight = block_estimate(block)};
+        return (struct hs_wanted_sample){.address = block->address, .weight = rb_hs_estimate_one(block->size, block->interval)};
     }
     const struct hs_slot_copy *copy = &copies->slots.records[position];
     return (struct hs_wanted_sample){
@@ -187,7 +180,7 @@ rb_hs_kept_samples_join(struct hs_profile *profile, const struct hs_copies *copi
     }
     for (uint32_t i = 0; i < copies->malloc.block_count; i++) {
         const struct hs_malloc_block_copy *block = &copies->malloc.blocks[i];
-        add(profile, block->row, samples[objects + block->number].node, block_estimate(block));
+        add(profile, block->row, samples[objects + block->number].node, rb_hs_estimate_one(block->size, block->interval));
     }
     add_counted(profile);
     profile->kept_count = join(profile->kept, profile->kept_count, sizeof(*profile->kept), compare_kept, add_kept);

@@ -195,10 +195,13 @@ within_p(const struct hs_native_mapping *mapping, uint64_t address)
 }
 
 static bool
-starts_with(struct hs_text text, const char *start)
+starts_with_any(struct hs_text text, const char *const *starts, size_t count)
 {
-    size_t len = strlen(start);
-    return text.len >= len && memcmp(text.ptr, start, len) == 0;
+    for (size_t i = 0; i < count; i++) {
+        size_t len = strlen(starts[i]);
+        if (text.len >= len && memcmp(text.ptr, starts[i], len) == 0) return true;
+    }
+    return false;
 }
 
 static enum hs_native_role
@@ -207,15 +210,11 @@ role_of(struct hs_text file, struct hs_text function, bool interpreter)
     static const char *const c_libraries[] = {"libc.so", "libc-", "libstdc++.so", "ld-linux"};
     static const char *const xmalloc[] = {"xmalloc", "xcalloc", "xrealloc", "gc_impl_malloc", "gc_impl_calloc", "gc_impl_realloc"};
     static const char *const calls[] = {"vm_", "rb_vm_", "ractor_safe_call_cfunc"};
-    for (size_t i = 0; i < sizeof(c_libraries) / sizeof(*c_libraries); i++) {
-        if (starts_with(file, c_libraries[i])) return HS_NATIVE_PASSES_ON;
-    }
+    if (starts_with_any(file, c_libraries, sizeof(c_libraries) / sizeof(*c_libraries))) return HS_NATIVE_PASSES_ON;
     for (size_t i = 0; interpreter && i < sizeof(xmalloc) / sizeof(*xmalloc); i++) {
         if (memmem(function.ptr, function.len, xmalloc[i], strlen(xmalloc[i]))) return HS_NATIVE_XMALLOC;
     }
-    for (size_t i = 0; interpreter && i < sizeof(calls) / sizeof(*calls); i++) {
-        if (starts_with(function, calls[i])) return HS_NATIVE_CALLS_C;
-    }
+    if (interpreter && starts_with_any(function, calls, sizeof(calls) / sizeof(*calls))) return HS_NATIVE_CALLS_C;
     return HS_NATIVE_CODE;
 }
 
@@ -225,9 +224,8 @@ without_clone_suffix(struct hs_text name)
 {
     static const char *const suffixes[] = {".part.", ".isra.", ".constprop.", ".cold", ".lto_priv."};
     for (uint32_t at = 1; at < name.len; at++) {
-        for (size_t i = 0; i < sizeof(suffixes) / sizeof(*suffixes); i++) {
-            if (starts_with((struct hs_text){name.ptr + at, name.len - at}, suffixes[i])) return (struct hs_text){name.ptr, at};
-        }
+        const struct hs_text tail = {name.ptr + at, name.len - at};
+        if (starts_with_any(tail, suffixes, sizeof(suffixes) / sizeof(*suffixes))) return (struct hs_text){name.ptr, at};
     }
     return name;
 }
@@ -374,10 +372,4 @@ rb_hs_native_place(const struct hs_native *native, uintptr_t address)
     if (!place) return (struct hs_native_place){.path = {"", 0}, .file = {"", 0}, .function = {"", 0}};
     const struct hs_native_mapping *mapping = &native->mappings[place->mapping];
     return (struct hs_native_place){mapping->path, base_name(mapping), place->function, place->role};
-}
-
-struct hs_text
-rb_hs_native_ruby_file(const struct hs_native *native)
-{
-    return rb_hs_native_place(native, (uintptr_t)rb_hs_native_open + 1).file;
 }

@@ -3,15 +3,8 @@
  */
 #include "heap_sampler/profile/profile.h"
 #include "heap_sampler/base/memory.h"
-#include "heap_sampler/base/table.h"
 
 #include <string.h>
-
-double
-rb_hs_row_resident(const struct hs_row *row)
-{
-    return row->malloced ? row->resident : row->inuse.space;
-}
 
 static void
 add_share(struct hs_share *sum, const struct hs_share *one)

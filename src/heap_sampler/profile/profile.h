@@ -56,7 +56,7 @@ struct hs_row {
     struct hs_estimate alloc;   /* all births since the session's start */
     struct hs_estimate dead;    /* of these, found dead */
     double dead_gcs;            /* sum of weight * GCs survived, over the dead */
-    double resident;            /* of malloc: bytes of `inuse` that the kernel has resident, estimated */
+    double resident;            /* bytes of `inuse` that the kernel has resident, estimated; of slots all */
     struct hs_share holds_free; /* of slots in use: free bytes of their heap pages, see sampling/occupancy.h */
     double holds_free_pinned;   /* of that, by what compaction must not move */
     struct hs_share unshared;   /* of slots in use: bytes on memory pages that were inherited and are this process's own */
@@ -165,8 +165,6 @@ struct hs_profile {
     size_t pin_count;
 };
 
-/* Bytes of `inuse` that the kernel has resident; those of slots always are. */
-double rb_hs_row_resident(const struct hs_row *row);
 /* A row, added to another one that is like it. */
 void rb_hs_row_add(struct hs_row *sum, const struct hs_row *row);
 /* The frame of the line that made an object: a method in C has the line of its caller, whose frame is wanted. UINT32_MAX: no

@@ -33,7 +33,6 @@ struct hs_slot_copies {
     struct {
         uint32_t class_text, type_text;
     } *names;  /* by site */
-    uint32_t site_count;
     struct hs_totals *totals;
     uint32_t totals_count;
     uint64_t ids_at_fork;

@@ -27,7 +27,7 @@
     COLUMN(library, UINT2NUM(row->library)) \
     COLUMN(malloc, RBOOL(row->malloced)) \
     COLUMN(memsize, DBL2NUM(row->memsize)) \
-    COLUMN(resident, DBL2NUM(rb_hs_row_resident(row))) \
+    COLUMN(resident, DBL2NUM(row->resident)) \
     COLUMN(holds_free, DBL2NUM(row->holds_free.space)) \
     COLUMN(holds_free_variance, DBL2NUM(row->holds_free.variance)) \
     COLUMN(holds_free_pinned, DBL2NUM(row->holds_free_pinned)) \

@@ -23,6 +23,8 @@ copy(const void *from, size_t size)
     do { \
         (profile)->rows = copy(rows_, sizeof(rows_)); \
         (profile)->row_count = COUNT(rows_); \
+        for (size_t r_ = 0; r_ < COUNT(rows_); r_++) \
+            if (!rows_[r_].malloced) (profile)->rows[r_].resident = rows_[r_].inuse.space; \
         (profile)->nodes = copy(nodes_, sizeof(nodes_)); \
         (profile)->node_count = COUNT(nodes_); \
         (profile)->frames = copy(frames_, sizeof(frames_)); \
@@ -185,7 +187,7 @@ huge_profile(struct hs_profile *profile)
     memset(&profile->meta, 0xff, sizeof(profile->meta));
     profile->meta.forced.last = HS_FORCED_NONE;
     profile->meta.malloc.state = HS_MALLOC_MISSING;
-    profile->meta.seeded = profile->meta.memsize = profile->meta.interval_auto = profile->meta.malloc.automatic = true;
+    profile->meta.seeded = profile->meta.memsize = profile->meta.gc_timed = profile->meta.interval_auto = profile->meta.malloc.automatic = true;
     profile->meta.account.malloc_known = profile->meta.account.jemalloc = true;
     profile->meta.account_at_start.malloc_known = profile->meta.account_at_start.jemalloc = true;
     profile->meta.account.stacks_known = profile->meta.account_at_start.stacks_known = true;
