@@ -31,7 +31,7 @@ rb_hs_profile_check(const struct hs_profile *profile)
         ok = ok && node->parent <= i && node->kind < texts && node->name < texts && node->klass < texts && node->path < texts;
     }
     for (size_t i = 0; i < profile->kept_count; i++) {
-        ok = ok && profile->kept[i].row < profile->row_count && profile->kept[i].node < chains;
+        ok = ok && profile->kept[i].of < profile->row_count && profile->kept[i].node < chains;
     }
     for (uint32_t i = 0; i < profile->mapping_count; i++) {
         ok = ok && profile->mappings[i].path < texts && profile->mappings[i].build_id < texts;

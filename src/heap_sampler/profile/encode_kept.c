@@ -57,7 +57,7 @@ space_below(const struct hs_profile *profile, uint32_t top)
     for (size_t i = 0; i < profile->kept_count; i++) {
         uint32_t node = profile->kept[i].node;
         while (node > top) node = profile->retainers.nodes[node].parent;
-        if (node == top) space += profile->kept[i].space;
+        if (node == top) space += profile->kept[i].sum.space;
     }
     return space;
 }
@@ -81,14 +81,14 @@ put_stuck(const struct hs_object *object, const struct hs_profile *profile)
 }
 
 static void
-put_pin_names(const struct hs_object *object, const struct hs_profile *profile, const struct hs_pin *pin)
+put_pin_names(const struct hs_object *object, const struct hs_profile *profile, const struct hs_part *pin)
 {
-    const struct hs_retainer *node = &profile->retainers.nodes[pin->nodes.pin];
+    const struct hs_retainer *node = &profile->retainers.nodes[pin->of];
     rb_hs_put_text(object, HS_F_name, profile->texts[node->name]);
     rb_hs_put_text(object, HS_F_kind, profile->texts[node->kind]);
     rb_hs_put_text(object, HS_F_class, profile->texts[node->klass]);
     put_place(object, profile, node);
-    put_chain(object, HS_F_holder, profile, pin->nodes.holder);
+    put_chain(object, HS_F_holder, profile, pin->node);
     if (pin->frame == UINT32_MAX) return;
     const struct hs_frame *frame = &profile->frames[pin->frame];
     rb_hs_put_text(object, HS_F_made_in, profile->texts[frame->label]);
@@ -101,19 +101,19 @@ static void
 put_pins(const struct hs_object *object, const struct hs_profile *profile)
 {
     enum { PINS_MOST = 256 };
-    struct hs_pin others = {0};
+    struct hs_part others = {0};
     rb_hs_open_list(object, HS_F_pins);
     for (size_t i = 0; i < profile->pin_count; i++) {
-        const struct hs_pin *pin = &profile->pins[i];
+        const struct hs_part *pin = &profile->pins[i];
         if (i >= PINS_MOST) {
-            rb_hs_pin_add(&others, pin);
+            rb_hs_estimate_add(&others.sum, &pin->sum);
             if (i + 1 < profile->pin_count) continue;
             pin = &others;
         }
         size_t at = rb_hs_open_element(object, HS_F_pins);
         if (pin != &others) put_pin_names(object, profile, pin);
-        HS_PUT(object, N(samples, pin->samples), ESTIMATE(objects, pin->objects), ESTIMATE(free, pin->free.space),
-               ESTIMATE(var, pin->free.variance));
+        HS_PUT(object, N(samples, pin->sum.samples), ESTIMATE(objects, pin->sum.objects), ESTIMATE(free, pin->sum.space),
+               ESTIMATE(var, pin->sum.variance));
         rb_hs_close(object, at);
     }
     rb_hs_close_list(object);

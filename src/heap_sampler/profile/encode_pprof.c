@@ -363,24 +363,24 @@ add_equal_rows(const struct pprof *p, size_t first, struct hs_row *sum)
 }
 
 static void
-put_part(struct pprof *p, const struct hs_row *row, const struct hs_kept *kept)
+put_part(struct pprof *p, const struct hs_row *row, const struct hs_part *kept)
 {
     uint32_t owner = row->malloced ? string_of(p, p->profile->retainers.nodes[kept->node].klass) : 0;
-    PUT(p->out, ROW_PART, (uint64_t)kept->node + 1, (uint64_t)rb_hs_round(kept->objects), (uint64_t)rb_hs_round(kept->space),
-        (uint64_t)rb_hs_round(kept->variance), owner);
+    PUT(p->out, ROW_PART, (uint64_t)kept->node + 1, (uint64_t)rb_hs_round(kept->sum.objects), (uint64_t)rb_hs_round(kept->sum.space),
+        (uint64_t)rb_hs_round(kept->sum.variance), owner);
 }
 
 static void
 put_parts(struct pprof *p, const struct hs_row *row)
 {
-    const struct hs_kept *kept = p->profile->kept;
+    const struct hs_part *kept = p->profile->kept;
     size_t number = (size_t)(row - p->profile->rows), low = 0, high = p->profile->kept_count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (kept[middle].row < number) low = middle + 1;
+        if (kept[middle].of < number) low = middle + 1;
         else high = middle;
     }
-    for (; low < p->profile->kept_count && kept[low].row == number; low++) put_part(p, row, &kept[low]);
+    for (; low < p->profile->kept_count && kept[low].of == number; low++) put_part(p, row, &kept[low]);
 }
 
 /* To ten binary digits, which is exact to a thousandth: zeros compress. */

@@ -85,14 +85,6 @@ rb_hs_frame_of_label(const struct hs_profile *profile, const char *label)
     return UINT32_MAX;
 }
 
-void
-rb_hs_pin_add(struct hs_pin *sum, const struct hs_pin *one)
-{
-    sum->samples += one->samples;
-    sum->objects += one->objects;
-    add_share(&sum->free, &one->free);
-}
-
 /* The arrays go, the struct stays (it may be part of another, or on a C
  * stack) and is empty: a second call does no harm. */
 void

@@ -126,20 +126,16 @@ struct hs_live_samples {
     size_t count;
 };
 
-/* What of a row is reached on the chain that ends with a node of `retainers`. */
-struct hs_kept {
-    uint32_t row, node;
-    double objects, space, variance;
-};
-
-/* Free memory of heap pages that is held by objects which GC.compact must not move, by what pins them and by the line that made
- * them. */
-struct hs_pin {
-    struct hs_pin_nodes nodes;
-    uint32_t frame;             /* the innermost with a line; UINT32_MAX: there is none */
-    uint64_t samples;
-    double objects;
-    struct hs_share free;
+/*
+ * Samples that agree on three numbers.  `kept`: what of a row is reached on the chain that ends with a node of `retainers`.
+ * `pins`: free memory of heap pages that is held by objects which GC.compact must not move, by what pins them and by the line
+ * that made them; its sum is of that memory.
+ */
+struct hs_part {
+    uint32_t of;                /* kept: the row; pins: the node of the reference that pins */
+    uint32_t node;              /* kept: that node; pins: the node of what has the reference */
+    uint32_t frame;             /* pins: the innermost with a line, UINT32_MAX: there is none; kept: 0 */
+    struct hs_estimate sum;
 };
 
 struct hs_profile {
@@ -159,9 +155,9 @@ struct hs_profile {
     uint32_t mapping_count;
     bool asked_for_kept;        /* the profile has the field `kept`, with an answer or the reason why there is none */
     struct hs_retainers retainers;  /* who keeps it: chains, where they were asked for; their texts are the profile's */
-    struct hs_kept *kept;       /* by row, then node */
+    struct hs_part *kept;       /* by row, then node */
     size_t kept_count;
-    struct hs_pin *pins;        /* the largest first */
+    struct hs_part *pins;       /* the largest first */
     size_t pin_count;
 };
 
@@ -172,7 +168,6 @@ void rb_hs_row_add(struct hs_row *sum, const struct hs_row *row);
 uint32_t rb_hs_frame_with_line(const struct hs_profile *profile, uint32_t node);
 /* The frame that is a label in parentheses alone: a profile should have one of each. UINT32_MAX: it has none. */
 uint32_t rb_hs_frame_of_label(const struct hs_profile *profile, const char *label);
-void rb_hs_pin_add(struct hs_pin *sum, const struct hs_pin *one);
 void rb_hs_profile_free(struct hs_profile *profile);
 
 #endif

@@ -106,7 +106,7 @@ add_kept(struct hs_snapshot *snapshot)
     profile->asked_for_kept = true;
     if (!profile->retainers.refusal && !rb_hs_kept_samples_join(profile, &snapshot->copies)) {
         profile->retainers.refusal = HS_REFUSED_NO_ANSWER_ROOM;
-        profile->kept_count = 0;
+        profile->kept_count = profile->pin_count = 0;
     }
     if (profile->retainers.refusal) rb_hs_retainers_free(&profile->retainers);
 }

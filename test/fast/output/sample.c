@@ -317,7 +317,7 @@ walked_profile(struct hs_profile *profile)
         {.parent = 1, .kind = 19, .name = 20, .klass = 12, .objects = 812, .folded = 811},
         {.parent = 3, .kind = 15, .name = 21},
     };
-    static const struct hs_kept kept[] = {{0, 2, 100.4, 4016, 7e5}, {0, 3, 49.6, 1984, 3e5}, {1, 1, 150, 6000, 1e6}, {3, 2, 6.25, 1000, 8e5}};
+    static const struct hs_part kept[] = {{0, 2, 0, {1, 100.4, 4016, 7e5}}, {0, 3, 0, {1, 49.6, 1984, 3e5}}, {1, 1, 0, {1, 150, 6000, 1e6}}, {3, 2, 0, {1, 6.25, 1000, 8e5}}};
 
     sample_profile(profile);
     uint32_t count = profile->text_count;
