@@ -27,8 +27,6 @@ join(struct hs_part *list, size_t count)
     return left;
 }
 
-/* -- what keeps GC.compact from moving samples ------------------------------------------ */
-
 static int
 compare_sizes(const void *left, const void *right)
 {

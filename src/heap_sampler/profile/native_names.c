@@ -16,7 +16,6 @@
 #include "heap_sampler/profile/native_names.h"
 #include "heap_sampler/base/memory.h"
 #include "heap_sampler/base/proc.h"
-#include "heap_sampler/base/table.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -237,18 +236,6 @@ place_at(const struct hs_native *native, uint64_t address)
     return found ? &native->places[*found] : NULL;
 }
 
-/* False: no memory. */
-static bool
-add_place(struct hs_native *native, uint64_t address, uint32_t mapping)
-{
-    if (!rb_hs_grow(HS_MEM_NAMES, (void **)&native->places, &native->place_capacity, (uint64_t)native->place_count + 1, sizeof(struct place)) ||
-        !rb_hs_map_put(&native->by_address, address, native->place_count)) {
-        return false;
-    }
-    native->places[native->place_count++] = (struct place){mapping, {"", 0}, HS_NATIVE_CODE};
-    return true;
-}
-
 /* `addresses` are those within the mapping. */
 static void
 name_mapping(struct hs_native *native, uint32_t number, const uint64_t *addresses, uint32_t count)
@@ -259,11 +246,11 @@ name_mapping(struct hs_native *native, uint32_t number, const uint64_t *addresse
     bool interpreter = within_p(mapping, (uintptr_t)rb_hs_native_open);
     for (uint32_t i = 0; found && i < count; i++) found[i].offset = addresses[i] - mapping->start + mapping->offset;
     if (found && source.fd >= 0) rb_hs_elf_name(&source, found, count, native->bytes);
-    for (uint32_t i = 0; found && i < count && add_place(native, addresses[i], number); i++) {
-        struct place *place = &native->places[native->place_count - 1];
+    bool room = found && rb_hs_grow(HS_MEM_NAMES, (void **)&native->places, &native->place_capacity, (uint64_t)native->place_count + count, sizeof(struct place));
+    for (uint32_t i = 0; room && i < count && rb_hs_map_put(&native->by_address, addresses[i], native->place_count); i++) {
+        struct hs_text function = found[i].name.len ? without_clone_suffix(found[i].name) : (struct hs_text){"", 0};
+        native->places[native->place_count++] = (struct place){number, function, role_of(base_name(mapping), function, interpreter)};
         native->byte_count += found[i].name.len;
-        if (found[i].name.len) place->function = without_clone_suffix(found[i].name);
-        place->role = role_of(base_name(mapping), place->function, interpreter);
     }
     mapping->met = true;
     if (source.fd >= 0) close(source.fd);
