@@ -434,7 +434,7 @@ put_share(struct pprof *p, uint32_t field, const struct hs_row *row, const struc
     put_variance(p, field + 1, &row->inuse, share->space, share->variance);
 }
 
-/* Is all dead that was allocated?  Then the file has the samples alone. */
+/* Was all freed that was allocated?  Then the file has the samples alone. */
 static bool
 is_all_dead(const struct hs_estimate *dead, const struct hs_estimate *alloc)
 {

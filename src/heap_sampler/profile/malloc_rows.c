@@ -211,7 +211,7 @@ row_of_stack(const struct building *b, uint32_t stack)
 
 /* -- rows ------------------------------------------------------------------------------ */
 
-/* Blocks of one stack and birth become one row. */
+/* Blocks of one stack that were allocated in one GC cycle become one row. */
 static int
 compare_blocks(const void *left, const void *right)
 {
@@ -242,7 +242,7 @@ add_blocks(struct building *b, struct hs_malloc_copy *copy)
     }
 }
 
-/* The bytes are known. Nobody counts the blocks: as many are given as samples
+/* The bytes are known. The blocks are not counted: as many are given as samples
  * would be expected. */
 static struct hs_estimate
 counted(const struct building *b, uint64_t bytes)

@@ -2,7 +2,7 @@
 #define HEAP_SAMPLER_PROFILE_NATIVE_NAMES_H
 /*
  * Names for native code: from an address to the function and the file that it
- * is in, as far as the file's symbol tables tell (.symtab, else .dynsym).
+ * is in, as far as the file's symbol tables say (.symtab, else .dynsym).
  *
  * What was found is remembered, so that a second profile costs little.
  *

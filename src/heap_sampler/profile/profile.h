@@ -37,8 +37,8 @@ struct hs_share {
 /* One row: samples that agree on everything before the estimates.  A row is
  * either of heap slots, or of memory that malloc(3) gave.  A row of malloc has
  * class and type "(malloc)" and slot_size 0; its stack has native frames above
- * the Ruby frame that called into C.  Its births and deaths are counted as those
- * of slots are, but each death is seen when it happens: `inuse` is what is
+ * the Ruby frame that called into C.  Its allocations and frees are counted as those
+ * of slots are, but each free is seen when it happens: `inuse` is what is
  * allocated at the snapshot, whatever GCs have found, and `young` is 0. */
 struct hs_row {
     uint32_t node;
@@ -50,17 +50,17 @@ struct hs_row {
     uint32_t labels;            /* text: lines "key=value" in the order of the keys; "": none */
     bool malloced;
     bool has_birth;             /* false: a row of totals only (alloc, dead) */
-    uint64_t birth_gc;          /* GC count at birth, if has_birth */
+    uint64_t birth_gc;          /* GC count at the allocation, if has_birth */
     struct hs_estimate inuse;   /* found alive by the last completed mark; of malloc: allocated now */
-    struct hs_estimate young;   /* born since that mark */
-    struct hs_estimate alloc;   /* all births since the session's start */
-    struct hs_estimate dead;    /* of these, found dead */
-    double dead_gcs;            /* sum of weight * GCs survived, over the dead */
+    struct hs_estimate young;   /* allocated since that mark */
+    struct hs_estimate alloc;   /* all allocations since the session's start */
+    struct hs_estimate dead;    /* of these, freed */
+    double dead_gcs;            /* sum of weight * GCs survived, over the freed */
     double resident;            /* bytes of `inuse` that the kernel has resident, estimated; of slots all */
     struct hs_share holds_free; /* of slots in use: free bytes of their heap pages, see sampling/occupancy.h */
     double holds_free_pinned;   /* of that, by what compaction must not move */
     struct hs_share unshared;   /* of slots in use: bytes on memory pages that were inherited and are this process's own */
-    double unshared_born;       /* of that, of objects that were born since the fork */
+    double unshared_born;       /* of that, of objects that were allocated since the fork */
     double memsize;             /* bytes, estimated: slots in use with what they hold outside; if meta.memsize */
 };
 
@@ -103,7 +103,7 @@ struct hs_profile_meta {
     uint32_t heaps;
     struct hs_heap_stat heap[HS_HEAPS_MAX];
     char ruby[128];             /* RUBY_DESCRIPTION, cut */
-    bool memsize;               /* rows tell it */
+    bool memsize;               /* rows have it */
     struct hs_malloc_meta malloc;
     struct hs_account account;  /* of the process, at the snapshot */
     struct hs_census census;    /* its threads and fibers, then */
@@ -154,7 +154,7 @@ struct hs_profile {
     struct hs_mapping *mappings;        /* of native frames, by start */
     uint32_t mapping_count;
     bool asked_for_kept;        /* the profile has the field `kept`, with an answer or the reason why there is none */
-    struct hs_retainers retainers;  /* who keeps it: chains, where they were asked for; their texts are the profile's */
+    struct hs_retainers retainers;  /* what retains it: chains, where they were asked for; their texts are the profile's */
     struct hs_part *kept;       /* by row, then node */
     size_t kept_count;
     struct hs_part *pins;       /* the largest first */

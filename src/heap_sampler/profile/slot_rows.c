@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* Samples of one site and birth become one row. */
+/* Samples of one site that were allocated in one GC cycle become one row. */
 static int
 compare_records(const void *left, const void *right)
 {

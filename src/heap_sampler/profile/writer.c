@@ -4,7 +4,7 @@
  * A reader (a person, a shipper that watches the folder) must never meet half
  * a profile, and a full disk must not cost the profile written before.  So the
  * bytes go to a temporary file in the same folder, to the disk, and then take
- * the name.  A profile tells what an application does: mode 0600, and nothing
+ * the name.  A profile shows what an application does: mode 0600, and nothing
  * is written into a file, a FIFO or a link of another user, nor, by itself,
  * into a folder where another user could put one.
  *
