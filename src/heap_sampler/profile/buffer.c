@@ -13,8 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { FIRST_CAPACITY = 256,
-       LONG = 64 * 1024 };
+enum { FIRST_CAPACITY = 256 };
 
 static bool
 reserve(struct hs_buffer *buffer, size_t more)
@@ -39,9 +38,6 @@ rb_hs_buffer_append(struct hs_buffer *buffer, const void *ptr, size_t len)
     if (buffer->failed || !len) return;
     memcpy(buffer->ptr + buffer->len, ptr, len);
     buffer->len += len;
-    if (!buffer->gzip || buffer->len < LONG) return;
-    if (rb_hs_gzip_append(buffer->gzip, buffer->ptr, buffer->len, false) != 0) buffer->failed = true;
-    buffer->len = 0;
 }
 
 void

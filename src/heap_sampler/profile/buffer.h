@@ -8,7 +8,6 @@ struct hs_buffer {
     char *ptr;
     size_t len, capacity;
     bool failed;                /* an allocation failed; appends do nothing */
-    struct hs_gzip *gzip;       /* where a run of bytes goes that has become long; NULL: it stays here */
 };
 
 void rb_hs_buffer_append(struct hs_buffer *buffer, const void *ptr, size_t len);

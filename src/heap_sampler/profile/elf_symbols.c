@@ -21,7 +21,7 @@ enum {
     HEADERS_MAX = 1024,                 /* program headers; a dozen is usual */
     NOTES_MAX = 64 * 1024,              /* bytes of notes in one segment */
     CHUNK_SYMBOLS = 256,                /* read at once */
-    NAME_MAX_BYTES = 2048,              /* C++ has longer ones: cut */
+    NAME_ROOM = 2049,                   /* C++ has longer names: cut */
 };
 #define TABLE_MAX (UINT64_C(64) << 20)  /* bytes of a symbol table */
 
@@ -126,42 +126,36 @@ struct table {
     const ElfW(Shdr) *symbols, *names;  /* two of the sections */
 };
 
-/* Into `name`, which has room for NAME_MAX_BYTES. Without the version that a linker may have put behind:
+/* Into `name`, which has NAME_ROOM bytes, with a NUL. Without the version that a linker may have put behind:
  * malloc@@GLIBC_2.2.5. */
 static size_t
 read_name(const struct table *table, uint32_t at, char *name)
 {
     uint64_t size = table->source->size, start = table->names->sh_offset;
+    size_t room = NAME_ROOM - 1;
+    name[0] = '\0';
     if (at >= table->names->sh_size || start > size || at >= size - start) return 0;
-    size_t room = NAME_MAX_BYTES;
     if (room > table->names->sh_size - at) room = (size_t)(table->names->sh_size - at);
     if (room > size - start - at) room = (size_t)(size - start - at);   /* the table may be said to be longer than the file is */
     if (!read_at(table->source, start + at, name, room)) return 0;
-    size_t length = strnlen(name, room);
-    const char *version = length > 1 ? memchr(name + 1, '@', length - 1) : NULL;
-    return version ? (size_t)(version - name) : length;
-}
-
-static size_t
-leading_underscores(const char *name, size_t length)
-{
-    size_t count = 0;
-    while (count < length && name[count] == '_') count++;
-    return count;
+    name[room] = '\0';
+    char *version = *name ? strchr(name + 1, '@') : NULL;
+    if (version) *version = '\0';
+    return strlen(name);
 }
 
 /* Of a function's names the one that its callers use: write, not __write or __libc_write. */
 static bool
 better_p(const struct table *table, const struct hs_elf_function *function, const struct hs_elf_function *than)
 {
-    char name[NAME_MAX_BYTES], other[NAME_MAX_BYTES];
+    char name[NAME_ROOM], other[NAME_ROOM];
     size_t length = read_name(table, function->name, name), other_length = read_name(table, than->name, other);
     if (!length || !other_length) return length > 0;
-    size_t marks = leading_underscores(name, length), other_marks = leading_underscores(other, other_length);
+    size_t marks = strspn(name, "_"), other_marks = strspn(other, "_");
     if (marks != other_marks) return marks < other_marks;
     if (function->rank != than->rank) return function->rank < than->rank;
     if (length != other_length) return length < other_length;
-    return memcmp(name, other, length) < 0;
+    return strcmp(name, other) < 0;
 }
 
 /* The innermost of the functions that cover a place starts last. */
@@ -197,8 +191,8 @@ look_at(const struct table *table, const ElfW(Sym) *symbol, struct hs_elf_place 
 
     const ElfW(Shdr) *section = &table->sections[symbol->st_shndx];
     uint64_t end = size || section->sh_size > UINT64_MAX - section->sh_addr ? start + size : section->sh_addr + section->sh_size;
-    struct hs_elf_function function = {start, end, symbol->st_name, binding == STB_GLOBAL ? 0 : binding == STB_WEAK ? 1
-                                                                                                                    : 2};
+    uint8_t rank = binding == STB_GLOBAL ? 0 : (binding == STB_WEAK ? 1 : 2);
+    struct hs_elf_function function = {start, end, symbol->st_name, rank};
     uint32_t i = first_place_from(places, count, start);
     for (uint32_t n = i; size && n < count && places[n].address < end; n++) offer(table, &places[n].covering, &function);
     if (i < count && start > places[i].before.start) places[i].before = size ? (struct hs_elf_function){.start = start} : function;
@@ -257,7 +251,7 @@ void
 rb_hs_elf_name(const struct hs_elf_source *source, struct hs_elf_place *places, uint32_t count, struct hs_text_bytes *bytes)
 {
     ElfW(Ehdr) header;
-    char name[NAME_MAX_BYTES];
+    char name[NAME_ROOM];
     if (!read_header(source, &header) || header.e_shentsize != sizeof(ElfW(Shdr))) return;
     find_addresses(source, &header, &places, &count);
     ElfW(Shdr) *sections = rb_hs_malloc(HS_MEM_SNAPSHOTS, header.e_shnum * sizeof(*sections) + 1);

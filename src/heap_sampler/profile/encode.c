@@ -31,7 +31,7 @@ rb_hs_profile_check(const struct hs_profile *profile)
         ok = ok && node->parent <= i && node->kind < texts && node->name < texts && node->klass < texts && node->path < texts;
     }
     for (size_t i = 0; i < profile->kept_count; i++) {
-        ok = ok && profile->kept[i].row < profile->row_count && profile->kept[i].node < chains;
+        ok = ok && profile->kept[i].of < profile->row_count && profile->kept[i].node < chains;
     }
     for (uint32_t i = 0; i < profile->mapping_count; i++) {
         ok = ok && profile->mappings[i].path < texts && profile->mappings[i].build_id < texts;
@@ -182,12 +182,8 @@ end_with(struct hs_buffer *out, const char *text)
 void
 rb_hs_put(const struct hs_object *object, enum hs_field field, uint64_t value)
 {
-    if (!object->json) {
-        rb_hs_put_number(object->out, field, value);
-        return;
-    }
-    name(object, field);
-    rb_hs_buffer_printf(object->out, "%" PRIu64 ",", value);
+    if (object->json) rb_hs_buffer_printf(object->out, "\"%s\":%" PRIu64 ",", rb_hs_field_name(field), value);
+    else rb_hs_put_number(object->out, field, value);
 }
 
 void
@@ -201,12 +197,8 @@ rb_hs_put_all(const struct hs_object *object, const struct hs_account_field *fie
 void
 rb_hs_put_flag(const struct hs_object *object, enum hs_field field, bool value)
 {
-    if (!object->json) {
-        rb_hs_put_number(object->out, field, value);
-        return;
-    }
-    name(object, field);
-    rb_hs_buffer_puts(object->out, value ? "true," : "false,");
+    if (object->json) rb_hs_buffer_printf(object->out, "\"%s\":%s,", rb_hs_field_name(field), value ? "true" : "false");
+    else rb_hs_put_number(object->out, field, value);
 }
 
 void

@@ -7,11 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "heap_sampler/memory/account.h"
-#include "heap_sampler/base/table.h"
-#include "heap_sampler/profile/buffer.h"
 #include "heap_sampler/profile/formats.h"
-#include "heap_sampler/profile/profile.h"
 
 /* Stands for a stack without frames, so that every format has a place to
  * show what was allocated there and the totals agree. */
@@ -37,8 +33,7 @@ int64_t rb_hs_saturate(uint64_t value);
 void rb_hs_put_varint(struct hs_buffer *out, uint64_t value);
 /* Even where it is 0. */
 void rb_hs_put_number(struct hs_buffer *out, uint32_t field, uint64_t value);
-/* A field that is bytes: what is appended between the two calls, of which the second gets what the first returned. The
- * buffer passes nothing on. */
+/* A field that is bytes: what is appended between the two calls, of which the second gets what the first returned. */
 size_t rb_hs_open_message(struct hs_buffer *out, uint32_t field);
 void rb_hs_close_message(struct hs_buffer *out, size_t at);
 
@@ -98,9 +93,12 @@ struct hs_file_row {
     uint64_t stack;
 };
 
-/* Are they of one sample?  Of one row, too? */
-bool rb_hs_file_rows_of_one_sample(const struct hs_file_row *a, const struct hs_file_row *b);
-bool rb_hs_file_rows_equal(const struct hs_file_row *a, const struct hs_file_row *b);
+/* What rows are sorted by: those of one sample have the first keys in common, equal ones all but the last, which is their place
+ * in the profile. */
+enum { HS_SAMPLE_KEYS = 5,
+       HS_ROW_KEYS = 9,
+       HS_ALL_KEYS = 10 };
+bool rb_hs_file_rows_agree(const struct hs_file_row *a, const struct hs_file_row *b, int keys);
 
 /* All rows of a profile that has passed rb_hs_profile_check(); rb_hs_free(HS_MEM_SNAPSHOTS, …) is the caller's.  NULL: no memory. */
 struct hs_file_row *rb_hs_file_rows(const struct hs_profile *profile);

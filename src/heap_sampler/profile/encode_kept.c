@@ -2,19 +2,10 @@
  * What a walk found, as the field `kept` of what a profile says about itself: what would be freed, threads that can never
  * wake, what pins objects, and what the walk cost, or why there is no answer.
  */
-#include "heap_sampler/base/fields.h"
-#include "heap_sampler/base/table.h"
 #include "heap_sampler/profile/encode.h"
-#include "heap_sampler/profile/profile.h"
 
 #include <inttypes.h>
 #include <string.h>
-
-static void
-put_text(const struct hs_object *object, enum hs_field field, const struct hs_profile *profile, uint32_t text)
-{
-    rb_hs_put_text(object, field, profile->texts[text]);
-}
 
 #define ESTIMATE(name, value) N(name, (uint64_t)rb_hs_round(value))
 
@@ -38,7 +29,7 @@ put_chain(const struct hs_object *object, enum hs_field list, const struct hs_pr
 static void
 put_place(const struct hs_object *object, const struct hs_profile *profile, const struct hs_retainer *node)
 {
-    put_text(object, HS_F_path, profile, node->path);
+    rb_hs_put_text(object, HS_F_path, profile->texts[node->path]);
     rb_hs_put(object, HS_F_line, node->line);
 }
 
@@ -66,7 +57,7 @@ space_below(const struct hs_profile *profile, uint32_t top)
     for (size_t i = 0; i < profile->kept_count; i++) {
         uint32_t node = profile->kept[i].node;
         while (node > top) node = profile->retainers.nodes[node].parent;
-        if (node == top) space += profile->kept[i].space;
+        if (node == top) space += profile->kept[i].sum.space;
     }
     return space;
 }
@@ -81,7 +72,7 @@ put_stuck(const struct hs_object *object, const struct hs_profile *profile)
         const struct hs_retainer *node = &retainers->nodes[i];
         if (node->parent != HS_TOP_STUCK) continue;
         size_t at = rb_hs_open_element(object, HS_F_stuck);
-        put_text(object, HS_F_name, profile, node->name);
+        rb_hs_put_text(object, HS_F_name, profile->texts[node->name]);
         put_place(object, profile, node);
         HS_PUT(object, N(threads, node->objects), ESTIMATE(space, space_below(profile, i)));
         rb_hs_close(object, at);
@@ -90,18 +81,18 @@ put_stuck(const struct hs_object *object, const struct hs_profile *profile)
 }
 
 static void
-put_pin_names(const struct hs_object *object, const struct hs_profile *profile, const struct hs_pin *pin)
+put_pin_names(const struct hs_object *object, const struct hs_profile *profile, const struct hs_part *pin)
 {
-    const struct hs_retainer *node = &profile->retainers.nodes[pin->nodes.pin];
-    put_text(object, HS_F_name, profile, node->name);
-    put_text(object, HS_F_kind, profile, node->kind);
-    put_text(object, HS_F_class, profile, node->klass);
+    const struct hs_retainer *node = &profile->retainers.nodes[pin->of];
+    rb_hs_put_text(object, HS_F_name, profile->texts[node->name]);
+    rb_hs_put_text(object, HS_F_kind, profile->texts[node->kind]);
+    rb_hs_put_text(object, HS_F_class, profile->texts[node->klass]);
     put_place(object, profile, node);
-    put_chain(object, HS_F_holder, profile, pin->nodes.holder);
+    put_chain(object, HS_F_holder, profile, pin->node);
     if (pin->frame == UINT32_MAX) return;
     const struct hs_frame *frame = &profile->frames[pin->frame];
-    put_text(object, HS_F_made_in, profile, frame->label);
-    put_text(object, HS_F_made_path, profile, frame->path);
+    rb_hs_put_text(object, HS_F_made_in, profile->texts[frame->label]);
+    rb_hs_put_text(object, HS_F_made_path, profile->texts[frame->path]);
     rb_hs_put(object, HS_F_made_line, frame->line);
 }
 
@@ -110,19 +101,19 @@ static void
 put_pins(const struct hs_object *object, const struct hs_profile *profile)
 {
     enum { PINS_MOST = 256 };
-    struct hs_pin others = {0};
+    struct hs_part others = {0};
     rb_hs_open_list(object, HS_F_pins);
     for (size_t i = 0; i < profile->pin_count; i++) {
-        const struct hs_pin *pin = &profile->pins[i];
+        const struct hs_part *pin = &profile->pins[i];
         if (i >= PINS_MOST) {
-            rb_hs_pin_add(&others, pin);
+            rb_hs_estimate_add(&others.sum, &pin->sum);
             if (i + 1 < profile->pin_count) continue;
             pin = &others;
         }
         size_t at = rb_hs_open_element(object, HS_F_pins);
         if (pin != &others) put_pin_names(object, profile, pin);
-        HS_PUT(object, N(samples, pin->samples), ESTIMATE(objects, pin->objects), ESTIMATE(free, pin->free.space),
-               ESTIMATE(var, pin->free.variance));
+        HS_PUT(object, N(samples, pin->sum.samples), ESTIMATE(objects, pin->sum.objects), ESTIMATE(free, pin->sum.space),
+               ESTIMATE(var, pin->sum.variance));
         rb_hs_close(object, at);
     }
     rb_hs_close_list(object);

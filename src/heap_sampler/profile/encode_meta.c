@@ -6,15 +6,7 @@
  * in a reader of JSON whose numbers are doubles; the two values that must not (they
  * are compared, or typed in again) are strings.
  */
-#include "heap_sampler/memory/account.h"
-#include "heap_sampler/memory/smaps.h"
-#include "heap_sampler/memory/threads.h"
-#include "heap_sampler/base/table.h"
-#include "heap_sampler/kernel.h"
-#include "heap_sampler/profile/buffer.h"
 #include "heap_sampler/profile/encode.h"
-#include "heap_sampler/profile/formats.h"
-#include "heap_sampler/profile/profile.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -152,43 +144,28 @@ append_population(const struct hs_object *object, const struct hs_census *census
 }
 
 static void
-append_birthplace(const struct hs_object *object, const struct hs_census *census, const struct hs_birthplace *place)
-{
-    size_t at = rb_hs_open_element(object, HS_F_made);
-    rb_hs_put_text(object, HS_F_path, place->path);
-    HS_PUT(object, KNOWN(line, place->line));
-    append_population(object, census, place->kind, &place->population);
-    rb_hs_close(object, at);
-}
-
-static void
-append_kind(const struct hs_object *object, enum hs_field field, const struct hs_census *census, enum hs_alive_kind kind)
-{
-    size_t at = rb_hs_open(object, field);
-    append_population(object, census, kind, &census->of[kind]);
-    rb_hs_open_list(object, HS_F_made);
-    for (uint32_t i = 0; i < census->place_count; i++) {
-        if (census->places[i].kind == kind) append_birthplace(object, census, &census->places[i]);
-    }
-    rb_hs_close_list(object);
-    rb_hs_close(object, at);
-}
-
-static void
 append_alive(const struct hs_object *object, const struct hs_census *census)
 {
+    static const enum hs_field kinds[HS_ALIVE_KINDS] = {[HS_THREADS] = HS_F_threads, [HS_FIBERS] = HS_F_fibers};
     if (!census->taken) return;
     size_t at = rb_hs_open(object, HS_F_alive);
-    append_kind(object, HS_F_threads, census, HS_THREADS);
-    append_kind(object, HS_F_fibers, census, HS_FIBERS);
+    for (int kind = 0; kind < HS_ALIVE_KINDS; kind++) {
+        size_t of_kind = rb_hs_open(object, kinds[kind]);
+        append_population(object, census, (enum hs_alive_kind)kind, &census->of[kind]);
+        rb_hs_open_list(object, HS_F_made);
+        for (uint32_t i = 0; i < census->place_count; i++) {
+            const struct hs_birthplace *place = &census->places[i];
+            if ((int)place->kind != kind) continue;
+            size_t element = rb_hs_open_element(object, HS_F_made);
+            rb_hs_put_text(object, HS_F_path, place->path);
+            HS_PUT(object, KNOWN(line, place->line));
+            append_population(object, census, place->kind, &place->population);
+            rb_hs_close(object, element);
+        }
+        rb_hs_close_list(object);
+        rb_hs_close(object, of_kind);
+    }
     rb_hs_close(object, at);
-}
-
-static void
-append_inherited(const struct hs_object *object, const struct hs_inherited *inherited)
-{
-    if (inherited->known) HS_PUT_OBJECT(object, HS_F_inherited, N(bytes, inherited->bytes), N(unshared, inherited->unshared));
-    else if (inherited->missing) rb_hs_put_known_text(object, HS_F_inherited_missing, inherited->missing, SIZE_MAX);
 }
 
 /* Which process it is. */
@@ -262,6 +239,7 @@ int
 rb_hs_encode_meta(const struct hs_profile *profile, struct hs_buffer *out)
 {
     const struct hs_profile_meta *meta = &profile->meta;
+    const struct hs_inherited *inherited = &meta->inherited;
     const struct hs_object whole = {out, false}, *object = &whole;
     rb_hs_put(object, HS_F_format, HS_FORMAT_VERSION);
     rb_hs_put_text(object, HS_F_generator, rb_hs_text_of("heap_sampler"));
@@ -281,7 +259,8 @@ rb_hs_encode_meta(const struct hs_profile *profile, struct hs_buffer *out)
     append_account(object, HS_F_account, &meta->account);
     append_account(object, HS_F_account_at_start, &meta->account_at_start);
     append_alive(object, &meta->census);
-    append_inherited(object, &meta->inherited);
+    if (inherited->known) HS_PUT_OBJECT(object, HS_F_inherited, N(bytes, inherited->bytes), N(unshared, inherited->unshared));
+    else if (inherited->missing) rb_hs_put_known_text(object, HS_F_inherited_missing, inherited->missing, SIZE_MAX);
     if (profile->asked_for_kept) rb_hs_put_kept(object, profile);
     return out->failed ? ENOMEM : 0;
 }

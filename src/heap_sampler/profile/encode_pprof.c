@@ -11,13 +11,7 @@
  * which end the file.
  */
 #include "heap_sampler/base/memory.h"
-#include "heap_sampler/base/table.h"
-#include "heap_sampler/heap_walk/retainers.h"
-#include "heap_sampler/profile/buffer.h"
 #include "heap_sampler/profile/encode.h"
-#include "heap_sampler/profile/formats.h"
-#include "heap_sampler/profile/profile.h"
-#include "heap_sampler/kernel.h"
 
 #include <errno.h>
 #include <string.h>
@@ -103,8 +97,8 @@ enum other_frame { NO_STACK,
 struct pprof {
     const struct hs_profile *profile;
     struct hs_buffer *out;
+    struct hs_gzip *gzip;               /* where `out` is passed on, or NULL */
     struct hs_buffer locations, functions, strings;     /* fields of the profile, ready */
-    struct hs_buffer message;           /* a field of the profile, being built */
     struct hs_file_row *rows;
     uint32_t *location_of_frame;        /* 0: not met yet; so everywhere below */
     uint32_t *string_of_text;
@@ -136,13 +130,14 @@ put_numbers(struct hs_buffer *out, uint32_t field, const uint64_t *numbers, size
     rb_hs_close_message(out, at);
 }
 
-/* The message built so far goes out; the next one starts. */
+/* Between messages. */
 static void
-flush(struct pprof *p)
+pass_on(struct pprof *p)
 {
-    rb_hs_buffer_append(p->out, p->message.ptr, p->message.len);
-    if (p->message.failed) p->out->failed = true;
-    p->message.len = 0;
+    enum { LONG = 64 * 1024 };
+    if (!p->gzip || p->out->failed || p->out->len < LONG) return;
+    if (rb_hs_gzip_append(p->gzip, p->out->ptr, p->out->len, false) != 0) p->out->failed = true;
+    p->out->len = 0;
 }
 
 static uint32_t
@@ -291,14 +286,14 @@ put_labels(struct pprof *p, const struct hs_row *row)
 {
     uint32_t class_name = string_of(p, row->class_name), library = string_of(p, row->library);
 
-    if (class_name) PUT(&p->message, SAMPLE_LABEL, S_class, class_name);
-    if (row->malloced) PUT(&p->message, SAMPLE_LABEL, S_kind, S_malloc);
-    if (row->malloced && library) PUT(&p->message, SAMPLE_LABEL, S_library, library);
+    if (class_name) PUT(p->out, SAMPLE_LABEL, S_class, class_name);
+    if (row->malloced) PUT(p->out, SAMPLE_LABEL, S_kind, S_malloc);
+    if (row->malloced && library) PUT(p->out, SAMPLE_LABEL, S_library, library);
     struct hs_text rest = p->profile->texts[row->labels];       /* lines "key=value" */
     while (rest.len) {
         struct hs_text value = hs_text_cut(&rest, '\n'), key = hs_text_cut(&value, '=');
         uint32_t key_string = add_string(p, key), value_string = add_string(p, value);
-        PUT(&p->message, SAMPLE_LABEL, key_string, value_string);
+        PUT(p->out, SAMPLE_LABEL, key_string, value_string);
     }
 }
 
@@ -338,23 +333,23 @@ static void
 put_stack(struct pprof *p, uint64_t stack)
 {
     const struct hs_profile *profile = p->profile;
-    size_t at = rb_hs_open_message(&p->message, SAMPLE_LOCATION_ID);
+    size_t at = rb_hs_open_message(p->out, SAMPLE_LOCATION_ID);
     if (!stack) {
-        rb_hs_put_varint(&p->message, location_of_other(p, NO_STACK));
+        rb_hs_put_varint(p->out, location_of_other(p, NO_STACK));
     }
     else if (stack < profile->node_count) {
         uint32_t left = p->depth, node = (uint32_t)stack;
         for (; node && left; node = profile->nodes[node].parent, left--) {
-            rb_hs_put_varint(&p->message, location_of(p, profile->nodes[node].frame));
+            rb_hs_put_varint(p->out, location_of(p, profile->nodes[node].frame));
         }
-        if (node) rb_hs_put_varint(&p->message, location_of_other(p, TRUNCATED));
+        if (node) rb_hs_put_varint(p->out, location_of_other(p, TRUNCATED));
     }
     else {
         uint64_t frame = stack - profile->node_count;
-        if (frame < profile->frame_count) rb_hs_put_varint(&p->message, location_of(p, (uint32_t)frame));
-        rb_hs_put_varint(&p->message, location_of_other(p, EVICTED));
+        if (frame < profile->frame_count) rb_hs_put_varint(p->out, location_of(p, (uint32_t)frame));
+        rb_hs_put_varint(p->out, location_of_other(p, EVICTED));
     }
-    rb_hs_close_message(&p->message, at);
+    rb_hs_close_message(p->out, at);
 }
 
 /* Rows that are equal are one: *sum. Returns the first that is not of it. */
@@ -363,29 +358,29 @@ add_equal_rows(const struct pprof *p, size_t first, struct hs_row *sum)
 {
     size_t i = first;
     *sum = *p->rows[first].row;
-    while (++i < p->profile->row_count && rb_hs_file_rows_equal(&p->rows[first], &p->rows[i])) rb_hs_row_add(sum, p->rows[i].row);
+    while (++i < p->profile->row_count && rb_hs_file_rows_agree(&p->rows[first], &p->rows[i], HS_ROW_KEYS)) rb_hs_row_add(sum, p->rows[i].row);
     return i;
 }
 
 static void
-put_part(struct pprof *p, const struct hs_row *row, const struct hs_kept *kept)
+put_part(struct pprof *p, const struct hs_row *row, const struct hs_part *kept)
 {
     uint32_t owner = row->malloced ? string_of(p, p->profile->retainers.nodes[kept->node].klass) : 0;
-    PUT(&p->message, ROW_PART, (uint64_t)kept->node + 1, (uint64_t)rb_hs_round(kept->objects), (uint64_t)rb_hs_round(kept->space),
-        (uint64_t)rb_hs_round(kept->variance), owner);
+    PUT(p->out, ROW_PART, (uint64_t)kept->node + 1, (uint64_t)rb_hs_round(kept->sum.objects), (uint64_t)rb_hs_round(kept->sum.space),
+        (uint64_t)rb_hs_round(kept->sum.variance), owner);
 }
 
 static void
 put_parts(struct pprof *p, const struct hs_row *row)
 {
-    const struct hs_kept *kept = p->profile->kept;
+    const struct hs_part *kept = p->profile->kept;
     size_t number = (size_t)(row - p->profile->rows), low = 0, high = p->profile->kept_count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (kept[middle].row < number) low = middle + 1;
+        if (kept[middle].of < number) low = middle + 1;
         else high = middle;
     }
-    for (; low < p->profile->kept_count && kept[low].row == number; low++) put_part(p, row, &kept[low]);
+    for (; low < p->profile->kept_count && kept[low].of == number; low++) put_part(p, row, &kept[low]);
 }
 
 /* To ten binary digits, which is exact to a thousandth: zeros compress. */
@@ -413,19 +408,19 @@ put_variance(struct pprof *p, uint32_t field, const struct hs_estimate *samples,
     double count = (double)rb_hs_saturate(samples->samples), objects = (double)rb_hs_round(samples->objects), bytes = (double)rb_hs_round(space);
     int64_t value = round_variance(variance);
     int64_t follows = count > 0 && objects > count ? rb_hs_round(bytes * bytes * (objects / count - 1) / objects) : 0;
-    if (!within_a_thousandth(value, follows)) rb_hs_put_number(&p->message, field, (uint64_t)value);
+    if (!within_a_thousandth(value, follows)) rb_hs_put_number(p->out, field, (uint64_t)value);
 }
 
 static void
 put_rounded(struct pprof *p, uint32_t field, double value)
 {
-    put_number(&p->message, field, (uint64_t)rb_hs_round(value));
+    put_number(p->out, field, (uint64_t)rb_hs_round(value));
 }
 
 static void
 put_estimate(struct pprof *p, uint32_t field, const struct hs_estimate *estimate)
 {
-    put_number(&p->message, field, (uint64_t)rb_hs_saturate(estimate->samples));
+    put_number(p->out, field, (uint64_t)rb_hs_saturate(estimate->samples));
     put_rounded(p, field + 1, estimate->objects);
     put_rounded(p, field + 2, estimate->space);
     put_variance(p, field + 3, estimate, estimate->space, estimate->variance);
@@ -439,7 +434,7 @@ put_share(struct pprof *p, uint32_t field, const struct hs_row *row, const struc
     put_variance(p, field + 1, &row->inuse, share->space, share->variance);
 }
 
-/* Is all dead that was allocated?  Then the file has the samples alone. */
+/* Was all freed that was allocated?  Then the file has the samples alone. */
 static bool
 is_all_dead(const struct hs_estimate *dead, const struct hs_estimate *alloc)
 {
@@ -452,15 +447,15 @@ is_all_dead(const struct hs_estimate *dead, const struct hs_estimate *alloc)
 static void
 put_row(struct pprof *p, size_t first, size_t end, const struct hs_row *row)
 {
-    size_t at = rb_hs_open_message(&p->message, SAMPLE_ROW);
-    if (row->has_birth) rb_hs_put_number(&p->message, ROW_GC_BIRTH, (uint64_t)rb_hs_saturate(row->birth_gc));
-    put_number(&p->message, ROW_THREAD, row->thread);
-    put_number(&p->message, ROW_TYPE, string_of(p, row->type));
-    put_number(&p->message, ROW_SLOT_SIZE, row->slot_size);
+    size_t at = rb_hs_open_message(p->out, SAMPLE_ROW);
+    if (row->has_birth) rb_hs_put_number(p->out, ROW_GC_BIRTH, (uint64_t)rb_hs_saturate(row->birth_gc));
+    put_number(p->out, ROW_THREAD, row->thread);
+    put_number(p->out, ROW_TYPE, string_of(p, row->type));
+    put_number(p->out, ROW_SLOT_SIZE, row->slot_size);
     put_estimate(p, ROW_INUSE, &row->inuse);
     put_estimate(p, ROW_YOUNG, &row->young);
     put_estimate(p, ROW_ALLOC, &row->alloc);
-    if (is_all_dead(&row->dead, &row->alloc)) put_number(&p->message, ROW_DEAD, (uint64_t)rb_hs_saturate(row->dead.samples));
+    if (is_all_dead(&row->dead, &row->alloc)) put_number(p->out, ROW_DEAD, (uint64_t)rb_hs_saturate(row->dead.samples));
     else put_estimate(p, ROW_DEAD, &row->dead);
     put_rounded(p, ROW_DEAD_GCS, row->dead_gcs);
     put_rounded(p, ROW_MEMSIZE, row->memsize);
@@ -468,10 +463,10 @@ put_row(struct pprof *p, size_t first, size_t end, const struct hs_row *row)
     put_rounded(p, ROW_HOLDS_FREE_PINNED, row->holds_free_pinned);
     put_share(p, ROW_UNSHARED, row, &row->unshared);
     put_rounded(p, ROW_UNSHARED_BORN, row->unshared_born);
-    int64_t resident = rb_hs_round(rb_hs_row_resident(row));
-    if (resident != rb_hs_round(row->inuse.space)) rb_hs_put_number(&p->message, ROW_RESIDENT, (uint64_t)resident);
+    int64_t resident = rb_hs_round(row->resident);
+    if (resident != rb_hs_round(row->inuse.space)) rb_hs_put_number(p->out, ROW_RESIDENT, (uint64_t)resident);
     for (size_t i = first; i < end; i++) put_parts(p, p->rows[i].row);
-    rb_hs_close_message(&p->message, at);
+    rb_hs_close_message(p->out, at);
 }
 
 /* The sample that begins with a row. Returns the first row that is not of it. */
@@ -481,22 +476,22 @@ put_sample(struct pprof *p, size_t first)
     uint64_t values[SAMPLE_TYPES] = {0};
     struct hs_row row;
     size_t end = first;
-    while (end < p->profile->row_count && rb_hs_file_rows_of_one_sample(&p->rows[first], &p->rows[end])) {
+    while (end < p->profile->row_count && rb_hs_file_rows_agree(&p->rows[first], &p->rows[end], HS_SAMPLE_KEYS)) {
         end = add_equal_rows(p, end, &row);
         add_values(&row, values);
     }
-    size_t at = rb_hs_open_message(&p->message, PROFILE_SAMPLE);
+    size_t at = rb_hs_open_message(p->out, PROFILE_SAMPLE);
     put_stack(p, p->rows[first].stack);
-    size_t within = rb_hs_open_message(&p->message, SAMPLE_VALUE);
-    for (int i = 0; i < SAMPLE_TYPES; i++) rb_hs_put_varint(&p->message, values[i]);
-    rb_hs_close_message(&p->message, within);
+    size_t within = rb_hs_open_message(p->out, SAMPLE_VALUE);
+    for (int i = 0; i < SAMPLE_TYPES; i++) rb_hs_put_varint(p->out, values[i]);
+    rb_hs_close_message(p->out, within);
     put_labels(p, p->rows[first].row);
     for (size_t i = first, next; i < end; i = next) {
         next = add_equal_rows(p, i, &row);
         put_row(p, i, next, &row);
     }
-    rb_hs_close_message(&p->message, at);
-    flush(p);
+    rb_hs_close_message(p->out, at);
+    pass_on(p);
     return end;
 }
 
@@ -508,9 +503,8 @@ put_references(struct pprof *p)
     for (uint32_t i = 0; i < p->profile->retainers.node_count; i++) {
         const struct hs_retainer *node = &p->profile->retainers.nodes[i];
         bool root = node->parent == i;
-        PUT(&p->message, PROFILE_REFERENCE, root ? 0 : (uint64_t)node->parent + 1, string_of(p, node->name), string_of(p, node->kind),
+        PUT(p->out, PROFILE_REFERENCE, root ? 0 : (uint64_t)node->parent + 1, string_of(p, node->name), string_of(p, node->kind),
             string_of(p, node->path), node->line, node->objects, node->folded && !root);
-        flush(p);
     }
 }
 
@@ -519,8 +513,7 @@ put_references(struct pprof *p)
 static void
 put_ruby_mapping(struct pprof *p)
 {
-    PUT(&p->message, PROFILE_MAPPING, RUBY_MAPPING, HS_RUBY_CODE, HS_RUBY_CODE + HS_RUBY_CODE_SIZE, 0, 0, 0, true, true, true);
-    flush(p);
+    PUT(p->out, PROFILE_MAPPING, RUBY_MAPPING, HS_RUBY_CODE, HS_RUBY_CODE + HS_RUBY_CODE_SIZE, 0, 0, 0, true, true, true);
 }
 
 /* After the locations, which say whether all have names. */
@@ -529,9 +522,8 @@ put_native_mappings(struct pprof *p)
 {
     for (uint32_t i = 0; i < p->profile->mapping_count; i++) {
         const struct hs_mapping *mapping = &p->profile->mappings[i];
-        PUT(&p->message, PROFILE_MAPPING, FIRST_NATIVE_MAPPING + (uint64_t)i, mapping->start, mapping->end, mapping->offset,
+        PUT(p->out, PROFILE_MAPPING, FIRST_NATIVE_MAPPING + (uint64_t)i, mapping->start, mapping->end, mapping->offset,
             string_of(p, mapping->path), string_of(p, mapping->build_id), !p->mapping_unnamed[i]);
-        flush(p);
     }
 }
 
@@ -541,20 +533,18 @@ put_head(struct pprof *p, enum hs_shown_first first)
     const struct hs_profile_meta *meta = &p->profile->meta;
 
     for (int i = 0; i < FIXED_STRINGS; i++) add_string(p, rb_hs_text_of(fixed_strings[i]));
-    for (int i = 0; i < SAMPLE_TYPES; i++) PUT(&p->message, PROFILE_SAMPLE_TYPE, sample_types[i].type, sample_types[i].unit);
-    flush(p);
+    for (int i = 0; i < SAMPLE_TYPES; i++) PUT(p->out, PROFILE_SAMPLE_TYPE, sample_types[i].type, sample_types[i].unit);
     put_ruby_mapping(p);
     uint64_t duration = meta->taken_ns > meta->started_ns ? meta->taken_ns - meta->started_ns : 0;
     put_number(p->out, PROFILE_TIME_NANOS, (uint64_t)rb_hs_saturate(meta->started_ns));
     put_number(p->out, PROFILE_DURATION_NANOS, (uint64_t)rb_hs_saturate(duration));
-    PUT(&p->message, PROFILE_PERIOD_TYPE, S_space, S_bytes);
     put_number(p->out, PROFILE_PERIOD, (uint64_t)rb_hs_saturate(meta->interval));
     put_number(p->out, PROFILE_DEFAULT_SAMPLE_TYPE, first == HS_ALLOC_FIRST ? S_alloc_space : S_inuse_space);
+    PUT(p->out, PROFILE_PERIOD_TYPE, S_space, S_bytes);
 
-    size_t at = rb_hs_open_message(&p->message, PROFILE_META);
-    int error = rb_hs_encode_meta(p->profile, &p->message);
-    rb_hs_close_message(&p->message, at);
-    flush(p);
+    size_t at = rb_hs_open_message(p->out, PROFILE_META);
+    int error = rb_hs_encode_meta(p->profile, p->out);
+    rb_hs_close_message(p->out, at);
     return error;
 }
 
@@ -587,13 +577,12 @@ dispose(struct pprof *p)
     rb_hs_buffer_free(&p->locations);
     rb_hs_buffer_free(&p->functions);
     rb_hs_buffer_free(&p->strings);
-    rb_hs_buffer_free(&p->message);
 }
 
 static int
-encode_plain(const struct hs_profile *profile, enum hs_shown_first first, struct hs_buffer *out)
+encode(const struct hs_profile *profile, enum hs_shown_first first, struct hs_gzip *gzip, struct hs_buffer *out)
 {
-    struct pprof p = {.profile = profile, .out = out, .strings_known.use = HS_MEM_SNAPSHOTS, .functions_known.use = HS_MEM_SNAPSHOTS, .addresses.use = HS_MEM_SNAPSHOTS};
+    struct pprof p = {.profile = profile, .out = out, .gzip = gzip, .strings_known.use = HS_MEM_SNAPSHOTS, .functions_known.use = HS_MEM_SNAPSHOTS, .addresses.use = HS_MEM_SNAPSHOTS};
     int error = rb_hs_profile_check(profile);
     if (error) return error;
 
@@ -607,10 +596,12 @@ encode_plain(const struct hs_profile *profile, enum hs_shown_first first, struct
         put_references(&p);
         put_native_mappings(&p);
         rb_hs_buffer_append(out, p.locations.ptr, p.locations.len);
+        pass_on(&p);
         rb_hs_buffer_append(out, p.functions.ptr, p.functions.len);
+        pass_on(&p);
         rb_hs_buffer_append(out, p.strings.ptr, p.strings.len);
     }
-    if (!error && (p.locations.failed || p.functions.failed || p.strings.failed || p.message.failed || out->failed)) error = ENOMEM;
+    if (!error && (p.locations.failed || p.functions.failed || p.strings.failed || out->failed)) error = ENOMEM;
     dispose(&p);
     return error;
 }
@@ -637,21 +628,15 @@ rb_hs_format_ending(enum hs_format format)
     return endings[format];
 }
 
-static int
-encode_packed(const struct hs_profile *profile, enum hs_shown_first first, struct hs_buffer *out)
+int
+rb_hs_encode(const struct hs_profile *profile, enum hs_format format, enum hs_shown_first first, struct hs_buffer *out)
 {
+    if (format == HS_PB) return encode(profile, first, NULL, out);
+    struct hs_buffer plain = {0};
     struct hs_gzip *gzip = rb_hs_gzip_open(out);
-    struct hs_buffer plain = {.gzip = gzip};
-    int error = gzip ? encode_plain(profile, first, &plain) : ENOMEM;
-
+    int error = gzip ? encode(profile, first, gzip, &plain) : ENOMEM;
     if (!error) error = rb_hs_gzip_append(gzip, plain.ptr, plain.len, true);
     rb_hs_gzip_close(gzip);
     rb_hs_buffer_free(&plain);
     return error;
-}
-
-int
-rb_hs_encode(const struct hs_profile *profile, enum hs_format format, enum hs_shown_first first, struct hs_buffer *out)
-{
-    return format == HS_PB ? encode_plain(profile, first, out) : encode_packed(profile, first, out);
 }

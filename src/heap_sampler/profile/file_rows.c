@@ -14,7 +14,6 @@
  */
 #include "heap_sampler/profile/encode.h"
 #include "heap_sampler/base/memory.h"
-#include "heap_sampler/base/table.h"
 
 #define HS_SHARE_LEAST 1e-3
 #define HS_SHARE_CUT 0.08
@@ -35,16 +34,11 @@ struct part {
     uint32_t node;
 };
 
-/* What rows are sorted by. */
-enum { SAMPLE_KEYS = 5,         /* those of one sample have the first keys in common, */
-       ROW_KEYS = 9,            /* equal ones all but the last, */
-       KEYS = 10 };             /* which is their place in the profile */
-
 static int
 compare_keys(const struct hs_file_row *a, const struct hs_file_row *b, int keys)
 {
     const struct hs_row *x = a->row, *y = b->row;
-    const uint64_t pairs[KEYS][2] = {
+    const uint64_t pairs[HS_ALL_KEYS][2] = {
         {a->stack, b->stack},
         {x->malloced, y->malloced},
         {x->class_name, y->class_name},
@@ -65,19 +59,13 @@ compare_keys(const struct hs_file_row *a, const struct hs_file_row *b, int keys)
 static int
 compare_rows(const void *left, const void *right)
 {
-    return compare_keys(left, right, KEYS);
+    return compare_keys(left, right, HS_ALL_KEYS);
 }
 
 bool
-rb_hs_file_rows_of_one_sample(const struct hs_file_row *a, const struct hs_file_row *b)
+rb_hs_file_rows_agree(const struct hs_file_row *a, const struct hs_file_row *b, int keys)
 {
-    return compare_keys(a, b, SAMPLE_KEYS) == 0;
-}
-
-bool
-rb_hs_file_rows_equal(const struct hs_file_row *a, const struct hs_file_row *b)
-{
-    return compare_keys(a, b, ROW_KEYS) == 0;
+    return compare_keys(a, b, keys) == 0;
 }
 
 static int
@@ -139,39 +127,25 @@ cut_stacks(const struct hs_profile *profile, struct stack *stacks, struct part *
     }
 }
 
-static uint64_t
-stack_of(const struct hs_profile *profile, const struct hs_row *row, const struct stack *stack)
+struct hs_file_row *
+rb_hs_file_rows(const struct hs_profile *profile)
 {
-    if (!row->node || stack->frame == UINT32_MAX) return row->node;
-    return profile->node_count + (uint64_t)stack->frame;
-}
-
-static bool
-fill(const struct hs_profile *profile, struct hs_file_row *rows)
-{
+    struct hs_file_row *rows = rb_hs_malloc(HS_MEM_SNAPSHOTS, profile->row_count * sizeof(*rows) + 1);
     struct stack *stacks = rb_hs_calloc(HS_MEM_SNAPSHOTS, (size_t)profile->node_count + 1, sizeof(*stacks));
     struct part *parts = rb_hs_calloc(HS_MEM_SNAPSHOTS, (size_t)profile->node_count + 1, sizeof(*parts));
-    bool filled = stacks && parts;
+    bool filled = rows && stacks && parts;
     if (filled) {
         for (uint32_t node = 0; node < profile->node_count; node++) stacks[node].frame = UINT32_MAX;
         size_t count = add_stacks(profile, stacks, parts);
         if (count > HS_STACKS_ALL_SHOWN) cut_stacks(profile, stacks, parts, count);
         for (size_t i = 0; i < profile->row_count; i++) {
-            const struct hs_row *row = &profile->rows[i];
-            rows[i] = (struct hs_file_row){row, stack_of(profile, row, &stacks[row->node])};
+            uint32_t node = profile->rows[i].node, frame = stacks[node].frame;
+            rows[i] = (struct hs_file_row){&profile->rows[i], node && frame != UINT32_MAX ? (uint64_t)profile->node_count + frame : node};
         }
         rb_hs_sort(rows, profile->row_count, sizeof(*rows), compare_rows);
     }
     rb_hs_free(HS_MEM_SNAPSHOTS, stacks);
     rb_hs_free(HS_MEM_SNAPSHOTS, parts);
-    return filled;
-}
-
-struct hs_file_row *
-rb_hs_file_rows(const struct hs_profile *profile)
-{
-    struct hs_file_row *rows = rb_hs_malloc(HS_MEM_SNAPSHOTS, profile->row_count * sizeof(*rows) + 1);
-    if (rows && fill(profile, rows)) return rows;
-    rb_hs_free(HS_MEM_SNAPSHOTS, rows);
-    return NULL;
+    if (!filled) rb_hs_free(HS_MEM_SNAPSHOTS, rows);
+    return filled ? rows : NULL;
 }

@@ -2,71 +2,51 @@
 #include "heap_sampler/mri.h"
 #include "heap_sampler/profile/rows.h"
 #include "heap_sampler/base/memory.h"
-#include "heap_sampler/base/table.h"
 
 #include <string.h>
 
 static int
-compare_numbers(uint32_t a, uint32_t b)
+compare_parts(const void *left, const void *right)
 {
-    return (a > b) - (a < b);
+    const struct hs_part *a = left, *b = right;
+    if (a->of != b->of) return a->of < b->of ? -1 : 1;
+    if (a->node != b->node) return a->node < b->node ? -1 : 1;
+    return (a->frame > b->frame) - (a->frame < b->frame);
 }
 
-/* Sorts a list, in which those that are equal become one. Returns how many are left. */
+/* Sorts a list, in which parts that agree become one. Returns how many are left. */
 static size_t
-join(void *list, size_t count, size_t size, int (*compare)(const void *, const void *), void (*add)(void *sum, const void *one))
+join(struct hs_part *list, size_t count)
 {
-    char *at = list, *sum = NULL;
     size_t left = 0;
-    rb_hs_sort(list, count, size, compare);
-    for (const char *one = list; count--; one += size) {
-        if (sum && compare(sum, one) == 0) {
-            add(sum, one);
-            continue;
-        }
-        sum = at + size * left++;
-        memmove(sum, one, size);
+    rb_hs_sort(list, count, sizeof(*list), compare_parts);
+    for (size_t i = 0; i < count; i++) {
+        if (i && compare_parts(&list[left - 1], &list[i]) == 0) rb_hs_estimate_add(&list[left - 1].sum, &list[i].sum);
+        else list[left++] = list[i];
     }
     return left;
-}
-
-/* -- what keeps GC.compact from moving samples ------------------------------------------ */
-
-static int
-compare_names(const void *left, const void *right)
-{
-    const struct hs_pin *a = left, *b = right;
-    if (a->nodes.pin != b->nodes.pin) return compare_numbers(a->nodes.pin, b->nodes.pin);
-    if (a->nodes.holder != b->nodes.holder) return compare_numbers(a->nodes.holder, b->nodes.holder);
-    return compare_numbers(a->frame, b->frame);
 }
 
 static int
 compare_sizes(const void *left, const void *right)
 {
-    const struct hs_pin *a = left, *b = right;
-    if (a->free.space != b->free.space) return a->free.space < b->free.space ? 1 : -1;
-    return compare_names(left, right);
+    const struct hs_part *a = left, *b = right;
+    if (a->sum.space != b->sum.space) return a->sum.space < b->sum.space ? 1 : -1;
+    return compare_parts(left, right);
 }
 
-static struct hs_pin
+static struct hs_part
 pin_of(const struct hs_profile *profile, const struct hs_slot_copy *copy)
 {
     const struct hs_row *row = &profile->rows[copy->row];
+    const struct hs_pin_nodes *nodes = &profile->retainers.found->samples[copy->number].pins;
     double weight = rb_hs_estimate_one(row->slot_size, copy->interval).objects, bytes = copy->free_share;
-    return (struct hs_pin){
-        .nodes = profile->retainers.found->samples[copy->number].pins,
+    return (struct hs_part){
+        .of = nodes->pin,
+        .node = nodes->holder,
         .frame = rb_hs_frame_with_line(profile, row->node),
-        .samples = 1,
-        .objects = weight,
-        .free = {weight * bytes, weight * (weight - 1) * bytes * bytes},
+        .sum = {1, weight, weight * bytes, weight * (weight - 1) * bytes * bytes},
     };
-}
-
-static void
-add_pin(void *sum, const void *one)
-{
-    rb_hs_pin_add(sum, one);
 }
 
 static bool
@@ -80,7 +60,7 @@ add_pins(struct hs_profile *profile, const struct hs_slot_copies *copied)
         const struct hs_slot_copy *copy = &copied->records[i];
         if (copy->record.pinned && !copy->record.young) profile->pins[profile->pin_count++] = pin_of(profile, copy);
     }
-    profile->pin_count = join(profile->pins, profile->pin_count, sizeof(*profile->pins), compare_names, add_pin);
+    profile->pin_count = join(profile->pins, profile->pin_count);
     rb_hs_sort(profile->pins, profile->pin_count, sizeof(*profile->pins), compare_sizes);
     return true;
 }
@@ -90,24 +70,7 @@ add_pins(struct hs_profile *profile, const struct hs_slot_copies *copied)
 static void
 add(struct hs_profile *profile, size_t row, uint32_t node, struct hs_estimate one)
 {
-    profile->kept[profile->kept_count++] = (struct hs_kept){(uint32_t)row, node, one.objects, one.space, one.variance};
-}
-
-static int
-compare_kept(const void *left, const void *right)
-{
-    const struct hs_kept *a = left, *b = right;
-    return a->row != b->row ? compare_numbers(a->row, b->row) : compare_numbers(a->node, b->node);
-}
-
-static void
-add_kept(void *to, const void *from)
-{
-    struct hs_kept *sum = to;
-    const struct hs_kept *one = from;
-    sum->objects += one->objects;
-    sum->space += one->space;
-    sum->variance += one->variance;
+    profile->kept[profile->kept_count++] = (struct hs_part){.of = (uint32_t)row, .node = node, .sum = one};
 }
 
 /* The texts of the nodes become the profile's; the nodes lead to them there. */
@@ -133,19 +96,13 @@ add_texts(struct hs_profile *profile)
 
 /* -- the child that walks ----------------------------------------------------------------- */
 
-static struct hs_estimate
-block_estimate(const struct hs_malloc_block_copy *block)
-{
-    return rb_hs_estimate_one(block->size, block->interval);
-}
-
 static struct hs_wanted_sample
 sample(const void *data, uint32_t position)
 {
     const struct hs_copies *copies = data;
     if (position >= copies->slots.record_count) {
         const struct hs_malloc_block_copy *block = &copies->malloc.blocks[position - copies->slots.record_count];
-        return (struct hs_wanted_sample){.address = block->address, .weight = block_estimate(block)};
+        return (struct hs_wanted_sample){.address = block->address, .weight = rb_hs_estimate_one(block->size, block->interval)};
     }
     const struct hs_slot_copy *copy = &copies->slots.records[position];
     return (struct hs_wanted_sample){
@@ -185,9 +142,9 @@ rb_hs_kept_samples_join(struct hs_profile *profile, const struct hs_copies *copi
     }
     for (uint32_t i = 0; i < copies->malloc.block_count; i++) {
         const struct hs_malloc_block_copy *block = &copies->malloc.blocks[i];
-        add(profile, block->row, samples[objects + block->number].node, block_estimate(block));
+        add(profile, block->row, samples[objects + block->number].node, rb_hs_estimate_one(block->size, block->interval));
     }
     add_counted(profile);
-    profile->kept_count = join(profile->kept, profile->kept_count, sizeof(*profile->kept), compare_kept, add_kept);
+    profile->kept_count = join(profile->kept, profile->kept_count);
     return add_pins(profile, &copies->slots) && add_texts(profile);     /* which lead to memory that goes where there is no answer */
 }

@@ -10,8 +10,6 @@
 #include "heap_sampler/profile/rows.h"
 #include "heap_sampler/memory/smaps.h"
 #include "heap_sampler/base/memory.h"
-#include "heap_sampler/base/table.h"
-#include "heap_sampler/kernel.h"
 #include "heap_sampler/profile/native_names.h"
 
 #include <string.h>
@@ -38,13 +36,6 @@ struct list {
     size_t size;                /* of an element */
     struct hs_map added;        /* numbers of elements, by a key */
 };
-#define LIST(array, count) \
-    { \
-        (void **)&(array), &(count), (count), sizeof(*(array)), \
-        { \
-            .use = HS_MEM_SNAPSHOTS \
-        } \
-    }
 
 struct building {
     struct hs_profile *profile;
@@ -61,6 +52,12 @@ struct building {
     struct hs_residency residency;
     bool failed;
 };
+
+static struct list
+list_of(void **array, uint32_t *count, size_t size)
+{
+    return (struct list){array, count, *count, size, {.use = HS_MEM_SNAPSHOTS}};
+}
 
 /* The number of an element of a list, which is added if there is none with this key. 0: no memory. */
 static uint32_t
@@ -214,7 +211,7 @@ row_of_stack(const struct building *b, uint32_t stack)
 
 /* -- rows ------------------------------------------------------------------------------ */
 
-/* Blocks of one stack and birth become one row. */
+/* Blocks of one stack that were allocated in one GC cycle become one row. */
 static int
 compare_blocks(const void *left, const void *right)
 {
@@ -245,7 +242,7 @@ add_blocks(struct building *b, struct hs_malloc_copy *copy)
     }
 }
 
-/* The bytes are known. Nobody counts the blocks: as many are given as samples
+/* The bytes are known. The blocks are not counted: as many are given as samples
  * would be expected. */
 static struct hs_estimate
 counted(const struct building *b, uint64_t bytes)
@@ -261,7 +258,7 @@ add_yjit(struct building *b, const struct hs_yjit_memory *yjit)
     const struct hs_row row = {
         .node = literal_node(b, "(YJIT)"),
         .malloced = true,
-        .library = b->native ? text_number(b, rb_hs_native_ruby_file(b->native)) : 0,
+        .library = b->native ? text_number(b, rb_hs_native_place(b->native, HS_IN_RUBY).file) : 0,
         .class_name = b->malloc_text,
         .type = b->malloc_text,
         .inuse = counted(b, yjit->inuse),
@@ -293,10 +290,10 @@ rb_hs_malloc_rows_add(struct hs_malloc_copy *copy, const struct hs_yjit_memory *
         .copy = copy,
         .labels = labels,
         .native = rb_hs_native_open(copy->natives, copy->native_count),
-        .texts = LIST(profile->texts, profile->text_count),
-        .frames = LIST(profile->frames, profile->frame_count),
-        .nodes = LIST(profile->nodes, profile->node_count),
-        .mappings = LIST(profile->mappings, profile->mapping_count),
+        .texts = list_of((void **)&profile->texts, &profile->text_count, sizeof(*profile->texts)),
+        .frames = list_of((void **)&profile->frames, &profile->frame_count, sizeof(*profile->frames)),
+        .nodes = list_of((void **)&profile->nodes, &profile->node_count, sizeof(*profile->nodes)),
+        .mappings = list_of((void **)&profile->mappings, &profile->mapping_count, sizeof(*profile->mappings)),
         .first = {.use = HS_MEM_SNAPSHOTS},
         .residency = rb_hs_residency_open(),
     };

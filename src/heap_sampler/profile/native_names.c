@@ -16,7 +16,6 @@
 #include "heap_sampler/profile/native_names.h"
 #include "heap_sampler/base/memory.h"
 #include "heap_sampler/base/proc.h"
-#include "heap_sampler/base/table.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -195,10 +194,13 @@ within_p(const struct hs_native_mapping *mapping, uint64_t address)
 }
 
 static bool
-starts_with(struct hs_text text, const char *start)
+starts_with_any(struct hs_text text, const char *const *starts, size_t count)
 {
-    size_t len = strlen(start);
-    return text.len >= len && memcmp(text.ptr, start, len) == 0;
+    for (size_t i = 0; i < count; i++) {
+        size_t len = strlen(starts[i]);
+        if (text.len >= len && memcmp(text.ptr, starts[i], len) == 0) return true;
+    }
+    return false;
 }
 
 static enum hs_native_role
@@ -207,15 +209,11 @@ role_of(struct hs_text file, struct hs_text function, bool interpreter)
     static const char *const c_libraries[] = {"libc.so", "libc-", "libstdc++.so", "ld-linux"};
     static const char *const xmalloc[] = {"xmalloc", "xcalloc", "xrealloc", "gc_impl_malloc", "gc_impl_calloc", "gc_impl_realloc"};
     static const char *const calls[] = {"vm_", "rb_vm_", "ractor_safe_call_cfunc"};
-    for (size_t i = 0; i < sizeof(c_libraries) / sizeof(*c_libraries); i++) {
-        if (starts_with(file, c_libraries[i])) return HS_NATIVE_PASSES_ON;
-    }
+    if (starts_with_any(file, c_libraries, sizeof(c_libraries) / sizeof(*c_libraries))) return HS_NATIVE_PASSES_ON;
     for (size_t i = 0; interpreter && i < sizeof(xmalloc) / sizeof(*xmalloc); i++) {
         if (memmem(function.ptr, function.len, xmalloc[i], strlen(xmalloc[i]))) return HS_NATIVE_XMALLOC;
     }
-    for (size_t i = 0; interpreter && i < sizeof(calls) / sizeof(*calls); i++) {
-        if (starts_with(function, calls[i])) return HS_NATIVE_CALLS_C;
-    }
+    if (interpreter && starts_with_any(function, calls, sizeof(calls) / sizeof(*calls))) return HS_NATIVE_CALLS_C;
     return HS_NATIVE_CODE;
 }
 
@@ -225,9 +223,8 @@ without_clone_suffix(struct hs_text name)
 {
     static const char *const suffixes[] = {".part.", ".isra.", ".constprop.", ".cold", ".lto_priv."};
     for (uint32_t at = 1; at < name.len; at++) {
-        for (size_t i = 0; i < sizeof(suffixes) / sizeof(*suffixes); i++) {
-            if (starts_with((struct hs_text){name.ptr + at, name.len - at}, suffixes[i])) return (struct hs_text){name.ptr, at};
-        }
+        const struct hs_text tail = {name.ptr + at, name.len - at};
+        if (starts_with_any(tail, suffixes, sizeof(suffixes) / sizeof(*suffixes))) return (struct hs_text){name.ptr, at};
     }
     return name;
 }
@@ -237,18 +234,6 @@ place_at(const struct hs_native *native, uint64_t address)
 {
     const uint32_t *found = rb_hs_map_find(&native->by_address, address);
     return found ? &native->places[*found] : NULL;
-}
-
-/* False: no memory. */
-static bool
-add_place(struct hs_native *native, uint64_t address, uint32_t mapping)
-{
-    if (!rb_hs_grow(HS_MEM_NAMES, (void **)&native->places, &native->place_capacity, (uint64_t)native->place_count + 1, sizeof(struct place)) ||
-        !rb_hs_map_put(&native->by_address, address, native->place_count)) {
-        return false;
-    }
-    native->places[native->place_count++] = (struct place){mapping, {"", 0}, HS_NATIVE_CODE};
-    return true;
 }
 
 /* `addresses` are those within the mapping. */
@@ -261,11 +246,11 @@ name_mapping(struct hs_native *native, uint32_t number, const uint64_t *addresse
     bool interpreter = within_p(mapping, (uintptr_t)rb_hs_native_open);
     for (uint32_t i = 0; found && i < count; i++) found[i].offset = addresses[i] - mapping->start + mapping->offset;
     if (found && source.fd >= 0) rb_hs_elf_name(&source, found, count, native->bytes);
-    for (uint32_t i = 0; found && i < count && add_place(native, addresses[i], number); i++) {
-        struct place *place = &native->places[native->place_count - 1];
+    bool room = found && rb_hs_grow(HS_MEM_NAMES, (void **)&native->places, &native->place_capacity, (uint64_t)native->place_count + count, sizeof(struct place));
+    for (uint32_t i = 0; room && i < count && rb_hs_map_put(&native->by_address, addresses[i], native->place_count); i++) {
+        struct hs_text function = found[i].name.len ? without_clone_suffix(found[i].name) : (struct hs_text){"", 0};
+        native->places[native->place_count++] = (struct place){number, function, role_of(base_name(mapping), function, interpreter)};
         native->byte_count += found[i].name.len;
-        if (found[i].name.len) place->function = without_clone_suffix(found[i].name);
-        place->role = role_of(base_name(mapping), place->function, interpreter);
     }
     mapping->met = true;
     if (source.fd >= 0) close(source.fd);
@@ -374,10 +359,4 @@ rb_hs_native_place(const struct hs_native *native, uintptr_t address)
     if (!place) return (struct hs_native_place){.path = {"", 0}, .file = {"", 0}, .function = {"", 0}};
     const struct hs_native_mapping *mapping = &native->mappings[place->mapping];
     return (struct hs_native_place){mapping->path, base_name(mapping), place->function, place->role};
-}
-
-struct hs_text
-rb_hs_native_ruby_file(const struct hs_native *native)
-{
-    return rb_hs_native_place(native, (uintptr_t)rb_hs_native_open + 1).file;
 }

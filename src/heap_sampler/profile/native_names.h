@@ -2,7 +2,7 @@
 #define HEAP_SAMPLER_PROFILE_NATIVE_NAMES_H
 /*
  * Names for native code: from an address to the function and the file that it
- * is in, as far as the file's symbol tables tell (.symtab, else .dynsym).
+ * is in, as far as the file's symbol tables say (.symtab, else .dynsym).
  *
  * What was found is remembered, so that a second profile costs little.
  *
@@ -48,10 +48,9 @@ struct hs_native_place {
     struct hs_text function;    /* "": the file has no symbol for it */
     enum hs_native_role role;
 };
-/* Of one of the addresses. */
+/* Of one of the addresses, or of HS_IN_RUBY, which is in the interpreter. */
 struct hs_native_place rb_hs_native_place(const struct hs_native *native, uintptr_t address);
-/* The base name of the file that the interpreter is in. */
-struct hs_text rb_hs_native_ruby_file(const struct hs_native *native);
+#define HS_IN_RUBY ((uintptr_t)rb_hs_native_open + 1)
 
 /* -- elf_symbols.c ---------------------------------------------------------------------- */
 

@@ -3,15 +3,8 @@
  */
 #include "heap_sampler/profile/profile.h"
 #include "heap_sampler/base/memory.h"
-#include "heap_sampler/base/table.h"
 
 #include <string.h>
-
-double
-rb_hs_row_resident(const struct hs_row *row)
-{
-    return row->malloced ? row->resident : row->inuse.space;
-}
 
 static void
 add_share(struct hs_share *sum, const struct hs_share *one)
@@ -90,14 +83,6 @@ rb_hs_frame_of_label(const struct hs_profile *profile, const char *label)
         if (alone && text.len == len && memcmp(text.ptr, label, len) == 0) return i;
     }
     return UINT32_MAX;
-}
-
-void
-rb_hs_pin_add(struct hs_pin *sum, const struct hs_pin *one)
-{
-    sum->samples += one->samples;
-    sum->objects += one->objects;
-    add_share(&sum->free, &one->free);
 }
 
 /* The arrays go, the struct stays (it may be part of another, or on a C

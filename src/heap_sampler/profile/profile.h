@@ -37,8 +37,8 @@ struct hs_share {
 /* One row: samples that agree on everything before the estimates.  A row is
  * either of heap slots, or of memory that malloc(3) gave.  A row of malloc has
  * class and type "(malloc)" and slot_size 0; its stack has native frames above
- * the Ruby frame that called into C.  Its births and deaths are counted as those
- * of slots are, but each death is seen when it happens: `inuse` is what is
+ * the Ruby frame that called into C.  Its allocations and frees are counted as those
+ * of slots are, but each free is seen when it happens: `inuse` is what is
  * allocated at the snapshot, whatever GCs have found, and `young` is 0. */
 struct hs_row {
     uint32_t node;
@@ -50,17 +50,17 @@ struct hs_row {
     uint32_t labels;            /* text: lines "key=value" in the order of the keys; "": none */
     bool malloced;
     bool has_birth;             /* false: a row of totals only (alloc, dead) */
-    uint64_t birth_gc;          /* GC count at birth, if has_birth */
+    uint64_t birth_gc;          /* GC count at the allocation, if has_birth */
     struct hs_estimate inuse;   /* found alive by the last completed mark; of malloc: allocated now */
-    struct hs_estimate young;   /* born since that mark */
-    struct hs_estimate alloc;   /* all births since the session's start */
-    struct hs_estimate dead;    /* of these, found dead */
-    double dead_gcs;            /* sum of weight * GCs survived, over the dead */
-    double resident;            /* of malloc: bytes of `inuse` that the kernel has resident, estimated */
+    struct hs_estimate young;   /* allocated since that mark */
+    struct hs_estimate alloc;   /* all allocations since the session's start */
+    struct hs_estimate dead;    /* of these, freed */
+    double dead_gcs;            /* sum of weight * GCs survived, over the freed */
+    double resident;            /* bytes of `inuse` that the kernel has resident, estimated; of slots all */
     struct hs_share holds_free; /* of slots in use: free bytes of their heap pages, see sampling/gcs.h */
     double holds_free_pinned;   /* of that, by what compaction must not move */
     struct hs_share unshared;   /* of slots in use: bytes on memory pages that were inherited and are this process's own */
-    double unshared_born;       /* of that, of objects that were born since the fork */
+    double unshared_born;       /* of that, of objects that were allocated since the fork */
     double memsize;             /* bytes, estimated: slots in use with what they hold outside; if meta.memsize */
 };
 
@@ -103,7 +103,7 @@ struct hs_profile_meta {
     uint32_t heaps;
     struct hs_heap_stat heap[HS_HEAPS_MAX];
     char ruby[128];             /* RUBY_DESCRIPTION, cut */
-    bool memsize;               /* rows tell it */
+    bool memsize;               /* rows have it */
     struct hs_malloc_meta malloc;
     struct hs_account account;  /* of the process, at the snapshot */
     struct hs_census census;    /* its threads and fibers, then */
@@ -126,20 +126,16 @@ struct hs_live_samples {
     size_t count;
 };
 
-/* What of a row is reached on the chain that ends with a node of `retainers`. */
-struct hs_kept {
-    uint32_t row, node;
-    double objects, space, variance;
-};
-
-/* Free memory of heap pages that is held by objects which GC.compact must not move, by what pins them and by the line that made
- * them. */
-struct hs_pin {
-    struct hs_pin_nodes nodes;
-    uint32_t frame;             /* the innermost with a line; UINT32_MAX: there is none */
-    uint64_t samples;
-    double objects;
-    struct hs_share free;
+/*
+ * Samples that agree on three numbers.  `kept`: what of a row is reached on the chain that ends with a node of `retainers`.
+ * `pins`: free memory of heap pages that is held by objects which GC.compact must not move, by what pins them and by the line
+ * that made them; its sum is of that memory.
+ */
+struct hs_part {
+    uint32_t of;                /* kept: the row; pins: the node of the reference that pins */
+    uint32_t node;              /* kept: that node; pins: the node of what has the reference */
+    uint32_t frame;             /* pins: the innermost with a line, UINT32_MAX: there is none; kept: 0 */
+    struct hs_estimate sum;
 };
 
 struct hs_profile {
@@ -158,15 +154,13 @@ struct hs_profile {
     struct hs_mapping *mappings;        /* of native frames, by start */
     uint32_t mapping_count;
     bool asked_for_kept;        /* the profile has the field `kept`, with an answer or the reason why there is none */
-    struct hs_retainers retainers;  /* who keeps it: chains, where they were asked for; their texts are the profile's */
-    struct hs_kept *kept;       /* by row, then node */
+    struct hs_retainers retainers;  /* what retains it: chains, where they were asked for; their texts are the profile's */
+    struct hs_part *kept;       /* by row, then node */
     size_t kept_count;
-    struct hs_pin *pins;        /* the largest first */
+    struct hs_part *pins;       /* the largest first */
     size_t pin_count;
 };
 
-/* Bytes of `inuse` that the kernel has resident; those of slots always are. */
-double rb_hs_row_resident(const struct hs_row *row);
 /* A row, added to another one that is like it. */
 void rb_hs_row_add(struct hs_row *sum, const struct hs_row *row);
 /* The frame of the line that made an object: a method in C has the line of its caller, whose frame is wanted. UINT32_MAX: no
@@ -174,7 +168,6 @@ void rb_hs_row_add(struct hs_row *sum, const struct hs_row *row);
 uint32_t rb_hs_frame_with_line(const struct hs_profile *profile, uint32_t node);
 /* The frame that is a label in parentheses alone: a profile should have one of each. UINT32_MAX: it has none. */
 uint32_t rb_hs_frame_of_label(const struct hs_profile *profile, const char *label);
-void rb_hs_pin_add(struct hs_pin *sum, const struct hs_pin *one);
 void rb_hs_profile_free(struct hs_profile *profile);
 
 #endif

@@ -19,7 +19,7 @@
 struct hs_slot_copy {
     struct hs_record record;
     uintptr_t body;
-    uint64_t interval;          /* of the session, at birth */
+    uint64_t interval;          /* of the session, at the allocation */
     uint32_t number;            /* its place when it was copied */
     uint32_t row;               /* which it was added to */
     float free_share;           /* free bytes of its heap page */
@@ -33,7 +33,6 @@ struct hs_slot_copies {
     struct {
         uint32_t class_text, type_text;
     } *names;  /* by site */
-    uint32_t site_count;
     struct hs_totals *totals;
     uint32_t totals_count;
     uint64_t ids_at_fork;

@@ -1,15 +1,13 @@
 /* The slot side of a profile: copies of records as rows, and as samples one by one. */
 #include "heap_sampler/mri.h"
-#include "heap_sampler/kernel.h"
 #include "heap_sampler/profile/rows.h"
 #include "heap_sampler/memory/smaps.h"
 #include "heap_sampler/base/contract.h"
 #include "heap_sampler/base/memory.h"
-#include "heap_sampler/base/table.h"
 
 #include <string.h>
 
-/* Samples of one site and birth become one row. */
+/* Samples of one site that were allocated in one GC cycle become one row. */
 static int
 compare_records(const void *left, const void *right)
 {
@@ -104,7 +102,9 @@ rb_hs_slot_rows_add(struct hs_slot_copies *copied, uint32_t labels, struct hs_pr
         copy->row = (uint32_t)(profile->row_count - 1);
         struct hs_estimate one = rb_hs_estimate_one(row->slot_size, copy->interval);
         rb_hs_estimate_add(record->young ? &row->young : &row->inuse, &one);
-        if (!record->young) add_where_it_lies(row, copied, copy, one.objects);
+        if (record->young) continue;
+        row->resident += one.space;
+        add_where_it_lies(row, copied, copy, one.objects);
     }
     for (uint32_t site = 0; site < copied->totals_count; site++) {
         rb_hs_totals_row_add(profile, row_of_site(copied, labels, site), &copied->totals[site]);
@@ -196,7 +196,6 @@ copy_records(struct hs_slot_copies *copied, int session)
 static bool
 copy_sites(struct hs_slot_copies *copied, const struct hs_session *session)
 {
-    copied->site_count = rb_hs_slot_store.site_count;
     copied->sites = rb_hs_copy_array(rb_hs_slot_store.sites, rb_hs_slot_store.site_count, sizeof(*copied->sites));
     copied->names = rb_hs_malloc(HS_MEM_SNAPSHOTS, rb_hs_slot_store.site_count * sizeof(*copied->names) + 1);
     uint32_t totals = session->totals_count < rb_hs_slot_store.site_count ? session->totals_count : rb_hs_slot_store.site_count;

@@ -6,14 +6,10 @@
  * Nothing here needs the GVL or reads a heap slot.
  */
 #include "heap_sampler/mri.h"
-#include "heap_sampler/kernel.h"
 #include "heap_sampler/profile/snapshot.h"
-#include "heap_sampler/memory/account.h"
-#include "heap_sampler/memory/threads.h"
 #include "heap_sampler/base/clock.h"
 #include "heap_sampler/base/contract.h"
 #include "heap_sampler/base/memory.h"
-#include "heap_sampler/base/table.h"
 #include "heap_sampler/profile/rows.h"
 
 #include <stdio.h>
@@ -109,7 +105,7 @@ add_kept(struct hs_snapshot *snapshot)
     profile->asked_for_kept = true;
     if (!profile->retainers.refusal && !rb_hs_kept_samples_join(profile, &snapshot->copies)) {
         profile->retainers.refusal = HS_REFUSED_NO_ANSWER_ROOM;
-        profile->kept_count = 0;
+        profile->kept_count = profile->pin_count = 0;
     }
     if (profile->retainers.refusal) rb_hs_retainers_free(&profile->retainers);
 }
@@ -207,10 +203,7 @@ look_at_rows(struct hs_account_excess *excess, const struct hs_profile *profile)
     double untouched = 0;
     rb_hs_malloc_excess(excess);
     excess->untouched_known = profile->meta.malloc.state == HS_MALLOC_ON;
-    for (size_t i = 0; i < profile->row_count; i++) {
-        const struct hs_row *row = &profile->rows[i];
-        if (row->malloced) untouched += row->inuse.space - row->resident;
-    }
+    for (size_t i = 0; i < profile->row_count; i++) untouched += profile->rows[i].inuse.space - profile->rows[i].resident;
     excess->untouched = (uint64_t)untouched;
 }
 

@@ -10,7 +10,7 @@
 enum hs_snapshot_flags {
     HS_WITH_SAMPLES = 1,        /* each living sample, not only rows */
     HS_MAY_HOLD_UP = 2,         /* see rb_hs_account_take */
-    HS_WITH_RETAINERS = 4,        /* who keeps them: heap_walk/retainers.h */
+    HS_WITH_RETAINERS = 4,        /* what retains them: heap_walk/retainers.h */
     HS_FORCED = 16,             /* the program does not ask for the walk: what it costs is counted */
     HS_BY_ITSELF = 8            /* no person asks for that: after a walk that was killed there is none */
 };
@@ -18,11 +18,11 @@ enum hs_snapshot_flags {
 struct hs_snapshot;
 /* `seconds`: what the walk may take, 0: the usual deadline. NULL: no memory. [any] [free]; [gvl] with HS_WITH_RETAINERS */
 struct hs_snapshot *rb_hs_snapshot_begin(int session, unsigned flags, unsigned seconds);
-/* Nobody was asked who keeps it, for this reason: the profile says so. */
+/* No heap walk was made, for this reason: the profile says so. */
 void rb_hs_snapshot_refuse(struct hs_snapshot *snapshot, enum hs_refusal refusal);
 /* False: *interrupted, and it is not complete; more of the same is to follow, or the end. [any] [free] */
 bool rb_hs_snapshot_work(struct hs_snapshot *snapshot, const volatile bool *interrupted);
-/* The profile, and no snapshot any more. If it is not complete, it does not know who keeps it. NULL: no memory, or the
+/* The profile, and no snapshot any more. If it is not complete, it has no heap walk. NULL: no memory, or the
  * session is over. [any] [free] */
 struct hs_profile *rb_hs_snapshot_end(struct hs_snapshot *snapshot);
 /* What a profile says about its session, except its account, census and side of malloc. [tables] */

@@ -4,7 +4,7 @@
  * A reader (a person, a shipper that watches the folder) must never meet half
  * a profile, and a full disk must not cost the profile written before.  So the
  * bytes go to a temporary file in the same folder, to the disk, and then take
- * the name.  A profile tells what an application does: mode 0600, and nothing
+ * the name.  A profile shows what an application does: mode 0600, and nothing
  * is written into a file, a FIFO or a link of another user, nor, by itself,
  * into a folder where another user could put one.
  *
@@ -74,12 +74,13 @@ write_all(int fd, const char *ptr, size_t len, const struct hs_writing *writing)
     return 0;
 }
 
-/* EINTR leaves the descriptor closed on Linux: trying again could close another
- * thread's new file. */
+/* Returns `error`, else that of closing: where network file systems say that they are full. EINTR leaves the descriptor closed
+ * on Linux: trying again could close another thread's new file. */
 static int
-close_once(int fd)
+close_once(int fd, int error)
 {
-    return close(fd) < 0 && errno != EINTR ? errno : 0;
+    int failed = close(fd) < 0 && errno != EINTR ? errno : 0;
+    return error ? error : failed;
 }
 
 static int
@@ -100,7 +101,7 @@ sync_folder(int folder)
     int fd = open_retrying(folder, ".", O_RDONLY | O_DIRECTORY, 0);
     if (fd < 0) return;
     (void)sync_file(fd);
-    (void)close_once(fd);
+    (void)close(fd);
 }
 
 static bool
@@ -127,8 +128,7 @@ write_straight(const char *path, const char *ptr, size_t len, const struct hs_wr
     if (fstat(fd, &now) < 0) error = errno;
     else if (!straight_p(&now) || !trusted_p(&now)) error = EEXIST;
     if (!error) error = write_all(fd, ptr, len, writing);
-    int close_error = close_once(fd);
-    return error ? error : close_error;
+    return close_once(fd, error);
 }
 
 /* A name that no one guesses in time; should one do, O_EXCL fails and the next is tried. It is short where the final name
@@ -149,8 +149,7 @@ fill_temporary(int fd, const char *ptr, size_t len, const struct hs_writing *wri
     int error = write_all(fd, ptr, len, writing);
     if (!error) error = sync_file(fd);
     if (!error && fstat(fd, file) < 0) error = errno;
-    int close_error = close_once(fd);   /* where network file systems say that they are full */
-    return error ? error : close_error;
+    return close_once(fd, error);
 }
 
 static bool
@@ -176,7 +175,7 @@ rename_to_new(int folder, const char *temporary, const char *name)
     if (errno == EEXIST) return EEXIST;
     int fd = open_retrying(folder, name, O_WRONLY | O_CREAT | O_EXCL, 0600);
     if (fd < 0) return errno;
-    (void)close_once(fd);
+    (void)close(fd);
     if (renameat(folder, temporary, folder, name) == 0) return 0;
     int error = errno;
     unlinkat(folder, name, 0);
@@ -227,7 +226,7 @@ open_folder(const char *path, const struct hs_writing *writing, int *fd)
     int error = fstat(*fd, &folder) < 0 ? errno : 0;
     safe = safe && !error && trusted_p(&folder) && (folder.st_mode & (S_IWOTH | S_ISVTX)) != S_IWOTH;
     if (safe || !writing) return 0;
-    (void)close_once(*fd);
+    (void)close(*fd);
     return error ? error : EPERM;
 }
 
@@ -250,22 +249,22 @@ write_renaming(const char *path, const char *ptr, size_t len, struct hs_writing 
     if (!error) sync_folder(folder);
     else if (fd >= 0) unlinkat(folder, temporary, 0);
     if (!error && writing) writing->id = (struct hs_file_id){file.st_dev, file.st_ino, file.st_mtim.tv_sec, file.st_mtim.tv_nsec};
-    (void)close_once(folder);
+    (void)close(folder);
     return error;
 }
 
-/* What stands in the way of a file at `path`, as far as its looks tell. */
+/* What is at `path` now, and what stands in the way of a file there, as far as can be seen without opening it. */
 static int
-refuse_path(const char *path, const struct stat *existing)
+look_at_path(const char *path, struct stat *existing, bool *exists)
 {
     size_t len = strlen(path);
-
+    *exists = lstat(path, existing) == 0;
+    if (!*exists && errno != ENOENT) return errno;
     if (!len) return ENOENT;
     /* "x/" is a folder even before rename(2) finds out */
-    if (path[len - 1] == '/' || (existing && S_ISDIR(existing->st_mode))) return EISDIR;
+    if (path[len - 1] == '/' || (*exists && S_ISDIR(existing->st_mode))) return EISDIR;
     /* a socket takes no write, and no one wants a profile over a disk */
-    if (existing && (S_ISSOCK(existing->st_mode) || S_ISBLK(existing->st_mode))) return EINVAL;
-    return 0;
+    return *exists && (S_ISSOCK(existing->st_mode) || S_ISBLK(existing->st_mode)) ? EINVAL : 0;
 }
 
 int
@@ -286,20 +285,17 @@ int
 rb_hs_check_writable(const char *path)
 {
     struct stat existing;
-    bool exists = lstat(path, &existing) == 0;
-
-    if (!exists && errno != ENOENT) return errno;
-    int error = refuse_path(path, exists ? &existing : NULL);
+    bool exists;
+    int folder, error = look_at_path(path, &existing, &exists);
     if (error) return error;
     if (exists && straight_p(&existing)) {
         if (!trusted_p(&existing)) return EEXIST;
         return faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) < 0 ? errno : 0;
     }
-    int folder;
     error = open_folder(path, &(struct hs_writing){0}, &folder);
     if (error) return error;
     error = faccessat(folder, ".", W_OK | X_OK, AT_EACCESS) < 0 ? errno : 0;
-    (void)close_once(folder);
+    (void)close(folder);
     return error;
 }
 
@@ -308,13 +304,10 @@ rb_hs_write_file(const char *path, const char *ptr, size_t len, struct hs_writin
 {
     struct stat existing;
     struct hs_signal_guard guard;
-    bool exists = lstat(path, &existing) == 0, generated = writing && writing->generated;
-
-    if (!exists && errno != ENOENT) return errno;
-    int error = refuse_path(path, exists ? &existing : NULL);
+    bool exists, generated = writing && writing->generated;
+    int error = look_at_path(path, &existing, &exists);
     if (exists && (generated ? !same_p(&writing->id, &existing) : straight_p(&existing) && !trusted_p(&existing))) error = EEXIST;
     if (error) return error;
-
     rb_hs_guard_signals(&guard);
     error = exists && straight_p(&existing) ? write_straight(path, ptr, len, writing) : write_renaming(path, ptr, len, writing);
     rb_hs_unguard_signals(&guard);

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A file that this process wrote; all 0: none. The time tells it from a later file with the same inode. */
+/* A file that this process wrote; all 0: none. By its time it differs from a later file with the same inode. */
 struct hs_file_id {
     uint64_t device, inode;
     int64_t modified_s, modified_ns;

@@ -27,7 +27,7 @@
     COLUMN(library, UINT2NUM(row->library)) \
     COLUMN(malloc, RBOOL(row->malloced)) \
     COLUMN(memsize, DBL2NUM(row->memsize)) \
-    COLUMN(resident, DBL2NUM(rb_hs_row_resident(row))) \
+    COLUMN(resident, DBL2NUM(row->resident)) \
     COLUMN(holds_free, DBL2NUM(row->holds_free.space)) \
     COLUMN(holds_free_variance, DBL2NUM(row->holds_free.variance)) \
     COLUMN(holds_free_pinned, DBL2NUM(row->holds_free_pinned)) \
@@ -93,9 +93,9 @@ raw_kept(const struct hs_profile *profile)
     if (!profile->retainers.nodes) return Qnil;
     VALUE list = rb_ary_new_capa((long)profile->kept_count * 5);
     for (size_t i = 0; i < profile->kept_count; i++) {
-        const struct hs_kept *kept = &profile->kept[i];
+        const struct hs_part *kept = &profile->kept[i];
         rb_thread_check_ints();
-        const VALUE part[] = {UINT2NUM(kept->row), UINT2NUM(kept->node), DBL2NUM(kept->objects), DBL2NUM(kept->space), DBL2NUM(kept->variance)};
+        const VALUE part[] = {UINT2NUM(kept->of), UINT2NUM(kept->node), DBL2NUM(kept->sum.objects), DBL2NUM(kept->sum.space), DBL2NUM(kept->sum.variance)};
         rb_ary_cat(list, part, 5);
     }
     return list;

@@ -23,6 +23,8 @@ copy(const void *from, size_t size)
     do { \
         (profile)->rows = copy(rows_, sizeof(rows_)); \
         (profile)->row_count = COUNT(rows_); \
+        for (size_t r_ = 0; r_ < COUNT(rows_); r_++) \
+            if (!rows_[r_].malloced) (profile)->rows[r_].resident = rows_[r_].inuse.space; \
         (profile)->nodes = copy(nodes_, sizeof(nodes_)); \
         (profile)->node_count = COUNT(nodes_); \
         (profile)->frames = copy(frames_, sizeof(frames_)); \
@@ -185,7 +187,7 @@ huge_profile(struct hs_profile *profile)
     memset(&profile->meta, 0xff, sizeof(profile->meta));
     profile->meta.forced.last = HS_FORCED_NONE;
     profile->meta.malloc.state = HS_MALLOC_MISSING;
-    profile->meta.seeded = profile->meta.memsize = profile->meta.interval_auto = profile->meta.malloc.automatic = true;
+    profile->meta.seeded = profile->meta.memsize = profile->meta.gc_timed = profile->meta.interval_auto = profile->meta.malloc.automatic = true;
     profile->meta.account.malloc_known = profile->meta.account.jemalloc = true;
     profile->meta.account_at_start.malloc_known = profile->meta.account_at_start.jemalloc = true;
     profile->meta.account.stacks_known = profile->meta.account_at_start.stacks_known = true;
@@ -315,7 +317,7 @@ walked_profile(struct hs_profile *profile)
         {.parent = 1, .kind = 19, .name = 20, .klass = 12, .objects = 812, .folded = 811},
         {.parent = 3, .kind = 15, .name = 21},
     };
-    static const struct hs_kept kept[] = {{0, 2, 100.4, 4016, 7e5}, {0, 3, 49.6, 1984, 3e5}, {1, 1, 150, 6000, 1e6}, {3, 2, 6.25, 1000, 8e5}};
+    static const struct hs_part kept[] = {{0, 2, 0, {1, 100.4, 4016, 7e5}}, {0, 3, 0, {1, 49.6, 1984, 3e5}}, {1, 1, 0, {1, 150, 6000, 1e6}}, {3, 2, 0, {1, 6.25, 1000, 8e5}}};
 
     sample_profile(profile);
     uint32_t count = profile->text_count;

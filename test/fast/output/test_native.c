@@ -141,7 +141,7 @@ test_places(void)
         found += mapping->path.ptr[0] == '/' && mapping->build_id.len == 40;
     }
     is_number(found, 1, "addresses of one mapping share it; it has its addresses, path and build id");
-    struct hs_text ruby = rb_hs_native_ruby_file(native);
+    struct hs_text ruby = rb_hs_native_place(native, HS_IN_RUBY).file;
     ok(ruby.len > 5 && memcmp(ruby.ptr, "test-", 5) == 0, "the file that the interpreter is in");
     rb_hs_native_close(native);
     dlclose(library);
