@@ -133,7 +133,6 @@ rb_hs_profile_free(struct hs_profile *profile)
     rb_hs_free(HS_MEM_SNAPSHOTS, profile->frames);
     rb_hs_free(HS_MEM_SNAPSHOTS, profile->texts);
     rb_hs_texts_release(profile->names);
-    rb_hs_free(HS_MEM_SNAPSHOTS, profile->label_bytes);
     rb_hs_free(HS_MEM_SNAPSHOTS, profile->own_bytes);
     rb_hs_free(HS_MEM_SNAPSHOTS, profile->mappings);
     rb_hs_free(HS_MEM_SNAPSHOTS, profile->kept);

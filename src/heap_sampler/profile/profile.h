@@ -153,7 +153,6 @@ struct hs_profile {
     struct hs_text *texts;      /* text 0 is empty */
     uint32_t text_count;
     struct hs_text_bytes *names;        /* held: what texts point into that are in none of the two below */
-    char *label_bytes;          /* what texts of labels point into; NULL: none */
     char *own_bytes;            /* copies that all texts from `own_from` on point into; NULL: none */
     uint32_t own_from;
     struct hs_mapping *mappings;        /* of native frames, by start */

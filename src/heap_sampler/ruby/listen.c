@@ -361,7 +361,6 @@ rb_heap_sampler_flush(void)
     }
     uint64_t newest = last_serial;
     /* What becomes of a block is taken before births are, so that no death is told before its birth. */
-    rb_hs_malloc_listeners_told();
     struct hs_changes of_malloc = rb_hs_malloc_take_changes(), of_slots = take_slot_changes();
     tell_births(newest);
     tell_changes(newest, &of_malloc);

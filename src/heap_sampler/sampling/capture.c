@@ -137,8 +137,14 @@ name_code(const struct hs_raw_frame *frame)
     }
 
     rb_hs_lock();
-    struct hs_code *code = rb_hs_code_add(address, rb_hs_text(label, len), text_of(path), text_of(absolute_path),
-                                          shown_at_caller, merges_caller);
+    struct hs_code *code = rb_hs_code_add((struct hs_code){
+        .address = address,
+        .label = rb_hs_text(label, len),
+        .path = text_of(path),
+        .absolute_path = text_of(absolute_path),
+        .shown_at_caller = shown_at_caller,
+        .merges_caller = merges_caller,
+    });
     rb_hs_unlock();
     return code;
 }
@@ -176,25 +182,16 @@ resolve(const struct hs_raw_frame *raw, uint32_t depth, bool truncated)
         rb_hs_unlock();
     }
     for (uint32_t i = depth; i-- > 0;) {
-        struct hs_code *code = rb_hs_code_find(raw[i].code);
+        const struct hs_code *code = rb_hs_code_find(raw[i].code);
         /* A rescue or ensure frame hides the method's frame below it. */
-        if (i > 0 && rb_hs_code_merges_caller(rb_hs_code_find(raw[i - 1].code))) continue;
+        if (i > 0 && rb_hs_code_find(raw[i - 1].code)->merges_caller) continue;
 
-        bool at_caller = rb_hs_code_shown_at_caller(code);
-        uint64_t place = at_caller ? caller : pc_within(&raw[i]);
-        uint32_t frame = rb_hs_code_frame_at(code, place);
-        if (frame == UINT32_MAX) {
-            uint32_t line = at_caller ? 0 : (uint32_t)rb_hs_line_of((const rb_iseq_t *)raw[i].code, (const VALUE *)place);
-            rb_hs_lock();
-            frame = at_caller ? rb_hs_code_add_frame_like(code, place, caller)
-                              : rb_hs_code_add_frame(code, place, line);
-            rb_hs_unlock();
-        }
-        if (!at_caller) caller = frame;
-        leaf = frame;
+        uint32_t line = code->shown_at_caller ? 0 : (uint32_t)rb_hs_line_of((const rb_iseq_t *)raw[i].code, (const VALUE *)pc_within(&raw[i]));
         rb_hs_lock();
-        node = rb_hs_node_child(node, frame);   /* without a parent: none */
+        leaf = rb_hs_code_frame(code, line, caller);
+        node = rb_hs_node_child(node, leaf);    /* without a parent: none */
         rb_hs_unlock();
+        if (!code->shown_at_caller) caller = leaf;
     }
     if (node != UINT32_MAX) return node;
 

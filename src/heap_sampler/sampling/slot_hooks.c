@@ -163,12 +163,6 @@ tell_later(void)
     if (rb_hs_slot_changes.count || hs_usdt_turn_p()) rb_hs_later();
 }
 
-static int
-code_liveness(uintptr_t address)
-{
-    return rb_heap_sampler_gc_liveness((VALUE)address);
-}
-
 /* Records, codes and classes outlive the sessions that brought them, so this
  * runs when sampling is off as well. */
 void
@@ -183,19 +177,14 @@ rb_heap_sampler_on_mark_end(bool full_mark)
     uint64_t began = rb_hs_steady_ns();
     rb_hs_slot_store.each(bury_record, &gc_count);
     rb_hs_occupancy_after_mark(full_mark);
-    if (rb_hs_codes_sweep(full_mark, code_liveness)) rb_hs_malloc_forget_addresses();
+    if (rb_hs_codes_sweep(full_mark)) rb_hs_malloc_forget_addresses();
     rb_hs_automatic_at_mark(began);
+    rb_hs_classes_sweep(full_mark);
     rb_hs_unlock();
-    rb_hs_classes_after_mark(full_mark);
+    rb_hs_classes_rename();
     rb_hs_check(HS_CHECK_MARKED);
     tell_later();
     rb_hs_warn_of_gaps();
-}
-
-static uintptr_t
-code_location(uintptr_t address)
-{
-    return (uintptr_t)rb_gc_location((VALUE)address);
 }
 
 void
@@ -204,10 +193,10 @@ rb_heap_sampler_on_update_references(void)
     /* The new addresses stand in heap slots; every page is readable again by
      * now, so the lock does not stand in the way of a read barrier. */
     rb_hs_lock();
-    if (rb_hs_codes_move(code_location)) rb_hs_malloc_forget_addresses();
+    if (rb_hs_codes_move()) rb_hs_malloc_forget_addresses();
+    rb_hs_classes_move();
     rb_hs_occupancy_after_move();
     rb_hs_unlock();
-    rb_hs_classes_after_move();
     rb_hs_check(HS_CHECK_ANY);
 }
 

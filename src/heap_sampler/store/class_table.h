@@ -23,9 +23,9 @@ uint32_t rb_hs_class_of_allocation(VALUE klass, VALUE flags);
 uint32_t rb_hs_class_text(uint32_t class_id);
 uint32_t rb_hs_class_type_text(uint32_t class_id);
 
-/* [gc] [free] */
-void rb_hs_classes_after_mark(bool full_mark);
-void rb_hs_classes_after_move(void);
+/* After marking, and after moving. [gc], and the lock */
+void rb_hs_classes_sweep(bool full_mark);
+void rb_hs_classes_move(void);
 /* [vm] [free] Give names to the classes that got theirs since. */
 void rb_hs_classes_rename(void);
 
@@ -33,10 +33,10 @@ extern uint64_t rb_hs_classes_dropped;
 
 /* "Foo", or "" if it has no name yet; cut to the buffer. False: the name is not its last one. [vm] */
 bool rb_hs_class_name(VALUE klass, char *buffer, size_t size);
-/* The same, and for a class without a name what is known of it: "(anonymous Class < Foo)". [vm] */
-void rb_hs_class_full_name(VALUE klass, char *name, size_t size);
-/* The name that samples of such an object have, without a number in the table. [vm] */
-void rb_hs_class_name_of(VALUE klass, VALUE flags, char *name, size_t size);
+/* The same, and for a class without a name its superclass: "(anonymous Class < Foo)". [vm] */
+bool rb_hs_class_full_name(VALUE klass, char *name, size_t size);
+/* The same of an object as the allocator got it, which need not have a class. [vm] */
+bool rb_hs_class_name_of(VALUE klass, VALUE flags, char *name, size_t size);
 
 /* Are there more than so many sixteenths of what there may be? [read] */
 bool rb_hs_classes_crowded(unsigned sixteenths);

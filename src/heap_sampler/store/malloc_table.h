@@ -63,14 +63,11 @@ void rb_hs_malloc_seed(uint64_t seed);
 
 /* -- naming: [vm] ---------------------------------- */
 
-struct hs_malloc_raw {
-    uint32_t stack, depth;
-    bool truncated;
-};
-/* The next raw stack, with its frames; false: there is none. */
-bool rb_hs_malloc_next_raw(struct hs_malloc_raw *raw, struct hs_raw_frame frames[HS_DEPTH_MAX]);
-void rb_hs_malloc_named(const struct hs_malloc_raw *raw, uint32_t node);
-/* Code has died or moved: sites are not found by addresses of Ruby's code any more. */
+/* The frames of the next raw stack. Returns their number; 0: there is no raw stack. */
+uint32_t rb_hs_malloc_next_raw(struct hs_raw_frame frames[HS_DEPTH_MAX], bool *truncated);
+/* The node of that stack. */
+void rb_hs_malloc_named(uint32_t node);
+/* Code has died or moved, or nodes have: stacks are not found by addresses any more. */
 void rb_hs_malloc_forget_addresses(void);
 
 /* -- listeners ([vm]): sampling/listeners.h -------------------------------------- */
@@ -78,11 +75,9 @@ void rb_hs_malloc_forget_addresses(void);
 /* Births that listeners have not been told of, oldest first, at most so many; they are forgotten here. Stacks have
  * been named. */
 uint32_t rb_hs_malloc_take_births(struct hs_sampled *copies, uint32_t most);
-/* And what has become of them; whoever takes frees it. */
+/* And what has become of them, which the caller frees. From here on another safe point will be asked for. */
 struct hs_changes rb_hs_malloc_take_changes(void);
-/* All of it is about to be told: another safe point will be asked for. [any] */
-void rb_hs_malloc_listeners_told(void);
-/* They hear nothing of what waits. */
+/* They are not called for what waits. */
 void rb_hs_malloc_forget_listeners(hs_session_set listeners);
 
 /* -- for store/folding.c: under the mutex ---------------------------------------------- */
@@ -91,17 +86,12 @@ void rb_hs_malloc_forget_listeners(hs_session_set listeners);
 bool rb_hs_malloc_sites_crowded(void);
 /* The node of a raw site's stack, if that was named; else `node`. */
 uint32_t rb_hs_malloc_node(uint32_t node);
-/* Nodes of named stacks whose sites are still raw: they stay, and get other numbers. */
-void rb_hs_malloc_see_nodes(bool *keep);
-void rb_hs_malloc_renumber_nodes(const uint32_t *new_node);
 /* The leaf of these native frames alone. */
 uint32_t rb_hs_malloc_native_leaf(uint32_t native);
-/* Sites have other numbers. */
-void rb_hs_malloc_sites_moved(const uint32_t *new_site);
 /* All that have names are sites of nodes now. */
 void rb_hs_malloc_joined(void);
-/* Sites were folded: none is found by addresses any more, and native frames without a site go. */
-void rb_hs_malloc_folded(void);
+/* Sites were folded: native frames without a site go. Nodes may have got other numbers. */
+void rb_hs_malloc_folded(bool renumbered);
 
 /* -- snapshots ------------------------------------------------------------------------ */
 
@@ -135,8 +125,6 @@ void rb_hs_malloc_copy_free(struct hs_malloc_copy *copy);
  * become, bytes (asserted in profile/malloc_rows.c). */
 enum { HS_SNAPSHOT_BLOCK = 288,
        HS_SNAPSHOT_STACK = 648 };
-/* What all of them would take now. [any] */
-size_t rb_hs_malloc_snapshot_bytes(void);
 
 struct hs_malloc_table_stat {
     uint32_t blocks, stacks, raw;

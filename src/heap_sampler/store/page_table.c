@@ -147,9 +147,12 @@ static size_t
 snapshot_bytes(void)
 {
     enum { TEXT = sizeof(struct hs_text) + sizeof(uint32_t) };
+    struct hs_malloc_table_stat of_malloc;
+    rb_hs_malloc_table_stat(&of_malloc);
     return rb_hs_pages.records * HS_SNAPSHOT_RECORD + (size_t)rb_hs_slot_store.site_count * HS_SNAPSHOT_SITE +
         rb_hs_node_count * sizeof(struct hs_node) + rb_hs_frame_count * sizeof(struct hs_frame) +
-        rb_hs_text_count * TEXT + rb_hs_label_sets_snapshot_bytes() + rb_hs_malloc_snapshot_bytes();
+        rb_hs_text_count * TEXT + HS_LABEL_NUMBERS * sizeof(struct hs_text) +
+        of_malloc.blocks * (size_t)HS_SNAPSHOT_BLOCK + of_malloc.stacks * (size_t)HS_SNAPSHOT_STACK;
 }
 
 /* Own memory is bounded; for how many samples it does depends on how they lie

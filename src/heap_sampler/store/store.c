@@ -304,33 +304,27 @@ room_for(const struct hs_store *store, const struct hs_site *site)
     return store->site_count < most;
 }
 
-static uint32_t
-find_or_add(struct hs_store *store, const struct hs_site *site, bool anyway)
+uint32_t
+rb_hs_site_in(struct hs_store *store, struct hs_site site, enum hs_site_how how)
 {
-    uint64_t key = site_key(site);
+    OWNED(store);
+    uint64_t key = site_key(&site);
     const uint32_t *found = rb_hs_map_find(&store->by_key, key);
     if (found) return *found;
-    if ((!anyway && !room_for(store, site)) ||
+    if (how == HS_SITE_FIND || (how == HS_SITE_ADD && !room_for(store, &site)) ||
         !rb_hs_grow(store->by_key.use, (void **)&store->sites, &store->site_capacity, (uint64_t)store->site_count + 1,
                     sizeof(*store->sites)) ||
         !rb_hs_map_put(&store->by_key, key, store->site_count)) {
         return UINT32_MAX;
     }
-    store->sites[store->site_count] = *site;
+    store->sites[store->site_count] = site;
     return store->site_count++;
 }
 
 uint32_t
 rb_hs_site_of(struct hs_store *store, struct hs_site site)
 {
-    OWNED(store);
-    return find_or_add(store, &site, false);
-}
-
-uint32_t
-rb_hs_site_anyway(struct hs_store *store, struct hs_site site)
-{
-    return find_or_add(store, &site, true);
+    return rb_hs_site_in(store, site, HS_SITE_ADD);
 }
 
 void

@@ -143,8 +143,11 @@ void rb_hs_store_weighed(struct hs_store *store, const struct hs_record *record)
 /* The site's number; UINT32_MAX: there is no room. A little room is kept for
  * sites of evicted stacks, and for those of no stack and no class some always. */
 uint32_t rb_hs_site_of(struct hs_store *store, struct hs_site site);
-/* For folding: all sites go, and come again, whatever room there is. */
+enum hs_site_how { HS_SITE_FIND,
+                   HS_SITE_ADD,
+                   HS_SITE_ANYWAY };    /* whatever room there is */
+uint32_t rb_hs_site_in(struct hs_store *store, struct hs_site site, enum hs_site_how how);
+/* For folding: all sites go, and come again. */
 void rb_hs_sites_clear(struct hs_store *store);
-uint32_t rb_hs_site_anyway(struct hs_store *store, struct hs_site site);
 
 #endif

@@ -539,11 +539,11 @@ rb_hs_class_has_type(uint32_t class_id, VALUE flags)
     return class_id == (uint32_t)flags;
 }
 void
-rb_hs_classes_after_mark(bool full)
+rb_hs_classes_sweep(bool full)
 {
 }
 void
-rb_hs_classes_after_move(void)
+rb_hs_classes_move(void)
 {
 }
 void
@@ -602,7 +602,7 @@ name_code(uintptr_t address)
     char label[32];
     snprintf(label, sizeof(label), "code %llu", (unsigned long long)((const struct slot *)address)->serial);
     rb_hs_lock();
-    const struct hs_code *code = rb_hs_code_add(address, rb_hs_text_cstr(label), rb_hs_text_cstr("a.rb"), 0, false, false);
+    const struct hs_code *code = rb_hs_code_add((struct hs_code){.address = address, .label = rb_hs_text_cstr(label), .path = rb_hs_text_cstr("a.rb")});
     rb_hs_unlock();
     return code;
 }
@@ -616,11 +616,8 @@ rb_hs_capture_resolve(const struct hs_raw_frame *frames, uint32_t depth, bool tr
         if (!rb_hs_code_find(frames[i].code) && !name_code(frames[i].code)) return UINT32_MAX;
     }
     for (uint32_t i = depth; i-- > 0;) {
-        struct hs_code *code = rb_hs_code_find(frames[i].code);
-        uint32_t frame = rb_hs_code_frame_at(code, frames[i].pc);
         rb_hs_lock();
-        if (frame == UINT32_MAX) frame = rb_hs_code_add_frame(code, frames[i].pc, 1);
-        node = rb_hs_node_child(node, frame);
+        node = rb_hs_node_child(node, rb_hs_code_frame(rb_hs_code_find(frames[i].code), 1, UINT32_MAX));
         rb_hs_unlock();
     }
     return node;
@@ -748,11 +745,11 @@ void
 rb_hs_malloc_name_stacks(void)
 {
     static struct hs_raw_frame frames[HS_DEPTH_MAX];
-    struct hs_malloc_raw raw;
-    while (rb_hs_malloc_next_raw(&raw, frames)) {
-        rb_hs_make_room_for_stack(raw.depth);
-        uint32_t node = rb_hs_capture_resolve(frames, raw.depth, raw.truncated);
-        rb_hs_malloc_named(&raw, node == UINT32_MAX ? HS_NODE_EMPTY : node);
+    bool truncated;
+    for (uint32_t depth; (depth = rb_hs_malloc_next_raw(frames, &truncated));) {
+        rb_hs_make_room_for_stack(depth);
+        uint32_t node = rb_hs_capture_resolve(frames, depth, truncated);
+        rb_hs_malloc_named(node == UINT32_MAX ? HS_NODE_EMPTY : node);
     }
     rb_hs_join_blocks();
     rb_hs_fold_blocks(vm_random(64) == 0);
