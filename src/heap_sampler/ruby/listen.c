@@ -342,7 +342,7 @@ static struct hs_changes
 take_slot_changes(void)
 {
     rb_hs_lock();
-    struct hs_changes taken = rb_hs_changes_take(&rb_hs_slot_changes);
+    struct hs_changes taken = rb_hs_changes_take(&rb_hs_slot_store.changes);
     rb_hs_unlock();
     return taken;
 }
@@ -499,7 +499,7 @@ rb_heap_sampler_unlisten(rb_heap_sampler_listener_t serial)
     listener->on = false;
     rb_hs_session_stop(session);
     rb_hs_lock();
-    rb_hs_changes_forget(&rb_hs_slot_changes, (hs_session_set)(1u << session));
+    rb_hs_changes_forget(&rb_hs_slot_store.changes, (hs_session_set)(1u << session));
     rb_hs_unlock();
     rb_hs_malloc_forget_listeners((hs_session_set)(1u << session));
     leave(listener);

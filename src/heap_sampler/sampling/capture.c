@@ -59,7 +59,7 @@ frame_code(const rb_control_frame_t *cfp)
 /* The most frequent loop of the sampler: per frame two loads, two
  * multiplications and little else. */
 uint32_t
-rb_hs_capture_hash(const rb_execution_context_t *ec, struct hs_stack_hash *hash, bool *truncated)
+rb_hs_capture_key(const rb_execution_context_t *ec, uint64_t *key, bool *truncated)
 {
     uint32_t limit = rb_hs_options.max_depth;
     if (limit > HS_DEPTH_MAX || !limit) limit = HS_DEPTH_MAX;
@@ -85,8 +85,7 @@ rb_hs_capture_hash(const rb_execution_context_t *ec, struct hs_stack_hash *hash,
         hs_stack_hash_add(&sum, word);
     }
     uint32_t depth = limit - left;
-    *hash = sum;                /* whose address is not taken: it stays in registers */
-    rb_hs_stack_hash_end(hash, depth, *truncated);
+    *key = rb_hs_stack_key(sum, depth, *truncated);
     return depth;
 }
 
@@ -235,17 +234,17 @@ rb_hs_capture_stack(void)
     if (!ec || !ec->cfp) return synthetic_stack("(boot)");
 
     bool truncated;
-    struct hs_stack_hash hash;
-    uint32_t depth = rb_hs_capture_hash(ec, &hash, &truncated);
+    uint64_t key;
+    uint32_t depth = rb_hs_capture_key(ec, &key, &truncated);
     if (!depth) return synthetic_stack("(no Ruby frame)");
 
     uint32_t node;
-    if (rb_hs_stack_find(&hash, &node)) return node;
+    if (rb_hs_stack_find(key, &node)) return node;
     rb_hs_capture_frames(ec, raw_stack, depth);
     node = rb_hs_capture_resolve(raw_stack, depth, truncated);
     if (node == UINT32_MAX) return HS_NODE_EMPTY;
     rb_hs_lock();
-    rb_hs_stack_remember(&hash, node);
+    rb_hs_stack_remember(key, node);
     rb_hs_unlock();
     return node;
 }

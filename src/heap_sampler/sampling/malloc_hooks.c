@@ -183,7 +183,7 @@ sample(uintptr_t address, uint64_t size, uint64_t asked)
     uint64_t samples = rb_hs_malloc_count_sample(birth.kind);
     if (birth.kind == HS_MALLOC_AT_YJIT) return;        /* it is counted */
     if (birth.kind == HS_MALLOC_STACK) {
-        birth.depth = rb_hs_capture_hash(ec, &birth.hash, &birth.truncated);
+        birth.depth = rb_hs_capture_key(ec, &birth.stack_key, &birth.truncated);
         birth.labels = rb_hs_labels_of(ec);
     }
     if (birth.kind == HS_MALLOC_STACK && !birth.depth) birth.kind = HS_MALLOC_AT_NO_FRAME;

@@ -72,7 +72,7 @@ tell_listeners(const struct hs_record *born, uint32_t size, uint32_t slot_size, 
 {
     if (!(born->sessions & HS_LISTENERS) && !hs_alloc_traced_p()) return;
     struct hs_sampled sampled = {
-        .id = hs_slot_id(born->id),
+        .id = hs_sample_id(born->id, false),
         .listeners = born->sessions & HS_LISTENERS,
         .size = size,
         .slot_size = slot_size,
@@ -160,7 +160,7 @@ bury_record(struct hs_record *record, const struct rb_heap_sampler_page *page, v
 static void
 tell_later(void)
 {
-    if (rb_hs_slot_changes.count || hs_usdt_turn_p()) rb_hs_later();
+    if (rb_hs_slot_store.changes.count || hs_usdt_turn_p()) rb_hs_later();
 }
 
 /* Records, codes and classes outlive the sessions that brought them, so this
@@ -216,7 +216,7 @@ rb_heap_sampler_on_move(struct rb_heap_sampler_page *from, unsigned int from_slo
         if (place) {
             moved.slot = (uint16_t)to_slot;
             *place = moved;
-            rb_hs_changes_add(&rb_hs_slot_changes, HS_CHANGE_MOVED, moved.sessions, hs_slot_id(moved.id),
+            rb_hs_changes_add(&rb_hs_slot_store.changes, HS_CHANGE_MOVED, moved.sessions, hs_sample_id(moved.id, false),
                               (uint64_t)rb_heap_sampler_gc_slot_address(to_body, to_slot));
         }
         else {

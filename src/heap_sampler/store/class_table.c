@@ -1,6 +1,7 @@
 /* See store/class_table.h. */
 #include "heap_sampler/mri.h"
 #include "heap_sampler/store/class_table.h"
+#include "heap_sampler/store/check.h"
 #include "heap_sampler/base/contract.h"
 #include "heap_sampler/base/memory.h"
 #include "heap_sampler/base/table.h"
@@ -33,31 +34,7 @@ uint64_t rb_hs_classes_dropped;
 static const char *
 type_name(VALUE flags)
 {
-    switch (flags & RUBY_T_MASK) {
-#define NAMED(t) \
-    case t: return #t
-        NAMED(T_OBJECT);
-        NAMED(T_CLASS);
-        NAMED(T_MODULE);
-        NAMED(T_FLOAT);
-        NAMED(T_STRING);
-        NAMED(T_REGEXP);
-        NAMED(T_ARRAY);
-        NAMED(T_HASH);
-        NAMED(T_STRUCT);
-        NAMED(T_BIGNUM);
-        NAMED(T_FILE);
-        NAMED(T_DATA);
-        NAMED(T_MATCH);
-        NAMED(T_COMPLEX);
-        NAMED(T_RATIONAL);
-        NAMED(T_SYMBOL);
-        NAMED(T_IMEMO);
-        NAMED(T_NODE);
-        NAMED(T_ICLASS);
-#undef NAMED
-    default: return "T_NONE";
-    }
+    return rb_type_str((enum ruby_value_type)(flags & RUBY_T_MASK));
 }
 
 /* A temporary name holds the address of an anonymous class, which says

@@ -208,11 +208,9 @@ join_blocks(void)
 
 struct how {
     unsigned stores;            /* BOTH: and the tree */
-    unsigned coarse;            /* those of which nothing is kept */
-    bool spare;                 /* the sites that have allocated most often stay */
+    unsigned coarse;            /* stores of which not even leaves remain */
+    bool spare;                 /* the sites that have allocated most often remain */
 };
-
-static uint32_t living[2];      /* sites, by store: when it was folded last */
 
 static void
 fold_sites(struct folding folding[2], struct how how, bool *keep, uint32_t *new_node)
@@ -230,7 +228,7 @@ fold_sites(struct folding folding[2], struct how how, bool *keep, uint32_t *new_
         if (!folding[i].store) continue;
         folding[i].new_node = new_node;
         number_anew(&folding[i]);
-        living[i] = folding[i].living;
+        folding[i].store->living = folding[i].living;
         if (folding[i].store->malloc) rb_hs_malloc_folded(new_node != NULL);
         else rb_hs_stack_drops.stacks += folding[i].site_count - folding[i].living;
     }
@@ -276,39 +274,40 @@ enum { IN_VAIN_SECONDS = 2 };   /* so long after folding in vain it is tried aga
 
 /* While live samples fill the tables, folding again at once gains nothing. Later it may: a GC can have freed them. */
 static bool
-in_vain_p(struct hs_store *store, unsigned which)
+in_vain_p(struct hs_store *store)
 {
     uint32_t max = store->sites_max();
     bool grown = store->site_count >= store->sites_left + max / 16 ||
-        (which == BOTH && rb_hs_node_count >= store->nodes_left + rb_hs_nodes_max() / 16);
+        (!store->malloc && rb_hs_node_count >= store->nodes_left + rb_hs_nodes_max() / 16);
     if (!grown && ++store->in_vain < max / 8 && rb_hs_coarse_seconds() <= store->folded_at + IN_VAIN_SECONDS) return true;
     store->in_vain = 0;
     store->folded_at = rb_hs_coarse_seconds();
     return false;
 }
 
-/* For the sake of stores[i]. */
+/* For the sake of one store. */
 static void
-fold_for(int i, unsigned which)
+fold_for(struct hs_store *store)
 {
-    struct hs_store *store = stores[i];
     uint32_t max = store->sites_max();
-    if (!store->site_count || !fold((struct how){.stores = which, .spare = true})) return;
+    struct how how = {.stores = store->malloc ? BLOCKS : BOTH, .spare = true};
+    if (!store->site_count || !fold(how)) return;
     /* So many lines have allocated what is dead that these fill the table. */
-    if (mostly(store->site_count, max) && !mostly(living[i], max)) fold((struct how){.stores = which, .spare = true, .coarse = 1u << i});
+    how.coarse = store->malloc ? BLOCKS : SLOTS;
+    if (mostly(store->site_count, max) && !mostly(store->living, max)) fold(how);
     /* What was spared has deep stacks. */
-    if (which == BOTH && mostly(rb_hs_node_count, rb_hs_nodes_max())) fold((struct how){.stores = which});
+    if (!store->malloc && mostly(rb_hs_node_count, rb_hs_nodes_max())) fold((struct how){.stores = BOTH});
     note_folded(store);
-    store->full = mostly(living[i], max);
+    store->full = mostly(store->living, max);
 }
 
 void
 rb_hs_fold_slots(void)
 {
     HS_CONTRACT(write);
-    if (in_vain_p(&rb_hs_slot_store, BOTH)) return;
+    if (in_vain_p(&rb_hs_slot_store)) return;
     rb_hs_malloc_lock();
-    fold_for(0, BOTH);
+    fold_for(&rb_hs_slot_store);
     rb_hs_malloc_unlock();
 }
 
@@ -319,8 +318,8 @@ rb_hs_fold_blocks(bool anyway)
     HS_CONTRACT(free);
     rb_hs_lock();
     rb_hs_malloc_lock();
-    if (anyway || (rb_hs_malloc_sites_crowded() && !in_vain_p(&rb_hs_malloc_store, BLOCKS))) {
-        fold_for(1, BLOCKS);
+    if (anyway || (rb_hs_malloc_sites_crowded() && !in_vain_p(&rb_hs_malloc_store))) {
+        fold_for(&rb_hs_malloc_store);
         rb_hs_store_widen(&rb_hs_malloc_store);       /* where the living have so many sites, fewer samples help */
     }
     rb_hs_malloc_unlock();

@@ -4,7 +4,7 @@
 #include "heap_sampler/base/memory.h"
 #include "heap_sampler/base/contract.h"
 #include "heap_sampler/base/table.h"
-#include "heap_sampler/store/changes.h"
+#include "heap_sampler/store/check.h"
 #include "heap_sampler/store/label_sets.h"
 
 #include <pthread.h>
@@ -67,7 +67,6 @@ static int64_t raw_since;               /* seconds */
 
 static struct birth *births;
 static uint32_t birth_count, birth_capacity;
-static struct hs_changes changes = {.use = HS_MEM_MALLOC, .most = 1 << 13};     /* 192 KiB */
 static bool told_later;         /* what waits for a safe point is asked for already */
 static int64_t told_at;         /* seconds */
 
@@ -191,7 +190,7 @@ crowded(unsigned quarters)
 
 struct hs_store rb_hs_malloc_store = {
     .malloc = true,
-    .changes = &changes,
+    .changes = {.use = HS_MEM_MALLOC, .most = 1 << 13}, /* 192 KiB */
     .each = each_block,
     .each_waiting = each_birth,
     .size_of = size_of,
@@ -256,7 +255,7 @@ forget_unused_natives(void)
         uint64_t hash;
         if (used[i] && !rb_hs_text_find(&native_by_hash, natives, natives[i], &hash)) rb_hs_map_put(&native_by_hash, hash, i);
         if (used[i]) continue;
-        rb_hs_free(HS_MEM_MALLOC, (void *)natives[i].ptr);
+        rb_hs_free(HS_MEM_MALLOC, (char *)natives[i].ptr);
         natives[i] = (struct hs_text){NULL, 0};
     }
     next_free_native = 1;
@@ -297,14 +296,13 @@ static uint32_t
 node_of(const struct hs_malloc_birth *birth, bool room)
 {
     if (birth->kind != HS_MALLOC_STACK) return HS_NODE_EMPTY;
-    uint64_t key = hs_stack_key(&birth->hash);
-    const uint32_t *found = rb_hs_map_find(&known, key);
+    const uint32_t *found = rb_hs_map_find(&known, birth->stack_key);
     if (found) return *found;
     uint32_t raw = room ? add_raw(birth) : NONE;
     if (raw == NONE) return NONE;
     if (raws[raw].depth == birth->depth) {
         if (known.count >= KNOWN_MAX) rb_hs_map_clear(&known);
-        rb_hs_map_put(&known, key, HS_NODE_RAW + raw);
+        rb_hs_map_put(&known, birth->stack_key, HS_NODE_RAW + raw);
     }
     return HS_NODE_RAW + raw;
 }
@@ -367,7 +365,7 @@ static void
 tell_later(void)
 {
     enum { MANY = 256 };
-    uint32_t waiting = changes.count + birth_count;
+    uint32_t waiting = rb_hs_malloc_store.changes.count + birth_count;
     if (!waiting || told_later || (waiting < MANY && rb_hs_coarse_seconds() == told_at)) return;
     told_later = true;
     rb_hs_later();
@@ -380,7 +378,7 @@ tell_birth(const struct block *block, uint64_t asked)
     if (!(block->record.sessions & HS_LISTENERS)) return;
     if (birth_count == BIRTHS_MAX ||
         !rb_hs_grow(HS_MEM_MALLOC, (void **)&births, &birth_capacity, (uint64_t)birth_count + 1, sizeof(*births))) {
-        changes.missed++;
+        rb_hs_malloc_store.changes.missed++;
         return;
     }
     births[birth_count++] = (struct birth){block->record, block->size, asked};
@@ -535,7 +533,7 @@ copy_birth(const struct birth *birth, struct hs_sampled *copy)
     const struct hs_site *site = &rb_hs_malloc_store.sites[record->site];
     uint32_t node = rb_hs_malloc_node(site->node);
     *copy = (struct hs_sampled){
-        .id = hs_malloc_id(record->id),
+        .id = hs_sample_id(record->id, true),
         .listeners = record->sessions & HS_LISTENERS,
         .thread = record->thread,
         .labels = site->labels,
@@ -568,7 +566,7 @@ rb_hs_malloc_take_changes(void)
     rb_hs_malloc_lock();
     told_later = false;
     told_at = rb_hs_coarse_seconds();
-    struct hs_changes taken = rb_hs_changes_take(&changes);
+    struct hs_changes taken = rb_hs_changes_take(&rb_hs_malloc_store.changes);
     rb_hs_malloc_unlock();
     return taken;
 }
@@ -577,7 +575,7 @@ void
 rb_hs_malloc_forget_listeners(hs_session_set listeners)
 {
     rb_hs_malloc_lock();
-    rb_hs_changes_forget(&changes, listeners);
+    rb_hs_changes_forget(&rb_hs_malloc_store.changes, listeners);
     for (uint32_t i = 0; i < birth_count; i++) births[i].record.sessions &= (hs_session_set)~listeners;
     rb_hs_malloc_unlock();
 }

@@ -1,6 +1,7 @@
 /* See store/stack_table.h. */
 #include "heap_sampler/mri.h"
 #include "heap_sampler/store/stack_table.h"
+#include "heap_sampler/store/check.h"
 #include "heap_sampler/base/memory.h"
 #include "heap_sampler/base/contract.h"
 #include "heap_sampler/base/table.h"
@@ -66,23 +67,17 @@ find_or_add_frame(uint32_t label, uint32_t path, uint32_t absolute_path, uint32_
     return number;
 }
 
-/* The first of all, so that there is room for it. */
-static uint32_t evicted = UINT32_MAX;
-
-static uint32_t
-evicted_frame(void)
-{
-    if (evicted == UINT32_MAX) evicted = find_or_add_frame(rb_hs_text_cstr(HS_EVICTED), 0, 0, 0);
-    return evicted;
-}
+/* `(evicted)` is the first of all, so that there is room for it. */
+enum { EVICTED_FRAME = 0 };
 
 static uint32_t
 frame_number(uint32_t label, uint32_t path, uint32_t absolute_path, uint32_t line)
 {
-    uint32_t instead = evicted_frame(), frame = find_or_add_frame(label, path, absolute_path, line);
+    if (!rb_hs_frame_count && find_or_add_frame(rb_hs_text_cstr(HS_EVICTED), 0, 0, 0) != EVICTED_FRAME) return UINT32_MAX;
+    uint32_t frame = find_or_add_frame(label, path, absolute_path, line);
     if (frame != UINT32_MAX) return frame;
     rb_hs_stack_drops.frames++;
-    return instead;
+    return EVICTED_FRAME;
 }
 
 uint32_t
@@ -109,7 +104,7 @@ rb_hs_frames_keep(bool *used, bool *texts)
 {
     HS_CONTRACT(write);
     uint32_t count = 0;
-    if (evicted != UINT32_MAX) used[evicted] = true;
+    if (rb_hs_frame_count) used[EVICTED_FRAME] = true;
     rb_hs_map_clear(&frames);
     for (uint32_t i = 0; i < rb_hs_frame_count; i++) {
         struct hs_frame *frame = &rb_hs_frames[i];
@@ -127,13 +122,23 @@ rb_hs_frames_keep(bool *used, bool *texts)
 
 /* The prefix tree. */
 
-static uint32_t evicted_node = UINT32_MAX;
-
 uint32_t
 rb_hs_nodes_room(void)
 {
     uint32_t most = rb_hs_nodes_max() - rb_hs_nodes_max() / 16;
     return rb_hs_node_count < most ? most - rb_hs_node_count : 0;
+}
+
+static bool
+evicted_root_p(uint32_t node)
+{
+    return node != HS_NODE_EMPTY && rb_hs_nodes[node].parent == HS_NODE_EMPTY && rb_hs_nodes[node].frame == EVICTED_FRAME;
+}
+
+bool
+rb_hs_node_evicted_p(uint32_t node)
+{
+    return node < rb_hs_node_count && (evicted_root_p(node) || evicted_root_p(rb_hs_nodes[node].parent));
 }
 
 uint32_t
@@ -149,7 +154,7 @@ rb_hs_node_child(uint32_t parent, uint32_t frame)
     }
     if (!rb_hs_node_count) rb_hs_nodes[rb_hs_node_count++] = (struct hs_node){HS_NODE_EMPTY, 0};
     if (rb_hs_node_count >= rb_hs_nodes_max() ||
-        (parent != HS_NODE_EMPTY && parent != evicted_node && !rb_hs_nodes_room()) ||
+        (parent != HS_NODE_EMPTY && !evicted_root_p(parent) && !rb_hs_nodes_room()) ||
         !rb_hs_map_put(&nodes, pair(parent, frame), rb_hs_node_count)) {
         return UINT32_MAX;
     }
@@ -160,14 +165,7 @@ rb_hs_node_child(uint32_t parent, uint32_t frame)
 uint32_t
 rb_hs_node_evicted(void)
 {
-    return evicted_node = rb_hs_node_child(HS_NODE_EMPTY, evicted_frame());
-}
-
-bool
-rb_hs_node_evicted_p(uint32_t node)
-{
-    if (node == HS_NODE_EMPTY || node >= rb_hs_node_count || evicted_node == UINT32_MAX) return false;
-    return node == evicted_node || rb_hs_nodes[node].parent == evicted_node;
+    return rb_hs_node_child(HS_NODE_EMPTY, rb_hs_frame_synthetic(HS_EVICTED));
 }
 
 /* A parent's number is below its children's: one pass down marks, one pass up
@@ -194,36 +192,34 @@ rb_hs_nodes_keep(bool *keep, uint32_t *new_node)
     }
     rb_hs_node_count = count;
     rb_hs_nodes_generation++;
-    evicted_node = UINT32_MAX;          /* it is found again by its frame */
     rb_hs_map_clear(&wholes);
 }
 
-/* Whole stacks, by a hash: that two of those that are remembered share a key has a probability of 1e-10. */
+/* Whole stacks, by key: that two of those that are remembered share one has a probability of 1e-10. */
 
 enum { WHOLE_STACKS_MAX = 1 << 15 };    /* the map is a cache: at its limit it starts afresh */
 
-void
-rb_hs_stack_hash_end(struct hs_stack_hash *hash, uint32_t depth, bool truncated)
+uint64_t
+rb_hs_stack_key(struct hs_stack_hash hash, uint32_t depth, bool truncated)
 {
-    hs_stack_hash_add(hash, (uint64_t)depth * 2 + truncated + 1);
-    hash->a = hs_mix(hash->a);
-    hash->b = hs_mix(hash->b);
+    hs_stack_hash_add(&hash, (uint64_t)depth * 2 + truncated + 1);
+    return (hs_mix(hash.a) ^ hs_mix(hash.b)) | 1;
 }
 
 bool
-rb_hs_stack_find(const struct hs_stack_hash *hash, uint32_t *node)
+rb_hs_stack_find(uint64_t key, uint32_t *node)
 {
-    const uint32_t *found = rb_hs_map_find(&wholes, hs_stack_key(hash));
+    const uint32_t *found = rb_hs_map_find(&wholes, key);
     if (found) *node = *found;
     return found != NULL;
 }
 
 void
-rb_hs_stack_remember(const struct hs_stack_hash *hash, uint32_t node)
+rb_hs_stack_remember(uint64_t key, uint32_t node)
 {
     HS_CONTRACT(write);
     if (wholes.count >= WHOLE_STACKS_MAX) rb_hs_map_clear(&wholes);
-    rb_hs_map_put(&wholes, hs_stack_key(hash), node);
+    rb_hs_map_put(&wholes, key, node);
 }
 
 /* Codes. */

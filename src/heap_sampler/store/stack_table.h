@@ -65,7 +65,7 @@ extern struct hs_stack_drops rb_hs_stack_drops;
 /* How many nodes there may be. */
 uint32_t rb_hs_nodes_max(void);
 
-/* Whole stacks, by a hash that the walk over the frames adds up, leaf first.
+/* The key of a whole stack: a hash that the walk over the frames adds up, leaf first.
  * One word tells a frame: a pc lies in the code of one living iseq only, and
  * the map is emptied when one dies. Two polynomials, the second over words with
  * their halves swapped, since the low bits of a sum know nothing of the high. */
@@ -80,16 +80,9 @@ hs_stack_hash_add(struct hs_stack_hash *hash, uint64_t word)
     hash->b = hash->b * UINT64_C(0xc2b2ae3d27d4eb4f) + (word << 32 | word >> 32);
 }
 
-static inline uint64_t
-hs_stack_key(const struct hs_stack_hash *hash)
-{
-    return (hash->a ^ hash->b) | 1;
-}
-
-/* What was added so far is a whole stack; more may be added to it, and ended once more. */
-void rb_hs_stack_hash_end(struct hs_stack_hash *hash, uint32_t depth, bool truncated);
-bool rb_hs_stack_find(const struct hs_stack_hash *hash, uint32_t *node);
-void rb_hs_stack_remember(const struct hs_stack_hash *hash, uint32_t node);
+uint64_t rb_hs_stack_key(struct hs_stack_hash hash, uint32_t depth, bool truncated);
+bool rb_hs_stack_find(uint64_t key, uint32_t *node);
+void rb_hs_stack_remember(uint64_t key, uint32_t node);
 
 /* Code entries. */
 struct hs_code {
@@ -106,12 +99,10 @@ struct hs_code *rb_hs_code_add(struct hs_code code);
 uint32_t rb_hs_code_frame(const struct hs_code *code, uint32_t line, uint32_t caller);
 /* Are there very many? [read] */
 bool rb_hs_codes_full_p(void);
-/* Forget all codes: they are looked at anew when they are met. Raw frames that
- * were hashed are to be forgotten too. */
+/* Forget all codes. The keys of raw stacks are to be forgotten, too. */
 void rb_hs_codes_forget(void);
 
-/* A frame of its own, such as (GC): no file, no line. As any other it is
- * `(evicted)` when there are too many. */
+/* A frame without a file, such as (GC); `(evicted)` when there are too many frames. */
 uint32_t rb_hs_frame_synthetic(const char *label);
 /* How many there are; and are there more than so many sixteenths of what there may be? [read] */
 uint32_t rb_hs_frames_used(void);
@@ -123,24 +114,14 @@ void rb_hs_frames_keep(bool *used, bool *texts);
 uint32_t rb_hs_node_child(uint32_t parent, uint32_t frame);
 /* How many more nodes there may be. */
 uint32_t rb_hs_nodes_room(void);
-/* The root of what is known by its leaf only; for it some room is set aside. */
+/* The root of folded sites, for which some room is set aside; and is this node the root, or its child? */
 uint32_t rb_hs_node_evicted(void);
-/* Is it that root, or stands on it? */
 bool rb_hs_node_evicted_p(uint32_t node);
-/* Forget all nodes but the root, those with keep[node] set, and their
- * parents, which are set as well; new_node[node] becomes the number of each
- * that stays. */
+/* Forget all nodes but those with keep[node] set, and their parents, which are set as well. new_node[node] becomes the
+ * number of each that is left. */
 void rb_hs_nodes_keep(bool *keep, uint32_t *new_node);
 
 /* After marking: whether any code was found dead. After moving: whether any has. [gc] */
 bool rb_hs_codes_sweep(bool full_mark);
 bool rb_hs_codes_move(void);
-
-#if HS_CHECKING
-/* The tables are what they must be. [read] */
-void rb_hs_stacks_check(void);
-/* The code that is known by address is alive: `alive` says so. [vm] */
-void rb_hs_codes_check_living(bool (*alive)(uintptr_t address));
-#endif
-
 #endif

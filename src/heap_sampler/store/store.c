@@ -33,10 +33,12 @@ enter_epoch(struct hs_store *store)
         interval[s] = session->interval;
         if (!smallest || session->interval < smallest) smallest = session->interval;
     }
-    if (!rb_hs_epoch_enter(&store->epochs, interval)) return false;
-    store->interval = smallest;
-    if (!store->malloc) rb_heap_sampler_drawing = smallest != 0;
-    return true;
+    bool ok = rb_hs_epoch_enter(&store->epochs, interval);
+    if (ok || !smallest) {
+        store->interval = smallest;
+        if (!store->malloc) rb_heap_sampler_drawing = smallest != 0;
+    }
+    return ok;
 }
 
 bool
@@ -112,7 +114,7 @@ rb_hs_store_widen(struct hs_store *store)
         struct thinning thinning = {store, 0};
         store->each(thin, &thinning);
         for (int s = 0; s < HS_SESSIONS; s++) store->session[s].thinnings += thinning.changed >> s & 1;
-        rb_hs_changes_add(store->changes, HS_CHANGE_INTERVAL, (hs_session_set)(1u << largest), 0, store->session[largest].interval);
+        rb_hs_changes_add(&store->changes, HS_CHANGE_INTERVAL, (hs_session_set)(1u << largest), 0, store->session[largest].interval);
     } while (store->crowded(3));
 }
 
@@ -154,35 +156,25 @@ rb_hs_store_end(struct hs_store *store, int s)
     store->each(leave, &leaving);
     rb_hs_free(store->by_key.use, session->totals);
     *session = (struct hs_session){.on = false};
-    bool any = false;
-    for (int i = 0; i < HS_SESSIONS; i++) any |= store->session[i].on;
-    /* Without room for an epoch the others go on in the old one, which says the same of them. */
-    if (enter_epoch(store) || any) return;
-    store->interval = 0;
-    if (!store->malloc) rb_heap_sampler_drawing = false;
+    enter_epoch(store);         /* without memory the others go on in the old one, where their intervals are the same */
 }
 
 /* -- records -------------------------------------------------------------------- */
 
-/* What others know it by. */
-static uint64_t
-id_of(const struct hs_store *store, const struct hs_record *record)
-{
-    return store->malloc ? hs_malloc_id(record->id) : hs_slot_id(record->id);
-}
-
 void
 rb_hs_store_gone(struct hs_store *store, const struct hs_record *record, enum hs_change_kind kind, hs_session_set sessions)
 {
-    rb_hs_changes_add(store->changes, kind, sessions, id_of(store, record), 0);
-    if (hs_free_traced_p() && sessions & 1u << HS_MAIN) rb_hs_probe_free(id_of(store, record));
+    uint64_t id = hs_sample_id(record->id, store->malloc);
+    rb_hs_changes_add(&store->changes, kind, sessions, id, 0);
+    if (hs_free_traced_p() && sessions & 1u << HS_MAIN) rb_hs_probe_free(id);
 }
 
 void
 rb_hs_store_weighed(struct hs_store *store, const struct hs_record *record)
 {
     if (!hs_alloc_traced_p()) return;
-    rb_hs_probe_alloc(id_of(store, record), store->size_of(record), store->epochs.list[record->epoch].interval[HS_MAIN]);
+    uint64_t interval = store->epochs.list[record->epoch].interval[HS_MAIN];
+    rb_hs_probe_alloc(hs_sample_id(record->id, store->malloc), store->size_of(record), interval);
 }
 
 bool

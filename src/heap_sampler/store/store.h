@@ -86,7 +86,6 @@ typedef bool (*hs_visit)(struct hs_record *record, const struct rb_heap_sampler_
 struct hs_store {
     /* What differs. */
     const bool malloc;
-    struct hs_changes *const changes;   /* for listeners */
     void (*const each)(hs_visit visit, void *data);             /* records */
     void (*const each_waiting)(hs_visit visit, void *data);     /* copies of records that listeners will be called for; or NULL */
     uint64_t (*const size_of)(const struct hs_record *record);  /* bytes */
@@ -94,6 +93,7 @@ struct hs_store {
     bool (*const crowded)(unsigned quarters);   /* more than so many quarters (rounded up) of the records that there may be */
     bool (*const owned)(void);          /* is the lock held? */
 
+    struct hs_changes changes;  /* for listeners */
     struct hs_random random;
     struct hs_session session[HS_SESSIONS];
     uint64_t interval;          /* bytes, the smallest of all sessions'; 0: off */
@@ -106,6 +106,7 @@ struct hs_store {
 
     /* store/folding.c: since the last folding */
     bool full;                  /* the sites of the living fill the table, so that folding does not help */
+    uint32_t living;            /* sites with a live sample */
     uint32_t sites_left, nodes_left, in_vain;
     int64_t folded_at;          /* seconds */
 };

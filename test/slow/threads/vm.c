@@ -624,17 +624,17 @@ rb_hs_capture_resolve(const struct hs_raw_frame *frames, uint32_t depth, bool tr
 }
 
 static uint32_t
-some_frames(struct hs_raw_frame *frames, uint32_t depth, struct hs_stack_hash *hash)
+some_frames(struct hs_raw_frame *frames, uint32_t depth, uint64_t *key)
 {
     uint32_t count = 0;
-    *hash = (struct hs_stack_hash){0, 0};
+    struct hs_stack_hash hash = {0, 0};
     while (depth-- > 0) {
         const struct slot *code = codes[vm_random(CODES)];
         if (!code) continue;
         frames[count++] = (struct hs_raw_frame){(uintptr_t)code, code->serial, 0};
-        hs_stack_hash_add(hash, code->serial);
+        hs_stack_hash_add(&hash, code->serial);
     }
-    rb_hs_stack_hash_end(hash, count, false);
+    *key = rb_hs_stack_key(hash, count, false);
     return count;
 }
 
@@ -642,13 +642,13 @@ uint32_t
 rb_hs_capture_stack(void)
 {
     struct hs_raw_frame frames[DEEPEST];
-    struct hs_stack_hash hash;
-    uint32_t node, depth = some_frames(frames, vm_random(DEEPEST), &hash);
-    if (rb_hs_stack_find(&hash, &node)) return node;
+    uint64_t key;
+    uint32_t node, depth = some_frames(frames, vm_random(DEEPEST), &key);
+    if (rb_hs_stack_find(key, &node)) return node;
     node = rb_hs_capture_resolve(frames, depth, false);
     if (node == UINT32_MAX) return HS_NODE_EMPTY;
     rb_hs_lock();
-    rb_hs_stack_remember(&hash, node);
+    rb_hs_stack_remember(key, node);
     rb_hs_unlock();
     return node;
 }
@@ -709,7 +709,7 @@ vm_malloc(void)
     };
     pthread_rwlock_rdlock(&running);
     birth.gc = (uint32_t)gc_count;
-    birth.depth = some_frames(&frame, 1, &birth.hash);
+    birth.depth = some_frames(&frame, 1, &birth.stack_key);
     if (birth.depth) {
         uintptr_t native = NATIVE_BASE + frame.pc * 16, old = vm_random(4) ? 0 : some_block();
         bool in_place = old && vm_random(2);
