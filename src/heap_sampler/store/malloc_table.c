@@ -28,11 +28,10 @@ struct block {
     struct hs_record record;
     uintptr_t address;          /* 0: the place is empty */
     uint64_t size : 56;         /* bytes */
-    uint64_t debts : 8;         /* deaths of earlier blocks at this address that are still to be told */
+    uint64_t debts : 8;         /* frees of earlier blocks at this address that are still to be reported */
 };
 
-/* The blocks' table has what it may yet need, the last and the one before, so that however many sites there are a sample is
- * never lost. */
+/* The blocks' table has the room that it may need while it grows, so that no sample is lost, however many sites there are. */
 _Static_assert(BLOCKS_MAX / 3 * 4 * sizeof(struct block) / 2 * 3 <= BLOCKS_BYTES, "sites leave them so much");
 
 /* A stack of Ruby's without names: site->node is HS_NODE_RAW + its number. */
@@ -42,8 +41,7 @@ struct raw {
     bool truncated;
 };
 
-/* An allocation that listeners will be called for. It holds its site and its epoch as a living block does: the block may be
- * gone. */
+/* An allocation that listeners will be called for. It refers to its site and its epoch as a block does, which may be gone. */
 struct birth {
     struct hs_record record;
     uint64_t size, asked;
@@ -67,8 +65,8 @@ static int64_t raw_since;               /* seconds */
 
 static struct birth *births;
 static uint32_t birth_count, birth_capacity;
-static bool told_later;         /* what waits for a safe point is asked for already */
-static int64_t told_at;         /* seconds */
+static bool job_asked_for;     /* of rb_hs_later() */
+static int64_t job_at;          /* seconds: when it took the last changes */
 
 /* -- the mutex ------------------------------------------------------------------- */
 
@@ -148,7 +146,7 @@ remove_block(uint32_t gap)
 }
 
 static void
-bury_block(uint32_t place, uint32_t gc)
+end_block(uint32_t place, uint32_t gc)
 {
     rb_hs_store_count_death(&rb_hs_malloc_store, &blocks[place].record, gc);
     remove_block(place);
@@ -360,19 +358,19 @@ rb_hs_malloc_seed(uint64_t seed)
 
 /* -- births and deaths ---------------------------------------------------------------------- */
 
-/* At a safe point, soon: an interrupt for each of them would cost more than they do. */
+/* At a safe point, soon: an interrupt for each of them would cost more than the call. */
 static void
-tell_later(void)
+call_listeners_later(void)
 {
     enum { MANY = 256 };
     uint32_t waiting = rb_hs_malloc_store.changes.count + birth_count;
-    if (!waiting || told_later || (waiting < MANY && rb_hs_coarse_seconds() == told_at)) return;
-    told_later = true;
+    if (!waiting || job_asked_for || (waiting < MANY && rb_hs_coarse_seconds() == job_at)) return;
+    job_asked_for = true;
     rb_hs_later();
 }
 
 static void
-tell_birth(const struct block *block, uint64_t asked)
+queue_birth(const struct block *block, uint64_t asked)
 {
     if (block->record.sessions & 1u << HS_MAIN) rb_hs_store_weighed(&rb_hs_malloc_store, &block->record);
     if (!(block->record.sessions & HS_LISTENERS)) return;
@@ -385,11 +383,9 @@ tell_birth(const struct block *block, uint64_t asked)
     rb_hs_malloc_store.epochs.list[block->record.epoch].records++;
 }
 
-/* realloc(3) tells the birth of what it made before the death of what it took,
- * which may have been at the same address; and where it moved a block, another
- * thread may have got the old address, and even freed it, before that death is
- * told.  So a birth at an address that is taken ends what was there, and one
- * death to come is nobody's. */
+/* realloc(3) reports the new block before the free of the old one, which may have been at the same address; and where it
+ * moved a block, another thread may have got the old address, and even freed it, before that free is reported.  So a new
+ * block at an address that is taken ends the old one, and one free to come counts for no block. */
 static bool
 add_block(const struct hs_malloc_birth *birth, struct block *block)
 {
@@ -398,13 +394,13 @@ add_block(const struct hs_malloc_birth *birth, struct block *block)
     record->site = site_of(birth);
     if (record->site == NONE || !rb_hs_store_date(&rb_hs_malloc_store, record, birth->drawn_at)) return false;
     record->id = ++rb_hs_malloc_store.next_id;
-    tell_birth(block, birth->asked);
+    queue_birth(block, birth->asked);
     record->sessions &= (hs_session_set)~HS_LISTENERS | rb_hs_followers;
     if (!record->sessions) return true;
     uint32_t place = place_of(birth->address);
     if (blocks[place].address) {
         block->debts = blocks[place].debts + 1u;
-        bury_block(place, birth->gc);
+        end_block(place, birth->gc);
         place = place_of(birth->address);
     }
     blocks[place] = *block;
@@ -436,7 +432,7 @@ rb_hs_malloc_born(const struct hs_malloc_birth *birth)
         }
     }
     bool wanted = names_wanted();
-    tell_later();
+    call_listeners_later();
     rb_hs_malloc_unlock();
     return wanted;
 }
@@ -449,9 +445,9 @@ rb_hs_malloc_died(uintptr_t address, uint32_t gc)
     uint32_t place = block_places ? place_of(address) : 0;
     if (block_places && blocks[place].address) {
         if (blocks[place].debts) blocks[place].debts--;
-        else bury_block(place, gc);
+        else end_block(place, gc);
     }
-    tell_later();
+    call_listeners_later();
     rb_hs_malloc_unlock();
 }
 
@@ -524,7 +520,7 @@ rb_hs_malloc_folded(bool renumbered)
     short_of_room = false;
 }
 
-/* -- what listeners are told at a safe point -------------------------------------------- */
+/* -- for listeners, at a safe point ------------------------------------------------------ */
 
 static void
 copy_birth(const struct birth *birth, struct hs_sampled *copy)
@@ -564,8 +560,8 @@ struct hs_changes
 rb_hs_malloc_take_changes(void)
 {
     rb_hs_malloc_lock();
-    told_later = false;
-    told_at = rb_hs_coarse_seconds();
+    job_asked_for = false;
+    job_at = rb_hs_coarse_seconds();
     struct hs_changes taken = rb_hs_changes_take(&rb_hs_malloc_store.changes);
     rb_hs_malloc_unlock();
     return taken;

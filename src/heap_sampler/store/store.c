@@ -21,8 +21,8 @@ rb_hs_totals_add(struct hs_totals *sum, const struct hs_totals *more)
 
 /* -- intervals ------------------------------------------------------------------- */
 
-/* Settle on what the sessions ask for now. Free lists that were cut before
- * remember the interval they were drawn at. false: no memory. */
+/* The intervals that the sessions ask for now. Free lists that were cut before remember the interval that they were drawn
+ * at. false: no memory. */
 static bool
 enter_epoch(struct hs_store *store)
 {
@@ -94,12 +94,9 @@ largest_session(const struct hs_store *store)
     return largest;
 }
 
-/* It is the session with the most samples that takes fewer from now on:
- * a dense block must not make the long session beside it coarse. One doubling
- * leaves it a little over half, since p(2T)/p(T) does; more are needed where p
- * is near 1 and a doubling changes little, or where others have what it had.
- * Sums stay unbiased, however few are left: at each step what goes is made up
- * for by what stays. */
+/* The session with the most samples takes fewer: a dense block must not make the long session beside it coarse. One
+ * doubling leaves it a little over half, since p(2T)/p(T) does; more are needed where p is near 1, or where other sessions
+ * have the same samples. Sums stay unbiased, however few samples are left: at each step these count for the others. */
 void
 rb_hs_store_widen(struct hs_store *store)
 {

@@ -80,7 +80,7 @@ struct hs_session {
 };
 
 struct rb_heap_sampler_page;
-/* What is done with each record; `page` is NULL for malloc. false: the record is dropped. */
+/* Called with each record; `page` is NULL for malloc. false: the record is dropped. */
 typedef bool (*hs_visit)(struct hs_record *record, const struct rb_heap_sampler_page *page, void *data);
 
 struct hs_store {
@@ -123,14 +123,14 @@ void rb_hs_store_widen(struct hs_store *store);
 
 /* -- records -------------------------------------------------------------------- */
 
-/* Which of these sessions keep what was drawn at this interval by record->thread, and up to which interval; false: none
- * does. Of slots: [vm] is enough. */
+/* Which of these sessions keep what record->thread allocated, and up to which interval; false: none. Of slots: [vm] is
+ * enough. */
 bool rb_hs_store_sample(struct hs_store *store, struct hs_record *record, uint64_t size, uint64_t drawn_at, hs_session_set of);
 /* At which intervals they keep it. false: no memory. */
 bool rb_hs_store_date(struct hs_store *store, struct hs_record *record, uint64_t drawn_at);
-/* It is in the index, with its site, from now on: sessions and the site count it. */
+/* It is in the index, with its site: sessions and the site count it. */
 void rb_hs_store_count_birth(struct hs_store *store, const struct hs_record *record);
-/* It is dead: the site counts it. The index is to drop it. */
+/* It was freed: the site counts that. The index then drops it. */
 void rb_hs_store_count_death(struct hs_store *store, const struct hs_record *record, uint32_t gc);
 /* The index drops it: sessions do not count it any more. */
 void rb_hs_store_count_off(struct hs_store *store, const struct hs_record *record);
@@ -141,8 +141,8 @@ void rb_hs_store_weighed(struct hs_store *store, const struct hs_record *record)
 
 /* -- sites ---------------------------------------------------------------------- */
 
-/* The site's number; UINT32_MAX: there is no room. A little room is kept for
- * sites of evicted stacks, and for those of no stack and no class some always. */
+/* The site's number; UINT32_MAX: there is no room. Some room is set aside for sites of evicted stacks; for a site of no
+ * stack and no class there always is some. */
 uint32_t rb_hs_site_of(struct hs_store *store, struct hs_site site);
 enum hs_site_how { HS_SITE_FIND,
                    HS_SITE_ADD,
