@@ -100,7 +100,6 @@ rb_hs_profile_free(struct hs_profile *profile)
     rb_hs_free(HS_MEM_SNAPSHOTS, profile->texts);
     rb_hs_texts_release(profile->names);
     rb_hs_texts_release(profile->native_names);
-    rb_hs_free(HS_MEM_SNAPSHOTS, profile->label_bytes);
     rb_hs_free(HS_MEM_SNAPSHOTS, profile->mappings);
     rb_hs_free(HS_MEM_SNAPSHOTS, profile->kept);
     rb_hs_free(HS_MEM_SNAPSHOTS, profile->pins);

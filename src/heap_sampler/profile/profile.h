@@ -150,7 +150,6 @@ struct hs_profile {
     struct hs_text *texts;      /* text 0 is empty */
     uint32_t text_count;
     struct hs_text_bytes *names, *native_names;         /* held, what texts point into: the sampler's, and those of native code */
-    char *label_bytes;          /* what texts of labels point into; NULL: none */
     struct hs_mapping *mappings;        /* of native frames, by start */
     uint32_t mapping_count;
     bool asked_for_kept;        /* the profile has the field `kept`, with an answer or the reason why there is none */

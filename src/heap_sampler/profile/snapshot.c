@@ -110,7 +110,6 @@ add_kept(struct hs_snapshot *snapshot)
     if (profile->retainers.refusal) rb_hs_retainers_free(&profile->retainers);
 }
 
-/* A label set may be freed before the profile is: its text is copied. */
 static bool
 copy_texts(struct hs_snapshot *snapshot)
 {
@@ -121,7 +120,8 @@ copy_texts(struct hs_snapshot *snapshot)
     if (count) memcpy(profile->texts, rb_hs_texts, count * sizeof(*profile->texts));
     profile->text_count = count + HS_LABEL_NUMBERS;
     profile->names = rb_hs_texts_hold();
-    return rb_hs_label_sets_copy(profile->texts + count, &profile->label_bytes);
+    for (uint32_t i = 0; i < HS_LABEL_NUMBERS; i++) profile->texts[count + i] = rb_hs_label_set_text((uint16_t)i);
+    return true;
 }
 
 static void

@@ -352,10 +352,9 @@ rb_heap_sampler_flush(void)
     }
     uint64_t newest = last_serial;
     /* Changes of a block are taken before allocations are, so that no free is reported before its allocation. */
-    rb_hs_malloc_listeners_told();
     struct hs_changes of_malloc = rb_hs_malloc_take_changes();
     rb_hs_lock();
-    struct hs_changes of_slots = rb_hs_changes_take(&rb_hs_slot_changes);
+    struct hs_changes of_slots = rb_hs_changes_take(&rb_hs_slot_store.changes);
     rb_hs_unlock();
     report_allocations(newest);
     report_changes(newest, &of_malloc);
@@ -481,7 +480,7 @@ rb_heap_sampler_unlisten(rb_heap_sampler_listener_t serial)
     listener->on = false;
     rb_hs_session_stop(session_of(listener));
     rb_hs_lock();
-    rb_hs_changes_forget(&rb_hs_slot_changes, set_of(listener));
+    rb_hs_changes_forget(&rb_hs_slot_store.changes, set_of(listener));
     rb_hs_unlock();
     rb_hs_malloc_forget_listeners(set_of(listener));
     leave(listener);

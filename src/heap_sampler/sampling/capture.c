@@ -59,7 +59,7 @@ frame_code(const rb_control_frame_t *cfp)
 /* The most frequent loop of the sampler: per frame two loads, two
  * multiplications and little else. */
 uint32_t
-rb_hs_capture_hash(const rb_execution_context_t *ec, struct hs_stack_hash *hash, bool *truncated)
+rb_hs_capture_key(const rb_execution_context_t *ec, uint64_t *key, bool *truncated)
 {
     uint32_t limit = rb_hs_slot_store.limits.max_depth;
     if (limit > HS_DEPTH_MAX || !limit) limit = HS_DEPTH_MAX;
@@ -85,8 +85,7 @@ rb_hs_capture_hash(const rb_execution_context_t *ec, struct hs_stack_hash *hash,
         hs_stack_hash_add(&sum, word);
     }
     uint32_t depth = limit - left;
-    *hash = sum;                /* whose address is not taken: it stays in registers */
-    rb_hs_stack_hash_end(hash, depth, *truncated);
+    *key = rb_hs_stack_key(sum, depth, *truncated);
     return depth;
 }
 
@@ -136,8 +135,14 @@ name_code(const struct hs_raw_frame *frame)
     }
 
     rb_hs_lock();
-    struct hs_code *code = rb_hs_code_add(frame->code, rb_hs_text(label, len), text_of(path), text_of(absolute_path),
-                                          shown_at_caller, merges_caller);
+    struct hs_code *code = rb_hs_code_add((struct hs_code){
+        .address = frame->code,
+        .label = rb_hs_text(label, len),
+        .path = text_of(path),
+        .absolute_path = text_of(absolute_path),
+        .shown_at_caller = shown_at_caller,
+        .merges_caller = merges_caller,
+    });
     rb_hs_unlock();
     return code;
 }
@@ -179,21 +184,16 @@ resolve(const struct hs_raw_frame *raw, uint32_t depth, bool truncated, uint32_t
     }
     if (truncated) node = synthetic_stack(HS_TRUNCATED);
     for (uint32_t i = depth; i-- > 0;) {
-        struct hs_code *code = rb_hs_code_find(raw[i].code);
+        const struct hs_code *code = rb_hs_code_find(raw[i].code);
         /* A rescue or ensure frame hides the method's frame below it. */
-        if (i > 0 && rb_hs_code_merges_caller(rb_hs_code_find(raw[i - 1].code))) continue;
+        if (i > 0 && rb_hs_code_find(raw[i - 1].code)->merges_caller) continue;
 
-        bool at_caller = rb_hs_code_shown_at_caller(code);
-        uint64_t place = at_caller ? caller : pc_within(&raw[i]);
-        uint32_t frame = rb_hs_code_frame_at(code, place);
-        bool known = frame != UINT32_MAX;
-        uint32_t line = known || at_caller ? 0 : (uint32_t)rb_hs_line_of((const rb_iseq_t *)raw[i].code, (const VALUE *)place);
+        uint32_t line = code->shown_at_caller ? 0 : (uint32_t)rb_hs_line_of((const rb_iseq_t *)raw[i].code, (const VALUE *)pc_within(&raw[i]));
         rb_hs_lock();
-        if (!known) frame = at_caller ? rb_hs_code_add_frame_like(code, place, caller) : rb_hs_code_add_frame(code, place, line);
-        node = rb_hs_node_child(node, frame);   /* without a parent: none */
+        *leaf = rb_hs_code_frame(code, line, caller);
+        node = rb_hs_node_child(node, *leaf);   /* without a parent: none */
         rb_hs_unlock();
-        if (!at_caller) caller = frame;
-        *leaf = frame;
+        if (!code->shown_at_caller) caller = *leaf;
     }
     return node;
 }
@@ -222,18 +222,18 @@ rb_hs_capture_stack(void)
     HS_CONTRACT(free);
     const rb_execution_context_t *ec = rb_current_execution_context(false);
     bool truncated;
-    struct hs_stack_hash hash;
-    uint32_t node, depth = ec && ec->cfp ? rb_hs_capture_hash(ec, &hash, &truncated) : 0;
+    uint64_t key;
+    uint32_t node, depth = ec && ec->cfp ? rb_hs_capture_key(ec, &key, &truncated) : 0;
     if (!depth) {
         node = synthetic_stack(ec && ec->cfp ? "(no Ruby frame)" : "(boot)");
         return node == UINT32_MAX ? HS_NODE_EMPTY : node;
     }
-    if (rb_hs_stack_find(&hash, &node)) return node;
+    if (rb_hs_stack_find(key, &node)) return node;
     rb_hs_capture_frames(ec, raw_stack, depth);
     node = rb_hs_capture_resolve(raw_stack, depth, truncated);
     if (node == UINT32_MAX) return HS_NODE_EMPTY;
     rb_hs_lock();
-    rb_hs_stack_remember(&hash, node);
+    rb_hs_stack_remember(key, node);
     rb_hs_unlock();
     return node;
 }

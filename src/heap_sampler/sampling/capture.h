@@ -24,7 +24,7 @@ struct rb_iseq_struct;
 enum { HS_DEPTH_MAX = 4096 };   /* of max-depth= */
 
 /* Frames down to max-depth; *truncated: there are more. 0: no stack. */
-uint32_t rb_hs_capture_hash(const struct rb_execution_context_struct *ec, struct hs_stack_hash *hash, bool *truncated);
+uint32_t rb_hs_capture_key(const struct rb_execution_context_struct *ec, uint64_t *key, bool *truncated);
 /* As many as the above returned, leaf first; `ec`: the same. */
 void rb_hs_capture_frames(const void *ec, struct hs_raw_frame *frames, uint32_t depth);
 /* [vm] [free]; in GC if marking is complete and nothing is swept yet.  What the frames point to must not have been swept since they were

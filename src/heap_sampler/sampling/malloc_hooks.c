@@ -225,7 +225,7 @@ sample(uintptr_t address, uint64_t size, uint64_t asked)
     uint64_t samples = rb_hs_malloc_count_sample(birth.kind);
     if (birth.kind == HS_MALLOC_AT_YJIT) return;        /* it is counted */
     if (birth.kind == HS_MALLOC_STACK) {
-        birth.depth = rb_hs_capture_hash(ec, &birth.hash, &birth.truncated);
+        birth.depth = rb_hs_capture_key(ec, &birth.stack_key, &birth.truncated);
         birth.labels = ec->heap_sampler_labels;
         if (!birth.depth) birth.kind = HS_MALLOC_AT_NO_FRAME;
     }
@@ -262,16 +262,14 @@ rb_hs_malloc_name_stacks(void)
     HS_CONTRACT(vm);
     HS_CONTRACT(free);
     static struct hs_raw_frame frames[HS_DEPTH_MAX];    /* one at a time: VM lock */
-    struct hs_malloc_raw raw;
+    bool any = false, truncated;
     if (!opened || naming) return;
     naming = true;
-    bool any = false;
     uint64_t began = rb_hs_steady_ns();
-    while (rb_hs_malloc_next_raw(&raw, frames)) {
-        any = true;
-        rb_hs_make_room_for_stack(raw.depth);
-        uint32_t node = rb_hs_capture_resolve(frames, raw.depth, raw.truncated);
-        rb_hs_malloc_named(&raw, node == UINT32_MAX ? HS_NODE_EMPTY : node);
+    for (uint32_t depth; (depth = rb_hs_malloc_next_raw(frames, &truncated)); any = true) {
+        rb_hs_make_room_for_stack(depth);
+        uint32_t node = rb_hs_capture_resolve(frames, depth, truncated);
+        rb_hs_malloc_named(node == UINT32_MAX ? HS_NODE_EMPTY : node);
     }
     if (any) rb_hs_join_blocks();
     rb_hs_fold_blocks(false);

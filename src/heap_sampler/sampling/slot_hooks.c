@@ -60,7 +60,7 @@ report_sample(const struct hs_record *born, uint32_t size, uint32_t slot_size, u
 {
     if (!(born->sessions & HS_LISTENERS) && !hs_alloc_traced_p()) return;
     struct hs_sampled sampled = {
-        .id = hs_slot_id(born->id),
+        .id = hs_sample_id(born->id, false),
         .listeners = born->sessions & HS_LISTENERS,
         .size = size,
         .slot_size = slot_size,
@@ -144,12 +144,6 @@ keep_if_live(struct hs_record *record, const struct rb_heap_sampler_page *page, 
     return true;
 }
 
-static int
-code_liveness(uintptr_t address)
-{
-    return rb_heap_sampler_gc_liveness((VALUE)address);
-}
-
 /* Records, codes and classes outlive the sessions that brought them, so this
  * runs when sampling is off as well. */
 void
@@ -164,19 +158,14 @@ rb_heap_sampler_on_mark_end(bool full_mark)
     uint64_t began = rb_hs_steady_ns();
     rb_hs_slot_store.each(keep_if_live, &gc_count);
     rb_hs_occupancy_look(false, full_mark);
-    if (rb_hs_codes_sweep(full_mark, code_liveness)) rb_hs_malloc_forget_addresses();
+    if (rb_hs_codes_sweep(full_mark)) rb_hs_malloc_forget_addresses();
     rb_hs_automatic_at_mark(began);
+    rb_hs_classes_sweep(full_mark);
     rb_hs_unlock();
-    rb_hs_classes_after_mark(full_mark);
+    rb_hs_classes_rename();
     rb_hs_check(HS_CHECK_MARKED);
-    if (rb_hs_slot_changes.count || hs_usdt_turn_p()) rb_hs_later();
+    if (rb_hs_slot_store.changes.count || hs_usdt_turn_p()) rb_hs_later();
     rb_hs_warn_of_gaps();
-}
-
-static uintptr_t
-code_location(uintptr_t address)
-{
-    return (uintptr_t)rb_gc_location((VALUE)address);
 }
 
 void
@@ -185,10 +174,10 @@ rb_heap_sampler_on_update_references(void)
     /* The new addresses stand in heap slots; every page is readable again by
      * now, so the lock does not stand in the way of a read barrier. */
     rb_hs_lock();
-    if (rb_hs_codes_move(code_location)) rb_hs_malloc_forget_addresses();
+    if (rb_hs_codes_move()) rb_hs_malloc_forget_addresses();
+    rb_hs_classes_move();
     rb_hs_occupancy_look(true, false);
     rb_hs_unlock();
-    rb_hs_classes_after_move();
     rb_hs_check(HS_CHECK_ANY);
 }
 
@@ -208,7 +197,7 @@ rb_heap_sampler_on_move(struct rb_heap_sampler_page *from, unsigned int from_slo
         if (place) {
             moved.slot = (uint16_t)to_slot;
             *place = moved;
-            rb_hs_changes_add(&rb_hs_slot_changes, HS_CHANGE_MOVED, moved.sessions, hs_slot_id(moved.id),
+            rb_hs_changes_add(&rb_hs_slot_store.changes, HS_CHANGE_MOVED, moved.sessions, hs_sample_id(moved.id, false),
                               (uint64_t)rb_heap_sampler_gc_slot_address(to_body, to_slot));
         }
         else {

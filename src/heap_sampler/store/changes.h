@@ -5,13 +5,7 @@
  * queue.  It is written where no listener can be called: in GC, in the read
  * barrier's signal handler, inside free(3).
  *
- *     died        it was found dead, or was freed
- *     forgotten   it is not followed any more, dead or alive
- *     moved       compaction has moved it
- *     interval    there were too many samples: those that stay count at this interval
- *
- * Slots have one queue, under the sampler's lock, and malloc has one, under the
- * malloc mutex.  No MRI header.  Contract: the owner's.
+ * Each store has one.  No MRI header.  Contract: the lock of the store.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,10 +13,10 @@
 #include "heap_sampler/store/epochs.h"
 
 enum hs_change_kind {
-    HS_CHANGE_DIED,
-    HS_CHANGE_FORGOTTEN,
-    HS_CHANGE_MOVED,
-    HS_CHANGE_INTERVAL
+    HS_CHANGE_DIED,             /* it was found dead, or was freed */
+    HS_CHANGE_FORGOTTEN,        /* it is not followed any more, dead or alive */
+    HS_CHANGE_MOVED,            /* compaction has moved it */
+    HS_CHANGE_INTERVAL          /* there were too many samples: those that are left count at this interval */
 };
 
 struct hs_change {
@@ -40,21 +34,14 @@ struct hs_changes {
     uint64_t missed;            /* found no room, since they were last taken */
 };
 
-/* Changes of slots: [write]. */
-extern struct hs_changes rb_hs_slot_changes;
 /* Listeners whose samples are followed: for others no record is kept. Written by [vm]. */
 extern hs_session_set rb_hs_followers;
 
-/* The ids that others know: those of slots are even, those of malloc odd. */
+/* The id of a record for listeners and tracers: of slots even, of malloc odd. */
 static inline uint64_t
-hs_slot_id(uint64_t record)
+hs_sample_id(uint64_t record, bool malloc)
 {
-    return record << 1;
-}
-static inline uint64_t
-hs_malloc_id(uint64_t block)
-{
-    return block << 1 | 1;
+    return record << 1 | malloc;
 }
 static inline bool
 hs_of_malloc_p(uint64_t id)
@@ -62,7 +49,7 @@ hs_of_malloc_p(uint64_t id)
     return id & 1;
 }
 
-/* An allocation that listeners are told of. */
+/* An allocation, for listeners. */
 struct hs_sampled {
     uint64_t id;
     hs_session_set listeners;
@@ -77,7 +64,7 @@ struct hs_sampled {
 void rb_hs_changes_add(struct hs_changes *changes, enum hs_change_kind kind, hs_session_set sessions, uint64_t id, uint64_t value);
 /* All of them, which the caller frees; none is left. */
 struct hs_changes rb_hs_changes_take(struct hs_changes *changes);
-/* The listener hears nothing of what waits. */
+/* The listeners are not called for what waits. */
 void rb_hs_changes_forget(struct hs_changes *changes, hs_session_set listeners);
 
 /* What cannot be done in GC or in malloc(3) is done at the next safe point, by a postponed job. */

@@ -19,10 +19,11 @@
 
 #if HS_CHECKING
 
-#include <stdarg.h>
 #include <stdlib.h>
 
 /* -- records, epochs, sites, sessions ----------------------------------------- */
+
+typedef unsigned long long number;      /* as it is printed */
 
 /* How many records refer to each. An array that there is no memory for is not
  * compared with; not from base/memory.c, whose failures and sums tests arrange. */
@@ -34,50 +35,36 @@ struct tally {
     uint64_t *site[HS_SESSIONS];
 };
 
-static void
-check_refers(const struct tally *tally, const struct hs_record *record)
+static bool
+check_references(struct hs_record *record, const struct rb_heap_sampler_page *page, void *data)
 {
+    struct tally *tally = data;
     const struct hs_store *store = tally->store;
-    unsigned long long id = record->id, last = __atomic_load_n(&store->next_id, __ATOMIC_RELAXED);
+    number id = record->id, last = __atomic_load_n(&store->next_id, __ATOMIC_RELAXED);
     HS_ASSERT(id && id <= last, "%s %llu, but ids end at %llu", tally->name, id, last);
     HS_ASSERT(record->epoch < store->epochs.count, "%s %llu: epoch %u of %u", tally->name, id, record->epoch, store->epochs.count);
     HS_ASSERT(record->site < store->site_count, "%s %llu: site %u of %u", tally->name, id, record->site, store->site_count);
-}
-
-static void
-check_session_of(const struct tally *tally, const struct hs_record *record, int s)
-{
-    const struct hs_store *store = tally->store;
-    unsigned long long id = record->id;
-    uint64_t interval = store->epochs.list[record->epoch].interval[s];
-    HS_ASSERT(store->session[s].on, "%s %llu: session %d is over", tally->name, id, s);
-    HS_ASSERT(interval, "%s %llu: epoch %u has no interval of session %d", tally->name, id, record->epoch, s);
-    HS_ASSERT((double)interval <= record->longest, "%s %llu is kept at %llu by session %d, and a sample up to %g", tally->name, id,
-              (unsigned long long)interval, s, (double)record->longest);
+    if (tally->epoch) tally->epoch[record->epoch]++;
+    return true;
 }
 
 static bool
 check_record(struct hs_record *record, const struct rb_heap_sampler_page *page, void *data)
 {
     struct tally *tally = data;
-    check_refers(tally, record);
-    HS_ASSERT(record->sessions, "%s %llu is of no session", tally->name, (unsigned long long)record->id);
-    if (tally->epoch) tally->epoch[record->epoch]++;
+    number id = record->id;
+    check_references(record, page, tally);
+    HS_ASSERT(record->sessions, "%s %llu is of no session", tally->name, id);
     for (int s = 0; s < HS_SESSIONS; s++) {
         if (!(record->sessions & (1u << s))) continue;
-        check_session_of(tally, record, s);
+        number interval = tally->store->epochs.list[record->epoch].interval[s];
+        HS_ASSERT(tally->store->session[s].on, "%s %llu: session %d is over", tally->name, id, s);
+        HS_ASSERT(interval, "%s %llu: epoch %u has no interval of session %d", tally->name, id, record->epoch, s);
+        HS_ASSERT((double)interval <= record->longest, "%s %llu is kept at %llu by session %d, and a sample up to %g", tally->name, id,
+                  interval, s, (double)record->longest);
         tally->session[s]++;
         if (tally->site[s]) tally->site[s][record->site]++;
     }
-    return true;
-}
-
-static bool
-check_waiting(struct hs_record *record, const struct rb_heap_sampler_page *page, void *data)
-{
-    struct tally *tally = data;
-    check_refers(tally, record);
-    if (tally->epoch) tally->epoch[record->epoch]++;
     return true;
 }
 
@@ -85,9 +72,8 @@ static void
 check_epochs(const struct tally *tally)
 {
     for (uint32_t e = 0; tally->epoch && e < tally->store->epochs.count; e++) {
-        uint64_t records = tally->store->epochs.list[e].records;
-        HS_ASSERT(tally->epoch[e] == records, "epoch %u: %llu %ss, counted %llu", e, (unsigned long long)tally->epoch[e], tally->name,
-                  (unsigned long long)records);
+        number records = tally->store->epochs.list[e].records, found = tally->epoch[e];
+        HS_ASSERT(found == records, "epoch %u: %llu %ss, counted %llu", e, found, tally->name, records);
     }
 }
 
@@ -96,9 +82,8 @@ check_sites(const struct hs_store *store)
 {
     for (uint32_t i = 0; i < store->site_count; i++) {
         const struct hs_site *site = &store->sites[i];
-        bool raw = store->malloc && site->node >= HS_NODE_RAW;
-        HS_ASSERT(raw || site->node == HS_NODE_EMPTY || site->node < rb_hs_node_count, "site %u: node %u of %u", i, site->node,
-                  rb_hs_node_count);
+        bool known = site->node == HS_NODE_EMPTY || site->node < rb_hs_node_count || (store->malloc && site->node >= HS_NODE_RAW);
+        HS_ASSERT(known, "site %u: node %u of %u", i, site->node, rb_hs_node_count);
         HS_ASSERT(store->malloc || site->where, "site %u has no slot size", i);
         HS_ASSERT(store->malloc || rb_hs_class_used_p(site->what), "site %u: class %u is free", i, site->what);
     }
@@ -107,31 +92,28 @@ check_sites(const struct hs_store *store)
 /* A record may go without having died, never come without having been born;
  * but births that there was no memory to count are missing. */
 static void
-check_totals(const struct hs_store *store, const struct hs_session *session, int s, const uint64_t *living)
+check_totals(const struct hs_store *store, int s, const uint64_t *living)
 {
-    bool complete = living && !store->dropped;
+    const struct hs_session *session = &store->session[s];
+    bool complete = s < HS_PROFILES && living && !store->dropped;
     for (uint32_t i = 0; i < session->totals_count; i++) {
-        const struct hs_totals *totals = &session->totals[i];
-        uint64_t left = i < store->site_count && living ? living[i] : 0;
-        HS_ASSERT(i < store->site_count || !totals->alloc.samples, "session %d: births at site %u of %u", s, i, store->site_count);
-        HS_ASSERT(s >= HS_PROFILES || !complete || totals->alloc.samples >= totals->dead.samples + left,
-                  "session %d, site %u: %llu births, %llu deaths, %llu live", s, i, (unsigned long long)totals->alloc.samples,
-                  (unsigned long long)totals->dead.samples, (unsigned long long)left);
+        number born = session->totals[i].alloc.samples, dead = session->totals[i].dead.samples;
+        number left = i < store->site_count && living ? living[i] : 0;
+        HS_ASSERT(i < store->site_count || !born, "session %d: births at site %u of %u", s, i, store->site_count);
+        HS_ASSERT(!complete || born >= dead + left, "session %d, site %u: %llu births, %llu deaths, %llu live", s, i, born, dead, left);
     }
 }
 
 static void
-check_sessions(const struct tally *tally)
+check_session(const struct tally *tally, int s)
 {
-    for (int s = 0; s < HS_SESSIONS; s++) {
-        const struct hs_session *session = &tally->store->session[s];
-        HS_ASSERT(tally->session[s] == session->samples, "session %d: %llu %ss, counted %llu", s, (unsigned long long)tally->session[s],
-                  tally->name, (unsigned long long)session->samples);
-        HS_ASSERT(session->on || !session->totals, "session %d is over and has totals", s);
-        HS_ASSERT(session->totals_count <= session->totals_capacity, "session %d: %u totals in %u places", s,
-                  session->totals_count, session->totals_capacity);
-        if (session->on) check_totals(tally->store, session, s, tally->site[s]);
-    }
+    const struct hs_session *session = &tally->store->session[s];
+    number found = tally->session[s], samples = session->samples;
+    HS_ASSERT(found == samples, "session %d: %llu %ss, counted %llu", s, found, tally->name, samples);
+    HS_ASSERT(session->on || !session->totals, "session %d is over and has totals", s);
+    HS_ASSERT(session->totals_count <= session->totals_capacity, "session %d: %u totals in %u places", s, session->totals_count,
+              session->totals_capacity);
+    if (session->on) check_totals(tally->store, s, tally->site[s]);
 }
 
 static void
@@ -142,10 +124,10 @@ check_store(const struct hs_store *store, const char *name)
         if (store->session[s].on) tally.site[s] = calloc(store->site_count + 1, sizeof(*tally.site[s]));
     }
     store->each(check_record, &tally);
-    if (store->each_waiting) store->each_waiting(check_waiting, &tally);
+    if (store->each_waiting) store->each_waiting(check_references, &tally);
     check_epochs(&tally);
     check_sites(store);
-    check_sessions(&tally);
+    for (int s = 0; s < HS_SESSIONS; s++) check_session(&tally, s);
     free(tally.epoch);
     for (int s = 0; s < HS_SESSIONS; s++) free(tally.site[s]);
 }
@@ -180,12 +162,8 @@ bool
 rb_hs_check_in_use(uintptr_t address)
 {
     if (!rb_gc_pointer_to_heap_p((VALUE)address)) return false;
-    switch (type_in_slot((VALUE)address)) {
-    case T_NONE:
-    case T_MOVED:
-    case T_ZOMBIE: return false;
-    default: return true;
-    }
+    enum ruby_value_type type = type_in_slot((VALUE)address);
+    return type != T_NONE && type != T_MOVED && type != T_ZOMBIE;
 }
 
 static bool
@@ -198,7 +176,7 @@ static void
 check_slot(const struct rb_heap_sampler_page *page, const struct hs_record *record, enum hs_check_moment moment)
 {
     VALUE object = rb_heap_sampler_gc_slot_address(page->body, record->slot);
-    unsigned long long id = record->id;
+    number id = record->id;
     unsigned int slot;
     HS_ASSERT(rb_heap_sampler_gc_table_of(object, &slot) == page, "record %llu: slot %u is not of its page %p", id,
               record->slot, (void *)page->body);
@@ -233,8 +211,9 @@ rb_hs_check(enum hs_check_moment moment)
         const struct rb_heap_sampler_page *page = rb_hs_pages.list[p];
         for (uint32_t i = 0; i < page->count; i++) check_slot(page, &page->records[i], moment);
     }
-    rb_hs_codes_check_living(moment == HS_CHECK_MARKED ? marked : rb_hs_check_in_use);
-    rb_hs_classes_check_living(moment == HS_CHECK_MARKED ? marked : rb_hs_check_in_use);
+    bool (*alive)(uintptr_t address) = moment == HS_CHECK_MARKED ? marked : rb_hs_check_in_use;
+    rb_hs_codes_check_living(alive);
+    rb_hs_classes_check_living(alive);
 }
 
 void

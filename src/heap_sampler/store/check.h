@@ -1,30 +1,38 @@
 #ifndef HEAP_SAMPLER_STORE_CHECK_H
 #define HEAP_SAMPLER_STORE_CHECK_H
 /*
- * What must hold of the sampler's tables at every moment, asserted in check
- * builds: those with RGENGC_CHECK_MODE or RUBY_DEBUG.  In other builds none of
- * this is compiled: a process in production is never ended by its profiler.
+ * What must hold of the sampler's tables at every moment, asserted in check builds (base/contract.h):
  *
- *   every table is on its page, every page with a table is in the list, and
- *     no table is empty
- *   every record names a slot that is in use, of the type that was born in it;
- *     at the end of marking it is marked
- *   the counts of records (all, by epoch, by session) are those counted over
- *   every number refers to something: epoch, site, node, frame, text, class,
- *     code, stack of malloc's, and each map leads to what it says
+ *   every table is on its page, every page with a table is in the list, and no table is empty
+ *   every record refers to a slot that is in use, of the type that was allocated in it; at the end of marking
+ *     it is marked
+ *   the counts of records (all, by epoch, by session) are right
+ *   every number refers to something: epoch, site, node, frame, text, class, code, raw stack; each map leads to it
  *   code and classes that are known by address are alive
- *   a site's births are no fewer than its deaths and its living
+ *   a site's allocations are no fewer than its frees and its live samples
  *
- * Each table checks itself, in a function beside the state that it is about;
- * store/check.c has what is between tables, and what is between them and the heap.
+ * store/check.c compares tables with each other and with the heap.
  */
 #include <stdbool.h>
 #include <stdint.h>
 #include "heap_sampler/base/contract.h"
 
 #if HS_CHECKING
+#include "ruby/internal/value.h"
 
-/* Each table checks itself, and what is between them is checked here; no heap slot is read. [read] */
+/* Each table alone. [read], and of malloc the mutex */
+void rb_hs_pages_check(void);
+void rb_hs_stacks_check(void);
+void rb_hs_classes_check(void);
+void rb_hs_malloc_check(void);
+/* Does the number stand for a class, or for all others; and is this the type that it stands for? [vm] */
+bool rb_hs_class_used_p(uint32_t class_id);
+bool rb_hs_class_has_type(uint32_t class_id, VALUE flags);
+/* Code and classes that are known by address are alive. [vm] */
+void rb_hs_codes_check_living(bool (*alive)(uintptr_t address));
+void rb_hs_classes_check_living(bool (*alive)(uintptr_t address));
+
+/* All tables; no heap slot is read. [read] */
 void rb_hs_check_tables(void);
 
 enum hs_check_moment {

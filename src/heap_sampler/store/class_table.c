@@ -1,6 +1,7 @@
 /* See store/class_table.h. */
 #include "heap_sampler/mri.h"
 #include "heap_sampler/store/class_table.h"
+#include "heap_sampler/store/check.h"
 #include "heap_sampler/base/contract.h"
 #include "heap_sampler/base/memory.h"
 #include "heap_sampler/base/table.h"
@@ -33,56 +34,7 @@ uint64_t rb_hs_classes_dropped;
 static const char *
 type_name(VALUE flags)
 {
-    switch (flags & RUBY_T_MASK) {
-#define NAMED(t) \
-    case t: return #t
-        NAMED(T_OBJECT);
-        NAMED(T_CLASS);
-        NAMED(T_MODULE);
-        NAMED(T_FLOAT);
-        NAMED(T_STRING);
-        NAMED(T_REGEXP);
-        NAMED(T_ARRAY);
-        NAMED(T_HASH);
-        NAMED(T_STRUCT);
-        NAMED(T_BIGNUM);
-        NAMED(T_FILE);
-        NAMED(T_DATA);
-        NAMED(T_MATCH);
-        NAMED(T_COMPLEX);
-        NAMED(T_RATIONAL);
-        NAMED(T_SYMBOL);
-        NAMED(T_IMEMO);
-        NAMED(T_NODE);
-        NAMED(T_ICLASS);
-#undef NAMED
-    default: return "T_NONE";
-    }
-}
-
-static const char *
-imemo_name(VALUE flags)
-{
-    switch ((enum imemo_type)((flags >> FL_USHIFT) & IMEMO_MASK)) {
-#define NAME(t) \
-    case imemo_##t: return "(imemo:" #t ")"
-        NAME(env);
-        NAME(cref);
-        NAME(svar);
-        NAME(throw_data);
-        NAME(ifunc);
-        NAME(memo);
-        NAME(ment);
-        NAME(iseq);
-        NAME(tmpbuf);
-        NAME(ast);
-        NAME(parser_strterm);
-        NAME(callinfo);
-        NAME(callcache);
-        NAME(constcache);
-#undef NAME
-    default: return "(imemo)";
-    }
+    return rb_type_str((enum ruby_value_type)(flags & RUBY_T_MASK));
 }
 
 /* A temporary name holds the address of an anonymous class, which says
@@ -113,9 +65,8 @@ rb_hs_class_name(VALUE klass, char *buffer, size_t size)
     return RCLASS_EXT(klass)->permanent_classpath;
 }
 
-/* `(anonymous Class < Foo)`: of what it is a subclass is what is known of it. */
-static bool
-name_of(VALUE klass, char *buffer, size_t size)
+bool
+rb_hs_class_full_name(VALUE klass, char *buffer, size_t size)
 {
     if (rb_hs_class_name(klass, buffer, size)) return true;
     if (buffer[0]) return false;
@@ -124,12 +75,8 @@ name_of(VALUE klass, char *buffer, size_t size)
     char name[NAME_MAX_BYTES - 32] = "";
     while (super && (BUILTIN_TYPE(super) == T_ICLASS || !RCLASS_EXT(super)->classpath)) super = RCLASS_SUPER(super);
     if (super) rb_hs_class_name(super, name, sizeof(name));
-    if (name[0]) {
-        snprintf(buffer, size, "(anonymous Class < %s)", name);
-    }
-    else {
-        snprintf(buffer, size, "(anonymous %s)", module ? "Module" : "Class");
-    }
+    if (name[0]) snprintf(buffer, size, "(anonymous Class < %s)", name);
+    else snprintf(buffer, size, "(anonymous %s)", module ? "Module" : "Class");
     return false;
 }
 
@@ -162,43 +109,29 @@ add_entry(uint64_t key, const char *type, const char *name, bool named)
     return id;
 }
 
-/* Types are below 32, and classes at addresses of multiples of 8. */
-static uint64_t
-key_of(VALUE klass, VALUE flags)
+static enum imemo_type
+imemo_type_of(VALUE flags)
 {
-    return (uint64_t)klass * 32 + (flags & RUBY_T_MASK) + 1;
+    return (enum imemo_type)((flags >> FL_USHIFT) & IMEMO_MASK);
 }
 
 /* Of what has no class. */
 #define WITHOUT_CLASS (UINT64_C(1) << 62)
+
+/* Types are below 32, and classes at addresses of multiples of 8. */
+static uint64_t
+key_of(VALUE klass, VALUE flags)
+{
+    VALUE type = flags & RUBY_T_MASK;
+    if (klass) return (uint64_t)klass * 32 + type + 1;
+    return WITHOUT_CLASS + type + (type == T_IMEMO ? imemo_type_of(flags) * 32 : 0);
+}
 
 /* 0: it is dead, or never had one. */
 static VALUE
 class_of_entry(const struct class_entry *entry)
 {
     return entry->key && entry->key < WITHOUT_CLASS ? (VALUE)((entry->key - 1) / 32) : 0;
-}
-
-static void
-name_without_class(VALUE flags, char *name, size_t size)
-{
-    if ((flags & RUBY_T_MASK) == T_IMEMO) {
-        snprintf(name, size, "%s", imemo_name(flags));
-    }
-    else {
-        snprintf(name, size, "(hidden %s)", type_name(flags));
-    }
-}
-
-static uint32_t
-class_without_name(VALUE flags)
-{
-    char name[64];
-    uint64_t key = WITHOUT_CLASS + (flags & RUBY_T_MASK);
-    name_without_class(flags, name, sizeof(name));
-    if ((flags & RUBY_T_MASK) == T_IMEMO) key += ((flags >> FL_USHIFT) & IMEMO_MASK) * 32;
-    const uint32_t *found = rb_hs_map_find(&entries_by_key, key);
-    return found ? *found : add_entry(key, type_name(flags), name, true);
 }
 
 /* 0: it has none.  In an imemo the class's place holds something else. */
@@ -209,22 +142,14 @@ class_to_name(VALUE klass, VALUE flags)
     return internal || !klass ? 0 : rb_class_real(klass);
 }
 
-void
+bool
 rb_hs_class_name_of(VALUE klass, VALUE flags, char *name, size_t size)
 {
     klass = class_to_name(klass, flags);
-    if (klass) {
-        name_of(klass, name, size);
-    }
-    else {
-        name_without_class(flags, name, size);
-    }
-}
-
-void
-rb_hs_class_full_name(VALUE klass, char *name, size_t size)
-{
-    name_of(klass, name, size);
+    if (klass) return rb_hs_class_full_name(klass, name, size);
+    if ((flags & RUBY_T_MASK) == T_IMEMO) snprintf(name, size, "(imemo:%s)", rb_imemo_name(imemo_type_of(flags)));
+    else snprintf(name, size, "(hidden %s)", type_name(flags));
+    return true;
 }
 
 uint32_t
@@ -232,15 +157,13 @@ rb_hs_class_of_allocation(VALUE klass, VALUE flags)
 {
     HS_CONTRACT(vm);
     HS_CONTRACT(free);
-    klass = class_to_name(klass, flags);
-    if (!klass) return class_without_name(flags);
-
-    const uint32_t *found = rb_hs_map_find(&entries_by_key, key_of(klass, flags));
+    uint64_t key = key_of(class_to_name(klass, flags), flags);
+    const uint32_t *found = rb_hs_map_find(&entries_by_key, key);
     if (found) return *found;
 
     char name[NAME_MAX_BYTES];
-    bool named = name_of(klass, name, sizeof(name));
-    return add_entry(key_of(klass, flags), type_name(flags), name, named);
+    bool named = rb_hs_class_name_of(klass, flags, name, sizeof(name));
+    return add_entry(key, type_name(flags), name, named);
 }
 
 uint32_t
@@ -270,7 +193,7 @@ static void
 rename_entry(struct class_entry *entry)
 {
     char name[NAME_MAX_BYTES];
-    bool named = name_of(class_of_entry(entry), name, sizeof(name));
+    bool named = rb_hs_class_full_name(class_of_entry(entry), name, sizeof(name));
     rb_hs_lock();
     entry->text = rb_hs_text_cstr(name);
     entry->named = named;
@@ -298,10 +221,9 @@ forget_class(struct class_entry *entry)
 }
 
 void
-rb_hs_classes_after_mark(bool full_mark)
+rb_hs_classes_sweep(bool full_mark)
 {
-    HS_CONTRACT(vm);
-    HS_CONTRACT(free);
+    HS_CONTRACT(write);
     bool died = false;
     for (uint32_t i = 0; i < entry_count; i++) {
         struct class_entry *entry = &entries[i];
@@ -310,33 +232,23 @@ rb_hs_classes_after_mark(bool full_mark)
         int life = rb_heap_sampler_gc_liveness(klass);
         entry->old = life == 2;
         if (life) continue;
-        rb_hs_lock();
         forget_class(entry);
-        rb_hs_unlock();
         died = true;
     }
-    if (died) {
-        rb_hs_lock();
-        index_entries();
-        rb_hs_unlock();
-    }
-    rb_hs_classes_rename();
+    if (died) index_entries();
 }
 
 void
-rb_hs_classes_after_move(void)
+rb_hs_classes_move(void)
 {
+    HS_CONTRACT(write);
     bool moved = false;
     for (uint32_t i = 0; i < entry_count; i++) {
         VALUE was = class_of_entry(&entries[i]), now = was ? rb_gc_location(was) : was;
         moved |= now != was;
         entries[i].key += ((uint64_t)now - was) * 32;
     }
-    if (moved) {
-        rb_hs_lock();
-        index_entries();
-        rb_hs_unlock();
-    }
+    if (moved) index_entries();
 }
 
 bool

@@ -44,22 +44,10 @@ rb_hs_random_unit(struct hs_random *random)
     return (double)((rb_hs_random_next(random) >> 11) + 1) * 0x1p-53;
 }
 
-bool
-rb_hs_random_chance(struct hs_random *random, double probability)
-{
-    return probability >= 1.0 || rb_hs_random_unit(random) <= probability;
-}
-
-double
-rb_hs_probability(double slot_size, double interval)
-{
-    return -expm1(-slot_size / interval);
-}
-
 double
 rb_hs_weight(double slot_size, double interval)
 {
-    return 1.0 / rb_hs_probability(slot_size, interval);
+    return -1.0 / expm1(-slot_size / interval);
 }
 
 uint32_t

@@ -39,12 +39,8 @@ void rb_hs_random_seed(struct hs_random *random, uint64_t seed);
 uint64_t rb_hs_random_next(struct hs_random *random);
 /* Uniform in (0, 1]; 53 bits. */
 double rb_hs_random_unit(struct hs_random *random);
-/* True with the given probability. */
-bool rb_hs_random_chance(struct hs_random *random, double probability);
 
-/* p(S, T); both in bytes. */
-double rb_hs_probability(double slot_size, double interval);
-/* 1/p(S, T). */
+/* 1/p(S, T); both in bytes. */
 double rb_hs_weight(double slot_size, double interval);
 
 /* How many slots up to and including the next sampled one, if that is among

@@ -10,7 +10,7 @@
  * the rule, three terms of each series say it to nine digits, and a float holds
  * seven: that saves an exponential and a logarithm for each sample. */
 static double
-inverse_of_luck(double unit, double rate)
+inverse_rate(double unit, double rate)
 {
     if (rate < 0x1p-8) {
         double up = unit * rate * (1 - rate * (0.5 - rate * (1.0 / 6)));
@@ -22,7 +22,7 @@ inverse_of_luck(double unit, double rate)
 float
 rb_hs_longest_interval(struct hs_random *random, double size, double drawn_at)
 {
-    float longest = (float)(size * inverse_of_luck(rb_hs_random_unit(random), size / drawn_at));
+    float longest = (float)(size * inverse_rate(rb_hs_random_unit(random), size / drawn_at));
     /* It was drawn at this interval, whatever rounding says. */
     return longest < drawn_at ? nextafterf((float)drawn_at, HUGE_VALF) : longest;
 }

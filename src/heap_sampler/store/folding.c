@@ -1,5 +1,6 @@
 /* See store/folding.h. */
 #include "heap_sampler/store/folding.h"
+#include "heap_sampler/store/class_table.h"
 #include "heap_sampler/store/label_sets.h"
 #include "heap_sampler/base/clock.h"
 #include "heap_sampler/base/contract.h"
@@ -16,29 +17,24 @@ enum { SLOTS = 1 << 0,
        BOTH = SLOTS | BLOCKS };
 static struct hs_store *const stores[] = {&rb_hs_slot_store, &rb_hs_malloc_store};
 
+struct old_site {
+    struct hs_site site;
+    uint32_t leaf;              /* frame; UINT32_MAX: none */
+    uint32_t number;            /* its new one */
+    bool alive;                 /* some record refers to it, or it has no names yet */
+};
+
 /* The sites of one store get other numbers. */
 struct folding {
     struct hs_store *store;
-    bool coarse;                /* not even the leaf is kept of what is folded */
-    uint64_t spared_from;       /* as many samples as this: it keeps its name without a live one */
-    bool *alive;                /* by old site: some record refers to it */
-    uint32_t *new_site;         /* by old site */
-    uint32_t *leaf_frame;       /* by old site */
-    struct hs_site *old_sites;
+    bool coarse;                /* not even the leaf remains of what is folded */
+    uint64_t spared_from;       /* a site with as many samples remains without a live one */
+    struct old_site *sites;
     uint32_t site_count, living;
-    const uint32_t *new_node;   /* by old node; NULL: they are what they were */
+    const uint32_t *new_node;   /* by old node; NULL: nodes remain as they are */
 };
 
-static void
-end_folding(struct folding *folding)
-{
-    rb_hs_free(HS_MEM_TOTALS, folding->alive);
-    rb_hs_free(HS_MEM_TOTALS, folding->new_site);
-    rb_hs_free(HS_MEM_TOTALS, folding->leaf_frame);
-    rb_hs_free(HS_MEM_TOTALS, folding->old_sites);
-}
-
-/* `visit` sees all records, those that listeners have not been told of, too. */
+/* `visit` sees all records, also those that wait for listeners. */
 static void
 each_record(const struct hs_store *store, hs_visit visit, void *data)
 {
@@ -47,40 +43,32 @@ each_record(const struct hs_store *store, hs_visit visit, void *data)
 }
 
 static bool
-see_site(struct hs_record *record, const struct rb_heap_sampler_page *page, void *alive)
+see_site(struct hs_record *record, const struct rb_heap_sampler_page *page, void *sites)
 {
-    ((bool *)alive)[record->site] = true;
+    ((struct old_site *)sites)[record->site].alive = true;
     return true;
 }
 
-/* All sites stay until more is said. false: no memory. */
+/* false: no memory. The caller frees folding->sites. */
 static bool
 begin_folding(struct folding *folding, struct hs_store *store)
 {
-    uint32_t sites = store->site_count;
-    *folding = (struct folding){
-        .store = store,
-        .alive = rb_hs_calloc(HS_MEM_TOTALS, (size_t)sites + 1, sizeof(bool)),
-        .new_site = rb_hs_malloc(HS_MEM_TOTALS, sites * sizeof(uint32_t) + 1),
-        .leaf_frame = rb_hs_malloc(HS_MEM_TOTALS, sites * sizeof(uint32_t) + 1),
-        .old_sites = rb_hs_malloc(HS_MEM_TOTALS, sites * sizeof(struct hs_site) + 1),
-        .site_count = sites,
-    };
-    if (!folding->alive || !folding->new_site || !folding->leaf_frame || !folding->old_sites) return false;
-    if (sites) memcpy(folding->old_sites, store->sites, sites * sizeof(*folding->old_sites));
-    return true;
+    *folding = (struct folding){.store = store, .site_count = store->site_count};
+    folding->sites = rb_hs_calloc(HS_MEM_TOTALS, (size_t)store->site_count + 1, sizeof(*folding->sites));
+    for (uint32_t i = 0; folding->sites && i < folding->site_count; i++) folding->sites[i].site = store->sites[i];
+    return folding->sites;
 }
 
-/* Raw sites live. */
 static void
 see_the_living(struct folding *folding)
 {
-    each_record(folding->store, see_site, folding->alive);
+    each_record(folding->store, see_site, folding->sites);
     for (uint32_t i = 0; i < folding->site_count; i++) {
-        uint32_t node = folding->old_sites[i].node;
-        if (node >= HS_NODE_RAW) folding->alive[i] = true;
-        folding->leaf_frame[i] = node == HS_NODE_EMPTY || node >= HS_NODE_RAW ? UINT32_MAX : rb_hs_nodes[node].frame;
-        folding->living += folding->alive[i];
+        struct old_site *old = &folding->sites[i];
+        uint32_t node = old->site.node;
+        if (node >= HS_NODE_RAW) old->alive = true;
+        old->leaf = node == HS_NODE_EMPTY || node >= HS_NODE_RAW ? UINT32_MAX : rb_hs_nodes[node].frame;
+        folding->living += old->alive;
     }
 }
 
@@ -100,7 +88,7 @@ samples_ever(const struct hs_store *store, uint32_t site)
 static bool
 stays_p(const struct folding *folding, uint32_t site)
 {
-    return !folding->spared_from || folding->alive[site] || samples_ever(folding->store, site) >= folding->spared_from;
+    return !folding->spared_from || folding->sites[site].alive || samples_ever(folding->store, site) >= folding->spared_from;
 }
 
 static unsigned
@@ -119,7 +107,7 @@ spare_some(struct folding *folding)
     uint32_t room = folding->living < most ? most - folding->living : 0;
     unsigned bits = 65;
     for (uint32_t i = 0; i < folding->site_count; i++) {
-        if (!folding->alive[i]) by_bits[significant_bits(samples_ever(folding->store, i))]++;
+        if (!folding->sites[i].alive) by_bits[significant_bits(samples_ever(folding->store, i))]++;
     }
     if (room > max / 4) room = max / 4;
     while (bits > 2 && by_bits[bits - 1] <= room) room -= by_bits[--bits];
@@ -130,17 +118,16 @@ static void
 see_nodes(const struct folding *folding, bool *keep)
 {
     for (uint32_t i = 0; i < folding->site_count; i++) {
-        uint32_t node = folding->old_sites[i].node;
+        uint32_t node = folding->sites[i].site.node;
         if (node < HS_NODE_RAW && stays_p(folding, i)) keep[node] = true;
     }
-    if (folding->store->malloc) rb_hs_malloc_see_nodes(keep);
 }
 
 /* -- new numbers ------------------------------------------------------------------ */
 
 /* What is known of the dead: the leaf, or not even that. */
 static void
-fold_site(const struct folding *folding, uint32_t old, struct hs_site *site)
+fold_site(const struct folding *folding, uint32_t leaf_frame, struct hs_site *site)
 {
     uint32_t node = rb_hs_node_evicted();
     if (folding->coarse) {
@@ -148,7 +135,7 @@ fold_site(const struct folding *folding, uint32_t old, struct hs_site *site)
         site->labels = hs_labels_coarse(site->labels);
     }
     else {
-        uint32_t leaf = rb_hs_node_child(node, folding->leaf_frame[old]);
+        uint32_t leaf = rb_hs_node_child(node, leaf_frame);
         if (leaf != UINT32_MAX) node = leaf;
         if (folding->store->malloc) site->what = rb_hs_malloc_native_leaf(site->what);
     }
@@ -160,11 +147,11 @@ fold_site(const struct folding *folding, uint32_t old, struct hs_site *site)
 static uint32_t
 new_number(const struct folding *folding, uint32_t old)
 {
-    struct hs_site site = folding->old_sites[old];
-    if (!stays_p(folding, old)) fold_site(folding, old, &site);
+    struct hs_site site = folding->sites[old].site;
+    if (!stays_p(folding, old)) fold_site(folding, folding->sites[old].leaf, &site);
     else if (site.node >= HS_NODE_RAW) site.node = rb_hs_malloc_node(site.node);
     else if (folding->new_node) site.node = folding->new_node[site.node];
-    return rb_hs_site_anyway(folding->store, site);
+    return rb_hs_site_in(folding->store, site, HS_SITE_ANYWAY);
 }
 
 /* A site's new number is at most its old one, since sites are numbered anew in
@@ -173,7 +160,7 @@ static void
 move_totals(const struct folding *folding, struct hs_session *session)
 {
     for (uint32_t old = 0; old < folding->site_count && old < session->totals_count; old++) {
-        uint32_t new = folding->new_site[old];
+        uint32_t new = folding->sites[old].number;
         if (new == old) continue;
         struct hs_totals totals = session->totals[old];
         memset(&session->totals[old], 0, sizeof(totals));
@@ -182,9 +169,9 @@ move_totals(const struct folding *folding, struct hs_session *session)
 }
 
 static bool
-renumber_site(struct hs_record *record, const struct rb_heap_sampler_page *page, void *new_site)
+renumber_site(struct hs_record *record, const struct rb_heap_sampler_page *page, void *sites)
 {
-    record->site = ((uint32_t *)new_site)[record->site];
+    record->site = ((struct old_site *)sites)[record->site].number;
     return true;
 }
 
@@ -194,24 +181,36 @@ number_anew(struct folding *folding)
 {
     struct hs_store *store = folding->store;
     rb_hs_sites_clear(store);
-    for (uint32_t old = 0; old < folding->site_count; old++) folding->new_site[old] = new_number(folding, old);
+    for (uint32_t old = 0; old < folding->site_count; old++) folding->sites[old].number = new_number(folding, old);
     if (store->site_count == folding->site_count) return;       /* none became another, so that each is what it was */
     for (int s = 0; s < HS_SESSIONS; s++) {
         if (store->session[s].on) move_totals(folding, &store->session[s]);
     }
-    each_record(store, renumber_site, folding->new_site);
-    if (store->malloc) rb_hs_malloc_sites_moved(folding->new_site);
+    each_record(store, renumber_site, folding->sites);
+}
+
+/* Sites of malloc whose stacks have been named get their nodes, and those that are the same then become one. Without memory
+ * they get them the next time. The malloc mutex is held. */
+static bool
+join_blocks(void)
+{
+    struct folding folding;
+    bool ok = begin_folding(&folding, &rb_hs_malloc_store);
+    if (ok) {
+        number_anew(&folding);
+        rb_hs_malloc_joined();
+    }
+    rb_hs_free(HS_MEM_TOTALS, folding.sites);
+    return ok;
 }
 
 /* -- folding ----------------------------------------------------------------------- */
 
 struct how {
     unsigned stores;            /* BOTH: and the tree */
-    unsigned coarse;            /* those of which nothing is kept */
-    bool spare;                 /* the sites that have allocated most often stay */
+    unsigned coarse;            /* stores of which not even leaves remain */
+    bool spare;                 /* the sites that have allocated most often remain */
 };
-
-static uint32_t living[2];      /* sites, by store: when it was folded last */
 
 static void
 fold_sites(struct folding folding[2], struct how how, bool *keep, uint32_t *new_node)
@@ -224,16 +223,13 @@ fold_sites(struct folding folding[2], struct how how, bool *keep, uint32_t *new_
         if (how.spare) spare_some(&folding[i]);
         if (keep) see_nodes(&folding[i], keep);
     }
-    if (keep) {
-        rb_hs_nodes_keep(keep, new_node);
-        rb_hs_malloc_renumber_nodes(new_node);
-    }
+    if (keep) rb_hs_nodes_keep(keep, new_node);
     for (int i = 0; i < 2; i++) {
         if (!folding[i].store) continue;
         folding[i].new_node = new_node;
         number_anew(&folding[i]);
-        living[i] = folding[i].living;
-        if (folding[i].store->malloc) rb_hs_malloc_folded();
+        folding[i].store->living = folding[i].living;
+        if (folding[i].store->malloc) rb_hs_malloc_folded(new_node != NULL);
         else rb_hs_stack_drops.stacks += folding[i].site_count - folding[i].living;
     }
 }
@@ -249,13 +245,13 @@ fold(struct how how)
     if (how.stores == BOTH) {
         keep = rb_hs_calloc(HS_MEM_TOTALS, nodes, sizeof(*keep));
         new_node = rb_hs_calloc(HS_MEM_TOTALS, nodes, sizeof(*new_node));
-        ok = keep && new_node;
+        ok = keep && new_node && join_blocks();
     }
     for (int i = 0; ok && i < 2; i++) {
         if (how.stores >> i & 1) ok = begin_folding(&folding[i], stores[i]);
     }
     if (ok) fold_sites(folding, how, keep, new_node);
-    for (int i = 0; i < 2; i++) end_folding(&folding[i]);
+    for (int i = 0; i < 2; i++) rb_hs_free(HS_MEM_TOTALS, folding[i].sites);
     rb_hs_free(HS_MEM_TOTALS, keep);
     rb_hs_free(HS_MEM_TOTALS, new_node);
     return ok;
@@ -278,39 +274,40 @@ enum { IN_VAIN_SECONDS = 2 };   /* so long after folding in vain it is tried aga
 
 /* While live samples fill the tables, folding again at once gains nothing. Later it may: a GC can have freed them. */
 static bool
-in_vain_p(struct hs_store *store, unsigned which)
+in_vain_p(struct hs_store *store)
 {
     uint32_t max = store->sites_max();
     bool grown = store->site_count >= store->sites_left + max / 16 ||
-        (which == BOTH && rb_hs_node_count >= store->nodes_left + rb_hs_nodes_max() / 16);
+        (!store->malloc && rb_hs_node_count >= store->nodes_left + rb_hs_nodes_max() / 16);
     if (!grown && ++store->in_vain < max / 8 && rb_hs_coarse_seconds() <= store->folded_at + IN_VAIN_SECONDS) return true;
     store->in_vain = 0;
     store->folded_at = rb_hs_coarse_seconds();
     return false;
 }
 
-/* For the sake of stores[i]. */
+/* For the sake of one store. */
 static void
-fold_for(int i, unsigned which)
+fold_for(struct hs_store *store)
 {
-    struct hs_store *store = stores[i];
     uint32_t max = store->sites_max();
-    if (!store->site_count || !fold((struct how){.stores = which, .spare = true})) return;
+    struct how how = {.stores = store->malloc ? BLOCKS : BOTH, .spare = true};
+    if (!store->site_count || !fold(how)) return;
     /* So many lines have allocated what is dead that these fill the table. */
-    if (mostly(store->site_count, max) && !mostly(living[i], max)) fold((struct how){.stores = which, .spare = true, .coarse = 1u << i});
+    how.coarse = store->malloc ? BLOCKS : SLOTS;
+    if (mostly(store->site_count, max) && !mostly(store->living, max)) fold(how);
     /* What was spared has deep stacks. */
-    if (which == BOTH && mostly(rb_hs_node_count, rb_hs_nodes_max())) fold((struct how){.stores = which});
+    if (!store->malloc && mostly(rb_hs_node_count, rb_hs_nodes_max())) fold((struct how){.stores = BOTH});
     note_folded(store);
-    store->full = mostly(living[i], max);
+    store->full = mostly(store->living, max);
 }
 
 void
 rb_hs_fold_slots(void)
 {
     HS_CONTRACT(write);
-    if (in_vain_p(&rb_hs_slot_store, BOTH)) return;
+    if (in_vain_p(&rb_hs_slot_store)) return;
     rb_hs_malloc_lock();
-    fold_for(0, BOTH);
+    fold_for(&rb_hs_slot_store);
     rb_hs_malloc_unlock();
 }
 
@@ -321,26 +318,20 @@ rb_hs_fold_blocks(bool anyway)
     HS_CONTRACT(free);
     rb_hs_lock();
     rb_hs_malloc_lock();
-    if (anyway || (rb_hs_malloc_sites_crowded() && !in_vain_p(&rb_hs_malloc_store, BLOCKS))) {
-        fold_for(1, BLOCKS);
+    if (anyway || (rb_hs_malloc_sites_crowded() && !in_vain_p(&rb_hs_malloc_store))) {
+        fold_for(&rb_hs_malloc_store);
         rb_hs_store_widen(&rb_hs_malloc_store);       /* where the living have so many sites, fewer samples help */
     }
     rb_hs_malloc_unlock();
     rb_hs_unlock();
 }
 
-/* Without memory they stay raw until the next time. */
 void
 rb_hs_join_blocks(void)
 {
     HS_CONTRACT(vm);
-    struct folding folding;
     rb_hs_malloc_lock();
-    if (begin_folding(&folding, &rb_hs_malloc_store)) {
-        number_anew(&folding);
-        rb_hs_malloc_joined();
-    }
-    end_folding(&folding);
+    join_blocks();
     rb_hs_malloc_unlock();
 }
 
@@ -352,14 +343,42 @@ enum { FULL = 15,               /* sixteenths of a table: what a stack may need 
 
 static int64_t names_in_vain_at;        /* seconds; 0: it was not */
 
-/* What nodes and sites refer to. */
+/* Is a table of frames, classes or texts fuller than so many sixteenths of what it may be? */
+static bool
+names_crowded(unsigned sixteenths)
+{
+    return rb_hs_frames_crowded(sixteenths) || rb_hs_classes_crowded(sixteenths) || rb_hs_texts_crowded(sixteenths);
+}
+
 static void
-see_names(bool *frames, bool *classes, uint32_t class_count)
+free_names_except(bool *frames, bool *classes, bool *texts)
 {
     for (uint32_t i = 1; i < rb_hs_node_count; i++) frames[rb_hs_nodes[i].frame] = true;
     for (uint32_t i = 0; i < rb_hs_slot_store.site_count; i++) {
-        if (rb_hs_slot_store.sites[i].what < class_count) classes[rb_hs_slot_store.sites[i].what] = true;
+        uint32_t class_id = rb_hs_slot_store.sites[i].what;
+        if (class_id < rb_hs_class_count()) classes[class_id] = true;
     }
+    rb_hs_codes_forget();
+    rb_hs_frames_keep(frames, texts);
+    rb_hs_classes_keep(classes, texts);
+}
+
+/* Frees what no node and no site refers to. false: no memory, and some or all stay. */
+static bool
+free_names(void)
+{
+    bool *frames = rb_hs_calloc(HS_MEM_TOTALS, rb_hs_frame_count, sizeof(*frames));
+    bool *classes = rb_hs_calloc(HS_MEM_TOTALS, rb_hs_class_count(), sizeof(*classes));
+    bool *texts = rb_hs_calloc(HS_MEM_TOTALS, (size_t)rb_hs_text_count + 1, sizeof(*texts));
+    bool ok = frames && classes && texts;
+    if (ok) {
+        free_names_except(frames, classes, texts);
+        ok = rb_hs_texts_keep(texts);
+    }
+    rb_hs_free(HS_MEM_TOTALS, frames);
+    rb_hs_free(HS_MEM_TOTALS, classes);
+    rb_hs_free(HS_MEM_TOTALS, texts);
+    return ok;
 }
 
 /* First what nothing refers to goes, then what only totals refer to, with less of it left each time. */
@@ -367,22 +386,22 @@ static void
 make_room_for_names(void)
 {
     static const struct how hows[] = {{BOTH, 0, true}, {BOTH, BOTH, true}, {BOTH, BOTH, false}};
-    bool ok = rb_hs_names_keep(see_names);
+    bool ok = free_names();
     rb_hs_malloc_lock();
-    for (unsigned i = 0; ok && rb_hs_names_crowded(MOST) && i < sizeof(hows) / sizeof(*hows); i++) {
-        ok = fold(hows[i]) && rb_hs_names_keep(see_names);
+    for (unsigned i = 0; ok && names_crowded(MOST) && i < sizeof(hows) / sizeof(*hows); i++) {
+        ok = fold(hows[i]) && free_names();
         note_folded(&rb_hs_slot_store);
         note_folded(&rb_hs_malloc_store);
     }
     rb_hs_malloc_unlock();
     rb_hs_malloc_forget_addresses();
-    names_in_vain_at = !ok || rb_hs_names_crowded(MOST) ? rb_hs_coarse_seconds() : 0;
+    names_in_vain_at = !ok || names_crowded(MOST) ? rb_hs_coarse_seconds() : 0;
 }
 
 static bool
 names_full_p(void)
 {
-    return rb_hs_names_crowded(FULL) &&
+    return names_crowded(FULL) &&
         (!names_in_vain_at || rb_hs_coarse_seconds() > names_in_vain_at + IN_VAIN_SECONDS);
 }
 
@@ -390,7 +409,7 @@ void
 rb_hs_forget_the_dead(void)
 {
     HS_CONTRACT(write);
-    if (!rb_hs_names_crowded(FEW)) return;
+    if (!names_crowded(FEW)) return;
     uint64_t dropped = rb_hs_stack_drops.stacks;
     rb_hs_malloc_lock();
     fold((struct how){.stores = BOTH, .coarse = BOTH});

@@ -2,13 +2,11 @@
 #define HEAP_SAMPLER_STORE_LABEL_SETS_H
 /*
  * Labels say for whom a program works just now: controller=orders, tenant=acme.
+ * A fiber has the number of a label set (ec->heap_sampler_labels, two bytes), and so has each site.
  *
- *     fiber --> label set, by number          ec->heap_sampler_labels, two bytes
- *     site, stack of malloc --> label set     part of what tells them apart
- *
- * Each set is stored once, as text of our own: lines "key=value" in the order
- * of their keys, and keeps its number for the life of the process.  There are
- * at most HS_LABEL_SETS_MAX sets; one more is HS_LABELS_OTHER.  No MRI header.
+ * Each set is stored once, as text of our own: lines "key=value" in the order of their keys.  The number and
+ * the text stay for the life of the process.  There are at most HS_LABEL_SETS_MAX sets; one more is
+ * HS_LABELS_OTHER.  No MRI header.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,7 +37,7 @@ extern uint64_t rb_hs_label_sets_refused;       /* how often a new set became HS
 /* The number of the set with this text, "" has HS_LABELS_NONE; HS_LABELS_OTHER: it is a new one, and there is no
  * room. [write] */
 uint16_t rb_hs_label_set(const char *text, size_t len);
-/* Empty for a number that no set has. [read] */
+/* Empty for a number that no set has. What it points to is never freed. [read] */
 struct hs_text rb_hs_label_set_text(uint16_t number);
 
 /* mri.c. Of the fiber that runs (ec->heap_sampler_labels). A new fiber has the set of the fiber that made it, since cont.c copies
@@ -47,10 +45,5 @@ struct hs_text rb_hs_label_set_text(uint16_t number);
 uint16_t rb_hs_labels_now(void);
 /* [gvl] */
 void rb_hs_labels_set(uint16_t number);
-
-/* The texts of all numbers at one moment. They point into *bytes. false: no memory. [read] */
-bool rb_hs_label_sets_copy(struct hs_text texts[HS_LABEL_NUMBERS], char **bytes);
-/* What that takes in a snapshot. [read] */
-size_t rb_hs_label_sets_snapshot_bytes(void);
 
 #endif

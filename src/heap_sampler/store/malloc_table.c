@@ -4,7 +4,7 @@
 #include "heap_sampler/base/memory.h"
 #include "heap_sampler/base/contract.h"
 #include "heap_sampler/base/table.h"
-#include "heap_sampler/store/changes.h"
+#include "heap_sampler/store/check.h"
 #include "heap_sampler/store/label_sets.h"
 
 #include <pthread.h>
@@ -15,7 +15,7 @@ enum {
     BLOCKS_BYTES = 2359296,     /* of the share of malloc: what sites leave to the blocks */
     SITES_MAX = 3 << 11,        /* 1.5 MB with 14 native frames each */
     SITES_MARGIN = 512 << 10,   /* bytes that arrays of sites may need to grow */
-    KNOWN_MAX = 1 << 13,        /* ways to find sites: 200 KB */
+    KNOWN_MAX = 1 << 13,        /* ways to find stacks: 200 KB */
     NATIVES_MAX = 1 << 17,
     BIRTHS_MAX = 1 << 12,       /* 256 KiB */
     RAW_FRAMES_MAX = 16 << 10,  /* the deepest stack (4,096) fits several times */
@@ -28,19 +28,11 @@ struct block {
     struct hs_record record;
     uintptr_t address;          /* 0: the place is empty */
     uint64_t size : 56;         /* bytes */
-    uint64_t debts : 8;         /* deaths of earlier blocks at this address that are still to be told */
+    uint64_t debts : 8;         /* frees of earlier blocks at this address that are still to be reported */
 };
 
-/* The blocks' table has what it may yet need, the last and the one before, so that however many sites there are a sample is
- * never lost. */
+/* The blocks' table has the room that it may need while it grows, so that no sample is lost, however many sites there are. */
 _Static_assert(BLOCKS_MAX / 3 * 4 * sizeof(struct block) / 2 * 3 <= BLOCKS_BYTES, "sites leave them so much");
-
-/* Native frames, leaf first, that one or more sites have. */
-struct native {
-    uint64_t key;
-    uintptr_t *frames;          /* NULL: the number is free */
-    uint32_t count;
-};
 
 /* A stack of Ruby's without names: site->node is HS_NODE_RAW + its number. */
 struct raw {
@@ -49,8 +41,7 @@ struct raw {
     bool truncated;
 };
 
-/* An allocation that listeners will be called for. It holds its site and its epoch as a living block does: the block may be
- * gone. */
+/* An allocation that listeners will be called for. It refers to its site and its epoch as a block does, which may be gone. */
 struct birth {
     struct hs_record record;
     uint64_t size, asked;
@@ -59,11 +50,12 @@ struct birth {
 static struct block *blocks;            /* by address; linear probing, at most three quarters full */
 static uint32_t block_count, block_places;
 
-static struct native *natives;
-static uint32_t native_count, native_capacity, next_free_native;        /* no number below it is free */
-static struct hs_map native_by_key = {.use = HS_MEM_MALLOC};
+/* Native frames of a site, leaf first, as bytes; number 0 is none, and one without bytes is free. */
+static struct hs_text *natives;
+static uint32_t native_count = 1, native_capacity, next_free_native = 1;        /* no number below it is free */
+static struct hs_map native_by_hash = {.use = HS_MEM_MALLOC};
 
-static struct hs_map known = {.use = HS_MEM_MALLOC};    /* sites, by their frames' addresses, place and labels */
+static struct hs_map known = {.use = HS_MEM_MALLOC};    /* nodes of whole stacks, by their addresses */
 static bool short_of_room;              /* some site was not added since the last folding */
 
 static struct hs_raw_frame *raw_frames;
@@ -73,9 +65,8 @@ static int64_t raw_since;               /* seconds */
 
 static struct birth *births;
 static uint32_t birth_count, birth_capacity;
-static struct hs_changes changes = {.use = HS_MEM_MALLOC, .most = 1 << 13};     /* 192 KiB */
-static bool told_later;         /* what waits for a safe point is asked for already */
-static int64_t told_at;         /* seconds */
+static bool job_asked_for;     /* of rb_hs_later() */
+static int64_t job_at;          /* seconds: when it took the last changes */
 
 /* -- the mutex ------------------------------------------------------------------- */
 
@@ -155,7 +146,7 @@ remove_block(uint32_t gap)
 }
 
 static void
-bury_block(uint32_t place, uint32_t gc)
+end_block(uint32_t place, uint32_t gc)
 {
     rb_hs_store_count_death(&rb_hs_malloc_store, &blocks[place].record, gc);
     remove_block(place);
@@ -197,7 +188,7 @@ crowded(unsigned quarters)
 
 struct hs_store rb_hs_malloc_store = {
     .malloc = true,
-    .changes = &changes,
+    .changes = {.use = HS_MEM_MALLOC, .most = 1 << 13}, /* 192 KiB */
     .each = each_block,
     .each_waiting = each_birth,
     .size_of = size_of,
@@ -210,65 +201,62 @@ struct hs_store rb_hs_malloc_store = {
 
 /* -- native frames ------------------------------------------------------------------ */
 
-static uint64_t
-native_key_of(const uintptr_t *frames, uint32_t count)
-{
-    uint64_t key = count;
-    for (uint32_t i = 0; i < count; i++) key = hs_mix(key + frames[i]);
-    return key | 1;
-}
-
 /* HS_NO_CLASS: there are none, or there is no room. */
 static uint32_t
-native_of(const uintptr_t *frames, uint32_t count)
+native_of(const uintptr_t *frames, uint32_t count, bool room)
 {
+    struct hs_text text = {(const char *)frames, count * (uint32_t)sizeof(*frames)};
+    uint64_t hash;
     if (!count) return HS_NO_CLASS;
-    uint64_t key = native_key_of(frames, count);
-    const uint32_t *found = rb_hs_map_find(&native_by_key, key);
-    if (found) return *found;
-    while (next_free_native < native_count && natives[next_free_native].frames) next_free_native++;
+    uint32_t found = rb_hs_text_find(&native_by_hash, natives, text, &hash);
+    if (found) return found;
+    while (next_free_native < native_count && natives[next_free_native].len) next_free_native++;
     uint32_t number = next_free_native;
-    uintptr_t *copy = rb_hs_malloc(HS_MEM_MALLOC, count * sizeof(*copy));
-    if (!copy || number == NATIVES_MAX ||
+    char *copy = room && number < NATIVES_MAX ? rb_hs_malloc(HS_MEM_MALLOC, text.len) : NULL;
+    if (!copy ||
         !rb_hs_grow(HS_MEM_MALLOC, (void **)&natives, &native_capacity, (uint64_t)number + 1, sizeof(*natives)) ||
-        !rb_hs_map_put(&native_by_key, key, number)) {
+        !rb_hs_map_put(&native_by_hash, hash, number)) {
         rb_hs_free(HS_MEM_MALLOC, copy);
         return HS_NO_CLASS;
     }
-    memcpy(copy, frames, count * sizeof(*copy));
-    natives[number] = (struct native){key, copy, count};
+    natives[number] = (struct hs_text){memcpy(copy, text.ptr, text.len), text.len};
     if (number == native_count) native_count++;
     return number;
+}
+
+static const uintptr_t *
+native_frames(uint32_t native, uint32_t *count)
+{
+    *count = native == HS_NO_CLASS ? 0 : natives[native].len / sizeof(uintptr_t);
+    return *count ? (const uintptr_t *)natives[native].ptr : NULL;
 }
 
 uint32_t
 rb_hs_malloc_native_leaf(uint32_t native)
 {
-    return native == HS_NO_CLASS || natives[native].count == 1 ? native : native_of((uintptr_t[]){natives[native].frames[0]}, 1);
-}
-
-static void
-free_native(struct native *native)
-{
-    rb_hs_free(HS_MEM_MALLOC, native->frames);
-    *native = (struct native){0};
+    uint32_t count;
+    const uintptr_t *frames = native_frames(native, &count);
+    return count > 1 ? native_of((uintptr_t[]){frames[0]}, 1, true) : native;
 }
 
 /* The map holds no more than before, so putting back cannot fail. */
 static void
 forget_unused_natives(void)
 {
-    bool *used = rb_hs_calloc(HS_MEM_MALLOC, (size_t)native_count + 1, sizeof(*used));
+    bool *used = rb_hs_calloc(HS_MEM_MALLOC, native_count, sizeof(*used));
     if (!used) return;
     for (uint32_t i = 0; i < rb_hs_malloc_store.site_count; i++) {
         if (rb_hs_malloc_store.sites[i].what != HS_NO_CLASS) used[rb_hs_malloc_store.sites[i].what] = true;
     }
-    rb_hs_map_clear(&native_by_key);
-    for (uint32_t i = 0; i < native_count; i++) {
-        if (!used[i]) free_native(&natives[i]);
-        else rb_hs_map_put(&native_by_key, natives[i].key, i);
+    rb_hs_map_clear(&native_by_hash);
+    for (uint32_t i = 1; i < native_count; i++) {
+        uint64_t hash;
+        if (used[i] && !rb_hs_text_find(&native_by_hash, natives, natives[i], &hash)) rb_hs_map_put(&native_by_hash, hash, i);
+        if (used[i]) continue;
+        rb_hs_free(HS_MEM_MALLOC, (char *)natives[i].ptr);
+        natives[i] = (struct hs_text){NULL, 0};
     }
-    next_free_native = 0;
+    next_free_native = 1;
     rb_hs_free(HS_MEM_MALLOC, used);
 }
 
@@ -300,61 +288,43 @@ add_raw(const struct hs_malloc_birth *birth)
     return raw_count++;
 }
 
-/* NONE: there is no room for it. One whose frames were cut is not found again: next time there may be room. */
+/* A node, or that of a new raw stack; NONE: there is no room. A stack whose frames were cut is not found again: next time
+ * there may be room. */
 static uint32_t
-add_site(const struct hs_malloc_birth *birth, uint64_t key)
+node_of(const struct hs_malloc_birth *birth, bool room)
 {
-    struct hs_site site = {
-        .node = HS_NODE_EMPTY,
-        .what = native_of(birth->native, birth->native_count),
-        .where = (uint16_t)birth->kind,
-        .labels = birth->labels,
-    };
-    bool whole = true;
-    if (birth->native_count && site.what == HS_NO_CLASS) return NONE;
-    if (birth->kind == HS_MALLOC_STACK) {
-        uint32_t raw = add_raw(birth);
-        if (raw == NONE) return raw;
-        site.node = HS_NODE_RAW + raw;
-        whole = raws[raw].depth == birth->depth;
-    }
-    uint32_t number = rb_hs_site_of(&rb_hs_malloc_store, site);
-    if (number == NONE || !whole) return number;
-    if (known.count >= KNOWN_MAX) rb_hs_map_clear(&known);
-    rb_hs_map_put(&known, key, number);
-    return number;
-}
-
-static uint32_t
-find_or_add_site(const struct hs_malloc_birth *birth)
-{
-    uint64_t key = hs_mix((uint64_t)birth->labels << 8 | birth->kind) ^ native_key_of(birth->native, birth->native_count);
-    key = hs_mix(hs_mix(birth->hash.a ^ key) + birth->hash.b) | 1;
-    const uint32_t *found = rb_hs_map_find(&known, key);
+    if (birth->kind != HS_MALLOC_STACK) return HS_NODE_EMPTY;
+    const uint32_t *found = rb_hs_map_find(&known, birth->stack_key);
     if (found) return *found;
-    return birth->kind != HS_MALLOC_EVICTED && !room_for_site() ? NONE : add_site(birth, key);
+    uint32_t raw = room ? add_raw(birth) : NONE;
+    if (raw == NONE) return NONE;
+    if (raws[raw].depth == birth->depth) {
+        if (known.count >= KNOWN_MAX) rb_hs_map_clear(&known);
+        rb_hs_map_put(&known, birth->stack_key, HS_NODE_RAW + raw);
+    }
+    return HS_NODE_RAW + raw;
 }
 
-/* If there is no room for its frames of Ruby's, it is one of all that have its
- * native frames; if there is none for these, one of all.  The last is there from
- * the start. */
+/* What of malloc is counted where there is no room for anything else. */
+static const struct hs_site all_evicted = {HS_NODE_EMPTY, HS_NO_CLASS, HS_MALLOC_EVICTED, HS_LABELS_NONE};
+
+/* If there is no room for its Ruby frames, it is one of all with its native frames; if there is none for these, one of all. */
 static uint32_t
 site_of(const struct hs_malloc_birth *birth)
 {
-    uint32_t number = find_or_add_site(birth);
+    bool room = room_for_site();
+    struct hs_site site = {.where = (uint16_t)birth->kind, .labels = birth->labels};
+    site.what = native_of(birth->native, birth->native_count, room);
+    bool named = site.what != HS_NO_CLASS || !birth->native_count;
+    site.node = named ? node_of(birth, room) : NONE;
+    uint32_t number = site.node == NONE ? NONE : rb_hs_site_in(&rb_hs_malloc_store, site, room ? HS_SITE_ADD : HS_SITE_FIND);
     if (number != NONE) return number;
     short_of_room = true;
-    struct hs_malloc_birth evicted = {
-        .kind = HS_MALLOC_EVICTED,
-        .labels = hs_labels_coarse(birth->labels),
-        .native = birth->native,
-        .native_count = birth->native_count,
-    };
-    number = find_or_add_site(&evicted);
-    if (number != NONE) return number;
-    evicted.native_count = 0;
-    evicted.labels = HS_LABELS_NONE;
-    return find_or_add_site(&evicted);
+    struct hs_site evicted = all_evicted;
+    evicted.what = native_of(birth->native, birth->native_count, true);
+    evicted.labels = hs_labels_coarse(birth->labels);
+    if (evicted.what != HS_NO_CLASS || !birth->native_count) number = rb_hs_site_of(&rb_hs_malloc_store, evicted);
+    return number != NONE ? number : rb_hs_site_of(&rb_hs_malloc_store, all_evicted);
 }
 
 /* -- sessions ------------------------------------------------------------------------------ */
@@ -362,9 +332,8 @@ site_of(const struct hs_malloc_birth *birth)
 bool
 rb_hs_malloc_begin(int s, uint64_t interval, uint32_t thread)
 {
-    const struct hs_malloc_birth evicted = {.kind = HS_MALLOC_EVICTED};
     rb_hs_malloc_lock();
-    bool ok = find_or_add_site(&evicted) != NONE && rb_hs_store_begin(&rb_hs_malloc_store, s, interval, thread);
+    bool ok = rb_hs_site_of(&rb_hs_malloc_store, all_evicted) != NONE && rb_hs_store_begin(&rb_hs_malloc_store, s, interval, thread);
     rb_hs_malloc_unlock();
     return ok;
 }
@@ -389,36 +358,34 @@ rb_hs_malloc_seed(uint64_t seed)
 
 /* -- births and deaths ---------------------------------------------------------------------- */
 
-/* At a safe point, soon: an interrupt for each of them would cost more than they do. */
+/* At a safe point, soon: an interrupt for each of them would cost more than the call. */
 static void
-tell_later(void)
+call_listeners_later(void)
 {
     enum { MANY = 256 };
-    uint32_t waiting = changes.count + birth_count;
-    if (!waiting || told_later || (waiting < MANY && rb_hs_coarse_seconds() == told_at)) return;
-    told_later = true;
+    uint32_t waiting = rb_hs_malloc_store.changes.count + birth_count;
+    if (!waiting || job_asked_for || (waiting < MANY && rb_hs_coarse_seconds() == job_at)) return;
+    job_asked_for = true;
     rb_hs_later();
 }
 
 static void
-tell_birth(const struct block *block, uint64_t asked)
+queue_birth(const struct block *block, uint64_t asked)
 {
     if (block->record.sessions & 1u << HS_MAIN) rb_hs_store_weighed(&rb_hs_malloc_store, &block->record);
     if (!(block->record.sessions & HS_LISTENERS)) return;
     if (birth_count == BIRTHS_MAX ||
         !rb_hs_grow(HS_MEM_MALLOC, (void **)&births, &birth_capacity, (uint64_t)birth_count + 1, sizeof(*births))) {
-        changes.missed++;
+        rb_hs_malloc_store.changes.missed++;
         return;
     }
     births[birth_count++] = (struct birth){block->record, block->size, asked};
     rb_hs_malloc_store.epochs.list[block->record.epoch].records++;
 }
 
-/* realloc(3) tells the birth of what it made before the death of what it took,
- * which may have been at the same address; and where it moved a block, another
- * thread may have got the old address, and even freed it, before that death is
- * told.  So a birth at an address that is taken ends what was there, and one
- * death to come is nobody's. */
+/* realloc(3) reports the new block before the free of the old one, which may have been at the same address; and where it
+ * moved a block, another thread may have got the old address, and even freed it, before that free is reported.  So a new
+ * block at an address that is taken ends the old one, and one free to come counts for no block. */
 static bool
 add_block(const struct hs_malloc_birth *birth, struct block *block)
 {
@@ -427,13 +394,13 @@ add_block(const struct hs_malloc_birth *birth, struct block *block)
     record->site = site_of(birth);
     if (record->site == NONE || !rb_hs_store_date(&rb_hs_malloc_store, record, birth->drawn_at)) return false;
     record->id = ++rb_hs_malloc_store.next_id;
-    tell_birth(block, birth->asked);
+    queue_birth(block, birth->asked);
     record->sessions &= (hs_session_set)~HS_LISTENERS | rb_hs_followers;
     if (!record->sessions) return true;
     uint32_t place = place_of(birth->address);
     if (blocks[place].address) {
         block->debts = blocks[place].debts + 1u;
-        bury_block(place, birth->gc);
+        end_block(place, birth->gc);
         place = place_of(birth->address);
     }
     blocks[place] = *block;
@@ -458,16 +425,14 @@ rb_hs_malloc_born(const struct hs_malloc_birth *birth)
     if (held) return false;
     rb_hs_malloc_lock();
     if (rb_hs_malloc_store.interval && rb_hs_store_sample(&rb_hs_malloc_store, &block.record, birth->size, birth->drawn_at, (hs_session_set)-1)) {
-        if (add_block(birth, &block)) {
-            rb_hs_store_widen(&rb_hs_malloc_store);
-        }
+        if (add_block(birth, &block)) rb_hs_store_widen(&rb_hs_malloc_store);
         else {
             short_of_room = true;
             rb_hs_malloc_store.dropped++;
         }
     }
     bool wanted = names_wanted();
-    tell_later();
+    call_listeners_later();
     rb_hs_malloc_unlock();
     return wanted;
 }
@@ -480,35 +445,35 @@ rb_hs_malloc_died(uintptr_t address, uint32_t gc)
     uint32_t place = block_places ? place_of(address) : 0;
     if (block_places && blocks[place].address) {
         if (blocks[place].debts) blocks[place].debts--;
-        else bury_block(place, gc);
+        else end_block(place, gc);
     }
-    tell_later();
+    call_listeners_later();
     rb_hs_malloc_unlock();
 }
 
 /* -- naming ------------------------------------------------------------------------------------ */
 
-bool
-rb_hs_malloc_next_raw(struct hs_malloc_raw *raw, struct hs_raw_frame frames[HS_DEPTH_MAX])
+uint32_t
+rb_hs_malloc_next_raw(struct hs_raw_frame frames[HS_DEPTH_MAX], bool *truncated)
 {
+    uint32_t depth = 0;
     rb_hs_malloc_lock();
-    bool any = raw_next < raw_count;
-    if (any) {
+    if (raw_next < raw_count) {
         const struct raw *next = &raws[raw_next];
-        *raw = (struct hs_malloc_raw){raw_next, next->depth, next->truncated};
-        memcpy(frames, raw_frames + next->at, next->depth * sizeof(*frames));
+        depth = next->depth;
+        *truncated = next->truncated;
+        memcpy(frames, raw_frames + next->at, depth * sizeof(*frames));
     }
     rb_hs_malloc_unlock();
-    return any;
+    return depth;
 }
 
 void
-rb_hs_malloc_named(const struct hs_malloc_raw *raw, uint32_t node)
+rb_hs_malloc_named(uint32_t node)
 {
     HS_CONTRACT(vm);
     rb_hs_malloc_lock();
-    raws[raw->stack].node = node;
-    raw_next = raw->stack + 1;
+    raws[raw_next++].node = node;
     rb_hs_malloc_unlock();
 }
 
@@ -518,42 +483,21 @@ rb_hs_malloc_node(uint32_t node)
     return node >= HS_NODE_RAW && node - HS_NODE_RAW < raw_next ? raws[node - HS_NODE_RAW].node : node;
 }
 
-void
-rb_hs_malloc_see_nodes(bool *keep)
-{
-    for (uint32_t i = 0; i < raw_next; i++) keep[raws[i].node] = true;
-}
-
-void
-rb_hs_malloc_renumber_nodes(const uint32_t *new_node)
-{
-    for (uint32_t i = 0; i < raw_next; i++) raws[i].node = new_node[raws[i].node];
-}
-
-void
-rb_hs_malloc_sites_moved(const uint32_t *new_site)
-{
-    for (uint32_t i = 0; i < known.capacity; i++) {
-        if (known.keys[i]) known.values[i] = new_site[known.values[i]];
-    }
-}
-
-/* What a burst of new stacks took is given back. */
+/* Raw frames that have names now are not needed: what a burst of new stacks took is given back. */
 void
 rb_hs_malloc_joined(void)
 {
-    enum { FRAMES_KEPT = 1 << 10 };
+    for (uint32_t i = 0; i < known.capacity; i++) {
+        if (known.keys[i]) known.values[i] = rb_hs_malloc_node(known.values[i]);
+    }
     if (raw_next < raw_count) return;
-    raw_next = raw_count = raw_frame_count = 0;
-    if (raw_frame_capacity <= FRAMES_KEPT) return;
+    raw_next = raw_count = raw_frame_count = raw_frame_capacity = raw_capacity = 0;
     rb_hs_free(HS_MEM_MALLOC, raw_frames);
     rb_hs_free(HS_MEM_MALLOC, raws);
     raw_frames = NULL;
     raws = NULL;
-    raw_frame_capacity = raw_capacity = 0;
 }
 
-/* Sites without frames of Ruby's have no address that dies, and are found again by what they are. */
 void
 rb_hs_malloc_forget_addresses(void)
 {
@@ -569,23 +513,14 @@ rb_hs_malloc_sites_crowded(void)
 }
 
 void
-rb_hs_malloc_folded(void)
+rb_hs_malloc_folded(bool renumbered)
 {
-    rb_hs_map_clear(&known);
+    if (renumbered) rb_hs_map_clear(&known);
     forget_unused_natives();
     short_of_room = false;
 }
 
-/* -- what listeners are told at a safe point -------------------------------------------- */
-
-void
-rb_hs_malloc_listeners_told(void)
-{
-    rb_hs_malloc_lock();
-    told_later = false;
-    told_at = rb_hs_coarse_seconds();
-    rb_hs_malloc_unlock();
-}
+/* -- for listeners, at a safe point ------------------------------------------------------ */
 
 static void
 copy_birth(const struct birth *birth, struct hs_sampled *copy)
@@ -594,7 +529,7 @@ copy_birth(const struct birth *birth, struct hs_sampled *copy)
     const struct hs_site *site = &rb_hs_malloc_store.sites[record->site];
     uint32_t node = rb_hs_malloc_node(site->node);
     *copy = (struct hs_sampled){
-        .id = hs_malloc_id(record->id),
+        .id = hs_sample_id(record->id, true),
         .listeners = record->sessions & HS_LISTENERS,
         .thread = record->thread,
         .labels = site->labels,
@@ -625,7 +560,9 @@ struct hs_changes
 rb_hs_malloc_take_changes(void)
 {
     rb_hs_malloc_lock();
-    struct hs_changes taken = rb_hs_changes_take(&changes);
+    job_asked_for = false;
+    job_at = rb_hs_coarse_seconds();
+    struct hs_changes taken = rb_hs_changes_take(&rb_hs_malloc_store.changes);
     rb_hs_malloc_unlock();
     return taken;
 }
@@ -634,7 +571,7 @@ void
 rb_hs_malloc_forget_listeners(hs_session_set listeners)
 {
     rb_hs_malloc_lock();
-    rb_hs_changes_forget(&changes, listeners);
+    rb_hs_changes_forget(&rb_hs_malloc_store.changes, listeners);
     for (uint32_t i = 0; i < birth_count; i++) births[i].record.sessions &= (hs_session_set)~listeners;
     rb_hs_malloc_unlock();
 }
@@ -642,25 +579,10 @@ rb_hs_malloc_forget_listeners(hs_session_set listeners)
 /* -- snapshots ----------------------------------------------------------------------------------------- */
 
 static void
-copy_block(struct hs_malloc_copy *copy, const struct block *block, int s)
-{
-    copy->blocks[copy->block_count] = (struct hs_malloc_block_copy){
-        block->address,
-        block->size,
-        rb_hs_malloc_store.epochs.list[block->record.epoch].interval[s],
-        block->record.site,
-        block->record.birth_gc,
-        block->record.thread,
-        copy->block_count,
-        0,
-    };
-    copy->block_count++;
-}
-
-static void
 copy_site(struct hs_malloc_copy *copy, const struct hs_site *site)
 {
-    uint32_t node = rb_hs_malloc_node(site->node), count = site->what == HS_NO_CLASS ? 0 : natives[site->what].count;
+    uint32_t node = rb_hs_malloc_node(site->node), count;
+    const uintptr_t *frames = native_frames(site->what, &count);
     copy->stacks[copy->stack_count++] = (struct hs_malloc_stack_copy){
         node >= HS_NODE_RAW ? HS_MALLOC_RAW : node,
         site->where,
@@ -668,7 +590,7 @@ copy_site(struct hs_malloc_copy *copy, const struct hs_site *site)
         copy->native_count,
         count,
     };
-    if (count) memcpy(copy->natives + copy->native_count, natives[site->what].frames, count * sizeof(*copy->natives));
+    if (count) memcpy(copy->natives + copy->native_count, frames, count * sizeof(*copy->natives));
     copy->native_count += count;
 }
 
@@ -677,15 +599,17 @@ copy_sites(struct hs_malloc_copy *copy, const struct hs_session *session)
 {
     const struct hs_store *store = &rb_hs_malloc_store;
     size_t frames = 0;
+    uint32_t count;
     for (uint32_t i = 0; i < store->site_count; i++) {
-        if (store->sites[i].what != HS_NO_CLASS) frames += natives[store->sites[i].what].count;
+        native_frames(store->sites[i].what, &count);
+        frames += count;
     }
     copy->stacks = rb_hs_malloc(HS_MEM_SNAPSHOTS, store->site_count * sizeof(*copy->stacks) + 1);
     copy->totals = rb_hs_calloc(HS_MEM_SNAPSHOTS, (size_t)store->site_count + 1, sizeof(*copy->totals));
     copy->natives = rb_hs_malloc(HS_MEM_SNAPSHOTS, frames * sizeof(*copy->natives) + 1);
     if (!copy->stacks || !copy->totals || !copy->natives) return false;
     for (uint32_t i = 0; i < store->site_count; i++) copy_site(copy, &store->sites[i]);
-    uint32_t count = session->totals_count < store->site_count ? session->totals_count : store->site_count;
+    count = session->totals_count < store->site_count ? session->totals_count : store->site_count;
     if (count) memcpy(copy->totals, session->totals, count * sizeof(*copy->totals));
     return true;
 }
@@ -700,7 +624,18 @@ rb_hs_malloc_copy(struct hs_malloc_copy *copy, int s)
     copy->blocks = rb_hs_malloc(HS_MEM_SNAPSHOTS, session->samples * sizeof(*copy->blocks) + 1);
     bool ok = copy->blocks && copy_sites(copy, session);
     for (uint32_t place = 0; ok && place < block_places; place++) {
-        if (blocks[place].address && blocks[place].record.sessions & 1u << s) copy_block(copy, &blocks[place], s);
+        const struct block *block = &blocks[place];
+        if (!block->address || !(block->record.sessions & 1u << s)) continue;
+        copy->blocks[copy->block_count] = (struct hs_malloc_block_copy){
+            .address = block->address,
+            .size = block->size,
+            .interval = rb_hs_malloc_store.epochs.list[block->record.epoch].interval[s],
+            .stack = block->record.site,
+            .birth_gc = block->record.birth_gc,
+            .thread = block->record.thread,
+            .number = copy->block_count,
+        };
+        copy->block_count++;
     }
     rb_hs_malloc_unlock();
     if (!ok) rb_hs_malloc_copy_free(copy);
@@ -725,14 +660,6 @@ rb_hs_malloc_table_stat(struct hs_malloc_table_stat *stat)
     rb_hs_malloc_unlock();
 }
 
-size_t
-rb_hs_malloc_snapshot_bytes(void)
-{
-    struct hs_malloc_table_stat stat;
-    rb_hs_malloc_table_stat(&stat);
-    return stat.blocks * (size_t)HS_SNAPSHOT_BLOCK + stat.stacks * (size_t)HS_SNAPSHOT_STACK;
-}
-
 #if HS_CHECKING
 void
 rb_hs_malloc_check(void)
@@ -749,7 +676,7 @@ rb_hs_malloc_check(void)
         const struct hs_site *site = &store->sites[i];
         HS_ASSERT(site->node < HS_NODE_RAW || site->node - HS_NODE_RAW < raw_count, "malloc site %u: raw stack %u of %u", i,
                   site->node - HS_NODE_RAW, raw_count);
-        HS_ASSERT(site->what == HS_NO_CLASS || (site->what < native_count && natives[site->what].frames),
+        HS_ASSERT(site->what == HS_NO_CLASS || (site->what < native_count && natives[site->what].len),
                   "malloc site %u: native frames %u of %u", i, site->what, native_count);
     }
 }

@@ -3,17 +3,13 @@
 /*
  * The store of malloc(3)'s blocks, and its index: a hash by address.
  *
- * A stack is met inside malloc, where nothing may be named.  So a site begins
- * *raw*: the Ruby frames of its stack are copied as addresses.  At the end of a
- * mark, before anything is swept, in a snapshot that Ruby code waits for, and
- * when the raw ones get old or many, they are named: the site gets a node of the
- * prefix tree.  Sites that turn out to be the same become one.  A site is found
- * by a hash of addresses, which is forgotten when code dies or moves; what was
- * counted stays.
+ * A stack is met inside malloc, where nothing may be named.  So it begins *raw*: its Ruby frames are copied as
+ * addresses.  Raw stacks are named at the end of a mark, before anything is swept, in a snapshot that Ruby code waits
+ * for, and when they get old or many: they become nodes of the prefix tree.  Sites that turn out to be the same become
+ * one.  A stack is found by a key made of addresses, which is forgotten when code dies or moves.
  *
- * [malloc], under a mutex of its own (base/contract.h).  Its holder takes no
- * other lock and reads no heap slot.  Own memory is never sampled
- * (base/memory.c), so that allocating under it is safe.  No MRI header.
+ * [malloc], under a mutex of its own (base/contract.h).  Its holder takes no other lock and reads no heap slot.  Own
+ * memory is never sampled (base/memory.c), so that allocating under it is safe.  No MRI header.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,13 +31,13 @@ struct hs_malloc_birth {
     enum hs_malloc_kind kind;
     const uintptr_t *native;
     uint32_t native_count;
-    struct hs_stack_hash hash;  /* of a stack of Ruby's: its frames; else 0 */
+    uint64_t stack_key;         /* of a stack of Ruby's: rb_hs_stack_key() */
     uint32_t depth;
     bool truncated;
-    const void *stack;          /* for the next */
+    const void *stack;          /* for `copy` */
     void (*copy)(const void *stack, struct hs_raw_frame *frames, uint32_t depth);
 };
-/* Some session keeps it.  Says whether it is time to name the raw stacks. */
+/* Returns whether it is time to name the raw stacks. */
 bool rb_hs_malloc_born(const struct hs_malloc_birth *birth);
 /* The block at this address is freed, at this count of GCs. */
 void rb_hs_malloc_died(uintptr_t address, uint32_t gc);
@@ -58,31 +54,25 @@ void rb_hs_malloc_unlock(void);
 struct hs_session rb_hs_malloc_session(int session);
 /* rb_hs_store_begin, with room for what finds none later. false: no memory. [vm] */
 bool rb_hs_malloc_begin(int session, uint64_t interval, uint32_t thread);
-/* The sequence of chance begins anew. */
 void rb_hs_malloc_seed(uint64_t seed);
 
 /* -- naming: [vm] ---------------------------------- */
 
-struct hs_malloc_raw {
-    uint32_t stack, depth;
-    bool truncated;
-};
-/* The next raw stack, with its frames; false: there is none. */
-bool rb_hs_malloc_next_raw(struct hs_malloc_raw *raw, struct hs_raw_frame frames[HS_DEPTH_MAX]);
-void rb_hs_malloc_named(const struct hs_malloc_raw *raw, uint32_t node);
-/* Code has died or moved: sites are not found by addresses of Ruby's code any more. */
+/* The frames of the next raw stack. Returns their number; 0: there is no raw stack. */
+uint32_t rb_hs_malloc_next_raw(struct hs_raw_frame frames[HS_DEPTH_MAX], bool *truncated);
+/* The node of that stack. */
+void rb_hs_malloc_named(uint32_t node);
+/* Code has died or moved, or nodes have: stacks are not found by addresses any more. */
 void rb_hs_malloc_forget_addresses(void);
 
 /* -- listeners ([vm]): sampling/listeners.h -------------------------------------- */
 
-/* Births that listeners have not been told of, oldest first, at most so many; they are forgotten here. Stacks have
- * been named. */
+/* Allocations that listeners have not been called for, oldest first, at most so many; they are forgotten here. Stacks
+ * have been named. */
 uint32_t rb_hs_malloc_take_births(struct hs_sampled *copies, uint32_t most);
-/* And what has become of them; whoever takes frees it. */
+/* And what has become of them, which the caller frees. From here on another safe point will be asked for. */
 struct hs_changes rb_hs_malloc_take_changes(void);
-/* All of it is about to be told: another safe point will be asked for. [any] */
-void rb_hs_malloc_listeners_told(void);
-/* They hear nothing of what waits. */
+/* They are not called for what waits. */
 void rb_hs_malloc_forget_listeners(hs_session_set listeners);
 
 /* -- for store/folding.c: under the mutex ---------------------------------------------- */
@@ -91,17 +81,12 @@ void rb_hs_malloc_forget_listeners(hs_session_set listeners);
 bool rb_hs_malloc_sites_crowded(void);
 /* The node of a raw site's stack, if that was named; else `node`. */
 uint32_t rb_hs_malloc_node(uint32_t node);
-/* Nodes of named stacks whose sites are still raw: they stay, and get other numbers. */
-void rb_hs_malloc_see_nodes(bool *keep);
-void rb_hs_malloc_renumber_nodes(const uint32_t *new_node);
 /* The leaf of these native frames alone. */
 uint32_t rb_hs_malloc_native_leaf(uint32_t native);
-/* Sites have other numbers. */
-void rb_hs_malloc_sites_moved(const uint32_t *new_site);
-/* All that have names are sites of nodes now. */
+/* Sites have the nodes of all stacks that were named. */
 void rb_hs_malloc_joined(void);
-/* Sites were folded: none is found by addresses any more, and native frames without a site go. */
-void rb_hs_malloc_folded(void);
+/* Sites were folded: native frames without a site go. Nodes may have got other numbers. */
+void rb_hs_malloc_folded(bool renumbered);
 
 /* -- snapshots ------------------------------------------------------------------------ */
 
@@ -135,8 +120,6 @@ void rb_hs_malloc_copy_free(struct hs_malloc_copy *copy);
  * become, bytes (asserted in profile/malloc_rows.c). */
 enum { HS_SNAPSHOT_BLOCK = 288,
        HS_SNAPSHOT_STACK = 648 };
-/* What all of them would take now. [any] */
-size_t rb_hs_malloc_snapshot_bytes(void);
 
 struct hs_malloc_table_stat {
     uint32_t blocks, stacks, raw;
@@ -144,10 +127,4 @@ struct hs_malloc_table_stat {
 };
 /* [any] */
 void rb_hs_malloc_table_stat(struct hs_malloc_table_stat *stat);
-
-#if HS_CHECKING
-/* The index and the stacks are what they must be. [read], and the mutex */
-void rb_hs_malloc_check(void);
-#endif
-
 #endif

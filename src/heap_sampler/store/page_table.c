@@ -1,5 +1,6 @@
 /* See store/page_table.h. */
 #include "heap_sampler/store/page_table.h"
+#include "heap_sampler/store/check.h"
 #include "heap_sampler/base/memory.h"
 #include "heap_sampler/base/contract.h"
 #include "heap_sampler/base/table.h"
@@ -33,13 +34,20 @@ page_new(struct rb_heap_sampler_page **owner, uintptr_t body, const uintptr_t *m
     }
     struct rb_heap_sampler_page *page = rb_hs_calloc(HS_MEM_RECORDS, 1, sizeof(*page));
     if (!page) return NULL;
-    page->owner = owner;
-    page->body = body;
-    page->mark_bits = mark_bits;
-    page->list_index = rb_hs_pages.count;
+    *page = (struct rb_heap_sampler_page){.owner = owner, .body = body, .mark_bits = mark_bits, .list_index = rb_hs_pages.count};
     rb_hs_pages.list[rb_hs_pages.count++] = page;
-    *owner = page;
-    return page;
+    return *owner = page;
+}
+
+static bool
+resize(struct rb_heap_sampler_page *page, uint32_t capacity)
+{
+    if (capacity > SLOTS_PER_PAGE) capacity = SLOTS_PER_PAGE;
+    struct hs_record *records = rb_hs_realloc(HS_MEM_RECORDS, page->records, capacity * sizeof(*records));
+    if (!records) return false;
+    page->records = records;
+    page->capacity = capacity;
+    return true;
 }
 
 struct hs_record *
@@ -48,16 +56,9 @@ rb_hs_page_add(struct rb_heap_sampler_page **owner, uintptr_t body, const uintpt
     HS_CONTRACT(write);
     struct rb_heap_sampler_page *page = *owner;
     if (!page && !(page = page_new(owner, body, mark_bits))) return NULL;
-    if (page->count == page->capacity) {
-        uint32_t capacity = page->capacity ? page->capacity * 2 : 2;
-        if (capacity > SLOTS_PER_PAGE) capacity = SLOTS_PER_PAGE;
-        struct hs_record *records = rb_hs_realloc(HS_MEM_RECORDS, page->records, capacity * sizeof(*records));
-        if (!records) {
-            rb_hs_page_release(page);
-            return NULL;
-        }
-        page->records = records;
-        page->capacity = capacity;
+    if (page->count == page->capacity && !resize(page, page->capacity ? page->capacity * 2 : 2)) {
+        rb_hs_page_release(page);
+        return NULL;
     }
     struct hs_record *record = &page->records[page->count++];
     record->slot = (uint16_t)slot;
@@ -73,23 +74,12 @@ rb_hs_page_drop(struct rb_heap_sampler_page *page, uint32_t position)
     rb_hs_pages.records--;
 }
 
-static void
-page_shrink(struct rb_heap_sampler_page *page)
-{
-    if (page->count > page->capacity / 4) return;
-    uint32_t capacity = page->count * 2;
-    struct hs_record *records = rb_hs_realloc(HS_MEM_RECORDS, page->records, capacity * sizeof(*records));
-    if (!records) return;
-    page->records = records;
-    page->capacity = capacity;
-}
-
 void
 rb_hs_page_release(struct rb_heap_sampler_page *page)
 {
     HS_CONTRACT(write);
     if (page->count) {
-        page_shrink(page);
+        if (page->count <= page->capacity / 4) resize(page, page->count * 2);
         return;
     }
     struct rb_heap_sampler_page *last = rb_hs_pages.list[--rb_hs_pages.count];
@@ -146,9 +136,12 @@ static size_t
 snapshot_bytes(void)
 {
     enum { TEXT = sizeof(struct hs_text) + sizeof(uint32_t) };
+    struct hs_malloc_table_stat of_malloc;
+    rb_hs_malloc_table_stat(&of_malloc);
     return rb_hs_pages.records * HS_SNAPSHOT_RECORD + (size_t)rb_hs_slot_store.site_count * HS_SNAPSHOT_SITE +
         rb_hs_node_count * sizeof(struct hs_node) + rb_hs_frame_count * sizeof(struct hs_frame) +
-        rb_hs_text_count * TEXT + rb_hs_label_sets_snapshot_bytes() + rb_hs_malloc_snapshot_bytes();
+        rb_hs_text_count * TEXT + HS_LABEL_NUMBERS * sizeof(struct hs_text) +
+        of_malloc.blocks * (size_t)HS_SNAPSHOT_BLOCK + of_malloc.stacks * (size_t)HS_SNAPSHOT_STACK;
 }
 
 /* Own memory is bounded; for how many samples it does depends on how they lie
@@ -167,10 +160,8 @@ crowded(unsigned quarters)
         snapshot_bytes() > rb_hs_memory_share(HS_MEM_SNAPSHOTS) / 4 * quarters;
 }
 
-struct hs_changes rb_hs_slot_changes = {.use = HS_MEM_RECORDS, .most = 1 << 17};       /* 3 MiB */
-
 struct hs_store rb_hs_slot_store = {
-    .changes = &rb_hs_slot_changes,
+    .changes = {.use = HS_MEM_RECORDS, .most = 1 << 17},        /* 3 MiB */
     .each = each_record,
     .size_of = size_of,
     .sites_max = sites_max,

@@ -40,19 +40,15 @@ extern struct hs_pages rb_hs_pages;
 /* The record of a slot, or NULL. `page` may be NULL. */
 struct hs_record *rb_hs_page_find(const struct rb_heap_sampler_page *page, unsigned slot);
 
-/* Room for one more record on a page, whose table is made if it has none.
- * Returns NULL when there is no memory.  The record's slot is set, no other
- * field. The slot has none yet: what lived there before was found dead. */
+/* Room for one more record on a page, which gets a table if it has none; only the record's slot is set. The slot has no
+ * record yet: what was there before was found dead. NULL: no memory. */
 struct hs_record *rb_hs_page_add(struct rb_heap_sampler_page **owner, uintptr_t body,
                                  const uintptr_t *mark_bits, unsigned slot);
 
-/* Take away the record at this position; the last one takes its place. */
+/* Take away the record at this position; the last one takes its place. And for good: nothing counts it any more. */
 void rb_hs_page_drop(struct rb_heap_sampler_page *page, uint32_t position);
-/* The same for good: nothing counts it any more. */
 void rb_hs_page_forget(struct rb_heap_sampler_page *page, uint32_t position);
-
-/* After dropping: free the page's table if it holds nothing any more, or most of
- * its room if it holds little. */
+/* After that: free the page's table if it is empty, or most of its room if it holds little. */
 void rb_hs_page_release(struct rb_heap_sampler_page *page);
 
 static inline bool
@@ -68,10 +64,4 @@ extern struct hs_store rb_hs_slot_store;
  * become, bytes (asserted in profile/snapshot.c). */
 enum { HS_SNAPSHOT_RECORD = 376,
        HS_SNAPSHOT_SITE = 332 };
-
-#if HS_CHECKING
-/* The tables are what they must be. [read] */
-void rb_hs_pages_check(void);
-#endif
-
 #endif

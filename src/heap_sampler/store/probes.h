@@ -1,15 +1,13 @@
 #ifndef HEAP_SAMPLER_STORE_PROBES_H
 #define HEAP_SAMPLER_STORE_PROBES_H
 /*
- * USDT probes, for tracers of the system such as bpftrace:
+ * USDT probes, for tracers of the system such as bpftrace, of the process's own session:
  *
- *     otel_memory:alloc(id, size, weighted_bytes)    a sample of the process's own session is born, or counts more
- *                                                    from now on, since others are not followed any more
- *     otel_memory:free(id)                           it has died, or is not followed any more
+ *     otel_memory:alloc(id, size, weighted_bytes)    a sample was allocated, or counts more from now on
+ *     otel_memory:free(id)                           it was freed, or is not followed any more
  *
- * ids are those of listeners (include/ruby/heap_sampler.h).  A tracer that
- * attaches counts up the semaphore of a probe; while it is 0 a sample costs one
- * load and one branch.  Without sys/sdt.h there are none.
+ * ids are those of listeners (include/ruby/heap_sampler.h).  A tracer that attaches counts up the semaphore of a
+ * probe; while it is 0 a sample costs one load and one branch.  Without sys/sdt.h there are none.
  *
  * [malloc]: also in GC, and inside malloc(3).
  */

@@ -1,9 +1,10 @@
 /* See store/stack_table.h. */
+#include "heap_sampler/mri.h"
 #include "heap_sampler/store/stack_table.h"
+#include "heap_sampler/store/check.h"
 #include "heap_sampler/base/memory.h"
 #include "heap_sampler/base/contract.h"
 #include "heap_sampler/base/table.h"
-#include "heap_sampler/store/class_table.h"
 
 #include <string.h>
 
@@ -32,6 +33,7 @@ frames_max(void)
 
 static struct hs_map frames = {.use = HS_MEM_STACKS};    /* by a hash of what they are */
 static struct hs_map nodes = {.use = HS_MEM_STACKS};     /* by parent and frame */
+static struct hs_map wholes = {.use = HS_MEM_STACKS};    /* nodes, by the hash of a raw stack */
 
 /* That two of a quarter of a million frames share a key has a probability of 2e-9. */
 static uint64_t
@@ -65,23 +67,17 @@ find_or_add_frame(uint32_t label, uint32_t path, uint32_t absolute_path, uint32_
     return number;
 }
 
-/* The first of all, so that there is room for it. */
-static uint32_t evicted = UINT32_MAX;
-
-static uint32_t
-evicted_frame(void)
-{
-    if (evicted == UINT32_MAX) evicted = find_or_add_frame(rb_hs_text_cstr(HS_EVICTED), 0, 0, 0);
-    return evicted;
-}
+/* `(evicted)` is the first of all, so that there is room for it. */
+enum { EVICTED_FRAME = 0 };
 
 static uint32_t
 frame_number(uint32_t label, uint32_t path, uint32_t absolute_path, uint32_t line)
 {
-    uint32_t instead = evicted_frame(), frame = find_or_add_frame(label, path, absolute_path, line);
+    if (!rb_hs_frame_count && find_or_add_frame(rb_hs_text_cstr(HS_EVICTED), 0, 0, 0) != EVICTED_FRAME) return UINT32_MAX;
+    uint32_t frame = find_or_add_frame(label, path, absolute_path, line);
     if (frame != UINT32_MAX) return frame;
     rb_hs_stack_drops.frames++;
-    return instead;
+    return EVICTED_FRAME;
 }
 
 uint32_t
@@ -96,13 +92,19 @@ rb_hs_frames_used(void)
     return frames.count;
 }
 
-/* The numbers of frames that no node has become free; no code refers to a frame, as codes were forgotten. The map holds no
- * more than before, so putting back cannot fail. */
-static void
-keep_frames(bool *used, bool *texts)
+bool
+rb_hs_frames_crowded(unsigned sixteenths)
 {
+    return frames.count > frames_max() / 16 * sixteenths;
+}
+
+/* The map holds no more than before, so putting back cannot fail. */
+void
+rb_hs_frames_keep(bool *used, bool *texts)
+{
+    HS_CONTRACT(write);
     uint32_t count = 0;
-    if (evicted != UINT32_MAX) used[evicted] = true;
+    if (rb_hs_frame_count) used[EVICTED_FRAME] = true;
     rb_hs_map_clear(&frames);
     for (uint32_t i = 0; i < rb_hs_frame_count; i++) {
         struct hs_frame *frame = &rb_hs_frames[i];
@@ -120,13 +122,23 @@ keep_frames(bool *used, bool *texts)
 
 /* The prefix tree. */
 
-static uint32_t evicted_node = UINT32_MAX;
-
 uint32_t
 rb_hs_nodes_room(void)
 {
     uint32_t most = rb_hs_nodes_max() - rb_hs_nodes_max() / 16;
     return rb_hs_node_count < most ? most - rb_hs_node_count : 0;
+}
+
+static bool
+evicted_root_p(uint32_t node)
+{
+    return node != HS_NODE_EMPTY && rb_hs_nodes[node].parent == HS_NODE_EMPTY && rb_hs_nodes[node].frame == EVICTED_FRAME;
+}
+
+bool
+rb_hs_node_evicted_p(uint32_t node)
+{
+    return node < rb_hs_node_count && (evicted_root_p(node) || evicted_root_p(rb_hs_nodes[node].parent));
 }
 
 uint32_t
@@ -142,7 +154,7 @@ rb_hs_node_child(uint32_t parent, uint32_t frame)
     }
     if (!rb_hs_node_count) rb_hs_nodes[rb_hs_node_count++] = (struct hs_node){HS_NODE_EMPTY, 0};
     if (rb_hs_node_count >= rb_hs_nodes_max() ||
-        (parent != HS_NODE_EMPTY && parent != evicted_node && !rb_hs_nodes_room()) ||
+        (parent != HS_NODE_EMPTY && !evicted_root_p(parent) && !rb_hs_nodes_room()) ||
         !rb_hs_map_put(&nodes, pair(parent, frame), rb_hs_node_count)) {
         return UINT32_MAX;
     }
@@ -153,17 +165,8 @@ rb_hs_node_child(uint32_t parent, uint32_t frame)
 uint32_t
 rb_hs_node_evicted(void)
 {
-    return evicted_node = rb_hs_node_child(HS_NODE_EMPTY, evicted_frame());
+    return rb_hs_node_child(HS_NODE_EMPTY, rb_hs_frame_synthetic(HS_EVICTED));
 }
-
-bool
-rb_hs_node_evicted_p(uint32_t node)
-{
-    if (node == HS_NODE_EMPTY || node >= rb_hs_node_count || evicted_node == UINT32_MAX) return false;
-    return node == evicted_node || rb_hs_nodes[node].parent == evicted_node;
-}
-
-static void forget_whole_stacks(void);
 
 /* A parent's number is below its children's: one pass down marks, one pass up
  * moves. The map holds no more than before, so putting back cannot fail. */
@@ -189,71 +192,41 @@ rb_hs_nodes_keep(bool *keep, uint32_t *new_node)
     }
     rb_hs_node_count = count;
     rb_hs_nodes_generation++;
-    evicted_node = UINT32_MAX;          /* it is found again by its frame */
-    forget_whole_stacks();
+    rb_hs_map_clear(&wholes);
 }
 
-/* Whole stacks, by a hash: that two of those that are remembered share a key has a probability of 1e-10. */
+/* Whole stacks, by key: that two of those that are remembered share one has a probability of 1e-10. */
 
 enum { WHOLE_STACKS_MAX = 1 << 15 };    /* the map is a cache: at its limit it starts afresh */
-static struct hs_map wholes = {.use = HS_MEM_STACKS};
 
-void
-rb_hs_stack_hash_end(struct hs_stack_hash *hash, uint32_t depth, bool truncated)
+uint64_t
+rb_hs_stack_key(struct hs_stack_hash hash, uint32_t depth, bool truncated)
 {
-    hs_stack_hash_add(hash, (uint64_t)depth * 2 + truncated + 1);
-    hash->a = hs_mix(hash->a);
-    hash->b = hs_mix(hash->b);
-}
-
-static uint64_t
-whole_key(const struct hs_stack_hash *hash)
-{
-    return (hash->a ^ hash->b) | 1;
+    hs_stack_hash_add(&hash, (uint64_t)depth * 2 + truncated + 1);
+    return (hs_mix(hash.a) ^ hs_mix(hash.b)) | 1;
 }
 
 bool
-rb_hs_stack_find(const struct hs_stack_hash *hash, uint32_t *node)
+rb_hs_stack_find(uint64_t key, uint32_t *node)
 {
-    const uint32_t *found = rb_hs_map_find(&wholes, whole_key(hash));
+    const uint32_t *found = rb_hs_map_find(&wholes, key);
     if (found) *node = *found;
     return found != NULL;
 }
 
 void
-rb_hs_stack_remember(const struct hs_stack_hash *hash, uint32_t node)
+rb_hs_stack_remember(uint64_t key, uint32_t node)
 {
     HS_CONTRACT(write);
     if (wholes.count >= WHOLE_STACKS_MAX) rb_hs_map_clear(&wholes);
-    rb_hs_map_put(&wholes, whole_key(hash), node);
-}
-
-static void
-forget_whole_stacks(void)
-{
-    rb_hs_map_clear(&wholes);
+    rb_hs_map_put(&wholes, key, node);
 }
 
 /* Codes. */
 
-struct place {
-    uint64_t place;
-    uint32_t frame;
-};
-
-struct hs_code {
-    uintptr_t address;
-    uint32_t label, path, absolute_path;
-    bool shown_at_caller, merges_caller;
-    bool old;                   /* only a major GC can free it */
-    uint32_t place_count, place_capacity;
-    struct place *places;
-};
-
 /* Entries are reached by number, since the array moves when it grows. */
 static struct hs_code *codes;
 static uint32_t code_count, code_capacity;
-static uint64_t places_held;    /* by all codes: their capacities */
 static struct hs_map codes_by_address = {.use = HS_MEM_NAMES};
 
 struct hs_code *
@@ -264,103 +237,43 @@ rb_hs_code_find(uintptr_t address)
 }
 
 struct hs_code *
-rb_hs_code_add(uintptr_t address, uint32_t label, uint32_t path, uint32_t absolute_path,
-               bool shown_at_caller, bool merges_caller)
+rb_hs_code_add(struct hs_code code)
 {
     HS_CONTRACT(write);
     if (!rb_hs_grow(HS_MEM_NAMES, (void **)&codes, &code_capacity, (uint64_t)code_count + 1, sizeof(*codes)) ||
-        !rb_hs_map_put(&codes_by_address, address, code_count)) {
+        !rb_hs_map_put(&codes_by_address, code.address, code_count)) {
         return NULL;
     }
-    codes[code_count] = (struct hs_code){
-        .address = address,
-        .label = label,
-        .path = path,
-        .absolute_path = absolute_path,
-        .shown_at_caller = shown_at_caller,
-        .merges_caller = merges_caller,
-    };
+    codes[code_count] = code;
     return &codes[code_count++];
 }
 
-bool
-rb_hs_code_shown_at_caller(const struct hs_code *code)
-{
-    return code->shown_at_caller;
-}
-
-bool
-rb_hs_code_merges_caller(const struct hs_code *code)
-{
-    return code->merges_caller;
-}
-
 uint32_t
-rb_hs_code_frame_at(const struct hs_code *code, uint64_t place)
+rb_hs_code_frame(const struct hs_code *code, uint32_t line, uint32_t caller)
 {
-    for (uint32_t i = 0; i < code->place_count; i++) {
-        if (code->places[i].place == place) return code->places[i].frame;
-    }
-    return UINT32_MAX;
-}
-
-/* A code called from very many places is not remembered by all of them:
- * finding is linear, and frames are found again by their texts. */
-enum { PLACES_MAX = 64 };
-
-static uint32_t
-remember_place(struct hs_code *code, uint64_t place, uint32_t frame)
-{
-    if (frame == UINT32_MAX) return frame;
-    if (code->place_count == PLACES_MAX) code->place_count = 0;
-    places_held -= code->place_capacity;
-    if (rb_hs_grow(HS_MEM_NAMES, (void **)&code->places, &code->place_capacity,
-                   (uint64_t)code->place_count + 1, sizeof(*code->places))) {
-        code->places[code->place_count++] = (struct place){place, frame};
-    }
-    places_held += code->place_capacity;
-    return frame;
-}
-
-uint32_t
-rb_hs_code_add_frame(struct hs_code *code, uint64_t place, uint32_t line)
-{
-    return remember_place(code, place, frame_number(code->label, code->path, code->absolute_path, line));
-}
-
-uint32_t
-rb_hs_code_add_frame_like(struct hs_code *code, uint64_t place, uint32_t caller_frame)
-{
+    HS_CONTRACT(write);
+    if (!code->shown_at_caller) return frame_number(code->label, code->path, code->absolute_path, line);
     struct hs_frame at = {0};
-    if (caller_frame != UINT32_MAX) at = rb_hs_frames[caller_frame];
-    return remember_place(code, place, frame_number(code->label, at.path, at.absolute_path, at.line));
-}
-
-static void
-free_places(const struct hs_code *code)
-{
-    rb_hs_free(HS_MEM_NAMES, code->places);
-    places_held -= code->place_capacity;
+    if (caller != UINT32_MAX) at = rb_hs_frames[caller];
+    return frame_number(code->label, at.path, at.absolute_path, at.line);
 }
 
 /* Codes are a cache of what their iseqs say, too. */
-enum { CODES_MAX = 1 << 15,
-       PLACES_HELD_MAX = CODES_MAX * 4 };
+enum { CODES_MAX = 1 << 15 };
 
 bool
 rb_hs_codes_full_p(void)
 {
-    return rb_hs_memory_bound_p() && (codes_by_address.count >= CODES_MAX || places_held >= PLACES_HELD_MAX);
+    return rb_hs_memory_bound_p() && code_count >= CODES_MAX;
 }
 
 void
 rb_hs_codes_forget(void)
 {
     HS_CONTRACT(write);
-    for (uint32_t i = 0; i < code_count; i++) free_places(&codes[i]);
     code_count = 0;
     rb_hs_map_clear(&codes_by_address);
-    forget_whole_stacks();
+    rb_hs_map_clear(&wholes);
 }
 
 /* The map never shrinks here, so putting back what was in it cannot fail. */
@@ -371,39 +284,38 @@ index_codes(void)
     for (uint32_t i = 0; i < code_count; i++) rb_hs_map_put(&codes_by_address, codes[i].address, i);
 }
 
-uint32_t
-rb_hs_codes_sweep(bool full_mark, int (*liveness)(uintptr_t address))
+bool
+rb_hs_codes_sweep(bool full_mark)
 {
     HS_CONTRACT(write);
     uint32_t left = 0, count = code_count;
     for (uint32_t i = 0; i < count; i++) {
         struct hs_code *code = &codes[i];
-        int life = code->old && !full_mark ? 2 : liveness(code->address);
+        int life = code->old && !full_mark ? 2 : rb_heap_sampler_gc_liveness((VALUE)code->address);
         code->old = life == 2;
         if (life) codes[left++] = *code;
-        else free_places(code);
     }
     code_count = left;
     if (left < count) {
         index_codes();
-        forget_whole_stacks();
+        rb_hs_map_clear(&wholes);
     }
-    return count - left;
+    return left < count;
 }
 
 bool
-rb_hs_codes_move(uintptr_t (*location)(uintptr_t address))
+rb_hs_codes_move(void)
 {
     HS_CONTRACT(write);
     bool moved = false;
     for (uint32_t i = 0; i < code_count; i++) {
-        uintptr_t now = location(codes[i].address);
+        uintptr_t now = (uintptr_t)rb_gc_location((VALUE)codes[i].address);
         moved |= now != codes[i].address;
         codes[i].address = now;
     }
     if (moved) {
         index_codes();
-        forget_whole_stacks();
+        rb_hs_map_clear(&wholes);
     }
     return moved;
 }
@@ -476,10 +388,6 @@ check_codes(void)
                   (void *)code->address);
         HS_ASSERT(text_p(code->label) && text_p(code->path) && text_p(code->absolute_path), "code %u: texts %u, %u, %u of %u", i,
                   code->label, code->path, code->absolute_path, rb_hs_text_count);
-        for (uint32_t n = 0; n < code->place_count; n++) {
-            HS_ASSERT(frame_p(code->places[n].frame), "code %u: frame %u of %u", i, code->places[n].frame,
-                      rb_hs_frame_count);
-        }
     }
     HS_ASSERT(codes_by_address.count == code_count, "%u codes, %u found by their addresses", code_count, codes_by_address.count);
 }
@@ -501,34 +409,3 @@ rb_hs_codes_check_living(bool (*alive)(uintptr_t address))
     }
 }
 #endif
-
-/* -- all names ----------------------------------------------------------------------- */
-
-bool
-rb_hs_names_crowded(unsigned sixteenths)
-{
-    HS_CONTRACT(read);
-    return frames.count > frames_max() / 16 * sixteenths || rb_hs_classes_crowded(sixteenths) || rb_hs_texts_crowded(sixteenths);
-}
-
-bool
-rb_hs_names_keep(void (*see)(bool *frames, bool *classes, uint32_t class_count))
-{
-    HS_CONTRACT(write);
-    uint32_t class_count = rb_hs_class_count();
-    bool *used = rb_hs_calloc(HS_MEM_TOTALS, rb_hs_frame_count, sizeof(*used));
-    bool *classes = rb_hs_calloc(HS_MEM_TOTALS, class_count, sizeof(*classes));
-    bool *texts = rb_hs_calloc(HS_MEM_TOTALS, (size_t)rb_hs_text_count + 1, sizeof(*texts));
-    bool ok = used && classes && texts;
-    if (ok) {
-        see(used, classes, class_count);
-        rb_hs_codes_forget();
-        keep_frames(used, texts);
-        rb_hs_classes_keep(classes, texts);
-        ok = rb_hs_texts_keep(texts);
-    }
-    rb_hs_free(HS_MEM_TOTALS, used);
-    rb_hs_free(HS_MEM_TOTALS, classes);
-    rb_hs_free(HS_MEM_TOTALS, texts);
-    return ok;
-}

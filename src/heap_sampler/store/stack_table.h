@@ -4,7 +4,7 @@
  * Stacks, as a tree of frames that all stacks share, and the ways to find one.
  *
  *   raw stack --(whole-stack map)--> node
- *   raw frame --(code entry, place)--> frame     when the raw stack is new
+ *   raw frame --(code entry, line)--> frame      when the raw stack is new
  *   parent node, frame --(tree)--> node
  *
  * A raw frame names a piece of code by its address (iseq, or method entry of a
@@ -65,7 +65,7 @@ extern struct hs_stack_drops rb_hs_stack_drops;
 /* How many nodes there may be. */
 uint32_t rb_hs_nodes_max(void);
 
-/* Whole stacks, by a hash that the walk over the frames adds up, leaf first.
+/* The key of a whole stack: a hash that the walk over the frames adds up, leaf first.
  * One word tells a frame: a pc lies in the code of one living iseq only, and
  * the map is emptied when one dies. Two polynomials, the second over words with
  * their halves swapped, since the low bits of a sum know nothing of the high. */
@@ -80,71 +80,48 @@ hs_stack_hash_add(struct hs_stack_hash *hash, uint64_t word)
     hash->b = hash->b * UINT64_C(0xc2b2ae3d27d4eb4f) + (word << 32 | word >> 32);
 }
 
-/* What was added so far is a whole stack; more may be added to it, and ended once more. */
-void rb_hs_stack_hash_end(struct hs_stack_hash *hash, uint32_t depth, bool truncated);
-bool rb_hs_stack_find(const struct hs_stack_hash *hash, uint32_t *node);
-void rb_hs_stack_remember(const struct hs_stack_hash *hash, uint32_t node);
+uint64_t rb_hs_stack_key(struct hs_stack_hash hash, uint32_t depth, bool truncated);
+bool rb_hs_stack_find(uint64_t key, uint32_t *node);
+void rb_hs_stack_remember(uint64_t key, uint32_t node);
 
-/* Code entries. A place in a code is a pc, or the frame of its caller. */
-struct hs_code;
+/* Code entries. */
+struct hs_code {
+    uintptr_t address;
+    uint32_t label, path, absolute_path;        /* texts */
+    bool shown_at_caller;       /* its frames have the path and line of their caller's frame */
+    bool merges_caller;         /* a rescue or ensure: it hides the frame of its method */
+    bool old;                   /* only a major GC can free it */
+};
+/* An entry moves when another is added. NULL: none; or no memory. */
 struct hs_code *rb_hs_code_find(uintptr_t address);
-struct hs_code *rb_hs_code_add(uintptr_t address, uint32_t label, uint32_t path, uint32_t absolute_path,
-                               bool shown_at_caller, bool merges_caller);
-bool rb_hs_code_shown_at_caller(const struct hs_code *code);
-bool rb_hs_code_merges_caller(const struct hs_code *code);
-/* UINT32_MAX: not known yet. */
-uint32_t rb_hs_code_frame_at(const struct hs_code *code, uint64_t place);
-uint32_t rb_hs_code_add_frame(struct hs_code *code, uint64_t place, uint32_t line);
-/* The frame of a code shown at its caller: label from the code, place from the caller. */
-uint32_t rb_hs_code_add_frame_like(struct hs_code *code, uint64_t place, uint32_t caller_frame);
+struct hs_code *rb_hs_code_add(struct hs_code code);
+/* The code's frame at this line, or, of a code shown at its caller, where this frame is; UINT32_MAX: there is none. */
+uint32_t rb_hs_code_frame(const struct hs_code *code, uint32_t line, uint32_t caller);
 /* Are there very many? [read] */
 bool rb_hs_codes_full_p(void);
-/* Forget all codes: they are looked at anew when they are met. Raw frames that
- * were hashed are to be forgotten too. */
+/* Forget all codes. The keys of raw stacks are to be forgotten, too. */
 void rb_hs_codes_forget(void);
 
-/* A frame of its own, such as (GC): no file, no line. As any other it is
- * `(evicted)` when there are too many. */
+/* A frame without a file, such as (GC); `(evicted)` when there are too many frames. */
 uint32_t rb_hs_frame_synthetic(const char *label);
-/* How many there are. [read] */
+/* How many there are; and are there more than so many sixteenths of what there may be? [read] */
 uint32_t rb_hs_frames_used(void);
+bool rb_hs_frames_crowded(unsigned sixteenths);
+/* The numbers of frames that are not in `used` become free: no node has them, and codes were forgotten. texts[number] is
+ * set for each text of the others. */
+void rb_hs_frames_keep(bool *used, bool *texts);
 /* UINT32_MAX: at the limit, or no memory. */
 uint32_t rb_hs_node_child(uint32_t parent, uint32_t frame);
 /* How many more nodes there may be. */
 uint32_t rb_hs_nodes_room(void);
-/* The root of what is known by its leaf only; for it some room is set aside. */
+/* The root of folded sites, for which some room is set aside; and is this node the root, or its child? */
 uint32_t rb_hs_node_evicted(void);
-/* Is it that root, or stands on it? */
 bool rb_hs_node_evicted_p(uint32_t node);
-/* Forget all nodes but the root, those with keep[node] set, and their
- * parents, which are set as well; new_node[node] becomes the number of each
- * that stays. */
+/* Forget all nodes but those with keep[node] set, and their parents, which are set as well. new_node[node] becomes the
+ * number of each that is left. */
 void rb_hs_nodes_keep(bool *keep, uint32_t *new_node);
 
-/* After marking: forget each code for which liveness says 0; 2 means that
- * only a major GC can free it.  Returns how many were forgotten. */
-uint32_t rb_hs_codes_sweep(bool full_mark, int (*liveness)(uintptr_t address));
-/* After moving; whether any has. */
-bool rb_hs_codes_move(uintptr_t (*location)(uintptr_t address));
-
-#if HS_CHECKING
-/* The tables are what they must be. [read] */
-void rb_hs_stacks_check(void);
-/* The code that is known by address is alive: `alive` says so. [vm] */
-void rb_hs_codes_check_living(bool (*alive)(uintptr_t address));
-#endif
-
-/*
- * Names: frames, classes and texts.  A process that compiles code for as long as
- * it lives would fill their tables.  What no node and no site refers to gives
- * its number and its bytes back.  No MRI header.
- */
-
-/* Is one of the tables fuller than so many sixteenths of what it may be? [read] */
-bool rb_hs_names_crowded(unsigned sixteenths);
-
-/* Frees all names but those that `see` sets, by number, and those that these
- * refer to.  Codes are forgotten.  false: no memory, and some or all stay. [write] */
-bool rb_hs_names_keep(void (*see)(bool *frames, bool *classes, uint32_t class_count));
-
+/* After marking: whether any code was found dead. After moving: whether any has. [gc] */
+bool rb_hs_codes_sweep(bool full_mark);
+bool rb_hs_codes_move(void);
 #endif

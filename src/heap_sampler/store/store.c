@@ -21,8 +21,8 @@ rb_hs_totals_add(struct hs_totals *sum, const struct hs_totals *more)
 
 /* -- intervals ------------------------------------------------------------------- */
 
-/* Settle on what the sessions ask for now. Free lists that were cut before
- * remember the interval they were drawn at. false: no memory. */
+/* The intervals that the sessions ask for now. Free lists that were cut before remember the interval that they were drawn
+ * at. false: no memory. */
 static bool
 enter_epoch(struct hs_store *store)
 {
@@ -35,10 +35,12 @@ enter_epoch(struct hs_store *store)
         interval[s] = session->interval;
         if (!smallest || session->interval < smallest) smallest = session->interval;
     }
-    if (!rb_hs_epoch_enter(&store->epochs, interval)) return false;
-    store->interval = smallest;
-    if (!store->malloc) rb_heap_sampler_drawing = smallest != 0;
-    return true;
+    bool ok = rb_hs_epoch_enter(&store->epochs, interval);
+    if (ok || !smallest) {
+        store->interval = smallest;
+        if (!store->malloc) rb_heap_sampler_drawing = smallest != 0;
+    }
+    return ok;
 }
 
 bool
@@ -94,12 +96,9 @@ largest_session(const struct hs_store *store)
     return largest;
 }
 
-/* It is the session with the most samples that takes fewer from now on:
- * a dense block must not make the long session beside it coarse. One doubling
- * leaves it a little over half, since p(2T)/p(T) does; more are needed where p
- * is near 1 and a doubling changes little, or where others have what it had.
- * Sums stay unbiased, however few are left: at each step what goes is made up
- * for by what stays. */
+/* The session with the most samples takes fewer: a dense block must not make the long session beside it coarse. One
+ * doubling leaves it a little over half, since p(2T)/p(T) does; more are needed where p is near 1, or where other sessions
+ * have the same samples. Sums stay unbiased, however few samples are left: at each step these count for the others. */
 void
 rb_hs_store_widen(struct hs_store *store)
 {
@@ -114,7 +113,7 @@ rb_hs_store_widen(struct hs_store *store)
         struct thinning thinning = {store, 0};
         store->each(thin, &thinning);
         for (int s = 0; s < HS_SESSIONS; s++) store->session[s].thinnings += thinning.changed >> s & 1;
-        rb_hs_changes_add(store->changes, HS_CHANGE_INTERVAL, (hs_session_set)(1u << largest), 0, store->session[largest].interval);
+        rb_hs_changes_add(&store->changes, HS_CHANGE_INTERVAL, (hs_session_set)(1u << largest), 0, store->session[largest].interval);
     } while (store->crowded(3));
 }
 
@@ -157,35 +156,25 @@ rb_hs_store_end(struct hs_store *store, int s)
     store->each(leave, &leaving);
     rb_hs_free(store->by_key.use, session->totals);
     *session = (struct hs_session){.on = false};
-    bool any = false;
-    for (int i = 0; i < HS_SESSIONS; i++) any |= store->session[i].on;
-    /* Without room for an epoch the others go on in the old one, which says the same of them. */
-    if (enter_epoch(store) || any) return;
-    store->interval = 0;
-    if (!store->malloc) rb_heap_sampler_drawing = false;
+    enter_epoch(store);         /* without memory the others go on in the old one, where their intervals are the same */
 }
 
 /* -- records -------------------------------------------------------------------- */
 
-/* What others know it by. */
-static uint64_t
-id_of(const struct hs_store *store, const struct hs_record *record)
-{
-    return store->malloc ? hs_malloc_id(record->id) : hs_slot_id(record->id);
-}
-
 void
 rb_hs_store_gone(struct hs_store *store, const struct hs_record *record, enum hs_change_kind kind, hs_session_set sessions)
 {
-    rb_hs_changes_add(store->changes, kind, sessions, id_of(store, record), 0);
-    if (hs_free_traced_p() && sessions & 1u << HS_MAIN) rb_hs_probe_free(id_of(store, record));
+    uint64_t id = hs_sample_id(record->id, store->malloc);
+    rb_hs_changes_add(&store->changes, kind, sessions, id, 0);
+    if (hs_free_traced_p() && sessions & 1u << HS_MAIN) rb_hs_probe_free(id);
 }
 
 void
 rb_hs_store_weighed(struct hs_store *store, const struct hs_record *record)
 {
     if (!hs_alloc_traced_p()) return;
-    rb_hs_probe_alloc(id_of(store, record), store->size_of(record), store->epochs.list[record->epoch].interval[HS_MAIN]);
+    uint64_t interval = store->epochs.list[record->epoch].interval[HS_MAIN];
+    rb_hs_probe_alloc(hs_sample_id(record->id, store->malloc), store->size_of(record), interval);
 }
 
 bool
@@ -307,33 +296,27 @@ room_for(const struct hs_store *store, const struct hs_site *site)
     return store->site_count < most;
 }
 
-static uint32_t
-find_or_add(struct hs_store *store, const struct hs_site *site, bool anyway)
+uint32_t
+rb_hs_site_in(struct hs_store *store, struct hs_site site, enum hs_site_how how)
 {
-    uint64_t key = site_key(site);
+    OWNED(store);
+    uint64_t key = site_key(&site);
     const uint32_t *found = rb_hs_map_find(&store->by_key, key);
     if (found) return *found;
-    if ((!anyway && !room_for(store, site)) ||
+    if (how == HS_SITE_FIND || (how == HS_SITE_ADD && !room_for(store, &site)) ||
         !rb_hs_grow(store->by_key.use, (void **)&store->sites, &store->site_capacity, (uint64_t)store->site_count + 1,
                     sizeof(*store->sites)) ||
         !rb_hs_map_put(&store->by_key, key, store->site_count)) {
         return UINT32_MAX;
     }
-    store->sites[store->site_count] = *site;
+    store->sites[store->site_count] = site;
     return store->site_count++;
 }
 
 uint32_t
 rb_hs_site_of(struct hs_store *store, struct hs_site site)
 {
-    OWNED(store);
-    return find_or_add(store, &site, false);
-}
-
-uint32_t
-rb_hs_site_anyway(struct hs_store *store, struct hs_site site)
-{
-    return find_or_add(store, &site, true);
+    return rb_hs_site_in(store, site, HS_SITE_ADD);
 }
 
 void

@@ -81,13 +81,12 @@ struct hs_session {
 };
 
 struct rb_heap_sampler_page;
-/* What is done with each record; `page` is NULL for malloc. false: the record is dropped. */
+/* Called with each record; `page` is NULL for malloc. false: the record is dropped. */
 typedef bool (*hs_visit)(struct hs_record *record, const struct rb_heap_sampler_page *page, void *data);
 
 struct hs_store {
     /* What differs. */
     const bool malloc;
-    struct hs_changes *const changes;   /* for listeners */
     void (*const each)(hs_visit visit, void *data);             /* records */
     void (*const each_waiting)(hs_visit visit, void *data);     /* copies of records that listeners will be called for; or NULL */
     uint64_t (*const size_of)(const struct hs_record *record);  /* bytes */
@@ -96,6 +95,7 @@ struct hs_store {
     bool (*const owned)(void);          /* is the lock held? */
 
     struct hs_limits limits;    /* of slots: those in force (sampling/sessions.c) */
+    struct hs_changes changes;  /* for listeners */
     struct hs_random random;
     struct hs_session session[HS_SESSIONS];
     hs_session_set on;          /* sessions: a sample does not read them all */
@@ -109,6 +109,7 @@ struct hs_store {
 
     /* store/folding.c: since the last folding */
     bool full;                  /* the sites of the living fill the table, so that folding does not help */
+    uint32_t living;            /* sites with a live sample */
     uint32_t sites_left, nodes_left, in_vain;
     int64_t folded_at;          /* seconds */
 };
@@ -125,14 +126,14 @@ void rb_hs_store_widen(struct hs_store *store);
 
 /* -- records -------------------------------------------------------------------- */
 
-/* Which of these sessions keep what was drawn at this interval by record->thread, and up to which interval; false: none
- * does. Of slots: [vm] is enough. */
+/* Which of these sessions keep what record->thread allocated, and up to which interval; false: none. Of slots: [vm] is
+ * enough. */
 bool rb_hs_store_sample(struct hs_store *store, struct hs_record *record, uint64_t size, uint64_t drawn_at, hs_session_set of);
 /* At which intervals they keep it. false: no memory. */
 bool rb_hs_store_date(struct hs_store *store, struct hs_record *record, uint64_t drawn_at);
-/* It is in the index, with its site, from now on: sessions and the site count it. */
+/* It is in the index, with its site: sessions and the site count it. */
 void rb_hs_store_count_birth(struct hs_store *store, const struct hs_record *record);
-/* It is dead: the site counts it. The index is to drop it. */
+/* It was freed: the site counts that. The index then drops it. */
 void rb_hs_store_count_death(struct hs_store *store, const struct hs_record *record, uint32_t gc);
 /* The index drops it: sessions do not count it any more. */
 void rb_hs_store_count_off(struct hs_store *store, const struct hs_record *record);
@@ -143,11 +144,14 @@ void rb_hs_store_weighed(struct hs_store *store, const struct hs_record *record)
 
 /* -- sites ---------------------------------------------------------------------- */
 
-/* The site's number; UINT32_MAX: there is no room. A little room is kept for
- * sites of evicted stacks, and for those of no stack and no class some always. */
+/* The site's number; UINT32_MAX: there is no room. Some room is set aside for sites of evicted stacks; for a site of no
+ * stack and no class there always is some. */
 uint32_t rb_hs_site_of(struct hs_store *store, struct hs_site site);
-/* For folding: all sites go, and come again, whatever room there is. */
+enum hs_site_how { HS_SITE_FIND,
+                   HS_SITE_ADD,
+                   HS_SITE_ANYWAY };    /* whatever room there is */
+uint32_t rb_hs_site_in(struct hs_store *store, struct hs_site site, enum hs_site_how how);
+/* For folding: all sites go, and come again. */
 void rb_hs_sites_clear(struct hs_store *store);
-uint32_t rb_hs_site_anyway(struct hs_store *store, struct hs_site site);
 
 #endif

@@ -93,7 +93,7 @@ bear(double drawn_at, bool capped)
     for (int i = 0; i < BATCH; i++) {
         double size = i % 1000 ? sizes[i % 3] : sizes[3];
         truth += size;
-        if (!rb_hs_random_chance(&randomness, rb_hs_probability(size, drawn_at))) continue;
+        if (rb_hs_random_unit(&randomness) > 1 / rb_hs_weight(size, drawn_at)) continue;
         struct sample sample = {.size = size, .epoch = epochs.current};
         sample.longest = rb_hs_longest_interval(&randomness, size, drawn_at);
         sample.sessions = rb_hs_keepers(interval, (1 << SESSIONS) - 1, sample.longest);

@@ -30,7 +30,7 @@ static uint64_t
 uneven(uint32_t gc)
 {
     (void)gc;
-    return exponential(rb_hs_random_chance(&randomness, 0.02) ? 3600000.0 * MS : 1.0 * MS);
+    return exponential(rb_hs_random_unit(&randomness) <= 0.02 ? 3600000.0 * MS : 1.0 * MS);
 }
 
 static uint64_t

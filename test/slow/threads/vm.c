@@ -541,11 +541,11 @@ rb_hs_class_has_type(uint32_t class_id, VALUE flags)
     return class_id == (uint32_t)flags;
 }
 void
-rb_hs_classes_after_mark(bool full)
+rb_hs_classes_sweep(bool full)
 {
 }
 void
-rb_hs_classes_after_move(void)
+rb_hs_classes_move(void)
 {
 }
 void
@@ -604,7 +604,7 @@ name_code(uintptr_t address)
     char label[32];
     snprintf(label, sizeof(label), "code %llu", (unsigned long long)((const struct slot *)address)->serial);
     rb_hs_lock();
-    const struct hs_code *code = rb_hs_code_add(address, rb_hs_text_cstr(label), rb_hs_text_cstr("a.rb"), 0, false, false);
+    const struct hs_code *code = rb_hs_code_add((struct hs_code){.address = address, .label = rb_hs_text_cstr(label), .path = rb_hs_text_cstr("a.rb")});
     rb_hs_unlock();
     return code;
 }
@@ -618,28 +618,25 @@ rb_hs_capture_resolve(const struct hs_raw_frame *frames, uint32_t depth, bool tr
         if (!rb_hs_code_find(frames[i].code) && !name_code(frames[i].code)) return UINT32_MAX;
     }
     for (uint32_t i = depth; i-- > 0;) {
-        struct hs_code *code = rb_hs_code_find(frames[i].code);
-        uint32_t frame = rb_hs_code_frame_at(code, frames[i].pc);
         rb_hs_lock();
-        if (frame == UINT32_MAX) frame = rb_hs_code_add_frame(code, frames[i].pc, 1);
-        node = rb_hs_node_child(node, frame);
+        node = rb_hs_node_child(node, rb_hs_code_frame(rb_hs_code_find(frames[i].code), 1, UINT32_MAX));
         rb_hs_unlock();
     }
     return node;
 }
 
 static uint32_t
-some_frames(struct hs_raw_frame *frames, uint32_t depth, struct hs_stack_hash *hash)
+some_frames(struct hs_raw_frame *frames, uint32_t depth, uint64_t *key)
 {
     uint32_t count = 0;
-    *hash = (struct hs_stack_hash){0, 0};
+    struct hs_stack_hash hash = {0, 0};
     while (depth-- > 0) {
         const struct slot *code = codes[vm_random(CODES)];
         if (!code) continue;
         frames[count++] = (struct hs_raw_frame){(uintptr_t)code, code->serial, 0};
-        hs_stack_hash_add(hash, code->serial);
+        hs_stack_hash_add(&hash, code->serial);
     }
-    rb_hs_stack_hash_end(hash, count, false);
+    *key = rb_hs_stack_key(hash, count, false);
     return count;
 }
 
@@ -647,13 +644,13 @@ uint32_t
 rb_hs_capture_stack(void)
 {
     struct hs_raw_frame frames[DEEPEST];
-    struct hs_stack_hash hash;
-    uint32_t node, depth = some_frames(frames, vm_random(DEEPEST), &hash);
-    if (rb_hs_stack_find(&hash, &node)) return node;
+    uint64_t key;
+    uint32_t node, depth = some_frames(frames, vm_random(DEEPEST), &key);
+    if (rb_hs_stack_find(key, &node)) return node;
     node = rb_hs_capture_resolve(frames, depth, false);
     if (node == UINT32_MAX) return HS_NODE_EMPTY;
     rb_hs_lock();
-    rb_hs_stack_remember(&hash, node);
+    rb_hs_stack_remember(key, node);
     rb_hs_unlock();
     return node;
 }
@@ -714,7 +711,7 @@ vm_malloc(void)
     };
     pthread_rwlock_rdlock(&running);
     birth.gc = (uint32_t)gc_count;
-    birth.depth = some_frames(&frame, 1, &birth.hash);
+    birth.depth = some_frames(&frame, 1, &birth.stack_key);
     if (birth.depth) {
         uintptr_t native = NATIVE_BASE + frame.pc * 16, old = vm_random(4) ? 0 : some_block();
         bool in_place = old && vm_random(2);
@@ -757,11 +754,11 @@ void
 rb_hs_malloc_name_stacks(void)
 {
     static struct hs_raw_frame frames[HS_DEPTH_MAX];
-    struct hs_malloc_raw raw;
-    while (rb_hs_malloc_next_raw(&raw, frames)) {
-        rb_hs_make_room_for_stack(raw.depth);
-        uint32_t node = rb_hs_capture_resolve(frames, raw.depth, raw.truncated);
-        rb_hs_malloc_named(&raw, node == UINT32_MAX ? HS_NODE_EMPTY : node);
+    bool truncated;
+    for (uint32_t depth; (depth = rb_hs_malloc_next_raw(frames, &truncated));) {
+        rb_hs_make_room_for_stack(depth);
+        uint32_t node = rb_hs_capture_resolve(frames, depth, truncated);
+        rb_hs_malloc_named(node == UINT32_MAX ? HS_NODE_EMPTY : node);
     }
     rb_hs_join_blocks();
     rb_hs_fold_blocks(vm_random(64) == 0);
