@@ -910,7 +910,7 @@ rb_hs_listener_called(void)
     return NULL;
 }
 void
-rb_hs_extending_boot(void)
+rb_hs_extending_boot(bool usdt)
 {
 }
 void
