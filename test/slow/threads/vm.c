@@ -302,6 +302,13 @@ rb_heap_sampler_gc_recut(void)
 {
 }
 void
+rb_hs_malloc_settings(bool is_off, uint64_t interval)
+{
+    (void)is_off;
+    (void)interval;
+}
+
+void
 rb_hs_malloc_boot(bool wanted)
 {
 }
@@ -913,8 +920,9 @@ rb_hs_listener_called(void)
     return NULL;
 }
 void
-rb_hs_extending_boot(void)
+rb_hs_extending_boot(bool usdt)
 {
+    (void)usdt;
 }
 void
 rb_hs_extending_after_fork(void)
