@@ -85,11 +85,11 @@ void rb_heap_sampler_fiber_look(const struct rb_heap_sampler_alive *fiber, struc
 
 /* What a fiber refers to beside its stack; 0: nothing. Plain loads; [vm] */
 struct rb_fiber_struct;
-struct rb_heap_sampler_fiber_kept {
+struct rb_heap_sampler_fiber_references {
     bool suspended;             /* it has begun, and does not run */
     VALUE block, value, resumed_by;
 };
-void rb_heap_sampler_fiber_keeps(const struct rb_fiber_struct *fiber, struct rb_heap_sampler_fiber_kept *kept);
+void rb_heap_sampler_fiber_references(const struct rb_fiber_struct *fiber, struct rb_heap_sampler_fiber_references *references);
 
 /* -- thread_sync.c: heap_walk/forms.inc ------------------------------------ */
 

@@ -25,7 +25,7 @@ enum { DEADLINE_S = 30,
 static const uint64_t second_ns = 1000000000;
 static const uint64_t other_bytes = 16 << 20;   /* names, and what the child itself writes to */
 
-/* The one that is under way: nobody else prepares meanwhile. */
+/* The walk that is under way: no other is prepared meanwhile. */
 static struct hs_walk_child *current;
 static bool no_more;
 static bool last_killed;        /* for want of memory */
@@ -87,8 +87,8 @@ rb_hs_retainers_prepare(struct hs_walk_child *child, struct hs_retainers *into, 
 
 /* -- the fork --------------------------------------------------------------------------------------- */
 
-/* Some mark functions free what is dead, or allocate, and the child must not wait for a lock of malloc's that a thread holds
- * which it has not. */
+/* Some mark functions free blocks, or allocate, and the child must not wait for a lock of malloc's that another thread of its parent
+ * held. */
 static pid_t
 clone_with_malloc(void)
 {

@@ -791,12 +791,12 @@ static void
 visit_fiber(struct hs_visit *v, rb_fiber_t *fiber)
 {
     const rb_execution_context_t *ec = rb_fiberptr_get_ec(fiber);
-    struct rb_heap_sampler_fiber_kept kept;
-    rb_heap_sampler_fiber_keeps(fiber, &kept);
+    struct rb_heap_sampler_fiber_references references;
+    rb_heap_sampler_fiber_references(fiber, &references);
     visit_stack(v, ec);
-    visit(v, HS_EDGE_BLOCK, "block", 0, kept.block);
-    visit(v, HS_EDGE_DATA, "value", 0, kept.value);
-    visit(v, HS_EDGE_DATA, "resumed by", 0, kept.resumed_by);
+    visit(v, HS_EDGE_BLOCK, "block", 0, references.block);
+    visit(v, HS_EDGE_DATA, "value", 0, references.value);
+    visit(v, HS_EDGE_DATA, "resumed by", 0, references.resumed_by);
     if (ec->thread_ptr) visit(v, HS_EDGE_DATA, "thread", 0, ec->thread_ptr->self);
     visit(v, HS_EDGE_SELF, "self", 0, rb_fiberptr_self(fiber));
 }
@@ -827,8 +827,8 @@ static int
 visit_weak_key_value_i(st_data_t key, st_data_t value, st_data_t data)
 {
     struct hs_visit *v = (struct hs_visit *)data;
-    bool dead = UNDEF_P(*(const VALUE *)key);   /* and not taken out yet */
-    if (!dead) visit(v, HS_EDGE_VALUE, "{} value", 0, (VALUE)value);
+    bool freed = UNDEF_P(*(const VALUE *)key);  /* and not taken out yet */
+    if (!freed) visit(v, HS_EDGE_VALUE, "{} value", 0, (VALUE)value);
     return v->enough ? ST_STOP : ST_CONTINUE;
 }
 

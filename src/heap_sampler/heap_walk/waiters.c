@@ -23,7 +23,7 @@ static struct hs_map fibers;    /* by number: those that were put off once */
 
 /* -- what a thread waits for ------------------------------------------------------------------- */
 
-/* One whose waiters are woken by who has it. */
+/* Are the threads that wait for it woken by code that has it? */
 static bool
 waits_p(VALUE object)
 {
@@ -124,9 +124,9 @@ fiber_waits_in(VALUE object)
 {
     const rb_execution_context_t *ec = rb_hs_ec_of(object);
     if (!ec || !ec->cfp || !ec->thread_ptr || NIL_P(ec->thread_ptr->scheduler)) return NULL;
-    struct rb_heap_sampler_fiber_kept kept;
-    rb_heap_sampler_fiber_keeps(ec->fiber_ptr, &kept);
-    if (!kept.suspended) return NULL;
+    struct rb_heap_sampler_fiber_references references;
+    rb_heap_sampler_fiber_references(ec->fiber_ptr, &references);
+    if (!references.suspended) return NULL;
     const rb_control_frame_t *cfp = block_of_scheduler(ec, ec->thread_ptr->scheduler);
     if (!cfp || !NIL_P(parameter(cfp, 1))) return NULL;
     const rb_control_frame_t *caller = RUBY_VM_PREVIOUS_CONTROL_FRAME(cfp);
@@ -157,7 +157,7 @@ rb_hs_waiters_read(struct hs_walk *walk)
     return true;
 }
 
-/* -- who can wake --------------------------------------------------------------------------------- */
+/* -- what can wake -------------------------------------------------------------------------------- */
 
 /* Does a thread wait for a Mutex whose holder can wake? The holder unlocks it, at the latest when that thread ends. */
 static bool

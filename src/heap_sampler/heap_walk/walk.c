@@ -160,7 +160,7 @@ note_type(struct hs_walk *walk, VALUE object)
     strncpy(walk->found->type, name ? name : "?", sizeof(walk->found->type) - 1);
 }
 
-/* What lives as long as an object does, though its mark function does not tell: tables of the VM keep it. */
+/* What tables of the VM retain as long as the object lives, and its mark function does not mark. */
 static void
 follow_kept_by_tables(struct hs_walk *walk, VALUE object, uint32_t number)
 {
@@ -168,7 +168,7 @@ follow_kept_by_tables(struct hs_walk *walk, VALUE object, uint32_t number)
     if (BUILTIN_TYPE(object) == T_SYMBOL) rb_hs_walk_reach(walk, RSYMBOL(object)->fstr, number);
 }
 
-/* The mark function of a T_DATA is somebody's own code: its name is known before it runs. */
+/* The mark function of a T_DATA is code of an extension: its type is noted before it runs. */
 static void
 go_through(struct hs_walk *walk, uint32_t number)
 {
