@@ -2,7 +2,7 @@
 #define HEAP_SAMPLER_KERNEL_H
 /*
  * All that stands above the wall may use of the kernel, beside base/: what memory/, heap_walk/, profile/, server/ and
- * ruby/ read of its tables, and what they may ask it to do.  outer.h is the way back.  tool/check-modules holds both.
+ * ruby/ read of its tables, and what they may ask it to do.  The kernel calls nothing of them.  tool/check-modules holds that.
  */
 #include "heap_sampler/process/process.h"
 #include "heap_sampler/sampling/gcs.h"
@@ -12,6 +12,7 @@
 #include "heap_sampler/store/check.h"
 #include "heap_sampler/store/draw.h"
 #include "heap_sampler/store/epochs.h"
+#include "heap_sampler/store/pace.h"
 #include "heap_sampler/store/page_table.h"
 #include "heap_sampler/store/stack_table.h"
 #include "heap_sampler/store/store.h"

@@ -82,7 +82,7 @@ hs_contract_write_p(void)       /* store/page_table.c has its address */
  *                                                keeps from being freed
  *     HS_LOCK_STATE      `mutex`                 process/safe_point.c: the list of calls
  *                        periodic.mutex          server/periodic.c: the state of the thread of every=
- *                        job.mutex               process/within.c: one job, which is waited for
+ *                        job.mutex               server/within.c: one job, which is waited for
  *                        service.mutex           server/service.c: the state of the service's thread
  *     HS_LOCK_MALLOC     the malloc mutex        store/malloc_table.c: malloc's blocks
  *                        jemalloc's locks
@@ -96,7 +96,7 @@ hs_contract_write_p(void)       /* store/page_table.c has its address */
  * taken where a thread or a fiber begins and where it is freed, in GC too.
  *
  * The VM forks with the sampler's lock, the lock of the lists and the malloc mutex held
- * (process/lifecycle.c, store/malloc_table.c), so that the child finds whole tables. The end
+ * (lifecycle.c, store/malloc_table.c), so that the child finds whole tables. The end
  * of the process waits for service.work for 2 s at most, and then goes on without it.
  */
 

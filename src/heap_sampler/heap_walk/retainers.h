@@ -4,8 +4,6 @@
  * What retains memory: the tree of chains that a heap walk found (heap_walk/launch.h),
  * or why there is none.  Plain data; no MRI header.  [any]
  */
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include "heap_sampler/base/table.h"
 #include "heap_sampler/memory/smaps.h"

@@ -7,7 +7,8 @@
  */
 #include <stdbool.h>
 #include <stdint.h>
-#include "heap_sampler/base/fields.h"
+#include "heap_sampler/memory/fields.h"
+#include <stddef.h>
 
 /* In bytes.  From slots_live to unattributed each byte of `rss` is in one
  * field and their sum is `rss`; the fields after these are not part of the sum. */
@@ -65,5 +66,32 @@ void rb_hs_malloc_look(struct hs_account_excess *excess);
 void rb_hs_account_begin(const struct hs_account *account);
 /* The account with which the main session began. [tables] */
 const struct hs_account *rb_hs_account_at_start(void);
+
+/* What identifies a process among several: its title, its folder, its host, its parent.  No MRI header. */
+
+/* Texts are cut where they are longer, and empty where they are not known. */
+struct hs_who {
+    uint64_t parent_id;
+    char title[128];            /* the one that it set, "puma: cluster worker 0"; else its program and script, "ruby app.rb" */
+    char directory[512];        /* its working directory */
+    char gemfile[512];          /* the folder of the Gemfile that BUNDLE_GEMFILE named when it started */
+    char host[65];              /* the machine's name, or the container's */
+};
+
+/* The script, as Ruby names it: "-e" and "-" too. Called once, when Ruby starts; NULL: none. */
+void rb_hs_who_boot(const char *path);
+
+/* [any] [free] It reads /proc and allocates nothing. */
+void rb_hs_who_read(struct hs_who *who);
+
+/* The title in `text`, which is `length` bytes of /proc/PID/cmdline: for rb_hs_who_read, and tests. */
+void rb_hs_title_of(const char *text, size_t length, struct hs_who *who);
+
+/* The folder of the Gemfile, from `fd`, which is /proc/PID/environ: for rb_hs_who_read, and tests. What Ruby code sets later
+ * is not there; to ask getenv(3) while Ruby code calls setenv(3) would be a race. */
+void rb_hs_gemfile_of(int fd, struct hs_who *who);
+
+/* How much of its memory is resident, as the kernel counts it just now, a few pages too low; 0: not known. [any] [free] */
+uint64_t rb_hs_resident_bytes(void);
 
 #endif

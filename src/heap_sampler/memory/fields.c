@@ -1,4 +1,4 @@
-/* The account's figures, and what threads and fibers do, by name. */
+/* See memory/fields.h; and the account's figures, and what threads and fibers do, by name. */
 #include "heap_sampler/memory/account.h"
 #include "heap_sampler/memory/threads.h"
 
@@ -51,4 +51,17 @@ rb_hs_alive_state_field(enum hs_alive_kind kind, enum hs_alive_state state)
 {
     bool possible = state == HS_ENDED || (state >= HS_CREATED) == (kind == HS_FIBERS);
     return (enum hs_field)(possible ? HS_F_running + (int)state : 0);
+}
+
+const char *
+rb_hs_field_name(enum hs_field field)
+{
+    switch (field) {
+#define HS_FIELD(name, number) \
+    case HS_F_##name: return #name;
+        HS_META_FIELDS(HS_FIELD)
+        HS_ANSWER_FIELDS(HS_FIELD)
+#undef HS_FIELD
+    }
+    return "";
 }

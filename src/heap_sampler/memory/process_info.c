@@ -1,5 +1,5 @@
 /*
- * See memory/process_info.h.
+ * See memory/account.h.
  *
  * Linux shows as command line what the process has in the memory of its
  * arguments.  There Ruby writes the title that a program gives itself ($0 = …),
@@ -7,7 +7,7 @@
  * be secret, or program text, so only the program's name is taken of them; the
  * script's is the one that Ruby itself has.
  */
-#include "heap_sampler/memory/process_info.h"
+#include "heap_sampler/memory/account.h"
 #include "heap_sampler/base/proc.h"
 
 #include <fcntl.h>

@@ -15,11 +15,10 @@
  */
 #include "heap_sampler/mri.h"
 #include "heap_sampler/memory/smaps.h"
-#include "heap_sampler/memory/process_info.h"
+#include "heap_sampler/memory/account.h"
 #include "heap_sampler/base/proc.h"
 
 #include <dlfcn.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>

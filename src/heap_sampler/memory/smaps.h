@@ -2,7 +2,6 @@
 #define HEAP_SAMPLER_MEMORY_SMAPS_H
 /* A survey of the process's mappings: how much of the address space is resident, and what it is used for. */
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 /* Resident bytes; from heap to other each byte of `rss` is in one field. */

@@ -1,16 +1,9 @@
 #ifndef HEAP_SAMPLER_PROCESS_PROCESS_H
 #define HEAP_SAMPLER_PROCESS_PROCESS_H
-/*
- * The life of a process, from the settings of the command line to the profile at exit (lifecycle.c), and what our threads
- * need of it: safe points, MRI's timer thread, threads of our own.
- */
+/* Which process this is, and how a thread of ours reaches Ruby's: safe points, MRI's timer thread. */
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include "heap_sampler/base/options.h"
-
-/* Ruby code has ended in this process. [any] */
-bool rb_hs_ended_p(void);
 
 /* -- safe points: safe_point.c ---------------------------------------------------- */
 
@@ -92,39 +85,31 @@ enum { HS_ATTACH_SIGNAL = 45 };
 /* Handles the signal, unless the program does already. [gvl] */
 void rb_hs_attach_boot(void);
 
-/* -- threads of our own: within.c ------------------------------------------------------- */
+/* -- waiting: safe_point.c ---------------------------------------------------------------- */
 
-/* Starts a native thread without a Ruby thread, which no signal reaches; it is not joined. 0, or an errno value. [any] */
-int rb_hs_start_thread(void *(*run)(void *), void *data);
 /* For rb_hs_wait. [any] */
 void rb_hs_make_condition(pthread_cond_t *condition);
 /* Waits for it until then, by rb_hs_steady_ns(). false: in vain. [any] */
 bool rb_hs_wait(pthread_cond_t *condition, pthread_mutex_t *mutex, uint64_t until_ns);
-/*
- * Runs the function on such a thread, and waits for its end. During the first `gvl_ms` the GVL is kept, so that no other
- * Ruby thread runs. After that it waits as a blocking call of Ruby does: without the GVL, and other threads, signals and
- * trap handlers have their turn. 0; or the function goes on, no other may be run, and this is ETIMEDOUT at `until_ns` (of
- * rb_hs_steady_ns()), or EINTR where an exception was raised here: rb_jump_tag(*raised) is the caller's. Where no thread can
- * be made it runs here, without a limit. [gvl]
- */
-int rb_hs_within(void (*function)(void), uint64_t gvl_ms, uint64_t until_ns, int *raised);
 
-/* -- settings, and which process this is: lifecycle.c ------------------------------------ */
-
-/* The settings of files in force: those of the texts, or of GC::SampleProfile.start until sampling stops. No periodic
- * profile is made while they change. [read]; a thread that makes a profile needs no lock. */
-extern struct hs_files rb_hs_files;
-void rb_hs_use_files(const struct hs_files *files);     /* [gvl] [free] */
-/* Starts the session of the settings, which has nothing to do with files; `tracer`: a tracer wants it, with malloc unless
- * malloc=off. false: no memory. [gvl] [free] */
-bool rb_hs_start_by_settings(bool tracer);
+/* -- which process this is: lineage.c ----------------------------------------------------- */
 
 struct hs_process {
     uint64_t start;             /* random: differs between processes, forks too */
     bool child;                 /* it was forked from another */
+    bool ended;                 /* Ruby code has ended */
     uint64_t ids_at_fork;       /* records up to this one were allocated in the process that this one was forked from */
 };
 /* [read] */
 const struct hs_process *rb_hs_process(void);
+/* A new number, and new sequences of random numbers: with a seed the same in each run of the same program, and others in
+ * each child. [gvl] */
+void rb_hs_process_seed(void);
+/* Is this process one of so many that are sampled (only=1/N)? The answer stays the same until the next seed. [gvl] */
+bool rb_hs_process_chosen_p(uint32_t one_in);
+/* [write] */
+void rb_hs_process_forked(bool child);
+/* [gvl] */
+void rb_hs_process_ends(void);
 
 #endif

@@ -5,7 +5,6 @@
 #include "heap_sampler/base/contract.h"
 #include "heap_sampler/sampling/malloc_hooks.h"
 #include "heap_sampler/store/class_table.h"
-#include <errno.h>
 #include <pthread.h>
 #include <stdint.h>
 
@@ -167,4 +166,23 @@ rb_hs_name_all(void)
     rb_hs_classes_rename();
     rb_hs_malloc_name_stacks();
     RB_VM_LOCK_LEAVE();
+}
+
+/* -- waiting ------------------------------------------------------------------------------------ */
+
+void
+rb_hs_make_condition(pthread_cond_t *condition)
+{
+    pthread_condattr_t clock;
+    pthread_condattr_init(&clock);
+    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+    pthread_cond_init(condition, &clock);
+    pthread_condattr_destroy(&clock);
+}
+
+bool
+rb_hs_wait(pthread_cond_t *condition, pthread_mutex_t *mutex, uint64_t until_ns)
+{
+    struct timespec until = {(time_t)(until_ns / 1000000000), (long)(until_ns % 1000000000)};
+    return pthread_cond_timedwait(condition, mutex, &until) == 0;
 }

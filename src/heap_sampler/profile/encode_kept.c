@@ -4,8 +4,6 @@
  */
 #include "heap_sampler/profile/encode.h"
 
-#include <inttypes.h>
-#include <string.h>
 
 #define ESTIMATE(name, value) N(name, (uint64_t)rb_hs_round(value))
 

@@ -17,7 +17,6 @@
 #include "heap_sampler/profile/buffer.h"
 
 #include <errno.h>
-#include <string.h>
 
 #ifdef HAVE_LIBZ
 #include <limits.h>

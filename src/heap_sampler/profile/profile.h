@@ -13,7 +13,6 @@
 #include "heap_sampler/memory/account.h"
 #include "heap_sampler/memory/smaps.h"
 #include "heap_sampler/memory/threads.h"
-#include "heap_sampler/memory/process_info.h"
 #include "heap_sampler/base/table.h"
 #include "heap_sampler/kernel.h"
 #include "heap_sampler/heap_walk/retainers.h"

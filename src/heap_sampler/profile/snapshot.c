@@ -11,6 +11,7 @@
 #include "heap_sampler/base/contract.h"
 #include "heap_sampler/base/memory.h"
 #include "heap_sampler/profile/rows.h"
+#include "heap_sampler/settings/options.h"
 
 #include <stdio.h>
 #include <unistd.h>

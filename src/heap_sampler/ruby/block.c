@@ -15,7 +15,7 @@ static void
 session_guard_free(void *ptr)
 {
     struct session_guard *guard = ptr;
-    if (guard->serial && !rb_hs_ended_p() && rb_hs_session_goes_on(guard->session, guard->serial)) {
+    if (guard->serial && !rb_hs_process()->ended && rb_hs_session_goes_on(guard->session, guard->serial)) {
         rb_hs_session_stop(guard->session);
     }
     ruby_xfree(guard);

@@ -5,10 +5,9 @@
 #include "heap_sampler/kernel.h"
 #include "heap_sampler/server/control.h"
 #include "heap_sampler/server/output.h"
-#include "heap_sampler/server/periodic.h"
-#include "heap_sampler/ruby/ruby_api.h"
 #include "heap_sampler/server/service.h"
-#include "heap_sampler/base/options.h"
+#include "heap_sampler/ruby/ruby_api.h"
+#include "heap_sampler/settings/options.h"
 
 /* -- start ------------------------------------------------------------------------ */
 

@@ -10,6 +10,7 @@
  */
 #include "heap_sampler/mri.h"
 #include "heap_sampler/kernel.h"
+#include "heap_sampler/settings/options.h"
 #include "heap_sampler/base/contract.h"
 #include "heap_sampler/base/report.h"
 #include "heap_sampler/base/table.h"

@@ -2,7 +2,6 @@
 #include "heap_sampler/memory/account.h"
 #include "heap_sampler/kernel.h"
 #include "heap_sampler/memory/threads.h"
-#include "heap_sampler/base/memory.h"
 #include "heap_sampler/ruby/ruby_api.h"
 
 struct taking {

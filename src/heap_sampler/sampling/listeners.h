@@ -13,7 +13,6 @@
  *     all else            waits until a safe point (store/changes.h, and the samples that wait in store/malloc_table.c):
  *                         in GC and in malloc(3) no listener may be called.
  */
-#include <stdbool.h>
 #include "heap_sampler/mri.h"
 #include "heap_sampler/store/changes.h"
 

@@ -21,7 +21,6 @@
 #include "heap_sampler/sampling/capture.h"
 #include "heap_sampler/sampling/sessions.h"
 #include "heap_sampler/store/folding.h"
-#include "heap_sampler/store/label_sets.h"
 #include "heap_sampler/store/malloc_table.h"
 #include "heap_sampler/store/stack_table.h"
 

@@ -2,7 +2,7 @@
 #define HEAP_SAMPLER_SAMPLING_MALLOC_HOOKS_H
 /*
  * Sampling of malloc: jemalloc draws the samples and calls our hooks where a block of one is allocated and freed;
- * store/malloc_table.c has the blocks.  jemalloc's profiler must have been opened when the process began (malloc_boot.c).
+ * store/malloc_table.c has the blocks.  jemalloc's profiler must have been opened when the process began (settings/before_main.c).
  *
  * No MRI header.
  */

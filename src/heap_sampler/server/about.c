@@ -1,10 +1,10 @@
 /* What a process says about itself without a profile: see server/client.h. */
 #include "heap_sampler/mri.h"
 #include "heap_sampler/kernel.h"
+#include "heap_sampler/settings/options.h"
 #include "heap_sampler/server/client.h"
 #include "heap_sampler/memory/account.h"
 #include "heap_sampler/memory/threads.h"
-#include "heap_sampler/memory/process_info.h"
 #include "heap_sampler/base/clock.h"
 #include "heap_sampler/base/contract.h"
 #include "heap_sampler/profile/formats.h"

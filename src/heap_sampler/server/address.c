@@ -1,11 +1,10 @@
-/* See server/address.h. */
+/* See server/service.h. */
 #define _GNU_SOURCE 1           /* secure_getenv: a setuid program's environment is another user's */
-#include "heap_sampler/server/address.h"
+#include "heap_sampler/server/service.h"
 #include "heap_sampler/base/proc.h"
 
 #include <errno.h>
 #include <signal.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

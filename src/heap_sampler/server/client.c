@@ -1,11 +1,12 @@
 /* See server/client.h. */
 #include "heap_sampler/server/client.h"
 #include "heap_sampler/kernel.h"
+#include "heap_sampler/settings/options.h"
 #include "heap_sampler/base/clock.h"
 #include "heap_sampler/base/contract.h"
 #include "heap_sampler/server/control.h"
 #include "heap_sampler/server/output.h"
-#include "heap_sampler/server/periodic.h"
+#include "heap_sampler/server/service.h"
 
 #include <errno.h>
 #include <poll.h>

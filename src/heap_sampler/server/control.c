@@ -1,10 +1,11 @@
 /* See server/control.h. */
 #include "heap_sampler/mri.h"
 #include "heap_sampler/kernel.h"
+#include "heap_sampler/settings/options.h"
 #include "heap_sampler/server/control.h"
 #include "heap_sampler/base/contract.h"
 #include "heap_sampler/server/output.h"
-#include "heap_sampler/server/periodic.h"
+#include "heap_sampler/server/service.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -16,9 +16,8 @@
  * Contract: [gvl] [free], where no other is named.
  */
 #include <stdbool.h>
-#include <stddef.h>
 #include "heap_sampler/memory/account.h"
-#include "heap_sampler/base/options.h"
+#include "heap_sampler/settings/options.h"
 
 struct hs_start {
     struct hs_options options;

@@ -1,11 +1,12 @@
 /* See server/output.h. */
 #include "heap_sampler/server/output.h"
+#include "heap_sampler/server/service.h"
 #include "heap_sampler/kernel.h"
 #include "heap_sampler/base/contract.h"
 #include "heap_sampler/base/report.h"
 #include "heap_sampler/profile/formats.h"
 #include "heap_sampler/profile/writer.h"
-#include "heap_sampler/base/options.h"
+#include "heap_sampler/settings/options.h"
 
 #include <errno.h>
 #include <inttypes.h>

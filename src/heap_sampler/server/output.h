@@ -7,7 +7,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <time.h>
 #include "heap_sampler/base/memory.h"
 #include "heap_sampler/profile/formats.h"
 #include "heap_sampler/profile/snapshot.h"

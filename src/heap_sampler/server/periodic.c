@@ -1,10 +1,11 @@
-/* See server/periodic.h. */
+/* See server/service.h. */
 #include "heap_sampler/mri.h"
 #include "heap_sampler/kernel.h"
+#include "heap_sampler/settings/options.h"
 #include "heap_sampler/base/contract.h"
-#include "heap_sampler/server/periodic.h"
+#include "heap_sampler/server/service.h"
 #include "heap_sampler/memory/smaps.h"
-#include "heap_sampler/memory/process_info.h"
+#include "heap_sampler/memory/account.h"
 #include "heap_sampler/base/clock.h"
 #include "heap_sampler/base/report.h"
 #include "heap_sampler/base/memory.h"

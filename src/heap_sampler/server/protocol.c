@@ -1,7 +1,7 @@
 /* See server/protocol.h. */
 #define _GNU_SOURCE 1           /* struct ucred, strsep */
 #include "heap_sampler/server/protocol.h"
-#include "heap_sampler/base/options.h"
+#include "heap_sampler/settings/options.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -7,9 +7,7 @@
 #include "heap_sampler/base/memory.h"
 #include "heap_sampler/kernel.h"
 #include "heap_sampler/profile/buffer.h"
-#include "heap_sampler/server/address.h"
 #include "heap_sampler/server/client.h"
-#include "heap_sampler/server/periodic.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -12,6 +12,8 @@
  * thread of its own.  There is no thread where neither of both is wanted.
  */
 #include <stdbool.h>
+#include <stdint.h>
+#include <sys/un.h>
 
 /* Begins to listen, if it does not yet, and waits until it does, 2 s at most; `socket`: false, it never listens. A thread that
  * holds none of the sampler's locks. */
@@ -27,5 +29,66 @@ bool rb_hs_service_no_more(void);
 void rb_hs_service_end(void);
 /* In the child, after rb_hs_periodic_after_fork(). [gvl] */
 void rb_hs_service_after_fork(void);
+
+/* -- threads of our own: within.c ------------------------------------------------------- */
+
+/* Starts a native thread without a Ruby thread, which no signal reaches; it is not joined. 0, or an errno value. [any] */
+int rb_hs_start_thread(void *(*run)(void *), void *data);
+/*
+ * Runs the function on such a thread, and waits for its end. During the first `gvl_ms` the GVL is kept, so that no other
+ * Ruby thread runs. After that it waits as a blocking call of Ruby does: without the GVL, and other threads, signals and
+ * trap handlers have their turn. 0; or the function goes on, no other may be run, and this is ETIMEDOUT at `until_ns` (of
+ * rb_hs_steady_ns()), or EINTR where an exception was raised here: rb_jump_tag(*raised) is the caller's. Where no thread can
+ * be made it runs here, without a limit. [gvl]
+ */
+int rb_hs_within(void (*function)(void), uint64_t gvl_ms, uint64_t until_ns, int *raised);
+
+/*
+ * Profiles of every= and at-rss=.
+ *
+ * The service's thread looks what is due (server/service.h).  Each profile is made on a thread of its own, which ends
+ * with it: the profile may wait for a safe point, a heap walk or a slow disk, and clients are answered meanwhile.  It
+ * needs no GVL, so an idle or a busy server writes its profiles all the same.
+ */
+
+/* `wake` makes the service's thread look what is due, and starts it if there is none. [gvl] */
+void rb_hs_periodic_boot(void (*wake)(void));
+/* Profiles are made from now on, if the settings want any. One that is still being made from before is left alone. [any] */
+void rb_hs_periodic_start(void);
+/* No profile begins, and the one that is being made hurries. [any] */
+bool rb_hs_periodic_halted_p(void);
+/* From here on. false: one is being made. [any] */
+bool rb_hs_periodic_halt(void);
+/* The same, and waits for the profile that is being made, 10 s at most. false: it ends later. [any] */
+bool rb_hs_periodic_stop(void);
+/* In the child. [gvl] */
+void rb_hs_periodic_after_fork(void);
+
+/* When the service's thread is to look, by rb_hs_steady_ns(); UINT64_MAX: when it is woken. */
+uint64_t rb_hs_periodic_due(void);
+/* Begins the profile that is due. The service's thread. */
+void rb_hs_periodic_turn(uint64_t now_ns);
+
+/*
+ * Where this process can be asked: the path of its socket,
+ *
+ *     ${XDG_RUNTIME_DIR:-${TMPDIR:-/tmp}}/ruby-heap-UID/PID-STARTTIME.sock
+ *
+ * UID is the effective user's, PID the process id in its own namespace, and
+ * STARTTIME field 22 of /proc/PID/stat: a process that has got the same id later
+ * has another one.  The folder belongs to the user alone (0700), and so does the
+ * socket (0600).
+ *
+ * No MRI header.
+ */
+
+/* The variables are read now, and never again: later Ruby code may change the environment at any moment. [gvl] */
+void rb_hs_address_boot(void);
+/* The address of this process as it is now. false: /proc says no time of start. [any] */
+bool rb_hs_address(struct sockaddr_un *address);
+/* A socket that listens there.  The folder is made where there is none, and a file that an earlier process has left is
+ * replaced.  Sockets in the folder at which no process listens are removed: a program that forks a child for each job would
+ * leave one for each, for ever.  -1, with errno: EPERM where the folder is another user's or open to others. [any] */
+int rb_hs_address_listen(const struct sockaddr_un *address);
 
 #endif

@@ -14,7 +14,6 @@
 #include "heap_sampler/store/malloc_table.h"
 #include "heap_sampler/store/page_table.h"
 #include "heap_sampler/store/store.h"
-#include "heap_sampler/store/class_table.h"
 #include "heap_sampler/store/stack_table.h"
 
 #if HS_CHECKING

@@ -6,7 +6,6 @@
 #include "heap_sampler/base/memory.h"
 #include "heap_sampler/base/table.h"
 
-#include <string.h>
 
 enum { NAME_MAX_BYTES = 256 };
 

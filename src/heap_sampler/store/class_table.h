@@ -13,7 +13,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "ruby/ruby.h"
-#include "heap_sampler/base/contract.h"
 
 /* `klass` as the allocator got it: 0, a singleton or an internal class too. */
 uint32_t rb_hs_class_of_allocation(VALUE klass, VALUE flags);

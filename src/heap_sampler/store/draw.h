@@ -27,7 +27,6 @@
  * No MRI header; tested alone.  Contract: the owner's of the
  * generator; nothing here locks.
  */
-#include <stdbool.h>
 #include <stdint.h>
 
 struct hs_random {

@@ -8,7 +8,6 @@
  * the text stay for the life of the process.  There are at most HS_LABEL_SETS_MAX sets; one more is
  * HS_LABELS_OTHER.  No MRI header.
  */
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include "heap_sampler/base/table.h"

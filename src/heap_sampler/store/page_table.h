@@ -13,7 +13,6 @@
  */
 #include <stdbool.h>
 #include <stdint.h>
-#include "heap_sampler/base/contract.h"
 #include "heap_sampler/store/store.h"
 
 struct rb_heap_sampler_page {

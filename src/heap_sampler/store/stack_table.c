@@ -6,7 +6,6 @@
 #include "heap_sampler/base/contract.h"
 #include "heap_sampler/base/table.h"
 
-#include <string.h>
 
 struct hs_frame *rb_hs_frames;
 uint32_t rb_hs_frame_count;

@@ -18,7 +18,6 @@
  */
 #include <stdbool.h>
 #include <stdint.h>
-#include "heap_sampler/base/contract.h"
 
 struct hs_frame {
     uint32_t label;             /* text: class-qualified, as MRI prints it */

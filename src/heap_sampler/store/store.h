@@ -24,8 +24,6 @@
  */
 #include <stdbool.h>
 #include <stdint.h>
-#include "heap_sampler/base/contract.h"
-#include "heap_sampler/base/options.h"
 #include "heap_sampler/base/table.h"
 #include "heap_sampler/store/changes.h"
 #include "heap_sampler/store/draw.h"
@@ -34,6 +32,14 @@
 enum {
     HS_MAIN = 0,                /* of HS_SESSIONS: the process's own */
     HS_HEAPS_MAX = 16
+};
+
+/* Which samples of slots are taken and held. */
+struct hs_limits {
+    uint64_t max_samples;       /* 0: none */
+    uint32_t max_depth;
+    bool seeded;
+    uint64_t seed;
 };
 
 /* A sample. */

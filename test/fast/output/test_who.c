@@ -2,7 +2,7 @@
  * Who a process is: its title, from what Linux has of its command line.
  */
 #include "tap.h"
-#include "heap_sampler/memory/process_info.h"
+#include "heap_sampler/memory/account.h"
 
 #include <stdlib.h>
 #include <string.h>

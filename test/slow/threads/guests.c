@@ -1,7 +1,7 @@
 /* See guests.h. */
 #include "guests.h"
 #include "vm.h"
-#include "heap_sampler/server/address.h"
+#include "heap_sampler/server/service.h"
 
 #include <errno.h>
 #include <stdio.h>

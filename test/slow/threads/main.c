@@ -10,8 +10,6 @@
 #include "heap_sampler/base/contract.h"
 #include "heap_sampler/store/malloc_table.h"
 #include "heap_sampler/process/process.h"
-#include "heap_sampler/server/periodic.h"
-#include "heap_sampler/server/address.h"
 #include "heap_sampler/server/service.h"
 #include "heap_sampler/profile/formats.h"
 #include "snapshot.h"

@@ -1,10 +1,10 @@
-#ifndef HEAP_SAMPLER_BASE_OPTIONS_H
-#define HEAP_SAMPLER_BASE_OPTIONS_H
+#ifndef HEAP_SAMPLER_SETTINGS_OPTIONS_H
+#define HEAP_SAMPLER_SETTINGS_OPTIONS_H
 /*
  * The settings of --heap-sample and RUBY_HEAP_SAMPLE: names, ranges, errors.
  * No MRI header; tested alone.
  *
- * base/settings.inc lists them.  Further words of a text:
+ * settings/settings.inc lists them.  Further words of a text:
  *
  *   quiet                         quiet=on
  *   on | 1 | true | yes           with what was set before, or the defaults
@@ -22,19 +22,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "heap_sampler/kernel.h"
 
 enum hs_malloc_mode {
     HS_MALLOC_MODE_ON,
     HS_MALLOC_MODE_STANDBY,
     HS_MALLOC_MODE_OFF
-};
-
-/* Which samples of slots are taken and held. */
-struct hs_limits {
-    uint64_t max_samples;       /* 0: none */
-    uint32_t max_depth;
-    bool seeded;
-    uint64_t seed;
 };
 
 /* What is written, and which processes are sampled. */
@@ -80,10 +73,6 @@ enum hs_setting_of {
 /* Of the setting with this name; an underscore is as good as a hyphen. Of an unknown one: HS_OF_BOOT. */
 enum hs_setting_of rb_hs_setting_of(const char *name);
 
-/* The settings that the texts of this process contain. process/lifecycle.c reads the texts and passes the settings on; nothing else reads this
- * but server/control.c, where sampling starts later and stops. [gvl] */
-extern struct hs_options rb_hs_options;
-
 void rb_hs_options_default(struct hs_options *options);
 
 /* Read `text` (comma separated) over what `options` already has. On an error
@@ -98,5 +87,26 @@ bool rb_hs_share_parse(const char *text, size_t len, uint32_t *ppm);
 /* The output's path with its patterns filled in.  False if there is none
  * (output=none) or `size` is too small.  Allocates nothing and takes no lock. */
 bool rb_hs_options_expand_output(const struct hs_files *files, uint64_t pid, int64_t unix_time, char *path, size_t size);
+
+/* The settings of this process: those that its texts contain, and those in force. */
+
+/* What the texts contain. Read by settings.c, lifecycle.c and server/control.c, where sampling starts later and stops. [gvl] */
+extern struct hs_options rb_hs_options;
+
+/* The defaults, and RUBY_HEAP_SAMPLE; later calls do nothing. [gvl] */
+void rb_hs_settings_prepare(void);
+/* A text of the command line, or of RUBYOPT (`environment`). Raises ArgumentError where a setting of the command line is bad. [gvl] */
+void rb_hs_settings_read(const char *text, const char *from, bool environment);
+/* What the texts contain is in force from now on. [gvl] [free] */
+void rb_hs_settings_use(void);
+
+/* The settings of files in force: those of the texts, or of GC::SampleProfile.start until sampling stops. No periodic
+ * profile is made while they change. [read]; a thread that makes a profile needs no lock. */
+extern struct hs_files rb_hs_files;
+void rb_hs_use_files(const struct hs_files *files);     /* [gvl] [free] */
+
+/* Starts the session of the settings, which has nothing to do with files; `tracer`: a tracer wants it, with malloc unless
+ * malloc=off. false: no memory. [gvl] [free] */
+bool rb_hs_start_by_settings(bool tracer);
 
 #endif

@@ -1,5 +1,5 @@
-#ifndef HEAP_SAMPLER_BASE_FIELDS_H
-#define HEAP_SAMPLER_BASE_FIELDS_H
+#ifndef HEAP_SAMPLER_MEMORY_FIELDS_H
+#define HEAP_SAMPLER_MEMORY_FIELDS_H
 /*
  * Names of the properties of a profile, and their numbers in a file: doc/heap_sampler.proto has the messages.  A
  * name has the same number in all of them.  Numbers stay as they are; a new name gets the next one.

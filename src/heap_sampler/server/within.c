@@ -1,6 +1,7 @@
-/* See process/process.h. */
+/* See server/service.h. */
 #include "heap_sampler/mri.h"
-#include "heap_sampler/process/process.h"
+#include "heap_sampler/kernel.h"
+#include "heap_sampler/server/service.h"
 #include "heap_sampler/base/clock.h"
 #include "heap_sampler/base/report.h"
 #include "heap_sampler/base/contract.h"
@@ -29,23 +30,6 @@ rb_hs_start_thread(void *(*run)(void *), void *data)
     if (!error) pthread_detach(thread);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return error;
-}
-
-void
-rb_hs_make_condition(pthread_cond_t *condition)
-{
-    pthread_condattr_t clock;
-    pthread_condattr_init(&clock);
-    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
-    pthread_cond_init(condition, &clock);
-    pthread_condattr_destroy(&clock);
-}
-
-bool
-rb_hs_wait(pthread_cond_t *condition, pthread_mutex_t *mutex, uint64_t until_ns)
-{
-    struct timespec until = {(time_t)(until_ns / 1000000000), (long)(until_ns % 1000000000)};
-    return pthread_cond_timedwait(condition, mutex, &until) == 0;
 }
 
 static void *

@@ -6,15 +6,13 @@
  * setting: one line with its name, the value, and what is allowed.
  * A comma ends a setting, also in a path.
  */
-#include "heap_sampler/base/options.h"
+#include "heap_sampler/settings/options.h"
 #include "heap_sampler/base/table.h"
-#include "heap_sampler/store/pace.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-struct hs_options rb_hs_options;
 
 #define KIB UINT64_C(1024)
 #define DEFAULT_OUTPUT "heap-%p-%t.pb.gz"
@@ -53,7 +51,7 @@ struct reader {
 
 #define SETTING(name, of, read, field, most, must, value, help) name ", "
 static const char setting_names[] =
-#include "heap_sampler/base/settings.inc"
+#include "heap_sampler/settings/settings.inc"
     "on, off, standby";
 #undef SETTING
 
@@ -335,7 +333,7 @@ read_at_rss(struct reader *reader, void *field)
 #define SETTING(name, of, read, field, most, must, value, help) \
     {name, HS_OF_##of, read_##read, offsetof(struct hs_options, field), most, must},
 static const struct setting settings[] = {
-#include "heap_sampler/base/settings.inc"
+#include "heap_sampler/settings/settings.inc"
 };
 #undef SETTING
 enum { SETTINGS = sizeof(settings) / sizeof(settings[0]) };

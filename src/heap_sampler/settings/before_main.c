@@ -8,8 +8,8 @@
  * RUBY_HEAP_SAMPLE can be known so early; a script's #! line cannot.
  */
 #include "heap_sampler/mri.h"
-#include "heap_sampler/sampling/malloc_hooks.h"
-#include "heap_sampler/base/options.h"
+#include "heap_sampler/kernel.h"
+#include "heap_sampler/settings/options.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -27,7 +27,7 @@ variable(char **envp, const char *name)
     return NULL;
 }
 
-/* An option without settings means `on`; bad ones are worth `off` (process/lifecycle.c). */
+/* An option without settings means `on`; bad ones are worth `off` (settings/settings.c). */
 static void
 read_settings(const char *settings)
 {
