@@ -1,4 +1,4 @@
-/* See memory/fields.h; and the account's figures, and what threads and fibers do, by name. */
+/* See memory/account.h; and the account's figures, and what threads and fibers do, by name. */
 #include "heap_sampler/memory/account.h"
 #include "heap_sampler/memory/threads.h"
 

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "heap_sampler/memory/fields.h"
+#include "heap_sampler/memory/account.h"
 #include "heap_sampler/base/table.h"
 
 struct rb_heap_sampler_alive;   /* internal/heap_sampler.h */
@@ -21,7 +21,7 @@ enum hs_alive_kind { HS_THREADS,
                      HS_FIBERS,
                      HS_ALIVE_KINDS };
 
-/* In the order of their fields (memory/fields.h). */
+/* In the order of their fields (memory/account.h). */
 enum hs_alive_state {
     /* of threads */
     HS_RUNNING,                 /* it holds the GVL of its Ractor */

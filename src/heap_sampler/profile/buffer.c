@@ -6,7 +6,7 @@
  * at its end, instead of after every byte.  What a failed buffer holds is cut
  * somewhere and good for rb_hs_buffer_free() only.
  */
-#include "heap_sampler/profile/buffer.h"
+#include "heap_sampler/profile/formats.h"
 #include "heap_sampler/base/memory.h"
 
 #include <stdarg.h>

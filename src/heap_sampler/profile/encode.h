@@ -38,7 +38,7 @@ size_t rb_hs_open_message(struct hs_buffer *out, uint32_t field);
 void rb_hs_close_message(struct hs_buffer *out, size_t at);
 
 /*
- * An object with the fields of memory/fields.h: as a message of protobuf, or as JSON. A field is left out where nothing is known
+ * An object with the fields of memory/account.h: as a message of protobuf, or as JSON. A field is left out where nothing is known
  * of it.
  */
 struct hs_object {

@@ -508,14 +508,6 @@ put_references(struct pprof *p)
     }
 }
 
-/* Says that every location of Ruby code has its names: without it `go tool
- * pprof` looks for a binary to take them from, and complains. */
-static void
-put_ruby_mapping(struct pprof *p)
-{
-    PUT(p->out, PROFILE_MAPPING, RUBY_MAPPING, HS_RUBY_CODE, HS_RUBY_CODE + HS_RUBY_CODE_SIZE, 0, 0, 0, true, true, true);
-}
-
 /* After the locations, which say whether all have names. */
 static void
 put_native_mappings(struct pprof *p)
@@ -534,7 +526,8 @@ put_head(struct pprof *p, enum hs_shown_first first)
 
     for (int i = 0; i < FIXED_STRINGS; i++) add_string(p, rb_hs_text_of(fixed_strings[i]));
     for (int i = 0; i < SAMPLE_TYPES; i++) PUT(p->out, PROFILE_SAMPLE_TYPE, sample_types[i].type, sample_types[i].unit);
-    put_ruby_mapping(p);
+    /* Every location of Ruby code has its names: else `go tool pprof` looks for a binary to take them from, and complains. */
+    PUT(p->out, PROFILE_MAPPING, RUBY_MAPPING, HS_RUBY_CODE, HS_RUBY_CODE + HS_RUBY_CODE_SIZE, 0, 0, 0, true, true, true);
     uint64_t duration = meta->taken_ns > meta->started_ns ? meta->taken_ns - meta->started_ns : 0;
     put_number(p->out, PROFILE_TIME_NANOS, (uint64_t)rb_hs_saturate(meta->started_ns));
     put_number(p->out, PROFILE_DURATION_NANOS, (uint64_t)rb_hs_saturate(duration));
@@ -608,24 +601,17 @@ encode(const struct hs_profile *profile, enum hs_shown_first first, struct hs_gz
 
 /* -- the two formats ------------------------------------------------------------------------- */
 
-static const char *const endings[] = {[HS_PB_GZ] = ".pb.gz", [HS_PB] = ".pb"};
-
-bool
+const char *
 rb_hs_format_of(const char *path, enum hs_format *format)
 {
+    static const char *const endings[] = {[HS_PB_GZ] = ".pb.gz", [HS_PB] = ".pb"};
     size_t len = strlen(path);
     for (int i = HS_PB_GZ; i <= HS_PB; i++) {
         size_t ending = strlen(endings[i]);
         *format = (enum hs_format)i;
-        if (len >= ending && strcmp(path + len - ending, endings[i]) == 0) return true;
+        if (len >= ending && strcmp(path + len - ending, endings[i]) == 0) return endings[i];
     }
-    return false;
-}
-
-const char *
-rb_hs_format_ending(enum hs_format format)
-{
-    return endings[format];
+    return NULL;
 }
 
 int

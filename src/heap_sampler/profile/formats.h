@@ -10,16 +10,30 @@
  * rb_hs_buffer_free() only.
  */
 #include <stdbool.h>
-#include "heap_sampler/profile/buffer.h"
+#include <stddef.h>
+#include <stdint.h>
 #include "heap_sampler/profile/profile.h"
+
+/* A growing run of bytes: what the encoders write into. [any] */
+
+struct hs_buffer {
+    char *ptr;
+    size_t len, capacity;
+    bool failed;                /* an allocation failed; appends do nothing */
+};
+
+void rb_hs_buffer_append(struct hs_buffer *buffer, const void *ptr, size_t len);
+void rb_hs_buffer_puts(struct hs_buffer *buffer, const char *text);
+/* A short text. */
+void rb_hs_buffer_printf(struct hs_buffer *buffer, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+void rb_hs_buffer_free(struct hs_buffer *buffer);
 
 enum hs_format { HS_PB_GZ,
                  HS_PB };
 
-/* Which format the path's ending asks for; false: none of them. */
-bool rb_hs_format_of(const char *path, enum hs_format *format);
-/* Its ending, with the dot. */
-const char *rb_hs_format_ending(enum hs_format format);
+/* Which format the path's ending asks for. Returns that ending, with the dot; NULL: it is none of them. */
+const char *rb_hs_format_of(const char *path, enum hs_format *format);
 
 /* pprof's sample type that a reader shows first: alloc_space, or inuse_space. */
 enum hs_shown_first { HS_INUSE_FIRST,
@@ -42,5 +56,46 @@ struct hs_sampler_now {
 int rb_hs_encode_about(const struct hs_profile_meta *meta, bool sampling, uint64_t every, struct hs_buffer *out);
 /* What its memory is now: `account`, `census`, `heap` and what is known of GC of `meta`. */
 int rb_hs_encode_memory(const struct hs_profile_meta *meta, const struct hs_sampler_now *sampler, struct hs_buffer *out);
+
+/* Files, whole or not at all. Each returns 0, or an errno value; none prints. [any] */
+
+/* A file that this process wrote; all 0: none. By its time it differs from a later file with the same inode. */
+struct hs_file_id {
+    uint64_t device, inode;
+    int64_t modified_s, modified_ns;
+};
+
+struct hs_writing {
+    bool generated;             /* the sampler made up the name: only the file `id` is replaced */
+    struct hs_file_id id;       /* then: the file that was written */
+    const volatile bool *cancelled;     /* ends it with ECANCELED; may be NULL */
+};
+
+/* Writes all of it or nothing: temporary file in the same folder (O_EXCL, mode
+ * 0600), fsync, rename.  A file, or a symlink, that exists at `path` is replaced
+ * if it belongs to this user, else EEXIST; a symlink is not followed.  A FIFO or
+ * a character device of this user is opened and written: ENXIO if nothing reads
+ * the FIFO, ETIMEDOUT if its reader takes too long.  A generated name replaces
+ * nothing but `id`: EEXIST.  Without `writing` the name is the user's.  No
+ * signal results (SIGPIPE, SIGXFSZ). */
+int rb_hs_write_file(const char *path, const char *ptr, size_t len, struct hs_writing *writing);
+
+/* Removes that file, and no other that has its path now. */
+void rb_hs_remove_file(const char *path, const struct hs_file_id *id);
+
+/* Makes the folder of `path`, and those above it, of mode 0700, where they are missing. */
+int rb_hs_make_folder_of(const char *path);
+
+/* Would rb_hs_write_file() find a folder to write in, or a file that takes it?
+ * It looks only, and leaves nothing behind. */
+int rb_hs_check_writable(const char *path);
+
+/* Compression. Each returns 0, or an errno value. [any] */
+
+/* gzip, piece by piece: an encoder's output may be fifty times what it is
+ * compressed.  NULL: no memory.  `last`: the stream ends with these bytes. */
+struct hs_gzip *rb_hs_gzip_open(struct hs_buffer *out);
+int rb_hs_gzip_append(struct hs_gzip *gzip, const char *ptr, size_t len, bool last);
+void rb_hs_gzip_close(struct hs_gzip *gzip);
 
 #endif

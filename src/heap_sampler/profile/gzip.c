@@ -14,7 +14,7 @@
 #endif
 
 #include "heap_sampler/base/memory.h"
-#include "heap_sampler/profile/buffer.h"
+#include "heap_sampler/profile/formats.h"
 
 #include <errno.h>
 

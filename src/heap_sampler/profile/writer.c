@@ -12,7 +12,7 @@
  * thread (SIGPIPE, SIGXFSZ: both kill by default) are blocked meanwhile.
  */
 #define _GNU_SOURCE 1           /* syscall, O_PATH */
-#include "heap_sampler/profile/writer.h"
+#include "heap_sampler/profile/formats.h"
 #include "heap_sampler/base/clock.h"
 #include "heap_sampler/base/report.h"
 #include "heap_sampler/base/table.h"

@@ -1,11 +1,9 @@
 /* The object GC::SampleProfile: taken, held, written to a file. */
 #include "heap_sampler/base/memory.h"
 #include "heap_sampler/kernel.h"
-#include "heap_sampler/profile/buffer.h"
 #include "heap_sampler/profile/formats.h"
 #include "heap_sampler/profile/profile.h"
 #include "heap_sampler/profile/snapshot.h"
-#include "heap_sampler/profile/writer.h"
 #include "heap_sampler/ruby/ruby_api.h"
 
 static VALUE class_of_profiles;

@@ -1,5 +1,4 @@
 /* A profile as arrays of numbers, for lib/heap_sample. */
-#include "heap_sampler/profile/buffer.h"
 #include "heap_sampler/profile/formats.h"
 #include "heap_sampler/profile/profile.h"
 #include "heap_sampler/ruby/ruby_api.h"

@@ -20,7 +20,7 @@
 #include "heap_sampler/base/memory.h"
 #include "heap_sampler/sampling/capture.h"
 #include "heap_sampler/sampling/sessions.h"
-#include "heap_sampler/store/folding.h"
+#include "heap_sampler/store/store.h"
 #include "heap_sampler/store/malloc_table.h"
 #include "heap_sampler/store/stack_table.h"
 

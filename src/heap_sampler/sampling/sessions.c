@@ -6,7 +6,7 @@
 #include "heap_sampler/base/memory.h"
 #include "heap_sampler/sampling/malloc_hooks.h"
 #include "heap_sampler/store/check.h"
-#include "heap_sampler/store/folding.h"
+#include "heap_sampler/store/store.h"
 #include "heap_sampler/store/page_table.h"
 
 static struct hs_session_start starts[HS_SESSIONS];

@@ -26,7 +26,7 @@
 #include "heap_sampler/sampling/sessions.h"
 #include "heap_sampler/store/check.h"
 #include "heap_sampler/store/class_table.h"
-#include "heap_sampler/store/folding.h"
+#include "heap_sampler/store/store.h"
 #include "heap_sampler/store/label_sets.h"
 #include "heap_sampler/store/malloc_table.h"
 #include "heap_sampler/store/page_table.h"

@@ -113,7 +113,7 @@ of_files_p(const struct hs_ask *ask)
 {
     if (ask->verb == HS_ASK_STOP) return true;
     for (size_t i = 0; starts_p(ask) && i < ask->argument_count; i++) {
-        if (rb_hs_start_of_files_p(ask->arguments[i].key)) return true;
+        if (rb_hs_setting_of(ask->arguments[i].key) == HS_OF_FILES) return true;
     }
     return false;
 }

@@ -15,7 +15,7 @@
 #include "heap_sampler/base/memory.h"
 #include "heap_sampler/memory/account.h"
 #include "heap_sampler/kernel.h"
-#include "heap_sampler/profile/buffer.h"
+#include "heap_sampler/profile/formats.h"
 #include "heap_sampler/profile/snapshot.h"
 #include "heap_sampler/server/protocol.h"
 

@@ -27,12 +27,6 @@ rb_hs_start_begin(struct hs_start *start)
     start->options.files = rb_hs_files;
 }
 
-bool
-rb_hs_start_of_files_p(const char *name)
-{
-    return rb_hs_setting_of(name) == HS_OF_FILES;
-}
-
 static void
 note(struct hs_start *start, enum hs_setting_of of, const char *value)
 {

@@ -37,8 +37,6 @@ enum hs_started { HS_STARTED,
 void rb_hs_start_begin(struct hs_start *start);
 /* `name` as in RUBY_HEAP_SAMPLE, or with an underscore for a hyphen. false: `error` says what is wrong. */
 bool rb_hs_start_read(struct hs_start *start, const char *name, const char *value);
-/* Is this setting one of files? Then rb_hs_periodic_stop() comes first. [any] */
-bool rb_hs_start_of_files_p(const char *name);
 enum hs_started rb_hs_start_apply(struct hs_start *start);
 /* Periodic profiles go on where rb_hs_periodic_stop() came first and nothing was changed. [any] */
 void rb_hs_start_resume(void);

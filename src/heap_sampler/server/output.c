@@ -5,7 +5,6 @@
 #include "heap_sampler/base/contract.h"
 #include "heap_sampler/base/report.h"
 #include "heap_sampler/profile/formats.h"
-#include "heap_sampler/profile/writer.h"
 #include "heap_sampler/settings/options.h"
 
 #include <errno.h>
@@ -48,8 +47,8 @@ static void
 add_to_name(char *path, size_t size, const char *text)
 {
     enum hs_format format;
-    if (!rb_hs_format_of(path, &format)) return;
-    const char *ending = rb_hs_format_ending(format);
+    const char *ending = rb_hs_format_of(path, &format);
+    if (!ending) return;
     size_t stem = strlen(path) - strlen(ending);
     snprintf(path + stem, size - stem, "%s%s", text, ending);
 }

@@ -10,7 +10,6 @@
 #include "heap_sampler/base/memory.h"
 #include "heap_sampler/profile/formats.h"
 #include "heap_sampler/profile/snapshot.h"
-#include "heap_sampler/profile/writer.h"
 
 enum { HS_PATH_SIZE = 4096,
        HS_MARK_SIZE = 17 };     /* of a file name that another process has: "-" and the start of this one in hex */

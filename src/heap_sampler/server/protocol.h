@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "heap_sampler/profile/buffer.h"
+#include "heap_sampler/profile/formats.h"
 
 /* -- a line --------------------------------------------------------------------------- */
 

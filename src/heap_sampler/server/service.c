@@ -6,7 +6,7 @@
 #include "heap_sampler/base/report.h"
 #include "heap_sampler/base/memory.h"
 #include "heap_sampler/kernel.h"
-#include "heap_sampler/profile/buffer.h"
+#include "heap_sampler/profile/formats.h"
 #include "heap_sampler/server/client.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
-/* See store/folding.h. */
-#include "heap_sampler/store/folding.h"
+/* See store/store.h. */
+#include "heap_sampler/store/store.h"
 #include "heap_sampler/store/class_table.h"
 #include "heap_sampler/store/label_sets.h"
 #include "heap_sampler/base/clock.h"
@@ -8,7 +8,6 @@
 #include "heap_sampler/store/malloc_table.h"
 #include "heap_sampler/store/page_table.h"
 #include "heap_sampler/store/stack_table.h"
-#include "heap_sampler/store/store.h"
 
 #include <string.h>
 

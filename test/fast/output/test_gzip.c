@@ -1,7 +1,7 @@
 /*
  * gzip, with zlib or without as it was compiled: gzip(1) must agree.
  */
-#include "heap_sampler/profile/buffer.h"
+#include "heap_sampler/profile/formats.h"
 #include "tap.h"
 #include "heap_sampler/base/memory.h"
 

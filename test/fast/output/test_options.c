@@ -2,7 +2,7 @@
  * Settings: what is accepted, what it means, and what is said of the rest.
  */
 #include "tap.h"
-#include "heap_sampler/base/options.h"
+#include "heap_sampler/settings/options.h"
 
 #include <stdio.h>
 #include <string.h>

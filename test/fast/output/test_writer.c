@@ -6,7 +6,6 @@
 #define _GNU_SOURCE     /* unshare */
 #include "sample.h"
 #include "heap_sampler/profile/formats.h"
-#include "heap_sampler/profile/writer.h"
 #include "tap.h"
 #include "tests.h"
 #include "heap_sampler/base/memory.h"

@@ -15,7 +15,6 @@
 #include "heap_sampler/profile/formats.h"
 #include "heap_sampler/profile/profile.h"
 #include "snapshot.h"
-#include "heap_sampler/profile/writer.h"
 #include "heap_sampler/store/page_table.h"
 #include "heap_sampler/sampling/malloc_hooks.h"
 #include "heap_sampler/sampling/sessions.h"
