@@ -1,8 +1,8 @@
 #ifndef HEAP_SAMPLER_SERVER_SERVICE_H
 #define HEAP_SAMPLER_SERVER_SERVICE_H
 /*
- * The sampler's thread: it listens on the control socket (address.h), answers its clients (client.h), and looks when a
- * periodic profile is due (periodic.h).
+ * The sampler's thread: it listens on the control socket, answers its clients (client.h), and looks when a
+ * periodic profile is due.
  *
  * The thread is unknown to Ruby, has all signals blocked, and its descriptors are
  * its own (base/report.h).  It answers what it can without the GVL, whatever

@@ -18,7 +18,7 @@ def same_estimates(one, other)
   groups = [one, other].map { |profile| profile.groups(:line, kind: :slots).to_h { |group| [group.key, group.alloc] } }
   largest = [one, other].flat_map { |profile| profile.groups(:line, kind: :slots).largest(:alloc, TOP_LINES).map(&:key) }.uniq
   # How much is evicted depends on when the marks were, too.
-  (largest - ["(evicted)"]).each do |key|
+  largest.reject { |key| key.to_s == "(evicted)" }.each do |key|
     a, b = groups.map { |estimates| estimates[key] || HeapSample::Estimate.new }
     # A line that one side did not see at all could still have had a few samples.
     deviation = Math.sqrt(a.variance + b.variance + one.meta["settings"]["interval"]**2)

@@ -5,7 +5,7 @@ module HeapSample
   # has String keys, in the order below.
   #
   # A name has the same number in all messages.  To add a field: its name and type in the list of its message, and its
-  # number; both in doc/heap_sampler.proto, too, and in C (base/fields.h) what the sampler writes.
+  # number; both in doc/heap_sampler.proto, too, and in C (memory/account.h) what the sampler writes.
   module MetaMessage
     # Fields of each message by name.  A type is :number, :text, :flag, :texts (an Array), :triples (numbers in threes),
     # the name of a message, or an Array that has the name of a message.  Where a file has no such field the Hash has
