@@ -4,7 +4,6 @@
  */
 #include "heap_sampler/profile/encode.h"
 
-
 #define ESTIMATE(name, value) N(name, (uint64_t)rb_hs_round(value))
 
 /* The root first; of a very long chain its end. */

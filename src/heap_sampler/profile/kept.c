@@ -3,7 +3,6 @@
 #include "heap_sampler/profile/rows.h"
 #include "heap_sampler/base/memory.h"
 
-
 static int
 compare_parts(const void *left, const void *right)
 {

@@ -176,8 +176,7 @@ join_stacks(struct building *b, struct hs_malloc_copy *copy)
     for (uint32_t i = 0; i < copy->block_count; i++) copy->blocks[i].stack = first_of_node(b, copy->blocks[i].stack);
     for (uint32_t i = 0; i < copy->stack_count; i++) {
         struct hs_totals *totals = &copy->totals[i];
-        bool counted = totals->alloc.samples || totals->dead.samples;
-        uint32_t first = counted ? first_of_node(b, i) : i;
+        uint32_t first = hs_totals_row_p(totals) ? first_of_node(b, i) : i;
         if (first == i) continue;
         rb_hs_totals_add(&copy->totals[first], totals);
         memset(totals, 0, sizeof(*totals));
@@ -272,7 +271,8 @@ add_yjit(struct building *b, const struct hs_yjit_memory *yjit)
 static bool
 make_room(struct building *b)
 {
-    size_t most = b->profile->row_count + b->copy->block_count + b->copy->stack_count + 1;       /* and YJIT's */
+    size_t most = b->profile->row_count + b->copy->block_count + 1;      /* and YJIT's */
+    for (uint32_t i = 0; i < b->copy->stack_count; i++) most += hs_totals_row_p(&b->copy->totals[i]);
     struct hs_row *rows = rb_hs_realloc(HS_MEM_SNAPSHOTS, b->profile->rows, most * sizeof(*rows) + 1);
     if (rows) b->profile->rows = rows;
     b->named = rb_hs_malloc(HS_MEM_SNAPSHOTS, b->copy->stack_count * sizeof(*b->named) + 1);

@@ -30,12 +30,6 @@ rb_hs_row_add(struct hs_row *sum, const struct hs_row *row)
     sum->memsize += row->memsize;
 }
 
-static bool
-same_line_p(const struct hs_frame *a, const struct hs_frame *b)
-{
-    return a->line == b->line && a->path == b->path;
-}
-
 /* Code inside MRI (<internal:…>) has lines that readers skip. */
 static bool
 own_line_p(const struct hs_profile *profile, uint32_t node)
@@ -65,7 +59,9 @@ rb_hs_frame_with_line(const struct hs_profile *profile, uint32_t node)
         while (node && !own_line_p(profile, node)) node = profile->nodes[node].parent;
         if (!node) return UINT32_MAX;
         uint32_t frame = profile->nodes[node].frame;
-        while ((node = profile->nodes[node].parent) && same_line_p(&profile->frames[profile->nodes[node].frame], &profile->frames[frame])) {
+        while ((node = profile->nodes[node].parent)) {
+            const struct hs_frame *below = &profile->frames[profile->nodes[node].frame], *line = &profile->frames[frame];
+            if (below->line != line->line || below->path != line->path) break;
             frame = profile->nodes[node].frame;
         }
         if (!loads_p(profile, frame)) return frame;

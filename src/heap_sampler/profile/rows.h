@@ -5,7 +5,6 @@
  * A function that returns false found no memory. [any], unless it says otherwise.
  */
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include "heap_sampler/heap_walk/launch.h"
 #include "heap_sampler/kernel.h"
@@ -62,6 +61,11 @@ bool rb_hs_live_samples_list(const struct hs_slot_copies *copied, struct hs_prof
 /* A row more, for which there is room. */
 struct hs_row *rb_hs_row_new(struct hs_profile *profile, struct hs_row row);
 /* A row of totals, unless they are all 0. */
+static inline bool
+hs_totals_row_p(const struct hs_totals *totals)
+{
+    return totals->alloc.samples || totals->dead.samples;
+}
 void rb_hs_totals_row_add(struct hs_profile *profile, struct hs_row row, const struct hs_totals *totals);
 
 /* -- malloc_rows.c ------------------------------------------------------------------- */

@@ -28,7 +28,7 @@ rb_hs_row_new(struct hs_profile *profile, struct hs_row row)
 void
 rb_hs_totals_row_add(struct hs_profile *profile, struct hs_row row, const struct hs_totals *totals)
 {
-    if (!totals->alloc.samples && !totals->dead.samples) return;
+    if (!hs_totals_row_p(totals)) return;
     row.alloc = totals->alloc;
     row.dead = totals->dead;
     row.dead_gcs = totals->dead_gcs;
@@ -80,12 +80,22 @@ add_where_it_lies(struct hs_row *row, const struct hs_slot_copies *copied, const
     if (record->id > copied->ids_at_fork) row->unshared_born += weight * row->slot_size;
 }
 
+/* Of sorted records: a row takes many times the memory of a record. */
+static size_t
+count_rows(const struct hs_slot_copies *copied)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < copied->record_count; i++) count += !i || compare_records(&copied->records[i - 1], &copied->records[i]) != 0;
+    for (uint32_t site = 0; site < copied->totals_count; site++) count += hs_totals_row_p(&copied->totals[site]);
+    return count;
+}
+
 bool
 rb_hs_slot_rows_add(struct hs_slot_copies *copied, uint32_t labels, struct hs_profile *profile)
 {
     look_at_sharing(copied, &profile->meta.inherited);
     rb_hs_sort(copied->records, copied->record_count, sizeof(*copied->records), compare_records);
-    profile->rows = rb_hs_malloc(HS_MEM_SNAPSHOTS, (copied->record_count + copied->totals_count) * sizeof(*profile->rows) + 1);
+    profile->rows = rb_hs_malloc(HS_MEM_SNAPSHOTS, count_rows(copied) * sizeof(*profile->rows) + 1);
     if (!profile->rows) return false;
 
     struct hs_row *row = NULL;

@@ -188,13 +188,9 @@ make_rows(struct hs_snapshot *snapshot)
     if (!rb_hs_slot_rows_add(&snapshot->copies.slots, snapshot->labels, profile)) return false;
     if (snapshot->flags & HS_WITH_SAMPLES && !rb_hs_live_samples_list(&snapshot->copies.slots, profile)) return false;
     if (!snapshot->asked) rb_hs_slot_copies_free(&snapshot->copies.slots);
-    if (snapshot->copies.malloc.blocks) {
-        struct hs_yjit_memory yjit = rb_hs_yjit_memory(snapshot->session);
-        if (!rb_hs_malloc_rows_add(&snapshot->copies.malloc, &yjit, snapshot->labels, profile)) return false;
-    }
-    struct hs_row *rows = rb_hs_realloc(HS_MEM_SNAPSHOTS, profile->rows, profile->row_count * sizeof(*rows) + 1);
-    if (rows) profile->rows = rows;
-    return true;
+    if (!snapshot->copies.malloc.blocks) return true;
+    struct hs_yjit_memory yjit = rb_hs_yjit_memory(snapshot->session);
+    return rb_hs_malloc_rows_add(&snapshot->copies.malloc, &yjit, snapshot->labels, profile);
 }
 
 /* As rb_hs_malloc_look() finds it, from the rows that have just been made. */

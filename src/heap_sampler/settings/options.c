@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <string.h>
 
-
 #define KIB UINT64_C(1024)
 #define DEFAULT_OUTPUT "heap-%p-%t.pb.gz"
 

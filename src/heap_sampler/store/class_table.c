@@ -6,7 +6,6 @@
 #include "heap_sampler/base/memory.h"
 #include "heap_sampler/base/table.h"
 
-
 enum { NAME_MAX_BYTES = 256 };
 
 static uint32_t

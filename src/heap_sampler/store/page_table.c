@@ -8,7 +8,6 @@
 #include "heap_sampler/store/malloc_table.h"
 #include "heap_sampler/store/stack_table.h"
 
-
 /* 64 KiB pages of slots of at least 40 bytes. */
 enum { SLOTS_PER_PAGE = 65536 / 40 + 1 };
 

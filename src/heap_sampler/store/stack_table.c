@@ -6,7 +6,6 @@
 #include "heap_sampler/base/contract.h"
 #include "heap_sampler/base/table.h"
 
-
 struct hs_frame *rb_hs_frames;
 uint32_t rb_hs_frame_count;
 static uint32_t frame_capacity, next_free_frame;        /* no number below it is free */

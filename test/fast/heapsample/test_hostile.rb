@@ -127,8 +127,7 @@ sockets do
   test "ps has no line about a process that ends while it is asked" do
     answering("io.close; server = Dir[\"\#{ENV['TMPDIR']}/*/\#{$$}-*.sock\"].first; File.unlink(server); exit!") do |pid|
       result = heapsample("ps")
-      equal([0, ""], [result.status, result.err])
-      assert(!result.out.match?(/^\s*#{pid} /), result.out)
+      assert(result.status.zero? && !"#{result.out}#{result.err}".match?(/\b#{pid}\b/), result.inspect)     # others may be on this machine
     end
   end
 

@@ -68,8 +68,8 @@ module HeapSample
 
         # A process that ends closes its connections, and then removes its socket.
         def ends?(process)
-          5.times.any? do
-            sleep(0.02)
+          10.times.any? do
+            sleep(0.05)
             !LiveProcess.new(process.pid).listens?
           end
         end
