@@ -103,10 +103,12 @@ rb_hs_grow(enum hs_memory_use use, void **array, uint32_t *capacity, uint64_t co
 static void
 swap(char *a, char *b, size_t size)
 {
-    for (size_t i = 0; i < size; i++) {
-        char byte = a[i];
-        a[i] = b[i];
-        b[i] = byte;
+    char bytes[64];
+    for (size_t step; size; size -= step, a += step, b += step) {
+        step = size < sizeof(bytes) ? size : sizeof(bytes);
+        memcpy(bytes, a, step);
+        memcpy(a, b, step);
+        memcpy(b, bytes, step);
     }
 }
 

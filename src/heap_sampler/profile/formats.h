@@ -10,7 +10,6 @@
  * rb_hs_buffer_free() only.
  */
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include "heap_sampler/profile/profile.h"
 

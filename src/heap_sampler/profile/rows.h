@@ -5,7 +5,6 @@
  * A function that returns false found no memory. [any], unless it says otherwise.
  */
 #include <stdbool.h>
-#include <stdint.h>
 #include "heap_sampler/heap_walk/launch.h"
 #include "heap_sampler/kernel.h"
 #include "heap_sampler/profile/profile.h"
