@@ -192,40 +192,44 @@ growing do |pid|
   end
 
   test "keys: sort, from now on, pause, end" do
-    PTY.spawn({**CLEAN, "TERM" => "xterm"}, READER, "--disable=gems", EXE, "watch", text, "--every", "0.2") do |screen, keys, watcher|
-      seen = +""
-      deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 60
-      # What the pattern's group has found.
-      wait = lambda do |pattern|
-        until (found = pattern.match(seen.scrub))
-          late = Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline || !screen.wait_readable(10)
-          raise "no #{pattern} within a minute: #{seen[-2000..]}" if late
+    # One of its own: the other one may have grown to its end.
+    growing do |other|
+      printed("start", other.to_s, "interval=2k")
+      PTY.spawn({**CLEAN, "TERM" => "xterm"}, READER, "--disable=gems", EXE, "watch", other.to_s, "--every", "0.2") do |screen, keys, watcher|
+        seen = +""
+        deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 60
+        # What the pattern's group has found.
+        wait = lambda do |pattern|
+          until (found = pattern.match(seen.scrub))
+            late = Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline || !screen.wait_readable(10)
+            raise "no #{pattern} within a minute: #{seen[-2000..]}" if late
 
-          seen << screen.readpartial(4096).force_encoding("UTF-8")
+            seen << screen.readpartial(4096).force_encoding("UTF-8")
+          end
+          seen.clear
+          found[1]
+        rescue Errno::EIO
+          raise "it ended: #{seen}"
         end
-        seen.clear
-        found[1]
-      rescue Errno::EIO
-        raise "it ended: #{seen}"
+        wait[/n next process · q ends/]
+        wait[%r{MiB/s\s+-e:2}]
+        keys.write("s")
+        wait[%r{[MK]iB/s\s+-e:}]
+        keys.write("p")
+        keys.write("p")
+        wait[/process #{other}: RSS/]
+        lasts = wait[/ in (\d+\.\d) s/].to_f
+        keys.write("r")
+        sleep 0.001 until wait[/ in (\d+\.\d) s/].to_f < lasts
+        keys.write("q")
+        begin
+          loop { seen << screen.readpartial(4096) }
+        rescue EOFError, Errno::EIO
+          nil
+        end
+        Process.wait(watcher)
+        equal([0, true], [$?.exitstatus, seen.end_with?("\e[?25h\e[?1049l")])
       end
-      wait[/n next process · q ends/]
-      wait[%r{MiB/s\s+-e:2}]
-      keys.write("s")
-      wait[%r{[MK]iB/s\s+-e:}]
-      keys.write("p")
-      keys.write("p")
-      wait[/process #{pid}: RSS/]
-      lasts = wait[/ in (\d+\.\d) s/].to_f
-      keys.write("r")
-      sleep 0.001 until wait[/ in (\d+\.\d) s/].to_f < lasts
-      keys.write("q")
-      begin
-        loop { seen << screen.readpartial(4096) }
-      rescue EOFError, Errno::EIO
-        nil
-      end
-      Process.wait(watcher)
-      equal([0, true], [$?.exitstatus, seen.end_with?("\e[?25h\e[?1049l")])
     end
   end
 
