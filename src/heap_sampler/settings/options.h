@@ -21,7 +21,6 @@
  */
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 #include "heap_sampler/kernel.h"
 
 enum hs_malloc_mode {

@@ -292,7 +292,8 @@ room_for(const struct hs_store *store, const struct hs_site *site)
 {
     if (site->node == HS_NODE_EMPTY && site->what == HS_NO_CLASS) return true;
     uint32_t most = store->sites_max();
-    if (site->node >= HS_NODE_RAW || !rb_hs_node_evicted_p(site->node)) most -= most / 16;
+    /* The malloc mutex does not protect nodes. */
+    if (store->malloc || !rb_hs_node_evicted_p(site->node)) most -= most / 16;
     return store->site_count < most;
 }
 

@@ -154,10 +154,9 @@ vm_boot(void)
     vm_unlock();
     for (int i = 0; i < PAGES; i++) pages[i].slots = calloc(SLOTS, SLOT_BYTES);
     for (int i = 0; i < CODES; i++) new_code(i);
-    struct hs_options options;
-    rb_hs_options_default(&options);
-    rb_hs_use_files(&options.files);
-    rb_hs_session_limits(&options.limits);
+    rb_hs_options_default(&rb_hs_options);
+    rb_hs_use_files(&rb_hs_options.files);
+    rb_hs_session_limits(&rb_hs_options.limits);
     rb_hs_random_seed(&rb_hs_slot_store.random, 42);
     rb_hs_malloc_seed(43);
 }
