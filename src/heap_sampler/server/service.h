@@ -46,7 +46,7 @@ int rb_hs_within(void (*function)(void), uint64_t gvl_ms, uint64_t until_ns, int
 /*
  * Profiles of every= and at-rss=.
  *
- * The service's thread looks what is due (server/service.h).  Each profile is made on a thread of its own, which ends
+ * The service's thread looks what is due.  Each profile is made on a thread of its own, which ends
  * with it: the profile may wait for a safe point, a heap walk or a slow disk, and clients are answered meanwhile.  It
  * needs no GVL, so an idle or a busy server writes its profiles all the same.
  */
