@@ -127,8 +127,8 @@ struct rb_execution_context_struct;
 struct rb_control_frame_struct;
 /* The stack of a Thread or a Fiber; NULL: it is neither, or has none. */
 const struct rb_execution_context_struct *rb_hs_ec_of(VALUE object);
-/* Where code stands: path and line of the edge become those of the innermost line, from a frame on, that is no part of Ruby; where
- * all are, of the innermost that is in a file. */
+/* Sets path and line of the edge to the innermost line, from this frame on, that is not part of Ruby. If all are part of Ruby: to
+ * the innermost line that is in a file. */
 void rb_hs_edge_stands_at(struct hs_edge *edge, const struct rb_execution_context_struct *ec, const struct rb_control_frame_struct *cfp);
 
 /* A reference that is a word of a struct, and where that word is. */

@@ -86,7 +86,7 @@ struct hs_account {
     char allocator[48];
 };
 
-/* The fields that are numbers, by name: rss, what adds up to it, and the others; and those of jemalloc.  fields.c. */
+/* The numbers of an account by name, rss first, and then the numbers of jemalloc: fields.c. */
 struct hs_account_field {
     enum hs_field field;
     uint64_t value;             /* bytes; threads and fibers: as many */

@@ -33,7 +33,7 @@ int64_t rb_hs_saturate(uint64_t value);
 void rb_hs_put_varint(struct hs_buffer *out, uint64_t value);
 /* Even where it is 0. */
 void rb_hs_put_number(struct hs_buffer *out, uint32_t field, uint64_t value);
-/* A field that is bytes: what is appended between the two calls, of which the second gets what the first returned. */
+/* A field of bytes: all that is appended between the two calls. The second call gets what the first one returned. */
 size_t rb_hs_open_message(struct hs_buffer *out, uint32_t field);
 void rb_hs_close_message(struct hs_buffer *out, size_t at);
 
@@ -93,8 +93,8 @@ struct hs_file_row {
     uint64_t stack;
 };
 
-/* What rows are sorted by: those of one sample have the first keys in common, equal ones all but the last, which is their place
- * in the profile. */
+/* The keys by which rows are sorted. Rows of one sample agree in the first keys. Rows that become one agree in all keys but the
+ * last, which is the place in the profile. */
 enum { HS_SAMPLE_KEYS = 5,
        HS_ROW_KEYS = 9,
        HS_ALL_KEYS = 10 };

@@ -148,7 +148,7 @@ struct hs_profile {
     uint32_t frame_count;
     struct hs_text *texts;      /* text 0 is empty */
     uint32_t text_count;
-    struct hs_text_bytes *names, *native_names;         /* held, what texts point into: the sampler's, and those of native code */
+    struct hs_text_bytes *names, *native_names;         /* held: bytes of the sampler's texts, and of texts of native code */
     struct hs_mapping *mappings;        /* of native frames, by start */
     uint32_t mapping_count;
     bool asked_for_kept;        /* the profile has the field `kept`, with an answer or the reason why there is none */

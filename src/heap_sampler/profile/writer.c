@@ -74,8 +74,8 @@ write_all(int fd, const char *ptr, size_t len, const struct hs_writing *writing)
     return 0;
 }
 
-/* Returns `error`, else that of closing: where network file systems say that they are full. EINTR leaves the descriptor closed
- * on Linux: trying again could close another thread's new file. */
+/* Returns `error`, or else the error of close(2), by which a network file system reports that it is full. After EINTR the
+ * descriptor is closed on Linux: a second try could close another thread's new file. */
 static int
 close_once(int fd, int error)
 {

@@ -4,8 +4,8 @@
 
 enum { BLOCK_INTERVAL = 64 * 1024 };
 
-/* A block may never come to its end: that of a Fiber which is not resumed any more. Its session ends with an object that only
- * the machine stack of gc_sample_profile refers to. */
+/* A block in a Fiber that is not resumed any more never ends. Its session ends with an object that only the machine stack of
+ * gc_sample_profile refers to. */
 struct session_guard {
     int session;
     uint64_t serial;            /* 0: there is nothing to end */

@@ -119,7 +119,7 @@ rb_hs_malloc_follow_pace(void)
     struct hs_malloc_counts counts;
     if (!of_malloc.on || !session.on) return;
     rb_hs_malloc_counts(&counts);
-    /* Samples of a finer session beside it are not the main one's. */
+    /* Where another session has a shorter interval, some samples are not the main session's. */
     double share = counts.drawn_interval < session.interval ? (double)counts.drawn_interval / (double)session.interval : 1;
     of_malloc.pace.samples += (uint64_t)((double)(counts.samples - paced) * share);
     paced = counts.samples;

@@ -104,7 +104,7 @@ hs_heap_spare_pages(const struct hs_heap_use *use)
     return needed < use->pages ? use->pages - needed : 0;
 }
 
-/* A mark is complete, and records of dead objects are gone; or, `moved`, compaction is. [write] [gc] */
+/* Looks at all pages after a mark, when records of freed objects are gone; `moved`: after compaction. [write] [gc] */
 void rb_hs_occupancy_look(bool moved, bool full_mark);
 /* Of a heap. [read] */
 const struct hs_heap_use *rb_hs_heap_use(uint32_t heap);

@@ -4,8 +4,8 @@
  * What the allocator's hooks do for listeners.  include/ruby/heap_sampler.h is their contract; ruby/listen.c lets them in
  * and out, and calls them.
  *
- * A listener is a session, one of those above HS_PROFILES: chance, epochs and caps are those of all sessions, so its
- * samples are as if it were alone.  It has no totals.
+ * A listener is a session, one of those above HS_PROFILES: chance, epochs and caps are the same as for any session, so
+ * its samples are as if it were alone.  It has no totals.
  *
  *     slots, at once      the slow path takes a sampled slot, which is not initialised yet, and leaves it *pending*.  The
  *                         flag of the event is set.  So newobj_of in gc.c, which looks for NEWOBJ with the same

@@ -138,7 +138,7 @@ uint64_t rb_hs_allocator_thread_allocated(void);
 void rb_hs_allocator_give_back(void);
 
 /* malloc(3) around a clone(2), for which the handlers of pthread_atfork(3) do not run, which keep its locks out of a fork.
- * main.c sets those of our jemalloc.  With another malloc, or in a program that has libruby and no main.c of Ruby's, these
+ * main.c sets the functions of our jemalloc.  With another malloc, or in a program that has libruby and no main.c of Ruby's, these
  * do nothing: the child may wait for a lock for ever. */
 struct hs_malloc_fork {
     void (*before)(void), (*in_parent)(void), (*in_child)(void);

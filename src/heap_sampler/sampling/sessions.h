@@ -63,7 +63,7 @@ void rb_hs_automatic_list(void);
 /* Around each sample; `sessions`: those that keep it. [vm]; the second [write] */
 uint64_t rb_hs_automatic_sample_begins(void);
 void rb_hs_automatic_sample_ends(uint64_t began, hs_session_set sessions);
-/* At the end of marking; dropping dead records began at this moment. [gc] [write] */
+/* At the end of marking; removing records of freed objects began at this moment. [gc] [write] */
 void rb_hs_automatic_at_mark(uint64_t began);
 
 /* The same for samples of malloc. [gvl] */

@@ -357,7 +357,7 @@ find_setting(struct hs_text name)
     return NULL;
 }
 
-/* true: it is one of the words that need no name. */
+/* false: it is not a word that stands without a value, such as `quiet`. */
 static bool
 read_word(struct hs_options *options, struct hs_text item)
 {

@@ -99,7 +99,7 @@ void rb_hs_settings_read(const char *text, const char *from, bool environment);
 /* What the texts contain is in force from now on. [gvl] [free] */
 void rb_hs_settings_use(void);
 
-/* The settings of files in force: those of the texts, or of GC::SampleProfile.start until sampling stops. No periodic
+/* The settings of files in force: from the texts, or from GC::SampleProfile.start until sampling stops. No periodic
  * profile is made while they change. [read]; a thread that makes a profile needs no lock. */
 extern struct hs_files rb_hs_files;
 void rb_hs_use_files(const struct hs_files *files);     /* [gvl] [free] */

@@ -40,7 +40,7 @@ uint16_t rb_hs_label_set(const char *text, size_t len);
 struct hs_text rb_hs_label_set_text(uint16_t number);
 
 /* mri.c. Of the fiber that runs (ec->heap_sampler_labels). A new fiber has the set of the fiber that made it, since cont.c copies
- * the whole execution context; a new thread or Ractor that of the code that made it. A plain load. [gvl] */
+ * the whole execution context; a new thread or Ractor gets the set of the code that made it. A plain load. [gvl] */
 uint16_t rb_hs_labels_now(void);
 /* [gvl] */
 void rb_hs_labels_set(uint16_t number);

@@ -288,8 +288,8 @@ add_raw(const struct hs_malloc_birth *birth)
     return raw_count++;
 }
 
-/* A node, or that of a new raw stack; NONE: there is no room. A stack whose frames were cut is not found again: next time
- * there may be room. */
+/* The stack's node, or the number of a new raw stack; NONE: there is no room. A stack whose frames were cut is not found again:
+ * next time there may be room. */
 static uint32_t
 node_of(const struct hs_malloc_birth *birth, bool room)
 {
@@ -308,7 +308,7 @@ node_of(const struct hs_malloc_birth *birth, bool room)
 /* What of malloc is counted where there is no room for anything else. */
 static const struct hs_site all_evicted = {HS_NODE_EMPTY, HS_NO_CLASS, HS_MALLOC_EVICTED, HS_LABELS_NONE};
 
-/* If there is no room for its Ruby frames, it is one of all with its native frames; if there is none for these, one of all. */
+/* Without room for the Ruby frames the site has the native frames alone; without room for these it is all_evicted. */
 static uint32_t
 site_of(const struct hs_malloc_birth *birth)
 {

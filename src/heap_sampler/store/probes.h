@@ -6,7 +6,7 @@
  *     otel_memory:alloc(id, size, weighted_bytes)    a sample was allocated, or counts more from now on
  *     otel_memory:free(id)                           it was freed, or is not followed any more
  *
- * ids are those of listeners (include/ruby/heap_sampler.h).  A tracer that attaches counts up the semaphore of a
+ * ids are the same as for listeners (include/ruby/heap_sampler.h).  A tracer that attaches counts up the semaphore of a
  * probe; while it is 0 a sample costs one load and one branch.  Without sys/sdt.h there are none.
  *
  * [malloc]: also in GC, and inside malloc(3).

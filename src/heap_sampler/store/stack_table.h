@@ -120,7 +120,7 @@ bool rb_hs_node_evicted_p(uint32_t node);
  * number of each that is left. */
 void rb_hs_nodes_keep(bool *keep, uint32_t *new_node);
 
-/* After marking: whether any code was found dead. After moving: whether any has. [gc] */
+/* After a mark: true if the mark found code that is freed. After compaction: true if any code has moved. [gc] */
 bool rb_hs_codes_sweep(bool full_mark);
 bool rb_hs_codes_move(void);
 #endif
