@@ -28,11 +28,11 @@ demo: build
 	@if [ -x examples/demo/run ]; then examples/demo/run $(RUBY); else $(RUBY) -v; fi
 
 #:   make build           download, patch, build and install Ruby
-#  (with the HTML view, the heapsample command and the manual for ri; WITHOUT=viewer,heapsample,ri leaves them out)
+#  (with the HTML view, the gem heapsample for other Rubies and the manual for ri; WITHOUT=viewer,ri leaves the page and the manual out)
 build: deps
 	@tool/build default $(SERIES)
 	@tool/viewer $(INSTALLED)
-	@tool/heapsample $(INSTALLED)
+	@tool/gem $(RUBY)
 	@tool/ri $(INSTALLED)
 
 #:   make stock           build the same Ruby without patches, in build/3.4-stock/prefix
@@ -110,7 +110,7 @@ distclean:
 #: Variables:
 #:   PREFIX=FOLDER        where to install Ruby (default: build/3.4/prefix)
 #:   RUBY_VERSION=NUMBER  a release in upstream/3.4, such as 3.4.10 (default: 3.4.5)
-#:   WITHOUT=LIST         leave out viewer, heapsample or ri, separated by commas (default: none)
+#:   WITHOUT=LIST         leave out viewer or ri, separated by a comma (default: none)
 #:   JOBS=NUMBER          parallel build jobs (default: one per processor)
 #:   TEST_JOBS=NUMBER     parallel test suites (default: processors + 2)
 #:   SUITE_SECONDS=NUMBER seconds before a test suite is stopped (default: 900; 3600 or more for slow suites)

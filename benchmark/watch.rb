@@ -2,7 +2,7 @@
 require_relative "support"
 
 TURN, TURNS = 10, 6     # seconds
-HEAPSAMPLE = File.join(Bench::TOP, "heapsample/exe/heapsample")
+HEAPSAMPLE = File.join(Bench::TOP, "src/libexec/heapsample")
 
 # Seconds at which `share` of all units were done, from counts by 40ths of a decade.
 def percentile(counts, share)

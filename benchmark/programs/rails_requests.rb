@@ -9,7 +9,7 @@ require "action_view/railtie"
 require "rack/mock_request"
 require "tmpdir"
 require "fiddle"
-require "heap_sample/rails"
+require "heapsample/rails"
 
 ROOT = Dir.mktmpdir
 {

@@ -3,7 +3,7 @@
 # Prints what leaks, in five lines, and writes the page.
 # Usage: ruby answer.rb FOLDER PAGE
 
-require "heap_sample"
+require "heapsample"
 
 folder, page = ARGV
 series = HeapSample::Series.all([folder])

@@ -2,7 +2,7 @@
 
 require "json"
 require "stringio"
-require_relative "../../heapsample/lib/heapsample"
+require_relative "../../src/lib/heapsample/tool"
 
 # What `heapsample FOLDER --json` prints, from this process: a start of Ruby for each of hundreds would take most of the time.
 module ZooDiagnosis

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "heap_sample"
+require "heapsample"
 require "stringio"
 
 # A profile with other paths, as it would have been recorded there: a recorded series should not name the folders of the machine it was

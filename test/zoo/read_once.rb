@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../../heapsample/lib/heapsample"
+require_relative "../../src/lib/heapsample/tool"
 
 # Each profile of a series is read once, however many parts of the series are judged: reading is most of the work.
 # The command reads them anew each time, so that a long series takes little memory.

@@ -1,4 +1,4 @@
-// What src/lib/heap_sample/html/view.rb put into the page: an object, and columns of
+// What src/lib/heapsample/html/view.rb put into the page: an object, and columns of
 // numbers by reference; see html/columns.rb for their form.
 
 // Known to Chromium 80, Firefox 113 and Safari 16.4.

@@ -1,4 +1,4 @@
-// 95% intervals of what was estimated from a sample: src/lib/heap_sample/estimate/statistics.rb
+// 95% intervals of what was estimated from a sample: src/lib/heapsample/estimate/statistics.rb
 // in JavaScript, where the theory is. test/fast/viewer compares the two.
 
 const Z = 1.959963984540054;

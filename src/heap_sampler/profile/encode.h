@@ -15,7 +15,7 @@
 /* Stands for an empty label. */
 #define HS_NO_LABEL "(unknown)"
 
-/* Addresses of frames that are no native code: src/lib/heap_sample/pprof/addresses.rb has the same. */
+/* Addresses of frames that are no native code: src/lib/heapsample/pprof/addresses.rb has the same. */
 #define HS_RUBY_CODE (UINT64_C(1) << 62)
 #define HS_RUBY_CODE_SIZE (UINT64_C(1) << 53)
 

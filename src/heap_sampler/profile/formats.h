@@ -2,7 +2,7 @@
 #define HEAP_SAMPLER_PROFILE_FORMATS_H
 /*
  * From a profile to bytes: pprof, compressed or not.  Other formats are made in
- * Ruby, from pprof or from a snapshot (lib/heap_sample/files).  No MRI header.
+ * Ruby, from pprof or from a snapshot (lib/heapsample/files).  No MRI header.
  * [any]
  *
  * Each function returns 0, ENOMEM, or EINVAL if an index of the profile leads

@@ -138,7 +138,7 @@ temporary_name(char name[TEMPORARY_NAME_MAX], int try)
 {
     static uint64_t serial;
     uint64_t mix = hs_mix(rb_hs_now_ns() + hs_mix(__atomic_add_fetch(&serial, 1, __ATOMIC_RELAXED) + ((uint64_t)try << 32)));
-    snprintf(name, TEMPORARY_NAME_MAX, ".heap_sample-%ld-%016" PRIx64 ".tmp", (long)getpid(), mix);
+    snprintf(name, TEMPORARY_NAME_MAX, ".heapsample-%ld-%016" PRIx64 ".tmp", (long)getpid(), mix);
 }
 
 static int

@@ -8,8 +8,8 @@ load_and_call_again(int argc, VALUE *argv, VALUE self)
 {
     static bool loaded;
     ID name = rb_frame_this_func();
-    if (loaded) rb_raise(rb_eNotImpError, "heap_sample does not define %" PRIsVALUE, rb_id2str(name));
-    rb_require("heap_sample/sample_profile");
+    if (loaded) rb_raise(rb_eNotImpError, "heapsample does not define %" PRIsVALUE, rb_id2str(name));
+    rb_require("heapsample/sample_profile");
     loaded = true;
     return rb_funcall_passing_block_kw(self, name, argc, argv, rb_keyword_given_p());
 }

@@ -193,7 +193,7 @@ save_without_gvl(void *ptr)
 
 /*
  * Write the profile as pprof to a path that ends with .pb.gz or .pb, without the
- * GVL; lib/heap_sample has GC::SampleProfile#save, and the other formats. Returns
+ * GVL; lib/heapsample has GC::SampleProfile#save, and the other formats. Returns
  * the number of bytes. Raises SystemCallError: Errno::ENOMEM also if it does not
  * fit into the sampler's own memory while it is made.
  */

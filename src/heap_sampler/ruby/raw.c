@@ -1,10 +1,10 @@
-/* A profile as arrays of numbers, for lib/heap_sample. */
+/* A profile as arrays of numbers, for lib/heapsample. */
 #include "heap_sampler/profile/formats.h"
 #include "heap_sampler/profile/profile.h"
 #include "heap_sampler/ruby/ruby_api.h"
 #include "heap_sampler/kernel.h"
 
-/* The columns of a row, in the order of lib/heap_sample/profile/columns.rb: COLUMN(name, value). */
+/* The columns of a row, in the order of lib/heapsample/profile/columns.rb: COLUMN(name, value). */
 #define ESTIMATE_COLUMNS(COLUMN, part) \
     COLUMN(part##_samples, ULL2NUM(row->part.samples)) \
     COLUMN(part##_objects, DBL2NUM(row->part.objects)) \

@@ -4,7 +4,7 @@
  * GC.sample_profile and GC::SampleProfile, the part in C.
  *
  * C takes the snapshot and hands out plain arrays; what people read is made
- * in Ruby, by lib/heap_sample, which is loaded when it is first asked for.
+ * in Ruby, by lib/heapsample, which is loaded when it is first asked for.
  * [gvl] [free]
  */
 #include <stdbool.h>

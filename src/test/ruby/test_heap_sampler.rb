@@ -39,7 +39,7 @@ class TestHeapSampler < Test::Unit::TestCase
       missing = []
       lines = 0
       look = TracePoint.new(:line) do |event|
-        next unless event.path.end_with?("heap_sample/sample_profile.rb")
+        next unless event.path.end_with?("heapsample/sample_profile.rb")
         lines += 1
         missing |= once.reject { GC::SampleProfile.method_defined?(_1) } + all.reject { GC::SampleProfile.respond_to?(_1) }
       end
@@ -480,7 +480,7 @@ class TestHeapSampler < Test::Unit::TestCase
   # A row's columns are declared once in C and once in Ruby.
   def test_columns
     assert_sampler(<<~'RUBY')
-      require "heap_sample"
+      require "heapsample"
       assert_equal HeapSample::Columns::ALL.map(&:name), C.keys
       GC::SampleProfile.start(interval: 1)
       kept = Array.new(100) { Object.new }
@@ -658,7 +658,7 @@ class TestHeapSampler < Test::Unit::TestCase
     omit "malloc is not sampled here" if GC::SampleProfile.stat[:malloc_missing].to_s.include?("without jemalloc")
     Dir.mktmpdir do |dir|
       assert_sampler(<<~RUBY, args: ["-W0", "--heap-sample=off,malloc=standby,output=none"])
-        require "heap_sample"
+        require "heapsample"
         require "zlib"
         def down(n, kept) = n.zero? ? kept << Object.new << Zlib::Inflate.new << ("x" * 5_000) : down(n - 1, kept)
         GC::SampleProfile.start(interval: 1, max_depth: 4096, malloc: 1)

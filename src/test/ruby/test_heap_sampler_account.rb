@@ -111,7 +111,7 @@ class TestHeapSamplerAccount < Test::Unit::TestCase
   def test_large_buffers_touched_where_malloc_is_sampled
     assert_account(<<~'RUBY', args: ["--heap-sample=output=none"])
       omit GC::SampleProfile.stat[:malloc_missing] unless GC::SampleProfile.stat[:malloc] == :on
-      require "heap_sample/sample_profile"
+      require "heapsample/sample_profile"
       touched = Array.new(40) { "x" * 10 * MB }
       assert_in_delta 400 * MB, account[:malloc_live], 20 * MB
       untouched = Array.new(40) { String.new(capacity: 10 * MB) }
@@ -226,7 +226,7 @@ class TestHeapSamplerAccount < Test::Unit::TestCase
 
   def test_profiles_have_it
     assert_account(<<~'RUBY')
-      require "heap_sample/sample_profile"
+      require "heapsample/sample_profile"
       assert_nil GC.sample_profile {}.to_profile.info.account_at_start
       assert_kind_of HeapSample::Account, GC.sample_profile {}.to_profile.info.account
 

@@ -4,7 +4,7 @@ require 'test/unit'
 # interval=auto: it gets longer where samples cost too much and shorter where they cost little, and figures stay right.
 class TestHeapSamplerAuto < Test::Unit::TestCase
   PRELUDE = <<~'RUBY'
-    require "heap_sample"
+    require "heapsample"
     class Marked; end
     class Gone; end
     $gone = 0

@@ -65,7 +65,7 @@ class TestHeapSamplerGCs < Test::Unit::TestCase
   # What a program that writes a profile each second tells of forced work, after each new profile: [majors so far, its
   # forced]. It goes on until the block is content, and for five minutes at most.
   PROFILES = <<~'RUBY'
-    require "heap_sample"
+    require "heapsample"
     Warning[:experimental] = false
 
     def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)

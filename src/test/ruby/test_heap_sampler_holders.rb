@@ -5,7 +5,7 @@ require 'test/unit'
 # chain of references it is reached (src/heap_sampler/heap_walk).
 class TestHeapSamplerHolders < Test::Unit::TestCase
   PRELUDE = <<~'RUBY'
-    require "heap_sample"
+    require "heapsample"
     require "json"
     require "objspace"
     # The chains of a profile. A path is a list of steps, root first.

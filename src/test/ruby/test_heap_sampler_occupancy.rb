@@ -5,7 +5,7 @@ require 'test/unit'
 class TestHeapSamplerOccupancy < Test::Unit::TestCase
   # PLANT.(n) allocates n objects, and returns one of each heap page that these filled.
   PLANT = <<~'RUBY'
-    require "heap_sample"
+    require "heapsample"
     require "json"
     C = GC::SampleProfile.raw_columns
     LINE = __LINE__ + 1

@@ -5,7 +5,7 @@ require 'test/unit'
 # (src/heap_sampler/heap_walk/walk.h).
 class TestHeapSamplerPins < Test::Unit::TestCase
   PRELUDE = <<~'RUBY'
-    require "heap_sample"
+    require "heapsample"
     require "-test-/heap_sampler_holders"
     C = GC::SampleProfile.raw_columns
     class Survivor; end

@@ -6,7 +6,7 @@ require 'test/unit'
 class TestHeapSamplerShapes < Test::Unit::TestCase
   SHAPES = <<~'RUBY'
     require "delegate"
-    require "heap_sample"
+    require "heapsample"
     require "objspace"
     require "set"
     class Leaf; end

@@ -20,7 +20,7 @@ class TestHeapSamplerSocket < Test::Unit::TestCase
 
   # Runs a script, and yields its process, as who asks sees it, once it has said "ready".
   def running(script, settings: nil, env: {})
-    require "heap_sample"
+    require "heapsample"
     env = {"TMPDIR" => @dir, "XDG_RUNTIME_DIR" => nil, "RUBY_HEAP_SAMPLE" => settings, **env}
     IO.popen([env, EnvUtil.rubybin, "-W0", "--disable=gems", "-e", PRELUDE + script, err: [:child, :out]], "r+") do |io|
       line = io.gets

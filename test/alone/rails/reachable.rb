@@ -10,7 +10,7 @@
 # ObjectSpace.reachable_objects_from by itself stops at the variables of a block, which are an object of the VM: it names
 # neither them nor what they hold.  The walk does.
 # Usage: ruby --heap-sample=interval=1,max-samples=none,malloc=off,output=none reachable.rb FOLDER     in examples/rails; fails where they differ
-require "heap_sample"
+require "heapsample"
 require "json"
 require "objspace"
 require "rack/mock"

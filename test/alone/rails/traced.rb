@@ -2,7 +2,7 @@
 
 # bpftrace on a Rails application that serves requests: what USDT probes tell of births, less what they tell of deaths, is what
 # the profile says is alive. TAP. Usage: ruby -rbundler/setup traced.rb OUT, in the example's folder, with its environment.
-require "heap_sample"
+require "heapsample"
 require "net/http"
 require_relative "../../server"
 require_relative "../../tracer"

@@ -3,7 +3,7 @@
 # Runs Rubies with the sampler and an agent that serves them, and asks it. Processes of other suites are served, too: so
 # each request names its process.
 
-require "heapsample"
+require "heapsample/tool"
 require "json"
 require "open3"
 require "rbconfig"
@@ -12,7 +12,7 @@ require "zlib"
 require_relative "../../server"
 
 OUT = ARGV.fetch(0)
-EXE = File.expand_path("../../../heapsample/exe/heapsample", __dir__)
+EXE = File.expand_path("../../../src/libexec/heapsample", __dir__)
 TOKEN = "0123456789abcdef0123456789abcdef"
 # Sockets of all processes are here.
 FOLDER = Dir.mktmpdir("agent", "/tmp")

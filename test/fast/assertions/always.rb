@@ -3,7 +3,7 @@
 # The assertions' judgement of the same code, COUNT times: right each time?
 # Usage: ruby always.rb COUNT
 
-require "heap_sample"
+require "heapsample"
 require_relative "../../tap"
 require_relative "examples"
 

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "minitest/autorun"
-require "heap_sample/minitest"
+require "heapsample/minitest"
 require_relative "examples"
 
 class HoldsTest < Minitest::Test

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "heap_sample/rspec"
+require "heapsample/rspec"
 require_relative "examples"
 
 RSpec.describe "what holds" do

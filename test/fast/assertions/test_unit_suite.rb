@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test/unit"
-require "heap_sample/test_unit"
+require "heapsample/test_unit"
 require_relative "examples"
 
 class HoldsTest < Test::Unit::TestCase

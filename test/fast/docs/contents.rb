@@ -5,7 +5,7 @@
 # Usage: contents.rb TOP
 
 require "fileutils"
-require "heap_sample"
+require "heapsample"
 require "json"
 require "rbconfig"
 require "tmpdir"

@@ -6,8 +6,8 @@
 require "fileutils"
 require "stringio"
 require "tempfile"
-require "heap_sample/sample_profile"
-require "heap_sample/assertions"
+require "heapsample/sample_profile"
+require "heapsample/assertions"
 # So that rbs/test sees each class when it ends, before it is used.
 HeapSample.constants.each { |name| HeapSample.const_get(name) }
 

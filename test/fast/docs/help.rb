@@ -2,9 +2,9 @@
 
 # Are the help texts plain and complete? The texts of heapsample and its commands, of ruby --help, of its man page and
 # options.md, and of make. As TAP.
-# Usage: ruby -I heapsample/lib -I src/lib help.rb TOP
+# Usage: ruby -I src/lib help.rb TOP
 
-require "heapsample"
+require "heapsample/tool"
 require "open3"
 require "stringio"
 require_relative "../../tap"

@@ -8,8 +8,8 @@ require "open3"
 require "rbs"
 require "rdoc"
 require "rdoc/ri"
-require "heap_sample/sample_profile"
-require "heap_sample/assertions"
+require "heapsample/sample_profile"
+require "heapsample/assertions"
 require_relative "../../tap"
 
 # What is wrong, if anything: at most 40 lines.

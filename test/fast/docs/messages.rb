@@ -127,7 +127,7 @@ end
 
 top, write = ARGV
 here = "test/fast/docs/messages.txt"
-sources = Dir.chdir(top) { Dir["src/{heap_sampler,gc}/**/*.{c,h,inc}", "patches/3.4/*.patch", "{src,heapsample}/lib/**/*.rb", "heapsample/exe/*"].sort }
+sources = Dir.chdir(top) { Dir["src/{heap_sampler,gc}/**/*.{c,h,inc}", "patches/3.4/*.patch", "src/lib/**/*.rb", "src/libexec/*"].sort }
 messages = sources.grep_v(MessagesOfC::HELP).to_h do |path|
   text = File.read("#{top}/#{path}")
   text = text.scan(/^\+(?!\+)(.*)/).join("\n") if path.end_with?(".patch")

@@ -7,7 +7,7 @@ require "open3"
 require_relative "../../tap"
 
 TOP = ARGV.fetch(0)
-PAGES = Dir.chdir(TOP) { Dir["*.md", "doc/*.md", "heapsample/*.md", "examples/**/*.md", "test/*.md", ".github/**/*.md"].sort }
+PAGES = Dir.chdir(TOP) { Dir["*.md", "doc/*.md", "examples/**/*.md", "test/*.md", ".github/**/*.md"].sort }
 TEXTS = PAGES.to_h { |page| [page, File.read(File.join(TOP, page))] }
 
 # Names that stand for another, and files of jemalloc.
@@ -62,13 +62,13 @@ scripts = TEXTS.except("CHANGELOG.md").flat_map do |page, text|
 end
 none("every file of the repository that a page names is there", scripts)
 
-commands = Dir["#{TOP}/heapsample/lib/heapsample/commands/*.rb"].map { |file| File.basename(file, ".rb") }
+commands = Dir["#{TOP}/src/lib/heapsample/tool/commands/*.rb"].map { |file| File.basename(file, ".rb") }
 none("every command of heapsample that a page shows is there", TEXTS.flat_map do |page, text|
   text.scan(/^ {4}(?:\$ )?heapsample ([a-z]+)(?=[ \n]|$)/).flatten.uniq.reject { |name| commands.include?(name) }.map { |name| "#{page}: heapsample #{name}" }
 end)
 
-all = TEXTS.fetch("heapsample/README.md")[/^## All commands.*?(?=^## )/m].to_s
-none("heapsample/README.md names every command, under All commands", commands.reject { |name| all.match?(/^\| .*`#{name}[ `]/) })
+all = TEXTS.fetch("doc/heapsample.md")[/^## All commands.*?(?=^## )/m].to_s
+none("doc/heapsample.md names every command, under All commands", commands.reject { |name| all.match?(/^\| .*`#{name}[ `]/) })
 
 words = TEXTS.fetch("doc/glossary.md").scan(/^\*\*(.+?)\*\*/).flatten
 none("the glossary is in order", words == words.uniq.sort_by(&:downcase) ? [] : words)

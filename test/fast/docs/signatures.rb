@@ -7,8 +7,8 @@
 require "fileutils"
 require "open3"
 require "rbs"
-require "heap_sample/sample_profile"
-require "heap_sample/assertions"
+require "heapsample/sample_profile"
+require "heapsample/assertions"
 require_relative "../../tap"
 
 library, sig, folder = ARGV.map { |path| File.expand_path(path) }

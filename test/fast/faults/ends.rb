@@ -78,7 +78,7 @@ hung.each do |call, thread|
     equal(["answer\n", 4], [one.out, one.status.exitstatus])
     assert(one.seconds.between?(9, SOON), "#{one.seconds} s")
     equal("#{LOST}writing #{dir}/profiles/x.pb took longer than 10 s; check its disk\n", one.err)
-    equal([], one.left.grep_v(/\A\.heap_sample-/))
+    equal([], one.left.grep_v(/\A\.heapsample-/))
   end
 end
 

@@ -304,7 +304,7 @@ test("kill -9 while writing, #{KILLS} times: the name has the whole of a profile
         Process.wait(child)
         exit!(9) if File.exist?(path) && File.size(path) != sizes[ending]
         exit!(8) if Dir.children(dir).any? { |name| File.stat("#{dir}/#{name}").mode & 0o777 != 0o600 }
-        left = Dir.glob("#{dir}/.heap_sample-*.tmp")
+        left = Dir.glob("#{dir}/.heapsample-*.tmp")
         midway += 1 unless left.empty?
         left.each { |file| File.unlink(file) }
       end

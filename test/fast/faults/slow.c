@@ -42,7 +42,7 @@ hang(const char *call)
 static int
 open_slowly(int folder, const char *path, int flags, mode_t mode)
 {
-    bool ours = strstr(path, ".heap_sample-") != NULL;
+    bool ours = strstr(path, ".heapsample-") != NULL;
     if (ours) hang("open");
     int fd = (int)kernel(SYS_openat, folder, (long)path, flags, (long)mode, 0);
     if (ours) temporary = fd;
@@ -86,7 +86,7 @@ close(int fd)
 int
 renameat(int folder, const char *from, int other, const char *to)
 {
-    if (strstr(from, ".heap_sample-")) hang("rename");
+    if (strstr(from, ".heapsample-")) hang("rename");
     return (int)kernel(SYS_renameat2, folder, (long)from, other, (long)to, 0);
 }
 
@@ -107,6 +107,6 @@ syscall(long number, ...)
     va_start(list, number);
     for (int i = 0; i < 5; i++) given[i] = va_arg(list, long);
     va_end(list);
-    if (number == SYS_renameat2 && strstr((const char *)given[1], ".heap_sample-")) hang("rename");
+    if (number == SYS_renameat2 && strstr((const char *)given[1], ".heapsample-")) hang("rename");
     return kernel(number, given[0], given[1], given[2], given[3], given[4]);
 }

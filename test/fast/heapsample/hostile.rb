@@ -5,7 +5,7 @@
 require "tool"
 require "held_build"
 require "stringio"
-require "heapsample"
+require "heapsample/tool"
 
 # All that a user can ask of a profile, as text.
 def all_texts(profile)

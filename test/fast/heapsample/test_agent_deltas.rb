@@ -3,7 +3,7 @@
 # What the agent has in its deltas of files that cut their stacks.
 
 require "tool"
-require "heapsample"
+require "heapsample/tool"
 require "stringio"
 
 LINE = "app/shop.rb:5 Shop#store"

@@ -137,7 +137,7 @@ folder do |dir|
   test "help on one screen for every command" do
     help = printed("help")
     commands = help.scan(/^    ([a-z]+) {2,}\S/).flatten - ["heapsample"]
-    equal(Dir[File.expand_path("../lib/heapsample/commands/*.rb", File.dirname(EXE))].map { |file| File.basename(file, ".rb") }.sort, commands.sort)
+    equal(Dir[File.expand_path("../lib/heapsample/tool/commands/*.rb", File.dirname(EXE))].map { |file| File.basename(file, ".rb") }.sort, commands.sort)
     commands.each do |command|
       text = printed(command, "--help")
       equal(text, printed("help", command))

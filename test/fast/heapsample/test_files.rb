@@ -3,7 +3,7 @@
 # What the tool writes, merges and runs.
 
 require "tool"
-require "heapsample"
+require "heapsample/tool"
 
 # What go tool pprof reads: its total of a value.
 def go_total(path, value)
@@ -31,7 +31,7 @@ folder do |dir|
              "formats.each { |format| snapshot.to_profile.save(\"\#{ARGV[0]}/r.\#{format}\") }\n" \
              "formats.each { |format| GC::SampleProfile.load(\"\#{ARGV[0]}/c.pb\").save(\"\#{ARGV[0]}/l.\#{format}\") }"
     out, status = Open3.capture2e({**CLEAN, "RUBY_HEAP_SAMPLE" => "#{settings},output=#{dir}/exit.pb.gz"}, OURS, "--disable=gems",
-                                  *%w[src/lib heapsample/lib].flat_map { |path| ["-I", path] }, "-e", script, dir)
+                                  *"-I", "src/lib", "-e", script, dir)
     flunk(out) unless status.success?
   end
 

@@ -3,7 +3,7 @@
 # Processes that answer in place of a Ruby, or look like one, and mean no good: each costs one line and a bounded time.
 
 require "tool"
-require "heapsample"
+require "heapsample/tool"
 require "socket"
 
 # Has the program and the signal's handler of a Ruby with the sampler, and answers at its address by the code that follows;

@@ -3,7 +3,7 @@
 # A running process wherever a file is: one that nobody prepared, asked, sampled, judged, and let alone again.
 
 require "tool"
-require "heapsample"
+require "heapsample/tool"
 require "io/wait"
 require "json"
 

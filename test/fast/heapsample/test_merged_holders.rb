@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "heapsample"
+require "heapsample/tool"
 require "held_build"
 require "tool"
 

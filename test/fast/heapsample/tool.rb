@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "heap_sample"
+require "heapsample/tool"
 require "fileutils"
 require "io/console"
 require "json"
@@ -13,9 +13,9 @@ require "zlib"
 
 # Runs the tool as a user does.
 module Tool
-  EXE = File.expand_path("../../../heapsample/exe/heapsample", __dir__)
+  EXE = File.expand_path("../../../src/libexec/heapsample", __dir__)
   # Where the HTML view's template is, below -I, and where it is built.
-  TEMPLATE = "heap_sample/viewer.html"
+  TEMPLATE = "heapsample/viewer.html"
   BUILT = File.expand_path("../../../build/viewer/viewer.html", __dir__)
   # The Ruby with the sampler, whose processes are profiled; the one that runs the command and these tests; Debian's.
   OURS = ENV["RUBY"] || RbConfig.ruby

@@ -4,7 +4,7 @@
 # Usage: ruby jobs.rb FILE
 require_relative "app/jobs"
 require "sidekiq/api"
-require "heap_sample"
+require "heapsample"
 require_relative "counts"
 
 file = ARGV.fetch(0)

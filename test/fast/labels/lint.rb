@@ -4,7 +4,7 @@
 require "rack"
 require "rack/lint"
 require "rack/mock"
-require "heap_sample/web"
+require "heapsample/web"
 require_relative "counts"
 
 KEPT = Array.new(1000) { |i| "x#{i}" }

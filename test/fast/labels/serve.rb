@@ -2,7 +2,7 @@
 
 # Drives the shop that PORT serves, and reads its profile from HeapSample::Web.
 # Usage: ruby serve.rb single | cluster
-require "heap_sample"
+require "heapsample"
 require "net/http"
 require "stringio"
 require_relative "counts"

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "heap_sample"
+require "heapsample"
 
 # Builds what the sampler hands over from readable rows:
 #

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "heap_sample"
+require "heapsample"
 
 # Series of profiles of a process that never ran: objects are born and die as the
 # lines below say, GCs notice it, and what is sampled of them is handed over as rows.

@@ -110,7 +110,7 @@ end
 test "one line more in the schema is a column that is read, written, grouped, filtered, merged and shown" do
   script = <<~'RUBY'
     require "sample_build"
-    require "heapsample"
+    require "heapsample/tool"
     require "stringio"
     include HeapSample
     raw = sample_build.raw
@@ -126,8 +126,8 @@ test "one line more in the schema is a column that is read, written, grouped, fi
     p Tool::Merge.new.add(profile).add(profile).profile.top(by: :request).map(&:key)
   RUBY
   Dir.mktmpdir do |dir|
-    FileUtils.cp_r(%w[src/lib/heap_sample src/lib/heap_sample.rb heapsample/lib/heapsample heapsample/lib/heapsample.rb], dir)
-    schema = "#{dir}/heap_sample/profile/columns.rb"
+    FileUtils.cp_r(%w[src/lib/heapsample src/lib/heapsample.rb], dir)
+    schema = "#{dir}/heapsample/profile/columns.rb"
     line = "    column :request, :text, merge: :same, group: true, field: 31\n"
     File.write(schema, File.read(schema).sub(/^ *# All of them, as/) { line + $& })
     out, status = Open3.capture2e(RbConfig.ruby, "-w", "--disable=gems", "-I", dir, "-I", __dir__, "-e", script)

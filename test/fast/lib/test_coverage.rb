@@ -7,7 +7,7 @@
 # or fail them.  Mixed weights are simulated with fixed seeds; in TRIALS trials
 # the share of hits has a standard deviation of 0.7% (0.15% with SLOW=1), and
 # the margin below is three of them.
-require "heap_sample"
+require "heapsample"
 
 include HeapSample
 

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # The diagnosis, on series that are made up; real programs judge it in test/zoo.
-require "heap_sample"
+require "heapsample"
 require "build"
 require "held_build"
 require "json"

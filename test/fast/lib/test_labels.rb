@@ -85,7 +85,7 @@ test "rows under different labels are different rows when profiles are compared"
 end
 
 test "who keeps it: of what some label allocated" do
-  require "heap_sample"
+  require "heapsample"
   build = held_build
   rows = build.raw[:rows]
   rows.each_with_index { |row, index| row[Columns::LABEL_SET] = build.raw[:texts].push("controller=c#{index % 2}").size - 1 }
@@ -205,8 +205,8 @@ end
 test "code of frameworks works on a Ruby without the sampler" do
   script = <<~'RUBY'
     GC.send(:remove_const, :SampleProfile) if defined?(GC::SampleProfile)
-    require "heap_sample/request_labels"
-    require "heap_sample/web"
+    require "heapsample/request_labels"
+    require "heapsample/web"
     p HeapSample::RequestLabels.with(job: "A") { 5 }, HeapSample::RequestLabels.set(job: nil)
     p HeapSample::Web.call({"REQUEST_METHOD" => "GET", "PATH_INFO" => "/report"}).first
   RUBY

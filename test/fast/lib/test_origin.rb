@@ -2,7 +2,7 @@
 
 # Which deploy a profile is of, and which host it is from.
 
-require "heap_sample"
+require "heapsample"
 require "sample_build"
 
 OLD = sample_build("process_start" => "1", "process_id" => 1, "host" => "web-1", "deploy" => "v1", "title" => "puma: cluster worker 0")

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "heap_sample"
+require "heapsample"
 require "json"
 
 test "what a terminal would obey, what turns or hides text, and bytes of no text are written as Ruby writes them" do

@@ -18,7 +18,7 @@ SHARED_CONSTANTS = <<~'RUBY'
       [["#{mod}::#{name}", Ractor.shareable?(value)]]
     end
   end
-  require "heap_sample"
+  require "heapsample"
   require "set"
   all = constants_of(HeapSample, Set.new)
   puts all.size, all.reject(&:last).map(&:first)

@@ -25,7 +25,7 @@ class GC::SampleProfile
   end
 end
 
-require "heap_sample/sample_profile"
+require "heapsample/sample_profile"
 require "pp"
 require "stringio"
 require "tempfile"

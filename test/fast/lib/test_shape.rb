@@ -2,7 +2,7 @@
 
 # How a process grows, from accounts that are made up: what is alive and what is waste over
 # time, with noise that lasts from one to the next, in SHAPES seeded series each.
-require "heap_sample"
+require "heapsample"
 require "series_simulator"
 require "json"
 

@@ -111,8 +111,8 @@ end
 
 test "without a template it says what is missing" do
   path = $LOAD_PATH.dup
-  $LOAD_PATH.reject! { |folder| File.exist?(File.join(folder, "heap_sample/viewer.html")) }
-  raises(View::Missing, /built without the HTML view/) { sample_build.profile.to_html } unless File.exist?("src/lib/heap_sample/viewer.html")
+  $LOAD_PATH.reject! { |folder| File.exist?(File.join(folder, "heapsample/viewer.html")) }
+  raises(View::Missing, /built without the HTML view/) { sample_build.profile.to_html } unless File.exist?("src/lib/heapsample/viewer.html")
 ensure
   $LOAD_PATH.replace(path)
 end

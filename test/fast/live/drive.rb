@@ -4,7 +4,7 @@
 
 require "etc"
 require "fileutils"
-require "heap_sample"
+require "heapsample"
 require_relative "../../server"
 require_relative "contained"
 
@@ -30,7 +30,7 @@ end
 
 # What heapsample prints.
 def heapsample(*arguments)
-  IO.popen([RbConfig.ruby, "--disable=gems", File.expand_path("../../../heapsample/exe/heapsample", __dir__), *arguments, {err: %i[child out]}], &:read).tap do |said|
+  IO.popen([RbConfig.ruby, "--disable=gems", File.expand_path("../../../src/libexec/heapsample", __dir__), *arguments, {err: %i[child out]}], &:read).tap do |said|
     flunk("#{arguments.join(" ")}: #{said}") unless $?.success?
   end
 end

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "heap_sample"
+require "heapsample"
 
 # What malloc gave, by the profile and in truth.
 module Charged

@@ -7,7 +7,7 @@ require "async"
 require "async/queue"
 require "async/semaphore"
 require "async/barrier"
-require "heap_sample/sample_profile"
+require "heapsample/sample_profile"
 
 JOBS = Async::Queue.new
 def lost(count) = count.times { Async { queue = Thread::Queue.new; text = "what it holds " * 500; queue.pop; text } } # QUEUE

@@ -8,7 +8,7 @@ require_relative "../../tap"
 
 FILE, THREADS, TOP = ARGV
 def said(*arguments)
-  IO.popen([RbConfig.ruby, "-I", "#{TOP}/src/lib", "#{TOP}/heapsample/exe/heapsample", *arguments], &:read)
+  IO.popen([RbConfig.ruby, "-I", "#{TOP}/src/lib", "#{TOP}/src/libexec/heapsample", *arguments], &:read)
 end
 
 LINE = File.readlines("#{__dir__}/servers.rb").index { |line| line.end_with?("# LOST\n") } + 1

@@ -3,7 +3,7 @@
 # See run. Usage: ruby drive.rb OUT
 
 require "fileutils"
-require "heap_sample"
+require "heapsample"
 require_relative "../../server"
 
 OUT = "#{ARGV.fetch(0)}/profiles"

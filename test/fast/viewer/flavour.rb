@@ -5,7 +5,7 @@
 #
 #   ruby flavour.rb PAGE TEMPLATE LIBRARY     LIBRARY: a copy of src/lib, which this changes
 page, template, library = ARGV
-schema = File.join(library, "heap_sample/profile/columns.rb")
+schema = File.join(library, "heapsample/profile/columns.rb")
 text = File.read(schema)
 ending = "    # All of them, as HeapSample::Column.\n"
 abort("the schema ends otherwise") unless text.include?(ending)

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # A shop that forgets to forget its orders: each has its items in an array of its own.
-require "heap_sample/sample_profile"
+require "heapsample/sample_profile"
 
 class Order
   def initialize(number) = @items = Array.new(20) { |index| "item #{index} of order #{number}" * 2 }

@@ -2,7 +2,7 @@
 
 # Pages that a constant keeps, each with an author and, since somebody wrote `includes`, all books of the author.
 require_relative "../../../examples/includes/library"
-require "heap_sample/sample_profile"
+require "heapsample/sample_profile"
 
 class Page
   def initialize(id) = @author = Author.includes(:books).find(id)

@@ -2,7 +2,7 @@
 
 # Is an expression true of who keeps what a filter leaves of a profile?
 # Usage: ruby kept_by.rb FILE EXPRESSION NAME:VALUE…     `why`, `folded` (its text) and `holder` (NearestHolder::Answer) are known to it
-require "heap_sample"
+require "heapsample"
 
 path, expression, *filters = ARGV
 profile = HeapSample::Profile.load(path).filter(**filters.to_h { |filter| filter.split(":", 2) }.transform_keys(&:to_sym))

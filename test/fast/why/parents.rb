@@ -2,7 +2,7 @@
 
 # Each worker makes its successor in its own block, and ends. The successor's block refers to the variables of the blocks around
 # it, so the last worker keeps what all the dead ones had.
-require "heap_sample/sample_profile"
+require "heapsample/sample_profile"
 
 Baggage = Struct.new(:text)
 

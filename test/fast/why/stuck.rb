@@ -2,7 +2,7 @@
 
 # Twelve threads wait for a queue that nobody else has; others wait for what somebody has: a pool's queue, Timeout's thread, one
 # that sleeps, one that is joined. Fails unless the twelve alone are told, with where they wait.
-require "heap_sample/sample_profile"
+require "heapsample/sample_profile"
 require "timeout"
 
 def abandoned(count)

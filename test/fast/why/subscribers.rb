@@ -3,7 +3,7 @@
 # A request subscribes anew each time: its block keeps the order.
 require "active_support"
 require "active_support/notifications"
-require "heap_sample/sample_profile"
+require "heapsample/sample_profile"
 
 class Order
   def initialize(count) = @lines = Array.new(count) { |i| "line #{i} of an order" }

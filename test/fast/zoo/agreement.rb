@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "heap_sample"
+require "heapsample"
 require_relative "../../zoo/read_once"
 require_relative "../../zoo/zoo_series"
 

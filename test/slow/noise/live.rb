@@ -2,7 +2,7 @@
 
 # A process that forks, compacts and is asked by twelve clients at once, who send noise.
 
-require "heap_sample"
+require "heapsample"
 require "rbconfig"
 require "socket"
 require "tmpdir"

@@ -19,7 +19,7 @@
 # Usage: ruby changing_trials.rb [WALKS]    (default 4500)
 require "fiddle"
 require "rbconfig"
-require "heap_sample"
+require "heapsample"
 require_relative "../../tap"
 
 class Counted; end              # a slot of 40 bytes

@@ -10,7 +10,7 @@
 # Usage: ruby --heap-sample=off,malloc=standby,output=none freed_trials.rb [TRIALS]    (a fifth of them; default 2000)
 require_relative "../../tap"
 require_relative "bounds"
-require "heap_sample"
+require "heapsample"
 require_relative "planted"
 
 TRIALS = Integer(ARGV[0] || 2000) / 5

@@ -10,7 +10,7 @@
 # Prints TAP.
 # Usage: ruby --heap-sample=off,malloc=standby,output=none kept_trials.rb [TRIALS]    (a fifth of them; default 2000)
 require_relative "../../tap"
-require "heap_sample"
+require "heapsample"
 require_relative "planted"
 
 TRIALS = Integer(ARGV[0] || 2000) / 5

@@ -7,7 +7,7 @@
 # Usage: ruby malloc_trials.rb [TRIALS]    (default 2000)
 require "fiddle"
 require "rbconfig"
-require "heap_sample"
+require "heapsample"
 require_relative "../../tap"
 require_relative "bounds"
 

@@ -7,7 +7,7 @@
 # Usage: ruby moving_trials.rb [TRIALS]    (default 2000; a life is worth 30 trials)
 require_relative "../../tap"
 require_relative "bounds"
-require "heap_sample"
+require "heapsample"
 
 LIVES = Integer(ARGV[0] || 2000) / 30
 class Kept; end

@@ -7,7 +7,7 @@
 # Usage: ruby trials.rb [TRIALS]    (default 2000)
 require_relative "../../tap"
 require_relative "bounds"
-require "heap_sample"
+require "heapsample"
 
 TRIALS = Integer(ARGV[0] || 2000)
 COLUMNS = GC::SampleProfile.raw_columns

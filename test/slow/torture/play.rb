@@ -131,7 +131,7 @@ class Play
   def look_at_files
     Dir.each_child("#{@dir}/files") do |name|
       path = "#{@dir}/files/#{name}"
-      next if name.match?(/\A\.heap_sample-\d+-\h{16}\.tmp\z/)
+      next if name.match?(/\A\.heapsample-\d+-\h{16}\.tmp\z/)
 
       complain("#{name} is no profile") unless ENDS.any? { |ending| name.end_with?(ending) }
       mode = File.stat(path).mode & 0o777

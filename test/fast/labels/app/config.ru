@@ -4,8 +4,8 @@
 require "rails"
 require "action_controller/railtie"
 require "active_job/railtie"
-require "heap_sample/rails"
-require "heap_sample/web"
+require "heapsample/rails"
+require "heapsample/web"
 
 class Order; end
 class User; end

@@ -3,8 +3,8 @@
 # What Sidekiq runs: see ../jobs.rb.
 require "sidekiq"
 require "active_job"
-require "heap_sample/sidekiq"
-require "heap_sample/active_job"
+require "heapsample/sidekiq"
+require "heapsample/active_job"
 
 Sidekiq.configure_server { |config| config.redis = {url: ENV.fetch("REDIS_URL")} }
 Sidekiq.configure_client { |config| config.redis = {url: ENV.fetch("REDIS_URL")} }

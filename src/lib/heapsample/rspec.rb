@@ -10,7 +10,7 @@
 # skipped, which says so.
 require "rspec/core"
 require "rspec/expectations"
-require "heap_sample"
+require "heapsample"
 
 module HeapSample
   module RSpecMatchers

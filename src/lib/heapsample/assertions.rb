@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
-require "heap_sample"
+require "heapsample"
 
 module HeapSample
-  # Assertions on memory for test suites; heap_sample/minitest and heap_sample/test_unit
+  # Assertions on memory for test suites; heapsample/minitest and heapsample/test_unit
   # put them where tests find them.  On a Ruby without the sampler a test that uses one is
   # skipped, which says so.
   module Assertions

@@ -6,7 +6,7 @@ module HeapSample
   # Labels of jobs: +job+, the name of the class, and +queue+, while a job of ActiveJob is performed,
   # whatever runs it.
   #
-  #   require "heap_sample/active_job"      # heap_sample/rails does it
+  #   require "heapsample/active_job"      # heapsample/rails does it
   module ActiveJobLabels
     def self.included(base)
       base.around_perform do |job, block|

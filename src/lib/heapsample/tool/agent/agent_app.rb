@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "cgi/escape"
-require "heap_sample/web"
+require "heapsample/web"
 require "json"
 
 module HeapSample

@@ -1,10 +1,10 @@
 # frozen_string_literal: true
 
-require "heap_sample/request_labels"
+require "heapsample/request_labels"
 
 # In config/puma.rb:
 #
-#   plugin :heap_sample
+#   plugin :heapsample
 #
 # What Puma's threads allocate has the label +worker+, the number of the worker process, so that a
 # merged profile of all of them still tells which is which; and the label +deploy+ where the

@@ -6,7 +6,7 @@ module HeapSample
   # Labels of Sidekiq's jobs: +job+, the name of the class (of an ActiveJob's, that one's), and
   # +queue+.  In the file that configures Sidekiq:
   #
-  #   require "heap_sample/sidekiq"
+  #   require "heapsample/sidekiq"
   class SidekiqLabels
     include ::Sidekiq::ServerMiddleware if defined?(::Sidekiq::ServerMiddleware)
 

@@ -113,7 +113,7 @@ module HeapSample
     end
 
     # Other Ractors than the main one may not see it.
-    def load_path = Ractor.current == Ractor.main ? $LOAD_PATH.map { |folder| "#{folder}/heap_sample" } : []
+    def load_path = Ractor.current == Ractor.main ? $LOAD_PATH.map { |folder| "#{folder}/heapsample" } : []
 
     def escape(text)
       text.gsub(/[&<>"]/, "&" => "&amp;", "<" => "&lt;", ">" => "&gt;", '"' => "&quot;")

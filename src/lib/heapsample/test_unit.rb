@@ -2,7 +2,7 @@
 
 # assert_retains_at_most and assert_no_leak in test-unit; see HeapSample::Assertions.
 require "test/unit"
-require "heap_sample/assertions"
+require "heapsample/assertions"
 
 module Test
   module Unit

@@ -36,7 +36,7 @@ module HeapSample
       size = nil
       temporary = nil
       file = begin
-        temporary = File.join(File.dirname(path), format(".heap_sample-%d-%016x.tmp", Process.pid, Random.rand(1 << 64)))
+        temporary = File.join(File.dirname(path), format(".heapsample-%d-%016x.tmp", Process.pid, Random.rand(1 << 64)))
         File.open(temporary, File::WRONLY | File::CREAT | File::EXCL, 0o600)
       rescue Errno::EEXIST
         retry

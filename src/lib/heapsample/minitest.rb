@@ -2,7 +2,7 @@
 
 # assert_retains_at_most and assert_no_leak in minitest; see HeapSample::Assertions.
 require "minitest"
-require "heap_sample/assertions"
+require "heapsample/assertions"
 
 module Minitest
   module Assertions

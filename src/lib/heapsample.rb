@@ -23,14 +23,14 @@
 #
 # This file knows where every constant is, and loads each from beside itself when it is first used;
 # so no file below requires another, and no two copies of the library mix.  What a program requires by name is here beside it:
-# heap_sample, and in heap_sample/ assertions, minitest, test_unit, rspec, rails, active_job, sidekiq and web.
+# heapsample, and in heapsample/ assertions, minitest, test_unit, rspec, rails, active_job, sidekiq and web.
 module HeapSample
   # A file that is not a readable profile.  The message names the file and what
   # is wrong with it.
   class FormatError < StandardError
   end
 
-  here = "#{__dir__}/heap_sample"
+  here = "#{__dir__}/heapsample"
   autoload :VERSION, "#{here}/version"
 
   # Figures with their errors.

@@ -1,13 +1,13 @@
 # frozen_string_literal: true
 
-require "heap_sample"
+require "heapsample"
 require "stringio"
 
 module HeapSample
   # The memory of the process that answers, for a browser: a Rack application, without Rack.  In config/routes.rb of
   # Rails:
   #
-  #   require "heap_sample/web"
+  #   require "heapsample/web"
   #   authenticate(:user, ->(user) { user.admin? }) { mount HeapSample::Web => "/heap" }
   #
   # in a config.ru:

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "heap_sample"
+require "heapsample"
 require "json" # here, since RubyGems refuses to require in a trap
 
 #--

@@ -9,7 +9,7 @@ module HeapSample
   # works; and of jobs (HeapSample::ActiveJobLabels).  In config/application.rb, below
   # <tt>require "rails"</tt>:
   #
-  #   require "heap_sample/rails"
+  #   require "heapsample/rails"
   class Railtie < ::Rails::Railtie
     # Labels are prepared once for each action.
     module Dispatch
@@ -30,7 +30,7 @@ module HeapSample
       end
     end
 
-    initializer "heap_sample.labels" do |app|
+    initializer "heapsample.labels" do |app|
       next unless RequestLabels::AVAILABLE
 
       ActiveSupport.on_load(:action_controller) { ::ActionController::Metal.prepend(Dispatch) }

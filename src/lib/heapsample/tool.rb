@@ -1,10 +1,8 @@
 # frozen_string_literal: true
 
-# Reads heap profiles of Ruby and of other programs; see HeapSample for the
-# library and README.md for the command-line tool.
+# The command heapsample: see HeapSample for the library that it shows, and doc/heapsample.md for its use.
 
-require_relative "heapsample/version"
-require_relative "heapsample/library"
+require_relative "../heapsample"
 
 module HeapSample
   # The command-line tool.
@@ -24,7 +22,7 @@ module HeapSample
       def initialize(status, message) = super(message).then { @status = status }
     end
 
-    directory = "#{__dir__}/heapsample"
+    directory = "#{__dir__}/tool"
 
     # A command (commands/) and what it is made of.
     autoload :CLI, "#{directory}/cli"
