@@ -12,6 +12,7 @@
 #
 # A file runs by itself: ruby -I src/lib FILE [-n /PATTERN/] [--seed N]. Several do by `ruby test/testing.rb FILE…`.
 require "minitest"
+require "open3"
 
 # The name of a test is a sentence about behaviour.
 class Test < Minitest::Test
@@ -33,9 +34,31 @@ class Test < Minitest::Test
     assert_in_delta expected, actual, tolerance * [expected.abs, 1].max
   end
 
+  # What the tests of a class share, such as a server: made when the first test needs it, and ended after the last test.
+  # The block gets a procedure, passes what is shared to it, and then ends it.
+  #
+  #   shared(:server) { |share| server { |it| share.call(it) } }
+  def self.shared(name, &block)
+    value = nil
+    define_method(name) do
+      value ||= Fiber.new { instance_exec(->(made) { Fiber.yield([made]) }, &block) }.then do |fiber|
+        Minitest.after_run { fiber.resume }
+        fiber.resume
+      end
+      value.first
+    end
+  end
+
   # Raised with a message that matches; the error.
   def assert_error(type, pattern, &)
     assert_raises(type, &).tap { |error| assert_match pattern, error.message }
+  end
+
+  # The command succeeds; returns what it prints, stderr too.
+  def assert_success(*command, **options)
+    printed, status = Open3.capture2e(*command.map { |part| part.is_a?(Hash) ? part : part.to_s }, **options)
+    assert status.success?, "#{command.join(" ")}: #{status}\n#{printed}"
+    printed
   end
 end
 
@@ -85,8 +108,7 @@ Minitest.extensions << "tap"
 if $PROGRAM_NAME == __FILE__
   $LOADED_FEATURES << File.expand_path(__FILE__)
   files, options = ARGV.partition { |argument| File.file?(argument) }
+  ARGV.replace(options)
   files.each { |file| require File.expand_path(file) }
-  exit Minitest.run(options)
-else
-  require "minitest/autorun"
 end
+require "minitest/autorun"
