@@ -1,8 +1,7 @@
 # frozen_string_literal: true
 
-# The gem async: fibers wait for what nobody has, in tasks that the reactor keeps; others wait for what somebody has, for a time,
-# for a task, or in a pool at rest. Fails unless the first alone are told, with where they wait. Of those one or two may be
-# missing: a machine stack may still have what they wait for.
+# The gem async: fibers wait for what no other fiber has, in tasks that the reactor retains. Others wait for what another has, for
+# a time, for a task, or in a pool at rest.
 require "async"
 require "async/queue"
 require "async/semaphore"
@@ -34,8 +33,6 @@ def at_rest
   Async { IO.pipe.first.read }
 end
 
-def line(mark) = File.readlines(__FILE__).index { |text| text.end_with?("# #{mark}\n") } + 1
-
 Async do
   Async { at_rest }
   Async { lost(4) }
@@ -44,14 +41,6 @@ Async do
   Async { Array.new(200) { |number| number.to_s } }       # over what is left behind on stacks
   sleep 0.5
   GC.start
-  stuck = GC.sample_profile(why: true).report.stuck
-  found = stuck.map { |place| [place.what, File.basename(place.path), place.line, place.threads] }
-  conditions, found = found.partition { |_, file,| file == "condition.rb" }
-  counts = found.to_h { |what, file, number, count| [[what, file, number], count] }
-  expected = {["fiber waits for Thread::Queue", "async.rb", line("QUEUE")] => 3..4, ["fiber waits for Thread::Queue", "async.rb", line("PAIR")] => 2..8}
-  good = counts.size == 2 && expected.all? { |place, range| range.cover?(counts[place]) } && (2..3).cover?(conditions.sum(&:last)) &&
-         stuck.all?(&:fibers?) && stuck.sum(&:space) > 3 * 4096
-  puts "expected #{expected} and 3 in condition.rb", "found #{counts} #{conditions}", stuck.map(&:space).inspect unless good
-  $stdout.flush
-  exit!(good)
+  GC.sample_profile(why: true).save(ARGV.fetch(0))
+  exit!(0)
 end

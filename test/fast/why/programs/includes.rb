@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # Pages that a constant keeps, each with an author and, since somebody wrote `includes`, all books of the author.
-require_relative "../../../examples/includes/library"
+require_relative "../../../../examples/includes/library"
 require "heapsample/sample_profile"
 
 class Page

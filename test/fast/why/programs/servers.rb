@@ -3,7 +3,7 @@
 # A process with what servers have: Puma, Sidekiq with a real Redis, Active Record's pool with its reaper, pools of
 # concurrent-ruby and connection_pool, Timeout.  All have worked, and are at rest.  Beside them some threads wait for a queue
 # that nobody serves.
-# Usage: ruby --heap-sample=… servers.rb REDIS_URL FILE     writes the profile, with a walk; prints how many threads there are
+# Usage: ruby --heap-sample=… servers.rb FILE REDIS_URL     writes the profile, with a walk; prints how many threads there are
 require "active_record"
 require "concurrent"
 require "connection_pool"
@@ -14,7 +14,7 @@ require "sidekiq"
 require "sidekiq/embedded"
 require "timeout"
 
-redis, file = ARGV
+file, redis = ARGV
 DONE = Queue.new
 
 # -- Puma

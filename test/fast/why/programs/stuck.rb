@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Twelve threads wait for a queue that nobody else has; others wait for what somebody has: a pool's queue, Timeout's thread, one
-# that sleeps, one that is joined. Fails unless the twelve alone are told, with where they wait.
+# Twelve threads wait for a queue that no other thread has. Others wait for what a thread has: a pool's queue, Timeout's thread, one
+# that sleeps, one that is joined.
 require "heapsample/sample_profile"
 require "timeout"
 
@@ -11,7 +11,6 @@ def abandoned(count)
   nil
 end
 
-LINE = File.readlines(__FILE__).index { |line| line.end_with?("# STUCK\n") } + 1
 JOBS = Queue.new
 POOL = Array.new(3) { Thread.new { loop { JOBS.pop.call } } }
 Timeout.timeout(10) { abandoned(12) }
@@ -19,10 +18,4 @@ sleeper = Thread.new { sleep }
 Thread.new { sleeper.join }
 sleep 0.3
 GC.start
-stuck = GC.sample_profile(why: true).report.stuck
-found = stuck.map { |place| [place.what, File.basename(place.path), place.line, place.threads] }
-expected = [["waits for Thread::Queue", File.basename(__FILE__), LINE, 12]]
-exit if found == expected && stuck.first.space > 12 * 8000
-
-puts "expected #{expected}", "found #{found}", stuck.map(&:space)
-exit 1
+GC.sample_profile(why: true).save(ARGV.fetch(0))
