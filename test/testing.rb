@@ -42,8 +42,7 @@ class Test < Minitest::Test
     value = nil
     define_method(name) do
       value ||= Fiber.new { instance_exec(->(made) { Fiber.yield([made]) }, &block) }.then do |fiber|
-        Minitest.after_run { fiber.resume }
-        fiber.resume
+        fiber.resume.tap { Minitest.after_run { fiber.resume } }
       end
       value.first
     end

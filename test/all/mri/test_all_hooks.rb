@@ -25,15 +25,3 @@ module MRIRecorder::TestAllHooks
 end
 
 Test::Unit::AutoRunner::Runner.prepend(MRIRecorder::TestAllHooks)
-
-if (file = ENV['MRI_CPU'] || '/tmp/t3.cpu')
-  require 'etc'
-  module CPUHook
-    def _start_method(test) = (@cpu0 = Process.times.to_a.sum; super)
-    def record(suite, method, assertions, time, error, location = nil)
-      File.write('/tmp/t3.cpu', format("%.2f\t%.2f\t%s#%s\n", Process.times.to_a.sum - @cpu0.to_f, time, suite, method), mode: 'a') rescue nil
-      super
-    end
-  end
-  Test::Unit::AutoRunner::Runner.prepend(CPUHook)
-end

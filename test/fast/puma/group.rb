@@ -7,29 +7,29 @@ class Group
     v2: ["/sys/fs/cgroup", "memory.max", "memory.events"],
   }.freeze
 
-  # Yields one of so many bytes. Returns the reason if there can be none here.
-  def self.with(bytes)
-    root, limit, events = ROOTS.values.find { |folder, *| File.exist?("#{folder}/cgroup.procs") && controls?(folder) }
+  # Why there can be none here; nil if there can.
+  def self.missing
+    root, limit, = controller
     return "no memory controller at hand" unless root
     # Who runs us may have set a limit: its processes are not taken out of it.
     return "this process has a limit of its own" if limited?(root, limit)
 
-    folder = "#{root}/heap-sampler-test-#{Process.pid}"
-    begin
-      Dir.mkdir(folder)
-      File.write("#{folder}/#{limit}", bytes.to_s)
-    rescue SystemCallError => e
-      Dir.rmdir(folder) if File.directory?(folder)
-      return "no cgroup can be made: #{e.message}"
-    end
-    group = new(folder, events)
-    begin
-      yield group
-    ensure
-      group.close
-    end
-    nil
+    with(1 << 30) { nil }
+  rescue SystemCallError => e
+    "no cgroup can be made: #{e.message}"
   end
+
+  # Yields one of so many bytes.
+  def self.with(bytes)
+    root, limit, events = controller
+    group = new("#{root}/heap-sampler-test-#{Process.pid}", events)
+    group.limit(limit, bytes)
+    yield group
+  ensure
+    group&.close
+  end
+
+  def self.controller = ROOTS.values.find { |folder, *| File.exist?("#{folder}/cgroup.procs") && controls?(folder) }
 
   def self.controls?(folder)
     !File.exist?("#{folder}/cgroup.controllers") || File.read("#{folder}/cgroup.subtree_control").split.include?("memory")
@@ -52,6 +52,11 @@ class Group
     @events = events
   end
 
+  def limit(file, bytes)
+    Dir.mkdir(@folder)
+    File.write("#{@folder}/#{file}", bytes.to_s)
+  end
+
   # Starts a command in the group; its process id.
   def spawn(env, *command, **options)
     Process.spawn(env, "sh", "-c", 'echo $$ > "$0/cgroup.procs" && exec "$@"', @folder, *command, **options)
@@ -67,6 +72,8 @@ class Group
 
   # Whatever is in the group was started by us.
   def close
+    return unless File.directory?(@folder)
+
     100.times do
       break if pids.empty?
 
