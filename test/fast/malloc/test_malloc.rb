@@ -12,6 +12,9 @@ class MallocTest < Test
   NO_JEMALLOC = ("no libjemalloc2" unless JEMALLOC)
   NO_LIBXML = ("no libxml2-dev and libxslt1-dev" unless system("pkg-config --exists libxml-2.0 libxslt", err: File::NULL))
 
+  SYSTEM = {"BUNDLE_FORCE_RUBY_PLATFORM" => "true", "BUNDLE_BUILD__NOKOGIRI" => "--use-system-libraries",
+            "GEMS" => "nokogiri", "NOKOGIRI" => 'libxml2\.so'}.freeze
+
   {"" => nil, ", with YJIT" => "--yjit"}.each do |way, option|
     {"every kind of Ruby memory is charged to its line, its function and its side" => "charges.rb",
      "slots and malloc agree with a known heap: nothing twice, no hole" => "truth.rb",
@@ -41,11 +44,13 @@ class MallocTest < Test
   end
 
   test "C code of gems is charged to the line that calls it" do
-    in_bundle { |env| passes("gems.rb", env: env) }
+    install_gems(__dir__)
+    passes("gems.rb")
   end
 
   test "so it is beside Debian's jemalloc, preloaded as Rails' own Dockerfile does", missing: NO_JEMALLOC do
-    in_bundle { |env| passes("gems.rb", env: {**env, "LD_PRELOAD" => JEMALLOC}) }
+    install_gems(__dir__)
+    passes("gems.rb", env: {"LD_PRELOAD" => JEMALLOC})
   end
 
   # malloc and free are the executable's own, for C extensions too.
@@ -62,23 +67,16 @@ class MallocTest < Test
 
   # Compiled here.
   test "nokogiri with the system's libxml2 is charged, too", missing: NO_LIBXML do
-    build = {"BUNDLE_FORCE_RUBY_PLATFORM" => "true", "BUNDLE_BUILD__NOKOGIRI" => "--use-system-libraries"}
-    alone = {"GEMS" => "nokogiri", "NOKOGIRI" => 'libxml2\.so'}
-    in_bundle("system", {**build, **alone}) { |env| passes("gems.rb", env: {**env, **alone}) }
+    ENV.update(SYSTEM)
+    install_gems(__dir__, "system")
+    passes("gems.rb")
+  ensure
+    SYSTEM.each_key { |name| ENV.delete(name) }
   end
 
   private
 
   def passes(program, *options, env: {})
     assert_success(env, RbConfig.ruby, *options, "--heap-sample=output=none,#{SETTINGS.fetch(program)}", "#{__dir__}/#{program}")
-  end
-
-  # Yields the environment that has the gems. A child installs them: one process has one bundle.
-  def in_bundle(suffix = nil, build = {})
-    printed = assert_success(build, RbConfig.ruby, "-r", "#{TOP}/test/gems", "-e", <<~'RUBY', __dir__, *suffix)
-      set_up_gems(*ARGV)
-      puts ENV.select { |name, _| name.start_with?("BUNDLE_") }.map { |pair| pair.join("=") }
-    RUBY
-    yield printed.lines(chomp: true).to_h { |line| line.split("=", 2) }
   end
 end

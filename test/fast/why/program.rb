@@ -6,7 +6,7 @@ require_relative "../../gems"
 
 # Programs with a holder or a waiting thread that is known, each in a Ruby of its own. It writes a profile with a heap walk.
 module Program
-  OUT = set_up_gems(__dir__)
+  OUT = install_gems(__dir__)
   PROFILES = {}
 
   # The profile of programs/NAME.rb, which is run once.

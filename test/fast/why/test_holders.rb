@@ -10,7 +10,7 @@ class HoldersTest < Test
     holder = holder_of(books)
     assert holder.path.any? { |edge| edge.name == "PAGES" }, holder.path.map(&:name).inspect
     assert_operator holder.share, :>, 0.9
-    assert_match(/PAGES;.*association/, folded(books))
+    assert folded(books).match?(/PAGES;.*association/)
   end
 
   test "code that Active Record loads is named as loaded code" do
@@ -21,8 +21,10 @@ class HoldersTest < Test
 
   test "Rails' own caches have their names" do
     all = folded(profile_of("includes"))
-    assert_match(/^\(constants\);@dangerous_attribute_methods of module ActiveRecord::AttributeMethods;/, all)
-    assert_match(/^\(constants\);@__instance__ of class ActiveSupport::Inflector::Inflections;/, all)
+    ["@dangerous_attribute_methods of module ActiveRecord::AttributeMethods",
+     /@__(en_)?instance__ of class ActiveSupport::Inflector::Inflections/].each do |name|
+      assert all.match?(/^\(constants\);#{name};/), "no line of #{name}"
+    end
   end
 
   test "without the constant about as many bytes would be freed as it retains" do
@@ -35,7 +37,7 @@ class HoldersTest < Test
   test "a notifier's list of subscribers retains orders through the blocks' variables" do
     orders = profile_of("subscribers").filter(class: "Order")
     assert_equal "@string_subscribers of ActiveSupport::Notifications::Fanout", holder_of(orders).edge.name
-    assert_includes folded(orders), "local order of"
+    assert folded(orders).include?("local order of")
   end
 
   test "the block of the last worker retains the variables of all workers before" do
