@@ -68,7 +68,7 @@ test-%: build
 #  (not by tool/run-tests: its table is what one wants to see)
 test-zoo: build
 	@tool/deps test example
-	@RUBY=$(abspath $(RUBY)) test/zoo/run
+	@RUBY=$(abspath $(RUBY)) test/all/zoo/run
 
 #:   make test-torture    run random mixes of VM features under sampling (10 minutes)
 

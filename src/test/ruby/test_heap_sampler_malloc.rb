@@ -50,7 +50,7 @@ class TestHeapSamplerMalloc < Test::Unit::TestCase
     script = <<~'RUBY'
       def text(n) = { "key #{n}" => ["text #{n}", n.to_s * 20] }.to_a.flatten.sum(&:size)
       def work = Array.new(4) { |i| Thread.new { 500.times.sum { |n| text(n) } + i } }.sum(&:value)
-      sums = Array.new(20) { work }
+      sums = Array.new(8) { work }
       assert_equal 1, sums.uniq.size
       assert_operator GC.sample_profile.rows.size, :>, 10
     RUBY
