@@ -24,6 +24,14 @@ class Test < Minitest::Test
     define_method(method, &(missing ? -> { skip(missing) } : block))
   end
 
+  # A statement about what was measured before the tests run, and its figures.
+  def self.measured(name, holds, figures)
+    test(name) do
+      note figures
+      assert holds
+    end
+  end
+
   NOTES = Hash.new { |notes, test| notes[test] = [] }
 
   # Figures that are printed below the test, whether or not it passes.

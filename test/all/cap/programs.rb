@@ -1,10 +1,12 @@
 # frozen_string_literal: true
 
 # Programs that would fill the sampler's tables: each in a process of its own, every object sampled at
-# first. Own memory must stay below its bound at every moment, and the sums must stay right. Prints TAP.
-# Usage: ruby programs.rb NAME [COUNT]
+# first. Own memory must stay below its bound at every moment, and the sums must stay right.
+# Usage: PROGRAM=NAME [COUNT=N] OUT=FOLDER ruby programs.rb
 
-require_relative "../../tap"
+require_relative "../../testing"
+
+class CapTest < Test; end
 
 # Two ways down at each step: 2**depth stacks.
 module Paths
@@ -68,9 +70,9 @@ PROGRAMS = {
   }],
 }.freeze
 
-name, = ARGV
+name = ENV.fetch("PROGRAM")
 title, default_count, program = PROGRAMS.fetch(name)
-count = Integer(ARGV[1] || default_count)
+count = Integer(ENV["COUNT"] || default_count)
 COLUMNS = GC::SampleProfile.raw_columns
 
 def mib(bytes) = format("%.1f MiB", bytes.fdiv(1 << 20))
@@ -86,7 +88,7 @@ def check_sum(name, truth, estimate)
   objects, variance = estimate
   # Six standard errors, and what is made while the figures are read.
   allowed = 6 * Math.sqrt(variance) + 3000
-  check(name, (objects - truth).abs <= allowed, format("%d of %d (within %d)", objects, truth, allowed))
+  CapTest.measured(name, (objects - truth).abs <= allowed, format("%d of %d (within %d)", objects, truth, allowed))
 end
 
 kept = []
@@ -104,21 +106,21 @@ rows = profile.raw[:rows].reject { |row| row[COLUMNS[:malloc]] }
 bytes = profile.save(File.join(ENV.fetch("OUT"), "#{name}.pb.gz"))
 stat = GC::SampleProfile.stat
 
-check("#{title}: own memory never exceeded its bound", stat[:bytes_peak] <= stat[:bytes_max],
+CapTest.measured("#{title}: own memory never exceeded its bound", stat[:bytes_peak] <= stat[:bytes_max],
       "#{mib(stat[:bytes_peak])} of #{mib(stat[:bytes_max])}")
 parts = %i[records totals stacks names malloc snapshots].map { |part| "#{part} #{mib(stat[:"bytes_#{part}"])}" }
 puts "# #{parts.join(', ')}; the file: #{bytes} bytes"
 puts "# #{stat.slice(:interval, :live_samples, :samples_taken, :sites, :stacks, :frames, :texts, :malloc_stacks).map { |pair| pair.join(' ') }.join(', ')}"
 dropped = stat.select { |key, value| key.start_with?("dropped") && value.positive? }
 puts "# #{dropped.map { |key, value| "#{key}: #{value}" }.join(', ')}" if dropped.any?
-check("no sample was dropped", stat[:dropped_samples].zero?, stat[:dropped_samples])
+CapTest.measured("no sample was dropped", stat[:dropped_samples].zero?, stat[:dropped_samples])
 check_sum("what lives", live, sum(rows, :inuse, :young))
 check_sum("what was allocated", made, sum(rows, :alloc))
 if name == "mallocs"
   space = profile.raw[:rows].select { |row| row[COLUMNS[:malloc]] }.sum { |row| row[COLUMNS[:inuse_space]] }
   account = GC::SampleProfile.memory
   truth = account[:malloc_live] + account[:sampler]
-  check("what malloc gave", (space - truth).abs < truth * 0.05, "#{mib(space)} of #{mib(truth)}")
+  CapTest.measured("what malloc gave", (space - truth).abs < truth * 0.05, "#{mib(space)} of #{mib(truth)}")
   puts "# jemalloc's own: #{mib(account[:jemalloc][:metadata])}"
 end
 
@@ -139,7 +141,6 @@ leak_here(leaked = [])
 here = GC.sample_profile(full_gc: true).rows.select { |row| row.stack.any? { |frame| frame.label == "Object#leak_here" && frame.path == __FILE__ } }
 slots, mallocs = here.partition { |row| row.class_name != "(malloc)" }
 objects = slots.sum { |row| row.class_name == "Leak" ? row.inuse.objects : 0 }
-check("a leak is named afterwards", (objects - LEAKED).abs < 0.3 * LEAKED, "#{objects.round} of #{LEAKED} objects")
+CapTest.measured("a leak is named afterwards", (objects - LEAKED).abs < 0.3 * LEAKED, "#{objects.round} of #{LEAKED} objects")
 space = mallocs.sum { |row| row.inuse.space }
-check("and its malloc memory", (space - 60e6).abs < 18e6, "#{mib(space)} of 57.2 MiB, #{leaked.size} things")
-exit!(Tap.plan)
+CapTest.measured("and its malloc memory", (space - 60e6).abs < 18e6, "#{mib(space)} of 57.2 MiB, #{leaked.size} things")

@@ -5,7 +5,7 @@
 # Prints TAP.
 # Usage: ruby drive.rb MINUTES SETTINGS OUT
 require_relative "../../server"
-require_relative "../../tap"
+require_relative "../../testing"
 require "fileutils"
 require "json"
 
@@ -142,8 +142,8 @@ stats = on.workers.map { |pid| on.stat(pid) }
 pids = on.processes
 figures = %w[interval live_samples sites stacks frames malloc malloc_stacks bytes bytes_peak bytes_max]
 puts "# at the end, of one worker: #{stats.first.slice(*figures).map { |pair| pair.join(" ") }.join(", ")}"
-check("the same workers as at the beginning", servers.map(&:workers) == first_workers, pids.inspect)
-check("every request was answered", servers.sum(&:failures).zero?, servers.sum(&:failures))
+LongRunTest.measured("the same workers as at the beginning", servers.map(&:workers) == first_workers, pids.inspect)
+LongRunTest.measured("every request was answered", servers.sum(&:failures).zero?, servers.sum(&:failures))
 
 half = minutes.last(MINUTES / 2)
 # Least squares, bytes a minute.
@@ -153,14 +153,14 @@ slopes = half.map(&:own).transpose.map do |own|
 end
 level = mean(half.flat_map(&:own))
 growth = slopes.map { |slope| slope * half.size / level }
-check("own memory is flat: the second half's slope makes less than 5% of it", growth.all? { |share| share < 0.05 },
+LongRunTest.measured("own memory is flat: the second half's slope makes less than 5% of it", growth.all? { |share| share < 0.05 },
       "#{growth.map { |share| format("%+.2f%%", share * 100) }.join(" ")} of #{(level / 1024).round} KiB in #{half.size} minutes")
-check("own memory stayed in its bound", stats.all? { |stat| stat["bytes_peak"] <= stat["bytes_max"] },
+LongRunTest.measured("own memory stayed in its bound", stats.all? { |stat| stat["bytes_peak"] <= stat["bytes_max"] },
       "#{stats.map { |stat| stat["bytes_peak"] / 1024 }.join(" ")} KiB at most, bound #{stats.first["bytes_max"] / 1024}")
 
 ratios = minutes.map { |minute| minute.ratio(:p50) }
 drift = median(ratios.last(MINUTES / 2)) / median(ratios.first(MINUTES / 2))
-check("latency does not drift: on to off, the second half against the first", drift < 1.05,
+LongRunTest.measured("latency does not drift: on to off, the second half against the first", drift < 1.05,
       format("%.3f (bound 1.05); p50 on to off %.3f (off again %.3f), p99 %.3f", drift, median(ratios),
              median(minutes.map { |minute| minute.control(:p50) }), median(minutes.map { |minute| minute.ratio(:p99) })))
 
@@ -178,7 +178,7 @@ puts "# of a worker that has collected, MiB, on/off/off again: " + parts.map { |
 }.join(", ")
 medians = half.map(&:pss).transpose.map { |list| median(list) }
 against = lambda { |pss| format("%.4f of off, %.4f of off again", pss[0] / pss[1], pss[0] / pss[2]) }
-check("memory: PSS of a worker, on to the larger of off and off again", medians[0] <= PSS_BOUND * medians[1..].max,
+LongRunTest.measured("memory: PSS of a worker, on to the larger of off and off again", medians[0] <= PSS_BOUND * medians[1..].max,
       "#{against[medians]} (bound #{PSS_BOUND}), collected #{against[settled]}; #{format("%.2f", mib(level))} MiB are its own")
 
 on.stop
@@ -188,14 +188,13 @@ read = files.map do |path|
   [path, meta.dig("process", "id") || meta["process_id"], meta]
 end
 wrong = read.reject { |path, pid, _| path[/heap-(\d+)-/, 1].to_i == pid }
-check("every profile is readable, and says the process in its name", wrong.empty?, "#{files.size} files")
+LongRunTest.measured("every profile is readable, and says the process in its name", wrong.empty?, "#{files.size} files")
 by_pid = read.group_by { |_, pid, _| pid }
-check("each worker and the master wrote its own", by_pid.keys.sort == pids.sort && by_pid.values.all? { |list| list.size >= MINUTES - 1 },
+LongRunTest.measured("each worker and the master wrote its own", by_pid.keys.sort == pids.sort && by_pid.values.all? { |list| list.size >= MINUTES - 1 },
       by_pid.map { |pid, list| "#{pid}: #{list.size}" }.join(", "))
-check("no file is anyone else's to read", files.all? { |path| File.stat(path).mode & 0o777 == 0o600 }, "mode 0600")
+LongRunTest.measured("no file is anyone else's to read", files.all? { |path| File.stat(path).mode & 0o777 == 0o600 }, "mode 0600")
 beside = Dir.children(File.join(OUT, "on")) - files.map { |f| File.basename(f) }
-check("nothing else was said or left",
+LongRunTest.measured("nothing else was said or left",
       on.log !~ /heap-sample: (?!wrote)/ && beside.all? { |f| f.match?(/\A(puma\.log|collect|stat-\d+\.json(\.new)?)\z/) },
       on.log.lines.grep(/heap-sample: (?!wrote)/).first(3).inspect)
 servers.each(&:stop)
-exit!(Tap.plan)

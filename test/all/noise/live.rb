@@ -6,7 +6,7 @@ require "heapsample"
 require "rbconfig"
 require "socket"
 require "tmpdir"
-require_relative "../../tap"
+require_relative "../../testing"
 
 SECONDS = Integer(ENV.fetch("NOISE_SECONDS", "20"))
 SEED = Integer(ENV.fetch("NOISE_SEED", "1"))
@@ -56,48 +56,55 @@ end
 
 def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
-# Does the block come to be true?
-def within(seconds)
-  deadline = now + seconds
-  sleep 0.05 until (done = yield) || now > deadline
-  assert done
+# Visits the process for so many seconds; how often.
+def visit_often(folder, pid, number)
+  random = Random.new(SEED + number)
+  deadline = now + SECONDS
+  (1..).find do
+    visit(Dir.glob("#{folder}/ruby-heap-*/#{pid}-*.sock").first, random)
+    now >= deadline
+  end
 end
 
-Dir.mktmpdir("noise", "/tmp") do |folder|
-  variables = {"TMPDIR" => folder, "XDG_RUNTIME_DIR" => nil, "RUBY_HEAP_SAMPLE" => "interval=2k,malloc=16k,output=none"}
-  io = IO.popen([variables, SERVED, "-W0", "--disable=gems", "-e", BUSY, {err: %i[child out], pgroup: true}], "r+")
-  equal("ready\n", io.gets)
-  process = HeapSample::LiveProcess.new(io.pid)
-  descriptors = -> { Dir.children("/proc/#{io.pid}/fd").size }
-  before = descriptors.call
-  visits = Array.new(12) do |number|
-    Thread.new do
-      random = Random.new(SEED + number)
-      count = 0
-      deadline = now + SECONDS
-      while now < deadline
-        visit(Dir.glob("#{folder}/ruby-heap-*/#{io.pid}-*.sock").first, random)
-        count += 1
-      end
-      count
+class NoiseTest < Test
+  test "after noise from twelve clients in #{SECONDS} s, seed #{SEED}, a process runs, answers, and holds no descriptors or snapshots" do
+    busy do |io, folder|
+      process = HeapSample::LiveProcess.new(io.pid)
+      descriptors = -> { Dir.children("/proc/#{io.pid}/fd").size }
+      before = descriptors.call
+      visits = Array.new(12) { |number| Thread.new { visit_often(folder, io.pid, number) } }
+      note "#{visits.sum(&:value)} visits"
+      io.puts
+      assert_equal "ready\n", io.gets
+      within(60, "it does not answer") { answers?(process) }
+      within(20, "it has more descriptors than before") { descriptors.call <= before + 2 }
+      within(20, "it holds snapshots") { JSON.parse(process.bytes("memory")).fetch("sampler").fetch("bytes") < 16 << 20 }
     end
   end
-  count = visits.sum(&:value)
-  test "after #{count} visits of noise in #{SECONDS} s, seed #{SEED}, it runs" do
-    io.puts
-    equal "ready\n", io.gets
-  end
-  test "it answers" do
-    within(60) do
-      process.profile(gc: true)
-    rescue HeapSample::LiveSocket::Declined
-      nil                       # forced GCs rest
+
+  private
+
+  def busy
+    Dir.mktmpdir("noise", "/tmp") do |folder|
+      variables = {"TMPDIR" => folder, "XDG_RUNTIME_DIR" => nil, "RUBY_HEAP_SAMPLE" => "interval=2k,malloc=16k,output=none"}
+      io = IO.popen([variables, SERVED, "-W0", "--disable=gems", "-e", BUSY, {err: %i[child out], pgroup: true}], "r+")
+      assert_equal "ready\n", io.gets
+      yield io, folder
+    ensure
+      Process.kill(:KILL, -io.pid)
+      io.close
     end
   end
-  test("it has no more descriptors than before") { within(20) { descriptors.call <= before + 2 } }
-  test("and holds no snapshots") { within(20) { JSON.parse(process.bytes("memory")).fetch("sampler").fetch("bytes") < 16 << 20 } }
-ensure
-  Process.kill(:KILL, -io.pid)
-  io.close
+
+  def answers?(process)
+    process.profile(gc: true)
+  rescue HeapSample::LiveSocket::Declined
+    nil # forced GCs rest
+  end
+
+  def within(seconds, otherwise)
+    deadline = now + seconds
+    sleep 0.05 until (done = yield) || now > deadline
+    assert done, otherwise
+  end
 end
-Tap.finish

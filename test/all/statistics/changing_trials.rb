@@ -15,12 +15,12 @@
 # mean is outside once in 12 million times (5.37 standard deviations), the standard deviation once in 70 million (5.69). So
 # chance fails one of the six figures of a run less than once in 1.6 million runs. Fewer walks have wider bounds.
 #
-# Prints TAP. The walks are the same in each run.
-# Usage: ruby changing_trials.rb [WALKS]    (default 4500)
+# The walks are the same in each run.
+# Usage: [TRIALS=4500] ruby changing_trials.rb
 require "fiddle"
 require "rbconfig"
 require "heapsample"
-require_relative "../../tap"
+require_relative "../../testing" unless %w[--walks --life].include?(ARGV[0])
 
 class Counted; end              # a slot of 40 bytes
 
@@ -308,33 +308,53 @@ end
 
 # -- the judgement -------------------------------------------------------------------------------
 
-def judge(name, zs)
-  more = Math.sqrt(4500.0 / zs.size)
-  mean = zs.sum / zs.size
-  spread = Math.sqrt(zs.sum { |z| (z - mean)**2 } / zs.size)
-  check("#{name}: the mean of z", mean.abs < 0.08 * more, format("%.4f, within %.3f, of %d walks", mean, 0.08 * more, zs.size))
-  check("#{name}: the standard deviation of z", (spread - 1).abs < 0.06 * more, format("%.4f, within %.3f of 1", spread, 0.06 * more))
+if %w[--walks --life].include?(ARGV[0])
+  numbers = ARGV.drop(1).map { |text| Integer(text) }
+  $stdout.binmode.write(Marshal.dump(ARGV[0] == "--walks" ? walks(*numbers) : life(*numbers)))
+  exit
 end
 
-case ARGV[0]
-when "--walks" then $stdout.binmode.write(Marshal.dump(walks(Integer(ARGV[1]), Integer(ARGV[2]))))
-when "--life" then $stdout.binmode.write(Marshal.dump(life(Integer(ARGV[1]), Integer(ARGV[2]))))
-else
-  count = Integer(ARGV[0] || 4500)
-  part = lambda do |options, *arguments|
-    result = IO.popen([RbConfig.ruby, "-W0", "--disable=gems", *options, __FILE__, *arguments.map(&:to_s)], "rb", &:read)
-    $?.success? ? Marshal.load(result) : abort("#{arguments.join(" ")} failed")
+class ChangingIntervalsTest < Test
+  COUNT = Integer(ENV["TRIALS"] || 4500)
+
+  Figures::NAMES.each_with_index do |name, at|
+    test("set intervals, #{name}: the error in deviations has a mean of 0 and a deviation of 1") { assert_normal(parts[0][at]) }
   end
-  # Walks of one half run where YJIT compiles.
-  yjit = %w[--yjit --yjit-call-threshold=2] if RbConfig::CONFIG["YJIT_SUPPORT"] == "yes"
-  settings = "--heap-sample=output=none,interval=1t,malloc=1t"
-  half, third = count / 2, count / 3
-  parts = [[[settings], "--walks", 0, half], [[settings, *yjit], "--walks", 1_000_000, half],
-           *Array.new(3) { |i| [["--heap-sample=output=none"], "--life", i, third] }]
-  plain, compiled, *lives = parts.map { |arguments| Thread.new { part.call(*arguments) } }.map(&:value)
-  (plain + compiled).transpose.zip(Figures::NAMES) { |of, name| judge("set intervals, #{name}", of) }
-  lives.flat_map(&:first).transpose.zip(["slots, born", "malloc, born"]) { |of, name| judge("default settings, #{name}", of) }
-  slots, malloc = lives.map(&:last).transpose.map(&:sum)
-  check("default settings: the intervals moved", [slots, malloc].min > count / 100, "slots #{slots} times, malloc #{malloc} times")
-  exit!(Tap.plan)
+
+  ["slots, born", "malloc, born"].each_with_index do |name, at|
+    test("default settings, #{name}: the error in deviations has a mean of 0 and a deviation of 1") { assert_normal(parts[1][at]) }
+  end
+
+  test "at default settings the intervals move" do
+    assert_operator parts[2].min, :>, COUNT / 100
+  end
+
+  private
+
+  # Of set intervals and of default settings: z of each figure; how often the intervals of slots and of malloc moved.
+  def parts
+    @@parts ||= begin
+      # Walks of one half run where YJIT compiles.
+      yjit = %w[--yjit --yjit-call-threshold=2] if RbConfig::CONFIG["YJIT_SUPPORT"] == "yes"
+      settings = "--heap-sample=output=none,interval=1t,malloc=1t"
+      all = [[[settings], "--walks", 0, COUNT / 2], [[settings, *yjit], "--walks", 1_000_000, COUNT / 2],
+             *Array.new(3) { |i| [["--heap-sample=output=none"], "--life", i, COUNT / 3] }]
+      plain, compiled, *lives = all.map { |options, *arguments| Thread.new { part(options, *arguments) } }.map(&:value)
+      [(plain + compiled).transpose, lives.flat_map(&:first).transpose, lives.map(&:last).transpose.map(&:sum)]
+    end
+  end
+
+  def part(options, *arguments)
+    result = IO.popen([RbConfig.ruby, "-W0", "--disable=gems", *options, __FILE__, *arguments.map(&:to_s)], "rb", &:read)
+    $?.success? ? Marshal.load(result) : raise("#{arguments.join(" ")} failed")
+  end
+
+  def assert_normal(zs)
+    more = Math.sqrt(4500.0 / zs.size)
+    mean = zs.sum / zs.size
+    spread = Math.sqrt(zs.sum { |z| (z - mean)**2 } / zs.size)
+    note format("mean %.4f, deviation %.4f of %d walks", mean, spread, zs.size)
+    assert_in_delta 0, mean, 0.08 * more
+    assert_in_delta 1, spread, 0.06 * more
+  end
 end

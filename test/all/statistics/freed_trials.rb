@@ -6,14 +6,13 @@
 # without it.  Then one holder is emptied, GC.start runs, and what is gone is counted (ObjectSpace.each_object).  Over all
 # holders it must be what the samples add up to.
 #
-# Prints TAP.
-# Usage: ruby --heap-sample=off,malloc=standby,output=none freed_trials.rb [TRIALS]    (a fifth of them; default 2000)
-require_relative "../../tap"
-require_relative "bounds"
+# Usage: [TRIALS=2000] ruby --heap-sample=off,malloc=standby,output=none freed_trials.rb     a fifth of so many trials
+require_relative "../../testing"
+require_relative "judging"
 require "heapsample"
 require_relative "planted"
 
-TRIALS = Integer(ARGV[0] || 2000) / 5
+TRIALS = Integer(ENV["TRIALS"] || 2000) / 5
 C = GC::SampleProfile.raw_columns
 
 def alive
@@ -51,24 +50,24 @@ def trial(interval, number)
     GC.start
   end
   profile = snapshot.to_profile
-  abort "refused: #{profile.info.walk.refused}" if profile.info.walk.refused
+  raise "refused: #{profile.info.walk.refused}" if profile.info.walk.refused
   freed = profile.why.freed.to_h { |one| [one.names.last, one.estimate] }.slice(*NAMES)
   name, foretold = freed.to_a[number % freed.size]
   [foretold, apart { emptied(name) }, sums_agree?(snapshot.raw), name]
 end
 
-{ "2 KiB" => 2048, "16 KiB" => 16_384 }.each do |name, interval|
-  trial(interval, 0)
-  trials = Array.new(TRIALS) { |number| trial(interval, number) }
-  ratio = trials.sum { |foretold,| foretold.space } / trials.sum { |_, gone,| gone.to_f }
-  covered = trials.count { |foretold, gone,| gone.between?(*foretold.space_interval) } / TRIALS.to_f
-  least = Bounds.share(TRIALS, 0.93).begin
-  z = trials.sum { |foretold, gone,| foretold.space - gone } / Math.sqrt(trials.sum { |foretold,| foretold.variance })
-  check("what is foretold is neither too much nor too little, #{name}", z.abs < Bounds::DEVIATIONS, format("z %.2f", z))
-  check("what would be freed is freed, an interval of #{name}", covered >= least,
-        format("%.1f%% of %d trials in the interval (at least %.1f%%), %.3f of the truth, %s", covered * 100, TRIALS, least * 100, ratio,
-               trials.map(&:last).tally.values.join(" ")))
-  apart = trials.count { |trial| !trial[2] }
-  check("all holders together have what the samples add up to, #{name}", apart.zero?, "not in #{apart} trials")
+class FreedTest < Test
+  include Judging
+
+  { "2 KiB" => 2048, "16 KiB" => 16_384 }.each do |name, interval|
+    test "at an interval of #{name} what a walk says would be freed is freed" do
+      trial(interval, 0)
+      trials = Array.new(TRIALS) { |number| trial(interval, number) }
+      deviation = Math.sqrt(trials.sum { |foretold,| foretold.variance })
+      assert_unbiased trials.sum { |foretold,| foretold.space }, trials.sum { |_, gone,| gone.to_f }, deviation
+      covered = trials.count { |foretold, gone,| gone.between?(*foretold.space_interval) } / TRIALS.to_f
+      assert_ratio "coverage", covered, Bounds.share(TRIALS, 0.93)
+      assert trials.all? { |trial| trial[2] }, "all holders together do not have what the samples add up to"
+    end
+  end
 end
-Tap.finish

@@ -7,13 +7,13 @@
 # intervals held the truth in 18% to 90% of the trials of a run, so these check bias and variance alone.
 #
 # Each trial plants survivors on heap pages, few on some and many on others, under two sessions: one has every object, and
-# so the truth; the other has samples, and estimates it.  Prints TAP.
-# Usage: ruby holding_trials.rb [TRIALS]    (default 2000)
-require_relative "../../tap"
-require_relative "bounds"
+# so the truth; the other has samples, and estimates it.
+# Usage: [TRIALS=2000] ruby holding_trials.rb
+require_relative "../../testing"
+require_relative "judging"
 require "heapsample"
 
-TRIALS = Integer(ARGV[0] || 2000)
+TRIALS = Integer(ENV["TRIALS"] || 2000)
 C = GC::SampleProfile.raw_columns
 class Survivor; end
 
@@ -60,26 +60,25 @@ def covers?(estimate, truth)
   truth.between?(low, high)
 end
 
-GC::SampleProfile.start(interval: 1, max_samples: nil, seed: 20_261_123)
-LOADS.each do |name, load|
-  trial(load)
-  trials = Array.new(TRIALS) { trial(load) }.select { |_, truth,| truth > 0 }
-  most = trials.map(&:last).max
-  check("what was planted is alive, and nothing else, #{name}", most <= 2, "#{most} too many in one trial")
-  ratios = trials.map { |estimate, truth,| estimate[:holds_free] / truth }
-  mean = ratios.sum / ratios.size
-  spread = ratios.sum { |ratio| (ratio - 1)**2 } / ratios.size
-  z = (mean - 1) / Math.sqrt(spread / ratios.size)
-  check("bias, #{name}", z.abs < Bounds::DEVIATIONS, format("z %.2f, mean %.4f of the truth, %d trials", z, mean, trials.size))
+class FreeMemoryHeldTest < Test
+  include Judging
 
-  said = trials.sum { |estimate, truth,| estimate[:holds_free_variance] / truth**2 } / trials.size
-  ratio = Math.sqrt(said / spread)
-  check("variance, #{name}", Bounds.spread(TRIALS).cover?(ratio), format("ratio %.3f", ratio))
+  GC::SampleProfile.start(interval: 1, max_samples: nil, seed: 20_261_123)
+  LOADS.each do |name, load|
+    test "#{name}: the free memory that objects hold is unbiased, and its variance is what profiles state" do
+      trial(load)
+      trials = Array.new(TRIALS) { trial(load) }.select { |_, truth,| truth > 0 }
+      assert_operator trials.map(&:last).max, :<=, 2, "more is alive than what was planted"
+      ratios = trials.map { |estimate, truth,| estimate[:holds_free] / truth }
+      mean = ratios.sum / ratios.size
+      spread = ratios.sum { |ratio| (ratio - 1)**2 } / ratios.size
+      assert_unbiased mean, 1, Math.sqrt(spread / ratios.size)
+      stated = trials.sum { |estimate, truth,| estimate[:holds_free_variance] / truth**2 } / trials.size
+      assert_ratio "variance", Math.sqrt(stated / spread), Bounds.spread(TRIALS)
+      next if load[:seldom]
 
-  next if load[:seldom]
-
-  covered = trials.count { |estimate, truth,| covers?(estimate, truth) }
-  least = Bounds.fewest(trials.size, 0.93)
-  check("intervals, #{name}", covered >= least, "#{covered} of #{trials.size} cover, #{least} at least")
+      covered = trials.count { |estimate, truth,| covers?(estimate, truth) }
+      assert_operator covered, :>=, Bounds.fewest(trials.size, 0.93), "of #{trials.size} intervals"
+    end
+  end
 end
-Tap.finish

@@ -7,13 +7,12 @@
 # holder, has an interval: the truth is to lie in 95% of them.  The least holder has some samples only.  Lines that no sample
 # stands behind are not drawn, and not counted.
 #
-# Prints TAP.
-# Usage: ruby --heap-sample=off,malloc=standby,output=none kept_trials.rb [TRIALS]    (a fifth of them; default 2000)
-require_relative "../../tap"
+# Usage: [TRIALS=2000] ruby --heap-sample=off,malloc=standby,output=none kept_trials.rb     a fifth of so many trials
+require_relative "../../testing"
 require "heapsample"
 require_relative "planted"
 
-TRIALS = Integer(ARGV[0] || 2000) / 5
+TRIALS = Integer(ENV["TRIALS"] || 2000) / 5
 CLASSES = [Small, Large, Text].freeze
 
 # Bytes of each holder's objects, by class.
@@ -50,7 +49,7 @@ def trial(interval)
     truth = planted     # on this thread: of each new one jemalloc draws the first samples by its address, so each time the same
     GC.start
   end.to_profile
-  abort "refused: #{profile.info.walk.refused}" if profile.info.walk.refused
+  raise "refused: #{profile.info.walk.refused}" if profile.info.walk.refused
   why = profile.why(top: 10_000, min_share: 0.0)
   NAMES.flat_map do |name|
     all, classes = lines(why, name)
@@ -61,17 +60,19 @@ def trial(interval)
   end
 end
 
-{ "2 KiB" => 2048, "16 KiB" => 16_384 }.each do |name, interval|
-  trial(interval)
-  lines = Array.new(TRIALS) { trial(interval) }.flatten(1)
-  lines.group_by(&:last).each do |kind, some|
-    covered = some.count { |estimate, truth,| truth.between?(*estimate.space_interval) } / some.size.to_f
-    least = 0.95 - 4 * Math.sqrt(0.95 * 0.05 / some.size)
-    ratio = some.sum { |estimate,| estimate.space } / some.sum { |_, truth,| truth.to_f }
-    weak = some.count { |estimate,| estimate.samples < HeapSample::Estimate::WEAK_BELOW }
-    check("intervals of #{kind} in the tree hold the truth, an interval of #{name}", covered >= least,
-          format("%.1f%% of %d lines in %d trials (at least %.1f%%), %.3f of the truth; %d lines of fewer than 10 samples",
-                 covered * 100, some.size, TRIALS, least * 100, ratio, weak))
+class RetainedTest < Test
+  { "2 KiB" => 2048, "16 KiB" => 16_384 }.each do |name, interval|
+    test "at an interval of #{name} the intervals of the tree's lines hold the truth" do
+      trial(interval)
+      lines = Array.new(TRIALS) { trial(interval) }.flatten(1)
+      lines.group_by(&:last).each do |kind, some|
+        covered = some.count { |estimate, truth,| truth.between?(*estimate.space_interval) } / some.size.to_f
+        ratio = some.sum { |estimate,| estimate.space } / some.sum { |_, truth,| truth.to_f }
+        weak = some.count { |estimate,| estimate.samples < HeapSample::Estimate::WEAK_BELOW }
+        note format("%s: %.1f%% of %d lines in %d trials, %.3f of the truth; %d lines of fewer than 10 samples",
+                    kind, covered * 100, some.size, TRIALS, ratio, weak)
+        assert_operator covered, :>=, 0.95 - 4 * Math.sqrt(0.95 * 0.05 / some.size), kind.to_s
+      end
+    end
   end
 end
-Tap.finish

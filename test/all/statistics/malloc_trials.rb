@@ -3,13 +3,13 @@
 # The same questions of malloc's side: bias, spread, variance and coverage, on known loads of malloc, of what is in use,
 # of what was born, of what died, and of growth between two profiles.
 #
-# Each load runs in a process of its own; each trial there starts sampling anew. Prints TAP.
-# Usage: ruby malloc_trials.rb [TRIALS]    (default 2000)
+# Each load runs in a process of its own; each trial there starts sampling anew.
+# Usage: [TRIALS=2000] ruby malloc_trials.rb
 require "fiddle"
 require "rbconfig"
 require "heapsample"
-require_relative "../../tap"
-require_relative "bounds"
+require_relative "../../testing" unless ARGV[0] == "--load"
+require_relative "judging"
 
 module Load
   # sizes: of every object, as asked for. lines: 1, or one a size.
@@ -87,8 +87,8 @@ def by_line(profile, lines)
   end
 end
 
-# In the process of a load: one line of figures a row.
-def trials(name, count)
+# In the process of a load: of each line and each figure, [name, sizes of the blocks that it is of, results]
+def figures(name, count)
   load = Load::ALL.fetch(name)
   raise "malloc at #{GC::SampleProfile.stat[:malloc_interval]}" unless GC::SampleProfile.stat[:malloc_interval] == load.interval
 
@@ -104,60 +104,63 @@ def trials(name, count)
   usable = sizes.to_h { |size| [size, Load.usable(size)] }
   # Blocks of the plan that a figure is of: those in use at first and those ever born are all, those that died every second.
   of = {inuse: ->(_i) { true }, alloc: ->(_i) { true }, dead: :odd?.to_proc, half: :even?.to_proc}
-  of.each do |figure, which|
+  of.flat_map do |figure, which|
     objects = ->(line) { plan.each_with_index.filter_map { |(size, at), i| usable[size] if which[i] && (!line || at == line) } }
-    load.lines.times do |line|
-      judge("#{name}#{" (#{sizes[line]})" if load.lines > 1}, #{figure}", objects[line], load.interval, results.map { |rows| rows[line][figure] })
-    end
-    next if load.lines == 1
+    lines = Array.new(load.lines) { |line| ["#{figure} of #{sizes[line]} bytes", objects[line], results.map { |rows| rows[line][figure] }] }
+    next lines if load.lines == 1
 
-    judge("#{name}: all, #{figure}", objects[nil], load.interval, results.map { |rows| rows.map { |row| row[figure] }.transpose.map(&:sum) })
+    lines << ["#{figure} of all", objects[nil], results.map { |rows| rows.map { |row| row[figure] }.transpose.map(&:sum) }]
   end
-end
-
-# objects: usable sizes of all that was allocated.
-def judge(name, objects, interval, results)
-  mixed = objects.uniq.size > 1
-  count = results.size
-  truth = objects.sum.to_f
-  inclusion = objects.map { |size| 1 - Math.exp(-size / interval.to_f) }
-  expected = objects.zip(inclusion).sum { |size, p| (1 - p) / p * size**2 }
-  samples = inclusion.sum
-
-  mean = results.sum { |r| r[1] } / count
-  z = (mean - truth) / Math.sqrt(expected / count)
-  check("malloc: bias, #{name}", z.abs < Bounds::DEVIATIONS, format("z %.2f, mean %.0f of %.0f", z, mean, truth))
-
-  # A sum of few and skewed terms has a wider margin.
-  fourth = objects.zip(inclusion).sum { |size, p| size**4 * (1 - p) * ((1 - p)**3 + p**3) / p**3 } / expected**2
-  range = Bounds.spread(count, fourth)
-  variance = results.sum { |r| (r[1] - truth)**2 } / count
-  ratio = Math.sqrt(variance / expected)
-  check("malloc: spread, #{name}", range.cover?(ratio), format("ratio %.3f, %s", ratio, Bounds.shown(range)))
-
-  estimated = results.sum { |r| r[2] } / count / expected
-  own = objects.zip(inclusion).sum { |size, p| p * (1 - p) * (size**2 * (1 - p) / p**2)**2 } / expected**2
-  margin = [0.1, Bounds::DEVIATIONS * Math.sqrt(own / count)].max
-  check("malloc: variance, #{name}", (estimated - 1).abs < margin, format("ratio %.3f", estimated))
-
-  size = truth / objects.size
-  unit = interval + size / 2
-  inside = results.count do |r|
-    low, high = HeapSample::Statistics.interval(total: r[1], variance: r[2], size: size, unit: unit)
-    truth.between?(low - 1, high + 1)      # bytes are whole
-  end
-  share = inside.fdiv(count)
-  narrow = !mixed && samples >= 20 && inclusion[0] < 0.8
-  range = Bounds.share(count, 0.93, narrow ? 0.97 : 1)
-  check("malloc: coverage, #{name}", range.cover?(share), format("%.1f%% with %.1f samples expected, %s", share * 100, samples, Bounds.shown(range)))
 end
 
 if ARGV[0] == "--load"
-  trials(ARGV[1], Integer(ARGV[2]))
-else
-  count = ARGV[0] || "2000"
-  failed = Load::ALL.reject do |name, load|
-    system(RbConfig.ruby, "--disable=gems", "--heap-sample=output=none,interval=1t,malloc=#{load.interval}", __FILE__, "--load", name, count)
+  $stdout.binmode.write(Marshal.dump(figures(ARGV[1], Integer(ARGV[2]))))
+  exit
+end
+
+class MallocTrialsTest < Test
+  include Judging
+
+  COUNT = Integer(ENV["TRIALS"] || 2000)
+
+  Load::ALL.each do |name, load|
+    test "malloc, #{name}: estimates are unbiased, their spread is what the model states, and intervals hold the truth" do
+      options = ["--disable=gems", "--heap-sample=output=none,interval=1t,malloc=#{load.interval}"]
+      result = IO.popen([RbConfig.ruby, *options, __FILE__, "--load", name, COUNT.to_s], "rb", &:read)
+      assert_predicate $?, :success?
+      Marshal.load(result).each { |what, objects, results| assert_figure(what, objects, load.interval, results) }
+    end
   end
-  abort "#{failed.keys.join(", ")} failed" if failed.any?
+
+  private
+
+  # objects: usable sizes of all that was allocated.
+  def assert_figure(what, objects, interval, results)
+    count = results.size
+    truth = objects.sum.to_f
+    inclusion = objects.map { |size| 1 - Math.exp(-size / interval.to_f) }
+    expected = objects.zip(inclusion).sum { |size, p| (1 - p) / p * size**2 }
+    assert_unbiased results.sum { |r| r[1] } / count, truth, Math.sqrt(expected / count), "bias of #{what}"
+
+    # A sum of few and skewed terms has a wider margin.
+    fourth = objects.zip(inclusion).sum { |size, p| size**4 * (1 - p) * ((1 - p)**3 + p**3) / p**3 } / expected**2
+    variance = results.sum { |r| (r[1] - truth)**2 } / count
+    assert_ratio "spread of #{what}", Math.sqrt(variance / expected), Bounds.spread(count, fourth)
+
+    own = objects.zip(inclusion).sum { |size, p| p * (1 - p) * (size**2 * (1 - p) / p**2)**2 } / expected**2
+    margin = [0.1, Bounds::DEVIATIONS * Math.sqrt(own / count)].max
+    assert_ratio "variance of #{what}", results.sum { |r| r[2] } / count / expected, 1 - margin..1 + margin
+    assert_covered what, objects, inclusion, interval, results
+  end
+
+  def assert_covered(what, objects, inclusion, interval, results)
+    truth = objects.sum.to_f
+    size = truth / objects.size
+    inside = results.count do |r|
+      low, high = HeapSample::Statistics.interval(total: r[1], variance: r[2], size: size, unit: interval + size / 2)
+      truth.between?(low - 1, high + 1) # bytes are whole
+    end
+    narrow = objects.uniq.one? && inclusion.sum >= 20 && inclusion[0] < 0.8
+    assert_ratio "coverage of #{what}", inside.fdiv(results.size), Bounds.share(results.size, 0.93, narrow ? 0.97 : 1)
+  end
 end

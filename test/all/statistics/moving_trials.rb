@@ -3,13 +3,13 @@
 # Do estimates stay right while interval=auto moves, in a process with a job and with GCs?
 #
 # In each life the process works without allocating much, then allocates fast, several times. Some of what it makes
-# stays, the rest dies. Prints TAP.
-# Usage: ruby moving_trials.rb [TRIALS]    (default 2000; a life is worth 30 trials)
-require_relative "../../tap"
-require_relative "bounds"
+# stays, the rest dies.
+# Usage: [TRIALS=2000] ruby moving_trials.rb     a life is worth 30 trials
+require_relative "../../testing"
+require_relative "judging"
 require "heapsample"
 
-LIVES = Integer(ARGV[0] || 2000) / 30
+LIVES = Integer(ENV["TRIALS"] || 2000) / 30
 class Kept; end
 class Gone; end
 FIGURES = { "in use" => ["Kept", %i[inuse young]], "born" => ["Gone", %i[alloc]], "died" => ["Gone", %i[dead young]] }.freeze
@@ -57,19 +57,29 @@ class Life
   end
 end
 
-lives = Array.new(LIVES) { Life.new.then { |life| [life.truth, FIGURES.transform_values { |what| life.figure(*what) }, life.moves] } }
-moves = lives.map(&:last)
-check("the interval moves in each life, both ways", moves.min >= 2 && moves.sum >= 4 * LIVES, "#{moves.sum / LIVES} times, #{moves.min} at least")
-FIGURES.each_key do |name|
-  errors = lives.map { |truth, found| found[name][0] - truth[name] }
-  variances = lives.map { |_, found| found[name][1] }
-  mean = errors.sum / LIVES
-  # By what the profiles say of themselves: of ten lives' own spread no z would be above 3.2.
-  z = errors.sum / Math.sqrt(variances.sum)
-  check("bias while the interval moves, #{name}", z.abs < Bounds::DEVIATIONS, format("z %.2f, mean error %.0f of %.0f", z, mean, lives.sum { |truth,| truth[name] } / LIVES))
-  ratio = Math.sqrt(errors.zip(variances).sum { |error, of| error**2 / of } / LIVES)
-  check("spread while the interval moves, #{name}", Bounds.spread(LIVES).cover?(ratio), format("ratio %.3f, %s", ratio, Bounds.shown(Bounds.spread(LIVES))))
-  inside = errors.zip(variances).count { |error, of| error.abs < 1.96 * Math.sqrt(of) }
-  check("coverage while the interval moves, #{name}", inside >= Bounds.fewest(LIVES, 0.93), "#{inside} of #{LIVES}, #{Bounds.fewest(LIVES, 0.93)} at least")
+class MovingIntervalsTest < Test
+  include Judging
+
+  # [truth, figures, how often the interval moved]
+  def self.lives
+    @lives ||= Array.new(LIVES) { Life.new.then { |life| [life.truth, FIGURES.transform_values { |what| life.figure(*what) }, life.moves] } }
+  end
+
+  test "the interval moves in each life, both ways" do
+    moves = self.class.lives.map(&:last)
+    assert_operator moves.min, :>=, 2
+    assert_operator moves.sum, :>=, 4 * LIVES
+  end
+
+  FIGURES.each_key do |name|
+    test "while the interval moves, what is #{name} is unbiased, its spread is what profiles state, and intervals hold the truth" do
+      errors = self.class.lives.map { |truth, found| found[name][0] - truth[name] }
+      variances = self.class.lives.map { |_, found| found[name][1] }
+      # By what the profiles state: of ten lives' own spread no z would be above 3.2.
+      assert_unbiased errors.sum, 0, Math.sqrt(variances.sum)
+      assert_ratio "spread", Math.sqrt(errors.zip(variances).sum { |error, of| error**2 / of } / LIVES), Bounds.spread(LIVES)
+      inside = errors.zip(variances).count { |error, of| error.abs < 1.96 * Math.sqrt(of) }
+      assert_operator inside, :>=, Bounds.fewest(LIVES, 0.93)
+    end
+  end
 end
-exit!(Tap.plan)

@@ -3,13 +3,13 @@
 # Are the estimates unbiased, is their spread what the model says, and do the intervals hold?
 #
 # Each trial allocates a known heap in this process under a session of its own and compares what
-# GC.sample_profile estimates with what is true.  Prints TAP.
-# Usage: ruby trials.rb [TRIALS]    (default 2000)
-require_relative "../../tap"
-require_relative "bounds"
+# GC.sample_profile estimates with what is true.
+# Usage: [TRIALS=2000] ruby trials.rb
+require_relative "../../testing"
+require_relative "judging"
 require "heapsample"
 
-TRIALS = Integer(ARGV[0] || 2000)
+TRIALS = Integer(ENV["TRIALS"] || 2000)
 COLUMNS = GC::SampleProfile.raw_columns
 class Plain; end
 
@@ -41,40 +41,6 @@ def trial(load)
   row_of(profile, load[:class], load[:size])
 end
 
-GC::SampleProfile.start(interval: 1 << 30, seed: 20_250_716)
-LOADS.each do |name, load|
-  load[:make].call
-  trials = Array.new(TRIALS) { trial(load) }
-  p_sample = 1 - Math.exp(-load[:size].to_f / load[:interval])
-  objects = load[:objects]
-  expected = (1 - p_sample) / (p_sample * objects)   # relative variance of the estimate
-
-  mean = trials.sum { |t| t[:objects] } / TRIALS
-  standard_error = objects * Math.sqrt(expected / TRIALS)
-  z = (mean - objects) / standard_error
-  check("bias, #{name}", z.abs < Bounds::DEVIATIONS, format("z %.2f, mean %.1f of %d", z, mean, objects))
-
-  variance = trials.sum { |t| (t[:objects] / objects - 1)**2 } / TRIALS
-  range = Bounds.spread(TRIALS, 1 / (p_sample * objects))
-  ratio = Math.sqrt(variance / expected)
-  check("spread, #{name}", range.cover?(ratio), format("ratio %.3f, %s", ratio, Bounds.shown(range)))
-
-  # It is in proportion to the number of samples.
-  estimated = trials.sum { |t| t[:variance] } / TRIALS / (objects * load[:size]).to_f**2
-  margin = [0.1, Bounds::DEVIATIONS * Math.sqrt(expected / TRIALS)].max
-  check("variance, #{name}", (estimated / expected - 1).abs < margin, format("ratio %.3f", estimated / expected))
-
-  truth = objects * load[:size].to_f
-  unit = load[:size] / p_sample
-  inside = trials.count do |t|
-    low, high = HeapSample::Statistics.interval(total: t[:space], variance: t[:variance], size: load[:size], unit: unit)
-    truth.between?(low - 1e-6, high + 1e-6)
-  end
-  share = inside.fdiv(TRIALS)
-  expected_samples = p_sample * objects
-  range = Bounds.share(TRIALS, 0.93, expected_samples >= 20 && p_sample < 0.9 ? 0.97 : 1)
-  check("coverage, #{name}", range.cover?(share), format("%.1f%% with %.1f samples expected, %s", share * 100, expected_samples, Bounds.shown(range)))
-end
 # Coarse, then a closer look, then the cap in two steps: what is older than an interval keeps its own weight.
 class Older; end
 class Newer; end
@@ -97,16 +63,54 @@ def walk
   end
 end
 
-GC::SampleProfile.stop
-GC::SampleProfile.start(interval: 16_384, max_samples: 1_500, malloc: false, seed: 20_261_122)
-walks = Array.new(TRIALS) { walk }
-%w[older newer].each_with_index do |name, at|
-  errors = walks.map { |both| both[at][:objects] - both[at][:truth] }
-  mean = errors.sum / TRIALS
-  variance = errors.sum { |error| error**2 } / TRIALS
-  z = mean / Math.sqrt(variance / TRIALS)
-  check("bias, intervals down and up again, the #{name}", z.abs < Bounds::DEVIATIONS, format("z %.2f, mean error %.1f", z, mean))
-  ratio = Math.sqrt(variance / (walks.sum { |both| both[at][:variance] } / TRIALS))
-  check("spread, intervals down and up again, the #{name}", Bounds.spread(TRIALS).cover?(ratio), format("ratio %.3f", ratio))
+class SlotsTest < Test
+  def setup
+    GC::SampleProfile.stop
+    GC::SampleProfile.start(interval: 1 << 30, seed: 20_250_716)
+  end
+
+  LOADS.each do |name, load|
+    test "#{name}: estimates are unbiased, their spread is what the model states, and intervals hold the truth" do
+      load[:make].call
+      trials = Array.new(TRIALS) { trial(load) }
+      p_sample = 1 - Math.exp(-load[:size].to_f / load[:interval])
+      objects = load[:objects]
+      expected = (1 - p_sample) / (p_sample * objects) # relative variance of the estimate
+
+      assert_unbiased trials.sum { |t| t[:objects] } / TRIALS, objects, objects * Math.sqrt(expected / TRIALS)
+      variance = trials.sum { |t| (t[:objects] / objects - 1)**2 } / TRIALS
+      assert_ratio "spread", Math.sqrt(variance / expected), Bounds.spread(TRIALS, 1 / (p_sample * objects))
+      # It is in proportion to the number of samples.
+      estimated = trials.sum { |t| t[:variance] } / TRIALS / (objects * load[:size]).to_f**2
+      margin = [0.1, Bounds::DEVIATIONS * Math.sqrt(expected / TRIALS)].max
+      assert_ratio "variance", estimated / expected, 1 - margin..1 + margin
+      assert_covered trials, objects * load[:size].to_f, load, p_sample
+    end
+  end
+
+  test "intervals go down and up again: estimates are unbiased, and their spread is what they state" do
+    GC::SampleProfile.stop
+    GC::SampleProfile.start(interval: 16_384, max_samples: 1_500, malloc: false, seed: 20_261_122)
+    walks = Array.new(TRIALS) { walk }
+    %w[older newer].each_with_index do |_, at|
+      errors = walks.map { |both| both[at][:objects] - both[at][:truth] }
+      variance = errors.sum { |error| error**2 } / TRIALS
+      assert_unbiased errors.sum / TRIALS, 0, Math.sqrt(variance / TRIALS)
+      assert_ratio "spread", Math.sqrt(variance / (walks.sum { |both| both[at][:variance] } / TRIALS)), Bounds.spread(TRIALS)
+    end
+  end
+
+  private
+
+  include Judging
+
+  def assert_covered(trials, truth, load, p_sample)
+    unit = load[:size] / p_sample
+    inside = trials.count do |t|
+      low, high = HeapSample::Statistics.interval(total: t[:space], variance: t[:variance], size: load[:size], unit: unit)
+      truth.between?(low - 1e-6, high + 1e-6)
+    end
+    most = p_sample * load[:objects] >= 20 && p_sample < 0.9 ? 0.97 : 1
+    assert_ratio "coverage", inside.fdiv(TRIALS), Bounds.share(TRIALS, 0.93, most)
+  end
 end
-exit!(Tap.plan)
