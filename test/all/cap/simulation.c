@@ -15,6 +15,7 @@
 #include "heap_sampler/profile/formats.h"
 #include "heap_sampler/profile/profile.h"
 #include "snapshot.h"
+#include "tap.h"
 #include "heap_sampler/store/page_table.h"
 #include "heap_sampler/sampling/malloc_hooks.h"
 #include "heap_sampler/sampling/sessions.h"
@@ -40,24 +41,11 @@ static struct page *pages;
 static size_t page_count;
 static VALUE classes[CLASSES];
 static uint64_t made, died;
-static int test, failed;
 
 static uintptr_t
 body_of(size_t page)
 {
     return 0x100000000000 + page * 65536;       /* never read */
-}
-
-static void
-ok(bool pass, const char *format, ...)
-{
-    va_list args;
-    printf("%sok %d - ", pass ? "" : "not ", ++test);
-    va_start(args, format);
-    vprintf(format, args);
-    va_end(args);
-    putchar('\n');
-    failed |= !pass;
 }
 
 /* What newobj does with the free list of a page that is empty. */
@@ -191,6 +179,7 @@ main(int argc, char **argv)
     }
     rb_gc_disable();
     simulate(strtoull(argv[1], NULL, 10), argv[4]);
+    int status = tap_finish();
     fflush(stdout);
-    _exit(failed);
+    _exit(status);
 }

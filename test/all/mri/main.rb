@@ -3,7 +3,7 @@
 # Runs MRI's own tests on the patched build in several configurations, and compares every test's result
 # with the stock build's. What differs is run once more, alone, on both, before it counts. Prints TAP: a
 # line for each part and configuration, with what differs and the time it took.
-# Usage: main.rb short | full | PATTERN…      of a part's name, or PART/CONFIGURATION
+# Usage: main.rb short [PATTERN…] | full | PATTERN…      of a part's name, or PART/CONFIGURATION
 #        (the files `parts`, `configurations`)
 #
 # Environment: TOP, RUBY, STOCK_RUBY (unset: every test must pass), JOBS (parts at a time, 2).
@@ -58,12 +58,13 @@ module MRITests
   end
 
   def self.main(names)
-    abort "Usage: main.rb short | full | PATTERN…" if names.empty?
+    abort "Usage: main.rb short [PATTERN…] | full | PATTERN…" if names.empty?
     ours = Build.new(ENV.fetch('RUBY'))
     stock = ENV['STOCK_RUBY'] && Build.new(ENV['STOCK_RUBY'])
     list = PartList.new(stock || ours)
-    short = names == ['short']
-    chosen = short ? list.short : list.matching(names == ['full'] ? ['*'] : names)
+    short = names.first == 'short' && names.shift
+    chosen = list.matching(names.empty? || names == ['full'] ? ['*'] : names)
+    chosen &= list.short if short
     runner = Runner.new(ours:, stock:, folder: File.join(ENV.fetch('TOP'), 'build/mri'),
                         known_failures: PartList.known_failures, not_compared: PartList.listed('not-compared'), remember: !short)
     work = Queue.new

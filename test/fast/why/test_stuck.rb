@@ -10,12 +10,6 @@ class StuckTest < Test
 
   REDIS = ("no redis-server" unless system("redis-server --version", %i[out err] => File::NULL))
 
-  test "threads that wait for an abandoned queue are named, and those of a pool, a timeout and a sleep are not" do
-    stuck = profile_of("stuck", settings: "interval=256,malloc=256").report.stuck
-    assert_equal [["waits for Thread::Queue", "stuck.rb", line("stuck", "STUCK"), 12]], stuck.map { |place| summary(place) }
-    assert_operator stuck.first.space, :>, 12 * 8000
-  end
-
   # A machine stack may still have what one or two wait for.
   test "the gem async: fibers that can never wake are named, and those that wait for others, for a time or at rest are not" do
     stuck = profile_of("async", settings: "interval=1k,malloc=4k").report.stuck
