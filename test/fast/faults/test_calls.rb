@@ -2,13 +2,12 @@
 
 # The sampler's calls for memory, for files and for a thread fail, one after the other. Each call is named by its chain:
 # the functions of the sampler that lead to it. Of each chain the first call fails, then one in the middle. The program
-# has to compute the same, and end the same, each time. TAP.
-# Usage: ruby calls.rb RUBY DIR     environment: FAULTS=N calls fail (27), of each kind and way, or FAULTS=all
+# has to compute the same, and end the same, each time.
 
-require 'etc'
-require_relative '../../tap'
+require_relative 'faults'
 require_relative 'faulty'
 require_relative 'trial'
+require 'etc'
 
 # A program in a folder of its own, with calls that fail.
 class Calls
@@ -31,14 +30,14 @@ class Calls
     @faulty = Faulty.new(ruby, "#{__dir__}/../../../src", dir)
   end
 
-  # How many calls each chain has where nothing fails.
-  def chains(kind)
+  # How many calls each chain of each kind has where nothing fails.
+  def chains
     @faulty.list
     trial = run
     trouble = trial.trouble(ANSWER, STATUS, half: true) || trial.warnings.first
-    raise Tap::Failure, "undisturbed: #{trouble}" if trouble
+    raise "undisturbed: #{trouble}" if trouble
 
-    @faulty.chains(kind)
+    Faulty::KINDS.to_h { |kind| [kind, @faulty.chains(kind)] }
   end
 
   # The trouble in words; nil where all is well; :nothing_failed if the call did not come in any of three runs.
@@ -85,43 +84,48 @@ class Calls
   end
 end
 
-RUNS = ENV.fetch('FAULTS', 27)
-RUBY, DIR = ARGV
-PROGRAMS = Array.new(Etc.nprocessors) { |i| Calls.new(RUBY, "#{DIR}/#{i}") }
+class CallsTest < FaultsTest
+  RUNS = ENV.fetch('FAULTS', 8)
+  PROGRAMS = Array.new(Etc.nprocessors) { |i| Calls.new(RUBY, "#{SCRATCH}/calls/#{i}") }
 
-# Chains that another thread's turn decides about are not in each run.
-def calls_to_fail(kind)
-  chains = Array.new(3) { PROGRAMS[0].chains(kind) }.reduce { |some, others| some.merge(others) { |_, a, b| [a, b].min } }
-  flunk("#{chains.size} chains only") if chains.size < 100
-  calls = chains.keys.map { |chain| [chain, 1] } + chains.filter_map { |chain, count| [chain, count / 2] if count > 3 }
-  RUNS == 'all' ? calls : calls.sample(RUNS.to_i)
-end
-
-# Fails each call that is selected, alone or with all that follow.
-def fail_each(kind, all:)
-  calls = calls_to_fail(kind)
-  queue = Thread::Queue.new(calls).close
-  results = PROGRAMS.map do |program|
-    Thread.new do
-      found = []
-      while (call = queue.pop)
-        found << program.fail_one(kind, *call, all)
-        puts "# #{found.last}" if found.last.is_a?(String)
-        puts "# #{found.size} here, #{queue.size} to come" if (found.size % 100).zero?
-      end
-      found
+  # Chains that another thread's turn decides about are not in each run.
+  def self.chains
+    @chains ||= Array.new(3) { PROGRAMS[0].chains }.then do |runs|
+      Faulty::KINDS.to_h { |kind| [kind, runs.map { |run| run[kind] }.reduce { |some, others| some.merge(others) { |_, a, b| [a, b].min } }] }
     end
-  end.flat_map(&:value)
-  failed = results.size - results.count(:nothing_failed)
-  puts "# #{kind}#{' and all that follow' if all}: #{failed} calls failed; #{results.size - failed} did not come"
-  troubles = results.grep(String)
-  equal([], troubles)
-  # A call that does not come shows nothing.
-  flunk('too few') if failed < results.size / 2
-end
+  end
 
-test('an allocation fails: the program stays as it was, and sampling works again') { fail_each(:memory, all: false) }
-test('all allocations fail from one on: the program stays as it was') { fail_each(:memory, all: true) }
-test('a call for a file or a thread fails: the program stays as it was') { fail_each(:files, all: false) }
-test('all of these fail from one on: the program stays as it was') { fail_each(:files, all: true) }
-Tap.finish
+  def calls_to_fail(kind)
+    chains = self.class.chains[kind]
+    flunk("#{chains.size} chains only") if chains.size < 100
+    calls = chains.keys.map { |chain| [chain, 1] } + chains.filter_map { |chain, count| [chain, count / 2] if count > 3 }
+    RUNS == 'all' ? calls : calls.sample(RUNS.to_i)
+  end
+
+  # Fails each call that is selected, alone or with all that follow.
+  def fail_each(kind, all:)
+    calls = calls_to_fail(kind)
+    queue = Thread::Queue.new(calls).close
+    results = PROGRAMS.map do |program|
+      Thread.new do
+        found = []
+        while (call = queue.pop)
+          found << program.fail_one(kind, *call, all)
+          note found.last if found.last.is_a?(String)
+        end
+        found
+      end
+    end.flat_map(&:value)
+    failed = results.size - results.count(:nothing_failed)
+    note "#{kind}#{' and all that follow' if all}: #{failed} calls failed; #{results.size - failed} did not come"
+    troubles = results.grep(String)
+    assert_equal([], troubles)
+    # A call that does not come shows nothing.
+    flunk('too few') if failed < results.size / 2
+  end
+
+  test('an allocation fails: the program stays as it was, and sampling works again') { fail_each(:memory, all: false) }
+  test('all allocations fail from one on: the program stays as it was') { fail_each(:memory, all: true) }
+  test('a call for a file or a thread fails: the program stays as it was') { fail_each(:files, all: false) }
+  test('all of these fail from one on: the program stays as it was') { fail_each(:files, all: true) }
+end

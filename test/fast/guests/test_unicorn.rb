@@ -1,27 +1,31 @@
 # frozen_string_literal: true
 
+require_relative "guests"
+
 # SIGUSR2 starts a new master, which inherits the listener; SIGQUIT ends the old one. Requests are answered all the time.
 class NewMaster
+  BIN = IO.popen([RbConfig.ruby, "-rbundler/setup", "-e", 'print Gem.bin_path("unicorn", "unicorn")'], &:read)
+
   def initialize(run)
     @run = run
     @port = free_port
     # The old master starts the new one by this name. The gem's own script would take the Ruby of the PATH.
     @program = "#{run.folder}/unicorn"
-    File.write(@program, "#!/bin/sh\nexec '#{RbConfig.ruby}' '#{Gem.bin_path("unicorn", "unicorn")}' \"$@\"\n")
+    File.write(@program, "#!/bin/sh\nexec '#{RbConfig.ruby}' '#{BIN}' \"$@\"\n")
     File.chmod(0o755, @program)
   end
 
   def call
-    @run.start(@program, "-c", "#{HERE}/unicorn_config.rb", "#{HERE}/unicorn.ru", env: {"GUEST_PORT" => @port.to_s, "GUEST_UNICORN" => @program})
+    @run.start(@program, "-c", "#{__dir__}/unicorn_config.rb", "#{__dir__}/unicorn.ru", env: {"GUEST_PORT" => @port.to_s, "GUEST_UNICORN" => @program})
     old = master
     first = workers_of(old)
     @requests = Thread.new { ask_until_stopped }
     before = [descriptors(old), *first.map { |pid| kinds(pid) }]
     Process.kill(:USR2, old)
-    new = waits_for(SECONDS) { (pid = master) != old && pid }
+    new = waits_for(GuestTest::SECONDS) { (pid = master) != old && pid }
     second = workers_of(new)
     Process.kill(:QUIT, old)
-    waits_for(SECONDS) { [old, *first].all? { |pid| ended?(pid) } }
+    waits_for(GuestTest::SECONDS) { [old, *first].all? { |pid| ended?(pid) } }
     @run.asked(new, *second)
     after = [descriptors(new), *second.map { |pid| kinds(pid) }]
     Process.kill(:QUIT, new)
@@ -32,11 +36,11 @@ class NewMaster
 
   def lines(which, all) = ["#{which} master: #{all[0]}", *all.drop(1).map { |kind| "#{which} worker: #{kind}" }]
 
-  def master = waits_for(SECONDS) { Integer(@run.read("unicorn.pid"), exception: false) }
+  def master = waits_for(GuestTest::SECONDS) { Integer(@run.read("unicorn.pid"), exception: false) }
 
   # Each worker writes a file, in after_fork of unicorn_config.rb.
   def workers_of(master)
-    pids = waits_for(SECONDS) { (files = Dir.glob("#{@run.folder}/worker-#{master}-*")).size == 2 && files.map { |file| File.read(file).to_i }.tap { |all| break if all.include?(0) } }
+    pids = waits_for(GuestTest::SECONDS) { (files = Dir.glob("#{@run.folder}/worker-#{master}-*")).size == 2 && files.map { |file| File.read(file).to_i }.tap { |all| break if all.include?(0) } }
     @run.asked(master, *pids)
     pids
   end
@@ -72,7 +76,7 @@ class NewMaster
   def request(path)
     TCPSocket.open("127.0.0.1", @port) do |socket|
       socket.write("GET #{path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
-      socket.timeout = SECONDS
+      socket.timeout = GuestTest::SECONDS
       socket.read
     end
   rescue SystemCallError, IO::TimeoutError => e
@@ -85,4 +89,8 @@ class NewMaster
   end
 end
 
-both("unicorn", [/^unanswered: {}$/, /^new master: .*1 listener/, /^(?:new worker: .*1 listener.*\n){2}/]) { |run| NewMaster.new(run).call }
+class UnicornTest < GuestTest
+  test "a new master of unicorn, which inherits the listener" do
+    assert_same("unicorn", /^unanswered: {}$/, /^new master: .*1 listener/, /^(?:new worker: .*1 listener.*\n){2}/) { |run| NewMaster.new(run).call }
+  end
+end
