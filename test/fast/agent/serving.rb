@@ -129,15 +129,16 @@ class AgentTest < Test
   end
 
   # An agent, which prints nothing but what it should.
-  def agent(*options)
-    started({}, RbConfig.ruby, "-rbundler/setup", EXE, "agent", *options, err: %i[child out]) do |process|
+  def agent(*options, address: unused_address)
+    started({}, RbConfig.ruby, "-rbundler/setup", EXE, "agent", *(["--http", address] if address), *options, err: %i[child out]) do |process|
       it = Agent.new(process)
       yield it
       assert_empty it.complaints
     end
   end
 
-  def tcp_agent(*options, &) = agent("--http", "127.0.0.1:0", "--token-file", TOKEN_FILE, *options, &)
+  def tcp_agent(*options, &) = agent("--token-file", TOKEN_FILE, *options, address: "127.0.0.1:0", &)
+  def unused_address = "unix:#{FOLDER}/#{Random.uuid}.sock"
 
   # What the command prints, and how it ended.
   def heapsample(*arguments, env: {}) = Open3.capture2e({"RUBYOPT" => nil, "RUBYLIB" => nil, **env}, RbConfig.ruby, "--disable=gems", EXE, *arguments)

@@ -105,7 +105,7 @@ class AnswersTest < AgentTest
   end
 
   test "the first delta of another agent has everything" do
-    agent("--http", "unix:#{FOLDER}/second.sock") do |other|
+    agent do |other|
       first = other.get_when(delta).profile
       assert_equal sum(server.get(heap).profile, :ALLOC_SPACE), sum(first, :ALLOC_SPACE)
     end
@@ -222,7 +222,7 @@ class AnswersTest < AgentTest
   end
 
   test "an agent that ends removes its socket" do
-    agent("--http", "unix:#{FOLDER}/ends.sock") do |one|
+    agent do |one|
       Process.kill(:TERM, one.process.pid)
       one.process.io.read
       refute File.exist?(one.to)
@@ -232,7 +232,7 @@ class AnswersTest < AgentTest
   test "with --diagnose the agent's own answers run GCs, in a share of the run time" do
     sampled("ready; sleep 0.01 while true") do |process|
       {"50%" => true, "0.001%" => false}.each do |share, runs|
-        agent("--http", "unix:#{FOLDER}/diagnose.sock", "--diagnose", share) do |one|
+        agent("--diagnose", share) do |one|
           one.get_when("/memory?pid=#{process.pid}")
           before = major(one, process.pid)
           2.times { assert_equal 200, one.get("/debug/pprof/delta_heap?pid=#{process.pid}").status }

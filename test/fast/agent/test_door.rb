@@ -6,7 +6,7 @@ require_relative "serving"
 
 class DoorTest < AgentTest
   shared(:process) { |share| sampled(SLEEPS) { |process| share.call(process) } }
-  shared(:server) { |share| agent("--http", "unix:#{FOLDER}/door.sock") { |server| share.call(server) } }
+  shared(:server) { |share| agent { |server| share.call(server) } }
   shared(:tcp) { |share| tcp_agent { |server| server.invitation && share.call(server) } }
 
   def heap = "/debug/pprof/heap?pid=#{process.pid}"
@@ -58,7 +58,7 @@ class DoorTest < AgentTest
   end
 
   test "the default is a Unix socket that only its user can open; it needs no token" do
-    agent do |server|
+    agent(address: nil) do |server|
       assert_equal ["#{FOLDER}/ruby-heap-#{Process.euid}/agent.sock", 0o600, 0o700], [server.to, File.stat(server.to).mode & 0o777, File.stat(File.dirname(server.to)).mode & 0o777]
       assert_equal [200, 200], ["#{heap}&gc=1", "#{heap}&seconds=1"].map { |path| server.get_when(path).status }
     end
@@ -161,7 +161,7 @@ class DoorTest < AgentTest
   end
 
   test "with a token file a Unix socket needs the token, too" do
-    agent("--token-file", TOKEN_FILE, "--http", "unix:#{FOLDER}/token.sock") do |server|
+    agent("--token-file", TOKEN_FILE) do |server|
       assert_equal [401, 200], [server.get("/metrics"), server.get("/metrics", **BEARER)].map(&:status)
     end
   end

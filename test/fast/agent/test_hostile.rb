@@ -22,7 +22,8 @@ class HostileTest < AgentTest
   NAMED = {process_id: 1, taken_ns: 2, sampling: false, ruby: "\"} 1\nevil 1", deploy: "x\"} 2\n# EOF",
            title: "<script>alert(1)</script>\r\nSet-Cookie: a=b\e[2J", directory: "/srv/a\"b\\\n/current"}.freeze
   MEMORY = {account: {rss: 4096, slots_live: 4096, jemalloc: {allocated: -1, active: "x"}, evil: "\"\n"}, alive: {threads: {count: 1, sleeping: 1}}, gc: {minor: -5, major: 2},
-            heaps: [{slot_size: "40\"} 1", total_slots: 9, live_slots: 1}, {slot_size: 80, total_slots: 9, live_slots: 10}, 7], sampler: {bytes: -1, samples: "x", live_samples: 5}, other: "<b>"}.freeze
+            heaps: [{slot_size: "40\"} 1", total_slots: 9, live_slots: 1}, {slot_size: 80, total_slots: 9, live_slots: 10}, 7],
+            sampler: {bytes: -1, samples: "x", live_samples: 5}, other: "<b>"}.freeze
 
   KINDS = {
     "garbage" => "io.write(Random.bytes(100_000))",

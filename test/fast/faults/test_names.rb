@@ -88,8 +88,9 @@ class NamesTest < FaultsTest
 
   test('a fixed name is replaced by each process of this user; at-rss and children have names of their own') do
     folder do |dir|
+      at_rss = "Dir.glob('#{dir}/x*-at-rss*')"
       first = 2.times.map do
-        sampled("at-rss=1m,quiet,output=#{dir}/x.pb", "before = Dir.glob('#{dir}/x*-at-rss*'); sleep 0.02 until (Dir.glob('#{dir}/x*-at-rss*') - before).any?; Process.wait(fork { exit }); puts 'done'")
+        sampled("at-rss=1m,quiet,output=#{dir}/x.pb", "before = #{at_rss}; sleep 0.02 until (#{at_rss} - before).any?; Process.wait(fork { exit }); puts 'done'")
         files(dir)
       end
       assert(first[0].include?('x.pb') && first[0].include?('x-at-rss.pb'), first.inspect)
