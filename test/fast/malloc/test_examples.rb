@@ -7,7 +7,7 @@ require_relative "../../testing"
 
 class MallocExamplesTest < Test
   TOP = File.expand_path("../../..", __dir__)
-  RUNS = ENV["SLOW"] == "1" ? 5 : 1
+  RUNS = SLOW ? 5 : 1
   # Beyond 6 deviations: once in 500 million runs. (The 95% interval would miss one run in twenty.)
   DEVIATIONS = 6
   # HeapSample::Statistics has it, not for others.
