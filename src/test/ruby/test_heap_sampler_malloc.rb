@@ -36,7 +36,7 @@ class TestHeapSamplerMalloc < Test::Unit::TestCase
   def test_environments_on_the_move
     omit "no YJIT" unless RbConfig::CONFIG["YJIT_SUPPORT"] == "yes"
     assert_malloc(<<~'RUBY', "malloc=4k", args: ["--yjit", "--yjit-call-threshold=1"])
-      count = 2000
+      count = 1200
       eval(Array.new(count) { |i| "def made_#{i}(a) = (a =~ /./) && [a].map { |b| proc { b } }" }.join("\n"))
       procs = Array.new(count) { |i| send(:"made_#{i}", "text #{i}").first }
       assert_equal Array.new(count) { |i| "text #{i}" }, procs.map(&:call)
