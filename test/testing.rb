@@ -46,7 +46,7 @@ class Test < Minitest::Test
   end
 
   # What the tests of a class share, such as a server: made when the first test needs it, and ended after the last test.
-  # The block gets a procedure, passes what is shared to it, and then ends it.
+  # The block gets a procedure, passes what is shared to it, and then ends it. Not for tests that run in parallel.
   #
   #   shared(:server) { |share| server { |it| share.call(it) } }
   def self.shared(name, &block)
