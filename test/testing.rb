@@ -36,6 +36,34 @@ class Test < Minitest::Test
     assert_in_delta expected, actual, tolerance * [expected.abs, 1].max
   end
 
+  # What the tests of a class share, such as a server: made when the first test needs it, and ended after the last test.
+  # The block gets a procedure, passes what is shared to it, and then ends it. Not for tests that run in parallel.
+  #
+  #   shared(:server) { |share| server { |it| share.call(it) } }
+  def self.shared(name, &block)
+    value = nil
+    define_method(name) do
+      value ||= Fiber.new { instance_exec(->(made) { Fiber.yield([made]) }, &block) }.then do |fiber|
+        fiber.resume.tap { Test.end_last(fiber) }
+      end
+      value.first
+    end
+  end
+
+  SHARED = []
+
+  def self.end_last(fiber)
+    Minitest.after_run { end_shared } if SHARED.empty?
+    SHARED << fiber
+  end
+
+  # Ends each, the last one first, also where one raises.
+  def self.end_shared
+    SHARED.pop.resume
+  ensure
+    end_shared if SHARED.any?
+  end
+
   # Raised with a message that matches; the error.
   def assert_error(type, pattern, &)
     assert_raises(type, &).tap { |error| assert_match pattern, error.message }
@@ -88,8 +116,7 @@ Minitest.extensions << "tap"
 if $PROGRAM_NAME == __FILE__
   $LOADED_FEATURES << File.expand_path(__FILE__)
   files, options = ARGV.partition { |argument| File.file?(argument) }
+  ARGV.replace(options)
   files.each { |file| require File.expand_path(file) }
-  exit Minitest.run(options)
-else
-  require "minitest/autorun"
 end
+require "minitest/autorun"

@@ -5,6 +5,7 @@
 require "heapsample"
 require "net/http"
 require_relative "../../server"
+require_relative "../../tap"
 require_relative "../../tracer"
 
 OUT = ARGV.fetch(0)

@@ -5,6 +5,7 @@
 # Prints TAP.
 # Usage: ruby drive.rb MINUTES SETTINGS OUT
 require_relative "../../server"
+require_relative "../../tap"
 require "fileutils"
 require "json"
 
