@@ -12,6 +12,7 @@
 #
 # A file runs by itself: ruby -I src/lib FILE [-n /PATTERN/] [--seed N]. Several do by `ruby test/testing.rb FILE…`.
 require "minitest"
+require "open3"
 
 # The name of a test is a sentence about behaviour.
 class Test < Minitest::Test
@@ -24,6 +25,14 @@ class Test < Minitest::Test
     raise ArgumentError, "#{self} has two tests #{name.inspect}" if method_defined?(method, false)
 
     define_method(method, &(missing ? -> { skip(missing) } : block))
+  end
+
+  # A statement about what was measured before the tests run, and its figures.
+  def self.measured(name, holds, figures)
+    test(name) do
+      note figures
+      assert holds
+    end
   end
 
   NOTES = Hash.new { |notes, test| notes[test] = [] }
@@ -67,6 +76,13 @@ class Test < Minitest::Test
   # Raised with a message that matches; the error.
   def assert_error(type, pattern, &)
     assert_raises(type, &).tap { |error| assert_match pattern, error.message }
+  end
+
+  # The command succeeds; returns what it prints, stderr too.
+  def assert_success(*command, **options)
+    printed, status = Open3.capture2e(*command.map { |part| part.is_a?(Hash) ? part : part.to_s }, **options)
+    assert status.success?, "#{command.join(" ")}: #{status}\n#{printed}"
+    printed
   end
 end
 

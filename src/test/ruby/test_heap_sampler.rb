@@ -469,11 +469,11 @@ class TestHeapSampler < Test::Unit::TestCase
     omit "no RJIT here" unless defined?(RubyVM::RJIT) && system(EnvUtil.rubybin, "--disable=gems", "--rjit", "-e", "exit RubyVM::RJIT.enabled?")
     args = ["--disable=gems", "--rjit", "--rjit-call-threshold=1", "--heap-sample=interval=1,max-samples=none,malloc=off,output=none"]
     assert_separately(args, <<~'RUBY', timeout: 60)
-      40.times do |i|
+      15.times do |i|
         eval "def m#{i}(a, b) = a.size > 3 ? [b].map { |x| n#{i}(x) } : n#{i}(b)\n" \
              "def n#{i}(x) = x.to_s.then { |s| s + 'y' }"
       end
-      40.times { |i| 3.times { |k| assert_equal "#{k}y", [*send(:"m#{i}", 'a' * k * 2, k)][0] } }
+      15.times { |i| 3.times { |k| assert_equal "#{k}y", [*send(:"m#{i}", 'a' * k * 2, k)][0] } }
     RUBY
   end
 

@@ -76,23 +76,24 @@ class TestHeapSamplerMallocTruth < Test::Unit::TestCase
       def grow(text) = 3000.times { text << "0123456789" * 100 }
       def push(list) = 200_000.times { list << 1 }
       def pop(list) = list.pop(199_000)
-      all = ->(by, method) { [objects(method, by), bytes(method, by)] }
 
       GC.disable
       text, list = +"", []
       grow(text)
-      born, dead, alive = objects(:grow, STRING_GROWS)
+      rows = malloc_rows                # each reading is sampled, too: as few as can be
+      born, dead, alive = objects(:grow, STRING_GROWS, rows)
       assert_equal [1, born - 1], [alive, dead]
       assert_operator born, :>, 5
-      assert_include 3_000_000..6_200_000, bytes(:grow, STRING_GROWS)[2]
+      assert_include 3_000_000..6_200_000, bytes(:grow, STRING_GROWS, rows)[2]
       push(list)
-      born, dead, alive = objects(:push, ARRAY)
-      assert_equal [1, born - 1], [alive, dead]
-      assert_include 1_600_000..3_300_000, bytes(:push, ARRAY)[2]
       text.clear
-      born, dead, alive = objects(:grow, STRING_GROWS)
+      rows = malloc_rows
+      born, dead, alive = objects(:push, ARRAY, rows)
+      assert_equal [1, born - 1], [alive, dead]
+      assert_include 1_600_000..3_300_000, bytes(:push, ARRAY, rows)[2]
+      born, dead, alive = objects(:grow, STRING_GROWS, rows)
       assert_equal [born, 0], [dead, alive]
-      born, dead, = bytes(:grow, STRING_GROWS)
+      born, dead, = bytes(:grow, STRING_GROWS, rows)
       assert_equal born, dead
       text = "x" * 3_000_000
       text.replace("short")

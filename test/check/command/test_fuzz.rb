@@ -3,7 +3,7 @@
 # Noise in all that is not ours: profiles, their settings, answers of a process, and files of a folder.  What is read is
 # printed with nothing in it that a terminal obeys; what is not is refused in one sentence.
 #
-# Bounded and seeded: FUZZ_SECONDS in all (4), FUZZ_SEED (1).  test/slow/fuzz/run takes five minutes and a new seed.
+# Bounded and seeded: FUZZ_SECONDS in all (4), FUZZ_SEED (1).  test/all/fuzz/run takes five minutes and a new seed.
 
 require "socket"
 require_relative "../../testing"
