@@ -78,7 +78,7 @@ def mdoc(text)
   text.gsub(/^\.(?:It|Pp|Bl|El|Dl|Op)\b.*/, "\n").gsub(/^\.(?:Ar|Cm|Ev|Pa) \S+/, "CODE")
 end
 
-names = HeapSample::Tool::CLI::NAMES
+names = HeapSample::Tool::Commands::NAMES
 main = Help.new("heapsample --help", heapsample("--help"), 17)
 commands = names.to_h { |name| [name, Help.new("heapsample #{name} --help", heapsample(name, "--help"), 28)] }
 make = Help.new("make help", Open3.capture2e("make", "-s", "-C", TOP, "help").first, 23)
