@@ -103,6 +103,11 @@ none("heapsample --help lists each command once, with the first line of its own 
      names.reject { |name| listed.map(&:name).count(name) == 1 } +
      listed.reject { |entry| commands[entry.name].lines.first.casecmp?("#{entry.text}.") }.map { |entry| "#{entry.name}: #{entry.text}" })
 
+rows = File.read("#{TOP}/doc/heapsample.md")[/^## All commands$.*?(?=^## )/m].lines.filter_map { |line| line[/\A\| (`[a-z]+` \| [^|]*[^| ]) \|/, 1] }
+declared = HeapSample::Tool::Commands.all.to_h { |command| ["`#{command.command_name}` | #{command::SUMMARY}", command::TASK] }
+none("doc/heapsample.md has each command with its summary, and no other", (declared.keys | rows) - (declared.keys & rows))
+none("each command belongs to a task of heapsample --help", declared.reject { |_, task| HeapSample::Tool::Command::TASKS.include?(task) }.keys)
+
 valued = commands.values.flat_map { |help| help.entries.filter_map { |entry| [help.name, entry, entry.name[/--[a-z-]+ (\S+)\z/, 1]] if entry.name.include?("--") } }
 none("each option has a text", valued.filter_map { |name, entry, _| "#{name}: #{entry.name}" if entry.text.empty? })
 none("the name of each value is its kind or its unit", valued.filter_map { |name, entry, value| "#{name}: #{entry.name}" unless value.nil? || VALUES.include?(value) })

@@ -33,9 +33,9 @@ module HeapSample
 
       def filters? = self.class::TAKES.include?(:filters)
 
-      def define_by(parser, *more)
+      def define_by(parser)
         app = "; app: nearest line of the application" if self.class::BY.include?(:app)
-        parser.on("--by KIND", "group by #{self.class::BY.join(", ")}", *more, "or #{Groups::LABEL}#{app} (default: #{self.class::BY_USUAL})") { |by| take_by(by) }
+        parser.on("--by KIND", "group by #{self.class::BY.join(", ")}", "or #{Groups::LABEL}#{app} (default: #{self.class::BY_USUAL})") { |by| take_by(by) }
       end
 
       def take_by(by)
@@ -58,9 +58,10 @@ module HeapSample
         end
       end
 
-      def define_value(parser, *more)
-        parser.on("--value VALUE", "rank rows by a value: inuse_space, alloc_objects, young_space, dead_space", *more,
-                  "or another sample type of the profile (default: inuse_space)") { |value| options[:value] = choice("--value", value, self.class::VALUES).to_sym }
+      def define_value(parser)
+        churn = " churn," if self.class::VALUES.include?(:churn)
+        parser.on("--value VALUE", "rank rows by a value: inuse_space, alloc_objects, young_space, dead_space,#{churn}",
+                  "holds_free, unshared, or another sample type of the profile (default: inuse_space)") { |value| options[:value] = choice("--value", value, self.class::VALUES).to_sym }
       end
 
       def define_filters(parser) = filters.define(parser)

@@ -12,11 +12,11 @@ module HeapSample
         SUMMARY = "report whether each process leaks, at which line, and what retains the memory"
         USAGE = "[options] FILE…|FOLDER|PID…"
         EXAMPLES = <<~TEXT
-          heapsample /var/tmp/heap/                  all processes in a folder of profiles
+          heapsample diagnose /var/tmp/heap/         all processes in a folder; short: heapsample /var/tmp/heap/
           heapsample 4711                            a running process
           heapsample 4711 4712 --seconds 120         two running processes, for two minutes
           heapsample heap.pb.gz --by method          a report of one profile
-          heapsample diagnose /var/tmp/heap/ --format markdown > issue.md
+          heapsample /var/tmp/heap/ --format markdown > issue.md
         TEXT
         HELP = <<~TEXT
           `heapsample FOLDER` is short for `heapsample diagnose FOLDER`. The profiles are the ones that the
@@ -26,9 +26,9 @@ module HeapSample
           It shows how certain each finding is. Growth that too few major GCs have checked is not called a leak.
           A running process is watched for --seconds; a longer time gives a more certain result.
 
-          One profile cannot show growth, so a single FILE gets the report of GC.sample_profile.report instead: live
-          memory by line and by class, malloc memory, young objects, allocation, and the memory of the process.
-          --by, --kind, --top and the filters are for this report.
+          One profile cannot show growth, so a single FILE gets the report of GC.sample_profile.report instead.
+          It has live memory by line and by class, malloc memory, young objects, allocation and process memory.
+          The options --by, --kind, --top and the filters are for this report.
         TEXT
 
         def call(arguments)

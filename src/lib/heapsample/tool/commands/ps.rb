@@ -43,7 +43,7 @@ module HeapSample
           raise UsageError, "--seconds is for the list of processes; run heapsample PID --seconds SECONDS" if options[:seconds]
 
           memory = process.memory
-          return puts(JSON.pretty_generate(memory.transform_values { |value| value&.to_h })) if json?
+          return puts(JSON.pretty_generate(plain(memory))) if json?
 
           layout = Layout.new(**analysis_options.slice(:width, :style))
           account, start = memory.values_at(:account, :account_at_start)
@@ -130,7 +130,7 @@ module HeapSample
         end
 
         def plain(about)
-          about.transform_values { |value| value.respond_to?(:parts) ? value.to_h : value }
+          about.transform_values { |value| [Account, Alive].include?(value.class) ? value.to_h : value }
         end
       end
     end

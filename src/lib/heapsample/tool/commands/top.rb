@@ -29,6 +29,9 @@ module HeapSample
 
           --by generation prints live memory by age, with the largest lines of each age; generation:class prints classes.
           Objects from the start of the program form one old generation. A leak adds memory to each generation.
+
+          The value holds_free is the free memory in the heap pages that a row holds. The value unshared is the
+          memory that a forked process no longer shares with its parent.
         TEXT
 
         def call(arguments)
@@ -52,17 +55,10 @@ module HeapSample
           HeapSample::Generations.new(only_profile(arguments), **analysis_options(:top), by: options[:generation], age: age)
         end
 
-        def define_by(parser) = super(parser, "generation: age in GCs, with the largest lines of each age; generation:class: classes;")
-
         def take_by(by)
           name, kind = by.split(":", 2)
           super(name == "generation" ? name : by)
           options[:generation] = grouping("--by", kind || "line", Groups::BY) if options[:by] == :generation
-        end
-
-        def define_value(parser)
-          super(parser, "churn: allocated memory, and how soon it is freed; holds_free: free memory in the heap pages",
-                "that rows hold; unshared: memory that a forked process no longer shares with its parent")
         end
       end
     end
