@@ -156,7 +156,8 @@ sampled("$kept = Array.new(20_000) { Object.new }; ready; sleep") do |process|
       it.get_when("/memory?pid=#{process.pid}", **BEARER)
       url, env = "http://127.0.0.1:#{it.to}", {"HEAPSAMPLE_TOKEN_FILE" => TOKEN_FILE}
       page = "#{url}/debug/pprof/heap?pid=#{process.pid}"
-      {["top", page] => "live samples|in use|bytes", ["top", "#{page}&gc=1"] => "bytes", ["ps", page] => "slots in use", ["why", page] => "walk", ["diagnose", "--about", page] => "one sample per 4 KiB",
+      {["top", page] => "live samples|in use|bytes", ["top", "#{page}&gc=1"] => "bytes", ["ps", page] => "slots in use", ["why", page] => "walk",
+       ["diagnose", "--about", page] => "one sample per 4 KiB",
        ["diagnose", "--snapshot", page] => "live samples|in use|bytes", ["tree", page] => "-e:", ["top", "--value", "churn", page] => "-e:",
        ["convert", page, "-o", "-", "--format", "folded"] => "-e:",
        ["watch", page, "--seconds", "1"] => "RSS", ["diff", page, "--seconds", "0.2"] => "Growth", [page, "--seconds", "1"] => "process"}.each do |arguments, wanted|
