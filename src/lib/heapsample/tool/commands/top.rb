@@ -48,7 +48,7 @@ module HeapSample
 
         # An age selects generations here, so that the whole is shown beside it.
         def generations(arguments)
-          given = %i[value kind stacks].find { |name| options[name] }
+          given = %i[value kind].find { |name| options[name] }
           raise UsageError, "--#{given} cannot be combined with --by generation; remove one of them" if given
 
           age = filters.take_age
