@@ -16,7 +16,7 @@ module HeapSample
           heapsample top heap.pb.gz                                    live memory, by line
           heapsample top heap.pb.gz --by class --value alloc_objects   allocated objects, by class
           heapsample top heap.pb.gz --class 'Ticket*' --age 10..       lines that allocated old tickets
-          heapsample top heap.pb.gz --value churn                      lines that allocate most, and how soon it is freed
+          heapsample top heap.pb.gz --value churn                      allocated memory, and how soon it is freed
           heapsample top heap.pb.gz --by generation                    live memory by age, in GCs survived
           heapsample top heap.pb.gz --value holds_free                 lines that hold nearly empty heap pages
         TEXT
@@ -24,11 +24,13 @@ module HeapSample
           Prints the largest rows, each with its 95% confidence interval, share and number of samples.
           A row marked ~ has few samples: its figure can be wrong by a factor of two.
 
-          --value churn prints memory allocated since sampling started, the freed share, and the lifetime of freed
-          objects in GCs. Short-lived objects cost GC time, not memory. Begin with the line that has the largest share.
+          --value churn prints memory allocated since sampling started, the freed share, and the lifetime of
+          freed objects in GCs. Short-lived objects cost GC time, not memory. Begin with the line that has the
+          largest share.
 
-          --by generation prints live memory by age, with the largest lines of each age; generation:class prints classes.
-          Objects from the start of the program form one old generation. A leak adds memory to each generation.
+          --by generation prints live memory by age, with the largest lines of each age. For its classes, write
+          generation:class. Objects from the start of the program form one old generation. A leak adds memory to
+          each generation.
 
           The value holds_free is the free memory in the heap pages that a row holds. The value unshared is the
           memory that a forked process no longer shares with its parent.
