@@ -53,10 +53,24 @@ class Test < Minitest::Test
     value = nil
     define_method(name) do
       value ||= Fiber.new { instance_exec(->(made) { Fiber.yield([made]) }, &block) }.then do |fiber|
-        fiber.resume.tap { Minitest.after_run { fiber.resume } }
+        fiber.resume.tap { Test.end_last(fiber) }
       end
       value.first
     end
+  end
+
+  SHARED = []
+
+  def self.end_last(fiber)
+    Minitest.after_run { end_shared } if SHARED.empty?
+    SHARED << fiber
+  end
+
+  # Ends each, the last one first, also where one raises.
+  def self.end_shared
+    SHARED.pop.resume
+  ensure
+    end_shared if SHARED.any?
   end
 
   # Raised with a message that matches; the error.

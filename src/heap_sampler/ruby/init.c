@@ -66,7 +66,6 @@ Init_heap_sampler(void)
         "rows",
         "samples",
         "-",
-        "leaks",
         "inspect",
         "pretty_print",
         "to_profile",
@@ -77,7 +76,6 @@ Init_heap_sampler(void)
         rb_define_method(rb_cSampleProfile, ruby_methods[i], load_and_call_again, -1);
     }
     rb_define_singleton_method(rb_cSampleProfile, "load", load_and_call_again, -1);
-    rb_define_singleton_method(rb_cSampleProfile, "leaks", load_and_call_again, -1);
     rb_define_singleton_method(rb_cSampleProfile, "diagnose", load_and_call_again, -1);
     rb_define_singleton_method(rb_cSampleProfile, "label_book", load_and_call_again, -1);
     rb_define_singleton_method(rb_cSampleProfile, "stack_of", load_and_call_again, -1);

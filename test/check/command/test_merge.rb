@@ -41,7 +41,7 @@ class MergeTest < Test
     assert_equal(1, all.rows.select(&:malloc?).map { |row| row.stack.first.to_s }.uniq.size)
     assert_equal([40, 40, nil], [all.info.merged_processes, all.info.merged_profiles, all.info.process_start])
     refute(all.info.same_run?(all))
-    assert(printed("report", in_dir("all.pb.gz")).start_with?("Heap samples of 40 processes, merged"))
+    assert(printed("diagnose", in_dir("all.pb.gz")).start_with?("Heap samples of 40 processes, merged"))
   end
 
   test "merge: what is resident and what is dead adds up" do
@@ -82,7 +82,7 @@ class MergeTest < Test
     assert(merged.meta["merged"]["evicted_rows"] > 0 && merged.groups(:method).any? { |group| group.key.label == "(evicted)" })
   end
 
-    GO_MISSING = ("no go" unless system("go version", out: File::NULL, err: File::NULL))
+  GO_MISSING = ("no go" unless system("go version", out: File::NULL, err: File::NULL))
 
   test "a profile of Go's has its figures, with intervals", missing: GO_MISSING do
     system({"GOCACHE" => in_dir("go-cache"), "HOME" => dir}, "go", "run", File.join(__dir__, "heap.go"), in_dir("go.pb.gz"), exception: true)

@@ -22,8 +22,7 @@ class AnalysisTest < Test
       report: ->(**options) { profile.report(**options) }, top: ->(**options) { profile.top(**options) }, tree: ->(**options) { profile.tree(**options) },
       generations: ->(**options) { sample_build.profile.generations(**options) }, churn: ->(**options) { profile.churn(**options) },
       info: ->(**options) { About.new(profile, **options) }, growth: ->(**options) { (later - profile).report(**options) },
-      retained: ->(**options) { Retained.new(profile, later, last, **options) },
-      leaks: ->(**options) { series.leaks(**options) }, shape: ->(**options) { series.shape(**options) }
+      retained: ->(**options) { Retained.new(profile, later, last, **options) }, diagnosis: ->(**options) { series.diagnosis(**options) }
     }
   end
 

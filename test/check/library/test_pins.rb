@@ -31,7 +31,7 @@ class PinsTest < Test
 
   LOOK_AT_PINS = {root: "/srv/app", width: 160}.freeze
 
-  test "top --free says what pins: objects in C, machine stacks and where they stand, keys, variables" do
+  test "top --value holds_free says what pins: objects in C, machine stacks and where they stand, keys, variables" do
     text = pins_profile.top(value: :holds_free, **LOOK_AT_PINS).to_s
     assert(text.include?("Of that pinned, which GC.compact cannot move: 32.0 MiB"), text)
     [/16\.0 MiB +\S.* an object in C +Token +parser\.rb:3 +data of Native::Doc \(doc in native\.so\)$/,
@@ -60,7 +60,7 @@ class PinsTest < Test
 
   test "without a walk a report says how to learn what pins; where little is pinned it says nothing" do
     text = pins_profile(kept: nil).top(value: :holds_free, **LOOK_AT_PINS).to_s
-    assert(text.include?("What pins 32.0 MiB of it, a walk over the heap tells: GC.sample_profile(why: true), or heapsample top --free PID."), text)
+    assert(text.include?("What pins 32.0 MiB of it, a walk over the heap tells: GC.sample_profile(why: true), or heapsample top --value holds_free PID."), text)
     refused = pins_profile(kept: {"refused" => "a GC was running"})
     assert(refused.top(value: :holds_free, **LOOK_AT_PINS).to_s.include?("a walk over the heap tells"))
     little = pins_profile

@@ -41,7 +41,8 @@ class NamespacesTest < Test
     direct + direct.flat_map { |child| children(child) }
   end
 
-  NO_NAMESPACE = ("this needs root, and mounts in a namespace of one's own" unless Process.euid.zero? && system("unshare", "--mount", "--pid", "--fork", "sh", "-c", "mount -t tmpfs none /mnt", out: File::NULL, err: File::NULL))
+  NO_NAMESPACE = ("this needs root, and mounts in a namespace of one's own" unless Process.euid.zero? && system("unshare", "--mount", "--pid", "--fork", "sh", "-c", "mount -t tmpfs none /mnt",
+out: File::NULL, err: File::NULL))
 
   [["one that samples", "RUBY_HEAP_SAMPLE=interval=4k,output=none"], ["one that nobody prepared", "NOTHING=1"]].each do |what, setting|
     test "into a container: #{what}", missing: NO_NAMESPACE do
@@ -52,7 +53,7 @@ class NamespacesTest < Test
         assert(heapsample("ps").out.lines.any? { |line| line.match?(/^\s*#{pid} .*a contained program/) })
         about = JSON.parse(heapsample("ps", "--json").out).find { |one| one["process_id"] == pid }
         assert_equal(true, about["sampling"])
-        assert(printed("memory", pid.to_s).include?("slots in use"))
+        assert(printed("ps", pid.to_s).include?("slots in use"))
         assert(printed("top", pid.to_s, "--by", "class", "--diagnose", "50%").include?("Object")) unless setting.start_with?("NOTHING")
         assert_equal([], Dir.glob("/tmp/ruby-heap-0/#{inside}-*.sock"))      # its /tmp is its own
       end

@@ -31,7 +31,7 @@ module HeapSample
       return [] unless much?(pinned)
       return pins if @profile.info.walk && !@profile.info.walk.refused
 
-      @layout.sentence("What pins #{@layout.bytes(pinned)} of it, a walk over the heap tells: GC.sample_profile(why: true), or heapsample top --free PID.")
+      @layout.sentence("What pins #{@layout.bytes(pinned)} of it, a walk over the heap tells: GC.sample_profile(why: true), or heapsample top --value holds_free PID.")
     end
 
     # JSON-ready; empty where nothing of it is known.
