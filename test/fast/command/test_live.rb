@@ -73,7 +73,7 @@ class LiveTest < Test
   NO_OTHER_USER = ("needs root, and setpriv" unless Process.euid.zero? && system("setpriv", "--reuid=65534", "--clear-groups", READER, "--disable=gems", "-e", "File.read(ARGV[0])", EXE, %i[out err] => File::NULL))
 
   test "ps of another user does not know whether it is sampled, and says so", missing: NO_OTHER_USER do
-    growing do
+    growing do |pid|
       said = IO.popen([{**CLEAN, "TMPDIR" => nil}, "setpriv", "--reuid=65534", "--clear-groups", READER, "--disable=gems", EXE, "ps"], &:read)
       assert(said.lines.any? { |line| line.match?(/\A\s*#{pid} .* \?\s.*a program that grows/) }, said)
       assert(said.include?("? belongs to another user; run this as that user or as root."), said)
