@@ -74,7 +74,7 @@ class LiveTest < Test
 %i[out err] => File::NULL))
 
   test "ps of another user does not know whether it is sampled, and says so", missing: NO_OTHER_USER do
-    growing do
+    growing do |pid|
       said = IO.popen([{**CLEAN, "TMPDIR" => nil}, "setpriv", "--reuid=65534", "--clear-groups", READER, "--disable=gems", EXE, "ps"], &:read)
       assert(said.lines.any? { |line| line.match?(/\A\s*#{pid} .* \?\s.*a program that grows/) }, said)
       assert(said.include?("? belongs to another user; run this as that user or as root."), said)
