@@ -53,7 +53,7 @@ class BesideTest < Test
   def output(set, settings, *options, forks: FORKS[set])
     FileUtils.rm_f("#{OUT}/#{set}.tap")
     env = {"STACKPROF" => MODES[set], "FORK" => forks, "RUBY_HEAP_SAMPLE" => settings && "#{settings},malloc=4k,output=none"}
-    system(env, "timeout", "-s", "KILL", "100", RbConfig.ruby, *options, "-rbundler/setup", "#{__dir__}/program.rb", "#{OUT}/#{set}.tap", *SETS.fetch(set),
+    system(env, "timeout", "-s", "KILL", "300", RbConfig.ruby, *options, "-rbundler/setup", "#{__dir__}/program.rb", "#{OUT}/#{set}.tap", *SETS.fetch(set),
            in: File::NULL, out: "#{OUT}/#{set}.out", err: "#{OUT}/#{set}.err")
     assert_predicate $?, :success?, File.read("#{OUT}/#{set}.err").lines.first(20).join
     File.read("#{OUT}/#{set}.out")
