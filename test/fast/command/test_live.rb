@@ -71,7 +71,7 @@ class LiveTest < Test
   end
 
   NO_OTHER_USER = ("needs root, and setpriv" unless Process.euid.zero? && system("setpriv", "--reuid=65534", "--clear-groups", READER, "--disable=gems", "-e", "File.read(ARGV[0])", EXE,
-%i[out err] => File::NULL))
+                                                                       %i[out err] => File::NULL))
 
   test "ps of another user does not know whether it is sampled, and says so", missing: NO_OTHER_USER do
     growing do |pid|
@@ -143,7 +143,7 @@ class LiveTest < Test
   test "ps and watch say where it is, and what grows since one looks" do
     sampled do |_, text|
       assert(printed("ps", text).match?(/slots in use$/))
-      assert(JSON.parse(printed("ps", text, "--json")).fetch("account").fetch("rss") > 0)
+      assert(JSON.parse(printed("ps", text, "--json")).fetch("account").fetch("rss_bytes") > 0)
       fails(2, /--seconds is for the list of processes/, "ps", text, "--seconds", "3")
       looks = printed("watch", text, "--json", "--every", "0.2", "--seconds", "6").lines.map { |line| JSON.parse(line) }
       assert(looks.size.between?(2, 31), looks.size.to_s)
