@@ -61,8 +61,10 @@ module HeapSample
   autoload :Holders, "#{here}/holders/holders"
   autoload :NearestHolder, "#{here}/holders/nearest_holder"
   autoload :Pins, "#{here}/holders/pins"
+  autoload :PinsText, "#{here}/holders/pins_text"
   autoload :Roots, "#{here}/holders/roots"
   autoload :StuckThreads, "#{here}/holders/stuck_threads"
+  autoload :StuckThreadsText, "#{here}/holders/stuck_threads_text"
   autoload :Walk, "#{here}/holders/walk"
 
   # The file format of the sampler.
@@ -84,6 +86,7 @@ module HeapSample
 
   # Where the memory of the process is, and what that grows in.
   autoload :Account, "#{here}/account/account"
+  autoload :AccountText, "#{here}/account/account_text"
   autoload :Alive, "#{here}/account/alive"
   autoload :AliveText, "#{here}/account/alive_text"
   autoload :Population, "#{here}/account/population"
@@ -118,27 +121,19 @@ module HeapSample
   autoload :Printable, "#{here}/text/printable"
   autoload :StackText, "#{here}/text/stack_text"
 
-  # What one profile says.
-  autoload :About, "#{here}/analysis/about"
-  autoload :AboutText, "#{here}/analysis/about_text"
+  # What one profile says: its reports, each with its text in the file beside it, and what they are made of.
+  require "#{here}/analysis/reports"
+  Reports.public_instance_methods(false).each do |name|
+    autoload name.capitalize, "#{here}/analysis/#{name}"
+    autoload "#{name.capitalize}Text", "#{here}/analysis/#{name}_text"
+  end
   autoload :Analysis, "#{here}/analysis/analysis"
-  autoload :Churn, "#{here}/analysis/churn"
-  autoload :ChurnText, "#{here}/analysis/churn_text"
-  autoload :Generations, "#{here}/analysis/generations"
-  autoload :GenerationsText, "#{here}/analysis/generations_text"
   autoload :HeapPages, "#{here}/analysis/heap_pages"
+  autoload :HeapPagesText, "#{here}/analysis/heap_pages_text"
   autoload :HolderTree, "#{here}/analysis/holder_tree"
-  autoload :Info, "#{here}/analysis/about"
-  autoload :MallocSection, "#{here}/analysis/malloc_section"
+  autoload :MallocFunctions, "#{here}/analysis/malloc_functions"
+  autoload :MallocFunctionsText, "#{here}/analysis/malloc_functions_text"
   autoload :PathIndex, "#{here}/analysis/path_index"
-  autoload :Report, "#{here}/analysis/report"
-  autoload :ReportText, "#{here}/analysis/report_text"
-  autoload :Top, "#{here}/analysis/top"
-  autoload :TopText, "#{here}/analysis/top_text"
-  autoload :Tree, "#{here}/analysis/tree"
-  autoload :TreeText, "#{here}/analysis/tree_text"
-  autoload :Why, "#{here}/analysis/why"
-  autoload :WhyText, "#{here}/analysis/why_text"
 
   # What two or three say.
   autoload :Diff, "#{here}/growth/diff"

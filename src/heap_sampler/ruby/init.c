@@ -2,16 +2,27 @@
 #include "heap_sampler/base/contract.h"
 #include "heap_sampler/ruby/ruby_api.h"
 
-/* Stands in for a method until the library that defines it is loaded. */
+/*
+ * Loads the library that defines the methods in Ruby, and calls again. As method_missing it serves the methods of a
+ * snapshot, so that no list of them is here. The library removes method_missing, and redefines the others.
+ */
 static VALUE
 load_and_call_again(int argc, VALUE *argv, VALUE self)
 {
     static bool loaded;
     ID name = rb_frame_this_func();
+    if (name == rb_intern("method_missing") && argc > 0) name = rb_sym2id(*argv++), argc--;
     if (loaded) rb_raise(rb_eNotImpError, "heapsample does not define %" PRIsVALUE, rb_id2str(name));
     rb_require("heapsample/sample_profile");
     loaded = true;
     return rb_funcall_passing_block_kw(self, name, argc, argv, rb_keyword_given_p());
+}
+
+static VALUE
+load_and_respond(VALUE self, VALUE name, VALUE all)
+{
+    rb_require("heapsample/sample_profile");
+    return RBOOL(rb_obj_respond_to(self, rb_sym2id(name), RTEST(all)));
 }
 
 void
@@ -54,28 +65,10 @@ Init_heap_sampler(void)
     rb_hs_init_profile_object(rb_cSampleProfile);
     rb_hs_init_raw(rb_cSampleProfile);
 
-    static const char *const ruby_methods[] = {
-        "save",
-        "report",
-        "top",
-        "tree",
-        "why",
-        "generations",
-        "churn",
-        "filter",
-        "rows",
-        "samples",
-        "-",
-        "leaks",
-        "inspect",
-        "pretty_print",
-        "to_profile",
-        "to_html",
-        "to_pprof",
-    };
-    for (size_t i = 0; i < sizeof(ruby_methods) / sizeof(*ruby_methods); i++) {
-        rb_define_method(rb_cSampleProfile, ruby_methods[i], load_and_call_again, -1);
-    }
+    rb_define_private_method(rb_cSampleProfile, "method_missing", load_and_call_again, -1);
+    rb_define_private_method(rb_cSampleProfile, "respond_to_missing?", load_and_respond, 2);
+    rb_define_method(rb_cSampleProfile, "inspect", load_and_call_again, -1);
+    rb_define_method(rb_cSampleProfile, "pretty_print", load_and_call_again, -1);
     rb_define_singleton_method(rb_cSampleProfile, "load", load_and_call_again, -1);
     rb_define_singleton_method(rb_cSampleProfile, "leaks", load_and_call_again, -1);
     rb_define_singleton_method(rb_cSampleProfile, "diagnose", load_and_call_again, -1);

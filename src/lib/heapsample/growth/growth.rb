@@ -89,7 +89,7 @@ module HeapSample
     end
 
     # call-seq:
-    #   report(by: :line, kind: :both, top: 20, width: 120, root: Dir.pwd, style: nil) -> HeapSample::GrowthReport
+    #   report(by: :line, kind: :both, top: 20) -> HeapSample::GrowthReport
     #
     # What grew and what shrank; see HeapSample::GrowthReport.
     def report(**options)

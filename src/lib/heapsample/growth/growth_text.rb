@@ -44,9 +44,9 @@ module HeapSample
 
     # Where the memory of the process is, and what it grew in.
     def account
-      grew = @report.account_growth(@layout) or return []
+      grew = @report.account_growth or return []
 
-      [*growth.later.info.account.lines(@layout, growth.earlier.info.account, GrowthReport::SINCE), *@layout.sentence(grew.to_s)]
+      [*AccountText.new(growth.later.info.account, @layout, earlier: growth.earlier.info.account, since: GrowthReport::SINCE).lines, *@layout.sentence(grew.to_s)]
     end
 
     # Of which threads and fibers there are more, or fewer.
@@ -153,7 +153,7 @@ module HeapSample
       holder = @report.holder(group) or return ""
       return "" if holder.share < FindingHolders::SHARE_LEAST
 
-      " #{holder.kept? ? Printable.code(holder.to_s(@layout)) : holder.to_s(@layout)} keeps #{@layout.percent(holder.share)} of it."
+      " #{holder.kept? ? Printable.code(@layout.holder(holder)) : @layout.holder(holder)} keeps #{@layout.percent(holder.share)} of it."
     end
 
     # Which memory a figure is of, where it is not of all.

@@ -60,20 +60,19 @@ module HeapSample
     include Enumerable
 
     # call-seq:
-    #   Leaks.new(series, by: :line, kind: :both, top: 20, width: 120, root: Dir.pwd, style: nil, warmup: nil)
+    #   Leaks.new(series, by: :line, kind: :both, top: 20, warmup: nil)
     #
     # +by+: :line, :method, :file, :class, … (Groups::BY), or :stack; +kind+: :slots,
     # :malloc or :both; +warmup+: seconds since sampling started that are not judged, a
     # fifth of that time unless given.  Raises ArgumentError if one of them makes no sense.
-    def initialize(series, by: :line, kind: :both, warmup: nil, top: TOP, **look)
+    def initialize(series, by: :line, kind: :both, warmup: nil, top: TOP)
       @by = Groups.by(by, [:stack])
       Groups.wanted(kind)
       Layout.check(top: top)
-      look_like(look)
       @series = series
       @kind = kind
       @top = top
-      @diagnosis = series.whole.diagnosis(warmup: warmup, **look)
+      @diagnosis = series.whole.diagnosis(warmup: warmup)
       @leaks, @others = [], []
       judge unless reason
     end
@@ -109,7 +108,7 @@ module HeapSample
     def detectable = (diagnosis.detectable unless reason)
 
     # JSON-ready: numbers not rounded, intervals as [low, high].
-    def to_h
+    def to_h(stacks: true)
       figures = {process_id: series.infos.first.process_id, profiles: series.size, by: by, kind: kind, filter: series.filtered&.names,
                  warnings: series.warnings, reason: reason, verdict: diagnosis.verdict}
       figures[:crowd] = crowd&.to_h
@@ -219,12 +218,12 @@ module HeapSample
       {bytes: row.space, bytes_per_hour: row.slope, bytes_per_hour_interval: row.slope_interval, samples: row.samples}
     end
 
-    def figures_of(row)
+    def figures_of(row, stacks)
       {**Analysis.key(Leaks.place(row.key), layout), grade: row.grade, pattern: row.pattern, **rate(row), weak: row.weak?, memory: row.kind,
        application: application(row)&.then { |place| Analysis.key(place, layout) },
        holder: (holder(row)&.to_h if row.leak?), bytes_now: row.now,
        parts: row.course.parts, classes: row.classes.first(Analysis::BRIEF).map { |class_name, space| {name: class_name, bytes: space} },
-       stack: frames_of(row).map(&:to_s)}
+       stack: (frames_of(row).map(&:to_s) if stacks)}
     end
   end
 end

@@ -235,25 +235,25 @@ module HeapSample
     def accounts = infos.map(&:account)
 
     # call-seq:
-    #   diagnosis(warmup: nil, width: 120, root: Dir.pwd) -> HeapSample::ProcessDiagnosis
+    #   diagnosis(warmup: nil) -> HeapSample::ProcessDiagnosis
     #
     # What the process does with its memory: does it leak, where, and how sure is that?
-    def diagnosis(**look) = ProcessDiagnosis.new(self, **look)
+    def diagnosis(**options) = ProcessDiagnosis.new(self, **options)
 
     # call-seq:
-    #   leaks(by: :line, kind: :both, top: 20, width: 120, root: Dir.pwd, warmup: nil) -> HeapSample::Leaks
+    #   leaks(by: :line, kind: :both, top: 20, warmup: nil) -> HeapSample::Leaks
     #
     # What grows all along and is not collected.
     def leaks(**options) = Leaks.new(self, **options)
 
     # call-seq:
-    #   shape(width: 120) -> HeapSample::Shape
+    #   shape -> HeapSample::Shape
     #
     # How the process as a whole grows.
-    def shape(**options) = Shape.new(self, **options)
+    def shape = Shape.new(self)
 
     # call-seq:
-    #   line("order.rb:12", kind: :both, top: 20, width: 120, root: Dir.pwd) -> HeapSample::LineHistory
+    #   line("order.rb:12", kind: :both, top: 20) -> HeapSample::LineHistory
     #
     # One line of code over time.
     def line(line, **options) = LineHistory.new(self, line, **options)

@@ -30,11 +30,10 @@ module HeapSample
     attr_reader :whole, :parts
 
     # call-seq:
-    #   Shape.new(series, width: 120, style: nil)
-    def initialize(series, **look)
-      look_like(look)
+    #   Shape.new(series)
+    def initialize(series)
       @series = series
-      @diagnosis = series.whole.diagnosis(**look)
+      @diagnosis = series.whole.diagnosis
       @known = series.infos.select { |info| info.account&.rss }
       measure unless reason
     end

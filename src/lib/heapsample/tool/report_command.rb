@@ -159,16 +159,18 @@ module HeapSample
         files.each { |path| raise Inputs.missing(path) unless File.exist?(path) }
       end
 
-      # The options of an analysis: +names+, if they were given, and how it looks.
-      def analysis_options(*names, io: $stdout)
+      # The options of an analysis: +names+, if they were given.
+      def analysis_options(*names) = options.slice(*names)
+
+      # How a text looks: the options of Layout.new.
+      def look(io: $stdout)
         terminal = Terminal.new(io)
-        {root: Dir.pwd, width: terminal.width, style: terminal.style(options[:color] || "auto"),
-         **options.slice(:root, :width, :stacks, *names)}
+        {root: Dir.pwd, width: terminal.width, style: terminal.style(options[:color] || "auto"), **options.slice(:root, :width, :stacks)}
       end
 
       # Prints it as text or as JSON.
       def print_analysis(analysis)
-        text = options[:json] ? "#{Printable.json(analysis.to_h)}\n" : analysis.to_s
+        text = options[:json] ? "#{Printable.json(analysis.to_h(**options.slice(:stacks)))}\n" : analysis.text(**look).to_s
         $stdout.write(text)
         nil
       end

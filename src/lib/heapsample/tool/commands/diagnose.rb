@@ -28,8 +28,8 @@ module HeapSample
         def call(arguments)
           paths = expect(arguments, 1.., "profiles")
           series = all_series(paths)
-          diagnosis = Progress.show("reading #{series.sum(&:size)} profiles") { HeapSample::Diagnosis.new(series, **analysis_options).tap(&:kind) }
-          return $stdout.write(diagnosis.to_markdown) && nil if options[:format] == "markdown"
+          diagnosis = Progress.show("reading #{series.sum(&:size)} profiles") { HeapSample::Diagnosis.new(series).tap(&:kind) }
+          return $stdout.write(diagnosis.text(**look).to_markdown) && nil if options[:format] == "markdown"
 
           options[:json] ||= options[:format] == "json"
           print_analysis(diagnosis)

@@ -16,12 +16,12 @@ module HeapSample
 
         def call(arguments)
           paths = expect(arguments, 1.., "profile").map { |path| Inputs.one(path) }
-          infos = paths.map { |path| HeapSample::About.new(Inputs.load(path, **asked), name: path, **analysis_options.slice(:width, :style)) }
+          infos = paths.map { |path| HeapSample::About.new(Inputs.load(path, **asked), name: path) }
           if options[:json]
             values = infos.map(&:to_h)
             puts Printable.json(values.size == 1 ? values.first : values)
           else
-            puts infos.map(&:to_s).join("\n")
+            puts infos.map { |info| info.text(**look).to_s }.join("\n")
           end
         end
       end

@@ -23,9 +23,9 @@ module HeapSample
           said = process.memory
           return puts(JSON.pretty_generate(said.transform_values { |value| value&.to_h })) if options[:json]
 
-          layout = Layout.new(**analysis_options.slice(:width, :style))
+          layout = Layout.new(**look.except(:root))
           account, start = said.values_at(:account, :account_at_start)
-          sections = [account.lines(layout, start, "since sampling started"), AliveText.new(said[:alive], layout).lines]
+          sections = [AccountText.new(account, layout, earlier: start, since: "since sampling started").lines, AliveText.new(said[:alive], layout).lines]
           puts layout.text(sections)
         end
 

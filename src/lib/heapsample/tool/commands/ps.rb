@@ -35,7 +35,7 @@ module HeapSample
           said, refused = all
           return puts(JSON.pretty_generate(said.map { |about| plain(about) })) if options[:json]
 
-          layout = Layout.new(**analysis_options.slice(:width, :style, :root))
+          layout = Layout.new(**look)
           sections = [table(layout, said), foreign_line(layout, said), *first_lines(layout, said)]
           puts said.empty? ? "No Ruby with the heap sampler runs here, or you may not connect to it." : layout.text(sections)
           refused.each { |message| Message.say(message) }
@@ -81,7 +81,7 @@ module HeapSample
 
           observing = Observing.new(sampled.keys, seconds: options[:seconds])
           observing.by_source.each do |process, series|
-            sampled[process][:diagnosis] = HeapSample::Diagnosis.new([series], **analysis_options).first.to_h.dig(:verdict, :sentence)
+            sampled[process][:diagnosis] = HeapSample::Diagnosis.new([series]).first.text(**look).sentence
           end
           observing.refused
         end

@@ -21,7 +21,7 @@ module HeapSample
 
         def call(arguments)
           series = load_series(expect(arguments, 1.., "profiles"))
-          print_analysis(HeapSample::Shape.new(series, **analysis_options.slice(:width, :style)))
+          print_analysis(HeapSample::Shape.new(series))
         end
       end
     end

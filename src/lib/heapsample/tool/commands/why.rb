@@ -61,14 +61,14 @@ module HeapSample
           raise UsageError, "--stuck covers the whole process; remove filters and --grown-since" if why.profile.filtered || why.since
 
           json = options[:json] || options[:format] == "json"
-          $stdout.write(json ? "#{Printable.json({stuck: why.stuck.map(&:to_h)})}\n" : why.text.stuck_alone)
+          $stdout.write(json ? "#{Printable.json({stuck: why.stuck.map(&:to_h)})}\n" : why.text(**look).stuck_alone)
           nil
         end
 
         def print_as(why)
           case options[:format]
-          when "markdown" then $stdout.write(why.to_markdown)
-          when "folded" then $stdout.write(why.to_folded)
+          when "markdown" then $stdout.write(why.text(**look).to_markdown)
+          when "folded" then $stdout.write(why.text(**look).to_folded)
           else
             options[:json] ||= options[:format] == "json"
             print_analysis(why)
