@@ -121,12 +121,8 @@ module HeapSample
   autoload :Printable, "#{here}/text/printable"
   autoload :StackText, "#{here}/text/stack_text"
 
-  # What one profile says: its reports, each with its text in the file beside it, and what they are made of.
+  # What one profile says. Reports declares its reports, and makes their classes known.
   require "#{here}/analysis/reports"
-  Reports.public_instance_methods(false).each do |name|
-    autoload name.capitalize, "#{here}/analysis/#{name}"
-    autoload "#{name.capitalize}Text", "#{here}/analysis/#{name}_text"
-  end
   autoload :Analysis, "#{here}/analysis/analysis"
   autoload :HeapPages, "#{here}/analysis/heap_pages"
   autoload :HeapPagesText, "#{here}/analysis/heap_pages_text"
@@ -142,7 +138,7 @@ module HeapSample
   autoload :GrowthGroup, "#{here}/growth/growth_group"
   autoload :GrowthReport, "#{here}/growth/growth_report"
   autoload :GrowthRow, "#{here}/growth/growth_row"
-  autoload :GrowthText, "#{here}/growth/growth_text"
+  autoload :GrowthReportText, "#{here}/growth/growth_report_text"
   autoload :Net, "#{here}/growth/net"
   autoload :Retained, "#{here}/growth/retained"
   autoload :RetainedText, "#{here}/growth/retained_text"

@@ -4,7 +4,7 @@
 
 /*
  * Loads the library that defines the methods in Ruby, and calls again. As method_missing it serves the methods of a
- * snapshot, so that no list of them is here. The library removes method_missing, and redefines the others.
+ * snapshot, so that no list of them is here. The library removes it and respond_to?, and redefines the others.
  */
 static VALUE
 load_and_call_again(int argc, VALUE *argv, VALUE self)
@@ -16,13 +16,6 @@ load_and_call_again(int argc, VALUE *argv, VALUE self)
     rb_require("heapsample/sample_profile");
     loaded = true;
     return rb_funcall_passing_block_kw(self, name, argc, argv, rb_keyword_given_p());
-}
-
-static VALUE
-load_and_respond(VALUE self, VALUE name, VALUE all)
-{
-    rb_require("heapsample/sample_profile");
-    return RBOOL(rb_obj_respond_to(self, rb_sym2id(name), RTEST(all)));
 }
 
 void
@@ -66,7 +59,9 @@ Init_heap_sampler(void)
     rb_hs_init_raw(rb_cSampleProfile);
 
     rb_define_private_method(rb_cSampleProfile, "method_missing", load_and_call_again, -1);
-    rb_define_private_method(rb_cSampleProfile, "respond_to_missing?", load_and_respond, 2);
+    /* What is defined while Ruby boots counts as BasicObject's own, which `send` does not call. */
+    METHOD_ENTRY_BASIC_SET((rb_method_entry_t *)rb_method_entry(rb_cSampleProfile, rb_intern("method_missing")), FALSE);
+    rb_define_method(rb_cSampleProfile, "respond_to?", load_and_call_again, -1);
     rb_define_method(rb_cSampleProfile, "inspect", load_and_call_again, -1);
     rb_define_method(rb_cSampleProfile, "pretty_print", load_and_call_again, -1);
     rb_define_singleton_method(rb_cSampleProfile, "load", load_and_call_again, -1);

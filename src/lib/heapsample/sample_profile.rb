@@ -280,8 +280,8 @@ class GC::SampleProfile
     to_profile.pretty_print(printer)
   end
 
-  # Ruby's own ones of these load this file as well.
-  %i[method_missing respond_to_missing?].each { |name| remove_method(name) if private_method_defined?(name, false) }
+  # From here on the class has all its methods: Ruby's own ones of these, which load this file, are not needed any more.
+  %i[method_missing respond_to?].each { |name| remove_method(name) if method_defined?(name, false) || private_method_defined?(name, false) }
 end
 
 # A Ruby without the sampler reads profiles, and has no labels.

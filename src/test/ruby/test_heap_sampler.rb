@@ -32,21 +32,28 @@ class TestHeapSampler < Test::Unit::TestCase
 
   # Threads call its methods while one of them loads the library: at no line of it is a method missing.
   def test_the_library_loads_beside_calls
-    assert_sampler(<<~'RUBY')
+    assert_sampler(<<~'RUBY', args: ["--heap-sample=output=none"])
       once, all = GC::SampleProfile.instance_methods(false), GC::SampleProfile.singleton_methods(false)
-      assert_include once, :save
+      once -= [:respond_to?]
+      assert_include once, :inspect
       assert_include all, :load
+      profile = GC.sample_profile
+      threads = []
       missing = []
       lines = 0
       look = TracePoint.new(:line) do |event|
         next unless event.path.end_with?("heapsample/sample_profile.rb")
         lines += 1
+        threads << Thread.new { [profile.rows.size, profile.respond_to?(:top), profile.top.class] }
         missing |= once.reject { GC::SampleProfile.method_defined?(_1) } + all.reject { GC::SampleProfile.respond_to?(_1) }
       end
       warnings = EnvUtil.verbose_warning { look.enable { assert_raise(Errno::ENOENT) { GC::SampleProfile.load("none.pb") } } }
       assert_equal "", warnings
       assert_operator lines, :>, 20
       assert_equal [], missing
+      assert_equal [[profile.rows.size, true, HeapSample::Top]], threads.map(&:value).uniq
+      assert_not_respond_to profile, :nothing
+      assert_raise(NoMethodError) { profile.nothing }
     RUBY
   end
 

@@ -4,7 +4,7 @@ module HeapSample
   # The reports of one profile, a method each: HeapSample::Profile and GC::SampleProfile include them.
   #
   # A report is declared here and nowhere else.  The method +top+ stands for the class Top in analysis/top.rb, and for
-  # its text, TopText in analysis/top_text.rb; lib/heapsample.rb makes both known from the name of the method.
+  # its text, TopText in analysis/top_text.rb.
   #
   # Each report is data: it has readers, #to_h and, where it is a list of rows, the methods of Enumerable.  It is
   # printed by #to_s and, as wide as wanted, by #text; see HeapSample::Analysis.
@@ -77,5 +77,11 @@ module HeapSample
     #
     #   puts GC.sample_profile.about
     def about(**options) = About.new(to_profile, **options)
+
+    public_instance_methods(false).each do |name|
+      class_name = name.to_s.split("_").map(&:capitalize).join
+      HeapSample.autoload class_name, "#{__dir__}/#{name}"
+      HeapSample.autoload "#{class_name}Text", "#{__dir__}/#{name}_text"
+    end
   end
 end

@@ -90,8 +90,6 @@ module HeapSample
          unshared_born_bytes: (group.unshared_born unless group.unshared.zero?)}
       end
     end
-    # Its name in earlier versions.
-    Row = Entry
 
     # Of which rows; what they are grouped by.
     attr_reader :profile, :by

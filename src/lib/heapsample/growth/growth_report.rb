@@ -10,7 +10,7 @@ module HeapSample
     OTHERS = 5
 
     CHANGES = %i[grown shrunk noise].freeze
-    TEXT = GrowthText
+    TEXT = GrowthReportText
 
     # The HeapSample::Growth; what its rows are summed by, and of which memory.
     attr_reader :growth, :by, :kind

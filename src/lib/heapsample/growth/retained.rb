@@ -120,9 +120,6 @@ module HeapSample
       end
     end
 
-    # Its name in earlier versions.
-    Row = Entry
-
     TEXT = RetainedText
 
     # All of them together: a Retained::Entry without a key.

@@ -2,7 +2,7 @@
 
 module HeapSample
   # A GrowthReport as text.  Units and marks are Report's.
-  class GrowthText
+  class GrowthReportText
     TITLES = {grown: "Grown", shrunk: "Shrunk", noise: "Within noise (no more than sampling explains in so many rows)"}.freeze
 
     def initialize(report, layout)
