@@ -96,7 +96,6 @@ module HeapSample
   autoload :LiveAnswer, "#{here}/live/live_answer"
   autoload :LiveProcess, "#{here}/live/live_process"
   autoload :LiveSocket, "#{here}/live/live_socket"
-  autoload :LiveSource, "#{here}/live/live_source"
   autoload :LiveToken, "#{here}/live/live_token"
   autoload :LiveURL, "#{here}/live/live_url"
   autoload :ProcessHandle, "#{here}/live/process_handle"

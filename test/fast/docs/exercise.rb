@@ -251,7 +251,7 @@ IO.popen([RbConfig.ruby, "-e", "$stdout.puts 1; $stdout.flush; sleep"]) do |io|
   [process.start(interval: "64k"), process.set(interval: "32k"), process.profile(gc: true, diagnose: "50%"), process.stop]
   HeapSample::LiveProcess.all
   HeapSample::LiveProcess.named(io.pid.to_s)
-  [HeapSample::LiveSource.named("http://127.0.0.1:1").name, (HeapSample::LiveURL.new("http://127.0.0.1:1").profile rescue 1), (HeapSample::LiveURL.new("http://127.0.0.1:1").memory rescue 1)]
+  [HeapSample::LiveURL.named("http://127.0.0.1:1").name, (HeapSample::LiveURL.new("http://127.0.0.1:1").profile rescue 1), (HeapSample::LiveURL.new("http://127.0.0.1:1").memory rescue 1)]
   HeapSample::LiveURL.named("x")
   token = Tempfile.create("token") { |file| file.write("host word") && file.flush && HeapSample::LiveToken.read(file.path) }
   [token.token, token.for?("host"), HeapSample::LiveToken.new("word").for?("::1")]

@@ -80,6 +80,9 @@ module HeapSample
     # Which native functions called malloc: MallocFunctions.
     def malloc_functions = MallocFunctions.new(profile, rows) # :nodoc:
 
+    # The HeapSample::Top::Entry of the largest row that is code of the program; else the largest one, nil if there is none.
+    def largest = top.find { |entry| !Keys.machinery?(entry.key) } || top.first
+
     # Threads that can never wake, if a walk looked for them: Array of StuckThreads::Place.
     def stuck = profile.info.walk&.stuck || []
 

@@ -84,7 +84,7 @@ module HeapSample
     def stuck = @report.profile.filtered ? [] : StuckThreadsText.new(@report.stuck, @layout).lines
 
     def conclusion
-      row = @report.top.find { |entry| !Keys.machinery?(entry.key) } || @report.top.first
+      row = @report.largest
       return @layout.sentence(nothing_found) unless row
 
       kept = "#{@layout.size(row.estimate)} #{@layout.bracketed(row.estimate)}#{@layout.resident(row.estimate)} in #{@layout.rough_count(row.estimate.objects)} " \

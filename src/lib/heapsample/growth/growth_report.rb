@@ -64,6 +64,17 @@ module HeapSample
       nearest.of_rows(@later_rows.fetch(group.key, [])) { |row, estimate| @grown.part(row, estimate) }
     end
 
+    # The GrowthGroup that grew most and is code of the program; else the one that grew most, nil if nothing grew.
+    def largest = tables[:grown].find { |group| !Keys.machinery?(group.key) } || tables[:grown].first
+
+    # Of which there are more: an Array of :threads and :fibers.
+    def more_alive
+      later, earlier = growth.later.info.alive, growth.earlier.info.alive
+      return [] if later.nil? || earlier.nil? || growth.later.filtered
+
+      Alive::KINDS.keys.select { |kind| later[kind].count > earlier[kind].count }
+    end
+
     # How what changed came, in all groups that are shown: a HeapSample::CameBy.
     def came_by # :nodoc:
       @came_by ||= growth.rows.each_with_object(CameBy.new(@by, CHANGES.flat_map { |change| shown(change).map(&:key) })) do |row, came_by|

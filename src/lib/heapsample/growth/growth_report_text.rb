@@ -73,10 +73,7 @@ module HeapSample
 
     # From one deploy, or one machine, to another.
     def moved
-      changed = {deploy: "deploy", host: "host"}.filter_map do |name, text|
-        before, after = [growth.earlier, growth.later].map { |profile| profile.info.public_send(name) }
-        "#{text} #{before} to #{text} #{after}" if before && after && before != after
-      end
+      changed = growth.moved.map { |what, (before, after)| "#{what} #{before} to #{what} #{after}" }
       "From #{changed.join(", ")}." unless changed.empty?
     end
 
@@ -127,20 +124,13 @@ module HeapSample
 
     # What is counted has no error of sampling.
     def no_row_grew
-      return "Nothing grew by more than sampling alone explains." if more_alive.empty?
+      return "Nothing grew by more than sampling alone explains." if @report.more_alive.empty?
 
-      "Nothing grew by more than sampling alone explains but the number of #{more_alive.join(" and ")}."
-    end
-
-    def more_alive
-      later, earlier = growth.later.info.alive, growth.earlier.info.alive
-      return [] if later.nil? || earlier.nil? || growth.later.filtered
-
-      Alive::KINDS.keys.select { |kind| later[kind].count > earlier[kind].count }
+      "Nothing grew by more than sampling alone explains but the number of #{@report.more_alive.join(" and ")}."
     end
 
     def conclusion
-      group = @report.tables[:grown].find { |grown| !Keys.machinery?(grown.key) } || @report.tables[:grown].first
+      group = @report.largest
       return @layout.sentence(no_row_grew) unless group
 
       name, = ClassMix.told(group.classes).first

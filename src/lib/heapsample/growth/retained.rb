@@ -190,6 +190,9 @@ module HeapSample
       @came_by ||= @held.each_with_object(CameBy.new(@by, map(&:key))) { |(row, bytes), came_by| came_by.add(row.profile, row.columns, bytes) }
     end
 
+    # The largest Entry that is code of the program; else the largest one, nil if there is none.
+    def largest = rows.find { |one| !Keys.machinery?(one.key) } || rows.first
+
     # Those that are more than noise; within one process all are.
     def rows
       @rows ||= begin

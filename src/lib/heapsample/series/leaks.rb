@@ -116,7 +116,7 @@ module HeapSample
 
       figures.merge(
         from: time(from), to: time(survivors.moments.last.seconds), hours: hours, detectable_bytes_per_hour: detectable, total: rate(total),
-        leaks: self.leaks.map { |row| figures_of(row) }, others: self.others.map { |row| figures_of(row) }
+        leaks: self.leaks.map { |row| figures_of(row, stacks) }, others: self.others.map { |row| figures_of(row, stacks) }
       )
     end
 
