@@ -67,7 +67,7 @@ class AccountTest < Test
 
   test "a report has the account and what grew in it, after its tables" do
     build = sample_build("account" => account(slots_live: 90), "account_at_start" => account)
-    sections = build.profile.report(root: "/srv/app").to_s.split("\n\n")
+    sections = build.profile.report.text(root: "/srv/app").to_s.split("\n\n")
     assert(sections[-2].start_with?("Memory of the process: RSS 150.0 MiB, +50.0 MiB since sampling started\n"), sections[-2])
     assert_equal("Growing in Ruby objects (+50.0 MiB, 100% of what grew): RSS +50.0 MiB since sampling started.",
                  sections[-2].lines.last)

@@ -40,7 +40,7 @@ class AnalysisTest < Test
       plain = analysis.to_s
       assert_equal(make.call(**look).to_s, analysis.to_s(**look))
       assert_equal([plain, figures], [analysis.to_s, analysis.to_h])
-      assert(analysis.to_s(width: 60).lines(chomp: true).all? { |line| line.length <= 60 }, analysis.to_s(width: 60))
+      assert(analysis.text(width: 60).to_s.lines(chomp: true).all? { |line| line.length <= 60 }, analysis.text(width: 60).to_s)
       assert(analysis.to_s(**look).include?("<title>") || name == :info, analysis.to_s(**look))
       assert_error(ArgumentError, /unknown keyword: :colour/) { analysis.to_s(colour: 1) }
       assert_error(ArgumentError, /width must be a positive Integer/) { make.call(width: 0) }

@@ -103,10 +103,10 @@ class LayoutTest < Test
   test "every analysis keeps to the width, writes names as Ruby does, and has Symbols for keys" do
     first, second, third = [0, 1, 2].map { |later| hostile_profile(later: later) }
     [60, 80, 120].each do |width|
-      [second.report(width: width), second.filter(class: "Very*").report(width: width), second.top(width: width), second.top(by: :library, width: width),
-       second.top(by: :function, width: width), second.tree(width: width), second.tree(direction: :callers, width: width), second.churn(width: width),
-       second.generations(width: width), second.generations(age: 0.., width: width), (second - first).report(width: width),
-       Retained.new(first, second, third, width: width), About.new(second, name: "\e[1m", width: width)].each do |analysis|
+      [second.report.text(width: width), second.filter(class: "Very*").report.text(width: width), second.top.text(width: width), second.top(by: :library).text(width: width),
+       second.top(by: :function).text(width: width), second.tree.text(width: width), second.tree(direction: :callers).text(width: width), second.churn.text(width: width),
+       second.generations.text(width: width), second.generations(age: 0..).text(width: width), (second - first).report.text(width: width),
+       Retained.new(first, second, third).text(width: width), About.new(second, name: "\e[1m").text(width: width)].each do |analysis|
         text = analysis.to_s
         wide = text.lines(chomp: true).select { |line| line.length > width && line.include?(" ") }
         assert_equal([analysis.class, []], [analysis.class, wide])

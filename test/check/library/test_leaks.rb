@@ -89,8 +89,8 @@ class LeaksTest < Test
   test "the last sentence is that of the diagnosis, and so is the first row" do
     [simulator.leak("L", 200), simulator.churn("L", 50), simulator.step("L", 300, 0.5)].each do |sim|
       series = sim.series
-      leaks = series.leaks(width: 400)
-      assert_equal(series.diagnosis(width: 400).text.sentence, leaks.to_s.lines(chomp: true).last)
+      leaks = series.leaks.text(width: 400)
+      assert_equal(series.diagnosis.text.sentence, leaks.to_s.lines(chomp: true).last)
       assert_equal(series.diagnosis.leak? ? ["L"] : [], names(leaks))
     end
   end
@@ -126,15 +126,15 @@ class LeaksTest < Test
 
   test "no name reaches the terminal as it is, and no line is wider than it is" do
     [60, 80, 100, 120].each do |width|
-      [hostile.leaks(width: width), Series.new(simulator.leak(HOSTILE, 9).profiles.last(3), warnings: ["\e[0m"]).leaks(width: width),
-       simulator(majors: 0).leak(HOSTILE, 300).series.leaks(width: width)].each do |leaks|
+      [hostile.leaks.text(width: width), Series.new(simulator.leak(HOSTILE, 9).profiles.last(3), warnings: ["\e[0m"]).leaks.text(width: width),
+       simulator(majors: 0).leak(HOSTILE, 300).series.leaks.text(width: width)].each do |leaks|
         text = leaks.to_s
         refute(HeapSample::Printable::UNSAFE.match?(text.delete("\n")), text.inspect)
         # A word that is wider alone is a path that can be copied.
         assert(text.lines(chomp: true).all? { |line| line.length <= width || !line.include?(" ") }, "#{width}:\n#{text}")
       end
     end
-    text = hostile.leaks(width: 120).to_s
+    text = hostile.leaks.text(width: 120).to_s
     assert(text.include?("leak.rb:1") && text.include?("Str\\e[5ming\\u0007") && text.include?("Warning: /tmp/x\\e[31m\\n.pb.gz: left out"), text)
   end
 
@@ -206,7 +206,7 @@ class LeaksTest < Test
   test "of rows that were filtered the verdict is that of the whole process" do
     series = simulator(7).leak("L", 200).churn("M", 50).series
     assert_equal([["L"], []], [{path: "L"}, {path: "M"}].map { |wanted| names(series.filter(**wanted).leaks) })
-    text = series.filter(path: "M").leaks(width: 400).to_s
+    text = series.filter(path: "M").leaks.text(width: 400).to_s
     assert(text.include?("None of these rows leaks. As a whole: Leak ("), text)
   end
 

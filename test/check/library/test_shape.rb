@@ -62,11 +62,11 @@ class ShapeTest < Test
 
   test "the text has the figures, the parts and the verdict of the diagnosis" do
     series = accounts { |x| [100 + 60 * x, 10] }
-    text = series.shape(width: 200).to_s
+    text = series.shape.text(width: 200).to_s
     [/^Shape: process 1, 60 profiles/, /^RSS    [▁-█]+  \d+\.\d MiB – \d+\.\d MiB$/, /^live /, /^waste /,
      /^- RSS: \+\d+\.\d MiB in 4[78] min( \d+ s)? \(\+\d+\.\d MiB\/hour\); in the quarters of the time \+1\d\.\d MiB, /,
      /^- live memory: \+\d+\.\d MiB; in /].each { |part| assert(part.match?(text), "no #{part} in\n#{text}") }
-    assert_equal(series.diagnosis(width: 200).text.sentence, text.lines(chomp: true).last)
+    assert_equal(series.diagnosis.text.sentence, text.lines(chomp: true).last)
   end
 
   test "no line is wider than the terminal, no warning reaches it as it is, and data have Symbols for keys" do
@@ -74,11 +74,11 @@ class ShapeTest < Test
     series.warnings << "/tmp/x\e[31m\n.pb.gz: left out"
     short = accounts(count: 5) { |x| [100 + 100 * x, 10] }
     [40, 60, 80, 120].product([series, short]) do |width, one|
-      text = one.shape(width: width).to_s
+      text = one.shape.text(width: width).to_s
       assert(text.lines.all? { |line| line.chomp.length <= width }, "#{width}:\n#{text}")
       refute(HeapSample::Printable::UNSAFE.match?(text.delete("\n")), text.inspect)
     end
-    assert(series.shape(width: 80).to_s.match?(/^RSS +[▁-█]{40,}/))
+    assert(series.shape.text(width: 80).to_s.match?(/^RSS +[▁-█]{40,}/))
     keys = ->(data) { data.is_a?(Hash) ? data.keys + data.values.flat_map(&keys) : data.is_a?(Array) ? data.flat_map(&keys) : [] }
     [series, short].each { |one| assert_equal([Symbol], keys[one.shape.to_h].map(&:class).uniq) }
   end
@@ -90,7 +90,7 @@ class ShapeTest < Test
     assert_equal("#<HeapSample::Shape cannot tell>", shape.inspect)
     none = accounts(count: 20) { [1, 1] }
     none.infos.each { |info| info.values.delete("account") }
-    assert(none.shape(width: 200).to_s.include?("The profiles have no account of the process"), none.shape.to_s)
+    assert(none.shape.text(width: 200).to_s.include?("The profiles have no account of the process"), none.shape.to_s)
   end
 
   test "figures are ready for JSON and a plot" do

@@ -74,8 +74,8 @@ class TopTest < Test
     profile = malloc_build.profile
     assert_error(ArgumentError, /cannot rank by :size: value must be one of inuse_space, .*inuse_memsize/) { profile.top(value: :size) }
     assert_error(ArgumentError, /malloc_inuse_space counts malloc, but kind is :slots/) { profile.top(value: :malloc_inuse_space, kind: :slots) }
-    assert_error(ArgumentError, /style must be nil or an object with title, head/) { profile.top(style: 3) }
-    assert_error(ArgumentError, /root must be a path or nil/) { profile.top(root: 3) }
+    assert_error(ArgumentError, /style must be nil or an object with title, head/) { profile.top.text(style: 3) }
+    assert_error(ArgumentError, /root must be a path or nil/) { profile.top.text(root: 3) }
     assert_error(ArgumentError, /cannot group by :colour/) { profile.top(by: :colour) }
     assert_error(ArgumentError, /top must be a positive Integer, not 2.5/) { profile.churn(top: 2.5) }
   end
@@ -169,7 +169,7 @@ class TopTest < Test
   end
 
   test "churn: what died, with its interval, how long it lived, and how fast it is made" do
-    churn = sample_build.profile.churn(root: "/srv/app")
+    churn = sample_build.profile.churn.text(root: "/srv/app")
     assert_equal(<<~TEXT, churn.to_s)
       Allocated since start, by line: 109.0 MiB ±14.5 MiB in 2,729,683 objects, 218 samples
       186.0 KiB a second of heap slots alone; 47.7% (41.2 – 54.3%) found dead, after 2.0 GCs on average.

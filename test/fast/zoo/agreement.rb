@@ -20,11 +20,11 @@ class Agreement
   end
 
   def initialize(folder)
-    @diagnosis = HeapSample::Diagnosis.of(folder, width: 1000)
+    @diagnosis = HeapSample::Diagnosis.of(folder)
     @first = @diagnosis.first
     @series = HeapSample::Series.load(folder)
-    @leaks = HeapSample::Leaks.new(@series, width: 1000)
-    @shape = HeapSample::Shape.new(@series, width: 1000)
+    @leaks = HeapSample::Leaks.new(@series)
+    @shape = HeapSample::Shape.new(@series)
   end
 
   def contradictions = {process: process, sentence: sentence, rows: rows, classes: classes, verdicts: verdicts}.compact.map { |what, text| "#{what}: #{text}" }
@@ -38,7 +38,7 @@ class Agreement
   end
 
   def sentence
-    said = [@diagnosis, @leaks, @shape].map { |one| one.to_s.lines(chomp: true) }
+    said = [@diagnosis, @leaks, @shape].map { |one| one.text(width: 1000).to_s.lines(chomp: true) }
     wanted = @first.text.sentence
     missing = said.reject { |lines| lines.include?(wanted) }
     "#{wanted.inspect} is not in\n#{missing.first.join("\n")}" if missing.any?
