@@ -12,8 +12,8 @@
 # - HeapSample::Top, Tree, Generations, Churn, Retained: one view each, as text, as data
 #   and as objects;
 # - HeapSample::Why: which references keep what is alive;
-# - HeapSample::Series: the profiles of one process over time; HeapSample::Leaks and
-#   HeapSample::Shape: what grows in them, and how;
+# - HeapSample::Series: the profiles of one process over time; HeapSample::Diagnosis:
+#   what grows in them, and whether it leaks;
 # - HeapSample::Report and GrowthReport: what there is to say, as text and data;
 # - HeapSample::About: what a profile says about itself;
 # - HeapSample::View: a page to look at all of it in a browser;
@@ -108,7 +108,6 @@ module HeapSample
   autoload :Group, "#{here}/grouping/group"
   autoload :Groups, "#{here}/grouping/groups"
   autoload :Keys, "#{here}/grouping/keys"
-  autoload :RowKeys, "#{here}/grouping/row_keys"
   autoload :Value, "#{here}/grouping/value"
 
   # What all texts share.
@@ -143,13 +142,9 @@ module HeapSample
   autoload :RetainedText, "#{here}/growth/retained_text"
 
   # What many of one process say.
-  autoload :Leaks, "#{here}/series/leaks"
-  autoload :LeaksText, "#{here}/series/leaks_text"
   autoload :LineHistory, "#{here}/series/line_history"
   autoload :LineHistoryText, "#{here}/series/line_history_text"
   autoload :Series, "#{here}/series/series"
-  autoload :Shape, "#{here}/series/shape"
-  autoload :ShapeText, "#{here}/series/shape_text"
 
   # The answer: what grows, why, and how sure that is.
   autoload :Births, "#{here}/diagnosis/births"

@@ -65,7 +65,6 @@ Init_heap_sampler(void)
     rb_define_method(rb_cSampleProfile, "inspect", load_and_call_again, -1);
     rb_define_method(rb_cSampleProfile, "pretty_print", load_and_call_again, -1);
     rb_define_singleton_method(rb_cSampleProfile, "load", load_and_call_again, -1);
-    rb_define_singleton_method(rb_cSampleProfile, "leaks", load_and_call_again, -1);
     rb_define_singleton_method(rb_cSampleProfile, "diagnose", load_and_call_again, -1);
     rb_define_singleton_method(rb_cSampleProfile, "label_book", load_and_call_again, -1);
     rb_define_singleton_method(rb_cSampleProfile, "stack_of", load_and_call_again, -1);

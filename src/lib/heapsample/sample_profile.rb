@@ -108,25 +108,16 @@ class GC::SampleProfile
     end
 
     # call-seq:
-    #   GC::SampleProfile.leaks(series, by: :line, kind: :both, top: 20, warmup: nil) -> HeapSample::Leaks
-    #
-    # What grows all along in a series, and is not collected.  +series+ is a folder of profiles, their
-    # files, profiles, or a HeapSample::Series, all of one process.  Raises ArgumentError if they are of
-    # several processes, and HeapSample::FormatError if no file can be read.
-    #
-    #   puts GC::SampleProfile.leaks("/var/tmp/profiles")
-    def leaks(series, **options)
-      HeapSample::Series.of(series).leaks(**options)
-    end
-
-    # call-seq:
     #   GC::SampleProfile.diagnose(paths) -> HeapSample::Diagnosis
     #
     # What each process of a folder of profiles does with its memory, the one that grew most first: does it leak, where,
-    # and how sure is that?  +paths+ is a folder, files, or a HeapSample::Series.  Raises HeapSample::FormatError if no
+    # and how sure is that?  +paths+ is a folder, files, profiles, or a HeapSample::Series.  Raises HeapSample::FormatError if no
     # file can be read.
     #
     #   puts GC::SampleProfile.diagnose("/var/tmp/profiles")
+    #
+    #   profiles << GC.sample_profile           # now and then, in a console
+    #   puts GC::SampleProfile.diagnose(profiles)
     def diagnose(paths)
       HeapSample::Diagnosis.of(paths)
     end
@@ -238,18 +229,6 @@ class GC::SampleProfile
   #   puts (GC.sample_profile - earlier).report
   def -(other)
     to_profile - (other.is_a?(GC::SampleProfile) ? other.to_profile : other)
-  end
-
-  # call-seq:
-  #   leaks(series, by: :line, kind: :both, top: 20, warmup: nil) -> HeapSample::Leaks
-  #
-  # What grows all along in +series+, which are earlier profiles of this process, and in this one; see
-  # GC::SampleProfile.leaks.
-  #
-  #   profiles << GC.sample_profile           # now and then
-  #   puts GC.sample_profile.leaks(profiles)
-  def leaks(series, **options)
-    HeapSample::Series.of(series).with(self).leaks(**options)
   end
 
   # call-seq:

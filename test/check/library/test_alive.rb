@@ -58,8 +58,8 @@ class AliveTest < Test
   test "a difference says of which there are more, by the line where they were made" do
     earlier = sample_build("alive" => alive({9 => 3}))
     later = sample_build("alive" => alive({9 => 1, 30 => 1941}), "taken_ns" => Build::STARTED + 20 * Build::MINUTE)
-    report = (later.profile - earlier.profile).report.text(root: "/srv/app")
-    text = report.to_s
+    report = (later.profile - earlier.profile).report
+    text = report.text(root: "/srv/app").to_s
     assert(text.include?("Threads: 4 → 1,943; "), text)
     assert(text.include?("+1,941 threads made at pool.rb:30 (0 → 1,941)\n-2 threads made at pool.rb:9 (3 → 1)\n"), text)
     assert(text.end_with?("Nothing grew by more than sampling alone explains but the number of threads.\n"), text)

@@ -31,14 +31,14 @@ class CameByTest < Test
     first, later, last = [first, later, last].map(&:profile)
     all = ["yaml_12 (libyaml.so)", "psych.rb:9 Psych::Parser#_native_parse", "psych.rb:9 Psych.parse", "rack9.rb:9", "settings_controller.rb:12", "rack20.rb:20"]
     short = ["yaml_new (libyaml.so)", "psych.rb:9 Psych.parse", "settings_controller.rb:12", "main.rb:3 <main>"]
-    {first.top.text(stacks: true) => all, first.top(by: :class).text(stacks: true) => all, first.top(by: :library).text(stacks: true) => all, first.report.text(stacks: true) => all,
-     first.generations(age: 0..).text(stacks: true) => ["psych.rb:9", "settings_controller.rb:12", "rack20.rb:20"],
-     (later - first).report.text(stacks: true) => short, Retained.new(first, later, last).text(stacks: true) => short}.each do |analysis, frames|
-      text = analysis.to_s
+    {first.top => all, first.top(by: :class) => all, first.top(by: :library) => all, first.report => all,
+     first.generations(age: 0..) => ["psych.rb:9", "settings_controller.rb:12", "rack20.rb:20"],
+     (later - first).report => short, Retained.new(first, later, last) => short}.each do |analysis, frames|
+      text = analysis.text(stacks: true).to_s
       missing = frames.reject { |frame| text.include?(frame) }
       assert_equal([analysis.class, []], [analysis.class, missing])
-      assert(JSON.generate(analysis.to_h).include?("settings_controller.rb:12"), analysis.class.name)
-      refute(analysis.text(stacks: false).to_s.include?("came by"))
+      assert(JSON.generate(analysis.to_h(stacks: true)).include?("settings_controller.rb:12"), analysis.class.name)
+      refute(analysis.to_s.include?("came by"))
     end
   end
 

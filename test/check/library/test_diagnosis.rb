@@ -82,7 +82,7 @@ class DiagnosisTest < Test
   end
 
   test "the verdict is kind, grade and a sentence that begins with the grade; a likely leak may be a cache" do
-    likely, confirmed = [8, 20].map { |count| ProcessDiagnosis.new(leaking(count)).text(width: 400) }
+    likely, confirmed = [8, 20].map { |count| ProcessDiagnosis.new(leaking(count)) }
     [[likely, :likely], [confirmed, :confirmed]].each do |found, grade|
       assert_equal([:leak, grade, found.text.sentence], found.verdict.values_at(:kind, :grade, :sentence))
       assert(found.verdict[:sentence].start_with?("Leak (#{grade}): "), found.verdict[:sentence])
@@ -328,7 +328,6 @@ class DiagnosisTest < Test
     found = diagnosis(19) { |number| {live: 20 + number + (number >= 18 ? 60 : 0), rows: ->(build) { kept(build, LEAK, number, 16); step[build, number]; worked(build, number) }} }
     assert_equal(true, found.leak?)
     assert_equal(12, found.shown_findings.first.app_line.line)
-    assert_equal(["/srv/app/cart.rb", 12], found.series.leaks.first.then { |row| found.series.leaks.application(row) }.then { |place| [place.path, place.line] })
   end
 
   test "a small leak of which there are many samples is named beside a large warm-up" do
@@ -413,7 +412,7 @@ class DiagnosisTest < Test
     assert(text.include?("held by what lives there: 15.0 MiB by") && text.include?("(none of it pinned)"), text)
   end
 
-  test "leaks says how many threads there were and are, and where they were made" do
+  test "the diagnosis has how many threads there were and are, and where they were made" do
     made = ->(count) { {"count" => count, "made" => [{"path" => "/srv/app/pool.rb", "line" => 30, "count" => count}]} }
     piling = Series.new(Array.new(20) do |index|
       now = Build::STARTED + (index + 1) * 60 * SECOND
@@ -424,10 +423,8 @@ class DiagnosisTest < Test
       kept(build, LEAK, index + 1, 16)
       build.profile
     end)
-    leaks = piling.leaks.text(width: 400)
-    assert(leaks.to_s.match?(%r{Threads: \d+ at first, 390 now, most of the new ones made at /srv/app/pool\.rb:30\.}), leaks.to_s)
-    assert_equal([:threads, 390, "/srv/app/pool.rb:30"], leaks.to_h[:crowd].values_at(:kind, :now, :line))
-    assert_nil(leaking(20).leaks.to_h[:crowd])
+    assert_equal([:threads, 390, "/srv/app/pool.rb:30"], piling.diagnosis.to_h[:crowd].values_at(:kind, :now, :line))
+    assert_nil(leaking(20).diagnosis.to_h[:crowd])
   end
 
   test "stacks of threads that grow all along are threads that pile up" do
@@ -647,7 +644,6 @@ class DiagnosisTest < Test
       }}
     }
     assert_equal([12], found.findings.map { |finding| finding.app_line.line })
-    assert_equal(1, found.series.leaks.count)
   end
 
   test "a String that is appended to is a leak, though its one block is always new" do

@@ -35,8 +35,8 @@ class LineHistoryTest < Test
   end
 
   test "as a text of 80 columns, with a plot; as data" do
-    history = series_of(5).line("order.rb:12").text(width: 80)
-    assert_equal(<<~TEXT, history.to_s)
+    history = series_of(5).line("order.rb:12")
+    assert_equal(<<~TEXT, history.text(width: 80).to_s)
       models/order.rb:12
       process 4711, 5 profiles, 2026-01-01 00:10:00 – 00:14:00 UTC
 

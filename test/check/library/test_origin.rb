@@ -32,7 +32,7 @@ class OriginTest < Test
     series = [OLD, NEW].map { |build| HeapSample::Series.new([build.profile]) }
     text = HeapSample::Diagnosis.new(series).text(**HERE).to_s
     assert(text.match?(/profiles\s+deploy\s+process$/) && text.match?(/ v2\s+puma: cluster worker 0$/) && !text.include?("host"), text)
-    assert(HeapSample::Diagnosis.new(series).text(**HERE).text.to_markdown.include?("| deploy | process |"))
+    assert(HeapSample::Diagnosis.new(series).text(**HERE).to_markdown.include?("| deploy | process |"))
     assert_equal(%w[v1 v2], HeapSample::Diagnosis.new(series).to_h[:processes].map { |one| one[:deploy] }.sort)
   end
 end

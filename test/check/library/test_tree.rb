@@ -201,7 +201,7 @@ class TreeTest < Test
   end
 
   test "of a part; of nothing; of another tool's file" do
-    part = web_build.profile.filter(path: "finder.rb:9").tree(direction: :callers).text(root: "/srv/app")
+    part = web_build.profile.filter(path: "finder.rb:9").tree(direction: :callers)
     assert_equal(32, part.root.samples)
     assert(part.to_s.include?("filtered: path finder.rb:9"), part.to_s)
     empty = Build.new.profile.tree

@@ -71,8 +71,7 @@ GC::SampleProfile.raw_columns
 now.raw_samples
 now.raw
 now.inspect
-now.leaks(profiles[0, 11]).to_s
-GC::SampleProfile.leaks(folder, by: :class).to_s
+GC::SampleProfile.diagnose([*profiles[0, 11], now]).to_s
 GC.sample_profile(interval: 4096, threads: :all) { work(100) }.rows
 GC.sample_profile { keep(10) }.report.to_s
 
@@ -186,8 +185,7 @@ HeapSample::Retained::Entry.new("key").compare(total, total, total)
 # A series.
 series = HeapSample::Series.load(folder)
 read(HeapSample::Peak.of(series, least: 0) { |info| info.gc_count })
-HeapSample::Series.of(folder)
-HeapSample::Series.of(profiles)
+HeapSample::Series.all(profiles)
 history = series.line("exercise.rb:#{File.readlines(__FILE__).index { |line| line.start_with?("def keep") } + 1}")
 [read(history), history.to_s, history.to_h, history.inspect, history.moments.each { |moment| read(moment) }]
 begin
@@ -197,23 +195,16 @@ rescue HeapSample::LineHistory::NotFound => e
 end
 HeapSample::Series.all(folder)
 read(series)
-series.with(now).size
 series.upto(3).size
-series.filter(class: "Kept").filtered
-[read(series.shape), series.shape.parts.each { |part| read(part) }, series.shape.per_hour(1), series.whole]
-leaks = series.leaks
-read(leaks)
-[leaks.moment(1), leaks.to_h]
+series.filter(class: "Kept")
 diagnosis = GC::SampleProfile.diagnose(folder)
-[diagnosis, HeapSample::Diagnosis.of(series)].each { |whole| [read(whole), whole.to_h, whole.each { |process| read(process) }] }
-[diagnosis.first.per_hour(1), diagnosis.first.course_of(:rss.to_proc), diagnosis.first.survivors_by(:class, :both), series.diagnosis(warmup: 1).leaking_lines]
+[diagnosis, HeapSample::Diagnosis.of(series)].each { |whole| [read(whole), whole.each { |process| read(process) }] }
+[diagnosis.first.per_hour(1), series.diagnosis(warmup: 1)]
 HeapSample::Diagnosis.in_order([series])
 diagnosis.first.findings.each { |finding|
   [read(finding), finding.same_line?(finding), finding.in_step?(finding), finding.even?(1.5), finding.ends?(0.5), finding.course.slowing?(0.5), finding.keeper = nil, finding.holder = nil]
 }
 read(HeapSample::Course.new([0, 1, 2], [1, 2, 3], from: 0, unit: 0.0))
-[*leaks, *leaks.others].each { |row| [read(row), leaks.holder(row)] }
-series.leaks(by: :stack, kind: :slots, warmup: 0).to_s
 
 # Assertions, where a failure is of interest too.
 suite = Object.new.extend(HeapSample::Assertions)

@@ -24,13 +24,11 @@ module HeapSample
       much?(list.sum { |pin| pin.estimate.space }) ? list : []
     end
 
-    # Bytes that pinned objects hold, where they are much and the profile cannot show what pins them; nil otherwise.
-    def pinned_unexplained
-      return if @profile.filtered || info.walk && !info.walk.refused
+    # Bytes that pinned objects hold; 0 of a part of a profile, where it is not known.
+    def pinned_bytes = @profile.filtered ? 0 : @profile.table.sum { |row| row[Columns::HOLDS_FREE_PINNED] }
 
-      pinned = @profile.table.sum { |row| row[Columns::HOLDS_FREE_PINNED] }
-      pinned if much?(pinned)
-    end
+    # Did a heap walk look for what pins them?
+    def walked? = !info.walk.nil? && info.walk.refused.nil?
 
     # Are so many bytes much, compared with the memory of the process?
     def much?(bytes) = bytes >= [AccountGrowth::FLOOR, AccountGrowth::SHARE * (info.account&.rss || 0)].max

@@ -11,11 +11,15 @@ module HeapSample
     # Lines of text; none where there is little to say.
     def lines = [*free, *unshared]
 
-    # What pins the objects that hold free memory, where they hold much; else, if that is not known, how to find out.
-    def pins
-      pinned = @pages.pinned_unexplained or return PinsText.new(@pages.pins, @layout).lines
+    # What pins the objects that hold free memory, where they hold much.
+    def pins = PinsText.new(@pages.pins, @layout).lines
 
-      @layout.sentence("What pins #{@layout.bytes(pinned)} of it, a walk over the heap tells: GC.sample_profile(why: true), or heapsample top --free PID.")
+    # The same, or where it is not known, how to find out.
+    def pins_or_why_not
+      return [] unless @pages.much?(@pages.pinned_bytes)
+      return pins if @pages.walked?
+
+      @layout.sentence("What pins #{@layout.bytes(@pages.pinned_bytes)} of it, a walk over the heap tells: GC.sample_profile(why: true), or heapsample top --value holds_free PID.")
     end
 
     # What pins them, as a sentence.
@@ -30,7 +34,7 @@ module HeapSample
       return [] unless @pages.much?(held.space)
 
       [*@layout.title("Free memory of heap pages, by the lines that hold it: #{@layout.size(held)} #{@layout.bracketed(held)}"),
-       *table(:holds_free), *compact, *pins]
+       *table(:holds_free), *compact, *pins_or_why_not]
     end
 
     def compact

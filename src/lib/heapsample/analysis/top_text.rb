@@ -49,7 +49,7 @@ module HeapSample
 
     private
 
-    def pins = HeapPagesText.new(HeapPages.new(@top.profile), @layout).pins
+    def pins = HeapPagesText.new(HeapPages.new(@top.profile), @layout).pins_or_why_not
 
     def awaiting
       value.part == :inuse && !value.share? ? AwaitsMajor.lines(@top.profile, @layout, value.kind) : []

@@ -32,11 +32,6 @@ module HeapSample
       [*@layout.title(title), heading, *rows.flat_map { |node, *prefixes| row(node, *prefixes) }, *@layout.legend(rows.any? { |node, *| node.weak? })]
     end
 
-    # Of threads that can never wake, and nothing else.
-    def stuck_alone
-      @layout.text([head, @why.stuck.empty? ? @layout.sentence("No thread waits for what nobody else has.") : stuck])
-    end
-
     def summary = @why.reason || title
 
     # The tree as a list, for an issue or a chat.

@@ -22,10 +22,10 @@ module HeapSample
     #   Diagnosis.of(paths) -> diagnosis
     #   Diagnosis.of(series) -> diagnosis
     #
-    # +paths+: a folder of profiles, a file, or an Array of them; or a HeapSample::Series.  Raises FormatError if no
+    # +paths+: a folder of profiles, a file, or an Array of them; or a HeapSample::Series, or profiles.  Raises FormatError if no
     # file can be read, SystemCallError if a path is not there.
     def self.of(what)
-      new(what.is_a?(Series) ? [what] : Series.all(what))
+      new(Series.all(what))
     end
 
     # ProcessDiagnosis of each of some Series, the one that grew most first; then those of which nothing can be said.

@@ -180,21 +180,6 @@ module HeapSample
       top if top.total.space >= least
     end
 
-    # Survivors by another group of rows than lines.  +of+: the series, or one that was filtered.
-    def survivors_by(by, kind, of: series) = Survivors.new(of, @clock, from: from, by: by, kind: kind) # :nodoc:
-
-    # Keys of the lines that grow as a leak does, if the process leaks, or its grade is :unknown; those of the
-    # first finding first.
-    def leaking_lines
-      return [] unless leak? || unknown?
-
-      leaking = shown_findings.select.with_index { |finding, index| finding.leaks? || index.zero? }
-      leaking.flat_map { |finding| finding.groups.select { |group| group.key == finding.line || alone?(group) } }.map(&:key)
-    end
-
-    # The Course of some measure of the accounts: +measure+, a Proc, makes it of a HeapSample::Account.
-    def course_of(measure) = exact(&measure) # :nodoc:
-
     # HeapSample::Meta of the last profile.
     def info = series.infos.last
     # What the process is called.
@@ -232,9 +217,6 @@ module HeapSample
       @crowd = Crowd.of(@known) { |kind| alive(kind) } if accounts?
       @free = exact { |account| %w[slots_free malloc_waste].sum { |name| account[name].to_i } }
     end
-
-    # Does a line grow all along by itself?
-    def alone?(group) = group.samples >= Finding::SAMPLES_LEAST && survivors.course(group).then { |course| course.certain? && course.steady? }
 
     # The Course of how many :threads or :fibers there are.
     def alive(kind) = exact { |account| account[kind.to_s].to_i }

@@ -293,10 +293,10 @@ module HeapSample
 
     def bloat_advice
       at = @diagnosis.peak&.then { |peak| " at #{@layout.subject(peak.line)}" }
-      ["Make the peak#{at} smaller: read and write in parts, take records in batches.#{" heapsample churn shows which lines allocate most." unless at}"]
+      ["Make the peak#{at} smaller: read and write in parts, take records in batches.#{" heapsample top --value churn shows which lines allocate most." unless at}"]
     end
 
-    def fragmentation_advice = ["GC.compact, fewer threads, or a restart now and then give it back. heapsample top --free shows which lines hold heap pages."]
+    def fragmentation_advice = ["GC.compact, fewer threads, or a restart now and then give it back. heapsample top --value holds_free shows which lines hold heap pages."]
 
     def table
       shown = @diagnosis.shown_findings.first(FINDINGS)

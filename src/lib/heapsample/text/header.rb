@@ -4,10 +4,8 @@ module HeapSample
   # What a report says first: what was sampled, when, and how well.
   class Header
     # Lines that say of which part of its rows a filtered profile is.
-    def self.part(subject, layout)
-      return [] unless subject.filtered
-
-      layout.sentence("A part of the #{subject.is_a?(Series) ? "profiles" : "profile"}, filtered: #{subject.filtered}")
+    def self.part(profile, layout)
+      profile.filtered ? layout.sentence("A part of the profile, filtered: #{profile.filtered}") : []
     end
 
     # Of a HeapSample::Meta.

@@ -30,6 +30,12 @@ module HeapSample
         LiveURL.named(path) || LiveProcess.named(path) unless path == STDIN || !path.valid_encoding?
       end
 
+      # Does +path+ name something that can be read?
+      def there?(path) = path == STDIN || File.exist?(path) || !live(path).nil?
+
+      # Is it one profile: a file or standard input?
+      def one_file?(path) = path == STDIN || (File.exist?(path) && !File.directory?(path) && live(path).nil?)
+
       # What is asked for its memory of now, or UsageError.
       def asked(path)
         live(path) or raise UsageError, "#{path}: not a process; give the PID of a running Ruby (heapsample ps lists them), its socket, or a URL"
