@@ -19,19 +19,19 @@ class CommandsTest < Test
   test "reports are the library's" do
     profile = HeapSample::Profile.load(b)
     layout = {width: 120, root: Dir.pwd}
-    assert_equal(profile.top(**layout).to_s, printed("top", b))
+    assert_equal(profile.top.text(**layout).to_s, printed("top", b))
     assert_equal(profile.top(value: :holds_free).text(width: 100, root: Dir.pwd).to_s, printed("top", "--value", "holds_free", "--width", "100", b))
     assert_equal(profile.top(value: :unshared).text(width: 100, root: Dir.pwd).to_s, printed("top", "--value", "unshared", "--width", "100", b))
     assert_equal(profile.top(by: :class, value: :alloc_objects, top: 2).text(width: 80, root: Dir.pwd).to_s,
                  printed("top", "--by", "class", "--value=alloc_objects", "--top", "2", "--width", "80", b))
-    assert_equal(profile.report(by: :method, **layout).to_s, printed("diagnose", "--by", "method", b))
-    assert_equal(HeapSample::Tree.new(profile, direction: :callers, **layout).to_s, printed("tree", "--callers", b))
+    assert_equal(profile.report(by: :method).text(**layout).to_s, printed("diagnose", "--by", "method", b))
+    assert_equal(HeapSample::Tree.new(profile, direction: :callers).text(**layout).to_s, printed("tree", "--callers", b))
     held = write(File.join(dir, "held.pb"), HeapSample::Formats.encode(held_build.profile, "pb"))
     assert_equal(HeapSample::Profile.load(held).why(full: true, by: :line).text(width: 80, root: Dir.pwd).to_s, printed("why", held, "--full", "--by", "line", "--width", "80"))
-    assert_equal(profile.churn(**layout).to_s, printed("top", "--value", "churn", b))
-    assert_equal(profile.generations(**layout).to_s, printed("top", "--by", "generation", b))
-    assert_equal(profile.generations(by: :class, age: 10.., top: 2, **layout).to_s, printed("top", "--by", "generation:class", "--age", "10..", "--top", "2", b))
-    assert_equal((profile - HeapSample::Profile.load(a)).report(**layout).to_s, printed("diff", a, b))
+    assert_equal(profile.churn.text(**layout).to_s, printed("top", "--value", "churn", b))
+    assert_equal(profile.generations.text(**layout).to_s, printed("top", "--by", "generation", b))
+    assert_equal(profile.generations(by: :class, age: 10.., top: 2).text(**layout).to_s, printed("top", "--by", "generation:class", "--age", "10..", "--top", "2", b))
+    assert_equal((profile - HeapSample::Profile.load(a)).report.text(**layout).to_s, printed("diff", a, b))
   end
 
   test "three profiles; a series; how profiles were taken" do

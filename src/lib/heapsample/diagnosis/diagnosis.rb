@@ -55,8 +55,10 @@ module HeapSample
     def findings = first.shown_findings
 
     # JSON-ready: the process that grew most, and all.  With +stacks+, findings have their stacks.
-    def to_h(stacks: true)
-      first.to_h(stacks: stacks).slice(:verdict, :findings, :evidence, :next).merge(processes: processes.map { |process| process.to_h(stacks: stacks) }, warnings: warnings)
+    # The block makes the text of a process, whose sentences are in it.
+    def to_h(stacks: true, &text)
+      all = processes.map { |process| process.to_h(stacks: stacks, text: text ? yield(process) : process.text) }
+      all.first.slice(:verdict, :findings, :evidence, :next).merge(processes: all, warnings: warnings)
     end
 
     private

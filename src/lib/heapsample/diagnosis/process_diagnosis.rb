@@ -186,9 +186,10 @@ module HeapSample
     def role = info.title || (info.parent_id ? "child of #{info.parent_id}" : nil)
 
     # JSON-ready: numbers not rounded, intervals as [low, high].  With +stacks+, findings have their stacks.
-    def to_h(stacks: true)
+    # +text+ has its sentences.
+    def to_h(stacks: true, text: self.text)
       {pid: info.process_id, role: role, host: info.host, deploy: info.deploy, profiles: series.size, seconds: seconds, rss: rss_now, growth: (rss.grew if enough?),
-       verdict: verdict, findings: shown_findings.map.with_index { |finding, index| figures_of(finding, index.zero?, stacks) },
+       verdict: {kind: kind, grade: grade, sentence: text.sentence}, findings: shown_findings.map.with_index { |finding, index| figures_of(finding, index.zero?, stacks) },
        crowd: crowd&.to_h,
        evidence: text.evidence, next: text.advice, warnings: series.warnings}
     end
