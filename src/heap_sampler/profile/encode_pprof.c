@@ -316,7 +316,7 @@ static bool
 limit_depth(struct pprof *p)
 {
     enum { FRAMES_MOST = 1 << 24,
-           DEPTH_MOST = 1 << 13,
+           DEPTH_MOST = 1 << 10,
            DEPTH_LEAST = 1 << 4 };
     const struct hs_profile *profile = p->profile;
     uint32_t *depths = rb_hs_calloc(HS_MEM_SNAPSHOTS, (size_t)profile->node_count + 1, sizeof(*depths));

@@ -77,7 +77,6 @@ struct hs_profile_meta {
     uint64_t interval_changes, thinnings;
     bool interval_auto;
     uint64_t max_samples;       /* 0: none */
-    uint32_t max_depth;
     uint32_t only_n;            /* only=1/N */
     bool seeded;
     uint64_t seed;

@@ -192,7 +192,7 @@ test "info has the settings where its help looks for them, and keeps to the widt
     equal([meta, meta["drops"], file, LATER.raw[:rows].size], json.values_at("meta", "drops", "name", "rows"))
     equal(%w[a-later c-earlier], JSON.parse(printed("info", "--json", file, at["c-earlier.pb.gz"])).map { |one| File.basename(one["name"], ".pb.gz") })
     text = printed("info", "--width", "80", file).sub(file, "")
-    assert(text.lines(chomp: true).all? { |line| line.length <= 80 } && text.include?("max-depth 512"), text)
+    assert(text.lines(chomp: true).all? { |line| line.length <= 80 } && text.include?("max-samples 200000"), text)
     assert(HeapSample::About.new(LATER.profile).to_h.keys.all?(Symbol))
   end
 end

@@ -19,7 +19,7 @@ module HeapSample
         TEXT
 
         # What a running process takes, and what counts only where one starts.
-        SETTINGS = %w[interval malloc output every keep diagnose at-rss max-samples max-depth only seed quiet].freeze
+        SETTINGS = %w[interval malloc output every keep diagnose at-rss max-samples only seed quiet].freeze
         AT_START = %w[socket deploy usdt on off standby].freeze
         NO_FOLDER = "No file is written unless output= is set: add output=FOLDER/ here or in RUBY_HEAP_SAMPLE."
         private_constant :SETTINGS, :AT_START, :NO_FOLDER
