@@ -103,7 +103,7 @@ end
 test "rows of a Ruby with fewer columns are completed" do
   raw = sample_build.raw
   raw[:rows].each(&:pop)
-  equal(sample_build.profile.rows.map(&:resident), Profile.from_raw(raw).rows.map(&:resident))
+  equal(sample_build.profile.rows.map { |row| row[:resident] }, Profile.from_raw(raw).rows.map { |row| row[:resident] })
 end
 
 # Of a copy of the library.
@@ -118,7 +118,7 @@ test "one line more in the schema is a column that is read, written, grouped, fi
     raw[:rows].each_with_index { |row, index| row[Columns::REQUEST] = raw[:texts].size - 1 - index % 2 }
     HeapSample::PprofWriter.new(Profile.from_raw(raw)).write(file = StringIO.new("".b))
     profile = Profile.load(StringIO.new(file.string), name: "again")
-    p profile.rows.map(&:request)
+    p profile.rows.map { |row| row[:request] }
     p profile.top(by: :request).map(&:key)
     p profile.filter(request: "orders#show").rows.size
     p ViewSheet.of_profile(profile, ViewFrames.new(Layout.new)).fetch(:request).uniq.size

@@ -45,8 +45,8 @@ test "a saved profile has malloc's births, deaths and resident bytes, with sampl
       close(one.space, other.space, 1e-4)
       close(one.variance, other.variance, 1e-4)
     end
-    close(row.resident, read.resident, 1e-4)
-    close(row.dead_gcs, read.dead_gcs, 1e-4)
+    close(row[:resident], read[:resident], 1e-4)
+    close(row[:dead_gcs], read[:dead_gcs], 1e-4)
   end
   equal(*[build.profile, PprofWriter.reloaded(build)].map { |profile| profile.report.to_s.lines.last(2) })
 end

@@ -40,7 +40,7 @@ test "a saved profile reads as it was, but for rounding" do
         close(original.public_send(name).objects, row.public_send(name).objects, 1e-3)
         close(original.public_send(name).variance, row.public_send(name).variance, 1e-3)
       end
-      close(original.dead_gcs, row.dead_gcs, 1e-3)
+      close(original[:dead_gcs], row[:dead_gcs], 1e-3)
       next if original.stack.empty?
 
       equal(original.stack.map(&:to_s), row.stack.map(&:to_s))

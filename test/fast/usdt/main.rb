@@ -66,7 +66,7 @@ def balance(lines)
 end
 
 # How much the profile says is alive of class Leaf, and of malloc.
-LEAVES = 'GC.start; GC.sample_profile.rows.select { |row| row.class_name == "Leaf" }.sum { |row| row.inuse_space.to_f + row.young_space.to_f }'
+LEAVES = 'GC.start; GC.sample_profile.rows.select { |row| row.class_name == "Leaf" }.sum { |row| row[:inuse_space].to_f + row[:young_space].to_f }'
 
 reason = Tracer.trouble
 names = ["births less deaths are what the profile says is alive", "weights of births add up to what was allocated",
@@ -136,7 +136,7 @@ test names[4] do
   tracer.wait_for_attach
   samples_soon(worker, true)
   worker.ask("$kept = Array.new(60_000) { Leaf.new }; GC.start; 0")
-  alive = worker.ask("GC.sample_profile.rows.sum { |row| row.inuse_space.to_f + row.young_space.to_f }")
+  alive = worker.ask("GC.sample_profile.rows.sum { |row| row[:inuse_space].to_f + row[:young_space].to_f }")
   lines = tracer.stop
   worker.stop
   assert lines.count { |kind,| kind == "f" } > 2000, "samples were to go"
