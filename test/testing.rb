@@ -15,6 +15,9 @@ require "minitest"
 
 # The name of a test is a sentence about behaviour.
 class Test < Minitest::Test
+  # SLOW=1 repeats simulations and random damage as often as it takes to see rare errors.
+  SLOW = ENV["SLOW"] == "1"
+
   # A test that needs more than this machine may have: `unless_met` says what is missing, or is nil.
   def self.test(name, missing: nil, &block)
     method = "test_#{name}"

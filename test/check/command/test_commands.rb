@@ -1,0 +1,188 @@
+# frozen_string_literal: true
+
+require_relative "../../testing"
+require_relative "command_helper"
+require_relative "two_profiles"
+
+class CommandsTest < Test
+  include CommandHelper
+  include TwoProfiles
+
+  # Two profiles of one process, and a third later.
+  attr_reader :a, :b, :c
+
+  def setup
+    @a, @b, @c = {"a" => EARLIER.raw, "b" => LATER.raw, "c" => LATER.raw.merge(meta: LATER.meta.merge("taken_ns" => Build::STARTED + 30 * Build::MINUTE))}
+                 .map { |name, raw| write(File.join(dir, "#{name}.pb.gz"), PprofEncoder.gzip(raw)) }
+  end
+
+  test "reports are the library's" do
+    profile = HeapSample::Profile.load(b)
+    layout = {width: 120, root: Dir.pwd}
+    assert_equal(profile.top(**layout).to_s, printed("top", b))
+    assert_equal(profile.top(value: :holds_free, width: 100, root: Dir.pwd).to_s, printed("top", "--free", "--width", "100", b))
+    assert_equal(profile.top(value: :unshared, width: 100, root: Dir.pwd).to_s, printed("top", "--unshared", "--width", "100", b))
+    assert_equal(profile.top(by: :class, value: :alloc_objects, top: 2, width: 80, root: Dir.pwd).to_s,
+                 printed("top", "--by", "class", "--value=alloc_objects", "--top", "2", "--width", "80", b))
+    assert_equal(profile.report(by: :method, **layout).to_s, printed("report", "--by", "method", b))
+    assert_equal(HeapSample::Tree.new(profile, direction: :callers, **layout).to_s, printed("tree", "--callers", b))
+    held = write(File.join(dir, "held.pb"), HeapSample::Formats.encode(held_build.profile, "pb"))
+    assert_equal(HeapSample::Profile.load(held).why(full: true, by: :line, width: 80, root: Dir.pwd).to_s, printed("why", held, "--full", "--by", "line", "--width", "80"))
+    assert_equal(profile.churn(**layout).to_s, printed("churn", b))
+    assert_equal(profile.generations(**layout).to_s, printed("generations", b))
+    assert_equal((profile - HeapSample::Profile.load(a)).report(**layout).to_s, printed("diff", a, b))
+  end
+
+  test "three profiles, series, info" do
+    assert(printed("diff", a, b, c).start_with?("Retained"))
+    assert(printed("leaks", dir).include?("Cannot tell: this process has "))
+    assert(printed("shape", a, b, c).start_with?("Shape:"))
+    text = printed("info", a, b)
+    assert(text.include?("a.pb.gz") && text.include?("b.pb.gz") && text.match?(/^  drops +none$/), text)
+  end
+
+  test "--json on every report is JSON with the same figures" do
+    {"top" => [b], "report" => [b], "tree" => [b], "churn" => [b], "generations" => [b], "diff" => [a, b], "leaks" => [dir],
+     "shape" => [dir], "info" => [b], "line" => ["leak.rb:9", dir]}.each do |command, files|
+      JSON.parse(printed(command, "--json", *files))
+    end
+    row = JSON.parse(printed("top", "--json", "--class", "Leaked", b)).fetch("rows").fetch(0)
+    estimate = HeapSample::Profile.load(b).filter(class: "Leaked").top.first.estimate
+    assert_close(estimate.space, row["estimate"] ? row["estimate"]["bytes"] : row["bytes"], 1e-9)
+  end
+
+  test "one line over time; the nearest where it is not there" do
+    assert_equal(HeapSample::Series.load(dir).line("leak.rb:9", width: 80, root: Dir.pwd).to_s, printed("line", "leak.rb:9", dir, "--width", "80"))
+    fails(1, /no memory was allocated at leak\.rb:8; the nearest lines are app\/leak\.rb:9/, "line", "leak.rb:8", dir)
+    fails(1, /no memory was allocated at laek\.rb:9; .*did you mean \S*leak\.rb:9\?/, "line", "laek.rb:9", dir)
+    fails(2, /no line or profile given/, "line", "leak.rb:9")
+  end
+
+  test "why takes the last profile of a folder that has a walk, filters it, and takes an earlier one away" do
+    held = File.join(dir, "early")
+    FileUtils.mkdir_p(held)
+    write(File.join(held, "a.pb.gz"), HeapSample::Formats.encode(held_build.profile, "pb.gz"))
+    FileUtils.cp(b, File.join(held, "b.pb.gz"))
+    result = heapsample("why", held, "--class", "Ticket", "--root", "/srv/app")
+    assert_equal(0, result.status)
+    assert(result.err.include?("a.pb.gz: the last of 2 profiles") && result.out.include?("Ticket::ALL → 5,221 Ticket"), result.err + result.out)
+    path = File.join(held, "a.pb.gz")
+    assert(JSON.parse(printed("why", path, "--json"))["nodes"].any? { |node| node["steps"].any? { |step| step["edges"][0]["name"] == "Ticket::ALL" } })
+    assert(printed("why", path, "--format", "folded").include?("(constants);Ticket::ALL;Ticket "))
+    assert(printed("why", path, "--format", "markdown").include?("  - 1.2 MiB ±0.1 MiB, 15.5%: `Ticket::ALL`"))
+    assert(printed("why", path, "--grown-since", path).include?("nothing sampled"))
+    assert(printed("why", path, "--stuck").end_with?("No thread waits for what nobody else has.\n"))
+    assert_equal({"stuck" => []}, JSON.parse(printed("why", path, "--stuck", "--json")))
+    fails(2, /--stuck covers the whole process; remove filters/, "why", path, "--stuck", "--class", "Ticket")
+    fails(1, /b\.pb\.gz: This profile has no heap walk, so it cannot show what retains memory\. Run heapsample why PID, call/, "why", b)
+    fails(1, /no such class/, "why", path, "--class", "Tikcet")
+  end
+
+  test "--stacks shows how each row came" do
+    {"top" => [b], "report" => [b], "churn" => [b], "generations" => [b], "diff" => [a, b]}.each do |command, files|
+      assert(printed(command, *files, "--stacks").match?(/^Most of 1 came by:\n  /), command)
+      assert(printed(command, *files, "--stacks", "--json").include?('"stack": ['), command) unless command == "generations"
+      refute(printed(command, *files).include?("came by"), command)
+    end
+    fails(2, /invalid option: --stacks/, "shape", dir, "--stacks")
+  end
+
+  test "filters are the library's" do
+    profile = HeapSample::Profile.load(b)
+    {["--class", "Leak*"] => {class: "Leak*"}, ["--class", "/eak/"] => {class: /eak/}, ["--path", "leak.rb:9"] => {path: "leak.rb:9"},
+     ["--type", "string,T_HASH"] => {type: %w[string T_HASH]}, ["--gem", "model"] => {gem: "model"}, ["--stack", "Leak#keep"] => {stack: "Leak#keep"},
+     ["--age", "..60"] => {age: 0..60}, ["--age", "50..", "--class", "Leaked"] => {age: 50.., class: "Leaked"}}.each do |arguments, filter|
+      assert_equal(profile.filter(**filter).top(width: 120, root: Dir.pwd).to_s.sub(/age 0\.\.60/, "age 0..60"), printed("top", b, *arguments))
+    end
+  end
+
+  test "a page of a profile, of two and of a series, filtered or not; without the view, a line", missing: NO_PAGE do
+    view = with_view(dir)
+    page = lambda do |name, *arguments|
+      File.join(dir, "#{name}.html").tap do |path|
+        result = heapsample(*arguments, "-o", path, env: view)
+        flunk(result.err) unless result.status.zero?
+      end
+    end
+    assert_equal(File.binread(page["converted", "convert", b]), File.binread(page["one", "flame", b]))
+    sizes = [page["two", "flame", a, b], page["series", "flame", dir], page["part", "flame", dir, "--class", "Leaked"]].map { |path| File.size(path) }
+    assert(sizes.min > File.size(BUILT) && sizes[2] < sizes[1], sizes.inspect)
+    fails(1, /a series cannot be filtered by age/, "flame", dir, "--age", "3..", "-o", File.join(dir, "age.html"))
+    unless READER == OURS      # which has it installed
+      fails(1, /viewer\.html is not installed/, "flame", b, "-o", File.join(dir, "none.html"))
+      refute(File.exist?(File.join(dir, "none.html")))
+    end
+    assert(printed("leaks", dir, "--class", "Leaked").include?("A part of the profiles, filtered: class Leaked"))
+  end
+
+  test "a profile may come through a pipe" do
+    assert_equal(printed("top", b), printed("top", "-", stdin_data: File.binread(b)))
+    fails(1, /\(standard input\): not a readable heap profile: it is an empty file/, "top", "-", stdin_data: "")
+  end
+
+  test "what is wrong is said in a line, with the file" do
+    fails(1, %r{: /nowhere\.pb\.gz: no such file or folder$}, "top", "/nowhere.pb.gz")
+    fails(1, /a\.pb\.gz was taken before .*b\.pb\.gz; name the earlier one first/, "diff", b, a)
+    fails(2, /no command, file or folder "topp"; .*did you mean top\?/, "topp")
+    fails(2, /no profile given/, "top")
+    fails(2, /too many arguments: x/, "top", a, "x")
+    fails(2, /--by colour: it must be one of line, /, "top", "--by", "colour", a)
+    fails(2, /--age x: it must be a number or a range, such as 5, 3/, "top", "--age", "x", a)
+    fails(2, /--top 0: it must be a whole number above 0/, "top", "--top", "0", a)
+    fails(2, /--class/, "top", "--class", "/(/", a)
+    fails(2, /invalid option: --frob/, "top", "--frob", a)
+    bad = write(File.join(dir, "x\e[31m\n.pb.txt"), "no profile")
+    fails(1, /x\\e\[31m\\n\.pb\.txt: not a readable heap profile/, "top", bad)
+    File.unlink(bad)
+  end
+
+  test "help on one screen for every command" do
+    help = printed("help")
+    commands = help.scan(/^    ([a-z]+) {2,}\S/).flatten - ["heapsample"]
+    assert_equal(Dir[File.expand_path("../lib/heapsample/tool/commands/*.rb", File.dirname(EXE))].map { |file| File.basename(file, ".rb") }.sort, commands.sort)
+    commands.each do |command|
+      text = printed(command, "--help")
+      assert_equal(text, printed("help", command))
+      assert(text.match?(/\A[A-Z].*\.\n\n(?:    \S.*\n)*    heapsample #{command}\b.*\n(?:    \S.*\n)*\nUsage: heapsample #{command} /), text)
+      assert(text.lines.size <= 48 && text.lines.all? { |line| line.chomp.length <= 110 }, "#{command}: #{text.lines.size} lines")
+    end
+    assert_equal(2, heapsample.status)
+  end
+
+  test "a reader that leaves early is no error" do
+    reader, writer = IO.pipe
+    err_reader, err_writer = IO.pipe
+    pid = Process.spawn(CLEAN, READER, "--disable=gems", EXE, "convert", b, "--to", "folded", "-o", "-", out: writer, err: err_writer)
+    reader.close
+    [writer, err_writer].each(&:close)
+    Process.wait(pid)
+    assert_equal(["", 0], [err_reader.read, $?.exitstatus])
+  end
+
+  ESCAPE = /\e\[\d*m/
+
+  test "colours only on a terminal, and never against NO_COLOR" do
+    refute(printed("top", b).match?(ESCAPE))
+    assert(printed("top", "--color", "always", b).match?(ESCAPE))
+    assert(on_terminal("top", b).match?(ESCAPE))
+    refute(on_terminal("top", b, env: {"NO_COLOR" => "1"}).match?(ESCAPE))
+    refute(on_terminal("top", b, env: {"TERM" => "dumb"}).match?(ESCAPE))
+    refute(on_terminal("top", "--color=never", b).match?(ESCAPE))
+  end
+
+  test "no bytes go to a terminal" do
+    [%w[merge -o -], %w[convert --to pb.gz -o -], %w[convert --to pb -o -]].each do |words|
+      assert_equal("heapsample: -: .#{words.include?("pb") ? "pb" : "pb.gz"} cannot be shown on a terminal; add -o FILE, or use > or |\n",
+                   on_terminal(*words, b))
+    end
+    assert(on_terminal("convert", "--to", "folded", "-o", "-", b).include?("Leak#keep"))
+  end
+
+  test "a table is as wide as the terminal, with colours or without" do
+    [70, 100, 160].each do |columns|
+      text = on_terminal("top", b, columns: columns).gsub(ESCAPE, "")
+      assert_equal(printed("top", "--width", columns.to_s, b), text)
+      assert(text.lines.all? { |line| line.chomp.length <= columns }, text)
+    end
+  end
+end

@@ -1,0 +1,92 @@
+# frozen_string_literal: true
+
+# On a terminal of 80 columns, where all that has a name has a very long one.
+
+require_relative "../../testing"
+require_relative "command_helper"
+
+class EightyTest < Test
+  include CommandHelper
+
+  FOLDERS = "/srv/#{"a_folder_with_a_rather_long_name/" * 6}"
+  CONTROLLER = "application_settings_controller.rb"
+  HOSTILE = "#{FOLDERS}app/controllers/#{CONTROLLER}:1234 Company::Department::ApplicationSettingsController#show_all_of_the_settings"
+  ENORMOUS = "#{FOLDERS}lib/#{"a_file_whose_name_alone_is_wider_than_" * 2}column.rb:77 Enormous#make"
+  GEM_FILE = "database_statements_and_more.rb"
+  OF_A_GEM = "/usr/local/bundle/ruby/3.4.0/gems/activerecord-with-a-long-name-7.1.2/lib/active_record/connection_adapters/abstract/#{GEM_FILE}:4321 " \
+             "ActiveRecord::ConnectionAdapters::DatabaseStatements#select_all"
+  CPP = "!#{FOLDERS}libprotobuf-with-a-long-name.so.32.0.12 _ZN6google8protobuf5Arena8AllocateEm"
+  LONG_CLASS = "Company::Department::Subdivision::ApplicationSettings::Entry"
+
+  # Profiles a minute apart, with a leak of each line.
+  def hostile_series(folder, count)
+    Array.new(count) do |index|
+      account = {"rss" => (200 + 20 * index) << 20, "slots_live" => (100 + 20 * index) << 20, "malloc_live" => 50 << 20, "allocator" => "jemalloc 5.3.1"}
+      build = Build.new("directory" => FOLDERS.chomp("/"), "taken_ns" => Build::STARTED + (10 + index) * Build::MINUTE, "account" => account, "account_at_start" => account,
+                        "title" => "puma: cluster worker 0: 4711 [#{"a_title_" * 10}]",
+                        "gc" => {"count" => 100 + 10 * index, "minor" => 5 * index, "major" => 50 + 5 * index, "last_major_ns" => Build::STARTED, "last_major_gc" => 60})
+      (0..index).each do |step|
+        born = 95 + 10 * step
+        build.row([OF_A_GEM, HOSTILE], LONG_CLASS, inuse: 40, birth: born, dead: 3).row([HOSTILE], LONG_CLASS, type: "T_OBJECT", inuse: 30, birth: born)
+             .row([ENORMOUS, HOSTILE], "String", inuse: 20, birth: born, young: 1)
+             .blocks([CPP, "#{OF_A_GEM[/\A\S+/]} Arena.new", OF_A_GEM, HOSTILE], "libprotobuf-with-a-long-name.so.32.0.12", 50_000, birth: born, inuse: 30)
+      end
+      write(File.join(folder, format("heap-%02d.pb.gz", index)), PprofEncoder.gzip(build.raw))
+    end
+  end
+
+  def at_80(*arguments) = [on_terminal(*arguments, columns: 80).gsub(/\e\[\d*m/, ""), $?.exitstatus]
+
+  attr_reader :commands
+
+  def setup
+    profiles = hostile_series(dir, 25)
+    last = profiles.last
+    held = File.join(dir, "held", "held.pb")
+    FileUtils.mkdir(File.dirname(held))
+    kept = HeldBuild.new(Build.new.row([OF_A_GEM, HOSTILE], LONG_CLASS, inuse: 40, birth: 95))
+    ways = Array.new(9) { |level| "ivar @#{"of_level_#{level}_" * 5} of #{LONG_CLASS}" }
+    write(held, HeapSample::Formats.encode(kept.way(0, ["constant #{LONG_CLASS}::ALL", *ways, "local local #{"x" * 90} of block in <main> @/srv/#{"deep/" * 30}a.rb:7"]).profile, "pb"))
+    bys = HeapSample::Groups::BY.map { |by| ["--by", by.to_s] }
+    @commands = {
+      "report" => [[last], [last, "--stacks"]], "top" => [*bys.map { |by| [last, *by] }, [last, "--stacks"], [last, "--value", "alloc_objects"], [last, "--kind", "malloc"]],
+      "tree" => [[last], [last, "--callers"], [last, "--by", "method"]], "churn" => [[last]], "generations" => [[last], [last, "--age", "5.."]],
+      "diff" => [profiles.values_at(0, 24), profiles.values_at(0, 10, 24), [*profiles.values_at(0, 24), "--by", "method", "--stacks"]],
+      "leaks" => [[dir], [dir, "--stacks"], [dir, "--by", "app"]], "shape" => [[dir]], "line" => [["#{CONTROLLER}:1234", dir], ["column.rb:76", dir]],
+      "info" => [[last]], "why" => [[held], [held, "--full", "--by", "line"]], "diagnose" => [[dir], [dir, "--stacks"]]
+    }
+  end
+
+  test "on 80 columns no line of any command is longer, however long the names are" do
+    commands.each do |command, all|
+      all.each do |arguments|
+        text, = at_80(command, *arguments)
+        # A word that is longer than a line, such as the path of a file, is not broken.
+        wide = text.lines(chomp: true).select { |line| line.length > 80 && line.strip.include?(" ") && !line.start_with?("heapsample: ") }
+        assert_equal([command, arguments.drop(1), []], [command, arguments.drop(1), wide])
+      end
+    end
+  end
+
+  test "the file and the line of each row are whole" do
+    wanted = {"#{CONTROLLER}:1234" => %w[report top tree churn generations diff leaks diagnose], "#{GEM_FILE}:4321" => %w[report top tree churn generations diff leaks],
+              "column.rb:77" => %w[top churn diff]}
+    wanted.each do |place, names|
+      names.each do |command|
+        commands.fetch(command).reject { |arguments| arguments.include?("--by") || arguments.include?("malloc") }.each do |arguments|
+          text, = at_80(command, *arguments)
+          whole = text.lines.any? { |line| line.include?(place[/[^\/]+\z/]) }
+          assert(whole, "#{command} #{arguments.drop(1).join(" ")} has no #{place}:\n#{text}")
+          cut = text.scan(/\S*#{Regexp.escape(place[-12..])}/).reject { |found| found.end_with?(place) && found.match?(%r{(?:\A|/|`)#{Regexp.escape(place)}\z}) }
+          assert_equal([command, arguments.drop(1), []], [command, arguments.drop(1), cut]) unless place.start_with?("column")
+        end
+      end
+    end
+  end
+
+  test "no command was left out" do
+    names = printed("help").scan(/^    ([a-z]+) {2,}\S/).flatten - ["heapsample"]
+    live = %w[ps memory watch start set stop]           # test_live.rb
+    assert_equal(names.sort, [*commands.keys, *live, "run", "flame", "convert", "merge", "agent"].sort)      # which print no table
+  end
+end

@@ -1,0 +1,109 @@
+# frozen_string_literal: true
+
+# Profiles of several processes in one, and those of other programs.
+
+require_relative "../../testing"
+require_relative "command_helper"
+
+class MergeTest < Test
+  include CommandHelper
+
+  def in_dir(name) = File.join(dir, name)
+
+  # What go tool pprof reads: its total of a value.
+  def go_total(path, value)
+    out, status = Open3.capture2e("go", "tool", "pprof", "-raw", path)
+    flunk(out) unless status.success?
+    types = out[/^Samples:\n(.*)$/, 1].split.map { |type| type[/[^\/]+/] }
+    column = types.index(value)
+    out[/^Samples:\n.*\n((?:.|\n)*?)^Locations/, 1].lines.grep(/\A *\d/).sum { |line| line[/\A[ \d]+:/].split(/[ :]+/).reject(&:empty?)[column].to_i }
+  end
+
+  test "merge adds processes, keeps ages, and go tool pprof reads the total" do
+    builds = Array.new(40) do |index|
+      sample_build("process_start" => format("%016x", index), "process_id" => 100 + index,
+                   "gc" => {"count" => 100 + index, "minor" => 80, "major" => 20, "last_minor_ns" => nil, "last_major_ns" => nil})
+        .malloc(["!/usr/lib/libfoo.so foo_new @0x#{(0x7f0000001000 + index * 0x100000).to_s(16)}", "app/a.rb:3 A#b"], "libfoo.so", 2000, inuse: 3)
+        .mapping(0x7f0000000000 + index * 0x100000, 0x7f0000100000 + index * 0x100000, 0)
+    end
+    profiles = builds.each_with_index.map { |build, index| write(File.join(dir, "w#{index}.pb.gz"), PprofEncoder.gzip(build.raw)) }
+    printed("merge", *profiles, "-o", in_dir("all.pb.gz"))
+    one, all = HeapSample::Profile.load(profiles[0]), HeapSample::Profile.load(in_dir("all.pb.gz"))
+    assert_equal(profiles.sum { |path| go_total(path, "inuse_space") }, go_total(in_dir("all.pb.gz"), "inuse_space"))
+    totals = [one, all].map { |profile| profile.groups(:line).total }
+    %i[inuse young alloc dead].each do |part|
+      assert_equal(40 * totals[0].public_send(part).samples, totals[1].public_send(part).samples)
+      assert_close(40 * totals[0].public_send(part).variance, totals[1].public_send(part).variance, 1e-3)
+    end
+    ages = builds.map { |build| build.profile.groups(:line).total.age(build.meta["gc"]["count"]) }
+    assert_close(ages.sum / 40, totals[1].age(all.info.gc_count), 1e-6)
+    # code of a library is one place, wherever it was mapped
+    assert_equal(1, all.rows.select(&:malloc?).map { |row| row.stack.first.to_s }.uniq.size)
+    assert_equal([40, 40, nil], [all.info.merged_processes, all.info.merged_profiles, all.info.process_start])
+    refute(all.info.same_run?(all))
+    assert(printed("report", in_dir("all.pb.gz")).start_with?("Heap samples of 40 processes, merged"))
+  end
+
+  test "merge: what is resident and what is dead adds up" do
+    stack = ["!/usr/lib/libfoo.so foo_new", "app/a.rb:3 A#b"]
+    paths = Array.new(2) do |number|
+      build = sample_build("process_start" => format("%016x", number + 3), "process_id" => number + 3)
+      build.blocks(stack, "libfoo.so", 1 << 20, birth: 90, inuse: 5, resident: 4096).blocks(stack, "libfoo.so", 1 << 20, alloc: 9, dead: 4)
+      write(in_dir("part#{number}.pb.gz"), PprofEncoder.gzip(build.raw))
+    end
+    printed("merge", *paths, "-o", in_dir("parts.pb.gz"))
+    merged = HeapSample::Profile.load(in_dir("parts.pb.gz"))
+    parts = paths.map { |path| HeapSample::Profile.load(path) }
+    assert_equal(1, merged.info.format)
+    space = ->(profile, part) { profile.groups(:line).total.then { |total| part == :dead ? total.dead.space : total.inuse.resident.space } }
+    %i[resident dead].each { |part| assert_close(parts.sum { |profile| space[profile, part] }, space[merged, part], 1e-4) }
+  end
+
+  test "merge: of a process's profiles the last counts" do
+    folder do |series|
+      3.times { |index| write(File.join(series, "#{2 - index}.pb.gz"), PprofEncoder.gzip(sample_build("taken_ns" => Build::STARTED + (9 - index) * Build::MINUTE).raw)) }
+      result = heapsample("merge", series, "-o", in_dir("last.pb.gz"))
+      assert(result.status.zero? && result.err.include?("2 of 3 profiles are left out: the same processes have later ones"), result.err)
+      assert_equal(go_total(File.join(series, "2.pb.gz"), "inuse_space"), go_total(in_dir("last.pb.gz"), "inuse_space"))
+    end
+  end
+
+  test "merge: rows are bounded, sums stay" do
+    merge = HeapSample::Tool::Merge.new(rows_max: 100)
+    sums = 60.times.sum do |index|
+      build = sample_build("process_start" => index.to_s)
+      10.times { |line| build.row(["app/x#{index}.rb:#{line + 1} X#y", "app/main.rb:1 <main>"], "String", inuse: 1 + line, birth: index) }
+      merge.add(build.profile)
+      build.profile.groups(:class).total.inuse.space
+    end
+    merged = merge.profile
+    assert(merged.table.size <= 150, merged.table.size.to_s)
+    assert_close(sums, merged.groups(:class).total.inuse.space, 1e-9)
+    assert(merged.meta["merged"]["evicted_rows"] > 0 && merged.groups(:method).any? { |group| group.key.label == "(evicted)" })
+  end
+
+    GO_MISSING = ("no go" unless system("go version", out: File::NULL, err: File::NULL))
+
+  test "a profile of Go's has its figures, with intervals", missing: GO_MISSING do
+    system({"GOCACHE" => in_dir("go-cache"), "HOME" => dir}, "go", "run", File.join(__dir__, "heap.go"), in_dir("go.pb.gz"), exception: true)
+    rows = JSON.parse(printed("top", "--by", "method", "--json", in_dir("go.pb.gz"))).fetch("rows")
+    small, large = %w[main.keepSmall main.keepLarge].map { |label| rows.find { |row| row["label"] == label || row.dig("key", "label") == label } }
+    [[small, 20_000 * 1024], [large, 4 * (2 << 20)]].each do |row, bytes|
+      low, high = row["interval"]
+      # What is small has an error of 1%: one sixth of what may be missing.
+      assert(low * 0.95 <= bytes && bytes <= high * 1.05, row.inspect)
+    end
+  end
+
+  test "a profile of Datadog's has its figures, and no intervals" do
+    types = {"cpu-time" => 0, "alloc-samples" => 0, "heap-live-samples" => 0, "heap-live-size" => 0}
+    raw = sample_build.raw
+    bytes = PprofEncoder.new(raw, types: %w[cpu-time alloc_objects inuse_objects inuse_space], meta: nil).encode
+    {"alloc_objects" => "alloc-samples", "inuse_objects" => "heap-live-samples", "inuse_space" => "heap-live-size"}.each do |ours, theirs|
+      bytes = bytes.sub("\x32".b + ours.bytesize.chr + ours, "\x32".b + theirs.bytesize.chr + theirs)
+    end
+    assert(types.keys.all? { |type| bytes.include?(type) })
+    text = printed("top", write(in_dir("datadog.pb"), bytes))
+    assert(text.include?("54.0 MiB (interval not known) in 1,346,819 objects"), text)
+  end
+end
