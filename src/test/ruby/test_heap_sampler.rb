@@ -32,21 +32,28 @@ class TestHeapSampler < Test::Unit::TestCase
 
   # Threads call its methods while one of them loads the library: at no line of it is a method missing.
   def test_the_library_loads_beside_calls
-    assert_sampler(<<~'RUBY')
+    assert_sampler(<<~'RUBY', args: ["--heap-sample=output=none"])
       once, all = GC::SampleProfile.instance_methods(false), GC::SampleProfile.singleton_methods(false)
-      assert_include once, :save
+      once -= [:respond_to?]
+      assert_include once, :inspect
       assert_include all, :load
+      profile = GC.sample_profile
+      threads = []
       missing = []
       lines = 0
       look = TracePoint.new(:line) do |event|
         next unless event.path.end_with?("heapsample/sample_profile.rb")
         lines += 1
+        threads << Thread.new { [profile.rows.size, profile.respond_to?(:top), profile.top.class] }
         missing |= once.reject { GC::SampleProfile.method_defined?(_1) } + all.reject { GC::SampleProfile.respond_to?(_1) }
       end
       warnings = EnvUtil.verbose_warning { look.enable { assert_raise(Errno::ENOENT) { GC::SampleProfile.load("none.pb") } } }
       assert_equal "", warnings
       assert_operator lines, :>, 20
       assert_equal [], missing
+      assert_equal [[profile.rows.size, true, HeapSample::Top]], threads.map(&:value).uniq
+      assert_not_respond_to profile, :nothing
+      assert_raise(NoMethodError) { profile.nothing }
     RUBY
   end
 
@@ -170,18 +177,22 @@ class TestHeapSampler < Test::Unit::TestCase
 
   # Each is the first method of its snapshot that is called in Ruby code, which loads the library.
   def test_analyses
-    %w[report top tree generations churn].each do |name|
-      assert_sampler(<<~RUBY, args: ["--heap-sample=interval=4096,malloc=off,output=none"])
-        class Kept; end
-        kept = Array.new(20_000) { Kept.new }
-        GC.start
-        analysis = GC.sample_profile.#{name}
-        assert_match(/in 2\\d,\\d{3} objects|Kept|<main>/, analysis.to_s)
-        assert_kind_of Hash, analysis.to_h
-        assert_equal 1, analysis.inspect.lines.size
-        assert_equal 20_000, kept.size
-      RUBY
-    end
+    assert_sampler(<<~'RUBY', args: ["--heap-sample=interval=4096,malloc=off,output=none"])
+      class Kept; end
+      kept = Array.new(20_000) { Kept.new }
+      GC.start
+      profile = GC.sample_profile(why: true)
+      profile.rows
+      reports = HeapSample::Reports.public_instance_methods(false)
+      assert_include reports, :top
+      reports.each do |name|
+        report = profile.public_send(name)
+        assert_match(/in 2\d,\d{3} objects|Kept|<main>/, report.to_s) unless name == :about
+        assert_kind_of Hash, report.to_h
+        assert_equal 1, report.inspect.lines.size
+      end
+      assert_equal 20_000, kept.size
+    RUBY
     # 780 samples, give or take 28: either bound is six of these away.
     assert_sampler(<<~'RUBY', args: ["--heap-sample=interval=1024,malloc=off,output=none"])
       class Kept; end
@@ -759,10 +770,10 @@ class TestHeapSampler < Test::Unit::TestCase
       texts = Ractor.new do
         before = GC.sample_profile
         profile = GC.sample_profile(why: true)
-        views = %i[report why top tree generations churn].to_h { |view| [view, profile.public_send(view).to_s] }
+        profile.public_send(:report)
+        views = HeapSample::Reports.public_instance_methods(false).to_h { |view| [view, profile.public_send(view).to_s] }
         series = HeapSample::Series.new(Array.new(4) { GC.sample_profile.to_profile })
-        views.merge(diff: (profile - before).report.to_s, html: (profile.to_html rescue $!.message), row: profile.rows.first.inspect, diagnosis: HeapSample::Diagnosis.new([series]).to_s,
-                    shape: HeapSample::Shape.new(series).to_s, leaks: HeapSample::Leaks.new(series).to_s, memory: GC::SampleProfile.memory.to_s)
+        views.merge(diff: (profile - before).report.to_s, html: (profile.to_html rescue $!.message), row: profile.rows.first.inspect, diagnosis: HeapSample::Diagnosis.new([series]).to_s, memory: GC::SampleProfile.memory.to_s)
       end.take
       assert_equal [], texts.select { |_, text| text.empty? }.keys
       assert_match(/KEPT/, texts[:why])

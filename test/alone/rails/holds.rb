@@ -68,14 +68,15 @@ when "absent"
     abort "there is #{found.key}" if found
   end
 when "leaks"
-  leaks = GC::SampleProfile.leaks(directory)
-  abort leaks.to_s unless !leaks.empty? && planted?(leaks.first.key)
+  diagnosis = GC::SampleProfile.diagnose(directory)
+  first, *others = diagnosis.findings.select(&:leaks?)
+  abort diagnosis.to_s unless diagnosis.leak? && planted?(first.line)
   # A gem's line leaks too where the planted line led to it.
-  others = leaks.drop(1).reject { |row| [row.key, leaks.application(row)].compact.any? { |place| place.path.end_with?(*KEYS) } }
-  abort "named too: #{others.inspect}\n#{leaks}" unless others.empty?
+  others.reject! { |finding| [finding.line, finding.app_line].compact.any? { |place| place.path.end_with?(*KEYS) } }
+  abort "named too: #{others.inspect}\n#{diagnosis}" unless others.empty?
 when "no_leak"
-  leaks = GC::SampleProfile.leaks(directory)
-  abort leaks.to_s unless leaks.reason.nil? && leaks.empty? && !leaks.diagnosis.leak?
+  diagnosis = GC::SampleProfile.diagnose(directory)
+  abort diagnosis.to_s if diagnosis.leak? || diagnosis.first.unknown?
 else
   abort "no such statement: #{statement}"
 end

@@ -74,7 +74,7 @@ class TreeTest < Test
   end
 
   test "from the root down, word for word" do
-    assert_equal(<<~TEXT, web_build.profile.tree(root: "/srv/app").to_s)
+    assert_equal(<<~TEXT, web_build.profile.tree.text(root: "/srv/app").to_s)
       In use (found alive by the last completed mark), callees from the root down: 50.0 MiB ±9.8 MiB in 1,310,770 objects, 100
       samples
          bytes   share    95% interval  samples  from the root down
@@ -93,7 +93,7 @@ class TreeTest < Test
   end
 
   test "from the line up" do
-    text = web_build.profile.tree(direction: :callers, root: "/srv/app").to_s
+    text = web_build.profile.tree(direction: :callers).text(root: "/srv/app").to_s
     assert(text.match?(/├ …\/lib\/relation\.rb:5 Relation#load › shows\.rb:7 Shows#show › 6 frames$/), text)
     assert(text.match?(/├ .*finder\.rb:9 Relation#find › .*relation\.rb:5 Relation#load\n.*│ ├ shows\.rb:7.*main\.rb:3 <main>\n.*│ └ shows\.rb:8/), text)
     assert(text.match?(/└ work\.rb:9 Work#run › main\.rb:9 <main>$/), text)
@@ -201,7 +201,7 @@ class TreeTest < Test
   end
 
   test "of a part; of nothing; of another tool's file" do
-    part = web_build.profile.filter(path: "finder.rb:9").tree(direction: :callers, root: "/srv/app")
+    part = web_build.profile.filter(path: "finder.rb:9").tree(direction: :callers)
     assert_equal(32, part.root.samples)
     assert(part.to_s.include?("filtered: path finder.rb:9"), part.to_s)
     empty = Build.new.profile.tree
@@ -231,10 +231,10 @@ class TreeTest < Test
     [bad, deep, web_build, malloc_build].each do |build|
       Tree::DIRECTIONS.each_key do |direction|
         [40, 60, 80, 120, 200].each do |width|
-          text = build.profile.tree(direction: direction, width: width).to_s
+          text = build.profile.tree(direction: direction).text(width: width).to_s
           refute(text.delete("\n").match?(HeapSample::Printable::UNSAFE), text.inspect)
           text.each_line(chomp: true) { |line| assert(line.length <= width, "#{line.length} > #{width}: #{line}") }
-          assert_equal(text, build.profile.tree(direction: direction, width: width, style: marker).to_s.delete("\u0001\u0002"))
+          assert_equal(text, build.profile.tree(direction: direction).text(width: width, style: marker).to_s.delete("\u0001\u0002"))
         end
       end
     end

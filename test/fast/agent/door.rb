@@ -156,9 +156,10 @@ sampled("$kept = Array.new(20_000) { Object.new }; ready; sleep") do |process|
       it.get_when("/memory?pid=#{process.pid}", **BEARER)
       url, env = "http://127.0.0.1:#{it.to}", {"HEAPSAMPLE_TOKEN_FILE" => TOKEN_FILE}
       page = "#{url}/debug/pprof/heap?pid=#{process.pid}"
-      {["top", page] => "live samples|in use|bytes", ["top", "#{page}&gc=1"] => "bytes", ["memory", page] => "slots in use", ["why", page] => "walk", ["info", page] => "one sample per 4 KiB",
-       ["report", page] => "live samples|in use|bytes", ["tree", page] => "-e:", ["churn", page] => "-e:",
-       ["leaks", page, "--seconds", "1"] => "Leaks", ["convert", page, "-o", "-", "--to", "folded"] => "-e:",
+      {["top", page] => "live samples|in use|bytes", ["top", "#{page}&gc=1"] => "bytes", ["ps", page] => "slots in use", ["why", page] => "walk",
+       ["diagnose", "--about", page] => "one sample per 4 KiB",
+       ["diagnose", "--snapshot", page] => "live samples|in use|bytes", ["tree", page] => "-e:", ["top", "--value", "churn", page] => "-e:",
+       ["convert", page, "-o", "-", "--format", "folded"] => "-e:",
        ["watch", page, "--seconds", "1"] => "RSS", ["diff", page, "--seconds", "0.2"] => "Growth", [page, "--seconds", "1"] => "process"}.each do |arguments, wanted|
         said, status = heapsample(*arguments, env: env)
         assert(status.success? && said.match?(wanted) && !said.include?(TOKEN), "#{arguments.join(" ")}: #{said[0, 1000]}")
@@ -167,7 +168,7 @@ sampled("$kept = Array.new(20_000) { Object.new }; ready; sleep") do |process|
       File.write("#{FOLDER}/named", "heap.example #{TOKEN}\n", perm: 0o600)
       assert(heapsample("top", page, env: {"HEAPSAMPLE_TOKEN_FILE" => "#{FOLDER}/named"}).first.include?("is not for this host; write HOST TOKEN"))
       File.write("#{FOLDER}/named", "127.0.0.1 #{TOKEN}\n", perm: 0o600)
-      assert(heapsample("info", page, env: {"HEAPSAMPLE_TOKEN_FILE" => "#{FOLDER}/named"}).last.success?)
+      assert(heapsample("diagnose", "--about", page, env: {"HEAPSAMPLE_TOKEN_FILE" => "#{FOLDER}/named"}).last.success?)
       assert(heapsample("top", "https://192.0.2.1/", env: env).first.include?("is not for this host"))
     end
   end

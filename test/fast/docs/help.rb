@@ -78,7 +78,7 @@ def mdoc(text)
   text.gsub(/^\.(?:It|Pp|Bl|El|Dl|Op)\b.*/, "\n").gsub(/^\.(?:Ar|Cm|Ev|Pa) \S+/, "CODE")
 end
 
-names = HeapSample::Tool::CLI::NAMES
+names = HeapSample::Tool::Commands::NAMES
 main = Help.new("heapsample --help", heapsample("--help"), 17)
 commands = names.to_h { |name| [name, Help.new("heapsample #{name} --help", heapsample(name, "--help"), 28)] }
 make = Help.new("make help", Open3.capture2e("make", "-s", "-C", TOP, "help").first, 23)
@@ -102,6 +102,11 @@ listed = main.entries.select { |entry| names.include?(entry.name) }
 none("heapsample --help lists each command once, with the first line of its own help",
      names.reject { |name| listed.map(&:name).count(name) == 1 } +
      listed.reject { |entry| commands[entry.name].lines.first.casecmp?("#{entry.text}.") }.map { |entry| "#{entry.name}: #{entry.text}" })
+
+rows = File.read("#{TOP}/doc/heapsample.md")[/^## All commands$.*?(?=^## )/m].lines.filter_map { |line| line[/\A\| (`[a-z]+` \| [^|]*[^| ]) \|/, 1] }
+declared = HeapSample::Tool::Commands.all.to_h { |command| ["`#{command.command_name}` | #{command::SUMMARY}", command::TASK] }
+none("doc/heapsample.md has each command with its summary, and no other", (declared.keys | rows) - (declared.keys & rows))
+none("each command belongs to a task of heapsample --help", declared.reject { |_, task| HeapSample::Tool::Command::TASKS.include?(task) }.keys)
 
 valued = commands.values.flat_map { |help| help.entries.filter_map { |entry| [help.name, entry, entry.name[/--[a-z-]+ (\S+)\z/, 1]] if entry.name.include?("--") } }
 none("each option has a text", valued.filter_map { |name, entry, _| "#{name}: #{entry.name}" if entry.text.empty? })

@@ -38,9 +38,9 @@ end
 def asked_by_hand(worker)
   pid = worker.pid.to_s
   assert(heapsample("ps").lines.any? { |line| line.match?(/^\s*#{pid} .*puma: cluster worker/) })
-  {["top", pid, "--by", "class", "--diagnose", "50%"] => "Basket", ["report", pid] => "Basket", ["memory", pid] => "slots in use", ["why", pid] => "Basket::KEPT",
-   ["info", pid] => "one sample per 32 KiB", [pid, "--seconds", "2"] => "Diagnosis:", ["watch", pid, "--seconds", "1"] => "RSS",
-   ["diff", pid, "--seconds", "1"] => "Growth of what is in use", ["set", pid, "interval=32k"] => "one sample per 32 KiB"}.each do |arguments, wanted|
+  {["top", pid, "--by", "class", "--diagnose", "50%"] => "Basket", ["diagnose", "--snapshot", pid] => "Basket", ["ps", pid] => "slots in use", ["why", pid] => "Basket::KEPT",
+   ["diagnose", "--about", pid] => "one sample per 32 KiB", [pid, "--seconds", "2"] => "Diagnosis:", ["watch", pid, "--seconds", "1"] => "RSS",
+   ["diff", pid, "--seconds", "1"] => "Growth of what is in use", ["start", pid, "interval=32k"] => "one sample per 32 KiB"}.each do |arguments, wanted|
     said = heapsample(*arguments)
     assert(said.include?(wanted), "#{arguments.join(" ")}: #{said[0, 2000]}")
   end

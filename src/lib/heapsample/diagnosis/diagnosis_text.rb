@@ -26,6 +26,7 @@ module HeapSample
 
     def summary = @first.summary
 
+    # The same as Markdown, for an issue or a chat.
     def to_markdown = DiagnosisText.new(@diagnosis, @layout.markdown).markdown
 
     def markdown # :nodoc:

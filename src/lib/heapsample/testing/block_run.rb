@@ -77,7 +77,7 @@ module HeapSample
     def kept_by(lines, holders, layout: Layout.new(root: Dir.pwd))
       known = largest(lines).filter_map do |key, _|
         answer = holders[key] or next
-        "#{layout.place(key)}: retained by #{answer.kept? ? "`#{answer.to_s(layout)}`" : answer.to_s(layout)}"
+        "#{layout.place(key)}: retained by #{answer.kept? ? "`#{layout.holder(answer)}`" : layout.holder(answer)}"
       end
       known.empty? ? [] : [known.join("\n")]
     end
