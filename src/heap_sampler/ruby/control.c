@@ -86,8 +86,8 @@ stop_periodic_without_gvl(void)
  *               mean bytes between two samples, 1 to 2**40: sample malloc, or raise RuntimeError, which
  *               says what is missing. It is possible if Ruby was started with
  *               <tt>--heap-sample</tt> or <tt>--heap-sample=off,malloc=standby</tt>
- * [output, every, keep, diagnose, at_rss, only, quiet] files, until GC::SampleProfile.stop. With any of them a profile
- *               is written at exit too, unless <tt>output: "none"</tt>
+ * [others]      +output+, +every+ and all that <tt>ruby --help</tt> lists: files, until GC::SampleProfile.stop. With any of them a
+ *               profile is written at exit too, unless <tt>output: "none"</tt>. What counts only when Ruby starts is an error
  *
  *   GC::SampleProfile.start(interval: "64k")                                  # => true
  *   GC::SampleProfile.start(every: 60, output: "/var/tmp/heap-%p-%t.pb.gz")   # => false
