@@ -127,7 +127,7 @@ class MallocTest < Test
       assert_equal(original.stack.map(&:native?), row.stack.map(&:native?))
       assert_equal([original.inuse.samples, original.alloc.samples], [row.inuse.samples, row.alloc.samples])
       assert_close(original.inuse.space, row.inuse.space, 1e-6)
-      assert_close(original.memsize, row.memsize, 1e-6)
+      assert_close(original[:memsize], row[:memsize], 1e-6)
     end
     # Sums of rounded figures may be one object off.
     assert_equal(*[build.profile, PprofEncoder.reloaded(build)].map { |profile| profile.report.text(root: "/srv/app").to_s.lines.reject { |line| line.start_with?("Allocated") } })

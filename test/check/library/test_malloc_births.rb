@@ -48,8 +48,8 @@ class MallocBirthsTest < Test
         assert_close(one.space, other.space, 1e-4)
         assert_close(one.variance, other.variance, 1e-4)
       end
-      assert_close(row.resident, read.resident, 1e-4)
-      assert_close(row.dead_gcs, read.dead_gcs, 1e-4)
+      assert_close(row[:resident], read[:resident], 1e-4)
+      assert_close(row[:dead_gcs], read[:dead_gcs], 1e-4)
     end
     assert_equal(*[build.profile, PprofEncoder.reloaded(build)].map { |profile| profile.report.to_s.lines.last(2) })
   end

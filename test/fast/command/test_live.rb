@@ -110,8 +110,8 @@ class LiveTest < Test
       fails(2, /off: cannot be combined with other settings; run heapsample start PID off/, "start", text, "off,interval=8k")
       fails(2, /standby: can only be set when Ruby starts/, "start", text, "standby")
       fails(2, /intervall: no such setting; did you mean interval\?/, "start", text, "intervall=2k")
-      fails(2, /colour: no such setting; a running process takes interval, malloc, /, "start", text, "colour=2")
-      fails(2, /deploy: can only be set when Ruby starts/, "start", text, "deploy=v2")
+      fails(2, /colour: no such setting; settings: interval, output, /, "start", text, "colour=2")
+      fails(2, /deploy can only be set when Ruby starts/, "start", text, "deploy=v2")
     end
   end
 

@@ -15,7 +15,7 @@ folder = ARGV.fetch(0)
 FileUtils.mkdir_p(folder)
 
 GC::SampleProfile.stop if GC::SampleProfile.running?
-GC::SampleProfile.start(interval: 1024, max_samples: 100_000, max_depth: 30, seed: 1)
+GC::SampleProfile.start(interval: 1024, max_samples: 100_000, seed: 1)
 GC::SampleProfile.start(interval: 2048)
 
 Kept = Struct.new(:name, :list)
