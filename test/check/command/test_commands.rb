@@ -19,19 +19,19 @@ class CommandsTest < Test
   test "reports are the library's" do
     profile = HeapSample::Profile.load(b)
     layout = {width: 120, root: Dir.pwd}
-    assert_equal(profile.top(**layout).to_s, printed("top", b))
-    assert_equal(profile.top(value: :holds_free, width: 100, root: Dir.pwd).to_s, printed("top", "--value", "holds_free", "--width", "100", b))
-    assert_equal(profile.top(value: :unshared, width: 100, root: Dir.pwd).to_s, printed("top", "--value", "unshared", "--width", "100", b))
-    assert_equal(profile.top(by: :class, value: :alloc_objects, top: 2, width: 80, root: Dir.pwd).to_s,
+    assert_equal(profile.top.text(**layout).to_s, printed("top", b))
+    assert_equal(profile.top(value: :holds_free).text(width: 100, root: Dir.pwd).to_s, printed("top", "--value", "holds_free", "--width", "100", b))
+    assert_equal(profile.top(value: :unshared).text(width: 100, root: Dir.pwd).to_s, printed("top", "--value", "unshared", "--width", "100", b))
+    assert_equal(profile.top(by: :class, value: :alloc_objects, top: 2).text(width: 80, root: Dir.pwd).to_s,
                  printed("top", "--by", "class", "--value=alloc_objects", "--top", "2", "--width", "80", b))
-    assert_equal(profile.report(by: :method, **layout).to_s, printed("diagnose", "--by", "method", b))
-    assert_equal(HeapSample::Tree.new(profile, direction: :callers, **layout).to_s, printed("tree", "--callers", b))
+    assert_equal(profile.report(by: :method).text(**layout).to_s, printed("diagnose", "--by", "method", b))
+    assert_equal(HeapSample::Tree.new(profile, direction: :callers).text(**layout).to_s, printed("tree", "--callers", b))
     held = write(File.join(dir, "held.pb"), HeapSample::Formats.encode(held_build.profile, "pb"))
-    assert_equal(HeapSample::Profile.load(held).why(full: true, by: :line, width: 80, root: Dir.pwd).to_s, printed("why", held, "--full", "--by", "line", "--width", "80"))
-    assert_equal(profile.churn(**layout).to_s, printed("top", "--value", "churn", b))
-    assert_equal(profile.generations(**layout).to_s, printed("top", "--by", "generation", b))
-    assert_equal(profile.generations(by: :class, age: 10.., top: 2, **layout).to_s, printed("top", "--by", "generation:class", "--age", "10..", "--top", "2", b))
-    assert_equal((profile - HeapSample::Profile.load(a)).report(**layout).to_s, printed("diff", a, b))
+    assert_equal(HeapSample::Profile.load(held).why(full: true, by: :line).text(width: 80, root: Dir.pwd).to_s, printed("why", held, "--full", "--by", "line", "--width", "80"))
+    assert_equal(profile.churn.text(**layout).to_s, printed("top", "--value", "churn", b))
+    assert_equal(profile.generations.text(**layout).to_s, printed("top", "--by", "generation", b))
+    assert_equal(profile.generations(by: :class, age: 10.., top: 2).text(**layout).to_s, printed("top", "--by", "generation:class", "--age", "10..", "--top", "2", b))
+    assert_equal((profile - HeapSample::Profile.load(a)).report.text(**layout).to_s, printed("diff", a, b))
   end
 
   test "three profiles; a series; how profiles were taken" do
@@ -51,7 +51,7 @@ class CommandsTest < Test
   end
 
   test "one line over time; the nearest where it is not there" do
-    assert_equal(HeapSample::Series.load(dir).line("leak.rb:9", width: 80, root: Dir.pwd).to_s, printed("line", "leak.rb:9", dir, "--width", "80"))
+    assert_equal(HeapSample::Series.load(dir).line("leak.rb:9").text(width: 80, root: Dir.pwd).to_s, printed("line", "leak.rb:9", dir, "--width", "80"))
     fails(1, /no memory was allocated at leak\.rb:8; the nearest lines are app\/leak\.rb:9/, "line", "leak.rb:8", dir)
     fails(1, /no memory was allocated at laek\.rb:9; .*did you mean \S*leak\.rb:9\?/, "line", "laek.rb:9", dir)
     fails(2, /no line or profile given/, "line", "leak.rb:9")
@@ -98,7 +98,7 @@ class CommandsTest < Test
     {["--class", "Leak*"] => {class: "Leak*"}, ["--class", "/eak/"] => {class: /eak/}, ["--path", "leak.rb:9"] => {path: "leak.rb:9"},
      ["--type", "string,T_HASH"] => {type: %w[string T_HASH]}, ["--gem", "model"] => {gem: "model"}, ["--stack", "Leak#keep"] => {stack: "Leak#keep"},
      ["--age", "..60"] => {age: 0..60}, ["--age", "50..", "--class", "Leaked"] => {age: 50.., class: "Leaked"}}.each do |arguments, filter|
-      assert_equal(profile.filter(**filter).top(width: 120, root: Dir.pwd).to_s.sub(/age 0\.\.60/, "age 0..60"), printed("top", b, *arguments))
+      assert_equal(profile.filter(**filter).top.text(width: 120, root: Dir.pwd).to_s.sub(/age 0\.\.60/, "age 0..60"), printed("top", b, *arguments))
     end
   end
 

@@ -120,7 +120,7 @@ class MannersTest < Test
 
   test "a file or a folder in place of a command is diagnosed; what is neither is no command" do
     profiles do |dir, at|
-      assert_equal(HeapSample::Profile.load(at["a-later.pb.gz"]).report(width: 120, root: Dir.pwd).to_s, printed(at["a-later.pb.gz"]))
+      assert_equal(HeapSample::Profile.load(at["a-later.pb.gz"]).report.text(width: 120, root: Dir.pwd).to_s, printed(at["a-later.pb.gz"]))
       assert(printed(at["a-later.pb.gz"], at["c-earlier.pb.gz"]).include?("Cannot tell: this process has 2 profiles"))
       assert_equal(printed("diagnose", dir), printed(dir))
       assert_equal(printed("diagnose", "--json", dir), printed(dir, "--json"))
@@ -196,7 +196,7 @@ class MannersTest < Test
       assert_equal([meta, meta["drops"], file, LATER.raw[:rows].size], json.values_at("meta", "drops", "name", "rows"))
       assert_equal(%w[a-later c-earlier], JSON.parse(printed("diagnose", "--about", "--json", file, at["c-earlier.pb.gz"])).map { |one| File.basename(one["name"], ".pb.gz") })
       text = printed("diagnose", "--about", "--width", "80", file).sub(file, "")
-      assert(text.lines(chomp: true).all? { |line| line.length <= 80 } && text.include?("max-depth 512"), text)
+      assert(text.lines(chomp: true).all? { |line| line.length <= 80 } && text.include?("only-n 1"), text)
       assert(HeapSample::About.new(LATER.profile).to_h.keys.all?(Symbol))
     end
   end

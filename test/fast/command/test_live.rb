@@ -71,10 +71,10 @@ class LiveTest < Test
   end
 
   NO_OTHER_USER = ("needs root, and setpriv" unless Process.euid.zero? && system("setpriv", "--reuid=65534", "--clear-groups", READER, "--disable=gems", "-e", "File.read(ARGV[0])", EXE,
-%i[out err] => File::NULL))
+                                                                       %i[out err] => File::NULL))
 
   test "ps of another user does not know whether it is sampled, and says so", missing: NO_OTHER_USER do
-    growing do
+    growing do |pid|
       said = IO.popen([{**CLEAN, "TMPDIR" => nil}, "setpriv", "--reuid=65534", "--clear-groups", READER, "--disable=gems", EXE, "ps"], &:read)
       assert(said.lines.any? { |line| line.match?(/\A\s*#{pid} .* \?\s.*a program that grows/) }, said)
       assert(said.include?("? belongs to another user; run this as that user or as root."), said)
@@ -110,8 +110,8 @@ class LiveTest < Test
       fails(2, /off: cannot be combined with other settings; run heapsample start PID off/, "start", text, "off,interval=8k")
       fails(2, /standby: can only be set when Ruby starts/, "start", text, "standby")
       fails(2, /intervall: no such setting; did you mean interval\?/, "start", text, "intervall=2k")
-      fails(2, /colour: no such setting; a running process takes interval, malloc, /, "start", text, "colour=2")
-      fails(2, /deploy: can only be set when Ruby starts/, "start", text, "deploy=v2")
+      fails(2, /colour: no such setting; settings: interval, output, /, "start", text, "colour=2")
+      fails(2, /deploy can only be set when Ruby starts/, "start", text, "deploy=v2")
     end
   end
 
@@ -143,7 +143,7 @@ class LiveTest < Test
   test "ps and watch say where it is, and what grows since one looks" do
     sampled do |_, text|
       assert(printed("ps", text).match?(/slots in use$/))
-      assert(JSON.parse(printed("ps", text, "--json")).fetch("account").fetch("rss") > 0)
+      assert(JSON.parse(printed("ps", text, "--json")).fetch("account").fetch("rss_bytes") > 0)
       fails(2, /--seconds is for the list of processes/, "ps", text, "--seconds", "3")
       looks = printed("watch", text, "--json", "--every", "0.2", "--seconds", "6").lines.map { |line| JSON.parse(line) }
       assert(looks.size.between?(2, 31), looks.size.to_s)

@@ -3,7 +3,6 @@
 # Do the pages lead where they say, and name what there is? As TAP.
 # Usage: ruby pages.rb TOP
 
-require "open3"
 require_relative "../../tap"
 
 TOP = ARGV.fetch(0)
@@ -35,17 +34,6 @@ none("every link leads to a file and a heading", broken)
 
 index = TEXTS.fetch("doc/README.md")
 none("doc/README.md names every page of doc/", Dir.children("#{TOP}/doc").grep(/\.md\z/).reject { |page| page == "README.md" || index.include?("(#{page})") })
-
-# Ruby's own list of settings, out of its error.
-error, = Open3.capture2e(RbConfig.ruby, "--heap-sample=nonsense", "-e", "0")
-settings = error[/settings: (.*) \(/, 1].to_s.split(", ")
-shown = TEXTS.fetch("doc/settings.md")
-none("doc/settings.md has a row and a section for every setting",
-     settings.size < 10 ? [error] : settings.reject { |name| shown.match?(/^\|.*`#{name}`/) && shown.match?(/^### .*\b#{name}\b/) })
-none("no page names a setting that there is not", TEXTS.flat_map do |page, text|
-  text.scan(/RUBY_HEAP_SAMPLE='?([a-z][^\s`'’)]*)/).flatten.flat_map { |value| value.split(",") }.map { |one| one[/\A[a-z-]+/] }
-      .reject { |name| name.nil? || [*settings, "true"].include?(name) }.map { |name| "#{page}: #{name}" }
-end)
 
 suites = Dir["#{TOP}/test/*/*/run"].map { |run| "test-#{File.basename(File.dirname(run))}" }
 targets = File.read("#{TOP}/Makefile").scan(/^([a-z][a-z-]*):/).flatten + suites

@@ -80,16 +80,15 @@ module HeapSample
     attr_reader :crowd
 
     # call-seq:
-    #   ProcessDiagnosis.new(series, warmup: nil, width: 120, root: Dir.pwd, style: nil)
+    #   ProcessDiagnosis.new(series, warmup: nil)
     #
     # +warmup+: seconds since sampling started that are not judged; WARM_UP of that time unless given.  Raises ArgumentError
     # if it is none.
-    def initialize(series, warmup: nil, **look)
+    def initialize(series, warmup: nil)
       unless warmup.nil? || (warmup.is_a?(Numeric) && warmup >= 0)
         raise ArgumentError, "warmup must be a number of seconds, not #{warmup.inspect}"
       end
 
-      look_like(look)
       @series = series
       @warmup = warmup
       accounts = series.infos.select { |info| info.account&.rss }
@@ -186,10 +185,11 @@ module HeapSample
     # What the process is called.
     def role = info.title || (info.parent_id ? "child of #{info.parent_id}" : nil)
 
-    # JSON-ready: numbers not rounded, intervals as [low, high].
-    def to_h
+    # JSON-ready: numbers not rounded, intervals as [low, high].  With +stacks+, findings have their stacks.
+    # +text+ has its sentences.
+    def to_h(stacks: true, text: self.text)
       {pid: info.process_id, role: role, host: info.host, deploy: info.deploy, profiles: series.size, seconds: seconds, rss: rss_now, growth: (rss.grew if enough?),
-       verdict: verdict, findings: shown_findings.map.with_index { |finding, index| figures_of(finding, index.zero?) },
+       verdict: {kind: kind, grade: grade, sentence: text.sentence}, findings: shown_findings.map.with_index { |finding, index| figures_of(finding, index.zero?, stacks) },
        crowd: crowd&.to_h,
        evidence: text.evidence, next: text.advice, warnings: series.warnings}
     end
@@ -364,13 +364,13 @@ module HeapSample
     end
 
     # The finding that the verdict names (+named+) has the grade of the verdict, which fewer profiles may have shown.
-    def figures_of(finding, named)
+    def figures_of(finding, named, stacks)
       {kind: finding.kind, grade: named || finding.steady? ? grade : :unknown, line: finding.line&.text, app_line: finding.app_line&.text,
        class: finding.class_name, bytes: finding.grew, bytes_per_hour: per_hour(finding.grew),
        interval_per_hour: finding.interval.map { |bytes| per_hour(bytes) }, objects: finding.objects, samples: finding.samples,
        parts: finding.course.parts, lines: finding.groups.map { |group| {line: group.key&.text, bytes: survivors.course(group).grew} },
        keeper: finding.keeper&.then { |keeper| {line: keeper.line&.text, app_line: keeper.app_line&.text, what: keeper.what, sure: Keeper.sure?(finding), bytes: keeper.bytes, sizes: keeper.sizes} },
-       holder: finding.holder&.to_h, came_after_walk: finding.unseen, stack: finding.stack.map(&:to_s)}
+       holder: finding.holder&.to_h, came_after_walk: finding.unseen, stack: (finding.stack.map(&:to_s) if stacks)}
     end
   end
 end

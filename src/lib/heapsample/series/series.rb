@@ -214,13 +214,13 @@ module HeapSample
     def accounts = infos.map(&:account)
 
     # call-seq:
-    #   diagnosis(warmup: nil, width: 120, root: Dir.pwd) -> HeapSample::ProcessDiagnosis
+    #   diagnosis(warmup: nil) -> HeapSample::ProcessDiagnosis
     #
     # What the process does with its memory: does it leak, where, and how sure is that?
-    def diagnosis(**look) = ProcessDiagnosis.new(self, **look)
+    def diagnosis(**options) = ProcessDiagnosis.new(self, **options)
 
     # call-seq:
-    #   line("order.rb:12", kind: :both, top: 20, width: 120, root: Dir.pwd) -> HeapSample::LineHistory
+    #   line("order.rb:12", kind: :both, top: 20) -> HeapSample::LineHistory
     #
     # One line of code over time.
     def line(line, **options) = LineHistory.new(self, line, **options)

@@ -166,11 +166,13 @@ module HeapSample
         files.each { |path| raise Inputs.missing(path) unless File.exist?(path) }
       end
 
-      # The options of an analysis: +names+, if they were given, and how it looks.
-      def analysis_options(*names, io: $stdout)
+      # The options of an analysis: +names+, if they were given.
+      def analysis_options(*names) = options.slice(*names)
+
+      # How a text looks: the options of Layout.new.
+      def look(io: $stdout)
         terminal = Terminal.new(io)
-        {root: Dir.pwd, width: terminal.width, style: terminal.style(options[:color] || "auto"),
-         **options.slice(:root, :width, :stacks, *names)}
+        {root: Dir.pwd, width: terminal.width, style: terminal.style(options[:color] || "auto"), **options.slice(:root, :width, :stacks)}
       end
 
       # Where -o says to write a page.  A name without an ending may be a device or a pipe.
@@ -191,7 +193,8 @@ module HeapSample
       # Prints it as --format or --json says.
       def print_analysis(analysis)
         format = options[:format] || "text"
-        $stdout.write(json? ? "#{Printable.json(analysis.to_h)}\n" : format == "text" ? analysis.to_s : analysis.public_send(:"to_#{format}"))
+        text = analysis.text(**look) unless json?
+        $stdout.write(json? ? "#{Printable.json(analysis.to_h(**options.slice(:stacks)))}\n" : format == "text" ? text.to_s : text.public_send(:"to_#{format}"))
         nil
       end
     end

@@ -49,7 +49,7 @@ module HeapSample
         def print_diagnosis(paths)
           refuse_options("one profile; add --snapshot, or remove it", :by, :kind, :top, *filters.wanted.keys)
           series = all_series(paths)
-          print_analysis(Progress.show("reading #{series.sum(&:size)} profiles") { HeapSample::Diagnosis.new(series, **analysis_options).tap(&:kind) })
+          print_analysis(Progress.show("reading #{series.sum(&:size)} profiles") { HeapSample::Diagnosis.new(series).tap(&:kind) })
         end
 
         def print_report(paths)
@@ -60,8 +60,8 @@ module HeapSample
         def print_about(paths)
           refuse_options("other reports; remove --about", :by, :kind, :top, :stacks, :seconds, :snapshot, *(:format unless json?), *filters.wanted.keys)
           files = paths.map { |path| Inputs.one(path) }
-          found = files.map { |path| HeapSample::About.new(Inputs.load(path, **asked), name: path, **analysis_options.slice(:width, :style)) }
-          return puts(found.map(&:to_s).join("\n")) unless json?
+          found = files.map { |path| Inputs.load(path, **asked).about(name: path) }
+          return puts(found.map { |about| about.text(**look).to_s }.join("\n")) unless json?
 
           puts Printable.json(found.size == 1 ? found.first.to_h : found.map(&:to_h))
         end

@@ -38,10 +38,10 @@ module HeapSample
         # The process that grew most, and what is said of all; of a part of the profiles nothing is said.
         def diagnosed(paths)
           series = all_series(paths)
-          diagnosis = Progress.show("reading #{series.sum(&:size)} profiles") { Diagnosis.new(series, root: options[:root] || Dir.pwd).tap(&:kind) }
+          diagnosis = Progress.show("reading #{series.sum(&:size)} profiles") { Diagnosis.new(series).tap(&:kind) }
           shown = filters.apply_to_series(diagnosis.first.series)
           Message.say("#{shown.describe}#{beside(series.size - 1)}")
-          [shown, (diagnosis if filters.empty?)]
+          [shown, (diagnosis.text(**options.slice(:root)) if filters.empty?)]
         end
 
         def beside(count)

@@ -45,16 +45,16 @@ module HeapSample
           memory = process.memory
           return puts(JSON.pretty_generate(plain(memory))) if json?
 
-          layout = Layout.new(**analysis_options.slice(:width, :style))
+          layout = Layout.new(**look.except(:root))
           account, start = memory.values_at(:account, :account_at_start)
-          puts layout.text([account.lines(layout, start, "since sampling started"), AliveText.new(memory[:alive], layout).lines])
+          puts layout.text([AccountText.new(account, layout, earlier: start, since: "since sampling started").lines, AliveText.new(memory[:alive], layout).lines])
         end
 
         def print_all
           said, refused = all
           return puts(JSON.pretty_generate(said.map { |about| plain(about) })) if json?
 
-          layout = Layout.new(**analysis_options.slice(:width, :style, :root))
+          layout = Layout.new(**look)
           sections = [table(layout, said), foreign_line(layout, said), *first_lines(layout, said)]
           puts said.empty? ? "No Ruby with the heap sampler runs here, or you may not connect to it." : layout.text(sections)
           refused.each { |message| Message.say(message) }
@@ -96,7 +96,7 @@ module HeapSample
 
           observing = Observing.new(sampled.keys, seconds: options[:seconds])
           observing.by_source.each do |process, series|
-            sampled[process][:diagnosis] = HeapSample::Diagnosis.new([series], **analysis_options).first.to_h.dig(:verdict, :sentence)
+            sampled[process][:diagnosis] = HeapSample::Diagnosis.new([series]).first.text(**look).sentence
           end
           observing.refused
         end

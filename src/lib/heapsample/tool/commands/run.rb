@@ -117,8 +117,8 @@ module HeapSample
         end
 
         def analysis(profile)
-          report = HeapSample::Report.new(profile, **analysis_options(:by, :kind, :top, io: $stderr))
-          json? ? Printable.json(report.to_h) : report.to_s
+          report = HeapSample::Report.new(profile, **analysis_options(:by, :kind, :top))
+          json? ? Printable.json(report.to_h(**options.slice(:stacks))) : report.text(**look(io: $stderr)).to_s
         end
 
         def where(paths)

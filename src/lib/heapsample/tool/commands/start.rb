@@ -23,12 +23,9 @@ module HeapSample
           for example with RUBY_HEAP_SAMPLE=off,malloc=standby.
         TEXT
 
-        # What a running process takes, and what counts only where one starts.
-        SETTINGS = %w[interval malloc output every keep diagnose at-rss max-samples max-depth only seed quiet].freeze
-        AT_START = %w[socket deploy usdt on off standby].freeze
         OFF = "off"
         NO_FOLDER = "No file is written unless output= is set: add output=FOLDER/ here or in RUBY_HEAP_SAMPLE."
-        private_constant :SETTINGS, :AT_START, :OFF, :NO_FOLDER
+        private_constant :OFF, :NO_FOLDER
 
         def call(arguments)
           name, settings = expect(arguments, 1..2, "process")
@@ -39,9 +36,7 @@ module HeapSample
           tell(process, process.start(**settings))
           puts NO_FOLDER if settings.keys.intersect?(%i[every at-rss]) && !settings.key?(:output)
         rescue LiveProcess::Refused => e
-          raise unless (unknown = e.message[/unknown setting "\K[^"]+|\S+(?= can only be set when Ruby starts)/])
-
-          raise UsageError, about(unknown)
+          raise UsageError, about(e.message) || raise
         end
 
         private
@@ -51,19 +46,27 @@ module HeapSample
           text.split(",").to_h do |setting|
             key, value = setting.split("=", 2)
             value = "on" if setting == "quiet"
-            raise UsageError, AT_START.include?(setting) ? about(setting) : "#{setting}: the value is missing; write NAME=VALUE, such as interval=64k" unless value
+            raise UsageError, without_value(setting) unless value
 
             [key.to_sym, value]
           end
         end
 
-        # Of a setting that it does not take.
-        def about(name)
-          return "off: cannot be combined with other settings; run heapsample start PID off" if name == OFF
-          return "#{name}: can only be set when Ruby starts; put it in RUBY_HEAP_SAMPLE" if AT_START.include?(name)
+        def without_value(word)
+          case word
+          when OFF then "off: cannot be combined with other settings; run heapsample start PID off"
+          when "on", "standby" then "#{word}: can only be set when Ruby starts; put it in RUBY_HEAP_SAMPLE"
+          else "#{word}: the value is missing; write NAME=VALUE, such as interval=64k"
+          end
+        end
 
-          near = Nearest.question(name, SETTINGS).to_s
-          "#{name}: no such setting#{near.empty? ? "; a running process takes #{SETTINGS.join(", ")}" : near}"
+        # Of an error of the process, which has the settings that there are; nil of another error.
+        def about(error)
+          name, settings = error.match(/unknown setting "([^"]+)"; settings: (.*)/)&.captures
+          return error[/\S+ can only be set when Ruby starts.*/] unless name
+
+          near = Nearest.question(name, settings.split(", ")).to_s
+          "#{name}: no such setting#{near.empty? ? "; settings: #{settings}" : near}"
         end
 
         def tell(process, said)

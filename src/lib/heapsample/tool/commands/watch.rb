@@ -22,7 +22,7 @@ module HeapSample
 
         def call(arguments)
           process = Inputs.asked(expect(arguments, 1..1, "process").first)
-          watching = Watching.new(process, **analysis_options.slice(:width, :style, :root))
+          watching = Watching.new(process, **look)
           screen = screen_for(watching)
           screen.run(every: options[:every] || 1.0, seconds: options[:seconds])
           nil

@@ -27,7 +27,7 @@ module HeapSample
 
       # What is asked for a profile of now, a LiveProcess or a LiveURL; nil if +path+ names none.
       def live(path)
-        LiveSource.named(path) unless path == STDIN || !path.valid_encoding?
+        LiveURL.named(path) || LiveProcess.named(path) unless path == STDIN || !path.valid_encoding?
       end
 
       # Does +path+ name something that can be read?
