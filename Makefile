@@ -18,7 +18,7 @@ endif
 INSTALLED = $(or $(PREFIX),$(BUILT)/prefix)
 RUBY = $(INSTALLED)/bin/ruby
 
-.PHONY: help demo build stock deps test test-zoo test-mri-full test-checks test-threads bench refresh clean distclean
+.PHONY: help demo build stock deps check test test-zoo test-mri-full test-checks test-threads bench refresh clean distclean
 
 help:
 	@sed -n 's/^#: \{0,1\}//p' $(firstword $(MAKEFILE_LIST))
@@ -49,12 +49,16 @@ deps:
 
 #:
 #: Test:
-#:   make test            run test/fast in parallel, then test/alone one by one
+#:   make check           run test/check, which needs no build: the library and the command
+check:
+	@tool/run-tests $(wildcard test/check/*/run)
+
+#:   make test            run test/check and test/fast in parallel, then test/alone one by one
 test: build
 	@tool/deps test example
-	@RUBY=$(abspath $(RUBY)) tool/run-tests $(wildcard test/fast/*/run test/alone/*/run)
+	@RUBY=$(abspath $(RUBY)) tool/run-tests $(wildcard test/check/*/run test/fast/*/run test/alone/*/run)
 
-#:   make test-NAME       run one suite of test/fast, test/alone or test/slow, such as test-queue
+#:   make test-NAME       run one suite of test/check, test/fast, test/alone or test/slow, such as test-queue
 test-host test-statistics: export SUITE_SECONDS := $(or $(SUITE_SECONDS),3600)
 test-%: build
 	@tool/deps test example

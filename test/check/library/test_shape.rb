@@ -11,7 +11,7 @@ class ShapeTest < Test
   include HeapSample
 
   SHAPE_MIB = 1024 * 1024
-  SHAPES = SLOW ? 100 : 5
+  SHAPES = SLOW ? 100 : 2
   STEADY = %i[steady none].freeze
   FRAGMENTS = %i[fragmentation none].freeze
   GROWS = %i[leak unknown].freeze
@@ -32,13 +32,13 @@ class ShapeTest < Test
     end)
   end
 
-  # +right+: the kind and grade, or several that are right; in all but one in ten series, rounded up.
+  # +right+: the kind and grade, or several that are right; in all but one in ten series.
   def self.shaped(name, *right, **options, &block)
     test "#{name}: #{right.first.join(", grade ")}" do
       verdicts = Array.new(SHAPES) { |seed| accounts(**options, seed: seed, &block).shape.verdict.values_at(:kind, :grade) }
       wrong = verdicts - right
       note "#{verdicts.tally.map { |verdict, count| "#{verdict.join(", grade ")} #{count}" }.join("; ")}"
-      assert(wrong.size <= (SHAPES / 10.0).ceil, wrong.inspect)
+      assert(wrong.size <= SHAPES / 10, wrong.inspect)
     end
   end
 
