@@ -147,7 +147,7 @@ class PprofReaderTest < Test
 
   test "with any bit flipped, a gzip file is refused or reads the same" do
     report = loaded(GZ).report.to_s
-    (0...GZ.bytesize * 8).each do |bit|
+    (0...GZ.bytesize * 8).step(SLOW ? 1 : 5) do |bit|
       bytes = GZ.dup.tap { |copy| copy.setbyte(bit / 8, copy.getbyte(bit / 8) ^ (1 << bit % 8)) }
       profile = survives(bytes, ".pb.gz")
       assert_equal(report, profile.report.to_s) if profile

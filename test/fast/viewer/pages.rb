@@ -7,12 +7,12 @@
 require "json"
 require "big_build"
 require "fileutils"
-require "held_build"
+require "builds"
 require "heapsample"
-require "malloc_build"
-require "sample_build"
 require "service"
 require "tmpdir"
+
+include Builds
 
 FOLDER, TEMPLATE = ARGV
 ROOT = "/srv/app"
@@ -194,7 +194,7 @@ page("deep", deep)
 Dir.mktmpdir do |folder|
   FileUtils.cp_r(File.expand_path("../../../src/lib", __dir__), folder)
   arguments = [File.join(FOLDER, "flavour.html"), TEMPLATE, File.join(folder, "lib")]
-  system(RbConfig.ruby, "--disable=gems", "-I", File.expand_path("../../fast/lib", __dir__), File.join(__dir__, "flavour.rb"), *arguments, exception: true)
+  system(RbConfig.ruby, "--disable=gems", "-I", File.expand_path("../../check/library", __dir__), File.join(__dir__, "flavour.rb"), *arguments, exception: true)
 end
 
 page("hostile", hostile, diagnosis: hostile_diagnosis(HOSTILE))
