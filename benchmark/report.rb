@@ -2,13 +2,13 @@
 
 # Time to read a saved profile of many stacks and to report on it.
 #
-#   ruby -I src/lib -I test/fast/lib benchmark/report.rb [STACKS [DEPTH]]
+#   ruby -I src/lib -I test/check/library benchmark/report.rb [STACKS [DEPTH]]
 #
 # The file is made here: random stacks out of a tree, no two alike, two rows in
 # three of one sample; figures are seconds of processor time,
 # the least of five runs.
 require "build"
-require "pprof_writer"
+require "pprof_encoder"
 require "tempfile"
 
 stacks = Integer(ARGV[0] || 200_000)

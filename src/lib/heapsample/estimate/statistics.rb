@@ -34,7 +34,7 @@ module HeapSample
   #   56:223-234), OBSERVED = 1 the exact one of Clopper & Pearson (1934,
   #   Biometrika 26:404-413), which covers 98% and more when few samples are
   #   expected.  Mid-P covers 95% on average, but 91.7% where 3 samples are
-  #   expected; 0.7 never less than 93% (test/fast/lib/test_coverage.rb computes
+  #   expected; 0.7 never less than 93% (test/check/library/test_coverage.rb computes
   #   both), for a seventh more width at no sample and 2% more at 20.  With
   #   p small all this is about a Poisson mean.
   # - From there on the score interval: the totals T with
