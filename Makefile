@@ -3,7 +3,8 @@
 #: Build, test and benchmark Ruby with the heap sampler.
 #:
 #:     make demo     # build Ruby, profile a program that leaks, print the answer
-#:     make test     # run all tests
+#:     make check    # test what needs no build: the library, the command, the page, texts
+#:     make test     # build Ruby and test it
 #:
 #: Build:
 
@@ -49,20 +50,30 @@ deps:
 
 #:
 #: Test:
-#:   make test            run test/check and test/fast (some minutes)
-test: build
+#:   make check           run test/check: no network, no build (90 seconds)
+check:
+	@RUBY=$(abspath $(RUBY)) tool/run-tests $(wildcard test/check/*/run)
+
+#:   make test            run test/check and test/fast (8 minutes after a build)
+test: build linters
 	@tool/deps test example
 	@RUBY=$(abspath $(RUBY)) tool/run-tests $(wildcard test/check/*/run test/fast/*/run)
 
-#:   make test-all        run all suites, those of test/all too (many hours)
-test-all: build stock
+#:   make test-all        run test/check, test/fast and test/all (many hours)
+test-all: build stock linters
 	@tool/deps test example checks
 	@RUBY=$(abspath $(RUBY)) tool/run-tests $(wildcard test/*/*/run)
 
-#:   make test-NAME       run the suites of this name in test/check, test/fast and test/all, such as test-queue
+#:   make test-NAME       build, then run the suites of this name in these folders, such as test-queue
+test-style: linters
 test-%: build
 	@tool/deps test example
 	@RUBY=$(abspath $(RUBY)) tool/run-tests $(or $(wildcard test/*/$*/run),$(error no suite named $*; the suites: $(sort $(notdir $(patsubst %/run,%,$(wildcard test/*/*/run))))))
+
+# Fetches rubocop and prettier, if they are not there.
+linters: build
+	@tool/deps test
+	@tool/format --fetch
 
 #:   make test-zoo        diagnose known programs, and count right answers (15 minutes)
 #  (not by tool/run-tests: its table is what one wants to see)

@@ -1,15 +1,16 @@
 # frozen_string_literal: true
 
-# Every error and warning of C code, library and command, read from the sources: messages.txt has them all, and they are plain.
-# Usage: ruby messages.rb TOP            compares, as TAP
-#        ruby messages.rb TOP --write    writes messages.txt
+# Every error and warning of C code, library and command, read from the sources; messages.txt has them all.
+# Usage: ruby test/check/docs/messages.rb --write     writes messages.txt
 
 require "prism"
-require_relative "../../tap"
-require_relative "plain"
 
-# Has it two words, with a blank between, one of them written out?
-def words?(text) = text.gsub(/#\{.*?\}|…/, "X").match?(/(?:[[:alpha:]]{2}|X:?) .*[[:alpha:]]{2}|[[:alpha:]]{2}.* (?:[[:alpha:]]{2}|X)/)
+module MessageWords
+  module_function
+
+  # Has it two words, with a blank between, one of them written out?
+  def words?(text) = text.gsub(/#\{.*?\}|…/, "X").match?(/(?:[[:alpha:]]{2}|X:?) .*[[:alpha:]]{2}|[[:alpha:]]{2}.* (?:[[:alpha:]]{2}|X)/)
+end
 
 # Of C: all that functions which report get, and every other text that looks like a sentence.
 module MessagesOfC
@@ -42,7 +43,7 @@ module MessagesOfC
   end
 
   def message?(text, calls, before)
-    return false if !words?(text) || calls.intersect?(OTHER) || text.match?(NO_MESSAGES)
+    return false if !MessageWords.words?(text) || calls.intersect?(OTHER) || text.match?(NO_MESSAGES)
 
     calls.intersect?(REPORTING) || sentence?(text, given?(before) ? 2 : 4)
   end
@@ -108,7 +109,7 @@ class MessagesOfRuby < Prism::Visitor
 
   def take(node)
     text = written(node)
-    @found << text.gsub("\n", "\\n") if words?(text)
+    @found << text.gsub("\n", "\\n") if MessageWords.words?(text)
   end
 
   def follow(node)
@@ -125,22 +126,27 @@ class MessagesOfRuby < Prism::Visitor
   end
 end
 
-top, write = ARGV
-here = "test/fast/docs/messages.txt"
-sources = Dir.chdir(top) { Dir["src/{heap_sampler,gc}/**/*.{c,h,inc}", "patches/3.4/*.patch", "src/lib/**/*.rb", "src/libexec/*"].sort }
-messages = sources.grep_v(MessagesOfC::HELP).to_h do |path|
-  text = File.read("#{top}/#{path}")
-  text = text.scan(/^\+(?!\+)(.*)/).join("\n") if path.end_with?(".patch")
-  [path, (path.match?(/\.rb\z|exe/) ? MessagesOfRuby.of(text, whole: path.end_with?("file_kind.rb")) : MessagesOfC.of(text))]
-end
-all = messages.reject { |_, list| list.empty? }.map { |path, list| "#{path}\n#{list.map { |message| "    #{message.rstrip}\n" }.join}" }.join("\n")
-exit File.write("#{top}/#{here}", all) && 0 if write
+# The messages of all sources.
+module Messages
+  TOP = File.expand_path("../../..", __dir__)
+  FILE = File.join(__dir__, "messages.txt")
 
-differing = (all.lines - File.readlines("#{top}/#{here}")).map { |line| "not in the file: #{line.strip}" } +
-            (File.readlines("#{top}/#{here}") - all.lines).map { |line| "not in the sources: #{line.strip}" }
-differing << "the order differs" if differing.empty? && all != File.read("#{top}/#{here}")
-differing << "write it: ruby test/fast/docs/messages.rb TOP --write" unless differing.empty?
-Tap.report(differing.empty?, "messages.txt has every error and warning", differing.last(40))
-found = messages.flat_map { |path, list| list.flat_map { |message| wrong(path, message.gsub(/#\{.*?\}/, "X").gsub("\\n", "\n").gsub("|", "/")) } }
-Tap.report(found.empty?, "errors and warnings have plain words, and sentences of at most #{LONGEST} words", found.first(40))
-Tap.finish
+  module_function
+
+  # Path of a source => its messages.
+  def all
+    sources = Dir.glob(["src/{heap_sampler,gc}/**/*.{c,h,inc}", "patches/3.4/*.patch", "src/lib/**/*.rb", "src/libexec/*"], base: TOP).sort
+    sources.grep_v(MessagesOfC::HELP).to_h do |path|
+      text = File.read("#{TOP}/#{path}")
+      text = text.scan(/^\+(?!\+)(.*)/).join("\n") if path.end_with?(".patch")
+      [path, path.match?(/\.rb\z|exe/) ? MessagesOfRuby.of(text, whole: path.end_with?("file_kind.rb")) : MessagesOfC.of(text)]
+    end
+  end
+
+  # As in messages.txt.
+  def written(messages)
+    messages.reject { |_, list| list.empty? }.map { |path, list| "#{path}\n#{list.map { |message| "    #{message.rstrip}\n" }.join}" }.join("\n")
+  end
+end
+
+File.write(Messages::FILE, Messages.written(Messages.all)) if $PROGRAM_NAME == __FILE__ && ARGV == ["--write"]
