@@ -20,14 +20,14 @@ class Recipe
   # The numbered steps. Each names one place at least.
   def steps = @text.split(/^(?=\d\. )/).drop(1)
 
-  # Files and folders by step, relative to the repository. A name without a folder is below the folder that stands before it.
-  def places = steps.map { |step| step.gsub("NAME", @name).scan(/`([\w\/.-]+\.(?:rb|rbs|c|h|inc|md|proto|patch))`/).flatten }
+  # Files, and folders with a slash at the end, by step. A name without a folder may be below any.
+  def places = steps.map { |step| step.gsub("NAME", @name).scan(/[`\[]([\w\/.-]+(?:\/|\.(?:rb|rbs|c|h|inc|md|proto)))[`\]]/).flatten }
 
   # What the patch changes.
   def changed = File.read(@patch).scan(%r{^\+\+\+ b/(\S+)}).flatten
 
   # Changes of files that no step names.
-  def unnamed = changed.reject { |file| places.flatten.any? { |place| file == place || file.end_with?("/#{place}") } }
+  def unnamed = changed.reject { |file| places.flatten.any? { |place| file == place || file.end_with?("/#{place}") || (place.end_with?("/") && file.start_with?(place)) } }
 
   # Follows it in +folder+, which has a copy of the repository; the result is what went wrong, or nil.
   def follow(folder)
