@@ -198,7 +198,7 @@ read(series)
 series.upto(3).size
 series.filter(class: "Kept")
 diagnosis = GC::SampleProfile.diagnose(folder)
-[diagnosis, HeapSample::Diagnosis.of(series)].each { |whole| [read(whole), whole.each { |process| read(process) }] }
+[diagnosis, HeapSample::Diagnosis.of(series)].each { |whole| [read(whole), whole.to_h, whole.each { |process| read(process) }] }
 [diagnosis.first.per_hour(1), series.diagnosis(warmup: 1)]
 HeapSample::Diagnosis.in_order([series])
 diagnosis.first.findings.each { |finding|
