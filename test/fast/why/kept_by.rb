@@ -8,7 +8,7 @@ path, expression, *filters = ARGV
 profile = HeapSample::Profile.load(path).filter(**filters.to_h { |filter| filter.split(":", 2) }.transform_keys(&:to_sym))
 why = profile.why
 names = binding
-names.local_variable_set(:folded, why.to_folded)
+names.local_variable_set(:folded, why.text.to_folded)
 names.local_variable_set(:holder, profile.nearest_holder&.of_rows(profile.table))
 exit if why.reason.nil? && !why.empty? && names.eval(expression)
 
