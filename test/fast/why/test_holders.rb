@@ -60,7 +60,7 @@ class HoldersTest < Test
 
   def folded(profile)
     assert_nil profile.why.reason
-    profile.why.to_folded
+    profile.why.text.to_folded
   end
 
   def holder_of(profile) = profile.nearest_holder.of_rows(profile.table)
