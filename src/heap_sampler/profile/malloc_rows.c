@@ -21,11 +21,11 @@ struct named {
 };
 
 /* What store/malloc_table.c reckons with. */
-_Static_assert(sizeof(struct hs_malloc_block_copy) + sizeof(struct hs_row) <= HS_SNAPSHOT_BLOCK, "raise HS_SNAPSHOT_BLOCK");
+_Static_assert(sizeof(struct hs_malloc_block_copy) + sizeof(struct hs_row) <= HS_SNAPSHOT_BLOCK, "of a block");
 _Static_assert(sizeof(struct hs_malloc_stack_copy) + sizeof(struct hs_totals) + sizeof(struct named) + sizeof(struct hs_row) +
                        3 * (sizeof(struct hs_frame) + sizeof(struct hs_node) + 4 * (sizeof(uint64_t) + sizeof(uint32_t))) + 64 <=
                    HS_SNAPSHOT_STACK,
-               "raise HS_SNAPSHOT_STACK: a stack, with three native frames of its own, what finds them, and 64 bytes of names");
+               "of a stack, with three native frames of its own, what finds them, and 64 bytes of names");
 
 /* -- adding to a profile ------------------------------------------------------------ */
 

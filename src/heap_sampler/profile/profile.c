@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+_Static_assert(sizeof(struct hs_row) <= HS_SNAPSHOT_ROW, "raise HS_SNAPSHOT_ROW (store/store.h): the kernel keeps room for snapshots");
+
 static void
 add_share(struct hs_share *sum, const struct hs_share *one)
 {

@@ -31,7 +31,8 @@
 
 enum {
     HS_MAIN = 0,                /* of HS_SESSIONS: the process's own */
-    HS_HEAPS_MAX = 16
+    HS_HEAPS_MAX = 16,
+    HS_SNAPSHOT_ROW = 256       /* bytes of a row of a profile, at most */
 };
 
 /* Which samples of slots are taken and held. */

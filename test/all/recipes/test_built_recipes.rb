@@ -17,7 +17,7 @@ class BuiltRecipesTest < Test
   # The folder of the copy, once it is built; and what went wrong, or nil.
   def self.built
     @built ||= Dir.mktmpdir("recipes", "#{HERE}/build").then do |dir|
-      Minitest.after_run { FileUtils.rm_rf(dir) }
+      at_exit { FileUtils.rm_rf(dir) }
       COPIED.select { |path| File.exist?("#{HERE}/#{path}") }.each do |path|
         FileUtils.mkdir_p(File.dirname("#{dir}/#{path}"))
         system("cp", "-a", "#{HERE}/#{path}", "#{dir}/#{path}", exception: true)
