@@ -10,7 +10,7 @@ class BuiltRecipesTest < Test
     "a column to a row" => "../../check/recipes/column.patch", "a setting" => "setting.patch", "a key to stat" => "stat.patch", "a hook" => "hook.patch"
   }.to_h { |title, patch| [title, Recipe.new(title, File.expand_path(patch, __dir__))] }
   # What the build needs. The copy is mounted where the original is, since a build has absolute paths.
-  COPIED = %w[Makefile patches sig src doc tool upstream viewer test/testing.rb test/check/library build/3.4 build/distfiles build/jemalloc-5.3.1 build/viewer].freeze
+  COPIED = %w[patches sig src doc tool upstream build/3.4 build/distfiles build/jemalloc-5.3.1].freeze
   MOUNTED = 'mount --make-rprivate / && mount --bind "$0" "$1" && cd "$1" && shift && exec "$@"'
   HERE = Recipe::TOP
 
@@ -23,7 +23,7 @@ class BuiltRecipesTest < Test
         system("cp", "-a", "#{HERE}/#{path}", "#{dir}/#{path}", exception: true)
       end
       wrong = RECIPES.each_value.filter_map { |recipe| recipe.follow(dir) }
-      out, status = wrong.empty? ? within(dir, "make", "build") : [wrong.join, nil]
+      out, status = wrong.empty? ? within(dir, "tool/build") : [wrong.join, nil]
       [dir, (out unless status&.success?)]
     end
   end
