@@ -110,6 +110,9 @@ module CommandHelper
     rescue SystemExit => e
       $stdout.flush
       exit!(e.status)
+    rescue SignalException => e
+      trap(e.signo, "DEFAULT")
+      Process.kill(e.signo, Process.pid)
     rescue Exception => e       # as Ruby does at its end # rubocop:disable Lint/RescueException
       $stderr.puts e.full_message(highlight: false)
       exit!(1)
