@@ -55,7 +55,7 @@ end
 
 Tempfile.create(["heap", ".pb.gz"]) do |file|
   file.binmode
-  file.write(PprofWriter.gzip(raw))
+  file.write(PprofEncoder.gzip(raw))
   file.flush
   puts "#{raw[:rows].size} stacks of #{depth} frames, #{file.size / 1024} KiB packed, #{RUBY_DESCRIPTION}"
   read = least.call { HeapSample::Profile.load(file.path) }
