@@ -51,8 +51,6 @@ export const rows = ({ state, view }) => {
 // What a row of the table has in its cells.
 export const estimates = ({ state, view }) => {
   const by = view.kinds.get(state.get("by"));
-  const groups = new Groups(view.sheet(), view.mask(), ESTIMATES[state.get("value")], by, (kind) =>
-    view.groupOf(kind),
-  );
+  const groups = new Groups(view.sheet(), view.mask(), ESTIMATES[state.get("value")], by, (kind) => view.groupOf(kind));
   return groups.list.map(({ key, estimate }) => [nameOf(by, key, view), estimate]);
 };

@@ -6,7 +6,10 @@ import { equal } from "./assertions.mjs";
 import { fakeWindow } from "./page.mjs";
 
 test("bytes have a unit, one decimal, and a real minus", () => {
-  equal(["0 B", "1023 B", "1.0 KiB", "1.0 MiB", "2.5 GiB"], [0, 1023, 1024, 1023.99 * 1024, 2.5 * 2 ** 30].map((size) => bytes(size)));
+  equal(
+    ["0 B", "1023 B", "1.0 KiB", "1.0 MiB", "2.5 GiB"],
+    [0, 1023, 1024, 1023.99 * 1024, 2.5 * 2 ** 30].map((size) => bytes(size)),
+  );
   equal(["+1.0 KiB", "\u22121.0 KiB"], [bytes(1024, true), bytes(-1024, true)]);
 });
 
@@ -21,7 +24,10 @@ test("counts have commas, shares a decimal, durations two units", () => {
 });
 
 test("characters that cannot be seen or turn the text are shown as what they are", () => {
-  equal(["\\u202egnp.exe", "a\\u0000b\\u001b", "(unknown)", "café 💩"], ["\u202egnp.exe", "a\u0000b\u001b", "", "café 💩"].map(visible));
+  equal(
+    ["\\u202egnp.exe", "a\\u0000b\\u001b", "(unknown)", "café 💩"],
+    ["\u202egnp.exe", "a\u0000b\u001b", "", "café 💩"].map(visible),
+  );
 });
 
 test("paths are cut in front, at a folder, and names at the end", () => {

@@ -55,7 +55,10 @@ test("a search marks the fold that hides what it finds", async () => {
   const found = (node) => contents(tree, node, page.view, page.view.wanted()).found;
   equal(
     [true, false],
-    [found(tree.children(tree.root)[0]), folds(tree).some((node) => fold(page, node).includes("activerecord") && found(node))],
+    [
+      found(tree.children(tree.root)[0]),
+      folds(tree).some((node) => fold(page, node).includes("activerecord") && found(node)),
+    ],
   );
 });
 
@@ -101,7 +104,10 @@ test("what is too narrow to draw is one node, and no more are drawn than asked f
 
 test("a place is found by its short path or its whole one, and by its line", async () => {
   const { view } = await open("service");
-  const [short, whole] = ["app/models/ticket/cache.rb:12 Ticket::Cache.store", "/srv/app/app/models/ticket/cache.rb:12"];
+  const [short, whole] = [
+    "app/models/ticket/cache.rb:12 Ticket::Cache.store",
+    "/srv/app/app/models/ticket/cache.rb:12",
+  ];
   equal(framesAt(short, view), framesAt(whole, view));
   equal(1, framesAt(short, view).filter(Boolean).length);
   equal([null, null], [framesAt("app/models/ticket/cache.rb:13", view), framesAt("nowhere", view)]);

@@ -20,13 +20,13 @@ end
 told = {kinds: HeapSample::Groups::BY}
 mixed = PageProfiles.mixed.profile
 page("mixed", mixed)
-told[:mixed] = expected(mixed).dig("inuse", "line", "both", "bytes")
+told[:mixed] = expected(mixed).dig("inuse", :line, :both, "bytes")
 told[:written] = written(mixed)
-told[:filters] = filters(mixed)
+told[:filters] = filters(mixed).slice(:class, :search)
 
 blocks = PageProfiles.blocks
 page("blocks", blocks)
-told[:blocks] = expected(blocks).dig("dead", "line", "malloc", "bytes")
+told[:blocks] = expected(blocks).dig("dead", :line, :malloc, "bytes")
 told[:lines] = blocks.groups(:line).to_h do |group|
   [names(group.key).first, [LAYOUT.bytes(group.inuse.resident.space), LAYOUT.percent(group.dead_share), group.age(100)]]
 end
@@ -43,7 +43,6 @@ page("growth", series.last - series.first)
 kept = held_build.profile
 page("kept", kept)
 page("why", kept, opens: :kept)
-told[:kept] = {space: kept.why.total.space, samples: kept.why.total.samples}
 page("service", service)
 page("grown", Array.new(3) { |step| service(step: step, account: account(step), account_at_start: account(0)) }, diagnosis: diagnosis)
 page("processes", service(step: 1, pid: 4712) - service)
