@@ -8,9 +8,6 @@ require_relative "../../zoo/score"
 require_relative "../../zoo/table"
 require_relative "agreement"
 require_relative "reached"
-require_relative "test_archive"
-require_relative "test_examination"
-require_relative "test_judgement"
 
 COUNTS = [3, 5, 8, 12, 16, 20].freeze
 keep = !ARGV.delete("--keep").nil?
