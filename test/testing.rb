@@ -46,17 +46,31 @@ class Test < Minitest::Test
   end
 
   # What the tests of a class share, such as a server: made when the first test needs it, and ended after the last test.
-  # The block gets a procedure, passes what is shared to it, and then ends it.
+  # The block gets a procedure, passes what is shared to it, and then ends it. Not for tests that run in parallel.
   #
   #   shared(:server) { |share| server { |it| share.call(it) } }
   def self.shared(name, &block)
     value = nil
     define_method(name) do
       value ||= Fiber.new { instance_exec(->(made) { Fiber.yield([made]) }, &block) }.then do |fiber|
-        fiber.resume.tap { Minitest.after_run { fiber.resume } }
+        fiber.resume.tap { Test.end_last(fiber) }
       end
       value.first
     end
+  end
+
+  SHARED = []
+
+  def self.end_last(fiber)
+    Minitest.after_run { end_shared } if SHARED.empty?
+    SHARED << fiber
+  end
+
+  # Ends each, the last one first, also where one raises.
+  def self.end_shared
+    SHARED.pop.resume
+  ensure
+    end_shared if SHARED.any?
   end
 
   # Raised with a message that matches; the error.

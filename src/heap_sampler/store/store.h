@@ -37,7 +37,6 @@ enum {
 /* Which samples of slots are taken and held. */
 struct hs_limits {
     uint64_t max_samples;       /* 0: none */
-    uint32_t max_depth;
     bool seeded;
     uint64_t seed;
 };

@@ -116,7 +116,7 @@ class TestHeapSamplerMallocTruth < Test::Unit::TestCase
       ages[3].each(&:clear)
       rows = rows_of(:make, STRING, malloc_rows)
       assert_equal 70, rows.sum { |row| row.dead.objects }.round
-      assert_in_delta 3 * 40, rows.sum(&:dead_gcs), 0.01
+      assert_in_delta 3 * 40, rows.sum { |row| row[:dead_gcs] }, 0.01
       before = GC.count
       old = make(10)
       GC.start
@@ -405,7 +405,7 @@ class TestHeapSamplerMallocTruth < Test::Unit::TestCase
       Thread.pass until kept[1].all?(&:stop?)
       sum = lambda do |method|
         rows = malloc_rows.select { |row| row.stack.any? { |frame| frame.label == "Object##{method}" } }
-        [rows.sum { |row| row.inuse.space }, rows.sum(&:resident)].map { |bytes| bytes / 1048576.0 }
+        [rows.sum { |row| row.inuse.space }, rows.sum { |row| row[:resident] }].map { |bytes| bytes / 1048576.0 }
       end
       used, resident = sum[:reserve]
       assert_in_delta 100, used, 1
@@ -417,7 +417,7 @@ class TestHeapSamplerMallocTruth < Test::Unit::TestCase
       # No report says more than the process has.
       profile = GC.sample_profile
       rss = GC::SampleProfile.memory.then { |memory| memory[:rss] || memory.dig(:process, :rss) }
-      assert_operator malloc_rows(profile).sum(&:resident), :<, rss
+      assert_operator malloc_rows(profile).sum { |row| row[:resident] }, :<, rss
       in_use = profile.report.to_s[/^In use.*?:.*?objects/m]
       assert_match(/resident/, in_use)
     RUBY

@@ -76,7 +76,7 @@ class NoiseTest < Test
       note "#{visits.sum(&:value)} visits"
       io.puts
       assert_equal "ready\n", io.gets
-      within(60, "it does not answer") { answers?(process) }
+      within(180, "it does not answer") { answers?(process) }
       within(20, "it has more descriptors than before") { descriptors.call <= before + 2 }
       within(20, "it holds snapshots") { JSON.parse(process.bytes("memory")).fetch("sampler").fetch("bytes") < 16 << 20 }
     end

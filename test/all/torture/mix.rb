@@ -6,7 +6,6 @@ require_relative 'acts'
 class Mix
   INTERVALS = %w[1 1 64 4k].freeze
   MALLOC = %w[off on 4k 4k standby].freeze
-  DEPTHS = [nil, nil, 3, 4096].freeze
   FORMATS = %w[.pb.gz .pb].freeze
 
   attr_reader :seed, :acts
@@ -18,11 +17,9 @@ class Mix
     @interval = INTERVALS.sample(random: random)
     @max_samples = ['none', 'none', '700', nil].sample(random: random)
     @malloc = MALLOC.sample(random: random)
-    @max_depth = DEPTHS.sample(random: random)
+    random.rand(4)      # was of a setting that went: seeds that were written down play the same acts
     @every = random.rand(4).zero?
     @format = FORMATS.sample(random: random)
-    # In texts each stack is whole: thousands of deep ones are gigabytes, where no bound ends that.
-    @format = '.pb.gz' if @max_depth == 4096 && !bound?
     @yjit = random.rand(2).zero?
     @acts = choose(random)
     @acts = Act.all.select { |act| names.include?(act.called) } if names
@@ -30,7 +27,7 @@ class Mix
 
   def settings(dir)
     settings = { 'interval' => @interval, 'malloc' => @malloc, 'seed' => @seed, 'max-samples' => @max_samples,
-                 'max-depth' => @max_depth, 'output' => "#{dir}/heap-%p-%t#{@format}" }
+                 'output' => "#{dir}/heap-%p-%t#{@format}" }
     settings.update('every' => 1, 'keep' => 2) if @every
     settings.compact.map { |pair| pair.join('=') }.join(',')
   end

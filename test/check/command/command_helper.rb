@@ -11,6 +11,9 @@ require "zlib"
 require_relative "../library/builds"
 require_relative "../library/pprof_encoder"
 
+# All of it is loaded here, once, for the copies of this process that run commands.
+[HeapSample, HeapSample::Tool].each { |library| library.constants.each { |name| library.const_get(name) } }
+
 # Runs the command as a user does; for classes of tests.
 module CommandHelper
   include Builds
@@ -29,9 +32,11 @@ module CommandHelper
   Result = Struct.new(:out, :err, :status)
 
   # Output, errors and exit status; warnings of Ruby count as errors.
-  def heapsample(*arguments, env: {}, **options)
-    out, err, status = Open3.capture3({**CLEAN, **env}, READER, "-w", "--disable=gems", EXE, *arguments, **options)
-    Result.new(out.force_encoding("UTF-8"), err.force_encoding("UTF-8"), status.exitstatus || 128 + status.termsig)
+  def heapsample(*arguments, env: {}, stdin_data: "", **limits)
+    return Result.new(*run_copy(arguments, stdin_data)) if env.empty? && limits.empty?
+
+    out, err, status = Open3.capture3({**CLEAN, **env}, READER, "-w", "--disable=gems", EXE, *arguments, stdin_data: stdin_data, **limits)
+    Result.new(out.force_encoding("UTF-8"), err.force_encoding("UTF-8"), code_of(status))
   end
 
   # What it prints if all goes well.
@@ -54,7 +59,7 @@ module CommandHelper
   def on_terminal(*arguments, columns: 100, env: {})
     PTY.open do |terminal, tty|
       tty.winsize = [40, columns]
-      pid = Process.spawn({**CLEAN, "TERM" => "xterm", **env}, READER, EXE, *arguments, out: tty, err: tty)
+      pid = copy(arguments, env: {"TERM" => "xterm", **env}, out: tty, err: tty)
       tty.close
       text = +""
       begin
@@ -88,4 +93,38 @@ module CommandHelper
   end
 
   def write(path, bytes) = File.binwrite(path, bytes) && path
+
+  private
+
+  def code_of(status) = status.exitstatus || 128 + status.termsig
+
+  # The command in a copy of this process, which has loaded it: a new Ruby takes several times as long.
+  def copy(arguments, env: {}, unused: nil, **streams)
+    fork do
+      unused&.close
+      ENV.update({**CLEAN, **env})
+      {in: $stdin, out: $stdout, err: $stderr}.each { |name, stream| stream.reopen(streams[name]) if streams[name] }
+      ARGV.replace(arguments.map(&:dup))
+      $VERBOSE = true
+      load EXE
+    rescue SystemExit => e
+      $stdout.flush
+      exit!(e.status)
+    rescue Exception => e       # as Ruby does at its end # rubocop:disable Lint/RescueException
+      $stderr.puts e.full_message(highlight: false)
+      exit!(1)
+    end
+  end
+
+  # What the copy prints, and its exit status.
+  def run_copy(arguments, input)
+    stdin, feed = IO.pipe
+    pipes = Array.new(2) { IO.pipe }
+    pid = copy(arguments, in: stdin, out: pipes[0][1], err: pipes[1][1], unused: feed)
+    [stdin, *pipes.map(&:last)].each(&:close)
+    readers = pipes.map { |reader, _| Thread.new { reader.read.force_encoding("UTF-8").tap { reader.close } } }
+    feed.binmode.write(input) rescue Errno::EPIPE
+    feed.close
+    [*readers.map(&:value), code_of(Process.wait2(pid).last)]
+  end
 end

@@ -15,7 +15,7 @@ folder = ARGV.fetch(0)
 FileUtils.mkdir_p(folder)
 
 GC::SampleProfile.stop if GC::SampleProfile.running?
-GC::SampleProfile.start(interval: 1024, max_samples: 100_000, max_depth: 30, seed: 1)
+GC::SampleProfile.start(interval: 1024, max_samples: 100_000, seed: 1)
 GC::SampleProfile.start(interval: 2048)
 
 Kept = Struct.new(:name, :list)
@@ -71,8 +71,7 @@ GC::SampleProfile.raw_columns
 now.raw_samples
 now.raw
 now.inspect
-now.leaks(profiles[0, 11]).to_s
-GC::SampleProfile.leaks(folder, by: :class).to_s
+GC::SampleProfile.diagnose([*profiles[0, 11], now]).to_s
 GC.sample_profile(interval: 4096, threads: :all) { work(100) }.rows
 GC.sample_profile { keep(10) }.report.to_s
 
@@ -95,10 +94,10 @@ def analyses(profile)
   KINDS.each { |kind| profile.top(kind: kind).each { |row| read(row) } }
   [profile.top(by: :class, value: :inuse_objects), profile.top(value: "alloc_space"), profile.churn, profile.report, profile.generations,
    profile.generations(age: 1..), profile.tree, profile.tree(direction: :callers, by: :method)].each do |analysis|
-    [analysis.to_s, analysis.to_s(width: 60, root: "/", stacks: true), analysis.to_h, analysis.inspect, analysis.lines(3), analysis.deconstruct_keys(nil)]
+    [analysis.to_s, analysis.text(width: 60, root: "/", stacks: true).to_s, analysis.to_h, analysis.inspect, analysis.layout, analysis.deconstruct_keys(nil)]
   end
   profile.generations.each { |generation| read(generation) }
-  [read(profile.churn), read(profile.top), profile.top.first.deconstruct_keys(%i[rank])]
+  [read(profile.churn), profile.report.malloc_functions, read(profile.top), profile.top.first.deconstruct_keys(%i[rank])]
   %w[pb.gz folded json].each { |format| profile.save(StringIO.new("".b), format: format) }
   nodes = [profile.tree.root]
   while (node = nodes.shift)
@@ -131,7 +130,7 @@ HeapSample::Profile.load(File.open(File.join(folder, "05.pb.gz"), "rb"), name: "
   HeapSample::Alive.of(profile.meta["alive"]).since(HeapSample::Alive.new({})).each { |change| read(change) }
   crowd = HeapSample::Crowd.of([profile.info] * 2) { HeapSample::Course.new([0, 1, 2, 3, 4], [0, 50, 100, 150, 200]) }
   read(crowd) if crowd
-  read(HeapSample::About.new(profile))
+  [read(profile.about), profile.to_profile]
   part = profile.filter(class: ["String", /Kept/], age: 0.., kind: :slots)
   read(part.filtered)
   part.report.to_s
@@ -152,7 +151,7 @@ raw[:holders] = [[0, 0, 1], [0, 2, 3], [1, 4, 5]].flat_map { |parent, kind, name
 raw[:kept] = raw[:rows].each_index.flat_map { |row| [row, 2, *raw[:rows][row].values_at(*%i[OBJECTS SPACE VARIANCE].map { |name| HeapSample::Columns.const_get(:"INUSE_#{name}") })] }
 known = HeapSample::Profile.from_raw(raw)
 why = known.why(since: earlier, full: true)
-[why, known.why(by: :line)].each { |one| [read(one), one.to_s, one.to_h, one.inspect, one.lines(3), one.to_markdown, one.to_folded] }
+[why, known.why(by: :line)].each { |one| [read(one), one.to_s, one.to_h, one.inspect, one.text.to_markdown, one.text.to_folded] }
 nodes = [why.root]
 while (node = nodes.shift)
   read(node)
@@ -171,7 +170,7 @@ now.why(top: 3).reason
   read(growth)
   growth.report(by: :class).to_h
   report = growth.report
-  [report.to_s, report.inspect, report.lines(3), read(report)]
+  [report.to_s, report.inspect, report.to_h(stacks: true), read(report)]
   groups = growth.groups(:line)
   growth.changes(groups)
   groups.first(20).each { |group| report.holder(group) }
@@ -179,17 +178,16 @@ now.why(top: 3).reason
   growth.rows.first(20).each { |row| read(row) }
 end
 retained = HeapSample::Retained.new(earlier, middle, now)
-[retained.to_s, read(retained), retained.to_h, retained.inspect, retained.lines, retained.one_process?]
+[retained.to_s, read(retained), retained.to_h, retained.inspect, retained.one_process?]
 retained.each { |row| [read(row), row.deconstruct_keys(nil)] }
 HeapSample::Retained::Entry.new("key").compare(total, total, total)
 
 # A series.
 series = HeapSample::Series.load(folder)
 read(HeapSample::Peak.of(series, least: 0) { |info| info.gc_count })
-HeapSample::Series.of(folder)
-HeapSample::Series.of(profiles)
+HeapSample::Series.all(profiles)
 history = series.line("exercise.rb:#{File.readlines(__FILE__).index { |line| line.start_with?("def keep") } + 1}")
-[read(history), history.to_s, history.to_h, history.inspect, history.lines(3), history.moments.each { |moment| read(moment) }]
+[read(history), history.to_s, history.to_h, history.inspect, history.moments.each { |moment| read(moment) }]
 begin
   series.line("nowhere.rb:1")
 rescue HeapSample::LineHistory::NotFound => e
@@ -197,23 +195,16 @@ rescue HeapSample::LineHistory::NotFound => e
 end
 HeapSample::Series.all(folder)
 read(series)
-series.with(now).size
 series.upto(3).size
-series.filter(class: "Kept").filtered
-[read(series.shape), series.shape.lines(nil), series.shape.parts.each { |part| read(part) }, series.shape.per_hour(1), series.whole]
-leaks = series.leaks
-read(leaks)
-[leaks.lines(3), leaks.moment(1)]
+series.filter(class: "Kept")
 diagnosis = GC::SampleProfile.diagnose(folder)
 [diagnosis, HeapSample::Diagnosis.of(series)].each { |whole| [read(whole), whole.each { |process| read(process) }] }
-[diagnosis.first.per_hour(1), diagnosis.first.course_of(:rss.to_proc), diagnosis.first.survivors_by(:class, :both), series.diagnosis(warmup: 1).leaking_lines]
+[diagnosis.first.per_hour(1), series.diagnosis(warmup: 1)]
 HeapSample::Diagnosis.in_order([series])
 diagnosis.first.findings.each { |finding|
   [read(finding), finding.same_line?(finding), finding.in_step?(finding), finding.even?(1.5), finding.ends?(0.5), finding.course.slowing?(0.5), finding.keeper = nil, finding.holder = nil]
 }
 read(HeapSample::Course.new([0, 1, 2], [1, 2, 3], from: 0, unit: 0.0))
-[*leaks, *leaks.others].each { |row| [read(row), leaks.holder(row)] }
-series.leaks(by: :stack, kind: :slots, warmup: 0).to_s
 
 # Assertions, where a failure is of interest too.
 suite = Object.new.extend(HeapSample::Assertions)
@@ -251,7 +242,7 @@ IO.popen([RbConfig.ruby, "-e", "$stdout.puts 1; $stdout.flush; sleep"]) do |io|
   [process.start(interval: "64k"), process.set(interval: "32k"), process.profile(gc: true, diagnose: "50%"), process.stop]
   HeapSample::LiveProcess.all
   HeapSample::LiveProcess.named(io.pid.to_s)
-  [HeapSample::LiveSource.named("http://127.0.0.1:1").name, (HeapSample::LiveURL.new("http://127.0.0.1:1").profile rescue 1), (HeapSample::LiveURL.new("http://127.0.0.1:1").memory rescue 1)]
+  [HeapSample::LiveURL.named("http://127.0.0.1:1").name, (HeapSample::LiveURL.new("http://127.0.0.1:1").profile rescue 1), (HeapSample::LiveURL.new("http://127.0.0.1:1").memory rescue 1)]
   HeapSample::LiveURL.named("x")
   token = Tempfile.create("token") { |file| file.write("host word") && file.flush && HeapSample::LiveToken.read(file.path) }
   [token.token, token.for?("host"), HeapSample::LiveToken.new("word").for?("::1")]

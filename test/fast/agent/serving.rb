@@ -138,7 +138,7 @@ class AgentTest < Test
   end
 
   def tcp_agent(*options, &) = agent("--token-file", TOKEN_FILE, *options, address: "127.0.0.1:0", &)
-  def unused_address = "unix:#{FOLDER}/#{Random.uuid}.sock"
+  def unused_address = "unix:#{FOLDER}/#{Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)}.sock"
 
   # What the command prints, and how it ended.
   def heapsample(*arguments, env: {}) = Open3.capture2e({"RUBYOPT" => nil, "RUBYLIB" => nil, **env}, RbConfig.ruby, "--disable=gems", EXE, *arguments)

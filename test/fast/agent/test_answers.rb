@@ -46,7 +46,8 @@ class AnswersTest < AgentTest
   # Orders tickets during the block.
   def ordering(count)
     stop = false
-    orders = Thread.new { order(process, count) until stop }
+    shop = process
+    orders = Thread.new { order(shop, count) until stop }
     yield
   ensure
     stop = true

@@ -174,12 +174,13 @@ class DoorTest < AgentTest
 
   test "commands that take a URL ask the agent with the token" do
     {["top", page] => "live samples|in use|bytes", ["top", "#{page}&gc=1"] => "bytes", ["why", page] => "walk", ["tree", page] => "-e:",
-     ["convert", page, "-o", "#{FOLDER}/page.folded"] => "wrote|folded|\\A\\z", ["watch", page, "--seconds", "1"] => "RSS", ["diff", page, "--seconds", "0.2"] => "Growth",
+     ["ps", page] => "slots in use", ["diagnose", "--about", page] => "one sample per 4 KiB", ["diagnose", "--snapshot", page] => "live samples|in use|bytes",
+     ["top", "--value", "churn", page] => "-e:", ["convert", page, "-o", "-", "--format", "folded"] => "-e:",
+     ["watch", page, "--seconds", "1"] => "RSS", ["diff", page, "--seconds", "0.2"] => "Growth",
      [page, "--seconds", "1"] => "process"}.each do |arguments, wanted|
       said, status = heapsample(*arguments, env: {"HEAPSAMPLE_TOKEN_FILE" => TOKEN_FILE})
       assert(status.success? && said.match?(wanted) && !said.include?(TOKEN), "#{arguments.join(" ")}: #{said[0, 1000]}")
     end
-    assert_includes File.read("#{FOLDER}/page.folded"), "-e:"
     assert_includes heapsample("top", page).first, "401 Unauthorized: A token is needed"
   end
 

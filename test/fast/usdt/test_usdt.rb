@@ -45,7 +45,7 @@ class UsdtTest < Test
   end
 
   # How much the profile says is alive of class Leaf, and of malloc.
-  LEAVES = 'GC.start; GC.sample_profile.rows.select { |row| row.class_name == "Leaf" }.sum { |row| row.inuse_space.to_f + row.young_space.to_f }'
+  LEAVES = 'GC.start; GC.sample_profile.rows.select { |row| row.class_name == "Leaf" }.sum { |row| row[:inuse_space].to_f + row[:young_space].to_f }'
 
   test "allocations less frees are what the profile states as live, and their weights add up", missing: TROUBLE do
     worker = Worker.new("interval=4k,malloc=off,output=none")
@@ -103,7 +103,7 @@ class UsdtTest < Test
     tracer.wait_for_attach
     samples_soon(worker, true)
     worker.ask("$kept = Array.new(60_000) { Leaf.new }; GC.start; 0")
-    alive = worker.ask("GC.sample_profile.rows.sum { |row| row.inuse_space.to_f + row.young_space.to_f }")
+    alive = worker.ask("GC.sample_profile.rows.sum { |row| row[:inuse_space].to_f + row[:young_space].to_f }")
     lines = tracer.stop
     worker.stop
     assert_operator lines.count { |kind,| kind == "f" }, :>, 2000

@@ -22,7 +22,7 @@ class Sessions < Act
     most = [nil, 1_000].sample(random: @random)
     @stage.unbound unless most
     # Three frames have the line of a witness in them: Class#new is one, of C.
-    GC::SampleProfile.start(interval: interval, max_samples: most, max_depth: @random.rand(3..200))
+    GC::SampleProfile.start(interval: interval, max_samples: most)
   end
 
   # Each block's profile has what its own thread allocated in it.

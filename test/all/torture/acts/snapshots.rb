@@ -26,10 +26,7 @@ class Snapshots < Act
   def save(profile)
     return unless profile
 
-    # Texts of deep stacks are gigabytes, where no bound ends that.
-    stat = GC::SampleProfile.stat
-    endings = stat[:bytes_max] || stat[:max_depth] < 4096 ? %w[.pb.gz .pb] : %w[.pb.gz]
-    path = File.join(@stage.dir, "saved-#{Process.pid}-#{@random.rand(8)}#{endings.sample(random: @random)}")
+    path = File.join(@stage.dir, "saved-#{Process.pid}-#{@random.rand(8)}#{%w[.pb.gz .pb].sample(random: @random)}")
     bytes = profile.save(path)
     same(bytes, File.size(path), "the size of #{File.basename(path)}")
   rescue Errno::ENOMEM

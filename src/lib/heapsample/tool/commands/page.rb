@@ -4,13 +4,14 @@ module HeapSample
   module Tool
     module Commands
       # The HTML view.
-      class Flame < ReportCommand
+      class Page < ReportCommand
+        TASK = "Write files"
         SUMMARY = "write one HTML page: diagnosis, flame graph, table and growth"
         USAGE = "[options] [BEFORE] FILE|FOLDER|PID -o OUTPUT.html"
         EXAMPLES = <<~TEXT
-          heapsample flame heap.pb.gz -o heap.html                    one profile
-          heapsample flame before.pb.gz after.pb.gz -o growth.html    growth between two profiles
-          heapsample flame /var/tmp/heap/ -o series.html              diagnosis of a folder
+          heapsample page heap.pb.gz -o heap.html                    one profile
+          heapsample page before.pb.gz after.pb.gz -o growth.html    growth between two profiles
+          heapsample page /var/tmp/heap/ -o series.html              diagnosis of a folder
         TEXT
         HELP = <<~TEXT
           The page opens from disk, without a network. For a folder or more than two files, the page begins
@@ -18,25 +19,16 @@ module HeapSample
           profile and its memory over time.
         TEXT
 
-        FORMATS = %w[.html .htm].freeze
+        TAKES = %i[output root diagnose filters].freeze
+        ENDINGS = PAGE_ENDINGS
+        # For a running process among other profiles.
+        SECONDS = 20.0
 
         def call(arguments)
           expect(arguments, 1.., "profile")
-          output = output_path(arguments, ".html")
-          Flame.check_format(output)
+          output = page_path(arguments)
           subject, diagnosis = series?(arguments) ? diagnosed(arguments) : [load_in_order(arguments), nil]
-          view = View.new(subject, diagnosis: diagnosis, **options.slice(:root, :title))
-          page = Progress.show("making #{output}") { view.to_s }
-          Output.write(output) { |io| io.write(page) }
-          tell_written(output)
-        end
-
-        # A name without an ending may be a device or a pipe.
-        def self.check_format(output)
-          return if File.extname(output).empty? || output.end_with?(*FORMATS)
-
-          others = Convert::FORMATS.map { |format| ".#{format}" } - FORMATS
-          raise UsageError, "#{output}: a page must end with #{FORMATS.first}; heapsample convert writes #{others.join(", ")}"
+          write_page(View.new(subject, diagnosis: diagnosis, **options.slice(:root, :title)), output)
         end
 
         private
@@ -46,21 +38,18 @@ module HeapSample
         # The process that grew most, and what is said of all; of a part of the profiles nothing is said.
         def diagnosed(paths)
           series = all_series(paths)
-          diagnosis = Progress.show("reading #{series.sum(&:size)} profiles") { Diagnosis.new(series, root: options[:root] || Dir.pwd).tap(&:kind) }
+          diagnosis = Progress.show("reading #{series.sum(&:size)} profiles") { Diagnosis.new(series).tap(&:kind) }
           shown = filters.apply_to_series(diagnosis.first.series)
           Message.say("#{shown.describe}#{beside(series.size - 1)}")
-          [shown, (diagnosis if filters.empty?)]
+          [shown, (diagnosis.text(**options.slice(:root)) if filters.empty?)]
         end
 
         def beside(count)
           count > 0 ? "; #{count} more #{count == 1 ? "is" : "are"} in the diagnosis" : ""
         end
 
-        def define_options(parser)
-          define_output(parser, ".html")
+        def define_own(parser)
           parser.on("--title TEXT", "title of the page (default: process and time of the profile)") { |title| options[:title] = title }
-          parser.on("--root FOLDER", "shorten paths below this folder (default: the current folder)") { |root| options[:root] = File.expand_path(root) }
-          define_live(parser)
         end
       end
     end

@@ -2,7 +2,7 @@
 
 module HeapSample
   # A GrowthReport as text.  Units and marks are Report's.
-  class GrowthText
+  class GrowthReportText
     TITLES = {grown: "Grown", shrunk: "Shrunk", noise: "Within noise (no more than sampling explains in so many rows)"}.freeze
 
     def initialize(report, layout)
@@ -44,9 +44,9 @@ module HeapSample
 
     # Where the memory of the process is, and what it grew in.
     def account
-      grew = @report.account_growth(@layout) or return []
+      grew = @report.account_growth or return []
 
-      [*growth.later.info.account.lines(@layout, growth.earlier.info.account, GrowthReport::SINCE), *@layout.sentence(grew.to_s)]
+      [*AccountText.new(growth.later.info.account, @layout, earlier: growth.earlier.info.account, since: GrowthReport::SINCE).lines, *@layout.sentence(grew.to_s)]
     end
 
     # Of which threads and fibers there are more, or fewer.
@@ -73,10 +73,7 @@ module HeapSample
 
     # From one deploy, or one machine, to another.
     def moved
-      changed = {deploy: "deploy", host: "host"}.filter_map do |name, text|
-        before, after = [growth.earlier, growth.later].map { |profile| profile.info.public_send(name) }
-        "#{text} #{before} to #{text} #{after}" if before && after && before != after
-      end
+      changed = growth.moved.map { |what, (before, after)| "#{what} #{before} to #{what} #{after}" }
       "From #{changed.join(", ")}." unless changed.empty?
     end
 
@@ -127,20 +124,13 @@ module HeapSample
 
     # What is counted has no error of sampling.
     def no_row_grew
-      return "Nothing grew by more than sampling alone explains." if more_alive.empty?
+      return "Nothing grew by more than sampling alone explains." if @report.more_alive.empty?
 
-      "Nothing grew by more than sampling alone explains but the number of #{more_alive.join(" and ")}."
-    end
-
-    def more_alive
-      later, earlier = growth.later.info.alive, growth.earlier.info.alive
-      return [] if later.nil? || earlier.nil? || growth.later.filtered
-
-      Alive::KINDS.keys.select { |kind| later[kind].count > earlier[kind].count }
+      "Nothing grew by more than sampling alone explains but the number of #{@report.more_alive.join(" and ")}."
     end
 
     def conclusion
-      group = @report.tables[:grown].find { |grown| !Keys.machinery?(grown.key) } || @report.tables[:grown].first
+      group = @report.largest
       return @layout.sentence(no_row_grew) unless group
 
       name, = ClassMix.told(group.classes).first
@@ -153,7 +143,7 @@ module HeapSample
       holder = @report.holder(group) or return ""
       return "" if holder.share < FindingHolders::SHARE_LEAST
 
-      " #{holder.kept? ? Printable.code(holder.to_s(@layout)) : holder.to_s(@layout)} keeps #{@layout.percent(holder.share)} of it."
+      " #{holder.kept? ? Printable.code(@layout.holder(holder)) : @layout.holder(holder)} keeps #{@layout.percent(holder.share)} of it."
     end
 
     # Which memory a figure is of, where it is not of all.
