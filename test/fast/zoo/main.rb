@@ -8,6 +8,9 @@ require_relative "../../zoo/score"
 require_relative "../../zoo/table"
 require_relative "reached"
 
+# Reports a statement with its figures.
+def check(name, holds, figures) = Tap.report(holds, "#{name}: #{figures}")
+
 COUNTS = [3, 5, 8, 12, 16, 20].freeze
 keep = !ARGV.delete("--keep").nil?
 whole = ARGV.empty? && !ENV["SERIES"]
