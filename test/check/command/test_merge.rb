@@ -82,7 +82,7 @@ class MergeTest < Test
     assert(merged.meta["merged"]["evicted_rows"] > 0 && merged.groups(:method).any? { |group| group.key.label == "(evicted)" })
   end
 
-    GO_MISSING = ("no go" unless system("go version", out: File::NULL, err: File::NULL))
+  GO_MISSING = ("no go" unless system("go version", out: File::NULL, err: File::NULL))
 
   test "a profile of Go's has its figures, with intervals", missing: GO_MISSING do
     system({"GOCACHE" => in_dir("go-cache"), "HOME" => dir}, "go", "run", File.join(__dir__, "heap.go"), in_dir("go.pb.gz"), exception: true)
