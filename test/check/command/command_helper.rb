@@ -110,7 +110,10 @@ module CommandHelper
     rescue SystemExit => e
       $stdout.flush
       exit!(e.status)
-    rescue Exception => e       # as Ruby does at its end # rubocop:disable Lint/RescueException
+    rescue SignalException => e
+      trap(e.signo, "SYSTEM_DEFAULT")
+      Process.kill(e.signo, Process.pid)
+    rescue Exception => e # rubocop:disable Lint/RescueException
       $stderr.puts e.full_message(highlight: false)
       exit!(1)
     end
