@@ -17,7 +17,7 @@ COPY . .
 RUN make build PREFIX=/usr/local
 
 FROM debian:bookworm-slim
-# What the built files link with; test/slow/docker checks this list against ldd.
+# What the built files link with; test/all/docker checks this list against ldd.
 RUN apt-get update && apt-get install -y --no-install-recommends \
         ca-certificates \
         libffi8 \

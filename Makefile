@@ -3,7 +3,8 @@
 #: Build, test and benchmark Ruby with the heap sampler.
 #:
 #:     make demo     # build Ruby, profile a program that leaks, print the answer
-#:     make test     # run all tests
+#:     make check    # test what needs no build: the library, the command, the page, texts
+#:     make test     # build Ruby and test it
 #:
 #: Build:
 
@@ -18,7 +19,7 @@ endif
 INSTALLED = $(or $(PREFIX),$(BUILT)/prefix)
 RUBY = $(INSTALLED)/bin/ruby
 
-.PHONY: help demo build stock deps check test test-zoo test-mri-full test-checks test-threads bench refresh clean distclean
+.PHONY: help demo build stock deps test test-all test-zoo test-mri-full test-checks test-threads bench refresh clean distclean
 
 help:
 	@sed -n 's/^#: \{0,1\}//p' $(firstword $(MAKEFILE_LIST))
@@ -49,26 +50,36 @@ deps:
 
 #:
 #: Test:
-#:   make check           run test/check, which needs no build: the library and the command
+#:   make check           run test/check: no network, no build (90 seconds)
 check:
-	@tool/run-tests $(wildcard test/check/*/run)
+	@RUBY=$(abspath $(RUBY)) tool/run-tests $(wildcard test/check/*/run)
 
-#:   make test            run test/check and test/fast in parallel, then test/alone one by one
-test: build
+#:   make test            run test/check and test/fast (8 minutes after a build)
+test: build linters
 	@tool/deps test example
-	@RUBY=$(abspath $(RUBY)) tool/run-tests $(wildcard test/check/*/run test/fast/*/run test/alone/*/run)
+	@RUBY=$(abspath $(RUBY)) tool/run-tests $(wildcard test/check/*/run test/fast/*/run)
 
-#:   make test-NAME       run one suite of test/check, test/fast, test/alone or test/slow, such as test-queue
-test-host test-statistics: export SUITE_SECONDS := $(or $(SUITE_SECONDS),3600)
+#:   make test-all        run test/check, test/fast and test/all (many hours)
+test-all: build stock linters
+	@tool/deps test example checks
+	@RUBY=$(abspath $(RUBY)) tool/run-tests $(wildcard test/*/*/run)
+
+#:   make test-NAME       build, then run the suites of this name in these folders, such as test-queue
+test-style: linters
 test-%: build
 	@tool/deps test example
 	@RUBY=$(abspath $(RUBY)) tool/run-tests $(or $(wildcard test/*/$*/run),$(error no suite named $*; the suites: $(sort $(notdir $(patsubst %/run,%,$(wildcard test/*/*/run))))))
+
+# Fetches rubocop and prettier, if they are not there.
+linters: build
+	@tool/deps test
+	@tool/format --fetch
 
 #:   make test-zoo        diagnose known programs, and count right answers (15 minutes)
 #  (not by tool/run-tests: its table is what one wants to see)
 test-zoo: build
 	@tool/deps test example
-	@RUBY=$(abspath $(RUBY)) test/zoo/run
+	@RUBY=$(abspath $(RUBY)) test/all/zoo/run
 
 #:   make test-torture    run random mixes of VM features under sampling (10 minutes)
 
@@ -78,17 +89,17 @@ test-zoo: build
 #  (not by tool/run-tests: it prints each part when it is done, and has no time limit)
 test-mri-full: build stock
 	@tool/deps test example
-	@RUBY=$(abspath $(RUBY)) test/slow/mri-full/run
+	@RUBY=$(abspath $(RUBY)) test/all/mri-full/run
 
 #:   make test-checks     run tests in builds with sanitizers and assertions (hours; can be resumed)
 test-checks: build
 	@tool/deps test checks
-	@SUITE_SECONDS=43200 tool/run-tests test/slow/checks/run
+	@tool/run-tests test/all/checks/run
 
 #:   make test-threads    test code that runs without the GVL, under ThreadSanitizer and ASan
 test-threads: build
 	@tool/deps test checks
-	@tool/run-tests test/slow/threads/run
+	@tool/run-tests test/all/threads/run
 
 #:
 #: Benchmark and maintain:
@@ -117,6 +128,6 @@ distclean:
 #:   WITHOUT=LIST         leave out viewer or ri, separated by a comma (default: none)
 #:   JOBS=NUMBER          parallel build jobs (default: one per processor)
 #:   TEST_JOBS=NUMBER     parallel test suites (default: processors + 2)
-#:   SUITE_SECONDS=NUMBER seconds before a test suite is stopped (default: 900; 3600 or more for slow suites)
+#:   SUITE_SECONDS=NUMBER seconds before a test suite is stopped (default: 900, or four times what it states)
 #:   TORTURE_SECONDS=NUMBER, HOST_SECONDS=NUMBER
 #:                        seconds of test-torture and test-host (default: 600)

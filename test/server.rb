@@ -5,7 +5,6 @@
 require "rbconfig"
 require "socket"
 require "tmpdir"
-require_relative "tap"
 
 # No other test gets the same until this process ends, though nobody listens there yet.
 def free_port
@@ -22,7 +21,8 @@ end
 def waits_for(seconds)
   deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
   until (got = yield)
-    flunk("not within #{seconds} s") if Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
+    raise "not within #{seconds} s" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
+
     sleep 0.02
   end
   got

@@ -64,14 +64,9 @@ is_text(const char *got, const char *expected, const char *name)
     return passed;
 }
 
-void
-tap_begin(int first)
-{
-    number = first;
-}
-
 int
 tap_finish(void)
 {
+    printf("1..%d\n", number - 1);
     return failures ? 1 : 0;
 }

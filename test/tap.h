@@ -14,9 +14,7 @@ void note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 bool is_number(long long got, long long expected, const char *name);
 bool is_text(const char *got, const char *expected, const char *name);
 
-/* The first number, where other programs' tests come before; 1 unless told. */
-void tap_begin(int first);
-/* The exit status: 0 if all passed. The plan is for the suite to print. */
+/* Prints the plan. The exit status: 0 if all passed. */
 int tap_finish(void);
 
 #endif

@@ -12,6 +12,7 @@
 #
 # A file runs by itself: ruby -I src/lib FILE [-n /PATTERN/] [--seed N]. Several do by `ruby test/testing.rb FILE…`.
 require "minitest"
+require "open3"
 
 # The name of a test is a sentence about behaviour.
 class Test < Minitest::Test
@@ -26,6 +27,14 @@ class Test < Minitest::Test
     define_method(method, &(missing ? -> { skip(missing) } : block))
   end
 
+  # A statement about what was measured before the tests run, and its figures.
+  def self.measured(name, holds, figures)
+    test(name) do
+      note figures
+      assert holds
+    end
+  end
+
   NOTES = Hash.new { |notes, test| notes[test] = [] }
 
   # Figures that are printed below the test, whether or not it passes.
@@ -36,9 +45,44 @@ class Test < Minitest::Test
     assert_in_delta expected, actual, tolerance * [expected.abs, 1].max
   end
 
+  # What the tests of a class share, such as a server: made when the first test needs it, and ended after the last test.
+  # The block gets a procedure, passes what is shared to it, and then ends it. Not for tests that run in parallel.
+  #
+  #   shared(:server) { |share| server { |it| share.call(it) } }
+  def self.shared(name, &block)
+    value = nil
+    define_method(name) do
+      value ||= Fiber.new { instance_exec(->(made) { Fiber.yield([made]) }, &block) }.then do |fiber|
+        fiber.resume.tap { Test.end_last(fiber) }
+      end
+      value.first
+    end
+  end
+
+  SHARED = []
+
+  def self.end_last(fiber)
+    Minitest.after_run { end_shared } if SHARED.empty?
+    SHARED << fiber
+  end
+
+  # Ends each, the last one first, also where one raises.
+  def self.end_shared
+    SHARED.pop.resume
+  ensure
+    end_shared if SHARED.any?
+  end
+
   # Raised with a message that matches; the error.
   def assert_error(type, pattern, &)
     assert_raises(type, &).tap { |error| assert_match pattern, error.message }
+  end
+
+  # The command succeeds; returns what it prints, stderr too.
+  def assert_success(*command, **options)
+    printed, status = Open3.capture2e(*command.map { |part| part.is_a?(Hash) ? part : part.to_s }, **options)
+    assert status.success?, "#{command.join(" ")}: #{status}\n#{printed}"
+    printed
   end
 end
 
@@ -88,8 +132,7 @@ Minitest.extensions << "tap"
 if $PROGRAM_NAME == __FILE__
   $LOADED_FEATURES << File.expand_path(__FILE__)
   files, options = ARGV.partition { |argument| File.file?(argument) }
+  ARGV.replace(options)
   files.each { |file| require File.expand_path(file) }
-  exit Minitest.run(options)
-else
-  require "minitest/autorun"
 end
+require "minitest/autorun"

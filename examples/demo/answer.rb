@@ -7,7 +7,7 @@ require "heapsample"
 
 folder, page = ARGV
 series = HeapSample::Series.all([folder])
-diagnosis = HeapSample::Diagnosis.new(series, root: Dir.pwd)
+diagnosis = HeapSample::Diagnosis.new(series)
 found = diagnosis.to_h[:processes].first
 leak = found[:findings].find { |finding| finding[:kind].to_s == "leak" }
 abort "#{found[:verdict][:sentence]} This program has a leak. Run `heapsample #{folder}` for the figures." unless leak && diagnosis.leak?

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Reads the profiles that the server wrote: what grew between two periodic ones, the last, and what
-# leaks and how the process grows in all of them.
+# Reads the profiles that the server wrote: what grew between two periodic ones, the last, and the
+# diagnosis of all of them.
 # Usage: ruby growth.rb DIRECTORY
 
 # Of several processes (a cluster's workers) the one with most in use.
@@ -24,4 +24,4 @@ puts GC::SampleProfile.load(files[-1]).report(top: 8)
 
 series = HeapSample::Series.load(files)
 puts "\n== all #{files.size}"
-puts series.leaks(top: 5), "\n", series.shape
+puts series.diagnosis

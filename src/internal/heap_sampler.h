@@ -4,8 +4,7 @@
  * The hooks of the sampling heap profiler, which MRI calls: the only header of it that patched files include.
  * heap_sampler/gc_view.h has what the sampler asks of them.  doc/design.md of the project says how it works.
  *
- * With --disable-heap-sampler each hook is an empty inline function or macro:
- * patched files call them without #if.
+ * With --disable-heap-sampler each hook is an empty inline function: patched files call them without #if.
  *
  * Contracts are those of heap_sampler/base/contract.h.
  */
@@ -43,67 +42,133 @@ struct rb_heap_sampler_thread {
 #endif
 };
 
+/*
+ * A hook is declared once:  HOOK(what it returns, name, (parameters), what it does without the sampler, if anything)
+ * CHECK_HOOK: a hook that only check builds have.
+ */
+#define NO_HOOK(type, name, parameters, ...) \
+    static inline type name parameters \
+    { \
+        __VA_ARGS__; \
+    }
 #if USE_HEAP_SAMPLER
-
-/* True while slots are sampled: the one thing that allocation reads when off. */
-extern bool rb_heap_sampler_drawing;
+#define HOOK(type, name, parameters, ...) type name parameters;
+#else
+#define HOOK NO_HOOK
+#endif
+#if USE_HEAP_SAMPLER && HS_CHECKING
+#define CHECK_HOOK HOOK
+#else
+#define CHECK_HOOK NO_HOOK
+#endif
 
 /* -- gc/default/default.c calls these ------------------------------------ */
 
 /* How many slots, of the `slots` of this size that are about to be installed,
  * there are up to and including the next sampled one; 0: none of them is.
  * *drawn_at becomes the interval of the draw. [vm] */
-unsigned int rb_heap_sampler_on_install(size_t slot_size, unsigned int slots, uint64_t *drawn_at);
+HOOK(unsigned int, rb_heap_sampler_on_install, (size_t slot_size, unsigned int slots, uint64_t *drawn_at), return 0)
 
 /* A sampled slot has been taken; the object in it is not initialised yet.
  * [vm], not in GC.  `slot` is the index of its mark bit, `size` what was asked
  * of the GC, `slot_size` its heap's, `drawn_at` as on_install gave it. */
-void rb_heap_sampler_on_take(struct rb_heap_sampler_page **table, uintptr_t body, const uintptr_t *mark_bits,
-                             unsigned int slot, size_t size, size_t slot_size, VALUE klass, VALUE flags, uint64_t drawn_at);
+HOOK(void, rb_heap_sampler_on_take, (struct rb_heap_sampler_page * *table, uintptr_t body, const uintptr_t *mark_bits, unsigned int slot, size_t size, size_t slot_size, VALUE klass, VALUE flags, uint64_t drawn_at))
 
 /* An object has been moved from a page with samples. [gc]; may run inside
  * the read barrier's signal handler. */
-void rb_heap_sampler_on_move(struct rb_heap_sampler_page *from, unsigned int from_slot,
-                             struct rb_heap_sampler_page **to, uintptr_t to_body, const uintptr_t *to_mark_bits,
-                             unsigned int to_slot);
+HOOK(void, rb_heap_sampler_on_move, (struct rb_heap_sampler_page * from, unsigned int from_slot, struct rb_heap_sampler_page **to, uintptr_t to_body, const uintptr_t *to_mark_bits, unsigned int to_slot))
 
 /* A GC begins; the count of GCs is already that of this one. [gc] */
-void rb_heap_sampler_on_gc_start(bool full_mark);
+HOOK(void, rb_heap_sampler_on_gc_start, (bool full_mark))
 
 /* Marking is complete: mark bits tell the living, nothing is swept yet. [gc] */
-void rb_heap_sampler_on_mark_end(bool full_mark);
+HOOK(void, rb_heap_sampler_on_mark_end, (bool full_mark))
 
 /* Moving is complete: T_MOVED slots tell the new addresses. [gc] */
-void rb_heap_sampler_on_update_references(void);
+HOOK(void, rb_heap_sampler_on_update_references, (void))
 
 /* A heap page that has a table goes. [gc], or at the end of the process. */
-void rb_heap_sampler_on_page_free(struct rb_heap_sampler_page *table);
+HOOK(void, rb_heap_sampler_on_page_free, (struct rb_heap_sampler_page * table))
 
 /* The memory of a heap page has been mapped, or is about to go. From the
  * first page on, sampling or not. [vm]; also before there is a VM. */
-void rb_heap_sampler_on_page_body(uintptr_t body, size_t size, bool exists);
+HOOK(void, rb_heap_sampler_on_page_body, (uintptr_t body, size_t size, bool exists))
 
 /* -- gc.c, vm_trace.c ------------------------------------------------------ */
 
 /* An object has its class and flags, and RUBY_INTERNAL_EVENT_SAMPLED_NEWOBJ
  * was set in ruby_vm_event_flags: tell listeners, if it is sampled. GC is
  * disabled. [vm] */
-void rb_heap_sampler_on_newobj(VALUE object);
-#if HS_CHECKING
+HOOK(void, rb_heap_sampler_on_newobj, (VALUE object))
 /* vm_insnhelper.c: a frame is about to be pushed: of Ruby code, if it has an iseq. In check builds alone, which see that
  * a listener's `allocated` calls none. [gvl] */
-void rb_heap_sampler_on_frame(const void *iseq);
+CHECK_HOOK(void, rb_heap_sampler_on_frame, (const void *iseq))
 /* gc/default/default.c asserts that no GC goes on while GC is disabled. Here one may: newobj_of disables it in the middle of one
  * that marks or sweeps in steps, and what a listener's `allocated` allocates may take the next step. [vm] */
-bool rb_heap_sampler_calling_p(void);
-#else
-#define rb_heap_sampler_on_frame(iseq) ((void)0)
-#define rb_heap_sampler_calling_p() false
-#endif
+CHECK_HOOK(bool, rb_heap_sampler_calling_p, (void), return false)
 /* Hooks for these events there are now: what ruby_vm_event_flags becomes. [gvl] */
-rb_event_flag_t rb_heap_sampler_event_flags(rb_event_flag_t events);
+HOOK(rb_event_flag_t, rb_heap_sampler_event_flags, (rb_event_flag_t events), return events)
 
-/* -- gc.c: a walk, which asks mark functions for references outside of GC ---- */
+/* -- ruby.c, eval.c, process.c -------------------------------------------- */
+
+/* The texts of --heap-sample in the order in which they were given. */
+struct rb_heap_sampler_text;
+/* Add a copy of one, "" for an option without settings, at the end. */
+HOOK(void, rb_heap_sampler_add_text, (struct rb_heap_sampler_text * *list, const char *text))
+/* Read them over what was read before, setting by setting, and free them. `from` is the option or variable to name in an
+ * error: ArgumentError, or a warning if they come from the environment. [gvl] */
+HOOK(void, rb_heap_sampler_option, (struct rb_heap_sampler_text * list, const char *from, bool environment))
+/* All options are read: start if they, or RUBY_HEAP_SAMPLE, ask for it. `script` is the program's, as Ruby names it. [gvl] */
+HOOK(void, rb_heap_sampler_boot, (const char *script))
+/* Ruby code has ended, objects are still there: write the last profile. [gvl] */
+HOOK(void, rb_heap_sampler_at_exit, (void))
+/* fork(2) is about to happen; between these two nothing is sampled and no GC
+ * may run. [gvl] */
+HOOK(void, rb_heap_sampler_before_fork, (void))
+/* It has happened; `pid` is what it returned. [gvl] */
+HOOK(void, rb_heap_sampler_after_fork, (int pid))
+/* In the child, once its threads are in order. [gvl] */
+HOOK(void, rb_heap_sampler_in_child, (void))
+
+/* vm.c: threads and the VM itself are about to be freed. [gvl] */
+HOOK(void, rb_heap_sampler_vm_ends, (void))
+/* thread_pthread.c: this native thread will run no Ruby any more. */
+HOOK(void, rb_heap_sampler_native_thread_ends, (void))
+/* ractor.c, thread.c, vm.c: a thread is among those that live. [gvl] of the thread that made it; of
+ * the main thread before there is a GVL.  In a forked child once more, of the thread that is left. */
+HOOK(void, rb_heap_sampler_thread_begins, (struct rb_thread_struct * th))
+/* It runs now, on its own stack. */
+HOOK(void, rb_heap_sampler_thread_runs, (struct rb_thread_struct * th))
+/* It has ended, nobody refers to it any more, and its struct is about to be freed. [gc], or at the end of the process. */
+HOOK(void, rb_heap_sampler_thread_goes, (struct rb_thread_struct * th))
+/* cont.c: a fiber was made that will run `proc`. [gvl] */
+HOOK(void, rb_heap_sampler_fiber_begins, (struct rb_heap_sampler_alive * fiber, VALUE proc))
+/* Its struct is about to be freed. [gc], or at the end of the process. */
+HOOK(void, rb_heap_sampler_fiber_goes, (struct rb_heap_sampler_alive * fiber))
+
+/* thread_pthread.c, signal.c, vm.c: what this thread gets from malloc between these two is a stack. */
+HOOK(void, rb_heap_sampler_stack_begins, (void))
+HOOK(void, rb_heap_sampler_stack_ends, (void))
+
+/* thread_pthread.c: the timer thread has been woken: open the socket, if a signal asked for that.  `signals` ends a wait for a
+ * system call by a signal alone. [any] */
+HOOK(void, rb_heap_sampler_attach, (void (*signals)(void *)))
+
+/* yjit.c: YJIT's compiler runs between these two. [vm], and no other Ractor runs. */
+HOOK(void, rb_heap_sampler_compiler_begins, (void))
+HOOK(void, rb_heap_sampler_compiler_ends, (void))
+
+HOOK(void, Init_heap_sampler, (void))
+
+#undef HOOK
+#undef CHECK_HOOK
+#undef NO_HOOK
+
+/* -- what is no function, or only in main.c ------------------------------------- */
+
+#if USE_HEAP_SAMPLER
+/* True while slots are sampled: the one thing that allocation reads when off. */
+extern bool rb_heap_sampler_drawing;
 
 /* What a mark function says of the reference that it tells just now: may GC.compact move the object?  MAYBE: what stands there
  * may be no reference at all (a machine stack), so it must not. */
@@ -115,51 +180,6 @@ extern enum rb_heap_sampler_reference rb_heap_sampler_reference;
 #define rb_heap_sampler_on_reference(pins, maybe) \
     ((void)(rb_heap_sampler_reference = (maybe) ? RB_HEAP_SAMPLER_MAYBE_PINS : (pins) ? RB_HEAP_SAMPLER_PINS \
                                                                                       : RB_HEAP_SAMPLER_MOVABLE))
-
-/* -- ruby.c, eval.c, process.c -------------------------------------------- */
-
-/* The texts of --heap-sample in the order in which they were given. */
-struct rb_heap_sampler_text;
-/* Add a copy of one, "" for an option without settings, at the end. */
-void rb_heap_sampler_add_text(struct rb_heap_sampler_text **list, const char *text);
-/* Read them over what was read before, setting by setting, and free them. `from` is the option or variable to name in an
- * error: ArgumentError, or a warning if they come from the environment. [gvl] */
-void rb_heap_sampler_option(struct rb_heap_sampler_text *list, const char *from, bool environment);
-/* All options are read: start if they, or RUBY_HEAP_SAMPLE, ask for it. `script` is the program's, as Ruby names it. [gvl] */
-void rb_heap_sampler_boot(const char *script);
-/* Ruby code has ended, objects are still there: write the last profile. [gvl] */
-void rb_heap_sampler_at_exit(void);
-/* fork(2) is about to happen; between these two nothing is sampled and no GC
- * may run. [gvl] */
-void rb_heap_sampler_before_fork(void);
-/* It has happened; `pid` is what it returned. [gvl] */
-void rb_heap_sampler_after_fork(int pid);
-/* In the child, once its threads are in order. [gvl] */
-void rb_heap_sampler_in_child(void);
-
-/* vm.c: threads and the VM itself are about to be freed. [gvl] */
-void rb_heap_sampler_vm_ends(void);
-/* thread_pthread.c: this native thread will run no Ruby any more. */
-void rb_heap_sampler_native_thread_ends(void);
-/* ractor.c, thread.c, vm.c: a thread is among those that live. [gvl] of the thread that made it; of
- * the main thread before there is a GVL.  In a forked child once more, of the thread that is left. */
-void rb_heap_sampler_thread_begins(struct rb_thread_struct *th);
-/* It runs now, on its own stack. */
-void rb_heap_sampler_thread_runs(struct rb_thread_struct *th);
-/* It has ended, nobody refers to it any more, and its struct is about to be freed. [gc], or at the end of the process. */
-void rb_heap_sampler_thread_goes(struct rb_thread_struct *th);
-/* cont.c: a fiber was made that will run `proc`. [gvl] */
-void rb_heap_sampler_fiber_begins(struct rb_heap_sampler_alive *fiber, VALUE proc);
-/* Its struct is about to be freed. [gc], or at the end of the process. */
-void rb_heap_sampler_fiber_goes(struct rb_heap_sampler_alive *fiber);
-
-/* thread_pthread.c, signal.c, vm.c: what this thread gets from malloc between these two is a stack. */
-void rb_heap_sampler_stack_begins(void);
-void rb_heap_sampler_stack_ends(void);
-
-/* thread_pthread.c: the timer thread has been woken: open the socket, if a signal asked for that.  `signals` ends a wait for a
- * system call by a signal alone. [any] */
-void rb_heap_sampler_attach(void (*signals)(void *));
 
 /* How `ruby --help` lists the option, and its settings. */
 #define RB_HEAP_SAMPLER_HELP(M) \
@@ -174,52 +194,11 @@ RUBY_FUNC_EXPORTED const char *rb_heap_sampler_malloc_conf(int argc, char **argv
 RUBY_FUNC_EXPORTED void rb_heap_sampler_malloc_open(void);
 /* main.c, then too: what jemalloc does before fork(2), and after it in the parent and in the child; NULL: there is none. */
 RUBY_FUNC_EXPORTED void rb_heap_sampler_malloc_fork(void (*before)(void), void (*parent)(void), void (*child)(void));
-
-/* yjit.c: YJIT's compiler runs between these two. [vm], and no other Ractor runs. */
-void rb_heap_sampler_compiler_begins(void);
-void rb_heap_sampler_compiler_ends(void);
-
-void Init_heap_sampler(void);
-
 #else
-
 enum { rb_heap_sampler_drawing = 0,
        RUBY_INTERNAL_EVENT_SAMPLED_NEWOBJ = 0 };
-#define rb_heap_sampler_on_newobj(object) ((void)0)
-#define rb_heap_sampler_on_frame(iseq) ((void)0)
-#define rb_heap_sampler_calling_p() false
-#define rb_heap_sampler_event_flags(events) (events)
 #define rb_heap_sampler_on_reference(pins, maybe) ((void)0)
 #define RB_HEAP_SAMPLER_HELP(M)
-#define rb_heap_sampler_on_page_body(body, size, exists) ((void)(body), (void)(size), (void)(exists))
-#define rb_heap_sampler_attach(signals) ((void)(signals))
-#define rb_heap_sampler_on_gc_start(full_mark) ((void)(full_mark))
-#define rb_heap_sampler_on_mark_end(full_mark) ((void)(full_mark))
-#define rb_heap_sampler_on_update_references() ((void)0)
-#define rb_heap_sampler_add_text(list, text) ((void)(list), (void)(text))
-#define rb_heap_sampler_option(list, from, environment) ((void)(list), (void)(from), (void)(environment))
-#define rb_heap_sampler_vm_ends() ((void)0)
-#define rb_heap_sampler_native_thread_ends() ((void)0)
-#define rb_heap_sampler_thread_begins(th) ((void)(th))
-#define rb_heap_sampler_thread_runs(th) ((void)(th))
-#define rb_heap_sampler_thread_goes(th) ((void)(th))
-#define rb_heap_sampler_fiber_begins(fiber, proc) ((void)(fiber), (void)(proc))
-#define rb_heap_sampler_fiber_goes(fiber) ((void)(fiber))
-#define rb_heap_sampler_stack_begins() ((void)0)
-#define rb_heap_sampler_stack_ends() ((void)0)
-#define rb_heap_sampler_compiler_begins() ((void)0)
-#define rb_heap_sampler_compiler_ends() ((void)0)
-#define rb_heap_sampler_boot(script) ((void)(script))
-#define rb_heap_sampler_at_exit() ((void)0)
-#define rb_heap_sampler_before_fork() ((void)0)
-#define rb_heap_sampler_after_fork(pid) ((void)(pid))
-#define rb_heap_sampler_in_child() ((void)0)
-struct rb_heap_sampler_text;
-static inline void
-Init_heap_sampler(void)
-{
-}
-
 #endif /* USE_HEAP_SAMPLER */
 
 #endif /* INTERNAL_HEAP_SAMPLER_H */

@@ -12,8 +12,8 @@
 # - HeapSample::Top, Tree, Generations, Churn, Retained: one view each, as text, as data
 #   and as objects;
 # - HeapSample::Why: which references keep what is alive;
-# - HeapSample::Series: the profiles of one process over time; HeapSample::Leaks and
-#   HeapSample::Shape: what grows in them, and how;
+# - HeapSample::Series: the profiles of one process over time; HeapSample::Diagnosis:
+#   what grows in them, and whether it leaks;
 # - HeapSample::Report and GrowthReport: what there is to say, as text and data;
 # - HeapSample::About: what a profile says about itself;
 # - HeapSample::View: a page to look at all of it in a browser;
@@ -61,8 +61,10 @@ module HeapSample
   autoload :Holders, "#{here}/holders/holders"
   autoload :NearestHolder, "#{here}/holders/nearest_holder"
   autoload :Pins, "#{here}/holders/pins"
+  autoload :PinsText, "#{here}/holders/pins_text"
   autoload :Roots, "#{here}/holders/roots"
   autoload :StuckThreads, "#{here}/holders/stuck_threads"
+  autoload :StuckThreadsText, "#{here}/holders/stuck_threads_text"
   autoload :Walk, "#{here}/holders/walk"
 
   # The file format of the sampler.
@@ -84,6 +86,7 @@ module HeapSample
 
   # Where the memory of the process is, and what that grows in.
   autoload :Account, "#{here}/account/account"
+  autoload :AccountText, "#{here}/account/account_text"
   autoload :Alive, "#{here}/account/alive"
   autoload :AliveText, "#{here}/account/alive_text"
   autoload :Population, "#{here}/account/population"
@@ -93,7 +96,6 @@ module HeapSample
   autoload :LiveAnswer, "#{here}/live/live_answer"
   autoload :LiveProcess, "#{here}/live/live_process"
   autoload :LiveSocket, "#{here}/live/live_socket"
-  autoload :LiveSource, "#{here}/live/live_source"
   autoload :LiveToken, "#{here}/live/live_token"
   autoload :LiveURL, "#{here}/live/live_url"
   autoload :ProcessHandle, "#{here}/live/process_handle"
@@ -106,7 +108,6 @@ module HeapSample
   autoload :Group, "#{here}/grouping/group"
   autoload :Groups, "#{here}/grouping/groups"
   autoload :Keys, "#{here}/grouping/keys"
-  autoload :RowKeys, "#{here}/grouping/row_keys"
   autoload :Value, "#{here}/grouping/value"
 
   # What all texts share.
@@ -118,27 +119,15 @@ module HeapSample
   autoload :Printable, "#{here}/text/printable"
   autoload :StackText, "#{here}/text/stack_text"
 
-  # What one profile says.
-  autoload :About, "#{here}/analysis/about"
-  autoload :AboutText, "#{here}/analysis/about_text"
+  # What one profile says. Reports declares its reports, and makes their classes known.
+  require "#{here}/analysis/reports"
   autoload :Analysis, "#{here}/analysis/analysis"
-  autoload :Churn, "#{here}/analysis/churn"
-  autoload :ChurnText, "#{here}/analysis/churn_text"
-  autoload :Generations, "#{here}/analysis/generations"
-  autoload :GenerationsText, "#{here}/analysis/generations_text"
   autoload :HeapPages, "#{here}/analysis/heap_pages"
+  autoload :HeapPagesText, "#{here}/analysis/heap_pages_text"
   autoload :HolderTree, "#{here}/analysis/holder_tree"
-  autoload :Info, "#{here}/analysis/about"
-  autoload :MallocSection, "#{here}/analysis/malloc_section"
+  autoload :MallocFunctions, "#{here}/analysis/malloc_functions"
+  autoload :MallocFunctionsText, "#{here}/analysis/malloc_functions_text"
   autoload :PathIndex, "#{here}/analysis/path_index"
-  autoload :Report, "#{here}/analysis/report"
-  autoload :ReportText, "#{here}/analysis/report_text"
-  autoload :Top, "#{here}/analysis/top"
-  autoload :TopText, "#{here}/analysis/top_text"
-  autoload :Tree, "#{here}/analysis/tree"
-  autoload :TreeText, "#{here}/analysis/tree_text"
-  autoload :Why, "#{here}/analysis/why"
-  autoload :WhyText, "#{here}/analysis/why_text"
 
   # What two or three say.
   autoload :Diff, "#{here}/growth/diff"
@@ -147,19 +136,15 @@ module HeapSample
   autoload :GrowthGroup, "#{here}/growth/growth_group"
   autoload :GrowthReport, "#{here}/growth/growth_report"
   autoload :GrowthRow, "#{here}/growth/growth_row"
-  autoload :GrowthText, "#{here}/growth/growth_text"
+  autoload :GrowthReportText, "#{here}/growth/growth_report_text"
   autoload :Net, "#{here}/growth/net"
   autoload :Retained, "#{here}/growth/retained"
   autoload :RetainedText, "#{here}/growth/retained_text"
 
   # What many of one process say.
-  autoload :Leaks, "#{here}/series/leaks"
-  autoload :LeaksText, "#{here}/series/leaks_text"
   autoload :LineHistory, "#{here}/series/line_history"
   autoload :LineHistoryText, "#{here}/series/line_history_text"
   autoload :Series, "#{here}/series/series"
-  autoload :Shape, "#{here}/series/shape"
-  autoload :ShapeText, "#{here}/series/shape_text"
 
   # The answer: what grows, why, and how sure that is.
   autoload :Births, "#{here}/diagnosis/births"

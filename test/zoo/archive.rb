@@ -7,8 +7,9 @@ require "zlib"
 require_relative "exhibit"
 require_relative "moved_paths"
 
-# The recorded series that test/fast/zoo judges, each a compressed archive, and the truth about each as it was when it was
-# recorded. xz knows what the profiles of a series have in common, gzip does not: they are a fifth of their size.
+# The recorded series that test/fast/zoo judges, at least one of each kind of program. Each is a compressed archive, with
+# the truth about it when it was recorded. xz finds what the profiles of a series have in common, gzip does not: the
+# archives have a fifth of the size.
 class Archive
   FOLDER = File.expand_path("../fast/zoo", __dir__)
   SERIES = File.join(FOLDER, "series")
@@ -39,16 +40,6 @@ class Archive
       end
     end
     write_truths(series.keys.map(&:truth))
-  end
-
-  # Leaves out the largest series, but those that are named, until all have so many bytes; returns the names.
-  def self.shrink(most, kept)
-    files = truths.to_h { |truth| [truth["name"], File.join(SERIES, "#{truth["name"]}.tar.xz")] }
-    sizes = files.transform_values { |file| File.size(file) }
-    out = sizes.except(*kept).sort_by { |_, size| -size }.map(&:first).take_while { |name| sizes.values.sum > most && sizes.delete(name) }
-    files.values_at(*out).each { |file| File.delete(file) }
-    write_truths(truths.reject { |truth| out.include?(truth["name"]) })
-    out
   end
 
   def self.write_truths(truths) = File.write(TRUTHS, "[\n#{truths.map { |truth| JSON.generate(truth) }.join(",\n")}\n]\n")

@@ -12,6 +12,7 @@ module Load
   SECONDS = Float(ENV["ZOO_SECONDS"] || HEADER.seconds)
   STARTED = Process.clock_gettime(Process::CLOCK_MONOTONIC)
   TICK = 0.02
+  srand(Integer(ENV.fetch("ZOO_SEED", "1")))
 
   HEADER.gems(mended: ENV["ZOO_MENDED"] == "1").each { |name, version| gem name, version }
 

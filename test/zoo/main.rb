@@ -7,12 +7,15 @@ require_relative "recorder"
 require_relative "examiner"
 require_relative "score"
 require_relative "table"
-require_relative "../tap"
+require_relative "../testing"
+
+class ZooTest < Test; end
 
 ruby = ENV.fetch("RUBY") { RbConfig.ruby }
 build = File.expand_path("../../build/zoo", __dir__)
-exhibits = Exhibit.all.select { |exhibit| ARGV.empty? || ARGV.any? { |pattern| File.fnmatch?(pattern, exhibit.name) } }
-abort "no program is named #{ARGV.join(", ")}" if exhibits.empty?
+patterns = ARGV.empty? ? ["*"] : ARGV.slice!(0..) # minitest has its own
+exhibits = Exhibit.all.select { |exhibit| patterns.any? { |pattern| File.fnmatch?(pattern, exhibit.name) } }
+abort "no program is named #{patterns.join(", ")}" if exhibits.empty?
 
 gems = GemFolder.new(File.join(build, "gems"), ruby: ruby).tap { |folder| folder.install(exhibits) }
 recorder = Recorder.new(ruby: ruby, gems: gems.path, into: File.expand_path(ENV["INTO"] || File.join(build, "series")), beside: Integer(ENV["BESIDE"] || 4))
@@ -21,18 +24,17 @@ recorder.record(exhibits) do |exhibit, good|
   warn "#{exhibit.name}: #{Dir.children(recorder.folder(exhibit)).size} profiles#{"; it failed: #{recorder.log(exhibit)}" unless good}"
   failed << exhibit.name unless good
 end
-check "each program runs to its end", failed.empty?, failed.empty? ? "#{exhibits.size} of them" : failed.join(", ")
-exit(Tap.plan) if ENV["RECORD"]
+ZooTest.measured "each program runs to its end", failed.empty?, failed.empty? ? "#{exhibits.size} of them" : failed.join(", ")
+exit if ENV["RECORD"]
 
 recorded = exhibits.reject { |exhibit| failed.include?(exhibit.name) }
 examinations = Examiner.examine(recorded.to_h { |exhibit| [recorder.folder(exhibit), exhibit.truth] })
 score = Score.new(examinations)
 silent = examinations.flat_map(&:warnings)
-check "each series gets an answer", silent.empty?, silent.empty? ? "#{examinations.size} of them" : silent.join(", ")
+ZooTest.measured "each series gets an answer", silent.empty?, silent.empty? ? "#{examinations.size} of them" : silent.join(", ")
 puts Table.new(examinations).to_s.gsub(/^/, "# "), *score.lines.map { |line| "# #{line}" }
 score.shares.each do |name, (right, all)|
-  check "#{name}: #{(Score::TARGETS[name] * 100).round}% are wanted", all.zero? || right >= Score::TARGETS[name] * all, "#{right} of #{all}"
+  ZooTest.measured "#{name}: #{(Score::TARGETS[name] * 100).round}% are wanted", all.zero? || right >= Score::TARGETS[name] * all, "#{right} of #{all}"
 end
 { "no healthy program is called a leak" => score.alarms, "evidence that is added makes no right verdict weaker, nor another one" => score.weakened }
-  .each { |name, found| check name, found.empty?, found.empty? ? "none" : found.join(", ") }
-Tap.finish
+  .each { |name, found| ZooTest.measured name, found.empty?, found.empty? ? "none" : found.join(", ") }

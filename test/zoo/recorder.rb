@@ -6,7 +6,8 @@ require_relative "exhibit"
 # Runs programs of the zoo under the sampler at its default settings with diagnose=1%, with a profile every two seconds, as many beside each
 # other as told. Each series is a folder of the name of its exhibit.
 class Recorder
-  SETTINGS = ["every=2,diagnose=1%,quiet", ENV.fetch("SETTINGS", nil)].compact.join(",").freeze
+  SEED = ENV.fetch("ZOO_SEED", "1")
+  SETTINGS = ["every=2,diagnose=1%,quiet,seed=#{SEED}", ENV.fetch("SETTINGS", nil)].compact.join(",").freeze
 
   def initialize(ruby:, gems:, into:, beside: 3)
     @ruby = ruby
@@ -41,6 +42,6 @@ class Recorder
 
   def environment(exhibit)
     { "RUBY_HEAP_SAMPLE" => "#{SETTINGS},output=#{folder(exhibit)}/heap-%p-%t.pb.gz",
-      "GEM_HOME" => @gems, "GEM_PATH" => nil, "RUBYOPT" => nil, "RUBYLIB" => nil, **exhibit.environment }
+      "GEM_HOME" => @gems, "GEM_PATH" => nil, "RUBYOPT" => nil, "RUBYLIB" => nil, "ZOO_SEED" => SEED, **exhibit.environment }
   end
 end

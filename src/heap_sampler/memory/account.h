@@ -25,7 +25,7 @@
     FIELD(minor, 31) FIELD(major, 32) FIELD(last_minor_ns, 33) FIELD(last_major_ns, 34) FIELD(last_major_gc, 35) \
     FIELD(times, 36) FIELD(forced, 37) FIELD(limit_ppm, 38) FIELD(ns, 39) FIELD(of_ns, 40) FIELD(last, 41) FIELD(interval, 42) \
     FIELD(first_interval, 43) FIELD(interval_changes, 44) FIELD(thinnings, 45) FIELD(interval_auto, 46) FIELD(max_samples, 47) \
-    FIELD(max_depth, 48) FIELD(only_n, 49) FIELD(seed, 50) FIELD(samples, 51) FIELD(stacks, 52) FIELD(frames, 53) \
+    FIELD(only_n, 49) FIELD(seed, 50) FIELD(samples, 51) FIELD(stacks, 52) FIELD(frames, 53) \
     FIELD(classes, 54) FIELD(moves, 55) FIELD(slot_size, 56) FIELD(total_slots, 57) FIELD(live_slots, 58) \
     FIELD(live_at_start, 59) FIELD(pages, 60) FIELD(pinned_pages, 61) FIELD(held_slots, 62) FIELD(compact_bytes, 63) \
     FIELD(state, 64) FIELD(allocator, 65) FIELD(missing, 66) FIELD(cost_ns, 67) FIELD(rss, 68) FIELD(slots_live, 69) \

@@ -69,7 +69,7 @@ append_settings(const struct hs_object *object, const struct hs_profile_meta *me
     HS_PUT(object, N(interval, meta->interval), N(first_interval, meta->first_interval), N(interval_changes, meta->interval_changes),
            N(thinnings, meta->thinnings));
     rb_hs_put_flag(object, HS_F_interval_auto, meta->interval_auto);
-    HS_PUT(object, KNOWN(max_samples, meta->max_samples), N(max_depth, meta->max_depth), N(only_n, meta->only_n));
+    HS_PUT(object, KNOWN(max_samples, meta->max_samples), N(only_n, meta->only_n));
     char seed[24] = "";
     if (meta->seeded) snprintf(seed, sizeof(seed), "%" PRIu64, meta->seed);
     rb_hs_put_known_text(object, HS_F_seed, seed, sizeof(seed));

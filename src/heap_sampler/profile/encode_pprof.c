@@ -43,18 +43,7 @@ enum {
     ROW_THREAD = 2,
     ROW_TYPE = 3,
     ROW_SLOT_SIZE = 4,
-    ROW_INUSE = 5,              /* an estimate has four fields: samples, objects, space, variance */
-    ROW_YOUNG = 9,
-    ROW_ALLOC = 13,
-    ROW_DEAD = 17,
-    ROW_DEAD_GCS = 21,
-    ROW_MEMSIZE = 22,
-    ROW_RESIDENT = 23,
-    ROW_HOLDS_FREE = 24,        /* a share has two: space, variance */
-    ROW_HOLDS_FREE_PINNED = 26,
-    ROW_UNSHARED = 27,
-    ROW_UNSHARED_BORN = 29,
-    ROW_PART = 30
+    ROW_PART = 30               /* those of figures: HS_ROW_FIGURES */
 };
 
 /* Mapping numbers: all Ruby code has the first, those of the profile follow. */
@@ -316,7 +305,7 @@ static bool
 limit_depth(struct pprof *p)
 {
     enum { FRAMES_MOST = 1 << 24,
-           DEPTH_MOST = 1 << 13,
+           DEPTH_MOST = 1 << 10,
            DEPTH_LEAST = 1 << 4 };
     const struct hs_profile *profile = p->profile;
     uint32_t *depths = rb_hs_calloc(HS_MEM_SNAPSHOTS, (size_t)profile->node_count + 1, sizeof(*depths));
@@ -434,6 +423,12 @@ put_share(struct pprof *p, uint32_t field, const struct hs_row *row, const struc
     put_variance(p, field + 1, &row->inuse, share->space, share->variance);
 }
 
+static void
+put_sum(struct pprof *p, uint32_t field, double value, double absent)
+{
+    if (rb_hs_round(value) != rb_hs_round(absent)) rb_hs_put_number(p->out, field, (uint64_t)rb_hs_round(value));
+}
+
 /* Was all freed that was allocated?  Then the file has the samples alone. */
 static bool
 is_all_dead(const struct hs_estimate *dead, const struct hs_estimate *alloc)
@@ -445,26 +440,18 @@ is_all_dead(const struct hs_estimate *dead, const struct hs_estimate *alloc)
 
 /* Of the rows from `first` on up to `end`, which are equal; *row is their sum. */
 static void
-put_row(struct pprof *p, size_t first, size_t end, const struct hs_row *row)
+put_row(struct pprof *p, size_t first, size_t end, struct hs_row *row)
 {
+    if (is_all_dead(&row->dead, &row->alloc)) row->dead = (struct hs_estimate){.samples = row->dead.samples};
     size_t at = rb_hs_open_message(p->out, SAMPLE_ROW);
     if (row->has_birth) rb_hs_put_number(p->out, ROW_GC_BIRTH, (uint64_t)rb_hs_saturate(row->birth_gc));
     put_number(p->out, ROW_THREAD, row->thread);
     put_number(p->out, ROW_TYPE, string_of(p, row->type));
     put_number(p->out, ROW_SLOT_SIZE, row->slot_size);
-    put_estimate(p, ROW_INUSE, &row->inuse);
-    put_estimate(p, ROW_YOUNG, &row->young);
-    put_estimate(p, ROW_ALLOC, &row->alloc);
-    if (is_all_dead(&row->dead, &row->alloc)) put_number(p->out, ROW_DEAD, (uint64_t)rb_hs_saturate(row->dead.samples));
-    else put_estimate(p, ROW_DEAD, &row->dead);
-    put_rounded(p, ROW_DEAD_GCS, row->dead_gcs);
-    put_rounded(p, ROW_MEMSIZE, row->memsize);
-    put_share(p, ROW_HOLDS_FREE, row, &row->holds_free);
-    put_rounded(p, ROW_HOLDS_FREE_PINNED, row->holds_free_pinned);
-    put_share(p, ROW_UNSHARED, row, &row->unshared);
-    put_rounded(p, ROW_UNSHARED_BORN, row->unshared_born);
-    int64_t resident = rb_hs_round(row->resident);
-    if (resident != rb_hs_round(row->inuse.space)) rb_hs_put_number(p->out, ROW_RESIDENT, (uint64_t)resident);
+#define ESTIMATE(name, field) put_estimate(p, field, &row->name);
+#define SHARE(name, field) put_share(p, field, row, &row->name);
+#define SUM(name, field, absent) put_sum(p, field, row->name, absent);
+    HS_ROW_FIGURES(ESTIMATE, SHARE, SUM)
     for (size_t i = first; i < end; i++) put_parts(p, p->rows[i].row);
     rb_hs_close_message(p->out, at);
 }

@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+_Static_assert(sizeof(struct hs_row) <= HS_SNAPSHOT_ROW, "raise HS_SNAPSHOT_ROW (store/store.h): the kernel keeps room for snapshots");
+
 static void
 add_share(struct hs_share *sum, const struct hs_share *one)
 {
@@ -17,17 +19,10 @@ void
 rb_hs_row_add(struct hs_row *sum, const struct hs_row *row)
 {
     if (sum->thread != row->thread) sum->thread = 0;
-    rb_hs_estimate_add(&sum->inuse, &row->inuse);
-    rb_hs_estimate_add(&sum->young, &row->young);
-    rb_hs_estimate_add(&sum->alloc, &row->alloc);
-    rb_hs_estimate_add(&sum->dead, &row->dead);
-    sum->dead_gcs += row->dead_gcs;
-    sum->resident += row->resident;
-    add_share(&sum->holds_free, &row->holds_free);
-    sum->holds_free_pinned += row->holds_free_pinned;
-    add_share(&sum->unshared, &row->unshared);
-    sum->unshared_born += row->unshared_born;
-    sum->memsize += row->memsize;
+#define ESTIMATE(name, field) rb_hs_estimate_add(&sum->name, &row->name);
+#define SHARE(name, field) add_share(&sum->name, &row->name);
+#define SUM(name, field, absent) sum->name += row->name;
+    HS_ROW_FIGURES(ESTIMATE, SHARE, SUM)
 }
 
 /* Code inside MRI (<internal:…>) has lines that readers skip. */

@@ -33,6 +33,30 @@ struct hs_share {
     double variance;
 };
 
+/* clang-format off */
+/*
+ * The figures of a row, by their names in C, in files and in Ruby.  From this list follow struct hs_row, sums of rows, what a
+ * file has and what Ruby gets: GC::SampleProfile.raw_columns, which is lib/heapsample/profile/columns.rb in the same order.
+ * `field` is a number in the message Row of doc/heap_sampler.proto.
+ *
+ *     ESTIMATE(name, field)        samples, objects, space and variance, in four fields
+ *     SHARE(name, field)           a part of the bytes of `inuse`: space and variance, in two fields
+ *     SUM(name, field, absent)     a number; a file does not have one that is equal to `absent`
+ */
+#define HS_ROW_FIGURES(ESTIMATE, SHARE, SUM) \
+    ESTIMATE(inuse, 5)              /* found alive by the last completed mark; of malloc: allocated now */ \
+    ESTIMATE(young, 9)              /* allocated since that mark */ \
+    ESTIMATE(alloc, 13)             /* all allocations since the session's start */ \
+    ESTIMATE(dead, 17)              /* of these, freed */ \
+    SUM(dead_gcs, 21, 0)            /* sum of weight * GCs survived, over the freed */ \
+    SUM(memsize, 22, 0)             /* bytes: slots in use with what they hold outside; if meta.memsize */ \
+    SUM(resident, 23, row->inuse.space) /* bytes of `inuse` that the kernel has resident; of slots all */ \
+    SHARE(holds_free, 24)           /* of slots in use: free bytes of their heap pages, see sampling/gcs.h */ \
+    SUM(holds_free_pinned, 26, 0)   /* of that, by what compaction must not move */ \
+    SHARE(unshared, 27)             /* of slots in use: bytes on memory pages that were inherited and are this process's own */ \
+    SUM(unshared_born, 29, 0)       /* of that, of objects that were allocated since the fork */
+/* clang-format on */
+
 /* One row: samples that agree on everything before the estimates.  A row is
  * either of heap slots, or of memory that malloc(3) gave.  A row of malloc has
  * class and type "(malloc)" and slot_size 0; its stack has native frames above
@@ -50,17 +74,13 @@ struct hs_row {
     bool malloced;
     bool has_birth;             /* false: a row of totals only (alloc, dead) */
     uint64_t birth_gc;          /* GC count at the allocation, if has_birth */
-    struct hs_estimate inuse;   /* found alive by the last completed mark; of malloc: allocated now */
-    struct hs_estimate young;   /* allocated since that mark */
-    struct hs_estimate alloc;   /* all allocations since the session's start */
-    struct hs_estimate dead;    /* of these, freed */
-    double dead_gcs;            /* sum of weight * GCs survived, over the freed */
-    double resident;            /* bytes of `inuse` that the kernel has resident, estimated; of slots all */
-    struct hs_share holds_free; /* of slots in use: free bytes of their heap pages, see sampling/gcs.h */
-    double holds_free_pinned;   /* of that, by what compaction must not move */
-    struct hs_share unshared;   /* of slots in use: bytes on memory pages that were inherited and are this process's own */
-    double unshared_born;       /* of that, of objects that were allocated since the fork */
-    double memsize;             /* bytes, estimated: slots in use with what they hold outside; if meta.memsize */
+#define ESTIMATE(name, field) struct hs_estimate name;
+#define SHARE(name, field) struct hs_share name;
+#define SUM(name, field, absent) double name;
+    HS_ROW_FIGURES(ESTIMATE, SHARE, SUM)
+#undef ESTIMATE
+#undef SHARE
+#undef SUM
 };
 
 struct hs_heap_stat {
@@ -77,7 +97,6 @@ struct hs_profile_meta {
     uint64_t interval_changes, thinnings;
     bool interval_auto;
     uint64_t max_samples;       /* 0: none */
-    uint32_t max_depth;
     uint32_t only_n;            /* only=1/N */
     bool seeded;
     uint64_t seed;

@@ -46,7 +46,6 @@ rb_hs_describe(struct hs_profile_meta *meta, int number)
         .thinnings = session->thinnings,
         .interval_auto = number == HS_MAIN && rb_hs_automatic_p(),
         .max_samples = limits->max_samples,
-        .max_depth = limits->max_depth,
         .only_n = rb_hs_files.only_n,
         .seeded = limits->seeded,
         .seed = limits->seed,

@@ -59,7 +59,7 @@ stop_periodic_without_gvl(void)
 
 /*
  * call-seq:
- *   GC::SampleProfile.start(interval: "auto", max_samples: 200_000, max_depth: 512, seed: nil, malloc: nil) -> true or false
+ *   GC::SampleProfile.start(interval: "auto", max_samples: 200_000, seed: nil, malloc: nil) -> true or false
  *   GC::SampleProfile.start(**settings) -> true or false
  *
  * Starts to sample this process: every thread and Ractor, and every child that it forks.
@@ -81,14 +81,13 @@ stop_periodic_without_gvl(void)
  * [max_samples] the most live samples of slots to hold, together with those of profiled blocks of Ruby.
  *               Where there would be more, the interval of whatever holds the most, this or a block,
  *               doubles. +nil+: no cap
- * [max_depth]   frames of a stack to keep, from the innermost; 1 to 4096
  * [seed]        an Integer: take the same samples in each run of a deterministic program
  * [malloc]      +nil+: sample malloc too if that is possible; +false+: do not. +true+, or an Integer of
  *               mean bytes between two samples, 1 to 2**40: sample malloc, or raise RuntimeError, which
  *               says what is missing. It is possible if Ruby was started with
  *               <tt>--heap-sample</tt> or <tt>--heap-sample=off,malloc=standby</tt>
- * [output, every, keep, diagnose, at_rss, only, quiet] files, until GC::SampleProfile.stop. With any of them a profile
- *               is written at exit too, unless <tt>output: "none"</tt>
+ * [others]      +output+, +every+ and all that <tt>ruby --help</tt> lists: files, until GC::SampleProfile.stop. With any of them a
+ *               profile is written at exit too, unless <tt>output: "none"</tt>. What counts only when Ruby starts is an error
  *
  *   GC::SampleProfile.start(interval: "64k")                                  # => true
  *   GC::SampleProfile.start(every: 60, output: "/var/tmp/heap-%p-%t.pb.gz")   # => false
@@ -167,7 +166,7 @@ s_running_p(VALUE klass)
  * [:listener_errors, :listener_missed] exceptions that left their functions; what there was no room to tell them
  * [:interval, :first_interval] mean bytes between two samples of slots, now and at the start; or +nil+
  * [:interval_auto] whether it is what the budget pays for
- * [:max_samples, :max_depth] as in GC::SampleProfile.start
+ * [:max_samples] as in GC::SampleProfile.start; or +nil+
  * [:live_samples, :samples_taken] samples of slots that are held; samples of slots ever taken
  * [:pages, :stacks, :frames, :sites, :texts] sizes of the sampler's tables
  * [:label_sets, :label_sets_refused] label sets that there are; how often there was no room for one more
@@ -209,7 +208,6 @@ s_stat(VALUE klass)
     SET("interval_auto", RBOOL(main->on && rb_hs_automatic_p()));
     SET("first_interval", main->on ? ULL2NUM(main->first_interval) : Qnil);
     SET("max_samples", rb_hs_slot_store.limits.max_samples ? ULL2NUM(rb_hs_slot_store.limits.max_samples) : Qnil);
-    SET("max_depth", UINT2NUM(rb_hs_slot_store.limits.max_depth));
     SET("live_samples", ULL2NUM(rb_hs_pages.records));
     SET("samples_taken", ULL2NUM(rb_hs_pages.taken));
     SET("pages", UINT2NUM(rb_hs_pages.count));

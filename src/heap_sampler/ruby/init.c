@@ -2,12 +2,16 @@
 #include "heap_sampler/base/contract.h"
 #include "heap_sampler/ruby/ruby_api.h"
 
-/* Stands in for a method until the library that defines it is loaded. */
+/*
+ * Loads the library that defines the methods in Ruby, and calls again. As method_missing it serves the methods of a
+ * snapshot, so that no list of them is here. The library removes it and respond_to?, and redefines the others.
+ */
 static VALUE
 load_and_call_again(int argc, VALUE *argv, VALUE self)
 {
     static bool loaded;
     ID name = rb_frame_this_func();
+    if (name == rb_intern("method_missing") && argc > 0) name = rb_sym2id(*argv++), argc--;
     if (loaded) rb_raise(rb_eNotImpError, "heapsample does not define %" PRIsVALUE, rb_id2str(name));
     rb_require("heapsample/sample_profile");
     loaded = true;
@@ -54,30 +58,13 @@ Init_heap_sampler(void)
     rb_hs_init_profile_object(rb_cSampleProfile);
     rb_hs_init_raw(rb_cSampleProfile);
 
-    static const char *const ruby_methods[] = {
-        "save",
-        "report",
-        "top",
-        "tree",
-        "why",
-        "generations",
-        "churn",
-        "filter",
-        "rows",
-        "samples",
-        "-",
-        "leaks",
-        "inspect",
-        "pretty_print",
-        "to_profile",
-        "to_html",
-        "to_pprof",
-    };
-    for (size_t i = 0; i < sizeof(ruby_methods) / sizeof(*ruby_methods); i++) {
-        rb_define_method(rb_cSampleProfile, ruby_methods[i], load_and_call_again, -1);
-    }
+    rb_define_private_method(rb_cSampleProfile, "method_missing", load_and_call_again, -1);
+    /* What is defined while Ruby boots counts as BasicObject's own, which `send` does not call. */
+    METHOD_ENTRY_BASIC_SET((rb_method_entry_t *)rb_method_entry(rb_cSampleProfile, rb_intern("method_missing")), FALSE);
+    rb_define_method(rb_cSampleProfile, "respond_to?", load_and_call_again, -1);
+    rb_define_method(rb_cSampleProfile, "inspect", load_and_call_again, -1);
+    rb_define_method(rb_cSampleProfile, "pretty_print", load_and_call_again, -1);
     rb_define_singleton_method(rb_cSampleProfile, "load", load_and_call_again, -1);
-    rb_define_singleton_method(rb_cSampleProfile, "leaks", load_and_call_again, -1);
     rb_define_singleton_method(rb_cSampleProfile, "diagnose", load_and_call_again, -1);
     rb_define_singleton_method(rb_cSampleProfile, "label_book", load_and_call_again, -1);
     rb_define_singleton_method(rb_cSampleProfile, "stack_of", load_and_call_again, -1);

@@ -5,38 +5,30 @@
 #include "heap_sampler/kernel.h"
 
 /* The columns of a row, in the order of lib/heapsample/profile/columns.rb: COLUMN(name, value). */
-#define ESTIMATE_COLUMNS(COLUMN, part) \
-    COLUMN(part##_samples, ULL2NUM(row->part.samples)) \
-    COLUMN(part##_objects, DBL2NUM(row->part.objects)) \
-    COLUMN(part##_space, DBL2NUM(row->part.space)) \
-    COLUMN(part##_variance, DBL2NUM(row->part.variance))
+#define ESTIMATE(name, field) \
+    COLUMN(name##_samples, ULL2NUM(row->name.samples)) \
+    COLUMN(name##_objects, DBL2NUM(row->name.objects)) \
+    SHARE_OF(name, name##_space, name##_variance)
+#define SHARE(name, field) SHARE_OF(name, name, name##_variance)
+#define SHARE_OF(name, space_name, variance_name) \
+    COLUMN(space_name, DBL2NUM(row->name.space)) \
+    COLUMN(variance_name, DBL2NUM(row->name.variance))
+#define SUM(name, field, absent) COLUMN(name, DBL2NUM(row->name))
 
-#define ROW_COLUMNS(COLUMN) \
+#define ROW_COLUMNS \
     COLUMN(stack, UINT2NUM(row->node)) \
     COLUMN(class, UINT2NUM(row->class_name)) \
     COLUMN(type, UINT2NUM(row->type)) \
     COLUMN(slot_size, UINT2NUM(row->slot_size)) \
     COLUMN(thread, UINT2NUM(row->thread)) \
     COLUMN(birth_gc, row->has_birth ? ULL2NUM(row->birth_gc) : Qnil) \
-    ESTIMATE_COLUMNS(COLUMN, inuse) \
-    ESTIMATE_COLUMNS(COLUMN, young) \
-    ESTIMATE_COLUMNS(COLUMN, alloc) \
-    ESTIMATE_COLUMNS(COLUMN, dead) \
-    COLUMN(dead_gcs, DBL2NUM(row->dead_gcs)) \
     COLUMN(library, UINT2NUM(row->library)) \
     COLUMN(malloc, RBOOL(row->malloced)) \
-    COLUMN(memsize, DBL2NUM(row->memsize)) \
-    COLUMN(resident, DBL2NUM(row->resident)) \
-    COLUMN(holds_free, DBL2NUM(row->holds_free.space)) \
-    COLUMN(holds_free_variance, DBL2NUM(row->holds_free.variance)) \
-    COLUMN(holds_free_pinned, DBL2NUM(row->holds_free_pinned)) \
-    COLUMN(unshared, DBL2NUM(row->unshared.space)) \
-    COLUMN(unshared_variance, DBL2NUM(row->unshared.variance)) \
-    COLUMN(unshared_born, DBL2NUM(row->unshared_born)) \
-    COLUMN(label_set, UINT2NUM(row->labels))
+    COLUMN(label_set, UINT2NUM(row->labels)) \
+    HS_ROW_FIGURES(ESTIMATE, SHARE, SUM)
 
 #define COLUMN(name, value) COLUMN_##name,
-enum { ROW_COLUMNS(COLUMN) COLUMNS };
+enum { ROW_COLUMNS COLUMNS };
 #undef COLUMN
 
 /*
@@ -52,7 +44,7 @@ raw_rows(const struct hs_profile *profile)
         const struct hs_row *row = &profile->rows[i];
         VALUE array = rb_ary_new_capa(COLUMNS);
 #define COLUMN(name, value) rb_ary_push(array, value);
-        ROW_COLUMNS(COLUMN)
+        ROW_COLUMNS
 #undef COLUMN
         rb_ary_push(rows, array);
     }
@@ -189,7 +181,7 @@ s_raw_columns(VALUE klass)
 {
     VALUE columns = rb_hash_new();
 #define COLUMN(name, value) rb_hash_aset(columns, ID2SYM(rb_intern(#name)), INT2FIX(COLUMN_##name));
-    ROW_COLUMNS(COLUMN)
+    ROW_COLUMNS
 #undef COLUMN
     return columns;
 }

@@ -61,13 +61,11 @@ frame_code(const rb_control_frame_t *cfp)
 uint32_t
 rb_hs_capture_key(const rb_execution_context_t *ec, uint64_t *key, bool *truncated)
 {
-    uint32_t limit = rb_hs_slot_store.limits.max_depth;
-    if (limit > HS_DEPTH_MAX || !limit) limit = HS_DEPTH_MAX;
     *truncated = false;
     const rb_control_frame_t *cfp = ec->cfp;
     if (!ec->vm_stack || !cfp) return 0;
     const rb_control_frame_t *end = RUBY_VM_NEXT_CONTROL_FRAME(RUBY_VM_END_CONTROL_FRAME(ec));
-    uint32_t left = limit;
+    uint32_t left = HS_DEPTH_MAX;
     struct hs_stack_hash sum = {0, 0};
 
     for (; cfp < end; cfp = RUBY_VM_PREVIOUS_CONTROL_FRAME(cfp)) {
@@ -84,7 +82,7 @@ rb_hs_capture_key(const rb_execution_context_t *ec, uint64_t *key, bool *truncat
         left--;
         hs_stack_hash_add(&sum, word);
     }
-    uint32_t depth = limit - left;
+    uint32_t depth = HS_DEPTH_MAX - left;
     *key = rb_hs_stack_key(sum, depth, *truncated);
     return depth;
 }

@@ -21,9 +21,9 @@ struct rb_callable_method_entry_struct;
 struct rb_execution_context_struct;
 struct rb_iseq_struct;
 
-enum { HS_DEPTH_MAX = 4096 };   /* of max-depth= */
+enum { HS_DEPTH_MAX = 512 };    /* frames of a stack that are recorded, from the innermost */
 
-/* Frames down to max-depth; *truncated: there are more. 0: no stack. */
+/* How many frames are recorded; *truncated: there are more. 0: no stack. */
 uint32_t rb_hs_capture_key(const struct rb_execution_context_struct *ec, uint64_t *key, bool *truncated);
 /* As many as the above returned, leaf first; `ec`: the same. */
 void rb_hs_capture_frames(const void *ec, struct hs_raw_frame *frames, uint32_t depth);

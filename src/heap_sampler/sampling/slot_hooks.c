@@ -104,7 +104,7 @@ rb_heap_sampler_on_take(struct rb_heap_sampler_page **table, uintptr_t body, con
     born.birth_gc = (uint32_t)rb_gc_count();
 
     uint64_t began = rb_hs_automatic_sample_begins();
-    rb_hs_make_room_for_stack(rb_hs_slot_store.limits.max_depth);
+    rb_hs_make_room_for_stack(HS_DEPTH_MAX);
     uint32_t node = rb_hs_capture_stack();
     uint32_t class_id = rb_hs_class_of_allocation(klass, flags);
 

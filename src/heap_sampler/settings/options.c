@@ -17,7 +17,6 @@
 #define DEFAULT_OUTPUT "heap-%p-%t.pb.gz"
 
 enum {
-    DEFAULT_MAX_DEPTH = 512,
     DEFAULT_MAX_SAMPLES = 200000,
     SHARE_PPM_MIN = 10,
     SHARE_PPM_MAX = 500000,
@@ -64,7 +63,6 @@ rb_hs_options_default(struct hs_options *options)
     options->malloc_auto = true;
     options->socket = true;
     options->limits.max_samples = DEFAULT_MAX_SAMPLES;
-    options->limits.max_depth = DEFAULT_MAX_DEPTH;
     options->files.only_n = 1;
     strcpy(options->files.output, DEFAULT_OUTPUT);
 }

@@ -118,8 +118,8 @@ void rb_hs_malloc_copy_free(struct hs_malloc_copy *copy);
 
 /* What a block and a stack take at most in a snapshot, with the rows that they
  * become, bytes (asserted in profile/malloc_rows.c). */
-enum { HS_SNAPSHOT_BLOCK = 288,
-       HS_SNAPSHOT_STACK = 648 };
+enum { HS_SNAPSHOT_BLOCK = 48 + HS_SNAPSHOT_ROW,
+       HS_SNAPSHOT_STACK = 408 + HS_SNAPSHOT_ROW };
 
 struct hs_malloc_table_stat {
     uint32_t blocks, stacks, raw;

@@ -61,6 +61,6 @@ extern struct hs_store rb_hs_slot_store;
 
 /* What a record and a site take at most in a snapshot, with the rows that they
  * become, bytes (asserted in profile/snapshot.c). */
-enum { HS_SNAPSHOT_RECORD = 376,
-       HS_SNAPSHOT_SITE = 332 };
+enum { HS_SNAPSHOT_RECORD = 136 + HS_SNAPSHOT_ROW,
+       HS_SNAPSHOT_SITE = 92 + HS_SNAPSHOT_ROW };
 #endif

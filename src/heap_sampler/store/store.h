@@ -31,13 +31,13 @@
 
 enum {
     HS_MAIN = 0,                /* of HS_SESSIONS: the process's own */
-    HS_HEAPS_MAX = 16
+    HS_HEAPS_MAX = 16,
+    HS_SNAPSHOT_ROW = 256       /* bytes of a row of a profile, at most */
 };
 
 /* Which samples of slots are taken and held. */
 struct hs_limits {
     uint64_t max_samples;       /* 0: none */
-    uint32_t max_depth;
     bool seeded;
     uint64_t seed;
 };

@@ -9,6 +9,8 @@ require "json" # here, since RubyGems refuses to require in a trap
 # first called.
 #++
 class GC::SampleProfile
+  include HeapSample::Reports
+
   # Ruby's own definitions of these only load this file (ruby/init.c).  They stay until they are redefined, for other
   # threads may call them meanwhile; an alias of itself says that the redefinition is meant.
   instance_methods(false).each { |name| alias_method(name, name) }
@@ -106,27 +108,18 @@ class GC::SampleProfile
     end
 
     # call-seq:
-    #   GC::SampleProfile.leaks(series, by: :line, kind: :both, top: 20, width: 120, warmup: nil) -> HeapSample::Leaks
-    #
-    # What grows all along in a series, and is not collected.  +series+ is a folder of profiles, their
-    # files, profiles, or a HeapSample::Series, all of one process.  Raises ArgumentError if they are of
-    # several processes, and HeapSample::FormatError if no file can be read.
-    #
-    #   puts GC::SampleProfile.leaks("/var/tmp/profiles")
-    def leaks(series, **options)
-      HeapSample::Series.of(series).leaks(**options)
-    end
-
-    # call-seq:
-    #   GC::SampleProfile.diagnose(paths, width: 120, root: Dir.pwd) -> HeapSample::Diagnosis
+    #   GC::SampleProfile.diagnose(paths) -> HeapSample::Diagnosis
     #
     # What each process of a folder of profiles does with its memory, the one that grew most first: does it leak, where,
-    # and how sure is that?  +paths+ is a folder, files, or a HeapSample::Series.  Raises HeapSample::FormatError if no
+    # and how sure is that?  +paths+ is a folder, files, profiles, or a HeapSample::Series.  Raises HeapSample::FormatError if no
     # file can be read.
     #
     #   puts GC::SampleProfile.diagnose("/var/tmp/profiles")
-    def diagnose(paths, **look)
-      HeapSample::Diagnosis.of(paths, **look)
+    #
+    #   profiles << GC.sample_profile           # now and then, in a console
+    #   puts GC::SampleProfile.diagnose(profiles)
+    def diagnose(paths)
+      HeapSample::Diagnosis.of(paths)
     end
 
     # call-seq:
@@ -217,80 +210,6 @@ class GC::SampleProfile
   end
 
   # call-seq:
-  #   report(by: :line, kind: :both, top: 20, width: 120, root: Dir.pwd, style: nil) -> HeapSample::Report
-  #
-  # What the snapshot says: memory in use with 95% intervals, what is young, what comes and goes, and
-  # where the memory of the process is.  #to_s of the report is the text, #to_h the figures.
-  #
-  # [by]    how rows are grouped: :line, :app (the nearest line of the application), :method, :file,
-  #         :class, :type, :gem, :function or :library
-  # [kind]  which memory: heap :slots, :malloc, or :both
-  # [top]   how many rows a table has
-  # [width] columns of text
-  # [root]  the folder that paths are relative to
-  #
-  # Raises ArgumentError for another value.
-  #
-  #   puts GC.sample_profile.report(by: :class, top: 5)
-  def report(**options)
-    to_profile.report(**options)
-  end
-
-  # call-seq:
-  #   top(by: :line, value: nil, kind: :both, top: 20, …) -> HeapSample::Top
-  #
-  # Groups of rows, ranked by one +value+: :inuse_space (bytes), :inuse_objects, :alloc_space and
-  # others; see HeapSample::Value::NAMES.  The result is Enumerable: each row has #key, #value,
-  # #interval, #share, #samples and #weak?.  The other options are those of #report.
-  #
-  #   GC.sample_profile.top(by: :class, value: :inuse_objects).first.key   #=> "String"
-  def top(**options)
-    to_profile.top(**options)
-  end
-
-  # call-seq:
-  #   tree(direction: :callees, value: nil, kind: :both, by: :line, top: 40, min_share: 0.005, …) -> HeapSample::Tree
-  #
-  # Stacks as a tree: from the root down (:callees), or from the lines that allocate up (:callers).
-  # Frames between which nothing branches are one node.
-  #
-  #   puts GC.sample_profile.tree(direction: :callers)
-  def tree(**options)
-    to_profile.tree(**options)
-  end
-
-  # call-seq:
-  #   why(by: :class, since: nil, full: false, top: 30, min_share: 0.01, …) -> HeapSample::Why
-  #
-  # Who keeps what is alive: the references by which it is reached, of a snapshot that was taken with <tt>why: true</tt>.
-  # +since+, an earlier profile of this process: only what came after it.  See HeapSample::Why.
-  #
-  #   puts GC.sample_profile(why: true).why
-  def why(since: nil, **options)
-    to_profile.why(since: since, **options)
-  end
-
-  # call-seq:
-  #   generations(age: nil, by: :line, top: 3, …) -> HeapSample::Generations
-  #
-  # What is in use by age, in GCs, with the lines behind each age.  With +age+, a Range or an Integer,
-  # only what has that age.
-  #
-  #   puts GC.sample_profile.generations(age: 100..)
-  def generations(**options)
-    to_profile.generations(**options)
-  end
-
-  # call-seq:
-  #   churn(by: :line, kind: :both, top: 20, …) -> HeapSample::Churn
-  #
-  # What was allocated since sampling started, how much of it is dead, and how many GCs the dead had
-  # survived.
-  def churn(**options)
-    to_profile.churn(**options)
-  end
-
-  # call-seq:
   #   filter(class: nil, type: nil, path: nil, gem: nil, stack: nil, label: nil, age: nil, kind: :both) -> HeapSample::Profile
   #
   # The rows that match all conditions, as a profile; see HeapSample::Filter.
@@ -310,18 +229,6 @@ class GC::SampleProfile
   #   puts (GC.sample_profile - earlier).report
   def -(other)
     to_profile - (other.is_a?(GC::SampleProfile) ? other.to_profile : other)
-  end
-
-  # call-seq:
-  #   leaks(series, by: :line, kind: :both, top: 20, width: 120, warmup: nil) -> HeapSample::Leaks
-  #
-  # What grows all along in +series+, which are earlier profiles of this process, and in this one; see
-  # GC::SampleProfile.leaks.
-  #
-  #   profiles << GC.sample_profile           # now and then
-  #   puts GC.sample_profile.leaks(profiles)
-  def leaks(series, **options)
-    HeapSample::Series.of(series).with(self).leaks(**options)
   end
 
   # call-seq:
@@ -351,6 +258,9 @@ class GC::SampleProfile
   def pretty_print(printer) # :nodoc:
     to_profile.pretty_print(printer)
   end
+
+  # From here on the class has all its methods: Ruby's own ones of these, which load this file, are not needed any more.
+  %i[method_missing respond_to?].each { |name| remove_method(name) if method_defined?(name, false) || private_method_defined?(name, false) }
 end
 
 # A Ruby without the sampler reads profiles, and has no labels.

@@ -88,7 +88,7 @@ class TestHeapSamplerLifetime < Test::Unit::TestCase
     RUBY
   end
 
-  # Own memory is bounded at every moment, a snapshot's included, and the sums stay right: test/slow/cap has the rest.
+  # Own memory is bounded at every moment, a snapshot's included, and the sums stay right: test/all/cap has the rest.
   def test_own_memory_is_bounded
     assert_separately(["-W1", "--disable=gems"], <<~'RUBY', timeout: 120)
       class Leaf; end

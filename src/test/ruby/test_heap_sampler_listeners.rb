@@ -55,7 +55,7 @@ class TestHeapSamplerListeners < Test::Unit::TestCase
       assert_empty ids[2] - ids[1]
       assert_empty ids[1] - ids[0]
       rows = GC.sample_profile.rows.select { |row| row.class_name == "Leaf" }
-      bytes = rows.sum { |row| row.alloc_space.to_f }
+      bytes = rows.sum { |row| row[:alloc_space].to_f }
       assert_in_delta 300_000 * 40, bytes, 6 * Math.sqrt(300_000 * 40 * 16_384.0)
     RUBY
   end

@@ -76,23 +76,24 @@ class TestHeapSamplerMallocTruth < Test::Unit::TestCase
       def grow(text) = 3000.times { text << "0123456789" * 100 }
       def push(list) = 200_000.times { list << 1 }
       def pop(list) = list.pop(199_000)
-      all = ->(by, method) { [objects(method, by), bytes(method, by)] }
 
       GC.disable
       text, list = +"", []
       grow(text)
-      born, dead, alive = objects(:grow, STRING_GROWS)
+      rows = malloc_rows                # each reading is sampled, too: as few as can be
+      born, dead, alive = objects(:grow, STRING_GROWS, rows)
       assert_equal [1, born - 1], [alive, dead]
       assert_operator born, :>, 5
-      assert_include 3_000_000..6_200_000, bytes(:grow, STRING_GROWS)[2]
+      assert_include 3_000_000..6_200_000, bytes(:grow, STRING_GROWS, rows)[2]
       push(list)
-      born, dead, alive = objects(:push, ARRAY)
-      assert_equal [1, born - 1], [alive, dead]
-      assert_include 1_600_000..3_300_000, bytes(:push, ARRAY)[2]
       text.clear
-      born, dead, alive = objects(:grow, STRING_GROWS)
+      rows = malloc_rows
+      born, dead, alive = objects(:push, ARRAY, rows)
+      assert_equal [1, born - 1], [alive, dead]
+      assert_include 1_600_000..3_300_000, bytes(:push, ARRAY, rows)[2]
+      born, dead, alive = objects(:grow, STRING_GROWS, rows)
       assert_equal [born, 0], [dead, alive]
-      born, dead, = bytes(:grow, STRING_GROWS)
+      born, dead, = bytes(:grow, STRING_GROWS, rows)
       assert_equal born, dead
       text = "x" * 3_000_000
       text.replace("short")
@@ -115,7 +116,7 @@ class TestHeapSamplerMallocTruth < Test::Unit::TestCase
       ages[3].each(&:clear)
       rows = rows_of(:make, STRING, malloc_rows)
       assert_equal 70, rows.sum { |row| row.dead.objects }.round
-      assert_in_delta 3 * 40, rows.sum(&:dead_gcs), 0.01
+      assert_in_delta 3 * 40, rows.sum { |row| row[:dead_gcs] }, 0.01
       before = GC.count
       old = make(10)
       GC.start
@@ -404,7 +405,7 @@ class TestHeapSamplerMallocTruth < Test::Unit::TestCase
       Thread.pass until kept[1].all?(&:stop?)
       sum = lambda do |method|
         rows = malloc_rows.select { |row| row.stack.any? { |frame| frame.label == "Object##{method}" } }
-        [rows.sum { |row| row.inuse.space }, rows.sum(&:resident)].map { |bytes| bytes / 1048576.0 }
+        [rows.sum { |row| row.inuse.space }, rows.sum { |row| row[:resident] }].map { |bytes| bytes / 1048576.0 }
       end
       used, resident = sum[:reserve]
       assert_in_delta 100, used, 1
@@ -416,7 +417,7 @@ class TestHeapSamplerMallocTruth < Test::Unit::TestCase
       # No report says more than the process has.
       profile = GC.sample_profile
       rss = GC::SampleProfile.memory.then { |memory| memory[:rss] || memory.dig(:process, :rss) }
-      assert_operator malloc_rows(profile).sum(&:resident), :<, rss
+      assert_operator malloc_rows(profile).sum { |row| row[:resident] }, :<, rss
       in_use = profile.report.to_s[/^In use.*?:.*?objects/m]
       assert_match(/resident/, in_use)
     RUBY

@@ -59,9 +59,9 @@ class TestHeapSamplerOptions < Test::Unit::TestCase
   end
 
   def test_settings
-    _, _, status = ruby("--heap-sample=interval=4k,output=%p-%%.pb,max-depth=3,max-samples=none,seed=1", "-e", <<~'RUBY')
+    _, _, status = ruby("--heap-sample=interval=4k,output=%p-%%.pb,max-samples=none,seed=1", "-e", <<~'RUBY')
       stat = GC::SampleProfile.stat
-      exit! 2 unless stat[:interval] == 4096 && stat[:max_depth] == 3 && stat[:max_samples].nil?
+      exit! 2 unless stat[:interval] == 4096 && stat[:max_samples].nil?
       def down(n) = n == 0 ? Array.new(10_000) { [1] } : down(n - 1)
       $keep = down(10)
     RUBY
@@ -70,13 +70,13 @@ class TestHeapSamplerOptions < Test::Unit::TestCase
   end
 
   def test_environment_and_precedence
-    show = "p GC::SampleProfile.stat.values_at(:interval, :max_depth)"
+    show = "p GC::SampleProfile.stat.values_at(:interval, :max_samples)"
     none = "output=none"
-    out, = ruby("-e", show, env: { "RUBY_HEAP_SAMPLE" => "interval=8k,max-depth=7,#{none}" })
+    out, = ruby("-e", show, env: { "RUBY_HEAP_SAMPLE" => "interval=8k,max-samples=7,#{none}" })
     assert_equal "[8192, 7]\n", out
-    out, = ruby("-e", show, env: { "RUBY_HEAP_SAMPLE" => "interval=8k,max-depth=7,#{none}", "RUBYOPT" => "--heap-sample=interval=4k" })
+    out, = ruby("-e", show, env: { "RUBY_HEAP_SAMPLE" => "interval=8k,max-samples=7,#{none}", "RUBYOPT" => "--heap-sample=interval=4k" })
     assert_equal "[4096, 7]\n", out
-    out, = ruby("--heap-sample=interval=2k,#{none}", "-e", show, env: { "RUBYOPT" => "--heap-sample=interval=4k,max-depth=9" })
+    out, = ruby("--heap-sample=interval=2k,#{none}", "-e", show, env: { "RUBYOPT" => "--heap-sample=interval=4k,max-samples=9" })
     assert_equal "[2048, 9]\n", out
     ["off", "0", "false", "no", ""].each do |off|
       out, err, = ruby("-e", "p GC::SampleProfile.running?", env: { "RUBY_HEAP_SAMPLE" => off })
@@ -92,13 +92,13 @@ class TestHeapSamplerOptions < Test::Unit::TestCase
   end
 
   def test_given_twice_the_settings_merge_in_order
-    show = "p GC::SampleProfile.stat.values_at(:interval, :max_depth)"
-    twice = %w[--heap-sample=output=none,interval=8k,max-depth=7 --heap-sample=interval=4k]
+    show = "p GC::SampleProfile.stat.values_at(:interval, :max_samples)"
+    twice = %w[--heap-sample=output=none,interval=8k,max-samples=7 --heap-sample=interval=4k]
     assert_equal ["[4096, 7]\n", ""], ruby(*twice, "-e", show).first(2)
     assert_equal ["[8192, 7]\n", ""], ruby(*twice.reverse, "-e", show).first(2)
     assert_equal ["[4096, 7]\n", ""], ruby("-e", show, env: { "RUBYOPT" => twice.join(" ") }).first(2)
     assert_equal ["[4096, 7]\n", ""], ruby(twice[1], "-e", show, env: { "RUBYOPT" => twice[0] }).first(2)
-    assert_equal ["[524288, 512]\n", ""], ruby("--heap-sample=output=none", "--heap-sample", "-e", show).first(2)
+    assert_equal ["[524288, 200000]\n", ""], ruby("--heap-sample=output=none", "--heap-sample", "-e", show).first(2)
     running = "p GC::SampleProfile.running?"
     assert_equal "false\n", ruby(*twice, "--heap-sample=off", "-e", running).first
     assert_equal "true\n", ruby("--heap-sample=off", *twice, "-e", running).first
@@ -110,7 +110,7 @@ class TestHeapSamplerOptions < Test::Unit::TestCase
     "interval=99999999999999999999" => /interval/, "interval=" => /interval/,
     "colour=red" => /colour/, "every=0" => /every/, "every=x" => /every/, "keep=0" => /keep/,
     "at-rss=0%" => /at-rss/, "at-rss=101%" => /at-rss/, "at-rss=85" => /at-rss=85.*write 85% or 85m/,
-    "max-depth=0" => /max-depth/, "max-depth=4097" => /max-depth/, "max-samples=0" => /max-samples/,
+    "max-samples=0" => /max-samples/,
     "only=2/3" => /only/, "only=1/0" => /only/, "seed=x" => /seed/, "output=x.txt" => /x\.txt/, "output=%q.pb" => /%q/,
   }
 
@@ -543,9 +543,9 @@ class TestHeapSamplerOptions < Test::Unit::TestCase
     Dir.mktmpdir do |dir|
       script = <<~RUBY
         dir = #{dir.dump}
-        GC::SampleProfile.start(interval: "64k", max_samples: "none", max_depth: "7", seed: 3)
+        GC::SampleProfile.start(interval: "64k", max_samples: "none", seed: 3)
         stat = GC::SampleProfile.stat
-        print stat.values_at(:interval, :max_samples, :max_depth).inspect
+        print stat.values_at(:interval, :max_samples).inspect
         [{ interval: "64x" }, { every: "0" }, { at_rss: "200%" }, { output: "x.html" }, { output: "a,b.pb" }, { only: 3 },
          { keep: -1 }].each do |bad|
           GC::SampleProfile.start(**bad)

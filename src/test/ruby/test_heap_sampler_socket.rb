@@ -206,21 +206,6 @@ class TestHeapSamplerSocket < Test::Unit::TestCase
     end
   end
 
-  def test_ten_megabytes_of_a_request
-    running("ready; sleep", settings: "output=none") do |process|
-      answer = UNIXSocket.open(process.socket) do |guest|
-        begin
-          guest.write("heap-sample/1 set interval=" + "6" * (10 << 20))
-        rescue SystemCallError
-          # it is cut off
-        end
-        guest.read rescue ""
-      end
-      assert_send([answer, :match?, /longer than 4,095|\A\z/])
-      assert_equal true, process.hello[:sampling]
-    end
-  end
-
   # It samples nothing, and lacks nothing when it is started.
   def test_standby
     running("ready; $stdin.gets; $kept = Array.new(200) { |i| i.to_s * 20_000 }; ready; sleep", settings: "standby,deploy=v1") do |process, io|

@@ -9,9 +9,9 @@ module HostileFiles
 
   # All that a user can ask of a profile, as text.
   def all_texts(profile)
-    [profile.report(width: 80), profile.top(by: :gem), HeapSample::Tree.new(profile), profile.generations, HeapSample::About.new(profile),
+    [profile.report, profile.top(by: :gem), HeapSample::Tree.new(profile), profile.generations, HeapSample::About.new(profile),
      profile.why, profile.why(full: true)].flat_map { |analysis| [analysis.to_s, HeapSample::Printable.json(analysis.to_h)] } +
-      [profile.why.to_folded, profile.why.to_markdown, HeapSample::Formats.encode(profile, "folded"), HeapSample::Formats.encode(profile, "json")]
+      [profile.why.text.to_folded, profile.why.text.to_markdown, HeapSample::Formats.encode(profile, "folded"), HeapSample::Formats.encode(profile, "json")]
   end
 
   def clean(texts)

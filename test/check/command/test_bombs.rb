@@ -86,7 +86,7 @@ class BombsTest < Test
     meta = HeapSample::MetaMessage.encode(sample_build.raw[:meta])
     ["\x70".b + "\xff".b * 9 + "\x7f", "\x70".b + "\xff".b * 9 + "\x02"].each do |field|
       path = write(File.join(dir, "numbers.pb.gz"), Zlib.gzip(PprofEncoder.new(sample_build.raw, meta: meta + field).encode))
-      fails(1, /a number in its settings is out of range$/, "info", path)
+      fails(1, /a number in its settings is out of range$/, "diagnose", "--about", path)
     end
   end
 
@@ -142,7 +142,7 @@ class BombsTest < Test
     File.symlink("/dev/zero", File.join(bad, "heap-3.pb.gz"))
     Dir.mkdir(File.join(bad, "heap-4.pb"))
     write(File.join(bad, "heap-\e[31mRED\xff\n\u202e.pb.gz"), "xx")
-    [[], ["diagnose"], ["diagnose", "--format", "markdown"], ["info"], ["info", "--json"], ["top"], ["shape"], ["leaks"], ["merge"]].each do |command|
+    [[], ["diagnose"], ["diagnose", "--format", "markdown"], ["diagnose", "--about"], ["diagnose", "--about", "--json"], ["diagnose", "--snapshot"], ["top"], ["merge"]].each do |command|
       result = heapsample(*command, bad, *(["-o", File.join(dir, "all.pb.gz")] if command == ["merge"]), rlimit_as: LIMIT, env: {"LC_ALL" => "C"})
       assert_equal([0, command], [result.status, command]) unless result.status.zero?
       assert(result.err.lines.all? { |line| line.start_with?("heapsample: ") }, result.err)

@@ -19,40 +19,39 @@ class CommandsTest < Test
   test "reports are the library's" do
     profile = HeapSample::Profile.load(b)
     layout = {width: 120, root: Dir.pwd}
-    assert_equal(profile.top(**layout).to_s, printed("top", b))
-    assert_equal(profile.top(value: :holds_free, width: 100, root: Dir.pwd).to_s, printed("top", "--free", "--width", "100", b))
-    assert_equal(profile.top(value: :unshared, width: 100, root: Dir.pwd).to_s, printed("top", "--unshared", "--width", "100", b))
-    assert_equal(profile.top(by: :class, value: :alloc_objects, top: 2, width: 80, root: Dir.pwd).to_s,
+    assert_equal(profile.top.text(**layout).to_s, printed("top", b))
+    assert_equal(profile.top(value: :holds_free).text(width: 100, root: Dir.pwd).to_s, printed("top", "--value", "holds_free", "--width", "100", b))
+    assert_equal(profile.top(value: :unshared).text(width: 100, root: Dir.pwd).to_s, printed("top", "--value", "unshared", "--width", "100", b))
+    assert_equal(profile.top(by: :class, value: :alloc_objects, top: 2).text(width: 80, root: Dir.pwd).to_s,
                  printed("top", "--by", "class", "--value=alloc_objects", "--top", "2", "--width", "80", b))
-    assert_equal(profile.report(by: :method, **layout).to_s, printed("report", "--by", "method", b))
-    assert_equal(HeapSample::Tree.new(profile, direction: :callers, **layout).to_s, printed("tree", "--callers", b))
+    assert_equal(profile.report(by: :method).text(**layout).to_s, printed("diagnose", "--by", "method", b))
+    assert_equal(HeapSample::Tree.new(profile, direction: :callers).text(**layout).to_s, printed("tree", "--callers", b))
     held = write(File.join(dir, "held.pb"), HeapSample::Formats.encode(held_build.profile, "pb"))
-    assert_equal(HeapSample::Profile.load(held).why(full: true, by: :line, width: 80, root: Dir.pwd).to_s, printed("why", held, "--full", "--by", "line", "--width", "80"))
-    assert_equal(profile.churn(**layout).to_s, printed("churn", b))
-    assert_equal(profile.generations(**layout).to_s, printed("generations", b))
-    assert_equal((profile - HeapSample::Profile.load(a)).report(**layout).to_s, printed("diff", a, b))
+    assert_equal(HeapSample::Profile.load(held).why(full: true, by: :line).text(width: 80, root: Dir.pwd).to_s, printed("why", held, "--full", "--by", "line", "--width", "80"))
+    assert_equal(profile.churn.text(**layout).to_s, printed("top", "--value", "churn", b))
+    assert_equal(profile.generations.text(**layout).to_s, printed("top", "--by", "generation", b))
+    assert_equal(profile.generations(by: :class, age: 10.., top: 2).text(**layout).to_s, printed("top", "--by", "generation:class", "--age", "10..", "--top", "2", b))
+    assert_equal((profile - HeapSample::Profile.load(a)).report.text(**layout).to_s, printed("diff", a, b))
   end
 
-  test "three profiles, series, info" do
+  test "three profiles; a series; how profiles were taken" do
     assert(printed("diff", a, b, c).start_with?("Retained"))
-    assert(printed("leaks", dir).include?("Cannot tell: this process has "))
-    assert(printed("shape", a, b, c).start_with?("Shape:"))
-    text = printed("info", a, b)
+    assert(printed("diagnose", dir).include?("Cannot tell: this process has "))
+    assert(printed(a, b, c).start_with?("Diagnosis:"))
+    text = printed("diagnose", "--about", a, b)
     assert(text.include?("a.pb.gz") && text.include?("b.pb.gz") && text.match?(/^  drops +none$/), text)
   end
 
   test "--json on every report is JSON with the same figures" do
-    {"top" => [b], "report" => [b], "tree" => [b], "churn" => [b], "generations" => [b], "diff" => [a, b], "leaks" => [dir],
-     "shape" => [dir], "info" => [b], "line" => ["leak.rb:9", dir]}.each do |command, files|
-      JSON.parse(printed(command, "--json", *files))
-    end
+    [["top", b], ["top", "--value", "churn", b], ["top", "--by", "generation", b], ["tree", b], ["diff", a, b], ["diagnose", b], ["diagnose", dir],
+     ["diagnose", "--about", b], ["line", "leak.rb:9", dir]].each { |command| JSON.parse(printed(*command, "--json")) }
     row = JSON.parse(printed("top", "--json", "--class", "Leaked", b)).fetch("rows").fetch(0)
     estimate = HeapSample::Profile.load(b).filter(class: "Leaked").top.first.estimate
     assert_close(estimate.space, row["estimate"] ? row["estimate"]["bytes"] : row["bytes"], 1e-9)
   end
 
   test "one line over time; the nearest where it is not there" do
-    assert_equal(HeapSample::Series.load(dir).line("leak.rb:9", width: 80, root: Dir.pwd).to_s, printed("line", "leak.rb:9", dir, "--width", "80"))
+    assert_equal(HeapSample::Series.load(dir).line("leak.rb:9").text(width: 80, root: Dir.pwd).to_s, printed("line", "leak.rb:9", dir, "--width", "80"))
     fails(1, /no memory was allocated at leak\.rb:8; the nearest lines are app\/leak\.rb:9/, "line", "leak.rb:8", dir)
     fails(1, /no memory was allocated at laek\.rb:9; .*did you mean \S*leak\.rb:9\?/, "line", "laek.rb:9", dir)
     fails(2, /no line or profile given/, "line", "leak.rb:9")
@@ -71,20 +70,27 @@ class CommandsTest < Test
     assert(printed("why", path, "--format", "folded").include?("(constants);Ticket::ALL;Ticket "))
     assert(printed("why", path, "--format", "markdown").include?("  - 1.2 MiB ±0.1 MiB, 15.5%: `Ticket::ALL`"))
     assert(printed("why", path, "--grown-since", path).include?("nothing sampled"))
-    assert(printed("why", path, "--stuck").end_with?("No thread waits for what nobody else has.\n"))
-    assert_equal({"stuck" => []}, JSON.parse(printed("why", path, "--stuck", "--json")))
-    fails(2, /--stuck covers the whole process; remove filters/, "why", path, "--stuck", "--class", "Ticket")
+    assert_equal([], JSON.parse(printed("why", path, "--json"))["stuck"])
     fails(1, /b\.pb\.gz: This profile has no heap walk, so it cannot show what retains memory\. Run heapsample why PID, call/, "why", b)
     fails(1, /no such class/, "why", path, "--class", "Tikcet")
   end
 
   test "--stacks shows how each row came" do
-    {"top" => [b], "report" => [b], "churn" => [b], "generations" => [b], "diff" => [a, b]}.each do |command, files|
-      assert(printed(command, *files, "--stacks").match?(/^Most of 1 came by:\n  /), command)
-      assert(printed(command, *files, "--stacks", "--json").include?('"stack": ['), command) unless command == "generations"
-      refute(printed(command, *files).include?("came by"), command)
+    [["top", b], ["diagnose", b], ["top", "--value", "churn", b], ["top", "--by", "generation", b], ["diff", a, b]].each do |command|
+      assert(printed(*command, "--stacks").match?(/^Most of 1 came by:\n  /), command)
+      assert(printed(*command, "--stacks", "--json").include?('"stack": ['), command) unless command.include?("generation")
+      refute(printed(*command).include?("came by"), command)
     end
-    fails(2, /invalid option: --stacks/, "shape", dir, "--stacks")
+    fails(2, /invalid option: --stacks/, "tree", b, "--stacks")
+  end
+
+  test "what one option means another refuses" do
+    {%w[--by class] => "by", %w[--top 3] => "top", %w[--class Leaked] => "class"}.each do |option, name|
+      fails(2, /--#{name} is for one profile; add --snapshot, or remove it/, "diagnose", dir, *option)
+      fails(2, /--#{name} is for other reports; remove --about/, "diagnose", "--about", b, *option)
+    end
+    fails(2, /--format is for a diagnosis; name a folder or several profiles, or remove it/, b, "--format", "markdown")
+    %w[--kind --value].zip(%w[slots churn]) { |option| fails(2, /#{option[0]} cannot be combined with --by generation; remove one of them/, "top", "--by", "generation", *option, b) }
   end
 
   test "filters are the library's" do
@@ -92,7 +98,7 @@ class CommandsTest < Test
     {["--class", "Leak*"] => {class: "Leak*"}, ["--class", "/eak/"] => {class: /eak/}, ["--path", "leak.rb:9"] => {path: "leak.rb:9"},
      ["--type", "string,T_HASH"] => {type: %w[string T_HASH]}, ["--gem", "model"] => {gem: "model"}, ["--stack", "Leak#keep"] => {stack: "Leak#keep"},
      ["--age", "..60"] => {age: 0..60}, ["--age", "50..", "--class", "Leaked"] => {age: 50.., class: "Leaked"}}.each do |arguments, filter|
-      assert_equal(profile.filter(**filter).top(width: 120, root: Dir.pwd).to_s.sub(/age 0\.\.60/, "age 0..60"), printed("top", b, *arguments))
+      assert_equal(profile.filter(**filter).top.text(width: 120, root: Dir.pwd).to_s.sub(/age 0\.\.60/, "age 0..60"), printed("top", b, *arguments))
     end
   end
 
@@ -104,19 +110,19 @@ class CommandsTest < Test
         flunk(result.err) unless result.status.zero?
       end
     end
-    assert_equal(File.binread(page["converted", "convert", b]), File.binread(page["one", "flame", b]))
-    sizes = [page["two", "flame", a, b], page["series", "flame", dir], page["part", "flame", dir, "--class", "Leaked"]].map { |path| File.size(path) }
+    assert_equal(File.binread(page["converted", "convert", b]), File.binread(page["one", "page", b]))
+    sizes = [page["two", "page", a, b], page["series", "page", dir], page["part", "page", dir, "--class", "Leaked"]].map { |path| File.size(path) }
     assert(sizes.min > File.size(BUILT) && sizes[2] < sizes[1], sizes.inspect)
-    fails(1, /a series cannot be filtered by age/, "flame", dir, "--age", "3..", "-o", File.join(dir, "age.html"))
+    fails(1, /a series cannot be filtered by age/, "page", dir, "--age", "3..", "-o", File.join(dir, "age.html"))
     unless READER == OURS      # which has it installed
-      fails(1, /viewer\.html is not installed/, "flame", b, "-o", File.join(dir, "none.html"))
+      fails(1, /viewer\.html is not installed/, "page", b, "-o", File.join(dir, "none.html"))
       refute(File.exist?(File.join(dir, "none.html")))
     end
-    assert(printed("leaks", dir, "--class", "Leaked").include?("A part of the profiles, filtered: class Leaked"))
   end
 
   test "a profile may come through a pipe" do
     assert_equal(printed("top", b), printed("top", "-", stdin_data: File.binread(b)))
+    assert_equal(printed(b), printed("-", stdin_data: File.binread(b)))
     fails(1, /\(standard input\): not a readable heap profile: it is an empty file/, "top", "-", stdin_data: "")
   end
 
@@ -152,7 +158,7 @@ class CommandsTest < Test
   test "a reader that leaves early is no error" do
     reader, writer = IO.pipe
     err_reader, err_writer = IO.pipe
-    pid = Process.spawn(CLEAN, READER, "--disable=gems", EXE, "convert", b, "--to", "folded", "-o", "-", out: writer, err: err_writer)
+    pid = Process.spawn(CLEAN, READER, "--disable=gems", EXE, "convert", b, "--format", "folded", "-o", "-", out: writer, err: err_writer)
     reader.close
     [writer, err_writer].each(&:close)
     Process.wait(pid)
@@ -171,11 +177,11 @@ class CommandsTest < Test
   end
 
   test "no bytes go to a terminal" do
-    [%w[merge -o -], %w[convert --to pb.gz -o -], %w[convert --to pb -o -]].each do |words|
+    [%w[merge -o -], %w[convert --format pb.gz -o -], %w[convert --format pb -o -]].each do |words|
       assert_equal("heapsample: -: .#{words.include?("pb") ? "pb" : "pb.gz"} cannot be shown on a terminal; add -o FILE, or use > or |\n",
                    on_terminal(*words, b))
     end
-    assert(on_terminal("convert", "--to", "folded", "-o", "-", b).include?("Leak#keep"))
+    assert(on_terminal("convert", "--format", "folded", "-o", "-", b).include?("Leak#keep"))
   end
 
   test "a table is as wide as the terminal, with colours or without" do

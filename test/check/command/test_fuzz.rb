@@ -3,7 +3,7 @@
 # Noise in all that is not ours: profiles, their settings, answers of a process, and files of a folder.  What is read is
 # printed with nothing in it that a terminal obeys; what is not is refused in one sentence.
 #
-# Bounded and seeded: FUZZ_SECONDS in all (4), FUZZ_SEED (1).  test/slow/fuzz/run takes five minutes and a new seed.
+# Bounded and seeded: FUZZ_SECONDS in all (4), FUZZ_SEED (1).  test/all/fuzz/run takes five minutes and a new seed.
 
 require "socket"
 require_relative "../../testing"
@@ -118,9 +118,9 @@ class FuzzTest < Test
         end
         one, two, three = three_profiles
         [-> { two.report }, -> { two.generations }, -> { HeapSample::About.new(two) }, -> { (two - one).report }, -> { HeapSample::Retained.new(one, two, three) },
-         -> { HeapSample::Tool::Merge.new.add(one).add(two).profile.report }, -> { HeapSample::Series.new([one, two, three]).leaks },
-         -> { HeapSample::Series.new([one, two, three] * 5).shape }, -> { HeapSample::Diagnosis.of(dir) }].each do |analysis|
-          said_or_refused { clean([(found = analysis.call).to_s, HeapSample::Printable.json(found.to_h), *(found.to_markdown if found.respond_to?(:to_markdown))]) }
+         -> { HeapSample::Tool::Merge.new.add(one).add(two).profile.report }, -> { HeapSample::Series.new([one, two, three]).diagnosis },
+         -> { HeapSample::Series.new([one, two, three] * 5).diagnosis }, -> { HeapSample::Diagnosis.of(dir) }].each do |analysis|
+          said_or_refused { clean([(found = analysis.call).to_s, HeapSample::Printable.json(found.to_h), *(found.text.to_markdown if found.text.respond_to?(:to_markdown))]) }
         end
         clean([HeapSample::Formats.encode(two, "json")])
       end
@@ -187,7 +187,7 @@ class FuzzTest < Test
       # The folder is what the user named, and may have any name, too.
       found = HeapSample::Series.all(dir)
       assert(found.sum(&:size) >= 2, found.inspect)
-      clean(found.flat_map { |series| series.warnings + [series.shape.to_s, HeapSample::Diagnosis.new([series]).to_markdown] })
+      clean(found.flat_map { |series| series.warnings + [HeapSample::Diagnosis.new([series]).text.to_markdown] })
     end
   end
 end

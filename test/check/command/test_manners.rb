@@ -33,7 +33,7 @@ class MannersTest < Test
     profiles do |dir, at|
       write(at["z-damaged.pb.gz"], "no profile")
       write(at[".d-hidden.pb.gz"], "no profile")
-      [%w[top], %w[report], %w[tree], %w[churn], %w[generations], %w[info], %w[convert --to folded -o -]].each do |command, *options|
+      [%w[top], %w[top --value churn], %w[top --by generation], %w[tree], %w[diagnose --snapshot], %w[diagnose --about], %w[convert --format folded -o -]].each do |command, *options|
         result = heapsample(command, *options, dir)
         assert_equal([0, "heapsample: #{at["a-later.pb.gz"]}: the last of 3 profiles of 2 processes in #{dir}\n"],
                      [result.status, result.err.lines.reject { |line| line.include?("z-damaged") }.join])
@@ -46,23 +46,23 @@ class MannersTest < Test
     end
   end
 
-  test "flame takes two profiles in the order of time, as diff does", missing: NO_PAGE do
+  test "page takes two profiles in the order of time, as diff does", missing: NO_PAGE do
     profiles do |dir, at|
-      both = page(dir, "both", "flame", at["c-earlier.pb.gz"], at["a-later.pb.gz"])
-      one = page(dir, "one", "flame", at["a-later.pb.gz"])
+      both = page(dir, "both", "page", at["c-earlier.pb.gz"], at["a-later.pb.gz"])
+      one = page(dir, "one", "page", at["a-later.pb.gz"])
       assert(both.size > one.size + 300, "no growth in the page")
-      fails(1, /c-earlier\.pb\.gz was taken before .*a-later\.pb\.gz; name the earlier one first/, "flame", at["a-later.pb.gz"], at["c-earlier.pb.gz"], "-o", at["x.html"])
-      page(dir, "series", "flame", at["c-earlier.pb.gz"], dir)
+      fails(1, /c-earlier\.pb\.gz was taken before .*a-later\.pb\.gz; name the earlier one first/, "page", at["a-later.pb.gz"], at["c-earlier.pb.gz"], "-o", at["x.html"])
+      page(dir, "series", "page", at["c-earlier.pb.gz"], dir)
     end
   end
 
-  test "flame writes a page and nothing else", missing: NO_PAGE do
+  test "page writes a page and nothing else", missing: NO_PAGE do
     profiles do |dir, at|
       %w[pdf svg pb.gz].each do |ending|
-        fails(2, /x\.#{ending}: a page must end with \.html.*heapsample convert writes \.pb\.gz, \.pb, \.folded, \.json/, "flame", at["a-later.pb.gz"], "-o", at["x.#{ending}"])
+        fails(2, /x\.#{ending}: a page must end with \.html.*heapsample convert writes \.pb\.gz, \.pb, \.folded, \.json/, "page", at["a-later.pb.gz"], "-o", at["x.#{ending}"])
       end
       assert_equal([], Dir.glob(at["x.*"]))
-      page(dir, "x", "flame", at["a-later.pb.gz"])
+      page(dir, "x", "page", at["a-later.pb.gz"])
     end
   end
 
@@ -80,7 +80,7 @@ class MannersTest < Test
       end
       fails(2, /name another output/, "merge", dir, "-o", at["b-other.pb.gz"])
       page = write(at["page.html"], bytes)
-      fails(2, /name another output/, "flame", page, "-o", page)
+      fails(2, /name another output/, "page", page, "-o", page)
       assert_equal([bytes, bytes, true], [File.binread(input), File.binread(page), File.symlink?(at["symbolic.pb.gz"])])
       Dir.chdir(dir) { fails(2, /name another output/, "convert", "a-later.pb.gz", "-o", "./a-later.pb.gz") }
     end
@@ -88,8 +88,8 @@ class MannersTest < Test
 
   test "where the output cannot be, nothing is read first" do
     profiles do |_, at|
-      %w[convert flame merge].each do |command|
-        output = "/nowhere/x.#{command == "flame" ? "html" : "pb.gz"}"
+      %w[convert page merge].each do |command|
+        output = "/nowhere/x.#{command == "page" ? "html" : "pb.gz"}"
         fails(1, %r{/nowhere/x\..*: no such folder: /nowhere$}, command, at["missing.pb.gz"], "-o", output)
       end
     end
@@ -98,15 +98,15 @@ class MannersTest < Test
   test "where a value is wrong, the choices are listed" do
     profiles do |_, at|
       file = at["a-later.pb.gz"]
-      {%w[top --by nonsense] => /--by nonsense: it must be one of #{[*HeapSample::Groups::BY, "label:NAME"].join(", ")} \(see heapsample top --help\)/,
-       %w[top --by clas] => nil, %w[top --by methood] => /.*did you mean method\?/, %w[leaks --by x] => /.*, stack, label:NAME \(see/,
-       %w[top --value x] => /--value x: it must be one of inuse_space, .*dead_objects/, %w[top --value inuse_spaces] => /.*did you mean inuse_space\?/,
+      {%w[top --by nonsense] => /--by nonsense: it must be one of #{[*HeapSample::Groups::BY, "generation", "label:NAME"].join(", ")} \(see heapsample top --help\)/,
+       %w[top --by clas] => nil, %w[top --by methood] => /.*did you mean method\?/,
+       %w[top --by generation:x] => /--by x: it must be one of line, /,
+       %w[top --value x] => /--value x: it must be one of inuse_space, .*, churn/, %w[top --value inuse_spaces] => /.*did you mean inuse_space\?/,
        %w[top --value inuse] => /--value inuse: it is ambiguous; write one of inuse_space, inuse_objects/,
        %w[top --kind heap] => /--kind heap: it must be one of both, slots, malloc/, %w[top --color red] => /--color red: it must be one of auto, always, never/,
-       %w[convert --to pdf -o x] => /--to pdf: it must be one of pb\.gz, pb, folded, json, html/,
+       %w[convert --format pdf -o x] => /--format pdf: it must be one of pb\.gz, pb, folded, json, html/,
        %w[top --top many] => /--top many: it must be a whole number above 0/, %w[top --width 0] => /--width 0: it must be a whole number above 0/,
-       %w[tree --min little] => /--min little: it must be a number from 0 to 100/, %w[tree --min 101] => /--min 101: it must be a number from 0 to 100/,
-       %w[leaks --warmup -3] => /--warmup -3: it must be a number of seconds, 0 or more/}.each do |arguments, pattern|
+       %w[tree --min little] => /--min little: it must be a number from 0 to 100/, %w[tree --min 101] => /--min 101: it must be a number from 0 to 100/}.each do |arguments, pattern|
         next printed(*arguments, file) unless pattern
 
         command, option, value, *rest = arguments
@@ -120,17 +120,18 @@ class MannersTest < Test
 
   test "a file or a folder in place of a command is diagnosed; what is neither is no command" do
     profiles do |dir, at|
-      assert(printed(at["a-later.pb.gz"]).include?("Cannot tell: this process has 1 profile"))
+      assert_equal(HeapSample::Profile.load(at["a-later.pb.gz"]).report.text(width: 120, root: Dir.pwd).to_s, printed(at["a-later.pb.gz"]))
+      assert(printed(at["a-later.pb.gz"], at["c-earlier.pb.gz"]).include?("Cannot tell: this process has 2 profiles"))
       assert_equal(printed("diagnose", dir), printed(dir))
       assert_equal(printed("diagnose", "--json", dir), printed(dir, "--json"))
       fails(2, /no command, file or folder "dignose"; .*did you mean diagnose\?/, "dignose")
-      %w[leaks diagnose].each { |command| fails(2, /a series cannot be read from standard input; name files/, command, "-") }
+      fails(2, /a series cannot be read from standard input; name files/, "diagnose", "-", dir)
     end
   end
 
   test "a file that is not there: the nearest is named" do
     profiles do |dir, at|
-      %w[top leaks info].each { |command| fails(1, /a-latter\.pb\.gz: no such file or folder; did you mean #{at["a-later.pb.gz"]}\?$/, command, at["a-latter.pb.gz"]) }
+      [%w[top], %w[diagnose], %w[diagnose --about]].each { |command| fails(1, /a-latter\.pb\.gz: no such file or folder; did you mean #{at["a-later.pb.gz"]}\?$/, *command, at["a-latter.pb.gz"]) }
       fails(1, /did you mean/, "merge", at["a-latter.pb.gz"], "-o", at["x.pb.gz"])
       Dir.chdir(dir) { fails(1, /b-ohter\.pb\.gz: no such file or folder; did you mean b-other\.pb\.gz\?$/, "diff", "b-ohter.pb.gz", "a-later.pb.gz") }
       fails(1, %r{/nowhere/x\.pb\.gz: no such file or folder$}, "top", "/nowhere/x.pb.gz")
@@ -147,22 +148,20 @@ class MannersTest < Test
        %w[--path models/y.rb] => %r{no such path.*did you mean models/x\.rb\?}, %w[--path leak.rb:10] => /did you mean leak\.rb:9\?/,
        %w[--path modles] => /did you mean models\?/, %w[--stack Foo#baz] => /no such file or method on any stack.*did you mean Foo#bar\?/,
        %w[--age 500..] => /--age 500\.\.: nothing is that old in .*; ages go from \d+ to 200/}.each do |filter, pattern|
-        %w[top report tree churn].each { |command| fails(1, pattern, command, file, *filter) }
+        [%w[top], %w[diagnose], %w[tree], %w[top --value churn]].each { |command| fails(1, pattern, *command, file, *filter) }
       end
       typo = %w[--class Leakde]
       fails(1, /did you mean Leaked/, "diff", at["c-earlier.pb.gz"], file, *typo)
-      fails(1, /did you mean Leaked/, "leaks", dir, *typo)
-      fails(1, /did you mean Leaked/, "generations", file, *typo)
+      fails(1, /did you mean Leaked/, "top", "--by", "generation", file, *typo)
       fails(1, /did you mean Leaked/, "convert", file, *typo, "-o", at["x.pb.gz"])
-      fails(1, /did you mean Leaked/, "flame", at["c-earlier.pb.gz"], file, *typo, "-o", at["x.html"])
-      fails(1, /did you mean Leaked/, "flame", dir, *typo, "-o", at["x.html"])
+      fails(1, /did you mean Leaked/, "page", at["c-earlier.pb.gz"], file, *typo, "-o", at["x.html"])
+      fails(1, /did you mean Leaked/, "page", dir, *typo, "-o", at["x.html"])
       assert(Dir.glob(at["x.*"]).empty?)
       fails(1, /nothing in .*a-later\.pb\.gz matches --class Leaked and --gem model together; leave out one of them/, "top", file, "--class", "Leaked", "--gem", "model")
       # What one of several profiles has is no mistake; nor is what is known, and not in use.
       printed("diff", at["c-earlier.pb.gz"], file, "--class", "Leaked")
-      printed("leaks", file, at["c-earlier.pb.gz"], "--class", "Leaked")
       printed("top", file, "--class", "Leakde,Leaked")
-      printed("generations", file, "--age", "500..")
+      printed("top", "--by", "generation", file, "--age", "500..")
     end
   end
 
@@ -187,16 +186,16 @@ class MannersTest < Test
     end
   end
 
-  test "info has the settings where its help looks for them, and keeps to the width" do
+  test "--about has the settings, and keeps to the width" do
     profiles do |_, at|
       file = at["a-later.pb.gz"]
-      json = JSON.parse(printed("info", "--json", file))
+      json = JSON.parse(printed("diagnose", "--about", "--json", file))
       meta = HeapSample::MetaMessage.decode(HeapSample::MetaMessage.encode(LATER.meta))
       assert_equal(meta["settings"], json["settings"])
       assert_equal([meta, meta["drops"], file, LATER.raw[:rows].size], json.values_at("meta", "drops", "name", "rows"))
-      assert_equal(%w[a-later c-earlier], JSON.parse(printed("info", "--json", file, at["c-earlier.pb.gz"])).map { |one| File.basename(one["name"], ".pb.gz") })
-      text = printed("info", "--width", "80", file).sub(file, "")
-      assert(text.lines(chomp: true).all? { |line| line.length <= 80 } && text.include?("max-depth 512"), text)
+      assert_equal(%w[a-later c-earlier], JSON.parse(printed("diagnose", "--about", "--json", file, at["c-earlier.pb.gz"])).map { |one| File.basename(one["name"], ".pb.gz") })
+      text = printed("diagnose", "--about", "--width", "80", file).sub(file, "")
+      assert(text.lines(chomp: true).all? { |line| line.length <= 80 } && text.include?("only-n 1"), text)
       assert(HeapSample::About.new(LATER.profile).to_h.keys.all?(Symbol))
     end
   end

@@ -41,7 +41,7 @@ class MergeTest < Test
     assert_equal(1, all.rows.select(&:malloc?).map { |row| row.stack.first.to_s }.uniq.size)
     assert_equal([40, 40, nil], [all.info.merged_processes, all.info.merged_profiles, all.info.process_start])
     refute(all.info.same_run?(all))
-    assert(printed("report", in_dir("all.pb.gz")).start_with?("Heap samples of 40 processes, merged"))
+    assert(printed("diagnose", in_dir("all.pb.gz")).start_with?("Heap samples of 40 processes, merged"))
   end
 
   test "merge: what is resident and what is dead adds up" do

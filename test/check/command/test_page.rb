@@ -36,15 +36,15 @@ class PageTest < Test
   end
 
   # The page of the folder of profiles: its data, and what the command printed.
-  def flame(*arguments)
+  def page(*arguments)
     path = File.join(dir, "page.html")
-    result = heapsample("flame", @profiles, *arguments, "-o", path, env: @view)
+    result = heapsample("page", @profiles, *arguments, "-o", path, env: @view)
     flunk(result.err) unless result.status.zero?
     [page_data(path), result.err]
   end
 
   test "a folder's page shows the process that grew most, not the one with most profiles, and opens with the diagnosis of all", missing: NO_PAGE do
-    data, said = flame
+    data, said = page
     assert(data["title"].start_with?("Heap profile of process 200,"), data["title"])
     assert_equal([200, 100], data["diagnosis"]["processes"].map { |process| process["pid"] })
     refute(data["diagnosis"]["verdict"]["sentence"].empty?)
@@ -53,20 +53,20 @@ class PageTest < Test
 
   test "why -o writes the page, which opens with who keeps what, of what a filter leaves", missing: NO_PAGE do
     held = write(File.join(dir, "held.pb.gz"), HeapSample::Formats.encode(held_build.profile, "pb.gz"))
-    page = File.join(dir, "why.html")
+    written = File.join(dir, "why.html")
     options = {env: @view}
-    printed("why", held, "-o", page, **options)
-    all = page_data(page)
+    printed("why", held, "-o", written, **options)
+    all = page_data(written)
     assert_equal(["kept", true], [all["opens"], !all["kept"].nil?])
-    printed("why", held, "--class", "Ticket", "-o", page, **options)
-    assert(page_data(page)["profile"]["count"] != all["profile"]["count"] || page_data(page)["about"] != all["about"])
-    fails(2, /--format cannot be combined with -o; remove one of them/, "why", held, "--format", "folded", "-o", page, **options)
+    printed("why", held, "--class", "Ticket", "-o", written, **options)
+    assert(page_data(written)["profile"]["count"] != all["profile"]["count"] || page_data(written)["about"] != all["about"])
+    fails(2, /--format cannot be combined with -o; remove one of them/, "why", held, "--format", "folded", "-o", written, **options)
     fails(2, /a page must end with \.html/, "why", held, "-o", File.join(dir, "why.svg"), **options)
-    assert(!flame.first.key?("opens") || flame.first["opens"].nil?)
+    assert(!page.first.key?("opens") || page.first["opens"].nil?)
   end
 
   test "of a part of the profiles nothing is diagnosed", missing: NO_PAGE do
-    data, = flame("--class", "Array")
+    data, = page("--class", "Array")
     assert_nil(data["diagnosis"])
   end
 end

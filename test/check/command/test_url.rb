@@ -74,13 +74,13 @@ class UrlTest < Test
        "/loop" => /redirects more than 3 times/, "/file" => /redirects to file/, "/closed" => /401 Unauthorized: where is your token\?$/}.each do |page, pattern|
         fails(1, pattern, "top", "#{url}#{page}")
       end
-      fails(1, %r{#{url}: 404 Not Found: no such$}, "memory", url)
+      fails(1, %r{#{url}: 404 Not Found: no such$}, "ps", url)
       serving("/debug/pprof/heap" => ok(profile)) do |good, _|
         result = heapsample("#{url}/text", good, "--seconds", "0.5")
         assert_equal([0, 1], [result.status, result.err.scan("#{url}/text: ").size])
       end
-      fails(1, %r{/text: the answer is not the memory of a Ruby}, "memory", "#{url}/text")
-      [%w[start], %w[stop], ["set", "interval=1k"]].each do |command, *settings|
+      fails(1, %r{/text: the answer is not the memory of a Ruby}, "ps", "#{url}/text")
+      [%w[start], %w[start off], %w[start interval=1k]].each do |command, *settings|
         fails(2, /settings cannot be changed over HTTP; give the PID/, command, url, *settings)
       end
     end
@@ -107,7 +107,7 @@ class UrlTest < Test
       nil
     end
     began = Process.clock_gettime(Process::CLOCK_MONOTONIC)
-    fails(1, /#{url}: no complete answer within 5 s; try again/, "memory", url)
+    fails(1, /#{url}: no complete answer within 5 s; try again/, "ps", url)
     assert(Process.clock_gettime(Process::CLOCK_MONOTONIC) - began < 15)
     fails(1, /#{url}: its answer is larger than 64 MiB/, "top", url)
   ensure

@@ -34,7 +34,7 @@ class Build
       "gc" => {"count" => 100, "minor" => 80, "major" => 20, "last_minor_ns" => STARTED + 9 * MINUTE,
                "last_major_ns" => STARTED + 9 * MINUTE + 15_000_000_000},
       "settings" => {"interval" => interval, "first_interval" => interval, "interval_changes" => 0,
-                     "max_samples" => nil, "max_depth" => 512, "only_n" => 1, "seed" => nil},
+                     "max_samples" => nil, "only_n" => 1, "seed" => nil},
       "live_samples" => 0,
       "drops" => {"samples" => 0, "stacks" => 0, "frames" => 0, "classes" => 0, "moves" => 0},
       "own_bytes" => 2 * 1024 * 1024,

@@ -172,8 +172,8 @@ class SeriesSimulator
     size = malloc || SLOT
     weight = 1 / (1 - Math.exp(-size / INTERVAL.to_f))
     estimate = [count, count * weight, count * weight * size, count * weight * (weight - 1) * size * size]
-    [node, malloc ? 3 : 1, malloc ? 3 : 2, malloc ? 0 : SLOT, 0, birth, *estimate, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-     malloc ? 4 : 0, malloc ? true : false, 0, estimate[2]].then { |row| row + [0] * (HeapSample::Columns::COUNT - row.size) }
+    row = [node, malloc ? 3 : 1, malloc ? 3 : 2, malloc ? 0 : SLOT, 0, birth, malloc ? 4 : 0, malloc ? true : false, 0, *estimate]
+    row.fill(0, row.size...HeapSample::Columns::COUNT).tap { row[HeapSample::Columns::RESIDENT] = estimate[2] }
   end
 
   STARTED = 1_767_225_600 * 1_000_000_000

@@ -19,7 +19,7 @@ class AccountTest < Test
   end
 
   test "an account as a table: parts that are nothing are left out" do
-    assert_equal(<<~TEXT.lines(chomp: true), Account.of(account).lines(Layout.new))
+    assert_equal(<<~TEXT.lines(chomp: true), AccountText.new(Account.of(account), Layout.new).lines)
       Memory of the process: RSS 100.0 MiB
          bytes  share  where
       40.0 MiB  40.0%  slots in use
@@ -36,7 +36,7 @@ class AccountTest < Test
   end
 
   test "with an earlier one it shows what changed" do
-    lines = Account.of(account(slots_live: 60)).lines(Layout.new, Account.of(account), "since then")
+    lines = AccountText.new(Account.of(account(slots_live: 60)), Layout.new, earlier: Account.of(account), since: "since then").lines
     assert_equal("Memory of the process: RSS 120.0 MiB, +20.0 MiB since then", lines[0])
     assert_equal("60.0 MiB  50.0%  +20.0 MiB  slots in use", lines[2])
     assert_equal(" 5.0 MiB   4.2%        0 B  free slots in heap pages, page headers", lines[3])
@@ -44,14 +44,14 @@ class AccountTest < Test
 
   test "a malloc that says nothing leaves its parts out" do
     silent = account({malloc_live: nil, malloc_waste: nil, malloc_metadata: nil, jemalloc: nil, allocator: "malloc"})
-    lines = Account.of(silent).lines(Layout.new)
+    lines = AccountText.new(Account.of(silent), Layout.new).lines
     assert_equal([], lines.grep(/malloc:/))
     assert_equal("Beside: PSS 90.0 MiB; malloc (read in 1.3 ms)", lines.last)
   end
 
   test "without /proc it says so and shows what is known" do
     blind = account({rss: nil, pss: nil, stacks: nil, code_and_files: nil, jit: nil, unattributed: nil})
-    lines = Account.of(blind).lines(Layout.new, Account.of(account))
+    lines = AccountText.new(Account.of(blind), Layout.new, earlier: Account.of(account)).lines
     assert(lines[0].include?("/proc could not be read"), lines[0])
     assert_equal("40.0 MiB     0 B  slots in use", lines[2])
     assert_equal([], lines.grep(/stacks|share/))
@@ -62,12 +62,12 @@ class AccountTest < Test
     assert_nil(Account.of(nil))
     odd = Account.of("rss" => "a", "slots_live" => -1, "jemalloc" => {"dirty" => "x"})
     assert_equal([nil, {}], [odd.rss, odd.parts])
-    assert(odd.lines(Layout.new).size == 3)
+    assert(AccountText.new(odd, Layout.new).lines.size == 3)
   end
 
   test "a report has the account and what grew in it, after its tables" do
     build = sample_build("account" => account(slots_live: 90), "account_at_start" => account)
-    sections = build.profile.report(root: "/srv/app").to_s.split("\n\n")
+    sections = build.profile.report.text(root: "/srv/app").to_s.split("\n\n")
     assert(sections[-2].start_with?("Memory of the process: RSS 150.0 MiB, +50.0 MiB since sampling started\n"), sections[-2])
     assert_equal("Growing in Ruby objects (+50.0 MiB, 100% of what grew): RSS +50.0 MiB since sampling started.",
                  sections[-2].lines.last)

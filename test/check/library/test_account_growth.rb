@@ -110,7 +110,7 @@ class AccountGrowthTest < Test
 
   test "live malloc by library, as far as it is resident, from a profile's rows" do
     row = lambda do |library, samples, malloced, resident = (samples * 1000.0)|
-      [0, 0, 0, 0, 0, nil, samples, 1.0, samples * 1000.0, 0.0, *[0] * 12, 0.0, library, malloced, 0, resident]
+      Columns.row(library: library, malloc: malloced, inuse_samples: samples, inuse_objects: 1.0, inuse_space: samples * 1000.0, resident: resident)
     end
     rows = [row[1, 2, true], row[2, 3, true], row[3, 1, true], row[4, 5, true], row[5, 9, true, 1000.0], row[0, 7, false]]
     texts = ["", "ruby", "libruby.so.3.4", "libxml2.so.2", "libxml2.so.2", "ruby_prof.so"]

@@ -11,19 +11,17 @@ class AnalysisTest < Test
 
   LATER_GC = {"taken_ns" => Build::STARTED + 20 * Build::MINUTE, "gc" => {"count" => 110, "minor" => 85, "major" => 25}}.transform_keys(&:to_sym).freeze
 
-  # Name => how it is made, with options.
+  # Name => how it is made.
   def self.analyses
     profile = malloc_build.profile
     later = malloc_build(**LATER_GC).row(["/srv/app/leak.rb:7 Leak#now", MAIN], "String", inuse: 30, birth: 105).profile
     last = malloc_build(**LATER_GC, taken_ns: Build::STARTED + 30 * Build::MINUTE).row(["/srv/app/leak.rb:7 Leak#now", MAIN], "String", inuse: 30, birth: 105).profile
     series = SeriesSimulator.new(seed: 1).leak("/srv/app/leak.rb", 200).churn("/srv/app/work.rb", 100).series
+    held = held_build.profile
     {
-      why: ->(**options) { held_build.profile.why(**options) },
-      report: ->(**options) { profile.report(**options) }, top: ->(**options) { profile.top(**options) }, tree: ->(**options) { profile.tree(**options) },
-      generations: ->(**options) { sample_build.profile.generations(**options) }, churn: ->(**options) { profile.churn(**options) },
-      info: ->(**options) { About.new(profile, **options) }, growth: ->(**options) { (later - profile).report(**options) },
-      retained: ->(**options) { Retained.new(profile, later, last, **options) },
-      leaks: ->(**options) { series.leaks(**options) }, shape: ->(**options) { series.shape(**options) }
+      **Reports.public_instance_methods(false).to_h { |name| [name, -> { (name == :why ? held : profile).public_send(name) }] },
+      growth: -> { (later - profile).report }, retained: -> { Retained.new(profile, later, last) },
+      diagnosis: -> { Diagnosis.of(series) }, process_diagnosis: -> { series.diagnosis }, line: -> { series.line("leak.rb:1") }
     }
   end
 
@@ -38,12 +36,12 @@ class AnalysisTest < Test
       analysis = make.call
       figures = analysis.to_h
       plain = analysis.to_s
-      assert_equal(make.call(**look).to_s, analysis.to_s(**look))
+      assert_equal(make.call.text(**look).to_s, analysis.text(**look).to_s)
       assert_equal([plain, figures], [analysis.to_s, analysis.to_h])
-      assert(analysis.to_s(width: 60).lines(chomp: true).all? { |line| line.length <= 60 }, analysis.to_s(width: 60))
-      assert(analysis.to_s(**look).include?("<title>") || name == :info, analysis.to_s(**look))
-      assert_error(ArgumentError, /unknown keyword: :colour/) { analysis.to_s(colour: 1) }
-      assert_error(ArgumentError, /width must be a positive Integer/) { make.call(width: 0) }
+      assert(analysis.text(width: 60).to_s.lines(chomp: true).all? { |line| line.length <= 60 }, analysis.text(width: 60).to_s)
+      assert(analysis.text(**look).to_s.include?("<title>") || name == :about, analysis.text(**look).to_s)
+      assert_error(ArgumentError, /unknown keyword: :colour/) { analysis.text(colour: 1) }
+      assert_error(ArgumentError, /width must be a positive Integer/) { analysis.text(width: 0) }
     end
 
     test "#{name}: the names of its data are Symbols, for patterns too" do

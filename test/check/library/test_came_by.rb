@@ -31,14 +31,14 @@ class CameByTest < Test
     first, later, last = [first, later, last].map(&:profile)
     all = ["yaml_12 (libyaml.so)", "psych.rb:9 Psych::Parser#_native_parse", "psych.rb:9 Psych.parse", "rack9.rb:9", "settings_controller.rb:12", "rack20.rb:20"]
     short = ["yaml_new (libyaml.so)", "psych.rb:9 Psych.parse", "settings_controller.rb:12", "main.rb:3 <main>"]
-    {first.top(stacks: true) => all, first.top(by: :class, stacks: true) => all, first.top(by: :library, stacks: true) => all, first.report(stacks: true) => all,
-     first.generations(age: 0.., stacks: true) => ["psych.rb:9", "settings_controller.rb:12", "rack20.rb:20"],
-     (later - first).report(stacks: true) => short, Retained.new(first, later, last, stacks: true) => short}.each do |analysis, frames|
-      text = analysis.to_s
+    {first.top => all, first.top(by: :class) => all, first.top(by: :library) => all, first.report => all,
+     first.generations(age: 0..) => ["psych.rb:9", "settings_controller.rb:12", "rack20.rb:20"],
+     (later - first).report => short, Retained.new(first, later, last) => short}.each do |analysis, frames|
+      text = analysis.text(stacks: true).to_s
       missing = frames.reject { |frame| text.include?(frame) }
       assert_equal([analysis.class, []], [analysis.class, missing])
-      assert(JSON.generate(analysis.to_h).include?("settings_controller.rb:12"), analysis.class.name)
-      refute(analysis.to_s(stacks: false).include?("came by"))
+      assert(JSON.generate(analysis.to_h(stacks: true)).include?("settings_controller.rb:12"), analysis.class.name)
+      refute(analysis.to_s.include?("came by"))
     end
   end
 
@@ -52,7 +52,7 @@ class CameByTest < Test
   end
 
   test "from the root down a tree goes on in native code, to the function that wanted the memory; not from the line up" do
-    down, up = deep_build.profile.then { |profile| [profile.tree(root: "/srv/app").to_s, profile.tree(direction: :callers).to_s] }
+    down, up = deep_build.profile.then { |profile| [profile.tree.text(root: "/srv/app").to_s, profile.tree(direction: :callers).to_s] }
     assert(down.include?("yaml_1 (libyaml.so)") && down.include?("settings_controller.rb:12"), down)
     assert(!down.include?("malloc (libc") && !up.include?("yaml_"), down + up)
   end

@@ -57,6 +57,16 @@ class ColumnsTest < Test
     assert_equal(MetaMessage::NUMBERS.map { |name, number| [name.name, number.to_s] }, fields)
   end
 
+  # Keys of a row first, then its figures.
+  test "C has the same figures, in the same order, at the same fields" do
+    declared = File.read("src/heap_sampler/profile/profile.h")[/^#define HS_ROW_FIGURES.*?(?=^\/\*)/m].scan(/^ +(ESTIMATE|SHARE|SUM)\((\w+), (\d+)/)
+    names = {"ESTIMATE" => Columns::FIELDS.map { |name| "_#{name}" }, "SHARE" => ["", "_variance"], "SUM" => [""]}
+    figures = declared.flat_map { |kind, name, field| names.fetch(kind).each_with_index.map { |end_of_name, place| ["#{name}#{end_of_name}", field.to_i + place] } }
+    keys = File.read("src/heap_sampler/ruby/raw.c")[/^#define ROW_COLUMNS.*?(?=HS_ROW_FIGURES)/m].scan(/COLUMN\((\w+),/).flatten
+    assert_equal(Columns::ALL.map { |column| column.name.name }, keys + figures.map(&:first))
+    assert_equal(Columns::SUMS.map(&:field), figures.map(&:last))
+  end
+
   test "what a profile says about itself is the same written and read again" do
     meta = held_build.raw[:meta].merge("memsize" => true, "deploy" => "ü\u0000", "parent_id" => (1 << 64) - 1, "gc" => {"count" => 0, "times" => [[1, 2, 3], [4, 5, 6]]},
                                         "merged" => {"processes" => 3}, "colour" => "red", "host" => 5)
@@ -104,7 +114,7 @@ class ColumnsTest < Test
   test "rows of a Ruby with fewer columns are completed" do
     raw = sample_build.raw
     raw[:rows].each(&:pop)
-    assert_equal(sample_build.profile.rows.map(&:resident), Profile.from_raw(raw).rows.map(&:resident))
+    assert_equal(sample_build.profile.rows.map { |row| row[:resident] }, Profile.from_raw(raw).rows.map { |row| row[:resident] })
   end
 
   # Of a copy of the library.
@@ -119,7 +129,7 @@ class ColumnsTest < Test
       raw[:rows].each_with_index { |row, index| row[Columns::REQUEST] = raw[:texts].size - 1 - index % 2 }
       HeapSample::PprofWriter.new(Profile.from_raw(raw)).write(file = StringIO.new("".b))
       profile = Profile.load(StringIO.new(file.string), name: "again")
-      p profile.rows.map(&:request)
+      p profile.rows.map { |row| row[:request] }
       p profile.top(by: :request).map(&:key)
       p profile.filter(request: "orders#show").rows.size
       p ViewSheet.of_profile(profile, ViewFrames.new(Layout.new)).fetch(:request).uniq.size

@@ -23,9 +23,9 @@ class CplusplusTest < Test
 
     name = "google::protobuf::Arena::Allocate(unsigned long) (libprotobuf.so.32)"
     assert_equal([name], cpp_profile.groups(:function).map(&:key))
-    assert(cpp_profile.tree(width: 200).to_s.include?(name), cpp_profile.tree.to_s)
-    assert(cpp_profile.top(stacks: true).to_s.include?("operator new(unsigned long) (libstdc++.so.6)"))
-    refute(cpp_profile.report(stacks: true).to_s.include?("_Z"))
+    assert(cpp_profile.tree.text(width: 200).to_s.include?(name), cpp_profile.tree.to_s)
+    assert(cpp_profile.top.text(stacks: true).to_s.include?("operator new(unsigned long) (libstdc++.so.6)"))
+    refute(cpp_profile.report.text(stacks: true).to_s.include?("_Z"))
   end
 
   test "a file keeps the symbol" do

@@ -82,7 +82,7 @@ class DiagnosisTest < Test
   end
 
   test "the verdict is kind, grade and a sentence that begins with the grade; a likely leak may be a cache" do
-    likely, confirmed = [8, 20].map { |count| ProcessDiagnosis.new(leaking(count), width: 400) }
+    likely, confirmed = [8, 20].map { |count| ProcessDiagnosis.new(leaking(count)) }
     [[likely, :likely], [confirmed, :confirmed]].each do |found, grade|
       assert_equal([:leak, grade, found.text.sentence], found.verdict.values_at(:kind, :grade, :sentence))
       assert(found.verdict[:sentence].start_with?("Leak (#{grade}): "), found.verdict[:sentence])
@@ -328,7 +328,6 @@ class DiagnosisTest < Test
     found = diagnosis(19) { |number| {live: 20 + number + (number >= 18 ? 60 : 0), rows: ->(build) { kept(build, LEAK, number, 16); step[build, number]; worked(build, number) }} }
     assert_equal(true, found.leak?)
     assert_equal(12, found.shown_findings.first.app_line.line)
-    assert_equal(["/srv/app/cart.rb", 12], found.series.leaks.first.then { |row| found.series.leaks.application(row) }.then { |place| [place.path, place.line] })
   end
 
   test "a small leak of which there are many samples is named beside a large warm-up" do
@@ -387,7 +386,7 @@ class DiagnosisTest < Test
       found = ProcessDiagnosis.new(with_peaks(count))
       assert_equal(:bloat, found.kind)
       assert_equal("/srv/app/import.rb", found.peak.line.path)
-      text = found.to_s(root: "/srv").tr("\n", " ")
+      text = found.text(root: "/srv").to_s.tr("\n", " ")
       assert(text.include?("because of peaks of memory, the largest at app/import.rb:4"), text)
       assert(text.match?(/MiB were in use, .* of it made at app/), text)
     end
@@ -399,7 +398,7 @@ class DiagnosisTest < Test
   end
 
   test "fragmentation of more than RSS rose by, for what lives shrank, is no part of that" do
-    text = diagnosis(20) { |number| {free: 4 + number, live: 30 - 0.4 * number} }.to_s(width: 200)
+    text = diagnosis(20) { |number| {free: 4 + number, live: 30 - 0.4 * number} }.text(width: 200).to_s
     assert(text.match?(/No leak found: RSS grew by 9\.\d MiB in .*, and free memory between live objects by 15\.\d MiB\./), text)
   end
 
@@ -413,7 +412,7 @@ class DiagnosisTest < Test
     assert(text.include?("held by what lives there: 15.0 MiB by") && text.include?("(none of it pinned)"), text)
   end
 
-  test "leaks says how many threads there were and are, and where they were made" do
+  test "the diagnosis has how many threads there were and are, and where they were made" do
     made = ->(count) { {"count" => count, "made" => [{"path" => "/srv/app/pool.rb", "line" => 30, "count" => count}]} }
     piling = Series.new(Array.new(20) do |index|
       now = Build::STARTED + (index + 1) * 60 * SECOND
@@ -424,10 +423,8 @@ class DiagnosisTest < Test
       kept(build, LEAK, index + 1, 16)
       build.profile
     end)
-    leaks = piling.leaks(width: 400)
-    assert(leaks.to_s.match?(%r{Threads: \d+ at first, 390 now, most of the new ones made at /srv/app/pool\.rb:30\.}), leaks.to_s)
-    assert_equal([:threads, 390, "/srv/app/pool.rb:30"], leaks.to_h[:crowd].values_at(:kind, :now, :line))
-    assert_nil(leaking(20).leaks.to_h[:crowd])
+    assert_equal([:threads, 390, "/srv/app/pool.rb:30"], piling.diagnosis.to_h[:crowd].values_at(:kind, :now, :line))
+    assert_nil(leaking(20).diagnosis.to_h[:crowd])
   end
 
   test "stacks of threads that grow all along are threads that pile up" do
@@ -488,7 +485,7 @@ class DiagnosisTest < Test
     found = Diagnosis.new([idle, leaking(20, "process_id" => 2, "process_start" => "b", "parent_id" => 1)])
     assert_equal([2, 1], found.map { |process| process.info.process_id })
     assert(found.leak?)
-    text = found.to_s(width: 80)
+    text = found.text(width: 80).to_s
     assert(text.start_with?("2 processes, the one that grew most first:"), text)
     assert(text.lines.all? { |line| line.chomp.length <= 80 }, text)
     assert(text.include?("puma 6: master"))
@@ -500,7 +497,7 @@ class DiagnosisTest < Test
     found = Diagnosis.new([*leaks, loads])
     assert_equal([[1, false], [2, true]], found.processes.first(2).map { |process| [process.info.process_id, process.leak?] })
     told = "Process 2: Leak (confirmed): "
-    [found.to_s, found.to_markdown].each do |text|
+    [found.to_s, found.text.to_markdown].each do |text|
       assert(text.include?(told), text)
       assert_equal(1, text.scan("Processes 3 and 4 leak there, too.").size)
     end
@@ -525,7 +522,7 @@ class DiagnosisTest < Test
     text = many.to_s
     assert(text.start_with?("31 processes, the one that grew most first:"), text)
     assert(text.match?(/^and 30 with too few profiles to judge, the largest of [\d.]+ MiB$/) && !text.include?("102"), text)
-    assert(many.to_markdown.end_with?("MiB\n") && many.to_markdown.include?("and 30 with too few"), many.to_markdown)
+    assert(many.text.to_markdown.end_with?("MiB\n") && many.text.to_markdown.include?("and 30 with too few"), many.text.to_markdown)
     assert_equal(31, many.to_h[:processes].size)
   end
 
@@ -536,12 +533,12 @@ class DiagnosisTest < Test
     assert_equal("/srv/app/cart.rb:12 Cart#add", data["findings"][0]["app_line"])
     low, high = data["findings"][0]["interval_per_hour"]
     assert(data["findings"][0]["bytes_per_hour"].between?(low, high))
-    assert(found.to_markdown.start_with?("## Leak (confirmed): "), found.to_markdown)
+    assert(found.text.to_markdown.start_with?("## Leak (confirmed): "), found.text.to_markdown)
   end
 
   test "names in a profile reach no terminal as they are" do
     found = Diagnosis.of(series(20) { |number| {live: 20 + number, rows: ->(build) { kept(build, ["/srv/app/\e[31mx.rb:1 X#x\e[0m"], number, 16, class_name: "\e]0;title\a") }} })
-    refute((found.to_s + found.to_markdown).include?("\e"))
+    refute((found.to_s + found.text.to_markdown).include?("\e"))
   end
 
   test "in Markdown every name of a profile stands in a code span that it cannot end" do
@@ -556,9 +553,9 @@ class DiagnosisTest < Test
     [[grows[1]], [grows[1], grows[2]]].each do |all|
       found = Diagnosis.new(all)
       assert(found.leak?, found.to_s)
-      outside = found.to_markdown.gsub(/(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)/m, "")
-      assert(found.to_markdown.include?("](http") && !outside.match?(/http|<b>|@all/), outside)
-      found.to_markdown.lines.grep(/^\|/).each { |line| assert_equal(found.to_markdown.lines.grep(/^\|/).first.count("|"), line.count("|")) }
+      outside = found.text.to_markdown.gsub(/(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)/m, "")
+      assert(found.text.to_markdown.include?("](http") && !outside.match?(/http|<b>|@all/), outside)
+      found.text.to_markdown.lines.grep(/^\|/).each { |line| assert_equal(found.text.to_markdown.lines.grep(/^\|/).first.count("|"), line.count("|")) }
     end
   end
 
@@ -607,7 +604,7 @@ class DiagnosisTest < Test
         build.blocks([*table, "/srv/app/cart.rb:12 Struct.new", "/srv/app/cart.rb:12 Cart#add"], "ruby", 16 * 1024 * 2**(number / 4), birth: number / 4 * 4 * GC_EACH, inuse: 1)
       }}
     end
-    assert(found.to_s(width: 400).include?("Retained in the table of constants that grows at /srv/app/cart.rb:12 `Cart#add`."), found.to_s)
+    assert(found.text(width: 400).to_s.include?("Retained in the table of constants that grows at /srv/app/cart.rb:12 `Cart#add`."), found.to_s)
   end
 
   test "a container that is only near, in the same file, is called a guess" do
@@ -647,7 +644,6 @@ class DiagnosisTest < Test
       }}
     }
     assert_equal([12], found.findings.map { |finding| finding.app_line.line })
-    assert_equal(1, found.series.leaks.count)
   end
 
   test "a String that is appended to is a leak, though its one block is always new" do
@@ -703,9 +699,9 @@ class DiagnosisTest < Test
   test "the finding says how much its holder keeps in all, or what grows in step with it" do
     orders = ["/srv/app/order.rb:6 Order#initialize", "/srv/app/main.rb:3 <main>"]
     both = series(20) { |number| {live: 20 + number, rows: ->(build) { kept(build, LEAK, number, 30); kept(build, orders, number, 25) }} }
-    text = ProcessDiagnosis.new(walked(both, "constant Cart::ALL", "element [] of Array")).to_s(width: 400)
+    text = ProcessDiagnosis.new(walked(both, "constant Cart::ALL", "element [] of Array")).text(width: 400).to_s
     assert(text.match?(/This is 5\d\.\d% of all growth; together with all else that `Cart::ALL` retains, 100\.0%\./), text)
-    text = ProcessDiagnosis.new(both).to_s(width: 400)
+    text = ProcessDiagnosis.new(both).text(width: 400).to_s
     assert(text.match?(/This is 5\d\.\d% of all growth; together with the lines that grow in step with it, 100\.0%\./), text)
   end
 
@@ -715,10 +711,10 @@ class DiagnosisTest < Test
     growing[5].holders.each { |held| growing[5].holders.path(held.node).first.instance_variable_set(:@name, "(not reached)") }
     found = ProcessDiagnosis.new(growing)
     assert(found.findings.first.unseen > 0.8, found.findings.first.unseen.inspect)
-    assert(found.to_s(width: 400).match?(/The last heap walk \(\d\d:\d\d:\d\d UTC\) is older than \d+\.\d% of this growth\. Run heapsample why 4711\./), found.to_s(width: 400))
+    assert(found.text(width: 400).to_s.match?(/The last heap walk \(\d\d:\d\d:\d\d UTC\) is older than \d+\.\d% of this growth\. Run heapsample why 4711\./), found.text(width: 400).to_s)
     refute(ProcessDiagnosis.new(walked(leaking(20), "constant OTHER")).to_s.include?("The last heap walk"))
     told = Series.new([*walked(leaking(6), "constant OTHER"), *leaking(30).to_a.drop(6)])
-    assert(ProcessDiagnosis.new(told).to_s(width: 400).match?(/Retained by `OTHER`.*The last heap walk/m), ProcessDiagnosis.new(told).to_s)
+    assert(ProcessDiagnosis.new(told).text(width: 400).to_s.match?(/Retained by `OTHER`.*The last heap walk/m), ProcessDiagnosis.new(told).to_s)
   end
 
   # C code that mallocs 16 blocks a minute by a method of Deflate, and objects of that class.

@@ -44,7 +44,7 @@ class GenerationsTest < Test
   end
 
   test "by age, word for word" do
-    assert_equal(<<~TEXT, sample_build.profile.generations(root: "/srv/app", width: 110).to_s)
+    assert_equal(<<~TEXT, sample_build.profile.generations.text(root: "/srv/app", width: 110).to_s)
       In use by age, in GCs (this is GC 100): 54.0 MiB ±10.2 MiB in 1,346,819 objects, 108 samples
            age     bytes   95% interval  samples  share     per GC                    the largest, by line
             ~1   3.5 MiB  1.5 – 7.0 MiB        7   6.5%    3.5 MiB  █▏                …/base.rb:100 Model::Base.new
@@ -78,7 +78,7 @@ class GenerationsTest < Test
   end
 
   test "the lines behind the generations that matter" do
-    text = aged_build.profile.generations(root: "/srv/app").to_s
+    text = aged_build.profile.generations.text(root: "/srv/app").to_s
     assert(text.match?(/^Age 512 – 1,000: 4\d\d\.\d MiB .*\n.*\n1 .*leak\.rb:7 Leak#x\n2 .*boot\.rb:1 <main>$/), text)
     refute(text.include?("Age 2 – 3"), text)
     line = aged_build.profile.generations.find { |generation| generation.ages.cover?(500) }.top.first

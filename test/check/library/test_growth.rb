@@ -113,7 +113,7 @@ class GrowthTest < Test
   test "the report of growth, word for word" do
     later = sample_build(**LATER).row(["/srv/app/leak.rb:7 Leak#now", "/srv/app/main.rb:3 <main>"], "String", inuse: 30, birth: 105)
     earlier = sample_build.row(["/srv/app/cache.rb:9 Cache#put"], "Hash", type: "T_HASH", slot: 160, inuse: 8, birth: 70)
-    assert_equal(<<~TEXT, (later.profile - earlier.profile).report(root: "/srv/app").to_s)
+    assert_equal(<<~TEXT, (later.profile - earlier.profile).report.text(root: "/srv/app").to_s)
       Growth of what is in use over 10 min 0 s, 10 GCs: +11.0 MiB (+3.9 – +18.6 MiB) in 367,013 objects
 
       Grown, by line:

@@ -26,13 +26,14 @@ class HeapPagesTest < Test
   LOOK_AT_PAGES = {root: "/srv/app", width: 120}.freeze
 
   test "top ranks lines by the free memory that they hold, with interval and what is pinned" do
-    top = pages_build.top(value: :holds_free, **LOOK_AT_PAGES)
+    top = pages_build.top(value: :holds_free)
+    text = top.text(**LOOK_AT_PAGES).to_s
     assert_equal(1, top.entries.size)
     entry = top.first
     assert_equal(40 * MIB_OF_PAGES, entry.value)
     low, high = entry.interval
     assert(low < entry.value && entry.value < high && high < 2 * entry.value, entry.interval.inspect)
-    assert(top.to_s.match?(/^ *1 +40\.0 MiB +±.* +10\.0 MiB .*a\.rb:3 A#keep/), top.to_s)
+    assert(text.match?(/^ *1 +40\.0 MiB +±.* +10\.0 MiB .*a\.rb:3 A#keep/), text)
     assert_equal(10 * MIB_OF_PAGES, entry.to_h[:holds_free_pinned_bytes])
     assert_equal(40 * MIB_OF_PAGES, top.to_h[:total][:value])
   end
@@ -42,32 +43,32 @@ class HeapPagesTest < Test
   end
 
   test "a report says who holds free memory, and what GC.compact could empty" do
-    text = pages_build.report(**LOOK_AT_PAGES).to_s
+    text = pages_build.report.text(**LOOK_AT_PAGES).to_s
     assert(text.include?("Free memory of heap pages, by the lines that hold it: 40.0 MiB"), text)
     assert(text.gsub("\n", " ").include?("GC.compact could empty 30.0 MiB of pages at most"), text)
-    pages = pages_build.report(**LOOK_AT_PAGES).to_h[:heap_pages]
+    pages = pages_build.report.to_h[:heap_pages]
     assert_equal([30 * MIB_OF_PAGES, 48_000_000], pages.values_at(:compact_bytes, :held_free_bytes))
   end
 
   test "a report is silent about free memory where there is little, and where it is not known" do
     refused = /Free memory of heap pages|shared/i
-    refute(pages_build(held: MIB_OF_PAGES).report(**LOOK_AT_PAGES).to_s.match?(refused), "little")
-    refute(sample_build.profile.report(**LOOK_AT_PAGES).to_s.match?(refused), "an older file")
+    refute(pages_build(held: MIB_OF_PAGES).report.text(**LOOK_AT_PAGES).to_s.match?(refused), "little")
+    refute(sample_build.profile.report.text(**LOOK_AT_PAGES).to_s.match?(refused), "an older file")
     assert_equal([nil, nil], [sample_build.profile.info.held_bytes, sample_build.profile.info.compact_bytes])
   end
 
   test "a report says what a forked process does not share any more, by line" do
     inherited = {"bytes" => 60 * MIB_OF_PAGES, "unshared" => 45 * MIB_OF_PAGES}
     profile = pages_build(unshared: 30 * MIB_OF_PAGES, born: 20 * MIB_OF_PAGES, "inherited" => inherited)
-    text = profile.report(**LOOK_AT_PAGES).to_s
+    text = profile.report.text(**LOOK_AT_PAGES).to_s
     assert(text.gsub(/\s+/, " ").include?("not any more: 45.0 MiB of 60.0 MiB of heap pages (75.0%)"), text)
-    assert(profile.top(value: :unshared, **LOOK_AT_PAGES).to_s.match?(/30\.0 MiB +±.* +20\.0 MiB .*a\.rb:3/), text)
+    assert(profile.top(value: :unshared).text(**LOOK_AT_PAGES).to_s.match?(/30\.0 MiB +±.* +20\.0 MiB .*a\.rb:3/), text)
     assert_equal({bytes: 60 * MIB_OF_PAGES, unshared: 45 * MIB_OF_PAGES}, profile.info.inherited_pages)
   end
 
   test "a report says why what is shared is not known" do
     profile = pages_build("inherited" => nil, "inherited_missing" => "the parent process has ended")
-    assert(profile.report(**LOOK_AT_PAGES).to_s.gsub(/\s+/, " ").include?("is not known: the parent process has ended."))
+    assert(profile.report.text(**LOOK_AT_PAGES).to_s.gsub(/\s+/, " ").include?("is not known: the parent process has ended."))
     assert_nil(profile.info.inherited_pages)
   end
 

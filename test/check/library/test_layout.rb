@@ -103,11 +103,11 @@ class LayoutTest < Test
   test "every analysis keeps to the width, writes names as Ruby does, and has Symbols for keys" do
     first, second, third = [0, 1, 2].map { |later| hostile_profile(later: later) }
     [60, 80, 120].each do |width|
-      [second.report(width: width), second.filter(class: "Very*").report(width: width), second.top(width: width), second.top(by: :library, width: width),
-       second.top(by: :function, width: width), second.tree(width: width), second.tree(direction: :callers, width: width), second.churn(width: width),
-       second.generations(width: width), second.generations(age: 0.., width: width), (second - first).report(width: width),
-       Retained.new(first, second, third, width: width), About.new(second, name: "\e[1m", width: width)].each do |analysis|
-        text = analysis.to_s
+      [second.report, second.filter(class: "Very*").report, second.top, second.top(by: :library),
+       second.top(by: :function), second.tree, second.tree(direction: :callers), second.churn,
+       second.generations, second.generations(age: 0..), (second - first).report,
+       Retained.new(first, second, third), About.new(second, name: "\e[1m")].each do |analysis|
+        text = analysis.text(width: width).to_s
         wide = text.lines(chomp: true).select { |line| line.length > width && line.include?(" ") }
         assert_equal([analysis.class, []], [analysis.class, wide])
         refute(Printable::UNSAFE.match?(text.delete("\n")), "#{analysis.class}: #{text.inspect}")

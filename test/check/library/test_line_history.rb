@@ -35,8 +35,8 @@ class LineHistoryTest < Test
   end
 
   test "as a text of 80 columns, with a plot; as data" do
-    history = series_of(5).line("order.rb:12", width: 80)
-    assert_equal(<<~TEXT, history.to_s)
+    history = series_of(5).line("order.rb:12")
+    assert_equal(<<~TEXT, history.text(width: 80).to_s)
       models/order.rb:12
       process 4711, 5 profiles, 2026-01-01 00:10:00 – 00:14:00 UTC
 
@@ -61,7 +61,7 @@ class LineHistoryTest < Test
   end
 
   test "of many profiles some are shown, evenly; the plot is of all" do
-    lines = series_of(60).line("order.rb:12", width: 80, top: 4).to_s.lines(chomp: true)
+    lines = series_of(60).line("order.rb:12", top: 4).text(width: 80).to_s.lines(chomp: true)
     assert_equal(%w[00:10:00 00:29:00 00:49:00 01:09:00], lines.filter_map { |line| line[/\A[ ~]*(\d\d:\d\d:\d\d)/, 1] })
     assert(lines.include?("56 profiles in between are left out"), lines.join("\n"))
     assert_equal([56, true], [lines.find { |line| line.start_with?("in use") }.count(Plot::BARS), lines.all? { |line| line.length <= 80 }])

@@ -127,10 +127,10 @@ class MallocTest < Test
       assert_equal(original.stack.map(&:native?), row.stack.map(&:native?))
       assert_equal([original.inuse.samples, original.alloc.samples], [row.inuse.samples, row.alloc.samples])
       assert_close(original.inuse.space, row.inuse.space, 1e-6)
-      assert_close(original.memsize, row.memsize, 1e-6)
+      assert_close(original[:memsize], row[:memsize], 1e-6)
     end
     # Sums of rounded figures may be one object off.
-    assert_equal(*[build.profile, PprofEncoder.reloaded(build)].map { |profile| profile.report(root: "/srv/app").to_s.lines.reject { |line| line.start_with?("Allocated") } })
+    assert_equal(*[build.profile, PprofEncoder.reloaded(build)].map { |profile| profile.report.text(root: "/srv/app").to_s.lines.reject { |line| line.start_with?("Allocated") } })
   end
 
   test "Go's profiles, whose locations have addresses and source files, are not native" do
@@ -150,7 +150,7 @@ class MallocTest < Test
 
   test "the report of slots and malloc, word for word" do
     meta = {"malloc" => {"state" => "on", "interval" => 512 * 1024, "allocator" => "jemalloc 5.3.1"}}
-    assert_equal(<<~TEXT, malloc_build(**meta, "memsize" => true).profile.report(root: "/srv/app").to_s)
+    assert_equal(<<~TEXT, malloc_build(**meta, "memsize" => true).profile.report.text(root: "/srv/app").to_s)
       Heap sample of process 4711, ruby 3.4.5 (2025-07-16 revision 20cda200d3) [x86_64-linux]
       taken 2026-01-01 00:10:00 UTC, 10 min 0 s after sampling started, one sample per 512 KiB allocated
       malloc: one sample per 512 KiB allocated, jemalloc 5.3.1

@@ -48,8 +48,8 @@ class MallocBirthsTest < Test
         assert_close(one.space, other.space, 1e-4)
         assert_close(one.variance, other.variance, 1e-4)
       end
-      assert_close(row.resident, read.resident, 1e-4)
-      assert_close(row.dead_gcs, read.dead_gcs, 1e-4)
+      assert_close(row[:resident], read[:resident], 1e-4)
+      assert_close(row[:dead_gcs], read[:dead_gcs], 1e-4)
     end
     assert_equal(*[build.profile, PprofEncoder.reloaded(build)].map { |profile| profile.report.to_s.lines.last(2) })
   end
@@ -205,13 +205,13 @@ class MallocBirthsTest < Test
 
   test "what was never touched is in use and not resident, and every report says so" do
     profile = pool(loader).profile
-    text = profile.report(root: "/srv/app").to_s
+    text = profile.report.text(root: "/srv/app").to_s
     assert(text.match?(/by line: 540\.\d MiB ±\d+\.\d MiB, 4\d\.\d MiB of\s+it\s+resident, in/), text)
     assert(text.match?(/bytes +95% interval +resident/), text)
     assert(text.match?(/^ *1 +499\.\d MiB .* 7\.8 MiB .*pool\.rb:9 Pool#grow$/), text)
     assert(text.match?(/keeps 499\.\d MiB ±\d+\.\d MiB, 7\.8 MiB of it\s+resident, in 500 blocks of malloc/), text)
-    [80, 120].each { |width| profile.report(width: width).to_s.each_line { |line| assert(line.chomp.length <= width, line) } }
-    assert(profile.report(width: 80).to_s.include?("resident"))
+    [80, 120].each { |width| profile.report.text(width: width).to_s.each_line { |line| assert(line.chomp.length <= width, line) } }
+    assert(profile.report.text(width: 80).to_s.include?("resident"))
     refute(loader.profile.report.to_s.include?("resident"))
     data = JSON.parse(JSON.generate(profile.report.to_h))
     assert_close(500 * (16 << 10), data["top"]["rows"][0]["resident_bytes"], 3e-3)
@@ -219,7 +219,7 @@ class MallocBirthsTest < Test
 
   test "what is resident can be ranked by, with an interval that the touched part alone makes" do
     profile = pool(loader).profile
-    top = profile.top(value: :inuse_resident, root: "/srv/app")
+    top = profile.top(value: :inuse_resident)
     assert_equal(["/srv/app/load.rb", "/srv/app/pool.rb"], top.map { |row| row.key.path })
     assert_close(500 * (16 << 10), top.to_a[1].value, 3e-3)
     whole = loader.profile.top.first.interval
@@ -241,11 +241,11 @@ class MallocBirthsTest < Test
 
   test "of a growth all is said, and what is resident of it" do
     growth = pool(moment(1), threads: 1500, birth: 105).profile - pool(moment(0), threads: 500, birth: 95).profile
-    text = growth.report(root: "/srv/app").to_s
+    text = growth.report.text(root: "/srv/app").to_s
     assert(text.include?("+1.0 GiB (+0.9 – +1.0 GiB), +15.6 MiB of it resident, in 1,000 objects, mostly\nblocks of malloc."), text)
   end
 
-  test "leaked threads are a leak of what they touch, and of blocks, not of a class of slots beside them" do
+  test "leaked threads are a leak of what they touch, and of blocks" do
     profiles = (0..24).map do |number|
       build = moment(number).row(["/srv/app/pool.rb:9 Pool#grow", MAIN], "Array", type: "T_ARRAY", inuse: 12, birth: 60)
       (0..number).each do |index|
@@ -254,17 +254,15 @@ class MallocBirthsTest < Test
       end
       build.blocks(THREADS, "ruby", BLOCK_MIB, alloc: 40 * (number + 1)).profile
     end
-    leaks = Series.new(profiles).leaks(root: "/srv/app")
-    row = leaks.first
+    found = Series.new(profiles).diagnosis
+    leak = found.findings.first
     per_hour = 40 * (64 << 10) / (1 - Math.exp(-2)) * 6
-    assert(row && row.slope < 2 * per_hour + 4 * BLOCK_MIB && row.slope > 0.9 * per_hour, "#{row.inspect} #{per_hour}")
-    text = leaks.to_s
-    assert(text.match?(/^1 .* malloc +\(malloc\) /) || text.match?(/^1 .* both +\(malloc\)/), text)
-    assert(text.match?(/[GM]iB more of these rows is malloc'd and was never touched/), text)
+    assert(found.leak? && found.per_hour(leak.grew).between?(0.9 * per_hour, 2 * per_hour + 4 * BLOCK_MIB), "#{found.per_hour(leak.grew)} #{per_hour}\n#{found}")
+    assert_equal("ruby", leak.whole.libraries.max_by(&:last).first)
   end
 
   test "a line that mallocs more than it has slots has malloc for a class" do
-    assert(malloc_build.profile.top(root: "/srv/app").to_s.include?("(malloc) 98% +1"), malloc_build.profile.top(root: "/srv/app").to_s)
+    assert(malloc_build.profile.top.text(root: "/srv/app").to_s.include?("(malloc) 98% +1"), malloc_build.profile.top.text(root: "/srv/app").to_s)
     slots = Build.new.row(CACHE.last(2), "String", inuse: 60, birth: 1).blocks(CACHE, "ruby", 20_000, birth: 1, inuse: 20).profile
     assert_equal("String", ClassMix.new(slots, slots.groups(:line).first, Layout.new).column)
   end

@@ -31,8 +31,8 @@ class PinsTest < Test
 
   LOOK_AT_PINS = {root: "/srv/app", width: 160}.freeze
 
-  test "top --free says what pins: objects in C, machine stacks and where they stand, keys, variables" do
-    text = pins_profile.top(value: :holds_free, **LOOK_AT_PINS).to_s
+  test "top --value holds_free says what pins: objects in C, machine stacks and where they stand, keys, variables" do
+    text = pins_profile.top(value: :holds_free).text(**LOOK_AT_PINS).to_s
     assert(text.include?("Of that pinned, which GC.compact cannot move: 32.0 MiB"), text)
     [/16\.0 MiB +\S.* an object in C +Token +parser\.rb:3 +data of Native::Doc \(doc in native\.so\)$/,
      /6\.0 MiB +\S.* a machine stack +Token +parser\.rb:3 +C stack of Thread worker\.rb:7$/,
@@ -42,8 +42,9 @@ class PinsTest < Test
   end
 
   test "so do the report, and why" do
-    report = pins_profile.report(**LOOK_AT_PINS)
-    assert(report.to_s.include?("C stack of Thread worker.rb:7"), report.to_s)
+    report = pins_profile.report
+    text = report.text(**LOOK_AT_PINS).to_s
+    assert(text.include?("C stack of Thread worker.rb:7"), text)
     pins = report.to_h[:heap_pages][:pins]
     assert_equal(["an object in C", "data of Native::Doc (doc in native.so)", 12 * PINS_MIB, "/srv/app/parser.rb"], [*pins.first.values_at(:by, :name, :bytes), pins.first[:made][:path]])
     assert_equal(6, pins_profile.top(value: :holds_free).to_h[:pins].size)
@@ -59,17 +60,17 @@ class PinsTest < Test
   end
 
   test "without a walk a report says how to learn what pins; where little is pinned it says nothing" do
-    text = pins_profile(kept: nil).top(value: :holds_free, **LOOK_AT_PINS).to_s
-    assert(text.include?("What pins 32.0 MiB of it, a walk over the heap tells: GC.sample_profile(why: true), or heapsample top --free PID."), text)
+    text = pins_profile(kept: nil).top(value: :holds_free).text(**LOOK_AT_PINS).to_s
+    assert(text.include?("What pins 32.0 MiB of it, a walk over the heap tells: GC.sample_profile(why: true), or heapsample top --value holds_free PID."), text)
     refused = pins_profile(kept: {"refused" => "a GC was running"})
-    assert(refused.top(value: :holds_free, **LOOK_AT_PINS).to_s.include?("a walk over the heap tells"))
+    assert(refused.top(value: :holds_free).text(**LOOK_AT_PINS).to_s.include?("a walk over the heap tells"))
     little = pins_profile
     little.table[0][HeapSample::Columns::HOLDS_FREE, 3] = [40.0 * PINS_MIB, 1e12, PINS_MIB]
-    refute(little.top(value: :holds_free, **LOOK_AT_PINS).to_s.match?(/pinned by|walk over/))
+    refute(little.top(value: :holds_free).text(**LOOK_AT_PINS).to_s.match?(/pinned by|walk over/))
   end
 
   test "of a part of a profile nobody says what pins; what is damaged is left out" do
-    refute(pins_profile.filter(class: "Token").top(value: :holds_free, **LOOK_AT_PINS).to_s.include?("machine stack"))
+    refute(pins_profile.filter(class: "Token").top(value: :holds_free).text(**LOOK_AT_PINS).to_s.include?("machine stack"))
     damaged = [3, {"name" => "x"}, {"name" => 4, "kind" => nil, "samples" => 1, "objects" => 1, "free" => -1, "var" => 0},
                {"samples" => 2, "objects" => 20, "free" => 8 * PINS_MIB, "var" => 1}]
     assert_equal([["(others)", 8 * PINS_MIB]], pins_profile(pins: damaged).info.walk.pins.map { |pin| [pin.name, pin.estimate.space] })

@@ -43,7 +43,7 @@ class PprofReaderTest < Test
           assert_close(original.public_send(name).objects, row.public_send(name).objects, 1e-3)
           assert_close(original.public_send(name).variance, row.public_send(name).variance, 1e-3)
         end
-        assert_close(original.dead_gcs, row.dead_gcs, 1e-3)
+        assert_close(original[:dead_gcs], row[:dead_gcs], 1e-3)
         next if original.stack.empty?
 
         assert_equal(original.stack.map(&:to_s), row.stack.map(&:to_s))

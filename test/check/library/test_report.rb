@@ -10,7 +10,7 @@ class ReportTest < Test
   ROOT = "/srv/app"
 
   test "the report by line, word for word" do
-    assert_equal(<<~TEXT, sample_build.profile.report(root: ROOT).to_s)
+    assert_equal(<<~TEXT, sample_build.profile.report.text(root: ROOT).to_s)
       Heap sample of process 4711, ruby 3.4.5 (2025-07-16 revision 20cda200d3) [x86_64-linux]
       taken 2026-01-01 00:10:00 UTC, 10 min 0 s after sampling started, one sample per 512 KiB allocated
       malloc: not sampled: start Ruby with --heap-sample=malloc=on to see it
@@ -50,7 +50,7 @@ class ReportTest < Test
 
   test "every grouping has its report" do
     Groups::BY.each do |by|
-      text = sample_build.profile.report(by: by, root: ROOT).to_s
+      text = sample_build.profile.report(by: by).text(root: ROOT).to_s
       assert(text.include?("by #{by}: 54.0 MiB ±10.2 MiB"), text)
       assert(text.include?("\n\nThe largest: "), text)
       assert_equal(by != :class, text.include?("\nBy class:\n"))
@@ -58,13 +58,13 @@ class ReportTest < Test
   end
 
   test "top bounds the tables and says what is left out" do
-    text = sample_build.profile.report(top: 1, root: ROOT).to_s
+    text = sample_build.profile.report(top: 1).text(root: ROOT).to_s
     assert(text.include?("and 2 more\n"))
     refute(text.include?("~2 "))
   end
 
   test "no line of a table is wider than asked for, if that can be" do
-    sample_build.profile.report(width: 118, root: ROOT).to_s.lines.grep(/^[ ~]*\d+  /).each do |line|
+    sample_build.profile.report.text(width: 118, root: ROOT).to_s.lines.grep(/^[ ~]*\d+  /).each do |line|
       assert(line.chomp.length <= 118, line)
     end
   end
@@ -72,7 +72,7 @@ class ReportTest < Test
   test "options that make no sense are ArgumentErrors" do
     profile = sample_build.profile
     assert_error(ArgumentError, /top must be a positive Integer, not 0/) { profile.report(top: 0).to_s }
-    assert_error(ArgumentError, /width must be a positive Integer, not "x"/) { profile.report(width: "x").to_s }
+    assert_error(ArgumentError, /width must be a positive Integer, not "x"/) { profile.report.text(width: "x").to_s }
   end
 
   test "drops are a warning" do

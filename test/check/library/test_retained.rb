@@ -29,7 +29,7 @@ class RetainedTest < Test
   def retained(profiles, **options) = Retained.new(*profiles, **options)
 
   test "what came and stayed, word for word" do
-    assert_equal(<<~TEXT, retained(leaking, root: "/srv/app").to_s)
+    assert_equal(<<~TEXT, retained(leaking).text(root: "/srv/app").to_s)
       Retained: came after the first profile, was in use in the second, and still is in the third: 10.5 MiB ±4.6 MiB in
       275,262 objects, 21 samples
       10 min 0 s, 10 GCs from the first to the second; 10 min 0 s, 10 GCs from the second to the third
@@ -155,6 +155,6 @@ class RetainedTest < Test
     assert_equal(1, retained(leaking).inspect.lines.size)
     assert(retained(leaking).pretty_inspect.lines.size.between?(3, 6))
     bad = [at(0), at(1).row(["/\e[1m.rb:1 A\e#a"], "K\e[2J", inuse: 30, birth: 105), at(2).row(["/\e[1m.rb:1 A\e#a"], "K\e[2J", inuse: 30, birth: 105)]
-    [40, 120].each { |width| refute(retained(bad.map(&:profile), width: width).to_s.include?("\e")) }
+    [40, 120].each { |width| refute(retained(bad.map(&:profile)).text(width: width).to_s.include?("\e")) }
   end
 end

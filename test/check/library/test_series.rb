@@ -50,7 +50,7 @@ class SeriesTest < Test
       rows = sample_build.raw[:rows].size
       assert_equal([rows] * 2, series.map { |profile| profile.table.size })
       assert_equal([rows] * 2, series.filter(kind: :both).map { |profile| profile.table.size })
-      assert_equal([rows] * 2, series.whole.upto(2).map { |profile| profile.table.size })
+      assert_equal([rows] * 2, series.upto(2).map { |profile| profile.table.size })
     end
   end
 
@@ -105,11 +105,9 @@ class SeriesTest < Test
 
   test "a series is made of what there is" do
     profiles = [at_minute(1).profile, at_minute(2).profile]
-    series = Series.of(profiles)
-    assert_equal([2, series], [series.size, Series.of(series)])
-    assert_equal(3, series.with(at_minute(3).profile).size)
-    assert_equal(2, series.size)
-    in_folder_of("a.pb.gz" => at_minute(1)) { |folder| assert_equal([1, 1], [Series.of(folder).size, Series.of(Dir[File.join(folder, "*")]).size]) }
-    assert_error(FormatError, /no profile/) { Series.of([]) }
+    series, = Series.all(profiles)
+    assert_equal([2, [series]], [series.size, Series.all(series)])
+    in_folder_of("a.pb.gz" => at_minute(1)) { |folder| assert_equal([1, 1], [folder, Dir[File.join(folder, "*")]].map { |what| Series.all(what).sum(&:size) }) }
+    assert_error(FormatError, /no profile/) { Series.all([]) }
   end
 end

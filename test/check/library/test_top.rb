@@ -43,7 +43,7 @@ class TopTest < Test
     profile = malloc_build("memsize" => true).profile
     Value::NAMES.each do |name|
       top = profile.top(value: name)
-      assert(top.to_s.start_with?(top.title.split(" ").first), name)
+      assert(top.to_s.start_with?(top.text.title.split(" ").first), name)
       next if top.first.nil?
 
       assert_equal(top.value.unit, top.to_h[:unit])
@@ -74,8 +74,8 @@ class TopTest < Test
     profile = malloc_build.profile
     assert_error(ArgumentError, /cannot rank by :size: value must be one of inuse_space, .*inuse_memsize/) { profile.top(value: :size) }
     assert_error(ArgumentError, /malloc_inuse_space counts malloc, but kind is :slots/) { profile.top(value: :malloc_inuse_space, kind: :slots) }
-    assert_error(ArgumentError, /style must be nil or an object with title, head/) { profile.top(style: 3) }
-    assert_error(ArgumentError, /root must be a path or nil/) { profile.top(root: 3) }
+    assert_error(ArgumentError, /style must be nil or an object with title, head/) { profile.top.text(style: 3) }
+    assert_error(ArgumentError, /root must be a path or nil/) { profile.top.text(root: 3) }
     assert_error(ArgumentError, /cannot group by :colour/) { profile.top(by: :colour) }
     assert_error(ArgumentError, /top must be a positive Integer, not 2.5/) { profile.churn(top: 2.5) }
   end
@@ -149,8 +149,8 @@ class TopTest < Test
       profile = build.profile
       %i[report top churn].each do |name|
         [40, 80, 120].each do |width|
-          plain = profile.public_send(name, width: width).to_s
-          styled = profile.public_send(name, width: width, style: MARKER).to_s
+          plain = profile.public_send(name).text(width: width).to_s
+          styled = profile.public_send(name).text(width: width, style: MARKER).to_s
           assert_equal(plain, styled.gsub(/\u0001.|\u0002/, ""))
           assert(styled.include?("\u0001t") && styled.include?("\u0001h") && (name == :churn || styled.include?("\u0001w")), styled)
         end
@@ -162,15 +162,15 @@ class TopTest < Test
     [sample_build, malloc_build].each do |build|
       profile = build.profile
       %i[report top churn].each do |name|
-        profile.public_send(name, width: 40).to_s.each_line(chomp: true) { |line| assert(line.length <= 44, "#{line.length}: #{line}") }
-        profile.public_send(name, width: 80).to_s.each_line(chomp: true) { |line| assert(line.length <= 80, "#{line.length}: #{line}") }
+        profile.public_send(name).text(width: 40).to_s.each_line(chomp: true) { |line| assert(line.length <= 44, "#{line.length}: #{line}") }
+        profile.public_send(name).text(width: 80).to_s.each_line(chomp: true) { |line| assert(line.length <= 80, "#{line.length}: #{line}") }
       end
     end
   end
 
   test "churn: what died, with its interval, how long it lived, and how fast it is made" do
-    churn = sample_build.profile.churn(root: "/srv/app")
-    assert_equal(<<~TEXT, churn.to_s)
+    churn = sample_build.profile.churn
+    assert_equal(<<~TEXT, churn.text(root: "/srv/app").to_s)
       Allocated since start, by line: 109.0 MiB ±14.5 MiB in 2,729,683 objects, 218 samples
       186.0 KiB a second of heap slots alone; 47.7% (41.2 – 54.3%) found dead, after 2.0 GCs on average.
               bytes   95% interval    objects  samples  share   dead  95% interval  lived  line

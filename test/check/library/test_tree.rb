@@ -74,7 +74,7 @@ class TreeTest < Test
   end
 
   test "from the root down, word for word" do
-    assert_equal(<<~TEXT, web_build.profile.tree(root: "/srv/app").to_s)
+    assert_equal(<<~TEXT, web_build.profile.tree.text(root: "/srv/app").to_s)
       In use (found alive by the last completed mark), callees from the root down: 50.0 MiB ±9.8 MiB in 1,310,770 objects, 100
       samples
          bytes   share    95% interval  samples  from the root down
@@ -93,7 +93,7 @@ class TreeTest < Test
   end
 
   test "from the line up" do
-    text = web_build.profile.tree(direction: :callers, root: "/srv/app").to_s
+    text = web_build.profile.tree(direction: :callers).text(root: "/srv/app").to_s
     assert(text.match?(/├ …\/lib\/relation\.rb:5 Relation#load › shows\.rb:7 Shows#show › 6 frames$/), text)
     assert(text.match?(/├ .*finder\.rb:9 Relation#find › .*relation\.rb:5 Relation#load\n.*│ ├ shows\.rb:7.*main\.rb:3 <main>\n.*│ └ shows\.rb:8/), text)
     assert(text.match?(/└ work\.rb:9 Work#run › main\.rb:9 <main>$/), text)
@@ -164,7 +164,7 @@ class TreeTest < Test
 
   test "numbers of locations that are longer than they can be" do
     stacks = ListStacks.new(["", "main", "/a.rb"], [0, 0, 0, 0, 0, 1, 2, 0, 3, 0], Hash.new(0).merge!(1 => 1))
-    row = [stacks.intern("\x81".b + "\x80".b * 20 + "\x01\x01".b), 0, 0, 40, 0, 1, 5, 50, 2000, 10, *[0] * 13, 0, false, 0, 2000]
+    row = Columns.row(stack: stacks.intern("\x81".b + "\x80".b * 20 + "\x01\x01".b), slot_size: 40, birth_gc: 1, inuse_samples: 5, inuse_objects: 50, inuse_space: 2000)
     Tree::DIRECTIONS.each_key { |direction| assert_equal(5, Profile.new(meta: {}, texts: ["", "main", "/a.rb"], stacks: stacks, rows: [row]).tree(direction: direction).root.samples) }
   end
 
@@ -172,7 +172,7 @@ class TreeTest < Test
     texts = ["", "inner", "outer", "main", "/a.go"]
     fields = [1, 4, 0, 1, 0, 2, 4, 0, 2, 0, 3, 4, 0, 3, 0]
     stacks = ListStacks.new(texts, fields, {7 => [0, 1], 8 => 2}, [])
-    row = [stacks.intern("\x07\x08".b), 0, 0, 40, 0, 1, 5, 50, 2000, 10, *[0] * 13, 0, false, 0, 2000]
+    row = Columns.row(stack: stacks.intern("\x07\x08".b), slot_size: 40, birth_gc: 1, inuse_samples: 5, inuse_objects: 50, inuse_space: 2000)
     root = Profile.new(meta: {}, texts: texts, stacks: stacks, rows: [row]).tree.root
     assert_equal(%w[main outer inner], root.places.map(&:label))
     assert_equal(%w[inner outer main], Profile.new(meta: {}, texts: texts, stacks: stacks, rows: [row]).tree(direction: :callers).root.places.map(&:label))
@@ -201,7 +201,7 @@ class TreeTest < Test
   end
 
   test "of a part; of nothing; of another tool's file" do
-    part = web_build.profile.filter(path: "finder.rb:9").tree(direction: :callers, root: "/srv/app")
+    part = web_build.profile.filter(path: "finder.rb:9").tree(direction: :callers)
     assert_equal(32, part.root.samples)
     assert(part.to_s.include?("filtered: path finder.rb:9"), part.to_s)
     empty = Build.new.profile.tree
@@ -231,10 +231,10 @@ class TreeTest < Test
     [bad, deep, web_build, malloc_build].each do |build|
       Tree::DIRECTIONS.each_key do |direction|
         [40, 60, 80, 120, 200].each do |width|
-          text = build.profile.tree(direction: direction, width: width).to_s
+          text = build.profile.tree(direction: direction).text(width: width).to_s
           refute(text.delete("\n").match?(HeapSample::Printable::UNSAFE), text.inspect)
           text.each_line(chomp: true) { |line| assert(line.length <= width, "#{line.length} > #{width}: #{line}") }
-          assert_equal(text, build.profile.tree(direction: direction, width: width, style: marker).to_s.delete("\u0001\u0002"))
+          assert_equal(text, build.profile.tree(direction: direction).text(width: width, style: marker).to_s.delete("\u0001\u0002"))
         end
       end
     end
@@ -264,7 +264,7 @@ class TreeTest < Test
     many = Array.new(9000) { frames.sample(random: random) }.join
     rows = Array.new(count) do |n|
       list = frames[n % 8000] + frames[n / 8000] + many.byteslice(n % 4000 * 2, 36) + many.byteslice(n % 450 * 40, 80)
-      [stacks.intern(list), 0, 0, 40, 0, n % 100, 1, 13_108.0, 524_320.0, 2.7e11, *[0] * 4, 1, 13_108.0, 524_320.0, 2.7e11, *[0] * 5, 0, false, 0, 524_320.0]
+      Columns.row(stack: stacks.intern(list), slot_size: 40, birth_gc: n % 100).tap { |row| row[Columns::INUSE, 4] = row[Columns::ALLOC, 4] = [1, 13_108.0, 524_320.0, 2.7e11] }
     end
     profile = Profile.new(meta: Build.new.meta, texts: texts, stacks: stacks, rows: rows)
     Tree::DIRECTIONS.each_key do |direction|

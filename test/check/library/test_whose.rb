@@ -62,7 +62,7 @@ class WhoseTest < Test
 
   test "a row of a gem names the application's line that led to most of it; one of the application does not" do
     first = of_shop([PUMA, APP_LINE], [PUMA, "/srv/shop/app/rare.rb:1 Rare#call"], [APP_LINE])
-    text = first.top(width: 80).to_s
+    text = first.top.text(width: 80).to_s
     assert(text.match?(%r{/server\.rb:9 .*\n    ← app/models/order\.rb:12 Order#total$}), text)
     assert_equal(1, text.scan("←").size)
     %i[method file gem].each { |by| assert(first.top(by: by).to_s.include?("← app/models/order.rb:12"), by) }
@@ -110,7 +110,7 @@ class WhoseTest < Test
     series = Series.new(profiles)
     [profiles[2].top, profiles[2].report, profiles[2].tree, profiles[2].generations, (profiles[2] - profiles[0]).report, Retained.new(*profiles),
      series.line("order.rb:12")].each do |analysis|
-      text = analysis.to_s(root: "/somewhere/else")
+      text = analysis.text(root: "/somewhere/else").to_s
       assert(text.include?("app/models/order.rb:12") && !text.include?("/srv/shop"), "#{analysis.class}: #{text}")
     end
   end

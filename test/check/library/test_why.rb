@@ -19,7 +19,7 @@ class WhyTest < Test
 
   # The text of the tree, without figures.
   def ways(why, width: 200)
-    lines = why.to_s(width: width, root: "/srv/app").lines(chomp: true)
+    lines = why.text(width: width, root: "/srv/app").to_s.lines(chomp: true)
     from = lines.index { |line| line.end_with?("who keeps it") }
     lines[from + 1..].take_while { |line| !line.empty? }.map { |line| line[lines[from].index("who keeps it")..] }
   end
@@ -61,7 +61,7 @@ class WhyTest < Test
   end
 
   test "at the end of a way stands what is asked for" do
-    text = held_build.profile.why(by: :line).to_s(root: "/srv/app")
+    text = held_build.profile.why(by: :line).text(root: "/srv/app").to_s
     assert(text.include?("Ticket::ALL") && text.include?("5,221 at shop.rb:12 Ticket.load"), text)
     assert_error(ArgumentError, /cannot group by :colour/) { held_build.profile.why(by: :colour) }
   end
@@ -83,7 +83,7 @@ class WhyTest < Test
     held = HeldBuild.new(build)
     30.times { |line| held.way(line, ["constant #{name}", *Array.new(line) { |level| "ivar @level_#{level} of Level#{level}" }]) }
     [80, 40].each do |width|
-      text = held.profile.why(top: 100).to_s(width: width)
+      text = held.profile.why(top: 100).text(width: width).to_s
       assert(text.lines(chomp: true).all? { |line| line.length <= width }, text)
       joined = text.lines(chomp: true).map { |line| line.sub(/\A[~\d. KMiB%±]*[├└│ …]*/, "").delete(" ") }.join
       assert(joined.include?(name) && joined.include?("@level_3ofLevel3"), text)
@@ -130,7 +130,7 @@ class WhyTest < Test
     refused = HeapSample::Profile.from_raw(held_build(refused: "it would need 120 MiB, and the cgroup has 80 MiB left").raw.except(:holders, :kept)).why
     assert_equal("This profile has no heap walk: it would need 120 MiB, and the cgroup has 80 MiB left.", refused.reason)
     assert_equal([], refused.to_a)
-    assert_equal("`#{refused.reason}`\n", refused.to_markdown)
+    assert_equal("`#{refused.reason}`\n", refused.text.to_markdown)
   end
 
   test "roots that nobody wrote are explained, and are never the largest holder" do
@@ -144,10 +144,10 @@ class WhyTest < Test
 
   test "folded and markdown have the same ways and bytes" do
     why = held_build.profile.why(by: :class)
-    folded = why.to_folded
+    folded = why.text.to_folded
     assert(folded.include?("(constants);Ticket::ALL;@name of Ticket;String 411603\n"), folded)
     assert_close(why.total.space, folded.lines.sum { |line| line[/\d+$/].to_i }, 1e-4)
-    assert(why.to_markdown.include?("  - 1.2 MiB ±0.1 MiB, 15.5%: `Ticket::ALL`\n    - 815.7 KiB"), why.to_markdown)
+    assert(why.text.to_markdown.include?("  - 1.2 MiB ±0.1 MiB, 15.5%: `Ticket::ALL`\n    - 815.7 KiB"), why.text.to_markdown)
   end
 
   test "no name from a file moves the cursor" do
@@ -282,12 +282,12 @@ class WhyTest < Test
     profile = held_build(stuck: stuck).profile
     [profile, again(profile)].each do |one|
       assert_equal([["waits for Thread::Queue", 12, 246_960], ["waits for Thread::Mutex", 1, 0]], one.report.stuck.map { |place| [place.what, place.threads, place.space] })
-      text = one.report.to_s(root: "/srv/app")
+      text = one.report.text(root: "/srv/app").to_s
       assert(text.include?("13 threads can never wake: nobody else has what they wait for."), text)
-      assert(text.match?(/12 +241\.2 KiB +waits for Thread::Queue +pool\.rb:7$/) && one.why.to_s(root: "/srv/app").include?("pool.rb:7"), text)
+      assert(text.match?(/12 +241\.2 KiB +waits for Thread::Queue +pool\.rb:7$/) && one.why.text(root: "/srv/app").to_s.include?("pool.rb:7"), text)
     end
     fiber = {"name" => "fiber waits for Thread::Queue", "path" => "/srv/app/task.rb", "line" => 2, "threads" => 1, "space" => 10}
-    fibers = held_build(stuck: [*stuck, fiber]).profile.report.to_s(root: "/srv/app").gsub("\n", " ")
+    fibers = held_build(stuck: [*stuck, fiber]).profile.report.text(root: "/srv/app").to_s.gsub("\n", " ")
     assert(fibers.include?("13 threads and 1 fiber can never wake: nobody else has what they wait for, unless somebody stops the fibers."), fibers)
     assert(!held_build.profile.report.to_s.include?("never wake") && held_build.profile.report.to_h[:stuck] == [])
     refute(sample_build.profile.report.to_h.key?(:stuck))

@@ -31,14 +31,14 @@ class WordsTest < Test
      Retained.new(first, second, third)].each do |analysis|
       assert(analysis.to_s.tr("\n", " ").match?(AWAITS), "#{analysis.class}: #{analysis}")
     end
-    text = first.report(root: "/srv/app").to_s.tr("\n", " ")
+    text = first.report.text(root: "/srv/app").to_s.tr("\n", " ")
     assert_equal(["30.0 MiB", "75"], text.match(AWAITS).captures)
     assert(text.match?(/The largest: new\.rb:2 `New#make` holds .* No major GC has looked at 100% of it: it may be garbage/), text)
     assert_equal([30, 0], first.top.map { |row| (row.to_h[:awaits_major_gc_bytes] / 2**20).round })
   end
 
   test "what major GCs have looked at is kept, and nothing is said" do
-    text = awaiting_build(last_major_gc: 100, last_minor_ns: nil).profile.report(root: "/srv/app").to_s
+    text = awaiting_build(last_major_gc: 100, last_minor_ns: nil).profile.report.text(root: "/srv/app").to_s
     assert(text.include?("`New#make` keeps") && !text.include?("looked at"), text)
   end
 
@@ -94,15 +94,15 @@ class WordsTest < Test
     end)
   end
 
-  test "leaks: the VM's own memory is none; one unit" do
-    leaks = leaking_series do |build, birth|
+  test "the VM's own memory is no leak; one unit" do
+    found = leaking_series do |build, birth|
       build.blocks(["#{RUBY} gc_mark_stack", ":0 (GC)"], "ruby", 1 << 20, birth: birth, inuse: 40)
            .blocks(["#{RUBY} str_buf_new", "/usr/lib/ruby/gems/3.4.0/gems/rack-3.1.7/lib/rack.rb:9 Rack#call", NEW], "ruby", 50_000, birth: birth, inuse: 30)
-    end.leaks(root: "/srv/app")
-    assert_equal(["rack-3.1.7/lib/rack.rb:9 Rack#call"], leaks.map { |row| Layout.new.place(row.key) })
-    text = leaks.to_s
-    assert(text.include?("← new.rb:2 New#make") && !text.include?("(GC)"), text)
-    rates = text.scan(/\+[\d.]+ (\w+)\/hour \(\S+ – .*? (\w+)\)/)
-    assert(rates.any? && rates.all? { |figure, interval| figure == interval }, text)
+    end.diagnosis.text(root: "/srv/app")
+    assert_equal([["rack-3.1.7/lib/rack.rb:9 Rack#call", "/srv/app/new.rb:2 New#make"]], found.findings.map { |leak| [leak.line, leak.app_line].map { |place| Layout.new.place(place) } })
+    text = found.to_s
+    refute(text.include?("(GC)"), text)
+    units = text[/grew by ([^(]*)\(95% CI\)/, 1].scan(/[KMG]iB/).uniq
+    assert_equal(1, units.size, text)
   end
 end

@@ -107,7 +107,7 @@ class HostileTest < Test
         assert(sentence.start_with?("process #{pid}: its answer is damaged: ") && !sentence.include?("\n"), [body, sentence].inspect)
       end
     end
-    answering(as_json(gc: {count: 1})) { |pid| fails(1, /process #{pid}: its answer is damaged: account is missing/, "memory", pid.to_s) }
+    answering(as_json(gc: {count: 1})) { |pid| fails(1, /process #{pid}: its answer is damaged: account is missing/, "ps", pid.to_s) }
     answering('io.write(frame("no profile", type: "pb.gz"))') { |pid| fails(1, /process #{pid}: /, "top", pid.to_s) }
   end
 
@@ -115,16 +115,16 @@ class HostileTest < Test
     evil = "\e]0;owned\a\e[31m\u202e"
     said = whole(sampling: true, interval: 65_536, started_ns: 1, title: evil, malloc: {state: "off", missing: evil}, account: {rss: 5})
     answering(as_json(said)) do |pid|
-      [heapsample("start", pid.to_s), heapsample("stop", pid.to_s), heapsample("ps")].each do |result|
+      [heapsample("start", pid.to_s), heapsample("start", pid.to_s, "off"), heapsample("ps")].each do |result|
         refute("#{result.out}#{result.err}".match?(/[\e\a\u202e]/), result.out)
       end
       assert(heapsample("start", pid.to_s).out.include?("\\e]0;owned"))
     end
     answering(as_json(said.merge(every: evil))) do |pid|
-      [heapsample("start", pid.to_s), heapsample("set", pid.to_s, "interval=8k")].each { |result| refute("#{result.out}#{result.err}".match?(/[\e\a\u202e]/), result.out) }
+      [heapsample("start", pid.to_s), heapsample("start", pid.to_s, "interval=8k")].each { |result| refute("#{result.out}#{result.err}".match?(/[\e\a\u202e]/), result.out) }
     end
     answering("io.write(\"heap-sample/1 error text 12\\n\\e[31mno\\n\\e[0m\")") do |pid|
-      error = heapsample("memory", pid.to_s).err
+      error = heapsample("ps", pid.to_s).err
       assert(error.count("\n") == 1 && !error.include?("\e"), error)
     end
   end

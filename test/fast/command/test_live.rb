@@ -93,7 +93,6 @@ class LiveTest < Test
   test "what needs samples says how to start them" do
     growing do |pid, text|
       fails(1, /process #{pid}: this process is not sampled; run heapsample start #{pid}/, "top", text)
-      fails(1, /use start, which takes the same settings/, "set", text, "interval=8k")
     end
   end
 
@@ -102,17 +101,17 @@ class LiveTest < Test
       said = printed("start", text, "interval=4k,every=3600,output=none")
       assert(said.include?("process #{pid}: one sample per 4 KiB, every 3600 s a profile"), said)
       assert(said.include?("malloc is not sampled: this Ruby was started without malloc sampling"), said)
-      assert(printed("set", text, "interval=2k").include?("one sample per 2 KiB"))
-      fails(1, /interval=foo: must be a size/, "set", text, "interval=foo")
-      assert(printed("set", text, "quiet").include?("one sample per 2 KiB,"))
-      assert(printed("set", text, "interval=auto").match?(/one sample per \S+ KiB \(auto\),/))
-      printed("set", text, "interval=2k")
-      fails(2, /interval: the value is missing; write NAME=VALUE/, "set", text, "interval")
-      fails(2, /off: not possible here; end sampling with heapsample stop PID/, "set", text, "off")
-      fails(2, /standby: can only be set when Ruby starts/, "set", text, "standby")
-      fails(2, /intervall: no such setting; did you mean interval\?/, "set", text, "intervall=2k")
-      fails(2, /colour: no such setting; a running process takes interval, malloc, /, "set", text, "colour=2")
-      fails(2, /deploy: can only be set when Ruby starts/, "set", text, "deploy=v2")
+      assert(printed("start", text, "interval=2k").include?("one sample per 2 KiB"))
+      fails(1, /interval=foo: must be a size/, "start", text, "interval=foo")
+      assert(printed("start", text, "quiet").include?("one sample per 2 KiB,"))
+      assert(printed("start", text, "interval=auto").match?(/one sample per \S+ KiB \(auto\),/))
+      printed("start", text, "interval=2k")
+      fails(2, /interval: the value is missing; write NAME=VALUE/, "start", text, "interval")
+      fails(2, /off: cannot be combined with other settings; run heapsample start PID off/, "start", text, "off,interval=8k")
+      fails(2, /standby: can only be set when Ruby starts/, "start", text, "standby")
+      fails(2, /intervall: no such setting; did you mean interval\?/, "start", text, "intervall=2k")
+      fails(2, /colour: no such setting; settings: interval, output, /, "start", text, "colour=2")
+      fails(2, /deploy can only be set when Ruby starts/, "start", text, "deploy=v2")
     end
   end
 
@@ -121,14 +120,14 @@ class LiveTest < Test
       sleep 1
       top = JSON.parse(printed("top", text, "--diagnose", "50%", "--by", "class", "--json"))
       assert(top.to_s.include?("Ticket"), top.to_s[0, 500])
-      assert(printed("report", text).include?("Ticket"))
-      assert(printed("info", text).include?("one sample per 2 KiB"))
+      assert(printed("diagnose", "--snapshot", text).include?("Ticket"))
+      assert(printed("diagnose", "--about", text).include?("one sample per 2 KiB"))
       folder do |dir|
         file = File.join(dir, "now.pb.gz")
         printed("convert", text, "-o", file)
         assert(printed("top", file, "--by", "class").include?("Ticket"))
         page = File.join(dir, "now.html")
-        printed("flame", text, "-o", page, env: with_view(dir))
+        printed("page", text, "-o", page, env: with_view(dir))
         assert(File.size(page) > 100_000)
       end
     end
@@ -141,9 +140,11 @@ class LiveTest < Test
     end
   end
 
-  test "memory and watch say where it is, and what grows since one looks" do
+  test "ps and watch say where it is, and what grows since one looks" do
     sampled do |_, text|
-      assert(printed("memory", text).match?(/slots in use$/))
+      assert(printed("ps", text).match?(/slots in use$/))
+      assert(JSON.parse(printed("ps", text, "--json")).fetch("account").fetch("rss_bytes") > 0)
+      fails(2, /--seconds is for the list of processes/, "ps", text, "--seconds", "3")
       looks = printed("watch", text, "--json", "--every", "0.2", "--seconds", "6").lines.map { |line| JSON.parse(line) }
       assert(looks.size.between?(2, 31), looks.size.to_s)
       assert(looks.last["grew_bytes"] > 0, looks.last.to_s)
@@ -165,7 +166,7 @@ class LiveTest < Test
 
   test "nothing of that is wider than 80 columns" do
     sampled do |_, text|
-      [["ps"], ["memory", text], ["top", text], ["watch", text, "--seconds", "0.5"], ["diff", text, "--seconds", "0.3"]].each do |arguments|
+      [["ps"], ["ps", text], ["top", text], ["watch", text, "--seconds", "0.5"], ["diff", text, "--seconds", "0.3"]].each do |arguments|
         plain = on_terminal(*arguments, columns: 80).gsub(/\e\[[?\d]*[a-zA-Z]/, "")
         # Not what is said of processes of other tests that do not answer.
         wide = plain.split(/[\r\n]+/).select { |line| line.length > 80 && !line.start_with?("heapsample: process ") }
@@ -185,9 +186,8 @@ class LiveTest < Test
   test "what takes a series looks for a while" do
     sampled do |pid, text|
       assert(printed("line", "--seconds", "1", "--", "-e:2", text).include?("20 profiles"))
-      assert(printed("shape", text, "--seconds", "1").start_with?("Shape: process #{pid}, 20 profiles"))
-      assert(printed("leaks", text, "--seconds", "1").start_with?("Leaks: process #{pid}"))
-      fails(2, /only one running process can be read at a time/, "leaks", text, text)
+      assert(printed("diagnose", text, "--seconds", "1").start_with?("Diagnosis: process #{pid}, 20 profiles"))
+      fails(2, /only one running process can be read at a time/, "line", "x.rb:1", text, text)
       folder { |dir| fails(2, /name one or the other/, "diagnose", text, dir) }
     end
   end
@@ -274,9 +274,9 @@ class LiveTest < Test
     end
   end
 
-  test "stop lets it alone" do
+  test "start off ends it" do
     sampled do |pid, text|
-      assert(printed("stop", text).include?("process #{pid}: not sampled"))
+      assert(printed("start", text, "off").include?("process #{pid}: not sampled"))
       fails(1, /not sampled/, "top", text)
     end
   end
@@ -329,7 +329,7 @@ class LiveTest < Test
   test "who is no such process, or no Ruby of ours, is named" do
     fails(1, /process 999999999: no such process/, "top", "999999999")
     sleeper = spawn("sleep", "60")
-    fails(1, /process #{sleeper}: not a Ruby with the heap sampler/, "memory", sleeper.to_s)
+    fails(1, /process #{sleeper}: not a Ruby with the heap sampler/, "ps", sleeper.to_s)
   ensure
     Process.kill(:KILL, sleeper)
     Process.wait(sleeper)

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# For the programs under test: a database in another process, and what main.rb waits for. All files are in FOLDER.
+# For the programs under test: a database in another process, and what guests.rb waits for. All files are in FOLDER.
 
 require "socket"
 

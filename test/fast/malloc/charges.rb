@@ -4,16 +4,19 @@
 # that line, to the kind and to the native function that stand here, and, of malloc, as many bytes as jemalloc says
 # that the line took. doc/memory.md has these cases as a table.
 #
-# Usage: ruby --heap-sample=output=none,interval=4k,malloc=4k charges.rb SCRATCH     prints TAP
-#        ruby charges.rb --table                                                    prints the table
+# Usage: ruby --heap-sample=output=none,interval=4k,malloc=4k charges.rb     runs the tests
+#        ruby charges.rb --table                                            prints the table
+TABLE = ARGV == ["--table"]
+
 require "stringio"
 require "set"
-require_relative "../../tap"
+require "tmpdir"
+require_relative "../../testing" unless TABLE
 require_relative "charged"
 Warning[:experimental] = false
 
-TABLE = ARGV == ["--table"]
-SCRATCH = TABLE ? nil : ARGV.fetch(0)
+SCRATCH = Dir.mktmpdir
+at_exit { FileUtils.rm_rf(SCRATCH) }
 HERE = __FILE__
 
 Case = Struct.new(:what, :where, :functions, :line, :truth, :mapped, :exact)
@@ -116,46 +119,51 @@ if TABLE
   exit
 end
 
-# -- checks --------------------------------------------------------------------
+class ChargesTest < Test
+  ROWS = Charged.rows
+  OF_LINE = ROWS.group_by { |row| row.line_in(HERE) }
 
-ROWS = Charged.rows
-of_line = ROWS.group_by { |row| row.line_in(HERE) }
-
-def malloc_of(rows) = rows.select { |row| row.kind == :malloc }
-def space(rows) = rows.sum(&:space)
-
-# nil, or why the case is not as it says.
-def wrong(made, rows)
-  slots, malloc = space(rows.reject { |row| row.kind == :malloc }), space(malloc_of(rows))
-  return "nothing is charged to its line" if slots + malloc == 0
-
-  share = malloc / (malloc + slots)
-  shown = "slots #{slots.round}, malloc #{malloc.round}, truly #{made.truth}, mapped #{made.mapped}"
-  case made.where
-  # Iseqs have 0.82 to 0.86, give or take 0.02 by chance: this is six times that below.
-  when :malloc then return "not mostly malloc: #{shown}" unless share > 0.7
-  when :slots then return "not mostly slots: #{shown}" unless share < 0.2
-  when :both then return "not both: #{shown}" unless share.between?(0.15, 0.85)
-  when :stacks then return "charged: #{shown}" unless made.mapped > 2 * (malloc + slots)
+  CASES.each do |made|
+    test("#{made.what}: #{WHERE[made.where]}") { assert_charged(made, rows_of(made)) }
   end
-  most = malloc_of(rows).group_by(&:function).transform_values { |of| space(of) }.max_by(&:last)
-  return "most is #{most.inspect}: #{shown}" if made.functions.any? && !made.functions.include?(most&.first)
-  # YJIT frees a megabyte of its own when it likes, on any line.
-  return if !made.exact || made.where != :malloc || RubyVM::YJIT.enabled?
 
-  # 5 deviations, and what the line took on behalf of others: pages of the heap, caches, GC's stack.
-  margin = 5 * Math.sqrt(malloc_of(rows).sum(&:variance)) + 0.1 * made.truth + 50_000
-  "not what jemalloc says: #{shown}, margin #{margin.round}" if (malloc - made.truth).abs > margin
+  private
+
+  def rows_of(made) = made.where == :no_gvl ? ROWS.select { |row| row.root == "(no GVL)" } : OF_LINE.fetch(made.line, [])
+  def malloc_of(rows) = rows.select { |row| row.kind == :malloc }
+  def space(rows) = rows.sum(&:space)
+
+  def assert_charged(made, rows)
+    slots, malloc = space(rows.reject { |row| row.kind == :malloc }), space(malloc_of(rows))
+    shown = "slots #{slots.round}, malloc #{malloc.round}, truly #{made.truth}, mapped #{made.mapped}\n#{functions(rows)}"
+    assert_operator slots + malloc, :>, 0, "nothing is charged to its line"
+    assert_side(made, malloc.to_f / (malloc + slots), malloc + slots, shown)
+    most = malloc_of(rows).group_by(&:function).transform_values { |of| space(of) }.max_by(&:last)
+    assert_includes made.functions, most&.first, shown if made.functions.any?
+    assert_truth(made, rows, shown)
+  end
+
+  def assert_side(made, share, charged, shown)
+    case made.where
+    # Iseqs have 0.82 to 0.86, with a standard deviation of 0.02: 0.7 is six of them below.
+    when :malloc then assert_operator share, :>, 0.7, shown
+    when :slots then assert_operator share, :<, 0.2, shown
+    when :both then assert_includes 0.15..0.85, share, shown
+    when :stacks then assert_operator made.mapped, :>, 2 * charged, shown
+    end
+  end
+
+  # What jemalloc counts. YJIT may free a megabyte of its own on any line.
+  def assert_truth(made, rows, shown)
+    return if !made.exact || made.where != :malloc || RubyVM::YJIT.enabled?
+
+    malloc = malloc_of(rows)
+    # 5 deviations, and what the line took on behalf of others: pages of the heap, caches, GC's stack.
+    margin = 5 * Math.sqrt(malloc.sum(&:variance)) + 0.1 * made.truth + 50_000
+    assert_in_delta made.truth, space(malloc), margin, shown
+  end
+
+  def functions(rows)
+    malloc_of(rows).group_by(&:function).map { |name, of| [name, space(of).round] }.max_by(4, &:last).map { |name, bytes| "#{bytes} #{name}" }.join("\n")
+  end
 end
-
-CASES.each do |made|
-  rows = made.where == :no_gvl ? ROWS.select { |row| row.root == "(no GVL)" } : of_line.fetch(made.line, [])
-  why = wrong(made, rows)
-  check(made.what, !why, "#{WHERE[made.where]}#{" (#{why})" if why}")
-  puts "# share of malloc #{(space(malloc_of(rows)) / space(rows)).round(2)}" if ENV["VERBOSE"] && rows.any?
-  next if !why && !ENV["VERBOSE"]
-
-  malloc_of(rows).group_by(&:function).map { |name, of| [name, space(of).round] }.sort_by { |_, bytes| -bytes }.first(4)
-                 .each { |name, bytes| puts "# #{bytes} #{name.inspect}" }
-end
-Tap.plan

@@ -3,7 +3,8 @@
 # Wherever Ruby code runs, what it mallocs is charged to its line: threads, Ractors, fibers, traps, finalizers,
 # TracePoints, deep stacks, evals, a forked child.
 #
-# Usage: ruby --heap-sample=output=none,malloc=64k places.rb     prints TAP
+# Usage: ruby --heap-sample=output=none,malloc=64k places.rb
+require_relative "../../testing"
 require_relative "charged"
 Warning[:experimental] = false
 
@@ -38,26 +39,33 @@ big.clear
 at("a Ractor", __LINE__); KEEP << Ractor.new { Array.new(5) { "x" * 2_097_151 }.tap { Ractor.receive } }
 sleep 0.01 until Charged.rows.any? { |row| row.line_in(__FILE__) == PLACES.last[2] && row.space > 10 << 20 } || (tries = tries.to_i + 1) > 500
 
-def check(number, (name, path, line), rows)
-  bytes = rows.select { |row| row.kind == :malloc && row.line_in(path) == line && row.function == "str_enc_new" }.sum(&:space)
-  # Room for 24 new stacks of 512 frames until the next interrupt check: YJIT, compiling down there, may use it up, and
-  # then a sample is "(busy)"'s.
-  slack = name.include?("deep") ? 2 << 20 : 0
-  right = (bytes - (10 << 20)).abs < 100_000 + slack
-  puts "#{"not " unless right}ok #{number} - #{name}#{" (#{bytes.round} bytes at #{path}:#{line})" unless right}"
-end
+class PlacesTest < Test
+  def self.bytes_at((_, path, line), rows)
+    rows.select { |row| row.kind == :malloc && row.line_in(path) == line && row.function == "str_enc_new" }.sum(&:space)
+  end
 
-rows = Charged.rows
-PLACES.each_with_index { |place, index| check(index + 1, place, rows) }
-$stdout.flush
-Process.wait(fork do
-  line = __LINE__; KEEP << Array.new(5) { "x" * 2_097_151 }
+  # In a child: what it allocates, and what it has from its parent.
+  def self.of_a_child
+    reading, writing = IO.pipe
+    pid = fork do
+      line = __LINE__; KEEP << Array.new(5) { "x" * 2_097_151 }
+      rows = Charged.rows
+      writing.write(Marshal.dump([["a forked child", bytes_at([nil, __FILE__, line], rows)],
+                                  ["what a forked child has from its parent", bytes_at(PLACES[0], rows)]]))
+      writing.close
+      exit!(0)
+    end
+    writing.close
+    Marshal.load(reading.read).tap { Process.wait(pid) }
+  end
+
   rows = Charged.rows
-  check(PLACES.size + 1, ["a forked child", __FILE__, line], rows)
-  check(PLACES.size + 2, ["what a forked child has from its parent", *PLACES[0].drop(1)], rows)
-  $stdout.flush
-  exit!(0)
-end)
-puts "1..#{PLACES.size + 2}"
-$stdout.flush
-exit!(0)
+  [*PLACES.map { |place| [place[0], bytes_at(place, rows)] }, *of_a_child].each do |name, bytes|
+    test name do
+      # Room for 24 new stacks of 512 frames until the next interrupt check: YJIT, compiling down there, may use it up, and
+      # then a sample is "(busy)"'s.
+      slack = name.include?("deep") ? 2 << 20 : 0
+      assert_in_delta 10 << 20, bytes, 100_000 + slack
+    end
+  end
+end

@@ -2,9 +2,9 @@
 
 # Slots and malloc together against a known heap: nothing twice, nothing missing.
 #
-# Usage: ruby --heap-sample=output=none,interval=512,malloc=4k truth.rb     prints TAP
+# Usage: ruby --heap-sample=output=none,interval=512,malloc=4k truth.rb
 require "objspace"
-require_relative "../../tap"
+require_relative "../../testing"
 require_relative "charged"
 
 HOLE = 0.05
@@ -49,14 +49,18 @@ rows = Charged.rows.select { |row| row.ruby.any? { |frame| frame.label.end_with?
 estimated = rows.group_by(&:kind).transform_values { |of| of.sum(&:space) }
 deviation = Math.sqrt(rows.sum(&:variance))
 
-compare = lambda do |name, estimate, truth|
-  off = (estimate - truth) / truth
-  check(name, off.abs <= HOLE, "estimated #{estimate.round}, truly #{truth}, off by #{(off * 100).round(2)}%")
+# memsize_of counts what hash tables and arrays asked for, not what malloc set aside; and all of a slot.
+FIGURES = {"slots, against GC.stat_heap" => [estimated[:slots], slots],
+           "malloc, against jemalloc's count of this thread" => [estimated[:malloc], malloc],
+           "both together" => [estimated.values.sum, slots + malloc],
+           "both together, against ObjectSpace.memsize_of" => [estimated.values.sum, memsize(@kept)]}.freeze
+DEVIATION = deviation / (slots + malloc)
+
+class TruthTest < Test
+  FIGURES.each do |name, (estimate, truth)|
+    test name do
+      note "estimated #{estimate.round}, truly #{truth}; deviation of the sampling: #{(DEVIATION * 100).round(2)}%"
+      assert_in_epsilon truth, estimate, HOLE
+    end
+  end
 end
-compare.("slots, against GC.stat_heap", estimated[:slots], slots)
-compare.("malloc, against jemalloc's count of this thread", estimated[:malloc], malloc)
-compare.("both together", estimated.values.sum, slots + malloc)
-# memsize_of knows of hash tables and arrays what they asked for, not what malloc set aside; and of slots what they are.
-compare.("both together, against ObjectSpace.memsize_of", estimated.values.sum, memsize(@kept))
-puts "# deviation of the sampling: #{(deviation / (slots + malloc) * 100).round(2)}%"
-Tap.plan

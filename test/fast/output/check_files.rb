@@ -107,7 +107,7 @@ META_OF_SAMPLE = {
   "forced" => {"limit_ppm" => 10000, "gcs" => 3, "gc_ns" => 41000000, "walks" => 2, "walk_ns" => 230000000, "longest_stop_ns" => 12000000,
                "of_ns" => 90000000000, "last" => "over_budget"},
   "settings" => {"interval" => 524288, "first_interval" => 262144, "interval_changes" => 1, "thinnings" => 0, "interval_auto" => false,
-                 "max_samples" => 200000, "max_depth" => 512, "only_n" => 1, "seed" => "18446744073709551615"},
+                 "max_samples" => 200000, "only_n" => 1, "seed" => "18446744073709551615"},
   "live_samples" => 6, "drops" => {"samples" => 1, "stacks" => 2, "frames" => 3, "classes" => 4, "moves" => 5}, "own_bytes" => 65536,
   "heaps" => [{"slot_size" => 40, "total_slots" => 1000, "live_slots" => 900, "live_at_start" => 10},
               {"slot_size" => 80, "total_slots" => 500, "live_slots" => 400, "live_at_start" => 20, "pages" => 10, "pinned_pages" => 3, "held_slots" => 320,

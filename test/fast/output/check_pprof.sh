@@ -1,4 +1,4 @@
-# shellcheck shell=bash disable=SC2154 # number, build and the functions are run's
+# shellcheck shell=bash disable=SC2154 # build and the functions are run's
 # Sourced by run: what `go tool pprof` prints of the profile that sample.c
 # makes.  Its rows' values are there; a sum below is of values already rounded.
 
@@ -17,8 +17,8 @@ prints "<main> keeps its name" " 10000B 94.66% <main>" "$text"
 prints "the root of cut stacks" " 500B 4.73% (truncated)" "$text"
 prints "rows without a stack" " 64B 0.61% 100% 64B 0.61% (no stack)" "$text"
 prints "duration" "Duration: 90.50s" "$text"
-! printf '%s\n' "$text" | grep -qi -e 'not available' -e error -e warning
-ok $? "go tool pprof: has no complaint"
+lacks() { ! grep -i "${@:2}" <<<"$1"; }
+check 'go tool pprof: has no complaint' lacks "$text" -e 'not available' -e error -e warning
 
 prints "inuse_objects" " 234 99.57% 99.57% 234 99.57% Ticket#store" "$(top_of inuse_objects)"
 prints "alloc_space" " 17520B 100% 100% 17520B 100% Ticket#store" "$(top_of alloc_space -unit=B)"
@@ -59,8 +59,7 @@ prints "a native function" " 1000000B 73.86% 73.86% 1000000B 73.86% foo_new" "$t
 prints "code without a name, by its file" " 300000B 22.16% 96.01% 300000B 22.16% [libbar;1.so]" "$text"
 prints "C++ names taken apart" " 1300000B 96.01% foo::new" "$text"
 prints "the Ruby line that called into C" " 1304000B 96.31% <main> /srv/app.rb:10" "$(malloc_top inuse_space -lines)"
-! printf '%s\n' "$text" | grep -q "libfoo.*no such file"
-ok $? "go tool pprof: does not ask for a library whose names are all there"
+check 'go tool pprof: does not ask for a library whose names are all there' lacks "$text" 'libfoo.*no such file'
 prints "tags of malloc" " 976.6kB (76.92%): libfoo.so.1" "$(pprof malloc.pb.gz -tags)"
 prints "focuses on malloc" "1350000B, 99.70% of 1354000B total" "$(malloc_top inuse_space -tagfocus=kind=malloc)"
 text=$(pprof malloc.pb.gz -raw)

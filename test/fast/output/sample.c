@@ -87,7 +87,6 @@ sample_profile(struct hs_profile *profile)
         .first_interval = 262144,
         .interval_changes = 1,
         .max_samples = 200000,
-        .max_depth = 512,
         .only_n = 1,
         .seeded = true,
         .seed = UINT64_MAX,

@@ -22,10 +22,10 @@ describe(const struct hs_options *o, char *text, size_t size)
     static const char *const malloc_modes[] = {"", " malloc=standby", " malloc=off"};
     char interval[32] = "auto";
     if (!o->interval_auto || o->interval != 524288) snprintf(interval, sizeof(interval), "%llu%s", (unsigned long long)o->interval, o->interval_auto ? " auto" : "");
-    snprintf(text, size, "%s i=%s o=%s%s e=%u k=%u r=%u%%/%llu s=%llu d=%u seed=%s%llu n=%u%s%s",
+    snprintf(text, size, "%s i=%s o=%s%s e=%u k=%u r=%u%%/%llu s=%llu seed=%s%llu n=%u%s%s",
              o->files.on ? "on" : "off", interval, o->files.output_none ? "none" : o->files.output,
              o->files.output_given ? "!" : "", o->files.every, o->files.keep, o->files.at_rss_percent,
-             (unsigned long long)o->files.at_rss_bytes, (unsigned long long)o->limits.max_samples, o->limits.max_depth,
+             (unsigned long long)o->files.at_rss_bytes, (unsigned long long)o->limits.max_samples,
              o->limits.seeded ? "!" : "", (unsigned long long)o->limits.seed, o->files.only_n, malloc_modes[o->malloc_mode],
              o->files.quiet ? " quiet" : "");
     size_t len = strlen(text);
@@ -38,7 +38,7 @@ describe(const struct hs_options *o, char *text, size_t size)
     if (o->standby && !o->files.on) snprintf(text + len, size - len, " standby");
 }
 
-#define REST "e=0 k=0 r=0%/0 s=200000 d=512 seed=0 n=1"
+#define REST "e=0 k=0 r=0%/0 s=200000 seed=0 n=1"
 #define OUT "o=heap-%p-%t.pb.gz "
 
 static const struct {
@@ -52,7 +52,7 @@ static const struct {
     {"true", "on i=auto " OUT REST},
     {"yes", "on i=auto " OUT REST},
     {"false", "off i=auto " OUT REST},
-    {"no,every=1", "off i=auto " OUT "e=1 k=0 r=0%/0 s=200000 d=512 seed=0 n=1"},
+    {"no,every=1", "off i=auto " OUT "e=1 k=0 r=0%/0 s=200000 seed=0 n=1"},
     {"quiet", "on i=auto " OUT REST " quiet"},
     {"standby", "off i=auto " OUT REST " standby"},
     {"standby,interval=1k", "off i=1024 " OUT REST " standby"},
@@ -99,9 +99,9 @@ static const struct {
     {"output=x.pb", "on i=auto o=x.pb! " REST},
     {"output=heaps/", "on i=auto o=heaps/heap-%p-%t.pb.gz! " REST},
     {"output=/tmp/%p.pb/", "on i=auto o=/tmp/%p.pb/heap-%p-%t.pb.gz! " REST},
-    {"every=1", "on i=auto " OUT "e=1 k=0 r=0%/0 s=200000 d=512 seed=0 n=1"},
-    {"every=31536000", "on i=auto " OUT "e=31536000 k=0 r=0%/0 s=200000 d=512 seed=0 n=1"},
-    {"keep=1000000", "on i=auto " OUT "e=0 k=1000000 r=0%/0 s=200000 d=512 seed=0 n=1"},
+    {"every=1", "on i=auto " OUT "e=1 k=0 r=0%/0 s=200000 seed=0 n=1"},
+    {"every=31536000", "on i=auto " OUT "e=31536000 k=0 r=0%/0 s=200000 seed=0 n=1"},
+    {"keep=1000000", "on i=auto " OUT "e=0 k=1000000 r=0%/0 s=200000 seed=0 n=1"},
     {"diagnose=1%", "on i=auto " OUT REST " diagnose=10000"},
     {"diagnose=off", "on i=auto " OUT REST},
     {"diagnose=1%,diagnose=off", "on i=auto " OUT REST},
@@ -109,20 +109,19 @@ static const struct {
     {"diagnose=0.1%", "on i=auto " OUT REST " diagnose=1000"},
     {"diagnose=2.50%", "on i=auto " OUT REST " diagnose=25000"},
     {"diagnose=0.001%", "on i=auto " OUT REST " diagnose=10"},
-    {"at-rss=1%", "on i=auto " OUT "e=0 k=0 r=1%/0 s=200000 d=512 seed=0 n=1"},
-    {"at-rss=100%", "on i=auto " OUT "e=0 k=0 r=100%/0 s=200000 d=512 seed=0 n=1"},
-    {"at-rss=900m", "on i=auto " OUT "e=0 k=0 r=0%/943718400 s=200000 d=512 seed=0 n=1"},
-    {"at-rss=900m,at-rss=80%", "on i=auto " OUT "e=0 k=0 r=80%/0 s=200000 d=512 seed=0 n=1"},
-    {"at-rss=80%,at-rss=1m", "on i=auto " OUT "e=0 k=0 r=0%/1048576 s=200000 d=512 seed=0 n=1"},
-    {"at-rss=1048576", "on i=auto " OUT "e=0 k=0 r=0%/1048576 s=200000 d=512 seed=0 n=1"},
-    {"max-samples=none", "on i=auto " OUT "e=0 k=0 r=0%/0 s=0 d=512 seed=0 n=1"},
-    {"max-samples=1", "on i=auto " OUT "e=0 k=0 r=0%/0 s=1 d=512 seed=0 n=1"},
-    {"max-depth=4096", "on i=auto " OUT "e=0 k=0 r=0%/0 s=200000 d=4096 seed=0 n=1"},
-    {"seed=0", "on i=auto " OUT "e=0 k=0 r=0%/0 s=200000 d=512 seed=!0 n=1"},
+    {"at-rss=1%", "on i=auto " OUT "e=0 k=0 r=1%/0 s=200000 seed=0 n=1"},
+    {"at-rss=100%", "on i=auto " OUT "e=0 k=0 r=100%/0 s=200000 seed=0 n=1"},
+    {"at-rss=900m", "on i=auto " OUT "e=0 k=0 r=0%/943718400 s=200000 seed=0 n=1"},
+    {"at-rss=900m,at-rss=80%", "on i=auto " OUT "e=0 k=0 r=80%/0 s=200000 seed=0 n=1"},
+    {"at-rss=80%,at-rss=1m", "on i=auto " OUT "e=0 k=0 r=0%/1048576 s=200000 seed=0 n=1"},
+    {"at-rss=1048576", "on i=auto " OUT "e=0 k=0 r=0%/1048576 s=200000 seed=0 n=1"},
+    {"max-samples=none", "on i=auto " OUT "e=0 k=0 r=0%/0 s=0 seed=0 n=1"},
+    {"max-samples=1", "on i=auto " OUT "e=0 k=0 r=0%/0 s=1 seed=0 n=1"},
+    {"seed=0", "on i=auto " OUT "e=0 k=0 r=0%/0 s=200000 seed=!0 n=1"},
     {"seed=18446744073709551615",
-     "on i=auto " OUT "e=0 k=0 r=0%/0 s=200000 d=512 seed=!18446744073709551615 n=1"},
+     "on i=auto " OUT "e=0 k=0 r=0%/0 s=200000 seed=!18446744073709551615 n=1"},
     {"only=1/1", "on i=auto " OUT REST},
-    {"only=1/1000000", "on i=auto " OUT "e=0 k=0 r=0%/0 s=200000 d=512 seed=0 n=1000000"},
+    {"only=1/1000000", "on i=auto " OUT "e=0 k=0 r=0%/0 s=200000 seed=0 n=1000000"},
 };
 
 /* Each error must hold both texts. */
@@ -187,9 +186,6 @@ static const struct {
     {"max-samples=", "max-samples=: ", "or none"},
     {"max-samples=unlimited", "max-samples=unlimited: ", "or none"},
     {"max-samples=1000000001", "max-samples=1000000001: ", "1000000000"},
-    {"max-depth=0", "max-depth=0: ", "1 to 4096"},
-    {"max-depth=4097", "max-depth=4097: ", "1 to 4096"},
-    {"max-depth=none", "max-depth=none: ", "1 to 4096"},
     {"seed=", "seed=: ", "18446744073709551615"},
     {"seed=18446744073709551616", "seed=18446744073709551616: ", "18446744073709551615"},
     {"seed=random", "seed=random: ", "18446744073709551615"},
@@ -210,7 +206,7 @@ static const struct {
     {"output=x.pb%", "output=x.pb%: ", "%p (process id)"},
     {"output=None", "output=None: ", ".pb.gz"},
     {"banana", "unknown setting \"banana\"", "interval, output, every, keep, diagnose, at-rss"},
-    {"banana=1", "unknown setting \"banana\"", "max-samples, max-depth, seed, only"},
+    {"banana=1", "unknown setting \"banana\"", "max-samples, seed, only"},
     {"Interval=1k", "unknown setting \"Interval\"", "interval"},
     {"interval =1k", "unknown setting \"interval \"", "interval"},
     {"=1k", "unknown setting \"\"", "interval"},

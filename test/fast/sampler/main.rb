@@ -10,9 +10,9 @@
 #              RUBY_THREAD_TIMESLICE  milliseconds; MRI's 100 make tests with busy threads wait, and change threads seldom (10)
 
 require_relative '../../tap'
-require_relative '../../alone/mri/build'
-require_relative '../../alone/mri/configuration'
-require_relative '../../alone/mri/part'
+require_relative '../../all/mri/build'
+require_relative '../../all/mri/configuration'
+require_relative '../../all/mri/part'
 
 ENV['RUBY_THREAD_TIMESLICE'] ||= '10'
 ours = Build.new(ENV.fetch('RUBY'))

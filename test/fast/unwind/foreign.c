@@ -13,6 +13,7 @@
 #define _GNU_SOURCE
 #ifndef IN_RUBY
 #include "heap_sampler/sampling/malloc_hooks.h"
+#include "tap.h"
 #else
 enum { HS_NATIVE_MAX = 24 };
 #endif
@@ -509,8 +510,8 @@ main(int argc, char **argv)
     if (argc > 4) refuse_process_vm_readv();
     rb_hs_unwind_until((uintptr_t)foreign);
     foreign(strtoul(argv[1], NULL, 10), (unsigned)atoi(argv[2]), 2, argv[3], -1);
-    printf("# %lu unwinds, %lu frames, %lu wrong%s\n", unwinds, frames_found, wrong, kernel_reads ? "" : "; process_vm_readv fails");
-    printf("%sok 1 - only stacks are read, and frames with rules are found\n1..1\n", wrong || !unwinds ? "not " : "");
-    return wrong || !unwinds;
+    note("%lu unwinds, %lu frames, %lu wrong%s", unwinds, frames_found, wrong, kernel_reads ? "" : "; process_vm_readv fails");
+    ok(!wrong && unwinds, "only stacks are read, and frames with rules are found");
+    return tap_finish();
 }
 #endif

@@ -1,14 +1,14 @@
 # frozen_string_literal: true
 
-# Prints TAP. Each act of foreign.c by itself, in a process of its own, then all of them.
-# Usage: ruby --heap-sample=output=none,malloc=64 foreign.rb FOREIGN.SO FOLDER      foreign.c, compiled with -DIN_RUBY
+# Each act of foreign.c by itself, in a process of its own, then all of them.
+# Usage: FOREIGN=FOREIGN.SO LIBRARIES=FOLDER ruby --heap-sample=output=none,malloc=64 foreign.rb      foreign.c, compiled with -DIN_RUBY
 require "fiddle"
 require "timeout"
-require_relative "../../tap"
+require_relative "../../testing"
 require_relative "../malloc/charged"
 
-library, FOLDER = ARGV
-LIBRARY = Fiddle.dlopen(library)
+LIBRARY = Fiddle.dlopen(ENV.fetch("FOREIGN"))
+FOLDER = ENV.fetch("LIBRARIES")
 FOREIGN = Fiddle::Function.new(LIBRARY["foreign"], [Fiddle::TYPE_LONG, Fiddle::TYPE_INT, Fiddle::TYPE_INT, Fiddle::TYPE_VOIDP, Fiddle::TYPE_INT],
                                Fiddle::TYPE_LONG)
 NAME = Fiddle::Function.new(LIBRARY["foreign_act"], [Fiddle::TYPE_INT], Fiddle::TYPE_VOIDP)
@@ -28,19 +28,21 @@ rescue Timeout::Error
   Process.wait2(pid).last
 end
 
-names = (0..).lazy.map { |number| NAME.call(number) }.take_while { |name| !name.null? }.map(&:to_s).to_a
-names.each_with_index do |name, act|
-  status = status_of { everywhere(900, act) }
-  check "Ruby goes on after malloc was sampled: #{name}", status.success?, status.to_s
-end
+class ForeignStacksTest < Test
+  names = (0..).lazy.map { |number| NAME.call(number) }.take_while { |name| !name.null? }.map(&:to_s).to_a
+  names.each_with_index do |name, act|
+    test "Ruby goes on after malloc was sampled: #{name}" do
+      status = status_of { everywhere(900, act) }
+      assert_predicate status, :success?
+    end
+  end
 
-status = status_of do
-  everywhere(6000, -1)
-  rows = Charged.rows.select { |row| row.kind == :malloc && row.function == "probe" }
-  on_coroutines = rows.select { |row| row.functions.include?("coroutine") }
-  puts "# #{rows.sum(&:samples)} samples, #{on_coroutines.sum(&:samples)} of coroutines"
-  $stdout.flush
-  rows.any? && on_coroutines.any?
+  test "Ruby goes on after all of them, and frames are found on a coroutine's stack" do
+    status = status_of do
+      everywhere(6000, -1)
+      rows = Charged.rows.select { |row| row.kind == :malloc && row.function == "probe" }
+      rows.any? && rows.any? { |row| row.functions.include?("coroutine") }
+    end
+    assert_predicate status, :success?
+  end
 end
-check "Ruby goes on after all of them, and frames are found on a coroutine's stack", status.success?, status.to_s
-Tap.finish

@@ -9,6 +9,7 @@
  */
 #define _GNU_SOURCE
 #include "heap_sampler/sampling/malloc_hooks.h"
+#include "tap.h"
 
 #include <alloca.h>
 #include <execinfo.h>
@@ -150,17 +151,16 @@ main(int argc, char **argv)
     kernel_reads = process_vm_readv(getpid(), &local, 1, &remote, 1, 0) > 0;
     if (argc > 1) seed = (unsigned)atoi(argv[1]);
     rb_hs_unwind_until((uintptr_t)interpreter);
-    printf("ok 1 - seed %u\n", seed);
+    note("seed %u", seed);
     pthread_t threads[3];
     for (int i = 0; i < 3; i++) pthread_create(&threads[i], NULL, thread, NULL);
     for (int i = 0; i < 3; i++) pthread_join(threads[i], NULL);
     thread(NULL);
     unsigned long fast = frames_compared;
-    printf("%sok 2 - with the cache: %lu stacks, %lu frames, %lu wrong\n", wrong ? "not " : "", stacks, fast, wrong);
+    ok(!wrong, "with the cache: %lu stacks, %lu frames, %lu wrong", stacks, fast, wrong);
     /* Where the end of the stack is not known, the kernel reads it. */
     stacks = wrong = 0;
     try_all(NULL, 500);
-    printf("%sok 3 - on a stack with an unknown end: %lu stacks, %lu frames, %lu wrong\n", wrong ? "not " : "", stacks, frames_compared - fast, wrong);
-    printf("1..3\n");
-    return 0;
+    ok(!wrong, "on a stack with an unknown end: %lu stacks, %lu frames, %lu wrong", stacks, frames_compared - fast, wrong);
+    return tap_finish();
 }

@@ -6,7 +6,6 @@ require_relative "../../zoo/archive"
 require_relative "../../zoo/examiner"
 require_relative "../../zoo/score"
 require_relative "../../zoo/table"
-require_relative "agreement"
 require_relative "reached"
 require_relative "test_archive"
 require_relative "test_examination"
@@ -28,8 +27,6 @@ judge = lambda do |root, truths|
   puts Table.new(examinations).to_s.gsub(/^/, "# "), *score.lines.map { |line| "# #{line}" }
   silent = examinations.flat_map(&:warnings)
   check "each series gets an answer", silent.empty?, silent.empty? ? "#{examinations.size} of them" : "#{silent.size} without one: #{silent.first(5).join(", ")}"
-  contradictions = Examiner.each_of(folders(root, truths)) { |folder, truth| Agreement.contradictions(truth["name"], folder) }.flatten
-  check "the diagnosis, leaks and shape never contradict each other", contradictions.empty?, contradictions.empty? ? "in #{examinations.size} series" : contradictions.join("\n")
   Reached.of(score).keep if keep && whole
   Reached.of(score).since(Reached.read) { |name, holds, figures| check name, holds, figures } if whole
 end

@@ -17,7 +17,6 @@ module HeapSample
       "sampler" => "the sampler",
       "unattributed" => "unattributed"
     }.freeze
-    JEMALLOC = %w[allocated active resident dirty retained metadata].freeze
 
     # call-seq:
     #   HeapSample::Account.of(values) -> HeapSample::Account or nil
@@ -66,50 +65,16 @@ module HeapSample
       parts.to_h { |name, bytes| [name, (bytes - earlier[name] if earlier[name])] }.compact
     end
 
+    # Sizes that jemalloc gives of itself: {"allocated" => 4096}; empty if it is not the allocator.
+    def jemalloc = @values["jemalloc"].then { |sizes| sizes.is_a?(Hash) ? sizes.select { |_, bytes| bytes.is_a?(Integer) } : {} }
+
+    # Nanoseconds that it took to read all this.
+    def cost_ns = self["cost_ns"]
+
     # JSON-ready: the parts that are known, RSS and PSS, in bytes.
     def to_h
       {rss_bytes: rss, pss_bytes: pss, allocator: allocator, parts_bytes: parts.transform_keys(&:to_sym), **alive,
        thread_stacks_bytes: self["thread_stacks"], fiber_stacks_bytes: self["fiber_stacks"]}.compact
-    end
-
-    # call-seq:
-    #   lines(layout, earlier = nil, since = nil) -> Array of String
-    #
-    # A table.  With an +earlier+ Account it shows the changes +since+ then.
-    def lines(layout, earlier = nil, since = nil)
-      changes = earlier ? since(earlier) : {}
-      shown = parts.reject { |name, bytes| bytes.zero? && changes[name].to_i.zero? }
-      columns = [["bytes", :right], *([["share", :right, 1]] if rss), *([["change", :right]] if earlier), ["where", :left]]
-      rows = shown.map do |name, bytes|
-        change = changes[name] ? layout.bytes(changes[name], sign: true) : "?"
-        [layout.bytes(bytes), *(layout.percent(bytes / rss.to_f) if rss), *(change if earlier), PARTS[name]]
-      end
-      [*layout.title(title(layout, earlier, since)), *layout.table(columns, rows), *layout.sentence(beside(layout))]
-    end
-
-    private
-
-    def title(layout, earlier, since)
-      return "Memory of the process (/proc could not be read: what is known, and some of it may not be resident):" unless rss
-
-      change = ", #{layout.bytes(rss - earlier.rss, sign: true)} #{since}" if earlier&.rss
-      "Memory of the process: RSS #{layout.bytes(rss)}#{change}"
-    end
-
-    # What must not be added to the above.
-    def beside(layout)
-      parts = []
-      parts << "PSS #{layout.bytes(pss)}" if pss
-      parts << [allocator, own(layout)].compact.join(", virtual: ")
-      cost = self["cost_ns"]
-      "Beside: #{parts.reject(&:empty?).join("; ")}#{format(" (read in %.1f ms)", cost / 1e6) if cost}"
-    end
-
-    def own(layout)
-      jemalloc = @values["jemalloc"]
-      return unless jemalloc.is_a?(Hash)
-
-      JEMALLOC.filter_map { |name| "#{layout.bytes(jemalloc[name])} #{name}" if jemalloc[name].is_a?(Integer) }.join(", ")
     end
   end
 end

@@ -56,13 +56,12 @@ module HeapSample
     private_class_method :sum
 
     # +malloc+: see AccountGrowth.malloc_of; +since+ says when +earlier+ was.
-    def initialize(later, earlier, malloc: {}, since: "since sampling started", layout: Layout.new)
+    def initialize(later, earlier, malloc: {}, since: "since sampling started")
       @later = later
       @changes = later.since(earlier)
       @rss = later.rss - earlier.rss if later.rss && earlier.rss
       @malloc = malloc
       @since = since
-      @layout = layout
     end
 
     # The Parts that grew, the largest first.
@@ -80,6 +79,8 @@ module HeapSample
     end
 
     private
+
+    def bytes(size, sign: false) = Layout.new.bytes(size, sign: sign)
 
     def threshold
       [SHARE * (@later.rss || 0), FLOOR].max
@@ -127,18 +128,18 @@ module HeapSample
 
     def phrase(part)
       share = part.bytes / grown.sum(&:bytes).to_f
-      "in #{part.name} (#{@layout.bytes(part.bytes, sign: true)}, #{(share * 100).round}% of what grew)"
+      "in #{part.name} (#{bytes(part.bytes, sign: true)}, #{(share * 100).round}% of what grew)"
     end
 
     def total
-      "RSS #{@layout.bytes(@rss, sign: true)} #{@since}"
+      "RSS #{bytes(@rss, sign: true)} #{@since}"
     end
 
     def nothing
-      return "Not growing: #{total}, and no part by #{@layout.bytes(threshold)}." unless rss_grew?
+      return "Not growing: #{total}, and no part by #{bytes(threshold)}." unless rss_grew?
 
       most = grown.empty? ? "and no part that both accounts know grew" : "most of it #{phrase(grown.first)}"
-      "Growing, but in no part by #{@layout.bytes(threshold)}: #{total}, #{most}."
+      "Growing, but in no part by #{bytes(threshold)}: #{total}, #{most}."
     end
 
     def hint

@@ -11,11 +11,10 @@ module HeapSample
     attr_reader :profile, :name
 
     # call-seq:
-    #   About.new(profile, name: nil, width: 120, style: nil)
+    #   About.new(profile, name: nil)
     #
-    # +name+ is what the profile is called, its file for instance; the rest is for Analysis#to_s.
-    def initialize(profile, name: nil, **look)
-      look_like(look)
+    # +name+ is what the profile is called, its file for instance.
+    def initialize(profile, name: nil)
       @profile = profile
       @name = name
     end
@@ -33,7 +32,4 @@ module HeapSample
        stacks: table.map { |row| row[Columns::STACK] }.uniq.size, frames: @profile.stacks.frame_count}
     end
   end
-
-  # Its name in earlier versions.
-  Info = About
 end

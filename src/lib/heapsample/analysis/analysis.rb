@@ -1,37 +1,35 @@
 # frozen_string_literal: true
 
 module HeapSample
-  # What an analysis answers beside its own figures: it is a text (#to_s), data (#to_h),
-  # one line (#inspect) and, for pp and irb, a short table.
+  # What all reports have in common.
   #
-  # The analysis is the figures.  How they look is its Text's, a class of its own beside it, made for each
-  # text anew: who includes this has TEXT, that class, which is made of the analysis and a Layout and has
-  # #to_s, #summary (a line) and #lines(top), the main table with no more than +top+ rows.
+  # A report is data: its class takes a profile, or several, and what selects and groups. It does not know how its
+  # figures are printed. That is the work of its text, a class of its own, which a report names as TEXT. A text is made
+  # of the report and a Layout, and has #to_s (the whole), #lines(top) (the main table, with at most +top+ rows) and
+  # #summary (one line).
+  #
+  #   report.text(width: 80).to_s
   module Analysis
     # Rows of a table that pp prints.
     BRIEF = 5
 
     # call-seq:
-    #   to_s(width: 120, root: Dir.pwd, style: nil, stacks: false) -> String
+    #   text(width: 120, root: Dir.pwd, style: nil, stacks: false) -> text
     #
-    # The text, in lines of +width+ characters; paths below +root+ are shortened; +style+: see Layout;
-    # with +stacks+ each row of code has the whole stack by which most of it came.
-    # What was given for them when the analysis was made is what they are unless told otherwise.
-    def to_s(**look) = text(**look).to_s
+    # The report as text, in lines of +width+ characters. Paths below +root+ are shortened. For +style+ see Layout. With
+    # +stacks+, each row of code has the whole stack that allocated most of it.
+    def text(**look) = self.class::TEXT.new(self, layout(**look))
 
-    # The main table, title first, with no more than +top+ rows.
-    def lines(top = nil, **look)
-      text = text(**look)
-      top ? text.lines(top) : text.lines
-    end
+    # The text in lines of 120 characters.
+    def to_s = text.to_s
 
     def inspect
       "#<#{self.class} #{text.summary}>"
     end
 
-    # The main table, its first rows.
+    # The first rows of the main table.
     def pretty_print(printer) # :nodoc:
-      lines(BRIEF).each_with_index do |line, index|
+      text.lines(BRIEF).each_with_index do |line, index|
         unless index.zero?
           printer.current_group.break
           printer.breakable
@@ -43,13 +41,11 @@ module HeapSample
     # For pattern matching, the names of #to_h.
     def deconstruct_keys(_) = to_h
 
-    # The Text, of which others are made.
-    def text(**look) # :nodoc:
-      self.class::TEXT.new(self, layout(**look))
-    end
+    # The Layout of a text, and of the names in #to_h.
+    def layout(**look) = Layout.new(root: Dir.pwd, directory: directory, **look) # :nodoc:
 
     # A group's key as data: what it is called, and the place if it is one.
-    def self.key(key, layout) # :nodoc:
+    def self.key(key, layout = Layout.new(root: Dir.pwd)) # :nodoc:
       return {name: key} unless key.is_a?(Place)
 
       {name: layout.place(key), path: key.path, line: key.line, label: key.label}.compact
@@ -69,15 +65,7 @@ module HeapSample
 
     private
 
-    # Keeps how texts are to look.  Raises ArgumentError if that makes no sense.
-    def look_like(look)
-      @look = look
-      layout
-    end
-
-    def layout(**look) = Layout.new(root: Dir.pwd, directory: directory, **@look, **look)
-
-    # The working directory of the process that is told of; nil if that is not known, or there are several.
+    # The working directory of the sampled process; nil if it is not known, or if there are several processes.
     def directory = (@profile.is_a?(Profile) ? @profile.info : @series.is_a?(Series) ? @series.infos.last : nil)&.directory
   end
 end

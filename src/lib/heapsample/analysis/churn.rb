@@ -18,10 +18,9 @@ module HeapSample
     attr_reader :profile, :top, :all
 
     # The arguments of Top.new but +value+.
-    def initialize(profile, by: :line, kind: :both, top: Top::ROWS, **look)
-      look_like(look)
+    def initialize(profile, by: :line, kind: :both, top: Top::ROWS)
       @profile = profile
-      @top = Top.new(profile, by: by, value: :alloc_space, kind: kind, top: top, **look)
+      @top = Top.new(profile, by: by, value: :alloc_space, kind: kind, top: top)
       @all = profile.groups(by, kind: kind).total
     end
 
@@ -45,8 +44,9 @@ module HeapSample
       total.space / (taken - started) if taken && started && taken > started
     end
 
-    def to_h
-      {**@top.to_h, dead_share: dead_share, dead_share_interval: dead_interval, lived_gcs: all.lifetime,
+    # As Top#to_h, with what was found dead.
+    def to_h(stacks: false)
+      {**@top.to_h(stacks: stacks), dead_share: dead_share, dead_share_interval: dead_interval, lived_gcs: all.lifetime,
        bytes_per_second: rate}.compact
     end
   end

@@ -69,18 +69,17 @@ module HeapSample
     attr_reader :profile, :gc_count, :age, :by, :top
 
     # call-seq:
-    #   Generations.new(profile, age: nil, by: :line, top: 3, width: 120, root: Dir.pwd, style: nil)
+    #   Generations.new(profile, age: nil, by: :line, top: 3)
     #
     # +age+: a Range of GCs, to see that alone; +by+: what the largest parts of a
     # generation are told by; +top+: how many of them, by default 3, and 20 if an +age+
-    # is given; the rest is for Analysis#to_s.
-    def initialize(profile, age: nil, by: :line, top: nil, **look)
+    # is given.
+    def initialize(profile, age: nil, by: :line, top: nil)
       @age = age
       @by = by
       @top = top || (age ? Top::ROWS : LINES)
       Layout.check(top: @top)
       Keys.new(profile, by)                   # checks +by+
-      look_like(look)
       @gc_count = profile.info.gc_count
       @profile = age ? profile.with(Filter.new(age: age).rows(profile)) : profile
       divide
@@ -101,14 +100,15 @@ module HeapSample
       nil
     end
 
-    def to_h
+    # JSON-ready: numbers not rounded, intervals as [low, high].  With +stacks+, rows have their stacks.
+    def to_h(stacks: false)
       {
         gc_count: @gc_count, by: @by, filter: @profile.filtered&.names, age: @age && Filter.new(age: @age).names[:age],
         total: total.to_h, median_age_gcs: median, without_age: ageless.to_h, young: young.to_h,
         generations: map do |generation|
           {age_gcs: [generation.ages.begin, generation.ages.end], **generation.estimate.to_h, share: generation.share,
            bytes_per_gc: generation.bytes_per_gc, bytes_per_gc_interval: generation.bytes_per_gc_interval,
-           rows: generation.top(by: @by, top: @top, **@look).to_h[:rows]}
+           rows: generation.top(by: @by, top: @top).to_h(stacks: stacks)[:rows]}
         end
       }.compact
     end

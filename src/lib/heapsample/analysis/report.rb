@@ -23,20 +23,19 @@ module HeapSample
     attr_reader :total
 
     # call-seq:
-    #   Report.new(profile, by: :line, kind: :both, top: 20, width: 120, root: Dir.pwd, style: nil)
+    #   Report.new(profile, by: :line, kind: :both, top: 20)
     #
     # +by+: :line, :app, :method, :file, :class, :type, :gem, :function or :library;
-    # +kind+: :slots, :malloc or :both; +top+: rows in a table; the rest is for Analysis#to_s.  Raises
-    # ArgumentError if one of them makes no sense.
-    def initialize(profile, by: :line, kind: :both, top: Top::ROWS, **look)
-      look_like(look)
+    # +kind+: :slots, :malloc or :both; +top+: rows in a table.  Raises ArgumentError if one of
+    # them makes no sense.
+    def initialize(profile, by: :line, kind: :both, top: Top::ROWS)
       @kind = kind
       @profile = profile
       @by = by
       @rows = top
-      @top = Top.new(profile, by: by, kind: kind, top: top, **look)
-      @by_class = Top.new(profile, by: :class, kind: kind, top: [top, CLASSES].min, **look)
-      @churn = Churn.new(profile, by: by, kind: kind, top: top, **look)
+      @top = Top.new(profile, by: by, kind: kind, top: top)
+      @by_class = Top.new(profile, by: :class, kind: kind, top: [top, CLASSES].min)
+      @churn = Churn.new(profile, by: by, kind: kind, top: top)
       @total = profile.groups(by, kind: kind).total
     end
 
@@ -48,12 +47,12 @@ module HeapSample
     # Has it a table of malloc by function?
     def functions? = profile.malloc? && kind != :slots && by != :function
 
-    # JSON-ready: numbers not rounded, intervals as [low, high].
-    def to_h
+    # JSON-ready: numbers not rounded, intervals as [low, high].  With +stacks+, rows have their stacks.
+    def to_h(stacks: false)
       {
-        header: Header.new(profile.info, layout).to_h, filter: profile.filtered&.names, top: top.to_h,
-        classes: (by_class.to_h if classes?), malloc_functions: (MallocSection.new(profile, layout, rows).to_h if functions?),
-        young: total.young.to_h, before_start_bytes: before_start_bytes, churn: churn.to_h, stuck: (stuck.map(&:to_h) if profile.holders), **account_to_h
+        header: profile.info.to_h, filter: profile.filtered&.names, top: top.to_h(stacks: stacks),
+        classes: (by_class.to_h(stacks: stacks) if classes?), malloc_functions: (malloc_functions.to_h(layout) if functions?),
+        young: total.young.to_h, before_start_bytes: before_start_bytes, churn: churn.to_h(stacks: stacks), stuck: (stuck.map(&:to_h) if profile.holders), **account_to_h
       }.compact
     end
 
@@ -69,15 +68,20 @@ module HeapSample
 
     # What the process grows in since sampling started: an AccountGrowth; nil if there are no two accounts, or
     # this is a part of the profile.
-    def account_growth(layout = Layout.new)
+    def account_growth
       now, start = profile.info.account, profile.info.account_at_start
       return unless now && start && !profile.filtered
 
-      AccountGrowth.new(now, start, malloc: AccountGrowth.malloc_of(profile), layout: layout)
+      AccountGrowth.new(now, start, malloc: AccountGrowth.malloc_of(profile))
     end
 
-    # Who holds free memory of heap pages: HeapPages.
-    def heap_pages(layout = Layout.new) = HeapPages.new(profile, layout, rows) # :nodoc:
+    # Which lines hold free memory of heap pages: HeapPages.
+    def heap_pages = HeapPages.new(profile, rows) # :nodoc:
+    # Which native functions called malloc: MallocFunctions.
+    def malloc_functions = MallocFunctions.new(profile, rows) # :nodoc:
+
+    # The HeapSample::Top::Entry of the largest row that is code of the program; else the largest one, nil if there is none.
+    def largest = top.find { |entry| !Keys.machinery?(entry.key) } || top.first
 
     # Threads that can never wake, if a walk looked for them: Array of StuckThreads::Place.
     def stuck = profile.info.walk&.stuck || []
@@ -89,7 +93,7 @@ module HeapSample
       return {} if now.nil? || profile.filtered
 
       {heap_pages: (heap_pages.to_h unless kind == :malloc), account: now.to_h, account_at_start: profile.info.account_at_start&.to_h,
-       alive: profile.info.alive&.to_h, account_growth: account_growth(layout)&.to_s}
+       alive: profile.info.alive&.to_h, account_growth: account_growth&.to_s}
     end
   end
 end

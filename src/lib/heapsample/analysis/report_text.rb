@@ -32,7 +32,7 @@ module HeapSample
     end
 
     def functions
-      @report.functions? ? MallocSection.new(@report.profile, @layout, @report.rows).lines : []
+      @report.functions? ? MallocFunctionsText.new(@report.malloc_functions, @layout).lines : []
     end
 
     def churn
@@ -60,16 +60,16 @@ module HeapSample
 
     # Who holds free memory, where there is much.
     def heap_pages
-      @report.kind == :malloc || @report.profile.filtered ? [] : @report.heap_pages(@layout).lines
+      @report.kind == :malloc || @report.profile.filtered ? [] : HeapPagesText.new(@report.heap_pages, @layout).lines
     end
 
     # Where the memory of the process is, and what it grows in.
     def account
       now, start = @info.account, @info.account_at_start
       return [] if now.nil? || @report.profile.filtered
-      return now.lines(@layout) unless start
+      return AccountText.new(now, @layout).lines unless start
 
-      [*now.lines(@layout, start, "since sampling started"), *@layout.sentence(@report.account_growth(@layout).to_s)]
+      [*AccountText.new(now, @layout, earlier: start, since: "since sampling started").lines, *@layout.sentence(@report.account_growth.to_s)]
     end
 
     # Its threads and fibers, where there are more than the main thread.
@@ -81,10 +81,10 @@ module HeapSample
     end
 
     # Threads that can never wake.
-    def stuck = @report.profile.filtered ? [] : StuckThreads.lines(@report.stuck, @layout)
+    def stuck = @report.profile.filtered ? [] : StuckThreadsText.new(@report.stuck, @layout).lines
 
     def conclusion
-      row = @report.top.find { |entry| !Keys.machinery?(entry.key) } || @report.top.first
+      row = @report.largest
       return @layout.sentence(nothing_found) unless row
 
       kept = "#{@layout.size(row.estimate)} #{@layout.bracketed(row.estimate)}#{@layout.resident(row.estimate)} in #{@layout.rough_count(row.estimate.objects)} " \

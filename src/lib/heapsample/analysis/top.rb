@@ -54,16 +54,18 @@ module HeapSample
       def weak? = estimate.weak?
 
       # JSON-ready: numbers not rounded, intervals as [low, high].
-      def to_h(layout = Layout.new(root: Dir.pwd))
+      # With +stacks+, also the stack that allocated most of it.
+      def to_h(stacks: false)
         inuse = ranked_by.part == :inuse
         info = @top.profile.info
+        layout = @top.layout
         {
           rank: rank, **Analysis.key(key, layout), application: @top.application(self)&.then { |place| Analysis.key(place, layout) }, value: value, interval: interval, share: share, **estimate.to_h,
           slots_bytes: (group.slots_space if inuse), malloc_bytes: (group.malloc.space if inuse),
           awaits_major_gc_bytes: (group.awaiting if inuse), memsize_bytes: (group.memsize if info.memsize? && inuse), **shares,
           age_gcs: group.age(info.gc_count), dead_share: group.dead_share, dead_share_interval: group.dead_interval, lived_gcs: group.lifetime,
           classes: group.classes.first(Analysis::BRIEF).map { |reference, bytes| {class: @top.profile.text(reference), bytes: bytes} },
-          stack: (@top.came_by.frames(key).map(&:to_s) if layout.stacks?)
+          stack: (@top.came_by.frames(key).map(&:to_s) if stacks)
         }.compact
       end
 
@@ -88,8 +90,6 @@ module HeapSample
          unshared_born_bytes: (group.unshared_born unless group.unshared.zero?)}
       end
     end
-    # Its name in earlier versions.
-    Row = Entry
 
     # Of which rows; what they are grouped by.
     attr_reader :profile, :by
@@ -99,15 +99,13 @@ module HeapSample
     attr_reader :total
 
     # call-seq:
-    #   Top.new(profile, by: :line, value: nil, kind: :both, top: 20, width: 120, root: Dir.pwd, style: nil)
+    #   Top.new(profile, by: :line, value: nil, kind: :both, top: 20)
     #
     # +by+: one of Groups::BY; +value+: one of Value::NAMES, by default
     # inuse_space or, before the first mark, young_space; +kind+: :slots, :malloc
-    # or :both; +top+: rows; the rest is for Analysis#to_s.  Raises ArgumentError if one of them makes
-    # no sense.
-    def initialize(profile, by: :line, value: nil, kind: :both, top: ROWS, **look)
+    # or :both; +top+: rows.  Raises ArgumentError if one of them makes no sense.
+    def initialize(profile, by: :line, value: nil, kind: :both, top: ROWS)
       Layout.check(top: top)
-      look_like(look)
       @profile = profile
       @by = by
       @top = top
@@ -154,14 +152,11 @@ module HeapSample
       @came_by ||= CameBy.of(@profile, @by, entries.map(&:key), kind: value.kind) { |row| row[Columns::PARTS.fetch(value.part) + 2] }
     end
 
-    # "In use (found alive by the last completed mark), by line: 38.2 MiB …".
-    def title = text.title
-
-    # JSON-ready: numbers not rounded, intervals as [low, high].
-    def to_h
+    # JSON-ready: numbers not rounded, intervals as [low, high].  With +stacks+, rows have their stacks.
+    def to_h(stacks: false)
       {by: @by, value: value.name, kind: value.kind, unit: value.unit, filter: @profile.filtered&.names,
        total: @total.to_h.merge(value: value.number(@total), interval: value.interval(@total)),
-       pins: (@profile.info.walk&.pins&.map(&:to_h) if value.name == :holds_free && !@profile.filtered), rows_in_all: count_all, rows: entries.map { |entry| entry.to_h(layout) }}.compact
+       pins: (@profile.info.walk&.pins&.map(&:to_h) if value.name == :holds_free && !@profile.filtered), rows_in_all: count_all, rows: entries.map { |entry| entry.to_h(stacks: stacks) }}.compact
     end
 
     private

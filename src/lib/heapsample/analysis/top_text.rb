@@ -49,7 +49,7 @@ module HeapSample
 
     private
 
-    def pins = HeapPages.new(@top.profile, @layout, 0).pins_or_why_not
+    def pins = HeapPagesText.new(HeapPages.new(@top.profile), @layout).pins_or_why_not
 
     def awaiting
       value.part == :inuse && !value.share? ? AwaitsMajor.lines(@top.profile, @layout, value.kind) : []

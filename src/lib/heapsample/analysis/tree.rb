@@ -65,17 +65,14 @@ module HeapSample
     attr_reader :profile, :direction
 
     # call-seq:
-    #   Tree.new(profile, direction: :callees, value: nil, kind: :both, by: :line, top: 40, min_share: 0.005,
-    #            width: 120, root: Dir.pwd, style: nil)
+    #   Tree.new(profile, direction: :callees, value: nil, kind: :both, by: :line, top: 40, min_share: 0.005)
     #
     # +direction+: :callees or :callers; +by+: what a frame is, its :line or its
     # :method; +top+: nodes that are shown; +min_share+: nodes of a smaller part of
     # all are not.  Otherwise as Top.new.
-    def initialize(profile, direction: :callees, value: nil, kind: :both, by: :line, top: ROWS, min_share: MIN_SHARE,
-                   **look)
+    def initialize(profile, direction: :callees, value: nil, kind: :both, by: :line, top: ROWS, min_share: MIN_SHARE)
       Layout.check(top: top)
       check(direction, by, min_share)
-      look_like(look)
       @profile = profile
       @direction = direction
       @by = by

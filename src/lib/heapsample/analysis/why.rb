@@ -28,16 +28,15 @@ module HeapSample
     attr_reader :reason
 
     # call-seq:
-    #   Why.new(profile, by: :class, since: nil, full: false, top: 30, min_share: 0.01, width: 120, root: Dir.pwd, style: nil)
+    #   Why.new(profile, by: :class, since: nil, full: false, top: 30, min_share: 0.01)
     #
     # +by+: what the objects at the end of a way are told by, one of Groups::BY; +since+: an earlier profile of the
     # process: only what came after it; +full+: with collections and without what is shortened; +top+: nodes that
     # are shown; +min_share+: nodes of a smaller part of all are not.  Raises ArgumentError if one of them makes no sense.
-    def initialize(profile, by: :class, since: nil, full: false, top: ROWS, min_share: MIN_SHARE, **look)
+    def initialize(profile, by: :class, since: nil, full: false, top: ROWS, min_share: MIN_SHARE)
       Layout.check(top: top)
       raise ArgumentError, "min_share must be a number from 0 to 1, not #{min_share.inspect}" unless min_share.is_a?(Numeric) && min_share.between?(0, 1)
 
-      look_like(look)
       @profile = profile
       @by = by
       @since = since.respond_to?(:to_profile) ? since.to_profile : since
@@ -76,22 +75,22 @@ module HeapSample
        stuck: stuck.map(&:to_h), pins: pins.map(&:to_h), nodes: nodes_to_h}.compact
     end
 
-    # call-seq:
-    #   to_folded -> String
-    #
-    # The ways as folded stacks, the root first: a line each, with its bytes.  For flamegraph.pl and speedscope.
-    def to_folded
-      sums = ways.each_with_object(Hash.new(0.0)) do |(steps, key, estimate, _), found|
-        found[[*steps.map { |step| text.step(step) }, text.object(key)].map { |name| Printable.text(name).tr(";", ",") }.join(";")] += estimate.space
-      end
-      sums.sort.map { |names, bytes| "#{names} #{bytes.round}\n" }.join
-    end
+    # Steps, what the objects are, how much of them, and whether they are blocks of malloc, of each way.
+    def ways # :nodoc:
+      return [] unless profile.holders
 
-    # call-seq:
-    #   to_markdown -> String
-    #
-    # The tree as a list, for an issue or a chat.
-    def to_markdown = text.to_markdown
+      keys = Keys.new(profile, by)
+      shares = since ? Grown.new(profile - since) : nil
+      chains = {}
+      profile.holders.filter_map do |held|
+        estimate = held.estimate
+        estimate = shares.part(held.row, estimate) if shares
+        next if estimate.zero?
+
+        steps = chains[[held.node, held.class_name]] ||= Chain.of(profile.holders.path(held.node), object: held.class_name, full: full)
+        [steps, key(keys, held), estimate, held.row[Columns::MALLOC]]
+      end
+    end
 
     private
 
@@ -110,23 +109,6 @@ module HeapSample
       tree = HolderTree.new(top: top, min_share: min_share, families: !full)
       ways.each { |way| tree.add(*way) }
       tree.grow
-    end
-
-    # Steps, what the objects are, how much of them, and whether they are blocks of malloc, of each way.
-    def ways
-      return [] unless profile.holders
-
-      keys = Keys.new(profile, by)
-      shares = since ? Grown.new(profile - since) : nil
-      chains = {}
-      profile.holders.filter_map do |held|
-        estimate = held.estimate
-        estimate = shares.part(held.row, estimate) if shares
-        next if estimate.zero?
-
-        steps = chains[[held.node, held.class_name]] ||= Chain.of(profile.holders.path(held.node), object: held.class_name, full: full)
-        [steps, key(keys, held), estimate, held.row[Columns::MALLOC]]
-      end
     end
 
     # Memory is told by the class of the object that has it.

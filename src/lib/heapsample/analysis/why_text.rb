@@ -32,13 +32,9 @@ module HeapSample
       [*@layout.title(title), heading, *rows.flat_map { |node, *prefixes| row(node, *prefixes) }, *@layout.legend(rows.any? { |node, *| node.weak? })]
     end
 
-    # Of threads that can never wake, and nothing else.
-    def stuck_alone
-      @layout.text([head, @why.stuck.empty? ? @layout.sentence("No thread waits for what nobody else has.") : stuck])
-    end
-
     def summary = @why.reason || title
 
+    # The tree as a list, for an issue or a chat.
     def to_markdown
       return "#{@why.profile.info.walk&.refused ? Printable.code(@why.reason) : @why.reason}\n" if @why.reason
 
@@ -46,6 +42,14 @@ module HeapSample
         "#{"  " * (depth.length / 2)}- #{@layout.size(node.estimate)} #{@layout.bracketed(node.estimate)}, #{share(node)}: #{names(node).map { |name| Printable.code(name) }.join(ARROW)}"
       end
       "## #{title}\n\n#{items.join("\n")}\n"
+    end
+
+    # The ways as folded stacks, the root first: a line each, with its bytes.  For flamegraph.pl and speedscope.
+    def to_folded
+      sums = @why.ways.each_with_object(Hash.new(0.0)) do |(steps, key, estimate, _), found|
+        found[[*steps.map { |step| step(step) }, object(key)].map { |name| Printable.text(name).tr(";", ",") }.join(";")] += estimate.space
+      end
+      sums.sort.map { |names, bytes| "#{names} #{bytes.round}\n" }.join
     end
 
     # A step as it is called: "@next of Node ×2 – 812", "local repo of block in Badge#initialize app/badge.rb:7".
@@ -206,10 +210,10 @@ module HeapSample
       [*@layout.title("What would be freed if one holder were emptied:"), *@layout.table(columns, rows)]
     end
 
-    def stuck = StuckThreads.lines(@why.stuck, @layout)
+    def stuck = StuckThreadsText.new(@why.stuck, @layout).lines
 
     # Where these hold much of what is free.
-    def pins = HeapPages.new(@why.profile, @layout, 0).pins
+    def pins = HeapPagesText.new(HeapPages.new(@why.profile), @layout).pins
 
     def conclusion
       node = @why.largest or return []

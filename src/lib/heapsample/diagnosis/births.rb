@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module HeapSample
-  # What each line of one profile, or each other group of rows, has in use, by the GC count at which it was born.  It is all
+  # What each line of one profile has in use, by the GC count at which it was born.  It is all
   # that Survivors has to know of a profile, and far smaller than the profile, so that a series is judged again after each
   # profile without reading its files again.
   class Births
@@ -14,7 +14,7 @@ module HeapSample
       end
     end
 
-    # Hash of a group's key (of a line its Place) => Hash of GC count => Sum.
+    # Hash of a line's Place => Hash of GC count => Sum.
     attr_reader :groups
     # Containers.blocks of the profile.
     attr_reader :blocks
@@ -23,21 +23,17 @@ module HeapSample
     # few large buffers would outweigh all requests.
     attr_reader :used_up
 
-    # +by+: one of Groups::BY, or :stack; +kind+: one of Groups::MEMORY.
-    def initialize(profile, by: :line, kind: :both)
+    def initialize(profile)
       @groups = {}
-      keys = RowKeys.of(profile, by)
-      live = Births.rows(profile, kind)
+      keys = Keys.new(profile, :line)
+      live = Births.rows(profile)
       live.each { |row| add(keys.of(row), row) }
-      @blocks = by == :line ? Containers.blocks(live, profile, keys) : {}
+      @blocks = Containers.blocks(live, profile, keys)
       @used_up = profile.table.sum { |row| [row[Columns::ALLOC_OBJECTS] - row[Columns::INUSE_OBJECTS], 0].max }
     end
 
-    # Rows of what is in use of a kind of memory.
-    def self.rows(profile, kind)
-      wanted = Groups.wanted(kind)
-      profile.table.select { |row| row[Columns::INUSE_OBJECTS] > 0 && (wanted.nil? || row[Columns::MALLOC] == wanted) }
-    end
+    # Rows of what is in use.
+    def self.rows(profile) = profile.table.select { |row| row[Columns::INUSE_OBJECTS] > 0 }
 
     private
 

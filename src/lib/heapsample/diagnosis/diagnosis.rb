@@ -19,25 +19,24 @@ module HeapSample
     attr_reader :warnings
 
     # call-seq:
-    #   Diagnosis.of(paths, width: 120, root: Dir.pwd, style: nil) -> diagnosis
-    #   Diagnosis.of(series, …) -> diagnosis
+    #   Diagnosis.of(paths) -> diagnosis
+    #   Diagnosis.of(series) -> diagnosis
     #
-    # +paths+: a folder of profiles, a file, or an Array of them; or a HeapSample::Series.  Raises FormatError if no
+    # +paths+: a folder of profiles, a file, or an Array of them; or a HeapSample::Series, or profiles.  Raises FormatError if no
     # file can be read, SystemCallError if a path is not there.
-    def self.of(what, **look)
-      new(what.is_a?(Series) ? [what] : Series.all(what), **look)
+    def self.of(what)
+      new(Series.all(what))
     end
 
     # ProcessDiagnosis of each of some Series, the one that grew most first; then those of which nothing can be said.
-    def self.in_order(series, **look) # :nodoc:
-      series.map { |one| ProcessDiagnosis.new(one, **look) }
+    def self.in_order(series) # :nodoc:
+      series.map { |one| ProcessDiagnosis.new(one) }
             .sort_by.with_index { |process, index| [*(process.enough? ? [0, -process.rss.grew] : [1, -process.series.size]), index] }
     end
 
     # +series+: an Array of Series, of a process each.
-    def initialize(series, **look)
-      look_like(look)
-      @processes = Diagnosis.in_order(series, **look)
+    def initialize(series)
+      @processes = Diagnosis.in_order(series)
       @warnings = series.flat_map(&:warnings)
     end
 
@@ -55,16 +54,12 @@ module HeapSample
     # The lines that grow in it: Array of Finding.
     def findings = first.shown_findings
 
-    # JSON-ready: the process that grew most, and all.
-    def to_h
-      first.to_h.slice(:verdict, :findings, :evidence, :next).merge(processes: processes.map(&:to_h), warnings: warnings)
+    # JSON-ready: the process that grew most, and all.  With +stacks+, findings have their stacks.
+    # The block makes the text of a process, whose sentences are in it.
+    def to_h(stacks: true, &text)
+      all = processes.map { |process| process.to_h(stacks: stacks, text: text ? yield(process) : process.text) }
+      all.first.slice(:verdict, :findings, :evidence, :next).merge(processes: all, warnings: warnings)
     end
-
-    # call-seq:
-    #   to_markdown -> String
-    #
-    # The same as text, for an issue or a chat.
-    def to_markdown = text.to_markdown
 
     private
 

@@ -26,6 +26,10 @@ module HeapSample
 
     def summary = @first.summary
 
+    # As Diagnosis#to_h, with the sentences of this text.
+    def to_h = @diagnosis.to_h { |process| ProcessDiagnosisText.new(process, @layout) }
+
+    # The same as Markdown, for an issue or a chat.
     def to_markdown = DiagnosisText.new(@diagnosis, @layout.markdown).markdown
 
     def markdown # :nodoc:

@@ -80,16 +80,15 @@ module HeapSample
     attr_reader :crowd
 
     # call-seq:
-    #   ProcessDiagnosis.new(series, warmup: nil, width: 120, root: Dir.pwd, style: nil)
+    #   ProcessDiagnosis.new(series, warmup: nil)
     #
     # +warmup+: seconds since sampling started that are not judged; WARM_UP of that time unless given.  Raises ArgumentError
     # if it is none.
-    def initialize(series, warmup: nil, **look)
+    def initialize(series, warmup: nil)
       unless warmup.nil? || (warmup.is_a?(Numeric) && warmup >= 0)
         raise ArgumentError, "warmup must be a number of seconds, not #{warmup.inspect}"
       end
 
-      look_like(look)
       @series = series
       @warmup = warmup
       accounts = series.infos.select { |info| info.account&.rss }
@@ -181,30 +180,16 @@ module HeapSample
       top if top.total.space >= least
     end
 
-    # Survivors by another group of rows than lines.  +of+: the series, or one that was filtered.
-    def survivors_by(by, kind, of: series) = Survivors.new(of, @clock, from: from, by: by, kind: kind) # :nodoc:
-
-    # Keys of the lines that grow as a leak does, if the process leaks, or its grade is :unknown; those of the
-    # first finding first.
-    def leaking_lines
-      return [] unless leak? || unknown?
-
-      leaking = shown_findings.select.with_index { |finding, index| finding.leaks? || index.zero? }
-      leaking.flat_map { |finding| finding.groups.select { |group| group.key == finding.line || alone?(group) } }.map(&:key)
-    end
-
-    # The Course of some measure of the accounts: +measure+, a Proc, makes it of a HeapSample::Account.
-    def course_of(measure) = exact(&measure) # :nodoc:
-
     # HeapSample::Meta of the last profile.
     def info = series.infos.last
     # What the process is called.
     def role = info.title || (info.parent_id ? "child of #{info.parent_id}" : nil)
 
-    # JSON-ready: numbers not rounded, intervals as [low, high].
-    def to_h
+    # JSON-ready: numbers not rounded, intervals as [low, high].  With +stacks+, findings have their stacks.
+    # +text+ has its sentences.
+    def to_h(stacks: true, text: self.text)
       {pid: info.process_id, role: role, host: info.host, deploy: info.deploy, profiles: series.size, seconds: seconds, rss: rss_now, growth: (rss.grew if enough?),
-       verdict: verdict, findings: shown_findings.map.with_index { |finding, index| figures_of(finding, index.zero?) },
+       verdict: {kind: kind, grade: grade, sentence: text.sentence}, findings: shown_findings.map.with_index { |finding, index| figures_of(finding, index.zero?, stacks) },
        crowd: crowd&.to_h,
        evidence: text.evidence, next: text.advice, warnings: series.warnings}
     end
@@ -233,9 +218,6 @@ module HeapSample
       @crowd = Crowd.of(@known) { |kind| alive(kind) } if accounts?
       @free = exact { |account| %w[slots_free malloc_waste].sum { |name| account[name].to_i } }
     end
-
-    # Does a line grow all along by itself?
-    def alone?(group) = group.samples >= Finding::SAMPLES_LEAST && survivors.course(group).then { |course| course.certain? && course.steady? }
 
     # The Course of how many :threads or :fibers there are.
     def alive(kind) = exact { |account| account[kind.to_s].to_i }
@@ -382,13 +364,13 @@ module HeapSample
     end
 
     # The finding that the verdict names (+named+) has the grade of the verdict, which fewer profiles may have shown.
-    def figures_of(finding, named)
+    def figures_of(finding, named, stacks)
       {kind: finding.kind, grade: named || finding.steady? ? grade : :unknown, line: finding.line&.text, app_line: finding.app_line&.text,
        class: finding.class_name, bytes: finding.grew, bytes_per_hour: per_hour(finding.grew),
        interval_per_hour: finding.interval.map { |bytes| per_hour(bytes) }, objects: finding.objects, samples: finding.samples,
        parts: finding.course.parts, lines: finding.groups.map { |group| {line: group.key&.text, bytes: survivors.course(group).grew} },
        keeper: finding.keeper&.then { |keeper| {line: keeper.line&.text, app_line: keeper.app_line&.text, what: keeper.what, sure: Keeper.sure?(finding), bytes: keeper.bytes, sizes: keeper.sizes} },
-       holder: finding.holder&.to_h, came_after_walk: finding.unseen, stack: finding.stack.map(&:to_s)}
+       holder: finding.holder&.to_h, came_after_walk: finding.unseen, stack: (finding.stack.map(&:to_s) if stacks)}
     end
   end
 end

@@ -156,9 +156,9 @@ module HeapSample
     # By a walk.
     def held_by(holder)
       return " Held by #{code_of_c} (no Ruby reference found)." unless holder.told? || leading.kind != :native
-      return " Not retained by a variable or constant of the program, but by #{@layout.bare(holder.to_s(@layout))}: #{meaning(holder.root)}" unless holder.kept?
+      return " Not retained by a variable or constant of the program, but by #{@layout.bare(@layout.holder(holder))}: #{meaning(holder.root)}" unless holder.kept?
 
-      " Retained by #{Printable.code(holder.to_s(@layout))}#{part_of(holder)}#{", in the #{leading.keeper.what} that grows at #{where(leading.keeper)}" if container?}."
+      " Retained by #{Printable.code(@layout.holder(holder))}#{part_of(holder)}#{", in the #{leading.keeper.what} that grows at #{where(leading.keeper)}" if container?}."
     end
 
     # Does the container that grows say more than a holder that is storage for anything?
@@ -194,8 +194,8 @@ module HeapSample
     def together
       others = findings - [leading]
       if leading.holder&.kept?
-        name = leading.holder.to_s(@layout)
-        same = others.select { |finding| finding.holder&.to_s(@layout) == name }
+        name = @layout.holder(leading.holder)
+        same = others.select { |finding| finding.holder && @layout.holder(finding.holder) == name }
         return same.any? ? "; together with all else that #{Printable.code(name)} retains, #{percent_of_all([leading, *same])}" : ""
       end
       same = others.select { |finding| leading.in_step?(finding) }
@@ -256,7 +256,7 @@ module HeapSample
 
       holder, keeper = leading.holder, leading.keeper
       return ["Look at what is added at #{@layout.subject(keeper.app_line || keeper.line)} and never taken out."] if container?
-      return ["Look at what is added to #{Printable.code(holder.to_s(@layout))} and never taken out. heapsample why shows the whole way."] if holder&.kept?
+      return ["Look at what is added to #{Printable.code(@layout.holder(holder))} and never taken out. heapsample why shows the whole way."] if holder&.kept?
 
       what = leading.class_name ? "#{Printable.code(@layout.name(leading.class_name))}s" : "memory"
       ["Look at what retains the #{what} that #{@layout.subject(leading.app_line || leading.line)} allocates: a constant, a class variable, a global list, a closure."]
@@ -273,7 +273,7 @@ module HeapSample
     # A thread's stack goes with its Thread object.
     def ended_advice
       holder = leading&.holder
-      from = holder&.kept? ? Printable.code(holder.to_s(@layout)) : "the list that retains them"
+      from = holder&.kept? ? Printable.code(@layout.holder(holder)) : "the list that retains them"
       ["A thread that has ended retains its stack and result while something refers to its Thread object: remove the objects from #{from} when they are joined."]
     end
 
@@ -293,10 +293,10 @@ module HeapSample
 
     def bloat_advice
       at = @diagnosis.peak&.then { |peak| " at #{@layout.subject(peak.line)}" }
-      ["Make the peak#{at} smaller: read and write in parts, take records in batches.#{" heapsample churn shows which lines allocate most." unless at}"]
+      ["Make the peak#{at} smaller: read and write in parts, take records in batches.#{" heapsample top --value churn shows which lines allocate most." unless at}"]
     end
 
-    def fragmentation_advice = ["GC.compact, fewer threads, or a restart now and then give it back. heapsample top --free shows which lines hold heap pages."]
+    def fragmentation_advice = ["GC.compact, fewer threads, or a restart now and then give it back. heapsample top --value holds_free shows which lines hold heap pages."]
 
     def table
       shown = @diagnosis.shown_findings.first(FINDINGS)

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module HeapSample
-  # What of each line, or of each other group of rows, had survived at some moments of a series: memory that a major GC, or
+  # What of each line had survived at some moments of a series: memory that a major GC, or
   # some GCs where major ones are rare, left alive.  Young garbage is not in it, so growth of survivors is no heap that merely was
   # not collected yet.
   #
@@ -19,18 +19,16 @@ module HeapSample
     Moment = Struct.new(:index, :seconds, :gc)
 
     attr_reader :moments, :clock, :from
-    # Hash of a group's key (of a line its Place) => SurvivorGroup.
+    # Hash of a line's Place => SurvivorGroup.
     attr_reader :groups
     # The last profile.
     attr_reader :profile
 
-    # +from+: seconds since the session began from which on growth is judged; +by+, +kind+: see Births.
-    def initialize(series, clock, from:, by: :line, kind: :both)
+    # +from+: seconds since the session began from which on growth is judged.
+    def initialize(series, clock, from:)
       @series = series
       @clock = clock
       @from = from
-      @by = by
-      @kind = kind
       @moments = choose
       read
     end
@@ -70,7 +68,7 @@ module HeapSample
 
     # Yields each row of the last profile that was born in the judged time and survives at its end, and its GC count.
     def born_lately
-      Births.rows(@profile, @kind).each do |row|
+      Births.rows(@profile).each do |row|
         birth = row[Columns::BIRTH_GC]
         yield row, birth if birth && birth <= moments.last.gc && clock.seconds(birth) >= from
       end
@@ -136,7 +134,7 @@ module HeapSample
       describe
     end
 
-    def births(moment) = @series.births(moment.index, by: @by, kind: @kind)
+    def births(moment) = @series.births(moment.index)
 
     # From when to when, as shares of the judged time: with a GC count objects are born up to the next GC.
     def born(birth)
@@ -155,7 +153,7 @@ module HeapSample
 
     # Says of each group what of it was born in the judged time and is there at its end.
     def describe
-      keys = RowKeys.of(@profile, @by)
+      keys = Keys.new(@profile, :line)
       born_lately { |row, birth| @groups.fetch(keys.of(row)).describe(row, @profile, born(birth)) }
     end
   end

@@ -37,9 +37,6 @@ module HeapSample
       sums[Stack.new(profile.stacks, row[Columns::STACK])] += bytes.abs if sums
     end
 
-    # A stack that is known to be of a group.
-    def add_stack(key, stacks, handle) = @sums.fetch(key)[Stack.new(stacks, handle)] += 1
-
     # The frames by which most of the group's memory came; none if nothing tells.
     def frames(key) = heaviest(key)&.frames || []
 

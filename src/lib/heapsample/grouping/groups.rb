@@ -20,12 +20,12 @@ module HeapSample
     # call-seq:
     #   Groups.by(by) -> Symbol
     #
-    # One of BY, or "label:NAME"; raises ArgumentError unless it is.  +more+ are others that may be.
-    def self.by(by, more = [])
-      return by if [*BY, *more].include?(by)
+    # One of BY, or "label:NAME"; raises ArgumentError unless it is.
+    def self.by(by)
+      return by if BY.include?(by)
       return by.to_sym if Labels.named(by)
 
-      raise ArgumentError, "cannot group by #{by.inspect}: by must be one of #{[*BY, *more].map(&:inspect).join(", ")}, or #{LABEL.inspect}"
+      raise ArgumentError, "cannot group by #{by.inspect}: by must be one of #{BY.map(&:inspect).join(", ")}, or #{LABEL.inspect}"
     end
 
     # call-seq:

@@ -39,6 +39,12 @@ module HeapSample
       later.info.same_run?(earlier.info)
     end
 
+    # From which deploy or host to which other one: {deploy: ["v1", "v2"]}; without what did not change, or is not known.
+    def moved
+      %i[deploy host].to_h { |name| [name, [earlier, later].map { |profile| profile.info.public_send(name) }] }
+                     .select { |_, (before, after)| before && after && before != after }
+    end
+
     # Seconds between the two, nil if not known.
     def seconds
       later.info.taken - earlier.info.taken if later.info.taken && earlier.info.taken
@@ -89,7 +95,7 @@ module HeapSample
     end
 
     # call-seq:
-    #   report(by: :line, kind: :both, top: 20, width: 120, root: Dir.pwd, style: nil) -> HeapSample::GrowthReport
+    #   report(by: :line, kind: :both, top: 20) -> HeapSample::GrowthReport
     #
     # What grew and what shrank; see HeapSample::GrowthReport.
     def report(**options)

@@ -10,7 +10,7 @@ module HeapSample
     OTHERS = 5
 
     CHANGES = %i[grown shrunk noise].freeze
-    TEXT = GrowthText
+    TEXT = GrowthReportText
 
     # The HeapSample::Growth; what its rows are summed by, and of which memory.
     attr_reader :growth, :by, :kind
@@ -20,9 +20,8 @@ module HeapSample
     attr_reader :tables
 
     # The arguments of Report.new.
-    def initialize(growth, by: :line, kind: :both, top: Top::ROWS, **look)
+    def initialize(growth, by: :line, kind: :both, top: Top::ROWS)
       Layout.check(top: top)
-      look_like(look)
       @kind = kind
       @growth = growth
       @by = by
@@ -33,13 +32,13 @@ module HeapSample
     end
 
     # JSON-ready: numbers not rounded, intervals as [low, high].  +change+ of a row is
-    # "grown", "shrunk" or "noise".
-    def to_h
+    # "grown", "shrunk" or "noise".  With +stacks+, rows have their stacks.
+    def to_h(stacks: false)
       {
         by: @by, kind: @kind, filter: @growth.later.filtered&.names, seconds: @growth.seconds, gcs: @growth.gcs,
         same_run: @growth.same_run?, matched: @growth.matched?, malloc_left_out: @growth.malloc_left_out?,
         total: net_to_h(@total), rows_in_all: @tables.transform_values(&:size),
-        rows: CHANGES.flat_map { |change| shown(change).map { |group| group_to_h(group, change) } },
+        rows: CHANGES.flat_map { |change| shown(change).map { |group| group_to_h(group, change, stacks) } },
         **account_to_h, **alive_to_h
       }.compact
     end
@@ -65,6 +64,17 @@ module HeapSample
       nearest.of_rows(@later_rows.fetch(group.key, [])) { |row, estimate| @grown.part(row, estimate) }
     end
 
+    # The GrowthGroup that grew most and is code of the program; else the one that grew most, nil if nothing grew.
+    def largest = tables[:grown].find { |group| !Keys.machinery?(group.key) } || tables[:grown].first
+
+    # Of which there are more: an Array of :threads and :fibers.
+    def more_alive
+      later, earlier = growth.later.info.alive, growth.earlier.info.alive
+      return [] if later.nil? || earlier.nil? || growth.later.filtered
+
+      Alive::KINDS.keys.select { |kind| later[kind].count > earlier[kind].count }
+    end
+
     # How what changed came, in all groups that are shown: a HeapSample::CameBy.
     def came_by # :nodoc:
       @came_by ||= growth.rows.each_with_object(CameBy.new(@by, CHANGES.flat_map { |change| shown(change).map(&:key) })) do |row, came_by|
@@ -73,10 +83,10 @@ module HeapSample
     end
 
     # What the process grew in: an AccountGrowth; nil if the profiles do not tell, or are filtered.
-    def account_growth(layout = Layout.new)
+    def account_growth
       return unless account?
 
-      AccountGrowth.new(@growth.later.info.account, @growth.earlier.info.account, malloc: AccountGrowth.malloc_growth(@growth), since: SINCE, layout: layout)
+      AccountGrowth.new(@growth.later.info.account, @growth.earlier.info.account, malloc: AccountGrowth.malloc_growth(@growth), since: SINCE)
     end
 
     SINCE = "between the two profiles"
@@ -100,7 +110,7 @@ module HeapSample
     def account_to_h
       return {} unless account?
 
-      {account: @growth.later.info.account.to_h, account_earlier: @growth.earlier.info.account.to_h, account_growth: account_growth(layout).to_s}
+      {account: @growth.later.info.account.to_h, account_earlier: @growth.earlier.info.account.to_h, account_growth: account_growth.to_s}
     end
 
     def alive_to_h
@@ -114,11 +124,11 @@ module HeapSample
       {**net.to_h, bytes_interval: limits, awaits_major_gc_bytes: net.awaiting}
     end
 
-    def group_to_h(group, change)
+    def group_to_h(group, change, stacks)
       {**Analysis.key(group.key, layout), change: change, **net_to_h(group),
        classes: group.classes.first(BRIEF).map { |name, bytes| {class: name, bytes: bytes} },
        **(change == :grown ? holder(group)&.then { |answer| {holder: answer.to_h} } || {} : {}),
-       **(application(group)&.then { |place| {application: Analysis.key(place, layout)} } || {}), **(layout.stacks? ? {stack: came_by.frames(group.key).map(&:to_s)} : {})}
+       **(application(group)&.then { |place| {application: Analysis.key(place, layout)} } || {}), **(stacks ? {stack: came_by.frames(group.key).map(&:to_s)} : {})}
     end
   end
 end

@@ -105,8 +105,8 @@ module HeapSample
       end
 
       # JSON-ready: numbers not rounded, intervals as [low, high].
-      def to_h(layout = Layout.new(root: Dir.pwd))
-        {**(key ? Analysis.key(key, layout) : {}), bytes: value, bytes_interval: interval, lower_bound: (true if bound?),
+      def to_h
+        {**(key ? Analysis.key(key) : {}), bytes: value, bytes_interval: interval, lower_bound: (true if bound?),
          awaits_major_gc_bytes: (awaiting unless @compared), samples: samples, weak: weak?,
          came: came.to_h, objects: (stayed.objects unless @compared), still_in_use_share: share, still_in_use_share_interval: share_interval,
          first: (less.to_h if @compared), classes: (classes.first(Analysis::BRIEF).map { |name, bytes| {class: name, bytes: bytes} } if key && !@compared)}.compact
@@ -120,9 +120,6 @@ module HeapSample
       end
     end
 
-    # Its name in earlier versions.
-    Row = Entry
-
     TEXT = RetainedText
 
     # All of them together: a Retained::Entry without a key.
@@ -131,14 +128,13 @@ module HeapSample
     attr_reader :profiles, :by, :kind
 
     # call-seq:
-    #   Retained.new(first, second, third, by: :line, kind: :both, top: 20, width: 120, root: Dir.pwd, style: nil)
+    #   Retained.new(first, second, third, by: :line, kind: :both, top: 20)
     #
     # Of profiles, or snapshots of the sampler.  Raises ArgumentError if they are of
     # one process and not in this order, if they are not filtered alike, and as
     # Report.new.
-    def initialize(first, second, third, by: :line, kind: :both, top: Top::ROWS, **look)
+    def initialize(first, second, third, by: :line, kind: :both, top: Top::ROWS)
       Layout.check(top: top)
-      look_like(look)
       @by = by
       @kind = kind
       @wanted = Groups.wanted(kind)
@@ -162,13 +158,14 @@ module HeapSample
       rows.first(@top).each(&block)
     end
 
-    def to_h
+    # JSON-ready: numbers not rounded, intervals as [low, high].  With +stacks+, rows have their stacks.
+    def to_h(stacks: false)
       names = layout
       {
         by: @by, kind: @kind, filter: @profiles[0].filtered&.names, one_process: one_process?,
         malloc_left_out: malloc_left_out?,
-        profiles: @profiles.map { |profile| Header.new(profile.info, names).to_h.slice(:process_id, :taken, :gc) },
-        total: total.to_h(names), rows_in_all: rows.size, rows: map { |entry| row_to_h(entry, names) }
+        profiles: @profiles.map { |profile| profile.info.to_h.slice(:process_id, :taken, :gc) },
+        total: total.to_h, rows_in_all: rows.size, rows: map { |entry| row_to_h(entry, names, stacks) }
       }.compact
     end
 
@@ -193,6 +190,9 @@ module HeapSample
       @came_by ||= @held.each_with_object(CameBy.new(@by, map(&:key))) { |(row, bytes), came_by| came_by.add(row.profile, row.columns, bytes) }
     end
 
+    # The largest Entry that is code of the program; else the largest one, nil if there is none.
+    def largest = rows.find { |one| !Keys.machinery?(one.key) } || rows.first
+
     # Those that are more than noise; within one process all are.
     def rows
       @rows ||= begin
@@ -209,9 +209,9 @@ module HeapSample
 
     def directory = @profiles&.last&.info&.directory
 
-    def row_to_h(entry, layout)
-      figures = {**entry.to_h(layout), application: application(entry)&.then { |place| Analysis.key(place, layout) }}.compact
-      layout.stacks? ? figures.merge(stack: came_by.frames(entry.key).map(&:to_s)) : figures
+    def row_to_h(entry, layout, stacks)
+      figures = {**entry.to_h, **Analysis.key(entry.key, layout), application: application(entry)&.then { |place| Analysis.key(place, layout) }}.compact
+      stacks ? figures.merge(stack: came_by.frames(entry.key).map(&:to_s)) : figures
     end
 
     def group(key)

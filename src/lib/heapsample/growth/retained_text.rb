@@ -128,7 +128,7 @@ module HeapSample
     end
 
     def conclusion
-      row = @retained.rows.find { |one| !Keys.machinery?(one.key) } || @retained.rows.first
+      row = @retained.largest
       return @layout.sentence("Nothing that came after the first profile is known to be retained.") unless row
 
       still = ", #{share(row)} of what came there" if row.share

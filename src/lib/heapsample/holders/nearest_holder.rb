@@ -31,9 +31,7 @@ module HeapSample
       def told? = root.nil? || root.told?
 
       # "@subscribers of Notifier", "local cache of Worker#run app/worker.rb:7".
-      def to_s(layout = Layout.new(root: Dir.pwd))
-        kept? ? [layout.name(edge.name), *(layout.place(edge.place) if edge.place)].join(" ") : path.first.name
-      end
+      def to_s = Layout.new(root: Dir.pwd).holder(self)
 
       # JSON-ready.
       def to_h = {name: edge.name, kind: edge.kind, path: (edge.path unless edge.path.empty?), line: (edge.line if edge.line > 0), root: path.first.name, share: share, owner: owner}.compact

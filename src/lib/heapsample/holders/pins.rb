@@ -32,8 +32,6 @@ module HeapSample
     RUNNING = %w[local stack self block environment].freeze
     # Of none in a file: the pin that the last major GC met is gone; smaller ones than the file has room for.
     GONE = "(no pin any more)"
-    ROWS = 8
-    SENTENCE = 3
 
     module_function
 
@@ -47,36 +45,6 @@ module HeapSample
         most.dup.tap { |sum| sum.estimate = Estimate.sum(same.map(&:estimate)) }
       end
       sums.sort_by.with_index { |pin, index| [-pin.estimate.space, index] }
-    end
-
-    # Lines of text about them; none where there are none.
-    def lines(pins, layout)
-      return [] if pins.empty?
-
-      all = by_reference(pins)
-      rows = all.first(ROWS).map do |pin|
-        [layout.size(pin.estimate), layout.interval(pin.estimate), pin.by, pin.class_name || Layout::NOTHING, made(pin, layout), ->(room) { layout.name(named(pin, layout), room) }]
-      end
-      total = Estimate.sum(all.map(&:estimate))
-      [*layout.title("Of that pinned, which GC.compact cannot move: #{layout.size(total)} #{layout.bracketed(total)}; by what pins it:"),
-       *layout.table([["bytes", :right], ["95% interval", :right, 1], ["pinned by", :left], ["class", :left, 2], ["made at", :left, 3], ["reference", :left]], rows),
-       *layout.more(all.size - ROWS)]
-    end
-
-    # "Free memory … that pinned objects hold: 8.0 MiB by an object in C: data of Parser (…), 0.4 MiB by …."
-    def sentence(pins, layout)
-      parts = by_reference(pins).first(SENTENCE).map { |pin| "#{layout.size(pin.estimate)} by #{pin.by}: #{named(pin, layout)}" }
-      "Free memory of heap pages that GC.compact cannot gain, since objects there are pinned: #{parts.join("; ")}."
-    end
-
-    # Without the method: the reference is what is asked for.
-    def made(pin, layout) = pin.made ? layout.place(Place.new(pin.made.path, pin.made.line, nil)) : Layout::NOTHING
-
-    def named(pin, layout)
-      edge = pin.edge
-      place = " #{layout.place(edge.place)}" if edge.place
-      whose = " (#{pin.holder.last})" if pin.holder.size > 1 && Edge.new(pin.name, pin.kind).generic?
-      "#{pin.name}#{place}#{whose}"
     end
 
     def pin(value)
@@ -94,6 +62,6 @@ module HeapSample
 
     def estimate(samples, objects, space, variance) = Estimate.new(samples, objects, space, variance, variance * (objects / space.to_f)**2)
 
-    private_class_method :pin, :made, :named, :estimate
+    private_class_method :pin, :estimate
   end
 end

@@ -23,21 +23,5 @@ module HeapSample
       end
       places.sort_by.with_index { |place, index| [-place.space, -place.threads, index] }
     end
-
-    # Lines of text about them; none where there are none.
-    def lines(places, layout)
-      return [] if places.empty?
-
-      fibers, threads = places.partition(&:fibers?).map { |some| some.sum(&:threads) }
-      counts = [(amount(threads, "thread", layout) if threads > 0), (amount(fibers, "fiber", layout) if fibers > 0)].compact
-      rows = places.map { |place| [layout.count(place.threads), layout.bytes(place.space), layout.name(place.what), where(place)] }
-      [*layout.title("#{counts.join(" and ")} can never wake: nobody else has what they wait for#{", unless somebody stops the fibers" if fibers > 0}."),
-       *layout.table([["count", :right], ["keep", :right], ["what", :left], ["at", :left]], rows)]
-    end
-
-    def amount(count, name, layout) = "#{layout.count(count)} #{name}#{"s" unless count == 1}"
-
-    def where(place) = place.path.empty? ? Layout::NOTHING : HeapSample::Place.new(place.path, place.line, nil)
-    private_class_method :amount, :where
   end
 end

@@ -40,7 +40,7 @@ module HeapSample
 
     # Who keeps most of each row, a text; 0 of what nobody is known to keep.
     def self.holders(profile, frames, order)
-      order.map { |index| profile.nearest_holder.of_row(profile.table[index])&.then { |answer| frames.text(answer.to_s(frames.layout)) } || 0 }
+      order.map { |index| profile.nearest_holder.of_row(profile.table[index])&.then { |answer| frames.text(frames.layout.holder(answer)) } || 0 }
     end
     private_class_method :holders
 

@@ -140,7 +140,7 @@ module HeapSample
     def about
       info = @profile.info
       {about: [*Header.part(@profile, @layout), *Header.new(info, @layout).lines, *AwaitsMajor.lines(@profile, @layout),
-               *HeapPages.new(@profile, @layout, 0).pins_sentence, *@warnings], gc_count: info.gc_count,
+               *HeapPagesText.new(HeapPages.new(@profile), @layout).pins_sentence, *@warnings], gc_count: info.gc_count,
        malloc: @profile.malloc?, memsize: info.memsize?}
     end
 
@@ -165,7 +165,7 @@ module HeapSample
       now = @profile.info.account
       return unless now && start
 
-      AccountGrowth.new(now, start, malloc: AccountGrowth.malloc_of(@profile), layout: @layout).to_s
+      AccountGrowth.new(now, start, malloc: AccountGrowth.malloc_of(@profile)).to_s
     end
   end
 end

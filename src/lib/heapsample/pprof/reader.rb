@@ -25,7 +25,7 @@ module HeapSample
     LINES_MAX = 64
     # Bytes of a sample's stack, values and labels.
     SAMPLE_MAX = 1 << 17
-    # The sampler's longest stack, 4,096 frames of Ruby, and 128 for native frames, the class and "(truncated)".
+    # The sampler's longest stack has 512 frames of Ruby; other programs' are longer.
     STACK_MAX = 4096 + 128
     FRAMES_MAX = 1 << 25
     # The longest interval that the sampler has: 1 TiB.

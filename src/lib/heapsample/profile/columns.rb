@@ -4,12 +4,10 @@ module HeapSample
   # The schema of a row, declared here and nowhere else in Ruby: the reader and the writer of files, Row,
   # grouping, filters, merging and the HTML view follow from it.
   #
-  # A row is an Array in the order of this list, which is that in which the sampler hands rows over
-  # (C declares the same list for itself).  Each column has a constant that is its index:
+  # A row is an Array in the order of this list, which is the order of the sampler's rows (HS_ROW_FIGURES in
+  # profile/profile.h has the same figures).  Each column has a constant that is its index:
   # Columns::INUSE_SPACE.  An estimate is four columns in a row: samples, objects, space (bytes) and
   # variance (of space); PARTS has the first of the four of each.
-  #
-  # To add a column: a line at the end of this list, one in C's, one in doc/format.md.
   module Columns
     @all = []
 
@@ -23,9 +21,17 @@ module HeapSample
       # +field+: of the first of the four; +values+: what they are among a file's values.
       def estimate(part, field, values: {}, aliases: {})
         %i[samples objects space variance].each_with_index do |name, place|
-          column(:"#{part}_#{name}", :sum, merge: :add, field: field + place, value: values[name], aliases: aliases.fetch(name, []))
+          sum(:"#{part}_#{name}", field + place, value: values[name], aliases: aliases.fetch(name, []))
         end
       end
+
+      # Bytes, a part of those of +inuse+, and their variance.
+      def share(name, field)
+        sum(name, field)
+        sum(:"#{name}_variance", field + 1)
+      end
+
+      def sum(name, field, **options) = column(name, :sum, merge: :add, field: field, **options)
     end
 
     # What tells rows apart.
@@ -38,6 +44,12 @@ module HeapSample
     column :thread, :number, merge: :drop, field: 2
     # The GC count when the objects were born; nil if the row has totals only.
     column :birth_gc, :number, merge: :age, field: 1, absent: nil
+    # Base name of the file whose code called malloc; "" if it is not known, or the row is of slots.
+    column :library, :text, merge: :same, group: true, label: "library"
+    # Is the row of memory that malloc gave, not of slots?
+    column :malloc, :flag, merge: :same, label: "kind", absent: false
+    # Labels, as one text (HeapSample::Labels).  A file has a label for each.
+    column :label_set, :text, merge: :same
 
     # Objects that the last completed mark found alive; blocks that are allocated now.
     estimate :inuse, 5, values: {objects: "inuse_objects", space: "inuse_space"},
@@ -49,29 +61,19 @@ module HeapSample
     # Of these, what was found dead, or freed.
     estimate :dead, 17
     # GCs survived by the dead, summed over objects.
-    column :dead_gcs, :sum, merge: :add, field: 21
-
-    # Base name of the file whose code called malloc; "" if it is not known, or the row is of slots.
-    column :library, :text, merge: :same, group: true, label: "library"
-    # Is the row of memory that malloc gave, not of slots?
-    column :malloc, :flag, merge: :same, label: "kind", absent: false
+    sum :dead_gcs, 21
     # Bytes of the slots in use with what their objects hold outside; 0 unless asked for.
-    column :memsize, :sum, merge: :add, field: 22
+    sum :memsize, 22
     # Bytes of what is in use that the kernel has in memory; where a file does not have it, all of it.
-    column :resident, :sum, merge: :add, field: 23, absent: :inuse_space
-    # Free bytes of heap pages, in equal parts to the objects in use on each: their sum, its variance, and
+    sum :resident, 23, absent: :inuse_space
+    # Free bytes of heap pages, in equal parts to the objects in use on each, see HeapPages; and
     # that part of it which objects hold that GC.compact must not move.
-    column :holds_free, :sum, merge: :add, field: 24
-    column :holds_free_variance, :sum, merge: :add, field: 25
-    column :holds_free_pinned, :sum, merge: :add, field: 26
+    share :holds_free, 24
+    sum :holds_free_pinned, 26
     # Of a forked process: bytes of the slots in use on memory that it had from its parent and shares with
-    # nobody any more, their variance, and that part of them which was born since the fork.
-    column :unshared, :sum, merge: :add, field: 27
-    column :unshared_variance, :sum, merge: :add, field: 28
-    column :unshared_born, :sum, merge: :add, field: 29
-
-    # Labels, as one text (HeapSample::Labels).  A file has a label for each.
-    column :label_set, :text, merge: :same
+    # no process any more, and that part of them which was allocated since the fork.
+    share :unshared, 27
+    sum :unshared_born, 29
 
     # All of them, as HeapSample::Column.
     ALL = @all.freeze
@@ -86,7 +88,7 @@ module HeapSample
     INUSE, YOUNG, ALLOC, DEAD = PARTS.values
 
     # Columns that a file has as labels of a sample, in its order; as values of a sample; and in the message Row, by field.
-    LABELS = %i[class malloc library].map { |name| ALL.find { |column| column.name == name } }.freeze
+    LABELS = [CLASS, MALLOC, LIBRARY].map { |index| ALL[index] }.freeze
     VALUES = %w[alloc_objects alloc_space inuse_objects inuse_space].map { |name| ALL.find { |column| column.value == name } }.freeze
     FIELDS_OF_ROW = ALL.select(&:field).sort_by(&:field).freeze
     TEXTS = ALL.select(&:text?).freeze
@@ -95,8 +97,10 @@ module HeapSample
     GROUPS = ALL.select(&:group?).to_h { |column| [column.name, column] }.freeze
 
     # Variances, and the samples, objects and bytes that they follow from where all samples have one weight: see Columns.variance.
-    VARIANCES = [INUSE, YOUNG, ALLOC, DEAD].map { |at| [at + 3, at, at + 1, at + 2].freeze }
-                                           .push([HOLDS_FREE_VARIANCE, INUSE, INUSE + 1, HOLDS_FREE].freeze, [UNSHARED_VARIANCE, INUSE, INUSE + 1, UNSHARED].freeze).freeze
+    VARIANCES = ALL.select { |column| column.name.end_with?("_variance") }.map do |column|
+      samples = PARTS.values.find { |first| first + 3 == column.index } || INUSE
+      [column.index, samples, samples + 1, column.index - 1].freeze
+    end.freeze
 
     # The variance of +space+ if all samples have the same weight, as most rows have: a file has only those that are another.
     def self.variance(samples, objects, space) # :nodoc:
@@ -129,6 +133,11 @@ module HeapSample
     def self.complete(row)
       row.concat(ALL.drop(row.size).map(&:absent))
       told_by(row)
+    end
+
+    # The column with this name.
+    def self.fetch(name)
+      ALL.find { |column| column.name == name } || raise(ArgumentError, "a row has no column #{name.inspect}; it has #{ALL.map(&:name).join(", ")}")
     end
 
     # The columns of +row+ by name: a Hash.

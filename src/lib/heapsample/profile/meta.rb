@@ -166,7 +166,26 @@ module HeapSample
       !process_start.nil? && process_start == other.process_start && session == other.session
     end
 
+    # JSON-ready: what a report prints of it, and more; times as ISO 8601.
+    def to_h
+      {
+        format: format, ruby: ruby, process_id: process_id, process_start: process_start,
+        title: title, host: host, deploy: deploy, session: session, started: iso8601(started), taken: iso8601(taken),
+        interval_bytes: interval, interval_auto: interval_auto?, first_interval_bytes: first_interval, interval_changes: interval_changes,
+        only_n: only_n, live_samples: live_samples, own_bytes: own_bytes, dropped: drops,
+        gc: {count: gc_count, minor: gc_minor, major: gc_major,
+             last_minor: iso8601(last_minor), last_major: iso8601(last_major)},
+        forced: forced&.then { |work| {**work.to_h, share: work.share} },
+        malloc: {state: malloc_state, interval_bytes: malloc_interval, allocator: malloc_allocator,
+                 first_interval_bytes: malloc_first_interval, interval_changes: malloc_interval_changes,
+                 missing: malloc_missing},
+        live_slots_bytes: live_bytes, live_slots_at_start_bytes: live_bytes_at_start
+      }
+    end
+
     private
+
+    def iso8601(time) = time&.utc&.strftime("%Y-%m-%dT%H:%M:%S.%NZ")
 
     def at(*names)
       names.inject(values) { |value, name| value.is_a?(Hash) ? value[name] : nil }

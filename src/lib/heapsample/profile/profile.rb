@@ -8,6 +8,7 @@ module HeapSample
   #   puts profile.report
   #   profile.rows.sum { |row| row.inuse.space }   # bytes
   class Profile
+    include Reports
     include Viewable
 
     # Settings, GC counts, drops and heaps, with String keys, as in a file.
@@ -142,53 +143,8 @@ module HeapSample
       Profile.new(meta: meta, texts: texts, stacks: stacks, rows: rows, filtered: filtered)
     end
 
-    # call-seq:
-    #   report(by: :line, kind: :both, top: 20, width: 120, root: Dir.pwd, style: nil) -> HeapSample::Report
-    #
-    # What the profile says; see HeapSample::Report.
-    def report(**options)
-      Report.new(self, **options)
-    end
-
-    # call-seq:
-    #   top(by: :line, value: nil, kind: :both, top: 20, …) -> HeapSample::Top
-    #
-    # Groups ranked by a value; see HeapSample::Top.
-    def top(**options)
-      Top.new(self, **options)
-    end
-
-    # call-seq:
-    #   churn(by: :line, kind: :both, top: 20, …) -> HeapSample::Churn
-    #
-    # What was allocated, and how much of it is dead; see HeapSample::Churn.
-    def churn(**options)
-      Churn.new(self, **options)
-    end
-
-    # call-seq:
-    #   generations(age: nil, by: :line, top: 3, …) -> HeapSample::Generations
-    #
-    # What is in use by age, and the lines behind; see HeapSample::Generations.
-    def generations(**options)
-      Generations.new(self, **options)
-    end
-
-    # call-seq:
-    #   tree(direction: :callees, value: nil, kind: :both, by: :line, top: 40, …) -> HeapSample::Tree
-    #
-    # Who calls what allocates; see HeapSample::Tree.
-    def tree(**options)
-      Tree.new(self, **options)
-    end
-
-    # call-seq:
-    #   why(by: :class, since: nil, full: false, top: 30, …) -> HeapSample::Why
-    #
-    # Who keeps what is alive, if a walk looked for it; see HeapSample::Why.
-    def why(**options)
-      Why.new(self, **options)
-    end
+    # The profile itself, as of a GC::SampleProfile.
+    def to_profile = self
 
     # call-seq:
     #   later - earlier -> HeapSample::Growth

@@ -5,9 +5,7 @@ module HeapSample
   # size, GC of birth and labels.  One of malloc'd memory has class and type
   # "(malloc)", slot size 0, and no young.
   #
-  # It answers each column by name, a text as a String: #type, #slot_size, #thread, #birth_gc,
-  # #dead_gcs, #library, #memsize, #resident; Columns says what they are.  It takes part in pattern
-  # matching:
+  # #[] has each column by name: Columns says what they are.  A row takes part in pattern matching:
   #
   #   profile.rows.select { |row| row in {class: "String", birth_gc: 10.., inuse: {samples: 5..}} }
   class Row
@@ -37,60 +35,29 @@ module HeapSample
     # Is it of memory that malloc gave?
     def malloc? = columns[Columns::MALLOC]
 
-    ##
-    # :attr_reader: type
-    # The VM's type: "T_STRING", "(malloc)".
-
-    ##
-    # :attr_reader: slot_size
-    # Bytes of the slot; 0 of malloc.
-
-    ##
-    # :attr_reader: thread
-    # Serial of the thread that allocated; 0 of several.
-
-    ##
-    # :attr_reader: birth_gc
-    # The GC count when the objects were born; nil of a row that has totals only.
-
-    ##
-    # :attr_reader: dead_gcs
-    # GCs that the dead had survived, summed over objects.
-
-    ##
-    # :attr_reader: library
-    # The file whose code called malloc; "" if that is not known.
-
-    ##
-    # :attr_reader: memsize
-    # Bytes of the slots in use with what their objects hold outside; 0 unless asked for.
-
-    ##
-    # :attr_reader: resident
-    # Bytes of what is in use that the kernel has in memory.
-
-    ##
-    # :attr_reader: holds_free
-    # Free bytes of heap pages that the objects in use hold, see HeapPages; #holds_free_variance is its variance.
-
-    ##
-    # :attr_reader: holds_free_pinned
-    # That part of #holds_free which objects hold that GC.compact must not move.
-
-    ##
-    # :attr_reader: unshared
-    # Bytes of slots in use on memory that this process had from its parent and shares with nobody any more;
-    # #unshared_variance is its variance.
-
-    ##
-    # :attr_reader: unshared_born
-    # That part of #unshared which was born since the fork.
-
-    (Columns::ALL.map(&:name) - %i[stack class malloc label_set]).each do |name|
-      index = Columns.const_get(name.upcase)
-      value = Columns::TEXTS.any? { |column| column.index == index } ? "text(#{index})" : "columns[#{index}]"
-      class_eval("def #{name} = #{value}", __FILE__, __LINE__) # what a block defines is its Ractor's alone
+    # call-seq:
+    #   row[:resident] -> Integer, Float, String, true, false or nil
+    #
+    # What a column has, a text as a String.  Raises ArgumentError if there is no such column.
+    def [](name)
+      column = Columns.fetch(name)
+      column.text? ? text(column.index) : columns[column.index]
     end
+
+    # The VM's type: "T_STRING", "(malloc)".
+    def type = text(Columns::TYPE)
+
+    # Bytes of the slot; 0 of malloc.
+    def slot_size = columns[Columns::SLOT_SIZE]
+
+    # Serial of the thread that allocated; 0 of several.
+    def thread = columns[Columns::THREAD]
+
+    # The GC count when the objects were allocated; nil of a row that has totals only.
+    def birth_gc = columns[Columns::BIRTH_GC]
+
+    # The file whose code called malloc; "" if that is not known.
+    def library = text(Columns::LIBRARY)
 
     # Objects that the last completed mark found alive; what is allocated now.
     def inuse = estimate(Columns::INUSE)
@@ -121,14 +88,14 @@ module HeapSample
 
     # For pattern matching: the names are those of #to_h, the values objects.
     def deconstruct_keys(names)
-      (names ? names & NAMES : NAMES).to_h { |name| [name, public_send(READERS.fetch(name, name))] }
+      (names ? names & NAMES : NAMES).to_h { |name| [name, OBJECTS.include?(name) ? public_send(name) : self[name]] }
     end
 
-    # What #to_h has, and the methods that are called otherwise.
+    # What #to_h has: columns, and what is an object of its own.
+    OBJECTS = [:stack, :labels, *Columns::PARTS.keys].freeze
     NAMES = [*(Columns::ALL.map(&:name) - [:label_set] - Columns::PARTS.keys.flat_map { |part| Columns::FIELDS.map { |field| :"#{part}_#{field}" } }),
-             :labels, *Columns::PARTS.keys].freeze
-    READERS = {class: :class_name, malloc: :malloc?}.freeze
-    private_constant :NAMES, :READERS
+             *OBJECTS].uniq.freeze
+    private_constant :OBJECTS, :NAMES
 
     def inspect
       "#<#{self.class} #{class_name} #{malloc? ? library : "#{slot_size} B"}, in use #{inuse.inspect}, #{stack.first || "no stack"}>"

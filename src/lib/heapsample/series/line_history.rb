@@ -41,13 +41,12 @@ module HeapSample
     attr_reader :place, :moments, :growth
 
     # call-seq:
-    #   LineHistory.new(series, "models/order.rb:12", kind: :both, top: 20, width: 120, root: Dir.pwd, style: nil)
+    #   LineHistory.new(series, "models/order.rb:12", kind: :both, top: 20)
     #
     # The path may lack folders in front.  Raises NotFound if no profile has such a line, or there are several; ArgumentError
     # if an argument makes no sense.
-    def initialize(series, line, kind: :both, top: ROWS, **look)
+    def initialize(series, line, kind: :both, top: ROWS)
       Layout.check(top: top)
-      look_like(look)
       @series = series
       @kind = kind
       @rows = top

@@ -6,7 +6,7 @@ module HeapSample
   # Profiles of one session of one process, in the order of time.
   #
   #   series = HeapSample::Series.load("/var/tmp/profiles")
-  #   puts series.leaks, series.shape
+  #   puts series.diagnosis
   #
   # Of a file what it says about itself is kept (settings, GC counts, the
   # account of the process); rows are read when they are asked for, one profile
@@ -26,11 +26,10 @@ module HeapSample
 
     # One profile: its HeapSample::Meta and its path, or itself; +held+ is what its file had, if that is held.
     Entry = Struct.new(:info, :path, :profile, :wanted, :held) do
-      def whole = Entry.new(info, path, profile, nil, held)
       def filtered(wanted) = Entry.new(info, path, profile, wanted, held)
       def load = (profile || read).then { |whole| wanted ? whole.filter(**wanted) : whole }
       def read = held ? Profile.load(StringIO.new(held), name: path) : Profile.load(path)
-      def births(**groups) = (@births ||= {})[groups] ||= Births.new(load, **groups)
+      def births = @births ||= Births.new(load)
       def name = path || "a profile"
       def run = [info.process_start, info.session]
     end
@@ -55,22 +54,16 @@ module HeapSample
       end
 
       # call-seq:
-      #   Series.of(what) -> series
-      #
-      # +what+: a Series, profiles, or what Series.load takes.
-      def of(what)
-        return what if what.is_a?(Series)
-
-        list = Array(what)
-        list.any? && list.none? { |one| one.is_a?(String) || one.respond_to?(:to_path) } ? new(list) : load(list)
-      end
-
-      # call-seq:
       #   Series.all(paths) -> Array of Series
       #
       # One for each session of each process, in the order of their starts.  A
-      # warning about a file is in the first.
+      # warning about a file is in the first.  +paths+: as of Series.load; or a Series, or profiles.
       def all(paths)
+        return [paths] if paths.is_a?(Series)
+
+        profiles = Array(paths)
+        return [new(profiles)] if profiles.any? && profiles.none? { |one| one.is_a?(String) || one.respond_to?(:to_path) }
+
         warnings = []
         room = HELD_MOST
         entries = files(paths).filter_map do |path, listed|
@@ -158,14 +151,6 @@ module HeapSample
     end
 
     # call-seq:
-    #   with(*profiles) -> HeapSample::Series
-    #
-    # This series and other profiles of the same session, as one.
-    def with(*profiles)
-      Series.new(@entries + profiles, warnings: @warnings.dup)
-    end
-
-    # call-seq:
     #   upto(count) -> HeapSample::Series
     #
     # The first +count+ profiles of it.
@@ -182,12 +167,6 @@ module HeapSample
       Series.new(@entries.map { |entry| entry.filtered(wanted) }, warnings: @warnings.dup)
     end
 
-    # The series that #filter took rows from; itself without a filter.
-    def whole = filtered ? Series.new(@entries.map(&:whole), warnings: @warnings) : self
-
-    # The Filter of #filter; nil without one.
-    def filtered = @entries.first.wanted && Filter.new(**@entries.first.wanted)
-
     # How many profiles there are.
     def size = @entries.size
 
@@ -200,8 +179,8 @@ module HeapSample
     # The profile at +index+, read anew from its file every time.
     def [](index) = @entries.fetch(index).load
 
-    # Births of the profile at +index+, read once; see its +by+ and +kind+.
-    def births(index, by: :line, kind: :both) = @entries.fetch(index).births(by: by, kind: kind) # :nodoc:
+    # Births of the profile at +index+, read once.
+    def births(index) = @entries.fetch(index).births # :nodoc:
 
     # The earliest profile.
     def first = self[0]
@@ -235,25 +214,13 @@ module HeapSample
     def accounts = infos.map(&:account)
 
     # call-seq:
-    #   diagnosis(warmup: nil, width: 120, root: Dir.pwd) -> HeapSample::ProcessDiagnosis
+    #   diagnosis(warmup: nil) -> HeapSample::ProcessDiagnosis
     #
     # What the process does with its memory: does it leak, where, and how sure is that?
-    def diagnosis(**look) = ProcessDiagnosis.new(self, **look)
+    def diagnosis(**options) = ProcessDiagnosis.new(self, **options)
 
     # call-seq:
-    #   leaks(by: :line, kind: :both, top: 20, width: 120, root: Dir.pwd, warmup: nil) -> HeapSample::Leaks
-    #
-    # What grows all along and is not collected.
-    def leaks(**options) = Leaks.new(self, **options)
-
-    # call-seq:
-    #   shape(width: 120) -> HeapSample::Shape
-    #
-    # How the process as a whole grows.
-    def shape(**options) = Shape.new(self, **options)
-
-    # call-seq:
-    #   line("order.rb:12", kind: :both, top: 20, width: 120, root: Dir.pwd) -> HeapSample::LineHistory
+    #   line("order.rb:12", kind: :both, top: 20) -> HeapSample::LineHistory
     #
     # One line of code over time.
     def line(line, **options) = LineHistory.new(self, line, **options)

@@ -77,7 +77,7 @@ module HeapSample
     def kept_by(lines, holders, layout: Layout.new(root: Dir.pwd))
       known = largest(lines).filter_map do |key, _|
         answer = holders[key] or next
-        "#{layout.place(key)}: retained by #{answer.kept? ? "`#{answer.to_s(layout)}`" : answer.to_s(layout)}"
+        "#{layout.place(key)}: retained by #{answer.kept? ? "`#{layout.holder(answer)}`" : layout.holder(answer)}"
       end
       known.empty? ? [] : [known.join("\n")]
     end
@@ -102,8 +102,8 @@ module HeapSample
     def by_line(profile, rows)
       keys = Keys.new(profile, :line)
       rows.group_by { |row| keys.of(row.columns) }.transform_values do |same|
-        names = same.group_by(&:class_name).transform_values { |some| some.sum(&:memsize) }
-        [same.sum(&:memsize), same.sum { |row| row.inuse.objects },
+        names = same.group_by(&:class_name).transform_values { |some| some.sum { |row| row[:memsize] } }
+        [same.sum { |row| row[:memsize] }, same.sum { |row| row.inuse.objects },
          "#{names.max_by(&:last).first}#{" +#{names.size - 1}" if names.size > 1}"]
       end
     end

@@ -24,7 +24,7 @@ module HeapSample
       @block = body
       @threads = threads
       @rows = BlockRun.retained(@profile)
-      @bytes = @rows.sum(&:memsize)
+      @bytes = @rows.sum { |row| row[:memsize] }
     end
 
     # The 95% interval of #bytes: a point if every object was sampled.

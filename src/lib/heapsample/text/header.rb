@@ -4,10 +4,8 @@ module HeapSample
   # What a report says first: what was sampled, when, and how well.
   class Header
     # Lines that say of which part of its rows a filtered profile is.
-    def self.part(subject, layout)
-      return [] unless subject.filtered
-
-      layout.sentence("A part of the #{subject.is_a?(Series) ? "profiles" : "profile"}, filtered: #{subject.filtered}")
+    def self.part(profile, layout)
+      profile.filtered ? layout.sentence("A part of the profile, filtered: #{profile.filtered}") : []
     end
 
     # Of a HeapSample::Meta.
@@ -21,28 +19,7 @@ module HeapSample
       [process, sampling, malloc, collections, forced, own, *warnings].compact.flat_map { |text| @layout.sentence(text) }
     end
 
-    # The same as JSON-ready data, with more detail; times as ISO 8601.
-    def to_h
-      {
-        format: @info.format, ruby: @info.ruby, process_id: @info.process_id, process_start: @info.process_start,
-        title: @info.title, host: @info.host, deploy: @info.deploy, session: @info.session, started: time(@info.started), taken: time(@info.taken),
-        interval_bytes: @info.interval, interval_auto: @info.interval_auto?, first_interval_bytes: @info.first_interval, interval_changes: @info.interval_changes,
-        only_n: @info.only_n, live_samples: @info.live_samples, own_bytes: @info.own_bytes, dropped: @info.drops,
-        gc: {count: @info.gc_count, minor: @info.gc_minor, major: @info.gc_major,
-             last_minor: time(@info.last_minor), last_major: time(@info.last_major)},
-        forced: @info.forced&.then { |work| {**work.to_h, share: work.share} },
-        malloc: {state: @info.malloc_state, interval_bytes: @info.malloc_interval, allocator: @info.malloc_allocator,
-                 first_interval_bytes: @info.malloc_first_interval, interval_changes: @info.malloc_interval_changes,
-                 missing: @info.malloc_missing},
-        live_slots_bytes: @info.live_bytes, live_slots_at_start_bytes: @info.live_bytes_at_start
-      }
-    end
-
     private
-
-    def time(time)
-      time&.utc&.strftime("%Y-%m-%dT%H:%M:%S.%NZ")
-    end
 
     def process
       return merged if @info.merged?

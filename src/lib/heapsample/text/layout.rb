@@ -278,6 +278,12 @@ module HeapSample
       key.path.empty? ? label.to_s : [place(Place.new(key.path, key.line, nil)), label].compact.join(" ")
     end
 
+    # What retains memory, a NearestHolder::Answer: "@subscribers of Notifier", "local cache of Worker#run app/worker.rb:7".
+    def holder(answer)
+      edge = answer.edge
+      answer.kept? ? [name(edge.name), *(place(edge.place) if edge.place)].join(" ") : answer.path.first.name
+    end
+
     # Where a gem, Ruby's library or the application is does not matter.
     def path(path)
       below = [@root, @directory].compact.find { |folder| path.start_with?(folder) && path.length > folder.length && folder != "/" }

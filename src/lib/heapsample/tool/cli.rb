@@ -10,20 +10,12 @@ module HeapSample
       DONE = 0
       FAILED = 1
       MISUSED = 2
-      # The commands, by task.
-      GROUPS = {
-        "Find a leak" => %w[diagnose why leaks line shape diff],
-        "Look at a running process" => %w[ps memory watch agent],
-        "Start and stop sampling" => %w[run start set stop],
-        "Read one profile" => %w[report top tree generations churn info],
-        "Write files" => %w[flame convert merge]
-      }.freeze
-      NAMES = GROUPS.values.flatten.freeze
 
       INTRODUCTION = <<~TEXT
         Show which lines of a Ruby program retain memory, and whether the program leaks.
 
             heapsample /var/tmp/heap/                  diagnose the processes in a folder of profiles
+            heapsample heap.pb.gz                      report one profile
             heapsample ps                              list the Ruby processes on this machine
             heapsample 4711                            diagnose a running process
             heapsample why 4711                        show what retains memory in a running process
@@ -82,34 +74,24 @@ module HeapSample
       def help(names)
         return usage($stdout) || DONE if names.empty?
 
-        command(names.first).run(["--help"])
+        Commands.named(names.first).new.run(["--help"])
       end
 
       def usage(io)
-        io.write(INTRODUCTION, *GROUPS.map { |task, names| "\n#{task}:\n#{summaries(names)}" }, NOTES)
+        io.write(INTRODUCTION, *Command::TASKS.map { |task| "\n#{task}:\n#{summaries(task)}" }, NOTES)
         nil
       end
 
-      def summaries(names)
-        names.map { |name| "    #{name.ljust(12)} #{command_class(name).summary}\n" }.join
+      def summaries(task)
+        Commands.all.select { |command| command::TASK == task }.map { |command| "    #{command.command_name.ljust(12)} #{command::SUMMARY}\n" }.join
       end
 
       # A command; or files and folders, options among them, which are diagnosed.
       def named(name, rest)
-        return command_class(name).new.run(rest) if NAMES.include?(name)
-        return Commands::Diagnose.new.run(@arguments) if @arguments.any? { |argument| File.exist?(argument) || Inputs.live(argument) }
+        inputs = !Commands::NAMES.include?(name) && @arguments.any? { |argument| Inputs.there?(argument) }
+        return Commands::Diagnose.new.run(@arguments) if inputs
 
-        raise UsageError, "no command, file or folder #{name.inspect}; heapsample help lists the commands#{Nearest.question(name, NAMES)}"
-      end
-
-      def command(name)
-        return command_class(name).new if NAMES.include?(name)
-
-        raise UsageError, "no command #{name.inspect}; heapsample help lists the commands#{Nearest.question(name, NAMES)}"
-      end
-
-      def command_class(name)
-        Commands.const_get(name.capitalize)
+        Commands.named(name, "command, file or folder").new.run(rest)
       end
 
       def complain(error, status)

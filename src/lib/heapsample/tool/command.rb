@@ -4,20 +4,20 @@ require "optparse"
 
 module HeapSample
   module Tool
-    # One command: its options, its help, what it does.  A subclass gives SUMMARY
-    # (what it does, in a line), EXAMPLES (a line each), USAGE (what follows its name), HELP (more
-    # text, if any), options and #call, whose result is the exit status or nil.
+    # One command.  A subclass declares it: TASK (one of TASKS), SUMMARY (what it does, in a line), USAGE (what
+    # follows its name), EXAMPLES (a line each), HELP (more text, if any), options in #define_options, and #call,
+    # whose result is the exit status or nil.
     class Command
       include Values
 
+      # Groups of commands in `heapsample help`.
+      TASKS = ["Find a leak", "Look at a running process", "Start and stop sampling", "Read one profile", "Write files"].freeze
       HELP = ""
+      # Of the file that -o names.
+      ENDINGS = [].freeze
 
       def self.command_name
         name[/\w+\z/].downcase
-      end
-
-      def self.summary
-        const_get(:SUMMARY)
       end
 
       attr_reader :options
@@ -84,15 +84,16 @@ module HeapSample
 
       def define_options(parser); end
 
-      def define_output(parser, formats = nil, default: "required")
-        parser.on("-o", "--output OUTPUT", "file to write#{", #{formats}" if formats}; - is the standard output (#{default})") do |output|
+      def define_output(parser, default: "required")
+        endings = self.class::ENDINGS
+        parser.on("-o", "--output OUTPUT", "file to write#{", #{endings.join(" or ")}" unless endings.empty?}; - is the standard output (#{default})") do |output|
           options[:output] = output
         end
       end
 
-      # Where -o says; +example+ is the end of such a name, and +paths+ are what will be read.
-      def output_path(paths, example = "")
-        output = options[:output] or raise UsageError, "no output given; add -o OUTPUT#{example}"
+      # Where -o says; +paths+ are what will be read.
+      def output_path(paths)
+        output = options[:output] or raise UsageError, "no output given; add -o OUTPUT#{self.class::ENDINGS.first}"
         Output.check(output, paths.flat_map { |path| path != Inputs::STDIN && File.directory?(path) ? Inputs.profiles_in(path) : path })
         output
       end

@@ -5,106 +5,113 @@ require "json"
 module HeapSample
   module Tool
     # A command that prints an analysis: how it is grouped, filtered, laid out.
-    # What it says is the library's.  A subclass names its groups of options in TAKES,
+    # What it says is the library's.  A subclass names in TAKES the options that it takes of those below,
     # and defines those of its own in #define_own.
     class ReportCommand < Command
-      TAKES = %i[grouping memory top filters].freeze
-      # Has it rows that came by stacks?
-      STACKS = true
-      # How long it looks at a running process; nil where it wants one profile.
+      LAYOUT = %i[json width root color].freeze
+      TAKES = [:by, :kind, :top, :stacks, :diagnose, *LAYOUT, :filters].freeze
+      # What --by, --value and --format take, the usual kind, and what --top calls rows, with their usual number.
+      BY = Groups::BY
+      BY_USUAL = "line"
+      VALUES = Value::NAMES
+      FORMATS = [].freeze
+      TOP = ["ROWS", "rows in a table", HeapSample::Top::ROWS].freeze
+      # How long it looks at a running process, unless --seconds says otherwise.
       SECONDS = nil
       # Of the run time of a process, for GCs and heap walks.
       SHARE = "1%"
+      PAGE_ENDINGS = %w[.html .htm].freeze
 
       private
 
       def define_options(parser)
         define_own(parser)
-        (self.class::TAKES - [:filters]).each { |group| send(:"define_#{group}", parser) }
-        define_live(parser)
-        define_layout(parser)
+        (self.class::TAKES - [:filters]).each { |option| send(:"define_#{option}", parser) }
       end
 
       def define_own(parser); end
 
       def filters? = self.class::TAKES.include?(:filters)
 
-      # The only argument, a profile, read and filtered.
-      def only_profile(arguments)
-        load(expect(arguments, 1..1, "profile")).first
+      def define_by(parser)
+        app = "; app: nearest line of the application" if self.class::BY.include?(:app)
+        parser.on("--by KIND", "group by #{self.class::BY.join(", ")}", "or #{Groups::LABEL}#{app} (default: #{self.class::BY_USUAL})") { |by| take_by(by) }
       end
 
-      def define_grouping(parser, kinds = Groups::BY)
-        app = "; app: nearest line of the application" if kinds.include?(:app)
-        parser.on("--by KIND", "group by #{kinds.join(", ")}", "or #{Groups::LABEL}#{app} (default: line)") do |by|
-          options[:by] = grouping("--by", by, kinds)
-        end
+      def take_by(by)
+        options[:by] = grouping("--by", by, self.class::BY)
       end
 
-      def define_memory(parser)
+      def define_kind(parser)
         parser.on("--kind KIND", "which memory: #{Groups::MEMORY.join(", ")} (default: both)") { |kind| options[:kind] = choice("--kind", kind, Groups::MEMORY).to_sym }
       end
 
-      def define_top(parser, usual = Top::ROWS)
-        parser.on("--top ROWS", "rows in a table (default: #{usual})") { |count| options[:top] = positive("--top", count) }
+      def define_top(parser)
+        what, text, usual = self.class::TOP
+        parser.on("--top #{what}", "#{text} (default: #{usual})") { |count| options[:top] = positive("--top", count) }
       end
 
       # Of a tree.
-      def define_nodes(parser, shown, usual, usual_share)
-        parser.on("--top #{shown.upcase}", "#{shown} to print (default: #{usual})") { |count| options[:top] = positive("--top", count) }
-        parser.on("--min PERCENT", "combine what is smaller than this percentage of the total (default: #{format("%g", usual_share * 100)})") do |share|
+      def define_min(parser)
+        parser.on("--min PERCENT", "combine what is smaller than this percentage of the total (default: #{format("%g", self.class::MIN_SHARE * 100)})") do |share|
           options[:min_share] = number("--min", share, 0.0..100.0, "a number from 0 to 100") / 100
         end
       end
 
       def define_value(parser)
-        parser.on("--value VALUE", "rank rows by a value: inuse_space, alloc_objects, young_space, dead_space",
-                  "or another sample type of the profile (default: inuse_space)") { |value| options[:value] = choice("--value", value, Value::NAMES).to_sym }
+        churn = " churn," if self.class::VALUES.include?(:churn)
+        parser.on("--value VALUE", "rank rows by a value: inuse_space, alloc_objects, young_space, dead_space,#{churn}",
+                  "holds_free, unshared, or another sample type of the profile (default: inuse_space)") { |value| options[:value] = choice("--value", value, self.class::VALUES).to_sym }
       end
 
-      # The values that have no objects.
-      def define_shares(parser)
-        parser.on("--free", "rank rows by free memory in the heap pages that they hold") { options[:value] = :holds_free }
-        parser.on("--unshared", "forked process: rank rows by memory that is no longer shared with its parent") { options[:value] = :unshared }
+      def define_filters(parser) = filters.define(parser)
+
+      def define_stacks(parser)
+        parser.on("--stacks", "print the stack that allocated most of each row") { options[:stacks] = true }
       end
 
-      def define_filters(parser)
-        filters.define(parser)
-        define_age(parser)
-      end
-
-      def define_age(parser, &block)
-        filters.define_age(parser, &block)
-      end
-
-      def define_layout(parser)
-        parser.on("--json", "print figures as JSON, not rounded") { options[:json] = true }
-        if self.class::STACKS
-          parser.on("--stacks", "print the stack that allocated most of each row") { options[:stacks] = true }
+      def define_format(parser)
+        parser.on("--format FORMAT", "output format: #{["text", *self.class::FORMATS].join(", ")} (default: text)") do |format|
+          options[:format] = choice("--format", format, ["text", *self.class::FORMATS])
         end
+      end
+
+      def define_json(parser)
+        parser.on("--json", "print figures as JSON, not rounded") { options[:format] = "json" }
+      end
+
+      def json? = options[:format] == "json"
+
+      def define_width(parser)
         parser.on("--width CHARACTERS", "characters in a line (default: width of the terminal, or #{Terminal::WIDTH})") do |width|
           options[:width] = positive("--width", width)
         end
+      end
+
+      def define_root(parser)
         parser.on("--root FOLDER", "shorten paths below this folder (default: the current folder)") { |root| options[:root] = File.expand_path(root) }
+      end
+
+      def define_color(parser)
         parser.on("--color WHEN", "use colors: #{Terminal::COLOURS.join(", ")}; auto obeys NO_COLOR (default: auto)") do |wanted|
           options[:color] = choice("--color", wanted, Terminal::COLOURS)
         end
       end
 
       # Of a running process.
-      def define_live(parser)
-        return unless self.class::USAGE.match?(/\b(?:FILE|BEFORE|PROFILE|PID)\b/)
-
+      def define_diagnose(parser)
         parser.on("--diagnose SHARE", "running process: share of run time for GCs and heap walks, or off (default: #{SHARE})") do |share|
           options[:diagnose] = share("--diagnose", share)
         end
-        define_seconds(parser) if self.class::SECONDS
       end
 
-      def define_seconds(parser)
-        parser.on("--seconds SECONDS", "running process: seconds to watch it (default: #{format("%g", self.class::SECONDS)})") do |seconds|
-          options[:seconds] = number("--seconds", seconds, 0.1.., "a number of seconds, 0.1 or more")
-        end
+      def define_seconds(parser, text = "running process: seconds to watch it (default: #{format("%g", self.class::SECONDS)})")
+        parser.on("--seconds SECONDS", text) { |seconds| options[:seconds] = number("--seconds", seconds, 0.1.., "a number of seconds, 0.1 or more") }
+      end
+
+      # The only argument, a profile, read and filtered.
+      def only_profile(arguments)
+        load(expect(arguments, 1..1, "profile")).first
       end
 
       # How a running process is asked for a profile.
@@ -145,9 +152,9 @@ module HeapSample
         check_series(paths)
         sources = paths.filter_map { |path| Inputs.live(path) }
         raise UsageError, "only one running process can be read at a time: #{sources.map(&:name).join(", ")}" if sources.size > 1
-        return filters.apply_to_series(all_series(paths).first) unless sources.empty?
+        return all_series(paths).first unless sources.empty?
 
-        filters.apply_to_series(Progress.show("reading #{paths.size == 1 ? paths.first : "#{paths.size} files"}") { Series.load(paths) })
+        Progress.show("reading #{paths.size == 1 ? paths.first : "#{paths.size} files"}") { Series.load(paths) }
       end
 
       def check_series(paths)
@@ -159,17 +166,35 @@ module HeapSample
         files.each { |path| raise Inputs.missing(path) unless File.exist?(path) }
       end
 
-      # The options of an analysis: +names+, if they were given, and how it looks.
-      def analysis_options(*names, io: $stdout)
+      # The options of an analysis: +names+, if they were given.
+      def analysis_options(*names) = options.slice(*names)
+
+      # How a text looks: the options of Layout.new.
+      def look(io: $stdout)
         terminal = Terminal.new(io)
-        {root: Dir.pwd, width: terminal.width, style: terminal.style(options[:color] || "auto"),
-         **options.slice(:root, :width, :stacks, *names)}
+        {root: Dir.pwd, width: terminal.width, style: terminal.style(options[:color] || "auto"), **options.slice(:root, :width, :stacks)}
       end
 
-      # Prints it as text or as JSON.
+      # Where -o says to write a page.  A name without an ending may be a device or a pipe.
+      def page_path(paths)
+        output = output_path(paths)
+        return output if File.extname(output).empty? || output.end_with?(*PAGE_ENDINGS)
+
+        others = Formats::NAMES.map { |format| ".#{format}" } - PAGE_ENDINGS
+        raise UsageError, "#{output}: a page must end with #{PAGE_ENDINGS.first}; heapsample convert writes #{others.join(", ")}"
+      end
+
+      def write_page(view, output)
+        page = Progress.show("making #{output}") { view.to_s }
+        Output.write(output) { |io| io.write(page) }
+        tell_written(output)
+      end
+
+      # Prints it as --format or --json says.
       def print_analysis(analysis)
-        text = options[:json] ? "#{Printable.json(analysis.to_h)}\n" : analysis.to_s
-        $stdout.write(text)
+        format = options[:format] || "text"
+        text = analysis.text(**look) unless json?
+        $stdout.write(json? ? "#{Printable.json(analysis.to_h(**options.slice(:stacks)))}\n" : format == "text" ? text.to_s : text.public_send(:"to_#{format}"))
         nil
       end
     end

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# A shop: what each request keeps is counted by the controller that made it, see ../serve.rb.
+# A shop: what each request keeps is counted by the controller that made it, see ../test_rails.rb.
 require "rails"
 require "action_controller/railtie"
 require "active_job/railtie"
@@ -82,4 +82,5 @@ Shop.routes.draw do
   get "/admin/users" => "admin/users#show"
   mount HeapSample::Web => "/heap"
 end
+GC::SampleProfile.start(interval: Integer(ENV.fetch("INTERVAL")), max_samples: nil)
 run Shop

@@ -1,12 +1,15 @@
 # frozen_string_literal: true
 
-# What Sidekiq runs: see ../jobs.rb.
+# What Sidekiq runs: see ../test_sidekiq.rb.
 require "sidekiq"
 require "active_job"
 require "heapsample/sidekiq"
 require "heapsample/active_job"
 
-Sidekiq.configure_server { |config| config.redis = {url: ENV.fetch("REDIS_URL")} }
+Sidekiq.configure_server do |config|
+  config.redis = {url: ENV.fetch("REDIS_URL")}
+  GC::SampleProfile.start(interval: Integer(ENV.fetch("INTERVAL")), max_samples: nil)
+end
 Sidekiq.configure_client { |config| config.redis = {url: ENV.fetch("REDIS_URL")} }
 Sidekiq.strict_args!(false)
 ActiveJob::Base.queue_adapter = :sidekiq

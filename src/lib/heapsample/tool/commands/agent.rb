@@ -5,6 +5,7 @@ module HeapSample
     module Commands
       # Serves the processes of this machine over HTTP.
       class Agent < Command
+        TASK = "Look at a running process"
         SUMMARY = "serve metrics, pprof profiles and pages of the Ruby processes on this machine over HTTP"
         USAGE = "[options]"
         EXAMPLES = <<~TEXT

@@ -5,17 +5,19 @@ module HeapSample
     module Commands
       # A profile in another format.
       class Convert < ReportCommand
+        TASK = "Write files"
         SUMMARY = "convert a profile to .folded, .json (speedscope), .pb, .pb.gz or .html"
         USAGE = "[options] FILE|FOLDER|PID -o OUTPUT"
         EXAMPLES = <<~TEXT
           heapsample convert heap.pb.gz -o heap.folded
           heapsample convert heap.pb.gz --gem nokogiri -o nokogiri.pb.gz
-          heapsample convert heap.pb.gz --to folded -o - | flamegraph.pl > heap.svg
+          heapsample convert heap.pb.gz --format folded -o - | flamegraph.pl > heap.svg
         TEXT
         HELP = <<~TEXT
           The ending of OUTPUT selects the format: .pb.gz and .pb (go tool pprof), .folded (flamegraph.pl),
           .json (speedscope), .html (opens offline). With filters, only matching rows are written.
         TEXT
+        TAKES = %i[output format diagnose filters].freeze
         FORMATS = Formats::NAMES
 
         def call(arguments)
@@ -35,14 +37,12 @@ module HeapSample
         private
 
         def format_of(output)
-          options[:to] || FORMATS.find { |format| output.end_with?(".#{format}") } ||
-            raise(UsageError, "#{output}: the ending names no format; use .#{FORMATS.join(", .")}, or add --to FORMAT")
+          options[:format] || FORMATS.find { |format| output.end_with?(".#{format}") } ||
+            raise(UsageError, "#{output}: the ending names no format; use .#{FORMATS.join(", .")}, or add --format FORMAT")
         end
 
-        def define_options(parser)
-          define_output(parser)
-          parser.on("--to FORMAT", "format: #{FORMATS.join(", ")} (default: the ending of OUTPUT)") { |format| options[:to] = choice("--to", format, FORMATS) }
-          define_live(parser)
+        def define_format(parser)
+          parser.on("--format FORMAT", "format: #{FORMATS.join(", ")} (default: the ending of OUTPUT)") { |format| options[:format] = choice("--format", format, FORMATS) }
         end
       end
     end

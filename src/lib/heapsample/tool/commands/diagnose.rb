@@ -3,42 +3,73 @@
 module HeapSample
   module Tool
     module Commands
-      # The answer first; also what `heapsample FOLDER` is, with no command.
+      # The answer first, of a series; of one profile all that there is to report.  Also what `heapsample FOLDER` is, with no command.
       class Diagnose < ReportCommand
-        FORMATS = %w[text json markdown].freeze
-        TAKES = [].freeze
+        FORMATS = %w[markdown].freeze
+        TAKES = [:format, :by, :kind, :top, :stacks, :seconds, :diagnose, *LAYOUT, :filters].freeze
+        SECONDS = 20.0
+        TASK = "Find a leak"
         SUMMARY = "report whether each process leaks, at which line, and what retains the memory"
         USAGE = "[options] FILE…|FOLDER|PID…"
-        SECONDS = 20.0
         EXAMPLES = <<~TEXT
-          heapsample /var/tmp/heap/                  all processes in a folder of profiles
+          heapsample diagnose /var/tmp/heap/         all processes in a folder; short: heapsample /var/tmp/heap/
           heapsample 4711                            a running process
           heapsample 4711 4712 --seconds 120         two running processes, for two minutes
-          heapsample diagnose /var/tmp/heap/ --format markdown > issue.md
+          heapsample heap.pb.gz --by method          a report of one profile
+          heapsample /var/tmp/heap/ --format markdown > issue.md
         TEXT
         HELP = <<~TEXT
           `heapsample FOLDER` is short for `heapsample diagnose FOLDER`. The profiles are the ones that the
           setting every=SECONDS writes. The process that grew most is printed first.
 
-          The report covers leaks of objects, threads and native memory, bloat and fragmentation.
+          The diagnosis covers leaks of objects, threads and native memory, bloat and fragmentation.
           It shows how certain each finding is. Growth that too few major GCs have checked is not called a leak.
           A running process is watched for --seconds; a longer time gives a more certain result.
+
+          One profile cannot show growth, so a single FILE gets the report of GC.sample_profile.report instead.
+          It has live memory by line and by class, malloc memory, young objects, allocation and process memory.
+          The options --by, --kind, --top and the filters are for this report.
         TEXT
 
         def call(arguments)
           paths = expect(arguments, 1.., "profiles")
-          series = all_series(paths)
-          diagnosis = Progress.show("reading #{series.sum(&:size)} profiles") { HeapSample::Diagnosis.new(series, **analysis_options).tap(&:kind) }
-          return $stdout.write(diagnosis.to_markdown) && nil if options[:format] == "markdown"
+          return print_about(paths) if options[:about]
+          return print_report(paths) if options[:snapshot] || (paths.size == 1 && Inputs.one_file?(paths.first))
 
-          options[:json] ||= options[:format] == "json"
-          print_analysis(diagnosis)
+          print_diagnosis(paths)
         end
 
         private
 
         def define_own(parser)
-          parser.on("--format FORMAT", "output format: #{FORMATS.join(", ")} (default: text)") { |format| options[:format] = choice("--format", format, FORMATS) }
+          parser.on("--snapshot", "report one profile: the last of a folder, or of a running process now") { options[:snapshot] = true }
+          parser.on("--about", "print how each profile was taken: settings, dropped samples, sampler memory") { options[:about] = true }
+        end
+
+        def print_diagnosis(paths)
+          refuse_options("one profile; add --snapshot, or remove it", :by, :kind, :top, *filters.wanted.keys)
+          series = all_series(paths)
+          print_analysis(Progress.show("reading #{series.sum(&:size)} profiles") { HeapSample::Diagnosis.new(series).tap(&:kind) })
+        end
+
+        def print_report(paths)
+          refuse_options("a diagnosis; name a folder or several profiles, or remove it", :seconds, *(:format unless json?))
+          print_analysis(HeapSample::Report.new(only_profile(paths), **analysis_options(:by, :kind, :top)))
+        end
+
+        def print_about(paths)
+          refuse_options("other reports; remove --about", :by, :kind, :top, :stacks, :seconds, :snapshot, *(:format unless json?), *filters.wanted.keys)
+          files = paths.map { |path| Inputs.one(path) }
+          found = files.map { |path| Inputs.load(path, **asked).about(name: path) }
+          return puts(found.map { |about| about.text(**look).to_s }.join("\n")) unless json?
+
+          puts Printable.json(found.size == 1 ? found.first.to_h : found.map(&:to_h))
+        end
+
+        # Raises UsageError if one of the options +names+ was given.
+        def refuse_options(what, *names)
+          given = names.find { |name| options[name] || filters.wanted[name] }
+          raise UsageError, "--#{given} is for #{what}" if given
         end
       end
     end

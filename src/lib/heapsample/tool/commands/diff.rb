@@ -5,8 +5,10 @@ module HeapSample
     module Commands
       # What grew between two profiles; with three, what stayed.
       class Diff < ReportCommand
+        TASK = "Find a leak"
         SUMMARY = "show what grew between two profiles, or in a running process"
         USAGE = "[options] BEFORE AFTER [LAST], or PID"
+        TAKES = [:by, :kind, :top, :stacks, :diagnose, :seconds, *LAYOUT, :filters].freeze
         SECONDS = 10.0
         EXAMPLES = <<~TEXT
           heapsample diff before.pb.gz after.pb.gz

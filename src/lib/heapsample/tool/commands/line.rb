@@ -5,8 +5,9 @@ module HeapSample
     module Commands
       # One line over time.
       class Line < ReportCommand
-        TAKES = %i[memory].freeze
-        STACKS = false
+        TAKES = [:top, :kind, :seconds, :diagnose, *LAYOUT].freeze
+        TOP = ["PROFILES", "profiles in the table, at equal distances", HeapSample::LineHistory::ROWS].freeze
+        TASK = "Find a leak"
         SUMMARY = "show one line of code over time: live, allocated and freed memory, with a plot"
         USAGE = "[options] FILE:LINE PROFILE…|FOLDER|PID"
         SECONDS = 20.0
@@ -27,12 +28,6 @@ module HeapSample
           print_analysis(HeapSample::LineHistory.new(load_series(paths), line, **analysis_options(:kind, :top)))
         rescue LineHistory::NotFound => e
           raise Failure, "#{e.message}#{Nearest.question(line, e.places)}"
-        end
-
-        private
-
-        def define_own(parser)
-          parser.on("--top PROFILES", "profiles in the table, at equal distances (default: #{HeapSample::LineHistory::ROWS})") { |count| options[:top] = positive("--top", count) }
         end
       end
     end

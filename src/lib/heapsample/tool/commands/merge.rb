@@ -5,6 +5,7 @@ module HeapSample
     module Commands
       # Many processes in one profile.
       class Merge < Command
+        TASK = "Write files"
         SUMMARY = "add up the profiles of many processes in one file"
         USAGE = "[options] FILE|FOLDER… -o OUTPUT.pb.gz"
         EXAMPLES = <<~TEXT
@@ -16,11 +17,11 @@ module HeapSample
           If a process has several profiles, only its last profile counts.
           Files are read one by one, so memory use depends on the number of different stacks, not of files.
         TEXT
-        FORMATS = %w[.pb.gz .pb].freeze
+        ENDINGS = %w[.pb.gz .pb].freeze
 
         def call(arguments)
           expect(arguments, 1.., "profiles")
-          output = output_path(arguments, ".pb.gz")
+          output = output_path(arguments)
           format = format_of(output)
           Output.check_terminal(output, format)
           paths = Inputs.expand(arguments)
@@ -39,14 +40,12 @@ module HeapSample
 
         private
 
-        def define_options(parser)
-          define_output(parser, ".pb.gz or .pb")
-        end
+        def define_options(parser) = define_output(parser)
 
         def format_of(output)
           return "pb.gz" if output == Inputs::STDIN
 
-          FORMATS.find { |ending| output.end_with?(ending) }&.delete_prefix(".") or
+          ENDINGS.find { |ending| output.end_with?(ending) }&.delete_prefix(".") or
             raise UsageError, "#{output}: the name must end with .pb.gz or .pb"
         end
 

@@ -3,14 +3,15 @@
 module HeapSample
   module Tool
     module Commands
-      # The Rubies that run here.
+      # The Rubies that run here, or one of them.
       class Ps < ReportCommand
-        TAKES = [].freeze
-        STACKS = false
-        SUMMARY = "list the Ruby processes on this machine that have the sampler: memory, growth, threads"
-        USAGE = "[options]"
+        TAKES = LAYOUT
+        TASK = "Look at a running process"
+        SUMMARY = "list the Ruby processes that have the sampler, or show where the memory of one process is"
+        USAGE = "[options] [PID|URL]"
         EXAMPLES = <<~TEXT
           heapsample ps
+          heapsample ps 4711                            the memory of one process: slots, malloc, stacks, code
           heapsample ps --seconds 30                    also diagnose each process for 30 seconds
           heapsample ps --json | jq '.[].process_id'
         TEXT
@@ -20,6 +21,7 @@ module HeapSample
           started, and is known only for processes with an open control socket.
 
           With --seconds, the first line of each diagnosis is printed below the table.
+          With a PID: the parts of the resident memory, their growth since sampling started, threads and fibers.
         TEXT
         HEAD = [["pid", :right], ["of", :right, 2], ["RSS", :right], ["grew", :right], ["in", :right], ["threads", :right, 1], ["sampled", :left], ["title", :left]].freeze
 
@@ -31,23 +33,36 @@ module HeapSample
         private_constant :UNKNOWN, :FOREIGN, :AT_ONCE
 
         def call(arguments)
-          expect(arguments, 0..0, "")
-          said, refused = all
-          return puts(JSON.pretty_generate(said.map { |about| plain(about) })) if options[:json]
+          name, = expect(arguments, 0..1, "process")
+          name ? print_one(Inputs.asked(name)) : print_all
+        end
 
-          layout = Layout.new(**analysis_options.slice(:width, :style, :root))
+        private
+
+        def print_one(process)
+          raise UsageError, "--seconds is for the list of processes; run heapsample PID --seconds SECONDS" if options[:seconds]
+
+          memory = process.memory
+          return puts(JSON.pretty_generate(plain(memory))) if json?
+
+          layout = Layout.new(**look.except(:root))
+          account, start = memory.values_at(:account, :account_at_start)
+          puts layout.text([AccountText.new(account, layout, earlier: start, since: "since sampling started").lines, AliveText.new(memory[:alive], layout).lines])
+        end
+
+        def print_all
+          said, refused = all
+          return puts(JSON.pretty_generate(said.map { |about| plain(about) })) if json?
+
+          layout = Layout.new(**look)
           sections = [table(layout, said), foreign_line(layout, said), *first_lines(layout, said)]
           puts said.empty? ? "No Ruby with the heap sampler runs here, or you may not connect to it." : layout.text(sections)
           refused.each { |message| Message.say(message) }
           nil
         end
 
-        private
-
-        def define_live(parser)
-          parser.on("--seconds SECONDS", "seconds to watch sampled processes, and show what grows (default: do not watch)") do |seconds|
-            options[:seconds] = number("--seconds", seconds, 0.1.., "a number of seconds, 0.1 or more")
-          end
+        def define_own(parser)
+          define_seconds(parser, "seconds to watch sampled processes, and show what grows (default: do not watch)")
         end
 
         def all
@@ -81,7 +96,7 @@ module HeapSample
 
           observing = Observing.new(sampled.keys, seconds: options[:seconds])
           observing.by_source.each do |process, series|
-            sampled[process][:diagnosis] = HeapSample::Diagnosis.new([series], **analysis_options).first.to_h.dig(:verdict, :sentence)
+            sampled[process][:diagnosis] = HeapSample::Diagnosis.new([series]).first.text(**look).sentence
           end
           observing.refused
         end
@@ -115,7 +130,7 @@ module HeapSample
         end
 
         def plain(about)
-          about.transform_values { |value| value.respond_to?(:parts) ? value.to_h : value }
+          about.transform_values { |value| [Account, Alive].include?(value.class) ? value.to_h : value }
         end
       end
     end

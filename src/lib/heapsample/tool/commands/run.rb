@@ -9,7 +9,8 @@ module HeapSample
     module Commands
       # Runs a command with sampling on, and reports what it kept.
       class Run < ReportCommand
-        TAKES = %i[grouping memory top].freeze
+        TAKES = [:by, :kind, :top, :stacks, *LAYOUT].freeze
+        TASK = "Start and stop sampling"
         SUMMARY = "run a command with sampling, then report what it retains"
         USAGE = "[options] [SETTINGS] -- COMMAND [ARGUMENTS…]"
         EXAMPLES = <<~TEXT
@@ -116,14 +117,14 @@ module HeapSample
         end
 
         def analysis(profile)
-          report = HeapSample::Report.new(profile, **analysis_options(:by, :kind, :top, io: $stderr))
-          options[:json] ? Printable.json(report.to_h) : report.to_s
+          report = HeapSample::Report.new(profile, **analysis_options(:by, :kind, :top))
+          json? ? Printable.json(report.to_h(**options.slice(:stacks))) : report.text(**look(io: $stderr)).to_s
         end
 
         def where(paths)
           first = Shellwords.escape(paths.last)
           more = paths.size > 1 ? " and #{paths.size - 1} more next to it" : ""
-          "Profile: #{first}#{more} (read it with heapsample top, tree, flame …)"
+          "Profile: #{first}#{more} (read it with heapsample top, tree, page …)"
         end
 
         # As if this process had been the command.

@@ -3,60 +3,70 @@
 module HeapSample
   module Tool
     module Commands
-      # Starts to sample a running process.
+      # Starts to sample a running process, changes its settings, or ends it.
       class Start < Command
-        SUMMARY = "start sampling in a running process"
-        USAGE = "PID [SETTINGS]"
+        TASK = "Start and stop sampling"
+        SUMMARY = "start or stop sampling in a running process, or change its settings"
+        USAGE = "PID [SETTINGS|off]"
         EXAMPLES = <<~TEXT
           heapsample start 4711
           heapsample start 4711 interval=64k,every=60,output=/var/tmp/heap/
+          heapsample start 4711 interval=16k        change one setting later
+          heapsample start 4711 off                 stop, and discard the samples
         TEXT
         HELP = <<~TEXT
+          In a process that is sampled already, other settings and existing samples do not change.
+          `heapsample convert 4711 -o heap.pb.gz` saves a profile before you stop.
           SETTINGS are the settings of RUBY_HEAP_SAMPLE, separated by commas.
           `ruby --help` and doc/settings.md list them, with units and defaults.
           Sampling of malloc works only in a process that was started with --heap-sample or RUBY_HEAP_SAMPLE,
           for example with RUBY_HEAP_SAMPLE=off,malloc=standby.
         TEXT
 
-        # What a running process takes, and what counts only where one starts.
-        SETTINGS = %w[interval malloc output every keep diagnose at-rss max-samples max-depth only seed quiet].freeze
-        AT_START = %w[socket deploy usdt on off standby].freeze
+        OFF = "off"
         NO_FOLDER = "No file is written unless output= is set: add output=FOLDER/ here or in RUBY_HEAP_SAMPLE."
-        private_constant :SETTINGS, :AT_START, :NO_FOLDER
+        private_constant :OFF, :NO_FOLDER
 
         def call(arguments)
           name, settings = expect(arguments, 1..2, "process")
-          settings = pairs(settings.to_s)
-          tell(Inputs.running(name), ask(Inputs.running(name), settings))
-          puts NO_FOLDER if instance_of?(Start) && settings.keys.intersect?(%i[every at-rss]) && !settings.key?(:output)
-        rescue LiveProcess::Refused => e
-          raise unless (unknown = e.message[/unknown setting "\K[^"]+|\S+(?= can only be set when Ruby starts)/])
+          process = Inputs.running(name)
+          return tell(process, process.stop) if settings == OFF
 
-          raise UsageError, about(unknown)
+          settings = pairs(settings.to_s)
+          tell(process, process.start(**settings))
+          puts NO_FOLDER if settings.keys.intersect?(%i[every at-rss]) && !settings.key?(:output)
+        rescue LiveProcess::Refused => e
+          raise UsageError, about(e.message) || raise
         end
 
         private
-
-        def ask(process, settings) = process.start(**settings)
 
         # {interval: "64k"} of "interval=64k".
         def pairs(text)
           text.split(",").to_h do |setting|
             key, value = setting.split("=", 2)
             value = "on" if setting == "quiet"
-            raise UsageError, AT_START.include?(setting) ? about(setting) : "#{setting}: the value is missing; write NAME=VALUE, such as interval=64k" unless value
+            raise UsageError, without_value(setting) unless value
 
             [key.to_sym, value]
           end
         end
 
-        # Of a setting that it does not take.
-        def about(name)
-          return "off: not possible here; end sampling with heapsample stop PID" if name == "off"
-          return "#{name}: can only be set when Ruby starts; put it in RUBY_HEAP_SAMPLE" if AT_START.include?(name)
+        def without_value(word)
+          case word
+          when OFF then "off: cannot be combined with other settings; run heapsample start PID off"
+          when "on", "standby" then "#{word}: can only be set when Ruby starts; put it in RUBY_HEAP_SAMPLE"
+          else "#{word}: the value is missing; write NAME=VALUE, such as interval=64k"
+          end
+        end
 
-          near = Nearest.question(name, SETTINGS).to_s
-          "#{name}: no such setting#{near.empty? ? "; a running process takes #{SETTINGS.join(", ")}" : near}"
+        # Of an error of the process, which has the settings that there are; nil of another error.
+        def about(error)
+          name, settings = error.match(/unknown setting "([^"]+)"; settings: (.*)/)&.captures
+          return error[/\S+ can only be set when Ruby starts.*/] unless name
+
+          near = Nearest.question(name, settings.split(", ")).to_s
+          "#{name}: no such setting#{near.empty? ? "; settings: #{settings}" : near}"
         end
 
         def tell(process, said)

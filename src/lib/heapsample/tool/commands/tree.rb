@@ -5,8 +5,11 @@ module HeapSample
     module Commands
       # Who calls what allocates, or what is called.
       class Tree < ReportCommand
-        TAKES = %i[grouping value memory top filters].freeze
-        STACKS = false
+        TAKES = [:by, :value, :kind, :top, :min, :diagnose, *LAYOUT, :filters].freeze
+        BY = HeapSample::Tree::BY
+        TOP = ["NODES", "nodes to print", HeapSample::Tree::ROWS].freeze
+        MIN_SHARE = HeapSample::Tree::MIN_SHARE
+        TASK = "Read one profile"
         SUMMARY = "show memory as a tree of callers or callees"
         USAGE = "[options] FILE|FOLDER|PID"
         EXAMPLES = <<~TEXT
@@ -27,14 +30,6 @@ module HeapSample
 
         def define_own(parser)
           parser.on("--callers", "start at the line that allocated the memory") { options[:direction] = :callers }
-        end
-
-        def define_grouping(parser)
-          super(parser, HeapSample::Tree::BY)
-        end
-
-        def define_top(parser)
-          define_nodes(parser, "nodes", HeapSample::Tree::ROWS, HeapSample::Tree::MIN_SHARE)
         end
       end
     end

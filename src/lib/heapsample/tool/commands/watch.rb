@@ -5,8 +5,8 @@ module HeapSample
     module Commands
       # A running process as it goes.
       class Watch < ReportCommand
-        TAKES = [].freeze
-        STACKS = false
+        TAKES = LAYOUT
+        TASK = "Look at a running process"
         SUMMARY = "watch the memory of a running process, and the lines that grow"
         USAGE = "[options] PID|URL"
         EXAMPLES = <<~TEXT
@@ -22,7 +22,7 @@ module HeapSample
 
         def call(arguments)
           process = Inputs.asked(expect(arguments, 1..1, "process").first)
-          watching = Watching.new(process, **analysis_options.slice(:width, :style, :root))
+          watching = Watching.new(process, **look)
           screen = screen_for(watching)
           screen.run(every: options[:every] || 1.0, seconds: options[:seconds])
           nil
@@ -31,17 +31,15 @@ module HeapSample
         private
 
         def screen_for(watching)
-          return WatchLines.new(watching, $stdout) { |look| "#{JSON.generate(look.to_h)}\n" } if options[:json]
+          return WatchLines.new(watching, $stdout) { |look| "#{JSON.generate(look.to_h)}\n" } if json?
           return WatchLines.new(watching, $stdout) { |look| "#{look}\n" } unless $stdout.tty? && $stdin.tty?
 
           WatchScreen.new(watching, $stdin, $stdout)
         end
 
-        def define_live(parser); end
-
         def define_own(parser)
           parser.on("--every SECONDS", "seconds between two updates (default: 1)") { |seconds| options[:every] = number("--every", seconds, 0.1.., "a number of seconds, 0.1 or more") }
-          parser.on("--seconds SECONDS", "seconds until the command ends (default: no limit)") { |seconds| options[:seconds] = number("--seconds", seconds, 0.1.., "a number of seconds, 0.1 or more") }
+          define_seconds(parser, "seconds until the command ends (default: no limit)")
         end
       end
     end

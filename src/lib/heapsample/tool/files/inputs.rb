@@ -27,8 +27,14 @@ module HeapSample
 
       # What is asked for a profile of now, a LiveProcess or a LiveURL; nil if +path+ names none.
       def live(path)
-        LiveSource.named(path) unless path == STDIN || !path.valid_encoding?
+        LiveURL.named(path) || LiveProcess.named(path) unless path == STDIN || !path.valid_encoding?
       end
+
+      # Does +path+ name something that can be read?
+      def there?(path) = path == STDIN || File.exist?(path) || !live(path).nil?
+
+      # Is it one profile: a file or standard input?
+      def one_file?(path) = path == STDIN || (File.exist?(path) && !File.directory?(path) && live(path).nil?)
 
       # What is asked for its memory of now, or UsageError.
       def asked(path)

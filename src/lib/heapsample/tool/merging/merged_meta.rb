@@ -6,7 +6,7 @@ module HeapSample
     # what all agree on, and null for the rest (doc/format.md, Merged profiles).
     class MergedMeta
       SAME = %w[format generator ruby memsize].freeze
-      SETTINGS = %w[interval first_interval max_samples max_depth only_n].freeze
+      SETTINGS = %w[interval first_interval max_samples only_n].freeze
       DROPS = %w[samples stacks frames classes moves].freeze
       HEAP_SUMS = %w[total_slots live_slots live_at_start].freeze
       # Not known where one of the parts is not.

@@ -30,14 +30,13 @@ module HeapSample
           parser.on("--#{name} #{argument}", text) { |value| add(name, value, patterns("--#{name}", value)) }
         end
         parser.on("--label NAME=VALUE", "label at allocation: controller=orders") { |value| add_label(value) }
+        parser.on("--age GCS", "age in GCs: 3.. or 0..2 or 5") { |value| add(:age, value, range("--age", value)) }
       end
 
-      # The value is an age or a range of ages; where a block is given, it gets it.
-      def define_age(parser)
-        parser.on("--age GCS", "age in GCs: 3.. or 0..2 or 5") do |value|
-          ages = range("--age", value)
-          block_given? ? yield(ages) : add(:age, value, ages)
-        end
+      # The ages that were given, a Range or nil, which no longer select rows.
+      def take_age
+        @given.delete(:age)
+        @wanted.delete(:age)
       end
 
       def empty? = @wanted.empty?

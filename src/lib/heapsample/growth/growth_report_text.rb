@@ -1,0 +1,152 @@
+# frozen_string_literal: true
+
+module HeapSample
+  # A GrowthReport as text.  Units and marks are Report's.
+  class GrowthReportText
+    TITLES = {grown: "Grown", shrunk: "Shrunk", noise: "Within noise (no more than sampling explains in so many rows)"}.freeze
+
+    def initialize(report, layout)
+      @report = report
+      @layout = layout
+    end
+
+    def to_s
+      @layout.text([head, *TITLES.keys.map { |change| table(change) }, account, alive, conclusion])
+    end
+
+    # The first line and the table of what grew, at most +count+ rows.
+    def lines(count = nil)
+      [*@layout.title(title), *table(:grown, count ? @report.tables[:grown].first(count) : @report.shown(:grown))]
+    end
+
+    def summary = title
+
+    private
+
+    def growth = @report.growth
+
+    def title
+      "Growth of what is in use#{Value::MEMORY_TITLES.fetch(@report.kind)}#{span}: #{amount(@report.total)}"
+    end
+
+    def head
+      lines = []
+      lines << unmatched unless growth.matched?
+      lines << moved
+      lines << "Malloc was sampled for one of the two profiles only: it is left out." if growth.malloc_left_out?
+      if growth.gcs == 0 && @report.kind != :malloc
+        lines << "No GC ran in between: which objects are in use is what the same mark found, and cannot have changed."
+      end
+      lines << AwaitsMajor.sentence(growth.later.info, @layout, @report.total.awaiting, @report.total.gained.space, "what came")
+      lines.compact!
+      [*@layout.title(title), *lines.flat_map { |line| @layout.sentence(line) }, *Header.part(growth.later, @layout)]
+    end
+
+    # Where the memory of the process is, and what it grew in.
+    def account
+      grew = @report.account_growth or return []
+
+      [*AccountText.new(growth.later.info.account, @layout, earlier: growth.earlier.info.account, since: GrowthReport::SINCE).lines, *@layout.sentence(grew.to_s)]
+    end
+
+    # Of which threads and fibers there are more, or fewer.
+    def alive
+      later, earlier = growth.later.info.alive, growth.earlier.info.alive
+      return [] if later.nil? || earlier.nil? || growth.later.filtered
+
+      before = Alive::KINDS.keys.to_h { |kind| [kind, earlier[kind].count] }
+      text = AliveText.new(later, @layout, before: before)
+      [*text.lines, *text.changes(earlier)]
+    end
+
+    def span
+      parts = []
+      parts << @layout.duration(growth.seconds) if growth.seconds && growth.seconds >= 0
+      parts << "#{@layout.count(growth.gcs)} GC#{"s" unless growth.gcs == 1}" if growth.gcs
+      parts.empty? ? "" : " over #{parts.join(", ")}"
+    end
+
+    def unmatched
+      why = growth.same_run? ? "The sampling interval changed in between" : "The profiles are not of one session of one process"
+      "#{why}: totals are compared, and the errors of both add."
+    end
+
+    # From one deploy, or one machine, to another.
+    def moved
+      changed = growth.moved.map { |what, (before, after)| "#{what} #{before} to #{what} #{after}" }
+      "From #{changed.join(", ")}." unless changed.empty?
+    end
+
+    def table(change, shown = @report.shown(change))
+      return [] if shown.empty?
+
+      sides = growth.matched? ? %w[gained lost] : %w[later earlier]
+      resident = untouched?(shown)
+      columns = [["", :right], ["bytes", :right], ["95% interval", :right, 7], *([["resident", :right, 6]] if resident), ["objects", :right, 2],
+                 *sides.map { |name| [name, :right, 4] }, ["samples", :right, 3]]
+      columns << ["class", :left, 1, ClassMix::LEAST] unless @report.by == :class
+      styles = shown.map { |group| group.weak? || change == :noise ? :weak : change }
+      [*@layout.title("#{TITLES[change]}, by #{@report.by}:"),
+       *@layout.table([*columns, [@report.by.to_s, :left]], shown.each_with_index.map { |group, index| cells(group, index, resident) }, styles,
+                      shown.map { |group| @report.application(group) }),
+       *@layout.more(@report.tables[change].size - shown.size), *@layout.legend(shown.any?(&:weak?)), *stacks(shown)]
+    end
+
+    def stacks(shown)
+      @layout.stacks? ? StackText.section(shown.each_with_index.map { |group, index| [index + 1, @report.came_by.frames(group.key)] }, @layout) : []
+    end
+
+    # Has one of them memory that nobody has touched?
+    def untouched?(groups) = groups.any?(&:untouched?)
+
+    def cells(group, index, resident)
+      [
+        @layout.rank(index + 1, group.weak?), *figure(group),
+        *(@layout.bytes(group.resident_space, sign: true) if resident), @layout.count(group.objects), @layout.bytes(group.gained.space), @layout.bytes(group.lost.space),
+        @layout.count(group.samples), *(ClassMix.first_of(group.classes, @layout) unless @report.by == :class), group.key
+      ]
+    end
+
+    # Bytes and their interval.  Without samples on either side the profiles do not tell their errors.
+    def figure(net)
+      return @layout.figure(net.space, net.space_interval, sign: true) unless net.exact? || net.samples.zero?
+
+      [@layout.bytes(net.space, sign: true), net.exact? ? "exact" : "?"]
+    end
+
+    def amount(net)
+      return "nothing changed" if net.zero?
+
+      resident = ", #{@layout.bytes(net.resident_space, sign: true)} of it resident," if net.untouched?
+      bytes, interval = figure(net)
+      "#{bytes} (#{interval})#{resident} in #{@layout.count(net.objects)} objects"
+    end
+
+    # What is counted has no error of sampling.
+    def no_row_grew
+      return "Nothing grew by more than sampling alone explains." if @report.more_alive.empty?
+
+      "Nothing grew by more than sampling alone explains but the number of #{@report.more_alive.join(" and ")}."
+    end
+
+    def conclusion
+      group = @report.largest
+      return @layout.sentence(no_row_grew) unless group
+
+      name, = ClassMix.told(group.classes).first
+      mostly = @report.by == :class ? "" : ", mostly #{ClassMix.mostly(name, @layout)}"
+      @layout.sentence("The largest growth: #{@layout.subject(group.key)} #{amount(group)}#{memory}#{mostly}.#{kept_by(group)}#{AwaitsMajor.of_row(group.awaiting, group.gained.space)}")
+    end
+
+    # Who keeps it, by a walk.
+    def kept_by(group)
+      holder = @report.holder(group) or return ""
+      return "" if holder.share < FindingHolders::SHARE_LEAST
+
+      " #{holder.kept? ? Printable.code(@layout.holder(holder)) : @layout.holder(holder)} keeps #{@layout.percent(holder.share)} of it."
+    end
+
+    # Which memory a figure is of, where it is not of all.
+    def memory = Value.part_of_all(growth.later, growth.malloc_left_out? ? :slots : @report.kind)
+  end
+end

@@ -1,0 +1,57 @@
+# frozen_string_literal: true
+
+module HeapSample
+  module Tool
+    module Commands
+      # The HTML view.
+      class Page < ReportCommand
+        TASK = "Write files"
+        SUMMARY = "write one HTML page: diagnosis, flame graph, table and growth"
+        USAGE = "[options] [BEFORE] FILE|FOLDER|PID -o OUTPUT.html"
+        EXAMPLES = <<~TEXT
+          heapsample page heap.pb.gz -o heap.html                    one profile
+          heapsample page before.pb.gz after.pb.gz -o growth.html    growth between two profiles
+          heapsample page /var/tmp/heap/ -o series.html              diagnosis of a folder
+        TEXT
+        HELP = <<~TEXT
+          The page opens from disk, without a network. For a folder or more than two files, the page begins
+          with the diagnosis of all processes. The process that grew most follows: its growth, its last
+          profile and its memory over time.
+        TEXT
+
+        TAKES = %i[output root diagnose filters].freeze
+        ENDINGS = PAGE_ENDINGS
+        # For a running process among other profiles.
+        SECONDS = 20.0
+
+        def call(arguments)
+          expect(arguments, 1.., "profile")
+          output = page_path(arguments)
+          subject, diagnosis = series?(arguments) ? diagnosed(arguments) : [load_in_order(arguments), nil]
+          write_page(View.new(subject, diagnosis: diagnosis, **options.slice(:root, :title)), output)
+        end
+
+        private
+
+        def series?(paths) = paths.size > 2 || paths.any? { |path| path != Inputs::STDIN && File.directory?(path) }
+
+        # The process that grew most, and what is said of all; of a part of the profiles nothing is said.
+        def diagnosed(paths)
+          series = all_series(paths)
+          diagnosis = Progress.show("reading #{series.sum(&:size)} profiles") { Diagnosis.new(series).tap(&:kind) }
+          shown = filters.apply_to_series(diagnosis.first.series)
+          Message.say("#{shown.describe}#{beside(series.size - 1)}")
+          [shown, (diagnosis.text(**options.slice(:root)) if filters.empty?)]
+        end
+
+        def beside(count)
+          count > 0 ? "; #{count} more #{count == 1 ? "is" : "are"} in the diagnosis" : ""
+        end
+
+        def define_own(parser)
+          parser.on("--title TEXT", "title of the page (default: process and time of the profile)") { |title| options[:title] = title }
+        end
+      end
+    end
+  end
+end

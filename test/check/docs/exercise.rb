@@ -1,0 +1,260 @@
+# frozen_string_literal: true
+
+# Calls what sig/ describes, on real data: two snapshots of this process, saved and loaded, and a series.
+# Usage: ruby -r ./typed.rb exercise.rb FOLDER [brief]     (FOLDER is made, and holds what is saved)
+
+require "fileutils"
+require "stringio"
+require "tempfile"
+require "heapsample/sample_profile"
+require "heapsample/assertions"
+# So that rbs/test sees each class when it ends, before it is used.
+HeapSample.constants.each { |name| HeapSample.const_get(name) }
+
+folder = ARGV.fetch(0)
+FileUtils.mkdir_p(folder)
+
+GC::SampleProfile.stop if GC::SampleProfile.running?
+GC::SampleProfile.start(interval: 1024, max_samples: 100_000, seed: 1)
+GC::SampleProfile.start(interval: 2048)
+
+Kept = Struct.new(:name, :list)
+KEPT = []
+def work(count) = Array.new(count) { |index| "text number #{index} " * 5 }
+def keep(count) = count.times { |index| KEPT << Kept.new("kept #{index}", [index] * 100) }
+
+# Twelve snapshots, the heap growing.
+profiles = Array.new(12) do |index|
+  keep(300)
+  work(2_000)
+  GC.start
+  GC.start
+  GC.sample_profile(full_gc: index.even?, memsize: index == 11).tap do |profile|
+    profile.save(File.join(folder, format("%02d.pb.gz", index)))
+  end
+end
+earlier, middle, now = profiles.values_at(0, 5, 11)
+# All that the control needs.
+now.to_profile.info.gc_count
+exit if ARGV[1] == "brief"
+
+# GC::SampleProfile itself.
+GC::SampleProfile.memory
+GC::SampleProfile.stat
+GC::SampleProfile.with_labels(tenant: "acme") do
+  GC::SampleProfile.set_labels(shard: 7)
+  GC::SampleProfile.labels
+  keep(300)
+end
+# rbs/test finds a class where one in Ruby ends, and this one is C's, made when it is wanted.
+GC::SampleProfile.prepare_labels
+class GC::SampleProfile::PreparedLabels; end
+prepared = GC::SampleProfile.prepare_labels(tenant: "umbrella")
+prepared.with { keep(10) }
+prepared.leave(prepared.enter)
+book = GC::SampleProfile.label_book { |klass, name| prepared if klass == Object && name == "index" }
+book.leave(Object.new, "index", book.enter(Object.new, "index"))
+book.clear
+labelled = GC.sample_profile
+labelled.filter(label: {tenant: "acme"}).label_names
+labelled.top(by: "label:tenant").to_s
+HeapSample::Groups.by("label:tenant")
+HeapSample::Web.call({"REQUEST_METHOD" => "GET", "PATH_INFO" => "/"})
+HeapSample::Web.new { nil }.call({"REQUEST_METHOD" => "GET", "PATH_INFO" => "/report"})
+sample = now.samples.find(&:object)
+GC::SampleProfile.stack_of(sample.object)
+GC::SampleProfile.raw_stack_of(sample.object)
+GC::SampleProfile.stack_of(1)
+%i[class_name type slot_size memsize weight age birth_gc thread young? locations object to_h inspect].each { |name| sample.public_send(name) }
+sample.deconstruct_keys(nil)
+GC::SampleProfile.raw_columns
+now.raw_samples
+now.raw
+now.inspect
+GC::SampleProfile.diagnose([*profiles[0, 11], now]).to_s
+GC.sample_profile(interval: 4096, threads: :all) { work(100) }.rows
+GC.sample_profile { keep(10) }.report.to_s
+
+# Calls each reader of an object that takes nothing. A method that rbs/test watches takes anything: the original is beside it.
+def read(object)
+  names = object.class.public_instance_methods(false)
+  names.grep_v(/__with(out)?__/).each do |name|
+    original = names.find { |other| other.start_with?("#{name.to_s.delete_suffix("?")}__without__") } || name
+    object.public_send(name) if object.method(original).arity.zero?
+  end
+end
+
+KINDS = %i[both slots malloc].freeze
+def analyses(profile)
+  HeapSample::Groups::BY.each do |by|
+    analysis = profile.report(by: by, top: 5)
+    analysis.to_s
+    analysis.to_h
+  end
+  KINDS.each { |kind| profile.top(kind: kind).each { |row| read(row) } }
+  [profile.top(by: :class, value: :inuse_objects), profile.top(value: "alloc_space"), profile.churn, profile.report, profile.generations,
+   profile.generations(age: 1..), profile.tree, profile.tree(direction: :callers, by: :method)].each do |analysis|
+    [analysis.to_s, analysis.text(width: 60, root: "/", stacks: true).to_s, analysis.to_h, analysis.inspect, analysis.layout, analysis.deconstruct_keys(nil)]
+  end
+  profile.generations.each { |generation| read(generation) }
+  [read(profile.churn), profile.report.malloc_functions, read(profile.top), profile.top.first.deconstruct_keys(%i[rank])]
+  %w[pb.gz folded json].each { |format| profile.save(StringIO.new("".b), format: format) }
+  nodes = [profile.tree.root]
+  while (node = nodes.shift)
+    read(node)
+    nodes.concat(node.children)
+  end
+end
+
+analyses(now)
+loaded = HeapSample::Profile.load(File.join(folder, "11.pb.gz"))
+analyses(loaded)
+HeapSample::Profile.load(File.open(File.join(folder, "05.pb.gz"), "rb"), name: "-")
+[now.to_profile, loaded].each do |profile|
+  read(profile)
+  profile.rows.first(20).each { |row| [read(row), read(row.inuse), row.stack.each { |frame| read(frame) }] }
+  profile.groups(:class).each { |group| [read(group), group.age(profile.info.gc_count)] }
+  read(profile.groups(:line))
+  profile.groups(:line).largest(:inuse, 3)
+  read(profile.info)
+  read(profile.info.forced)
+  times = profile.info.gc_times
+  times.each { |begun| [times.born(begun.gc), times.majors_at(begun.time)] }
+  times.size
+  account = profile.info.account
+  read(account)
+  account.since(profile.info.account_at_start)
+  alive = profile.info.alive
+  read(alive)
+  [alive[:threads], *alive.threads.made].each { |population| read(population) }
+  HeapSample::Alive.of(profile.meta["alive"]).since(HeapSample::Alive.new({})).each { |change| read(change) }
+  crowd = HeapSample::Crowd.of([profile.info] * 2) { HeapSample::Course.new([0, 1, 2, 3, 4], [0, 50, 100, 150, 200]) }
+  read(crowd) if crowd
+  [read(profile.about), profile.to_profile]
+  part = profile.filter(class: ["String", /Kept/], age: 0.., kind: :slots)
+  read(part.filtered)
+  part.report.to_s
+  profile.filter(path: "exercise.rb", stack: "Object#keep", type: "T_STRUCT").top.to_a
+end
+total = now.to_profile.groups(:line).total.inuse
+HeapSample::Estimate.sum([total, total + total])
+[total.without(total), total.less(total), total.common(total, 2), total.with_space(7), total.interval(:objects), total.space_interval(unit: 1.0)]
+total => {samples: Numeric}
+
+[total == total.dup, total.deconstruct_keys(nil)]
+
+# Who keeps what, in ways that are made up.
+raw = now.raw.merge(meta: HeapSample::MetaMessage.decode(now.raw[:meta_message]).merge("kept" => {"refused" => nil, "objects" => 10, "ns" => 10}))
+texts = raw[:texts].size
+raw[:texts] += ["root", "(constants)", "constant", "KEPT", "element", "[] of Array"]
+raw[:holders] = [[0, 0, 1], [0, 2, 3], [1, 4, 5]].flat_map { |parent, kind, name| [parent, texts + kind, texts + name, 0, 0, 0, 1, 0] }
+raw[:kept] = raw[:rows].each_index.flat_map { |row| [row, 2, *raw[:rows][row].values_at(*%i[OBJECTS SPACE VARIANCE].map { |name| HeapSample::Columns.const_get(:"INUSE_#{name}") })] }
+known = HeapSample::Profile.from_raw(raw)
+why = known.why(since: earlier, full: true)
+[why, known.why(by: :line)].each { |one| [read(one), one.to_s, one.to_h, one.inspect, one.text.to_markdown, one.text.to_folded] }
+nodes = [why.root]
+while (node = nodes.shift)
+  read(node)
+  nodes.concat(node.children)
+end
+[read(known.holders), known.holders.each { |held| read(held) }, known.holders.of(known.table).all, known.holders.parent(3), known.holders.path(3), known.holders.nodes(3), known.holders.linked(3)]
+edge = known.holders.edge(3)
+[read(edge), edge == edge.dup, edge.names_owner_of?(edge), known.info.walk.then { |walk| read(walk) }, HeapSample::Walk.of(nil)]
+HeapSample::Holders.from_raw(nil, nil, raw[:texts], raw[:rows])
+nearest = known.nearest_holder
+[nearest.node(3), nearest.of_rows(known.table) { |_, estimate| estimate }, nearest.of_row(known.table.first), nearest.of(known.holders.all, told: true)].grep(HeapSample::NearestHolder::Answer).each { |answer| [read(answer), answer.to_s] }
+now.why(top: 3).reason
+
+# Growth.
+[now - earlier, loaded - middle.to_profile].each do |growth|
+  read(growth)
+  growth.report(by: :class).to_h
+  report = growth.report
+  [report.to_s, report.inspect, report.to_h(stacks: true), read(report)]
+  groups = growth.groups(:line)
+  growth.changes(groups)
+  groups.first(20).each { |group| report.holder(group) }
+  groups.first(20).each { |group| [read(group), read(group.gained), group.significant?, group.deconstruct_keys(nil)] }
+  growth.rows.first(20).each { |row| read(row) }
+end
+retained = HeapSample::Retained.new(earlier, middle, now)
+[retained.to_s, read(retained), retained.to_h, retained.inspect, retained.one_process?]
+retained.each { |row| [read(row), row.deconstruct_keys(nil)] }
+HeapSample::Retained::Entry.new("key").compare(total, total, total)
+
+# A series.
+series = HeapSample::Series.load(folder)
+read(HeapSample::Peak.of(series, least: 0) { |info| info.gc_count })
+HeapSample::Series.all(profiles)
+history = series.line("exercise.rb:#{File.readlines(__FILE__).index { |line| line.start_with?("def keep") } + 1}")
+[read(history), history.to_s, history.to_h, history.inspect, history.moments.each { |moment| read(moment) }]
+begin
+  series.line("nowhere.rb:1")
+rescue HeapSample::LineHistory::NotFound => e
+  e.places
+end
+HeapSample::Series.all(folder)
+read(series)
+series.upto(3).size
+series.filter(class: "Kept")
+diagnosis = GC::SampleProfile.diagnose(folder)
+[diagnosis, HeapSample::Diagnosis.of(series)].each { |whole| [read(whole), whole.to_h, whole.each { |process| [read(process), process.to_h] }] }
+[diagnosis.first.per_hour(1), series.diagnosis(warmup: 1)]
+HeapSample::Diagnosis.in_order([series])
+diagnosis.first.findings.each { |finding|
+  [read(finding), finding.same_line?(finding), finding.in_step?(finding), finding.even?(1.5), finding.ends?(0.5), finding.course.slowing?(0.5), finding.keeper = nil, finding.holder = nil]
+}
+read(HeapSample::Course.new([0, 1, 2], [1, 2, 3], from: 0, unit: 0.0))
+
+# Assertions, where a failure is of interest too.
+suite = Object.new.extend(HeapSample::Assertions)
+def suite.assert(value, message = nil) = value || raise(message.is_a?(Proc) ? message.call : message.to_s)
+suite.assert_retains_at_most(1_000_000, warmup: 1) { work(3) && nil }
+begin
+  suite.assert_no_leak(runs: 6) { work(3) && nil }
+rescue RuntimeError => error
+  raise unless error.message.include?("leaks")          # what rbs/test remembers of each run
+end
+# The page, of a template that stands for the real one.
+template = File.join(folder, "template.html")
+File.write(template, "<title><!--title--></title><!--data-->")
+view = HeapSample::View.new(loaded, template: template)
+[view.to_s, view.write(StringIO.new), view.save(File.join(folder, "page.html")), view.inspect]
+[loaded, now - earlier, series].each do |subject|
+  subject.to_html(template: template)
+  subject.save(File.join(folder, "page.html"), template: template)
+end
+now.to_html(template: template)
+[now.to_pprof, now.to_profile.to_pprof]
+[now, loaded].each do |profile|
+  profile.save(File.join(folder, "saved.json"))
+  profile.save(StringIO.new("".b), format: "pb")
+end
+now.filter(class: "String").rows
+GC::SampleProfile.load(File.join(folder, "11.pb.gz"))
+GC::SampleProfile.stop
+
+# A running process.
+IO.popen([RbConfig.ruby, "-e", "$stdout.puts 1; $stdout.flush; sleep"]) do |io|
+  io.gets
+  process = HeapSample::LiveProcess.new(io.pid)
+  [process.ruby?, process.listens?, process.outline, process.pid, process.name, process.socket, process.hello, process.memory]
+  [process.start(interval: "64k"), process.set(interval: "32k"), process.profile(gc: true, diagnose: "50%"), process.stop]
+  HeapSample::LiveProcess.all
+  HeapSample::LiveProcess.named(io.pid.to_s)
+  [HeapSample::LiveURL.named("http://127.0.0.1:1").name, (HeapSample::LiveURL.new("http://127.0.0.1:1").profile rescue 1), (HeapSample::LiveURL.new("http://127.0.0.1:1").memory rescue 1)]
+  HeapSample::LiveURL.named("x")
+  token = Tempfile.create("token") { |file| file.write("host word") && file.flush && HeapSample::LiveToken.read(file.path) }
+  [token.token, token.for?("host"), HeapSample::LiveToken.new("word").for?("::1")]
+  HeapSample::SamplerProgram.of?("/proc/#{io.pid}")
+  socket = HeapSample::LiveSocket.new(process.socket, name: "it")
+  [process.bytes("hello"), socket.bytes("hello"), socket.path, socket.ask("hello"), HeapSample::LiveSocket.line("set", interval: 1)]
+  ends = [process, socket].map { |one| Thread.new { one.wait_for_end } }
+  sleep 0.05 until ends.all?(&:stop?)
+  process.hello
+  Process.kill(:TERM, io.pid)
+  ends.each(&:join)
+ensure
+  Process.kill(:KILL, io.pid)
+end
+puts "exercised"

@@ -1,7 +1,0 @@
-# frozen_string_literal: true
-
-both("descriptors", [/^close_others: /, /\A(?:.*\n)*(?:320 of 320 answers right\n(?:.*\n)*){3}/, /^close_range, then exec: 0, 4 descriptors$/]) do |run|
-  run.ruby("descriptors.rb")
-  run.finish
-  run.report
-end
