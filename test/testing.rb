@@ -18,6 +18,8 @@ require "open3"
 class Test < Minitest::Test
   # SLOW=1 repeats simulations and random damage as often as it takes to see rare errors.
   SLOW = ENV["SLOW"] == "1"
+  # For `missing:` of a test that takes long and whose result is the same on all Rubies, where test/check/on_rubies runs two.
+  ONCE = ("runs on the newer Ruby" if ENV["OLDER_OF_TWO"] == "1" && !SLOW)
 
   # A test that needs more than this machine may have: `unless_met` says what is missing, or is nil.
   def self.test(name, missing: nil, &block)

@@ -1,5 +1,5 @@
 // 95% intervals of what was estimated from a sample: src/lib/heapsample/estimate/statistics.rb
-// in JavaScript, where the theory is. test/fast/viewer compares the two.
+// in JavaScript, where the theory is. test/check/page compares the two.
 
 const Z = 1.959963984540054;
 const TAIL = 0.025;

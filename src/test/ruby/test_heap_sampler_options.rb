@@ -72,12 +72,12 @@ class TestHeapSamplerOptions < Test::Unit::TestCase
   def test_environment_and_precedence
     show = "p GC::SampleProfile.stat.values_at(:interval, :max_samples)"
     none = "output=none"
-    out, = ruby("-e", show, env: { "RUBY_HEAP_SAMPLE" => "interval=8k,max-samples=7,#{none}" })
-    assert_equal "[8192, 7]\n", out
-    out, = ruby("-e", show, env: { "RUBY_HEAP_SAMPLE" => "interval=8k,max-samples=7,#{none}", "RUBYOPT" => "--heap-sample=interval=4k" })
-    assert_equal "[4096, 7]\n", out
-    out, = ruby("--heap-sample=interval=2k,#{none}", "-e", show, env: { "RUBYOPT" => "--heap-sample=interval=4k,max-samples=9" })
-    assert_equal "[2048, 9]\n", out
+    out, = ruby("-e", show, env: { "RUBY_HEAP_SAMPLE" => "interval=8k,max-samples=700000,#{none}" })
+    assert_equal "[8192, 700000]\n", out
+    out, = ruby("-e", show, env: { "RUBY_HEAP_SAMPLE" => "interval=8k,max-samples=700000,#{none}", "RUBYOPT" => "--heap-sample=interval=4k" })
+    assert_equal "[4096, 700000]\n", out
+    out, = ruby("--heap-sample=interval=2k,#{none}", "-e", show, env: { "RUBYOPT" => "--heap-sample=interval=4k,max-samples=900000" })
+    assert_equal "[2048, 900000]\n", out
     ["off", "0", "false", "no", ""].each do |off|
       out, err, = ruby("-e", "p GC::SampleProfile.running?", env: { "RUBY_HEAP_SAMPLE" => off })
       assert_equal ["false\n", ""], [out, err]
@@ -93,11 +93,11 @@ class TestHeapSamplerOptions < Test::Unit::TestCase
 
   def test_given_twice_the_settings_merge_in_order
     show = "p GC::SampleProfile.stat.values_at(:interval, :max_samples)"
-    twice = %w[--heap-sample=output=none,interval=8k,max-samples=7 --heap-sample=interval=4k]
-    assert_equal ["[4096, 7]\n", ""], ruby(*twice, "-e", show).first(2)
-    assert_equal ["[8192, 7]\n", ""], ruby(*twice.reverse, "-e", show).first(2)
-    assert_equal ["[4096, 7]\n", ""], ruby("-e", show, env: { "RUBYOPT" => twice.join(" ") }).first(2)
-    assert_equal ["[4096, 7]\n", ""], ruby(twice[1], "-e", show, env: { "RUBYOPT" => twice[0] }).first(2)
+    twice = %w[--heap-sample=output=none,interval=8k,max-samples=700000 --heap-sample=interval=4k]
+    assert_equal ["[4096, 700000]\n", ""], ruby(*twice, "-e", show).first(2)
+    assert_equal ["[8192, 700000]\n", ""], ruby(*twice.reverse, "-e", show).first(2)
+    assert_equal ["[4096, 700000]\n", ""], ruby("-e", show, env: { "RUBYOPT" => twice.join(" ") }).first(2)
+    assert_equal ["[4096, 700000]\n", ""], ruby(twice[1], "-e", show, env: { "RUBYOPT" => twice[0] }).first(2)
     assert_equal ["[524288, 200000]\n", ""], ruby("--heap-sample=output=none", "--heap-sample", "-e", show).first(2)
     running = "p GC::SampleProfile.running?"
     assert_equal "false\n", ruby(*twice, "--heap-sample=off", "-e", running).first
@@ -566,7 +566,7 @@ class TestHeapSamplerOptions < Test::Unit::TestCase
         sleep 1.5                               # one would be written meanwhile
         print " ", Dir["\#{dir}/*.pb.gz"] == written
       RUBY
-      assert_in_out_err(["-W1", "--disable=gems", "-e", script], "", ["[65536, nil, 7]#{" true" * 7} false true true"], [], timeout: 120)
+      assert_in_out_err(["-W1", "--disable=gems", "-e", script], "", ["[65536, nil]#{" true" * 7} false true true"], [], timeout: 120)
       # With an output there is a profile at exit, too.
       assert_in_out_err(["-W1", "--disable=gems", "-e", "GC::SampleProfile.start(output: #{"#{dir}/exit.pb".dump}, quiet: true)"], "", [], [])
       assert_path_exist("#{dir}/exit.pb")

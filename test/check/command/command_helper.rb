@@ -111,9 +111,9 @@ module CommandHelper
       $stdout.flush
       exit!(e.status)
     rescue SignalException => e
-      trap(e.signo, "SYSTEM_DEFAULT")
+      trap(e.signo, "DEFAULT")
       Process.kill(e.signo, Process.pid)
-    rescue Exception => e # rubocop:disable Lint/RescueException
+    rescue Exception => e       # as Ruby does at its end # rubocop:disable Lint/RescueException
       $stderr.puts e.full_message(highlight: false)
       exit!(1)
     end

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# The page that flame writes of a folder, and what it opens with; test/fast/viewer looks at pages themselves.
+# The page that flame writes of a folder, and what it opens with; test/fast/page looks at pages themselves.
 
 require_relative "../../testing"
 require_relative "command_helper"

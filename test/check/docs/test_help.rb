@@ -126,13 +126,16 @@ class HelpTest < DocsTest
     assert_none(listed.reject { |entry| commands[entry.name].first.casecmp?("#{entry.text}.") }.map { |entry| "#{entry.name}: #{entry.text}" })
   end
 
+  # "`NAME` | SUMMARY" and the task of each command.
+  DECLARED = HeapSample::Tool::Commands.all.to_h { |command| ["`#{command.command_name}` | #{command::SUMMARY}", command::TASK] }
+
   test "doc/heapsample.md has each command with its summary, and no other" do
     rows = Docs.read("doc/heapsample.md")[/^## All commands$.*?(?=^## )/m].lines.filter_map { |line| line[/\A\| (`[a-z]+` \| [^|]*[^| ]) \|/, 1] }
-    assert_equal HeapSample::Tool::Commands.all.map { |command| "`#{command.command_name}` | #{command::SUMMARY}" }.sort, rows.sort
+    assert_equal DECLARED.keys.sort, rows.sort
   end
 
   test "each command belongs to a task of heapsample --help" do
-    assert_none(HeapSample::Tool::Commands.all.reject { |command| HeapSample::Tool::Command::TASKS.include?(command::TASK) })
+    assert_none(DECLARED.reject { |_, task| HeapSample::Tool::Command::TASKS.include?(task) }.keys)
   end
 
   test "each option has a text" do
@@ -152,14 +155,13 @@ class HelpTest < DocsTest
   end
 
   test "ruby --help has each setting, and no other", missing: NOT_BUILT do
-    known = Docs.settings
-    assert_operator known.size, :>=, 10
-    assert_equal known.sort, Texts.settings.entries.flat_map { |entry| entry.name.split(", ") }.map { |name| name[/\A[a-z-]+/] }.uniq.sort
+    assert_operator Docs.settings.size, :>=, 10
+    shown = Texts.settings.entries.flat_map { |entry| entry.name.split(", ") }
+    assert_equal Docs.settings.sort, shown.map { |name| name[/\A[a-z-]+/] }.sort
   end
 
-  test "the man page and options.md lead to ruby --help" do
-    assert_match(/ruby --help/, Texts.man)
-    assert_match(/ruby --help/, Texts.options_md)
+  test "the man page and options.md lead there" do
+    [Texts.man, Texts.options_md].each { |text| assert_includes text, "ruby --help" }
   end
 
   test "ruby --help has each setting's kind of value and default", missing: NOT_BUILT do

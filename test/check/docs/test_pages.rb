@@ -36,18 +36,6 @@ class PagesTest < DocsTest
     assert_none(Dir.children("#{TOP}/doc").grep(/\.md\z/).reject { |page| page == "README.md" || index.include?("(#{page})") })
   end
 
-  test "doc/settings.md has a row and a section for every setting", missing: NOT_BUILT do
-    shown = TEXTS.fetch("doc/settings.md")
-    assert_operator Docs.settings.size, :>=, 10
-    assert_none(Docs.settings.reject { |name| shown.match?(/^\|.*`#{name}`/) && shown.match?(/^### .*\b#{name}\b/) })
-  end
-
-  test "every setting that a page names is there", missing: NOT_BUILT do
-    assert_none(unknown(TEXTS, [*Docs.settings, "true"]) do |text|
-      text.scan(/RUBY_HEAP_SAMPLE='?([a-z][^\s`'’)]*)/).flatten.flat_map { |value| value.split(",") }.filter_map { |one| one[/\A[a-z-]+/] }
-    end)
-  end
-
   test "every make target that a page names is there" do
     suites = Dir["#{TOP}/test/*/*/run"].map { |run| "test-#{File.basename(File.dirname(run))}" }
     targets = Docs.read("Makefile").scan(/^([a-z][a-z-]*):/).flatten

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# What the page is made from; test/fast/viewer looks at the page itself.
+# What the page is made from; test/fast/page looks at the page itself.
 
 require "io/wait"
 require "json"

@@ -7,9 +7,9 @@ require_relative "../../zoo/examiner"
 require_relative "../../zoo/score"
 require_relative "../../zoo/table"
 require_relative "reached"
-require_relative "test_archive"
-require_relative "test_examination"
-require_relative "test_judgement"
+
+# Reports a statement with its figures.
+def check(name, holds, figures) = Tap.report(holds, "#{name}: #{figures}")
 
 COUNTS = [3, 5, 8, 12, 16, 20].freeze
 keep = !ARGV.delete("--keep").nil?

@@ -17,6 +17,8 @@ module HeapSample
       "sampler" => "the sampler",
       "unattributed" => "unattributed"
     }.freeze
+    # jemalloc's own figures, in bytes.
+    JEMALLOC = %w[allocated active resident dirty retained metadata].freeze
 
     # call-seq:
     #   HeapSample::Account.of(values) -> HeapSample::Account or nil

@@ -3,8 +3,6 @@
 module HeapSample
   # An Account as text: a table of its parts.
   class AccountText
-    JEMALLOC = %w[allocated active resident dirty retained metadata].freeze
-
     # With an +earlier+ Account the table has the changes; +since+ says from when on.
     def initialize(account, layout, earlier: nil, since: nil)
       @account = account
@@ -47,7 +45,7 @@ module HeapSample
 
     def own
       sizes = @account.jemalloc
-      JEMALLOC.filter_map { |name| "#{@layout.bytes(sizes[name])} #{name}" if sizes[name] }.join(", ") unless sizes.empty?
+      Account::JEMALLOC.filter_map { |name| "#{@layout.bytes(sizes[name])} #{name}" if sizes[name] }.join(", ") unless sizes.empty?
     end
   end
 end

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "docs"
+require_relative "../../check/docs/docs"
 
 # The manual of the Ruby API is installed, and whole: ri and irb find it; each method of GC::SampleProfile has a page that says
 # how it is called and what it returns; each method of the classes in sig/ has a page.

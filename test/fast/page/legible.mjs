@@ -1,6 +1,7 @@
 // Lines, figures and words are seen: nothing that one looks for is cut, below the fold, or called by two names.
+import { test } from "node:test";
 import { frames, redrawn, rows, show, state, summary } from "./browser.mjs";
-import { assert, equal, test } from "./tap.mjs";
+import { assert, equal } from "./assertions.mjs";
 
 // The end of each place in the table, and whether it is within what is seen of its cell.
 const ends = (page) =>

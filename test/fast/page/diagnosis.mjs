@@ -1,6 +1,7 @@
 // What the page opens with.
+import { test } from "node:test";
 import { rows, state } from "./browser.mjs";
-import { assert, equal, test } from "./tap.mjs";
+import { assert, equal } from "./assertions.mjs";
 
 const text = (page, selector) => page.$eval(selector, (element) => element.innerText.replace(/\s+/g, " ").trim());
 
@@ -131,14 +132,11 @@ export const diagnosis = async (on, hostile) => {
     on("hostile", async (page) => {
       equal([], page.troubles);
       const found = await page.evaluate(() => [
-        window.pwned,
+        window.pwned ?? null,
         document.querySelectorAll("#diagnosis b, #diagnosis img, #diagnosis script").length,
         document.querySelectorAll("#diagnosis .finding").length,
       ]);
-      equal(
-        [undefined, 0, 5],
-        found.map((value) => value ?? undefined),
-      );
+      equal([null, 0, 5], found);
       const said = await page.$eval("#diagnosis", (element) => element.textContent);
       for (const name of hostile.slice(0, 5)) assert(said.includes(name), name);
       assert(!/[\u202e\u0000\u001b]/.test(said), "characters that turn or hide text");

@@ -198,8 +198,8 @@ read(series)
 series.upto(3).size
 series.filter(class: "Kept")
 diagnosis = GC::SampleProfile.diagnose(folder)
-[diagnosis, HeapSample::Diagnosis.of(series)].each { |whole| [read(whole), whole.to_h, whole.each { |process| [read(process), process.to_h] }] }
-[diagnosis.first.per_hour(1), series.diagnosis(warmup: 1)]
+[diagnosis, HeapSample::Diagnosis.of(series)].each { |whole| [read(whole), whole.each { |process| read(process) }] }
+[diagnosis.to_h, diagnosis.first.to_h, diagnosis.first.per_hour(1), series.diagnosis(warmup: 1)]
 HeapSample::Diagnosis.in_order([series])
 diagnosis.first.findings.each { |finding|
   [read(finding), finding.same_line?(finding), finding.in_step?(finding), finding.even?(1.5), finding.ends?(0.5), finding.course.slowing?(0.5), finding.keeper = nil, finding.holder = nil]

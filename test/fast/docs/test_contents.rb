@@ -6,7 +6,7 @@ require "json"
 require "rbconfig"
 require "tmpdir"
 require "zlib"
-require_relative "docs"
+require_relative "../../check/docs/docs"
 
 # "What a profile contains" of SECURITY.md: each text of real profiles is of one of the kinds that it lists, and none is data.
 # The programs have planted data wherever a program has data, and names that are made from data.

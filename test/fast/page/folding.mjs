@@ -1,6 +1,7 @@
 // Frames of gems, Ruby's library and native code are folded between those of the application.
+import { test } from "node:test";
 import { frameNamed, frames, redrawn, rows, show, state } from "./browser.mjs";
-import { assert, close, equal, test } from "./tap.mjs";
+import { assert, close, equal } from "./assertions.mjs";
 
 const labels = (drawn) => drawn.map(({ text }) => text);
 const widthAt = (drawn, depth) =>

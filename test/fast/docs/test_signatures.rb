@@ -2,7 +2,7 @@
 
 require "fileutils"
 require "tmpdir"
-require_relative "docs"
+require_relative "../../check/docs/docs"
 
 # sig/ describes the code: rbs accepts it; each class has the methods that the code has, no more and no less; and real calls
 # fit the types (typed.rb). Ruby's own rbs is used, so no gem is fetched.

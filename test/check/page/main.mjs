@@ -1,0 +1,4 @@
+// node --test-reporter=tap main.mjs FOLDER: data of pages by pages.rb.
+import "./figures.mjs";
+import "./texts.mjs";
+import "./trees.mjs";
