@@ -35,7 +35,7 @@ class EightyTest < Test
     end
   end
 
-  def at_80(*arguments) = [on_terminal(*arguments, columns: 80).gsub(/\e\[\d*m/, ""), $?.exitstatus]
+  def at_80(*arguments) = (@texts ||= {})[arguments] ||= on_terminal(*arguments, columns: 80).gsub(/\e\[\d*m/, "")
 
   attr_reader :commands
 
@@ -62,7 +62,7 @@ class EightyTest < Test
   test "on 80 columns no line of any command is longer, however long the names are" do
     commands.each do |command, all|
       all.each do |arguments|
-        text, = at_80(command, *arguments)
+        text = at_80(command, *arguments)
         # A word that is longer than a line, such as the path of a file, is not broken.
         wide = text.lines(chomp: true).select { |line| line.length > 80 && line.strip.include?(" ") && !line.start_with?("heapsample: ") }
         assert_equal([command, arguments.drop(1), []], [command, arguments.drop(1), wide])
@@ -76,7 +76,7 @@ class EightyTest < Test
     wanted.each do |place, names|
       names.each do |command|
         commands.fetch(command).reject { |arguments| arguments.intersect?(%w[malloc --about]) || (arguments.include?("--by") && !arguments.include?("generation")) }.each do |arguments|
-          text, = at_80(command, *arguments)
+          text = at_80(command, *arguments)
           whole = text.lines.any? { |line| line.include?(place[/[^\/]+\z/]) }
           assert(whole, "#{command} #{arguments.drop(1).join(" ")} has no #{place}:\n#{text}")
           cut = text.scan(/\S*#{Regexp.escape(place[-12..])}/).reject { |found| found.end_with?(place) && found.match?(%r{(?:\A|/|`)#{Regexp.escape(place)}\z}) }

@@ -166,11 +166,10 @@ class MannersTest < Test
   end
 
   test "what is another kind of file is named, packed with gzip or not" do
-    require "objspace"
     profiles do |_, at|
       printed("convert", at["a-later.pb.gz"], "-o", at["real.json"])
       printed("convert", at["a-later.pb.gz"], "-o", at["real.folded"])
-      File.open(at["dump.json"], "w") { |file| ObjectSpace.dump_all(output: file) }
+      system(READER, "--disable=gems", "-robjspace", "-e", "ObjectSpace.dump_all(output: $stdout)", out: at["dump.json"], exception: true)
       real = %w[real.json real.folded dump.json].map { |name| File.binread(at[name]) }
       {real[0] => /a speedscope file; open it at speedscope\.app/, real[1] => /folded stacks/, real[2] => /a heap dump of ObjectSpace\.dump_all/,
        '{"version":"0.0.1","$schema":"https://www.speedscope.app/file-format-schema.json"}' => /a speedscope file/,

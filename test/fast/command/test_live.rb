@@ -70,8 +70,8 @@ class LiveTest < Test
     end
   end
 
-  NO_OTHER_USER = ("needs root, and setpriv" unless Process.euid.zero? && system("setpriv", "--reuid=65534", "--clear-groups", READER, "--disable=gems", "-e", "File.read(ARGV[0])", EXE,
-                                                                       %i[out err] => File::NULL))
+  NO_OTHER_USER = ("needs root, and setpriv" unless Process.euid.zero? &&
+                                                system("setpriv", "--reuid=65534", "--clear-groups", READER, "--disable=gems", "-e", "File.read(ARGV[0])", EXE, %i[out err] => File::NULL))
 
   test "ps of another user does not know whether it is sampled, and says so", missing: NO_OTHER_USER do
     growing do |pid|

@@ -41,8 +41,8 @@ class NamespacesTest < Test
     direct + direct.flat_map { |child| children(child) }
   end
 
-  NO_NAMESPACE = ("this needs root, and mounts in a namespace of one's own" unless Process.euid.zero? && system("unshare", "--mount", "--pid", "--fork", "sh", "-c", "mount -t tmpfs none /mnt",
-out: File::NULL, err: File::NULL))
+  NO_NAMESPACE = ("this needs root, and mounts in a namespace of one's own" unless Process.euid.zero? &&
+                                                                               system("unshare", "--mount", "--pid", "--fork", "sh", "-c", "mount -t tmpfs none /mnt", out: File::NULL, err: File::NULL))
 
   [["one that samples", "RUBY_HEAP_SAMPLE=interval=4k,output=none"], ["one that nobody prepared", "NOTHING=1"]].each do |what, setting|
     test "into a container: #{what}", missing: NO_NAMESPACE do
