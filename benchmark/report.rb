@@ -40,7 +40,7 @@ raw[:rows] = leaves.map do |leaf|
   inuse = random.rand(alloc + 1)
   weight = 1 / (1 - Math.exp(-slot / 524_288.0))
   estimates = [inuse, 0, alloc, alloc - inuse].flat_map { |n| [n, n * weight, n * weight * slot, n * weight * (weight - 1) * slot * slot] }
-  [leaf, random.rand(2...202), 1, slot, 0, random.rand(100), *estimates, (alloc - inuse) * weight * 3, 0, false, 0]
+  HeapSample::Columns.complete([leaf, random.rand(2...202), 1, slot, 0, random.rand(100), 0, false, 0, *estimates, (alloc - inuse) * weight * 3])
 end
 
 clock = -> { Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) }

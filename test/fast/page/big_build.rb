@@ -17,6 +17,7 @@ def big_build(count, depth: 60, seed: 1, taken: 10, gcs: 1000)
   nodes = [0, 0]
   path = [0]
   rows = []
+  slot_of_ruby = [0, false, 0] # library, malloc, label set
   count.times do
     # Back up a few frames, seldom many, and down again to a leaf of its own.
     up = random.rand < 0.02 ? random.rand(path.size) : [random.rand(1..8), path.size - 1].min
@@ -31,8 +32,8 @@ def big_build(count, depth: 60, seed: 1, taken: 10, gcs: 1000)
     estimate = ->(n) { [n, (n * weight).round, (n * weight * slot).round, (n * weight * (weight - 1) * slot * slot).round] }
     inuse = random.rand(1..4)
     site = [path.last, first_class + random.rand(last_class - first_class), 1 + random.rand(4), slot, 0]
-    rows << [*site, random.rand(gcs), 0, false, 0, *estimate[inuse], *estimate[0], *estimate[0], *estimate[0], 0, 0]
-    rows << [*site, nil, 0, false, 0, *estimate[0], *estimate[0], *estimate[inuse + 2], *estimate[2], 3, 0]
+    rows << [*site, random.rand(gcs), *slot_of_ruby, *estimate[inuse], *estimate[0], *estimate[0], *estimate[0], 0]
+    rows << [*site, nil, *slot_of_ruby, *estimate[0], *estimate[0], *estimate[inuse + 2], *estimate[2], 3]
   end
   started = 1_767_225_600 * 1_000_000_000
   meta = {"format" => 3, "generator" => "heap_sampler", "ruby" => "ruby 3.4.5", "process_id" => 4711,
