@@ -59,7 +59,7 @@ class EightyTest < Test
     }
   end
 
-  test "on 80 columns no line of any command is longer, however long the names are" do
+  test "on 80 columns no line of any command is longer, however long the names are", missing: ONCE do
     commands.each do |command, all|
       all.each do |arguments|
         text = at_80(command, *arguments)
@@ -70,7 +70,7 @@ class EightyTest < Test
     end
   end
 
-  test "the file and the line of each row are whole" do
+  test "the file and the line of each row are whole", missing: ONCE do
     wanted = {"#{CONTROLLER}:1234" => %w[top tree diff diagnose], "#{GEM_FILE}:4321" => %w[top tree diff],
               "column.rb:77" => %w[top diff]}
     wanted.each do |place, names|
