@@ -3,11 +3,11 @@
 # Processes that answer in place of a Ruby, or look like one, and mean no good: each costs one line and a bounded time.
 
 require "socket"
-require_relative "../../testing"
-require_relative "../../check/command/command_helper"
+require_relative "processes"
 
 class HostileTest < Test
   include CommandHelper
+  include OwnSockets
 
   # Has the program and the signal's handler of a Ruby with the sampler, and answers at its address by the code that follows;
   # `frame` makes a whole answer.
@@ -24,18 +24,6 @@ class HostileTest < Test
       Thread.new(guest) { |io| io.gets; answer(io) rescue nil; io.close rescue nil }
     end
   RUBY
-
-  # Sockets are in a folder of this test's own.
-  def setup
-    @sockets = Dir.mktmpdir("hostile", "/tmp")
-    @before, ENV["TMPDIR"] = ENV["TMPDIR"], @sockets
-  end
-
-  def teardown
-    super
-    ENV["TMPDIR"] = @before
-    FileUtils.rm_rf(@sockets)
-  end
 
   # The process id of one that runs +program+.
   def running(program, *options)

@@ -3,11 +3,11 @@
 # A running process wherever a file is: one that nobody prepared, asked, sampled, judged, and let alone again.
 
 require "io/wait"
-require_relative "../../testing"
-require_relative "../../check/command/command_helper"
+require_relative "processes"
 
 class LiveTest < Test
   include CommandHelper
+  include OwnSockets
 
   # For two minutes and a half at least, however long who asks takes.
   GROWING = <<~'RUBY'
@@ -27,18 +27,6 @@ class LiveTest < Test
     sleep 0.01 until Dir.glob("#{ENV["TMPDIR"]}/ruby-heap-*/*").any?
     loop { sleep 0.7; GC::SampleProfile.stop; sleep 0.2; GC::SampleProfile.start(interval: 4096) }
   RUBY
-
-  # Sockets are in a folder of this test's own.
-  def setup
-    @sockets = Dir.mktmpdir("live", "/tmp")
-    @before, ENV["TMPDIR"] = ENV["TMPDIR"], @sockets
-  end
-
-  def teardown
-    super
-    ENV["TMPDIR"] = @before
-    FileUtils.rm_rf(@sockets)
-  end
 
   # The process id of one that runs +program+, while the block runs.
   def growing(program = GROWING)

@@ -2,20 +2,11 @@
 
 # heapsample run.
 
-require_relative "../../testing"
-require_relative "../../check/command/command_helper"
+require_relative "processes"
 
 class RunTest < Test
   include CommandHelper
-
-  def in_dir(name) = File.join(dir, name)
-
-  WORK = <<~'RUBY'
-    def keep(count) = ($kept ||= []).concat(Array.new(count) { |index| index % 3 == 0 ? "x" * 50 : [index] })
-    keep(100_000)
-    Thread.new { 3.times { keep(50_000) } }.join
-    1000.times { [1, 2].map { |number| number.to_s * 3 } }
-  RUBY
+  include SampledWork
 
   test "run: a Ruby command's output, exit status and report" do
     result = heapsample("run", "-o", in_dir("run"), "interval=16k", "--", OURS, "-e", "#{WORK}\nputs 1\nexit 3")
