@@ -50,11 +50,11 @@ deps:
 
 #:
 #: Test:
-#:   make check           run test/check: no network, no build (90 seconds)
+#:   make check           run test/check: no network, no build (two minutes)
 check:
 	@RUBY=$(abspath $(RUBY)) tool/run-tests $(wildcard test/check/*/run)
 
-#:   make test            run test/check and test/fast (8 minutes after a build)
+#:   make test            run test/check and test/fast (12 minutes after a build)
 test: build linters
 	@tool/deps test example
 	@RUBY=$(abspath $(RUBY)) tool/run-tests $(wildcard test/check/*/run test/fast/*/run)
