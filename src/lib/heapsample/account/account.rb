@@ -59,6 +59,9 @@ module HeapSample
       PARTS.keys.to_h { |name| [name, self[name]] }.compact
     end
 
+    # Bytes of what is in use: slots, malloc, stacks and what nothing accounts for.
+    def in_use = %w[slots_live malloc_live stacks unattributed].sum { |name| self[name].to_i }
+
     # call-seq:
     #   since(earlier) -> Hash
     #

@@ -123,12 +123,14 @@ module HeapSample
     # The rate, in size a second, from which on a leak would have been found, 19 times in 20 (measured: doc/design.md).
     def detectable = [200 * noise / (size**1.5), floor / (0.75 * size)].max / interval
 
-    # Seconds until growth of the rate that is seen now can be known.
+    # Seconds until more is known: of growth that is certain, until as much time again has passed; else until growth of the
+    # rate that is seen now can be certain.
     def seconds_to_know
-      least = [ENOUGH - size, 1].max
+      return @points.last.seconds - @points.first.seconds if grows?
+
       pace = rate[1] * interval
       more = pace.positive? ? ((200 * noise / pace)**(2 / 3.0)) - size : 0
-      [least, more.ceil].max * interval
+      [ENOUGH - size, more.ceil, 1].max * interval
     end
 
     # The usual seconds from point to point.
@@ -138,8 +140,12 @@ module HeapSample
 
     def curve = @by_work && @by_work.size == size ? @by_work : @by_work = by_work
 
-    # Standard deviation of a point, from the differences of neighbours.
-    def noise = Curve.median(@points.each_cons(2).map { |one, other| (other.size - one.size).abs }) / 0.954
+    # Standard deviation of a point, from the differences of neighbours: of the normal distribution their median is 0.954 of it.
+    def noise
+      differences = @points.each_cons(2).map { |one, other| other.size - one.size }
+      usual = Curve.median(differences)
+      Curve.median(differences.map { |difference| (difference - usual).abs }) / 0.954
+    end
 
     # Judged from the largest power of two up to a quarter of the points on, which fixes the starts beforehand.
     def start_and_number
