@@ -123,6 +123,11 @@ append_account(const struct hs_object *object, enum hs_field field, const struct
     size_t at = rb_hs_open(object, field);
     HS_PUT(object, N(taken_ns, account->taken_ns), N(cost_ns, account->cost_ns));
     rb_hs_put_all(object, fields, HS_ACCOUNT_FIELDS);
+    const struct hs_memory_limit *limit = &account->limit;
+    if (limit->bytes) {
+        HS_PUT(object, N(limit_bytes, limit->bytes), N(limit_used, limit->used));
+        rb_hs_put_flag(object, HS_F_limit_machine, limit->machine);
+    }
     rb_hs_put_text(object, HS_F_allocator, (struct hs_text){account->allocator, strnlen(account->allocator, sizeof(account->allocator))});
     if (account->jemalloc) {
         size_t within = rb_hs_open(object, HS_F_jemalloc);

@@ -29,7 +29,8 @@ module HeapSample
                allocator: :text, missing: :text},
       account: {taken_ns: :number, cost_ns: :number, rss: :number, slots_live: :number, slots_free: :number, malloc_live: :number, malloc_waste: :number,
                 malloc_metadata: :number, stacks: :number, code_and_files: :number, jit: :number, sampler: :number, unattributed: :number, pss: :number,
-                threads: :number, fibers: :number, thread_stacks: :number, fiber_stacks: :number, allocator: :text, jemalloc: :jemalloc},
+                threads: :number, fibers: :number, thread_stacks: :number, fiber_stacks: :number, limit_bytes: :number, limit_used: :number,
+                limit_machine: :flag, allocator: :text, jemalloc: :jemalloc},
       jemalloc: {allocated: :number, active: :number, resident: :number, dirty: :number, retained: :number, metadata: :number},
       alive: {threads: :threads, fibers: :fibers},
       threads: (threads = {count: :number, running: :number, runnable: :number, sleeping: :number, waiting: :number, blocked: :number, ended: :number,
@@ -64,7 +65,7 @@ module HeapSample
       without_ns: 113, hold_up_ns: 114, walk_ns: 115, name_ns: 116, room_bytes: 117, limit_bytes: 118, cgroup: 119, demand_bytes: 120,
       estimate_bytes: 121, child_bytes: 122, evicted: 123, chain: 124, space: 125, var: 126, name: 127, kind: 128, class: 129, holder: 130,
       made_in: 131, made_path: 132, made_line: 133, free: 134, processes: 135, profiles: 136, evicted_rows: 137, gcs: 138, gc_ns: 139,
-      walks: 140, longest_stop_ns: 141
+      walks: 140, longest_stop_ns: 141, limit_used: 144, limit_machine: 145
     }.freeze
     # Messages within one Meta, and texts of lists: what the sampler writes has some hundreds.
     ENTRIES_MAX = 20_000
