@@ -70,8 +70,8 @@ module HeapSample
     # Those in a state, the one that grew most first; counts of threads and fibers before bytes, for these have a reason.
     def in_state(*states) = all.select { |count| states.include?(count.state) }.sort_by { |count| [count.bytes? ? 1 : 0, -count.verdict.grew] }
 
-    # Points of the size that has most of them.
-    def size = [:slots, :malloc].filter_map { |kind| self[kind]&.points&.size }.max || 0
+    # Points of what is counted after major GCs; 0 if there was none.
+    def size = [:slots, :malloc].filter_map { |kind| self[kind]&.points&.size }.min || 0
 
     def self.rss_of(infos) = infos.filter_map { |info| info.account&.rss }.last || infos.filter_map { |info| info.majors.last&.slots }.last || 0
     private_class_method :rss_of
@@ -122,7 +122,8 @@ module HeapSample
       private
 
       def of_majors
-        @majors ||= @infos.flat_map { |info| info.majors.reject { |major| inherited?(info, major) || closing?(info, major) } }.uniq(&:gc).sort_by(&:gc)
+        @majors ||= @infos.flat_map { |info| info.majors.reject { |major| inherited?(info, major) || closing?(info, major) } }
+                          .to_h { |major| [major.gc, major] }.values.sort_by(&:gc) # a later profile knows what malloc had when the sweep ended
         spaced(@majors.filter_map { |major| (size = yield(major)) && Verdict::Point.new(major.time.to_f, major.objects, size) })
       end
 
