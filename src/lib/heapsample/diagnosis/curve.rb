@@ -33,12 +33,13 @@ module HeapSample
       Array.new((size - from) / width) { |block| Curve.level(sizes[from + (block * width), width]) }
     end
 
-    # The median of the clock, and the level, at a share of the clock: of an eighth of the points about it, of three at least.
+    # The median of the clock, and the level, at a share of the clock: of an eighth of the points about it. Of three points, the
+    # fewest, it is the median: the lowest of them may be of the time when the program started.
     def at(share)
       width = [(size / 8.0).round, 3].max
       index = clock.bsearch_index { |value| value >= share * clock.last } || (size - 1)
       first = (index - (width / 2)).clamp(0, [size - width, 0].max)
-      [Curve.median(clock[first, width]), Curve.level(sizes[first, width])]
+      [Curve.median(clock[first, width]), width == 3 ? Curve.median(sizes[first, width]) : Curve.level(sizes[first, width])]
     end
 
     # Growth by the clock between two shares of it.
