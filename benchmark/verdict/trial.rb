@@ -22,7 +22,7 @@ class Trial
   # "leak" while nobody could know better
   def early? = alarms.any? { |i| i < known }
   # "leak" at any point after that
-  def false? = alarms.any? { |i| i >= known }
+  def wrong? = alarms.any? { |i| i >= known }
   # and not only kept from before
   def anew? = alarms.any? { |i| i >= known && (i.zero? || states[i - 1] != :leak) }
   # an early alarm that the series is long enough for, and that did not end in time
