@@ -86,12 +86,12 @@ class RandomProgram
   end
 
   def requests_at = @requests_at ||= eval(load) # -- its own text
-  def mean_load = (0...SECONDS).sum { |second| requests_at.(second).fdiv(@requests) } / SECONDS
+  def mean_load = (0...SECONDS).sum { |second| requests_at.(second.to_f).fdiv(@requests) } / SECONDS
 
   # The second at which so many seconds of full load are done.
   def second_of(full)
     done = 0.0
-    (0...SECONDS).find { |second| (done += requests_at.(second).fdiv(@requests)) >= full }
+    (0...SECONDS).find { |second| (done += requests_at.(second.to_f).fdiv(@requests)) >= full }
   end
 
   def draw_parts

@@ -33,4 +33,11 @@ class RandomProgramTest < Test
     assert(leaking.all? { |program| program.rate.between?(200, 2 * 12 * RandomProgram::MIB) })
     assert(healthy.all? { |program| program.settles.between?(program.parts.any? ? 1 : 0, RandomProgram::SECONDS) })
   end
+
+  test "the rate is an average over the run, under any load" do
+    full = ->(program) { program.parts.select { |part| part.kind == :leak }.sum(&:rate) }
+    steady, rising = headers.keys.select(&:leaks?).then { |all| ["_second", "second / "].map { |text| all.select { |program| program.load.include?(text) } } }
+    assert(steady.any? && steady.all? { |program| (program.rate / full.(program)).round.between?(1, 2) })
+    assert(rising.any? && rising.all? { |program| [0.75, 1.5].any? { |share| (program.rate / full.(program) - share).abs < 0.02 } })
+  end
 end
