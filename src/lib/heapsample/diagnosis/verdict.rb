@@ -123,10 +123,12 @@ module HeapSample
     end
 
     # The rate, in size a second, from which on a leak would have been found, 19 times in 20 (measured: doc/estimates.md). It is
-    # never less than the growth since a quarter, or a half, of the work: that may be a leak which came in steps, or began late.
+    # well above the growth since a quarter, a half and three quarters of the work, which may be a leak that comes in steps, or
+    # began late.
     def detectable
       time = by_time
-      [200 * noise / (size**1.5) / interval, floor / (0.75 * size) / interval, time.slope(0.25, 1.0), time.slope(0.5, 1.0)].max
+      seen = [0.25, 0.5, 0.75].map { |share| time.slope(share, 1.0) }.max
+      [200 * noise / (size**1.5) / interval, floor / (0.75 * size) / interval, 1.5 * seen].max
     end
 
     # Seconds until more is known: of growth that is certain, until as much time again has passed; else until growth of the
@@ -135,7 +137,7 @@ module HeapSample
       return @points.last.seconds - @points.first.seconds if grows?
 
       pace = rate[1] * interval
-      more = pace.positive? ? ((200 * noise / pace)**(2 / 3.0)) - size : 0
+      more = pace.positive? ? ((200 * noise(pace) / pace)**(2 / 3.0)) - size : 0
       [ENOUGH - size, more.ceil, 1].max * interval
     end
 
@@ -146,12 +148,9 @@ module HeapSample
 
     def curve = @by_work && @by_work.size == size ? @by_work : @by_work = by_work
 
-    # Standard deviation of a point, from the differences of neighbours: of the normal distribution their median is 0.954 of it.
-    def noise
-      differences = @points.each_cons(2).map { |one, other| other.size - one.size }
-      usual = Curve.median(differences)
-      Curve.median(differences.map { |difference| (difference - usual).abs }) / 0.954
-    end
+    # Standard deviation of a point, from the differences of neighbours beside a trend: of the normal distribution the median
+    # difference is 0.954 of it.
+    def noise(trend = 0) = Curve.median(@points.each_cons(2).map { |one, other| (other.size - one.size - trend).abs }) / 0.954
 
     # Judged from the largest power of two up to a quarter of the points on, which fixes the starts beforehand.
     def start_and_number
@@ -227,13 +226,21 @@ module HeapSample
       slope * Math.sqrt(squares) / Math.sqrt(error / (n - 2) * (1 + correlation) / (1 - correlation))
     end
 
-    # What follows the load grows by the factor of the load at most.
+    # What follows the load grows by the factor of the load at most. Is there more load?
     def load_explains?(start)
       rates = [@rates.first, *@rates].drop(start)
       sizes = @by_work.from(start)
       third = sizes.size / 3
-      factor = Curve.median(rates.last(third)) / [Curve.median(rates.first(third)), 1e-9].max
-      factor > 1.1 && Curve.level(sizes.last(third)) < factor * Curve.level(sizes.first(third))
+      first, last = rates.first(third), rates.last(third)
+      factor = Curve.median(last) / [Curve.median(first), 1e-9].max
+      factor > 1.1 && Curve.level(sizes.last(third)) < factor * Curve.level(sizes.first(third)) && higher?(last, first)
+    end
+
+    # Are numbers higher than others, by more than a standard deviation of Mann and Whitney's U?
+    def higher?(some, others)
+      pairs = some.size * others.size
+      above = some.sum { |one| others.count { |other| one > other } }
+      above - (pairs / 2.0) > Math.sqrt(pairs * (some.size + others.size + 1) / 12.0)
     end
 
     def begin_leak
