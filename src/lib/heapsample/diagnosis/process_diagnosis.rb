@@ -158,7 +158,7 @@ module HeapSample
 
     def judged_from
       first = growing.first || counts[:slots] || counts.all.first
-      first && first.points.size > 2 ? Time.at(first.verdict.judged_from.seconds) : series.infos.first.taken
+      first && first.points.size > 2 ? Time.at(first.verdict.judged_from) : series.infos.first.taken
     end
 
     def find
