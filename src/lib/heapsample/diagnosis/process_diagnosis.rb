@@ -82,8 +82,8 @@ module HeapSample
     # Bytes an hour of work: [low, rate, high]; nil if no bytes grow now. Errors of several counts add.
     def rate = (growing_bytes.map { |count| count.verdict.rate.map { |bytes| bytes * 3600 } }.transpose.map(&:sum) if grows? && growing_bytes.any?)
 
-    # The memory limit that is nearest: Meta::Limit; nil if it is not known.
-    def limit = judged.filter_map { |series| series.infos.last.limit }.min_by { |limit| limit.bytes - limit.used }
+    # The memory limit that is nearest: an Account::Limit; nil if it is not known.
+    def limit = judged.filter_map { |series| series.infos.last.account&.limit }.min_by { |limit| limit.bytes - limit.used }
     # Seconds until the limit is reached at this rate; nil if it is not known, or nothing grows.
     def seconds_to_limit = (limit && rate && rate[1].positive? ? [limit.bytes - limit.used, 0].max * 3600 / rate[1] : nil)
 
