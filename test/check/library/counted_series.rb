@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "builds"
-require_relative "ring_stand_in"
 
 # Series of made-up profiles: what is counted exactly in each, and rows of samples.
 #
@@ -27,10 +26,11 @@ module CountedSeries
   POOL = {"path" => "/srv/app/pool.rb", "line" => 7}.freeze
 
   # The block gives for a minute, from 1 on: slots, malloc, mapped, free (MiB), threads, fibers (counts), rows (a procedure
-  # that gets the Build). +majors+: false for none; +every+: seconds; +meta+: fields of each profile.
-  def series(count, pid: 4711, majors: true, every: 60, **meta, &block)
+  # that gets the Build). +majors+: false for none; +every+: seconds; +limit+: of the account; +meta+: fields of
+  # each profile.
+  def series(count, pid: 4711, majors: true, every: 60, limit: {}, **meta, &block)
     ring = []
-    HeapSample::Series.new((1..count).map { |minute| profile(ring, minute, {pid: pid, majors: majors, every: every}, meta, **block.call(minute)) })
+    HeapSample::Series.new((1..count).map { |minute| profile(ring, minute, {pid: pid, majors: majors, every: every, limit: limit}, meta, **block.call(minute)) })
   end
 
   def profile(ring, minute, options, meta, slots: 20, malloc: 30, mapped: 0, free: 4, threads: nil, fibers: nil, rows: nil, **more)
@@ -41,7 +41,7 @@ module CountedSeries
       "taken_ns" => now, "objects" => minute * WORK, "reason" => "periodic",
       "gc" => {"count" => minute * EACH, "major" => options[:majors] ? minute : 0, "minor" => minute * (EACH - 1),
                "last_major_ns" => (now - SECOND if options[:majors]), "last_major_gc" => (minute * EACH if options[:majors])},
-      "account" => account(slots, malloc || 0, mapped, free), "alive" => alive(threads, fibers)
+      "account" => account(slots, malloc || 0, mapped, free).merge(options[:limit]), "alive" => alive(threads, fibers)
     }.merge(meta, more.transform_keys(&:to_s)))
     rows&.call(build)
     build.profile

@@ -15,7 +15,7 @@ class CountsTest < Test
 
   # A profile with these major GCs: [minute, MiB] each.
   def with_ring(minute, majors, **meta)
-    ring = majors.map { |at, size| [at * EACH, Build::STARTED + (at * 60 * SECOND).to_i - SECOND, (at * WORK).to_i, (size * MIB).to_i, 30 * MIB] }
+    ring = majors.map { |at, size| [(at * 600).round, Build::STARTED + (at * 60 * SECOND).to_i - SECOND, (at * WORK).to_i, (size * MIB).to_i, 30 * MIB] }
     Build.new(majors: ring, "taken_ns" => Build::STARTED + (minute * 60 * SECOND).to_i, "objects" => (minute * WORK).to_i, "reason" => "periodic", **meta).profile
   end
 
@@ -94,6 +94,12 @@ class CountsTest < Test
     rss = series(1) { {} }.infos.last.account.rss
     assert_equal([0.005 * rss, 0.005 * rss, 20], floors.values_at(:slots, :malloc, :threads))
     assert_equal(200.0, counts(series(20) { {threads: 1000} })[:threads].verdict.floor)
+  end
+
+  test "major GCs of the parent, before the fork, are no points" do
+    forced = {"limit_ppm" => 0, "gcs" => 0, "gc_ns" => 0, "walks" => 0, "walk_ns" => 0, "longest_stop_ns" => 0, "of_ns" => 210 * SECOND, "last" => "none"}
+    child = Series.new([with_ring(6, (1..6).map { |minute| [minute, minute < 3 ? 100 : minute] }, "forced" => forced)])
+    assert_equal(mib(3, 4, 5, 6), sizes(counts(child), :slots))
   end
 
   # --- several processes ---

@@ -14,7 +14,7 @@ class SentencesTest < Test
   include HeapSample
 
   FORCED = {"limit_ppm" => 10_000, "gcs" => 0, "gc_ns" => 0, "walks" => 0, "walk_ns" => 0, "longest_stop_ns" => 0, "of_ns" => 60 * SECOND}.freeze
-  LIMIT = {"limit" => {"bytes" => 2 << 30, "used" => 1 << 30, "machine" => false}}.freeze
+  LIMIT = {limit: {"limit_bytes" => 2 << 30, "limit_used" => 1 << 30, "limit_machine" => false}}.freeze
   NATIVE = ["!/usr/lib/libz.so.1 deflateInit2_", APP].freeze
   EDGES = {5 => ["constant Cart::ALL", "element [] of Array"], 8 => ["constant Report::ROWS", "element [] of Array"]}.freeze
 
@@ -42,7 +42,7 @@ class SentencesTest < Test
   def self.cases
     @cases ||= {
       likely: -> { leaking(20) }, noisy: -> { noisy(40) }, retained: -> { walked(leaking(20), EDGES.slice(5)) }, two_leaks: -> { two_leaks }, limit: -> { leaking(20, **LIMIT) },
-      over_limit: -> { leaking(20, "limit" => {"bytes" => 1 << 20, "used" => 1 << 30, "machine" => true}) }, lost: -> { walked(native, {12 => nil}) }, native: -> { native },
+      over_limit: -> { leaking(20, limit: {"limit_bytes" => 1 << 20, "limit_used" => 1 << 30, "limit_machine" => true}) }, lost: -> { walked(native, {12 => nil}) }, native: -> { native },
       threads: -> { series(30) { |minute| {threads: 10 * minute} } }, fibers: -> { series(30) { |minute| {fibers: 10 * minute} } }, pool: -> { series(30) { |minute| {threads: 300 + (10 * minute)} } },
       threads_and_bytes: -> { series(30) { |minute| {slots: 20 + minute, threads: 10 * minute, rows: ->(build) { kept(build, LEAK, minute, 16) }} } },
       mapped: -> { series(20) { |minute| {mapped: 2 * minute} } }, no_line: -> { series(20) { |minute| {slots: 20 + minute} } }, malloc: -> { series(20) { |minute| {slots: 20 + minute, malloc: 30 + (2 * minute)} } },
