@@ -143,11 +143,11 @@ module HeapSample
       time.slopes([time.index(0.25), size - 2].min)
     end
 
-    # The rate, in size a second, from which on a leak would have been found, 19 times in 20 (measured: doc/estimates.md); never
-    # less than what the last half of the points allows.
+    # The rate, in size a second, from which on a leak would have been found, 19 times in 20 (measured: doc/estimates.md). It is
+    # never less than the growth since a quarter, or a half, of the work: that may be a leak which came in steps, or began late.
     def detectable
       time = by_time
-      [200 * noise / (size**1.5) / interval, floor / (0.75 * size) / interval, time.slopes([size / 2, size - 3].min).last].max
+      [200 * noise / (size**1.5) / interval, floor / (0.75 * size) / interval, time.slope(0.25, 1.0), time.slope(0.5, 1.0)].max
     end
 
     # Seconds until more is known: of growth that is certain, until as much time again has passed; else until there are ENOUGH
