@@ -41,32 +41,89 @@ module PageProfiles
     build.profile
   end
 
-  # What the page opens with, as HeapSample::Diagnosis has it.
-  Diagnosed = Struct.new(:told) do
-    def to_h = told
+  # --- what the page opens with ---
+
+  DEFLATE = ["!/usr/lib/x86_64-linux-gnu/libz.so.1 deflateInit2_", "/srv/app/app/models/ticket/export.rb:8 Ticket::Export#pack", *CONTROLLER].freeze
+
+  BOOT = ["#{GEMS}/rack-3.2.8/lib/rack/boot.rb:3 Rack.boot", "#{GEMS}/puma-8.0.2/lib/puma/cli.rb:1 Puma.cli"].freeze
+
+  # Two processes by 24 profiles each, a minute apart. A worker leaks: its cache retains what seven lines and a gem allocate,
+  # C code loses blocks, and of three smaller lines no walk found what retains them. The master's exact counts are level.
+  def diagnosis
+    leak = profiles_of(4711, title: "puma: worker 0", slots: 3 << 19, malloc: 1 << 20) do |build, minutes|
+      steady(build)
+      (1..minutes).each { |minute| leaked(build, minute * 10 - 5) }
+      walked(build) if minutes == 24
+    end
+    HeapSample::Diagnosis.new([leak, profiles_of(4700, title: "puma: cluster") { |build, _| steady(build) }])
   end
 
-  def diagnosis
-    leak = {kind: :leak, grade: "likely", line: "#{GEMS}/activerecord-8.1.4/lib/active_record/result.rb:173 ActiveRecord::Result#columns",
-            app_line: "/srv/app/app/models/ticket/cache.rb:12 Ticket::Cache.store", class: "String", bytes: 80 << 20, bytes_per_hour: 9.5 * (1 << 30),
-            interval_per_hour: [8.5 * (1 << 30), 10.5 * (1 << 30)], keeper: {line: "app/models/ticket/cache.rb:13", what: "a Hash that grows"},
-            evidence: ["Of 48.0 MiB that came, 100% (92 – 100%) is still there after 3 major GCs.", "It grew in each of 5 steps."],
-            next: ["Give the Hash a limit."], stack: ["Ticket::Cache.store app/models/ticket/cache.rb:12", "TicketsController#show app/controllers/tickets_controller.rb:11"]}
-    boot = {kind: :leak, grade: "unknown", line: "rack-3.2.8/lib/rack/boot.rb:3 Rack.boot", app_line: "rack-3.2.8/lib/rack/boot.rb:3 block in Rack.boot", class: "Proc", bytes: 1 << 20,
-            bytes_per_hour: -(5 << 20), interval_per_hour: [-(9 << 20), 3 << 20], keeper: nil, evidence: ["Two of five steps went down."], next: [], stack: []}
-    Diagnosed.new({verdict: {kind: :leak, grade: "likely", sentence: "Leak (likely): app/models/ticket/cache.rb:12 retains more."}, findings: [leak, boot],
-                   evidence: ["RSS rose by 90.0 MiB in 2 min."], next: ["Look at the first line first."],
-                   processes: [{pid: 4711, role: "worker 0", rss: 250 << 20, growth: 90 << 20, verdict: {kind: :leak, grade: "likely", sentence: "Leak (likely)."}},
-                               {pid: 4700, role: "master", rss: 80 << 20, growth: -(2 << 20), verdict: {kind: :steady, grade: "none", sentence: "No leak found."}}]})
+  # Of a process whose exact counts are level and whose samples show a line that grows.
+  def level_diagnosis
+    HeapSample::Diagnosis.new([profiles_of(4711, title: "puma: worker 0") do |build, minutes|
+      (1..minutes).each { |minute| build.row(CACHE, "String", birth: minute * 10 - 5, inuse: 9) }
+      build
+    end])
+  end
+
+  # What leaks in a minute.
+  def leaked(build, birth)
+    build.row(CACHE, "String", birth: birth, inuse: 16).row([*QUERY.first(2), *CACHE], "Array", type: "T_ARRAY", birth: birth, inuse: 6)
+    6.times { |line| build.row(["/srv/app/app/models/ticket/cache.rb:#{20 + line} Ticket::Cache.part_#{line}", *CONTROLLER], "Array", birth: birth, inuse: 5 - line / 2) }
+    build.blocks(DEFLATE, "libz.so.1", 10_000, birth: birth, inuse: 3)
+    build.row(BOOT, "Proc", birth: birth, inuse: 3).row(HANDS_ON, "Hash", birth: birth, inuse: 2).row(["/srv/app/app/models/rare.rb:9 Rare#rare", *CONTROLLER], "Rare", birth: birth, inuse: 2)
+  end
+
+  def steady(build) = build.row(CONTROLLER, "Hash", birth: 1, inuse: 40)
+
+  # +slots+, +malloc+: bytes by which these grow in a minute. The block gets a Build and the minutes so far, and makes what
+  # has the profile.
+  def profiles_of(pid, title:, slots: 0, malloc: 0)
+    majors = []
+    HeapSample::Series.new(Array.new(24) do |index|
+      minutes = index + 1
+      major = Build::STARTED + minutes * Build::MINUTE - 1_000_000_000
+      sizes = {"slots_live" => (40 << 20) + minutes * slots, "malloc_live" => (30 << 20) + minutes * malloc, "stacks" => 1 << 20, "unattributed" => 0}
+      majors << [minutes * 10, major, minutes * 100_000, [sizes["slots_live"]], sizes["malloc_live"]]
+      build = Build.new(interval: 64 << 10, process_id: pid, process_start: format("%016x", pid), title: title, directory: ROOT, reason: "periodic",
+                        objects: minutes * 100_000, majors: majors.dup, taken_ns: Build::STARTED + minutes * Build::MINUTE, account: {**sizes, "rss" => sizes.values.sum},
+                        gc: {"count" => minutes * 10, "major" => minutes, "minor" => 9 * minutes, "last_major_ns" => major, "last_major_gc" => minutes * 10})
+      (yield(build, minutes) || build).profile
+    end)
+  end
+
+  # What a walk found: the cache's rows are in a constant, and no reference leads to blocks of C code.
+  def walked(build)
+    rows = build.raw[:rows].each_with_index.group_by { |row, _| row[HeapSample::Columns::MALLOC] ? :blocks : build.raw[:texts][row[HeapSample::Columns::CLASS]] }
+    HeldBuild.new(build).tap do |held|
+      rows.values_at("String", "Array").flatten(1).each { |_, index| held.way(index, ["constant Ticket::CACHE", "value {} value of Hash"]) }
+      rows[:blocks].each { |_, index| held.way(index, ["root (not reached)"]) }
+    end
+  end
+
+  # An object in place of a Diagnosis, of which the page needs #to_h alone.
+  Diagnosed = Struct.new(:data) do
+    def to_h = data
+  end
+
+  # A process in each state.
+  def diagnosis_of_states
+    processes = HeapSample::ProcessDiagnosis::STATES.each_with_index.map do |state, index|
+      {pids: [index, index + 100], judged: [index], title: "worker", host: "h#{index}", state: state, sentence: "It is #{state}.", findings: [], evidence: [], next: []}
+    end
+    Diagnosed.new({state: :confirmed, processes: processes, warnings: ["one file is left out"]})
   end
 
   # The same of names that somebody chose with care.
   def hostile_diagnosis(names)
     text = names.join(" ")
     list = names.reject(&:empty?)
-    finding = {kind: text, grade: text, line: "#{text}.rb:1", app_line: text, class: text, bytes: 1, bytes_per_hour: 2.0, interval_per_hour: [1, 2],
-               keeper: {line: text, what: text}, evidence: list, next: list, stack: list}
-    verdict = {kind: text, grade: text, sentence: text}
-    Diagnosed.new({verdict: verdict, findings: [finding] * 5, processes: [{pid: text, role: text, rss: nil, growth: nil, verdict: verdict}] * 2})
+    figures = {bytes: 6, interval: [5, 7], bytes_per_hour: 12.0, objects: 1.0, samples: 1}
+    line = {line: "#{text}.rb:1", app_line: text, class: text, library: text, stack: list, **figures}
+    holders = [{named: true, name: text, path: text, line: 1, root: text, owner: text}, {named: false, name: text, root: text}, nil]
+    findings = holders.product([true, false]).map { |holder, lost| {kind: text, lost: lost, holder: holder, lines: [line] * 6, **figures} }
+    process = {pids: [text, text], judged: [text], title: text, host: text, deploy: text, rss: nil, grew: nil, bytes_per_hour: 1.0,
+               state: text, sentence: text, findings: findings, evidence: list, next: list}
+    Diagnosed.new({state: text, processes: [process, process.merge(host: nil, deploy: nil)], warnings: list})
   end
 end

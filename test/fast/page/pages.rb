@@ -44,7 +44,11 @@ kept = held_build.profile
 page("kept", kept)
 page("why", kept, opens: :kept)
 page("service", service)
-page("grown", Array.new(3) { |step| service(step: step, account: account(step), account_at_start: account(0)) }, diagnosis: diagnosis)
+page("grown", Array.new(3) { |step| service(step: step, account: account(step), account_at_start: account(0)) }, diagnosis: diagnosis.text(root: ROOT))
+told[:cards] = cards(diagnosis.to_h[:processes].first)
+page("level", service, diagnosis: level_diagnosis.text(root: ROOT))
+page("states", service, diagnosis: diagnosis_of_states)
+told[:words] = HeapSample::ProcessDiagnosis::STATES.map { |state| HeapSample::DiagnosisText::WORDS.fetch(state) }
 page("processes", service(step: 1, pid: 4712) - service)
 page("deep", deep)
 Dir.mktmpdir do |folder|

@@ -151,7 +151,9 @@ module HeapSample
       shown.map do |count|
         points = count.points
         sizes = Array.new(5) { |quarter| points[(points.size - 1) * quarter / 4].size }
-        "#{COUNTS.fetch(count.kind).capitalize}, at quarters of the time: #{sizes.map { |size| count.bytes? ? bytes(size) : @layout.count(size) }.join(", ")} (exact#{count.points.size > 1 ? ", #{points.size} points" : ""})."
+        "#{COUNTS.fetch(count.kind).capitalize}, at quarters of the time: #{sizes.map { |size|
+          count.bytes? ? bytes(size) : @layout.count(size)
+        }.join(", ")} (exact#{count.points.size > 1 ? ", #{points.size} points" : ""})."
       end
     end
 
@@ -224,7 +226,7 @@ module HeapSample
     def cells(line)
       value, range = @layout.figure(line.space, line.interval, sign: true)
       range = line.error.zero? ? "exact" : range
-      [value, range, @layout.bytes(line.space * 3600 / [@diagnosis.lines.seconds, 1e-3].max, sign: true), @layout.count(line.objects), @layout.count(line.samples),
+      [value, range, @layout.bytes(@diagnosis.lines.per_hour(line.space), sign: true), @layout.count(line.objects), @layout.count(line.samples),
        @layout.name(line.class_name || ClassMix::MALLOC, ClassMix::LENGTH), line.subject]
     end
 
