@@ -6,8 +6,8 @@ module HeapSample
   # Whether it grows is decided by exact counts (Counts); where it grows is estimated from samples (GrowingLines). The state
   # is one of STATES:
   #
-  # [confirmed] a leak: growth is certain and even, and something agrees that no cache does: threads or fibers that never end,
-  #             or blocks of C code to which nothing refers any more
+  # [confirmed] a leak: growth is certain and even, and something agrees that no cache and no pool does: threads or fibers
+  #             are MANY times as many as at first, or nothing refers any more to blocks of C code
   # [likely]    a leak: growth is certain and even; a cache that takes longer to fill looks the same
   # [grows]     growth is certain, but a guard of the Verdict fails, which #guard names
   # [ended]     it grew as a leak does, and not since, though work went on
@@ -23,8 +23,8 @@ module HeapSample
     LEAKS = STATES.first(2).freeze
     # What the state of one count is called here, unless something confirms it.
     OF_COUNT = {leak: :likely, grows: :grows, ended: :ended}.freeze
-    # Counts of which growth has no other reason than a leak.
-    SURE = %i[threads fibers].freeze
+    # Threads and fibers that are so many times as many as at first are no pool that fills.
+    MANY = 8
 
     # An Array of Series: one, or several processes that run the same code.
     attr_reader :members
@@ -64,7 +64,7 @@ module HeapSample
     # What leaks or grows: :objects, :native, :threads, :fibers or :mapped; nil if nothing does.
     def kind
       return unless (first = growing.first)
-      return first.kind if SURE.include?(first.kind) || first.kind == :mapped
+      return first.kind if !first.bytes? || first.kind == :mapped
 
       findings.first&.kind || (first.kind == :malloc ? :native : :objects)
     end
@@ -76,8 +76,8 @@ module HeapSample
     # Bytes an hour of work: [low, rate, high]; nil if no bytes grow. Errors of several counts add.
     def rate = (growing_bytes.map { |count| count.verdict.rate.map { |bytes| bytes * 3600 } }.transpose.map(&:sum) if growing_bytes.any?)
 
-    # The memory limit that is nearest: Meta::Limit; nil if it is not known.
-    def limit = judged.filter_map { |series| series.infos.last.limit }.min_by { |limit| limit.bytes - limit.used }
+    # The memory limit that is nearest: an Account::Limit; nil if it is not known.
+    def limit = judged.filter_map { |series| series.infos.last.account&.limit }.min_by { |limit| limit.bytes - limit.used }
     # Seconds until the limit is reached at this rate; nil if it is not known, or nothing grows.
     def seconds_to_limit = (limit && rate && rate[1].positive? ? (limit.bytes - limit.used) * 3600 / rate[1] : nil)
 
@@ -98,7 +98,7 @@ module HeapSample
     # Where threads or fibers were created of which there are more: an Alive::Change; nil if that is not known.
     def created
       kind = growing.first&.kind
-      return unless SURE.include?(kind)
+      return if kind.nil? || growing.first.bytes?
 
       first, last = judged.first.infos.select(&:alive).values_at(0, -1).map(&:alive)
       last.since(first).find { |change| change.kind == kind && change.difference.positive? }
@@ -157,7 +157,9 @@ module HeapSample
       state == :likely && confirmed? ? :confirmed : state
     end
 
-    def confirmed? = growing.any? { |count| SURE.include?(count.kind) } || (growing_bytes.any? { |count| count.kind == :malloc } && findings.first&.lost?)
+    def confirmed?
+      growing.any? { |count| count.bytes? ? count.kind == :malloc && findings.first&.lost? : count.points.last.size >= MANY * count.points.first.size }
+    end
 
     def judged_from
       first = growing.first || counts[:slots] || counts.all.first

@@ -121,7 +121,7 @@ module HeapSample
     end
 
     # A likely leak may still be something else.
-    def doubt = @diagnosis.state == :likely ? " A cache that takes longer than #{time} to fill looks the same." : ""
+    def doubt = @diagnosis.state == :likely ? " A #{growing_threads ? "pool" : "cache"} that takes longer than #{time} to fill looks the same." : ""
 
     # " Most of it is from app/x.rb:12, retained by `Report::BADGES`."
     def first_place

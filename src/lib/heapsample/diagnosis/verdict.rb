@@ -29,6 +29,8 @@ module HeapSample
     STEPS = 0.9
     # Student's t of the trend, where slow waves widen its error.
     WAVES = 7.0
+    # A leak has ended when even the upper limit of its pace is below such a part of what it was.
+    STOPPED = 0.25
     # An interval with less than this part of the usual work is idle.
     IDLE = 0.1
     # Looks are replayed after each point up to this number, then after each 2%.
@@ -120,8 +122,12 @@ module HeapSample
       time.slopes([time.index(0.25), size - 2].min)
     end
 
-    # The rate, in size a second, from which on a leak would have been found, 19 times in 20 (measured: doc/design.md).
-    def detectable = [200 * noise / (size**1.5), floor / (0.75 * size)].max / interval
+    # The rate, in size a second, from which on a leak would have been found, 19 times in 20 (measured: doc/estimates.md); never
+    # less than what the last half of the points allows.
+    def detectable
+      time = by_time
+      [200 * noise / (size**1.5) / interval, floor / (0.75 * size) / interval, time.slopes([size / 2, size - 3].min).last].max
+    end
 
     # Seconds until more is known: of growth that is certain, until as much time again has passed; else until growth of the
     # rate that is seen now can be certain.
@@ -242,7 +248,7 @@ module HeapSample
       return false if Curve.median(@rates.last(5)) < 0.7 * @rate
       return true if Curve.median(sizes.last(5)) < @base
 
-      @by_work.slopes(size - [size / 4, 6].max).last < @pace / 2
+      @by_work.slopes(size - [size / 4, 6].max).last < STOPPED * @pace
     end
 
     def finish
