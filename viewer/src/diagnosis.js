@@ -69,7 +69,7 @@ const cards = (process, on) => {
   if (findings.length === 0) return [];
   const total = sum(findings, "bytes");
   const drawn = findings.map((finding) => card(finding, total, on));
-  if (!isNumber(process.bytes_per_hour))
+  if (!(process.grew > 0))
     return [more(`Lines that grew most by samples (${figure(total, true)}); the counts do not confirm it`, ...drawn)];
   const shown = findings.filter((finding, i) => i < CARDS && finding.bytes >= PART * total).length;
   const rest = findings.slice(shown);
@@ -174,7 +174,10 @@ const lineTable = (finding, on) => {
   const rows = lines.slice(0, LINES).map(row);
   if (rest.length) {
     const all = Object.fromEntries(
-      ["bytes", "bytes_per_hour", "objects", "samples"].map((name) => [name, sum(rest, name)]),
+      ["bytes", "bytes_per_hour", "objects", "samples"].map((name) => [
+        name,
+        isNumber(rest[0][name]) ? sum(rest, name) : null,
+      ]),
     );
     const cells = [
       rest.length === 1 ? "1 more line" : `${rest.length} more lines`,

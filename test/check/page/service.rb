@@ -1,8 +1,13 @@
 # frozen_string_literal: true
 
+require_relative "../library/counted_series"
+
 # Profiles of a typical program: a web server and a framework above the application's code, a library
 # and native code below it.
 module PageProfiles
+  # Makes series with exact counts.
+  COUNTED = Object.new.extend(CountedSeries)
+
   GEMS = "/usr/lib/ruby/gems/3.4.0/gems"
   SERVER = [
     *Array.new(12) { |i| "#{GEMS}/rack-3.2.8/lib/rack/middleware_#{11 - i}.rb:#{30 + i} Rack::Middleware#{11 - i}#call" },
@@ -50,21 +55,13 @@ module PageProfiles
   # Two processes by 24 profiles each, a minute apart. A worker leaks: its cache retains what seven lines and a gem allocate,
   # C code loses blocks, and of three smaller lines no walk found what retains them. The master's exact counts are level.
   def diagnosis
-    leak = profiles_of(4711, title: "puma: worker 0", slots: 3 << 19, malloc: 1 << 20) do |build, minutes|
-      steady(build)
-      (1..minutes).each { |minute| leaked(build, minute * 10 - 5) }
-      walked(build) if minutes == 24
-    end
-    HeapSample::Diagnosis.new([leak, profiles_of(4700, title: "puma: cluster") { |build, _| steady(build) }])
+    leak = COUNTED.series(24, title: "puma: worker 0") { |minute| {slots: 40 + 1.5 * minute, malloc: 30 + minute, rows: ->(build) { (1..minute).each { |at| leaked(build, at * CountedSeries::EACH - 5) } }} }
+    holders = [12, 173, *20..25].to_h { |line| [line, ["constant Ticket::CACHE", "value {} of Hash"]] }
+    HeapSample::Diagnosis.new([COUNTED.walked(leak, {**holders, 8 => nil}), COUNTED.level(24, pid: 4700, title: "puma: cluster")])
   end
 
   # Of a process whose exact counts are level and whose samples show a line that grows.
-  def level_diagnosis
-    HeapSample::Diagnosis.new([profiles_of(4711, title: "puma: worker 0") do |build, minutes|
-      (1..minutes).each { |minute| build.row(CACHE, "String", birth: minute * 10 - 5, inuse: 9) }
-      build
-    end])
-  end
+  def level_diagnosis = HeapSample::Diagnosis.new([COUNTED.series(24) { |minute| {rows: ->(build) { COUNTED.kept(build, CACHE, minute, 9) }} }])
 
   # What leaks in a minute.
   def leaked(build, birth)
@@ -72,33 +69,6 @@ module PageProfiles
     6.times { |line| build.row(["/srv/app/app/models/ticket/cache.rb:#{20 + line} Ticket::Cache.part_#{line}", *CONTROLLER], "Array", birth: birth, inuse: 5 - line / 2) }
     build.blocks(DEFLATE, "libz.so.1", 10_000, birth: birth, inuse: 3)
     build.row(BOOT, "Proc", birth: birth, inuse: 3).row(HANDS_ON, "Hash", birth: birth, inuse: 2).row(["/srv/app/app/models/rare.rb:9 Rare#rare", *CONTROLLER], "Rare", birth: birth, inuse: 2)
-  end
-
-  def steady(build) = build.row(CONTROLLER, "Hash", birth: 1, inuse: 40)
-
-  # +slots+, +malloc+: bytes by which these grow in a minute. The block gets a Build and the minutes so far, and makes what
-  # has the profile.
-  def profiles_of(pid, title:, slots: 0, malloc: 0)
-    majors = []
-    HeapSample::Series.new(Array.new(24) do |index|
-      minutes = index + 1
-      major = Build::STARTED + minutes * Build::MINUTE - 1_000_000_000
-      sizes = {"slots_live" => (40 << 20) + minutes * slots, "malloc_live" => (30 << 20) + minutes * malloc, "stacks" => 1 << 20, "unattributed" => 0}
-      majors << [minutes * 10, major, minutes * 100_000, [sizes["slots_live"]], sizes["malloc_live"]]
-      build = Build.new(interval: 64 << 10, process_id: pid, process_start: format("%016x", pid), title: title, directory: ROOT, reason: "periodic",
-                        objects: minutes * 100_000, majors: majors.dup, taken_ns: Build::STARTED + minutes * Build::MINUTE, account: {**sizes, "rss" => sizes.values.sum},
-                        gc: {"count" => minutes * 10, "major" => minutes, "minor" => 9 * minutes, "last_major_ns" => major, "last_major_gc" => minutes * 10})
-      (yield(build, minutes) || build).profile
-    end)
-  end
-
-  # What a walk found: the cache's rows are in a constant, and no reference leads to blocks of C code.
-  def walked(build)
-    rows = build.raw[:rows].each_with_index.group_by { |row, _| row[HeapSample::Columns::MALLOC] ? :blocks : build.raw[:texts][row[HeapSample::Columns::CLASS]] }
-    HeldBuild.new(build).tap do |held|
-      rows.values_at("String", "Array").flatten(1).each { |_, index| held.way(index, ["constant Ticket::CACHE", "value {} value of Hash"]) }
-      rows[:blocks].each { |_, index| held.way(index, ["root (not reached)"]) }
-    end
   end
 
   # An object in place of a Diagnosis, of which the page needs #to_h alone.

@@ -70,8 +70,10 @@ module HeapSample
     # Those in a state, the one that grew most first; counts of threads and fibers before bytes, for these have a reason.
     def in_state(*states) = all.select { |count| states.include?(count.state) }.sort_by { |count| [count.bytes? ? 1 : 0, -count.verdict.grew] }
 
-    # Points of the size that has most of them.
-    def size = [:slots, :malloc].filter_map { |kind| self[kind]&.points&.size }.max || 0
+    # The size after major GCs that has the fewest points: a Count; nil if there were no major GCs.
+    def fewest = [:slots, :malloc].filter_map { |kind| self[kind] }.min_by { |count| count.points.size }
+    # How many points it has.
+    def size = fewest&.points&.size || 0
 
     def self.rss_of(infos) = infos.filter_map { |info| info.account&.rss }.last || infos.filter_map { |info| info.majors.last&.slots }.last || 0
     private_class_method :rss_of

@@ -33,12 +33,17 @@ module HeapSample
       Array.new((size - from) / width) { |block| Curve.level(sizes[from + (block * width), width]) }
     end
 
-    # The median of the clock, and the level, at a share of the clock: of an eighth of the points about it, of three at least.
+    # The median of the clock, and the level, at a share of the clock.
     def at(share)
+      about = about(share)
+      [Curve.median(clock[*about]), Curve.level(sizes[*about])]
+    end
+
+    # The points about a share of the clock, an eighth of all and at least three: the index of the first, and how many.
+    def about(share)
       width = [(size / 8.0).round, 3].max
       index = clock.bsearch_index { |value| value >= share * clock.last } || (size - 1)
-      first = (index - (width / 2)).clamp(0, [size - width, 0].max)
-      [Curve.median(clock[first, width]), Curve.level(sizes[first, width])]
+      [(index - (width / 2)).clamp(0, [size - width, 0].max), width]
     end
 
     # Growth by the clock between two shares of it.

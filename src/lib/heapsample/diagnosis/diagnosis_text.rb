@@ -31,7 +31,7 @@ module HeapSample
     def to_markdown = DiagnosisText.new(@diagnosis, @layout.markdown).markdown
 
     def markdown # :nodoc:
-      ["## #{@layout.name(@first.sentence)}", @first.evidence.join(" "), findings, @first.advice.map { |one| "**Next:** #{one}" }.join("\n"), (markdown_table if several?), *others]
+      ["## #{@layout.name(@first.sentence)}", @first.evidence.join(" "), findings, steps, (markdown_table if several?), *others]
         .compact.reject(&:empty?).join("\n\n") + "\n"
     end
 
@@ -67,10 +67,12 @@ module HeapSample
     end
 
     def findings
-      @diagnosis.findings.first(ProcessDiagnosisText::FINDINGS).map do |finding|
+      @first.shown.map do |finding|
         "- #{@layout.bytes(finding.space, sign: true)} at #{@layout.subject(finding.line.subject)}#{", retained by #{Printable.code(@layout.holder(finding.holder))}" if finding.holder&.kept?}"
       end.join("\n")
     end
+
+    def steps = @first.steps.map { |step| "**Next:** #{[step.sentence, *(Printable.code(step.command) if step.command)].join(" ")}" }.join("\n")
 
     def markdown_table
       lines = @diagnosis.processes.first(MOST).map { |process| "| #{cells(process).map { |cell| cell.to_s.gsub("|", "\\u007C") }.join(" | ")} |" }

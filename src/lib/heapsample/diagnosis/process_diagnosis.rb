@@ -23,6 +23,10 @@ module HeapSample
     LEAKS = STATES.first(2).freeze
     # What the state of one count is called here, unless something confirms it.
     OF_COUNT = {leak: :likely, grows: :grows, ended: :ended}.freeze
+    # One of several processes is named alone if it has such a part of all growth.
+    ALONE = 0.9
+    # Why there was no major GC, as far as that is a reason.
+    NO_REASON = %i[ended not_needed].freeze
     # Threads and fibers that are so many times as many as at first are no pool that fills.
     MANY = 8
 
@@ -40,7 +44,8 @@ module HeapSample
       @members = Array(members.is_a?(Series) ? [members] : members)
       each = @members.map { |series| [[series], Counts.of(series.infos)] }
       all = [@members, Counts.sum(each.map(&:last))] if each.size > 1
-      @judged, @counts = [*([all] if all&.last), *each].min_by.with_index { |(_, counts), index| [rank(counts), -growth(counts), index] }
+      worst = worst(each)
+      @judged, @counts = all&.last && !alone?(worst.last, all.last) ? worst([all, worst]) : worst
     end
 
     # One of STATES.
@@ -58,7 +63,8 @@ module HeapSample
     # Those of them that are bytes.
     def growing_bytes = growing.select(&:bytes?)
 
-    # The guard that failed where growth is certain but no leak: one of Verdict::GUARDS; else nil.
+    # The guard that failed where growth is certain but no leak: one of Verdict::GUARDS; nil if all hold, but not yet for long
+    # enough, and of other states.
     def guard = state == :grows ? growing.first.verdict.guard : nil
 
     # What leaks or grows: :objects, :native, :threads, :fibers or :mapped; nil if nothing does.
@@ -73,22 +79,24 @@ module HeapSample
     def grew = growing_bytes.sum { |count| count.verdict.grew }
     # Seconds of the judged time.
     def seconds = growing.map { |count| count.verdict.seconds }.max || 0.0
-    # Bytes an hour of work: [low, rate, high]; nil if no bytes grow. Errors of several counts add.
-    def rate = (growing_bytes.map { |count| count.verdict.rate.map { |bytes| bytes * 3600 } }.transpose.map(&:sum) if growing_bytes.any?)
+    # Bytes an hour of work: [low, rate, high]; nil if no bytes grow now. Errors of several counts add.
+    def rate = (growing_bytes.map { |count| count.verdict.rate.map { |bytes| bytes * 3600 } }.transpose.map(&:sum) if grows? && growing_bytes.any?)
 
     # The memory limit that is nearest: an Account::Limit; nil if it is not known.
     def limit = judged.filter_map { |series| series.infos.last.account&.limit }.min_by { |limit| limit.bytes - limit.used }
     # Seconds until the limit is reached at this rate; nil if it is not known, or nothing grows.
-    def seconds_to_limit = (limit && rate && rate[1].positive? ? (limit.bytes - limit.used) * 3600 / rate[1] : nil)
+    def seconds_to_limit = (limit && rate && rate[1].positive? ? [limit.bytes - limit.used, 0].max * 3600 / rate[1] : nil)
 
     # Bytes an hour: a steady leak of so much would have been found, 19 times in 20.
     def detectable = [:slots, :malloc].filter_map { |kind| counts[kind]&.verdict }.select(&:enough?).sum(&:detectable) * 3600
 
     # Seconds until more is known; nil if there are too few points to say.
-    def seconds_to_know = [*growing, counts[:slots]].compact.map(&:verdict).find { |verdict| verdict.size > 2 }&.seconds_to_know
+    def seconds_to_know = (growing.first || counts.fewest)&.verdict&.then { |verdict| verdict.seconds_to_know if verdict.size > 2 }
 
     # Why there are no major GCs: a sentence of ForcedWork, or nil.
-    def no_majors = (info.forced&.why if counts.size.zero?)
+    def no_majors = (info.forced&.why if counts.size.zero? && !NO_REASON.include?(info.forced&.last))
+    # Did a version write the profiles that did not list major GCs?
+    def older? = counts.size.zero? && info.objects.nil?
 
     # What grows, by the samples: Array of Finding, the largest first.
     def findings = @findings ||= find
@@ -104,17 +112,20 @@ module HeapSample
       last.since(first).find { |change| change.kind == kind && change.difference.positive? }
     end
 
-    # What RSS and its parts grew by from the first profile to the last: {"rss" => bytes, "slots_free" => bytes}; of the first
-    # member that is judged.
+    # What RSS and its parts grew by from the first profile to the last: {"rss" => bytes, "slots_free" => bytes}; of all that are
+    # judged, together, as far as it is known of all.
     def account_growth
-      first, *, last = judged.first.infos.filter_map(&:account)
-      return {} unless last
-
-      {"rss" => (last.rss - first.rss if last.rss && first.rss), **last.since(first)}.compact
+      all = judged.map do |member|
+        first, *, last = member.infos.filter_map(&:account)
+        last ? {"rss" => (last.rss - first.rss if last.rss && first.rss), **last.since(first)}.compact : {}
+      end
+      all.map(&:keys).inject(:&).to_h { |name| [name, all.sum { |one| one[name] }] }
     end
 
-    # The profile in which most was in use, if that is a peak: a Peak; else nil.
+    # The profile in which most was in use, if that is a peak: a Peak; else nil, and where several processes are judged.
     def peak
+      return if judged.size > 1
+
       least = [account_growth["rss"].to_i / 4, counts.rss / 50, 1 << 20].max
       @peak ||= Peak.of(judged.first, least: least) { |info| info.account&.then { |account| account.in_use } }
     end
@@ -134,12 +145,22 @@ module HeapSample
        state: state, kind: kind, guard: guard, sentence: text.sentence, grew: (grew if growing.any?), seconds: seconds, bytes_per_hour: rate&.at(1),
        interval_per_hour: rate&.values_at(0, 2), seconds_to_limit: seconds_to_limit, created: created&.place&.text,
        detectable_per_hour: (detectable if state == :none), counts: counts.all.map { |count| count_to_h(count) },
-       findings: findings.map { |finding| finding.to_h(stacks: stacks) { |bytes| lines.per_hour(bytes) } }, evidence: text.evidence, next: text.advice, warnings: members.flat_map(&:warnings)}
+       findings: findings.map { |finding|
+         finding.to_h(stacks: stacks) { |bytes|
+           lines.per_hour(bytes) if grows?
+         }
+       }, evidence: text.evidence, next: text.advice, warnings: members.flat_map(&:warnings)}
     end
 
     private
 
     def pids(series) = series.map { |one| one.infos.last.process_id }
+
+    # The worst of [members, counts].
+    def worst(all) = all.min_by.with_index { |(_, counts), index| [rank(counts), -growth(counts), index] }
+
+    # Does one process grow, and the others not?
+    def alone?(one, all) = rank(one) <= rank(all) && growth(one).positive? && growth(one) >= ALONE * growth(all)
 
     def rank(counts)
       OF_COUNT.keys.index { |name| counts.in_state(name).any? } || (level?(counts) ? 9 : 8)
@@ -163,7 +184,7 @@ module HeapSample
 
     def judged_from
       first = growing.first || counts[:slots] || counts.all.first
-      first && first.points.size > 2 ? Time.at(first.verdict.judged_from.seconds) : series.infos.first.taken
+      first && first.points.size > 2 ? Time.at(first.verdict.judged_from) : series.infos.first.taken
     end
 
     def find

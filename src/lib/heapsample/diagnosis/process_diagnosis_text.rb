@@ -16,6 +16,17 @@ module HeapSample
       back: "it was as high before", steps: "it came in a few steps, as tables that double and caches do", waves: "it comes and goes in waves",
       load: "there is more work than at first, and memory follows the work"
     }
+    # Where all guards hold.
+    SHORT = "it has been even for a short time only"
+    # What helps where there is no major GC, by ForcedWork#last.
+    NO_MAJORS = {
+      refused: "Enable GC in the program (GC.enable), or start a major GC there (GC.start).",
+      over_budget: "Raise the share of diagnose= in RUBY_HEAP_SAMPLE, or start a major GC in the program (GC.start)."
+    }
+    # A step: what to do, and a command to paste or nil.
+    Step = Struct.new(:sentence, :command) do
+      def to_s = [sentence, command].compact.join(" ")
+    end
     # The part of RSS growth from which a part of the account explains it.
     EXPLAINS = 0.5
     # A finding has such a part of what the samples found, or it has no paragraph.
@@ -37,7 +48,7 @@ module HeapSample
     def sentence
       case @diagnosis.state
       when :confirmed, :likely then "Leak (#{@diagnosis.state}): #{what_grows}, evenly#{per_hour}.#{place}#{doubt}"
-      when :grows then "Grows (certain): #{what_grows}. It is not called a leak: #{GUARDS.fetch(@diagnosis.guard)}. Look again in #{known_in}.#{place}"
+      when :grows then "Grows (certain): #{what_grows}. It is not called a leak: #{GUARDS.fetch(@diagnosis.guard, SHORT)}. Look again in #{known_in}.#{place}"
       when :ended then "Ended: #{what_grows} until #{ended_at}, and not since, though work went on: a cache that is full, or a job that is over.#{place}"
       when :none then "No leak found: one of #{bytes(@diagnosis.detectable)}/hour or more would have been found (95%)."
       else "Cannot tell: #{unknown}"
@@ -47,13 +58,25 @@ module HeapSample
     # What speaks for it, an Array of sentences.
     def evidence = [*counted, *limit, *(rss_parts unless @diagnosis.leak?)]
 
-    # What to do next, an Array of sentences.
-    def advice
+    # What to do next, an Array of sentences; a command is at the end.
+    def advice = steps.map(&:to_s)
+
+    # The same as Array of Step.
+    def steps
       case @diagnosis.state
       when :none then []
-      when :unknown then unknown_advice
-      else @diagnosis.growing_bytes.empty? || shown.empty? ? counted_advice : shown.flat_map { |finding| finding_advice(finding) }.uniq
+      when :unknown then [Step.new(unknown_advice)]
+      else
+        own = shown.map { |finding| finding_step(finding) }
+        own.empty? || growing_threads ? [counted_step, *own].uniq : own.uniq
       end
+    end
+
+    # Findings with a paragraph.
+    def shown
+      @shown ||= if %i[none unknown].include?(@diagnosis.state) || @diagnosis.growing_bytes.empty? then []
+                 else findings.select { |finding| finding.space >= PARAGRAPH_LEAST * total }.first(FINDINGS)
+                 end
     end
 
     private
@@ -63,9 +86,11 @@ module HeapSample
     def head
       title = @diagnosis.title
       title = title.gsub(/\d+/, "N") if title && @diagnosis.members.size > 1
-      about = [members, *title, "#{@diagnosis.members.sum(&:size)} profiles", series.span].join(", ")
+      about = [members, *title, "#{profiles}", series.span].join(", ")
       [*@layout.title("Diagnosis: #{about}"), *@diagnosis.members.flat_map(&:warnings).flat_map { |warning| @layout.sentence("Warning: #{warning}") }]
     end
+
+    def profiles = @diagnosis.members.sum(&:size).then { |count| "#{count} profile#{"s" unless count == 1}" }
 
     # "process 4711", "4 processes (11, 12, 13, 14), of which 12 is the worst".
     def members
@@ -92,17 +117,16 @@ module HeapSample
     def growing_threads = growing.find { |count| !count.bytes? }
 
     def threads
-      points = growing_threads.points
-      "#{growing_threads.kind} grew from #{@layout.count(points.first.size)} to #{@layout.count(points.last.size)} in #{time}"
+      verdict = growing_threads.verdict
+      "#{growing_threads.kind} grew from #{@layout.count(verdict.size_before)} to #{@layout.count(verdict.size_after)} in #{time}"
     end
 
-    # ", +1.2 GiB an hour (+1.1 – +1.3 GiB)"; without limits that are the same.
+    # ", +1.2 GiB an hour (+1.1 – +1.3 GiB)"; without limits that look the same.
     def per_hour
       return "" if growing_threads || !(rate = @diagnosis.rate)
 
       value, range = @layout.figure(rate[1], rate.values_at(0, 2), sign: true)
-      low, high = rate.values_at(0, 2).map { |limit| @layout.bytes(limit) }
-      ", #{value} an hour#{" (#{range})" unless low == high}"
+      ", #{value} an hour#{" (#{range})" if range.include?(" – ")}"
     end
 
     # Where most of it is from.
@@ -113,12 +137,8 @@ module HeapSample
       place ? " Most are created at #{@layout.subject(place)}." : ""
     end
 
-    # When it stopped to grow: the first point that is as high as the end.
-    def ended_at
-      points = growing.first.points
-      level = Curve.level(points.last([points.size / 4, 3].max).map(&:size))
-      time_of(points.find { |point| point.size >= level } || points.last)
-    end
+    # When it stopped to grow.
+    def ended_at = time_of(growing.first.verdict.ended_at)
 
     # A likely leak may still be something else.
     def doubt = @diagnosis.state == :likely ? " A #{growing_threads ? "pool" : "cache"} that takes longer than #{time} to fill looks the same." : ""
@@ -132,12 +152,11 @@ module HeapSample
     def known_in = @layout.duration(@diagnosis.seconds_to_know)
 
     def unknown
-      missing = @diagnosis.no_majors
-      return "no major GC has ended; #{missing}." if missing
-      return "no major GC has ended." if counts.size.zero?
+      return "the profiles list no major GCs, for an older version wrote them." if @diagnosis.older?
+      return ["no major GC has ended since sampling began", @diagnosis.no_majors].compact.join("; ") + "." if counts.size.zero?
 
       soon = @diagnosis.seconds_to_know
-      "#{@layout.count(counts.size)} points so far, and #{Verdict::ENOUGH} are needed#{"; about #{@layout.duration(soon)} more" if soon}.#{grew_so_far}"
+      "#{@layout.count(counts.size)} point#{"s" unless counts.size == 1} so far, and #{Verdict::ENOUGH} are needed#{"; about #{@layout.duration(soon)} more" if soon}.#{grew_so_far}"
     end
 
     def grew_so_far
@@ -149,12 +168,17 @@ module HeapSample
     def counted
       shown = growing.any? ? growing : [counts[:slots], counts[:malloc]].compact
       shown.map do |count|
-        points = count.points
-        sizes = Array.new(5) { |quarter| points[(points.size - 1) * quarter / 4].size }
-        "#{COUNTS.fetch(count.kind).capitalize}, at quarters of the time: #{sizes.map { |size|
-          count.bytes? ? bytes(size) : @layout.count(size)
-        }.join(", ")} (exact#{count.points.size > 1 ? ", #{points.size} points" : ""})."
+        sizes = at_quarters(count.points).map { |point| count.bytes? ? bytes(point.size) : @layout.count(point.size) }
+        "#{COUNTS.fetch(count.kind).capitalize}#{", at quarters of the time" if sizes.size > 1}: #{sizes.join(", ")} (exact, #{count.points.size} point#{"s" if sizes.size > 1})."
       end
+    end
+
+    # The points that are nearest to quarters of the time.
+    def at_quarters(points)
+      return points if points.size == 1
+
+      from, to = points.first.seconds, points.last.seconds
+      Array.new(5) { |quarter| points.min_by { |point| (point.seconds - from - ((to - from) * quarter / 4.0)).abs } }
     end
 
     def limit
@@ -193,22 +217,17 @@ module HeapSample
       [*rows, @layout.sentence("#{@layout.count(rest.size)} smaller findings grew by #{bytes(rest.sum(&:space))} together.")]
     end
 
-    def shown
-      @shown ||= if %i[none unknown].include?(@diagnosis.state) || @diagnosis.growing_bytes.empty? then []
-                 else findings.select { |finding| finding.space >= PARAGRAPH_LEAST * total }.first(FINDINGS)
-                 end
-    end
-
     def total = [findings.sum(&:space), 1.0].max
 
     def paragraph(finding, index)
       cells = finding.lines.first(LINES).map { |line| cells(line) }
-      [*@layout.title("#{index + 1}. #{heading(finding)}"), *@layout.table(COLUMNS, cells), *@layout.more(finding.lines.size - LINES), *StackText.section([["it", finding.line.stack]], @layout)]
+      [*@layout.title("#{index + 1}. #{heading(finding)}"), *@layout.table(COLUMNS, cells), *@layout.more(finding.lines.size - LINES), *StackText.section([["it", finding.line.stack]], @layout),
+       *step_lines(finding_step(finding))]
     end
 
-    # "`Report::BADGES` retains +18.0 MiB (84.2% of what the samples found)"
+    # "`Report::BADGES` retains +18.0 MiB, +60.0 MiB an hour (84.2% of what the samples found)"
     def heading(finding)
-      share = "#{@layout.bytes(finding.space, sign: true)} (#{@layout.percent(finding.space / total)} of what the samples found)"
+      share = "#{@layout.bytes(finding.space, sign: true)}#{", #{hourly(finding)} an hour" if @diagnosis.grows?} (#{@layout.percent(finding.space / total)} of what the samples found)"
       return "#{holder(finding)} retains #{share}" if finding.holder&.kept?
       return "C code#{" of #{library(finding)}" if library(finding)} retains #{share}: no reference leads to it" if finding.lost?
 
@@ -225,52 +244,67 @@ module HeapSample
 
     def cells(line)
       value, range = @layout.figure(line.space, line.interval, sign: true)
-      range = line.error.zero? ? "exact" : range
-      [value, range, @layout.bytes(@diagnosis.lines.per_hour(line.space), sign: true), @layout.count(line.objects), @layout.count(line.samples),
+      [value, range, @diagnosis.grows? ? hourly(line) : Layout::NOTHING, @layout.count(line.objects), @layout.count(line.samples),
        @layout.name(line.class_name || ClassMix::MALLOC, ClassMix::LENGTH), line.subject]
     end
 
-    def advised = [advice.flat_map { |one| @layout.sentence("Next: #{one}") }]
+    # Of a line or a finding.
+    def hourly(grown) = @layout.bytes(@diagnosis.lines.per_hour(grown.space), sign: true)
 
-    def finding_advice(finding)
-      return lost_advice(finding) if finding.lost?
-      return ["Look at what is added to #{holder(finding)} and never removed. #{command(finding)}"] if finding.holder&.kept?
+    # Steps that are in no paragraph.
+    def advised = (steps - shown.map { |finding| finding_step(finding) }).map { |step| step_lines(step) }
 
-      ["Look for what retains the #{objects(finding)} that #{@layout.subject(finding.line.subject)} allocates. #{command(finding)}"]
+    # A command is not broken into lines, so that it can be pasted.
+    def step_lines(step) = [*@layout.sentence("Next: #{step.sentence}"), *("    #{step.command}" if step.command)]
+
+    def finding_step(finding)
+      return Step.new("Find the call that allocates without a matching free at #{@layout.subject(finding.line.subject)}, or update the gem.",
+command("top", "--by function --kind malloc")) if finding.lost?
+      return Step.new("Look at what is added to #{holder(finding)} and never removed.", why_command(finding)) if finding.holder&.kept?
+
+      Step.new("Look for what retains the #{objects(finding)} that #{@layout.subject(finding.line.subject)} allocates.", why_command(finding))
     end
 
     def objects(finding) = finding.line.class_name ? "#{Printable.code(@layout.name(finding.line.class_name))}s" : "memory"
 
-    # A command to paste.
-    def command(finding)
-      name = finding.line.class_name
-      "heapsample why #{target}#{" --class '#{name}'" if name&.match?(/\A[\w:]+\z/)}"
+    def why_command(finding = nil)
+      name = finding&.line&.class_name
+      command("why", ("--class '#{name}'" if name&.match?(/\A[[:word:]:]+\z/)))
     end
+
+    # A command to paste; nil if nothing can be named.
+    def command(name, options = nil) = target&.then { |target| ["heapsample", name, target, options].compact.join(" ") }
 
     # The folder of the profiles, or the process.
-    def target = series.paths.last&.then { |path| File.dirname(path) } || @diagnosis.info.process_id
+    def target
+      path = series.paths.last&.then { |last| File.dirname(last) }
+      return @diagnosis.info.process_id unless path
+      return unless Printable.text(path) == path
 
-    def lost_advice(finding)
-      ["Find the call that allocates without a matching free at #{@layout.subject(finding.line.subject)}, or update the gem. heapsample top #{target} --by function --kind malloc"]
+      path = "./#{path}" if path.start_with?("-")
+      path.match?(%r{\A[\w.,:+@%/-]+\z}) ? path : "'#{path.gsub("'", "'\\\\''")}'"
     end
 
-    def counted_advice
+    def counted_step
       kind = growing.first.kind
-      return ["Find the code that maps memory: bpftrace -e 'tracepoint:syscalls:sys_enter_mmap /pid == #{@diagnosis.info.process_id}/ { @[ustack] = sum(args.len); }'"] if kind == :mapped
-      return ["Sample with a shorter interval, or for longer, so that lines can be named."] if growing.first.bytes?
+      return Step.new("Find the code that maps memory.", bpftrace) if kind == :mapped
+      return Step.new("Sample with a shorter interval, or for longer, so that lines can be named.") if growing.first.bytes?
 
       place = @diagnosis.created&.place
-      ["Look for #{kind} that are started#{" at #{@layout.subject(place)}" if place} and never end: end them, or use a pool. heapsample why #{target}"]
+      Step.new("Look for #{kind} that are started#{" at #{@layout.subject(place)}" if place} and never end: end them, or use a pool.", why_command)
     end
 
-    def unknown_advice
-      return ["Set diagnose=1% in RUBY_HEAP_SAMPLE, or start a major GC in the program: without one nobody knows what is alive."] if counts.size.zero?
+    def bpftrace = @diagnosis.info.process_id&.then { |id| "bpftrace -e 'tracepoint:syscalls:sys_enter_mmap /pid == #{id}/ { @[ustack] = sum(args.len); }'" }
 
-      ["Let it run longer. every=60 in RUBY_HEAP_SAMPLE writes a profile each minute; diagnose=1% starts major GCs."]
+    def unknown_advice
+      return "Take new profiles: Ruby with this version of the sampler lists major GCs." if @diagnosis.older?
+      return NO_MAJORS.fetch(@diagnosis.info.forced&.last, "Set diagnose=1% in RUBY_HEAP_SAMPLE, or start a major GC in the program (GC.start).") if counts.size.zero?
+
+      "Let it run longer. every=60 in RUBY_HEAP_SAMPLE writes a profile each minute; diagnose=1% starts major GCs."
     end
 
     def time = @layout.duration(@diagnosis.seconds)
-    def time_of(point) = Time.at(point.seconds).utc.strftime("%T UTC")
+    def time_of(seconds) = Time.at(seconds).utc.strftime("%T UTC")
     def bytes(value) = @layout.bytes(value)
   end
 end

@@ -40,7 +40,8 @@ module HeapSample
 
     # :early (too few points), :level, :grows (certain, but a guard fails), :leak, or :ended (it was a leak).
     attr_reader :state
-    # The guard that failed at the last look, one of GUARDS; nil if none did, or there is no evidence.
+    # The guard that failed at the last look, one of GUARDS; nil if there is no evidence, or if all hold, which they have to do for
+    # a while.
     attr_reader :guard
     # Points that count.
     attr_reader :points
@@ -67,10 +68,13 @@ module HeapSample
       @rates = []
     end
 
-    # Adds a point, and judges again. Returns false if it was left out, because no work was done since the one before.
+    # Adds a point, and judges again. Returns false if it was left out, because little work was done since the one before, or
+    # because the clock was set back.
     def add(point, look: true)
-      if @points.any?
-        rate = (point.work - @points.last.work) / [point.seconds - @points.last.seconds, 1e-9].max.to_f
+      before, @before = @before, point
+      if before
+        rate = (point.work - before.work) / [point.seconds - before.seconds, 1e-9].max.to_f
+        return false if point.seconds <= @points.last.seconds || point.work < @points.last.work
         return false if @rates.size >= 4 && rate < IDLE * Curve.median(@rates)
 
         @rates << rate
@@ -98,7 +102,7 @@ module HeapSample
       @since = @evidence < 0 || @guard ? nil : @since || size
       return @state = begin_leak if @since && size - @since >= [1, (size / 12) - 1].max
 
-      @state = @evidence < 0 ? :level : :grows
+      @state = without_leak
     end
 
     # How many points count.
@@ -108,12 +112,29 @@ module HeapSample
     # Does it grow, for certain, or did it?
     def grows? = %i[grows leak ended].include?(state)
 
-    # What the size grew by since a quarter of the work, from lower quartile to lower quartile; 0 where there are too few points.
-    def grew = size < 3 ? 0 : curve.at(1.0)[1] - curve.at(0.25)[1]
-    # The point at which a quarter of the work was done.
-    def judged_from = @points[[curve.index(0.25), size - 1].min]
-    # Seconds from there to the last point.
-    def seconds = @points.last.seconds - judged_from.seconds
+    # What the size grew by since a quarter of the work, from lower quartile to lower quartile; 0 where there are too few
+    # points. Of what ended: to its peak, from where it was judged first.
+    def grew
+      return @top - base if ended?
+
+      size < 3 ? 0 : curve.at(1.0)[1] - curve.at(0.25)[1]
+    end
+
+    # Seconds in which it grew so much.
+    def seconds
+      return ended_at - judged_from if ended?
+
+      size < 3 ? 0.0 : [1.0, 0.25].map { |share| Curve.median(@points[*curve.about(share)].map(&:seconds)) }.inject(:-).to_f
+    end
+
+    # When they began, for growth up to the last point: #seconds before it.
+    def judged_from = ended? ? @points[@from].seconds : @points.last.seconds - seconds
+    # The size then.
+    def size_before = ended? ? base : @points.find { |point| point.seconds >= judged_from }.size
+    # The size that it grew to.
+    def size_after = ended? ? @top : @points.last.size
+    # Of what ended: when all but a twentieth of the growth was there.
+    def ended_at = @points.drop(@from).find { |point| point.size >= @top - (grew / 20.0) }.seconds
 
     # The rate in size a second of time in which work was done, and its 95% interval: [low, rate, high]. It is of the points
     # past a quarter of the work.
@@ -129,20 +150,17 @@ module HeapSample
       [200 * noise / (size**1.5) / interval, floor / (0.75 * size) / interval, time.slopes([size / 2, size - 3].min).last].max
     end
 
-    # Seconds until more is known: of growth that is certain, until as much time again has passed; else until growth of the
-    # rate that is seen now can be certain.
-    def seconds_to_know
-      return @points.last.seconds - @points.first.seconds if grows?
-
-      pace = rate[1] * interval
-      more = pace.positive? ? ((200 * noise / pace)**(2 / 3.0)) - size : 0
-      [ENOUGH - size, more.ceil, 1].max * interval
-    end
+    # Seconds until more is known: of growth that is certain, until as much time again has passed; else until there are ENOUGH
+    # points.
+    def seconds_to_know = grows? ? @points.last.seconds - @points.first.seconds : [ENOUGH - size, 1].max * interval
 
     # The usual seconds from point to point.
     def interval = Curve.median(@points.each_cons(2).map { |one, other| other.seconds - one.seconds })
 
     private
+
+    def ended? = state == :ended
+    def base = Curve.level(sizes[@from, 3])
 
     def curve = @by_work && @by_work.size == size ? @by_work : @by_work = by_work
 
@@ -236,8 +254,18 @@ module HeapSample
       factor > 1.1 && Curve.level(sizes.last(third)) < factor * Curve.level(sizes.first(third))
     end
 
+    # The state where there is no leak. What ended stays so until it is above its peak; then it grows, for certain.
+    def without_leak
+      return @evidence < 0 ? :level : :grows unless @top
+
+      above = @by_work.at(1.0)[1] > @peak + floor
+      @guard = above && @evidence < 0 ? :late : (@guard if above)
+      above ? :grows : :ended
+    end
+
     def begin_leak
       @leak = size
+      @from = @by_work.index(0.25)
       @pace, @base = @by_work.slope(0.5, 1.0), @by_work.at(0.5)[1]
       @rate = Curve.median(@rates.last(size / 2))
       :leak
@@ -252,7 +280,7 @@ module HeapSample
     end
 
     def finish
-      @peak = sizes.each_cons(3).map { |three| Curve.median(three) }.max
+      @peak, @top = [0, @from].map { |from| sizes.drop(from).each_cons(3).map { |three| Curve.median(three) }.max }
       @leak = @since = nil
       :ended
     end
