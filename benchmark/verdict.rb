@@ -29,5 +29,5 @@ score = Score.new(**options) { |series| HeapSample::Verdict.new(floor: series.fl
 Bench.title "The verdict on series with known truth",
   "#{options[:runs]} runs of each of #{score.shapes.size} shapes, seed #{options[:seed]}, #{options[:points] || "20 to 400"} points, a look after each point.",
   "Figures are % of runs; all-clears are % of looks. benchmark/verdict/trial.rb defines each."
-puts ScoreText.new(score)
+puts ScoreText.new(score).to_s
 File.write(File.join(Bench::OUT, "verdict.json"), JSON.pretty_generate(score.to_h))

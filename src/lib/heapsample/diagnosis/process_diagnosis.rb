@@ -145,11 +145,8 @@ module HeapSample
        state: state, kind: kind, guard: guard, sentence: text.sentence, grew: (grew if growing.any?), seconds: seconds, bytes_per_hour: rate&.at(1),
        interval_per_hour: rate&.values_at(0, 2), seconds_to_limit: seconds_to_limit, created: created&.place&.text,
        detectable_per_hour: (detectable if state == :none), counts: counts.all.map { |count| count_to_h(count) },
-       findings: findings.map { |finding|
-         finding.to_h(stacks: stacks) { |bytes|
-           lines.per_hour(bytes) if grows?
-         }
-       }, evidence: text.evidence, next: text.advice, warnings: members.flat_map(&:warnings)}
+       findings: findings.map { |finding| finding.to_h(stacks: stacks) { |bytes| lines.per_hour(bytes) if grows? } },
+       evidence: text.evidence, next: text.advice, warnings: members.flat_map(&:warnings)}
     end
 
     private
