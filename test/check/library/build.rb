@@ -46,7 +46,19 @@ class Build
       "memsize" => false
     }
     meta.each { |name, value| @meta[name.to_s] = value }
-    @meta["gc"] = @meta["gc"].merge("majors" => major_numbers(majors)) if majors
+    @meta["gc"] = @meta["gc"].merge("majors" => Build.majors(majors, @meta["heaps"].map { |heap| heap["slot_size"] })) if majors
+  end
+
+  # Major GCs as they are in a file: see HeapSample::Major.list. All that is alive is in the first heap.
+  def self.majors(rows, slot_sizes)
+    before = [0] * 5
+    zigzag = ->(number) { number.negative? ? (-2 * number) - 1 : 2 * number }
+    rows.flat_map do |gc, ns, objects, bytes, malloc|
+      now = [gc, ns / 1_000_000, objects, malloc || before[3], bytes / slot_sizes.first]
+      steps = now.zip(before).map { |one, other| one - other }
+      before = now
+      [*steps.first(3), malloc ? zigzag[steps[3]] + 1 : 0, zigzag[steps[4]], *([0] * (slot_sizes.size - 1))]
+    end
   end
 
   # +stack+: "path:line label" or "path:line label @/absolute/path", leaf first.
@@ -87,20 +99,6 @@ class Build
   end
 
   private
-
-  # Major GCs as they are in a file: see Major.list. All that is alive is in the first heap.
-  def major_numbers(majors)
-    heaps = @meta["heaps"].map { |heap| heap["slot_size"] }
-    before = [0] * 5
-    majors.flat_map do |gc, ns, objects, bytes, malloc|
-      now = [gc, ns / 1_000_000, objects, malloc || before[3], bytes / heaps.first]
-      steps = now.zip(before).map { |one, other| one - other }
-      before = now
-      [*steps.first(3), malloc ? zigzag(steps[3]) + 1 : 0, zigzag(steps[4]), *([0] * (heaps.size - 1))]
-    end
-  end
-
-  def zigzag(number) = number.negative? ? (-2 * number) - 1 : 2 * number
 
   # +estimates+: part => its four columns; dead_gcs is +lived+ GCs for each of the dead.
   def add(stack, class_name, type, estimates, lived, **columns)

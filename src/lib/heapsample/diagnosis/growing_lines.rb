@@ -48,9 +48,9 @@ module HeapSample
       @seconds = [@seconds, to.time - from.time].max.to_f
       early = series[first] if first
       later = series[last]
-      early&.then { |profile| each(profile) { |line, row, birth| line.add(row, -1) if birth < from.gc } }
+      early&.then { |profile| each(profile) { |line, row, birth| line.was_there(row) if birth < from.gc } }
       each(later) do |line, row, birth|
-        next (line.add(row, 1) if early) if birth < from.gc
+        next (line.is_still_there(row) if early) if birth < from.gc
 
         line.came(later, row, part(birth, from.gc, to.gc)) if birth < to.gc
       end

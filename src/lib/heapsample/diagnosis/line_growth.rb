@@ -33,7 +33,7 @@ module HeapSample
     # Adds a row of what was allocated in a part of the time and survived.
     def came(profile, row, part)
       bytes = row[Columns::INUSE_SPACE]
-      add(row, 1)
+      add(row, 1, 1)
       @parts[part] += bytes
       @classes[profile.text(row[Columns::CLASS])] += bytes
       @libraries[row[Columns::MALLOC] ? profile.text(row[Columns::LIBRARY]) : nil] += bytes
@@ -41,13 +41,10 @@ module HeapSample
       @samples += row[Columns::INUSE_SAMPLES]
     end
 
-    # Adds a row of what was there before: of the last profile, +sign+ 1; of the early one, +sign+ -1. Samples of both are the
-    # same as far as they live, so their variances cancel out.
-    def add(row, sign)
-      @space += sign * row[Columns::INUSE_SPACE]
-      @objects += sign * row[Columns::INUSE_OBJECTS]
-      @variance += sign * row[Columns::INUSE_VARIANCE]
-    end
+    # Adds a row of the early profile, and one of the last profile that was there before. The latter are among the former: the
+    # difference is what was freed, and its variance is the difference of theirs.
+    def was_there(row) = add(row, -1, 1)
+    def is_still_there(row) = add(row, 1, -1)
 
     # The standard deviation of #space.
     def error = Math.sqrt(variance.abs)
@@ -80,6 +77,12 @@ module HeapSample
     end
 
     private
+
+    def add(row, sign, variance)
+      @space += sign * row[Columns::INUSE_SPACE]
+      @objects += sign * row[Columns::INUSE_OBJECTS]
+      @variance += variance * row[Columns::INUSE_VARIANCE]
+    end
 
     def heaviest = @heaviest ||= @stacks.max_by { |_, bytes| bytes }&.first
   end
