@@ -44,9 +44,10 @@ module HeapSample
       native? ? :native : :objects
     end
 
-    # JSON-ready.
-    def to_h(stacks: false)
-      {kind: kind, bytes: space, interval: interval, objects: objects, samples: samples, holder: holder&.to_h, lines: lines.map { |line| line.to_h(stacks: stacks) }}
+    # JSON-ready. The block makes bytes an hour of bytes.
+    def to_h(stacks: false, &per_hour)
+      {kind: kind, lost: lost?, bytes: space, interval: interval, bytes_per_hour: (yield(space) if per_hour), objects: objects, samples: samples,
+       holder: holder&.to_h, lines: lines.map { |line| line.to_h(stacks: stacks, &per_hour) }}
     end
 
     private

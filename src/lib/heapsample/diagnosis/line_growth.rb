@@ -70,10 +70,10 @@ module HeapSample
     # Did C code of a library other than Ruby ask for it?
     def native? = library ? !library.empty? && !AccountGrowth::RUBY_FILE.match?(library) : false
 
-    # JSON-ready. With +stacks+, it has its stack.
+    # JSON-ready. With +stacks+, it has its stack. The block makes bytes an hour of bytes.
     def to_h(stacks: false)
-      {line: place.text, app_line: app_line&.text, class: class_name, library: library, bytes: space, interval: interval, objects: objects, samples: samples,
-       stack: (stack.map(&:to_s) if stacks)}.compact
+      {line: place.text, app_line: app_line&.text, class: class_name, library: library, bytes: space, interval: interval,
+       bytes_per_hour: (yield(space) if block_given?), objects: objects, samples: samples, stack: (stack.map(&:to_s) if stacks)}.compact
     end
 
     private

@@ -152,14 +152,17 @@ module HeapSample
 
     # JSON-ready: numbers not rounded, intervals as [low, high]. With +stacks+, lines have their stacks.
     def to_h(stacks: true, text: self.text)
-      {pids: members.map { |one| one.infos.last.process_id }, title: title, host: info.host, deploy: info.deploy, profiles: members.sum(&:size), rss: rss,
+      {pids: pids(members), judged: pids(judged), title: title, host: info.host, deploy: info.deploy, profiles: members.sum(&:size), rss: rss,
        state: state, kind: kind, guard: guard, sentence: text.sentence, grew: (grew if growing.any?), seconds: seconds, bytes_per_hour: rate&.at(1),
        interval_per_hour: rate&.values_at(0, 2), seconds_to_limit: seconds_to_limit, created: created&.place&.text,
        detectable_per_hour: (detectable if state == :none), counts: counts.all.map { |count| count_to_h(count) },
-       findings: findings.map { |finding| finding.to_h(stacks: stacks) }, evidence: text.evidence, next: text.advice, warnings: members.flat_map(&:warnings)}
+       findings: findings.map { |finding| finding.to_h(stacks: stacks) { |bytes| lines.per_hour(bytes) if grows? } },
+       evidence: text.evidence, next: text.advice, warnings: members.flat_map(&:warnings)}
     end
 
     private
+
+    def pids(series) = series.map { |one| one.infos.last.process_id }
 
     # The worst of [members, counts].
     def worst(all) = all.min_by.with_index { |(_, counts), index| [rank(counts), -growth(counts), index] }

@@ -247,7 +247,7 @@ module HeapSample
     end
 
     # Of a line or a finding.
-    def hourly(grown) = @layout.bytes(grown.space * 3600 / [@diagnosis.lines.seconds, 1e-3].max, sign: true)
+    def hourly(grown) = @layout.bytes(@diagnosis.lines.per_hour(grown.space), sign: true)
 
     # Steps that are in no paragraph.
     def advised = (steps - shown.map { |finding| finding_step(finding) }).map { |step| step_lines(step) }
