@@ -10,7 +10,7 @@ module HeapSample
   #
   # Of a file what it says about itself is kept (settings, GC counts, the
   # account of the process); rows are read when they are asked for, one profile
-  # at a time, so that a day of profiles a minute takes little more memory than one
+  # at a time, and the profiles read last are held, so that a day of profiles a minute takes little more memory than a few
   # of them.  The files themselves are held packed, as they are on disk: keep= deletes some while we read.
   class Series
     include Enumerable
@@ -22,14 +22,18 @@ module HeapSample
     HELD_MOST = 64 << 20
     # More warnings than these are one line.
     WARNINGS_MOST = 5
-    private_constant :HELD_MOST, :WARNINGS_MOST
+    # Whole profiles that are held: the last one and the one with a heap walk are read most.
+    RECENT_MOST = 2
+    private_constant :HELD_MOST, :WARNINGS_MOST, :RECENT_MOST
 
     # One profile: its HeapSample::Meta and its path, or itself; +held+ is what its file had, if that is held.
     Entry = Struct.new(:info, :path, :profile, :wanted, :held) do
       def filtered(wanted) = Entry.new(info, path, profile, wanted, held)
       def load = (profile || read).then { |whole| wanted ? whole.filter(**wanted) : whole }
       def read = held ? Profile.load(StringIO.new(held), name: path) : Profile.load(path)
-      def births = @births ||= Births.new(load)
+      # Only what is in use, and how many objects were allocated: PprofReader.read(live: true).
+      def live = profile || wanted ? load : Profile.new(**PprofReader.read(held ? StringIO.new(held) : path, name: path, live: true))
+      def births = @births ||= Births.new(live)
       def name = path || "a profile"
       def run = [info.process_start, info.session]
     end
@@ -128,12 +132,13 @@ module HeapSample
     #
     # +profiles+: HeapSample::Profile or GC::SampleProfile, in any order.  Raises
     # ArgumentError unless they are of one session of one process.
-    def initialize(profiles, warnings: [])
+    def initialize(profiles, warnings: [], recent: {}.compare_by_identity)
       entries = profiles.map { |profile| profile.is_a?(Entry) ? profile : Series.held(profile) }
       raise ArgumentError, "a series needs at least one profile" if entries.empty?
       raise ArgumentError, "the profiles must be from one session of one process" unless entries.map(&:run).uniq.size == 1
 
       @warnings = warnings
+      @recent = recent
       same = entries.sort_by { |entry| entry.info.taken }.chunk_while { |one, other| one.info.taken == other.info.taken }
       @entries = same.map(&:first)
       @warnings.concat(Series.few(same.flat_map { |first, *rest| rest.map { |entry| "#{Printable.text(entry.name)}: left out: the same moment as #{Printable.text(first.name)}" } }))
@@ -154,7 +159,7 @@ module HeapSample
     #   upto(count) -> HeapSample::Series
     #
     # The first +count+ profiles of it.
-    def upto(count) = Series.new(@entries.first(count), warnings: @warnings.dup)
+    def upto(count) = Series.new(@entries.first(count), warnings: @warnings.dup, recent: @recent)
 
     # call-seq:
     #   filter(**wanted) -> series
@@ -176,8 +181,13 @@ module HeapSample
     # call-seq:
     #   series[index] -> HeapSample::Profile
     #
-    # The profile at +index+, read anew from its file every time.
-    def [](index) = @entries.fetch(index).load
+    # The profile at +index+, read from its file unless it is one of those read last.
+    def [](index)
+      entry = @entries.fetch(index)
+      profile = @recent.delete(entry) || entry.load
+      @recent.shift while @recent.size >= RECENT_MOST
+      @recent[entry] = profile
+    end
 
     # Births of the profile at +index+, read once.
     def births(index) = @entries.fetch(index).births # :nodoc:
