@@ -35,9 +35,10 @@ module HeapSample
     end
 
     # +series+: an Array of Series, of a process each.
-    def initialize(series)
+    # +warnings+: about files that are left out.
+    def initialize(series, warnings: [])
       @processes = Diagnosis.in_order(series)
-      @warnings = series.flat_map(&:warnings)
+      @warnings = [*warnings, *series.flat_map(&:warnings)]
     end
 
     # The process that grew most.

@@ -20,7 +20,7 @@ module HeapSample
 
     # Bytes of files that are held, at most: some two thousand profiles.
     HELD_MOST = 64 << 20
-    # More warnings than these are one line.
+    # More warnings than these are counted.
     WARNINGS_MOST = 5
     # Whole profiles that are held: the last one and the one with a heap walk are read most.
     RECENT_MOST = 2
@@ -59,10 +59,11 @@ module HeapSample
 
       # call-seq:
       #   Series.all(paths) -> Array of Series
+      #   Series.all(paths, damaged: array) -> Array of Series
       #
-      # One for each session of each process, in the order of their starts.  A
-      # warning about a file is in the first.  +paths+: as of Series.load; or a Series, or profiles.
-      def all(paths)
+      # One for each session of each process, in the order of their starts.  Warnings about files that are left out are
+      # added to +damaged+, or to the warnings of the first Series.  +paths+: as of Series.load; or a Series, or profiles.
+      def all(paths, damaged: nil)
         return [paths] if paths.is_a?(Series)
 
         profiles = Array(paths)
@@ -77,7 +78,8 @@ module HeapSample
           raise FormatError, warnings.first || "#{Array(paths).join(", ")}: no profile (#{ENDINGS.join(", ")}) found"
         end
 
-        runs(entries).each_with_index.map { |run, index| new(run, warnings: index.zero? ? few(warnings) : []) }
+        damaged&.concat(few(warnings))
+        runs(entries).each_with_index.map { |run, index| new(run, warnings: index.zero? && damaged.nil? ? few(warnings) : []) }
       end
 
       # Paths of what may be profiles in a folder, in the order of their names.
@@ -85,9 +87,10 @@ module HeapSample
         Dir.children(path).sort.filter_map { |name| File.join(path, name) if name.end_with?(*ENDINGS) && !name.start_with?(".") }
       end
 
-      # Warnings, or where they are many, one line: a folder may have a hundred thousand bad files.
+      # The first of some warnings, and how many more there are: a folder may have a hundred thousand damaged files.
       def few(warnings) # :nodoc:
-        warnings.size > WARNINGS_MOST ? ["#{Layout.grouped(warnings.size)} are left out; the first: #{warnings.first}"] : warnings
+        more = warnings.size - WARNINGS_MOST
+        more.positive? ? [*warnings.first(WARNINGS_MOST), "#{Layout.grouped(more)} more #{more == 1 ? "file is" : "files are"} left out"] : warnings
       end
 
       private

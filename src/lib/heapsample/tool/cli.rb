@@ -5,7 +5,7 @@ module HeapSample
     # Finds the command and runs it; every error is one line on stderr.
     #
     # Exit status: 0; 1 if it could not be done; 2 if the command line made no
-    # sense; 130 after Ctrl-C; of `run` that of the command it ran.
+    # sense; 3 if --fail-on names a verdict; 130 after Ctrl-C; of `run` that of the command it ran.
     class CLI
       DONE = 0
       FAILED = 1
@@ -30,7 +30,7 @@ module HeapSample
         heapsample COMMAND --help shows examples and options. heapsample --version shows the version.
 
         FILE is a heap profile (.pb.gz), of Ruby or of another program such as Go; - is the standard input.
-        FOLDER holds profiles. Commands that read one profile use the last profile in the folder.
+        FOLDER holds profiles. Commands that read one profile use the last profile of the process that grew most.
         PID is a running Ruby process with the heap sampler; the path of its control socket works too.
         URL serves profiles, such as http://127.0.0.1:6060.
         Every figure is an estimate with a 95% confidence interval.
