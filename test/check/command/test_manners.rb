@@ -35,7 +35,7 @@ class MannersTest < Test
       write(at[".d-hidden.pb.gz"], "no profile")
       [%w[top], %w[top --value churn], %w[top --by generation], %w[tree], %w[diagnose --snapshot], %w[diagnose --about], %w[convert --format folded -o -]].each do |command, *options|
         result = heapsample(command, *options, dir)
-        assert_equal([0, "heapsample: #{at["a-later.pb.gz"]}: the last of 3 profiles of 2 processes in #{dir}\n"],
+        assert_equal([0, "heapsample: #{at["a-later.pb.gz"]}: the last of 2 profiles of process 4711, first in the diagnosis of 2 processes in #{dir}\n"],
                      [result.status, result.err.lines.reject { |line| line.include?("z-damaged") }.join])
         assert(result.err.include?("z-damaged.pb.gz: not a readable heap profile"), result.err)
         assert_equal(printed(command, *options, at["a-later.pb.gz"]), result.out)

@@ -158,6 +158,8 @@ module HeapSample
       @data = data
       @name = name
       @spans = Hash.new { |spans, field| spans[field] = [] }
+      # By tag.
+      @usual = USUAL.each_with_object([]) { |field, spans| spans[field << 3 | Protobuf::BYTES] = @spans[field] }
       @inlined = {}
       @frames_left = FRAMES_MAX
     end
@@ -191,23 +193,21 @@ module HeapSample
         cursor.each_field do |number, value, to|
           too_many if (@entries += 1) > ENTRIES_MAX
           note(number, value, to)
-          break position = cursor.position if number < USUAL.size >> 3
+          break position = cursor.position if USUAL.include?(number)
         end
       end
       raise Protobuf::Malformed, "it has no strings (cut off?)" if text_count.zero?
     end
 
-    # Fields whose tag has one byte, by that byte.
-    USUAL = Array.new(1 << 7).tap do |fields|
-      [Field::SAMPLE, Field::MAPPING, Field::LOCATION, Field::FUNCTION, Field::STRING].each { |field| fields[field << 3 | Protobuf::BYTES] = field }
-    end.freeze
+    # Fields that most messages are; their tags have one byte.
+    USUAL = [Field::SAMPLE, Field::MAPPING, Field::LOCATION, Field::FUNCTION, Field::STRING].freeze
 
-    # Notes messages and strings as long as they have such a tag and a length of one or two bytes, as most have. Returns where
+    # Notes messages and strings as long as they are of these fields with a length of one or two bytes, as most have.  Returns where
     # that ends.
     def note_usual(position)
       data = @data
       size = data.bytesize
-      spans = USUAL.map { |field| @spans[field] if field }
+      spans = @usual
       while (tag = data.getbyte(position)) && (noted = spans[tag]) && (length = data.getbyte(position + 1))
         from = position + 2
         if length >= 0x80

@@ -17,7 +17,6 @@ module HeapSample
           heapsample 4711 4712 --seconds 120         two running processes, for two minutes
           heapsample heap.pb.gz --by method          a report of one profile
           heapsample /var/tmp/heap/ --format markdown > issue.md
-          heapsample /var/tmp/heap/ --fail-on leak   exit status 3 if a process leaks, for scripts
         TEXT
         HELP = <<~TEXT
           `heapsample FOLDER` is short for `heapsample diagnose FOLDER`. The profiles are the ones that the
@@ -26,9 +25,7 @@ module HeapSample
           The diagnosis covers leaks of objects, threads and native memory, bloat and fragmentation.
           It shows how certain each finding is. Growth that too few major GCs have checked is not called a leak.
           A running process is watched for --seconds; a longer time gives a more certain result.
-
-          Exit status: 0; 3 if --fail-on names the verdict of a process (leak: confirmed or likely); 1 if no
-          profile can be read; 2 if the command line is wrong. Damaged files in a folder are left out and named.
+          For scripts: --fail-on leak exits with status 3 if a process leaks (confirmed or likely).
 
           One profile cannot show growth, so a single FILE gets the report of GC.sample_profile.report instead.
           It has live memory by line and by class, malloc memory, young objects, allocation and process memory.
@@ -47,8 +44,7 @@ module HeapSample
 
         def define_own(parser)
           parser.on("--snapshot", "report one profile: the last of a folder, or of a running process now") { options[:snapshot] = true }
-          parser.on("--fail-on VERDICTS", "exit with status #{FailOn::STATUS} if a process has one of these verdicts:",
-                    "#{FailOn::WORDS.keys.join(", ")} (separated by commas)") { |words| options[:fail_on] = FailOn.new(words.split(",").map { |word| choice("--fail-on", word, FailOn::WORDS.keys) }) }
+          parser.on("--fail-on VERDICTS", "exit with status #{FailOn::STATUS} if a process has one of: #{FailOn::WORDS.keys.join(",")}") { |words| options[:fail_on] = FailOn.new(words.split(",").map { |word| choice("--fail-on", word, FailOn::WORDS.keys) }) }
           parser.on("--about", "print how each profile was taken: settings, dropped samples, sampler memory") { options[:about] = true }
         end
 
