@@ -186,6 +186,21 @@ class MannersTest < Test
     end
   end
 
+  # Sends itself the signal while files are loaded, or at its end.
+  INTERRUPTS = {
+    "while it is loaded" => 'TracePoint.new(:class) { |point| Process.kill(:INT, $$) && sleep(1) if point.path.end_with?("heapsample/tool.rb") }.enable',
+    "at its end" => "at_exit { Process.kill(:INT, $$) && sleep(1) }"
+  }.freeze
+
+  test "Ctrl-C ends the command with status 130, and no backtrace, whenever it comes" do
+    profiles do |_, at|
+      INTERRUPTS.each do |name, program|
+        result = heapsample("top", at["a-later.pb.gz"], env: {"RUBYOPT" => "-r#{write(at["interrupt.rb"], program)}"})
+        assert_equal([name, 130, ""], [name, result.status, result.err])
+      end
+    end
+  end
+
   test "--about has the settings, and keeps to the width" do
     profiles do |_, at|
       file = at["a-later.pb.gz"]

@@ -180,6 +180,22 @@ class LiveTest < Test
     end
   end
 
+  test "a look that Ctrl-C ends says what is known so far, with status 130" do
+    sampled do |pid, text|
+      Open3.popen3(CLEAN, READER, "--disable=gems", EXE, text, "--seconds", "60") do |_, out, err, looking|
+        sleep 8                 # three profiles, also on a busy machine
+        Process.kill(:INT, looking.pid)
+        assert_equal([130, true], [looking.value.exitstatus, out.read.start_with?("Diagnosis: process #{pid}, ")])
+        assert(err.read.match?(/\Aheapsample: stopped after \d+\.\d s of 60 s\n\z/))
+      end
+      Open3.popen3(CLEAN, READER, "--disable=gems", EXE, "diff", text, "--seconds", "60") do |_, out, _, looking|
+        sleep 3
+        Process.kill(:INT, looking.pid)
+        assert_equal([130, true], [looking.value.exitstatus, out.read.start_with?("Growth of what is in use")])
+      end
+    end
+  end
+
   test "several are watched in the same time, and ps has the first line of each" do
     sampled do |pid, text|
       growing do |other|

@@ -10,6 +10,7 @@ module HeapSample
       DONE = 0
       FAILED = 1
       MISUSED = 2
+      INTERRUPTED = 130
 
       INTRODUCTION = <<~TEXT
         Show which lines of a Ruby program retain memory, and whether the program leaks.
@@ -41,6 +42,7 @@ module HeapSample
       end
 
       def run
+        on_interrupt("DEFAULT")                 # raises Interrupt
         Thread.report_on_exception = false      # an error of a thread is said below, once
         name, *rest = @arguments
         case name
@@ -60,7 +62,7 @@ module HeapSample
       rescue NoMemoryError
         complain("not enough memory", FAILED)
       rescue Interrupt
-        130
+        INTERRUPTED
       rescue StandardError, SystemStackError => e
         raise if $DEBUG
 
@@ -99,8 +101,15 @@ module HeapSample
         status
       end
 
+      # Unless Ctrl-C is ignored, as in the background of a script.
+      def on_interrupt(handler)
+        before = trap(:INT, handler)
+        trap(:INT, before) if before == "IGNORE"
+      end
+
       # What is left in the buffer would raise at exit, where nobody rescues it.
       def finish
+        on_interrupt("SYSTEM_DEFAULT")
         $stdout.flush
       rescue Errno::EPIPE
         leave

@@ -144,7 +144,12 @@ module HeapSample
       def all_series(paths)
         check_series(paths)
         sources = paths.filter_map { |path| Inputs.live(path) }
-        sources.empty? ? Inputs.all_series(paths) : [Observing.new(sources, seconds: seconds, **asked).series, []]
+        sources.empty? ? Inputs.all_series(paths) : [observed(Observing.new(sources, seconds: seconds, **asked), &:series), []]
+      end
+
+      # What the block returns of a look at running processes, which Ctrl-C may have cut short.
+      def observed(observing)
+        yield(observing).tap { @interrupted = observing.interrupted? }
       end
 
       # Of one process's profiles.

@@ -37,8 +37,15 @@ module HeapSample
         def two_of(process)
           names = [process.name] * 2
           filters.apply(names, Progress.show("watching #{process.name} for #{format("%g", seconds)} s") do
-            [process.profile(**asked), sleep(seconds) && process.profile(**asked)]
+            [process.profile(**asked), wait && process.profile(**asked)]
           end)
+        end
+
+        # Ctrl-C ends it early.
+        def wait
+          sleep(seconds)
+        rescue Interrupt
+          @interrupted = true
         end
 
         def analysis(first, second, third = nil)

@@ -95,7 +95,7 @@ module HeapSample
           return [] if sampled.empty?
 
           observing = Observing.new(sampled.keys, seconds: options[:seconds])
-          observing.by_source.each do |process, series|
+          observed(observing, &:by_source).each do |process, series|
             sampled[process][:diagnosis] = HeapSample::Diagnosis.new([series]).first.text(**look).sentence
           end
           observing.refused
