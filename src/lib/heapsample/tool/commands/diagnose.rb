@@ -59,8 +59,13 @@ module HeapSample
 
         def print_report(paths)
           refuse_options("a diagnosis; name a folder or several profiles, or remove it", :seconds, :fail_on, *(:format unless json?))
-          print_analysis(HeapSample::Report.new(only_profile(paths), **analysis_options(:by, :kind, :top)))
+          profile = only_profile(paths)
+          puts Series.new([profile]).diagnosis.text(**look).lines, "" if verdict_of?(profile)
+          print_analysis(HeapSample::Report.new(profile, **analysis_options(:by, :kind, :top)))
         end
+
+        # Does it list major GCs of one process, all of whose rows are asked for?
+        def verdict_of?(profile) = !json? && !options[:snapshot] && profile.filtered.nil? && profile.info.majors.any?
 
         def print_about(paths)
           refuse_options("other reports; remove --about", :by, :kind, :top, :stacks, :seconds, :fail_on, :snapshot, *(:format unless json?), *filters.wanted.keys)
