@@ -291,11 +291,19 @@ module HeapSample
       Step.new("Look for #{kind} that are started#{" at #{@layout.subject(place)}" if place} and never end: end them, or use a pool.", why_command)
     end
 
+    # Were the profiles asked of a running process?
+    def live? = series.paths.none?
+
+    # Seconds of a look that is long enough, to ten.
+    def ask_for = ((series.seconds + (@diagnosis.seconds_to_know || series.seconds)) / 10.0).ceil * 10
+
     def bpftrace = @diagnosis.info.process_id&.then { |id| "bpftrace -e 'tracepoint:syscalls:sys_enter_mmap /pid == #{id}/ { @[ustack] = sum(args.len); }'" }
 
     def unknown_advice
       return "Take new profiles: Ruby with this version of the sampler lists major GCs." if @diagnosis.older?
       return NO_MAJORS.fetch(@diagnosis.info.forced&.last, "Set diagnose=1% in RUBY_HEAP_SAMPLE, or start a major GC in the program (GC.start).") if counts.size.zero?
+
+      return "Ask for #{ask_for} s, or for a larger share of the run time for major GCs, such as --diagnose 5%." if live?
 
       "Let it run longer. every=60 in RUBY_HEAP_SAMPLE writes a profile each minute; diagnose=1% starts major GCs."
     end

@@ -7,7 +7,7 @@ module HeapSample
       class Diagnose < ReportCommand
         FORMATS = %w[markdown].freeze
         TAKES = [:format, :by, :kind, :top, :stacks, :seconds, :diagnose, *LAYOUT, :filters].freeze
-        SECONDS = 20.0
+        SECONDS = 30.0
         TASK = "Find a leak"
         SUMMARY = "report whether each process leaks, at which line, and what retains the memory"
         USAGE = "[options] FILE…|FOLDER|PID…"

@@ -6,8 +6,8 @@ module HeapSample
   module Tool
     # Running processes, looked at for some time: a Series of each.  All are looked at in the same time.
     class Observing
-      # So many profiles of each in that time.
-      PROFILES = 20
+      # Seconds between two profiles: before each there is a major GC if the share of the run time allows it.
+      EVERY = 1.5
 
       # Did Ctrl-C end the look before its time?
       def interrupted? = @interrupted
@@ -42,12 +42,12 @@ module HeapSample
       private
 
       def look(progress)
-        began, left = now, @profiles.keys
-        PROFILES.times do |index|
-          rest = began + (@seconds * index / (PROFILES - 1)) - now
+        began, left, count = now, @profiles.keys, [(@seconds / EVERY).floor, 1].max
+        (0..count).each do |index|
+          rest = began + (@seconds * index / count) - now
           sleep(rest) if rest.positive?
-          progress.at = "#{index + 1} of #{PROFILES} profiles"
-          left = left.map { |source| [source, Thread.new { ask(source, last: index == PROFILES - 1) }] }.select { |_, asked| asked.value }.map(&:first)
+          progress.at = "#{index + 1} of #{count + 1} profiles"
+          left = left.map { |source| [source, Thread.new { ask(source, last: index == count) }] }.select { |_, asked| asked.value }.map(&:first)
           break if left.empty?
         end
       rescue Interrupt
