@@ -251,14 +251,15 @@ class TestHeapSamplerGCs < Test::Unit::TestCase
     RUBY
   end
 
-  # With a larger share most profiles would have a walk, which takes seconds here.
+  # With a larger share most profiles would have a walk, which takes seconds here. A heap that grew fast would have a major
+  # of its own before each profile.
   def test_ractors
     assert_with_profiles(<<~'RUBY', settings: "diagnose=5%")
       ractors = 3.times.map do
         Ractor.new do
           kept = []
           until Ractor.receive_if { true } == :stop
-            20_000.times { kept << [Object.new] }
+            kept = Array.new(20_000) { [Object.new] }
             GC.start(full_mark: false) if rand < 0.1
           end
           kept.size
