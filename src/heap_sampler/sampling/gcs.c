@@ -238,6 +238,9 @@ rb_hs_forced(void)
 {
     HS_CONTRACT(tables);
     struct hs_forced now = forced;
+    struct rb_heap_sampler_gc_counts counts;
+    rb_heap_sampler_gc_counts(&counts);
+    if (now.last == HS_FORCED_NONE && counts.no_major) now.last = HS_FORCED_REFUSED;
     now.gc_ns += forced_of_present();
     now.of_ns = rb_hs_steady_ns() - process_began_ns;
     return now;

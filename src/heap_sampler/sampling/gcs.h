@@ -156,7 +156,7 @@ enum hs_forced_last {
     HS_FORCED_NOT_NEEDED,       /* one ended by itself since the periodic profile before */
     HS_FORCED_OVER_BUDGET,      /* another would take more than the share */
     HS_FORCED_NO_SAFE_POINT,    /* Ruby code reached none in time: it waits, or is in a long call */
-    HS_FORCED_REFUSED           /* GC is disabled, or major GCs are */
+    HS_FORCED_REFUSED           /* GC is disabled, or major GCs are; also in place of NONE */
 };
 
 /* What periodic profiles and clients of the socket have forced since the process began. A GC or a walk that the program
