@@ -46,6 +46,7 @@ struct rb_heap_sampler_gc_counts {
     uint64_t gc, minor, major;
     uint64_t objects;           /* allocated so far; with several Ractors, which count without a lock, a few less */
     uint64_t gc_ns;             /* CPU time of all of them so far */
+    bool no_major;              /* GC is disabled, or major GCs are */
     bool timed;                 /* false: nobody takes their time (GC.measure_total_time = false) */
     uint32_t heap_count;
     struct {

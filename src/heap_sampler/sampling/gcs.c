@@ -54,9 +54,12 @@ rb_hs_budget_wait(const struct hs_budget *budget, uint64_t now_ns, uint32_t ppm,
 }
 
 bool
-rb_hs_budget_gc_due_p(const struct hs_budget *budget, uint64_t now_ns, uint32_t ppm, double price_ns)
+rb_hs_budget_gc_due_p(const struct hs_budget *budget, uint64_t now_ns, uint32_t ppm, double price_ns, uint64_t last_ns)
 {
-    return !rb_hs_budget_wait(budget, now_ns, ppm, price_ns) && !until_paid(budget, now_ns, ppm / PPM / 2, budget->gc_ns + price_ns);
+    double half = ppm / PPM / 2, paid_ns = (double)(now_ns - last_ns) * half;
+    if (!ppm || 2 * paid_ns < price_ns) return false;
+    if (paid_ns >= price_ns) return true;
+    return !rb_hs_budget_wait(budget, now_ns, ppm, price_ns) && !until_paid(budget, now_ns, half, budget->gc_ns + price_ns);
 }
 
 void
@@ -92,6 +95,7 @@ static struct collection last_walk;     /* that was forced; ns 0: there was none
 static struct hs_forced forced;         /* without what the present GC takes */
 static struct hs_budget budget;         /* the same; since_ns: the clock that does not go back */
 static uint64_t process_began_ns;       /* of that clock */
+static uint64_t major_began_ns;         /* the last, or the process; of that clock */
 static struct hs_marks marks;
 static uint64_t majors_ended;           /* atomic */
 static bool forcing;                    /* [vm] */
@@ -135,6 +139,7 @@ rb_heap_sampler_on_gc_start(bool full_mark)
     forced.gc_ns += ns;
     budget.gc_ns += (double)ns;
     if (present.major) last_major = (struct collection){.live_slots = present.live_slots, .ns = price_so_far()};
+    if (full_mark) major_began_ns = begun.ns;
     present = (struct collection){full_mark, forcing && full_mark, rb_hs_slots(true), counts.gc_ns};
     forced.gcs += present.forced;
     rb_hs_unlock();
@@ -221,7 +226,7 @@ void
 rb_hs_forced_begin(void)
 {
     rb_hs_lock();
-    process_began_ns = rb_hs_steady_ns();
+    process_began_ns = major_began_ns = rb_hs_steady_ns();
     forced = (struct hs_forced){0};
     budget = (struct hs_budget){.since_ns = process_began_ns};
     present.forced = false;
@@ -233,6 +238,9 @@ rb_hs_forced(void)
 {
     HS_CONTRACT(tables);
     struct hs_forced now = forced;
+    struct rb_heap_sampler_gc_counts counts;
+    rb_heap_sampler_gc_counts(&counts);
+    if (now.last == HS_FORCED_NONE && counts.no_major) now.last = HS_FORCED_REFUSED;
     now.gc_ns += forced_of_present();
     now.of_ns = rb_hs_steady_ns() - process_began_ns;
     return now;
@@ -271,7 +279,11 @@ bool
 rb_hs_forced_gc_due_p(uint32_t ppm)
 {
     struct hs_budget now = budget_now();
-    return rb_hs_budget_gc_due_p(&now, rb_hs_steady_ns(), ppm, price_of_next(&last_major, GUESSED_NS_PER_SLOT));
+    double price = price_of_next(&last_major, GUESSED_NS_PER_SLOT);
+    rb_hs_lock();
+    uint64_t last_ns = major_began_ns;
+    rb_hs_unlock();
+    return rb_hs_budget_gc_due_p(&now, rb_hs_steady_ns(), ppm, price, last_ns);
 }
 
 bool

@@ -118,8 +118,17 @@ const struct hs_heap_use *rb_hs_heap_use(uint32_t heap);
  *
  * There is one account for the periodic profiles and all clients, each with a share of its own.  So all together never
  * take more than the largest share that was named.  A client that demands a GC or a walk gets it as soon as all before it
- * are paid for, without its own price.  Where a profile asks for both, GCs leave half of the share to walks, each of
- * which costs as much as several GCs.
+ * are paid for, without its own price.
+ *
+ * GCs are spread evenly over the life: half of the share is for them, and the other half for walks, each of which costs as
+ * much as several GCs.  A GC is due when half of the share, since the last major GC of any kind, pays for it.  So walks do
+ * not delay GCs, not even one that took more than was expected.  What GCs have saved makes them twice as frequent at most.
+ *
+ *     cheap GCs, and savings     the heap is larger: each GC waits until it is paid for
+ *     |--|--|--|--|--|--|--|-----|--------|--------|--------|-->
+ *
+ * GCs spend half of the share at most from any moment on, and walks and clients wait while all together is above the
+ * share.  So it is exceeded by the price of the last GC or walk at most.
  *
  * The run time that counts is the last hour, so that a process which was left alone for days does not owe hours of work at
  * once: when work is forced, what is older is forgotten, the time and what was spent in it alike.
@@ -134,8 +143,8 @@ struct hs_budget {
 
 /* How long until the share (in millionths) pays for this; 0: it does now. INT64_MAX: never, since the share is 0. */
 uint64_t rb_hs_budget_wait(const struct hs_budget *budget, uint64_t now_ns, uint32_t ppm, double price_ns);
-/* Does the share pay for a GC, and half of it for all GCs? */
-bool rb_hs_budget_gc_due_p(const struct hs_budget *budget, uint64_t now_ns, uint32_t ppm, double price_ns);
+/* Is a GC due, where the last major GC, or the process, began then? */
+bool rb_hs_budget_gc_due_p(const struct hs_budget *budget, uint64_t now_ns, uint32_t ppm, double price_ns, uint64_t last_ns);
 /* Work was forced: what is older than an hour is forgotten. */
 void rb_hs_budget_forget(struct hs_budget *budget, uint64_t now_ns);
 
@@ -147,7 +156,7 @@ enum hs_forced_last {
     HS_FORCED_NOT_NEEDED,       /* one ended by itself since the periodic profile before */
     HS_FORCED_OVER_BUDGET,      /* another would take more than the share */
     HS_FORCED_NO_SAFE_POINT,    /* Ruby code reached none in time: it waits, or is in a long call */
-    HS_FORCED_REFUSED           /* GC is disabled, or major GCs are */
+    HS_FORCED_REFUSED           /* GC is disabled, or major GCs are; also in place of NONE */
 };
 
 /* What periodic profiles and clients of the socket have forced since the process began. A GC or a walk that the program

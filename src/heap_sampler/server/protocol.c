@@ -99,7 +99,7 @@ read_profile(struct hs_ask *ask)
     ask->why = has_p(ask, "why", "1");
     ask->alloc_first = has_p(ask, "type", "alloc_space");
     ask->for_agent = has_p(ask, "for", "agent");
-    if (rb_hs_ask_value(ask, "for") && !ask->for_agent) return "for must be agent";
+    if (rb_hs_ask_value(ask, "for") && !ask->for_agent) return "for must be agent, or be left out";
     if (type && !ask->alloc_first && strcmp(type, "inuse_space") != 0) return "type must be inuse_space or alloc_space";
     if (share && strcmp(share, "off") != 0 && !rb_hs_share_parse(share, strlen(share), &ask->diagnose_ppm)) {
         return "diagnose must be a share of the run time from 0.001% to 50%, such as 1%, or off";

@@ -247,9 +247,9 @@ class TestHeapSamplerMajors < Test::Unit::TestCase
 
   # A program that disables GC has no points; its profiles have the reason. So has one that only waits.
   def test_a_process_without_majors_has_the_reason
-    {"GC.disable" => :refused, "GC.enable" => :no_safe_point}.each do |first, why|
+    [["50%", "GC.disable", :refused], ["off", "GC.config(rgengc_allow_full_mark: false)", :refused], ["50%", "GC.enable", :no_safe_point]].each do |share, first, why|
       Dir.mktmpdir do |dir|
-        settings = "every=1,diagnose=50%,interval=64k,malloc=off,quiet,output=#{dir}/%t-%p.pb.gz"
+        settings = "every=1,diagnose=#{share},interval=64k,malloc=off,quiet,output=#{dir}/%t-%p.pb.gz"
         assert_separately(["-W0", "--disable=gems", "--heap-sample=#{settings}"], <<~RUBY, timeout: 240)
           GC.start
           #{first}

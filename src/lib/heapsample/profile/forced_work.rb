@@ -40,9 +40,9 @@ module HeapSample
       ended: "a major GC ran before the last periodic profile",
       unfinished: "the major GC before the last periodic profile was not finished in time",
       not_needed: "before the last periodic profile a major GC had run by itself",
-      over_budget: "before the last periodic profile another major GC would have exceeded the share of diagnose=",
+      over_budget: "before the last periodic profile the share of diagnose= did not pay for another major GC yet",
       no_safe_point: "before the last periodic profile Ruby code did not reach a safe point, because it waited or ran in C code",
-      refused: "before the last periodic profile the program had disabled GC, or major GCs"
+      refused: "the program has disabled GC, or major GCs"
     }.freeze
   end
 end
