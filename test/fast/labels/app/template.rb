@@ -7,7 +7,7 @@ require "action_controller"
 
 Row = Class.new
 Cell = Class.new
-KEPT = []       # rubocop:disable Style/MutableConstant
+KEPT = []
 
 GC::SampleProfile.start(interval: 1)
 lookup = ActionView::LookupContext.new([File.join(__dir__, "views")])
