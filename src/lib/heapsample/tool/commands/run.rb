@@ -21,8 +21,8 @@ module HeapSample
         HELP = <<~TEXT
           COMMAND can be any command, such as ruby, bundle exec, rake or a shell script.
           SETTINGS are settings of the sampler, such as interval=64k or every=60,keep=10 (see ruby --help).
-          The command runs with RUBY_HEAP_SAMPLE and RUBYOPT set: each Ruby with the sampler saves a profile
-          at exit, after a full GC and a heap walk, child processes too. The report is printed to stderr:
+          The command runs with RUBY_HEAP_SAMPLE and RUBYOPT set. Each Ruby with the sampler saves a profile
+          at exit, after a full GC and a heap walk; child processes too. The report is printed to stderr:
           first what retains memory, then the lines that allocated it. stdout belongs to the command.
           Exit status and signals are the same as without heapsample.
         TEXT
