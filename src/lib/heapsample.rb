@@ -55,6 +55,7 @@ module HeapSample
   autoload :Profile, "#{here}/profile/profile"
   autoload :Row, "#{here}/profile/row"
   autoload :Stacks, "#{here}/profile/stacks"
+  autoload :TemplateName, "#{here}/profile/template_name"
 
   # Who keeps what is alive.
   autoload :Chain, "#{here}/holders/chain"

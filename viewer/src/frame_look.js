@@ -11,8 +11,8 @@ const OWNERS = 12; // gems that a tooltip names
 // Methods whose names say nothing without the file.
 const NAMELESS = /^(?:(?:block(?: \(\d+ levels\))?|rescue|ensure) in )*<(?:main|top \(required\))>$/;
 // What of a label is kept where there is little room: "#seat_plan:24" of "TicketsController#seat_plan:24", and
-// "config.ru:1" of "<main> config.ru:1".
-const LAST = /(?<=> )\S+$|[#.][^#.\s]+$/;
+// "config.ru:1" of "<main> config.ru:1"; "/index.html.erb:3" of a template, "orders/index.html.erb:3".
+const LAST = /(?<=> )\S+$|\/[^/\s]+\.\w+(?::\d+)?$|[#.][^#.\s]+$/;
 const NAMESPACES = /(?:[A-Z]\w*::)+(?=[A-Z])/g;
 
 export class FrameLook {

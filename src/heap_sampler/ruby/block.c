@@ -100,7 +100,7 @@ why_seconds(VALUE value)
 /*
  * call-seq:
  *   GC.sample_profile(full_gc: false, memsize: false, why: false) -> GC::SampleProfile
- *   GC.sample_profile(interval: 65536, threads: nil, full_gc: false, memsize: false, why: false) { ... } -> GC::SampleProfile
+ *   GC.sample_profile(interval: 65536, threads: nil, full_gc: true, memsize: false, why: false) { ... } -> GC::SampleProfile
  *
  * Returns a profile of the memory of this process.
  *
@@ -116,7 +116,8 @@ why_seconds(VALUE value)
  * [interval] mean bytes between two samples, 1 to 2**40; only with a block
  * [threads]  +nil+ for the current thread alone, <tt>:all</tt> for every thread; only with a block
  * [full_gc]  +true+ runs GC.start before the snapshot, so that everything dead is known to be
- *            dead; otherwise the last completed mark decides
+ *            dead; otherwise the last completed mark decides, and objects allocated since are young. With a block
+ *            the default is +true+
  * [memsize]  +true+ asks each live sampled object for its size with its buffers
  *            (ObjectSpace.memsize_of), in steps that let other threads run
  * [why]      +true+, or the seconds that it may take (30), asks who keeps each live sample: a child process, which has a copy of this one's memory, walks the
@@ -138,7 +139,8 @@ gc_sample_profile(int argc, VALUE *argv, VALUE mod)
     rb_hs_need_stack();
     rb_scan_args(argc, argv, "0:", &options);
     rb_get_kwargs(options, keywords, 0, 5, values);
-    struct snapshot_wish wish = {given(values[2]), given(values[3]), given(values[4]), why_seconds(values[4])};
+    bool full_gc = UNDEF_P(values[2]) ? rb_block_given_p() : RTEST(values[2]);
+    struct snapshot_wish wish = {full_gc, given(values[3]), given(values[4]), why_seconds(values[4])};
 
     if (!rb_block_given_p()) {
         if (!UNDEF_P(values[0]) || !UNDEF_P(values[1])) {

@@ -215,6 +215,14 @@ class TestHeapSampler < Test::Unit::TestCase
       raw = profile.raw
       name = raw[:texts].index("Kept")
       assert_equal 100, raw[:rows].select { |row| row[C[:class]] == name }.sum { |row| row[C[:alloc_samples]] }
+      # A full GC follows the block: nothing is young; without it all is.
+      GC.start
+      parts = [{}, {full_gc: false}].map do |options|
+        profile = GC.sample_profile(interval: 1, **options) { kept.concat(Array.new(100) { Kept.new }) }
+        rows = profile.rows.select { |row| row.class_name.end_with?("Kept") }
+        [rows.sum { |row| row.inuse.objects }, rows.sum { |row| row.young.objects }]
+      end
+      assert_equal([[100, 0], [0, 100]], parts)
       assert_equal 0, GC::SampleProfile.stat[:sessions]
       assert_equal 0, GC::SampleProfile.stat[:live_samples]
     RUBY

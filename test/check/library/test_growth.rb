@@ -26,6 +26,13 @@ class GrowthTest < Test
     assert_equal([], growth.rows.reject { |row| row.row.class_name == "Ticket" })
   end
 
+  test "the report says what is not in it, for no GC has looked at it" do
+    later = build(**LATER).row(["a.rb:1 A#a"], "String", inuse: 20, young: 30, birth: 105).profile
+    text = (later - one(10)).report.text(width: 200).to_s
+    assert(text.match?(/^Not in the tables: 15\.0 MiB .* allocated since the last GC\. Some of it may be retained; GC\.sample_profile\(full_gc: true\) shows it\.$/), text)
+    refute((one(20, **LATER) - one(10)).report.text(width: 200).to_s.include?("Not in the tables"))
+  end
+
   test "what was born since is gained, with its own variance" do
     growth = (sample_build(**LATER).row(["y.rb:1 Y#y"], "String", inuse: 30, birth: 105).profile - sample_build.profile)
     row = growth.rows.find { |candidate| candidate.stack.first.path == "y.rb" }
@@ -115,6 +122,8 @@ class GrowthTest < Test
     earlier = sample_build.row(["/srv/app/cache.rb:9 Cache#put"], "Hash", type: "T_HASH", slot: 160, inuse: 8, birth: 70)
     assert_equal(<<~TEXT, (later.profile - earlier.profile).report.text(root: "/srv/app").to_s)
       Growth of what is in use over 10 min 0 s, 10 GCs: +11.0 MiB (+3.9 – +18.6 MiB) in 367,013 objects
+      Not in the tables: 3.0 MiB (1.2 – 6.4 MiB) in 19,664 objects, 6 samples allocated since the last GC. Some of it may be
+      retained; GC.sample_profile(full_gc: true) shows it.
 
       Grown, by line:
              bytes      95% interval  objects    gained  lost  samples  class   line

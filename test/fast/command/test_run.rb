@@ -15,6 +15,23 @@ class RunTest < Test
     assert_equal(1, Dir.children(in_dir("run")).size)
   end
 
+  test "run: the profile at the end has no young objects, and what retains the memory, which is printed first" do
+    result = heapsample("run", "-o", in_dir("why"), "interval=16k", "--", OURS, "-e", "#{WORK}\nfork { keep(1_000) }\nProcess.wait")
+    assert(result.err.match?(/\$kept\b.*\n(?:.*\n)*In use \(/) && result.status.zero?, result.err)
+    profiles = Dir[in_dir("why/*")].map { |path| HeapSample::Profile.load(path) }
+    assert_equal([[true, 0]] * 2, profiles.map { |profile| [!profile.holders.nil?, profile.groups(:class).total.young.samples] })
+    json = JSON.parse(heapsample("run", "--json", "--", OURS, "-e", WORK).err[/^\{.*^\}/m])
+    assert(json.fetch("why").fetch("total").key?("samples"), json["why"].keys.inspect)
+  end
+
+  test "run: what a program does at its end is in the profile; its status and its output are its own" do
+    result = heapsample("run", "-q", "-o", in_dir("end"), "interval=1k", "--", OURS, "-e", "at_exit { $kept = Array.new(9_000) { Object.new }; print 2 }; print 1; exit 5")
+    assert_equal([5, "12"], [result.status, result.out])
+    profile = HeapSample::Profile.load(Dir[in_dir("end/*")].first)
+    assert(profile.groups(:class).any? { |group| group.key == "Object" && group.inuse.objects > 3_000 })
+    assert_equal([5, "x"], heapsample("run", "-q", "-o", in_dir("stopped"), "--", OURS, "-e", "GC::SampleProfile.stop; print :x; exit 5").then { |one| [one.status, one.out] })
+  end
+
   test "run: children count too; --json; -q says nothing" do
     script = "#{WORK}\nfork { keep(1_000) }\nProcess.wait"
     result = heapsample("run", "--json", "interval=16k", "-o", in_dir("fork"), "--", OURS, "-e", script)

@@ -37,9 +37,17 @@ module HeapSample
       if growth.gcs == 0 && @report.kind != :malloc
         lines << "No GC ran in between: which objects are in use is what the same mark found, and cannot have changed."
       end
+      lines << young
       lines << AwaitsMajor.sentence(growth.later.info, @layout, @report.total.awaiting, @report.total.gained.space, "what came")
       lines.compact!
       [*@layout.title(title), *lines.flat_map { |line| @layout.sentence(line) }, *Header.part(growth.later, @layout)]
+    end
+
+    # What the last GC has not looked at is in no row.
+    def young
+      return if @report.kind == :malloc || (young = growth.later.groups(:class).total.young).zero?
+
+      "Not in the tables: #{@layout.amount(young)} allocated since the last GC. Some of it may be retained; GC.sample_profile(full_gc: true) shows it."
     end
 
     # Where the memory of the process is, and what it grew in.

@@ -37,7 +37,7 @@ module HeapSample
     attr_reader :repeats
 
     def initialize(name, kind, path = "", line = 0, repeats: nil)
-      @name = name.sub(REPEATS, "")
+      @name = TemplateName.in(name.sub(REPEATS, ""), path)
       @repeats = repeats || name[REPEATS, 1]&.delete(",")&.to_i || 1
       @kind = kind
       @path = path

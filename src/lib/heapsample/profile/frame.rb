@@ -60,7 +60,7 @@ module HeapSample
     # The same without its class: "bar".
     def base_label
       name = qualified_label
-      return name if native?
+      return name if native? || TemplateName.template?(name, full_path)
 
       name.start_with?("<", "(") ? name : name[/[#.]([^#.]+)\z/, 1] || name
     end

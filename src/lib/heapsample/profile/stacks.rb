@@ -50,9 +50,9 @@ module HeapSample
 
     def frame(id)
       @frames[id] ||= begin
-        label, path, absolute_path, line, address = @fields[id * FRAME_FIELDS, FRAME_FIELDS]
+        _, path, absolute_path, line, address = @fields[id * FRAME_FIELDS, FRAME_FIELDS]
         absolute = @texts[absolute_path]
-        label = @texts[label]
+        label = label_of(id)
         label = if label.empty? then address > 0 ? unnamed(@texts[path], address) : NO_LABEL
                 else address > 0 ? CPlusPlus.readable(label) : label
                 end
@@ -61,10 +61,10 @@ module HeapSample
     end
 
     # Label, path, absolute path (Strings, empty if there is none), line and
-    # address of a frame, as they were handed over: for who writes them again.
+    # address of a frame, as they were handed over but for the names of templates: for who writes them again.
     def fields(id)
-      label, path, absolute_path, line, address = @fields[id * FRAME_FIELDS, FRAME_FIELDS]
-      [@texts[label], @texts[path], @texts[absolute_path], line, address]
+      _, path, absolute_path, line, address = @fields[id * FRAME_FIELDS, FRAME_FIELDS]
+      [label_of(id), @texts[path], @texts[absolute_path], line, address]
     end
 
     # Start, end and offset in the file of the native code at +address+; nil if
@@ -196,6 +196,14 @@ module HeapSample
     NO_IDENTITY = -1
 
     private
+
+    # With the name of a template in place of its method (TemplateName).
+    def label_of(id)
+      label, path, absolute_path, _, address = @fields[id * FRAME_FIELDS, FRAME_FIELDS]
+      return @texts[label] if address > 0
+
+      TemplateName.in(@texts[label], absolute_path.zero? || @texts[absolute_path].empty? ? @texts[path] : @texts[absolute_path])
+    end
 
     def find_site(handle)
       nearest_site(handle) { |id| loading?(id) } || nearest_site(handle) { false }

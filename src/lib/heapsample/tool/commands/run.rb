@@ -21,11 +21,17 @@ module HeapSample
         HELP = <<~TEXT
           COMMAND can be any command, such as ruby, bundle exec, rake or a shell script.
           SETTINGS are settings of the sampler, such as interval=64k or every=60,keep=10 (see ruby --help).
-          The command runs with RUBY_HEAP_SAMPLE set: each Ruby with the sampler writes a profile at exit,
-          child processes too. The report is printed to stderr; stdout belongs to the command.
+          The command runs with RUBY_HEAP_SAMPLE and RUBYOPT set. Each Ruby with the sampler saves a profile
+          at exit, after a full GC and a heap walk; child processes too. The report is printed to stderr:
+          first what retains memory, then the lines that allocated it. stdout belongs to the command.
           Exit status and signals are the same as without heapsample.
         TEXT
         VARIABLE = "RUBY_HEAP_SAMPLE"
+        # Loaded into each Ruby of the command; and the variable that names the folder to it.
+        AT_END = File.expand_path("../../at_end.rb", __dir__)
+        AT_END_VARIABLE = "HEAPSAMPLE_AT_END"
+        # Of what retains memory.
+        WHY_LINES = 15
         PROFILE_NAME = "heap-%p-%t.pb.gz"
         # Signals that are for the command: handed on to it.
         PASSED_ON = %w[TERM HUP QUIT USR1 USR2].freeze
@@ -87,13 +93,20 @@ module HeapSample
           child = nil
           signals = PASSED_ON.to_h { |name| [name, trap(name) { Process.kill(name, child) if child }] }
           SHARED.each { |name| signals[name] = trap(name) {} }
-          child = Process.spawn({VARIABLE => settings}, [command.first, command.first], *command.drop(1))
+          child = Process.spawn({VARIABLE => settings, **at_end(folder)}, [command.first, command.first], *command.drop(1))
           Process.wait2(child).last
         rescue SystemCallError => e
           raise Failure, "#{command.first}: #{Inputs.reason(e)}"
         ensure
           child = nil
           signals&.each { |name, handler| trap(name, handler || "DEFAULT") }
+        end
+
+        # RUBYOPT cannot have a path with a space.
+        def at_end(folder)
+          return {} if AT_END.match?(/\s/)
+
+          {"RUBYOPT" => "#{ENV.fetch("RUBYOPT", nil)} -r#{AT_END}".strip, AT_END_VARIABLE => folder}
         end
 
         # Of settings that make no sense the sampler says so itself, and samples nothing.
@@ -108,7 +121,7 @@ module HeapSample
           warn "", analysis(profile(paths)), "", where(paths) unless options[:quiet]
         end
 
-        # The last one; of several processes their sum.
+        # The last one; of several processes their sum.  One at the end comes last.
         def profile(paths)
           last = Tool::Merge.last_of_each(paths) { |path| Inputs.meta(path) }
           return Inputs.load(last.first) if last.size == 1
@@ -116,15 +129,19 @@ module HeapSample
           last.inject(Tool::Merge.new) { |merge, path| merge.add(Inputs.load(path)) }.profile(files: paths.size)
         end
 
+        # What retains memory first, if there was a heap walk.
         def analysis(profile)
           report = HeapSample::Report.new(profile, **analysis_options(:by, :kind, :top))
-          json? ? Printable.json(report.to_h(**options.slice(:stacks))) : report.text(**look(io: $stderr)).to_s
+          why = HeapSample::Why.new(profile, top: WHY_LINES)
+          return Printable.json({**report.to_h(**options.slice(:stacks)), why: why.to_h}) if json?
+
+          [*(why.text(**look(io: $stderr)).to_s unless why.reason), report.text(**look(io: $stderr)).to_s].join("\n")
         end
 
         def where(paths)
           first = Shellwords.escape(paths.last)
           more = paths.size > 1 ? " and #{paths.size - 1} more next to it" : ""
-          "Profile: #{first}#{more} (read it with heapsample top, tree, page …)"
+          "Profile: #{first}#{more} (read it with heapsample top, why, page …)"
         end
 
         # As if this process had been the command.
