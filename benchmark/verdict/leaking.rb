@@ -5,7 +5,7 @@ class Service
   # --- evenly
 
   leak(:even) { leak }
-  leak(:slow) { @sigma = (rate = @rss * 0.01 * 2 ** between(0, 3) / 60) * scale(0.1, 4); leak(rate); } # 1 – 8% of RSS an hour, a point a minute
+  leak(:slow) { @sigma = (rate = @rss * 0.01 * 2**between(0, 3) / 60) * scale(0.1, 4); leak(rate); } # 1 – 8% of RSS an hour, a point a minute
   leak(:boots) { tau = scale(0.5, 4); r = rate; settle(r * between(2, 20), tau); leak(r); begins(2 * tau) }
   leak(:spikes) { leak(rate(scale(0.05, 0.5))); big = @sigma * scale(10, 100); swing { chance?(0.25) ? big * exponential : 0 } }
   leak(:large_spikes) { r = rate(scale(0.01, 0.3)); leak(r); swing { chance?(0.4) ? r * 10 * exponential : 0 } }

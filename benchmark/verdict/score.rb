@@ -7,7 +7,7 @@ require_relative "trial"
 class Score
   # One line: counts of runs, by the truth of the shape.
   class Sums
-    COUNTS = %i[runs early false anew false_growth ended_late judged_after
+    COUNTS = %i[runs early wrong anew false_growth ended_late judged_after
                 runs20 leak20 grows20 runs60 leak60 grows60 found grows taken_back looks all_clears all_clear_runs].freeze
     attr_reader(*COUNTS)
 
@@ -27,7 +27,7 @@ class Score
     def count(name, by = 1) = instance_variable_set(:"@#{name}", public_send(name) + by)
 
     def add_healthy(trial)
-      %i[early false anew false_growth judged_after].each { |name| count(name) if trial.public_send(:"#{name}?") }
+      %i[early wrong anew false_growth judged_after].each { |name| count(name) if trial.public_send(:"#{name}?") }
       count(:ended_late) if trial.outlived?
     end
 

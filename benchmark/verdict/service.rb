@@ -10,7 +10,7 @@ require_relative "draws"
 #
 # Units: an interval is the time between two profiles, and a unit of work is what a usual interval allocates.
 class Service
-  Point = Struct.new(:seconds, :work, :size)
+  Point = Struct.new(:seconds, :work, :size) # rubocop:disable Lint/StructNewOverride -- as HeapSample::Verdict::Point
 
   # One series with its truth.
   #   truth   :leak, :healthy, or :slows: it grows for ever, but ever more slowly; growth is certain, and both words are right
@@ -21,7 +21,7 @@ class Service
   #   floor   growth in bytes below which no verdict is wanted (0.5% of RSS)
   Series = Struct.new(:shape, :truth, :points, :held, :leaked, :begins, :known, :floor, :rss, keyword_init: true)
 
-  SHAPES = { healthy: {}, leak: {}, slows: {} } # rubocop:disable Style/MutableConstant
+  SHAPES = { healthy: {}, leak: {}, slows: {} }
   MIB = 1 << 20
   IDLE = 0.1    # of the usual work: an interval with less adds no point
   FLOOR = 0.005 # of RSS
@@ -67,6 +67,7 @@ class Service
   # --- the load: work of each interval
 
   def load(&block) = @load = uneven(&block)
+
   def uneven(level = nil)
     jitter = @jitter ||= scale(0.02, 0.25)
     Array.new(@length) { |i| (level || yield(i)) * [1 + jitter * normal, 0.1].max }
@@ -125,7 +126,7 @@ class Service
     every = one_of([2, 10, 60])
     slow = chance?(0.2) ? 0.4 : 0.03
     missing = chance?(0.25) ? between(0.05, 0.4) : 0.01
-    starved = chance?(0.1) ? (at = between(0, @length)).then { |from| from..from + between(3, 8) } : nil
+    starved = chance?(0.1) ? between(0, @length).then { |from| from..from + between(3, 8) } : nil
     objects = scale(500, 2e6)
     boot = chance?(0.3) ? scale(2, 20) : 1
     noise = noises

@@ -124,10 +124,13 @@ module HeapSample
       private
 
       def of_majors
-        @majors ||= @infos.flat_map { |info| info.majors.reject { |major| closing?(info, major) } }.uniq(&:gc).sort_by(&:gc)
+        @majors ||= @infos.flat_map { |info| info.majors.reject { |major| inherited?(info, major) || closing?(info, major) } }
+                          .to_h { |major| [major.gc, major] }.values.sort_by(&:gc) # a later profile knows what malloc had when the sweep ended
         spaced(@majors.filter_map { |major| (size = yield(major)) && Verdict::Point.new(major.time.to_f, major.objects, size) })
       end
 
+      # Was it the parent's, before the fork?
+      def inherited?(info, major) = info.began && major.time < info.began
       # Did the program close down already?
       def closing?(info, major) = info.reason == "exit" && !info.equal?(@regular.last) && major.time > @regular.last.taken
 

@@ -33,10 +33,11 @@ module HeapSample
       Array.new((size - from) / width) { |block| Curve.level(sizes[from + (block * width), width]) }
     end
 
-    # The median of the clock, and the level, at a share of the clock.
+    # The median of the clock, and the level, at a share of the clock: of an eighth of the points about it. Of three points, the
+    # fewest, it is the median: the lowest of them may be of the time when the program started.
     def at(share)
       about = about(share)
-      [Curve.median(clock[*about]), Curve.level(sizes[*about])]
+      [Curve.median(clock[*about]), about.last == 3 ? Curve.median(sizes[*about]) : Curve.level(sizes[*about])]
     end
 
     # The points about a share of the clock, an eighth of all and at least three: the index of the first, and how many.

@@ -29,8 +29,9 @@ module HeapSample
     end
 
     # +series+: an Array of Series, of a process each.
-    def initialize(series)
-      @warnings = series.flat_map(&:warnings)
+    # +warnings+: about files that are left out.
+    def initialize(series, warnings: [])
+      @warnings = [*warnings, *series.flat_map(&:warnings)]
       parents = series.map { |one| one.infos.last.parent_id }
       alike = series.group_by { |one| alike(one.infos.last, parents) }
       @processes = alike.values.map { |members| ProcessDiagnosis.new(members) }.sort_by.with_index { |process, index| [*order(process), index] }

@@ -6,8 +6,8 @@ module HeapSample
   # Whether it grows is decided by exact counts (Counts); where it grows is estimated from samples (GrowingLines). The state
   # is one of STATES:
   #
-  # [confirmed] a leak: growth is certain and even, and something agrees that no cache and no pool does: threads or fibers
-  #             are MANY times as many as at first, or nothing refers any more to blocks of C code
+  # [confirmed] a leak: growth is certain and even, and there are many times as many threads or fibers as at first,
+  #             which no pool explains
   # [likely]    a leak: growth is certain and even; a cache that takes longer to fill looks the same
   # [grows]     growth is certain, but a guard of the Verdict fails, which #guard names
   # [ended]     it grew as a leak does, and not since, though work went on
@@ -75,17 +75,28 @@ module HeapSample
       findings.first&.kind || (first.kind == :malloc ? :native : :objects)
     end
 
-    # Bytes by which the process grew in the judged time, exactly, as far as growth is certain.
-    def grew = growing_bytes.sum { |count| count.verdict.grew }
+    # The counts of bytes behind #grew and #rate: what grows, and of slots and malloc the other one too, if it is larger, as objects have both.
+    def grown_bytes
+      kinds = growing_bytes.map(&:kind)
+      counts.all.select { |count| kinds.include?(count.kind) || (%i[slots malloc].include?(count.kind) && kinds.intersect?(%i[slots malloc]) && count.verdict.grew.positive?) }
+    end
+
+    # Bytes by which the process grew in the judged time, exactly.
+    def grew = grown_bytes.sum { |count| count.verdict.grew }
     # Seconds of the judged time.
     def seconds = growing.map { |count| count.verdict.seconds }.max || 0.0
     # Bytes an hour of work: [low, rate, high]; nil if no bytes grow now. Errors of several counts add.
-    def rate = (growing_bytes.map { |count| count.verdict.rate.map { |bytes| bytes * 3600 } }.transpose.map(&:sum) if grows? && growing_bytes.any?)
+    def rate = (grown_bytes.map { |count| count.verdict.rate.map { |bytes| bytes * 3600 } }.transpose.map(&:sum) if grows? && growing_bytes.any?)
 
     # The memory limit that is nearest: an Account::Limit; nil if it is not known.
     def limit = judged.filter_map { |series| series.infos.last.account&.limit }.min_by { |limit| limit.bytes - limit.used }
-    # Seconds until the limit is reached at this rate; nil if it is not known, or nothing grows.
-    def seconds_to_limit = (limit && rate && rate[1].positive? ? [limit.bytes - limit.used, 0].max * 3600 / rate[1] : nil)
+    # Seconds until the limit is reached at the rate at which RSS grows; nil if it is not known, or nothing grows.
+    def seconds_to_limit
+      return unless limit && grows?
+
+      pace = judged.sum { |series| rss_rate(series) }
+      [limit.bytes - limit.used, 0].max / pace if pace.positive?
+    end
 
     # Bytes an hour: a steady leak of so much would have been found, 19 times in 20.
     def detectable = [:slots, :malloc].filter_map { |kind| counts[kind]&.verdict }.select(&:enough?).sum(&:detectable) * 3600
@@ -175,13 +186,20 @@ module HeapSample
       state == :likely && confirmed? ? :confirmed : state
     end
 
-    def confirmed?
-      growing.any? { |count| count.bytes? ? count.kind == :malloc && findings.first&.lost? : count.points.last.size >= MANY * count.points.first.size }
-    end
+    def confirmed? = growing.any? { |count| !count.bytes? && count.points.last.size >= MANY * count.points.first.size }
 
     def judged_from
       first = growing.first || counts[:slots] || counts.all.first
       first && first.points.size > 2 ? Time.at(first.verdict.judged_from) : series.infos.first.taken
+    end
+
+    # Bytes a second by which RSS grew in the judged time; without several profiles what is counted.
+    def rss_rate(series)
+      known = series.infos.select { |info| info.account&.rss && info.taken >= judged_from }
+      return (rate ? rate[1] / 3600 / judged.size : 0.0) if known.size < 3
+
+      steps = known.each_cons(2).map { |one, other| (other.taken - one.taken).to_f }
+      Curve.new(steps, known.map { |info| info.account.rss }).slopes(0)[1]
     end
 
     def find

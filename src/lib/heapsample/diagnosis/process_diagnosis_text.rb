@@ -66,15 +66,13 @@ module HeapSample
       case @diagnosis.state
       when :none then []
       when :unknown then [Step.new(unknown_advice)]
-      else
-        own = shown.map { |finding| finding_step(finding) }
-        own.empty? || growing_threads ? [counted_step, *own].uniq : own.uniq
+      else growing_threads || shown.empty? ? [counted_step] : shown.map { |finding| finding_step(finding) }.uniq
       end
     end
 
     # Findings with a paragraph.
     def shown
-      @shown ||= if %i[none unknown].include?(@diagnosis.state) || @diagnosis.growing_bytes.empty? then []
+      @shown ||= if %i[none unknown].include?(@diagnosis.state) || growing_threads then []
                  else findings.select { |finding| finding.space >= PARAGRAPH_LEAST * total }.first(FINDINGS)
                  end
     end
@@ -108,7 +106,7 @@ module HeapSample
     def what_grows
       return threads if growing_threads
 
-      verdicts = @diagnosis.growing_bytes
+      verdicts = @diagnosis.grown_bytes
       return "mapped memory grew by #{bytes(@diagnosis.grew)} in #{time}" if verdicts.all? { |count| count.kind == :mapped }
 
       "memory that survives major GCs grew by #{bytes(@diagnosis.grew)} in #{time}"
@@ -166,7 +164,7 @@ module HeapSample
 
     # "Objects in heap slots: 10.1, 13.2, 16.3, 19.4 MiB; malloc: 20.0, …": what is counted, at the quarters of the time.
     def counted
-      shown = growing.any? ? growing : [counts[:slots], counts[:malloc]].compact
+      shown = growing_threads ? growing.reject(&:bytes?) : growing.any? ? @diagnosis.grown_bytes : [counts[:slots], counts[:malloc]].compact
       shown.map do |count|
         sizes = at_quarters(count.points).map { |point| count.bytes? ? bytes(point.size) : @layout.count(point.size) }
         "#{COUNTS.fetch(count.kind).capitalize}#{", at quarters of the time" if sizes.size > 1}: #{sizes.join(", ")} (exact, #{count.points.size} point#{"s" if sizes.size > 1})."
@@ -229,7 +227,7 @@ module HeapSample
     def heading(finding)
       share = "#{@layout.bytes(finding.space, sign: true)}#{", #{hourly(finding)} an hour" if @diagnosis.grows?} (#{@layout.percent(finding.space / total)} of what the samples found)"
       return "#{holder(finding)} retains #{share}" if finding.holder&.kept?
-      return "C code#{" of #{library(finding)}" if library(finding)} retains #{share}: no reference leads to it" if finding.lost?
+      return "C code#{" of #{library(finding)}" if library(finding)} allocated #{share}, to which no reference was found" if finding.lost?
 
       root = finding.holder && !finding.holder.kept? ? ", retained by #{@layout.bare(@layout.holder(finding.holder))}" : ""
       "#{@layout.subject(finding.line.subject)} allocated #{share}#{root}"

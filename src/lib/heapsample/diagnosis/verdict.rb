@@ -143,11 +143,13 @@ module HeapSample
       time.slopes([time.index(0.25), size - 2].min)
     end
 
-    # The rate, in size a second, from which on a leak would have been found, 19 times in 20 (measured: doc/estimates.md); never
-    # less than what the last half of the points allows.
+    # The rate, in size a second, from which on a leak would have been found, 19 times in 20 (measured: doc/estimates.md). It is
+    # well above the growth since a quarter, a half and three quarters of the work, which may be a leak that comes in steps, or
+    # began late.
     def detectable
       time = by_time
-      [200 * noise / (size**1.5) / interval, floor / (0.75 * size) / interval, time.slopes([size / 2, size - 3].min).last].max
+      seen = [0.25, 0.5, 0.75].map { |share| time.slope(share, 1.0) }.max
+      [200 * noise / (size**1.5) / interval, floor / (0.75 * size) / interval, 1.5 * seen].max
     end
 
     # Seconds until more is known: of growth that is certain, until as much time again has passed; else until there are ENOUGH
@@ -164,12 +166,9 @@ module HeapSample
 
     def curve = @by_work && @by_work.size == size ? @by_work : @by_work = by_work
 
-    # Standard deviation of a point, from the differences of neighbours: of the normal distribution their median is 0.954 of it.
-    def noise
-      differences = @points.each_cons(2).map { |one, other| other.size - one.size }
-      usual = Curve.median(differences)
-      Curve.median(differences.map { |difference| (difference - usual).abs }) / 0.954
-    end
+    # Standard deviation of a point, from the differences of neighbours: of the normal distribution the median
+    # difference is 0.954 of it.
+    def noise = Curve.median(@points.each_cons(2).map { |one, other| (other.size - one.size).abs }) / 0.954
 
     # Judged from the largest power of two up to a quarter of the points on, which fixes the starts beforehand.
     def start_and_number
@@ -245,13 +244,21 @@ module HeapSample
       slope * Math.sqrt(squares) / Math.sqrt(error / (n - 2) * (1 + correlation) / (1 - correlation))
     end
 
-    # What follows the load grows by the factor of the load at most.
+    # What follows the load grows by the factor of the load at most. Is there more load?
     def load_explains?(start)
       rates = [@rates.first, *@rates].drop(start)
       sizes = @by_work.from(start)
       third = sizes.size / 3
-      factor = Curve.median(rates.last(third)) / [Curve.median(rates.first(third)), 1e-9].max
-      factor > 1.1 && Curve.level(sizes.last(third)) < factor * Curve.level(sizes.first(third))
+      first, last = rates.first(third), rates.last(third)
+      factor = Curve.median(last) / [Curve.median(first), 1e-9].max
+      factor > 1.1 && Curve.level(sizes.last(third)) < factor * Curve.level(sizes.first(third)) && higher?(last, first)
+    end
+
+    # Are numbers higher than others, by more than a standard deviation of Mann and Whitney's U?
+    def higher?(some, others)
+      pairs = some.size * others.size
+      above = some.sum { |one| others.count { |other| one > other } }
+      above - (pairs / 2.0) > Math.sqrt(pairs * (some.size + others.size + 1) / 12.0)
     end
 
     # The state where there is no leak. What ended stays so until it is above its peak; then it grows, for certain.
