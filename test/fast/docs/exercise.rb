@@ -128,8 +128,6 @@ HeapSample::Profile.load(File.open(File.join(folder, "05.pb.gz"), "rb"), name: "
   read(alive)
   [alive[:threads], *alive.threads.made].each { |population| read(population) }
   HeapSample::Alive.of(profile.meta["alive"]).since(HeapSample::Alive.new({})).each { |change| read(change) }
-  crowd = HeapSample::Crowd.of([profile.info] * 2) { HeapSample::Course.new([0, 1, 2, 3, 4], [0, 50, 100, 150, 200]) }
-  read(crowd) if crowd
   [read(profile.about), profile.to_profile]
   part = profile.filter(class: ["String", /Kept/], age: 0.., kind: :slots)
   read(part.filtered)
@@ -201,10 +199,10 @@ diagnosis = GC::SampleProfile.diagnose(folder)
 [diagnosis, HeapSample::Diagnosis.of(series)].each { |whole| [read(whole), whole.each { |process| read(process) }] }
 [diagnosis.to_h, diagnosis.first.to_h, diagnosis.first.lines.per_hour(1), series.diagnosis, HeapSample::ProcessDiagnosis.new([series])]
 lines = diagnosis.first.lines
-[read(lines), lines.lines.each { |line| [read(line), line.to_h(stacks: true) { |bytes| bytes * 2 }] }]
+[read(lines), lines.lines.each { |line| [read(line), line.holder = line.holder, line.to_h(stacks: true) { |bytes| bytes * 2 }] }]
 diagnosis.first.findings.each { |finding| [read(finding), finding.to_h { |bytes| bytes * 2 }] }
-# More points than this process has major GCs.
-points = Array.new(40) { |at| HeapSample::Verdict::Point.new(60.0 * at, 1000 * at, 1_000_000 + 50_000 * at) }
+# A leak that ended: more points than this process has major GCs.
+points = Array.new(60) { |at| HeapSample::Verdict::Point.new(60.0 * at, 1000 * at, 1_000_000 + 50_000 * [at, 30].min) }
 counts = HeapSample::Counts.new({slots: points, threads: points}, 10 << 20)
 [read(counts), HeapSample::Counts.sum([counts, counts]), counts[:slots], counts.in_state(:leak, :ended)]
 counts.all.each { |count| [read(count), read(count.verdict), count.verdict.add(points.last.dup)] }
