@@ -31,8 +31,6 @@ module HeapSample
       def filtered(wanted) = Entry.new(info, path, profile, wanted, held)
       def load = (profile || read).then { |whole| wanted ? whole.filter(**wanted) : whole }
       def read = held ? Profile.load(StringIO.new(held), name: path) : Profile.load(path)
-      # Only what is in use, and how many objects were allocated: PprofReader.read(live: true).
-      def live = profile || wanted ? load : Profile.new(**PprofReader.read(held ? StringIO.new(held) : path, name: path, live: true))
       def name = path || "a profile"
       def run = [info.process_start, info.session]
     end
