@@ -183,7 +183,8 @@ class SeriesSimulator
     last = @major.first(count).rindex(true)
     {"format" => 3, "process_id" => 1, "process_start" => "simulated", "session" => 1, "started_ns" => STARTED,
      "taken_ns" => STARTED + (time * HOURS * 3600e9).to_i, "gc" => {"count" => count, "major" => majors, "minor" => count - majors,
-                                                                                        "majors" => Build.majors(majors_until(count), [SLOT]), **(last ? {"last_major_ns" => STARTED + (@gcs[last] * HOURS * 3600e9).to_i, "last_major_gc" => last + 1} : {})},
+                                                                                        "majors" => Build.majors(majors_until(count), [SLOT]),
+                                                                                        **(last ? {"last_major_ns" => STARTED + (@gcs[last] * HOURS * 3600e9).to_i, "last_major_gc" => last + 1} : {})},
      "heaps" => [{"slot_size" => SLOT}], "objects" => count * WORK, "reason" => "periodic",
      "settings" => {"interval" => INTERVAL, "first_interval" => INTERVAL, "interval_changes" => 0},
      "malloc" => {"state" => "on", "interval" => INTERVAL}, "account" => account(time)}

@@ -195,7 +195,9 @@ class DiagnosisTest < Test
   # --- names ---
 
   test "names in a profile reach no terminal as they are" do
-    found = Diagnosis.new([series(20, "title" => "\e[31mpuma") { |minute| {slots: 20 + minute, rows: ->(build) { kept(build, ["/srv/app/\e[31mx.rb:1 X#x\e[0m"], minute, 16, class_name: "\e]0;title\a") }} }])
+    stack = ["/srv/app/\e[31mx.rb:1 X#x\e[0m"]
+    leak = series(20, "title" => "\e[31mpuma") { |minute| {slots: 20 + minute, rows: ->(build) { kept(build, stack, minute, 16, class_name: "\e]0;title\a") }} }
+    found = Diagnosis.new([leak])
     assert_equal(:likely, found.state)
     refute((found.to_s + found.text.to_markdown).match?(/[\e\a]/))
   end

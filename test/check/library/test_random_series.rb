@@ -12,6 +12,7 @@ class RandomSeriesTest < Test
 
   SERIES = SLOW ? 5000 : 100
   COUNTS = [1, 2, 3, 5, 12, 13, 14, 17, 20, 30, 40, 64].freeze
+  FORCED = {"limit_ppm" => 0, "gcs" => 0, "gc_ns" => 0, "walks" => 0, "walk_ns" => 0, "longest_stop_ns" => 0, "last" => "refused"}.freeze
   STACKS = [LEAK, OTHER, CHURN, [], ["/srv/\e]0;x.rb:0 `|\n"], ["(no GVL):0 (no GVL)"]].freeze
 
   # A series by a seed. Each kind of damage is in some series alone, and there in some or all profiles.
@@ -65,8 +66,9 @@ class RandomSeriesTest < Test
     def meta(minute)
       {"process_id" => maybe(:pid, 1, nil), "process_start" => "p#{@seed}", "title" => maybe(:title, "puma: worker 1", nil, "\e[1m`|" * 3), "host" => maybe(:host, "h", nil),
        "directory" => maybe(:directory, "/srv/app", nil, "/"), "objects" => maybe(:count, @objects, nil), "reason" => maybe(:reason, "periodic", "exit", "asked", nil, 5), "taken_ns" => @at,
-       "started_ns" => maybe(:started, Build::STARTED, nil, 0, @at), "account" => accounted(minute), "alive" => maybe(:alive, alive(5, 0), alive(5, minute), alive(minute * 20, nil), nil, {}, {"threads" => 5}),
-       "forced" => maybe(:forced, nil, {}, {"limit_ppm" => 0, "gcs" => 0, "gc_ns" => 0, "walks" => 0, "walk_ns" => 0, "longest_stop_ns" => 0, "of_ns" => one_of(0, 60_000 * SECOND, 2**62), "last" => "refused"}),
+       "started_ns" => maybe(:started, Build::STARTED, nil, 0, @at), "account" => accounted(minute),
+       "alive" => maybe(:alive, alive(5, 0), alive(5, minute), alive(minute * 20, nil), nil, {}, {"threads" => 5}),
+       "forced" => maybe(:forced, nil, {}, {**FORCED, "of_ns" => one_of(0, 60_000 * SECOND, 2**62)}),
        "gc" => {"count" => @gc, "major" => minute, "minor" => @gc, "last_major_gc" => maybe(:last_major, @gc, nil, 0, @gc + 5), "last_major_ns" => @at - SECOND}}
     end
 

@@ -97,7 +97,7 @@ class VerdictTest < Test
   GUARDED = {
     small: Array.new(POINTS) { |index| 1000 + (0.1 * index) },
     late: Array.new(POINTS) { |index| 1000 + (1000 * ((index / 47.0)**2.2)) },
-    slows: Array.new(POINTS) { |index| 1000 + (1000 * ((index / 47.0)**0.4)) },
+    slows: Array.new(POINTS) { |index| 1000 + (1000 * ((index / 47.0)**0.3)) },
     back: Array.new(POINTS) { |index| index < 8 ? 3000 : 1000 + (10 * index) },
     steps: Array.new(22) { |index| 1000 + (5 * index) + (1000 * [0.4, 0.62, 0.86].count { |step| index >= step * 22 }) },
     waves: Random.new(159).then { |random| wave = 0.0; Array.new(POINTS) { |index| 1000 + (10 * index) + (60 * (wave = (0.8 * wave) + random.rand - 0.5)) } }

@@ -90,6 +90,7 @@ module HeapSample
 
     # The memory limit that is nearest: an Account::Limit; nil if it is not known.
     def limit = judged.filter_map { |series| series.infos.last.account&.limit }.min_by { |limit| limit.bytes - limit.used }
+
     # Seconds until the limit is reached at the rate at which RSS grows; nil if it is not known, or nothing grows.
     def seconds_to_limit
       return unless limit && grows?

@@ -256,10 +256,14 @@ module HeapSample
     def step_lines(step) = [*@layout.sentence("Next: #{step.sentence}"), *("    #{step.command}" if step.command)]
 
     def finding_step(finding)
-      return Step.new("Find the call that allocates without a matching free at #{@layout.subject(finding.line.subject)}, or update the gem.", command("top", "--by function --kind malloc")) if finding.lost?
+      return lost_step(finding) if finding.lost?
       return Step.new("Look at what is added to #{holder(finding)} and never removed.", why_command(finding)) if finding.holder&.kept?
 
       Step.new("Look for what retains the #{objects(finding)} that #{@layout.subject(finding.line.subject)} allocates.", why_command(finding))
+    end
+
+    def lost_step(finding)
+      Step.new("Find the call that allocates without a matching free at #{@layout.subject(finding.line.subject)}, or update the gem.", command("top", "--by function --kind malloc"))
     end
 
     def objects(finding) = finding.line.class_name ? "#{Printable.code(@layout.name(finding.line.class_name))}s" : "memory"
