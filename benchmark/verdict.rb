@@ -28,7 +28,8 @@ OptionParser.new do |parser|
   parser.on("--rule FILE") { |file| rule = File.expand_path(file) }
 end.parse!
 abort "no rule in #{rule}: name a file that defines HeapSample::Verdict with --rule" unless File.exist?(rule)
-require rule
+require "heapsample"
+require rule unless rule.end_with?("lib/heapsample/diagnosis/verdict.rb")
 RubyVM::YJIT.enable if defined?(RubyVM::YJIT.enable)
 
 def keep(name, figures) = File.write(File.join(Bench::OUT, name), JSON.pretty_generate(figures))

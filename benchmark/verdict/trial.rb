@@ -13,8 +13,13 @@ class Trial
   def initialize(series, verdict)
     @series = series
     @guards = []
-    @states = series.points.map { |point| verdict.add(point); @guards << verdict.guard; verdict.state }
-    @smallest = nil
+    @detectable = []
+    @states = series.points.map do |point|
+      verdict.add(point)
+      @guards << verdict.guard
+      @detectable << (verdict.detectable * verdict.interval if verdict.state == :level && verdict.respond_to?(:detectable) && verdict.size >= FIRST_ALL_CLEAR)
+      verdict.state
+    end
   end
 
   # --- in healthy services
@@ -47,8 +52,10 @@ class Trial
   # Bytes a point that leaked in the last three quarters of the first n points.
   def rate(n) = (series.leaked[n - 1] - series.leaked[n / 4]) / (n - 1 - n / 4)
 
-  # The smallest leak that n points show, in bytes a point: noise, or the floor.
+  # The smallest leak that n points show, in bytes a point: what the verdict names, or else noise, or the floor.
   def smallest(n)
+    return @detectable[n - 1] if @detectable[n - 1]
+
     sizes = series.points.first(n).map(&:size)
     noise = sizes.each_cons(2).map { |a, b| (b - a).abs }.sort[(n - 1) / 2] / 0.954
     [200 * noise / n**1.5, series.floor / (0.75 * n)].max

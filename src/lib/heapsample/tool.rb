@@ -31,12 +31,14 @@ module HeapSample
     autoload :ReportCommand, "#{directory}/report_command"
 
     # What the command line says.
+    autoload :FailOn, "#{directory}/options/fail_on"
     autoload :Filters, "#{directory}/options/filters"
     autoload :Nearest, "#{directory}/options/nearest"
     autoload :NoMatch, "#{directory}/options/no_match"
     autoload :Values, "#{directory}/options/values"
 
     # What is read, and what is written.
+    autoload :FolderProfile, "#{directory}/files/folder_profile"
     autoload :Inputs, "#{directory}/files/inputs"
     autoload :Output, "#{directory}/files/output"
 

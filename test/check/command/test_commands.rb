@@ -36,7 +36,7 @@ class CommandsTest < Test
 
   test "three profiles; a series; how profiles were taken" do
     assert(printed("diff", a, b, c).start_with?("Retained"))
-    assert(printed("diagnose", dir).include?("Cannot tell: this process has "))
+    assert(printed("diagnose", dir).include?("Cannot tell: "))
     assert(printed(a, b, c).start_with?("Diagnosis:"))
     text = printed("diagnose", "--about", a, b)
     assert(text.include?("a.pb.gz") && text.include?("b.pb.gz") && text.match?(/^  drops +none$/), text)
@@ -64,7 +64,7 @@ class CommandsTest < Test
     FileUtils.cp(b, File.join(held, "b.pb.gz"))
     result = heapsample("why", held, "--class", "Ticket", "--root", "/srv/app")
     assert_equal(0, result.status)
-    assert(result.err.include?("a.pb.gz: the last of 2 profiles") && result.out.include?("Ticket::ALL → 5,221 Ticket"), result.err + result.out)
+    assert(result.err.include?("a.pb.gz: profile 1 of 2 in #{held}") && result.out.include?("Ticket::ALL → 5,221 Ticket"), result.err + result.out)
     path = File.join(held, "a.pb.gz")
     assert(JSON.parse(printed("why", path, "--json"))["nodes"].any? { |node| node["steps"].any? { |step| step["edges"][0]["name"] == "Ticket::ALL" } })
     assert(printed("why", path, "--format", "folded").include?("(constants);Ticket::ALL;Ticket "))

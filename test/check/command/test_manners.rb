@@ -35,7 +35,7 @@ class MannersTest < Test
       write(at[".d-hidden.pb.gz"], "no profile")
       [%w[top], %w[top --value churn], %w[top --by generation], %w[tree], %w[diagnose --snapshot], %w[diagnose --about], %w[convert --format folded -o -]].each do |command, *options|
         result = heapsample(command, *options, dir)
-        assert_equal([0, "heapsample: #{at["a-later.pb.gz"]}: the last of 3 profiles of 2 processes in #{dir}\n"],
+        assert_equal([0, "heapsample: #{at["a-later.pb.gz"]}: the last of 2 profiles of process 4711, first in the diagnosis of 2 processes in #{dir}\n"],
                      [result.status, result.err.lines.reject { |line| line.include?("z-damaged") }.join])
         assert(result.err.include?("z-damaged.pb.gz: not a readable heap profile"), result.err)
         assert_equal(printed(command, *options, at["a-later.pb.gz"]), result.out)
@@ -183,6 +183,21 @@ class MannersTest < Test
       fails(1, /it is a gzip of gzip; decompress it first/, "top", write(at["twice.pb.gz"], Zlib.gzip(Zlib.gzip("x"))))
       # What is a profile by its look and damaged is none of these.
       fails(1, /it ends inside a field|a string is missing|no strings/, "top", write(at["cut.pb"], PprofEncoder.new(LATER.raw).encode[0, 500]))
+    end
+  end
+
+  # Sends itself the signal while files are loaded, or at its end.
+  INTERRUPTS = {
+    "while it is loaded" => 'TracePoint.new(:class) { |point| Process.kill(:INT, $$) && sleep(1) if point.path.end_with?("heapsample/tool.rb") }.enable',
+    "at its end" => "at_exit { Process.kill(:INT, $$) && sleep(1) }"
+  }.freeze
+
+  test "Ctrl-C ends the command with status 130, and no backtrace, whenever it comes" do
+    profiles do |_, at|
+      INTERRUPTS.each do |name, program|
+        result = heapsample("top", at["a-later.pb.gz"], env: {"RUBYOPT" => "-r#{write(at["interrupt.rb"], program)}"})
+        assert_equal([name, 130, ""], [name, result.status, result.err])
+      end
     end
   end
 

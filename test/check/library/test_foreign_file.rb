@@ -92,12 +92,12 @@ class ForeignFileTest < Test
     refusal { Profile.load("a\0b") }
   end
 
-  test "many bad files are one line with their number" do
+  test "of many bad files the first five are named, and the others are counted" do
     with_folder do |folder, path|
       30.times { |index| File.write(path["bad#{index}.pb.gz"], "x") }
       warnings = Series.load(folder).warnings
-      assert_equal(1, warnings.size)
-      assert(warnings.first.start_with?("30 are left out; the first: #{folder}/bad0.pb.gz: "), warnings.first)
+      assert_equal([6, "25 more files are left out"], [warnings.size, warnings.last])
+      assert(warnings.first.start_with?("#{folder}/bad0.pb.gz: "), warnings.first)
     end
   end
 

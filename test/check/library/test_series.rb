@@ -103,6 +103,16 @@ class SeriesTest < Test
     end
   end
 
+  test "a profile that was read last is not read again" do
+    in_folder_of("a.pb.gz" => at_minute(1), "b.pb.gz" => at_minute(2), "c.pb.gz" => at_minute(3)) do |folder|
+      series = Series.load(folder)
+      assert(series.last.equal?(series[2]) && series.upto(3).last.equal?(series.last), "read again")
+      first = series.first
+      series.each_with_index { |_, index| series[index] }
+      refute(first.equal?(series.first), "more are held than the last two")
+    end
+  end
+
   test "a series is made of what there is" do
     profiles = [at_minute(1).profile, at_minute(2).profile]
     series, = Series.all(profiles)

@@ -180,6 +180,59 @@ class LiveTest < Test
     end
   end
 
+  test "a look that Ctrl-C ends says what is known so far, with status 130" do
+    sampled do |pid, text|
+      Open3.popen3(CLEAN, READER, "--disable=gems", EXE, text, "--seconds", "60") do |_, out, err, looking|
+        sleep 8                 # three profiles, also on a busy machine
+        Process.kill(:INT, looking.pid)
+        assert_equal([130, true], [looking.value.exitstatus, out.read.start_with?("Diagnosis: process #{pid}, ")])
+        assert(err.read.match?(/\Aheapsample: stopped after \d+\.\d s of 60 s\n\z/))
+      end
+      Open3.popen3(CLEAN, READER, "--disable=gems", EXE, "diff", text, "--seconds", "60") do |_, out, _, looking|
+        sleep 3
+        Process.kill(:INT, looking.pid)
+        assert_equal([130, true], [looking.value.exitstatus, out.read.start_with?("Growth of what is in use")])
+      end
+    end
+  end
+
+  # What ps prints and reports of a process, which was started +seconds+ ago by its socket.
+  def row_of(pid, **changes)
+    process = HeapSample::LiveProcess.new(pid)
+    about = process.hello.merge(process_id: pid, **changes)
+    HeapSample::Tool::Commands::Ps.new.then { |ps| [ps.send(:row, HeapSample::Layout.new, about), ps.send(:from_start?, process, about)] }
+  end
+
+  test "ps does not show what a program has loaded as growth" do
+    hour = 3600 * 1_000_000_000
+    IO.popen([{"RUBY_HEAP_SAMPLE" => "output=none", "XDG_RUNTIME_DIR" => nil}, OURS, "--disable=gems", "-e", "$kept = Array.new(200_000) { |number| number.to_s }; puts; $stdout.flush; sleep"]) do |io|
+      io.gets
+      row, from_start = row_of(io.pid, sampled_from_start: true)
+      assert_equal([true, "-", "-"], [from_start, *row.values_at(3, 4)])
+      row, = row_of(io.pid, sampled_from_start: false)
+      assert(row[3].match?(/\A\+\d+\.\d MiB\z/), row.inspect)
+      later = HeapSample::LiveProcess.new(io.pid).hello[:taken_ns] + hour
+      row, = row_of(io.pid, sampled_from_start: true, taken_ns: later)
+      assert(row[3].match?(/\A\+\d+\.\d MiB\*\z/) && row[4].start_with?("1 h"), row.inspect)
+      _, from_start = row_of(io.pid, started_ns: later)
+      assert_equal(false, from_start)
+      assert_equal(true, JSON.parse(heapsample("ps", "--json").out).find { |one| one["process_id"] == io.pid }["sampled_from_start"])
+    ensure
+      Process.kill(:KILL, io.pid)
+    end
+  end
+
+  test "start leaves no profile that nobody asked for in the working directory" do
+    Dir.chdir(dir) do
+      growing('puts; $stdout.flush; $stdin.gets; sleep 1') do |pid, text|
+        printed("start", text)
+        Process.kill(:TERM, pid)
+        sleep 0.05 while File.exist?("/proc/#{pid}/exe") && (File.readlink("/proc/#{pid}/exe") rescue false)
+      end
+    end
+    assert_equal([], Dir.children(dir))
+  end
+
   test "several are watched in the same time, and ps has the first line of each" do
     sampled do |pid, text|
       growing do |other|
@@ -321,5 +374,22 @@ class LiveTest < Test
   ensure
     Process.kill(:KILL, sleeper)
     Process.wait(sleeper)
+  end
+
+  # While it runs.
+  def running(ruby, settings)
+    IO.popen([{**CLEAN, "RUBY_HEAP_SAMPLE" => settings}, ruby, "--disable=gems", "-e", "puts; $stdout.flush; sleep"]) do |io|
+      io.gets
+      yield io.pid
+    ensure
+      Process.kill(:KILL, io.pid)
+    end
+  end
+
+  test "a Ruby without the sampler is told from one without a control socket", missing: NO_DEBIAN do
+    running(DEBIAN, nil) { |pid| fails(1, /process #{pid}: a Ruby without the heap sampler$/, "top", pid.to_s) }
+    running(OURS, "socket=off,output=none") do |pid|
+      fails(1, /process #{pid}: this Ruby has the heap sampler, but no control socket; start it without socket=off$/, "top", pid.to_s)
+    end
   end
 end

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "etc"
 require "stringio"
 
 module HeapSample
@@ -56,6 +57,14 @@ module HeapSample
 
       ours = SamplerProgram.of?("#{PROC}/#{pid}")
       ours.nil? ? caught[SIGNAL - 2] + caught[SIGNAL] < 2 : ours
+    end
+
+    # When it was started, a Time; nil if that is not known.
+    def started
+      boot = File.read("#{PROC}/stat")[/^btime (\d+)/, 1]
+      Time.at(boot.to_i + start_time.to_i / Etc.sysconf(Etc::SC_CLK_TCK).to_f) if boot && pid
+    rescue SystemCallError, NoMethodError
+      nil
     end
 
     # Is its socket open, so that it is asked without a signal?
@@ -174,10 +183,20 @@ module HeapSample
       raise Refused, "#{name}: the process has ended"
     end
 
+    # Why it cannot be asked, where #ruby? is false.
+    def missing
+      folder = "#{PROC}/#{pid}"
+      case SamplerProgram.of?(folder)
+      when true then "this Ruby has the heap sampler, but no control socket; start it without socket=off"
+      when nil then "not a Ruby with the heap sampler, or started with socket=off"
+      else SamplerProgram.ruby?(folder) ? "a Ruby without the heap sampler" : "not a Ruby with the heap sampler"
+      end
+    end
+
     # Sends the signal only if process and program are still those that were checked.
     def send_signal(handle)
       seen = identity
-      raise Refused, "#{name}: not a Ruby with the heap sampler, or started with socket=off" unless ruby?
+      raise Refused, "#{name}: #{missing}" unless ruby?
       raise Errno::ESRCH unless identity == seen && handle.alive?
 
       handle.signal(SIGNAL)

@@ -32,6 +32,13 @@ module HeapSample
         false
       end
 
+      # Is the program of a process any Ruby, by the name of its executable or of a library that it has mapped?
+      def ruby?(folder)
+        File.basename(File.readlink("#{folder}/exe").delete_suffix(" (deleted)")).match?(/\Aruby[\d.]*\z/) || libraries(folder).any?
+      rescue SystemCallError
+        false
+      end
+
       private
 
       # What is mapped, for root; else what has its path, in the process's own view of the file system.

@@ -30,13 +30,26 @@ module HeapSample
     # Yields the number of each field and its value: an Integer, or for bytes
     # where they start and end.  Groups, which proto3 does not have, are errors.
     def each_field
-      while @position < @to
-        tag = varint
+      data = @data
+      while (position = @position) < @to
+        # Written out for tags and numbers of one byte, which most are.
+        if (tag = data.getbyte(position)) < 0x80
+          @position = position += 1
+        else
+          tag = varint
+          position = @position
+        end
         number = tag >> 3
         raise Malformed, "a field has the number 0" if number.zero?
 
         case tag & 7
-        when VARINT then yield number, varint, nil
+        when VARINT
+          if position < @to && (value = data.getbyte(position)) < 0x80
+            @position = position + 1
+          else
+            value = varint
+          end
+          yield number, value, nil
         when BYTES
           from, to = span
           yield number, from, to

@@ -80,7 +80,7 @@ module HeapSample
     def self.read(source, limit: DECODED_MAX, name: source)
       return reading(source, name, limit, &:read) if source.respond_to?(:read)
 
-      ForeignFile.open(source) { |file| reading(file, name, limit, &:read) }
+      ForeignFile.open(source) { |file| read(file, limit: limit, name: name) }
     end
 
     # call-seq:
@@ -99,7 +99,7 @@ module HeapSample
       start = file.read(CHUNK).to_s
       packed = start.start_with?(GZIP_MAGIC)
       data = packed ? gunzip(file, start, limit) : plain(file, start, name, limit)
-      yield new(data)
+      yield new(data, name)
     rescue Protobuf::Malformed => e
       kind = FileKind.of(data || start) if data || !packed
       what = kind ? "it is #{"a gzip of " if packed}#{kind}" : e.message
@@ -151,10 +151,12 @@ module HeapSample
     end
     private_class_method :reading, :plain, :gunzip, :bounded
 
-    def initialize(data)
+    def initialize(data, name = nil)
       @data = data
-      @texts = []
+      @name = name
       @spans = Hash.new { |spans, field| spans[field] = [] }
+      # By tag.
+      @usual = USUAL.each_with_object([]) { |field, spans| spans[field << 3 | Protobuf::BYTES] = @spans[field] }
       @inlined = {}
       @frames_left = FRAMES_MAX
     end
@@ -162,77 +164,60 @@ module HeapSample
     def read
       scan
       meta = read_meta
+      read_texts
       read_types
-      mappings = read_mappings
-      stacks = ListStacks.new(@texts, *read_frames(mappings), mapped_code(mappings))
+      @mappings = read_mappings
+      stacks = ListStacks.new(@texts, *read_frames, mapped_code(@mappings))
       rows = @meta ? read_rows(stacks) : read_foreign_rows(stacks, read_period)
       {meta: meta, texts: @texts, stacks: stacks, rows: rows, holders: @retained&.holders}
     end
 
     def read_meta_alone # :nodoc:
       scan
+      @texts = Hash.new { |_, index| text(index) }
       read_meta.tap { read_types }
     end
 
     private
 
     # Notes where the messages are: they may come before the strings they need.
-    # Most are samples, which are passed over quickly.
     def scan
-      entries = position = 0
-      samples = @spans[Field::SAMPLE]
+      position = @entries = 0
       while position
-        cursor = Protobuf.new(@data, skip_texts(skip_samples(position, samples)))
+        cursor = Protobuf.new(@data, note_usual(position))
         position = nil
         cursor.each_field do |number, value, to|
-          entries += 1
-          too_many if entries + samples.size / 2 + @texts.size > ENTRIES_MAX
+          too_many if (@entries += 1) > ENTRIES_MAX
           note(number, value, to)
-          break position = cursor.position if number == Field::SAMPLE || number == Field::STRING
+          break position = cursor.position if USUAL.include?(number)
         end
       end
-      raise Protobuf::Malformed, "it has no strings (cut off?)" if @texts.empty?
+      raise Protobuf::Malformed, "it has no strings (cut off?)" if text_count.zero?
     end
 
-    SAMPLE_TAG = Field::SAMPLE << 3 | Protobuf::BYTES
+    # Fields that most messages are; their tags have one byte.
+    USUAL = [Field::SAMPLE, Field::MAPPING, Field::LOCATION, Field::FUNCTION, Field::STRING].freeze
 
-    # Notes samples of the usual length, as long as one follows the other; returns
-    # where that ends.
-    def skip_samples(position, samples)
+    # Notes messages and strings as long as they are of these fields with a length of one or two bytes, as most have.  Returns where
+    # that ends.
+    def note_usual(position)
       data = @data
       size = data.bytesize
-      while data.getbyte(position) == SAMPLE_TAG
+      spans = @usual
+      while (tag = data.getbyte(position)) && (noted = spans[tag]) && (length = data.getbyte(position + 1))
         from = position + 2
-        break unless (length = data.getbyte(position + 1))
-
         if length >= 0x80
-          high = data.getbyte(from) || size
+          high = data.getbyte(from) || 0x80
           break if high >= 0x80
 
           length = length & 0x7f | high << 7
           from += 1
         end
-        to = from + length
-        break if to > size
+        break if (to = from + length) > size
 
-        samples << from << to
-        too_many if samples.size > 2 * ENTRIES_MAX
+        too_many if (@entries += 1) > ENTRIES_MAX
+        noted << from << to
         position = to
-      end
-      position
-    end
-
-    TEXT_TAG = Field::STRING << 3 | Protobuf::BYTES
-
-    # The same of short strings.
-    def skip_texts(position)
-      data = @data
-      while data.getbyte(position) == TEXT_TAG && (length = data.getbyte(position + 1) || 0x80) < 0x80
-        break if position + 2 + length > data.bytesize
-
-        note_text(position + 2, length)
-        too_many if @texts.size > ENTRIES_MAX
-        position += 2 + length
       end
       position
     end
@@ -246,18 +231,23 @@ module HeapSample
 
     def note(number, value, to)
       case number
-      when Field::STRING then note_text(bytes(value, to), to - value)
       when Field::PERIOD then @period = value unless to
       when Field::META then @meta = [bytes(value, to), to]
-      when Field::SAMPLE_TYPE, Field::PERIOD_TYPE, Field::SAMPLE, Field::MAPPING, Field::LOCATION, Field::FUNCTION, Field::REFERENCE
+      when Field::SAMPLE_TYPE, Field::PERIOD_TYPE, Field::SAMPLE, Field::MAPPING, Field::LOCATION, Field::FUNCTION, Field::STRING, Field::REFERENCE
+        @long = true if number == Field::STRING && to && to - value > TEXT_MAX
         @spans[number] << bytes(value, to) << to
       end
     end
 
-    def note_text(from, length)
-      @long = true if length > TEXT_MAX
-      @texts << (length > TEXT_MAX ? "" : Printable.utf8(@data.byteslice(from, length).force_encoding(Encoding::UTF_8)))
+    def text_count = @spans[Field::STRING].size / 2
+
+    # One that is too long is "": #read_types refuses the file.
+    def text(index)
+      from, to = @spans[Field::STRING][2 * index, 2]
+      to - from > TEXT_MAX ? "" : Printable.utf8(@data.byteslice(from, to - from).force_encoding(Encoding::UTF_8))
     end
+
+    def read_texts = @texts = Array.new(text_count) { |index| text(index) }
 
     def bytes(value, to)
       to ? value : raise(Protobuf::Malformed, "a number stands in place of a message")
@@ -268,7 +258,7 @@ module HeapSample
     end
 
     def reference(index)
-      raise Protobuf::Malformed, "a string is missing (cut off?)" if index >= @texts.size
+      raise Protobuf::Malformed, "a string is missing (cut off?)" if index >= text_count
 
       index
     end
@@ -360,12 +350,12 @@ module HeapSample
 
     # Returns the fields of all frames, and location id => frame id, or Array
     # of them.
-    def read_frames(mappings)
-      functions = read_functions
+    def read_frames
+      @functions = read_functions
       fields = [0] * Stacks::FRAME_FIELDS       # frame 0: of a location that is not there
       frames_of = Hash.new(0)
       each_message(Field::LOCATION) do |message|
-        id, lines = read_location(message, functions, mappings)
+        id, lines = read_location(message)
         next if lines.empty?     # one without lines and address says as much as one that is not there
 
         @inlined[id] = lines.size if lines.size > 1
@@ -379,14 +369,14 @@ module HeapSample
 
     # Its id, and the fields of its frames.  What has an address and no source
     # file is native code: its path is its mapping's.
-    def read_location(message, functions, mappings)
+    def read_location(message)
       id = mapping = address = 0
       lines = []
       message.each_field do |number, value, to|
         if number == 4
           raise Protobuf::Malformed, "a location has more than #{LINES_MAX} lines" if lines.size == LINES_MAX
 
-          lines << read_line(functions, bytes(value, to), to)
+          lines << read_line(bytes(value, to), to)
         elsif !to
           case number
           when 1 then id = value
@@ -397,7 +387,7 @@ module HeapSample
       end
       return [id, lines] if address.zero? || address.between?(PprofAddresses::START, PprofAddresses::LIMIT)
 
-      path = mappings[mapping].path
+      path = @mappings[mapping].path
       lines << ([0] * Stacks::FRAME_FIELDS) if lines.empty?
       [id, lines.map { |line| line[1].zero? ? [line[0], path, 0, 0, address] : line }]
     end
@@ -405,25 +395,27 @@ module HeapSample
     # Function id => label and path.
     def read_functions
       functions = Hash.new([0, 0])
-      each_message(Field::FUNCTION) do |message|
-        id = name = path = 0
-        message.each_field do |number, value, to|
-          next if to
-
-          case number
-          when 1 then id = value
-          when 2 then name = reference(value)
-          when 4 then path = reference(value)
-          end
-        end
-        functions[id] = [name, path]
-      end
+      each_message(Field::FUNCTION) { |message| read_function(message).then { |id, function| functions[id] = function } }
       functions
+    end
+
+    def read_function(message)
+      id = name = path = 0
+      message.each_field do |number, value, to|
+        next if to
+
+        case number
+        when 1 then id = value
+        when 2 then name = reference(value)
+        when 4 then path = reference(value)
+        end
+      end
+      [id, [name, path]]
     end
 
     LINE_MAX = (1 << 31) - 1
 
-    def read_line(functions, from, to)
+    def read_line(from, to)
       function = line = 0
       Protobuf.new(@data, from, to).each_field do |number, value, to_value|
         next if to_value
@@ -431,7 +423,7 @@ module HeapSample
         function = value if number == 1
         line = value if number == 2
       end
-      label, path = functions[function]
+      label, path = @functions[function]
       [label, path, @texts[path].start_with?("/") ? path : 0, line.clamp(0, LINE_MAX), 0]
     end
 
@@ -444,19 +436,24 @@ module HeapSample
       each_sample do |list, packed, labels, from, to|
         raise Protobuf::Malformed, wrong_values(packed.count(LAST_BYTES)) if packed.count(LAST_BYTES) != @value_count
 
-        stack = stacks.intern(list) { count_frames(list) }
+        stack = nil
         each_row(from, to) do |start, stop|
-          too_many_rows if rows.size >= ROWS_MAX
           birth, start = birth_at(start, stop)
+          too_many_rows if rows.size >= ROWS_MAX
           fields = @data.byteslice(start, stop - start)
           template, parts = templates[fields]
+          stack ||= stacks.intern(list) { count_frames(list) }
           rows << row = labelled(template.dup, stack, labels)
           row[Columns::BIRTH_GC] = birth
-          too_many_rows if parts.size + @retained.size > ROWS_MAX
-          parts.each { |part| @retained.take(row, Protobuf.new(fields, *part)) }
+          take_parts(row, fields, parts) unless parts.empty?
         end
       end
       rows
+    end
+
+    def take_parts(row, fields, parts)
+      too_many_rows if parts.size + @retained.size > ROWS_MAX
+      parts.each { |part| @retained.take(row, Protobuf.new(fields, *part)) }
     end
 
     def read_references
@@ -470,6 +467,9 @@ module HeapSample
     def birth_at(start, stop)
       return [nil, start] unless start < stop && @data.getbyte(start) == BIRTH_TAG
 
+      birth = @data.getbyte(start + 1)
+      return [birth, start + 2] if birth && birth < 0x80 && start + 1 < stop
+
       cursor = Protobuf.new(@data, start + 1, stop)
       [positive(cursor.varint), cursor.position]
     end
@@ -477,37 +477,51 @@ module HeapSample
     # A row with these fields, and where in them the messages Part are.
     def template(fields)
       row = NO_FIELDS.dup
-      parts = []
+      parts = NO_PARTS
       Protobuf.new(fields).each_field do |number, value, to|
-        if to then parts << [value, to] if number == PART
-        elsif (at = PLACES[number]) then row[at] = at == Columns::TYPE ? reference(value) : positive(value)
+        if to then (parts = parts.frozen? ? [] : parts) << [value, to] if number == PART
+        elsif (at = PLACES[number])
+          positive(value) if value >= NEGATIVE
+          row[at] = value
         end
       end
+      reference(row[Columns::TYPE])
       row[Columns::DEAD_OBJECTS, 3] = row[Columns::ALLOC_OBJECTS, 3] if row[Columns::DEAD_SAMPLES] > 0 && row[Columns::DEAD_OBJECTS].zero?
-      Columns::VARIANCES.each { |at, *from| row[at] ||= Columns.variance(*row.values_at(*from)) }
-      [Columns.told_by(row).freeze, parts.freeze]
+      Columns::VARIANCES.each { |at, samples, objects, space| row[at] ||= Columns.variance(row[samples], row[objects], row[space]) }
+      [Columns.told_by(row).freeze, parts]
     end
+    NO_PARTS = [].freeze
 
-    def positive(value) = value < 1 << 63 ? value : raise(Protobuf::Malformed, "a value is negative")
+    # A negative number has its highest bit set.
+    NEGATIVE = 1 << 63
+    def positive(value) = value < NEGATIVE ? value : raise(Protobuf::Malformed, "a value is negative")
 
     def labelled(row, stack, labels)
       row[Columns::STACK] = stack
-      label = 0
-      while (at = OUR_INDEXES[label])
-        row[at] = labels[label]
-        label += 1
-      end
-      row[Columns::LABEL_SET] = labels.last
+      row[Columns::CLASS] = labels[CLASS_PLACE]
+      row[Columns::MALLOC] = labels[MALLOC_PLACE]
+      row[Columns::LIBRARY] = labels[LIBRARY_PLACE]
+      row[Columns::LABEL_SET] = labels[-1]
       row
     end
-    OUR_INDEXES = Columns::LABELS.map(&:index).freeze
+    CLASS_PLACE, MALLOC_PLACE, LIBRARY_PLACE = [Columns::CLASS, Columns::MALLOC, Columns::LIBRARY].map { |index| LABEL_INDEXES.index(index) }
 
     ROW_TAG = Protobuf.encode(ROW << 3 | Protobuf::BYTES).freeze
+    ROW_FIRST, ROW_SECOND = ROW_TAG.bytes
 
-    # The messages between +from+ and +to+.
+    # Yields where the messages between +from+ and +to+ are.  Most have a length of one byte.
     def each_row(from, to)
-      cursor = Protobuf.new(@data, from, to)
-      cursor.each_field { |number, start, stop| yield bytes(start, stop), stop if number == ROW }
+      data = @data
+      while from + 2 < to && data.getbyte(from) == ROW_FIRST && data.getbyte(from + 1) == ROW_SECOND && (length = data.getbyte(from + 2)) < 0x80
+        start = from + 3
+        break if (stop = start + length) > to
+
+        yield start, stop
+        from = stop
+      end
+      return if from == to
+
+      Protobuf.new(data, from, to).each_field { |number, start, stop| yield bytes(start, stop), stop if number == ROW }
     end
 
     # The hot part of files of other programs.  Samples share many of their labels and values, byte for byte: each kind is
@@ -588,7 +602,7 @@ module HeapSample
 
         rows += 2 + length
       end
-      return split_any(start, to) unless rows == to || (rows < to && data.getbyte(rows) == ROW_TAG.getbyte(0))
+      return split_any(start, to) unless rows == to || (rows < to && data.getbyte(rows) == ROW_FIRST)
 
       whole(list)
       [list, packed, data.byteslice(from, rows - from).freeze, rows]

@@ -9,6 +9,9 @@ module HeapSample
       frame.native? ? new("", nil, frame.to_s) : new(frame.full_path, frame.lineno, frame.label)
     end
 
+    # Computed once: a Place is the key of most tables, and its path is long.
+    def hash = @hash || (frozen? ? super : @hash = super)
+
     # Is it a function of native code?  Its label is "xmlNewNode (libxml2.so.2)".
     def native? = path.empty? && !label.to_s.start_with?("(")
 

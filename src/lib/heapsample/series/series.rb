@@ -10,7 +10,7 @@ module HeapSample
   #
   # Of a file what it says about itself is kept (settings, GC counts, the
   # account of the process); rows are read when they are asked for, one profile
-  # at a time, so that a day of profiles a minute takes little more memory than one
+  # at a time, and the profiles read last are held, so that a day of profiles a minute takes little more memory than a few
   # of them.  The files themselves are held packed, as they are on disk: keep= deletes some while we read.
   class Series
     include Enumerable
@@ -20,16 +20,17 @@ module HeapSample
 
     # Bytes of files that are held, at most: some two thousand profiles.
     HELD_MOST = 64 << 20
-    # More warnings than these are one line.
+    # More warnings than these are counted.
     WARNINGS_MOST = 5
-    private_constant :HELD_MOST, :WARNINGS_MOST
+    # Whole profiles that are held: the last one and the one with a heap walk are read most.
+    RECENT_MOST = 2
+    private_constant :HELD_MOST, :WARNINGS_MOST, :RECENT_MOST
 
     # One profile: its HeapSample::Meta and its path, or itself; +held+ is what its file had, if that is held.
     Entry = Struct.new(:info, :path, :profile, :wanted, :held) do
       def filtered(wanted) = Entry.new(info, path, profile, wanted, held)
       def load = (profile || read).then { |whole| wanted ? whole.filter(**wanted) : whole }
       def read = held ? Profile.load(StringIO.new(held), name: path) : Profile.load(path)
-      def births = @births ||= Births.new(load)
       def name = path || "a profile"
       def run = [info.process_start, info.session]
     end
@@ -44,21 +45,22 @@ module HeapSample
       #   Series.load(paths) -> series
       #
       # +paths+: a folder, a file, or an Array of them.  Where there are several
-      # processes or sessions it is the one that grew most, as in a Diagnosis (see Series.all), and
+      # processes or sessions it is the worst, as in a Diagnosis (see Series.all), and
       # a warning names the others; so it does files that are damaged.  Raises
       # FormatError if none can be read, SystemCallError if a path is not there.
       def load(paths)
-        series, *others = Diagnosis.in_order(all(paths)).map(&:series)
+        series, *others = Diagnosis.new(all(paths)).flat_map { |process| [process.series, *(process.members - [process.series])] }
         series.warnings.concat(few(others.map { |other| "left out: #{other.describe}" }))
         series
       end
 
       # call-seq:
       #   Series.all(paths) -> Array of Series
+      #   Series.all(paths, damaged: array) -> Array of Series
       #
-      # One for each session of each process, in the order of their starts.  A
-      # warning about a file is in the first.  +paths+: as of Series.load; or a Series, or profiles.
-      def all(paths)
+      # One for each session of each process, in the order of their starts.  Warnings about files that are left out are
+      # added to +damaged+, or to the warnings of the first Series.  +paths+: as of Series.load; or a Series, or profiles.
+      def all(paths, damaged: nil)
         return [paths] if paths.is_a?(Series)
 
         profiles = Array(paths)
@@ -73,7 +75,8 @@ module HeapSample
           raise FormatError, warnings.first || "#{Array(paths).join(", ")}: no profile (#{ENDINGS.join(", ")}) found"
         end
 
-        runs(entries).each_with_index.map { |run, index| new(run, warnings: index.zero? ? few(warnings) : []) }
+        damaged&.concat(few(warnings))
+        runs(entries).each_with_index.map { |run, index| new(run, warnings: index.zero? && damaged.nil? ? few(warnings) : []) }
       end
 
       # Paths of what may be profiles in a folder, in the order of their names.
@@ -81,9 +84,10 @@ module HeapSample
         Dir.children(path).sort.filter_map { |name| File.join(path, name) if name.end_with?(*ENDINGS) && !name.start_with?(".") }
       end
 
-      # Warnings, or where they are many, one line: a folder may have a hundred thousand bad files.
+      # The first of some warnings, and how many more there are: a folder may have a hundred thousand damaged files.
       def few(warnings) # :nodoc:
-        warnings.size > WARNINGS_MOST ? ["#{Layout.grouped(warnings.size)} are left out; the first: #{warnings.first}"] : warnings
+        more = warnings.size - WARNINGS_MOST
+        more.positive? ? [*warnings.first(WARNINGS_MOST), "#{Layout.grouped(more)} more #{more == 1 ? "file is" : "files are"} left out"] : warnings
       end
 
       private
@@ -128,12 +132,13 @@ module HeapSample
     #
     # +profiles+: HeapSample::Profile or GC::SampleProfile, in any order.  Raises
     # ArgumentError unless they are of one session of one process.
-    def initialize(profiles, warnings: [])
+    def initialize(profiles, warnings: [], recent: {}.compare_by_identity)
       entries = profiles.map { |profile| profile.is_a?(Entry) ? profile : Series.held(profile) }
       raise ArgumentError, "a series needs at least one profile" if entries.empty?
       raise ArgumentError, "the profiles must be from one session of one process" unless entries.map(&:run).uniq.size == 1
 
       @warnings = warnings
+      @recent = recent
       same = entries.sort_by { |entry| entry.info.taken }.chunk_while { |one, other| one.info.taken == other.info.taken }
       @entries = same.map(&:first)
       @warnings.concat(Series.few(same.flat_map { |first, *rest| rest.map { |entry| "#{Printable.text(entry.name)}: left out: the same moment as #{Printable.text(first.name)}" } }))
@@ -154,7 +159,7 @@ module HeapSample
     #   upto(count) -> HeapSample::Series
     #
     # The first +count+ profiles of it.
-    def upto(count) = Series.new(@entries.first(count), warnings: @warnings.dup)
+    def upto(count) = Series.new(@entries.first(count), warnings: @warnings.dup, recent: @recent)
 
     # call-seq:
     #   filter(**wanted) -> series
@@ -176,11 +181,13 @@ module HeapSample
     # call-seq:
     #   series[index] -> HeapSample::Profile
     #
-    # The profile at +index+, read anew from its file every time.
-    def [](index) = @entries.fetch(index).load
-
-    # Births of the profile at +index+, read once.
-    def births(index) = @entries.fetch(index).births # :nodoc:
+    # The profile at +index+, read from its file unless it is one of those read last.
+    def [](index)
+      entry = @entries.fetch(index)
+      profile = @recent.delete(entry) || entry.load
+      @recent.shift while @recent.size >= RECENT_MOST
+      @recent[entry] = profile
+    end
 
     # The earliest profile.
     def first = self[0]
@@ -214,10 +221,10 @@ module HeapSample
     def accounts = infos.map(&:account)
 
     # call-seq:
-    #   diagnosis(warmup: nil) -> HeapSample::ProcessDiagnosis
+    #   diagnosis -> HeapSample::ProcessDiagnosis
     #
-    # What the process does with its memory: does it leak, where, and how sure is that?
-    def diagnosis(**options) = ProcessDiagnosis.new(self, **options)
+    # Does the process leak, where, and how sure is that?
+    def diagnosis = ProcessDiagnosis.new(self)
 
     # call-seq:
     #   line("order.rb:12", kind: :both, top: 20) -> HeapSample::LineHistory
@@ -240,8 +247,7 @@ module HeapSample
       printer.text(inspect)
     end
 
-    private
-
+    # "2026-01-01 00:00:00 – 01:00:00 UTC".
     def span
       from, to = times.minmax.map(&:utc)
       same_day = from.strftime("%F") == to.strftime("%F")

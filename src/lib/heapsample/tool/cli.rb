@@ -5,11 +5,12 @@ module HeapSample
     # Finds the command and runs it; every error is one line on stderr.
     #
     # Exit status: 0; 1 if it could not be done; 2 if the command line made no
-    # sense; 130 after Ctrl-C; of `run` that of the command it ran.
+    # sense; 3 if --fail-on names a verdict; 130 after Ctrl-C; of `run` that of the command it ran.
     class CLI
       DONE = 0
       FAILED = 1
       MISUSED = 2
+      INTERRUPTED = 130
 
       INTRODUCTION = <<~TEXT
         Show which lines of a Ruby program retain memory, and whether the program leaks.
@@ -30,7 +31,7 @@ module HeapSample
         heapsample COMMAND --help shows examples and options. heapsample --version shows the version.
 
         FILE is a heap profile (.pb.gz), of Ruby or of another program such as Go; - is the standard input.
-        FOLDER holds profiles. Commands that read one profile use the last profile in the folder.
+        FOLDER holds profiles. Commands that read one profile use the last profile of the process that grew most.
         PID is a running Ruby process with the heap sampler; the path of its control socket works too.
         URL serves profiles, such as http://127.0.0.1:6060.
         Every figure is an estimate with a 95% confidence interval.
@@ -41,6 +42,7 @@ module HeapSample
       end
 
       def run
+        on_interrupt("DEFAULT")                 # raises Interrupt
         Thread.report_on_exception = false      # an error of a thread is said below, once
         name, *rest = @arguments
         case name
@@ -60,7 +62,7 @@ module HeapSample
       rescue NoMemoryError
         complain("not enough memory", FAILED)
       rescue Interrupt
-        130
+        INTERRUPTED
       rescue StandardError, SystemStackError => e
         raise if $DEBUG
 
@@ -99,8 +101,15 @@ module HeapSample
         status
       end
 
+      # Unless Ctrl-C is ignored, as in the background of a script.
+      def on_interrupt(handler)
+        before = trap(:INT, handler)
+        trap(:INT, before) if before == "IGNORE"
+      end
+
       # What is left in the buffer would raise at exit, where nobody rescues it.
       def finish
+        on_interrupt("SYSTEM_DEFAULT")
         $stdout.flush
       rescue Errno::EPIPE
         leave

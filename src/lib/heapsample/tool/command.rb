@@ -32,7 +32,8 @@ module HeapSample
         rest = parse(parser, arguments)
         return show_help(parser) if options.delete(:help)
 
-        call(rest) || 0
+        status = call(rest) || CLI::DONE
+        @interrupted ? CLI::INTERRUPTED : status
       rescue OptionParser::ParseError => e
         misused("#{e.reason}: #{e.args.join(" ")}#{nearest_option(parser, e)}")
       rescue Values::Refused => e

@@ -124,7 +124,7 @@ module HeapSample
         @filters ||= Filters.new
       end
 
-      # Profiles, filtered; a folder stands for the last one in it (see Inputs.one).
+      # Profiles, filtered; a folder stands for one profile (see FolderProfile).
       def load(paths, &wanted)
         files = paths.map { |path| Inputs.one(path, &wanted) }
         filters.apply(files, files.map { |file| Inputs.load(file, **asked) })
@@ -140,11 +140,16 @@ module HeapSample
         profiles
       end
 
-      # Of each process's profiles.
+      # A Series of each process's profiles; and warnings about files that are left out.
       def all_series(paths)
         check_series(paths)
         sources = paths.filter_map { |path| Inputs.live(path) }
-        sources.empty? ? Series.all(paths) : Observing.new(sources, seconds: seconds, **asked).series
+        sources.empty? ? Inputs.all_series(paths) : [observed(Observing.new(sources, seconds: seconds, **asked), &:series), []]
+      end
+
+      # What the block returns of a look at running processes, which Ctrl-C may have cut short.
+      def observed(observing)
+        yield(observing).tap { @interrupted = observing.interrupted? }
       end
 
       # Of one process's profiles.
@@ -152,9 +157,10 @@ module HeapSample
         check_series(paths)
         sources = paths.filter_map { |path| Inputs.live(path) }
         raise UsageError, "only one running process can be read at a time: #{sources.map(&:name).join(", ")}" if sources.size > 1
-        return all_series(paths).first unless sources.empty?
+        series, = all_series(paths)
+        return series.first if series.size == 1
 
-        Progress.show("reading #{paths.size == 1 ? paths.first : "#{paths.size} files"}") { Series.load(paths) }
+        Diagnosis.new(series).first.series.tap { |first| Message.say("#{first.describe}; #{series.size - 1} more in #{paths.join(", ")}") }
       end
 
       def check_series(paths)

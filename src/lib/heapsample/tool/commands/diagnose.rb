@@ -20,14 +20,16 @@ module HeapSample
         TEXT
         HELP = <<~TEXT
           `heapsample FOLDER` is short for `heapsample diagnose FOLDER`. The profiles are the ones that the
-          setting every=SECONDS writes. The process that grew most is printed first.
+          setting every=SECONDS writes. The worst process is printed first.
 
-          The diagnosis covers leaks of objects, threads and native memory, bloat and fragmentation.
-          It shows how certain each finding is. Growth that too few major GCs have checked is not called a leak.
+          Whether a process leaks is decided from exact counts: memory that survived major GCs, mappings, threads
+          and fibers. Which lines leak is estimated from samples. The verdict is one of: Leak (confirmed or likely),
+          Grows (certain), Ended, No leak found, Cannot tell.
           A running process is watched for --seconds; a longer time gives a more certain result.
+          For scripts: --fail-on leak exits with status 3 if a process leaks (confirmed or likely).
 
-          One profile cannot show growth, so a single FILE gets the report of GC.sample_profile.report instead.
-          It has live memory by line and by class, malloc memory, young objects, allocation and process memory.
+          A profile lists the major GCs of the process, so a single FILE gets a verdict, too, and below it the report
+          of GC.sample_profile.report: live memory by line and by class, malloc memory, young objects, allocation.
           The options --by, --kind, --top and the filters are for this report.
         TEXT
 
@@ -43,22 +45,30 @@ module HeapSample
 
         def define_own(parser)
           parser.on("--snapshot", "report one profile: the last of a folder, or of a running process now") { options[:snapshot] = true }
+          parser.on("--fail-on VERDICTS", "exit with status #{FailOn::STATUS} if a process has one of: #{FailOn::WORDS.keys.join(",")}") { |words| options[:fail_on] = FailOn.new(words.split(",").map { |word| choice("--fail-on", word, FailOn::WORDS.keys) }) }
           parser.on("--about", "print how each profile was taken: settings, dropped samples, sampler memory") { options[:about] = true }
         end
 
         def print_diagnosis(paths)
           refuse_options("one profile; add --snapshot, or remove it", :by, :kind, :top, *filters.wanted.keys)
-          series = all_series(paths)
-          print_analysis(Progress.show("reading #{series.sum(&:size)} profiles") { HeapSample::Diagnosis.new(series).tap(&:kind) })
+          series, warnings = all_series(paths)
+          diagnosis = Progress.show("reading #{series.sum(&:size)} profiles") { HeapSample::Diagnosis.new(series, warnings: warnings).tap(&:kind) }
+          print_analysis(diagnosis)
+          options[:fail_on]&.status(diagnosis)
         end
 
         def print_report(paths)
-          refuse_options("a diagnosis; name a folder or several profiles, or remove it", :seconds, *(:format unless json?))
-          print_analysis(HeapSample::Report.new(only_profile(paths), **analysis_options(:by, :kind, :top)))
+          refuse_options("a diagnosis; name a folder or several profiles, or remove it", :seconds, :fail_on, *(:format unless json?))
+          profile = only_profile(paths)
+          puts Series.new([profile]).diagnosis.text(**look).lines, "" if verdict_of?(profile)
+          print_analysis(HeapSample::Report.new(profile, **analysis_options(:by, :kind, :top)))
         end
 
+        # Does it list major GCs of one process, all of whose rows are asked for?
+        def verdict_of?(profile) = !json? && !options[:snapshot] && profile.filtered.nil? && profile.info.majors.any?
+
         def print_about(paths)
-          refuse_options("other reports; remove --about", :by, :kind, :top, :stacks, :seconds, :snapshot, *(:format unless json?), *filters.wanted.keys)
+          refuse_options("other reports; remove --about", :by, :kind, :top, :stacks, :seconds, :fail_on, :snapshot, *(:format unless json?), *filters.wanted.keys)
           files = paths.map { |path| Inputs.one(path) }
           found = files.map { |path| Inputs.load(path, **asked).about(name: path) }
           return puts(found.map { |about| about.text(**look).to_s }.join("\n")) unless json?
@@ -69,7 +79,7 @@ module HeapSample
         # Raises UsageError if one of the options +names+ was given.
         def refuse_options(what, *names)
           given = names.find { |name| options[name] || filters.wanted[name] }
-          raise UsageError, "--#{given} is for #{what}" if given
+          raise UsageError, "--#{given.to_s.tr("_", "-")} is for #{what}" if given
         end
       end
     end

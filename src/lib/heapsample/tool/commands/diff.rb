@@ -18,7 +18,8 @@ module HeapSample
         HELP = <<~TEXT
           Prints the growth from BEFORE to AFTER, with its 95% confidence interval.
           With LAST: memory allocated after BEFORE, live in AFTER, and still live in LAST.
-          For a folder, the last profile in the folder is used. For a running process, two profiles are taken.
+          For a folder, the last profile of the process that grew most is used.
+          For a running process, two profiles are taken.
 
           Within one process, growth is allocated minus freed memory, so retained memory adds no error.
           A change that sampling alone can explain is marked as noise.
@@ -36,8 +37,15 @@ module HeapSample
         def two_of(process)
           names = [process.name] * 2
           filters.apply(names, Progress.show("watching #{process.name} for #{format("%g", seconds)} s") do
-            [process.profile(**asked), sleep(seconds) && process.profile(**asked)]
+            [process.profile(**asked), wait && process.profile(**asked)]
           end)
+        end
+
+        # Ctrl-C ends it early.
+        def wait
+          sleep(seconds)
+        rescue Interrupt
+          @interrupted = true
         end
 
         def analysis(first, second, third = nil)

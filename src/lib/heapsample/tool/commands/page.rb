@@ -37,8 +37,8 @@ module HeapSample
 
         # The process that grew most, and what is said of all; of a part of the profiles nothing is said.
         def diagnosed(paths)
-          series = all_series(paths)
-          diagnosis = Progress.show("reading #{series.sum(&:size)} profiles") { Diagnosis.new(series).tap(&:kind) }
+          series, warnings = all_series(paths)
+          diagnosis = Progress.show("reading #{series.sum(&:size)} profiles") { Diagnosis.new(series, warnings: warnings).tap(&:kind) }
           shown = filters.apply_to_series(diagnosis.first.series)
           Message.say("#{shown.describe}#{beside(series.size - 1)}")
           [shown, (diagnosis.text(**options.slice(:root)) if filters.empty?)]

@@ -18,7 +18,8 @@ module HeapSample
         HELP = <<~TEXT
           Lists every process with the heap sampler that your user can connect to. The process that grew most
           is first. The column "of" has the number of the parent process. Growth is RSS growth since sampling
-          started, and is known only for processes with an open control socket.
+          started, and is known only for processes with an open control socket. A process that was sampled from
+          its start has grown by loading the program: its growth is not shown in the first 10 minutes.
 
           With --seconds, the first line of each diagnosis is printed below the table.
           With a PID: the parts of the resident memory, their growth since sampling started, threads and fibers.
@@ -30,7 +31,12 @@ module HeapSample
         FOREIGN = "#{UNKNOWN} belongs to another user; run this as that user or as root."
         # One that does not answer holds up no other.
         AT_ONCE = 200
-        private_constant :UNKNOWN, :FOREIGN, :AT_ONCE
+        # Sampling that began so soon after the process did, in seconds, began with it.
+        AT_START = 60
+        # Until then growth since the start is mostly that of loading the program.
+        START_LASTS = 600
+        FROM_START = "* since the process started, so it includes loading the program."
+        private_constant :UNKNOWN, :FOREIGN, :AT_ONCE, :AT_START, :START_LASTS, :FROM_START
 
         def call(arguments)
           name, = expect(arguments, 0..1, "process")
@@ -55,7 +61,7 @@ module HeapSample
           return puts(JSON.pretty_generate(said.map { |about| plain(about) })) if json?
 
           layout = Layout.new(**look)
-          sections = [table(layout, said), foreign_line(layout, said), *first_lines(layout, said)]
+          sections = [table(layout, said), [*start_line(layout, said), *foreign_line(layout, said)], *first_lines(layout, said)]
           puts said.empty? ? "No Ruby with the heap sampler runs here, or you may not connect to it." : layout.text(sections)
           refused.each { |message| Message.say(message) }
           nil
@@ -70,15 +76,20 @@ module HeapSample
           others = LiveProcess.all.reject { |process| process.pid == Process.pid }
           said = others.each_slice(AT_ONCE).flat_map { |some| some.map { |process| Thread.new { about(process, refused) } }.filter_map(&:value) }
           refused.concat(diagnose(said)) if options[:seconds]
-          [said.sort_by.with_index { |about, index| [-(grew(about) || -1), index] }, refused]
+          [said.sort_by.with_index { |about, index| [*(grew(about)&.then { |bytes| [0, -bytes] } || [1, 0]), index] }, refused]
         end
 
         # nil if the process cannot be asked: the reason is added to +refused+, unless the process has ended meanwhile.
         def about(process, refused)
-          (process.listens? ? process.hello : process.outline).merge(process_id: process.pid)
+          (process.listens? ? process.hello : process.outline).then { |about| about.merge(process_id: process.pid, sampled_from_start: from_start?(process, about)) }
         rescue LiveProcess::Refused => e
           refused << e.message unless ends?(process)
           nil
+        end
+
+        def from_start?(process, about)
+          started = process.started
+          !about[:started_ns].nil? && !started.nil? && about[:started_ns] / 1e9 - started.to_f < AT_START
         end
 
         # A process that ends closes its connections, and then removes its socket.
@@ -95,7 +106,7 @@ module HeapSample
           return [] if sampled.empty?
 
           observing = Observing.new(sampled.keys, seconds: options[:seconds])
-          observing.by_source.each do |process, series|
+          observed(observing, &:by_source).each do |process, series|
             sampled[process][:diagnosis] = HeapSample::Diagnosis.new([series]).first.text(**look).sentence
           end
           observing.refused
@@ -107,7 +118,14 @@ module HeapSample
 
         def grew(about)
           now, start = about[:account]&.rss, about[:account_at_start]&.rss
-          now - start if now && start
+          now - start if now && start && !(about[:sampled_from_start] && seconds_of(about) < START_LASTS)
+        end
+
+        # Since sampling started.
+        def seconds_of(about) = (about[:taken_ns] - about[:started_ns]) / 1e9
+
+        def start_line(layout, said)
+          said.any? { |about| grew(about) && about[:sampled_from_start] } ? layout.sentence(FROM_START) : []
         end
 
         def table(layout, said)
@@ -119,7 +137,8 @@ module HeapSample
         def row(layout, about)
           account, grew = about[:account], grew(about)
           [about[:process_id].to_s, about[:parent_id].to_s, account&.rss ? layout.bytes(account.rss) : "?",
-           grew ? layout.bytes(grew, sign: true) : Layout::NOTHING, grew && about[:started_ns] ? layout.duration((about[:taken_ns] - about[:started_ns]) / 1e9) : Layout::NOTHING,
+           grew ? "#{layout.bytes(grew, sign: true)}#{"*" if about[:sampled_from_start]}" : Layout::NOTHING,
+           grew && about[:started_ns] ? layout.duration(seconds_of(about)) : Layout::NOTHING,
            (account&.alive || {}).fetch(:threads, "?").to_s, sampled(layout, about), about[:title].to_s]
         end
 

@@ -60,22 +60,20 @@ module HeapSample
       # call-seq:
       #   Inputs.one(path) -> path of a file
       #
-      # A folder stands for the last profile in it, or the last of those for whose Meta the block is true, if there is one;
-      # which that is, is said.
+      # A folder stands for one profile: see FolderProfile.
       def one(path, &wanted)
-        path != STDIN && File.directory?(path) ? last_in(path, &wanted) : path
+        path != STDIN && File.directory?(path) ? FolderProfile.new(path).path(&wanted) : path
       end
 
-      def last_in(folder)
-        known = Progress.show("looking at #{folder}") { readable(expand([folder])) { |path| dated(path) } }
-        raise Failure, "#{folder}: no profile in this folder can be read" if known.empty?
-
-        wanted = known.select { |(*, info)| !block_given? || yield(info) }
-        path, = (wanted.empty? ? known : wanted).max_by.with_index { |(_, time, _), index| [time, index] }
-        processes = known.map { |_, _, info| info.process_start }.uniq.size
-        which = known.size == 1 ? "the only profile" : "the last of #{known.size} profiles#{" of #{processes} processes" if processes > 1}"
-        Message.say("#{path}: #{which} in #{folder}")
-        path
+      # call-seq:
+      #   Inputs.all_series(paths) -> Array of Series, and warnings
+      #
+      # Files that are damaged are left out, and named on stderr.
+      def all_series(paths)
+        damaged = []
+        series = Progress.show("reading #{paths.size == 1 ? paths.first : "#{paths.size} files"}") { Series.all(paths, damaged: damaged) }
+        damaged.each { |warning| Message.say(warning) }
+        [series, damaged]
       end
 
       # What the block makes of each path; those that are damaged are left out, and said; those that are gone are left
@@ -94,12 +92,6 @@ module HeapSample
         end
         Series.few(warnings).each { |warning| Message.say(warning) }
         found
-      end
-
-      # Path, time and Meta of a profile.
-      def dated(path)
-        info = Meta.new(PprofReader.read_meta(path))
-        [path, info.taken || File.mtime(path), info]
       end
 
       # The profiles among +paths+, of which folders stand for what is in them.

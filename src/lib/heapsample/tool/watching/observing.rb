@@ -9,6 +9,9 @@ module HeapSample
       # So many profiles of each in that time.
       PROFILES = 20
 
+      # Did Ctrl-C end the look before its time?
+      def interrupted? = @interrupted
+
       # What could not be asked, or not to the end: sentences.
       attr_reader :refused
 
@@ -17,6 +20,7 @@ module HeapSample
         @seconds = seconds
         @asked = asked
         @refused = []
+        @interrupted = false
         @profiles = sources.to_h { |source| [source, []] }.compare_by_identity
       end
 
@@ -32,7 +36,7 @@ module HeapSample
       # Source => Series, of those that could be asked.
       def by_source
         Progress.show("watching #{@profiles.keys.map(&:name).join(", ")} for #{format("%g", @seconds)} s") { |progress| look(progress) }
-        @profiles.reject { |_, list| list.empty? }.to_h { |source, list| [source, Series.new(last_session(source, list))] }
+        @profiles.transform_values(&:dup).reject { |_, list| list.empty? }.to_h { |source, list| [source, Series.new(last_session(source, list))] }
       end
 
       private
@@ -46,6 +50,12 @@ module HeapSample
           left = left.map { |source| [source, Thread.new { ask(source, last: index == PROFILES - 1) }] }.select { |_, asked| asked.value }.map(&:first)
           break if left.empty?
         end
+      rescue Interrupt
+        raise if @profiles.each_value.all?(&:empty?)
+
+        # What is known so far counts.
+        @interrupted = true
+        @refused << "stopped after #{format("%.1f", now - began)} s of #{format("%g", @seconds)} s"
       end
 
       # May it be asked again?  One that was asked, and is not sampled just now, may be.
