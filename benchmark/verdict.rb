@@ -17,7 +17,7 @@ require_relative "verdict/score_text"
 
 options = { runs: 40, seed: 1 }
 score_options = { points: 64, shapes: Service.names }
-rule = File.join(Bench::TOP, "src/lib/heapsample/diagnosis/verdict.rb")
+rule = File.join(Bench::TOP, "src/lib/heapsample.rb")
 curves = false
 OptionParser.new do |parser|
   parser.on("--runs N", Integer) { |runs| options[:runs] = runs }

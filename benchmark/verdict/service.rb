@@ -98,7 +98,7 @@ class Service
   # A cache, or lazy code, that fills ever more slowly.
   def settle(bytes, tau, from: 0) = hold { |done, _| bytes * (1 - Math.exp(-[done - from, 0].max / tau)) }
 
-  # Bytes a unit of work that leak; it is even unless a block says how much. Noise is in proportion: exact counts have next to none.
+  # Bytes a unit of work that leak; it is even unless a block says how much. Noise is in proportion to it.
   def leak(rate = self.rate)
     return lose { |done, _| rate * done } unless block_given?
 
@@ -106,9 +106,12 @@ class Service
     lose { |_, i| sum += rate * yield(i) }
   end
 
-  def rate(noise = scale(0.01, 1.5))
+  def rate(noise = usual_noise)
     (@base * scale(7e-4, 3e-2)).tap { |rate| @sigma = rate * noise }
   end
+
+  # Noise of a point by the growth of a point. Of 45 real leaks the median had 0.03, and nine in ten less than 0.34.
+  def usual_noise = chance?(0.2) ? scale(0.3, 1.5) : scale(0.001, 0.34)
 
   # --- the truth
 

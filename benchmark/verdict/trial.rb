@@ -63,6 +63,13 @@ class Trial
 
   private
 
+  # Bytes a point of an all-clear for a service that leaks: the other ones cannot be wrong.
+  def named_by(verdict)
+    return if series.truth == :healthy || verdict.state != :level || !verdict.respond_to?(:detectable) || @guards.size < FIRST_ALL_CLEAR
+
+    verdict.detectable * verdict.interval
+  end
+
   def alarms = @alarms ||= states.each_index.select { |i| states[i] == :leak }
   def known = series.known || states.size
   def grows_from?(index) = %i[grows leak].include?(states[index]) && (index.zero? || !GROWS.include?(states[index - 1]))
