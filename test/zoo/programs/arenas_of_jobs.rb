@@ -4,7 +4,6 @@
 # kind: steady
 # also: bloat
 # settles: 12
-# every: 10
 require_relative "../load"
 
 class Job

@@ -4,7 +4,6 @@
 # kind: steady
 # also: bloat
 # settles: 18
-# every: 10
 require_relative "../load"
 require_relative "../zipf"
 

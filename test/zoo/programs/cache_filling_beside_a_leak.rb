@@ -3,7 +3,7 @@
 #
 # kind: leak
 # rate: 44000
-# every: 10, 60
+# every: 10
 require_relative "../load"
 
 class Fragments

@@ -4,7 +4,7 @@
 # kind: steady
 # also: bloat
 # settles: 56%
-# every: 10, 60
+# every: 10
 require_relative "../load"
 
 Cart = Struct.new(:used, :items)

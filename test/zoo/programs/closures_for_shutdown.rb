@@ -3,7 +3,6 @@
 #
 # kind: leak
 # rate: 300000
-# every: 10
 require_relative "../load"
 
 module Shutdown

@@ -5,7 +5,7 @@
 # line: active_record/, active_model/, active_support/
 # keeper: @target, @association_cache, CUSTOMER, active_record/
 # gems: activerecord 8.0.2, sqlite3 2.10.2
-# rate: 37000
+# rate: 44000
 require_relative "../load"
 require "active_record"
 ActiveRecord::Base.establish_connection(adapter: "sqlite3", database: ":memory:")

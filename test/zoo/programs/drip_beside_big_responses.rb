@@ -3,7 +3,6 @@
 #
 # kind: leak
 # rate: 18000
-# every: 10
 require_relative "../load"
 
 class Proxy

@@ -2,7 +2,7 @@
 # second in all, below pages of 100 lines for the other visitors.
 #
 # kind: leak
-# rate: 4300
+# rate: 6300
 # every: 10, 60
 require_relative "../load"
 

@@ -2,7 +2,7 @@
 # page of errors that shows the last twenty.
 #
 # kind: leak
-# rate: 28000
+# rate: 31000
 # gems: rack 3.1.12
 require_relative "../load"
 require "rack"

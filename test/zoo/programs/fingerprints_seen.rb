@@ -2,7 +2,6 @@
 #
 # kind: leak
 # rate: 51000
-# every: 10, 60
 require_relative "../load"
 require "digest"
 require "set"

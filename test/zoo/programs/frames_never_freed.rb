@@ -4,7 +4,6 @@
 # kind: native
 # line: frames.c, frames.so
 # rate: 490000
-# every: 10
 require_relative "../load"
 require_relative "../extension"
 Extension.load("frames")

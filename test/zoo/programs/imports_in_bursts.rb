@@ -3,7 +3,6 @@
 #
 # kind: leak
 # rate: 58000
-# every: 10
 require_relative "../load"
 
 Row = Struct.new(:number, :cells, :reason)

@@ -4,7 +4,7 @@
 # line: wisper/
 # keeper: wisper/, GlobalListeners, @registrations
 # gems: wisper 3.0.0
-# rate: 45000
+# rate: 40000
 require_relative "../load"
 require "wisper"
 

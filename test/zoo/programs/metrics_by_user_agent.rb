@@ -2,8 +2,7 @@
 # differs for one request in six.
 #
 # kind: leak
-# rate: 24000
-# every: 10
+# rate: 27000
 require_relative "../load"
 
 class Counter

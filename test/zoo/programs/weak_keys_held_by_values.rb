@@ -4,7 +4,6 @@
 # kind: leak
 # keeper: WeakKeyMap
 # rate: 220000
-# every: 10
 require_relative "../load"
 
 Record = Struct.new(:id, :cells)
