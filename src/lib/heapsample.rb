@@ -48,6 +48,7 @@ module HeapSample
   autoload :ListStacks, "#{here}/profile/list_stacks"
   autoload :Labels, "#{here}/profile/labels"
   autoload :Loading, "#{here}/profile/loading"
+  autoload :Major, "#{here}/profile/major"
   autoload :Meta, "#{here}/profile/meta"
   autoload :NodeStacks, "#{here}/profile/node_stacks"
   autoload :Place, "#{here}/profile/place"

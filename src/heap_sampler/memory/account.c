@@ -111,6 +111,24 @@ ask_libc(void)
 #endif
 }
 
+uint64_t
+rb_hs_malloc_allocated(void)
+{
+    struct hs_account_excess excess;
+    struct malloc_says says;
+    rb_hs_malloc_excess(&excess);
+    if (rb_hs_allocator()->jemalloc) {
+        uint64_t epoch = 1;
+        rb_hs_mallctl_write("epoch", &epoch, sizeof(epoch));
+        says.live = statistic("stats.allocated") - ALL_ARENAS("tcache_bytes");
+    }
+    else {
+        says = ask_libc();
+        if (!says.known) return 0;
+    }
+    return says.live - smaller(excess.allocated + rb_hs_memory_total(), says.live);
+}
+
 void
 rb_hs_malloc_look(struct hs_account_excess *excess)
 {
