@@ -1,5 +1,5 @@
 # An LRU cache of fragments fills in two fifths of the run, and is healthy. Next to it, each search leaves its words in a
-# list of recent searches without a bound, 30 KB a second, a tenth of what the cache takes at first.
+# list of recent searches without a bound, 44 KB a second, a fifth of what the cache takes at first.
 #
 # kind: leak
 # rate: 44000

@@ -1,8 +1,8 @@
-# A slow leak, 18 KB a second, next to 80 MB a second of responses that are built and dropped: a proxy notes each upstream
+# A slow leak, 25 KB a second, next to 80 MB a second of responses that are built and dropped: a proxy notes each upstream
 # error and never forgets one.
 #
 # kind: leak
-# rate: 18000
+# rate: 25000
 require_relative "../load"
 
 class Proxy
