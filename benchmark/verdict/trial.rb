@@ -17,7 +17,7 @@ class Trial
     @states = series.points.map do |point|
       verdict.add(point)
       @guards << verdict.guard
-      @detectable << (verdict.detectable * verdict.interval if verdict.state == :level && verdict.respond_to?(:detectable) && verdict.size >= FIRST_ALL_CLEAR)
+      @detectable << named_by(verdict)
       verdict.state
     end
   end

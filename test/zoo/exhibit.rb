@@ -23,10 +23,11 @@ class Exhibit
   def gems = header.gems(mended: @mended)
   def environment = { "ZOO_MENDED" => @mended ? "1" : "0" }
 
-  # What the judge has to know; it is kept with a recorded series.
-  def truth
+  # What the judge has to know of a run of so many seconds; it is kept with a recorded series.
+  def truth(seconds = header.seconds)
     growing = Header::GROWING.include?(header.kind) && !mended?
     { "name" => name, "kinds" => mended? ? ["steady"] : header.kinds, "lines" => growing ? header.lines : [],
-      "keepers" => growing ? header.keepers : [], "settles" => header.settles, "holdout" => header.holdout? }
+      "keepers" => growing ? header.keepers : [], "settles" => header.settles(seconds), "starts" => growing ? header.starts(seconds) : 0.0,
+      "rate" => (header.rate if growing), "tuned" => header.tuned? }
   end
 end

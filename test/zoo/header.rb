@@ -10,14 +10,20 @@
 #                                       variables (not local ones) in these lines
 #   # gems: json 2.7.1, rack 3.1.12     gems and their versions
 #   # mended: json 2.7.2                the version that does not leak: run too, as NAME_mended, and is steady
-#   # seconds: 41                       how long it runs
-#   # settles: 24                       until then, in seconds, nobody can tell it from a leak (a cache that fills)
-#   # holdout: yes                      the diagnosis must not be tuned on it
+#   # seconds: 62                       how long it runs with a profile every 2 seconds
+#   # settles: 24                       a healthy program: it has reached its level after 24 seconds. Before, it looks like a leak
+#   # starts: 20                        a growing program: it leaks from 20 seconds on
+#   # rate: 40000                       a growing program: bytes that it leaks a second, in all its processes
+#   # every: 10, 60                     it is recorded with a profile every 10 and every 60 seconds too, when this is asked for
+#   # tuned: yes                        the rules of the diagnosis were tuned on it
+#
+# settles and starts may be shares of the time that the program runs: "# settles: 40%".
 class Header
   KINDS = %w[leak threads native fragmentation bloat steady].freeze
   GROWING = %w[leak threads native].freeze
-  KEYS = %w[kind also line keeper gems mended seconds settles holdout].freeze
-  SECONDS = 41 # twenty profiles at every=2, and the last one
+  KEYS = %w[kind also line keeper gems mended seconds settles starts rate every tuned].freeze
+  PROFILES = 31 # of a program whose heading has no seconds
+  EVERY = 2
 
   def self.read(path) = new(path, File.read(path))
 
@@ -34,9 +40,20 @@ class Header
   def name = File.basename(path, ".rb")
   def kind = @values["kind"]
   def kinds = [kind, *list("also")]
-  def seconds = Float(@values["seconds"] || SECONDS)
-  def settles = Float(@values["settles"] || 0)
-  def holdout? = @values.key?("holdout")
+
+  # How long it runs with a profile every so many seconds.
+  def seconds(every = EVERY) = every == EVERY && @values.key?("seconds") ? Float(@values["seconds"]) : Float(PROFILES * every)
+
+  # In seconds, of a run of so many seconds.
+  def settles(seconds = self.seconds) = moment("settles", seconds)
+  def starts(seconds = self.seconds) = moment("starts", seconds)
+
+  # Bytes a second; nil where the heading does not have it.
+  def rate = @values["rate"]&.then { |rate| Float(rate) }
+
+  # The seconds between profiles at which it is recorded.
+  def intervals = [EVERY, *list("every").map { |every| Integer(every) }]
+  def tuned? = @values.key?("tuned")
   def mended? = @values.key?("mended")
 
   # Name => version of each gem.
@@ -47,6 +64,11 @@ class Header
   def keepers = list("keeper") + marked("KEEPER") + names_in("KEEPER")
 
   private
+
+  def moment(key, seconds)
+    value = @values[key] || "0"
+    value.end_with?("%") ? seconds * Float(value.chomp("%")) / 100 : Float(value)
+  end
 
   def list(key) = @values[key].to_s.split(",").map(&:strip)
   def versions(key) = list(key).to_h { |gem| gem.split }

@@ -2,6 +2,7 @@
 
 # Records the programs of the zoo, or those whose names are given, lets the diagnosis judge them, and prints the table and
 # its sums: see run.
+require "optparse"
 require_relative "gem_folder"
 require_relative "recorder"
 require_relative "examiner"
@@ -11,24 +12,37 @@ require_relative "../testing"
 
 class ZooTest < Test; end
 
+options = { every: Header::EVERY, load: 0, jobs: 3 }
+OptionParser.new do |parser|
+  parser.banner = "Usage: test/zoo/run [OPTION…] [NAME…]"
+  parser.on("--every SECONDS", Integer, "a profile every so many seconds (2)")
+  parser.on("--load N", Integer, "so many busy loops beside the programs (0)")
+  parser.on("--seconds N", Integer, "how long each program runs; its heading has the usual time")
+  parser.on("--jobs N", Integer, "so many programs at the same time (3)")
+  parser.on("--record", "record only, do not judge")
+end.parse!(ARGV, into: options)
+
 ruby = ENV.fetch("RUBY") { RbConfig.ruby }
 build = File.expand_path("../../build/zoo", __dir__)
 patterns = ARGV.empty? ? ["*"] : ARGV.slice!(0..) # minitest has its own
-exhibits = Exhibit.all.select { |exhibit| patterns.any? { |pattern| File.fnmatch?(pattern, exhibit.name) } }
-abort "no program is named #{patterns.join(", ")}" if exhibits.empty?
+form = Form.new(**options.slice(:every, :load, :seconds))
+named = Exhibit.all.select { |exhibit| patterns.any? { |pattern| File.fnmatch?(pattern, exhibit.name) } }
+abort "no program is named #{patterns.join(", ")}" if named.empty?
+exhibits = form.select(named)
+abort "none of these programs has #{form.every} in its heading (# every: #{form.every})" if exhibits.empty?
 
 gems = GemFolder.new(File.join(build, "gems"), ruby: ruby).tap { |folder| folder.install(exhibits) }
-recorder = Recorder.new(ruby: ruby, gems: gems.path, into: File.expand_path(ENV["INTO"] || File.join(build, "series")), beside: Integer(ENV["BESIDE"] || 4))
+recorder = Recorder.new(ruby: ruby, gems: gems.path, into: File.expand_path(ENV["INTO"] || File.join(build, "series")), form: form, jobs: options[:jobs])
 failed = []
 recorder.record(exhibits) do |exhibit, good|
   warn "#{exhibit.name}: #{Dir.children(recorder.folder(exhibit)).size} profiles#{"; it failed: #{recorder.log(exhibit)}" unless good}"
   failed << exhibit.name unless good
 end
 ZooTest.measured "each program runs to its end", failed.empty?, failed.empty? ? "#{exhibits.size} of them" : failed.join(", ")
-exit if ENV["RECORD"]
+exit if options[:record]
 
 recorded = exhibits.reject { |exhibit| failed.include?(exhibit.name) }
-examinations = Examiner.examine(recorded.to_h { |exhibit| [recorder.folder(exhibit), exhibit.truth] })
+examinations = Examiner.examine(recorded.to_h { |exhibit| [recorder.folder(exhibit), recorder.truth(exhibit)] })
 score = Score.new(examinations)
 silent = examinations.flat_map(&:warnings)
 ZooTest.measured "each series gets an answer", silent.empty?, silent.empty? ? "#{examinations.size} of them" : silent.join(", ")

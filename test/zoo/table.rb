@@ -19,7 +19,7 @@ class Table
 
   def row(one)
     long = one.long
-    [one.truth["name"] + (one.truth["holdout"] ? " *" : ""), one.truth["kinds"].first, verdict(one.short), verdict(long),
+    [one.truth["name"] + (one.truth["tuned"] ? "" : " *"), one.truth["kinds"].first, verdict(one.short), verdict(long),
      answer(long.line_right?), answer(long.keeper_right?), one.right_after.to_s, [long.line, long.keeper].reject(&:empty?).join(" | ")]
   end
 

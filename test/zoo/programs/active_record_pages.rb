@@ -1,6 +1,7 @@
 # A page of issues by Active Record on SQLite, forty of them, and an update now and then: the table stays as large.
 #
 # kind: steady
+# tuned: yes
 # gems: activerecord 8.0.2, sqlite3 2.10.2
 require_relative "../load"
 require "active_record"

@@ -2,6 +2,7 @@
 # ConnectionPool's @thread_query_caches, with a cache for each (rails/rails#52617). 7.2.1 does not.
 #
 # kind: leak
+# tuned: yes
 # also: threads
 # line: abstract/query_cache.rb, abstract/connection_pool.rb
 # keeper: abstract/query_cache.rb, abstract/connection_pool.rb, concurrent/collection/map, @thread_query_caches

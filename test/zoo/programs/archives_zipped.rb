@@ -1,9 +1,9 @@
 # Each three seconds the reports of all customers are written and put into a zip archive in memory, which is sent off. Nothing stays.
 #
 # kind: steady
+# tuned: yes
 # also: bloat, fragmentation
 # gems: rubyzip 3.7.0
-# holdout: yes
 require_relative "../load"
 require "zip"
 

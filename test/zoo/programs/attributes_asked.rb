@@ -2,10 +2,10 @@
 # it matches.
 #
 # kind: leak
+# tuned: yes
 # line: active_model/, concurrent/
 # keeper: active_model/, concurrent/, attribute_method_patterns_cache, Field, Order
 # gems: activemodel 8.0.2
-# holdout: yes
 require_relative "../load"
 require "active_model"
 

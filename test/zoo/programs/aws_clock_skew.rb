@@ -2,6 +2,7 @@
 # @endpoint_estimated_skews of Aws::Plugins::Retries::ClockSkew. 3.241.1 does not.
 #
 # kind: leak
+# tuned: yes
 # line: retries/clock_skew.rb, uri/
 # keeper: retries/clock_skew.rb, @endpoint_estimated_skews
 # gems: aws-sdk-core 3.241.0

@@ -2,8 +2,8 @@
 # clears it after a request.
 #
 # kind: leak
+# tuned: yes
 # keeper: breadcrumbs
-# holdout: yes
 require_relative "../load"
 
 module Breadcrumbs

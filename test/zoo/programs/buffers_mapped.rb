@@ -2,8 +2,8 @@
 # list of retries. No line is asked for: what is mapped is not sampled.
 #
 # kind: native
+# tuned: yes
 # also: leak
-# holdout: yes
 require_relative "../load"
 Warning[:experimental] = false
 

@@ -1,6 +1,7 @@
 # An extension in C leaks its table, plain malloc, when it raises: one text in five has a line that is no number.
 #
 # kind: native
+# tuned: yes
 # line: rates.c, rates.so
 require_relative "../load"
 require_relative "../extension"

@@ -2,6 +2,7 @@
 #
 # settles: 18
 # kind: steady
+# tuned: yes
 # also: bloat
 # gems: lru_redux 1.1.0
 require_relative "../load"

@@ -2,11 +2,11 @@
 # Nobody drops one after the call. The mended program keeps it for the call.
 #
 # kind: leak
+# tuned: yes
 # also: native
 # line: ffi/
 # gems: ffi 1.17.4
 # mended: ffi 1.17.4
-# holdout: yes
 require_relative "../load"
 require "ffi"
 

@@ -1,7 +1,7 @@
 # Each call to a service is under Timeout, with ten seconds, and answers in time. Timeout keeps a call's deadline only until it is done.
 #
 # kind: steady
-# holdout: yes
+# tuned: yes
 require_relative "../load"
 require "timeout"
 

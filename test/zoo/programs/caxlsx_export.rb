@@ -2,6 +2,7 @@
 # garbage when it is written (caxlsx#179). The process stays as large.
 #
 # kind: bloat
+# tuned: yes
 # also: steady, fragmentation
 # gems: nokogiri 1.19.3, caxlsx 3.3.0
 require_relative "../load"

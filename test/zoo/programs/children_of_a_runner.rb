@@ -2,8 +2,8 @@
 # works on them and ends. Each of them grows as long as it lives.
 #
 # kind: steady
+# tuned: yes
 # also: bloat, unknown
-# holdout: yes
 require_relative "../load"
 
 def job(number)

@@ -2,8 +2,8 @@
 # used no more and nothing keeps them.
 #
 # kind: steady
+# tuned: yes
 # gems: zeitwerk 2.8.3
-# holdout: yes
 require_relative "../load"
 require "tmpdir"
 require "zeitwerk"

@@ -2,8 +2,8 @@
 # the course of the first half, and none after.
 #
 # kind: steady
+# tuned: yes
 # settles: 26
-# holdout: yes
 require_relative "../load"
 
 class Reports

@@ -2,10 +2,10 @@
 # threads work at a time; each connection has buffers of 300 KB that it keeps.
 #
 # kind: steady
+# tuned: yes
 # also: bloat
 # settles: 27
 # gems: connection_pool 2.5.0
-# holdout: yes
 require_relative "../load"
 require "connection_pool"
 

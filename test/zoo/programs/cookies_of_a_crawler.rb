@@ -2,10 +2,10 @@
 # then: it fills for some twenty seconds, and is full.
 #
 # kind: steady
+# tuned: yes
 # also: bloat
 # settles: 22
 # gems: http-cookie 1.0.8
-# holdout: yes
 require_relative "../load"
 require "http-cookie"
 

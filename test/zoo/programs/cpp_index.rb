@@ -1,8 +1,8 @@
 # An extension in C++ keeps each answer in a std::unordered_map that is never cleared.
 #
 # kind: native
+# tuned: yes
 # line: geo.cc, geo.so
-# holdout: yes
 require_relative "../load"
 require_relative "../extension"
 Extension.load("geo")

@@ -1,10 +1,10 @@
 # A crawler remembers the title of each page, and keeps the node of it: the node keeps its whole document, which is libxml's.
 #
 # kind: native
+# tuned: yes
 # also: leak
 # line: nokogiri/
 # gems: nokogiri 1.19.3
-# holdout: yes
 require_relative "../load"
 require "nokogiri"
 

@@ -2,6 +2,7 @@
 # steps up and stays.
 #
 # kind: bloat
+# tuned: yes
 # also: steady, fragmentation
 require_relative "../load"
 require "csv"

@@ -2,8 +2,8 @@
 # and stack are collected with it.
 #
 # kind: steady
+# tuned: yes
 # also: bloat
-# holdout: yes
 require_relative "../load"
 
 class Result

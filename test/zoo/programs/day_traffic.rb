@@ -2,6 +2,7 @@
 # nothing, but more requests are under way at noon.
 #
 # kind: steady
+# tuned: yes
 # also: bloat
 # gems: rack 3.1.12
 # seconds: 121

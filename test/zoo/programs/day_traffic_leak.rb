@@ -2,8 +2,8 @@
 # rests at night.
 #
 # kind: leak
+# tuned: yes
 # seconds: 121
-# holdout: yes
 require_relative "../load"
 
 class Searches

@@ -2,8 +2,8 @@
 # record, and the map keeps its values: none ever goes.
 #
 # kind: leak
+# tuned: yes
 # keeper: DECORATED, WeakKeyMap
-# holdout: yes
 require_relative "../load"
 
 Order = Struct.new(:number, :lines)

@@ -1,6 +1,7 @@
 # A server keeps a Zlib::Deflate for each connection and forgets to close it when the client is gone.
 #
 # kind: native
+# tuned: yes
 # also: leak
 require_relative "../load"
 require "zlib"

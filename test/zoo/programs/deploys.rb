@@ -1,6 +1,7 @@
 # A server loads its code anew every second and drops the old classes, which are collected.
 #
 # kind: steady
+# tuned: yes
 require_relative "../load"
 
 SOURCE = <<~RUBY.freeze

@@ -2,6 +2,7 @@
 # its list keeps all of them.
 #
 # kind: leak
+# tuned: yes
 # line: descendants_tracker.rb
 # keeper: descendants_tracker.rb, @descendants
 # gems: descendants_tracker 0.0.4

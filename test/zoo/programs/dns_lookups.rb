@@ -2,11 +2,11 @@
 # (alexdalitz/dnsruby#219). 1.74.0 does not.
 #
 # kind: leak
+# tuned: yes
 # line: dnsruby/
 # keeper: dnsruby/select_thread.rb, @@socket_hash, @@socket_remaining_queries, @@socket_is_persistent, @@tcp_buffers
 # gems: dnsruby 1.73.1
 # mended: dnsruby 1.74.0
-# holdout: yes
 require_relative "../load"
 require "socket"
 require "dnsruby"

@@ -1,9 +1,9 @@
 # The last fifty documents that were parsed are kept, so that a second question is answered fast; older ones go.
 #
 # kind: steady
+# tuned: yes
 # also: bloat
 # gems: nokogiri 1.19.3, lru_redux 1.1.0
-# holdout: yes
 require_relative "../load"
 require "nokogiri"
 require "lru_redux"

@@ -2,9 +2,9 @@
 # seconds; from then on an old version goes for each that comes.
 #
 # kind: steady
+# tuned: yes
 # also: bloat
 # settles: 22
-# holdout: yes
 require_relative "../load"
 
 class Document

@@ -1,6 +1,7 @@
 # A chat drops the members that leave, but not the rooms that are empty then.
 #
 # kind: leak
+# tuned: yes
 require_relative "../load"
 require "set"
 ROOMS = {}

@@ -2,10 +2,10 @@
 # keeps each record that was saved until then. The table has always the same 500 parcels.
 #
 # kind: leak
+# tuned: yes
 # line: active_record/, active_model/
 # keeper: abstract/transaction.rb, @records
 # gems: activerecord 8.0.2, sqlite3 2.10.2
-# holdout: yes
 require_relative "../load"
 require "active_record"
 ActiveRecord::Base.establish_connection(adapter: "sqlite3", database: ":memory:")

@@ -2,8 +2,8 @@
 # backtraces.
 #
 # kind: leak
+# tuned: yes
 # keeper: errors_chained.rb
-# holdout: yes
 require_relative "../load"
 
 class Poller

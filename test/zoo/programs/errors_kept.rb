@@ -2,6 +2,7 @@
 # receiver, the job with its rows.
 #
 # kind: leak
+# tuned: yes
 require_relative "../load"
 
 class Job

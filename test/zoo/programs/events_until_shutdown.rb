@@ -1,10 +1,10 @@
 # Each job hangs a callback on one event, that of the shutdown, which never comes while the server runs (concurrent-ruby).
 #
 # kind: leak
+# tuned: yes
 # line: concurrent/
 # keeper: concurrent/, Concurrent::Promises, SHUTDOWN
 # gems: concurrent-ruby 1.3.4
-# holdout: yes
 require_relative "../load"
 require "concurrent"
 

@@ -2,12 +2,12 @@
 # somebody asks for it, and nobody asks for a token twice: what has expired stays for ever. The mended program sweeps.
 #
 # kind: leak
+# tuned: yes
 # line: moneta/, programs/expired_tokens.rb
 # keeper: moneta/adapters/memory.rb, moneta/, @backend
 # gems: moneta 1.6.0
 # mended: moneta 1.6.0
 # settles: 14
-# holdout: yes
 require_relative "../load"
 require "moneta"
 

@@ -1,8 +1,8 @@
 # A server on async: a task and a fiber for each request, ten under way at a time, none left over.
 #
 # kind: steady
+# tuned: yes
 # gems: async 2.46.0
-# holdout: yes
 require_relative "../load"
 require "async"
 

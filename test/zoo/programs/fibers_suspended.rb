@@ -2,6 +2,7 @@
 # in the table of open cursors, with the fiber and its stack.
 #
 # kind: threads
+# tuned: yes
 # also: leak
 # keeper: @open
 require_relative "../load"

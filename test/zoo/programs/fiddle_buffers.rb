@@ -1,9 +1,9 @@
 # A binding by Fiddle takes a buffer by malloc for each call and frees it only where the call succeeds.
 #
 # kind: native
+# tuned: yes
 # also: leak
 # line: fiddle/, fiddle.so
-# holdout: yes
 require_relative "../load"
 require "fiddle"
 

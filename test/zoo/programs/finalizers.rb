@@ -2,6 +2,7 @@
 # keeps the instance, with the uploaded text, from ever being collected.
 #
 # kind: leak
+# tuned: yes
 # keeper: finalizer, define_finalizer
 require_relative "../load"
 

@@ -1,6 +1,7 @@
 # A server forks four workers that render pages and keep nothing.
 #
 # kind: steady
+# tuned: yes
 require_relative "../load"
 require_relative "../workers"
 

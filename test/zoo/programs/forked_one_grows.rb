@@ -2,8 +2,8 @@
 # do not grow.
 #
 # kind: leak
+# tuned: yes
 # keeper: @reports
-# holdout: yes
 require_relative "../load"
 require_relative "../workers"
 

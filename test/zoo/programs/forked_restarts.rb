@@ -2,7 +2,7 @@
 # often a young one replaces an old one.
 #
 # kind: steady
-# holdout: yes
+# tuned: yes
 require_relative "../load"
 require_relative "../workers"
 

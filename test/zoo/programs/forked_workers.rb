@@ -1,6 +1,7 @@
 # A server forks four workers, as Puma does. Each keeps the carts of visitors who never come back; the master sleeps.
 #
 # kind: leak
+# tuned: yes
 # keeper: CARTS
 require_relative "../load"
 require_relative "../workers"

@@ -2,8 +2,8 @@
 # it. Each is a class without a constant, and goes when its form is answered.
 #
 # kind: steady
+# tuned: yes
 # gems: activemodel 8.0.2
-# holdout: yes
 require_relative "../load"
 require "active_model"
 

@@ -2,8 +2,8 @@
 # are held by few blocks each.
 #
 # kind: fragmentation
+# tuned: yes
 # also: bloat, steady
-# holdout: yes
 require_relative "../load"
 
 RANDOM = Random.new(11)

@@ -1,6 +1,7 @@
 # An import builds 600,000 rows and keeps one in forty of them, spread over all heap pages. The pages stay, mostly empty.
 #
 # kind: fragmentation
+# tuned: yes
 # also: bloat, steady
 require_relative "../load"
 

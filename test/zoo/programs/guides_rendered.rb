@@ -1,8 +1,8 @@
 # A documentation server renders one of thirty guides per request with kramdown and keeps nothing.
 #
 # kind: steady
+# tuned: yes
 # gems: kramdown 2.5.2
-# holdout: yes
 require_relative "../load"
 require "kramdown"
 

@@ -2,9 +2,9 @@
 # a table of 20,000 places from the start.
 #
 # kind: steady
+# tuned: yes
 # also: bloat, fragmentation
 # settles: 7
-# holdout: yes
 require_relative "../load"
 
 PLACES = Array.new(20_000) { |i| { id: i, name: "place number #{i} in town" } }

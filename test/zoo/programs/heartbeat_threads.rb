@@ -1,7 +1,7 @@
 # Each connection starts a thread that sends a heartbeat every half minute. When the connection is closed nobody ends it.
 #
 # kind: threads
-# holdout: yes
+# tuned: yes
 require_relative "../load"
 
 class Connection

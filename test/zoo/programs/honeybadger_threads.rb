@@ -2,6 +2,7 @@
 # it kills the thread that waits for the timeout (honeybadger-ruby #777). 6.3.1 does not.
 #
 # kind: threads
+# tuned: yes
 # line: honeybadger/events_worker.rb
 # gems: honeybadger 6.3.0
 # mended: honeybadger 6.3.1

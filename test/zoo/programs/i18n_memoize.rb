@@ -1,6 +1,7 @@
 # I18n with Memoize keeps the answer for each key that was ever asked for, found or not. The keys hold what visitors typed.
 #
 # kind: leak
+# tuned: yes
 # line: i18n/
 # keeper: i18n/backend/memoize.rb, @memoized_lookup, concurrent/, @@normalized_key_cache, I18n::Base#normalize_key
 # gems: i18n 1.15.2

@@ -1,6 +1,7 @@
 # A search server loads an index of 300,000 words within its first seconds, keeps it and grows no more.
 #
 # kind: steady
+# tuned: yes
 # also: bloat
 require_relative "../load"
 

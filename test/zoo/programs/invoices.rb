@@ -1,8 +1,8 @@
 # A shop writes invoices as PDF by prawn, two a second: each document is much memory for a moment, and nothing stays.
 #
 # kind: steady
+# tuned: yes
 # gems: prawn 2.5.0
-# holdout: yes
 require_relative "../load"
 require "prawn"
 Prawn::Fonts::AFM.hide_m17n_warning = true

@@ -1,6 +1,7 @@
 # Five threads take jobs from a queue, as Sidekiq does: each job loads rows, makes an e-mail of them and forgets them.
 #
 # kind: steady
+# tuned: yes
 # gems: mail 2.9.1
 require_relative "../load"
 require "logger"

@@ -2,7 +2,7 @@
 # page of status that shows the last ten. The children are many, short-lived and healthy.
 #
 # kind: leak
-# holdout: yes
+# tuned: yes
 require_relative "../load"
 
 class Runner

@@ -2,6 +2,7 @@
 # raises (flori/json#574). 2.7.2 does not.
 #
 # kind: native
+# tuned: yes
 # also: leak
 # line: json/common.rb
 # gems: json 2.7.1

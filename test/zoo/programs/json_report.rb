@@ -2,9 +2,9 @@
 # up with each and stays.
 #
 # kind: bloat
+# tuned: yes
 # also: steady, fragmentation
 # gems: json 2.7.2
-# holdout: yes
 require_relative "../load"
 require "json"
 

@@ -1,10 +1,10 @@
 # A key is derived from each user's name by Active Support's caching generator, whose cache has no bound.
 #
 # kind: leak
+# tuned: yes
 # line: key_generator.rb, openssl/
 # keeper: key_generator.rb, @cache_keys, KEYS
 # gems: activesupport 8.0.2
-# holdout: yes
 require_relative "../load"
 require "active_support"
 require "active_support/key_generator"

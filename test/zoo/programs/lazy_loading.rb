@@ -2,6 +2,7 @@
 # It has all of its code then, and grows no more.
 #
 # kind: steady
+# tuned: yes
 # also: bloat
 # gems: rouge 5.1.0, kramdown 2.5.2, prawn 2.5.0, mail 2.9.1, liquid 5.14.0
 require_relative "../load"

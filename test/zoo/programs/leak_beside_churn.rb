@@ -1,6 +1,7 @@
 # A service with a large table and much garbage; of each request a small audit entry stays.
 #
 # kind: leak
+# tuned: yes
 require_relative "../load"
 TABLE = Array.new(120_000) { |i| { id: i, name: "item #{i}" } }
 AUDIT = []

@@ -2,10 +2,10 @@
 # filters, so that each request leaves a module and a class.
 #
 # kind: leak
+# tuned: yes
 # line: liquid/strainer_factory.rb, liquid/strainer_template.rb
 # keeper: liquid/strainer_factory.rb, strainer_class_cache, @strainer_template_class_cache
 # gems: liquid 5.14.0
-# holdout: yes
 require_relative "../load"
 require "liquid"
 

@@ -2,10 +2,10 @@
 # Support keeps each base that it ever ran hooks for, in case a hook is added later: so no importer goes, and each has its rows.
 #
 # kind: leak
+# tuned: yes
 # line: active_support/lazy_load_hooks.rb
 # keeper: active_support/lazy_load_hooks.rb, @loaded, ActiveSupport
 # gems: activesupport 8.0.2
-# holdout: yes
 require_relative "../load"
 require "active_support"
 

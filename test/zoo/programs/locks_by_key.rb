@@ -2,9 +2,9 @@
 # done: some hundred KiB a second of keys and monitors.
 #
 # kind: leak
+# tuned: yes
 # line: concurrent/
 # gems: concurrent-ruby 1.3.4
-# holdout: yes
 require_relative "../load"
 require "concurrent"
 require "monitor"

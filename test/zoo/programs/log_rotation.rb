@@ -2,6 +2,7 @@
 # when they are written. Memory goes up in steps and stays.
 #
 # kind: bloat
+# tuned: yes
 # also: steady, fragmentation
 require_relative "../load"
 require "zlib"

@@ -1,10 +1,10 @@
 # Failed logins are counted by address in a Concurrent::Map; each four seconds a timer takes away what is older than four.
 #
 # kind: steady
+# tuned: yes
 # also: bloat
 # settles: 8
 # gems: concurrent-ruby 1.3.4
-# holdout: yes
 require_relative "../load"
 require "concurrent"
 

@@ -2,12 +2,12 @@
 # there too. Nobody tells it to stop after the job, so that all later messages go to all the old logs. The mended program does.
 #
 # kind: leak
+# tuned: yes
 # also: native
 # line: logger.rb, logger/, active_support/
 # keeper: active_support/broadcast_logger.rb, @broadcasts, LOG, StringIO, logger/log_device.rb
 # gems: activesupport 8.0.2
 # mended: activesupport 8.0.2
-# holdout: yes
 require_relative "../load"
 require "logger"
 require "stringio"

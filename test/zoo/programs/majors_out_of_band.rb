@@ -2,8 +2,8 @@
 # lived for some seconds is old garbage until then.
 #
 # kind: steady
+# tuned: yes
 # also: bloat, fragmentation
-# holdout: yes
 require_relative "../load"
 
 GC.config(rgengc_allow_full_mark: false)

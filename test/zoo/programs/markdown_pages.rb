@@ -1,8 +1,8 @@
 # A site renders Markdown by kramdown and highlights code by rouge: many small objects, a warm-up, no leak.
 #
 # kind: steady
+# tuned: yes
 # gems: kramdown 2.5.2, rouge 5.1.0
-# holdout: yes
 require_relative "../load"
 require "kramdown"
 require "rouge"

@@ -3,6 +3,7 @@
 #
 # settles: 16
 # kind: steady
+# tuned: yes
 # also: bloat
 require_relative "../load"
 

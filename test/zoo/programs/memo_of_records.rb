@@ -2,6 +2,7 @@
 # and with it its sixty issues, which the line with includes loads.
 #
 # kind: leak
+# tuned: yes
 # keeper: BADGES
 # gems: activerecord 8.0.2, sqlite3 2.10.2
 require_relative "../load"

@@ -2,9 +2,9 @@
 #
 # settles: 20
 # kind: steady
+# tuned: yes
 # also: bloat
 # gems: activesupport 8.0.2
-# holdout: yes
 require_relative "../load"
 require "active_support"
 require "active_support/cache"

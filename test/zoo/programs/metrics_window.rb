@@ -1,6 +1,7 @@
 # A collector of metrics keeps all measurements of ten seconds, and then sums and drops them.
 #
 # kind: steady
+# tuned: yes
 # also: bloat
 require_relative "../load"
 class Window

@@ -2,10 +2,10 @@
 # Record reads its columns then and makes its methods, and each keeps that. Afterwards all are warm.
 #
 # kind: steady
+# tuned: yes
 # also: bloat
 # settles: 22
 # gems: activerecord 8.0.2, sqlite3 2.10.2
-# holdout: yes
 require_relative "../load"
 require "active_record"
 ActiveRecord::Base.establish_connection(adapter: "sqlite3", database: ":memory:")

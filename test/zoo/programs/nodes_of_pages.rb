@@ -2,11 +2,11 @@
 # own memory.
 #
 # kind: native
+# tuned: yes
 # also: leak
 # line: nokogiri/
 # keeper: TITLES
 # gems: nokogiri 1.18.8
-# holdout: yes
 require_relative "../load"
 require "nokogiri"
 

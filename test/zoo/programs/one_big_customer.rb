@@ -2,8 +2,8 @@
 # hundred times as much for a moment, and afterwards nothing of it is used.
 #
 # kind: bloat
+# tuned: yes
 # also: steady, fragmentation
-# holdout: yes
 require_relative "../load"
 
 def statement(customer, orders)

@@ -2,10 +2,10 @@
 # keeps each record that was ever built on it.
 #
 # kind: leak
+# tuned: yes
 # line: active_record/, active_model/
 # keeper: SHOP, active_record/associations, @target of ActiveRecord::Associations::HasManyAssociation
 # gems: activerecord 8.0.2, sqlite3 2.10.2
-# holdout: yes
 require_relative "../load"
 require "active_record"
 

@@ -2,6 +2,7 @@
 # done by second 30.
 #
 # kind: steady
+# tuned: yes
 # also: bloat
 # settles: 26
 require_relative "../load"

@@ -2,9 +2,9 @@
 # back: each has a fiber with its stack.
 #
 # kind: leak
+# tuned: yes
 # also: threads, native
 # keeper: VISITORS
-# holdout: yes
 require_relative "../load"
 
 class Catalogue

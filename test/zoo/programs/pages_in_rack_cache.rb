@@ -2,10 +2,10 @@
 # there is much. Links from newsletters have a token in them, so that each is a new page.
 #
 # kind: leak
+# tuned: yes
 # line: rack/cache/
 # keeper: rack/cache/meta_store.rb, rack/cache/entity_store.rb, rack/cache/storage.rb, @hash, @metastores, @entitystores
 # gems: rack 3.1.12, rack-cache 1.17.0
-# holdout: yes
 require_relative "../load"
 require "rack"
 require "rack/mock_request"

@@ -1,6 +1,7 @@
 # A feed reader parses documents with nokogiri: much of libxml2's memory, all of it given back by the collector.
 #
 # kind: steady
+# tuned: yes
 # gems: nokogiri 1.19.3
 require_relative "../load"
 require "nokogiri"

@@ -2,10 +2,10 @@
 # without end, so that each new article, and each path that a robot invents, stays.
 #
 # kind: leak
+# tuned: yes
 # line: hanami/router/trie.rb
 # keeper: hanami/router/trie.rb, @segments_map
 # gems: hanami-router 3.0.0
-# holdout: yes
 require_relative "../load"
 require "hanami/router"
 require "rack"

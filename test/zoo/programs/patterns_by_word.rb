@@ -1,9 +1,9 @@
 # A search compiles a pattern for each word that somebody looks for, and keeps it for the next one.
 #
 # kind: leak
+# tuned: yes
 # also: native
 # keeper: PATTERNS
-# holdout: yes
 require_relative "../load"
 
 class Search

@@ -1,10 +1,10 @@
 # Images are handed to a C library in memory of ffi; those whose upload failed stay in a list.
 #
 # kind: native
+# tuned: yes
 # also: leak
 # keeper: @failed
 # gems: ffi 1.17.1
-# holdout: yes
 require_relative "../load"
 require "ffi"
 

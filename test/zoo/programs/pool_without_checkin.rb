@@ -2,8 +2,8 @@
 # is made for the next. The list of all connections keeps those that are lost.
 #
 # kind: leak
+# tuned: yes
 # keeper: @all
-# holdout: yes
 require_relative "../load"
 
 class Connection

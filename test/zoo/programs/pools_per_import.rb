@@ -2,10 +2,10 @@
 # more work for ever, and keep the pool. The mended program shuts it down.
 #
 # kind: threads
+# tuned: yes
 # line: concurrent/
 # gems: concurrent-ruby 1.3.4
 # mended: concurrent-ruby 1.3.4
-# holdout: yes
 require_relative "../load"
 require "concurrent"
 

@@ -1,10 +1,10 @@
 # Each request makes a cart that watches the price list (observer). Nobody deletes the observer when the request is done.
 #
 # kind: leak
+# tuned: yes
 # line: observer.rb
 # keeper: observer.rb, @observer_peers
 # gems: observer 0.1.2
-# holdout: yes
 require_relative "../load"
 require "observer"
 

@@ -2,10 +2,10 @@
 # for each order, kept for ever in the store of the metric.
 #
 # kind: leak
+# tuned: yes
 # line: prometheus/client
 # keeper: data_stores/synchronized.rb, @internal_store
 # gems: prometheus-client 5.0.0
-# holdout: yes
 require_relative "../load"
 require "prometheus/client"
 

@@ -2,6 +2,7 @@
 # message, malloc'd, behind a Ruby object that is collected. 3.15.8 does.
 #
 # kind: native
+# tuned: yes
 # also: leak
 # line: google/protobuf
 # gems: google-protobuf 3.15.7

@@ -2,9 +2,9 @@
 # its lines in a class variable.
 #
 # kind: leak
+# tuned: yes
 # keeper: @@seen
 # gems: rack 3.1.12, puma 6.6.0
-# holdout: yes
 require_relative "../load"
 require "rack"
 require_relative "../puma"

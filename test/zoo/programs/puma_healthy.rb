@@ -1,6 +1,7 @@
 # A Rack application on Puma with two workers that renders pages and keeps nothing.
 #
 # kind: steady
+# tuned: yes
 # gems: rack 3.1.12, puma 6.6.0
 require_relative "../load"
 require "rack"

@@ -2,8 +2,8 @@
 # kept between them.
 #
 # kind: steady
+# tuned: yes
 # gems: graphql 2.4.8
-# holdout: yes
 require_relative "../load"
 require "graphql"
 

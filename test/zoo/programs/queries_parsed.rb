@@ -2,9 +2,9 @@
 # the text in place of variables, and no two are alike.
 #
 # kind: leak
+# tuned: yes
 # line: graphql/
 # gems: graphql 2.4.8
-# holdout: yes
 require_relative "../load"
 require "graphql"
 

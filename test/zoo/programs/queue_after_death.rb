@@ -2,7 +2,7 @@
 # serve requests go on and fill its queue.
 #
 # kind: leak
-# holdout: yes
+# tuned: yes
 require_relative "../load"
 
 class Tracker

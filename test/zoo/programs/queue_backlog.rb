@@ -2,6 +2,7 @@
 #
 # settles: 26
 # kind: steady
+# tuned: yes
 # also: bloat
 # seconds: 61
 require_relative "../load"

@@ -1,5 +1,6 @@
 # The main Ractor sends each measurement to a Ractor that handles them slower than they come: its inbox grows.
 # kind: leak
+# tuned: yes
 # keeper: data of Ractor
 require_relative "../load"
 Warning[:experimental] = false

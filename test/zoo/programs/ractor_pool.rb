@@ -1,7 +1,7 @@
 # Three Ractors take work and give back results; none is left over.
 #
 # kind: steady
-# holdout: yes
+# tuned: yes
 require_relative "../load"
 Warning[:experimental] = false
 

@@ -1,6 +1,7 @@
 # Each job starts a Ractor that waits for an answer; one in five never gets it, and stays with its thread.
 #
 # kind: threads
+# tuned: yes
 # also: leak
 require_relative "../load"
 Warning[:experimental] = false

@@ -2,10 +2,10 @@
 # six seconds, and then SQLite uses the pages again that have got free.
 #
 # kind: steady
+# tuned: yes
 # also: bloat
 # settles: 9
 # gems: sqlite3 2.10.2
-# holdout: yes
 require_relative "../load"
 require "sqlite3"
 

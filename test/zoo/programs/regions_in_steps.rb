@@ -2,9 +2,9 @@
 # second 22. It grows in steps, and then no more.
 #
 # kind: steady
+# tuned: yes
 # also: bloat
 # settles: 27
-# holdout: yes
 require_relative "../load"
 
 class Map

@@ -1,9 +1,9 @@
 # Each five seconds a report of 15,000 lines is written as CSV, a thousand lines at a time; between them small requests.
 #
 # kind: steady
+# tuned: yes
 # also: bloat, fragmentation
 # gems: csv 3.3.0
-# holdout: yes
 require_relative "../load"
 require "csv"
 require "stringio"

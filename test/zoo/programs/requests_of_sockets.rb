@@ -2,8 +2,8 @@
 # its list.
 #
 # kind: leak
+# tuned: yes
 # keeper: @open
-# holdout: yes
 require_relative "../load"
 require "socket"
 Process.setrlimit(:NOFILE, 60_000, 60_000) rescue nil

@@ -2,10 +2,10 @@
 # stamp in it. Two threads serve; it grows by some four megabytes a second.
 #
 # kind: leak
+# tuned: yes
 # line: active_support/cache
 # keeper: active_support/cache, STORE, @data
 # gems: activesupport 8.0.2
-# holdout: yes
 require_relative "../load"
 require "active_support"
 require "active_support/cache"

@@ -2,8 +2,8 @@
 # closed with its page.
 #
 # kind: steady
+# tuned: yes
 # gems: rack 3.1.12
-# holdout: yes
 require_relative "../load"
 require "rack"
 require "rack/mock_request"

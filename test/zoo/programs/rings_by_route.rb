@@ -2,9 +2,9 @@
 # rarest late; then each new entry takes the place of an old one.
 #
 # kind: steady
+# tuned: yes
 # also: bloat
 # settles: 24
-# holdout: yes
 require_relative "../load"
 
 class Ring

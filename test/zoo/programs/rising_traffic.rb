@@ -2,8 +2,8 @@
 # use, and nothing of it gets old.
 #
 # kind: steady
+# tuned: yes
 # also: bloat
-# holdout: yes
 require_relative "../load"
 
 Request = Struct.new(:done, :path, :rows)

@@ -1,10 +1,10 @@
 # A shop adds a route to Hanami's router for each new tenant; nothing takes one out again.
 #
 # kind: leak
+# tuned: yes
 # line: hanami/, mustermann/
 # keeper: hanami/, @children, @variable, @fixed, @path_prefix, @globs, @trie, @named, mustermann
 # gems: hanami-router 3.0.0
-# holdout: yes
 require_relative "../load"
 require "hanami/router"
 require "rack"

@@ -2,10 +2,10 @@
 # timers' queue keeps the task, and the task the order.
 #
 # kind: leak
+# tuned: yes
 # line: concurrent-ruby/concurrent, concurrent/
 # keeper: non_concurrent_priority_queue.rb, timer_set.rb, @queue
 # gems: concurrent-ruby 1.3.4
-# holdout: yes
 require_relative "../load"
 require "concurrent"
 

@@ -1,10 +1,10 @@
 # A search is memoized by Dry::Core::Cache, which never drops anything, under what the visitor has asked for.
 #
 # kind: leak
+# tuned: yes
 # line: dry/core/cache.rb, concurrent/
 # keeper: dry/core/cache.rb, concurrent/, Dry::Core::Cache, __cache__
 # gems: dry-core 1.1.0
-# holdout: yes
 require_relative "../load"
 require "dry/core"
 require "dry/core/cache"

@@ -2,9 +2,9 @@
 # the table of one Set.
 #
 # kind: leak
+# tuned: yes
 # also: native
 # keeper: seen_events.rb
-# holdout: yes
 require_relative "../load"
 require "set"
 

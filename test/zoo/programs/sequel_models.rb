@@ -2,10 +2,10 @@
 # such anonymous models in a cache.
 #
 # kind: leak
+# tuned: yes
 # line: sequel/
 # keeper: sequel/model, sequel/model.rb, @cache, @Model_cache
 # gems: sequel 5.110.0, sqlite3 2.10.2
-# holdout: yes
 require_relative "../load"
 require "sequel"
 DB = Sequel.sqlite

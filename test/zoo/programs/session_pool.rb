@@ -2,10 +2,10 @@
 # of their requests is a new session.
 #
 # kind: leak
+# tuned: yes
 # line: rack/session
 # keeper: rack/session/pool.rb, rack/session/abstract, @pool
 # gems: rack 3.1.12, rack-session 2.1.2
-# holdout: yes
 require_relative "../load"
 require "rack"
 require "rack/session"

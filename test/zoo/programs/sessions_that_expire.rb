@@ -2,6 +2,7 @@
 # ones.
 #
 # kind: steady
+# tuned: yes
 # also: bloat
 require_relative "../load"
 SESSIONS = {}

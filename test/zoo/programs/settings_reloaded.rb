@@ -2,7 +2,7 @@
 # day's traffic lets it be and is swept.
 #
 # kind: steady
-# holdout: yes
+# tuned: yes
 require_relative "../load"
 require "json"
 require "time"

@@ -1,9 +1,9 @@
 # A short run, eight profiles: a program starts, warms up and works.
 #
 # kind: steady
+# tuned: yes
 # seconds: 17
 # gems: liquid 5.14.0
-# holdout: yes
 require_relative "../load"
 require "liquid"
 

@@ -1,6 +1,7 @@
 # A short run, eight profiles: each import adds its rows to a table of rows that were seen, and none is ever dropped.
 #
 # kind: leak
+# tuned: yes
 # seconds: 17
 require_relative "../load"
 

@@ -1,6 +1,7 @@
 # A Sinatra application renders pages with ERB and sessions in cookies: nothing is kept between requests.
 #
 # kind: steady
+# tuned: yes
 # gems: rack 2.2.9, sinatra 2.2.0
 require_relative "../load"
 require "logger"

@@ -2,6 +2,7 @@
 # template, its Proc and through its binding the whole request (sinatra/sinatra#1714). 2.2.0 does not.
 #
 # kind: leak
+# tuned: yes
 # line: sinatra/base.rb, tilt/template.rb, tilt/builder.rb, sinatra-2, tilt-, rack/
 # keeper: sinatra/base.rb, tilt/cache.rb, tilt.rb, @cache
 # gems: rack 2.2.9, sinatra 2.1.0, builder 3.3.0

@@ -2,6 +2,7 @@
 # what comes: the queue grows on and on.
 #
 # kind: leak
+# tuned: yes
 # line: concurrent/
 # keeper: ruby_thread_pool_executor.rb, @queue
 # gems: concurrent-ruby 1.3.4

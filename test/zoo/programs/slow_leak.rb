@@ -1,6 +1,7 @@
 # A slow leak below much traffic, two minutes: one request in ten leaves a line in an audit trail, some 60 KiB a second.
 #
 # kind: leak
+# tuned: yes
 # seconds: 121
 require_relative "../load"
 

@@ -2,6 +2,7 @@
 # query in an Array that hangs off the connection (sqlite3-ruby #722). 2.10.2 does.
 #
 # kind: leak
+# tuned: yes
 # line: sqlite3/
 # keeper: sqlite3/, aggregators of SQLite3::Database
 # gems: sqlite3 2.9.5

@@ -2,6 +2,7 @@
 # SQLite's, behind small Ruby objects.
 #
 # kind: native
+# tuned: yes
 # also: leak
 # line: sqlite3/
 # keeper: @databases

@@ -2,6 +2,7 @@
 # number of the job in them.
 #
 # kind: native
+# tuned: yes
 # also: leak
 # line: openssl/
 # keeper: CONTEXTS

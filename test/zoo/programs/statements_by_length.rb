@@ -2,9 +2,9 @@
 # is full soon.
 #
 # kind: steady
+# tuned: yes
 # settles: 20
 # gems: activerecord 8.0.2, sqlite3 2.10.2
-# holdout: yes
 require_relative "../load"
 require "active_record"
 ActiveRecord::Base.establish_connection(adapter: "sqlite3", database: ":memory:", statement_limit: 150)

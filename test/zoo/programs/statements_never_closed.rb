@@ -2,12 +2,12 @@
 # for the same: words without end. A statement is a small Ruby object; its program is in SQLite's own memory. The mended program closes it.
 #
 # kind: native
+# tuned: yes
 # also: leak
 # line: sqlite3/
 # keeper: @statements
 # gems: sqlite3 2.10.2
 # mended: sqlite3 2.10.2
-# holdout: yes
 require_relative "../load"
 require "sqlite3"
 

@@ -2,8 +2,8 @@
 # one before it: so from the newest one hangs a chain of all states since the till was switched on.
 #
 # kind: leak
+# tuned: yes
 # keeper: @state, previous
-# holdout: yes
 require_relative "../load"
 
 State = Data.define(:items, :previous)

@@ -1,10 +1,10 @@
 # A logger writes into a StringIO so that the last lines can be shown on a page of status. Nobody ever shortens it.
 #
 # kind: leak
+# tuned: yes
 # also: native
 # line: logger/, logger.rb
 # keeper: logger/log_device.rb, LOG, OUT, StringIO
-# holdout: yes
 require_relative "../load"
 require "logger"
 require "stringio"

@@ -1,8 +1,8 @@
 # Rows of a report get a Struct of the report's columns. It is made with a name, which is a constant below Struct, so that each stays.
 #
 # kind: leak
+# tuned: yes
 # keeper: Struct
-# holdout: yes
 require_relative "../load"
 
 class Report

@@ -2,6 +2,7 @@
 # and its order for ever; the notifier's list of subscribers keeps the block.
 #
 # kind: leak
+# tuned: yes
 # line: notifications/fanout.rb, notifications.rb
 # keeper: notifications/fanout.rb, @string_subscribers of ActiveSupport::Notifications::Fanout
 # gems: activesupport 8.0.2, rack 3.1.12

@@ -2,6 +2,7 @@
 # key leaves a symbol for ever, a method, and its code.
 #
 # kind: leak
+# tuned: yes
 # keeper: Document
 require_relative "../load"
 require "json"

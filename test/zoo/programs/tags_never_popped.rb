@@ -2,10 +2,10 @@
 # since only warnings are written.
 #
 # kind: leak
+# tuned: yes
 # line: active_support/tagged_logging
 # keeper: tagged_logging, @tags of ActiveSupport::TaggedLogging::TagStack
 # gems: activesupport 8.0.2
-# holdout: yes
 require_relative "../load"
 require "logger"
 require "active_support"

@@ -2,6 +2,7 @@
 # leaves compiled code, a method and a symbol behind.
 #
 # kind: leak
+# tuned: yes
 # keeper: Page
 require_relative "../load"
 require "erb"

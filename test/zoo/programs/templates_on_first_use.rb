@@ -1,6 +1,7 @@
 # 250 templates are compiled to methods when they are first asked for, in the order of their popularity.
 #
 # kind: steady
+# tuned: yes
 # also: bloat
 # settles: 25
 require_relative "../load"

@@ -1,6 +1,7 @@
 # A staging server delivers its mail by :test, and Mail::TestMailer.deliveries keeps each message.
 #
 # kind: leak
+# tuned: yes
 # line: mail/
 # keeper: mail/network/delivery_methods/test_mailer.rb, deliveries, mail/message.rb
 # gems: mail 2.9.1

@@ -1,6 +1,7 @@
 # Workers keep what they looked up in a Hash of their thread, under a key with the time in it. Nobody clears it, since the
 # threads of a server never end.
 # kind: leak
+# tuned: yes
 # keeper: lookups of Thread
 require_relative "../load"
 

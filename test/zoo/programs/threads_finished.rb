@@ -1,9 +1,9 @@
 # A pool keeps each thread that it ever made, to join them at the end. They are done, and each keeps its result.
 #
 # kind: leak
+# tuned: yes
 # also: threads
 # keeper: @all
-# holdout: yes
 require_relative "../load"
 
 class Pool

@@ -2,6 +2,7 @@
 # in the pool.
 #
 # kind: steady
+# tuned: yes
 # also: bloat
 # settles: 24
 require_relative "../load"

@@ -2,6 +2,7 @@
 # lives for ever.
 #
 # kind: threads
+# tuned: yes
 require_relative "../load"
 
 class Upstream

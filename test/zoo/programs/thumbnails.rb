@@ -2,9 +2,9 @@
 # next, and nothing of it stays.
 #
 # kind: steady
+# tuned: yes
 # also: bloat, fragmentation
 # gems: chunky_png 1.4.0
-# holdout: yes
 require_relative "../load"
 require "chunky_png"
 

@@ -2,11 +2,11 @@
 # fifty and takes none out. The tree's nodes are in the C extension's own memory; the keys are numbers, which are no objects.
 #
 # kind: native
+# tuned: yes
 # also: leak
 # line: rbtree
 # keeper: @trees, RBTree
 # gems: rbtree 0.4.7
-# holdout: yes
 require_relative "../load"
 require "rbtree"
 

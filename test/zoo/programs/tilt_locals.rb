@@ -2,10 +2,10 @@
 # names and keeps all of them.
 #
 # kind: leak
+# tuned: yes
 # line: tilt/template.rb, tilt-
 # keeper: tilt/template.rb, @compiled_method
 # gems: tilt 2.9.0
-# holdout: yes
 require_relative "../load"
 require "tilt"
 require "tilt/erb"

@@ -1,6 +1,7 @@
 # Each request sets a timer of an hour and cancels it; a cancelled timer stays in the list of timers until it is due.
 #
 # kind: leak
+# tuned: yes
 require_relative "../load"
 class Timers
   Timer = Struct.new(:due, :block, :cancelled)

@@ -2,8 +2,8 @@
 # request leaves early by a throw, and its TracePoint stays enabled for ever: the virtual machine keeps its block, and that the request.
 #
 # kind: leak
+# tuned: yes
 # keeper: TracePoint
-# holdout: yes
 require_relative "../load"
 
 def request(number)

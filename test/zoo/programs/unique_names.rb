@@ -1,11 +1,11 @@
 # A seed job asks Faker for values that are unique. Faker keeps each that it ever gave in a Set. The mended program clears it.
 #
 # kind: leak
+# tuned: yes
 # line: faker/
 # keeper: faker/, faker_unique_generator_previous_results
 # gems: faker 3.8.0
 # mended: faker 3.8.0
-# holdout: yes
 require_relative "../load"
 require "faker"
 

@@ -2,10 +2,10 @@
 # silent in the middle of a frame stay, with what the C extension has in its buffers.
 #
 # kind: native
+# tuned: yes
 # also: leak
 # line: msgpack/
 # gems: msgpack 1.8.0
-# holdout: yes
 require_relative "../load"
 require "msgpack"
 

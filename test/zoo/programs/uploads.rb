@@ -1,6 +1,7 @@
 # Uploads of some hundred kilobytes come and go: memory of malloc is busy, and nothing stays.
 #
 # kind: steady
+# tuned: yes
 require_relative "../load"
 require "zlib"
 require "digest"

@@ -2,9 +2,9 @@
 # name in it, so that no two are the same.
 #
 # kind: leak
+# tuned: yes
 # line: haml, tilt, temple
 # gems: haml 6.3.0
-# holdout: yes
 require_relative "../load"
 require "haml"
 

@@ -2,6 +2,7 @@
 # condition for ever.
 #
 # kind: threads
+# tuned: yes
 # also: leak
 require_relative "../load"
 class Reply

@@ -1,7 +1,7 @@
 # A cache of records by ObjectSpace::WeakMap: the records live as long as a request has them.
 #
 # kind: steady
-# holdout: yes
+# tuned: yes
 require_relative "../load"
 
 CACHE = ObjectSpace::WeakMap.new

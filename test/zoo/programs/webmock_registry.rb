@@ -2,6 +2,7 @@
 # until somebody resets it.
 #
 # kind: leak
+# tuned: yes
 # line: webmock/, addressable/, net/http
 # keeper: webmock/util/hash_counter.rb, webmock/request_registry.rb, webmock/stub_registry.rb, @hash, @max
 # gems: webmock 3.34.0

@@ -2,6 +2,7 @@
 # comes.
 #
 # kind: steady
+# tuned: yes
 # also: bloat
 # settles: 31
 require_relative "../load"

@@ -2,10 +2,10 @@
 # long as new languages are asked for, and then no more.
 #
 # kind: steady
+# tuned: yes
 # also: bloat
 # gems: rouge 5.1.0
 # settles: 24
-# holdout: yes
 require_relative "../load"
 require "rouge"
 

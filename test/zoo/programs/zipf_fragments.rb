@@ -2,6 +2,7 @@
 # more slowly.
 #
 # kind: steady
+# tuned: yes
 # also: bloat
 # settles: 30
 require_relative "../load"

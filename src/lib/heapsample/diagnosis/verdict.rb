@@ -100,7 +100,7 @@ module HeapSample
       @evidence = RankTest.log(levels) - Math.log(number * (number + 1) / ALPHA)
       @guard = (failing(levels, start) if @evidence >= 0)
       @since = @evidence < 0 || @guard ? nil : @since || size
-      return @state = begin_leak if @since && size - @since >= [1, (size / 12) - 1].max
+      return @state = begin_leak if @since && size - @since >= [0, (size / 12) - 1].max
 
       @state = without_leak
     end
@@ -246,19 +246,11 @@ module HeapSample
 
     # What follows the load grows by the factor of the load at most. Is there more load?
     def load_explains?(start)
-      rates = [@rates.first, *@rates].drop(start)
-      sizes = @by_work.from(start)
-      third = sizes.size / 3
-      first, last = rates.first(third), rates.last(third)
-      factor = Curve.median(last) / [Curve.median(first), 1e-9].max
-      factor > 1.1 && Curve.level(sizes.last(third)) < factor * Curve.level(sizes.first(third)) && higher?(last, first)
-    end
-
-    # Are numbers higher than others, by more than a standard deviation of Mann and Whitney's U?
-    def higher?(some, others)
-      pairs = some.size * others.size
-      above = some.sum { |one| others.count { |other| one > other } }
-      above - (pairs / 2.0) > Math.sqrt(pairs * (some.size + others.size + 1) / 12.0)
+      points = @points.drop(start)
+      third = points.size / 3
+      before, now = [points.first(third + 1), points.last(third + 1)].map { |part| (part.last.work - part.first.work) / (part.last.seconds - part.first.seconds) }
+      factor = now / [before, 1e-9].max
+      factor > 1.1 && Curve.level(points.last(third).map(&:size)) < factor * Curve.level(points.first(third).map(&:size))
     end
 
     # The state where there is no leak. What ended stays so until it is above its peak; then it grows, for certain.
