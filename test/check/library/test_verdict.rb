@@ -96,7 +96,7 @@ class VerdictTest < Test
   # Each of these passes all guards but one.
   GUARDED = {
     small: Array.new(POINTS) { |index| 1000 + (0.1 * index) },
-    late: Array.new(POINTS) { |index| 1000 + (1000 * ((index / 47.0)**2.2)) },
+    late: Array.new(POINTS) { |index| 1000 + (1000 * ((index / 47.0)**3.2)) },
     slows: Array.new(POINTS) { |index| 1000 + (1000 * ((index / 47.0)**0.3)) },
     back: Array.new(POINTS) { |index| index < 8 ? 3000 : 1000 + (10 * index) },
     steps: Array.new(22) { |index| 1000 + (5 * index) + (1000 * [0.4, 0.62, 0.86].count { |step| index >= step * 22 }) },

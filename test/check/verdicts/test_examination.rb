@@ -16,18 +16,15 @@ class ExaminationTest < Test
   end
 
   # Says what is given, by the number of profiles in the folder.
-  Sayings = Struct.new(:verdicts) do
-    def of(folder)
-      kind, grade = verdicts.fetch(Dir.children(folder).size - 1).split(/ /, 2)
-      { "verdict" => { "kind" => kind, "grade" => grade || "none" } }
-    end
+  Sayings = Struct.new(:states) do
+    def of(folder) = { "processes" => [{ "state" => states.fetch(Dir.children(folder).size - 1), "findings" => [] }] }
   end
 
-  # An Examination whose verdict after each number of profiles is given.
-  def examined(kind, *verdicts, settles: 0)
+  # An Examination whose state after each number of profiles is given.
+  def examined(kind, *states, settles: 0)
     truth = { "name" => kind, "kinds" => [kind], "lines" => [], "keepers" => [], "settles" => settles }
-    names = verdicts.each_index.map { |index| format("heap-1-20260101T0000%02d.pb.gz", index * 2) }
-    series(*names) { |folder| Examination.new(truth, folder, diagnosis: Sayings.new(verdicts)) }
+    names = states.each_index.map { |index| format("heap-1-20260101T00%02d%02d.pb.gz", *(index * 2).divmod(60)) }
+    series(*names) { |folder| Examination.new(truth, folder, diagnosis: Sayings.new(states)) }
   end
 
   test "the first profiles are those that were there when the process with most had written so many" do
@@ -41,36 +38,34 @@ class ExaminationTest < Test
   end
 
   test "a verdict is right since the last number of profiles at which it was not" do
-    assert_equal 6, examined("leak", *["steady"] * 3, "leak confirmed", "steady", "leak confirmed", "leak confirmed").right_after
-    assert_nil examined("leak", "steady", "steady", "leak confirmed", "leak unknown").right_after
-    assert_equal 3, examined("steady", *["steady"] * 5).right_after
+    assert_equal 6, examined("leak", *["none"] * 3, "likely", "none", "likely", "likely").right_after
+    assert_nil examined("leak", "none", "none", "likely", "unknown").right_after
+    assert_equal 3, examined("steady", *["none"] * 5).right_after
   end
 
-  test "evidence that makes a right verdict weaker is found, wherever it comes" do
-    assert_equal [5], examined("leak", "steady", "steady", "leak unknown", "leak likely", "leak unknown", "leak confirmed").weakened.map(&:first)
-    assert_equal [], examined("leak", "steady", "steady", "leak unknown", "leak likely", "leak confirmed").weakened
-    assert_equal [], examined("steady", "steady", "steady", "steady", "leak unknown").weakened
+  test "a leak that is not named any more is taken back, wherever that comes" do
+    assert_equal [5], examined("leak", "none", "none", "unknown", "likely", "unknown", "confirmed").taken_back
+    assert_equal [], examined("leak", "none", "none", "unknown", "likely", "confirmed").taken_back
+    assert_equal [], examined("steady", "none", "none", "likely", "none").taken_back
   end
 
   test "an alarm before a healthy program settled counts neither way, and after that against it" do
-    early = examined("steady", *["leak confirmed"] * 4, *["steady"] * 20, settles: 8)
-    late = examined("steady", *["leak confirmed"] * 9, *["steady"] * 20, settles: 8)
+    early = examined("steady", *["likely"] * 4, *["none"] * 20, settles: 8)
+    late = examined("steady", *["likely"] * 9, *["none"] * 20, settles: 8)
     assert_equal [[], ["steady"]], [early, late].map { |one| Score.new([one]).alarms }
-    assert_equal [[1, 1], [0, 1]], [early, late].map { |one| Score.new([one]).shares["right after 8 profiles"] }
+    assert_equal [["steady"], ["steady"]], [early, late].map { |one| Score.new([one]).early }
   end
 
-  test "the shares count what is right after 20 profiles and after 8, and lines of what is right alone" do
-    slow = examined("leak", *["steady"] * 12, *["leak confirmed"] * 9)
-    never = examined("leak", *["leak unknown"] * 21)
-    assert_equal({ "right after 20 profiles" => [1, 2], "right after 8 profiles" => [0, 2], "lines right, of the growing that are right" => [0, 0], "keepers right, of those" => [0, 0] },
-          Score.new([slow, never]).shares)
+  test "the shares count leaks that are named after 20 profiles and after 60, and growth that is certain" do
+    slow = examined("leak", *["none"] * 12, *["grows"] * 20, *["likely"] * 40)
+    quick = examined("leak", *["grows"] * 12, *["likely"] * 9)
+    never = examined("leak", *["unknown"] * 61)
+    assert_equal [[2, 3], [1, 3], [2, 3], [0, 0], [0, 0]], Score.new([slow, quick, never]).shares.values
+    assert_equal ["leak"], Score.new([never]).unknown
   end
 
-  test "a healthy one is asked from eight profiles on, past the time that it settles" do
-    late = examined("steady", *["leak confirmed"] * 9, *["steady"] * 20, settles: 8)
-    quiet = examined("steady", *["steady"] * 20).tap { |one| one.truth["name"] = "quiet" }
-    assert_equal({ "steady" => [2, 22], "quiet" => [0, 13] }, Score.new([late, quiet]).asked)
-    assert_includes Score.new([late, quiet]).lines.last, "2 of 35 answers are alarms, in 1 of 2 healthy ones (95%: 9.5 – 90.5%): steady"
+  test "a growing program that is called fine at any time is wrong" do
+    assert_equal [["leak"], []], [%w[unknown unknown none likely], %w[unknown unknown grows likely]].map { |states| Score.new([examined("leak", *states)]).wrong }
   end
 
   test "fewer that are right and more faults are worse than before, more that are right and fewer faults are not" do

@@ -18,6 +18,8 @@ module HeapSample
 
     # Points without which there can be no evidence: the 8 that are judged have 8! orders.
     FIRST = 12
+    # Points from which on growth can be called a leak.
+    LEAST = 14
     # Points from which on the absence of evidence says something.
     ENOUGH = 17
     # False alarms in the life of one size; the five sizes of a process make 1 in 1,000.
@@ -100,7 +102,7 @@ module HeapSample
       @evidence = RankTest.log(levels) - Math.log(number * (number + 1) / ALPHA)
       @guard = (failing(levels, start) if @evidence >= 0)
       @since = @evidence < 0 || @guard ? nil : @since || size
-      return @state = begin_leak if @since && size - @since >= [0, (size / 12) - 1].max
+      return @state = begin_leak if @since && size >= LEAST && size - @since >= (size / 12) - 1
 
       @state = without_leak
     end
