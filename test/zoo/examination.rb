@@ -48,7 +48,8 @@ class Examination
   def at(count) = @judgements.select { |known, _| known <= count }.values.last || last
 
   def judge(series, count)
-    early = series.seconds(count) < truth["settles"]
+    # That it is full shows when it has been full for a third of the time that it took to fill.
+    early = series.seconds(count) < truth["settles"] * 4 / 3
     Judgement.new(truth, series.first(count) { |folder| @diagnosis.of(folder) { |why| @warnings << "#{truth["name"]} after #{count}: #{why}" } }, early: early)
   end
 end

@@ -5,7 +5,7 @@ module HeapSample
   #
   # [slots]   bytes of the objects that a major GC found alive
   # [malloc]  bytes that malloc had allocated when the sweep of a major GC ended
-  # [mapped]  bytes of thread and fiber stacks, and of mappings that are neither Ruby's nor malloc's
+  # [mapped]  resident bytes of thread and fiber stacks, of mapped files, and of mappings that are neither Ruby's nor malloc's
   # [threads] how many threads live
   # [fibers]  how many fibers live
   #
@@ -138,7 +138,7 @@ module HeapSample
         spaced(@regular.filter_map { |info| info.objects && (size = yield(info)) && Verdict::Point.new(info.taken.to_f, info.objects, size) })
       end
 
-      def mapped(account) = account && account["stacks"].to_i + account["unattributed"].to_i
+      def mapped(account) = account && %w[stacks code_and_files unattributed].sum { |part| account[part].to_i }
 
       # The last point of each stretch of time.
       def spaced(points)

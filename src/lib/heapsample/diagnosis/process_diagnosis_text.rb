@@ -12,7 +12,7 @@ module HeapSample
     COUNTS = {slots: "objects in heap slots", malloc: "malloc", mapped: "stacks and mappings", threads: "threads", fibers: "fibers"}
     # Why growth that is certain is no leak, and when more will be known.
     GUARDS = {
-      small: "it is little", late: "most of it came lately, and a job that takes long looks the same", slows: "it slows down, as a cache does that fills",
+      late: "most of it came lately, and a job that takes long looks the same", slows: "it slows down, as a cache does that fills",
       back: "it was as high before", steps: "it came in a few steps, as tables that double and caches do", waves: "it comes and goes in waves",
       load: "there is more work than at first, and memory follows the work"
     }

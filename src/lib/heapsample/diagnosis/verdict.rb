@@ -95,7 +95,10 @@ module HeapSample
 
       @looked = @points.size
       @by_work = by_work
-      return @state = stopped? ? finish : :leak if @leak
+      return @state = :leak if @leak && !slower?
+      return @state = finish if @leak && !goes_on?
+
+      @leak = nil
 
       start, number = start_and_number
       levels = @by_work.blocks(start / 4, from: start)
@@ -252,12 +255,21 @@ module HeapSample
       third = points.size / 3
       before, now = [points.first(third + 1), points.last(third + 1)].map { |part| (part.last.work - part.first.work) / (part.last.seconds - part.first.seconds) }
       factor = now / [before, 1e-9].max
-      factor > 1.1 && Curve.level(points.last(third).map(&:size)) < factor * Curve.level(points.first(third).map(&:size))
+      factor > [1.1, Math.exp(error_of_factor(start, third) / 2)].max && Curve.level(points.last(third).map(&:size)) < factor * Curve.level(points.first(third).map(&:size))
+    end
+
+    # The standard error of the logarithm of that factor: in bursts of work it depends on where they fall.
+    def error_of_factor(start, third)
+      rates = @rates.drop(start)
+      Math.sqrt([rates.first(third), rates.last(third)].sum do |part|
+        mean = part.sum / part.size
+        part.sum { |rate| (rate - mean)**2 } / (part.size * [part.size - 1, 1].max * [mean, 1e-9].max**2)
+      end)
     end
 
     # The state where there is no leak. What ended stays so until it is above its peak; then it grows, for certain.
     def without_leak
-      return @evidence < 0 ? :level : :grows unless @top
+      return @evidence < 0 || @guard == :small ? :level : :grows unless @top
 
       above = @by_work.at(1.0)[1] > @peak + floor
       @guard = above && @evidence < 0 ? :late : (@guard if above)
@@ -272,13 +284,20 @@ module HeapSample
       :leak
     end
 
-    # Is it over, while as much work is done as before? An idle process ends nothing.
-    def stopped?
+    # Did a leak end, or slow down to less than a part of its pace, while as much work is done as before? An idle process ends
+    # nothing.
+    def slower?
       return false if Curve.median(@rates.last(5)) < 0.7 * @rate
-      return true if Curve.median(sizes.last(5)) < @base
 
-      @by_work.slopes(size - [size / 4, 6].max).last < STOPPED * @pace
+      below_base? || lately.last < STOPPED * @pace
     end
+
+    # Does it still grow, for certain, by enough to be worth a word?
+    def goes_on? = !below_base? && lately.first * @by_work.clock.last / 4 > floor / 3.0
+
+    def below_base? = Curve.median(sizes.last(5)) < @base
+    # The slopes of the last quarter of the points.
+    def lately = @by_work.slopes(size - [size / 4, 6].max)
 
     def finish
       @peak, @top = [0, @from].map { |from| sizes.drop(from).each_cons(3).map { |three| Curve.median(three) }.max }
