@@ -199,7 +199,7 @@ diagnosis = GC::SampleProfile.diagnose(folder)
 [diagnosis, HeapSample::Diagnosis.of(series)].each { |whole| [read(whole), whole.each { |process| read(process) }] }
 [diagnosis.to_h, diagnosis.first.to_h, diagnosis.first.lines.per_hour(1), series.diagnosis, HeapSample::ProcessDiagnosis.new([series])]
 lines = diagnosis.first.lines
-[read(lines), lines.lines.each { |line| [read(line), line.holder = line.holder, line.to_h(stacks: true) { |bytes| bytes * 2 }] }]
+[read(lines), lines.lines.each { |line| [read(line), line.holder = nil, line.to_h(stacks: true) { |bytes| bytes * 2 }] }]
 diagnosis.first.findings.each { |finding| [read(finding), finding.to_h { |bytes| bytes * 2 }] }
 # A leak that ended: more points than this process has major GCs.
 points = Array.new(60) { |at| HeapSample::Verdict::Point.new(60.0 * at, 1000 * at, 1_000_000 + 50_000 * [at, 30].min) }

@@ -45,7 +45,12 @@ module HeapSample
 
         def define_own(parser)
           parser.on("--snapshot", "report one profile: the last of a folder, or of a running process now") { options[:snapshot] = true }
-          parser.on("--fail-on VERDICTS", "exit with status #{FailOn::STATUS} if a process has one of: #{FailOn::WORDS.keys.join(",")}") { |words| options[:fail_on] = FailOn.new(words.split(",").map { |word| choice("--fail-on", word, FailOn::WORDS.keys) }) }
+          parser.on("--fail-on VERDICTS",
+"exit with status #{FailOn::STATUS} if a process has one of: #{FailOn::WORDS.keys.join(",")}") { |words|
+  options[:fail_on] = FailOn.new(words.split(",").map { |word|
+    choice("--fail-on", word, FailOn::WORDS.keys)
+  })
+}
           parser.on("--about", "print how each profile was taken: settings, dropped samples, sampler memory") { options[:about] = true }
         end
 
