@@ -7,7 +7,7 @@ module HeapSample
       class Diagnose < ReportCommand
         FORMATS = %w[markdown].freeze
         TAKES = [:format, :by, :kind, :top, :stacks, :seconds, :diagnose, *LAYOUT, :filters].freeze
-        SECONDS = 20.0
+        SECONDS = 30.0
         TASK = "Find a leak"
         SUMMARY = "report whether each process leaks, at which line, and what retains the memory"
         USAGE = "[options] FILE…|FOLDER|PID…"
@@ -45,12 +45,9 @@ module HeapSample
 
         def define_own(parser)
           parser.on("--snapshot", "report one profile: the last of a folder, or of a running process now") { options[:snapshot] = true }
-          parser.on("--fail-on VERDICTS",
-"exit with status #{FailOn::STATUS} if a process has one of: #{FailOn::WORDS.keys.join(",")}") { |words|
-  options[:fail_on] = FailOn.new(words.split(",").map { |word|
-    choice("--fail-on", word, FailOn::WORDS.keys)
-  })
-}
+          parser.on("--fail-on VERDICTS", "exit status #{FailOn::STATUS} for these: #{FailOn::WORDS.keys.join(",")} (default: none)") do |words|
+            options[:fail_on] = FailOn.new(words.split(",").map { |word| choice("--fail-on", word, FailOn::WORDS.keys) })
+          end
           parser.on("--about", "print how each profile was taken: settings, dropped samples, sampler memory") { options[:about] = true }
         end
 
