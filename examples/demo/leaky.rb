@@ -51,7 +51,14 @@ class Shop
   end
 end
 
+# Requests a second, as a steady load has.
+RATE = 1_000
+
 requests = Integer(ARGV.fetch(0, 20_000))
 shop = Shop.new(Random.new(1))
-bytes = (1..requests).sum { |id| shop.request(id) }
+started = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+bytes = (1..requests).sum do |id|
+  sleep([started + id.fdiv(RATE) - Process.clock_gettime(Process::CLOCK_MONOTONIC), 0].max) if (id % 10).zero?
+  shop.request(id)
+end
 puts "#{requests} requests, #{bytes / (1 << 20)} MiB of pages, #{Ticket::Cache.size} orders in the cache"

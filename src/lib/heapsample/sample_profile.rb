@@ -110,8 +110,8 @@ class GC::SampleProfile
     # call-seq:
     #   GC::SampleProfile.diagnose(paths) -> HeapSample::Diagnosis
     #
-    # What each process of a folder of profiles does with its memory, the one that grew most first: does it leak, where,
-    # and how sure is that?  +paths+ is a folder, files, profiles, or a HeapSample::Series.  Raises HeapSample::FormatError if no
+    # Does each process of a folder of profiles leak, where, and how sure is that?  The worst is first, and processes that
+    # run the same code are judged together.  +paths+ is a folder, files, profiles, or a HeapSample::Series.  Raises HeapSample::FormatError if no
     # file can be read.
     #
     #   puts GC::SampleProfile.diagnose("/var/tmp/profiles")

@@ -94,9 +94,9 @@ class RailsTest < Test
   test "the diagnosis names the planted line as a leak, and nothing else but what it holds", missing: NO_WRK do
     diagnosis = HeapSample::Diagnosis.of(served("planted").folder)
     assert diagnosis.leak?, diagnosis.to_s
-    named = diagnosis.findings.map(&:line)
+    named = diagnosis.findings.flat_map(&:lines).map(&:place)
     assert planted?(named.first), diagnosis.to_s
-    assert named.compact.all? { |place| place.path.end_with?(*KEYS) }, diagnosis.to_s
+    assert named.all? { |place| place.path.end_with?(*KEYS) }, diagnosis.to_s
   end
 
   # The master forks two workers after it loaded the application.

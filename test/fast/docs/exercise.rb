@@ -198,9 +198,14 @@ series.filter(class: "Kept")
 diagnosis = GC::SampleProfile.diagnose(folder)
 [diagnosis, HeapSample::Diagnosis.of(series)].each { |whole| [read(whole), whole.each { |process| read(process) }] }
 [diagnosis.to_h, diagnosis.first.to_h, diagnosis.first.lines.per_hour(1), series.diagnosis, HeapSample::ProcessDiagnosis.new([series])]
-lines = diagnosis.first.lines
-[read(lines), lines.lines.each { |line| [read(line), line.holder = line.holder, line.to_h(stacks: true) { |bytes| bytes * 2 }] }]
-diagnosis.first.findings.each { |finding| [read(finding), finding.to_h { |bytes| bytes * 2 }] }
+read(diagnosis.first.lines)
+# Which lines are certain is left to chance, so these are made.
+place = HeapSample::Place.new("exercise.rb", 1, nil)
+row = loaded.table.max_by { |one| one[HeapSample::Columns::INUSE_SPACE] }
+lines = [2, 1].map { |times| HeapSample::LineGrowth.new(place).tap { |line| [*Array.new(times) { line.came(loaded, row, 0) }, line.was_there(row), line.is_still_there(row)] } }
+lines.each { |line| [line.holder = nil, read(line), line.to_h(stacks: true) { |bytes| bytes * 2 }] }
+HeapSample::Finding.all(lines) { |holder| holder.to_s }.each { |finding| [read(finding), finding.to_h { |bytes| bytes * 2 }] }
+
 # A leak that ended: more points than this process has major GCs.
 points = Array.new(60) { |at| HeapSample::Verdict::Point.new(60.0 * at, 1000 * at, 1_000_000 + 50_000 * [at, 30].min) }
 counts = HeapSample::Counts.new({slots: points, threads: points}, 10 << 20)
@@ -243,6 +248,8 @@ IO.popen([RbConfig.ruby, "-e", "$stdout.puts 1; $stdout.flush; sleep"]) do |io|
   [process.start(interval: "64k"), process.set(interval: "32k"), process.profile(gc: true, diagnose: "50%"), process.stop]
   HeapSample::LiveProcess.all
   HeapSample::LiveProcess.named(io.pid.to_s)
+  HeapSample::SamplerProgram.ruby?("/proc/#{io.pid}")
+  process.started
   [HeapSample::LiveURL.named("http://127.0.0.1:1").name, (HeapSample::LiveURL.new("http://127.0.0.1:1").profile rescue 1), (HeapSample::LiveURL.new("http://127.0.0.1:1").memory rescue 1)]
   HeapSample::LiveURL.named("x")
   token = Tempfile.create("token") { |file| file.write("host word") && file.flush && HeapSample::LiveToken.read(file.path) }

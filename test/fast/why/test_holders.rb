@@ -52,7 +52,8 @@ class HoldersTest < Test
     FileUtils.rm_rf(folder)
     FileUtils.mkdir_p(folder)
     run_program("growing", settings: "interval=16k,malloc=16k", into: folder)
-    assert_includes heapsample(folder, "--width", "400"), "Retained by `Shop::ORDERS`"
+    worst = JSON.parse(heapsample(folder, "--json")).fetch("processes").first
+    assert_equal "Shop::ORDERS", worst.dig("findings", 0, "holder", "name"), worst["findings"].inspect
     assert_includes heapsample("diff", "#{folder}/04.pb.gz", "#{folder}/15.pb.gz", "--width", "400"), "`Shop::ORDERS`"
   end
 

@@ -35,7 +35,7 @@ module HeapSample
     # one, its growth since the first, the middle one and the one before it, and the
     # account of the process over all.  Paths below +root+ are shortened; +title+ is
     # that of the page; +template+ a file in place of the one that is installed.
-    # +diagnosis+ is what the page opens with: nil, or an object whose +to_h+ is of the form of Diagnosis#to_h;
+    # +diagnosis+ is what the page opens with: nil, a Diagnosis, or its text, whose sentences have paths below its root;
     # +opens+ the value that the graph and the table show at first: :kept, who keeps what (if the profile tells), or nil.
     # Raises ArgumentError if there is no profile, or a base was taken after the last.
     def initialize(subject, root: Dir.pwd, title: nil, template: nil, diagnosis: nil, opens: nil)

@@ -15,8 +15,8 @@ module HeapSample
         TEXT
         HELP = <<~TEXT
           The page opens from disk, without a network. For a folder or more than two files, the page begins
-          with the diagnosis of all processes. The process that grew most follows: its growth, its last
-          profile and its memory over time.
+          with the diagnosis of all processes. The worst process follows: its growth, its last profile
+          and its memory over time.
         TEXT
 
         TAKES = %i[output root diagnose filters].freeze
@@ -35,7 +35,7 @@ module HeapSample
 
         def series?(paths) = paths.size > 2 || paths.any? { |path| path != Inputs::STDIN && File.directory?(path) }
 
-        # The process that grew most, and what is said of all; of a part of the profiles nothing is said.
+        # The worst process, and what is said of all; of a part of the profiles nothing is said.
         def diagnosed(paths)
           series, warnings = all_series(paths)
           diagnosis = Progress.show("reading #{series.sum(&:size)} profiles") { Diagnosis.new(series, warnings: warnings).tap(&:kind) }
